@@ -132,7 +132,7 @@ $(LLVM_SO): $(LLVM_OBJ) $(call wings,know ground)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(if $(filter asan fuzz,$(VARIANT)),,-Wl,--no-undefined) -shared -o $@ $^ $(LLVM_LIBS)
 endif
 
-$(O)/bin/minspect: $(patsubst %.c,$(O)/%.o,$(sort $(wildcard cmd/minspect/*.c))) $(CMD_OBJ) $(call wings,show pack run know ground)
+$(O)/bin/minspect: $(patsubst %.c,$(O)/%.o,$(sort $(wildcard cmd/minspect/*.c))) $(CMD_OBJ) $(call wings,show run know ground)
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) -pie $(ALL_LDFLAGS) -o $@ $^ $(BASE_LIBS)
 

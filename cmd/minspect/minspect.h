@@ -11,9 +11,9 @@
 #include "blob/blob.h"
 #include "common/options.h"
 #include "elf/image.h"
-#include "emit/loadable.h"
 #include "io/demand.h"
 #include "io/mapping.h"
+#include "toolchain/loadable.h"
 
 /* Everything a command line of minspect can say; filled from the table in options.c.
  * Texts are as the user typed them, NULL when the option was not given: the action that

@@ -308,11 +308,11 @@ static enum mpk_code fill(struct mpk_input *in, struct mpk_emit *e, struct mpk_e
 	const char *tmp = getenv("TMPDIR");
 
 	/* Compilers are given it to keep it out of the output. */
-	e->cwd = resolve(&in->arena, ".");
+	e->tools.cwd = resolve(&in->arena, ".");
 	MPK_TRY(choose_output(in, e->kind, &e->out, err));
 	MPK_TRY(mpk_output_check_path(e->out, err));
 	e->name = parts->name;
-	e->target = mpk_target_parse(opt.target ? opt.target : parts->target);
+	e->tools.target = mpk_target_parse(opt.target ? opt.target : parts->target);
 	e->gen = parts->gen;
 	e->blob = parts->has_blob ? &parts->blob : NULL;
 	e->base = parts->base;
@@ -322,30 +322,30 @@ static enum mpk_code fill(struct mpk_input *in, struct mpk_emit *e, struct mpk_e
 	e->via_c = is_via_c();
 	e->system_lib = opt.system_lib;
 	e->prefix = opt.prefix ? opt.prefix : "";
-	e->dir = parts->is_blob ? NULL : resolve(&in->arena, parts->dir_named);
-	e->dir_named = parts->dir_named;
-	e->llvm = mpk_libexec_find(&in->arena, "mpack/llvm.so");
-	MPK_TRY_ALLOC(e->llvm, err);
+	e->tools.dir = parts->is_blob ? NULL : resolve(&in->arena, parts->dir_named);
+	e->tools.dir_named = parts->dir_named;
+	e->tools.llvm = mpk_libexec_find(&in->arena, "mpack/llvm.so");
+	MPK_TRY_ALLOC(e->tools.llvm, err);
 	e->tmpdir = tmp && *tmp ? tmp : "/tmp";
 	e->save_temps = opt.save_temps;
-	e->dry_run = opt.dry_run;
-	e->no_sandbox = mpk_common.no_sandbox;
-	e->sources_checked = true;
-	MPK_TRY(list_args(&in->arena, &opt.cflags, &e->cflags, err));
-	MPK_TRY(list_args(&in->arena, &opt.ldflags, &e->ldflags, err));
-	MPK_TRY(mpk_compiler_find(&in->arena, opt.cc, opt.cxx, &e->cc, &e->cxx, err));
-	MPK_TRY(mpk_tvm_headers_find(&in->arena, &e->headers, err));
+	e->tools.dry_run = opt.dry_run;
+	e->tools.no_sandbox = mpk_common.no_sandbox;
+	e->tools.sources_checked = true;
+	MPK_TRY(list_args(&in->arena, &opt.cflags, &e->tools.cflags, err));
+	MPK_TRY(list_args(&in->arena, &opt.ldflags, &e->tools.ldflags, err));
+	MPK_TRY(mpk_compiler_find(&in->arena, opt.cc, opt.cxx, &e->tools.cc, &e->tools.cxx, err));
+	MPK_TRY(mpk_tvm_headers_find(&in->arena, &e->tools.headers, err));
 	/* A finished library cannot be taken apart into the objects that an archive holds. */
 	if (e->base && (e->kind == MPK_EMIT_A || e->kind == MPK_EMIT_TAR))
 		return mpk_fail(
 			err, MPK_E_UNSUPPORTED,
 			"the code of this package is the finished library '%s', which has no objects; build a .so, .blob, .c or .o",
 			e->base);
-	if (!e->base && !e->target.is_native && !opt.cc && needs_compiler(e))
+	if (!e->base && !e->tools.target.is_native && !opt.cc && needs_compiler(e))
 		return mpk_fail(
 			err, MPK_E_USAGE,
 			"making this for %s takes a compiler for that machine: name it with --cc",
-			e->target.triple);
+			e->tools.target.triple);
 	return MPK_OK;
 }
 
@@ -411,7 +411,8 @@ static int build(enum mpk_emit_kind kind, const char *path)
 	struct mpk_input in = { 0 };
 	struct mpk_error err = { 0 };
 	struct mpk_emit e = { .kind = kind };
-	const struct mpk_emit_hooks hooks = { on_command, on_step, on_note, &e, confine, accept };
+	const struct mpk_tool_hooks tool_hooks = { on_command, on_step, on_note, NULL };
+	const struct mpk_emit_hooks hooks = { &e, confine, accept };
 	struct mpk_secret_key *key = opt.sign ? mpk_key_memory() : NULL;
 	struct mpk_seal_job seal = { 0 };
 	struct mpk_input_options how = { .abi = opt.abi,
@@ -419,10 +420,11 @@ static int build(enum mpk_emit_kind kind, const char *path)
 					 .system_lib = opt.system_lib,
 					 .prefix = opt.prefix ? opt.prefix : "",
 					 .via_c = is_via_c() };
-	int status = count_jobs(&e.jobs);
+	int status = count_jobs(&e.tools.jobs);
 
 	if (status == MPK_EXIT_OK)
 		status = mpk_input_load_apart(path, &how, &in);
+	e.tools.hooks = &tool_hooks;
 	e.hooks = &hooks;
 	if (status == MPK_EXIT_OK &&
 	    (fill(&in, &e, &err) != MPK_OK || prepare_seal(&in, &e, &seal, key, &err) != MPK_OK))

@@ -137,7 +137,7 @@ void mpk_warn_uncallable(const struct mpk_input *in, const struct mpk_emit *e)
 	bool whole = e->kind == MPK_EMIT_SO || e->kind == MPK_EMIT_A || e->kind == MPK_EMIT_TAR;
 	const struct mpk_handover *parts = &in->parts;
 
-	if (whole && !e->dry_run && parts->entry)
+	if (whole && !e->tools.dry_run && parts->entry)
 		look_at_entry(in, e);
 	if (e->kind == MPK_EMIT_SO && parts->has_host && !parts->source_count && !parts->base)
 		mpk_diag_warn(
@@ -147,7 +147,7 @@ void mpk_warn_uncallable(const struct mpk_input *in, const struct mpk_emit *e)
 		mpk_diag_warn(
 			"%s: an object holds the blob alone: the host code of %zu source%s is not in it; build a .a or .tar, or link it yourself",
 			e->out, e->source_count, e->source_count == 1 ? "" : "s");
-	else if (whole && parts->has_sources && !e->dry_run)
+	else if (whole && parts->has_sources && !e->tools.dry_run)
 		look_at_code(e);
 	else if (!parts->is_blob && !parts->base && !e->source_count && !parts->has_callable)
 		mpk_diag_warn("%s: nothing in this package can be called", e->out);

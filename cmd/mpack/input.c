@@ -177,7 +177,7 @@ static void add_sources(struct mpk_input *in, const char *triple)
 
 	for (size_t i = 0; i < p->source_count; i++) {
 		struct mpk_error err = { 0 };
-		struct mpk_emit_source *s = &in->sources[in->parts.source_count];
+		struct mpk_compile_source *s = &in->sources[in->parts.source_count];
 
 		s->path = p->sources[i].path;
 		enum mpk_code code = mpk_source_classify(s->path, &s->kind, &err);
@@ -210,9 +210,9 @@ static enum mpk_code add_generated(struct mpk_input *in, const struct mpk_input_
 
 	MPK_TRY(mpk_generate(&in->package, &how, &in->arena, texts, &count, err));
 	for (size_t i = 0; i < count; i++) {
-		struct mpk_emit_source *s = &in->sources[in->parts.source_count++];
+		struct mpk_compile_source *s = &in->sources[in->parts.source_count++];
 
-		*s = (struct mpk_emit_source){ .path = texts[i].name, .text = texts[i].text };
+		*s = (struct mpk_compile_source){ .path = texts[i].name, .text = texts[i].text };
 		MPK_TRY(mpk_source_classify(s->path, &s->kind, err));
 	}
 	if (in->package.manifest.standalone)

@@ -13,12 +13,11 @@
 struct mpk_input {
 	struct mpk_arena arena;
 	struct mpk_report report;
-	const char *path;           /* of the manifest or the blob, as the user named it */
-	struct mpk_mapping text;    /* its bytes */
-	struct mpk_package package; /* of a manifest that this process has read */
-	struct mpk_emit_source
-		*sources; /* those of the package, with room for those that are generated */
-	struct mpk_handover parts;     /* what is to be built of */
+	const char *path;                   /* of the manifest or the blob, as the user named it */
+	struct mpk_mapping text;            /* its bytes */
+	struct mpk_package package;         /* of a manifest that this process has read */
+	struct mpk_compile_source *sources; /* of the package, with room for those generated */
+	struct mpk_handover parts;          /* what is to be built of */
 	struct mpk_mapping handed;     /* the bytes of parts, when another process has read them */
 	struct mpk_handover_maps maps; /* the files that parts refers to, then */
 	struct mpk_mapping *watched;   /* of those files that were hashed for provenance */

@@ -85,10 +85,10 @@ static enum mpk_code add_program(struct describing *d, const char *name,
 	size_t len;
 
 	mpk_argv_add_all(&v, driver);
-	for (size_t i = 0; is_linker && i < d->e->ldflags.count; i++)
+	for (size_t i = 0; is_linker && i < d->e->tools.ldflags.count; i++)
 		/* The linker that is asked for its version must be the one that links. */
-		if (strncmp(d->e->ldflags.items[i], "-fuse-ld", 8) == 0)
-			mpk_argv_add(&v, d->e->ldflags.items[i]);
+		if (strncmp(d->e->tools.ldflags.items[i], "-fuse-ld", 8) == 0)
+			mpk_argv_add(&v, d->e->tools.ldflags.items[i]);
 	mpk_argv_add(&v, is_linker ? "-Wl,--version" : "--version");
 	MPK_TRY_ALLOC(!v.failed, err);
 	MPK_TRY(ask(v.items, said, &len, err));
@@ -118,10 +118,10 @@ static enum mpk_code add_tools(struct describing *d, struct mpk_error *err)
 	if (has_source(e, MPK_SOURCE_IR) || (makes_blob && !e->via_c))
 		add_tool(d, "llvm", mpk_version_llvm());
 	if (is_linked || (makes_blob && e->via_c))
-		MPK_TRY(add_program(d, "cc", &e->cc, false, err));
+		MPK_TRY(add_program(d, "cc", &e->tools.cc, false, err));
 	if (has_source(e, MPK_SOURCE_CXX))
-		MPK_TRY(add_program(d, "cxx", &e->cxx, false, err));
-	return is_linked ? add_program(d, "ld", &e->cc, true, err) : MPK_OK;
+		MPK_TRY(add_program(d, "cxx", &e->tools.cxx, false, err));
+	return is_linked ? add_program(d, "ld", &e->tools.cc, true, err) : MPK_OK;
 }
 
 /* --- options --------------------------------------------------------------------- */
@@ -165,14 +165,14 @@ static enum mpk_code add_options(struct describing *d, struct mpk_error *err)
 
 	add_option(d, "emit", mpk_emit_name(e->kind)->name);
 	add_option(d, "abi", mpk_generation_get(e->gen)->abi);
-	add_option(d, "target", e->target.triple);
+	add_option(d, "target", e->tools.target.triple);
 	if (!e->base)
 		add_option(d, "via", e->via_c ? "c" : "llvm");
 	if (e->system_lib)
 		mpk_argv_add(&d->options, "--system-lib");
 	add_option(d, "prefix", *e->prefix ? e->prefix : NULL);
-	add_flags(d, "cflag", &e->cflags);
-	add_flags(d, "ldflag", &e->ldflags);
+	add_flags(d, "cflag", &e->tools.cflags);
+	add_flags(d, "ldflag", &e->tools.ldflags);
 	return d->options.failed ? mpk_fail_nomem(err) : MPK_OK;
 }
 

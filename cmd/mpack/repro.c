@@ -9,11 +9,11 @@
 #include <unistd.h>
 
 #include "common/diag.h"
-#include "emit/scratch.h"
 #include "io/mapping.h"
 #include "mpack/build.h"
 #include "process/argv.h"
 #include "process/process.h"
+#include "toolchain/scratch.h"
 
 /* A path that still leads there from another directory; it must exist. NULL: no memory. */
 static const char *absolute(struct mpk_arena *arena, const char *path)

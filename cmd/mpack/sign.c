@@ -11,10 +11,10 @@
 #include "common/diag.h"
 #include "common/options.h"
 #include "elf/image.h"
-#include "emit/confirm.h"
 #include "io/mapping.h"
 #include "io/output.h"
 #include "mpack/mpack.h"
+#include "toolchain/confirm.h"
 
 /* --- the private key --------------------------------------------------------------------- */
 

@@ -29,7 +29,7 @@ void fuzz_one(struct mpk_span bytes, struct mpk_arena *arena)
 	if (mpk_handover_read(bytes, &input, arena, &got, &maps, NULL) == MPK_OK) {
 		FUZZ_REQUIRE(got.gen < MPK_GENERATION_COUNT && !strchr(got.name, '/'));
 		for (size_t i = 0; i < got.source_count; i++) {
-			const struct mpk_emit_source *s = &got.sources[i];
+			const struct mpk_compile_source *s = &got.sources[i];
 
 			FUZZ_REQUIRE(*s->path != '-' && *s->path != '@');
 			FUZZ_REQUIRE(!s->text.data || !strchr(s->path, '/'));

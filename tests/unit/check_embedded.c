@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Device code beside the blob (elf/internal/embedded.h), and other code in its place (package/swap_code.h):
+/* Device code beside the blob (elf/internal/embedded.h), and other code in its place (package/swap.h):
  * files of tvm-ffi's own tool, and such as no tool makes. */
 #include <unistd.h>
 
 #include "image_made.h"
 #include "model/embedded.h"
-#include "package/swap_code.h"
+#include "package/swap.h"
 
 static struct mpk_image open_image(struct mpk_span bytes)
 {

@@ -41,7 +41,7 @@ static void on_text(void *data, const char *text)
 }
 
 static const char *const cc_words[] = { "gcc" };
-static const struct mpk_emit_hooks hooks = { .command = on_command,
+static const struct mpk_tool_hooks hooks = { .command = on_command,
 					     .step = on_text,
 					     .note = on_text };
 
@@ -50,15 +50,15 @@ static struct mpk_emit plan(enum mpk_emit_kind kind, const char *out, const stru
 	return (struct mpk_emit){ .kind = kind,
 				  .out = out,
 				  .name = "unit",
-				  .target = mpk_target_parse(NULL),
 				  .gen = MPK_GEN_CURRENT,
 				  .blob = blob,
 				  .prefix = "",
-				  .cc = { cc_words, 1 },
-				  .jobs = 2,
-				  .llvm = plugin,
 				  .tmpdir = "tmp",
-				  .hooks = &hooks };
+				  .tools = { .target = mpk_target_parse(NULL),
+					     .cc = { cc_words, 1 },
+					     .jobs = 2,
+					     .llvm = plugin,
+					     .hooks = &hooks } };
 }
 
 static void assert_emits(const struct mpk_emit *e)
@@ -119,22 +119,22 @@ START_TEST(same_bytes_always)
 {
 	struct mpk_span bytes, first;
 	struct mpk_rope rope = bytes_rope(sizes[_i], &bytes);
-	struct mpk_emit_source sources[] = { { .path = "f.c", .kind = MPK_SOURCE_C },
-					     { .path = "g.ll", .kind = MPK_SOURCE_IR } };
+	struct mpk_compile_source sources[] = { { .path = "f.c", .kind = MPK_SOURCE_C },
+						{ .path = "g.ll", .kind = MPK_SOURCE_IR } };
 	struct mpk_emit e = plan(MPK_EMIT_SO, "a.so", &rope);
 
 	write_file("f.c", "const char *f(void) { return __FILE__; }\n");
 	write_file("g.ll", "define i32 @g() {\n ret i32 5\n}\n");
 	e.sources = sources;
 	e.source_count = 2;
-	e.dir = e.cwd = dir;
+	e.tools.dir = e.tools.cwd = dir;
 	assert_emits(&e);
 	first = read_file("a.so");
 
 	/* Elsewhere: sources by absolute paths, other cwd, one job, other scratch. */
 	ck_assert_int_eq(chdir("/"), 0);
-	e.cwd = "/";
-	e.jobs = 1;
+	e.tools.cwd = "/";
+	e.tools.jobs = 1;
 	e.out = mpk_arena_printf(&arena, "%s/b.so", dir);
 	e.tmpdir = "/tmp";
 	sources[0].path = mpk_arena_printf(&arena, "%s/f.c", dir);
@@ -155,7 +155,7 @@ START_TEST(other_linkers)
 
 	if (system(mpk_arena_printf(&arena, "command -v ld.%s > /dev/null", linkers[_i])) != 0)
 		return; /* not installed here */
-	e.ldflags = (struct mpk_words){ &flag, 1 };
+	e.tools.ldflags = (struct mpk_words){ &flag, 1 };
 	assert_emits(&e);
 	assert_holds("./x.so", bytes);
 }
@@ -169,7 +169,7 @@ START_TEST(extended_objects)
 	struct mpk_rope rope = bytes_rope(1500000, &bytes);
 	struct mpk_emit e = plan(MPK_EMIT_OBJ, "x.o", &rope);
 
-	e.target = mpk_target_parse(triples[_i]);
+	e.tools.target = mpk_target_parse(triples[_i]);
 	assert_emits(&e);
 	run("readelf -aW x.o > all 2> warnings && test ! -s warnings");
 	run("nm -S x.o | grep -qE ' 0*%x R __tvm_ffi__library_bin'", 1500000);
@@ -182,8 +182,8 @@ START_TEST(archives)
 {
 	struct mpk_span bytes;
 	struct mpk_rope rope = bytes_rope(_i ? 2000000 : 50, &bytes);
-	struct mpk_emit_source sources[] = { { .path = "f.c", .kind = MPK_SOURCE_C },
-					     { .path = "more.a", .kind = MPK_SOURCE_ARCHIVE } };
+	struct mpk_compile_source sources[] = { { .path = "f.c", .kind = MPK_SOURCE_C },
+						{ .path = "more.a", .kind = MPK_SOURCE_ARCHIVE } };
 	struct mpk_emit e = plan(MPK_EMIT_A, "x.a", &rope);
 
 	write_file("f.c", "int f(void) { return 1; }\n");
@@ -237,7 +237,7 @@ START_TEST(failures_leave_nothing)
 {
 	struct mpk_span bytes;
 	struct mpk_rope rope = bytes_rope(50, &bytes);
-	struct mpk_emit_source source = { .path = "f.c", .kind = MPK_SOURCE_C };
+	struct mpk_compile_source source = { .path = "f.c", .kind = MPK_SOURCE_C };
 	struct mpk_emit e = plan(MPK_EMIT_SO, "old", &rope);
 	static const char *const no_cc[] = { "no-such-cc" };
 
@@ -245,18 +245,18 @@ START_TEST(failures_leave_nothing)
 	e.source_count = 1;
 	write_file("f.c", "syntax error\n");
 	assert_fails(&e, MPK_E_TOOL, "compiling f.c: gcc failed with status 1");
-	source = (struct mpk_emit_source){ .path = "g.ll", .kind = MPK_SOURCE_IR };
+	source = (struct mpk_compile_source){ .path = "g.ll", .kind = MPK_SOURCE_IR };
 	write_file("g.ll", "define nonsense");
 	assert_fails(&e, MPK_E_SYNTAX, "LLVM 19");
 	run("printf 'int x;' > y.c && gcc -m32 -c y.c -o y.o");
-	source = (struct mpk_emit_source){ .path = "y.o", .kind = MPK_SOURCE_OBJECT };
+	source = (struct mpk_compile_source){ .path = "y.o", .kind = MPK_SOURCE_OBJECT };
 	assert_fails(&e, MPK_E_CONFLICT, "an object for i386, but the target is x86_64");
 	source.path = "missing.o";
 	assert_fails(&e, MPK_E_IO, "No such file");
 	e.source_count = 0;
-	e.cc.items = no_cc;
+	e.tools.cc.items = no_cc;
 	assert_fails(&e, MPK_E_TOOL, "cannot start 'no-such-cc'");
-	e.llvm = "no/llvm.so";
+	e.tools.llvm = "no/llvm.so";
 	assert_fails(&e, MPK_E_LOAD, "install libLLVM 19");
 	e.blob = NULL;
 	e.kind = MPK_EMIT_OBJ;
@@ -268,12 +268,12 @@ START_TEST(dry_run_does_nothing)
 {
 	struct mpk_span bytes;
 	struct mpk_rope rope = bytes_rope(2000000, &bytes);
-	struct mpk_emit_source source = { .path = "f.c", .kind = MPK_SOURCE_C };
+	struct mpk_compile_source source = { .path = "f.c", .kind = MPK_SOURCE_C };
 	struct mpk_emit e = plan(MPK_EMIT_SO, "x.so", &rope);
 
 	e.sources = &source;
 	e.source_count = 1;
-	e.dry_run = true;
+	e.tools.dry_run = true;
 	assert_emits(&e);
 	ck_assert_int_ne(access("x.so", F_OK), 0);
 	ck_assert_ptr_nonnull(strstr(mpk_strbuf_text(&heard), "gcc -shared -fPIC -Wl,--build-id="));

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What failed jobs say (emit/internal/job.h), scratch directories, C source and targets. */
+/* What failed jobs say (toolchain/toolchain.h), scratch directories, C source and targets. */
 #include "emit_fixture.h"
 
 #include <signal.h>
 #include <sys/wait.h>
 
 #include "elf/target.h"
-#include "emit/emit.h"
 #include "emit/internal/csource.h"
-#include "emit/internal/job.h"
-#include "emit/scratch.h"
+#include "toolchain/scratch.h"
+#include "toolchain/toolchain.h"
 
 /* --- jobs ------------------------------------------------------------------------ */
 

@@ -16,7 +16,7 @@ static const char *const files[] = { "p.toml", "large.bin", "small.bin" };
 struct sample {
 	struct mpk_mapping input, large, small;
 	struct mpk_handover_file open[3];
-	struct mpk_emit_source sources[2];
+	struct mpk_compile_source sources[2];
 	struct mpk_handover parts;
 	int fd;
 	struct mpk_span bytes; /* as written */
@@ -35,9 +35,9 @@ static void open_sample(struct sample *s)
 	s->open[0] = (struct mpk_handover_file){ files[0], &s->input };
 	s->open[1] = (struct mpk_handover_file){ files[1], &s->large };
 	s->open[2] = (struct mpk_handover_file){ files[2], &s->small };
-	s->sources[0] = (struct mpk_emit_source){ "sub/f.c", MPK_SOURCE_C, { NULL, 0 } };
+	s->sources[0] = (struct mpk_compile_source){ "sub/f.c", MPK_SOURCE_C, { NULL, 0 } };
 	s->sources[1] =
-		(struct mpk_emit_source){ "launch.ll", MPK_SOURCE_IR, mpk_span_str("; IR") };
+		(struct mpk_compile_source){ "launch.ll", MPK_SOURCE_IR, mpk_span_str("; IR") };
 	s->parts = (struct mpk_handover){
 		.gen = MPK_GEN_LEGACY,
 		.blob = mpk_rope_of(&arena),

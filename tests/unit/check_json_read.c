@@ -132,7 +132,7 @@ START_TEST(what_is_no_json_has_a_place)
 		{ "{a:1}", "expected a name in quotes", 1, 2 },
 		{ "{\"a\" 1}", "expected ':'", 1, 6 },
 		{ "[1}", "expected ',' or ']'", 1, 3 },
-		{ "[1] x", "more text behind the document", 1, 5 },
+		{ "[1] x", "more text after the document", 1, 5 },
 		{ "[01]", "expected ',' or ']'", 1, 3 },
 		{ "[1.]", "expected a digit", 1, 4 },
 		{ "[-]", "expected a digit", 1, 3 },

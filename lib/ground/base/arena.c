@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* arena.c - blocks of fresh zeroed memory; what is large gets one of its own
  *
- * Under AddressSanitizer a gap that nobody may touch stands behind everything that is handed out: else a
+ * Under AddressSanitizer a gap that nobody may touch follows everything that is handed out: otherwise a
  * reader could run from one array of a block into the next, and no test or fuzzer would see it. */
 #include "base/arena.h"
 

@@ -17,7 +17,7 @@ struct mpk_arena {
 };
 
 /* mpk_arena_alloc - size zeroed bytes, aligned for any type; NULL when memory is out. AddressSanitizer
- * watches what lies behind them. */
+ * watches what follows them. */
 void *mpk_arena_alloc(struct mpk_arena *arena, size_t size);
 
 /* mpk_arena_array - count zeroed elements of size bytes; NULL also when the product overflows */

@@ -32,7 +32,7 @@
 #define MPK_IS_SANITIZED 0
 #endif
 
-/* Whether it is AddressSanitizer's, which can be told of memory that nobody may touch. */
+/* Whether it is AddressSanitizer's, which can mark memory that nobody may touch. */
 #if defined(__SANITIZE_ADDRESS__)
 #define MPK_IS_ADDRESS_SANITIZED 1
 #elif defined(__has_feature)
@@ -46,7 +46,7 @@
 
 #define MPK_ARRAY_COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
-/* Hands the pointer in *p on and leaves NULL behind, so that a cleanup frees nothing. */
+/* Hands the pointer in *p on and leaves NULL in it, so that a cleanup frees nothing. */
 #define MPK_STEAL(p)                                                                               \
 	(__extension__({                                                                           \
 		__typeof__(*(p)) mpk_stolen_ = *(p);                                               \

@@ -30,6 +30,8 @@ static void fill(struct mpk_error *err, enum mpk_code code, const char *fmt, va_
 		va_end(ap_);                                                                       \
 	} while (0)
 
+/* The parentheses keep the macros of the same names (error.h) from expanding here; those
+ * tell the compiler that a failure is never MPK_OK. */
 enum mpk_code(mpk_fail)(struct mpk_error *err, enum mpk_code code, const char *fmt, ...)
 {
 	FILL(err, code, fmt);
@@ -39,6 +41,7 @@ enum mpk_code(mpk_fail)(struct mpk_error *err, enum mpk_code code, const char *f
 enum mpk_code(mpk_fail_errno)(struct mpk_error *err, enum mpk_code code, int errno_value,
 			      const char *fmt, ...)
 {
+	/* a system call that lacks memory is reported as all other lack of memory */
 	if (errno_value == ENOMEM)
 		code = MPK_E_NOMEM;
 	FILL(err, code, fmt);
@@ -80,6 +83,7 @@ enum mpk_code(mpk_fail_nomem)(struct mpk_error *err)
 	return mpk_fail(err, MPK_E_NOMEM, "out of memory");
 }
 
+/* What comes before is kept whole; the end of the old sentence is cut when both do not fit. */
 void mpk_error_prefix(struct mpk_error *err, const char *fmt, ...)
 {
 	char text[sizeof err->text];
@@ -107,6 +111,7 @@ void mpk_error_at_file(struct mpk_error *err, const char *file)
 	if (!err || !file || err->at.file[0])
 		return;
 
+	/* the end of a path says more than its beginning */
 	size_t len = strlen(file), room = sizeof err->at.file - 1;
 	if (len <= room)
 		memcpy(err->at.file, file, len + 1);
@@ -146,6 +151,8 @@ const char *mpk_code_name(enum mpk_code code)
 	return code < MPK_CODE_COUNT && names[code] ? names[code] : "internal";
 }
 
+/* As compilers print positions, so that editors find them: "file:line:column"; in binary
+ * files "file: space+0xoffset". */
 const char *mpk_where_print(const struct mpk_where *at, char *out, size_t size)
 {
 	size_t used = 0;

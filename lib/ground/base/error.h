@@ -97,7 +97,7 @@ const char *mpk_code_name(enum mpk_code code);
  * Returns  out */
 const char *mpk_where_print(const struct mpk_where *at, char *out, size_t size);
 
-/* A failure is never MPK_OK. The compiler is told, so that it knows which variables are
+/* A failure is never MPK_OK. The compiler learns that here, so that it knows which variables are
  * set after MPK_TRY. */
 static inline enum mpk_code mpk_failed(enum mpk_code code)
 {

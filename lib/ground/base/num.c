@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Numbers as people write them, all of the text or nothing. strtol and its like skip
+ * blanks, stop at what they do not know and depend on the locale. */
 #include "base/num.h"
 
 #include <ctype.h>
@@ -16,6 +18,8 @@ static int digit_value(uint8_t c)
 	return 99;
 }
 
+/* Decimal or 0x hexadecimal. A leading zero is not octal: nobody who writes a size means
+ * that. */
 bool mpk_parse_u64(struct mpk_span text, uint64_t *out)
 {
 	uint64_t value = 0;
@@ -39,6 +43,8 @@ bool mpk_parse_u64(struct mpk_span text, uint64_t *out)
 	return true;
 }
 
+/* The magnitude first: INT64_MIN has one that INT64_MAX lacks, so the sign decides the
+ * limit. */
 bool mpk_parse_i64(struct mpk_span text, int64_t *out)
 {
 	bool negative = text.len && text.data[0] == '-';
@@ -55,6 +61,8 @@ bool mpk_parse_i64(struct mpk_span text, int64_t *out)
 	return true;
 }
 
+/* strtod needs a NUL at the end, which a view of a file does not have. 127 characters are
+ * enough for every number that is printed by %.17g; longer ones are refused. */
 bool mpk_parse_f64(struct mpk_span text, double *out)
 {
 	char buf[128];

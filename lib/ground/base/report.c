@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Findings in the order in which they were made, sorted by position in the end. Their
+ * number is bounded, because a file may be wrong in a million places and nobody reads that;
+ * what is beyond is counted. */
 #include "base/report.h"
 
 #include <stdlib.h>
@@ -15,6 +18,9 @@ const char *mpk_severity_name(enum mpk_severity severity)
 	return names[severity];
 }
 
+/* A report that streams (take) keeps nothing and drops nothing. Otherwise findings beyond
+ * the limit are counted only; errors and warnings are counted in both cases, as exit
+ * statuses depend on them. */
 void mpk_report_add_about(struct mpk_report *report, enum mpk_severity severity, const char *check,
 			  const struct mpk_error *error, struct mpk_span about)
 {
@@ -53,6 +59,8 @@ void mpk_report_add(struct mpk_report *report, enum mpk_severity severity, const
 	mpk_report_add_about(report, severity, check, error, (struct mpk_span){ 0 });
 }
 
+/* By file, then position; findings without a position come first in their file. Equal
+ * positions keep the order in which they were found. */
 static int order(const struct mpk_where *a, const struct mpk_where *b)
 {
 	int r = strcmp(a->file, b->file);

@@ -18,7 +18,7 @@ struct mpk_finding {
 	enum mpk_severity severity;
 	const char *check;      /* stable name of the check, "blob-size"; static storage */
 	struct mpk_error error; /* code, position and sentence */
-	char *about;            /* the part of what stands at the position, such as a kernel's name;
+	char *about;            /* the part of the text at the position, such as a kernel's name;
 				 * owned by the report; NULL: all of it */
 };
 
@@ -39,7 +39,7 @@ struct mpk_report {
 
 /* mpk_report_add, mpk_report_add_about - append a finding; @error and @about are copied
  * @check   static storage
- * @about   empty: all of what stands at the position */
+ * @about   empty: all of the text at the position */
 void mpk_report_add(struct mpk_report *report, enum mpk_severity severity, const char *check,
 		    const struct mpk_error *error);
 void mpk_report_add_about(struct mpk_report *report, enum mpk_severity severity, const char *check,

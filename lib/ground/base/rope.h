@@ -30,7 +30,7 @@ struct mpk_rope {
 	struct mpk_piece *pieces;
 	size_t count, cap;
 	uint64_t len;     /* total bytes */
-	uint8_t *tail;    /* where the next small value goes, behind the one before; or NULL */
+	uint8_t *tail;    /* where the next small value goes, after the one before; or NULL */
 	size_t tail_left; /* bytes free there */
 	bool failed;
 };

@@ -44,7 +44,7 @@ static inline bool mpk_span_is(struct mpk_span a, const char *text)
 	return mpk_span_equal(a, mpk_span_str(text));
 }
 
-/* mpk_span_has - whether text stands anywhere in s */
+/* mpk_span_has - whether text is a part of s */
 static inline bool mpk_span_has(struct mpk_span s, const char *text)
 {
 	return s.len && memmem(s.data, s.len, text, strlen(text));

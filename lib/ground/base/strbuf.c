@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Text that grows. A failed allocation is remembered and reported once, by
+ * mpk_strbuf_status, so that writers of text need no check for each word. */
 #include "base/strbuf.h"
 
 #include <stdarg.h>
@@ -10,6 +12,8 @@
 
 enum { PIECE_BYTES = 1 << 20 };
 
+/* Room for so many bytes and a NUL: the text is terminated at all times, so that it can be
+ * handed out as it is. */
 static bool reserve(struct mpk_strbuf *buf, size_t more)
 {
 	size_t need;
@@ -46,6 +50,7 @@ void mpk_strbuf_put_span(struct mpk_strbuf *buf, struct mpk_span s)
 	mpk_strbuf_put(buf, (const char *)s.data, s.len);
 }
 
+/* Formatted twice: the first run only gives the length. */
 void mpk_strbuf_printf(struct mpk_strbuf *buf, const char *fmt, ...)
 {
 	va_list ap;
@@ -65,6 +70,8 @@ void mpk_strbuf_printf(struct mpk_strbuf *buf, const char *fmt, ...)
 	buf->len += (size_t)n;
 }
 
+/* What has become a piece of 1 MiB goes to whoever takes it, so that a listing of gigabytes
+ * needs no memory of that size. */
 void mpk_strbuf_pass(struct mpk_strbuf *buf)
 {
 	if (!buf->take || buf->failed || buf->len < PIECE_BYTES)

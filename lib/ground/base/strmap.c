@@ -35,6 +35,8 @@ uint64_t mpk_strmap_hash(struct mpk_span key)
 	return XXH3_64bits_withSeed(key.data, key.len, s);
 }
 
+/* The slot of a key, or the free one where it would go. There is always a free one, since a
+ * map is at most half full. */
 static struct mpk_strmap_slot *probe(struct mpk_strmap_slot *slots, size_t cap, struct mpk_span key)
 {
 	size_t i = (size_t)mpk_strmap_hash(key) & (cap - 1);
@@ -44,6 +46,8 @@ static struct mpk_strmap_slot *probe(struct mpk_strmap_slot *slots, size_t cap, 
 	return &slots[i];
 }
 
+/* Values are put again at their places in a table of twice the size. The old table stays
+ * when there is no memory. */
 static bool grow(struct mpk_strmap *map)
 {
 	size_t cap = map->cap ? map->cap * 2 : 16;
@@ -148,6 +152,8 @@ static size_t distance(struct mpk_span a, struct mpk_span b)
 	return last[b.len];
 }
 
+/* A third of the letters may be wrong, one at least; a difference of case costs less than a
+ * whole letter, so that it decides between two that are equally near. */
 size_t mpk_closest(struct mpk_span word, const struct mpk_span *names, size_t count)
 {
 	size_t limit = (word.len / 3 ? word.len / 3 : 1) * EDIT + EDIT - 1;

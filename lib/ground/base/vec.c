@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Growth of arrays by doubling. Pointers of any type are moved by memcpy, as a void ** to
+ * them would break the aliasing rules of C. */
 #include "base/vec.h"
 
 #include <stdint.h>
@@ -12,11 +14,13 @@ bool mpk_vec_reserve(void *data, size_t *cap, size_t need, size_t size)
 	size_t grown = *cap ? *cap : 8, bytes;
 	void *old, *fresh;
 
+	/* the usual case: nothing is to be done */
 	if (need <= *cap)
 		return true;
 	while (grown < need)
 		if (__builtin_mul_overflow(grown, (size_t)2, &grown))
 			return false;
+	/* a count from a file may ask for more than there are addresses */
 	if (__builtin_mul_overflow(grown, size, &bytes))
 		return false;
 	memcpy(&old, data, sizeof old);

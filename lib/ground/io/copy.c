@@ -1,19 +1,150 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copying is what packing costs. The kernel does it where extents can be shared; elsewhere it goes
- * through a buffer that stays in the processor's cache, while a thread hashes the one before. */
+/* Copying is what packing costs. The kernel does it where extents can be shared; elsewhere
+ * it goes through a buffer that stays in the processor's cache, while a thread hashes the
+ * one before. */
 #include "io/copy.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/uio.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
-#include "io/internal/filesystem.h"
-#include "io/internal/hash_thread.h"
+#include "base/span.h"
 #include "io/internal/window.h"
+
+/* --- what file systems are good at ------------------------------------------------ */
+
+/* Its kind; 0: unknown. */
+static uint32_t kind_of(int fd)
+{
+	struct statfs fs;
+
+	return fstatfs(fd, &fs) == 0 ? (uint32_t)fs.f_type : 0;
+}
+
+/* Whether a file lies on another machine, which copies there, at any offset. */
+static bool is_remote(int fd)
+{
+	switch (kind_of(fd)) {
+	case NFS_SUPER_MAGIC:
+	case CIFS_SUPER_MAGIC:
+	case SMB2_SUPER_MAGIC:
+	case CEPH_SUPER_MAGIC:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Blocks for bytes that are about to be written; the size of the file stays as it is.
+ * Writing 1 GiB takes ext4 a quarter longer when it must promise each page a block on the way;
+ * XFS, Btrfs and tmpfs gain nothing, and Btrfs would not compress what was reserved. So it is
+ * done where it helps, also below an overlay, and for 1 MiB and more.
+ * Returns  MPK_OK, also when the file system cannot; MPK_E_IO: the disk or the quota is full */
+static enum mpk_code reserve_blocks(int fd, uint64_t off, uint64_t len, struct mpk_error *err)
+{
+	if (len < MPK_LARGE_BYTES || off > INT64_MAX || len > INT64_MAX - off)
+		return MPK_OK;
+	uint32_t kind = kind_of(fd);
+
+	if (kind != EXT4_SUPER_MAGIC && kind != OVERLAYFS_SUPER_MAGIC)
+		return MPK_OK;
+	if (fallocate(fd, FALLOC_FL_KEEP_SIZE, (off_t)off, (off_t)len) != 0 &&
+	    (errno == ENOSPC || errno == EDQUOT))
+		return mpk_fail_errno(err, MPK_E_IO, errno, "cannot write %llu bytes",
+				      (unsigned long long)len);
+	return MPK_OK;
+}
+
+/* --- hashing in a thread ---------------------------------------------------------- */
+
+/* One span is posted at a time. Whoever waits for it while the thread has not begun, because
+ * the machine has no core to spare, does the work itself: hashing in a thread never takes
+ * longer than hashing and writing one after the other. */
+enum hash_state { HASH_IDLE, HASH_POSTED, HASH_TAKEN, HASH_STOPPED };
+
+struct hash_thread {
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	enum hash_state state;
+	struct mpk_span bytes; /* posted or taken */
+	const struct mpk_tap *tap;
+};
+
+static void set_state(struct hash_thread *s, enum hash_state state)
+{
+	s->state = state;
+	(void)pthread_cond_broadcast(&s->changed);
+}
+
+static void *hash_main(void *data)
+{
+	struct hash_thread *s = data;
+
+	(void)pthread_mutex_lock(&s->lock);
+	while (s->state != HASH_STOPPED) {
+		if (s->state != HASH_POSTED) {
+			(void)pthread_cond_wait(&s->changed, &s->lock);
+			continue;
+		}
+		s->state = HASH_TAKEN;
+		(void)pthread_mutex_unlock(&s->lock);
+		s->tap->see(s->tap->data, s->bytes);
+		(void)pthread_mutex_lock(&s->lock);
+		set_state(s, HASH_IDLE);
+	}
+	(void)pthread_mutex_unlock(&s->lock);
+	return NULL;
+}
+
+static bool hash_thread_start(struct hash_thread *s, const struct mpk_tap *tap)
+{
+	*s = (struct hash_thread){ .lock = PTHREAD_MUTEX_INITIALIZER,
+				   .changed = PTHREAD_COND_INITIALIZER,
+				   .tap = tap };
+	return pthread_create(&s->thread, NULL, hash_main, s) == 0;
+}
+
+static void hash_thread_post(struct hash_thread *s, struct mpk_span bytes)
+{
+	(void)pthread_mutex_lock(&s->lock);
+	s->bytes = bytes;
+	set_state(s, HASH_POSTED);
+	(void)pthread_mutex_unlock(&s->lock);
+}
+
+static void hash_thread_wait(struct hash_thread *s)
+{
+	(void)pthread_mutex_lock(&s->lock);
+	bool untouched = s->state == HASH_POSTED;
+
+	if (untouched)
+		s->state = HASH_IDLE;
+	while (s->state != HASH_IDLE)
+		(void)pthread_cond_wait(&s->changed, &s->lock);
+	(void)pthread_mutex_unlock(&s->lock);
+	if (untouched)
+		s->tap->see(s->tap->data, s->bytes);
+}
+
+static void hash_thread_stop(struct hash_thread *s)
+{
+	(void)pthread_mutex_lock(&s->lock);
+	set_state(s, HASH_STOPPED);
+	(void)pthread_mutex_unlock(&s->lock);
+	(void)pthread_join(s->thread, NULL);
+	(void)pthread_cond_destroy(&s->changed);
+	(void)pthread_mutex_destroy(&s->lock);
+}
+
+/* --- copying ---------------------------------------------------------------------- */
 
 enum {
 	CHUNK_BYTES = 128 * 1024,  /* more at a time makes page caches look for huge pages,
@@ -69,11 +200,11 @@ enum mpk_code mpk_write_at(int fd, struct mpk_span bytes, uint64_t off, struct m
 /* One range on its way. */
 struct copy {
 	int in, out;
-	uint64_t from, to, left;        /* to: where the next byte goes, when that is known */
-	bool positioned;                /* by offset; false: at the current position of out */
-	bool in_kernel;                 /* copy_file_range is worth a try */
-	const struct mpk_tap *tap;      /* or NULL */
-	struct mpk_hash_thread *hasher; /* where the tap is called; NULL: here */
+	uint64_t from, to, left;    /* to: where the next byte goes, when that is known */
+	bool positioned;            /* by offset; false: at the current position of out */
+	bool in_kernel;             /* copy_file_range is worth a try */
+	const struct mpk_tap *tap;  /* or NULL */
+	struct hash_thread *hasher; /* where the tap is called; NULL: here */
 };
 
 static void see(const struct mpk_tap *tap, const void *data, size_t len)
@@ -161,8 +292,8 @@ static enum mpk_code write_chunk(struct copy *c, const void *data, size_t len,
 static void show(struct copy *c, struct mpk_span bytes)
 {
 	if (c->hasher) {
-		mpk_hash_thread_wait(c->hasher);
-		mpk_hash_thread_post(c->hasher, bytes);
+		hash_thread_wait(c->hasher);
+		hash_thread_post(c->hasher, bytes);
 	} else {
 		see(c->tap, bytes.data, bytes.len);
 	}
@@ -207,7 +338,7 @@ static enum mpk_code copy_window(struct copy *c, const struct mpk_window *w, str
 		code = write_chunk(c, w->bytes.data + at, n, err);
 	}
 	if (c->hasher)
-		mpk_hash_thread_wait(c->hasher);
+		hash_thread_wait(c->hasher);
 	return code;
 }
 
@@ -237,18 +368,18 @@ static enum mpk_code copy_through(struct copy *c, struct mpk_error *err)
 	size_t size = (size_t)min_u64(c->left, BATCH_BYTES) / PAGE_BYTES * PAGE_BYTES +
 		      2 * (size_t)PAGE_BYTES;
 	char *buffers = aligned_alloc(PAGE_BYTES, 2 * size);
-	struct mpk_hash_thread hasher;
+	struct hash_thread hasher;
 	enum mpk_code code = MPK_OK;
 
 	MPK_TRY_ALLOC(buffers, err);
-	if (c->tap && c->left > BATCH_BYTES && mpk_hash_thread_start(&hasher, c->tap))
+	if (c->tap && c->left > BATCH_BYTES && hash_thread_start(&hasher, c->tap))
 		c->hasher = &hasher;
 	(void)posix_fadvise(c->in, (off_t)c->from, (off_t)c->left, POSIX_FADV_SEQUENTIAL);
 	for (size_t turn = 0; c->left && code == MPK_OK; turn ^= 1)
 		code = copy_step(c, buffers + turn * size, err);
 	if (c->hasher) {
-		mpk_hash_thread_wait(c->hasher);
-		mpk_hash_thread_stop(c->hasher);
+		hash_thread_wait(c->hasher);
+		hash_thread_stop(c->hasher);
 		c->hasher = NULL;
 	}
 	free(buffers);
@@ -268,9 +399,9 @@ static enum mpk_code copy_range(struct copy *c, struct mpk_error *err)
 	off_t here = c->positioned ? (off_t)c->to : lseek(c->out, 0, SEEK_CUR);
 
 	c->to = here < 0 ? 0 : (uint64_t)here;
-	c->in_kernel = here >= 0 && (c->from % page == c->to % page || mpk_is_remote(c->out));
+	c->in_kernel = here >= 0 && (c->from % page == c->to % page || is_remote(c->out));
 	/* Where extents may come to be shared, what is full now need not be full then. */
-	if (here >= 0 && mpk_reserve(c->out, c->to, c->left, err) != MPK_OK && !c->in_kernel)
+	if (here >= 0 && reserve_blocks(c->out, c->to, c->left, err) != MPK_OK && !c->in_kernel)
 		return MPK_E_IO;
 	return copy(c, err);
 }

@@ -22,9 +22,9 @@ struct mpk_tap {
  * position when out_off is NULL
  * Uses copy_file_range where that can share extents or spares a network; else read and
  * write, chunk by chunk, which between offsets that differ within a page is faster than
- * copy_file_range and than writing out of a mapping. A pipe as @in is read from where it
- * stands. Holes arrive as zeros and are not read. The blocks are reserved first where that
- * helps (io/internal/filesystem.h), so that a disk too full for the range fails before its first byte.
+ * copy_file_range and than writing out of a mapping. A pipe as @in is read from its
+ * current position. Holes arrive as zeros and are not read. The blocks are reserved first where that
+ * helps, so that a disk too full for the range fails before its first byte.
  * Returns  MPK_OK; MPK_E_IO (also when @in ends early, and after mpk_copy_stop);
  *          MPK_E_NOMEM */
 enum mpk_code mpk_copy_range(int in, uint64_t in_off, int out, const uint64_t *out_off,

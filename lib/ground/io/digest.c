@@ -1,15 +1,147 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* XXH128 is inlined from the library's header, so that a program that hashes nothing does not load
+ * it. SHA-256 is left to libcrypto, which has code for every processor; it is loaded when it is first
+ * asked for. */
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include "io/digest.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/internal/digest_kinds.h"
+#include "io/libcrypto.h"
 #include "io/reader.h"
 
-static const struct mpk_digest_ops *ops_of(enum mpk_digest_kind kind)
+/* What each kind of digest is made with. */
+struct digest_ops {
+	const char *name;
+	size_t bytes;
+	enum mpk_code (*init)(void **state, struct mpk_error *err);
+	enum mpk_code (*update)(void *state, struct mpk_span bytes, struct mpk_error *err);
+	enum mpk_code (*final)(void *state, uint8_t *out, struct mpk_error *err);
+	void (*fini)(void *state);
+};
+
+/* --- XXH128 ----------------------------------------------------------------------- */
+
+static enum mpk_code xxh128_init(void **state, struct mpk_error *err)
 {
-	return kind == MPK_DIGEST_SHA256 ? &mpk_digest_sha256 : &mpk_digest_xxh128;
+	XXH3_state_t *s = XXH3_createState();
+
+	MPK_TRY_ALLOC(s, err);
+	(void)XXH3_128bits_reset(s);
+	*state = s;
+	return MPK_OK;
+}
+
+static enum mpk_code xxh128_update(void *state, struct mpk_span bytes, struct mpk_error *err)
+{
+	(void)err;
+	if (bytes.len) /* an empty view may have no address */
+		(void)XXH3_128bits_update(state, bytes.data, bytes.len);
+	return MPK_OK;
+}
+
+static enum mpk_code xxh128_final(void *state, uint8_t *out, struct mpk_error *err)
+{
+	XXH128_canonical_t digest;
+
+	(void)err;
+	XXH128_canonicalFromHash(&digest, XXH3_128bits_digest(state));
+	memcpy(out, digest.digest, sizeof digest.digest);
+	return MPK_OK;
+}
+
+static void xxh128_fini(void *state)
+{
+	(void)XXH3_freeState(state);
+}
+
+static const struct digest_ops xxh128 = { "xxh128",     sizeof(XXH128_canonical_t),
+					  xxh128_init,  xxh128_update,
+					  xxh128_final, xxh128_fini };
+
+/* --- SHA-256 ---------------------------------------------------------------------- */
+
+/* The part of OpenSSL 3's EVP interface that is used (openssl/evp.h). The types are
+ * opaque there, too. */
+struct evp {
+	void *(*ctx_new)(void);
+	void (*ctx_free)(void *ctx);
+	const void *(*sha256)(void);
+	int (*init)(void *ctx, const void *type, void *engine);
+	int (*update)(void *ctx, const void *data, size_t len);
+	int (*final)(void *ctx, unsigned char *out, unsigned *len);
+};
+
+static const char *const evp_names[] = {
+	"EVP_MD_CTX_new",    "EVP_MD_CTX_free",  "EVP_sha256",
+	"EVP_DigestInit_ex", "EVP_DigestUpdate", "EVP_DigestFinal_ex",
+};
+
+_Static_assert(sizeof(struct evp) == sizeof evp_names / sizeof *evp_names * sizeof(void *),
+	       "one name for each function");
+
+/* Loaded by the first mpk_digest_init; all later calls, also those of a hashing thread,
+ * only read the table. */
+static const struct evp *load_evp(struct mpk_error *err)
+{
+	static struct evp evp;
+	static bool loaded;
+
+	if (!loaded)
+		loaded = mpk_libcrypto_load("SHA-256", evp_names, MPK_ARRAY_COUNT(evp_names), &evp,
+					    err) == MPK_OK;
+	return loaded ? &evp : NULL;
+}
+
+static enum mpk_code sha256_broken(struct mpk_error *err)
+{
+	return mpk_fail(err, MPK_E_INTERNAL, "libcrypto failed to compute a SHA-256");
+}
+
+static enum mpk_code sha256_init(void **state, struct mpk_error *err)
+{
+	const struct evp *evp = load_evp(err);
+	void *ctx;
+
+	if (!evp)
+		return MPK_E_LOAD;
+	ctx = evp->ctx_new();
+	MPK_TRY_ALLOC(ctx, err);
+	if (evp->init(ctx, evp->sha256(), NULL) != 1) {
+		evp->ctx_free(ctx);
+		return sha256_broken(err);
+	}
+	*state = ctx;
+	return MPK_OK;
+}
+
+static enum mpk_code sha256_update(void *state, struct mpk_span bytes, struct mpk_error *err)
+{
+	return load_evp(NULL)->update(state, bytes.data, bytes.len) == 1 ? MPK_OK
+									 : sha256_broken(err);
+}
+
+static enum mpk_code sha256_final(void *state, uint8_t *out, struct mpk_error *err)
+{
+	return load_evp(NULL)->final(state, out, NULL) == 1 ? MPK_OK : sha256_broken(err);
+}
+
+static void sha256_fini(void *state)
+{
+	load_evp(NULL)->ctx_free(state);
+}
+
+static const struct digest_ops sha256 = { "sha256",      32,           sha256_init,
+					  sha256_update, sha256_final, sha256_fini };
+
+/* --- digests ---------------------------------------------------------------------- */
+
+static const struct digest_ops *ops_of(enum mpk_digest_kind kind)
+{
+	return kind == MPK_DIGEST_SHA256 ? &sha256 : &xxh128;
 }
 
 const char *mpk_digest_name(enum mpk_digest_kind kind)
@@ -47,6 +179,7 @@ void mpk_digest_fini(struct mpk_digest *d)
 	d->state = NULL;
 }
 
+/* Piece by piece: a rope of gigabytes is never in memory as a whole. */
 static enum mpk_code add_all(struct mpk_digest *d, struct mpk_reader *r, const struct mpk_tap *tap,
 			     struct mpk_error *err)
 {
@@ -64,6 +197,7 @@ static enum mpk_code add_all(struct mpk_digest *d, struct mpk_reader *r, const s
 enum mpk_code mpk_digest_add_rope(struct mpk_digest *d, const struct mpk_rope *rope,
 				  const struct mpk_tap *tap, struct mpk_error *err)
 {
+	/* a reader has a buffer of its own, which is too large for a stack */
 	struct mpk_reader *r = malloc(sizeof *r);
 
 	MPK_TRY_ALLOC(r, err);

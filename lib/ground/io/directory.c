@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A folder of output that appears whole or not at all: it is filled under a temporary name
+ * beside the target and renamed in the end. The target must be empty or absent, as
+ * rename(2) replaces an empty folder and nothing else. */
 #include "io/directory.h"
 
 #include <dirent.h>
@@ -107,6 +110,8 @@ enum mpk_code mpk_directory_open(const char *path, struct mpk_directory *out, st
 	return MPK_OK;
 }
 
+/* Names come from files: neither an empty part nor "." nor ".." may be in them, so that
+ * none leads out of the folder. */
 static bool is_inside(const char *name)
 {
 	for (;;) {
@@ -121,7 +126,7 @@ static bool is_inside(const char *name)
 	}
 }
 
-/* Every directory of path behind the first skip bytes. */
+/* Every directory of path after the first skip bytes. */
 static enum mpk_code make_parents(char *path, size_t skip, struct mpk_error *err)
 {
 	for (char *at = path + skip; (at = strchr(at, '/')); at++) {
@@ -216,6 +221,8 @@ static void keep_mode(const struct mpk_directory *d)
 	(void)fchmod(d->fd, st.st_mode & 07777);
 }
 
+/* In the order that output.c has for files: inputs unchanged, memory sufficient, bytes on
+ * the disk, name. */
 enum mpk_code mpk_directory_commit(struct mpk_directory *d, struct mpk_error *err)
 {
 	enum mpk_code code = MPK_OK;

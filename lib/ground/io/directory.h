@@ -34,14 +34,14 @@ enum mpk_code mpk_directory_write(const struct mpk_directory *d, const char *nam
 				  const struct mpk_rope *content,
 				  struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_directory_append - the same behind what the file has, which mpk_directory_write began
+/* mpk_directory_append - the same after what the file has, which mpk_directory_write began
  * Returns  MPK_OK; MPK_E_RANGE; MPK_E_IO; MPK_E_NOMEM */
 enum mpk_code mpk_directory_append(const struct mpk_directory *d, const char *name,
 				   const struct mpk_rope *content,
 				   struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_directory_commit - let the target appear; closes d in any case
- * Returns  MPK_OK; MPK_E_IO, and nothing is left behind */
+ * Returns  MPK_OK; MPK_E_IO, and nothing is left */
 enum mpk_code mpk_directory_commit(struct mpk_directory *d, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_directory_abandon - remove everything written; safe on a closed one */

@@ -16,7 +16,7 @@ static size_t page_bytes(void)
 	return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* The largest range of a file, and where it stands in the rope; rope->count: there is none. */
+/* The largest range of a file, and its offset in the rope; rope->count: there is none. */
 static size_t largest_range(const struct mpk_rope *rope, uint64_t *at)
 {
 	size_t found = rope->count;
@@ -34,6 +34,7 @@ static size_t largest_range(const struct mpk_rope *rope, uint64_t *at)
 	return found;
 }
 
+/* From the file, as the page at an end of the range cannot be mapped in its place. */
 static enum mpk_code read_range(const struct mpk_piece *p, uint64_t skip, uint8_t *to, size_t len,
 				struct mpk_error *err)
 {
@@ -114,12 +115,15 @@ enum mpk_code mpk_flat_open(const struct mpk_rope *rope, struct mpk_flat *out,
 		*out = flat;
 		return MPK_OK;
 	}
+	/* what is no address space is no memory */
 	if (rope->len > SIZE_MAX / 2)
 		return mpk_fail_nomem(err);
 	range = largest_range(rope, &at);
 	if (range < rope->count)
 		shift = (size_t)((rope->pieces[range].off - at) % page);
 	flat.mapped = (size_t)rope->len + shift;
+	/* only addresses so far; parts are made readable or writable when something is put
+	 * there */
 	flat.base = mmap(NULL, flat.mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
 			 -1, 0);
 	if (flat.base == MAP_FAILED)

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Input files in memory. Large ones are mapped, small ones copied, pipes read to their end.
+ * Every open file is remembered with its size and time, because a build that reads a file
+ * while somebody writes it would pack a mixture: before an output takes its name, all of
+ * them are looked at again. */
 #include "io/mapping.h"
 
 #include <errno.h>
@@ -26,6 +30,8 @@ static enum mpk_code fail_too_long(bool is_device, struct mpk_error *err)
 			: "more than 2 GiB come from what is not a regular file; store them in one");
 }
 
+/* Pipes and devices: nobody knows their length before their end. One byte more than the
+ * limit is asked for, so that an input of just that size is not refused. */
 static enum mpk_code read_all(int fd, bool is_device, struct mpk_span *out, struct mpk_error *err)
 {
 	const size_t most = is_device ? MPK_DEVICE_MAX : MPK_PIPE_MAX;
@@ -58,6 +64,8 @@ static enum mpk_code read_all(int fd, bool is_device, struct mpk_span *out, stru
 	return MPK_OK;
 }
 
+/* A file that shrinks meanwhile gives fewer bytes; mpk_mappings_check will find that it
+ * changed. */
 static enum mpk_code read_small(int fd, size_t size, struct mpk_span *out, struct mpk_error *err)
 {
 	size_t room = (size + ALIGN_BYTES - 1) / ALIGN_BYTES * ALIGN_BYTES, len = 0;
@@ -82,6 +90,8 @@ static enum mpk_code read_small(int fd, size_t size, struct mpk_span *out, struc
 	return MPK_OK;
 }
 
+/* An empty file cannot be mapped: it is the empty text, marked as mapped so that nothing is
+ * freed. */
 static enum mpk_code map_fd(int fd, struct mpk_mapping *m, struct mpk_error *err)
 {
 	struct stat st;
@@ -110,6 +120,8 @@ static enum mpk_code map_fd(int fd, struct mpk_mapping *m, struct mpk_error *err
 
 /* --- what has changed since ------------------------------------------------------- */
 
+/* A file that was opened, as it was then. In a list of the process, because the check
+ * before a commit is about all inputs, whoever opened them. */
 struct mpk_mapping_origin {
 	struct mpk_mapping_origin *next, **at;
 	int fd; /* -1: look at the name */
@@ -139,11 +151,14 @@ static bool is_same_file(const struct mpk_file_identity *a, const struct mpk_fil
 	return a->device == b->device && a->inode == b->inode;
 }
 
+/* A file that is written to gets another time, in steps of the kernel's clock of some
+ * milliseconds; a write of the same length within one step is not seen. */
 static bool has_same_content(const struct mpk_file_identity *a, const struct mpk_file_identity *b)
 {
 	return a->size == b->size && a->modified == b->modified;
 }
 
+/* The name is that of the file that changed, and not of the one that is written. */
 static enum mpk_code fail_changed(const char *name, struct mpk_error *err)
 {
 	enum mpk_code code = mpk_fail(err, MPK_E_IO, "the file changed while it was read");
@@ -237,6 +252,8 @@ static bool has_origin(const struct stat *file, bool replaceable)
 	return false;
 }
 
+/* Inputs that are closed count, too: a package may name a file that was read first and is
+ * to be overwritten last. */
 bool mpk_mappings_have(const struct stat *file)
 {
 	const struct mpk_file_identity identity = identity_of(file);
@@ -351,6 +368,7 @@ enum mpk_code mpk_mapping_of_fd(int fd, const char *name, struct mpk_mapping *ou
 	return code;
 }
 
+/* The mapping stays. Without its descriptor the file is looked at by its name. */
 void mpk_mapping_close_file(struct mpk_mapping *m)
 {
 	if (m->fd < 0)
@@ -360,6 +378,8 @@ void mpk_mapping_close_file(struct mpk_mapping *m)
 	m->origin->fd = -1;
 }
 
+/* Whole pages within the part: the kernel may drop them and read them again from the file.
+ * Of memory that is not mapped it would drop the only copy. */
 void mpk_mapping_forget(const struct mpk_mapping *m, struct mpk_span part)
 {
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
@@ -392,6 +412,7 @@ static bool allow_changes(const struct mpk_private *p)
 		mprotect(p->data + tail, p->len - tail, PROT_READ | PROT_WRITE) == 0);
 }
 
+/* Small files are in memory that was allocated: there is nothing to map a second time. */
 static uint8_t *copy_of(const struct mpk_mapping *m)
 {
 	uint8_t *data = malloc(m->bytes.len);
@@ -401,6 +422,8 @@ static uint8_t *copy_of(const struct mpk_mapping *m)
 	return data;
 }
 
+/* A second mapping of the same file: the first must stay as the file is, since views of it
+ * are written to the output. */
 enum mpk_code mpk_private_open(const struct mpk_mapping *m, struct mpk_span keep,
 			       struct mpk_private *out, struct mpk_error *err)
 {

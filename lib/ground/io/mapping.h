@@ -63,7 +63,7 @@ struct mpk_file_identity {
 bool mpk_mapping_identity(const struct mpk_mapping *m, struct mpk_file_identity *out);
 
 /* mpk_mapping_open_same - as mpk_mapping_open, of a file that another process has read
- * Nothing but a regular file is opened, whatever stands under the name by now.
+ * Nothing but a regular file is opened, whatever has the name by now.
  * Returns  as mpk_mapping_open; MPK_E_IO: it is not that file any more, or has changed */
 enum mpk_code mpk_mapping_open_same(const char *path, const struct mpk_file_identity *identity,
 				    struct mpk_mapping *out, struct mpk_error *err) MPK_MUST_CHECK;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An unnamed file cannot be left behind by a killed process. Where there are none, the names of
- * temporary files stand in a table that a signal handler can read. */
+/* Output files that appear whole or not at all. The content goes to an unnamed file, which the kernel
+ * removes when a killed process leaves it. Where file systems have no such files, it goes to one with a
+ * temporary name, and these names are kept in a table that a signal handler can read. */
 #include "io/output.h"
 
 #include <errno.h>
@@ -45,10 +46,12 @@ bool mpk_output_is_durable(void)
 	return durable;
 }
 
-/* Names that a killed build would leave behind. Slots hold the temp strings of live
+/* Names that a killed build would leave. Slots hold the temp strings of live
  * outputs; a signal handler reads them, hence the atomics. */
 static _Atomic(const char *) temps[TEMPS_MAX];
 
+/* With the table full a name is not in it; then only the sweep of the next run removes what
+ * a kill leaves. */
 static void temps_add(const char *name)
 {
 	for (size_t i = 0; i < TEMPS_MAX; i++) {
@@ -69,6 +72,7 @@ static void temps_drop(const char *name)
 	}
 }
 
+/* In a signal handler: only unlink, and nothing is freed. */
 void mpk_output_abandon_all(void)
 {
 	for (size_t i = 0; i < TEMPS_MAX; i++) {
@@ -198,6 +202,8 @@ enum mpk_code mpk_output_check_path(const char *path, struct mpk_error *err)
 	return code;
 }
 
+/* Four targets: standard output; a device, a pipe or a descriptor, written through; a new
+ * file; a file that is replaced, under its resolved name. */
 static enum mpk_code open_target(struct mpk_output *o, struct mpk_error *err)
 {
 	struct stat st;
@@ -221,7 +227,7 @@ static enum mpk_code open_target(struct mpk_output *o, struct mpk_error *err)
 		return fail_io(o, "cannot write through a link that leads to no file", err);
 	o->replaces = exists;
 	o->old = st;
-	/* The file behind a link is replaced, not the link. */
+	/* The file that a link leads to is replaced, not the link. */
 	o->path = exists ? realpath(o->shown, NULL) : strdup(o->shown);
 	MPK_TRY_ALLOC(o->path, err);
 	o->fd = open_unnamed(o);
@@ -280,6 +286,8 @@ enum mpk_code mpk_output_write_rope(struct mpk_output *o, const struct mpk_rope 
 	return code;
 }
 
+/* The way for what is written through, and where the file is on another file system, so
+ * that rename(2) fails. */
 static enum mpk_code copy_in(struct mpk_output *o, const char *file, struct mpk_error *err)
 {
 	struct stat st;
@@ -318,6 +326,7 @@ static bool take_file(struct mpk_output *o, const char *file, char *name)
 	return false;
 }
 
+/* The linker's file becomes the output without a copy of its bytes. */
 enum mpk_code mpk_output_take(struct mpk_output *o, const char *file, struct mpk_error *err)
 {
 	char *name = o->path ? mpk_temporary_name(o->path) : NULL;
@@ -339,6 +348,7 @@ enum mpk_code mpk_output_take(struct mpk_output *o, const char *file, struct mpk
 	return MPK_OK;
 }
 
+/* AT_EMPTY_PATH would need a capability; the way through /proc needs none. */
 static bool link_to(struct mpk_output *o, const char *name)
 {
 	char self[32];
@@ -396,6 +406,8 @@ static enum mpk_code sync_name(const struct mpk_output *o, struct mpk_error *err
 	return result == 0 ? MPK_OK : fail_io(o, "cannot write to the disk", err);
 }
 
+/* The last moment to find that an input changed or memory was out. What is written before
+ * this is seen by nobody. */
 static enum mpk_code commit(struct mpk_output *o, struct mpk_error *err)
 {
 	if (!o->path)

@@ -2,12 +2,12 @@
 /* output.h - a file that appears whole or not at all
  *
  * The bytes go to an unnamed file in the target's directory (O_TMPFILE), so that even
- * SIGKILL leaves nothing behind; commit gives it a name and renames it over the target.
+ * SIGKILL leaves nothing; commit gives it a name and renames it over the target.
  * Where the file system has no unnamed files, a temporary name beside the target is
  * used (io/temporary.h), which mpk_output_abandon_all removes from a signal handler, and the next
  * output of that name when a killed process could not.
  * "-" and targets that are not regular files (/dev/stdout, a pipe) are written through.
- * A file that is replaced hands its owner and its permissions on; one behind a link is replaced
+ * A file that is replaced hands its owner and its permissions on; one that a link leads to is replaced
  * where it lies, and a link that leads to no file is refused. So is a file that is or was read
  * (mpk_mappings_have), and what looks like no output of ours (io/overwrite.h).
  * Nothing is fsync'ed unless mpk_output_make_durable was called: "whole" is meant against crashes of
@@ -32,7 +32,7 @@ void mpk_output_make_durable(void);
 bool mpk_output_is_durable(void);
 
 /* mpk_output_check_path - what mpk_output_open asks at its time, asked before the work is done: whether
- * what stands there may be replaced
+ * what is there may be replaced
  * Returns  MPK_OK; MPK_E_USAGE with the file name: it is an input, or no output of ours; MPK_E_IO; MPK_E_NOMEM */
 enum mpk_code mpk_output_check_path(const char *path, struct mpk_error *err) MPK_MUST_CHECK;
 

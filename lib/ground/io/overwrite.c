@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* What an output may replace. A program that writes to the name it was given would destroy
+ * a library by a slip in the order of arguments, so a file is replaced only when it is
+ * empty, a text, an array, or was written by us: an extended attribute says so, with the
+ * size and time it had then, or a mark in the file, for file systems without attributes. */
 #include "io/overwrite.h"
 
 #include <dirent.h>
@@ -14,6 +18,7 @@
 /* So much of a file is looked at, from its beginning and before its end. */
 enum { TEXT_BYTES = 64 << 10, MARK_BYTES = 1 << 20, CLAIM_BYTES = 128 };
 
+/* What the program is and how its files are marked: set once, before any output is opened. */
 static const char attribute[] = "user.mpk.written";
 static const char *author = "mpk";
 static struct mpk_span mark;
@@ -189,7 +194,7 @@ enum mpk_code mpk_overwrite_check(const char *path, const struct stat *file, str
 		return MPK_OK;
 
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	/* what cannot be read cannot be told from a library */
+	/* what cannot be read may be a library */
 	if (fd < 0)
 		return fail_to_read(path, errno, err);
 	enum mpk_code code = check_open(fd, path, file, err);
@@ -199,6 +204,8 @@ enum mpk_code mpk_overwrite_check(const char *path, const struct stat *file, str
 
 /* --- folders ---------------------------------------------------------------------------- */
 
+/* A folder that is ours or empty. What cannot be listed is left to the call that writes
+ * there, which says why it cannot. */
 enum mpk_code mpk_overwrite_check_folder(const char *path, struct mpk_error *err)
 {
 	DIR *dir = opendir(path);

@@ -5,7 +5,7 @@
  * outputs look like that are no libraries: text, an array of NumPy, an empty file. Anything else is
  * refused: ELF, archives, whatever is not known.
  *
- * That a file was written by this program is told by an extended attribute of it, which holds as long as
+ * That a file was written by this program is recorded in an extended attribute of it, which holds as long as
  * size and time of modification stay; and, where the file system keeps none or the file was copied, by a
  * mark in it, if the program's files have one.
  */

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The bytes of a rope from its first to its last, whatever they lie in: pieces in memory as
+ * they are, ranges of files through windows that are mapped for a moment, short ranges through
+ * a buffer. No piece is ever in memory as a whole. */
 #include "io/reader.h"
 
 #include <errno.h>
@@ -18,6 +21,8 @@ void mpk_reader_fini(struct mpk_reader *r)
 	mpk_window_close(&r->window);
 }
 
+/* A range that cannot be mapped is read. An end before that of the range means that
+ * somebody has made the file shorter. */
 static enum mpk_code read_piece(struct mpk_reader *r, const struct mpk_piece *p, size_t len,
 				struct mpk_span *out, struct mpk_error *err)
 {
@@ -38,6 +43,7 @@ static enum mpk_code read_piece(struct mpk_reader *r, const struct mpk_piece *p,
 enum mpk_code mpk_reader_next(struct mpk_reader *r, struct mpk_span *out, struct mpk_error *err)
 {
 	mpk_reader_fini(r);
+	/* pieces may be empty */
 	while (r->piece < r->rope->count && r->at == r->rope->pieces[r->piece].len) {
 		r->piece++;
 		r->at = 0;
@@ -63,6 +69,7 @@ enum mpk_code mpk_reader_next(struct mpk_reader *r, struct mpk_span *out, struct
 			  err);
 }
 
+/* All of it, one after the other; the caller has made room for rope->len bytes. */
 static enum mpk_code load(struct mpk_reader *r, char *to, struct mpk_error *err)
 {
 	for (;;) {
@@ -76,6 +83,8 @@ static enum mpk_code load(struct mpk_reader *r, char *to, struct mpk_error *err)
 	}
 }
 
+/* A rope of one piece in memory is given as it is: no copy of a payload that is there
+ * already. */
 enum mpk_code mpk_rope_load(const struct mpk_rope *rope, struct mpk_arena *arena,
 			    struct mpk_span *out, struct mpk_error *err)
 {

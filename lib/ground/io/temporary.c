@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Names for unfinished files and folders, and removing those that killed runs left. Whoever
+ * writes one holds a lock on it; the kernel drops the lock with the process, so that what
+ * nobody has locked is nobody's work any more. */
 #include "io/temporary.h"
 
 #include <dirent.h>
@@ -19,6 +22,8 @@ enum { NAME_KEPT = 200, OPEN_DIRECTORIES = 8 };
 
 static const char letters[] = "abcdefghijklmnopqrstuvwxyz012345";
 
+/* Random, and not the process number: two containers that share a folder may have the same.
+ * Without random numbers (early at boot) the number is the next best. */
 void mpk_random_letters(char out[MPK_RANDOM_LETTERS + 1])
 {
 	unsigned char random[MPK_RANDOM_LETTERS] = { 0 };
@@ -54,6 +59,8 @@ static bool is_temporary(const char *name, const char *base)
 	       strcmp(name + MPK_RANDOM_LETTERS, ".partial") == 0;
 }
 
+/* A file system without locks fails with another error than EWOULDBLOCK; then the file
+ * counts as ours. */
 bool mpk_temporary_lock(int fd)
 {
 	return flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
@@ -87,6 +94,8 @@ static void remove_abandoned(const char *path)
 		(void)close(fd);
 }
 
+/* Only names of the same target: what other programs leave in the folder is not ours to
+ * remove. */
 void mpk_temporary_sweep(const char *path)
 {
 	char *parent = mpk_path_folder(path);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* temporary.h - the names of what is not finished yet, and what killed runs left under them
  *
- * Something unfinished stands beside its target, under a name that tells whose it is and that it is
+ * Something unfinished is beside its target, under a name that tells whose it is and that it is
  * partial, and is locked (flock) by the process that makes it. A lock ends with its process, whatever
- * ended that: what nobody has locked was left behind. File systems that know no such locks keep theirs.
+ * ended that: what nobody has locked was abandoned. File systems that know no such locks keep theirs.
  */
 #ifndef MPK_IO_TEMPORARY_H
 #define MPK_IO_TEMPORARY_H
@@ -24,7 +24,7 @@ char *mpk_temporary_name(const char *path);
 bool mpk_temporary_lock(int fd);
 
 /* mpk_temporary_sweep - remove what is beside path, under a temporary name of it, and nobody has locked
- * Failures are not the caller's business, and not told. */
+ * Failures are not the caller's business, and not reported. */
 void mpk_temporary_sweep(const char *path);
 
 /* mpk_remove_all - a file, or a directory with all that is in it; links are not followed

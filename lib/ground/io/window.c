@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Parts of files, mapped for a moment. Touching a page beyond the end of a file raises
+ * SIGBUS, so the size is asked before each window: the file may have become shorter since
+ * the last one. */
 #include "io/internal/window.h"
 
 #include <errno.h>
@@ -8,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* What a hole reads as. Never written, so that no memory stands behind it. */
+/* What a hole reads as. It is never written, so that all its pages are the one page of zeros. */
 static const uint8_t *zeros(void)
 {
 	static uint8_t bytes[MPK_WINDOW_BYTES];
@@ -16,8 +19,6 @@ static const uint8_t *zeros(void)
 	return bytes;
 }
 
-/* Pages behind the end of a file raise a signal when touched, hence a look at its size for
- * every window. */
 uint64_t mpk_window_measure(int fd, uint64_t off, uint64_t len, bool *hole)
 {
 	struct stat st;

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A command line that grows. It lies in an arena and keeps a NULL at its end all the time,
+ * so that it can be given to exec at any moment; a failure is remembered and asked for
+ * once, at the end. */
 #include "process/argv.h"
 
 #include <stdarg.h>
@@ -11,6 +14,7 @@ void mpk_argv_add(struct mpk_argv *v, const char *arg)
 	if (v->failed)
 		return;
 	if (v->count + 2 > v->cap) {
+		/* old arrays stay in the arena, which is freed with the command */
 		size_t cap = v->cap ? v->cap * 2 : 32;
 		const char **longer = mpk_arena_array(v->arena, cap, sizeof *longer);
 

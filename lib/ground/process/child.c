@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* What a child does between fork and its work: streams, limits, a group or a session of its
+ * own, and a death signal. The order matters: ties to the parent come first, so that a
+ * parent that dies meanwhile takes the child along. */
 #include "process/internal/child.h"
 
 #include <errno.h>

@@ -17,6 +17,8 @@
 #include "process/internal/fork.h"
 #include "text/escape.h"
 
+/* Before every question and answer. Both sides run on one machine, so numbers have its byte
+ * order. */
 struct head {
 	uint64_t number, bytes;
 };
@@ -66,6 +68,8 @@ static bool send_answer(int fd, enum mpk_code code, struct mpk_span bytes)
 	return put(fd, &head, sizeof head) && put(fd, bytes.data, bytes.len);
 }
 
+/* A question that is too long, or an end in the middle of one, ends the helper: nobody
+ * would read the answer. */
 static bool answer_one(int fd, mpk_helper_fn *answer, void *data)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
@@ -93,6 +97,8 @@ static bool answer_one(int fd, mpk_helper_fn *answer, void *data)
 	return sent;
 }
 
+/* A helper outlives the call that started it: it must not keep pipes open whose end
+ * somebody waits for. */
 static void close_others(int fd)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -106,6 +112,8 @@ static void close_others(int fd)
 #endif
 }
 
+/* The death signal is asked for by the child; a parent that has died before is found by
+ * getppid. */
 MPK_NORETURN static void serve(int fd, mpk_helper_fn *answer, void *data, pid_t parent)
 {
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -160,6 +168,7 @@ static bool put_question(int fd, const struct mpk_span *parts, size_t count, uin
 	return ok;
 }
 
+/* A crash and a limit of time or memory look alike from here. */
 static enum mpk_code ended(struct mpk_error *err)
 {
 	return mpk_fail(err, MPK_E_TOOL,
@@ -167,20 +176,22 @@ static enum mpk_code ended(struct mpk_error *err)
 			"of time and memory");
 }
 
-static enum mpk_code fail_as_told(uint64_t number, const struct mpk_strbuf *text,
-				  struct mpk_error *err)
+static enum mpk_code fail_as_answered(uint64_t number, const struct mpk_strbuf *text,
+				      struct mpk_error *err)
 {
-	struct mpk_error told = { .code = MPK_E_TOOL }, safe;
+	struct mpk_error heard = { .code = MPK_E_TOOL }, safe;
 
 	if (number < MPK_CODE_COUNT)
-		told.code = (enum mpk_code)number;
-	(void)snprintf(told.text, sizeof told.text, "%s", mpk_strbuf_text(text));
-	mpk_escape_error(&told, MPK_E_TOOL, &safe);
+		heard.code = (enum mpk_code)number;
+	(void)snprintf(heard.text, sizeof heard.text, "%s", mpk_strbuf_text(text));
+	mpk_escape_error(&heard, MPK_E_TOOL, &safe);
 	if (err)
 		*err = safe;
 	return mpk_failed(safe.code);
 }
 
+/* The answer is read in pieces of 4 KiB, so that a length that was made up reserves no
+ * memory. */
 enum mpk_code mpk_helper_ask(struct mpk_helper *h, const struct mpk_span *parts, size_t count,
 			     struct mpk_strbuf *answer, struct mpk_error *err)
 {
@@ -206,7 +217,7 @@ enum mpk_code mpk_helper_ask(struct mpk_helper *h, const struct mpk_span *parts,
 		left -= n;
 	}
 	MPK_TRY(mpk_strbuf_status(answer, err));
-	return head.number == MPK_OK ? MPK_OK : fail_as_told(head.number, answer, err);
+	return head.number == MPK_OK ? MPK_OK : fail_as_answered(head.number, answer, err);
 }
 
 void mpk_helper_stop(struct mpk_helper *h)

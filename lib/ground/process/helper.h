@@ -37,7 +37,7 @@ enum mpk_code mpk_helper_start(mpk_helper_fn *answer, void *data, struct mpk_hel
 
 /* mpk_helper_ask - put a question and wait for the answer
  * Needs no system call but read and write.
- * @parts   of the question, one behind the other
+ * @parts   of the question, one after the other
  * @answer  emptied, then filled
  * Returns  MPK_OK; what answer returned, its text made safe to print; MPK_E_TOOL: the helper has ended;
  *          MPK_E_NOMEM; MPK_E_RANGE: a question of more than MPK_HELPER_MAX */

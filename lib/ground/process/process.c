@@ -53,8 +53,8 @@ struct run {
 	bool contains;                 /* some are contained */
 	struct mpk_children strangers; /* children from before */
 	sigset_t mask;                 /* of signals, from before */
-	struct sigaction on_child;     /* likewise, of SIGCHLD */
-	int subreaper, dumpable;       /* likewise */
+	struct sigaction on_child;     /* of SIGCHLD, from before */
+	int subreaper, dumpable;       /* prctl settings from before */
 };
 
 static volatile sig_atomic_t stopped;

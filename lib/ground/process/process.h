@@ -32,7 +32,7 @@ typedef enum mpk_code mpk_process_fn(struct mpk_process_self *self, void *data,
 enum mpk_process_heard {
 	MPK_HEARD_NOTHING, /* there was none: asked again when there is */
 	MPK_HEARD_ONE,     /* there may be more */
-	MPK_HEARD_NEW_TIME, /* likewise, and the child has *seconds from now on; 0: as many as it likes */
+	MPK_HEARD_NEW_TIME, /* the same, and the child has *seconds from now on; 0: as many as it likes */
 	MPK_HEARD_ENOUGH, /* not asked again; the child goes on */
 	MPK_HEARD_KILL,   /* the child is killed: MPK_PROCESS_STOPPED */
 };
@@ -91,11 +91,11 @@ enum mpk_process_how {
 	MPK_PROCESS_LEFT_OUT,     /* another one had failed before it was started */
 	MPK_PROCESS_NOT_EXECUTED, /* argv: no such program or directory; status is the errno */
 	MPK_PROCESS_RETURNED,     /* run came back; error.code is what it returned */
-	MPK_PROCESS_QUIT,         /* run ended the process and did not come back; status likewise */
-	MPK_PROCESS_EXITED,       /* argv: status is its exit status */
-	MPK_PROCESS_KILLED,       /* status is the signal */
-	MPK_PROCESS_LATE,         /* killed at the end of its time */
-	MPK_PROCESS_STOPPED,      /* killed because hear asked for it */
+	MPK_PROCESS_QUIT, /* run ended the process and did not come back; status is that of exit */
+	MPK_PROCESS_EXITED,  /* argv: status is its exit status */
+	MPK_PROCESS_KILLED,  /* status is the signal */
+	MPK_PROCESS_LATE,    /* killed at the end of its time */
+	MPK_PROCESS_STOPPED, /* killed because hear asked for it */
 };
 
 struct mpk_process_end {

@@ -1,17 +1,205 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Behind Landlock and seccomp, should one of them have a gap: no network interface, no System V or message
  * queue of others, no file of others, and no right over anything, for root neither. Processes have a namespace
- * before that, see apart.c. */
-#include "sandbox/internal/namespaces.h"
-
+ * before that, see mpk_sandbox_apart_enter. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/mount.h>
 #include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "sandbox/internal/mounts.h"
-#include "sandbox/internal/powers.h"
-#include "sandbox/internal/root.h"
+#include "base/compiler.h"
+#include "sandbox/internal/parts.h"
+#include "sandbox/sandbox.h"
+
+/* --- mounts ----------------------------------------------------------------------- */
+
+static bool write_text(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	bool done = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+
+	if (fd >= 0)
+		(void)close(fd);
+	return done;
+}
+
+static bool map_ids(uid_t inside, uid_t user, gid_t inside_group, gid_t group)
+{
+	char users[64], groups[64];
+	int dumpable = prctl(PR_GET_DUMPABLE);
+	bool done;
+
+	(void)snprintf(users, sizeof users, "%u %u 1", (unsigned)inside, (unsigned)user);
+	(void)snprintf(groups, sizeof groups, "%u %u 1", (unsigned)inside_group, (unsigned)group);
+	/* the files in /proc of a process that others may not look into belong to root */
+	(void)prctl(PR_SET_DUMPABLE, 1);
+	/* the kernel asks for the first before a group may have a number */
+	done = write_text("/proc/self/setgroups", "deny") &&
+	       write_text("/proc/self/uid_map", users) && write_text("/proc/self/gid_map", groups);
+	(void)prctl(PR_SET_DUMPABLE, (unsigned long)(dumpable == 1));
+	return done;
+}
+
+static void freeze_mount(const char *path)
+{
+#ifdef SYS_mount_setattr
+	struct mount_attr how = { .attr_set = MOUNT_ATTR_RDONLY };
+
+	(void)syscall(SYS_mount_setattr, AT_FDCWD, path, 0, &how, sizeof how);
+#else
+	(void)path;
+#endif
+}
+
+/* "\040" is a space. */
+static char *decode_mount_path(char *path)
+{
+	char *to = path;
+
+	for (const char *from = path; *from; to++) {
+		unsigned octal;
+
+		if (*from == '\\' && sscanf(from + 1, "%3o", &octal) == 1) {
+			*to = (char)octal;
+			from += 4;
+		} else {
+			*to = *from++;
+		}
+	}
+	*to = '\0';
+	return path;
+}
+
+/* --- a root with nothing in it ---------------------------------------------------- */
+
+/* Landlock refuses to open a file, but tells whether it is there, how large it is and since when; and knows
+ * nothing of links. What is not in the file system tells nothing.
+ *
+ * What is kept is taken hold of first, as a memory file system then covers the folder that it is made in. The
+ * old root stays mounted where nothing leads to: whoever may neither change the root nor mount does not get
+ * out of the new one. */
+
+#if defined SYS_open_tree && defined SYS_move_mount && defined SYS_mount_setattr
+
+/* Of the kernel's interface; headers of the C library have others of the same names. */
+enum { TREE_CLONE = 1, TREE_RECURSIVE = 0x8000, MOVE_FROM_FD = 4 };
+
+/* Makes the folders that lead to path, and with is_folder itself. */
+static void make_path(char *path, bool is_folder)
+{
+	for (char *c = path; *c; c++) {
+		if (*c != '/' || c == path)
+			continue;
+		*c = '\0';
+		(void)mkdir(path, 0755);
+		*c = '/';
+	}
+	if (is_folder) {
+		(void)mkdir(path, 0755);
+	} else {
+		int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+
+		if (fd >= 0)
+			(void)close(fd);
+	}
+}
+
+/* path as it is from the new root, which is the current folder; cwd was that before. */
+static bool place(const char *path, const char *cwd, char out[PATH_MAX])
+{
+	int n = path[0] == '/' ? snprintf(out, PATH_MAX, ".%s", path)
+			       : snprintf(out, PATH_MAX, ".%s/%s", cwd, path);
+
+	return n > 0 && n < PATH_MAX;
+}
+
+static void put_tree(int tree, const char *path, const char *cwd)
+{
+	struct mount_attr how = { .attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID };
+	char target[PATH_MAX];
+	struct stat st;
+
+	if (fstat(tree, &st) != 0 || !place(path, cwd, target))
+		return;
+	make_path(target, S_ISDIR(st.st_mode));
+	(void)syscall(SYS_mount_setattr, tree, "", AT_EMPTY_PATH | TREE_RECURSIVE, &how,
+		      sizeof how);
+	(void)syscall(SYS_move_mount, tree, "", AT_FDCWD, target, MOVE_FROM_FD);
+}
+
+/* Over any folder; where a mount could be seen outside, over one that is mounted itself and can be kept from it. */
+static bool mount_memory(bool is_own_user)
+{
+	static const char *const folders[] = { "/tmp", "/proc", "/dev", "/usr" };
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(folders); i++)
+		if ((is_own_user || mount(NULL, folders[i], NULL, MS_PRIVATE, NULL) == 0) &&
+		    mount("tmpfs", folders[i], "tmpfs", MS_NOSUID | MS_NODEV, "size=1m,mode=755") ==
+			    0)
+			return chdir(folders[i]) == 0;
+	return false;
+}
+
+static bool change(const struct mpk_sandbox *s, const int *trees, const char *cwd, bool is_own_user)
+{
+	struct mount_attr how = { .attr_set = MOUNT_ATTR_RDONLY };
+	char folder[PATH_MAX];
+
+	if (!mount_memory(is_own_user))
+		return false;
+	for (size_t i = 0; i < s->readable_count; i++)
+		if (trees[i] >= 0)
+			put_tree(trees[i], s->readable[i], cwd);
+	if (place(cwd, "", folder))
+		make_path(folder, true);
+	if (syscall(SYS_mount_setattr, AT_FDCWD, ".", 0, &how, sizeof how) != 0 || chroot(".") != 0)
+		return false;
+	return chdir(cwd) == 0;
+}
+
+static bool change_root(const struct mpk_sandbox *s, bool is_own_user)
+{
+	enum { TREES_MAX = 256 };
+	int trees[TREES_MAX];
+	char cwd[PATH_MAX];
+	bool done;
+
+	if (s->readable_count > TREES_MAX || !getcwd(cwd, sizeof cwd) || cwd[0] != '/')
+		return false;
+	for (size_t i = 0; i < s->readable_count; i++)
+		trees[i] = (int)syscall(SYS_open_tree, AT_FDCWD, s->readable[i],
+					TREE_CLONE | O_CLOEXEC | TREE_RECURSIVE);
+	done = change(s, trees, cwd, is_own_user);
+	if (!done)
+		(void)!chdir(cwd);
+	for (size_t i = 0; i < s->readable_count; i++)
+		if (trees[i] >= 0)
+			(void)close(trees[i]);
+	return done;
+}
+
+#else
+
+static bool change_root(const struct mpk_sandbox *s, bool is_own_user)
+{
+	(void)s;
+	(void)is_own_user;
+	return false;
+}
+
+#endif
+
+/* --- namespaces for code that is run ---------------------------------------------- */
 
 enum { NOBODY = 65534 };
 
@@ -27,8 +215,8 @@ static void enter(const struct mpk_sandbox *s, struct mpk_sandbox_state *out)
 	if (!out->namespaces)
 		return;
 	/* files in memory belong to somebody who has a number */
-	out->own_root = (!out->own_user || mpk_mount_map_ids(NOBODY, user, NOBODY, group)) &&
-			mpk_root_change(s, out->own_user);
+	out->own_root = (!out->own_user || map_ids(NOBODY, user, NOBODY, group)) &&
+			change_root(s, out->own_user);
 }
 
 void mpk_namespaces_enter(const struct mpk_sandbox *s, struct mpk_sandbox_state *out)
@@ -62,4 +250,89 @@ void mpk_namespaces_try(struct mpk_sandbox_state *out)
 	out->namespaces = WEXITSTATUS(status) & HAS_NAMESPACES;
 	out->own_user = WEXITSTATUS(status) & HAS_USER;
 	out->own_root = WEXITSTATUS(status) & HAS_ROOT;
+}
+
+/* --- apart from other processes --------------------------------------------------- */
+
+/* Namespaces in which called code finds itself and nobody else. A process in them has no number for any
+ * outside: whatever system call takes one, also one that a kernel gains tomorrow, finds nothing.
+ *
+ * Root stays root and keeps all files. But some of them command the kernel: freeze a group
+ * of processes, start a program of any choice when one crashes, kill all. They are made read-only, as for
+ * root in a container; the right to undo that goes with mpk_sandbox_protect. */
+
+uint64_t mpk_sandbox_apart_flags(enum mpk_apart apart)
+{
+	switch (apart) {
+	case MPK_APART_NOT:
+		break;
+	case MPK_APART_AS_USER:
+		return CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWUSER;
+	case MPK_APART_AS_ROOT:
+		return CLONE_NEWPID | CLONE_NEWNS;
+	}
+	return 0;
+}
+
+/* The files of file systems that are the kernel's own: of these a user may have a control group, with all
+ * that runs in it. */
+static void freeze_kernel_files(void)
+{
+	static const char *const types[] = {
+		"sysfs",     "cgroup",   "cgroup2",  "debugfs",    "tracefs",
+		"bpf",       "configfs", "efivarfs", "securityfs", "pstore",
+		"selinuxfs", "smackfs",  "fusectl",  "resctrl",    "binfmt_misc",
+	};
+	char *line = NULL, *at;
+	size_t room = 0;
+	FILE *f = fopen("/proc/self/mountinfo", "re");
+
+	/* "36 35 98:0 /root /path options - type ...": see proc_pid_mountinfo(5) */
+	while (f && getline(&line, &room, f) >= 0) {
+		char path[4096], type[32];
+
+		at = strstr(line, " - ");
+		if (!at || sscanf(at, " - %31s", type) != 1 ||
+		    sscanf(line, "%*s %*s %*s %*s %4095s", path) != 1)
+			continue;
+		(void)decode_mount_path(path);
+		/* of a chroot, say, with the numbers of processes that stand outside */
+		if (strcmp(type, "proc") == 0 && strcmp(path, "/proc") != 0)
+			freeze_mount(path);
+		for (size_t i = 0; i < MPK_ARRAY_COUNT(types); i++)
+			if (strcmp(type, types[i]) == 0)
+				freeze_mount(path);
+	}
+	free(line);
+	if (f)
+		(void)fclose(f);
+}
+
+/* The files in /proc that are of no process. */
+static void freeze_proc(void)
+{
+	static const char *const paths[] = { "/proc/sys", "/proc/sysrq-trigger",
+					     "/proc/irq", "/proc/bus",
+					     "/proc/fs",  "/proc/acpi",
+					     "/proc/scsi" };
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(paths); i++)
+		if (mount(paths[i], paths[i], NULL, MS_BIND, NULL) == 0)
+			freeze_mount(paths[i]);
+}
+
+bool mpk_sandbox_apart_enter(enum mpk_apart apart, uid_t user, gid_t group)
+{
+	if (apart == MPK_APART_AS_USER && !map_ids(user, user, group, group))
+		return false;
+	freeze_kernel_files();
+	/* what is mounted on it is to be seen here alone; without /proc there is nothing to hide */
+	bool is_own = mount(NULL, "/proc", NULL, MS_PRIVATE, NULL) == 0 &&
+		      mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) == 0;
+
+	if (apart == MPK_APART_AS_ROOT && is_own)
+		freeze_proc();
+	else if (apart == MPK_APART_AS_ROOT)
+		freeze_mount("/proc");
+	return true;
 }

@@ -1,14 +1,229 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sandbox/sandbox.h"
-
+/* Entering a sandbox, in the order that works: limits and namespaces first, because later
+ * steps refuse the calls that make them; then files, by Landlock; system calls last.
+ *
+ * landlock(7) knows more rights from version to version. A kernel that is asked for a right
+ * that it does not know refuses the whole ruleset, so it is asked for its version first.
+ * Headers may be older than the kernel, hence the numbers of its interface here. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "sandbox/internal/calls.h"
-#include "sandbox/internal/landlock.h"
-#include "sandbox/internal/limits.h"
-#include "sandbox/internal/namespaces.h"
+#include "base/compiler.h"
+#include "base/num.h"
+#include "sandbox/internal/parts.h"
+#include "sandbox/sandbox.h"
 
+/* --- limits ----------------------------------------------------------------------- */
+
+/* Enough for a team of threads on each of many processors, and for no flood of them. */
+enum { THREADS_MAX = 4096 };
+
+/* How the C library declares a number of a limit. */
+#ifdef __GLIBC__
+typedef __rlimit_resource_t resource_number;
+#else
+typedef int resource_number;
+#endif
+
+/* Lowers a limit, hard and soft; one that is lower already stays. */
+static void set(resource_number resource, uint64_t most)
+{
+	struct rlimit limit;
+
+	if (getrlimit(resource, &limit) != 0)
+		return;
+	if (limit.rlim_max != RLIM_INFINITY && (uint64_t)limit.rlim_max < most)
+		most = (uint64_t)limit.rlim_max;
+	limit.rlim_cur = limit.rlim_max = (rlim_t)most;
+	(void)setrlimit(resource, &limit);
+}
+
+/* What is mapped already: the program, the library that it inspected, inputs. */
+static uint64_t address_space_bytes(void)
+{
+	FILE *f = fopen("/proc/self/statm", "re");
+	unsigned long pages = 0;
+
+	if (!f || fscanf(f, "%lu", &pages) != 1)
+		pages = 0;
+	if (f)
+		(void)fclose(f);
+	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static void set_limits(uint64_t memory_bytes)
+{
+	uint64_t most;
+
+	set(RLIMIT_CORE, 0);
+	/* the shadow of a sanitizer takes terabytes */
+	if (!memory_bytes || MPK_IS_SANITIZED)
+		return;
+	if (!__builtin_add_overflow(address_space_bytes(), memory_bytes, &most))
+		set(RLIMIT_AS, most);
+	set(RLIMIT_FSIZE, memory_bytes);
+}
+
+static void limit_threads(void)
+{
+	set(RLIMIT_NPROC, THREADS_MAX);
+}
+
+/* --- Landlock --------------------------------------------------------------------- */
+
+/* Bits of the kernel's interface, in its order (Documentation/userspace-api/landlock.rst). */
+enum {
+	EXECUTE = 1 << 0,
+	WRITE_FILE = 1 << 1,
+	READ_FILE = 1 << 2,
+	READ_DIR = 1 << 3,
+	REMOVE_DIR = 1 << 4,
+	REMOVE_FILE = 1 << 5,
+	MAKE_CHAR = 1 << 6,
+	MAKE_DIR = 1 << 7,
+	MAKE_REG = 1 << 8,
+	MAKE_SOCK = 1 << 9,
+	MAKE_FIFO = 1 << 10,
+	MAKE_BLOCK = 1 << 11,
+	MAKE_SYM = 1 << 12,
+	REFER = 1 << 13,    /* version 2 */
+	TRUNCATE = 1 << 14, /* version 3 */
+	BIND_TCP = 1 << 0,
+	CONNECT_TCP = 1 << 1,         /* version 4 */
+	SCOPE_ABSTRACT_UNIX = 1 << 0, /* sockets without a file */
+	SCOPE_SIGNAL = 1 << 1,        /* version 6: of processes outside, however it is sent */
+
+	ALL = EXECUTE | WRITE_FILE | READ_FILE | REMOVE_DIR | REMOVE_FILE | MAKE_CHAR | MAKE_DIR |
+	      MAKE_REG | MAKE_SOCK | MAKE_FIFO | MAKE_BLOCK | MAKE_SYM | REFER | TRUNCATE,
+	/* what is written is read again before it takes its name */
+	WRITE = WRITE_FILE | READ_FILE | REMOVE_DIR | REMOVE_FILE | MAKE_DIR | MAKE_REG | REFER |
+		TRUNCATE,
+	OF_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE,
+};
+
+struct ruleset {
+	uint64_t files, network, scopes;
+};
+
+struct path_rule {
+	uint64_t allowed;
+	int32_t fd;
+} __attribute__((packed));
+
+enum { RULE_PATH = 1, VERSION_FLAG = 1 };
+
+static int landlock_version(void)
+{
+#ifdef SYS_landlock_create_ruleset
+	long version = syscall(SYS_landlock_create_ruleset, NULL, 0, VERSION_FLAG);
+
+	return version > 0 ? (int)version : 0;
+#else
+	return 0;
+#endif
+}
+
+#ifdef SYS_landlock_create_ruleset
+/* Each version of the kernel takes the part of the structure that it knows. */
+static int create(int version, bool hides_names, struct ruleset *r)
+{
+	const size_t sizes[] = { sizeof r->files, 2 * sizeof r->files, sizeof *r };
+
+	*r = (struct ruleset){ .files = ALL,
+			       .network = BIND_TCP | CONNECT_TCP,
+			       .scopes = SCOPE_ABSTRACT_UNIX | SCOPE_SIGNAL };
+	if (hides_names)
+		r->files |= READ_DIR;
+	if (version < 2)
+		r->files &= ~(uint64_t)REFER;
+	if (version < 3)
+		r->files &= ~(uint64_t)TRUNCATE;
+	return (int)syscall(SYS_landlock_create_ruleset, r,
+			    sizes[version < 4   ? 0
+				  : version < 6 ? 1
+						: 2],
+			    0);
+}
+
+/* A path that cannot be opened is left out: what is not there needs no right. */
+static void allow(int rules, const struct ruleset *r, const char *path, uint64_t rights)
+{
+	struct path_rule rule;
+	struct stat st;
+
+	do
+		rule.fd = open(path, O_PATH | O_CLOEXEC);
+	while (rule.fd < 0 && errno == EINTR);
+	if (rule.fd < 0)
+		return;
+	rule.allowed = rights & r->files;
+	if (fstat(rule.fd, &st) == 0 && !S_ISDIR(st.st_mode))
+		rule.allowed &= OF_FILES;
+	(void)syscall(SYS_landlock_add_rule, rules, RULE_PATH, &rule, 0);
+	(void)close(rule.fd);
+}
+
+static bool landlock_restrict(const struct mpk_sandbox *s)
+{
+	int version = landlock_version();
+	struct ruleset r;
+	int rules = version ? create(version, s->runs_code, &r) : -1;
+
+	if (rules < 0)
+		return false;
+	for (size_t i = 0; i < s->readable_count; i++)
+		allow(rules, &r, s->readable[i],
+		      READ_FILE | READ_DIR | (s->runs_programs ? EXECUTE : 0));
+	for (size_t i = 0; i < s->writable_count; i++)
+		allow(rules, &r, s->writable[i], WRITE | READ_DIR);
+	if (s->emptied)
+		allow(rules, &r, s->emptied, REMOVE_DIR);
+	bool done = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+		    syscall(SYS_landlock_restrict_self, rules, 0) == 0;
+	(void)close(rules);
+	return done;
+}
+
+bool mpk_landlock_scope(void)
+{
+	const struct ruleset r = { .scopes = SCOPE_SIGNAL };
+	int rules = landlock_version() < 6
+			    ? -1
+			    : (int)syscall(SYS_landlock_create_ruleset, &r, sizeof r, 0);
+	bool done;
+
+	if (rules < 0)
+		return false;
+	done = syscall(SYS_landlock_restrict_self, rules, 0) == 0 ||
+	       (errno == EPERM && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+		syscall(SYS_landlock_restrict_self, rules, 0) == 0);
+	(void)close(rules);
+	return done;
+}
+#else
+bool mpk_landlock_scope(void)
+{
+	return false;
+}
+
+static bool landlock_restrict(const struct mpk_sandbox *s)
+{
+	(void)s;
+	return false;
+}
+#endif
+
+/* --- all of it -------------------------------------------------------------------- */
+
+/* Without the call (Linux before 5.9) nothing is closed, and the sandbox counts as one that
+ * does not hold files. */
 static bool close_range_of(unsigned first, unsigned last)
 {
 #ifdef SYS_close_range
@@ -20,7 +235,7 @@ static bool close_range_of(unsigned first, unsigned last)
 #endif
 }
 
-/* What whoever started us left open is nobody else's either. */
+/* Descriptors that our caller left open would stay usable in the sandbox, whatever files they are of. */
 static bool close_others(const struct mpk_sandbox *s)
 {
 	unsigned first = STDERR_FILENO + 1;
@@ -38,12 +253,12 @@ struct mpk_sandbox_state mpk_sandbox_enter(const struct mpk_sandbox *s)
 	struct mpk_sandbox_state state = { 0 };
 
 	if (s->runs_code) {
-		mpk_limits_set(s->memory_bytes);
+		set_limits(s->memory_bytes);
 		mpk_namespaces_enter(s, &state);
 		if (state.namespaces)
-			mpk_limits_set_threads();
+			limit_threads();
 	}
-	state.files = (!s->kept || close_others(s)) && mpk_landlock_restrict(s);
+	state.files = (!s->kept || close_others(s)) && landlock_restrict(s);
 	/* last: the calls above are none of those that stay */
 	state.calls = !s->runs_programs && mpk_calls_restrict(s);
 	return state;
@@ -51,7 +266,7 @@ struct mpk_sandbox_state mpk_sandbox_enter(const struct mpk_sandbox *s)
 
 struct mpk_sandbox_state mpk_sandbox_support(void)
 {
-	struct mpk_sandbox_state can = { .files = mpk_landlock_version() > 0,
+	struct mpk_sandbox_state can = { .files = landlock_version() > 0,
 					 .calls = mpk_calls_known() };
 
 	mpk_namespaces_try(&can);

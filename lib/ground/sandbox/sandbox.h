@@ -2,8 +2,8 @@
 /* sandbox.h - a process gives up what it will not need: the kernel holds it to that
  *
  * Two facilities of Linux, each of which a system may lack: Landlock for files, seccomp for system
- * calls. For code that is run, namespaces and limits stand behind them. None of them needs rights, none can be undone, and all hold for threads and children made
- * later. What is refused fails with EACCES or EPERM, so that the program says what it could not do.
+ * calls. For code that is run there are namespaces and limits, too. None of them needs rights, none can
+ * be undone, and all hold for threads and children made later. What is refused fails with EACCES or EPERM, so that the program says what it could not do.
  */
 #ifndef MPK_SANDBOX_SANDBOX_H
 #define MPK_SANDBOX_SANDBOX_H
@@ -54,7 +54,7 @@ struct mpk_sandbox_state mpk_sandbox_enter(const struct mpk_sandbox *s);
 /* mpk_sandbox_support - what mpk_sandbox_enter would be able to do here */
 struct mpk_sandbox_state mpk_sandbox_support(void);
 
-/* How a process that is started stands apart from those that are there: what it can neither see nor name it
+/* How a process that is started is kept apart from those that are there: what it can neither see nor name it
  * cannot reach. */
 enum mpk_apart {
 	MPK_APART_NOT,
@@ -67,7 +67,7 @@ enum mpk_apart {
 uint64_t mpk_sandbox_apart_flags(enum mpk_apart apart);
 
 /* mpk_sandbox_apart_enter - in that process, the first of its namespaces: /proc shows it and what it starts and
- * nobody else; of root, too, the files through which the kernel is told what to do cannot be written
+ * nobody else; of root, too, the files that command the kernel cannot be written
  * What the system does not let it hide stays as it is.
  * @user, group  effective ones of the process that made it
  * Returns  false: it would not have them */

@@ -16,8 +16,8 @@ void mpk_base64_put(struct mpk_strbuf *out, struct mpk_span bytes);
 /* mpk_base64_read - the bytes of a text; white space between its characters is passed over
  * @out     room bytes; what it holds after a failure is undefined
  * @len     receives how many there are
- * Returns  false: a character of another alphabet, bits behind the last byte that are not zero,
- *          missing padding, text behind it, or more than room bytes */
+ * Returns  false: a character of another alphabet, bits after the last byte that are not zero,
+ *          missing padding, text after it, or more than room bytes */
 bool mpk_base64_read(struct mpk_span text, uint8_t *out, size_t room, size_t *len);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names and texts of an input may hold anything: escape sequences that rewrite a terminal, line
  * ends that forge a line of a log, bidirectional overrides that reorder what is read, bytes that
- * are no UTF-8. What is printed has none of them, and can be told from what it stands for. */
+ * are no UTF-8. What is printed has none of them, and the original bytes can be read from it. */
 #include "text/escape.h"
 
 #include <stdbool.h>
@@ -44,13 +44,15 @@ bool mpk_utf8_whole(struct mpk_span s)
 	return true;
 }
 
+/* C0, DEL and C1, the bidirectional embeddings, overrides and isolates, and the two
+ * directional marks. */
 static bool is_control(uint32_t cp)
 {
 	return cp < 0x20 || (cp >= 0x7f && cp < 0xa0) || (cp >= 0x202a && cp <= 0x202e) ||
 	       (cp >= 0x2066 && cp <= 0x2069) || cp == 0x200e || cp == 0x200f;
 }
 
-/* Writes the escaped form of what stands at p to out (at most 12 bytes and a NUL);
+/* Writes the escaped form of the character at p to out (at most 12 bytes and a NUL);
  * returns the number of input bytes taken. */
 static size_t escape_one(const uint8_t *p, size_t left, char out[MPK_ESCAPED_MAX])
 {
@@ -80,6 +82,7 @@ size_t mpk_escape_first(struct mpk_span s, char out[MPK_ESCAPED_MAX])
 	return escape_one(s.data, s.len, out);
 }
 
+/* A carriage return before a line feed is the line end of texts from Windows, and harmless. */
 size_t mpk_escape_plain(struct mpk_span s)
 {
 	uint32_t cp;
@@ -152,6 +155,7 @@ void mpk_escape_lines(struct mpk_strbuf *buf, struct mpk_span s)
 	}
 }
 
+/* Cut at a whole escape, so that the end never looks like another one. */
 const char *mpk_escape_to(struct mpk_span s, char *out, size_t size)
 {
 	size_t used = 0, cut = 0;
@@ -215,6 +219,7 @@ void mpk_escape_document(struct mpk_strbuf *buf, struct mpk_span s)
 
 /* --- errors of another process ------------------------------------------------------------- */
 
+/* In place: another process wrote it, and may have written anything, also no NUL. */
 static void clean(char *text, size_t size)
 {
 	uint8_t *p = (uint8_t *)text;

@@ -41,7 +41,7 @@ const char *mpk_escape_to(struct mpk_span s, char *out, size_t size);
 
 /* mpk_escape_json - append s as a string of JSON, which is one of TOML and YAML, too: in double
  * quotes, with what mpk_escape counts as control as \uNNNN
- * @invalid stands for each byte that is not UTF-8, such as "\\ufffd"; NULL: the byte itself */
+ * @invalid is put for each byte that is not UTF-8, such as "\\ufffd"; NULL: the byte itself */
 void mpk_escape_json(struct mpk_strbuf *buf, struct mpk_span s, const char *invalid);
 
 /* mpk_escape_document - append a piece of a JSON document, with the same in its strings */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A document is kept as its text, without blanks, to which each value is appended: a tree of values takes
- * ten times the memory, and files may have a hundred thousand modules to tell of. The rules that all
- * documents share stand here: no number that a reader would round, no string that is not UTF-8, no failure
+ * ten times the memory, and files may have a hundred thousand modules to tell of. This file has the rules that all
+ * documents share: no number that a reader would round, no string that is not UTF-8, no failure
  * that is reported twice. How it looks when printed is json_print.c's. */
 #include "text/json.h"
 
@@ -18,6 +18,7 @@
 /* The largest integer up to which every one is exact in an IEEE double. */
 #define EXACT_MAX ((int64_t)1 << 53)
 
+/* An array or object that is open. Those that are complete are text and nothing else. */
 struct mpk_json_at {
 	struct mpk_json_at *above;
 	bool is_array, has_members;
@@ -80,7 +81,7 @@ static bool begin(struct mpk_json *j, struct mpk_json_at *at, const char *key)
 		return false;
 	}
 	while (j->open != at) {
-		assert(j->open->above); /* at is complete: something was put behind it */
+		assert(j->open->above); /* at is complete: something was put after it */
 		mpk_strbuf_putc(&j->text, j->open->is_array ? ']' : '}');
 		close_container(j);
 	}
@@ -119,6 +120,8 @@ void mpk_json_fini(struct mpk_json *j)
 	j->root = NULL;
 }
 
+/* The brackets that are missing, the innermost first. The document itself stays open: it
+ * can be printed while more is added. */
 void mpk_json_ends(const struct mpk_json *j, struct mpk_strbuf *out)
 {
 	for (const struct mpk_json_at *at = j->open; at; at = at->above)
@@ -135,6 +138,7 @@ struct mpk_json_at *mpk_json_array(struct mpk_json *j, struct mpk_json_at *at, c
 	return begin(j, at, key) ? open_container(j, true) : NULL;
 }
 
+/* A document within another one: its text as it is, as both have the same rules. */
 void mpk_json_document(struct mpk_json *j, struct mpk_json_at *at, const char *key,
 		       const struct mpk_json *document)
 {
@@ -147,6 +151,7 @@ void mpk_json_document(struct mpk_json *j, struct mpk_json_at *at, const char *k
 
 /* --- numbers and words ------------------------------------------------------------------------ */
 
+/* A number that a reader of doubles would round is a string of digits (EXACT_MAX). */
 void mpk_json_u64(struct mpk_json *j, struct mpk_json_at *at, const char *key, uint64_t v)
 {
 	if (begin(j, at, key))
@@ -186,6 +191,7 @@ static void put_real(struct mpk_strbuf *out, double v)
 	mpk_strbuf_puts(out, from + strspn(from, "0"));
 }
 
+/* JSON has no infinities and no NaN: they are strings. */
 void mpk_json_f64(struct mpk_json *j, struct mpk_json_at *at, const char *key, double v)
 {
 	if (!begin(j, at, key))
@@ -210,6 +216,8 @@ void mpk_json_null(struct mpk_json *j, struct mpk_json_at *at, const char *key)
 
 /* --- strings ---------------------------------------------------------------------------------- */
 
+/* Bytes that are no UTF-8 become escapes (escape.h), as in all other output: a string of
+ * JSON cannot hold them. */
 void mpk_json_span(struct mpk_json *j, struct mpk_json_at *at, const char *key, struct mpk_span s)
 {
 	struct mpk_strbuf escaped = { 0 };

@@ -21,7 +21,7 @@ struct mpk_json_at; /* an object or array that is not complete yet */
 /* How far a document has been printed. */
 struct mpk_json_print {
 	size_t depth;
-	bool is_empty; /* nothing is behind the last bracket yet */
+	bool is_empty; /* nothing follows the last bracket yet */
 };
 
 /* One document. Use mpk_json_init, build from root, print, mpk_json_fini. */

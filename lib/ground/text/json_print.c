@@ -34,6 +34,7 @@ static size_t put_string(struct mpk_span text, size_t at, struct mpk_strbuf *out
 	return end;
 }
 
+/* An empty array or object has its brackets on one line. */
 static void put_close(struct mpk_json_print *p, char c, struct mpk_strbuf *out)
 {
 	p->depth--;
@@ -43,6 +44,8 @@ static void put_close(struct mpk_json_print *p, char c, struct mpk_strbuf *out)
 	mpk_strbuf_putc(out, c);
 }
 
+/* The text is our own writer's: brackets and commas outside of strings are structure,
+ * whatever else is there. */
 static void put_lines(struct mpk_json_print *p, struct mpk_span text, struct mpk_strbuf *out)
 {
 	for (size_t i = 0; i < text.len;) {
@@ -78,6 +81,8 @@ static struct mpk_span text_of(const struct mpk_strbuf *text)
 typedef void put_fn(struct mpk_json_print *p, struct mpk_span text, struct mpk_strbuf *out);
 
 /* What is there so far, and the ends of all that is open. */
+/* @put is called on a copy of the state, so that a document can be printed while it still
+ * grows. */
 static enum mpk_code print(const struct mpk_json *j, struct mpk_strbuf *out, struct mpk_error *err,
 			   put_fn *put)
 {
@@ -102,7 +107,7 @@ enum mpk_code mpk_json_print(const struct mpk_json *j, struct mpk_strbuf *out,
 
 /* --- on one line ------------------------------------------------------------------------------ */
 
-/* The tokenizer of HTML knows nothing of strings: "</script" ends the element wherever it stands, and
+/* The tokenizer of HTML knows nothing of strings: "</script" ends the element anywhere, and
  * "<!--" with "<script" hides its end. Both need a '<', which JSON has within strings alone. The two
  * line ends of Unicode are none to JSON, but were to JavaScript. */
 static void put_script(struct mpk_json_print *p, struct mpk_span text, struct mpk_strbuf *out)
@@ -173,6 +178,8 @@ enum mpk_code mpk_json_line(const struct mpk_json *j, struct mpk_strbuf *out, st
 
 /* --- pieces ----------------------------------------------------------------------------------- */
 
+/* Called between values. What was passed is forgotten; the depth stays in j->print for the
+ * next piece. */
 static void pass(struct mpk_json *j, put_fn *put)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf out = { 0 };

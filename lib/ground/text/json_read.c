@@ -77,7 +77,7 @@ static uint32_t read_hex4(const uint8_t *at, const uint8_t *end)
 	return v;
 }
 
-/* The character that "\u" stands for, its digits at *at. Two surrogates are one character.
+/* The character of a "\u", its digits at *at. Two surrogates are one character.
  * Returns  false: no digits, NUL, half of a pair */
 static bool read_unicode(const uint8_t **at, const uint8_t *end, uint32_t *cp)
 {
@@ -99,7 +99,7 @@ static bool read_unicode(const uint8_t **at, const uint8_t *end, uint32_t *cp)
 	return true;
 }
 
-/* One character of a string, behind a backslash.
+/* One character of a string, after a backslash.
  * Returns  false: no such escape */
 static bool read_escape(const uint8_t **at, const uint8_t *end, uint32_t *cp)
 {
@@ -120,7 +120,7 @@ static bool read_escape(const uint8_t **at, const uint8_t *end, uint32_t *cp)
 	return true;
 }
 
-/* Behind the opening quote, to behind the closing one. */
+/* From after the opening quote to after the closing one. */
 static bool read_string(struct parser *p)
 {
 	uint32_t cp;
@@ -156,6 +156,7 @@ static bool read_digits(struct parser *p)
 	return p->at > from || fail(p, "expected a digit");
 }
 
+/* RFC 8259: no leading zeros, digits after a point and after an exponent. */
 static bool read_number(struct parser *p)
 {
 	(void)take(p, '-');
@@ -197,6 +198,7 @@ static bool in_object(const struct parser *p)
 	return p->objects[level / 64] >> level % 64 & 1;
 }
 
+/* Depth is bounded by the bits that there are for it, and costs no stack. */
 static bool open_level(struct parser *p, bool object)
 {
 	unsigned level = p->depth;
@@ -242,6 +244,7 @@ static bool read_value(struct parser *p)
 	}
 }
 
+/* A loop instead of recursion: a file of a million brackets must not end in a crash. */
 static bool read_document(struct parser *p)
 {
 	if (!read_value(p))
@@ -258,7 +261,7 @@ static bool read_document(struct parser *p)
 			return false;
 	}
 	skip_space(p);
-	return p->at == p->end || fail(p, "more text behind the document");
+	return p->at == p->end || fail(p, "more text after the document");
 }
 
 enum mpk_code mpk_json_read(struct mpk_span text, struct mpk_json_value *out, struct mpk_error *err)
@@ -297,7 +300,7 @@ enum mpk_json_type mpk_json_value_type(struct mpk_json_value v)
 	return v.text.len && !type ? MPK_JSON_NUMBER : type;
 }
 
-/* Behind the string whose opening quote is at. */
+/* The byte after the string whose opening quote is at. */
 static const uint8_t *skip_string(const uint8_t *at)
 {
 	for (at++; *at != '"'; at++)
@@ -305,7 +308,7 @@ static const uint8_t *skip_string(const uint8_t *at)
 	return at + 1;
 }
 
-/* Behind the value that begins at. */
+/* The byte after the value that begins at. */
 static const uint8_t *skip_value(const uint8_t *at, const uint8_t *end)
 {
 	size_t depth = 0;

@@ -35,7 +35,7 @@ struct mpk_json_value {
 };
 
 /* mpk_json_read - a document: UTF-8, one value, at most MPK_JSON_DEPTH_MAX deep
- * Numbers may be of any size here; whoever takes one is told whether it fits. Strings hold no NUL.
+ * Numbers may be of any size here; whoever takes one learns whether it fits. Strings hold no NUL.
  * @out     may be any value, also a number
  * Returns  MPK_OK; MPK_E_SYNTAX with line and column (in bytes), both from 1 */
 enum mpk_code mpk_json_read(struct mpk_span text, struct mpk_json_value *out,
@@ -61,7 +61,7 @@ bool mpk_json_next(struct mpk_json_items *items, struct mpk_json_value *out);
 size_t mpk_json_value_count(struct mpk_json_value v);
 
 /* mpk_json_value_get - the member of an object with this name
- * Returns  no value when there is none. A name that stands twice has none, either: others might
+ * Returns  no value when there is none. A name that occurs twice has none, either: others might
  *          take the one, or the other. */
 struct mpk_json_value mpk_json_value_get(struct mpk_json_value object, const char *name);
 

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Text of files in Markdown for code reviews. Escaping Markdown by backslashes depends on
+ * the renderer, so names go into code spans, whose only rule is the length of the run of
+ * backticks around them. */
 #include "text/markdown.h"
 
 #include "base/compiler.h"
 #include "text/escape.h"
 
+/* Of one byte: a code span or a fence must have more backticks around it than there are in
+ * it. */
 static size_t longest_run(struct mpk_span s, uint8_t byte)
 {
 	size_t longest = 0, run = 0;
@@ -52,6 +57,8 @@ void mpk_markdown_code(struct mpk_strbuf *out, struct mpk_span text)
 	put_code(out, &escaped);
 }
 
+/* A sentence of ours about a file: line feeds stay line feeds until put_code turns them
+ * into blanks. */
 void mpk_markdown_said(struct mpk_strbuf *out, const char *sentence)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf escaped = { 0 };
@@ -75,6 +82,7 @@ void mpk_markdown_html(struct mpk_strbuf *out, const char *sentence)
 	}
 }
 
+/* The text is code that was printed already; a fence needs no escapes but its own length. */
 void mpk_markdown_fence(struct mpk_strbuf *out, const char *language, struct mpk_span text)
 {
 	size_t ticks = longest_run(text, '`') + 1;

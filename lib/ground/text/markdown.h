@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* markdown.h - pieces of GitHub's Markdown that hold text from untrusted input
  *
- * Control bytes become escapes first, as everywhere (escape.h). Then the text stands where nothing in it is
- * markup, a mention or a link: in a code span, a fence, or behind HTML's references.
+ * Control bytes become escapes first, as everywhere (escape.h). Then the text is put where nothing in it is
+ * markup, a mention or a link: in a code span, a fence, or HTML's references.
  */
 #ifndef MPK_TEXT_MARKDOWN_H
 #define MPK_TEXT_MARKDOWN_H

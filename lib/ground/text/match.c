@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Filters of names: a pattern of fnmatch(3) where one of its characters is in it, otherwise
+ * a part of the name, because that is what people type first. */
 #include "text/match.h"
 
 #include <fnmatch.h>

@@ -9,7 +9,7 @@
 #include "base/span.h"
 
 /* mpk_name_matches - whether a name is chosen: the filter is a pattern for the whole name where it has
- * one of * ? [, as shells have them, else it stands somewhere in the name
+ * one of * ? [, as shells have them, otherwise it is a part of the name
  * @filter  NULL: every name is chosen
  * Of a name longer than 4095 bytes a pattern sees so much. */
 bool mpk_name_matches(struct mpk_span name, const char *filter);

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Comparing names as people order them: "k2" before "k10". Bytes are compared as they are,
+ * whatever the locale is, so that output has one order everywhere. Names that differ in
+ * zeros alone ("k2", "k02") are compared by strcmp in the end, so that no two names are
+ * equal in the order. */
 #include "text/natural.h"
 
 #include <stdbool.h>
@@ -34,6 +38,7 @@ static int compare_numbers(const char **a, const char **b)
 	return order;
 }
 
+/* Digits on both sides are compared as numbers, everything else byte by byte. */
 int mpk_natural_compare(const char *a, const char *b)
 {
 	const char *x = a, *y = b;

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Small parts of sentences that many messages have: a count with its noun, a list cut off
+ * after a few names, a word as a shell takes it. */
 #include "text/phrase.h"
 
 #include <inttypes.h>
@@ -23,6 +25,8 @@ void mpk_put_more(struct mpk_strbuf *out, size_t count)
 		mpk_strbuf_printf(out, " and %zu more", count - MPK_NAMES_SHOWN);
 }
 
+/* Names come from files, so they are escaped; a message with a thousand of them helps
+ * nobody. */
 void mpk_put_names(struct mpk_strbuf *out, const struct mpk_span *names, size_t count)
 {
 	for (size_t i = 0; i < count && i < MPK_NAMES_SHOWN; i++) {

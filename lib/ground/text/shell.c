@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Words for a shell: what is printed as a command can be pasted. Control bytes go through
+ * printf, as no quotes would show them. */
 #include "text/shell.h"
 
 /* Plain are characters that mean nothing to any shell, wherever they stand in a word that is not

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Tables for terminals. All cells lie in one text and are known by their offsets, because a
+ * table may have a row for each of a hundred thousand kernels; widths are measured when it
+ * is printed. */
 #include "text/table.h"
 
 #include <stdarg.h>
@@ -17,6 +20,7 @@ void mpk_table_row(struct mpk_table *t)
 	t->rows[t->row_count++] = t->count;
 }
 
+/* Cells beyond the last column are left out: a row is never shifted. */
 void mpk_table_cell(struct mpk_table *t, const char *fmt, ...)
 {
 	size_t column = t->row_count ? t->count - t->rows[t->row_count - 1] : 0;
@@ -54,6 +58,7 @@ static size_t row_end(const struct mpk_table *t, size_t row)
 	return row + 1 < t->row_count ? t->rows[row + 1] : t->count;
 }
 
+/* The widest cell of each column, in columns of the terminal. */
 static void measure(const struct mpk_table *t, size_t width[MPK_TABLE_COLUMNS])
 {
 	for (size_t r = 0; r < t->row_count; r++) {
@@ -73,6 +78,7 @@ static void pad(struct mpk_strbuf *out, size_t n)
 		mpk_strbuf_putc(out, ' ');
 }
 
+/* Two blanks between columns. The last cell of a row is not padded. */
 static void print_row(const struct mpk_table *t, size_t row, const size_t *width,
 		      struct mpk_strbuf *out)
 {

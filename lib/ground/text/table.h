@@ -21,7 +21,7 @@ struct mpk_table {
 	size_t columns;         /* cells of a row, set by the longest one; <= MPK_TABLE_COLUMNS */
 	size_t *rows;           /* index of each row's first cell */
 	size_t row_count, row_cap;
-	unsigned right; /* bit i: column i stands right */
+	unsigned right; /* bit i: column i is aligned to the right */
 	bool failed;
 };
 
@@ -31,7 +31,7 @@ void mpk_table_row(struct mpk_table *t);
 /* mpk_table_cell - the next cell of the current row; beyond MPK_TABLE_COLUMNS: dropped */
 void mpk_table_cell(struct mpk_table *t, const char *fmt, ...) MPK_PRINTF(2, 3);
 
-/* mpk_table_print - append all rows, each behind indent, two blanks between columns
+/* mpk_table_print - append all rows, each after indent, two blanks between columns
  * Failures are remembered by out. */
 void mpk_table_print(const struct mpk_table *t, const char *indent, struct mpk_strbuf *out);
 

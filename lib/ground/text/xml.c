@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Attributes of XML, for JUnit. Control characters, which XML cannot hold even as
+ * references, become escapes first; the two noncharacters of Unicode that it also forbids
+ * become U+FFFD. */
 #include "text/xml.h"
 
 #include <string.h>
@@ -12,6 +15,7 @@ static bool is_noncharacter(const char *p)
 	return memcmp(p, "\xef\xbf", 2) == 0 && (p[2] == '\xbe' || p[2] == '\xbf');
 }
 
+/* One character, or the three bytes of a noncharacter. */
 static void put_char(struct mpk_strbuf *out, const char **at)
 {
 	static const struct {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-// The only C++ of the project: toml++ parses, this file copies its tree into ours.
+/* The only C++ of the project: toml++ parses, this file copies its tree into ours. */
 
 #include "toml/internal/parser.h"
 
@@ -13,7 +13,7 @@
 // Two corrections to toml++ 3.3 and 3.4. They assert what "[\n" breaks; without the assertion
 // their next check says so with a position (and NDEBUG would make the assertion a promise to the
 // optimiser). And they call places unreachable that any letter from U+00A1 to U+0499 outside a
-// string, or behind a backslash at the end of a line in one, reaches; "no" is right there.
+// string, or after a backslash at the end of a line in one, reaches; "no" is right there.
 // The macro that says so is none that users may set: it is set between two headers of toml++'s
 // own, which 3.4 has under other names than 3.3. A version that has neither is read as it is.
 #undef NDEBUG

@@ -40,6 +40,7 @@ void mpk_toml_add_finding(struct mpk_report *report, const char *path, struct mp
 	PUT(report, path, pos, severity, check, fmt);
 }
 
+/* The position is that of the key or value that is wrong; the caller knows it. */
 void mpk_toml_read_error(struct mpk_toml_reader *r, struct mpk_pos pos, const char *check,
 			 const char *fmt, ...)
 {
@@ -52,6 +53,7 @@ void mpk_toml_read_warn(struct mpk_toml_reader *r, struct mpk_pos pos, const cha
 	PUT(r->report, r->path, pos, MPK_WARNING, check, fmt);
 }
 
+/* Empty when no name is near: a wild guess would be worse than none. */
 const char *mpk_toml_suggest(struct mpk_span word, const struct mpk_span *names, size_t count,
 			     char out[MPK_TOML_SUGGEST_BYTES])
 {
@@ -81,7 +83,7 @@ static void wrong_type(struct mpk_toml_reader *r, const char *name, const char *
 			    mpk_toml_type_name(got->type));
 }
 
-/* A string that stands for a name or a path; integers too where expressions stand. */
+/* A string that is a name or a path; where expressions are allowed, an integer, too. */
 static bool read_text(struct mpk_toml_reader *r, const char *name, bool expression,
 		      const struct mpk_toml *v, struct mpk_toml_str *out)
 {
@@ -108,6 +110,7 @@ static bool read_text(struct mpk_toml_reader *r, const char *name, bool expressi
 	return true;
 }
 
+/* Items that are wrong are reported and left out; the rest of the list is still read. */
 static void read_list(struct mpk_toml_reader *r, const char *name, bool expressions,
 		      const struct mpk_toml *v, struct mpk_toml_list *out)
 {
@@ -127,6 +130,7 @@ static void read_list(struct mpk_toml_reader *r, const char *name, bool expressi
 			read_text(r, name, expressions, &v->entries[i].value, &items[out->count]);
 }
 
+/* An array of tables into an array of structures, whose size and fields the schema has. */
 static void read_rows(struct mpk_toml_reader *r, const struct mpk_toml_field *f,
 		      const struct mpk_toml *v, char *out)
 {
@@ -153,10 +157,13 @@ static void read_rows(struct mpk_toml_reader *r, const struct mpk_toml_field *f,
 		else
 			wrong_type(r, f->name, "tables", row);
 	}
+	/* by memcpy, as the member is a pointer of another type */
 	memcpy(out + f->off, &rows, sizeof rows);
 	memcpy(out + f->count_off, &count, sizeof count);
 }
 
+/* A number keeps whether it was written as an integer, as 1 and 1.0 are not the same to a
+ * count. */
 static void read_number(struct mpk_toml_reader *r, const char *name, const struct mpk_toml *v,
 			struct mpk_toml_number *out)
 {
@@ -203,6 +210,8 @@ static void read_field(struct mpk_toml_reader *r, const struct mpk_toml_field *f
 	}
 }
 
+/* A schema may take keys that it does not list; otherwise a slip is likely, so the nearest
+ * key is named. */
 static void read_unknown(struct mpk_toml_reader *r, const struct mpk_toml_schema *schema,
 			 const struct mpk_toml *table, const struct mpk_toml_entry *e, void *out)
 {
@@ -234,6 +243,8 @@ static void missing(struct mpk_toml_reader *r, const struct mpk_toml_schema *sch
 		mpk_toml_read_error(r, pos, "missing-key", "%s needs '%s'", schema->what, f->name);
 }
 
+/* Keys are looked up by field, and not fields by key, so that findings about keys that are
+ * missing come in the order of the schema. */
 void mpk_toml_read_table(struct mpk_toml_reader *r, const struct mpk_toml_schema *schema,
 			 const struct mpk_toml *table, void *out)
 {

@@ -12,7 +12,7 @@
 #include "base/span.h"
 #include "toml/toml.h"
 
-/* A string value and where it stands. text is NULL when the key is absent, and never
+/* A string value and its position. text is NULL when the key is absent, and never
  * holds a NUL within. */
 struct mpk_toml_str {
 	const char *text;
@@ -52,7 +52,7 @@ enum mpk_toml_field_kind {
 	MPK_TOML_FIELD_TABLES, /* pointer to and number of the rows' structures */
 };
 
-/* A number and where it stands; absent: the position is 0:0. */
+/* A number and its position; absent: the position is 0:0. */
 struct mpk_toml_number {
 	double value;
 	bool is_integer;

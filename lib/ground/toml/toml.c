@@ -51,7 +51,7 @@ static size_t opaque_length(struct mpk_span s)
 }
 
 /* The parser recurses once for each part of a dotted key, and takes as much memory as values ask for, which
- * nothing in it bounds. Signs outside of strings are counted: no value and no part of a key stands without one.
+ * nothing in it bounds. Signs outside of strings are counted: every value and every part of a key has one.
  * Returns  what is too much, or NULL; *line is where it is then */
 static const char *find_excess(struct mpk_span text, uint32_t *line)
 {

@@ -52,6 +52,8 @@ static enum mpk_code list_symbols(struct bundle *u, struct mpk_span object,
 
 /* --- members ---------------------------------------------------------------------- */
 
+/* The index needs an object's bytes in memory, the archive its content as a rope: of a
+ * large blob's object these are the stub and the whole. */
 static enum mpk_code add(struct bundle *u, const char *name, const struct mpk_rope *content,
 			 struct mpk_span symbols_from, struct mpk_error *err)
 {
@@ -66,6 +68,7 @@ static enum mpk_code add(struct bundle *u, const char *name, const struct mpk_ro
 	return MPK_OK;
 }
 
+/* An object as it is: its own bytes are its content and what its symbols are read from. */
 static enum mpk_code add_bytes(struct bundle *u, const char *name, struct mpk_span bytes,
 			       struct mpk_error *err)
 {
@@ -121,13 +124,14 @@ static enum mpk_code add_blob(struct mpk_build *b, struct bundle *u, struct mpk_
 static enum mpk_code collect(struct mpk_build *b, struct bundle *u, struct mpk_build_file *f,
 			     struct mpk_error *err)
 {
-	u->maps = mpk_arena_array(b->arena, b->e->source_count, sizeof *u->maps);
+	u->maps = mpk_arena_array(b->c.arena, b->e->source_count, sizeof *u->maps);
 	MPK_TRY_ALLOC(u->maps, err);
 	for (size_t i = 0; i < b->e->source_count; i++)
-		MPK_TRY(add_source(u, b->objects[i], i, err));
+		MPK_TRY(add_source(u, b->c.objects[i], i, err));
 	return b->blob_object ? add_blob(b, u, f, err) : MPK_OK;
 }
 
+/* A .tar has no index; TVM's loader links its members. */
 static enum mpk_code write_tar(const struct bundle *u, struct mpk_rope *rope, struct mpk_error *err)
 {
 	struct mpk_tar_entry *list = mpk_arena_array(u->arena, u->count, sizeof *list);
@@ -138,13 +142,14 @@ static enum mpk_code write_tar(const struct bundle *u, struct mpk_rope *rope, st
 	return mpk_tar_write(list, u->count, 0, rope, err);
 }
 
+/* The mappings stay open until the rope is written, because it has views of them. */
 enum mpk_code mpk_build_archive(struct mpk_build *b, struct mpk_error *err)
 {
-	struct bundle u = { .arena = b->arena };
+	struct bundle u = { .arena = b->c.arena };
 	struct mpk_build_file f = { 0 };
-	struct mpk_rope rope = mpk_rope_of(b->arena);
+	struct mpk_rope rope = mpk_rope_of(b->c.arena);
 
-	if (b->e->dry_run)
+	if (b->e->tools.dry_run)
 		return MPK_OK;
 	mpk_build_settled(b);
 	enum mpk_code code = collect(b, &u, &f, err);

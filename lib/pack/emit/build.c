@@ -1,70 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* What all outputs share: the package note, files that tools made, and writing. Every output but a
+ * bare blob is read again before it takes its name, so that a broken linker is found here and not
+ * where the library is loaded. */
 #include "emit/internal/build.h"
 
 #include <string.h>
 
-#include "base/compiler.h"
-#include "emit/confirm.h"
-#include "sandbox/sandbox.h"
-
-const char *const *mpk_build_env(const struct mpk_build *b)
-{
-	return (const char *const *)b->scratch.env;
-}
-
-struct mpk_process mpk_build_process(const struct mpk_build *b, const char *const *argv)
-{
-	return (struct mpk_process){
-		.argv = argv,
-		.env = mpk_build_env(b),
-		.output = b->e->log ? MPK_OUTPUT_LOG : MPK_OUTPUT_MESSAGES,
-		.fd = b->e->log,
-	};
-}
-
-enum mpk_code mpk_build_tool(struct mpk_build *b, const char *const *argv, const char *what,
-			     struct mpk_error *err)
-{
-	struct mpk_job job = { .process = mpk_build_process(b, argv), .what = what };
-
-	b->e->hooks->command(b->e->hooks->data, argv);
-	return b->e->dry_run ? MPK_OK : mpk_jobs_run(&job, 1, 1, err);
-}
+#include "elf/extend.h"
+#include "toolchain/confirm.h"
 
 void mpk_build_settled(const struct mpk_build *b)
 {
-	if (b->e->hooks->settled && !b->e->dry_run)
-		b->e->hooks->settled(b->e->hooks->data, b->scratch.path);
+	const struct mpk_emit_hooks *hooks = b->e->hooks;
+
+	if (hooks && hooks->settled && !b->e->tools.dry_run)
+		hooks->settled(hooks->data, b->c.scratch.path);
 }
 
-void mpk_build_confine_llvm(const struct mpk_build *b)
-{
-	const char *writable[] = { b->scratch.path };
-	static const int none;
-	const struct mpk_sandbox s = {
-		.writable = writable,
-		.writable_count = 1,
-		.replaces = b->scratch.keep, /* what an earlier build left there */
-		.kept = &none,
-		.kept_count = 0,
-	};
-
-	/* a sanitizer's runtime starts a process to look for leaks */
-	if (!b->e->no_sandbox && !MPK_IS_SANITIZED)
-		(void)mpk_sandbox_enter(&s);
-}
-
+/* A digest of zeros is a placeholder of the right length: the real one is known when the
+ * blob has been copied. */
 enum mpk_code mpk_build_note(struct mpk_build *b, struct mpk_error *err)
 {
 	const struct mpk_emit *e = b->e;
 	bool later = b->strategy == MPK_STRATEGY_EXTEND_LIBRARY ||
 		     (b->strategy == MPK_STRATEGY_EXTEND_OBJECT && e->kind == MPK_EMIT_OBJ);
 
-	if (!e->blob || !e->name || e->target.format != MPK_OBJECT_ELF)
+	if (!e->blob || !e->name || e->tools.target.format != MPK_OBJECT_ELF)
 		return MPK_OK;
-	if (!later && !e->dry_run)
+	if (!later && !e->tools.dry_run)
 		MPK_TRY(mpk_digest_rope(MPK_DIGEST_XXH128, e->blob, NULL, b->digest, err));
-	b->note = mpk_note_text(b->arena, e->name, b->symbol, b->digest);
+	b->note = mpk_note_text(b->c.arena, e->name, b->symbol, b->digest);
 	MPK_TRY_ALLOC(b->note, err);
 	if (strlen(b->note) >= MPK_NOTE_TEXT_MAX)
 		return mpk_fail(
@@ -83,12 +48,14 @@ struct mpk_csource mpk_build_csource(const struct mpk_build *b)
 				     .note = b->note };
 }
 
+/* A package with a blob can always be used: what is asked here is about host code alone. */
 enum mpk_code mpk_build_accept(const struct mpk_build *b, struct mpk_span bytes,
 			       struct mpk_error *err)
 {
 	const struct mpk_emit_hooks *hooks = b->e->hooks;
 
-	return b->e->blob || !hooks->accept ? MPK_OK : hooks->accept(hooks->data, bytes, err);
+	return b->e->blob || !hooks || !hooks->accept ? MPK_OK
+						      : hooks->accept(hooks->data, bytes, err);
 }
 
 static enum mpk_code accept_output(const struct mpk_build *b, const struct mpk_output *o,
@@ -102,6 +69,7 @@ static enum mpk_code accept_output(const struct mpk_build *b, const struct mpk_o
 	return mpk_build_accept(b, map.bytes, err);
 }
 
+/* A seal is over the finished bytes and is written into them, so they must be read again. */
 static enum mpk_code seal_output(const struct mpk_build *b, const struct mpk_output *o,
 				 struct mpk_error *err)
 {
@@ -111,18 +79,21 @@ static enum mpk_code seal_output(const struct mpk_build *b, const struct mpk_out
 	return mpk_seal_file(mpk_output_fd(o), b->e->seal, err);
 }
 
+/* Three looks at the finished file before it takes its name: that a loader finds the blob,
+ * that a function can be called, and the seal. Intermediate files in the scratch folder
+ * need none. WebAssembly has no reader here. */
 enum mpk_code mpk_build_write_packed(struct mpk_build *b, const char *path, unsigned mode,
 				     const struct mpk_packed *s, struct mpk_error *err)
 {
 	struct mpk_output *o = NULL;
 
 	MPK_TRY(mpk_rope_status(s->rope, err));
-	if (b->e->dry_run)
+	if (b->e->tools.dry_run)
 		return MPK_OK;
 	MPK_TRY(mpk_output_open(path, mode, &o, err));
 	enum mpk_code code = mpk_packed_write(s, o, err);
 	if (code == MPK_OK && path == b->e->out && b->e->kind != MPK_EMIT_BLOB &&
-	    b->e->target.format != MPK_OBJECT_WASM)
+	    b->e->tools.target.format != MPK_OBJECT_WASM)
 		code = mpk_confirm_output(o, b->e->blob, err);
 	if (code == MPK_OK && path == b->e->out)
 		code = accept_output(b, o, err);
@@ -137,4 +108,42 @@ enum mpk_code mpk_build_write(struct mpk_build *b, const struct mpk_rope *rope,
 	struct mpk_packed s = { .rope = rope };
 
 	return mpk_build_write_packed(b, b->e->out, 0666, &s, err);
+}
+
+/* A view of the mapping: nothing is copied before the output is written. */
+enum mpk_code mpk_build_file_open(struct mpk_build *b, const char *path, struct mpk_build_file *out,
+				  struct mpk_error *err)
+{
+	MPK_TRY(mpk_mapping_open(path, &out->map, err));
+	out->rope = mpk_rope_of(b->c.arena);
+	mpk_rope_put_view(&out->rope, out->map.bytes);
+	out->packed = (struct mpk_packed){ .rope = &out->rope, .blob = b->e->blob };
+	return mpk_rope_status(&out->rope, err);
+}
+
+enum mpk_code mpk_build_file_patch(struct mpk_build *b, struct mpk_span keep,
+				   struct mpk_build_file *f, struct mpk_error *err)
+{
+	MPK_TRY(mpk_private_open(&f->map, keep, &f->data, err));
+	f->rope = mpk_rope_of(b->c.arena);
+	f->packed.file = &f->data;
+	return MPK_OK;
+}
+
+/* The note is looked for before the headers are changed, as its place follows from them. */
+enum mpk_code mpk_build_file_extend(struct mpk_build *b, const char *path,
+				    struct mpk_build_file *out, struct mpk_error *err)
+{
+	MPK_TRY(mpk_build_file_open(b, path, out, err));
+	MPK_TRY(mpk_build_file_patch(b, mpk_span_of(NULL, 0), out, err));
+	MPK_TRY(mpk_packed_note(out->map.bytes, b->symbol, b->id, b->c.arena, &out->packed.note,
+				err));
+	return mpk_elf_extend(&out->data, b->symbol, b->e->blob, &out->rope, err);
+}
+
+void mpk_build_file_close(struct mpk_build_file *f)
+{
+	mpk_private_close(&f->map, &f->data);
+	mpk_mapping_close(&f->map);
+	memset(f, 0, sizeof *f);
 }

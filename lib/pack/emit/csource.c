@@ -24,6 +24,8 @@ struct printer {
 	size_t column;
 };
 
+/* The text is a piece of the output at most: a blob of gigabytes becomes C without being in
+ * memory. */
 static enum mpk_code flush(struct printer *p, struct mpk_error *err)
 {
 	MPK_TRY(mpk_strbuf_status(&p->text, err));
@@ -33,6 +35,7 @@ static enum mpk_code flush(struct printer *p, struct mpk_error *err)
 	return text.len ? mpk_output_write(p->out, text, err) : MPK_OK;
 }
 
+/* As decimal numbers, which are the shortest spelling of a byte in an array. */
 static void put_array_bytes(struct printer *p, struct mpk_span bytes)
 {
 	for (size_t i = 0; i < bytes.len; i++) {
@@ -68,6 +71,8 @@ static size_t escape(uint8_t byte, char out[5])
 	return 4;
 }
 
+/* A line of the blob's own ends the line of the literal, too, so that texts in it can be
+ * read. */
 static void put_string_bytes(struct printer *p, struct mpk_span bytes)
 {
 	for (size_t i = 0; i < bytes.len; i++) {
@@ -83,6 +88,7 @@ static void put_string_bytes(struct printer *p, struct mpk_span bytes)
 	}
 }
 
+/* The pieces of the rope, cut into chunks that keep the text small. */
 static enum mpk_code put_bytes(struct printer *p, const struct mpk_rope *bytes,
 			       void (*put)(struct printer *, struct mpk_span),
 			       struct mpk_error *err)
@@ -108,6 +114,8 @@ static enum mpk_code put_bytes(struct printer *p, const struct mpk_rope *bytes,
 	return code;
 }
 
+/* C fits a literal into an array that is just as long by dropping the NUL; C++ does not,
+ * hence MPK_NUL. */
 static enum mpk_code put_plain(struct printer *p, const struct mpk_csource *c,
 			       struct mpk_error *err)
 {
@@ -141,6 +149,8 @@ static int stub_bytes(const struct mpk_csource *c)
 	return c->lrodata ? (int)MPK_STUB_BYTES : (int)STUB_ALIGN;
 }
 
+/* The symbol has the type and size that it would have from a compiler: the dynamic loader
+ * and minspect look at both. */
 static void put_assembly(struct mpk_strbuf *text, const struct mpk_csource *c)
 {
 	bool stub = c->form == MPK_CSOURCE_STUB;
@@ -165,6 +175,8 @@ static void put_assembly(struct mpk_strbuf *text, const struct mpk_csource *c)
 			  c->symbol);
 }
 
+/* C has no initialisers that call functions, hence the constructor; in C++ the initialiser
+ * of a static does. */
 static void put_registration(struct mpk_strbuf *text, const struct mpk_csource *c)
 {
 	mpk_strbuf_printf(text,
@@ -201,6 +213,8 @@ static void put_note(struct mpk_strbuf *text, const struct mpk_csource *c)
 	mpk_strbuf_puts(text, "\"\n};\n#endif\n");
 }
 
+/* One source for C and C++, and for compilers of Windows, ELF and others: the preprocessor
+ * decides. */
 static enum mpk_code put_source(struct printer *p, const struct mpk_csource *c,
 				struct mpk_error *err)
 {

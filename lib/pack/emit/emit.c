@@ -1,10 +1,135 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* One run of mpk_emit: which way the blob takes into its object, and which steps make the output.
+ * The bytes of the output depend on struct mpk_emit alone, never on time, folder or load. */
 #include "emit/emit.h"
 
 #include <stdio.h>
 #include <string.h>
 
+#include "elf/extend.h"
 #include "emit/internal/build.h"
+#include "emit/internal/csource.h"
+#include "io/reader.h"
+#include "llvm/open.h"
+
+/* --- the object of the blob ------------------------------------------------------- */
+
+/* The blob's object, through LLVM or C. A large blob never goes through either: they get a stub
+ * that elf/extend.h extends, or a file that the assembler includes. */
+
+/* In a child. */
+static enum mpk_code run_blob(struct mpk_process_self *self, void *data, struct mpk_error *err)
+{
+	static const uint8_t stub[MPK_STUB_BYTES];
+	const struct mpk_build *b = data;
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
+	const struct mpk_llvm *llvm;
+	struct mpk_llvm_blob blob = {
+		.triple = b->e->tools.target.triple,
+		.format = b->e->tools.target.format,
+		.symbol = b->symbol,
+		.large = b->lrodata,
+		.bytes = mpk_span_of(stub, sizeof stub),
+		.register_fn = b->register_fn,
+		.align = b->strategy == MPK_STRATEGY_FULL ? 16 : 4096,
+		.prefix = b->e->prefix,
+		.note = { MPK_NOTE_SECTION, MPK_NOTE_OWNER, MPK_NOTE_TYPE, b->note },
+	};
+	struct mpk_span object;
+
+	(void)self;
+	MPK_TRY(mpk_llvm_open(b->e->tools.llvm, &llvm, err));
+	if (b->strategy == MPK_STRATEGY_FULL)
+		MPK_TRY(mpk_rope_load(b->e->blob, &arena, &blob.bytes, err));
+	mpk_llvm_confine(&b->c);
+	MPK_TRY(llvm->emit_blob(&blob, &arena, &object, err));
+	return mpk_output_store(b->blob_object, object, err);
+}
+
+/* --- as C ------------------------------------------------------------------------ */
+
+/* Whether the compiler takes file-scope assembly with .incbin for ELF. */
+static enum mpk_code probe_incbin(struct mpk_build *b, bool *yes, struct mpk_error *err)
+{
+	static const char text[] =
+		"#if !defined __GNUC__ || !defined __ELF__\n#error\n#endif\n"
+		"__asm__(\".section .rodata\\n.incbin \\\"\" __FILE__ \"\\\"\\n.text\\n\");\n";
+	const char *path = mpk_scratch_file(&b->c.scratch, b->c.arena, "probe.c");
+	const char *object = mpk_scratch_file(&b->c.scratch, b->c.arena, "probe.o");
+	struct mpk_argv v = { .arena = b->c.arena };
+	struct mpk_process_end end;
+
+	*yes = true;
+	if (b->e->tools.dry_run)
+		return MPK_OK;
+	MPK_TRY_ALLOC(path && object, err);
+	MPK_TRY(mpk_output_store(path, mpk_span_str(text), err));
+	mpk_argv_add_all(&v, &b->e->tools.cc);
+	mpk_argv_add_all(&v, &b->e->tools.cflags);
+	mpk_argv_add(&v, "-c");
+	mpk_argv_add(&v, path);
+	mpk_argv_add(&v, "-o");
+	mpk_argv_add(&v, object);
+	if (v.failed)
+		return mpk_fail_nomem(err);
+	struct mpk_process compiler = { .argv = v.items,
+					.env = (const char *const *)b->c.scratch.env,
+					.output = MPK_OUTPUT_DISCARD };
+	MPK_TRY(mpk_process_run(&compiler, 1, 1, &end, err));
+	*yes = mpk_process_succeeded(&end);
+	return MPK_OK;
+}
+
+/* A stub or an included file costs nothing to compile; where the compiler cannot do
+ * either, or the blob is small, it is C that any compiler takes. */
+static enum mpk_code choose_form(struct mpk_build *b, struct mpk_csource *c, struct mpk_error *err)
+{
+	const struct mpk_emit *e = b->e;
+	bool can;
+
+	if (e->blob->len <= MPK_CSOURCE_ARRAY_MAX)
+		return MPK_OK;
+	MPK_TRY(probe_incbin(b, &can, err));
+	e->tools.hooks->note(
+		e->tools.hooks->data,
+		can ? "the blob goes through file-scope assembly, which the compiler takes"
+		    : "the blob goes through portable C: the compiler takes no file-scope assembly for ELF");
+	if (!can) {
+		b->strategy = MPK_STRATEGY_FULL;
+		MPK_TRY(mpk_build_note(b, err));
+		c->note = b->note;
+		return MPK_OK;
+	}
+	if (b->strategy != MPK_STRATEGY_FULL) {
+		c->form = MPK_CSOURCE_STUB;
+		c->lrodata = b->lrodata;
+		return MPK_OK;
+	}
+	c->form = MPK_CSOURCE_INCBIN;
+	c->size = e->blob->len;
+	c->file = mpk_scratch_file(&b->c.scratch, b->c.arena, "devc.blob");
+	MPK_TRY_ALLOC(c->file, err);
+	return mpk_build_write_packed(b, c->file, 0666, &(struct mpk_packed){ .rope = e->blob },
+				      err);
+}
+
+static enum mpk_code blob_job(struct mpk_build *b, struct mpk_job *job, struct mpk_error *err)
+{
+	struct mpk_csource c = mpk_build_csource(b);
+	const char *source = mpk_scratch_file(&b->c.scratch, b->c.arena, "devc.c");
+
+	b->blob_object = mpk_scratch_file(&b->c.scratch, b->c.arena, "devc.o");
+	MPK_TRY_ALLOC(b->blob_object && source, err);
+	if (!b->e->via_c)
+		return mpk_llvm_job(&b->c, "the blob", b->symbol, b->blob_object, run_blob, b, job,
+				    err);
+	MPK_TRY(choose_form(b, &c, err));
+	if (!b->e->tools.dry_run)
+		MPK_TRY(mpk_csource_store(&c, source, err));
+	return mpk_compile_c(&b->c, source, b->blob_object, job, err);
+}
+
+/* --- the run ---------------------------------------------------------------------- */
 
 static const struct mpk_emit_name names[MPK_EMIT_KIND_COUNT] = {
 	[MPK_EMIT_SO] = { "so", ".so" },    [MPK_EMIT_OBJ] = { "obj", ".o" },
@@ -17,13 +142,27 @@ const struct mpk_emit_name *mpk_emit_name(enum mpk_emit_kind kind)
 	return &names[kind];
 }
 
+/* Compile the blob and the sources. An object of mpack holds the blob alone. */
+static enum mpk_code make_objects(struct mpk_build *b, struct mpk_error *err)
+{
+	struct mpk_job blob = { .what = NULL };
+	bool has_blob = b->strategy != MPK_STRATEGY_NONE;
+
+	/* The blob first: it is the largest and may come from LLVM, which starts slowly. */
+	if (has_blob)
+		MPK_TRY(blob_job(b, &blob, err));
+	b->c.sources = b->e->sources;
+	b->c.source_count = b->e->kind == MPK_EMIT_OBJ ? 0 : b->e->source_count;
+	return mpk_compile_sources(&b->c, has_blob ? &blob : NULL, err);
+}
+
 static enum mpk_code emit_object(struct mpk_build *b, struct mpk_error *err)
 {
 	struct mpk_build_file f = { 0 };
 	bool extend = b->strategy == MPK_STRATEGY_EXTEND_OBJECT;
 
-	MPK_TRY(mpk_build_objects(b, err));
-	if (b->e->dry_run)
+	MPK_TRY(make_objects(b, err));
+	if (b->e->tools.dry_run)
 		return MPK_OK;
 	mpk_build_settled(b);
 	enum mpk_code code = extend ? mpk_build_file_extend(b, b->blob_object, &f, err)
@@ -34,39 +173,41 @@ static enum mpk_code emit_object(struct mpk_build *b, struct mpk_error *err)
 	return code;
 }
 
-/* Which way the blob takes. A stub needs a format that can be extended; .lrodata a machine
+/* The way of the blob. A stub needs a format that can be extended; .lrodata a machine
  * that has it. TVM moves to .lrodata beyond 1 GiB, and so do objects for other linkers. */
 static void choose_strategy(struct mpk_build *b)
 {
 	const struct mpk_emit *e = b->e;
 	uint64_t size = e->blob ? e->blob->len : 0;
-	bool is_elf = e->target.format == MPK_OBJECT_ELF;
+	bool is_elf = e->tools.target.format == MPK_OBJECT_ELF;
 
 	if (!e->blob)
 		b->strategy = MPK_STRATEGY_NONE;
 	else if (size < MPK_LARGE_BYTES || !is_elf)
 		b->strategy = MPK_STRATEGY_FULL;
-	else if (e->kind == MPK_EMIT_SO && e->target.has_large)
+	else if (e->kind == MPK_EMIT_SO && e->tools.target.has_large)
 		b->strategy = MPK_STRATEGY_EXTEND_LIBRARY;
 	else
 		b->strategy = MPK_STRATEGY_EXTEND_OBJECT;
 	b->lrodata = b->strategy == MPK_STRATEGY_EXTEND_LIBRARY ||
-		     (e->target.has_large && size > (uint64_t)1 << 30);
+		     (e->tools.target.has_large && size > (uint64_t)1 << 30);
 }
 
+/* A dry run shows paths of a folder that is never made. */
 static enum mpk_code open_scratch(struct mpk_build *b, struct mpk_error *err)
 {
-	if (!b->e->dry_run)
-		return mpk_scratch_open(b->e->tmpdir, b->e->save_temps, &b->scratch, err);
+	if (!b->e->tools.dry_run)
+		return mpk_scratch_open(b->e->tmpdir, b->e->save_temps, &b->c.scratch, err);
 	/* Nothing is made: the paths are only shown. */
-	b->scratch.keep = true;
+	b->c.scratch.keep = true;
 	if (b->e->save_temps)
-		b->scratch.path = strdup(b->e->save_temps);
-	else if (asprintf(&b->scratch.path, "%s/mpack-XXXXXX", b->e->tmpdir) < 0)
-		b->scratch.path = NULL;
-	return b->scratch.path ? MPK_OK : mpk_fail_nomem(err);
+		b->c.scratch.path = strdup(b->e->save_temps);
+	else if (asprintf(&b->c.scratch.path, "%s/mpack-XXXXXX", b->e->tmpdir) < 0)
+		b->c.scratch.path = NULL;
+	return b->c.scratch.path ? MPK_OK : mpk_fail_nomem(err);
 }
 
+/* The folder goes in every case, also after failures. */
 static enum mpk_code emit_with_scratch(struct mpk_build *b, struct mpk_error *err)
 {
 	enum mpk_code code;
@@ -75,12 +216,12 @@ static enum mpk_code emit_with_scratch(struct mpk_build *b, struct mpk_error *er
 	if (b->e->kind == MPK_EMIT_OBJ) {
 		code = emit_object(b, err);
 	} else {
-		code = mpk_build_objects(b, err);
+		code = make_objects(b, err);
 		if (code == MPK_OK)
 			code = b->e->kind == MPK_EMIT_SO ? mpk_build_library(b, err)
 							 : mpk_build_archive(b, err);
 	}
-	mpk_scratch_close(&b->scratch);
+	mpk_scratch_close(&b->c.scratch);
 	return code;
 }
 
@@ -92,7 +233,7 @@ static enum mpk_code emit(struct mpk_build *b, struct mpk_error *err)
 		e->kind == MPK_EMIT_C || e->kind == MPK_EMIT_BLOB || e->kind == MPK_EMIT_OBJ;
 	struct mpk_csource c;
 
-	b->symbol = mpk_arena_printf(b->arena, "%s%s", e->prefix,
+	b->symbol = mpk_arena_printf(b->c.arena, "%s%s", e->prefix,
 				     e->symbol ? e->symbol : gen->blob_symbol);
 	MPK_TRY_ALLOC(b->symbol, err);
 	b->register_fn = e->system_lib ? gen->register_symbol : NULL;
@@ -101,12 +242,13 @@ static enum mpk_code emit(struct mpk_build *b, struct mpk_error *err)
 			err, MPK_E_UNSUPPORTED,
 			"a package of host code alone has no blob, so there is nothing to write as %s; build a .so, .a or .tar",
 			names[e->kind].suffix);
+	/* notes are the only place for a seal, and only ELF has them */
 	if (e->seal && ((e->kind != MPK_EMIT_SO && e->kind != MPK_EMIT_OBJ) ||
-			e->target.format != MPK_OBJECT_ELF))
+			e->tools.target.format != MPK_OBJECT_ELF))
 		return mpk_fail(
 			err, MPK_E_UNSUPPORTED,
 			"only libraries and objects of ELF have room for a signature and provenance, not %s for %s",
-			names[e->kind].suffix, e->target.triple);
+			names[e->kind].suffix, e->tools.target.triple);
 	if (e->base && e->kind == MPK_EMIT_SO && e->blob)
 		return mpk_build_base(b, err);
 	choose_strategy(b);
@@ -119,7 +261,7 @@ static enum mpk_code emit(struct mpk_build *b, struct mpk_error *err)
 	case MPK_EMIT_C:
 		c = mpk_build_csource(b);
 		mpk_build_settled(b);
-		return e->dry_run ? MPK_OK : mpk_csource_store(&c, e->out, err);
+		return e->tools.dry_run ? MPK_OK : mpk_csource_store(&c, e->out, err);
 	case MPK_EMIT_SO:
 	case MPK_EMIT_OBJ:
 	case MPK_EMIT_A:
@@ -130,10 +272,11 @@ static enum mpk_code emit(struct mpk_build *b, struct mpk_error *err)
 	return emit_with_scratch(b, err);
 }
 
+/* Everything of one run lies in one arena. */
 enum mpk_code mpk_emit(const struct mpk_emit *e, struct mpk_error *err)
 {
 	struct mpk_arena arena = { 0 };
-	struct mpk_build b = { .e = e, .arena = &arena };
+	struct mpk_build b = { .e = e, .c = { .tools = &e->tools, .arena = &arena } };
 	enum mpk_code code = emit(&b, err);
 
 	mpk_arena_fini(&arena);

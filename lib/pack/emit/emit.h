@@ -11,8 +11,7 @@
 #include "base/rope.h"
 #include "base/span.h"
 #include "blob/blob.h"
-#include "elf/target.h"
-#include "process/argv.h"
+#include "toolchain/toolchain.h"
 #include "trust/seal.h"
 
 enum mpk_emit_kind {
@@ -25,36 +24,8 @@ enum mpk_emit_kind {
 	MPK_EMIT_KIND_COUNT
 };
 
-enum mpk_source_kind {
-	MPK_SOURCE_IR,      /* .ll, .bc: through LLVM */
-	MPK_SOURCE_C,       /* .c: through cc */
-	MPK_SOURCE_CXX,     /* .cc, .cpp, .cxx: through cxx, which then links, too */
-	MPK_SOURCE_OBJECT,  /* .o */
-	MPK_SOURCE_ARCHIVE, /* .a */
-};
-
-struct mpk_emit_source {
-	const char *path; /* as this process opens it; of a text: the name it goes by */
-	enum mpk_source_kind kind;
-	struct mpk_span text; /* IR or C that is in no file; data NULL: in the file */
-};
-
-/* mpk_source_classify - what a host source is, by its suffix
- * Returns  MPK_OK; MPK_E_UNSUPPORTED with the reason (a shared library, CUDA, unknown) */
-enum mpk_code mpk_source_classify(const char *path, enum mpk_source_kind *out,
-				  struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_source_check - whether an object or archive that somebody else compiled is for a machine
- * Returns  MPK_OK; MPK_E_CONFLICT naming both machines; MPK_E_CORRUPT; MPK_E_IO; MPK_E_NOMEM; with
- *          the file's name */
-enum mpk_code mpk_source_check(const char *path, const struct mpk_target *target,
-			       struct mpk_error *err) MPK_MUST_CHECK;
-
-/* What the caller wants to hear while the work goes on; none may be NULL but settled. */
+/* Where the caller of mpk_emit has a say. */
 struct mpk_emit_hooks {
-	void (*command)(void *data, const char *const *argv); /* before a tool is run */
-	void (*step)(void *data, const char *text);           /* work done without a tool */
-	void (*note)(void *data, const char *text);           /* a choice that was made */
 	void *data;
 	/* No tool and no other process will be started any more: what is left is to read what tools
 	 * and users made, and to write the output. May be NULL.
@@ -70,38 +41,22 @@ struct mpk_emit {
 	enum mpk_emit_kind kind;
 	const char *out;  /* path, or "-" for C and BLOB */
 	const char *name; /* of the package, for its note (elf/note.h); NULL: no note is made */
-	struct mpk_target target;
 	enum mpk_generation gen;
 	const struct mpk_rope *blob; /* NULL: a host-only package, which has none */
 	const char *base;            /* SO: a finished library that gives the code, instead of
 					  * sources; NULL */
-	const struct mpk_emit_source *sources;
+	const struct mpk_compile_source *sources;
 	const char *symbol; /* of the blob, instead of the generation's; or NULL */
 	size_t source_count;
-	bool via_c;           /* the blob becomes an object through C, not LLVM */
-	bool system_lib;      /* register the symbol at start */
-	const char *prefix;   /* of the blob symbol; "" */
-	struct mpk_words cc;  /* the compiler driver, at least one word */
-	struct mpk_words cxx; /* that of C++; likewise, where a source is C++ */
-	struct mpk_words cflags, ldflags;
-	struct mpk_words
-		headers; /* of the compiler, for sources: where headers are that nobody named */
-	const char *dir; /* of the manifest: absolute, or NULL */
-	const char *dir_named;  /* the same as the sources' paths begin: "sub/"; or "" */
-	const char *cwd;        /* absolute, or NULL; none of these three gets into
-					  * compiled objects */
-	unsigned jobs;          /* children at a time; 0 is 1 */
-	const char *llvm;       /* path of libexec/mpack/llvm.so */
+	bool via_c;             /* the blob becomes an object through C, not LLVM */
+	bool system_lib;        /* register the symbol at start */
+	const char *prefix;     /* of the blob symbol; "" */
 	const char *tmpdir;     /* where intermediate files may go */
 	const char *save_temps; /* where they go and stay instead; NULL */
-	int log;                /* descriptor that takes what tools print; 0: our standard error */
-	bool dry_run;           /* call the hooks, run and write nothing */
-	bool no_sandbox;        /* LLVM may do what this process may */
-	bool sources_checked; /* mpk_source_check was called for all sources, by a process that can do
-				 * less harm with what it reads */
+	struct mpk_toolchain tools;
 	/* what a library or object of ELF gets before it takes its name; NULL: nothing */
 	const struct mpk_seal_job *seal;
-	const struct mpk_emit_hooks *hooks;
+	const struct mpk_emit_hooks *hooks; /* NULL: none */
 };
 
 /* mpk_emit - write e->out, whole or not at all

@@ -21,6 +21,8 @@ struct region {
 	size_t len, file;
 };
 
+/* What is said to the other process, as one rope: texts are copied, payloads stay views and
+ * ranges. */
 struct writer {
 	struct mpk_rope out;
 	const struct mpk_handover_file *files;
@@ -54,13 +56,15 @@ static enum mpk_code list_regions(struct writer *w, struct mpk_error *err)
 	return MPK_OK;
 }
 
+/* The file that a view in memory is a part of: the one that begins last before the view, if
+ * it is long enough. */
 static bool find_region(const struct writer *w, const struct mpk_piece *p, uint64_t *file,
 			uint64_t *off)
 {
 	uintptr_t at = (uintptr_t)p->data;
-	const struct region behind = { .start = at + 1 };
-	size_t next = mpk_lower_bound(w->regions, w->region_count, sizeof behind, &behind,
-				      compare_regions);
+	const struct region after = { .start = at + 1 };
+	size_t next =
+		mpk_lower_bound(w->regions, w->region_count, sizeof after, &after, compare_regions);
 
 	if (!next)
 		return false;
@@ -83,6 +87,7 @@ static bool find_descriptor(const struct writer *w, int fd, uint64_t *file)
 	return false;
 }
 
+/* A piece that is in no file, such as a header that was built, is handed over as bytes. */
 static enum mpk_code put_piece(struct writer *w, const struct mpk_piece *p, struct mpk_error *err)
 {
 	uint64_t file, off = p->off;
@@ -109,6 +114,8 @@ static void put_text(struct writer *w, const char *text)
 		mpk_rope_put_u64(&w->out, NONE);
 }
 
+/* A file without an identity is a pipe, which nobody can open again; its bytes are handed
+ * over as pieces. */
 static void put_files(struct writer *w)
 {
 	struct mpk_file_identity identity;
@@ -194,6 +201,7 @@ static enum mpk_code refuse(const struct reader *r, const char *what, struct mpk
 			       "%s that no reader of a package would hand over", what);
 }
 
+/* Any other byte than 0 is true: there is nothing to gain from a strict reading. */
 static enum mpk_code get_flag(struct reader *r, bool *out, struct mpk_error *err)
 {
 	uint8_t value;
@@ -250,6 +258,8 @@ static enum mpk_code get_list(struct reader *r, struct mpk_handover *out, struct
 	return MPK_OK;
 }
 
+/* These names become paths, symbols and arguments of compilers, so each is checked for what
+ * it may be. */
 static enum mpk_code get_names(struct reader *r, struct mpk_handover *out, struct mpk_error *err)
 {
 	MPK_TRY(get_needed(r, "name", &out->name, err));
@@ -263,6 +273,8 @@ static enum mpk_code get_names(struct reader *r, struct mpk_handover *out, struc
 	return out->base && is_option(out->base) ? refuse(r, "a base", err) : MPK_OK;
 }
 
+/* In the order of put_facts. Counts are checked against the bytes that are left before
+ * anything is allocated (mpk_read_count). */
 static enum mpk_code get_facts(struct reader *r, struct mpk_handover *out, struct mpk_error *err)
 {
 	bool *const flags[] = { &out->has_blob, &out->is_blob, &out->has_host, &out->has_sources,
@@ -302,6 +314,8 @@ static enum mpk_code open_file(struct reader *r, struct mpk_mapping *map, struct
 	return MPK_OK;
 }
 
+/* The number is counted up before a file is opened, so that mpk_handover_close finds all
+ * that may be open. */
 static enum mpk_code open_files(struct reader *r, struct mpk_error *err)
 {
 	size_t count;
@@ -322,7 +336,8 @@ static enum mpk_code open_files(struct reader *r, struct mpk_error *err)
 	return MPK_OK;
 }
 
-static enum mpk_code get_source(struct reader *r, struct mpk_emit_source *s, struct mpk_error *err)
+static enum mpk_code get_source(struct reader *r, struct mpk_compile_source *s,
+				struct mpk_error *err)
 {
 	bool is_text;
 	uint64_t len;
@@ -344,7 +359,7 @@ static enum mpk_code get_sources(struct reader *r, struct mpk_handover *out, str
 	size_t count;
 
 	MPK_TRY(mpk_read_count(&r->c, "sources", sizeof(uint64_t) + 1, &count, err));
-	struct mpk_emit_source *list = mpk_arena_array(r->arena, count, sizeof *list);
+	struct mpk_compile_source *list = mpk_arena_array(r->arena, count, sizeof *list);
 
 	MPK_TRY_ALLOC(list, err);
 	for (size_t i = 0; i < count; i++)
@@ -354,6 +369,8 @@ static enum mpk_code get_sources(struct reader *r, struct mpk_handover *out, str
 	return MPK_OK;
 }
 
+/* A range is checked against the file as it is here: the other process may be wrong about
+ * its length, or lie. */
 static enum mpk_code get_piece(struct reader *r, struct mpk_rope *rope, struct mpk_error *err)
 {
 	uint64_t file, off = 0, len;
@@ -392,6 +409,8 @@ static enum mpk_code get_blob(struct reader *r, struct mpk_handover *out, struct
 	return mpk_rope_status(&out->blob, err);
 }
 
+/* What the other process wrote may come from an attacker who took it over while it parsed:
+ * nothing is believed that is not checked here. */
 enum mpk_code mpk_handover_read(struct mpk_span bytes, const struct mpk_mapping *input,
 				struct mpk_arena *arena, struct mpk_handover *out,
 				struct mpk_handover_maps *maps, struct mpk_error *err)

@@ -30,7 +30,7 @@ struct mpk_handover {
 	const char *dir_named; /* as the paths of its files begin: "sub/"; "" */
 	const char *target;    /* triple; NULL: this machine */
 	const char *base;      /* a finished library that gives the code; NULL */
-	const struct mpk_emit_source *sources;
+	const struct mpk_compile_source *sources;
 	size_t source_count;
 	const char *const *files; /* every file read or named, the input itself first */
 	size_t file_count;
@@ -49,7 +49,7 @@ struct mpk_handover_file {
 };
 
 /* mpk_handover_write - to a descriptor, in bytes
- * @files   of which pieces are told by their place; the first is the input, which the other process has
+ * @files   of which pieces are given by their place; the first is the input, which the other process has
  *          open, too. Pieces elsewhere are written out.
  * Returns  MPK_OK; MPK_E_IO; MPK_E_NOMEM */
 enum mpk_code mpk_handover_write(const struct mpk_handover *h,

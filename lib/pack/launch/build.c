@@ -11,8 +11,68 @@
 #include "dtype/type_index.h"
 #include "launch/internal/gen.h"
 
-/* Type indices and codes by value (tvm-blob(5), Conventions); the last name stands for
- * the rest. */
+/* --- metadata --------------------------------------------------------------------- */
+
+/* __tvm_ffi__metadata_<function> says to Python what a launch function takes.
+ *
+ * The form is that of tvm-ffi's own exporter for C++: {"type_schema": TEXT}, TEXT being JSON again.
+ */
+
+static const char *type_name(const struct mpk_launch_param *p)
+{
+	if (p->is_tensor)
+		return "DLTensor*";
+	if (mpk_dtype_is_bool(p->dtype))
+		return "bool";
+	return p->dtype.code == MPK_DTYPE_FLOAT || p->dtype.code == MPK_DTYPE_BFLOAT ? "float"
+										     : "int";
+}
+
+/* Quotes within quotes: the text in type_schema is escaped once. */
+static void put_schema(const struct mpk_launch *l, struct mpk_strbuf *out)
+{
+	mpk_strbuf_puts(out,
+			"{\"type_schema\":\"{\\\"type\\\":\\\"ffi.Function\\\",\\\"named_args\\\":"
+			"{\\\"return\\\":[{\\\"type\\\":\\\"None\\\"}],\\\"params\\\":[");
+	for (size_t i = 0; i < l->param_count; i++) {
+		const struct mpk_launch_param *p = &l->params[i];
+
+		mpk_strbuf_puts(out, i ? "," : "");
+		mpk_strbuf_puts(out,
+				p->optional ? "{\\\"type\\\":\\\"Optional\\\",\\\"args\\\":[" : "");
+		mpk_strbuf_printf(out, "{\\\"type\\\":\\\"%s\\\"}", type_name(p));
+		mpk_strbuf_puts(out, p->optional ? "]}" : "");
+	}
+	mpk_strbuf_puts(out, "]}}\"}");
+}
+
+static void build_metadata_body(struct mpk_gen *g, const char *string_from_bytes)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf schema = { 0 };
+	int failed = mpk_host_label(g->f), bytes, make, result, out;
+	const char *text;
+
+	put_schema(g->launch, &schema);
+	text = mpk_arena_copy(g->arena, mpk_strbuf_text(&schema), schema.len);
+	if (schema.failed || !text) {
+		g->f->failed = true;
+		return;
+	}
+	out = mpk_host_arg(g->f, 3, MPK_HOST_PTR);
+	bytes = mpk_host_slot(g->f, 16); /* TVMFFIByteArray */
+	mpk_host_store(g->f, MPK_MEM_PTR, bytes, 0, mpk_host_text(g->f, text));
+	mpk_host_store(g->f, MPK_MEM_I64, bytes, 8, mpk_host_const(g->f, (int64_t)schema.len));
+	make = mpk_host_function(g->f, string_from_bytes);
+	mpk_host_jump_if(g->f, mpk_gen_is_null(g, make), failed);
+	result = mpk_host_call(g->f, make, 'i', "pp", (int[]){ bytes, out });
+	mpk_host_jump_if(g->f, result, failed);
+	mpk_host_return(g->f, 0);
+	mpk_host_set_label(g->f, failed);
+	mpk_host_return(g->f, -1);
+}
+
+/* Type indices and codes by value (tvm-blob(5), Conventions); the last name is for
+ * all others. */
 static const char *const ffi_names[] = {
 	"None",     "int", "bool",  "float",  "pointer", "dtype", "device",
 	"DLTensor", "str", "bytes", "rvalue", "str",     "bytes", "object",
@@ -82,6 +142,7 @@ struct unit {
 	bool failed;
 };
 
+/* Three texts in one, in the arena; "" when memory is out, which is noted. */
 static const char *text(struct unit *u, const char *a, const char *b, const char *c)
 {
 	const char *t = mpk_arena_printf(u->arena, "%s%s%s", a, b, c);
@@ -106,6 +167,8 @@ static bool is_called(const struct mpk_launch *launches, size_t count, unsigned 
 	return called;
 }
 
+/* What all functions of a unit share: the context, the globals that cache look-ups, and the
+ * runtime's functions that they call. */
 static void shared_names(struct unit *u, const struct mpk_launch *launches, size_t count)
 {
 	static const enum mpk_host_link links[] = { [MPK_LAUNCH_IMPORTS] = MPK_HOST_WEAK,
@@ -146,6 +209,7 @@ static void shared_names(struct unit *u, const struct mpk_launch *launches, size
 	}
 }
 
+/* A global for each step that keeps the kernel, so that a process looks it up by name once. */
 static const char *const *kernel_slots(struct unit *u, size_t function, size_t count)
 {
 	const char **slots = mpk_arena_array(u->arena, count ? count : 1, sizeof *slots);
@@ -186,6 +250,7 @@ static void raise_error(struct mpk_gen *g)
 	}
 }
 
+/* Everything that both ways out need is made before the first jump. */
 static void open_function(struct mpk_gen *g)
 {
 	const struct mpk_launch *l = g->launch;
@@ -210,6 +275,8 @@ static void open_function(struct mpk_gen *g)
 			g->staged[i] = mpk_host_slot(g->f, MPK_GEN_STAGED_BYTES);
 }
 
+/* Two ways out. The successful one copies results back, which may fail and then continues
+ * with the other. */
 static void close_function(struct mpk_gen *g)
 {
 	mpk_gen_release(g, true);
@@ -259,6 +326,7 @@ static bool has_metadata(const struct mpk_launch *l, enum mpk_launch_mode mode)
 	return l->gen == MPK_GEN_CURRENT && mode != MPK_LAUNCH_SYSTEM_LIB;
 }
 
+/* A function of its own beside each launch function. */
 static void build_metadata(struct unit *u, const struct mpk_launch *l, struct mpk_hostfn *f)
 {
 	struct mpk_gen g = { .f = f, .launch = l, .arena = u->arena, .mode = u->mode };
@@ -269,7 +337,7 @@ static void build_metadata(struct unit *u, const struct mpk_launch *l, struct mp
 		.params = "PPiP",
 	};
 	if (!u->failed)
-		mpk_gen_metadata(&g, string_from_bytes);
+		build_metadata_body(&g, string_from_bytes);
 	u->failed |= f->failed;
 }
 

@@ -22,6 +22,7 @@ const char *mpk_gen_literal(struct mpk_gen *g, struct mpk_span text)
 	return out;
 }
 
+/* Cut to the room for a message, as it would be when it is raised. */
 const char *mpk_gen_format(struct mpk_gen *g, const char *fmt, ...)
 {
 	va_list ap;
@@ -49,11 +50,13 @@ void mpk_gen_guard(struct mpk_gen *g, int good, const char *kind, const char *fo
 	mpk_host_set_label(g->f, fine);
 }
 
+/* Comparisons give 0 or 1 as 64-bit integers, so that they can be combined with AND and OR. */
 int mpk_gen_equals(struct mpk_gen *g, int value, int64_t constant)
 {
 	return mpk_host_op2(g->f, MPK_OP_EQ, value, mpk_host_const(g->f, constant));
 }
 
+/* Both are compared: a jump would cost more than the second comparison. */
 int mpk_gen_one_of(struct mpk_gen *g, int value, int64_t a, int64_t b)
 {
 	int is_b = mpk_gen_equals(g, value, b), is_a = mpk_gen_equals(g, value, a);
@@ -93,6 +96,8 @@ int mpk_gen_fits(struct mpk_gen *g, int value, struct mpk_dtype type)
 	return mpk_host_op2(g->f, MPK_OP_AND, fits_low, fits_high);
 }
 
+/* The overflow is asked for before the operation; the operation itself wraps, so that it is
+ * defined in any case. */
 static int checked(struct mpk_gen *g, enum mpk_host_op over, enum mpk_host_op op, int a, int b,
 		   struct mpk_span text)
 {
@@ -134,6 +139,8 @@ static int variable(struct mpk_gen *g, struct mpk_span name)
 	return -1;
 }
 
+/* The operands are evaluated in the order in which they are written, so that the first that
+ * fails is reported. */
 int mpk_gen_expr(struct mpk_gen *g, const struct mpk_expr *e, struct mpk_span text)
 {
 	if (e->op == MPK_EXPR_NUMBER)
@@ -165,4 +172,34 @@ int mpk_gen_expr(struct mpk_gen *g, const struct mpk_expr *e, struct mpk_span te
 		break;
 	}
 	return -1;
+}
+
+/* --- prototypes ------------------------------------------------------------------- */
+
+/* "x: Tensor([n, 4], float32)" */
+static void put_param(struct mpk_gen *g, const struct mpk_launch_param *p, struct mpk_strbuf *out)
+{
+	char type[MPK_DTYPE_TEXT];
+
+	mpk_strbuf_put_span(out, p->name);
+	mpk_strbuf_puts(out, p->is_tensor ? ": Tensor([" : ": ");
+	for (size_t i = 0; i < p->rank; i++) {
+		mpk_strbuf_puts(out, i ? ", " : "");
+		mpk_strbuf_puts(out, mpk_gen_literal(g, p->dim_texts[i]));
+	}
+	mpk_strbuf_puts(out, p->is_tensor ? "], " : "");
+	mpk_strbuf_puts(out, mpk_dtype_print(p->dtype, type));
+	mpk_strbuf_puts(out, p->is_tensor ? ")" : "");
+}
+
+void mpk_gen_prototype(struct mpk_gen *g, struct mpk_strbuf *out)
+{
+	const struct mpk_launch *l = g->launch;
+
+	mpk_strbuf_printf(out, "%s(", l->name);
+	for (size_t i = 0; i < l->param_count; i++) {
+		mpk_strbuf_puts(out, i ? ", " : "");
+		put_param(g, &l->params[i], out);
+	}
+	mpk_strbuf_putc(out, ')');
 }

@@ -47,6 +47,8 @@ static int type_of(struct mpk_gen *g, size_t i)
 			      : mpk_host_load(g->f, MPK_MEM_I32, g->args, 16 * (int64_t)i);
 }
 
+/* The offset of argument i's value: legacy has an array of 8-byte values and one of type
+ * codes, tvm-ffi has cells of 16 bytes with both. */
 static int64_t cell(const struct mpk_gen *g, size_t i)
 {
 	return g->abi->legacy ? 8 * (int64_t)i : 16 * (int64_t)i + 8;
@@ -90,6 +92,7 @@ static void int_range(struct mpk_gen *g, const struct mpk_launch_param *p, int v
 			      "l", &value);
 }
 
+/* A bool is taken as an integer, as Python takes True for 1. */
 static int int_scalar(struct mpk_gen *g, size_t i)
 {
 	const struct mpk_launch_param *p = &g->launch->params[i];
@@ -121,7 +124,7 @@ static int real_scalar(struct mpk_gen *g, size_t i)
 
 /* --- tensors ------------------------------------------------------------------------ */
 
-/* The DLTensor behind argument i, whatever form it was passed in. */
+/* The DLTensor of argument i, whatever form it was passed in. */
 static int tensor_address(struct mpk_gen *g, size_t i, int type)
 {
 	int p = mpk_host_load(g->f, MPK_MEM_PTR, g->args, cell(g, i));
@@ -230,6 +233,7 @@ static void check_device(struct mpk_gen *g, const struct mpk_launch_param *p, in
 	mpk_host_set_label(g->f, fine);
 }
 
+/* Rank first, as shape and strides are only read up to it. */
 static void check_head(struct mpk_gen *g, const struct mpk_launch_param *p, int dl)
 {
 	int ndim = mpk_host_load(g->f, MPK_MEM_I32, dl, DL_NDIM);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gen_steps.c - generated code that allocates temporaries and calls the kernels
  *
- * Every failure behind the first allocation leaves through one exit that frees what is there.
+ * Every failure after the first allocation leaves through one exit that frees what is there.
  */
 #include "launch/internal/gen.h"
 
@@ -45,6 +45,7 @@ struct packed {
 	size_t count;
 };
 
+/* Room for the arguments of one call, in the layout of the convention. */
 static struct packed packed_begin(struct mpk_gen *g, size_t most)
 {
 	struct packed p = { .codes = -1, .result_code = -1 };
@@ -78,6 +79,7 @@ static void packed_int(struct mpk_gen *g, struct packed *p, int value)
 	packed_add(g, p, mpk_host_const(g->f, g->abi->integer), MPK_MEM_I64, value);
 }
 
+/* A call that fails has raised an error of its own: only the way out is taken. */
 static void packed_call(struct mpk_gen *g, const struct packed *p, int slot)
 {
 	int done = mpk_host_label(g->f);
@@ -100,6 +102,8 @@ static void packed_call(struct mpk_gen *g, const struct packed *p, int slot)
 	mpk_host_set_label(g->f, done);
 }
 
+/* TVM's kernels launch on the thread's current device, which is not the tensors' device by
+ * itself. */
 static void set_device(struct mpk_gen *g)
 {
 	int slot = mpk_host_slot(g->f, 16);
@@ -113,6 +117,7 @@ static void set_device(struct mpk_gen *g)
 
 /* --- temporaries -------------------------------------------------------------------------- */
 
+/* Sizes come from shapes that the caller chose: each product is checked. */
 static int temp_bytes(struct mpk_gen *g, const struct mpk_launch_param *t)
 {
 	int bytes = mpk_host_const(g->f, (int64_t)mpk_dtype_bytes(t->dtype));
@@ -135,6 +140,8 @@ static int temp_bytes(struct mpk_gen *g, const struct mpk_launch_param *t)
 	return bytes;
 }
 
+/* An empty temporary has no memory. The workspace is asked for by bytes and a type hint
+ * (TVMBackendAllocWorkspace), for which any type does. */
 static void allocate_temp(struct mpk_gen *g, size_t i)
 {
 	const struct mpk_launch_param *t = &g->launch->temps[i];
@@ -161,7 +168,7 @@ static void release_temp(struct mpk_gen *g, int slot)
 {
 	int none = mpk_host_label(g->f);
 	int p = mpk_host_load(g->f, MPK_MEM_PTR, slot, 0);
-	/* behind the pointer the slot keeps the device number, for both ways out */
+	/* after the pointer the slot keeps the device number, for both ways out */
 	int id = mpk_host_load(g->f, MPK_MEM_I64, slot, 8);
 
 	mpk_host_jump_if(g->f, mpk_gen_is_null(g, p), none);
@@ -250,6 +257,8 @@ void mpk_gen_release(struct mpk_gen *g, bool success)
 
 /* --- kernels --------------------------------------------------------------------------------- */
 
+/* The kernel takes fewer bits than an integer argument has; what does not fit is refused,
+ * never cut. */
 static void narrow(struct mpk_gen *g, const struct mpk_launch_step *s,
 		   const struct mpk_launch_arg *a, int value)
 {
@@ -267,6 +276,7 @@ static void narrow(struct mpk_gen *g, const struct mpk_launch_step *s,
 			      "l", &value);
 }
 
+/* A null pointer is passed as None, so that its type says that nothing is there. */
 static void add_pointer(struct mpk_gen *g, struct packed *p, int slot)
 {
 	int value = mpk_host_load(g->f, MPK_MEM_PTR, slot, 0);
@@ -411,6 +421,8 @@ static void add_extents(struct mpk_gen *g, const struct mpk_launch_step *s, cons
 	}
 }
 
+/* Extents are checked before the kernel is looked up, and nothing is launched for empty
+ * tensors: drivers refuse a grid of 0. */
 static void launch_step(struct mpk_gen *g, size_t i, int slot)
 {
 	const struct mpk_launch_step *s = &g->launch->steps[i];

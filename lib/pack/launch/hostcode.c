@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hostcode.c - building host code: every step appends one instruction */
+/* Host code of launch functions: building it, where every step appends one instruction, and the walk
+ * that prints it. The languages, C and LLVM IR, have forms for the instructions (internal/print.h); with
+ * one list of instructions both must do the same. */
 #include "launch/internal/hostcode.h"
 
+#include <inttypes.h>
 #include <string.h>
+
+#include "launch/internal/print.h"
 
 /* Appends an instruction; gives it a value number when it has a result. */
 static int add(struct mpk_hostfn *f, struct mpk_host_insn insn, bool has_value)
@@ -72,6 +77,8 @@ int mpk_host_arg(struct mpk_hostfn *f, unsigned index, enum mpk_host_type type)
 	return VALUE(.op = MPK_OP_ARG, .type = type, .imm = index);
 }
 
+/* Slots are zeroed where they are made, so that both ways out of a function find null
+ * pointers in what was not filled. */
 int mpk_host_slot(struct mpk_hostfn *f, size_t bytes)
 {
 	return VALUE(.op = MPK_OP_SLOT, .type = MPK_HOST_PTR, .imm = (int64_t)bytes);
@@ -86,6 +93,8 @@ int mpk_host_load(struct mpk_hostfn *f, enum mpk_host_mem mem, int base, int64_t
 	return VALUE(.op = MPK_OP_LOAD, .type = type, .mem = mem, .a = base, .imm = off);
 }
 
+/* Pairs with mpk_host_release: a kernel that one thread has looked up is seen whole by
+ * others. */
 int mpk_host_acquire(struct mpk_hostfn *f, int base)
 {
 	return VALUE(.op = MPK_OP_ACQUIRE, .type = MPK_HOST_PTR, .a = base);
@@ -125,6 +134,7 @@ int mpk_host_label(struct mpk_hostfn *f)
 	return f->labels++;
 }
 
+/* The builder sees to it that jumps lead forward only: generated code has no loops. */
 void mpk_host_set_label(struct mpk_hostfn *f, int label)
 {
 	EFFECT(.op = MPK_OP_LABEL, .imm = label);
@@ -145,6 +155,8 @@ void mpk_host_return(struct mpk_hostfn *f, int32_t value)
 	EFFECT(.op = MPK_OP_RETURN, .imm = value);
 }
 
+/* Names of a manifest get into comments of C: what could end one, begin another or continue
+ * a line becomes '?'. */
 void mpk_host_comment(struct mpk_hostfn *f, const char *text)
 {
 	char *copy = mpk_arena_copy(f->arena, text, strlen(text));
@@ -162,6 +174,8 @@ void mpk_host_comment(struct mpk_hostfn *f, const char *text)
 	EFFECT(.op = MPK_OP_COMMENT, .text = copy);
 }
 
+/* The letters of pass are static texts of the callers; there are never more than
+ * MPK_HOST_ARGS_MAX. */
 int mpk_host_call(struct mpk_hostfn *f, int function, char result, const char *pass,
 		  const int *args)
 {
@@ -193,7 +207,78 @@ void mpk_host_snprintf(struct mpk_hostfn *f, int buf, size_t size, const char *f
 	(void)add(f, insn, false);
 }
 
-enum mpk_code mpk_host_status(const struct mpk_hostfn *f, struct mpk_error *err)
+static enum mpk_code check_built(const struct mpk_hostfn *f, struct mpk_error *err)
 {
 	return f->failed ? mpk_fail_nomem(err) : MPK_OK;
+}
+
+/* --- as text ---------------------------------------------------------------------- */
+
+/* Writes what a letter means. Returns how many helper values are in use now. */
+static unsigned put_part(struct mpk_host_printer *p, char letter, const struct mpk_host_insn *in)
+{
+	switch (letter) {
+	case 'd':
+		mpk_strbuf_printf(p->out, "%d", in->dst);
+		return 0;
+	case 'a':
+		mpk_strbuf_printf(p->out, "%d", in->a);
+		return 0;
+	case 'b':
+		mpk_strbuf_printf(p->out, "%d", in->b);
+		return 0;
+	case 'c':
+		mpk_strbuf_printf(p->out, "%d", in->c);
+		return 0;
+	case 'i':
+		mpk_strbuf_printf(p->out, "%" PRId64, in->imm);
+		return 0;
+	case 's':
+		mpk_strbuf_puts(p->out, in->text);
+		return 0;
+	default:
+		break;
+	}
+	if (letter < '0' || letter > '9') {
+		p->language->put(p, letter, in);
+		return 0;
+	}
+	mpk_strbuf_printf(p->out, "%u", p->helpers + (unsigned)(letter - '0'));
+	return (unsigned)(letter - '0') + 1;
+}
+
+/* The form is copied, with each $ and its letter replaced. Helper values are numbered on
+ * through a function, as LLVM wants each name once. */
+static void put_insn(struct mpk_host_printer *p, const struct mpk_host_insn *in)
+{
+	unsigned used = 0;
+
+	for (const char *form = p->language->form(in); *form; form++) {
+		if (*form != '$') {
+			mpk_strbuf_putc(p->out, *form);
+			continue;
+		}
+		unsigned helpers = put_part(p, *++form, in);
+
+		used = helpers > used ? helpers : used;
+	}
+	p->helpers += used;
+}
+
+/* A function that lacked memory while it was built is reported here and never printed in
+ * part. */
+enum mpk_code mpk_host_print_functions(struct mpk_host_printer *p, const struct mpk_host_unit *unit,
+				       struct mpk_error *err)
+{
+	for (size_t i = 0; i < unit->function_count; i++) {
+		const struct mpk_hostfn *f = &unit->functions[i];
+
+		MPK_TRY(check_built(f, err));
+		p->helpers = 0;
+		p->language->begin(p, f);
+		for (size_t k = 0; k < f->count; k++)
+			put_insn(p, &f->insns[k]);
+		mpk_strbuf_puts(p->out, "}\n\n");
+	}
+	return MPK_OK;
 }

@@ -7,10 +7,10 @@
  * of the package (mpk_launch_build). The language:
  *
  *     param = NAME ":" { "in" | "out" | "inout" | "optional" } DTYPE [ "[" dims "]" ]
- *     dims  = [ expression { "," expression } ]            see expr.h
+ *     dims  = [ expression { "," expression } ]            see internal/parse.h
  *
  * A dimension that is a bare name binds that name (a shape variable) where it first
- * stands in a parameter that is not optional; every other dimension is checked. Integer
+ * occurs in a parameter that is not optional; every other dimension is checked. Integer
  * scalar parameters are names in expressions too.
  */
 #ifndef MPK_LAUNCH_LAUNCH_H
@@ -27,8 +27,8 @@
 #include "blob/blob.h"
 #include "dtype/dtype.h"
 #include "kernels/kernels.h"
-#include "launch/internal/expr.h"
 #include "launch/internal/hostcode.h"
+#include "launch/internal/parse.h"
 #include "manifest/manifest.h"
 
 enum { MPK_LAUNCH_RANK_MAX = 16, MPK_LAUNCH_ARGS_MAX = 256 };

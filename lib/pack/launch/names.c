@@ -35,6 +35,8 @@ struct mpk_scan mpk_resolve_scan(const struct mpk_toml_str *m)
 bool mpk_resolve_names(struct mpk_resolve *r, const struct mpk_expr *e, struct mpk_pos pos)
 {
 	struct mpk_span names[64];
+	/* 64 names are enough to find what was meant; a function that has more is a
+	 * program's */
 	size_t ignored, count = r->launch->var_count < 64 ? r->launch->var_count : 64;
 
 	bool a = !e->a || mpk_resolve_names(r, e->a, pos),

@@ -40,6 +40,8 @@ static const char *const prelude =
 	"#define EXPORT __attribute__((visibility(\"default\")))\n"
 	"\n";
 
+/* '?' is escaped because of trigraphs; octal escapes have three digits, so that no digit of
+ * the text continues one. */
 static void put_string(struct mpk_strbuf *out, const char *text)
 {
 	mpk_strbuf_putc(out, '"');
@@ -56,6 +58,7 @@ static void put_string(struct mpk_strbuf *out, const char *text)
 	mpk_strbuf_putc(out, '"');
 }
 
+/* With the blank that belongs before a name. */
 static const char *c_type(enum mpk_host_type type)
 {
 	switch (type) {
@@ -69,6 +72,8 @@ static const char *c_type(enum mpk_host_type type)
 	return "int64_t ";
 }
 
+/* Through a cast of the address: externs are declared as bytes, as one name may have
+ * different types in releases of TVM. */
 static void put_call(struct mpk_strbuf *out, const struct mpk_host_insn *in)
 {
 	const char *result = in->result == 'i' ? "int" : in->result == 'p' ? "void *" : "void";
@@ -128,6 +133,8 @@ static void put_own(struct mpk_host_printer *p, char letter, const struct mpk_ho
 	}
 }
 
+/* A statement for each operation; $ and a letter is a part of the instruction
+ * (internal/print.h). */
 static const char *form_of(const struct mpk_host_insn *in)
 {
 	static const char *const forms[MPK_OP_COUNT] = {
@@ -173,6 +180,7 @@ static const char *form_of(const struct mpk_host_insn *in)
 	return forms[in->op];
 }
 
+/* The parameters a0, a1, ... by the letters of f->params. */
 static void put_head(struct mpk_strbuf *out, const struct mpk_hostfn *f, const char *end)
 {
 	mpk_strbuf_printf(out, "int32_t %s(", f->symbol);
@@ -199,6 +207,7 @@ static void put_variables(struct mpk_strbuf *out, const struct mpk_hostfn *f)
 		mpk_strbuf_printf(out, "\t(void)a%zu;\n", i);
 }
 
+/* Declared before it is defined: -Wmissing-prototypes of a user's flags would complain. */
 static void begin_function(struct mpk_host_printer *p, const struct mpk_hostfn *f)
 {
 	mpk_strbuf_puts(p->out, "EXPORT ");
@@ -225,6 +234,7 @@ static void put_globals(struct mpk_strbuf *out, const struct mpk_host_unit *unit
 				  unit->globals[i].name);
 }
 
+/* A system library is found by nobody: it announces its functions when the program starts. */
 static void put_registration(struct mpk_strbuf *out, const struct mpk_host_unit *unit)
 {
 	mpk_strbuf_printf(out, "int %s(const char *name, void *symbol);\n",

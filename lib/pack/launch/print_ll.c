@@ -9,7 +9,7 @@
 
 #include "launch/internal/print.h"
 
-/* Constants are collected while a function is printed and stand behind all of them. */
+/* Constants are collected while a function is printed and are printed after all of them. */
 struct ll_printer {
 	struct mpk_host_printer base;
 	struct mpk_strbuf constants;
@@ -150,6 +150,8 @@ static void put_own(struct mpk_host_printer *base, char letter, const struct mpk
 	}
 }
 
+/* Conditions are 64-bit integers in host code and i1 in LLVM: each comparison is widened,
+ * each jump compares with 0. */
 #define BINARY(op) "  %v$d = " op " i64 %v$a, %v$b\n"
 #define COMPARE(op) "  %t$0 = icmp " op " i64 %v$a, %v$b\n  %v$d = zext i1 %t$0 to i64\n"
 #define OVERFLOW(op)                                                                               \
@@ -159,6 +161,8 @@ static void put_own(struct mpk_host_printer *base, char letter, const struct mpk
 #define CONDITION "  %t$0 = icmp ne i64 %v$a, 0\n"
 #define ADDRESS "  %t$0 = getelementptr i8, ptr %v$a, i64 $i\n"
 
+/* LLVM has no instruction that only names a value: constants are an addition of 0,
+ * addresses a getelementptr of 0 bytes. Its optimiser removes them. */
 static const char *const forms[MPK_OP_COUNT] = {
 	[MPK_OP_CONST] = "  %v$d = add i64 0, $i\n",
 	[MPK_OP_FCONST] = "  %v$d = select i1 true, double $f, double 0.0\n",
@@ -217,6 +221,8 @@ static const char *form_of(const struct mpk_host_insn *in)
 	return forms[in->op];
 }
 
+/* signext: some ABIs (s390x, riscv64) want 32-bit results and parameters extended by the
+ * callee or the caller, and LLVM does that only where it is said. */
 static void begin_function(struct mpk_host_printer *p, const struct mpk_hostfn *f)
 {
 	mpk_strbuf_printf(p->out, "define signext i32 @%s(", f->symbol);
@@ -246,6 +252,7 @@ static void put_globals(struct mpk_strbuf *out, const struct mpk_host_unit *unit
 				  unit->globals[i].weak ? "weak" : "internal");
 }
 
+/* A call for each name, with the name as a constant of its own. */
 static void put_registered(struct ll_printer *p, const struct mpk_host_unit *unit,
 			   const char *symbol)
 {

@@ -12,6 +12,7 @@
 
 /* --- parameters and variables ------------------------------------------------------ */
 
+/* Views of the manifest's text, which outlives the map. */
 static void add_name(struct mpk_resolve *r, struct mpk_strmap *names, struct mpk_span name,
 		     size_t i)
 {
@@ -20,6 +21,8 @@ static void add_name(struct mpk_resolve *r, struct mpk_strmap *names, struct mpk
 	r->nomem |= mpk_strmap_put(names, name, i, &ignored) < 0;
 }
 
+/* A parameter that does not parse still takes its name, where it has one, so that uses of
+ * it are no further findings. */
 static struct mpk_launch_param *parse_list(struct mpk_resolve *r, const struct mpk_toml_list *list,
 					   bool temps, size_t *count)
 {
@@ -51,6 +54,8 @@ static struct mpk_launch_param *parse_list(struct mpk_resolve *r, const struct m
 	return params;
 }
 
+/* The first that binds a name gives its value; each later dimension of that name is checked
+ * against it in the generated code. */
 static void bind(struct mpk_resolve *r, struct mpk_launch_var *vars, struct mpk_span name,
 		 size_t param, size_t dim)
 {
@@ -90,6 +95,7 @@ static void bind_all(struct mpk_resolve *r)
 	}
 }
 
+/* Every name in a shape must be bound by then, as shapes are checked after all parameters. */
 static void check_dims(struct mpk_resolve *r, const struct mpk_launch_param *params, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
@@ -110,6 +116,7 @@ static const struct {
 	{ "hsaco", MPK_DL_ROCM, true },
 };
 
+/* All steps of a function run on one device, that of its tensors. */
 static void set_device(struct mpk_resolve *r, const struct mpk_launch_step *step,
 		       struct mpk_pos pos)
 {
@@ -150,6 +157,8 @@ static bool named_arg(struct mpk_resolve *r, struct mpk_launch_arg *a, struct mp
 	return true;
 }
 
+/* A driver copies as many bytes as the kernel declares: a tensor in the place of a number
+ * would be a pointer that it computes with. */
 static void check_arg_type(struct mpk_resolve *r, const struct mpk_launch_arg *a,
 			   struct mpk_pos pos, const char *kernel)
 {
@@ -178,7 +187,7 @@ static bool is_null(const struct mpk_launch_arg *a)
 	       (a->dtype.code == MPK_DTYPE_HANDLE && mpk_span_is(a->text, "0"));
 }
 
-/* False when it cannot be told what the argument is (reported). */
+/* False when the argument is nothing that is known (reported). */
 static bool resolve_arg(struct mpk_resolve *r, const struct mpk_toml_str *text,
 			struct mpk_launch_arg *a)
 {
@@ -208,6 +217,8 @@ static bool resolve_arg(struct mpk_resolve *r, const struct mpk_toml_str *text,
 	return false;
 }
 
+/* The number of arguments is checked first: without that, each later one would be compared
+ * with the wrong parameter. */
 static void resolve_args(struct mpk_resolve *r, const struct mpk_manifest_step *m,
 			 const struct mpk_manifest_function *kernel, struct mpk_launch_step *step)
 {
@@ -218,7 +229,7 @@ static void resolve_args(struct mpk_resolve *r, const struct mpk_manifest_step *
 	step->args = args;
 	step->arg_count = m->args.count;
 	if (!m->args.present && !r->source->valid)
-		return; /* that they are missing is told */
+		return; /* that they are missing is reported already */
 	if (m->args.count != kernel->arg_count) {
 		MPK_COMPLAIN(r, m->args.present ? m->args.pos : m->pos,
 			     "kernel '%s' takes %zu argument%s, %zu given", step->kernel,
@@ -248,6 +259,8 @@ static void resolve_bare_step(struct mpk_resolve *r, const struct mpk_manifest_s
 	mpk_resolve_extents(r, m, NULL, step);
 }
 
+/* A kernel that is not found was reported; the rest of the step is checked as far as that
+ * goes without it. */
 static void resolve_step(struct mpk_resolve *r, const struct mpk_manifest_step *m,
 			 struct mpk_launch_step *step)
 {
@@ -266,6 +279,8 @@ static void resolve_step(struct mpk_resolve *r, const struct mpk_manifest_step *
 	mpk_resolve_extents(r, m, kernel, step);
 }
 
+/* Generated code takes the device number from a tensor that is always there. A standalone
+ * library has its own default, device 0. */
 static void check_anchor(struct mpk_resolve *r)
 {
 	for (size_t i = 0; i < r->launch->param_count; i++)
@@ -305,6 +320,7 @@ static void resolve_one(struct mpk_resolve *r)
 		resolve_step(r, &m->steps[i], &steps[i]);
 }
 
+/* The names of one function; those of kernels are in the index of all. */
 static void resolve_fini(struct mpk_resolve *r)
 {
 	mpk_strmap_fini(&r->params);
@@ -312,6 +328,8 @@ static void resolve_fini(struct mpk_resolve *r)
 	mpk_strmap_fini(&r->vars);
 }
 
+/* All functions are looked at, also after one that does not hold, so that one run finds all
+ * mistakes. */
 enum mpk_code mpk_launch_resolve(const struct mpk_manifest *manifest, struct mpk_arena *arena,
 				 struct mpk_report *report, const struct mpk_launch **out,
 				 struct mpk_error *err)

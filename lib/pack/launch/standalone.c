@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* The loader's source, as it stands in the tree: one text of seven files. */
+/* The loader's source, as it is in the tree: one text of seven files. */
 __asm__(".pushsection .rodata,\"a\",@progbits\n"
 	".hidden mpk_standalone_source\n"
 	".globl mpk_standalone_source\n"
@@ -21,7 +21,7 @@ __asm__(".pushsection .rodata,\"a\",@progbits\n"
 	".popsection\n");
 extern const char mpk_standalone_source[];
 
-/* What includes in quotes name stands in the text already. */
+/* What includes in quotes name is in the text already. */
 static void put_source(struct mpk_strbuf *out)
 {
 	const char *end;
@@ -35,6 +35,8 @@ static void put_source(struct mpk_strbuf *out)
 	}
 }
 
+/* The types of a kernel's arguments and the tags that carry values, as two arrays that its
+ * row points to. 255 and { 0, 0 } end them, as C has no empty arrays. */
 static void put_kernel(struct mpk_strbuf *out, const struct mpk_standalone_kernel *k, size_t i)
 {
 	mpk_strbuf_printf(out, "static const unsigned char types_%zu[][2] = {", i);
@@ -47,6 +49,7 @@ static void put_kernel(struct mpk_strbuf *out, const struct mpk_standalone_kerne
 	mpk_strbuf_puts(out, " 255 };\n");
 }
 
+/* How many values a caller passes after the arguments. */
 static size_t value_tags(const struct mpk_standalone_kernel *k)
 {
 	size_t n = 0;
@@ -64,6 +67,8 @@ static int has_tag(const struct mpk_standalone_kernel *k, enum mpk_launch_tag ta
 	return 0;
 }
 
+/* The rows name the kernels' code by its place in the blob, which is why another blob
+ * cannot be put into such a library. */
 enum mpk_code mpk_standalone_print(const struct mpk_standalone_kernel *kernels, size_t count,
 				   int32_t device_type, enum mpk_generation gen,
 				   struct mpk_strbuf *out, struct mpk_error *err)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* standalone.h - the driver loader that a standalone library carries
  *
- * A package with `standalone = true` needs no loader for its device code: its blob stands
- * under a symbol that no runtime looks for, and the C source printed here is compiled
+ * A package with `standalone = true` needs no loader for its device code: its blob has
+ * a symbol that no runtime looks for, and the C source printed here is compiled
  * into the library and loads the kernels through the CUDA driver or OpenCL at run time.
  */
 #ifndef MPK_LAUNCH_STANDALONE_H

@@ -26,6 +26,7 @@ struct walk {
 	unsigned char *color; /* enum color of every module */
 };
 
+/* A module is grey while it is on the path, and black when everything below it was seen. */
 static void enter(struct walk *w, size_t module)
 {
 	w->color[module] = GREY;
@@ -69,6 +70,8 @@ static enum mpk_code keep(const size_t *modules, size_t count, bool merged, stru
 	return MPK_OK;
 }
 
+/* From every module, not from the root alone: a ring that nothing reaches is a mistake,
+ * too. */
 static enum mpk_code find_ring(struct walk *w, struct mpk_arena *arena, struct mpk_cycle *out,
 			       struct mpk_error *err)
 {
@@ -165,6 +168,7 @@ static enum mpk_code find_merged(struct search *s, const struct mpk_graph *graph
 	return keep(ring, length + 1, true, arena, out, err);
 }
 
+/* For callers that did not make the graph from a manifest, whose names lead to modules. */
 static enum mpk_code check_indices(const struct mpk_graph *graph, struct mpk_error *err)
 {
 	const struct mpk_module *modules = graph->modules;

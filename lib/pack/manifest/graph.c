@@ -36,6 +36,7 @@ static void order_fini(struct order *o)
 	mpk_arena_fini(&o->scratch);
 }
 
+/* Everything is sized by the number of modules: none is on the stack twice at a time. */
 static bool order_alloc(struct order *o)
 {
 	size_t n = o->module_count;
@@ -60,12 +61,15 @@ static void push(struct order *o, size_t module)
 	o->stack[o->depth++] = module;
 }
 
+/* In the order of the list, which the stack then takes from its end: TVM meets the last
+ * import first. */
 static void push_imports(struct order *o, size_t module)
 {
 	for (size_t i = 0; i < o->modules[module].import_count; i++)
 		push(o, o->modules[module].imports[i]);
 }
 
+/* Nodes are numbered in the order in which the walk takes them from the stack. */
 static void take_index(struct order *o, size_t module)
 {
 	o->node_of[module] = o->node_count;
@@ -74,7 +78,7 @@ static void take_index(struct order *o, size_t module)
 
 /* TVM's two phases: first everything that is reached without passing through host code,
  * then the library, then the rest. A module is marked when it is pushed, so the first
- * parent that reaches it decides where it stands. */
+ * parent that reaches it decides its place. */
 static void walk(struct order *o, size_t root)
 {
 	push(o, root);
@@ -111,6 +115,7 @@ struct rows {
 	size_t *items;
 };
 
+/* One array for all lists and one with the place where each begins. */
 static bool rows_alloc(struct mpk_arena *arena, size_t count, size_t items, struct rows *r)
 {
 	r->begin = mpk_arena_array(arena, count + 1, sizeof *r->begin);
@@ -127,6 +132,7 @@ static void rows_sum(struct rows *r, size_t count)
 
 typedef void edge_fn(void *context, size_t parent, size_t child);
 
+/* The edges between nodes: host modules are one node, whose imports of itself are none. */
 static void each_edge(const struct order *o, edge_fn *fn, void *context)
 {
 	for (size_t m = 0; m < o->module_count; m++) {
@@ -213,6 +219,8 @@ static size_t child_count(const struct order *o, size_t node)
 	return o->child_end[node] - o->child_begin[node];
 }
 
+/* Whether every child has a larger number. Children are ascending, so the first of each
+ * list decides. */
 static bool is_topological(const struct order *o)
 {
 	for (size_t node = 0; node < o->node_count; node++)
@@ -221,7 +229,7 @@ static bool is_topological(const struct order *o)
 	return true;
 }
 
-/* New indices in which every parent stands before its children: the walk's finishing
+/* New indices in which every parent is before its children: the walk's finishing
  * order backwards, the last child first so that siblings keep their order.
  * @rank    receives the new index of every node */
 static bool sort_nodes(struct order *o, size_t *rank)
@@ -254,8 +262,8 @@ static bool sort_nodes(struct order *o, size_t *rank)
 	return true;
 }
 
-/* New indices in the order in which the modules are listed; the library stands where the
- * first of its modules does. */
+/* New indices in the order in which the modules are listed; the library has the place
+ * of the first of its modules. */
 static bool list_nodes(struct order *o, size_t *rank)
 {
 	size_t next = 0;
@@ -268,6 +276,7 @@ static bool list_nodes(struct order *o, size_t *rank)
 	return true;
 }
 
+/* Children are built anew: their lists are ascending in the new numbers. */
 static bool renumber(struct order *o, bool (*decide)(struct order *o, size_t *rank))
 {
 	size_t n = o->node_count;
@@ -310,6 +319,8 @@ static bool build_nodes(struct order *o, struct mpk_tree *out)
 	return true;
 }
 
+/* The manifest's own check reports this with a position; here it is for callers without a
+ * manifest. */
 static enum mpk_code not_listed_so(const struct order *o, struct mpk_error *err)
 {
 	for (size_t m = 0; m < o->module_count; m++)
@@ -359,6 +370,7 @@ enum mpk_code mpk_graph_order(const struct mpk_graph *graph, enum mpk_generation
 	return MPK_OK;
 }
 
+/* A library alone, without imports, is loaded without a blob. */
 bool mpk_graph_needs_blob(const struct mpk_graph *graph, const struct mpk_tree *tree)
 {
 	return tree->count != 1 || !tree->nodes[0].is_lib ||

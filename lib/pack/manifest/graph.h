@@ -56,14 +56,14 @@ enum mpk_code mpk_cycle_fail(const struct mpk_cycle *cycle, const struct mpk_mod
 /* mpk_graph_order - the tree of everything reachable from root
  * TVM refuses to export some graphs without a cycle, because its walk meets an import
  * before one of its importers (a imports b and c, b imports c). Those get the nearest
- * order in which every module stands before what it imports; every loader reads it.
- * A listed graph keeps its order instead; the library stands where its first module does.
+ * order in which every module is before what it imports; every loader reads it.
+ * A listed graph keeps its order instead; the library has the place of its first module.
  * @out     nodes in index order; kind, content and children set, gen as given
  * @unreached  may be NULL; receives for each module whether root does not reach it
  *          (graph->count elements, the caller's)
  * Returns  MPK_OK; MPK_E_CONFLICT for a cycle, also one that only merging host modules
  *          makes; the message names the modules on it ("a -> b -> a"); MPK_E_CONFLICT when
- *          a listed module stands behind one that it imports; MPK_E_RANGE when
+ *          a listed module comes after one that it imports; MPK_E_RANGE when
  *          root or an import is no module index; MPK_E_NOMEM.
  *          Linear in modules and imports; no recursion. */
 enum mpk_code mpk_graph_order(const struct mpk_graph *graph, enum mpk_generation gen,

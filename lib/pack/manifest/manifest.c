@@ -28,6 +28,7 @@ struct check {
 	struct mpk_strmap ids; /* id -> module index, the first of each name */
 };
 
+/* A `module` of the wrong type was reported as such: then the file is not empty. */
 static void check_not_empty(struct check *c)
 {
 	if (!c->draft->module_count && !c->has_modules)
@@ -35,6 +36,8 @@ static void check_not_empty(struct check *c)
 				    "nothing to pack: there is no [[module]]");
 }
 
+/* Imports lead to the first module of a name. With a second one the graph is not what the
+ * user meant, so the rules about it do not run. */
 static void check_ids(struct check *c)
 {
 	for (size_t i = 0; i < c->draft->module_count; i++) {
@@ -54,6 +57,7 @@ static void check_ids(struct check *c)
 	}
 }
 
+/* With what was probably meant. */
 static void unknown_module(struct check *c, struct mpk_toml_str name, const char *check)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
@@ -81,6 +85,7 @@ static void check_root(struct check *c)
 		unknown_module(c, root, "unknown-root");
 }
 
+/* Names to indices, once; all that follows imports uses the indices. */
 static void resolve_imports(struct check *c, struct mpk_manifest_module *m)
 {
 	size_t *index = mpk_arena_array(c->r->arena, m->imports.count, sizeof *index);
@@ -101,6 +106,7 @@ static void check_imports(struct check *c)
 		resolve_imports(c, &c->draft->modules[i]);
 }
 
+/* Launch functions and a base bring host code of their own. */
 static void check_host_code(struct check *c)
 {
 	bool generated = c->draft->launch_count || c->draft->package.base.text;
@@ -116,6 +122,8 @@ static void check_host_code(struct check *c)
 	}
 }
 
+/* A driver finds a kernel by its name, so two rows of one name in a module would be one
+ * kernel. */
 static void check_function_names(struct check *c)
 {
 	for (size_t i = 0; i < c->draft->module_count; i++) {
@@ -139,6 +147,7 @@ static void check_function_names(struct check *c)
 	}
 }
 
+/* They become symbols of one library. */
 static void check_launch_names(struct check *c)
 {
 	struct mpk_strmap names = { 0 };
@@ -160,6 +169,7 @@ static void check_launch_names(struct check *c)
 
 /* --- rules of the graph, when every name in it is known ------------------------------- */
 
+/* The modules as graph.h has them, without contents: only the order is looked at. */
 static struct mpk_module *graph_of(struct check *c, struct mpk_arena *scratch)
 {
 	size_t count = c->draft->module_count;
@@ -179,7 +189,7 @@ static struct mpk_module *graph_of(struct check *c, struct mpk_arena *scratch)
 	return modules;
 }
 
-/* Where the import stands that closes the ring. */
+/* The position of the import that closes the ring. */
 static struct mpk_pos closing_import(const struct check *c, const struct mpk_cycle *cycle)
 {
 	size_t last = cycle->merged ? cycle->count - 2 : cycle->count - 1;
@@ -201,7 +211,7 @@ static void report_cycle(struct check *c, const struct mpk_cycle *cycle,
 	mpk_toml_read_error(c->r, closing_import(c, cycle), "cycle", "%s", err.text);
 }
 
-/* Where a module stands: all host modules stand where the first of them does. */
+/* The place of a module in the order: all host modules have that of the first of them. */
 static size_t position_of(const struct check *c, size_t module)
 {
 	size_t first = 0;
@@ -250,6 +260,8 @@ static bool imports_are_known(const struct mpk_report *report, size_t errors_bef
 	return true;
 }
 
+/* A ring has no order, so it is the last finding; otherwise the order is made, for the
+ * modules that nothing reaches. */
 static void check_graph(struct check *c)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
@@ -309,6 +321,7 @@ static void run_checks(struct mpk_toml_reader *r, struct mpk_manifest_draft *dra
 
 /* --- the whole ------------------------------------------------------------------------ */
 
+/* With its slash, so that a path is this and a name; "" for the current folder. */
 static const char *dir_of(struct mpk_arena *arena, const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -318,6 +331,8 @@ static const char *dir_of(struct mpk_arena *arena, const char *path)
 	return slash ? mpk_arena_printf(arena, "%s%.*s", here, (int)(slash - path) + 1, path) : "";
 }
 
+/* Also of a manifest with mistakes: the package is loaded as far as it goes, to find more
+ * of them. */
 static bool publish(struct mpk_toml_reader *r, const struct mpk_manifest_draft *draft,
 		    struct mpk_manifest *out)
 {
@@ -364,6 +379,7 @@ static enum mpk_code parse_toml(struct mpk_toml_reader *r, struct mpk_span text,
 	return code;
 }
 
+/* A text that is no TOML gives one finding; all others come from tables. */
 enum mpk_code mpk_manifest_parse(struct mpk_span text, const char *path, struct mpk_arena *arena,
 				 struct mpk_report *report, struct mpk_manifest *out,
 				 struct mpk_error *err)

@@ -22,6 +22,7 @@ static const struct mpk_manifest *package_of(const struct mpk_toml_reader *r)
 
 #define QUOTE(mstr) MPK_QUOTE(mpk_toml_str_span(mstr))
 
+/* Keys that a kind has for itself; a text of NULL where there is none. */
 struct mpk_toml_str mpk_manifest_module_extra(const struct mpk_manifest_module *module,
 					      const char *key)
 {
@@ -33,6 +34,7 @@ struct mpk_toml_str mpk_manifest_module_extra(const struct mpk_manifest_module *
 
 /* --- [[module]] --------------------------------------------------------------------- */
 
+/* A key that is there, as its position shows, but has no meaning for this kind. */
 static void refuse(struct mpk_toml_reader *r, struct mpk_pos pos, const char *key,
 		   const char *because)
 {
@@ -56,6 +58,7 @@ static void refuse_extras(struct mpk_toml_reader *r, const struct mpk_manifest_m
 		       because);
 }
 
+/* By the suffix alone: whether the file is there is looked at when it is opened. */
 static void check_source(struct mpk_toml_reader *r, struct mpk_toml_str source)
 {
 	static const char *const suffixes[] = { ".ll",  ".bc",  ".c", ".cc",
@@ -86,6 +89,7 @@ static void check_host(struct mpk_toml_reader *r, const struct mpk_manifest_modu
 				    "'base' gives the host code: leave 'sources' out, or 'base'");
 }
 
+/* With its bytes given, nothing about the parts of a module can be said. */
 static void check_payload_only(struct mpk_toml_reader *r, const struct mpk_manifest_module *m)
 {
 	static const char why[] = "'payload' is the whole module";
@@ -97,6 +101,7 @@ static void check_payload_only(struct mpk_toml_reader *r, const struct mpk_manif
 	refuse_extras(r, m, why);
 }
 
+/* The finding lists the formats that the kind has, as they are few. */
 static void check_format(struct mpk_toml_reader *r, const struct mpk_manifest_module *m,
 			 const struct mpk_manifest_kind *kind)
 {
@@ -206,6 +211,7 @@ static void check_extra_keys(struct mpk_toml_reader *r, const struct mpk_manifes
 	}
 }
 
+/* Executors and metadata modules: no code, but keys of their own. */
 static void check_structured(struct mpk_toml_reader *r, const struct mpk_manifest_module *m,
 			     const struct mpk_manifest_kind *kind)
 {
@@ -255,6 +261,7 @@ static const char *kind_of_word(struct mpk_span word)
 }
 
 /* The kind that was meant, or NULL. */
+/* Among the kinds that are built from parts and those of TVM that are packed from bytes. */
 static const char *nearest_kind(struct mpk_span word)
 {
 	struct mpk_span names[NAMES_MAX];
@@ -327,6 +334,7 @@ static void check_age(struct mpk_toml_reader *r, const struct mpk_manifest_modul
 				   mpk_generation_get(gen)->abi, QUOTE(m->kind), kind->first);
 }
 
+/* The kind decides which keys may be there, so it is looked at first. */
 static void check_kind(struct mpk_toml_reader *r, struct mpk_manifest_module *m)
 {
 	const struct mpk_manifest_kind *kind = mpk_manifest_kind_find(mpk_toml_str_span(m->kind));
@@ -357,6 +365,7 @@ static void check_kind(struct mpk_toml_reader *r, struct mpk_manifest_module *m)
 	check_age(r, m);
 }
 
+/* Valid means that no finding was made since this table began; the package then loads it. */
 void mpk_manifest_module_check(struct mpk_toml_reader *r, void *module)
 {
 	struct mpk_manifest_module *m = module;

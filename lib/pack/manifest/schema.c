@@ -1,9 +1,124 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* schema.c - which key of mpack.toml goes where: a key is one row, a table one schema */
+/* Which key of mpack.toml goes where: a key is one row, a table one schema, and each table has a function
+ * with the rules that a row cannot say. The kinds of modules that are built from parts are rows, too. */
 #include "manifest/internal/schema.h"
 
 #include <stddef.h>
 #include <string.h>
+
+#include "base/compiler.h"
+#include "manifest/kind.h"
+#include "text/escape.h"
+
+/* --- kinds ------------------------------------------------------------------------ */
+
+#define DEVICE(name, key, ...)                                                                     \
+	{                                                                                          \
+		name, key, true, { __VA_ARGS__ },                                                  \
+		{ { 0 } }                                                                          \
+	}
+
+static const struct mpk_manifest_kind kinds[] = {
+	{ MPK_KIND_HOST, "", false, { 0 }, { { 0 } } },
+	DEVICE("cuda", "cuda", "ptx", "cubin", "fatbin", "cuda"),
+	DEVICE("opencl", "opencl", "cl", "xclbin", "awsxclbin", "aocx"),
+	DEVICE("metal", "metal", "metal", "metallib"),
+	DEVICE("vulkan", "vulkan", "vulkan"),
+	DEVICE("hip", "hip", "hsaco", "hip"),
+	/* TVM's name of the target; the module its code becomes is of kind hip */
+	DEVICE("rocm", "hip", "hsaco", "hip"),
+	DEVICE("hsaco", "hsaco", "hsaco"),
+	DEVICE("webgpu", "webgpu", "wgsl"),
+	DEVICE("hexagon", "hexagon", "so"),
+	DEVICE("aocl", "aocl", "aocx"),
+	DEVICE("sdaccel", "sdaccel", "xclbin", "awsxclbin"),
+	{ "GraphExecutorFactory",
+	  "GraphExecutorFactory",
+	  false,
+	  { 0 },
+	  { { "name", false }, { "graph", true }, { "params", false } } },
+	{ "GraphRuntimeFactory",
+	  "GraphRuntimeFactory",
+	  false,
+	  { 0 },
+	  { { "name", false }, { "graph", true }, { "params", false } } },
+	{ "AotExecutorFactory",
+	  "AotExecutorFactory",
+	  false,
+	  { 0 },
+	  { { "name", false }, { "params", false } } },
+	{ "metadata_module", "metadata_module", false, { 0 }, { { 0 } } },
+};
+
+/* The list is short and read a few times a module. */
+const struct mpk_manifest_kind *mpk_manifest_kind_find(struct mpk_span name)
+{
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(kinds); i++)
+		if (mpk_span_is(name, kinds[i].name))
+			return &kinds[i];
+	return NULL;
+}
+
+const struct mpk_manifest_kind *mpk_manifest_kind_at(size_t i)
+{
+	return i < MPK_ARRAY_COUNT(kinds) ? &kinds[i] : NULL;
+}
+
+/* --- the rules of [package] ------------------------------------------------------- */
+
+#define QUOTE(mstr) MPK_QUOTE(mpk_toml_str_span(mstr))
+
+/* The default is the convention of current TVM. A wrong word leaves the default, so that
+ * the rest of the manifest is judged by something. */
+static void check_abi(struct mpk_toml_reader *r, struct mpk_manifest *m)
+{
+	struct mpk_span names[MPK_GENERATION_COUNT];
+	char near[MPK_TOML_SUGGEST_BYTES];
+
+	m->gen = MPK_GEN_CURRENT;
+	if (!m->abi.text)
+		return;
+	for (unsigned g = 0; g < MPK_GENERATION_COUNT; g++) {
+		names[g] = mpk_span_str(mpk_generation_get((enum mpk_generation)g)->abi);
+		if (mpk_span_equal(mpk_toml_str_span(m->abi), names[g])) {
+			m->gen = (enum mpk_generation)g;
+			return;
+		}
+	}
+	mpk_toml_read_error(
+		r, m->abi.pos, "abi", "'abi' is ffi, ffi-0.21 or legacy, not '%s'%s", QUOTE(m->abi),
+		mpk_toml_suggest(mpk_toml_str_span(m->abi), names, MPK_GENERATION_COUNT, near));
+}
+
+/* It becomes part of a symbol in generated code. */
+static void check_entry(struct mpk_toml_reader *r, const struct mpk_manifest *m)
+{
+	const char *text = m->entry.text;
+
+	if (!text)
+		return;
+	if (m->base.text)
+		mpk_toml_read_error(r, m->entry.pos, "base",
+				    "'base' gives finished host code, whose entry is its own");
+	if (strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789") !=
+		    m->entry.len ||
+	    (text[0] >= '0' && text[0] <= '9'))
+		mpk_toml_read_error(r, m->entry.pos, "entry",
+				    "'entry' is a function's name as callers say it, not '%s'",
+				    QUOTE(m->entry));
+}
+
+/* The rules of [package] that need no module. */
+static void check_package(struct mpk_toml_reader *r, void *package)
+{
+	struct mpk_manifest *m = package;
+
+	check_abi(r, m);
+	check_entry(r, m);
+	if (m->name.text && strchr(m->name.text, '/'))
+		mpk_toml_read_error(r, m->name.pos, "name", "'name' is a name, not a path: '%s'",
+				    QUOTE(m->name));
+}
 
 #define ROWS(schema) .rows = &(schema)
 #define KEY(kind_, type, member, required_)                                                        \
@@ -125,6 +240,8 @@ static const struct mpk_toml_field launch_fields[] = {
 	       step_schema),
 };
 
+/* The first key of a step in [[function]] itself, for a finding about it; line 0: there is
+ * none. */
 static struct mpk_pos own_step_pos(const struct mpk_manifest_step *own)
 {
 	const struct mpk_pos positions[] = { own->kernel.pos, own->args.pos,    own->grid.pos,
@@ -144,6 +261,8 @@ static void need(struct mpk_toml_reader *r, const struct mpk_manifest_launch_row
 				    key);
 }
 
+/* A function of one kernel has no [[function.steps]]: its keys are in the table itself and
+ * become one step. */
 static void take_own_step(struct mpk_toml_reader *r, struct mpk_manifest_launch_row *row)
 {
 	struct mpk_manifest_step *step = mpk_arena_alloc(r->arena, sizeof *step);
@@ -162,6 +281,7 @@ static void take_own_step(struct mpk_toml_reader *r, struct mpk_manifest_launch_
 	row->launch.step_count = 1;
 }
 
+/* Either steps or the keys of one step; both would leave open which comes first. */
 static void finish_launch(struct mpk_toml_reader *r, void *out)
 {
 	struct mpk_manifest_launch_row *row = out;
@@ -206,7 +326,7 @@ static const struct mpk_toml_schema package_schema = {
 	.field_count = MPK_ARRAY_COUNT(package_fields),
 	.bytes = sizeof(struct mpk_manifest),
 	.pos_off = SIZE_MAX,
-	.done = mpk_manifest_package_check,
+	.done = check_package,
 };
 
 /* [package] first: what it says decides what modules may say. */

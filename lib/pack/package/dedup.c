@@ -58,6 +58,8 @@ struct candidate {
 	size_t index;
 };
 
+/* Equal modules have equal lengths and kinds, so that a search for twins ends where the
+ * length changes. */
 static int compare(const void *a, const void *b)
 {
 	const struct candidate *x = a, *y = b;
@@ -104,6 +106,8 @@ static bool find_twins(const struct mpk_loader *l, const struct mpk_module *modu
 	return found;
 }
 
+/* Imports are copied before they change: the manifest's own arrays stay what the user
+ * wrote. */
 static bool redirect(struct mpk_loader *l, struct mpk_module *modules, const size_t *twin,
 		     size_t count, size_t *root)
 {

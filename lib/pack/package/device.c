@@ -33,6 +33,8 @@ struct device {
 	bool valid;     /* no finding so far */
 };
 
+/* How TVM stores the kernels of a kind changed between releases
+ * (formats/kernels/FORMAT.md). */
 static enum mpk_kernels_layout layout_of(const char *key, enum mpk_generation gen)
 {
 	bool current = gen == MPK_GEN_CURRENT;
@@ -46,6 +48,7 @@ static enum mpk_kernels_layout layout_of(const char *key, enum mpk_generation ge
 	return MPK_KERNELS_PLAIN;
 }
 
+/* The file of function i: its own, else the module's. */
 static struct mpk_toml_str data_of(const struct device *d, size_t i)
 {
 	const struct mpk_manifest_function *f = &d->m->functions[i];
@@ -58,7 +61,7 @@ static struct mpk_toml_str data_of(const struct device *d, size_t i)
 enum { HINT_BYTES = 160 };
 
 /* ": this is PTX text; kind = \"cuda\"?", or format where the kind has it; otherwise, when it cannot
- * be told, what the caller says. */
+ * be known, what the caller says. */
 static const char *what_it_is(const struct device *d, struct mpk_span bytes, const char *otherwise,
 			      char out[HINT_BYTES])
 {
@@ -127,12 +130,13 @@ static bool open_data(struct device *d)
 		d->shared = open_checked(d, d->m->data);
 	if (d->shared && d->valid)
 		mpk_loader_complete_table(d->l, d->m, d->shared);
-	/* functions would have told the rows of a file that could be read */
+	/* functions would have given the rows of a file that could be read */
 	if (!d->m->function_count && (d->valid || !d->l->manifest->launch_count))
 		mpk_loader_missing_table(d->l, d->m, d->valid ? d->shared : NULL);
 	return d->m->function_count != 0;
 }
 
+/* Every file is opened, also after one that fails, so that all findings come in one run. */
 static bool open_files(struct device *d)
 {
 	size_t count = d->m->function_count;
@@ -225,7 +229,7 @@ static const struct mpk_code_kernel *kernel_in(const struct mpk_code_info *found
 	return lister && mpk_code_info_find(lister, name, &k) ? &lister->kernels[k] : NULL;
 }
 
-/* The kernels of the file that function i and maybe others behind it lie in. */
+/* The kernels of one file: function i and those after it that have the same file. */
 static void check_kernels_from(struct device *d, size_t i)
 {
 	const struct mpk_code_info *found = mpk_loader_code(d->l, d->files[i]);
@@ -260,6 +264,8 @@ static void check_kernels(struct device *d)
 			check_kernels_from(d, i);
 }
 
+/* The kernel table of the payload, in the order of the manifest, which loaders and launch
+ * functions do not depend on. */
 static struct mpk_function_info *build_table(struct device *d)
 {
 	enum mpk_generation gen = d->l->manifest->gen;
@@ -343,7 +349,7 @@ static void warn_copies(struct device *d)
 		QUOTE(d->m->data), count, MPK_SIZE((uint64_t)len * count));
 }
 
-/* OpenCL source is one text in which a line names the kernel that the text behind it is
+/* OpenCL source is one text in which a line names the kernel that the text after it is
  * for: loaders compile each piece by itself. */
 static void put_opencl(struct device *d, struct mpk_rope *code)
 {
@@ -420,6 +426,8 @@ static struct mpk_kernel_source *build_sources(struct device *d)
 	return sources;
 }
 
+/* Only a module without findings is encoded; a table that lacked memory shows in functions
+ * or code. */
 static void encode(struct device *d, struct mpk_rope *rope)
 {
 	struct mpk_rope code = mpk_rope_of(d->l->arena);

@@ -32,6 +32,8 @@ static bool load_params(struct mpk_loader *l, const struct mpk_manifest_module *
 	return false;
 }
 
+/* Only as far as to tell a graph from another JSON file: the executor reads it when it is
+ * loaded. */
 static void check_graph(struct mpk_loader *l, struct mpk_toml_str name, struct mpk_span text)
 {
 	struct mpk_json_value graph, nodes;
@@ -49,6 +51,8 @@ static void check_graph(struct mpk_loader *l, struct mpk_toml_str name, struct m
 				 "'%s' is no graph: it has no array 'nodes'", QUOTE(name));
 }
 
+/* A graph that is wrong was reported; its bytes are still put into the payload, which a
+ * package with findings never becomes. */
 static bool load_graph(struct mpk_loader *l, const struct mpk_manifest_module *m,
 		       struct mpk_factory *out, const struct mpk_file **file)
 {
@@ -63,6 +67,7 @@ static bool load_graph(struct mpk_loader *l, const struct mpk_manifest_module *m
 	return true;
 }
 
+/* "default" is what TVM calls a module that was given no name. */
 void mpk_loader_put_executor(struct mpk_loader *l, const struct mpk_manifest_module *m,
 			     struct mpk_rope *rope)
 {

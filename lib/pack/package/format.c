@@ -16,6 +16,8 @@ static const struct {
 	{ ".hip", "hip" },       { ".wgsl", "wgsl" },           { ".so", "so" },
 };
 
+/* A suffix is what the user says the file is; the bytes are compared with it afterwards
+ * (device.c). */
 static const char *format_of_suffix(const char *path)
 {
 	const char *dot = strrchr(path, '.');
@@ -34,6 +36,8 @@ static const char *find(const char *const *formats, size_t max, const char *name
 	return NULL;
 }
 
+/* The bytes decide where the suffix says nothing, or names a format that the kind does not
+ * have. */
 const char *mpk_code_format_guess(const char *const *formats, size_t max, const char *kind,
 				  const char *path, struct mpk_span bytes)
 {

@@ -12,7 +12,7 @@
 
 enum { MPK_GENERATED_MAX = 3 };
 
-/* A source that stands in no file. */
+/* A source that is in no file. */
 struct mpk_generated {
 	const char *name; /* "launch.ll": what it is says its suffix; static storage */
 	struct mpk_span text;

@@ -60,6 +60,7 @@ static const char *free_name(struct function *f, size_t count, const char *wish)
 	return name;
 }
 
+/* Parameters of kernels may have characters that names of the manifest do not have. */
 static const char *plain_name(struct function *f, size_t i)
 {
 	struct mpk_span name = f->k->params[i].name;
@@ -175,6 +176,8 @@ static size_t find_result(const struct function *f)
 	return last;
 }
 
+/* A function needs to know how many threads to start: from a length that is a parameter,
+ * from a bound in the code, or else from the size of the result. */
 static bool choose_sizes(struct function *f)
 {
 	bool integers = false;
@@ -278,13 +281,16 @@ static bool tells_grid(const struct function *f)
 	return f->k->dims > 1;
 }
 
+/* Blocks of 16 by 16 threads in two dimensions and 8 by 8 in three, fewer where the kernel
+ * allows fewer. Without a bound in the code for each dimension the grid is one block, which
+ * is safe. */
 static void put_grid_of_several(struct function *f)
 {
 	const struct mpk_init_kernel *k = f->k;
 	uint32_t side = k->threads && k->threads < 64 ? 1 : k->threads && k->threads < 256 ? 8 : 16;
 	uint32_t usual[3] = { limit_block(k, k->dims == 3 ? side / 2 + (side == 1) : side), 0, 1 };
 	const uint32_t *block = k->block[0] ? k->block : usual;
-	bool told = tells_grid(f);
+	bool tells = tells_grid(f);
 
 	usual[1] = usual[0];
 	if (!f->guarded)
@@ -292,7 +298,7 @@ static void put_grid_of_several(struct function *f)
 	mpk_strbuf_printf(f->in->out, "%sgrid   = [", f->off);
 	for (unsigned d = 0; d < k->dims; d++) {
 		mpk_strbuf_puts(f->in->out, d ? ", " : "");
-		if (told)
+		if (tells)
 			put_ceildiv(f, f->names[bound_of(f, d)], block[d]);
 		else
 			mpk_strbuf_puts(f->in->out, "1");
@@ -301,6 +307,8 @@ static void put_grid_of_several(struct function *f)
 	put_block(f, block, k->dims);
 }
 
+/* With a bound in the code the grid may be rounded up; without one it is rounded down, and
+ * blocks have one thread unless the kernel demands another block. */
 static void put_extents(struct function *f)
 {
 	const struct mpk_init_kernel *k = f->k;
@@ -359,6 +367,7 @@ static bool is_used_otherwise(const struct function *f, size_t i)
 	return f->k->reach && is_buffer(&f->k->params[i]) && f->k->reach->otherwise[i];
 }
 
+/* What the code does not prove, as lines that a person must answer. */
 static void put_doubts(struct function *f)
 {
 	const struct mpk_source_code_reach *reach = f->k->reach;

@@ -8,8 +8,43 @@
 #include "spirv/spirv.h"
 #include "text/escape.h"
 
+bool mpk_init_has_suffix(const char *path, const char *const *suffixes)
+{
+	const char *dot = strrchr(path, '.');
+
+	for (; dot && *suffixes; suffixes++)
+		if (strcmp(dot, *suffixes) == 0)
+			return true;
+	return false;
+}
+
+/* Strings of TOML are those of JSON; bytes that are no UTF-8 become '?', as a manifest must
+ * be UTF-8. */
+void mpk_init_put_text(struct mpk_strbuf *out, struct mpk_span text)
+{
+	mpk_escape_json(out, text, "?");
+}
+
+/* A name that no function has yet: the wish, or the wish and a number. NULL: memory is out. */
+static const char *take_function_name(struct mpk_init *in, struct mpk_span wish)
+{
+	const char *name = mpk_arena_text(in->arena, wish);
+	size_t found;
+
+	for (unsigned i = 2; name; i++) {
+		int put = mpk_strmap_put(&in->names, mpk_span_str(name), 0, &found);
+
+		if (put)
+			return put > 0 ? name : NULL;
+		name = mpk_arena_printf(in->arena, MPK_SPAN_FMT "_%u", MPK_SPAN_ARG(wish), i);
+	}
+	return NULL;
+}
+
 /* --- whether it can be launched ---------------------------------------------------------- */
 
+/* Why a parameter makes a kernel useless to a runtime; the sentence becomes a comment of
+ * the manifest. Launches of TVM pass buffers and numbers of 32 or 64 bits. */
 static const char *refusal_of(struct mpk_init *in, const struct mpk_code_param *p, size_t i)
 {
 	struct mpk_span name = p->name;
@@ -93,7 +128,7 @@ static const char *open_question(const struct mpk_init_kernel *k)
 	return buffers ? NULL : "it has no buffer that would tell the device";
 }
 
-/* Host code finds a kernel by its name, in whichever module it stands.
+/* Host code finds a kernel by its name, in whichever module it is.
  * Returns  1: the name is new, 0: it is not, -1: memory is out */
 static int take_symbol(struct mpk_init *in, const struct mpk_init_kernel *k)
 {
@@ -102,6 +137,7 @@ static int take_symbol(struct mpk_init *in, const struct mpk_init_kernel *k)
 	return k->refusal ? 1 : mpk_strmap_put(&in->symbols, k->symbol, 0, &found);
 }
 
+/* The kinds for which launch functions can be generated (launch/resolve.c). */
 static bool is_launched(const char *kind)
 {
 	static const char *const kinds[] = { "cuda", "opencl", "vulkan", "metal", "hip" };
@@ -160,6 +196,9 @@ static const char *check_types(struct mpk_init *in, const struct mpk_init_module
 	return NULL;
 }
 
+/* A kernel that is refused gets a comment, one that can be launched a row, and a function
+ * where the code says enough to write one. Each reason goes before the next: who cannot
+ * launch a kernel need not know what else is missing. */
 static enum mpk_code read_kernel(struct mpk_init *in, struct mpk_init_module *m, size_t i)
 {
 	struct mpk_init_kernel *k = &m->kernels[i];
@@ -194,7 +233,7 @@ static enum mpk_code read_kernel(struct mpk_init *in, struct mpk_init_module *m,
 	m->row_count += !k->refusal;
 	m->function_count += !k->open;
 	if (!k->refusal) {
-		k->function = mpk_init_take_name(in, k->short_name);
+		k->function = take_function_name(in, k->short_name);
 		MPK_TRY_ALLOC(k->function, in->err);
 	}
 	return MPK_OK;
@@ -232,6 +271,7 @@ static void put_comment(struct mpk_init *in, const char *indent, struct mpk_span
 	mpk_strbuf_putc(in->out, '\n');
 }
 
+/* The declaration above a row, for a reader who must decide something about it. */
 static void put_declaration(struct mpk_init *in, const struct mpk_init_kernel *k)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf line = { 0 };
@@ -247,6 +287,8 @@ static void put_declaration(struct mpk_init *in, const struct mpk_init_kernel *k
 		put_comment(in, "  ", mpk_span_of(line.data, line.len));
 }
 
+/* What the code does not tell is marked "decide": the file is complete only when no such
+ * line is left. */
 static void put_args(struct mpk_init *in, const struct mpk_init_kernel *k)
 {
 	char type[MPK_DTYPE_TEXT];
@@ -270,6 +312,7 @@ static void put_args(struct mpk_init *in, const struct mpk_init_kernel *k)
 	mpk_strbuf_putc(in->out, '\n');
 }
 
+/* As many axes as the code uses an index of, one where it does not tell. */
 static void put_tags(struct mpk_init *in, const struct mpk_init_kernel *k)
 {
 	unsigned dims = k->dims ? k->dims : 1;
@@ -292,6 +335,7 @@ static void put_tags(struct mpk_init *in, const struct mpk_init_kernel *k)
 	mpk_strbuf_putc(in->out, '\n');
 }
 
+/* A kernel within #if is there for some compilers and not for others. */
 static void put_condition(struct mpk_init *in, const struct mpk_code_kernel *k)
 {
 	if (!k->condition.len || k->has_variants)

@@ -5,6 +5,7 @@
 #include "package/internal/init_parts.h"
 #include "ptx/ptx.h"
 
+/* A plain search: what follows from it is a guess that a person reads. */
 static bool contains(struct mpk_span text, const char *word)
 {
 	return text.len && memmem(text.data, text.len, word, strlen(word));
@@ -18,6 +19,7 @@ static const char *const indices[][2][3] = {
 	{ { "%ctaid.y", "%tid.y", NULL }, { "%ctaid.z", "%tid.z", NULL } },
 };
 
+/* The highest dimension whose index is used, or that a fixed block has. */
 static unsigned count_dims(struct mpk_span code, const char *const names[2][3],
 			   const uint32_t block[3])
 {
@@ -30,7 +32,7 @@ static unsigned count_dims(struct mpk_span code, const char *const names[2][3],
 	return dims;
 }
 
-/* The one kernel's part of a text, as far as it can be told from what follows. */
+/* The one kernel's part of a text, as far as it can be separated from what follows. */
 static struct mpk_span ptx_body(const struct mpk_init_module *m, const struct mpk_code_kernel *k)
 {
 	struct mpk_span all = m->code->bytes;
@@ -70,6 +72,8 @@ static enum mpk_code add_shared(struct mpk_init *in, struct mpk_init_module *m,
 	return mpk_strmap_put(&m->shared, name, 0, &found) < 0 ? mpk_fail_nomem(in->err) : MPK_OK;
 }
 
+/* PTX declares shared memory for a kernel or for the module; an array without a size is
+ * dynamic. */
 static enum mpk_code list_ptx_shared(struct mpk_init *in, struct mpk_init_module *m)
 {
 	bool *owns = mpk_arena_array(in->arena, m->code->kernel_count, sizeof *owns);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* package.c - a manifest with its files as a tree and a blob
+/* A manifest with its files as a tree and a blob. Files are found beside the manifest, or in memory.
  *
  * A finding does not end the load: everything that can still be looked at is, so that one run
  * reports all that is wrong.
@@ -7,14 +7,143 @@
 #include "package/package.h"
 
 #include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/vec.h"
 #include "manifest/graph.h"
 #include "manifest/kind.h"
 #include "package/internal/loader.h"
 #include "text/escape.h"
+
+/* --- files ------------------------------------------------------------------------ */
+
+/* What the manifest has as a path, as it is opened from here; NULL: out of memory. Every
+ * path that is asked for becomes one of the package's inputs, which a depfile lists. */
+static const char *loader_path(struct mpk_loader *l, struct mpk_toml_str name)
+{
+	const char *dir = name.text[0] == '/' ? "" : l->manifest->dir;
+
+	/* "-" is a file here, standard input is for command lines; and compilers take "-x.c" for an
+	 * option, "@x.c" for a file of options */
+	if (!dir[0] && (name.text[0] == '-' || name.text[0] == '@'))
+		dir = "./";
+	const char *path = mpk_arena_printf(l->arena, "%s%s", dir, name.text);
+	if (!path ||
+	    !mpk_vec_reserve(&l->inputs, &l->input_cap, l->input_count + 1, sizeof *l->inputs)) {
+		l->failed = true;
+		return NULL;
+	}
+	return l->inputs[l->input_count++] = path;
+}
+
+void mpk_loader_error(struct mpk_loader *l, struct mpk_pos pos, enum mpk_code code,
+		      const char *check, const char *fmt, ...)
+{
+	struct mpk_error err = { .code = code, .at = { .line = pos.line, .column = pos.column } };
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(err.text, sizeof err.text, fmt, ap);
+	va_end(ap);
+	mpk_error_at_file(&err, l->manifest->path);
+	mpk_report_add(l->report, MPK_ERROR, check, &err);
+}
+
+static const struct mpk_memory_file *loader_memory_file(const struct mpk_loader *l,
+							struct mpk_toml_str name)
+{
+	size_t i;
+
+	return mpk_strmap_find(&l->memory_names, mpk_toml_str_span(name), &i) ? &l->memory_files[i]
+									      : NULL;
+}
+
+/* A map's values are numbers; a file's is its address, which stays as long as the arena. */
+static struct mpk_file *opened_before(const struct mpk_loader *l, const char *path)
+{
+	size_t at;
+
+	return mpk_strmap_find(&l->opened, mpk_span_str(path), &at) ? (struct mpk_file *)at : NULL;
+}
+
+/* One struct a path, so that all modules that name a file see the same bytes and its code
+ * is read once. */
+static struct mpk_file *remember(struct mpk_loader *l, struct mpk_file *f)
+{
+	size_t ignored;
+
+	if (mpk_strmap_put(&l->opened, mpk_span_str(f->path), (size_t)f, &ignored) < 0)
+		l->failed = true;
+	return f;
+}
+
+struct mpk_file *mpk_loader_open(struct mpk_loader *l, struct mpk_toml_str name)
+{
+	const struct mpk_memory_file *memory = loader_memory_file(l, name);
+	const char *path = loader_path(l, name);
+	struct mpk_error err = { 0 };
+	struct mpk_file *f;
+
+	if (!path)
+		return NULL;
+	f = opened_before(l, path);
+	if (f)
+		return f;
+	f = mpk_arena_alloc(l->arena, sizeof *f);
+
+	if (!f) {
+		l->failed = true;
+		return NULL;
+	}
+	if (memory) { /* nobody's to close, so it is not listed */
+		*f = (struct mpk_file){ .map = { .bytes = memory->bytes, .fd = -1 }, .path = path };
+		return remember(l, f);
+	}
+	if (mpk_mapping_open(path, &f->map, &err) != MPK_OK) {
+		mpk_loader_error(l, name.pos, err.code, "payload-file", "'%s': %s",
+				 MPK_QUOTE(mpk_toml_str_span(name)), err.text);
+		return NULL;
+	}
+	/* a package may have more small files than a process has descriptors */
+	if (f->map.bytes.len < MPK_LARGE_BYTES)
+		mpk_mapping_close_file(&f->map);
+	f->path = path;
+	f->next = l->files;
+	l->files = f;
+	return remember(l, f);
+}
+
+/* Code is read once for a file, when the first module asks: a fatbin may take longer to
+ * read than to copy. */
+const struct mpk_code_info *mpk_loader_code(struct mpk_loader *l, struct mpk_file *f)
+{
+	struct mpk_code_info *code;
+
+	if (f->code)
+		return f->code;
+	code = mpk_arena_alloc(l->arena, sizeof *code);
+	if (!code || mpk_code_info_read(f->map.bytes, 0, NULL, l->arena, code, NULL) != MPK_OK) {
+		l->failed = true;
+		return NULL;
+	}
+	return f->code = code;
+}
+
+/* A large file goes into the rope as a range, which the kernel copies later; a small one
+ * was read into memory and closed. */
+void mpk_loader_put(const struct mpk_file *f, uint64_t off, uint64_t len, struct mpk_rope *rope)
+{
+	struct mpk_span view;
+
+	if (f->map.fd >= 0 && f->map.mapped)
+		mpk_rope_put_file(rope, f->map.fd, off, len);
+	else if (mpk_span_sub(f->map.bytes, off, len, &view))
+		mpk_rope_put_view(rope, view);
+}
 
 /* --- files that are named but not read here -------------------------------------------- */
 
@@ -22,11 +151,11 @@
  * position and together with all others. */
 static const char *look_for(struct mpk_loader *l, struct mpk_toml_str name)
 {
-	const char *path = mpk_loader_path(l, name);
+	const char *path = loader_path(l, name);
 
 	if (!path)
 		return NULL;
-	if (!mpk_loader_memory_file(l, name) && access(path, R_OK) != 0)
+	if (!loader_memory_file(l, name) && access(path, R_OK) != 0)
 		mpk_loader_error(l, name.pos, MPK_E_IO, "source-file", "'%s': cannot read: %s",
 				 MPK_QUOTE(mpk_toml_str_span(name)), strerror(errno));
 	return path;
@@ -43,6 +172,8 @@ static void look_for_payload(struct mpk_loader *l, const struct mpk_manifest_mod
 
 /* --- one module ---------------------------------------------------------------------------- */
 
+/* A payload as it is; else what the kind makes of its parts. Kinds without a row have only
+ * payloads, which the manifest's checks hold them to. */
 static void load_payload(struct mpk_loader *l, struct mpk_manifest_module *m, struct mpk_rope *rope)
 {
 	const struct mpk_manifest_kind *kind = mpk_manifest_kind_find(mpk_toml_str_span(m->kind));
@@ -72,6 +203,8 @@ static struct mpk_manifest_module *own_modules(struct mpk_loader *l, struct mpk_
 	return own;
 }
 
+/* Modules that the manifest's checks refused get an empty content, so that indices stay
+ * those of the manifest. */
 static struct mpk_module *load_modules(struct mpk_loader *l, struct mpk_manifest_module *own)
 {
 	size_t count = l->manifest->module_count;
@@ -108,6 +241,7 @@ static struct mpk_module *load_modules(struct mpk_loader *l, struct mpk_manifest
 
 /* --- host code ----------------------------------------------------------------------------- */
 
+/* Sources of modules that nothing imports are no part of the package. */
 static void list_sources(struct mpk_loader *l, const bool *unreached, struct mpk_package *out)
 {
 	size_t most = 0;
@@ -172,6 +306,9 @@ static enum mpk_code map_nodes(struct mpk_loader *l, struct mpk_package *out, st
 	return MPK_OK;
 }
 
+/* In an order that later steps need: steps before modules, as they complete tables; modules
+ * before launch functions, which look at the code; all of them before the order of the
+ * tree. */
 static enum mpk_code build(struct mpk_loader *l, struct mpk_package *out, struct mpk_error *err)
 {
 	const struct mpk_manifest *manifest = l->manifest;
@@ -196,6 +333,7 @@ static enum mpk_code build(struct mpk_loader *l, struct mpk_package *out, struct
 	return MPK_OK;
 }
 
+/* From the heap, where the list grew, into the arena of the caller. */
 static bool keep_inputs(struct mpk_loader *l, struct mpk_package *out)
 {
 	const char **inputs = mpk_arena_array(l->arena, l->input_count, sizeof *inputs);
@@ -238,6 +376,8 @@ static void loader_fini(struct mpk_loader *l)
 	mpk_strmap_fini(&l->opened);
 }
 
+/* A manifest with mistakes is still loaded as far as it goes: MPK_E_SYNTAX comes back in
+ * the end, with all findings in the report. */
 enum mpk_code mpk_package_load(const struct mpk_package_input *input, struct mpk_arena *arena,
 			       struct mpk_report *report, struct mpk_package *out,
 			       struct mpk_error *err)

@@ -17,7 +17,7 @@
 
 /* Host code to be compiled or linked. */
 struct mpk_host_source {
-	const char *path;   /* to open it: the manifest's folder and what stands there */
+	const char *path;   /* to open it: the manifest's folder and the path written there */
 	size_t module;      /* index in the manifest */
 	struct mpk_pos pos; /* where the manifest names it */
 };
@@ -48,7 +48,7 @@ struct mpk_package {
 	struct mpk_file *files; /* what the blob's pieces lie in */
 };
 
-/* An in-memory file: what a name of the manifest stands for instead of a file on disk. */
+/* An in-memory file: what a name of the manifest means instead of a file on disk. */
 struct mpk_memory_file {
 	const char *name;      /* as the manifest names it */
 	struct mpk_span bytes; /* borrowed as long as the package */

@@ -125,6 +125,8 @@ static struct mpk_dtype join(struct table *t, size_t kernel, size_t i,
 
 /* --- rows ------------------------------------------------------------------------------------ */
 
+/* A text that is in no file has the position of the step that it was made for, so that
+ * findings about it lead there. */
 static struct mpk_toml_str text_of(struct mpk_loader *l, const char *text, struct mpk_pos pos)
 {
 	const char *copy = mpk_arena_printf(l->arena, "%s", text);
@@ -171,6 +173,8 @@ static struct mpk_toml_list tags_of(struct mpk_loader *l, const struct mpk_manif
 	return list;
 }
 
+/* One row a kernel, by the first step that names it. The code decides how many arguments
+ * there are, whatever the step has: a step with too few is reported where it is checked. */
 static void add_row(struct table *t, const struct mpk_manifest_launch *launch,
 		    const struct mpk_manifest_step *step, struct mpk_span name)
 {
@@ -218,6 +222,7 @@ static int compare_steps(const void *a, const void *b)
 	return (x->step > y->step) - (x->step < y->step);
 }
 
+/* An upper bound: steps without a kernel are not listed. */
 static size_t count_steps(const struct mpk_manifest *manifest)
 {
 	size_t count = 0;
@@ -227,6 +232,8 @@ static size_t count_steps(const struct mpk_manifest *manifest)
 	return count;
 }
 
+/* All steps by their module, once: each device module asks for its own, and there may be
+ * thousands of both. */
 bool mpk_loader_list_steps(struct mpk_loader *l)
 {
 	struct mpk_loader_step *steps =
@@ -286,6 +293,7 @@ static void add_rows(struct table *t, const struct mpk_loader_step *steps, size_
 	}
 }
 
+/* Rows that the manifest has stay as they are and come first. */
 void mpk_loader_complete_table(struct mpk_loader *l, struct mpk_manifest_module *m,
 			       struct mpk_file *data)
 {

@@ -12,13 +12,176 @@
 
 #include "base/strbuf.h"
 #include "base/vec.h"
-#include "package/internal/unpack_body.h"
+#include "params/params.h"
+#include "payload.h"
 #include "text/escape.h"
+
+/* --- the keys of one module ------------------------------------------------------- */
+
+/* Format, code and kernel table, or graph and parameters. */
+
+/* A list that grows; free items. */
+struct unpacked_files {
+	struct mpk_memory_file *items;
+	size_t count, cap;
+};
+
+/* What the functions below share. */
+struct body {
+	const char *folder;
+	struct unpacked_files *files;
+	struct mpk_arena *arena;
+	struct mpk_strbuf *out;
+	struct mpk_error *err;
+};
+
+static enum mpk_code add_unpacked(struct unpacked_files *files, const char *name,
+				  struct mpk_span bytes, struct mpk_error *err)
+{
+	if (!name ||
+	    !mpk_vec_reserve(&files->items, &files->cap, files->count + 1, sizeof *files->items))
+		return mpk_fail_nomem(err);
+	files->items[files->count++] = (struct mpk_memory_file){ name, bytes };
+	return MPK_OK;
+}
+
+/* --- TOML ------------------------------------------------------------------------------ */
+
+static void put_toml_text(struct mpk_strbuf *out, struct mpk_span s)
+{
+	mpk_escape_json(out, s, NULL);
+}
+
+static void put_key(const struct body *b, const char *key, struct mpk_span value)
+{
+	mpk_strbuf_printf(b->out, "%s = ", key);
+	put_toml_text(b->out, value);
+	mpk_strbuf_putc(b->out, '\n');
+}
+
+/* A key whose value is a file below the module's folder. */
+static enum mpk_code put_file(const struct body *b, const char *key, const char *name,
+			      struct mpk_span bytes)
+{
+	const char *path = mpk_arena_printf(b->arena, "%s/%s", b->folder, name);
+
+	MPK_TRY(add_unpacked(b->files, path, bytes, b->err));
+	put_key(b, key, mpk_span_str(path));
+	return MPK_OK;
+}
+
+/* --- device code ----------------------------------------------------------------------- */
+
+/* Booleans of TVM up to 0.22 print like those of today, but are other bytes. */
+static const char *spell_dtype(struct mpk_dtype t, char out[MPK_DTYPE_TEXT])
+{
+	static const struct mpk_dtype old_bool = { MPK_DTYPE_UINT, 1, 1 };
+
+	return mpk_dtype_equal(t, old_bool) ? "uint1" : mpk_dtype_print(t, out);
+}
+
+static void put_function(const struct body *b, const struct mpk_function_info *f)
+{
+	char dtype[MPK_DTYPE_TEXT];
+
+	mpk_strbuf_puts(b->out, "\n[[module.function]]\n");
+	put_key(b, "name", f->key);
+	mpk_strbuf_puts(b->out, "args = [");
+	for (size_t i = 0; i < f->arg_count; i++) {
+		mpk_strbuf_puts(b->out, i ? ", " : "");
+		put_toml_text(b->out, mpk_span_str(spell_dtype(f->arg_types[i], dtype)));
+	}
+	mpk_strbuf_puts(b->out, "]\nlaunch = [");
+	for (size_t i = 0; i < f->launch_tag_count; i++) {
+		mpk_strbuf_puts(b->out, i ? ", " : "");
+		put_toml_text(b->out, f->launch_tags[i]);
+	}
+	mpk_strbuf_puts(b->out, "]\n");
+}
+
+/* The parts are the code first, one for all kernels or one for each, in the order of the
+ * table wherever the module can be written from a manifest at all. */
+static enum mpk_code put_kernels(const struct body *b, const struct mpk_payload *p)
+{
+	const struct mpk_kernels *k = &p->u.kernels;
+	bool each = k->layout != MPK_KERNELS_PLAIN;
+	struct mpk_extracted_files parts;
+
+	if (each && k->source_count != k->function_count)
+		return MPK_OK;
+	MPK_TRY(mpk_payload_parts(p, b->arena, &parts, b->err));
+	if (k->fmt.len)
+		put_key(b, "format", k->fmt);
+	if (!each)
+		MPK_TRY(put_file(b, "data", parts.items[0].name, k->data));
+	for (size_t i = 0; i < k->function_count; i++) {
+		const struct mpk_extracted_file *part = &parts.items[i];
+
+		put_function(b, &k->functions[i]);
+		if (each)
+			MPK_TRY(put_file(b, "data", part->name, part->data));
+		if (each && k->sources[i].flag == 1)
+			mpk_strbuf_puts(b->out, "uniform_buffer = true\n");
+	}
+	return MPK_OK;
+}
+
+/* --- executors --------------------------------------------------------------------------- */
+
+static enum mpk_code put_factory(const struct body *b, const struct mpk_factory *f)
+{
+	struct mpk_rope rope = mpk_rope_of(b->arena);
+	struct mpk_span params;
+
+	put_key(b, "name", f->module_name);
+	if (f->has_graph)
+		MPK_TRY(put_file(b, "graph", "graph.json", f->graph_json));
+	if (!f->params.names.count)
+		return MPK_OK;
+	mpk_params_write(&rope, &f->params);
+	MPK_TRY(mpk_rope_flat(&rope, &params, b->err));
+	return put_file(b, "params", "weights.params", params);
+}
+
+/* --- any module ------------------------------------------------------------------------ */
+
+static enum mpk_code put_body_parts(const struct mpk_node *node, enum mpk_generation gen,
+				    const char *folder, struct unpacked_files *files,
+				    struct mpk_arena *arena, struct mpk_strbuf *out,
+				    struct mpk_error *err)
+{
+	struct body b = { folder, files, arena, out, err };
+	const struct mpk_kind *kind = node->opaque ? NULL : mpk_kind_find(node->kind);
+	struct mpk_payload p;
+	enum mpk_code code;
+
+	if (!kind || (kind->role != MPK_ROLE_DEVICE && kind->role != MPK_ROLE_EXECUTOR))
+		return MPK_OK;
+	code = mpk_payload_decode(kind, gen, mpk_source_of(node), arena, &p, err);
+	if (code == MPK_E_NOMEM)
+		return code;
+	if (code != MPK_OK)
+		return MPK_OK;
+	if (p.tag == MPK_PAYLOAD_KERNELS)
+		return put_kernels(&b, &p);
+	if (p.tag == MPK_PAYLOAD_FACTORY)
+		return put_factory(&b, &p.u.factory);
+	return MPK_OK;
+}
+
+static enum mpk_code put_body_raw(const struct mpk_node *node, const char *folder,
+				  struct unpacked_files *files, struct mpk_arena *arena,
+				  struct mpk_strbuf *out, struct mpk_error *err)
+{
+	struct body b = { folder, files, arena, out, err };
+
+	return put_file(&b, "payload", "payload.bin", node->payload);
+}
 
 struct unpacker {
 	const struct mpk_unpack_input *in;
 	struct mpk_arena *arena;
-	struct mpk_unpack_files files;
+	struct unpacked_files files;
 	const char **folders, **bodies; /* of each node; a library has no body */
 	const char **notes;             /* room for one a node */
 	size_t note_count;
@@ -61,7 +224,7 @@ static enum mpk_code try_body(struct unpacker *u, size_t node, size_t first_file
 			  "[package]\nname = \"x\"\nabi = \"%s\"\n[[module]]\nid = \"x\"\n"
 			  "kind = ",
 			  mpk_generation_get(tree->gen)->abi);
-	mpk_unpack_put_text(&text, tree->nodes[node].kind);
+	put_toml_text(&text, tree->nodes[node].kind);
 	mpk_strbuf_putc(&text, '\n');
 	mpk_strbuf_puts(&text, mpk_strbuf_text(body));
 	MPK_TRY(mpk_strbuf_status(body, u->err));
@@ -88,15 +251,14 @@ static enum mpk_code choose_body(struct unpacker *u, size_t node)
 	size_t first = u->files.count;
 	bool same = false;
 
-	MPK_TRY(mpk_unpack_body_parts(n, u->in->tree->gen, u->folders[node], &u->files, u->arena,
-				      &body, u->err));
+	MPK_TRY(put_body_parts(n, u->in->tree->gen, u->folders[node], &u->files, u->arena, &body,
+			       u->err));
 	if (body.len || n->payload.len == 0)
 		MPK_TRY(try_body(u, node, first, &body, &same));
 	if (!same) {
 		u->files.count = first;
 		body.len = 0;
-		MPK_TRY(mpk_unpack_body_raw(n, u->folders[node], &u->files, u->arena, &body,
-					    u->err));
+		MPK_TRY(put_body_raw(n, u->folders[node], &u->files, u->arena, &body, u->err));
 	}
 	MPK_TRY(mpk_strbuf_status(&body, u->err));
 	u->bodies[node] = mpk_arena_text(u->arena, mpk_span_of(body.data, body.len));
@@ -208,7 +370,7 @@ static void put_module(const struct unpacker *u, size_t node, struct mpk_strbuf 
 			mpk_strbuf_puts(out, "imports = [\"" IMPORTED "\"]\n");
 	} else {
 		mpk_strbuf_puts(out, "kind = ");
-		mpk_unpack_put_text(out, n->kind);
+		put_toml_text(out, n->kind);
 		mpk_strbuf_putc(out, '\n');
 		put_imports(u, n, out);
 		mpk_strbuf_puts(out, u->bodies[node]);
@@ -292,10 +454,10 @@ static enum mpk_code check_tree(const struct mpk_unpack_input *in, struct mpk_er
 static enum mpk_code add_code(struct unpacker *u)
 {
 	if (u->in->library.len)
-		MPK_TRY(mpk_unpack_add(&u->files, MPK_UNPACK_BASE, u->in->library, u->err));
+		MPK_TRY(add_unpacked(&u->files, MPK_UNPACK_BASE, u->in->library, u->err));
 	for (size_t i = 0; i < u->in->object_count; i++)
-		MPK_TRY(mpk_unpack_add(&u->files, u->in->objects[i].name, u->in->objects[i].bytes,
-				       u->err));
+		MPK_TRY(add_unpacked(&u->files, u->in->objects[i].name, u->in->objects[i].bytes,
+				     u->err));
 	return MPK_OK;
 }
 
@@ -328,7 +490,7 @@ enum mpk_code mpk_unpack_plan(const struct mpk_unpack_input *input, struct mpk_a
 	struct mpk_memory_file *files;
 
 	MPK_TRY(plan(&u, &manifest));
-	MPK_TRY(mpk_unpack_add(&u.files, MPK_UNPACK_MANIFEST, manifest, err));
+	MPK_TRY(add_unpacked(&u.files, MPK_UNPACK_MANIFEST, manifest, err));
 	files = mpk_arena_array(arena, u.files.count, sizeof *files);
 	MPK_TRY_ALLOC(files, err);
 	memcpy(files, u.files.items, u.files.count * sizeof *files);

@@ -18,7 +18,7 @@
 
 struct mpk_unpack_input {
 	const struct mpk_tree *tree; /* as it was read from blob */
-	struct mpk_span blob;        /* header included; what lies behind nbytes is ignored */
+	struct mpk_span blob;        /* header included; what follows nbytes is ignored */
 	const char *name;            /* of the package; characters that no name has are changed */
 	struct mpk_span library;     /* the finished library that has the host code; empty: the
 				      * code is not at hand, and host modules get no sources */
@@ -26,9 +26,9 @@ struct mpk_unpack_input {
 						* the code, and what to call them */
 	size_t object_count;
 	const char *target; /* triple of the objects, when they are for another machine; or NULL */
-	bool has_tvm_headers; /* a source includes headers of TVM, which a compiler must be told of */
-	bool standalone;      /* the library brings its own loader */
-	bool host_only;       /* there is no blob: tree is one _lib, and objects are all there is */
+	bool has_tvm_headers; /* a source includes headers of TVM, which a compiler must be able to find */
+	bool standalone; /* the library brings its own loader */
+	bool host_only;  /* there is no blob: tree is one _lib, and objects are all there is */
 };
 
 struct mpk_unpack {
@@ -42,7 +42,7 @@ struct mpk_unpack {
  * One folder a module, "<index>-<kind>", as minspect --extract names them. Device modules
  * become format, code and kernel table, graph and AOT executors their graph and
  * parameters, wherever that gives the same payload again; every other module is its
- * payload as it stands. The package is rebuilt in memory and compared before this returns.
+ * payload as it is. The package is rebuilt in memory and compared before this returns.
  * @arena   receives the list, names and what was made; other contents are views of the input
  * Returns  MPK_OK; MPK_E_UNSUPPORTED, with the reason, for a blob that no manifest gives:
  *          modules that could not be read or that nothing imports, no import tree (TVM 0.7

@@ -58,7 +58,7 @@ bool mpk_channel_take(const struct mpk_channel *c, struct mpk_order *out)
 {
 	ssize_t n;
 
-	/* read and write: called code may have no other calls left, see sandbox/calls.c */
+	/* read and write: called code may have no other calls left, see sandbox/seccomp.c */
 	do
 		n = read(c->child, out, sizeof *out);
 	while (n < 0 && errno == EINTR);

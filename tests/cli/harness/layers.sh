@@ -24,6 +24,9 @@ plant()
 plant 'a wing upwards' lib/know/elf/reader.c '#include "runtime/runtime.h"'
 plant 'pack to run' lib/pack/emit/emit.c '#include "device/device.h"'
 plant 'show to pack' lib/show/size/size.c '#include "emit/emit.h"'
+plant 'minspect to pack' cmd/minspect/run.c '#include "emit/emit.h"'
+plant 'the same by way of mpack' cmd/minspect/run.c '#include "mpack/mpack.h"'
+plant 'what both programs share to one of them' cmd/common/print.c '#include "minspect/minspect.h"'
 plant 'a room upwards' lib/ground/base/arena.c '#include "text/json.h"'
 plant 'run to a file format of the linker' lib/run/executor/executor.c '#include "elf/image.h"'
 plant 'the same in two steps' lib/know/code/target.h '#include "elf/image.h"'
@@ -39,6 +42,11 @@ sed -i "s/mpk_emit_parse/$sym/g" planted.c
 cc -c planted.c -o tree/out/lib/run/value/value.o
 check 2>/dev/null | sed -n '1{s|:[0-9]*:|:|;p;}' | cut -c1-150
 cp "$objects/lib/run/value/value.o" tree/out/lib/run/value/value.o
+echo '== minspect to pack, by what both programs share'
+echo 'int mpk_emit_parse(void); int mpk_compiler_find(void) { return mpk_emit_parse(); }' | sed "s/mpk_emit_parse/$sym/g" >planted.c
+cc -c planted.c -o tree/out/cmd/common/compiler.o
+check 2>/dev/null | sed -n '/^cmd.minspect/{s|:[0-9]*:|:|;p;q;}' | cut -c1-150
+cp "$objects/cmd/common/compiler.o" tree/out/cmd/common/compiler.o
 echo '== a print past the escapes'
 echo 'int puts(const char *); int main(void) { return puts("x"); }' >planted.c
 cc -c planted.c -o tree/out/cmd/minspect/size.o

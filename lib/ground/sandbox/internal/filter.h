@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* filter.h - a seccomp filter as it is put together; for this room only
  *
- * Instructions of classic BPF, see bpf(2) and seccomp(2). Each rule stands by itself: it decides, or the
+ * Instructions of classic BPF, see bpf(2) and seccomp(2). Each rule is independent: it decides, or the
  * next one does.
  */
 #ifndef MPK_SANDBOX_INTERNAL_FILTER_H
@@ -27,24 +27,13 @@ bool mpk_filter_begin(struct mpk_filter *f);
 /* mpk_filter_call - decide on system call nr with action (SECCOMP_RET_...) */
 void mpk_filter_call(struct mpk_filter *f, long nr, uint32_t action);
 
-/* mpk_filter_set - decide on every system call of a set with action
- * The kernel tries a new filter with each call that it knows, so a rule for each of a hundred would take
- * half a millisecond; this takes a step for 32.
- * @words   a bit for each number: that of nr is bit nr % 32 of words[nr / 32] */
-void mpk_filter_set(struct mpk_filter *f, const uint32_t words[MPK_FILTER_WORDS], uint32_t action);
-
-/* mpk_filter_bits, mpk_filter_value - decide on system call nr when the low 32 bits of argument index
- * have a bit of mask, or are value */
-void mpk_filter_bits(struct mpk_filter *f, long nr, unsigned index, uint32_t mask, uint32_t action);
+/* mpk_filter_value - decide on system call nr when the low 32 bits of argument index are value */
 void mpk_filter_value(struct mpk_filter *f, long nr, unsigned index, uint32_t value,
 		      uint32_t action);
 
 /* mpk_filter_masked - the same when the bits of mask in them are value */
 void mpk_filter_masked(struct mpk_filter *f, long nr, unsigned index, uint32_t mask, uint32_t value,
 		       uint32_t action);
-
-/* mpk_filter_null - the same when all of argument index is 0, such as a pointer */
-void mpk_filter_null(struct mpk_filter *f, long nr, unsigned index, uint32_t action);
 
 /* mpk_filter_install - with an action for what no rule decided
  * Returns  false: the system refuses it */

@@ -1,22 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* build.h - one run of mpk_emit, shared by the files of this room
  *
- * From below: build.c writes and runs tools; file.c puts a blob into a file that a tool made;
- * compile.c and blob_object.c make the objects' jobs, objects.c has them done; link.c,
- * archive.c and base.c make outputs of the objects; emit.c decides which.
+ * From below: build.c reads what tools made, puts a blob into it and writes; library.c and
+ * archive.c make outputs of the objects; emit.c makes the objects and decides which output.
  */
 #ifndef MPK_EMIT_INTERNAL_BUILD_H
 #define MPK_EMIT_INTERNAL_BUILD_H
 
 #include "emit/emit.h"
 #include "emit/internal/csource.h"
-#include "emit/internal/job.h"
 #include "emit/packed.h"
-#include "emit/scratch.h"
 #include "io/mapping.h"
 #include "io/output.h"
-#include "io/path.h"
-#include "process/argv.h"
+#include "toolchain/toolchain.h"
 
 /* How the blob gets into its object, and with that into the library. From MPK_LARGE_BYTES on
  * it is not given to compiler and linker. */
@@ -29,17 +25,15 @@ enum mpk_strategy {
 
 struct mpk_build {
 	const struct mpk_emit *e;
-	struct mpk_arena *arena;
-	struct mpk_scratch scratch;
+	struct mpk_compilation c; /* its tools are e->tools */
 	enum mpk_strategy strategy;
 	bool lrodata;            /* the blob symbol's section */
 	const char *symbol;      /* of the blob, prefix included */
 	const char *register_fn; /* or NULL */
 	const char *note;        /* text of the package note in the blob's object; NULL: none */
 	uint8_t digest[MPK_DIGEST_BYTES]; /* XXH128 of the blob; zeros as long as unknown */
-	uint8_t id[2 * MPK_NOTE_ID_HALF]; /* the build id that the linker is given */
+	uint8_t id[MPK_BUILD_ID_BYTES];   /* that the linker is given */
 	const char *blob_object;          /* path; NULL without blob */
-	const char **objects;             /* per source: its object, or the archive */
 };
 
 /* What follows fails with MPK_E_TOOL (a compiler or linker did), MPK_E_IO, MPK_E_NOMEM, or
@@ -47,28 +41,13 @@ struct mpk_build {
 
 /* --- build.c --------------------------------------------------------------------- */
 
-/* mpk_build_env - what a tool's environment has beside ours */
-const char *const *mpk_build_env(const struct mpk_build *b);
-
-/* mpk_build_process - a tool as the build runs all of them: what it prints goes where the caller
- * of mpk_emit wants it */
-struct mpk_process mpk_build_process(const struct mpk_build *b, const char *const *argv);
-
-/* mpk_build_tool - announce and run one tool; nothing is run in a dry run */
-enum mpk_code mpk_build_tool(struct mpk_build *b, const char *const *argv, const char *what,
-			     struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_build_settled - tell the caller of mpk_emit that no tool will be run any more */
+/* mpk_build_settled - report to the caller of mpk_emit that no tool will be run any more */
 void mpk_build_settled(const struct mpk_build *b);
 
 /* mpk_build_accept - ask the caller of mpk_emit whether a package without a blob is worth its name
  * Returns  MPK_OK; what the hook says */
 enum mpk_code mpk_build_accept(const struct mpk_build *b, struct mpk_span bytes,
 			       struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_build_confine_llvm - in a child that has loaded LLVM and opened what it reads: from now on it
- * writes to the scratch folder, and does nothing else */
-void mpk_build_confine_llvm(const struct mpk_build *b);
 
 /* mpk_build_note - the package note of the blob's object, for the strategy. An object or library
  * that is extended last is given its digest while it is written, any other has it from the
@@ -85,8 +64,6 @@ enum mpk_code mpk_build_write(struct mpk_build *b, const struct mpk_rope *rope,
 enum mpk_code mpk_build_write_packed(struct mpk_build *b, const char *path, unsigned mode,
 				     const struct mpk_packed *s,
 				     struct mpk_error *err) MPK_MUST_CHECK;
-
-/* --- file.c ---------------------------------------------------------------------- */
 
 /* A file that a tool made, and what is made of it. Zero-initialise; close in every case. */
 struct mpk_build_file {
@@ -109,35 +86,7 @@ enum mpk_code mpk_build_file_extend(struct mpk_build *b, const char *path,
 				    struct mpk_error *err) MPK_MUST_CHECK;
 void mpk_build_file_close(struct mpk_build_file *f);
 
-/* --- compile.c, blob_object.c, objects.c ------------------------------------------ */
-
-/* mpk_build_c_job, mpk_build_llvm_job - compile C; let LLVM do something, which is announced
- * @run     gets the build, source and object as struct mpk_build_llvm_task
- * @source  NULL: the blob */
-struct mpk_build_llvm_task {
-	struct mpk_build *b;
-	const struct mpk_emit_source *source;
-	const char *object;
-};
-enum mpk_code mpk_build_c_job(struct mpk_build *b, const char *source, const char *object,
-			      struct mpk_job *job, struct mpk_error *err) MPK_MUST_CHECK;
-enum mpk_code mpk_build_llvm_job(struct mpk_build *b, const struct mpk_emit_source *source,
-				 const char *object, mpk_process_fn *run, struct mpk_job *job,
-				 struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_build_source_job - compile source i to b->objects[i] */
-enum mpk_code mpk_build_source_job(struct mpk_build *b, size_t i, struct mpk_job *job,
-				   struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_build_blob_job - make b->blob_object, of the blob or a stub */
-enum mpk_code mpk_build_blob_job(struct mpk_build *b, struct mpk_job *job,
-				 struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_build_objects - compile the sources and the blob, in parallel; check the machines of
- * objects that are there already, unless that was done */
-enum mpk_code mpk_build_objects(struct mpk_build *b, struct mpk_error *err) MPK_MUST_CHECK;
-
-/* --- link.c, archive.c, base.c ---------------------------------------------------- */
+/* --- library.c, archive.c --------------------------------------------------------- */
 
 /* mpk_build_library - the library at e->out
  * mpk_build_archive - the archive at e->out, .a or .tar

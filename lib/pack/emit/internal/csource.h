@@ -12,7 +12,7 @@
 enum mpk_csource_form {
 	MPK_CSOURCE_PLAIN,  /* the bytes as C: arrays when small, string literals when not */
 	MPK_CSOURCE_INCBIN, /* file-scope assembly that includes a file: GNU C on ELF */
-	MPK_CSOURCE_STUB,   /* MPK_STUB_BYTES of zeros, for elf/extend.h; likewise */
+	MPK_CSOURCE_STUB,   /* MPK_STUB_BYTES of zeros, for elf/extend.h; GNU C on ELF, too */
 };
 
 /* Up to this many bytes an array is used, which every C and C++ compiler takes. A string

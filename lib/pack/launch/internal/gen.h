@@ -114,9 +114,4 @@ void mpk_gen_steps(struct mpk_gen *g);
  * @success  copy results to the host first */
 void mpk_gen_release(struct mpk_gen *g, bool success);
 
-/* mpk_gen_metadata - the body of a function that returns what the launch function takes, as tvm-ffi's
- * metadata; it fails where the process has no tvm-ffi
- * @string_from_bytes  the function of tvm-ffi that makes a string; a weak extern of the unit */
-void mpk_gen_metadata(struct mpk_gen *g, const char *string_from_bytes);
-
 #endif

@@ -4,7 +4,7 @@
  * Host code of a launch function is a straight line of instructions over values that
  * are set once, with exits on errors and forward jumps. It is built once and printed
  * twice, as C and as LLVM IR, so that both roads check the same things in the same
- * order. Values are numbered from 0; -1 stands for "none".
+ * order. Values are numbered from 0; -1 is "none".
  *
  * Types: I64 (every integer and condition), PTR, F64.
  */
@@ -88,7 +88,7 @@ struct mpk_host_insn {
 	size_t name_count;
 	int args[MPK_HOST_ARGS_MAX];
 	const char *pass; /* one letter an argument, see mpk_host_call */
-	char result;      /* likewise */
+	char result;      /* a letter, too */
 };
 
 /* One generated function. Failed allocations are remembered: check mpk_host_status. */
@@ -167,9 +167,6 @@ int mpk_host_call(struct mpk_hostfn *f, int function, char result, const char *p
 /* mpk_host_snprintf - format into buf; integers are passed as long long (%lld), pointers as %s */
 void mpk_host_snprintf(struct mpk_hostfn *f, int buf, size_t size, const char *format,
 		       const int *args, const char *pass);
-
-/* mpk_host_status - MPK_OK; MPK_E_NOMEM when any step before failed */
-enum mpk_code mpk_host_status(const struct mpk_hostfn *f, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_host_print_c - the unit as one C11 source; GNU C for weak symbols and overflow checks
  * mpk_host_print_ll - the unit as LLVM IR (opaque pointers, LLVM 15 on), no target triple

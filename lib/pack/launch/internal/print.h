@@ -21,7 +21,7 @@ struct mpk_host_language {
 	const char *(*form)(const struct mpk_host_insn *in);
 	/* a letter of its own */
 	void (*put)(struct mpk_host_printer *p, char letter, const struct mpk_host_insn *in);
-	/* what stands before the instructions of a function; "}" ends it */
+	/* what is before the instructions of a function; "}" ends it */
 	void (*begin)(struct mpk_host_printer *p, const struct mpk_hostfn *f);
 };
 

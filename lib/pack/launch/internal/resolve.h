@@ -60,7 +60,7 @@ void mpk_resolve_finding(struct mpk_resolve *r, struct mpk_error *err);
 /* mpk_resolve_array - memory of the arena, never of no bytes; NULL sets r->nomem */
 void *mpk_resolve_array(struct mpk_resolve *r, size_t count, size_t size);
 
-/* mpk_resolve_scan - a text of the manifest with its position, for the scanners of expr.h */
+/* mpk_resolve_scan - a text of the manifest with its position, for the scanners of parse.h */
 struct mpk_scan mpk_resolve_scan(const struct mpk_toml_str *m);
 
 /* mpk_resolve_names - whether the function has all names of an expression; reported else */

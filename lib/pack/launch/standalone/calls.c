@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* calls.c - what the launch functions call
  *
- * They speak to a runtime's functions in every other library; here these take their parts, with
- * the library's own kernels behind them.
+ * They speak to a runtime's functions in every other library; here these take their parts and
+ * call the library's own kernels.
  */
 #include <pthread.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  *
  * Two compilers see these files. The project's own build compiles each like any other, so that
  * warnings, sanitizers and tests see them. Into a library whose manifest says
- * `standalone = true` mpack compiles their text, one file behind the other, together with the
+ * `standalone = true` mpack compiles their text, one file after the other, together with the
  * table mpk_sa_kernels of that library (launch/standalone.h); includes in quotes are left out
  * there. So they need libc and nothing else - the CUDA driver or the OpenCL loader is opened when
  * the first function is called - and no two may define the same name, static or not.
@@ -43,7 +43,7 @@ struct mpk_sa_kernel {
 	uint64_t size;                   /* bytes */
 	const unsigned char (*types)[2]; /* enum mpk_dtype_code and bits of each argument */
 	unsigned arg_count;
-	const unsigned char *tags; /* of the values behind the arguments */
+	const unsigned char *tags; /* of the values after the arguments */
 	unsigned tag_count;
 	unsigned char programmatic, cooperative; /* CUDA's launch attributes */
 };

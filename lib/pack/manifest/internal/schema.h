@@ -23,9 +23,6 @@ struct mpk_manifest_draft {
 /* The whole file, into struct mpk_manifest_draft. */
 extern const struct mpk_toml_schema mpk_manifest_schema;
 
-/* mpk_manifest_package_check - the rules of [package] that need no module (struct mpk_manifest) */
-void mpk_manifest_package_check(struct mpk_toml_reader *r, void *package);
-
 /* mpk_manifest_module_check - the rules of one [[module]] that need no other module (struct mpk_manifest_module) */
 void mpk_manifest_module_check(struct mpk_toml_reader *r, void *module);
 

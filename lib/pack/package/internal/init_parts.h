@@ -20,7 +20,7 @@ struct mpk_init_kernel {
 	uint32_t threads;   /* the most of a block; 0: no bound */
 	unsigned dims;      /* of grid and block; 0: the code does not tell */
 	bool hides_block;   /* it demands one, which is no number in the text */
-	bool hides_threads; /* likewise a bound of the threads */
+	bool hides_threads; /* the same of a bound of the threads */
 	bool shared;        /* it has dynamic shared memory */
 	bool hides_shared;  /* the code does not tell that */
 	const struct mpk_source_code_reach *reach; /* of a source; else NULL */
@@ -71,12 +71,6 @@ enum mpk_code mpk_init_read_kernels(struct mpk_init *in, struct mpk_init_module 
 enum mpk_code mpk_init_read_launch(struct mpk_init *in, struct mpk_init_module *m, size_t i,
 				   struct mpk_init_kernel *k) MPK_MUST_CHECK;
 
-/* mpk_init_read_host - what a file of host code offers, as lines of comments in in->host_lines; names of
- * its functions are taken
- * Returns  MPK_OK; MPK_E_CORRUPT; MPK_E_UNSUPPORTED; MPK_E_NOMEM */
-enum mpk_code mpk_init_read_host(struct mpk_init *in,
-				 const struct mpk_init_file *file) MPK_MUST_CHECK;
-
 /* mpk_init_put_rows, mpk_init_put_functions - append the kernel table; the launch functions */
 void mpk_init_put_rows(struct mpk_init *in, const struct mpk_init_module *m);
 void mpk_init_put_functions(struct mpk_init *in, const struct mpk_init_module *m);
@@ -85,7 +79,6 @@ void mpk_init_put_functions(struct mpk_init *in, const struct mpk_init_module *m
  * mpk_init_take_name - a name that no function has yet: the wish, or the wish and a number
  * Returns  NULL: memory is out */
 void mpk_init_put_text(struct mpk_strbuf *out, struct mpk_span text);
-const char *mpk_init_take_name(struct mpk_init *in, struct mpk_span wish);
 
 /* mpk_init_has_suffix - ".cl" of "a/b.cl"; NULL ends the list */
 bool mpk_init_has_suffix(const char *path, const char *const *suffixes);

@@ -38,14 +38,6 @@ struct mpk_loader {
 
 enum { MPK_LOADER_LETTERS = 64 * 1024 * 1024 }; /* a third of a second */
 
-/* mpk_loader_path - what stands in the manifest as a path to open; NULL: out of memory.
- * Remembers it as an input. */
-const char *mpk_loader_path(struct mpk_loader *l, struct mpk_toml_str name);
-
-/* mpk_loader_memory_file - the in-memory file of that name, or NULL */
-const struct mpk_memory_file *mpk_loader_memory_file(const struct mpk_loader *l,
-						     struct mpk_toml_str name);
-
 /* mpk_loader_open - the file a key names, mapped; NULL when it cannot be read: a finding
  * at the key's value then. One for all keys that name it, so that all find the same bytes. */
 struct mpk_file *mpk_loader_open(struct mpk_loader *l, struct mpk_toml_str name);
@@ -87,12 +79,8 @@ void mpk_loader_missing_table(struct mpk_loader *l, const struct mpk_manifest_mo
 
 /* mpk_loader_dedup - let the importers of modules with equal kind, bytes and imports import
  * the first of them, so that the others are left out
- * @root    likewise; modules with empty bytes count, host modules do not */
+ * @root    becomes the first of its equals, too; modules with empty bytes count, host modules do not */
 void mpk_loader_dedup(struct mpk_loader *l, struct mpk_module *modules, size_t count, size_t *root);
-
-/* mpk_loader_check_steps - hold blocks that do not depend on arguments, and dynamic shared memory,
- * against what the kernels' code and their kind allow */
-void mpk_loader_check_steps(struct mpk_loader *l, const struct mpk_launch *launches);
 
 /* mpk_loader_launches - check the launch functions and put their code into the tree
  * @modules  room for one more than *count; a host module may be added

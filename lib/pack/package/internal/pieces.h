@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pieces.h - OpenCL source as TVM's loader wants it: a program a kernel, behind a line that names
+/* pieces.h - OpenCL source as TVM's loader wants it: a program a kernel, after a line that names
  * the kernel (internal) */
 #ifndef MPK_PACKAGE_INTERNAL_PIECES_H
 #define MPK_PACKAGE_INTERNAL_PIECES_H

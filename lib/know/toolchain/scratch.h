@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scratch.h - a private directory for intermediate files that never outlives us */
-#ifndef MPK_EMIT_SCRATCH_H
-#define MPK_EMIT_SCRATCH_H
+#ifndef MPK_TOOLCHAIN_SCRATCH_H
+#define MPK_TOOLCHAIN_SCRATCH_H
 
 #include <stdbool.h>
 

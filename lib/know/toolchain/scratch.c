@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "emit/scratch.h"
+/* A folder for intermediate files. A build may be killed at any moment, and weights of gigabytes must
+ * not stay in /tmp then: a process that waits for our end removes what is left. It is started before
+ * the folder is made, because a kill between the two would leave the folder. */
+#include "toolchain/scratch.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,8 +17,8 @@
 
 enum { REMOVE_TRIES = 100, REMOVE_PAUSE_US = 20000, NAME_TRIES = 100 };
 
-/* In the cleanup process: tools of a killed build may still write for a moment, hence the
- * repetition. */
+/* In the cleanup process. Tools of a killed build may still write for a moment: it tries for up to
+ * two seconds. */
 static void remove_patiently(void *path)
 {
 	for (unsigned i = 0; i < REMOVE_TRIES && !mpk_remove_all(path); i++)
@@ -57,8 +60,7 @@ failed:;
 	return code;
 }
 
-/* Makes PARENT/mpack-XXXXXX. What removes it is there before it is: no moment to be killed in leaves it
- * behind. */
+/* Makes PARENT/mpack-XXXXXX. */
 static enum mpk_code make_private(const char *parent, struct mpk_scratch *s, struct mpk_error *err)
 {
 	/* The cleanup process must find it from wherever the program goes. */

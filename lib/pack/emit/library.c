@@ -1,32 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The order on the link line matters: the blob's object is the last one, so that its section ends
- * with the stub (elf/extend.h), and the user's flags come behind all objects, where libraries
- * must stand. */
+/* Libraries: linked from objects and the blob's object, or a finished one with another blob.
+ *
+ * The linker gets a small blob whole and a stub in place of a large one. A linked stub is extended
+ * to the blob afterwards, by copying ranges of files, which costs what cp costs. Where the linker's
+ * layout forbids that, the stub's object is extended and linked once more. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "emit/confirm.h"
+#include "elf/image.h"
+#include "elf/replace.h"
 #include "emit/internal/build.h"
-
-/* --- build id -------------------------------------------------------------------- */
-
-static enum mpk_code hash_objects(const struct mpk_build *b, struct mpk_digest *d,
-				  struct mpk_error *err)
-{
-	for (size_t i = 0; i < b->e->source_count; i++) {
-		struct mpk_mapping map = { 0 };
-
-		MPK_TRY(mpk_mapping_open(b->objects[i], &map, err));
-		enum mpk_code code = mpk_digest_update(d, map.bytes, err);
-		mpk_mapping_close(&map);
-		MPK_TRY(code);
-	}
-	for (size_t i = 0; i < b->e->ldflags.count; i++)
-		MPK_TRY(mpk_digest_update(d, mpk_span_str(b->e->ldflags.items[i]), err));
-	return mpk_digest_update(d, mpk_span_str(b->symbol), err);
-}
+#include "io/reader.h"
+#include "toolchain/confirm.h"
 
 /* The linker would hash what it sees, which may be a stub: two libraries with different
  * weights would share an id. Ours is half the digest of the blob and half of one of
@@ -34,90 +21,26 @@ static enum mpk_code hash_objects(const struct mpk_build *b, struct mpk_digest *
  * comes later (emit/packed.h). */
 static enum mpk_code build_id(struct mpk_build *b, struct mpk_error *err)
 {
-	MPK_CLEANUP(mpk_digest_fini) struct mpk_digest d = { .state = NULL };
-	uint8_t digest[MPK_DIGEST_BYTES];
+	uint8_t digest[MPK_BUILD_ID_BYTES];
 
-	if (b->e->dry_run)
+	if (b->e->tools.dry_run)
 		return MPK_OK;
-	MPK_TRY(mpk_digest_init(&d, MPK_DIGEST_XXH128, err));
-	MPK_TRY(hash_objects(b, &d, err));
-	MPK_TRY(mpk_digest_final(&d, digest, err));
+	MPK_TRY(mpk_link_hash(&b->c, b->symbol, digest, err));
 	memcpy(b->id, b->digest, MPK_NOTE_ID_HALF);
 	memcpy(b->id + MPK_NOTE_ID_HALF, digest, MPK_NOTE_ID_HALF);
 	return MPK_OK;
 }
 
-/* --- the link line --------------------------------------------------------------- */
-
-/* All members of an archive: nothing refers to the functions that a caller looks up by
- * name, so the linker would leave them out. As .a and .tar output hold them, too. */
-static void add_source(struct mpk_argv *v, const struct mpk_emit *e,
-		       const struct mpk_emit_source *source, const char *object)
-{
-	if (source->kind != MPK_SOURCE_ARCHIVE) {
-		mpk_argv_add(v, object);
-	} else if (e->target.format == MPK_OBJECT_MACHO) {
-		/* not -Wl: commas of a path would be seams */
-		mpk_argv_add(v, "-Xlinker");
-		mpk_argv_add(v, "-force_load");
-		mpk_argv_add(v, "-Xlinker");
-		mpk_argv_add(v, object);
-	} else {
-		mpk_argv_add(v, "-Wl,--whole-archive");
-		mpk_argv_add(v, object);
-		mpk_argv_add(v, "-Wl,--no-whole-archive");
-	}
-}
-
-static bool has_cxx(const struct mpk_emit *e)
-{
-	for (size_t i = 0; i < e->source_count; i++)
-		if (e->sources[i].kind == MPK_SOURCE_CXX)
-			return true;
-	return false;
-}
-
 static enum mpk_code run_link(struct mpk_build *b, const char *out, const char *blob_object,
 			      struct mpk_error *err)
 {
-	const struct mpk_emit *e = b->e;
-	struct mpk_argv v = { .arena = b->arena };
-	char digits[MPK_DIGEST_TEXT];
+	/* Host code calls into libraries that only its loader knows. */
+	struct mpk_link l = { .out = out,
+			      .last = blob_object,
+			      .no_undefined = b->e->source_count == 0 && !b->e->system_lib };
 
-	/* the driver of C++ knows the libraries that its code needs */
-	mpk_argv_add_all(&v, has_cxx(e) ? &e->cxx : &e->cc);
-	mpk_argv_add(&v, "-shared");
-	if (e->target.format == MPK_OBJECT_ELF) {
-		mpk_argv_add(&v, "-fPIC");
-		mpk_argv_printf(&v, "-Wl,--build-id=0x%s",
-				mpk_digest_print(b->id, sizeof b->id, digits));
-		/* Host code calls into libraries that only its loader knows. */
-		if (e->source_count == 0 && !e->system_lib)
-			mpk_argv_add(&v, "-Wl,--no-undefined");
-	}
-	mpk_argv_add(&v, "-o");
-	mpk_argv_add(&v, out);
-	for (size_t i = 0; i < e->source_count; i++)
-		add_source(&v, e, &e->sources[i], b->objects[i]);
-	/* Behind all others: the stub must end its section (elf/extend.h). */
-	if (blob_object)
-		mpk_argv_add(&v, blob_object);
-	mpk_argv_add_all(&v, &e->ldflags);
-	if (v.failed)
-		return mpk_fail_nomem(err);
-	return mpk_build_tool(b, v.items, "linking", err);
-}
-
-static enum mpk_code check_machine(const struct mpk_build *b, const char *linked,
-				   struct mpk_error *err)
-{
-	MPK_CLEANUP(mpk_mapping_close) struct mpk_mapping map = { 0 };
-
-	MPK_TRY(mpk_mapping_open(linked, &map, err));
-	enum mpk_code code = mpk_target_check(&b->e->target, map.bytes, err);
-	if (code != MPK_OK)
-		mpk_error_prefix(err, "'%s' made ", b->e->cc.items[0]);
-	return code;
+	memcpy(l.id, b->id, sizeof l.id);
+	return mpk_link_run(&b->c, &l, err);
 }
 
 /* --- from the linker's file to the output ---------------------------------------- */
@@ -126,12 +49,12 @@ static enum mpk_code confirm(const struct mpk_build *b, const char *linked, stru
 {
 	MPK_CLEANUP(mpk_mapping_close) struct mpk_mapping map = { 0 };
 
-	if (b->e->target.format != MPK_OBJECT_ELF)
+	if (b->e->tools.target.format != MPK_OBJECT_ELF)
 		return MPK_OK;
 	MPK_TRY(mpk_mapping_open(linked, &map, err));
 	enum mpk_code code = mpk_confirm_file(&map, b->e->blob, err);
 	if (code != MPK_OK)
-		mpk_error_prefix(err, "'%s' made ", b->e->cc.items[0]);
+		mpk_error_prefix(err, "'%s' made ", b->e->tools.cc.items[0]);
 	return code == MPK_OK ? mpk_build_accept(b, map.bytes, err) : code;
 }
 
@@ -164,11 +87,11 @@ static enum mpk_code take(struct mpk_build *b, const char *linked, struct mpk_er
 static enum mpk_code link_extended_object(struct mpk_build *b, const char *linked,
 					  struct mpk_error *err)
 {
-	const char *full = mpk_scratch_file(&b->scratch, b->arena, "full.o");
+	const char *full = mpk_scratch_file(&b->c.scratch, b->c.arena, "full.o");
 	struct mpk_build_file f = { 0 };
 	enum mpk_code code = full ? MPK_OK : mpk_fail_nomem(err);
 
-	if (code == MPK_OK && !b->e->dry_run) {
+	if (code == MPK_OK && !b->e->tools.dry_run) {
 		code = mpk_build_file_extend(b, b->blob_object, &f, err);
 		if (code == MPK_OK)
 			code = mpk_build_write_packed(b, full, 0666, &f.packed, err);
@@ -179,7 +102,7 @@ static enum mpk_code link_extended_object(struct mpk_build *b, const char *linke
 
 static enum mpk_code extend_linked(struct mpk_build *b, const char *linked, struct mpk_error *err)
 {
-	const struct mpk_emit_hooks *hooks = b->e->hooks;
+	const struct mpk_tool_hooks *hooks = b->e->tools.hooks;
 	MPK_CLEANUP(mpk_build_file_close) struct mpk_build_file f = { 0 };
 	struct mpk_error why = { 0 };
 	enum mpk_code code = mpk_build_file_extend(b, linked, &f, &why);
@@ -207,7 +130,7 @@ static enum mpk_code extend_linked(struct mpk_build *b, const char *linked, stru
 
 enum mpk_code mpk_build_library(struct mpk_build *b, struct mpk_error *err)
 {
-	const char *linked = mpk_scratch_file(&b->scratch, b->arena, "linked.so");
+	const char *linked = mpk_scratch_file(&b->c.scratch, b->c.arena, "linked.so");
 	bool as_object = b->strategy == MPK_STRATEGY_EXTEND_OBJECT;
 
 	MPK_TRY_ALLOC(linked, err);
@@ -216,12 +139,78 @@ enum mpk_code mpk_build_library(struct mpk_build *b, struct mpk_error *err)
 		MPK_TRY(link_extended_object(b, linked, err));
 	else
 		MPK_TRY(run_link(b, linked, b->blob_object, err));
-	if (b->e->dry_run)
+	if (b->e->tools.dry_run)
 		return MPK_OK;
 	/* where the linker's layout decides whether it has to run once more, what it made is read first */
 	if (b->strategy != MPK_STRATEGY_EXTEND_LIBRARY)
 		mpk_build_settled(b);
-	MPK_TRY(check_machine(b, linked, err));
+	MPK_TRY(mpk_link_check(&b->c, linked, err));
 	return b->strategy == MPK_STRATEGY_EXTEND_LIBRARY ? extend_linked(b, linked, err)
 							  : take(b, linked, err);
+}
+
+/* --- the blob of a finished library ----------------------------------------------- */
+
+/* The loader that a standalone library brings knows where every kernel is in its blob. */
+static enum mpk_code check_standalone(struct mpk_build *b, const struct mpk_image *image,
+				      struct mpk_error *err)
+{
+	struct mpk_span now;
+
+	MPK_TRY(mpk_rope_load(b->e->blob, b->c.arena, &now, err));
+	if (image->blob.len >= now.len && memcmp(image->blob.data, now.data, now.len) == 0)
+		return MPK_OK;
+	return mpk_fail(
+		err, MPK_E_UNSUPPORTED,
+		"this library loads its kernels itself, from positions in its blob that its code knows: another blob cannot be put in; build it from its sources");
+}
+
+/* The base's own name of the blob, which has a prefix when it was made for a system library.
+ * @blob    receives the bytes of the old one, where they are known */
+static enum mpk_code find_symbol(struct mpk_build *b, struct mpk_span file, const char **symbol,
+				 struct mpk_span *blob, struct mpk_error *err)
+{
+	struct mpk_image image;
+	enum mpk_code code = mpk_image_open(file, NULL, b->c.arena, &image, err);
+
+	*symbol = b->symbol;
+	if (code == MPK_E_NOMEM)
+		return code;
+	if (code != MPK_OK || !image.has_blob || image.gen != b->e->gen)
+		return MPK_OK;
+	if (image.standalone)
+		MPK_TRY(check_standalone(b, &image, err));
+	if (!*b->e->prefix && image.standalone == (b->e->symbol != NULL))
+		*symbol = image.blob_symbol;
+	*blob = image.is_packed ? *blob : image.blob;
+	return MPK_OK;
+}
+
+/* The old blob's bytes stay shared with the file; everything else of it may be patched. */
+static enum mpk_code replace(struct mpk_build *b, struct mpk_build_file *f, struct mpk_error *err)
+{
+	struct mpk_span blob = { 0 };
+	const char *symbol = NULL;
+
+	MPK_TRY(mpk_build_file_open(b, b->e->base, f, err));
+	MPK_TRY(find_symbol(b, f->map.bytes, &symbol, &blob, err));
+	MPK_TRY(mpk_build_file_patch(b, blob, f, err));
+	MPK_TRY(mpk_packed_note(f->map.bytes, symbol, NULL, b->c.arena, &f->packed.note, err));
+	/* it is not what was signed any more, nor what was built from those inputs */
+	MPK_TRY(mpk_origin_void(&f->data, NULL, err));
+	return mpk_elf_replace(&f->data, symbol, b->e->blob, b->c.arena, &f->rope, err);
+}
+
+/* No tool runs: a finished library needs no compiler. */
+enum mpk_code mpk_build_base(struct mpk_build *b, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_build_file_close) struct mpk_build_file f = { 0 };
+
+	b->e->tools.hooks->step(b->e->tools.hooks->data, "replacing the blob of the base library");
+	mpk_build_settled(b);
+	enum mpk_code code = replace(b, &f, err);
+	if (code == MPK_OK)
+		return mpk_build_write_packed(b, b->e->out, 0777, &f.packed, err);
+	mpk_error_at_file(err, b->e->base);
+	return code;
 }

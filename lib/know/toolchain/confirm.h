@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* confirm.h - a finished file is read again before it takes its name */
-#ifndef MPK_EMIT_CONFIRM_H
-#define MPK_EMIT_CONFIRM_H
+#ifndef MPK_TOOLCHAIN_CONFIRM_H
+#define MPK_TOOLCHAIN_CONFIRM_H
 
 #include "base/error.h"
 #include "base/rope.h"

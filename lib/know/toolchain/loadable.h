@@ -5,19 +5,19 @@
  * linked yet. They are linked as TVM's own exporter would do it, into a file of ours that is gone
  * when the caller is, whatever ends it.
  */
-#ifndef MPK_EMIT_LOADABLE_H
-#define MPK_EMIT_LOADABLE_H
+#ifndef MPK_TOOLCHAIN_LOADABLE_H
+#define MPK_TOOLCHAIN_LOADABLE_H
 
 #include "elf/image.h"
-#include "emit/scratch.h"
 #include "process/argv.h"
+#include "toolchain/scratch.h"
 
 struct mpk_loadable_options {
 	const char *path;              /* the file */
 	const struct mpk_image *image; /* of it; borrowed */
 	bool member_alone;             /* of an archive, link image->member and nothing else */
 	struct mpk_words cc, cxx;      /* the compiler drivers, at least one word each */
-	struct mpk_words headers;      /* for sources in a .tar: as in struct mpk_emit */
+	struct mpk_words headers;      /* for sources in a .tar: as in struct mpk_toolchain */
 	const char *tmpdir;            /* where the library may go */
 	const char *llvm;              /* path of libexec/mpack/llvm.so, for IR in a .tar */
 };
@@ -34,7 +34,7 @@ bool mpk_loadable_is_needed(const struct mpk_image *image);
 
 /* mpk_loadable_link - compile the sources of a .tar, link all of it
  * Symbols that nobody defines are left to whoever loads the library. What compiler and linker
- * print is not shown; its first line that tells anything is in the error.
+ * print is not shown; its first line that says why is in the error.
  * @out     to be closed in every case
  * Returns  MPK_OK; MPK_E_LOAD: an object for another machine, what cannot be compiled or linked,
  *          no compiler; MPK_E_CORRUPT (a broken object); MPK_E_IO; MPK_E_NOMEM */

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What mpack build does for a package whose host code is the objects at hand and that has no blob
- * of its own: the blob is in one of the objects. */
-#include "emit/loadable.h"
+/* Objects to a library, as mpack build makes one for a package that has host code and no blob: here
+ * the blob, if there is one, is in one of the objects. An archive's members are linked as files of
+ * their own where the archive itself cannot be given to the linker: a .tar, an archive in another
+ * file, one member alone. */
+#include "toolchain/loadable.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -11,18 +13,19 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "emit/emit.h"
 #include "io/mapping.h"
 #include "io/output.h"
 #include "io/path.h"
 #include "text/escape.h"
+#include "toolchain/confirm.h"
+#include "toolchain/toolchain.h"
 
 struct job {
 	const struct mpk_loadable_options *options;
 	const struct mpk_loadable *out;
 	struct mpk_arena *arena;
 	struct mpk_target target;
-	struct mpk_emit_source *sources;
+	struct mpk_compile_source *sources;
 	size_t count;
 };
 
@@ -50,11 +53,11 @@ static enum mpk_code add_file(struct job *j, const char *path, enum mpk_source_k
 {
 	path = as_operand(j->arena, path);
 	MPK_TRY_ALLOC(path, err);
-	j->sources[j->count++] = (struct mpk_emit_source){ .path = path, .kind = kind };
+	j->sources[j->count++] = (struct mpk_compile_source){ .path = path, .kind = kind };
 	return MPK_OK;
 }
 
-/* Here, where its name is known. */
+/* Checked here and not with all other sources, because here a member has its name. */
 static enum mpk_code check_member(const struct job *j, const char *name, struct mpk_span bytes,
 				  struct mpk_error *err)
 {
@@ -88,7 +91,7 @@ static enum mpk_code add_member(struct job *j, const char *name, struct mpk_span
 	MPK_TRY_ALLOC(own, err);
 	if (is_text) {
 		j->sources[j->count++] =
-			(struct mpk_emit_source){ .path = own, .kind = kind, .text = bytes };
+			(struct mpk_compile_source){ .path = own, .kind = kind, .text = bytes };
 		return MPK_OK;
 	}
 
@@ -213,8 +216,6 @@ static void explain_tool(const struct job *j, struct mpk_span log, struct mpk_er
 	line = behind(line, "ld: ");
 	if (find(line, j->out->scratch.path))
 		line = behind(behind(line, j->out->scratch.path), "/");
-	if (mpk_span_starts(line, "mpack-")) /* the build's own, within it */
-		line = behind(line, "/");
 	(void)mpk_escape_to(line, said, sizeof said);
 	(void)mpk_fail(err, MPK_E_LOAD, "it cannot be linked into a library: %s%s", said,
 		       advice(line));
@@ -254,30 +255,49 @@ static void ignore_text(void *data, const char *text)
 	(void)text;
 }
 
-static enum mpk_code run(struct job *j, int log, struct mpk_error *err)
+/* What a broken linker leaves would fail later, with less to say. */
+static enum mpk_code confirm_library(const struct mpk_compilation *c, const char *path,
+				     struct mpk_error *err)
 {
-	static const struct mpk_emit_hooks hooks = { .command = ignore_command,
+	MPK_CLEANUP(mpk_mapping_close) struct mpk_mapping map = { 0 };
+
+	MPK_TRY(mpk_mapping_open(path, &map, err));
+	enum mpk_code code = mpk_confirm_file(&map, NULL, err);
+	if (code != MPK_OK)
+		mpk_error_prefix(err, "'%s' made ", c->tools->cc.items[0]);
+	return code;
+}
+
+static enum mpk_code compile_and_link(struct job *j, int log, struct mpk_error *err)
+{
+	static const struct mpk_tool_hooks hooks = { .command = ignore_command,
 						     .step = ignore_text,
 						     .note = ignore_text };
 	const struct mpk_loadable_options *o = j->options;
-	struct mpk_emit e = {
-		.kind = MPK_EMIT_SO,
-		.out = j->out->path,
+	const struct mpk_toolchain tools = {
 		.target = j->target,
-		.gen = o->image->gen,
-		.sources = j->sources,
-		.source_count = j->count,
-		.prefix = "",
 		.cc = needs_cxx(o->image) ? o->cxx : o->cc,
 		.cxx = o->cxx,
 		.headers = o->headers,
 		.llvm = o->llvm,
-		.tmpdir = j->out->scratch.path,
 		.log = log,
 		.hooks = &hooks,
 	};
+	struct mpk_compilation c = { .tools = &tools,
+				     .arena = j->arena,
+				     .scratch = j->out->scratch,
+				     .sources = j->sources,
+				     .source_count = j->count };
+	struct mpk_link link = { .out = j->out->path };
 
-	return mpk_emit(&e, err);
+	MPK_TRY(mpk_compile_sources(&c, NULL, err));
+	/* the build id of a library without a blob (emit/library.c): its other half is zeros */
+	uint8_t digest[MPK_BUILD_ID_BYTES];
+	MPK_TRY(mpk_link_hash(&c, mpk_generation_get(o->image->gen)->blob_symbol, digest, err));
+	memcpy(link.id + MPK_NOTE_ID_HALF, digest, MPK_NOTE_ID_HALF);
+	MPK_TRY(mpk_link_run(&c, &link, err));
+	MPK_TRY(mpk_link_check(&c, link.out, err));
+	return confirm_library(&c, link.out, err);
 }
 
 static enum mpk_code link_logged(struct job *j, struct mpk_error *err)
@@ -290,7 +310,7 @@ static enum mpk_code link_logged(struct job *j, struct mpk_error *err)
 		return mpk_fail_errno(err, MPK_E_IO, errno, "cannot make '%s'", path);
 
 	struct mpk_error why = { 0 };
-	enum mpk_code code = run(j, log, &why);
+	enum mpk_code code = compile_and_link(j, log, &why);
 	(void)close(log);
 	if (code == MPK_OK)
 		return MPK_OK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* expr.h - integer expressions over shape variables: "(n + 127) / 128"
+/* parse.h - integer expressions over shape variables: "(n + 127) / 128"
  *
  *     sum     = term  { ("+" | "-") term }
  *     term    = unary { ("*" | "/" | "%") unary }
@@ -9,8 +9,8 @@
  * Values are 64-bit signed. The generated code refuses overflow and division by zero;
  * "/" and "%" round towards zero as in C.
  */
-#ifndef MPK_LAUNCH_INTERNAL_EXPR_H
-#define MPK_LAUNCH_INTERNAL_EXPR_H
+#ifndef MPK_LAUNCH_INTERNAL_PARSE_H
+#define MPK_LAUNCH_INTERNAL_PARSE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,20 +48,13 @@ struct mpk_scan {
 	uint32_t line, column; /* of text.data[0], for messages; 0: unknown */
 };
 
-/* mpk_scan_fail - MPK_E_SYNTAX at byte `at` of the scanned text */
-enum mpk_code mpk_scan_fail(const struct mpk_scan *s, size_t at, struct mpk_error *err,
-			    const char *fmt, ...) MPK_PRINTF(4, 5);
-
 /* mpk_scan_space - skip blanks; returns the next byte, 0 at the end */
 int mpk_scan_space(struct mpk_scan *s);
 
 /* mpk_scan_name - an identifier [A-Za-z_][A-Za-z0-9_]*, or an empty span */
 struct mpk_span mpk_scan_name(struct mpk_scan *s);
 
-/* mpk_scan_char - true and consumed when the next non-blank byte is c */
-bool mpk_scan_char(struct mpk_scan *s, char c);
-
-/* mpk_expr_scan - one expression; the scan stands behind it afterwards
+/* mpk_expr_scan - one expression; the scan is after it then
  * Returns  MPK_OK; MPK_E_SYNTAX with line and column; MPK_E_NOMEM.
  *          Nesting beyond 64 levels is refused. */
 enum mpk_code mpk_expr_scan(struct mpk_scan *s, struct mpk_arena *arena,

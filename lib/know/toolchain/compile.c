@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sources to objects: what a source is, the command lines of compilers, LLVM, and running all of
+ * that in parallel.
+ *
+ * What is compiled must not depend on where and when it is compiled, because the same input must
+ * give the same library: every flag of add_flags and add_prefix_maps is there for that. */
+#include <string.h>
+
+#include "ar/ar.h"
+#include "base/compiler.h"
+#include "io/mapping.h"
+#include "io/output.h"
+#include "io/path.h"
+#include "sandbox/sandbox.h"
+#include "text/escape.h"
+#include "toolchain/toolchain.h"
+#include "llvm/open.h"
+
+/* --- sources --------------------------------------------------------------------- */
+
+enum mpk_code mpk_source_classify(const char *path, enum mpk_source_kind *out,
+				  struct mpk_error *err)
+{
+	static const struct {
+		const char *suffix;
+		enum mpk_source_kind kind;
+	} rows[] = {
+		{ ".ll", MPK_SOURCE_IR },      { ".bc", MPK_SOURCE_IR },
+		{ ".c", MPK_SOURCE_C },        { ".o", MPK_SOURCE_OBJECT },
+		{ ".obj", MPK_SOURCE_OBJECT }, { ".a", MPK_SOURCE_ARCHIVE },
+		{ ".cc", MPK_SOURCE_CXX },     { ".cpp", MPK_SOURCE_CXX },
+		{ ".cxx", MPK_SOURCE_CXX },
+	};
+	const char *base = mpk_path_name(path);
+	const char *dot = strrchr(base, '.'), *suffix = dot ? dot : "";
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(rows); i++) {
+		if (strcmp(suffix, rows[i].suffix) == 0) {
+			*out = rows[i].kind;
+			return MPK_OK;
+		}
+	}
+	if (strcmp(suffix, ".so") == 0 || strstr(base, ".so."))
+		return mpk_fail(
+			err, MPK_E_UNSUPPORTED,
+			"a shared library cannot become part of another; give its objects or its .a, or link against it with --ldflag");
+	if (strcmp(suffix, ".cu") == 0)
+		return mpk_fail(
+			err, MPK_E_UNSUPPORTED,
+			"only C and C++ are compiled here; compile '%s' to an object and name that",
+			MPK_QUOTE(mpk_span_str(base)));
+	return mpk_fail(err, MPK_E_UNSUPPORTED,
+			"a host source is .ll, .bc, .c, .cc, .cpp, .o or .a, which '%s' is not",
+			MPK_QUOTE(mpk_span_str(base)));
+}
+
+static enum mpk_code check_bytes(const struct mpk_target *target, struct mpk_span bytes,
+				 struct mpk_arena *arena, struct mpk_error *err)
+{
+	struct mpk_ar ar;
+
+	if (!mpk_ar_is(bytes))
+		return mpk_target_check(target, bytes, err);
+	MPK_TRY(mpk_ar_read(bytes, arena, &ar, err));
+	for (size_t i = 0; i < ar.member_count; i++) {
+		enum mpk_code code = mpk_target_check(target, ar.members[i].data, err);
+
+		if (code != MPK_OK) {
+			mpk_error_prefix(err, "%s: ", MPK_QUOTE(ar.members[i].name));
+			return code;
+		}
+	}
+	return MPK_OK;
+}
+
+enum mpk_code mpk_source_check(const char *path, const struct mpk_target *target,
+			       struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_mapping_close) struct mpk_mapping map = { 0 };
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
+
+	MPK_TRY(mpk_mapping_open(path, &map, err));
+	enum mpk_code code = check_bytes(target, map.bytes, &arena, err);
+	if (code != MPK_OK)
+		mpk_error_at_file(err, path);
+	return code;
+}
+
+/* --- jobs ------------------------------------------------------------------------ */
+
+static enum mpk_code judge(const struct mpk_job *job, const struct mpk_process_end *end,
+			   struct mpk_error *err)
+{
+	const char *tool = job->process.run ? "LLVM" : job->process.argv[0];
+
+	switch (end->how) {
+	case MPK_PROCESS_LEFT_OUT:
+	case MPK_PROCESS_LATE: /* jobs have all the time they want, and nobody listens to them */
+	case MPK_PROCESS_STOPPED:
+		break;
+	case MPK_PROCESS_RETURNED:
+		if (end->error.code != MPK_OK && err)
+			*err = end->error;
+		return end->error.code;
+	case MPK_PROCESS_NOT_EXECUTED:
+		return mpk_fail(
+			err, MPK_E_TOOL,
+			"cannot start '%s' (%s); install it, or name another compiler with --cc",
+			MPK_QUOTE(mpk_span_str(tool)), strerror(end->status));
+	case MPK_PROCESS_KILLED:
+		return mpk_fail(err, MPK_E_TOOL, "%s: %s was ended by signal %d (%s)", job->what,
+				tool, end->status, strsignal(end->status));
+	case MPK_PROCESS_QUIT:
+	case MPK_PROCESS_EXITED:
+		if (!mpk_process_succeeded(end))
+			return mpk_fail(err, MPK_E_TOOL, "%s: %s failed with status %d", job->what,
+					tool, end->status);
+		break;
+	}
+	return MPK_OK;
+}
+
+enum mpk_code mpk_jobs_run(const struct mpk_job *jobs, size_t count, unsigned parallel,
+			   struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
+	struct mpk_process *list = mpk_arena_array(&arena, count, sizeof *list);
+	struct mpk_process_end *ends = mpk_arena_array(&arena, count, sizeof *ends);
+
+	MPK_TRY_ALLOC(list && ends, err);
+	for (size_t i = 0; i < count; i++)
+		list[i] = jobs[i].process;
+	MPK_TRY(mpk_process_run(list, count, parallel, ends, err));
+	for (size_t i = 0; i < count; i++)
+		MPK_TRY(judge(&jobs[i], &ends[i], err));
+	return MPK_OK;
+}
+
+static struct mpk_process tool_process(const struct mpk_compilation *c, const char *const *argv)
+{
+	return (struct mpk_process){
+		.argv = argv,
+		.env = (const char *const *)c->scratch.env,
+		.output = c->tools->log ? MPK_OUTPUT_LOG : MPK_OUTPUT_MESSAGES,
+		.fd = c->tools->log,
+	};
+}
+
+enum mpk_code mpk_tool_run(struct mpk_compilation *c, const char *const *argv, const char *what,
+			   struct mpk_error *err)
+{
+	struct mpk_job job = { .process = tool_process(c, argv), .what = what };
+
+	c->tools->hooks->command(c->tools->hooks->data, argv);
+	return c->tools->dry_run ? MPK_OK : mpk_jobs_run(&job, 1, 1, err);
+}
+
+void mpk_llvm_confine(const struct mpk_compilation *c)
+{
+	const char *writable[] = { c->scratch.path };
+	static const int none;
+	const struct mpk_sandbox s = {
+		.writable = writable,
+		.writable_count = 1,
+		.replaces = c->scratch.keep, /* what an earlier build left there */
+		.kept = &none,
+		.kept_count = 0,
+	};
+
+	/* a sanitizer's runtime starts a process to look for leaks */
+	if (!c->tools->no_sandbox && !MPK_IS_SANITIZED)
+		(void)mpk_sandbox_enter(&s);
+}
+
+/* --- compilers ------------------------------------------------------------------- */
+
+/* Directories would get into debug information and __FILE__: what is named from the
+ * manifest's folder goes by its name there. Where several maps fit, compilers take the
+ * last. */
+static void add_prefix_maps(const struct mpk_compilation *c, struct mpk_argv *v)
+{
+	const struct mpk_toolchain *t = c->tools;
+
+	mpk_argv_printf(v, "-ffile-prefix-map=%s=.", c->scratch.path);
+	if (t->cwd && strcmp(t->cwd, "/") != 0)
+		mpk_argv_printf(v, "-ffile-prefix-map=%s=.", t->cwd);
+	if (t->dir)
+		mpk_argv_printf(v, "-ffile-prefix-map=%s/=", t->dir);
+	if (t->dir_named && *t->dir_named)
+		mpk_argv_printf(v, "-ffile-prefix-map=%s=", t->dir_named);
+}
+
+static void add_flags(const struct mpk_compilation *c, struct mpk_argv *v, const char *seed,
+		      bool cxx)
+{
+	const struct mpk_toolchain *t = c->tools;
+
+	mpk_argv_add_all(v, cxx ? &t->cxx : &t->cc);
+	mpk_argv_add(v, "-c");
+	mpk_argv_add(v, "-O2");
+	/* clang refuses it for Windows, where every object may go into a library */
+	if (t->target.format != MPK_OBJECT_COFF)
+		mpk_argv_add(v, "-fPIC");
+	add_prefix_maps(c, v);
+	/* GCC puts random numbers into names that must differ between objects */
+	mpk_argv_printf(v, "-frandom-seed=%s", seed);
+	mpk_argv_add_all(v, &t->cflags);
+	mpk_argv_add_all(v, &t->headers);
+}
+
+enum mpk_code mpk_compile_c(struct mpk_compilation *c, const char *source, const char *object,
+			    struct mpk_job *job, struct mpk_error *err)
+{
+	struct mpk_argv v = { .arena = c->arena };
+	const char *name = mpk_path_name(source);
+	enum mpk_source_kind kind;
+
+	MPK_TRY(mpk_source_classify(source, &kind, err));
+	add_flags(c, &v, name, kind == MPK_SOURCE_CXX);
+	mpk_argv_add(&v, source);
+	mpk_argv_add(&v, "-o");
+	mpk_argv_add(&v, object);
+	job->what = mpk_arena_printf(c->arena, "compiling %s", name);
+	job->process = tool_process(c, v.items);
+	if (v.failed || !job->what)
+		return mpk_fail_nomem(err);
+	c->tools->hooks->command(c->tools->hooks->data, v.items);
+	return MPK_OK;
+}
+
+/* --- LLVM ------------------------------------------------------------------------ */
+
+enum mpk_code mpk_llvm_job(struct mpk_compilation *c, const char *name, const char *from,
+			   const char *object, mpk_process_fn *run, void *data, struct mpk_job *job,
+			   struct mpk_error *err)
+{
+	const char *step = mpk_arena_printf(c->arena, "LLVM: %s -> %s", from, object);
+
+	job->what = mpk_arena_printf(c->arena, "compiling %s", name);
+	MPK_TRY_ALLOC(job->what && step, err);
+	job->process.run = run;
+	job->process.data = data;
+	c->tools->hooks->step(c->tools->hooks->data, step);
+	return MPK_OK;
+}
+
+struct ir_task {
+	const struct mpk_compilation *c;
+	const struct mpk_compile_source *source;
+	const char *object;
+};
+
+/* In a child process, because LLVM ends the process when it is given IR that it cannot compile. */
+static enum mpk_code run_ir(struct mpk_process_self *self, void *data, struct mpk_error *err)
+{
+	const struct ir_task *t = data;
+	const struct mpk_compile_source *s = t->source;
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
+	MPK_CLEANUP(mpk_mapping_close) struct mpk_mapping map = { 0 };
+	const struct mpk_llvm *llvm;
+	struct mpk_span object;
+
+	(void)self;
+	MPK_TRY(mpk_llvm_open(t->c->tools->llvm, &llvm, err));
+	if (!s->text.data)
+		MPK_TRY(mpk_mapping_open(s->path, &map, err));
+	mpk_llvm_confine(t->c);
+
+	struct mpk_llvm_source source = { .triple = t->c->tools->target.triple,
+					  .name = mpk_path_name(s->path),
+					  .bytes = s->text.data ? s->text : map.bytes };
+	enum mpk_code code = llvm->compile(&source, &arena, &object, err);
+	if (code == MPK_OK)
+		return mpk_output_store(t->object, object, err);
+	mpk_error_at_file(err, s->path);
+	return code;
+}
+
+static enum mpk_code compile_ir(struct mpk_compilation *c, const struct mpk_compile_source *s,
+				const char *object, struct mpk_job *job, struct mpk_error *err)
+{
+	struct ir_task *t = mpk_arena_alloc(c->arena, sizeof *t);
+
+	MPK_TRY_ALLOC(t, err);
+	*t = (struct ir_task){ c, s, object };
+	return mpk_llvm_job(c, mpk_path_name(s->path), s->path, object, run_ir, t, job, err);
+}
+
+/* --- all of them ----------------------------------------------------------------- */
+
+static enum mpk_code compile_source(struct mpk_compilation *c, size_t i, const char **object,
+				    struct mpk_job *job, struct mpk_error *err)
+{
+	const struct mpk_compile_source *s = &c->sources[i];
+	const char *name = mpk_arena_printf(c->arena, "lib%zu.o", i);
+
+	*object = name ? mpk_scratch_file(&c->scratch, c->arena, name) : NULL;
+	MPK_TRY_ALLOC(*object, err);
+	if (s->kind == MPK_SOURCE_IR)
+		return compile_ir(c, s, *object, job, err);
+	if (!s->text.data)
+		return mpk_compile_c(c, s->path, *object, job, err);
+
+	const char *file = mpk_scratch_file(&c->scratch, c->arena, mpk_path_name(s->path));
+	MPK_TRY_ALLOC(file, err);
+	if (!c->tools->dry_run)
+		MPK_TRY(mpk_output_store(file, s->text, err));
+	return mpk_compile_c(c, file, *object, job, err);
+}
+
+enum mpk_code mpk_compile_sources(struct mpk_compilation *c, const struct mpk_job *first,
+				  struct mpk_error *err)
+{
+	size_t most = c->source_count + 1, count = 0;
+	struct mpk_job *jobs = mpk_arena_array(c->arena, most, sizeof *jobs);
+	const char **objects = mpk_arena_array(c->arena, most, sizeof *objects);
+
+	MPK_TRY_ALLOC(jobs && objects, err);
+	c->objects = objects;
+	if (first)
+		jobs[count++] = *first;
+	for (size_t i = 0; i < c->source_count; i++) {
+		const struct mpk_compile_source *s = &c->sources[i];
+
+		if (s->kind == MPK_SOURCE_C || s->kind == MPK_SOURCE_CXX ||
+		    s->kind == MPK_SOURCE_IR) {
+			MPK_TRY(compile_source(c, i, &objects[i], &jobs[count++], err));
+			continue;
+		}
+		objects[i] = s->path;
+		if (!c->tools->sources_checked)
+			MPK_TRY(mpk_source_check(s->path, &c->tools->target, err));
+	}
+	return c->tools->dry_run ? MPK_OK : mpk_jobs_run(jobs, count, c->tools->jobs, err);
+}

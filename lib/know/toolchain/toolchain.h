@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* toolchain.h - driving a C compiler, a linker and LLVM
+ *
+ * A compilation turns host sources into objects and links them. mpack adds the blob's object to
+ * that; minspect needs no blob when it links objects to call them (loadable.h). That is why this
+ * room is below both.
+ */
+#ifndef MPK_TOOLCHAIN_TOOLCHAIN_H
+#define MPK_TOOLCHAIN_TOOLCHAIN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/span.h"
+#include "elf/target.h"
+#include "process/argv.h"
+#include "process/process.h"
+#include "toolchain/scratch.h"
+
+/* --- sources --------------------------------------------------------------------- */
+
+enum mpk_source_kind {
+	MPK_SOURCE_IR,      /* .ll, .bc: through LLVM */
+	MPK_SOURCE_C,       /* .c: through cc */
+	MPK_SOURCE_CXX,     /* .cc, .cpp, .cxx: through cxx, which then links, too */
+	MPK_SOURCE_OBJECT,  /* .o */
+	MPK_SOURCE_ARCHIVE, /* .a */
+};
+
+struct mpk_compile_source {
+	const char *path; /* as this process opens it; of a text: the name it goes by */
+	enum mpk_source_kind kind;
+	struct mpk_span text; /* IR or C that is in no file; data NULL: in the file */
+};
+
+/* mpk_source_classify - what a host source is, by its suffix
+ * Returns  MPK_OK; MPK_E_UNSUPPORTED with the reason (a shared library, CUDA, unknown) */
+enum mpk_code mpk_source_classify(const char *path, enum mpk_source_kind *out,
+				  struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_source_check - whether an object or archive that somebody else compiled is for a machine
+ * Returns  MPK_OK; MPK_E_CONFLICT naming both machines; MPK_E_CORRUPT; MPK_E_IO; MPK_E_NOMEM; with
+ *          the file's name */
+enum mpk_code mpk_source_check(const char *path, const struct mpk_target *target,
+			       struct mpk_error *err) MPK_MUST_CHECK;
+
+/* --- tools ----------------------------------------------------------------------- */
+
+/* What the caller wants to hear while tools work; none may be NULL. */
+struct mpk_tool_hooks {
+	void (*command)(void *data, const char *const *argv); /* before a tool is run */
+	void (*step)(void *data, const char *text);           /* work done without a tool */
+	void (*note)(void *data, const char *text);           /* a choice that was made */
+	void *data;
+};
+
+/* The tools and what they are given. All borrowed. */
+struct mpk_toolchain {
+	struct mpk_target target;
+	struct mpk_words cc;  /* the compiler driver, at least one word */
+	struct mpk_words cxx; /* the driver for C++, at least one word where a source is C++ */
+	struct mpk_words cflags, ldflags;
+	struct mpk_words headers; /* of the compiler: where headers are that nobody named */
+	const char *dir;          /* of the manifest: absolute, or NULL */
+	const char *dir_named;    /* the same as the sources' paths begin: "sub/"; or "" or NULL */
+	const char *cwd;          /* absolute, or NULL; none of these three gets into objects */
+	unsigned jobs;            /* children at a time; 0 is 1 */
+	const char *llvm;         /* path of libexec/mpack/llvm.so */
+	int log;                  /* descriptor for what tools print; 0: our standard error */
+	bool dry_run;             /* call the hooks, run and write nothing */
+	bool no_sandbox;          /* LLVM may do what this process may */
+	bool sources_checked;     /* mpk_source_check was called for all sources, by a process that
+				   * can do less harm with what it reads */
+	const struct mpk_tool_hooks *hooks;
+};
+
+/* A command, or a function of ours that uses LLVM, in a child process. */
+struct mpk_job {
+	struct mpk_process process; /* argv, or run: LLVM */
+	const char *what;           /* for messages: "compiling glue.c" */
+};
+
+/* mpk_jobs_run - run all jobs, at most parallel at a time, started in order
+ * After a failure no further job is started and those that run are waited for.
+ * Returns  MPK_OK; the failure of the first (by order) job that failed: what run
+ *          returned; MPK_E_TOOL for a tool that cannot be started, exits with another
+ *          status than 0 or is killed, and for a run that crashes; MPK_E_IO, MPK_E_NOMEM:
+ *          a process could not be made */
+enum mpk_code mpk_jobs_run(const struct mpk_job *jobs, size_t count, unsigned parallel,
+			   struct mpk_error *err) MPK_MUST_CHECK;
+
+/* --- a compilation --------------------------------------------------------------- */
+
+/* Sources on their way to objects. What follows fails with MPK_E_TOOL (a compiler or linker did),
+ * MPK_E_IO, MPK_E_NOMEM, and otherwise as it says. */
+struct mpk_compilation {
+	const struct mpk_toolchain *tools;
+	struct mpk_arena *arena;
+	struct mpk_scratch scratch; /* of the caller, who opens and closes it */
+	const struct mpk_compile_source *sources;
+	size_t source_count;
+	const char *const *objects; /* a path per source: its object, or the archive itself */
+};
+
+/* mpk_tool_run - announce and run one tool; nothing is run in a dry run
+ * @what    for messages: "linking" */
+enum mpk_code mpk_tool_run(struct mpk_compilation *c, const char *const *argv, const char *what,
+			   struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_compile_c - the job that compiles a file of C or C++ */
+enum mpk_code mpk_compile_c(struct mpk_compilation *c, const char *source, const char *object,
+			    struct mpk_job *job, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_llvm_job - a job that lets LLVM write an object, announced now
+ * @name    of what is compiled, for messages; @from  the same where the step is announced */
+enum mpk_code mpk_llvm_job(struct mpk_compilation *c, const char *name, const char *from,
+			   const char *object, mpk_process_fn *run, void *data, struct mpk_job *job,
+			   struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_llvm_confine - in a child that has loaded LLVM and opened what it reads: from now on it
+ * writes to the scratch folder, and does nothing else */
+void mpk_llvm_confine(const struct mpk_compilation *c);
+
+/* mpk_compile_sources - compile all sources in parallel; fills c->objects
+ * Checks the machines of objects that are there already, unless that was done.
+ * @first   a job that is started before all others; NULL: none
+ * Returns  MPK_E_CONFLICT, MPK_E_CORRUPT (as mpk_source_check), MPK_E_SYNTAX (IR), MPK_E_LOAD (no
+ *          LLVM), too */
+enum mpk_code mpk_compile_sources(struct mpk_compilation *c, const struct mpk_job *first,
+				  struct mpk_error *err) MPK_MUST_CHECK;
+
+/* --- a link ---------------------------------------------------------------------- */
+
+enum { MPK_BUILD_ID_BYTES = 16 };
+
+/* A shared library of the objects of a compilation. */
+struct mpk_link {
+	const char *out;
+	const char *last; /* an object that comes after all others; NULL: none */
+	uint8_t id[MPK_BUILD_ID_BYTES];
+	bool no_undefined; /* refuse symbols that nothing defines */
+};
+
+/* mpk_link_hash - a digest of what is linked: objects, the linker's flags and a symbol
+ * @out     receives MPK_BUILD_ID_BYTES bytes */
+enum mpk_code mpk_link_hash(const struct mpk_compilation *c, const char *symbol, uint8_t *out,
+			    struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_link_run - run the linker, through the driver of C++ where a source is C++
+ * mpk_link_check - whether what it made is for the target, as a user's compiler need not be
+ * Returns  MPK_E_CONFLICT, MPK_E_CORRUPT, too */
+enum mpk_code mpk_link_run(struct mpk_compilation *c, const struct mpk_link *l,
+			   struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_link_check(const struct mpk_compilation *c, const char *linked,
+			     struct mpk_error *err) MPK_MUST_CHECK;
+
+#endif

@@ -12,7 +12,7 @@
 #include <time.h>
 
 #include "executor/executor.h"
-#include "executor/plan/internal/inside.h"
+#include "executor/plan/internal/plans.h"
 #include "executor/relax/internal/vm.h"
 #include "executor/relax/relax.h"
 #include "io/mapping.h"

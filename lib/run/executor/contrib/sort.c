@@ -57,6 +57,27 @@ static enum mpk_code take_axis(struct sorting *s, size_t i, struct mpk_error *er
 	return MPK_OK;
 }
 
+/* A compact tensor in host memory, whose elements are numbers. */
+static enum mpk_code numbers_arg(const struct mpk_contrib_args *a, size_t i,
+				 struct mpk_tensor **out, struct mpk_error *err)
+{
+	char type[MPK_DTYPE_TEXT];
+	struct mpk_tensor *t;
+
+	MPK_TRY(mpk_contrib_tensor(a, i, &t, err));
+	if (!mpk_dldevice_is_host(t->dl.device))
+		return mpk_contrib_raise(a, err, "TypeError", "argument %zu must be in host memory",
+					 i);
+	if (!mpk_dltensor_is_compact(&t->dl))
+		return mpk_contrib_raise(a, err, "TypeError", "argument %zu must be compact", i);
+	if (!mpk_element_is_plain(t->dl.dtype))
+		return mpk_contrib_raise(a, err, "TypeError",
+					 "argument %zu must be numbers, not %s", i,
+					 mpk_dtype_print(t->dl.dtype, type));
+	*out = t;
+	return MPK_OK;
+}
+
 /* The input, which comes first, the axis, with `behind` arguments behind it, and the direction, which
  * is the last of them. */
 static enum mpk_code begin(struct sorting *s, const char *name, const struct mpk_args *args,
@@ -67,7 +88,7 @@ static enum mpk_code begin(struct sorting *s, const char *name, const struct mpk
 
 	s->args = (struct mpk_contrib_args){ name, args->values, args->count };
 	MPK_TRY(mpk_contrib_arity(&s->args, axis + 1 + behind, axis + 1 + behind, err));
-	MPK_TRY(mpk_contrib_numbers(&s->args, 0, &in, err));
+	MPK_TRY(numbers_arg(&s->args, 0, &in, err));
 	s->in = in;
 	MPK_TRY(take_axis(s, axis, err));
 	MPK_TRY(mpk_contrib_int(&s->args, args->count - 1, &ascend, err));
@@ -82,7 +103,7 @@ static enum mpk_code begin(struct sorting *s, const char *name, const struct mpk
 static enum mpk_code take_output(const struct sorting *s, size_t i, struct mpk_tensor **out,
 				 struct mpk_error *err)
 {
-	MPK_TRY(mpk_contrib_numbers(&s->args, i, out, err));
+	MPK_TRY(numbers_arg(&s->args, i, out, err));
 	if (mpk_tensor_count(*out) == mpk_tensor_count(s->in))
 		return MPK_OK;
 	return mpk_contrib_raise(&s->args, err, "ValueError",
@@ -210,11 +231,11 @@ static enum mpk_code take_outputs(const struct sorting *s, struct mpk_tensor *ou
 					 "%zu arguments do not go with what is to be returned",
 					 s->args.count);
 	if (both || values) {
-		MPK_TRY(mpk_contrib_numbers(&s->args, at++, &out[0], err));
+		MPK_TRY(numbers_arg(&s->args, at++, &out[0], err));
 		MPK_TRY(same_type(s, out[0], err));
 	}
 	if (both || indices)
-		MPK_TRY(mpk_contrib_numbers(&s->args, at, &out[1], err));
+		MPK_TRY(numbers_arg(&s->args, at, &out[1], err));
 	return MPK_OK;
 }
 
@@ -271,7 +292,7 @@ static enum mpk_code argsort_nms(struct mpk_runtime *runtime, const struct mpk_a
 	(void)runtime;
 	(void)result;
 	MPK_TRY(begin(&s, "tvm.contrib.sort.argsort_nms", args, 3, 1, err));
-	MPK_TRY(mpk_contrib_numbers(&s.args, 1, &lengths, err));
+	MPK_TRY(numbers_arg(&s.args, 1, &lengths, err));
 	MPK_TRY(take_output(&s, 2, &out, err));
 	if (mpk_tensor_count(lengths) != s.lists.before * s.lists.after ||
 	    mpk_element_class(lengths->dl.dtype) != MPK_ELEMENT_INT)

@@ -40,7 +40,6 @@
 #include "value/function.h"
 #include "value/value.h"
 
-struct mpk_plan;
 struct mpk_plans;
 struct mpk_recorder;
 
@@ -73,29 +72,11 @@ struct mpk_plan_interpreter {
 /* mpk_plan_call - call a function by its plan; without one step by step, and recorded when a call
  * of the same key came before
  * @result  none on entry; owned afterwards
- * Returns  as mpk_plan_run; what interpreting it gave */
+ * Returns  MPK_OK; MPK_E_RAISED: what a kernel raised; MPK_E_DEVICE; MPK_E_NOMEM; what interpreting
+ *          it gave */
 enum mpk_code mpk_plan_call(struct mpk_plans *plans, const struct mpk_plan_interpreter *interpreter,
 			    size_t function, const struct mpk_value *args, size_t count,
 			    struct mpk_value *result, struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_plan_find - the plan of a call; NULL when there is none
- * @record  receives whether a plan is to be made of this call: its key came before */
-struct mpk_plan *mpk_plan_find(struct mpk_plans *plans, size_t function,
-			       const struct mpk_value *args, size_t count, bool *record);
-
-/* mpk_plan_run - the call by its plan
- * @result  none on entry; owned afterwards
- * Returns  MPK_OK; MPK_E_RAISED: what a kernel raised; MPK_E_DEVICE; MPK_E_NOMEM */
-enum mpk_code mpk_plan_run(struct mpk_plans *plans, struct mpk_plan *plan,
-			   const struct mpk_value *args, size_t count, struct mpk_value *result,
-			   struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_recorder_begin - record the call that follows
- * @args    replaced by values of the same content in which every tensor has a storage of its own,
- *          so that one tensor passed twice is two inputs; owned by the caller
- * Returns  NULL when memory is out: the call goes on unrecorded, args are as they were */
-struct mpk_recorder *mpk_recorder_begin(struct mpk_plans *plans, size_t function,
-					struct mpk_value *args, size_t count);
 
 /* mpk_record_... - what the machine does in the call; a NULL recorder is fine. What follows from the
  * key alone (shapes, tuples, views) is not recorded: the tensors that come of it tell. */
@@ -138,10 +119,6 @@ bool mpk_recorder_knows(const struct mpk_recorder *r, const struct mpk_tensor *t
 /* mpk_recorder_is_untouched - whether a tensor lies in a storage that the call allocated and that no
  * recorded kernel was given so far */
 bool mpk_recorder_is_untouched(const struct mpk_recorder *r, const struct mpk_tensor *t);
-
-/* mpk_recorder_end - keep the plan, if the call went well and can be repeated; frees r
- * @result  of the call, or NULL when it failed */
-void mpk_recorder_end(struct mpk_recorder *r, const struct mpk_value *result);
 
 /* What the plans of a machine did so far. */
 struct mpk_plan_stats {

@@ -1,39 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* record.c - from the run of a call to a plan
  *
- * Every tensor that a kernel is given is followed to its storage, and that to its origin. A tensor
- * of unknown origin (memory that a function brought itself) ends the recording.
+ * An interpreter says what it does while it does it (mpk_record_...), and the recorder notes kernels
+ * and copies. Every tensor that a kernel is given is followed to its storage, and the storage to its
+ * origin: an input, a constant, memory that the call allocated, a heap of symbolic extents. A tensor
+ * of unknown origin, such as memory that a function brought itself, ends the recording, because
+ * nothing says that it will be there in the next call.
  */
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/vec.h"
-#include "executor/plan/internal/inside.h"
-#include "executor/plan/internal/origin.h"
+#include "executor/plan/internal/plans.h"
 
 struct mpk_recorder {
 	struct mpk_plans *plans;
 	struct mpk_recording *plan;
 	size_t function;
 	bool failed;
-	struct mpk_plan_origins origins;
+	struct mpk_origins origins;
 };
 
 /* --- storages ------------------------------------------------------------------------------ */
 
-static void know(struct mpk_recorder *r, const struct mpk_storage *s, enum mpk_plan_origin origin,
+static void know(struct mpk_recorder *r, const struct mpk_storage *s, enum mpk_origin origin,
 		 size_t index)
 {
-	const struct mpk_plan_known known = { s, origin, (uint32_t)index };
+	const struct mpk_origin_entry known = { s, origin, (uint32_t)index };
 
-	if (!mpk_plan_origins_put(&r->origins, &known))
+	if (!mpk_origin_put(&r->origins, &known))
 		r->failed = true;
 }
 
-static struct mpk_plan_known look_up(const struct mpk_recorder *r, const struct mpk_tensor *t)
+static struct mpk_origin_entry look_up(const struct mpk_recorder *r, const struct mpk_tensor *t)
 {
-	return mpk_plan_origins_get(&r->origins, t->storage);
+	return mpk_origin_get(&r->origins, t->storage);
 }
 
 /* --- begin --------------------------------------------------------------------------------- */
@@ -91,8 +93,18 @@ static bool wrap(struct mpk_recorder *r, struct mpk_value *v)
 static void recorder_free(struct mpk_recorder *r)
 {
 	mpk_recording_free(r->plan);
-	mpk_plan_origins_fini(&r->origins);
+	free(r->origins.items);
 	free(r);
+}
+
+static bool copy_key(struct mpk_plan_key *to, const struct mpk_plan_key *from)
+{
+	*to = (struct mpk_plan_key){ .hash = from->hash };
+	if (!mpk_vec_reserve(&to->words, &to->cap, from->count, sizeof to->words[0]))
+		return false;
+	memcpy(to->words, from->words, from->count * sizeof to->words[0]);
+	to->count = from->count;
+	return true;
 }
 
 struct mpk_recorder *mpk_recorder_begin(struct mpk_plans *plans, size_t function,
@@ -105,7 +117,7 @@ struct mpk_recorder *mpk_recorder_begin(struct mpk_plans *plans, size_t function
 	r->plans = plans;
 	r->function = function;
 	r->plan = calloc(1, sizeof *r->plan);
-	if (!r->plan || !mpk_plan_key_copy(&r->plan->key, &plans->key)) {
+	if (!r->plan || !copy_key(&r->plan->key, &plans->key)) {
 		recorder_free(r);
 		return NULL;
 	}
@@ -166,7 +178,7 @@ static void add_storage(struct mpk_recorder *r, const struct mpk_storage *s)
 /* The number of a tensor of the call. */
 static bool add_tensor(struct mpk_recorder *r, const struct mpk_tensor *t, uint32_t *out)
 {
-	struct mpk_plan_known k = look_up(r, t);
+	struct mpk_origin_entry k = look_up(r, t);
 
 	switch (k.origin) {
 	case MPK_ORIGIN_INPUT: /* views of inputs begin where the input does */
@@ -321,14 +333,14 @@ void mpk_record_known(struct mpk_recorder *r, const struct mpk_tensor *t)
 
 bool mpk_recorder_knows(const struct mpk_recorder *r, const struct mpk_tensor *t)
 {
-	enum mpk_plan_origin origin = look_up(r, t).origin;
+	enum mpk_origin origin = look_up(r, t).origin;
 
 	return origin == MPK_ORIGIN_CONSTANT || origin == MPK_ORIGIN_KNOWN;
 }
 
 bool mpk_recorder_is_untouched(const struct mpk_recorder *r, const struct mpk_tensor *t)
 {
-	struct mpk_plan_known k = look_up(r, t);
+	struct mpk_origin_entry k = look_up(r, t);
 
 	return k.origin == MPK_ORIGIN_STORAGE && r->plan->storages[k.index].first == UINT32_MAX;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* run.c - a call by its plan: patch addresses, call kernels */
+#include <stdatomic.h>
 #include <stdlib.h>
 
-#include "executor/plan/internal/inside.h"
+#include "executor/plan/internal/plans.h"
 #include "runtime/devices.h"
 
 /* The tensors among the arguments, in the order of the recorder. */
@@ -33,6 +34,21 @@ static enum mpk_code fresh_result(const struct mpk_plan_places *places, struct m
 	return mpk_allocator_storage(places->allocators[s->device], s->bytes, &s->kept, err);
 }
 
+/* Make a slot hold at least that many bytes which nobody else has. The memory may be another
+ * afterwards, so a call fills all of its slots before it uses one. */
+static enum mpk_code fill_slot(struct mpk_plans *plans, size_t slot, uint64_t bytes,
+			       struct mpk_error *err)
+{
+	struct mpk_plan_slot *s = &plans->slots[slot];
+
+	if (s->storage && s->storage->bytes >= bytes &&
+	    atomic_load_explicit(&s->storage->refs, memory_order_acquire) == 1)
+		return MPK_OK; /* else a function kept a tensor of the call before */
+	mpk_storage_drop(s->storage);
+	s->storage = NULL;
+	return mpk_allocator_storage(plans->places.allocators[s->device], bytes, &s->storage, err);
+}
+
 /* Memory for every storage, before any of it is used: a slot that is too small for one of the
  * storages that share it moves. */
 static enum mpk_code find_memory(struct mpk_plans *plans, struct mpk_plan_tape *t,
@@ -44,7 +60,7 @@ static enum mpk_code find_memory(struct mpk_plans *plans, struct mpk_plan_tape *
 		if (s->is_result)
 			MPK_TRY(fresh_result(&plans->places, s, err));
 		else if (s->first != UINT32_MAX)
-			MPK_TRY(mpk_plans_fill_slot(plans, s->slot, s->bytes, err));
+			MPK_TRY(fill_slot(plans, s->slot, s->bytes, err));
 	}
 	return MPK_OK;
 }

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/vec.h"
-#include "executor/plan/internal/inside.h"
+#include "executor/plan/internal/plans.h"
 
 enum sort {
 	FIXED,

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "executor/relax/internal/argument.h"
 #include "executor/relax/internal/builtin.h"
 
 /* A closure: a function with values that are appended to the arguments of each call. */

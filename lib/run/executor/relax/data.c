@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/native.h"
-#include "executor/relax/internal/argument.h"
 #include "executor/relax/internal/builtin.h"
 #include "runtime/context.h"
 #include "runtime/devices.h"

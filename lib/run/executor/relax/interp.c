@@ -1,206 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* interp.c - runs byte code, step by step
  *
- * Nothing is looked up here, and no index is checked: program.c did that. Calls within byte code
- * keep their frames in the machine, not on the native stack, so that loops compiled to recursion
- * run as long as memory lasts; only closures and compiled functions come back here by recursion.
+ * Nothing is looked up here, and no index is checked: relax.c did that. Calls within byte code keep
+ * their frames in the machine, not on the native stack, so that loops compiled to recursion run as long
+ * as memory lasts; only closures and compiled functions come back here by recursion.
  */
-#include <stdlib.h>
+#include "executor/relax/internal/call.h"
+
 #include <string.h>
 
-#include "abi/packed.h"
 #include "base/vec.h"
 #include "executor/check.h"
 #include "executor/plan/plan.h"
-#include "executor/relax/internal/argument.h"
-#include "executor/relax/internal/compiled.h"
-#include "executor/relax/internal/effect.h"
+#include "executor/relax/internal/builtin.h"
 #include "executor/relax/internal/vm.h"
 #include "executor/relax/internal/watch.h"
 #include "runtime/context.h"
 #include "text/escape.h"
-
-enum { FEW = 24 }; /* arguments that find room without an allocation */
-
-/* --- operands ------------------------------------------------------------------------------ */
-
-/* The arguments of one call. Values are borrowed from registers and constants but for functions,
- * which are made for the call. */
-struct arguments {
-	struct mpk_value few[FEW], *values;
-	size_t count;
-	bool has_functions;
-};
-
-static void arguments_fini(struct arguments *a)
-{
-	for (size_t i = 0; a->has_functions && i < a->count; i++)
-		if (a->values[i].kind == MPK_VALUE_FUNCTION)
-			mpk_value_drop(&a->values[i]);
-	if (a->values != a->few)
-		free(a->values);
-}
-
-static struct mpk_value *registers_of(struct mpk_relax_vm *vm)
-{
-	return vm->stack + vm->frames[vm->frame_count - 1].base;
-}
-
-static enum mpk_code value_of(struct mpk_relax_vm *vm, const struct mpk_relax_operand *o,
-			      struct mpk_value *out, struct mpk_error *err)
-{
-	const struct mpk_value *constant;
-	struct mpk_function *f;
-
-	switch (o->kind) {
-	case MPK_OPERAND_REGISTER:
-		*out = registers_of(vm)[o->value];
-		return MPK_OK;
-	case MPK_OPERAND_INT:
-		*out = mpk_value_of_int(o->value);
-		return MPK_OK;
-	case MPK_OPERAND_CONSTANT:
-		MPK_TRY(mpk_relax_vm_constant(vm, (size_t)o->value, &constant, err));
-		mpk_record_constant(vm->recorder, constant);
-		*out = *constant;
-		return MPK_OK;
-	case MPK_OPERAND_NONE:
-		*out = (struct mpk_value){ 0 };
-		return MPK_OK;
-	case MPK_OPERAND_VM:
-		*out = mpk_value_of_opaque(vm);
-		return MPK_OK;
-	case MPK_OPERAND_FUNCTION:
-		break;
-	}
-	MPK_TRY(mpk_relax_vm_function(vm, (size_t)o->value, &f, err));
-	*out = mpk_value_of_function(f);
-	return MPK_OK;
-}
-
-static enum mpk_code arguments_of(struct mpk_relax_vm *vm, const struct mpk_relax_step *s,
-				  struct arguments *a, struct mpk_error *err)
-{
-	const struct mpk_relax_operand *operands = &vm->program->operands[s->first];
-
-	a->values = a->few;
-	a->count = 0;
-	a->has_functions = false;
-	if (s->count > FEW)
-		a->values = malloc(s->count * sizeof *a->values);
-	if (!a->values)
-		return mpk_fail_nomem(err);
-	for (uint32_t i = 0; i < s->count; i++) {
-		enum mpk_code code = value_of(vm, &operands[i], &a->values[i], err);
-
-		if (code != MPK_OK) {
-			arguments_fini(a);
-			return code;
-		}
-		/* a function in a register belongs to the register */
-		if (operands[i].kind == MPK_OPERAND_FUNCTION)
-			a->has_functions = true;
-		else if (a->values[i].kind == MPK_VALUE_FUNCTION)
-			(void)mpk_function_hold(a->values[i].function);
-		a->has_functions |= a->values[i].kind == MPK_VALUE_FUNCTION;
-		a->count++;
-	}
-	return MPK_OK;
-}
-
-/* --- calls --------------------------------------------------------------------------------- */
-
-/* Compiled code with arguments as they lie; false: one of them needs an object. */
-static bool call_packed(const struct mpk_function *f, const struct arguments *a,
-			struct mpk_value *result, enum mpk_code *code, struct mpk_error *err)
-{
-	_Alignas(16) char memory[FEW * sizeof(struct mpk_ffi_any)];
-	struct mpk_packed p;
-
-	if (a->count > FEW)
-		return false;
-	p = mpk_packed_at(f->convention, memory, a->count);
-	for (size_t i = 0; i < a->count; i++) {
-		if (a->values[i].kind == MPK_VALUE_TENSOR)
-			mpk_packed_set_tensor(&p, i, &a->values[i].tensor->dl);
-		else if (mpk_packed_set(&p, i, &a->values[i], NULL) != MPK_OK)
-			return false;
-	}
-	*code = mpk_packed_call(&p, f->address, result, err);
-	return true;
-}
-
-static enum mpk_code call_function(const struct mpk_relax_callee *c, const struct arguments *a,
-				   struct mpk_value *result, struct mpk_error *err)
-{
-	enum mpk_code code;
-
-	if (c->action != MPK_ACTION_KERNEL || !call_packed(c->function, a, result, &code, err))
-		code = mpk_function_call(
-			c->function, &(struct mpk_args){ a->values, NULL, a->count }, result, err);
-	return code;
-}
-
-static enum mpk_code call_callee(struct mpk_relax_vm *vm, const struct mpk_relax_step *s,
-				 const struct arguments *a, struct mpk_value *result,
-				 struct mpk_error *err)
-{
-	const struct mpk_relax_callee *c = &vm->program->callees[s->callee];
-
-	if (c->action == MPK_ACTION_BUILTIN)
-		return c->builtin->call(a->values, a->count, result, err);
-	if (c->action == MPK_ACTION_COMPILED)
-		return mpk_relax_call_compiled(vm, c, a->values, a->count, result, err);
-	if (c->action == MPK_ACTION_MISSING)
-		return mpk_fail(err, MPK_E_LOAD, "nobody has the function '%s'",
-				MPK_QUOTE(c->name));
-	return call_function(c, a, result, err);
-}
-
-static enum mpk_code call_recorded(struct mpk_relax_vm *vm, const struct mpk_relax_step *s,
-				   const struct arguments *a, struct mpk_value *result,
-				   struct mpk_error *err)
-{
-	mpk_relax_record_before(vm, s, a->values, a->count);
-	MPK_TRY(call_callee(vm, s, a, result, err));
-	mpk_relax_record_after(vm, s, a->values, a->count, result);
-	return MPK_OK;
-}
-
-static enum mpk_code call_observed(struct mpk_relax_vm *vm, const struct mpk_relax_step *s,
-				   const struct arguments *a, struct mpk_value *result,
-				   struct mpk_error *err)
-{
-	MPK_CLEANUP(mpk_operator_fini) struct mpk_operator op = { 0 };
-	enum mpk_code code;
-
-	MPK_TRY(mpk_relax_watch_call(vm, s, a->values, &op, err));
-	MPK_TRY(mpk_operator_begin(vm->observers, &op, err));
-	MPK_TRY(call_callee(vm, s, a, result, err));
-	code = mpk_relax_watch_done(vm, s, &op, result, err);
-	if (code == MPK_OK)
-		code = mpk_operator_end(vm->observers, &op, result, err);
-	if (code != MPK_OK)
-		mpk_value_drop(result);
-	return code;
-}
-
-static enum mpk_code call_out(struct mpk_relax_vm *vm, const struct mpk_relax_step *s,
-			      struct mpk_value *result, struct mpk_error *err)
-{
-	struct arguments a;
-	enum mpk_code code;
-
-	MPK_TRY(arguments_of(vm, s, &a, err));
-	if (vm->observers)
-		code = call_observed(vm, s, &a, result, err);
-	else if (vm->recorder)
-		code = call_recorded(vm, s, &a, result, err);
-	else
-		code = call_callee(vm, s, &a, result, err);
-	arguments_fini(&a);
-	return code;
-}
 
 /* --- frames -------------------------------------------------------------------------------- */
 
@@ -243,7 +59,7 @@ static void set_register(struct mpk_relax_vm *vm, int32_t reg, struct mpk_value 
 		mpk_value_drop(&v);
 		return;
 	}
-	struct mpk_value *r = &registers_of(vm)[reg];
+	struct mpk_value *r = &mpk_relax_registers(vm)[reg];
 	struct mpk_value old = *r;
 
 	*r = v;
@@ -255,12 +71,12 @@ static void set_register(struct mpk_relax_vm *vm, int32_t reg, struct mpk_value 
 static enum mpk_code enter(struct mpk_relax_vm *vm, const struct mpk_relax_step *s,
 			   struct mpk_error *err)
 {
-	struct arguments a;
+	struct mpk_relax_arguments a;
 	enum mpk_code code;
 
-	MPK_TRY(arguments_of(vm, s, &a, err));
+	MPK_TRY(mpk_relax_arguments_of(vm, s, &a, err));
 	code = push_frame(vm, s->callee, a.values, a.count, err);
-	arguments_fini(&a);
+	mpk_relax_arguments_fini(&a);
 	return code;
 }
 
@@ -270,19 +86,19 @@ static enum mpk_code is_true(struct mpk_relax_vm *vm, const struct mpk_relax_ste
 	struct mpk_value v;
 	int64_t number;
 
-	MPK_TRY(value_of(vm, &vm->program->operands[s->first], &v, err));
+	MPK_TRY(mpk_relax_operand_value(vm, &vm->program->operands[s->first], &v, err));
 	MPK_TRY(mpk_relax_int("if", &v, 0, &number, err));
 	*out = number != 0;
 	return MPK_OK;
 }
 
-/* Leaves a frame; *done when it was the outermost of this run. */
+/* Leaves a frame; *done when it was the outermost of this run_function. */
 static enum mpk_code leave(struct mpk_relax_vm *vm, const struct mpk_relax_step *s, size_t floor,
 			   struct mpk_value *result, bool *done, struct mpk_error *err)
 {
 	struct mpk_value v;
 
-	MPK_TRY(value_of(vm, &vm->program->operands[s->first], &v, err));
+	MPK_TRY(mpk_relax_operand_value(vm, &vm->program->operands[s->first], &v, err));
 	v = mpk_value_hold(v);
 	pop_frame(vm);
 	*done = vm->frame_count == floor;
@@ -320,14 +136,15 @@ static enum mpk_code take_step(struct mpk_relax_vm *vm, size_t floor, struct mpk
 		f->at = yes ? f->at + 1 : (uint32_t)s->target;
 		return MPK_OK;
 	}
-	MPK_TRY(call_out(vm, s, &got, err));
+	MPK_TRY(mpk_relax_call_out(vm, s, &got, err));
 	set_register(vm, s->dst, got);
 	vm->frames[vm->frame_count - 1].at++; /* a call back may have moved the frames */
 	return MPK_OK;
 }
 
-static enum mpk_code run(struct mpk_relax_vm *vm, size_t function, const struct mpk_value *args,
-			 size_t count, struct mpk_value *result, struct mpk_error *err)
+static enum mpk_code run_function(struct mpk_relax_vm *vm, size_t function,
+				  const struct mpk_value *args, size_t count,
+				  struct mpk_value *result, struct mpk_error *err)
 {
 	size_t floor = vm->frame_count;
 	bool done = false;
@@ -353,7 +170,7 @@ static enum mpk_code interpret(void *machine, size_t function, const struct mpk_
 	struct mpk_relax_vm *vm = machine;
 
 	MPK_TRY(mpk_signature_check(vm->program->callees[function].signature, args, count, err));
-	return run(vm, function, args, count, result, err);
+	return run_function(vm, function, args, count, result, err);
 }
 
 static enum mpk_code invoke_compiled(struct mpk_relax_vm *vm, const struct mpk_relax_callee *c,
@@ -386,8 +203,9 @@ static bool may_reset(const struct mpk_relax_program *p, const struct mpk_value 
 	return p->resets_tuples && i < count;
 }
 
-static enum mpk_code invoke(struct mpk_relax_vm *vm, size_t function, const struct mpk_value *args,
-			    size_t count, struct mpk_value *result, struct mpk_error *err)
+static enum mpk_code invoke_planned(struct mpk_relax_vm *vm, size_t function,
+				    const struct mpk_value *args, size_t count,
+				    struct mpk_value *result, struct mpk_error *err)
 {
 	const struct mpk_relax_callee *c = &vm->program->callees[function];
 	const struct mpk_plan_interpreter self = { interpret, vm, &vm->recorder };
@@ -403,7 +221,7 @@ static enum mpk_code invoke(struct mpk_relax_vm *vm, size_t function, const stru
 	if (c->action == MPK_ACTION_COMPILED)
 		return invoke_compiled(vm, c, args, count, result, err);
 	if (vm->depth > 1)
-		return run(vm, function, args, count, result, err);
+		return run_function(vm, function, args, count, result, err);
 	if (vm->observers || may_reset(vm->program, args, count))
 		return interpret(vm, function, args, count, result, err);
 	return mpk_plan_call(vm->plans, &self, function, args, count, result, err);
@@ -422,7 +240,7 @@ enum mpk_code mpk_relax_vm_invoke(struct mpk_relax_vm *vm, size_t function,
 		code = mpk_relax_raise(err, "RuntimeError", "recursion without end");
 	} else {
 		vm->depth++;
-		code = invoke(vm, function, args, count, result, err);
+		code = invoke_planned(vm, function, args, count, result, err);
 		vm->depth--;
 	}
 	(void)mpk_context_swap(before);

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "executor/relax/internal/argument.h"
 #include "executor/relax/internal/builtin.h"
 #include "executor/relax/internal/vm.h"
 #include "runtime/context.h"

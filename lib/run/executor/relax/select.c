@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "executor/contrib/order.h"
-#include "executor/relax/internal/argument.h"
 #include "executor/relax/internal/builtin.h"
 #include "value/element.h"
 

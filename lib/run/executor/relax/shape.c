@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "executor/relax/internal/argument.h"
 #include "executor/relax/internal/builtin.h"
 #include "executor/relax/internal/vm.h"
 

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* vm.c - machines: devices, constants, and the entries of the function table as values */
+/* vm.c - a machine: its devices and constants, the function table as values, compiled functions
+ *
+ * Constants are made when they are first used: a model of gigabytes whose function needs a few of them
+ * loads these alone. Functions of exec_mode="compiled" are byte code that became code of the library;
+ * they work on lists of values that only the functions of abi/any_list.h look into, and find builtins
+ * and kernels by name like any code of the library.
+ */
 #include "executor/relax/internal/vm.h"
 
 #include <stdlib.h>
@@ -10,6 +16,7 @@
 #include "executor/check.h"
 #include "executor/constant.h"
 #include "executor/plan/plan.h"
+#include "executor/relax/internal/builtin.h"
 #include "text/escape.h"
 
 static enum mpk_code take_devices(struct mpk_relax_vm *vm, const struct mpk_dldevice *devices,
@@ -30,7 +37,7 @@ static enum mpk_code take_devices(struct mpk_relax_vm *vm, const struct mpk_dlde
 	return MPK_OK;
 }
 
-enum mpk_code mpk_relax_vm_create(struct mpk_relax_program *program, mpk_relax_invoke_fn *invoke,
+enum mpk_code mpk_relax_vm_create(struct mpk_relax_program *program,
 				  const struct mpk_dldevice *devices, size_t count,
 				  struct mpk_relax_vm **out, struct mpk_error *err)
 {
@@ -40,7 +47,6 @@ enum mpk_code mpk_relax_vm_create(struct mpk_relax_program *program, mpk_relax_i
 	if (!vm)
 		return mpk_fail_nomem(err);
 	atomic_init(&vm->refs, 1);
-	vm->invoke = invoke;
 	mpk_lock_init_recursive(&vm->lock);
 	vm->program = mpk_relax_program_hold(program);
 	vm->constants = calloc(program->x.const_count + 1, sizeof *vm->constants);
@@ -193,9 +199,9 @@ static enum mpk_code call_bound(struct mpk_function *self, const struct mpk_args
 	enum mpk_code code;
 
 	if (!args->names)
-		return b->vm->invoke(b->vm, b->index, args->values, args->count, result, err);
+		return mpk_relax_vm_invoke(b->vm, b->index, args->values, args->count, result, err);
 	MPK_TRY(mpk_signature_order(s, args, &values, err));
-	code = b->vm->invoke(b->vm, b->index, values, s->input_count, result, err);
+	code = mpk_relax_vm_invoke(b->vm, b->index, values, s->input_count, result, err);
 	free(values);
 	return code;
 }
@@ -209,8 +215,8 @@ static void destroy_bound(struct mpk_function *self)
 	mpk_relax_vm_drop(vm);
 }
 
-static enum mpk_code bind(struct mpk_relax_vm *vm, size_t index, struct mpk_function **out,
-			  struct mpk_error *err)
+static enum mpk_code bind_function(struct mpk_relax_vm *vm, size_t index, struct mpk_function **out,
+				   struct mpk_error *err)
 {
 	struct mpk_span name = vm->program->callees[index].name;
 	struct bound *b = calloc(1, sizeof *b + name.len + 1);
@@ -246,7 +252,7 @@ enum mpk_code mpk_relax_vm_function(struct mpk_relax_vm *vm, size_t index,
 	switch (c->action) {
 	case MPK_ACTION_CALL:
 	case MPK_ACTION_COMPILED:
-		return bind(vm, index, out, err);
+		return bind_function(vm, index, out, err);
 	case MPK_ACTION_KERNEL:
 	case MPK_ACTION_FUNCTION:
 		*out = mpk_function_hold(c->function);
@@ -261,4 +267,113 @@ enum mpk_code mpk_relax_vm_function(struct mpk_relax_vm *vm, size_t index,
 		break;
 	}
 	return mpk_fail(err, MPK_E_LOAD, "nobody has the function '%s'", MPK_QUOTE(c->name));
+}
+
+/* --- compiled functions --------------------------------------------------------------------- */
+
+static enum mpk_code put_functions(struct mpk_relax_vm *vm, enum mpk_convention conv,
+				   struct mpk_error *err)
+{
+	const struct mpk_relax_program *p = vm->program;
+
+	MPK_TRY(mpk_any_list_create(conv, p->callee_count, &vm->function_list, err));
+	for (size_t i = 0; i < p->callee_count; i++) {
+		struct mpk_value v = { 0 };
+		bool own;
+
+		MPK_TRY(mpk_relax_vm_function(vm, i, &v.function, err));
+		v.kind = MPK_VALUE_FUNCTION;
+		own = mpk_relax_vm_owns(vm, v.function);
+
+		enum mpk_code code = mpk_any_list_set(vm->function_list, i, &v, err);
+
+		vm->own_refs += own && code == MPK_OK;
+		mpk_value_drop(&v);
+		MPK_TRY(code);
+	}
+	return MPK_OK;
+}
+
+static enum mpk_code put_constants(struct mpk_relax_vm *vm, enum mpk_convention conv,
+				   struct mpk_error *err)
+{
+	const struct mpk_relax_program *p = vm->program;
+
+	MPK_TRY(mpk_any_list_create(conv, p->x.const_count, &vm->constant_list, err));
+	for (size_t i = 0; i < p->x.const_count; i++) {
+		const struct mpk_value *v;
+
+		MPK_TRY(mpk_relax_vm_constant(vm, i, &v, err));
+		MPK_TRY(mpk_any_list_set(vm->constant_list, i, v, err));
+	}
+	return MPK_OK;
+}
+
+/* Half of a list would be taken for all of it by the next call_with_lists. */
+static void empty_lists(struct mpk_relax_vm *vm)
+{
+	struct mpk_any_list *functions = vm->function_list;
+
+	vm->function_list = NULL;
+	vm->own_refs = 0;
+	mpk_any_list_destroy(functions);
+	mpk_any_list_destroy(vm->constant_list);
+	vm->constant_list = NULL;
+}
+
+/* All constants and all functions, made when the first compiled function runs. */
+static enum mpk_code fill_lists(struct mpk_relax_vm *vm, enum mpk_convention conv,
+				struct mpk_error *err)
+{
+	enum mpk_code code;
+
+	if (vm->constant_list)
+		return MPK_OK;
+	code = put_functions(vm, conv, err);
+	if (code == MPK_OK)
+		code = put_constants(vm, conv, err);
+	if (code != MPK_OK)
+		empty_lists(vm);
+	return code;
+}
+
+/* f(machine, registers, constants, functions); the result is the register behind the arguments. */
+static enum mpk_code call_with_lists(struct mpk_relax_vm *vm, const struct mpk_relax_callee *c,
+				     struct mpk_any_list *registers, struct mpk_value *result,
+				     struct mpk_error *err)
+{
+	struct mpk_value lists[] = {
+		mpk_value_of_opaque(vm),
+		mpk_value_of_opaque(mpk_any_list_items(registers)),
+		mpk_value_of_opaque(mpk_any_list_items(vm->constant_list)),
+		mpk_value_of_opaque(mpk_any_list_items(vm->function_list)),
+	};
+	struct mpk_value none = { 0 };
+
+	MPK_TRY(mpk_function_call(c->function, &(struct mpk_args){ lists, NULL, 4 }, &none, err));
+	mpk_value_drop(&none);
+	return mpk_any_list_get(registers, c->arg_count, result, err);
+}
+
+enum mpk_code mpk_relax_call_compiled(struct mpk_relax_vm *vm, const struct mpk_relax_callee *c,
+				      const struct mpk_value *args, size_t count,
+				      struct mpk_value *result, struct mpk_error *err)
+{
+	enum mpk_convention conv = c->function->convention;
+	struct mpk_any_list *registers;
+	enum mpk_code code;
+
+	if (count != c->arg_count)
+		return mpk_relax_raise(err, "TypeError", "%s takes %u arguments, not %zu",
+				       MPK_QUOTE(c->name), c->arg_count, count);
+	MPK_TRY(fill_lists(vm, conv, err));
+	/* one more: a function of no result may name no register for it */
+	MPK_TRY(mpk_any_list_create(conv, (size_t)c->register_count + 1, &registers, err));
+	code = MPK_OK;
+	for (size_t i = 0; i < count && code == MPK_OK; i++)
+		code = mpk_any_list_set(registers, i, &args[i], err);
+	if (code == MPK_OK)
+		code = call_with_lists(vm, c, registers, result, err);
+	mpk_any_list_destroy(registers);
+	return code;
 }

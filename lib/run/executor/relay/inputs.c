@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "executor/relay/internal/inputs.h"
+#include "executor/relay/internal/vm.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -7,27 +7,6 @@
 #include "executor/check.h"
 #include "text/escape.h"
 #include "value/element.h"
-
-enum mpk_code mpk_relay_inputs_order(const struct mpk_signature *model, size_t skip,
-				     const struct mpk_args *args, struct mpk_value *out,
-				     struct mpk_error *err)
-{
-	struct mpk_signature left = *model;
-	struct mpk_value *values;
-
-	left.inputs += skip;
-	left.input_count -= skip;
-	if (!args->names && args->count == left.input_count) { /* in order as they stand */
-		for (size_t i = 0; i < args->count; i++)
-			out[i] = args->values[i];
-		return MPK_OK;
-	}
-	MPK_TRY(mpk_signature_order(&left, args, &values, err));
-	for (size_t i = 0; i < left.input_count; i++)
-		out[i] = values[i];
-	free(values);
-	return MPK_OK;
-}
 
 /* --- as kernels take them ------------------------------------------------------------------ */
 

@@ -11,7 +11,7 @@
 
 #include "abi/packed.h"
 #include "executor/plan/plan.h"
-#include "executor/relay/internal/ops.h"
+#include "executor/relay/internal/vm.h"
 
 enum { FEW = 24 }; /* arguments that find room without an allocation */
 

@@ -1,13 +1,196 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* relay.c - an executable's node as a module */
+/* relay.c - an executable of the Relay VM as a module: its program, and the constants bound to it
+ *
+ * The program is decoded once (decode.c) and shared by the machines that are made for it (vm.c), one for
+ * each list of devices. What a function needs, kernels and constants, is looked for when the function
+ * is looked up: a library may well have functions that cannot run here beside others that can.
+ */
 #include "executor/relay/relay.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "executor/model.h"
-#include "executor/relay/internal/closure.h"
+#include "executor/relay/internal/vm.h"
 #include "runtime/node.h"
+#include "text/escape.h"
+
+/* --- the program ---------------------------------------------------------------------------- */
+
+/* Kernels come from the imports alone: TVM asks its global functions for none. */
+static enum mpk_code resolve_packed(struct mpk_relay_program *p, struct mpk_node_module *node,
+				    struct mpk_error *err)
+{
+	p->packed_count = p->x.primitives.count;
+	p->packed = mpk_arena_array(&p->arena, p->packed_count + 1, sizeof *p->packed);
+	MPK_TRY_ALLOC(p->packed, err);
+	for (size_t i = 0; i < p->packed_count; i++) {
+		struct mpk_module_search search = { 0 };
+		const char *name = mpk_arena_text(&p->arena, p->x.primitives.items[i]);
+
+		MPK_TRY_ALLOC(name, err);
+		p->packed[i].name = p->x.primitives.items[i];
+		MPK_TRY(mpk_module_find_import(&node->base, name, &p->packed[i].function, &search,
+					       err));
+	}
+	return MPK_OK;
+}
+
+static enum mpk_code read_program(struct mpk_relay_program *p, struct mpk_node_module *node,
+				  struct mpk_error *err)
+{
+	const struct mpk_tree *tree = node->host->code.tree;
+	struct mpk_payload payload;
+
+	MPK_TRY(mpk_payload_decode(mpk_kind_find(node->node->kind), tree->gen,
+				   mpk_source_of(node->node), &p->arena, &payload, err));
+	p->x = payload.u.relay;
+	MPK_TRY(mpk_relay_check(&p->x, err));
+	MPK_TRY(mpk_models_of(&payload, &p->arena, &p->models, err));
+	MPK_TRY(mpk_relay_decode(p, err));
+	p->late = mpk_arena_array(&p->arena, p->x.const_count + 1, sizeof(struct mpk_tensor *));
+	MPK_TRY_ALLOC(p->late, err);
+	return resolve_packed(p, node, err);
+}
+
+static enum mpk_code load_program(struct mpk_node_module *node, struct mpk_relay_program **out,
+				  struct mpk_error *err)
+{
+	struct mpk_relay_program *p = calloc(1, sizeof *p);
+
+	MPK_TRY_ALLOC(p, err);
+	atomic_init(&p->refs, 1);
+	p->runtime = node->host->runtime;
+	p->context = mpk_host_context(node->host);
+	p->host = mpk_host_hold(node->host);
+	enum mpk_code code = read_program(p, node, err);
+
+	if (code != MPK_OK) {
+		mpk_relay_program_drop(p);
+		return mpk_failed(code);
+	}
+	*out = p;
+	return MPK_OK;
+}
+
+struct mpk_relay_program *mpk_relay_program_hold(struct mpk_relay_program *p)
+{
+	(void)atomic_fetch_add_explicit(&p->refs, 1, memory_order_relaxed);
+	return p;
+}
+
+void mpk_relay_program_drop(struct mpk_relay_program *p)
+{
+	if (!p || atomic_fetch_sub_explicit(&p->refs, 1, memory_order_acq_rel) != 1)
+		return;
+	for (size_t i = 0; p->packed && i < p->packed_count; i++)
+		mpk_function_drop(p->packed[i].function);
+	for (size_t i = 0; p->late && i < p->x.const_count; i++)
+		mpk_tensor_drop(p->late[i]);
+	mpk_arena_fini(&p->arena);
+	mpk_host_drop(p->host);
+	free(p);
+}
+
+static size_t find_function(const struct mpk_relay_program *p, const char *name)
+{
+	for (size_t i = 0; i < p->callee_count && i < p->x.globals.count; i++)
+		if (mpk_span_is(p->x.globals.items[i], name))
+			return i;
+	return p->callee_count;
+}
+
+/* --- what is missing ----------------------------------------------------------------------- */
+
+/* What was met on the way through all that a function may call. */
+struct needs {
+	const struct mpk_relay_program *p;
+	bool *functions, *packed, *consts; /* met; by index */
+	size_t *waiting;                   /* functions to be looked into */
+	size_t waiting_count;
+};
+
+static void needs_fini(struct needs *n)
+{
+	free(n->functions);
+	free(n->packed);
+	free(n->consts);
+	free(n->waiting);
+}
+
+static void need_function(struct needs *n, size_t index)
+{
+	if (!n->functions[index])
+		n->waiting[n->waiting_count++] = index;
+	n->functions[index] = true;
+}
+
+static void need_step(struct needs *n, const struct mpk_relay_step *s)
+{
+	if (s->op == MPK_RELAY_INVOKE || s->op == MPK_RELAY_ALLOC_CLOSURE)
+		need_function(n, s->index);
+	else if (s->op == MPK_RELAY_INVOKE_PACKED)
+		n->packed[s->index] = true;
+	else if (s->op == MPK_RELAY_LOAD_CONST)
+		n->consts[s->index] = true;
+}
+
+/* The list of names has room for some; the number tells of the rest. */
+static void put_name(struct mpk_strbuf *names, size_t *count, struct mpk_span name)
+{
+	if ((*count)++ < 16)
+		mpk_strbuf_printf(names, "%s%s", names->len ? ", " : "", MPK_QUOTE(name));
+	else if (*count == 17)
+		mpk_strbuf_puts(names, ", ...");
+}
+
+static enum mpk_code check_needs(const struct needs *n, const char *name, struct mpk_error *err)
+{
+	const struct mpk_relay_program *p = n->p;
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf names = { 0 };
+	size_t missing = 0;
+
+	for (size_t i = 0; i < p->packed_count; i++)
+		if (n->packed[i] && !p->packed[i].function)
+			put_name(&names, &missing, p->packed[i].name);
+	if (missing)
+		return mpk_fail(err, MPK_E_LOAD,
+				"'%s' needs %zu function%s that the library does not have: %s",
+				MPK_QUOTE(mpk_span_str(name)), missing, missing == 1 ? "" : "s",
+				mpk_strbuf_text(&names));
+	for (size_t i = 0; i < p->x.const_count; i++)
+		if (n->consts[i] && p->x.consts[i].late_bound && !p->late[i])
+			put_name(&names, &missing, p->x.consts[i].name);
+	if (missing)
+		return mpk_fail(
+			err, MPK_E_LOAD,
+			"'%s' needs %zu constant%s that the library names and leaves to a file of parameters: %s",
+			MPK_QUOTE(mpk_span_str(name)), missing, missing == 1 ? "" : "s",
+			mpk_strbuf_text(&names));
+	return MPK_OK;
+}
+
+static enum mpk_code check_function(const struct mpk_relay_program *p, size_t function,
+				    struct mpk_error *err)
+{
+	MPK_CLEANUP(needs_fini) struct needs n = { .p = p };
+
+	n.functions = calloc(p->callee_count + 1, sizeof *n.functions);
+	n.packed = calloc(p->packed_count + 1, sizeof *n.packed);
+	n.consts = calloc(p->const_count + 1, sizeof *n.consts);
+	n.waiting = calloc(p->callee_count + 1, sizeof *n.waiting);
+	MPK_TRY_ALLOC(n.functions && n.packed && n.consts && n.waiting, err);
+	need_function(&n, function);
+	while (n.waiting_count) {
+		const struct mpk_relay_callee *c = &p->callees[n.waiting[--n.waiting_count]];
+
+		for (uint32_t at = c->start; at < c->end; at++)
+			need_step(&n, &p->steps[at]);
+	}
+	return check_needs(&n, p->callees[function].name, err);
+}
+
+/* --- the module ----------------------------------------------------------------------------- */
 
 /* A node's program, and the machine for the devices that were asked for last. */
 struct model {
@@ -35,7 +218,7 @@ static enum mpk_code open_node(struct mpk_node_module *node, struct mpk_error *e
 	enum mpk_code code;
 
 	MPK_TRY_ALLOC(m, err);
-	code = mpk_relay_program_load(node, &m->program, err);
+	code = load_program(node, &m->program, err);
 	if (code != MPK_OK) {
 		model_free(m);
 		return mpk_failed(code);
@@ -59,7 +242,7 @@ static enum mpk_code need_machine(struct model *m, struct mpk_error *err)
 	if (m->vm && count == m->device_count &&
 	    memcmp(devices, m->devices, count * sizeof *devices) == 0)
 		return MPK_OK;
-	MPK_TRY(mpk_relay_vm_create(m->program, mpk_relay_vm_invoke, devices, count, &vm, err));
+	MPK_TRY(mpk_relay_vm_create(m->program, devices, count, &vm, err));
 	mpk_relay_vm_drop(m->vm);
 	m->vm = vm;
 	m->device_count = count;
@@ -67,17 +250,17 @@ static enum mpk_code need_machine(struct model *m, struct mpk_error *err)
 	return MPK_OK;
 }
 
-static enum mpk_code find(struct mpk_node_module *node, const char *name, struct mpk_function **out,
-			  struct mpk_error *err)
+static enum mpk_code find_node(struct mpk_node_module *node, const char *name,
+			       struct mpk_function **out, struct mpk_error *err)
 {
 	struct model *m = node->state;
-	size_t index = mpk_relay_program_find(m->program, name);
+	size_t index = find_function(m->program, name);
 	struct mpk_value nothing;
 
 	*out = NULL;
 	if (index == m->program->callee_count)
 		return MPK_OK;
-	MPK_TRY(mpk_relay_program_needs(m->program, index, err));
+	MPK_TRY(check_function(m->program, index, err));
 	MPK_TRY(need_machine(m, err));
 	MPK_TRY(mpk_value_of_array(0, &nothing, err));
 	return mpk_relay_closure_make(m->vm, index, nothing, out, err);
@@ -97,7 +280,7 @@ const struct mpk_loader mpk_relay_executor = {
 	.accepts = accepts,
 	.has = mpk_model_node_has,
 	.open = open_node,
-	.find = find,
+	.find = find_node,
 	.name_at = name_at,
 	.close = close_node,
 };
@@ -137,8 +320,8 @@ static enum mpk_code usable(struct mpk_tensor *t, struct mpk_tensor **out, struc
 	return MPK_OK;
 }
 
-static enum mpk_code bind(struct mpk_relay_program *p, size_t index, struct mpk_tensor *tensor,
-			  struct mpk_error *err)
+static enum mpk_code bind_constant(struct mpk_relay_program *p, size_t index,
+				   struct mpk_tensor *tensor, struct mpk_error *err)
 {
 	struct mpk_tensor *t;
 
@@ -168,7 +351,7 @@ enum mpk_code mpk_relay_bind_found(struct mpk_module *module, mpk_relay_find_fn 
 		if (!p->x.consts[i].late_bound)
 			continue;
 		MPK_TRY(find_value(user, p->x.consts[i].name, &t, err));
-		code = t ? bind(p, i, t, err) : MPK_OK;
+		code = t ? bind_constant(p, i, t, err) : MPK_OK;
 		mpk_tensor_drop(t);
 		MPK_TRY(code);
 	}

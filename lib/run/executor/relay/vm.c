@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* vm.c - machines: their devices and constants */
+/* vm.c - a machine: its devices and constants, its functions as values, and calls from outside
+ *
+ * Closures are functions of the program with their first arguments. What a caller looks up is a closure
+ * without any, so that both are called alike: arguments are put in order and to the devices where the
+ * parameters want them, and then a plan is run, or the byte code where there is none.
+ */
 #include "executor/relay/internal/vm.h"
 
 #include <inttypes.h>
@@ -7,8 +12,10 @@
 #include <string.h>
 
 #include "base/lock.h"
+#include "executor/check.h"
 #include "executor/constant.h"
 #include "executor/plan/plan.h"
+#include "runtime/context.h"
 #include "text/escape.h"
 
 /* --- devices ------------------------------------------------------------------------------- */
@@ -56,7 +63,7 @@ static enum mpk_code take_devices(struct mpk_relay_vm *vm, const struct mpk_dlde
 
 /* --- life ---------------------------------------------------------------------------------- */
 
-enum mpk_code mpk_relay_vm_create(struct mpk_relay_program *program, mpk_relay_invoke_fn *invoke,
+enum mpk_code mpk_relay_vm_create(struct mpk_relay_program *program,
 				  const struct mpk_dldevice *devices, size_t count,
 				  struct mpk_relay_vm **out, struct mpk_error *err)
 {
@@ -65,7 +72,6 @@ enum mpk_code mpk_relay_vm_create(struct mpk_relay_program *program, mpk_relay_i
 
 	MPK_TRY_ALLOC(vm, err);
 	atomic_init(&vm->refs, 1);
-	vm->invoke = invoke;
 	vm->step_limit = UINT64_MAX;
 	mpk_lock_init_recursive(&vm->lock);
 	vm->program = mpk_relay_program_hold(program);
@@ -160,4 +166,180 @@ enum mpk_code mpk_relay_vm_constant(struct mpk_relay_vm *vm, size_t index, struc
 		MPK_TRY(make_constant(vm, index, &vm->constants[index], err));
 	*out = vm->constants[index];
 	return MPK_OK;
+}
+
+/* --- calls ---------------------------------------------------------------------------------- */
+
+enum { FEW = 16 }; /* arguments that find room without an allocation */
+
+static enum mpk_code interpret(void *machine, size_t function, const struct mpk_value *args,
+			       size_t count, struct mpk_value *result, struct mpk_error *err)
+{
+	return mpk_relay_run(machine, function, args, count, result, err);
+}
+
+static enum mpk_code call_planned(struct mpk_relay_vm *vm, size_t function,
+				  const struct mpk_value *args, size_t count,
+				  struct mpk_value *result, struct mpk_error *err)
+{
+	const struct mpk_plan_interpreter self = { interpret, vm, &vm->recorder };
+
+	if (vm->depth > 1) {
+		/* a kernel calls back: its steps are a part of what the kernel does */
+		mpk_record_nothing(vm->recorder);
+		return mpk_relay_run(vm, function, args, count, result, err);
+	}
+	vm->steps_left = vm->step_limit;
+	vm->observers = mpk_runtime_observers(vm->program->runtime);
+	if (vm->observers)
+		return mpk_relay_run(vm, function, args, count, result, err);
+	return mpk_plan_call(vm->plans, &self, function, args, count, result, err);
+}
+
+static enum mpk_code take_and_call(struct mpk_relay_vm *vm, size_t function,
+				   const struct mpk_value *args, size_t count,
+				   struct mpk_value *result, struct mpk_error *err)
+{
+	const struct mpk_relay_callee *callee = &vm->program->callees[function];
+	struct mpk_value few[FEW], *taken = few;
+	enum mpk_code code;
+
+	if (count != callee->params.count)
+		return mpk_fail(err, MPK_E_RAISED, "TypeError: %s takes %zu arguments, not %zu",
+				MPK_QUOTE(mpk_span_str(callee->name)), callee->params.count, count);
+	if (count > FEW)
+		taken = malloc(count * sizeof *taken);
+	MPK_TRY_ALLOC(taken, err);
+	code = mpk_relay_inputs_take(vm, callee, args, taken, err);
+	if (code == MPK_OK) {
+		code = call_planned(vm, function, taken, count, result, err);
+		for (size_t i = 0; i < count; i++)
+			mpk_value_drop(&taken[i]);
+	}
+	if (taken != few)
+		free(taken);
+	return code;
+}
+
+static enum mpk_code invoke_function(struct mpk_relay_vm *vm, size_t function,
+				     const struct mpk_value *args, size_t count,
+				     struct mpk_value *result, struct mpk_error *err)
+{
+	struct mpk_context before;
+	enum mpk_code code;
+
+	(void)pthread_mutex_lock(&vm->lock);
+	before = mpk_context_swap(vm->program->context);
+	if (vm->depth == MPK_RELAY_DEPTH_MAX) {
+		code = mpk_fail(err, MPK_E_RAISED, "RuntimeError: recursion without end");
+	} else {
+		vm->depth++;
+		code = take_and_call(vm, function, args, count, result, err);
+		vm->depth--;
+	}
+	(void)mpk_context_swap(before);
+	(void)pthread_mutex_unlock(&vm->lock);
+	return code;
+}
+
+/* --- functions as values -------------------------------------------------------------------- */
+
+/* Arguments in the order of the parameters: named ones at their parameter's place, the others at the
+ * places that are left. The first `skip` parameters have their values already. */
+static enum mpk_code order_inputs(const struct mpk_signature *model, size_t skip,
+				  const struct mpk_args *args, struct mpk_value *out,
+				  struct mpk_error *err)
+{
+	struct mpk_signature left = *model;
+	struct mpk_value *values;
+
+	left.inputs += skip;
+	left.input_count -= skip;
+	if (!args->names && args->count == left.input_count) { /* in order as they stand */
+		for (size_t i = 0; i < args->count; i++)
+			out[i] = args->values[i];
+		return MPK_OK;
+	}
+	MPK_TRY(mpk_signature_order(&left, args, &values, err));
+	for (size_t i = 0; i < left.input_count; i++)
+		out[i] = values[i];
+	free(values);
+	return MPK_OK;
+}
+
+static enum mpk_code fill_values(struct mpk_relay_closure *c, const struct mpk_args *args,
+				 struct mpk_value *values, struct mpk_error *err)
+{
+	const struct mpk_array *captured = c->captured.array;
+	const struct mpk_signature *model = &c->vm->program->models.items[c->function];
+
+	for (size_t i = 0; i < captured->count; i++)
+		values[i] = captured->items[i];
+	return order_inputs(model, captured->count, args, values + captured->count, err);
+}
+
+static enum mpk_code call_closure(struct mpk_function *self, const struct mpk_args *args,
+				  struct mpk_value *result, struct mpk_error *err)
+{
+	struct mpk_relay_closure *c = (struct mpk_relay_closure *)self;
+	size_t count = c->vm->program->callees[c->function].params.count;
+	struct mpk_value few[16], *values = few;
+	enum mpk_code code;
+
+	if (count > MPK_ARRAY_COUNT(few))
+		values = malloc(count * sizeof *values);
+	MPK_TRY_ALLOC(values, err);
+	code = fill_values(c, args, values, err);
+	if (code == MPK_OK)
+		code = invoke_function(c->vm, c->function, values, count, result, err);
+	if (values != few)
+		free(values);
+	return code;
+}
+
+static void destroy_closure(struct mpk_function *self)
+{
+	struct mpk_relay_closure *c = (struct mpk_relay_closure *)self;
+	struct mpk_relay_vm *vm = c->vm;
+
+	mpk_value_drop(&c->captured);
+	free(c);
+	mpk_relay_vm_drop(vm);
+}
+
+enum mpk_code mpk_relay_closure_make(struct mpk_relay_vm *vm, size_t function,
+				     struct mpk_value captured, struct mpk_function **out,
+				     struct mpk_error *err)
+{
+	struct mpk_relay_closure *c = calloc(1, sizeof *c);
+
+	if (!c) {
+		mpk_value_drop(&captured);
+		return mpk_fail_nomem(err);
+	}
+	c->base = (struct mpk_function){
+		.refs = 1,
+		.name = vm->program->callees[function].name,
+		.call = call_closure,
+		.destroy = destroy_closure,
+		.takes_names = true,
+	};
+	if (captured.array->count == 0)
+		c->base.signature = &vm->program->models.items[function];
+	c->vm = mpk_relay_vm_hold(vm);
+	c->function = function;
+	c->captured = captured;
+	*out = &c->base;
+	return MPK_OK;
+}
+
+const struct mpk_relay_closure *mpk_relay_closure_of(const struct mpk_relay_vm *vm,
+						     const struct mpk_value *v)
+{
+	const struct mpk_relay_closure *c;
+
+	if (v->kind != MPK_VALUE_FUNCTION || v->function->call != call_closure)
+		return NULL;
+	c = (const struct mpk_relay_closure *)v->function;
+	return c->vm == vm ? c : NULL;
 }

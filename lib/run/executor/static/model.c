@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "executor/static/model.h"
+#include "executor/static/internal/model.h"
 
 #include <stdlib.h>
 #include <string.h>

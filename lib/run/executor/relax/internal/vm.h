@@ -32,12 +32,6 @@ struct mpk_relax_frame {
 	uint32_t at;     /* step */
 };
 
-/* Runs a function of the program; mpk_relax_vm_invoke, which functions that are bound to a machine
- * find here. */
-typedef enum mpk_code mpk_relax_invoke_fn(struct mpk_relax_vm *vm, size_t function,
-					  const struct mpk_value *args, size_t count,
-					  struct mpk_value *result, struct mpk_error *err);
-
 /* Tensors that were allocated and that nothing was told to fill so far, and heaps of symbolic
  * extents; see watch.h. */
 struct mpk_relax_fresh {
@@ -50,7 +44,6 @@ struct mpk_relax_fresh {
 
 struct mpk_relax_vm {
 	atomic_uint refs;
-	mpk_relax_invoke_fn *invoke;
 	struct mpk_relax_program *program;
 	struct mpk_dldevice devices[MPK_RELAX_DEVICES_MAX]; /* the last is the CPU */
 	struct mpk_allocator *allocators[MPK_RELAX_DEVICES_MAX];
@@ -70,7 +63,7 @@ struct mpk_relax_vm {
 	struct mpk_plans *plans;        /* what was recorded; plan/plan.h */
 	struct mpk_recorder *recorder;  /* of the call under way; NULL: nobody records */
 	bool passes_on;                 /* the step under way only calls a function of the machine;
-					 * effect.h */
+					 * call.c */
 	struct mpk_observer *observers; /* of the call under way; NULL: nobody looks */
 	struct mpk_relax_fresh fresh;   /* while somebody does */
 };
@@ -80,7 +73,7 @@ struct mpk_relax_vm {
  *          appended unless it is the last
  * Returns  MPK_OK, one reference in *out; MPK_E_DEVICE: one does not open; MPK_E_RANGE: more than
  *          MPK_RELAX_DEVICES_MAX; MPK_E_NOMEM */
-enum mpk_code mpk_relax_vm_create(struct mpk_relax_program *program, mpk_relax_invoke_fn *invoke,
+enum mpk_code mpk_relax_vm_create(struct mpk_relax_program *program,
 				  const struct mpk_dldevice *devices, size_t count,
 				  struct mpk_relax_vm **out, struct mpk_error *err) MPK_MUST_CHECK;
 
@@ -117,5 +110,12 @@ bool mpk_relax_vm_owns(const struct mpk_relax_vm *vm, const struct mpk_function 
 enum mpk_code mpk_relax_vm_invoke(struct mpk_relax_vm *vm, size_t function,
 				  const struct mpk_value *args, size_t count,
 				  struct mpk_value *result, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_relax_call_compiled - call a function of exec_mode="compiled"
+ * Returns  as mpk_relax_vm_invoke */
+enum mpk_code mpk_relax_call_compiled(struct mpk_relax_vm *vm, const struct mpk_relax_callee *c,
+				      const struct mpk_value *args, size_t count,
+				      struct mpk_value *result,
+				      struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

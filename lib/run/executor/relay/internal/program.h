@@ -109,23 +109,11 @@ struct mpk_relay_program {
 	struct mpk_tensor **late; /* by constant: what was bound to it, held; else NULL */
 };
 
-/* mpk_relay_program_load - decode a node's payload and resolve what it calls in the imports of the
- * node. What nobody has is no failure until a function that needs it is looked up.
- * Returns  MPK_OK, one reference in *out; MPK_E_CORRUPT: byte code that does not hold together; what
- *          made an import fail; MPK_E_NOMEM */
-enum mpk_code mpk_relay_program_load(struct mpk_node_module *node, struct mpk_relay_program **out,
-				     struct mpk_error *err) MPK_MUST_CHECK;
-
-struct mpk_relay_program *mpk_relay_program_hold(struct mpk_relay_program *p);
 void mpk_relay_program_drop(struct mpk_relay_program *p);
+struct mpk_relay_program *mpk_relay_program_hold(struct mpk_relay_program *p);
 
-/* mpk_relay_program_find - the function of that name; callee_count when there is none */
-size_t mpk_relay_program_find(const struct mpk_relay_program *p, const char *name);
-
-/* mpk_relay_program_needs - whether a function and all that it calls can run
- * Returns  MPK_OK; MPK_E_LOAD naming every function that is missing, or every constant that was to be
- *          bound; MPK_E_NOMEM */
-enum mpk_code mpk_relay_program_needs(const struct mpk_relay_program *p, size_t function,
-				      struct mpk_error *err) MPK_MUST_CHECK;
+/* mpk_relay_decode - fill places, callees and steps from p->x, which mpk_relay_check found sound
+ * Returns  MPK_OK; MPK_E_CORRUPT: the first fault, naming function and instruction; MPK_E_NOMEM */
+enum mpk_code mpk_relay_decode(struct mpk_relay_program *p, struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

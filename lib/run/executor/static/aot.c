@@ -1,8 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "executor/aot/internal/load.h"
+/* aot.c - models that were compiled ahead of time: one call of their entry as a program
+ *
+ * TVM's AotExecutorFactory (0.9 to 0.19) has no graph. The library itself says what its entry takes,
+ * by the structures that its function get_c_metadata returns (metadata.c): inputs, outputs, then the
+ * pools of workspace memory. So the program has a single step, the call of the entry.
+ */
+#include "executor/static/static.h"
 
 #include "base/num.h"
-#include "executor/aot/internal/metadata.h"
+#include "executor/model.h"
+#include "executor/static/internal/metadata.h"
+#include "executor/static/internal/model.h"
 #include "text/escape.h"
 #include "value/dltensor.h"
 
@@ -187,7 +195,7 @@ static enum mpk_code add_entry(struct loader *l)
 				   l->err);
 }
 
-static enum mpk_code load(struct loader *l)
+static enum mpk_code load_all(struct loader *l)
 {
 	const struct mpk_aot_metadata *m = &l->metadata;
 
@@ -208,14 +216,14 @@ static enum mpk_code load(struct loader *l)
 	return mpk_static_program_finish(l->p, l->factory->module_name, l->err);
 }
 
-enum mpk_code mpk_aot_load(struct mpk_node_module *node, const struct mpk_factory *factory,
-			   struct mpk_static_program **out, struct mpk_error *err)
+static enum mpk_code load_entry(struct mpk_node_module *node, const struct mpk_factory *factory,
+				struct mpk_static_program **out, struct mpk_error *err)
 {
 	struct loader l = { .node = node, .factory = factory, .err = err };
 	enum mpk_code code;
 
 	MPK_TRY(mpk_static_program_create(node, &l.p, err));
-	code = load(&l);
+	code = load_all(&l);
 	if (code != MPK_OK) {
 		mpk_static_program_drop(l.p);
 		return mpk_failed(code);
@@ -223,3 +231,24 @@ enum mpk_code mpk_aot_load(struct mpk_node_module *node, const struct mpk_factor
 	*out = l.p;
 	return MPK_OK;
 }
+
+/* --- as a loader ---------------------------------------------------------------------------- */
+
+static bool accepts_aot(struct mpk_span kind)
+{
+	return mpk_span_is(kind, "AotExecutorFactory");
+}
+
+static enum mpk_code open_aot(struct mpk_node_module *node, struct mpk_error *err)
+{
+	return mpk_static_model_open(node, load_entry, err);
+}
+
+const struct mpk_loader mpk_aot_executor = {
+	.accepts = accepts_aot,
+	.has = mpk_model_node_has,
+	.open = open_aot,
+	.find = mpk_static_model_find,
+	.name_at = mpk_static_model_name_at,
+	.close = mpk_static_model_close,
+};

@@ -5,8 +5,8 @@
  * 0.19). They are read here once: every pointer is followed only where it stays within the
  * library's memory, every count is checked against what is left there.
  */
-#ifndef MPK_EXECUTOR_AOT_INTERNAL_METADATA_H
-#define MPK_EXECUTOR_AOT_INTERNAL_METADATA_H
+#ifndef MPK_EXECUTOR_STATIC_INTERNAL_METADATA_H
+#define MPK_EXECUTOR_STATIC_INTERNAL_METADATA_H
 
 #include <stddef.h>
 #include <stdint.h>

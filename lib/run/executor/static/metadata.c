@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "executor/aot/internal/metadata.h"
+#include "executor/static/internal/metadata.h"
 
 #include <inttypes.h>
 #include <string.h>

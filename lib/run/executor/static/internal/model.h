@@ -3,8 +3,8 @@
  *
  * The loaders of graph and AOT executors differ in how a factory becomes a program; the rest is here.
  */
-#ifndef MPK_EXECUTOR_STATIC_MODEL_H
-#define MPK_EXECUTOR_STATIC_MODEL_H
+#ifndef MPK_EXECUTOR_STATIC_INTERNAL_MODEL_H
+#define MPK_EXECUTOR_STATIC_INTERNAL_MODEL_H
 
 #include "executor/static/internal/program.h"
 #include "factory/factory.h"

@@ -1,10 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "executor/graph/internal/load.h"
+/* graph.c - models of the graph executor: a graph in JSON as a program
+ *
+ * TVM's GraphExecutorFactory (src/runtime/graph_executor of apache/tvm up to 0.19) stores the graph as
+ * JSON: nodes, entries with type, shape and the number of the storage they lie in. Entries become
+ * tensors, storage numbers storages, operators steps. The JSON reader checked indices; what is checked
+ * here is what the executor itself relies on: places, sizes and that each input is filled.
+ */
+#include "executor/static/static.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "executor/model.h"
+#include "executor/static/internal/model.h"
 #include "graphjson/graphjson.h"
 #include "runtime/segments.h"
 #include "text/escape.h"
@@ -300,7 +309,7 @@ static enum mpk_code check_inputs(const struct loader *l)
 	return MPK_OK;
 }
 
-static enum mpk_code load(struct loader *l)
+static enum mpk_code load_all(struct loader *l)
 {
 	struct mpk_module_search search = { 0 };
 
@@ -317,14 +326,14 @@ static enum mpk_code load(struct loader *l)
 	return mpk_static_program_finish(l->p, l->factory->module_name, l->err);
 }
 
-enum mpk_code mpk_graph_load(struct mpk_node_module *node, const struct mpk_factory *factory,
-			     struct mpk_static_program **out, struct mpk_error *err)
+static enum mpk_code load_graph(struct mpk_node_module *node, const struct mpk_factory *factory,
+				struct mpk_static_program **out, struct mpk_error *err)
 {
 	struct loader l = { .node = node, .factory = factory, .err = err };
 	enum mpk_code code;
 
 	MPK_TRY(mpk_static_program_create(node, &l.p, err));
-	code = load(&l);
+	code = load_all(&l);
 	mpk_function_drop(l.linked);
 	if (code != MPK_OK) {
 		mpk_static_program_drop(l.p);
@@ -333,3 +342,25 @@ enum mpk_code mpk_graph_load(struct mpk_node_module *node, const struct mpk_fact
 	*out = l.p;
 	return MPK_OK;
 }
+
+/* --- as a loader ---------------------------------------------------------------------------- */
+
+static bool accepts_graph(struct mpk_span kind)
+{
+	return mpk_span_is(kind, "GraphExecutorFactory") ||
+	       mpk_span_is(kind, "GraphRuntimeFactory");
+}
+
+static enum mpk_code open_graph(struct mpk_node_module *node, struct mpk_error *err)
+{
+	return mpk_static_model_open(node, load_graph, err);
+}
+
+const struct mpk_loader mpk_graph_executor = {
+	.accepts = accepts_graph,
+	.has = mpk_model_node_has,
+	.open = open_graph,
+	.find = mpk_static_model_find,
+	.name_at = mpk_static_model_name_at,
+	.close = mpk_static_model_close,
+};

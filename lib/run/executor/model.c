@@ -4,8 +4,6 @@
 #include "base/strmap.h"
 #include "executor/relax/signature.h"
 #include "graphjson/graphjson.h"
-#include "kinds.h"
-#include "runtime/node.h"
 
 static struct mpk_param *untyped(struct mpk_strs names, struct mpk_arena *arena)
 {
@@ -164,27 +162,4 @@ bool mpk_model_has(const struct mpk_payload *p, struct mpk_span name)
 		break;
 	}
 	return false;
-}
-
-/* A payload that is open is not decoded again. */
-enum mpk_code mpk_model_node_has(struct mpk_node_module *node, const char *name, bool *out,
-				 struct mpk_error *err)
-{
-	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
-	struct mpk_span item, wanted = mpk_span_str(name);
-	struct mpk_payload payload;
-	enum mpk_code code;
-
-	*out = false;
-	if (node->is_open) {
-		for (size_t i = 0; !*out && node->loader->name_at(node, i, &item); i++)
-			*out = mpk_span_equal(item, wanted);
-		return MPK_OK;
-	}
-	code = mpk_payload_decode(mpk_kind_find(node->node->kind), node->host->code.tree->gen,
-				  mpk_source_of(node->node), &arena, &payload, err);
-	if (code == MPK_E_NOMEM)
-		return code;
-	*out = code == MPK_OK && mpk_model_has(&payload, wanted);
-	return MPK_OK;
 }

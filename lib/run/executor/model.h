@@ -10,8 +10,7 @@
 #include "payload.h"
 #include "signature/signature.h"
 
-struct mpk_graph_json;  /* graphjson/graphjson.h */
-struct mpk_node_module; /* runtime/node.h */
+struct mpk_graph_json; /* graphjson/graphjson.h */
 
 struct mpk_models {
 	const struct mpk_signature *items;
@@ -29,9 +28,5 @@ enum mpk_code mpk_models_of(const struct mpk_payload *p, struct mpk_arena *arena
 /* mpk_model_has - whether a caller finds a function of that name in an executor's payload; nothing is
  * read but names */
 bool mpk_model_has(const struct mpk_payload *p, struct mpk_span name);
-
-/* mpk_model_node_has - the same of a node, as loaders of executors say it (runtime.h) */
-enum mpk_code mpk_model_node_has(struct mpk_node_module *node, const char *name, bool *out,
-				 struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

@@ -40,7 +40,7 @@ static bool passes_on(const struct mpk_relax_vm *vm, const struct mpk_relax_buil
 {
 	const struct mpk_function *f = called_by(b, args, count);
 
-	return f && mpk_relax_vm_owns(vm, f);
+	return f && mpk_machine_owns(&vm->base, f);
 }
 
 /* Whether a function is a kernel of the program; not a closure, whose captured tensors are those of

@@ -7,15 +7,13 @@
  */
 #include "executor/relax/internal/call.h"
 
-#include <string.h>
+#include <stdlib.h>
 
-#include "base/vec.h"
 #include "executor/check.h"
 #include "executor/plan/plan.h"
 #include "executor/relax/internal/builtin.h"
 #include "executor/relax/internal/vm.h"
 #include "executor/relax/internal/watch.h"
-#include "runtime/context.h"
 #include "text/escape.h"
 
 /* --- frames -------------------------------------------------------------------------------- */
@@ -24,46 +22,22 @@ static enum mpk_code push_frame(struct mpk_relax_vm *vm, uint32_t callee,
 				const struct mpk_value *args, size_t count, struct mpk_error *err)
 {
 	const struct mpk_relax_callee *c = &vm->program->callees[callee];
-	size_t base = vm->stack_used, top = base + c->register_count;
 
 	if (count != c->arg_count)
 		return mpk_relax_raise(err, "TypeError", "%s takes %u arguments, not %zu",
 				       MPK_QUOTE(c->name), c->arg_count, count);
-	if (vm->frame_count >= MPK_RELAX_FRAMES_MAX || top > MPK_RELAX_STACK_MAX)
-		return mpk_relax_raise(err, "RuntimeError", "%s: recursion without end",
-				       MPK_QUOTE(c->name));
-	if (!mpk_vec_reserve(&vm->frames, &vm->frame_cap, vm->frame_count + 1,
-			     sizeof *vm->frames) ||
-	    !mpk_vec_reserve(&vm->stack, &vm->stack_cap, top, sizeof *vm->stack))
-		return mpk_fail_nomem(err);
-	memset(vm->stack + base, 0, c->register_count * sizeof *vm->stack);
+	MPK_TRY(mpk_frames_push(&vm->frames, c->name, callee, c->start, c->register_count, err));
 	for (size_t i = 0; i < count; i++)
-		vm->stack[base + i] = mpk_value_hold(args[i]);
-	vm->stack_used = top;
-	vm->frames[vm->frame_count++] = (struct mpk_relax_frame){ base, callee, c->start };
+		mpk_relax_registers(vm)[i] = mpk_value_hold(args[i]);
 	return MPK_OK;
-}
-
-static void pop_frame(struct mpk_relax_vm *vm)
-{
-	const struct mpk_relax_frame *f = &vm->frames[--vm->frame_count];
-
-	for (size_t i = f->base; i < vm->stack_used; i++)
-		mpk_value_drop(&vm->stack[i]);
-	vm->stack_used = f->base;
 }
 
 static void set_register(struct mpk_relax_vm *vm, int32_t reg, struct mpk_value v)
 {
-	if (reg < 0) {
+	if (reg < 0)
 		mpk_value_drop(&v);
-		return;
-	}
-	struct mpk_value *r = &mpk_relax_registers(vm)[reg];
-	struct mpk_value old = *r;
-
-	*r = v;
-	mpk_value_drop(&old);
+	else
+		mpk_frames_set(&vm->frames, (uint32_t)reg, v);
 }
 
 /* --- steps --------------------------------------------------------------------------------- */
@@ -100,13 +74,13 @@ static enum mpk_code leave(struct mpk_relax_vm *vm, const struct mpk_relax_step 
 
 	MPK_TRY(mpk_relax_operand_value(vm, &vm->program->operands[s->first], &v, err));
 	v = mpk_value_hold(v);
-	pop_frame(vm);
-	*done = vm->frame_count == floor;
+	mpk_frames_pop(&vm->frames, vm->frames.count - 1);
+	*done = vm->frames.count == floor;
 	if (*done) {
 		*result = v;
 		return MPK_OK;
 	}
-	struct mpk_relax_frame *caller = &vm->frames[vm->frame_count - 1];
+	struct mpk_frame *caller = mpk_frames_top(&vm->frames);
 
 	set_register(vm, vm->program->steps[caller->at].dst, v);
 	caller->at++;
@@ -116,7 +90,7 @@ static enum mpk_code leave(struct mpk_relax_vm *vm, const struct mpk_relax_step 
 static enum mpk_code take_step(struct mpk_relax_vm *vm, size_t floor, struct mpk_value *result,
 			       bool *done, struct mpk_error *err)
 {
-	struct mpk_relax_frame *f = &vm->frames[vm->frame_count - 1];
+	struct mpk_frame *f = mpk_frames_top(&vm->frames);
 	const struct mpk_relax_step *s = &vm->program->steps[f->at];
 	struct mpk_value got = { 0 };
 	bool yes;
@@ -138,7 +112,7 @@ static enum mpk_code take_step(struct mpk_relax_vm *vm, size_t floor, struct mpk
 	}
 	MPK_TRY(mpk_relax_call_out(vm, s, &got, err));
 	set_register(vm, s->dst, got);
-	vm->frames[vm->frame_count - 1].at++; /* a call back may have moved the frames */
+	mpk_frames_top(&vm->frames)->at++; /* a call back may have moved the frames */
 	return MPK_OK;
 }
 
@@ -146,7 +120,7 @@ static enum mpk_code run_function(struct mpk_relax_vm *vm, size_t function,
 				  const struct mpk_value *args, size_t count,
 				  struct mpk_value *result, struct mpk_error *err)
 {
-	size_t floor = vm->frame_count;
+	size_t floor = vm->frames.count;
 	bool done = false;
 	enum mpk_code code = push_frame(vm, (uint32_t)function, args, count, err);
 
@@ -156,8 +130,7 @@ static enum mpk_code run_function(struct mpk_relax_vm *vm, size_t function,
 			code = mpk_relax_raise(err, "RuntimeError", "more than %llu steps",
 					       (unsigned long long)vm->step_limit);
 	}
-	while (vm->frame_count > floor)
-		pop_frame(vm);
+	mpk_frames_pop(&vm->frames, floor);
 	return code;
 }
 
@@ -179,7 +152,7 @@ static enum mpk_code invoke_compiled(struct mpk_relax_vm *vm, const struct mpk_r
 {
 	MPK_CLEANUP(mpk_operator_fini) struct mpk_operator op = { 0 };
 
-	if (vm->depth == 1)
+	if (vm->base.depth == 1)
 		MPK_TRY(mpk_signature_check(c->signature, args, count, err));
 	if (!vm->observers)
 		return mpk_relax_call_compiled(vm, c, args, count, result, err);
@@ -210,40 +183,36 @@ static enum mpk_code invoke_planned(struct mpk_relax_vm *vm, size_t function,
 	const struct mpk_relax_callee *c = &vm->program->callees[function];
 	const struct mpk_plan_interpreter self = { interpret, vm, &vm->recorder };
 
-	if (vm->depth == 1) {
+	if (vm->base.depth == 1) {
 		vm->steps = 0;
 		vm->fresh.count = 0;
-		vm->observers = mpk_runtime_observers(vm->program->runtime);
+		vm->observers = mpk_runtime_observers(vm->program->base.runtime);
 	}
 	if (vm->recorder && (!vm->passes_on || c->action == MPK_ACTION_COMPILED))
 		mpk_record_nothing(vm->recorder);
 	vm->passes_on = false;
 	if (c->action == MPK_ACTION_COMPILED)
 		return invoke_compiled(vm, c, args, count, result, err);
-	if (vm->depth > 1)
+	if (vm->base.depth > 1)
 		return run_function(vm, function, args, count, result, err);
 	if (vm->observers || may_reset(vm->program, args, count))
 		return interpret(vm, function, args, count, result, err);
 	return mpk_plan_call(vm->plans, &self, function, args, count, result, err);
 }
 
-enum mpk_code mpk_relax_vm_invoke(struct mpk_relax_vm *vm, size_t function,
-				  const struct mpk_value *args, size_t count,
-				  struct mpk_value *result, struct mpk_error *err)
+enum mpk_code mpk_relax_vm_invoke(struct mpk_machine *m, size_t function,
+				  const struct mpk_args *args, struct mpk_value *result,
+				  struct mpk_error *err)
 {
-	struct mpk_context before;
+	struct mpk_relax_vm *vm = (struct mpk_relax_vm *)m;
+	const struct mpk_signature *s = vm->program->callees[function].signature;
+	struct mpk_value *values;
 	enum mpk_code code;
 
-	(void)pthread_mutex_lock(&vm->lock);
-	before = mpk_context_swap(vm->program->context);
-	if (vm->depth == MPK_RELAX_DEPTH_MAX) {
-		code = mpk_relax_raise(err, "RuntimeError", "recursion without end");
-	} else {
-		vm->depth++;
-		code = invoke_planned(vm, function, args, count, result, err);
-		vm->depth--;
-	}
-	(void)mpk_context_swap(before);
-	(void)pthread_mutex_unlock(&vm->lock);
+	if (!args->names)
+		return invoke_planned(vm, function, args->values, args->count, result, err);
+	MPK_TRY(mpk_signature_order(s, args, &values, err));
+	code = invoke_planned(vm, function, values, s->input_count, result, err);
+	free(values);
 	return code;
 }

@@ -68,7 +68,7 @@ static enum mpk_code alloc_storage(const struct mpk_value *args, size_t count,
 			" of %zu: the model wants more devices, name them with --device A,B",
 			name, device, vm->device_count);
 	if (!is_plain(scope)) {
-		MPK_TRY(mpk_texture_storage(mpk_runtime_devices(vm->program->runtime),
+		MPK_TRY(mpk_texture_storage(mpk_runtime_devices(vm->program->base.runtime),
 					    vm->devices[device],
 					    &(struct mpk_texture_tensor){ .scope = scope,
 									  .dtype = dtype,

@@ -147,7 +147,7 @@ static void read_function(struct placing *pl, const struct mpk_relax_callee *c)
 
 static void ask_kernels(struct placing *pl)
 {
-	const struct mpk_host_code *code = &pl->p->host->code;
+	const struct mpk_host_code *code = &pl->p->base.host->code;
 
 	for (size_t i = 0; i < pl->p->callee_count; i++) {
 		const struct mpk_relax_callee *c = &pl->p->callees[i];
@@ -183,7 +183,7 @@ enum mpk_code mpk_relax_place(struct mpk_relax_program *p, struct mpk_error *err
 {
 	struct placing pl = { .p = p };
 
-	if (!p->host->code.device_of)
+	if (!p->base.host->code.device_of)
 		return MPK_OK;
 	pl.wanted = calloc(p->callee_count + 1, sizeof *pl.wanted);
 	pl.registers = calloc(REGISTERS_MAX, sizeof *pl.registers);

@@ -27,7 +27,7 @@ static enum mpk_code resolve_packed(struct mpk_relax_program *p, struct mpk_node
 				    struct mpk_relax_callee *c, struct mpk_error *err)
 {
 	struct mpk_module_search search = { 0 };
-	const char *name = mpk_arena_text(&p->arena, c->name);
+	const char *name = mpk_arena_text(&p->base.arena, c->name);
 
 	if (!name)
 		return mpk_fail_nomem(err);
@@ -36,7 +36,7 @@ static enum mpk_code resolve_packed(struct mpk_relax_program *p, struct mpk_node
 	if (!c->function)
 		c->builtin = mpk_relax_builtin_find(c->name);
 	if (!c->function && !c->builtin)
-		c->function = mpk_function_hold(mpk_runtime_find_global(p->runtime, name));
+		c->function = mpk_function_hold(mpk_runtime_find_global(p->base.runtime, name));
 	if (c->builtin)
 		c->action = MPK_ACTION_BUILTIN;
 	else if (!c->function)
@@ -51,7 +51,7 @@ static enum mpk_code resolve_compiled(struct mpk_relax_program *p, struct mpk_no
 				      struct mpk_relax_callee *c, struct mpk_error *err)
 {
 	struct mpk_module_search search = { 0 };
-	const char *name = mpk_arena_printf(&p->arena, "__vmtir__%.*s", (int)c->name.len,
+	const char *name = mpk_arena_printf(&p->base.arena, "__vmtir__%.*s", (int)c->name.len,
 					    (const char *)c->name.data);
 
 	if (!name)
@@ -199,8 +199,8 @@ static enum mpk_code make_steps(struct mpk_relax_program *p, struct mpk_error *e
 
 	p->step_count = mpk_relax_instr_count(&p->x);
 	MPK_TRY(count_operands(&p->x, &b.operand_room, err));
-	p->steps = mpk_arena_array(&p->arena, p->step_count + 1, sizeof *p->steps);
-	p->operands = mpk_arena_array(&p->arena, b.operand_room + 1, sizeof *p->operands);
+	p->steps = mpk_arena_array(&p->base.arena, p->step_count + 1, sizeof *p->steps);
+	p->operands = mpk_arena_array(&p->base.arena, b.operand_room + 1, sizeof *p->operands);
 	if (!p->steps || !p->operands)
 		return mpk_fail_nomem(err);
 	for (size_t i = 0; i < p->callee_count; i++) {
@@ -226,11 +226,12 @@ static enum mpk_code make_steps(struct mpk_relax_program *p, struct mpk_error *e
 
 static enum mpk_code make_signatures(struct mpk_relax_program *p, struct mpk_error *err)
 {
-	struct mpk_signature *list = mpk_arena_array(&p->arena, p->callee_count + 1, sizeof *list);
+	struct mpk_signature *list =
+		mpk_arena_array(&p->base.arena, p->callee_count + 1, sizeof *list);
 	size_t count, at = 0;
 
 	MPK_TRY_ALLOC(list, err);
-	MPK_TRY(mpk_relax_signatures(&p->x, &p->arena, list, &count, err));
+	MPK_TRY(mpk_relax_signatures(&p->x, &p->base.arena, list, &count, err));
 	for (size_t i = 0; i < p->callee_count; i++)
 		if (p->x.funcs[i].kind != MPK_RELAX_PACKED)
 			p->callees[i].signature = &list[at++];
@@ -239,18 +240,17 @@ static enum mpk_code make_signatures(struct mpk_relax_program *p, struct mpk_err
 
 /* --- the whole ----------------------------------------------------------------------------- */
 
-static enum mpk_code read_program(struct mpk_relax_program *p, struct mpk_node_module *node,
+static enum mpk_code load_program(struct mpk_program *base, struct mpk_node_module *node,
 				  struct mpk_error *err)
 {
-	const struct mpk_tree *tree = node->host->code.tree;
+	struct mpk_relax_program *p = (struct mpk_relax_program *)base;
 	struct mpk_payload payload;
 
-	MPK_TRY(mpk_payload_decode(mpk_kind_find(node->node->kind), tree->gen,
-				   mpk_source_of(node->node), &p->arena, &payload, err));
+	MPK_TRY(mpk_node_payload(node, &p->base.arena, &payload, err));
 	p->x = payload.u.relax;
 	MPK_TRY(mpk_relax_check(&p->x, err));
 	p->callee_count = p->x.func_count;
-	p->callees = mpk_arena_array(&p->arena, p->callee_count + 1, sizeof *p->callees);
+	p->callees = mpk_arena_array(&p->base.arena, p->callee_count + 1, sizeof *p->callees);
 	if (!p->callees)
 		return mpk_fail_nomem(err);
 	for (size_t i = 0; i < p->callee_count; i++)
@@ -260,42 +260,12 @@ static enum mpk_code read_program(struct mpk_relax_program *p, struct mpk_node_m
 	return mpk_relax_place(p, err);
 }
 
-static enum mpk_code load_program(struct mpk_node_module *node, struct mpk_relax_program **out,
-				  struct mpk_error *err)
+static void unload_program(struct mpk_program *base)
 {
-	struct mpk_relax_program *p = calloc(1, sizeof *p);
+	struct mpk_relax_program *p = (struct mpk_relax_program *)base;
 
-	if (!p)
-		return mpk_fail_nomem(err);
-	atomic_init(&p->refs, 1);
-	p->runtime = node->host->runtime;
-	p->context = mpk_host_context(node->host);
-	p->host = mpk_host_hold(node->host);
-	enum mpk_code code = read_program(p, node, err);
-
-	if (code != MPK_OK) {
-		mpk_relax_program_drop(p);
-		return mpk_failed(code);
-	}
-	*out = p;
-	return MPK_OK;
-}
-
-struct mpk_relax_program *mpk_relax_program_hold(struct mpk_relax_program *p)
-{
-	(void)atomic_fetch_add_explicit(&p->refs, 1, memory_order_relaxed);
-	return p;
-}
-
-void mpk_relax_program_drop(struct mpk_relax_program *p)
-{
-	if (!p || atomic_fetch_sub_explicit(&p->refs, 1, memory_order_acq_rel) != 1)
-		return;
 	for (size_t i = 0; p->callees && i < p->callee_count; i++)
 		mpk_function_drop(p->callees[i].function);
-	mpk_arena_fini(&p->arena);
-	mpk_host_drop(p->host);
-	free(p);
 }
 
 static size_t find_function(const struct mpk_relax_program *p, const char *name)
@@ -373,54 +343,14 @@ static enum mpk_code check_function(const struct mpk_relax_program *p, size_t fu
 
 /* --- the module ----------------------------------------------------------------------------- */
 
-/* A node's program, and the machine for the devices that were asked for last. */
-struct model {
-	struct mpk_relax_program *program;
-	struct mpk_relax_vm *vm;
-	struct mpk_dldevice devices[MPK_RUNTIME_DEVICES_MAX];
-	size_t device_count;
-};
-
-static bool accepts(struct mpk_span kind)
-{
-	return mpk_span_is(kind, "relax.VMExecutable") || mpk_span_is(kind, "relax.Executable");
-}
-
-static void model_free(struct model *m)
-{
-	mpk_relax_vm_drop(m->vm);
-	mpk_relax_program_drop(m->program);
-	free(m);
-}
-
-static enum mpk_code open_node(struct mpk_node_module *node, struct mpk_error *err)
-{
-	struct model *m = calloc(1, sizeof *m);
-	enum mpk_code code;
-
-	if (!m)
-		return mpk_fail_nomem(err);
-	code = load_program(node, &m->program, err);
-	if (code != MPK_OK) {
-		model_free(m);
-		return mpk_failed(code);
-	}
-	node->state = m;
-	return MPK_OK;
-}
-
-static void close_node(struct mpk_node_module *node)
-{
-	model_free(node->state);
-}
-
 /* The devices that were asked for, and behind them, or in the place of a guess, those that the program
  * means by their numbers. */
-static size_t choose_devices(const struct mpk_relax_program *p, struct mpk_dldevice *out)
+static size_t choose_devices(const struct mpk_program *base, struct mpk_dldevice *out)
 {
+	const struct mpk_relax_program *p = (const struct mpk_relax_program *)base;
 	size_t count, most = 0;
-	const struct mpk_dldevice *said = mpk_runtime_get_devices(p->runtime, &count);
-	bool guessed = mpk_runtime_are_devices_guessed(p->runtime);
+	const struct mpk_dldevice *said = mpk_runtime_get_devices(p->base.runtime, &count);
+	bool guessed = mpk_runtime_are_devices_guessed(p->base.runtime);
 
 	for (size_t i = 0; i < MPK_RUNTIME_DEVICES_MAX; i++)
 		if (p->devices[i])
@@ -435,41 +365,54 @@ static size_t choose_devices(const struct mpk_relax_program *p, struct mpk_dldev
 	return count > most ? count : most;
 }
 
-/* Functions that were given out keep the machine they are bound to. */
-static enum mpk_code need_machine(struct model *m, struct mpk_error *err)
-{
-	struct mpk_dldevice devices[MPK_RUNTIME_DEVICES_MAX];
-	size_t count = choose_devices(m->program, devices);
-	struct mpk_relax_vm *vm;
+static const struct mpk_model_kind relax_kind = {
+	.program_bytes = sizeof(struct mpk_relax_program),
+	.machine_bytes = sizeof(struct mpk_relax_vm),
+	.depth_max = MPK_RELAX_DEPTH_MAX,
+	.load = load_program,
+	.unload = unload_program,
+	.choose_devices = choose_devices,
+	.start = mpk_relax_vm_start,
+	.stop = mpk_relax_vm_stop,
+	.drop_own = mpk_relax_vm_drop_own,
+	.invoke = mpk_relax_vm_invoke,
+};
 
-	if (m->vm && count == m->device_count &&
-	    memcmp(devices, m->devices, count * sizeof *devices) == 0)
-		return MPK_OK;
-	MPK_TRY(mpk_relax_vm_create(m->program, devices, count, &vm, err));
-	mpk_relax_vm_drop(m->vm);
-	m->vm = vm;
-	m->device_count = count;
-	memcpy(m->devices, devices, count * sizeof *devices);
-	return MPK_OK;
+static const struct mpk_relax_program *program_of(const struct mpk_node_module *node)
+{
+	const struct mpk_node_model *model = node->state;
+
+	return (const struct mpk_relax_program *)model->program;
+}
+
+static bool accepts(struct mpk_span kind)
+{
+	return mpk_span_is(kind, "relax.VMExecutable") || mpk_span_is(kind, "relax.Executable");
+}
+
+static enum mpk_code open_node(struct mpk_node_module *node, struct mpk_error *err)
+{
+	return mpk_node_model_open(node, &relax_kind, err);
 }
 
 static enum mpk_code find_node(struct mpk_node_module *node, const char *name,
 			       struct mpk_function **out, struct mpk_error *err)
 {
-	struct model *m = node->state;
-	size_t index = find_function(m->program, name);
+	const struct mpk_relax_program *p = program_of(node);
+	size_t index = find_function(p, name);
+	struct mpk_machine *machine;
 
 	*out = NULL;
-	if (index == m->program->callee_count)
+	if (index == p->callee_count)
 		return MPK_OK;
-	MPK_TRY(check_function(m->program, index, err));
-	MPK_TRY(need_machine(m, err));
-	return mpk_relax_vm_function(m->vm, index, out, err);
+	MPK_TRY(check_function(p, index, err));
+	MPK_TRY(mpk_node_model_machine(node->state, &machine, err));
+	return mpk_relax_vm_function((struct mpk_relax_vm *)machine, index, out, err);
 }
 
 static bool name_at(struct mpk_node_module *node, size_t i, struct mpk_span *out)
 {
-	const struct mpk_relax_program *p = ((struct model *)node->state)->program;
+	const struct mpk_relax_program *p = program_of(node);
 
 	for (size_t k = 0; k < p->callee_count; k++)
 		if (p->x.funcs[k].kind != MPK_RELAX_PACKED && i-- == 0) {
@@ -481,16 +424,18 @@ static bool name_at(struct mpk_node_module *node, size_t i, struct mpk_span *out
 
 struct mpk_relax_vm *mpk_relax_machine_of(const struct mpk_node_module *node)
 {
-	return node->state ? ((const struct model *)node->state)->vm : NULL;
+	const struct mpk_node_model *model = node->state;
+
+	return model ? (struct mpk_relax_vm *)model->machine : NULL;
 }
 
 const struct mpk_loader mpk_relax_executor = {
 	.accepts = accepts,
-	.has = mpk_model_node_has,
+	.has = mpk_node_model_has,
 	.open = open_node,
 	.find = find_node,
 	.name_at = name_at,
-	.close = close_node,
+	.close = mpk_node_model_close,
 };
 
 enum mpk_code mpk_relax_add_builtins(struct mpk_runtime *runtime, struct mpk_error *err)

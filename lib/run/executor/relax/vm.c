@@ -12,8 +12,6 @@
 #include <string.h>
 
 #include "abi/any_list.h"
-#include "base/lock.h"
-#include "executor/check.h"
 #include "executor/constant.h"
 #include "executor/plan/plan.h"
 #include "executor/relax/internal/builtin.h"
@@ -32,85 +30,53 @@ static enum mpk_code take_devices(struct mpk_relax_vm *vm, const struct mpk_dlde
 	if (!has_host)
 		vm->devices[vm->device_count++] = (struct mpk_dldevice){ MPK_DL_CPU, 0 };
 	for (size_t i = 0; i < vm->device_count; i++)
-		MPK_TRY(mpk_devices_allocator(mpk_runtime_devices(vm->program->runtime),
+		MPK_TRY(mpk_devices_allocator(mpk_runtime_devices(vm->program->base.runtime),
 					      vm->devices[i], &vm->allocators[i], err));
 	return MPK_OK;
 }
 
-enum mpk_code mpk_relax_vm_create(struct mpk_relax_program *program,
-				  const struct mpk_dldevice *devices, size_t count,
-				  struct mpk_relax_vm **out, struct mpk_error *err)
+enum mpk_code mpk_relax_vm_start(struct mpk_machine *m, const struct mpk_dldevice *devices,
+				 size_t count, struct mpk_error *err)
 {
-	struct mpk_relax_vm *vm = calloc(1, sizeof *vm);
-	enum mpk_code code;
+	struct mpk_relax_vm *vm = (struct mpk_relax_vm *)m;
 
-	if (!vm)
-		return mpk_fail_nomem(err);
-	atomic_init(&vm->refs, 1);
-	mpk_lock_init_recursive(&vm->lock);
-	vm->program = mpk_relax_program_hold(program);
-	vm->constants = calloc(program->x.const_count + 1, sizeof *vm->constants);
-	code = vm->constants ? take_devices(vm, devices, count, err) : mpk_fail_nomem(err);
-	if (code == MPK_OK) {
-		vm->plans = mpk_plans_create(&(struct mpk_plan_places){
-			.devices = mpk_runtime_devices(program->runtime),
-			.where = vm->devices,
-			.allocators = vm->allocators,
-			.count = vm->device_count,
-		});
-		code = vm->plans ? MPK_OK : mpk_fail_nomem(err);
-	}
-	if (code != MPK_OK) {
-		mpk_relax_vm_drop(vm);
-		return mpk_failed(code);
-	}
-	*out = vm;
+	vm->program = (struct mpk_relax_program *)m->program;
+	vm->frames.max = MPK_RELAX_FRAMES_MAX;
+	vm->frames.stack_max = MPK_RELAX_STACK_MAX;
+	vm->constants = calloc(vm->program->x.const_count + 1, sizeof *vm->constants);
+	MPK_TRY_ALLOC(vm->constants, err);
+	MPK_TRY(take_devices(vm, devices, count, err));
+	vm->plans = mpk_plans_create(&(struct mpk_plan_places){
+		.devices = mpk_runtime_devices(m->program->runtime),
+		.where = vm->devices,
+		.allocators = vm->allocators,
+		.count = vm->device_count,
+	});
+	MPK_TRY_ALLOC(vm->plans, err);
 	return MPK_OK;
 }
 
-struct mpk_relax_vm *mpk_relax_vm_hold(struct mpk_relax_vm *vm)
+/* The list of functions for compiled code holds the machine once for each of its functions. */
+void mpk_relax_vm_drop_own(struct mpk_machine *m)
 {
-	(void)atomic_fetch_add_explicit(&vm->refs, 1, memory_order_relaxed);
-	return vm;
-}
-
-/* The machine's own list of functions holds it once for each function: when nobody else does, the
- * list goes, and the machine with it. */
-static void drop_lists(struct mpk_relax_vm *vm)
-{
+	struct mpk_relax_vm *vm = (struct mpk_relax_vm *)m;
 	struct mpk_any_list *functions = vm->function_list;
 
-	vm->own_refs = 0;
 	vm->function_list = NULL;
-	(void)mpk_relax_vm_hold(vm);
 	mpk_any_list_destroy(functions);
-	mpk_relax_vm_drop(vm);
 }
 
-void mpk_relax_vm_drop(struct mpk_relax_vm *vm)
+void mpk_relax_vm_stop(struct mpk_machine *m)
 {
-	unsigned left;
+	struct mpk_relax_vm *vm = (struct mpk_relax_vm *)m;
 
-	if (!vm)
-		return;
-	left = atomic_fetch_sub_explicit(&vm->refs, 1, memory_order_acq_rel) - 1;
-	if (left && left == vm->own_refs) {
-		drop_lists(vm);
-		return;
-	}
-	if (left)
-		return;
 	mpk_plans_destroy(vm->plans);
 	mpk_any_list_destroy(vm->constant_list);
 	for (size_t i = 0; vm->constants && i < vm->program->x.const_count; i++)
 		mpk_value_drop(&vm->constants[i]);
 	free(vm->constants);
-	free(vm->stack);
 	free(vm->fresh.items);
-	free(vm->frames);
-	(void)pthread_mutex_destroy(&vm->lock);
-	mpk_relax_program_drop(vm->program);
-	free(vm);
+	mpk_frames_fini(&vm->frames);
 }
 
 /* --- constants ----------------------------------------------------------------------------- */
@@ -122,8 +88,8 @@ static enum mpk_code make_tensor(struct mpk_relax_vm *vm, const struct mpk_tenso
 	struct mpk_tensor *t;
 	enum mpk_code code;
 
-	MPK_TRY(mpk_constant_storage(vm->program->host, r->data, r->dtype, vm->devices[0], &storage,
-				     err));
+	MPK_TRY(mpk_constant_storage(vm->program->base.host, r->data, r->dtype, vm->devices[0],
+				     &storage, err));
 	code = mpk_tensor_view(storage, 0, r->dtype, r->shape, r->ndim, &t, err);
 	mpk_storage_drop(storage);
 	MPK_TRY(code);
@@ -182,68 +148,6 @@ enum mpk_code mpk_relax_vm_constant(struct mpk_relax_vm *vm, size_t index,
 
 /* --- functions ----------------------------------------------------------------------------- */
 
-/* A function of the program, bound to a machine. */
-struct bound {
-	struct mpk_function base;
-	struct mpk_relax_vm *vm;
-	size_t index;
-	char name[];
-};
-
-static enum mpk_code call_bound(struct mpk_function *self, const struct mpk_args *args,
-				struct mpk_value *result, struct mpk_error *err)
-{
-	struct bound *b = (struct bound *)self;
-	const struct mpk_signature *s = b->vm->program->callees[b->index].signature;
-	struct mpk_value *values;
-	enum mpk_code code;
-
-	if (!args->names)
-		return mpk_relax_vm_invoke(b->vm, b->index, args->values, args->count, result, err);
-	MPK_TRY(mpk_signature_order(s, args, &values, err));
-	code = mpk_relax_vm_invoke(b->vm, b->index, values, s->input_count, result, err);
-	free(values);
-	return code;
-}
-
-static void destroy_bound(struct mpk_function *self)
-{
-	struct bound *b = (struct bound *)self;
-	struct mpk_relax_vm *vm = b->vm;
-
-	free(b);
-	mpk_relax_vm_drop(vm);
-}
-
-static enum mpk_code bind_function(struct mpk_relax_vm *vm, size_t index, struct mpk_function **out,
-				   struct mpk_error *err)
-{
-	struct mpk_span name = vm->program->callees[index].name;
-	struct bound *b = calloc(1, sizeof *b + name.len + 1);
-
-	if (!b)
-		return mpk_fail_nomem(err);
-	if (name.len)
-		memcpy(b->name, name.data, name.len);
-	b->base = (struct mpk_function){
-		.refs = 1,
-		.name = b->name,
-		.call = call_bound,
-		.destroy = destroy_bound,
-		.takes_names = true,
-		.signature = vm->program->callees[index].signature,
-	};
-	b->vm = mpk_relax_vm_hold(vm);
-	b->index = index;
-	*out = &b->base;
-	return MPK_OK;
-}
-
-bool mpk_relax_vm_owns(const struct mpk_relax_vm *vm, const struct mpk_function *f)
-{
-	return f->call == call_bound && ((const struct bound *)f)->vm == vm;
-}
-
 enum mpk_code mpk_relax_vm_function(struct mpk_relax_vm *vm, size_t index,
 				    struct mpk_function **out, struct mpk_error *err)
 {
@@ -252,7 +156,7 @@ enum mpk_code mpk_relax_vm_function(struct mpk_relax_vm *vm, size_t index,
 	switch (c->action) {
 	case MPK_ACTION_CALL:
 	case MPK_ACTION_COMPILED:
-		return bind_function(vm, index, out, err);
+		return mpk_machine_bind(&vm->base, index, c->name, c->signature, out, err);
 	case MPK_ACTION_KERNEL:
 	case MPK_ACTION_FUNCTION:
 		*out = mpk_function_hold(c->function);
@@ -283,11 +187,11 @@ static enum mpk_code put_functions(struct mpk_relax_vm *vm, enum mpk_convention 
 
 		MPK_TRY(mpk_relax_vm_function(vm, i, &v.function, err));
 		v.kind = MPK_VALUE_FUNCTION;
-		own = mpk_relax_vm_owns(vm, v.function);
+		own = mpk_machine_owns(&vm->base, v.function);
 
 		enum mpk_code code = mpk_any_list_set(vm->function_list, i, &v, err);
 
-		vm->own_refs += own && code == MPK_OK;
+		vm->base.own_refs += own && code == MPK_OK;
 		mpk_value_drop(&v);
 		MPK_TRY(code);
 	}
@@ -315,7 +219,7 @@ static void empty_lists(struct mpk_relax_vm *vm)
 	struct mpk_any_list *functions = vm->function_list;
 
 	vm->function_list = NULL;
-	vm->own_refs = 0;
+	vm->base.own_refs = 0;
 	mpk_any_list_destroy(functions);
 	mpk_any_list_destroy(vm->constant_list);
 	vm->constant_list = NULL;

@@ -70,7 +70,7 @@ static struct mpk_place place_of(const struct mpk_relax_operand *o)
 /* What is called, and from where. */
 static struct mpk_operator head(const struct mpk_relax_vm *vm, const struct mpk_relax_step *s)
 {
-	const struct mpk_relax_frame *f = &vm->frames[vm->frame_count - 1];
+	const struct mpk_frame *f = mpk_frames_top(&vm->frames);
 	const struct mpk_relax_callee *caller = &vm->program->callees[f->callee];
 	struct mpk_operator op = {
 		.function = caller->name,
@@ -164,10 +164,10 @@ enum mpk_code mpk_relax_watch_done(struct mpk_relax_vm *vm, const struct mpk_rel
 static struct mpk_value register_value(const struct mpk_relax_vm *vm,
 				       const struct mpk_relax_operand *o)
 {
-	const struct mpk_relax_frame *f = &vm->frames[vm->frame_count - 1];
+	const struct mpk_frame *f = mpk_frames_top(&vm->frames);
 
 	if (o->kind == MPK_OPERAND_REGISTER)
-		return vm->stack[f->base + (size_t)o->value];
+		return vm->frames.stack[f->base + (size_t)o->value];
 	if (o->kind == MPK_OPERAND_INT)
 		return mpk_value_of_int(o->value);
 	/* a constant that was not made yet is made by the step itself */

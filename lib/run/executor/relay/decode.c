@@ -88,7 +88,7 @@ static bool place_of(struct decoder *d, int64_t device, uint32_t *out)
 static enum mpk_code places_of(struct decoder *d, struct mpk_span words, size_t count,
 			       const char *what, const uint32_t **out)
 {
-	uint32_t *list = mpk_arena_array(&d->p->arena, count + 1, sizeof *list);
+	uint32_t *list = mpk_arena_array(&d->p->base.arena, count + 1, sizeof *list);
 	size_t told = words.len / 8;
 
 	MPK_TRY_ALLOC(list, d->err);
@@ -116,7 +116,7 @@ static enum mpk_code decode_places(struct decoder *d)
 	size_t room = x->layout == MPK_RELAY_08 ? TYPES_MAX : x->device_count;
 	int64_t host = x->layout == MPK_RELAY_08 ? MPK_DL_CPU : x->host_device;
 
-	d->places = mpk_arena_array(&p->arena, room + 1, sizeof *d->places);
+	d->places = mpk_arena_array(&p->base.arena, room + 1, sizeof *d->places);
 	MPK_TRY_ALLOC(d->places, d->err);
 	p->places = d->places;
 	for (; x->layout != MPK_RELAY_08 && p->place_count < x->device_count; p->place_count++)
@@ -412,7 +412,7 @@ static enum mpk_code check_end(const struct decoder *d)
 static enum mpk_code decode_function(struct decoder *d, struct mpk_relay_callee *c)
 {
 	MPK_TRY(check_registers(d));
-	c->name = mpk_arena_text(&d->p->arena, d->f->info.items[0]);
+	c->name = mpk_arena_text(&d->p->base.arena, d->f->info.items[0]);
 	MPK_TRY_ALLOC(c->name, d->err);
 	c->start = d->start;
 	c->end = d->start + (uint32_t)d->f->instr_count;
@@ -443,11 +443,11 @@ static enum mpk_code make_room(struct mpk_relay_program *p, struct mpk_error *er
 		return mpk_fail(err, MPK_E_CORRUPT, "byte code of %" PRIu64 " words", words);
 	p->callee_count = p->x.func_count;
 	p->step_count = (size_t)steps;
-	p->callees = mpk_arena_array(&p->arena, p->callee_count + 1, sizeof *p->callees);
-	p->steps = mpk_arena_array(&p->arena, p->step_count + 1, sizeof *p->steps);
-	p->registers = mpk_arena_array(&p->arena, (size_t)words + 1, sizeof *p->registers);
-	p->extents = mpk_arena_array(&p->arena, (size_t)words + 1, sizeof *p->extents);
-	p->numbers = mpk_arena_array(&p->arena, p->step_count + 1, sizeof *p->numbers);
+	p->callees = mpk_arena_array(&p->base.arena, p->callee_count + 1, sizeof *p->callees);
+	p->steps = mpk_arena_array(&p->base.arena, p->step_count + 1, sizeof *p->steps);
+	p->registers = mpk_arena_array(&p->base.arena, (size_t)words + 1, sizeof *p->registers);
+	p->extents = mpk_arena_array(&p->base.arena, (size_t)words + 1, sizeof *p->extents);
+	p->numbers = mpk_arena_array(&p->base.arena, p->step_count + 1, sizeof *p->numbers);
 	MPK_TRY_ALLOC(p->callees && p->steps && p->registers && p->extents && p->numbers, err);
 	return MPK_OK;
 }

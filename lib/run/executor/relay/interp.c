@@ -79,7 +79,7 @@ static enum mpk_code put_number(struct mpk_operator *op, enum mpk_place_kind kin
 static enum mpk_code describe_step(const struct mpk_relay_vm *vm, const struct mpk_relay_step *s,
 				   struct mpk_operator *op, struct mpk_error *err)
 {
-	const struct mpk_relay_frame *f = &vm->frames[vm->frame_count - 1];
+	const struct mpk_frame *f = mpk_frames_top(&vm->frames);
 	const struct mpk_relay_callee *caller = &vm->program->callees[f->callee];
 	const struct row *row = &rows[s->op];
 	/* a storage has its size in a register, or extents */
@@ -135,47 +135,16 @@ static enum mpk_code watch_control(struct mpk_relay_vm *vm, const struct mpk_rel
 	return mpk_operator_control(vm->observers, &op, err);
 }
 
-/* --- frames -------------------------------------------------------------------------------- */
+/* --- steps that go elsewhere --------------------------------------------------------------- */
 
+/* A call of a function of the program. */
 static enum mpk_code push_frame(struct mpk_relay_vm *vm, size_t callee, struct mpk_error *err)
 {
 	const struct mpk_relay_callee *c = &vm->program->callees[callee];
-	size_t base = vm->stack_used, top = base + c->register_count;
 
-	if (vm->frame_count >= MPK_RELAY_FRAMES_MAX || top > MPK_RELAY_STACK_MAX)
-		return mpk_fail(err, MPK_E_RAISED, "RuntimeError: %s: recursion without end",
-				MPK_QUOTE(mpk_span_str(c->name)));
-	MPK_TRY_ALLOC(mpk_vec_reserve(&vm->frames, &vm->frame_cap, vm->frame_count + 1,
-				      sizeof *vm->frames) &&
-			      mpk_vec_reserve(&vm->stack, &vm->stack_cap, top, sizeof *vm->stack),
-		      err);
-	if (c->register_count)
-		memset(vm->stack + base, 0, c->register_count * sizeof *vm->stack);
-	vm->stack_used = top;
-	vm->frames[vm->frame_count++] =
-		(struct mpk_relay_frame){ base, (uint32_t)callee, c->start };
-	return MPK_OK;
+	return mpk_frames_push(&vm->frames, mpk_span_str(c->name), (uint32_t)callee, c->start,
+			       c->register_count, err);
 }
-
-static void pop_frame(struct mpk_relay_vm *vm)
-{
-	const struct mpk_relay_frame *f = &vm->frames[--vm->frame_count];
-
-	for (size_t i = f->base; i < vm->stack_used; i++)
-		mpk_value_drop(&vm->stack[i]);
-	vm->stack_used = f->base;
-}
-
-static void set_register(struct mpk_relay_vm *vm, uint32_t reg, struct mpk_value v)
-{
-	struct mpk_value *r = &mpk_relay_registers(vm)[reg];
-	struct mpk_value old = *r;
-
-	*r = v;
-	mpk_value_drop(&old);
-}
-
-/* --- steps that go elsewhere --------------------------------------------------------------- */
 
 /* The frame that a step works in, and the result of the run once it is done. */
 struct run {
@@ -185,9 +154,9 @@ struct run {
 	struct mpk_value result;
 };
 
-static struct mpk_relay_frame *frame_of(const struct run *r)
+static struct mpk_frame *frame_of(const struct run *r)
 {
-	return &r->vm->frames[r->vm->frame_count - 1];
+	return mpk_frames_top(&r->vm->frames);
 }
 
 /* A frame for a function, whose first registers are what was captured, then the arguments. */
@@ -195,7 +164,7 @@ static enum mpk_code enter(struct mpk_relay_vm *vm, size_t function, const struc
 			   const struct mpk_array *captured, struct mpk_error *err)
 {
 	const uint32_t *registers = vm->program->registers + s->first;
-	size_t caller = vm->frames[vm->frame_count - 1].base, at = 0;
+	size_t caller = mpk_frames_top(&vm->frames)->base, at = 0;
 
 	MPK_TRY(push_frame(vm, function, err));
 	struct mpk_value *own = mpk_relay_registers(vm);
@@ -203,7 +172,7 @@ static enum mpk_code enter(struct mpk_relay_vm *vm, size_t function, const struc
 	for (size_t i = 0; captured && i < captured->count; i++)
 		own[at++] = mpk_value_hold(captured->items[i]);
 	for (uint32_t i = 0; i < s->count; i++)
-		own[at++] = mpk_value_hold(vm->stack[caller + registers[i]]);
+		own[at++] = mpk_value_hold(vm->frames.stack[caller + registers[i]]);
 	return MPK_OK;
 }
 
@@ -241,13 +210,13 @@ static enum mpk_code return_value(struct run *r, const struct mpk_relay_step *s,
 	struct mpk_value v = mpk_value_hold(mpk_relay_registers(vm)[s->reg[0]]);
 
 	(void)err;
-	pop_frame(vm);
-	r->done = vm->frame_count == r->floor;
+	mpk_frames_pop(&vm->frames, vm->frames.count - 1);
+	r->done = vm->frames.count == r->floor;
 	if (r->done) {
 		r->result = v;
 		return MPK_OK;
 	}
-	set_register(vm, vm->program->steps[frame_of(r)->at].dst, v);
+	mpk_frames_set(&vm->frames, vm->program->steps[frame_of(r)->at].dst, v);
 	frame_of(r)->at++;
 	return MPK_OK;
 }
@@ -306,7 +275,7 @@ static enum mpk_code take_step(struct run *r, struct mpk_error *err)
 	else
 		MPK_TRY(mpk_relay_makers[s->op](vm, s, &made, err));
 	if (s->op != MPK_RELAY_INVOKE_PACKED)
-		set_register(vm, s->dst, made);
+		mpk_frames_set(&vm->frames, s->dst, made);
 	frame_of(r)->at++;
 	return MPK_OK;
 }
@@ -314,15 +283,14 @@ static enum mpk_code take_step(struct run *r, struct mpk_error *err)
 enum mpk_code mpk_relay_run(struct mpk_relay_vm *vm, size_t function, const struct mpk_value *args,
 			    size_t count, struct mpk_value *result, struct mpk_error *err)
 {
-	struct run r = { .vm = vm, .floor = vm->frame_count };
+	struct run r = { .vm = vm, .floor = vm->frames.count };
 	enum mpk_code code = push_frame(vm, function, err);
 
 	for (size_t i = 0; i < count && code == MPK_OK; i++)
 		mpk_relay_registers(vm)[i] = mpk_value_hold(args[i]);
 	while (code == MPK_OK && !r.done)
 		code = take_step(&r, err);
-	while (vm->frame_count > r.floor)
-		pop_frame(vm);
+	mpk_frames_pop(&vm->frames, r.floor);
 	if (code == MPK_OK)
 		*result = r.result;
 	return code;

@@ -21,7 +21,7 @@
 enum mpk_code(mpk_relay_fault)(const struct mpk_relay_vm *vm, struct mpk_error *err,
 			       const char *kind, const char *fmt, ...)
 {
-	const struct mpk_relay_frame *f = &vm->frames[vm->frame_count - 1];
+	const struct mpk_frame *f = mpk_frames_top(&vm->frames);
 	const struct mpk_relay_callee *c = &vm->program->callees[f->callee];
 	char text[256];
 	va_list ap;

@@ -22,11 +22,11 @@ static enum mpk_code resolve_packed(struct mpk_relay_program *p, struct mpk_node
 				    struct mpk_error *err)
 {
 	p->packed_count = p->x.primitives.count;
-	p->packed = mpk_arena_array(&p->arena, p->packed_count + 1, sizeof *p->packed);
+	p->packed = mpk_arena_array(&p->base.arena, p->packed_count + 1, sizeof *p->packed);
 	MPK_TRY_ALLOC(p->packed, err);
 	for (size_t i = 0; i < p->packed_count; i++) {
 		struct mpk_module_search search = { 0 };
-		const char *name = mpk_arena_text(&p->arena, p->x.primitives.items[i]);
+		const char *name = mpk_arena_text(&p->base.arena, p->x.primitives.items[i]);
 
 		MPK_TRY_ALLOC(name, err);
 		p->packed[i].name = p->x.primitives.items[i];
@@ -36,60 +36,31 @@ static enum mpk_code resolve_packed(struct mpk_relay_program *p, struct mpk_node
 	return MPK_OK;
 }
 
-static enum mpk_code read_program(struct mpk_relay_program *p, struct mpk_node_module *node,
+static enum mpk_code load_program(struct mpk_program *base, struct mpk_node_module *node,
 				  struct mpk_error *err)
 {
-	const struct mpk_tree *tree = node->host->code.tree;
+	struct mpk_relay_program *p = (struct mpk_relay_program *)base;
 	struct mpk_payload payload;
 
-	MPK_TRY(mpk_payload_decode(mpk_kind_find(node->node->kind), tree->gen,
-				   mpk_source_of(node->node), &p->arena, &payload, err));
+	MPK_TRY(mpk_node_payload(node, &p->base.arena, &payload, err));
 	p->x = payload.u.relay;
 	MPK_TRY(mpk_relay_check(&p->x, err));
-	MPK_TRY(mpk_models_of(&payload, &p->arena, &p->models, err));
+	MPK_TRY(mpk_models_of(&payload, &p->base.arena, &p->models, err));
 	MPK_TRY(mpk_relay_decode(p, err));
-	p->late = mpk_arena_array(&p->arena, p->x.const_count + 1, sizeof(struct mpk_tensor *));
+	p->late =
+		mpk_arena_array(&p->base.arena, p->x.const_count + 1, sizeof(struct mpk_tensor *));
 	MPK_TRY_ALLOC(p->late, err);
 	return resolve_packed(p, node, err);
 }
 
-static enum mpk_code load_program(struct mpk_node_module *node, struct mpk_relay_program **out,
-				  struct mpk_error *err)
+static void unload_program(struct mpk_program *base)
 {
-	struct mpk_relay_program *p = calloc(1, sizeof *p);
+	struct mpk_relay_program *p = (struct mpk_relay_program *)base;
 
-	MPK_TRY_ALLOC(p, err);
-	atomic_init(&p->refs, 1);
-	p->runtime = node->host->runtime;
-	p->context = mpk_host_context(node->host);
-	p->host = mpk_host_hold(node->host);
-	enum mpk_code code = read_program(p, node, err);
-
-	if (code != MPK_OK) {
-		mpk_relay_program_drop(p);
-		return mpk_failed(code);
-	}
-	*out = p;
-	return MPK_OK;
-}
-
-struct mpk_relay_program *mpk_relay_program_hold(struct mpk_relay_program *p)
-{
-	(void)atomic_fetch_add_explicit(&p->refs, 1, memory_order_relaxed);
-	return p;
-}
-
-void mpk_relay_program_drop(struct mpk_relay_program *p)
-{
-	if (!p || atomic_fetch_sub_explicit(&p->refs, 1, memory_order_acq_rel) != 1)
-		return;
 	for (size_t i = 0; p->packed && i < p->packed_count; i++)
 		mpk_function_drop(p->packed[i].function);
 	for (size_t i = 0; p->late && i < p->x.const_count; i++)
 		mpk_tensor_drop(p->late[i]);
-	mpk_arena_fini(&p->arena);
-	mpk_host_drop(p->host);
-	free(p);
 }
 
 static size_t find_function(const struct mpk_relay_program *p, const char *name)
@@ -192,83 +163,52 @@ static enum mpk_code check_function(const struct mpk_relay_program *p, size_t fu
 
 /* --- the module ----------------------------------------------------------------------------- */
 
-/* A node's program, and the machine for the devices that were asked for last. */
-struct model {
-	struct mpk_relay_program *program;
-	struct mpk_relay_vm *vm;
-	struct mpk_dldevice devices[MPK_RUNTIME_DEVICES_MAX];
-	size_t device_count;
+static const struct mpk_model_kind relay_kind = {
+	.program_bytes = sizeof(struct mpk_relay_program),
+	.machine_bytes = sizeof(struct mpk_relay_vm),
+	.depth_max = MPK_RELAY_DEPTH_MAX,
+	.load = load_program,
+	.unload = unload_program,
+	.start = mpk_relay_vm_start,
+	.stop = mpk_relay_vm_stop,
+	.invoke = mpk_relay_vm_invoke,
 };
+
+static struct mpk_relay_program *program_of(const struct mpk_node_module *node)
+{
+	return (struct mpk_relay_program *)((const struct mpk_node_model *)node->state)->program;
+}
 
 static bool accepts(struct mpk_span kind)
 {
 	return mpk_span_is(kind, "VMExecutable");
 }
 
-static void model_free(struct model *m)
-{
-	mpk_relay_vm_drop(m->vm);
-	mpk_relay_program_drop(m->program);
-	free(m);
-}
-
 static enum mpk_code open_node(struct mpk_node_module *node, struct mpk_error *err)
 {
-	struct model *m = calloc(1, sizeof *m);
-	enum mpk_code code;
-
-	MPK_TRY_ALLOC(m, err);
-	code = load_program(node, &m->program, err);
-	if (code != MPK_OK) {
-		model_free(m);
-		return mpk_failed(code);
-	}
-	node->state = m;
-	return MPK_OK;
-}
-
-static void close_node(struct mpk_node_module *node)
-{
-	model_free(node->state);
-}
-
-/* Functions that were given out keep the machine they are bound to. */
-static enum mpk_code need_machine(struct model *m, struct mpk_error *err)
-{
-	size_t count;
-	const struct mpk_dldevice *devices = mpk_runtime_get_devices(m->program->runtime, &count);
-	struct mpk_relay_vm *vm;
-
-	if (m->vm && count == m->device_count &&
-	    memcmp(devices, m->devices, count * sizeof *devices) == 0)
-		return MPK_OK;
-	MPK_TRY(mpk_relay_vm_create(m->program, devices, count, &vm, err));
-	mpk_relay_vm_drop(m->vm);
-	m->vm = vm;
-	m->device_count = count;
-	memcpy(m->devices, devices, count * sizeof *devices);
-	return MPK_OK;
+	return mpk_node_model_open(node, &relay_kind, err);
 }
 
 static enum mpk_code find_node(struct mpk_node_module *node, const char *name,
 			       struct mpk_function **out, struct mpk_error *err)
 {
-	struct model *m = node->state;
-	size_t index = find_function(m->program, name);
+	const struct mpk_relay_program *p = program_of(node);
+	size_t index = find_function(p, name);
+	struct mpk_machine *machine;
 	struct mpk_value nothing;
 
 	*out = NULL;
-	if (index == m->program->callee_count)
+	if (index == p->callee_count)
 		return MPK_OK;
-	MPK_TRY(check_function(m->program, index, err));
-	MPK_TRY(need_machine(m, err));
+	MPK_TRY(check_function(p, index, err));
+	MPK_TRY(mpk_node_model_machine(node->state, &machine, err));
 	MPK_TRY(mpk_value_of_array(0, &nothing, err));
-	return mpk_relay_closure_make(m->vm, index, nothing, out, err);
+	return mpk_relay_closure_make((struct mpk_relay_vm *)machine, index, nothing, out, err);
 }
 
 static bool name_at(struct mpk_node_module *node, size_t i, struct mpk_span *out)
 {
-	const struct mpk_relay_program *p = ((const struct model *)node->state)->program;
+	const struct mpk_relay_program *p = program_of(node);
 
 	if (i >= p->callee_count || i >= p->x.globals.count)
 		return false;
@@ -278,22 +218,25 @@ static bool name_at(struct mpk_node_module *node, size_t i, struct mpk_span *out
 
 const struct mpk_loader mpk_relay_executor = {
 	.accepts = accepts,
-	.has = mpk_model_node_has,
+	.has = mpk_node_model_has,
 	.open = open_node,
 	.find = find_node,
 	.name_at = name_at,
-	.close = close_node,
+	.close = mpk_node_model_close,
 };
 
 struct mpk_relay_vm *mpk_relay_machine_of(const struct mpk_node_module *node)
 {
-	return node->state ? ((const struct model *)node->state)->vm : NULL;
+	const struct mpk_node_model *model = node->state;
+
+	return model ? (struct mpk_relay_vm *)model->machine : NULL;
 }
 
 /* --- late-bound constants ------------------------------------------------------------------ */
 
-/* The model of a module, which is opened for it. */
-static enum mpk_code model_of(struct mpk_module *module, struct model **out, struct mpk_error *err)
+/* The node of a module, which is opened for it. */
+static enum mpk_code open_module(struct mpk_module *module, struct mpk_node_module **out,
+				 struct mpk_error *err)
 {
 	struct mpk_function *nothing = NULL;
 
@@ -303,7 +246,7 @@ static enum mpk_code model_of(struct mpk_module *module, struct model **out, str
 	/* no function has this name: it only makes the module ready */
 	MPK_TRY(module->find(module, "", &nothing, err));
 	mpk_function_drop(nothing);
-	*out = ((struct mpk_node_module *)module)->state;
+	*out = (struct mpk_node_module *)module;
 	return MPK_OK;
 }
 
@@ -337,13 +280,13 @@ enum mpk_code mpk_relay_bind_found(struct mpk_module *module, mpk_relay_find_fn 
 				   void *user, struct mpk_error *err)
 {
 	struct mpk_relay_program *p;
-	struct model *m;
+	struct mpk_node_module *node;
 
-	MPK_TRY(model_of(module, &m, err));
-	if (m->vm)
+	MPK_TRY(open_module(module, &node, err));
+	if (mpk_relay_machine_of(node))
 		return mpk_fail(err, MPK_E_CONFLICT,
 				"constants are bound before a function is looked up, not after");
-	p = m->program;
+	p = program_of(node);
 	for (size_t i = 0; i < p->x.const_count; i++) {
 		struct mpk_tensor *t = NULL;
 		enum mpk_code code;
@@ -388,12 +331,14 @@ enum mpk_code mpk_relay_bind(struct mpk_module *module, const struct mpk_relay_b
 
 bool mpk_relay_has_late(struct mpk_module *module)
 {
-	struct model *m;
+	const struct mpk_relay_program *p;
+	struct mpk_node_module *node;
 
-	if (!accepts(module->kind) || model_of(module, &m, NULL) != MPK_OK)
+	if (!accepts(module->kind) || open_module(module, &node, NULL) != MPK_OK)
 		return false;
-	for (size_t i = 0; i < m->program->x.const_count; i++)
-		if (m->program->x.consts[i].late_bound)
+	p = program_of(node);
+	for (size_t i = 0; i < p->x.const_count; i++)
+		if (p->x.consts[i].late_bound)
 			return true;
 	return false;
 }

@@ -11,11 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/lock.h"
 #include "executor/check.h"
 #include "executor/constant.h"
 #include "executor/plan/plan.h"
-#include "runtime/context.h"
 #include "text/escape.h"
 
 /* --- devices ------------------------------------------------------------------------------- */
@@ -63,53 +61,35 @@ static enum mpk_code take_devices(struct mpk_relay_vm *vm, const struct mpk_dlde
 
 /* --- life ---------------------------------------------------------------------------------- */
 
-enum mpk_code mpk_relay_vm_create(struct mpk_relay_program *program,
-				  const struct mpk_dldevice *devices, size_t count,
-				  struct mpk_relay_vm **out, struct mpk_error *err)
+enum mpk_code mpk_relay_vm_start(struct mpk_machine *m, const struct mpk_dldevice *devices,
+				 size_t count, struct mpk_error *err)
 {
-	struct mpk_relay_vm *vm = calloc(1, sizeof *vm);
-	enum mpk_code code;
+	struct mpk_relay_vm *vm = (struct mpk_relay_vm *)m;
+	const struct mpk_relay_program *p;
 
-	MPK_TRY_ALLOC(vm, err);
-	atomic_init(&vm->refs, 1);
+	vm->program = (struct mpk_relay_program *)m->program;
+	p = vm->program;
 	vm->step_limit = UINT64_MAX;
-	mpk_lock_init_recursive(&vm->lock);
-	vm->program = mpk_relay_program_hold(program);
-	vm->devices = calloc(program->place_count + 1, sizeof *vm->devices);
-	vm->allocators = calloc(program->place_count + 1, sizeof(struct mpk_allocator *));
-	vm->constants = calloc(program->const_count + 1, sizeof(struct mpk_tensor *));
-	code = vm->devices && vm->allocators && vm->constants
-		       ? take_devices(vm, devices, count, err)
-		       : mpk_fail_nomem(err);
-	if (code != MPK_OK) {
-		mpk_relay_vm_drop(vm);
-		return mpk_failed(code);
-	}
-	*out = vm;
-	return MPK_OK;
+	vm->frames.max = MPK_RELAY_FRAMES_MAX;
+	vm->frames.stack_max = MPK_RELAY_STACK_MAX;
+	vm->devices = calloc(p->place_count + 1, sizeof *vm->devices);
+	vm->allocators = calloc(p->place_count + 1, sizeof(struct mpk_allocator *));
+	vm->constants = calloc(p->const_count + 1, sizeof(struct mpk_tensor *));
+	MPK_TRY_ALLOC(vm->devices && vm->allocators && vm->constants, err);
+	return take_devices(vm, devices, count, err);
 }
 
-struct mpk_relay_vm *mpk_relay_vm_hold(struct mpk_relay_vm *vm)
+void mpk_relay_vm_stop(struct mpk_machine *m)
 {
-	(void)atomic_fetch_add_explicit(&vm->refs, 1, memory_order_relaxed);
-	return vm;
-}
+	struct mpk_relay_vm *vm = (struct mpk_relay_vm *)m;
 
-void mpk_relay_vm_drop(struct mpk_relay_vm *vm)
-{
-	if (!vm || atomic_fetch_sub_explicit(&vm->refs, 1, memory_order_acq_rel) != 1)
-		return;
 	mpk_plans_destroy(vm->plans);
 	for (size_t i = 0; vm->constants && i < vm->program->const_count; i++)
 		mpk_tensor_drop(vm->constants[i]);
 	free(vm->constants);
 	free(vm->devices);
 	free(vm->allocators);
-	free(vm->stack);
-	free(vm->frames);
-	(void)pthread_mutex_destroy(&vm->lock);
-	mpk_relay_program_drop(vm->program);
-	free(vm);
+	mpk_frames_fini(&vm->frames);
 }
 
 /* --- constants ----------------------------------------------------------------------------- */
@@ -130,7 +110,8 @@ static enum mpk_code make_stored(struct mpk_relay_vm *vm, const struct mpk_tenso
 {
 	struct mpk_storage *storage;
 
-	MPK_TRY(mpk_constant_storage(vm->program->host, r->data, r->dtype, where, &storage, err));
+	MPK_TRY(mpk_constant_storage(vm->program->base.host, r->data, r->dtype, where, &storage,
+				     err));
 	enum mpk_code code = mpk_tensor_view(storage, 0, r->dtype, r->shape, r->ndim, out, err);
 
 	mpk_storage_drop(storage);
@@ -184,61 +165,42 @@ static enum mpk_code call_planned(struct mpk_relay_vm *vm, size_t function,
 {
 	const struct mpk_plan_interpreter self = { interpret, vm, &vm->recorder };
 
-	if (vm->depth > 1) {
+	if (vm->base.depth > 1) {
 		/* a kernel calls back: its steps are a part of what the kernel does */
 		mpk_record_nothing(vm->recorder);
 		return mpk_relay_run(vm, function, args, count, result, err);
 	}
 	vm->steps_left = vm->step_limit;
-	vm->observers = mpk_runtime_observers(vm->program->runtime);
+	vm->observers = mpk_runtime_observers(vm->program->base.runtime);
 	if (vm->observers)
 		return mpk_relay_run(vm, function, args, count, result, err);
 	return mpk_plan_call(vm->plans, &self, function, args, count, result, err);
 }
 
-static enum mpk_code take_and_call(struct mpk_relay_vm *vm, size_t function,
-				   const struct mpk_value *args, size_t count,
-				   struct mpk_value *result, struct mpk_error *err)
+enum mpk_code mpk_relay_vm_invoke(struct mpk_machine *m, size_t function,
+				  const struct mpk_args *given, struct mpk_value *result,
+				  struct mpk_error *err)
 {
+	struct mpk_relay_vm *vm = (struct mpk_relay_vm *)m;
 	const struct mpk_relay_callee *callee = &vm->program->callees[function];
 	struct mpk_value few[FEW], *taken = few;
 	enum mpk_code code;
 
-	if (count != callee->params.count)
+	if (given->count != callee->params.count)
 		return mpk_fail(err, MPK_E_RAISED, "TypeError: %s takes %zu arguments, not %zu",
-				MPK_QUOTE(mpk_span_str(callee->name)), callee->params.count, count);
-	if (count > FEW)
-		taken = malloc(count * sizeof *taken);
+				MPK_QUOTE(mpk_span_str(callee->name)), callee->params.count,
+				given->count);
+	if (given->count > FEW)
+		taken = malloc(given->count * sizeof *taken);
 	MPK_TRY_ALLOC(taken, err);
-	code = mpk_relay_inputs_take(vm, callee, args, taken, err);
+	code = mpk_relay_inputs_take(vm, callee, given->values, taken, err);
 	if (code == MPK_OK) {
-		code = call_planned(vm, function, taken, count, result, err);
-		for (size_t i = 0; i < count; i++)
+		code = call_planned(vm, function, taken, given->count, result, err);
+		for (size_t i = 0; i < given->count; i++)
 			mpk_value_drop(&taken[i]);
 	}
 	if (taken != few)
 		free(taken);
-	return code;
-}
-
-static enum mpk_code invoke_function(struct mpk_relay_vm *vm, size_t function,
-				     const struct mpk_value *args, size_t count,
-				     struct mpk_value *result, struct mpk_error *err)
-{
-	struct mpk_context before;
-	enum mpk_code code;
-
-	(void)pthread_mutex_lock(&vm->lock);
-	before = mpk_context_swap(vm->program->context);
-	if (vm->depth == MPK_RELAY_DEPTH_MAX) {
-		code = mpk_fail(err, MPK_E_RAISED, "RuntimeError: recursion without end");
-	} else {
-		vm->depth++;
-		code = take_and_call(vm, function, args, count, result, err);
-		vm->depth--;
-	}
-	(void)mpk_context_swap(before);
-	(void)pthread_mutex_unlock(&vm->lock);
 	return code;
 }
 
@@ -291,7 +253,8 @@ static enum mpk_code call_closure(struct mpk_function *self, const struct mpk_ar
 	MPK_TRY_ALLOC(values, err);
 	code = fill_values(c, args, values, err);
 	if (code == MPK_OK)
-		code = invoke_function(c->vm, c->function, values, count, result, err);
+		code = mpk_machine_invoke(&c->vm->base, c->function,
+					  &(struct mpk_args){ values, NULL, count }, result, err);
 	if (values != few)
 		free(values);
 	return code;
@@ -304,7 +267,7 @@ static void destroy_closure(struct mpk_function *self)
 
 	mpk_value_drop(&c->captured);
 	free(c);
-	mpk_relay_vm_drop(vm);
+	mpk_machine_drop(&vm->base);
 }
 
 enum mpk_code mpk_relay_closure_make(struct mpk_relay_vm *vm, size_t function,
@@ -326,7 +289,8 @@ enum mpk_code mpk_relay_closure_make(struct mpk_relay_vm *vm, size_t function,
 	};
 	if (captured.array->count == 0)
 		c->base.signature = &vm->program->models.items[function];
-	c->vm = mpk_relay_vm_hold(vm);
+	(void)mpk_machine_hold(&vm->base);
+	c->vm = vm;
 	c->function = function;
 	c->captured = captured;
 	*out = &c->base;

@@ -10,7 +10,7 @@
 #include "base/num.h"
 #include "executor/model.h"
 #include "executor/static/internal/metadata.h"
-#include "executor/static/internal/model.h"
+#include "executor/static/internal/program.h"
 #include "text/escape.h"
 #include "value/dltensor.h"
 
@@ -39,7 +39,8 @@ static enum mpk_code ask_metadata(struct loader *l)
 				"get_c_metadata returned %s where a pointer should be",
 				mpk_value_kind_name(kind));
 	}
-	return mpk_aot_metadata_read(f->address, data.opaque, &l->p->arena, &l->metadata, l->err);
+	return mpk_aot_metadata_read(f->address, data.opaque, &l->p->base.arena, &l->metadata,
+				     l->err);
 }
 
 /* --- operands of the entry ------------------------------------------------------------------ */
@@ -69,7 +70,7 @@ static enum mpk_code add_tensor(struct loader *l, const struct mpk_aot_tensor *t
 static enum mpk_code add_bytes(struct loader *l, uint64_t bytes, uint32_t *out)
 {
 	static const struct mpk_dtype byte = { MPK_DTYPE_UINT, 8, 1 };
-	int64_t *extent = mpk_arena_array(&l->p->arena, 1, sizeof *extent);
+	int64_t *extent = mpk_arena_array(&l->p->base.arena, 1, sizeof *extent);
 
 	if (!extent)
 		return mpk_fail_nomem(l->err);
@@ -178,7 +179,8 @@ static enum mpk_code add_workspaces(struct loader *l)
 
 static enum mpk_code add_entry(struct loader *l)
 {
-	const char *name = mpk_arena_printf(&l->p->arena, "%s___tvm_main__", l->metadata.mod_name);
+	const char *name =
+		mpk_arena_printf(&l->p->base.arena, "%s___tvm_main__", l->metadata.mod_name);
 	struct mpk_function *entry;
 
 	if (!name)
@@ -200,7 +202,7 @@ static enum mpk_code load_all(struct loader *l)
 	const struct mpk_aot_metadata *m = &l->metadata;
 
 	MPK_TRY(ask_metadata(l));
-	l->operands = mpk_arena_array(&l->p->arena,
+	l->operands = mpk_arena_array(&l->p->base.arena,
 				      m->inputs.count + m->outputs.count + m->workspaces.count + 1,
 				      sizeof *l->operands);
 	if (!l->operands)
@@ -216,20 +218,12 @@ static enum mpk_code load_all(struct loader *l)
 	return mpk_static_program_finish(l->p, l->factory->module_name, l->err);
 }
 
-static enum mpk_code load_entry(struct mpk_node_module *node, const struct mpk_factory *factory,
-				struct mpk_static_program **out, struct mpk_error *err)
+static enum mpk_code load_entry(struct mpk_static_program *p, struct mpk_node_module *node,
+				const struct mpk_factory *factory, struct mpk_error *err)
 {
-	struct loader l = { .node = node, .factory = factory, .err = err };
-	enum mpk_code code;
+	struct loader l = { .node = node, .factory = factory, .p = p, .err = err };
 
-	MPK_TRY(mpk_static_program_create(node, &l.p, err));
-	code = load_all(&l);
-	if (code != MPK_OK) {
-		mpk_static_program_drop(l.p);
-		return mpk_failed(code);
-	}
-	*out = l.p;
-	return MPK_OK;
+	return load_all(&l);
 }
 
 /* --- as a loader ---------------------------------------------------------------------------- */
@@ -241,14 +235,14 @@ static bool accepts_aot(struct mpk_span kind)
 
 static enum mpk_code open_aot(struct mpk_node_module *node, struct mpk_error *err)
 {
-	return mpk_static_model_open(node, load_entry, err);
+	return mpk_static_open(node, load_entry, err);
 }
 
 const struct mpk_loader mpk_aot_executor = {
 	.accepts = accepts_aot,
-	.has = mpk_model_node_has,
+	.has = mpk_node_model_has,
 	.open = open_aot,
-	.find = mpk_static_model_find,
-	.name_at = mpk_static_model_name_at,
-	.close = mpk_static_model_close,
+	.find = mpk_static_find,
+	.name_at = mpk_static_name_at,
+	.close = mpk_static_close,
 };

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "executor/model.h"
-#include "executor/static/internal/model.h"
+#include "executor/static/internal/program.h"
 #include "graphjson/graphjson.h"
 #include "runtime/segments.h"
 #include "text/escape.h"
@@ -111,8 +111,8 @@ static enum mpk_code make_tensors(const struct loader *l, const uint32_t *storag
 static enum mpk_code load_entries(const struct loader *l)
 {
 	size_t count = l->g.entry_count;
-	struct place *places = mpk_arena_array(&l->p->arena, count + 1, sizeof *places);
-	uint32_t *storages = mpk_arena_array(&l->p->arena, count + 1, sizeof *storages);
+	struct place *places = mpk_arena_array(&l->p->base.arena, count + 1, sizeof *places);
+	uint32_t *storages = mpk_arena_array(&l->p->base.arena, count + 1, sizeof *storages);
 
 	if (!places || !storages)
 		return mpk_fail_nomem(l->err);
@@ -168,8 +168,8 @@ static enum mpk_code find_content(const struct loader *l, size_t arg, struct mpk
 static enum mpk_code load_inputs(const struct loader *l)
 {
 	struct mpk_span *contents =
-		mpk_arena_array(&l->p->arena, l->g.arg_count + 1, sizeof *contents);
-	bool *is_linked = mpk_arena_array(&l->p->arena, l->g.arg_count + 1, sizeof *is_linked);
+		mpk_arena_array(&l->p->base.arena, l->g.arg_count + 1, sizeof *contents);
+	bool *is_linked = mpk_arena_array(&l->p->base.arena, l->g.arg_count + 1, sizeof *is_linked);
 
 	if (!contents || !is_linked)
 		return mpk_fail_nomem(l->err);
@@ -205,7 +205,7 @@ static enum mpk_code collect_operands(const struct loader *l, size_t i, struct o
 	const struct mpk_graph_node *node = &l->g.nodes[i];
 	size_t count = node->input_count + node->num_outputs;
 
-	out->tensors = mpk_arena_array(&l->p->arena, count + 1, sizeof *out->tensors);
+	out->tensors = mpk_arena_array(&l->p->base.arena, count + 1, sizeof *out->tensors);
 	if (!out->tensors)
 		return mpk_fail_nomem(l->err);
 	for (size_t k = 0; k < node->input_count; k++)
@@ -222,7 +222,7 @@ static enum mpk_code flatten(const struct loader *l, struct operands *operands)
 {
 	for (size_t k = 0; k < operands->count; k++) {
 		const struct mpk_static_tensor t = l->p->tensors[operands->tensors[k]];
-		int64_t *extent = mpk_arena_array(&l->p->arena, 1, sizeof *extent);
+		int64_t *extent = mpk_arena_array(&l->p->base.arena, 1, sizeof *extent);
 
 		if (!extent)
 			return mpk_fail_nomem(l->err);
@@ -295,7 +295,7 @@ static enum mpk_code load_operators(const struct loader *l)
 /* An input node that no argument stands for would be read without ever being filled. */
 static enum mpk_code check_inputs(const struct loader *l)
 {
-	bool *named = mpk_arena_array(&l->p->arena, l->g.node_count + 1, sizeof *named);
+	bool *named = mpk_arena_array(&l->p->base.arena, l->g.node_count + 1, sizeof *named);
 
 	if (!named)
 		return mpk_fail_nomem(l->err);
@@ -313,7 +313,7 @@ static enum mpk_code load_all(struct loader *l)
 {
 	struct mpk_module_search search = { 0 };
 
-	MPK_TRY(mpk_graph_json_read(l->factory->graph_json, &l->p->arena, &l->g, l->err));
+	MPK_TRY(mpk_graph_json_read(l->factory->graph_json, &l->p->base.arena, &l->g, l->err));
 	MPK_TRY(check_inputs(l));
 	MPK_TRY(mpk_module_find_import(&l->node->base, "_lookup_linked_param", &l->linked, &search,
 				       l->err));
@@ -326,21 +326,14 @@ static enum mpk_code load_all(struct loader *l)
 	return mpk_static_program_finish(l->p, l->factory->module_name, l->err);
 }
 
-static enum mpk_code load_graph(struct mpk_node_module *node, const struct mpk_factory *factory,
-				struct mpk_static_program **out, struct mpk_error *err)
+static enum mpk_code load_graph(struct mpk_static_program *p, struct mpk_node_module *node,
+				const struct mpk_factory *factory, struct mpk_error *err)
 {
-	struct loader l = { .node = node, .factory = factory, .err = err };
-	enum mpk_code code;
+	struct loader l = { .node = node, .factory = factory, .p = p, .err = err };
+	enum mpk_code code = load_all(&l);
 
-	MPK_TRY(mpk_static_program_create(node, &l.p, err));
-	code = load_all(&l);
 	mpk_function_drop(l.linked);
-	if (code != MPK_OK) {
-		mpk_static_program_drop(l.p);
-		return mpk_failed(code);
-	}
-	*out = l.p;
-	return MPK_OK;
+	return code;
 }
 
 /* --- as a loader ---------------------------------------------------------------------------- */
@@ -353,14 +346,14 @@ static bool accepts_graph(struct mpk_span kind)
 
 static enum mpk_code open_graph(struct mpk_node_module *node, struct mpk_error *err)
 {
-	return mpk_static_model_open(node, load_graph, err);
+	return mpk_static_open(node, load_graph, err);
 }
 
 const struct mpk_loader mpk_graph_executor = {
 	.accepts = accepts_graph,
-	.has = mpk_model_node_has,
+	.has = mpk_node_model_has,
 	.open = open_graph,
-	.find = mpk_static_model_find,
-	.name_at = mpk_static_model_name_at,
-	.close = mpk_static_model_close,
+	.find = mpk_static_find,
+	.name_at = mpk_static_name_at,
+	.close = mpk_static_close,
 };

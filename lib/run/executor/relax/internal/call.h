@@ -18,7 +18,7 @@ struct mpk_relax_arguments {
 /* mpk_relax_registers - those of the innermost frame */
 static inline struct mpk_value *mpk_relax_registers(const struct mpk_relax_vm *vm)
 {
-	return vm->stack + vm->frames[vm->frame_count - 1].base;
+	return mpk_frames_registers(&vm->frames);
 }
 
 /* mpk_relax_operand_value - an operand in the innermost frame

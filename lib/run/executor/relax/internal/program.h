@@ -8,16 +8,14 @@
 #ifndef MPK_EXECUTOR_RELAX_INTERNAL_PROGRAM_H
 #define MPK_EXECUTOR_RELAX_INTERNAL_PROGRAM_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/arena.h"
 #include "base/error.h"
+#include "executor/machine.h"
 #include "executor/relax/internal/builtin.h"
 #include "payload.h"
-#include "runtime/node.h"
 #include "signature/signature.h"
 #include "value/function.h"
 
@@ -71,12 +69,8 @@ struct mpk_relax_callee {
 };
 
 struct mpk_relax_program {
-	atomic_uint refs;
-	struct mpk_arena arena;
-	struct mpk_runtime *runtime;
-	struct mpk_context context; /* of its kernels */
-	struct mpk_relax x;         /* views of the blob */
-	struct mpk_host *host;      /* held: keeps the blob */
+	struct mpk_program base; /* first */
+	struct mpk_relax x;      /* views of the blob */
 	struct mpk_relax_callee *callees;
 	size_t callee_count;
 	struct mpk_relax_step *steps;
@@ -86,9 +80,6 @@ struct mpk_relax_program {
 						   * number of a device; 0: not known */
 	bool resets_tuples; /* a function of it may reset items of the tuples it is given */
 };
-
-struct mpk_relax_program *mpk_relax_program_hold(struct mpk_relax_program *p);
-void mpk_relax_program_drop(struct mpk_relax_program *p);
 
 /* mpk_relax_place - on which devices byte code wants what it works on (place.c): adds to the inputs of
  * p's signatures, and to p->devices, what the kernels that the library's host code can tell of say

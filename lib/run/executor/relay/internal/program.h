@@ -9,16 +9,14 @@
 #ifndef MPK_EXECUTOR_RELAY_INTERNAL_PROGRAM_H
 #define MPK_EXECUTOR_RELAY_INTERNAL_PROGRAM_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/arena.h"
 #include "base/error.h"
+#include "executor/machine.h"
 #include "executor/model.h"
 #include "payload.h"
-#include "runtime/node.h"
 #include "value/function.h"
 #include "value/tensor.h"
 
@@ -84,13 +82,9 @@ static inline bool mpk_relay_place_is_plain(const struct mpk_relay_place *place)
 }
 
 struct mpk_relay_program {
-	atomic_uint refs;
-	struct mpk_arena arena;
-	struct mpk_runtime *runtime;
-	struct mpk_context context; /* of its kernels */
-	struct mpk_host *host;      /* held: keeps the blob */
-	struct mpk_relay x;         /* views of the blob */
-	struct mpk_models models;   /* what each function takes, by its index */
+	struct mpk_program base;  /* first */
+	struct mpk_relay x;       /* views of the blob */
+	struct mpk_models models; /* what each function takes, by its index */
 	const struct mpk_relay_place *places;
 	size_t place_count;
 	uint32_t host_place; /* of scalars and shapes */
@@ -108,9 +102,6 @@ struct mpk_relay_program {
 	int64_t *numbers;
 	struct mpk_tensor **late; /* by constant: what was bound to it, held; else NULL */
 };
-
-void mpk_relay_program_drop(struct mpk_relay_program *p);
-struct mpk_relay_program *mpk_relay_program_hold(struct mpk_relay_program *p);
 
 /* mpk_relay_decode - fill places, callees and steps from p->x, which mpk_relay_check found sound
  * Returns  MPK_OK; MPK_E_CORRUPT: the first fault, naming function and instruction; MPK_E_NOMEM */

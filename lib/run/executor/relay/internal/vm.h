@@ -11,9 +11,6 @@
 #ifndef MPK_EXECUTOR_RELAY_INTERNAL_VM_H
 #define MPK_EXECUTOR_RELAY_INTERNAL_VM_H
 
-#include <pthread.h>
-#include <stdatomic.h>
-
 #include "executor/relay/internal/program.h"
 #include "runtime/devices.h"
 
@@ -28,26 +25,14 @@ struct mpk_plans;
 struct mpk_recorder;
 struct mpk_relay_vm;
 
-/* One call of a function. */
-struct mpk_relay_frame {
-	size_t base;     /* of its registers in the stack */
-	uint32_t callee; /* index of the function */
-	uint32_t at;     /* step */
-};
-
 struct mpk_relay_vm {
-	atomic_uint refs;
-	struct mpk_relay_program *program;
+	struct mpk_machine base;           /* first */
+	struct mpk_relay_program *program; /* base.program */
 	/* of each place of the program: the device it stands for, and where storages come from */
 	struct mpk_dldevice *devices;
 	struct mpk_allocator **allocators;
 	struct mpk_tensor **constants; /* made when they are first used; NULL: not so far */
-	pthread_mutex_t lock;          /* recursive: a kernel may call back */
-	unsigned depth;                /* calls from outside under way, within each other */
-	struct mpk_value *stack;       /* register files, one behind the other */
-	size_t stack_used, stack_cap;
-	struct mpk_relay_frame *frames; /* calls under way */
-	size_t frame_count, frame_cap;
+	struct mpk_frames frames;
 	uint64_t step_limit;            /* of one call from outside: more is a loop without end */
 	uint64_t steps_left;            /* of the call under way */
 	struct mpk_plans *plans;        /* what was recorded; plan/plan.h */
@@ -55,22 +40,24 @@ struct mpk_relay_vm {
 	struct mpk_observer *observers; /* of the call under way; NULL: nobody looks */
 };
 
-/* mpk_relay_vm_create - a machine for a program
- * @devices what the program may run on; the CPU is always there. Of those with the type that a place
- *          wants the first is taken, as TVM does
- * Returns  MPK_OK, one reference in *out; MPK_E_LOAD: a type that is not among them; MPK_E_DEVICE:
- *          one does not open; MPK_E_NOMEM */
-enum mpk_code mpk_relay_vm_create(struct mpk_relay_program *program,
-				  const struct mpk_dldevice *devices, size_t count,
-				  struct mpk_relay_vm **out, struct mpk_error *err) MPK_MUST_CHECK;
-
-struct mpk_relay_vm *mpk_relay_vm_hold(struct mpk_relay_vm *vm);
-void mpk_relay_vm_drop(struct mpk_relay_vm *vm);
+/* mpk_relay_vm_start, mpk_relay_vm_stop, mpk_relay_vm_invoke - of struct mpk_model_kind
+ * A place of the program becomes the first device of the type that it wants, as TVM does; the CPU is
+ * always there. Fails with MPK_E_LOAD where a type is not among the devices
+ * mpk_relay_vm_invoke - arguments are one a parameter, in their order. Those on another device than their
+ * parameter's are copied there, and those in host memory that kernels cannot take.
+ * Returns  MPK_OK; MPK_E_USAGE: a value that Relay does not have; MPK_E_RAISED: what a kernel or the
+ *          program raised; MPK_E_UNSUPPORTED; MPK_E_DEVICE; MPK_E_NOMEM */
+enum mpk_code mpk_relay_vm_start(struct mpk_machine *m, const struct mpk_dldevice *devices,
+				 size_t count, struct mpk_error *err) MPK_MUST_CHECK;
+void mpk_relay_vm_stop(struct mpk_machine *m);
+enum mpk_code mpk_relay_vm_invoke(struct mpk_machine *m, size_t function,
+				  const struct mpk_args *args, struct mpk_value *result,
+				  struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_relay_vm_devices - the devices of the machine's runtime */
 static inline struct mpk_devices *mpk_relay_vm_devices(const struct mpk_relay_vm *vm)
 {
-	return mpk_runtime_devices(vm->program->runtime);
+	return mpk_runtime_devices(vm->program->base.runtime);
 }
 
 /* mpk_relay_vm_constant - a constant on its device, made when it is first asked for
@@ -138,10 +125,10 @@ extern mpk_relay_op_fn *const mpk_relay_makers[MPK_RELAY_OPS];
 /* mpk_relay_invoke_packed - the one that calls a kernel (packed.c); its result is in its arguments */
 mpk_relay_op_fn mpk_relay_invoke_packed;
 
-/* mpk_relay_registers - those of the innermost frame */
+/* mpk_relay_registers - those of the innermost call */
 static inline struct mpk_value *mpk_relay_registers(const struct mpk_relay_vm *vm)
 {
-	return vm->stack + vm->frames[vm->frame_count - 1].base;
+	return mpk_frames_registers(&vm->frames);
 }
 
 /* mpk_relay_fault - MPK_E_RAISED "KIND: sentence (function, instruction n)" */

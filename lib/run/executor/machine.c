@@ -12,7 +12,7 @@
 #include "base/lock.h"
 #include "base/refs.h"
 #include "base/vec.h"
-#include "executor/model.h"
+#include "program/model.h"
 #include "kinds.h"
 #include "runtime/context.h"
 #include "text/escape.h"

@@ -17,7 +17,7 @@
 #include "base/strbuf.h"
 #include "blob/blob.h"
 #include "elf/image.h"
-#include "executor/model.h"
+#include "program/model.h"
 #include "hostcode/getters.h"
 #include "hostcode/host.h"
 #include "payload.h"

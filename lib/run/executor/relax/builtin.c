@@ -5,29 +5,36 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-static const struct mpk_relax_builtins *const families[] = {
-	&mpk_relax_shape_builtins,  &mpk_relax_memory_builtins, &mpk_relax_closure_builtins,
-	&mpk_relax_tensor_builtins, &mpk_relax_select_builtins,
+/* Every builtin with the family that has its row. */
+static const struct {
+	const char *name;
+	const struct mpk_relax_builtins *family;
+} names[] = {
+#define MPK_RELAX_BUILTIN(name, effect, family, call, typing)                                      \
+	{ name, &mpk_relax_##family##_builtins },
+#include "program/relax_builtins.def"
+#undef MPK_RELAX_BUILTIN
 };
 
 const struct mpk_relax_builtin *mpk_relax_builtin_at(size_t i)
 {
-	for (size_t f = 0; f < MPK_ARRAY_COUNT(families); f++) {
-		if (i < families[f]->count)
-			return &families[f]->rows[i];
-		i -= families[f]->count;
-	}
-	return NULL;
+	size_t row = 0;
+
+	if (i >= MPK_ARRAY_COUNT(names))
+		return NULL;
+	/* rows of a family are in the order of this table */
+	while (strcmp(names[i].family->rows[row].name, names[i].name) != 0)
+		row++;
+	return &names[i].family->rows[row];
 }
 
 const struct mpk_relax_builtin *mpk_relax_builtin_find(struct mpk_span name)
 {
-	const struct mpk_relax_builtin *b;
-
-	for (size_t i = 0; (b = mpk_relax_builtin_at(i)) != NULL; i++)
-		if (mpk_span_is(name, b->name))
-			return b;
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(names); i++)
+		if (mpk_span_is(name, names[i].name))
+			return mpk_relax_builtin_at(i);
 	return NULL;
 }
 

@@ -154,10 +154,7 @@ static enum mpk_code get_cached_alloc(const struct mpk_value *args, size_t count
 }
 
 static const struct mpk_relax_builtin rows[] = {
-	{ "vm.builtin.call_tir_dyn", MPK_EFFECT_KERNEL, call_tir_dyn },
-	{ "vm.builtin.cuda_graph.get_cached_alloc", MPK_EFFECT_CALL, get_cached_alloc },
-	{ "vm.builtin.cuda_graph.run_or_capture", MPK_EFFECT_CALL, run_or_capture },
-	{ "vm.builtin.invoke_closure", MPK_EFFECT_CALL, invoke_closure },
-	{ "vm.builtin.make_closure", MPK_EFFECT_SHAPES, make_closure },
+#define MPK_ROW_closure(...) __VA_ARGS__,
+#include "executor/relax/internal/family.def"
 };
 const struct mpk_relax_builtins mpk_relax_closure_builtins = { rows, MPK_ARRAY_COUNT(rows) };

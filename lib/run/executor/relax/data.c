@@ -132,9 +132,7 @@ static enum mpk_code assert_op(const struct mpk_value *args, size_t count, struc
 }
 
 static const struct mpk_relax_builtin rows[] = {
-	{ "relax.run.assert_op", MPK_EFFECT_DATA, assert_op },
-	{ "relax.run.shape_to_tensor", MPK_EFFECT_DATA, shape_to_tensor },
-	{ "vm.builtin.read_if_cond", MPK_EFFECT_DATA, read_if_cond },
-	{ "vm.builtin.tensor_to_shape", MPK_EFFECT_DATA, tensor_to_shape },
+#define MPK_ROW_data(...) __VA_ARGS__,
+#include "executor/relax/internal/family.def"
 };
-const struct mpk_relax_builtins mpk_relax_tensor_builtins = { rows, MPK_ARRAY_COUNT(rows) };
+const struct mpk_relax_builtins mpk_relax_data_builtins = { rows, MPK_ARRAY_COUNT(rows) };

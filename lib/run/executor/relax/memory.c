@@ -360,18 +360,7 @@ static enum mpk_code clear(const struct mpk_value *args, size_t count, struct mp
 }
 
 static const struct mpk_relax_builtin rows[] = {
-	{ "runtime.TVMArrayCreateView", MPK_EFFECT_DATA, create_view },
-	{ "runtime.TVMTensorCreateView", MPK_EFFECT_DATA, create_view },
-	{ "vm.builtin.alloc_storage", MPK_EFFECT_STORAGE, alloc_storage },
-	{ "vm.builtin.alloc_tensor", MPK_EFFECT_SHAPES, alloc_tensor },
-	{ "vm.builtin.copy", MPK_EFFECT_SHAPES, copy },
-	{ "vm.builtin.ensure_zero_offset", MPK_EFFECT_DATA, ensure_zero_offset },
-	{ "vm.builtin.make_tuple", MPK_EFFECT_SHAPES, make_tuple },
-	{ "vm.builtin.memory_manager.clear", MPK_EFFECT_DATA, clear },
-	{ "vm.builtin.null_value", MPK_EFFECT_SHAPES, null_value },
-	{ "vm.builtin.reshape", MPK_EFFECT_SHAPES, reshape },
-	{ "vm.builtin.to_device", MPK_EFFECT_COPY, to_device },
-	{ "vm.builtin.tuple_getitem", MPK_EFFECT_SHAPES, tuple_getitem },
-	{ "vm.builtin.tuple_reset_item", MPK_EFFECT_RESET, tuple_reset_item },
+#define MPK_ROW_memory(...) __VA_ARGS__,
+#include "executor/relax/internal/family.def"
 };
 const struct mpk_relax_builtins mpk_relax_memory_builtins = { rows, MPK_ARRAY_COUNT(rows) };

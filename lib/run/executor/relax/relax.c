@@ -13,9 +13,9 @@
 #include <string.h>
 
 #include "base/strmap.h"
-#include "executor/model.h"
+#include "program/model.h"
 #include "executor/relax/internal/vm.h"
-#include "executor/relax/signature.h"
+#include "program/relax.h"
 #include "runtime/node.h"
 #include "text/escape.h"
 

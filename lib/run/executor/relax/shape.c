@@ -367,16 +367,7 @@ static enum mpk_code check_func_info(const struct mpk_value *args, size_t count,
 }
 
 static const struct mpk_relax_builtin rows[] = {
-	{ "vm.builtin.alloc_shape_heap", MPK_EFFECT_HEAP, alloc_shape_heap },
-	{ "vm.builtin.check_func_info", MPK_EFFECT_SHAPES, check_func_info },
-	{ "vm.builtin.check_prim_value_info", MPK_EFFECT_SHAPES, check_prim_value_info },
-	{ "vm.builtin.check_shape_info", MPK_EFFECT_SHAPES, check_shape_info },
-	{ "vm.builtin.check_tensor_info", MPK_EFFECT_SHAPES, check_tensor_info },
-	{ "vm.builtin.check_tuple_info", MPK_EFFECT_SHAPES, check_tuple_info },
-	{ "vm.builtin.make_prim_value", MPK_EFFECT_MAKE, make_prim_value },
-	{ "vm.builtin.make_shape", MPK_EFFECT_MAKE, make_shape },
-	{ "vm.builtin.match_prim_value", MPK_EFFECT_MATCH, match_prim_value },
-	{ "vm.builtin.match_shape", MPK_EFFECT_MATCH, match_shape },
-	{ "vm.builtin.shape_of", MPK_EFFECT_SHAPES, shape_of },
+#define MPK_ROW_shape(...) __VA_ARGS__,
+#include "executor/relax/internal/family.def"
 };
 const struct mpk_relax_builtins mpk_relax_shape_builtins = { rows, MPK_ARRAY_COUNT(rows) };

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "executor/model.h"
+#include "program/model.h"
 #include "executor/relay/internal/vm.h"
 #include "runtime/node.h"
 #include "text/escape.h"

@@ -8,7 +8,7 @@
 #include "executor/static/static.h"
 
 #include "base/num.h"
-#include "executor/model.h"
+#include "program/model.h"
 #include "executor/static/internal/metadata.h"
 #include "executor/static/internal/program.h"
 #include "text/escape.h"

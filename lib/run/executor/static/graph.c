@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "executor/model.h"
+#include "program/model.h"
 #include "executor/static/internal/program.h"
 #include "graphjson/graphjson.h"
 #include "runtime/segments.h"

@@ -15,7 +15,7 @@
 
 #include "base/error.h"
 #include "executor/machine.h"
-#include "executor/model.h"
+#include "program/model.h"
 #include "payload.h"
 #include "value/function.h"
 #include "value/tensor.h"

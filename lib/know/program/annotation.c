@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* annotation.c - a small reader of the types that TVMScript prints: R.Tensor, R.Tuple, R.Shape, R.Prim */
-#include "executor/relax/internal/annotation.h"
+#include "program/internal/annotation.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* model.h - what a caller may call in an executor: names, inputs, outputs */
-#ifndef MPK_EXECUTOR_MODEL_H
-#define MPK_EXECUTOR_MODEL_H
+#ifndef MPK_PROGRAM_MODEL_H
+#define MPK_PROGRAM_MODEL_H
 
 #include <stdbool.h>
 
@@ -24,6 +24,10 @@ struct mpk_models {
  * Returns  MPK_OK; MPK_E_CORRUPT (a graph that does not parse); MPK_E_NOMEM */
 enum mpk_code mpk_models_of(const struct mpk_payload *p, struct mpk_arena *arena,
 			    struct mpk_models *out, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_model_is_kind - whether modules of a kind are models, to whose functions an executor can be found: of
+ * each kind with that role there is one in run/executor */
+bool mpk_model_is_kind(struct mpk_span kind);
 
 /* mpk_model_has - whether a caller finds a function of that name in an executor's payload; nothing is
  * read but names */

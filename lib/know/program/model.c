@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "executor/model.h"
+/* model.c - what can be called in the payload of a model: names, inputs, outputs
+ *
+ * Who lists or checks a file needs this without running anything, so nothing here knows of devices or
+ * values. A graph says its types itself, Relax byte code says them by its checks (relax.c), and
+ * Relay byte code has names alone.
+ */
+#include "program/model.h"
 
 #include "base/strmap.h"
-#include "executor/relax/signature.h"
 #include "graphjson/graphjson.h"
+#include "kinds.h"
+#include "program/relax.h"
 
 static struct mpk_param *untyped(struct mpk_strs names, struct mpk_arena *arena)
 {
@@ -125,6 +132,13 @@ enum mpk_code mpk_models_of(const struct mpk_payload *p, struct mpk_arena *arena
 		break;
 	}
 	return MPK_OK;
+}
+
+bool mpk_model_is_kind(struct mpk_span kind)
+{
+	const struct mpk_kind *row = mpk_kind_find(kind);
+
+	return row && row->role == MPK_ROLE_EXECUTOR;
 }
 
 /* --- by name -------------------------------------------------------------------------------- */

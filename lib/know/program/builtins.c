@@ -1,8 +1,61 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* typing_call.c - what each builtin says of types: checks of parameters, shapes, tensors, tuples */
-#include "executor/relax/internal/typing.h"
+/* builtins.c - what each builtin says of types: checks of parameters, shapes, tensors, tuples
+ *
+ * Byte code has no types. What it says of its parameters are calls of builtins that check them, and what
+ * it returns follows from the builtins that make it. Which builtin says what is in the table that the
+ * executor has too, relax_builtins.def.
+ */
+#include "program/internal/typing.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 /* --- checks -------------------------------------------------------------------------------- */
+
+/* Whose check a call is, by the text that is its last argument. */
+enum check {
+	CHECK_PLAIN, /* texts were left out */
+	CHECK_PARAM,
+	CHECK_RETURN,
+	CHECK_CAST, /* of a value somewhere in the function */
+};
+
+/* Each text is read once, however many checks have it. */
+static const struct mpk_relax_text *text_at(struct mpk_relax_typing *r, size_t constant)
+{
+	struct mpk_relax_text *t = &r->texts[constant];
+
+	if (!t->read) {
+		t->understood = mpk_relax_annotation_read(r->x->consts[constant].u.string, r->arena,
+							  &t->annotation);
+		t->read = true;
+	}
+	return t;
+}
+
+/* What the text says of a parameter or of the result is kept in r. */
+static enum check read_check(struct mpk_relax_typing *r, const struct mpk_relax_instr *instr)
+{
+	static const char cast[] = "ErrorContext(match_cast,";
+	const struct mpk_relax_const *last = mpk_relax_const_at(r, instr, instr->arg_count - 1);
+	const struct mpk_relax_text *text;
+	size_t param;
+
+	if (!last || last->kind != MPK_RELAX_STRING)
+		return CHECK_PLAIN;
+	if (last->u.string.len >= sizeof cast &&
+	    memcmp(last->u.string.data, cast, sizeof cast - 1) == 0)
+		return CHECK_CAST;
+	text = text_at(r, (size_t)(last - r->x->consts));
+	if (!text->understood)
+		return CHECK_PLAIN;
+	param = text->annotation.param;
+	if (text->annotation.is_return)
+		r->returned = text->annotation.type;
+	else if (param < r->told_count)
+		r->told[param] = text->annotation.type;
+	return text->annotation.is_return ? CHECK_RETURN : CHECK_PARAM;
+}
 
 /* What a check looks at: a parameter or a part of one, or a value that was made here. */
 struct subject {
@@ -12,7 +65,7 @@ struct subject {
 
 static struct subject checked(struct mpk_relax_typing *r, const struct mpk_relax_instr *instr)
 {
-	enum mpk_relax_check check = mpk_relax_read_check(r, instr);
+	enum check check = read_check(r, instr);
 	struct mpk_relax_content *c = mpk_relax_content_at(r, instr, 0);
 
 	if (!c || r->branched)
@@ -22,7 +75,7 @@ static struct subject checked(struct mpk_relax_typing *r, const struct mpk_relax
 	if (!c->input)
 		return (struct subject){ &c->type, NULL };
 	/* what is returned, or cast, says nothing of the input that it is */
-	if (check == MPK_RELAX_CHECK_RETURN || check == MPK_RELAX_CHECK_CAST)
+	if (check == CHECK_RETURN || check == CHECK_CAST)
 		return (struct subject){ 0 };
 	return (struct subject){ c->input, c->told };
 }
@@ -34,8 +87,8 @@ static void add_told(struct mpk_relax_typing *r, const struct subject *s)
 		*s->type = mpk_relax_refine(r, s->type, s->told);
 }
 
-static void check_tensor_info(struct mpk_relax_typing *r, const struct mpk_relax_instr *instr,
-			      struct mpk_relax_content *out)
+static void type_check_tensor_info(struct mpk_relax_typing *r, const struct mpk_relax_instr *instr,
+				   struct mpk_relax_content *out)
 {
 	struct subject s = checked(r, instr);
 	const struct mpk_relax_const *dtype = mpk_relax_const_at(r, instr, 2);
@@ -52,8 +105,8 @@ static void check_tensor_info(struct mpk_relax_typing *r, const struct mpk_relax
 	add_told(r, &s);
 }
 
-static void check_shape_info(struct mpk_relax_typing *r, const struct mpk_relax_instr *instr,
-			     struct mpk_relax_content *out)
+static void type_check_shape_info(struct mpk_relax_typing *r, const struct mpk_relax_instr *instr,
+				  struct mpk_relax_content *out)
 {
 	struct subject s = checked(r, instr);
 	int64_t ndim = -1;
@@ -67,8 +120,9 @@ static void check_shape_info(struct mpk_relax_typing *r, const struct mpk_relax_
 	add_told(r, &s);
 }
 
-static void check_prim_value_info(struct mpk_relax_typing *r, const struct mpk_relax_instr *instr,
-				  struct mpk_relax_content *out)
+static void type_check_prim_value_info(struct mpk_relax_typing *r,
+				       const struct mpk_relax_instr *instr,
+				       struct mpk_relax_content *out)
 {
 	struct subject s = checked(r, instr);
 	const struct mpk_relax_const *dtype = mpk_relax_const_at(r, instr, 1);
@@ -82,8 +136,8 @@ static void check_prim_value_info(struct mpk_relax_typing *r, const struct mpk_r
 	add_told(r, &s);
 }
 
-static void check_tuple_info(struct mpk_relax_typing *r, const struct mpk_relax_instr *instr,
-			     struct mpk_relax_content *out)
+static void type_check_tuple_info(struct mpk_relax_typing *r, const struct mpk_relax_instr *instr,
+				  struct mpk_relax_content *out)
 {
 	struct subject s = checked(r, instr);
 	int64_t count = -1;
@@ -98,8 +152,8 @@ static void check_tuple_info(struct mpk_relax_typing *r, const struct mpk_relax_
 	add_told(r, &s);
 }
 
-static void check_func_info(struct mpk_relax_typing *r, const struct mpk_relax_instr *instr,
-			    struct mpk_relax_content *out)
+static void type_check_func_info(struct mpk_relax_typing *r, const struct mpk_relax_instr *instr,
+				 struct mpk_relax_content *out)
 {
 	struct subject s = checked(r, instr);
 
@@ -108,8 +162,8 @@ static void check_func_info(struct mpk_relax_typing *r, const struct mpk_relax_i
 		s.type->kind = MPK_TYPE_FUNCTION;
 }
 
-static void match_shape(struct mpk_relax_typing *r, const struct mpk_relax_instr *instr,
-			struct mpk_relax_content *out)
+static void type_match_shape(struct mpk_relax_typing *r, const struct mpk_relax_instr *instr,
+			     struct mpk_relax_content *out)
 {
 	const struct mpk_relax_content *c = mpk_relax_content_at(r, instr, 0);
 	struct subject s = checked(r, instr);
@@ -128,8 +182,8 @@ static void match_shape(struct mpk_relax_typing *r, const struct mpk_relax_instr
 
 /* --- values -------------------------------------------------------------------------------- */
 
-static void tuple_getitem(struct mpk_relax_typing *r, const struct mpk_relax_instr *instr,
-			  struct mpk_relax_content *out)
+static void type_tuple_getitem(struct mpk_relax_typing *r, const struct mpk_relax_instr *instr,
+			       struct mpk_relax_content *out)
 {
 	const struct mpk_relax_content *c = mpk_relax_content_at(r, instr, 0);
 	const struct mpk_type tuple = mpk_relax_type_at(r, instr, 0);
@@ -147,8 +201,8 @@ static void tuple_getitem(struct mpk_relax_typing *r, const struct mpk_relax_ins
 		out->told = &c->told->fields[index].type;
 }
 
-static void make_shape(struct mpk_relax_typing *r, const struct mpk_relax_instr *instr,
-		       struct mpk_relax_content *out)
+static void type_make_shape(struct mpk_relax_typing *r, const struct mpk_relax_instr *instr,
+			    struct mpk_relax_content *out)
 {
 	struct mpk_relax_pairs p = { .instr = instr, .at = 2, .from = MPK_RELAX_EXTENTS_MADE };
 	int64_t count = -1;
@@ -160,8 +214,8 @@ static void make_shape(struct mpk_relax_typing *r, const struct mpk_relax_instr 
 	mpk_relax_set_extents(r, &p, &out->type);
 }
 
-static void make_prim_value(struct mpk_relax_typing *r, const struct mpk_relax_instr *instr,
-			    struct mpk_relax_content *out)
+static void type_make_prim_value(struct mpk_relax_typing *r, const struct mpk_relax_instr *instr,
+				 struct mpk_relax_content *out)
 {
 	(void)r;
 	(void)instr;
@@ -178,8 +232,8 @@ static void shaped(struct mpk_type shape, struct mpk_dtype dtype, struct mpk_rel
 	out->type.dtype = dtype;
 }
 
-static void alloc_tensor(struct mpk_relax_typing *r, const struct mpk_relax_instr *instr,
-			 struct mpk_relax_content *out)
+static void type_alloc_tensor(struct mpk_relax_typing *r, const struct mpk_relax_instr *instr,
+			      struct mpk_relax_content *out)
 {
 	const struct mpk_relax_const *dtype = mpk_relax_const_at(r, instr, 3);
 
@@ -187,14 +241,14 @@ static void alloc_tensor(struct mpk_relax_typing *r, const struct mpk_relax_inst
 		shaped(mpk_relax_type_at(r, instr, 2), dtype->u.dtype, out);
 }
 
-static void reshape(struct mpk_relax_typing *r, const struct mpk_relax_instr *instr,
-		    struct mpk_relax_content *out)
+static void type_reshape(struct mpk_relax_typing *r, const struct mpk_relax_instr *instr,
+			 struct mpk_relax_content *out)
 {
 	shaped(mpk_relax_type_at(r, instr, 1), mpk_relax_type_at(r, instr, 0).dtype, out);
 }
 
-static void shape_of(struct mpk_relax_typing *r, const struct mpk_relax_instr *instr,
-		     struct mpk_relax_content *out)
+static void type_shape_of(struct mpk_relax_typing *r, const struct mpk_relax_instr *instr,
+			  struct mpk_relax_content *out)
 {
 	struct mpk_type t = mpk_relax_type_at(r, instr, 0);
 
@@ -206,14 +260,14 @@ static void shape_of(struct mpk_relax_typing *r, const struct mpk_relax_instr *i
 	out->type = t;
 }
 
-static void same_type(struct mpk_relax_typing *r, const struct mpk_relax_instr *instr,
-		      struct mpk_relax_content *out)
+static void type_same_type(struct mpk_relax_typing *r, const struct mpk_relax_instr *instr,
+			   struct mpk_relax_content *out)
 {
 	out->type = mpk_relax_type_at(r, instr, 0);
 }
 
-static void to_device(struct mpk_relax_typing *r, const struct mpk_relax_instr *instr,
-		      struct mpk_relax_content *out)
+static void type_to_device(struct mpk_relax_typing *r, const struct mpk_relax_instr *instr,
+			   struct mpk_relax_content *out)
 {
 	int64_t type = 0;
 
@@ -222,8 +276,8 @@ static void to_device(struct mpk_relax_typing *r, const struct mpk_relax_instr *
 	out->type.device = type > 0 && type < INT32_MAX ? (int32_t)type : 0;
 }
 
-static void make_tuple(struct mpk_relax_typing *r, const struct mpk_relax_instr *instr,
-		       struct mpk_relax_content *out)
+static void type_make_tuple(struct mpk_relax_typing *r, const struct mpk_relax_instr *instr,
+			    struct mpk_relax_content *out)
 {
 	size_t count = instr->arg_count;
 	struct mpk_param *fields;
@@ -250,16 +304,16 @@ static void set_tensor(struct mpk_relax_typing *r, struct mpk_dtype dtype, int64
 	mpk_relax_set_rank(r, ndim, t);
 }
 
-static void tensor_to_shape(struct mpk_relax_typing *r, const struct mpk_relax_instr *instr,
-			    struct mpk_relax_content *out)
+static void type_tensor_to_shape(struct mpk_relax_typing *r, const struct mpk_relax_instr *instr,
+				 struct mpk_relax_content *out)
 {
 	(void)r;
 	(void)instr;
 	out->type.kind = MPK_TYPE_SHAPE;
 }
 
-static void shape_to_tensor(struct mpk_relax_typing *r, const struct mpk_relax_instr *instr,
-			    struct mpk_relax_content *out)
+static void type_shape_to_tensor(struct mpk_relax_typing *r, const struct mpk_relax_instr *instr,
+				 struct mpk_relax_content *out)
 {
 	struct mpk_type shape = mpk_relax_type_at(r, instr, 0);
 	int64_t *length = mpk_relax_make_parts(r, 1, sizeof *length);
@@ -272,16 +326,16 @@ static void shape_to_tensor(struct mpk_relax_typing *r, const struct mpk_relax_i
 	out->type.symbols = NULL;
 }
 
-static void nonzero(struct mpk_relax_typing *r, const struct mpk_relax_instr *instr,
-		    struct mpk_relax_content *out)
+static void type_nonzero(struct mpk_relax_typing *r, const struct mpk_relax_instr *instr,
+			 struct mpk_relax_content *out)
 {
 	(void)instr;
 	set_tensor(r, i64, 2, &out->type);
 }
 
-/* unique(x, sorted, index, inverse, counts[, axis]): one tensor, or a tuple with what was asked for */
-static void unique(struct mpk_relax_typing *r, const struct mpk_relax_instr *instr,
-		   struct mpk_relax_content *out)
+/* type_unique(x, sorted, index, inverse, counts[, axis]): one tensor, or a tuple with what was asked for */
+static void type_unique(struct mpk_relax_typing *r, const struct mpk_relax_instr *instr,
+			struct mpk_relax_content *out)
 {
 	struct mpk_type x = mpk_relax_type_at(r, instr, 0), values;
 	int64_t flags[3] = { 0 }, axis;
@@ -314,39 +368,35 @@ static void unique(struct mpk_relax_typing *r, const struct mpk_relax_instr *ins
 
 /* --- by name ------------------------------------------------------------------------------- */
 
-static const struct {
+typedef void typing_fn(struct mpk_relax_typing *r, const struct mpk_relax_instr *instr,
+		       struct mpk_relax_content *out);
+
+/* In the order of names, as relax_builtins.def has them. */
+static const struct typing_row {
 	const char *name;
-	void (*read)(struct mpk_relax_typing *r, const struct mpk_relax_instr *instr,
-		     struct mpk_relax_content *out);
+	typing_fn *read; /* NULL: it says nothing of types */
 } rows[] = {
-	{ "vm.builtin.alloc_tensor", alloc_tensor },
-	{ "vm.builtin.check_func_info", check_func_info },
-	{ "vm.builtin.check_prim_value_info", check_prim_value_info },
-	{ "vm.builtin.check_shape_info", check_shape_info },
-	{ "vm.builtin.check_tensor_info", check_tensor_info },
-	{ "vm.builtin.check_tuple_info", check_tuple_info },
-	{ "vm.builtin.copy", same_type },
-	{ "vm.builtin.ensure_zero_offset", same_type },
-	{ "vm.builtin.make_prim_value", make_prim_value },
-	{ "vm.builtin.make_shape", make_shape },
-	{ "vm.builtin.make_tuple", make_tuple },
-	{ "vm.builtin.match_shape", match_shape },
-	{ "vm.builtin.reshape", reshape },
-	{ "vm.builtin.shape_of", shape_of },
-	{ "vm.builtin.to_device", to_device },
-	{ "vm.builtin.tensor_to_shape", tensor_to_shape },
-	{ "vm.builtin.tuple_getitem", tuple_getitem },
-	{ "relax.run.nonzero", nonzero },
-	{ "relax.run.shape_to_tensor", shape_to_tensor },
-	{ "relax.run.unique", unique },
+#define TYPE(function) function
+#define NO_TYPE(reason) NULL
+#define MPK_RELAX_BUILTIN(name, effect, family, call, typing) { name, typing },
+#include "program/relax_builtins.def"
+#undef MPK_RELAX_BUILTIN
 };
+
+static int by_name(const void *name, const void *row)
+{
+	return mpk_span_compare(*(const struct mpk_span *)name,
+				mpk_span_str(((const struct typing_row *)row)->name));
+}
 
 void mpk_relax_type_call(struct mpk_relax_typing *r, const struct mpk_relax_instr *instr,
 			 struct mpk_span name, struct mpk_relax_content *out)
 {
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(rows); i++)
-		if (mpk_span_is(name, rows[i].name))
-			rows[i].read(r, instr, out);
+	const struct typing_row *row =
+		bsearch(&name, rows, MPK_ARRAY_COUNT(rows), sizeof rows[0], by_name);
+
+	if (row && row->read)
+		row->read(r, instr, out);
 	for (size_t i = 0; i < instr->arg_count; i++) {
 		const struct mpk_relax_content *c = mpk_relax_content_at(r, instr, i);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* signature.h - what a function in byte code takes and gives, read from its own checks */
-#ifndef MPK_EXECUTOR_RELAX_SIGNATURE_H
-#define MPK_EXECUTOR_RELAX_SIGNATURE_H
+/* relax.h - what a function in byte code takes and gives, read from its own checks */
+#ifndef MPK_PROGRAM_RELAX_H
+#define MPK_PROGRAM_RELAX_H
 
 #include "base/error.h"
 #include "relaxvm/relaxvm.h"

@@ -5,8 +5,8 @@
  *   ErrorContext(fn=main, loc=param[0], param=x, annotation=R.Tensor((n, 4), dtype="float32"))
  * (relax::VMShapeLower of apache/tvm). It is the only place where symbolic extents have names.
  */
-#ifndef MPK_EXECUTOR_RELAX_INTERNAL_ANNOTATION_H
-#define MPK_EXECUTOR_RELAX_INTERNAL_ANNOTATION_H
+#ifndef MPK_PROGRAM_INTERNAL_ANNOTATION_H
+#define MPK_PROGRAM_INTERNAL_ANNOTATION_H
 
 #include "base/arena.h"
 #include "signature/signature.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* signature.c - byte code read for its types
+/* relax.c - byte code read for its types
  *
  * One pass over a function's instructions, with a type for each register: the checks at the
  * beginning say what the parameters are; shapes, allocations and tuples behind them say what is
@@ -11,14 +11,14 @@
  * read again until no result changes; a call of a function that is not known yet counts for nothing
  * until then. Each second pass goes backwards, so that chains of calls take two or three.
  */
-#include "executor/relax/signature.h"
+#include "program/relax.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/strmap.h"
-#include "executor/relax/internal/annotation.h"
-#include "executor/relax/internal/typing.h"
+#include "program/internal/annotation.h"
+#include "program/internal/typing.h"
 
 enum { PASSES = 8 };
 

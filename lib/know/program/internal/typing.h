@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* typing.h - types of registers while byte code is read for its signatures; for the files beside it */
-#ifndef MPK_EXECUTOR_RELAX_INTERNAL_TYPING_H
-#define MPK_EXECUTOR_RELAX_INTERNAL_TYPING_H
+#ifndef MPK_PROGRAM_INTERNAL_TYPING_H
+#define MPK_PROGRAM_INTERNAL_TYPING_H
 
 #include "base/arena.h"
-#include "executor/relax/internal/annotation.h"
+#include "program/internal/annotation.h"
 #include "relaxvm/relaxvm.h"
 #include "signature/signature.h"
 
@@ -62,30 +62,58 @@ struct mpk_relax_typing {
 /* mpk_relax_make_parts - an array of count + 1 for parts of a type; NULL when there is no room for it */
 void *mpk_relax_make_parts(struct mpk_relax_typing *r, size_t count, size_t size);
 
-/* mpk_relax_..._at - argument i of a call: an integer; a constant or NULL; a register or NULL; what
- * is known of either */
-bool mpk_relax_int_at(const struct mpk_relax_instr *instr, size_t i, int64_t *out);
-const struct mpk_relax_const *mpk_relax_const_at(const struct mpk_relax_typing *r,
-						 const struct mpk_relax_instr *instr, size_t i);
-struct mpk_relax_content *mpk_relax_content_at(const struct mpk_relax_typing *r,
-					       const struct mpk_relax_instr *instr, size_t i);
-struct mpk_type mpk_relax_type_at(struct mpk_relax_typing *r, const struct mpk_relax_instr *instr,
-				  size_t i);
+/* mpk_relax_int_at - whether argument i of a call is an integer */
+static inline bool mpk_relax_int_at(const struct mpk_relax_instr *instr, size_t i, int64_t *out)
+{
+	struct mpk_relax_arg arg;
+
+	if (i >= instr->arg_count)
+		return false;
+	arg = mpk_relax_arg(instr, i);
+	*out = arg.value;
+	return arg.kind == MPK_RELAX_ARG_INT;
+}
+
+/* mpk_relax_const_at - the constant that argument i is, or NULL */
+static inline const struct mpk_relax_const *
+mpk_relax_const_at(const struct mpk_relax_typing *r, const struct mpk_relax_instr *instr, size_t i)
+{
+	struct mpk_relax_arg arg;
+
+	if (i >= instr->arg_count)
+		return NULL;
+	arg = mpk_relax_arg(instr, i);
+	if (arg.kind != MPK_RELAX_ARG_CONST || arg.value < 0 ||
+	    (uint64_t)arg.value >= r->x->const_count)
+		return NULL;
+	return &r->x->consts[arg.value];
+}
 
 /* mpk_relax_register_at - a register by its number, or NULL */
-struct mpk_relax_content *mpk_relax_register_at(const struct mpk_relax_typing *r, int64_t number);
+static inline struct mpk_relax_content *mpk_relax_register_at(const struct mpk_relax_typing *r,
+							      int64_t number)
+{
+	if (number < 0 || (uint64_t)number >= r->register_count)
+		return NULL;
+	return &r->registers[number];
+}
 
-/* Whose check a call is, by the text that is its last argument. */
-enum mpk_relax_check {
-	MPK_RELAX_CHECK_PLAIN, /* texts were left out */
-	MPK_RELAX_CHECK_PARAM,
-	MPK_RELAX_CHECK_RETURN,
-	MPK_RELAX_CHECK_CAST, /* of a value somewhere in the function */
-};
+/* mpk_relax_content_at - the register that argument i is, or NULL */
+static inline struct mpk_relax_content *mpk_relax_content_at(const struct mpk_relax_typing *r,
+							     const struct mpk_relax_instr *instr,
+							     size_t i)
+{
+	struct mpk_relax_arg arg;
 
-/* mpk_relax_read_check - what the text says of a parameter or of the result is kept in r */
-enum mpk_relax_check mpk_relax_read_check(struct mpk_relax_typing *r,
-					  const struct mpk_relax_instr *instr);
+	if (i >= instr->arg_count)
+		return NULL;
+	arg = mpk_relax_arg(instr, i);
+	return arg.kind == MPK_RELAX_ARG_REG ? mpk_relax_register_at(r, arg.value) : NULL;
+}
+
+/* mpk_relax_type_at - what is known of argument i, be it a register or a constant */
+struct mpk_type mpk_relax_type_at(struct mpk_relax_typing *r, const struct mpk_relax_instr *instr,
+				  size_t i);
 
 /* The extents that follow argument `at` of a call: (code, operand) each. */
 struct mpk_relax_pairs {

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* annotation.c - a small reader of the types that TVMScript prints: R.Tensor, R.Tuple, R.Shape, R.Prim */
+/* annotation.c - a small reader of the types that TVMScript prints: R.Tensor, R.Tuple, R.Shape, R.Prim
+ *
+ * The texts are the only place where symbolic extents have names, so they are worth a reader. They may
+ * be of any release or damaged: what is not understood becomes a type of which nothing is known, and
+ * nothing here fails.
+ */
 #include "program/internal/annotation.h"
 
 #include <string.h>
@@ -13,6 +18,7 @@ struct reader {
 	struct mpk_arena *arena;
 };
 
+/* Whether the rest begins with a word, which is then read. */
 static bool take(struct reader *r, const char *word)
 {
 	size_t len = strlen(word);
@@ -29,7 +35,7 @@ static void skip_blanks(struct reader *r)
 		;
 }
 
-/* What stands before the first of the stops that is not within brackets. */
+/* What comes before the first of the stops that is not within brackets. */
 static struct mpk_span take_item(struct reader *r, const char *stops)
 {
 	const uint8_t *start = r->rest.data;
@@ -41,6 +47,7 @@ static struct mpk_span take_item(struct reader *r, const char *stops)
 
 		if (depth == 0 && c && strchr(stops, c))
 			break;
+		/* an extent may itself be a call: "T.max(n, 4)" is one item */
 		depth += c == '(' || c == '[';
 		depth -= depth && (c == ')' || c == ']');
 	}
@@ -126,12 +133,13 @@ static int32_t read_vdevice(struct reader *r)
 	return device;
 }
 
-/* Whether it tells a rank. */
+/* Whether it says a rank. */
 static bool read_keyword(struct mpk_span item, struct mpk_type *t)
 {
 	struct reader r = { item, NULL };
 	int64_t ndim;
 
+	/* the place that a tensor is to be at */
 	if (take(&r, "vdevice=\""))
 		t->device = read_vdevice(&r);
 	else if (take(&r, "dtype=\"") && r.rest.len && r.rest.data[r.rest.len - 1] == '"')
@@ -144,7 +152,7 @@ static bool read_keyword(struct mpk_span item, struct mpk_type *t)
 	return false;
 }
 
-/* Extents that are told by their number alone. */
+/* Extents of which the number alone is known. */
 static bool set_unknown_extents(struct mpk_arena *arena, struct mpk_type *t)
 {
 	struct mpk_span *symbols = mpk_arena_array(arena, t->ndim + 1, sizeof *symbols);
@@ -163,19 +171,19 @@ static bool set_unknown_extents(struct mpk_arena *arena, struct mpk_type *t)
 /* "(n, 4), dtype=\"float32\")", or what R.Shape takes */
 static bool read_shaped(struct reader *r, const char *open, const char *close, struct mpk_type *t)
 {
-	bool told = false;
+	bool has_rank = false;
 
 	for (skip_blanks(r); !take(r, ")"); skip_blanks(r)) {
 		if (take(r, open)) {
 			if (!read_extents(r, close, t))
 				return false;
 		} else {
-			told |= read_keyword(trim(take_item(r, ",)")), t);
+			has_rank |= read_keyword(trim(take_item(r, ",)")), t);
 		}
 		if (!take(r, ",") && !r->rest.len)
 			return false;
 	}
-	return !told || t->ranked || set_unknown_extents(r->arena, t);
+	return !has_rank || t->ranked || set_unknown_extents(r->arena, t);
 }
 
 static bool read_fields(struct reader *r, unsigned depth, struct mpk_type *t)
@@ -188,6 +196,8 @@ static bool read_fields(struct reader *r, unsigned depth, struct mpk_type *t)
 			struct mpk_param *more =
 				mpk_arena_array(r->arena, 2 * cap + 8, sizeof *more);
 
+			/* the list grows by doubling, and arenas do not free: at most twice what
+			 * is needed */
 			if (!more || cap > FIELDS_MAX)
 				return false;
 			if (cap)
@@ -225,6 +235,7 @@ static bool read_type(struct reader *r, unsigned depth, struct mpk_type *out)
 	struct mpk_span item;
 
 	*out = (struct mpk_type){ 0 };
+	/* a text from strangers must not recurse without end */
 	if (depth == NEST_MAX)
 		return false;
 	if (take(r, "R.Tensor")) {

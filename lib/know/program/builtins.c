@@ -195,7 +195,7 @@ static void type_tuple_getitem(struct mpk_relax_typing *r, const struct mpk_rela
 	out->type = tuple.fields[index].type;
 	if (!c || !c->input)
 		return;
-	/* a part of a parameter: checks of it tell of the parameter */
+	/* a part of a parameter: checks of it are checks of the parameter */
 	out->input = (struct mpk_type *)(uintptr_t)&tuple.fields[index].type;
 	if (c->told && (uint64_t)index < c->told->field_count)
 		out->told = &c->told->fields[index].type;
@@ -232,6 +232,7 @@ static void shaped(struct mpk_type shape, struct mpk_dtype dtype, struct mpk_rel
 	out->type.dtype = dtype;
 }
 
+/* The shape is the third operand, the type the fourth. */
 static void type_alloc_tensor(struct mpk_relax_typing *r, const struct mpk_relax_instr *instr,
 			      struct mpk_relax_content *out)
 {
@@ -266,6 +267,7 @@ static void type_same_type(struct mpk_relax_typing *r, const struct mpk_relax_in
 	out->type = mpk_relax_type_at(r, instr, 0);
 }
 
+/* The same type, on the device whose DLPack number is the second operand. */
 static void type_to_device(struct mpk_relax_typing *r, const struct mpk_relax_instr *instr,
 			   struct mpk_relax_content *out)
 {
@@ -297,6 +299,7 @@ static void type_make_tuple(struct mpk_relax_typing *r, const struct mpk_relax_i
 
 static const struct mpk_dtype i64 = { MPK_DTYPE_INT, 64, 1 };
 
+/* A tensor of which type and rank are known; a negative rank is none. */
 static void set_tensor(struct mpk_relax_typing *r, struct mpk_dtype dtype, int64_t ndim,
 		       struct mpk_type *t)
 {

@@ -12,6 +12,7 @@
 #include "kinds.h"
 #include "program/relax.h"
 
+/* Parameters of which the names alone are known. */
 static struct mpk_param *untyped(struct mpk_strs names, struct mpk_arena *arena)
 {
 	struct mpk_param *list = mpk_arena_array(arena, names.count, sizeof *list);
@@ -76,6 +77,7 @@ static enum mpk_code graph_model(const struct mpk_factory *f, const struct mpk_g
 
 	if (!inputs || !outputs)
 		return mpk_fail_nomem(err);
+	/* a graph may have thousands of arguments, and as many parameters that fill them */
 	for (size_t i = 0; i < f->params.names.count; i++)
 		MPK_TRY_ALLOC(mpk_strmap_put(&params, f->params.names.items[i], i, &ignored) >= 0,
 			      err);

@@ -2,9 +2,9 @@
 /* relax.c - byte code read for its types
  *
  * One pass over a function's instructions, with a type for each register: the checks at the
- * beginning say what the parameters are; shapes, allocations and tuples behind them say what is
- * returned. Behind the first branch a register has the type that everything written to it has in
- * common. Symbolic extents are slots of the shape heap; their names stand in the texts of the
+ * beginning say what the parameters are; shapes, allocations and tuples after them say what is
+ * returned. After the first branch a register has the type that everything written to it has in
+ * common. Symbolic extents are slots of the shape heap; their names are in the texts of the
  * checks, and where those were left out they get names here.
  *
  * A call gives what its callee returns, and functions may call one another in circles. So they are
@@ -51,6 +51,8 @@ static void read_call(struct mpk_relax_typing *r, const struct mpk_relax_instr *
 		mpk_relax_type_call(r, instr, name, &made);
 		killed = mpk_span_is(name, "vm.builtin.null_value");
 	}
+	/* a register that is emptied, or a result that is not known yet, takes nothing from what
+	 * the other branch wrote */
 	if (!to || (killed && r->branched) || (r->branched && to->written && made.pending))
 		return;
 	if (r->branched && to->written && !to->pending)
@@ -99,6 +101,7 @@ static void read_code(struct mpk_relax_typing *r, struct mpk_relax_function_type
 		out->result = mpk_relax_refine(r, &out->result, &r->returned);
 }
 
+/* Registers of one reading of a function; the first hold its parameters. */
 static bool begin(struct mpk_relax_typing *r, struct mpk_param *inputs, size_t count)
 {
 	size_t words = r->x->instr_data.len / 8 + count; /* that could name a register */
@@ -173,6 +176,7 @@ static enum mpk_code read_function(struct mpk_relax_typing *r, size_t i, bool *c
 	return r->failed ? mpk_fail_nomem(err) : MPK_OK;
 }
 
+/* Functions that call nothing are final after the first pass. */
 static enum mpk_code read_pass(struct mpk_relax_typing *r, unsigned pass, bool *changed,
 			       struct mpk_error *err)
 {

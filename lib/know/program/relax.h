@@ -9,8 +9,8 @@
 
 /* mpk_relax_signatures - of each function that can be called: byte code and compiled
  * A function in byte code begins with checks of its parameters; what it returns is followed from
- * where it is made as far as there are no branches. Compiled functions tell by the texts of their
- * checks alone. Byte code that makes no sense gives no types.
+ * where it is made as far as there are no branches. Of compiled functions only the texts of their
+ * checks say something. Byte code that makes no sense gives no types.
  * @x       need not have passed mpk_relax_check
  * @out     x->func_count places; receives *count signatures in table order, in arena
  * Returns  MPK_OK; MPK_E_NOMEM */

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* executor.c - the table of executors, and what a runtime needs so that models run in it
+ *
+ * A runtime can also be had without executors: then it runs host code and kernels alone, and this
+ * object, with all that it links, stays out of the program.
+ */
 #include "executor/executor.h"
 
 #include "executor/contrib/contrib.h"
@@ -11,6 +16,8 @@ static const struct mpk_loader *const executors[] = {
 	&mpk_aot_executor, &mpk_graph_executor, &mpk_relax_executor, &mpk_relay_executor, NULL,
 };
 
+/* Families of global functions that are rows of a table; random numbers have a state and are
+ * added apart. */
 static const struct mpk_contrib_globals *const contribs[] = { &mpk_contrib_sort,
 							      &mpk_contrib_blas };
 

@@ -60,13 +60,13 @@ enum mpk_code mpk_node_payload(const struct mpk_node_module *node, struct mpk_ar
 
 /* --- machines ------------------------------------------------------------------------------ */
 
-struct mpk_machine *mpk_machine_hold(struct mpk_machine *m)
+static struct mpk_machine *machine_hold(struct mpk_machine *m)
 {
 	mpk_refs_hold(&m->refs);
 	return m;
 }
 
-void mpk_machine_drop(struct mpk_machine *m)
+static void machine_drop(struct mpk_machine *m)
 {
 	unsigned left;
 
@@ -77,8 +77,8 @@ void mpk_machine_drop(struct mpk_machine *m)
 	 * reference that is taken meanwhile lets it outlive the first of them. */
 	if (left && left == m->own_refs) {
 		m->own_refs = 0;
-		m->program->kind->drop_own(mpk_machine_hold(m));
-		mpk_machine_drop(m);
+		m->program->kind->drop_own(machine_hold(m));
+		machine_drop(m);
 		return;
 	}
 	if (left)
@@ -89,6 +89,7 @@ void mpk_machine_drop(struct mpk_machine *m)
 	free(m);
 }
 
+/* A machine that does not start is dropped like any other: stop frees what start had made. */
 static enum mpk_code create_machine(struct mpk_program *program, const struct mpk_dldevice *devices,
 				    size_t count, struct mpk_machine **out, struct mpk_error *err)
 {
@@ -102,14 +103,17 @@ static enum mpk_code create_machine(struct mpk_program *program, const struct mp
 	m->program = program;
 	code = program->kind->start(m, devices, count, err);
 	if (code != MPK_OK) {
-		mpk_machine_drop(m);
+		machine_drop(m);
 		return mpk_failed(code);
 	}
 	*out = m;
 	return MPK_OK;
 }
 
-enum mpk_code mpk_machine_invoke(struct mpk_machine *m, size_t function,
+/* Kernels look for the runtime and for what else they need in the context of their thread, which
+ * is the program's while they run. A kernel may call back into the machine, so that the lock is
+ * recursive; what that costs in native stack is bounded by the depth. */
+static enum mpk_code machine_invoke(struct mpk_machine *m, size_t function,
 				 const struct mpk_args *args, struct mpk_value *result,
 				 struct mpk_error *err)
 {
@@ -133,6 +137,8 @@ enum mpk_code mpk_machine_invoke(struct mpk_machine *m, size_t function,
 
 /* --- functions as values ------------------------------------------------------------------- */
 
+/* A function of the program, bound to a machine. The name is copied: functions need one that
+ * ends in NUL. */
 struct bound_function {
 	struct mpk_function base;
 	struct mpk_machine *machine;
@@ -145,7 +151,7 @@ static enum mpk_code call_bound(struct mpk_function *self, const struct mpk_args
 {
 	struct bound_function *b = (struct bound_function *)self;
 
-	return mpk_machine_invoke(b->machine, b->index, args, result, err);
+	return machine_invoke(b->machine, b->index, args, result, err);
 }
 
 static void destroy_bound(struct mpk_function *self)
@@ -153,7 +159,7 @@ static void destroy_bound(struct mpk_function *self)
 	struct mpk_machine *machine = ((struct bound_function *)self)->machine;
 
 	free(self);
-	mpk_machine_drop(machine);
+	machine_drop(machine);
 }
 
 enum mpk_code mpk_machine_bind(struct mpk_machine *m, size_t function, struct mpk_span name,
@@ -173,7 +179,7 @@ enum mpk_code mpk_machine_bind(struct mpk_machine *m, size_t function, struct mp
 		.takes_names = true,
 		.signature = signature,
 	};
-	b->machine = mpk_machine_hold(m);
+	b->machine = machine_hold(m);
 	b->index = function;
 	*out = &b->base;
 	return MPK_OK;
@@ -188,7 +194,7 @@ bool mpk_machine_owns(const struct mpk_machine *m, const struct mpk_function *f)
 
 void mpk_node_model_fini(struct mpk_node_model *model)
 {
-	mpk_machine_drop(model->machine);
+	machine_drop(model->machine);
 	program_drop(model->program);
 }
 
@@ -231,7 +237,7 @@ enum mpk_code mpk_node_model_machine(struct mpk_node_model *model, struct mpk_ma
 	    memcmp(devices, model->devices, count * sizeof *devices) != 0) {
 		MPK_TRY(create_machine(model->program, devices, count, &made, err));
 		/* functions that were given out keep the machine they are bound to */
-		mpk_machine_drop(model->machine);
+		machine_drop(model->machine);
 		model->machine = made;
 		model->device_count = count;
 		memcpy(model->devices, devices, count * sizeof *devices);

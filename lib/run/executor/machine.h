@@ -90,19 +90,9 @@ struct mpk_model_kind {
 enum mpk_code mpk_program_load(const struct mpk_model_kind *kind, struct mpk_node_module *node,
 			       struct mpk_program **out, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_machine_hold, mpk_machine_drop - count references; NULL is fine to drop */
-struct mpk_machine *mpk_machine_hold(struct mpk_machine *m);
-void mpk_machine_drop(struct mpk_machine *m);
-
-/* mpk_machine_invoke - run a function of the program
- * @args    borrowed
- * Returns  MPK_OK, *result owned; MPK_E_RAISED: calls within each other without end; as
- *          kind->invoke */
-enum mpk_code mpk_machine_invoke(struct mpk_machine *m, size_t function,
-				 const struct mpk_args *args, struct mpk_value *result,
-				 struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_machine_bind - a function of the program as a value that holds the machine
+/* mpk_machine_bind - a function of the program as a value that holds the machine. Calls of one machine
+ * wait for each other; calls within each other that are more than kind->depth_max fail with
+ * MPK_E_RAISED
  * @name    copied
  * @signature  of what the machine holds; may be NULL
  * Returns  MPK_OK, one reference in *out; MPK_E_NOMEM */

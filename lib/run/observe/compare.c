@@ -21,6 +21,29 @@
 
 /* --- the files of a dump, by operator ------------------------------------------------------- */
 
+/* What TVM puts before the names of functions, of models that have no name of their own. */
+static const char *const prefixes[] = { "tvmgen_default_", "vm_mod_" };
+
+/* What results of the same operator of different builds of a model have in common: the name of a file
+ * without the number in front, and without what TVM puts before names. Empty: no file of a dump. */
+static struct mpk_span result_key(struct mpk_span file)
+{
+	static const char end[] = ".npy";
+	size_t digits = 0, len = sizeof end - 1;
+
+	while (digits < file.len && file.data[digits] >= '0' && file.data[digits] <= '9')
+		digits++;
+	if (digits < 4 || digits == file.len || file.data[digits] != '-' ||
+	    file.len - digits < len || memcmp(file.data + file.len - len, end, len) != 0)
+		return mpk_span_of(file.data, 0);
+	file = mpk_span_of(file.data + digits + 1, file.len - digits - 1);
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(prefixes); i++)
+		if (mpk_span_starts(file, prefixes[i]))
+			return mpk_span_of(file.data + strlen(prefixes[i]),
+					   file.len - strlen(prefixes[i]));
+	return file;
+}
+
 void mpk_dump_index_fini(struct mpk_dump_index *x)
 {
 	mpk_arena_fini(&x->arena);
@@ -30,11 +53,12 @@ void mpk_dump_index_fini(struct mpk_dump_index *x)
 	*x = (struct mpk_dump_index){ 0 };
 }
 
+/* What is not of a dump is left aside: users put notes beside it. */
 static enum mpk_code add_file(struct mpk_dump_index *x, const char *name, struct mpk_error *err)
 {
 	const char *copy;
 
-	if (!mpk_result_key(mpk_span_str(name)).len)
+	if (!result_key(mpk_span_str(name)).len)
 		return MPK_OK;
 	copy = mpk_arena_copy(&x->arena, name, strlen(name));
 	MPK_TRY_ALLOC(copy && mpk_vec_reserve(&x->files, &x->cap, x->count + 1, sizeof *x->files),
@@ -68,11 +92,11 @@ static int by_number(const void *a, const void *b)
 	return i != k ? (i > k ? 1 : -1) : strcmp(x->name, y->name);
 }
 
-/* From the last to the first, so that each leads to the one behind it. */
+/* From the last to the first, so that each leads to the next. */
 static enum mpk_code chain(struct mpk_dump_index *x, struct mpk_error *err)
 {
 	for (size_t i = x->count; i-- > 0;) {
-		struct mpk_span key = mpk_result_key(mpk_span_str(x->files[i].name));
+		struct mpk_span key = result_key(mpk_span_str(x->files[i].name));
 		size_t at;
 		int put = mpk_strmap_put(&x->keys, key, x->key_count, &at);
 
@@ -138,12 +162,15 @@ static enum mpk_code load_result(const struct mpk_comparer *c, const char *file,
 	return mpk_tensor_load_file(mpk_strbuf_text(&path), NULL, out, err);
 }
 
+/* Type, rank and extents; what lies between rows does not matter. */
 static bool is_same_type(const struct mpk_dltensor *a, const struct mpk_dltensor *b)
 {
 	return mpk_dtype_equal(a->dtype, b->dtype) && a->ndim == b->ndim &&
 	       (!a->ndim || memcmp(a->shape, b->shape, (size_t)a->ndim * sizeof a->shape[0]) == 0);
 }
 
+/* Another type or shape is no difference in numbers but another model, or other inputs: going on
+ * would report nonsense. */
 static enum mpk_code check_type(const struct mpk_comparer *c, const struct mpk_result *r,
 				const struct mpk_tensor *got, const struct mpk_tensor *want,
 				struct mpk_error *err)
@@ -197,7 +224,7 @@ static enum mpk_code compare_with_dump(struct mpk_comparer *c, const struct mpk_
 
 	mpk_result_file(r, &name);
 	MPK_TRY(mpk_strbuf_status(&name, err));
-	file = mpk_dump_index_take(&c->dump, mpk_result_key(mpk_span_of(name.data, name.len)));
+	file = mpk_dump_index_take(&c->dump, result_key(mpk_span_of(name.data, name.len)));
 	if (!file) {
 		c->done.missing++;
 		return MPK_OK;
@@ -216,6 +243,7 @@ static enum mpk_code compare_result(void *user, const struct mpk_result *r, stru
 	enum mpk_code code;
 
 	code = mpk_result_fetch(c->devices, r->tensor, &got, err);
+	/* images and tensors with gaps on a device cannot be read here; they count as missing */
 	if (code == MPK_E_UNSUPPORTED) {
 		c->done.missing++;
 		return MPK_OK;
@@ -300,6 +328,7 @@ static enum mpk_code damaged(struct mpk_error *err)
 	return mpk_fail(err, MPK_E_CORRUPT, "the comparison that came back is broken");
 }
 
+/* A string with its NUL; one that never ends is a damaged reply. */
 static enum mpk_code get_text(struct mpk_span bytes, uint64_t *at, struct mpk_arena *arena,
 			      const char **out, struct mpk_error *err)
 {
@@ -325,6 +354,7 @@ static enum mpk_code get_item(struct mpk_span bytes, uint64_t *at, struct mpk_co
 	if (!mpk_span_sub(bytes, *at, sizeof item->comparison + sizeof item->number, &raw))
 		return damaged(err);
 	/* a bool of a damaged process could be anything */
+	/* checked in the bytes, before they become a bool: any other value in one is undefined */
 	if (raw.data[offsetof(struct mpk_comparison, is_equal)] > 1)
 		return damaged(err);
 	memcpy(&item->comparison, raw.data, sizeof item->comparison);

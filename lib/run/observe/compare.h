@@ -45,7 +45,7 @@ struct mpk_dump_index {
 	struct mpk_arena arena;
 	struct mpk_dump_file {
 		const char *name;
-		size_t next; /* of the same key, behind it; count: none */
+		size_t next; /* the next one of the same key; count: none */
 	} *files;            /* in the order of their run */
 	size_t count, cap;
 	struct mpk_strmap keys; /* numbers them */
@@ -60,7 +60,8 @@ enum mpk_code mpk_dump_index_read(struct mpk_dump_index *index, const char *dir,
 				  struct mpk_error *err) MPK_MUST_CHECK;
 void mpk_dump_index_fini(struct mpk_dump_index *index);
 
-/* mpk_dump_index_take - the next file with a key (mpk_result_key), which is then taken; NULL: there
+/* mpk_dump_index_take - the next file with a key, the name of an operator with the number of its
+ * result, which is then taken; NULL: there
  * is none left. Borrowed */
 const char *mpk_dump_index_take(struct mpk_dump_index *index, struct mpk_span key);
 

@@ -30,6 +30,7 @@ struct walk {
 	void *user;
 };
 
+/* Tuples in tuples may be deep in a damaged model: below NEST_MAX they are left out. */
 static enum mpk_code walk_value(struct walk *w, const struct mpk_value *v, unsigned depth,
 				struct mpk_error *err)
 {
@@ -66,6 +67,7 @@ enum mpk_code mpk_results_each(const struct mpk_operator *op, const struct mpk_v
 
 	if (op->kind != MPK_OPERATOR_KERNEL)
 		return MPK_OK;
+	/* once to count, so that the only result of an operator has no number in its file's name */
 	MPK_TRY(walk_all(&w, returned, err));
 	if (!w.total)
 		return MPK_OK;
@@ -77,6 +79,7 @@ enum mpk_code mpk_results_each(const struct mpk_operator *op, const struct mpk_v
 
 /* --- as arrays of NumPy --------------------------------------------------------------------- */
 
+/* Asked of the writer itself, so that no second list of types can differ from it. */
 static bool numpy_has(struct mpk_dtype dtype)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
@@ -120,6 +123,7 @@ static enum mpk_code as_numpy(struct mpk_tensor *t, struct mpk_tensor **out, str
 	return code;
 }
 
+/* A copy, as the next kernel may write to the tensor. */
 static enum mpk_code fetch(struct mpk_devices *devices, const struct mpk_tensor *t,
 			   struct mpk_tensor **out, struct mpk_error *err)
 {
@@ -154,6 +158,7 @@ enum mpk_code mpk_result_fetch(struct mpk_devices *devices, const struct mpk_ten
 
 /* --- files ---------------------------------------------------------------------------------- */
 
+/* Characters that a file's name may have on every system. */
 static bool is_plain(uint8_t c)
 {
 	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
@@ -170,27 +175,6 @@ void mpk_result_file(const struct mpk_result *r, struct mpk_strbuf *out)
 	if (!r->is_only)
 		mpk_strbuf_printf(out, ".%zu", r->index);
 	mpk_strbuf_puts(out, ".npy");
-}
-
-/* What TVM puts before the names of functions, of models that have no name of their own. */
-static const char *const prefixes[] = { "tvmgen_default_", "vm_mod_" };
-
-struct mpk_span mpk_result_key(struct mpk_span file)
-{
-	static const char end[] = ".npy";
-	size_t digits = 0, len = sizeof end - 1;
-
-	while (digits < file.len && file.data[digits] >= '0' && file.data[digits] <= '9')
-		digits++;
-	if (digits < 4 || digits == file.len || file.data[digits] != '-' ||
-	    file.len - digits < len || memcmp(file.data + file.len - len, end, len) != 0)
-		return mpk_span_of(file.data, 0);
-	file = mpk_span_of(file.data + digits + 1, file.len - digits - 1);
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(prefixes); i++)
-		if (mpk_span_starts(file, prefixes[i]))
-			return mpk_span_of(file.data + strlen(prefixes[i]),
-					   file.len - strlen(prefixes[i]));
-	return file;
 }
 
 /* --- the observer --------------------------------------------------------------------------- */
@@ -212,6 +196,7 @@ static enum mpk_code write_result(void *user, const struct mpk_result *r, struct
 	struct mpk_dumper *d = user;
 	struct mpk_tensor *t;
 	enum mpk_code code = mpk_result_fetch(d->devices, r->tensor, &t, err);
+	/* an image, say: a dump without it is still worth having, and says how many it lacks */
 	if (code == MPK_E_UNSUPPORTED) {
 		d->left_out++;
 		return MPK_OK;

@@ -41,12 +41,6 @@ enum mpk_code mpk_results_each(const struct mpk_operator *op, const struct mpk_v
 enum mpk_code mpk_result_fetch(struct mpk_devices *devices, const struct mpk_tensor *t,
 			       struct mpk_tensor **out, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_result_key - what results of the same operator of different builds of a model have in common: the
- * name of a file without the number in front, and without what TVM puts before names
- * @file    a file's name; empty when it is none of a dump
- * Returns  a view of file */
-struct mpk_span mpk_result_key(struct mpk_span file);
-
 /* mpk_result_file - append the name of its file: "0003-fused_add.npy", of several "0003-split.1.npy" */
 void mpk_result_file(const struct mpk_result *r, struct mpk_strbuf *out);
 

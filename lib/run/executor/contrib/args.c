@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* args.c - what global functions do with their arguments, and how they raise
+ *
+ * Compiled code passes whatever the model says, so each argument is checked for its kind before it is
+ * used. Errors begin with the name of a Python exception, as those of TVM's own functions do.
+ */
 #include "executor/contrib/internal/args.h"
 
 #include <stdarg.h>

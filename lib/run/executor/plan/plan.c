@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plan.c - the plans of one machine: their keys, their memory, and a call by one of them
  *
- * A call is turned into a key, a list of words that says all a plan may depend on: the function, the
+ * A call is turned into a key, a list of words with all that a plan may depend on: the function, the
  * types, shapes and devices of tensors, the values of integers. The plans lie in a table of a few
  * places a hash, so that finding one costs the same however many lengths a model is called with, and
  * the table never grows: a new plan takes the place of the one that was used longest ago.
@@ -20,6 +20,7 @@
 
 /* --- keys ----------------------------------------------------------------------------------- */
 
+/* Keys are made for every call: room is asked for when it is missing, not each time. */
 static bool put_word(struct mpk_plan_key *key, int64_t word)
 {
 	if (key->count == key->cap &&
@@ -37,6 +38,7 @@ static bool put_extents(struct mpk_plan_key *key, const int64_t *extents, size_t
 	return true;
 }
 
+/* A type is four bytes: code, bits and lanes fit a word. */
 static int64_t word_of(struct mpk_dtype type)
 {
 	int64_t word = 0;
@@ -120,6 +122,8 @@ static bool make_key(struct mpk_plan_key *key, size_t function, const struct mpk
 			return false;
 	for (size_t i = 0; i < key->count; i++) {
 		hash = (hash ^ (uint64_t)key->words[i]) * UINT64_C(0xbf58476d1ce4e5b9);
+		/* a step of SplitMix64's finalizer for each word: neighbouring extents get
+		 * hashes far apart */
 		hash ^= hash >> 29;
 	}
 	key->hash = hash;
@@ -163,9 +167,10 @@ void mpk_plans_destroy(struct mpk_plans *plans)
 
 /* --- by key -------------------------------------------------------------------------------- */
 
-/* A plan may stand in one of a few places of its hash; the one used longest ago makes room. */
+/* A plan may be in one of a few places of its hash; the one used longest ago makes room. */
 enum { WAYS = 4 };
 
+/* The places of a hash. */
 static struct mpk_plan **set_of(struct mpk_plans *plans, uint64_t hash)
 {
 	return &plans->items[hash % (MPK_PLANS_MAX / WAYS) * WAYS];
@@ -194,6 +199,7 @@ static struct mpk_plan *find_plan(struct mpk_plans *plans, size_t function,
 	struct mpk_plan **set;
 
 	*record = false;
+	/* recording is dear: a function that had no plan once is not tried again */
 	if (function < MPK_PLANS_FUNCTIONS && plans->unplannable >> function & 1)
 		return NULL;
 	if (!make_key(&plans->key, function, args, count))
@@ -260,6 +266,7 @@ static int larger_first(const void *a, const void *b)
 	return (*x > *y) - (*x < *y); /* in the order of their allocation */
 }
 
+/* Storages that are both alive at some step. */
 static bool overlaps(const struct mpk_plan_storage *a, const struct mpk_plan_storage *b)
 {
 	return a->first <= b->last && b->first <= a->last;
@@ -292,6 +299,7 @@ bool mpk_plans_place(struct mpk_plans *plans, struct mpk_recording *r)
 	bool fits = order && taken;
 
 	for (size_t i = 0; fits && i < r->storage_count; i++)
+		/* results have memory of their own; what no step uses needs none */
 		if (!r->storages[i].is_result && r->storages[i].first != UINT32_MAX)
 			order[count++] = &r->storages[i];
 	if (fits) {
@@ -315,6 +323,7 @@ static enum mpk_code call_recorded(struct mpk_plans *plans,
 	struct mpk_value *own = calloc(count + 1, sizeof *own);
 	enum mpk_code code;
 
+	/* the recorder changes the list, so it gets one of its own */
 	MPK_TRY_ALLOC(own, err);
 	for (size_t i = 0; i < count; i++)
 		own[i] = mpk_value_hold(args[i]);

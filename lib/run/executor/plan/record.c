@@ -33,6 +33,7 @@ static void know(struct mpk_recorder *r, const struct mpk_storage *s, enum mpk_o
 		r->failed = true;
 }
 
+/* What is known of the storage that a tensor lies in. */
 static struct mpk_origin_entry look_up(const struct mpk_recorder *r, const struct mpk_tensor *t)
 {
 	return mpk_origin_get(&r->origins, t->storage);
@@ -69,6 +70,8 @@ static bool wrap_tensor(struct mpk_recorder *r, struct mpk_value *v)
 	return true;
 }
 
+/* Tuples are copied, because the tensors in them are replaced and the caller's tuple must not
+ * change. */
 static bool wrap(struct mpk_recorder *r, struct mpk_value *v)
 {
 	struct mpk_value copy;
@@ -140,6 +143,7 @@ void mpk_record_constant(struct mpk_recorder *r, const struct mpk_value *constan
 		know(r, constant->tensor->storage, MPK_ORIGIN_CONSTANT, 0);
 }
 
+/* places->count for a device that the machine does not have: then there is no plan. */
 static size_t device_index(const struct mpk_plan_places *places, struct mpk_dldevice device)
 {
 	size_t i = 0;
@@ -150,7 +154,7 @@ static size_t device_index(const struct mpk_plan_places *places, struct mpk_dlde
 }
 
 /* Whether a plan could allocate the like: memory of an allocator (no slot holds an image), and nobody
- * has it but who made it just now. One that somebody else has was told of before, and stays that one. */
+ * has it but who made it just now. One that somebody else has was recorded before, and stays that one. */
 static bool is_new(const struct mpk_storage *s)
 {
 	return mpk_allocator_owns(s) && atomic_load_explicit(&s->refs, memory_order_acquire) == 1;
@@ -291,6 +295,7 @@ void mpk_record_kernel(struct mpk_recorder *r, struct mpk_function *function,
 		r->failed = true;
 		return;
 	}
+	/* code at an address is called by cells on the tape; anything else gets objects */
 	s->action = function->address ? MPK_PLAN_KERNEL : MPK_PLAN_FUNCTION;
 	s->function = mpk_function_hold(function);
 	r->failed = !fill_step(r, s, args, count);
@@ -368,6 +373,7 @@ static bool copy_out(struct mpk_recorder *r, const struct mpk_tensor *t, uint32_
 	s->action = MPK_PLAN_COPY;
 	/* from now on tensors of that storage are those of the new one */
 	add_storage(r, t->storage);
+	/* the same tensor is asked for again: its storage is another one now */
 	if (r->failed || !add_tensor(r, t, &s->to))
 		return false;
 	touch(p, s->to, p->step_count - 1);
@@ -413,6 +419,7 @@ void mpk_recorder_end(struct mpk_recorder *r, const struct mpk_value *result)
 	bool good = result && !r->failed && take_result(r, result, 0, &r->plan->result) &&
 		    mpk_plans_place(plans, r->plan);
 
+	/* the recording belongs to the plan from here on, whatever comes of it */
 	if (good) {
 		plan = mpk_plan_make(plans, r->plan);
 		r->plan = NULL;

@@ -37,6 +37,8 @@ void mpk_recording_free(struct mpk_recording *r)
 
 /* --- where storages came from --------------------------------------------------------------- */
 
+/* Open addressing: the entry of a storage, or the free one where it belongs. Storages are
+ * aligned, so that the low bits of their addresses say nothing. */
 static struct mpk_origin_entry *entry_of(struct mpk_origin_entry *table, size_t cap,
 					 const struct mpk_storage *s)
 {
@@ -92,6 +94,7 @@ static bool same_extents(const int64_t *a, const int64_t *b, int32_t ndim)
 	return ndim == 0 || memcmp(a, b, (size_t)ndim * sizeof *a) == 0;
 }
 
+/* Whether a tensor of the call is one that the recording has. */
 static bool is_same(const struct mpk_recorded_tensor *have, const struct mpk_tensor *t,
 		    enum mpk_plan_source source, uint32_t index)
 {
@@ -100,6 +103,7 @@ static bool is_same(const struct mpk_recorded_tensor *have, const struct mpk_ten
 	if (have->source != source || have->index != index || a->ndim != b->ndim ||
 	    !mpk_dtype_equal(a->dtype, b->dtype) || a->byte_offset != b->byte_offset)
 		return false;
+	/* constants have no index that tells one storage from another */
 	if (source == MPK_PLAN_CONSTANT && have->tensor->storage != t->storage)
 		return false;
 	return same_extents(a->shape, b->shape, a->ndim) &&

@@ -12,6 +12,7 @@ struct inputs {
 	size_t count;
 };
 
+/* Depth first, as the recorder numbered them when it wrapped the arguments. */
 static void collect(const struct mpk_value *v, struct inputs *in)
 {
 	if (v->kind == MPK_VALUE_TENSOR)
@@ -84,6 +85,8 @@ static bool have_moved(const struct mpk_plans *plans, const struct mpk_plan_tape
 
 		if (!memory)
 			continue;
+		/* in a loop that calls the same plan nothing moves, and no tensor is patched but
+		 * the inputs */
 		moved |= memory->data != t->storages[i].data;
 		t->storages[i].data = memory->data;
 	}
@@ -96,6 +99,7 @@ static void patch(const struct mpk_plan_tape *t, const struct inputs *in, bool m
 		struct mpk_dltensor *dl = t->tensors[i].dl;
 		uint32_t index = t->tensors[i].index;
 
+		/* inputs may lie elsewhere in each call */
 		if (t->tensors[i].source == MPK_PLAN_INPUT) {
 			dl->data = in->items[index]->dl.data;
 			dl->byte_offset = in->items[index]->dl.byte_offset;
@@ -133,6 +137,7 @@ static enum mpk_code make_tensor(const struct run *r, size_t index, struct mpk_v
 	return MPK_OK;
 }
 
+/* Values of a step with objects in place of the tensors' numbers. */
 static enum mpk_code make_arguments(const struct run *r, const struct mpk_plan_step *s,
 				    struct mpk_value *out, struct mpk_error *err)
 {
@@ -158,7 +163,7 @@ static enum mpk_code call_function(const struct run *r, const struct mpk_plan_st
 	if (code == MPK_OK)
 		code = mpk_function_call(s->function, &(struct mpk_args){ values, NULL, s->count },
 					 &none, err);
-	mpk_value_drop(&none);
+	mpk_value_drop(&none); /* also after a failure: values that were not made are zero */
 	for (size_t i = 0; i < s->count; i++)
 		mpk_value_drop(&values[i]);
 	if (values != few)
@@ -201,6 +206,18 @@ static enum mpk_code make_result(const struct run *r, const struct mpk_value *v,
 	return MPK_OK;
 }
 
+/* Makes the words of the tape those of this plan. */
+static void load_words(const struct mpk_plan *plan)
+{
+	struct mpk_plan_tape *t = plan->tape;
+
+	for (size_t i = 0; i < plan->value_count; i++)
+		mpk_plan_set_word(t, t->variables[i].word, plan->values[i]);
+	for (size_t i = plan->value_count; i < t->variable_count; i++)
+		mpk_plan_set_word(t, t->variables[i].word, t->variables[i].first);
+	t->current = plan;
+}
+
 static enum mpk_code run(struct mpk_plans *plans, const struct mpk_plan *plan,
 			 const struct inputs *in, struct mpk_value *result, struct mpk_error *err)
 {
@@ -208,7 +225,7 @@ static enum mpk_code run(struct mpk_plans *plans, const struct mpk_plan *plan,
 	const struct run r = { plans, t, in };
 
 	if (t->current != plan)
-		mpk_plan_load(plan);
+		load_words(plan);
 	MPK_TRY(find_memory(plans, t, err));
 	patch(t, in, have_moved(plans, t));
 	for (size_t i = 0; i < t->step_count; i++)

@@ -1,11 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* builtin.c - the table of all builtins, what they do with their arguments, and how they raise */
+/* builtin.c - the table of all builtins, as functions of a runtime, and what they do with their arguments
+ *
+ * The rows are in program/relax_builtins.def, the functions in five files, by what they work on: shapes,
+ * memory, closures, data, selections. Byte code finds them by name when it is loaded, compiled
+ * functions as globals of the runtime. Both pass whatever the model says, so that each argument is
+ * checked for its kind. Errors have the words of TVM's own builtins.
+ */
 #include "executor/relax/internal/builtin.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "executor/relax/relax.h"
 
 /* Every builtin with the family that has its row. */
 static const struct {
@@ -38,6 +46,8 @@ const struct mpk_relax_builtin *mpk_relax_builtin_find(struct mpk_span name)
 	return NULL;
 }
 
+/* A builtin as a value; one row, without the machine: who needs it passes it as the first
+ * argument. */
 struct builtin_function {
 	struct mpk_function base;
 	const struct mpk_relax_builtin *builtin;
@@ -71,6 +81,19 @@ enum mpk_code mpk_relax_builtin_function(const struct mpk_relax_builtin *builtin
 	};
 	f->builtin = builtin;
 	*out = &f->base;
+	return MPK_OK;
+}
+
+enum mpk_code mpk_relax_add_builtins(struct mpk_runtime *runtime, struct mpk_error *err)
+{
+	const struct mpk_relax_builtin *b;
+
+	for (size_t i = 0; (b = mpk_relax_builtin_at(i)) != NULL; i++) {
+		struct mpk_function *f;
+
+		MPK_TRY(mpk_relax_builtin_function(b, &f, err));
+		MPK_TRY(mpk_runtime_add_function(runtime, f, err));
+	}
 	return MPK_OK;
 }
 

@@ -4,17 +4,160 @@
  * Nothing is looked up here, and no index is checked: relax.c did that. Calls within byte code keep
  * their frames in the machine, not on the native stack, so that loops compiled to recursion run as long
  * as memory lasts; only closures and compiled functions come back here by recursion.
+ *
+ * Arguments are borrowed from registers and constants, so that a call costs no reference counts. Code at
+ * an address is called by cells that lie on the stack; what cannot be written into a cell without
+ * an object goes the longer way.
  */
-#include "executor/relax/internal/call.h"
+#include "executor/relax/internal/watch.h"
 
 #include <stdlib.h>
 
+#include "abi/packed.h"
 #include "executor/check.h"
 #include "executor/plan/plan.h"
-#include "executor/relax/internal/builtin.h"
-#include "executor/relax/internal/vm.h"
-#include "executor/relax/internal/watch.h"
 #include "text/escape.h"
+
+/* --- operands ------------------------------------------------------------------------------ */
+
+static void arguments_fini(struct mpk_relax_arguments *a)
+{
+	for (size_t i = 0; a->has_functions && i < a->count; i++)
+		if (a->values[i].kind == MPK_VALUE_FUNCTION)
+			mpk_value_drop(&a->values[i]);
+	if (a->values != a->few)
+		free(a->values);
+}
+
+static enum mpk_code operand_value(struct mpk_relax_vm *vm, const struct mpk_relax_operand *o,
+				   struct mpk_value *out, struct mpk_error *err)
+{
+	const struct mpk_value *constant;
+	struct mpk_function *f;
+
+	switch (o->kind) {
+	case MPK_OPERAND_REGISTER:
+		*out = mpk_relax_registers(vm)[o->value];
+		return MPK_OK;
+	case MPK_OPERAND_INT:
+		*out = mpk_value_of_int(o->value);
+		return MPK_OK;
+	case MPK_OPERAND_CONSTANT:
+		MPK_TRY(mpk_relax_vm_constant(vm, (size_t)o->value, &constant, err));
+		mpk_record_constant(vm->recorder, constant);
+		*out = *constant;
+		return MPK_OK;
+	case MPK_OPERAND_NONE:
+		*out = (struct mpk_value){ 0 };
+		return MPK_OK;
+	case MPK_OPERAND_VM:
+		*out = mpk_value_of_opaque(vm);
+		return MPK_OK;
+	case MPK_OPERAND_FUNCTION:
+		break;
+	}
+	MPK_TRY(mpk_relax_vm_function(vm, (size_t)o->value, &f, err));
+	*out = mpk_value_of_function(f);
+	return MPK_OK;
+}
+
+static enum mpk_code arguments_of(struct mpk_relax_vm *vm, const struct mpk_relax_step *s,
+				  struct mpk_relax_arguments *a, struct mpk_error *err)
+{
+	const struct mpk_relax_operand *operands = &vm->program->operands[s->first];
+
+	a->values = a->few;
+	a->count = 0;
+	a->has_functions = false;
+	if (s->count > MPK_RELAX_ARGUMENTS_FEW)
+		a->values = malloc(s->count * sizeof *a->values);
+	if (!a->values)
+		return mpk_fail_nomem(err);
+	for (uint32_t i = 0; i < s->count; i++) {
+		enum mpk_code code = operand_value(vm, &operands[i], &a->values[i], err);
+
+		if (code != MPK_OK) {
+			arguments_fini(a);
+			return code;
+		}
+		/* a function in a register belongs to the register */
+		if (operands[i].kind == MPK_OPERAND_FUNCTION)
+			a->has_functions = true;
+		else if (a->values[i].kind == MPK_VALUE_FUNCTION)
+			(void)mpk_function_hold(a->values[i].function);
+		a->has_functions |= a->values[i].kind == MPK_VALUE_FUNCTION;
+		a->count++;
+	}
+	return MPK_OK;
+}
+
+/* --- calls --------------------------------------------------------------------------------- */
+
+/* Compiled code with arguments as they lie; false: one of them needs an object. */
+static bool call_packed(const struct mpk_function *f, const struct mpk_relax_arguments *a,
+			struct mpk_value *result, enum mpk_code *code, struct mpk_error *err)
+{
+	_Alignas(16) char memory[MPK_RELAX_ARGUMENTS_FEW * sizeof(struct mpk_ffi_any)];
+	struct mpk_packed p;
+
+	if (a->count > MPK_RELAX_ARGUMENTS_FEW)
+		return false;
+	p = mpk_packed_at(f->convention, memory, a->count);
+	for (size_t i = 0; i < a->count; i++) {
+		if (a->values[i].kind == MPK_VALUE_TENSOR)
+			mpk_packed_set_tensor(&p, i, &a->values[i].tensor->dl);
+		else if (mpk_packed_set(&p, i, &a->values[i], NULL) != MPK_OK)
+			return false;
+	}
+	*code = mpk_packed_call(&p, f->address, result, err);
+	return true;
+}
+
+/* A function of the library or of the runtime; as an object where cells do not do. */
+static enum mpk_code call_function(const struct mpk_relax_callee *c,
+				   const struct mpk_relax_arguments *a, struct mpk_value *result,
+				   struct mpk_error *err)
+{
+	enum mpk_code code;
+
+	if (c->action != MPK_ACTION_KERNEL || !call_packed(c->function, a, result, &code, err))
+		code = mpk_function_call(
+			c->function, &(struct mpk_args){ a->values, NULL, a->count }, result, err);
+	return code;
+}
+
+static enum mpk_code call_callee(struct mpk_relax_vm *vm, const struct mpk_relax_step *s,
+				 const struct mpk_relax_arguments *a, struct mpk_value *result,
+				 struct mpk_error *err)
+{
+	const struct mpk_relax_callee *c = &vm->program->callees[s->callee];
+
+	if (c->action == MPK_ACTION_BUILTIN)
+		return c->builtin->call(a->values, a->count, result, err);
+	if (c->action == MPK_ACTION_COMPILED)
+		return mpk_relax_call_compiled(vm, c, a->values, a->count, result, err);
+	if (c->action == MPK_ACTION_MISSING)
+		return mpk_fail(err, MPK_E_LOAD, "nobody has the function '%s'",
+				MPK_QUOTE(c->name));
+	return call_function(c, a, result, err);
+}
+
+static enum mpk_code call_out(struct mpk_relax_vm *vm, const struct mpk_relax_step *s,
+			      struct mpk_value *result, struct mpk_error *err)
+{
+	struct mpk_relax_arguments a;
+	enum mpk_code code;
+
+	MPK_TRY(arguments_of(vm, s, &a, err));
+	if (vm->observers)
+		code = mpk_relax_call_observed(vm, s, &a, call_callee, result, err);
+	else if (vm->recorder)
+		code = mpk_relax_call_recorded(vm, s, &a, call_callee, result, err);
+	else
+		code = call_callee(vm, s, &a, result, err);
+	arguments_fini(&a);
+	return code;
+}
 
 /* --- frames -------------------------------------------------------------------------------- */
 
@@ -23,6 +166,7 @@ static enum mpk_code push_frame(struct mpk_relax_vm *vm, uint32_t callee,
 {
 	const struct mpk_relax_callee *c = &vm->program->callees[callee];
 
+	/* closures pass what they captured, so that the number is known at the call alone */
 	if (count != c->arg_count)
 		return mpk_relax_raise(err, "TypeError", "%s takes %u arguments, not %zu",
 				       MPK_QUOTE(c->name), c->arg_count, count);
@@ -32,6 +176,7 @@ static enum mpk_code push_frame(struct mpk_relax_vm *vm, uint32_t callee,
 	return MPK_OK;
 }
 
+/* A call whose result is dropped has register -1. */
 static void set_register(struct mpk_relax_vm *vm, int32_t reg, struct mpk_value v)
 {
 	if (reg < 0)
@@ -48,19 +193,20 @@ static enum mpk_code enter(struct mpk_relax_vm *vm, const struct mpk_relax_step 
 	struct mpk_relax_arguments a;
 	enum mpk_code code;
 
-	MPK_TRY(mpk_relax_arguments_of(vm, s, &a, err));
+	MPK_TRY(arguments_of(vm, s, &a, err));
 	code = push_frame(vm, s->callee, a.values, a.count, err);
-	mpk_relax_arguments_fini(&a);
+	arguments_fini(&a);
 	return code;
 }
 
+/* Conditions are integers or bools; tensors become such by vm.builtin.read_if_cond. */
 static enum mpk_code is_true(struct mpk_relax_vm *vm, const struct mpk_relax_step *s, bool *out,
 			     struct mpk_error *err)
 {
 	struct mpk_value v;
 	int64_t number;
 
-	MPK_TRY(mpk_relax_operand_value(vm, &vm->program->operands[s->first], &v, err));
+	MPK_TRY(operand_value(vm, &vm->program->operands[s->first], &v, err));
 	MPK_TRY(mpk_relax_int("if", &v, 0, &number, err));
 	*out = number != 0;
 	return MPK_OK;
@@ -72,7 +218,7 @@ static enum mpk_code leave(struct mpk_relax_vm *vm, const struct mpk_relax_step 
 {
 	struct mpk_value v;
 
-	MPK_TRY(mpk_relax_operand_value(vm, &vm->program->operands[s->first], &v, err));
+	MPK_TRY(operand_value(vm, &vm->program->operands[s->first], &v, err));
 	v = mpk_value_hold(v);
 	mpk_frames_pop(&vm->frames, vm->frames.count - 1);
 	*done = vm->frames.count == floor;
@@ -110,7 +256,7 @@ static enum mpk_code take_step(struct mpk_relax_vm *vm, size_t floor, struct mpk
 		f->at = yes ? f->at + 1 : (uint32_t)s->target;
 		return MPK_OK;
 	}
-	MPK_TRY(mpk_relax_call_out(vm, s, &got, err));
+	MPK_TRY(call_out(vm, s, &got, err));
 	set_register(vm, s->dst, got);
 	mpk_frames_top(&vm->frames)->at++; /* a call back may have moved the frames */
 	return MPK_OK;
@@ -126,6 +272,7 @@ static enum mpk_code run_function(struct mpk_relax_vm *vm, size_t function,
 
 	while (code == MPK_OK && !done) {
 		code = take_step(vm, floor, result, &done, err);
+		/* set by those who run byte code of strangers */
 		if (vm->step_limit && ++vm->steps > vm->step_limit)
 			code = mpk_relax_raise(err, "RuntimeError", "more than %llu steps",
 					       (unsigned long long)vm->step_limit);
@@ -183,6 +330,7 @@ static enum mpk_code invoke_planned(struct mpk_relax_vm *vm, size_t function,
 	const struct mpk_relax_callee *c = &vm->program->callees[function];
 	const struct mpk_plan_interpreter self = { interpret, vm, &vm->recorder };
 
+	/* the outermost call */
 	if (vm->base.depth == 1) {
 		vm->steps = 0;
 		vm->fresh.count = 0;

@@ -11,6 +11,7 @@
 
 /* --- storages ------------------------------------------------------------------------------ */
 
+/* Memory that is addressed by bytes; any other scope is an image. */
 static bool is_plain(struct mpk_span scope)
 {
 	return scope.len == 0 || mpk_span_is(scope, "global");
@@ -36,6 +37,7 @@ static enum mpk_code dtype_arg(const char *name, const struct mpk_value *args, s
 	return MPK_OK;
 }
 
+/* The scope of a memory may be left out: then it is plain. */
 static struct mpk_span scope_arg(const struct mpk_value *args, size_t count, size_t i)
 {
 	if (i < count && args[i].kind == MPK_VALUE_STR)
@@ -135,6 +137,7 @@ static enum mpk_code alloc_tensor(const struct mpk_value *args, size_t count,
 	return MPK_OK;
 }
 
+/* No arguments and no result: byte code empties registers by it. */
 static enum mpk_code null_value(const struct mpk_value *args, size_t count,
 				struct mpk_value *result, struct mpk_error *err)
 {
@@ -184,6 +187,7 @@ static enum mpk_code reshape(const struct mpk_value *args, size_t count, struct 
 	MPK_TRY(mpk_relax_tensor(name, args, 0, &t, err));
 	MPK_TRY(shape_arg(name, args, 1, &shape, err));
 	MPK_TRY(mpk_tensor_bytes_of(t->dl.dtype, shape->extents, shape->ndim, &bytes, err));
+	/* a view of more than there is would reach past the storage */
 	if (!mpk_dltensor_is_compact(&t->dl) || bytes > t->bytes)
 		return mpk_relax_raise(
 			err, "ValueError", "%s: %" PRIu64 " bytes of a tensor of %" PRIu64 "%s",
@@ -191,6 +195,7 @@ static enum mpk_code reshape(const struct mpk_value *args, size_t count, struct 
 	return view_of(t, t->dl.dtype, shape->extents, shape->ndim, 0, result, err);
 }
 
+/* Any type and shape over a part of a tensor's memory. */
 static enum mpk_code create_view(const struct mpk_value *args, size_t count,
 				 struct mpk_value *result, struct mpk_error *err)
 {
@@ -218,6 +223,8 @@ static enum mpk_code create_view(const struct mpk_value *args, size_t count,
 
 /* --- between devices ----------------------------------------------------------------------- */
 
+/* A new tensor on a device, with the same content. Builtins have no machine, so the devices are
+ * those of the call's context. */
 static enum mpk_code copy_to(struct mpk_tensor *t, struct mpk_dldevice where,
 			     struct mpk_value *result, struct mpk_error *err)
 {
@@ -252,6 +259,7 @@ static enum mpk_code image_of(const struct mpk_tensor *t, const char *scope,
 	return MPK_OK;
 }
 
+/* A copy, also where the tensor is there already: the program may write to it. */
 static enum mpk_code to_device(const struct mpk_value *args, size_t count, struct mpk_value *result,
 			       struct mpk_error *err)
 {
@@ -273,6 +281,8 @@ static enum mpk_code to_device(const struct mpk_value *args, size_t count, struc
 	return image_of(t, args[3].text->data, where, result, err);
 }
 
+/* Kernels of some devices take no offset: the same memory under an address of its own, or a
+ * copy. */
 static enum mpk_code ensure_zero_offset(const struct mpk_value *args, size_t count,
 					struct mpk_value *result, struct mpk_error *err)
 {
@@ -308,6 +318,7 @@ static enum mpk_code make_tuple(const struct mpk_value *args, size_t count,
 	return MPK_OK;
 }
 
+/* An item of a tuple that may be changed in place; borrowed. */
 static enum mpk_code item_of(const char *name, const struct mpk_value *args, struct mpk_value **out,
 			     struct mpk_error *err)
 {
@@ -350,6 +361,7 @@ static enum mpk_code tuple_reset_item(const struct mpk_value *args, size_t count
 	return MPK_OK;
 }
 
+/* TVM frees its pools here. */
 static enum mpk_code clear(const struct mpk_value *args, size_t count, struct mpk_value *result,
 			   struct mpk_error *err)
 {

@@ -4,7 +4,7 @@
  * One pass over a function's steps, in their order, with what each register is: a parameter or a part of
  * one, memory of a device by its number, neither. Views of a tensor are where it is. A callee asks for
  * its arguments where it wants its parameters, so functions are read again until nothing is new.
- * Copies between devices tell least, and are asked last.
+ * Copies between devices say least, and are asked last.
  */
 #include "executor/relax/internal/program.h"
 
@@ -91,6 +91,7 @@ static void want(struct placing *pl, struct origin o, int32_t device)
 			 : o.memory ? &pl->p->devices[o.memory - 1]
 				    : NULL;
 
+	/* what came first stays: texts of checks are read before */
 	if (!device || !place || *place)
 		return;
 	*place = device;

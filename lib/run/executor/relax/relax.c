@@ -47,6 +47,8 @@ static enum mpk_code resolve_packed(struct mpk_relax_program *p, struct mpk_node
 	return MPK_OK;
 }
 
+/* A compiled function is code of the library under the name that TVM gives it
+ *. */
 static enum mpk_code resolve_compiled(struct mpk_relax_program *p, struct mpk_node_module *node,
 				      struct mpk_relax_callee *c, struct mpk_error *err)
 {
@@ -58,6 +60,7 @@ static enum mpk_code resolve_compiled(struct mpk_relax_program *p, struct mpk_no
 		return mpk_fail_nomem(err);
 	MPK_TRY(mpk_module_find_import(&node->base, name, &c->function, &search, err));
 	c->action = c->function ? MPK_ACTION_COMPILED : MPK_ACTION_MISSING;
+	/* compiled code may call any builtin */
 	p->resets_tuples |= c->function != NULL;
 	return MPK_OK;
 }
@@ -127,6 +130,7 @@ struct builder {
 	size_t operand_count, operand_room;
 };
 
+/* Room for all operands was counted. */
 static void put_operand(struct builder *b, struct mpk_relax_operand operand)
 {
 	b->p->operands[b->operand_count++] = operand;
@@ -143,6 +147,7 @@ static void put_step(struct builder *b, size_t at, const struct mpk_relax_instr 
 		s->action = b->p->callees[instr->func].action;
 		s->callee = (uint32_t)instr->func;
 		s->count = (uint32_t)instr->arg_count;
+		/* void and the machine are numbers above all registers */
 		if (instr->reg < MPK_RELAX_REG_VOID)
 			s->dst = (int32_t)instr->reg;
 		for (size_t i = 0; i < instr->arg_count; i++)
@@ -224,6 +229,7 @@ static enum mpk_code make_steps(struct mpk_relax_program *p, struct mpk_error *e
 
 /* --- signatures ---------------------------------------------------------------------------- */
 
+/* Signatures are read with the program, as calls by name and checks of arguments need them. */
 static enum mpk_code make_signatures(struct mpk_relax_program *p, struct mpk_error *err)
 {
 	struct mpk_signature *list =
@@ -302,6 +308,7 @@ static void need_callee(struct needs *n, size_t callee)
 	n->seen[callee] = true;
 	if (c->action == MPK_ACTION_CALL)
 		n->waiting[n->waiting_count++] = callee;
+	/* all that is missing is named at once, not one function a try */
 	if (c->action == MPK_ACTION_MISSING)
 		mpk_strbuf_printf(&n->names, "%s%s", n->missing++ ? ", " : "", MPK_QUOTE(c->name));
 }
@@ -311,6 +318,7 @@ static void need_all_of(struct needs *n, const struct mpk_relax_callee *c)
 	for (size_t at = c->start; at < c->end; at++) {
 		const struct mpk_relax_step *s = &n->p->steps[at];
 
+		/* what follows in the enum calls nothing */
 		if (s->action > MPK_ACTION_MISSING)
 			continue;
 		need_callee(n, s->callee);
@@ -343,8 +351,8 @@ static enum mpk_code check_function(const struct mpk_relax_program *p, size_t fu
 
 /* --- the module ----------------------------------------------------------------------------- */
 
-/* The devices that were asked for, and behind them, or in the place of a guess, those that the program
- * means by their numbers. */
+/* The devices that were asked for, followed by those that the program means by their numbers; of a guess
+ * the program's replace what was guessed. */
 static size_t choose_devices(const struct mpk_program *base, struct mpk_dldevice *out)
 {
 	const struct mpk_relax_program *p = (const struct mpk_relax_program *)base;
@@ -438,15 +446,3 @@ const struct mpk_loader mpk_relax_executor = {
 	.close = mpk_node_model_close,
 };
 
-enum mpk_code mpk_relax_add_builtins(struct mpk_runtime *runtime, struct mpk_error *err)
-{
-	const struct mpk_relax_builtin *b;
-
-	for (size_t i = 0; (b = mpk_relax_builtin_at(i)) != NULL; i++) {
-		struct mpk_function *f;
-
-		MPK_TRY(mpk_relax_builtin_function(b, &f, err));
-		MPK_TRY(mpk_runtime_add_function(runtime, f, err));
-	}
-	return MPK_OK;
-}

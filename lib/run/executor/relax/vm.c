@@ -20,6 +20,7 @@
 static enum mpk_code take_devices(struct mpk_relax_vm *vm, const struct mpk_dldevice *devices,
 				  size_t count, struct mpk_error *err)
 {
+	/* byte code takes the last device for the host's, where shapes and scalars are */
 	bool has_host = count && devices[count - 1].type == MPK_DL_CPU;
 
 	if (count + !has_host > MPK_RELAX_DEVICES_MAX)
@@ -187,6 +188,8 @@ static enum mpk_code put_functions(struct mpk_relax_vm *vm, enum mpk_convention 
 
 		MPK_TRY(mpk_relax_vm_function(vm, i, &v.function, err));
 		v.kind = MPK_VALUE_FUNCTION;
+		/* each reference that the list has to this machine is counted, to see when there
+		 * are no others */
 		own = mpk_machine_owns(&vm->base, v.function);
 
 		enum mpk_code code = mpk_any_list_set(vm->function_list, i, &v, err);
@@ -241,7 +244,7 @@ static enum mpk_code fill_lists(struct mpk_relax_vm *vm, enum mpk_convention con
 	return code;
 }
 
-/* f(machine, registers, constants, functions); the result is the register behind the arguments. */
+/* f(machine, registers, constants, functions); the result is in the register after the arguments. */
 static enum mpk_code call_with_lists(struct mpk_relax_vm *vm, const struct mpk_relax_callee *c,
 				     struct mpk_any_list *registers, struct mpk_value *result,
 				     struct mpk_error *err)

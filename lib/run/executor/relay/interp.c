@@ -56,6 +56,7 @@ static struct mpk_span name_of(const struct mpk_relay_program *p, const struct m
 	return mpk_span_str(rows[s->op].name);
 }
 
+/* Steps that leave something in a register; a kernel fills its arguments instead. */
 static bool returns_value(const struct mpk_relay_step *s)
 {
 	return s->op == MPK_RELAY_INVOKE || s->op == MPK_RELAY_INVOKE_CLOSURE ||
@@ -85,7 +86,7 @@ static enum mpk_code describe_step(const struct mpk_relay_vm *vm, const struct m
 	/* a storage has its size in a register, or extents */
 	unsigned reads = s->op == MPK_RELAY_ALLOC_STORAGE && s->count ? 0 : row->reads;
 	uint32_t listed = row->has_list ? s->count : 0;
-	/* behind its inputs a kernel is given what it fills */
+	/* a kernel is given its inputs, then what it fills */
 	uint32_t inputs = s->op == MPK_RELAY_INVOKE_PACKED ? listed - (uint32_t)s->number : listed;
 
 	*op = (struct mpk_operator){
@@ -120,6 +121,7 @@ static enum mpk_code watch_step(struct mpk_relay_vm *vm, const struct mpk_relay_
 	MPK_TRY(describe_step(vm, s, &op, err));
 	MPK_TRY(mpk_operator_begin(vm->observers, &op, err));
 	MPK_TRY(run(vm, s, result, err));
+	/* an observer that fails ends the call, whose result nobody takes then */
 	code = mpk_operator_end(vm->observers, &op, result, err);
 	if (code != MPK_OK)
 		mpk_value_drop(result);
@@ -216,6 +218,7 @@ static enum mpk_code return_value(struct run *r, const struct mpk_relay_step *s,
 		r->result = v;
 		return MPK_OK;
 	}
+	/* the caller's frame is still at the step that called */
 	mpk_frames_set(&vm->frames, vm->program->steps[frame_of(r)->at].dst, v);
 	frame_of(r)->at++;
 	return MPK_OK;
@@ -264,6 +267,7 @@ static enum mpk_code take_step(struct run *r, struct mpk_error *err)
 	const struct mpk_relay_step *s = &vm->program->steps[frame_of(r)->at];
 	struct mpk_value made = { 0 };
 
+	/* a program that comes from strangers may have no end */
 	if (vm->steps_left-- == 0)
 		return mpk_relay_fault(vm, err, "RuntimeError", "a loop without end");
 	if (vm->observers && !mpk_relay_makers[s->op])
@@ -274,6 +278,7 @@ static enum mpk_code take_step(struct run *r, struct mpk_error *err)
 		MPK_TRY(watch_step(vm, s, mpk_relay_makers[s->op], &made, err));
 	else
 		MPK_TRY(mpk_relay_makers[s->op](vm, s, &made, err));
+	/* what a kernel made is in the tensors that it was given */
 	if (s->op != MPK_RELAY_INVOKE_PACKED)
 		mpk_frames_set(&vm->frames, s->dst, made);
 	frame_of(r)->at++;

@@ -52,6 +52,7 @@ static enum mpk_code read_content(struct mpk_relay_vm *vm, const struct mpk_tens
 {
 	const struct mpk_dltensor here = { .data = out, .device = { MPK_DL_CPU, 0 } };
 
+	/* a number out of data may be another in the next call of the same shapes */
 	if (vm->recorder && !mpk_recorder_knows(vm->recorder, t))
 		mpk_record_nothing(vm->recorder);
 	return mpk_devices_copy(mpk_relay_vm_devices(vm), &t->dl, &here, bytes, err);
@@ -96,6 +97,7 @@ enum mpk_code mpk_relay_scalar(struct mpk_relay_vm *vm, uint32_t reg, int64_t *o
 				       reg, mpk_dtype_print(t->dl.dtype, type),
 				       t->bytes ? "" : " without elements");
 	MPK_TRY(read_content(vm, t, raw, (bits + 7) / 8, err));
+	/* bool is uint1 in these releases, and lies in a byte */
 	*out = bits == 1 ? raw[0] != 0 : integer_at(raw, bits / 8);
 	return MPK_OK;
 }
@@ -118,7 +120,7 @@ static enum mpk_code shape_at(struct mpk_relay_vm *vm, uint32_t reg, struct exte
 
 	out->ndim = 0;
 	if (dl->ndim == 0)
-		return MPK_OK; /* a tensor of rank 0 stands for the shape of one */
+		return MPK_OK; /* a tensor of rank 0 is the shape of one */
 	if (dl->ndim != 1 || dl->shape[0] > MPK_TENSOR_NDIM_MAX || dl->dtype.lanes != 1 ||
 	    dl->dtype.code != MPK_DTYPE_INT || (dl->dtype.bits != 32 && dl->dtype.bits != 64) ||
 	    !mpk_dltensor_is_compact(dl))
@@ -165,6 +167,7 @@ static enum mpk_code alloc_storage(struct mpk_relay_vm *vm, const struct mpk_rel
 	if (!mpk_relay_place_is_plain(&vm->program->places[s->index])) {
 		MPK_TRY(image_storage(vm, s, &storage, err));
 	} else {
+		/* the instruction may have a shape instead of a size */
 		if (s->count) {
 			MPK_TRY(mpk_tensor_bytes_of(s->dtype, vm->program->extents + s->first,
 						    s->count, &bytes, err));
@@ -192,6 +195,7 @@ static enum mpk_code tensor_in(struct mpk_relay_vm *vm, const struct mpk_relay_s
 	struct mpk_tensor *t;
 	int64_t offset;
 
+	/* byte code is checked for its indices, not for what registers hold */
 	if (storage->kind != MPK_VALUE_STORAGE)
 		return mpk_relay_fault(vm, err, "TypeError",
 				       "register %" PRIu32 " must hold a storage, not %s",
@@ -205,6 +209,7 @@ static enum mpk_code tensor_in(struct mpk_relay_vm *vm, const struct mpk_relay_s
 	return MPK_OK;
 }
 
+/* A tensor whose shape the instruction has, or a register (alloc_tensor_reg). */
 static enum mpk_code alloc_tensor(struct mpk_relay_vm *vm, const struct mpk_relay_step *s,
 				  struct mpk_value *result, struct mpk_error *err)
 {
@@ -232,6 +237,7 @@ static enum mpk_code reshape_tensor(struct mpk_relay_vm *vm, const struct mpk_re
 	MPK_TRY(tensor_at(vm, s->reg[0], &t, err));
 	MPK_TRY(shape_at(vm, s->reg[1], &shape, err));
 	MPK_TRY(mpk_tensor_bytes_of(t->dl.dtype, shape.extents, shape.ndim, &bytes, err));
+	/* TVM checks neither: a view larger than its tensor would reach past the storage */
 	if (!mpk_dltensor_is_compact(&t->dl) || bytes > t->bytes)
 		return mpk_relay_fault(vm, err, "ValueError",
 				       "a view of %" PRIu64 " bytes of a tensor of %" PRIu64 "%s",
@@ -302,6 +308,8 @@ static enum mpk_code device_copy(struct mpk_relay_vm *vm, const struct mpk_relay
 	enum mpk_code code;
 
 	MPK_TRY(tensor_at(vm, s->reg[0], &t, err));
+	/* a caller's tensor that is elsewhere was sent to its place before: this is a damaged
+	 * program */
 	if (!mpk_dldevice_equal(t->dl.device, vm->devices[s->from]))
 		return mpk_relay_fault(
 			vm, err, "ValueError",
@@ -334,6 +342,7 @@ static enum mpk_code move_register(struct mpk_relay_vm *vm, const struct mpk_rel
 	return MPK_OK;
 }
 
+/* Its result, nothing, takes the place of what the register held. */
 static enum mpk_code kill_register(struct mpk_relay_vm *vm, const struct mpk_relay_step *s,
 				   struct mpk_value *result, struct mpk_error *err)
 {

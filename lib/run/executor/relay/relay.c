@@ -36,6 +36,7 @@ static enum mpk_code resolve_packed(struct mpk_relay_program *p, struct mpk_node
 	return MPK_OK;
 }
 
+/* The order matters: decoding relies on what mpk_relay_check found sound. */
 static enum mpk_code load_program(struct mpk_program *base, struct mpk_node_module *node,
 				  struct mpk_error *err)
 {
@@ -63,6 +64,7 @@ static void unload_program(struct mpk_program *base)
 		mpk_tensor_drop(p->late[i]);
 }
 
+/* Functions have their names in the table of globals, by index. */
 static size_t find_function(const struct mpk_relay_program *p, const char *name)
 {
 	for (size_t i = 0; i < p->callee_count && i < p->x.globals.count; i++)
@@ -89,6 +91,7 @@ static void needs_fini(struct needs *n)
 	free(n->waiting);
 }
 
+/* Each function is looked into once, also where functions call each other. */
 static void need_function(struct needs *n, size_t index)
 {
 	if (!n->functions[index])
@@ -96,6 +99,7 @@ static void need_function(struct needs *n, size_t index)
 	n->functions[index] = true;
 }
 
+/* Closures may be called from where they go: whoever makes one needs its function. */
 static void need_step(struct needs *n, const struct mpk_relay_step *s)
 {
 	if (s->op == MPK_RELAY_INVOKE || s->op == MPK_RELAY_ALLOC_CLOSURE)
@@ -106,7 +110,7 @@ static void need_step(struct needs *n, const struct mpk_relay_step *s)
 		n->consts[s->index] = true;
 }
 
-/* The list of names has room for some; the number tells of the rest. */
+/* The list of names has room for some; the number counts the rest, too. */
 static void put_name(struct mpk_strbuf *names, size_t *count, struct mpk_span name)
 {
 	if ((*count)++ < 16)
@@ -270,6 +274,7 @@ static enum mpk_code bind_constant(struct mpk_relay_program *p, size_t index,
 
 	if (!mpk_dldevice_is_host(tensor->dl.device))
 		return mpk_fail(err, MPK_E_USAGE, "a constant is bound to a tensor on a device");
+	/* once here instead of in each call */
 	MPK_TRY(usable(tensor, &t, err));
 	mpk_tensor_drop(p->late[index]);
 	p->late[index] = t;
@@ -283,6 +288,7 @@ enum mpk_code mpk_relay_bind_found(struct mpk_module *module, mpk_relay_find_fn 
 	struct mpk_node_module *node;
 
 	MPK_TRY(open_module(module, &node, err));
+	/* a machine may have made the constant already */
 	if (mpk_relay_machine_of(node))
 		return mpk_fail(err, MPK_E_CONFLICT,
 				"constants are bound before a function is looked up, not after");

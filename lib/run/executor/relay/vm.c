@@ -2,7 +2,7 @@
 /* vm.c - a machine: its devices and constants, its functions as values, and calls from outside
  *
  * Closures are functions of the program with their first arguments. What a caller looks up is a closure
- * without any, so that both are called alike: arguments are put in order and to the devices where the
+ * without any, so that both are called in the same way: arguments are put in order and to the devices where the
  * parameters want them, and then a plan is run, or the byte code where there is none.
  */
 #include "executor/relay/internal/vm.h"
@@ -29,6 +29,7 @@ static enum mpk_code choose_device(int32_t type, const struct mpk_dldevice *devi
 		}
 	if (type == MPK_DL_CPU)
 		return MPK_OK;
+	/* a device that this program has no back end for, or one that the caller did not name */
 	if (mpk_device_kind_from(type) == MPK_DEVICE_NONE)
 		return mpk_fail(err, MPK_E_LOAD,
 				"the model is compiled for devices of DLPack type %" PRId32
@@ -94,6 +95,7 @@ void mpk_relay_vm_stop(struct mpk_machine *m)
 
 /* --- constants ----------------------------------------------------------------------------- */
 
+/* Numbers of LOAD_CONSTI are tensors of one int64, as TVM makes them. */
 static enum mpk_code make_number(int64_t number, struct mpk_tensor **out, struct mpk_error *err)
 {
 	static const struct mpk_dtype i64 = { MPK_DTYPE_INT, 64, 1 };
@@ -104,6 +106,7 @@ static enum mpk_code make_number(int64_t number, struct mpk_tensor **out, struct
 	return MPK_OK;
 }
 
+/* A constant of the file, where it lies or as a copy (constant.h). */
 static enum mpk_code make_stored(struct mpk_relay_vm *vm, const struct mpk_tensor_record *r,
 				 struct mpk_dldevice where, struct mpk_tensor **out,
 				 struct mpk_error *err)
@@ -118,6 +121,7 @@ static enum mpk_code make_stored(struct mpk_relay_vm *vm, const struct mpk_tenso
 	return code;
 }
 
+/* Constants are made when they are first used: a call of one function needs few of a model's. */
 static enum mpk_code make_constant(struct mpk_relay_vm *vm, size_t index, struct mpk_tensor **out,
 				   struct mpk_error *err)
 {
@@ -170,8 +174,10 @@ static enum mpk_code call_planned(struct mpk_relay_vm *vm, size_t function,
 		mpk_record_nothing(vm->recorder);
 		return mpk_relay_run(vm, function, args, count, result, err);
 	}
+	/* the outermost call: nothing of the one before matters any more */
 	vm->steps_left = vm->step_limit;
 	vm->observers = mpk_runtime_observers(vm->program->base.runtime);
+	/* observers see byte code, not the plan that would leave most of it out */
 	if (vm->observers)
 		return mpk_relay_run(vm, function, args, count, result, err);
 	return mpk_plan_call(vm->plans, &self, function, args, count, result, err);
@@ -253,8 +259,8 @@ static enum mpk_code call_closure(struct mpk_function *self, const struct mpk_ar
 	MPK_TRY_ALLOC(values, err);
 	code = fill_values(c, args, values, err);
 	if (code == MPK_OK)
-		code = mpk_machine_invoke(&c->vm->base, c->function,
-					  &(struct mpk_args){ values, NULL, count }, result, err);
+		code = mpk_function_call(c->bound, &(struct mpk_args){ values, NULL, count },
+					 result, err);
 	if (values != few)
 		free(values);
 	return code;
@@ -263,22 +269,27 @@ static enum mpk_code call_closure(struct mpk_function *self, const struct mpk_ar
 static void destroy_closure(struct mpk_function *self)
 {
 	struct mpk_relay_closure *c = (struct mpk_relay_closure *)self;
-	struct mpk_relay_vm *vm = c->vm;
+	struct mpk_function *bound = c->bound;
 
 	mpk_value_drop(&c->captured);
 	free(c);
-	mpk_machine_drop(&vm->base);
+	/* last: it may be what keeps the machine */
+	mpk_function_drop(bound);
 }
 
 enum mpk_code mpk_relay_closure_make(struct mpk_relay_vm *vm, size_t function,
 				     struct mpk_value captured, struct mpk_function **out,
 				     struct mpk_error *err)
 {
+	struct mpk_span name = mpk_span_str(vm->program->callees[function].name);
 	struct mpk_relay_closure *c = calloc(1, sizeof *c);
+	enum mpk_code code = c ? mpk_machine_bind(&vm->base, function, name, NULL, &c->bound, err)
+			       : mpk_fail_nomem(err);
 
-	if (!c) {
+	if (code != MPK_OK) {
 		mpk_value_drop(&captured);
-		return mpk_fail_nomem(err);
+		free(c);
+		return code;
 	}
 	c->base = (struct mpk_function){
 		.refs = 1,
@@ -287,9 +298,9 @@ enum mpk_code mpk_relay_closure_make(struct mpk_relay_vm *vm, size_t function,
 		.destroy = destroy_closure,
 		.takes_names = true,
 	};
+	/* what a closure captured is missing in its parameters, which no signature says */
 	if (captured.array->count == 0)
 		c->base.signature = &vm->program->models.items[function];
-	(void)mpk_machine_hold(&vm->base);
 	c->vm = vm;
 	c->function = function;
 	c->captured = captured;
@@ -302,6 +313,7 @@ const struct mpk_relay_closure *mpk_relay_closure_of(const struct mpk_relay_vm *
 {
 	const struct mpk_relay_closure *c;
 
+	/* any function may be in a register, also one of another machine */
 	if (v->kind != MPK_VALUE_FUNCTION || v->function->call != call_closure)
 		return NULL;
 	c = (const struct mpk_relay_closure *)v->function;

@@ -24,6 +24,8 @@ struct loader {
 	struct mpk_error *err;
 };
 
+/* The function is asked once, when the program is built; what it returns are views of the
+ * library's data. */
 static enum mpk_code ask_metadata(struct loader *l)
 {
 	struct mpk_value data = { 0 };
@@ -84,6 +86,7 @@ static bool is_plain(uint8_t c)
 	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
+/* Parameters have the names of the model, the metadata has those of C variables made of them. */
 static bool is_name_of(struct mpk_span name, struct mpk_span compiled)
 {
 	if (name.len != compiled.len)
@@ -145,6 +148,7 @@ static enum mpk_code add_constants(struct loader *l)
 	for (size_t i = 0; i < l->metadata.constant_count; i++) {
 		const struct mpk_aot_constant *c = &l->metadata.constants[i];
 
+		/* the end of the last constant is the size of the pool */
 		if (!mpk_add_u64(c->offset, c->content.len, &end) || end > INT64_MAX)
 			return mpk_fail(l->err, MPK_E_CORRUPT,
 					"metadata: a constant that ends behind 2^63 bytes");

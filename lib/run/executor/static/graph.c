@@ -43,6 +43,8 @@ struct place {
 	uint32_t entry;
 };
 
+/* By storage, then by entry, so that entries of one storage are neighbours and the order is
+ * always the same. */
 static int by_storage(const void *a, const void *b)
 {
 	const struct place *x = a, *y = b;
@@ -135,6 +137,7 @@ static enum mpk_code find_linked(const struct loader *l, uint32_t entry, struct 
 	if (!l->linked)
 		return MPK_OK;
 	MPK_TRY(mpk_function_call(l->linked, &(struct mpk_args){ &id, NULL, 1 }, &data, l->err));
+	/* a library without this parameter returns a null pointer */
 	if (data.kind == MPK_VALUE_OPAQUE && data.opaque)
 		*out = mpk_span_of(data.opaque, (size_t)bytes);
 	mpk_value_drop(&data);
@@ -159,6 +162,7 @@ static enum mpk_code find_content(const struct loader *l, size_t arg, struct mpk
 	if (*is_linked)
 		return find_linked(l, l->g.row_ptr[node], out);
 	*out = params->tensors[at].data;
+	/* a parameter without elements may have no address; NULL would mean an input */
 	if (!out->data)
 		*out = mpk_span_of(nothing, 0);
 	return MPK_OK;
@@ -263,6 +267,7 @@ static enum mpk_code load_operator(const struct loader *l, size_t i)
 	struct mpk_function *f;
 
 	MPK_TRY(collect_operands(l, i, &operands));
+	/* the two names that TVM's graph executor handles itself (graph_executor.cc) */
 	if (strcmp(node->func_name, "__nop") == 0)
 		return add_nop(l, &operands);
 	if (strcmp(node->func_name, "__copy") == 0)
@@ -292,7 +297,7 @@ static enum mpk_code load_operators(const struct loader *l)
 
 /* --- the whole ------------------------------------------------------------------------------ */
 
-/* An input node that no argument stands for would be read without ever being filled. */
+/* An input node that is no argument would be read without ever being filled. */
 static enum mpk_code check_inputs(const struct loader *l)
 {
 	bool *named = mpk_arena_array(&l->p->base.arena, l->g.node_count + 1, sizeof *named);

@@ -93,6 +93,8 @@ static enum mpk_code make_tensor(struct static_machine *m, size_t i, struct mpk_
 	return MPK_OK;
 }
 
+/* The arguments of a step: cells for code at an address, values for anything else. Both point to
+ * the machine's tensors, whose addresses change from call to call. */
 static enum mpk_code lay_out(struct static_machine *m, size_t i, struct mpk_error *err)
 {
 	const struct mpk_static_step *s = &m->program->steps[i];
@@ -163,6 +165,7 @@ static void set_data(struct static_machine *m, size_t storage, void *data)
 	const struct mpk_static_storage *s = &m->program->storages[storage];
 	const uint32_t *views = &m->program->views[s->first_view];
 
+	/* most storages stay where they are from call to call */
 	if (m->memories[storage].data == data)
 		return;
 	m->memories[storage].data = data;
@@ -175,6 +178,7 @@ static enum mpk_code use_own(struct static_machine *m, size_t storage, struct mp
 {
 	struct memory *memory = &m->memories[storage];
 
+	/* memory is taken at the first need: an input that is never copied has none */
 	if (!memory->own)
 		MPK_TRY(mpk_allocator_storage(
 			memory->allocator, m->program->storages[storage].bytes, &memory->own, err));
@@ -278,6 +282,7 @@ static enum mpk_code place_input(struct static_machine *m, size_t i, struct mpk_
 		set_data(m, storage, data);
 		return MPK_OK;
 	}
+	/* the kernels cannot take it as it is, or write to where it belongs */
 	MPK_TRY(use_own(m, storage, err));
 	return copy_in(m, came, m->tensors[in->tensor], err);
 }
@@ -308,6 +313,7 @@ static enum mpk_code make_result(struct static_machine *m, uint32_t tensor, stru
 	struct mpk_dltensor dl = m->tensors[tensor]->dl;
 	struct mpk_tensor *made;
 
+	/* the caller sees bool as the value grammar has it, not as the kernels */
 	dl.dtype = t->dtype;
 	MPK_TRY(mpk_tensor_wrap(&dl, m->memories[t->storage].own, &made, err));
 	*out = mpk_value_of_tensor(made);
@@ -349,7 +355,7 @@ static enum mpk_code run_step(struct static_machine *m, size_t i, struct mpk_err
 	return MPK_OK;
 }
 
-/* A step as observers are told of it. */
+/* A step as observers see it. */
 static enum mpk_code describe(const struct static_machine *m, size_t i, struct mpk_operator *op,
 			      struct mpk_error *err)
 {
@@ -397,6 +403,7 @@ static enum mpk_code invoke(struct mpk_machine *base, size_t function, const str
 		MPK_TRY(refresh_result(m, p->results[i], err));
 	for (size_t i = 0; i < p->input_count; i++)
 		MPK_TRY(place_input(m, i, err));
+	/* asked once a call: a run that nobody observes has no test in its loop */
 	for (size_t i = 0; i < p->step_count && observers; i++)
 		MPK_TRY(run_observed(m, observers, i, err));
 	for (size_t i = 0; i < p->step_count && !observers; i++)

@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* metadata.c - what a library that was compiled ahead of time says about itself, read from its memory
+ *
+ * get_c_metadata returns a pointer to structures in the library's own data, laid out by the compiler
+ * (include/tvm/runtime/metadata_types.h of apache/tvm). The library may be damaged, so each pointer is
+ * followed only where all that it leads to is within the library's segments, and what it leads to is
+ * copied before it is looked at: nothing says that it is aligned.
+ */
 #include "executor/static/internal/metadata.h"
 
 #include <inttypes.h>
@@ -45,6 +52,7 @@ struct reader {
 	struct mpk_error *err;
 };
 
+/* One sentence for all: which pointer it is says enough. */
 static enum mpk_code wrong(const struct reader *r, const char *what)
 {
 	return mpk_fail(r->err, MPK_E_CORRUPT, "metadata: %s leads out of the library's own data",
@@ -55,6 +63,7 @@ static enum mpk_code wrong(const struct reader *r, const char *what)
 static enum mpk_code read_objects(const struct reader *r, const void *from, int64_t count,
 				  size_t size, const char *what, void **out)
 {
+	/* the product must not wrap before it is compared with the room */
 	if (count < 0 || (uint64_t)count > SIZE_MAX / size ||
 	    (count && mpk_segments_room(r->code, from) < (uint64_t)count * size))
 		return wrong(r, what);
@@ -107,6 +116,7 @@ static enum mpk_code read_tensors(const struct reader *r, struct c_list list, co
 	return MPK_OK;
 }
 
+/* A constant is a tensor as TVM saves it, with its own header (formats/tensor). */
 static enum mpk_code read_constant(const struct reader *r, const struct c_constant *raw,
 				   struct mpk_aot_constant *out)
 {
@@ -152,6 +162,7 @@ enum mpk_code mpk_aot_metadata_read(const void *code, const void *data, struct m
 
 	MPK_TRY(read_objects(&r, data, 1, sizeof *raw, "what get_c_metadata returned", &copy));
 	raw = copy;
+	/* a later version may have another layout after its first word */
 	if (raw->version != VERSION)
 		return mpk_fail(err, MPK_E_UNSUPPORTED,
 				"metadata of version %" PRId64 "; this program knows version %d",

@@ -36,6 +36,7 @@ enum mpk_code mpk_static_add_tensor(struct mpk_static_program *p, struct mpk_dty
 	struct mpk_static_storage *s = &p->storages[storage];
 	uint64_t bytes = 0;
 
+	/* the shape is the file's: what is no shape is damage, not a mistake of the caller */
 	if (mpk_tensor_bytes_of(dtype, shape, ndim, &bytes, err) != MPK_OK) {
 		if (err)
 			err->code = MPK_E_CORRUPT;
@@ -74,6 +75,7 @@ enum mpk_code mpk_static_add_call(struct mpk_static_program *p, const struct mpk
 		return mpk_fail_nomem(err);
 	if (count)
 		memcpy(copy, call->operands, count * sizeof *copy);
+	/* workspace counts as written, too */
 	for (size_t i = call->read_count; i < count; i++)
 		storage_of(p, copy[i])->is_written = true;
 	step = &p->steps[p->step_count++];
@@ -159,7 +161,7 @@ enum mpk_code mpk_static_add_result(struct mpk_static_program *p, uint32_t tenso
 /* --- the rest ------------------------------------------------------------------------------- */
 
 /* A result that lies where an input lies would show the caller his own memory, or the file's:
- * it is copied behind the last step. */
+ * a copy of it is added as the last step. */
 static enum mpk_code separate_result(struct mpk_static_program *p, uint32_t *result,
 				     struct mpk_error *err)
 {
@@ -185,6 +187,7 @@ static enum mpk_code collect_views(struct mpk_static_program *p, struct mpk_erro
 		return mpk_fail_nomem(err);
 	for (size_t i = 0; i < p->tensor_count; i++)
 		p->storages[p->tensors[i].storage].view_count++;
+	/* counted first, then given room in one list, then filled */
 	for (size_t i = 0; i < p->storage_count; i++) {
 		p->storages[i].first_view = next;
 		next += p->storages[i].view_count;
@@ -199,7 +202,7 @@ static enum mpk_code collect_views(struct mpk_static_program *p, struct mpk_erro
 	return MPK_OK;
 }
 
-/* A view that is larger than the input would lead behind the caller's memory. */
+/* A view that is larger than the input would lead past the end of the caller's memory. */
 static enum mpk_code find_zero_copy(struct mpk_static_program *p, struct mpk_error *err)
 {
 	uint32_t *inputs = mpk_arena_array(&p->base.arena, p->storage_count + 1, sizeof *inputs);
@@ -254,6 +257,7 @@ static enum mpk_code describe(struct mpk_static_program *p, struct mpk_span name
 enum mpk_code mpk_static_program_finish(struct mpk_static_program *p, struct mpk_span name,
 					struct mpk_error *err)
 {
+	/* this adds steps and storages, so that all else comes after it */
 	for (size_t i = 0; i < p->result_count; i++)
 		MPK_TRY(separate_result(p, &p->results[i], err));
 	for (size_t i = 0; i < p->result_count; i++)

@@ -7,6 +7,8 @@
 #ifndef MPK_EXECUTOR_PLAN_INTERNAL_PLANS_H
 #define MPK_EXECUTOR_PLAN_INTERNAL_PLANS_H
 
+#include <string.h>
+
 #include "abi/packed.h"
 #include "executor/plan/plan.h"
 #include "value/function.h"
@@ -110,7 +112,7 @@ bool mpk_recording_tensor(struct mpk_recording *recording, const struct mpk_tens
 /* mpk_recording_free - with everything in it; NULL is fine */
 void mpk_recording_free(struct mpk_recording *recording);
 
-/* What is known of a storage in this call. Storages are told apart by their address; one that was
+/* What is known of a storage in this call. Storages are recognised by their address; one that was
  * freed and given out again is a new one, because its allocation was recorded, too. */
 enum mpk_origin {
 	MPK_ORIGIN_UNKNOWN,  /* memory that a function brought itself */
@@ -231,8 +233,11 @@ bool mpk_plans_place(struct mpk_plans *plans, struct mpk_recording *recording);
 struct mpk_plan *mpk_plan_make(struct mpk_plans *plans, struct mpk_recording *recording);
 void mpk_plan_free(struct mpk_plans *plans, struct mpk_plan *plan);
 
-/* mpk_plan_load - make the words of the tape those of this plan */
-void mpk_plan_load(const struct mpk_plan *plan);
+/* mpk_plan_set_word - by bytes: the words are members of structures */
+static inline void mpk_plan_set_word(struct mpk_plan_tape *t, size_t i, uint64_t value)
+{
+	memcpy(&t->words[i], &value, sizeof value);
+}
 
 /* mpk_plans_add - keep a plan, in place of the one of its set that was used longest ago */
 void mpk_plans_add(struct mpk_plans *plans, struct mpk_plan *plan);

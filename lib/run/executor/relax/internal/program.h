@@ -82,7 +82,7 @@ struct mpk_relax_program {
 };
 
 /* mpk_relax_place - on which devices byte code wants what it works on (place.c): adds to the inputs of
- * p's signatures, and to p->devices, what the kernels that the library's host code can tell of say
+ * p's signatures, and to p->devices, what the kernels that the library's host code describes say
  * (struct mpk_host_code); what was known before stays
  * Returns  MPK_OK; MPK_E_NOMEM */
 enum mpk_code mpk_relax_place(struct mpk_relax_program *p, struct mpk_error *err) MPK_MUST_CHECK;

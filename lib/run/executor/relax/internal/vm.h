@@ -22,7 +22,7 @@ struct mpk_observer;
 struct mpk_plans;
 struct mpk_relax_vm;
 
-/* Tensors that were allocated and that nothing was told to fill so far, and heaps of symbolic
+/* Tensors that were allocated and that no operator filled so far, and heaps of symbolic
  * extents; see watch.h. */
 struct mpk_relax_fresh {
 	struct mpk_relax_fresh_tensor {
@@ -42,12 +42,13 @@ struct mpk_relax_vm {
 				      * end; 0: none */
 	uint64_t steps;              /* so far, of the call under way */
 	struct mpk_value *constants; /* made when they are first used; NONE: not so far */
-	struct mpk_any_list *constant_list, *function_list; /* for compiled functions, likewise */
+	struct mpk_any_list *constant_list,
+		*function_list; /* for compiled functions, made then too */
 	struct mpk_frames frames;
 	struct mpk_plans *plans;        /* what was recorded; plan/plan.h */
 	struct mpk_recorder *recorder;  /* of the call under way; NULL: nobody records */
 	bool passes_on;                 /* the step under way only calls a function of the machine;
-					 * call.c */
+					 * watch.c */
 	struct mpk_observer *observers; /* of the call under way; NULL: nobody looks */
 	struct mpk_relax_fresh fresh;   /* while somebody does */
 };
@@ -91,5 +92,11 @@ enum mpk_code mpk_relax_call_compiled(struct mpk_relax_vm *vm, const struct mpk_
 				      const struct mpk_value *args, size_t count,
 				      struct mpk_value *result,
 				      struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_relax_registers - those of the innermost call */
+static inline struct mpk_value *mpk_relax_registers(const struct mpk_relax_vm *vm)
+{
+	return mpk_frames_registers(&vm->frames);
+}
 
 #endif

@@ -41,7 +41,7 @@
  *   DEVICE_COPY        tensor            place      from: place
  *   KILL_REGISTER                                                        dst
  *
- * LOAD_CONSTI is a LOAD_CONST: its numbers stand behind the constants of the file. */
+ * LOAD_CONSTI is a LOAD_CONST: its numbers follow the constants of the file. */
 struct mpk_relay_step {
 	enum mpk_relay_op op;
 	uint32_t dst;    /* register of the result */

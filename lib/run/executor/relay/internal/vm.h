@@ -28,7 +28,7 @@ struct mpk_relay_vm;
 struct mpk_relay_vm {
 	struct mpk_machine base;           /* first */
 	struct mpk_relay_program *program; /* base.program */
-	/* of each place of the program: the device it stands for, and where storages come from */
+	/* of each place of the program: the device it is, and where storages come from */
 	struct mpk_dldevice *devices;
 	struct mpk_allocator **allocators;
 	struct mpk_tensor **constants; /* made when they are first used; NULL: not so far */
@@ -72,7 +72,8 @@ enum mpk_code mpk_relay_vm_constant(struct mpk_relay_vm *vm, size_t index, struc
 /* A function with its first arguments; those that a caller looked up have none. */
 struct mpk_relay_closure {
 	struct mpk_function base;
-	struct mpk_relay_vm *vm; /* held */
+	struct mpk_function *bound; /* the function without them; holds the machine */
+	struct mpk_relay_vm *vm;
 	size_t function;
 	/* An array: closures within closures are freed by way of it, without recursion. */
 	struct mpk_value captured;

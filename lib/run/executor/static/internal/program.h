@@ -48,7 +48,7 @@ struct mpk_static_step {
 	const uint32_t *operands;      /* tensors: what is read, then what is written */
 	size_t count;
 	size_t read_count;     /* of them are read */
-	size_t result_count;   /* of those behind are what it computes; the rest is workspace */
+	size_t result_count;   /* of those after them are what it computes; the rest is workspace */
 	struct mpk_span label; /* what the file calls it; may be empty */
 };
 

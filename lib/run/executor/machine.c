@@ -12,8 +12,8 @@
 #include "base/lock.h"
 #include "base/refs.h"
 #include "base/vec.h"
-#include "program/model.h"
 #include "kinds.h"
+#include "program/model.h"
 #include "runtime/context.h"
 #include "text/escape.h"
 
@@ -114,8 +114,8 @@ static enum mpk_code create_machine(struct mpk_program *program, const struct mp
  * is the program's while they run. A kernel may call back into the machine, so that the lock is
  * recursive; what that costs in native stack is bounded by the depth. */
 static enum mpk_code machine_invoke(struct mpk_machine *m, size_t function,
-				 const struct mpk_args *args, struct mpk_value *result,
-				 struct mpk_error *err)
+				    const struct mpk_args *args, struct mpk_value *result,
+				    struct mpk_error *err)
 {
 	const struct mpk_model_kind *kind = m->program->kind;
 	struct mpk_context before;

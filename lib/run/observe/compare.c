@@ -142,14 +142,6 @@ void mpk_comparisons_fini(struct mpk_comparisons *c)
 	*c = (struct mpk_comparisons){ 0 };
 }
 
-const struct mpk_compared *mpk_comparisons_first(const struct mpk_comparisons *c)
-{
-	for (size_t i = 0; i < c->count; i++)
-		if (!c->items[i].comparison.is_equal)
-			return &c->items[i];
-	return NULL;
-}
-
 /* --- the dump -------------------------------------------------------------------------------- */
 
 static enum mpk_code load_result(const struct mpk_comparer *c, const char *file,

@@ -31,7 +31,13 @@ struct mpk_comparisons {
 void mpk_comparisons_fini(struct mpk_comparisons *c);
 
 /* mpk_comparisons_first - the first that differs, or NULL */
-const struct mpk_compared *mpk_comparisons_first(const struct mpk_comparisons *c);
+static inline const struct mpk_compared *mpk_comparisons_first(const struct mpk_comparisons *c)
+{
+	for (size_t i = 0; i < c->count; i++)
+		if (!c->items[i].comparison.is_equal)
+			return &c->items[i];
+	return NULL;
+}
 
 /* mpk_comparisons_encode, mpk_comparisons_decode - as mpk_profile_encode, mpk_profile_decode */
 enum mpk_code mpk_comparisons_encode(const struct mpk_comparisons *c, struct mpk_strbuf *out,

@@ -293,6 +293,19 @@ static enum mpk_code interpret(void *machine, size_t function, const struct mpk_
 	return run_function(vm, function, args, count, result, err);
 }
 
+/* A compiled function is one operator: of its steps nothing is known. */
+static enum mpk_code describe_compiled(const struct mpk_relax_callee *c,
+				       const struct mpk_value *values, size_t count,
+				       struct mpk_operator *op, struct mpk_error *err)
+{
+	*op = (struct mpk_operator){ .kind = MPK_OPERATOR_KERNEL, .name = c->name };
+	MPK_TRY(mpk_operator_init(op, count, err));
+	for (size_t i = 0; i < count; i++)
+		op->operands[i] = (struct mpk_operand){ .place = { MPK_PLACE_REGISTER, (int64_t)i },
+							.value = values[i] };
+	return MPK_OK;
+}
+
 static enum mpk_code invoke_compiled(struct mpk_relax_vm *vm, const struct mpk_relax_callee *c,
 				     const struct mpk_value *args, size_t count,
 				     struct mpk_value *result, struct mpk_error *err)
@@ -303,7 +316,7 @@ static enum mpk_code invoke_compiled(struct mpk_relax_vm *vm, const struct mpk_r
 		MPK_TRY(mpk_signature_check(c->signature, args, count, err));
 	if (!vm->observers)
 		return mpk_relax_call_compiled(vm, c, args, count, result, err);
-	MPK_TRY(mpk_relax_watch_compiled(c, args, count, &op, err));
+	MPK_TRY(describe_compiled(c, args, count, &op, err));
 	MPK_TRY(mpk_operator_begin(vm->observers, &op, err));
 	MPK_TRY(mpk_relax_call_compiled(vm, c, args, count, result, err));
 	enum mpk_code code = mpk_operator_end(vm->observers, &op, result, err);

@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "base/strmap.h"
-#include "program/model.h"
 #include "executor/relax/internal/vm.h"
+#include "program/model.h"
 #include "program/relax.h"
 #include "runtime/node.h"
 #include "text/escape.h"
@@ -246,8 +246,8 @@ static enum mpk_code make_signatures(struct mpk_relax_program *p, struct mpk_err
 
 /* --- the whole ----------------------------------------------------------------------------- */
 
-static enum mpk_code load_program(struct mpk_program *base, struct mpk_node_module *node,
-				  struct mpk_error *err)
+enum mpk_code mpk_relax_load(struct mpk_program *base, struct mpk_node_module *node,
+			     struct mpk_error *err)
 {
 	struct mpk_relax_program *p = (struct mpk_relax_program *)base;
 	struct mpk_payload payload;
@@ -264,14 +264,6 @@ static enum mpk_code load_program(struct mpk_program *base, struct mpk_node_modu
 	MPK_TRY(make_signatures(p, err));
 	MPK_TRY(make_steps(p, err));
 	return mpk_relax_place(p, err);
-}
-
-static void unload_program(struct mpk_program *base)
-{
-	struct mpk_relax_program *p = (struct mpk_relax_program *)base;
-
-	for (size_t i = 0; p->callees && i < p->callee_count; i++)
-		mpk_function_drop(p->callees[i].function);
 }
 
 static size_t find_function(const struct mpk_relax_program *p, const char *name)
@@ -351,41 +343,6 @@ static enum mpk_code check_function(const struct mpk_relax_program *p, size_t fu
 
 /* --- the module ----------------------------------------------------------------------------- */
 
-/* The devices that were asked for, followed by those that the program means by their numbers; of a guess
- * the program's replace what was guessed. */
-static size_t choose_devices(const struct mpk_program *base, struct mpk_dldevice *out)
-{
-	const struct mpk_relax_program *p = (const struct mpk_relax_program *)base;
-	size_t count, most = 0;
-	const struct mpk_dldevice *said = mpk_runtime_get_devices(p->base.runtime, &count);
-	bool guessed = mpk_runtime_are_devices_guessed(p->base.runtime);
-
-	for (size_t i = 0; i < MPK_RUNTIME_DEVICES_MAX; i++)
-		if (p->devices[i])
-			most = i + 1;
-	for (size_t i = 0; i < count || i < most; i++) {
-		int32_t known = p->devices[i] ? p->devices[i] : MPK_DL_CPU;
-
-		out[i] = (struct mpk_dldevice){ .type = known };
-		if (i < count && (!guessed || !p->devices[i]))
-			out[i] = said[i];
-	}
-	return count > most ? count : most;
-}
-
-static const struct mpk_model_kind relax_kind = {
-	.program_bytes = sizeof(struct mpk_relax_program),
-	.machine_bytes = sizeof(struct mpk_relax_vm),
-	.depth_max = MPK_RELAX_DEPTH_MAX,
-	.load = load_program,
-	.unload = unload_program,
-	.choose_devices = choose_devices,
-	.start = mpk_relax_vm_start,
-	.stop = mpk_relax_vm_stop,
-	.drop_own = mpk_relax_vm_drop_own,
-	.invoke = mpk_relax_vm_invoke,
-};
-
 static const struct mpk_relax_program *program_of(const struct mpk_node_module *node)
 {
 	const struct mpk_node_model *model = node->state;
@@ -400,7 +357,7 @@ static bool accepts(struct mpk_span kind)
 
 static enum mpk_code open_node(struct mpk_node_module *node, struct mpk_error *err)
 {
-	return mpk_node_model_open(node, &relax_kind, err);
+	return mpk_node_model_open(node, &mpk_relax_kind, err);
 }
 
 static enum mpk_code find_node(struct mpk_node_module *node, const char *name,
@@ -445,4 +402,3 @@ const struct mpk_loader mpk_relax_executor = {
 	.name_at = name_at,
 	.close = mpk_node_model_close,
 };
-

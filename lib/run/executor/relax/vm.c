@@ -36,8 +36,8 @@ static enum mpk_code take_devices(struct mpk_relax_vm *vm, const struct mpk_dlde
 	return MPK_OK;
 }
 
-enum mpk_code mpk_relax_vm_start(struct mpk_machine *m, const struct mpk_dldevice *devices,
-				 size_t count, struct mpk_error *err)
+static enum mpk_code start_vm(struct mpk_machine *m, const struct mpk_dldevice *devices,
+			      size_t count, struct mpk_error *err)
 {
 	struct mpk_relax_vm *vm = (struct mpk_relax_vm *)m;
 
@@ -58,7 +58,7 @@ enum mpk_code mpk_relax_vm_start(struct mpk_machine *m, const struct mpk_dldevic
 }
 
 /* The list of functions for compiled code holds the machine once for each of its functions. */
-void mpk_relax_vm_drop_own(struct mpk_machine *m)
+static void drop_own(struct mpk_machine *m)
 {
 	struct mpk_relax_vm *vm = (struct mpk_relax_vm *)m;
 	struct mpk_any_list *functions = vm->function_list;
@@ -67,7 +67,7 @@ void mpk_relax_vm_drop_own(struct mpk_machine *m)
 	mpk_any_list_destroy(functions);
 }
 
-void mpk_relax_vm_stop(struct mpk_machine *m)
+static void stop_vm(struct mpk_machine *m)
 {
 	struct mpk_relax_vm *vm = (struct mpk_relax_vm *)m;
 
@@ -79,6 +79,49 @@ void mpk_relax_vm_stop(struct mpk_machine *m)
 	free(vm->fresh.items);
 	mpk_frames_fini(&vm->frames);
 }
+
+static void unload_program(struct mpk_program *base)
+{
+	struct mpk_relax_program *p = (struct mpk_relax_program *)base;
+
+	for (size_t i = 0; p->callees && i < p->callee_count; i++)
+		mpk_function_drop(p->callees[i].function);
+}
+
+/* The devices that were asked for, followed by those that the program means by their numbers; of a guess
+ * the program's replace what was guessed. */
+static size_t choose_devices(const struct mpk_program *base, struct mpk_dldevice *out)
+{
+	const struct mpk_relax_program *p = (const struct mpk_relax_program *)base;
+	size_t count, most = 0;
+	const struct mpk_dldevice *said = mpk_runtime_get_devices(p->base.runtime, &count);
+	bool guessed = mpk_runtime_are_devices_guessed(p->base.runtime);
+
+	for (size_t i = 0; i < MPK_RUNTIME_DEVICES_MAX; i++)
+		if (p->devices[i])
+			most = i + 1;
+	for (size_t i = 0; i < count || i < most; i++) {
+		int32_t known = p->devices[i] ? p->devices[i] : MPK_DL_CPU;
+
+		out[i] = (struct mpk_dldevice){ .type = known };
+		if (i < count && (!guessed || !p->devices[i]))
+			out[i] = said[i];
+	}
+	return count > most ? count : most;
+}
+
+const struct mpk_model_kind mpk_relax_kind = {
+	.program_bytes = sizeof(struct mpk_relax_program),
+	.machine_bytes = sizeof(struct mpk_relax_vm),
+	.depth_max = MPK_RELAX_DEPTH_MAX,
+	.load = mpk_relax_load,
+	.unload = unload_program,
+	.choose_devices = choose_devices,
+	.start = start_vm,
+	.stop = stop_vm,
+	.drop_own = drop_own,
+	.invoke = mpk_relax_vm_invoke,
+};
 
 /* --- constants ----------------------------------------------------------------------------- */
 

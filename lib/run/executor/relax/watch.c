@@ -397,15 +397,3 @@ enum mpk_code mpk_relax_watch_control(struct mpk_relax_vm *vm, const struct mpk_
 	MPK_TRY(fill_control(vm, s, &op, err));
 	return mpk_operator_control(vm->observers, &op, err);
 }
-
-enum mpk_code mpk_relax_watch_compiled(const struct mpk_relax_callee *c,
-				       const struct mpk_value *values, size_t count,
-				       struct mpk_operator *op, struct mpk_error *err)
-{
-	*op = (struct mpk_operator){ .kind = MPK_OPERATOR_KERNEL, .name = c->name };
-	MPK_TRY(mpk_operator_init(op, count, err));
-	for (size_t i = 0; i < count; i++)
-		op->operands[i] = (struct mpk_operand){ .place = { MPK_PLACE_REGISTER, (int64_t)i },
-							.value = values[i] };
-	return MPK_OK;
-}

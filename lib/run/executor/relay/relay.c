@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* relay.c - an executable of the Relay VM as a module: its program, and the constants bound to it
+/* relay.c - an executable of the Relay VM as a module: its functions, and the constants bound to it
  *
- * The program is decoded once (decode.c) and shared by the machines that are made for it (vm.c), one for
- * each list of devices. What a function needs, kernels and constants, is looked for when the function
+ * What a function needs, kernels and constants, is looked for when the function
  * is looked up: a library may well have functions that cannot run here beside others that can.
  */
 #include "executor/relay/relay.h"
@@ -10,59 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "program/model.h"
 #include "executor/relay/internal/vm.h"
+#include "program/model.h"
 #include "runtime/node.h"
 #include "text/escape.h"
 
-/* --- the program ---------------------------------------------------------------------------- */
-
-/* Kernels come from the imports alone: TVM asks its global functions for none. */
-static enum mpk_code resolve_packed(struct mpk_relay_program *p, struct mpk_node_module *node,
-				    struct mpk_error *err)
-{
-	p->packed_count = p->x.primitives.count;
-	p->packed = mpk_arena_array(&p->base.arena, p->packed_count + 1, sizeof *p->packed);
-	MPK_TRY_ALLOC(p->packed, err);
-	for (size_t i = 0; i < p->packed_count; i++) {
-		struct mpk_module_search search = { 0 };
-		const char *name = mpk_arena_text(&p->base.arena, p->x.primitives.items[i]);
-
-		MPK_TRY_ALLOC(name, err);
-		p->packed[i].name = p->x.primitives.items[i];
-		MPK_TRY(mpk_module_find_import(&node->base, name, &p->packed[i].function, &search,
-					       err));
-	}
-	return MPK_OK;
-}
-
-/* The order matters: decoding relies on what mpk_relay_check found sound. */
-static enum mpk_code load_program(struct mpk_program *base, struct mpk_node_module *node,
-				  struct mpk_error *err)
-{
-	struct mpk_relay_program *p = (struct mpk_relay_program *)base;
-	struct mpk_payload payload;
-
-	MPK_TRY(mpk_node_payload(node, &p->base.arena, &payload, err));
-	p->x = payload.u.relay;
-	MPK_TRY(mpk_relay_check(&p->x, err));
-	MPK_TRY(mpk_models_of(&payload, &p->base.arena, &p->models, err));
-	MPK_TRY(mpk_relay_decode(p, err));
-	p->late =
-		mpk_arena_array(&p->base.arena, p->x.const_count + 1, sizeof(struct mpk_tensor *));
-	MPK_TRY_ALLOC(p->late, err);
-	return resolve_packed(p, node, err);
-}
-
-static void unload_program(struct mpk_program *base)
-{
-	struct mpk_relay_program *p = (struct mpk_relay_program *)base;
-
-	for (size_t i = 0; p->packed && i < p->packed_count; i++)
-		mpk_function_drop(p->packed[i].function);
-	for (size_t i = 0; p->late && i < p->x.const_count; i++)
-		mpk_tensor_drop(p->late[i]);
-}
+/* --- what is in a program ------------------------------------------------------------------ */
 
 /* Functions have their names in the table of globals, by index. */
 static size_t find_function(const struct mpk_relay_program *p, const char *name)
@@ -167,17 +119,6 @@ static enum mpk_code check_function(const struct mpk_relay_program *p, size_t fu
 
 /* --- the module ----------------------------------------------------------------------------- */
 
-static const struct mpk_model_kind relay_kind = {
-	.program_bytes = sizeof(struct mpk_relay_program),
-	.machine_bytes = sizeof(struct mpk_relay_vm),
-	.depth_max = MPK_RELAY_DEPTH_MAX,
-	.load = load_program,
-	.unload = unload_program,
-	.start = mpk_relay_vm_start,
-	.stop = mpk_relay_vm_stop,
-	.invoke = mpk_relay_vm_invoke,
-};
-
 static struct mpk_relay_program *program_of(const struct mpk_node_module *node)
 {
 	return (struct mpk_relay_program *)((const struct mpk_node_model *)node->state)->program;
@@ -190,7 +131,7 @@ static bool accepts(struct mpk_span kind)
 
 static enum mpk_code open_node(struct mpk_node_module *node, struct mpk_error *err)
 {
-	return mpk_node_model_open(node, &relay_kind, err);
+	return mpk_node_model_open(node, &mpk_relay_kind, err);
 }
 
 static enum mpk_code find_node(struct mpk_node_module *node, const char *name,

@@ -8,9 +8,9 @@
 #include "executor/static/static.h"
 
 #include "base/num.h"
-#include "program/model.h"
 #include "executor/static/internal/metadata.h"
 #include "executor/static/internal/program.h"
+#include "program/model.h"
 #include "text/escape.h"
 #include "value/dltensor.h"
 

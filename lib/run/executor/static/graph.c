@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "program/model.h"
 #include "executor/static/internal/program.h"
 #include "graphjson/graphjson.h"
+#include "program/model.h"
 #include "runtime/segments.h"
 #include "text/escape.h"
 

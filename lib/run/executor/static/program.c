@@ -286,20 +286,6 @@ enum mpk_code mpk_static_load(struct mpk_program *p, struct mpk_node_module *nod
 	return m->load((struct mpk_static_program *)p, node, &m->factory, err);
 }
 
-void mpk_static_unload(struct mpk_program *base)
-{
-	struct mpk_static_program *p = (struct mpk_static_program *)base;
-
-	for (size_t i = 0; i < p->step_count; i++)
-		mpk_function_drop(p->steps[i].function);
-	free(p->storages);
-	free(p->tensors);
-	free(p->steps);
-	free(p->inputs);
-	free(p->fills);
-	free(p->results);
-}
-
 static void model_free(struct static_model *m)
 {
 	mpk_node_model_fini(&m->base);

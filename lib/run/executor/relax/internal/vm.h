@@ -53,14 +53,14 @@ struct mpk_relax_vm {
 	struct mpk_relax_fresh fresh;   /* while somebody does */
 };
 
-/* mpk_relax_vm_start, mpk_relax_vm_stop, mpk_relax_vm_drop_own, mpk_relax_vm_invoke - of struct mpk_model_kind
- * The devices are as vm_initialization takes them: the first is where tensors live; the CPU is appended
- * unless it is the last. Fails with MPK_E_RANGE where they are more than MPK_RELAX_DEVICES_MAX
- * mpk_relax_vm_invoke - arguments by position or by name */
-enum mpk_code mpk_relax_vm_start(struct mpk_machine *m, const struct mpk_dldevice *devices,
-				 size_t count, struct mpk_error *err) MPK_MUST_CHECK;
-void mpk_relax_vm_stop(struct mpk_machine *m);
-void mpk_relax_vm_drop_own(struct mpk_machine *m);
+/* How executables of the Relax VM are loaded and run. Devices are as vm_initialization takes them: the
+ * first is where tensors live; the CPU is appended unless it is the last. More than
+ * MPK_RELAX_DEVICES_MAX fail with MPK_E_RANGE. */
+extern const struct mpk_model_kind mpk_relax_kind;
+
+/* mpk_relax_load, mpk_relax_vm_invoke - of struct mpk_model_kind; arguments by position or by name */
+enum mpk_code mpk_relax_load(struct mpk_program *base, struct mpk_node_module *node,
+			     struct mpk_error *err) MPK_MUST_CHECK;
 enum mpk_code mpk_relax_vm_invoke(struct mpk_machine *m, size_t function,
 				  const struct mpk_args *args, struct mpk_value *result,
 				  struct mpk_error *err) MPK_MUST_CHECK;

@@ -41,11 +41,4 @@ enum mpk_code mpk_relax_call_observed(struct mpk_relax_vm *vm, const struct mpk_
 enum mpk_code mpk_relax_watch_control(struct mpk_relax_vm *vm, const struct mpk_relax_step *s,
 				      struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_relax_watch_compiled - describe the call of a function of exec_mode="compiled" from outside
- * Returns  MPK_OK; MPK_E_NOMEM. mpk_operator_fini in both cases */
-enum mpk_code mpk_relax_watch_compiled(const struct mpk_relax_callee *c,
-				       const struct mpk_value *values, size_t count,
-				       struct mpk_operator *op,
-				       struct mpk_error *err) MPK_MUST_CHECK;
-
 #endif

@@ -15,8 +15,8 @@
 
 #include "base/error.h"
 #include "executor/machine.h"
-#include "program/model.h"
 #include "payload.h"
+#include "program/model.h"
 #include "value/function.h"
 #include "value/tensor.h"
 

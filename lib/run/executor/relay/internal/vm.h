@@ -40,19 +40,11 @@ struct mpk_relay_vm {
 	struct mpk_observer *observers; /* of the call under way; NULL: nobody looks */
 };
 
-/* mpk_relay_vm_start, mpk_relay_vm_stop, mpk_relay_vm_invoke - of struct mpk_model_kind
- * A place of the program becomes the first device of the type that it wants, as TVM does; the CPU is
- * always there. Fails with MPK_E_LOAD where a type is not among the devices
- * mpk_relay_vm_invoke - arguments are one a parameter, in their order. Those on another device than their
- * parameter's are copied there, and those in host memory that kernels cannot take.
- * Returns  MPK_OK; MPK_E_USAGE: a value that Relay does not have; MPK_E_RAISED: what a kernel or the
- *          program raised; MPK_E_UNSUPPORTED; MPK_E_DEVICE; MPK_E_NOMEM */
-enum mpk_code mpk_relay_vm_start(struct mpk_machine *m, const struct mpk_dldevice *devices,
-				 size_t count, struct mpk_error *err) MPK_MUST_CHECK;
-void mpk_relay_vm_stop(struct mpk_machine *m);
-enum mpk_code mpk_relay_vm_invoke(struct mpk_machine *m, size_t function,
-				  const struct mpk_args *args, struct mpk_value *result,
-				  struct mpk_error *err) MPK_MUST_CHECK;
+/* How executables of the Relay VM are loaded and run. A place of the program becomes the first device of
+ * the type that it wants, as TVM does; the CPU is always there. A type that is not among the devices
+ * fails with MPK_E_LOAD. Arguments are one a parameter, in their order; those on another device than
+ * their parameter's are copied there, and those in host memory that kernels cannot take. */
+extern const struct mpk_model_kind mpk_relay_kind;
 
 /* mpk_relay_vm_devices - the devices of the machine's runtime */
 static inline struct mpk_devices *mpk_relay_vm_devices(const struct mpk_relay_vm *vm)

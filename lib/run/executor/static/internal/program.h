@@ -147,10 +147,9 @@ typedef enum mpk_code mpk_static_load_fn(struct mpk_static_program *p, struct mp
 /* Of both executors; machine.c. */
 extern const struct mpk_model_kind mpk_static_kind;
 
-/* mpk_static_load, mpk_static_unload - of struct mpk_model_kind */
+/* mpk_static_load - of struct mpk_model_kind */
 enum mpk_code mpk_static_load(struct mpk_program *p, struct mpk_node_module *node,
 			      struct mpk_error *err) MPK_MUST_CHECK;
-void mpk_static_unload(struct mpk_program *base);
 
 /* mpk_static_open - as a loader's open: decode the factory
  * @load    builds the program, when the model is first looked up

@@ -7,10 +7,10 @@
  * of unknown origin, such as memory that a function brought itself, ends the recording, because
  * nothing says that it will be there in the next call.
  */
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/refs.h"
 #include "base/vec.h"
 #include "executor/plan/internal/plans.h"
 
@@ -157,7 +157,7 @@ static size_t device_index(const struct mpk_plan_places *places, struct mpk_dlde
  * has it but who made it just now. One that somebody else has was recorded before, and stays that one. */
 static bool is_new(const struct mpk_storage *s)
 {
-	return mpk_allocator_owns(s) && atomic_load_explicit(&s->refs, memory_order_acquire) == 1;
+	return mpk_allocator_owns(s) && mpk_refs_is_only(&s->refs);
 }
 
 static void add_storage(struct mpk_recorder *r, const struct mpk_storage *s)

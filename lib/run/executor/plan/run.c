@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* run.c - a call by its plan: patch addresses, call kernels */
-#include <stdatomic.h>
 #include <stdlib.h>
 
+#include "base/refs.h"
 #include "executor/plan/internal/plans.h"
 #include "runtime/devices.h"
 
@@ -27,8 +27,7 @@ static void collect(const struct mpk_value *v, struct inputs *in)
 static enum mpk_code fresh_result(const struct mpk_plan_places *places, struct mpk_plan_storage *s,
 				  struct mpk_error *err)
 {
-	if (s->kept && s->kept->bytes >= s->bytes &&
-	    atomic_load_explicit(&s->kept->refs, memory_order_acquire) == 1)
+	if (s->kept && s->kept->bytes >= s->bytes && mpk_refs_is_only(&s->kept->refs))
 		return MPK_OK;
 	mpk_storage_drop(s->kept);
 	s->kept = NULL;
@@ -42,8 +41,7 @@ static enum mpk_code fill_slot(struct mpk_plans *plans, size_t slot, uint64_t by
 {
 	struct mpk_plan_slot *s = &plans->slots[slot];
 
-	if (s->storage && s->storage->bytes >= bytes &&
-	    atomic_load_explicit(&s->storage->refs, memory_order_acquire) == 1)
+	if (s->storage && s->storage->bytes >= bytes && mpk_refs_is_only(&s->storage->refs))
 		return MPK_OK; /* else a function kept a tensor of the call before */
 	mpk_storage_drop(s->storage);
 	s->storage = NULL;

@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "abi/internal/layout.h"
-#include "executor/aot/aot.h"
-#include "executor/aot/internal/metadata.h"
+#include "executor/static/internal/metadata.h"
+#include "executor/static/static.h"
 #include "factory/factory.h"
 #include "fuzz.h"
 #include "payload.h"

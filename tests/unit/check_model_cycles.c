@@ -6,8 +6,10 @@
 #include <pthread.h>
 
 #include "executor/executor.h"
+#include "kinds.h"
 #include "module_made.h"
 #include "npy/npy.h"
+#include "program/model.h"
 #include "runtime/library.h"
 #include "skip.h"
 #include "value/tensor.h"
@@ -276,6 +278,20 @@ START_TEST(several_at_once)
 }
 END_TEST
 
+/* What lists a library goes by the role of a kind, what runs it by the executors. */
+START_TEST(each_kind_of_model_has_an_executor)
+{
+	const struct mpk_kind *k;
+
+	for (size_t i = 0; (k = mpk_kind_at(i)) != NULL; i++)
+		ck_assert_msg(mpk_model_is_kind(mpk_span_str(k->name)) ==
+				      mpk_executors_have(mpk_span_str(k->name)),
+			      "%s", k->name);
+	ck_assert(mpk_model_is_kind(mpk_span_str("VMExecutable")));
+	ck_assert(!mpk_model_is_kind(mpk_span_str("nobody")));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("model_cycles");
@@ -284,6 +300,7 @@ int main(void)
 
 	tcase_set_timeout(tc, 300);
 	tcase_add_loop_test(tc, a_thousand_times, 0, MPK_ARRAY_COUNT(fixtures));
+	tcase_add_test(tc, each_kind_of_model_has_an_executor);
 	tcase_add_test(tc, several_at_once);
 	suite_add_tcase(s, tc);
 	srunner_run_all(r, CK_NORMAL);

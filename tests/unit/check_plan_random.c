@@ -7,7 +7,7 @@
  * MPK_PLAN_COUNT and MPK_PLAN_SEED in the environment try more programs, or others. */
 #include <inttypes.h>
 
-#include "executor/plan/internal/inside.h"
+#include "executor/plan/internal/plans.h"
 #include "executor/relax/internal/vm.h"
 #include "executor/relax/relax.h"
 #include "plan_compare.h"

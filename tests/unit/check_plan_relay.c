@@ -4,7 +4,7 @@
  * as Relay's kernels do; whatever is read was written before.
  *
  * MPK_PLAN_COUNT and MPK_PLAN_SEED in the environment try more programs, or others. */
-#include "executor/plan/internal/inside.h"
+#include "executor/plan/internal/plans.h"
 #include "plan_compare.h"
 #include "plan_kernels.h"
 #include "relay_made.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What functions in byte code take and give: texts of checks, and programs with and without them. */
 #include "assert_error.h"
-#include "executor/relax/internal/annotation.h"
-#include "executor/relax/signature.h"
 #include "harness.h"
+#include "program/internal/annotation.h"
+#include "program/relax.h"
 #include "relax_made.h"
 
 /* --- texts --------------------------------------------------------------------------------- */

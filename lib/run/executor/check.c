@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* check.c - the inputs of a call against what a model takes, before anything runs
+ *
+ * Values are put to inputs by their names first, the rest by position. Then each is held against the
+ * type of its input. A symbolic extent is what it was where its name came first, so that two inputs
+ * of n rows that have 3 and 4 are refused here and not by a kernel in the middle of the model. The
+ * message ends with options that make a right call, because that is what the user types next.
+ */
 #include "executor/check.h"
 
 #include <inttypes.h>
@@ -59,6 +66,7 @@ static enum mpk_code refuse(const struct mpk_signature *m, struct mpk_strbuf *sa
 
 /* --- by name -------------------------------------------------------------------------------- */
 
+/* Inputs and parameters are numbered in one row, inputs first. */
 static const struct mpk_param *place(const struct mpk_signature *m, size_t i)
 {
 	return i < m->input_count ? &m->inputs[i] : &m->params[i - m->input_count];
@@ -115,6 +123,8 @@ static enum mpk_code bind_named(const struct mpk_signature *m, const struct mpk_
 
 /* --- by position ---------------------------------------------------------------------------- */
 
+/* Names what is missing by number alone: without names there is no telling which value is too
+ * many. */
 static enum mpk_code wrong_count(const struct mpk_signature *m, size_t came, struct mpk_error *err)
 {
 	struct mpk_strbuf said = { 0 };
@@ -124,6 +134,7 @@ static enum mpk_code wrong_count(const struct mpk_signature *m, size_t came, str
 	return refuse(m, &said, err);
 }
 
+/* The first input that got no value, with its type, which tells what to pass. */
 static enum mpk_code missing(const struct mpk_signature *m, size_t at, struct mpk_error *err)
 {
 	struct mpk_strbuf said = { 0 };
@@ -208,12 +219,16 @@ static bool extents_fit(struct sizes *sizes, const struct mpk_type *want, const 
 static bool tensor_fits(struct sizes *sizes, const struct mpk_type *want,
 			const struct mpk_dltensor *came)
 {
+	/* a check that leaves the type open has no bits; bool is uint1 up to TVM 0.22, and bool
+	 * of 8 bits since */
 	bool same = !want->dtype.bits || mpk_dtype_equal(want->dtype, came->dtype) ||
 		    (mpk_dtype_is_bool(want->dtype) && mpk_dtype_is_bool(came->dtype));
 
 	return same && extents_fit(sizes, want, came->shape, (size_t)came->ndim);
 }
 
+/* What may be passed where a number is wanted: integers go for floats, as in Python, not the
+ * other way round. */
 static bool scalar_fits(const struct mpk_type *want, enum mpk_value_kind came)
 {
 	if (came == MPK_VALUE_INT || came == MPK_VALUE_BOOL || want->dtype.code == MPK_DTYPE_HANDLE)
@@ -272,6 +287,8 @@ static enum mpk_code misfit(const struct mpk_signature *m, const struct mpk_valu
 enum mpk_code mpk_signature_bind(const struct mpk_signature *m, const struct mpk_args *args,
 				 const struct mpk_value **bound, struct mpk_error *err)
 {
+	/* collects what the symbols of the input that does not fit were bound to, for the
+	 * message */
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf symbols = { 0 };
 	struct sizes sizes = { .said = &symbols };
 	size_t count = place_count(m);
@@ -312,6 +329,7 @@ enum mpk_code mpk_signature_check(const struct mpk_signature *s, const struct mp
 	const struct mpk_value *few[32], **bound = few;
 	enum mpk_code code;
 
+	/* called before every call that has no plan: few inputs need no allocation */
 	if (place_count(s) > MPK_ARRAY_COUNT(few))
 		bound = calloc(place_count(s), sizeof(const struct mpk_value *));
 	MPK_TRY_ALLOC(bound, err);

@@ -14,7 +14,7 @@
 
 /* mpk_signature_bind - which value of a call is which input
  * A value with a name is the input or the parameter of that name; those without are the inputs
- * that no name stands for, in their order.
+ * that no value was named for, in their order.
  * @m       its inputs are known; those of no known type take any value
  * @bound   m->input_count + m->param_count places: receives the value of each input, then of each
  *          parameter, borrowed from args; NULL for parameters that keep what they are

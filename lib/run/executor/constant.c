@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* constant.c - content of a library as memory for kernels, copied only where it must be
+ *
+ * A model may have gigabytes of constants. Where they are aligned in the mapped file and in the order of
+ * this machine, kernels read the file's own pages, and loading them costs nothing. They are copied
+ * where the blob left them unaligned, turned on machines of the other byte order, and sent to devices
+ * straight from the mapping.
+ */
 #include "executor/constant.h"
 
 #include <string.h>
@@ -17,6 +24,7 @@ static void release_host(void *host)
 	mpk_host_drop(host);
 }
 
+/* A storage over the mapped file itself, which the host keeps open as long as the storage lives. */
 static enum mpk_code in_place(struct mpk_host *host, struct mpk_span content,
 			      struct mpk_storage **out, struct mpk_error *err)
 {
@@ -57,6 +65,7 @@ static void copy_bytes(uint8_t *to, struct mpk_span from)
 		memcpy(to, from.data, from.len);
 }
 
+/* Private memory with the content in the machine's byte order. */
 static enum mpk_code copied(struct mpk_span content, size_t unit, struct mpk_storage **out,
 			    struct mpk_error *err)
 {
@@ -102,6 +111,7 @@ static enum mpk_code sent_turned(struct mpk_devices *devices, struct mpk_span co
 	return code;
 }
 
+/* The cheapest way that is right: in place, sent, or copied. */
 static enum mpk_code load(struct mpk_host *host, struct mpk_span content, size_t unit,
 			  struct mpk_dldevice where, struct mpk_storage **out,
 			  struct mpk_error *err)

@@ -1,13 +1,139 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* compare.c - what each operator computes, against the dump of another run
+ *
+ * Two builds of a model, for a CPU and for a GPU, have most operators in common and not all, because
+ * compilers fuse them in different ways. So results are found by the name of their operator, and those
+ * of an operator that is called several times in their order. That numbers differ is what the user
+ * asked for and no failure; that types or shapes differ says that the dump is of another model.
+ */
 #include "observe/compare.h"
 
+#include <dirent.h>
+#include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/vec.h"
+#include "observe/dump.h"
 #include "text/escape.h"
 #include "value/parse.h"
+
+/* --- the files of a dump, by operator ------------------------------------------------------- */
+
+/* What TVM puts before the names of functions, of models that have no name of their own. */
+static const char *const prefixes[] = { "tvmgen_default_", "vm_mod_" };
+
+/* What results of the same operator of different builds of a model have in common: the name of a file
+ * without the number in front, and without what TVM puts before names. Empty: no file of a dump. */
+static struct mpk_span result_key(struct mpk_span file)
+{
+	static const char end[] = ".npy";
+	size_t digits = 0, len = sizeof end - 1;
+
+	while (digits < file.len && file.data[digits] >= '0' && file.data[digits] <= '9')
+		digits++;
+	if (digits < 4 || digits == file.len || file.data[digits] != '-' ||
+	    file.len - digits < len || memcmp(file.data + file.len - len, end, len) != 0)
+		return mpk_span_of(file.data, 0);
+	file = mpk_span_of(file.data + digits + 1, file.len - digits - 1);
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(prefixes); i++)
+		if (mpk_span_starts(file, prefixes[i]))
+			return mpk_span_of(file.data + strlen(prefixes[i]),
+					   file.len - strlen(prefixes[i]));
+	return file;
+}
+
+void mpk_dump_index_fini(struct mpk_dump_index *x)
+{
+	mpk_arena_fini(&x->arena);
+	mpk_strmap_fini(&x->keys);
+	free(x->files);
+	free(x->heads);
+	*x = (struct mpk_dump_index){ 0 };
+}
+
+/* What is not of a dump is left aside: users put notes beside it. */
+static enum mpk_code add_file(struct mpk_dump_index *x, const char *name, struct mpk_error *err)
+{
+	const char *copy;
+
+	if (!result_key(mpk_span_str(name)).len)
+		return MPK_OK;
+	copy = mpk_arena_copy(&x->arena, name, strlen(name));
+	MPK_TRY_ALLOC(copy && mpk_vec_reserve(&x->files, &x->cap, x->count + 1, sizeof *x->files),
+		      err);
+	x->files[x->count++].name = copy;
+	return MPK_OK;
+}
+
+static enum mpk_code list_files(struct mpk_dump_index *x, const char *dir, struct mpk_error *err)
+{
+	const struct dirent *entry;
+	enum mpk_code code = MPK_OK;
+	DIR *d = opendir(dir);
+
+	if (!d)
+		return mpk_fail_errno(err, MPK_E_IO, errno, "cannot read a dump");
+	while (code == MPK_OK && (entry = readdir(d)))
+		code = add_file(x, entry->d_name, err);
+	(void)closedir(d);
+	if (code == MPK_OK && !x->count)
+		return mpk_fail(err, MPK_E_CORRUPT, "no dump: there is no file like 0000-NAME.npy");
+	return code;
+}
+
+/* By number, then by name; numbers have four digits or more. */
+static int by_number(const void *a, const void *b)
+{
+	const struct mpk_dump_file *x = a, *y = b;
+	unsigned long long i = strtoull(x->name, NULL, 10), k = strtoull(y->name, NULL, 10);
+
+	return i != k ? (i > k ? 1 : -1) : strcmp(x->name, y->name);
+}
+
+/* From the last to the first, so that each leads to the next. */
+static enum mpk_code chain(struct mpk_dump_index *x, struct mpk_error *err)
+{
+	for (size_t i = x->count; i-- > 0;) {
+		struct mpk_span key = result_key(mpk_span_str(x->files[i].name));
+		size_t at;
+		int put = mpk_strmap_put(&x->keys, key, x->key_count, &at);
+
+		MPK_TRY_ALLOC(put >= 0 && mpk_vec_reserve(&x->heads, &x->key_cap, x->key_count + 1,
+							  sizeof *x->heads),
+			      err);
+		if (put)
+			x->heads[x->key_count++] = x->count;
+		x->files[i].next = x->heads[at];
+		x->heads[at] = i;
+	}
+	return MPK_OK;
+}
+
+enum mpk_code mpk_dump_index_read(struct mpk_dump_index *x, const char *dir, struct mpk_error *err)
+{
+	enum mpk_code code = list_files(x, dir, err);
+
+	if (code == MPK_OK) {
+		qsort(x->files, x->count, sizeof *x->files, by_number);
+		code = chain(x, err);
+	}
+	if (code != MPK_OK)
+		mpk_error_at_file(err, dir);
+	return code;
+}
+
+const char *mpk_dump_index_take(struct mpk_dump_index *x, struct mpk_span key)
+{
+	size_t at, file;
+
+	if (!mpk_strmap_find(&x->keys, key, &at) || x->heads[at] == x->count)
+		return NULL;
+	file = x->heads[at];
+	x->heads[at] = x->files[file].next;
+	return x->files[file].name;
+}
 
 void mpk_comparisons_fini(struct mpk_comparisons *c)
 {
@@ -16,18 +142,10 @@ void mpk_comparisons_fini(struct mpk_comparisons *c)
 	*c = (struct mpk_comparisons){ 0 };
 }
 
-const struct mpk_compared *mpk_comparisons_first(const struct mpk_comparisons *c)
-{
-	for (size_t i = 0; i < c->count; i++)
-		if (!c->items[i].comparison.is_equal)
-			return &c->items[i];
-	return NULL;
-}
-
 /* --- the dump -------------------------------------------------------------------------------- */
 
-static enum mpk_code load(const struct mpk_comparer *c, const char *file, struct mpk_tensor **out,
-			  struct mpk_error *err)
+static enum mpk_code load_result(const struct mpk_comparer *c, const char *file,
+				 struct mpk_tensor **out, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf path = { 0 };
 
@@ -36,12 +154,15 @@ static enum mpk_code load(const struct mpk_comparer *c, const char *file, struct
 	return mpk_tensor_load_file(mpk_strbuf_text(&path), NULL, out, err);
 }
 
+/* Type, rank and extents; what lies between rows does not matter. */
 static bool is_same_type(const struct mpk_dltensor *a, const struct mpk_dltensor *b)
 {
 	return mpk_dtype_equal(a->dtype, b->dtype) && a->ndim == b->ndim &&
 	       (!a->ndim || memcmp(a->shape, b->shape, (size_t)a->ndim * sizeof a->shape[0]) == 0);
 }
 
+/* Another type or shape is no difference in numbers but another model, or other inputs: going on
+ * would report nonsense. */
 static enum mpk_code check_type(const struct mpk_comparer *c, const struct mpk_result *r,
 				const struct mpk_tensor *got, const struct mpk_tensor *want,
 				struct mpk_error *err)
@@ -62,9 +183,9 @@ static enum mpk_code check_type(const struct mpk_comparer *c, const struct mpk_r
 
 /* --- the run --------------------------------------------------------------------------------- */
 
-static enum mpk_code add(struct mpk_comparer *c, const struct mpk_result *r, const char *file,
-			 const struct mpk_comparison *comparison, const char *why,
-			 struct mpk_error *err)
+static enum mpk_code add_comparison(struct mpk_comparer *c, const struct mpk_result *r,
+				    const char *file, const struct mpk_comparison *comparison,
+				    const char *why, struct mpk_error *err)
 {
 	struct mpk_comparisons *done = &c->done;
 	struct mpk_compared made = {
@@ -84,8 +205,8 @@ static enum mpk_code add(struct mpk_comparer *c, const struct mpk_result *r, con
 	return MPK_OK;
 }
 
-static enum mpk_code compare(struct mpk_comparer *c, const struct mpk_result *r,
-			     struct mpk_tensor *got, struct mpk_error *err)
+static enum mpk_code compare_with_dump(struct mpk_comparer *c, const struct mpk_result *r,
+				       struct mpk_tensor *got, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf name = { 0 }, why = { 0 };
 	MPK_CLEANUP(mpk_value_drop) struct mpk_value want = { 0 };
@@ -95,16 +216,16 @@ static enum mpk_code compare(struct mpk_comparer *c, const struct mpk_result *r,
 
 	mpk_result_file(r, &name);
 	MPK_TRY(mpk_strbuf_status(&name, err));
-	file = mpk_dump_index_take(&c->dump, mpk_result_key(mpk_span_of(name.data, name.len)));
+	file = mpk_dump_index_take(&c->dump, result_key(mpk_span_of(name.data, name.len)));
 	if (!file) {
 		c->done.missing++;
 		return MPK_OK;
 	}
-	MPK_TRY(load(c, file, &want.tensor, err));
+	MPK_TRY(load_result(c, file, &want.tensor, err));
 	want.kind = MPK_VALUE_TENSOR;
 	MPK_TRY(check_type(c, r, got, want.tensor, err));
 	MPK_TRY(mpk_value_compare(&has, &want, c->tolerance, &comparison, &why, err));
-	return add(c, r, file, &comparison, mpk_strbuf_text(&why), err);
+	return add_comparison(c, r, file, &comparison, mpk_strbuf_text(&why), err);
 }
 
 static enum mpk_code compare_result(void *user, const struct mpk_result *r, struct mpk_error *err)
@@ -114,18 +235,19 @@ static enum mpk_code compare_result(void *user, const struct mpk_result *r, stru
 	enum mpk_code code;
 
 	code = mpk_result_fetch(c->devices, r->tensor, &got, err);
+	/* images and tensors with gaps on a device cannot be read here; they count as missing */
 	if (code == MPK_E_UNSUPPORTED) {
 		c->done.missing++;
 		return MPK_OK;
 	}
 	MPK_TRY(code);
-	code = compare(c, r, got, err);
+	code = compare_with_dump(c, r, got, err);
 	mpk_tensor_drop(got);
 	return code;
 }
 
-static enum mpk_code end(struct mpk_observer *self, const struct mpk_operator *op,
-			 const struct mpk_value *result, struct mpk_error *err)
+static enum mpk_code compare_operator(struct mpk_observer *self, const struct mpk_operator *op,
+				      const struct mpk_value *result, struct mpk_error *err)
 {
 	struct mpk_comparer *c = (struct mpk_comparer *)self;
 
@@ -136,9 +258,10 @@ enum mpk_code mpk_comparer_init(struct mpk_comparer *c, struct mpk_devices *devi
 				const char *dir, struct mpk_tolerance tolerance,
 				struct mpk_error *err)
 {
-	*c = (struct mpk_comparer){
-		.base = { .end = end }, .devices = devices, .dir = dir, .tolerance = tolerance
-	};
+	*c = (struct mpk_comparer){ .base = { .end = compare_operator },
+				    .devices = devices,
+				    .dir = dir,
+				    .tolerance = tolerance };
 	return mpk_dump_index_read(&c->dump, dir, err);
 }
 
@@ -197,6 +320,7 @@ static enum mpk_code damaged(struct mpk_error *err)
 	return mpk_fail(err, MPK_E_CORRUPT, "the comparison that came back is broken");
 }
 
+/* A string with its NUL; one that never ends is a damaged reply. */
 static enum mpk_code get_text(struct mpk_span bytes, uint64_t *at, struct mpk_arena *arena,
 			      const char **out, struct mpk_error *err)
 {
@@ -222,6 +346,7 @@ static enum mpk_code get_item(struct mpk_span bytes, uint64_t *at, struct mpk_co
 	if (!mpk_span_sub(bytes, *at, sizeof item->comparison + sizeof item->number, &raw))
 		return damaged(err);
 	/* a bool of a damaged process could be anything */
+	/* checked in the bytes, before they become a bool: any other value in one is undefined */
 	if (raw.data[offsetof(struct mpk_comparison, is_equal)] > 1)
 		return damaged(err);
 	memcpy(&item->comparison, raw.data, sizeof item->comparison);

@@ -4,8 +4,9 @@
 #define MPK_OBSERVE_COMPARE_H
 
 #include "base/arena.h"
-#include "observe/internal/dump_index.h"
-#include "observe/internal/result.h"
+#include "base/strmap.h"
+#include "runtime/devices.h"
+#include "runtime/observer.h"
 #include "value/compare.h"
 
 /* One tensor of the run and of the dump. */
@@ -30,13 +31,45 @@ struct mpk_comparisons {
 void mpk_comparisons_fini(struct mpk_comparisons *c);
 
 /* mpk_comparisons_first - the first that differs, or NULL */
-const struct mpk_compared *mpk_comparisons_first(const struct mpk_comparisons *c);
+static inline const struct mpk_compared *mpk_comparisons_first(const struct mpk_comparisons *c)
+{
+	for (size_t i = 0; i < c->count; i++)
+		if (!c->items[i].comparison.is_equal)
+			return &c->items[i];
+	return NULL;
+}
 
 /* mpk_comparisons_encode, mpk_comparisons_decode - as mpk_profile_encode, mpk_profile_decode */
 enum mpk_code mpk_comparisons_encode(const struct mpk_comparisons *c, struct mpk_strbuf *out,
 				     struct mpk_error *err) MPK_MUST_CHECK;
 enum mpk_code mpk_comparisons_decode(struct mpk_span bytes, struct mpk_comparisons *out,
 				     struct mpk_error *err) MPK_MUST_CHECK;
+
+/* The files of a dump, to be found by operator (dump.h).
+ * Zero-initialise; mpk_dump_index_fini. */
+struct mpk_dump_index {
+	struct mpk_arena arena;
+	struct mpk_dump_file {
+		const char *name;
+		size_t next; /* the next one of the same key; count: none */
+	} *files;            /* in the order of their run */
+	size_t count, cap;
+	struct mpk_strmap keys; /* numbers them */
+	size_t *heads;          /* of each key the first file that was not taken so far, or count */
+	size_t key_count, key_cap;
+};
+
+/* mpk_dump_index_read - list a directory
+ * Returns  MPK_OK; MPK_E_IO: no such directory; MPK_E_CORRUPT: no file of a dump in it, with the
+ *          directory's name; MPK_E_NOMEM. mpk_dump_index_fini in every case. */
+enum mpk_code mpk_dump_index_read(struct mpk_dump_index *index, const char *dir,
+				  struct mpk_error *err) MPK_MUST_CHECK;
+void mpk_dump_index_fini(struct mpk_dump_index *index);
+
+/* mpk_dump_index_take - the next file with a key, the name of an operator with the number of its
+ * result, which is then taken; NULL: there
+ * is none left. Borrowed */
+const char *mpk_dump_index_take(struct mpk_dump_index *index, struct mpk_span key);
 
 struct mpk_comparer {
 	struct mpk_observer base; /* first */

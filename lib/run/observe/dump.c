@@ -1,9 +1,183 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* dump.c - what each operator of a run computes, as .npy files
+ *
+ * A dump is to be compared with that of another build of the same model, so what its files are called
+ * and hold must not depend on the build: kernels are numbered as they end, results of one kernel in
+ * the order of its operands, names have no prefix of the build, and types that NumPy does not have are
+ * written as their bytes.
+ */
 #include "observe/dump.h"
+
+#include <string.h>
 
 #include "npy/npy.h"
 #include "text/escape.h"
 #include "value/array.h"
+#include "value/narrow.h"
+#include "value/scalars.h"
+
+enum {
+	NEST_MAX = 16,  /* tuples within tuples */
+	NAME_MAX_ = 96, /* bytes of an operator's name in a file's */
+};
+
+/* --- which there are ------------------------------------------------------------------------ */
+
+struct walk {
+	struct mpk_result result;
+	size_t total;
+	mpk_result_fn *fn; /* NULL: count */
+	void *user;
+};
+
+/* Tuples in tuples may be deep in a damaged model: below NEST_MAX they are left out. */
+static enum mpk_code walk_value(struct walk *w, const struct mpk_value *v, unsigned depth,
+				struct mpk_error *err)
+{
+	for (size_t i = 0; v->kind == MPK_VALUE_ARRAY && depth < NEST_MAX && i < v->array->count;
+	     i++)
+		MPK_TRY(walk_value(w, &v->array->items[i], depth + 1, err));
+	if (v->kind != MPK_VALUE_TENSOR)
+		return MPK_OK;
+	if (!w->fn) {
+		w->total++;
+		return MPK_OK;
+	}
+	w->result.tensor = v->tensor;
+	MPK_TRY(w->fn(w->user, &w->result, err));
+	w->result.index++;
+	return MPK_OK;
+}
+
+static enum mpk_code walk_all(struct walk *w, const struct mpk_value *returned,
+			      struct mpk_error *err)
+{
+	const struct mpk_operator *op = w->result.op;
+
+	for (size_t i = 0; i < op->count; i++)
+		if (op->operands[i].is_result)
+			MPK_TRY(walk_value(w, &op->operands[i].value, 0, err));
+	return walk_value(w, returned, 0, err);
+}
+
+enum mpk_code mpk_results_each(const struct mpk_operator *op, const struct mpk_value *returned,
+			       size_t *count, mpk_result_fn *fn, void *user, struct mpk_error *err)
+{
+	struct walk w = { .result = { .op = op, .number = *count }, .user = user };
+
+	if (op->kind != MPK_OPERATOR_KERNEL)
+		return MPK_OK;
+	/* once to count, so that the only result of an operator has no number in its file's name */
+	MPK_TRY(walk_all(&w, returned, err));
+	if (!w.total)
+		return MPK_OK;
+	(*count)++;
+	w.result.is_only = w.total == 1;
+	w.fn = fn;
+	return walk_all(&w, returned, err);
+}
+
+/* --- as arrays of NumPy --------------------------------------------------------------------- */
+
+/* Asked of the writer itself, so that no second list of types can differ from it. */
+static bool numpy_has(struct mpk_dtype dtype)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
+	struct mpk_rope rope = mpk_rope_of(&arena);
+
+	return mpk_npy_write_header(&rope, dtype, NULL, 0, NULL) == MPK_OK;
+}
+
+/* The same bytes under a type that NumPy has; takes the reference over. */
+static enum mpk_code as_numpy(struct mpk_tensor *t, struct mpk_tensor **out, struct mpk_error *err)
+{
+	static const struct mpk_dtype boolean = { MPK_DTYPE_BOOL, 8, 1 };
+	static const struct mpk_dtype byte = { MPK_DTYPE_UINT, 8, 1 };
+	int64_t shape[MPK_TENSOR_NDIM_MAX + 1];
+	size_t ndim = (size_t)t->dl.ndim;
+	struct mpk_dltensor dl = t->dl;
+	enum mpk_code code;
+
+	if (mpk_dtype_is_bool(dl.dtype)) {
+		dl.dtype = boolean;
+	} else if (mpk_dtype_is_packed(dl.dtype)) {
+		shape[0] = (int64_t)t->bytes;
+		dl.dtype = byte;
+		dl.shape = shape;
+		dl.ndim = 1;
+	} else if (mpk_dtype_is_narrow(dl.dtype) || !numpy_has(dl.dtype)) {
+		if (ndim)
+			memcpy(shape, dl.shape, ndim * sizeof shape[0]);
+		shape[ndim] = (int64_t)mpk_dtype_bytes(dl.dtype);
+		dl.dtype = byte;
+		dl.shape = shape;
+		dl.ndim++;
+	}
+	if (mpk_dtype_equal(dl.dtype, t->dl.dtype)) {
+		*out = t;
+		return MPK_OK;
+	}
+	dl.strides = NULL;
+	code = mpk_tensor_wrap(&dl, t->storage, out, err);
+	mpk_tensor_drop(t);
+	return code;
+}
+
+/* A copy, as the next kernel may write to the tensor. */
+static enum mpk_code fetch(struct mpk_devices *devices, const struct mpk_tensor *t,
+			   struct mpk_tensor **out, struct mpk_error *err)
+{
+	const struct mpk_dltensor *dl = &t->dl;
+	struct mpk_tensor *copy;
+	enum mpk_code code = MPK_OK;
+
+	if (!mpk_dldevice_is_host(dl->device) && !mpk_dltensor_is_compact(dl))
+		return mpk_fail(err, MPK_E_UNSUPPORTED,
+				"a tensor on a device whose rows are not contiguous");
+	MPK_TRY(mpk_tensor_create(dl->dtype, dl->shape, (size_t)dl->ndim, MPK_STORAGE_PRIVATE,
+				  &copy, err));
+	if (mpk_dldevice_is_host(dl->device))
+		mpk_tensor_copy_from(copy, dl);
+	else
+		code = mpk_devices_fetch(devices, dl, copy, err);
+	if (code == MPK_OK)
+		*out = copy;
+	else
+		mpk_tensor_drop(copy);
+	return code;
+}
+
+enum mpk_code mpk_result_fetch(struct mpk_devices *devices, const struct mpk_tensor *t,
+			       struct mpk_tensor **out, struct mpk_error *err)
+{
+	struct mpk_tensor *copy;
+
+	MPK_TRY(fetch(devices, t, &copy, err));
+	return as_numpy(copy, out, err);
+}
+
+/* --- files ---------------------------------------------------------------------------------- */
+
+/* Characters that a file's name may have on every system. */
+static bool is_plain(uint8_t c)
+{
+	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+	       c == '_' || c == '-' || c == '.';
+}
+
+void mpk_result_file(const struct mpk_result *r, struct mpk_strbuf *out)
+{
+	struct mpk_span name = r->op->name;
+
+	mpk_strbuf_printf(out, "%04zu-", r->number);
+	for (size_t i = 0; i < name.len && i < NAME_MAX_; i++)
+		mpk_strbuf_putc(out, is_plain(name.data[i]) ? (char)name.data[i] : '_');
+	if (!r->is_only)
+		mpk_strbuf_printf(out, ".%zu", r->index);
+	mpk_strbuf_puts(out, ".npy");
+}
+
+/* --- the observer --------------------------------------------------------------------------- */
 
 static enum mpk_code write_tensor(const struct mpk_dumper *d, const char *name,
 				  const struct mpk_tensor *t, struct mpk_error *err)
@@ -22,6 +196,7 @@ static enum mpk_code write_result(void *user, const struct mpk_result *r, struct
 	struct mpk_dumper *d = user;
 	struct mpk_tensor *t;
 	enum mpk_code code = mpk_result_fetch(d->devices, r->tensor, &t, err);
+	/* an image, say: a dump without it is still worth having, and says how many it lacks */
 	if (code == MPK_E_UNSUPPORTED) {
 		d->left_out++;
 		return MPK_OK;

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* profile.c - measures operators, adds them up by name and device, and carries the sums to another process
+ *
+ * Devices work while the host goes on, so a clock that is read when a launch returns says nothing. An
+ * operator on a device is waited for at its beginning, to keep out what was queued before, and at its
+ * end. That makes a profiled run slower than a plain one, and its parts comparable.
+ */
 #include "observe/profile.h"
 
 #include <inttypes.h>
@@ -19,6 +25,7 @@ void mpk_profile_fini(struct mpk_profile *p)
 
 /* --- measuring ------------------------------------------------------------------------------ */
 
+/* The host's own operators are done when they return. */
 static enum mpk_code wait_for(struct mpk_profiler *p, struct mpk_dldevice device,
 			      struct mpk_error *err)
 {
@@ -56,6 +63,7 @@ static enum mpk_code add_row(struct mpk_profiler *p, const struct mpk_operator *
 	return MPK_OK;
 }
 
+/* A row for each name on each device: the key is both as text, made anew in one buffer. */
 static enum mpk_code find_row(struct mpk_profiler *p, const struct mpk_operator *op,
 			      struct mpk_dldevice device, size_t *out, struct mpk_error *err)
 {
@@ -102,6 +110,7 @@ static enum mpk_code end(struct mpk_observer *self, const struct mpk_operator *o
 	size_t row;
 
 	MPK_TRY(wait_for(p, device, err));
+	/* what operators within took is theirs; the one around them keeps the rest */
 	open = &p->open[--p->open_count];
 	seconds = mpk_clock_seconds() - open->start;
 	own = seconds > open->within ? seconds - open->within : 0;
@@ -222,6 +231,7 @@ static enum mpk_code get_row(struct mpk_cursor *c, struct mpk_profile *p,
 static enum mpk_code get_events(struct mpk_cursor *c, struct mpk_profile *p, uint64_t count,
 				struct mpk_error *err)
 {
+	/* events come last and fill the rest: any other count is a damaged one */
 	if (count != mpk_cursor_left(c) / sizeof *p->events ||
 	    mpk_cursor_left(c) % sizeof *p->events)
 		return damaged(err);
@@ -246,7 +256,7 @@ static int larger_first(const void *a, const void *b)
 	return order ? order : (*x > *y) - (*x < *y); /* as they came */
 }
 
-/* Events name rows by number: they are told the new ones. */
+/* Events name rows by number, so the numbers change with the order. */
 static enum mpk_code sort(struct mpk_profile *p, struct mpk_error *err)
 {
 	struct mpk_profile_row *sorted = calloc(p->row_count + 1, sizeof *sorted);
@@ -284,6 +294,7 @@ enum mpk_code mpk_profile_decode(struct mpk_span bytes, struct mpk_profile *out,
 
 	*out = (struct mpk_profile){ 0 };
 	MPK_TRY(get(&c, &head, sizeof head, err));
+	/* before anything is allocated: a row takes at least its own size */
 	if (head.rows > mpk_cursor_left(&c) / sizeof(struct row))
 		return damaged(err);
 	out->rows = calloc((size_t)head.rows + 1, sizeof *out->rows);

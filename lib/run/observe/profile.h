@@ -45,7 +45,7 @@ struct mpk_profiler {
 	struct mpk_devices *devices;
 	bool keeps_events;
 	struct mpk_profile profile;
-	struct mpk_strmap index; /* rows by what they are told apart by */
+	struct mpk_strmap index; /* rows by what they are distinguished by */
 	struct mpk_strbuf key;
 	struct mpk_profile_open {
 		double start, within; /* seconds of operators within */

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* trace.c - each instruction as a line of text, written before it runs
+ *
+ * A trace is for models that crash, so a line goes out by write() at once: what is in a buffer would be
+ * lost with the process. Nothing in a line may differ from run to run but what the model does, so
+ * addresses are left out and traces of two runs can be compared.
+ */
 #include "observe/trace.h"
 
 #include <errno.h>
@@ -17,6 +23,7 @@ enum {
 
 /* --- values --------------------------------------------------------------------------------- */
 
+/* Host memory is the rule and is not named. */
 static void put_device(struct mpk_dldevice device, struct mpk_strbuf *out)
 {
 	if (mpk_dldevice_is_host(device))
@@ -80,6 +87,8 @@ static void put_value(const struct mpk_value *v, unsigned depth, struct mpk_strb
 	mpk_value_print(out, v, ITEMS_MAX);
 }
 
+/* "%4" is a register, "c1" a constant, "t7" a tensor of a graph; false where a value has no
+ * place. */
 static bool put_place(struct mpk_place place, struct mpk_strbuf *out)
 {
 	static const char *const signs[] = { "", "%", "c", "t" };
@@ -122,6 +131,7 @@ static enum mpk_code end_line(struct mpk_tracer *t, struct mpk_error *err)
 	while (done < out.len) {
 		ssize_t n = write(t->fd, out.data + done, out.len - done);
 
+		/* a line that cannot be written is lost: the run matters more than its trace */
 		if (n < 0 && errno != EINTR)
 			break;
 		done += n > 0 ? (size_t)n : 0;
@@ -129,6 +139,7 @@ static enum mpk_code end_line(struct mpk_tracer *t, struct mpk_error *err)
 	return MPK_OK;
 }
 
+/* What is read comes before the arrow, what is filled after it. */
 static void put_operands(const struct mpk_operator *op, bool results, struct mpk_strbuf *out)
 {
 	bool any = false;
@@ -168,6 +179,7 @@ static enum mpk_code end(struct mpk_observer *self, const struct mpk_operator *o
 {
 	struct mpk_tracer *t = (struct mpk_tracer *)self;
 
+	/* kernels return nothing: what they fill is in the line before they ran */
 	if (result->kind == MPK_VALUE_NONE)
 		return MPK_OK;
 	begin_line(t, op);

@@ -12,7 +12,7 @@
 
 #include "base/strbuf.h"
 #include "device/device.h"
-#include "executor/executor.h"
+#include "program/model.h"
 
 /* The kinds of device that the tree has kernels for and that run here, each once. */
 static size_t list_kinds(const struct mpk_tree *tree, enum mpk_device_kind *kinds, size_t most)
@@ -57,7 +57,7 @@ static bool is_wanted(const struct mpk_error *err, enum mpk_device_kind kind)
 static bool is_model(const struct mpk_tree *tree)
 {
 	for (size_t i = 0; tree && i < tree->count; i++)
-		if (mpk_executors_have(tree->nodes[i].kind))
+		if (mpk_model_is_kind(tree->nodes[i].kind))
 			return true;
 	return false;
 }

@@ -2,11 +2,11 @@
 /* --functions as text: what can be called, by whom it is called, with a command line to paste. */
 #include <string.h>
 
-#include "executor/executor.h"
 #include "model/device_code.h"
 #include "model/embedded.h"
 #include "model/filter.h"
 #include "model/node_info.h"
+#include "program/model.h"
 #include "text/escape.h"
 #include "text/phrase.h"
 
@@ -107,7 +107,7 @@ static void put_kernels(const struct mpk_view *view, const struct mpk_view_node 
 static void put_models(const struct mpk_view *view, const struct mpk_view_node *n,
 		       struct mpk_strbuf *out)
 {
-	const char *what = mpk_executors_have(n->node->kind)
+	const char *what = mpk_model_is_kind(n->node->kind)
 				   ? " functions\n"
 				   : " functions, for an executor that this minspect has not\n";
 	bool begun = n->models.count && is_whole(n);

@@ -8,8 +8,8 @@
 
 #include "base/strmap.h"
 #include "base/vec.h"
-#include "executor/executor.h"
 #include "kernels/kernels.h"
+#include "program/model.h"
 #include "runtime/devices.h"
 
 /* A list while it grows; malloc'ed. */
@@ -107,14 +107,14 @@ static enum mpk_code find_models(const struct mpk_view *view, struct mpk_view_na
 	size_t most = 0, n = 0, ignored;
 
 	for (size_t i = 0; i < view->count; i++)
-		if (view->nodes[i].models.count && mpk_executors_have(view->nodes[i].node->kind))
+		if (view->nodes[i].models.count && mpk_model_is_kind(view->nodes[i].node->kind))
 			most += view->nodes[i].models.count;
 	models = mpk_arena_array(view->arena, most, sizeof *models);
 	MPK_TRY_ALLOC(models, err);
 	for (size_t i = 0; most && i < view->count; i++) {
 		const struct mpk_models *m = &view->nodes[i].models;
 
-		for (size_t k = 0; k < m->count && mpk_executors_have(view->nodes[i].node->kind);
+		for (size_t k = 0; k < m->count && mpk_model_is_kind(view->nodes[i].node->kind);
 		     k++) {
 			int added = mpk_strmap_put(&known, m->items[k].name, 0, &ignored);
 

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "executor/executor.h"
 #include "model/embedded.h"
 
 /* The first importer of a node and the node's position among its imports. */

@@ -17,10 +17,10 @@
 #include "base/strbuf.h"
 #include "blob/blob.h"
 #include "elf/image.h"
-#include "executor/model.h"
 #include "hostcode/getters.h"
 #include "hostcode/host.h"
 #include "payload.h"
+#include "program/model.h"
 #include "text/json.h"
 #include "text/match.h"
 

@@ -12,7 +12,7 @@
 #include <time.h>
 
 #include "executor/executor.h"
-#include "executor/plan/internal/inside.h"
+#include "executor/plan/internal/plans.h"
 #include "executor/relax/internal/vm.h"
 #include "executor/relax/relax.h"
 #include "io/mapping.h"
@@ -157,7 +157,7 @@ static double time_bare(struct mpk_relax_vm *vm, struct mpk_function *f,
 		tape = tape_run_last(vm->plans);
 		if (!tape)
 			return 0;
-		before = mpk_context_swap(vm->program->context);
+		before = mpk_context_swap(vm->program->base.context);
 		if (i >= warmup)
 			times[i - warmup] = time_kernels(tape);
 		(void)mpk_context_swap(before);

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* args.c - what global functions do with their arguments, and how they raise
+ *
+ * Compiled code passes whatever the model says, so each argument is checked for its kind before it is
+ * used. Errors begin with the name of a Python exception, as those of TVM's own functions do.
+ */
 #include "executor/contrib/internal/args.h"
 
 #include <stdarg.h>
 #include <stdio.h>
-
-#include "value/element.h"
 
 enum mpk_code(mpk_contrib_raise)(const struct mpk_contrib_args *a, struct mpk_error *err,
 				 const char *kind, const char *fmt, ...)
@@ -69,25 +72,5 @@ enum mpk_code mpk_contrib_tensor(const struct mpk_contrib_args *a, size_t i,
 	*out = a->values[i].tensor;
 	if ((*out)->bytes && !(*out)->dl.data)
 		return mpk_contrib_raise(a, err, "ValueError", "argument %zu has no memory", i);
-	return MPK_OK;
-}
-
-enum mpk_code mpk_contrib_numbers(const struct mpk_contrib_args *a, size_t i,
-				  struct mpk_tensor **out, struct mpk_error *err)
-{
-	char type[MPK_DTYPE_TEXT];
-	struct mpk_tensor *t;
-
-	MPK_TRY(mpk_contrib_tensor(a, i, &t, err));
-	if (!mpk_dldevice_is_host(t->dl.device))
-		return mpk_contrib_raise(a, err, "TypeError", "argument %zu must be in host memory",
-					 i);
-	if (!mpk_dltensor_is_compact(&t->dl))
-		return mpk_contrib_raise(a, err, "TypeError", "argument %zu must be compact", i);
-	if (!mpk_element_is_plain(t->dl.dtype))
-		return mpk_contrib_raise(a, err, "TypeError",
-					 "argument %zu must be numbers, not %s", i,
-					 mpk_dtype_print(t->dl.dtype, type));
-	*out = t;
 	return MPK_OK;
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* blas.c - products of matrices by plain loops
  *
- * Rows of the result are summed up in double precision, whatever the type. The innermost loop runs
- * along rows of b, which compilers make vectors of where b is not transposed.
+ * Models that were compiled for a BLAS library call it by these names. They are to run without the
+ * library, if slowly. Rows of the result are summed up in double precision, whatever the type, so that
+ * results are at least as exact as the library's. The innermost loop runs along rows of b, which
+ * compilers make vectors of where b is not transposed.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -17,6 +19,7 @@ struct matrices {
 	int64_t next, row, column; /* from one to the next of each */
 };
 
+/* A tensor without strides is compact: the last dimension is contiguous. */
 static int64_t stride_of(const struct mpk_dltensor *dl, int32_t axis)
 {
 	int64_t stride = 1;
@@ -28,10 +31,11 @@ static int64_t stride_of(const struct mpk_dltensor *dl, int32_t axis)
 	return stride;
 }
 
+/* Argument i as matrices; all arguments have one type, which the first one sets. */
 static enum mpk_code take(const struct mpk_contrib_args *a, size_t i, int32_t ndim,
 			  struct matrices *out, struct mpk_dtype *type, struct mpk_error *err)
 {
-	static double nothing; /* stands for the memory of a matrix without elements */
+	static double nothing; /* the address of a matrix without elements */
 	const struct mpk_dltensor *dl;
 	struct mpk_tensor *t;
 	char name[MPK_DTYPE_TEXT];
@@ -57,6 +61,7 @@ static enum mpk_code take(const struct mpk_contrib_args *a, size_t i, int32_t nd
 	return MPK_OK;
 }
 
+/* Rows and columns change places, and so do the steps between them: nothing is moved. */
 static void transpose(struct matrices *m)
 {
 	struct matrices was = *m;
@@ -75,6 +80,7 @@ struct product {
 	double *sums; /* a row of c */
 };
 
+/* Both types are read as double: sums of many float32 would lose digits. */
 static double load(const struct product *p, const struct matrices *m, int64_t at)
 {
 	return p->type.bits == 64 ? ((const double *)m->data)[at]

@@ -12,11 +12,7 @@
 #include "base/error.h"
 #include "runtime/runtime.h"
 
-/* mpk_contrib_add - let module code of a runtime find all of them
- * Returns  MPK_OK; MPK_E_NOMEM */
-enum mpk_code mpk_contrib_add(struct mpk_runtime *runtime, struct mpk_error *err) MPK_MUST_CHECK;
-
-/* The families, for contrib.c. */
+/* A family of them, for the runtime's table of globals. */
 struct mpk_contrib_globals {
 	const struct mpk_global *rows;
 	size_t count;

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* order.c - elements in order: keys that compare as unsigned integers, merge sort, and a heap
+ *
+ * TVM's sorting functions are stable, and NaN may not end anywhere, or results would differ from run to
+ * run. So every element becomes a key of 64 bits whose order is that of the numbers, with the place
+ * in the list as a tie-breaker: then one comparison of integers serves all types.
+ */
 #include "executor/contrib/order.h"
 
 #include <math.h>
@@ -16,12 +22,15 @@ uint64_t mpk_order_key(struct mpk_dtype t, const void *element, bool descending)
 	switch (e.class) {
 	case MPK_ELEMENT_BOOL:
 	case MPK_ELEMENT_INT:
+		/* two's complement with the sign turned: -1 comes before 0 */
 		key = (uint64_t)e.i ^ sign;
 		break;
 	case MPK_ELEMENT_FLOAT:
 		if (isnan(number))
 			return UINT64_MAX;
 		memcpy(&key, &number, sizeof key);
+		/* IEEE 754 orders as sign and magnitude: negative numbers are turned round,
+		 * positive ones put above them */
 		key = key & sign ? ~key : key | sign;
 		break;
 	case MPK_ELEMENT_UINT:
@@ -38,7 +47,8 @@ static bool is_before(const struct mpk_order_item *a, const struct mpk_order_ite
 
 /* --- all ----------------------------------------------------------------------------------- */
 
-enum { RUN = 16 }; /* sorted by insertion */
+/* Runs of so many are sorted by insertion, which is faster for few; then they are merged. */
+enum { RUN = 16 };
 
 static void insert_all(struct mpk_order_item *items, size_t count)
 {
@@ -52,7 +62,7 @@ static void insert_all(struct mpk_order_item *items, size_t count)
 	}
 }
 
-/* Two sorted lists, one behind the other, into out. */
+/* Two sorted lists, the second directly after the first, into out. */
 static void merge(const struct mpk_order_item *a, size_t a_count, size_t b_count,
 		  struct mpk_order_item *out)
 {
@@ -113,6 +123,8 @@ void mpk_order_first(struct mpk_order_item *items, struct mpk_order_item *scratc
 		mpk_order_sort(items, scratch, count);
 		return;
 	}
+	/* the first `some` become a heap with the last of them at its root; each later item that
+	 * comes before the root takes its place */
 	for (size_t at = some / 2; at-- > 0;)
 		sink(items, some, at);
 	for (size_t i = some; some && i < count; i++)

@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* random.c - random numbers: SplitMix64, one stream a runtime */
+/* random.c - random numbers: SplitMix64, one stream a runtime
+ *
+ * Results are to be the same in each run of the program, so a stream begins with seed 0 and not with the
+ * time. SplitMix64 (Steele, Lea, Flood 2014) needs no more state than one word, which makes a call
+ * with seeds of its own cheap: it has a stream for itself.
+ */
 #include <inttypes.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "base/refs.h"
 #include "executor/contrib/contrib.h"
 #include "executor/contrib/internal/args.h"
 #include "runtime/devices.h"
@@ -37,6 +43,7 @@ struct random_function {
 	random_fn *fn;
 };
 
+/* The finalizer of SplitMix64: every bit of the input changes half of those of the output. */
 static uint64_t mix(uint64_t z)
 {
 	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -44,6 +51,7 @@ static uint64_t mix(uint64_t z)
 	return z ^ z >> 31;
 }
 
+/* The state counts up by the golden ratio of 2^64, the number is its mix. */
 static uint64_t draw(struct drawing *d)
 {
 	return mix(*d->state += UINT64_C(0x9e3779b97f4a7c15));
@@ -151,6 +159,7 @@ static enum mpk_code uniform(struct drawing *d, struct mpk_error *err)
 /* Box and Muller: a radius and an angle; of the two numbers that they make, one. */
 static void normal_number(struct drawing *d, struct mpk_element *e)
 {
+	/* 1 - x is in (0, 1]: the logarithm of 0 is not needed */
 	double radius = sqrt(-2 * log(1 - draw_real(d)));
 
 	e->f = d->a + d->b * radius * cos(6.283185307179586 * draw_real(d));
@@ -167,6 +176,7 @@ static void integer_number(struct drawing *d, struct mpk_element *e)
 	e->i = (int64_t)e->u;
 }
 
+/* Whether an integer type has a value. */
 static bool fits(struct mpk_dtype t, int64_t value)
 {
 	if (t.code == MPK_DTYPE_UINT)
@@ -191,6 +201,7 @@ static enum mpk_code randint(struct drawing *d, struct mpk_error *err)
 		return mpk_contrib_raise(
 			&d->args, err, "ValueError",
 			"the output has no integers from %" PRId64 " below %" PRId64, d->low, high);
+	/* in unsigned numbers: high - low may be more than 2^63 */
 	d->span = (uint64_t)high - (uint64_t)d->low;
 	return fill_output(d, out, integer_number, err);
 }
@@ -245,9 +256,10 @@ static enum mpk_code call(struct mpk_function *self, const struct mpk_args *args
 	return code;
 }
 
+/* The functions of a runtime share the engine and may outlive one another. */
 static void engine_drop(struct engine *e)
 {
-	if (atomic_fetch_sub_explicit(&e->refs, 1, memory_order_acq_rel) != 1)
+	if (mpk_refs_drop(&e->refs))
 		return;
 	(void)pthread_mutex_destroy(&e->lock);
 	free(e);
@@ -284,7 +296,7 @@ static enum mpk_code add_all(struct mpk_runtime *runtime, struct engine *engine,
 		f->runtime = runtime;
 		f->engine = engine;
 		f->fn = functions[i].fn;
-		(void)atomic_fetch_add_explicit(&engine->refs, 1, memory_order_relaxed);
+		mpk_refs_hold(&engine->refs);
 		MPK_TRY(mpk_runtime_add_function(runtime, &f->base, err));
 	}
 	return MPK_OK;

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sort.c - lists along an axis of a tensor, sorted */
+/* sort.c - lists along an axis of a tensor, sorted: tvm.contrib.sort.*
+ *
+ * The elements of a list lie `after` elements apart. Each list is read into items, which are sorted by
+ * keys (order.h), and then written, as values or as indices, to outputs whose axis may be shorter.
+ */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,17 +61,38 @@ static enum mpk_code take_axis(struct sorting *s, size_t i, struct mpk_error *er
 	return MPK_OK;
 }
 
-/* The input, which comes first, the axis, with `behind` arguments behind it, and the direction, which
- * is the last of them. */
+/* A compact tensor in host memory, whose elements are numbers. */
+static enum mpk_code numbers_arg(const struct mpk_contrib_args *a, size_t i,
+				 struct mpk_tensor **out, struct mpk_error *err)
+{
+	char type[MPK_DTYPE_TEXT];
+	struct mpk_tensor *t;
+
+	MPK_TRY(mpk_contrib_tensor(a, i, &t, err));
+	if (!mpk_dldevice_is_host(t->dl.device))
+		return mpk_contrib_raise(a, err, "TypeError", "argument %zu must be in host memory",
+					 i);
+	if (!mpk_dltensor_is_compact(&t->dl))
+		return mpk_contrib_raise(a, err, "TypeError", "argument %zu must be compact", i);
+	if (!mpk_element_is_plain(t->dl.dtype))
+		return mpk_contrib_raise(a, err, "TypeError",
+					 "argument %zu must be numbers, not %s", i,
+					 mpk_dtype_print(t->dl.dtype, type));
+	*out = t;
+	return MPK_OK;
+}
+
+/* The input, which comes first, the axis, which `following` arguments follow, and the direction, which is
+ * the last of them. */
 static enum mpk_code begin(struct sorting *s, const char *name, const struct mpk_args *args,
-			   size_t axis, size_t behind, struct mpk_error *err)
+			   size_t axis, size_t following, struct mpk_error *err)
 {
 	struct mpk_tensor *in;
 	int64_t ascend;
 
 	s->args = (struct mpk_contrib_args){ name, args->values, args->count };
-	MPK_TRY(mpk_contrib_arity(&s->args, axis + 1 + behind, axis + 1 + behind, err));
-	MPK_TRY(mpk_contrib_numbers(&s->args, 0, &in, err));
+	MPK_TRY(mpk_contrib_arity(&s->args, axis + 1 + following, axis + 1 + following, err));
+	MPK_TRY(numbers_arg(&s->args, 0, &in, err));
 	s->in = in;
 	MPK_TRY(take_axis(s, axis, err));
 	MPK_TRY(mpk_contrib_int(&s->args, args->count - 1, &ascend, err));
@@ -82,7 +107,7 @@ static enum mpk_code begin(struct sorting *s, const char *name, const struct mpk
 static enum mpk_code take_output(const struct sorting *s, size_t i, struct mpk_tensor **out,
 				 struct mpk_error *err)
 {
-	MPK_TRY(mpk_contrib_numbers(&s->args, i, out, err));
+	MPK_TRY(numbers_arg(&s->args, i, out, err));
 	if (mpk_tensor_count(*out) == mpk_tensor_count(s->in))
 		return MPK_OK;
 	return mpk_contrib_raise(&s->args, err, "ValueError",
@@ -90,6 +115,7 @@ static enum mpk_code take_output(const struct sorting *s, size_t i, struct mpk_t
 				 mpk_tensor_count(*out), mpk_tensor_count(s->in));
 }
 
+/* Element k of list (i, j). */
 static const uint8_t *element(const struct sorting *s, size_t i, size_t k, size_t j)
 {
 	size_t at = (i * s->lists.length + k) * s->lists.after + j;
@@ -111,6 +137,7 @@ static void *place(const struct mpk_tensor *out, size_t at)
 	return (uint8_t *)mpk_dltensor_data(&out->dl) + at * mpk_dtype_bytes(out->dl.dtype);
 }
 
+/* Indices go into an output of any type of numbers: models ask for int32, int64 and float32. */
 static void store_index(const struct mpk_tensor *out, size_t at, uint64_t index)
 {
 	struct mpk_element e = { .class = mpk_element_class(out->dl.dtype),
@@ -164,6 +191,7 @@ static enum mpk_code argsort(struct mpk_runtime *runtime, const struct mpk_args 
 	return MPK_OK;
 }
 
+/* Values are copied byte by byte, so that the types must have the same class and width. */
 static enum mpk_code same_type(const struct sorting *s, const struct mpk_tensor *out,
 			       struct mpk_error *err)
 {
@@ -210,11 +238,11 @@ static enum mpk_code take_outputs(const struct sorting *s, struct mpk_tensor *ou
 					 "%zu arguments do not go with what is to be returned",
 					 s->args.count);
 	if (both || values) {
-		MPK_TRY(mpk_contrib_numbers(&s->args, at++, &out[0], err));
+		MPK_TRY(numbers_arg(&s->args, at++, &out[0], err));
 		MPK_TRY(same_type(s, out[0], err));
 	}
 	if (both || indices)
-		MPK_TRY(mpk_contrib_numbers(&s->args, at, &out[1], err));
+		MPK_TRY(numbers_arg(&s->args, at, &out[1], err));
 	return MPK_OK;
 }
 
@@ -250,10 +278,12 @@ static enum mpk_code topk(struct mpk_runtime *runtime, const struct mpk_args *ar
 	MPK_TRY(begin(&s, name, args, args->count - 3, 2, err));
 	MPK_TRY(mpk_contrib_int(&s.args, args->count - 4, &k, err));
 	MPK_TRY(take_outputs(&s, out, err));
+	/* k below 1 means all, as in TVM (src/runtime/contrib/sort/sort.cc) */
 	some = k < 1 || (uint64_t)k > s.lists.length ? s.lists.length : (size_t)k;
 	for (int i = 0; i < 2; i++)
 		if (out[i])
 			MPK_TRY(extent_of(&s, out[i], some, i ? &other : &extent, err));
+	/* values and indices are written in one go where their axes are of one length */
 	if (out[0])
 		sort_lists(&s, out[0], out[1] && other == extent ? out[1] : NULL, some, extent);
 	if (out[1] && (!out[0] || other != extent))
@@ -271,7 +301,7 @@ static enum mpk_code argsort_nms(struct mpk_runtime *runtime, const struct mpk_a
 	(void)runtime;
 	(void)result;
 	MPK_TRY(begin(&s, "tvm.contrib.sort.argsort_nms", args, 3, 1, err));
-	MPK_TRY(mpk_contrib_numbers(&s.args, 1, &lengths, err));
+	MPK_TRY(numbers_arg(&s.args, 1, &lengths, err));
 	MPK_TRY(take_output(&s, 2, &out, err));
 	if (mpk_tensor_count(lengths) != s.lists.before * s.lists.after ||
 	    mpk_element_class(lengths->dl.dtype) != MPK_ELEMENT_INT)

@@ -1,12 +1,147 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan.c - the plans of one machine: by key, and the slots that they share */
-#include "executor/plan/internal/inside.h"
+/* plan.c - the plans of one machine: their keys, their memory, and a call by one of them
+ *
+ * A call is turned into a key, a list of words with all that a plan may depend on: the function, the
+ * types, shapes and devices of tensors, the values of integers. The plans lie in a table of a few
+ * places a hash, so that finding one costs the same however many lengths a model is called with, and
+ * the table never grows: a new plan takes the place of the one that was used longest ago.
+ *
+ * Storages that no caller receives lie in slots, which all plans of a machine share. A recorded call
+ * says from which step to which each storage is used, and storages whose times do not overlap may
+ * have the same slot.
+ */
+#include "executor/plan/internal/plans.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/vec.h"
+
+/* --- keys ----------------------------------------------------------------------------------- */
+
+/* Keys are made for every call: room is asked for when it is missing, not each time. */
+static bool put_word(struct mpk_plan_key *key, int64_t word)
+{
+	if (key->count == key->cap &&
+	    !mpk_vec_reserve(&key->words, &key->cap, key->count + 1, sizeof key->words[0]))
+		return false;
+	key->words[key->count++] = word;
+	return true;
+}
+
+static bool put_extents(struct mpk_plan_key *key, const int64_t *extents, size_t ndim)
+{
+	for (size_t i = 0; i < ndim; i++)
+		if (!put_word(key, extents[i]))
+			return false;
+	return true;
+}
+
+/* A type is four bytes: code, bits and lanes fit a word. */
+static int64_t word_of(struct mpk_dtype type)
+{
+	int64_t word = 0;
+
+	memcpy(&word, &type, sizeof type);
+	return word;
+}
+
+/* Whether a tensor has the strides that ours have. One of one row is compact with any, and a kernel may
+ * refuse some. */
+static bool has_own_strides(const struct mpk_dltensor *dl)
+{
+	int64_t stride = 1;
+
+	for (int32_t i = dl->ndim; i-- > 0;) {
+		if (dl->strides[i] != stride)
+			return false;
+		if (__builtin_mul_overflow(stride, dl->shape[i], &stride))
+			return false;
+	}
+	return true;
+}
+
+static bool put_tensor(struct mpk_plan_key *key, const struct mpk_dltensor *dl)
+{
+	return dl->strides && has_own_strides(dl) &&
+	       put_word(key, word_of(dl->dtype) << 8 | dl->ndim) &&
+	       put_word(key, (int64_t)dl->device.type << 32 | dl->device.id) &&
+	       put_extents(key, dl->shape, (size_t)dl->ndim);
+}
+
+static bool put_value(struct mpk_plan_key *key, const struct mpk_value *v, unsigned depth)
+{
+	if (depth == MPK_PLAN_NEST_MAX || !put_word(key, v->kind))
+		return false;
+	switch (v->kind) {
+	case MPK_VALUE_NONE:
+		return true;
+	case MPK_VALUE_BOOL:
+		return put_word(key, v->boolean);
+	case MPK_VALUE_INT:
+		return put_word(key, word_of(v->type)) && put_word(key, v->integer);
+	case MPK_VALUE_SHAPE:
+		return put_word(key, (int64_t)v->shape->ndim) &&
+		       put_extents(key, v->shape->extents, v->shape->ndim);
+	case MPK_VALUE_TENSOR:
+		return put_tensor(key, &v->tensor->dl);
+	case MPK_VALUE_ARRAY:
+		if (!put_word(key, v->array->tag) || !put_word(key, (int64_t)v->array->count))
+			return false;
+		for (size_t i = 0; i < v->array->count; i++)
+			if (!put_value(key, &v->array->items[i], depth + 1))
+				return false;
+		return true;
+	case MPK_VALUE_FLOAT:
+	case MPK_VALUE_STR:
+	case MPK_VALUE_BYTES:
+	case MPK_VALUE_DTYPE:
+	case MPK_VALUE_DEVICE:
+	case MPK_VALUE_STORAGE:
+	case MPK_VALUE_OPAQUE:
+	case MPK_VALUE_FUNCTION:
+	case MPK_VALUE_MODULE:
+	case MPK_VALUE_OBJECT:
+	case MPK_VALUE_KIND_COUNT:
+		break;
+	}
+	return false;
+}
+
+static bool make_key(struct mpk_plan_key *key, size_t function, const struct mpk_value *args,
+		     size_t count)
+{
+	uint64_t hash = UINT64_C(0x9e3779b97f4a7c15);
+
+	key->count = 0;
+	if (!put_word(key, (int64_t)function))
+		return false;
+	for (size_t i = 0; i < count; i++)
+		if (!put_value(key, &args[i], 0))
+			return false;
+	for (size_t i = 0; i < key->count; i++) {
+		hash = (hash ^ (uint64_t)key->words[i]) * UINT64_C(0xbf58476d1ce4e5b9);
+		/* a step of SplitMix64's finalizer for each word: neighbouring extents get
+		 * hashes far apart */
+		hash ^= hash >> 29;
+	}
+	key->hash = hash;
+	return true;
+}
+
+static bool is_same_key(const struct mpk_plan_key *a, const struct mpk_plan_key *b)
+{
+	return a->hash == b->hash && a->count == b->count &&
+	       memcmp(a->words, b->words, a->count * sizeof a->words[0]) == 0;
+}
+
+void mpk_plan_key_fini(struct mpk_plan_key *key)
+{
+	free(key->words);
+}
+
+/* --- life ---------------------------------------------------------------------------------- */
 
 struct mpk_plans *mpk_plans_create(const struct mpk_plan_places *places)
 {
@@ -32,9 +167,10 @@ void mpk_plans_destroy(struct mpk_plans *plans)
 
 /* --- by key -------------------------------------------------------------------------------- */
 
-/* A plan may stand in one of a few places of its hash; the one used longest ago makes room. */
+/* A plan may be in one of a few places of its hash; the one used longest ago makes room. */
 enum { WAYS = 4 };
 
+/* The places of a hash. */
 static struct mpk_plan **set_of(struct mpk_plans *plans, uint64_t hash)
 {
 	return &plans->items[hash % (MPK_PLANS_MAX / WAYS) * WAYS];
@@ -57,19 +193,20 @@ static bool came_before(struct mpk_plans *plans, uint64_t hash)
 	return before;
 }
 
-struct mpk_plan *mpk_plan_find(struct mpk_plans *plans, size_t function,
-			       const struct mpk_value *args, size_t count, bool *record)
+static struct mpk_plan *find_plan(struct mpk_plans *plans, size_t function,
+				  const struct mpk_value *args, size_t count, bool *record)
 {
 	struct mpk_plan **set;
 
 	*record = false;
+	/* recording is dear: a function that had no plan once is not tried again */
 	if (function < MPK_PLANS_FUNCTIONS && plans->unplannable >> function & 1)
 		return NULL;
-	if (!mpk_plan_key_make(&plans->key, function, args, count))
+	if (!make_key(&plans->key, function, args, count))
 		return NULL;
 	set = set_of(plans, plans->key.hash);
 	for (int way = 0; way < WAYS; way++)
-		if (set[way] && mpk_plan_key_equal(&set[way]->key, &plans->key)) {
+		if (set[way] && is_same_key(&set[way]->key, &plans->key)) {
 			set[way]->used = ++plans->clock;
 			return set[way];
 		}
@@ -102,7 +239,7 @@ struct mpk_plan_stats mpk_plans_get_stats(const struct mpk_plans *plans)
 
 /* --- slots --------------------------------------------------------------------------------- */
 
-bool mpk_plans_slot(struct mpk_plans *plans, size_t device, const bool *taken, size_t *out)
+static bool find_slot(struct mpk_plans *plans, size_t device, const bool *taken, size_t *out)
 {
 	size_t i = 0;
 
@@ -118,15 +255,99 @@ bool mpk_plans_slot(struct mpk_plans *plans, size_t device, const bool *taken, s
 	return true;
 }
 
-enum mpk_code mpk_plans_fill_slot(struct mpk_plans *plans, size_t slot, uint64_t bytes,
-				  struct mpk_error *err)
-{
-	struct mpk_plan_slot *s = &plans->slots[slot];
+/* --- which storage lies in which slot ------------------------------------------------------- */
 
-	if (s->storage && s->storage->bytes >= bytes &&
-	    atomic_load_explicit(&s->storage->refs, memory_order_acquire) == 1)
-		return MPK_OK; /* else a function kept a tensor of the call before */
-	mpk_storage_drop(s->storage);
-	s->storage = NULL;
-	return mpk_allocator_storage(plans->places.allocators[s->device], bytes, &s->storage, err);
+static int larger_first(const void *a, const void *b)
+{
+	const struct mpk_plan_storage *const *x = a, *const *y = b;
+
+	if ((*x)->bytes != (*y)->bytes)
+		return (*x)->bytes > (*y)->bytes ? -1 : 1;
+	return (*x > *y) - (*x < *y); /* in the order of their allocation */
+}
+
+/* Storages that are both alive at some step. */
+static bool overlaps(const struct mpk_plan_storage *a, const struct mpk_plan_storage *b)
+{
+	return a->first <= b->last && b->first <= a->last;
+}
+
+/* The largest storages first, so that they share among themselves: a storage takes the first slot
+ * that no storage alive at the same time has. */
+static bool assign_slots(struct mpk_plans *plans, struct mpk_plan_storage **order, size_t count,
+			 bool *taken)
+{
+	for (size_t i = 0; i < count; i++) {
+		size_t slot;
+
+		memset(taken, 0, MPK_PLAN_SLOTS_MAX * sizeof *taken);
+		for (size_t k = 0; k < i; k++)
+			taken[order[k]->slot] |= overlaps(order[i], order[k]);
+		if (!find_slot(plans, order[i]->device, taken, &slot))
+			return false;
+		order[i]->slot = slot;
+	}
+	return true;
+}
+
+bool mpk_plans_place(struct mpk_plans *plans, struct mpk_recording *r)
+{
+	struct mpk_plan_storage **order =
+		calloc(r->storage_count + 1, sizeof(struct mpk_plan_storage *));
+	bool *taken = calloc(MPK_PLAN_SLOTS_MAX, sizeof *taken);
+	size_t count = 0;
+	bool fits = order && taken;
+
+	for (size_t i = 0; fits && i < r->storage_count; i++)
+		/* results have memory of their own; what no step uses needs none */
+		if (!r->storages[i].is_result && r->storages[i].first != UINT32_MAX)
+			order[count++] = &r->storages[i];
+	if (fits) {
+		qsort(order, count, sizeof(struct mpk_plan_storage *), larger_first);
+		fits = assign_slots(plans, order, count, taken);
+	}
+	free(taken);
+	free(order);
+	return fits;
+}
+
+/* --- a call --------------------------------------------------------------------------------- */
+
+/* Inputs get storages of their own, so that the recorder tells them apart. */
+static enum mpk_code call_recorded(struct mpk_plans *plans,
+				   const struct mpk_plan_interpreter *interpreter, size_t function,
+				   const struct mpk_value *args, size_t count,
+				   struct mpk_value *result, struct mpk_error *err)
+{
+	struct mpk_recorder **recorder = interpreter->recorder;
+	struct mpk_value *own = calloc(count + 1, sizeof *own);
+	enum mpk_code code;
+
+	/* the recorder changes the list, so it gets one of its own */
+	MPK_TRY_ALLOC(own, err);
+	for (size_t i = 0; i < count; i++)
+		own[i] = mpk_value_hold(args[i]);
+	*recorder = mpk_recorder_begin(plans, function, own, count);
+	code = interpreter->interpret(interpreter->machine, function, own, count, result, err);
+	if (*recorder)
+		mpk_recorder_end(*recorder, code == MPK_OK ? result : NULL);
+	*recorder = NULL;
+	for (size_t i = 0; i < count; i++)
+		mpk_value_drop(&own[i]);
+	free(own);
+	return code;
+}
+
+enum mpk_code mpk_plan_call(struct mpk_plans *plans, const struct mpk_plan_interpreter *interpreter,
+			    size_t function, const struct mpk_value *args, size_t count,
+			    struct mpk_value *result, struct mpk_error *err)
+{
+	bool record = false;
+	struct mpk_plan *plan = find_plan(plans, function, args, count, &record);
+
+	if (plan)
+		return mpk_plan_run(plans, plan, args, count, result, err);
+	if (record)
+		return call_recorded(plans, interpreter, function, args, count, result, err);
+	return interpreter->interpret(interpreter->machine, function, args, count, result, err);
 }

@@ -19,7 +19,7 @@
  *    function, memory that a function brought itself, an image;
  *  - byte code is called by anything but byte code (a kernel, a closure, compiled functions).
  *
- * A storage of the plan stands for one allocation, whatever copies of it registers and tuples hold.
+ * A storage of the plan is one allocation, whatever copies of it registers and tuples hold.
  * The memory of a plan is of three sorts. Inputs and constants are where they are; an input that is
  * passed twice, lies over another or is written to is so in each call. What the caller receives lies
  * in storages of its own, which are used again when nobody has them. All other storages lie in slots,
@@ -40,7 +40,6 @@
 #include "value/function.h"
 #include "value/value.h"
 
-struct mpk_plan;
 struct mpk_plans;
 struct mpk_recorder;
 
@@ -58,7 +57,7 @@ struct mpk_plan_places {
 struct mpk_plans *mpk_plans_create(const struct mpk_plan_places *places);
 void mpk_plans_destroy(struct mpk_plans *plans);
 
-/* Runs a function step by step, and tells the recorder that mpk_plan_call set, if any. */
+/* Runs a function step by step, and informs the recorder that mpk_plan_call set, if any. */
 typedef enum mpk_code mpk_plan_interpret_fn(void *machine, size_t function,
 					    const struct mpk_value *args, size_t count,
 					    struct mpk_value *result, struct mpk_error *err);
@@ -73,32 +72,14 @@ struct mpk_plan_interpreter {
 /* mpk_plan_call - call a function by its plan; without one step by step, and recorded when a call
  * of the same key came before
  * @result  none on entry; owned afterwards
- * Returns  as mpk_plan_run; what interpreting it gave */
+ * Returns  MPK_OK; MPK_E_RAISED: what a kernel raised; MPK_E_DEVICE; MPK_E_NOMEM; what interpreting
+ *          it gave */
 enum mpk_code mpk_plan_call(struct mpk_plans *plans, const struct mpk_plan_interpreter *interpreter,
 			    size_t function, const struct mpk_value *args, size_t count,
 			    struct mpk_value *result, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_plan_find - the plan of a call; NULL when there is none
- * @record  receives whether a plan is to be made of this call: its key came before */
-struct mpk_plan *mpk_plan_find(struct mpk_plans *plans, size_t function,
-			       const struct mpk_value *args, size_t count, bool *record);
-
-/* mpk_plan_run - the call by its plan
- * @result  none on entry; owned afterwards
- * Returns  MPK_OK; MPK_E_RAISED: what a kernel raised; MPK_E_DEVICE; MPK_E_NOMEM */
-enum mpk_code mpk_plan_run(struct mpk_plans *plans, struct mpk_plan *plan,
-			   const struct mpk_value *args, size_t count, struct mpk_value *result,
-			   struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_recorder_begin - record the call that follows
- * @args    replaced by values of the same content in which every tensor has a storage of its own,
- *          so that one tensor passed twice is two inputs; owned by the caller
- * Returns  NULL when memory is out: the call goes on unrecorded, args are as they were */
-struct mpk_recorder *mpk_recorder_begin(struct mpk_plans *plans, size_t function,
-					struct mpk_value *args, size_t count);
-
 /* mpk_record_... - what the machine does in the call; a NULL recorder is fine. What follows from the
- * key alone (shapes, tuples, views) is not recorded: the tensors that come of it tell. */
+ * key alone (shapes, tuples, views) is not recorded: the tensors that come of it are followed. */
 
 /* mpk_record_kernel - a call that works on tensors in place; repeated with the same arguments. Host
  * code all of whose tensors are heaps is left out: it computed shapes. */
@@ -111,7 +92,7 @@ void mpk_record_copy(struct mpk_recorder *r, const struct mpk_tensor *from,
 		     const struct mpk_tensor *to);
 
 /* mpk_record_storage - a storage was allocated just now; nobody holds it but the caller. Once for
- * each: a second one stands for other memory in the plan. */
+ * each: a second one is other memory in the plan. */
 void mpk_record_storage(struct mpk_recorder *r, const struct mpk_storage *storage);
 
 /* mpk_record_constant - a value that stays where it is, beyond the call */
@@ -120,7 +101,7 @@ void mpk_record_constant(struct mpk_recorder *r, const struct mpk_value *constan
 /* mpk_record_heap - memory for symbolic extents was allocated: its content follows from the key */
 void mpk_record_heap(struct mpk_recorder *r, const struct mpk_storage *storage);
 
-/* mpk_recorder_is_heap - whether a tensor is what mpk_record_heap was told of, or a view of it */
+/* mpk_recorder_is_heap - whether a tensor is what mpk_record_heap was given, or a view of it */
 bool mpk_recorder_is_heap(const struct mpk_recorder *r, const struct mpk_tensor *t);
 
 /* mpk_record_known - the content of a tensor follows from the key and is final: kernels may be given
@@ -138,10 +119,6 @@ bool mpk_recorder_knows(const struct mpk_recorder *r, const struct mpk_tensor *t
 /* mpk_recorder_is_untouched - whether a tensor lies in a storage that the call allocated and that no
  * recorded kernel was given so far */
 bool mpk_recorder_is_untouched(const struct mpk_recorder *r, const struct mpk_tensor *t);
-
-/* mpk_recorder_end - keep the plan, if the call went well and can be repeated; frees r
- * @result  of the call, or NULL when it failed */
-void mpk_recorder_end(struct mpk_recorder *r, const struct mpk_value *result);
 
 /* What the plans of a machine did so far. */
 struct mpk_plan_stats {

@@ -1,39 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* record.c - from the run of a call to a plan
  *
- * Every tensor that a kernel is given is followed to its storage, and that to its origin. A tensor
- * of unknown origin (memory that a function brought itself) ends the recording.
+ * An interpreter says what it does while it does it (mpk_record_...), and the recorder notes kernels
+ * and copies. Every tensor that a kernel is given is followed to its storage, and the storage to its
+ * origin: an input, a constant, memory that the call allocated, a heap of symbolic extents. A tensor
+ * of unknown origin, such as memory that a function brought itself, ends the recording, because
+ * nothing says that it will be there in the next call.
  */
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/refs.h"
 #include "base/vec.h"
-#include "executor/plan/internal/inside.h"
-#include "executor/plan/internal/origin.h"
+#include "executor/plan/internal/plans.h"
 
 struct mpk_recorder {
 	struct mpk_plans *plans;
 	struct mpk_recording *plan;
 	size_t function;
 	bool failed;
-	struct mpk_plan_origins origins;
+	struct mpk_origins origins;
 };
 
 /* --- storages ------------------------------------------------------------------------------ */
 
-static void know(struct mpk_recorder *r, const struct mpk_storage *s, enum mpk_plan_origin origin,
+static void know(struct mpk_recorder *r, const struct mpk_storage *s, enum mpk_origin origin,
 		 size_t index)
 {
-	const struct mpk_plan_known known = { s, origin, (uint32_t)index };
+	const struct mpk_origin_entry known = { s, origin, (uint32_t)index };
 
-	if (!mpk_plan_origins_put(&r->origins, &known))
+	if (!mpk_origin_put(&r->origins, &known))
 		r->failed = true;
 }
 
-static struct mpk_plan_known look_up(const struct mpk_recorder *r, const struct mpk_tensor *t)
+/* What is known of the storage that a tensor lies in. */
+static struct mpk_origin_entry look_up(const struct mpk_recorder *r, const struct mpk_tensor *t)
 {
-	return mpk_plan_origins_get(&r->origins, t->storage);
+	return mpk_origin_get(&r->origins, t->storage);
 }
 
 /* --- begin --------------------------------------------------------------------------------- */
@@ -67,6 +70,8 @@ static bool wrap_tensor(struct mpk_recorder *r, struct mpk_value *v)
 	return true;
 }
 
+/* Tuples are copied, because the tensors in them are replaced and the caller's tuple must not
+ * change. */
 static bool wrap(struct mpk_recorder *r, struct mpk_value *v)
 {
 	struct mpk_value copy;
@@ -91,8 +96,18 @@ static bool wrap(struct mpk_recorder *r, struct mpk_value *v)
 static void recorder_free(struct mpk_recorder *r)
 {
 	mpk_recording_free(r->plan);
-	mpk_plan_origins_fini(&r->origins);
+	free(r->origins.items);
 	free(r);
+}
+
+static bool copy_key(struct mpk_plan_key *to, const struct mpk_plan_key *from)
+{
+	*to = (struct mpk_plan_key){ .hash = from->hash };
+	if (!mpk_vec_reserve(&to->words, &to->cap, from->count, sizeof to->words[0]))
+		return false;
+	memcpy(to->words, from->words, from->count * sizeof to->words[0]);
+	to->count = from->count;
+	return true;
 }
 
 struct mpk_recorder *mpk_recorder_begin(struct mpk_plans *plans, size_t function,
@@ -105,7 +120,7 @@ struct mpk_recorder *mpk_recorder_begin(struct mpk_plans *plans, size_t function
 	r->plans = plans;
 	r->function = function;
 	r->plan = calloc(1, sizeof *r->plan);
-	if (!r->plan || !mpk_plan_key_copy(&r->plan->key, &plans->key)) {
+	if (!r->plan || !copy_key(&r->plan->key, &plans->key)) {
 		recorder_free(r);
 		return NULL;
 	}
@@ -128,6 +143,7 @@ void mpk_record_constant(struct mpk_recorder *r, const struct mpk_value *constan
 		know(r, constant->tensor->storage, MPK_ORIGIN_CONSTANT, 0);
 }
 
+/* places->count for a device that the machine does not have: then there is no plan. */
 static size_t device_index(const struct mpk_plan_places *places, struct mpk_dldevice device)
 {
 	size_t i = 0;
@@ -138,10 +154,10 @@ static size_t device_index(const struct mpk_plan_places *places, struct mpk_dlde
 }
 
 /* Whether a plan could allocate the like: memory of an allocator (no slot holds an image), and nobody
- * has it but who made it just now. One that somebody else has was told of before, and stays that one. */
+ * has it but who made it just now. One that somebody else has was recorded before, and stays that one. */
 static bool is_new(const struct mpk_storage *s)
 {
-	return mpk_allocator_owns(s) && atomic_load_explicit(&s->refs, memory_order_acquire) == 1;
+	return mpk_allocator_owns(s) && mpk_refs_is_only(&s->refs);
 }
 
 static void add_storage(struct mpk_recorder *r, const struct mpk_storage *s)
@@ -166,7 +182,7 @@ static void add_storage(struct mpk_recorder *r, const struct mpk_storage *s)
 /* The number of a tensor of the call. */
 static bool add_tensor(struct mpk_recorder *r, const struct mpk_tensor *t, uint32_t *out)
 {
-	struct mpk_plan_known k = look_up(r, t);
+	struct mpk_origin_entry k = look_up(r, t);
 
 	switch (k.origin) {
 	case MPK_ORIGIN_INPUT: /* views of inputs begin where the input does */
@@ -279,6 +295,7 @@ void mpk_record_kernel(struct mpk_recorder *r, struct mpk_function *function,
 		r->failed = true;
 		return;
 	}
+	/* code at an address is called by cells on the tape; anything else gets objects */
 	s->action = function->address ? MPK_PLAN_KERNEL : MPK_PLAN_FUNCTION;
 	s->function = mpk_function_hold(function);
 	r->failed = !fill_step(r, s, args, count);
@@ -321,14 +338,14 @@ void mpk_record_known(struct mpk_recorder *r, const struct mpk_tensor *t)
 
 bool mpk_recorder_knows(const struct mpk_recorder *r, const struct mpk_tensor *t)
 {
-	enum mpk_plan_origin origin = look_up(r, t).origin;
+	enum mpk_origin origin = look_up(r, t).origin;
 
 	return origin == MPK_ORIGIN_CONSTANT || origin == MPK_ORIGIN_KNOWN;
 }
 
 bool mpk_recorder_is_untouched(const struct mpk_recorder *r, const struct mpk_tensor *t)
 {
-	struct mpk_plan_known k = look_up(r, t);
+	struct mpk_origin_entry k = look_up(r, t);
 
 	return k.origin == MPK_ORIGIN_STORAGE && r->plan->storages[k.index].first == UINT32_MAX;
 }
@@ -356,6 +373,7 @@ static bool copy_out(struct mpk_recorder *r, const struct mpk_tensor *t, uint32_
 	s->action = MPK_PLAN_COPY;
 	/* from now on tensors of that storage are those of the new one */
 	add_storage(r, t->storage);
+	/* the same tensor is asked for again: its storage is another one now */
 	if (r->failed || !add_tensor(r, t, &s->to))
 		return false;
 	touch(p, s->to, p->step_count - 1);
@@ -401,6 +419,7 @@ void mpk_recorder_end(struct mpk_recorder *r, const struct mpk_value *result)
 	bool good = result && !r->failed && take_result(r, result, 0, &r->plan->result) &&
 		    mpk_plans_place(plans, r->plan);
 
+	/* the recording belongs to the plan from here on, whatever comes of it */
 	if (good) {
 		plan = mpk_plan_make(plans, r->plan);
 		r->plan = NULL;

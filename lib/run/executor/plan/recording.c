@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* recording.c - tensors of a recorded call, each once, and the end of a recording */
-#include "executor/plan/internal/recording.h"
+/* recording.c - what a recorder gathers: storages by their address, tensors each once
+ *
+ * A tensor object is made anew for each step that makes a view, so that two objects may be one tensor
+ * of the plan. They are compared by type, shape and place; each tensor of a tape costs time when its
+ * address is patched, so that it pays to have it once.
+ */
+#include "executor/plan/internal/plans.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,19 +14,6 @@
 
 /* A tensor is mostly passed on to one of the next kernels. */
 enum { LOOK_BACK = 64 };
-
-struct mpk_value mpk_recording_number(uint32_t tensor)
-{
-	struct mpk_value v = mpk_value_of_int(tensor);
-
-	v.type = (struct mpk_dtype){ MPK_DTYPE_HANDLE, 64, 1 };
-	return v;
-}
-
-bool mpk_recording_is_number(const struct mpk_value *v)
-{
-	return v->kind == MPK_VALUE_INT && v->type.code == MPK_DTYPE_HANDLE;
-}
 
 void mpk_recording_free(struct mpk_recording *r)
 {
@@ -43,6 +35,56 @@ void mpk_recording_free(struct mpk_recording *r)
 	free(r);
 }
 
+/* --- where storages came from --------------------------------------------------------------- */
+
+/* Open addressing: the entry of a storage, or the free one where it belongs. Storages are
+ * aligned, so that the low bits of their addresses say nothing. */
+static struct mpk_origin_entry *entry_of(struct mpk_origin_entry *table, size_t cap,
+					 const struct mpk_storage *s)
+{
+	size_t at = ((uintptr_t)s >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 20 & (cap - 1);
+
+	while (table[at].storage && table[at].storage != s)
+		at = (at + 1) & (cap - 1);
+	return &table[at];
+}
+
+static bool grow_origins(struct mpk_origins *o)
+{
+	size_t cap = o->cap ? 2 * o->cap : 64;
+	struct mpk_origin_entry *table = calloc(cap, sizeof *table);
+
+	if (!table)
+		return false;
+	for (size_t i = 0; i < o->cap; i++)
+		if (o->items[i].storage)
+			*entry_of(table, cap, o->items[i].storage) = o->items[i];
+	free(o->items);
+	o->items = table;
+	o->cap = cap;
+	return true;
+}
+
+bool mpk_origin_put(struct mpk_origins *o, const struct mpk_origin_entry *known)
+{
+	struct mpk_origin_entry *e;
+
+	if (2 * o->count >= o->cap && !grow_origins(o))
+		return false;
+	e = entry_of(o->items, o->cap, known->storage);
+	o->count += !e->storage;
+	*e = *known;
+	return true;
+}
+
+struct mpk_origin_entry mpk_origin_get(const struct mpk_origins *o,
+				       const struct mpk_storage *storage)
+{
+	if (!storage || !o->cap)
+		return (struct mpk_origin_entry){ 0 };
+	return *entry_of(o->items, o->cap, storage);
+}
+
 /* --- tensors ------------------------------------------------------------------------------- */
 
 static bool same_extents(const int64_t *a, const int64_t *b, int32_t ndim)
@@ -52,6 +94,7 @@ static bool same_extents(const int64_t *a, const int64_t *b, int32_t ndim)
 	return ndim == 0 || memcmp(a, b, (size_t)ndim * sizeof *a) == 0;
 }
 
+/* Whether a tensor of the call is one that the recording has. */
 static bool is_same(const struct mpk_recorded_tensor *have, const struct mpk_tensor *t,
 		    enum mpk_plan_source source, uint32_t index)
 {
@@ -60,6 +103,7 @@ static bool is_same(const struct mpk_recorded_tensor *have, const struct mpk_ten
 	if (have->source != source || have->index != index || a->ndim != b->ndim ||
 	    !mpk_dtype_equal(a->dtype, b->dtype) || a->byte_offset != b->byte_offset)
 		return false;
+	/* constants have no index that tells one storage from another */
 	if (source == MPK_PLAN_CONSTANT && have->tensor->storage != t->storage)
 		return false;
 	return same_extents(a->shape, b->shape, a->ndim) &&

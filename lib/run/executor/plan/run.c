@@ -2,7 +2,8 @@
 /* run.c - a call by its plan: patch addresses, call kernels */
 #include <stdlib.h>
 
-#include "executor/plan/internal/inside.h"
+#include "base/refs.h"
+#include "executor/plan/internal/plans.h"
 #include "runtime/devices.h"
 
 /* The tensors among the arguments, in the order of the recorder. */
@@ -11,6 +12,7 @@ struct inputs {
 	size_t count;
 };
 
+/* Depth first, as the recorder numbered them when it wrapped the arguments. */
 static void collect(const struct mpk_value *v, struct inputs *in)
 {
 	if (v->kind == MPK_VALUE_TENSOR)
@@ -25,12 +27,25 @@ static void collect(const struct mpk_value *v, struct inputs *in)
 static enum mpk_code fresh_result(const struct mpk_plan_places *places, struct mpk_plan_storage *s,
 				  struct mpk_error *err)
 {
-	if (s->kept && s->kept->bytes >= s->bytes &&
-	    atomic_load_explicit(&s->kept->refs, memory_order_acquire) == 1)
+	if (s->kept && s->kept->bytes >= s->bytes && mpk_refs_is_only(&s->kept->refs))
 		return MPK_OK;
 	mpk_storage_drop(s->kept);
 	s->kept = NULL;
 	return mpk_allocator_storage(places->allocators[s->device], s->bytes, &s->kept, err);
+}
+
+/* Make a slot hold at least that many bytes which nobody else has. The memory may be another
+ * afterwards, so a call fills all of its slots before it uses one. */
+static enum mpk_code fill_slot(struct mpk_plans *plans, size_t slot, uint64_t bytes,
+			       struct mpk_error *err)
+{
+	struct mpk_plan_slot *s = &plans->slots[slot];
+
+	if (s->storage && s->storage->bytes >= bytes && mpk_refs_is_only(&s->storage->refs))
+		return MPK_OK; /* else a function kept a tensor of the call before */
+	mpk_storage_drop(s->storage);
+	s->storage = NULL;
+	return mpk_allocator_storage(plans->places.allocators[s->device], bytes, &s->storage, err);
 }
 
 /* Memory for every storage, before any of it is used: a slot that is too small for one of the
@@ -44,7 +59,7 @@ static enum mpk_code find_memory(struct mpk_plans *plans, struct mpk_plan_tape *
 		if (s->is_result)
 			MPK_TRY(fresh_result(&plans->places, s, err));
 		else if (s->first != UINT32_MAX)
-			MPK_TRY(mpk_plans_fill_slot(plans, s->slot, s->bytes, err));
+			MPK_TRY(fill_slot(plans, s->slot, s->bytes, err));
 	}
 	return MPK_OK;
 }
@@ -68,6 +83,8 @@ static bool have_moved(const struct mpk_plans *plans, const struct mpk_plan_tape
 
 		if (!memory)
 			continue;
+		/* in a loop that calls the same plan nothing moves, and no tensor is patched but
+		 * the inputs */
 		moved |= memory->data != t->storages[i].data;
 		t->storages[i].data = memory->data;
 	}
@@ -80,6 +97,7 @@ static void patch(const struct mpk_plan_tape *t, const struct inputs *in, bool m
 		struct mpk_dltensor *dl = t->tensors[i].dl;
 		uint32_t index = t->tensors[i].index;
 
+		/* inputs may lie elsewhere in each call */
 		if (t->tensors[i].source == MPK_PLAN_INPUT) {
 			dl->data = in->items[index]->dl.data;
 			dl->byte_offset = in->items[index]->dl.byte_offset;
@@ -117,6 +135,7 @@ static enum mpk_code make_tensor(const struct run *r, size_t index, struct mpk_v
 	return MPK_OK;
 }
 
+/* Values of a step with objects in place of the tensors' numbers. */
 static enum mpk_code make_arguments(const struct run *r, const struct mpk_plan_step *s,
 				    struct mpk_value *out, struct mpk_error *err)
 {
@@ -142,7 +161,7 @@ static enum mpk_code call_function(const struct run *r, const struct mpk_plan_st
 	if (code == MPK_OK)
 		code = mpk_function_call(s->function, &(struct mpk_args){ values, NULL, s->count },
 					 &none, err);
-	mpk_value_drop(&none);
+	mpk_value_drop(&none); /* also after a failure: values that were not made are zero */
 	for (size_t i = 0; i < s->count; i++)
 		mpk_value_drop(&values[i]);
 	if (values != few)
@@ -185,6 +204,18 @@ static enum mpk_code make_result(const struct run *r, const struct mpk_value *v,
 	return MPK_OK;
 }
 
+/* Makes the words of the tape those of this plan. */
+static void load_words(const struct mpk_plan *plan)
+{
+	struct mpk_plan_tape *t = plan->tape;
+
+	for (size_t i = 0; i < plan->value_count; i++)
+		mpk_plan_set_word(t, t->variables[i].word, plan->values[i]);
+	for (size_t i = plan->value_count; i < t->variable_count; i++)
+		mpk_plan_set_word(t, t->variables[i].word, t->variables[i].first);
+	t->current = plan;
+}
+
 static enum mpk_code run(struct mpk_plans *plans, const struct mpk_plan *plan,
 			 const struct inputs *in, struct mpk_value *result, struct mpk_error *err)
 {
@@ -192,7 +223,7 @@ static enum mpk_code run(struct mpk_plans *plans, const struct mpk_plan *plan,
 	const struct run r = { plans, t, in };
 
 	if (t->current != plan)
-		mpk_plan_load(plan);
+		load_words(plan);
 	MPK_TRY(find_memory(plans, t, err));
 	patch(t, in, have_moved(plans, t));
 	for (size_t i = 0; i < t->step_count; i++)

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/vec.h"
-#include "executor/plan/internal/inside.h"
+#include "executor/plan/internal/plans.h"
 
 enum sort {
 	FIXED,
@@ -26,11 +26,13 @@ enum { ALIGNMENT = 16 };
 
 /* --- the block ----------------------------------------------------------------------------- */
 
+/* Parts begin at multiples of 16 bytes, as cells of a call and DLTensors want it. */
 static size_t room(size_t bytes)
 {
 	return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
+/* Shape and strides follow the DLTensor in the block. */
 static size_t extents_of(const struct mpk_dltensor *dl)
 {
 	return (size_t)dl->ndim * (dl->strides ? 2 : 1);
@@ -64,6 +66,7 @@ static void *take(struct mpk_plan_tape *t, size_t bytes, size_t *used)
 	return at;
 }
 
+/* From the address of a member to the sorts of its words. */
 static void mark(struct mpk_plan_tape *t, const void *at, size_t words, enum sort sort)
 {
 	size_t first = (size_t)((const uint8_t *)at - (const uint8_t *)t->words) / 8;
@@ -71,6 +74,7 @@ static void mark(struct mpk_plan_tape *t, const void *at, size_t words, enum sor
 	memset(t->sorts + first, (int)sort, words);
 }
 
+/* Sizes and slots differ from plan to plan; what was kept of the last call belongs to the tape. */
 static void lay_storages(struct mpk_plan_tape *t, const struct mpk_recording *r)
 {
 	for (size_t i = 0; i < r->storage_count; i++) {
@@ -142,9 +146,12 @@ static bool lay_kernel(struct mpk_plan_tape *t, const struct mpk_recorded_step *
 
 		if (mpk_recording_is_number(v)) {
 			mpk_packed_set_tensor(&p, i, t->tensors[v->integer].dl);
+			/* the address of a DLTensor of the tape: the same place in every tape,
+			 * another number */
 			mark(t, bits, 1, INTERNAL);
 			continue;
 		}
+		/* a value that needs an object of its own cannot lie in a block of words */
 		if (mpk_packed_set(&p, i, v, NULL) != MPK_OK)
 			return false;
 		if (v->kind == MPK_VALUE_INT || v->kind == MPK_VALUE_FLOAT)
@@ -257,6 +264,7 @@ static struct mpk_plan_tape *tape_of(struct mpk_recording *r)
 	return NULL;
 }
 
+/* Addresses within the block are compared by where in the block they lead. */
 static bool is_same_word(const struct mpk_plan_tape *a, const struct mpk_plan_tape *b, size_t i)
 {
 	enum sort sort = a->sorts[i] == VARIABLE ? FREE : (enum sort)a->sorts[i];
@@ -283,28 +291,12 @@ static bool can_share(const struct mpk_plan_tape *have, const struct mpk_plan_ta
 
 /* --- plans --------------------------------------------------------------------------------- */
 
-/* By bytes: the words are members of structures. */
-static void set_word(struct mpk_plan_tape *t, size_t i, uint64_t value)
-{
-	memcpy(&t->words[i], &value, sizeof value);
-}
-
-void mpk_plan_load(const struct mpk_plan *plan)
-{
-	struct mpk_plan_tape *t = plan->tape;
-
-	for (size_t i = 0; i < plan->value_count; i++)
-		set_word(t, t->variables[i].word, plan->values[i]);
-	for (size_t i = plan->value_count; i < t->variable_count; i++)
-		set_word(t, t->variables[i].word, t->variables[i].first);
-	t->current = plan;
-}
-
 /* Words in which the plans that are there differ from the one that comes. */
 static bool find_variables(struct mpk_plan_tape *t, const struct mpk_plan_tape *made)
 {
+	/* the words of the first plan, which all older plans have where they have no own */
 	for (size_t i = 0; i < t->variable_count; i++)
-		set_word(t, t->variables[i].word, t->variables[i].first);
+		mpk_plan_set_word(t, t->variables[i].word, t->variables[i].first);
 	t->current = NULL;
 	for (size_t i = 0; i < t->word_count; i++) {
 		if (t->sorts[i] != FREE || t->words[i] == made->words[i])
@@ -332,6 +324,7 @@ static bool share(struct mpk_plan *plan, struct mpk_plan_tape *have,
 	return true;
 }
 
+/* Puts a plan on the first tape that fits, or makes the new one a tape of the machine. */
 static bool find_tape(struct mpk_plans *plans, struct mpk_plan *plan, struct mpk_plan_tape *made)
 {
 	struct mpk_plan_tape *have = plans->tapes;
@@ -374,6 +367,7 @@ struct mpk_plan *mpk_plan_make(struct mpk_plans *plans, struct mpk_recording *re
 	return plan;
 }
 
+/* The last plan of a tape takes it along. */
 static void drop_tape(struct mpk_plans *plans, const struct mpk_plan *plan)
 {
 	struct mpk_plan_tape *t = plan->tape, **at = &plans->tapes;

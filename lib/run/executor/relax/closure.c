@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* closure.c - builtins that make and call functions */
+/* closure.c - builtins that make and call functions
+ *
+ * A closure is a function like any other, so whoever has one can call it without knowing. What it
+ * captured is appended to the arguments, as TVM does (VMClosure::BindLastArgs): the compiler puts
+ * captured variables last.
+ */
 #include <stdlib.h>
 #include <string.h>
 
-#include "executor/relax/internal/argument.h"
 #include "executor/relax/internal/builtin.h"
 
 /* A closure: a function with values that are appended to the arguments of each call. */
@@ -56,6 +60,7 @@ static void destroy_closure(struct mpk_function *self)
 	free(c);
 }
 
+/* An argument that must be a function; borrowed. */
 static enum mpk_code function_arg(const char *name, const struct mpk_value *args, size_t i,
 				  struct mpk_function **out, struct mpk_error *err)
 {
@@ -119,6 +124,7 @@ static enum mpk_code call_tir_dyn(const struct mpk_value *args, size_t count,
 	if (args[count - 1].kind != MPK_VALUE_SHAPE)
 		return mpk_relax_raise(err, "TypeError", "%s: the last argument must be a shape",
 				       name);
+	/* extents are passed as single integers, which is what kernels take */
 	shape = args[count - 1].shape;
 	if (shape->ndim > MPK_TENSOR_NDIM_MAX)
 		return mpk_relax_raise(err, "ValueError", "%s: %zu extents", name, shape->ndim);
@@ -143,6 +149,8 @@ static enum mpk_code run_or_capture(const struct mpk_value *args, size_t count,
 		err);
 }
 
+/* Storages for a graph of launches, made by the function: there is no graph here to keep them
+ * for. */
 static enum mpk_code get_cached_alloc(const struct mpk_value *args, size_t count,
 				      struct mpk_value *result, struct mpk_error *err)
 {
@@ -155,10 +163,7 @@ static enum mpk_code get_cached_alloc(const struct mpk_value *args, size_t count
 }
 
 static const struct mpk_relax_builtin rows[] = {
-	{ "vm.builtin.call_tir_dyn", MPK_EFFECT_KERNEL, call_tir_dyn },
-	{ "vm.builtin.cuda_graph.get_cached_alloc", MPK_EFFECT_CALL, get_cached_alloc },
-	{ "vm.builtin.cuda_graph.run_or_capture", MPK_EFFECT_CALL, run_or_capture },
-	{ "vm.builtin.invoke_closure", MPK_EFFECT_CALL, invoke_closure },
-	{ "vm.builtin.make_closure", MPK_EFFECT_SHAPES, make_closure },
+#define MPK_ROW_closure(...) __VA_ARGS__,
+#include "executor/relax/internal/family.def"
 };
 const struct mpk_relax_builtins mpk_relax_closure_builtins = { rows, MPK_ARRAY_COUNT(rows) };

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* data.c - builtins that look at the content of tensors */
+/* data.c - builtins that look at the content of tensors: conditions, shapes out of data, assertions
+ *
+ * What they return may be another thing in each call of the same shapes, so that a function which has one
+ * of them gets no plan. The content may be on a device, from which it is fetched.
+ */
 #include <string.h>
 
 #include "base/native.h"
-#include "executor/relax/internal/argument.h"
 #include "executor/relax/internal/builtin.h"
 #include "runtime/context.h"
 #include "runtime/devices.h"
@@ -34,11 +37,13 @@ static int64_t integer_at(const uint8_t *p, struct mpk_dtype t)
 	size_t bytes = mpk_dtype_bytes(t);
 	uint64_t bits = mpk_native_load(p, bytes); /* made here or copied from a kernel */
 
+	/* a signed integer keeps its sign in 64 bits */
 	if (t.code == MPK_DTYPE_INT && bytes < 8 && bits >> (8 * bytes - 1))
 		bits |= ~UINT64_C(0) << (8 * bytes);
 	return (int64_t)bits;
 }
 
+/* Types that a condition or an extent may have; bool is uint1 or of 8 bits. */
 static bool is_integer(struct mpk_dtype t)
 {
 	return t.lanes == 1 &&
@@ -123,6 +128,7 @@ static enum mpk_code assert_op(const struct mpk_value *args, size_t count, struc
 	struct mpk_value condition;
 
 	MPK_TRY(mpk_relax_arity(name, count, 2, SIZE_MAX, err));
+	/* the condition is read like that of a branch: a tensor or a number */
 	MPK_TRY(read_if_cond(args, 1, &condition, err));
 	(void)result;
 	if (condition.boolean)
@@ -133,9 +139,7 @@ static enum mpk_code assert_op(const struct mpk_value *args, size_t count, struc
 }
 
 static const struct mpk_relax_builtin rows[] = {
-	{ "relax.run.assert_op", MPK_EFFECT_DATA, assert_op },
-	{ "relax.run.shape_to_tensor", MPK_EFFECT_DATA, shape_to_tensor },
-	{ "vm.builtin.read_if_cond", MPK_EFFECT_DATA, read_if_cond },
-	{ "vm.builtin.tensor_to_shape", MPK_EFFECT_DATA, tensor_to_shape },
+#define MPK_ROW_data(...) __VA_ARGS__,
+#include "executor/relax/internal/family.def"
 };
-const struct mpk_relax_builtins mpk_relax_tensor_builtins = { rows, MPK_ARRAY_COUNT(rows) };
+const struct mpk_relax_builtins mpk_relax_data_builtins = { rows, MPK_ARRAY_COUNT(rows) };

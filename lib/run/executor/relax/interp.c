@@ -1,38 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* interp.c - runs byte code, step by step
  *
- * Nothing is looked up here, and no index is checked: program.c did that. Calls within byte code
- * keep their frames in the machine, not on the native stack, so that loops compiled to recursion
- * run as long as memory lasts; only closures and compiled functions come back here by recursion.
+ * Nothing is looked up here, and no index is checked: relax.c did that. Calls within byte code keep
+ * their frames in the machine, not on the native stack, so that loops compiled to recursion run as long
+ * as memory lasts; only closures and compiled functions come back here by recursion.
+ *
+ * Arguments are borrowed from registers and constants, so that a call costs no reference counts. Code at
+ * an address is called by cells that lie on the stack; what cannot be written into a cell without
+ * an object goes the longer way.
  */
+#include "executor/relax/internal/watch.h"
+
 #include <stdlib.h>
-#include <string.h>
 
 #include "abi/packed.h"
-#include "base/vec.h"
 #include "executor/check.h"
 #include "executor/plan/plan.h"
-#include "executor/relax/internal/argument.h"
-#include "executor/relax/internal/compiled.h"
-#include "executor/relax/internal/effect.h"
-#include "executor/relax/internal/vm.h"
-#include "executor/relax/internal/watch.h"
-#include "runtime/context.h"
 #include "text/escape.h"
-
-enum { FEW = 24 }; /* arguments that find room without an allocation */
 
 /* --- operands ------------------------------------------------------------------------------ */
 
-/* The arguments of one call. Values are borrowed from registers and constants but for functions,
- * which are made for the call. */
-struct arguments {
-	struct mpk_value few[FEW], *values;
-	size_t count;
-	bool has_functions;
-};
-
-static void arguments_fini(struct arguments *a)
+static void arguments_fini(struct mpk_relax_arguments *a)
 {
 	for (size_t i = 0; a->has_functions && i < a->count; i++)
 		if (a->values[i].kind == MPK_VALUE_FUNCTION)
@@ -41,20 +29,15 @@ static void arguments_fini(struct arguments *a)
 		free(a->values);
 }
 
-static struct mpk_value *registers_of(struct mpk_relax_vm *vm)
-{
-	return vm->stack + vm->frames[vm->frame_count - 1].base;
-}
-
-static enum mpk_code value_of(struct mpk_relax_vm *vm, const struct mpk_relax_operand *o,
-			      struct mpk_value *out, struct mpk_error *err)
+static enum mpk_code operand_value(struct mpk_relax_vm *vm, const struct mpk_relax_operand *o,
+				   struct mpk_value *out, struct mpk_error *err)
 {
 	const struct mpk_value *constant;
 	struct mpk_function *f;
 
 	switch (o->kind) {
 	case MPK_OPERAND_REGISTER:
-		*out = registers_of(vm)[o->value];
+		*out = mpk_relax_registers(vm)[o->value];
 		return MPK_OK;
 	case MPK_OPERAND_INT:
 		*out = mpk_value_of_int(o->value);
@@ -79,19 +62,19 @@ static enum mpk_code value_of(struct mpk_relax_vm *vm, const struct mpk_relax_op
 }
 
 static enum mpk_code arguments_of(struct mpk_relax_vm *vm, const struct mpk_relax_step *s,
-				  struct arguments *a, struct mpk_error *err)
+				  struct mpk_relax_arguments *a, struct mpk_error *err)
 {
 	const struct mpk_relax_operand *operands = &vm->program->operands[s->first];
 
 	a->values = a->few;
 	a->count = 0;
 	a->has_functions = false;
-	if (s->count > FEW)
+	if (s->count > MPK_RELAX_ARGUMENTS_FEW)
 		a->values = malloc(s->count * sizeof *a->values);
 	if (!a->values)
 		return mpk_fail_nomem(err);
 	for (uint32_t i = 0; i < s->count; i++) {
-		enum mpk_code code = value_of(vm, &operands[i], &a->values[i], err);
+		enum mpk_code code = operand_value(vm, &operands[i], &a->values[i], err);
 
 		if (code != MPK_OK) {
 			arguments_fini(a);
@@ -111,13 +94,13 @@ static enum mpk_code arguments_of(struct mpk_relax_vm *vm, const struct mpk_rela
 /* --- calls --------------------------------------------------------------------------------- */
 
 /* Compiled code with arguments as they lie; false: one of them needs an object. */
-static bool call_packed(const struct mpk_function *f, const struct arguments *a,
+static bool call_packed(const struct mpk_function *f, const struct mpk_relax_arguments *a,
 			struct mpk_value *result, enum mpk_code *code, struct mpk_error *err)
 {
-	_Alignas(16) char memory[FEW * sizeof(struct mpk_ffi_any)];
+	_Alignas(16) char memory[MPK_RELAX_ARGUMENTS_FEW * sizeof(struct mpk_ffi_any)];
 	struct mpk_packed p;
 
-	if (a->count > FEW)
+	if (a->count > MPK_RELAX_ARGUMENTS_FEW)
 		return false;
 	p = mpk_packed_at(f->convention, memory, a->count);
 	for (size_t i = 0; i < a->count; i++) {
@@ -130,8 +113,10 @@ static bool call_packed(const struct mpk_function *f, const struct arguments *a,
 	return true;
 }
 
-static enum mpk_code call_function(const struct mpk_relax_callee *c, const struct arguments *a,
-				   struct mpk_value *result, struct mpk_error *err)
+/* A function of the library or of the runtime; as an object where cells do not do. */
+static enum mpk_code call_function(const struct mpk_relax_callee *c,
+				   const struct mpk_relax_arguments *a, struct mpk_value *result,
+				   struct mpk_error *err)
 {
 	enum mpk_code code;
 
@@ -142,7 +127,7 @@ static enum mpk_code call_function(const struct mpk_relax_callee *c, const struc
 }
 
 static enum mpk_code call_callee(struct mpk_relax_vm *vm, const struct mpk_relax_step *s,
-				 const struct arguments *a, struct mpk_value *result,
+				 const struct mpk_relax_arguments *a, struct mpk_value *result,
 				 struct mpk_error *err)
 {
 	const struct mpk_relax_callee *c = &vm->program->callees[s->callee];
@@ -157,45 +142,17 @@ static enum mpk_code call_callee(struct mpk_relax_vm *vm, const struct mpk_relax
 	return call_function(c, a, result, err);
 }
 
-static enum mpk_code call_recorded(struct mpk_relax_vm *vm, const struct mpk_relax_step *s,
-				   const struct arguments *a, struct mpk_value *result,
-				   struct mpk_error *err)
-{
-	mpk_relax_record_before(vm, s, a->values, a->count);
-	MPK_TRY(call_callee(vm, s, a, result, err));
-	mpk_relax_record_after(vm, s, a->values, a->count, result);
-	return MPK_OK;
-}
-
-static enum mpk_code call_observed(struct mpk_relax_vm *vm, const struct mpk_relax_step *s,
-				   const struct arguments *a, struct mpk_value *result,
-				   struct mpk_error *err)
-{
-	MPK_CLEANUP(mpk_operator_fini) struct mpk_operator op = { 0 };
-	enum mpk_code code;
-
-	MPK_TRY(mpk_relax_watch_call(vm, s, a->values, &op, err));
-	MPK_TRY(mpk_operator_begin(vm->observers, &op, err));
-	MPK_TRY(call_callee(vm, s, a, result, err));
-	code = mpk_relax_watch_done(vm, s, &op, result, err);
-	if (code == MPK_OK)
-		code = mpk_operator_end(vm->observers, &op, result, err);
-	if (code != MPK_OK)
-		mpk_value_drop(result);
-	return code;
-}
-
 static enum mpk_code call_out(struct mpk_relax_vm *vm, const struct mpk_relax_step *s,
 			      struct mpk_value *result, struct mpk_error *err)
 {
-	struct arguments a;
+	struct mpk_relax_arguments a;
 	enum mpk_code code;
 
 	MPK_TRY(arguments_of(vm, s, &a, err));
 	if (vm->observers)
-		code = call_observed(vm, s, &a, result, err);
+		code = mpk_relax_call_observed(vm, s, &a, call_callee, result, err);
 	else if (vm->recorder)
-		code = call_recorded(vm, s, &a, result, err);
+		code = mpk_relax_call_recorded(vm, s, &a, call_callee, result, err);
 	else
 		code = call_callee(vm, s, &a, result, err);
 	arguments_fini(&a);
@@ -208,46 +165,24 @@ static enum mpk_code push_frame(struct mpk_relax_vm *vm, uint32_t callee,
 				const struct mpk_value *args, size_t count, struct mpk_error *err)
 {
 	const struct mpk_relax_callee *c = &vm->program->callees[callee];
-	size_t base = vm->stack_used, top = base + c->register_count;
 
+	/* closures pass what they captured, so that the number is known at the call alone */
 	if (count != c->arg_count)
 		return mpk_relax_raise(err, "TypeError", "%s takes %u arguments, not %zu",
 				       MPK_QUOTE(c->name), c->arg_count, count);
-	if (vm->frame_count >= MPK_RELAX_FRAMES_MAX || top > MPK_RELAX_STACK_MAX)
-		return mpk_relax_raise(err, "RuntimeError", "%s: recursion without end",
-				       MPK_QUOTE(c->name));
-	if (!mpk_vec_reserve(&vm->frames, &vm->frame_cap, vm->frame_count + 1,
-			     sizeof *vm->frames) ||
-	    !mpk_vec_reserve(&vm->stack, &vm->stack_cap, top, sizeof *vm->stack))
-		return mpk_fail_nomem(err);
-	memset(vm->stack + base, 0, c->register_count * sizeof *vm->stack);
+	MPK_TRY(mpk_frames_push(&vm->frames, c->name, callee, c->start, c->register_count, err));
 	for (size_t i = 0; i < count; i++)
-		vm->stack[base + i] = mpk_value_hold(args[i]);
-	vm->stack_used = top;
-	vm->frames[vm->frame_count++] = (struct mpk_relax_frame){ base, callee, c->start };
+		mpk_relax_registers(vm)[i] = mpk_value_hold(args[i]);
 	return MPK_OK;
 }
 
-static void pop_frame(struct mpk_relax_vm *vm)
-{
-	const struct mpk_relax_frame *f = &vm->frames[--vm->frame_count];
-
-	for (size_t i = f->base; i < vm->stack_used; i++)
-		mpk_value_drop(&vm->stack[i]);
-	vm->stack_used = f->base;
-}
-
+/* A call whose result is dropped has register -1. */
 static void set_register(struct mpk_relax_vm *vm, int32_t reg, struct mpk_value v)
 {
-	if (reg < 0) {
+	if (reg < 0)
 		mpk_value_drop(&v);
-		return;
-	}
-	struct mpk_value *r = &registers_of(vm)[reg];
-	struct mpk_value old = *r;
-
-	*r = v;
-	mpk_value_drop(&old);
+	else
+		mpk_frames_set(&vm->frames, (uint32_t)reg, v);
 }
 
 /* --- steps --------------------------------------------------------------------------------- */
@@ -255,7 +190,7 @@ static void set_register(struct mpk_relax_vm *vm, int32_t reg, struct mpk_value 
 static enum mpk_code enter(struct mpk_relax_vm *vm, const struct mpk_relax_step *s,
 			   struct mpk_error *err)
 {
-	struct arguments a;
+	struct mpk_relax_arguments a;
 	enum mpk_code code;
 
 	MPK_TRY(arguments_of(vm, s, &a, err));
@@ -264,33 +199,34 @@ static enum mpk_code enter(struct mpk_relax_vm *vm, const struct mpk_relax_step 
 	return code;
 }
 
+/* Conditions are integers or bools; tensors become such by vm.builtin.read_if_cond. */
 static enum mpk_code is_true(struct mpk_relax_vm *vm, const struct mpk_relax_step *s, bool *out,
 			     struct mpk_error *err)
 {
 	struct mpk_value v;
 	int64_t number;
 
-	MPK_TRY(value_of(vm, &vm->program->operands[s->first], &v, err));
+	MPK_TRY(operand_value(vm, &vm->program->operands[s->first], &v, err));
 	MPK_TRY(mpk_relax_int("if", &v, 0, &number, err));
 	*out = number != 0;
 	return MPK_OK;
 }
 
-/* Leaves a frame; *done when it was the outermost of this run. */
+/* Leaves a frame; *done when it was the outermost of this run_function. */
 static enum mpk_code leave(struct mpk_relax_vm *vm, const struct mpk_relax_step *s, size_t floor,
 			   struct mpk_value *result, bool *done, struct mpk_error *err)
 {
 	struct mpk_value v;
 
-	MPK_TRY(value_of(vm, &vm->program->operands[s->first], &v, err));
+	MPK_TRY(operand_value(vm, &vm->program->operands[s->first], &v, err));
 	v = mpk_value_hold(v);
-	pop_frame(vm);
-	*done = vm->frame_count == floor;
+	mpk_frames_pop(&vm->frames, vm->frames.count - 1);
+	*done = vm->frames.count == floor;
 	if (*done) {
 		*result = v;
 		return MPK_OK;
 	}
-	struct mpk_relax_frame *caller = &vm->frames[vm->frame_count - 1];
+	struct mpk_frame *caller = mpk_frames_top(&vm->frames);
 
 	set_register(vm, vm->program->steps[caller->at].dst, v);
 	caller->at++;
@@ -300,7 +236,7 @@ static enum mpk_code leave(struct mpk_relax_vm *vm, const struct mpk_relax_step 
 static enum mpk_code take_step(struct mpk_relax_vm *vm, size_t floor, struct mpk_value *result,
 			       bool *done, struct mpk_error *err)
 {
-	struct mpk_relax_frame *f = &vm->frames[vm->frame_count - 1];
+	struct mpk_frame *f = mpk_frames_top(&vm->frames);
 	const struct mpk_relax_step *s = &vm->program->steps[f->at];
 	struct mpk_value got = { 0 };
 	bool yes;
@@ -322,25 +258,26 @@ static enum mpk_code take_step(struct mpk_relax_vm *vm, size_t floor, struct mpk
 	}
 	MPK_TRY(call_out(vm, s, &got, err));
 	set_register(vm, s->dst, got);
-	vm->frames[vm->frame_count - 1].at++; /* a call back may have moved the frames */
+	mpk_frames_top(&vm->frames)->at++; /* a call back may have moved the frames */
 	return MPK_OK;
 }
 
-static enum mpk_code run(struct mpk_relax_vm *vm, size_t function, const struct mpk_value *args,
-			 size_t count, struct mpk_value *result, struct mpk_error *err)
+static enum mpk_code run_function(struct mpk_relax_vm *vm, size_t function,
+				  const struct mpk_value *args, size_t count,
+				  struct mpk_value *result, struct mpk_error *err)
 {
-	size_t floor = vm->frame_count;
+	size_t floor = vm->frames.count;
 	bool done = false;
 	enum mpk_code code = push_frame(vm, (uint32_t)function, args, count, err);
 
 	while (code == MPK_OK && !done) {
 		code = take_step(vm, floor, result, &done, err);
+		/* set by those who run byte code of strangers */
 		if (vm->step_limit && ++vm->steps > vm->step_limit)
 			code = mpk_relax_raise(err, "RuntimeError", "more than %llu steps",
 					       (unsigned long long)vm->step_limit);
 	}
-	while (vm->frame_count > floor)
-		pop_frame(vm);
+	mpk_frames_pop(&vm->frames, floor);
 	return code;
 }
 
@@ -353,7 +290,20 @@ static enum mpk_code interpret(void *machine, size_t function, const struct mpk_
 	struct mpk_relax_vm *vm = machine;
 
 	MPK_TRY(mpk_signature_check(vm->program->callees[function].signature, args, count, err));
-	return run(vm, function, args, count, result, err);
+	return run_function(vm, function, args, count, result, err);
+}
+
+/* A compiled function is one operator: of its steps nothing is known. */
+static enum mpk_code describe_compiled(const struct mpk_relax_callee *c,
+				       const struct mpk_value *values, size_t count,
+				       struct mpk_operator *op, struct mpk_error *err)
+{
+	*op = (struct mpk_operator){ .kind = MPK_OPERATOR_KERNEL, .name = c->name };
+	MPK_TRY(mpk_operator_init(op, count, err));
+	for (size_t i = 0; i < count; i++)
+		op->operands[i] = (struct mpk_operand){ .place = { MPK_PLACE_REGISTER, (int64_t)i },
+							.value = values[i] };
+	return MPK_OK;
 }
 
 static enum mpk_code invoke_compiled(struct mpk_relax_vm *vm, const struct mpk_relax_callee *c,
@@ -362,11 +312,11 @@ static enum mpk_code invoke_compiled(struct mpk_relax_vm *vm, const struct mpk_r
 {
 	MPK_CLEANUP(mpk_operator_fini) struct mpk_operator op = { 0 };
 
-	if (vm->depth == 1)
+	if (vm->base.depth == 1)
 		MPK_TRY(mpk_signature_check(c->signature, args, count, err));
 	if (!vm->observers)
 		return mpk_relax_call_compiled(vm, c, args, count, result, err);
-	MPK_TRY(mpk_relax_watch_compiled(c, args, count, &op, err));
+	MPK_TRY(describe_compiled(c, args, count, &op, err));
 	MPK_TRY(mpk_operator_begin(vm->observers, &op, err));
 	MPK_TRY(mpk_relax_call_compiled(vm, c, args, count, result, err));
 	enum mpk_code code = mpk_operator_end(vm->observers, &op, result, err);
@@ -386,46 +336,44 @@ static bool may_reset(const struct mpk_relax_program *p, const struct mpk_value 
 	return p->resets_tuples && i < count;
 }
 
-static enum mpk_code invoke(struct mpk_relax_vm *vm, size_t function, const struct mpk_value *args,
-			    size_t count, struct mpk_value *result, struct mpk_error *err)
+static enum mpk_code invoke_planned(struct mpk_relax_vm *vm, size_t function,
+				    const struct mpk_value *args, size_t count,
+				    struct mpk_value *result, struct mpk_error *err)
 {
 	const struct mpk_relax_callee *c = &vm->program->callees[function];
 	const struct mpk_plan_interpreter self = { interpret, vm, &vm->recorder };
 
-	if (vm->depth == 1) {
+	/* the outermost call */
+	if (vm->base.depth == 1) {
 		vm->steps = 0;
 		vm->fresh.count = 0;
-		vm->observers = mpk_runtime_observers(vm->program->runtime);
+		vm->observers = mpk_runtime_observers(vm->program->base.runtime);
 	}
 	if (vm->recorder && (!vm->passes_on || c->action == MPK_ACTION_COMPILED))
 		mpk_record_nothing(vm->recorder);
 	vm->passes_on = false;
 	if (c->action == MPK_ACTION_COMPILED)
 		return invoke_compiled(vm, c, args, count, result, err);
-	if (vm->depth > 1)
-		return run(vm, function, args, count, result, err);
+	if (vm->base.depth > 1)
+		return run_function(vm, function, args, count, result, err);
 	if (vm->observers || may_reset(vm->program, args, count))
 		return interpret(vm, function, args, count, result, err);
 	return mpk_plan_call(vm->plans, &self, function, args, count, result, err);
 }
 
-enum mpk_code mpk_relax_vm_invoke(struct mpk_relax_vm *vm, size_t function,
-				  const struct mpk_value *args, size_t count,
-				  struct mpk_value *result, struct mpk_error *err)
+enum mpk_code mpk_relax_vm_invoke(struct mpk_machine *m, size_t function,
+				  const struct mpk_args *args, struct mpk_value *result,
+				  struct mpk_error *err)
 {
-	struct mpk_context before;
+	struct mpk_relax_vm *vm = (struct mpk_relax_vm *)m;
+	const struct mpk_signature *s = vm->program->callees[function].signature;
+	struct mpk_value *values;
 	enum mpk_code code;
 
-	(void)pthread_mutex_lock(&vm->lock);
-	before = mpk_context_swap(vm->program->context);
-	if (vm->depth == MPK_RELAX_DEPTH_MAX) {
-		code = mpk_relax_raise(err, "RuntimeError", "recursion without end");
-	} else {
-		vm->depth++;
-		code = invoke(vm, function, args, count, result, err);
-		vm->depth--;
-	}
-	(void)mpk_context_swap(before);
-	(void)pthread_mutex_unlock(&vm->lock);
+	if (!args->names)
+		return invoke_planned(vm, function, args->values, args->count, result, err);
+	MPK_TRY(mpk_signature_order(s, args, &values, err));
+	code = invoke_planned(vm, function, values, s->input_count, result, err);
+	free(values);
 	return code;
 }

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "executor/relax/internal/argument.h"
 #include "executor/relax/internal/builtin.h"
 #include "executor/relax/internal/vm.h"
 #include "runtime/context.h"
@@ -12,6 +11,7 @@
 
 /* --- storages ------------------------------------------------------------------------------ */
 
+/* Memory that is addressed by bytes; any other scope is an image. */
 static bool is_plain(struct mpk_span scope)
 {
 	return scope.len == 0 || mpk_span_is(scope, "global");
@@ -37,6 +37,7 @@ static enum mpk_code dtype_arg(const char *name, const struct mpk_value *args, s
 	return MPK_OK;
 }
 
+/* The scope of a memory may be left out: then it is plain. */
 static struct mpk_span scope_arg(const struct mpk_value *args, size_t count, size_t i)
 {
 	if (i < count && args[i].kind == MPK_VALUE_STR)
@@ -69,7 +70,7 @@ static enum mpk_code alloc_storage(const struct mpk_value *args, size_t count,
 			" of %zu: the model wants more devices, name them with --device A,B",
 			name, device, vm->device_count);
 	if (!is_plain(scope)) {
-		MPK_TRY(mpk_texture_storage(mpk_runtime_devices(vm->program->runtime),
+		MPK_TRY(mpk_texture_storage(mpk_runtime_devices(vm->program->base.runtime),
 					    vm->devices[device],
 					    &(struct mpk_texture_tensor){ .scope = scope,
 									  .dtype = dtype,
@@ -136,6 +137,7 @@ static enum mpk_code alloc_tensor(const struct mpk_value *args, size_t count,
 	return MPK_OK;
 }
 
+/* No arguments and no result: byte code empties registers by it. */
 static enum mpk_code null_value(const struct mpk_value *args, size_t count,
 				struct mpk_value *result, struct mpk_error *err)
 {
@@ -185,6 +187,7 @@ static enum mpk_code reshape(const struct mpk_value *args, size_t count, struct 
 	MPK_TRY(mpk_relax_tensor(name, args, 0, &t, err));
 	MPK_TRY(shape_arg(name, args, 1, &shape, err));
 	MPK_TRY(mpk_tensor_bytes_of(t->dl.dtype, shape->extents, shape->ndim, &bytes, err));
+	/* a view of more than there is would reach past the storage */
 	if (!mpk_dltensor_is_compact(&t->dl) || bytes > t->bytes)
 		return mpk_relax_raise(
 			err, "ValueError", "%s: %" PRIu64 " bytes of a tensor of %" PRIu64 "%s",
@@ -192,6 +195,7 @@ static enum mpk_code reshape(const struct mpk_value *args, size_t count, struct 
 	return view_of(t, t->dl.dtype, shape->extents, shape->ndim, 0, result, err);
 }
 
+/* Any type and shape over a part of a tensor's memory. */
 static enum mpk_code create_view(const struct mpk_value *args, size_t count,
 				 struct mpk_value *result, struct mpk_error *err)
 {
@@ -219,6 +223,8 @@ static enum mpk_code create_view(const struct mpk_value *args, size_t count,
 
 /* --- between devices ----------------------------------------------------------------------- */
 
+/* A new tensor on a device, with the same content. Builtins have no machine, so the devices are
+ * those of the call's context. */
 static enum mpk_code copy_to(struct mpk_tensor *t, struct mpk_dldevice where,
 			     struct mpk_value *result, struct mpk_error *err)
 {
@@ -253,6 +259,7 @@ static enum mpk_code image_of(const struct mpk_tensor *t, const char *scope,
 	return MPK_OK;
 }
 
+/* A copy, also where the tensor is there already: the program may write to it. */
 static enum mpk_code to_device(const struct mpk_value *args, size_t count, struct mpk_value *result,
 			       struct mpk_error *err)
 {
@@ -274,6 +281,8 @@ static enum mpk_code to_device(const struct mpk_value *args, size_t count, struc
 	return image_of(t, args[3].text->data, where, result, err);
 }
 
+/* Kernels of some devices take no offset: the same memory under an address of its own, or a
+ * copy. */
 static enum mpk_code ensure_zero_offset(const struct mpk_value *args, size_t count,
 					struct mpk_value *result, struct mpk_error *err)
 {
@@ -309,6 +318,7 @@ static enum mpk_code make_tuple(const struct mpk_value *args, size_t count,
 	return MPK_OK;
 }
 
+/* An item of a tuple that may be changed in place; borrowed. */
 static enum mpk_code item_of(const char *name, const struct mpk_value *args, struct mpk_value **out,
 			     struct mpk_error *err)
 {
@@ -351,6 +361,7 @@ static enum mpk_code tuple_reset_item(const struct mpk_value *args, size_t count
 	return MPK_OK;
 }
 
+/* TVM frees its pools here. */
 static enum mpk_code clear(const struct mpk_value *args, size_t count, struct mpk_value *result,
 			   struct mpk_error *err)
 {
@@ -361,18 +372,7 @@ static enum mpk_code clear(const struct mpk_value *args, size_t count, struct mp
 }
 
 static const struct mpk_relax_builtin rows[] = {
-	{ "runtime.TVMArrayCreateView", MPK_EFFECT_DATA, create_view },
-	{ "runtime.TVMTensorCreateView", MPK_EFFECT_DATA, create_view },
-	{ "vm.builtin.alloc_storage", MPK_EFFECT_STORAGE, alloc_storage },
-	{ "vm.builtin.alloc_tensor", MPK_EFFECT_SHAPES, alloc_tensor },
-	{ "vm.builtin.copy", MPK_EFFECT_SHAPES, copy },
-	{ "vm.builtin.ensure_zero_offset", MPK_EFFECT_DATA, ensure_zero_offset },
-	{ "vm.builtin.make_tuple", MPK_EFFECT_SHAPES, make_tuple },
-	{ "vm.builtin.memory_manager.clear", MPK_EFFECT_DATA, clear },
-	{ "vm.builtin.null_value", MPK_EFFECT_SHAPES, null_value },
-	{ "vm.builtin.reshape", MPK_EFFECT_SHAPES, reshape },
-	{ "vm.builtin.to_device", MPK_EFFECT_COPY, to_device },
-	{ "vm.builtin.tuple_getitem", MPK_EFFECT_SHAPES, tuple_getitem },
-	{ "vm.builtin.tuple_reset_item", MPK_EFFECT_RESET, tuple_reset_item },
+#define MPK_ROW_memory(...) __VA_ARGS__,
+#include "executor/relax/internal/family.def"
 };
 const struct mpk_relax_builtins mpk_relax_memory_builtins = { rows, MPK_ARRAY_COUNT(rows) };

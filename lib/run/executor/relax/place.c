@@ -4,9 +4,9 @@
  * One pass over a function's steps, in their order, with what each register is: a parameter or a part of
  * one, memory of a device by its number, neither. Views of a tensor are where it is. A callee asks for
  * its arguments where it wants its parameters, so functions are read again until nothing is new.
- * Copies between devices tell least, and are asked last.
+ * Copies between devices say least, and are asked last.
  */
-#include "executor/relax/internal/place.h"
+#include "executor/relax/internal/program.h"
 
 #include <stdlib.h>
 
@@ -91,6 +91,7 @@ static void want(struct placing *pl, struct origin o, int32_t device)
 			 : o.memory ? &pl->p->devices[o.memory - 1]
 				    : NULL;
 
+	/* what came first stays: texts of checks are read before */
 	if (!device || !place || *place)
 		return;
 	*place = device;
@@ -147,7 +148,7 @@ static void read_function(struct placing *pl, const struct mpk_relax_callee *c)
 
 static void ask_kernels(struct placing *pl)
 {
-	const struct mpk_host_code *code = &pl->p->host->code;
+	const struct mpk_host_code *code = &pl->p->base.host->code;
 
 	for (size_t i = 0; i < pl->p->callee_count; i++) {
 		const struct mpk_relax_callee *c = &pl->p->callees[i];
@@ -183,7 +184,7 @@ enum mpk_code mpk_relax_place(struct mpk_relax_program *p, struct mpk_error *err
 {
 	struct placing pl = { .p = p };
 
-	if (!p->host->code.device_of)
+	if (!p->base.host->code.device_of)
 		return MPK_OK;
 	pl.wanted = calloc(p->callee_count + 1, sizeof *pl.wanted);
 	pl.registers = calloc(REGISTERS_MAX, sizeof *pl.registers);

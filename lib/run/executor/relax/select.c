@@ -9,12 +9,12 @@
 #include <string.h>
 
 #include "executor/contrib/order.h"
-#include "executor/relax/internal/argument.h"
 #include "executor/relax/internal/builtin.h"
 #include "value/element.h"
 
 static const struct mpk_dtype i64 = { MPK_DTYPE_INT, 64, 1 };
 
+/* What NumPy's functions need: contiguous numbers that the host can read. */
 static enum mpk_code take_tensor(const char *name, const struct mpk_value *args,
 				 struct mpk_tensor **out, struct mpk_error *err)
 {
@@ -76,6 +76,7 @@ static enum mpk_code nonzero(const struct mpk_value *args, size_t count, struct 
 	width = mpk_dtype_bytes(x->dl.dtype);
 	if (x->dl.ndim)
 		shape[0] = x->dl.ndim;
+	/* counted first: the result has as many columns */
 	for (uint64_t i = 0; i < mpk_tensor_count(x); i++)
 		shape[1] += !is_zero(x->dl.dtype, data + i * width);
 	MPK_TRY(mpk_tensor_create(i64, shape, 2, MPK_STORAGE_PRIVATE, &positions, err));
@@ -152,6 +153,7 @@ static void sort_slices(const struct slices *s, struct mpk_order_item *items,
 	}
 }
 
+/* Equal slices are neighbours once they are in order. */
 static void group_slices(const struct slices *s, const size_t *order, struct distinct *out)
 {
 	for (size_t i = 0; i < s->count; i++) {
@@ -162,7 +164,7 @@ static void group_slices(const struct slices *s, const size_t *order, struct dis
 	}
 }
 
-/* Groups in the order in which their first slices stand. */
+/* Groups in the order of their first slices. */
 static void order_by_place(struct distinct *d, const struct slices *s, struct mpk_order_item *items,
 			   struct mpk_order_item *scratch, struct group *groups)
 {
@@ -300,6 +302,7 @@ static enum mpk_code unique(const struct mpk_value *args, size_t count, struct m
 		MPK_TRY(mpk_relax_int(name, args, 1 + i, &flags[i], err));
 	for (size_t i = 0; i < LISTS; i++)
 		wanted[i] = flags[1 + i] != 0;
+	/* without an axis the elements themselves are compared */
 	if (count == 6 && args[5].kind != MPK_VALUE_NONE) {
 		MPK_TRY(mpk_relax_int(name, args, 5, &axis, err));
 		MPK_TRY(slices_along(name, x, axis, &s, err));
@@ -311,7 +314,7 @@ static enum mpk_code unique(const struct mpk_value *args, size_t count, struct m
 }
 
 static const struct mpk_relax_builtin rows[] = {
-	{ "relax.run.nonzero", MPK_EFFECT_DATA, nonzero },
-	{ "relax.run.unique", MPK_EFFECT_DATA, unique },
+#define MPK_ROW_select(...) __VA_ARGS__,
+#include "executor/relax/internal/family.def"
 };
 const struct mpk_relax_builtins mpk_relax_select_builtins = { rows, MPK_ARRAY_COUNT(rows) };

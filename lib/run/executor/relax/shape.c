@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "executor/relax/internal/argument.h"
 #include "executor/relax/internal/builtin.h"
 #include "executor/relax/internal/vm.h"
 
@@ -45,6 +44,7 @@ static enum mpk_code alloc_shape_heap(const struct mpk_value *args, size_t count
 		return mpk_relax_raise(err, "ValueError", "%s: %" PRId64 " slots", name, slots);
 	MPK_TRY(mpk_allocator_storage(vm->allocators[mpk_relax_vm_host(vm)],
 				      (uint64_t)slots * sizeof(int64_t), &storage, err));
+	/* a slot that is read before it was matched is 0, not what was there */
 	memset(storage->data, 0, (size_t)slots * sizeof(int64_t));
 	enum mpk_code code = mpk_tensor_view(storage, 0, i64, &slots, 1, &heap, err);
 
@@ -82,6 +82,7 @@ struct match {
 	const char *what; /* "dimension 2" */
 };
 
+/* The context begins the sentence where the compiler left one. */
 static enum mpk_code mismatch(const struct match *m, int64_t expected, struct mpk_error *err)
 {
 	return mpk_relax_raise(err, "RuntimeError", "%s%s%s is %" PRId64 ", expected %" PRId64,
@@ -142,6 +143,7 @@ static enum mpk_code match_shape(const struct mpk_value *args, size_t count,
 		return mpk_relax_raise(err, "TypeError", "%s%sexpected a tensor or shape, got %s",
 				       m.context, m.context[0] ? ": " : "",
 				       mpk_value_kind_name(args[0].kind));
+	/* machine-made arguments: a code and an operand for each extent, then the text */
 	if (wanted < 0 || (uint64_t)wanted > (count - 4) / 2)
 		return mpk_relax_raise(err, "InternalError", "%s: %" PRId64 " dimensions", name,
 				       wanted);
@@ -161,6 +163,7 @@ static enum mpk_code match_shape(const struct mpk_value *args, size_t count,
 	return MPK_OK;
 }
 
+/* The same for one integer. */
 static enum mpk_code match_prim_value(const struct mpk_value *args, size_t count,
 				      struct mpk_value *result, struct mpk_error *err)
 {
@@ -178,6 +181,7 @@ static enum mpk_code match_prim_value(const struct mpk_value *args, size_t count
 
 /* --- making -------------------------------------------------------------------------------- */
 
+/* An extent out of its code: a number, or a slot of the heap. */
 static enum mpk_code make_one(const struct mpk_value *heap, int64_t code, int64_t operand,
 			      int64_t *out, struct mpk_error *err)
 {
@@ -274,6 +278,7 @@ static enum mpk_code check_tensor_info(const struct mpk_value *args, size_t coun
 		return wrong_type(args, count, "a tensor", err);
 	MPK_TRY(mpk_relax_int(name, args, 1, &ndim, err));
 	const struct mpk_dltensor *dl = &args[0].tensor->dl;
+	/* without a type there are three arguments, and any will do */
 	const struct mpk_value *dtype = count == 4 ? &args[2] : &any;
 
 	if (ndim != -1 && ndim != dl->ndim)
@@ -287,6 +292,7 @@ static enum mpk_code check_tensor_info(const struct mpk_value *args, size_t coun
 	return MPK_OK;
 }
 
+/* -1 leaves the number open, as in the checks of ranks. */
 static enum mpk_code check_size(const char *name, const struct mpk_value *args, size_t count,
 				size_t got, struct mpk_error *err)
 {
@@ -368,16 +374,7 @@ static enum mpk_code check_func_info(const struct mpk_value *args, size_t count,
 }
 
 static const struct mpk_relax_builtin rows[] = {
-	{ "vm.builtin.alloc_shape_heap", MPK_EFFECT_HEAP, alloc_shape_heap },
-	{ "vm.builtin.check_func_info", MPK_EFFECT_SHAPES, check_func_info },
-	{ "vm.builtin.check_prim_value_info", MPK_EFFECT_SHAPES, check_prim_value_info },
-	{ "vm.builtin.check_shape_info", MPK_EFFECT_SHAPES, check_shape_info },
-	{ "vm.builtin.check_tensor_info", MPK_EFFECT_SHAPES, check_tensor_info },
-	{ "vm.builtin.check_tuple_info", MPK_EFFECT_SHAPES, check_tuple_info },
-	{ "vm.builtin.make_prim_value", MPK_EFFECT_MAKE, make_prim_value },
-	{ "vm.builtin.make_shape", MPK_EFFECT_MAKE, make_shape },
-	{ "vm.builtin.match_prim_value", MPK_EFFECT_MATCH, match_prim_value },
-	{ "vm.builtin.match_shape", MPK_EFFECT_MATCH, match_shape },
-	{ "vm.builtin.shape_of", MPK_EFFECT_SHAPES, shape_of },
+#define MPK_ROW_shape(...) __VA_ARGS__,
+#include "executor/relax/internal/family.def"
 };
 const struct mpk_relax_builtins mpk_relax_shape_builtins = { rows, MPK_ARRAY_COUNT(rows) };

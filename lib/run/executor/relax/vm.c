@@ -1,20 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* vm.c - machines: devices, constants, and the entries of the function table as values */
+/* vm.c - a machine: its devices and constants, the function table as values, compiled functions
+ *
+ * Constants are made when they are first used: a model of gigabytes whose function needs a few of them
+ * loads these alone. Functions of exec_mode="compiled" are byte code that became code of the library;
+ * they work on lists of values that only the functions of abi/any_list.h look into, and find builtins
+ * and kernels by name like any code of the library.
+ */
 #include "executor/relax/internal/vm.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "abi/any_list.h"
-#include "base/lock.h"
-#include "executor/check.h"
 #include "executor/constant.h"
 #include "executor/plan/plan.h"
+#include "executor/relax/internal/builtin.h"
 #include "text/escape.h"
 
 static enum mpk_code take_devices(struct mpk_relax_vm *vm, const struct mpk_dldevice *devices,
 				  size_t count, struct mpk_error *err)
 {
+	/* byte code takes the last device for the host's, where shapes and scalars are */
 	bool has_host = count && devices[count - 1].type == MPK_DL_CPU;
 
 	if (count + !has_host > MPK_RELAX_DEVICES_MAX)
@@ -25,87 +31,97 @@ static enum mpk_code take_devices(struct mpk_relax_vm *vm, const struct mpk_dlde
 	if (!has_host)
 		vm->devices[vm->device_count++] = (struct mpk_dldevice){ MPK_DL_CPU, 0 };
 	for (size_t i = 0; i < vm->device_count; i++)
-		MPK_TRY(mpk_devices_allocator(mpk_runtime_devices(vm->program->runtime),
+		MPK_TRY(mpk_devices_allocator(mpk_runtime_devices(vm->program->base.runtime),
 					      vm->devices[i], &vm->allocators[i], err));
 	return MPK_OK;
 }
 
-enum mpk_code mpk_relax_vm_create(struct mpk_relax_program *program, mpk_relax_invoke_fn *invoke,
-				  const struct mpk_dldevice *devices, size_t count,
-				  struct mpk_relax_vm **out, struct mpk_error *err)
+static enum mpk_code start_vm(struct mpk_machine *m, const struct mpk_dldevice *devices,
+			      size_t count, struct mpk_error *err)
 {
-	struct mpk_relax_vm *vm = calloc(1, sizeof *vm);
-	enum mpk_code code;
+	struct mpk_relax_vm *vm = (struct mpk_relax_vm *)m;
 
-	if (!vm)
-		return mpk_fail_nomem(err);
-	atomic_init(&vm->refs, 1);
-	vm->invoke = invoke;
-	mpk_lock_init_recursive(&vm->lock);
-	vm->program = mpk_relax_program_hold(program);
-	vm->constants = calloc(program->x.const_count + 1, sizeof *vm->constants);
-	code = vm->constants ? take_devices(vm, devices, count, err) : mpk_fail_nomem(err);
-	if (code == MPK_OK) {
-		vm->plans = mpk_plans_create(&(struct mpk_plan_places){
-			.devices = mpk_runtime_devices(program->runtime),
-			.where = vm->devices,
-			.allocators = vm->allocators,
-			.count = vm->device_count,
-		});
-		code = vm->plans ? MPK_OK : mpk_fail_nomem(err);
-	}
-	if (code != MPK_OK) {
-		mpk_relax_vm_drop(vm);
-		return mpk_failed(code);
-	}
-	*out = vm;
+	vm->program = (struct mpk_relax_program *)m->program;
+	vm->frames.max = MPK_RELAX_FRAMES_MAX;
+	vm->frames.stack_max = MPK_RELAX_STACK_MAX;
+	vm->constants = calloc(vm->program->x.const_count + 1, sizeof *vm->constants);
+	MPK_TRY_ALLOC(vm->constants, err);
+	MPK_TRY(take_devices(vm, devices, count, err));
+	vm->plans = mpk_plans_create(&(struct mpk_plan_places){
+		.devices = mpk_runtime_devices(m->program->runtime),
+		.where = vm->devices,
+		.allocators = vm->allocators,
+		.count = vm->device_count,
+	});
+	MPK_TRY_ALLOC(vm->plans, err);
 	return MPK_OK;
 }
 
-struct mpk_relax_vm *mpk_relax_vm_hold(struct mpk_relax_vm *vm)
+/* The list of functions for compiled code holds the machine once for each of its functions. */
+static void drop_own(struct mpk_machine *m)
 {
-	(void)atomic_fetch_add_explicit(&vm->refs, 1, memory_order_relaxed);
-	return vm;
-}
-
-/* The machine's own list of functions holds it once for each function: when nobody else does, the
- * list goes, and the machine with it. */
-static void drop_lists(struct mpk_relax_vm *vm)
-{
+	struct mpk_relax_vm *vm = (struct mpk_relax_vm *)m;
 	struct mpk_any_list *functions = vm->function_list;
 
-	vm->own_refs = 0;
 	vm->function_list = NULL;
-	(void)mpk_relax_vm_hold(vm);
 	mpk_any_list_destroy(functions);
-	mpk_relax_vm_drop(vm);
 }
 
-void mpk_relax_vm_drop(struct mpk_relax_vm *vm)
+static void stop_vm(struct mpk_machine *m)
 {
-	unsigned left;
+	struct mpk_relax_vm *vm = (struct mpk_relax_vm *)m;
 
-	if (!vm)
-		return;
-	left = atomic_fetch_sub_explicit(&vm->refs, 1, memory_order_acq_rel) - 1;
-	if (left && left == vm->own_refs) {
-		drop_lists(vm);
-		return;
-	}
-	if (left)
-		return;
 	mpk_plans_destroy(vm->plans);
 	mpk_any_list_destroy(vm->constant_list);
 	for (size_t i = 0; vm->constants && i < vm->program->x.const_count; i++)
 		mpk_value_drop(&vm->constants[i]);
 	free(vm->constants);
-	free(vm->stack);
 	free(vm->fresh.items);
-	free(vm->frames);
-	(void)pthread_mutex_destroy(&vm->lock);
-	mpk_relax_program_drop(vm->program);
-	free(vm);
+	mpk_frames_fini(&vm->frames);
 }
+
+static void unload_program(struct mpk_program *base)
+{
+	struct mpk_relax_program *p = (struct mpk_relax_program *)base;
+
+	for (size_t i = 0; p->callees && i < p->callee_count; i++)
+		mpk_function_drop(p->callees[i].function);
+}
+
+/* The devices that were asked for, followed by those that the program means by their numbers; of a guess
+ * the program's replace what was guessed. */
+static size_t choose_devices(const struct mpk_program *base, struct mpk_dldevice *out)
+{
+	const struct mpk_relax_program *p = (const struct mpk_relax_program *)base;
+	size_t count, most = 0;
+	const struct mpk_dldevice *said = mpk_runtime_get_devices(p->base.runtime, &count);
+	bool guessed = mpk_runtime_are_devices_guessed(p->base.runtime);
+
+	for (size_t i = 0; i < MPK_RUNTIME_DEVICES_MAX; i++)
+		if (p->devices[i])
+			most = i + 1;
+	for (size_t i = 0; i < count || i < most; i++) {
+		int32_t known = p->devices[i] ? p->devices[i] : MPK_DL_CPU;
+
+		out[i] = (struct mpk_dldevice){ .type = known };
+		if (i < count && (!guessed || !p->devices[i]))
+			out[i] = said[i];
+	}
+	return count > most ? count : most;
+}
+
+const struct mpk_model_kind mpk_relax_kind = {
+	.program_bytes = sizeof(struct mpk_relax_program),
+	.machine_bytes = sizeof(struct mpk_relax_vm),
+	.depth_max = MPK_RELAX_DEPTH_MAX,
+	.load = mpk_relax_load,
+	.unload = unload_program,
+	.choose_devices = choose_devices,
+	.start = start_vm,
+	.stop = stop_vm,
+	.drop_own = drop_own,
+	.invoke = mpk_relax_vm_invoke,
+};
 
 /* --- constants ----------------------------------------------------------------------------- */
 
@@ -116,8 +132,8 @@ static enum mpk_code make_tensor(struct mpk_relax_vm *vm, const struct mpk_tenso
 	struct mpk_tensor *t;
 	enum mpk_code code;
 
-	MPK_TRY(mpk_constant_storage(vm->program->host, r->data, r->dtype, vm->devices[0], &storage,
-				     err));
+	MPK_TRY(mpk_constant_storage(vm->program->base.host, r->data, r->dtype, vm->devices[0],
+				     &storage, err));
 	code = mpk_tensor_view(storage, 0, r->dtype, r->shape, r->ndim, &t, err);
 	mpk_storage_drop(storage);
 	MPK_TRY(code);
@@ -176,68 +192,6 @@ enum mpk_code mpk_relax_vm_constant(struct mpk_relax_vm *vm, size_t index,
 
 /* --- functions ----------------------------------------------------------------------------- */
 
-/* A function of the program, bound to a machine. */
-struct bound {
-	struct mpk_function base;
-	struct mpk_relax_vm *vm;
-	size_t index;
-	char name[];
-};
-
-static enum mpk_code call_bound(struct mpk_function *self, const struct mpk_args *args,
-				struct mpk_value *result, struct mpk_error *err)
-{
-	struct bound *b = (struct bound *)self;
-	const struct mpk_signature *s = b->vm->program->callees[b->index].signature;
-	struct mpk_value *values;
-	enum mpk_code code;
-
-	if (!args->names)
-		return b->vm->invoke(b->vm, b->index, args->values, args->count, result, err);
-	MPK_TRY(mpk_signature_order(s, args, &values, err));
-	code = b->vm->invoke(b->vm, b->index, values, s->input_count, result, err);
-	free(values);
-	return code;
-}
-
-static void destroy_bound(struct mpk_function *self)
-{
-	struct bound *b = (struct bound *)self;
-	struct mpk_relax_vm *vm = b->vm;
-
-	free(b);
-	mpk_relax_vm_drop(vm);
-}
-
-static enum mpk_code bind(struct mpk_relax_vm *vm, size_t index, struct mpk_function **out,
-			  struct mpk_error *err)
-{
-	struct mpk_span name = vm->program->callees[index].name;
-	struct bound *b = calloc(1, sizeof *b + name.len + 1);
-
-	if (!b)
-		return mpk_fail_nomem(err);
-	if (name.len)
-		memcpy(b->name, name.data, name.len);
-	b->base = (struct mpk_function){
-		.refs = 1,
-		.name = b->name,
-		.call = call_bound,
-		.destroy = destroy_bound,
-		.takes_names = true,
-		.signature = vm->program->callees[index].signature,
-	};
-	b->vm = mpk_relax_vm_hold(vm);
-	b->index = index;
-	*out = &b->base;
-	return MPK_OK;
-}
-
-bool mpk_relax_vm_owns(const struct mpk_relax_vm *vm, const struct mpk_function *f)
-{
-	return f->call == call_bound && ((const struct bound *)f)->vm == vm;
-}
-
 enum mpk_code mpk_relax_vm_function(struct mpk_relax_vm *vm, size_t index,
 				    struct mpk_function **out, struct mpk_error *err)
 {
@@ -246,7 +200,7 @@ enum mpk_code mpk_relax_vm_function(struct mpk_relax_vm *vm, size_t index,
 	switch (c->action) {
 	case MPK_ACTION_CALL:
 	case MPK_ACTION_COMPILED:
-		return bind(vm, index, out, err);
+		return mpk_machine_bind(&vm->base, index, c->name, c->signature, out, err);
 	case MPK_ACTION_KERNEL:
 	case MPK_ACTION_FUNCTION:
 		*out = mpk_function_hold(c->function);
@@ -261,4 +215,115 @@ enum mpk_code mpk_relax_vm_function(struct mpk_relax_vm *vm, size_t index,
 		break;
 	}
 	return mpk_fail(err, MPK_E_LOAD, "nobody has the function '%s'", MPK_QUOTE(c->name));
+}
+
+/* --- compiled functions --------------------------------------------------------------------- */
+
+static enum mpk_code put_functions(struct mpk_relax_vm *vm, enum mpk_convention conv,
+				   struct mpk_error *err)
+{
+	const struct mpk_relax_program *p = vm->program;
+
+	MPK_TRY(mpk_any_list_create(conv, p->callee_count, &vm->function_list, err));
+	for (size_t i = 0; i < p->callee_count; i++) {
+		struct mpk_value v = { 0 };
+		bool own;
+
+		MPK_TRY(mpk_relax_vm_function(vm, i, &v.function, err));
+		v.kind = MPK_VALUE_FUNCTION;
+		/* each reference that the list has to this machine is counted, to see when there
+		 * are no others */
+		own = mpk_machine_owns(&vm->base, v.function);
+
+		enum mpk_code code = mpk_any_list_set(vm->function_list, i, &v, err);
+
+		vm->base.own_refs += own && code == MPK_OK;
+		mpk_value_drop(&v);
+		MPK_TRY(code);
+	}
+	return MPK_OK;
+}
+
+static enum mpk_code put_constants(struct mpk_relax_vm *vm, enum mpk_convention conv,
+				   struct mpk_error *err)
+{
+	const struct mpk_relax_program *p = vm->program;
+
+	MPK_TRY(mpk_any_list_create(conv, p->x.const_count, &vm->constant_list, err));
+	for (size_t i = 0; i < p->x.const_count; i++) {
+		const struct mpk_value *v;
+
+		MPK_TRY(mpk_relax_vm_constant(vm, i, &v, err));
+		MPK_TRY(mpk_any_list_set(vm->constant_list, i, v, err));
+	}
+	return MPK_OK;
+}
+
+/* Half of a list would be taken for all of it by the next call_with_lists. */
+static void empty_lists(struct mpk_relax_vm *vm)
+{
+	struct mpk_any_list *functions = vm->function_list;
+
+	vm->function_list = NULL;
+	vm->base.own_refs = 0;
+	mpk_any_list_destroy(functions);
+	mpk_any_list_destroy(vm->constant_list);
+	vm->constant_list = NULL;
+}
+
+/* All constants and all functions, made when the first compiled function runs. */
+static enum mpk_code fill_lists(struct mpk_relax_vm *vm, enum mpk_convention conv,
+				struct mpk_error *err)
+{
+	enum mpk_code code;
+
+	if (vm->constant_list)
+		return MPK_OK;
+	code = put_functions(vm, conv, err);
+	if (code == MPK_OK)
+		code = put_constants(vm, conv, err);
+	if (code != MPK_OK)
+		empty_lists(vm);
+	return code;
+}
+
+/* f(machine, registers, constants, functions); the result is in the register after the arguments. */
+static enum mpk_code call_with_lists(struct mpk_relax_vm *vm, const struct mpk_relax_callee *c,
+				     struct mpk_any_list *registers, struct mpk_value *result,
+				     struct mpk_error *err)
+{
+	struct mpk_value lists[] = {
+		mpk_value_of_opaque(vm),
+		mpk_value_of_opaque(mpk_any_list_items(registers)),
+		mpk_value_of_opaque(mpk_any_list_items(vm->constant_list)),
+		mpk_value_of_opaque(mpk_any_list_items(vm->function_list)),
+	};
+	struct mpk_value none = { 0 };
+
+	MPK_TRY(mpk_function_call(c->function, &(struct mpk_args){ lists, NULL, 4 }, &none, err));
+	mpk_value_drop(&none);
+	return mpk_any_list_get(registers, c->arg_count, result, err);
+}
+
+enum mpk_code mpk_relax_call_compiled(struct mpk_relax_vm *vm, const struct mpk_relax_callee *c,
+				      const struct mpk_value *args, size_t count,
+				      struct mpk_value *result, struct mpk_error *err)
+{
+	enum mpk_convention conv = c->function->convention;
+	struct mpk_any_list *registers;
+	enum mpk_code code;
+
+	if (count != c->arg_count)
+		return mpk_relax_raise(err, "TypeError", "%s takes %u arguments, not %zu",
+				       MPK_QUOTE(c->name), c->arg_count, count);
+	MPK_TRY(fill_lists(vm, conv, err));
+	/* one more: a function of no result may name no register for it */
+	MPK_TRY(mpk_any_list_create(conv, (size_t)c->register_count + 1, &registers, err));
+	code = MPK_OK;
+	for (size_t i = 0; i < count && code == MPK_OK; i++)
+		code = mpk_any_list_set(registers, i, &args[i], err);
+	if (code == MPK_OK)
+		code = call_with_lists(vm, c, registers, result, err);
+	mpk_any_list_destroy(registers);
+	return code;
 }

@@ -1,12 +1,173 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* watch.c - steps as a recorder notes them for a plan, and as observers see them
+ *
+ * A recorder (plan/plan.h) is informed of each call by what the row of a builtin says of its effect. A
+ * function of the machine that is called meanwhile records its own steps. So it may be called by byte
+ * code, or by a builtin that does nothing else. Called by a kernel or a closure its steps would be
+ * recorded twice, as its own and as a part of theirs: then there is no plan.
+ *
+ * Observers want to know what a kernel reads and what it fills, and byte code does not say which of its
+ * arguments are which. But it allocates each result just before: the first operator that gets an
+ * allocated tensor fills it. One that gets no such tensor works in place, on any of its tensors but
+ * constants and the heap of symbolic extents, from which shapes are computed and nothing else.
+ */
 #include "executor/relax/internal/watch.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/vec.h"
+#include "executor/plan/plan.h"
+
+/* --- what a recorder is informed of --------------------------------------------------------- */
+
+/* The function that a builtin calls; NULL: it calls none. */
+static const struct mpk_function *called_by(const struct mpk_relax_builtin *b,
+					    const struct mpk_value *args, size_t count)
+{
+	size_t at = b->effect == MPK_EFFECT_CALL ? 1 : 0;
+
+	if ((b->effect != MPK_EFFECT_CALL && b->effect != MPK_EFFECT_KERNEL) || at >= count ||
+	    args[at].kind != MPK_VALUE_FUNCTION)
+		return NULL;
+	return args[at].function;
+}
+
+/* Whether a builtin does nothing but call byte code of this machine, which records what it does. */
+static bool passes_on(const struct mpk_relax_vm *vm, const struct mpk_relax_builtin *b,
+		      const struct mpk_value *args, size_t count)
+{
+	const struct mpk_function *f = called_by(b, args, count);
+
+	return f && mpk_machine_owns(&vm->base, f);
+}
+
+/* Whether a function is a kernel of the program; not a closure, whose captured tensors are those of
+ * this call, and not a builtin, which a step calls by itself. */
+static bool is_kernel(const struct mpk_relax_program *p, const struct mpk_function *f)
+{
+	for (size_t i = 0; i < p->callee_count; i++)
+		if (p->callees[i].function == f && (p->callees[i].action == MPK_ACTION_KERNEL ||
+						    p->callees[i].action == MPK_ACTION_FUNCTION))
+			return true;
+	return false;
+}
+
+/* What a kernel leaves in a register is not the same in every call. */
+static void record_kernel(struct mpk_relax_vm *vm, const struct mpk_relax_step *s,
+			  struct mpk_function *f, const struct mpk_value *args, size_t count,
+			  const struct mpk_value *result)
+{
+	if (s->dst < 0)
+		mpk_record_kernel(vm->recorder, f, args, count, result);
+	else
+		mpk_record_nothing(vm->recorder);
+}
+
+/* call_tir_dyn(function, tensors..., shape), as it calls the function. */
+static void record_tir_dyn(struct mpk_relax_vm *vm, const struct mpk_relax_step *s,
+			   const struct mpk_value *args, size_t count,
+			   const struct mpk_value *result)
+{
+	const struct mpk_shape *shape = args[count - 1].shape;
+	size_t tensors = count - 2;
+	struct mpk_value *values = NULL;
+
+	if (is_kernel(vm->program, args[0].function))
+		values = calloc(tensors + shape->ndim + 1, sizeof *values);
+	if (!values) {
+		mpk_record_nothing(vm->recorder);
+		return;
+	}
+	for (size_t i = 0; i < tensors; i++)
+		values[i] = args[i + 1];
+	for (size_t i = 0; i < shape->ndim; i++)
+		values[tensors + i] = mpk_value_of_int(shape->extents[i]);
+	record_kernel(vm, s, args[0].function, values, tensors + shape->ndim, result);
+	free(values);
+}
+
+/* Extents of the call are in heaps alone. Any other tensor in the place of one has content that kernels
+ * write, or the caller. */
+static void record_extents(struct mpk_relax_vm *vm, const struct mpk_value *heap)
+{
+	if (heap->kind == MPK_VALUE_TENSOR && !mpk_recorder_is_heap(vm->recorder, heap->tensor))
+		mpk_record_nothing(vm->recorder);
+}
+
+static void record_builtin(struct mpk_relax_vm *vm, const struct mpk_relax_step *s,
+			   const struct mpk_value *args, size_t count,
+			   const struct mpk_value *result)
+{
+	const struct mpk_relax_builtin *b = vm->program->callees[s->callee].builtin;
+
+	switch (b->effect) {
+	case MPK_EFFECT_SHAPES:
+		return;
+	case MPK_EFFECT_STORAGE:
+		mpk_record_storage(vm->recorder, result->storage);
+		return;
+	case MPK_EFFECT_HEAP:
+		mpk_record_heap(vm->recorder, result->tensor->storage);
+		return;
+	case MPK_EFFECT_MATCH:
+		record_extents(vm, &args[1]);
+		return;
+	case MPK_EFFECT_MAKE:
+		record_extents(vm, &args[0]);
+		return;
+	case MPK_EFFECT_COPY:
+		mpk_record_copy(vm->recorder, args[0].tensor, result->tensor);
+		return;
+	case MPK_EFFECT_CALL:
+		if (!passes_on(vm, b, args, count))
+			mpk_record_nothing(vm->recorder);
+		return;
+	case MPK_EFFECT_KERNEL:
+		if (!passes_on(vm, b, args, count))
+			record_tir_dyn(vm, s, args, count, result);
+		return;
+	case MPK_EFFECT_DATA:
+	case MPK_EFFECT_RESET:
+		break;
+	}
+	mpk_record_nothing(vm->recorder);
+}
+
+static void record_before(struct mpk_relax_vm *vm, const struct mpk_relax_step *s,
+			  const struct mpk_value *args, size_t count)
+{
+	const struct mpk_relax_callee *c = &vm->program->callees[s->callee];
+
+	vm->passes_on = c->action == MPK_ACTION_BUILTIN && passes_on(vm, c->builtin, args, count);
+}
+
+static void record_after(struct mpk_relax_vm *vm, const struct mpk_relax_step *s,
+			 const struct mpk_value *args, size_t count, const struct mpk_value *result)
+{
+	const struct mpk_relax_callee *c = &vm->program->callees[s->callee];
+
+	if (c->action == MPK_ACTION_BUILTIN)
+		record_builtin(vm, s, args, count, result);
+	else if (c->action == MPK_ACTION_KERNEL || c->action == MPK_ACTION_FUNCTION)
+		record_kernel(vm, s, c->function, args, count, result);
+	else
+		mpk_record_nothing(vm->recorder); /* a compiled function: not a step is known */
+}
+
+enum mpk_code mpk_relax_call_recorded(struct mpk_relax_vm *vm, const struct mpk_relax_step *s,
+				      const struct mpk_relax_arguments *a, mpk_relax_call_fn *call,
+				      struct mpk_value *result, struct mpk_error *err)
+{
+	record_before(vm, s, a->values, a->count);
+	MPK_TRY(call(vm, s, a, result, err));
+	record_after(vm, s, a->values, a->count, result);
+	return MPK_OK;
+}
 
 /* --- tensors that nothing filled so far ------------------------------------------------------ */
 
+/* Few tensors wait to be filled at any time: the list is short. */
 static size_t find_fresh(const struct mpk_relax_vm *vm, const struct mpk_tensor *t)
 {
 	size_t i = 0;
@@ -39,6 +200,8 @@ static void forget(struct mpk_relax_vm *vm, const struct mpk_value *v)
 		vm->fresh.items[find_fresh(vm, v->tensor)] = vm->fresh.items[--vm->fresh.count];
 }
 
+/* Addresses alone are kept, no references: a tensor that goes is forgotten when its address
+ * comes again. */
 static bool remember(struct mpk_relax_vm *vm, const struct mpk_tensor *t, bool is_heap)
 {
 	struct mpk_relax_fresh *f = &vm->fresh;
@@ -70,7 +233,7 @@ static struct mpk_place place_of(const struct mpk_relax_operand *o)
 /* What is called, and from where. */
 static struct mpk_operator head(const struct mpk_relax_vm *vm, const struct mpk_relax_step *s)
 {
-	const struct mpk_relax_frame *f = &vm->frames[vm->frame_count - 1];
+	const struct mpk_frame *f = mpk_frames_top(&vm->frames);
 	const struct mpk_relax_callee *caller = &vm->program->callees[f->callee];
 	struct mpk_operator op = {
 		.function = caller->name,
@@ -82,6 +245,7 @@ static struct mpk_operator head(const struct mpk_relax_vm *vm, const struct mpk_
 	return op;
 }
 
+/* By name: its row may be of any file. */
 static bool is_builtin(const struct mpk_relax_callee *c, const char *name)
 {
 	return c->action == MPK_ACTION_BUILTIN && strcmp(c->builtin->name, name) == 0;
@@ -102,6 +266,7 @@ static enum mpk_operator_kind kind_of(const struct mpk_relax_callee *c)
 	return c->builtin->effect == MPK_EFFECT_COPY ? MPK_OPERATOR_COPY : MPK_OPERATOR_BUILTIN;
 }
 
+/* What was allocated and not filled yet; else all that could be worked on in place. */
 static void mark_results(const struct mpk_relax_vm *vm, struct mpk_operator *op)
 {
 	bool any = false;
@@ -114,7 +279,7 @@ static void mark_results(const struct mpk_relax_vm *vm, struct mpk_operator *op)
 					    !known(vm, &op->operands[i].value);
 }
 
-enum mpk_code mpk_relax_watch_call(const struct mpk_relax_vm *vm, const struct mpk_relax_step *s,
+static enum mpk_code describe_call(const struct mpk_relax_vm *vm, const struct mpk_relax_step *s,
 				   const struct mpk_value *values, struct mpk_operator *op,
 				   struct mpk_error *err)
 {
@@ -134,9 +299,9 @@ enum mpk_code mpk_relax_watch_call(const struct mpk_relax_vm *vm, const struct m
 	return MPK_OK;
 }
 
-enum mpk_code mpk_relax_watch_done(struct mpk_relax_vm *vm, const struct mpk_relax_step *s,
-				   struct mpk_operator *op, const struct mpk_value *result,
-				   struct mpk_error *err)
+static enum mpk_code note_call(struct mpk_relax_vm *vm, const struct mpk_relax_step *s,
+			       struct mpk_operator *op, const struct mpk_value *result,
+			       struct mpk_error *err)
 {
 	const struct mpk_relax_callee *c = &vm->program->callees[s->callee];
 	bool was_fresh = false;
@@ -159,15 +324,33 @@ enum mpk_code mpk_relax_watch_done(struct mpk_relax_vm *vm, const struct mpk_rel
 	return MPK_OK;
 }
 
+enum mpk_code mpk_relax_call_observed(struct mpk_relax_vm *vm, const struct mpk_relax_step *s,
+				      const struct mpk_relax_arguments *a, mpk_relax_call_fn *call,
+				      struct mpk_value *result, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_operator_fini) struct mpk_operator op = { 0 };
+	enum mpk_code code;
+
+	MPK_TRY(describe_call(vm, s, a->values, &op, err));
+	MPK_TRY(mpk_operator_begin(vm->observers, &op, err));
+	MPK_TRY(call(vm, s, a, result, err));
+	code = note_call(vm, s, &op, result, err);
+	if (code == MPK_OK)
+		code = mpk_operator_end(vm->observers, &op, result, err);
+	if (code != MPK_OK)
+		mpk_value_drop(result);
+	return code;
+}
+
 /* --- other steps ----------------------------------------------------------------------------- */
 
 static struct mpk_value register_value(const struct mpk_relax_vm *vm,
 				       const struct mpk_relax_operand *o)
 {
-	const struct mpk_relax_frame *f = &vm->frames[vm->frame_count - 1];
+	const struct mpk_frame *f = mpk_frames_top(&vm->frames);
 
 	if (o->kind == MPK_OPERAND_REGISTER)
-		return vm->stack[f->base + (size_t)o->value];
+		return vm->frames.stack[f->base + (size_t)o->value];
 	if (o->kind == MPK_OPERAND_INT)
 		return mpk_value_of_int(o->value);
 	/* a constant that was not made yet is made by the step itself */
@@ -176,8 +359,8 @@ static struct mpk_value register_value(const struct mpk_relax_vm *vm,
 	return (struct mpk_value){ 0 };
 }
 
-static enum mpk_code fill(const struct mpk_relax_vm *vm, const struct mpk_relax_step *s,
-			  struct mpk_operator *op, struct mpk_error *err)
+static enum mpk_code fill_control(const struct mpk_relax_vm *vm, const struct mpk_relax_step *s,
+				  struct mpk_operator *op, struct mpk_error *err)
 {
 	const struct mpk_relax_program *p = vm->program;
 	uint32_t count = s->count;
@@ -211,18 +394,6 @@ enum mpk_code mpk_relax_watch_control(struct mpk_relax_vm *vm, const struct mpk_
 		return MPK_OK;
 	if (s->action != MPK_ACTION_CALL)
 		op.to = (struct mpk_place){ 0 };
-	MPK_TRY(fill(vm, s, &op, err));
+	MPK_TRY(fill_control(vm, s, &op, err));
 	return mpk_operator_control(vm->observers, &op, err);
-}
-
-enum mpk_code mpk_relax_watch_compiled(const struct mpk_relax_callee *c,
-				       const struct mpk_value *values, size_t count,
-				       struct mpk_operator *op, struct mpk_error *err)
-{
-	*op = (struct mpk_operator){ .kind = MPK_OPERATOR_KERNEL, .name = c->name };
-	MPK_TRY(mpk_operator_init(op, count, err));
-	for (size_t i = 0; i < count; i++)
-		op->operands[i] = (struct mpk_operand){ .place = { MPK_PLACE_REGISTER, (int64_t)i },
-							.value = values[i] };
-	return MPK_OK;
 }

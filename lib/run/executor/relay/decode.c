@@ -5,7 +5,7 @@
  * checked here: devices, types, shapes, how many arguments a function takes, and that a function
  * ends. Fields are numbered as formats/relayvm/ops.c lists them.
  */
-#include "executor/relay/internal/decode.h"
+#include "executor/relay/internal/program.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -32,6 +32,7 @@ static int64_t field(const struct decoder *d, size_t i)
 	return mpk_relay_word(d->instr, i + 1);
 }
 
+/* A register, or an index, that mpk_relay_check held against its bounds. */
 static uint32_t reg(const struct decoder *d, size_t i)
 {
 	return (uint32_t)field(d, i);
@@ -75,6 +76,7 @@ static bool place_of_type(struct decoder *d, int64_t type, uint32_t *out)
 
 static bool place_of(struct decoder *d, int64_t device, uint32_t *out)
 {
+	/* later layouts have a table of virtual devices and name them by index */
 	if (d->p->x.layout == MPK_RELAY_08)
 		return place_of_type(d, device, out);
 	if (device < 0 || (uint64_t)device >= d->p->place_count)
@@ -84,18 +86,18 @@ static bool place_of(struct decoder *d, int64_t device, uint32_t *out)
 }
 
 /* The devices of parameters or constants, one word each. TVM 0.8 has none for the arguments of a
- * closure behind what it captured: they are where the first parameter is. */
+ * closure after what it captured: they are where the first parameter is. */
 static enum mpk_code places_of(struct decoder *d, struct mpk_span words, size_t count,
 			       const char *what, const uint32_t **out)
 {
-	uint32_t *list = mpk_arena_array(&d->p->arena, count + 1, sizeof *list);
-	size_t told = words.len / 8;
+	uint32_t *list = mpk_arena_array(&d->p->base.arena, count + 1, sizeof *list);
+	size_t known = words.len / 8;
 
 	MPK_TRY_ALLOC(list, d->err);
-	if (told > count || (told < count && d->p->x.layout != MPK_RELAY_08))
-		return mpk_fail(d->err, MPK_E_CORRUPT, "devices of %zu %s for %zu", told, what,
+	if (known > count || (known < count && d->p->x.layout != MPK_RELAY_08))
+		return mpk_fail(d->err, MPK_E_CORRUPT, "devices of %zu %s for %zu", known, what,
 				count);
-	for (size_t i = 0; i < told; i++) {
+	for (size_t i = 0; i < known; i++) {
 		int64_t device = (int64_t)mpk_load_u64(words.data + 8 * i);
 
 		if (!place_of(d, device, &list[i]))
@@ -103,8 +105,8 @@ static enum mpk_code places_of(struct decoder *d, struct mpk_span words, size_t 
 					"device %" PRId64 " of %s %zu does not exist", device, what,
 					i);
 	}
-	for (size_t i = told; i < count; i++)
-		list[i] = told ? list[0] : d->p->host_place;
+	for (size_t i = known; i < count; i++)
+		list[i] = known ? list[0] : d->p->host_place;
 	*out = list;
 	return MPK_OK;
 }
@@ -116,7 +118,7 @@ static enum mpk_code decode_places(struct decoder *d)
 	size_t room = x->layout == MPK_RELAY_08 ? TYPES_MAX : x->device_count;
 	int64_t host = x->layout == MPK_RELAY_08 ? MPK_DL_CPU : x->host_device;
 
-	d->places = mpk_arena_array(&p->arena, room + 1, sizeof *d->places);
+	d->places = mpk_arena_array(&p->base.arena, room + 1, sizeof *d->places);
 	MPK_TRY_ALLOC(d->places, d->err);
 	p->places = d->places;
 	for (; x->layout != MPK_RELAY_08 && p->place_count < x->device_count; p->place_count++)
@@ -180,6 +182,7 @@ static enum mpk_code take_place(struct decoder *d, size_t i, uint32_t *out)
 
 static enum mpk_code take_jump(struct decoder *d, size_t i, uint32_t *out)
 {
+	/* no other loop is without end for certain */
 	if (field(d, i) == 0)
 		return fault(d, "jumps to itself");
 	*out = (uint32_t)(d->start + (int64_t)d->at + field(d, i));
@@ -412,13 +415,15 @@ static enum mpk_code check_end(const struct decoder *d)
 static enum mpk_code decode_function(struct decoder *d, struct mpk_relay_callee *c)
 {
 	MPK_TRY(check_registers(d));
-	c->name = mpk_arena_text(&d->p->arena, d->f->info.items[0]);
+	c->name = mpk_arena_text(&d->p->base.arena, d->f->info.items[0]);
 	MPK_TRY_ALLOC(c->name, d->err);
 	c->start = d->start;
 	c->end = d->start + (uint32_t)d->f->instr_count;
 	c->register_count = (uint32_t)d->f->register_file_size;
 	c->params = d->f->params;
 	MPK_TRY(places_of(d, d->f->param_devices, c->params.count, "parameters", &c->param_places));
+	/* the step of an instruction is its place in the function plus the function's start:
+	 * jumps stay simple */
 	for (d->at = 0; d->at < d->f->instr_count; d->at++) {
 		struct mpk_relay_step *s = &d->p->steps[d->start + d->at];
 
@@ -439,15 +444,16 @@ static enum mpk_code make_room(struct mpk_relay_program *p, struct mpk_error *er
 		for (size_t k = 0; k < p->x.funcs[i].instr_count; k++)
 			words += p->x.funcs[i].instrs[k].count;
 	}
+	/* steps keep indices in 32 bits */
 	if (words + p->x.const_count > UINT32_MAX / 2)
 		return mpk_fail(err, MPK_E_CORRUPT, "byte code of %" PRIu64 " words", words);
 	p->callee_count = p->x.func_count;
 	p->step_count = (size_t)steps;
-	p->callees = mpk_arena_array(&p->arena, p->callee_count + 1, sizeof *p->callees);
-	p->steps = mpk_arena_array(&p->arena, p->step_count + 1, sizeof *p->steps);
-	p->registers = mpk_arena_array(&p->arena, (size_t)words + 1, sizeof *p->registers);
-	p->extents = mpk_arena_array(&p->arena, (size_t)words + 1, sizeof *p->extents);
-	p->numbers = mpk_arena_array(&p->arena, p->step_count + 1, sizeof *p->numbers);
+	p->callees = mpk_arena_array(&p->base.arena, p->callee_count + 1, sizeof *p->callees);
+	p->steps = mpk_arena_array(&p->base.arena, p->step_count + 1, sizeof *p->steps);
+	p->registers = mpk_arena_array(&p->base.arena, (size_t)words + 1, sizeof *p->registers);
+	p->extents = mpk_arena_array(&p->base.arena, (size_t)words + 1, sizeof *p->extents);
+	p->numbers = mpk_arena_array(&p->base.arena, p->step_count + 1, sizeof *p->numbers);
 	MPK_TRY_ALLOC(p->callees && p->steps && p->registers && p->extents && p->numbers, err);
 	return MPK_OK;
 }

@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "executor/relay/internal/inputs.h"
+/* inputs.c - arguments of a caller as byte code and its kernels take them
+ *
+ * The program says for each parameter on which device it is to be, and kernels of TVM refuse memory that
+ * is not compact, not aligned, or begins at an offset. What is right already is shared; anything else
+ * is copied once, here, and not by each kernel that uses it. Numbers become tensors of rank 0, because
+ * Relay has no other.
+ */
+#include "executor/relay/internal/vm.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -7,27 +14,6 @@
 #include "executor/check.h"
 #include "text/escape.h"
 #include "value/element.h"
-
-enum mpk_code mpk_relay_inputs_order(const struct mpk_signature *model, size_t skip,
-				     const struct mpk_args *args, struct mpk_value *out,
-				     struct mpk_error *err)
-{
-	struct mpk_signature left = *model;
-	struct mpk_value *values;
-
-	left.inputs += skip;
-	left.input_count -= skip;
-	if (!args->names && args->count == left.input_count) { /* in order as they stand */
-		for (size_t i = 0; i < args->count; i++)
-			out[i] = args->values[i];
-		return MPK_OK;
-	}
-	MPK_TRY(mpk_signature_order(&left, args, &values, err));
-	for (size_t i = 0; i < left.input_count; i++)
-		out[i] = values[i];
-	free(values);
-	return MPK_OK;
-}
 
 /* --- as kernels take them ------------------------------------------------------------------ */
 
@@ -40,6 +26,7 @@ static bool is_dlpack_bool(struct mpk_dtype t)
 	return t.code == MPK_DTYPE_BOOL && t.bits == 8;
 }
 
+/* On a device an offset is no obstacle: kernels there get it as it is. */
 static bool kernels_take(const struct mpk_dltensor *dl)
 {
 	return mpk_dltensor_is_compact(dl) &&
@@ -98,6 +85,7 @@ static enum mpk_code take_tensor(struct mpk_relay_vm *vm, struct mpk_tensor *t, 
 		taken = mpk_tensor_hold(t);
 	else
 		MPK_TRY(copy_tensor(vm, t, vm->devices[place], &taken, err));
+	/* kernels of these releases compare with uint1 and refuse DLPack's bool */
 	if (!is_dlpack_bool(t->dl.dtype)) {
 		*out = taken;
 		return MPK_OK;
@@ -118,6 +106,7 @@ static enum mpk_code take_number(struct mpk_relay_vm *vm, const struct mpk_value
 	enum mpk_code code;
 
 	if (v->kind == MPK_VALUE_BOOL) {
+		/* take_tensor turns it into what the kernels know */
 		type = (struct mpk_dtype){ MPK_DTYPE_BOOL, 8, 1 };
 		e.i = v->boolean;
 	} else if (v->type.bits) {
@@ -153,6 +142,7 @@ static enum mpk_code take_array(const struct target *to, const struct mpk_array 
 {
 	MPK_CLEANUP(mpk_value_drop) struct mpk_value made = { 0 };
 
+	/* a caller's tuples may be nested without end; this recursion may not */
 	if (depth == NEST_MAX)
 		return wrong_kind(to, "tuples nested too deep", err);
 	MPK_TRY(mpk_value_of_array(array->count, &made, err));
@@ -212,6 +202,7 @@ enum mpk_code mpk_relay_inputs_take(struct mpk_relay_vm *vm, const struct mpk_re
 
 		if (code == MPK_OK)
 			continue;
+		/* what was taken so far is given back: on failure nothing is owned */
 		while (i-- > 0)
 			mpk_value_drop(&out[i]);
 		return code;

@@ -1,159 +1,152 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* interp.c - the loop over steps, and the steps that move between them
+/* interp.c - the loop over steps, the steps that go elsewhere, and what observers see of them
  *
- * Nothing is looked up here, and no index is checked: decode.c did that. Calls keep their frames in
- * the machine, not on the native stack, so that loops compiled to recursion run as long as memory
- * lasts.
+ * Nothing is looked up here, and no index is checked, because decode.c did both. Calls keep their
+ * frames in the machine, not on the native stack: TVM compiles loops to recursion, and they are to run
+ * as long as memory lasts.
  */
-#include "executor/relay/internal/interp.h"
+#include "executor/relay/internal/vm.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/vec.h"
 #include "executor/plan/plan.h"
-#include "executor/relay/internal/closure.h"
-#include "executor/relay/internal/ops.h"
-#include "executor/relay/internal/watch.h"
+#include "runtime/observer.h"
 #include "text/escape.h"
 
-/* --- frames -------------------------------------------------------------------------------- */
+/* --- steps that are observed ---------------------------------------------------------------- */
 
+/* How a step is shown: its word, which kind of operator it is, and how many of reg[] it reads. Those
+ * with a list read its registers, too. */
+static const struct row {
+	const char *name;
+	enum mpk_operator_kind kind;
+	unsigned reads;
+	bool has_list;
+} rows[MPK_RELAY_OPS] = {
+	[MPK_RELAY_MOVE] = { "move", MPK_OPERATOR_BUILTIN, 1, false },
+	[MPK_RELAY_RET] = { "return", MPK_OPERATOR_CONTROL, 1, false },
+	[MPK_RELAY_INVOKE] = { "", MPK_OPERATOR_CONTROL, 0, true },
+	[MPK_RELAY_INVOKE_CLOSURE] = { "invoke_closure", MPK_OPERATOR_CONTROL, 1, true },
+	[MPK_RELAY_INVOKE_PACKED] = { "", MPK_OPERATOR_KERNEL, 0, true },
+	[MPK_RELAY_ALLOC_TENSOR] = { "alloc_tensor", MPK_OPERATOR_BUILTIN, 2, false },
+	[MPK_RELAY_ALLOC_TENSOR_REG] = { "alloc_tensor_reg", MPK_OPERATOR_BUILTIN, 3, false },
+	[MPK_RELAY_ALLOC_ADT] = { "alloc_adt", MPK_OPERATOR_BUILTIN, 0, true },
+	[MPK_RELAY_ALLOC_CLOSURE] = { "alloc_closure", MPK_OPERATOR_BUILTIN, 0, true },
+	[MPK_RELAY_GET_FIELD] = { "get_field", MPK_OPERATOR_BUILTIN, 1, false },
+	[MPK_RELAY_IF] = { "if", MPK_OPERATOR_CONTROL, 2, false },
+	[MPK_RELAY_LOAD_CONST] = { "load_const", MPK_OPERATOR_BUILTIN, 0, false },
+	[MPK_RELAY_GOTO] = { "goto", MPK_OPERATOR_CONTROL, 0, false },
+	[MPK_RELAY_GET_TAG] = { "get_tag", MPK_OPERATOR_BUILTIN, 1, false },
+	[MPK_RELAY_FATAL] = { "fatal", MPK_OPERATOR_CONTROL, 0, false },
+	[MPK_RELAY_ALLOC_STORAGE] = { "alloc_storage", MPK_OPERATOR_BUILTIN, 1, false },
+	[MPK_RELAY_SHAPE_OF] = { "shape_of", MPK_OPERATOR_BUILTIN, 1, false },
+	[MPK_RELAY_RESHAPE_TENSOR] = { "reshape_tensor", MPK_OPERATOR_BUILTIN, 2, false },
+	[MPK_RELAY_DEVICE_COPY] = { "device_copy", MPK_OPERATOR_COPY, 1, false },
+	[MPK_RELAY_KILL_REGISTER] = { "kill_register", MPK_OPERATOR_BUILTIN, 0, false },
+};
+
+static struct mpk_span name_of(const struct mpk_relay_program *p, const struct mpk_relay_step *s)
+{
+	if (s->op == MPK_RELAY_INVOKE_PACKED)
+		return p->packed[s->index].name;
+	if (s->op == MPK_RELAY_INVOKE)
+		return mpk_span_str(p->callees[s->index].name);
+	return mpk_span_str(rows[s->op].name);
+}
+
+/* Steps that leave something in a register; a kernel fills its arguments instead. */
+static bool returns_value(const struct mpk_relay_step *s)
+{
+	return s->op == MPK_RELAY_INVOKE || s->op == MPK_RELAY_INVOKE_CLOSURE ||
+	       (rows[s->op].kind != MPK_OPERATOR_CONTROL && s->op != MPK_RELAY_INVOKE_PACKED);
+}
+
+static void put_register(const struct mpk_relay_vm *vm, struct mpk_operand *o, uint32_t reg)
+{
+	o->place = (struct mpk_place){ MPK_PLACE_REGISTER, reg };
+	o->value = mpk_relay_registers(vm)[reg];
+}
+
+static enum mpk_code put_number(struct mpk_operator *op, enum mpk_place_kind kind, int64_t number,
+				struct mpk_error *err)
+{
+	MPK_TRY(mpk_operator_init(op, 1, err));
+	op->operands[0].place = (struct mpk_place){ kind, number };
+	return MPK_OK;
+}
+
+static enum mpk_code describe_step(const struct mpk_relay_vm *vm, const struct mpk_relay_step *s,
+				   struct mpk_operator *op, struct mpk_error *err)
+{
+	const struct mpk_frame *f = mpk_frames_top(&vm->frames);
+	const struct mpk_relay_callee *caller = &vm->program->callees[f->callee];
+	const struct row *row = &rows[s->op];
+	/* a storage has its size in a register, or extents */
+	unsigned reads = s->op == MPK_RELAY_ALLOC_STORAGE && s->count ? 0 : row->reads;
+	uint32_t listed = row->has_list ? s->count : 0;
+	/* a kernel is given its inputs, then what it fills */
+	uint32_t inputs = s->op == MPK_RELAY_INVOKE_PACKED ? listed - (uint32_t)s->number : listed;
+
+	*op = (struct mpk_operator){
+		.kind = row->kind,
+		.name = name_of(vm->program, s),
+		.function = mpk_span_str(caller->name),
+		.index = f->at - caller->start,
+	};
+	if (returns_value(s))
+		op->to = (struct mpk_place){ MPK_PLACE_REGISTER, s->dst };
+	if (s->op == MPK_RELAY_LOAD_CONST)
+		return put_number(op, MPK_PLACE_CONSTANT, s->index, err);
+	if (s->op == MPK_RELAY_KILL_REGISTER)
+		return put_number(op, MPK_PLACE_REGISTER, s->dst, err);
+	MPK_TRY(mpk_operator_init(op, reads + listed, err));
+	for (unsigned i = 0; i < reads; i++)
+		put_register(vm, &op->operands[i], s->reg[i]);
+	for (uint32_t i = 0; i < listed; i++) {
+		put_register(vm, &op->operands[reads + i], vm->program->registers[s->first + i]);
+		op->operands[reads + i].is_result = i >= inputs;
+	}
+	return MPK_OK;
+}
+
+static enum mpk_code watch_step(struct mpk_relay_vm *vm, const struct mpk_relay_step *s,
+				mpk_relay_op_fn *run, struct mpk_value *result,
+				struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_operator_fini) struct mpk_operator op = { 0 };
+	enum mpk_code code;
+
+	MPK_TRY(describe_step(vm, s, &op, err));
+	MPK_TRY(mpk_operator_begin(vm->observers, &op, err));
+	MPK_TRY(run(vm, s, result, err));
+	/* an observer that fails ends the call, whose result nobody takes then */
+	code = mpk_operator_end(vm->observers, &op, result, err);
+	if (code != MPK_OK)
+		mpk_value_drop(result);
+	return code;
+}
+
+static enum mpk_code watch_control(struct mpk_relay_vm *vm, const struct mpk_relay_step *s,
+				   struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_operator_fini) struct mpk_operator op = { 0 };
+
+	MPK_TRY(describe_step(vm, s, &op, err));
+	return mpk_operator_control(vm->observers, &op, err);
+}
+
+/* --- steps that go elsewhere --------------------------------------------------------------- */
+
+/* A call of a function of the program. */
 static enum mpk_code push_frame(struct mpk_relay_vm *vm, size_t callee, struct mpk_error *err)
 {
 	const struct mpk_relay_callee *c = &vm->program->callees[callee];
-	size_t base = vm->stack_used, top = base + c->register_count;
 
-	if (vm->frame_count >= MPK_RELAY_FRAMES_MAX || top > MPK_RELAY_STACK_MAX)
-		return mpk_fail(err, MPK_E_RAISED, "RuntimeError: %s: recursion without end",
-				MPK_QUOTE(mpk_span_str(c->name)));
-	MPK_TRY_ALLOC(mpk_vec_reserve(&vm->frames, &vm->frame_cap, vm->frame_count + 1,
-				      sizeof *vm->frames) &&
-			      mpk_vec_reserve(&vm->stack, &vm->stack_cap, top, sizeof *vm->stack),
-		      err);
-	if (c->register_count)
-		memset(vm->stack + base, 0, c->register_count * sizeof *vm->stack);
-	vm->stack_used = top;
-	vm->frames[vm->frame_count++] =
-		(struct mpk_relay_frame){ base, (uint32_t)callee, c->start };
-	return MPK_OK;
+	return mpk_frames_push(&vm->frames, mpk_span_str(c->name), (uint32_t)callee, c->start,
+			       c->register_count, err);
 }
-
-static void pop_frame(struct mpk_relay_vm *vm)
-{
-	const struct mpk_relay_frame *f = &vm->frames[--vm->frame_count];
-
-	for (size_t i = f->base; i < vm->stack_used; i++)
-		mpk_value_drop(&vm->stack[i]);
-	vm->stack_used = f->base;
-}
-
-static void set_register(struct mpk_relay_vm *vm, uint32_t reg, struct mpk_value v)
-{
-	struct mpk_value *r = &mpk_relay_registers(vm)[reg];
-	struct mpk_value old = *r;
-
-	*r = v;
-	mpk_value_drop(&old);
-}
-
-/* --- steps that make a value --------------------------------------------------------------- */
-
-static enum mpk_code move(struct mpk_relay_vm *vm, const struct mpk_relay_step *s,
-			  struct mpk_value *result, struct mpk_error *err)
-{
-	(void)err;
-	*result = mpk_value_hold(mpk_relay_registers(vm)[s->reg[0]]);
-	return MPK_OK;
-}
-
-static enum mpk_code kill_register(struct mpk_relay_vm *vm, const struct mpk_relay_step *s,
-				   struct mpk_value *result, struct mpk_error *err)
-{
-	(void)vm;
-	(void)s;
-	(void)result;
-	(void)err;
-	return MPK_OK;
-}
-
-static enum mpk_code load_const(struct mpk_relay_vm *vm, const struct mpk_relay_step *s,
-				struct mpk_value *result, struct mpk_error *err)
-{
-	struct mpk_value v = { .kind = MPK_VALUE_TENSOR };
-
-	MPK_TRY(mpk_relay_vm_constant(vm, s->index, &v.tensor, err));
-	mpk_record_constant(vm->recorder, &v);
-	*result = mpk_value_hold(v);
-	return MPK_OK;
-}
-
-/* An array of the values in the step's registers. */
-static enum mpk_code take_list(const struct mpk_relay_vm *vm, const struct mpk_relay_step *s,
-			       struct mpk_value *out, struct mpk_error *err)
-{
-	const uint32_t *registers = vm->program->registers + s->first;
-
-	MPK_TRY(mpk_value_of_array(s->count, out, err));
-	for (uint32_t i = 0; i < s->count; i++)
-		out->array->items[i] = mpk_value_hold(mpk_relay_registers(vm)[registers[i]]);
-	return MPK_OK;
-}
-
-static enum mpk_code alloc_adt(struct mpk_relay_vm *vm, const struct mpk_relay_step *s,
-			       struct mpk_value *result, struct mpk_error *err)
-{
-	MPK_TRY(take_list(vm, s, result, err));
-	result->array->tag = s->number;
-	return MPK_OK;
-}
-
-static enum mpk_code alloc_closure(struct mpk_relay_vm *vm, const struct mpk_relay_step *s,
-				   struct mpk_value *result, struct mpk_error *err)
-{
-	struct mpk_value captured;
-	struct mpk_function *f;
-
-	MPK_TRY(take_list(vm, s, &captured, err));
-	MPK_TRY(mpk_relay_closure_make(vm, s->index, captured, &f, err));
-	*result = mpk_value_of_function(f);
-	return MPK_OK;
-}
-
-static enum mpk_code get_field(struct mpk_relay_vm *vm, const struct mpk_relay_step *s,
-			       struct mpk_value *result, struct mpk_error *err)
-{
-	const struct mpk_value *v = &mpk_relay_registers(vm)[s->reg[0]];
-
-	if (v->kind != MPK_VALUE_ARRAY)
-		return mpk_relay_fault(vm, err, "TypeError",
-				       "register %" PRIu32 " must hold a tuple, not %s", s->reg[0],
-				       mpk_value_kind_name(v->kind));
-	if (s->index >= v->array->count)
-		return mpk_relay_fault(vm, err, "IndexError", "field %" PRIu32 " of %zu", s->index,
-				       v->array->count);
-	*result = mpk_value_hold(v->array->items[s->index]);
-	return MPK_OK;
-}
-
-static mpk_relay_op_fn *const makers[MPK_RELAY_OPS] = {
-	[MPK_RELAY_MOVE] = move,
-	[MPK_RELAY_INVOKE_PACKED] = mpk_relay_invoke_packed,
-	[MPK_RELAY_ALLOC_TENSOR] = mpk_relay_alloc_tensor,
-	[MPK_RELAY_ALLOC_TENSOR_REG] = mpk_relay_alloc_tensor_reg,
-	[MPK_RELAY_ALLOC_ADT] = alloc_adt,
-	[MPK_RELAY_ALLOC_CLOSURE] = alloc_closure,
-	[MPK_RELAY_GET_FIELD] = get_field,
-	[MPK_RELAY_LOAD_CONST] = load_const,
-	[MPK_RELAY_GET_TAG] = mpk_relay_get_tag,
-	[MPK_RELAY_ALLOC_STORAGE] = mpk_relay_alloc_storage,
-	[MPK_RELAY_SHAPE_OF] = mpk_relay_shape_of,
-	[MPK_RELAY_RESHAPE_TENSOR] = mpk_relay_reshape_tensor,
-	[MPK_RELAY_DEVICE_COPY] = mpk_relay_device_copy,
-	[MPK_RELAY_KILL_REGISTER] = kill_register,
-};
-
-/* --- steps that go elsewhere --------------------------------------------------------------- */
 
 /* The frame that a step works in, and the result of the run once it is done. */
 struct run {
@@ -163,9 +156,9 @@ struct run {
 	struct mpk_value result;
 };
 
-static struct mpk_relay_frame *frame_of(const struct run *r)
+static struct mpk_frame *frame_of(const struct run *r)
 {
-	return &r->vm->frames[r->vm->frame_count - 1];
+	return mpk_frames_top(&r->vm->frames);
 }
 
 /* A frame for a function, whose first registers are what was captured, then the arguments. */
@@ -173,7 +166,7 @@ static enum mpk_code enter(struct mpk_relay_vm *vm, size_t function, const struc
 			   const struct mpk_array *captured, struct mpk_error *err)
 {
 	const uint32_t *registers = vm->program->registers + s->first;
-	size_t caller = vm->frames[vm->frame_count - 1].base, at = 0;
+	size_t caller = mpk_frames_top(&vm->frames)->base, at = 0;
 
 	MPK_TRY(push_frame(vm, function, err));
 	struct mpk_value *own = mpk_relay_registers(vm);
@@ -181,11 +174,12 @@ static enum mpk_code enter(struct mpk_relay_vm *vm, size_t function, const struc
 	for (size_t i = 0; captured && i < captured->count; i++)
 		own[at++] = mpk_value_hold(captured->items[i]);
 	for (uint32_t i = 0; i < s->count; i++)
-		own[at++] = mpk_value_hold(vm->stack[caller + registers[i]]);
+		own[at++] = mpk_value_hold(vm->frames.stack[caller + registers[i]]);
 	return MPK_OK;
 }
 
-static enum mpk_code invoke(struct run *r, const struct mpk_relay_step *s, struct mpk_error *err)
+static enum mpk_code invoke_callee(struct run *r, const struct mpk_relay_step *s,
+				   struct mpk_error *err)
 {
 	return enter(r->vm, s->index, s, NULL, err);
 }
@@ -211,19 +205,21 @@ static enum mpk_code invoke_closure(struct run *r, const struct mpk_relay_step *
 	return enter(vm, c->function, s, c->captured.array, err);
 }
 
-static enum mpk_code ret(struct run *r, const struct mpk_relay_step *s, struct mpk_error *err)
+static enum mpk_code return_value(struct run *r, const struct mpk_relay_step *s,
+				  struct mpk_error *err)
 {
 	struct mpk_relay_vm *vm = r->vm;
 	struct mpk_value v = mpk_value_hold(mpk_relay_registers(vm)[s->reg[0]]);
 
 	(void)err;
-	pop_frame(vm);
-	r->done = vm->frame_count == r->floor;
+	mpk_frames_pop(&vm->frames, vm->frames.count - 1);
+	r->done = vm->frames.count == r->floor;
 	if (r->done) {
 		r->result = v;
 		return MPK_OK;
 	}
-	set_register(vm, vm->program->steps[frame_of(r)->at].dst, v);
+	/* the caller's frame is still at the step that called */
+	mpk_frames_set(&vm->frames, vm->program->steps[frame_of(r)->at].dst, v);
 	frame_of(r)->at++;
 	return MPK_OK;
 }
@@ -239,7 +235,7 @@ static enum mpk_code jump_if(struct run *r, const struct mpk_relay_step *s, stru
 	return MPK_OK;
 }
 
-static enum mpk_code jump(struct run *r, const struct mpk_relay_step *s, struct mpk_error *err)
+static enum mpk_code jump_to(struct run *r, const struct mpk_relay_step *s, struct mpk_error *err)
 {
 	(void)err;
 	frame_of(r)->at = s->jump[0];
@@ -255,11 +251,11 @@ static enum mpk_code fatal(struct run *r, const struct mpk_relay_step *s, struct
 typedef enum mpk_code jump_fn(struct run *r, const struct mpk_relay_step *s, struct mpk_error *err);
 
 static jump_fn *const jumps[MPK_RELAY_OPS] = {
-	[MPK_RELAY_RET] = ret,
-	[MPK_RELAY_INVOKE] = invoke,
+	[MPK_RELAY_RET] = return_value,
+	[MPK_RELAY_INVOKE] = invoke_callee,
 	[MPK_RELAY_INVOKE_CLOSURE] = invoke_closure,
 	[MPK_RELAY_IF] = jump_if,
-	[MPK_RELAY_GOTO] = jump,
+	[MPK_RELAY_GOTO] = jump_to,
 	[MPK_RELAY_FATAL] = fatal,
 };
 
@@ -271,18 +267,20 @@ static enum mpk_code take_step(struct run *r, struct mpk_error *err)
 	const struct mpk_relay_step *s = &vm->program->steps[frame_of(r)->at];
 	struct mpk_value made = { 0 };
 
+	/* a program that comes from strangers may have no end */
 	if (vm->steps_left-- == 0)
 		return mpk_relay_fault(vm, err, "RuntimeError", "a loop without end");
-	if (vm->observers && !makers[s->op])
-		MPK_TRY(mpk_relay_watch_control(vm, s, err));
-	if (!makers[s->op])
+	if (vm->observers && !mpk_relay_makers[s->op])
+		MPK_TRY(watch_control(vm, s, err));
+	if (!mpk_relay_makers[s->op])
 		return jumps[s->op](r, s, err);
 	if (vm->observers)
-		MPK_TRY(mpk_relay_watch(vm, s, makers[s->op], &made, err));
+		MPK_TRY(watch_step(vm, s, mpk_relay_makers[s->op], &made, err));
 	else
-		MPK_TRY(makers[s->op](vm, s, &made, err));
+		MPK_TRY(mpk_relay_makers[s->op](vm, s, &made, err));
+	/* what a kernel made is in the tensors that it was given */
 	if (s->op != MPK_RELAY_INVOKE_PACKED)
-		set_register(vm, s->dst, made);
+		mpk_frames_set(&vm->frames, s->dst, made);
 	frame_of(r)->at++;
 	return MPK_OK;
 }
@@ -290,15 +288,14 @@ static enum mpk_code take_step(struct run *r, struct mpk_error *err)
 enum mpk_code mpk_relay_run(struct mpk_relay_vm *vm, size_t function, const struct mpk_value *args,
 			    size_t count, struct mpk_value *result, struct mpk_error *err)
 {
-	struct run r = { .vm = vm, .floor = vm->frame_count };
+	struct run r = { .vm = vm, .floor = vm->frames.count };
 	enum mpk_code code = push_frame(vm, function, err);
 
 	for (size_t i = 0; i < count && code == MPK_OK; i++)
 		mpk_relay_registers(vm)[i] = mpk_value_hold(args[i]);
 	while (code == MPK_OK && !r.done)
 		code = take_step(&r, err);
-	while (vm->frame_count > r.floor)
-		pop_frame(vm);
+	mpk_frames_pop(&vm->frames, r.floor);
 	if (code == MPK_OK)
 		*result = r.result;
 	return code;

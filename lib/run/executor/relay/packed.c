@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* packed.c - calls of kernels, and what a recorder is told of them
+/* packed.c - calls of kernels, and what a recorder notes of them
  *
  * Relay computes shapes with compiled functions, as it computes everything: from the shape of an
  * input, shape functions make the shapes of what follows, and two small kernels their sizes in
@@ -11,7 +11,7 @@
 
 #include "abi/packed.h"
 #include "executor/plan/plan.h"
-#include "executor/relay/internal/ops.h"
+#include "executor/relay/internal/vm.h"
 
 enum { FEW = 24 }; /* arguments that find room without an allocation */
 
@@ -28,6 +28,7 @@ static void arguments_fini(struct arguments *a)
 		free(a->values);
 }
 
+/* A tuple is as many arguments as it has fields. */
 static size_t count_arguments(const struct mpk_relay_vm *vm, const struct mpk_relay_step *s)
 {
 	const struct mpk_value *registers = mpk_relay_registers(vm);
@@ -77,6 +78,7 @@ static enum mpk_code collect(const struct mpk_relay_vm *vm, const struct mpk_rel
 		a->values = malloc(count * sizeof *a->values);
 	MPK_TRY_ALLOC(a->values, err);
 	for (uint32_t i = 0; i < s->count; i++) {
+		/* outputs come last; from here on everything is one */
 		if (i == s->count - (uint32_t)s->number)
 			a->outputs = a->count;
 		enum mpk_code code = put_register(vm, a, registers[i], err);
@@ -101,12 +103,14 @@ static bool has_nothing_to_do(const struct mpk_relay_vm *vm, const struct mpk_re
 
 	if (s->number != 1 || v->kind != MPK_VALUE_TENSOR)
 		return false;
+	/* no product: an extent of 0 among others that overflow is still no elements */
 	for (int32_t i = 0; i < v->tensor->dl.ndim; i++)
 		if (v->tensor->dl.shape[i] == 0)
 			return true;
 	return false;
 }
 
+/* Code at an address: cells on the stack where they fit, and nothing is allocated. */
 static enum mpk_code call_address(const struct mpk_function *f, const struct arguments *a,
 				  struct mpk_error *err)
 {

@@ -1,91 +1,159 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* relay.c - an executable's node as a module */
+/* relay.c - an executable of the Relay VM as a module: its functions, and the constants bound to it
+ *
+ * What a function needs, kernels and constants, is looked for when the function
+ * is looked up: a library may well have functions that cannot run here beside others that can.
+ */
 #include "executor/relay/relay.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "executor/model.h"
-#include "executor/relay/internal/closure.h"
+#include "executor/relay/internal/vm.h"
+#include "program/model.h"
 #include "runtime/node.h"
+#include "text/escape.h"
 
-/* A node's program, and the machine for the devices that were asked for last. */
-struct model {
-	struct mpk_relay_program *program;
-	struct mpk_relay_vm *vm;
-	struct mpk_dldevice devices[MPK_RUNTIME_DEVICES_MAX];
-	size_t device_count;
+/* --- what is in a program ------------------------------------------------------------------ */
+
+/* Functions have their names in the table of globals, by index. */
+static size_t find_function(const struct mpk_relay_program *p, const char *name)
+{
+	for (size_t i = 0; i < p->callee_count && i < p->x.globals.count; i++)
+		if (mpk_span_is(p->x.globals.items[i], name))
+			return i;
+	return p->callee_count;
+}
+
+/* --- what is missing ----------------------------------------------------------------------- */
+
+/* What was met on the way through all that a function may call. */
+struct needs {
+	const struct mpk_relay_program *p;
+	bool *functions, *packed, *consts; /* met; by index */
+	size_t *waiting;                   /* functions to be looked into */
+	size_t waiting_count;
 };
+
+static void needs_fini(struct needs *n)
+{
+	free(n->functions);
+	free(n->packed);
+	free(n->consts);
+	free(n->waiting);
+}
+
+/* Each function is looked into once, also where functions call each other. */
+static void need_function(struct needs *n, size_t index)
+{
+	if (!n->functions[index])
+		n->waiting[n->waiting_count++] = index;
+	n->functions[index] = true;
+}
+
+/* Closures may be called from where they go: whoever makes one needs its function. */
+static void need_step(struct needs *n, const struct mpk_relay_step *s)
+{
+	if (s->op == MPK_RELAY_INVOKE || s->op == MPK_RELAY_ALLOC_CLOSURE)
+		need_function(n, s->index);
+	else if (s->op == MPK_RELAY_INVOKE_PACKED)
+		n->packed[s->index] = true;
+	else if (s->op == MPK_RELAY_LOAD_CONST)
+		n->consts[s->index] = true;
+}
+
+/* The list of names has room for some; the number counts the rest, too. */
+static void put_name(struct mpk_strbuf *names, size_t *count, struct mpk_span name)
+{
+	if ((*count)++ < 16)
+		mpk_strbuf_printf(names, "%s%s", names->len ? ", " : "", MPK_QUOTE(name));
+	else if (*count == 17)
+		mpk_strbuf_puts(names, ", ...");
+}
+
+static enum mpk_code check_needs(const struct needs *n, const char *name, struct mpk_error *err)
+{
+	const struct mpk_relay_program *p = n->p;
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf names = { 0 };
+	size_t missing = 0;
+
+	for (size_t i = 0; i < p->packed_count; i++)
+		if (n->packed[i] && !p->packed[i].function)
+			put_name(&names, &missing, p->packed[i].name);
+	if (missing)
+		return mpk_fail(err, MPK_E_LOAD,
+				"'%s' needs %zu function%s that the library does not have: %s",
+				MPK_QUOTE(mpk_span_str(name)), missing, missing == 1 ? "" : "s",
+				mpk_strbuf_text(&names));
+	for (size_t i = 0; i < p->x.const_count; i++)
+		if (n->consts[i] && p->x.consts[i].late_bound && !p->late[i])
+			put_name(&names, &missing, p->x.consts[i].name);
+	if (missing)
+		return mpk_fail(
+			err, MPK_E_LOAD,
+			"'%s' needs %zu constant%s that the library names and leaves to a file of parameters: %s",
+			MPK_QUOTE(mpk_span_str(name)), missing, missing == 1 ? "" : "s",
+			mpk_strbuf_text(&names));
+	return MPK_OK;
+}
+
+static enum mpk_code check_function(const struct mpk_relay_program *p, size_t function,
+				    struct mpk_error *err)
+{
+	MPK_CLEANUP(needs_fini) struct needs n = { .p = p };
+
+	n.functions = calloc(p->callee_count + 1, sizeof *n.functions);
+	n.packed = calloc(p->packed_count + 1, sizeof *n.packed);
+	n.consts = calloc(p->const_count + 1, sizeof *n.consts);
+	n.waiting = calloc(p->callee_count + 1, sizeof *n.waiting);
+	MPK_TRY_ALLOC(n.functions && n.packed && n.consts && n.waiting, err);
+	need_function(&n, function);
+	while (n.waiting_count) {
+		const struct mpk_relay_callee *c = &p->callees[n.waiting[--n.waiting_count]];
+
+		for (uint32_t at = c->start; at < c->end; at++)
+			need_step(&n, &p->steps[at]);
+	}
+	return check_needs(&n, p->callees[function].name, err);
+}
+
+/* --- the module ----------------------------------------------------------------------------- */
+
+static struct mpk_relay_program *program_of(const struct mpk_node_module *node)
+{
+	return (struct mpk_relay_program *)((const struct mpk_node_model *)node->state)->program;
+}
 
 static bool accepts(struct mpk_span kind)
 {
 	return mpk_span_is(kind, "VMExecutable");
 }
 
-static void model_free(struct model *m)
-{
-	mpk_relay_vm_drop(m->vm);
-	mpk_relay_program_drop(m->program);
-	free(m);
-}
-
 static enum mpk_code open_node(struct mpk_node_module *node, struct mpk_error *err)
 {
-	struct model *m = calloc(1, sizeof *m);
-	enum mpk_code code;
-
-	MPK_TRY_ALLOC(m, err);
-	code = mpk_relay_program_load(node, &m->program, err);
-	if (code != MPK_OK) {
-		model_free(m);
-		return mpk_failed(code);
-	}
-	node->state = m;
-	return MPK_OK;
+	return mpk_node_model_open(node, &mpk_relay_kind, err);
 }
 
-static void close_node(struct mpk_node_module *node)
+static enum mpk_code find_node(struct mpk_node_module *node, const char *name,
+			       struct mpk_function **out, struct mpk_error *err)
 {
-	model_free(node->state);
-}
-
-/* Functions that were given out keep the machine they are bound to. */
-static enum mpk_code need_machine(struct model *m, struct mpk_error *err)
-{
-	size_t count;
-	const struct mpk_dldevice *devices = mpk_runtime_get_devices(m->program->runtime, &count);
-	struct mpk_relay_vm *vm;
-
-	if (m->vm && count == m->device_count &&
-	    memcmp(devices, m->devices, count * sizeof *devices) == 0)
-		return MPK_OK;
-	MPK_TRY(mpk_relay_vm_create(m->program, mpk_relay_vm_invoke, devices, count, &vm, err));
-	mpk_relay_vm_drop(m->vm);
-	m->vm = vm;
-	m->device_count = count;
-	memcpy(m->devices, devices, count * sizeof *devices);
-	return MPK_OK;
-}
-
-static enum mpk_code find(struct mpk_node_module *node, const char *name, struct mpk_function **out,
-			  struct mpk_error *err)
-{
-	struct model *m = node->state;
-	size_t index = mpk_relay_program_find(m->program, name);
+	const struct mpk_relay_program *p = program_of(node);
+	size_t index = find_function(p, name);
+	struct mpk_machine *machine;
 	struct mpk_value nothing;
 
 	*out = NULL;
-	if (index == m->program->callee_count)
+	if (index == p->callee_count)
 		return MPK_OK;
-	MPK_TRY(mpk_relay_program_needs(m->program, index, err));
-	MPK_TRY(need_machine(m, err));
+	MPK_TRY(check_function(p, index, err));
+	MPK_TRY(mpk_node_model_machine(node->state, &machine, err));
 	MPK_TRY(mpk_value_of_array(0, &nothing, err));
-	return mpk_relay_closure_make(m->vm, index, nothing, out, err);
+	return mpk_relay_closure_make((struct mpk_relay_vm *)machine, index, nothing, out, err);
 }
 
 static bool name_at(struct mpk_node_module *node, size_t i, struct mpk_span *out)
 {
-	const struct mpk_relay_program *p = ((const struct model *)node->state)->program;
+	const struct mpk_relay_program *p = program_of(node);
 
 	if (i >= p->callee_count || i >= p->x.globals.count)
 		return false;
@@ -95,22 +163,25 @@ static bool name_at(struct mpk_node_module *node, size_t i, struct mpk_span *out
 
 const struct mpk_loader mpk_relay_executor = {
 	.accepts = accepts,
-	.has = mpk_model_node_has,
+	.has = mpk_node_model_has,
 	.open = open_node,
-	.find = find,
+	.find = find_node,
 	.name_at = name_at,
-	.close = close_node,
+	.close = mpk_node_model_close,
 };
 
 struct mpk_relay_vm *mpk_relay_machine_of(const struct mpk_node_module *node)
 {
-	return node->state ? ((const struct model *)node->state)->vm : NULL;
+	const struct mpk_node_model *model = node->state;
+
+	return model ? (struct mpk_relay_vm *)model->machine : NULL;
 }
 
 /* --- late-bound constants ------------------------------------------------------------------ */
 
-/* The model of a module, which is opened for it. */
-static enum mpk_code model_of(struct mpk_module *module, struct model **out, struct mpk_error *err)
+/* The node of a module, which is opened for it. */
+static enum mpk_code open_module(struct mpk_module *module, struct mpk_node_module **out,
+				 struct mpk_error *err)
 {
 	struct mpk_function *nothing = NULL;
 
@@ -120,7 +191,7 @@ static enum mpk_code model_of(struct mpk_module *module, struct model **out, str
 	/* no function has this name: it only makes the module ready */
 	MPK_TRY(module->find(module, "", &nothing, err));
 	mpk_function_drop(nothing);
-	*out = ((struct mpk_node_module *)module)->state;
+	*out = (struct mpk_node_module *)module;
 	return MPK_OK;
 }
 
@@ -137,13 +208,14 @@ static enum mpk_code usable(struct mpk_tensor *t, struct mpk_tensor **out, struc
 	return MPK_OK;
 }
 
-static enum mpk_code bind(struct mpk_relay_program *p, size_t index, struct mpk_tensor *tensor,
-			  struct mpk_error *err)
+static enum mpk_code bind_constant(struct mpk_relay_program *p, size_t index,
+				   struct mpk_tensor *tensor, struct mpk_error *err)
 {
 	struct mpk_tensor *t;
 
 	if (!mpk_dldevice_is_host(tensor->dl.device))
 		return mpk_fail(err, MPK_E_USAGE, "a constant is bound to a tensor on a device");
+	/* once here instead of in each call */
 	MPK_TRY(usable(tensor, &t, err));
 	mpk_tensor_drop(p->late[index]);
 	p->late[index] = t;
@@ -154,13 +226,14 @@ enum mpk_code mpk_relay_bind_found(struct mpk_module *module, mpk_relay_find_fn 
 				   void *user, struct mpk_error *err)
 {
 	struct mpk_relay_program *p;
-	struct model *m;
+	struct mpk_node_module *node;
 
-	MPK_TRY(model_of(module, &m, err));
-	if (m->vm)
+	MPK_TRY(open_module(module, &node, err));
+	/* a machine may have made the constant already */
+	if (mpk_relay_machine_of(node))
 		return mpk_fail(err, MPK_E_CONFLICT,
 				"constants are bound before a function is looked up, not after");
-	p = m->program;
+	p = program_of(node);
 	for (size_t i = 0; i < p->x.const_count; i++) {
 		struct mpk_tensor *t = NULL;
 		enum mpk_code code;
@@ -168,7 +241,7 @@ enum mpk_code mpk_relay_bind_found(struct mpk_module *module, mpk_relay_find_fn 
 		if (!p->x.consts[i].late_bound)
 			continue;
 		MPK_TRY(find_value(user, p->x.consts[i].name, &t, err));
-		code = t ? bind(p, i, t, err) : MPK_OK;
+		code = t ? bind_constant(p, i, t, err) : MPK_OK;
 		mpk_tensor_drop(t);
 		MPK_TRY(code);
 	}
@@ -205,12 +278,14 @@ enum mpk_code mpk_relay_bind(struct mpk_module *module, const struct mpk_relay_b
 
 bool mpk_relay_has_late(struct mpk_module *module)
 {
-	struct model *m;
+	const struct mpk_relay_program *p;
+	struct mpk_node_module *node;
 
-	if (!accepts(module->kind) || model_of(module, &m, NULL) != MPK_OK)
+	if (!accepts(module->kind) || open_module(module, &node, NULL) != MPK_OK)
 		return false;
-	for (size_t i = 0; i < m->program->x.const_count; i++)
-		if (m->program->x.consts[i].late_bound)
+	p = program_of(node);
+	for (size_t i = 0; i < p->x.const_count; i++)
+		if (p->x.consts[i].late_bound)
 			return true;
 	return false;
 }

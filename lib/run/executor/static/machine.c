@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "executor/static/internal/machine.h"
+/* machine.c - runs a model whose tensors and memory are laid out
+ *
+ * The arguments of every call are laid out once; a run patches the addresses of what came from outside
+ * and calls. Storages stay from run to run, but for those whose content the caller still holds:
+ * results are his until he drops them. Nothing waits between steps, on no device.
+ */
+#include "executor/static/internal/program.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "abi/packed.h"
+#include "base/refs.h"
 #include "executor/check.h"
 #include "executor/constant.h"
 #include "runtime/devices.h"
@@ -25,11 +31,10 @@ struct call {
 	struct mpk_value *values; /* other functions; the tensors are the machine's */
 };
 
-struct mpk_static_machine {
-	atomic_uint refs;
-	struct mpk_static_program *program;
+struct static_machine {
+	struct mpk_machine base;            /* first */
+	struct mpk_static_program *program; /* base.program */
 	struct mpk_devices *devices;
-	pthread_mutex_t lock;
 	struct mpk_arena arena;
 	struct memory *memories;        /* of storages */
 	struct mpk_tensor **tensors;    /* what steps pass; only their addresses change */
@@ -54,7 +59,7 @@ static struct mpk_dldevice device_for(int32_t type, const struct mpk_dldevice *d
 	return (struct mpk_dldevice){ type, 0 };
 }
 
-static enum mpk_code take_devices(struct mpk_static_machine *m, const struct mpk_dldevice *devices,
+static enum mpk_code take_devices(struct static_machine *m, const struct mpk_dldevice *devices,
 				  size_t count, struct mpk_error *err)
 {
 	const struct mpk_static_program *p = m->program;
@@ -70,7 +75,7 @@ static enum mpk_code take_devices(struct mpk_static_machine *m, const struct mpk
 
 /* A tensor as functions receive it. Releases that the legacy convention is for say bool as one bit,
  * and have no strides when a tensor is compact. */
-static enum mpk_code make_tensor(struct mpk_static_machine *m, size_t i, struct mpk_error *err)
+static enum mpk_code make_tensor(struct static_machine *m, size_t i, struct mpk_error *err)
 {
 	static const struct mpk_dtype legacy_bool = { MPK_DTYPE_UINT, 1, 1 };
 	const struct mpk_static_tensor *t = &m->program->tensors[i];
@@ -81,14 +86,16 @@ static enum mpk_code make_tensor(struct mpk_static_machine *m, size_t i, struct 
 		.shape = (int64_t *)(uintptr_t)t->shape, /* copied */
 	};
 
-	if (m->program->context.convention == MPK_CONV_LEGACY && mpk_dtype_is_bool(t->dtype))
+	if (m->program->base.context.convention == MPK_CONV_LEGACY && mpk_dtype_is_bool(t->dtype))
 		dl.dtype = legacy_bool;
 	MPK_TRY(mpk_tensor_wrap(&dl, NULL, &m->tensors[i], err));
 	m->tensors[i]->dl.strides = NULL;
 	return MPK_OK;
 }
 
-static enum mpk_code lay_out(struct mpk_static_machine *m, size_t i, struct mpk_error *err)
+/* The arguments of a step: cells for code at an address, values for anything else. Both point to
+ * the machine's tensors, whose addresses change from call to call. */
+static enum mpk_code lay_out(struct static_machine *m, size_t i, struct mpk_error *err)
 {
 	const struct mpk_static_step *s = &m->program->steps[i];
 	struct call *c = &m->calls[i];
@@ -114,11 +121,14 @@ static enum mpk_code lay_out(struct mpk_static_machine *m, size_t i, struct mpk_
 	return MPK_OK;
 }
 
-static enum mpk_code init(struct mpk_static_machine *m, const struct mpk_dldevice *devices,
-			  size_t count, struct mpk_error *err)
+static enum mpk_code start(struct mpk_machine *base, const struct mpk_dldevice *devices,
+			   size_t count, struct mpk_error *err)
 {
-	const struct mpk_static_program *p = m->program;
+	struct static_machine *m = (struct static_machine *)base;
+	const struct mpk_static_program *p = (const struct mpk_static_program *)base->program;
 
+	m->program = (struct mpk_static_program *)base->program;
+	m->devices = mpk_runtime_devices(p->base.runtime);
 	m->memories = mpk_arena_array(&m->arena, p->storage_count + 1, sizeof *m->memories);
 	m->tensors = mpk_arena_array(&m->arena, p->tensor_count + 1, sizeof(struct mpk_tensor *));
 	m->calls = mpk_arena_array(&m->arena, p->step_count + 1, sizeof *m->calls);
@@ -134,41 +144,11 @@ static enum mpk_code init(struct mpk_static_machine *m, const struct mpk_dldevic
 	return MPK_OK;
 }
 
-enum mpk_code mpk_static_machine_create(struct mpk_static_program *program,
-					const struct mpk_dldevice *devices, size_t count,
-					struct mpk_static_machine **out, struct mpk_error *err)
+static void stop(struct mpk_machine *base)
 {
-	struct mpk_static_machine *m = calloc(1, sizeof *m);
+	struct static_machine *m = (struct static_machine *)base;
+	const struct mpk_static_program *p = m->program;
 
-	if (!m)
-		return mpk_fail_nomem(err);
-	atomic_init(&m->refs, 1);
-	(void)pthread_mutex_init(&m->lock, NULL);
-	m->program = mpk_static_program_hold(program);
-	m->devices = mpk_runtime_devices(program->context.runtime);
-	enum mpk_code code = init(m, devices, count, err);
-
-	if (code != MPK_OK) {
-		mpk_static_machine_drop(m);
-		return mpk_failed(code);
-	}
-	*out = m;
-	return MPK_OK;
-}
-
-struct mpk_static_machine *mpk_static_machine_hold(struct mpk_static_machine *m)
-{
-	(void)atomic_fetch_add_explicit(&m->refs, 1, memory_order_relaxed);
-	return m;
-}
-
-void mpk_static_machine_drop(struct mpk_static_machine *m)
-{
-	const struct mpk_static_program *p;
-
-	if (!m || atomic_fetch_sub_explicit(&m->refs, 1, memory_order_acq_rel) != 1)
-		return;
-	p = m->program;
 	for (size_t i = 0; m->tensors && i < p->tensor_count; i++)
 		mpk_tensor_drop(m->tensors[i]);
 	for (size_t i = 0; m->memories && i < p->storage_count; i++)
@@ -176,18 +156,16 @@ void mpk_static_machine_drop(struct mpk_static_machine *m)
 	for (size_t i = 0; m->contents && i < p->input_count; i++)
 		mpk_storage_drop(m->contents[i]);
 	mpk_arena_fini(&m->arena);
-	(void)pthread_mutex_destroy(&m->lock);
-	mpk_static_program_drop(m->program);
-	free(m);
 }
 
 /* --- memory --------------------------------------------------------------------------------- */
 
-static void set_data(struct mpk_static_machine *m, size_t storage, void *data)
+static void set_data(struct static_machine *m, size_t storage, void *data)
 {
 	const struct mpk_static_storage *s = &m->program->storages[storage];
 	const uint32_t *views = &m->program->views[s->first_view];
 
+	/* most storages stay where they are from call to call */
 	if (m->memories[storage].data == data)
 		return;
 	m->memories[storage].data = data;
@@ -196,10 +174,11 @@ static void set_data(struct mpk_static_machine *m, size_t storage, void *data)
 }
 
 /* Lets a storage have memory of the machine's own. */
-static enum mpk_code use_own(struct mpk_static_machine *m, size_t storage, struct mpk_error *err)
+static enum mpk_code use_own(struct static_machine *m, size_t storage, struct mpk_error *err)
 {
 	struct memory *memory = &m->memories[storage];
 
+	/* memory is taken at the first need: an input that is never copied has none */
 	if (!memory->own)
 		MPK_TRY(mpk_allocator_storage(
 			memory->allocator, m->program->storages[storage].bytes, &memory->own, err));
@@ -207,7 +186,7 @@ static enum mpk_code use_own(struct mpk_static_machine *m, size_t storage, struc
 	return MPK_OK;
 }
 
-static enum mpk_code fill(struct mpk_static_machine *m, const struct mpk_static_fill *f,
+static enum mpk_code fill(struct static_machine *m, const struct mpk_static_fill *f,
 			  struct mpk_error *err)
 {
 	const struct memory *memory = &m->memories[f->storage];
@@ -218,7 +197,7 @@ static enum mpk_code fill(struct mpk_static_machine *m, const struct mpk_static_
 }
 
 /* What is needed before the first run, and stays. */
-static enum mpk_code prepare(struct mpk_static_machine *m, struct mpk_error *err)
+static enum mpk_code prepare(struct static_machine *m, struct mpk_error *err)
 {
 	const struct mpk_static_program *p = m->program;
 
@@ -249,7 +228,7 @@ static bool lies_well(const struct mpk_dltensor *t, struct mpk_dldevice device, 
 	return mpk_dldevice_equal(t->device, device) && t->byte_offset == 0;
 }
 
-static enum mpk_code copy_in(struct mpk_static_machine *m, struct mpk_tensor *from,
+static enum mpk_code copy_in(struct static_machine *m, struct mpk_tensor *from,
 			     const struct mpk_tensor *to, struct mpk_error *err)
 {
 	struct mpk_tensor *compact;
@@ -267,7 +246,7 @@ static enum mpk_code copy_in(struct mpk_static_machine *m, struct mpk_tensor *fr
 }
 
 /* A parameter as the file has it. */
-static enum mpk_code place_content(struct mpk_static_machine *m, size_t i, struct mpk_error *err)
+static enum mpk_code place_content(struct static_machine *m, size_t i, struct mpk_error *err)
 {
 	static const struct mpk_dtype bytes = { MPK_DTYPE_UINT, 8, 1 };
 	const struct mpk_static_input *in = &m->program->inputs[i];
@@ -275,7 +254,7 @@ static enum mpk_code place_content(struct mpk_static_machine *m, size_t i, struc
 	uint32_t storage = m->program->tensors[in->tensor].storage;
 
 	if (!m->contents[i])
-		MPK_TRY(mpk_constant_storage(m->program->host, in->content,
+		MPK_TRY(mpk_constant_storage(m->program->base.host, in->content,
 					     in->is_native ? bytes : to->dl.dtype,
 					     m->memories[storage].device, &m->contents[i], err));
 	if (m->program->storages[storage].is_zero_copy) {
@@ -288,7 +267,7 @@ static enum mpk_code place_content(struct mpk_static_machine *m, size_t i, struc
 	return mpk_devices_copy(m->devices, &from, &to->dl, to->bytes, err);
 }
 
-static enum mpk_code place_input(struct mpk_static_machine *m, size_t i, struct mpk_error *err)
+static enum mpk_code place_input(struct static_machine *m, size_t i, struct mpk_error *err)
 {
 	const struct mpk_static_input *in = &m->program->inputs[i];
 	uint32_t storage = m->program->tensors[in->tensor].storage;
@@ -303,6 +282,7 @@ static enum mpk_code place_input(struct mpk_static_machine *m, size_t i, struct 
 		set_data(m, storage, data);
 		return MPK_OK;
 	}
+	/* the kernels cannot take it as it is, or write to where it belongs */
 	MPK_TRY(use_own(m, storage, err));
 	return copy_in(m, came, m->tensors[in->tensor], err);
 }
@@ -310,13 +290,13 @@ static enum mpk_code place_input(struct mpk_static_machine *m, size_t i, struct 
 /* --- results -------------------------------------------------------------------------------- */
 
 /* What the caller still has of the run before is his. */
-static enum mpk_code refresh_result(struct mpk_static_machine *m, uint32_t tensor,
+static enum mpk_code refresh_result(struct static_machine *m, uint32_t tensor,
 				    struct mpk_error *err)
 {
 	uint32_t storage = m->program->tensors[tensor].storage;
 	struct memory *memory = &m->memories[storage];
 
-	if (atomic_load_explicit(&memory->own->refs, memory_order_acquire) == 1)
+	if (mpk_refs_is_only(&memory->own->refs))
 		return MPK_OK;
 	mpk_storage_drop(memory->own);
 	memory->own = NULL;
@@ -326,20 +306,21 @@ static enum mpk_code refresh_result(struct mpk_static_machine *m, uint32_t tenso
 	return MPK_OK;
 }
 
-static enum mpk_code make_result(struct mpk_static_machine *m, uint32_t tensor,
-				 struct mpk_value *out, struct mpk_error *err)
+static enum mpk_code make_result(struct static_machine *m, uint32_t tensor, struct mpk_value *out,
+				 struct mpk_error *err)
 {
 	const struct mpk_static_tensor *t = &m->program->tensors[tensor];
 	struct mpk_dltensor dl = m->tensors[tensor]->dl;
 	struct mpk_tensor *made;
 
+	/* the caller sees bool as the value grammar has it, not as the kernels */
 	dl.dtype = t->dtype;
 	MPK_TRY(mpk_tensor_wrap(&dl, m->memories[t->storage].own, &made, err));
 	*out = mpk_value_of_tensor(made);
 	return MPK_OK;
 }
 
-static enum mpk_code make_results(struct mpk_static_machine *m, struct mpk_value *result,
+static enum mpk_code make_results(struct static_machine *m, struct mpk_value *result,
 				  struct mpk_error *err)
 {
 	const struct mpk_static_program *p = m->program;
@@ -354,7 +335,7 @@ static enum mpk_code make_results(struct mpk_static_machine *m, struct mpk_value
 
 /* --- a run ---------------------------------------------------------------------------------- */
 
-static enum mpk_code run_step(struct mpk_static_machine *m, size_t i, struct mpk_error *err)
+static enum mpk_code run_step(struct static_machine *m, size_t i, struct mpk_error *err)
 {
 	const struct mpk_static_step *s = &m->program->steps[i];
 	const struct call *c = &m->calls[i];
@@ -374,8 +355,8 @@ static enum mpk_code run_step(struct mpk_static_machine *m, size_t i, struct mpk
 	return MPK_OK;
 }
 
-/* A step as observers are told of it. */
-static enum mpk_code describe(const struct mpk_static_machine *m, size_t i, struct mpk_operator *op,
+/* A step as observers see it. */
+static enum mpk_code describe(const struct static_machine *m, size_t i, struct mpk_operator *op,
 			      struct mpk_error *err)
 {
 	const struct mpk_static_step *s = &m->program->steps[i];
@@ -396,7 +377,7 @@ static enum mpk_code describe(const struct mpk_static_machine *m, size_t i, stru
 	return MPK_OK;
 }
 
-static enum mpk_code run_observed(struct mpk_static_machine *m, struct mpk_observer *observers,
+static enum mpk_code run_observed(struct static_machine *m, struct mpk_observer *observers,
 				  size_t i, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_operator_fini) struct mpk_operator op;
@@ -408,18 +389,21 @@ static enum mpk_code run_observed(struct mpk_static_machine *m, struct mpk_obser
 	return mpk_operator_end(observers, &op, &none, err);
 }
 
-static enum mpk_code run(struct mpk_static_machine *m, const struct mpk_args *args,
-			 struct mpk_value *result, struct mpk_error *err)
+static enum mpk_code invoke(struct mpk_machine *base, size_t function, const struct mpk_args *args,
+			    struct mpk_value *result, struct mpk_error *err)
 {
+	struct static_machine *m = (struct static_machine *)base;
 	const struct mpk_static_program *p = m->program;
-	struct mpk_observer *observers = mpk_runtime_observers(p->context.runtime);
+	struct mpk_observer *observers = mpk_runtime_observers(p->base.runtime);
 
+	(void)function; /* there is one */
 	MPK_TRY(mpk_signature_bind(&p->model, args, m->bound, err));
 	MPK_TRY(prepare(m, err));
 	for (size_t i = 0; i < p->result_count; i++)
 		MPK_TRY(refresh_result(m, p->results[i], err));
 	for (size_t i = 0; i < p->input_count; i++)
 		MPK_TRY(place_input(m, i, err));
+	/* asked once a call: a run that nobody observes has no test in its loop */
 	for (size_t i = 0; i < p->step_count && observers; i++)
 		MPK_TRY(run_observed(m, observers, i, err));
 	for (size_t i = 0; i < p->step_count && !observers; i++)
@@ -427,16 +411,29 @@ static enum mpk_code run(struct mpk_static_machine *m, const struct mpk_args *ar
 	return make_results(m, result, err);
 }
 
-enum mpk_code mpk_static_machine_call(struct mpk_static_machine *m, const struct mpk_args *args,
-				      struct mpk_value *result, struct mpk_error *err)
+static void unload_program(struct mpk_program *base)
 {
-	struct mpk_context before;
-	enum mpk_code code;
+	struct mpk_static_program *p = (struct mpk_static_program *)base;
 
-	(void)pthread_mutex_lock(&m->lock);
-	before = mpk_context_swap(m->program->context);
-	code = run(m, args, result, err);
-	(void)mpk_context_swap(before);
-	(void)pthread_mutex_unlock(&m->lock);
-	return code;
+	for (size_t i = 0; i < p->step_count; i++)
+		mpk_function_drop(p->steps[i].function);
+	free(p->storages);
+	free(p->tensors);
+	free(p->steps);
+	free(p->inputs);
+	free(p->fills);
+	free(p->results);
 }
+
+/* Calls within each other: none. A kernel that calls its own model would find the tensors of the call
+ * under way changed. */
+const struct mpk_model_kind mpk_static_kind = {
+	.program_bytes = sizeof(struct mpk_static_program),
+	.machine_bytes = sizeof(struct static_machine),
+	.depth_max = 1,
+	.load = mpk_static_load,
+	.unload = unload_program,
+	.start = start,
+	.stop = stop,
+	.invoke = invoke,
+};

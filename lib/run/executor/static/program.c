@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* program.c - builds a model whose tensors and memory are laid out, and finds what a run needs to know
+ *
+ * Graph and AOT executors add storages, tensors, steps and inputs (graph.c, aot.c). Which storages an
+ * input may fill without a copy, and which results need memory of their own, follows from all steps
+ * together and is found at the end.
+ */
 #include "executor/static/internal/program.h"
 
 #include <inttypes.h>
@@ -8,45 +14,6 @@
 #include "base/vec.h"
 #include "text/escape.h"
 #include "value/tensor.h"
-
-/* --- life ----------------------------------------------------------------------------------- */
-
-enum mpk_code mpk_static_program_create(struct mpk_node_module *node,
-					struct mpk_static_program **out, struct mpk_error *err)
-{
-	struct mpk_static_program *p = calloc(1, sizeof *p);
-
-	if (!p)
-		return mpk_fail_nomem(err);
-	atomic_init(&p->refs, 1);
-	p->host = mpk_host_hold(node->host);
-	p->context = mpk_host_context(node->host);
-	*out = p;
-	return MPK_OK;
-}
-
-struct mpk_static_program *mpk_static_program_hold(struct mpk_static_program *p)
-{
-	(void)atomic_fetch_add_explicit(&p->refs, 1, memory_order_relaxed);
-	return p;
-}
-
-void mpk_static_program_drop(struct mpk_static_program *p)
-{
-	if (!p || atomic_fetch_sub_explicit(&p->refs, 1, memory_order_acq_rel) != 1)
-		return;
-	for (size_t i = 0; i < p->step_count; i++)
-		mpk_function_drop(p->steps[i].function);
-	free(p->storages);
-	free(p->tensors);
-	free(p->steps);
-	free(p->inputs);
-	free(p->fills);
-	free(p->results);
-	mpk_arena_fini(&p->arena);
-	mpk_host_drop(p->host);
-	free(p);
-}
 
 /* --- storages and tensors ------------------------------------------------------------------- */
 
@@ -69,6 +36,7 @@ enum mpk_code mpk_static_add_tensor(struct mpk_static_program *p, struct mpk_dty
 	struct mpk_static_storage *s = &p->storages[storage];
 	uint64_t bytes = 0;
 
+	/* the shape is the file's: what is no shape is damage, not a mistake of the caller */
 	if (mpk_tensor_bytes_of(dtype, shape, ndim, &bytes, err) != MPK_OK) {
 		if (err)
 			err->code = MPK_E_CORRUPT;
@@ -100,13 +68,14 @@ enum mpk_code mpk_static_add_call(struct mpk_static_program *p, const struct mpk
 				  struct mpk_error *err)
 {
 	size_t count = call->count;
-	uint32_t *copy = mpk_arena_array(&p->arena, count + 1, sizeof *copy);
+	uint32_t *copy = mpk_arena_array(&p->base.arena, count + 1, sizeof *copy);
 	struct mpk_static_step *step;
 
 	if (!copy || !mpk_vec_reserve(&p->steps, &p->step_cap, p->step_count + 1, sizeof *p->steps))
 		return mpk_fail_nomem(err);
 	if (count)
 		memcpy(copy, call->operands, count * sizeof *copy);
+	/* workspace counts as written, too */
 	for (size_t i = call->read_count; i < count; i++)
 		storage_of(p, copy[i])->is_written = true;
 	step = &p->steps[p->step_count++];
@@ -192,7 +161,7 @@ enum mpk_code mpk_static_add_result(struct mpk_static_program *p, uint32_t tenso
 /* --- the rest ------------------------------------------------------------------------------- */
 
 /* A result that lies where an input lies would show the caller his own memory, or the file's:
- * it is copied behind the last step. */
+ * a copy of it is added as the last step. */
 static enum mpk_code separate_result(struct mpk_static_program *p, uint32_t *result,
 				     struct mpk_error *err)
 {
@@ -211,13 +180,14 @@ static enum mpk_code separate_result(struct mpk_static_program *p, uint32_t *res
 /* Which tensors lie in which storage. */
 static enum mpk_code collect_views(struct mpk_static_program *p, struct mpk_error *err)
 {
-	uint32_t *views = mpk_arena_array(&p->arena, p->tensor_count + 1, sizeof *views);
+	uint32_t *views = mpk_arena_array(&p->base.arena, p->tensor_count + 1, sizeof *views);
 	uint32_t next = 0;
 
 	if (!views)
 		return mpk_fail_nomem(err);
 	for (size_t i = 0; i < p->tensor_count; i++)
 		p->storages[p->tensors[i].storage].view_count++;
+	/* counted first, then given room in one list, then filled */
 	for (size_t i = 0; i < p->storage_count; i++) {
 		p->storages[i].first_view = next;
 		next += p->storages[i].view_count;
@@ -232,10 +202,10 @@ static enum mpk_code collect_views(struct mpk_static_program *p, struct mpk_erro
 	return MPK_OK;
 }
 
-/* A view that is larger than the input would lead behind the caller's memory. */
+/* A view that is larger than the input would lead past the end of the caller's memory. */
 static enum mpk_code find_zero_copy(struct mpk_static_program *p, struct mpk_error *err)
 {
-	uint32_t *inputs = mpk_arena_array(&p->arena, p->storage_count + 1, sizeof *inputs);
+	uint32_t *inputs = mpk_arena_array(&p->base.arena, p->storage_count + 1, sizeof *inputs);
 
 	if (!inputs)
 		return mpk_fail_nomem(err);
@@ -262,7 +232,7 @@ static enum mpk_code describe(struct mpk_static_program *p, struct mpk_span name
 			      struct mpk_error *err)
 {
 	size_t count = p->input_count + p->result_count;
-	struct mpk_param *list = mpk_arena_array(&p->arena, count + 1, sizeof *list);
+	struct mpk_param *list = mpk_arena_array(&p->base.arena, count + 1, sizeof *list);
 	struct mpk_signature *m = &p->model;
 
 	if (!list)
@@ -287,6 +257,7 @@ static enum mpk_code describe(struct mpk_static_program *p, struct mpk_span name
 enum mpk_code mpk_static_program_finish(struct mpk_static_program *p, struct mpk_span name,
 					struct mpk_error *err)
 {
+	/* this adds steps and storages, so that all else comes after it */
 	for (size_t i = 0; i < p->result_count; i++)
 		MPK_TRY(separate_result(p, &p->results[i], err));
 	for (size_t i = 0; i < p->result_count; i++)
@@ -294,4 +265,78 @@ enum mpk_code mpk_static_program_finish(struct mpk_static_program *p, struct mpk
 	MPK_TRY(collect_views(p, err));
 	MPK_TRY(find_zero_copy(p, err));
 	return describe(p, name, err);
+}
+
+/* --- the node ------------------------------------------------------------------------------- */
+
+/* A factory whose program is built when the model is first looked up: listing what a library has must
+ * not fail for kernels that are missing. */
+struct static_model {
+	struct mpk_node_model base; /* first */
+	struct mpk_arena arena;
+	struct mpk_factory factory;
+	mpk_static_load_fn *load;
+};
+
+enum mpk_code mpk_static_load(struct mpk_program *p, struct mpk_node_module *node,
+			      struct mpk_error *err)
+{
+	const struct static_model *m = node->state;
+
+	return m->load((struct mpk_static_program *)p, node, &m->factory, err);
+}
+
+static void model_free(struct static_model *m)
+{
+	mpk_node_model_fini(&m->base);
+	mpk_arena_fini(&m->arena);
+	free(m);
+}
+
+enum mpk_code mpk_static_open(struct mpk_node_module *node, mpk_static_load_fn *load,
+			      struct mpk_error *err)
+{
+	struct static_model *m = calloc(1, sizeof *m);
+	struct mpk_payload payload;
+	enum mpk_code code;
+
+	MPK_TRY_ALLOC(m, err);
+	m->base.kind = &mpk_static_kind;
+	m->load = load;
+	code = mpk_node_payload(node, &m->arena, &payload, err);
+	if (code != MPK_OK) {
+		model_free(m);
+		return mpk_failed(code);
+	}
+	m->factory = payload.u.factory;
+	node->state = m;
+	return MPK_OK;
+}
+
+void mpk_static_close(struct mpk_node_module *node)
+{
+	model_free(node->state);
+}
+
+bool mpk_static_name_at(struct mpk_node_module *node, size_t i, struct mpk_span *out)
+{
+	*out = ((struct static_model *)node->state)->factory.module_name;
+	return i == 0;
+}
+
+enum mpk_code mpk_static_find(struct mpk_node_module *node, const char *name,
+			      struct mpk_function **out, struct mpk_error *err)
+{
+	struct static_model *m = node->state;
+	const struct mpk_static_program *p;
+	struct mpk_machine *machine;
+
+	*out = NULL;
+	if (!mpk_span_is(m->factory.module_name, name))
+		return MPK_OK;
+	if (!m->base.program)
+		MPK_TRY(mpk_program_load(&mpk_static_kind, node, &m->base.program, err));
+	MPK_TRY(mpk_node_model_machine(&m->base, &machine, err));
+	p = (const struct mpk_static_program *)m->base.program;
+	return mpk_machine_bind(machine, 0, m->factory.module_name, &p->model, out, err);
 }

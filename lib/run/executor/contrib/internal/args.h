@@ -31,11 +31,8 @@ enum mpk_code mpk_contrib_float(const struct mpk_contrib_args *a, size_t i, doub
 				struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_contrib_tensor - a tensor, anywhere, with memory unless it has no elements; borrowed
- * mpk_contrib_numbers - a compact one in host memory, whose elements are numbers
- * Return  MPK_OK; MPK_E_RAISED, a TypeError */
+ * Returns  MPK_OK; MPK_E_RAISED, a TypeError */
 enum mpk_code mpk_contrib_tensor(const struct mpk_contrib_args *a, size_t i,
 				 struct mpk_tensor **out, struct mpk_error *err) MPK_MUST_CHECK;
-enum mpk_code mpk_contrib_numbers(const struct mpk_contrib_args *a, size_t i,
-				  struct mpk_tensor **out, struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

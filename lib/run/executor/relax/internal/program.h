@@ -8,16 +8,14 @@
 #ifndef MPK_EXECUTOR_RELAX_INTERNAL_PROGRAM_H
 #define MPK_EXECUTOR_RELAX_INTERNAL_PROGRAM_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/arena.h"
 #include "base/error.h"
+#include "executor/machine.h"
 #include "executor/relax/internal/builtin.h"
 #include "payload.h"
-#include "runtime/node.h"
 #include "signature/signature.h"
 #include "value/function.h"
 
@@ -71,12 +69,8 @@ struct mpk_relax_callee {
 };
 
 struct mpk_relax_program {
-	atomic_uint refs;
-	struct mpk_arena arena;
-	struct mpk_runtime *runtime;
-	struct mpk_context context; /* of its kernels */
-	struct mpk_relax x;         /* views of the blob */
-	struct mpk_host *host;      /* held: keeps the blob */
+	struct mpk_program base; /* first */
+	struct mpk_relax x;      /* views of the blob */
 	struct mpk_relax_callee *callees;
 	size_t callee_count;
 	struct mpk_relax_step *steps;
@@ -87,24 +81,10 @@ struct mpk_relax_program {
 	bool resets_tuples; /* a function of it may reset items of the tuples it is given */
 };
 
-/* mpk_relax_program_load - decode a node's payload and resolve what it calls: in the imports of the
- * node first, then among the builtins, then among the global functions of the runtime. What
- * nobody has is no failure until a function that needs it is looked up.
- * Returns  MPK_OK, one reference in *out; MPK_E_CORRUPT: byte code that does not hold together; what
- *          made an import fail; MPK_E_NOMEM */
-enum mpk_code mpk_relax_program_load(struct mpk_node_module *node, struct mpk_relax_program **out,
-				     struct mpk_error *err) MPK_MUST_CHECK;
-
-struct mpk_relax_program *mpk_relax_program_hold(struct mpk_relax_program *p);
-void mpk_relax_program_drop(struct mpk_relax_program *p);
-
-/* mpk_relax_program_find - the function of that name in byte code or compiled
- * Returns  its index, or callee_count when there is none */
-size_t mpk_relax_program_find(const struct mpk_relax_program *p, const char *name);
-
-/* mpk_relax_program_needs - whether a function and all that it calls can run
- * Returns  MPK_OK; MPK_E_LOAD naming everything that is missing; MPK_E_NOMEM */
-enum mpk_code mpk_relax_program_needs(const struct mpk_relax_program *p, size_t function,
-				      struct mpk_error *err) MPK_MUST_CHECK;
+/* mpk_relax_place - on which devices byte code wants what it works on (place.c): adds to the inputs of
+ * p's signatures, and to p->devices, what the kernels that the library's host code describes say
+ * (struct mpk_host_code); what was known before stays
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_relax_place(struct mpk_relax_program *p, struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

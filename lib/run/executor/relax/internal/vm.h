@@ -7,9 +7,6 @@
 #ifndef MPK_EXECUTOR_RELAX_INTERNAL_VM_H
 #define MPK_EXECUTOR_RELAX_INTERNAL_VM_H
 
-#include <pthread.h>
-#include <stdatomic.h>
-
 #include "executor/relax/internal/program.h"
 #include "runtime/devices.h"
 
@@ -25,20 +22,7 @@ struct mpk_observer;
 struct mpk_plans;
 struct mpk_relax_vm;
 
-/* One call of a function in byte code. */
-struct mpk_relax_frame {
-	size_t base;     /* of its registers in the stack */
-	uint32_t callee; /* index of the function table */
-	uint32_t at;     /* step */
-};
-
-/* Runs a function of the program; mpk_relax_vm_invoke, which functions that are bound to a machine
- * find here. */
-typedef enum mpk_code mpk_relax_invoke_fn(struct mpk_relax_vm *vm, size_t function,
-					  const struct mpk_value *args, size_t count,
-					  struct mpk_value *result, struct mpk_error *err);
-
-/* Tensors that were allocated and that nothing was told to fill so far, and heaps of symbolic
+/* Tensors that were allocated and that no operator filled so far, and heaps of symbolic
  * extents; see watch.h. */
 struct mpk_relax_fresh {
 	struct mpk_relax_fresh_tensor {
@@ -49,43 +33,37 @@ struct mpk_relax_fresh {
 };
 
 struct mpk_relax_vm {
-	atomic_uint refs;
-	mpk_relax_invoke_fn *invoke;
-	struct mpk_relax_program *program;
+	struct mpk_machine base;                            /* first */
+	struct mpk_relax_program *program;                  /* base.program */
 	struct mpk_dldevice devices[MPK_RELAX_DEVICES_MAX]; /* the last is the CPU */
 	struct mpk_allocator *allocators[MPK_RELAX_DEVICES_MAX];
 	size_t device_count;
-	pthread_mutex_t lock;        /* recursive: a kernel may call back */
 	uint64_t step_limit;         /* of byte code in a call, for programs that may have no
 				      * end; 0: none */
 	uint64_t steps;              /* so far, of the call under way */
-	unsigned depth;              /* mpk_relax_vm_invoke under way, within each other */
 	struct mpk_value *constants; /* made when they are first used; NONE: not so far */
-	unsigned own_refs;           /* of refs: those of function_list */
-	struct mpk_any_list *constant_list, *function_list; /* for compiled functions, likewise */
-	struct mpk_value *stack; /* register files, one behind the other */
-	size_t stack_used, stack_cap;
-	struct mpk_relax_frame *frames; /* calls under way, in byte code */
-	size_t frame_count, frame_cap;
+	struct mpk_any_list *constant_list,
+		*function_list; /* for compiled functions, made then too */
+	struct mpk_frames frames;
 	struct mpk_plans *plans;        /* what was recorded; plan/plan.h */
 	struct mpk_recorder *recorder;  /* of the call under way; NULL: nobody records */
 	bool passes_on;                 /* the step under way only calls a function of the machine;
-					 * effect.h */
+					 * watch.c */
 	struct mpk_observer *observers; /* of the call under way; NULL: nobody looks */
 	struct mpk_relax_fresh fresh;   /* while somebody does */
 };
 
-/* mpk_relax_vm_create - a machine for a program
- * @devices as vm_initialization takes them: the first is where tensors live; the CPU is
- *          appended unless it is the last
- * Returns  MPK_OK, one reference in *out; MPK_E_DEVICE: one does not open; MPK_E_RANGE: more than
- *          MPK_RELAX_DEVICES_MAX; MPK_E_NOMEM */
-enum mpk_code mpk_relax_vm_create(struct mpk_relax_program *program, mpk_relax_invoke_fn *invoke,
-				  const struct mpk_dldevice *devices, size_t count,
-				  struct mpk_relax_vm **out, struct mpk_error *err) MPK_MUST_CHECK;
+/* How executables of the Relax VM are loaded and run. Devices are as vm_initialization takes them: the
+ * first is where tensors live; the CPU is appended unless it is the last. More than
+ * MPK_RELAX_DEVICES_MAX fail with MPK_E_RANGE. */
+extern const struct mpk_model_kind mpk_relax_kind;
 
-struct mpk_relax_vm *mpk_relax_vm_hold(struct mpk_relax_vm *vm);
-void mpk_relax_vm_drop(struct mpk_relax_vm *vm);
+/* mpk_relax_load, mpk_relax_vm_invoke - of struct mpk_model_kind; arguments by position or by name */
+enum mpk_code mpk_relax_load(struct mpk_program *base, struct mpk_node_module *node,
+			     struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_relax_vm_invoke(struct mpk_machine *m, size_t function,
+				  const struct mpk_args *args, struct mpk_value *result,
+				  struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_relax_vm_host - the device of shapes and scalars: the last */
 static inline size_t mpk_relax_vm_host(const struct mpk_relax_vm *vm)
@@ -108,14 +86,17 @@ enum mpk_code mpk_relax_vm_function(struct mpk_relax_vm *vm, size_t index,
 				    struct mpk_function **out,
 				    struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_relax_vm_owns - whether f is byte code bound to this very machine */
-bool mpk_relax_vm_owns(const struct mpk_relax_vm *vm, const struct mpk_function *f);
+/* mpk_relax_call_compiled - call a function of exec_mode="compiled"
+ * Returns  as mpk_relax_vm_invoke */
+enum mpk_code mpk_relax_call_compiled(struct mpk_relax_vm *vm, const struct mpk_relax_callee *c,
+				      const struct mpk_value *args, size_t count,
+				      struct mpk_value *result,
+				      struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_relax_vm_invoke - run a function of the program
- * @args    borrowed
- * Returns  MPK_OK, *result owned; MPK_E_RAISED; MPK_E_DEVICE; MPK_E_NOMEM; ... */
-enum mpk_code mpk_relax_vm_invoke(struct mpk_relax_vm *vm, size_t function,
-				  const struct mpk_value *args, size_t count,
-				  struct mpk_value *result, struct mpk_error *err) MPK_MUST_CHECK;
+/* mpk_relax_registers - those of the innermost call */
+static inline struct mpk_value *mpk_relax_registers(const struct mpk_relax_vm *vm)
+{
+	return mpk_frames_registers(&vm->frames);
+}
 
 #endif

@@ -1,40 +1,44 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* watch.h - steps as observers are told of them (runtime/observer.h)
- *
- * A kernel is given the tensors that it reads and those that it fills, and byte code does not say which
- * are which. What tells is that byte code allocates each result just before: the first operator that
- * gets an allocated tensor fills it. One that gets no such tensor works in place, on any of its tensors
- * but constants and the heap of symbolic extents, of which shapes are computed and nothing else.
- */
+/* watch.h - calls that are recorded (plan/plan.h) or observed (runtime/observer.h) */
 #ifndef MPK_EXECUTOR_RELAX_INTERNAL_WATCH_H
 #define MPK_EXECUTOR_RELAX_INTERNAL_WATCH_H
 
 #include "executor/relax/internal/vm.h"
 #include "runtime/observer.h"
 
-/* mpk_relax_watch_call - describe a step that calls something, in the innermost frame
- * @values  its arguments, s->count
- * Returns  MPK_OK; MPK_E_NOMEM. mpk_operator_fini in both cases. */
-enum mpk_code mpk_relax_watch_call(const struct mpk_relax_vm *vm, const struct mpk_relax_step *s,
-				   const struct mpk_value *values, struct mpk_operator *op,
-				   struct mpk_error *err) MPK_MUST_CHECK;
+enum { MPK_RELAX_ARGUMENTS_FEW = 24 }; /* that find room without an allocation */
 
-/* mpk_relax_watch_done - what follows from a call that went well; before observers are told
- * Returns  MPK_OK; MPK_E_NOMEM */
-enum mpk_code mpk_relax_watch_done(struct mpk_relax_vm *vm, const struct mpk_relax_step *s,
-				   struct mpk_operator *op, const struct mpk_value *result,
-				   struct mpk_error *err) MPK_MUST_CHECK;
+/* The arguments of one call. Values are borrowed from registers and constants but for functions,
+ * which are made for the call. */
+struct mpk_relax_arguments {
+	struct mpk_value few[MPK_RELAX_ARGUMENTS_FEW], *values;
+	size_t count;
+	bool has_functions;
+};
 
-/* mpk_relax_watch_control - tell the observers of a call of byte code, a return or a jump
+/* Runs a step that calls anything but byte code.
+ * @result  none on entry; owned */
+typedef enum mpk_code mpk_relax_call_fn(struct mpk_relax_vm *vm, const struct mpk_relax_step *s,
+					const struct mpk_relax_arguments *a,
+					struct mpk_value *result, struct mpk_error *err);
+
+/* mpk_relax_call_recorded - the same, noted by the machine's recorder, which there is
+ * Returns  as call */
+enum mpk_code mpk_relax_call_recorded(struct mpk_relax_vm *vm, const struct mpk_relax_step *s,
+				      const struct mpk_relax_arguments *a, mpk_relax_call_fn *call,
+				      struct mpk_value *result,
+				      struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_relax_call_observed - the same, between the begin and the end that the machine's observers see
+ * Returns  as call; what an observer failed with; MPK_E_NOMEM */
+enum mpk_code mpk_relax_call_observed(struct mpk_relax_vm *vm, const struct mpk_relax_step *s,
+				      const struct mpk_relax_arguments *a, mpk_relax_call_fn *call,
+				      struct mpk_value *result,
+				      struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_relax_watch_control - show the observers a call of byte code, a return or a jump
  * Returns  as mpk_operator_control */
 enum mpk_code mpk_relax_watch_control(struct mpk_relax_vm *vm, const struct mpk_relax_step *s,
 				      struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_relax_watch_compiled - describe the call of a function of exec_mode="compiled" from outside
- * Returns  as mpk_relax_watch_call */
-enum mpk_code mpk_relax_watch_compiled(const struct mpk_relax_callee *c,
-				       const struct mpk_value *values, size_t count,
-				       struct mpk_operator *op,
-				       struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

@@ -9,16 +9,14 @@
 #ifndef MPK_EXECUTOR_RELAY_INTERNAL_PROGRAM_H
 #define MPK_EXECUTOR_RELAY_INTERNAL_PROGRAM_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/arena.h"
 #include "base/error.h"
-#include "executor/model.h"
+#include "executor/machine.h"
 #include "payload.h"
-#include "runtime/node.h"
+#include "program/model.h"
 #include "value/function.h"
 #include "value/tensor.h"
 
@@ -43,7 +41,7 @@
  *   DEVICE_COPY        tensor            place      from: place
  *   KILL_REGISTER                                                        dst
  *
- * LOAD_CONSTI is a LOAD_CONST: its numbers stand behind the constants of the file. */
+ * LOAD_CONSTI is a LOAD_CONST: its numbers follow the constants of the file. */
 struct mpk_relay_step {
 	enum mpk_relay_op op;
 	uint32_t dst;    /* register of the result */
@@ -84,13 +82,9 @@ static inline bool mpk_relay_place_is_plain(const struct mpk_relay_place *place)
 }
 
 struct mpk_relay_program {
-	atomic_uint refs;
-	struct mpk_arena arena;
-	struct mpk_runtime *runtime;
-	struct mpk_context context; /* of its kernels */
-	struct mpk_host *host;      /* held: keeps the blob */
-	struct mpk_relay x;         /* views of the blob */
-	struct mpk_models models;   /* what each function takes, by its index */
+	struct mpk_program base;  /* first */
+	struct mpk_relay x;       /* views of the blob */
+	struct mpk_models models; /* what each function takes, by its index */
 	const struct mpk_relay_place *places;
 	size_t place_count;
 	uint32_t host_place; /* of scalars and shapes */
@@ -109,23 +103,8 @@ struct mpk_relay_program {
 	struct mpk_tensor **late; /* by constant: what was bound to it, held; else NULL */
 };
 
-/* mpk_relay_program_load - decode a node's payload and resolve what it calls in the imports of the
- * node. What nobody has is no failure until a function that needs it is looked up.
- * Returns  MPK_OK, one reference in *out; MPK_E_CORRUPT: byte code that does not hold together; what
- *          made an import fail; MPK_E_NOMEM */
-enum mpk_code mpk_relay_program_load(struct mpk_node_module *node, struct mpk_relay_program **out,
-				     struct mpk_error *err) MPK_MUST_CHECK;
-
-struct mpk_relay_program *mpk_relay_program_hold(struct mpk_relay_program *p);
-void mpk_relay_program_drop(struct mpk_relay_program *p);
-
-/* mpk_relay_program_find - the function of that name; callee_count when there is none */
-size_t mpk_relay_program_find(const struct mpk_relay_program *p, const char *name);
-
-/* mpk_relay_program_needs - whether a function and all that it calls can run
- * Returns  MPK_OK; MPK_E_LOAD naming every function that is missing, or every constant that was to be
- *          bound; MPK_E_NOMEM */
-enum mpk_code mpk_relay_program_needs(const struct mpk_relay_program *p, size_t function,
-				      struct mpk_error *err) MPK_MUST_CHECK;
+/* mpk_relay_decode - fill places, callees and steps from p->x, which mpk_relay_check found sound
+ * Returns  MPK_OK; MPK_E_CORRUPT: the first fault, naming function and instruction; MPK_E_NOMEM */
+enum mpk_code mpk_relay_decode(struct mpk_relay_program *p, struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

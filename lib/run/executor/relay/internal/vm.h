@@ -11,9 +11,6 @@
 #ifndef MPK_EXECUTOR_RELAY_INTERNAL_VM_H
 #define MPK_EXECUTOR_RELAY_INTERNAL_VM_H
 
-#include <pthread.h>
-#include <stdatomic.h>
-
 #include "executor/relay/internal/program.h"
 #include "runtime/devices.h"
 
@@ -28,33 +25,14 @@ struct mpk_plans;
 struct mpk_recorder;
 struct mpk_relay_vm;
 
-/* One call of a function. */
-struct mpk_relay_frame {
-	size_t base;     /* of its registers in the stack */
-	uint32_t callee; /* index of the function */
-	uint32_t at;     /* step */
-};
-
-/* Runs a function of the program; mpk_relay_vm_invoke, which functions that are bound to a machine
- * find here. */
-typedef enum mpk_code mpk_relay_invoke_fn(struct mpk_relay_vm *vm, size_t function,
-					  const struct mpk_value *args, size_t count,
-					  struct mpk_value *result, struct mpk_error *err);
-
 struct mpk_relay_vm {
-	atomic_uint refs;
-	mpk_relay_invoke_fn *invoke;
-	struct mpk_relay_program *program;
-	/* of each place of the program: the device it stands for, and where storages come from */
+	struct mpk_machine base;           /* first */
+	struct mpk_relay_program *program; /* base.program */
+	/* of each place of the program: the device it is, and where storages come from */
 	struct mpk_dldevice *devices;
 	struct mpk_allocator **allocators;
 	struct mpk_tensor **constants; /* made when they are first used; NULL: not so far */
-	pthread_mutex_t lock;          /* recursive: a kernel may call back */
-	unsigned depth;                /* mpk_relay_vm_invoke under way, within each other */
-	struct mpk_value *stack;       /* register files, one behind the other */
-	size_t stack_used, stack_cap;
-	struct mpk_relay_frame *frames; /* calls under way */
-	size_t frame_count, frame_cap;
+	struct mpk_frames frames;
 	uint64_t step_limit;            /* of one call from outside: more is a loop without end */
 	uint64_t steps_left;            /* of the call under way */
 	struct mpk_plans *plans;        /* what was recorded; plan/plan.h */
@@ -62,22 +40,16 @@ struct mpk_relay_vm {
 	struct mpk_observer *observers; /* of the call under way; NULL: nobody looks */
 };
 
-/* mpk_relay_vm_create - a machine for a program
- * @devices what the program may run on; the CPU is always there. Of those with the type that a place
- *          wants the first is taken, as TVM does
- * Returns  MPK_OK, one reference in *out; MPK_E_LOAD: a type that is not among them; MPK_E_DEVICE:
- *          one does not open; MPK_E_NOMEM */
-enum mpk_code mpk_relay_vm_create(struct mpk_relay_program *program, mpk_relay_invoke_fn *invoke,
-				  const struct mpk_dldevice *devices, size_t count,
-				  struct mpk_relay_vm **out, struct mpk_error *err) MPK_MUST_CHECK;
-
-struct mpk_relay_vm *mpk_relay_vm_hold(struct mpk_relay_vm *vm);
-void mpk_relay_vm_drop(struct mpk_relay_vm *vm);
+/* How executables of the Relay VM are loaded and run. A place of the program becomes the first device of
+ * the type that it wants, as TVM does; the CPU is always there. A type that is not among the devices
+ * fails with MPK_E_LOAD. Arguments are one a parameter, in their order; those on another device than
+ * their parameter's are copied there, and those in host memory that kernels cannot take. */
+extern const struct mpk_model_kind mpk_relay_kind;
 
 /* mpk_relay_vm_devices - the devices of the machine's runtime */
 static inline struct mpk_devices *mpk_relay_vm_devices(const struct mpk_relay_vm *vm)
 {
-	return mpk_runtime_devices(vm->program->runtime);
+	return mpk_runtime_devices(vm->program->base.runtime);
 }
 
 /* mpk_relay_vm_constant - a constant on its device, made when it is first asked for
@@ -87,13 +59,80 @@ static inline struct mpk_devices *mpk_relay_vm_devices(const struct mpk_relay_vm
 enum mpk_code mpk_relay_vm_constant(struct mpk_relay_vm *vm, size_t index, struct mpk_tensor **out,
 				    struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_relay_vm_invoke - run a function of the program
- * @args    one a parameter, in their order; borrowed. Those on another device than their parameter's
- *          are copied there, and those in host memory that kernels cannot take
- * Returns  MPK_OK, *result owned; MPK_E_USAGE: a value that Relay does not have; MPK_E_RAISED: what a
- *          kernel or the program raised; MPK_E_UNSUPPORTED; MPK_E_DEVICE; MPK_E_NOMEM */
-enum mpk_code mpk_relay_vm_invoke(struct mpk_relay_vm *vm, size_t function,
-				  const struct mpk_value *args, size_t count,
-				  struct mpk_value *result, struct mpk_error *err) MPK_MUST_CHECK;
+/* --- functions as values ------------------------------------------------------------------- */
+
+/* A function with its first arguments; those that a caller looked up have none. */
+struct mpk_relay_closure {
+	struct mpk_function base;
+	struct mpk_function *bound; /* the function without them; holds the machine */
+	struct mpk_relay_vm *vm;
+	size_t function;
+	/* An array: closures within closures are freed by way of it, without recursion. */
+	struct mpk_value captured;
+};
+
+/* mpk_relay_closure_make - a function bound to a machine; called from outside it runs there
+ * @captured an array; taken over also on failure
+ * Returns  MPK_OK, one reference in *out; MPK_E_NOMEM */
+enum mpk_code mpk_relay_closure_make(struct mpk_relay_vm *vm, size_t function,
+				     struct mpk_value captured, struct mpk_function **out,
+				     struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_relay_closure_of - the closure that a value is, when it is one of this machine; else NULL */
+const struct mpk_relay_closure *mpk_relay_closure_of(const struct mpk_relay_vm *vm,
+						     const struct mpk_value *v);
+
+/* --- calls --------------------------------------------------------------------------------- */
+
+/* mpk_relay_inputs_take - arguments as kernels take them: each on the device of its parameter, in host
+ * memory compact and aligned. What is so already is shared, not copied.
+ * @out     owned values, as many as args
+ * Returns  MPK_OK; MPK_E_USAGE: a value that Relay does not have, or arrays nested too deep;
+ *          MPK_E_UNSUPPORTED: a parameter that is an image; MPK_E_DEVICE; MPK_E_NOMEM. On failure
+ *          nothing is owned */
+enum mpk_code mpk_relay_inputs_take(struct mpk_relay_vm *vm, const struct mpk_relay_callee *callee,
+				    const struct mpk_value *args, struct mpk_value *out,
+				    struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_relay_run - run a function in a frame of its own until it returns
+ * @args    as many as it has parameters; borrowed
+ * Returns  MPK_OK, *result owned; MPK_E_RAISED: what a kernel raised, registers that do not hold what
+ *          a step needs, a match without a case, recursion or a loop without end; ... All frames of
+ *          the run are gone then, and the machine is as before */
+enum mpk_code mpk_relay_run(struct mpk_relay_vm *vm, size_t function, const struct mpk_value *args,
+			    size_t count, struct mpk_value *result,
+			    struct mpk_error *err) MPK_MUST_CHECK;
+
+/* --- steps --------------------------------------------------------------------------------- */
+
+/* Runs one step in the innermost frame of the machine.
+ * @result  none on entry; receives an owned value for the step's register
+ * Returns  MPK_OK; MPK_E_RAISED: registers do not hold what the step needs, what a kernel raised;
+ *          MPK_E_RANGE: a size beyond 2^63; MPK_E_DEVICE; MPK_E_NOMEM; ... */
+typedef enum mpk_code mpk_relay_op_fn(struct mpk_relay_vm *vm, const struct mpk_relay_step *s,
+				      struct mpk_value *result, struct mpk_error *err);
+
+/* Of each instruction that makes a value; NULL for those that go elsewhere. */
+extern mpk_relay_op_fn *const mpk_relay_makers[MPK_RELAY_OPS];
+
+/* mpk_relay_invoke_packed - the one that calls a kernel (packed.c); its result is in its arguments */
+mpk_relay_op_fn mpk_relay_invoke_packed;
+
+/* mpk_relay_registers - those of the innermost call */
+static inline struct mpk_value *mpk_relay_registers(const struct mpk_relay_vm *vm)
+{
+	return mpk_frames_registers(&vm->frames);
+}
+
+/* mpk_relay_fault - MPK_E_RAISED "KIND: sentence (function, instruction n)" */
+enum mpk_code mpk_relay_fault(const struct mpk_relay_vm *vm, struct mpk_error *err,
+			      const char *kind, const char *fmt, ...)
+	MPK_PRINTF(4, 5) MPK_MUST_CHECK;
+#define mpk_relay_fault(...) mpk_failed(mpk_relay_fault(__VA_ARGS__))
+
+/* mpk_relay_scalar - the first element of the tensor in a register, whatever its shape, as a signed
+ * integer of its width; fetched from its device */
+enum mpk_code mpk_relay_scalar(struct mpk_relay_vm *vm, uint32_t reg, int64_t *out,
+			       struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

@@ -4,21 +4,20 @@
  * Graph and AOT executors are such: their files say which storages there are, which tensors lie in
  * them, and which functions run on which tensors, in order. What is computed here from that is
  * all that a run needs to know. A program does not change once it is finished; its machines
- * (machine.h) share it.
+ * (machine.c) share it.
  */
 #ifndef MPK_EXECUTOR_STATIC_INTERNAL_PROGRAM_H
 #define MPK_EXECUTOR_STATIC_INTERNAL_PROGRAM_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/arena.h"
 #include "base/error.h"
 #include "base/span.h"
-#include "executor/model.h"
-#include "runtime/node.h"
+#include "executor/machine.h"
+#include "factory/factory.h"
+#include "signature/signature.h"
 #include "value/function.h"
 
 /* A storage holds the largest of its tensors, all of which begin at its first byte. */
@@ -49,7 +48,7 @@ struct mpk_static_step {
 	const uint32_t *operands;      /* tensors: what is read, then what is written */
 	size_t count;
 	size_t read_count;     /* of them are read */
-	size_t result_count;   /* of those behind are what it computes; the rest is workspace */
+	size_t result_count;   /* of those after them are what it computes; the rest is workspace */
 	struct mpk_span label; /* what the file calls it; may be empty */
 };
 
@@ -70,10 +69,7 @@ struct mpk_static_fill {
 };
 
 struct mpk_static_program {
-	atomic_uint refs;
-	struct mpk_arena arena;
-	struct mpk_host *host;      /* held: keeps the blob and the code */
-	struct mpk_context context; /* of its functions */
+	struct mpk_program base; /* first */
 	struct mpk_static_storage *storages;
 	size_t storage_count, storage_cap;
 	struct mpk_static_tensor *tensors;
@@ -89,16 +85,6 @@ struct mpk_static_program {
 	const uint32_t *views;
 	struct mpk_signature model; /* what a caller sees of it */
 };
-
-/* mpk_static_program_create - an empty program of a node's module
- * Returns  MPK_OK, one reference in *out; MPK_E_NOMEM */
-enum mpk_code mpk_static_program_create(struct mpk_node_module *node,
-					struct mpk_static_program **out,
-					struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_static_program_hold, mpk_static_program_drop - count references; NULL is fine to drop */
-struct mpk_static_program *mpk_static_program_hold(struct mpk_static_program *p);
-void mpk_static_program_drop(struct mpk_static_program *p);
 
 /* mpk_static_add_... - build a program. What is pointed to is borrowed as long as the program lives:
  * from its arena, its host's blob or code. Indices are below the counts.
@@ -149,5 +135,36 @@ enum mpk_code mpk_static_add_result(struct mpk_static_program *p, uint32_t tenso
  * Returns  MPK_OK; MPK_E_NOMEM */
 enum mpk_code mpk_static_program_finish(struct mpk_static_program *p, struct mpk_span name,
 					struct mpk_error *err) MPK_MUST_CHECK;
+
+/* --- as a loader's node ---------------------------------------------------------------------- */
+
+/* Builds a program of a factory: what a factory's payload says, and what the node imports.
+ * Returns  MPK_OK; MPK_E_CORRUPT, MPK_E_SYNTAX, MPK_E_UNSUPPORTED: what the factory says; MPK_E_LOAD: a
+ *          function that nobody has; what made an import fail; MPK_E_NOMEM */
+typedef enum mpk_code mpk_static_load_fn(struct mpk_static_program *p, struct mpk_node_module *node,
+					 const struct mpk_factory *factory, struct mpk_error *err);
+
+/* Of both executors; machine.c. */
+extern const struct mpk_model_kind mpk_static_kind;
+
+/* mpk_static_load - of struct mpk_model_kind */
+enum mpk_code mpk_static_load(struct mpk_program *p, struct mpk_node_module *node,
+			      struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_static_open - as a loader's open: decode the factory
+ * @load    builds the program, when the model is first looked up
+ * Returns  MPK_OK; MPK_E_CORRUPT; MPK_E_NOMEM */
+enum mpk_code mpk_static_open(struct mpk_node_module *node, mpk_static_load_fn *load,
+			      struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_static_find - as a loader's find: the model by the factory's name for it, bound to a machine on
+ * the devices that the runtime has for models at that time
+ * Returns  MPK_OK; as load; MPK_E_DEVICE: a device that is needed does not open; MPK_E_NOMEM */
+enum mpk_code mpk_static_find(struct mpk_node_module *node, const char *name,
+			      struct mpk_function **out, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_static_name_at, mpk_static_close - as a loader's */
+bool mpk_static_name_at(struct mpk_node_module *node, size_t i, struct mpk_span *out);
+void mpk_static_close(struct mpk_node_module *node);
 
 #endif

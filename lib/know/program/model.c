@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* model.c - what can be called in the payload of a model: names, inputs, outputs
+ *
+ * Who lists or checks a file needs this without running anything, so nothing here knows of devices or
+ * values. A graph says its types itself, Relax byte code says them by its checks (relax.c), and
+ * Relay byte code has names alone.
+ */
+#include "program/model.h"
+
+#include "base/strmap.h"
+#include "graphjson/graphjson.h"
+#include "kinds.h"
+#include "program/relax.h"
+
+/* Parameters of which the names alone are known. */
+static struct mpk_param *untyped(struct mpk_strs names, struct mpk_arena *arena)
+{
+	struct mpk_param *list = mpk_arena_array(arena, names.count, sizeof *list);
+
+	for (size_t i = 0; list && i < names.count; i++)
+		list[i].name = names.items[i];
+	return list;
+}
+
+/* Functions in byte code; the rest of the table is what they call. */
+static enum mpk_code relax_models(const struct mpk_relax *x, struct mpk_arena *arena,
+				  struct mpk_models *out, struct mpk_error *err)
+{
+	struct mpk_signature *list = mpk_arena_array(arena, x->func_count, sizeof *list);
+
+	MPK_TRY_ALLOC(list, err);
+	out->items = list;
+	return mpk_relax_signatures(x, arena, list, &out->count, err);
+}
+
+static enum mpk_code relay_models(const struct mpk_relay *x, struct mpk_arena *arena,
+				  struct mpk_models *out, struct mpk_error *err)
+{
+	struct mpk_signature *list = mpk_arena_array(arena, x->func_count, sizeof *list);
+
+	if (!list)
+		return mpk_fail_nomem(err);
+	for (size_t i = 0; i < x->func_count; i++) {
+		const struct mpk_relay_func *f = &x->funcs[i];
+
+		list[i] = (struct mpk_signature){
+			.name = f->info.count ? f->info.items[0] : (struct mpk_span){ 0 },
+			.named_inputs = true,
+			.inputs = untyped(f->params, arena),
+			.input_count = f->params.count,
+		};
+		if (!list[i].inputs)
+			return mpk_fail_nomem(err);
+	}
+	*out = (struct mpk_models){ list, x->func_count, NULL };
+	return MPK_OK;
+}
+
+static struct mpk_param typed(const struct mpk_graph_json *g, struct mpk_graph_ref ref,
+			      struct mpk_span name)
+{
+	const struct mpk_graph_entry *e = &g->entries[mpk_graph_json_entry(g, ref)];
+
+	return (struct mpk_param){ name, mpk_type_tensor(e->dtype, e->shape, e->ndim, NULL) };
+}
+
+/* Inputs that no parameter of the file fills, with the types the graph gives them. */
+static enum mpk_code graph_model(const struct mpk_factory *f, const struct mpk_graph_json *g,
+				 struct mpk_signature *m, struct mpk_arena *arena,
+				 struct mpk_error *err)
+{
+	struct mpk_param *inputs = mpk_arena_array(arena, g->arg_count, sizeof *inputs);
+	struct mpk_param *outputs = mpk_arena_array(arena, g->head_count, sizeof *outputs);
+
+	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap params = { 0 };
+	size_t ignored;
+
+	if (!inputs || !outputs)
+		return mpk_fail_nomem(err);
+	/* a graph may have thousands of arguments, and as many parameters that fill them */
+	for (size_t i = 0; i < f->params.names.count; i++)
+		MPK_TRY_ALLOC(mpk_strmap_put(&params, f->params.names.items[i], i, &ignored) >= 0,
+			      err);
+	for (size_t i = 0; i < g->arg_count; i++) {
+		struct mpk_graph_ref ref = { g->arg_nodes[i], 0 };
+		struct mpk_span name = mpk_span_str(g->nodes[ref.node].name);
+
+		if (!mpk_strmap_find(&params, name, &ignored))
+			inputs[m->input_count++] = typed(g, ref, name);
+	}
+	for (size_t i = 0; i < g->head_count; i++)
+		outputs[i] = typed(g, g->heads[i], (struct mpk_span){ 0 });
+	m->inputs = inputs;
+	m->outputs = outputs;
+	m->output_count = g->head_count;
+	m->outputs_known = true;
+	return MPK_OK;
+}
+
+static enum mpk_code factory_models(const struct mpk_factory *f, struct mpk_arena *arena,
+				    struct mpk_models *out, struct mpk_error *err)
+{
+	struct mpk_graph_json *graph = mpk_arena_alloc(arena, sizeof *graph);
+	struct mpk_signature *m = mpk_arena_alloc(arena, sizeof *m);
+
+	if (!m || !graph)
+		return mpk_fail_nomem(err);
+	m->name = f->module_name;
+	m->named_inputs = true;
+	if (f->has_graph) {
+		MPK_TRY(mpk_graph_json_read(f->graph_json, arena, graph, err));
+		MPK_TRY(graph_model(f, graph, m, arena, err));
+	}
+	*out = (struct mpk_models){ m, 1, f->has_graph ? graph : NULL };
+	return MPK_OK;
+}
+
+enum mpk_code mpk_models_of(const struct mpk_payload *p, struct mpk_arena *arena,
+			    struct mpk_models *out, struct mpk_error *err)
+{
+	*out = (struct mpk_models){ 0 };
+	switch (p->tag) {
+	case MPK_PAYLOAD_RELAX:
+		return relax_models(&p->u.relax, arena, out, err);
+	case MPK_PAYLOAD_RELAY:
+		return relay_models(&p->u.relay, arena, out, err);
+	case MPK_PAYLOAD_FACTORY:
+		return factory_models(&p->u.factory, arena, out, err);
+	case MPK_PAYLOAD_EMPTY:
+	case MPK_PAYLOAD_KERNELS:
+	case MPK_PAYLOAD_RECORD:
+	case MPK_PAYLOAD_CONSTS:
+	case MPK_PAYLOAD_ETHOSN:
+		break;
+	}
+	return MPK_OK;
+}
+
+bool mpk_model_is_kind(struct mpk_span kind)
+{
+	const struct mpk_kind *row = mpk_kind_find(kind);
+
+	return row && row->role == MPK_ROLE_EXECUTOR;
+}
+
+/* --- by name -------------------------------------------------------------------------------- */
+
+static bool relax_has(const struct mpk_relax *x, struct mpk_span name)
+{
+	for (size_t i = 0; i < x->func_count; i++)
+		if (x->funcs[i].kind != MPK_RELAX_PACKED && mpk_span_equal(x->funcs[i].name, name))
+			return true;
+	return false;
+}
+
+static bool relay_has(const struct mpk_relay *x, struct mpk_span name)
+{
+	for (size_t i = 0; i < x->func_count && i < x->globals.count; i++)
+		if (mpk_span_equal(x->globals.items[i], name))
+			return true;
+	return false;
+}
+
+bool mpk_model_has(const struct mpk_payload *p, struct mpk_span name)
+{
+	switch (p->tag) {
+	case MPK_PAYLOAD_RELAX:
+		return relax_has(&p->u.relax, name);
+	case MPK_PAYLOAD_RELAY:
+		return relay_has(&p->u.relay, name);
+	case MPK_PAYLOAD_FACTORY:
+		return mpk_span_equal(p->u.factory.module_name, name);
+	case MPK_PAYLOAD_EMPTY:
+	case MPK_PAYLOAD_KERNELS:
+	case MPK_PAYLOAD_RECORD:
+	case MPK_PAYLOAD_CONSTS:
+	case MPK_PAYLOAD_ETHOSN:
+		break;
+	}
+	return false;
+}

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* relax.c - byte code read for its types
+ *
+ * One pass over a function's instructions, with a type for each register: the checks at the
+ * beginning say what the parameters are; shapes, allocations and tuples after them say what is
+ * returned. After the first branch a register has the type that everything written to it has in
+ * common. Symbolic extents are slots of the shape heap; their names are in the texts of the
+ * checks, and where those were left out they get names here.
+ *
+ * A call gives what its callee returns, and functions may call one another in circles. So they are
+ * read again until no result changes; a call of a function that is not known yet counts for nothing
+ * until then. Each second pass goes backwards, so that chains of calls take two or three.
+ */
+#include "program/relax.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/strmap.h"
+#include "program/internal/annotation.h"
+#include "program/internal/typing.h"
+
+enum { PASSES = 8 };
+
+/* --- a function ---------------------------------------------------------------------------- */
+
+static void read_callee(struct mpk_relax_typing *r, const struct mpk_relax_instr *instr,
+			struct mpk_relax_content *out)
+{
+	const struct mpk_relax_function_type *callee = &r->functions[instr->func];
+
+	r->calls = true;
+	if (callee->signature && callee->returns)
+		out->type = mpk_relax_type_result(r, instr, callee);
+	else
+		out->pending = callee->signature != NULL;
+}
+
+static void read_call(struct mpk_relax_typing *r, const struct mpk_relax_instr *instr)
+{
+	struct mpk_relax_content made = { 0 }, *to = mpk_relax_register_at(r, instr->reg);
+	bool killed = false;
+	struct mpk_span name;
+
+	if (instr->func < 0 || (uint64_t)instr->func >= r->x->func_count)
+		return;
+	name = r->x->funcs[instr->func].name;
+	if (r->x->funcs[instr->func].kind == MPK_RELAX_VM) {
+		read_callee(r, instr, &made);
+	} else {
+		mpk_relax_type_call(r, instr, name, &made);
+		killed = mpk_span_is(name, "vm.builtin.null_value");
+	}
+	/* a register that is emptied, or a result that is not known yet, takes nothing from what
+	 * the other branch wrote */
+	if (!to || (killed && r->branched) || (r->branched && to->written && made.pending))
+		return;
+	if (r->branched && to->written && !to->pending)
+		made = (struct mpk_relax_content){ .type = mpk_relax_join(r, &to->type,
+									  &made.type) };
+	made.written = true;
+	*to = made;
+}
+
+/* Another return: what all of them have in common. */
+static void read_return(struct mpk_relax_typing *r, const struct mpk_relax_instr *instr,
+			struct mpk_relax_function_type *out)
+{
+	const struct mpk_relax_content *c = mpk_relax_register_at(r, instr->reg);
+	struct mpk_type t = { 0 };
+
+	if (c && c->pending)
+		return;
+	if (c)
+		t = c->input ? *c->input : c->type;
+	out->result = out->returns ? mpk_relax_join(r, &out->result, &t) : t;
+	out->returns = true;
+}
+
+/* Receives the type of what is returned. */
+static void read_code(struct mpk_relax_typing *r, struct mpk_relax_function_type *out)
+{
+	struct mpk_relax_instr instr;
+
+	for (int64_t at = r->f->start; at >= 0 && at < r->f->end && !r->failed; at++) {
+		if (mpk_relax_instr(r->x, (size_t)at, &instr, NULL) != MPK_OK ||
+		    instr.arg_count + 1 > r->words) {
+			out->result = (struct mpk_type){ 0 };
+			out->returns = true;
+			return;
+		}
+		r->words -= instr.arg_count + 1;
+		if (instr.op == MPK_RELAX_CALL)
+			read_call(r, &instr);
+		else
+			r->branched = true;
+		if (instr.op == MPK_RELAX_RET)
+			read_return(r, &instr, out);
+	}
+	if (r->returned.kind != MPK_TYPE_ANY && out->returns)
+		out->result = mpk_relax_refine(r, &out->result, &r->returned);
+}
+
+/* Registers of one reading of a function; the first hold its parameters. */
+static bool begin(struct mpk_relax_typing *r, struct mpk_param *inputs, size_t count)
+{
+	size_t words = r->x->instr_data.len / 8 + count; /* that could name a register */
+
+	r->register_count = r->f->register_file_size > 0 ? (size_t)r->f->register_file_size : 0;
+	if (r->register_count < count)
+		r->register_count = count;
+	if (r->register_count > words)
+		r->register_count = words;
+	if (r->register_count > MPK_RELAX_TYPING_REGISTERS)
+		r->register_count = MPK_RELAX_TYPING_REGISTERS;
+	r->registers = calloc(r->register_count + 1, sizeof *r->registers);
+	if (!r->registers)
+		return false;
+	r->told = calloc(count + 1, sizeof *r->told);
+	if (!r->told)
+		return false;
+	for (size_t i = 0; i < count && i < r->register_count; i++)
+		r->registers[i] =
+			(struct mpk_relax_content){ .input = &inputs[i].type, .told = &r->told[i] };
+	r->told_count = count;
+	return true;
+}
+
+/* A tuple is several results. */
+static void set_outputs(struct mpk_type t, struct mpk_arena *arena, struct mpk_signature *s)
+{
+	struct mpk_param *one;
+
+	if (t.kind == MPK_TYPE_ANY)
+		return;
+	if (t.kind == MPK_TYPE_TUPLE) {
+		s->outputs = t.fields;
+		s->output_count = t.field_count;
+		s->outputs_known = true;
+		return;
+	}
+	one = mpk_arena_alloc(arena, sizeof *one);
+	if (!one)
+		return;
+	*one = (struct mpk_param){ .type = t };
+	s->outputs = one;
+	s->output_count = 1;
+	s->outputs_known = true;
+}
+
+/* Once more, with what is known of its callees by now. */
+static enum mpk_code read_function(struct mpk_relax_typing *r, size_t i, bool *changed,
+				   struct mpk_error *err)
+{
+	struct mpk_relax_function_type *f = &r->functions[i], now = { .signature = f->signature };
+	struct mpk_param *inputs = (struct mpk_param *)(uintptr_t)f->signature->inputs;
+
+	for (size_t k = 0; k < f->signature->input_count; k++)
+		inputs[k].type = (struct mpk_type){ 0 };
+	*r = (struct mpk_relax_typing){ .x = r->x,
+					.f = &r->x->funcs[i],
+					.functions = r->functions,
+					.texts = r->texts,
+					.arena = r->arena,
+					.words = r->words,
+					.parts = r->parts };
+	if (begin(r, inputs, f->signature->input_count))
+		read_code(r, &now);
+	else
+		r->failed = true;
+	free(r->registers);
+	free(r->told);
+	now.calls = r->calls;
+	*changed |= now.returns != f->returns || !mpk_relax_same_type(&now.result, &f->result);
+	*f = now;
+	return r->failed ? mpk_fail_nomem(err) : MPK_OK;
+}
+
+/* Functions that call nothing are final after the first pass. */
+static enum mpk_code read_pass(struct mpk_relax_typing *r, unsigned pass, bool *changed,
+			       struct mpk_error *err)
+{
+	*changed = false;
+	for (size_t i = 0; i < r->x->func_count; i++) {
+		size_t at = pass % 2 ? r->x->func_count - 1 - i : i;
+		const struct mpk_relax_function_type *f = &r->functions[at];
+
+		if (f->signature && (pass == 0 || f->calls))
+			MPK_TRY(read_function(r, at, changed, err));
+	}
+	return MPK_OK;
+}
+
+static enum mpk_code read_functions(struct mpk_relax_typing *r, struct mpk_error *err)
+{
+	bool changed = true;
+
+	for (unsigned pass = 0; changed && pass < PASSES; pass++)
+		MPK_TRY(read_pass(r, pass, &changed, err));
+	for (size_t i = 0; i < r->x->func_count; i++) {
+		const struct mpk_relax_function_type *f = &r->functions[i];
+
+		/* what was still changing was assumed, not found */
+		if (f->signature && f->returns && !(changed && f->calls))
+			set_outputs(f->result, r->arena, f->signature);
+	}
+	return MPK_OK;
+}
+
+/* --- compiled functions -------------------------------------------------------------------- */
+
+/* What the texts among the constants say of the functions that have no byte code. */
+static void read_texts(const struct mpk_relax *x, struct mpk_arena *arena,
+		       struct mpk_signature *list, size_t count)
+{
+	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap names = { 0 };
+	size_t at;
+
+	for (size_t i = 0; i < count; i++)
+		if (mpk_strmap_put(&names, list[i].name, i, &at) < 0)
+			return; /* the signatures are not complete then, but right */
+	for (size_t i = 0; i < x->const_count; i++) {
+		struct mpk_relax_annotation a;
+		struct mpk_signature *s;
+
+		if (x->consts[i].kind != MPK_RELAX_STRING ||
+		    !mpk_relax_annotation_read(x->consts[i].u.string, arena, &a))
+			continue;
+		if (!mpk_strmap_find(&names, a.function, &at))
+			continue;
+		s = &list[at];
+		if (a.is_return)
+			set_outputs(a.type, arena, s);
+		else if (a.param < s->input_count)
+			((struct mpk_param *)(uintptr_t)s->inputs)[a.param].type = a.type;
+	}
+}
+
+/* --- all of them --------------------------------------------------------------------------- */
+
+/* With their names; the last of them may have none. NULL: memory is out. */
+static struct mpk_param *make_inputs(struct mpk_relax_typing *r, const struct mpk_relax_func *f,
+				     size_t *count)
+{
+	struct mpk_param *inputs = NULL;
+
+	*count = f->params.count;
+	if (f->num_args > 0 && (uint64_t)f->num_args > *count) {
+		inputs = mpk_relax_make_parts(r, (size_t)f->num_args, sizeof *inputs);
+		*count = inputs ? (size_t)f->num_args : *count;
+	}
+	if (!inputs)
+		inputs = mpk_arena_array(r->arena, *count + 1, sizeof *inputs);
+	for (size_t i = 0; inputs && i < f->params.count; i++)
+		inputs[i].name = f->params.items[i];
+	return inputs;
+}
+
+static enum mpk_code read_all(struct mpk_relax_typing *r, struct mpk_signature *out, size_t *count,
+			      struct mpk_error *err)
+{
+	bool compiled = false;
+
+	*count = 0;
+	for (size_t i = 0; i < r->x->func_count; i++) {
+		const struct mpk_relax_func *f = &r->x->funcs[i];
+		struct mpk_signature *s = &out[*count];
+		struct mpk_param *inputs;
+		size_t input_count;
+
+		if (f->kind == MPK_RELAX_PACKED)
+			continue;
+		inputs = make_inputs(r, f, &input_count);
+		MPK_TRY_ALLOC(inputs, err);
+		*s = (struct mpk_signature){ .name = f->name,
+					     .inputs = inputs,
+					     .input_count = input_count };
+		++*count;
+		if (f->kind == MPK_RELAX_TIR)
+			compiled = true;
+		else
+			r->functions[i].signature = s;
+	}
+	MPK_TRY(read_functions(r, err));
+	if (compiled)
+		read_texts(r->x, r->arena, out, *count);
+	return MPK_OK;
+}
+
+enum mpk_code mpk_relax_signatures(const struct mpk_relax *x, struct mpk_arena *arena,
+				   struct mpk_signature *out, size_t *count, struct mpk_error *err)
+{
+	struct mpk_relax_function_type *functions = calloc(x->func_count + 1, sizeof *functions);
+	struct mpk_relax_text *texts = calloc(x->const_count + 1, sizeof *texts);
+	struct mpk_relax_typing *r = calloc(1, sizeof *r);
+	enum mpk_code code;
+
+	if (functions && texts && r) {
+		r->x = x;
+		r->arena = arena;
+		r->functions = functions;
+		r->texts = texts;
+		r->words = x->instr_data.len + 1024;
+		r->parts = x->instr_data.len / 4 + 64; /* a part of a type has a word of code */
+		code = read_all(r, out, count, err);
+	} else {
+		code = mpk_fail_nomem(err);
+	}
+	free(r);
+	free(texts);
+	free(functions);
+	return code;
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* machine.h - what the executors of all kinds of models have in common
+ *
+ * A node of a library becomes a program, which is decoded once and not changed afterwards. A machine is
+ * a program on devices, with its memory. One machine runs one call at a time, and calls of several
+ * threads wait for each other; machines of one program share nothing but the program. Functions that
+ * a caller looked up hold the machine they are bound to, also when the model gets another one
+ * because other devices were asked for.
+ *
+ * A kind of model fills in struct mpk_model_kind. Its programs, machines and models begin with the
+ * structures here.
+ */
+#ifndef MPK_EXECUTOR_MACHINE_H
+#define MPK_EXECUTOR_MACHINE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "payload.h"
+#include "runtime/node.h"
+#include "value/function.h"
+
+struct mpk_model_kind;
+
+struct mpk_program {
+	atomic_uint refs;
+	const struct mpk_model_kind *kind;
+	struct mpk_arena arena;
+	struct mpk_runtime *runtime;
+	struct mpk_context context; /* of its functions */
+	struct mpk_host *host;      /* held: keeps the blob and the code */
+};
+
+struct mpk_machine {
+	atomic_uint refs;
+	unsigned own_refs;           /* of refs: those of functions that the machine itself keeps */
+	struct mpk_program *program; /* held */
+	pthread_mutex_t lock;        /* recursive: a kernel may call back */
+	unsigned depth;              /* calls from outside under way, within each other */
+};
+
+/* What a node that is open has in node->state: its program, and a machine for the devices that were
+ * asked for last. */
+struct mpk_node_model {
+	const struct mpk_model_kind *kind;
+	struct mpk_program *program; /* NULL: not loaded so far */
+	struct mpk_machine *machine; /* NULL: no function was looked up so far */
+	struct mpk_dldevice devices[MPK_RUNTIME_DEVICES_MAX];
+	size_t device_count;
+};
+
+/* How models of a kind are loaded and run; static storage. */
+struct mpk_model_kind {
+	size_t program_bytes, machine_bytes;
+	unsigned depth_max; /* calls from outside, within each other */
+
+	/* Fills a program, all of which is zero but for its base.
+	 * Returns  MPK_OK; MPK_E_CORRUPT, MPK_E_UNSUPPORTED, MPK_E_LOAD, MPK_E_NOMEM, ... */
+	enum mpk_code (*load)(struct mpk_program *p, struct mpk_node_module *node,
+			      struct mpk_error *err);
+	/* Frees what a program has outside of its arena, also after load failed. */
+	void (*unload)(struct mpk_program *p);
+
+	/* Which devices a program runs on, at most MPK_RUNTIME_DEVICES_MAX; their number. NULL: those
+	 * that the runtime has for models. */
+	size_t (*choose_devices)(const struct mpk_program *p, struct mpk_dldevice *out);
+
+	/* Fills a machine, all of which is zero but for its base; m->program is there.
+	 * Returns  MPK_OK; MPK_E_DEVICE, MPK_E_LOAD, MPK_E_RANGE, MPK_E_NOMEM */
+	enum mpk_code (*start)(struct mpk_machine *m, const struct mpk_dldevice *devices,
+			       size_t count, struct mpk_error *err);
+	/* Frees what a machine has, also after start failed. */
+	void (*stop)(struct mpk_machine *m);
+	/* Lets go of the functions that the machine keeps, when nobody else holds it. NULL where
+	 * own_refs stays 0. */
+	void (*drop_own)(struct mpk_machine *m);
+
+	/* Runs a function, by its index; the machine is locked and the context is the program's. */
+	enum mpk_code (*invoke)(struct mpk_machine *m, size_t function, const struct mpk_args *args,
+				struct mpk_value *result, struct mpk_error *err);
+};
+
+/* mpk_program_load - the program of a node
+ * Returns  MPK_OK, one reference in *out; as kind->load; MPK_E_NOMEM */
+enum mpk_code mpk_program_load(const struct mpk_model_kind *kind, struct mpk_node_module *node,
+			       struct mpk_program **out, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_machine_bind - a function of the program as a value that holds the machine. Calls of one machine
+ * wait for each other; calls within each other that are more than kind->depth_max fail with
+ * MPK_E_RAISED
+ * @name    copied
+ * @signature  of what the machine holds; may be NULL
+ * Returns  MPK_OK, one reference in *out; MPK_E_NOMEM */
+enum mpk_code mpk_machine_bind(struct mpk_machine *m, size_t function, struct mpk_span name,
+			       const struct mpk_signature *signature, struct mpk_function **out,
+			       struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_machine_owns - whether f was bound to this very machine */
+bool mpk_machine_owns(const struct mpk_machine *m, const struct mpk_function *f);
+
+/* mpk_node_model_open - as a loader's open: load the program
+ * Returns  MPK_OK; as mpk_program_load */
+enum mpk_code mpk_node_model_open(struct mpk_node_module *node, const struct mpk_model_kind *kind,
+				  struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_node_model_machine - the machine for the devices that are asked for now, made where the last one
+ * is for others
+ * @out     borrowed from the model
+ * Returns  MPK_OK; as kind->start; MPK_E_NOMEM */
+enum mpk_code mpk_node_model_machine(struct mpk_node_model *model, struct mpk_machine **out,
+				     struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_node_model_fini - what a model has; NULL in it is fine */
+void mpk_node_model_fini(struct mpk_node_model *model);
+
+/* mpk_node_model_close - as a loader's close, of models that mpk_node_model_open made */
+void mpk_node_model_close(struct mpk_node_module *node);
+
+/* mpk_node_model_has - as a loader's has: by the names in the payload, which is not decoded again where
+ * the node is open */
+enum mpk_code mpk_node_model_has(struct mpk_node_module *node, const char *name, bool *out,
+				 struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_node_payload - decode a node's payload into the program's arena
+ * @out     views of the blob and the arena
+ * Returns  MPK_OK; MPK_E_CORRUPT; MPK_E_NOMEM */
+enum mpk_code mpk_node_payload(const struct mpk_node_module *node, struct mpk_arena *arena,
+			       struct mpk_payload *out, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* --- calls in byte code --------------------------------------------------------------------- */
+
+/* One call of a function in byte code. */
+struct mpk_frame {
+	size_t base;     /* of its registers in the stack */
+	uint32_t callee; /* index of the function */
+	uint32_t at;     /* step */
+};
+
+/* The calls under way, and their registers, one file of them after the other. They are not on the
+ * native stack, because compilers make loops of recursion. */
+struct mpk_frames {
+	struct mpk_value *stack;
+	size_t stack_used, stack_cap, stack_max;
+	struct mpk_frame *items;
+	size_t count, cap, max;
+};
+
+/* mpk_frames_push - begin a call, with registers that hold nothing
+ * @name    of the function, for messages
+ * Returns  MPK_OK; MPK_E_RAISED: more than f->max calls or f->stack_max registers; MPK_E_NOMEM */
+enum mpk_code mpk_frames_push(struct mpk_frames *f, struct mpk_span name, uint32_t callee,
+			      uint32_t at, uint32_t register_count,
+			      struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_frames_pop - end the innermost call until `floor` are left; what the registers hold is dropped */
+void mpk_frames_pop(struct mpk_frames *f, size_t floor);
+void mpk_frames_fini(struct mpk_frames *f);
+
+/* mpk_frames_top - the innermost call; until the next push */
+static inline struct mpk_frame *mpk_frames_top(const struct mpk_frames *f)
+{
+	return &f->items[f->count - 1];
+}
+
+/* mpk_frames_registers - those of the innermost call; until the next push */
+static inline struct mpk_value *mpk_frames_registers(const struct mpk_frames *f)
+{
+	return f->stack + mpk_frames_top(f)->base;
+}
+
+/* mpk_frames_set - what a register of the innermost call holds; v is taken over */
+static inline void mpk_frames_set(struct mpk_frames *f, uint32_t reg, struct mpk_value v)
+{
+	struct mpk_value *r = &mpk_frames_registers(f)[reg], old = *r;
+
+	/* first the new value: dropping the old one may call back */
+	*r = v;
+	mpk_value_drop(&old);
+}
+
+#endif

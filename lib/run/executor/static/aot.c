@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* aot.c - models that were compiled ahead of time: one call of their entry as a program
+ *
+ * TVM's AotExecutorFactory (0.9 to 0.19) has no graph. The library itself says what its entry takes,
+ * by the structures that its function get_c_metadata returns (metadata.c): inputs, outputs, then the
+ * pools of workspace memory. So the program has a single step, the call of the entry.
+ */
+#include "executor/static/static.h"
+
+#include "base/num.h"
+#include "executor/static/internal/metadata.h"
+#include "executor/static/internal/program.h"
+#include "program/model.h"
+#include "text/escape.h"
+#include "value/dltensor.h"
+
+struct loader {
+	struct mpk_node_module *node;
+	const struct mpk_factory *factory;
+	struct mpk_static_program *p;
+	struct mpk_aot_metadata metadata;
+	uint32_t *operands; /* of the entry, as they are added */
+	size_t operand_count;
+	struct mpk_error *err;
+};
+
+/* The function is asked once, when the program is built; what it returns are views of the
+ * library's data. */
+static enum mpk_code ask_metadata(struct loader *l)
+{
+	struct mpk_value data = { 0 };
+	struct mpk_function *f;
+
+	MPK_TRY(mpk_node_import(l->node, "get_c_metadata", &f, l->err));
+	MPK_TRY(mpk_function_call(f, &(struct mpk_args){ 0 }, &data, l->err));
+	if (data.kind != MPK_VALUE_OPAQUE || !f->address) {
+		enum mpk_value_kind kind = data.kind;
+
+		mpk_value_drop(&data);
+		return mpk_fail(l->err, MPK_E_CORRUPT,
+				"get_c_metadata returned %s where a pointer should be",
+				mpk_value_kind_name(kind));
+	}
+	return mpk_aot_metadata_read(f->address, data.opaque, &l->p->base.arena, &l->metadata,
+				     l->err);
+}
+
+/* --- operands of the entry ------------------------------------------------------------------ */
+
+/* A tensor with a storage of its own, as the entry's next operand. */
+static enum mpk_code add_operand(struct loader *l, struct mpk_dtype dtype, const int64_t *shape,
+				 size_t ndim, uint32_t *out)
+{
+	uint32_t storage;
+
+	MPK_TRY(mpk_static_add_storage(l->p, MPK_DL_CPU, &storage, l->err));
+	MPK_TRY(mpk_static_add_tensor(l->p, dtype, shape, ndim, storage, out, l->err));
+	l->operands[l->operand_count++] = *out;
+	return MPK_OK;
+}
+
+static enum mpk_code add_tensor(struct loader *l, const struct mpk_aot_tensor *t, uint32_t *out)
+{
+	enum mpk_code code = add_operand(l, t->dtype, t->shape, t->ndim, out);
+
+	if (code != MPK_OK)
+		mpk_error_prefix(l->err, "metadata: '%s': ", MPK_QUOTE(t->name));
+	return code;
+}
+
+/* A pool: so many bytes. */
+static enum mpk_code add_bytes(struct loader *l, uint64_t bytes, uint32_t *out)
+{
+	static const struct mpk_dtype byte = { MPK_DTYPE_UINT, 8, 1 };
+	int64_t *extent = mpk_arena_array(&l->p->base.arena, 1, sizeof *extent);
+
+	if (!extent)
+		return mpk_fail_nomem(l->err);
+	*extent = (int64_t)bytes;
+	return add_operand(l, byte, extent, 1, out);
+}
+
+/* A character that the compiler keeps in the names it writes; others become '_'. */
+static bool is_plain(uint8_t c)
+{
+	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+/* Parameters have the names of the model, the metadata has those of C variables made of them. */
+static bool is_name_of(struct mpk_span name, struct mpk_span compiled)
+{
+	if (name.len != compiled.len)
+		return false;
+	for (size_t i = 0; i < name.len; i++)
+		if ((is_plain(name.data[i]) ? name.data[i] : '_') != compiled.data[i])
+			return false;
+	return true;
+}
+
+static const struct mpk_tensor_record *param_for(const struct loader *l, struct mpk_span input)
+{
+	const struct mpk_params *params = &l->factory->params;
+
+	for (size_t i = 0; i < params->names.count; i++)
+		if (is_name_of(params->names.items[i], input))
+			return &params->tensors[i];
+	return NULL;
+}
+
+/* Operands are in the metadata's order, the program's inputs before its parameters. */
+static enum mpk_code add_inputs(struct loader *l)
+{
+	const struct mpk_aot_tensors *inputs = &l->metadata.inputs;
+	uint32_t tensor;
+
+	for (size_t i = 0; i < inputs->count; i++) {
+		MPK_TRY(add_tensor(l, &inputs->items[i], &tensor));
+		if (!param_for(l, inputs->items[i].name))
+			MPK_TRY(mpk_static_add_input(l->p, inputs->items[i].name, tensor, l->err));
+	}
+	for (size_t i = 0; i < inputs->count; i++) {
+		const struct mpk_tensor_record *param = param_for(l, inputs->items[i].name);
+
+		if (param)
+			MPK_TRY(mpk_static_add_param(l->p, inputs->items[i].name, l->operands[i],
+						     param->data, false, l->err));
+	}
+	return MPK_OK;
+}
+
+static enum mpk_code add_outputs(struct loader *l)
+{
+	uint32_t tensor;
+
+	for (size_t i = 0; i < l->metadata.outputs.count; i++) {
+		MPK_TRY(add_tensor(l, &l->metadata.outputs.items[i], &tensor));
+		MPK_TRY(mpk_static_add_result(l->p, tensor, l->err));
+	}
+	return MPK_OK;
+}
+
+/* All constants lie in one piece of memory, each where the metadata wants it. */
+static enum mpk_code add_constants(struct loader *l)
+{
+	uint64_t bytes = 0, end;
+	uint32_t tensor;
+
+	for (size_t i = 0; i < l->metadata.constant_count; i++) {
+		const struct mpk_aot_constant *c = &l->metadata.constants[i];
+
+		/* the end of the last constant is the size of the pool */
+		if (!mpk_add_u64(c->offset, c->content.len, &end) || end > INT64_MAX)
+			return mpk_fail(l->err, MPK_E_CORRUPT,
+					"metadata: a constant that ends behind 2^63 bytes");
+		bytes = end > bytes ? end : bytes;
+	}
+	MPK_TRY(add_bytes(l, bytes, &tensor));
+	for (size_t i = 0; i < l->metadata.constant_count; i++)
+		MPK_TRY(mpk_static_add_fill(l->p, l->p->tensors[tensor].storage,
+					    l->metadata.constants[i].offset,
+					    l->metadata.constants[i].content, l->err));
+	return MPK_OK;
+}
+
+/* A pool has a type and a shape, but the entry sees its bytes. */
+static enum mpk_code add_workspaces(struct loader *l)
+{
+	uint64_t bytes = 0;
+	uint32_t tensor;
+
+	for (size_t i = 0; i < l->metadata.workspaces.count; i++) {
+		const struct mpk_aot_tensor *t = &l->metadata.workspaces.items[i];
+
+		if (mpk_tensor_bytes_of(t->dtype, t->shape, t->ndim, &bytes, l->err) != MPK_OK)
+			return mpk_fail(l->err, MPK_E_CORRUPT,
+					"metadata: workspace '%s' has no size", MPK_QUOTE(t->name));
+		MPK_TRY(add_bytes(l, bytes, &tensor));
+	}
+	return MPK_OK;
+}
+
+/* --- the whole ------------------------------------------------------------------------------ */
+
+static enum mpk_code add_entry(struct loader *l)
+{
+	const char *name =
+		mpk_arena_printf(&l->p->base.arena, "%s___tvm_main__", l->metadata.mod_name);
+	struct mpk_function *entry;
+
+	if (!name)
+		return mpk_fail_nomem(l->err);
+	MPK_TRY(mpk_node_import(l->node, name, &entry, l->err));
+	return mpk_static_add_call(l->p,
+				   &(struct mpk_static_step){
+					   .function = entry,
+					   .operands = l->operands,
+					   .count = l->operand_count,
+					   .read_count = l->metadata.inputs.count,
+					   .result_count = l->metadata.outputs.count,
+				   },
+				   l->err);
+}
+
+static enum mpk_code load_all(struct loader *l)
+{
+	const struct mpk_aot_metadata *m = &l->metadata;
+
+	MPK_TRY(ask_metadata(l));
+	l->operands = mpk_arena_array(&l->p->base.arena,
+				      m->inputs.count + m->outputs.count + m->workspaces.count + 1,
+				      sizeof *l->operands);
+	if (!l->operands)
+		return mpk_fail_nomem(l->err);
+	MPK_TRY(add_inputs(l));
+	MPK_TRY(add_outputs(l));
+	/* without workspaces the entry takes no constants either: its code has its own */
+	if (m->workspaces.count) {
+		MPK_TRY(add_constants(l));
+		MPK_TRY(add_workspaces(l));
+	}
+	MPK_TRY(add_entry(l));
+	return mpk_static_program_finish(l->p, l->factory->module_name, l->err);
+}
+
+static enum mpk_code load_entry(struct mpk_static_program *p, struct mpk_node_module *node,
+				const struct mpk_factory *factory, struct mpk_error *err)
+{
+	struct loader l = { .node = node, .factory = factory, .p = p, .err = err };
+
+	return load_all(&l);
+}
+
+/* --- as a loader ---------------------------------------------------------------------------- */
+
+static bool accepts_aot(struct mpk_span kind)
+{
+	return mpk_span_is(kind, "AotExecutorFactory");
+}
+
+static enum mpk_code open_aot(struct mpk_node_module *node, struct mpk_error *err)
+{
+	return mpk_static_open(node, load_entry, err);
+}
+
+const struct mpk_loader mpk_aot_executor = {
+	.accepts = accepts_aot,
+	.has = mpk_node_model_has,
+	.open = open_aot,
+	.find = mpk_static_find,
+	.name_at = mpk_static_name_at,
+	.close = mpk_static_close,
+};

@@ -125,7 +125,7 @@ static enum mpk_code links_apply(const struct mpk_links *links, struct mpk_arena
 /* The end of a payload that nobody can read, in a container that has no lengths
  *
  * What is known around it bounds the search: an import tree at the end of the blob, and that the
- * modules behind must be of known kinds and fill the rest exactly. The work is bounded too, since
+ * modules after it must be of known kinds and fill the rest exactly. The work is bounded too, since
  * payloads may be made to look like modules.
  */
 
@@ -216,8 +216,8 @@ static void warn(struct mpk_tree *tree, const struct mpk_node *node)
 
 /* Find the end of the payload at the cursor, whose kind is unknown
  * @node    kind and payload_off are set; payload and opaque are filled in
- * Moves the cursor behind the payload. When modules follow that cannot be told apart,
- * the tree becomes truncated and the cursor stands before the import tree or at the end. */
+ * Moves the cursor past the payload. When modules follow that cannot be separated,
+ * the tree becomes truncated and the cursor is before the import tree or at the end. */
 static void legacy_recover(struct mpk_legacy *r, struct mpk_node *node)
 {
 	bool found;
@@ -340,6 +340,7 @@ static enum mpk_code legacy_read(struct mpk_legacy *r, struct mpk_error *err)
 	return links_apply(&r->links, r->arena, tree, err);
 }
 
+/* The library's own code has a key and no payload. */
 static enum mpk_code read_node(struct mpk_cursor *c, struct mpk_node *node, struct mpk_error *err)
 {
 	node->kind_off = c->pos;

@@ -37,7 +37,7 @@ static uint16_t coff_machine(uint16_t number)
 	return 0;
 }
 
-/* Eight bytes, with a NUL when there is room; "/123": the name stands in the string table. */
+/* Eight bytes, with a NUL when there is room; "/123": the name is in the string table. */
 static const char *section_name(const uint8_t *header, struct mpk_span strings,
 				struct mpk_arena *arena)
 {
@@ -153,6 +153,7 @@ static bool read_header(struct mpk_span bytes, struct header *out)
 	       out->symbols_off >= out->end;
 }
 
+/* An object begins with its machine; a big one with zeros and a class identifier. */
 bool mpk_coff_is(struct mpk_span bytes)
 {
 	struct header h;
@@ -267,10 +268,11 @@ enum {
 struct pe_reader {
 	struct mpk_span bytes;
 	struct mpk_arena *arena;
-	struct mpk_span optional; /* the header behind it */
+	struct mpk_span optional; /* the header after it */
 	struct mpk_object object;
 };
 
+/* The place is that of the field which is wrong. */
 static enum mpk_code pe_corrupt(const struct pe_reader *r, const uint8_t *at, const char *what,
 				struct mpk_error *err)
 {
@@ -278,6 +280,7 @@ static enum mpk_code pe_corrupt(const struct pe_reader *r, const uint8_t *at, co
 			       what);
 }
 
+/* The DOS header has the offset of the real one at byte 60. */
 bool mpk_pe_is(struct mpk_span bytes)
 {
 	struct mpk_span headers;
@@ -385,7 +388,7 @@ static enum mpk_code read_exports(struct pe_reader *r, struct mpk_error *err)
 			return pe_corrupt(r, names.data + 4 * (size_t)i,
 					  "an export has no name, or no address", err);
 		address = mpk_load_u32(addresses.data + 4 * (size_t)ordinal);
-		/* one that points into the directory stands for that of another library */
+		/* one that points into the directory forwards to another library */
 		if (address < at || address - at >= size)
 			add_export(r, name, address);
 	}

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* codec.c - const_loader payloads: the constants that functions of other modules need, by symbol
  *
- * The layout is ConstLoaderModuleNode::SaveToBinary's (TVM, src/runtime/const_loader_module.cc): all
- * constants first, as in a parameter file, then for each function the names of those it needs. The three
- * counts in it say the same thing three times. They are compared, as callers index one list by another. */
+ * The layout is ConstLoaderModuleNode::SaveToBinary's (TVM, src/runtime/const_loader_module.cc):
+ * all constants first, as in a parameter file, then for each function the names of those it needs.
+ * The length of each pair of lists is stored twice and compared, as callers index one list by the
+ * other.
+ */
 #include "constloader/constloader.h"
 
 #include "payload.h"
 
+/* One list for each symbol, in the order of the symbols. */
 static enum mpk_code read_needs(struct mpk_cursor *c, struct mpk_arena *arena,
 				struct mpk_const_loader *l, struct mpk_error *err)
 {

@@ -81,7 +81,7 @@ static void print_lanes(uint16_t lanes, char *out, size_t size)
 const char *mpk_dtype_print(struct mpk_dtype t, char out[MPK_DTYPE_TEXT])
 {
 	const struct base_name *base = base_of_code(t.code);
-	/* A table of fixed names without the usual bits is still told apart by them. */
+	/* A table of fixed names without the usual bits is still recognised by them. */
 	bool fixed = base && base->fixed_bits && base->fixed_bits == t.bits;
 	bool named = fixed || (base && !base->fixed_bits);
 	char lanes[16];
@@ -348,7 +348,7 @@ static const char *const types[] = {
 	"u4",
 };
 
-/* "np.float32", "torch.float32": what stands behind the last point. */
+/* "np.float32", "torch.float32": what follows the last point. */
 static struct mpk_span last_part(struct mpk_span word)
 {
 	for (size_t i = word.len; i-- > 0;)

@@ -13,6 +13,7 @@
 /* name, network and two lists, all empty */
 enum { NETWORK_MIN = 4 * 8 };
 
+/* The sizes have no count of their own: as many as there are inputs or outputs. */
 static enum mpk_code read_ports(struct mpk_cursor *c, const char *what, bool has_sizes,
 				struct mpk_span *order, struct mpk_span *sizes,
 				struct mpk_error *err)

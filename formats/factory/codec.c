@@ -28,6 +28,7 @@ static enum mpk_code factory_read(struct mpk_cursor *c, bool has_graph, struct m
 	return MPK_OK;
 }
 
+/* As read: the graph where there is one, then parameters and the module's name. */
 void mpk_factory_write(struct mpk_rope *r, const struct mpk_factory *f)
 {
 	if (f->has_graph)

@@ -214,7 +214,7 @@ enum mpk_code mpk_fatbin_head(struct mpk_span bytes,
 /* Packed images, by the libraries that the toolkit packs them with. How large one becomes is read
  * from the file, so it is held against bounds before memory is asked for. */
 
-/* A byte of an LZ4 block stands for this many at most. */
+/* A byte of an LZ4 block expands to this many at most. */
 enum { LZ4_RATIO = 255 };
 
 static enum mpk_code check_bounds(const struct mpk_fatbin_entry *e, uint64_t left,

@@ -14,7 +14,7 @@
  *
  * All that a kind and generation may have are tried, likeliest first. The one is taken after which
  * the bytes end or a module begins; failing that, the first that reads at all, so that damage
- * behind a payload is not blamed on it. Of failures the one that came furthest is reported.
+ * after a payload is not blamed on it. Of failures the one that came furthest is reported.
  */
 
 /* The least bytes of a map entry: key, name, three vectors without elements (four from 0.21 on). */
@@ -28,6 +28,7 @@ struct reader {
 	size_t start; /* position of the payload's first byte */
 };
 
+/* Counted against four bytes each, the size of a stored type. */
 static enum mpk_code read_arg_types(struct reader *r, struct mpk_function_info *f)
 {
 	struct mpk_dtype *types;
@@ -73,6 +74,7 @@ static enum mpk_code read_function(struct reader *r, struct mpk_function_info *f
 	return r->out->gen == MPK_GEN_LEGACY ? MPK_OK : read_extra_tags(r, f);
 }
 
+/* The map of functions, by key. */
 static enum mpk_code read_functions(struct reader *r)
 {
 	size_t least = r->out->gen == MPK_GEN_LEGACY ? FUNCTION_MIN - 8 : FUNCTION_MIN;
@@ -264,6 +266,7 @@ enum mpk_code mpk_kernels_read(struct mpk_cursor *c, struct mpk_span kind, enum 
 	return MPK_OK;
 }
 
+/* The tags of arguments are a list of their own since 0.21. */
 static void put_function(const struct mpk_function_info *f, enum mpk_generation gen,
 			 struct mpk_rope *rope)
 {
@@ -280,6 +283,7 @@ static void put_function(const struct mpk_function_info *f, enum mpk_generation 
 		mpk_rope_put_u32(rope, (uint32_t)f->extra_tags[i]);
 }
 
+/* As read_functions, in the order in which they were read. */
 static void put_functions(const struct mpk_kernels *k, struct mpk_rope *rope)
 {
 	mpk_rope_put_u64(rope, k->function_count);
@@ -287,6 +291,7 @@ static void put_functions(const struct mpk_kernels *k, struct mpk_rope *rope)
 		put_function(&k->functions[i], k->gen, rope);
 }
 
+/* Code that is still in a file is put by its spans, not read into memory. */
 static void put_data(const struct mpk_kernels *k, struct mpk_rope *rope)
 {
 	if (!k->content) {
@@ -297,6 +302,7 @@ static void put_data(const struct mpk_kernels *k, struct mpk_rope *rope)
 	mpk_rope_put_rope(rope, k->content);
 }
 
+/* A map: the number of texts, then name and text of each. */
 static void put_texts(const struct mpk_kernels *k, struct mpk_rope *rope)
 {
 	mpk_rope_put_u64(rope, k->source_count);

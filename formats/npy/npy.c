@@ -36,6 +36,7 @@ static enum mpk_code bad(const struct literal *l, const char *what, struct mpk_e
 			       "the header is not the dict that numpy writes: expected %s", what);
 }
 
+/* Blanks are free between all signs of a literal. */
 static int peek(struct literal *l)
 {
 	static const char blanks[] = " \t\r\n";
@@ -185,6 +186,7 @@ static enum mpk_code npy_header_parse(struct mpk_span text, uint64_t base,
 static const char magic[] = "\x93NUMPY";
 enum { MAGIC_LEN = 6 };
 
+/* The magic begins with a byte that no text has. */
 bool mpk_npy_is(struct mpk_span bytes)
 {
 	return bytes.len >= MAGIC_LEN && memcmp(bytes.data, magic, MAGIC_LEN) == 0;
@@ -406,7 +408,7 @@ enum mpk_code mpk_npy_write_header(struct mpk_rope *rope, struct mpk_dtype dtype
 	pad(&buf, shape, ndim);
 	MPK_TRY(mpk_strbuf_status(&buf, err));
 
-	/* the NUL behind the text is the minor version */
+	/* the NUL after the text is the minor version */
 	mpk_rope_put_bytes(rope, mpk_span_of("\x93NUMPY\x01", 8));
 	mpk_rope_put_u16(rope, (uint16_t)buf.len);
 	mpk_rope_put_bytes(rope, mpk_span_of(buf.data, buf.len));

@@ -11,6 +11,8 @@
 
 /* --- Parameter files; the tensor lists in them stand in executors' payloads as well --- */
 
+/* Both bounds before memory is taken: as many as names, and no more than the bytes left can
+ * hold. */
 enum mpk_code mpk_tensors_read(struct mpk_cursor *c, struct mpk_strs names, uint64_t count,
 			       struct mpk_arena *arena, const struct mpk_tensor_record **out,
 			       struct mpk_error *err)
@@ -38,6 +40,7 @@ enum mpk_code mpk_tensors_read(struct mpk_cursor *c, struct mpk_strs names, uint
 	return MPK_OK;
 }
 
+/* Nothing may follow the last tensor: a file that was appended to is no parameter file. */
 enum mpk_code mpk_params_read(struct mpk_span file, struct mpk_arena *arena, struct mpk_params *out,
 			      struct mpk_error *err)
 {
@@ -61,6 +64,7 @@ enum mpk_code mpk_params_read(struct mpk_span file, struct mpk_arena *arena, str
 	return MPK_OK;
 }
 
+/* A linear search: callers ask for few names. */
 size_t mpk_params_find(const struct mpk_params *p, struct mpk_span name)
 {
 	size_t i = 0;
@@ -70,6 +74,7 @@ size_t mpk_params_find(const struct mpk_params *p, struct mpk_span name)
 	return i;
 }
 
+/* Content that was read and not changed is written as it was. */
 void mpk_tensors_write(struct mpk_rope *r, const struct mpk_params *p)
 {
 	if (p->content) {
@@ -80,6 +85,7 @@ void mpk_tensors_write(struct mpk_rope *r, const struct mpk_params *p)
 		mpk_tensor_write(r, &p->tensors[i]);
 }
 
+/* The tensors' count is that of the names: reading compares the two. */
 void mpk_params_write(struct mpk_rope *r, const struct mpk_params *p)
 {
 	mpk_rope_put_u64(r, MPK_PARAMS_MAGIC);

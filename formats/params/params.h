@@ -27,7 +27,7 @@ struct mpk_params {
 
 /* mpk_params_read - a whole .params file: magic, names, tensors
  * @space   what offsets count in, "file"
- * Returns  MPK_OK; MPK_E_CORRUPT, also for bytes behind the last tensor; MPK_E_NOMEM */
+ * Returns  MPK_OK; MPK_E_CORRUPT, also for bytes after the last tensor; MPK_E_NOMEM */
 enum mpk_code mpk_params_read(struct mpk_span file, struct mpk_arena *arena, struct mpk_params *out,
 			      struct mpk_error *err) MPK_MUST_CHECK;
 

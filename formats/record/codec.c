@@ -9,6 +9,7 @@
 
 /* --- Records: one loop over the fields of a schema --- */
 
+/* Every type of field has a function of the cursor, which checks the bounds. */
 static enum mpk_code read_field(struct mpk_cursor *c, const struct mpk_record_field *field,
 				struct mpk_arena *arena, struct mpk_record_value *out,
 				struct mpk_error *err)
@@ -41,6 +42,7 @@ static enum mpk_code record_read(struct mpk_cursor *c, const struct mpk_record_s
 	return MPK_OK;
 }
 
+/* Records have at most six fields. */
 const struct mpk_record_value *mpk_record_get(const struct mpk_record *record, const char *name)
 {
 	for (size_t i = 0; i < record->schema->count; i++) {
@@ -50,6 +52,7 @@ const struct mpk_record_value *mpk_record_get(const struct mpk_record *record, c
 	return NULL;
 }
 
+/* The schema is the one that reading used, so the bytes are the same. */
 void mpk_record_write(struct mpk_rope *r, const struct mpk_record *record)
 {
 	for (size_t i = 0; i < record->schema->count; i++) {

@@ -40,6 +40,7 @@ const int32_t relax_tags[MPK_GENERATION_COUNT][MPK_RELAX_CONST_KINDS] = {
 			      [MPK_RELAX_FLOAT] = MPK_FFI_FLOAT },
 };
 
+/* The magic number tells whether memory scopes are stored. */
 static enum mpk_code read_header(struct mpk_cursor *c, struct mpk_relax *x, struct mpk_error *err)
 {
 	uint64_t start = mpk_cursor_offset(c), magic;
@@ -52,6 +53,7 @@ static enum mpk_code read_header(struct mpk_cursor *c, struct mpk_relax *x, stru
 	return mpk_read_str(c, "bytecode version", &x->version, err);
 }
 
+/* Numbers are kept as they are: whether start and end exist is for mpk_relax_check. */
 static enum mpk_code read_func(struct mpk_cursor *c, struct mpk_arena *arena,
 			       struct mpk_relax_func *f, struct mpk_error *err)
 {
@@ -69,6 +71,8 @@ static enum mpk_code read_func(struct mpk_cursor *c, struct mpk_arena *arena,
 	return mpk_read_strs(c, "parameter names", arena, &f->params, err);
 }
 
+/* Counted against the smallest record, so that a count cannot ask for more memory than the file
+ * has bytes for. */
 static enum mpk_code read_funcs(struct mpk_cursor *c, struct mpk_arena *arena, struct mpk_relax *x,
 				struct mpk_error *err)
 {
@@ -83,6 +87,7 @@ static enum mpk_code read_funcs(struct mpk_cursor *c, struct mpk_arena *arena, s
 	return MPK_OK;
 }
 
+/* A constant's index and the name of its memory: only the later magic number has them. */
 static enum mpk_code read_scopes(struct mpk_cursor *c, struct mpk_arena *arena, struct mpk_relax *x,
 				 struct mpk_error *err)
 {
@@ -101,6 +106,7 @@ static enum mpk_code read_scopes(struct mpk_cursor *c, struct mpk_arena *arena, 
 	return MPK_OK;
 }
 
+/* What is not listed here has been refused with its tag. */
 static enum mpk_code read_value(struct mpk_cursor *c, struct mpk_arena *arena,
 				struct mpk_relax_const *k, struct mpk_error *err)
 {
@@ -126,6 +132,8 @@ static enum mpk_code read_value(struct mpk_cursor *c, struct mpk_arena *arena,
 	return MPK_OK;
 }
 
+/* Generations number the kinds differently (FORMAT.md 3), so a tag is looked up in the
+ * generation's own row. */
 static enum mpk_code read_const(struct mpk_cursor *c, struct mpk_arena *arena,
 				enum mpk_generation gen, struct mpk_relax_const *k,
 				struct mpk_error *err)
@@ -145,6 +153,7 @@ static enum mpk_code read_const(struct mpk_cursor *c, struct mpk_arena *arena,
 	return read_value(c, arena, k, err);
 }
 
+/* An error names the constant, as there may be hundreds. */
 static enum mpk_code read_consts(struct mpk_cursor *c, struct mpk_arena *arena, struct mpk_relax *x,
 				 struct mpk_error *err)
 {
@@ -219,6 +228,8 @@ static enum mpk_code read_content(struct mpk_cursor *c, struct mpk_arena *arena,
 	return check_overlap(x, at, c->space, err);
 }
 
+/* Before 0.22 the executable was a string within the payload; what follows it in the string is
+ * counted, not read. */
 enum mpk_code mpk_relax_read(struct mpk_cursor *c, enum mpk_generation gen, struct mpk_arena *arena,
 			     struct mpk_relax *out, struct mpk_error *err)
 {
@@ -250,6 +261,7 @@ static void put_func(struct mpk_rope *r, const struct mpk_relax_func *f)
 	mpk_rope_put_strs(r, f->params);
 }
 
+/* The inverse of read_const: tag of the generation, then the value. */
 static void put_const(struct mpk_rope *r, enum mpk_generation gen, const struct mpk_relax_const *k)
 {
 	uint64_t bits;
@@ -280,6 +292,7 @@ static void put_const(struct mpk_rope *r, enum mpk_generation gen, const struct 
 	}
 }
 
+/* The inverse of read_content, in the same order. */
 static void put_content(struct mpk_rope *r, const struct mpk_relax *x)
 {
 	mpk_rope_put_u64(r, x->has_scopes ? MPK_RELAX_MAGIC_SCOPES : MPK_RELAX_MAGIC);

@@ -23,6 +23,7 @@ struct reader {
 	struct mpk_error *err;
 };
 
+/* 0.8 had no virtual devices; scopes came with 0.14. */
 static enum mpk_code read_devices(struct reader *r)
 {
 	struct mpk_relay_device *devices;
@@ -43,6 +44,7 @@ static enum mpk_code read_devices(struct reader *r)
 	return mpk_read_i32(&r->c, "host device", &r->x->host_device, r->err);
 }
 
+/* From 0.9 on a constant may be late-bound: its name is in place of its tensor. */
 static enum mpk_code read_const(struct reader *r, struct mpk_relay_const *k)
 {
 	uint64_t start = mpk_cursor_offset(&r->c);
@@ -59,6 +61,7 @@ static enum mpk_code read_const(struct reader *r, struct mpk_relay_const *k)
 	return mpk_tensor_read(&r->c, r->arena, &k->tensor, r->err);
 }
 
+/* A constant is at least a kind and a length. */
 static enum mpk_code read_consts(struct reader *r)
 {
 	struct mpk_relay_const *consts;
@@ -79,6 +82,7 @@ static enum mpk_code read_consts(struct reader *r)
 	return mpk_read_words(&r->c, "constant devices", 8, &r->x->const_devices, r->err);
 }
 
+/* Pairs of strings for each packed function. */
 static enum mpk_code read_attrs(struct reader *r)
 {
 	struct mpk_relay_attrs *attrs;
@@ -103,6 +107,37 @@ static enum mpk_code read_attrs(struct reader *r)
 	return MPK_OK;
 }
 
+/* Whether the instruction has the fields that its opcode wants. 'n' says how many more follow; it is compared
+ * as an unsigned number, so that a negative one fits nothing. */
+static bool relay_fits(const struct mpk_relay_instr *instr, enum mpk_relay_layout layout)
+{
+	const struct mpk_relay_shape *shape = mpk_relay_shape(mpk_relay_word(instr, 0), layout);
+	size_t fixed, rest = 0;
+	const char *n;
+
+	if (!shape)
+		return false;
+	fixed = strlen(shape->fields);
+	if (instr->count - 1 < fixed)
+		return false;
+	n = strchr(shape->fields, 'n');
+	if (n)
+		rest = (size_t)mpk_relay_word(instr, 1 + (size_t)(n - shape->fields));
+	return instr->count - 1 - fixed == rest;
+}
+
+/* dmlc::HashCombine over the fields, as TVM's VMInstructionSerializer::Hash makes it. */
+static uint64_t relay_hash(const struct mpk_relay_instr *instr)
+{
+	uint64_t key = (uint64_t)mpk_relay_word(instr, 0);
+
+	for (size_t i = 1; i < instr->count; i++)
+		key ^= (uint64_t)mpk_relay_word(instr, i) + 0x9e3779b9 + (key << 6) + (key >> 2);
+	return key;
+}
+
+/* The hash in front of each instruction shows damage, and the fields must be those of its
+ * opcode: later readers rely on that. */
 static enum mpk_code read_instr(struct reader *r, struct mpk_relay_instr *instr)
 {
 	uint64_t start = mpk_cursor_offset(&r->c);
@@ -113,16 +148,17 @@ static enum mpk_code read_instr(struct reader *r, struct mpk_relay_instr *instr)
 		return mpk_fail_offset(r->err, MPK_E_CORRUPT, r->c.space, start,
 				       "instruction without hash and opcode");
 	*instr = (struct mpk_relay_instr){ words.data + 8, words.len / 8 - 1 };
-	if (mpk_relay_hash(instr) != mpk_load_u64(words.data))
+	if (relay_hash(instr) != mpk_load_u64(words.data))
 		return mpk_fail_offset(r->err, MPK_E_CORRUPT, r->c.space, start,
 				       "instruction does not agree with its hash");
-	if (!mpk_relay_fits(instr, r->x->layout))
+	if (!relay_fits(instr, r->x->layout))
 		return mpk_fail_offset(r->err, MPK_E_CORRUPT, r->c.space, start,
 				       "no instruction has opcode %" PRId64 " and %zu fields",
 				       mpk_relay_word(instr, 0), instr->count - 1);
 	return MPK_OK;
 }
 
+/* A function's name and two numbers are stored as a list of three strings. */
 static enum mpk_code read_func(struct reader *r, struct mpk_relay_func *f)
 {
 	uint64_t start = mpk_cursor_offset(&r->c), count;
@@ -149,6 +185,7 @@ static enum mpk_code read_func(struct reader *r, struct mpk_relay_func *f)
 	return MPK_OK;
 }
 
+/* After everything that instructions refer to by index. */
 static enum mpk_code read_funcs(struct reader *r)
 {
 	struct mpk_relay_func *funcs;
@@ -163,7 +200,7 @@ static enum mpk_code read_funcs(struct reader *r)
 	return MPK_OK;
 }
 
-/* Everything behind the version, in the layout that r->x names. */
+/* Everything after the version, in the layout that r->x names. */
 static enum mpk_code read_body(struct reader *r)
 {
 	MPK_TRY(read_devices(r));
@@ -176,6 +213,8 @@ static enum mpk_code read_body(struct reader *r)
 	return MPK_OK;
 }
 
+/* 0.8 has the first layout, 0.9 to 0.13 the second, later ones the third; another major number
+ * means a later release. */
 static enum mpk_relay_layout layout_of(struct mpk_span version)
 {
 	uint64_t minor = 0;
@@ -238,6 +277,7 @@ static enum mpk_code relay_read(struct mpk_cursor *c, struct mpk_arena *arena,
 	return MPK_OK;
 }
 
+/* As read_devices, by layout. */
 static void put_devices(struct mpk_rope *r, const struct mpk_relay *x)
 {
 	if (x->layout == MPK_RELAY_08)
@@ -279,6 +319,7 @@ static void put_attrs(struct mpk_rope *r, const struct mpk_relay *x)
 	}
 }
 
+/* The hash is computed again: it follows from the fields. */
 static void put_func(struct mpk_rope *r, const struct mpk_relay_func *f)
 {
 	mpk_rope_put_strs(r, f->info);
@@ -288,7 +329,7 @@ static void put_func(struct mpk_rope *r, const struct mpk_relay_func *f)
 		const struct mpk_relay_instr *instr = &f->instrs[i];
 
 		mpk_rope_put_u64(r, instr->count + 1);
-		mpk_rope_put_u64(r, mpk_relay_hash(instr));
+		mpk_rope_put_u64(r, relay_hash(instr));
 		mpk_rope_put_bytes(r, mpk_span_of(instr->words, instr->count * 8));
 	}
 }

@@ -72,7 +72,7 @@ struct mpk_relay {
 	size_t attr_count;
 	const struct mpk_relay_func *funcs;
 	size_t func_count;
-	uint64_t trailing; /* bytes behind the last function, inside the inner length */
+	uint64_t trailing; /* bytes after the last function, inside the inner length */
 };
 
 enum mpk_relay_op {
@@ -112,9 +112,6 @@ static inline int64_t mpk_relay_word(const struct mpk_relay_instr *instr, size_t
 	memcpy(&value, &bits, sizeof value);
 	return value;
 }
-
-/* mpk_relay_hash - what the record of an instruction begins with */
-uint64_t mpk_relay_hash(const struct mpk_relay_instr *instr);
 
 /* mpk_relay_check - what an interpreter may rely on besides: registers lie in their files,
  * indices in their tables, jumps in their function

@@ -106,12 +106,14 @@ struct mpk_span mpk_source_code_includes(struct mpk_span bytes)
 	return (struct mpk_span){ 0 };
 }
 
+/* A star right after a type makes a parameter an address of it. */
 static bool is_pointer(struct mpk_span s, size_t i)
 {
 	i = mpk_source_code_skip_blanks(s, i);
 	return i < s.len && s.data[i] == '*';
 }
 
+/* Whole words: "float2" is not in "float2x2". */
 static bool has_word(struct mpk_span s, struct mpk_span word, bool pointers)
 {
 	struct mpk_span name;
@@ -127,6 +129,7 @@ bool mpk_source_code_mentions(struct mpk_span bytes, struct mpk_span word)
 	return has_word(bytes, word, true);
 }
 
+/* One pass over the text, however many words there are. */
 bool mpk_source_code_mentions_any(struct mpk_span bytes, const struct mpk_strmap *words)
 {
 	struct mpk_span name;
@@ -145,6 +148,7 @@ bool mpk_source_code_has_values(struct mpk_span bytes, struct mpk_span type)
 
 /* --- Options of the run-time compiler, which a kernel module has no other place for --- */
 
+/* Of one line: a newline ends the options. */
 static bool is_blank(uint8_t c)
 {
 	return c == ' ' || c == '\t' || c == '\r';

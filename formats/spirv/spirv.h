@@ -42,7 +42,7 @@ struct mpk_spirv {
 /* mpk_spirv_is - whether the bytes begin with SPIR-V's magic number in either byte order */
 bool mpk_spirv_is(struct mpk_span bytes);
 
-/* mpk_spirv_read - check the instruction stream and read what stands at its beginning
+/* mpk_spirv_read - check the instruction stream and read what is at its beginning
  * @bytes   the module; need not be aligned; borrowed only during the call
  * @arena   receives lists and names
  * Returns  MPK_OK, also for a module without entry points;

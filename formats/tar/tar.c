@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tar.c - tar archives: ustar, GNU and pax are read, and ustar is written
  *
- * TVM exports static libraries as tar files. Reading gives views into the bytes. What a long name or a
- * pax record says about the next member is read ahead of it, with a bound on its length. */
+ * TVM exports static libraries as tar files. Reading gives views into the bytes. What a long name
+ * or a pax record says about the next member is kept until that member comes.
+ */
 #include "tar/tar.h"
 
 #include <inttypes.h>
@@ -248,7 +249,7 @@ static enum mpk_code add_member(struct reader *r, const struct mpk_tar_header *h
 	return MPK_OK;
 }
 
-/* The bytes behind a header. Links, directories and devices have none, whatever their
+/* The bytes after a header. Links, directories and devices have none, whatever their
  * size field says (a hard link's may repeat the size of its target). */
 static enum mpk_code take_data(struct reader *r, const struct mpk_tar_header *h,
 			       struct mpk_span *out, struct mpk_error *err)

@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*@HEADLESS@*/
+/* cuda.c - NVIDIA's architectures, toolkits and drivers: which code runs where
+ *
+ * The rules are those of the CUDA C++ Programming Guide, "Application Compatibility": a cubin runs
+ * on devices of its own major compute capability from its own minor on, those for "a" targets on
+ * exactly that one, those for "f" targets on their family; PTX is compiled by any driver that knows
+ * its version, for any later device. What NVIDIA's pages have as tables are tables here, with the
+ * pages named.
+ */
 #include "code/cuda.h"
 
 #include <stdlib.h>
@@ -51,6 +58,7 @@ const struct mpk_cuda_driver mpk_cuda_drivers[] = {
 	{ { 13, 4 }, { 9, 4 }, 0 },   { { 0, 0 }, { 0, 0 }, 0 },
 };
 
+/* Major and minor, not one number: 12.10 would be greater than 12.9. */
 int mpk_cuda_compare(struct mpk_cuda_version a, struct mpk_cuda_version b)
 {
 	if (a.major != b.major)
@@ -175,6 +183,7 @@ size_t mpk_cuda_choose(const struct mpk_code_target *images, size_t count,
 
 /* --- words ------------------------------------------------------------------------------ */
 
+/* One sentence for each reason, for the message that a user reads. */
 void mpk_cuda_why(const struct mpk_code_target *image, const struct mpk_cuda_place *place,
 		  struct mpk_strbuf *out)
 {
@@ -236,6 +245,7 @@ unsigned mpk_cuda_device_parse(const char *text)
 	return 0;
 }
 
+/* The first release that knows the architecture. */
 struct mpk_cuda_version mpk_cuda_driver_for(unsigned sm)
 {
 	for (size_t i = 0; mpk_cuda_devices[i].sm; i++)
@@ -244,6 +254,7 @@ struct mpk_cuda_version mpk_cuda_driver_for(unsigned sm)
 	return (struct mpk_cuda_version){ 0 };
 }
 
+/* The first release whose drivers take that version. */
 struct mpk_cuda_version mpk_cuda_driver_of_ptx(unsigned major, unsigned minor)
 {
 	const struct mpk_cuda_version wanted = { major, minor };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* info.h - what a run of code says of itself, read once for all who ask
  *
- * Parts that every format may have stand here in one form; what only one format knows is behind
+ * Parts that every format may have stand here in one form; what only one format knows is in
  * content, for the functions of its row.
  */
 #ifndef MPK_CODE_INFO_H
@@ -51,7 +51,7 @@ struct mpk_code_kernel {
 	struct mpk_span
 		condition; /* of a source: the line that leaves open whether a compiler reads it,
 				    * "#ifdef NAME"; empty: none */
-	bool has_variants; /* a kernel of this name stands behind another condition, too */
+	bool has_variants; /* another condition has a kernel of this name, too */
 	uint32_t block[3]; /* the only block it runs in; zeros: any */
 	uint32_t max_threads[3]; /* its product is the most threads of a block; zeros: no bound */
 };

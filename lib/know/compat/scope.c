@@ -1,5 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*@HEADLESS@*/
+/* scope.c - which libraries a process would have after dlopen, and where they would be found
+ *
+ * The rules are those of ld.so(8): the directories that are given and those of DT_RUNPATH, then
+ * /etc/ld.so.cache, then those that are built in. Nothing is loaded, as that would run constructors
+ * of strange libraries: files are opened and read. A candidate of another machine, class or byte
+ * order is passed over, as the dynamic linker does.
+ *
+ * Each library is read once and kept in a list, in the order in which dlopen would load it; what it
+ * needs is appended, so that the walk is breadth first and ends when no new name appears.
+ */
 #include "compat/scope.h"
 
 #include <dlfcn.h>
@@ -38,6 +47,8 @@ static const char *const system_dirs[] = {
 	"/usr/local/lib",
 };
 
+/* Reads no more than the first 20 bytes: e_machine ends there, and it is at the same place in
+ * both classes. */
 static bool fits(const char *path, const GElf_Ehdr *like)
 {
 	uint8_t head[20];
@@ -56,6 +67,7 @@ static bool fits(const char *path, const GElf_Ehdr *like)
 					   : mpk_load_u16(head + 18));
 }
 
+/* A name that is too long for a path cannot be opened by the dynamic linker, either. */
 static enum mpk_code try_dir(const char *dir, const char *name, const GElf_Ehdr *like,
 			     struct mpk_arena *arena, const char **out, struct mpk_error *err)
 {
@@ -74,6 +86,8 @@ static const char *cache_text(struct mpk_span cache, const uint8_t *row, size_t 
 	return mpk_elf_string(cache, mpk_load_u32(row + field));
 }
 
+/* Rows of the cache are sorted by name for a binary search. A linear one needs no trust in that
+ * order: the file is read as it is. */
 static enum mpk_code search_cache(struct mpk_span file, const char *name, const GElf_Ehdr *like,
 				  struct mpk_arena *arena, const char **out, struct mpk_error *err)
 {
@@ -121,6 +135,8 @@ static const char *own_library(const char *name)
 	return NULL;
 }
 
+/* With musl there is no cache, and its own names come first. The built-in directories are last,
+ * as in ld.so. */
 static enum mpk_code search_system(const char *name, const GElf_Ehdr *like, struct mpk_arena *arena,
 				   const char **out, struct mpk_error *err)
 {
@@ -141,6 +157,7 @@ static enum mpk_code search_system(const char *name, const GElf_Ehdr *like, stru
 	return code;
 }
 
+/* A name with a slash is a path and is not searched for (ld.so(8)). */
 enum mpk_code mpk_search_find(const struct mpk_search *search, const char *name,
 			      const GElf_Ehdr *like, struct mpk_arena *arena, const char **out,
 			      struct mpk_error *err)
@@ -157,6 +174,7 @@ enum mpk_code mpk_search_find(const struct mpk_search *search, const char *name,
 
 /* --- DT_RUNPATH ------------------------------------------------------------------------- */
 
+/* DT_RPATH counts only where there is no DT_RUNPATH; both have the same form. */
 static const char *runpath_of(const struct mpk_elf *e, struct mpk_error *err, enum mpk_code *code)
 {
 	struct mpk_span strings;
@@ -217,6 +235,7 @@ static enum mpk_code add_dirs(const char *list, const char *path, struct mpk_are
 	return MPK_OK;
 }
 
+/* The library's own directories first, then those of the search. */
 enum mpk_code mpk_search_with_runpath(const struct mpk_search *search, const struct mpk_elf *e,
 				      const char *path, struct mpk_arena *arena,
 				      struct mpk_search *out, struct mpk_error *err)
@@ -240,6 +259,7 @@ enum mpk_code mpk_search_with_runpath(const struct mpk_search *search, const str
 	return MPK_OK;
 }
 
+/* By DT_SONAME, or by the name of the file, which is what a second DT_NEEDED is compared with. */
 const struct mpk_dso *mpk_scope_dso(const struct mpk_scope *scope, const char *name)
 {
 	for (const struct mpk_dso *d = scope->first; d; d = d->next)
@@ -284,6 +304,8 @@ static enum mpk_code open_one(struct mpk_scope *scope, const char *name, struct 
 	return problem.code == MPK_E_NOMEM ? mpk_fail_nomem(err) : MPK_OK;
 }
 
+/* Beyond the limits a name counts as found or assumed: a hostile library must not keep the
+ * search going. */
 static enum mpk_code need_one(struct mpk_scope *scope, const char *name,
 			      enum mpk_scope_state *state, struct mpk_error *err)
 {

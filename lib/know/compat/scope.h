@@ -68,7 +68,7 @@ enum mpk_code mpk_search_find(const struct mpk_search *search, const char *name,
 			      const GElf_Ehdr *like, struct mpk_arena *arena, const char **out,
 			      struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_search_with_runpath - search as a library that stands at path does: DT_RUNPATH or DT_RPATH, with
+/* mpk_search_with_runpath - search as a library at path does: DT_RUNPATH or DT_RPATH, with
  * $ORIGIN, then what search has
  * Returns  MPK_OK; MPK_E_CORRUPT; MPK_E_NOMEM */
 enum mpk_code mpk_search_with_runpath(const struct mpk_search *search, const struct mpk_elf *e,

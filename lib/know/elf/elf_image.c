@@ -15,7 +15,7 @@
 #include "elf/symbols.h"
 #include "fatbin/fatbin.h"
 
-/* Device code that stands in a library beside its blob, or without one
+/* Device code that lies in a library beside its blob, or without one
  *
  * tvm-ffi embeds cubins, fatbins and PTX of C++ extensions between the symbols
  * __tvm_ffi__cubin_NAME and __tvm_ffi__cubin_NAME_end, which are local: strip removes them,
@@ -68,7 +68,7 @@ static enum mpk_code collect(const struct mpk_symtab *t, struct list *out, struc
 	return MPK_OK;
 }
 
-/* The first end that stands behind a beginning; NULL: there is none, this is no code. */
+/* The first end that follows a beginning; NULL: there is none, this is no code. */
 static const struct mpk_symbol *end_of(const struct list *l, const struct mpk_symbol *begin,
 				       struct mpk_arena *scratch)
 {
@@ -287,6 +287,7 @@ static struct mpk_symbol_source source_of(const struct mpk_symtab *t)
 	};
 }
 
+/* An object has no dynamic symbols: the static ones are what a linker sees. */
 static enum mpk_code read_tables(const struct mpk_elf *e, const enum mpk_generation *gen,
 				 struct mpk_arena *arena, struct mpk_image *image,
 				 struct mpk_error *err)

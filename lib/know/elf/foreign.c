@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* foreign.c - what a file is that holds no module
  *
- * Most are told by their first bytes, some by words. Kernels are those of the code formats
+ * Most are recognised by their first bytes, some by words. Kernels are those of the code formats
  * (code/formats.def): what a module can hold is packed, not opened.
  */
 #include "elf/foreign.h"
@@ -28,7 +28,7 @@ static bool is_wheel(struct mpk_span bytes)
 	return is_zip(bytes) && mpk_span_has(bytes, ".dist-info/");
 }
 
-/* The name of the first entry stands at its beginning. */
+/* The name of the first entry is at its beginning. */
 static bool is_zip_of(struct mpk_span bytes, const char *word)
 {
 	return is_zip(bytes) &&
@@ -45,7 +45,7 @@ static bool is_torch(struct mpk_span bytes)
 	return is_zip_of(bytes, "/data.pkl") || is_zip_of(bytes, "/.format_version");
 }
 
-/* A JSON header behind its length. */
+/* A JSON header after its length. */
 static bool is_safetensors(struct mpk_span bytes)
 {
 	return bytes.len > 9 && bytes.data[8] == '{' && mpk_load_u64(bytes.data) <= bytes.len - 8;
@@ -98,7 +98,7 @@ static bool is_page(struct mpk_span bytes)
 
 /* --- the tables ------------------------------------------------------------------------- */
 
-/* In order: what stands first is the closer word for what follows. */
+/* In order: what is first is the closer word for what follows. */
 static const struct {
 	const char *magic; /* or */
 	bool (*is)(struct mpk_span bytes);

@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*@HEADLESS@*/
+/* image.c - opening a file of any format that may hold a module: library, object, archive, bare
+ * blob
+ *
+ * The bytes decide what a file is, never its name; only members of archives are taken for C by
+ * their suffix, as their text alone may be anything. Of an archive, the member with a blob is
+ * opened, and functions and device code of the others are added, since a linker would link them
+ * together.
+ */
 #include "elf/image.h"
 
 #include <stdlib.h>
@@ -26,6 +33,7 @@ struct mpk_member {
 
 /* --- members ------------------------------------------------------------------------- */
 
+/* Names are copied, as those of an archive have no NUL. */
 static enum mpk_code list_ar(struct mpk_span bytes, struct mpk_arena *arena,
 			     struct mpk_member **out, size_t *count, struct mpk_error *err)
 {
@@ -88,6 +96,7 @@ static enum mpk_code list_universal(struct mpk_span bytes, struct mpk_arena *are
 	return MPK_OK;
 }
 
+/* The suffixes that compilers take as C, C++ and CUDA. */
 bool mpk_member_is_source(const char *name)
 {
 	static const char *const suffixes[] = { ".c", ".cc", ".cpp", ".cxx", ".cu" };
@@ -129,6 +138,8 @@ static enum mpk_code find_member(const struct mpk_member *members, size_t count,
 /* What a compressed archive may unpack to; objects are never near it. */
 #define UNPACKED_MAX ((uint64_t)1 << 30)
 
+/* Compressed bytes can expand a thousandfold: the limit follows from what deflate can do, and
+ * from what is useful. */
 static uint64_t unpacked_max(uint64_t packed)
 {
 	uint64_t limit = mpk_deflate_limit(packed);
@@ -162,7 +173,7 @@ static enum mpk_code read_file(enum mpk_file_format format, struct mpk_span byte
 
 /* --- archives -------------------------------------------------------------------- */
 
-/* What a member is; MPK_FILE_BLOB: nothing that is linked. Sources are told by their names. */
+/* What a member is; MPK_FILE_BLOB: nothing that is linked. Sources are recognised by their names. */
 static enum mpk_file_format format_of(const struct mpk_member *m)
 {
 	enum mpk_file_format format = mpk_file_format_of(m->bytes);
@@ -173,6 +184,7 @@ static enum mpk_file_format format_of(const struct mpk_member *m)
 	return format;
 }
 
+/* A blob counts most, then functions or code for GPUs. */
 static unsigned worth(const struct mpk_image *image)
 {
 	return image->has_blob
@@ -254,6 +266,7 @@ static enum mpk_code add_embedded(struct gathered *g, const struct mpk_image *im
 	return MPK_OK;
 }
 
+/* Numbered anew, by their place in the whole archive. */
 static enum mpk_code add_devices(struct gathered *g, const struct mpk_image *image,
 				 const char *member, struct mpk_error *err)
 {
@@ -268,6 +281,8 @@ static enum mpk_code add_devices(struct gathered *g, const struct mpk_image *ima
 	return MPK_OK;
 }
 
+/* One list of each kind in the arena; functions are sorted again, as members were sorted each by
+ * itself. */
 static enum mpk_code keep_gathered(const struct gathered *g, struct mpk_arena *arena,
 				   struct mpk_image *image, struct mpk_error *err)
 {
@@ -350,6 +365,8 @@ static enum mpk_code read_members(const struct mpk_member *members, size_t count
 
 /* --- what kind of file ------------------------------------------------------------ */
 
+/* A blob has no magic number: it is one when the rules of a generation explain it, which is
+ * tried last. */
 static enum mpk_code read_blob(struct mpk_span bytes, uint64_t off, struct mpk_image *out,
 			       struct mpk_error *err)
 {
@@ -390,6 +407,7 @@ static enum mpk_code read_one(const struct mpk_member *m, struct mpk_arena *aren
 	return read_blob(m->bytes, m->off, out, err);
 }
 
+/* Containers differ in how members are listed; all else is the same. */
 static enum mpk_code read_archive(struct mpk_span bytes, const char *member,
 				  struct mpk_arena *arena, struct mpk_image *out,
 				  struct mpk_error *err)
@@ -404,7 +422,7 @@ static enum mpk_code read_archive(struct mpk_span bytes, const char *member,
 	return MPK_OK;
 }
 
-/* One of its files is loaded, as the machine wants; here the first that has a module stands for all. */
+/* One of its files is loaded, as the machine wants; here the first that has a module is taken for all. */
 static enum mpk_code read_universal(struct mpk_span bytes, const char *member,
 				    struct mpk_arena *arena, struct mpk_image *out,
 				    struct mpk_error *err)
@@ -419,6 +437,7 @@ static enum mpk_code read_universal(struct mpk_span bytes, const char *member,
 	return MPK_OK;
 }
 
+/* gzip first: TVM exports .tar.gz, and what is inside is read like any other file. */
 enum mpk_code mpk_image_open(struct mpk_span bytes, const char *member, struct mpk_arena *arena,
 			     struct mpk_image *out, struct mpk_error *err)
 {
@@ -441,6 +460,7 @@ enum mpk_code mpk_image_open(struct mpk_span bytes, const char *member, struct m
 	return MPK_OK;
 }
 
+/* strip and objcopy can drop a symbol and keep the note that names it. */
 enum mpk_code mpk_image_check_symbol(const struct mpk_image *image, struct mpk_error *err)
 {
 	if (!image->lost_blob)
@@ -451,6 +471,7 @@ enum mpk_code mpk_image_check_symbol(const struct mpk_image *image, struct mpk_e
 		MPK_QUOTE(mpk_span_str(image->lost_blob)));
 }
 
+/* Without a note there is nothing to compare with, which is no error. */
 enum mpk_code mpk_image_check_digest(const struct mpk_image *image, const struct mpk_mapping *map,
 				     struct mpk_arena *arena, struct mpk_error *err)
 {

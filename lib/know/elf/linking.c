@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*@HEADLESS@*/
+/* linking.c - the dynamic section as a dynamic linker reads it: relocations, hash table, and what
+ * glibc refuses
+ *
+ * A library is loaded by its program headers and dynamic section alone. --verify and --check ask
+ * here what a loader would meet, and so everything is looked up by address in loaded segments,
+ * never by section headers, which a loader does not read. The rules are those of the gABI, "Dynamic
+ * Linking", and of glibc's elf/dl-load.c and dl-reloc.c.
+ */
 #include "elf/linking.h"
 
 #include <inttypes.h>
@@ -14,11 +21,13 @@
 #define R_AARCH64_IRELATIVE 1032
 #endif
 
+/* ELF64; AArch64 in ILP32 mode has other numbers for its relocations. */
 static bool is_wide(const struct mpk_elf *e)
 {
 	return mpk_elf_word_bytes(e) == 8;
 }
 
+/* A file has one; more than one is not looked for. */
 static enum mpk_code find(const struct mpk_elf *e, GElf_Phdr *out, struct mpk_error *err)
 {
 	for (size_t i = 0; mpk_elf_segment(e, i, out); i++)
@@ -28,6 +37,8 @@ static enum mpk_code find(const struct mpk_elf *e, GElf_Phdr *out, struct mpk_er
 			"it has no dynamic section, by which a library is loaded");
 }
 
+/* glibc reads to DT_NULL without looking at the size: without one it would run into what
+ * follows. */
 static bool has_end(const struct mpk_linking *l)
 {
 	GElf_Dyn d;
@@ -38,6 +49,7 @@ static bool has_end(const struct mpk_linking *l)
 	return false;
 }
 
+/* p_vaddr, not p_offset, is where the dynamic linker reads; both must mean the same bytes. */
 enum mpk_code mpk_linking_open(const struct mpk_elf *e, struct mpk_linking *out,
 			       struct mpk_error *err)
 {
@@ -61,6 +73,7 @@ enum mpk_code mpk_linking_open(const struct mpk_elf *e, struct mpk_linking *out,
 	return MPK_OK;
 }
 
+/* ELFv1 of PowerPC64 has them, ELFv2 does not; the version is in the last two bits of e_flags. */
 bool mpk_linking_has_descriptors(const struct mpk_elf *e)
 {
 	switch (e->header.e_machine) {
@@ -76,6 +89,7 @@ bool mpk_linking_has_descriptors(const struct mpk_elf *e)
 
 /* --- types ------------------------------------------------------------------------------ */
 
+/* Of other machines no type is known: their relocations are walked and not judged. */
 static void classify(const struct mpk_elf *e, struct mpk_relocation *r)
 {
 	uint32_t relative = 0, call = 0, slot = 0, tls = 0;
@@ -97,6 +111,7 @@ static void classify(const struct mpk_elf *e, struct mpk_relocation *r)
 	r->is_static_tls = r->type && r->type == tls;
 }
 
+/* The types that glibc's dl-machine.h handles at run time; the others are for the static linker. */
 bool mpk_linking_knows_type(const struct mpk_elf *e, uint32_t type)
 {
 	switch (e->header.e_machine) {
@@ -144,6 +159,7 @@ static enum mpk_code find_table(const struct mpk_linking *l, int64_t at, int64_t
 	return MPK_OK;
 }
 
+/* Entries are read by offset and not through libelf, whose accessors take an int as index. */
 static enum mpk_code walk_table(const struct walk *w, int64_t at, int64_t size, bool has_addends,
 				struct mpk_error *err)
 {
@@ -176,7 +192,7 @@ static enum mpk_code walk_table(const struct walk *w, int64_t at, int64_t size, 
 	return MPK_OK;
 }
 
-/* DT_RELR: an address, then words whose bits stand for the words behind it (gABI, "Relocation"). */
+/* DT_RELR: an address, then words whose bits select the words after it (gABI, "Relocation"). */
 static enum mpk_code walk_relative(const struct walk *w, struct mpk_error *err)
 {
 	const struct mpk_elf *e = w->linking->elf;
@@ -208,6 +224,7 @@ static enum mpk_code walk_relative(const struct walk *w, struct mpk_error *err)
 	return MPK_OK;
 }
 
+/* DT_PLTREL says the form of DT_JMPREL; without it RELA is assumed. */
 enum mpk_code mpk_linking_relocations(const struct mpk_linking *l,
 				      void (*take)(void *arg, const struct mpk_relocation *r),
 				      void *arg, struct mpk_error *err)
@@ -222,6 +239,7 @@ enum mpk_code mpk_linking_relocations(const struct mpk_linking *l,
 	return walk_table(&w, DT_JMPREL, DT_PLTRELSZ, plt == DT_RELA, err);
 }
 
+/* Three ways to say the same; linkers write one or more of them. */
 bool mpk_linking_binds_now(const struct mpk_linking *l)
 {
 	const uint64_t df_bind_now = 8, df_1_now = 1; /* gABI; glibc's elf.h */
@@ -242,6 +260,7 @@ struct gnu_hash {
 	uint64_t name_bytes; /* that were hashed */
 };
 
+/* The GNU hash: 33 * hash + byte, from 5381, as in glibc's dl_new_hash. */
 static uint32_t hash_of(const char *name)
 {
 	uint32_t hash = 5381;
@@ -251,6 +270,8 @@ static uint32_t hash_of(const char *name)
 	return hash;
 }
 
+/* Two bits for each name, both from one hash; when one is missing, the dynamic linker does not
+ * look into the chain. */
 static bool is_in_bloom(const struct gnu_hash *h, uint32_t hash)
 {
 	uint64_t bits = 8 * h->word, word;
@@ -295,6 +316,7 @@ static bool check_chain(struct gnu_hash *h, const struct mpk_symtab *symbols, ui
 	return true;
 }
 
+/* glibc masks with bloom_count - 1, so only a power of two is a valid size. */
 static bool open_hash(const struct mpk_elf *e, uint64_t off, struct gnu_hash *out)
 {
 	struct gnu_hash h = { .elf = e, .word = mpk_elf_word_bytes(e), .bloom = off + 16 };
@@ -309,6 +331,7 @@ static bool open_hash(const struct mpk_elf *e, uint64_t off, struct gnu_hash *ou
 	return true;
 }
 
+/* Every symbol must be reached exactly once: what is left over cannot be found by a loader. */
 enum mpk_code mpk_linking_check_hash(const struct mpk_linking *l, const struct mpk_symtab *symbols,
 				     struct mpk_error *err)
 {

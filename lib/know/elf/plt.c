@@ -1,5 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*@HEADLESS@*/
+/* plt.c - calls: which function a PLT entry leads to, and what a short piece of code calls
+ *
+ * A library calls functions of others through entries of a few instructions that jump to an address
+ * in a slot, and nothing names the entries: the instructions are recognised, the slot's address is
+ * computed from them, and the relocation that fills the slot has the name. The forms are those that
+ * linkers write for x86-64, AArch64 and RISC-V; an unknown form gives no name.
+ *
+ * Calls are searched in code, not decoded: what looks like a call may be the middle of another
+ * instruction. So callers compare what is found with functions that exist.
+ */
 #include "elf/plt.h"
 
 #include <stdlib.h>
@@ -11,7 +20,7 @@
 #include "elf/dynamic.h"
 #include "elf/symbols.h"
 
-/* jmp *slot(%rip), behind the endbr64 that CET asks for. */
+/* jmp *slot(%rip), after the endbr64 that CET asks for. */
 static bool x86_64_slot(struct mpk_span code, uint64_t address, uint64_t *slot)
 {
 	size_t at = code.len >= 4 && mpk_load_u32(code.data) == 0xfa1e0ff3 ? 4 : 0;
@@ -25,7 +34,7 @@ static bool x86_64_slot(struct mpk_span code, uint64_t address, uint64_t *slot)
 	return true;
 }
 
-/* adrp x16, page; ldr x17, [x16, #low], behind a bti */
+/* adrp x16, page; ldr x17, [x16, #low], after a bti */
 static bool aarch64_slot(struct mpk_span code, uint64_t address, uint64_t *slot)
 {
 	size_t at = code.len >= 4 && mpk_load_u32(code.data) == 0xd503245f ? 4 : 0;
@@ -59,6 +68,7 @@ static bool riscv64_slot(struct mpk_span code, uint64_t address, uint64_t *slot)
 	return true;
 }
 
+/* Code of other machines is not recognised: calls then have no names. */
 bool mpk_plt_slot(const struct mpk_elf *e, uint64_t address, uint64_t *slot)
 {
 	struct mpk_span code;
@@ -79,6 +89,7 @@ bool mpk_plt_slot(const struct mpk_elf *e, uint64_t address, uint64_t *slot)
 	}
 }
 
+/* No table is no error: a library that calls nobody has none. */
 enum mpk_code mpk_plt_slots(const struct mpk_elf *e, int64_t where, int64_t size,
 			    struct mpk_plt_slots *out, struct mpk_error *err)
 {
@@ -98,6 +109,7 @@ enum mpk_code mpk_plt_slots(const struct mpk_elf *e, int64_t where, int64_t size
 	return mpk_elf_chunk(e, &table, &out->relocations, &out->count, err);
 }
 
+/* IRELATIVE relocations have no symbol. */
 const char *mpk_plt_slot_name(const struct mpk_plt_slots *s, size_t index, uint64_t *slot)
 {
 	struct mpk_symbol symbol;
@@ -122,6 +134,7 @@ static int by_slot(const void *a, const void *b)
 	return (x->order > y->order) - (x->order < y->order);
 }
 
+/* Both tables: with full RELRO some linkers put slots into DT_RELA. */
 enum mpk_code mpk_plt_names_read(const struct mpk_elf *e, struct mpk_plt_names *out,
 				 struct mpk_error *err)
 {
@@ -162,6 +175,7 @@ void mpk_plt_names_fini(struct mpk_plt_names *names)
 
 /* --- calls ---------------------------------------------------------------------------- */
 
+/* e8: call rel32; e9: jmp rel32, a tail call. */
 static bool x86_64_target(struct mpk_span code, size_t at, uint64_t address, uint64_t *out)
 {
 	if (at + 5 > code.len || (code.data[at] != 0xe8 && code.data[at] != 0xe9))
@@ -176,6 +190,8 @@ static bool aarch64_target(struct mpk_span code, size_t at, uint64_t address, ui
 	       mpk_aarch64_branch(mpk_load_u32(code.data + at), address + at, out);
 }
 
+/* Longer functions are not looked at: the question is only whether one does nothing but call
+ * another. */
 size_t mpk_elf_callees(const struct mpk_elf *e, const struct mpk_plt_names *plt, uint64_t address,
 		       uint64_t bytes, struct mpk_callee *out, size_t most)
 {
@@ -203,6 +219,7 @@ size_t mpk_elf_callees(const struct mpk_elf *e, const struct mpk_plt_names *plt,
 
 /* --- objects -------------------------------------------------------------------------- */
 
+/* Objects have no addresses that differ between sections: the symbol is found by its name. */
 static enum mpk_code find_definition(const struct mpk_symtab *t, const char *name,
 				     struct mpk_symbol *out, bool *found, struct mpk_error *err)
 {
@@ -214,6 +231,7 @@ static enum mpk_code find_definition(const struct mpk_symtab *t, const char *nam
 	return MPK_OK;
 }
 
+/* In an object a call is a relocation within the function's bytes; most is the room in out. */
 static enum mpk_code add_relocated(const struct mpk_elf *e, const GElf_Shdr *section,
 				   const struct mpk_symtab *symbols, const struct mpk_symbol *in,
 				   struct mpk_callee *out, size_t most, size_t *count,

@@ -264,7 +264,7 @@ static void sweep_x86_64(const struct sweep *s, struct mpk_span code, uint64_t a
 	}
 }
 
-/* What adds to the page of the adrp at `from`, and loads from it, mean, soon behind it. */
+/* What adds to the page of the adrp at `from`, and loads from it, mean, soon after it. */
 static void tell_page(const struct sweep *s, struct mpk_span code, size_t from, uint64_t address,
 		      uint64_t page)
 {
@@ -342,7 +342,7 @@ static void take_relocation(void *arg, const struct mpk_relocation *r)
 		take_initializer(in, (uint64_t)r->addend);
 }
 
-/* Words of the array that a relocation fills with what stands there. */
+/* Words of the array that a relocation fills with what is there. */
 static void take_words(const struct initializers *in)
 {
 	struct mpk_span bytes;

@@ -35,7 +35,7 @@ enum mpk_code mpk_symtab_static(const struct mpk_elf *e, struct mpk_symtab *out,
 				struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_symtab_loaded - the table that PT_DYNAMIC names, whatever section headers say; their table is taken where it
- * is the same one, as a hash table leaves out symbols behind the last that is defined
+ * is the same one, as a hash table leaves out symbols after the last that is defined
  * Returns  as those */
 enum mpk_code mpk_symtab_loaded(const struct mpk_elf *e, struct mpk_symtab *out,
 				struct mpk_error *err) MPK_MUST_CHECK;

@@ -128,7 +128,7 @@ void mpk_signature_text(const struct mpk_signature *s, struct mpk_strbuf *out)
 
 /* Signatures as calls to paste
  *
- * A call is printed so that it works as it stands: symbolic extents get one size for each name, the
+ * A call is printed so that it works as it is: symbolic extents get one size for each name, the
  * smallest power of two that leaves no extent empty, as "n // 4" would be for n being 1. */
 
 enum { SIZE_MAX_TRIED = 1024 }; /* of a name */

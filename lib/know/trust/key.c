@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which format a file has is told by the lines that enclose it; what is between them by libcrypto and
+/* Which format a file has shows in the lines that enclose it; what is between them by libcrypto and
  * openssh.c. */
 #include "trust/key.h"
 

@@ -1,5 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*@HEADLESS@*/
+/* seal.c - the signature of a library: made, found and checked, in OpenSSH's terms
+ *
+ * What is signed is the SHA-256 of the whole ELF file with the 64 bytes of the signature zeroed, in
+ * the message that `ssh-keygen -Y sign` would sign (PROTOCOL.sshsig), so that a signature can be
+ * checked with OpenSSH alone. The key and its fingerprint are in the note and thereby covered.
+ *
+ * A signature proves only what it covers. Therefore the place of the note must not itself be where
+ * the file says how it is read (check_place), and a file with two signatures is refused.
+ */
 #include "trust/seal.h"
 
 #include <errno.h>
@@ -34,6 +42,7 @@ static uint8_t *put_text(uint8_t *at, const char *text)
 	return put_string(at, text, strlen(text));
 }
 
+/* PROTOCOL.sshsig, "Signed Data": magic, namespace, reserved, hash algorithm, digest. */
 void mpk_sshsig_message(const uint8_t sha256[MPK_DIGEST_BYTES],
 			uint8_t out[MPK_SSHSIG_MESSAGE_BYTES])
 {
@@ -52,6 +61,8 @@ static void ssh_key_encode(const struct mpk_public_key *key, uint8_t out[MPK_SSH
 	(void)put_string(put_text(out, algorithm), key->bytes, sizeof key->bytes);
 }
 
+/* PROTOCOL.sshsig, "Blob format": magic and version 1, key, namespace, reserved, hash algorithm,
+ * signature; in base64 with lines of 70 characters. */
 void mpk_sshsig_put(const struct mpk_public_key *key, const uint8_t signature[MPK_ED25519_BYTES],
 		    struct mpk_strbuf *out)
 {
@@ -88,6 +99,7 @@ void mpk_ssh_key_put(const struct mpk_public_key *key, struct mpk_strbuf *out)
 	mpk_base64_put(out, mpk_span_of(encoded, sizeof encoded));
 }
 
+/* What `ssh-keygen -l` shows: the digest of the encoded key, type name included. */
 enum mpk_code mpk_ssh_key_digest(const struct mpk_public_key *key, uint8_t out[MPK_DIGEST_BYTES],
 				 struct mpk_error *err)
 {
@@ -169,6 +181,8 @@ static enum mpk_code find_room(struct mpk_span file, uint64_t *off, struct mpk_e
 	return MPK_OK;
 }
 
+/* Where the notes go is computed on a private copy, which append.c changes; only what it returns
+ * is written to the file. */
 static enum mpk_code plan(struct mpk_span file, const struct mpk_mapping *map,
 			  const struct mpk_elf_append *notes, size_t count, struct mpk_arena *arena,
 			  struct mpk_elf_appended *out, struct mpk_error *err)
@@ -216,6 +230,7 @@ static enum mpk_code add_notes(int fd, const struct mpk_seal_job *job, struct mp
 	return MPK_OK;
 }
 
+/* The file as it is on the disk now, with key and notes written: it is mapped again. */
 static enum mpk_code digest_of_fd(int fd, const struct mpk_seal *seal,
 				  uint8_t out[MPK_DIGEST_BYTES], struct mpk_error *err)
 {
@@ -277,6 +292,7 @@ static enum mpk_code check_place(const struct mpk_elf *e, const struct mpk_seal 
 		"the signature stands in the headers of the file: it proves nothing");
 }
 
+/* The one signature that the file has, in a form that is known; or the reason why there is none. */
 static enum mpk_code find_seal(const struct mpk_elf *e, struct mpk_seal *out, struct mpk_error *err)
 {
 	struct mpk_origin origin;
@@ -298,6 +314,7 @@ static enum mpk_code find_seal(const struct mpk_elf *e, struct mpk_seal *out, st
 	return check_place(e, out, err);
 }
 
+/* Public keys are no secrets: memcmp may take its time from where they differ. */
 static bool has_key(const struct mpk_public_keys *keys, const struct mpk_public_key *key)
 {
 	for (size_t i = 0; i < keys->count; i++)
@@ -315,6 +332,8 @@ static enum mpk_code fail_key(const struct mpk_seal *seal, struct mpk_error *err
 			       mpk_strbuf_text(&name));
 }
 
+/* The fingerprint first: without it a file could name one key and be signed by another. Whether
+ * the key is trusted is asked before the file is hashed, which takes long. */
 enum mpk_code mpk_seal_check(const struct mpk_elf *file, const struct mpk_public_keys *keys,
 			     const struct mpk_tap *tap, struct mpk_error *err)
 {

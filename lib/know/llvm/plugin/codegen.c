@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*@HEADLESS@*/
+/* codegen.c - the plug-in's table: IR to objects, machine code to text
+ *
+ * This file and its neighbours are the only ones that see LLVM; they run in a child process, as
+ * LLVM ends the process on some inputs. IR is verified before code is generated, because back ends
+ * crash on what the verifier refuses.
+ */
 #include "text/escape.h"
 
 #include <inttypes.h>
@@ -48,7 +53,7 @@ static enum mpk_code fail_parse(const char *name, const char *message, struct mp
 static enum mpk_code parse(struct mpk_session *s, const struct mpk_llvm_source *source,
 			   struct mpk_error *err)
 {
-	/* The text parser needs a NUL behind the bytes, which only the copy has. The parser
+	/* The text parser needs a NUL after the bytes, which only the copy has. The parser
 	 * takes the buffer over. */
 	LLVMMemoryBufferRef buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(
 		(const char *)source->bytes.data, source->bytes.len, source->name);
@@ -131,7 +136,7 @@ static enum mpk_code llvm_compile(const struct mpk_llvm_source *source, struct m
 }
 
 /* LLVM prints a branch relative to its instruction unless it is given a name for where that leads: the
- * name that it gets is the address, and who knows the file's symbols puts theirs behind it. */
+ * name that it gets is the address, and who knows the file's symbols puts theirs after it. */
 
 /* A context keeps each name that it was given: a new one after so many instructions. */
 enum { CONTEXT_INSTRUCTIONS = 1 << 16, TEXT_BYTES = 256 };
@@ -160,7 +165,7 @@ static void note_page(struct lookup *l, uint32_t code, uint64_t pc)
 	l->has_target = l->is_page = true;
 }
 
-/* add xN, xM, #low, or ldr xN, [xM, #low], right behind adrp xM */
+/* add xN, xM, #low, or ldr xN, [xM, #low], right after adrp xM */
 static void note_in_page(struct lookup *l, uint32_t code, uint64_t pc, unsigned scale)
 {
 	if (l->page_pc + 4 != pc || (code >> 5 & 31) != l->page_register)

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* read.c - a blob as a tree of views: the newest container here, the older ones in legacy.c */
+/* read.c - a blob as a tree of views, from either container
+ *
+ * Since 0.22 the import tree comes first and every payload has its length. Before, a blob is a list of
+ * items without lengths: each payload is read by its codec to find where it ends, and what follows one of
+ * an unknown kind is guessed, within bounds. Nothing is copied: kinds and payloads are parts of the blob.
+ */
 #include "blob/blob.h"
 
 #include <inttypes.h>
@@ -46,6 +51,7 @@ static enum mpk_code links_read(struct mpk_cursor *c, struct mpk_links *out, str
 	return MPK_OK;
 }
 
+/* The place is the row's own, as a file may have thousands of them. */
 static enum mpk_code bad_row(const struct mpk_links *links, size_t row, const char *why,
 			     struct mpk_error *err)
 {
@@ -53,6 +59,8 @@ static enum mpk_code bad_row(const struct mpk_links *links, size_t row, const ch
 			       "import tree: row %zu %s", row, why);
 }
 
+/* As a whole and before any node is linked: rows ascend from 0 and end within the list of
+ * children. A truncated tree may have more rows than nodes, never fewer. */
 static enum mpk_code check_rows(const struct mpk_links *links, const struct mpk_tree *tree,
 				struct mpk_error *err)
 {
@@ -203,6 +211,7 @@ static size_t find_next(const struct mpk_legacy *r, size_t end, size_t remaining
 	return end;
 }
 
+/* One warning a blob: the first, unless a later one says that modules are lost. */
 static void warn(struct mpk_tree *tree, const struct mpk_node *node)
 {
 	if (tree->warning.code != MPK_OK && !tree->truncated)
@@ -237,7 +246,7 @@ static void legacy_recover(struct mpk_legacy *r, struct mpk_node *node)
 /* The item list of TVM 0.2 - 0.21
  *
  * It says how many items there are and not how long each is: a payload ends where its codec has
- * read the last field. A kind without a codec therefore takes guessing (recover.c).
+ * read the last field. A kind without a codec therefore takes guessing (legacy_recover).
  */
 
 /* Payloads are read only to find their ends. */
@@ -388,6 +397,7 @@ static enum mpk_code read_current(struct mpk_cursor *c, struct mpk_arena *arena,
 	return MPK_OK;
 }
 
+/* The tree is copied back only when all of it was read. */
 static enum mpk_code read_body(struct mpk_cursor *c, struct mpk_arena *arena, struct mpk_tree *out,
 			       struct mpk_error *err)
 {
@@ -404,6 +414,7 @@ static enum mpk_code read_body(struct mpk_cursor *c, struct mpk_arena *arena, st
 	return MPK_OK;
 }
 
+/* The size is that of what follows it; more bytes may follow it. */
 enum mpk_code mpk_blob_read(struct mpk_span blob, enum mpk_generation gen, struct mpk_arena *arena,
 			    struct mpk_tree *out, struct mpk_error *err)
 {
@@ -421,6 +432,7 @@ enum mpk_code mpk_blob_read(struct mpk_span blob, enum mpk_generation gen, struc
 	return MPK_OK;
 }
 
+/* For bytes without the size in front, all of which are the blob. */
 enum mpk_code mpk_blob_read_bare(struct mpk_span blob, enum mpk_generation gen,
 				 struct mpk_arena *arena, struct mpk_tree *out,
 				 struct mpk_error *err)

@@ -231,6 +231,7 @@ static enum mpk_code read_entry(const struct reader *r,
 	return MPK_OK;
 }
 
+/* All columns are walked side by side, one entry at a time. */
 static enum mpk_code read_entries(const struct reader *r, struct mpk_json_value attrs)
 {
 	struct mpk_json_items items[COLUMN_COUNT];

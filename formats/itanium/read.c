@@ -80,6 +80,7 @@ static struct mpk_span source_name(struct parser *p)
 	return name;
 }
 
+/* One lane: vectors say theirs in front of the type. */
 static struct mpk_itanium_type class_type(struct mpk_span name)
 {
 	return (struct mpk_itanium_type){ .name = name, .lanes = 1 };

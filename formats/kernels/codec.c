@@ -45,6 +45,7 @@ static enum mpk_code read_arg_types(struct reader *r, struct mpk_function_info *
 	return MPK_OK;
 }
 
+/* Numbers of four bytes, one for each argument that has one. */
 static enum mpk_code read_extra_tags(struct reader *r, struct mpk_function_info *f)
 {
 	int32_t *tags;

@@ -53,6 +53,7 @@ struct reader {
 	size_t section_room, needed_room;
 };
 
+/* Addresses and sizes are as wide as the file's class. */
 static uint64_t load_word(const struct reader *r, const uint8_t *at)
 {
 	return r->layout->word == 8 ? mpk_load_u64(at) : mpk_load_u32(at);
@@ -328,6 +329,7 @@ bool mpk_macho_is_universal(struct mpk_span bytes)
 	       load_be32(bytes.data + 4) > 0 && load_be32(bytes.data + 4) <= FAT_MAX;
 }
 
+/* A processor without a name is called by its number. */
 static const char *slice_name(uint32_t cpu, struct mpk_arena *arena)
 {
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(machines); i++)

@@ -226,6 +226,7 @@ static enum mpk_code open_object(struct mpk_span bytes, enum mpk_file_format for
 	return MPK_OK;
 }
 
+/* By name once, as functions are asked for by their names. */
 static enum mpk_code sort_names(struct mpk_code_file *f, struct mpk_error *err)
 {
 	f->by_name = mpk_arena_array(f->arena, f->symbol_count, sizeof *f->by_name);
@@ -236,6 +237,7 @@ static enum mpk_code sort_names(struct mpk_code_file *f, struct mpk_error *err)
 	return MPK_OK;
 }
 
+/* out can be closed also after a failure: all that it has by then is in it. */
 enum mpk_code mpk_code_file_open(struct mpk_span bytes, enum mpk_file_format format,
 				 struct mpk_arena *arena, struct mpk_code_file *out,
 				 struct mpk_error *err)
@@ -306,6 +308,7 @@ static uint64_t guess_bytes(const struct mpk_code_file *f, const struct mpk_code
 	return most;
 }
 
+/* Never beyond the section or segment that the symbol is in. */
 static bool bytes_of(const struct mpk_code_file *f, const struct mpk_code_symbol *s,
 		     struct mpk_span *out)
 {

@@ -219,6 +219,7 @@ static enum mpk_code put_file(const struct mpk_patch *p, const struct plan *plan
 	return code;
 }
 
+/* The file in memory is a private copy: it is patched, and the rope refers to it. */
 enum mpk_code mpk_elf_extend(const struct mpk_private *file, const char *symbol,
 			     const struct mpk_rope *content, struct mpk_rope *out,
 			     struct mpk_error *err)

@@ -165,6 +165,7 @@ enum mpk_code mpk_foreign_fail(struct mpk_span bytes, const char *otherwise, str
 			f.what, f.how);
 }
 
+/* Asked before the bytes are tried as a blob. */
 enum mpk_code mpk_foreign_refuse_code(struct mpk_span bytes, struct mpk_error *err)
 {
 	static const struct {
@@ -191,6 +192,7 @@ enum mpk_code mpk_foreign_refuse_code(struct mpk_span bytes, struct mpk_error *e
 	return MPK_OK;
 }
 
+/* Asked last, when no generation explains the bytes. */
 enum mpk_code mpk_foreign_refuse(struct mpk_span bytes, uint64_t off, struct mpk_error *err)
 {
 	struct mpk_foreign f;

@@ -40,6 +40,7 @@ struct group {
 	size_t count;
 };
 
+/* Names of members are compared by address: each is one string in the arena. */
 static int by_member(const void *a, const void *b)
 {
 	const struct mpk_image_function *x = *(const struct mpk_image_function *const *)a;
@@ -292,6 +293,7 @@ static enum mpk_code ask_getters(const struct mpk_image *image, struct mpk_arena
 	return MPK_OK;
 }
 
+/* The list has a place for every function of the image; NULL where nothing is known. */
 enum mpk_code mpk_host_signatures(const struct mpk_image *image, struct mpk_arena *arena,
 				  const struct mpk_signature *const **out, struct mpk_error *err)
 {

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which format a file has shows in the lines that enclose it; what is between them by libcrypto and
- * openssh.c. */
+/* key.c - secret and public keys from files: PEM, and OpenSSH's own forms
+ *
+ * The lines that enclose a key say which form it has. PEM is read by libcrypto, OpenSSH's forms here: they are
+ * a few strings with their lengths (PROTOCOL.key), and a secret key with a password is refused.
+ */
 #include "trust/key.h"
 
 #include <errno.h>

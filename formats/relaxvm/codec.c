@@ -14,12 +14,7 @@
 #define MPK_RELAX_MAGIC_SCOPES UINT64_C(0xD225DE2F4214151E)
 
 /* FORMAT.md 3: the same numbers mean different things in different generations */
-extern const int32_t relax_tags[MPK_GENERATION_COUNT][MPK_RELAX_CONST_KINDS];
-
-/* kind, name, four numbers, parameter names; constant: tag and a dtype; scope: index, name */
-enum { FUNC_MIN = 4 + 8 + 4 * 8 + 8, CONST_MIN = 4 + 4, SCOPE_MIN = 8 + 8 };
-
-const int32_t relax_tags[MPK_GENERATION_COUNT][MPK_RELAX_CONST_KINDS] = {
+static const int32_t relax_tags[MPK_GENERATION_COUNT][MPK_RELAX_CONST_KINDS] = {
 	[MPK_GEN_LEGACY] = { [MPK_RELAX_TENSOR] = 0,
 			     [MPK_RELAX_DTYPE] = 1,
 			     [MPK_RELAX_SHAPE] = 2,

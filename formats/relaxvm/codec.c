@@ -13,6 +13,9 @@
 #define MPK_RELAX_MAGIC UINT64_C(0xD225DE2F4214151D)
 #define MPK_RELAX_MAGIC_SCOPES UINT64_C(0xD225DE2F4214151E)
 
+/* kind, name, four numbers, parameter names; constant: tag and a dtype; scope: index, name */
+enum { FUNC_MIN = 4 + 8 + 4 * 8 + 8, CONST_MIN = 4 + 4, SCOPE_MIN = 8 + 8 };
+
 /* FORMAT.md 3: the same numbers mean different things in different generations */
 static const int32_t relax_tags[MPK_GENERATION_COUNT][MPK_RELAX_CONST_KINDS] = {
 	[MPK_GEN_LEGACY] = { [MPK_RELAX_TENSOR] = 0,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kinds.c - the table of module kinds
  *
- * A row names its codec by the end of mpk_codec_<name>, which stands in the codec's own folder, and
+ * A row names its codec by the end of mpk_codec_<name>, which is in the codec's own folder, and
  * declares it too: a kind with a new layout is that one file and one row here, a kind that is a
  * list of fields (record/FORMAT.md) the row alone.
  */

@@ -18,7 +18,7 @@
 enum { MPK_AMDGPU_TARGET = 40, MPK_AMDGPU_EM = 224 };
 
 struct mpk_amdgpu_arg {
-	struct mpk_span name, type_name; /* of OpenCL C; empty: not told */
+	struct mpk_span name, type_name; /* of OpenCL C; empty: not known */
 	struct mpk_span value_kind;      /* "global_buffer", "by_value", "hidden_block_count_x" */
 	struct mpk_span address_space;   /* "global"; empty: no pointer */
 	uint64_t offset, bytes;
@@ -38,9 +38,9 @@ struct mpk_amdgpu_kernel {
 	uint64_t scratch_bytes;            /* of a lane, spills included */
 	bool dynamic_stack;                /* and more, as calls need it */
 	uint64_t kernarg_bytes;            /* all arguments, hidden ones included */
-	uint32_t max_threads;              /* of a work group; 0: not told */
+	uint32_t max_threads;              /* of a work group; 0: not known */
 	uint32_t block[3];                 /* required size of a work group; zeros: any */
-	uint32_t wavefront;                /* lanes: 32 or 64; 0: not told */
+	uint32_t wavefront;                /* lanes: 32 or 64; 0: not known */
 	const struct mpk_amdgpu_arg *args; /* in the order of the declaration, then hidden ones */
 	size_t arg_count;
 	size_t visible_args;  /* those a launch passes */
@@ -51,7 +51,7 @@ struct mpk_amdgpu {
 	char target[MPK_AMDGPU_TARGET]; /* "gfx90a", "gfx90a:sramecc+:xnack-", "gfx11-generic";
 					 * a number for a processor that has no name here */
 	unsigned version;               /* of the code object's ABI: 2 to 6; 0: not known */
-	bool has_metadata;              /* false: the kernels are not told, as in version 2 */
+	bool has_metadata;              /* false: the kernels are not listed, as in version 2 */
 	const struct mpk_amdgpu_kernel *kernels; /* in the order of the metadata */
 	size_t kernel_count;
 };
@@ -76,7 +76,7 @@ enum mpk_code mpk_amdgpu_read(struct mpk_span bytes, struct mpk_arena *arena,
 			      struct mpk_amdgpu *out, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_amdgpu_runs - whether code for one target runs on a device: the same processor, or a generic
- * one that stands for it, and no feature that one has on and the other off
+ * one that is generic for it, and no feature that one has on and the other off
  * @target, @device   as above; a device without features is one of either sort */
 bool mpk_amdgpu_runs(const char *target, const char *device);
 

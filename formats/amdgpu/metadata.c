@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a driver needs to know of the kernels stands in a note, as a map of maps in MessagePack.
+/* What a driver needs to know of the kernels is in a note, as a map of maps in MessagePack.
  * Keys that are not asked for here are skipped, whatever they hold. */
 #include "amdgpu/amdgpu.h"
 
@@ -297,7 +297,7 @@ static enum mpk_code read_notes(struct reader *r, bool *found, struct mpk_error 
 	return MPK_OK;
 }
 
-/* --- code: the function that a kernel's descriptor, NAME.kd, stands for ------------------ */
+/* --- code: the function that a kernel's descriptor, NAME.kd, describes ------------------ */
 
 static struct mpk_span function_of(const struct mpk_amdgpu_kernel *k)
 {

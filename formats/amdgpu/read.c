@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* read.c - the head of AMD GPU code objects: version, processor and features, and what runs where
+ *
+ * The numbers are LLVM's (docs/AMDGPUUsage.rst, "ELF Code Object", EF_AMDGPU_MACH and feature
+ * flags), and so are the rules for generic processors. Which kernels there are is in metadata.c.
+ */
 #include "amdgpu/amdgpu.h"
 
 #include <stdio.h>
@@ -83,6 +88,7 @@ static const char *const processors[] = {
 	"gfx9-4-generic",
 };
 
+/* Two bits: 0 unsupported, 1 any, 2 off, 3 on. Only the last two are part of a target's name. */
 static const char *feature(uint32_t bits, const char *off, const char *on)
 {
 	return bits == 2 ? off : bits == 3 ? on : "";
@@ -103,6 +109,7 @@ static void put_features(uint32_t flags, uint8_t abi, char *out, size_t size)
 	(void)snprintf(out, size, "%s%s", sramecc, xnack);
 }
 
+/* A processor that is newer than the table is shown by its number. */
 static void set_target(uint32_t flags, uint8_t abi, char out[MPK_AMDGPU_TARGET])
 {
 	uint32_t number = flags & 0xff, at = number - 0x20;
@@ -116,12 +123,14 @@ static void set_target(uint32_t flags, uint8_t abi, char out[MPK_AMDGPU_TARGET])
 	(void)snprintf(out, MPK_AMDGPU_TARGET, "%s%s", name ? name : text, features);
 }
 
+/* By the machine in the header alone: a code object that is damaged is still one. */
 bool mpk_amdgpu_is(struct mpk_span bytes)
 {
 	return bytes.len >= 20 && mpk_span_starts(bytes, "\177ELF") &&
 	       mpk_load_u16(bytes.data + 18) == MPK_AMDGPU_EM;
 }
 
+/* Version 0 for what is newer than the versions known: the target is shown all the same. */
 enum mpk_code mpk_amdgpu_read_head(struct mpk_span bytes, struct mpk_amdgpu *out,
 				   struct mpk_error *err)
 {
@@ -150,6 +159,7 @@ static const struct {
 	{ "gfx12-generic", " gfx1200 gfx1201 " },
 };
 
+/* The lists have a blank at both ends, so that "gfx90" is not found in "gfx900". */
 static bool same_processor(struct mpk_span target, struct mpk_span device)
 {
 	char word[MPK_AMDGPU_TARGET + 2];
@@ -171,6 +181,7 @@ static char sign_of(const char *target, const char *name)
 	return at ? at[strlen(name)] : '\0';
 }
 
+/* A feature that either side leaves open fits both ways. */
 bool mpk_amdgpu_runs(const char *target, const char *device)
 {
 	static const char *const features[] = { ":xnack", ":sramecc" };

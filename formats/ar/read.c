@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* read.c - ar archives of GNU, BSD and Microsoft tools: members, long names, symbol index
+ *
+ * One walk over the headers finds the tables, a second one makes the members, since the table of
+ * long names may come after members that need it. Nothing in the format limits overlaps: each size
+ * is compared with the file, and a name's length with a bound. Thin archives hold only names of
+ * files and are refused.
+ */
 #include "ar/ar.h"
 
 #include <inttypes.h>
@@ -39,11 +46,13 @@ struct layout {
 	size_t member_count;
 };
 
+/* Offsets count from the archive's first byte. */
 static enum mpk_code fail_at(struct mpk_error *err, uint64_t off, const char *what)
 {
 	return mpk_fail_offset(err, MPK_E_CORRUPT, "file", off, "ar archive: %s", what);
 }
 
+/* Fields are padded with blanks, BSD's long names with NULs. */
 static struct mpk_span trim_end(struct mpk_span s, char byte)
 {
 	while (s.len && s.data[s.len - 1] == (uint8_t)byte)
@@ -51,12 +60,13 @@ static struct mpk_span trim_end(struct mpk_span s, char byte)
 	return s;
 }
 
+/* Thin archives too, so that they are refused with a reason. */
 bool mpk_ar_is(struct mpk_span bytes)
 {
 	return mpk_span_starts(bytes, MPK_AR_MAGIC) || mpk_span_starts(bytes, MPK_AR_THIN_MAGIC);
 }
 
-/* BSD: the name stands in front of the data, its length in the header. */
+/* BSD: the name is in front of the data, its length in the header. */
 static enum mpk_code take_bsd_name(struct item *m, struct mpk_error *err)
 {
 	struct mpk_span digits = { m->raw_name.data + 3, m->raw_name.len - 3 };
@@ -72,6 +82,7 @@ static enum mpk_code take_bsd_name(struct item *m, struct mpk_error *err)
 	return MPK_OK;
 }
 
+/* A long name in BSD's form is spelled out: a '/' in it means nothing. */
 static enum role role_of(const struct item *m)
 {
 	struct mpk_span raw = m->raw_name;
@@ -91,7 +102,7 @@ static enum role role_of(const struct item *m)
 	return mpk_span_starts(raw, "/<") ? ROLE_OTHER : ROLE_MEMBER;
 }
 
-/* The member at *pos; *pos moves behind it and its padding. */
+/* The member at *pos; *pos moves past it and its padding. */
 static enum mpk_code next_item(struct mpk_span bytes, uint64_t *pos, struct item *out,
 			       struct mpk_error *err)
 {
@@ -147,6 +158,7 @@ static enum mpk_code long_name(const struct item *m, struct mpk_span table, stru
 	return MPK_OK;
 }
 
+/* GNU ends short names with '/', so that blanks may be part of them. */
 static enum mpk_code member_of(const struct item *m, struct mpk_span table,
 			       struct mpk_ar_member *out, struct mpk_error *err)
 {
@@ -167,6 +179,7 @@ static enum mpk_code member_of(const struct item *m, struct mpk_span table,
 	return MPK_OK;
 }
 
+/* Only counts and remembers; nothing is allocated before the whole file was seen to be sound. */
 static enum mpk_code survey(struct layout *l, struct mpk_error *err)
 {
 	for (uint64_t pos = MPK_AR_MAGIC_BYTES; pos < l->bytes.len;) {
@@ -183,6 +196,7 @@ static enum mpk_code survey(struct layout *l, struct mpk_error *err)
 	return MPK_OK;
 }
 
+/* The second walk: the headers are known to be sound, names may still be wrong. */
 static enum mpk_code read_members(const struct layout *l, struct mpk_ar_member *members,
 				  struct mpk_error *err)
 {
@@ -278,6 +292,7 @@ static bool bsd_parts(struct mpk_span data, size_t width, bool big, struct mpk_s
 	return mpk_span_sub(data, 2 * width + pairs->len, n, strings);
 }
 
+/* Pairs of a name's offset and a header's offset, in either byte order. */
 static enum mpk_code read_bsd_index(const struct item *index, struct mpk_arena *arena,
 				    struct mpk_ar *ar, struct mpk_error *err)
 {

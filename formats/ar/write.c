@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* write.c - ar archives as GNU ar writes them, with the index that linkers need
+ *
+ * Deterministic, as `ar D`: no times, owners or modes of the machine. The layout is planned before
+ * the first byte is put, because the index comes first and has the offsets of the members; contents
+ * are ropes and are not copied. The index is of 32 bits until the archive is too large for that.
+ */
 #include "ar/ar.h"
 
 #include <inttypes.h>
@@ -20,6 +26,7 @@ struct plan {
 
 static const uint64_t member_limit = UINT64_C(10000000000); /* ten digits */
 
+/* Members begin at even offsets. */
 static uint64_t even(uint64_t n)
 {
 	return n + n % 2;
@@ -53,6 +60,7 @@ static enum mpk_code check_entry(const struct mpk_ar_entry *e, struct mpk_error 
 	return MPK_OK;
 }
 
+/* A count, an offset for each symbol, and the names; padded to an even size. */
 static uint64_t index_bytes(const struct plan *p)
 {
 	return even(p->width * (p->symbol_count + UINT64_C(1)) + p->string_bytes);
@@ -70,6 +78,7 @@ static uint64_t members_off(const struct plan *p)
 	return off;
 }
 
+/* Sizes first, since the width of the index depends on the size of the whole. */
 static enum mpk_code make_plan(struct plan *p, struct mpk_error *err)
 {
 	uint64_t end, header_bytes = 0;
@@ -108,6 +117,7 @@ static void put_header(struct mpk_rope *rope, const char *name, const char *meta
 	mpk_rope_put_bytes(rope, mpk_span_of(head, MPK_AR_HEADER_BYTES));
 }
 
+/* Numbers of the index are big-endian on every machine. */
 static void put_big(struct mpk_rope *rope, uint64_t v, size_t width)
 {
 	uint8_t b[8];
@@ -117,6 +127,7 @@ static void put_big(struct mpk_rope *rope, uint64_t v, size_t width)
 	mpk_rope_put_bytes(rope, mpk_span_of(b, width));
 }
 
+/* Every symbol has the offset of its member's header; the names follow in the same order. */
 static void put_index(const struct plan *p, struct mpk_rope *rope)
 {
 	uint64_t off = members_off(p);
@@ -138,6 +149,7 @@ static void put_index(const struct plan *p, struct mpk_rope *rope)
 		mpk_rope_put_u8(rope, 0);
 }
 
+/* The table of long names: each ends with "/\n". */
 static void put_names(const struct plan *p, struct mpk_rope *rope)
 {
 	put_header(rope, "//", "", even(p->name_bytes));
@@ -150,6 +162,7 @@ static void put_names(const struct plan *p, struct mpk_rope *rope)
 		mpk_rope_put_u8(rope, '\n');
 }
 
+/* The name of a long one is its offset in the table of names. */
 static void put_members(const struct plan *p, struct mpk_rope *rope)
 {
 	uint64_t name_off = 0;
@@ -172,6 +185,7 @@ static void put_members(const struct plan *p, struct mpk_rope *rope)
 	}
 }
 
+/* Contents are only referred to: the rope is written span by span. */
 enum mpk_code mpk_ar_write(const struct mpk_ar_entry *entries, size_t count, struct mpk_rope *rope,
 			   struct mpk_error *err)
 {

@@ -47,8 +47,10 @@ struct mpk_generation_info {
 /* mpk_generation_get - the row of a generation; static storage, never NULL */
 const struct mpk_generation_info *mpk_generation_get(enum mpk_generation gen);
 
-/* The key under which the library's own code stands in the tree. */
+/* The keys of two items that are no modules: the library's own code, and before 0.22 the import tree, which
+ * takes no module index. */
 #define MPK_KIND_LIB "_lib"
+#define MPK_KIND_TREE "_import_tree"
 
 /* One module. In a tree that was read, kind and payload are views into the blob. */
 struct mpk_node {
@@ -72,7 +74,7 @@ struct mpk_tree {
 				    * then the library and every module its direct import:
 				    * the reader puts a _lib node at index 0 */
 	bool implied_lib;         /* node 0 is that library and is not in the bytes */
-	bool truncated;           /* a legacy blob in which nodes behind one of unknown kind are
+	bool truncated;           /* a legacy blob in which nodes after one of unknown kind are
 				    * missing, and the edges to them; see warning */
 	uint64_t nbytes;          /* the header's value: bytes after the first 8 */
 	uint64_t used;            /* bytes of the blob that were read, header included */
@@ -84,7 +86,7 @@ struct mpk_tree {
  * @arena   receives nodes and child lists; views point into blob
  * Returns  MPK_OK; MPK_E_CORRUPT with the offset in "blob"; MPK_E_NOMEM.
  *          A legacy blob with a module of unknown kind is MPK_OK with a warning: the module
- *          is opaque, and the tree is truncated when those behind it cannot be told apart.
+ *          is opaque, and the tree is truncated when those after it cannot be separated.
  *          Refused: nbytes beyond the blob, counts beyond the bytes left, row pointers
  *          that do not start at 0, descend or end beyond the child list, child
  *          indices out of range, a child not after its parent (a cycle), no modules.

@@ -24,7 +24,7 @@ static bool find_parent(const struct mpk_tree *tree, size_t node, size_t *parent
 	return false;
 }
 
-/* The text stands at out + at; its head does not fit. */
+/* The text is at out + at; its head does not fit. */
 static const char *cut_head(char *out, size_t size, size_t at)
 {
 	memmove(out, out + at, size - at);

@@ -49,7 +49,7 @@ static bool read_number(struct mpk_span text, uint8_t *out)
 
 /* --- strings -------------------------------------------------------------------------------- */
 
-/* The byte of an escape whose backslash stands at *at; moves behind it. */
+/* The byte of an escape whose backslash is at *at; moves past it. */
 static bool read_escape(struct mpk_span s, size_t *at, uint8_t *out)
 {
 	static const char letters[] = "abfnrtv\\'\"?", bytes[] = "\a\b\f\n\r\t\v\\'\"?";
@@ -114,7 +114,7 @@ static enum mpk_code unexpected(const struct array *a, struct mpk_error *err)
 		"C: an array of bytes is numbers up to 255 in braces, or string literals");
 }
 
-/* Behind "{": numbers with commas between them, and perhaps one at the end. */
+/* After "{": numbers with commas between them, and perhaps one at the end. */
 static enum mpk_code read_numbers(struct array *a, struct mpk_error *err)
 {
 	for (;;) {

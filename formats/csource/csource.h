@@ -23,7 +23,7 @@
 enum mpk_code mpk_csource_read(struct mpk_span bytes, struct mpk_arena *arena,
 			       struct mpk_object *out, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_csource_bytes - the bytes that an initializer of an array of characters stands for
+/* mpk_csource_bytes - the bytes that an initializer of an array of characters makes
  * @symbol  defined, of mpk_csource_read; its initializer is numbers in braces or string literals
  * @arena   receives the bytes, at most as many as the text has
  * Returns  MPK_OK; MPK_E_SYNTAX with the line: it is neither, has a value beyond a byte, or not as
@@ -32,7 +32,7 @@ enum mpk_code mpk_csource_read(struct mpk_span bytes, struct mpk_arena *arena,
 enum mpk_code mpk_csource_bytes(const struct mpk_object_symbol *symbol, struct mpk_arena *arena,
 				struct mpk_span *out, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_csource_strings - the texts of a source, one behind the other and each with a NUL, as a
+/* mpk_csource_strings - the texts of a source, one after the other and each with a NUL, as a
  * compiler would put them among the constants
  * Adjacent literals are one text. What is no literal that C allows is left out.
  * Returns  MPK_OK; MPK_E_NOMEM */

@@ -46,8 +46,8 @@ static enum mpk_code no_end(const struct mpk_token *begin, struct mpk_error *err
 }
 
 /* From a bracket to the one that closes it, which stays the next token. Brackets inside are
- * counted and not told apart: what compiles has them in pairs.
- * @first   receives the token behind the opening one; may be NULL */
+ * counted and not distinguished: what compiles has them in pairs.
+ * @first   receives the token after the opening one; may be NULL */
 static enum mpk_code skip_group(struct reader *r, struct mpk_token *first, struct mpk_error *err)
 {
 	struct mpk_token begin = r->t;
@@ -68,6 +68,7 @@ static enum mpk_code skip_group(struct reader *r, struct mpk_token *first, struc
 
 /* --- definitions ---------------------------------------------------------------------------- */
 
+/* Names are copied, as tokens have no NUL. */
 static enum mpk_code add(struct reader *r, bool function, struct mpk_span initializer,
 			 uint32_t line, struct mpk_error *err)
 {
@@ -90,7 +91,7 @@ static enum mpk_code add(struct reader *r, bool function, struct mpk_span initia
 	return MPK_OK;
 }
 
-/* Behind "=": all up to the ";" that ends the declaration, or the "," before the next name. */
+/* After "=": all up to the ";" that ends the declaration, or the "," before the next name. */
 static enum mpk_code read_initializer(struct reader *r, struct mpk_error *err)
 {
 	struct mpk_token begin = r->t;
@@ -114,6 +115,7 @@ static enum mpk_code read_initializer(struct reader *r, struct mpk_error *err)
 	return MPK_OK;
 }
 
+/* "int x;" defines x, "extern int x;" does not. */
 static enum mpk_code end_declaration(struct reader *r, struct mpk_error *err)
 {
 	const struct declaration d = r->d;
@@ -144,6 +146,8 @@ static enum mpk_code read_extent(struct reader *r, struct mpk_error *err)
 
 /* --- file scope ------------------------------------------------------------------------------ */
 
+/* "int f(int)" makes f a function; "int (*f)(int)" has its name in the first pair, which is
+ * passed over. */
 static enum mpk_code read_parentheses(struct reader *r, struct mpk_error *err)
 {
 	if (r->d.is_call) /* a pointer to a function: its name is in the parentheses before */
@@ -172,6 +176,8 @@ static enum mpk_code read_brace(struct reader *r, struct mpk_error *err)
 	return next(r, err);
 }
 
+/* Attributes with arguments are passed over as a whole, wherever they are; of the other words
+ * the last is the name. */
 static enum mpk_code read_word(struct reader *r, struct mpk_error *err)
 {
 	static const char *const with_arguments[] = { "__attribute__", "__declspec", "alignas",
@@ -200,6 +206,8 @@ static enum mpk_code read_word(struct reader *r, struct mpk_error *err)
 	return MPK_OK;
 }
 
+/* A string after extern is a language. A brace that closes no scope is passed over: the text may
+ * be anything. */
 static enum mpk_code read_token(struct reader *r, struct mpk_error *err)
 {
 	if (r->t.kind == MPK_TOKEN_WORD)
@@ -231,6 +239,7 @@ static enum mpk_code read_all(struct reader *r, struct mpk_error *err)
 	return MPK_OK;
 }
 
+/* NULs at the end are padding; one within the text would hide what follows from a compiler. */
 enum mpk_code mpk_csource_read(struct mpk_span bytes, struct mpk_arena *arena,
 			       struct mpk_object *out, struct mpk_error *err)
 {

@@ -149,7 +149,7 @@ static uint32_t flags_of(const struct mpk_cubin_elf *elf)
 	return elf->osabi == OSABI_V2 ? elf->flags & 0xffffff : elf->flags;
 }
 
-/* The section of f that stands for section i of the other file: the one of its name. Where several have that
+/* The section of f that corresponds to section i of the other file: the one of its name. Where several have that
  * name, the one in the same place. */
 static enum mpk_code find_counterpart(const struct file *f, size_t i, struct mpk_span name,
 				      struct mpk_cubin_section *out, bool *found,

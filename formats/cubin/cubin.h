@@ -24,7 +24,7 @@ struct mpk_cubin_kernel {
 	struct mpk_span name;
 	uint64_t code_off; /* of the machine code in the file */
 	uint64_t code_bytes;
-	uint32_t registers;    /* of a thread; 0: not told */
+	uint32_t registers;    /* of a thread; 0: not known */
 	uint64_t shared_bytes; /* static, of a block; as the driver counts them, without
 				   * what the system reserves from sm_90 on */
 	bool has_stack;        /* false: nobody knows, of a recursion or what is linked later */
@@ -67,7 +67,7 @@ bool mpk_cubin_is(struct mpk_span bytes);
 enum mpk_code mpk_cubin_read(struct mpk_span bytes, struct mpk_arena *arena, struct mpk_cubin *out,
 			     struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_cubin_read_head - read what stands for the file as a whole, no kernels
+/* mpk_cubin_read_head - read what holds for the file as a whole, no kernels
  * @out     sm, arch_specific, abi and relocatable are filled, the rest is zero
  * Returns  as mpk_cubin_read */
 enum mpk_code mpk_cubin_read_head(struct mpk_span bytes, struct mpk_cubin *out,

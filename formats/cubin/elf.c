@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* elf.c - ELF files of GPUs, 64-bit little-endian, read by loads at fixed offsets
+ *
+ * Only this class and byte order are read, which are those of today's cubins and code objects; so
+ * no conversion is needed and no library. Every offset and size in a header is compared with the
+ * file before it is used; sections are checked when they are asked for, since a file with thousands
+ * of them is often asked for a few.
+ */
 #include "cubin/elf.h"
 
 #include <inttypes.h>
@@ -68,12 +75,16 @@ static enum mpk_code open_table(struct mpk_cubin_elf *elf, struct mpk_error *err
 	return MPK_OK;
 }
 
+/* The machine's number is checked, as an ELF file for a CPU would otherwise give odd errors
+ * later. */
 enum mpk_code mpk_cubin_elf_open(struct mpk_span bytes, struct mpk_cubin_elf *out,
 				 struct mpk_error *err)
 {
 	return mpk_cubin_elf_open_as(bytes, MPK_CUBIN_EM_CUDA, "cubin", out, err);
 }
 
+/* The program headers are only checked for being there: what a driver loads by them is in
+ * sections as well. */
 enum mpk_code mpk_cubin_elf_open_as(struct mpk_span bytes, uint16_t machine, const char *what,
 				    struct mpk_cubin_elf *out, struct mpk_error *err)
 {
@@ -110,6 +121,7 @@ enum mpk_code mpk_cubin_elf_open_as(struct mpk_span bytes, uint16_t machine, con
 	return MPK_OK;
 }
 
+/* A name that overlaps another is read up to its own NUL, and no further than the limit. */
 enum mpk_code mpk_cubin_elf_section(const struct mpk_cubin_elf *elf, size_t i,
 				    struct mpk_cubin_section *out, struct mpk_error *err)
 {
@@ -124,6 +136,7 @@ enum mpk_code mpk_cubin_elf_section(const struct mpk_cubin_elf *elf, size_t i,
 	return MPK_OK;
 }
 
+/* A section that says it has no bytes is an error here, as callers expect contents. */
 enum mpk_code mpk_cubin_elf_data(const struct mpk_cubin_elf *elf,
 				 const struct mpk_cubin_section *section, struct mpk_span *out,
 				 struct mpk_error *err)
@@ -139,6 +152,7 @@ enum mpk_code mpk_cubin_elf_data(const struct mpk_cubin_elf *elf,
 	return MPK_OK;
 }
 
+/* The caller has checked that the table has more than i symbols. */
 enum mpk_code mpk_cubin_elf_symbol(const struct mpk_cubin_elf *elf, struct mpk_span table,
 				   struct mpk_span strings, size_t i, struct mpk_cubin_symbol *out,
 				   struct mpk_error *err)

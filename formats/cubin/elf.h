@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* elf.h - sections and symbols of a little-endian ELF64 file, as far as cubins need them
  *
- * Not lib/know/elf's reader: that stands on libelf, and formats/ depends on no library that opens
+ * Not lib/know/elf's reader: that is built on libelf, and formats/ depends on no library that opens
  * files. Cubins are of one class and byte order, and so are code objects of AMD's GPUs, so that a
- * few loads at fixed offsets do, each behind a check of its bounds.
+ * few loads at fixed offsets do, each after a check of its bounds.
  */
 #ifndef MPK_FORMATS_CUBIN_ELF_H
 #define MPK_FORMATS_CUBIN_ELF_H
@@ -58,7 +58,7 @@ enum mpk_code mpk_cubin_elf_open(struct mpk_span bytes, struct mpk_cubin_elf *ou
 
 /* mpk_cubin_elf_open_as - the same for another machine's file
  * @machine EM_*; @what names it in messages
- * Returns  likewise */
+ * Returns  the same */
 enum mpk_code mpk_cubin_elf_open_as(struct mpk_span bytes, uint16_t machine, const char *what,
 				    struct mpk_cubin_elf *out,
 				    struct mpk_error *err) MPK_MUST_CHECK;

@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* info.c - the attributes of .nv.info sections: one after the other, in four forms
+ *
+ * NVIDIA publishes neither the format nor the numbers; FORMAT.md 4 has what is known. An unknown
+ * attribute can be passed over, as its form tells its length; an unknown form cannot, and ends the
+ * reading.
+ */
 #include "cubin/internal/info.h"
 
 /* FORMAT.md 4: how long an attribute is */
 enum form { FORM_NONE = 1, FORM_U8 = 2, FORM_U16 = 3, FORM_LIST = 4 };
 
+/* The cursor stays where it was when the attribute does not read. */
 enum mpk_code mpk_cubin_attribute_next(struct mpk_cursor *c, struct mpk_cubin_attribute *out,
 				       struct mpk_error *err)
 {
@@ -29,6 +36,7 @@ enum mpk_code mpk_cubin_attribute_next(struct mpk_cursor *c, struct mpk_cubin_at
 	return MPK_OK;
 }
 
+/* Later toolkits make lists longer: more than is wanted is no error. */
 enum mpk_code mpk_cubin_attribute_need(const struct mpk_cubin_attribute *a, size_t n,
 				       struct mpk_error *err)
 {

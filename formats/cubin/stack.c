@@ -22,6 +22,7 @@ struct row {
 	uint32_t caller, callee; /* symbols; of OFFERED and INDIRECT the callee is a prototype */
 };
 
+/* The caller has checked that a whole row is there. */
 static struct row row_at(struct mpk_span graph, size_t at)
 {
 	return (struct row){ mpk_load_u32(graph.data + at), mpk_load_u32(graph.data + at + 4) };
@@ -82,6 +83,7 @@ enum mpk_code mpk_cubin_stack_calls(struct mpk_span graph,
 	return MPK_OK;
 }
 
+/* The sum counts where there is one; a frame alone only for a kernel that calls nothing. */
 bool mpk_cubin_stack_bytes(const struct mpk_cubin_stack *s, uint32_t *out)
 {
 	uint32_t bytes = s->has_total ? s->total : s->frame;

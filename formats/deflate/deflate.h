@@ -23,7 +23,7 @@ bool mpk_gzip_is(struct mpk_span bytes);
 
 /* mpk_gzip_read - the content of a gzip file
  * @bytes   the whole file; several gzip members one after the other give their
- *          contents together, zeros behind the last are padding
+ *          contents together, zeros after the last are padding
  * @limit   refuse more bytes than this
  * @arena   receives the content
  * Returns  MPK_OK; MPK_E_CORRUPT with the offset in "file" (not gzip, broken or cut off

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* read.c - zlib behind a limit: the output is counted before memory is taken for it */
+/* read.c - zlib with a limit: the output is counted before memory is taken for it */
 #include "deflate/deflate.h"
 
 #include <inttypes.h>

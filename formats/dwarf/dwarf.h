@@ -25,7 +25,7 @@ struct mpk_dwarf {
 struct mpk_dwarf_row {
 	uint64_t from, to;
 	uint32_t line;    /* 1-based */
-	const char *file; /* "/src/host.c", as the compiler was told */
+	const char *file; /* "/src/host.c", as it was given to the compiler */
 };
 
 /* mpk_dwarf_rows - the lines of addresses [from, to)

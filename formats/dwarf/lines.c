@@ -111,7 +111,7 @@ static enum mpk_code read_text(struct mpk_cursor *c, struct mpk_span *out, struc
 
 enum { NAME_MOST = 4096, ROWS_MOST = 1 << 18 };
 
-/* Versions 2 to 4: entry `index` of a list of names, from 1; the cursor goes behind the list. */
+/* Versions 2 to 4: entry `index` of a list of names, from 1; the cursor goes past the list. */
 static enum mpk_code old_list(struct mpk_cursor *c, bool files, uint64_t index,
 			      struct mpk_span *name, uint64_t *directory, struct mpk_error *err)
 {

@@ -49,7 +49,7 @@ struct mpk_fatbin {
 bool mpk_fatbin_is(struct mpk_span bytes);
 
 /* mpk_fatbin_read - list the images of a fatbin
- * @bytes   the container, possibly with more behind it; borrowed
+ * @bytes   the container, possibly with more after it; borrowed
  * @arena   receives the list; data and names are views of bytes
  * Returns  MPK_OK; MPK_E_CORRUPT with the offset in "payload" (no fatbin, parts beyond
  *          the end); MPK_E_UNSUPPORTED (the wrapper of an executable, which holds only

@@ -18,6 +18,7 @@ struct reader {
 	struct mpk_error *err;
 };
 
+/* What is wrong and what it should be; JSON that was read has no positions any more. */
 static enum mpk_code wrong(const struct reader *r, const char *what, const char *want)
 {
 	return mpk_fail(r->err, MPK_E_CORRUPT, "graph: %s is not %s", what, want);
@@ -39,6 +40,7 @@ static enum mpk_code make_array(const struct reader *r, struct mpk_json_value li
 	return MPK_OK;
 }
 
+/* Negative and fractional numbers are refused: it is an index. */
 static enum mpk_code read_u32(const struct reader *r, struct mpk_json_value j, const char *what,
 			      uint32_t *out)
 {
@@ -50,6 +52,7 @@ static enum mpk_code read_u32(const struct reader *r, struct mpk_json_value j, c
 	return MPK_OK;
 }
 
+/* The text is in the arena, or NULL where the value is no string. */
 static enum mpk_code read_text(const struct reader *r, struct mpk_json_value j, const char *what,
 			       const char **out)
 {
@@ -120,6 +123,8 @@ static enum mpk_code read_operator(const struct reader *r, struct mpk_json_value
 	return MPK_OK;
 }
 
+/* "null" is an input or a parameter, "tvm_op" a call; some graphs have "attr" in place of
+ * "attrs". */
 static enum mpk_code read_node(const struct reader *r, struct mpk_json_value j,
 			       struct mpk_graph_node *node)
 {
@@ -188,6 +193,7 @@ static enum mpk_code open_column(const struct reader *r, struct mpk_json_value a
 	return MPK_OK;
 }
 
+/* A dimension of zero is valid, a negative one is not. */
 static enum mpk_code read_shape(const struct reader *r, struct mpk_json_value j,
 				struct mpk_graph_entry *e)
 {
@@ -225,6 +231,7 @@ static enum mpk_code read_entry(const struct reader *r,
 	return MPK_OK;
 }
 
+/* All columns are walked side by side, one entry at a time. */
 static enum mpk_code read_entries(const struct reader *r, struct mpk_json_value attrs)
 {
 	struct mpk_json_items items[COLUMN_COUNT];
@@ -247,6 +254,8 @@ static enum mpk_code read_entries(const struct reader *r, struct mpk_json_value 
 
 /* --- the whole --------------------------------------------------------------------------- */
 
+/* Each node has a row of entries, at least as many as its outputs: every later index is checked
+ * against these. */
 static enum mpk_code read_rows(const struct reader *r, struct mpk_json_value list)
 {
 	struct mpk_graph_json *g = r->g;

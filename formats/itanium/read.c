@@ -65,6 +65,8 @@ static size_t number(struct parser *p)
 	return n;
 }
 
+/* The length comes first, so that a name may hold any byte; it is compared with the symbol
+ * before the name is taken. */
 static struct mpk_span source_name(struct parser *p)
 {
 	size_t n = number(p);
@@ -78,6 +80,7 @@ static struct mpk_span source_name(struct parser *p)
 	return name;
 }
 
+/* One lane: vectors say theirs in front of the type. */
 static struct mpk_itanium_type class_type(struct mpk_span name)
 {
 	return (struct mpk_itanium_type){ .name = name, .lanes = 1 };
@@ -85,7 +88,7 @@ static struct mpk_itanium_type class_type(struct mpk_span name)
 
 static struct mpk_itanium_type type(struct parser *p);
 
-/* "_", "0_", "A_" behind an S or T: 0, 1, 11. */
+/* "_", "0_", "A_" after an S or T: 0, 1, 11. */
 static size_t sequence(struct parser *p)
 {
 	size_t n = 0;
@@ -103,7 +106,7 @@ static size_t sequence(struct parser *p)
 	return n + given;
 }
 
-/* Behind an 'S'. The abbreviations of std have classes of their own. */
+/* After an 'S'. The abbreviations of std have classes of their own. */
 static struct mpk_itanium_type substitution(struct parser *p)
 {
 	size_t i;
@@ -203,7 +206,7 @@ static struct mpk_itanium_type class_name(struct parser *p)
 	return t;
 }
 
-/* Behind a 'D'. */
+/* After a 'D'. */
 static struct mpk_itanium_type extended(struct parser *p)
 {
 	struct mpk_itanium_type t = { .lanes = 1 };
@@ -229,6 +232,7 @@ static struct mpk_itanium_type extended(struct parser *p)
 	return fail(p);
 }
 
+/* References are passed to kernels as addresses, too. */
 static struct mpk_itanium_type pointer(struct parser *p)
 {
 	struct mpk_itanium_type t = type(p);
@@ -238,6 +242,8 @@ static struct mpk_itanium_type pointer(struct parser *p)
 	return t;
 }
 
+/* const of what a pointer points to is kept; that of the pointer itself says nothing about the
+ * data. */
 static struct mpk_itanium_type qualified(struct parser *p)
 {
 	struct mpk_itanium_type t;
@@ -253,6 +259,7 @@ static struct mpk_itanium_type qualified(struct parser *p)
 	return t;
 }
 
+/* T_ and T0_ are the arguments of the function's own template. */
 static struct mpk_itanium_type argument(struct parser *p)
 {
 	size_t i = sequence(p);
@@ -265,6 +272,7 @@ static struct mpk_itanium_type argument(struct parser *p)
 	return t;
 }
 
+/* The letters are those of the ABI, 5.1.5.2, "Builtin Types". */
 static struct mpk_itanium_type builtin(struct parser *p)
 {
 	char c = peek(p);
@@ -275,6 +283,7 @@ static struct mpk_itanium_type builtin(struct parser *p)
 	return (struct mpk_itanium_type){ .builtin = c, .lanes = 1 };
 }
 
+/* "St" begins a name of namespace std, every other S a substitution. */
 static struct mpk_itanium_type type_here(struct parser *p)
 {
 	char c = peek(p);
@@ -331,6 +340,7 @@ static struct mpk_span function_name(struct parser *p, bool *is_template)
 	return name;
 }
 
+/* Prefix only: names of C may begin so, and are refused when they are read. */
 bool mpk_itanium_is(struct mpk_span symbol)
 {
 	return mpk_span_starts(symbol, "_Z");
@@ -356,6 +366,7 @@ enum mpk_code mpk_itanium_read(struct mpk_span symbol, struct mpk_arena *arena,
 		return mpk_fail(err, MPK_E_UNSUPPORTED,
 				"'" MPK_SPAN_FMT "' is not the symbol of a kernel of C++",
 				MPK_SPAN_ARG(symbol));
+	/* A function without parameters is written as one of void. */
 	if (params[0].builtin == 'v' && !params[0].pointers)
 		f.param_count = 0;
 	f.params = mpk_arena_keep(arena, params, f.param_count, sizeof *params);
@@ -381,6 +392,7 @@ bool mpk_itanium_dtype(const struct mpk_itanium_type *t, struct mpk_dtype *out)
 	};
 	char letter = t->builtin;
 
+	/* CUDA's types of 16 bits are classes in its headers. */
 	if (!letter && mpk_span_is(t->name, "__half"))
 		letter = 'H';
 	if (!letter && mpk_span_is(t->name, "__nv_bfloat16"))

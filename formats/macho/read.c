@@ -53,6 +53,7 @@ struct reader {
 	size_t section_room, needed_room;
 };
 
+/* Addresses and sizes are as wide as the file's class. */
 static uint64_t load_word(const struct reader *r, const uint8_t *at)
 {
 	return r->layout->word == 8 ? mpk_load_u64(at) : mpk_load_u32(at);
@@ -65,6 +66,8 @@ static enum mpk_code corrupt(const struct reader *r, const uint8_t *at, const ch
 			       "Mach-O: %s", what);
 }
 
+/* Little-endian files of both widths. Big-endian ones are refused by name when an image is
+ * opened. */
 bool mpk_macho_is(struct mpk_span bytes)
 {
 	return bytes.len >= 4 &&
@@ -73,7 +76,7 @@ bool mpk_macho_is(struct mpk_span bytes)
 
 /* --- load commands ---------------------------------------------------------------------------- */
 
-/* A command at *at, which is moved behind it; empty at the end. */
+/* A command at *at, which is moved past it; empty at the end. */
 static enum mpk_code next_command(const struct reader *r, struct mpk_span commands, size_t *at,
 				  struct mpk_span *out, struct mpk_error *err)
 {
@@ -138,6 +141,8 @@ static enum mpk_code read_section(struct reader *r, const uint8_t *s, bool writa
 	return MPK_OK;
 }
 
+/* The number of sections is compared with the command's own size, which was compared with the
+ * file's. */
 static enum mpk_code read_segment(struct reader *r, struct mpk_span c, struct mpk_error *err)
 {
 	const struct layout *l = r->layout;
@@ -154,6 +159,7 @@ static enum mpk_code read_segment(struct reader *r, struct mpk_span c, struct mp
 	return MPK_OK;
 }
 
+/* As views: entries and names are read by read_symbols. */
 static enum mpk_code read_symtab(struct reader *r, struct mpk_span c, struct mpk_error *err)
 {
 	uint64_t count;
@@ -169,6 +175,7 @@ static enum mpk_code read_symtab(struct reader *r, struct mpk_span c, struct mpk
 	return MPK_OK;
 }
 
+/* The offset of the name counts from the beginning of the command. */
 static enum mpk_code read_needed(struct reader *r, struct mpk_span c, struct mpk_error *err)
 {
 	struct mpk_span name;
@@ -179,6 +186,7 @@ static enum mpk_code read_needed(struct reader *r, struct mpk_span c, struct mpk
 	return MPK_OK;
 }
 
+/* Unknown commands are passed over by their size. */
 static enum mpk_code read_commands(struct reader *r, struct mpk_span commands,
 				   struct mpk_error *err)
 {
@@ -203,6 +211,8 @@ static enum mpk_code read_commands(struct reader *r, struct mpk_span commands,
 
 /* --- symbols ----------------------------------------------------------------------------------- */
 
+/* Debugging entries (N_STAB) are no symbols. C names have an underscore in front on these
+ * systems, and loaders look them up without it. */
 static enum mpk_code read_symbol(struct reader *r, const uint8_t *s, struct mpk_error *err)
 {
 	uint8_t type = s[4], section = s[5];
@@ -255,6 +265,7 @@ static const struct {
 	{ 0x0200000c, EM_AARCH64, "arm64_32" },
 };
 
+/* A machine without a number in ELF is kept as Mach-O's own number. */
 static enum mpk_code read_header(struct reader *r, struct mpk_span *commands, struct mpk_error *err)
 {
 	const uint8_t *h = r->bytes.data;
@@ -304,6 +315,7 @@ static uint32_t load_be32(const uint8_t *at)
 
 enum { FAT_HEADER = 8, FAT_MAX = 40 };
 
+/* Files beyond 4 GiB have offsets of 64 bits. */
 static bool is_fat64(struct mpk_span bytes)
 {
 	return load_be32(bytes.data) == 0xcafebabfU;
@@ -317,6 +329,7 @@ bool mpk_macho_is_universal(struct mpk_span bytes)
 	       load_be32(bytes.data + 4) > 0 && load_be32(bytes.data + 4) <= FAT_MAX;
 }
 
+/* A processor without a name is called by its number. */
 static const char *slice_name(uint32_t cpu, struct mpk_arena *arena)
 {
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(machines); i++)

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* read.c - MessagePack, value by value, without recursion (msgpack.org, spec.md)
+ *
+ * A reader that returns one value at a time needs no memory and cannot be made to nest deeply. Who
+ * wants a map or list skips or reads its items; what an item costs is at least one byte, so a count
+ * that is larger than what is left is refused at once.
+ */
 #include "msgpack/msgpack.h"
 
 #include "base/compiler.h"
@@ -32,6 +38,7 @@ static const struct head heads[] = {
 	{ MPK_MSGPACK_MAP, 2, false, 0, 0 },   { MPK_MSGPACK_MAP, 4, false, 0, 0 },
 };
 
+/* Small values and lengths are in the first byte itself; the table has all others. */
 static struct head head_of(uint8_t first)
 {
 	if (first < 0x80)
@@ -57,6 +64,7 @@ static uint64_t load(struct mpk_span s)
 	return v;
 }
 
+/* Negative numbers are extended to 64 bits, whatever width they are stored in. */
 static void set_number(const struct head *h, uint64_t v, struct mpk_msgpack *out)
 {
 	unsigned unused = h->bytes ? 64 - 8U * h->bytes : 56;
@@ -68,6 +76,7 @@ static void set_number(const struct head *h, uint64_t v, struct mpk_msgpack *out
 	out->number = unused ? v | ~UINT64_C(0) << (64 - unused) : v;
 }
 
+/* Lengths are compared with what is left by the cursor, counts here. */
 static enum mpk_code read_value(struct mpk_cursor *c, struct mpk_msgpack *out,
 				struct mpk_error *err)
 {
@@ -99,6 +108,7 @@ static enum mpk_code read_value(struct mpk_cursor *c, struct mpk_msgpack *out,
 	return MPK_OK;
 }
 
+/* The cursor moves only when the value was read whole. */
 enum mpk_code mpk_msgpack_next(struct mpk_cursor *c, struct mpk_msgpack *out, struct mpk_error *err)
 {
 	struct mpk_cursor at = *c;

@@ -33,13 +33,13 @@ bool mpk_npy_is(struct mpk_span bytes);
 bool mpk_npz_is(struct mpk_span bytes);
 
 /* mpk_npy_read - view an .npy file of version 1.0 to 3.0 as an array
- * @bytes   the whole file; trailing bytes behind the data are ignored, as numpy does
+ * @bytes   the whole file; trailing bytes after the data are ignored, as numpy does
  * Returns  MPK_OK; MPK_E_CORRUPT (offset in "npy"); MPK_E_UNSUPPORTED: Fortran order of a
  *          matrix, Python objects, text, dates, records, a version or rank beyond ours */
 enum mpk_code mpk_npy_read(struct mpk_span bytes, struct mpk_npy *out,
 			   struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_npy_write_header - what stands before the data: version 1.0, byte for byte what
+/* mpk_npy_write_header - what is before the data: version 1.0, byte for byte what
  * numpy.save writes; the caller appends the elements
  * @dtype   bfloat16 is written as opaque 2-byte elements and floats of 8 bits as opaque bytes, but
  *          for float8_e5m2 ("f1"), as ml_dtypes does; {HANDLE, 8} are opaque bytes, too

@@ -33,7 +33,7 @@ struct mpk_object_section {
 struct mpk_object_symbol {
 	const char *name; /* as C says it: without the underscore that Mach-O and 32-bit COFF add */
 	bool defined, global, weak;
-	bool is_function;        /* it stands in code; else in data, or nothing is known of it */
+	bool is_function;        /* it is in code; else in data, or nothing is known of it */
 	size_t section;          /* from 1; 0: none */
 	uint64_t address;        /* within the section's addresses */
 	uint64_t bytes;          /* 0: the format does not tell */

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* place.c - which bytes belong to a symbol, in formats that do not store sizes
+ *
+ * Mach-O and COFF give a symbol a section and an address. Its bytes are taken to reach to the next
+ * symbol of the section, or to the section's end: the symbols are sorted by place once, so that
+ * this is linear after the sort.
+ */
 #include <stdlib.h>
 
 #include "base/compiler.h"
@@ -6,6 +12,8 @@
 
 enum { NAME_MAX_BYTES = 16384 };
 
+/* A name may be long; one beyond the bound is replaced by none rather than refused, as it is
+ * only a name. */
 const char *mpk_object_name(struct mpk_span table, uint64_t off)
 {
 	struct mpk_span name;
@@ -15,6 +23,7 @@ const char *mpk_object_name(struct mpk_span table, uint64_t off)
 	return off < table.len && table.len - off > NAME_MAX_BYTES ? "" : NULL;
 }
 
+/* By section first: addresses of different sections may overlap in objects. */
 static int by_place(const void *a, const void *b)
 {
 	const struct mpk_object_symbol *x = *(struct mpk_object_symbol *const *)a;
@@ -25,6 +34,7 @@ static int by_place(const void *a, const void *b)
 	return x->address < y->address ? -1 : x->address > y->address;
 }
 
+/* An address outside of its section has no bytes: the symbol stays, without content. */
 static void place(const struct mpk_object *object, struct mpk_object_symbol *s, uint64_t end)
 {
 	const struct mpk_object_section *section = &object->sections[s->section - 1];
@@ -38,6 +48,7 @@ static void place(const struct mpk_object *object, struct mpk_object_symbol *s, 
 	(void)mpk_span_sub(section->content, into, end - into, &s->content);
 }
 
+/* Symbols without a section (undefined, absolute) have no place. */
 enum mpk_code mpk_object_place(struct mpk_object *object, struct mpk_error *err)
 {
 	struct mpk_object_symbol **order = calloc(object->symbol_count + 1, sizeof *order);

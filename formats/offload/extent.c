@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How long an image is that stands in a section without a container around it: compilers put several
+/* How long an image is that is in a section without a container around it: compilers put several
  * there, one after the other with zeros between, and where each ends only its own bytes tell. Nothing
  * is judged here: what does not read says so when it is read. */
 #include <zstd.h>

@@ -43,7 +43,7 @@ bool mpk_offload_is_packed(struct mpk_span bytes);
 void mpk_offload_split_id(struct mpk_span id, struct mpk_offload_entry *out);
 
 /* mpk_offload_read - list the images of a container that is not compressed
- * @bytes   the container, possibly with more behind it; borrowed
+ * @bytes   the container, possibly with more after it; borrowed
  * @arena   receives the list
  * Returns  MPK_OK, also for one without any; MPK_E_CORRUPT with the offset in "payload" (no
  *          container, parts beyond the end, images out of order or one over the other);
@@ -57,7 +57,7 @@ enum mpk_offload_method { MPK_OFFLOAD_ZLIB, MPK_OFFLOAD_ZSTD };
 struct mpk_offload_packed {
 	unsigned version; /* 1 - 3; 0: a zstd frame and no more */
 	enum mpk_offload_method method;
-	struct mpk_span data; /* compressed; of version 1 possibly with more behind it */
+	struct mpk_span data; /* compressed; of version 1 possibly with more after it */
 	uint64_t data_off;
 	uint64_t plain_bytes; /* of the bundle in it, as the header says */
 	uint64_t used;        /* bytes of the container */
@@ -99,7 +99,7 @@ uint64_t mpk_offload_packed_bytes(const struct mpk_offload_packed *p);
  * Returns  MPK_OK; MPK_E_CORRUPT: it does not unpack to plain_bytes; MPK_E_UNSUPPORTED: to more
  *          than MPK_OFFLOAD_PLAIN_MAX; MPK_E_NOMEM
  * mpk_offload_unpack_head - its beginning, at most `most` bytes, for those who only ask what is in it
- * Returns  likewise; MPK_E_NOMEM also where the compressor's window is larger than what may be taken */
+ * Returns  the same; MPK_E_NOMEM also where the compressor's window is larger than what may be taken */
 enum mpk_code mpk_offload_unpack(const struct mpk_offload_packed *p, struct mpk_arena *arena,
 				 struct mpk_span *out, struct mpk_error *err) MPK_MUST_CHECK;
 enum mpk_code mpk_offload_unpack_head(const struct mpk_offload_packed *p, size_t most,

@@ -81,7 +81,7 @@ static void free_zstd(ZSTD_DStream **s)
 	(void)ZSTD_freeDStream(*s);
 }
 
-/* Whether zstd had no memory, which is noted: told as a broken frame it would look like an answer. */
+/* Whether zstd had no memory, which is noted: reported as a broken frame it would look like an answer. */
 static bool lacks_memory(const ZSTD_DStream *s, size_t rc)
 {
 	bool lacks = !s || ZSTD_getErrorCode(rc) == ZSTD_error_memory_allocation;

@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* read.c - Clang's offload bundles and offload binaries: the images of all devices in one file
+ *
+ * Bundles are those of clang-offload-bundler (Clang documentation, "Clang Offload Bundler"),
+ * binaries those of clang-offload-packager (llvm/Object/OffloadBinary.h). Compressed bundles are
+ * unpacked first (packed.c). Offsets and sizes come from the file: each image is a checked part of
+ * it.
+ */
 #include "offload/offload.h"
 
 #include "base/cursor.h"
@@ -16,16 +23,19 @@ enum {
 	TEXT_MAX = 4096, /* of a key or value, so that strings that overlap cost little */
 };
 
+/* All problems of a container are of one kind: damaged. */
 static enum mpk_code fail_at(struct mpk_error *err, uint64_t off, const char *what)
 {
 	return mpk_fail_offset(err, MPK_E_CORRUPT, "payload", off, "offload container: %s", what);
 }
 
+/* A number of four bytes, little-endian on every machine. */
 static bool is_binary(struct mpk_span bytes)
 {
 	return bytes.len >= 4 && mpk_load_u32(bytes.data) == BINARY_MAGIC;
 }
 
+/* Compressed bundles have a magic of their own (packed.c). */
 bool mpk_offload_is(struct mpk_span bytes)
 {
 	return mpk_span_starts(bytes, BUNDLE) || is_binary(bytes);
@@ -47,6 +57,7 @@ static size_t find_target(struct mpk_span s)
 	return s.len;
 }
 
+/* "hip-amdgcn-amd-amdhsa--gfx90a": kind, triple, target; what is missing stays empty. */
 void mpk_offload_split_id(struct mpk_span id, struct mpk_offload_entry *e)
 {
 	const uint8_t *dash = id.len ? memchr(id.data, '-', id.len) : NULL;
@@ -70,6 +81,8 @@ struct listing {
 	uint64_t head_bytes;
 };
 
+/* The number of entries is bounded by what the file has room for, and once more by a number no
+ * compiler reaches. */
 static enum mpk_code read_heads(struct mpk_span bytes, struct mpk_arena *arena, struct listing *out,
 				struct mpk_error *err)
 {
@@ -95,6 +108,7 @@ static enum mpk_code read_heads(struct mpk_span bytes, struct mpk_arena *arena, 
 	return MPK_OK;
 }
 
+/* Entries in order and apart: images that overlap would be unpacked and shown many times. */
 static enum mpk_code read_bundle(struct mpk_span bytes, struct mpk_arena *arena,
 				 struct mpk_offload *out, struct mpk_error *err)
 {
@@ -122,6 +136,7 @@ static enum mpk_code read_bundle(struct mpk_span bytes, struct mpk_arena *arena,
 	return MPK_OK;
 }
 
+/* For the head of a bundle that is not unpacked whole: offsets are not compared with any bytes. */
 enum mpk_code mpk_offload_list_head(struct mpk_span bytes, struct mpk_arena *arena,
 				    struct mpk_offload *out, const uint64_t **sizes,
 				    struct mpk_error *err)
@@ -136,6 +151,8 @@ enum mpk_code mpk_offload_list_head(struct mpk_span bytes, struct mpk_arena *are
 
 /* --- offload binaries: FORMAT.md 3 ------------------------------------------------------ */
 
+/* OffloadKind of OffloadBinary.h, which older releases of LLVM counted and newer ones made
+ * flags: hence two numbers for HIP. */
 static const char *kind_name(uint16_t kind)
 {
 	switch (kind) {
@@ -153,6 +170,7 @@ static const char *kind_name(uint16_t kind)
 	}
 }
 
+/* Keys other than "triple" and "arch" are for the linker. */
 static enum mpk_code read_strings(struct mpk_span all, const uint8_t *entry,
 				  struct mpk_offload_entry *out, struct mpk_error *err)
 {
@@ -176,6 +194,7 @@ static enum mpk_code read_strings(struct mpk_span all, const uint8_t *entry,
 	return MPK_OK;
 }
 
+/* One image a file: more are one file after the other. */
 static enum mpk_code read_binary(struct mpk_span bytes, struct mpk_arena *arena,
 				 struct mpk_offload *out, struct mpk_error *err)
 {
@@ -204,6 +223,7 @@ static enum mpk_code read_binary(struct mpk_span bytes, struct mpk_arena *arena,
 	return MPK_OK;
 }
 
+/* Either form gives the same list. */
 enum mpk_code mpk_offload_read(struct mpk_span bytes, struct mpk_arena *arena,
 			       struct mpk_offload *out, struct mpk_error *err)
 {

@@ -14,6 +14,9 @@
 #include "tensor/tensor.h"
 #include "wire.h"
 
+/* The number that a parameter file begins with. */
+#define MPK_PARAMS_MAGIC UINT64_C(0xF7E58D4F05049CB7)
+
 struct mpk_params {
 	uint64_t reserved;     /* of a file: 0 */
 	struct mpk_strs names; /* as many as tensors, in the same order */
@@ -24,7 +27,7 @@ struct mpk_params {
 
 /* mpk_params_read - a whole .params file: magic, names, tensors
  * @space   what offsets count in, "file"
- * Returns  MPK_OK; MPK_E_CORRUPT, also for bytes behind the last tensor; MPK_E_NOMEM */
+ * Returns  MPK_OK; MPK_E_CORRUPT, also for bytes after the last tensor; MPK_E_NOMEM */
 enum mpk_code mpk_params_read(struct mpk_span file, struct mpk_arena *arena, struct mpk_params *out,
 			      struct mpk_error *err) MPK_MUST_CHECK;
 

@@ -1,15 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* parse.c - the phrases of PTX declarations: names, numbers, types, arrays
+ *
+ * A declaration is short and regular (PTX ISA, "State Spaces, Types, and Variables"), so it is read
+ * by these few functions, each of which takes what it names and leaves the next token in the
+ * parser, or says at which line and column something else was wanted.
+ */
 #include "ptx/internal/parse.h"
 
 #include "base/compiler.h"
 #include "base/num.h"
 #include "text/escape.h"
 
+/* Errors of the lexer, such as a string without an end, come with their place. */
 enum mpk_code mpk_ptx_step(struct mpk_ptx_parser *r, struct mpk_error *err)
 {
 	return mpk_lexer_next(&r->lex, &r->t, err);
 }
 
+/* What is there instead is quoted, as it may hold anything. */
 enum mpk_code mpk_ptx_wanted(const struct mpk_ptx_parser *r, const char *what,
 			     struct mpk_error *err)
 {
@@ -20,6 +28,7 @@ enum mpk_code mpk_ptx_wanted(const struct mpk_ptx_parser *r, const char *what,
 			     "PTX: %s wanted, '%s' found", what, MPK_QUOTE(r->t.text));
 }
 
+/* The sign itself, in quotes, is what the message wants. */
 static enum mpk_code expect(struct mpk_ptx_parser *r, char c, struct mpk_error *err)
 {
 	const char what[] = { '\'', c, '\'', '\0' };
@@ -39,7 +48,7 @@ enum mpk_code mpk_ptx_take_name(struct mpk_ptx_parser *r, struct mpk_span *out,
 	return mpk_ptx_step(r, err);
 }
 
-/* PTX writes decimal, 0x, 0b and octal numbers, with U behind them or not. */
+/* PTX writes decimal, 0x, 0b and octal numbers, with U after them or not. */
 static bool parse_number(struct mpk_span text, uint64_t *out)
 {
 	uint64_t base = 0, v = 0;
@@ -63,6 +72,7 @@ static bool parse_number(struct mpk_span text, uint64_t *out)
 	return true;
 }
 
+/* An upper bound instead of a type: what does not fit is refused here, not cut off later. */
 enum mpk_code mpk_ptx_take_number(struct mpk_ptx_parser *r, uint64_t max, uint64_t *out,
 				  struct mpk_error *err)
 {
@@ -71,6 +81,7 @@ enum mpk_code mpk_ptx_take_number(struct mpk_ptx_parser *r, uint64_t max, uint64
 	return mpk_ptx_step(r, err);
 }
 
+/* Bounds of blocks and registers. */
 enum mpk_code mpk_ptx_take_u32(struct mpk_ptx_parser *r, uint32_t *out, struct mpk_error *err)
 {
 	uint64_t v;
@@ -127,6 +138,7 @@ static const struct {
 	{ ".samplerref", 8 }, { ".surfref", 8 },
 };
 
+/* 0: not the name of a type, which modifiers are. */
 static uint32_t type_bytes(const struct mpk_token *t)
 {
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(types); i++)
@@ -135,7 +147,7 @@ static uint32_t type_bytes(const struct mpk_token *t)
 	return 0;
 }
 
-/* The alignment behind .ptr is that of what it points to. */
+/* The alignment after .ptr is that of what it points to. */
 enum mpk_code mpk_ptx_take_modifiers(struct mpk_ptx_parser *r, struct mpk_ptx_variable *v,
 				     struct mpk_error *err)
 {
@@ -167,6 +179,7 @@ enum mpk_code mpk_ptx_take_modifiers(struct mpk_ptx_parser *r, struct mpk_ptx_va
 	return MPK_OK;
 }
 
+/* Products wrap quickly with numbers from a file: each step is checked. */
 enum mpk_code mpk_ptx_take_dimensions(struct mpk_ptx_parser *r, struct mpk_ptx_variable *v,
 				      struct mpk_error *err)
 {

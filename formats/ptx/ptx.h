@@ -27,8 +27,8 @@ struct mpk_ptx_kernel {
 	const struct mpk_ptx_param *params;
 	size_t param_count;
 	uint32_t max_threads[3]; /* .maxntid; zeros: not given, else 1 where left out */
-	uint32_t block[3];       /* .reqntid; likewise */
-	uint32_t cluster[3];     /* .reqnctapercluster; likewise */
+	uint32_t block[3];       /* .reqntid; zeros: not given */
+	uint32_t cluster[3];     /* .reqnctapercluster; zeros: not given */
 	uint32_t min_blocks;     /* .minnctapersm; 0: not given */
 	uint32_t max_registers;  /* .maxnreg; 0: not given */
 	bool has_body;           /* false: a mere declaration */
@@ -36,7 +36,7 @@ struct mpk_ptx_kernel {
 				  * without a body */
 };
 
-/* The variable stands outside of all kernels (any of them may use it). */
+/* The variable is outside of all kernels (any of them may use it). */
 #define MPK_PTX_MODULE SIZE_MAX
 
 struct mpk_ptx_shared {
@@ -44,7 +44,7 @@ struct mpk_ptx_shared {
 	uint64_t bytes; /* 0 when dynamic */
 	uint32_t align; /* bytes */
 	bool dynamic;   /* .extern: its size is given at launch */
-	size_t kernel;  /* index of the kernel it stands in, or MPK_PTX_MODULE */
+	size_t kernel;  /* index of the kernel it is in, or MPK_PTX_MODULE */
 };
 
 struct mpk_ptx {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Declarations are read by a grammar of a few rules and instructions are passed over token by
- * token: what a kernel takes and needs stands in its declarations, and new instructions of new
+ * token: what a kernel takes and needs is in its declarations, and new instructions of new
  * PTX versions cost nothing. Lists grow in malloc'ed arrays and move to the arena at the end. */
 #include "ptx/ptx.h"
 
@@ -28,7 +28,7 @@ struct reader {
 	struct mpk_strmap names;
 	struct mpk_token before; /* what the statement before began with */
 	const uint8_t *start;    /* of the statement, linking directives in front included */
-	const uint8_t *end;      /* behind the brace of the last body */
+	const uint8_t *end;      /* after the brace of the last body */
 	bool has_target;
 };
 
@@ -60,7 +60,7 @@ static enum mpk_code add_shared(struct reader *r, const struct mpk_ptx_variable 
 	return MPK_OK;
 }
 
-/* Behind ".shared": modifiers and a list of names. */
+/* After ".shared": modifiers and a list of names. */
 static enum mpk_code read_shared(struct reader *r, bool is_extern, size_t kernel,
 				 struct mpk_error *err)
 {
@@ -104,6 +104,7 @@ static enum mpk_code read_param(struct reader *r, struct mpk_error *err)
 	return MPK_OK;
 }
 
+/* A kernel without parameters may have no parentheses. */
 static enum mpk_code read_params(struct reader *r, struct mpk_ptx_kernel *k, struct mpk_error *err)
 {
 	r->param_count = 0;
@@ -123,7 +124,7 @@ static enum mpk_code read_params(struct reader *r, struct mpk_ptx_kernel *k, str
 	return mpk_ptx_step(&r->p, err);
 }
 
-/* What stands behind a directive in front of a body; the rest of one that is not known
+/* What follows a directive in front of a body; the rest of one that is not known
  * looks like none. */
 static enum mpk_code read_directive(struct reader *r, const struct mpk_token *directive,
 				    struct mpk_ptx_kernel *k, struct mpk_error *err)
@@ -187,6 +188,7 @@ static enum mpk_code read_body(struct reader *r, size_t kernel, struct mpk_error
 	return MPK_OK;
 }
 
+/* A kernel may be declared again, but not defined twice. */
 static enum mpk_code add_kernel(struct reader *r, const struct mpk_ptx_kernel *k,
 				const struct mpk_token *where, struct mpk_error *err)
 {
@@ -256,6 +258,7 @@ static enum mpk_code read_func(struct reader *r, struct mpk_error *err)
 
 /* --- the module: FORMAT.md 3 ------------------------------------------------------ */
 
+/* Both parts are bounded, so that a version can be compared as two small numbers. */
 static enum mpk_code read_version(struct reader *r, struct mpk_error *err)
 {
 	struct mpk_span text = r->p.t.text;
@@ -290,6 +293,7 @@ static bool parse_target(struct mpk_span text, unsigned *sm, char *suffix)
 	return true;
 }
 
+/* A list: one sm_ target, and words such as debug or texmode_independent. */
 static enum mpk_code read_target(struct reader *r, struct mpk_error *err)
 {
 	for (;;) {
@@ -355,12 +359,13 @@ static enum mpk_code read_statement(struct reader *r, bool *is_extern, struct mp
 	return MPK_OK; /* .visible, .weak, .file 1 "x.cu", ... */
 }
 
+/* For the head alone: nothing else may come first. */
 static bool in_head(const struct mpk_token *t)
 {
 	return mpk_token_is_word(t, ".version") || mpk_token_is_word(t, ".target");
 }
 
-/* What stands in front of a definition and belongs to it. */
+/* What is in front of a definition and belongs to it. */
 static bool is_linking(const struct mpk_token *t)
 {
 	return mpk_token_is_word(t, ".visible") || mpk_token_is_word(t, ".weak") ||
@@ -388,6 +393,7 @@ static enum mpk_code read_module(struct reader *r, bool head, struct mpk_error *
 	return MPK_OK;
 }
 
+/* Out is set only when all lists were copied. */
 static enum mpk_code keep(struct reader *r, struct mpk_ptx *out, struct mpk_error *err)
 {
 	struct mpk_ptx ptx = r->ptx;
@@ -401,6 +407,7 @@ static enum mpk_code keep(struct reader *r, struct mpk_ptx *out, struct mpk_erro
 	return MPK_OK;
 }
 
+/* NULs at the end belong to no token. */
 static struct mpk_span without_end(struct mpk_span bytes)
 {
 	while (bytes.len && bytes.data[bytes.len - 1] == '\0')
@@ -408,6 +415,7 @@ static struct mpk_span without_end(struct mpk_span bytes)
 	return bytes;
 }
 
+/* The first token decides; comments before it are skipped by the lexer. */
 bool mpk_ptx_is(struct mpk_span bytes)
 {
 	struct mpk_lexer lex = { .bytes = bytes, .language = "PTX" };
@@ -436,6 +444,7 @@ enum mpk_code mpk_ptx_read(struct mpk_span bytes, struct mpk_arena *arena, struc
 	return keep(&r, out, err);
 }
 
+/* Stops at the target: the texts of kernels may be megabytes. */
 enum mpk_code mpk_ptx_read_head(struct mpk_span bytes, struct mpk_ptx *out, struct mpk_error *err)
 {
 	MPK_CLEANUP(reader_fini)

@@ -2,7 +2,7 @@
 /* record.h - payloads that are a fixed list of strings, string lists and numbers (FORMAT.md)
  *
  * The external runtimes (dnnl_json, tensorrt, coreml, ...) and the source modules (c,
- * static_library) differ only in that list, which stands in the row of their kind (kinds.c).
+ * static_library) differ only in that list, which is in the row of their kind (kinds.c).
  */
 #ifndef MPK_FORMATS_RECORD_RECORD_H
 #define MPK_FORMATS_RECORD_RECORD_H
@@ -50,13 +50,6 @@ struct mpk_record {
 
 /* static_library: data, func_names (kinds.c) */
 extern const struct mpk_record_schema mpk_schema_static_library;
-
-/* mpk_record_read - the fields of schema in order
- * @out     strings are views of the cursor's bytes, lists are in arena
- * Returns  MPK_OK; MPK_E_CORRUPT with the offset; MPK_E_NOMEM */
-enum mpk_code mpk_record_read(struct mpk_cursor *c, const struct mpk_record_schema *schema,
-			      struct mpk_arena *arena, struct mpk_record *out,
-			      struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_record_write - the inverse, to the byte; strings are borrowed until r is written */
 void mpk_record_write(struct mpk_rope *r, const struct mpk_record *record);

@@ -16,6 +16,7 @@ static void pad(struct mpk_strbuf *out, size_t from, size_t width)
 		mpk_strbuf_putc(out, ' ');
 }
 
+/* Two numbers are reserved: no register, and the machine itself. */
 static void put_reg(struct mpk_strbuf *out, int64_t reg)
 {
 	if (reg == MPK_RELAX_REG_VOID)
@@ -26,6 +27,7 @@ static void put_reg(struct mpk_strbuf *out, int64_t reg)
 		mpk_strbuf_printf(out, "%%%" PRId64, reg);
 }
 
+/* As TVM prints an index that there is no function for. */
 static void put_func_name(const struct mpk_relax *x, int64_t func, struct mpk_strbuf *out)
 {
 	if ((uint64_t)func < x->func_count)
@@ -34,6 +36,7 @@ static void put_func_name(const struct mpk_relax *x, int64_t func, struct mpk_st
 		mpk_strbuf_printf(out, "unknown_func_index(%" PRId64 ")", func);
 }
 
+/* Kinds that no release has are shown by number, so that damage is visible. */
 static void put_arg(const struct mpk_relax *x, struct mpk_relax_arg arg, struct mpk_strbuf *out)
 {
 	switch (arg.kind) {
@@ -57,6 +60,7 @@ static void put_arg(const struct mpk_relax *x, struct mpk_relax_arg arg, struct 
 	}
 }
 
+/* The widths are minima: a long name moves what follows. */
 static void put_call(const struct mpk_relax *x, const struct mpk_relax_instr *instr,
 		     struct mpk_strbuf *out)
 {
@@ -102,6 +106,7 @@ void mpk_relax_dump_instr(const struct mpk_relax *x, const struct mpk_relax_inst
 	}
 }
 
+/* An instruction that does not read is one line with the reason. */
 static void put_code(const struct mpk_relax *x, const struct mpk_relax_func *f,
 		     struct mpk_strbuf *out)
 {

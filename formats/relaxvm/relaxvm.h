@@ -73,7 +73,7 @@ struct mpk_relax {
 	size_t const_count;
 	struct mpk_span instr_offset; /* i64: where each instruction begins in instr_data */
 	struct mpk_span instr_data;   /* i64 words */
-	uint64_t trailing;            /* bytes behind the code, inside the inner length */
+	uint64_t trailing;            /* bytes after the code, inside the inner length */
 };
 
 /* mpk_relax_read - one payload of kind relax.Executable or relax.VMExecutable

@@ -43,6 +43,7 @@ static bool operand_exists(const struct checker *k, char letter, int64_t value)
 	return value >= 0 && (uint64_t)value < count;
 }
 
+/* As the message names what does not exist. */
 static const char *operand_name(char letter)
 {
 	switch (letter) {
@@ -59,6 +60,7 @@ static const char *operand_name(char letter)
 	}
 }
 
+/* Fields that TVM leaves unset are passed over. */
 static enum mpk_code check_instr(const struct checker *k, struct mpk_error *err)
 {
 	const struct mpk_relay_instr *instr = &k->f->instrs[k->at];
@@ -79,6 +81,7 @@ static enum mpk_code check_instr(const struct checker *k, struct mpk_error *err)
 	return MPK_OK;
 }
 
+/* Parameters are the first registers of a call, so they must fit in the register file. */
 enum mpk_code mpk_relay_check(const struct mpk_relay *x, struct mpk_error *err)
 {
 	for (size_t i = 0; i < x->func_count; i++) {

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* dump.c - instructions of the Relay VM as text, for people and for comparing two executables
+ *
+ * One form for all layouts, made from the table of ops.c: the destination first, then the fields in
+ * their order.
+ */
 #include "relayvm/relayvm.h"
 
 #include <inttypes.h>
@@ -6,6 +11,7 @@
 #include "relayvm/internal/ops.h"
 #include "text/escape.h"
 
+/* An index beyond the list is shown as a number: a damaged executable can still be read. */
 static void put_name(struct mpk_strbuf *out, struct mpk_strs names, int64_t index)
 {
 	if ((uint64_t)index < names.count)
@@ -14,6 +20,7 @@ static void put_name(struct mpk_strbuf *out, struct mpk_strs names, int64_t inde
 		mpk_strbuf_printf(out, "#%" PRId64, index);
 }
 
+/* The letters are those of internal/ops.h. */
 static void put_field(const struct mpk_relay *x, char letter, int64_t value, struct mpk_strbuf *out)
 {
 	switch (letter) {
@@ -63,6 +70,7 @@ void mpk_relay_dump_instr(const struct mpk_relay *x, const struct mpk_relay_inst
 	}
 }
 
+/* One line an instruction, numbered as jumps count them. */
 void mpk_relay_dump_func(const struct mpk_relay *x, size_t index, struct mpk_strbuf *out)
 {
 	const struct mpk_relay_func *f = &x->funcs[index];

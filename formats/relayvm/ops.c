@@ -31,6 +31,7 @@ static const struct mpk_relay_shape shapes[MPK_RELAY_OPS] = {
 static const struct mpk_relay_shape load_const_08 = { "load_const", "cd", 0 };
 static const struct mpk_relay_shape alloc_storage_08 = { "alloc_storage", "riiiiid", 0 };
 
+/* Layouts before 0.14 have shorter forms of two instructions. */
 const struct mpk_relay_shape *mpk_relay_shape(int64_t op, enum mpk_relay_layout layout)
 {
 	if (op < 0 || op >= MPK_RELAY_OPS)
@@ -42,6 +43,8 @@ const struct mpk_relay_shape *mpk_relay_shape(int64_t op, enum mpk_relay_layout 
 	return &shapes[op];
 }
 
+/* TVM writes the register although it never set it: its value differs between two runs and is
+ * not to be shown or checked. */
 size_t mpk_relay_garbage(const struct mpk_relay_instr *instr, const struct mpk_relay_shape *shape)
 {
 	return mpk_relay_word(instr, 0) == MPK_RELAY_ALLOC_STORAGE &&
@@ -53,6 +56,7 @@ const char *mpk_relay_op_name(enum mpk_relay_op op)
 	return shapes[op].name;
 }
 
+/* Word 0 is the opcode, so field i - 1 is that of word i. */
 char mpk_relay_word_role(const struct mpk_relay *x, const struct mpk_relay_instr *instr, size_t i)
 {
 	const struct mpk_relay_shape *shape = mpk_relay_shape(mpk_relay_word(instr, 0), x->layout);
@@ -60,30 +64,4 @@ char mpk_relay_word_role(const struct mpk_relay *x, const struct mpk_relay_instr
 	if (i - 1 < mpk_relay_garbage(instr, shape))
 		return '-';
 	return i - 1 < strlen(shape->fields) ? shape->fields[i - 1] : shape->rest;
-}
-
-bool mpk_relay_fits(const struct mpk_relay_instr *instr, enum mpk_relay_layout layout)
-{
-	const struct mpk_relay_shape *shape = mpk_relay_shape(mpk_relay_word(instr, 0), layout);
-	size_t fixed, rest = 0;
-	const char *n;
-
-	if (!shape)
-		return false;
-	fixed = strlen(shape->fields);
-	if (instr->count - 1 < fixed)
-		return false;
-	n = strchr(shape->fields, 'n');
-	if (n)
-		rest = (size_t)mpk_relay_word(instr, 1 + (size_t)(n - shape->fields));
-	return instr->count - 1 - fixed == rest;
-}
-
-uint64_t mpk_relay_hash(const struct mpk_relay_instr *instr)
-{
-	uint64_t key = (uint64_t)mpk_relay_word(instr, 0);
-
-	for (size_t i = 1; i < instr->count; i++)
-		key ^= (uint64_t)mpk_relay_word(instr, i) + 0x9e3779b9 + (key << 6) + (key >> 2);
-	return key;
 }

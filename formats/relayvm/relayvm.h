@@ -72,7 +72,7 @@ struct mpk_relay {
 	size_t attr_count;
 	const struct mpk_relay_func *funcs;
 	size_t func_count;
-	uint64_t trailing; /* bytes behind the last function, inside the inner length */
+	uint64_t trailing; /* bytes after the last function, inside the inner length */
 };
 
 enum mpk_relay_op {
@@ -100,13 +100,6 @@ enum mpk_relay_op {
 	MPK_RELAY_OPS
 };
 
-/* mpk_relay_read - one payload of kind VMExecutable
- * The layout follows from the version, or, when that does not fit, from the bytes.
- * Every instruction's hash, opcode and number of fields are checked; operands are not.
- * Returns  MPK_OK; MPK_E_CORRUPT with the offset; MPK_E_NOMEM */
-enum mpk_code mpk_relay_read(struct mpk_cursor *c, struct mpk_arena *arena, struct mpk_relay *out,
-			     struct mpk_error *err) MPK_MUST_CHECK;
-
 /* mpk_relay_write - the inverse, to the byte, less trailing bytes; hashes are computed */
 void mpk_relay_write(struct mpk_rope *r, const struct mpk_relay *x);
 
@@ -119,9 +112,6 @@ static inline int64_t mpk_relay_word(const struct mpk_relay_instr *instr, size_t
 	memcpy(&value, &bits, sizeof value);
 	return value;
 }
-
-/* mpk_relay_hash - what the record of an instruction begins with */
-uint64_t mpk_relay_hash(const struct mpk_relay_instr *instr);
 
 /* mpk_relay_check - what an interpreter may rely on besides: registers lie in their files,
  * indices in their tables, jumps in their function

@@ -57,7 +57,7 @@ static struct frame *top(struct conditions *c)
 	return c->depth ? &c->frames[(c->depth < DEPTH_MAX ? c->depth : DEPTH_MAX) - 1] : NULL;
 }
 
-/* Whether what stands here may be read. */
+/* Whether what is here may be read. */
 static bool is_live(struct conditions *c)
 {
 	return !c->depth || top(c)->live;
@@ -174,7 +174,7 @@ static size_t group_around(const struct conditions *c)
 	return SIZE_MAX;
 }
 
-/* The group behind a line, in the frame on top. */
+/* The group after a line, in the frame on top. */
 static void begin_group(struct conditions *c, enum truth now, struct mpk_span line, size_t from)
 {
 	struct frame *f = top(c), *around = c->depth > 1 ? f - 1 : NULL;

@@ -19,7 +19,7 @@ struct constant {
 /* A table with open addressing. An offset that is taken counts from 1. */
 struct mpk_source_code_words {
 	uint32_t *offsets;
-	size_t cap;                 /* 0: nothing can be told of this text */
+	size_t cap;                 /* 0: nothing is known of this text */
 	bool (*belongs)(uint8_t c); /* to a word of this list */
 	struct constant *constants; /* of each slot, in the list of that name; else NULL */
 };
@@ -88,7 +88,7 @@ static void each_word(struct pass *p)
 		p->found(p, word, NULL);
 }
 
-/* The word behind each "#define". What stands between '#' and the directive is passed over, other '#' too, so
+/* The word after each "#define". What is between '#' and the directive is passed over, other '#' too, so
  * that all of those lead to one word. */
 static void each_macro(struct pass *p)
 {
@@ -107,7 +107,7 @@ static void each_macro(struct pass *p)
 	}
 }
 
-/* All that stands in a typedef outside of braces may be its name. */
+/* All that is in a typedef outside of braces may be its name. */
 static void each_typedef(struct pass *p)
 {
 	static const char keyword[] = "typedef";
@@ -195,7 +195,7 @@ static const struct {
 	[MPK_SOURCE_CODE_CONSTANTS] = { each_constant, mpk_source_code_is_name },
 };
 
-/* A table without room stands for one that there is no memory for: it is not asked for again. */
+/* A table without room means one that there is no memory for: it is not asked for again. */
 static const struct mpk_source_code_words nothing;
 
 /* A text of no bytes has no words; an offset has 32 bits. */

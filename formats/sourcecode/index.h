@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* index.h - what stands anywhere in the text of a source: words, macros, types
+/* index.h - what is anywhere in the text of a source: words, macros, types
  *
  * Readers ask for each kernel and each parameter. Each list is made when it is first asked for, in one pass
  * over the text; most texts are never asked.
@@ -25,14 +25,14 @@ enum mpk_source_code_list {
 struct mpk_source_code_words;
 struct mpk_source_code_types; /* types.h */
 
-/* Set bytes and arena, with zeros behind them. The text is borrowed. */
+/* Set bytes and arena, with zeros after them. The text is borrowed. */
 struct mpk_source_code_index {
 	struct mpk_span bytes;
 	struct mpk_arena *arena; /* receives the lists, which end with it */
 	const struct mpk_source_code_words *lists[MPK_SOURCE_CODE_LISTS];
 	const struct mpk_source_code_types *types; /* NULL: not listed yet */
 	bool has_directives;                       /* what follows is known */
-	bool defines, pastes;  /* a "#define" with something behind it; one with "##" */
+	bool defines, pastes;  /* a "#define" with something after it; one with "##" */
 	bool includes, quotes; /* an "#include"; one of a file in quotes */
 };
 
@@ -46,7 +46,7 @@ bool mpk_source_code_index_has(struct mpk_source_code_index *index, enum mpk_sou
 bool mpk_source_code_index_tells(struct mpk_source_code_index *index,
 				 enum mpk_source_code_list list);
 
-/* mpk_source_code_constant - a number as it stands, "64" or "64u", or a word that the text defines once, under no
+/* mpk_source_code_constant - a number as it is, "64" or "64u", or a word that the text defines once, under no
  * condition, as such a number
  * Returns  false when the word is anything else, or memory is out */
 bool mpk_source_code_constant(struct mpk_source_code_index *index, struct mpk_span word,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* param.c - a kernel's parameter as a kernel table lists it: a buffer's handle, or a number's type
  *
- * Types are told by their words alone. What a typedef, a macro or a template makes is unknown.
+ * Types are recognised by their words alone. What a typedef, a macro or a template makes is unknown.
  */
 #include <string.h>
 
@@ -123,7 +123,7 @@ static bool type_of_word(struct mpk_span word, struct mpk_dtype *out)
 	return false;
 }
 
-/* A number's type, or a vector's; the word behind it is its name. */
+/* A number's type, or a vector's; the word after it is its name. */
 static bool find_type(struct mpk_span text, struct mpk_dtype *out)
 {
 	struct mpk_dtype t = { 0, 0, 1 }, own;
@@ -243,7 +243,7 @@ static bool is_number_word(struct mpk_span word)
 	return word.data[0] >= '0' && word.data[0] <= '9';
 }
 
-/* The last word before an array's brackets, when a type stands before it. */
+/* The last word before an array's brackets, when a type is before it. */
 static struct mpk_span name_of(struct mpk_span param)
 {
 	struct mpk_span word, last = { 0 };

@@ -24,7 +24,7 @@ struct cleaner {
 	size_t endless_string; /* up to here a quote begins none */
 };
 
-/* Behind the backslashes at the ends of lines that stand at i; i: there is none. */
+/* After the backslashes at the ends of lines that stand at i; i: there is none. */
 static size_t skip_joints(struct mpk_span s, size_t i)
 {
 	for (;;) {
@@ -38,7 +38,7 @@ static size_t skip_joints(struct mpk_span s, size_t i)
 	}
 }
 
-/* The character at *i behind such, which *i is moved to; -1 at the end. */
+/* The character at *i after such, which *i is moved to; -1 at the end. */
 static int char_at(const struct cleaner *c, size_t *i)
 {
 	*i = c->nests ? *i : skip_joints(c->in, *i);
@@ -52,7 +52,7 @@ static void put_newlines(struct cleaner *c)
 	c->newlines = 0;
 }
 
-/* What stands from i up to end, as blanks and ends of lines; those of a directive's wait for its end. */
+/* What is from i up to end, as blanks and ends of lines; those of a directive's wait for its end. */
 static void put_blanks(struct cleaner *c, size_t i, size_t end)
 {
 	for (; i < end; i++) {
@@ -65,7 +65,7 @@ static void put_blanks(struct cleaner *c, size_t i, size_t end)
 	}
 }
 
-/* The end of the comment whose slash stands at i and whose second sign stands at second. */
+/* The end of the comment whose slash is at i and whose second sign is at second. */
 static size_t comment_end(struct cleaner *c, size_t second)
 {
 	bool line = c->in.data[second] == '/';

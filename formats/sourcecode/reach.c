@@ -101,7 +101,7 @@ static enum mpk_code read_tokens(struct body *b, struct mpk_error *err)
 
 /* --- the index ---------------------------------------------------------------------------- */
 
-/* Behind casts such as "(int)" and "(unsigned int)". */
+/* After casts such as "(int)" and "(unsigned int)". */
 static size_t skip_casts(const struct body *b, size_t i)
 {
 	for (;;) {
@@ -262,7 +262,7 @@ static bool is_step_of_loop(const struct body *b, size_t name)
 	       is_punct(b, name - 3, '<');
 }
 
-/* Whether what stands at i is written again: an index that changes is no index. */
+/* Whether what is at i is written again: an index that changes is no index. */
 static bool is_changed(const struct body *b, size_t i)
 {
 	bool compound = is_any(b, i + 1, "+-*/%&|^<>") && is_assignment(b, i + 2);

@@ -34,11 +34,11 @@ struct reader {
 	struct mpk_source_code_index index; /* of macros that are numbers */
 	struct mpk_span bytes;              /* the text as it is; lex has the plain one, as long */
 	struct mpk_source_code_groups groups;
-	uint32_t group[3];                     /* given since the last declaration ended */
-	bool grouped;                          /* likewise, also where it is no numbers */
-	uint32_t max_threads;                  /* likewise of __launch_bounds__ */
-	bool bounded;                          /* likewise */
-	bool is_template, is_static, extern_c; /* likewise */
+	uint32_t group[3];    /* given since the last declaration ended */
+	bool grouped;         /* also where it is no numbers */
+	uint32_t max_threads; /* of __launch_bounds__ */
+	bool bounded;         /* __launch_bounds__ is given, also where it is no number */
+	bool is_template, is_static, extern_c; /* of the declaration */
 	struct block {
 		struct mpk_span name; /* of a namespace */
 		bool is_namespace, is_path, extern_c;
@@ -46,7 +46,7 @@ struct reader {
 	size_t depth;                           /* of braces; blocks has those up to BLOCKS_MAX */
 	struct block opening;                   /* what the next brace opens */
 	const uint8_t *declaration;             /* its first token; NULL: it has none yet */
-	const uint8_t *start;                   /* likewise of the last kernel */
+	const uint8_t *start;                   /* of the last kernel */
 	const uint8_t *body;                    /* where that of the last kernel begins */
 	size_t body_depth;                      /* of the braces around it */
 	struct mpk_source_code_kernel *kernels; /* malloc'ed until the end */
@@ -175,7 +175,7 @@ static enum mpk_code read_bounds(struct reader *r, struct mpk_error *err)
 	return MPK_OK;
 }
 
-/* From '(' to its ')': t is the token behind it then. */
+/* From '(' to its ')': t is the token after it then. */
 static enum mpk_code skip_parens(struct reader *r, struct mpk_error *err)
 {
 	struct mpk_token open = r->t, before = r->t;
@@ -220,7 +220,7 @@ static enum mpk_code read_params(struct reader *r, struct mpk_source_code_kernel
 					(size_t)(r->t.text.data - open.text.data) - 1);
 		MPK_TRY(next(r, err));
 	} while (depth);
-	/* "(void)" and "()" have none; WGSL allows a comma behind the last one */
+	/* "(void)" and "()" have none; WGSL allows a comma after the last one */
 	if (words && !(words == 1 && mpk_span_is(k->params, "void")))
 		k->param_count++;
 	return MPK_OK;
@@ -261,7 +261,7 @@ static enum mpk_code add(struct reader *r, struct mpk_source_code_kernel *k, str
 	return MPK_OK;
 }
 
-/* Behind the marker: the name is what stands in front of the first parenthesis that is
+/* After the marker: the name is what is in front of the first parenthesis that is
  * not an attribute's; ';' or '{' before that means that this is no function. */
 static enum mpk_code read_kernel(struct reader *r, struct mpk_error *err)
 {

@@ -3,7 +3,7 @@
  *
  * The one place that says what a parameter of a source can be. A declaration is written out: words that stand
  * for a type by that type. What a compiler alone can tell (a template, a header's type) is said to be unknown;
- * of a record its least size is told, and whether it may be nothing but an address, which a launch can pass.
+ * of a record its least size is given, and whether it may be nothing but an address, which a launch can pass.
  */
 #include <string.h>
 
@@ -18,7 +18,7 @@ enum { DEPTH_MAX = 16, WORDS_MAX = 256, TEXT_MAX = 4096, MEMBERS_MAX = 256 };
 struct written {
 	struct mpk_source_code_index *index;
 	enum mpk_source_code_language language;
-	struct mpk_span name; /* of the parameter, which stands for no type */
+	struct mpk_span name; /* of the parameter, which is no type */
 	struct mpk_strbuf text;
 	size_t words; /* that were put by types */
 	bool open;    /* one of its words may be anything */
@@ -44,6 +44,7 @@ static bool is_own(struct mpk_span word)
 	return p.dtype.bits != 0;
 }
 
+/* Bounded in depth, in words and in bytes: each limit alone can be reached by a hostile text. */
 static void write_word(struct written *w, struct mpk_span word, unsigned depth)
 {
 	struct mpk_source_code_type *type =
@@ -59,7 +60,7 @@ static void write_word(struct written *w, struct mpk_span word, unsigned depth)
 		mpk_strbuf_put_span(&w->text, word);
 		return;
 	}
-	/* a macro or a type of its own name is a mere word in what it stands for */
+	/* a macro or a type of its own name is a mere word in its own expansion */
 	if (depth == DEPTH_MAX || w->words > WORDS_MAX || w->text.len > TEXT_MAX) {
 		w->open = true;
 		return;
@@ -162,7 +163,7 @@ static struct size measure_member(struct mpk_span text, enum mpk_source_code_lan
 	return size;
 }
 
-/* Up to a sign outside of brackets of all sorts; the rest begins behind it. */
+/* Up to a sign outside of brackets of all sorts; the rest begins after it. */
 static struct mpk_span cut(struct mpk_span *rest, char sign)
 {
 	struct mpk_span s = *rest;
@@ -178,6 +179,7 @@ static struct mpk_span cut(struct mpk_span *rest, char sign)
 	return mpk_span_of(s.data, i);
 }
 
+/* Members of a union share their place. */
 static void add_size(struct mpk_source_code_type *type, struct size s)
 {
 	type->holds_address |= s.holds_address;
@@ -187,7 +189,7 @@ static void add_size(struct mpk_source_code_type *type, struct size s)
 		type->least_bytes = s.bytes;
 }
 
-/* "float x, *y[4]": of the names behind the first the type is that of the first, or an address. */
+/* "float x, *y[4]": of the names after the first the type is that of the first, or an address. */
 static void measure_line(struct mpk_source_code_type *type, struct mpk_span line,
 			 enum mpk_source_code_language language,
 			 struct mpk_source_code_index *index, unsigned depth)
@@ -279,6 +281,7 @@ static bool take_known(struct mpk_span text, struct mpk_source_code_resolved *ou
 	return false;
 }
 
+/* As a whole word: "structure" does not mention "struct". */
 static bool mentions(struct mpk_span text, const char *word)
 {
 	struct mpk_span own;
@@ -327,6 +330,7 @@ static void take_value(struct written *w, struct mpk_span text, unsigned depth,
 	}
 }
 
+/* First by the written-out words alone, then with what is known of the types in them. */
 static void classify(struct written *w, struct mpk_span text, unsigned depth,
 		     struct mpk_source_code_resolved *out)
 {
@@ -359,6 +363,7 @@ static void classify(struct written *w, struct mpk_span text, unsigned depth,
 		*out = (struct mpk_source_code_resolved){ .kind = MPK_SOURCE_CODE_UNKNOWN };
 }
 
+/* False: there was no memory, or the text is nested too deeply; out says "unknown" then. */
 static bool resolve(struct mpk_span param, enum mpk_source_code_language language,
 		    struct mpk_source_code_index *index, unsigned depth,
 		    struct mpk_source_code_resolved *out)

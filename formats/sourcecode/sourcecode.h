@@ -34,9 +34,9 @@ struct mpk_source_code_kernel {
 				    * or not as numbers; 1 where left out */
 	uint32_t max_threads;   /* __launch_bounds__; 0: not given, or not as a number */
 	bool hides_group;       /* group is given, but by words that a preprocessor knows */
-	bool hides_max_threads; /* likewise max_threads */
-	struct mpk_span body;   /* from behind the parameters to the end of the definition */
-	struct mpk_span text;   /* the definition as it stands, from its first word or attribute */
+	bool hides_max_threads; /* as max_threads */
+	struct mpk_span body;   /* from after the parameters to the end of the definition */
+	struct mpk_span text;   /* the definition as it is, from its first word or attribute */
 	/* "#ifdef NAME": the innermost line that decides whether a compiler reads it; empty: none that the
 	 * text leaves open */
 	struct mpk_span condition;
@@ -58,7 +58,7 @@ struct mpk_source_code {
 
 /* One program of an OpenCL or Metal text that TVM wrote. */
 struct mpk_source_code_piece {
-	struct mpk_span name; /* what stands behind "// Function: " */
+	struct mpk_span name; /* what follows "// Function: " */
 	struct mpk_span text; /* from the next line up to the next delimiter */
 	size_t off;           /* of text in the whole, bytes */
 };
@@ -154,9 +154,9 @@ struct mpk_source_code_reach {
 };
 
 /* mpk_source_code_reach_read - read the body of a kernel
- * @index   of the text it stands in, where macros are looked for
+ * @index   of the text it is in, where macros are looked for
  * @arena   receives the lists
- * Returns  MPK_OK; MPK_E_NOMEM. Of a body beyond 256 KiB nothing is told. */
+ * Returns  MPK_OK; MPK_E_NOMEM. Of a body beyond 256 KiB nothing is said. */
 enum mpk_code mpk_source_code_reach_read(const struct mpk_source_code_kernel *kernel,
 					 struct mpk_source_code_index *index,
 					 struct mpk_arena *arena, struct mpk_source_code_reach *out,
@@ -167,7 +167,7 @@ enum mpk_code mpk_source_code_reach_read(const struct mpk_source_code_kernel *ke
 struct mpk_span mpk_source_code_includes(struct mpk_span bytes);
 
 /* mpk_source_code_symbol - append the symbol that a compiler of CUDA C++ gives a kernel
- * @index   of the text it stands in, where classes are looked for
+ * @index   of the text it is in, where classes are looked for
  * Returns  false, with out as it was, when that takes more than this text's words: a template, a static
  *          kernel, a typedef or a class in a namespace among its parameters */
 bool mpk_source_code_symbol(const struct mpk_source_code_kernel *kernel,
@@ -192,7 +192,7 @@ enum mpk_code mpk_source_code_drop_copies(struct mpk_source_code *s, struct mpk_
 					  struct mpk_arena *arena,
 					  struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_source_code_mentions - whether a word stands in the text, outside of comments */
+/* mpk_source_code_mentions - whether a word is in the text, outside of comments */
 bool mpk_source_code_mentions(struct mpk_span bytes, struct mpk_span word);
 
 /* mpk_source_code_mentions_any - whether one of many words does */
@@ -202,7 +202,7 @@ bool mpk_source_code_mentions_any(struct mpk_span bytes, const struct mpk_strmap
  * mere addresses */
 bool mpk_source_code_has_values(struct mpk_span bytes, struct mpk_span type);
 
-/* mpk_source_code_nvrtc - the options that CUDA C++ asks its run-time compiler for: the words behind
+/* mpk_source_code_nvrtc - the options that CUDA C++ asks its run-time compiler for: the words after
  * "// nvrtc_options:" in the first line
  * @words   receives at most MPK_SOURCE_CODE_NVRTC_MAX, views of bytes
  * @count   0 when there is no such line

@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* split.c - one text that holds a program for each kernel, taken apart at TVM's delimiters
+ *
+ * TVM's OpenCL and Metal back ends put "// Function: NAME" in front of each kernel's program and
+ * build the programs one by one (src/runtime/opencl/opencl_module.cc, SplitKernels). A kernel may
+ * therefore be defined in several programs, and the one that is run is that of the program with its
+ * name.
+ */
 #include "sourcecode/sourcecode.h"
 
 #include <stdlib.h>
@@ -15,7 +22,7 @@ static size_t find_delimiter(struct mpk_span s, size_t off)
 	return p ? (size_t)(p - s.data) : s.len;
 }
 
-/* The piece whose delimiter stands at off. */
+/* The piece whose delimiter is at off. */
 static struct mpk_source_code_piece piece_at(struct mpk_span s, size_t off)
 {
 	size_t name = off + strlen(MPK_SOURCE_CODE_DELIMITER);
@@ -70,6 +77,7 @@ static void choice_fini(struct choice *c)
 	free(c->own);
 }
 
+/* Kernels come in the order of the text, so the search goes on where it was. */
 static size_t program_at(const struct mpk_source_code_piece *pieces, size_t count, size_t off,
 			 size_t from)
 {
@@ -80,11 +88,13 @@ static size_t program_at(const struct mpk_source_code_piece *pieces, size_t coun
 	return count && pieces[i].off <= off ? i : SIZE_MAX;
 }
 
+/* Names are views of the plain text, which is as long as the original. */
 static size_t offset_of(const struct mpk_source_code *s, size_t kernel)
 {
 	return (size_t)(s->kernels[kernel].name.data - s->plain.data);
 }
 
+/* The first program that defines a kernel, unless another one is called by its name. */
 static enum mpk_code choose(struct choice *c, const struct mpk_source_code *s,
 			    const struct mpk_source_code_piece *pieces, size_t count,
 			    struct mpk_error *err)
@@ -130,6 +140,7 @@ static size_t keep(const struct choice *c, const struct mpk_source_code *s,
 	return kept;
 }
 
+/* A text without delimiters, or with one, is a single program: nothing can be there twice. */
 enum mpk_code mpk_source_code_drop_copies(struct mpk_source_code *s, struct mpk_span bytes,
 					  struct mpk_arena *arena, struct mpk_error *err)
 {

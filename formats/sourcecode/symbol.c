@@ -2,7 +2,7 @@
 /* symbol.c - what a compiler of CUDA C++ calls a kernel
  *
  * Drivers look kernels up by their symbols. extern "C" leaves the name alone; else it carries the types of
- * the parameters, which are told here by their words. Where those do not tell, nothing is guessed: a
+ * the parameters, which are given here by their words. Where those do not tell, nothing is guessed: a
  * symbol that is wrong fails at run time only.
  */
 #include <string.h>
@@ -14,7 +14,7 @@
 enum { PARAMS_MAX = 64 };
 
 /* Whether a class of this name is in the text, or CUDA brings it: a typedef has the symbol of what it
- * stands for. */
+ * means. */
 static bool is_class(struct mpk_span name, struct mpk_source_code_index *index)
 {
 	return mpk_span_is(name, "dim3") ||

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* types.c - names that a text gives to types, in one pass over it
  *
- * Scopes are not told apart: a name that stands for two things is open. So is what takes a compiler to tell.
+ * Scopes are not distinguished: a name that means two things is open. So is what takes a compiler to tell.
  */
 #include "sourcecode/internal/types.h"
 
@@ -38,7 +38,7 @@ struct scan {
 	size_t braces, parens;
 	size_t open[BRACES_MAX]; /* the record whose body a brace opens, from 1; 0: none */
 	const uint8_t *body[BRACES_MAX];
-	const uint8_t *typedef_text; /* behind the word; NULL: not in one */
+	const uint8_t *typedef_text; /* after the word; NULL: not in one */
 	size_t typedef_braces;
 	bool failed;
 };
@@ -48,6 +48,8 @@ static void scan_fini(struct scan *s)
 	free(s->items);
 }
 
+/* A type without a name cannot be mentioned. Beyond the limit nothing is known, rather than a
+ * part. */
 static void add(struct scan *s, struct mpk_source_code_type type)
 {
 	if (!type.name.len || s->failed)
@@ -59,11 +61,13 @@ static void add(struct scan *s, struct mpk_source_code_type type)
 		s->items[s->count++] = type;
 }
 
+/* Signs of one character; the lexer gives no longer ones. */
 static bool is_any(const struct mpk_token *t, const char *signs)
 {
 	return t->kind == MPK_TOKEN_PUNCT && strchr(signs, t->text.data[0]);
 }
 
+/* They may be between a record's keyword and its name. */
 static bool is_attribute(const struct mpk_token *t)
 {
 	return mpk_token_is_word(t, "__attribute__") || mpk_token_is_word(t, "alignas") ||
@@ -72,7 +76,7 @@ static bool is_attribute(const struct mpk_token *t)
 
 /* --- typedef ---------------------------------------------------------------------------- */
 
-/* "struct { float x; } P, *Q": what stands in front of the names, and one of them. */
+/* "struct { float x; } P, *Q": what is in front of the names, and one of them. */
 struct declaration {
 	struct mpk_span base, braces;
 	enum { PLAIN, IS_RECORD, IS_UNION, IS_ENUM } what;
@@ -80,6 +84,7 @@ struct declaration {
 	bool star, bracket, paren, vector, based;
 };
 
+/* A pointer to a record without a name is a pointer to anything: void. */
 static void add_declarator(struct scan *s, struct declaration *d)
 {
 	struct mpk_source_code_type type = { .name = d->name, .words = d->base };
@@ -108,7 +113,7 @@ static void add_declarator(struct scan *s, struct declaration *d)
 	d->star = d->bracket = d->paren = d->vector = false;
 }
 
-/* The parentheses behind an attribute; whether it makes a vector. */
+/* The parentheses after an attribute; whether it makes a vector. */
 static bool skip_attribute(struct mpk_lexer *lex, struct mpk_token *t)
 {
 	size_t depth = 0;
@@ -127,6 +132,7 @@ static bool skip_attribute(struct mpk_lexer *lex, struct mpk_token *t)
 	return vector;
 }
 
+/* "enum class E" is an enumeration. */
 static void note_word(struct declaration *d, const struct mpk_token *t, size_t *braces)
 {
 	if (mpk_token_is_word(t, "struct") || mpk_token_is_word(t, "class"))
@@ -179,6 +185,7 @@ static void add_typedef(struct scan *s, struct mpk_span text)
 
 /* --- records and the like ------------------------------------------------------------------ */
 
+/* A record's body becomes its words when the brace is closed. */
 static void open_brace(struct scan *s)
 {
 	size_t opened = 0;
@@ -215,6 +222,7 @@ static void close_brace(struct scan *s)
 	s->head = (struct head){ 0 };
 }
 
+/* The only place where a typedef or an alias is complete. */
 static void end_statement(struct scan *s)
 {
 	if (s->typedef_text && s->typedef_braces == s->braces) {
@@ -239,6 +247,7 @@ static void end_statement(struct scan *s)
 	s->is_template = false;
 }
 
+/* The word after a keyword is the name, unless another keyword comes. */
 static void follow_word(struct scan *s)
 {
 	bool record = mpk_token_is_word(&s->t, "struct") || mpk_token_is_word(&s->t, "class") ||
@@ -284,6 +293,7 @@ static void follow(struct scan *s)
 		s->head = (struct head){ 0 }; /* it is mentioned, not made */
 }
 
+/* A text that the lexer cannot read ends the pass: what was found until then counts. */
 static void scan_text(struct scan *s)
 {
 	while (!s->failed && mpk_lexer_next(&s->lex, &s->t, NULL) == MPK_OK &&
@@ -311,6 +321,8 @@ static bool is_words(struct mpk_span s)
 	return true;
 }
 
+/* A macro with arguments has a parenthesis right after its name, so its words are not words
+ * alone. */
 static void scan_macros(struct scan *s)
 {
 	struct mpk_source_code_directive d;
@@ -357,7 +369,7 @@ static bool is_tag(const struct mpk_source_code_type *alias,
 		made->kind == MPK_SOURCE_CODE_TYPE_ENUM);
 }
 
-/* A text may say the same twice, and what stands for two things is open. */
+/* A text may say the same twice, and what means two things is open. */
 static void join(struct mpk_source_code_type *a, const struct mpk_source_code_type *b)
 {
 	bool same = a->kind == b->kind && a->is_pointer == b->is_pointer &&
@@ -374,6 +386,7 @@ static void join(struct mpk_source_code_type *a, const struct mpk_source_code_ty
 		a->kind = MPK_SOURCE_CODE_TYPE_OPEN;
 }
 
+/* Made when the first type is asked for. */
 static const struct mpk_source_code_types *make(struct mpk_source_code_index *index)
 {
 	static const struct mpk_source_code_types nothing;

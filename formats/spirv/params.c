@@ -29,7 +29,7 @@ enum {
 	DECORATION_BINDING = 33,
 };
 
-/* What an id stands for: its instruction's operands behind the id, and its decorations. */
+/* What an id means: its instruction's operands after the id, and its decorations. */
 struct id {
 	uint16_t op;
 	uint16_t count; /* operands */
@@ -50,6 +50,7 @@ static void module_fini(struct module *m)
 	free(m->ids);
 }
 
+/* The byte order is that of the magic number; read.c has found out which. */
 static uint32_t word(const struct module *m, size_t i)
 {
 	uint32_t v = mpk_load_u32(m->bytes.data + 4 * i);
@@ -65,6 +66,7 @@ static const struct id *get(const struct module *m, uint32_t id)
 	return id < m->bound ? &m->ids[id] : &none;
 }
 
+/* 0 for an operand that the instruction lacks: no type has id 0. */
 static uint32_t operand(const struct module *m, const struct id *d, size_t i)
 {
 	return i < d->count ? word(m, d->at + i) : 0;
@@ -72,6 +74,7 @@ static uint32_t operand(const struct module *m, const struct id *d, size_t i)
 
 /* --- the table ------------------------------------------------------------------------- */
 
+/* Decorations may come before the id is defined, so they are kept with its row. */
 static void decorate(struct id *d, uint32_t decoration, uint32_t value)
 {
 	d->buffer_block |= decoration == DECORATION_BUFFER_BLOCK;
@@ -80,6 +83,7 @@ static void decorate(struct id *d, uint32_t decoration, uint32_t value)
 		d->binding = value;
 }
 
+/* An id that is not below the bound would be outside of the table. */
 static void define(struct module *m, uint32_t id, uint16_t op, size_t at, size_t count)
 {
 	if (id >= m->bound)
@@ -89,6 +93,8 @@ static void define(struct module *m, uint32_t id, uint16_t op, size_t at, size_t
 	m->ids[id].count = (uint16_t)count;
 }
 
+/* Only what types of parameters need; of a variable the storage class is moved to a place of its
+ * own. */
 static void take(struct module *m, uint16_t op, size_t at, size_t words)
 {
 	uint32_t first = words > 1 ? word(m, at + 1) : 0;
@@ -122,6 +128,7 @@ static void take(struct module *m, uint16_t op, size_t at, size_t words)
 	}
 }
 
+/* The stream was checked before, but this ends by itself on any bytes. */
 static void walk(struct module *m)
 {
 	size_t count = m->bytes.len / 4;
@@ -163,6 +170,7 @@ static struct mpk_dtype number(const struct module *m, uint32_t type)
 	return t;
 }
 
+/* A zeroed row where the variable is no pointer. */
 static const struct id *struct_of(const struct module *m, const struct id *variable)
 {
 	const struct id *pointer = get(m, operand(m, variable, 0));
@@ -170,6 +178,7 @@ static const struct id *struct_of(const struct module *m, const struct id *varia
 	return pointer->op == OP_TYPE_POINTER ? get(m, operand(m, pointer, 1)) : get(m, m->bound);
 }
 
+/* A storage buffer is a struct whose last member is an array. */
 static struct mpk_dtype elements(const struct module *m, const struct id *block)
 {
 	const struct id *array =
@@ -182,6 +191,7 @@ static struct mpk_dtype elements(const struct module *m, const struct id *block)
 
 /* --- parameters ------------------------------------------------------------------------ */
 
+/* Before 1.4 an entry point lists only inputs and outputs, so every variable counts. */
 static bool is_used(const struct mpk_spirv *s, size_t entry, uint32_t id)
 {
 	const struct mpk_spirv_entry *e = &s->entries[entry];
@@ -194,6 +204,7 @@ static bool is_used(const struct mpk_spirv *s, size_t entry, uint32_t id)
 	return false;
 }
 
+/* Before SPIR-V 1.3 a storage buffer was of class Uniform with the decoration BufferBlock. */
 static bool is_buffer(const struct module *m, const struct id *v)
 {
 	uint32_t class = operand(m, v, 2);
@@ -202,6 +213,7 @@ static bool is_buffer(const struct module *m, const struct id *v)
 	       (class == CLASS_UNIFORM && struct_of(m, v)->buffer_block);
 }
 
+/* TVM passes scalars in push constants, or in a uniform block when there are too many. */
 static bool holds_scalars(const struct module *m, const struct id *v)
 {
 	uint32_t class = operand(m, v, 2);
@@ -239,6 +251,7 @@ static size_t add_buffers(const struct module *m, const struct mpk_spirv *s, siz
 	return n;
 }
 
+/* In the order of the block's members, which is that of the kernel's parameters. */
 static size_t add_scalars(const struct module *m, const struct mpk_spirv *s, size_t entry,
 			  struct mpk_spirv_param *list)
 {
@@ -266,6 +279,8 @@ enum mpk_code mpk_spirv_params(struct mpk_span bytes, const struct mpk_spirv *s,
 
 	*out = NULL;
 	*count = 0;
+	/* Bounds on time and memory. Before 1.4 the variables of several entry points cannot be
+	 * separated. */
 	*known = s->bound <= IDS_MAX && s->entry_count <= ENTRIES_MAX &&
 		 (s->major > 1 || s->minor >= 4 || s->entry_count == 1);
 	if (!*known)

@@ -41,7 +41,7 @@ struct instruction {
 	size_t at;      /* index of the first word */
 };
 
-/* Something an id stands for. */
+/* Something an id means. */
 struct definition {
 	uint32_t id;
 	uint16_t op;
@@ -82,12 +82,14 @@ static void reader_fini(struct reader *r)
 	free(r->modes);
 }
 
+/* Words are counted, bytes reported. */
 static enum mpk_code fail_at(struct mpk_error *err, size_t word, const char *what)
 {
 	return mpk_fail_offset(err, MPK_E_CORRUPT, "payload", word * UINT64_C(4), "SPIR-V: %s",
 			       what);
 }
 
+/* The caller has checked that the word is there. */
 static uint32_t word_at(const struct reader *r, size_t i)
 {
 	uint32_t v = mpk_load_u32(r->bytes.data + 4 * i);
@@ -95,6 +97,7 @@ static uint32_t word_at(const struct reader *r, size_t i)
 	return r->out.big_endian ? __builtin_bswap32(v) : v;
 }
 
+/* In either byte order: the magic number says which. */
 bool mpk_spirv_is(struct mpk_span bytes)
 {
 	uint32_t magic = bytes.len >= 4 ? mpk_load_u32(bytes.data) : 0;
@@ -102,6 +105,7 @@ bool mpk_spirv_is(struct mpk_span bytes)
 	return magic == MAGIC || magic == __builtin_bswap32(MAGIC);
 }
 
+/* Operands are read by their place, so their number is checked first. */
 static enum mpk_code need(const struct instruction *i, uint16_t words, struct mpk_error *err)
 {
 	return i->words >= words ? MPK_OK : fail_at(err, i->at, "an instruction lacks operands");
@@ -119,7 +123,7 @@ static enum mpk_code take_id(const struct reader *r, const struct instruction *i
 	return MPK_OK;
 }
 
-/* A literal string from word n on: *end is the index of the word behind it, within the
+/* A literal string from word n on: *end is the index of the word after it, within the
  * instruction. */
 static enum mpk_code take_string(struct reader *r, const struct instruction *i, size_t n,
 				 const char **out, size_t *end, struct mpk_error *err)
@@ -143,6 +147,7 @@ static enum mpk_code take_string(struct reader *r, const struct instruction *i, 
 
 /* --- instructions: FORMAT.md 2 ------------------------------------------------------- */
 
+/* Unknown numbers are kept: capabilities are listed, not interpreted. */
 static enum mpk_code take_capability(struct reader *r, const struct instruction *i,
 				     struct mpk_error *err)
 {
@@ -156,6 +161,7 @@ static enum mpk_code take_capability(struct reader *r, const struct instruction 
 	return MPK_OK;
 }
 
+/* Exactly one; where it is does not matter here. */
 static enum mpk_code take_memory_model(struct reader *r, const struct instruction *i,
 				       struct mpk_error *err)
 {
@@ -168,6 +174,7 @@ static enum mpk_code take_memory_model(struct reader *r, const struct instructio
 	return MPK_OK;
 }
 
+/* The name is followed by the ids of its interface, up to the end of the instruction. */
 static enum mpk_code take_entry(struct reader *r, const struct instruction *i,
 				struct mpk_error *err)
 {
@@ -190,12 +197,14 @@ static enum mpk_code take_entry(struct reader *r, const struct instruction *i,
 	return MPK_OK;
 }
 
+/* Other modes are not looked at. */
 static bool is_size_mode(uint32_t mode)
 {
 	return mode == MODE_LOCAL_SIZE || mode == MODE_LOCAL_SIZE_HINT ||
 	       mode == MODE_LOCAL_SIZE_ID || mode == MODE_LOCAL_SIZE_HINT_ID;
 }
 
+/* Operands that are not sizes are ignored. */
 static enum mpk_code take_mode(struct reader *r, const struct instruction *i, struct mpk_error *err)
 {
 	struct mode m = { .at = i->at };
@@ -229,6 +238,7 @@ static enum mpk_code take_definition(struct reader *r, const struct instruction 
 	return MPK_OK;
 }
 
+/* Only the built-in WorkgroupSize, which overrides execution modes. */
 static enum mpk_code take_decoration(struct reader *r, const struct instruction *i,
 				     struct mpk_error *err)
 {
@@ -295,6 +305,7 @@ static int compare_definitions(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+/* An id that is defined twice would have two meanings. */
 static enum mpk_code sort_definitions(struct reader *r, struct mpk_error *err)
 {
 	struct definition *d = r->definitions;
@@ -308,6 +319,7 @@ static enum mpk_code sort_definitions(struct reader *r, struct mpk_error *err)
 	return MPK_OK;
 }
 
+/* By binary search: definitions have been sorted. */
 static const struct definition *find_definition(const struct reader *r, uint32_t id)
 {
 	struct definition key = { .id = id };
@@ -335,6 +347,8 @@ static int subject(const struct mode *m)
 	return m->mode == MODE_LOCAL_SIZE_HINT || m->mode == MODE_LOCAL_SIZE_HINT_ID ? 2 : 1;
 }
 
+/* The forms with ids are of SPIR-V 1.2; their constants may be specialised, and the default
+ * counts here. */
 static void apply_mode(const struct reader *r, struct mpk_spirv_entry *e, const struct mode *m)
 {
 	bool ids = m->mode == MODE_LOCAL_SIZE_ID || m->mode == MODE_LOCAL_SIZE_HINT_ID;
@@ -416,6 +430,7 @@ static enum mpk_code apply_modes(struct reader *r, struct mpk_error *err)
 	return MPK_OK;
 }
 
+/* The functions come after the entry points in the file, so this is asked when all are known. */
 static enum mpk_code check_entries(const struct reader *r, struct mpk_error *err)
 {
 	for (size_t i = 0; i < r->out.entry_count; i++) {
@@ -432,6 +447,7 @@ static enum mpk_code check_entries(const struct reader *r, struct mpk_error *err
 
 /* --- the whole: FORMAT.md 1 ---------------------------------------------------------- */
 
+/* The generator's number is shown, never interpreted. */
 static enum mpk_code open_module(struct reader *r, struct mpk_error *err)
 {
 	uint32_t version;
@@ -452,6 +468,7 @@ static enum mpk_code open_module(struct reader *r, struct mpk_error *err)
 	return MPK_OK;
 }
 
+/* What was collected in growing arrays becomes part of the document. */
 static enum mpk_code keep(struct reader *r, struct mpk_spirv *out, struct mpk_error *err)
 {
 	struct mpk_spirv spirv = r->out;

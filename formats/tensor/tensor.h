@@ -25,7 +25,7 @@ struct mpk_tensor_record {
 	const int64_t *shape; /* >= 0 each */
 	size_t ndim;          /* 0: a scalar */
 	struct mpk_span data;
-	uint64_t data_off; /* after reading: where data stands, in the cursor's space */
+	uint64_t data_off;              /* after reading: where data is, in the cursor's space */
 	const struct mpk_rope *content; /* for writing: the data; NULL: data */
 };
 

@@ -30,7 +30,7 @@ static inline bool mpk_ptx_at(const struct mpk_ptx_parser *r, char c)
 /* mpk_ptx_step - go on to the next token */
 enum mpk_code mpk_ptx_step(struct mpk_ptx_parser *r, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_ptx_wanted - fail: @what was wanted where t stands */
+/* mpk_ptx_wanted - fail: @what was wanted where t is */
 enum mpk_code mpk_ptx_wanted(const struct mpk_ptx_parser *r, const char *what,
 			     struct mpk_error *err) MPK_MUST_CHECK;
 

@@ -22,7 +22,4 @@ const struct mpk_relay_shape *mpk_relay_shape(int64_t op, enum mpk_relay_layout 
  * alloc_storage, when a shape follows */
 size_t mpk_relay_garbage(const struct mpk_relay_instr *instr, const struct mpk_relay_shape *shape);
 
-/* mpk_relay_fits - whether the instruction has the fields that its opcode wants */
-bool mpk_relay_fits(const struct mpk_relay_instr *instr, enum mpk_relay_layout layout);
-
 #endif

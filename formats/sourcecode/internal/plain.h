@@ -42,7 +42,7 @@ enum mpk_code mpk_source_code_conditions(struct mpk_span text, struct mpk_arena 
 					 struct mpk_source_code_groups *groups,
 					 struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_source_code_group_at - the innermost group that a place stands in, or NULL */
+/* mpk_source_code_group_at - the innermost group that a place is in, or NULL */
 const struct mpk_source_code_group *
 mpk_source_code_group_at(const struct mpk_source_code_groups *groups, size_t off);
 

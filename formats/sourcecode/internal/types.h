@@ -17,7 +17,7 @@ struct mpk_source_code_type {
 	struct mpk_span name;
 	enum mpk_source_code_type_kind kind;
 	struct mpk_span words; /* an alias: what for; a record: its members, empty: not known; an
-				* enumeration: the type behind it, or empty */
+				* enumeration: its underlying type, or empty */
 	bool is_pointer;       /* an alias: of an address of that, or of an array */
 	bool is_union, is_macro;
 	/* A record, once it was measured: its least size in bytes, whether an address may be in it. */

@@ -37,7 +37,7 @@ static inline struct mpk_span mpk_source_code_next_word(struct mpk_span text, si
 	return from < text.len ? mpk_span_of(text.data + from, *at - from) : (struct mpk_span){ 0 };
 }
 
-/* mpk_source_code_next_name - the next name outside of comments, likewise; *at stands behind it */
+/* mpk_source_code_next_name - the next name outside of comments; *at is moved past it */
 struct mpk_span mpk_source_code_next_name(struct mpk_span text, size_t *at);
 
 /* mpk_source_code_skip_blanks - the first offset from i on that is no blank of a line
@@ -45,12 +45,12 @@ struct mpk_span mpk_source_code_next_name(struct mpk_span text, size_t *at);
 size_t mpk_source_code_skip_blanks(struct mpk_span s, size_t i);
 struct mpk_span mpk_source_code_name_at(struct mpk_span s, size_t i, size_t end);
 
-/* A line of the preprocessor: its directive, and what stands behind it. */
+/* A line of the preprocessor: its directive, and what follows it. */
 struct mpk_source_code_directive {
 	struct mpk_span name, rest;
 };
 
-/* mpk_source_code_next_directive - the next one from *at on, which is moved behind it
+/* mpk_source_code_next_directive - the next one from *at on, which is moved past it
  * Returns  false at the end */
 bool mpk_source_code_next_directive(struct mpk_span s, size_t *at,
 				    struct mpk_source_code_directive *out);

@@ -26,6 +26,7 @@ static const char *const packings[][2] = {
 	[MPK_FATBIN_ZSTD] = { "zstd", "zstd" },
 };
 
+/* LTO IR and unknown kinds have no reader. */
 static const struct mpk_code_format *image_format(const struct mpk_fatbin_entry *e)
 {
 	if (e->kind == MPK_FATBIN_PTX)
@@ -33,6 +34,8 @@ static const struct mpk_code_format *image_format(const struct mpk_fatbin_entry 
 	return e->kind == MPK_FATBIN_ELF ? &mpk_format_cubin : NULL;
 }
 
+/* What one image lacks is noted with it, and the others are read: a driver takes any one of
+ * them. Only missing memory ends the reading. */
 static enum mpk_code read_image(const struct mpk_fatbin_entry *e, uint64_t *left,
 				struct mpk_arena *arena, struct mpk_code_info *out,
 				struct mpk_error *err)
@@ -53,6 +56,8 @@ static enum mpk_code read_image(const struct mpk_fatbin_entry *e, uint64_t *left
 		       : MPK_OK;
 }
 
+/* The kernels are listed from one image, as all have the same; when one is broken nobody can
+ * tell whether that is so. */
 static enum mpk_code read_fatbin(struct mpk_code_info *info, void *content, struct mpk_arena *arena,
 				 struct mpk_error *err)
 {
@@ -79,6 +84,7 @@ static enum mpk_code read_fatbin(struct mpk_code_info *info, void *content, stru
 	return MPK_OK;
 }
 
+/* "a": this architecture alone; "f": its family (PTX ISA, "Target-specific features"). */
 static const char *suffix(const struct mpk_fatbin_entry *e)
 {
 	return e->arch_specific ? "a" : e->family_specific ? "f" : "";
@@ -123,6 +129,8 @@ static enum mpk_code add_target(const struct mpk_fatbin_entry *e, void *arg, str
 	return MPK_OK;
 }
 
+/* From the head of the container alone: nothing is unpacked, so that the listing of a large
+ * library is quick. */
 static enum mpk_code targets(struct mpk_span bytes, struct mpk_arena *arena,
 			     struct mpk_code_target **out, size_t *count, struct mpk_error *err)
 {
@@ -190,6 +198,7 @@ static void put_lines(const struct mpk_code_info *info, const char *indent, stru
 
 /* --- JSON --------------------------------------------------------------------------- */
 
+/* Every image with its own reading, in the order of the file. */
 static void put_json(const struct mpk_code_info *info, struct mpk_json *j, struct mpk_json_at *at)
 {
 	const struct mpk_fatbin *f = info->content;
@@ -215,7 +224,7 @@ static void put_json(const struct mpk_code_info *info, struct mpk_json *j, struc
 
 /* --- verification ------------------------------------------------------------------- */
 
-/* What stands in an image must be what its entry announces: drivers choose by that. */
+/* What is in an image must be what its entry announces: drivers choose by that. */
 static void verify_image(const struct mpk_code_info *image, const struct mpk_fatbin_entry *e,
 			 size_t i, const struct mpk_code_verify *v)
 {
@@ -231,6 +240,7 @@ static void verify_image(const struct mpk_code_info *image, const struct mpk_fat
 			     what, image->sm, e->sm);
 }
 
+/* A fatbin of LTO IR alone is for the linker: no driver takes it. */
 static void verify(const struct mpk_code_info *info, const struct mpk_code_verify *v)
 {
 	const struct mpk_fatbin *f = info->content;

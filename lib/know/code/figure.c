@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* figure.c - what a kernel costs, said once: key, label and unit of each number
+ *
+ * Text, JSON, tables, differences and limits are made from these rows, so that a new figure is one
+ * row and appears everywhere under one name. is_cost decides which way a change is a regression.
+ */
 #include "code/figure.h"
 
 #include <inttypes.h>
@@ -18,17 +23,7 @@ const struct mpk_figure_row *mpk_figure_row(enum mpk_figure figure)
 	return &rows[figure];
 }
 
-bool mpk_figure_find(struct mpk_span word, enum mpk_figure *out)
-{
-	for (unsigned i = 0; i < MPK_FIGURE_COUNT; i++) {
-		if (mpk_span_is(word, rows[i].word)) {
-			*out = (enum mpk_figure)i;
-			return true;
-		}
-	}
-	return false;
-}
-
+/* A figure that only one side has is no difference: another compiler version may not write it. */
 bool mpk_figures_differ(const struct mpk_figures *a, const struct mpk_figures *b,
 			enum mpk_figure figure)
 {
@@ -46,6 +41,7 @@ void mpk_figure_put(enum mpk_figure figure, struct mpk_figure_value value, struc
 		mpk_strbuf_puts(out, "unknown");
 }
 
+/* From zero there is no percentage, and an unknown number has none. */
 void mpk_figure_put_percent(struct mpk_figure_value before, struct mpk_figure_value after,
 			    struct mpk_strbuf *out)
 {
@@ -54,6 +50,8 @@ void mpk_figure_put_percent(struct mpk_figure_value before, struct mpk_figure_va
 				  100 * ((double)after.number / (double)before.number - 1));
 }
 
+/* Three states: a number, null where the code cannot tell, and no key where the format has no
+ * such figure. */
 void mpk_figure_json(struct mpk_json *j, struct mpk_json_at *at, const char *key,
 		     struct mpk_figure_value value)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* format.h - code formats: PTX, a cubin, SPIR-V, OpenCL C, ...; a row and a file each
  *
- * Everything that is asked of a code format stands in its row: how its bytes are recognised, which
+ * Everything that is asked of a code format is in its row: how its bytes are recognised, which
  * modules hold it, how it is read, shown, written as JSON and verified. A new format is a file
  * with a row, named in formats.def. What is no code but may be mistaken for it (a .npy file, an
  * archive) has a row of a name and a sign, so that a message can say what was found.
@@ -84,7 +84,7 @@ struct mpk_code_format {
 	 * the declaration of parameter i where no runtime passes such; else empty. */
 	struct mpk_span (*unpassable)(const struct mpk_code_info *info, size_t kernel, size_t i);
 
-	/* One line without its end; lines of images or members behind it; members of an object. */
+	/* One line without its end; lines of images or members after it; members of an object. */
 	void (*text)(const struct mpk_code_info *info, struct mpk_strbuf *out);
 	void (*lines)(const struct mpk_code_info *info, const char *indent, struct mpk_strbuf *out);
 	void (*json)(const struct mpk_code_info *info, struct mpk_json *j, struct mpk_json_at *at);
@@ -116,7 +116,7 @@ extern const struct mpk_code_format mpk_format_unknown; /* bytes without a sign 
 extern const struct mpk_code_format *const mpk_code_formats[];
 
 /* mpk_code_is_text - whether there are no control bytes in the beginning but for white space
- * mpk_code_has_word - whether a word stands in the beginning
+ * mpk_code_has_word - whether a word is in the beginning
  * The beginning is 64 KiB: what follows may be megabytes of code. NULs at the end do not count. */
 bool mpk_code_is_text(struct mpk_span bytes);
 bool mpk_code_has_word(struct mpk_span bytes, const char *word);

@@ -21,6 +21,8 @@ static const struct mpk_amdgpu_kernel *kernel_of(const struct mpk_code_info *inf
 	return &a->kernels[kernel];
 }
 
+/* Hidden arguments are filled in by the runtime, so only the visible ones are parameters.
+ * max_threads is flat: the code object has a product, no shape. */
 static enum mpk_code read_object(struct mpk_code_info *info, void *content, struct mpk_arena *arena,
 				 struct mpk_error *err)
 {
@@ -46,6 +48,7 @@ static enum mpk_code read_object(struct mpk_code_info *info, void *content, stru
 	return MPK_OK;
 }
 
+/* The header alone: notes are not read for a list of targets. */
 static enum mpk_code targets(struct mpk_span bytes, struct mpk_arena *arena,
 			     struct mpk_code_target **out, size_t *count, struct mpk_error *err)
 {
@@ -99,6 +102,8 @@ static void value_param(const struct mpk_amdgpu_arg *a, struct mpk_code_param *o
 	}
 }
 
+/* The kinds are those of LLVM's AMDGPU documentation, "AMDHSA Code Object Kernel Argument
+ * Metadata", .value_kind. */
 static void param(const struct mpk_code_info *info, size_t kernel, size_t i,
 		  struct mpk_code_param *out)
 {
@@ -122,6 +127,7 @@ static void param(const struct mpk_code_info *info, size_t kernel, size_t i,
 	}
 }
 
+/* For the checks of a manifest. What only has a size says nothing about a type. */
 static bool param_dtype(const struct mpk_code_info *info, size_t kernel, size_t i,
 			struct mpk_dtype *out)
 {
@@ -154,6 +160,7 @@ static struct mpk_figure_value bytes_of(uint64_t n)
 	return mpk_figure_told(n != MPK_AMDGPU_UNTOLD_BYTES, n);
 }
 
+/* Both kinds of registers together, as other GPUs have one. */
 static struct mpk_figure_value spills_of(const struct mpk_amdgpu_kernel *k)
 {
 	bool told = k->sgpr_spills != MPK_AMDGPU_UNTOLD && k->vgpr_spills != MPK_AMDGPU_UNTOLD;
@@ -249,6 +256,7 @@ static void add_args(const struct mpk_amdgpu_kernel *k, struct mpk_json *j, stru
 	}
 }
 
+/* null where the compiler did not note a number. */
 static void put_kernel_json(const struct mpk_code_info *info, size_t kernel, struct mpk_json *j,
 			    struct mpk_json_at *at)
 {

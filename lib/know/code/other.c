@@ -6,7 +6,7 @@
 #include "base/cursor.h"
 #include "code/format.h"
 #include "deflate/deflate.h"
-#include "params/magic.h"
+#include "params/params.h"
 #include "tar/tar.h"
 
 /* --- code --------------------------------------------------------------------------- */
@@ -83,7 +83,7 @@ static bool is_json(struct mpk_span bytes)
 	return i < bytes.len && bytes.data[i] == '{';
 }
 
-/* Where the text of a file begins: behind a byte order mark and blanks. */
+/* Where the text of a file begins: after a byte order mark and blanks. */
 static struct mpk_span begin_of(struct mpk_span bytes)
 {
 	size_t i = mpk_span_starts(bytes, "\xef\xbb\xbf") ? 3 : 0;
@@ -126,7 +126,7 @@ static bool is_heading(struct mpk_span line)
 }
 
 /* A text that begins with a heading, as Markdown does, or with a comment of a shell or Python; manifests
- * may, too, and are told by the table behind it. */
+ * may, too, and are recognised by the table after it. */
 static bool is_prose(struct mpk_span bytes)
 {
 	struct mpk_span s = begin_of(bytes);

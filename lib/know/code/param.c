@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* param.c - parameters of kernels, put together from what the code says and what the symbol says
+ *
+ * Machine code knows sizes and order, and sometimes which are pointers; a mangled C++ name knows
+ * types but no sizes of classes. Neither is complete. So the format's row fills what it knows, and
+ * gaps are filled from the symbol, if both agree in number and in every size; where they do not,
+ * the symbol is of another function and is ignored.
+ */
 #include "code/param.h"
 
 #include "itanium/itanium.h"
@@ -12,6 +19,8 @@ static void fill_gap(struct mpk_code_param *p, const struct mpk_itanium_type *t)
 	if (t->pointers) {
 		p->kind = MPK_CODE_PARAM_BUFFER;
 		p->read_only = t->is_const && t->pointers == 1;
+		/* A pointer to pointers: what the last of them points to says nothing about the
+		 * first. */
 		if (t->pointers > 1)
 			p->dtype = (struct mpk_dtype){ 0 };
 	} else {
@@ -24,6 +33,8 @@ static void fill_gap(struct mpk_code_param *p, const struct mpk_itanium_type *t)
 	}
 }
 
+/* Pointers are of 8 bytes on every GPU that is read here. A type without a dtype, such as a
+ * class, may be of any size. */
 static bool fits(const struct mpk_code_param *p, const struct mpk_itanium_type *t)
 {
 	struct mpk_dtype dtype;
@@ -33,6 +44,8 @@ static bool fits(const struct mpk_code_param *p, const struct mpk_itanium_type *
 	return !mpk_itanium_dtype(t, &dtype) || p->bytes * 8 == (uint64_t)dtype.bits * dtype.lanes;
 }
 
+/* A name that does not read as a mangled one is no error: C functions have none. All sizes are
+ * compared before anything is filled, so that a half-fitting symbol changes nothing. */
 static enum mpk_code ask_symbol(struct mpk_span symbol, struct mpk_code_param *list, size_t count,
 				struct mpk_arena *arena, struct mpk_error *err)
 {
@@ -64,6 +77,7 @@ static void measure(struct mpk_code_param *p)
 	p->holds_address = !p->dtype.bits;
 }
 
+/* All formats take this way, so that two of them cannot disagree about a symbol. */
 enum mpk_code mpk_code_info_params(const struct mpk_code_info *info, size_t kernel,
 				   struct mpk_arena *arena, const struct mpk_code_param **out,
 				   struct mpk_error *err)
@@ -91,12 +105,15 @@ static bool passes_number(struct mpk_dtype t, struct mpk_dtype *out)
 	if (t.lanes != 1 || (t.bits != 32 && t.bits != 64) ||
 	    (t.code != MPK_DTYPE_INT && t.code != MPK_DTYPE_UINT && t.code != MPK_DTYPE_FLOAT))
 		return false;
+	/* A caller's integers are int64; an unsigned one of that width is passed with the same
+	 * bits. */
 	if (t.code == MPK_DTYPE_UINT && t.bits == 64)
 		t.code = MPK_DTYPE_INT;
 	*out = t;
 	return true;
 }
 
+/* What a launch function passes: a handle, or a number of 32 or 64 bits. */
 bool mpk_code_info_argument(const struct mpk_code_param *p, struct mpk_dtype *out)
 {
 	struct mpk_dtype handle = { MPK_DTYPE_HANDLE, 64, 1 };
@@ -120,6 +137,7 @@ bool mpk_code_info_argument(const struct mpk_code_param *p, struct mpk_dtype *ou
 	return false;
 }
 
+/* A name that is no mangled one is its own short name. */
 enum mpk_code mpk_code_info_short_name(struct mpk_span symbol, struct mpk_arena *arena,
 				       struct mpk_span *out, struct mpk_error *err)
 {

@@ -17,7 +17,7 @@ enum mpk_code_param_kind {
 	MPK_CODE_PARAM_IMAGE,
 	MPK_CODE_PARAM_NUMBER,
 	MPK_CODE_PARAM_LOCAL, /* memory of a work-group, which no runtime passes */
-	MPK_CODE_PARAM_VALUE, /* a struct or a vector by value: likewise */
+	MPK_CODE_PARAM_VALUE, /* a struct or a vector by value: the same */
 };
 
 struct mpk_code_param {

@@ -20,7 +20,7 @@ struct shared {
 
 struct content {
 	struct mpk_ptx ptx;
-	struct shared *shared; /* one a kernel, then one for what stands outside of kernels */
+	struct shared *shared; /* one a kernel, then one for what is outside of kernels */
 };
 
 static const struct mpk_ptx_kernel *kernel_of(const struct mpk_code_info *info, size_t kernel)

@@ -1,8 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* show.c - a run of code as one line of text and as JSON, whatever its format
+ *
+ * What all formats have is printed here, and the row's own functions add the rest. A run that does
+ * not read still has its format and its size, and says why it does not read: whoever lists a module
+ * sees both.
+ */
 #include "code/show.h"
 
 #include <inttypes.h>
 
+/* The format's name is there in each of the three cases, so that a reader of the listing need
+ * not know which it is. */
 void mpk_code_info_text(const struct mpk_code_info *info, struct mpk_strbuf *out)
 {
 	const struct mpk_code_format *f = info->format;
@@ -19,6 +27,7 @@ void mpk_code_info_text(const struct mpk_code_info *info, struct mpk_strbuf *out
 	}
 }
 
+/* Offset and size also of what does not read, so that it can be found in the file. */
 void mpk_code_info_json(const struct mpk_code_info *info, struct mpk_json *j,
 			struct mpk_json_at *at)
 {
@@ -50,6 +59,8 @@ void mpk_code_json_shape(struct mpk_json *j, struct mpk_json_at *at, const char 
 {
 	struct mpk_json_at *list;
 
+	/* Zeros: the code does not say. JSON has null for that; a shape of zeros would be a
+	 * statement. */
 	if (!n[0]) {
 		mpk_json_null(j, at, key);
 		return;

@@ -47,6 +47,7 @@ static enum mpk_code find_variants(struct mpk_code_kernel *kernels, size_t count
 	return MPK_OK;
 }
 
+/* Before copies are dropped: comparing two versions of a source is about all of its texts. */
 static enum mpk_code keep_definitions(struct mpk_code_info *info, const struct mpk_source_code *s,
 				      struct mpk_arena *arena, struct mpk_error *err)
 {
@@ -88,6 +89,7 @@ static enum mpk_code read_source(struct mpk_code_info *info, void *content, stru
 	return find_variants(kernels, s->kernel_count, err);
 }
 
+/* A macro may make a kernel of that name. */
 static bool may_define(const struct mpk_code_info *info, struct mpk_span name)
 {
 	return mpk_source_code_may_define(&info->source->index, name);
@@ -110,6 +112,7 @@ static struct mpk_span text_of_param(const struct mpk_code_info *info, size_t ke
 	return s->param;
 }
 
+/* A parameter that cannot be resolved is unknown, which every caller must handle anyway. */
 static struct mpk_source_code_resolved resolve(const struct mpk_code_info *info,
 					       struct mpk_span text)
 {
@@ -134,6 +137,7 @@ static bool param_dtype(const struct mpk_code_info *info, size_t kernel, size_t 
 	return true;
 }
 
+/* Declarations may be spread over lines. */
 static struct mpk_span trimmed(struct mpk_span text)
 {
 	while (text.len && text.data[0] <= ' ')
@@ -143,6 +147,7 @@ static struct mpk_span trimmed(struct mpk_span text)
 	return text;
 }
 
+/* Only a text in CUDA C++ has options for its compiler. */
 static void put_options(const struct mpk_code_info *info, struct mpk_strbuf *out)
 {
 	struct mpk_span words[MPK_SOURCE_CODE_NVRTC_MAX];

@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* target.c - what a run of code was compiled for, and how that is printed
+ *
+ * Only formats with a `targets` function in their row can tell. A fatbin has many: binaries are
+ * listed before PTX, as a driver takes a fitting binary first and compiles PTX when there is none.
+ */
 #include "code/target.h"
 
 #include "text/escape.h"
 #include "text/phrase.h"
 
+/* Recognised by its bytes: who claims what is not asked here. */
 enum mpk_code mpk_code_targets(struct mpk_span bytes, struct mpk_arena *arena,
 			       const struct mpk_code_target **out, size_t *count,
 			       struct mpk_error *err)
@@ -19,6 +25,7 @@ enum mpk_code mpk_code_targets(struct mpk_span bytes, struct mpk_arena *arena,
 	return MPK_OK;
 }
 
+/* Asked of kinds, not of code: whether modules of that kind could have targets at all. */
 bool mpk_code_kind_has_targets(struct mpk_span kind)
 {
 	for (size_t i = 0; mpk_code_formats[i]; i++) {
@@ -31,6 +38,8 @@ bool mpk_code_kind_has_targets(struct mpk_span kind)
 	return false;
 }
 
+/* A lone PTX text is named by its version first; among others it comes last, as what is left
+ * when no binary fits. */
 static bool is_alone(const struct mpk_code_target *targets, size_t count)
 {
 	return count == 1 && targets[0].kind == MPK_TARGET_PTX;

@@ -24,12 +24,12 @@ struct mpk_code_target {
 	char suffix;   /* CUDA: 'a' or 'f', or NUL */
 	unsigned ptx_major, ptx_minor; /* PTX: its .version */
 	unsigned kind_code;            /* of a fatbin's entry, as stored */
-	unsigned abi;     /* ELF ABI version of a cubin that stands alone; 0: not looked at */
+	unsigned abi;     /* ELF ABI version of a cubin that is alone; 0: not looked at */
 	bool relocatable; /* a cubin that must be linked first */
 	const char
 		*what; /* "cubin", "PTX", "code object", "LLVM bitcode"; NULL: "PTX" or "cubin" */
 	const char *packing;         /* "stored", "LZ4", "zstd", "zlib"; NULL: stored */
-	uint64_t bytes, plain_bytes; /* of the image as it stands there, and unpacked; 0: not told.
+	uint64_t bytes, plain_bytes; /* of the image as it is there, and unpacked; 0: not known.
 				      * Of images that were packed together, its share. */
 	bool zstd;                   /* packed so that drivers before CUDA 12.4 cannot open it */
 };

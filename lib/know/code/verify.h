@@ -22,7 +22,7 @@ void mpk_code_say(const struct mpk_code_verify *v, enum mpk_severity severity, u
 
 /* mpk_code_say_problem - report as an error why code does not read
  * @info    has a problem
- * @what    stands in front: "image 0: ", or "" */
+ * @what    is in front: "image 0: ", or "" */
 void mpk_code_say_problem(const struct mpk_code_verify *v, const struct mpk_code_info *info,
 			  const char *what);
 

@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* dso.c - a shared library as a loader sees it: names, symbols, versions, and the loaders it
+ * registers
+ *
+ * A runtime registers its loaders by name when it is loaded, and loading it is what --check must
+ * not do. The names are string constants, so they are searched for in what is mapped: a text of one
+ * of the two forms, ended by a NUL and not preceded by anything readable. A library that only
+ * mentions such names in its messages has none.
+ */
 #include "compat/dso.h"
 
 #include <stdlib.h>
@@ -24,7 +32,7 @@ static bool is_text(uint8_t c)
 	return c > ' ' && c < 0x7f;
 }
 
-/* The end of a name that stands alone: letters, then a NUL. What stands in a longer text (a message
+/* The end of a name that is alone: letters, then a NUL. What is in a longer text (a message
  * that quotes such a name) has something readable in front; "runtime." is part of the older names. */
 static bool take_kind(struct mpk_span bytes, size_t at, size_t prefix, struct mpk_span *kind)
 {
@@ -43,6 +51,8 @@ static bool take_kind(struct mpk_span bytes, size_t at, size_t prefix, struct mp
 	return true;
 }
 
+/* Compilers merge equal strings, but a library made of several objects may have one twice. Few
+ * kinds: a list is searched. */
 static enum mpk_code add_kind(struct kinds *kinds, struct mpk_span kind, struct mpk_error *err)
 {
 	for (size_t i = 0; i < kinds->count; i++)
@@ -55,6 +65,7 @@ static enum mpk_code add_kind(struct kinds *kinds, struct mpk_span kind, struct 
 	return MPK_OK;
 }
 
+/* memmem from match to match: linear in the bytes. */
 static enum mpk_code find_kinds(struct mpk_span bytes, struct kinds *kinds, struct mpk_error *err)
 {
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(prefixes); i++) {
@@ -86,6 +97,8 @@ static enum mpk_code scan(const struct mpk_elf *e, struct kinds *kinds, struct m
 	return MPK_OK;
 }
 
+/* Read on demand and not with the rest: it goes through all bytes that are mapped, tens of
+ * megabytes for a runtime. */
 enum mpk_code mpk_dso_read_loaders(struct mpk_dso *dso, struct mpk_arena *arena,
 				   struct mpk_error *err)
 {
@@ -106,6 +119,7 @@ enum mpk_code mpk_dso_read_loaders(struct mpk_dso *dso, struct mpk_arena *arena,
 
 /* --- the rest --------------------------------------------------------------------------- */
 
+/* What others may bind to: not local, hidden or internal, and not what the library itself needs. */
 static enum mpk_code read_symbols(const struct mpk_elf *e, struct mpk_dso *out,
 				  struct mpk_error *err)
 {
@@ -125,6 +139,7 @@ static enum mpk_code read_symbols(const struct mpk_elf *e, struct mpk_dso *out,
 	return MPK_OK;
 }
 
+/* A library without a soname is known by its file name. */
 static enum mpk_code read_soname(const struct mpk_elf *e, struct mpk_dso *out,
 				 struct mpk_error *err)
 {
@@ -148,6 +163,7 @@ static enum mpk_code read_all(struct mpk_arena *arena, struct mpk_dso *out, stru
 	if (!mpk_span_starts(out->map.bytes, ELFMAG))
 		return mpk_fail(err, MPK_E_CORRUPT, "this is no ELF file");
 	MPK_TRY(mpk_elf_open(out->map.bytes, 0, &elf, err));
+	/* Position-independent programs are of this type, too. */
 	if (elf.header.e_type != ET_DYN)
 		return mpk_fail(err, MPK_E_UNSUPPORTED, "this ELF file is no shared library");
 	out->machine = elf.header.e_machine;
@@ -159,6 +175,7 @@ static enum mpk_code read_all(struct mpk_arena *arena, struct mpk_dso *out, stru
 	return mpk_versions_defined(&elf, arena, &out->versions, &out->version_count, err);
 }
 
+/* Out stays untouched on failure; the error names the file, as the user has named another one. */
 enum mpk_code mpk_dso_read(const char *path, struct mpk_arena *arena, struct mpk_dso *out,
 			   struct mpk_error *err)
 {
@@ -191,6 +208,7 @@ bool mpk_dso_loads(const struct mpk_dso *dso, struct mpk_span kind)
 	return false;
 }
 
+/* Version names are few: a list is searched. */
 bool mpk_dso_has_version(const struct mpk_dso *dso, const char *version)
 {
 	for (size_t i = 0; i < dso->version_count; i++)

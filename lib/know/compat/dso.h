@@ -28,7 +28,7 @@ struct mpk_dso {
 	size_t loader_count;
 	struct mpk_strmap globals; /* global functions that it registers */
 	bool globals_read;         /* somebody asked for them */
-	bool globals_known;        /* they can be told */
+	bool globals_known;        /* they are known */
 	const char *lacks; /* for whoever looks: why it does not open there; NULL: it does */
 	struct mpk_dso *next;
 };
@@ -42,7 +42,7 @@ enum mpk_code mpk_dso_read(const char *path, struct mpk_arena *arena, struct mpk
 void mpk_dso_close(struct mpk_dso *dso);
 
 /* mpk_dso_read_loaders - find the loaders that it registers
- * They are told by the names they are registered under, which stand in its constants:
+ * They are recognised by the names they are registered under, which stand in its constants:
  * "ffi.Module.load_from_bytes.cuda", "runtime.module.loadbinary_cuda", "module.loadbinary_cuda".
  * All that is loaded of the file is searched.
  * Returns  MPK_OK; MPK_E_CORRUPT; MPK_E_NOMEM */

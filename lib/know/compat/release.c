@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* release.c - what each release of TVM and tvm-ffi loads, defines and fills
+ *
+ * Tables, each with its source: the sources of the tags, and what wheels were seen to do. They
+ * answer the question of --check without the runtime being there. A release that is newer than the
+ * tables is not guessed at: MPK_RELEASE_NEWEST ends them.
+ */
 #include "compat/release.h"
 
 #include <stdio.h>
@@ -26,6 +32,8 @@ static const char *const names[] = {
 };
 _Static_assert(MPK_ARRAY_COUNT(names) == MPK_RELEASE_NEWEST + 1, "a name for each release");
 
+/* Releases before 0.21 read the legacy container, 0.21 the hybrid one, later ones what tvm-ffi
+ * writes. */
 static struct mpk_release release_of(unsigned minor)
 {
 	struct mpk_release r = { .minor = minor, .name = names[minor], .reads = MPK_GEN_CURRENT };
@@ -45,6 +53,7 @@ static struct mpk_release release_of(unsigned minor)
 	return r;
 }
 
+/* "0.22", "v0.22.0", "22": people type all three. What follows the minor number is ignored. */
 bool mpk_release_parse(const char *text, struct mpk_release *out)
 {
 	unsigned long minor;
@@ -121,6 +130,7 @@ static const struct mpk_sidecar sidecars[] = {
 	{ "cuda", "libtvm_runtime_cuda.so", { "libcuda.so.1", "libcudart.so.13", NULL } },
 };
 
+/* A loader in a library of its own, which is loaded beside the runtime. */
 const struct mpk_sidecar *mpk_release_sidecar(struct mpk_span kind)
 {
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(sidecars); i++)
@@ -129,6 +139,8 @@ const struct mpk_sidecar *mpk_release_sidecar(struct mpk_span kind)
 	return NULL;
 }
 
+/* Loaders under an option of CMake are there in some builds only. For releases with wheels it is
+ * known which. */
 static enum mpk_loader_state state_of(const struct mpk_release *release, struct mpk_span kind,
 				      const struct mpk_loader_info *info)
 {
@@ -141,6 +153,8 @@ static enum mpk_loader_state state_of(const struct mpk_release *release, struct 
 	return mpk_release_sidecar(kind) ? MPK_LOADER_SIDECAR : MPK_LOADER_WHEEL;
 }
 
+/* A kind that no row names has never been loadable: MPK_LOADER_NONE is another answer than "not
+ * in this release". */
 enum mpk_loader_state mpk_release_loader(const struct mpk_release *release, struct mpk_span kind,
 					 struct mpk_loader_info *info)
 {
@@ -241,6 +255,7 @@ static const struct {
 	{ "TVMSynchronize", 2, 20 },
 };
 
+/* A symbol that a release lacks means that a library does not load with it. */
 bool mpk_release_symbol(const struct mpk_release *release, const char *name)
 {
 	for (size_t i = 0; release->reads == MPK_GEN_CURRENT && i < MPK_ARRAY_COUNT(ffi_symbols);
@@ -274,6 +289,7 @@ static const struct {
 	{ "TVMFFIHandleInitOnce", 26, MPK_RELEASE_NOW },
 };
 
+/* Pointers that nobody fills stay NULL, and a call through one ends the process. */
 bool mpk_release_fills(const struct mpk_release *release, const char *name)
 {
 	if (release->reads != MPK_GEN_CURRENT)
@@ -293,6 +309,9 @@ static bool has_prefix(const char *name, const char *prefix)
 	return strncmp(name, prefix, len) == 0 && name[len] >= 'A' && name[len] <= 'Z';
 }
 
+/* "TVMFFI" is before "TVM", which it begins with; a prefix counts only with a capital after it,
+ * so that "cu" is not found in "cudaMalloc". C++ symbols of TVM are recognised by their
+ * namespaces. */
 const char *mpk_symbol_owner(const char *name)
 {
 	static const struct {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* aarch64.h - the instructions of AArch64 by which code names an address: branches, adr, and adrp with an add
- * or a load behind it. Arm Architecture Reference Manual (DDI 0487), C4.1. Words are little-endian also where data is
+ * or a load after it. Arm Architecture Reference Manual (DDI 0487), C4.1. Words are little-endian also where data is
  * not. */
 #ifndef MPK_ELF_AARCH64_H
 #define MPK_ELF_AARCH64_H

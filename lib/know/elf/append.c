@@ -46,7 +46,7 @@ static uint64_t end_of_others(const struct mpk_patch *p)
 }
 
 /* Where the new end may begin: in front of the old names when they and the headers are all that is
- * behind, else at the end of the file. */
+ * after, else at the end of the file. */
 static uint64_t find_start(const struct mpk_patch *p)
 {
 	GElf_Shdr names = mpk_patch_section(p, p->elf.header.e_shstrndx);
@@ -134,7 +134,7 @@ static enum mpk_code put_header(const struct tail *t, size_t index, uint64_t nam
 	return MPK_OK;
 }
 
-/* The old names with the new ones behind them, and the old headers, of which that of the names says
+/* The old names with the new ones after them, and the old headers, of which that of the names says
  * where these are now. */
 static enum mpk_code put_tables(const struct tail *t, struct mpk_error *err)
 {

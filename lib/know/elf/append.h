@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* append.h - notes more in a finished ELF file, behind everything that is loaded
+/* append.h - notes more in a finished ELF file, after everything that is loaded
  *
  * Each note gets a section of its own that no segment covers: loaders do not see it, and no address
  * and no byte of what they load changes. What is new is the end of the file, the section headers among

@@ -34,6 +34,7 @@ static int compare_symbols(const void *a, const void *b)
 	return x->rank != y->rank ? (x->rank < y->rank ? -1 : 1) : strcmp(x->name, y->name);
 }
 
+/* Code before data at one place, so that the last mark there decides. */
 static int compare_marks(const void *a, const void *b)
 {
 	const struct mpk_code_mark *x = a, *y = b;
@@ -45,6 +46,7 @@ static int compare_marks(const void *a, const void *b)
 	return (int)x->is_data - (int)y->is_data;
 }
 
+/* Equal names by rank, so that the first is the best. */
 static int compare_names(const void *a, const void *b)
 {
 	const struct mpk_code_symbol *x = *(const struct mpk_code_symbol *const *)a;
@@ -63,6 +65,8 @@ static bool is_mapping(const char *name)
 	       (name[2] == '\0' || name[2] == '.' || name[1] == 'x');
 }
 
+/* Symbols of linked files are compared by address alone, those of objects by section and
+ * address: in an object every section begins at 0. */
 static void add_mark(struct mpk_code_file *f, const struct mpk_symbol *s)
 {
 	if (f->marks && s->section)
@@ -73,6 +77,9 @@ static void add_mark(struct mpk_code_file *f, const struct mpk_symbol *s)
 		};
 }
 
+/* Functions before data, global before weak before local: that is the name a reader expects
+ * where several are at one place. Thumb functions have an odd address, which is not where their
+ * code is. */
 static void add_symbol(struct mpk_code_file *f, const struct mpk_symbol *s)
 {
 	bool function = s->type == STT_FUNC || s->type == STT_GNU_IFUNC;
@@ -101,6 +108,8 @@ static void add_symbol(struct mpk_code_file *f, const struct mpk_symbol *s)
 	f->symbol_count++;
 }
 
+/* Both tables, as strip leaves only the dynamic one. Equal names are sorted side by side and do
+ * no harm. */
 static enum mpk_code read_symbols(struct mpk_code_file *f, struct mpk_error *err)
 {
 	struct mpk_symtab tables[2];
@@ -128,6 +137,8 @@ static enum mpk_code read_symbols(struct mpk_code_file *f, struct mpk_error *err
 	return MPK_OK;
 }
 
+/* Only files of 64 bits: their PLT is known (plt.c). The slots of objects are made by the
+ * linker. */
 static enum mpk_code read_slots(struct mpk_code_file *f, struct mpk_error *err)
 {
 	struct mpk_plt_slots tables[2];
@@ -181,6 +192,8 @@ static enum mpk_code open_elf(struct mpk_span bytes, struct mpk_code_file *f, st
 
 /* --- other object files --------------------------------------------------------------------------- */
 
+/* No marks, slots or relocations: in these formats names are all that is shown beside the
+ * instructions. */
 static enum mpk_code open_object(struct mpk_span bytes, enum mpk_file_format format,
 				 struct mpk_code_file *f, struct mpk_error *err)
 {
@@ -213,6 +226,7 @@ static enum mpk_code open_object(struct mpk_span bytes, enum mpk_file_format for
 	return MPK_OK;
 }
 
+/* By name once, as functions are asked for by their names. */
 static enum mpk_code sort_names(struct mpk_code_file *f, struct mpk_error *err)
 {
 	f->by_name = mpk_arena_array(f->arena, f->symbol_count, sizeof *f->by_name);
@@ -223,6 +237,7 @@ static enum mpk_code sort_names(struct mpk_code_file *f, struct mpk_error *err)
 	return MPK_OK;
 }
 
+/* out can be closed also after a failure: all that it has by then is in it. */
 enum mpk_code mpk_code_file_open(struct mpk_span bytes, enum mpk_file_format format,
 				 struct mpk_arena *arena, struct mpk_code_file *out,
 				 struct mpk_error *err)
@@ -248,6 +263,8 @@ void mpk_code_file_close(struct mpk_code_file *f)
 
 /* --- functions ----------------------------------------------------------------------------------- */
 
+/* By segments where a file is loaded by them, as headers of sections may be stripped or wrong;
+ * by sections in objects. */
 static bool section_bytes(const struct mpk_elf *e, const struct mpk_code_symbol *s,
 			  struct mpk_span *out)
 {
@@ -273,6 +290,8 @@ static uint64_t left_in_section(const struct mpk_elf *e, const struct mpk_code_s
 	return h.sh_size - (s->address - h.sh_addr);
 }
 
+/* A symbol without a size, as of code in assembly: up to the next symbol, or to the end of its
+ * section. */
 static uint64_t guess_bytes(const struct mpk_code_file *f, const struct mpk_code_symbol *s,
 			    uint64_t most)
 {
@@ -289,6 +308,7 @@ static uint64_t guess_bytes(const struct mpk_code_file *f, const struct mpk_code
 	return most;
 }
 
+/* Never beyond the section or segment that the symbol is in. */
 static bool bytes_of(const struct mpk_code_file *f, const struct mpk_code_symbol *s,
 		     struct mpk_span *out)
 {
@@ -337,6 +357,7 @@ bool mpk_code_file_find(const struct mpk_code_file *f, const char *symbol,
 	return bytes_of(f, best, &out->bytes);
 }
 
+/* Names to compare a misspelt one with: `most` bounds the work. */
 size_t mpk_code_file_symbols(const struct mpk_code_file *f, struct mpk_span *out, size_t most)
 {
 	size_t n = 0;
@@ -373,6 +394,8 @@ static void put_with_offset(const char *name, uint64_t offset, struct mpk_strbuf
 		mpk_strbuf_printf(out, "+0x%" PRIx64, offset);
 }
 
+/* First what covers the address, then what a slot is filled with, then what a PLT entry leads
+ * to: the last takes a look at the code there. */
 bool mpk_code_file_put_name(const struct mpk_code_file *f, size_t section, uint64_t address,
 			    struct mpk_strbuf *out)
 {
@@ -404,7 +427,7 @@ bool mpk_code_file_is_data(const struct mpk_code_file *f, size_t section, uint64
 	size_t low = 0, high = f->mark_count;
 
 	section = f->relocatable ? section : 0;
-	while (low < high) { /* the first mark behind it */
+	while (low < high) { /* the first mark after it */
 		size_t mid = low + (high - low) / 2;
 		const struct mpk_code_mark *m = &f->marks[mid];
 

@@ -70,7 +70,7 @@ enum mpk_code mpk_code_file_open(struct mpk_span bytes, enum mpk_file_format for
 void mpk_code_file_close(struct mpk_code_file *f);
 
 /* mpk_code_file_find - a function by its symbol
- * A function whose size is not told ends where the next symbol is, or with its section.
+ * A function whose size is not known ends where the next symbol is, or with its section.
  * Returns  false: there is none, it is data, or the file does not hold its bytes */
 bool mpk_code_file_find(const struct mpk_code_file *f, const char *symbol,
 			struct mpk_code_function *out);

@@ -22,6 +22,8 @@ static int compare_fixups(const void *a, const void *b)
 	return x->index < y->index ? -1 : x->index > y->index;
 }
 
+/* Only which sections belong together; the relocations of a section are read when a function of
+ * it is shown. */
 enum mpk_code mpk_code_read_fixups(struct mpk_code_file *f, struct mpk_error *err)
 {
 	GElf_Shdr h;
@@ -38,7 +40,7 @@ enum mpk_code mpk_code_read_fixups(struct mpk_code_file *f, struct mpk_error *er
 	return MPK_OK;
 }
 
-/* x86-64 counts from behind the four bytes that are filled. */
+/* x86-64 counts from after the four bytes that are filled. */
 static int64_t plain_addend(uint16_t machine, uint64_t type, int64_t addend)
 {
 	switch (type) {
@@ -53,6 +55,8 @@ static int64_t plain_addend(uint16_t machine, uint64_t type, int64_t addend)
 	}
 }
 
+/* A relocation against a section has a symbol without a name: the section's own name is shown
+ * then. */
 static const char *target_name(const struct mpk_code_file *f, const struct mpk_symtab *symbols,
 			       uint64_t index)
 {
@@ -63,6 +67,7 @@ static const char *target_name(const struct mpk_code_file *f, const struct mpk_s
 	return s.name[0] ? s.name : s.section ? mpk_elf_section_name(&f->elf, s.section) : NULL;
 }
 
+/* What cannot be read is left out: a listing without names is better than none. */
 static void add_relocations(struct mpk_code_file *f, const GElf_Shdr *h)
 {
 	size_t count = mpk_elf_relocations(&f->elf, h);
@@ -87,6 +92,8 @@ static void add_relocations(struct mpk_code_file *f, const GElf_Shdr *h)
 	}
 }
 
+/* Kept for the section of the last call. Functions are asked for one after the other, mostly of
+ * one section. */
 static void read_relocations(struct mpk_code_file *f, size_t section)
 {
 	size_t low = 0, high = f->fixup_count;
@@ -112,6 +119,7 @@ static void read_relocations(struct mpk_code_file *f, size_t section)
 		      compare_relocations);
 }
 
+/* The first that lies within the instruction; x86-64 has at most one. */
 bool mpk_code_file_put_relocation(struct mpk_code_file *f, size_t section, uint64_t address,
 				  size_t bytes, struct mpk_strbuf *out)
 {

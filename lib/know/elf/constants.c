@@ -10,13 +10,15 @@
 #include "base/cursor.h"
 #include "elf/aarch64.h"
 
-/* Where a list of pieces grows; two pieces a section at most, before and behind what is skipped. */
+/* Where a list of pieces grows; two pieces a section at most, before and after what is skipped. */
 struct pieces {
 	struct mpk_constants *items;
 	size_t count;
 	uint64_t left; /* bytes: sections that overlap would be read again and again */
 };
 
+/* What is longer than the bytes left is dropped as a whole, never cut: half of a text would be
+ * misread. */
 static void add(struct pieces *p, struct mpk_span bytes, uint64_t address)
 {
 	if (!bytes.len || bytes.len > p->left)
@@ -25,6 +27,7 @@ static void add(struct pieces *p, struct mpk_span bytes, uint64_t address)
 	p->items[p->count++] = (struct mpk_constants){ bytes, address };
 }
 
+/* The blob is skipped: it may be gigabytes, and what looks like a text in it is data. */
 static void add_around(struct pieces *p, struct mpk_span bytes, uint64_t address,
 		       struct mpk_span skip)
 {
@@ -47,6 +50,7 @@ static void add_around(struct pieces *p, struct mpk_span bytes, uint64_t address
 		    address + (uint64_t)(skip_end - bytes.data));
 }
 
+/* Read-only data that is loaded: tables of symbols and relocations have types of their own. */
 static void add_sections(const struct mpk_elf *e, struct mpk_span skip, struct pieces *p)
 {
 	for (size_t i = 1; i < e->section_count; i++) {
@@ -73,6 +77,7 @@ static void add_segments(const struct mpk_elf *e, struct mpk_span skip, struct p
 			add_around(p, bytes, s.p_vaddr, skip);
 }
 
+/* Twice the file is more than any real one has in sections. */
 enum mpk_code mpk_elf_constants(const struct mpk_elf *e, struct mpk_span skip,
 				struct mpk_arena *arena, struct mpk_constants **out, size_t *count,
 				struct mpk_error *err)
@@ -93,6 +98,7 @@ enum mpk_code mpk_elf_constants(const struct mpk_elf *e, struct mpk_span skip,
 	return MPK_OK;
 }
 
+/* A few passes over all of it, and at least as much as small files need. */
 uint64_t mpk_constants_budget(const struct mpk_constants *constants, size_t count)
 {
 	enum { EACH = 4, LEAST = 1 << 24 };
@@ -117,7 +123,7 @@ static uint64_t x86_64_first(struct mpk_span code, uint64_t address, uint64_t ta
 	return UINT64_MAX;
 }
 
-/* The add, soon behind the adrp at `from`, that makes the target of the register's page, other instructions
+/* The add, soon after the adrp at `from`, that makes the target of the register's page, other instructions
  * between them; it ends where the register gets something else.
  * Returns  where in the code; UINT64_MAX: nowhere */
 static uint64_t aarch64_add_of(struct mpk_span code, size_t from, uint64_t wanted)
@@ -137,6 +143,8 @@ static uint64_t aarch64_add_of(struct mpk_span code, size_t from, uint64_t wante
 	return UINT64_MAX;
 }
 
+/* adr reaches 1 MiB by itself; farther addresses are an adrp, which gives a page of 4 KiB, and
+ * an add. */
 static uint64_t aarch64_first(struct mpk_span code, uint64_t address, uint64_t target)
 {
 	uint64_t first = UINT64_MAX, to;
@@ -155,6 +163,7 @@ static uint64_t aarch64_first(struct mpk_span code, uint64_t address, uint64_t t
 	return first;
 }
 
+/* Objects have no addresses yet: their code is searched by relocations. */
 static bool find_code(const struct mpk_elf *e, uint64_t address, uint64_t bytes,
 		      struct mpk_span *out)
 {
@@ -164,6 +173,7 @@ static bool find_code(const struct mpk_elf *e, uint64_t address, uint64_t bytes,
 	       mpk_span_sub(*out, 0, bytes, out);
 }
 
+/* UINT64_MAX also for machines whose code is not searched: then nothing is said about them. */
 uint64_t mpk_elf_code_first(const struct mpk_elf *e, uint64_t address, uint64_t bytes,
 			    uint64_t target)
 {
@@ -203,7 +213,7 @@ static size_t x86_64_addresses(struct mpk_span code, uint64_t address, struct mp
 	return n;
 }
 
-/* What the first add of Xd makes of the page in Xd, soon behind the adrp at `from`. */
+/* What the first add of Xd makes of the page in Xd, soon after the adrp at `from`. */
 static bool aarch64_add_to(struct mpk_span code, size_t from, uint64_t *to)
 {
 	enum { NEAR = 8 }; /* instructions */
@@ -249,6 +259,8 @@ size_t mpk_elf_code_addresses(const struct mpk_elf *e, uint64_t address, uint64_
 						   : 0;
 }
 
+/* Near the place where an address is taken: a length and a text are passed together. On x86-64
+ * any four bytes count, since an immediate may be anywhere in an instruction. */
 bool mpk_elf_code_has_number(const struct mpk_elf *e, uint64_t address, uint64_t bytes,
 			     uint64_t from, uint32_t number)
 {

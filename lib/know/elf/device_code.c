@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* device_code.c - GPU code in sections of a library, separated into the containers that objects
+ * brought
+ *
+ * A linker puts the sections of all objects one after the other, padded with zeros, and nothing
+ * says where one ends but the header of each container. Where a header does not say, or says more
+ * than there is, the rest of the section is one piece: it is shown as it is rather than dropped.
+ */
 #include "elf/device_code.h"
 
 #include <stdlib.h>
@@ -18,6 +25,7 @@ struct list {
 	size_t count, cap;
 };
 
+/* What is kept lies in the arena by then. */
 static void list_fini(struct list *l)
 {
 	free(l->items);
@@ -38,6 +46,8 @@ static size_t until_next(struct mpk_span bytes, size_t at)
 	return bytes.len - at;
 }
 
+/* Version 1 of a compressed bundle has no total size: what its compressor used of the bytes says
+ * how long it is, if that is known. */
 static uint64_t packed_bytes(struct mpk_span section, size_t at)
 {
 	struct mpk_offload_packed p;
@@ -75,6 +85,7 @@ static size_t container_bytes(struct mpk_span section, size_t at, bool *is_empty
 	return used <= bytes.len ? (size_t)used : 0;
 }
 
+/* Decides between a container and bytes of another kind, for which no length is asked. */
 static bool begins_container(struct mpk_span bytes)
 {
 	return mpk_fatbin_is(bytes) || mpk_offload_is(bytes) || mpk_offload_is_packed(bytes) ||
@@ -91,6 +102,7 @@ enum mpk_code mpk_device_code_split(struct mpk_span bytes, uint64_t off, const c
 		struct mpk_span rest;
 		bool is_empty = false;
 
+		/* Linkers pad with zeros, and no container begins with one. */
 		while (at < bytes.len && bytes.data[at] == 0)
 			at++;
 		if (at == bytes.len)
@@ -99,6 +111,7 @@ enum mpk_code mpk_device_code_split(struct mpk_span bytes, uint64_t off, const c
 		len = begins_container(rest) ? container_bytes(bytes, at, &is_empty) : 0;
 		if (!len)
 			len = rest.len;
+		/* A container without images has nothing to show. */
 		if (is_empty)
 			continue;
 		MPK_TRY_ALLOC(mpk_vec_reserve(items, cap, *count + 1, sizeof **items), err);
@@ -112,6 +125,7 @@ enum mpk_code mpk_device_code_split(struct mpk_span bytes, uint64_t off, const c
 
 /* --- sections of a file ------------------------------------------------------------------ */
 
+/* Sections of nvcc, HIP and Clang that hold one container after the other. */
 static bool is_of_containers(const char *name)
 {
 	static const char *const names[] = { ".nv_fatbin", "__nv_relfatbin", ".hip_fatbin",
@@ -124,7 +138,7 @@ static bool is_of_containers(const char *name)
 }
 
 /* "__CLANG_OFFLOAD_BUNDLE__sycl-spir64-unknown-unknown": images of one device. That of the host is a byte,
- * which stands for the object around it; that of SYCL's "native CPU" is pointers into the host's code. */
+ * which represents the object around it; that of SYCL's "native CPU" is pointers into the host's code. */
 static bool is_of_images(const char *name)
 {
 	static const char *const hosts[] = { "host-", "sycl-native_cpu" };
@@ -143,6 +157,7 @@ bool mpk_elf_is_device_section(const char *name)
 	return is_of_containers(name) || is_of_images(name);
 }
 
+/* The name is copied, as the image outlives the open ELF file. */
 static enum mpk_code add_section(const struct mpk_elf *elf, const GElf_Shdr *h, const char *name,
 				 struct mpk_arena *arena, struct list *l, struct mpk_error *err)
 {
@@ -161,6 +176,7 @@ enum mpk_code mpk_elf_device_code(const struct mpk_elf *elf, struct mpk_arena *a
 				  struct mpk_error *err)
 {
 	MPK_CLEANUP(list_fini) struct list l = { 0 };
+	/* Together the sections are read only as far as the file is long. */
 	uint64_t left = elf->bytes.len;
 	GElf_Shdr h;
 

@@ -3,8 +3,8 @@
  *
  * nvcc writes fatbins into .nv_fatbin and __nv_relfatbin, HIP offload bundles into .hip_fatbin,
  * Clang offload binaries into .llvm.offloading, and clang-offload-bundler a section for each device.
- * A section has one container an object that was linked, one after the other. Here they are told
- * apart by their headers; nothing is unpacked.
+ * A section has one container an object that was linked, one after the other. Here they are
+ * separated by their headers; nothing is unpacked.
  */
 #ifndef MPK_ELF_DEVICE_CODE_H
 #define MPK_ELF_DEVICE_CODE_H
@@ -24,7 +24,7 @@ enum mpk_code mpk_elf_device_code(const struct mpk_elf *elf, struct mpk_arena *a
 				  struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_device_code_split - the same for the bytes of one section
- * @off, @section   where it stands in the input, and its name; borrowed
+ * @off, @section   where it is in the input, and its name; borrowed
  * @items, @count, @cap   a malloc'ed list that grows */
 enum mpk_code mpk_device_code_split(struct mpk_span bytes, uint64_t off, const char *section,
 				    struct mpk_image_device **items, size_t *count, size_t *cap,

@@ -17,7 +17,7 @@ struct plan {
 	GElf_Phdr segment;
 };
 
-/* A section behind the blob, or the section headers. */
+/* A section after the blob, or the section headers. */
 struct trailing {
 	size_t index;
 	uint64_t off, size, align;
@@ -25,6 +25,8 @@ struct trailing {
 
 /* --- the conditions -------------------------------------------------------------- */
 
+/* Read-only, at the end of its section, and nothing loaded after it: then the blob can grow
+ * without moving an address. */
 static enum mpk_code check_home(const struct mpk_patch *p, const struct plan *plan,
 				struct mpk_error *err)
 {
@@ -62,6 +64,8 @@ static enum mpk_code check_symbol(void *data, const struct mpk_symbol *s, uint64
 	return MPK_OK;
 }
 
+/* Any segment that reaches beyond the section's beginning must be the one PT_LOAD that ends with
+ * it. */
 static enum mpk_code find_segment(const struct mpk_patch *p, struct plan *plan,
 				  struct mpk_error *err)
 {
@@ -85,6 +89,7 @@ static enum mpk_code find_segment(const struct mpk_patch *p, struct plan *plan,
 	return MPK_OK;
 }
 
+/* Objects have no segments: for them the sections are all there is to check. */
 static enum mpk_code check_layout(const struct mpk_patch *p, struct plan *plan,
 				  struct mpk_error *err)
 {
@@ -97,6 +102,7 @@ static enum mpk_code check_layout(const struct mpk_patch *p, struct plan *plan,
 
 /* --- moving what follows --------------------------------------------------------- */
 
+/* Sections of no size may share an offset: their order in the table decides. */
 static int by_offset(const void *a, const void *b)
 {
 	const struct trailing *x = a, *y = b;
@@ -106,7 +112,7 @@ static int by_offset(const void *a, const void *b)
 	return (x->index > y->index) - (x->index < y->index);
 }
 
-/* What stands behind the blob, in order; the section headers close the file.
+/* What follows the blob, in order; the section headers close the file.
  * @list    room for every section */
 static size_t collect_trailing(const struct mpk_patch *p, uint64_t end, struct trailing *list)
 {
@@ -142,7 +148,7 @@ static enum mpk_code check_packed(const struct mpk_patch *p, const struct traili
 	return MPK_OK;
 }
 
-/* Appends all that follows the blob, behind end, and patches the offsets of what moved: the
+/* Appends all that follows the blob, after end, and patches the offsets of what moved: the
  * headers go out last, with all patches in them. */
 static enum mpk_code put_trailing(const struct mpk_patch *p, const struct trailing *list,
 				  size_t count, uint64_t end, struct mpk_rope *out,
@@ -166,6 +172,7 @@ static enum mpk_code put_trailing(const struct mpk_patch *p, const struct traili
 	return MPK_OK;
 }
 
+/* Symbols in both tables, section and segment: the places where the old size is written. */
 static enum mpk_code patch_sizes(const struct mpk_patch *p, const struct plan *plan, uint64_t size,
 				 struct mpk_error *err)
 {
@@ -185,6 +192,8 @@ static enum mpk_code patch_sizes(const struct mpk_patch *p, const struct plan *p
 			     plan->segment.p_memsz + plan->added, err);
 }
 
+/* All conditions before the first patch: the caller may still go another way with the same
+ * bytes. */
 static enum mpk_code put_file(const struct mpk_patch *p, const struct plan *plan,
 			      const struct mpk_rope *content, struct mpk_rope *out,
 			      struct mpk_error *err)
@@ -210,6 +219,7 @@ static enum mpk_code put_file(const struct mpk_patch *p, const struct plan *plan
 	return code;
 }
 
+/* The file in memory is a private copy: it is patched, and the rope refers to it. */
 enum mpk_code mpk_elf_extend(const struct mpk_private *file, const char *symbol,
 			     const struct mpk_rope *content, struct mpk_rope *out,
 			     struct mpk_error *err)

@@ -21,7 +21,7 @@ enum { MPK_STUB_BYTES = 64 };
  * ET_DYN and ET_REL, 32 and 64 bits, both byte orders.
  * @file    changed in place (headers and symbol sizes); out borrows it
  * @symbol  the stub's name; it must be defined once, end its section, and nothing
- *          loadable, and no other symbol, may lie behind its start
+ *          loadable, and no other symbol, may lie after its start
  * @content replaces the stub; at least its size
  * @out     receives the whole new file
  * Returns  MPK_OK; MPK_E_UNSUPPORTED when the linker laid the file out in a way that

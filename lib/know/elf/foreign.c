@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* foreign.c - what a file is that holds no module
  *
- * Most are told by their first bytes, some by words. Kernels are those of the code formats
+ * Most are recognised by their first bytes, some by words. Kernels are those of the code formats
  * (code/formats.def): what a module can hold is packed, not opened.
  */
 #include "elf/foreign.h"
@@ -28,7 +28,7 @@ static bool is_wheel(struct mpk_span bytes)
 	return is_zip(bytes) && mpk_span_has(bytes, ".dist-info/");
 }
 
-/* The name of the first entry stands at its beginning. */
+/* The name of the first entry is at its beginning. */
 static bool is_zip_of(struct mpk_span bytes, const char *word)
 {
 	return is_zip(bytes) &&
@@ -45,7 +45,7 @@ static bool is_torch(struct mpk_span bytes)
 	return is_zip_of(bytes, "/data.pkl") || is_zip_of(bytes, "/.format_version");
 }
 
-/* A JSON header behind its length. */
+/* A JSON header after its length. */
 static bool is_safetensors(struct mpk_span bytes)
 {
 	return bytes.len > 9 && bytes.data[8] == '{' && mpk_load_u64(bytes.data) <= bytes.len - 8;
@@ -98,7 +98,7 @@ static bool is_page(struct mpk_span bytes)
 
 /* --- the tables ------------------------------------------------------------------------- */
 
-/* In order: what stands first is the closer word for what follows. */
+/* In order: what is first is the closer word for what follows. */
 static const struct {
 	const char *magic; /* or */
 	bool (*is)(struct mpk_span bytes);
@@ -163,4 +163,44 @@ enum mpk_code mpk_foreign_fail(struct mpk_span bytes, const char *otherwise, str
 		return mpk_fail(err, MPK_E_NO_BLOB, "%s", otherwise);
 	return mpk_fail(err, MPK_E_NO_BLOB, "this is %s, which holds no compiled module; %s",
 			f.what, f.how);
+}
+
+/* Asked before the bytes are tried as a blob. */
+enum mpk_code mpk_foreign_refuse_code(struct mpk_span bytes, struct mpk_error *err)
+{
+	static const struct {
+		const char *magic;
+		size_t len;
+		const char *what;
+	} foreign[] = {
+		{ "\xfe\xed\xfa", 3, "a big-endian Mach-O file" },
+		{ "MZ", 2, "a DOS program" },
+		{ "\0asm", 4, "a WebAssembly module" },
+		{ "\xfd"
+		  "7zXZ",
+		  5, "compressed with xz" },
+		{ "\x28\xb5\x2f\xfd", 4, "compressed with zstd" },
+	};
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(foreign); i++)
+		if (bytes.len >= foreign[i].len &&
+		    memcmp(bytes.data, foreign[i].magic, foreign[i].len) == 0)
+			return mpk_fail(
+				err, MPK_E_UNSUPPORTED,
+				"this is %s; ELF, Mach-O, COFF and PE files, archives of them and bare blobs can be read",
+				foreign[i].what);
+	return MPK_OK;
+}
+
+/* Asked last, when no generation explains the bytes. */
+enum mpk_code mpk_foreign_refuse(struct mpk_span bytes, uint64_t off, struct mpk_error *err)
+{
+	struct mpk_foreign f;
+
+	if (mpk_foreign_find(bytes, &f))
+		return mpk_fail(err, MPK_E_UNSUPPORTED,
+				"this is %s, which holds no compiled module; %s", f.what, f.how);
+	return mpk_fail_offset(
+		err, MPK_E_CORRUPT, "file", off,
+		"this is neither a library or object, nor an ar or tar archive, nor a module blob");
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* image.h - what stands in a file that may hold a module: its blob, functions and needs
+/* image.h - what is in a file that may hold a module: its blob, functions and needs
  *
  * Reads ELF shared libraries and relocatable objects of any machine, class and byte
  * order, Mach-O and COFF objects, dylibs and DLLs, members of ar archives
@@ -24,7 +24,7 @@ enum mpk_container {
 	MPK_CONTAINER_ELF_SO,   /* ET_DYN (or ET_EXEC) */
 	MPK_CONTAINER_ELF_OBJ,  /* ET_REL */
 	MPK_CONTAINER_ARCHIVE,  /* ar; the member with the blob was taken */
-	MPK_CONTAINER_TAR,      /* tar of objects, also gzip'ed as TVM writes it; likewise */
+	MPK_CONTAINER_TAR,      /* tar of objects, also gzip'ed as TVM writes it */
 	MPK_CONTAINER_BLOB,     /* bare blob, header included */
 	MPK_CONTAINER_MACHO_SO, /* dylib, bundle or program; of a universal file one member */
 	MPK_CONTAINER_MACHO_OBJ,
@@ -74,7 +74,7 @@ struct mpk_image_device {
 	const char *member;    /* archive or tar member; NULL: the image's own */
 };
 
-/* What the name of a getter begins with, behind the prefix of all functions. */
+/* What the name of a getter begins with, after the prefix of all functions. */
 #define MPK_GETTER_METADATA "_metadata_"
 #define MPK_GETTER_DOC "_doc_"
 
@@ -118,13 +118,13 @@ struct mpk_image {
 		*functions; /* sorted by name (text/natural.h); TVM's own helper
 						     * symbols and ctx pointers left out */
 	size_t function_count;
-	/* functions that give a text about another: its name behind "_metadata_" or "_doc_" */
+	/* functions that give a text about another: its name after "_metadata_" or "_doc_" */
 	const struct mpk_image_function *getters;
 	size_t getter_count;
 
 	const struct mpk_image_code *embedded; /* ELF only, in the order of the file */
 	size_t embedded_count;
-	const struct mpk_image_device *devices; /* likewise */
+	const struct mpk_image_device *devices; /* ELF only, in the order of the file */
 	size_t device_count;
 
 	const char *const *context_symbols; /* __TVM... pointers the loader must fill */
@@ -135,7 +135,7 @@ struct mpk_image {
 	const char *const *needed; /* DT_NEEDED */
 	size_t needed_count;
 	const char *const *members;          /* all members of an archive, tar or universal file */
-	const struct mpk_span *member_bytes; /* likewise */
+	const struct mpk_span *member_bytes; /* as many, in the same order */
 	size_t member_count;
 };
 
@@ -169,5 +169,8 @@ enum mpk_code mpk_image_check_symbol(const struct mpk_image *image,
  * Returns  MPK_OK, also without a blob or a note; as mpk_note_digest and mpk_note_compare */
 enum mpk_code mpk_image_check_digest(const struct mpk_image *image, const struct mpk_mapping *map,
 				     struct mpk_arena *arena, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_member_is_source - whether a member of an archive is C or C++ by its name */
+bool mpk_member_is_source(const char *name);
 
 #endif

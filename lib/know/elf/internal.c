@@ -21,7 +21,7 @@ static bool starts_with_one_of(const char *name, const char *const *list, size_t
 
 /* --- arithmetic: __<operation><mode>[<mode>][<operands>] -------------------------------------- */
 
-/* Behind the modes of the operands: nothing, or how many there are. */
+/* After the modes of the operands: nothing, or how many there are. */
 static bool are_modes(const char *at)
 {
 	static const char *const modes[] = { "qi", "hi", "si", "di", "ti", "hf", "bf", "sf",
@@ -60,7 +60,7 @@ static bool is_arithmetic(const char *name)
 
 /* --- C++ ---------------------------------------------------------------------------------------- */
 
-/* Behind "_Z", where the entity stands: not in a namespace, or in which? */
+/* After "_Z", where the entity is: not in a namespace, or in which? */
 static bool is_of_cxx(const char *name, bool weak)
 {
 	/* tables, thunks and guards; operators new and delete; the library's namespaces, and TVM's

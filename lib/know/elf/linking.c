@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* linking.c - the dynamic section as a dynamic linker reads it: relocations, hash table, and what
+ * glibc refuses
+ *
+ * A library is loaded by its program headers and dynamic section alone. --verify and --check ask
+ * here what a loader would meet, and so everything is looked up by address in loaded segments,
+ * never by section headers, which a loader does not read. The rules are those of the gABI, "Dynamic
+ * Linking", and of glibc's elf/dl-load.c and dl-reloc.c.
+ */
 #include "elf/linking.h"
 
 #include <inttypes.h>
@@ -13,11 +21,13 @@
 #define R_AARCH64_IRELATIVE 1032
 #endif
 
+/* ELF64; AArch64 in ILP32 mode has other numbers for its relocations. */
 static bool is_wide(const struct mpk_elf *e)
 {
 	return mpk_elf_word_bytes(e) == 8;
 }
 
+/* A file has one; more than one is not looked for. */
 static enum mpk_code find(const struct mpk_elf *e, GElf_Phdr *out, struct mpk_error *err)
 {
 	for (size_t i = 0; mpk_elf_segment(e, i, out); i++)
@@ -27,6 +37,8 @@ static enum mpk_code find(const struct mpk_elf *e, GElf_Phdr *out, struct mpk_er
 			"it has no dynamic section, by which a library is loaded");
 }
 
+/* glibc reads to DT_NULL without looking at the size: without one it would run into what
+ * follows. */
 static bool has_end(const struct mpk_linking *l)
 {
 	GElf_Dyn d;
@@ -37,6 +49,7 @@ static bool has_end(const struct mpk_linking *l)
 	return false;
 }
 
+/* p_vaddr, not p_offset, is where the dynamic linker reads; both must mean the same bytes. */
 enum mpk_code mpk_linking_open(const struct mpk_elf *e, struct mpk_linking *out,
 			       struct mpk_error *err)
 {
@@ -60,6 +73,7 @@ enum mpk_code mpk_linking_open(const struct mpk_elf *e, struct mpk_linking *out,
 	return MPK_OK;
 }
 
+/* ELFv1 of PowerPC64 has them, ELFv2 does not; the version is in the last two bits of e_flags. */
 bool mpk_linking_has_descriptors(const struct mpk_elf *e)
 {
 	switch (e->header.e_machine) {
@@ -75,6 +89,7 @@ bool mpk_linking_has_descriptors(const struct mpk_elf *e)
 
 /* --- types ------------------------------------------------------------------------------ */
 
+/* Of other machines no type is known: their relocations are walked and not judged. */
 static void classify(const struct mpk_elf *e, struct mpk_relocation *r)
 {
 	uint32_t relative = 0, call = 0, slot = 0, tls = 0;
@@ -96,6 +111,7 @@ static void classify(const struct mpk_elf *e, struct mpk_relocation *r)
 	r->is_static_tls = r->type && r->type == tls;
 }
 
+/* The types that glibc's dl-machine.h handles at run time; the others are for the static linker. */
 bool mpk_linking_knows_type(const struct mpk_elf *e, uint32_t type)
 {
 	switch (e->header.e_machine) {
@@ -143,6 +159,7 @@ static enum mpk_code find_table(const struct mpk_linking *l, int64_t at, int64_t
 	return MPK_OK;
 }
 
+/* Entries are read by offset and not through libelf, whose accessors take an int as index. */
 static enum mpk_code walk_table(const struct walk *w, int64_t at, int64_t size, bool has_addends,
 				struct mpk_error *err)
 {
@@ -175,7 +192,7 @@ static enum mpk_code walk_table(const struct walk *w, int64_t at, int64_t size, 
 	return MPK_OK;
 }
 
-/* DT_RELR: an address, then words whose bits stand for the words behind it (gABI, "Relocation"). */
+/* DT_RELR: an address, then words whose bits select the words after it (gABI, "Relocation"). */
 static enum mpk_code walk_relative(const struct walk *w, struct mpk_error *err)
 {
 	const struct mpk_elf *e = w->linking->elf;
@@ -207,6 +224,7 @@ static enum mpk_code walk_relative(const struct walk *w, struct mpk_error *err)
 	return MPK_OK;
 }
 
+/* DT_PLTREL says the form of DT_JMPREL; without it RELA is assumed. */
 enum mpk_code mpk_linking_relocations(const struct mpk_linking *l,
 				      void (*take)(void *arg, const struct mpk_relocation *r),
 				      void *arg, struct mpk_error *err)
@@ -221,6 +239,7 @@ enum mpk_code mpk_linking_relocations(const struct mpk_linking *l,
 	return walk_table(&w, DT_JMPREL, DT_PLTRELSZ, plt == DT_RELA, err);
 }
 
+/* Three ways to say the same; linkers write one or more of them. */
 bool mpk_linking_binds_now(const struct mpk_linking *l)
 {
 	const uint64_t df_bind_now = 8, df_1_now = 1; /* gABI; glibc's elf.h */
@@ -241,6 +260,7 @@ struct gnu_hash {
 	uint64_t name_bytes; /* that were hashed */
 };
 
+/* The GNU hash: 33 * hash + byte, from 5381, as in glibc's dl_new_hash. */
 static uint32_t hash_of(const char *name)
 {
 	uint32_t hash = 5381;
@@ -250,6 +270,8 @@ static uint32_t hash_of(const char *name)
 	return hash;
 }
 
+/* Two bits for each name, both from one hash; when one is missing, the dynamic linker does not
+ * look into the chain. */
 static bool is_in_bloom(const struct gnu_hash *h, uint32_t hash)
 {
 	uint64_t bits = 8 * h->word, word;
@@ -294,6 +316,7 @@ static bool check_chain(struct gnu_hash *h, const struct mpk_symtab *symbols, ui
 	return true;
 }
 
+/* glibc masks with bloom_count - 1, so only a power of two is a valid size. */
 static bool open_hash(const struct mpk_elf *e, uint64_t off, struct gnu_hash *out)
 {
 	struct gnu_hash h = { .elf = e, .word = mpk_elf_word_bytes(e), .bloom = off + 16 };
@@ -308,6 +331,7 @@ static bool open_hash(const struct mpk_elf *e, uint64_t off, struct gnu_hash *ou
 	return true;
 }
 
+/* Every symbol must be reached exactly once: what is left over cannot be found by a loader. */
 enum mpk_code mpk_linking_check_hash(const struct mpk_linking *l, const struct mpk_symtab *symbols,
 				     struct mpk_error *err)
 {
@@ -331,4 +355,66 @@ enum mpk_code mpk_linking_check_hash(const struct mpk_linking *l, const struct m
 	return mpk_fail_offset(
 		err, MPK_E_CORRUPT, "file", l->elf->base + off,
 		"the hash table (DT_GNU_HASH) does not lead to the symbols of the library");
+}
+
+/* --- What glibc refuses before it looks at a file's symbols. --- */
+
+enum mpk_code mpk_linking_check_header(const struct mpk_elf *e, struct mpk_error *err)
+{
+	const uint8_t *ident = e->header.e_ident;
+	/* of ELFOSABI_GNU, glibc's elf/dl-load.c knows versions up to that of absolute symbols */
+	uint8_t known = ident[EI_OSABI] == ELFOSABI_GNU ? 3 : 0;
+
+	if (ident[EI_OSABI] != ELFOSABI_SYSV && ident[EI_OSABI] != ELFOSABI_GNU)
+		return mpk_fail_offset(err, MPK_E_CORRUPT, "file", e->base + EI_OSABI,
+				       "the ELF header names a system (%u) that is not Linux",
+				       ident[EI_OSABI]);
+	if (ident[EI_ABIVERSION] > known)
+		return mpk_fail_offset(
+			err, MPK_E_CORRUPT, "file", e->base + EI_ABIVERSION,
+			"the ELF header names a version of the system's interface (%u) "
+			"that no dynamic linker knows",
+			ident[EI_ABIVERSION]);
+	for (size_t i = EI_PAD; i < EI_NIDENT; i++)
+		if (ident[i])
+			return mpk_fail_offset(err, MPK_E_CORRUPT, "file", e->base + i,
+					       "the padding of the ELF header is not zero");
+	if (e->header.e_version != EV_CURRENT)
+		return mpk_fail_offset(err, MPK_E_CORRUPT, "file", e->base + 20,
+				       "the ELF header has version %" PRIu32 ", not 1",
+				       (uint32_t)e->header.e_version);
+	return MPK_OK;
+}
+
+/* --- variables of threads ------------------------------------------------------------------ */
+
+struct wanted {
+	const struct mpk_symtab *symbols;
+	bool own;
+};
+
+/* Those of other libraries are where these are. */
+static void take(void *arg, const struct mpk_relocation *r)
+{
+	struct wanted *w = arg;
+	struct mpk_symbol s;
+
+	if (r->is_static_tls)
+		w->own |= !r->symbol ||
+			  (r->symbol < w->symbols->count &&
+			   mpk_symtab_get(w->symbols, r->symbol, &s, NULL) == MPK_OK && s.defined);
+}
+
+enum mpk_code mpk_linking_static_tls(const struct mpk_linking *l, const struct mpk_symtab *symbols,
+				     struct mpk_linking_tls *out, struct mpk_error *err)
+{
+	struct wanted w = { .symbols = symbols };
+	GElf_Phdr p;
+
+	*out = (struct mpk_linking_tls){ 0 };
+	MPK_TRY(mpk_linking_relocations(l, take, &w, err));
+	for (size_t i = 0; w.own && mpk_elf_segment(l->elf, i, &p); i++)
+		if (p.p_type == PT_TLS)
+			*out = (struct mpk_linking_tls){ p.p_memsz, p.p_align };
+	return MPK_OK;
 }

@@ -38,7 +38,7 @@ struct mpk_relocation {
 	bool is_call; /* stores what a function returns (STT_GNU_IFUNC); false as above */
 	bool is_lazy; /* of DT_JMPREL: unless mpk_linking_binds_now, its symbol is looked for when it is called */
 	bool is_static_tls; /* wants a place in the block of variables that every thread has from its beginning */
-	bool has_addend; /* false: it stands at address */
+	bool has_addend; /* false: it is at address */
 	int64_t addend;
 	uint64_t off; /* of the relocation in the ELF file */
 };

@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* miss.c - a function that a library has and a caller will not find, and what it should have been
+ * called
+ *
+ * For host parts that are given to mpack: C++ functions without extern "C", names without the
+ * prefix of TVM 0.22, functions that are not exported. One of them is reported, the one that says
+ * most about what went wrong.
+ */
 #include "elf/miss.h"
 
 #include <ctype.h>
@@ -19,7 +26,7 @@ static const char *unmangled(struct mpk_arena *arena, const char *symbol)
 	return mpk_arena_copy(arena, end, len);
 }
 
-/* What stands behind a prefix that is nearly the right one; NULL: nothing like it. */
+/* What follows a prefix that is nearly the right one; NULL: nothing like it. */
 static const char *behind_prefix(const char *name)
 {
 	static const char word[] = "tvm_ffi_";
@@ -78,6 +85,7 @@ static enum mpk_code judge(const struct mpk_symbol *s, enum mpk_generation gen,
 	return out->symbol && out->wanted ? MPK_OK : mpk_fail_nomem(err);
 }
 
+/* .symtab has hidden functions, too; a stripped library has only the dynamic symbols. */
 static enum mpk_code look(const struct mpk_elf *elf, enum mpk_generation gen,
 			  struct mpk_arena *arena, struct mpk_miss *out, struct mpk_error *err)
 {

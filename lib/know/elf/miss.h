@@ -18,7 +18,7 @@ enum mpk_miss_kind {
 
 struct mpk_miss {
 	enum mpk_miss_kind kind;
-	const char *symbol; /* as it stands there */
+	const char *symbol; /* as it is there */
 	const char *wanted; /* what it would be called */
 };
 

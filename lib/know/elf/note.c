@@ -1,21 +1,99 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* note.c - notes of ELF files, and among them the package note that mpack gives a library
+ *
+ * The package note is systemd's (systemd.io/ELF_PACKAGE_METADATA): JSON under the owner "FDO". In
+ * it mpack keeps the name of the blob's symbol and the digest of the blob, so that damage is seen
+ * without a table of digests elsewhere. The digest is written at a place that is known, so that a
+ * renewed one needs no other layout: find_digits returns that place.
+ */
 #include "elf/note.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/num.h"
 #include "base/rope.h"
-#include "elf/notes.h"
 #include "io/mapping.h"
 #include "text/json.h"
 #include "text/json_read.h"
+
+/* A real file has a handful of notes. Files can name the same bytes as notes many times, so what is
+ * looked at is limited. */
+enum { NOTES_MAX = 1000, NOTE_HEADER = 12 };
+
+struct walk {
+	const struct mpk_elf *e;
+	bool (*see)(void *data, const struct mpk_elf_note *n);
+	void *data;
+	unsigned notes; /* seen so far */
+	bool ended;
+};
+
+/* The owner's size counts its NUL (gABI, "Note Section"). */
+bool mpk_elf_note_is(const struct mpk_elf_note *n, const char *owner, uint32_t type)
+{
+	return n->type == type && n->owner.len == strlen(owner) + 1 &&
+	       memcmp(n->owner.data, owner, n->owner.len) == 0;
+}
+
+/* The note at *at of a list, which is moved past it; false at the end. */
+static bool next_note(const struct mpk_elf *e, uint64_t off, uint64_t size, uint64_t align,
+		      uint64_t *at, struct mpk_elf_note *out)
+{
+	uint32_t owner = 0, text = 0;
+	uint64_t start = off + *at, body;
+
+	if (size - *at < NOTE_HEADER || !mpk_elf_u32(e, start, &owner) ||
+	    !mpk_elf_u32(e, start + 4, &text) || !mpk_elf_u32(e, start + 8, &out->type))
+		return false;
+	if (!mpk_align_up(NOTE_HEADER + (uint64_t)owner, align, &body) ||
+	    !mpk_span_sub(e->bytes, start + NOTE_HEADER, owner, &out->owner) ||
+	    !mpk_span_sub(e->bytes, start + body, text, &out->text))
+		return false;
+	out->off = start + body;
+	if (!mpk_align_up(*at + body + text, align, at))
+		return false;
+	*at = *at < size ? *at : size; /* the last one may lack its padding */
+	return true;
+}
+
+/* Only 8 is taken as another alignment than 4, whatever the header says. */
+static void see_list(struct walk *w, uint64_t off, uint64_t size, uint64_t align)
+{
+	uint64_t at = 0;
+	struct mpk_elf_note n;
+
+	while (!w->ended && w->notes < NOTES_MAX &&
+	       next_note(w->e, off, size, align == 8 ? 8 : 4, &at, &n)) {
+		w->notes++;
+		w->ended = !w->see(w->data, &n);
+	}
+}
+
+/* Section headers first, as they are exact; a file without them has its notes in PT_NOTE
+ * segments. Not both, or each note would be seen twice. */
+void mpk_elf_notes(const struct mpk_elf *e, bool (*see)(void *data, const struct mpk_elf_note *n),
+		   void *data)
+{
+	struct walk w = { .e = e, .see = see, .data = data };
+	GElf_Shdr section;
+	GElf_Phdr segment;
+
+	for (size_t i = 1; i < e->section_count; i++)
+		if (mpk_elf_section(e, i, &section, NULL) == MPK_OK && section.sh_type == SHT_NOTE)
+			see_list(&w, section.sh_offset, section.sh_size, section.sh_addralign);
+	for (size_t i = 0; !e->section_count && i < e->segment_count; i++)
+		if (mpk_elf_segment(e, i, &segment) && segment.p_type == PT_NOTE)
+			see_list(&w, segment.p_offset, segment.p_filesz, segment.p_align);
+}
 
 /* A real file has one. */
 enum { TEXTS_MAX = 50 };
 
 /* --- writing --------------------------------------------------------------------- */
 
+/* A digest of zeros holds the place: it is filled in when the blob has been written. */
 const char *mpk_note_text(struct mpk_arena *arena, const char *name, const char *symbol,
 			  const uint8_t *digest)
 {
@@ -48,6 +126,7 @@ struct search {
 	bool failed;    /* out of memory */
 };
 
+/* Lower case only, as mpack writes it. */
 static bool hex_digit(char c, uint8_t *out)
 {
 	static const char digits[] = "0123456789abcdef";
@@ -58,6 +137,7 @@ static bool hex_digit(char c, uint8_t *out)
 	return at != NULL;
 }
 
+/* Exactly as many digits as a digest has. */
 static bool parse_digest(const char *text, uint8_t out[MPK_XXH128_BYTES])
 {
 	for (size_t i = 0; i < MPK_XXH128_BYTES; i++) {
@@ -122,6 +202,8 @@ static bool see_note(void *data, const struct mpk_elf_note *n)
 	return true;
 }
 
+/* The build id is changed together with the digest when it was made from it; whether it was is
+ * seen from its first half. */
 enum mpk_code mpk_note_find(const struct mpk_elf *e, const char *symbol, struct mpk_arena *arena,
 			    struct mpk_note *out, struct mpk_error *err)
 {
@@ -138,6 +220,7 @@ enum mpk_code mpk_note_find(const struct mpk_elf *e, const char *symbol, struct 
 	return MPK_OK;
 }
 
+/* Comparing in constant time is not needed: a digest of the blob is no secret. */
 enum mpk_code mpk_note_compare(const struct mpk_note *note, const uint8_t digest[MPK_XXH128_BYTES],
 			       struct mpk_error *err)
 {
@@ -148,6 +231,8 @@ enum mpk_code mpk_note_compare(const struct mpk_note *note, const uint8_t digest
 		"the blob is damaged: it has not the digest that the file's note tells; to go on with it as it is, remove the note: objcopy --remove-section " MPK_NOTE_SECTION);
 }
 
+/* The bytes are read through the file where there is one, so that gigabytes of blob do not
+ * become resident. */
 enum mpk_code mpk_note_digest(struct mpk_span blob, const struct mpk_mapping *map,
 			      const struct mpk_tap *tap, struct mpk_arena *arena,
 			      uint8_t out[MPK_DIGEST_BYTES], struct mpk_error *err)

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* object_image.c - files other than ELF as images: Mach-O, COFF, PE and C sources
+ *
+ * Their readers (formats/) give one struct mpk_object. Here its symbols are presented in ELF's
+ * terms, so that the search for blob and functions (functions.c) is the same for every format.
+ */
 #include "elf/object_image.h"
 
 #include "code/format.h"
@@ -10,6 +15,8 @@
 
 /* --- formats --------------------------------------------------------------------------------- */
 
+/* A C file has no magic number. The names that its blob or its functions must have are looked
+ * for in any text. */
 bool mpk_file_is_csource(struct mpk_span bytes)
 {
 	if (!mpk_code_is_text(bytes))
@@ -23,6 +30,8 @@ bool mpk_file_is_csource(struct mpk_span bytes)
 	return mpk_span_has(bytes, mpk_generation_get(MPK_GEN_CURRENT)->function_prefix);
 }
 
+/* COFF objects are last: their magic is a machine number of two bytes, which other files may
+ * begin with by chance. */
 enum mpk_file_format mpk_file_format_of(struct mpk_span bytes)
 {
 	if (mpk_span_starts(bytes, ELFMAG))
@@ -83,6 +92,8 @@ static enum mpk_code get(const void *self, size_t index, struct mpk_symbol *out,
 	*out = (struct mpk_symbol){
 		.name = s->name,
 		.value = s->address,
+		/* The size of an array in C source is known only when its initializer is read,
+		 * which is for the blob alone. */
 		.bytes = source->object->kind == MPK_OBJECT_SOURCE ? 0 : s->bytes,
 		.section = index,
 		.type = s->is_function             ? STT_FUNC
@@ -120,6 +131,7 @@ static const char *section(const void *self, const struct mpk_symbol *symbol)
 
 /* --- the image -------------------------------------------------------------------------------- */
 
+/* A machine that has no number in ELF is named by the number it has in its own format. */
 static enum mpk_code name_machine(const struct mpk_object *object, struct mpk_arena *arena,
 				  struct mpk_image *image, struct mpk_error *err)
 {
@@ -156,7 +168,7 @@ enum mpk_code mpk_image_read_object(enum mpk_file_format format, struct mpk_span
 					    section };
 	MPK_TRY(mpk_symbols_survey(&source, &found, err));
 	MPK_TRY(mpk_image_read_symbols(&source, &found, gen, arena, image, err));
-	/* no size of a symbol is told: the blob tells its own */
+	/* symbols have no sizes here: the blob says its own */
 	if (image->has_blob)
 		image->blob = mpk_image_blob(image);
 	return MPK_OK;
@@ -164,7 +176,7 @@ enum mpk_code mpk_image_read_object(enum mpk_file_format format, struct mpk_span
 
 /* --- constants -------------------------------------------------------------------------------- */
 
-/* A section in up to two pieces: what stands before the bytes to skip, and behind them. */
+/* A section in up to two pieces: what is before the bytes to skip, and after them. */
 static size_t put_around(const struct mpk_object_section *s, struct mpk_span skip,
 			 struct mpk_constants *out)
 {
@@ -190,6 +202,7 @@ static size_t put_around(const struct mpk_object_section *s, struct mpk_span ski
 	return count;
 }
 
+/* Bytes of no format at all may be C: all its literals are one constant. */
 static enum mpk_code put_strings(struct mpk_span bytes, struct mpk_arena *arena,
 				 struct mpk_constants **out, size_t *count, struct mpk_error *err)
 {
@@ -219,6 +232,7 @@ enum mpk_code mpk_object_constants(struct mpk_span bytes, struct mpk_span skip,
 	code = mpk_file_read_object(format, bytes, arena, &object, err);
 	if (code != MPK_OK)
 		return code == MPK_E_NOMEM ? code : MPK_OK;
+	/* Two for each section: the blob may be in the middle of one. */
 	list = mpk_arena_array(arena, 2 * object.section_count, sizeof *list);
 	MPK_TRY_ALLOC(list, err);
 	for (size_t i = 0; i < object.section_count; i++)

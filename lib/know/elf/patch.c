@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* patch.c - changing fields of a finished ELF file in memory, and finding the blob's symbol in it
+ *
+ * A library that was linked with a stub in place of its blob is changed afterwards (extend.c,
+ * replace.c, append.c). All three look at headers through this file, and write to them with
+ * mpk_patch_put, which knows the class and the byte order and refuses to write into the blob
+ * itself. Files whose tables overlap are refused when they are opened: changing one table would
+ * change another.
+ */
 #include "elf/internal/patch.h"
 
 #include <string.h>
@@ -11,6 +19,7 @@ struct table {
 
 enum { TABLES_MAX = 8 };
 
+/* By differences: sums of offsets and sizes from a file could wrap. */
 static bool overlap(const struct table *a, const struct table *b)
 {
 	uint64_t start = a->off > b->off ? a->off : b->off;
@@ -66,6 +75,8 @@ static enum mpk_code check_form(const struct mpk_patch *p, struct mpk_error *err
 	return check_overlaps(p, err);
 }
 
+/* Closed again where the form is not one that can be patched: the caller gets a whole one or
+ * none. */
 enum mpk_code mpk_patch_open(const struct mpk_private *file, struct mpk_patch *out,
 			     struct mpk_error *err)
 {
@@ -91,6 +102,8 @@ void mpk_patch_close(struct mpk_patch *p)
 	mpk_elf_close(&p->elf);
 }
 
+/* Byte by byte, in the order of the file, so that a big-endian library can be made on any
+ * machine. */
 enum mpk_code mpk_patch_store(const struct mpk_patch *p, uint8_t *at, struct mpk_patch_field f,
 			      uint64_t v, struct mpk_error *err)
 {
@@ -102,6 +115,7 @@ enum mpk_code mpk_patch_store(const struct mpk_patch *p, uint8_t *at, struct mpk
 	return MPK_OK;
 }
 
+/* A field inside the blob would be changed twice: here, and when the blob is copied over it. */
 enum mpk_code mpk_patch_put(const struct mpk_patch *p, uint64_t base, struct mpk_patch_field f,
 			    uint64_t v, struct mpk_error *err)
 {
@@ -113,6 +127,7 @@ enum mpk_code mpk_patch_put(const struct mpk_patch *p, uint64_t base, struct mpk
 	return mpk_patch_store(p, p->file->data + base, f, v, err);
 }
 
+/* Of the header, not of the contents. */
 uint64_t mpk_patch_section_at(const struct mpk_patch *p, size_t index)
 {
 	return p->elf.header.e_shoff + index * MPK_PATCH_SIZE(p, Shdr);
@@ -123,6 +138,8 @@ uint64_t mpk_patch_segment_at(const struct mpk_patch *p, size_t index)
 	return p->elf.header.e_phoff + index * MPK_PATCH_SIZE(p, Phdr);
 }
 
+/* Index 0 and what cannot be read give a section of type SHT_NULL, which every caller passes
+ * over. */
 GElf_Shdr mpk_patch_section(const struct mpk_patch *p, size_t index)
 {
 	GElf_Shdr s = { .sh_type = SHT_NULL };
@@ -132,6 +149,7 @@ GElf_Shdr mpk_patch_section(const struct mpk_patch *p, size_t index)
 	return s;
 }
 
+/* SHT_NOBITS has a size in memory only. */
 bool mpk_patch_has_bytes(const GElf_Shdr *s)
 {
 	return s->sh_type != SHT_NULL && s->sh_type != SHT_NOBITS;
@@ -165,6 +183,8 @@ static size_t section_at(const struct mpk_patch *p, uint64_t address)
 	return 0;
 }
 
+/* The offset of each entry is handed on, because callers change entries in the file, not their
+ * copies. */
 static enum mpk_code see_table(const struct mpk_patch *p, size_t section, mpk_patch_see_fn *see,
 			       void *data, struct mpk_error *err)
 {
@@ -179,6 +199,7 @@ static enum mpk_code see_table(const struct mpk_patch *p, size_t section, mpk_pa
 	return MPK_OK;
 }
 
+/* Both tables: strip removes .symtab, loaders read .dynsym, and the two must go on to agree. */
 enum mpk_code mpk_patch_symbols(const struct mpk_patch *p, mpk_patch_see_fn *see, void *data,
 				struct mpk_error *err)
 {
@@ -215,6 +236,7 @@ static enum mpk_code see_symbol(void *data, const struct mpk_symbol *s, uint64_t
 		found->home = mpk_patch_section(w->p, section);
 		found->value = s->value;
 		found->size = s->bytes;
+		/* One entry in each of the two tables, and both must say the same. */
 	} else if (found->count == 2 || found->section != section || found->value != s->value ||
 		   found->size != s->bytes) {
 		return mpk_fail(err, MPK_E_UNSUPPORTED, "the blob symbol stands there twice");
@@ -223,6 +245,7 @@ static enum mpk_code see_symbol(void *data, const struct mpk_symbol *s, uint64_t
 	return MPK_OK;
 }
 
+/* A file may have the symbol in one of its tables or in both. */
 enum mpk_code mpk_patch_find(const struct mpk_patch *p, const char *symbol,
 			     struct mpk_patch_symbol *out, struct mpk_error *err)
 {

@@ -1,4 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* reader.c - an ELF file's header, sections, segments and tables, each checked before it is used
+ *
+ * libelf converts classes and byte orders; it does not check what a file says about its own sizes.
+ * So every table is held against the file before libelf is asked for it, once, when the file is
+ * opened; what is read later (a section, a string, a number at an offset) is checked each time, as
+ * it comes from the file again.
+ *
+ * Addresses are looked up for every symbol and relocation: the loaded segments are sorted once.
+ */
 #include "elf/reader.h"
 
 #include <errno.h>
@@ -11,6 +20,7 @@
 #include "base/search.h"
 #include "base/vec.h"
 
+/* The header says so; libelf has converted it, the bytes themselves are as in the file. */
 static bool is_big(const struct mpk_elf *e)
 {
 	return e->header.e_ident[EI_DATA] == ELFDATA2MSB;
@@ -45,6 +55,7 @@ static enum mpk_code check_table(const struct mpk_elf *e, uint64_t off, uint64_t
 	return MPK_OK;
 }
 
+/* Before libelf sees the file: its functions for both classes rely on these bytes. */
 static enum mpk_code check_ident(const struct mpk_elf *e, struct mpk_error *err)
 {
 	const uint8_t *ident = e->bytes.data;
@@ -79,6 +90,8 @@ static int by_table(const void *a, const void *b)
 	return (x->index > y->index) - (x->index < y->index);
 }
 
+/* Files with more than 65279 sections have these. Their number is the file's choice: a list that
+ * grows, not an array on the stack. */
 static enum mpk_code index_extended(struct mpk_elf *e, struct mpk_error *err)
 {
 	size_t cap = 0;
@@ -97,6 +110,7 @@ static enum mpk_code index_extended(struct mpk_elf *e, struct mpk_error *err)
 	return MPK_OK;
 }
 
+/* The first of several. */
 size_t mpk_elf_extended(const struct mpk_elf *e, size_t table)
 {
 	const struct mpk_elf_extended key = { .table = table };
@@ -139,7 +153,7 @@ static enum mpk_code open_sections(struct mpk_elf *e, struct mpk_error *err)
 struct mpk_elf_load {
 	uint64_t address, off;
 	uint64_t bytes;  /* that stand in the file */
-	uint64_t memory; /* with the zeros behind them */
+	uint64_t memory; /* with the zeros after them */
 	uint32_t flags;  /* PF_ */
 	size_t index;
 };
@@ -153,6 +167,7 @@ static int by_address(const void *a, const void *b)
 	return (x->index > y->index) - (x->index < y->index);
 }
 
+/* Segments of no size in memory load nothing and would only confuse the search. */
 static enum mpk_code index_loads(struct mpk_elf *e, struct mpk_error *err)
 {
 	GElf_Phdr p;
@@ -169,6 +184,7 @@ static enum mpk_code index_loads(struct mpk_elf *e, struct mpk_error *err)
 	return MPK_OK;
 }
 
+/* Every PT_LOAD must lie within the file: mpk_elf_at_address relies on it. */
 static enum mpk_code open_segments(struct mpk_elf *e, struct mpk_error *err)
 {
 	const GElf_Ehdr *h = &e->header;
@@ -227,6 +243,7 @@ enum mpk_code mpk_elf_open(struct mpk_span bytes, uint64_t base, struct mpk_elf 
 	return MPK_OK;
 }
 
+/* elf_end and free take NULL, so a file that did not open whole can be closed, too. */
 void mpk_elf_close(struct mpk_elf *e)
 {
 	(void)elf_end(e->elf);
@@ -235,6 +252,8 @@ void mpk_elf_close(struct mpk_elf *e)
 	memset(e, 0, sizeof *e);
 }
 
+/* Also checks where the section's bytes are, so that callers may use sh_offset and sh_size as
+ * they are. SHT_NOBITS has none in the file. */
 enum mpk_code mpk_elf_section(const struct mpk_elf *e, size_t index, GElf_Shdr *out,
 			      struct mpk_error *err)
 {
@@ -257,6 +276,7 @@ enum mpk_code mpk_elf_section(const struct mpk_elf *e, size_t index, GElf_Shdr *
 	return MPK_OK;
 }
 
+/* Names are not needed to read a file: a bad one is NULL, no error. */
 const char *mpk_elf_section_name(const struct mpk_elf *e, size_t index)
 {
 	GElf_Shdr shdr;
@@ -281,6 +301,7 @@ static const struct mpk_elf_load *load_at(const struct mpk_elf *e, uint64_t addr
 	return next ? &e->loads[next - 1] : NULL;
 }
 
+/* In memory, zeros after the file's bytes included; mpk_elf_at_address is for what the file has. */
 bool mpk_elf_is_loaded(const struct mpk_elf *e, uint64_t address, uint64_t bytes, uint32_t *flags)
 {
 	const struct mpk_elf_load *load = load_at(e, address);
@@ -330,6 +351,7 @@ enum mpk_code mpk_elf_chunk(const struct mpk_elf *e, const struct mpk_elf_table 
 	if (!mpk_span_sub(e->bytes, off, size, &ignored))
 		return mpk_fail_offset(err, MPK_E_CORRUPT, "file", e->base + off,
 				       "the %s ends beyond the end of the file", table->what);
+	/* A table has whole entries; a rest is a sign of damage. */
 	if (size % each)
 		return mpk_fail_offset(err, MPK_E_CORRUPT, "file", e->base + off,
 				       "the %s has %" PRIu64 " bytes, which is no multiple of %zu",
@@ -347,6 +369,8 @@ enum mpk_code mpk_elf_chunk(const struct mpk_elf *e, const struct mpk_elf_table 
 	return MPK_OK;
 }
 
+/* Out of the bytes themselves, without libelf: for places where the file has no table that
+ * libelf knows. */
 bool mpk_elf_u32(const struct mpk_elf *e, uint64_t off, uint32_t *out)
 {
 	struct mpk_span s;
@@ -376,6 +400,7 @@ size_t mpk_elf_word_bytes(const struct mpk_elf *e)
 	return e->header.e_ident[EI_CLASS] == ELFCLASS64 ? 8 : 4;
 }
 
+/* As long as an address of the file's class. */
 bool mpk_elf_word(const struct mpk_elf *e, uint64_t off, uint64_t *out)
 {
 	uint32_t narrow;
@@ -388,6 +413,7 @@ bool mpk_elf_word(const struct mpk_elf *e, uint64_t off, uint64_t *out)
 	return true;
 }
 
+/* Offset and info, and an addend in SHT_RELA; each one word of the class. */
 static size_t relocation_bytes(const struct mpk_elf *e, const GElf_Shdr *section)
 {
 	return (section->sh_type == SHT_RELA ? 3 : 2) * mpk_elf_word_bytes(e);
@@ -398,6 +424,8 @@ size_t mpk_elf_relocations(const struct mpk_elf *e, const GElf_Shdr *section)
 	return (size_t)(section->sh_size / relocation_bytes(e, section));
 }
 
+/* ELF32 packs symbol and type into 24 and 8 bits, ELF64 into 32 and 32: the result has the
+ * latter form always. */
 bool mpk_elf_relocation(const struct mpk_elf *e, const GElf_Shdr *section, size_t index,
 			GElf_Rela *out)
 {
@@ -414,6 +442,7 @@ bool mpk_elf_relocation(const struct mpk_elf *e, const GElf_Shdr *section, size_
 	return true;
 }
 
+/* The names are those that people use; NULL for machines without a row. */
 const char *mpk_elf_machine(uint16_t machine)
 {
 	static const struct {

@@ -81,7 +81,7 @@ bool mpk_elf_at_address(const struct mpk_elf *e, uint64_t address, struct mpk_sp
  * @flags   receives what the memory may be used for, PF_R, PF_W and PF_X */
 bool mpk_elf_is_loaded(const struct mpk_elf *e, uint64_t address, uint64_t bytes, uint32_t *flags);
 
-/* mpk_elf_strings - a string table without what stands behind its last NUL: then every offset within it is that of
+/* mpk_elf_strings - a string table without what follows its last NUL: then every offset within it is that of
  * a string, which need not be searched for its end */
 struct mpk_span mpk_elf_strings(struct mpk_span table);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Three ways, tried in this order: into the room of the old blob, into an extended one at the end
  * of the file, into a new segment. The last needs a program header, and there is none to add:
- * the table stands before the code, which cannot move. So one that loaders can do without is
+ * the table is before the code, which cannot move. So one that loaders can do without is
  * given up. */
 #include "elf/replace.h"
 
@@ -24,6 +24,7 @@ struct room {
 	uint64_t off, addr;
 };
 
+/* Value, section and size together: tools compare them with each other. */
 static enum mpk_code set_symbol(const struct mpk_patch *p, const struct mpk_patch_symbol *s,
 				uint64_t value, uint64_t section, uint64_t size,
 				struct mpk_error *err)
@@ -38,6 +39,7 @@ static enum mpk_code set_symbol(const struct mpk_patch *p, const struct mpk_patc
 	return MPK_OK;
 }
 
+/* The rest of the room is zeroed, so that nothing of the old blob stays in the file. */
 static enum mpk_code put_in_place(const struct mpk_patch *p, const struct mpk_patch_symbol *s,
 				  const struct mpk_rope *content, struct mpk_rope *out,
 				  struct mpk_error *err)
@@ -53,7 +55,7 @@ static enum mpk_code put_in_place(const struct mpk_patch *p, const struct mpk_pa
 }
 
 /* Loaders want PT_LOAD headers in the order of their addresses, so the one that is used
- * must stand behind the others. */
+ * must stand after the others. */
 static enum mpk_code find_room(const struct mpk_patch *p, struct room *room, struct mpk_error *err)
 {
 	uint64_t end = 0, top;
@@ -85,6 +87,7 @@ static enum mpk_code find_room(const struct mpk_patch *p, struct room *room, str
 	return MPK_OK;
 }
 
+/* The flags are those of constants: a blob is read, not run. */
 static enum mpk_code set_segment(const struct mpk_patch *p, const struct room *room, uint64_t size,
 				 struct mpk_error *err)
 {
@@ -110,7 +113,7 @@ static enum mpk_code set_segment(const struct mpk_patch *p, const struct room *r
 /* --- one section more ------------------------------------------------------------ */
 
 /* strip and objcopy keep the section numbers of .dynsym as they are, because sections
- * that are loaded come first. So must the new one; what comes behind it gets the next
+ * that are loaded come first. So must the new one; what comes after it gets the next
  * number. */
 static size_t new_index(const struct mpk_patch *p)
 {
@@ -122,6 +125,7 @@ static size_t new_index(const struct mpk_patch *p)
 	return last + 1;
 }
 
+/* Numbers below the new section keep their meaning. */
 static enum mpk_code shift(const struct mpk_patch *p, uint64_t at, struct mpk_patch_field f,
 			   uint64_t number, size_t from, struct mpk_error *err)
 {
@@ -185,6 +189,8 @@ static enum mpk_code add_section(const struct mpk_patch *p, const struct mpk_pat
 	return MPK_OK;
 }
 
+/* All patches go into the private copy first; the rope then takes the file, the content and the
+ * new table in this order. */
 static enum mpk_code put_behind(const struct mpk_patch *p, const struct mpk_patch_symbol *s,
 				const struct mpk_rope *content, struct mpk_arena *arena,
 				struct mpk_rope *out, struct mpk_error *err)

@@ -8,7 +8,7 @@
 #include "io/mapping.h"
 
 /* mpk_elf_replace - the shared library with symbol holding content
- * A content that fits stands where the old one stood, the rest of its room zeroed. Else
+ * A content that fits takes the old one's place, the rest of its room zeroed. Else
  * the old one is extended (elf/extend.h) when it is the last thing of the file; else content
  * gets a segment and a section of its own at the end of the file. The segment takes the
  * program header of PT_GNU_PROPERTY, else of PT_NOTE, whose sections stay. Nothing else of

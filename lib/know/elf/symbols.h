@@ -35,7 +35,7 @@ enum mpk_code mpk_symtab_static(const struct mpk_elf *e, struct mpk_symtab *out,
 				struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_symtab_loaded - the table that PT_DYNAMIC names, whatever section headers say; their table is taken where it
- * is the same one, as a hash table leaves out symbols behind the last that is defined
+ * is the same one, as a hash table leaves out symbols after the last that is defined
  * Returns  as those */
 enum mpk_code mpk_symtab_loaded(const struct mpk_elf *e, struct mpk_symtab *out,
 				struct mpk_error *err) MPK_MUST_CHECK;
@@ -49,6 +49,10 @@ enum mpk_code mpk_symtab_open(const struct mpk_elf *e, size_t index, struct mpk_
  * Returns  MPK_OK; MPK_E_CORRUPT when its name lies outside the string table */
 enum mpk_code mpk_symtab_get(const struct mpk_symtab *t, size_t index, struct mpk_symbol *out,
 			     struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_symbol_suffix - whether a name ends so: of a library for one system the same names begin with a prefix
+ * @prefix_len  receives the length of the prefix, 0 for the plain name */
+bool mpk_symbol_suffix(const char *name, const char *suffix, size_t *prefix_len);
 
 /* mpk_symbol_bytes - where a defined data symbol's bytes stand in the file
  * @out     its st_size bytes; when that is 0, all to the end of its section or segment

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* target.c - target triples: machine, class, byte order and object format, and back
+ *
+ * Only as much of a triple is read as mpack needs: which ELF header a host part must have, and
+ * whether the stub can be linked here. LLVM knows all the rest and is not asked, since `mpack
+ * check` works without it.
+ */
 #include "elf/target.h"
 
 #include <stdio.h>
@@ -51,6 +57,8 @@ static const struct arch {
 #error "name this machine's triple here"
 #endif
 
+/* By prefix, as versions and vendors follow: "armv7l", "aarch64-linux-android". Longer names are
+ * before their own prefixes in the table. */
 static const struct arch *find_arch(const char *triple)
 {
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(arches); i++)
@@ -59,6 +67,7 @@ static const struct arch *find_arch(const char *triple)
 	return NULL;
 }
 
+/* Anything that names no other system has ELF. */
 static enum mpk_object_format find_format(const char *triple)
 {
 	static const struct {
@@ -77,6 +86,7 @@ static enum mpk_object_format find_format(const char *triple)
 	return MPK_OBJECT_ELF;
 }
 
+/* An unknown architecture is no error: machine 0 means that objects are not compared with it. */
 struct mpk_target mpk_target_parse(const char *triple)
 {
 	struct mpk_target t = { .triple = triple ? triple : NATIVE };
@@ -125,6 +135,7 @@ const char *mpk_target_name(uint16_t machine, uint8_t elf_class, bool big_endian
 	return NULL;
 }
 
+/* The name that the table has for it; the first of several, as "i386" for all of its kind. */
 static const char *machine_name(unsigned machine, uint8_t class, uint8_t data, char *out,
 				size_t size)
 {
@@ -136,6 +147,7 @@ static const char *machine_name(unsigned machine, uint8_t class, uint8_t data, c
 	return out;
 }
 
+/* ILP32 and LP64 differ in class, big and little endian in data: both must agree. */
 static enum mpk_code check_elf(const struct mpk_target *target, struct mpk_span bytes,
 			       struct mpk_error *err)
 {
@@ -177,6 +189,7 @@ static enum mpk_code check_object(const struct mpk_target *target, enum mpk_file
 			name ? name : "another machine", target->triple);
 }
 
+/* What is no object at all, a blob or a C file, agrees with every target. */
 enum mpk_code mpk_target_check(const struct mpk_target *target, struct mpk_span bytes,
 			       struct mpk_error *err)
 {

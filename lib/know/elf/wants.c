@@ -27,7 +27,7 @@ static const struct lookup {
 enum {
 	NAME_MAX_BYTES = 256,
 	BEFORE_BYTES = 96,
-	ASIDE_BYTES = 128,   /* how far from its place an address may be told */
+	ASIDE_BYTES = 128,   /* how far from its place an address may be computed */
 	BYTES_EACH = 16,     /* of code, for each thing that it wants */
 	PIECE_MAX = 1 << 16, /* texts of one piece, and lookups */
 };

@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* assertion.c - one message of an assertion that TVM compiled into a function, taken apart
+ *
+ * TVM's ArgBinder (src/tir/transforms/arg_binder.cc and make_packed_api.cc of its releases) writes
+ * "Assert fail: CONDITION, MESSAGE" for each thing it checks of an argument. The message says which
+ * argument and what of it; the condition names the variable, or the extent that the message does
+ * not. Each kind has a reader below.
+ */
 #include "hostcode/internal/assertion.h"
 
 #include <ctype.h>
@@ -10,12 +17,13 @@
 
 /* --- pieces of text --------------------------------------------------------------------- */
 
+/* at is at most the length of s. */
 static struct mpk_span from(struct mpk_span s, size_t at)
 {
 	return mpk_span_of(s.data + at, s.len - at);
 }
 
-/* Where what stands in s first; s.len: nowhere. */
+/* The first place of `what` in s; s.len: there is none. */
 static size_t find(struct mpk_span s, const char *what)
 {
 	const uint8_t *at = s.len ? memmem(s.data, s.len, what, strlen(what)) : NULL;
@@ -23,7 +31,7 @@ static size_t find(struct mpk_span s, const char *what)
 	return at ? (size_t)(at - s.data) : s.len;
 }
 
-/* Splits s where what stands, which is in neither part. */
+/* Splits s at the first `what`, which is in neither part. */
 static bool split(struct mpk_span s, const char *what, struct mpk_span *before,
 		  struct mpk_span *behind)
 {
@@ -60,6 +68,7 @@ static bool split_outside(struct mpk_span s, const char *what, struct mpk_span *
 	return false;
 }
 
+/* As far as the characters of a C identifier go; may be empty. */
 static struct mpk_span identifier(struct mpk_span s)
 {
 	size_t n = 0;
@@ -69,6 +78,7 @@ static struct mpk_span identifier(struct mpk_span s)
 	return mpk_span_of(s.data, n);
 }
 
+/* Indices and extents: TVM writes none that is negative. */
 static bool number(struct mpk_span s, int64_t *out)
 {
 	return mpk_parse_i64(s, out) && *out >= 0;
@@ -119,6 +129,7 @@ static bool read_class(struct mpk_span message, struct mpk_assertion *a)
 	return true;
 }
 
+/* The condition is isnullptr(HANDLE): the variable of the argument in the generated code. */
 static bool read_pointer(struct mpk_span message, struct mpk_assertion *a)
 {
 	struct mpk_span ignored, behind;
@@ -131,6 +142,7 @@ static bool read_pointer(struct mpk_span message, struct mpk_assertion *a)
 	return true;
 }
 
+/* The variable is the tensor's handle in the generated code. */
 static bool read_rank(struct mpk_span message, struct mpk_assertion *a)
 {
 	struct mpk_span text, ignored, behind;
@@ -144,6 +156,7 @@ static bool read_rank(struct mpk_span message, struct mpk_assertion *a)
 	return true;
 }
 
+/* The value is a type as TVM prints it: "float32". */
 static bool read_dtype(struct mpk_span message, struct mpk_assertion *a)
 {
 	a->kind = MPK_ASSERT_DTYPE;
@@ -183,6 +196,7 @@ static bool read_device(struct mpk_span message, struct mpk_assertion *a)
 	       split_outside(bare(constraint), " == ", &left, &right) && number(left, &a->number);
 }
 
+/* Says only that the strides are those of a compact array. */
 static bool read_strides(struct mpk_span message, struct mpk_assertion *a)
 {
 	struct mpk_span ignored;
@@ -201,8 +215,10 @@ static bool read_data(struct mpk_span message, struct mpk_assertion *a)
 	       split(a->condition, " == 0 or ", &a->value, &ignored);
 }
 
+/* Out changes only when a message of a known kind was read. */
 bool mpk_assertion_read(struct mpk_span text, struct mpk_assertion *out)
 {
+	/* Tried in turn; the first whose words the message has decides. */
 	static bool (*const readers[])(struct mpk_span, struct mpk_assertion *) = {
 		read_count, read_class,  read_pointer, read_rank, read_dtype,
 		read_shape, read_device, read_strides, read_data,
@@ -224,6 +240,8 @@ bool mpk_assertion_read(struct mpk_span text, struct mpk_assertion *out)
 	return false;
 }
 
+/* The condition joins the strides of all dimensions by "and"; either side of an equation may
+ * have the stride, as releases differ in the order. */
 bool mpk_assertion_stride(struct mpk_span condition, size_t index, struct mpk_span *out)
 {
 	struct mpk_span rest = bare(condition), part, left, right;

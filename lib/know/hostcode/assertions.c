@@ -19,7 +19,7 @@ enum { ARGUMENTS_MAX = 4096, RANK_MAX = 64 };
 /* An assertion and whose it is. */
 struct record {
 	struct mpk_assertion a;
-	struct mpk_span argument; /* what path has behind the function */
+	struct mpk_span argument; /* what path has after the function */
 	size_t function, order;
 };
 
@@ -306,7 +306,7 @@ static enum mpk_code param_of(struct prototype *p, const struct argument *arg,
 	if (is_int || is_float) {
 		out->type.kind = MPK_TYPE_SCALAR;
 		out->type.dtype.code = is_int ? MPK_DTYPE_INT : MPK_DTYPE_FLOAT;
-		out->type.dtype.lanes = 1; /* the width is not told */
+		out->type.dtype.lanes = 1; /* the width is not known */
 	}
 	return MPK_OK;
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A getter hands a constant to tvm-ffi, and has messages for what may fail in that. A doc is the text whose
  * length the code has beside its address, as tvm-ffi takes both; code that is not optimised asks a string_view
- * for it. Metadata has a beginning of its own, whatever stands around it. */
+ * for it. Metadata has a beginning of its own, whatever is around it. */
 #include "hostcode/getters.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "elf/calls.h"
 #include "elf/constants.h"
+#include "elf/plt.h"
 #include "signature/schema.h"
 #include "text/natural.h"
 

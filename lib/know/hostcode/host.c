@@ -1,13 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* host.c - the signatures of all host functions of a file, from whatever the file says of them
+ *
+ * Nothing in a library lists what its functions take. But TVM compiles a check of each argument
+ * into a function, and the texts of their errors stay in the read-only data: prototypes.c,
+ * assertions.c and tilelang.c read those, and what they have in common is the unit of
+ * internal/unit.h. What remains unknown after that is asked of metadata (getters.c), which has
+ * neither names nor shapes.
+ *
+ * A file that does not read has no signatures, which is no error: the listing goes on without them.
+ */
 #include "hostcode/host.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "blob/blob.h"
-#include "elf/calls.h"
-#include "elf/classify.h"
 #include "elf/object_image.h"
+#include "elf/plt.h"
 #include "elf/symbols.h"
 #include "hostcode/getters.h"
 #include "hostcode/internal/unit.h"
@@ -31,6 +40,7 @@ struct group {
 	size_t count;
 };
 
+/* Names of members are compared by address: each is one string in the arena. */
 static int by_member(const void *a, const void *b)
 {
 	const struct mpk_image_function *x = *(const struct mpk_image_function *const *)a;
@@ -59,6 +69,8 @@ static struct group group_of(const struct group *all, const char *member)
 	return (struct group){ all->functions + low, end - low };
 }
 
+/* A library with a system-lib prefix has its context pointer under it, too, in the name of any
+ * generation. The first that is found decides. */
 static struct mpk_span prefix_in(const struct mpk_symtab *t)
 {
 	struct mpk_symbol s;
@@ -75,7 +87,7 @@ static struct mpk_span prefix_in(const struct mpk_symtab *t)
 	return (struct mpk_span){ 0 };
 }
 
-/* That of the blob; of an object that stands beside it, that of the pointer to its imports. */
+/* That of the blob; of an object that is beside it, that of the pointer to its imports. */
 static struct mpk_span find_prefix(const struct mpk_elf *elf, const struct mpk_image *image)
 {
 	struct mpk_symtab table;
@@ -92,7 +104,7 @@ static struct mpk_span find_prefix(const struct mpk_elf *elf, const struct mpk_i
 	return found;
 }
 
-/* Behind all names: where two could be meant, it is the one whose name is all of it. */
+/* After all names: where two could be meant, it is the one whose name is all of it. */
 static enum mpk_code add_aliases(struct mpk_unit *u, struct mpk_error *err)
 {
 	size_t at;
@@ -109,6 +121,8 @@ static enum mpk_code add_aliases(struct mpk_unit *u, struct mpk_error *err)
 	return MPK_OK;
 }
 
+/* Functions that are other names of one (alias_of) are left out: mpk_host_signature_find follows
+ * them. */
 static enum mpk_code fill_unit(struct mpk_unit *u, const struct mpk_image *image,
 			       struct group group, struct mpk_error *err)
 {
@@ -149,6 +163,8 @@ static bool is_told_in_sentences(const struct mpk_unit *u)
 	return false;
 }
 
+/* Constants are read once, for all three readers. The budget bounds what they may read of them
+ * together: sections may overlap, and each text may be looked at several times. */
 static enum mpk_code read_texts(struct mpk_unit *u, const struct mpk_image *image,
 				struct mpk_span bytes, struct mpk_error *err)
 {
@@ -215,6 +231,7 @@ static enum mpk_code read_entry(struct mpk_unit *u, struct mpk_unit_function *en
 	return MPK_OK;
 }
 
+/* The entry is last, as it has the signature of a function that was found before it. */
 static enum mpk_code read_all(struct mpk_unit *u, const struct mpk_image *image,
 			      struct mpk_span bytes, struct mpk_error *err)
 {
@@ -276,6 +293,7 @@ static enum mpk_code ask_getters(const struct mpk_image *image, struct mpk_arena
 	return MPK_OK;
 }
 
+/* The list has a place for every function of the image; NULL where nothing is known. */
 enum mpk_code mpk_host_signatures(const struct mpk_image *image, struct mpk_arena *arena,
 				  const struct mpk_signature *const **out, struct mpk_error *err)
 {
@@ -291,6 +309,8 @@ enum mpk_code mpk_host_signatures(const struct mpk_image *image, struct mpk_aren
 		sorted[i] = &image->functions[i];
 	if (image->function_count)
 		qsort(sorted, image->function_count, sizeof *sorted, by_member);
+	/* A bare blob has no host code. Of an archive, functions without a member are those of
+	 * the file that was chosen. */
 	if (image->container != MPK_CONTAINER_BLOB && image->function_count)
 		MPK_TRY(read_unit(image, image->bytes, group_of(&all, NULL), arena, list, err));
 	for (size_t i = 0; i < image->member_count; i++) {
@@ -299,11 +319,13 @@ enum mpk_code mpk_host_signatures(const struct mpk_image *image, struct mpk_aren
 		if (group.count)
 			MPK_TRY(read_unit(image, image->member_bytes[i], group, arena, list, err));
 	}
+	/* Last, as metadata knows less than the texts: it is for what they left open. */
 	MPK_TRY(ask_getters(image, arena, list, err));
 	*out = list;
 	return MPK_OK;
 }
 
+/* An alias has the signature of the function that it is another name of. */
 const struct mpk_signature *mpk_host_signature_find(const struct mpk_image *image,
 						    const struct mpk_signature *const *signatures,
 						    const char *name)

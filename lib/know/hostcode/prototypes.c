@@ -13,7 +13,7 @@
 #include "hostcode/internal/unit.h"
 #include "signature/prototype.h"
 
-/* What stands before a prototype in the message that shows it: in code of TVM, in launch functions. */
+/* What is before a prototype in the message that shows it: in code of TVM, in launch functions. */
 static const char *const marks[] = { " when calling:\n  `", "got %lld, when calling " };
 
 enum {
@@ -58,7 +58,7 @@ static void learn_names(struct search *s)
 		learn_name(s, s->unit->functions[i].name);
 		learn_name(s, s->unit->functions[i].alias);
 	}
-	/* a prototype's name ends where its first parenthesis stands */
+	/* a prototype's name ends where its first parenthesis is */
 	s->in_names['('] = false;
 }
 
@@ -89,7 +89,7 @@ static bool is_name_byte(uint8_t c)
 	return isalnum(c) || (c && strchr("_.$@:-", c));
 }
 
-/* Every name that ends where the parenthesis stands. */
+/* Every name that ends where the parenthesis is. */
 static void look_before(struct search *s, const struct mpk_constants *c, struct string text,
 			const uint8_t *parenthesis)
 {
@@ -122,7 +122,7 @@ static bool find_string(const struct mpk_constants *c, const uint8_t *at, struct
 	const uint8_t *begin = c->bytes.data, *end = begin + c->bytes.len, *from = at;
 	const uint8_t *nul = memchr(at, 0, (size_t)(end - at));
 
-	/* what is behind the last string's end belongs to this one */
+	/* what is after the last string's end belongs to this one */
 	while (from > begin && from > out->end && from[-1] && at - from <= NAME_MAX_BYTES)
 		from--;
 	*out = (struct string){ from, nul, from == begin || !from[-1] };

@@ -24,16 +24,16 @@ enum { ARGUMENTS_MAX = 64, RANK_MAX = 8 };
 struct argument {
 	struct mpk_span name;
 	uint64_t first; /* bytes of code before its first text */
-	int64_t rank;   /* -1: not told */
+	int64_t rank;   /* -1: not known */
 	struct mpk_dtype dtype;
-	bool bound[RANK_MAX]; /* extents that must be something, which is not told */
+	bool bound[RANK_MAX]; /* extents that must be something unknown */
 };
 
 /* What the texts say of one function. */
 struct told {
 	struct mpk_unit *unit;
 	const struct mpk_unit_function *f;
-	int64_t count; /* -1: not told */
+	int64_t count; /* -1: not known */
 	struct argument args[ARGUMENTS_MAX];
 	size_t found;
 	int32_t device;

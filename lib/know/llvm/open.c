@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* open.c - loading the plug-in that holds LLVM
+ *
+ * It stays open until the process ends. RTLD_LOCAL keeps LLVM's symbols apart from those of other
+ * libraries that bring an LLVM of their own.
+ */
 #include "llvm/open.h"
 
 #include <dlfcn.h>

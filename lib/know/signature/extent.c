@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* extent.c - extents that are formulas, "n * 2 + 1", computed and printed
+ *
+ * TVM prints a symbolic extent in the syntax of TVMScript, or in that of C++ in older releases, and
+ * the same division means different things in the two: names such as floordiv say which, and the
+ * bare signs are taken to round down. The grammar is sums of products of atoms. Numbers are int64
+ * and any overflow means "not known", as does a division by zero: the texts come from files, and a
+ * wrong number would be worse than none.
+ */
 #include "signature/extent.h"
 
 #include <ctype.h>
@@ -21,6 +29,8 @@ static bool is_word(uint8_t c)
 	return isalnum(c) || c == '_' || c == '.';
 }
 
+/* Blanks are free between any two signs, so they are skipped here once for all. An empty sign
+ * only skips them. */
 static bool take(struct reader *r, const char *sign)
 {
 	size_t n = strlen(sign);
@@ -33,6 +43,7 @@ static bool take(struct reader *r, const char *sign)
 	return true;
 }
 
+/* Names, numbers, and names with dots. */
 static struct mpk_span take_word(struct reader *r)
 {
 	const uint8_t *from;
@@ -43,7 +54,7 @@ static struct mpk_span take_word(struct reader *r)
 	return mpk_span_of(from, (size_t)(r->at - from));
 }
 
-/* TVM's printer writes its own names behind a "T." */
+/* TVM's printer writes its own names after a "T." */
 static struct mpk_span without_dialect(struct mpk_span word)
 {
 	return mpk_span_starts(word, "T.") ? mpk_span_of(word.data + 2, word.len - 2) : word;
@@ -51,6 +62,7 @@ static struct mpk_span without_dialect(struct mpk_span word)
 
 /* --- numbers -------------------------------------------------------------------------- */
 
+/* C rounds to zero. Flooring differs when there is a rest and its sign is not the divisor's. */
 static bool divide(int64_t a, int64_t b, bool floors, int64_t *quotient, int64_t *rest)
 {
 	if (b == 0 || (a == INT64_MIN && b == -1))
@@ -64,6 +76,8 @@ static bool divide(int64_t a, int64_t b, bool floors, int64_t *quotient, int64_t
 	return true;
 }
 
+/* The functions that TVM's simplifier leaves in extents; another name makes the whole extent
+ * unknown. */
 static bool apply(struct mpk_span name, int64_t a, int64_t b, int64_t *out)
 {
 	int64_t rest;
@@ -80,6 +94,8 @@ static bool apply(struct mpk_span name, int64_t a, int64_t b, int64_t *out)
 	       divide(a, b, true, out, &rest);
 }
 
+/* Casts between integers are passed over: extents are small, and TVM writes a cast wherever
+ * int32 and int64 meet. */
 static bool is_integer_type(struct mpk_span name)
 {
 	struct mpk_span rest = name;
@@ -109,6 +125,7 @@ static bool read_call(struct reader *r, struct mpk_span name, int64_t *out)
 	       apply(name, a, b, out);
 }
 
+/* others is the value of every name that is not listed; 0 means that such names are unknown. */
 static bool find(const struct mpk_extent_values *values, struct mpk_span name, int64_t *out)
 {
 	for (size_t i = 0; i < values->count; i++)
@@ -142,6 +159,7 @@ static bool read_atom(struct reader *r, int64_t *out)
 	return find(r->values, word, out);
 }
 
+/* From left to right: division does not commute. */
 static bool read_product(struct reader *r, int64_t *out)
 {
 	int64_t b, rest;
@@ -164,6 +182,7 @@ static bool read_product(struct reader *r, int64_t *out)
 	}
 }
 
+/* Depth is counted here and at a minus sign: every recursion passes one of the two. */
 static bool read_sum(struct reader *r, int64_t *out)
 {
 	int64_t b;
@@ -184,6 +203,7 @@ static bool read_sum(struct reader *r, int64_t *out)
 	}
 }
 
+/* The whole text must be one formula; what follows it makes it unknown. */
 bool mpk_extent_compute(struct mpk_span text, const struct mpk_extent_values *values, int64_t *out)
 {
 	struct reader r = { text.data, text.len ? text.data + text.len : text.data, values, 0 };
@@ -200,6 +220,7 @@ bool mpk_extent_compute(struct mpk_span text, const struct mpk_extent_values *va
 
 /* --- text ----------------------------------------------------------------------------- */
 
+/* Words with dots, too: a name may be that of an attribute. */
 bool mpk_extent_is_name(struct mpk_span text)
 {
 	if (!text.len || isdigit(text.data[0]))
@@ -210,7 +231,7 @@ bool mpk_extent_is_name(struct mpk_span text)
 	return true;
 }
 
-/* "int64(4)" behind "T.": the number between its parentheses, or nothing. */
+/* "int64(4)" after "T.": the number between its parentheses, or nothing. */
 static struct mpk_span literal(struct reader r, const uint8_t **end)
 {
 	struct mpk_span type = take_word(&r), number = { 0 };
@@ -229,6 +250,7 @@ static struct mpk_span literal(struct reader r, const uint8_t **end)
 	return number;
 }
 
+/* "T.int64(4) * n" is read by people as "4 * n". A doubled '%' comes from format strings. */
 enum mpk_code mpk_extent_shorten(struct mpk_span text, struct mpk_arena *arena,
 				 struct mpk_span *out, struct mpk_error *err)
 {

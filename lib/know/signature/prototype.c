@@ -1,10 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* prototype.c - the prototype that a function shows in its error messages, as a signature
+ *
+ * Newer releases of TVM, and mpack's launch functions, put the whole of it into a message about a
+ * wrong argument: "add(a: Tensor([n], float32), b: Tensor([n], float32))". Any text that has such a
+ * form is taken, as nothing else marks it; what is of another form in one place is refused as a
+ * whole.
+ */
 #include "signature/prototype.h"
 
 #include <string.h>
 
 #include "signature/extent.h"
 
+/* One answer for all mistakes: callers try the next text. */
 static enum mpk_code no_prototype(struct mpk_error *err)
 {
 	return mpk_fail(err, MPK_E_SYNTAX, "this is no prototype of a function");
@@ -12,7 +20,7 @@ static enum mpk_code no_prototype(struct mpk_error *err)
 
 /* --- lists ------------------------------------------------------------------------------ */
 
-/* Up to the next comma or the end, with what stands in brackets: takes it from *rest. False: a bracket
+/* Up to the next comma or the end, with what is in brackets: takes it from *rest. False: a bracket
  * is open. */
 static bool take_item(struct mpk_span *rest, struct mpk_span *out)
 {
@@ -28,7 +36,7 @@ static bool take_item(struct mpk_span *rest, struct mpk_span *out)
 		}
 	}
 	*out = mpk_span_of(rest->data, i);
-	i += i < rest->len; /* the comma, and the blank behind it */
+	i += i < rest->len; /* the comma, and the blank after it */
 	i += i < rest->len && rest->data[i] == ' ';
 	*rest = mpk_span_of(rest->data + i, rest->len - i);
 	return depth == 0 && out->len > 0;
@@ -58,6 +66,7 @@ static bool between(struct mpk_span text, const char *open, const char *close, s
 
 /* --- types ------------------------------------------------------------------------------ */
 
+/* A formula without names is a number; a negative one is no extent. */
 static enum mpk_code read_extent(struct mpk_span text, struct mpk_arena *arena, int64_t *fixed,
 				 struct mpk_span *symbol, struct mpk_error *err)
 {
@@ -68,6 +77,7 @@ static enum mpk_code read_extent(struct mpk_span text, struct mpk_arena *arena, 
 	return mpk_extent_shorten(text, arena, symbol, err);
 }
 
+/* Symbols only where one dimension has one: most shapes are numbers. */
 static enum mpk_code read_shape(struct mpk_span list, struct mpk_arena *arena, struct mpk_type *out,
 				struct mpk_error *err)
 {
@@ -98,6 +108,7 @@ static enum mpk_code read_tensor(struct mpk_span inside, struct mpk_arena *arena
 	return read_shape(list, arena, out, err);
 }
 
+/* Bare types are scalars. "handle" is a pointer that the function passes on without looking. */
 static enum mpk_code read_type(struct mpk_span text, struct mpk_arena *arena, struct mpk_type *out,
 			       struct mpk_error *err)
 {
@@ -114,6 +125,7 @@ static enum mpk_code read_type(struct mpk_span text, struct mpk_arena *arena, st
 	return mpk_dtype_parse(text, &out->dtype) ? MPK_OK : no_prototype(err);
 }
 
+/* "name: type"; a text without the blank is not TVM's. */
 static enum mpk_code read_param(struct mpk_span text, struct mpk_arena *arena,
 				struct mpk_param *out, struct mpk_error *err)
 {
@@ -135,6 +147,7 @@ static bool has_controls(struct mpk_span text)
 	return false;
 }
 
+/* Views of the text, which must live as long as the signature. */
 enum mpk_code mpk_prototype_read(struct mpk_span text, struct mpk_arena *arena,
 				 struct mpk_signature *out, struct mpk_error *err)
 {

@@ -33,14 +33,14 @@ struct mpk_type {
 	bool ranked;            /* tensor, shape: ndim is known; else everything below it is 0 */
 	size_t ndim;
 	const int64_t *shape; /* ndim extents */
-	/* ndim names: an extent with a name is symbolic, "n" or "n * 2", and what stands in shape
+	/* ndim names: an extent with a name is symbolic, "n" or "n * 2", and what is in shape
 	 * for it does not count; it is the same wherever a call has the name, but for "?", which is
 	 * any extent, and "_", which is one that only the code knows. NULL: all are fixed */
 	const struct mpk_span *symbols;
 	/* tensor: the memory it has to be in, "texture"; "" for an image of a scope that is not
 	 * known; NULL: plain memory */
 	const char *scope;
-	int32_t device; /* tensor: DLPack's number of where it has to be; 0: not told, anywhere */
+	int32_t device; /* tensor: DLPack's number of where it has to be; 0: not known, anywhere */
 	struct mpk_span title;          /* named */
 	bool optional;                  /* named: none does */
 	const struct mpk_param *fields; /* tuple */

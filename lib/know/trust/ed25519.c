@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* ed25519.c - Ed25519 signatures and PEM keys, by libcrypto
+ *
+ * libcrypto is opened on first use (io/libcrypto.h): most runs of mpack sign nothing, and a machine
+ * without it can do all the rest. The functions that are used are declared here and not included,
+ * so that building needs no headers of OpenSSL. Everything that OpenSSL allocates is freed before
+ * the function returns, on every path.
+ */
 #include "trust/internal/ed25519.h"
 
 #include <limits.h>
@@ -50,11 +57,13 @@ static const char *const names[] = {
 	"ERR_clear_error",
 };
 
+/* The addresses are stored into the struct as into an array, in the order of the names. */
 _Static_assert(sizeof(struct crypto) == sizeof names / sizeof *names * sizeof(void *),
 	       "one name for each function");
 
 enum { ED25519 = 1087 /* EVP_PKEY_ED25519 */ };
 
+/* Once for the process. A failure is not remembered: the next call says why again. */
 static const struct crypto *load(struct mpk_error *err)
 {
 	static struct crypto crypto;
@@ -66,16 +75,20 @@ static const struct crypto *load(struct mpk_error *err)
 	return loaded ? &crypto : NULL;
 }
 
+/* explicit_bzero is not optimised away, as a memset before the end of the key's life would be. */
 void mpk_secret_key_wipe(struct mpk_secret_key *key)
 {
 	explicit_bzero(key, sizeof *key);
 }
 
+/* libcrypto refused what should always work; its own errors say nothing to a user. */
 static enum mpk_code broken(struct mpk_error *err)
 {
 	return mpk_fail(err, MPK_E_INTERNAL, "libcrypto failed at a signature");
 }
 
+/* The public half follows from the seed (RFC 8032, 5.1.5), so a secret key file needs not be
+ * trusted to have the right one. */
 enum mpk_code mpk_ed25519_public(struct mpk_secret_key *key, struct mpk_error *err)
 {
 	const struct crypto *c = load(err);
@@ -91,6 +104,7 @@ enum mpk_code mpk_ed25519_public(struct mpk_secret_key *key, struct mpk_error *e
 	return done ? MPK_OK : broken(err);
 }
 
+/* Ed25519 hashes the message itself and takes no digest: hence the NULLs for one. */
 enum mpk_code mpk_ed25519_sign(const struct mpk_secret_key *key, struct mpk_span message,
 			       uint8_t out[MPK_ED25519_BYTES], struct mpk_error *err)
 {
@@ -109,6 +123,8 @@ enum mpk_code mpk_ed25519_sign(const struct mpk_secret_key *key, struct mpk_span
 	return done ? MPK_OK : broken(err);
 }
 
+/* Two kinds of failure: a key that libcrypto refuses is an internal error, a signature that does
+ * not verify is the answer. */
 enum mpk_code mpk_ed25519_verify(const struct mpk_public_key *key, struct mpk_span message,
 				 const uint8_t signature[MPK_ED25519_BYTES], struct mpk_error *err)
 {

@@ -25,7 +25,7 @@ struct mpk_public_keys {
 
 /* mpk_secret_key_parse - a private key
  * mpk_public_keys_parse - one public key or several
- * Returns  MPK_OK; MPK_E_SYNTAX: it is none, with what it is where that can be told; MPK_E_UNSUPPORTED:
+ * Returns  MPK_OK; MPK_E_SYNTAX: it is none, with what it is where that is known; MPK_E_UNSUPPORTED:
  *          encrypted, or more than MPK_KEYS_MAX; MPK_E_LOAD: no libcrypto; MPK_E_NOMEM;
  *          MPK_E_INTERNAL */
 enum mpk_code mpk_secret_key_parse(struct mpk_span text, struct mpk_secret_key *out,

@@ -1,10 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* origin.c - the two notes that say where a library comes from: signature and provenance
+ *
+ * Read from notes that anybody may have written: sizes and versions are compared before a field is
+ * taken, and more than one of a kind is counted, as two statements are none. A note of zeros is
+ * room for a signature that was there: a tool that changes a library empties the note and leaves
+ * its place.
+ */
 #include "trust/origin.h"
 
 #include <string.h>
 
-#include "elf/notes.h"
+#include "elf/note.h"
 
+/* Emptied, not removed: removing a section would move everything after it. */
 static bool is_empty(struct mpk_span text)
 {
 	for (size_t i = 0; i < text.len; i++)
@@ -13,6 +21,7 @@ static bool is_empty(struct mpk_span text)
 	return true;
 }
 
+/* What begins with another version is counted and reported as unknown, not as missing. */
 static void see_seal(struct mpk_origin *o, const struct mpk_elf_note *n)
 {
 	static const uint8_t head[MPK_SEAL_KEY_AT] = { MPK_SEAL_VERSION, 1, 0, 0 };
@@ -37,6 +46,7 @@ static void see_seal(struct mpk_origin *o, const struct mpk_elf_note *n)
 	memcpy(o->seal.signature, text + MPK_SEAL_SIGNATURE_AT, sizeof o->seal.signature);
 }
 
+/* With two of them none is shown: which one is true cannot be known. */
 static void see_provenance(struct mpk_origin *o, const struct mpk_elf_note *n)
 {
 	size_t len = strnlen((const char *)n->text.data, n->text.len);
@@ -59,12 +69,14 @@ static bool see_note(void *data, const struct mpk_elf_note *n)
 	return true;
 }
 
+/* One walk over the notes finds both. */
 void mpk_origin_find(const struct mpk_elf *e, struct mpk_origin *out)
 {
 	*out = (struct mpk_origin){ 0 };
 	mpk_elf_notes(e, see_note, out);
 }
 
+/* The inverse of see_seal, byte for byte. */
 void mpk_seal_write(const struct mpk_seal *seal, uint8_t out[MPK_SEAL_BYTES])
 {
 	memset(out, 0, MPK_SEAL_BYTES);
@@ -87,6 +99,7 @@ struct emptying {
 	size_t count;
 };
 
+/* Sixteen are far more than mpack writes; what is beyond is left as it is. */
 static bool see_own(void *data, const struct mpk_elf_note *n)
 {
 	struct emptying *e = data;
@@ -101,6 +114,8 @@ static bool see_own(void *data, const struct mpk_elf_note *n)
 	return e->count < EMPTIED_MAX;
 }
 
+/* Whoever changes a library calls this first: a signature of other bytes, and the provenance of
+ * another build, would be false from then on. */
 enum mpk_code mpk_origin_void(const struct mpk_private *file, bool *had, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_elf_close) struct mpk_elf elf = { 0 };

@@ -69,7 +69,7 @@ void mpk_seal_write(const struct mpk_seal *seal, uint8_t out[MPK_SEAL_BYTES]);
  * signed, nor what was built from those inputs
  * @file    changed in place; bytes that are no ELF file are left alone
  * @had     receives whether there was anything to empty; may be NULL
- * Returns  MPK_OK; MPK_E_CORRUPT: a note stands in what is not to be changed */
+ * Returns  MPK_OK; MPK_E_CORRUPT: a note is in what is not to be changed */
 enum mpk_code mpk_origin_void(const struct mpk_private *file, bool *had,
 			      struct mpk_error *err) MPK_MUST_CHECK;
 

@@ -46,8 +46,8 @@ const char *mpk_provenance_option(const char *option, struct mpk_arena *arena);
  * Returns  in arena; NULL: memory is out */
 const char *mpk_provenance_version(struct mpk_span said, struct mpk_arena *arena);
 
-/* mpk_provenance_write - the text, in arena; inputs are sorted by name and digest, and one that stands
- * there twice is told once
+/* mpk_provenance_write - the text, in arena; inputs are sorted by name and digest, and one that is
+ * there twice is written once
  * Returns  MPK_OK; MPK_E_RANGE: longer than a note is read; MPK_E_NOMEM */
 enum mpk_code mpk_provenance_write(const struct mpk_provenance *p, struct mpk_arena *arena,
 				   const char **out, struct mpk_error *err) MPK_MUST_CHECK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* code_tables.h - the tables behind lib/know/elf/code.h; for its files only */
+/* code_tables.h - the tables of lib/know/elf/code.h; for its files only */
 #ifndef MPK_ELF_INTERNAL_CODE_TABLES_H
 #define MPK_ELF_INTERNAL_CODE_TABLES_H
 

@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* functions.h - which symbols of a library are its blob, its functions and its helpers
  *
- * Symbols come from whatever format the file has; they are told in ELF's terms (STT_FUNC,
+ * Symbols come from whatever format the file has; they are described in ELF's terms (STT_FUNC,
  * STB_GLOBAL), which say all that the others can.
  */
 #ifndef MPK_ELF_INTERNAL_FUNCTIONS_H
 #define MPK_ELF_INTERNAL_FUNCTIONS_H
 
 #include "base/arena.h"
-#include "elf/classify.h"
 #include "elf/image.h"
+#include "elf/symbols.h"
+
+/* What the names in a symbol table say about the generation; collected one by one. */
+struct mpk_marks {
+	bool current, hybrid, legacy; /* symbols that only this generation has */
+	bool tvm;                     /* symbols that some generation has */
+};
 
 /* The symbols of one file. */
 struct mpk_symbol_source {
@@ -22,7 +28,7 @@ struct mpk_symbol_source {
 	enum mpk_code (*get)(const void *self, size_t index, struct mpk_symbol *out,
 			     struct mpk_error *err);
 	/* The bytes of a defined data symbol, and where they stand in the file; all up to the end
-	 * of its section when its size is not told.
+	 * of its section when its size is not known.
 	 * Returns  MPK_OK; MPK_E_CORRUPT, MPK_E_SYNTAX: there are none; MPK_E_NOMEM */
 	enum mpk_code (*bytes)(const void *self, const struct mpk_symbol *s, struct mpk_span *out,
 			       uint64_t *off, struct mpk_error *err);

@@ -5,7 +5,7 @@
  * function is one of the module, also "_Z3fooPfi", "__fused" or "a.b$c". Left out is only what by
  * its name comes from elsewhere:
  *   - what starts and ends programs: _init, _fini, _start, _GLOBAL__..., _ITM_..., _dl_...
- *   - TVM's own: __tvm_... but for __tvm_main__, __TVM..., TVM with a capital behind it
+ *   - TVM's own: __tvm_... but for __tvm_main__, __TVM..., TVM with a capital after it
  *   - support of compilers: __cxa_..., __gcc_..., _Unwind_..., sanitizers, registration of GPU code,
  *     arithmetic such as __udivti3 and __truncsfhf2
  *   - the C++ library, and what the compiler made of C++: operators, tables, thunks; and weak functions
@@ -24,7 +24,7 @@ static inline bool mpk_name_starts(const char *name, const char *prefix)
 	return strncmp(name, prefix, strlen(prefix)) == 0;
 }
 
-/* mpk_name_is_one_of - whether a name stands in a list of count names */
+/* mpk_name_is_one_of - whether a name is in a list of count names */
 static inline bool mpk_name_is_one_of(const char *name, const char *const *list, size_t count)
 {
 	for (size_t i = 0; i < count; i++)

@@ -53,7 +53,7 @@ void mpk_patch_close(struct mpk_patch *p);
 
 /* mpk_patch_put - set a field of the structure at file offset base
  * Returns  MPK_OK; MPK_E_RANGE: the file's class cannot hold the value; MPK_E_CORRUPT: it
- *          stands where the file is not to be changed
+ *          is where the file is not to be changed
  * mpk_patch_store - the same in a structure of our own */
 enum mpk_code mpk_patch_put(const struct mpk_patch *p, uint64_t base, struct mpk_patch_field f,
 			    uint64_t v, struct mpk_error *err) MPK_MUST_CHECK;

@@ -39,7 +39,7 @@ enum mpk_code mpk_ed25519_prepare(struct mpk_error *err) MPK_MUST_CHECK;
  * mpk_ed25519_pem - the seed of a private key in PEM (PKCS #8), as `openssl genpkey` writes it
  * mpk_ed25519_public_pem - the key of a public one in PEM (SubjectPublicKeyInfo)
  * Returns  MPK_OK; MPK_E_DIFFERENT (verify): it is not; MPK_E_SYNTAX (pem): not such a key, with what
- *          it is where that can be told; MPK_E_LOAD; MPK_E_NOMEM; MPK_E_INTERNAL: libcrypto refused */
+ *          it is where that is known; MPK_E_LOAD; MPK_E_NOMEM; MPK_E_INTERNAL: libcrypto refused */
 enum mpk_code mpk_ed25519_public(struct mpk_secret_key *key, struct mpk_error *err) MPK_MUST_CHECK;
 enum mpk_code mpk_ed25519_sign(const struct mpk_secret_key *key, struct mpk_span message,
 			       uint8_t out[MPK_ED25519_BYTES],

@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* read.c - parameter files; the tensor lists in them stand in executors' payloads as well */
+/* params.c - parameter files, and the lists of tensors that executors' payloads hold as well
+ *
+ * Names come first and tensors after them, so the names' count bounds the tensors' before memory is
+ * asked for. Written content may be a rope of spans: it is then copied from where it lies. */
 #include "params/params.h"
 
 #include <inttypes.h>
 
-#include "params/magic.h"
 #include "text/escape.h"
 
+/* --- Parameter files; the tensor lists in them stand in executors' payloads as well --- */
+
+/* Both bounds before memory is taken: as many as names, and no more than the bytes left can
+ * hold. */
 enum mpk_code mpk_tensors_read(struct mpk_cursor *c, struct mpk_strs names, uint64_t count,
 			       struct mpk_arena *arena, const struct mpk_tensor_record **out,
 			       struct mpk_error *err)
@@ -34,6 +40,7 @@ enum mpk_code mpk_tensors_read(struct mpk_cursor *c, struct mpk_strs names, uint
 	return MPK_OK;
 }
 
+/* Nothing may follow the last tensor: a file that was appended to is no parameter file. */
 enum mpk_code mpk_params_read(struct mpk_span file, struct mpk_arena *arena, struct mpk_params *out,
 			      struct mpk_error *err)
 {
@@ -57,6 +64,7 @@ enum mpk_code mpk_params_read(struct mpk_span file, struct mpk_arena *arena, str
 	return MPK_OK;
 }
 
+/* A linear search: callers ask for few names. */
 size_t mpk_params_find(const struct mpk_params *p, struct mpk_span name)
 {
 	size_t i = 0;
@@ -64,4 +72,25 @@ size_t mpk_params_find(const struct mpk_params *p, struct mpk_span name)
 	while (i < p->names.count && !mpk_span_equal(p->names.items[i], name))
 		i++;
 	return i;
+}
+
+/* Content that was read and not changed is written as it was. */
+void mpk_tensors_write(struct mpk_rope *r, const struct mpk_params *p)
+{
+	if (p->content) {
+		mpk_rope_put_rope(r, p->content);
+		return;
+	}
+	for (size_t i = 0; i < p->names.count; i++)
+		mpk_tensor_write(r, &p->tensors[i]);
+}
+
+/* The tensors' count is that of the names: reading compares the two. */
+void mpk_params_write(struct mpk_rope *r, const struct mpk_params *p)
+{
+	mpk_rope_put_u64(r, MPK_PARAMS_MAGIC);
+	mpk_rope_put_u64(r, p->reserved);
+	mpk_rope_put_strs(r, p->names);
+	mpk_rope_put_u64(r, p->names.count);
+	mpk_tensors_write(r, p);
 }

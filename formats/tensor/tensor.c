@@ -1,12 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* read.c - stored tensors: what the byte count must be is not what all releases wrote */
+/* tensor.c - stored tensors: what the byte count must be is not what all releases wrote
+ *
+ * The layout is DLPack's DLTensor as NDArray::Save writes it (TVM, include/tvm/runtime/ndarray.h). Only
+ * tensors of the CPU are stored; where one lived before is not kept. */
 #include "tensor/tensor.h"
 
 #include <inttypes.h>
 
 #include "base/num.h"
-#include "tensor/internal/magic.h"
 
+#define MPK_TENSOR_MAGIC UINT64_C(0xDD5E40F096B4A13F)
+
+/* --- Stored tensors: what the byte count must be is not what all releases wrote --- */
+
+/* Products are checked in 64 bits; a dimension of zero makes no elements. */
 static bool element_count(const int64_t *shape, size_t ndim, uint64_t *out)
 {
 	uint64_t n = 1;
@@ -30,6 +37,7 @@ static bool size_agrees(const struct mpk_tensor_record *t, uint64_t n, uint64_t 
 	       (mpk_mul_u64(n, t->dtype.bits * lanes, &bits) && bits / 8 + (bits % 8 != 0) == size);
 }
 
+/* A rank is bounded by the bytes left, before memory for it is taken. */
 static enum mpk_code read_shape(struct mpk_cursor *c, struct mpk_arena *arena,
 				struct mpk_tensor_record *t, int32_t ndim, struct mpk_error *err)
 {
@@ -55,6 +63,8 @@ static enum mpk_code read_shape(struct mpk_cursor *c, struct mpk_arena *arena,
 	return MPK_OK;
 }
 
+/* The size is stored and follows from shape and type as well: they must agree by one of the
+ * rules. */
 static enum mpk_code read_data(struct mpk_cursor *c, struct mpk_tensor_record *t,
 			       struct mpk_error *err)
 {
@@ -71,6 +81,7 @@ static enum mpk_code read_data(struct mpk_cursor *c, struct mpk_tensor_record *t
 	return mpk_read_bytes(c, "tensor data", size, &t->data, err);
 }
 
+/* Cursor and out change only when the whole tensor was read. */
 enum mpk_code mpk_tensor_read(struct mpk_cursor *c, struct mpk_arena *arena,
 			      struct mpk_tensor_record *out, struct mpk_error *err)
 {
@@ -98,4 +109,22 @@ enum mpk_code mpk_tensor_read(struct mpk_cursor *c, struct mpk_arena *arena,
 	*c = at;
 	*out = t;
 	return MPK_OK;
+}
+
+/* As it was read: reserved words and the number of the device are kept. */
+void mpk_tensor_write(struct mpk_rope *r, const struct mpk_tensor_record *t)
+{
+	mpk_rope_put_u64(r, MPK_TENSOR_MAGIC);
+	mpk_rope_put_u64(r, t->reserved);
+	mpk_rope_put_u32(r, MPK_DL_CPU); /* the CPU, wherever the tensor lived */
+	mpk_rope_put_u32(r, (uint32_t)t->device_id);
+	mpk_rope_put_u32(r, (uint32_t)t->ndim);
+	mpk_dtype_write(r, t->dtype);
+	for (size_t i = 0; i < t->ndim; i++)
+		mpk_rope_put_u64(r, (uint64_t)t->shape[i]);
+	mpk_rope_put_u64(r, t->content ? t->content->len : t->data.len);
+	if (t->content)
+		mpk_rope_put_rope(r, t->content);
+	else
+		mpk_rope_put_view(r, t->data);
 }

@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* read.c - Relay VM executables of three layouts; the version inside names the likely one */
+/* codec.c - Relay VM executables of three layouts; the version inside names the likely one
+ *
+ * A reader of one layout often fits the bytes of another by chance, at least for a while. Therefore a
+ * layout counts only when it reads to the end of the string that holds the executable. */
 #include "relayvm/relayvm.h"
 
 #include <inttypes.h>
 
 #include "base/num.h"
+#include "payload.h"
 #include "relayvm/internal/ops.h"
+
+/* --- Relay VM executables of three layouts; the version inside names the likely one --- */
 
 /* Least bytes of a record: a device, attributes, a function, an instruction. */
 enum { DEVICE_MIN = 8, ATTRS_MIN = 16, FUNC_MIN = 8 + 3 * 8 + 8 + 8, INSTR_MIN = 8 + 2 * 8 };
@@ -17,6 +23,7 @@ struct reader {
 	struct mpk_error *err;
 };
 
+/* 0.8 had no virtual devices; scopes came with 0.14. */
 static enum mpk_code read_devices(struct reader *r)
 {
 	struct mpk_relay_device *devices;
@@ -37,6 +44,7 @@ static enum mpk_code read_devices(struct reader *r)
 	return mpk_read_i32(&r->c, "host device", &r->x->host_device, r->err);
 }
 
+/* From 0.9 on a constant may be late-bound: its name is in place of its tensor. */
 static enum mpk_code read_const(struct reader *r, struct mpk_relay_const *k)
 {
 	uint64_t start = mpk_cursor_offset(&r->c);
@@ -53,6 +61,7 @@ static enum mpk_code read_const(struct reader *r, struct mpk_relay_const *k)
 	return mpk_tensor_read(&r->c, r->arena, &k->tensor, r->err);
 }
 
+/* A constant is at least a kind and a length. */
 static enum mpk_code read_consts(struct reader *r)
 {
 	struct mpk_relay_const *consts;
@@ -73,6 +82,7 @@ static enum mpk_code read_consts(struct reader *r)
 	return mpk_read_words(&r->c, "constant devices", 8, &r->x->const_devices, r->err);
 }
 
+/* Pairs of strings for each packed function. */
 static enum mpk_code read_attrs(struct reader *r)
 {
 	struct mpk_relay_attrs *attrs;
@@ -97,6 +107,37 @@ static enum mpk_code read_attrs(struct reader *r)
 	return MPK_OK;
 }
 
+/* Whether the instruction has the fields that its opcode wants. 'n' says how many more follow; it is compared
+ * as an unsigned number, so that a negative one fits nothing. */
+static bool relay_fits(const struct mpk_relay_instr *instr, enum mpk_relay_layout layout)
+{
+	const struct mpk_relay_shape *shape = mpk_relay_shape(mpk_relay_word(instr, 0), layout);
+	size_t fixed, rest = 0;
+	const char *n;
+
+	if (!shape)
+		return false;
+	fixed = strlen(shape->fields);
+	if (instr->count - 1 < fixed)
+		return false;
+	n = strchr(shape->fields, 'n');
+	if (n)
+		rest = (size_t)mpk_relay_word(instr, 1 + (size_t)(n - shape->fields));
+	return instr->count - 1 - fixed == rest;
+}
+
+/* dmlc::HashCombine over the fields, as TVM's VMInstructionSerializer::Hash makes it. */
+static uint64_t relay_hash(const struct mpk_relay_instr *instr)
+{
+	uint64_t key = (uint64_t)mpk_relay_word(instr, 0);
+
+	for (size_t i = 1; i < instr->count; i++)
+		key ^= (uint64_t)mpk_relay_word(instr, i) + 0x9e3779b9 + (key << 6) + (key >> 2);
+	return key;
+}
+
+/* The hash in front of each instruction shows damage, and the fields must be those of its
+ * opcode: later readers rely on that. */
 static enum mpk_code read_instr(struct reader *r, struct mpk_relay_instr *instr)
 {
 	uint64_t start = mpk_cursor_offset(&r->c);
@@ -107,16 +148,17 @@ static enum mpk_code read_instr(struct reader *r, struct mpk_relay_instr *instr)
 		return mpk_fail_offset(r->err, MPK_E_CORRUPT, r->c.space, start,
 				       "instruction without hash and opcode");
 	*instr = (struct mpk_relay_instr){ words.data + 8, words.len / 8 - 1 };
-	if (mpk_relay_hash(instr) != mpk_load_u64(words.data))
+	if (relay_hash(instr) != mpk_load_u64(words.data))
 		return mpk_fail_offset(r->err, MPK_E_CORRUPT, r->c.space, start,
 				       "instruction does not agree with its hash");
-	if (!mpk_relay_fits(instr, r->x->layout))
+	if (!relay_fits(instr, r->x->layout))
 		return mpk_fail_offset(r->err, MPK_E_CORRUPT, r->c.space, start,
 				       "no instruction has opcode %" PRId64 " and %zu fields",
 				       mpk_relay_word(instr, 0), instr->count - 1);
 	return MPK_OK;
 }
 
+/* A function's name and two numbers are stored as a list of three strings. */
 static enum mpk_code read_func(struct reader *r, struct mpk_relay_func *f)
 {
 	uint64_t start = mpk_cursor_offset(&r->c), count;
@@ -143,6 +185,7 @@ static enum mpk_code read_func(struct reader *r, struct mpk_relay_func *f)
 	return MPK_OK;
 }
 
+/* After everything that instructions refer to by index. */
 static enum mpk_code read_funcs(struct reader *r)
 {
 	struct mpk_relay_func *funcs;
@@ -157,7 +200,7 @@ static enum mpk_code read_funcs(struct reader *r)
 	return MPK_OK;
 }
 
-/* Everything behind the version, in the layout that r->x names. */
+/* Everything after the version, in the layout that r->x names. */
 static enum mpk_code read_body(struct reader *r)
 {
 	MPK_TRY(read_devices(r));
@@ -170,6 +213,8 @@ static enum mpk_code read_body(struct reader *r)
 	return MPK_OK;
 }
 
+/* 0.8 has the first layout, 0.9 to 0.13 the second, later ones the third; another major number
+ * means a later release. */
 static enum mpk_relay_layout layout_of(struct mpk_span version)
 {
 	uint64_t minor = 0;
@@ -207,8 +252,12 @@ static enum mpk_code read_layouts(struct mpk_cursor c, struct mpk_arena *arena,
 	return code;
 }
 
-enum mpk_code mpk_relay_read(struct mpk_cursor *c, struct mpk_arena *arena, struct mpk_relay *out,
-			     struct mpk_error *err)
+/* One payload of kind VMExecutable
+ * The layout follows from the version, or, when that does not fit, from the bytes.
+ * Every instruction's hash, opcode and number of fields are checked; operands are not.
+ * Returns  MPK_OK; MPK_E_CORRUPT with the offset; MPK_E_NOMEM */
+static enum mpk_code relay_read(struct mpk_cursor *c, struct mpk_arena *arena,
+				struct mpk_relay *out, struct mpk_error *err)
 {
 	struct mpk_cursor at = *c, inner;
 	struct mpk_relay x = { 0 };
@@ -227,3 +276,95 @@ enum mpk_code mpk_relay_read(struct mpk_cursor *c, struct mpk_arena *arena, stru
 	*c = at;
 	return MPK_OK;
 }
+
+/* As read_devices, by layout. */
+static void put_devices(struct mpk_rope *r, const struct mpk_relay *x)
+{
+	if (x->layout == MPK_RELAY_08)
+		return;
+	mpk_rope_put_u64(r, x->device_count);
+	for (size_t i = 0; i < x->device_count; i++) {
+		mpk_rope_put_u32(r, (uint32_t)x->devices[i].type);
+		mpk_rope_put_u32(r, (uint32_t)x->devices[i].id);
+		if (x->layout == MPK_RELAY_14)
+			mpk_rope_put_str(r, x->devices[i].scope);
+	}
+	mpk_rope_put_u32(r, (uint32_t)x->host_device);
+}
+
+static void put_consts(struct mpk_rope *r, const struct mpk_relay *x)
+{
+	mpk_rope_put_u64(r, x->const_count);
+	for (size_t i = 0; i < x->const_count; i++) {
+		const struct mpk_relay_const *k = &x->consts[i];
+
+		if (x->layout != MPK_RELAY_08)
+			mpk_rope_put_u32(r, k->late_bound);
+		if (k->late_bound)
+			mpk_rope_put_str(r, k->name);
+		else
+			mpk_tensor_write(r, &k->tensor);
+	}
+	mpk_rope_put_words(r, x->const_devices, 8);
+}
+
+static void put_attrs(struct mpk_rope *r, const struct mpk_relay *x)
+{
+	mpk_rope_put_u64(r, x->attr_count);
+	for (size_t i = 0; i < x->attr_count; i++) {
+		mpk_rope_put_u64(r, x->attrs[i].packed_index);
+		mpk_rope_put_u64(r, x->attrs[i].count);
+		for (size_t j = 0; j < x->attrs[i].count * 2; j++)
+			mpk_rope_put_str(r, x->attrs[i].pairs[j]);
+	}
+}
+
+/* The hash is computed again: it follows from the fields. */
+static void put_func(struct mpk_rope *r, const struct mpk_relay_func *f)
+{
+	mpk_rope_put_strs(r, f->info);
+	mpk_rope_put_strs(r, f->params);
+	mpk_rope_put_words(r, f->param_devices, 8);
+	for (size_t i = 0; i < f->instr_count; i++) {
+		const struct mpk_relay_instr *instr = &f->instrs[i];
+
+		mpk_rope_put_u64(r, instr->count + 1);
+		mpk_rope_put_u64(r, relay_hash(instr));
+		mpk_rope_put_bytes(r, mpk_span_of(instr->words, instr->count * 8));
+	}
+}
+
+void mpk_relay_write(struct mpk_rope *r, const struct mpk_relay *x)
+{
+	struct mpk_rope inner = mpk_rope_of(r->arena);
+
+	mpk_rope_put_u64(&inner, MPK_RELAY_MAGIC);
+	mpk_rope_put_str(&inner, x->version);
+	put_devices(&inner, x);
+	mpk_rope_put_strs(&inner, x->globals);
+	put_consts(&inner, x);
+	mpk_rope_put_strs(&inner, x->primitives);
+	put_attrs(&inner, x);
+	mpk_rope_put_u64(&inner, x->func_count);
+	for (size_t i = 0; i < x->func_count; i++)
+		put_func(&inner, &x->funcs[i]);
+	mpk_rope_put_u64(r, inner.len);
+	mpk_rope_put_rope(r, &inner);
+}
+
+/* --- as a payload (payload.h) ---------------------------------------------------------------- */
+
+static enum mpk_code read_payload(struct mpk_cursor *c, struct mpk_arena *arena,
+				  struct mpk_payload *out, struct mpk_error *err)
+{
+	MPK_TRY(relay_read(c, arena, &out->u.relay, err));
+	out->trailing = out->u.relay.trailing;
+	return MPK_OK;
+}
+
+static void write_payload(const struct mpk_payload *p, struct mpk_rope *rope)
+{
+	mpk_relay_write(rope, &p->u.relay);
+}
+
+const struct mpk_codec mpk_codec_relay = { MPK_PAYLOAD_RELAY, read_payload, write_payload };

@@ -22,15 +22,24 @@
 #include "relaxvm/relaxvm.h"
 #include "relayvm/relayvm.h"
 
+/* X(tag, member, struct): what payloads decode to. For each there is a row in lib/show/payload, which
+ * says all that is printed, compared and checked of it.
+ * kernels: cuda, opencl, ...; record: external runtimes, c, static_library; factory: graph and AOT
+ * executors; consts: const_loader, metadata; relax: relax.VMExecutable, relax.Executable; relay:
+ * VMExecutable. */
+#define MPK_PAYLOADS(X)                                                                            \
+	X(KERNELS, kernels, mpk_kernels)                                                           \
+	X(RECORD, record, mpk_record)                                                              \
+	X(FACTORY, factory, mpk_factory)                                                           \
+	X(CONSTS, consts, mpk_const_loader)                                                        \
+	X(ETHOSN, ethosn, mpk_ethosn)                                                              \
+	X(RELAX, relax, mpk_relax)                                                                 \
+	X(RELAY, relay, mpk_relay)
+
 enum mpk_payload_tag {
-	MPK_PAYLOAD_EMPTY,   /* _lib, metadata_module: no bytes */
-	MPK_PAYLOAD_KERNELS, /* cuda, opencl, ... */
-	MPK_PAYLOAD_RECORD,  /* external runtimes, c, static_library */
-	MPK_PAYLOAD_FACTORY, /* graph and AOT executors */
-	MPK_PAYLOAD_CONSTS,  /* const_loader, metadata */
-	MPK_PAYLOAD_ETHOSN,
-	MPK_PAYLOAD_RELAX, /* relax.VMExecutable, relax.Executable */
-	MPK_PAYLOAD_RELAY, /* VMExecutable */
+	MPK_PAYLOAD_EMPTY, /* _lib, metadata_module: no bytes */
+#define MPK_PAYLOAD_TAG(TAG, member, type) MPK_PAYLOAD_##TAG,
+	MPK_PAYLOADS(MPK_PAYLOAD_TAG)
 };
 
 /* Bytes and where they stand in the blob (what offsets of errors and files count from). */
@@ -46,13 +55,8 @@ struct mpk_payload {
 	struct mpk_source source; /* decoded payloads: the bytes this was read from */
 	uint64_t trailing;        /* bytes after the last field: ignored by TVM, not written back */
 	union {
-		struct mpk_kernels kernels;
-		struct mpk_record record;
-		struct mpk_factory factory;
-		struct mpk_const_loader consts;
-		struct mpk_ethosn ethosn;
-		struct mpk_relax relax;
-		struct mpk_relay relay;
+#define MPK_PAYLOAD_MEMBER(TAG, member, type) struct type member;
+		MPK_PAYLOADS(MPK_PAYLOAD_MEMBER)
 	} u;
 };
 

@@ -101,49 +101,25 @@ struct calls {
 	size_t count, cap;
 };
 
-static enum mpk_code add_call(struct calls *c, size_t count, size_t from, int64_t to,
-			      struct mpk_error *err)
+static enum mpk_code add_call(void *arg, size_t from, size_t to, struct mpk_error *err)
 {
-	if (to < 0 || (uint64_t)to >= count)
-		return MPK_OK;
+	struct calls *c = arg;
+
 	MPK_TRY_ALLOC(mpk_vec_reserve(&c->items, &c->cap, c->count + 1, sizeof *c->items), err);
+	/* what is wanted spreads from the callee to its caller */
 	c->items[c->count++] = (struct mpk_want_edge){ (uint32_t)to, (uint32_t)from };
 	return MPK_OK;
 }
 
-static enum mpk_code add_calls(const struct mpk_relax *x, size_t func, size_t *left,
-			       struct calls *out, struct mpk_error *err)
-{
-	const struct mpk_relax_func *f = &x->funcs[func];
-	struct mpk_relax_instr instr;
-
-	if (f->kind != MPK_RELAX_VM || f->start < 0)
-		return MPK_OK;
-	for (int64_t i = f->start; i < f->end && *left; i++, --*left) {
-		if (mpk_relax_instr(x, (size_t)i, &instr, NULL) != MPK_OK)
-			return MPK_OK;
-		if (instr.op != MPK_RELAX_CALL)
-			continue;
-		MPK_TRY(add_call(out, x->func_count, func, instr.func, err));
-		for (size_t k = 0; k < instr.arg_count; k++) {
-			struct mpk_relax_arg arg = mpk_relax_arg(&instr, k);
-
-			if (arg.kind == MPK_RELAX_ARG_FUNC)
-				MPK_TRY(add_call(out, x->func_count, func, arg.value, err));
-		}
-	}
-	return MPK_OK;
-}
-
 /* Whether the function is a host function of `of`, or what is compiled of it is. */
-static bool is_among(const struct names *of, const struct mpk_relax_func *f)
+static bool is_among(const struct names *of, const struct mpk_payload_function *f)
 {
 	char text[256];
 	size_t ignored;
 
-	if (f->kind == MPK_RELAX_VM)
+	if (f->kind == MPK_FUNCTION_BYTE_CODE)
 		return false;
-	if (f->kind == MPK_RELAX_PACKED)
+	if (f->kind == MPK_FUNCTION_IMPORTED)
 		return mpk_strmap_find(&of->known, f->name, &ignored);
 	if (f->name.len >= sizeof text - sizeof "__vmtir__")
 		return false;
@@ -152,30 +128,41 @@ static bool is_among(const struct names *of, const struct mpk_relax_func *f)
 	return mpk_strmap_find(&of->known, mpk_span_str(text), &ignored);
 }
 
-static enum mpk_code spread_machine(const struct mpk_relax *x, bool *marked, struct names *out,
+/* @marked  room for each function */
+static enum mpk_code spread_machine(const struct mpk_payload_view *row, const struct mpk_payload *p,
+				    size_t count, bool *marked, struct names *out,
 				    struct mpk_error *err)
 {
-	size_t left = mpk_relax_instr_count(x); /* functions may claim the same ones */
 	struct calls calls = { 0 };
-	enum mpk_code code = MPK_OK;
+	struct mpk_payload_function f;
+	enum mpk_code code;
 
-	for (size_t i = 0; i < x->func_count; i++)
-		marked[i] = is_among(out, &x->funcs[i]);
-	for (size_t i = 0; code == MPK_OK && i < x->func_count; i++)
-		code = add_calls(x, i, &left, &calls, err);
+	for (size_t i = 0; row->function(p, i, &f); i++)
+		marked[i] = is_among(out, &f);
+	code = row->calls(p, &(const struct mpk_payload_calls){ add_call, &calls }, err);
 	mpk_want_edges_sort(calls.items, calls.count);
 	if (code == MPK_OK)
-		code = mpk_want_edges_spread(calls.items, calls.count, marked, x->func_count, err);
+		code = mpk_want_edges_spread(calls.items, calls.count, marked, count, err);
 	free(calls.items);
-	for (size_t i = 0; code == MPK_OK && i < x->func_count; i++) {
+	for (size_t i = 0; code == MPK_OK && row->function(p, i, &f); i++) {
 		const char *name;
 
-		if (!marked[i] || x->funcs[i].kind == MPK_RELAX_PACKED)
+		if (!marked[i] || f.kind == MPK_FUNCTION_IMPORTED)
 			continue;
-		name = mpk_arena_text(out->arena, x->funcs[i].name);
+		name = mpk_arena_text(out->arena, f.name);
 		code = name ? add_name(out, name, err) : mpk_fail_nomem(err);
 	}
 	return code;
+}
+
+static size_t count_functions(const struct mpk_payload_view *row, const struct mpk_payload *p)
+{
+	struct mpk_payload_function f;
+	size_t count = 0;
+
+	while (row->function(p, count, &f))
+		count++;
+	return count;
 }
 
 /* Functions of executables that come to host functions of the list are added to it. */
@@ -184,14 +171,17 @@ static enum mpk_code find_machines(struct mpk_check_state *s, struct names *out,
 {
 	for (size_t i = 0; out->count && i < s->view->count; i++) {
 		const struct mpk_view_node *n = &s->view->nodes[i];
+		const struct mpk_payload_view *row = mpk_view_row(n);
 		enum mpk_code code;
 		bool *marked;
+		size_t count;
 
-		if (!n->decoded || n->payload->tag != MPK_PAYLOAD_RELAX)
+		if (!row->calls)
 			continue;
-		marked = calloc(n->payload->u.relax.func_count + 1, sizeof *marked);
+		count = count_functions(row, n->payload);
+		marked = calloc(count + 1, sizeof *marked);
 		MPK_TRY_ALLOC(marked, err);
-		code = spread_machine(&n->payload->u.relax, marked, out, err);
+		code = spread_machine(row, n->payload, count, marked, out, err);
 		free(marked);
 		MPK_TRY(code);
 	}

@@ -7,34 +7,7 @@
 #ifndef MPK_MODEL_NODE_INFO_H
 #define MPK_MODEL_NODE_INFO_H
 
-#include "code/info.h"
-#include "model/internal/stats.h"
 #include "model/view.h"
-
-/* A run of code and which kernels of the module it is for. */
-struct mpk_code_piece {
-	const struct mpk_span *key; /* the one kernel it is for; NULL: all of the table */
-	struct mpk_code_info code;
-};
-
-/* A tensor of the payload, and its values in short. */
-struct mpk_tensor_info {
-	const char *name; /* "w1"; of constants without a name their index */
-	const struct mpk_tensor_record *record;
-	struct mpk_stats stats;
-};
-
-struct mpk_node_info {
-	const struct mpk_code_piece *pieces; /* device modules and static libraries */
-	size_t piece_count;
-	struct mpk_names piece_names; /* of pieces that are for one kernel */
-	struct mpk_names table;       /* device modules: the kernels of the table */
-	uint64_t storage_bytes;       /* graph executors: the largest tensor of each storage id */
-	size_t storage_count;         /* ids */
-	bool measured;                /* the tensors are listed */
-	const struct mpk_tensor_info *tensors;
-	size_t tensor_count;
-};
 
 /* mpk_view_info - what a module says; reads it when nobody has asked before
  * @index   of the node
@@ -72,13 +45,6 @@ enum mpk_code_defines mpk_node_info_defines(const struct mpk_node_info *info,
  * Returns  the first; NULL: there is none */
 const struct mpk_view_finding *mpk_node_findings(const struct mpk_view_node *node, size_t index,
 						 size_t *count);
-
-/* mpk_graph_storage - what a graph allocates: tensors with one storage id share memory, as much as
- * the largest of them needs
- * @bytes   UINT64_MAX for what no memory can hold
- * Returns  MPK_OK; MPK_E_NOMEM */
-enum mpk_code mpk_graph_storage(const struct mpk_graph_json *graph, uint64_t *bytes, size_t *count,
-				struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_node_lines - append a line for each run of code, image, member and function: what
  * mpk_node_kernel_lines does not say

@@ -5,23 +5,6 @@
 #include "text/escape.h"
 #include "text/phrase.h"
 
-void mpk_view_kernel_text(const struct mpk_function_info *f, bool tags, struct mpk_strbuf *out)
-{
-	char type[MPK_DTYPE_TEXT];
-
-	mpk_escape(out, f->key);
-	mpk_strbuf_putc(out, '(');
-	for (size_t i = 0; i < f->arg_count; i++)
-		mpk_strbuf_printf(
-			out, "%s%s%s", i ? ", " : "", mpk_dtype_print(f->arg_types[i], type),
-			i < f->extra_tag_count && f->extra_tags[i] == 1 ? " tensormap" : "");
-	mpk_strbuf_putc(out, ')');
-	for (size_t i = 0; tags && i < f->launch_tag_count; i++) {
-		mpk_strbuf_puts(out, i ? " " : "  ");
-		mpk_escape(out, f->launch_tags[i]);
-	}
-}
-
 void mpk_view_host_text(const struct mpk_view *view, size_t index, const char *names,
 			struct mpk_strbuf *out)
 {

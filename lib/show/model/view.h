@@ -21,12 +21,12 @@
 #include "hostcode/getters.h"
 #include "hostcode/host.h"
 #include "payload.h"
+#include "payload/payload_view.h"
 #include "text/json.h"
 #include "text/match.h"
 
 enum { MPK_VIEW_PATH = 64 };
 
-struct mpk_node_info;   /* node_info.h */
 struct mpk_code_target; /* code/target.h */
 struct mpk_view_code;   /* embedded.h */
 struct mpk_view_names;  /* names.h */
@@ -97,12 +97,24 @@ struct mpk_style {
 	bool unicode;
 };
 
+/* mpk_view_row - what can be said of a module's payload; a row without anything where none is decoded
+ * mpk_view_content - what that row looks at */
+static inline const struct mpk_payload_view *mpk_view_row(const struct mpk_view_node *node)
+{
+	return mpk_payload_view_of(node->decoded ? node->payload : NULL);
+}
+
+static inline struct mpk_payload_content mpk_view_content(const struct mpk_view_node *node)
+{
+	return (struct mpk_payload_content){ node->payload, node->models.graph, node->info };
+}
+
 /* mpk_view_kernels - the kernels of a decoded device module, or NULL */
 static inline const struct mpk_kernels *mpk_view_kernels(const struct mpk_view_node *node)
 {
-	return node->decoded && node->payload->tag == MPK_PAYLOAD_KERNELS
-		       ? &node->payload->u.kernels
-		       : NULL;
+	const struct mpk_payload_view *row = mpk_view_row(node);
+
+	return row->kernels ? row->kernels(node->payload) : NULL;
 }
 
 /* mpk_view_format - "ptx", "cl", ...: how a payload's code is written, or an empty span */
@@ -148,9 +160,6 @@ void mpk_view_functions(const struct mpk_view *view, struct mpk_style style,
 
 /* mpk_view_tree - the tree alone, one module a line and its kernels below */
 void mpk_view_tree(const struct mpk_view *view, struct mpk_style style, struct mpk_strbuf *out);
-
-/* mpk_view_kernel_text - append "name(handle, int32)", and the launch tags when tags */
-void mpk_view_kernel_text(const struct mpk_function_info *f, bool tags, struct mpk_strbuf *out);
 
 /* mpk_view_call - append a command line that calls a function
  * @signature  what is known of it; NULL: the file does not tell its arguments. Capitals stand for

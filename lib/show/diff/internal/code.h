@@ -4,7 +4,7 @@
 #define MPK_DIFF_INTERNAL_CODE_H
 
 #include "code/info.h"
-#include "diff/internal/list.h"
+#include "diff/diff.h"
 #include "model/kernel_list.h"
 
 /* One side: bytes, and what is known of them as code. */

@@ -3,7 +3,7 @@
 #ifndef MPK_DIFF_INTERNAL_DEVICE_H
 #define MPK_DIFF_INTERNAL_DEVICE_H
 
-#include "diff/internal/list.h"
+#include "diff/diff.h"
 
 /* mpk_diff_devices - images of devices that only one has, kernels of the others that came, went or changed,
  * and images that differ beside their kernels. In which section and container an image stands, and how it

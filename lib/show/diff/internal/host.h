@@ -4,7 +4,7 @@
 #ifndef MPK_DIFF_INTERNAL_HOST_H
 #define MPK_DIFF_INTERNAL_HOST_H
 
-#include "diff/internal/list.h"
+#include "diff/diff.h"
 
 /* mpk_diff_host - all of that */
 void mpk_diff_host(struct mpk_differ *d, const struct mpk_view *a, const struct mpk_view *b);

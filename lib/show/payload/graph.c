@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "graph/internal/builder.h"
+#include "payload/graph.h"
 
 #include <stdlib.h>
 #include <string.h>

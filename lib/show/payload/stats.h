@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stats.h - the values of a tensor in a few numbers */
-#ifndef MPK_MODEL_INTERNAL_STATS_H
-#define MPK_MODEL_INTERNAL_STATS_H
+#ifndef MPK_PAYLOAD_STATS_H
+#define MPK_PAYLOAD_STATS_H
 
 #include <stdint.h>
 

@@ -3,7 +3,8 @@
  * passed behind the arguments, so what they compute is found as what nobody has written yet. */
 #include <string.h>
 
-#include "graph/internal/builder.h"
+#include "payload/graph.h"
+#include "signature/signature.h"
 #include "text/escape.h"
 
 struct reader {

@@ -2,14 +2,97 @@
 /* The files that a decoded payload consists of. Names come from the payload and may be hostile
  * (".." or a slash, 64 KiB long, twice the same): what a file system could take amiss is replaced
  * and numbered, and the title keeps the name as it was. */
-#include "payload.h"
+#include "base/compiler.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/strbuf.h"
 #include "base/strmap.h"
 #include "base/vec.h"
-#include "kernels/meta.h"
+#include "kernels/kernels.h"
+#include "payload.h"
+#include "text/escape.h"
+
+static void put_string(struct mpk_strbuf *out, struct mpk_span s)
+{
+	mpk_escape_json(out, s, "\\ufffd");
+}
+
+static void put_function(const struct mpk_function_info *f, bool extra_tags, struct mpk_strbuf *out)
+{
+	char text[MPK_DTYPE_TEXT];
+
+	mpk_strbuf_puts(out, "    ");
+	put_string(out, f->key);
+	mpk_strbuf_puts(out, ": {\n      \"name\": ");
+	put_string(out, f->name);
+	mpk_strbuf_puts(out, ",\n      \"arg_types\": [");
+	for (size_t i = 0; i < f->arg_count; i++)
+		mpk_strbuf_printf(out, "%s\"%s\"", i ? ", " : "",
+				  mpk_dtype_print(f->arg_types[i], text));
+	mpk_strbuf_puts(out, "],\n      \"launch_param_tags\": [");
+	for (size_t i = 0; i < f->launch_tag_count; i++) {
+		mpk_strbuf_puts(out, i ? ", " : "");
+		put_string(out, f->launch_tags[i]);
+	}
+	mpk_strbuf_putc(out, ']');
+	if (extra_tags) {
+		mpk_strbuf_puts(out, ",\n      \"arg_extra_tags\": [");
+		for (size_t i = 0; i < f->extra_tag_count; i++)
+			mpk_strbuf_printf(out, "%s%" PRId32, i ? ", " : "", f->extra_tags[i]);
+		mpk_strbuf_putc(out, ']');
+	}
+	mpk_strbuf_puts(out, "\n    }");
+}
+
+/* Append the function table as the text of a .tvm_meta.json
+ * arg_extra_tags are left out where the generation has none. Bytes that are not UTF-8
+ * become U+FFFD. */
+static void kernels_meta(const struct mpk_kernels *k, struct mpk_strbuf *out)
+{
+	mpk_strbuf_puts(out, "{\n  \"tvm_version\": \"0.1.0\",\n  \"func_info\": {");
+	for (size_t i = 0; i < k->function_count && !out->failed; i++) {
+		mpk_strbuf_puts(out, i ? ",\n" : "\n");
+		put_function(&k->functions[i], k->gen != MPK_GEN_LEGACY, out);
+	}
+	mpk_strbuf_puts(out, k->function_count ? "\n  }\n}\n" : "}\n}\n");
+}
+
+/* ".ptx", ".cubin", ".cl", ...: what a file with this code is called
+ * @kind    the module kind, for layouts that store no format
+ * Returns  static text; ".bin" for formats without a usual suffix */
+static const char *kernels_suffix(const struct mpk_kernels *k, struct mpk_span kind)
+{
+	static const char *const suffixes[][2] = {
+		{ "ptx", ".ptx" },
+		{ "cubin", ".cubin" },
+		{ "fatbin", ".fatbin" },
+		{ "cuda", ".cu" },
+		{ "cl", ".cl" },
+		{ "xclbin", ".xclbin" },
+		{ "aocx", ".aocx" },
+		{ "awsxclbin", ".awsxclbin" },
+		{ "metal", ".metal" },
+		{ "hsaco", ".hsaco" },
+		{ "metallib", ".metallib" },
+		{ "hip", ".hip" },
+		{ "so", ".so" },
+		{ "gl", ".gl.json" },
+		{ "vulkan", ".spv" },
+	};
+
+	if (k->layout == MPK_KERNELS_WEBGPU || mpk_span_is(kind, "webgpu"))
+		return ".wgsl";
+	if (k->layout == MPK_KERNELS_OPENCL_SPIRV || k->layout == MPK_KERNELS_SHADERS ||
+	    k->layout == MPK_KERNELS_SHADERS_024)
+		return ".spv";
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(suffixes); i++) {
+		if (mpk_span_is(k->fmt, suffixes[i][0]))
+			return suffixes[i][1];
+	}
+	return ".bin";
+}
 
 struct builder {
 	const struct mpk_payload *p;
@@ -148,7 +231,7 @@ static enum mpk_code add_params(struct builder *b, const char *dir, const struct
 static enum mpk_code kernels_files(struct builder *b)
 {
 	const struct mpk_kernels *k = &b->p->u.kernels;
-	const char *suffix = mpk_kernels_suffix(k, mpk_span_str(b->p->kind->name));
+	const char *suffix = kernels_suffix(k, mpk_span_str(b->p->kind->name));
 	struct mpk_strbuf json = { 0 };
 
 	if (k->layout == MPK_KERNELS_PLAIN)
@@ -163,7 +246,7 @@ static enum mpk_code kernels_files(struct builder *b)
 	}
 	if (!b->with_tables)
 		return MPK_OK;
-	mpk_kernels_meta(k, &json);
+	kernels_meta(k, &json);
 	return add_text(b, "functions.json", &json);
 }
 

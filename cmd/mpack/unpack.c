@@ -9,7 +9,6 @@
 #include "common/options.h"
 #include "elf/foreign.h"
 #include "elf/image.h"
-#include "elf/members.h"
 #include "elf/target.h"
 #include "io/directory.h"
 #include "io/mapping.h"

@@ -47,8 +47,10 @@ struct mpk_generation_info {
 /* mpk_generation_get - the row of a generation; static storage, never NULL */
 const struct mpk_generation_info *mpk_generation_get(enum mpk_generation gen);
 
-/* The key under which the library's own code stands in the tree. */
+/* The keys of two items that are no modules: the library's own code, and before 0.22 the import tree, which
+ * takes no module index. */
 #define MPK_KIND_LIB "_lib"
+#define MPK_KIND_TREE "_import_tree"
 
 /* One module. In a tree that was read, kind and payload are views into the blob. */
 struct mpk_node {

@@ -3,9 +3,342 @@
 #include "blob/blob.h"
 
 #include <inttypes.h>
+#include <string.h>
 
-#include "blob/internal/legacy.h"
-#include "blob/internal/link.h"
+#include "base/cursor.h"
+#include "payload.h"
+#include "text/escape.h"
+#include "wire.h"
+
+/* Two vec<u64>, unchecked. */
+struct mpk_links {
+	struct mpk_span rows, child;  /* the elements, 8 bytes each */
+	uint64_t rows_off, child_off; /* offsets of the elements, for messages */
+};
+
+struct mpk_legacy {
+	struct mpk_cursor c; /* over the whole blob, so that positions are blob offsets */
+	struct mpk_arena *arena;
+	struct mpk_tree *tree; /* gen is set; nodes are added */
+	size_t items, done;    /* items the header announces, items read */
+	struct mpk_links links;
+	bool has_links;
+};
+
+/* The import tree: rows of children, checked as a whole before a node gets one
+ *
+ * Every child has a greater index than its parent, so that no tree that passes has a cycle.
+ */
+
+/* Both vectors, as views; nothing is checked but that they fit
+ * Returns  MPK_OK; MPK_E_CORRUPT, and c stays where it was */
+static enum mpk_code links_read(struct mpk_cursor *c, struct mpk_links *out, struct mpk_error *err)
+{
+	struct mpk_cursor at = *c;
+	struct mpk_links links;
+
+	links.rows_off = mpk_cursor_offset(&at) + 8;
+	MPK_TRY(mpk_read_words(&at, "import tree rows", 8, &links.rows, err));
+	links.child_off = mpk_cursor_offset(&at) + 8;
+	MPK_TRY(mpk_read_words(&at, "import tree children", 8, &links.child, err));
+	*out = links;
+	*c = at;
+	return MPK_OK;
+}
+
+static enum mpk_code bad_row(const struct mpk_links *links, size_t row, const char *why,
+			     struct mpk_error *err)
+{
+	return mpk_fail_offset(err, MPK_E_CORRUPT, "blob", links->rows_off + 8 * row,
+			       "import tree: row %zu %s", row, why);
+}
+
+static enum mpk_code check_rows(const struct mpk_links *links, const struct mpk_tree *tree,
+				struct mpk_error *err)
+{
+	size_t count = links->rows.len / 8;
+	uint64_t children = links->child.len / 8, last = 0;
+
+	if (count < tree->count + 1 || (count > tree->count + 1 && !tree->truncated))
+		return mpk_fail_offset(err, MPK_E_CORRUPT, "blob", links->rows_off - 8,
+				       "import tree: %zu rows for %zu modules, %zu expected", count,
+				       tree->count, tree->count + 1);
+	for (size_t i = 0; i < count; i++) {
+		uint64_t row = mpk_load_u64(links->rows.data + 8 * i);
+
+		if (i == 0 && row != 0)
+			return bad_row(links, i, "does not start at 0", err);
+		if (row < last)
+			return bad_row(links, i, "is less than the one before", err);
+		if (row > children)
+			return bad_row(links, i, "lies beyond the list of children", err);
+		last = row;
+	}
+	return MPK_OK;
+}
+
+/* The children of one node; index counts through the stored list. */
+static enum mpk_code link_node(const struct mpk_links *links, struct mpk_tree *tree, size_t node,
+			       size_t *list, struct mpk_error *err)
+{
+	uint64_t first = mpk_load_u64(links->rows.data + 8 * node);
+	uint64_t end = mpk_load_u64(links->rows.data + 8 * (node + 1));
+	uint64_t modules = links->rows.len / 8 - 1;
+	size_t kept = 0;
+
+	for (uint64_t i = first; i < end; i++) {
+		uint64_t child = mpk_load_u64(links->child.data + 8 * i);
+
+		if (child >= modules || child <= node)
+			return mpk_fail_offset(
+				err, MPK_E_CORRUPT, "blob", links->child_off + 8 * i,
+				"import tree: module %zu cannot import module %" PRIu64
+				" (of %" PRIu64 "): %s",
+				node, child, modules,
+				child >= modules ? "there is none"
+						 : "modules come before what they import");
+		if (child < tree->count)
+			list[kept++] = (size_t)child;
+	}
+	tree->nodes[node].children = list;
+	tree->nodes[node].child_count = kept;
+	return MPK_OK;
+}
+
+/* Check the vectors against tree->count and set every child list
+ * A truncated tree has fewer nodes than rows: children that are missing are left out. */
+static enum mpk_code links_apply(const struct mpk_links *links, struct mpk_arena *arena,
+				 struct mpk_tree *tree, struct mpk_error *err)
+{
+	size_t *list;
+
+	MPK_TRY(check_rows(links, tree, err));
+	list = mpk_arena_array(arena, links->child.len / 8, sizeof *list);
+	MPK_TRY_ALLOC(list, err);
+	for (size_t i = 0; i < tree->count; i++) {
+		MPK_TRY(link_node(links, tree, i, list, err));
+		list += tree->nodes[i].child_count;
+	}
+	return MPK_OK;
+}
+
+/* The end of a payload that nobody can read, in a container that has no lengths
+ *
+ * What is known around it bounds the search: an import tree at the end of the blob, and that the
+ * modules behind must be of known kinds and fill the rest exactly. The work is bounded too, since
+ * payloads may be made to look like modules.
+ */
+
+/* How many positions that look like the next module are examined before giving up: a bound
+ * on the work that a hostile blob can cause. */
+enum { ATTEMPTS_MAX = 64 };
+
+/* Where the item list ends for certain: before the import tree that ends with the blob, or
+ * at the end of the blob. A tree is believed when it has a row for each module. */
+static size_t find_end(const struct mpk_legacy *r, bool *found)
+{
+	static const char key[] = "\x0c\0\0\0\0\0\0\0" MPK_KIND_TREE;
+	const size_t key_len = sizeof key - 1;
+	const uint8_t *data = r->c.bytes.data;
+	size_t from = r->c.pos, n = r->c.bytes.len;
+
+	*found = false;
+	while (!r->has_links && r->done + 1 < r->items && n >= from + key_len) {
+		/* the underscore that begins the key's text */
+		const uint8_t *hit = memrchr(data + from + 8, '_', n - from - 8);
+		if (!hit)
+			break;
+
+		size_t at = (size_t)(hit - data) - 8;
+		struct mpk_cursor c = r->c;
+		struct mpk_links links;
+
+		n = at + 8;
+		if (c.bytes.len - at < key_len || memcmp(data + at, key, key_len) != 0)
+			continue;
+		c.pos = at + key_len;
+		if (links_read(&c, &links, NULL) == MPK_OK && mpk_cursor_left(&c) == 0 &&
+		    links.rows.len / 8 == r->items) {
+			*found = true;
+			return at;
+		}
+	}
+	return r->c.bytes.len;
+}
+
+/* Whether count modules of known kinds stand from c's position exactly to its end. */
+static bool modules_fill(struct mpk_cursor c, size_t count, enum mpk_generation gen)
+{
+	struct mpk_arena scratch MPK_CLEANUP(mpk_arena_fini) = { 0 };
+	struct mpk_payload ignored;
+	struct mpk_span key;
+
+	for (; count > 0; count--) {
+		if (mpk_read_str(&c, "kind", &key, NULL) != MPK_OK)
+			return false;
+
+		const struct mpk_kind *kind = mpk_kind_find(key);
+		if (!kind || mpk_payload_read(&c, kind, gen, &scratch, &ignored, NULL) != MPK_OK)
+			return false;
+	}
+	return mpk_cursor_left(&c) == 0;
+}
+
+/* The first position from which the remaining modules read exactly up to end, or end. */
+static size_t find_next(const struct mpk_legacy *r, size_t end, size_t remaining)
+{
+	struct mpk_cursor c = mpk_cursor_of(mpk_span_of(r->c.bytes.data, end), 0, "blob");
+	unsigned attempts = 0;
+
+	for (c.pos = r->c.pos; end - c.pos > 8 && attempts < ATTEMPTS_MAX; c.pos++) {
+		uint64_t n = mpk_load_u64(c.bytes.data + c.pos);
+		struct mpk_span key;
+
+		if (n == 0 || !mpk_span_sub(c.bytes, c.pos + 8, n, &key) || !mpk_kind_find(key))
+			continue;
+		if (modules_fill(c, remaining, r->tree->gen))
+			return c.pos;
+		attempts++;
+	}
+	return end;
+}
+
+static void warn(struct mpk_tree *tree, const struct mpk_node *node)
+{
+	if (tree->warning.code != MPK_OK && !tree->truncated)
+		return;
+	mpk_fail_offset(&tree->warning, MPK_E_UNSUPPORTED, "blob", node->kind_off,
+			"module kind \"%s\" is not known and says not how long its payload is; %s",
+			MPK_QUOTE(node->kind),
+			tree->truncated ? "the modules behind it cannot be told apart"
+					: "its end was inferred from what follows");
+}
+
+/* Find the end of the payload at the cursor, whose kind is unknown
+ * @node    kind and payload_off are set; payload and opaque are filled in
+ * Moves the cursor behind the payload. When modules follow that cannot be told apart,
+ * the tree becomes truncated and the cursor stands before the import tree or at the end. */
+static void legacy_recover(struct mpk_legacy *r, struct mpk_node *node)
+{
+	bool found;
+	size_t end = find_end(r, &found), next = end;
+	size_t remaining = r->items - r->done - 1 - found;
+
+	if (remaining) {
+		next = find_next(r, end, remaining);
+		r->tree->truncated = next == end;
+	}
+	node->payload = mpk_span_of(r->c.bytes.data + r->c.pos, next - r->c.pos);
+	node->opaque = true;
+	r->c.pos = next;
+	warn(r->tree, node);
+}
+
+/* The item list of TVM 0.2 - 0.21
+ *
+ * It says how many items there are and not how long each is: a payload ends where its codec has
+ * read the last field. A kind without a codec therefore takes guessing (recover.c).
+ */
+
+/* Payloads are read only to find their ends. */
+static enum mpk_code read_payload(struct mpk_legacy *r, const struct mpk_kind *kind,
+				  struct mpk_error *err)
+{
+	struct mpk_arena scratch MPK_CLEANUP(mpk_arena_fini) = { 0 };
+	struct mpk_payload ignored;
+
+	return mpk_payload_read(&r->c, kind, r->tree->gen, &scratch, &ignored, err);
+}
+
+static enum mpk_code read_module(struct mpk_legacy *r, struct mpk_node *node, struct mpk_error *err)
+{
+	const struct mpk_kind *kind = mpk_kind_find(node->kind);
+
+	node->payload_off = r->c.pos;
+	node->is_lib = mpk_span_is(node->kind, MPK_KIND_LIB);
+	if (node->is_lib) {
+		node->payload = mpk_span_of(r->c.bytes.data + r->c.pos, 0);
+		return MPK_OK;
+	}
+	if (!kind) {
+		legacy_recover(r, node);
+		return MPK_OK;
+	}
+
+	enum mpk_code code = read_payload(r, kind, err);
+	if (code != MPK_OK) {
+		mpk_error_prefix(err, "module %zu (%s): ", r->tree->count, MPK_QUOTE(node->kind));
+		return code;
+	}
+	node->payload = mpk_span_of(r->c.bytes.data + node->payload_off,
+				    r->c.pos - (size_t)node->payload_off);
+	return MPK_OK;
+}
+
+static enum mpk_code read_item(struct mpk_legacy *r, struct mpk_error *err)
+{
+	struct mpk_node *node = &r->tree->nodes[r->tree->count];
+	uint64_t off = r->c.pos;
+	struct mpk_span key;
+
+	MPK_TRY(mpk_read_str(&r->c, "module kind", &key, err));
+	if (mpk_span_is(key, MPK_KIND_TREE)) {
+		if (r->has_links)
+			return mpk_fail_offset(err, MPK_E_CORRUPT, "blob", off,
+					       "a second import tree");
+		r->has_links = true;
+		return links_read(&r->c, &r->links, err);
+	}
+	*node = (struct mpk_node){ .kind = key, .kind_off = off };
+	MPK_TRY(read_module(r, node, err));
+	r->tree->count++;
+	return MPK_OK;
+}
+
+/* Without a tree the library is the root, and imports every module in order. */
+static enum mpk_code imply_lib(struct mpk_legacy *r, struct mpk_error *err)
+{
+	struct mpk_tree *tree = r->tree;
+	size_t *children = mpk_arena_array(r->arena, tree->count, sizeof *children);
+
+	MPK_TRY_ALLOC(children, err);
+	for (size_t i = 0; i < tree->count; i++)
+		children[i] = i + 1;
+	tree->nodes--;
+	tree->nodes[0] = (struct mpk_node){ .kind = mpk_span_str(MPK_KIND_LIB),
+					    .is_lib = true,
+					    .children = children,
+					    .child_count = tree->count };
+	tree->count++;
+	tree->implied_lib = true;
+	return MPK_OK;
+}
+
+/* Items from the cursor on; fills tree except nbytes
+ * Returns  as mpk_blob_read */
+static enum mpk_code legacy_read(struct mpk_legacy *r, struct mpk_error *err)
+{
+	struct mpk_tree *tree = r->tree;
+	struct mpk_node *nodes;
+
+	MPK_TRY(mpk_read_count(&r->c, "item count", 8, &r->items, err));
+	/* One more in front, should the library have to be added as the root. */
+	nodes = mpk_arena_array(r->arena, r->items + 1, sizeof *nodes);
+	MPK_TRY_ALLOC(nodes, err);
+	tree->nodes = nodes + 1;
+	for (; r->done < r->items && !tree->truncated; r->done++)
+		MPK_TRY(read_item(r, err));
+	if (tree->truncated && !r->has_links && mpk_cursor_left(&r->c))
+		MPK_TRY(read_item(r, err));
+	tree->used = r->c.pos;
+	tree->has_tree = r->has_links;
+	if (!r->has_links)
+		return imply_lib(r, err);
+	if (tree->count == 0)
+		return mpk_fail_offset(err, MPK_E_CORRUPT, "blob", r->links.rows_off,
+				       "import tree without modules");
+	return links_apply(&r->links, r->arena, tree, err);
+}
 
 static enum mpk_code read_node(struct mpk_cursor *c, struct mpk_node *node, struct mpk_error *err)
 {
@@ -29,7 +362,7 @@ static enum mpk_code read_current(struct mpk_cursor *c, struct mpk_arena *arena,
 	uint64_t start = c->pos;
 	struct mpk_links links;
 
-	MPK_TRY(mpk_links_read(c, &links, err));
+	MPK_TRY(links_read(c, &links, err));
 	if (links.rows.len < 16)
 		return mpk_fail_offset(err, MPK_E_CORRUPT, "blob", start,
 				       "import tree without modules");
@@ -40,7 +373,7 @@ static enum mpk_code read_current(struct mpk_cursor *c, struct mpk_arena *arena,
 				       mpk_cursor_left(c));
 	tree->nodes = mpk_arena_array(arena, tree->count, sizeof *tree->nodes);
 	MPK_TRY_ALLOC(tree->nodes, err);
-	MPK_TRY(mpk_links_apply(&links, arena, tree, err));
+	MPK_TRY(links_apply(&links, arena, tree, err));
 	for (size_t i = 0; i < tree->count; i++) {
 		enum mpk_code code = read_node(c, &tree->nodes[i], err);
 
@@ -64,7 +397,7 @@ static enum mpk_code read_body(struct mpk_cursor *c, struct mpk_arena *arena, st
 	} else {
 		struct mpk_legacy r = { .c = *c, .arena = arena, .tree = &tree };
 
-		MPK_TRY(mpk_legacy_read(&r, err));
+		MPK_TRY(legacy_read(&r, err));
 	}
 	*out = tree;
 	return MPK_OK;

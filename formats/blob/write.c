@@ -2,7 +2,6 @@
 /* write.c - a tree as a blob: lengths are known from the payloads' ropes, so nothing is copied */
 #include "blob/blob.h"
 
-#include "blob/internal/link.h"
 
 static void put_links(const struct mpk_tree *tree, struct mpk_rope *rope)
 {

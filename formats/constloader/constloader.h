@@ -18,13 +18,4 @@ struct mpk_const_loader {
 					* the call of __init_<symbol> */
 };
 
-/* mpk_const_loader_read - one payload
- * Returns  MPK_OK; MPK_E_CORRUPT with the offset; MPK_E_NOMEM */
-enum mpk_code mpk_const_loader_read(struct mpk_cursor *c, struct mpk_arena *arena,
-				    struct mpk_const_loader *out,
-				    struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_const_loader_write - the inverse, to the byte */
-void mpk_const_loader_write(struct mpk_rope *r, const struct mpk_const_loader *l);
-
 #endif

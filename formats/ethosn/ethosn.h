@@ -26,13 +26,4 @@ struct mpk_ethosn {
 	bool has_sizes; /* TVM 0.10 on */
 };
 
-/* mpk_ethosn_read - one payload; whether it has sizes is found out by trying
- * @unbounded  the payload's length is not known: the next module's kind may follow
- * Returns  MPK_OK; MPK_E_CORRUPT with the offset; MPK_E_NOMEM */
-enum mpk_code mpk_ethosn_read(struct mpk_cursor *c, bool unbounded, struct mpk_arena *arena,
-			      struct mpk_ethosn *out, struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_ethosn_write - the inverse, to the byte */
-void mpk_ethosn_write(struct mpk_rope *r, const struct mpk_ethosn *e);
-
 #endif

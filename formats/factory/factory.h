@@ -19,11 +19,6 @@ struct mpk_factory {
 	struct mpk_span module_name; /* the function that makes an executor, "default" */
 };
 
-/* mpk_factory_read - GraphExecutorFactory (has_graph) or AotExecutorFactory
- * Returns  MPK_OK; MPK_E_CORRUPT with the offset; MPK_E_NOMEM */
-enum mpk_code mpk_factory_read(struct mpk_cursor *c, bool has_graph, struct mpk_arena *arena,
-			       struct mpk_factory *out, struct mpk_error *err) MPK_MUST_CHECK;
-
 /* mpk_factory_write - the inverse, to the byte */
 void mpk_factory_write(struct mpk_rope *r, const struct mpk_factory *f);
 

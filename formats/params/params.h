@@ -14,6 +14,9 @@
 #include "tensor/tensor.h"
 #include "wire.h"
 
+/* The number that a parameter file begins with. */
+#define MPK_PARAMS_MAGIC UINT64_C(0xF7E58D4F05049CB7)
+
 struct mpk_params {
 	uint64_t reserved;     /* of a file: 0 */
 	struct mpk_strs names; /* as many as tensors, in the same order */

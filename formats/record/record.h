@@ -51,13 +51,6 @@ struct mpk_record {
 /* static_library: data, func_names (kinds.c) */
 extern const struct mpk_record_schema mpk_schema_static_library;
 
-/* mpk_record_read - the fields of schema in order
- * @out     strings are views of the cursor's bytes, lists are in arena
- * Returns  MPK_OK; MPK_E_CORRUPT with the offset; MPK_E_NOMEM */
-enum mpk_code mpk_record_read(struct mpk_cursor *c, const struct mpk_record_schema *schema,
-			      struct mpk_arena *arena, struct mpk_record *out,
-			      struct mpk_error *err) MPK_MUST_CHECK;
-
 /* mpk_record_write - the inverse, to the byte; strings are borrowed until r is written */
 void mpk_record_write(struct mpk_rope *r, const struct mpk_record *record);
 

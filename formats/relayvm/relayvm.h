@@ -100,13 +100,6 @@ enum mpk_relay_op {
 	MPK_RELAY_OPS
 };
 
-/* mpk_relay_read - one payload of kind VMExecutable
- * The layout follows from the version, or, when that does not fit, from the bytes.
- * Every instruction's hash, opcode and number of fields are checked; operands are not.
- * Returns  MPK_OK; MPK_E_CORRUPT with the offset; MPK_E_NOMEM */
-enum mpk_code mpk_relay_read(struct mpk_cursor *c, struct mpk_arena *arena, struct mpk_relay *out,
-			     struct mpk_error *err) MPK_MUST_CHECK;
-
 /* mpk_relay_write - the inverse, to the byte, less trailing bytes; hashes are computed */
 void mpk_relay_write(struct mpk_rope *r, const struct mpk_relay *x);
 

@@ -77,11 +77,15 @@ enum mpk_code mpk_spirv_params(struct mpk_span bytes, const struct mpk_spirv *s,
 			       struct mpk_arena *arena, const struct mpk_spirv_param **out,
 			       size_t *count, bool *known, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_spirv_*_name - the specification's name of a number, or NULL when it is not known
- * here: "GLCompute", "Float16", "Logical", "GLSL450" */
-const char *mpk_spirv_model_name(uint32_t model);
-const char *mpk_spirv_capability_name(uint32_t capability);
-const char *mpk_spirv_addressing_name(uint32_t addressing);
-const char *mpk_spirv_memory_name(uint32_t memory);
+/* Tables of the specification that name numbers. */
+enum mpk_spirv_table {
+	MPK_SPIRV_MODEL,      /* "GLCompute" */
+	MPK_SPIRV_CAPABILITY, /* "Float16" */
+	MPK_SPIRV_ADDRESSING, /* "Logical" */
+	MPK_SPIRV_MEMORY,     /* "GLSL450" */
+};
+
+/* mpk_spirv_name - the specification's name of a number, or NULL when it is not known here */
+const char *mpk_spirv_name(enum mpk_spirv_table table, uint32_t number);
 
 #endif

@@ -51,18 +51,19 @@ START_TEST(compute)
 	ck_assert_uint_eq(s.major, 1);
 	ck_assert_uint_eq(s.minor, 4);
 	ck_assert_uint_eq(s.generator >> 16, 7); /* Khronos SPIR-V Tools Assembler */
-	ck_assert_str_eq(mpk_spirv_addressing_name(s.addressing), "Logical");
-	ck_assert_str_eq(mpk_spirv_memory_name(s.memory), "GLSL450");
+	ck_assert_str_eq(mpk_spirv_name(MPK_SPIRV_ADDRESSING, s.addressing), "Logical");
+	ck_assert_str_eq(mpk_spirv_name(MPK_SPIRV_MEMORY, s.memory), "GLSL450");
 	ck_assert_uint_eq(s.capability_count, MPK_ARRAY_COUNT(capabilities));
 	for (size_t i = 0; i < s.capability_count; i++)
-		ck_assert_str_eq(mpk_spirv_capability_name(s.capabilities[i]), capabilities[i]);
+		ck_assert_str_eq(mpk_spirv_name(MPK_SPIRV_CAPABILITY, s.capabilities[i]),
+				 capabilities[i]);
 	ck_assert_uint_eq(s.function_count, 2);
 	ck_assert_uint_eq(s.entry_count, 3);
 	ck_assert_str_eq(s.entries[0].name, "plain");
 	ck_assert_str_eq(s.entries[1].name, "by_id");
 	ck_assert_str_eq(s.entries[2].name, "again");
 	for (size_t i = 0; i < 3; i++)
-		ck_assert_str_eq(mpk_spirv_model_name(s.entries[i].model), "GLCompute");
+		ck_assert_str_eq(mpk_spirv_name(MPK_SPIRV_MODEL, s.entries[i].model), "GLCompute");
 	assert_size(s.entries[0].local_size, 64, 2, 1);
 	assert_size(s.entries[1].local_size, 8, 4, 1);
 	assert_size(s.entries[2].local_size, 64, 2, 1);
@@ -86,21 +87,21 @@ START_TEST(kernel)
 	struct mpk_spirv s = open_spirv(DATA "kernel.spv");
 
 	ck_assert_str_eq(s.entries[0].name, "a_kernel_with_a_name");
-	ck_assert_str_eq(mpk_spirv_model_name(s.entries[0].model), "Kernel");
+	ck_assert_str_eq(mpk_spirv_name(MPK_SPIRV_MODEL, s.entries[0].model), "Kernel");
 	assert_size(s.entries[0].local_size, 0, 0, 0);
 	assert_size(s.entries[0].size_hint, 16, 8, 4);
-	ck_assert_str_eq(mpk_spirv_addressing_name(s.addressing), "Physical64");
-	ck_assert_str_eq(mpk_spirv_memory_name(s.memory), "OpenCL");
+	ck_assert_str_eq(mpk_spirv_name(MPK_SPIRV_ADDRESSING, s.addressing), "Physical64");
+	ck_assert_str_eq(mpk_spirv_name(MPK_SPIRV_MEMORY, s.memory), "OpenCL");
 	ck_assert_uint_eq(s.instruction_count, 15);
 }
 END_TEST
 
 START_TEST(unknown_numbers_have_no_name)
 {
-	ck_assert_ptr_null(mpk_spirv_model_name(77777));
-	ck_assert_ptr_null(mpk_spirv_capability_name(77777));
-	ck_assert_ptr_null(mpk_spirv_addressing_name(77777));
-	ck_assert_ptr_null(mpk_spirv_memory_name(77777));
+	ck_assert_ptr_null(mpk_spirv_name(MPK_SPIRV_MODEL, 77777));
+	ck_assert_ptr_null(mpk_spirv_name(MPK_SPIRV_CAPABILITY, 77777));
+	ck_assert_ptr_null(mpk_spirv_name(MPK_SPIRV_ADDRESSING, 77777));
+	ck_assert_ptr_null(mpk_spirv_name(MPK_SPIRV_MEMORY, 77777));
 }
 END_TEST
 

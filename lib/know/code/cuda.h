@@ -70,8 +70,4 @@ struct mpk_cuda_version mpk_cuda_driver_for(unsigned sm);
  * Returns  0.0: newer than all that are known */
 struct mpk_cuda_version mpk_cuda_driver_of_ptx(unsigned major, unsigned minor);
 
-/* mpk_cuda_ptx_of - the newest PTX that a driver takes; a newer driver than is known here takes all,
- * and gives 0.0 */
-struct mpk_cuda_version mpk_cuda_ptx_of(struct mpk_cuda_version driver);
-
 #endif

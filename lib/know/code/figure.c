@@ -18,17 +18,6 @@ const struct mpk_figure_row *mpk_figure_row(enum mpk_figure figure)
 	return &rows[figure];
 }
 
-bool mpk_figure_find(struct mpk_span word, enum mpk_figure *out)
-{
-	for (unsigned i = 0; i < MPK_FIGURE_COUNT; i++) {
-		if (mpk_span_is(word, rows[i].word)) {
-			*out = (enum mpk_figure)i;
-			return true;
-		}
-	}
-	return false;
-}
-
 bool mpk_figures_differ(const struct mpk_figures *a, const struct mpk_figures *b,
 			enum mpk_figure figure)
 {

@@ -48,10 +48,6 @@ struct mpk_figure_row {
 /* mpk_figure_row - what a figure is called; static storage */
 const struct mpk_figure_row *mpk_figure_row(enum mpk_figure figure);
 
-/* mpk_figure_find - the figure of a word
- * Returns  true and sets *out; false when it is none */
-bool mpk_figure_find(struct mpk_span word, enum mpk_figure *out);
-
 /* mpk_figure_of - a value that is known
  * mpk_figure_told - a value that is known if the file tells it */
 static inline struct mpk_figure_value mpk_figure_of(uint64_t number)

@@ -6,7 +6,7 @@
 #include "base/cursor.h"
 #include "code/format.h"
 #include "deflate/deflate.h"
-#include "params/magic.h"
+#include "params/params.h"
 #include "tar/tar.h"
 
 /* --- code --------------------------------------------------------------------------- */

@@ -85,15 +85,15 @@ static struct mpk_span unpassable(const struct mpk_code_info *info, size_t kerne
 static void put_text(const struct mpk_code_info *info, struct mpk_strbuf *out)
 {
 	const struct mpk_spirv *s = spirv_of(info);
-	const char *addressing = mpk_spirv_addressing_name(s->addressing);
-	const char *memory = mpk_spirv_memory_name(s->memory);
+	const char *addressing = mpk_spirv_name(MPK_SPIRV_ADDRESSING, s->addressing);
+	const char *memory = mpk_spirv_name(MPK_SPIRV_MEMORY, s->memory);
 
 	mpk_strbuf_printf(out, "SPIR-V %u.%u, %s %s%s, capabilities ", s->major, s->minor,
 			  addressing ? addressing : "unknown addressing",
 			  memory ? memory : "unknown memory model",
 			  s->big_endian ? ", big-endian" : "");
 	for (size_t i = 0; i < s->capability_count && i < MPK_NAMES_SHOWN; i++) {
-		const char *name = mpk_spirv_capability_name(s->capabilities[i]);
+		const char *name = mpk_spirv_name(MPK_SPIRV_CAPABILITY, s->capabilities[i]);
 
 		mpk_strbuf_puts(out, i ? " " : "");
 		if (name)
@@ -108,7 +108,7 @@ static void put_text(const struct mpk_code_info *info, struct mpk_strbuf *out)
 static void put_kernel_text(const struct mpk_code_info *info, size_t kernel, struct mpk_strbuf *out)
 {
 	const struct mpk_spirv *s = spirv_of(info);
-	const char *model = mpk_spirv_model_name(s->entries[kernel].model);
+	const char *model = mpk_spirv_name(MPK_SPIRV_MODEL, s->entries[kernel].model);
 
 	put_text(info, out);
 	mpk_strbuf_printf(out, ": %s", model ? model : "unknown execution model");
@@ -125,11 +125,11 @@ static void put_json(const struct mpk_code_info *info, struct mpk_json *j, struc
 
 	mpk_json_printf(j, at, "version", "%u.%u", s->major, s->minor);
 	mpk_json_text(j, at, "byte_order", s->big_endian ? "big" : "little");
-	mpk_json_text(j, at, "addressing", mpk_spirv_addressing_name(s->addressing));
-	mpk_json_text(j, at, "memory", mpk_spirv_memory_name(s->memory));
+	mpk_json_text(j, at, "addressing", mpk_spirv_name(MPK_SPIRV_ADDRESSING, s->addressing));
+	mpk_json_text(j, at, "memory", mpk_spirv_name(MPK_SPIRV_MEMORY, s->memory));
 	list = mpk_json_array(j, at, "capabilities");
 	for (size_t i = 0; i < s->capability_count; i++) {
-		const char *name = mpk_spirv_capability_name(s->capabilities[i]);
+		const char *name = mpk_spirv_name(MPK_SPIRV_CAPABILITY, s->capabilities[i]);
 
 		if (name)
 			mpk_json_text(j, list, NULL, name);
@@ -143,7 +143,7 @@ static void put_kernel_json(const struct mpk_code_info *info, size_t kernel, str
 {
 	const struct mpk_spirv *s = spirv_of(info);
 
-	mpk_json_text(j, at, "model", mpk_spirv_model_name(s->entries[kernel].model));
+	mpk_json_text(j, at, "model", mpk_spirv_name(MPK_SPIRV_MODEL, s->entries[kernel].model));
 	mpk_code_json_shape(j, at, "workgroup", s->entries[kernel].local_size);
 	mpk_code_json_shape(j, at, "workgroup_hint", s->entries[kernel].size_hint);
 }
@@ -161,13 +161,13 @@ static void verify(const struct mpk_code_info *info, const struct mpk_code_verif
 	if (s->big_endian)
 		mpk_code_say(v, MPK_WARNING, info->off, "the words of the SPIR-V are big-endian");
 	for (size_t i = 0; i < s->entry_count; i++) {
-		const char *is = mpk_spirv_model_name(s->entries[i].model);
+		const char *is = mpk_spirv_name(MPK_SPIRV_MODEL, s->entries[i].model);
 
 		if (is_ours && s->entries[i].model != wanted)
 			mpk_code_say(v, MPK_WARNING, info->off,
 				     "entry point '%s' is of execution model %s, not %s",
 				     MPK_QUOTE(info->kernels[i].name), is ? is : "unknown",
-				     mpk_spirv_model_name(wanted));
+				     mpk_spirv_name(MPK_SPIRV_MODEL, wanted));
 	}
 }
 

@@ -1,9 +1,244 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*@HEADLESS@*/
 #include "compat/scope.h"
 
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "base/cursor.h"
+#include "base/strmap.h"
+#include "elf/dynamic.h"
+#include "io/mapping.h"
 #include "io/path.h"
+
+#define CACHE "/etc/ld.so.cache"
+#define CACHE_MAGIC "glibc-ld.so.cache1.1"
+
+/* A cache's header and rows, as glibc's sysdeps/generic/dl-cache.h lays them out. */
+enum { CACHE_HEADER = 48, CACHE_ROW = 24, ROW_KEY = 4, ROW_VALUE = 8 };
+
+static const char *const system_dirs[] = {
+	"/lib64",
+	"/usr/lib64",
+	"/lib",
+	"/usr/lib",
+#if defined __x86_64__
+	"/lib/x86_64-linux-gnu",
+	"/usr/lib/x86_64-linux-gnu",
+#elif defined __aarch64__
+	"/lib/aarch64-linux-gnu",
+	"/usr/lib/aarch64-linux-gnu",
+#endif
+	"/usr/local/lib",
+};
+
+static bool fits(const char *path, const GElf_Ehdr *like)
+{
+	uint8_t head[20];
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	ssize_t n;
+
+	if (fd < 0)
+		return false;
+	n = read(fd, head, sizeof head);
+	(void)close(fd);
+	if (n != sizeof head || memcmp(head, ELFMAG, SELFMAG) != 0 ||
+	    head[EI_CLASS] != like->e_ident[EI_CLASS] || head[EI_DATA] != like->e_ident[EI_DATA])
+		return false;
+	return like->e_machine == (head[EI_DATA] == ELFDATA2MSB
+					   ? (uint16_t)(head[18] << 8 | head[19])
+					   : mpk_load_u16(head + 18));
+}
+
+static enum mpk_code try_dir(const char *dir, const char *name, const GElf_Ehdr *like,
+			     struct mpk_arena *arena, const char **out, struct mpk_error *err)
+{
+	char path[PATH_MAX]; /* a longer one cannot be opened */
+	int len = snprintf(path, sizeof path, "%s/%s", dir, name);
+
+	if (len < 0 || (size_t)len >= sizeof path || !fits(path, like))
+		return MPK_OK;
+	*out = mpk_arena_text(arena, mpk_span_str(path));
+	return *out ? MPK_OK : mpk_fail_nomem(err);
+}
+
+/* A string of the cache, which counts from its header; NULL: it does not end. */
+static const char *cache_text(struct mpk_span cache, const uint8_t *row, size_t field)
+{
+	return mpk_elf_string(cache, mpk_load_u32(row + field));
+}
+
+static enum mpk_code search_cache(struct mpk_span file, const char *name, const GElf_Ehdr *like,
+				  struct mpk_arena *arena, const char **out, struct mpk_error *err)
+{
+	/* old caches stand in front of the newer one */
+	const uint8_t *begin = memmem(file.data, file.len, CACHE_MAGIC, strlen(CACHE_MAGIC));
+	struct mpk_span cache;
+	size_t rows;
+
+	if (!begin)
+		return MPK_OK;
+	cache = mpk_span_of(begin, file.len - (size_t)(begin - file.data));
+	if (cache.len < CACHE_HEADER)
+		return MPK_OK;
+	rows = mpk_load_u32(cache.data + strlen(CACHE_MAGIC));
+	for (size_t i = 0; i < rows && i < (cache.len - CACHE_HEADER) / CACHE_ROW; i++) {
+		const uint8_t *row = cache.data + CACHE_HEADER + i * CACHE_ROW;
+		const char *key = cache_text(cache, row, ROW_KEY);
+		const char *path = cache_text(cache, row, ROW_VALUE);
+
+		if (!key || !path || strcmp(key, name) != 0 || !fits(path, like))
+			continue;
+		*out = mpk_arena_text(arena, mpk_span_str(path));
+		return *out ? MPK_OK : mpk_fail_nomem(err);
+	}
+	return MPK_OK;
+}
+
+/* musl's loader is the C library, too, and takes these names as its own. NULL: this is another one. */
+static const char *own_library(const char *name)
+{
+#ifndef __GLIBC__
+	static const char *const names[] = { "libc.",  "libpthread.", "librt.",  "libm.",
+					     "libdl.", "libutil.",    "libxnet." };
+	Dl_info info;
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(names); i++)
+		if (strncmp(name, names[i], strlen(names[i])) == 0)
+			return dladdr(dlsym(RTLD_DEFAULT, "dladdr"), &info) &&
+					       info.dli_fname[0] == '/'
+				       ? info.dli_fname
+				       : NULL;
+#else
+	(void)name;
+#endif
+	return NULL;
+}
+
+static enum mpk_code search_system(const char *name, const GElf_Ehdr *like, struct mpk_arena *arena,
+				   const char **out, struct mpk_error *err)
+{
+	struct mpk_mapping map = { .fd = -1 };
+	enum mpk_code code = MPK_OK;
+	const char *own = own_library(name);
+
+	if (own && fits(own, like)) {
+		*out = mpk_arena_text(arena, mpk_span_str(own));
+		return *out ? MPK_OK : mpk_fail_nomem(err);
+	}
+	if (mpk_mapping_open(CACHE, &map, NULL) == MPK_OK) {
+		code = search_cache(map.bytes, name, like, arena, out, err);
+		mpk_mapping_close(&map);
+	}
+	for (size_t i = 0; code == MPK_OK && !*out && i < MPK_ARRAY_COUNT(system_dirs); i++)
+		code = try_dir(system_dirs[i], name, like, arena, out, err);
+	return code;
+}
+
+enum mpk_code mpk_search_find(const struct mpk_search *search, const char *name,
+			      const GElf_Ehdr *like, struct mpk_arena *arena, const char **out,
+			      struct mpk_error *err)
+{
+	*out = NULL;
+	if (strchr(name, '/')) {
+		*out = fits(name, like) ? name : NULL;
+		return MPK_OK;
+	}
+	for (size_t i = 0; !*out && i < search->dir_count; i++)
+		MPK_TRY(try_dir(search->dirs[i], name, like, arena, out, err));
+	return *out || !search->system ? MPK_OK : search_system(name, like, arena, out, err);
+}
+
+/* --- DT_RUNPATH ------------------------------------------------------------------------- */
+
+static const char *runpath_of(const struct mpk_elf *e, struct mpk_error *err, enum mpk_code *code)
+{
+	struct mpk_span strings;
+	Elf_Data *dynamic = NULL;
+	uint64_t at;
+	size_t count;
+
+	*code = mpk_dynamic_open(e, &dynamic, &count, err);
+	if (*code != MPK_OK || !count ||
+	    (!mpk_dynamic_find(dynamic, count, DT_RUNPATH, &at) &&
+	     !mpk_dynamic_find(dynamic, count, DT_RPATH, &at)))
+		return NULL;
+	*code = mpk_dynamic_strings(e, dynamic, count, &strings, err);
+	return *code == MPK_OK ? mpk_elf_string(strings, at) : NULL;
+}
+
+/* One directory of the list, $ORIGIN or ${ORIGIN} at its beginning replaced. */
+static char *expand(struct mpk_span dir, const char *path, struct mpk_arena *arena)
+{
+	static const char *const words[] = { "$ORIGIN", "${ORIGIN}" };
+	const char *name = mpk_path_name(path);
+	int origin = (int)(name - path);
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(words); i++)
+		if (mpk_span_starts(dir, words[i]))
+			return mpk_arena_printf(arena, "%s%.*s%.*s", origin ? "" : ".", origin,
+						path, (int)(dir.len - strlen(words[i])),
+						(const char *)dir.data + strlen(words[i]));
+	return mpk_arena_text(arena, dir);
+}
+
+/* Appends what a list names: each directory that is there once, as a file may name thousands that are not, or one
+ * again and again in other words, and every name would be looked for in all of them. */
+static enum mpk_code add_dirs(const char *list, const char *path, struct mpk_arena *arena,
+			      const char **dirs, size_t *count, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap known = { 0 };
+
+	for (size_t len, found; *list; list += len + (list[len] == ':')) {
+		struct stat st;
+		const char *dir, *id;
+		int added;
+
+		len = strcspn(list, ":");
+		if (!len)
+			continue;
+		dir = expand(mpk_span_of(list, len), path, arena);
+		MPK_TRY_ALLOC(dir, err);
+		if (stat(dir, &st) != 0)
+			continue;
+		id = mpk_arena_printf(arena, "%ju:%ju", (uintmax_t)st.st_dev, (uintmax_t)st.st_ino);
+		MPK_TRY_ALLOC(id, err);
+		added = mpk_strmap_put(&known, mpk_span_str(id), 0, &found);
+		MPK_TRY_ALLOC(added >= 0, err);
+		if (added)
+			dirs[(*count)++] = dir;
+	}
+	return MPK_OK;
+}
+
+enum mpk_code mpk_search_with_runpath(const struct mpk_search *search, const struct mpk_elf *e,
+				      const char *path, struct mpk_arena *arena,
+				      struct mpk_search *out, struct mpk_error *err)
+{
+	enum mpk_code code;
+	const char *list = runpath_of(e, err, &code);
+	size_t n = 0, most = 1;
+	const char **dirs;
+
+	if (code != MPK_OK)
+		return code;
+	for (const char *p = list; p && *p; p++)
+		most += *p == ':';
+	dirs = mpk_arena_array(arena, most + search->dir_count, sizeof *dirs);
+	MPK_TRY_ALLOC(dirs, err);
+	if (list)
+		MPK_TRY(add_dirs(list, path, arena, dirs, &n, err));
+	for (size_t i = 0; i < search->dir_count; i++)
+		dirs[n++] = search->dirs[i];
+	*out = (struct mpk_search){ .dirs = dirs, .dir_count = n, .system = search->system };
+	return MPK_OK;
+}
 
 const struct mpk_dso *mpk_scope_dso(const struct mpk_scope *scope, const char *name)
 {

@@ -19,10 +19,4 @@ bool mpk_dynamic_find(Elf_Data *dynamic, size_t count, int64_t tag, uint64_t *va
 enum mpk_code mpk_dynamic_strings(const struct mpk_elf *e, Elf_Data *dynamic, size_t count,
 				  struct mpk_span *out, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_dynamic_symbol_count - how many symbols DT_SYMTAB has: nothing says so directly,
- * DT_HASH and DT_GNU_HASH imply it
- * Returns  MPK_OK; MPK_E_CORRUPT when no hash table can be read */
-enum mpk_code mpk_dynamic_symbol_count(const struct mpk_elf *e, Elf_Data *dynamic, size_t count,
-				       size_t *out, struct mpk_error *err) MPK_MUST_CHECK;
-
 #endif

@@ -1,11 +1,262 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* elf_image.c - an ELF file as an image: what a loader sees of a library, all of an object */
-#include "elf/internal/elf_image.h"
+#include "base/cursor.h"
 
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/vec.h"
+#include "cubin/elf.h"
 #include "elf/device_code.h"
-#include "elf/internal/embedded.h"
+#include "elf/image.h"
+#include "elf/internal/elf_image.h"
 #include "elf/internal/functions.h"
+#include "elf/reader.h"
 #include "elf/symbols.h"
+#include "fatbin/fatbin.h"
+
+/* Device code that stands in a library beside its blob, or without one
+ *
+ * tvm-ffi embeds cubins, fatbins and PTX of C++ extensions between the symbols
+ * __tvm_ffi__cubin_NAME and __tvm_ffi__cubin_NAME_end, which are local: strip removes them,
+ * and nothing tells then where the code is.
+ */
+
+/* A file may have a hundred thousand symbols and hardly ever one of these: their names are looked
+ * for in the string table before the symbols are. */
+
+#define PREFIX "__tvm_ffi__cubin_"
+#define END "_end"
+
+struct list {
+	struct mpk_symbol *items;
+	size_t count, cap;
+};
+
+static void list_fini(struct list *l)
+{
+	free(l->items);
+}
+
+static int by_name_and_place(const void *a, const void *b)
+{
+	const struct mpk_symbol *x = a, *y = b;
+	int order = strcmp(x->name, y->name);
+
+	if (order)
+		return order;
+	if (x->section != y->section)
+		return x->section < y->section ? -1 : 1;
+	return x->value < y->value ? -1 : x->value > y->value;
+}
+
+static enum mpk_code collect(const struct mpk_symtab *t, struct list *out, struct mpk_error *err)
+{
+	struct mpk_symbol s;
+
+	for (size_t i = 1; i < t->count; i++) {
+		MPK_TRY(mpk_symtab_get(t, i, &s, err));
+		if (!s.defined || !s.section || strncmp(s.name, PREFIX, strlen(PREFIX)) != 0)
+			continue;
+		MPK_TRY_ALLOC(
+			mpk_vec_reserve(&out->items, &out->cap, out->count + 1, sizeof *out->items),
+			err);
+		out->items[out->count++] = s;
+	}
+	if (out->count)
+		qsort(out->items, out->count, sizeof *out->items, by_name_and_place);
+	return MPK_OK;
+}
+
+/* The first end that stands behind a beginning; NULL: there is none, this is no code. */
+static const struct mpk_symbol *end_of(const struct list *l, const struct mpk_symbol *begin,
+				       struct mpk_arena *scratch)
+{
+	struct mpk_symbol want = { .section = begin->section, .value = begin->value };
+	size_t low = 0, high = l->count;
+
+	want.name = mpk_arena_printf(scratch, "%s" END, begin->name);
+	if (!want.name)
+		return NULL;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (by_name_and_place(&l->items[middle], &want) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == l->count || strcmp(l->items[low].name, want.name) != 0 ||
+	    l->items[low].section != begin->section)
+		return NULL;
+	return &l->items[low];
+}
+
+/* --- how much of its room code fills ----------------------------------------------------- */
+
+static uint64_t elf_bytes(struct mpk_span bytes)
+{
+	struct mpk_cubin_elf elf;
+	struct mpk_cubin_section s;
+	uint64_t end = 0, top;
+
+	if (mpk_cubin_elf_open(bytes, &elf, NULL) != MPK_OK)
+		return bytes.len;
+	/* the program headers stand at its end */
+	top = mpk_load_u64(bytes.data + 32) +
+	      (uint64_t)mpk_load_u16(bytes.data + 54) * mpk_load_u16(bytes.data + 56);
+	end = elf.sections_off + (uint64_t)elf.section_count * 64;
+	end = top > end ? top : end;
+	for (size_t i = 0; i < elf.section_count; i++) {
+		if (mpk_cubin_elf_section(&elf, i, &s, NULL) != MPK_OK)
+			return bytes.len;
+		if (s.type != MPK_CUBIN_SHT_NOBITS && s.off + s.size > end)
+			end = s.off + s.size;
+	}
+	return end;
+}
+
+/* Code that was put in place of longer code is followed by zeros. They are none of it unless the
+ * code itself says that it is as long. */
+static struct mpk_span used(struct mpk_span room)
+{
+	static const char elf[] = "\177ELF";
+	size_t len = room.len;
+	uint64_t own = 0;
+
+	while (len && room.data[len - 1] == 0)
+		len--;
+	if (len == room.len)
+		return room;
+	if (mpk_span_starts(room, elf))
+		own = elf_bytes(room);
+	else if (mpk_fatbin_is(room) && room.len >= 16)
+		own = mpk_load_u16(room.data + 6) + mpk_load_u64(room.data + 8);
+	else
+		own = len + 1; /* a text has its NUL */
+	if (own > len)
+		len = own < room.len ? (size_t)own : room.len;
+	return mpk_span_of(room.data, len);
+}
+
+/* --- the list ------------------------------------------------------------------------------ */
+
+static int by_place(const void *a, const void *b)
+{
+	const struct mpk_image_code *x = a, *y = b;
+
+	return x->off < y->off ? -1 : x->off > y->off;
+}
+
+/* Objects of one library may each have one of a name: it is local to them. */
+static enum mpk_code name_all(struct mpk_image_code *codes, size_t count, const struct list *l,
+			      struct mpk_arena *arena, struct mpk_error *err)
+{
+	size_t same = 1;
+
+	for (size_t i = 0; i < count; i++) {
+		const char *name = l->items[codes[i].off].name + strlen(PREFIX);
+
+		same = i && strcmp(l->items[codes[i - 1].off].name + strlen(PREFIX), name) == 0
+			       ? same + 1
+			       : 1;
+		codes[i].name = same == 1 ? name : mpk_arena_printf(arena, "%s.%zu", name, same);
+		MPK_TRY_ALLOC(codes[i].name, err);
+	}
+	return MPK_OK;
+}
+
+static enum mpk_code place(const struct mpk_elf *elf, const struct mpk_symbol *begin,
+			   const struct mpk_symbol *end, struct mpk_image_code *code,
+			   struct mpk_error *err)
+{
+	struct mpk_symbol s = *begin;
+	struct mpk_span room;
+	uint64_t off;
+
+	s.bytes = end->value - begin->value;
+	MPK_TRY(mpk_symbol_bytes(elf, &s, &room, &off, err));
+	code->bytes = room;
+	code->room_bytes = room.len;
+	code->off = elf->base + off;
+	code->symbol = begin->name;
+	return MPK_OK;
+}
+
+/* What overlaps is no code that a linker put there, and would be read more than once. */
+static size_t settle(struct mpk_image_code *codes, size_t count)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct mpk_image_code *last = kept ? &codes[kept - 1] : NULL;
+
+		if (last && codes[i].off - last->off < last->room_bytes)
+			continue;
+		codes[kept] = codes[i];
+		codes[kept].bytes = used(codes[i].bytes);
+		kept++;
+	}
+	return kept;
+}
+
+static enum mpk_code make_list(const struct mpk_elf *elf, const struct list *l,
+			       struct mpk_arena *arena, const struct mpk_image_code **out,
+			       size_t *count, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	struct mpk_image_code *codes = mpk_arena_array(arena, l->count, sizeof *codes);
+	size_t n = 0;
+
+	MPK_TRY_ALLOC(codes, err);
+	for (size_t i = 0; i < l->count; i++) {
+		const struct mpk_symbol *end = end_of(l, &l->items[i], &scratch);
+
+		if (end && end->value > l->items[i].value)
+			codes[n++].off = i; /* for now that of its symbol */
+	}
+	MPK_TRY(name_all(codes, n, l, arena, err));
+	for (size_t i = 0; i < n; i++) {
+		const struct mpk_symbol *begin = &l->items[codes[i].off];
+
+		MPK_TRY(place(elf, begin, end_of(l, begin, &scratch), &codes[i], err));
+	}
+	if (n)
+		qsort(codes, n, sizeof *codes, by_place);
+	*out = codes;
+	*count = settle(codes, n);
+	return MPK_OK;
+}
+
+static enum mpk_code find(const struct mpk_elf *elf, struct mpk_arena *arena,
+			  const struct mpk_image_code **out, size_t *count, struct mpk_error *err)
+{
+	MPK_CLEANUP(list_fini) struct list list = { 0 };
+	struct mpk_symtab table;
+
+	MPK_TRY(mpk_symtab_static(elf, &table, err));
+	if (!table.strings.len ||
+	    !memmem(table.strings.data, table.strings.len, PREFIX, strlen(PREFIX)))
+		return MPK_OK;
+	MPK_TRY(collect(&table, &list, err));
+	return make_list(elf, &list, arena, out, count, err);
+}
+
+/* The code embedded in one ELF file, by its place in the file
+ * @out     in the arena; of several with one name the second is called "NAME.2"
+ * Returns  MPK_OK, also with none and for a file whose static symbols do not read: they are not
+ *          needed for anything else; MPK_E_NOMEM */
+static enum mpk_code elf_embedded(const struct mpk_elf *elf, struct mpk_arena *arena,
+				  const struct mpk_image_code **out, size_t *count,
+				  struct mpk_error *err)
+{
+	enum mpk_code code;
+
+	*out = NULL;
+	*count = 0;
+	code = find(elf, arena, out, count, NULL);
+	return code == MPK_E_NOMEM ? mpk_fail_nomem(err) : MPK_OK;
+}
 
 /* The null symbol, which begins every table, is left out. */
 static enum mpk_code get(const void *self, size_t index, struct mpk_symbol *out,
@@ -98,7 +349,7 @@ enum mpk_code mpk_image_read_elf(const struct mpk_elf *elf, const enum mpk_gener
 	MPK_TRY_ALLOC(image->machine_name, err);
 	MPK_TRY(read_tables(elf, gen, arena, image, err));
 	MPK_TRY(read_note(elf, arena, image, err));
-	MPK_TRY(mpk_elf_embedded(elf, arena, &image->embedded, &image->embedded_count, err));
+	MPK_TRY(elf_embedded(elf, arena, &image->embedded, &image->embedded_count, err));
 	MPK_TRY(mpk_elf_device_code(elf, arena, &image->devices, &image->device_count, err));
 	return mpk_elf_needed(elf, arena, &image->needed, &image->needed_count, err);
 }

@@ -164,3 +164,41 @@ enum mpk_code mpk_foreign_fail(struct mpk_span bytes, const char *otherwise, str
 	return mpk_fail(err, MPK_E_NO_BLOB, "this is %s, which holds no compiled module; %s",
 			f.what, f.how);
 }
+
+enum mpk_code mpk_foreign_refuse_code(struct mpk_span bytes, struct mpk_error *err)
+{
+	static const struct {
+		const char *magic;
+		size_t len;
+		const char *what;
+	} foreign[] = {
+		{ "\xfe\xed\xfa", 3, "a big-endian Mach-O file" },
+		{ "MZ", 2, "a DOS program" },
+		{ "\0asm", 4, "a WebAssembly module" },
+		{ "\xfd"
+		  "7zXZ",
+		  5, "compressed with xz" },
+		{ "\x28\xb5\x2f\xfd", 4, "compressed with zstd" },
+	};
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(foreign); i++)
+		if (bytes.len >= foreign[i].len &&
+		    memcmp(bytes.data, foreign[i].magic, foreign[i].len) == 0)
+			return mpk_fail(
+				err, MPK_E_UNSUPPORTED,
+				"this is %s; ELF, Mach-O, COFF and PE files, archives of them and bare blobs can be read",
+				foreign[i].what);
+	return MPK_OK;
+}
+
+enum mpk_code mpk_foreign_refuse(struct mpk_span bytes, uint64_t off, struct mpk_error *err)
+{
+	struct mpk_foreign f;
+
+	if (mpk_foreign_find(bytes, &f))
+		return mpk_fail(err, MPK_E_UNSUPPORTED,
+				"this is %s, which holds no compiled module; %s", f.what, f.how);
+	return mpk_fail_offset(
+		err, MPK_E_CORRUPT, "file", off,
+		"this is neither a library or object, nor an ar or tar archive, nor a module blob");
+}

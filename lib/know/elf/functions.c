@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Symbols are walked twice: what a name means depends on the generation, which only all of them
  * tell. */
-#include "elf/internal/functions.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -9,8 +8,100 @@
 
 #include "base/cursor.h"
 #include "base/vec.h"
-#include "elf/classify.h"
+#include "elf/internal/functions.h"
+#include "elf/internal/internal.h"
 #include "text/natural.h"
+
+#define FFI_PREFIX "__tvm_ffi_"
+
+/* Names that share the prefix of functions but are none (tvm-blob(5), SYMBOLS). */
+static bool is_ffi_special(const char *name)
+{
+	size_t prefix;
+
+	return mpk_name_starts(name, FFI_PREFIX MPK_GETTER_METADATA) ||
+	       mpk_name_starts(name, FFI_PREFIX MPK_GETTER_DOC) ||
+	       mpk_name_starts(name, "__tvm_ffi__cubin_") ||
+	       mpk_symbol_suffix(name, "__tvm_ffi__library_bin", &prefix) ||
+	       mpk_symbol_suffix(name, "__tvm_ffi__library_ctx", &prefix) ||
+	       mpk_symbol_suffix(name, "__tvm_ffi_library_bin", &prefix) ||
+	       mpk_symbol_suffix(name, "__tvm_ffi_library_ctx", &prefix);
+}
+
+/* Note what this symbol tells */
+static void marks_add(struct mpk_marks *marks, const struct mpk_symbol *s)
+{
+	/* pointers that a library defines, or the functions it imports instead */
+	static const char *const hybrid[] = { "TVMFFIFunctionCall",
+					      "TVMFFIErrorSetRaisedFromCStr" };
+	static const char *const legacy[] = { "TVMFuncCall", "TVMAPISetLastError" };
+	const char *name = s->name;
+	size_t prefix;
+
+	if (s->defined && mpk_name_starts(name, FFI_PREFIX) && !is_ffi_special(name))
+		marks->current = true;
+	if (s->defined && mpk_symbol_suffix(name, "__tvm_ffi__library_ctx", &prefix))
+		marks->current = true;
+	if (s->defined && mpk_symbol_suffix(name, "__tvm_ffi_library_ctx", &prefix))
+		marks->hybrid = true;
+	if (s->defined && mpk_symbol_suffix(name, "__tvm_module_ctx", &prefix))
+		marks->legacy = true;
+	if (s->defined && strcmp(name, "__tvm_main__") == 0)
+		marks->tvm = true;
+
+	bool pointer = s->defined && mpk_name_starts(name, "__TVM");
+	if (!pointer && (s->defined || !mpk_name_starts(name, "TVM")))
+		return;
+	name += pointer ? 2 : 0;
+	marks->hybrid |= mpk_name_is_one_of(name, hybrid, MPK_ARRAY_COUNT(hybrid));
+	marks->legacy |= mpk_name_is_one_of(name, legacy, MPK_ARRAY_COUNT(legacy));
+	marks->tvm |= pointer || mpk_name_starts(name, "TVMBackend");
+}
+
+/* Defined, and visible outside of its file. */
+static bool is_global(const struct mpk_symbol *s)
+{
+	return s->defined && s->name[0] &&
+	       (s->bind == STB_GLOBAL || s->bind == STB_WEAK || s->bind == STB_GNU_UNIQUE) &&
+	       (s->visibility == STV_DEFAULT || s->visibility == STV_PROTECTED);
+}
+
+/* A __TVM... pointer that the loader fills */
+static bool symbol_is_context(const struct mpk_symbol *s)
+{
+	return is_global(s) && s->type == STT_OBJECT && mpk_name_starts(s->name, "__TVM");
+}
+
+/* __tvm_main__ data: names the entry function */
+static bool symbol_is_entry_name(const struct mpk_symbol *s)
+{
+	return is_global(s) && s->type == STT_OBJECT && strcmp(s->name, "__tvm_main__") == 0;
+}
+
+/* The name under which a caller finds this function, or NULL
+ * Left out: what TVM's code generators, compilers and tvm-ffi's headers put beside the
+ * functions of a module. Before 0.22 functions have no prefix and any exported one is callable;
+ * internal.h says which names are known to come from elsewhere. */
+static const char *symbol_function(const struct mpk_symbol *s, enum mpk_generation gen)
+{
+	if (!is_global(s) || (s->type != STT_FUNC && s->type != STT_GNU_IFUNC))
+		return NULL;
+	if (gen != MPK_GEN_CURRENT)
+		return mpk_name_is_internal(s->name, s->bind == STB_WEAK) ? NULL : s->name;
+	if (!mpk_name_starts(s->name, FFI_PREFIX) || is_ffi_special(s->name) ||
+	    !s->name[strlen(FFI_PREFIX)])
+		return NULL;
+	return s->name + strlen(FFI_PREFIX);
+}
+
+/* "_metadata_add" or "_doc_add" of a function that gives a text about add; else NULL */
+static const char *symbol_getter(const struct mpk_symbol *s)
+{
+	bool is = mpk_name_starts(s->name, FFI_PREFIX MPK_GETTER_METADATA) ||
+		  mpk_name_starts(s->name, FFI_PREFIX MPK_GETTER_DOC);
+
+	return is && is_global(s) && s->type == STT_FUNC ? s->name + strlen(FFI_PREFIX) : NULL;
+}
 
 /* Lists while they grow; moved to the arena at the end. */
 struct lists {
@@ -69,7 +160,7 @@ enum mpk_code mpk_symbols_survey(const struct mpk_symbol_source *t, struct mpk_s
 		bytes += strlen(s.name);
 		MPK_TRY(mpk_elf_check_names("symbols", t->base, t->size, i + 1, bytes, err));
 		consider_blob(out, &s);
-		mpk_marks_add(&out->marks, &s);
+		marks_add(&out->marks, &s);
 		for (unsigned g = 0; g < MPK_GENERATION_COUNT; g++)
 			if (s.defined &&
 			    mpk_symbol_suffix(
@@ -117,8 +208,8 @@ static enum mpk_code add_function(struct lists *l, const struct mpk_symbol_sourc
 		.is_entry = strcmp(s->name, entry) == 0,
 	};
 
-	f.name = mpk_symbol_function(s, image->gen);
-	if (image->gen != MPK_GEN_CURRENT && mpk_symbol_is_entry_name(s)) {
+	f.name = symbol_function(s, image->gen);
+	if (image->gen != MPK_GEN_CURRENT && symbol_is_entry_name(s)) {
 		f.name = s->name;
 		MPK_TRY(entry_alias(t, s, &f.alias_of, err));
 	}
@@ -135,10 +226,9 @@ static enum mpk_code add_function(struct lists *l, const struct mpk_symbol_sourc
 
 static enum mpk_code add_getter(struct lists *l, const struct mpk_symbol *s, struct mpk_error *err)
 {
-	struct mpk_image_function f = { .name = mpk_symbol_getter(s),
-					.symbol = s->name,
-					.address = s->value,
-					.bytes = s->bytes };
+	struct mpk_image_function f = {
+		.name = symbol_getter(s), .symbol = s->name, .address = s->value, .bytes = s->bytes
+	};
 
 	if (!f.name)
 		return MPK_OK;
@@ -159,7 +249,7 @@ static enum mpk_code collect(const struct mpk_symbol_source *t, const struct mpk
 		if (!s.defined && s.bind != STB_WEAK && s.name[0] && s.bind != STB_LOCAL)
 			MPK_TRY(add_name(&l->undefined, &l->undefined_count, &l->undefined_cap,
 					 s.name, err));
-		if (mpk_symbol_is_context(&s))
+		if (symbol_is_context(&s))
 			MPK_TRY(add_name(&l->context, &l->context_count, &l->context_cap, s.name,
 					 err));
 		if (image->convention != MPK_CONV_NONE)

@@ -1,20 +1,130 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*@HEADLESS@*/
 #include "elf/image.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "ar/ar.h"
+#include "base/strmap.h"
 #include "base/vec.h"
 #include "deflate/deflate.h"
 #include "elf/foreign.h"
 #include "elf/internal/elf_image.h"
 #include "elf/internal/functions.h"
-#include "elf/members.h"
 #include "elf/object_image.h"
 #include "macho/macho.h"
 #include "tar/tar.h"
 #include "text/escape.h"
+
+/* A file in an archive or in a universal file. */
+struct mpk_member {
+	const char *name; /* in the arena */
+	struct mpk_span bytes;
+	uint64_t off; /* in the archive */
+};
+
+/* --- members ------------------------------------------------------------------------- */
+
+static enum mpk_code list_ar(struct mpk_span bytes, struct mpk_arena *arena,
+			     struct mpk_member **out, size_t *count, struct mpk_error *err)
+{
+	struct mpk_member *list;
+	struct mpk_ar ar;
+
+	MPK_TRY(mpk_ar_read(bytes, arena, &ar, err));
+	list = mpk_arena_array(arena, ar.member_count, sizeof *list);
+	MPK_TRY_ALLOC(list, err);
+	for (size_t i = 0; i < ar.member_count; i++) {
+		const struct mpk_ar_member *m = &ar.members[i];
+
+		list[i] =
+			(struct mpk_member){ mpk_arena_text(arena, m->name), m->data, m->data_off };
+		MPK_TRY_ALLOC(list[i].name, err);
+	}
+	*out = list;
+	*count = ar.member_count;
+	return MPK_OK;
+}
+
+/* Directories and links hold no code. */
+static enum mpk_code list_tar(struct mpk_span bytes, struct mpk_arena *arena,
+			      struct mpk_member **out, size_t *count, struct mpk_error *err)
+{
+	struct mpk_member *list;
+	struct mpk_tar tar;
+	size_t n = 0;
+
+	MPK_TRY(mpk_tar_read(bytes, arena, &tar, err));
+	list = mpk_arena_array(arena, tar.member_count, sizeof *list);
+	MPK_TRY_ALLOC(list, err);
+	for (size_t i = 0; i < tar.member_count; i++) {
+		const struct mpk_tar_member *m = &tar.members[i];
+
+		if (m->type == MPK_TAR_FILE)
+			list[n++] = (struct mpk_member){ m->name, m->data, m->data_off };
+	}
+	*out = list;
+	*count = n;
+	return MPK_OK;
+}
+
+/* The files of a universal Mach-O file, by their architectures
+ * Returns  as mpk_macho_slices */
+static enum mpk_code list_universal(struct mpk_span bytes, struct mpk_arena *arena,
+				    struct mpk_member **out, size_t *count, struct mpk_error *err)
+{
+	struct mpk_macho_slice *slices;
+	struct mpk_member *list;
+	size_t n;
+
+	MPK_TRY(mpk_macho_slices(bytes, arena, &slices, &n, err));
+	list = mpk_arena_array(arena, n, sizeof *list);
+	MPK_TRY_ALLOC(list, err);
+	for (size_t i = 0; i < n; i++)
+		list[i] = (struct mpk_member){ slices[i].name, slices[i].bytes, slices[i].off };
+	*out = list;
+	*count = n;
+	return MPK_OK;
+}
+
+bool mpk_member_is_source(const char *name)
+{
+	static const char *const suffixes[] = { ".c", ".cc", ".cpp", ".cxx", ".cu" };
+	const char *dot = strrchr(name, '.');
+
+	for (size_t i = 0; dot && i < MPK_ARRAY_COUNT(suffixes); i++)
+		if (strcmp(dot, suffixes[i]) == 0)
+			return true;
+	return false;
+}
+
+/* The member with this name
+ * Returns  MPK_OK; MPK_E_NOTFOUND with "did you mean"; MPK_E_NOMEM */
+static enum mpk_code find_member(const struct mpk_member *members, size_t count, const char *name,
+				 size_t *out, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	struct mpk_span *names;
+	size_t near;
+
+	for (size_t i = 0; i < count; i++) {
+		if (strcmp(members[i].name, name) == 0) {
+			*out = i;
+			return MPK_OK;
+		}
+	}
+	names = mpk_arena_array(&scratch, count, sizeof *names);
+	MPK_TRY_ALLOC(names, err);
+	for (size_t i = 0; i < count; i++)
+		names[i] = mpk_span_str(members[i].name);
+	near = mpk_closest(mpk_span_str(name), names, count);
+	if (near < count)
+		return mpk_fail(err, MPK_E_NOTFOUND, "there is no member '%s'; did you mean '%s'?",
+				MPK_QUOTE(mpk_span_str(name)), MPK_QUOTE(names[near]));
+	return mpk_fail(err, MPK_E_NOTFOUND, "there is no member '%s' among the %zu",
+			MPK_QUOTE(mpk_span_str(name)), count);
+}
 
 /* What a compressed archive may unpack to; objects are never near it. */
 #define UNPACKED_MAX ((uint64_t)1 << 30)
@@ -223,7 +333,7 @@ static enum mpk_code read_members(const struct mpk_member *members, size_t count
 		contents[i] = members[i].bytes;
 	}
 	if (wanted) {
-		MPK_TRY(mpk_members_find(members, count, wanted, &chosen, err));
+		MPK_TRY(find_member(members, count, wanted, &chosen, err));
 		MPK_TRY(read_one(&members[chosen], arena, &image, err));
 	} else {
 		MPK_TRY(choose(members, count, arena, &chosen, &image, err));
@@ -240,46 +350,6 @@ static enum mpk_code read_members(const struct mpk_member *members, size_t count
 
 /* --- what kind of file ------------------------------------------------------------ */
 
-/* Files people try that hold compiled code in another way. */
-static enum mpk_code refuse_foreign(struct mpk_span bytes, struct mpk_error *err)
-{
-	static const struct {
-		const char *magic;
-		size_t len;
-		const char *what;
-	} foreign[] = {
-		{ "\xfe\xed\xfa", 3, "a big-endian Mach-O file" },
-		{ "MZ", 2, "a DOS program" },
-		{ "\0asm", 4, "a WebAssembly module" },
-		{ "\xfd"
-		  "7zXZ",
-		  5, "compressed with xz" },
-		{ "\x28\xb5\x2f\xfd", 4, "compressed with zstd" },
-	};
-
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(foreign); i++)
-		if (bytes.len >= foreign[i].len &&
-		    memcmp(bytes.data, foreign[i].magic, foreign[i].len) == 0)
-			return mpk_fail(
-				err, MPK_E_UNSUPPORTED,
-				"this is %s; ELF, Mach-O, COFF and PE files, archives of them and bare blobs can be read",
-				foreign[i].what);
-	return MPK_OK;
-}
-
-/* Bytes that are no module blob: what they are instead, as far as that can be told. */
-static enum mpk_code refuse_other(struct mpk_span bytes, uint64_t off, struct mpk_error *err)
-{
-	struct mpk_foreign f;
-
-	if (mpk_foreign_find(bytes, &f))
-		return mpk_fail(err, MPK_E_UNSUPPORTED,
-				"this is %s, which holds no compiled module; %s", f.what, f.how);
-	return mpk_fail_offset(
-		err, MPK_E_CORRUPT, "file", off,
-		"this is neither a library or object, nor an ar or tar archive, nor a module blob");
-}
-
 static enum mpk_code read_blob(struct mpk_span bytes, uint64_t off, struct mpk_image *out,
 			       struct mpk_error *err)
 {
@@ -287,11 +357,11 @@ static enum mpk_code read_blob(struct mpk_span bytes, uint64_t off, struct mpk_i
 
 	if (bytes.len == 0)
 		return mpk_fail_offset(err, MPK_E_CORRUPT, "file", off, "there are no bytes in it");
-	MPK_TRY(refuse_foreign(bytes, err));
+	MPK_TRY(mpk_foreign_refuse_code(bytes, err));
 
 	enum mpk_code code = mpk_blob_guess(bytes, &gen, err);
 	if (code != MPK_OK)
-		return code == MPK_E_NOMEM ? code : refuse_other(bytes, off, err);
+		return code == MPK_E_NOMEM ? code : mpk_foreign_refuse(bytes, off, err);
 	*out = (struct mpk_image){
 		.container = MPK_CONTAINER_BLOB,
 		.bytes = bytes,
@@ -328,7 +398,7 @@ static enum mpk_code read_archive(struct mpk_span bytes, const char *member,
 	struct mpk_member *members;
 	size_t count;
 
-	MPK_TRY((is_ar ? mpk_members_ar : mpk_members_tar)(bytes, arena, &members, &count, err));
+	MPK_TRY((is_ar ? list_ar : list_tar)(bytes, arena, &members, &count, err));
 	MPK_TRY(read_members(members, count, true, member, arena, out, err));
 	out->container = is_ar ? MPK_CONTAINER_ARCHIVE : MPK_CONTAINER_TAR;
 	return MPK_OK;
@@ -342,7 +412,7 @@ static enum mpk_code read_universal(struct mpk_span bytes, const char *member,
 	struct mpk_member *members;
 	size_t count;
 
-	MPK_TRY(mpk_members_universal(bytes, arena, &members, &count, err));
+	MPK_TRY(list_universal(bytes, arena, &members, &count, err));
 	MPK_TRY(read_members(members, count, false, member, arena, out, err));
 	if (out->format != MPK_FILE_MACHO)
 		out->container = MPK_CONTAINER_MACHO_SO;

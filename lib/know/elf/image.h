@@ -170,4 +170,7 @@ enum mpk_code mpk_image_check_symbol(const struct mpk_image *image,
 enum mpk_code mpk_image_check_digest(const struct mpk_image *image, const struct mpk_mapping *map,
 				     struct mpk_arena *arena, struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_member_is_source - whether a member of an archive is C or C++ by its name */
+bool mpk_member_is_source(const char *name);
+
 #endif

@@ -14,8 +14,13 @@
 #ifndef MPK_ELF_NOTE_H
 #define MPK_ELF_NOTE_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "base/arena.h"
 #include "base/error.h"
+#include "base/span.h"
+#include "elf/reader.h"
 #include "io/digest.h"
 
 struct mpk_elf;
@@ -73,5 +78,23 @@ enum mpk_code mpk_note_compare(const struct mpk_note *note, const uint8_t digest
 enum mpk_code mpk_note_digest(struct mpk_span blob, const struct mpk_mapping *map,
 			      const struct mpk_tap *tap, struct mpk_arena *arena,
 			      uint8_t out[MPK_DIGEST_BYTES], struct mpk_error *err) MPK_MUST_CHECK;
+
+/* --- Every note of an ELF file, one after the other --- */
+
+struct mpk_elf_note {
+	uint32_t type;
+	struct mpk_span owner, text; /* owner with its NUL */
+	uint64_t off;                /* of text in the ELF file */
+};
+
+/* mpk_elf_note_is - whether a note is of an owner, "FDO", and a type */
+bool mpk_elf_note_is(const struct mpk_elf_note *n, const char *owner, uint32_t type);
+
+/* mpk_elf_notes - see the notes of all sections, or, in a file without section headers, of all
+ * segments; the first thousand of them
+ * Nothing in a file makes this fail: what is damaged ends its list.
+ * @see     returns false to end the walk */
+void mpk_elf_notes(const struct mpk_elf *e, bool (*see)(void *data, const struct mpk_elf_note *n),
+		   void *data);
 
 #endif

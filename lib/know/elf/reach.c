@@ -13,7 +13,8 @@
 #include "elf/dynamic.h"
 #include "elf/linking.h"
 
-bool mpk_reach_knows(const struct mpk_elf *e)
+/* Whether code of the machine is searched */
+static bool reach_knows(const struct mpk_elf *e)
 {
 	return e->header.e_type != ET_REL && e->header.e_ident[EI_DATA] == ELFDATA2LSB &&
 	       (e->header.e_machine == EM_X86_64 || e->header.e_machine == EM_AARCH64);
@@ -146,7 +147,7 @@ enum mpk_code mpk_reach_open(const struct mpk_elf *e, struct mpk_reach *out, str
 	enum mpk_code code;
 
 	*out = (struct mpk_reach){ .elf = e };
-	if (!mpk_reach_knows(e))
+	if (!reach_knows(e))
 		return MPK_OK;
 	code = find_starts(e, &s, err);
 	out->starts = s.items;
@@ -174,7 +175,7 @@ size_t mpk_reach_piece(const struct mpk_reach *r, uint64_t address)
 	return at < r->count && r->starts[at] == address ? at : r->count;
 }
 
-size_t mpk_reach_piece_around(const struct mpk_reach *r, uint64_t address)
+static size_t reach_piece_around(const struct mpk_reach *r, uint64_t address)
 {
 	size_t at = piece_from(r, address);
 
@@ -327,7 +328,7 @@ struct initializers {
 
 static void take_initializer(const struct initializers *in, uint64_t address)
 {
-	size_t piece = mpk_reach_piece_around(in->reach, address);
+	size_t piece = reach_piece_around(in->reach, address);
 
 	if (piece < in->reach->count)
 		in->take(in->arg, piece);

@@ -42,13 +42,8 @@ enum mpk_code mpk_reach_open(const struct mpk_elf *e, struct mpk_reach *out,
 			     struct mpk_error *err) MPK_MUST_CHECK;
 void mpk_reach_close(struct mpk_reach *r);
 
-/* mpk_reach_knows - whether code of the machine is searched */
-bool mpk_reach_knows(const struct mpk_elf *e);
-
-/* mpk_reach_piece - the piece that begins at an address; count: none
- * mpk_reach_piece_around - the piece that an address is in; count: none */
+/* mpk_reach_piece - the piece that begins at an address; count: none */
 size_t mpk_reach_piece(const struct mpk_reach *r, uint64_t address);
-size_t mpk_reach_piece_around(const struct mpk_reach *r, uint64_t address);
 
 /* mpk_reach_each - what a piece refers to, in the order of its code
  * @take    called for each */

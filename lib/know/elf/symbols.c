@@ -75,6 +75,76 @@ static size_t find_section(const struct mpk_elf *e, uint32_t type)
 	return 0;
 }
 
+/* DT_HASH: nbucket, nchain; there is one chain entry a symbol. s390x and Alpha have
+ * entries of 8 bytes. */
+static bool count_sysv(const struct mpk_elf *e, uint64_t off, uint64_t *out)
+{
+	uint16_t machine = e->header.e_machine;
+	bool wide = e->header.e_ident[EI_CLASS] == ELFCLASS64 &&
+		    (machine == EM_S390 || machine == EM_ALPHA);
+	uint32_t narrow;
+
+	if (wide)
+		return mpk_elf_u64(e, off + 8, out);
+	if (!mpk_elf_u32(e, off + 4, &narrow))
+		return false;
+	*out = narrow;
+	return true;
+}
+
+/* DT_GNU_HASH: the last symbol is the end of the chain that begins highest. */
+static bool count_gnu(const struct mpk_elf *e, uint64_t off, uint64_t *out)
+{
+	uint64_t word = mpk_elf_word_bytes(e);
+	uint32_t buckets, first, bloom, bucket, hash;
+	uint64_t last = 0, at;
+
+	if (!mpk_elf_u32(e, off, &buckets) || !mpk_elf_u32(e, off + 4, &first) ||
+	    !mpk_elf_u32(e, off + 8, &bloom))
+		return false;
+	at = off + 16 + word * bloom; /* off is within the file, bloom below 2^32 */
+	for (uint32_t i = 0; i < buckets; i++, at += 4) {
+		if (!mpk_elf_u32(e, at, &bucket))
+			return false;
+		last = bucket > last ? bucket : last;
+	}
+	*out = first;
+	if (last < first)
+		return true;
+	at += 4 * (last - first);
+	do {
+		if (!mpk_elf_u32(e, at, &hash))
+			return false;
+		at += 4;
+		last++;
+	} while (!(hash & 1));
+	*out = last;
+	return true;
+}
+
+/* How many symbols DT_SYMTAB has: nothing says so directly, DT_HASH and DT_GNU_HASH imply it.
+ * Returns  MPK_E_CORRUPT when no hash table can be read */
+static enum mpk_code dynamic_symbol_count(const struct mpk_elf *e, Elf_Data *dynamic, size_t count,
+					  size_t *out, struct mpk_error *err)
+{
+	uint64_t address, off, symbols = 0;
+	struct mpk_span rest;
+	bool known = false;
+
+	if (mpk_dynamic_find(dynamic, count, DT_HASH, &address) &&
+	    mpk_elf_at_address(e, address, &rest, &off))
+		known = count_sysv(e, off, &symbols);
+	if (!known && mpk_dynamic_find(dynamic, count, DT_GNU_HASH, &address) &&
+	    mpk_elf_at_address(e, address, &rest, &off))
+		known = count_gnu(e, off, &symbols);
+	if (!known || symbols > e->bytes.len)
+		return mpk_fail_offset(
+			err, MPK_E_CORRUPT, "file", e->base,
+			"no valid hash table tells how many dynamic symbols there are");
+	*out = (size_t)symbols;
+	return MPK_OK;
+}
+
 static enum mpk_code open_loader_table(const struct mpk_elf *e, struct mpk_symtab *out,
 				       struct mpk_error *err)
 {
@@ -90,7 +160,7 @@ static enum mpk_code open_loader_table(const struct mpk_elf *e, struct mpk_symta
 	if (!entries || !mpk_dynamic_find(dynamic, entries, DT_SYMTAB, &address))
 		return MPK_OK;
 	MPK_TRY(mpk_dynamic_strings(e, dynamic, entries, &t.strings, err));
-	MPK_TRY(mpk_dynamic_symbol_count(e, dynamic, entries, &count, err));
+	MPK_TRY(dynamic_symbol_count(e, dynamic, entries, &count, err));
 	if (!mpk_elf_at_address(e, address, &rest, &off))
 		return mpk_fail_offset(err, MPK_E_CORRUPT, "file", e->base,
 				       "the dynamic symbol table lies outside the file");
@@ -299,4 +369,14 @@ enum mpk_code mpk_elf_needed(const struct mpk_elf *e, struct mpk_arena *arena,
 	*out = names;
 	*count = n;
 	return MPK_OK;
+}
+
+bool mpk_symbol_suffix(const char *name, const char *suffix, size_t *prefix_len)
+{
+	size_t n = strlen(name), m = strlen(suffix);
+
+	if (n < m || memcmp(name + n - m, suffix, m) != 0)
+		return false;
+	*prefix_len = n - m;
+	return true;
 }

@@ -50,6 +50,10 @@ enum mpk_code mpk_symtab_open(const struct mpk_elf *e, size_t index, struct mpk_
 enum mpk_code mpk_symtab_get(const struct mpk_symtab *t, size_t index, struct mpk_symbol *out,
 			     struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_symbol_suffix - whether a name ends so: of a library for one system the same names begin with a prefix
+ * @prefix_len  receives the length of the prefix, 0 for the plain name */
+bool mpk_symbol_suffix(const char *name, const char *suffix, size_t *prefix_len);
+
 /* mpk_symbol_bytes - where a defined data symbol's bytes stand in the file
  * @out     its st_size bytes; when that is 0, all to the end of its section or segment
  * @off     receives their offset in the ELF file

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "elf/calls.h"
+#include "elf/plt.h"
 #include "elf/constants.h"
 #include "signature/schema.h"
 #include "text/natural.h"

@@ -5,9 +5,8 @@
 #include <string.h>
 
 #include "blob/blob.h"
-#include "elf/calls.h"
-#include "elf/classify.h"
 #include "elf/object_image.h"
+#include "elf/plt.h"
 #include "elf/symbols.h"
 #include "hostcode/getters.h"
 #include "hostcode/internal/unit.h"

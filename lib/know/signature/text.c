@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* text.c - signatures as people read them */
+/* text.c - signatures as people read them, and as a call that can be pasted into a shell */
+#include "signature/signature.h"
+
 #include <inttypes.h>
 
-#include "signature/signature.h"
+#include "signature/extent.h"
 #include "text/escape.h"
+#include "text/phrase.h"
+
+/* --- Signatures as people read them --- */
 
 /* --- types --------------------------------------------------------------------------------- */
 
@@ -119,4 +124,221 @@ void mpk_signature_text(const struct mpk_signature *s, struct mpk_strbuf *out)
 		return;
 	mpk_strbuf_puts(out, " -> (");
 	put_params(s->outputs, s->output_count, out);
+}
+
+/* Signatures as calls to paste
+ *
+ * A call is printed so that it works as it stands: symbolic extents get one size for each name, the
+ * smallest power of two that leaves no extent empty, as "n // 4" would be for n being 1. */
+
+enum { SIZE_MAX_TRIED = 1024 }; /* of a name */
+
+/* --- sizes ----------------------------------------------------------------------------- */
+
+static bool symbol_size(struct mpk_span symbol, int64_t others, int64_t *out)
+{
+	const struct mpk_extent_values values = { .others = others };
+
+	if (mpk_span_is(symbol, "?")) {
+		*out = 1;
+		return true;
+	}
+	return !mpk_span_is(symbol, "_") && mpk_extent_compute(symbol, &values, out);
+}
+
+static bool leaves_none_empty(const struct mpk_signature *s, int64_t others)
+{
+	int64_t size;
+
+	for (size_t i = 0; i < s->input_count; i++) {
+		const struct mpk_type *t = &s->inputs[i].type;
+
+		for (size_t d = 0; d < t->ndim; d++) {
+			struct mpk_span symbol = mpk_type_symbol(t, d);
+
+			if (symbol.len && symbol_size(symbol, others, &size) && size <= 0)
+				return false;
+		}
+	}
+	return true;
+}
+
+static int64_t choose_size(const struct mpk_signature *s)
+{
+	for (int64_t size = 1; size <= SIZE_MAX_TRIED; size *= 2)
+		if (leaves_none_empty(s, size))
+			return size;
+	return 1;
+}
+
+/* Whether a scalar of this name is an extent of some tensor. */
+static bool is_extent(const struct mpk_signature *s, struct mpk_span name)
+{
+	for (size_t i = 0; i < s->input_count; i++) {
+		const struct mpk_type *t = &s->inputs[i].type;
+
+		for (size_t d = 0; d < t->ndim; d++)
+			if (mpk_span_equal(mpk_type_symbol(t, d), name))
+				return true;
+	}
+	return false;
+}
+
+/* --- values ---------------------------------------------------------------------------- */
+
+/* What is written, and what its names are. */
+struct writer {
+	const struct mpk_signature *signature;
+	int64_t size; /* of every symbolic name */
+	struct mpk_strbuf *out;
+};
+
+static void put_extent(const struct writer *w, const struct mpk_type *t, size_t d)
+{
+	struct mpk_span symbol = mpk_type_symbol(t, d);
+	int64_t size = t->shape[d];
+
+	if (symbol.len && !symbol_size(symbol, w->size, &size))
+		mpk_strbuf_puts(w->out, "EXTENT");
+	else
+		mpk_strbuf_printf(w->out, "%" PRId64, size);
+}
+
+/* Types whose elements have a text form, so that there are random ones. */
+static bool has_random(struct mpk_dtype t)
+{
+	if (t.lanes != 1)
+		return false;
+	switch (t.code) {
+	case MPK_DTYPE_INT:
+	case MPK_DTYPE_UINT:
+	case MPK_DTYPE_FLOAT:
+		return t.bits >= 8 || t.bits == 1;
+	case MPK_DTYPE_BFLOAT:
+	case MPK_DTYPE_BOOL:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void put_call_dtype(const struct writer *w, const struct mpk_type *t)
+{
+	char type[MPK_DTYPE_TEXT];
+
+	mpk_strbuf_puts(w->out, t->dtype.bits ? mpk_dtype_print(t->dtype, type) : "TYPE");
+}
+
+static void put_tensor(const struct writer *w, const struct mpk_type *t, bool is_out)
+{
+	bool whole = t->ranked && t->dtype.bits;
+
+	mpk_strbuf_puts(w->out, t->ranked ? "" : "SHAPEx");
+	for (size_t d = 0; d < t->ndim; d++) {
+		put_extent(w, t, d);
+		mpk_strbuf_putc(w->out, 'x');
+	}
+	mpk_strbuf_puts(w->out, whole && !t->ndim ? "[]" : "");
+	put_call_dtype(w, t);
+	if (t->scope)
+		mpk_strbuf_printf(w->out, "{%s}", *t->scope ? t->scope : "SCOPE");
+	if (!is_out && (!whole || has_random(t->dtype)))
+		mpk_strbuf_puts(w->out, whole ? "=rand" : "=VALUES");
+}
+
+static void put_shape(const struct writer *w, const struct mpk_type *t)
+{
+	mpk_strbuf_puts(w->out, t->ranked ? "shape=" : "shape=EXTENTS");
+	for (size_t d = 0; d < t->ndim; d++) {
+		mpk_strbuf_puts(w->out, d ? "," : "");
+		put_extent(w, t, d);
+	}
+}
+
+static void put_scalar(const struct writer *w, const struct mpk_param *p)
+{
+	const struct mpk_dtype t = p->type.dtype;
+	bool is_size = p->name.len && is_extent(w->signature, p->name);
+
+	if (t.code == MPK_DTYPE_HANDLE && t.bits) {
+		mpk_strbuf_puts(w->out, "none");
+	} else if (t.code == MPK_DTYPE_BOOL && t.bits) {
+		mpk_strbuf_puts(w->out, "true");
+	} else if (!t.bits) {
+		mpk_strbuf_puts(w->out, !t.lanes                    ? "VALUE"
+					: t.code == MPK_DTYPE_FLOAT ? "1.0"
+								    : "");
+		if (t.lanes && t.code != MPK_DTYPE_FLOAT)
+			mpk_strbuf_printf(w->out, "%" PRId64, is_size ? w->size : 1);
+	} else {
+		put_call_dtype(w, &p->type);
+		mpk_strbuf_printf(w->out, "=%" PRId64, is_size ? w->size : 1);
+	}
+}
+
+static void put_value(const struct writer *w, const struct mpk_param *p, bool is_out)
+{
+	const struct mpk_type *t = &p->type;
+
+	switch (t->kind) {
+	case MPK_TYPE_ANY:
+	case MPK_TYPE_FUNCTION:
+		mpk_strbuf_puts(w->out, "SHAPExTYPE=VALUES");
+		break;
+	case MPK_TYPE_STRING:
+		mpk_strbuf_puts(w->out, "str=TEXT");
+		break;
+	case MPK_TYPE_NAMED:
+		mpk_strbuf_puts(w->out, t->optional ? "none" : "VALUE");
+		break;
+	case MPK_TYPE_TENSOR:
+		put_tensor(w, t, is_out);
+		break;
+	case MPK_TYPE_SHAPE:
+		put_shape(w, t);
+		break;
+	case MPK_TYPE_SCALAR:
+		put_scalar(w, p);
+		break;
+	case MPK_TYPE_TUPLE:
+		mpk_strbuf_putc(w->out, '(');
+		for (size_t i = 0; i < t->field_count; i++) {
+			mpk_strbuf_puts(w->out, i ? "; " : "");
+			put_value(w, &t->fields[i], false);
+		}
+		mpk_strbuf_putc(w->out, ')');
+		break;
+	}
+}
+
+/* What a function fills is its last tensor, by custom; nothing in a file says so. */
+static size_t filled(const struct mpk_signature *s)
+{
+	for (size_t i = s->fills_inputs ? s->input_count : 0; i > 0; i--)
+		if (s->inputs[i - 1].type.kind == MPK_TYPE_TENSOR)
+			return i - 1;
+	return s->input_count;
+}
+
+void mpk_signature_options(const struct mpk_signature *s, struct mpk_strbuf *out)
+{
+	struct mpk_strbuf word = { 0 };
+	const struct writer w = { s, choose_size(s), &word };
+
+	if (s->named_inputs && !s->inputs)
+		mpk_strbuf_puts(out, " --input NAME=SHAPExTYPE=VALUES");
+	for (size_t i = 0; s->inputs && i < s->input_count; i++) {
+		bool is_out = i == filled(s);
+
+		word.len = 0;
+		if (s->named_inputs && s->inputs[i].name.len) {
+			mpk_strbuf_put_span(&word, s->inputs[i].name);
+			mpk_strbuf_putc(&word, '=');
+		}
+		put_value(&w, &s->inputs[i], is_out);
+		mpk_strbuf_puts(out, is_out ? " --out " : " --input ");
+		mpk_put_word(out, mpk_span_of(word.data, word.len));
+	}
+	out->failed |= word.failed;
+	mpk_strbuf_fini(&word);
 }

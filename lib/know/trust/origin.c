@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "elf/notes.h"
+#include "elf/note.h"
 
 static bool is_empty(struct mpk_span text)
 {

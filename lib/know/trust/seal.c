@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*@HEADLESS@*/
 #include "trust/seal.h"
 
 #include <errno.h>
@@ -8,7 +9,104 @@
 #include "base/arena.h"
 #include "elf/append.h"
 #include "io/copy.h"
+#include "text/base64.h"
 #include "trust/sshsig.h"
+
+static const char algorithm[] = "ssh-ed25519";
+
+enum { ARMOR_COLUMNS = 70, SSHSIG_BYTES = 300 };
+
+_Static_assert(MPK_SSH_KEY_BYTES == 4 + sizeof algorithm - 1 + 4 + MPK_ED25519_KEY_BYTES,
+	       "two strings");
+_Static_assert(sizeof MPK_SSHSIG_NAMESPACE - 1 == 16, "MPK_SSHSIG_MESSAGE_BYTES counts on it");
+
+/* OpenSSH's string: its length, most significant byte first, and its bytes. Returns its end. */
+static uint8_t *put_string(uint8_t *at, const void *bytes, size_t len)
+{
+	for (unsigned i = 0; i < 4; i++)
+		at[i] = (uint8_t)(len >> (24 - 8 * i));
+	memcpy(at + 4, bytes, len);
+	return at + 4 + len;
+}
+
+static uint8_t *put_text(uint8_t *at, const char *text)
+{
+	return put_string(at, text, strlen(text));
+}
+
+void mpk_sshsig_message(const uint8_t sha256[MPK_DIGEST_BYTES],
+			uint8_t out[MPK_SSHSIG_MESSAGE_BYTES])
+{
+	uint8_t *at = out + 6;
+
+	memcpy(out, "SSHSIG", 6);
+	at = put_text(at, MPK_SSHSIG_NAMESPACE);
+	at = put_text(at, ""); /* reserved */
+	at = put_text(at, "sha256");
+	(void)put_string(at, sha256, MPK_DIGEST_BYTES);
+}
+
+/* A public key as OpenSSH encodes it, without base64 */
+static void ssh_key_encode(const struct mpk_public_key *key, uint8_t out[MPK_SSH_KEY_BYTES])
+{
+	(void)put_string(put_text(out, algorithm), key->bytes, sizeof key->bytes);
+}
+
+void mpk_sshsig_put(const struct mpk_public_key *key, const uint8_t signature[MPK_ED25519_BYTES],
+		    struct mpk_strbuf *out)
+{
+	uint8_t bytes[SSHSIG_BYTES] = "SSHSIG\0\0\0\1", encoded[MPK_SSH_KEY_BYTES],
+		*at = bytes + 10;
+	uint8_t inner[4 + sizeof algorithm - 1 + 4 + MPK_ED25519_BYTES];
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
+
+	ssh_key_encode(key, encoded);
+	(void)put_string(put_text(inner, algorithm), signature, MPK_ED25519_BYTES);
+	at = put_string(at, encoded, sizeof encoded);
+	at = put_text(at, MPK_SSHSIG_NAMESPACE);
+	at = put_text(at, "");
+	at = put_text(at, "sha256");
+	at = put_string(at, inner, sizeof inner);
+	mpk_base64_put(&text, mpk_span_of(bytes, (size_t)(at - bytes)));
+	out->failed |= text.failed;
+	mpk_strbuf_puts(out, "-----BEGIN SSH SIGNATURE-----\n");
+	for (size_t i = 0; i < text.len; i += ARMOR_COLUMNS) {
+		size_t left = text.len - i;
+
+		mpk_strbuf_put(out, text.data + i, left < ARMOR_COLUMNS ? left : ARMOR_COLUMNS);
+		mpk_strbuf_putc(out, '\n');
+	}
+	mpk_strbuf_puts(out, "-----END SSH SIGNATURE-----\n");
+}
+
+void mpk_ssh_key_put(const struct mpk_public_key *key, struct mpk_strbuf *out)
+{
+	uint8_t encoded[MPK_SSH_KEY_BYTES];
+
+	ssh_key_encode(key, encoded);
+	mpk_strbuf_printf(out, "%s ", algorithm);
+	mpk_base64_put(out, mpk_span_of(encoded, sizeof encoded));
+}
+
+enum mpk_code mpk_ssh_key_digest(const struct mpk_public_key *key, uint8_t out[MPK_DIGEST_BYTES],
+				 struct mpk_error *err)
+{
+	uint8_t encoded[MPK_SSH_KEY_BYTES];
+
+	ssh_key_encode(key, encoded);
+	return mpk_digest_span(MPK_DIGEST_SHA256, mpk_span_of(encoded, sizeof encoded), out, err);
+}
+
+/* ssh-keygen leaves the padding out. */
+void mpk_ssh_fingerprint_put(const uint8_t digest[MPK_DIGEST_BYTES], struct mpk_strbuf *out)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
+
+	mpk_base64_put(&text, mpk_span_of(digest, MPK_DIGEST_BYTES));
+	out->failed |= text.failed;
+	mpk_strbuf_puts(out, "SHA256:");
+	mpk_strbuf_put(out, mpk_strbuf_text(&text), strcspn(mpk_strbuf_text(&text), "="));
+}
 
 /* --- digest ---------------------------------------------------------------------- */
 
@@ -30,9 +128,12 @@ static enum mpk_code add(struct mpk_digest *d, struct mpk_span bytes, const stru
 	return MPK_OK;
 }
 
-enum mpk_code mpk_seal_digest(struct mpk_span file, const struct mpk_seal *seal,
-			      const struct mpk_tap *tap, uint8_t out[MPK_DIGEST_BYTES],
-			      struct mpk_error *err)
+/* SHA-256 of a file with its signature zeroed
+ * @file    the ELF file that the seal was found in
+ * @tap     sees the bytes as they are; or NULL */
+static enum mpk_code seal_digest(struct mpk_span file, const struct mpk_seal *seal,
+				 const struct mpk_tap *tap, uint8_t out[MPK_DIGEST_BYTES],
+				 struct mpk_error *err)
 {
 	static const uint8_t zeros[MPK_ED25519_BYTES];
 	MPK_CLEANUP(mpk_digest_fini) struct mpk_digest d = { .state = NULL };
@@ -121,7 +222,7 @@ static enum mpk_code digest_of_fd(int fd, const struct mpk_seal *seal,
 	MPK_CLEANUP(mpk_mapping_close) struct mpk_mapping map = { .fd = -1 };
 
 	MPK_TRY(mpk_mapping_of_fd(fd, "output", &map, err));
-	return mpk_seal_digest(map.bytes, seal, NULL, out, err);
+	return seal_digest(map.bytes, seal, NULL, out, err);
 }
 
 /* The key is in the file before the file is signed: it is a part of what is. */
@@ -228,7 +329,7 @@ enum mpk_code mpk_seal_check(const struct mpk_elf *file, const struct mpk_public
 			"the fingerprint beside the signature is not that of its key");
 	if (!has_key(keys, &seal.key))
 		return fail_key(&seal, err);
-	MPK_TRY(mpk_seal_digest(file->bytes, &seal, tap, digest, err));
+	MPK_TRY(seal_digest(file->bytes, &seal, tap, digest, err));
 	mpk_sshsig_message(digest, message);
 	enum mpk_code code = mpk_ed25519_verify(&seal.key, mpk_span_of(message, sizeof message),
 						seal.signature, err);

@@ -28,14 +28,6 @@ struct mpk_seal_job {
 enum mpk_code mpk_seal_file(int fd, const struct mpk_seal_job *job,
 			    struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_seal_digest - SHA-256 of a file with its signature zeroed
- * @file    the ELF file that the seal was found in
- * @tap     sees the bytes as they are; or NULL
- * Returns  MPK_OK; MPK_E_LOAD; MPK_E_NOMEM; MPK_E_INTERNAL */
-enum mpk_code mpk_seal_digest(struct mpk_span file, const struct mpk_seal *seal,
-			      const struct mpk_tap *tap, uint8_t out[MPK_DIGEST_BYTES],
-			      struct mpk_error *err) MPK_MUST_CHECK;
-
 /* mpk_seal_check - whether one of these keys signed the file as it is
  * Returns  MPK_OK; MPK_E_DIFFERENT: not signed, signed by another key, changed since, with the reason
  *          and the offset in file; MPK_E_LOAD; MPK_E_NOMEM; MPK_E_INTERNAL */

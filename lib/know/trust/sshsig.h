@@ -29,9 +29,6 @@ void mpk_sshsig_message(const uint8_t sha256[MPK_DIGEST_BYTES],
 void mpk_sshsig_put(const struct mpk_public_key *key, const uint8_t signature[MPK_ED25519_BYTES],
 		    struct mpk_strbuf *out);
 
-/* mpk_ssh_key_encode - a public key as OpenSSH encodes it, without base64 */
-void mpk_ssh_key_encode(const struct mpk_public_key *key, uint8_t out[MPK_SSH_KEY_BYTES]);
-
 /* mpk_ssh_key_put - append "ssh-ed25519 AAAAC3Nz...", as lines of authorized_keys have it */
 void mpk_ssh_key_put(const struct mpk_public_key *key, struct mpk_strbuf *out);
 

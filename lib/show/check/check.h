@@ -12,7 +12,7 @@
 #include "code/cuda.h"
 #include "compat/dso.h"
 #include "compat/release.h"
-#include "compat/search.h"
+#include "compat/scope.h"
 #include "elf/target.h"
 #include "model/view.h"
 

@@ -8,8 +8,14 @@
 #define MPK_ELF_INTERNAL_FUNCTIONS_H
 
 #include "base/arena.h"
-#include "elf/classify.h"
 #include "elf/image.h"
+#include "elf/symbols.h"
+
+/* What the names in a symbol table say about the generation; collected one by one. */
+struct mpk_marks {
+	bool current, hybrid, legacy; /* symbols that only this generation has */
+	bool tvm;                     /* symbols that some generation has */
+};
 
 /* The symbols of one file. */
 struct mpk_symbol_source {

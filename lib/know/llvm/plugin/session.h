@@ -46,10 +46,5 @@ const char *mpk_session_version(void);
 /* The entries of the table; llvm.h says what they do and how they fail. */
 enum mpk_code mpk_llvm_emit_blob(const struct mpk_llvm_blob *blob, struct mpk_arena *arena,
 				 struct mpk_span *out, struct mpk_error *err) MPK_MUST_CHECK;
-enum mpk_code mpk_llvm_compile(const struct mpk_llvm_source *source, struct mpk_arena *arena,
-			       struct mpk_span *out, struct mpk_error *err) MPK_MUST_CHECK;
-enum mpk_code mpk_llvm_disassemble(const struct mpk_llvm_code *code,
-				   void (*each)(const struct mpk_llvm_instruction *i, void *arg),
-				   void *arg, struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

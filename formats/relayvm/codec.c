@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* read.c - Relay VM executables of three layouts; the version inside names the likely one */
+/* codec.c - Relay VM executables of three layouts; the version inside names the likely one
+ *
+ * A reader of one layout often fits the bytes of another by chance, at least for a while. Therefore a
+ * layout counts only when it reads to the end of the string that holds the executable. */
 #include "relayvm/relayvm.h"
 
 #include <inttypes.h>
 
 #include "base/num.h"
+#include "payload.h"
 #include "relayvm/internal/ops.h"
+
+/* --- Relay VM executables of three layouts; the version inside names the likely one --- */
 
 /* Least bytes of a record: a device, attributes, a function, an instruction. */
 enum { DEVICE_MIN = 8, ATTRS_MIN = 16, FUNC_MIN = 8 + 3 * 8 + 8 + 8, INSTR_MIN = 8 + 2 * 8 };
@@ -207,8 +213,12 @@ static enum mpk_code read_layouts(struct mpk_cursor c, struct mpk_arena *arena,
 	return code;
 }
 
-enum mpk_code mpk_relay_read(struct mpk_cursor *c, struct mpk_arena *arena, struct mpk_relay *out,
-			     struct mpk_error *err)
+/* One payload of kind VMExecutable
+ * The layout follows from the version, or, when that does not fit, from the bytes.
+ * Every instruction's hash, opcode and number of fields are checked; operands are not.
+ * Returns  MPK_OK; MPK_E_CORRUPT with the offset; MPK_E_NOMEM */
+static enum mpk_code relay_read(struct mpk_cursor *c, struct mpk_arena *arena,
+				struct mpk_relay *out, struct mpk_error *err)
 {
 	struct mpk_cursor at = *c, inner;
 	struct mpk_relay x = { 0 };
@@ -227,3 +237,93 @@ enum mpk_code mpk_relay_read(struct mpk_cursor *c, struct mpk_arena *arena, stru
 	*c = at;
 	return MPK_OK;
 }
+
+static void put_devices(struct mpk_rope *r, const struct mpk_relay *x)
+{
+	if (x->layout == MPK_RELAY_08)
+		return;
+	mpk_rope_put_u64(r, x->device_count);
+	for (size_t i = 0; i < x->device_count; i++) {
+		mpk_rope_put_u32(r, (uint32_t)x->devices[i].type);
+		mpk_rope_put_u32(r, (uint32_t)x->devices[i].id);
+		if (x->layout == MPK_RELAY_14)
+			mpk_rope_put_str(r, x->devices[i].scope);
+	}
+	mpk_rope_put_u32(r, (uint32_t)x->host_device);
+}
+
+static void put_consts(struct mpk_rope *r, const struct mpk_relay *x)
+{
+	mpk_rope_put_u64(r, x->const_count);
+	for (size_t i = 0; i < x->const_count; i++) {
+		const struct mpk_relay_const *k = &x->consts[i];
+
+		if (x->layout != MPK_RELAY_08)
+			mpk_rope_put_u32(r, k->late_bound);
+		if (k->late_bound)
+			mpk_rope_put_str(r, k->name);
+		else
+			mpk_tensor_write(r, &k->tensor);
+	}
+	mpk_rope_put_words(r, x->const_devices, 8);
+}
+
+static void put_attrs(struct mpk_rope *r, const struct mpk_relay *x)
+{
+	mpk_rope_put_u64(r, x->attr_count);
+	for (size_t i = 0; i < x->attr_count; i++) {
+		mpk_rope_put_u64(r, x->attrs[i].packed_index);
+		mpk_rope_put_u64(r, x->attrs[i].count);
+		for (size_t j = 0; j < x->attrs[i].count * 2; j++)
+			mpk_rope_put_str(r, x->attrs[i].pairs[j]);
+	}
+}
+
+static void put_func(struct mpk_rope *r, const struct mpk_relay_func *f)
+{
+	mpk_rope_put_strs(r, f->info);
+	mpk_rope_put_strs(r, f->params);
+	mpk_rope_put_words(r, f->param_devices, 8);
+	for (size_t i = 0; i < f->instr_count; i++) {
+		const struct mpk_relay_instr *instr = &f->instrs[i];
+
+		mpk_rope_put_u64(r, instr->count + 1);
+		mpk_rope_put_u64(r, mpk_relay_hash(instr));
+		mpk_rope_put_bytes(r, mpk_span_of(instr->words, instr->count * 8));
+	}
+}
+
+void mpk_relay_write(struct mpk_rope *r, const struct mpk_relay *x)
+{
+	struct mpk_rope inner = mpk_rope_of(r->arena);
+
+	mpk_rope_put_u64(&inner, MPK_RELAY_MAGIC);
+	mpk_rope_put_str(&inner, x->version);
+	put_devices(&inner, x);
+	mpk_rope_put_strs(&inner, x->globals);
+	put_consts(&inner, x);
+	mpk_rope_put_strs(&inner, x->primitives);
+	put_attrs(&inner, x);
+	mpk_rope_put_u64(&inner, x->func_count);
+	for (size_t i = 0; i < x->func_count; i++)
+		put_func(&inner, &x->funcs[i]);
+	mpk_rope_put_u64(r, inner.len);
+	mpk_rope_put_rope(r, &inner);
+}
+
+/* --- as a payload (payload.h) ---------------------------------------------------------------- */
+
+static enum mpk_code read_payload(struct mpk_cursor *c, struct mpk_arena *arena,
+				  struct mpk_payload *out, struct mpk_error *err)
+{
+	MPK_TRY(relay_read(c, arena, &out->u.relay, err));
+	out->trailing = out->u.relay.trailing;
+	return MPK_OK;
+}
+
+static void write_payload(const struct mpk_payload *p, struct mpk_rope *rope)
+{
+	mpk_relay_write(rope, &p->u.relay);
+}
+
+const struct mpk_codec mpk_codec_relay = { MPK_PAYLOAD_RELAY, read_payload, write_payload };

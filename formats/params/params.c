@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* read.c - parameter files; the tensor lists in them stand in executors' payloads as well */
+/* params.c - parameter files, and the lists of tensors that executors' payloads hold as well
+ *
+ * Names come first and tensors after them, so the names' count bounds the tensors' before memory is
+ * asked for. Written content may be a rope of spans: it is then copied from where it lies. */
 #include "params/params.h"
 
 #include <inttypes.h>
 
-#include "params/magic.h"
 #include "text/escape.h"
+
+/* --- Parameter files; the tensor lists in them stand in executors' payloads as well --- */
 
 enum mpk_code mpk_tensors_read(struct mpk_cursor *c, struct mpk_strs names, uint64_t count,
 			       struct mpk_arena *arena, const struct mpk_tensor_record **out,
@@ -64,4 +68,23 @@ size_t mpk_params_find(const struct mpk_params *p, struct mpk_span name)
 	while (i < p->names.count && !mpk_span_equal(p->names.items[i], name))
 		i++;
 	return i;
+}
+
+void mpk_tensors_write(struct mpk_rope *r, const struct mpk_params *p)
+{
+	if (p->content) {
+		mpk_rope_put_rope(r, p->content);
+		return;
+	}
+	for (size_t i = 0; i < p->names.count; i++)
+		mpk_tensor_write(r, &p->tensors[i]);
+}
+
+void mpk_params_write(struct mpk_rope *r, const struct mpk_params *p)
+{
+	mpk_rope_put_u64(r, MPK_PARAMS_MAGIC);
+	mpk_rope_put_u64(r, p->reserved);
+	mpk_rope_put_strs(r, p->names);
+	mpk_rope_put_u64(r, p->names.count);
+	mpk_tensors_write(r, p);
 }

@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* read.c - Arm Ethos-N networks, with or without sizes of their ports: releases differ */
+/* codec.c - Arm Ethos-N networks, with or without sizes of their ports
+ *
+ * Since 0.10 TVM stores the sizes of inputs and outputs as well, and nothing in the payload says whether it
+ * has them. So both layouts are tried, and the one is taken that ends where another item may begin. */
 #include "ethosn/ethosn.h"
 
+#include "payload.h"
 #include "wire.h"
+
+/* --- Arm Ethos-N networks, with or without sizes of their ports: releases differ --- */
 
 /* name, network and two lists, all empty */
 enum { NETWORK_MIN = 4 * 8 };
@@ -38,8 +44,11 @@ static enum mpk_code read_variant(struct mpk_cursor *c, bool has_sizes, struct m
 	return MPK_OK;
 }
 
-enum mpk_code mpk_ethosn_read(struct mpk_cursor *c, bool unbounded, struct mpk_arena *arena,
-			      struct mpk_ethosn *out, struct mpk_error *err)
+/* One payload; whether it has sizes is found out by trying
+ * @unbounded  the payload's length is not known: the next module's kind may follow
+ * Returns  MPK_OK; MPK_E_CORRUPT with the offset; MPK_E_NOMEM */
+static enum mpk_code ethosn_read(struct mpk_cursor *c, bool unbounded, struct mpk_arena *arena,
+				 struct mpk_ethosn *out, struct mpk_error *err)
 {
 	struct mpk_cursor with = *c, without = *c;
 	struct mpk_ethosn sized, unsized;
@@ -66,3 +75,34 @@ enum mpk_code mpk_ethosn_read(struct mpk_cursor *c, bool unbounded, struct mpk_a
 	*out = sized;
 	return MPK_OK;
 }
+
+/* The inverse, to the byte */
+static void ethosn_write(struct mpk_rope *r, const struct mpk_ethosn *e)
+{
+	mpk_rope_put_u64(r, e->count);
+	for (size_t i = 0; i < e->count; i++) {
+		const struct mpk_ethosn_network *n = &e->networks[i];
+
+		mpk_rope_put_str(r, n->name);
+		mpk_rope_put_blob(r, n->compiled);
+		mpk_rope_put_words(r, n->input_order, 4);
+		mpk_rope_put_view(r, n->input_sizes);
+		mpk_rope_put_words(r, n->output_order, 4);
+		mpk_rope_put_view(r, n->output_sizes);
+	}
+}
+
+/* --- as a payload (payload.h) ---------------------------------------------------------------- */
+
+static enum mpk_code read_payload(struct mpk_cursor *c, struct mpk_arena *arena,
+				  struct mpk_payload *out, struct mpk_error *err)
+{
+	return ethosn_read(c, out->gen != MPK_GEN_CURRENT, arena, &out->u.ethosn, err);
+}
+
+static void write_payload(const struct mpk_payload *p, struct mpk_rope *rope)
+{
+	ethosn_write(rope, &p->u.ethosn);
+}
+
+const struct mpk_codec mpk_codec_ethosn = { MPK_PAYLOAD_ETHOSN, read_payload, write_payload };

@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* read.c - stored tensors: what the byte count must be is not what all releases wrote */
+/* tensor.c - stored tensors: what the byte count must be is not what all releases wrote
+ *
+ * The layout is DLPack's DLTensor as NDArray::Save writes it (TVM, include/tvm/runtime/ndarray.h). Only
+ * tensors of the CPU are stored; where one lived before is not kept. */
 #include "tensor/tensor.h"
 
 #include <inttypes.h>
 
 #include "base/num.h"
-#include "tensor/internal/magic.h"
+
+#define MPK_TENSOR_MAGIC UINT64_C(0xDD5E40F096B4A13F)
+
+/* --- Stored tensors: what the byte count must be is not what all releases wrote --- */
 
 static bool element_count(const int64_t *shape, size_t ndim, uint64_t *out)
 {
@@ -98,4 +104,21 @@ enum mpk_code mpk_tensor_read(struct mpk_cursor *c, struct mpk_arena *arena,
 	*c = at;
 	*out = t;
 	return MPK_OK;
+}
+
+void mpk_tensor_write(struct mpk_rope *r, const struct mpk_tensor_record *t)
+{
+	mpk_rope_put_u64(r, MPK_TENSOR_MAGIC);
+	mpk_rope_put_u64(r, t->reserved);
+	mpk_rope_put_u32(r, MPK_DL_CPU); /* the CPU, wherever the tensor lived */
+	mpk_rope_put_u32(r, (uint32_t)t->device_id);
+	mpk_rope_put_u32(r, (uint32_t)t->ndim);
+	mpk_dtype_write(r, t->dtype);
+	for (size_t i = 0; i < t->ndim; i++)
+		mpk_rope_put_u64(r, (uint64_t)t->shape[i]);
+	mpk_rope_put_u64(r, t->content ? t->content->len : t->data.len);
+	if (t->content)
+		mpk_rope_put_rope(r, t->content);
+	else
+		mpk_rope_put_view(r, t->data);
 }

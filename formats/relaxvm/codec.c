@@ -1,15 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* codec.c - Relax VM executables: functions, memory scopes, constants and instruction words
+ *
+ * Reading checks sizes and tags only. Whether operands and jumps exist is asked by mpk_relax_check,
+ * which an interpreter needs and a listing does not: a damaged function is still shown. */
 #include "relaxvm/relaxvm.h"
 
 #include <inttypes.h>
 
 #include "dtype/type_index.h"
-#include "relaxvm/internal/format.h"
+#include "payload.h"
+
+#define MPK_RELAX_MAGIC UINT64_C(0xD225DE2F4214151D)
+#define MPK_RELAX_MAGIC_SCOPES UINT64_C(0xD225DE2F4214151E)
+
+/* FORMAT.md 3: the same numbers mean different things in different generations */
+extern const int32_t relax_tags[MPK_GENERATION_COUNT][MPK_RELAX_CONST_KINDS];
 
 /* kind, name, four numbers, parameter names; constant: tag and a dtype; scope: index, name */
 enum { FUNC_MIN = 4 + 8 + 4 * 8 + 8, CONST_MIN = 4 + 4, SCOPE_MIN = 8 + 8 };
 
-const int32_t mpk_relax_tags[MPK_GENERATION_COUNT][MPK_RELAX_CONST_KINDS] = {
+const int32_t relax_tags[MPK_GENERATION_COUNT][MPK_RELAX_CONST_KINDS] = {
 	[MPK_GEN_LEGACY] = { [MPK_RELAX_TENSOR] = 0,
 			     [MPK_RELAX_DTYPE] = 1,
 			     [MPK_RELAX_SHAPE] = 2,
@@ -125,7 +135,7 @@ static enum mpk_code read_const(struct mpk_cursor *c, struct mpk_arena *arena,
 	int32_t tag;
 
 	MPK_TRY(mpk_read_i32(c, "constant tag", &tag, err));
-	while (kind < MPK_RELAX_CONST_KINDS && mpk_relax_tags[gen][kind] != tag)
+	while (kind < MPK_RELAX_CONST_KINDS && relax_tags[gen][kind] != tag)
 		kind++;
 	if (kind == MPK_RELAX_CONST_KINDS)
 		return mpk_fail_offset(err, MPK_E_CORRUPT, c->space, start,
@@ -228,3 +238,94 @@ enum mpk_code mpk_relax_read(struct mpk_cursor *c, enum mpk_generation gen, stru
 	*c = at;
 	return MPK_OK;
 }
+
+static void put_func(struct mpk_rope *r, const struct mpk_relax_func *f)
+{
+	mpk_rope_put_u32(r, (uint32_t)f->kind);
+	mpk_rope_put_str(r, f->name);
+	mpk_rope_put_u64(r, (uint64_t)f->start);
+	mpk_rope_put_u64(r, (uint64_t)f->end);
+	mpk_rope_put_u64(r, (uint64_t)f->num_args);
+	mpk_rope_put_u64(r, (uint64_t)f->register_file_size);
+	mpk_rope_put_strs(r, f->params);
+}
+
+static void put_const(struct mpk_rope *r, enum mpk_generation gen, const struct mpk_relax_const *k)
+{
+	uint64_t bits;
+
+	mpk_rope_put_u32(r, (uint32_t)relax_tags[gen][k->kind]);
+	switch (k->kind) {
+	case MPK_RELAX_TENSOR:
+		mpk_tensor_write(r, &k->u.tensor);
+		return;
+	case MPK_RELAX_DTYPE:
+		mpk_dtype_write(r, k->u.dtype);
+		return;
+	case MPK_RELAX_SHAPE:
+		mpk_rope_put_words(r, k->u.shape, 8);
+		return;
+	case MPK_RELAX_STRING:
+		mpk_rope_put_str(r, k->u.string);
+		return;
+	case MPK_RELAX_INT:
+		mpk_rope_put_u64(r, (uint64_t)k->u.i);
+		return;
+	case MPK_RELAX_FLOAT:
+		memcpy(&bits, &k->u.f, sizeof bits);
+		mpk_rope_put_u64(r, bits);
+		return;
+	case MPK_RELAX_CONST_KINDS:
+		return;
+	}
+}
+
+static void put_content(struct mpk_rope *r, const struct mpk_relax *x)
+{
+	mpk_rope_put_u64(r, x->has_scopes ? MPK_RELAX_MAGIC_SCOPES : MPK_RELAX_MAGIC);
+	mpk_rope_put_str(r, x->version);
+	mpk_rope_put_u64(r, x->func_count);
+	for (size_t i = 0; i < x->func_count; i++)
+		put_func(r, &x->funcs[i]);
+	if (x->has_scopes)
+		mpk_rope_put_u64(r, x->scope_count);
+	for (size_t i = 0; i < x->scope_count; i++) {
+		mpk_rope_put_u64(r, (uint64_t)x->scopes[i].constant);
+		mpk_rope_put_str(r, x->scopes[i].scope);
+	}
+	mpk_rope_put_u64(r, x->const_count);
+	for (size_t i = 0; i < x->const_count; i++)
+		put_const(r, x->gen, &x->consts[i]);
+	mpk_rope_put_words(r, x->instr_offset, 8);
+	mpk_rope_put_words(r, x->instr_data, 8);
+}
+
+void mpk_relax_write(struct mpk_rope *r, const struct mpk_relax *x)
+{
+	struct mpk_rope inner = mpk_rope_of(r->arena);
+
+	if (x->gen == MPK_GEN_CURRENT) {
+		put_content(r, x);
+		return;
+	}
+	put_content(&inner, x);
+	mpk_rope_put_u64(r, inner.len);
+	mpk_rope_put_rope(r, &inner);
+}
+
+/* --- as a payload (payload.h) ---------------------------------------------------------------- */
+
+static enum mpk_code read_payload(struct mpk_cursor *c, struct mpk_arena *arena,
+				  struct mpk_payload *out, struct mpk_error *err)
+{
+	MPK_TRY(mpk_relax_read(c, out->gen, arena, &out->u.relax, err));
+	out->trailing = out->u.relax.trailing;
+	return MPK_OK;
+}
+
+static void write_payload(const struct mpk_payload *p, struct mpk_rope *rope)
+{
+	mpk_relax_write(rope, &p->u.relax);
+}
+
+const struct mpk_codec mpk_codec_relax = { MPK_PAYLOAD_RELAX, read_payload, write_payload };

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* codec.c - const_loader payloads: the constants that functions of other modules need, by symbol
+ *
+ * The layout is ConstLoaderModuleNode::SaveToBinary's (TVM, src/runtime/const_loader_module.cc): all
+ * constants first, as in a parameter file, then for each function the names of those it needs. The three
+ * counts in it say the same thing three times. They are compared, as callers index one list by another. */
+#include "constloader/constloader.h"
+
+#include "payload.h"
+
+static enum mpk_code read_needs(struct mpk_cursor *c, struct mpk_arena *arena,
+				struct mpk_const_loader *l, struct mpk_error *err)
+{
+	uint64_t start = mpk_cursor_offset(c);
+	struct mpk_strs *needs;
+	size_t count;
+
+	MPK_TRY(mpk_read_count(c, "constants of symbols", 8, &count, err));
+	if (count != l->symbols.count)
+		return mpk_fail_offset(err, MPK_E_CORRUPT, c->space, start,
+				       "%zu lists of constants for %zu symbols", count,
+				       l->symbols.count);
+	needs = mpk_arena_array(arena, count, sizeof *needs);
+	MPK_TRY_ALLOC(needs, err);
+	for (size_t i = 0; i < count; i++)
+		MPK_TRY(mpk_read_strs(c, "constants of a symbol", arena, &needs[i], err));
+	l->needs = needs;
+	return MPK_OK;
+}
+
+/* One payload
+ * Returns  MPK_OK; MPK_E_CORRUPT with the offset; MPK_E_NOMEM */
+static enum mpk_code const_loader_read(struct mpk_cursor *c, struct mpk_arena *arena,
+				       struct mpk_const_loader *out, struct mpk_error *err)
+{
+	struct mpk_const_loader l = { 0 };
+	struct mpk_cursor at = *c;
+	uint64_t count;
+
+	MPK_TRY(mpk_read_strs(&at, "constant names", arena, &l.consts.names, err));
+	MPK_TRY(mpk_read_u64(&at, "constant count", &count, err));
+	MPK_TRY(mpk_tensors_read(&at, l.consts.names, count, arena, &l.consts.tensors, err));
+	MPK_TRY(mpk_read_strs(&at, "symbols", arena, &l.symbols, err));
+	MPK_TRY(read_needs(&at, arena, &l, err));
+	*out = l;
+	*c = at;
+	return MPK_OK;
+}
+
+/* The inverse, to the byte */
+static void const_loader_write(struct mpk_rope *r, const struct mpk_const_loader *l)
+{
+	mpk_rope_put_strs(r, l->consts.names);
+	mpk_rope_put_u64(r, l->consts.names.count);
+	mpk_tensors_write(r, &l->consts);
+	mpk_rope_put_strs(r, l->symbols);
+	mpk_rope_put_u64(r, l->symbols.count);
+	for (size_t i = 0; i < l->symbols.count; i++)
+		mpk_rope_put_strs(r, l->needs[i]);
+}
+
+/* --- as a payload (payload.h) ---------------------------------------------------------------- */
+
+static enum mpk_code read_payload(struct mpk_cursor *c, struct mpk_arena *arena,
+				  struct mpk_payload *out, struct mpk_error *err)
+{
+	return const_loader_read(c, arena, &out->u.consts, err);
+}
+
+static void write_payload(const struct mpk_payload *p, struct mpk_rope *rope)
+{
+	const_loader_write(rope, &p->u.consts);
+}
+
+const struct mpk_codec mpk_codec_consts = { MPK_PAYLOAD_CONSTS, read_payload, write_payload };

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* codec.c - the payloads of graph and AOT executors: parameters, and for the former the graph
+ *
+ * As written by GraphExecutorFactory and AotExecutorFactory (TVM, SaveToBinary in
+ * src/runtime/graph_executor/graph_executor_factory.cc and src/runtime/aot_executor/
+ * aot_executor_factory.cc): the two differ in the graph alone, so they share a reader and a writer. */
+#include "factory/factory.h"
+
+#include "payload.h"
+
+/* GraphExecutorFactory (has_graph) or AotExecutorFactory
+ * Returns  MPK_OK; MPK_E_CORRUPT with the offset; MPK_E_NOMEM */
+static enum mpk_code factory_read(struct mpk_cursor *c, bool has_graph, struct mpk_arena *arena,
+				  struct mpk_factory *out, struct mpk_error *err)
+{
+	struct mpk_factory f = { .has_graph = has_graph };
+	struct mpk_cursor at = *c;
+	uint64_t count;
+
+	if (has_graph)
+		MPK_TRY(mpk_read_str(&at, "graph", &f.graph_json, err));
+	MPK_TRY(mpk_read_u64(&at, "parameter count", &count, err));
+	MPK_TRY(mpk_read_strs(&at, "parameter names", arena, &f.params.names, err));
+	MPK_TRY(mpk_tensors_read(&at, f.params.names, count, arena, &f.params.tensors, err));
+	MPK_TRY(mpk_read_str(&at, "module name", &f.module_name, err));
+	*out = f;
+	*c = at;
+	return MPK_OK;
+}
+
+void mpk_factory_write(struct mpk_rope *r, const struct mpk_factory *f)
+{
+	if (f->has_graph)
+		mpk_rope_put_blob(r, f->graph_json);
+	mpk_rope_put_u64(r, f->params.names.count);
+	mpk_rope_put_strs(r, f->params.names);
+	mpk_tensors_write(r, &f->params);
+	mpk_rope_put_str(r, f->module_name);
+}
+
+/* --- as a payload (payload.h) ---------------------------------------------------------------- */
+
+static void write_payload(const struct mpk_payload *p, struct mpk_rope *rope)
+{
+	mpk_factory_write(rope, &p->u.factory);
+}
+
+static enum mpk_code read_graph(struct mpk_cursor *c, struct mpk_arena *arena,
+				struct mpk_payload *out, struct mpk_error *err)
+{
+	return factory_read(c, true, arena, &out->u.factory, err);
+}
+
+const struct mpk_codec mpk_codec_graph = { MPK_PAYLOAD_FACTORY, read_graph, write_payload };
+
+static enum mpk_code read_aot(struct mpk_cursor *c, struct mpk_arena *arena,
+			      struct mpk_payload *out, struct mpk_error *err)
+{
+	return factory_read(c, false, arena, &out->u.factory, err);
+}
+
+const struct mpk_codec mpk_codec_aot = { MPK_PAYLOAD_FACTORY, read_aot, write_payload };

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* codec.c - payloads that are a list of strings and numbers: one loop over the fields of a schema
+ *
+ * Most kinds of modules are such a list. They need no code of their own, only a schema in their row of
+ * kinds.c; which is why neither function here knows any kind. */
+#include "record/record.h"
+
+#include "payload.h"
+
+/* --- Records: one loop over the fields of a schema --- */
+
+static enum mpk_code read_field(struct mpk_cursor *c, const struct mpk_record_field *field,
+				struct mpk_arena *arena, struct mpk_record_value *out,
+				struct mpk_error *err)
+{
+	switch (field->type) {
+	case MPK_FIELD_STR:
+		return mpk_read_str(c, field->name, &out->str, err);
+	case MPK_FIELD_STRS:
+		return mpk_read_strs(c, field->name, arena, &out->strs, err);
+	case MPK_FIELD_I32:
+		break;
+	}
+	return mpk_read_i32(c, field->name, &out->number, err);
+}
+
+/* The fields of schema in order
+ * @out     strings are views of the cursor's bytes, lists are in arena
+ * Returns  MPK_OK; MPK_E_CORRUPT with the offset; MPK_E_NOMEM */
+static enum mpk_code record_read(struct mpk_cursor *c, const struct mpk_record_schema *schema,
+				 struct mpk_arena *arena, struct mpk_record *out,
+				 struct mpk_error *err)
+{
+	struct mpk_record record = { .schema = schema };
+	struct mpk_cursor at = *c;
+
+	for (size_t i = 0; i < schema->count; i++)
+		MPK_TRY(read_field(&at, &schema->fields[i], arena, &record.values[i], err));
+	*out = record;
+	*c = at;
+	return MPK_OK;
+}
+
+const struct mpk_record_value *mpk_record_get(const struct mpk_record *record, const char *name)
+{
+	for (size_t i = 0; i < record->schema->count; i++) {
+		if (strcmp(record->schema->fields[i].name, name) == 0)
+			return &record->values[i];
+	}
+	return NULL;
+}
+
+void mpk_record_write(struct mpk_rope *r, const struct mpk_record *record)
+{
+	for (size_t i = 0; i < record->schema->count; i++) {
+		const struct mpk_record_value *v = &record->values[i];
+
+		switch (record->schema->fields[i].type) {
+		case MPK_FIELD_STR:
+			mpk_rope_put_blob(r, v->str);
+			break;
+		case MPK_FIELD_STRS:
+			mpk_rope_put_strs(r, v->strs);
+			break;
+		case MPK_FIELD_I32:
+			mpk_rope_put_u32(r, (uint32_t)v->number);
+			break;
+		}
+	}
+}
+
+/* --- as a payload (payload.h) ---------------------------------------------------------------- */
+
+static enum mpk_code read_payload(struct mpk_cursor *c, struct mpk_arena *arena,
+				  struct mpk_payload *out, struct mpk_error *err)
+{
+	return record_read(c, out->kind->schema, arena, &out->u.record, err);
+}
+
+static void write_payload(const struct mpk_payload *p, struct mpk_rope *rope)
+{
+	mpk_record_write(rope, &p->u.record);
+}
+
+const struct mpk_codec mpk_codec_record = { MPK_PAYLOAD_RECORD, read_payload, write_payload };

@@ -184,8 +184,8 @@ static void put_why(const struct mpk_check_state *s, const struct mpk_global_inf
 /* --- executables ------------------------------------------------------------------------- */
 
 static enum mpk_code check_entry(struct mpk_check_state *s, const struct mpk_view_node *n,
-				 const struct mpk_payload_function *f,
-				 const struct own *own, struct mpk_error *err)
+				 const struct mpk_payload_function *f, const struct own *own,
+				 struct mpk_error *err)
 {
 	struct mpk_global_info info;
 	char why[256];

@@ -172,7 +172,7 @@ static size_t draw_node(struct mpk_graph_builder *b, const struct mpk_graph_json
 }
 
 static void draw_heads(struct mpk_graph_builder *b, const struct mpk_graph_json *g,
-		      const size_t *drawn)
+		       const size_t *drawn)
 {
 	for (size_t i = 0; i < g->head_count; i++) {
 		MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf label = { 0 };

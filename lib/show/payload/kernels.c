@@ -31,7 +31,7 @@ static enum mpk_code read_pieces(const struct mpk_payload_content *c, struct mpk
 		struct mpk_span data = plain ? k->data : k->sources[i].data;
 		/* offsets are the file's, so that a problem can be found in a hex dump; sources are
 		 * views of the payload */
-		uint64_t off = plain	  ? k->data_off
+		uint64_t off = plain      ? k->data_off
 			       : data.len ? (uint64_t)(data.data - source->span.data)
 					  : 0;
 

@@ -20,11 +20,10 @@ MPK_PAYLOADS(DECLARE)
 
 const struct mpk_payload_view *mpk_payload_view_of(const struct mpk_payload *p)
 {
-	static const struct mpk_payload_view *const rows[] = {
-		[MPK_PAYLOAD_EMPTY] = &view_of_nothing,
+	static const struct mpk_payload_view *const rows[] = { [MPK_PAYLOAD_EMPTY] =
+								       &view_of_nothing,
 #define ROW(TAG, member, type) [MPK_PAYLOAD_##TAG] = &mpk_payload_view_##member,
-		MPK_PAYLOADS(ROW)
-	};
+							       MPK_PAYLOADS(ROW) };
 
 	return p ? rows[p->tag] : &view_of_nothing;
 }

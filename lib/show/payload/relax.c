@@ -219,8 +219,7 @@ static void put_constant(const struct mpk_relax_const *c, struct mpk_strbuf *out
 		mpk_strbuf_printf(out, "tensor %s[",
 				  mpk_dtype_print_short(c->u.tensor.dtype, type));
 		for (size_t i = 0; i < c->u.tensor.ndim; i++)
-			mpk_strbuf_printf(out, "%s%" PRId64, i ? ", " : "",
-					  c->u.tensor.shape[i]);
+			mpk_strbuf_printf(out, "%s%" PRId64, i ? ", " : "", c->u.tensor.shape[i]);
 		mpk_strbuf_puts(out, "]\n");
 		return;
 	case MPK_RELAX_DTYPE:

@@ -21,9 +21,6 @@ enum mpk_code mpk_diff_views(const struct mpk_view *a, struct mpk_span a_bytes,
 
 void mpk_diff_fini(struct mpk_diff *diff);
 
-/* mpk_diff_place - append "/1", or "/1 -> /2" for what is in a module that moved */
-void mpk_diff_place(const struct mpk_difference *d, struct mpk_strbuf *out);
-
 /* mpk_diff_text - one line each: "- /0 kernel add", "~ /0 part kernels.cl: 1 line added"; hunks are
  * indented below */
 void mpk_diff_text(const struct mpk_diff *diff, struct mpk_style style, struct mpk_strbuf *out);

@@ -141,7 +141,6 @@ const char *mpk_view_title(const struct mpk_view_node *node);
  * a module holds; nothing when there is nothing to count
  * mpk_view_details - append one line for each kernel, callable function, constant list */
 void mpk_view_counts(const struct mpk_view_node *node, struct mpk_strbuf *out);
-void mpk_view_details(const struct mpk_view_node *node, struct mpk_strbuf *out);
 
 /* mpk_view_container, mpk_view_format_name, mpk_view_convention, mpk_view_role_name - words that JSON and text share:
  * "elf-so", "elf", "ffi", "device"; stable. A bare blob has no format: NULL; of a kind without a

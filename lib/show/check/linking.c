@@ -462,7 +462,7 @@ static enum mpk_code check_symbols(struct mpk_check_state *s, const struct mpk_l
 
 /* --- all ---------------------------------------------------------------------------------- */
 
-/* Tables that do not read were told by then. */
+/* Tables that do not read were reported by then. */
 static enum mpk_code check_tables(struct mpk_check_state *s, struct mpk_error *err)
 {
 	struct mpk_error ignored = { 0 };

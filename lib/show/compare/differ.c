@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* differ.c - the list of differences: how it grows, and how two lists of named things are matched
+ *
+ * Names are looked up in hash tables, since a hostile file has hundreds of thousands of them. A failed
+ * allocation is noted in the list, and the comparison goes on, so that callers need not ask after each step. */
 #include "compare/differ.h"
 
 #include <inttypes.h>

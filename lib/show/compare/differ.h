@@ -41,7 +41,7 @@ struct mpk_diff {
 	bool failed;
 };
 
-/* All hunks of a comparison together, in bytes; what would be more is told as numbers of lines. */
+/* All hunks of a comparison together, in bytes; what would be more is said as numbers of lines. */
 #define MPK_DIFF_LINES_MAX ((size_t)4 << 20)
 
 struct mpk_differ {
@@ -63,7 +63,7 @@ struct mpk_diff_thing {
 	/* Adds what changed between two of one name; NULL: nothing can. */
 	void (*compare)(struct mpk_differ *d, struct mpk_span name, const void *a, const void *b);
 	bool is_place;     /* its name is the path of what is in it */
-	bool only_matched; /* what one list alone has is told elsewhere */
+	bool only_matched; /* what one list alone has is reported elsewhere */
 };
 
 /* mpk_differ_match - removed and added items, and what compare says of the others; of several with one

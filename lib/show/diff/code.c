@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "diff/internal/code.h"
+/* code.c - what differs between two runs of code, in the terms of its format, and between two kernels
+ *
+ * A compiler seldom writes the same bytes twice, so for cubins, fatbins and SPIR-V it is said whether the code
+ * itself differs. */
+#include "diff/internal/compare.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -7,16 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "diff/internal/code.h"
-#include "diff/internal/device.h"
-#include "diff/internal/host.h"
-#include "diff/internal/match.h"
-#include "diff/internal/model.h"
+#include "diff/internal/compare.h"
 #include "model/embedded.h"
 #include "model/node_info.h"
 #include "text/escape.h"
 
-/* A module and the file that it stands in. */
+/* A module and the file that it is in. */
 struct node {
 	const struct mpk_view *view;
 	const struct mpk_view_node *node;
@@ -76,7 +72,7 @@ static const struct mpk_code_info *code_of(const struct mpk_node_info *info, str
 	return NULL;
 }
 
-/* The parts of a module, and its tensors behind them. */
+/* The parts of a module, and its tensors apart from them. */
 struct parts {
 	struct part *items, *tensors;
 	size_t count, tensor_count;

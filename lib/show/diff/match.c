@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One module more shifts the paths of all behind it, so a path tells least of what a module is. Each
+/* One module more shifts the paths of all after it, so a path tells least of what a module is. Each
  * step pairs what the steps before left over; all of them sort and walk, since a hostile file has a
  * hundred thousand modules that look alike. */
-#include "diff/internal/match.h"
+#include "diff/internal/compare.h"
 
 #include <stdlib.h>
 #include <string.h>

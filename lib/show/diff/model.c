@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "diff/internal/model.h"
+/* model.c - what differs in byte code and in tensors
+ *
+ * Byte code is compared as its listing, which names what it refers to: one instruction more then changes one
+ * line, and not every index below it. */
+#include "diff/internal/compare.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -103,7 +103,7 @@ enum mpk_code mpk_disasm_note(struct mpk_disasm_job *j, enum mpk_code code,
 }
 
 /* A large function goes piece by piece, so that its text takes no more memory than that of a piece. An
- * instruction may reach beyond one; what begins behind its end is left to the next. */
+ * instruction may reach beyond one; what begins after its end is left to the next. */
 enum { PIECE_BYTES = 1 << 17, INSTRUCTION_MOST = 16 };
 
 static enum mpk_code put_piece(struct mpk_disasm_job *j, struct mpk_listing *l,

@@ -27,7 +27,7 @@ static bool is_wanted(const struct mpk_disasm_job *j, struct mpk_span name)
 
 /* --- host code ------------------------------------------------------------------------------------ */
 
-/* The files that host functions are in: of an archive, its members, each opened once; behind them the image's
+/* The files that host functions are in: of an archive, its members, each opened once; after them the image's
  * own. */
 struct host {
 	const char *path;

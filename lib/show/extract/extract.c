@@ -192,7 +192,7 @@ static enum mpk_code add_raw(struct planner *p, const struct mpk_view_node *n,
 	return mpk_rope_status(&f->content, p->err);
 }
 
-/* The header of an .npy file of t, without the room that a rope of its own would keep behind each of the
+/* The header of an .npy file of t, without the room that a rope of its own would keep after each of the
  * hundred thousand that a file can have; empty where NumPy has no such type. */
 static enum mpk_code make_header(struct planner *p, const struct mpk_tensor_record *t,
 				 struct mpk_span *out)

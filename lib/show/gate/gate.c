@@ -184,7 +184,7 @@ static void put_kernel(const struct mpk_listed_kernel *k, struct mpk_strbuf *out
 		mpk_strbuf_printf(out, " (%s)", k->target);
 }
 
-/* Findings of one thing and verdict are one line; they stand behind one another but for others in
+/* Findings of one thing and verdict are one line; they follow one another but for others in
  * between. */
 static void put_lines(const struct mpk_gate *g, size_t begin, size_t end, struct mpk_style style,
 		      struct mpk_strbuf *out)
@@ -273,7 +273,7 @@ void mpk_gate_json(const struct mpk_gate *g, struct mpk_json *j, struct mpk_json
 
 /* --- for a CI --------------------------------------------------------------------------- */
 
-/* Findings of one kernel stand behind one another, and those of kernels in their order: one walk does. */
+/* Findings of one kernel follow one another, and those of kernels in their order: one walk does. */
 static void put_test(const struct mpk_gate *g, const struct mpk_listed_kernel *kernel, size_t *at,
 		     struct mpk_strbuf *out)
 {

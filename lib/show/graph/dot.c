@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* dot.c - the graphs of the models in a file, and them or the tree of modules for Graphviz
+ *
+ * Names come from the file. Within quotes Graphviz reads backslashes and quotes, so both are escaped once more
+ * after control characters are. */
 #include "graph/dot.h"
 
 #include <stdlib.h>

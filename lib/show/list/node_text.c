@@ -74,7 +74,7 @@ static void unlisted_lines(const struct mpk_view_node *node, const struct mpk_co
 	mpk_strbuf_putc(out, '\n');
 }
 
-/* A piece for one kernel is told of in that kernel's lines, unless it cannot be read. */
+/* A piece for one kernel is described in that kernel's lines, unless it cannot be read. */
 static void piece_lines(const struct mpk_view_node *node, const struct mpk_code_piece *p,
 			const char *indent, struct mpk_strbuf *out)
 {

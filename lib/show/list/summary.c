@@ -63,7 +63,7 @@ static void put_head(const struct mpk_view *v, struct mpk_style style, struct mp
 	}
 }
 
-/* What the file is written in. What that alone does not say, which modules can be loaded, stands on
+/* What the file is written in. What that alone does not say, which modules can be loaded, is on
  * a line of its own: a TVM that reads the format may lack a loader for them. */
 static void put_format(const struct mpk_image *image, struct mpk_strbuf *out)
 {

@@ -88,7 +88,7 @@ static void put_details(const struct mpk_view_node *node, struct mpk_strbuf *out
 
 enum {
 	DETAILS_SHOWN = 12, /* lines of one module that nobody asked to look into */
-	LEVELS_DRAWN = 32,  /* deeper nodes are drawn at this level, and their depth is told: a
+	LEVELS_DRAWN = 32,  /* deeper nodes are drawn at this level, and their depth is printed: a
 			     * chain would else make a text that grows with its square */
 };
 

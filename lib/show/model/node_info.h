@@ -40,7 +40,8 @@ enum mpk_code_defines mpk_node_info_defines(const struct mpk_node_info *info,
 					    const struct mpk_kernels *table, size_t index);
 
 /* mpk_node_findings - what mpk_verify_kernels found of kernel `index` of the table, in the order of the checks.
- * Of several with one name the first has those of all: thousands of each would be millions.
+ * Where several kernels have one name, the first has the findings of all of them: a file with thousands of
+ * equal names would else print millions.
  * @count   receives how many there are
  * Returns  the first; NULL: there is none */
 const struct mpk_view_finding *mpk_node_findings(const struct mpk_view_node *node, size_t index,
@@ -51,7 +52,7 @@ const struct mpk_view_finding *mpk_node_findings(const struct mpk_view_node *nod
  * mpk_node_kernel_lines - append what the code says of one kernel of the table, a line an image,
  * and a mark when it is not there
  * Both append nothing before mpk_view_show_info.
- * @indent  stands before each line */
+ * @indent  is put before each line */
 void mpk_node_lines(const struct mpk_view_node *node, const char *indent, struct mpk_strbuf *out);
 void mpk_node_kernel_lines(const struct mpk_view_node *node, size_t index, const char *indent,
 			   struct mpk_strbuf *out);

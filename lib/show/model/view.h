@@ -38,7 +38,7 @@ struct mpk_view_finding {
 	size_t rank; /* among those of its module, as they were found */
 };
 
-/* Files may have a hundred thousand modules: what only some of them have stands beside the node. */
+/* Files may have a hundred thousand modules: what only some of them have is kept beside the node. */
 struct mpk_view_node {
 	const struct mpk_node *node;
 	const struct mpk_kind *kind;       /* NULL: a kind this program does not know */
@@ -203,7 +203,7 @@ const char *mpk_view_called(const struct mpk_view *view, size_t index);
 const struct mpk_signature *mpk_view_called_instead(const struct mpk_view *view, size_t index);
 
 /* mpk_view_host_text - append the signature of host function `index`, or its name when that is all
- * @names   stands between an alias and what it names */
+ * @names   goes between an alias and what it names */
 void mpk_view_host_text(const struct mpk_view *view, size_t index, const char *names,
 			struct mpk_strbuf *out);
 
@@ -213,7 +213,7 @@ void mpk_view_summary_json(const struct mpk_view *view, struct mpk_json *j, stru
 void mpk_view_functions_json(const struct mpk_view *view, struct mpk_json *j,
 			     struct mpk_json_at *at);
 
-/* mpk_view_about_json - what stands before the functions and the tree in the summary
+/* mpk_view_about_json - what comes before the functions and the tree in the summary
  * mpk_view_targets_json - "targets" of a module; nothing for modules without */
 void mpk_view_about_json(const struct mpk_view *view, struct mpk_json *j, struct mpk_json_at *at);
 void mpk_view_targets_json(const struct mpk_view *view, const struct mpk_view_node *n,

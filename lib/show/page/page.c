@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* page.c - --html: the JSON document in the page, and the page around it
+ *
+ * The template is built into the program, in one piece; the document goes in at its mark. All that a view of
+ * the page shows is put here from what the other answers know, so that the page never says anything else. */
 #include "page/page.h"
 
 #include <string.h>
@@ -136,7 +140,7 @@ static void put_models(const struct mpk_view *view, const struct mpk_view_node *
 	}
 }
 
-/* GPU code of any library is read one container at a time: what is told of it is put at once. */
+/* GPU code of any library is read one container at a time: what is said of it is written at once. */
 struct device_lists {
 	struct mpk_page *page;
 	struct mpk_json_at *kernels;

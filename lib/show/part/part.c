@@ -75,7 +75,7 @@ static bool is_named(const struct mpk_extract_file *file, struct mpk_span name)
 	       (file->tensor && mpk_span_equal(last_step(inner), name));
 }
 
-/* What stands packed in the file is unpacked now, and stays as long as the answer. */
+/* What is packed in the file is unpacked now, and stays as long as the answer. */
 static enum mpk_code put_file(struct finder *f, struct mpk_extract_file *file)
 {
 	if (file->make)

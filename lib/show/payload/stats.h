@@ -30,7 +30,7 @@ struct mpk_stats {
 			uint64_t min, max;
 		} u;
 	} range;     /* meaningful when count > nans + infs */
-	double mean; /* likewise */
+	double mean; /* meaningful as range is */
 };
 
 /* mpk_stats_of - read every element: float16, bfloat16, float32, float64, integers of 8 to 64

@@ -26,7 +26,7 @@ struct relocations {
 	uint64_t word;       /* bytes of an address */
 	size_t symbol_count; /* 0: not known */
 	bool writes_to_text; /* DT_TEXTREL: read-only segments are writable meanwhile */
-	bool has_fault;      /* one is told */
+	bool has_fault;      /* one is reported */
 };
 
 /* Says the first fault: one wrong relocation makes it unlikely that the rest is right. */
@@ -132,7 +132,7 @@ static bool open_array(struct relocations *r, struct functions *a, int64_t at, i
 	return a->is_relocated;
 }
 
-/* It would be called as it stands in the file. */
+/* It would be called at the address that the file has. */
 static void unrelocated_functions(struct relocations *r)
 {
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(r->arrays); i++)
@@ -145,7 +145,7 @@ static void unrelocated_functions(struct relocations *r)
 			(void)mpk_elf_at_address(r->linking.elf, address, &ignored, &off);
 			tell(r, off,
 			     "the initializer at 0x%" PRIx64
-			     " is called as it stands in the file: no relocation says where it is loaded",
+			     " is called at the address that the file has: no relocation says where it is loaded",
 			     address);
 		}
 }

@@ -47,7 +47,7 @@ extern const struct mpk_check_row mpk_check_host[];     /* linking, glibc, libra
 extern const struct mpk_check_row mpk_check_function[]; /* function */
 extern const struct mpk_check_row mpk_check_device[];   /* device, driver */
 
-/* mpk_check_say - report a finding about the file, or about what stands at a tree path
+/* mpk_check_say - report a finding about the file, or about what is at a tree path
  * @path    NULL: the file
  * mpk_check_say_text - the same of a text that is put together */
 void mpk_check_say(struct mpk_check_state *s, enum mpk_severity severity, const char *path,

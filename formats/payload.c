@@ -14,7 +14,7 @@ static void write_empty(const struct mpk_payload *p, struct mpk_rope *rope)
 	(void)p, (void)rope;
 }
 
-const struct mpk_codec mpk_codec_empty = { MPK_PAYLOAD_EMPTY, read_empty, write_empty };
+const struct mpk_codec mpk_codec_empty = { MPK_PAYLOAD_EMPTY, read_empty, write_empty, NULL };
 
 enum mpk_code mpk_payload_read(struct mpk_cursor *c, const struct mpk_kind *kind,
 			       enum mpk_generation gen, struct mpk_arena *arena,

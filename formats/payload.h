@@ -12,6 +12,8 @@
 #include "base/error.h"
 #include "base/rope.h"
 #include "base/span.h"
+#include "base/strbuf.h"
+#include "base/strmap.h"
 #include "blob/blob.h"
 #include "constloader/constloader.h"
 #include "ethosn/ethosn.h"
@@ -22,15 +24,24 @@
 #include "relaxvm/relaxvm.h"
 #include "relayvm/relayvm.h"
 
+/* X(tag, member, struct): what payloads decode to. For each there is a row in lib/show/payload, which
+ * says all that is printed, compared and checked of it.
+ * kernels: cuda, opencl, ...; record: external runtimes, c, static_library; factory: graph and AOT
+ * executors; consts: const_loader, metadata; relax: relax.VMExecutable, relax.Executable; relay:
+ * VMExecutable. */
+#define MPK_PAYLOADS(X)                                                                            \
+	X(KERNELS, kernels, mpk_kernels)                                                           \
+	X(RECORD, record, mpk_record)                                                              \
+	X(FACTORY, factory, mpk_factory)                                                           \
+	X(CONSTS, consts, mpk_const_loader)                                                        \
+	X(ETHOSN, ethosn, mpk_ethosn)                                                              \
+	X(RELAX, relax, mpk_relax)                                                                 \
+	X(RELAY, relay, mpk_relay)
+
 enum mpk_payload_tag {
-	MPK_PAYLOAD_EMPTY,   /* _lib, metadata_module: no bytes */
-	MPK_PAYLOAD_KERNELS, /* cuda, opencl, ... */
-	MPK_PAYLOAD_RECORD,  /* external runtimes, c, static_library */
-	MPK_PAYLOAD_FACTORY, /* graph and AOT executors */
-	MPK_PAYLOAD_CONSTS,  /* const_loader, metadata */
-	MPK_PAYLOAD_ETHOSN,
-	MPK_PAYLOAD_RELAX, /* relax.VMExecutable, relax.Executable */
-	MPK_PAYLOAD_RELAY, /* VMExecutable */
+	MPK_PAYLOAD_EMPTY, /* _lib, metadata_module: no bytes */
+#define MPK_PAYLOAD_TAG(TAG, member, type) MPK_PAYLOAD_##TAG,
+	MPK_PAYLOADS(MPK_PAYLOAD_TAG)
 };
 
 /* Bytes and where they stand in the blob (what offsets of errors and files count from). */
@@ -46,27 +57,25 @@ struct mpk_payload {
 	struct mpk_source source; /* decoded payloads: the bytes this was read from */
 	uint64_t trailing;        /* bytes after the last field: ignored by TVM, not written back */
 	union {
-		struct mpk_kernels kernels;
-		struct mpk_record record;
-		struct mpk_factory factory;
-		struct mpk_const_loader consts;
-		struct mpk_ethosn ethosn;
-		struct mpk_relax relax;
-		struct mpk_relay relay;
+#define MPK_PAYLOAD_MEMBER(TAG, member, type) struct type member;
+		MPK_PAYLOADS(MPK_PAYLOAD_MEMBER)
 	} u;
 };
+
+struct mpk_files;
 
 /* How one payload layout reads and writes. A read starts at the cursor, stops after the
  * last field and fills out->u; tag, kind and gen are set before.
  *
- * What shows, extracts and checks payloads knows the members of that union. A codec with
- * MPK_PAYLOAD_RECORD and a schema of its own for out->u.record needs no member: its fields are
+ * A codec with MPK_PAYLOAD_RECORD and a schema of its own for out->u.record needs no member: its fields are
  * listed, and extracted as files, like those of every record, whatever its bytes look like. */
 struct mpk_codec {
 	enum mpk_payload_tag tag;
 	enum mpk_code (*read)(struct mpk_cursor *c, struct mpk_arena *arena,
 			      struct mpk_payload *out, struct mpk_error *err);
 	void (*write)(const struct mpk_payload *p, struct mpk_rope *rope);
+	/* Adds the files that the payload consists of; NULL: there are none. */
+	enum mpk_code (*files)(const struct mpk_payload *p, struct mpk_files *files);
 };
 
 /* mpk_payload_read - read the payload that begins at c, and no byte more
@@ -107,6 +116,44 @@ struct mpk_extracted_files {
 	const struct mpk_extracted_file *items;
 	size_t count;
 };
+
+/* The files of a payload while its codec lists them. */
+struct mpk_files {
+	const struct mpk_payload *p;
+	struct mpk_arena *arena;
+	struct mpk_extracted_file *files; /* malloc'ed while it grows */
+	size_t count, cap;
+	struct mpk_strmap names; /* of the files so far */
+	bool with_tables;        /* "functions.json", too */
+	struct mpk_error *err;
+};
+
+/* mpk_files_name - dir/title.suffix, changed where title is no file name or the name is taken
+ * @dir     "params/"; @suffix  ".ptx", or empty
+ * Returns  a text in the arena, or NULL when memory is out, which mpk_files_add then reports */
+const char *mpk_files_name(struct mpk_files *files, const char *dir, struct mpk_span title,
+			   const char *suffix);
+
+/* mpk_files_add - one file more; its offset is found where it is stored
+ * mpk_files_add_bytes - stored bytes
+ * mpk_files_add_text - a text that is made; empties it
+ * mpk_files_add_tensor - the elements of a tensor
+ * mpk_files_add_params - named tensors, each a file in dir
+ * Return   MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_files_add(struct mpk_files *files, const char *name,
+			    struct mpk_extracted_file file) MPK_MUST_CHECK;
+enum mpk_code mpk_files_add_bytes(struct mpk_files *files, const char *name,
+				  struct mpk_span data) MPK_MUST_CHECK;
+enum mpk_code mpk_files_add_text(struct mpk_files *files, const char *name,
+				 struct mpk_strbuf *text) MPK_MUST_CHECK;
+enum mpk_code mpk_files_add_tensor(struct mpk_files *files, const char *name, struct mpk_span title,
+				   const struct mpk_tensor_record *t) MPK_MUST_CHECK;
+enum mpk_code mpk_files_add_params(struct mpk_files *files, const char *dir,
+				   const struct mpk_params *p) MPK_MUST_CHECK;
+
+/* mpk_record_files - the fields of a record that have a file name; for codecs whose payload is a record
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_record_files(const struct mpk_payload *p, struct mpk_files *files) MPK_MUST_CHECK;
 
 /* mpk_node_folder - "12-relax.VMExecutable", "0-host": a folder for the files of one module
  * What of a kind cannot stand in a file name becomes '_'; the index makes it unique.

@@ -75,4 +75,10 @@ static void write_payload(const struct mpk_payload *p, struct mpk_rope *rope)
 	const_loader_write(rope, &p->u.consts);
 }
 
-const struct mpk_codec mpk_codec_consts = { MPK_PAYLOAD_CONSTS, read_payload, write_payload };
+static enum mpk_code list_files(const struct mpk_payload *p, struct mpk_files *files)
+{
+	return mpk_files_add_params(files, "constants/", &p->u.consts.consts);
+}
+
+const struct mpk_codec mpk_codec_consts = { MPK_PAYLOAD_CONSTS, read_payload, write_payload,
+					    list_files };

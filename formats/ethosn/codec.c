@@ -106,4 +106,21 @@ static void write_payload(const struct mpk_payload *p, struct mpk_rope *rope)
 	ethosn_write(rope, &p->u.ethosn);
 }
 
-const struct mpk_codec mpk_codec_ethosn = { MPK_PAYLOAD_ETHOSN, read_payload, write_payload };
+static enum mpk_code list_files(const struct mpk_payload *p, struct mpk_files *files)
+{
+	const struct mpk_ethosn *e = &p->u.ethosn;
+
+	for (size_t i = 0; i < e->count; i++) {
+		const struct mpk_ethosn_network *n = &e->networks[i];
+		struct mpk_extracted_file file = { .data = n->compiled,
+						   .stored = true,
+						   .title = n->name };
+
+		MPK_TRY(mpk_files_add(files, mpk_files_name(files, "networks/", n->name, ".bin"),
+				      file));
+	}
+	return MPK_OK;
+}
+
+const struct mpk_codec mpk_codec_ethosn = { MPK_PAYLOAD_ETHOSN, read_payload, write_payload,
+					    list_files };

@@ -6,6 +6,8 @@
  * what stores it; FORMAT.md has their fields. */
 #include "kernels/kernels.h"
 
+#include <inttypes.h>
+
 #include "payload.h"
 #include "text/escape.h"
 #include "wire.h"
@@ -377,4 +379,112 @@ static void write_payload(const struct mpk_payload *p, struct mpk_rope *rope)
 	mpk_kernels_write(&p->u.kernels, rope);
 }
 
-const struct mpk_codec mpk_codec_kernels = { MPK_PAYLOAD_KERNELS, read_payload, write_payload };
+static void put_json_string(struct mpk_strbuf *out, struct mpk_span s)
+{
+	mpk_escape_json(out, s, "\\ufffd");
+}
+
+static void put_function_json(const struct mpk_function_info *f, bool extra_tags,
+			      struct mpk_strbuf *out)
+{
+	char text[MPK_DTYPE_TEXT];
+
+	mpk_strbuf_puts(out, "    ");
+	put_json_string(out, f->key);
+	mpk_strbuf_puts(out, ": {\n      \"name\": ");
+	put_json_string(out, f->name);
+	mpk_strbuf_puts(out, ",\n      \"arg_types\": [");
+	for (size_t i = 0; i < f->arg_count; i++)
+		mpk_strbuf_printf(out, "%s\"%s\"", i ? ", " : "",
+				  mpk_dtype_print(f->arg_types[i], text));
+	mpk_strbuf_puts(out, "],\n      \"launch_param_tags\": [");
+	for (size_t i = 0; i < f->launch_tag_count; i++) {
+		mpk_strbuf_puts(out, i ? ", " : "");
+		put_json_string(out, f->launch_tags[i]);
+	}
+	mpk_strbuf_putc(out, ']');
+	if (extra_tags) {
+		mpk_strbuf_puts(out, ",\n      \"arg_extra_tags\": [");
+		for (size_t i = 0; i < f->extra_tag_count; i++)
+			mpk_strbuf_printf(out, "%s%" PRId32, i ? ", " : "", f->extra_tags[i]);
+		mpk_strbuf_putc(out, ']');
+	}
+	mpk_strbuf_puts(out, "\n    }");
+}
+
+/* Append the function table as the text of a .tvm_meta.json
+ * arg_extra_tags are left out where the generation has none. Bytes that are not UTF-8
+ * become U+FFFD. */
+static void kernels_meta(const struct mpk_kernels *k, struct mpk_strbuf *out)
+{
+	mpk_strbuf_puts(out, "{\n  \"tvm_version\": \"0.1.0\",\n  \"func_info\": {");
+	for (size_t i = 0; i < k->function_count && !out->failed; i++) {
+		mpk_strbuf_puts(out, i ? ",\n" : "\n");
+		put_function_json(&k->functions[i], k->gen != MPK_GEN_LEGACY, out);
+	}
+	mpk_strbuf_puts(out, k->function_count ? "\n  }\n}\n" : "}\n}\n");
+}
+
+/* ".ptx", ".cubin", ".cl", ...: what a file with this code is called
+ * @kind    the module kind, for layouts that store no format
+ * Returns  static text; ".bin" for formats without a usual suffix */
+static const char *kernels_suffix(const struct mpk_kernels *k, struct mpk_span kind)
+{
+	static const char *const suffixes[][2] = {
+		{ "ptx", ".ptx" },
+		{ "cubin", ".cubin" },
+		{ "fatbin", ".fatbin" },
+		{ "cuda", ".cu" },
+		{ "cl", ".cl" },
+		{ "xclbin", ".xclbin" },
+		{ "aocx", ".aocx" },
+		{ "awsxclbin", ".awsxclbin" },
+		{ "metal", ".metal" },
+		{ "hsaco", ".hsaco" },
+		{ "metallib", ".metallib" },
+		{ "hip", ".hip" },
+		{ "so", ".so" },
+		{ "gl", ".gl.json" },
+		{ "vulkan", ".spv" },
+	};
+
+	if (k->layout == MPK_KERNELS_WEBGPU || mpk_span_is(kind, "webgpu"))
+		return ".wgsl";
+	if (k->layout == MPK_KERNELS_OPENCL_SPIRV || k->layout == MPK_KERNELS_SHADERS ||
+	    k->layout == MPK_KERNELS_SHADERS_024)
+		return ".spv";
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(suffixes); i++) {
+		if (mpk_span_is(k->fmt, suffixes[i][0]))
+			return suffixes[i][1];
+	}
+	return ".bin";
+}
+
+/* Code as one file or one a kernel, with the suffix of its format, and the table as TVM writes it beside
+ * device code. */
+static enum mpk_code list_files(const struct mpk_payload *p, struct mpk_files *files)
+{
+	const struct mpk_kernels *k = &p->u.kernels;
+	const char *suffix = kernels_suffix(k, mpk_span_str(p->kind->name));
+	struct mpk_strbuf json = { 0 };
+
+	if (k->layout == MPK_KERNELS_PLAIN)
+		MPK_TRY(mpk_files_add_bytes(
+			files, mpk_arena_printf(files->arena, "kernels%s", suffix), k->data));
+	for (size_t i = 0; i < k->source_count; i++) {
+		const struct mpk_kernel_source *s = &k->sources[i];
+		struct mpk_extracted_file file = { .data = s->data,
+						   .stored = true,
+						   .title = s->key };
+
+		MPK_TRY(mpk_files_add(files, mpk_files_name(files, "kernels/", s->key, suffix),
+				      file));
+	}
+	if (!files->with_tables)
+		return MPK_OK;
+	kernels_meta(k, &json);
+	return mpk_files_add_text(files, "functions.json", &json);
+}
+
+const struct mpk_codec mpk_codec_kernels = { MPK_PAYLOAD_KERNELS, read_payload, write_payload,
+					     list_files };

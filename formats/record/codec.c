@@ -85,4 +85,17 @@ static void write_payload(const struct mpk_payload *p, struct mpk_rope *rope)
 	mpk_record_write(rope, &p->u.record);
 }
 
-const struct mpk_codec mpk_codec_record = { MPK_PAYLOAD_RECORD, read_payload, write_payload };
+enum mpk_code mpk_record_files(const struct mpk_payload *p, struct mpk_files *files)
+{
+	const struct mpk_record *r = &p->u.record;
+
+	for (size_t i = 0; i < r->schema->count; i++) {
+		if (r->schema->fields[i].file)
+			MPK_TRY(mpk_files_add_bytes(files, r->schema->fields[i].file,
+						    r->values[i].str));
+	}
+	return MPK_OK;
+}
+
+const struct mpk_codec mpk_codec_record = { MPK_PAYLOAD_RECORD, read_payload, write_payload,
+					    mpk_record_files };

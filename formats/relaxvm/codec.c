@@ -339,4 +339,20 @@ static void write_payload(const struct mpk_payload *p, struct mpk_rope *rope)
 	mpk_relax_write(rope, &p->u.relax);
 }
 
-const struct mpk_codec mpk_codec_relax = { MPK_PAYLOAD_RELAX, read_payload, write_payload };
+static enum mpk_code list_files(const struct mpk_payload *p, struct mpk_files *files)
+{
+	const struct mpk_relax *x = &p->u.relax;
+	struct mpk_strbuf listing = { 0 };
+
+	for (size_t i = 0; i < x->const_count; i++) {
+		if (x->consts[i].kind == MPK_RELAX_TENSOR)
+			MPK_TRY(mpk_files_add_tensor(
+				files, mpk_arena_printf(files->arena, "constants/%zu", i),
+				(struct mpk_span){ 0 }, &x->consts[i].u.tensor));
+	}
+	mpk_relax_dump(x, &listing);
+	return mpk_files_add_text(files, "bytecode.txt", &listing);
+}
+
+const struct mpk_codec mpk_codec_relax = { MPK_PAYLOAD_RELAX, read_payload, write_payload,
+					   list_files };

@@ -367,4 +367,20 @@ static void write_payload(const struct mpk_payload *p, struct mpk_rope *rope)
 	mpk_relay_write(rope, &p->u.relay);
 }
 
-const struct mpk_codec mpk_codec_relay = { MPK_PAYLOAD_RELAY, read_payload, write_payload };
+static enum mpk_code list_files(const struct mpk_payload *p, struct mpk_files *files)
+{
+	const struct mpk_relay *x = &p->u.relay;
+	struct mpk_strbuf listing = { 0 };
+
+	for (size_t i = 0; i < x->const_count; i++) {
+		if (!x->consts[i].late_bound)
+			MPK_TRY(mpk_files_add_tensor(
+				files, mpk_arena_printf(files->arena, "constants/%zu", i),
+				(struct mpk_span){ 0 }, &x->consts[i].tensor));
+	}
+	mpk_relay_dump(x, &listing);
+	return mpk_files_add_text(files, "bytecode.txt", &listing);
+}
+
+const struct mpk_codec mpk_codec_relay = { MPK_PAYLOAD_RELAY, read_payload, write_payload,
+					   list_files };

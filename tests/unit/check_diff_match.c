@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which module of one tree is which of another (diff/internal/match.h), of trees that are made up */
+/* Which module of one tree is which of another (diff/internal/compare.h), of trees that are made up */
 #include "harness.h"
 
 #include <time.h>
 
-#include "diff/internal/match.h"
+#include "diff/internal/compare.h"
 
 static struct mpk_arena arena;
 

@@ -41,7 +41,8 @@ static void write_payload(const struct mpk_payload *p, struct mpk_rope *rope)
 }
 
 extern const struct mpk_codec mpk_codec_greeting; /* in the project the row declares it */
-const struct mpk_codec mpk_codec_greeting = { MPK_PAYLOAD_RECORD, read_payload, write_payload };
+const struct mpk_codec mpk_codec_greeting = { MPK_PAYLOAD_RECORD, read_payload, write_payload,
+					      mpk_record_files };
 
 /* --- formats/kinds.c: X("greeting", "a greeting", EXTERN, 26, NOW, greeting, NULL) ----------- */
 

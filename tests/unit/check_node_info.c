@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What views say of code and tensors: figures against what ptxas -v printed, statistics
- * against numbers worked out by hand (model/node_info.h, model/internal/stats.h) */
+ * against numbers worked out by hand (model/node_info.h, payload/stats.h) */
 #include "harness.h"
 
 #include "base/compiler.h"
@@ -96,7 +96,10 @@ static const struct mpk_node_info *look(const char *kind, struct mpk_span code,
 	};
 	stored = (struct mpk_node){ .kind = mpk_span_str(kind), .payload = code };
 	cuda = mpk_kind_find(stored.kind);
-	shown = (struct mpk_payload){ .tag = MPK_PAYLOAD_KERNELS, .u.kernels = kernels };
+	shown = (struct mpk_payload){ .tag = MPK_PAYLOAD_KERNELS,
+				      .kind = cuda,
+				      .source = mpk_source_of(&stored),
+				      .u.kernels = kernels };
 	node = (struct mpk_view_node){
 		.node = &stored, .kind = cuda, .decoded = true, .payload = &shown
 	};

@@ -92,6 +92,7 @@ static void make_view(const char *kind, const char *fmt, const char *file)
 		return;
 	nodes[1].decoded = true;
 	payload.tag = MPK_PAYLOAD_KERNELS;
+	payload.kind = nodes[1].kind;
 	payload.u.kernels =
 		(struct mpk_kernels){ .fmt = mpk_span_str(fmt), .data = robust_load(&arena, file) };
 	nodes[1].payload = &payload;

@@ -23,9 +23,10 @@ static struct mpk_param *untyped(struct mpk_strs names, struct mpk_arena *arena)
 }
 
 /* Functions in byte code; the rest of the table is what they call. */
-static enum mpk_code relax_models(const struct mpk_relax *x, struct mpk_arena *arena,
+static enum mpk_code relax_models(const struct mpk_payload *p, struct mpk_arena *arena,
 				  struct mpk_models *out, struct mpk_error *err)
 {
+	const struct mpk_relax *x = &p->u.relax;
 	struct mpk_signature *list = mpk_arena_array(arena, x->func_count, sizeof *list);
 
 	MPK_TRY_ALLOC(list, err);
@@ -33,9 +34,10 @@ static enum mpk_code relax_models(const struct mpk_relax *x, struct mpk_arena *a
 	return mpk_relax_signatures(x, arena, list, &out->count, err);
 }
 
-static enum mpk_code relay_models(const struct mpk_relay *x, struct mpk_arena *arena,
+static enum mpk_code relay_models(const struct mpk_payload *p, struct mpk_arena *arena,
 				  struct mpk_models *out, struct mpk_error *err)
 {
+	const struct mpk_relay *x = &p->u.relay;
 	struct mpk_signature *list = mpk_arena_array(arena, x->func_count, sizeof *list);
 
 	if (!list)
@@ -97,9 +99,10 @@ static enum mpk_code graph_model(const struct mpk_factory *f, const struct mpk_g
 	return MPK_OK;
 }
 
-static enum mpk_code factory_models(const struct mpk_factory *f, struct mpk_arena *arena,
+static enum mpk_code factory_models(const struct mpk_payload *p, struct mpk_arena *arena,
 				    struct mpk_models *out, struct mpk_error *err)
 {
+	const struct mpk_factory *f = &p->u.factory;
 	struct mpk_graph_json *graph = mpk_arena_alloc(arena, sizeof *graph);
 	struct mpk_signature *m = mpk_arena_alloc(arena, sizeof *m);
 
@@ -115,27 +118,6 @@ static enum mpk_code factory_models(const struct mpk_factory *f, struct mpk_aren
 	return MPK_OK;
 }
 
-enum mpk_code mpk_models_of(const struct mpk_payload *p, struct mpk_arena *arena,
-			    struct mpk_models *out, struct mpk_error *err)
-{
-	*out = (struct mpk_models){ 0 };
-	switch (p->tag) {
-	case MPK_PAYLOAD_RELAX:
-		return relax_models(&p->u.relax, arena, out, err);
-	case MPK_PAYLOAD_RELAY:
-		return relay_models(&p->u.relay, arena, out, err);
-	case MPK_PAYLOAD_FACTORY:
-		return factory_models(&p->u.factory, arena, out, err);
-	case MPK_PAYLOAD_EMPTY:
-	case MPK_PAYLOAD_KERNELS:
-	case MPK_PAYLOAD_RECORD:
-	case MPK_PAYLOAD_CONSTS:
-	case MPK_PAYLOAD_ETHOSN:
-		break;
-	}
-	return MPK_OK;
-}
-
 bool mpk_model_is_kind(struct mpk_span kind)
 {
 	const struct mpk_kind *row = mpk_kind_find(kind);
@@ -143,39 +125,65 @@ bool mpk_model_is_kind(struct mpk_span kind)
 	return row && row->role == MPK_ROLE_EXECUTOR;
 }
 
-/* --- by name -------------------------------------------------------------------------------- */
-
-static bool relax_has(const struct mpk_relax *x, struct mpk_span name)
+static bool relax_has(const struct mpk_payload *p, struct mpk_span name)
 {
+	const struct mpk_relax *x = &p->u.relax;
+
 	for (size_t i = 0; i < x->func_count; i++)
 		if (x->funcs[i].kind != MPK_RELAX_PACKED && mpk_span_equal(x->funcs[i].name, name))
 			return true;
 	return false;
 }
 
-static bool relay_has(const struct mpk_relay *x, struct mpk_span name)
+static bool relay_has(const struct mpk_payload *p, struct mpk_span name)
 {
+	const struct mpk_relay *x = &p->u.relay;
+
 	for (size_t i = 0; i < x->func_count && i < x->globals.count; i++)
 		if (mpk_span_equal(x->globals.items[i], name))
 			return true;
 	return false;
 }
 
+static bool factory_has(const struct mpk_payload *p, struct mpk_span name)
+{
+	return mpk_span_equal(p->u.factory.module_name, name);
+}
+
+/* What an executor's payload offers to callers. */
+struct executor {
+	enum mpk_code (*models)(const struct mpk_payload *p, struct mpk_arena *arena,
+				struct mpk_models *out, struct mpk_error *err);
+	bool (*has)(const struct mpk_payload *p, struct mpk_span name);
+};
+
+/* NULL: its payload is no executor's. */
+static const struct executor *executor_of(const struct mpk_payload *p)
+{
+	static const struct executor executors[] = {
+		[MPK_PAYLOAD_RELAX] = { relax_models, relax_has },
+		[MPK_PAYLOAD_RELAY] = { relay_models, relay_has },
+		[MPK_PAYLOAD_FACTORY] = { factory_models, factory_has },
+	};
+	bool is_one = p->tag < MPK_ARRAY_COUNT(executors) && executors[p->tag].models;
+
+	return is_one ? &executors[p->tag] : NULL;
+}
+
+enum mpk_code mpk_models_of(const struct mpk_payload *p, struct mpk_arena *arena,
+			    struct mpk_models *out, struct mpk_error *err)
+{
+	const struct executor *e = executor_of(p);
+
+	*out = (struct mpk_models){ 0 };
+	return e ? e->models(p, arena, out, err) : MPK_OK;
+}
+
+/* --- by name -------------------------------------------------------------------------------- */
+
 bool mpk_model_has(const struct mpk_payload *p, struct mpk_span name)
 {
-	switch (p->tag) {
-	case MPK_PAYLOAD_RELAX:
-		return relax_has(&p->u.relax, name);
-	case MPK_PAYLOAD_RELAY:
-		return relay_has(&p->u.relay, name);
-	case MPK_PAYLOAD_FACTORY:
-		return mpk_span_equal(p->u.factory.module_name, name);
-	case MPK_PAYLOAD_EMPTY:
-	case MPK_PAYLOAD_KERNELS:
-	case MPK_PAYLOAD_RECORD:
-	case MPK_PAYLOAD_CONSTS:
-	case MPK_PAYLOAD_ETHOSN:
-		break;
-	}
-	return false;
+	const struct executor *e = executor_of(p);
+
+	return e && e->has(p, name);
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SPDX 2.3. It knows packages and files in packages; modules are packages here, for they come from where
+/* spdx.c - the bill of materials in the format of SPDX 2.3
+ *
+ * It knows packages and files in packages; modules are packages here, for they come from where
  * the library comes from, and nobody can tell their licence from their bytes. */
 #include "bom/bom.h"
 

@@ -11,8 +11,6 @@
 #include "kinds.h"
 #include "text/escape.h"
 
-enum { NAME_MAX_BYTES = 256 }; /* of what may be one and may be a file */
-
 /* The functions of a file. */
 struct own {
 	struct mpk_strmap modules; /* of its modules: what its host code finds */
@@ -30,34 +28,17 @@ static enum mpk_code add_own(struct own *own, struct mpk_span name, struct mpk_e
 	return MPK_OK;
 }
 
-/* External runtimes answer to the name in their payload; of kinds that are not known nobody can tell. */
-static enum mpk_code add_record(struct own *own, const struct mpk_record *record,
-				struct mpk_error *err)
-{
-	for (size_t i = 0; i < record->schema->count; i++) {
-		const struct mpk_record_value *v = &record->values[i];
-
-		if (v->str.data && v->str.len <= NAME_MAX_BYTES)
-			MPK_TRY(add_own(own, v->str, err));
-		for (size_t k = 0; k < v->strs.count; k++)
-			MPK_TRY(add_own(own, v->strs.items[k], err));
-	}
-	return MPK_OK;
-}
-
+/* Of kinds that are not known nobody can tell what they have. */
 static enum mpk_code add_node(struct own *own, const struct mpk_view_node *n, struct mpk_error *err)
 {
-	const struct mpk_kernels *kernels = mpk_view_kernels(n);
+	const struct mpk_payload_view *row = mpk_view_row(n);
+	struct mpk_span name;
 
 	if (n->node->is_lib)
 		return MPK_OK;
-	if (!n->decoded)
-		own->is_open = true;
-	else if (kernels)
-		for (size_t i = 0; i < kernels->function_count; i++)
-			MPK_TRY(add_own(own, kernels->functions[i].key, err));
-	else if (n->payload->tag == MPK_PAYLOAD_RECORD)
-		return add_record(own, &n->payload->u.record, err);
+	own->is_open |= !n->decoded;
+	for (size_t i = 0; row->offers && row->offers(n->payload, i, &name); i++)
+		MPK_TRY(add_own(own, name, err));
 	return MPK_OK;
 }
 
@@ -203,14 +184,14 @@ static void put_why(const struct mpk_check_state *s, const struct mpk_global_inf
 /* --- executables ------------------------------------------------------------------------- */
 
 static enum mpk_code check_entry(struct mpk_check_state *s, const struct mpk_view_node *n,
-				 const struct mpk_relax_func *f, const struct own *own,
+				 const struct mpk_payload_function *f, const struct own *own,
 				 struct mpk_error *err)
 {
 	struct mpk_global_info info;
 	char why[256];
 	bool missing;
 
-	if (f->kind != MPK_RELAX_PACKED || is_in(&own->host, f->name))
+	if (f->kind != MPK_FUNCTION_IMPORTED || is_in(&own->host, f->name))
 		return MPK_OK;
 	MPK_TRY(is_missing(s, own, f->name, &missing, &info, err));
 	if (!missing)
@@ -228,11 +209,11 @@ static enum mpk_code check_executables(struct mpk_check_state *s, const struct o
 {
 	for (size_t i = 0; i < s->view->count; i++) {
 		const struct mpk_view_node *n = &s->view->nodes[i];
+		const struct mpk_payload_view *row = mpk_view_row(n);
+		struct mpk_payload_function f;
 
-		if (!n->decoded || n->payload->tag != MPK_PAYLOAD_RELAX)
-			continue;
-		for (size_t k = 0; k < n->payload->u.relax.func_count; k++)
-			MPK_TRY(check_entry(s, n, &n->payload->u.relax.funcs[k], own, err));
+		for (size_t k = 0; row->function && row->function(n->payload, k, &f); k++)
+			MPK_TRY(check_entry(s, n, &f, own, err));
 	}
 	return MPK_OK;
 }

@@ -239,7 +239,7 @@ static bool names_tvm_ffi(const struct mpk_there *there)
 	return false;
 }
 
-/* Whether a missing name can be told from one that nobody could look for: of releases the names in C
+/* Whether a missing name can be distinguished from one that nobody could look for: of releases the names in C
  * are known, those in C++ only of libraries that were read. Where some library counts as there unseen,
  * a name may be its: one with a version is, and one without is when versions are used at all. */
 static bool is_judged(const struct mpk_check_state *s, const struct mpk_undefined *u)

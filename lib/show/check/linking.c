@@ -1,14 +1,330 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the dynamic linker makes of the file itself: whether it can map, relocate and initialize it, has room for it,
- * and finds its symbols in it. */
+/* linking.c - what the dynamic linker cannot bind, and which functions fail for it
+ *
+ * A symbol that is missing does not keep a library from loading when it is bound lazily: it fails in the
+ * call. So the functions are named whose code comes to what is missing, and those functions of virtual
+ * machines that call them. */
 #include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
 #include "check/internal/run.h"
 #include "elf/hash.h"
 #include "text/escape.h"
+#include "text/natural.h"
 #include "verify/verify.h"
+
+/* Names that are found, and those of them that were added already. */
+struct names {
+	const char **items;
+	size_t count, cap;
+	struct mpk_strmap known;
+	struct mpk_arena *arena;
+};
+
+static void names_fini(struct names *n)
+{
+	mpk_strmap_fini(&n->known);
+	free(n->items);
+}
+
+/* @name    lives as long as the findings */
+static enum mpk_code add_name(struct names *n, const char *name, struct mpk_error *err)
+{
+	size_t ignored;
+	int added = mpk_strmap_put(&n->known, mpk_span_str(name), 0, &ignored);
+
+	MPK_TRY_ALLOC(added >= 0, err);
+	if (!added)
+		return MPK_OK;
+	MPK_TRY_ALLOC(mpk_vec_reserve(&n->items, &n->cap, n->count + 1, sizeof *n->items), err);
+	n->items[n->count++] = name;
+	return MPK_OK;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	const char *const *x = a, *const *y = b;
+
+	return mpk_natural_compare(*x, *y);
+}
+
+/* --- host code --------------------------------------------------------------------------- */
+
+enum mpk_code mpk_check_read_wants(struct mpk_check_state *s, struct mpk_error *err)
+{
+	if (s->wants_read || !s->elf)
+		return MPK_OK;
+	s->wants_read = true;
+	return mpk_wants_read(s->elf, &s->wants, err);
+}
+
+struct initial {
+	const bool *marked;
+	bool found;
+};
+
+static void see_initializer(void *arg, size_t piece)
+{
+	struct initial *in = arg;
+
+	in->found |= in->marked[piece];
+}
+
+/* The pieces that come to what is wanted, then the functions that begin with one.
+ * @at_load receives whether an initializer is among them */
+static enum mpk_code find_host(struct mpk_check_state *s, enum mpk_want_kind kind, const char *name,
+			       bool *marked, struct names *out, bool *at_load,
+			       struct mpk_error *err)
+{
+	const struct mpk_image *image = s->view->image;
+	const struct mpk_wants *w = &s->wants;
+	struct initial initial = { .marked = marked };
+
+	for (size_t i = 0; i < w->count; i++)
+		if (w->items[i].kind == kind && strcmp(w->items[i].name, name) == 0)
+			marked[w->items[i].piece] = true;
+	MPK_TRY(mpk_want_edges_spread(w->edges, w->edge_count, marked, w->reach.count, err));
+	MPK_TRY(mpk_reach_initializers(&w->reach, see_initializer, &initial, err));
+	*at_load = initial.found;
+	for (size_t i = 0; i < image->function_count; i++) {
+		const struct mpk_image_function *f = &image->functions[i];
+		size_t piece = mpk_reach_piece(&w->reach, f->address);
+
+		if (!f->alias_of && piece < w->reach.count && marked[piece])
+			MPK_TRY(add_name(out, f->name, err));
+	}
+	return MPK_OK;
+}
+
+/* --- virtual machines -------------------------------------------------------------------- */
+
+struct calls {
+	struct mpk_want_edge *items;
+	size_t count, cap;
+};
+
+static enum mpk_code add_call(void *arg, size_t from, size_t to, struct mpk_error *err)
+{
+	struct calls *c = arg;
+
+	MPK_TRY_ALLOC(mpk_vec_reserve(&c->items, &c->cap, c->count + 1, sizeof *c->items), err);
+	/* what is wanted spreads from the callee to its caller */
+	c->items[c->count++] = (struct mpk_want_edge){ (uint32_t)to, (uint32_t)from };
+	return MPK_OK;
+}
+
+/* Whether the function is a host function of `of`, or what is compiled of it is. */
+static bool is_among(const struct names *of, const struct mpk_payload_function *f)
+{
+	char text[256];
+	size_t ignored;
+
+	if (f->kind == MPK_FUNCTION_BYTE_CODE)
+		return false;
+	if (f->kind == MPK_FUNCTION_IMPORTED)
+		return mpk_strmap_find(&of->known, f->name, &ignored);
+	if (f->name.len >= sizeof text - sizeof "__vmtir__")
+		return false;
+	(void)snprintf(text, sizeof text, "__vmtir__%.*s", (int)f->name.len,
+		       (const char *)f->name.data);
+	return mpk_strmap_find(&of->known, mpk_span_str(text), &ignored);
+}
+
+/* @marked  room for each function */
+static enum mpk_code spread_machine(const struct mpk_payload_view *row, const struct mpk_payload *p,
+				    size_t count, bool *marked, struct names *out,
+				    struct mpk_error *err)
+{
+	struct calls calls = { 0 };
+	struct mpk_payload_function f;
+	enum mpk_code code;
+
+	for (size_t i = 0; row->function(p, i, &f); i++)
+		marked[i] = is_among(out, &f);
+	code = row->calls(p, &(const struct mpk_payload_calls){ add_call, &calls }, err);
+	mpk_want_edges_sort(calls.items, calls.count);
+	if (code == MPK_OK)
+		code = mpk_want_edges_spread(calls.items, calls.count, marked, count, err);
+	free(calls.items);
+	for (size_t i = 0; code == MPK_OK && row->function(p, i, &f); i++) {
+		const char *name;
+
+		if (!marked[i] || f.kind == MPK_FUNCTION_IMPORTED)
+			continue;
+		name = mpk_arena_text(out->arena, f.name);
+		code = name ? add_name(out, name, err) : mpk_fail_nomem(err);
+	}
+	return code;
+}
+
+static size_t count_functions(const struct mpk_payload_view *row, const struct mpk_payload *p)
+{
+	struct mpk_payload_function f;
+	size_t count = 0;
+
+	while (row->function(p, count, &f))
+		count++;
+	return count;
+}
+
+/* Functions of executables that come to host functions of the list are added to it. */
+static enum mpk_code find_machines(struct mpk_check_state *s, struct names *out,
+				   struct mpk_error *err)
+{
+	for (size_t i = 0; out->count && i < s->view->count; i++) {
+		const struct mpk_view_node *n = &s->view->nodes[i];
+		const struct mpk_payload_view *row = mpk_view_row(n);
+		enum mpk_code code;
+		bool *marked;
+		size_t count;
+
+		if (!row->calls)
+			continue;
+		count = count_functions(row, n->payload);
+		marked = calloc(count + 1, sizeof *marked);
+		MPK_TRY_ALLOC(marked, err);
+		code = spread_machine(row, n->payload, count, marked, out, err);
+		free(marked);
+		MPK_TRY(code);
+	}
+	return MPK_OK;
+}
+
+/* --- findings ---------------------------------------------------------------------------- */
+
+/* "f, g and 3 more" */
+static void put_functions(const char *const *functions, size_t count, char *out, size_t size)
+{
+	enum { SHOWN = 2 };
+	size_t shown = count > SHOWN + 1 ? SHOWN : count, n = 0;
+
+	for (size_t i = 0; i < shown && n < size; i++)
+		n += (size_t)snprintf(out + n, size - n, "%s%s",
+				      !i               ? ""
+				      : i + 1 == count ? " and "
+						       : ", ",
+				      MPK_QUOTE(mpk_span_str(functions[i])));
+	if (shown < count && n < size)
+		(void)snprintf(out + n, size - n, " and %zu more", count - shown);
+}
+
+static enum mpk_code say_failing(struct mpk_check_state *s, const char *const *functions,
+				 size_t count, const char *why, struct mpk_error *err)
+{
+	struct mpk_check_result *result = s->result;
+	struct mpk_check_call *call = mpk_arena_alloc(s->arena, sizeof *call);
+	char who[400] = "some function", text[MPK_CHECK_TEXT];
+
+	MPK_TRY_ALLOC(call, err);
+	*call = (struct mpk_check_call){ s->report->count, functions, count, NULL };
+	result->call_errors++;
+	if (s->report->count < MPK_REPORT_MAX) {
+		if (result->last_call)
+			result->last_call->next = call;
+		else
+			result->calls = call;
+		result->last_call = call;
+	}
+	if (count)
+		put_functions(functions, count, who, sizeof who);
+	(void)snprintf(text, sizeof text, "%s fail%s when called: %s", who, count > 1 ? "" : "s",
+		       why);
+	mpk_check_say_text(s, MPK_ERROR, NULL, text);
+	return MPK_OK;
+}
+
+/* The same of functions that are known to fail
+ * @functions  sorted; in the arena; count 0: nobody can tell which
+ * Returns  as that */
+static enum mpk_code say_failing_because(struct mpk_check_state *s, const char *const *functions,
+					 size_t count, struct mpk_error *err, const char *fmt, ...)
+{
+	char why[MPK_CHECK_TEXT];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(why, sizeof why, fmt, ap);
+	va_end(ap);
+	return say_failing(s, functions, count, why, err);
+}
+
+static enum mpk_code say_want(struct mpk_check_state *s, enum mpk_want_kind kind, const char *name,
+			      struct names *names, const char *why, struct mpk_error *err)
+{
+	bool *marked = calloc(s->wants.reach.count + 1, sizeof *marked), at_load = false;
+	enum mpk_code code = marked ? find_host(s, kind, name, marked, names, &at_load, err)
+				    : mpk_fail_nomem(err);
+	const char *const *functions;
+
+	free(marked);
+	if (code == MPK_OK)
+		code = find_machines(s, names, err);
+	MPK_TRY(code);
+	if (at_load) {
+		mpk_check_say(s, MPK_ERROR, NULL, "loading it runs an initializer that fails: %s",
+			      why);
+		return MPK_OK;
+	}
+	if (names->count)
+		qsort(names->items, names->count, sizeof *names->items, by_name);
+	functions = mpk_arena_keep(s->arena, names->items, names->count, sizeof *names->items);
+	MPK_TRY_ALLOC(functions, err);
+	return say_failing(s, functions, names->count, why, err);
+}
+
+enum mpk_code mpk_check_say_want(struct mpk_check_state *s, enum mpk_want_kind kind,
+				 const char *name, struct mpk_error *err, const char *fmt, ...)
+{
+	struct names names = { .arena = s->arena };
+	char why[MPK_CHECK_TEXT];
+	enum mpk_code code;
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(why, sizeof why, fmt, ap);
+	va_end(ap);
+	/* of findings that nobody sees the functions need not be known: there may be as many as names */
+	if (s->report->count >= MPK_REPORT_MAX)
+		return say_failing(s, NULL, 0, why, err);
+	MPK_TRY(mpk_check_read_wants(s, err));
+	code = say_want(s, kind, name, &names, why, err);
+	names_fini(&names);
+	return code;
+}
+
+/* --- all of them ------------------------------------------------------------------------- */
+
+static enum mpk_code collect(const struct mpk_check_result *result, struct names *out,
+			     struct mpk_error *err)
+{
+	for (const struct mpk_check_call *c = result->calls; c; c = c->next)
+		for (size_t i = 0; i < c->count; i++)
+			MPK_TRY(add_name(out, c->functions[i], err));
+	if (out->count)
+		qsort(out->items, out->count, sizeof *out->items, by_name);
+	return MPK_OK;
+}
+
+enum mpk_code mpk_check_sum_calls(struct mpk_check_state *s, struct mpk_error *err)
+{
+	struct names names = { .arena = s->arena };
+	enum mpk_code code = collect(s->result, &names, err);
+
+	if (code == MPK_OK) {
+		s->result->failing =
+			mpk_arena_keep(s->arena, names.items, names.count, sizeof *names.items);
+		s->result->failing_count = names.count;
+		code = s->result->failing ? MPK_OK : mpk_fail_nomem(err);
+	}
+	names_fini(&names);
+	return code;
+}
+
+/* --- what the linker does --------------------------------------------------------------- */
 
 #define QUOTED(text) MPK_QUOTE(mpk_span_str(text))
 
@@ -59,10 +375,9 @@ static enum mpk_code check_functions(struct mpk_check_state *s, struct mpk_hash 
 	}
 	if (!count)
 		return MPK_OK;
-	return mpk_check_say_failing(
-		s, lost, count, err,
-		"the hash table of symbols is damaged, and no loader finds what "
-		"they are called by; link the file again");
+	return say_failing_because(s, lost, count, err,
+				   "the hash table of symbols is damaged, and no loader finds what "
+				   "they are called by; link the file again");
 }
 
 struct references {
@@ -147,7 +462,7 @@ static enum mpk_code check_symbols(struct mpk_check_state *s, const struct mpk_l
 
 /* --- all ---------------------------------------------------------------------------------- */
 
-/* Tables that do not read were told by then. */
+/* Tables that do not read were reported by then. */
 static enum mpk_code check_tables(struct mpk_check_state *s, struct mpk_error *err)
 {
 	struct mpk_error ignored = { 0 };

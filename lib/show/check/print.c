@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* print.c - the verdict of --check, and all that it rests on, as text and JSON */
 #include <string.h>
 
 #include "check/check.h"

@@ -325,51 +325,28 @@ static enum mpk_code check_loaders(struct mpk_check_state *s, const char **skipp
 
 /* --- payloads --------------------------------------------------------------------------- */
 
-/* The only version of Relax byte code that ever was. */
-#define RELAX_VERSION "0.14"
+/* The module that a payload's row looks at. */
+struct needy {
+	struct mpk_check_state *s;
+	const char *path;
+};
 
-/* TVM 0.23 began to write a table of memory scopes, under another magic number. */
-enum { RELAX_SCOPES_SINCE = 23 };
-
-static void check_relax(struct mpk_check_state *s, const struct mpk_view_node *n)
+static void say_need(void *arg, enum mpk_severity severity, const char *text)
 {
-	const struct mpk_relax *x = &n->payload->u.relax;
-	const struct mpk_release *r = &s->there->release;
+	const struct needy *n = arg;
 
-	if (!mpk_span_is(x->version, RELAX_VERSION))
-		mpk_check_say(s, MPK_ERROR, n->path,
-			      "byte code of version '%s'; TVM reads " RELAX_VERSION
-			      " alone: compile it again",
-			      MPK_QUOTE(x->version));
-	if (s->there->has_release && r->minor && r->minor < RELAX_SCOPES_SINCE && x->has_scopes)
-		mpk_check_say(s, MPK_ERROR, n->path,
-			      "byte code as TVM 0.23 and later writes it, with memory scopes; %s "
-			      "does not read it",
-			      r->name);
+	mpk_check_say_text(n->s, severity, n->path, text);
 }
 
-/* Its virtual machine wants the very release that wrote the byte code. */
-static void check_relay(struct mpk_check_state *s, const struct mpk_view_node *n)
+static void check_needs(struct mpk_check_state *s, const struct mpk_view_node *n)
 {
-	const struct mpk_span version = n->payload->u.relay.version;
-	char wanted[16];
+	const struct mpk_payload_view *row = mpk_view_row(n);
+	struct needy needy = { s, n->path };
+	struct mpk_payload_findings findings = { say_need, &needy };
 
-	if (!s->there->has_release || !s->there->release.minor)
-		return;
-	(void)snprintf(wanted, sizeof wanted, "0.%u.", s->there->release.minor);
-	if (!mpk_span_starts(version, wanted))
-		mpk_check_say(s, MPK_ERROR, n->path,
-			      "byte code of TVM '%s', which that release alone runs, not %s",
-			      MPK_QUOTE(version), s->there->release.name);
-}
-
-static void check_source(struct mpk_check_state *s, const struct mpk_view_node *n)
-{
-	if (mpk_span_is(n->node->kind, "cuda") && mpk_span_is(mpk_view_format(n), "cuda"))
-		mpk_check_say(s, MPK_WARNING, n->path,
-			      "CUDA source: TVM compiles it as it loads, through a function that "
-			      "its Python package registers, with NVRTC or nvcc; without them it "
-			      "does not load");
+	if (row->needs)
+		row->needs(n->payload, s->there->has_release ? &s->there->release : NULL,
+			   &findings);
 }
 
 /* Structure and code objects may read while what they hold is damaged. */
@@ -404,12 +381,8 @@ static enum mpk_code check_payload(struct mpk_check_state *s, const char **skipp
 		if (n->problem)
 			mpk_check_say(s, MPK_ERROR, n->path, "its payload does not read: %s",
 				      n->problem->text);
-		else if (n->decoded && n->payload->tag == MPK_PAYLOAD_RELAX)
-			check_relax(s, n);
-		else if (n->decoded && n->payload->tag == MPK_PAYLOAD_RELAY)
-			check_relay(s, n);
 		else
-			check_source(s, n);
+			check_needs(s, n);
 	}
 	return MPK_OK;
 }

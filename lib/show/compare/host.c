@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* host.c - a library's machine code with what its addresses mean: symbols, sections, imported functions
+ *
+ * When a function grows, all that follows in the file moves. Two distances in code are the same when they lead
+ * to the same name, or to the same bytes, wherever both are. */
 #include "compare/host.h"
 
 #include <stdlib.h>

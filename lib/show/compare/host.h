@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* host.h - host functions of two ELF files: is their code the same, wherever it lies?
  *
- * When one function of a library grows, all behind it move, and with them the distances in every call and
+ * When one function of a library grows, all after it move, and with them the distances in every call and
  * load. Code is compared byte by byte; where bytes differ, they may be the distance of a branch or a load of
  * x86-64 or AArch64 that leads to the same thing in both files: the same symbol, also through the PLT, or
  * read-only data of the same content.
@@ -34,7 +34,8 @@ struct mpk_host_code {
 	uint64_t
 		bytes_left; /* of code that will still be compared: symbols of a hostile file may all
 			      * claim the same bytes */
-	uint64_t data_left; /* of what code refers to, likewise: it may be one large table */
+	uint64_t
+		data_left; /* of what code refers to that will still be compared: it may be one large table */
 };
 
 /* mpk_host_code_open - list the functions of an image with their code

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* host_code.c - whether two functions are the same code, but for where they and what they refer to are
+ *
+ * No instruction is decoded. At each byte that differs it is asked whether a distance may be there (x86) or an
+ * instruction that counts from its own address (AArch64), and whether both lead to the same. What is not
+ * recognised counts as different. */
 #include <string.h>
 
 #include "base/cursor.h"
@@ -15,7 +20,7 @@ struct pair {
 	const struct mpk_host_function *f, *g;
 };
 
-/* Whether the four bytes at i may be a distance: of call, jmp and jcc, or behind a ModRM byte that says
+/* Whether the four bytes at i may be a distance: of call, jmp and jcc, or after a ModRM byte that says
  * RIP-relative. */
 static bool is_distance(struct mpk_span code, size_t i, bool *branch)
 {
@@ -26,7 +31,7 @@ static bool is_distance(struct mpk_span code, size_t i, bool *branch)
 	return *branch || (last & 0xc7) == 0x05;
 }
 
-/* Distances count from the end of the instruction, behind an immediate that some have. */
+/* Distances count from the end of the instruction, which is after the immediate that some have. */
 static bool same_distance(const struct pair *p, size_t i)
 {
 	static const uint8_t immediates[] = { 0, 1, 2, 4 };
@@ -78,7 +83,7 @@ struct pages {
 		unused; /* with which nothing has been done yet that would tell whether that is the same */
 };
 
-/* A register gets something else. False when what differed there was not told. */
+/* A register gets something else. False when nothing explained what differed there. */
 static bool forget(struct pages *p, unsigned reg)
 {
 	bool told = !(p->unused >> reg & 1);

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* spirv.c - whether two SPIR-V modules differ in more than names, source and lines
+ *
+ * Instructions that only describe are passed over; everything else must be equal word by word. A compiler that
+ * numbers its results in another order makes other code here. */
 #include "compare/spirv.h"
 
 #include <string.h>

@@ -141,7 +141,7 @@ static uint64_t hash(struct mpk_span s)
 }
 
 /* A text made so that its lines collide costs matches, not time: after so many steps a line counts as
- * one that stands nowhere else. */
+ * one that is nowhere else. */
 enum { PROBES_MAX = 64 };
 
 static uint32_t first_equal(struct lines *l, uint32_t i)
@@ -247,7 +247,7 @@ static enum mpk_code add_change(struct mpk_text_diff *d, struct mpk_text_change 
 	return MPK_OK;
 }
 
-/* Lines that only went or only came may slide where the line behind them is their first one: down as far
+/* Lines that only went or only came may slide where the line after them is their first one: down as far
  * as that goes, which keeps a function in one piece more often than not. Another line stays between two
  * changes. */
 static void slide(struct mpk_text_diff *d, const struct lines *l)
@@ -311,7 +311,7 @@ static enum mpk_code search(struct mpk_text_diff *d, struct mpk_error *err)
 	return MPK_OK;
 }
 
-/* Where the texts go on behind their windows, the last lines are only shown: a change that came to
+/* Where the texts go on after their windows, the last lines are only shown: a change that came to
  * stand among them would lack its context. */
 static enum mpk_code find_changes(struct mpk_text_diff *d, struct mpk_error *err)
 {

@@ -31,7 +31,7 @@ struct mpk_text_change {
 struct mpk_text_window {
 	struct mpk_span text;
 	uint64_t first; /* number of its first line in the whole text, from 0 */
-	uint32_t *ends; /* offset in text behind each line; from malloc */
+	uint32_t *ends; /* offset in text of the end of each line; from malloc */
 	uint32_t count; /* lines */
 };
 
@@ -41,13 +41,13 @@ struct mpk_text_diff {
 	bool is_too_large; /* more than MPK_TEXT_LINES_MAX lines, or 4 GiB: nothing below is known */
 	uint64_t removed, added; /* lines */
 	struct mpk_text_window a, b;
-	bool is_cut;                     /* the texts go on, alike, behind their windows */
+	bool is_cut;                     /* the texts go on, alike, after their windows */
 	struct mpk_text_change *changes; /* in order, with lines between them */
 	size_t count, cap;
 };
 
 /* mpk_text_compare - find what lines differ
- * Time and memory are bounded (script.h); memory is at most 64 bytes for each line that stands between
+ * Time and memory are bounded (script.h); memory is at most 64 bytes for each line that is between
  * the first and the last difference.
  * @a, @b   the older and the newer text; borrowed while the result is used
  * Returns  MPK_OK; MPK_E_NOMEM; mpk_text_diff_fini in any case */

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "diff/internal/code.h"
+/* code.c - what differs between two runs of code, in the terms of its format, and between two kernels
+ *
+ * A compiler seldom writes the same bytes twice, so for cubins, fatbins and SPIR-V it is said whether the code
+ * itself differs. */
+#include "diff/internal/compare.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -21,14 +25,6 @@ static bool both_are(struct mpk_diff_code_side a, struct mpk_diff_code_side b,
 		     const struct mpk_code_format *f)
 {
 	return format_of(a) == f && format_of(b) == f && !a.code->problem && !b.code->problem;
-}
-
-/* Texts may end with NULs, as drivers want them; within, a NUL makes them none. */
-static bool is_text(struct mpk_span *s)
-{
-	while (s->len && !s->data[s->len - 1])
-		s->len--;
-	return s->len && mpk_code_is_text(*s) && !memchr(s->data, 0, s->len);
 }
 
 /* Tables of names change with whatever else does: named where they are all. */
@@ -167,8 +163,6 @@ static void compare_fatbins(struct mpk_differ *d, const struct mpk_code_info *a,
 void mpk_diff_code(struct mpk_differ *d, const char *what, struct mpk_span name,
 		   struct mpk_diff_code_side a, struct mpk_diff_code_side b)
 {
-	struct mpk_span x = a.bytes, y = b.bytes;
-
 	if (mpk_span_equal(a.bytes, b.bytes))
 		return;
 	if (both_are(a, b, &mpk_format_cubin) && compare_cubins(d, what, name, a.bytes, b.bytes))
@@ -177,10 +171,8 @@ void mpk_diff_code(struct mpk_differ *d, const char *what, struct mpk_span name,
 		compare_fatbins(d, a.code, b.code);
 	else if (both_are(a, b, &mpk_format_spirv))
 		compare_spirv(d, what, name, a.bytes, b.bytes);
-	else if (is_text(&x) && is_text(&y))
-		mpk_differ_lines(d, what, name, "line", x, y);
 	else
-		(void)mpk_differ_bytes(d, what, name, a.bytes, b.bytes);
+		mpk_differ_content(d, what, name, a.bytes, b.bytes);
 }
 
 /* --- kernels ------------------------------------------------------------------------------- */

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Containers follow the order of the linker's objects, and hold as many images as there are devices: a
- * kernel is matched by its name and device in all of them. What is told of a container that is read is
+ * kernel is matched by its name and device in all of them. What is said of a container that is read is
  * kept as digests: two libraries' code would not fit in memory. */
-#include "diff/internal/device.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/strmap.h"
-#include "diff/internal/code.h"
+#include "diff/internal/compare.h"
 #include "text/table.h"
 
 /* All images of one sort for one device. */
@@ -19,7 +18,7 @@ struct group {
 	uint64_t bytes;
 	size_t kernels;
 	bool is_common; /* the other library has some, too */
-	bool opaque;    /* the code of a kernel is not told apart */
+	bool opaque;    /* which code is which kernel is not known */
 	bool told;      /* a difference of a kernel is */
 };
 
@@ -97,7 +96,7 @@ static bool read_side(struct mpk_differ *d, const struct mpk_view *view, struct 
 
 /* --- kernels ------------------------------------------------------------------------------ */
 
-/* Of a device that one library is not for, its images are told, not each kernel. */
+/* Of a device that one library is not for, its images are named, not each kernel. */
 static void add_kernel(struct mpk_differ *d, enum mpk_diff_sign sign, const struct side *s,
 		       const struct mpk_listed_kernel *k)
 {

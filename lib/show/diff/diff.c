@@ -7,16 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "diff/internal/code.h"
-#include "diff/internal/device.h"
-#include "diff/internal/host.h"
-#include "diff/internal/match.h"
-#include "diff/internal/model.h"
+#include "diff/internal/compare.h"
 #include "model/embedded.h"
 #include "model/node_info.h"
 #include "text/escape.h"
 
-/* A module and the file that it stands in. */
+/* A module and the file that it is in. */
 struct node {
 	const struct mpk_view *view;
 	const struct mpk_view_node *node;
@@ -76,7 +72,7 @@ static const struct mpk_code_info *code_of(const struct mpk_node_info *info, str
 	return NULL;
 }
 
-/* The parts of a module, and its tensors behind them. */
+/* The parts of a module, and its tensors apart from them. */
 struct parts {
 	struct part *items, *tensors;
 	size_t count, tensor_count;
@@ -153,24 +149,6 @@ static void compare_figures(struct mpk_differ *d, const struct node *a, const st
 		d->diff->failed = true;
 }
 
-/* Graphs that are one but for attributes that no executor here looks at, or for how the text is
- * written, are compared as texts. */
-static void compare_graphs(struct mpk_differ *d, const struct mpk_view_node *a,
-			   const struct mpk_view_node *b)
-{
-	const struct mpk_factory *x = &a->payload->u.factory, *y = &b->payload->u.factory;
-
-	if (a->payload->tag != MPK_PAYLOAD_FACTORY || b->payload->tag != MPK_PAYLOAD_FACTORY)
-		return;
-	if (a->models.graph && b->models.graph &&
-	    mpk_diff_graphs(d, a->models.graph, b->models.graph))
-		return;
-	if (x->has_graph && y->has_graph)
-		mpk_diff_code(d, "graph", (struct mpk_span){ 0 },
-			      (struct mpk_diff_code_side){ x->graph_json, NULL },
-			      (struct mpk_diff_code_side){ y->graph_json, NULL });
-}
-
 static void compare_payloads(struct mpk_differ *d, const struct node *a, const struct node *b)
 {
 	static const struct mpk_diff_thing kernel = { .what = "kernel",
@@ -191,16 +169,17 @@ static void compare_payloads(struct mpk_differ *d, const struct node *a, const s
 						      .compare = compare_tensors };
 	const struct mpk_kernels *x = mpk_view_kernels(a->node), *y = mpk_view_kernels(b->node);
 	const struct mpk_models *m = &a->node->models, *n = &b->node->models;
+	const struct mpk_payload_view *row = mpk_view_row(a->node);
+	struct mpk_payload_content content = mpk_view_content(a->node);
+	struct mpk_payload_content other = mpk_view_content(b->node);
 	struct parts p = parts_of(d, a), q = parts_of(d, b);
 
 	mpk_differ_match(d, &kernel, x ? x->functions : NULL, x ? x->function_count : 0,
 			 y ? y->functions : NULL, y ? y->function_count : 0);
 	compare_figures(d, a, b);
 	mpk_differ_match(d, &model, m->items, m->count, n->items, n->count);
-	compare_graphs(d, a->node, b->node);
-	if (a->node->payload->tag == MPK_PAYLOAD_RELAX &&
-	    b->node->payload->tag == MPK_PAYLOAD_RELAX)
-		mpk_diff_constants(d, &a->node->payload->u.relax, &b->node->payload->u.relax);
+	if (row->diff && row == mpk_view_row(b->node))
+		row->diff(d, &content, &other);
 	mpk_differ_match(d, &part, p.items, p.count, q.items, q.count);
 	mpk_differ_match(d, &tensor, p.tensors, p.tensor_count, q.tensors, q.tensor_count);
 }

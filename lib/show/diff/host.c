@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "diff/internal/host.h"
+/* host.c - what differs in the library itself: machine, functions and what they take, host code, libraries
+ * that it needs
+ *
+ * Sections are compared only when nothing else differs: they all change with any change of the code. */
+#include "diff/internal/compare.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -56,7 +60,7 @@ static uint64_t count_differing(struct mpk_span a, struct mpk_span b)
 	return n;
 }
 
-/* In an object stands what the linker has yet to fill in: its code is no library's. */
+/* An object has gaps that the linker fills in: its code cannot be compared with a library's. */
 static bool are_of_a_kind(const struct mpk_host_code *a, const struct mpk_host_code *b)
 {
 	return (a->elf.header.e_type == ET_REL) == (b->elf.header.e_type == ET_REL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One module more shifts the paths of all behind it, so a path tells least of what a module is. Each
+/* One module more shifts the paths of all after it, so a path tells least of what a module is. Each
  * step pairs what the steps before left over; all of them sort and walk, since a hostile file has a
  * hundred thousand modules that look alike. */
-#include "diff/internal/match.h"
+#include "diff/internal/compare.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -234,40 +234,17 @@ static enum mpk_code match_equal(struct matcher *m)
 /* Of how many modules of each file all pairs are looked at that share a name. */
 enum { SHARERS = 4 };
 
-static enum mpk_code add_names(struct matcher *m, size_t side, size_t index, struct mpk_strs names)
-{
-	for (size_t i = 0; i < names.count; i++)
-		MPK_TRY(add_entry(m, side, index, names.items[i]));
-	return MPK_OK;
-}
-
-static enum mpk_code add_record(struct matcher *m, size_t side, size_t index,
-				const struct mpk_record *r)
-{
-	const struct mpk_record_value *symbol = mpk_record_get(r, "symbol");
-	const struct mpk_record_value *functions = mpk_record_get(r, "func_names");
-
-	if (symbol)
-		MPK_TRY(add_entry(m, side, index, symbol->str));
-	return functions ? add_names(m, side, index, functions->strs) : MPK_OK;
-}
-
 /* All names that a module defines. */
 static enum mpk_code add_defined(struct matcher *m, size_t side, size_t index)
 {
 	const struct mpk_view_node *n = &(side ? m->b : m->a)->nodes[index];
-	const struct mpk_kernels *k = mpk_view_kernels(n);
+	const struct mpk_payload_view *row = mpk_view_row(n);
+	struct mpk_span name;
 
-	for (size_t i = 0; k && i < k->function_count; i++)
-		MPK_TRY(add_entry(m, side, index, k->functions[i].key));
 	for (size_t i = 0; i < n->models.count; i++)
 		MPK_TRY(add_entry(m, side, index, n->models.items[i].name));
-	if (!n->decoded)
-		return MPK_OK;
-	if (n->payload->tag == MPK_PAYLOAD_RECORD)
-		MPK_TRY(add_record(m, side, index, &n->payload->u.record));
-	if (n->payload->tag == MPK_PAYLOAD_CONSTS)
-		MPK_TRY(add_names(m, side, index, n->payload->u.consts.consts.names));
+	for (size_t i = 0; row->defines && row->defines(n->payload, i, &name); i++)
+		MPK_TRY(add_entry(m, side, index, name));
 	return MPK_OK;
 }
 

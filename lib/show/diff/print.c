@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* print.c - differences as text, JSON and Markdown */
 #include <string.h>
 
 #include "diff/diff.h"
 #include "text/escape.h"
+#include "text/markdown.h"
+#include "text/table.h"
 
 static const char *const signs[] = {
 	[MPK_DIFF_REMOVED] = "removed", [MPK_DIFF_ADDED] = "added", [MPK_DIFF_CHANGED] = "changed"
@@ -33,7 +36,8 @@ static void put_hunks(const char *lines, struct mpk_style style, struct mpk_strb
 	}
 }
 
-void mpk_diff_place(const struct mpk_difference *d, struct mpk_strbuf *out)
+/* Append "/1", or "/1 -> /2" for what is in a module that moved */
+static void put_place(const struct mpk_difference *d, struct mpk_strbuf *out)
 {
 	mpk_strbuf_puts(out, d->path);
 	if (d->new_path[0])
@@ -53,7 +57,7 @@ void mpk_diff_text(const struct mpk_diff *diff, struct mpk_style style, struct m
 		const struct mpk_difference *d = &diff->items[i];
 
 		mpk_strbuf_printf(out, "%s%c ", style.color ? colors[d->sign] : "", marks[d->sign]);
-		mpk_diff_place(d, out);
+		put_place(d, out);
 		mpk_strbuf_printf(out, "%s%s", d->path[0] ? " " : "", d->what);
 		if (d->name.len) {
 			mpk_strbuf_putc(out, ' ');
@@ -106,4 +110,163 @@ void mpk_diff_json(const struct mpk_diff *diff, struct mpk_json *j, struct mpk_j
 		if (d->lines[0])
 			mpk_json_text(j, o, "diff", d->lines);
 	}
+}
+
+/* --- for a pull request ----------------------------------------------------------------- */
+
+enum {
+	HUNKS_MAX = 32 * 1024, /* bytes of all hunks */
+	ROWS_MAX = 100,        /* of a table */
+};
+
+static void put_bytes(const char *what, uint64_t before, uint64_t after, struct mpk_strbuf *out)
+{
+	mpk_strbuf_printf(out, "| %s | %s | %s | ", what, MPK_SIZE(before), MPK_SIZE(after));
+	mpk_figure_put_percent(mpk_figure_of(before), mpk_figure_of(after), out);
+	mpk_strbuf_puts(out, " |\n");
+}
+
+static void put_place_cell(const struct mpk_difference *d, struct mpk_strbuf *out)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf place = { 0 };
+
+	put_place(d, &place);
+	out->failed |= place.failed;
+	mpk_markdown_code(out, mpk_span_str(mpk_strbuf_text(&place)));
+}
+
+/* --- kernels: a row for each figure that changed ---------------------------------------- */
+
+static void put_figure_rows(const struct mpk_difference *d, struct mpk_strbuf *out)
+{
+	for (size_t i = 0; i < d->figure_count; i++) {
+		const struct mpk_figure_change *c = &d->figures[i];
+
+		mpk_strbuf_puts(out, "| ");
+		put_place_cell(d, out);
+		mpk_strbuf_puts(out, " | ");
+		mpk_markdown_code(out, d->name);
+		mpk_strbuf_printf(out, " | %s | %s | ", d->target,
+				  mpk_figure_row(c->figure)->label);
+		mpk_figure_put(c->figure, c->before, out);
+		mpk_strbuf_puts(out, " | ");
+		mpk_figure_put(c->figure, c->after, out);
+		mpk_strbuf_puts(out, " | ");
+		mpk_figure_put_percent(c->before, c->after, out);
+		mpk_strbuf_puts(out, " |\n");
+	}
+}
+
+static void put_kernels(const struct mpk_diff *diff, struct mpk_strbuf *out)
+{
+	size_t rows = 0;
+
+	for (size_t i = 0; i < diff->count; i++) {
+		if (!diff->items[i].figure_count)
+			continue;
+		if (!rows)
+			mpk_strbuf_puts(
+				out, "\n| module | kernel | device | figure | before | after | |\n"
+				     "|---|---|---|---|---:|---:|---:|\n");
+		if (rows < ROWS_MAX)
+			put_figure_rows(&diff->items[i], out);
+		rows++;
+	}
+	if (rows > ROWS_MAX)
+		mpk_strbuf_printf(out, "\nand %zu more kernels\n", rows - ROWS_MAX);
+}
+
+/* --- everything else: a row each --------------------------------------------------------- */
+
+static void put_changes(const struct mpk_diff *diff, struct mpk_strbuf *out)
+{
+	static const char *const sign_words[] = { [MPK_DIFF_REMOVED] = "removed",
+						  [MPK_DIFF_ADDED] = "added",
+						  [MPK_DIFF_CHANGED] = "changed" };
+	size_t rows = 0;
+
+	for (size_t i = 0; i < diff->count; i++) {
+		const struct mpk_difference *d = &diff->items[i];
+
+		if (d->figure_count)
+			continue;
+		if (!rows)
+			mpk_strbuf_puts(out, "\n| | module | what | name | how |\n"
+					     "|---|---|---|---|---|\n");
+		if (rows++ >= ROWS_MAX)
+			continue;
+		mpk_strbuf_printf(out, "| %s | ", sign_words[d->sign]);
+		put_place_cell(d, out);
+		mpk_strbuf_printf(out, " | %s | ", d->what);
+		mpk_markdown_code(out, d->name);
+		mpk_strbuf_puts(out, d->name.len ? " | " : "| ");
+		mpk_markdown_said(out, d->text);
+		mpk_strbuf_puts(out, " |\n");
+	}
+	if (rows > ROWS_MAX)
+		mpk_strbuf_printf(out, "\nand %zu more\n", rows - ROWS_MAX);
+}
+
+/* --- hunks, folded ------------------------------------------------------------------------ */
+
+/* "/0 part kernels.cl: 1 line added" */
+static void put_title(const struct mpk_difference *d, struct mpk_strbuf *out)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf title = { 0 };
+
+	put_place(d, &title);
+	mpk_strbuf_printf(&title, "%s%s%s", d->path[0] ? " " : "", d->what, d->name.len ? " " : "");
+	mpk_escape(&title, d->name);
+	mpk_strbuf_printf(&title, ": %s", d->text);
+	out->failed |= title.failed;
+	mpk_markdown_html(out, mpk_strbuf_text(&title));
+}
+
+static void put_hunk_folds(const struct mpk_diff *diff, struct mpk_strbuf *out)
+{
+	size_t left = HUNKS_MAX, left_out = 0;
+
+	for (size_t i = 0; i < diff->count; i++) {
+		const struct mpk_difference *d = &diff->items[i];
+		struct mpk_span lines = mpk_span_str(d->lines);
+
+		if (!lines.len)
+			continue;
+		if (lines.len > left) {
+			left_out++;
+			continue;
+		}
+		left -= lines.len;
+		mpk_strbuf_puts(out, "\n<details><summary>");
+		put_title(d, out);
+		mpk_strbuf_puts(out, "</summary>\n\n");
+		mpk_markdown_fence(out, "diff", lines);
+		mpk_strbuf_puts(out, "\n</details>\n");
+	}
+	if (left_out)
+		mpk_strbuf_printf(out,
+				  "\nThe lines of %zu more are too many for a comment; "
+				  "`minspect --diff` shows them.\n",
+				  left_out);
+}
+
+void mpk_diff_markdown(const struct mpk_diff *diff, struct mpk_diff_side a, struct mpk_diff_side b,
+		       struct mpk_strbuf *out)
+{
+	mpk_strbuf_puts(out, "### ");
+	mpk_markdown_code(out, mpk_span_str(b.name));
+	mpk_strbuf_puts(out, " against ");
+	mpk_markdown_code(out, mpk_span_str(a.name));
+	mpk_strbuf_puts(out, "\n\n");
+	if (!diff->count) {
+		mpk_strbuf_puts(out, "No differences.\n");
+		return;
+	}
+	mpk_strbuf_puts(out, "| | before | after | |\n|---|---:|---:|---:|\n");
+	put_bytes("file", a.bytes, b.bytes, out);
+	if (a.blob_bytes || b.blob_bytes)
+		put_bytes("blob", a.blob_bytes, b.blob_bytes, out);
+	put_kernels(diff, out);
+	put_changes(diff, out);
+	put_hunk_folds(diff, out);
 }

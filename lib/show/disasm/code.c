@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The question is a head and the bytes of a function; the answer a row an instruction. The helper has
- * looked at hostile bytes: its rows are read as bytes from a stranger. */
+/* code.c - machine code as text: what the disassembler is asked for, by function and by object
+ *
+ * LLVM runs in a helper process (tool.c), so that code which makes it crash costs a listing and no more. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,9 +12,165 @@
 #include "base/cursor.h"
 #include "base/vec.h"
 #include "disasm/internal/disassemblers.h"
+#include "disasm/listing.h"
 #include "sandbox/sandbox.h"
 #include "text/escape.h"
 #include "llvm/open.h"
+
+static const struct row {
+	uint16_t machine;
+	unsigned bits; /* 0: any */
+	bool big_endian, thumb;
+	const char *triple, *cpu, *features;
+	unsigned step;
+} rows[] = {
+	{ EM_X86_64, 0, false, false, "x86_64-linux-gnu", "", "", 1 },
+	{ EM_386, 0, false, false, "i386-linux-gnu", "", "", 1 },
+	{ EM_AARCH64, 0, false, false, "aarch64-linux-gnu", "", "+all", 4 },
+	{ EM_AARCH64, 0, true, false, "aarch64_be-linux-gnu", "", "+all", 4 },
+	{ EM_ARM, 0, false, false, "armv7-linux-gnueabihf", "", "+neon,+vfp4,+hwdiv-arm", 4 },
+	{ EM_ARM, 0, false, true, "thumbv7-linux-gnueabihf", "", "+neon,+vfp4,+hwdiv", 2 },
+	{ EM_RISCV, 64, false, false, "riscv64-linux-gnu", "",
+	  "+m,+a,+f,+d,+c,+v,+zba,+zbb,+zbs,+zfh,+zicsr,+zifencei,+zicond", 2 },
+	{ EM_RISCV, 32, false, false, "riscv32-linux-gnu", "",
+	  "+m,+a,+f,+d,+c,+zba,+zbb,+zbs,+zicsr,+zifencei", 2 },
+	{ EM_PPC64, 0, false, false, "powerpc64le-linux-gnu", "pwr10", "", 4 },
+	{ EM_PPC64, 0, true, false, "powerpc64-linux-gnu", "pwr10", "", 4 },
+	{ EM_PPC, 0, true, false, "powerpc-linux-gnu", "", "", 4 },
+	{ EM_S390, 0, true, false, "s390x-linux-gnu", "z16", "", 2 },
+	{ EM_LOONGARCH, 64, false, false, "loongarch64-linux-gnu", "", "+f,+d,+lsx,+lasx", 4 },
+	{ EM_MIPS, 64, false, false, "mips64el-linux-gnu", "", "", 4 },
+	{ EM_MIPS, 64, true, false, "mips64-linux-gnu", "", "", 4 },
+	{ EM_MIPS, 32, false, false, "mipsel-linux-gnu", "", "", 4 },
+	{ EM_MIPS, 32, true, false, "mips-linux-gnu", "", "", 4 },
+	{ EM_SPARCV9, 0, true, false, "sparcv9-linux-gnu", "", "", 4 },
+	{ EM_BPF, 0, false, false, "bpfel", "", "", 8 },
+	{ EM_QDSP6, 0, false, false, "hexagon-unknown-elf", "", "", 4 },
+};
+
+/* What LLVM calls the machine of a file, and how far to go on where it knows no
+ * instruction
+ * @out     triple, cpu, features and step are filled, the rest is left alone
+ * Returns  MPK_OK; MPK_E_UNSUPPORTED: no name is known here */
+static enum mpk_code target_of(const struct mpk_code_file *f, bool thumb, struct mpk_llvm_code *out,
+			       struct mpk_error *err)
+{
+	if (f->machine == EM_AMDGPU) {
+		out->triple = "amdgcn-amd-amdhsa";
+		out->cpu = mpk_arena_printf(f->arena, "%.*s", (int)strcspn(f->amd_target, ":"),
+					    f->amd_target);
+		out->features = "";
+		out->step = 4;
+		MPK_TRY_ALLOC(out->cpu, err);
+		return MPK_OK;
+	}
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(rows); i++) {
+		const struct row *r = &rows[i];
+
+		if (r->machine != f->machine || (r->bits && r->bits != f->bits) ||
+		    r->big_endian != f->big_endian || r->thumb != thumb)
+			continue;
+		out->triple = r->triple;
+		out->cpu = r->cpu;
+		out->features = r->features;
+		out->step = r->step;
+		return MPK_OK;
+	}
+	return mpk_fail(err, MPK_E_UNSUPPORTED,
+			"minspect cannot disassemble code for machine %u of ELF, %s-endian",
+			f->machine, f->big_endian ? "big" : "little");
+}
+
+enum mpk_code mpk_disasm_put(struct mpk_disasm_job *j, const struct mpk_listing *l)
+{
+	j->found++;
+	return j->sink->put(l, j->sink->arg, j->err);
+}
+
+enum mpk_code mpk_disasm_note(struct mpk_disasm_job *j, enum mpk_code code,
+			      const struct mpk_error *err)
+{
+	if (code == MPK_OK)
+		return MPK_OK;
+	if (code == MPK_E_NOMEM)
+		return mpk_fail_nomem(j->err);
+	j->found++;
+	if (j->failure != MPK_OK)
+		return MPK_OK;
+	j->failure = code;
+	j->error = *err;
+	return MPK_OK;
+}
+
+/* A large function goes piece by piece, so that its text takes no more memory than that of a piece. An
+ * instruction may reach beyond one; what begins after its end is left to the next. */
+enum { PIECE_BYTES = 1 << 17, INSTRUCTION_MOST = 16 };
+
+static enum mpk_code put_piece(struct mpk_disasm_job *j, struct mpk_listing *l,
+			       struct mpk_llvm_code code, uint64_t *at)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
+	struct mpk_span all = l->function->bytes;
+	struct mpk_llvm_instruction *list;
+	struct mpk_error err = { 0 };
+	enum mpk_code status;
+	size_t left = all.len - (size_t)*at, count;
+
+	code.address = l->function->address + *at;
+	code.bytes = mpk_span_of(all.data + *at, left < PIECE_BYTES + INSTRUCTION_MOST
+							 ? left
+							 : PIECE_BYTES + INSTRUCTION_MOST);
+	status = mpk_disasm_code(j->d, &code, &arena, &list, &count, &err);
+	if (status != MPK_OK) {
+		*at = all.len;
+		return mpk_disasm_note(j, status, &err);
+	}
+	l->instructions = list;
+	l->address = code.address;
+	l->bytes = 0;
+	for (l->count = 0; l->count < count; l->count++) {
+		if (l->bytes >= PIECE_BYTES && left > code.bytes.len)
+			break;
+		l->bytes += list[l->count].bytes;
+	}
+	*at = l->bytes ? *at + l->bytes : all.len;
+	return mpk_disasm_put(j, l);
+}
+
+enum mpk_code mpk_disasm_function(struct mpk_disasm_job *j, const char *path, struct mpk_span name,
+				  const char *format, struct mpk_code_file *file,
+				  const struct mpk_code_function *function)
+{
+	struct mpk_listing l = {
+		.path = path,
+		.name = name,
+		.format = format,
+		.target = file->amd_target,
+		.symbol = function->symbol,
+		.function = function,
+		.file = file,
+	};
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
+	struct mpk_llvm_code code = { 0 };
+	struct mpk_error err = { 0 };
+	enum mpk_code status = target_of(file, function->thumb, &code, &err);
+	uint64_t at = 0;
+
+	if (status == MPK_OK && function->bytes.len > file->code_left)
+		status = mpk_fail(&err, MPK_E_CORRUPT,
+				  "functions overlap: '%s' and those before it have more than "
+				  "twice the bytes of the file",
+				  MPK_QUOTE(name));
+	if (status != MPK_OK)
+		return mpk_disasm_note(j, status, &err);
+	file->code_left -= function->bytes.len;
+	MPK_TRY(mpk_code_file_lines(file, function, &arena, &l.lines, &l.line_count, j->err));
+	while (at < function->bytes.len) {
+		MPK_TRY(put_piece(j, &l, code, &at));
+		l.continues = true;
+	}
+	return MPK_OK;
+}
 
 enum { MEMORY_BYTES = 1 << 30, CPU_SECONDS = 120 };
 
@@ -23,7 +180,7 @@ struct question {
 	uint32_t step;
 };
 
-struct row {
+struct listing_row {
 	uint64_t address, target;
 	uint32_t bytes;
 	uint16_t text_bytes;
@@ -46,7 +203,7 @@ void mpk_disasm_limit(void)
 static void put_row(const struct mpk_llvm_instruction *i, void *arg)
 {
 	size_t len = i->text ? strlen(i->text) : 0;
-	struct row row = {
+	struct listing_row row = {
 		.address = i->address,
 		.target = i->target,
 		.bytes = (uint32_t)i->bytes,
@@ -140,7 +297,7 @@ static enum mpk_code read_row(struct reader *r, struct mpk_cursor *c, struct mpk
 {
 	struct mpk_llvm_instruction *i;
 	struct mpk_span head, text, bytes;
-	struct row row;
+	struct listing_row row;
 
 	MPK_TRY(mpk_read_bytes(c, "row", sizeof row, &head, err));
 	memcpy(&row, head.data, sizeof row);

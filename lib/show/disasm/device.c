@@ -31,7 +31,7 @@ static enum mpk_code put_text(struct mpk_disasm_job *j, const char *path, struct
 
 /* --- texts that are cut ------------------------------------------------------------------------------- */
 
-/* The next line of a text, its end included; empty behind the last. */
+/* The next line of a text, its end included; empty after the last. */
 static struct mpk_span line_at(struct mpk_span text, size_t at)
 {
 	const uint8_t *end = at < text.len ? memchr(text.data + at, '\n', text.len - at) : NULL;
@@ -95,7 +95,7 @@ static enum mpk_code cubin(struct mpk_disasm_job *j, const char *path,
 	return put_text(j, path, j->wanted.name, code, text);
 }
 
-/* The first word of a line behind its blanks. */
+/* The first word of a line, after its blanks. */
 static struct mpk_span word_at(struct mpk_span line, size_t *at)
 {
 	size_t from;

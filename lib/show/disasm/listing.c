@@ -27,7 +27,7 @@ static bool is_wanted(const struct mpk_disasm_job *j, struct mpk_span name)
 
 /* --- host code ------------------------------------------------------------------------------------ */
 
-/* The files that host functions are in: of an archive, its members, each opened once; behind them the image's
+/* The files that host functions are in: of an archive, its members, each opened once; after them the image's
  * own. */
 struct host {
 	const char *path;
@@ -176,20 +176,13 @@ static enum mpk_code host_code(struct mpk_disasm_job *j, const char *path)
 
 /* --- modules ------------------------------------------------------------------------------------------ */
 
+/* @index   MPK_ALL_FUNCTIONS with an empty name: all of it */
 static enum mpk_code put_bytecode(struct mpk_disasm_job *j, const struct mpk_view_node *n,
 				  struct mpk_span name, size_t index)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
-	const struct mpk_payload *p = n->payload;
 
-	if (p->tag == MPK_PAYLOAD_RELAX && name.len)
-		mpk_relax_dump_func(&p->u.relax, index, &text);
-	else if (p->tag == MPK_PAYLOAD_RELAX)
-		mpk_relax_dump(&p->u.relax, &text);
-	else if (name.len)
-		mpk_relay_dump_func(&p->u.relay, index, &text);
-	else
-		mpk_relay_dump(&p->u.relay, &text);
+	mpk_view_row(n)->disasm(n->payload, index, &text);
 	MPK_TRY(mpk_strbuf_status(&text, j->err));
 	const struct mpk_listing l = { .path = n->path,
 				       .name = name,
@@ -201,23 +194,20 @@ static enum mpk_code put_bytecode(struct mpk_disasm_job *j, const struct mpk_vie
 
 static enum mpk_code bytecode(struct mpk_disasm_job *j, const struct mpk_view_node *n)
 {
-	const struct mpk_payload *p = n->payload;
-	bool relax = p->tag == MPK_PAYLOAD_RELAX;
+	const struct mpk_payload_view *row = mpk_view_row(n);
+	struct mpk_payload_function f;
 
-	if (!relax && p->tag != MPK_PAYLOAD_RELAY)
+	if (!row->function)
 		return MPK_OK;
 	if (!j->wanted.name.len)
-		return put_bytecode(j, n, (struct mpk_span){ 0 }, 0);
-	for (size_t i = 0; i < (relax ? p->u.relax.func_count : p->u.relay.func_count); i++) {
-		struct mpk_span name =
-			relax ? p->u.relax.funcs[i].name : p->u.relay.funcs[i].info.items[0];
-
+		return put_bytecode(j, n, (struct mpk_span){ 0 }, MPK_ALL_FUNCTIONS);
+	for (size_t i = 0; row->function(n->payload, i, &f); i++) {
 		/* functions that are only called are the host's or the machine's */
-		if (relax && p->u.relax.funcs[i].kind == MPK_RELAX_PACKED)
+		if (f.kind == MPK_FUNCTION_IMPORTED)
 			continue;
-		mpk_part_names_add(&j->names, name);
-		if (is_wanted(j, name))
-			return put_bytecode(j, n, name, i);
+		mpk_part_names_add(&j->names, f.name);
+		if (is_wanted(j, f.name))
+			return put_bytecode(j, n, f.name, i);
 	}
 	return MPK_OK;
 }
@@ -248,8 +238,7 @@ static enum mpk_code module(struct mpk_disasm_job *j, size_t index)
 
 	if (n->node->is_lib)
 		return host_code(j, n->path);
-	if (n->decoded)
-		MPK_TRY(bytecode(j, n));
+	MPK_TRY(bytecode(j, n));
 	MPK_TRY(mpk_view_info(j->view, index, &info, j->err));
 	for (size_t i = 0; i < info->piece_count; i++) {
 		const struct mpk_code_info *code = &info->pieces[i].code;

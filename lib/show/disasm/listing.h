@@ -14,8 +14,9 @@ struct mpk_listing {
 	const char *format;   /* "x86-64", "ptx", "byte code" */
 	const char *target;   /* of device code: "sm_90"; "": it names none */
 	/* machine code */
-	const char *symbol;                       /* NULL: text has it all */
-	const struct mpk_code_function *function; /* likewise, and all below */
+	const char *symbol; /* NULL: text has it all */
+	const struct mpk_code_function
+		*function; /* as function, NULL where it is not known; so are all below */
 	struct mpk_code_file *file;
 	const struct mpk_llvm_instruction *instructions;
 	size_t count;

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* print.c - a listing as text and JSON
+ *
+ * LLVM prints operands as the encoding has them. What a reader wants to know, where a branch leads, which
+ * function or which text an address is, is added here from the symbols and sections of the file. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -146,7 +150,7 @@ static const struct mpk_dwarf_row *row_at(const struct mpk_listing *l, uint64_t 
 {
 	size_t low = 0, high = l->line_count;
 
-	while (low < high) { /* the first that begins behind it */
+	while (low < high) { /* the first that begins after it */
 		size_t mid = low + (high - low) / 2;
 
 		if (l->lines[mid].from <= address)

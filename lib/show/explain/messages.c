@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* messages.c - --explain: the catalogue of messages, made from messages.def, and the nearest word to one that
+ * is not in it */
 #include "explain/messages.h"
 
 #include <stdio.h>
@@ -82,7 +84,7 @@ static void put_printers(const struct mpk_message *m, bool in_full, struct mpk_s
 	}
 }
 
-/* A paragraph behind its heading; a line ends where the next word would not fit. */
+/* A paragraph after its heading; a line ends where the next word would not fit. */
 static void put_paragraph(const char *heading, const char *text, struct mpk_strbuf *out)
 {
 	size_t column = INDENT;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* messages.h - the catalogue of messages: what a word in brackets behind a finding means
+/* messages.h - the catalogue of messages: what a word in brackets after a finding means
  *
  * The rows stand in messages.def. --explain prints them, mpack-messages(7) is made of them, and
  * scripts/check-messages sees that each word which the programs print has one.
@@ -31,7 +31,7 @@ struct mpk_message {
 	const char *meaning, *cause, *remedy;
 };
 
-/* mpk_message_at - message i of the catalogue; NULL behind the last */
+/* mpk_message_at - message i of the catalogue; NULL after the last */
 const struct mpk_message *mpk_message_at(size_t i);
 
 /* mpk_message_is - whether a word asks for a message: its id, or its exit status as a number */

@@ -1,16 +1,140 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What --extract writes is planned as a list of ropes over the input: no payload is copied into
- * memory, and the plan can be tested without a file system. */
-#include "extract/extract.h"
-
+/* extract.c - which files --extract writes, and what is in them
+ *
+ * The plan is made before anything is written, so that names are known to be unique, and --show finds a part
+ * under the name that --extract gives it. What is packed in a container is unpacked only when its file is
+ * written. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/vec.h"
-#include "extract/internal/device.h"
+#include "extract/extract.h"
+#include "model/device_code.h"
 #include "model/embedded.h"
 #include "npy/npy.h"
 #include "text/json.h"
+
+struct planning {
+	const struct mpk_view *view;
+	struct mpk_arena *arena;
+	enum mpk_code (*each)(const struct mpk_extract_file *file, void *arg);
+	void *arg;
+	size_t container;
+};
+
+/* A device's name as a part of a file's: "gfx90a-xnack+". */
+static const char *plain(const char *target, struct mpk_arena *arena)
+{
+	char *name = mpk_arena_text(arena, mpk_span_str(target));
+
+	for (char *at = name; at && *at; at++)
+		if (!strchr("abcdefghijklmnopqrstuvwxyz0123456789_+-", *at))
+			*at = '-';
+	return name;
+}
+
+static bool lies_in(struct mpk_span inner, struct mpk_span outer)
+{
+	return inner.data >= outer.data && inner.data + inner.len <= outer.data + outer.len;
+}
+
+/* --- content of an image that is packed --------------------------------------------------- */
+
+static enum mpk_code make(const struct mpk_view *view, struct mpk_extract_file *file,
+			  struct mpk_arena *arena, struct mpk_error *err)
+{
+	const struct mpk_image_device *d = &view->image->devices[file->container];
+	struct mpk_code_info code;
+
+	MPK_TRY(mpk_code_info_read(d->bytes, d->off, NULL, arena, &code, err));
+	if (file->image >= code.image_count)
+		return mpk_fail(err, MPK_E_INTERNAL, "an image is gone");
+	file->content = (struct mpk_rope){ .arena = arena };
+	mpk_rope_put_view(&file->content, code.images[file->image].bytes);
+	return mpk_rope_status(&file->content, err);
+}
+
+/* --- the plan ---------------------------------------------------------------------------- */
+
+static enum mpk_code plan_bytes(struct planning *p, const struct mpk_view_code *c,
+				struct mpk_extract_file *file, struct mpk_span bytes,
+				struct mpk_error *err)
+{
+	file->path = mpk_arena_text(p->arena, mpk_span_str(c->path));
+	MPK_TRY_ALLOC(file->name && file->path, err);
+	file->kind = mpk_span_str("gpu");
+	file->content = (struct mpk_rope){ .arena = p->arena };
+	file->is_device = true;
+	file->container = p->container;
+	if (lies_in(bytes, c->at->bytes)) {
+		file->stored = true;
+		file->off = c->at->off + (uint64_t)(bytes.data - c->at->bytes.data);
+		file->bytes = bytes.len;
+		mpk_rope_put_view(&file->content, bytes);
+		MPK_TRY(mpk_rope_status(&file->content, err));
+	} else {
+		file->make = make;
+	}
+	return p->each(file, p->arg);
+}
+
+static enum mpk_code plan_image(struct planning *p, const struct mpk_view_code *c, size_t i,
+				struct mpk_error *err)
+{
+	const struct mpk_code_info *image = &c->code.images[i];
+	const char *target = plain(mpk_device_target(image), p->arena);
+	struct mpk_extract_file file = { .image = i };
+
+	if (!image->bytes.len)
+		return MPK_OK; /* of the host, whose code is elsewhere */
+	MPK_TRY_ALLOC(target, err);
+	file.name = mpk_arena_printf(p->arena, "gpu/%zu-%zu%s%s.%s", p->container, i,
+				     *target ? "-" : "", target, mpk_device_suffix(image));
+	return plan_bytes(p, c, &file, image->bytes, err);
+}
+
+static enum mpk_code plan_container(struct planning *p, const struct mpk_view_code *c,
+				    struct mpk_error *err)
+{
+	struct mpk_extract_file file = { 0 };
+
+	for (size_t i = 0; i < c->code.image_count; i++)
+		MPK_TRY(plan_image(p, c, i, err));
+	if (!c->code.image_count) {
+		file.name = mpk_arena_printf(p->arena, "gpu/%zu.%s", p->container,
+					     mpk_device_suffix(&c->code));
+		MPK_TRY(plan_bytes(p, c, &file, c->at->bytes, err));
+	}
+	return MPK_OK;
+}
+
+static enum mpk_code plan_device(struct planning *p, struct mpk_span path, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	const struct mpk_image_device *d = &p->view->image->devices[p->container];
+	const char *own = mpk_device_path(d, &scratch);
+	struct mpk_view_code c;
+
+	MPK_TRY_ALLOC(own, err);
+	if (path.len && !mpk_span_is(path, own))
+		return MPK_OK;
+	MPK_TRY(mpk_device_container(d, &scratch, &c, err));
+	return plan_container(p, &c, err);
+}
+
+static enum mpk_code
+plan_devices(const struct mpk_view *view, struct mpk_span path, struct mpk_arena *arena,
+	     enum mpk_code (*each)(const struct mpk_extract_file *file, void *arg), void *arg,
+	     struct mpk_error *err)
+{
+	struct planning p = { view, arena, each, arg, 0 };
+
+	for (; p.container < view->image->device_count; p.container++)
+		MPK_TRY(plan_device(&p, path, err));
+	return MPK_OK;
+}
+
+/* --- modules, and the plan of all ------------------------------------------------------- */
 
 /* The functions of a library as a document. They are the library's and not a module's: when several modules
  * are host code, and a hostile file has thousands, one file is for all of them. */
@@ -68,7 +192,7 @@ static enum mpk_code add_raw(struct planner *p, const struct mpk_view_node *n,
 	return mpk_rope_status(&f->content, p->err);
 }
 
-/* The header of an .npy file of t, without the room that a rope of its own would keep behind each of the
+/* The header of an .npy file of t, without the room that a rope of its own would keep after each of the
  * hundred thousand that a file can have; empty where NumPy has no such type. */
 static enum mpk_code make_header(struct planner *p, const struct mpk_tensor_record *t,
 				 struct mpk_span *out)
@@ -250,7 +374,7 @@ enum mpk_code mpk_extract_plan_at(const struct mpk_view *view, struct mpk_span p
 	for (size_t i = 0; i < view->image->embedded_count; i++)
 		if (is_at(path, view->embedded[i].path))
 			MPK_TRY(plan_embedded(&p, i));
-	MPK_TRY(mpk_extract_devices(view, path, arena, add_image, &p, err));
+	MPK_TRY(plan_devices(view, path, arena, add_image, &p, err));
 	files = mpk_arena_keep(arena, p.files, p.count, sizeof(struct mpk_extract_file *));
 	MPK_TRY_ALLOC(files, err);
 	*out = (struct mpk_extract){ files, p.count, MPK_DIGEST_KIND_COUNT };
@@ -283,7 +407,7 @@ enum mpk_code mpk_extract_each(const struct mpk_view *view, mpk_extract_fn *fn, 
 		MPK_TRY(hand_over(view, plan_node, i, &host, fn, arg, err));
 	for (size_t i = 0; i < view->image->embedded_count; i++)
 		MPK_TRY(hand_over(view, plan_embedded, i, &host, fn, arg, err));
-	MPK_TRY(mpk_extract_devices(view, mpk_span_of(NULL, 0), &arena, add_image, &p, err));
+	MPK_TRY(plan_devices(view, mpk_span_of(NULL, 0), &arena, add_image, &p, err));
 	for (size_t i = 0; i < p.count; i++)
 		MPK_TRY(fn(p.files[i], arg, err));
 	return MPK_OK;

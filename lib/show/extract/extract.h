@@ -24,7 +24,7 @@ struct mpk_extract_file {
 	struct mpk_span kind;    /* of its module */
 	struct mpk_span title;   /* the name in the payload; may be empty */
 	struct mpk_rope content; /* views of the blob and what was made for it */
-	bool stored;             /* data stands in the blob as it is; else it was made */
+	bool stored;             /* data is stored in the blob as it is; else it was made */
 	uint64_t off, bytes;     /* stored: where in the blob, and how long; of embedded code in the
 				  * file */
 	const struct mpk_tensor_record *tensor; /* what an .npy file holds, or NULL */

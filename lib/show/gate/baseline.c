@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* baseline.c - the file of --baseline: sizes and figures of kernels that a library is held to, read, measured,
+ * brought up to date and written
+ *
+ * It is JSON that people review in a commit. So it is sorted, and it has only what the gate compares. */
 #include "gate/internal/baseline.h"
 
 #include <math.h>

@@ -49,7 +49,4 @@ void mpk_gate_json(const struct mpk_gate *gate, struct mpk_json *j, struct mpk_j
  * kernels; what got worse is a failure */
 void mpk_gate_junit(const struct mpk_gate *gate, struct mpk_strbuf *out);
 
-/* mpk_gate_change - append "registers 24 -> 32 (+33.3%)", and with no measure nothing */
-void mpk_gate_change(const struct mpk_gate_finding *f, struct mpk_strbuf *out);
-
 #endif

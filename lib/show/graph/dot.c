@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* dot.c - the graphs of the models in a file, and them or the tree of modules for Graphviz
+ *
+ * Names come from the file. Within quotes Graphviz reads backslashes and quotes, so both are escaped once more
+ * after control characters are. */
 #include "graph/dot.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
 #include "text/escape.h"
 #include "text/table.h"
 
@@ -150,4 +156,59 @@ void mpk_dot_model(const struct mpk_view *view, const struct mpk_model_graphs *g
 	for (size_t i = 0; i < graphs->count; i++)
 		put_graph(&graphs->items[i], i, out);
 	mpk_strbuf_puts(out, "}\n");
+}
+
+/* --- graphs of the models ------------------------------------------------------------------------ */
+
+struct list {
+	struct mpk_model_graph *items; /* malloc'ed while it grows */
+	size_t count, cap;
+};
+
+static void list_fini(struct list *list)
+{
+	free(list->items);
+}
+
+static enum mpk_code add_graph(struct list *list, const struct mpk_view_node *n,
+			       struct mpk_model_graph graph, struct mpk_error *err)
+{
+	if (!graph.node_count)
+		return MPK_OK;
+	MPK_TRY_ALLOC(
+		mpk_vec_reserve(&list->items, &list->cap, list->count + 1, sizeof *list->items),
+		err);
+	graph.path = n->path;
+	list->items[list->count++] = graph;
+	return MPK_OK;
+}
+
+static enum mpk_code read_node(const struct mpk_view_node *n, struct mpk_arena *arena,
+			       struct list *list, struct mpk_error *err)
+{
+	const struct mpk_payload_view *row = mpk_view_row(n);
+	struct mpk_payload_content content = mpk_view_content(n);
+	size_t count = row->graph_count ? row->graph_count(&content) : 0;
+
+	for (size_t i = 0; i < count; i++) {
+		struct mpk_model_graph graph = { 0 };
+
+		MPK_TRY(row->graph(&content, i, arena, &graph, err));
+		MPK_TRY(add_graph(list, n, graph, err));
+	}
+	return MPK_OK;
+}
+
+enum mpk_code mpk_model_graphs_read(const struct mpk_view *view, struct mpk_model_graphs *out,
+				    struct mpk_error *err)
+{
+	MPK_CLEANUP(list_fini) struct list list = { 0 };
+	struct mpk_model_graph *items;
+
+	for (size_t i = 0; i < view->count; i++)
+		MPK_TRY(read_node(&view->nodes[i], view->arena, &list, err));
+	items = mpk_arena_keep(view->arena, list.items, list.count, sizeof *items);
+	MPK_TRY_ALLOC(items, err);
+	*out = (struct mpk_model_graphs){ items, list.count };
+	return MPK_OK;
 }

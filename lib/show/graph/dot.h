@@ -1,9 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dot.h - minspect --dot: the module tree, or the graphs of its models, for Graphviz */
+/* dot.h - the graphs of the models in a file; --dot: the module tree or those graphs, for Graphviz */
 #ifndef MPK_GRAPH_DOT_H
 #define MPK_GRAPH_DOT_H
 
-#include "graph/model_graph.h"
+#include "model/view.h"
+#include "payload/graph.h"
+
+struct mpk_model_graphs {
+	const struct mpk_model_graph *items;
+	size_t count;
+};
+
+/* mpk_model_graphs_read - the graphs of every executor in the tree, in its order
+ * Weights are no nodes. Byte code that an interpreter would refuse has no graph: --verify tells why.
+ * @out     in the view's arena
+ * Returns  MPK_OK; MPK_E_NOMEM. Linear in the size of the payloads. */
+enum mpk_code mpk_model_graphs_read(const struct mpk_view *view, struct mpk_model_graphs *out,
+				    struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_dot_tree - append a digraph of the modules: what they are and how large, imports as edges
  * mpk_dot_model - append a digraph with a cluster for each graph

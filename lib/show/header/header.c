@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Declarations are written for names and texts of strangers: a name is used when it is an identifier,
- * other names are made one, and a text stands in a comment that it cannot end. */
+ * other names are made one, and a text is in a comment that it cannot end. */
 #include "header/header.h"
 
 #include <ctype.h>
@@ -57,7 +57,7 @@ static void put_name(const struct mpk_signature *s, size_t index, struct mpk_str
 		mpk_strbuf_printf(out, "arg%zu_", index);
 }
 
-/* What cannot end a comment: controls are escaped, and a star never stands before a slash. */
+/* What cannot end a comment: controls are escaped, and a star never comes before a slash. */
 static void put_comment(const struct mpk_strbuf *text, struct mpk_strbuf *out)
 {
 	const char *t = mpk_strbuf_text(text);

@@ -99,72 +99,7 @@ void mpk_node_kernel_json(const struct mpk_view_node *node, size_t index, struct
 	put_findings(node, index, j, at);
 }
 
-/* --- executors and tensors ---------------------------------------------------------- */
-
-static void put_relax(const struct mpk_relax *x, struct mpk_json *j, struct mpk_json_at *at)
-{
-	static const char *const kinds[] = {
-		[MPK_RELAX_PACKED] = "packed",
-		[MPK_RELAX_VM] = "bytecode",
-		[MPK_RELAX_TIR] = "compiled",
-	};
-	struct mpk_json_at *o = mpk_json_object(j, at, "executor"), *list, *f;
-
-	mpk_json_span(j, o, "version", x->version);
-	mpk_json_u64(j, o, "instructions", mpk_relax_instr_count(x));
-	mpk_json_u64(j, o, "constants", x->const_count);
-	list = mpk_json_array(j, o, "functions");
-	for (size_t i = 0; i < x->func_count; i++) {
-		f = mpk_json_object(j, list, NULL);
-		mpk_json_span(j, f, "name", x->funcs[i].name);
-		mpk_json_text(j, f, "kind", kinds[x->funcs[i].kind]);
-		mpk_json_spans(j, f, "parameters", x->funcs[i].params.items,
-			       x->funcs[i].params.count);
-		if (x->funcs[i].kind == MPK_RELAX_PACKED)
-			continue;
-		mpk_json_i64(j, f, "registers", x->funcs[i].register_file_size);
-		mpk_json_i64(j, f, "start", x->funcs[i].start);
-		mpk_json_i64(j, f, "end", x->funcs[i].end);
-	}
-}
-
-static void put_relay(const struct mpk_relay *x, struct mpk_json *j, struct mpk_json_at *at)
-{
-	struct mpk_json_at *o = mpk_json_object(j, at, "executor"), *list, *f;
-	uint64_t instructions = 0;
-
-	for (size_t i = 0; i < x->func_count; i++)
-		instructions += x->funcs[i].instr_count; /* each has bytes: cannot wrap */
-	mpk_json_span(j, o, "version", x->version);
-	mpk_json_u64(j, o, "instructions", instructions);
-	mpk_json_u64(j, o, "constants", x->const_count);
-	mpk_json_u64(j, o, "devices", x->device_count);
-	mpk_json_spans(j, o, "primitives", x->primitives.items, x->primitives.count);
-	list = mpk_json_array(j, o, "functions");
-	for (size_t i = 0; i < x->func_count; i++) {
-		const struct mpk_relay_func *r = &x->funcs[i];
-
-		f = mpk_json_object(j, list, NULL);
-		mpk_json_span(j, f, "name",
-			      r->info.count ? r->info.items[0] : (struct mpk_span){ 0 });
-		mpk_json_text(j, f, "kind", "bytecode");
-		mpk_json_spans(j, f, "parameters", r->params.items, r->params.count);
-		mpk_json_u64(j, f, "registers", r->register_file_size);
-		mpk_json_u64(j, f, "instructions", r->instr_count);
-	}
-}
-
-static void put_graph(const struct mpk_view_node *node, struct mpk_json *j, struct mpk_json_at *at)
-{
-	const struct mpk_graph_json *g = node->models.graph;
-	struct mpk_json_at *o = mpk_json_object(j, at, "executor");
-
-	mpk_json_u64(j, o, "nodes", g->node_count);
-	mpk_json_u64(j, o, "inputs", g->arg_count);
-	mpk_json_u64(j, o, "outputs", g->head_count);
-	mpk_json_u64(j, o, "storage_bytes", node->info->storage_bytes);
-	mpk_json_u64(j, o, "storage_pieces", node->info->storage_count);
-}
+/* --- tensors ------------------------------------------------------------------------ */
 
 /* null when there is no number to give */
 static void put_range(const struct mpk_stats *s, struct mpk_json *j, struct mpk_json_at *o)
@@ -210,16 +145,15 @@ static void put_tensors(const struct mpk_node_info *info, struct mpk_json *j,
 
 void mpk_node_json(const struct mpk_view_node *node, struct mpk_json *j, struct mpk_json_at *at)
 {
+	const struct mpk_payload_view *row = mpk_view_row(node);
+	struct mpk_payload_content content = mpk_view_content(node);
+
 	if (!node->show_info)
 		return;
 	if (node->info->piece_count)
 		put_pieces(node->info, j, at);
-	if (node->models.graph)
-		put_graph(node, j, at);
-	if (node->decoded && node->payload->tag == MPK_PAYLOAD_RELAX)
-		put_relax(&node->payload->u.relax, j, at);
-	if (node->decoded && node->payload->tag == MPK_PAYLOAD_RELAY)
-		put_relay(&node->payload->u.relay, j, at);
+	if (row->json)
+		row->json(&content, j, at);
 	if (node->info->tensor_count)
 		put_tensors(node->info, j, at);
 }

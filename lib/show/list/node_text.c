@@ -74,7 +74,7 @@ static void unlisted_lines(const struct mpk_view_node *node, const struct mpk_co
 	mpk_strbuf_putc(out, '\n');
 }
 
-/* A piece for one kernel is told of in that kernel's lines, unless it cannot be read. */
+/* A piece for one kernel is described in that kernel's lines, unless it cannot be read. */
 static void piece_lines(const struct mpk_view_node *node, const struct mpk_code_piece *p,
 			const char *indent, struct mpk_strbuf *out)
 {
@@ -146,88 +146,15 @@ void mpk_node_kernel_lines(const struct mpk_view_node *node, size_t index, const
 	finding_lines(node, index, mark != NULL, &lines);
 }
 
-/* --- executors ---------------------------------------------------------------------- */
-
-static void relax_lines(const struct mpk_relax *x, const char *indent, struct mpk_strbuf *out)
-{
-	size_t of_kind[3] = { 0 };
-
-	for (size_t i = 0; i < x->func_count; i++)
-		of_kind[x->funcs[i].kind]++; /* the reader refuses other kinds */
-	mpk_strbuf_printf(out, "%sbytecode ", indent);
-	mpk_escape(out, x->version);
-	mpk_strbuf_puts(out, ": ");
-	mpk_put_count(out, of_kind[MPK_RELAX_VM], "function");
-	mpk_strbuf_printf(out, ", %zu compiled, %zu called by name, ", of_kind[MPK_RELAX_TIR],
-			  of_kind[MPK_RELAX_PACKED]);
-	mpk_put_count(out, mpk_relax_instr_count(x), "instruction");
-	mpk_put_also(out, x->const_count, "constant");
-	mpk_strbuf_putc(out, '\n');
-	for (size_t i = 0; i < x->func_count; i++) {
-		const struct mpk_relax_func *f = &x->funcs[i];
-
-		if (f->kind == MPK_RELAX_PACKED)
-			continue;
-		mpk_strbuf_printf(out, "%s  ", indent);
-		mpk_escape(out, f->name);
-		mpk_strbuf_puts(out, ": ");
-		mpk_put_count(out, f->params.count, "parameter");
-		if (f->kind == MPK_RELAX_VM && f->end > f->start && f->start >= 0)
-			mpk_strbuf_printf(out, ", instructions %" PRId64 " to %" PRId64, f->start,
-					  f->end - 1);
-		mpk_strbuf_printf(out, ", %" PRId64 " registers%s\n", f->register_file_size,
-				  f->kind == MPK_RELAX_TIR ? ", compiled" : "");
-	}
-}
-
-static void relay_lines(const struct mpk_relay *x, const char *indent, struct mpk_strbuf *out)
-{
-	mpk_strbuf_printf(out, "%sbytecode of TVM ", indent);
-	mpk_escape(out, x->version);
-	mpk_strbuf_puts(out, ": ");
-	mpk_put_count(out, x->func_count, "function");
-	mpk_put_also(out, x->primitives.count, "primitive");
-	mpk_put_also(out, x->const_count, "constant");
-	mpk_put_also(out, x->device_count, "device");
-	mpk_strbuf_putc(out, '\n');
-	for (size_t i = 0; i < x->func_count; i++) {
-		const struct mpk_relay_func *f = &x->funcs[i];
-
-		mpk_strbuf_printf(out, "%s  ", indent);
-		mpk_escape(out, f->info.count ? f->info.items[0] : (struct mpk_span){ 0 });
-		mpk_strbuf_puts(out, ": ");
-		mpk_put_count(out, f->params.count, "parameter");
-		mpk_put_also(out, f->instr_count, "instruction");
-		mpk_put_also(out, f->register_file_size, "register");
-		mpk_strbuf_putc(out, '\n');
-	}
-}
-
-static void graph_lines(const struct mpk_view_node *node, const char *indent,
-			struct mpk_strbuf *out)
-{
-	const struct mpk_graph_json *g = node->models.graph;
-
-	mpk_strbuf_printf(out, "%sgraph: ", indent);
-	mpk_put_count(out, g->node_count, "node");
-	mpk_put_also(out, g->arg_count, "input");
-	mpk_strbuf_puts(out, " (parameters included), ");
-	mpk_put_count(out, g->head_count, "output");
-	mpk_strbuf_printf(out, ", %" PRIu64 " B storage in ", node->info->storage_bytes);
-	mpk_put_count(out, node->info->storage_count, "piece");
-	mpk_strbuf_putc(out, '\n');
-}
-
 void mpk_node_lines(const struct mpk_view_node *node, const char *indent, struct mpk_strbuf *out)
 {
+	const struct mpk_payload_view *row = mpk_view_row(node);
+	struct mpk_payload_content content = mpk_view_content(node);
+
 	if (!node->show_info)
 		return;
 	for (size_t i = 0; i < node->info->piece_count; i++)
 		piece_lines(node, &node->info->pieces[i], indent, out);
-	if (node->models.graph)
-		graph_lines(node, indent, out);
-	if (node->decoded && node->payload->tag == MPK_PAYLOAD_RELAX)
-		relax_lines(&node->payload->u.relax, indent, out);
-	if (node->decoded && node->payload->tag == MPK_PAYLOAD_RELAY)
-		relay_lines(&node->payload->u.relay, indent, out);
+	if (row->text)
+		row->text(&content, indent, out);
 }

@@ -1,19 +1,94 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tree as text. The walk keeps its own stack: how deep a tree is, the file decides. */
-#include "model/view.h"
-
+/* tree.c - the tree as text: a module a line, and what it holds below
+ *
+ * The walk keeps its own stack: how deep a tree is, the file decides. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "code/target.h"
 #include "model/filter.h"
+#include "model/node_info.h"
+#include "model/view.h"
 #include "text/escape.h"
+#include "text/phrase.h"
 #include "text/table.h"
+
+void mpk_view_counts(const struct mpk_view_node *node, struct mpk_strbuf *out)
+{
+	const struct mpk_payload_view *row = mpk_view_row(node);
+
+	if (!node->decoded)
+		return;
+	if (node->models.count)
+		mpk_put_also(out, node->models.count, "function");
+	if (row->counts)
+		row->counts(node->payload, out);
+}
+
+static void part_lines(const struct mpk_view_node *node, const struct mpk_payload_view *row,
+		       struct mpk_strbuf *out)
+{
+	struct mpk_span name;
+
+	for (size_t i = 0; row->part(node->payload, i, &name); i++) {
+		if (!mpk_view_shows_part(node, name))
+			continue;
+		row->part_text(node->payload, i, out);
+		mpk_strbuf_putc(out, '\n');
+		if (row->kernels)
+			mpk_node_kernel_lines(node, i, "  ", out);
+		mpk_strbuf_pass(out);
+	}
+}
+
+/* The tensors with their values; constants that only byte code numbers are among them, which are no
+ * parts. */
+static void measured_lines(const struct mpk_view_node *node, struct mpk_strbuf *out)
+{
+	const struct mpk_node_info *info = node->info;
+
+	for (size_t i = 0; i < info->tensor_count; i++) {
+		const struct mpk_tensor_info *t = &info->tensors[i];
+
+		if (!mpk_view_shows_part(node, mpk_span_str(t->name)))
+			continue;
+		mpk_tensor_text(mpk_span_str(t->name), t->record, out);
+		mpk_strbuf_puts(out, t->stats.count ? "  " : "");
+		mpk_stats_text(&t->stats, out);
+		mpk_strbuf_putc(out, '\n');
+		mpk_strbuf_pass(out);
+	}
+}
+
+static void put_details(const struct mpk_view_node *node, struct mpk_strbuf *out)
+{
+	const struct mpk_payload_view *row = mpk_view_row(node);
+	bool measured = node->show_info && node->info->measured;
+
+	if (!node->decoded)
+		return;
+	if (mpk_view_shows_whole(node))
+		mpk_node_lines(node, "", out);
+	for (size_t i = 0; i < node->models.count; i++) {
+		if (!mpk_view_shows_part(node, node->models.items[i].name))
+			continue;
+		mpk_signature_text(&node->models.items[i], out);
+		mpk_strbuf_putc(out, '\n');
+	}
+	if (row->part && (row->kernels || !measured))
+		part_lines(node, row, out);
+	if (row->fields)
+		row->fields(node->payload, out);
+	if (measured)
+		measured_lines(node, out);
+}
+
+/* --- the tree --------------------------------------------------------------------------- */
 
 enum {
 	DETAILS_SHOWN = 12, /* lines of one module that nobody asked to look into */
-	LEVELS_DRAWN = 32,  /* deeper nodes are drawn at this level, and their depth is told: a
+	LEVELS_DRAWN = 32,  /* deeper nodes are drawn at this level, and their depth is printed: a
 			     * chain would else make a text that grows with its square */
 };
 
@@ -88,7 +163,7 @@ static void draw_details(const struct walk *w, const struct mpk_view_node *n)
 	struct details d = { .w = w, .node = n };
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf lines = { .take = draw_some, .arg = &d };
 
-	mpk_view_details(n, &lines);
+	put_details(n, &lines);
 	if (lines.failed) {
 		w->out->failed = true;
 		return;

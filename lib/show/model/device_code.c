@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* device_code.c - GPU code of any library, TVM's or not: which devices it is for, and its containers
+ *
+ * A library may have gigabytes of it, packed. So targets are read from headers alone, and a container is
+ * unpacked, shown and forgotten before the next one. */
 #include "model/device_code.h"
 
 #include <inttypes.h>

@@ -27,7 +27,7 @@ struct mpk_device_rows {
 	size_t broken; /* containers whose headers do not read: in no row, --verify has an error of each */
 };
 
-/* mpk_device_targets - the devices of what stands in a section, a container or an image alone, from headers
+/* mpk_device_targets - the devices of what is in a section, a container or an image alone, from headers
  * @section its name, which tells the device of an image that does not
  * Returns  as mpk_code_targets; MPK_E_CORRUPT: it is neither */
 enum mpk_code mpk_device_targets(const char *section, struct mpk_span bytes,

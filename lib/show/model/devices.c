@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* devices.c - --devices: what can run on this machine, and which modules of a file can */
 #include "model/devices.h"
 
 #include "text/escape.h"

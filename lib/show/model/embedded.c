@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* embedded.c - GPU code that a library has beside the tree of its modules, as sections of its own: read once,
+ * and said as the code of a module is */
 #include "model/embedded.h"
 
 #include <inttypes.h>

@@ -10,34 +10,18 @@ static bool is_path_chosen(const char *path, const char *filter)
 	return filter[0] == '/' && mpk_name_matches(mpk_span_str(path), filter);
 }
 
-static bool has_tensor(const struct mpk_params *p, const char *filter)
-{
-	for (size_t i = 0; i < p->names.count; i++)
-		if (mpk_name_matches(p->names.items[i], filter))
-			return true;
-	return false;
-}
-
-static bool has_kernel(const struct mpk_kernels *k, const char *filter)
-{
-	for (size_t i = 0; i < k->function_count; i++)
-		if (mpk_name_matches(k->functions[i].key, filter))
-			return true;
-	return false;
-}
-
-/* It stands below the views that it filters, and asks the payloads themselves. */
+/* Functions of executors, kernels, tensors: what the listing prints a line of. */
 static bool has_part(const struct mpk_view_node *n, const char *filter)
 {
+	const struct mpk_payload_view *row = mpk_view_row(n);
+	struct mpk_span name;
+
 	for (size_t i = 0; i < n->models.count; i++)
 		if (mpk_name_matches(n->models.items[i].name, filter))
 			return true;
-	if (n->decoded && n->payload->tag == MPK_PAYLOAD_KERNELS)
-		return has_kernel(&n->payload->u.kernels, filter);
-	if (n->decoded && n->payload->tag == MPK_PAYLOAD_FACTORY)
-		return has_tensor(&n->payload->u.factory.params, filter);
-	if (n->decoded && n->payload->tag == MPK_PAYLOAD_CONSTS)
-		return has_tensor(&n->payload->u.consts.consts, filter);
+	for (size_t i = 0; row->part && row->part(n->payload, i, &name); i++)
+		if (mpk_name_matches(name, filter))
+			return true;
 	return false;
 }
 

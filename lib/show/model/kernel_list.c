@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* kernel_list.c - kernels with their figures as a flat list: of a module, of code beside the tree, of a file
+ *
+ * --diff and --baseline match kernels of two files by name, so a kernel has a key: its place, its name and its
+ * device, and a number where that is not unique. */
 #include "model/kernel_list.h"
 
 #include <stdlib.h>
@@ -232,7 +236,7 @@ static enum mpk_code keep(const struct lister *l, struct mpk_kernel_list *out)
 	return out->items ? MPK_OK : mpk_fail_nomem(l->err);
 }
 
-/* Names are told apart within a module. */
+/* Names are made unique within a module. */
 static void next_path(struct lister *l)
 {
 	mpk_strmap_fini(&l->names);

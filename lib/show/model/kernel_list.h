@@ -22,7 +22,7 @@ struct mpk_listed_kernel {
 	struct mpk_span name;             /* not escaped */
 	const char *target;               /* "sm_90"; "": its code names none */
 	struct mpk_figures figures;
-	struct mpk_span code; /* its machine code; empty: not told apart */
+	struct mpk_span code; /* its machine code; empty: not known which part it is */
 	/* Of a library's GPU code alone, whose code is forgotten: */
 	const char *container; /* ".nv_fatbin:0"; else NULL */
 	const char *image;     /* "cubin sm_80" */

@@ -3,77 +3,7 @@
  * here, by name, once; views and checks ask for a kernel of the table. */
 #include "model/node_info.h"
 
-#include <stddef.h>
 #include <string.h>
-
-/* --- device modules and libraries --------------------------------------------------- */
-
-/* Pieces are views of the payload. */
-static uint64_t offset_in(const struct mpk_view_node *n, struct mpk_span piece)
-{
-	return n->node->payload_off +
-	       (piece.len ? (uint64_t)(piece.data - n->node->payload.data) : 0);
-}
-
-static enum mpk_code read_kernels(const struct mpk_view_node *n, struct mpk_arena *arena,
-				  struct mpk_node_info *out, struct mpk_error *err)
-{
-	const struct mpk_kernels *k = &n->payload->u.kernels;
-	const struct mpk_code_format *claimed = mpk_code_format_claimed(n->node->kind, k->fmt);
-	bool plain = k->layout == MPK_KERNELS_PLAIN;
-	size_t count = plain ? 1 : k->source_count;
-	struct mpk_code_piece *pieces = mpk_arena_array(arena, count, sizeof *pieces);
-
-	MPK_TRY_ALLOC(pieces, err);
-	for (size_t i = 0; i < count; i++) {
-		struct mpk_span data = plain ? k->data : k->sources[i].data;
-		uint64_t off = plain ? n->node->payload_off + k->data_off : offset_in(n, data);
-
-		pieces[i].key = plain ? NULL : &k->sources[i].key;
-		MPK_TRY(mpk_code_info_read(data, off, claimed, arena, &pieces[i].code, err));
-	}
-	out->pieces = pieces;
-	out->piece_count = count;
-	_Static_assert(offsetof(struct mpk_kernel_source, key) == 0, "names stand first in rows");
-	_Static_assert(offsetof(struct mpk_function_info, key) == 0, "names stand first in rows");
-	MPK_TRY(mpk_names_of(k->sources, sizeof *k->sources, plain ? 0 : count, arena,
-			     &out->piece_names, err));
-	return mpk_names_of(k->functions, sizeof *k->functions, k->function_count, arena,
-			    &out->table, err);
-}
-
-static enum mpk_code read_library(const struct mpk_view_node *n, struct mpk_arena *arena,
-				  struct mpk_node_info *out, struct mpk_error *err)
-{
-	const struct mpk_record_value *data = mpk_record_get(&n->payload->u.record, "data");
-	struct mpk_code_piece *piece;
-
-	if (n->payload->u.record.schema != &mpk_schema_static_library || !data || !data->str.len)
-		return MPK_OK;
-	piece = mpk_arena_alloc(arena, sizeof *piece);
-	MPK_TRY_ALLOC(piece, err);
-	MPK_TRY(mpk_code_info_read(data->str, offset_in(n, data->str), NULL, arena, &piece->code,
-				   err));
-	out->pieces = piece;
-	out->piece_count = 1;
-	return MPK_OK;
-}
-
-static enum mpk_code read_info(const struct mpk_view_node *node, struct mpk_arena *arena,
-			       struct mpk_node_info *out, struct mpk_error *err)
-{
-	struct mpk_node_info info = { 0 };
-
-	if (node->decoded && node->payload->tag == MPK_PAYLOAD_KERNELS)
-		MPK_TRY(read_kernels(node, arena, &info, err));
-	else if (node->decoded && node->payload->tag == MPK_PAYLOAD_RECORD)
-		MPK_TRY(read_library(node, arena, &info, err));
-	else if (node->models.graph)
-		MPK_TRY(mpk_graph_storage(node->models.graph, &info.storage_bytes,
-					  &info.storage_count, err));
-	*out = info;
-	return MPK_OK;
-}
 
 /* --- tensors ------------------------------------------------------------------------ */
 
@@ -124,11 +54,14 @@ static enum mpk_code node_info(const struct mpk_view *view, size_t index, struct
 {
 	static const struct mpk_node_info nothing = { 0 };
 	struct mpk_view_node *node = &view->nodes[index];
-	struct mpk_node_info info;
+	const struct mpk_payload_view *row = mpk_view_row(node);
+	struct mpk_payload_content content = mpk_view_content(node);
+	struct mpk_node_info info = { 0 };
 
 	if (node->info)
 		return MPK_OK;
-	MPK_TRY(read_info(node, view->arena, &info, err));
+	if (row->read)
+		MPK_TRY(row->read(&content, view->arena, &info, err));
 	node->info = info.piece_count || info.table.count || info.storage_count
 			     ? mpk_arena_keep(view->arena, &info, 1, sizeof info)
 			     : &nothing;

@@ -7,34 +7,7 @@
 #ifndef MPK_MODEL_NODE_INFO_H
 #define MPK_MODEL_NODE_INFO_H
 
-#include "code/info.h"
-#include "model/internal/stats.h"
 #include "model/view.h"
-
-/* A run of code and which kernels of the module it is for. */
-struct mpk_code_piece {
-	const struct mpk_span *key; /* the one kernel it is for; NULL: all of the table */
-	struct mpk_code_info code;
-};
-
-/* A tensor of the payload, and its values in short. */
-struct mpk_tensor_info {
-	const char *name; /* "w1"; of constants without a name their index */
-	const struct mpk_tensor_record *record;
-	struct mpk_stats stats;
-};
-
-struct mpk_node_info {
-	const struct mpk_code_piece *pieces; /* device modules and static libraries */
-	size_t piece_count;
-	struct mpk_names piece_names; /* of pieces that are for one kernel */
-	struct mpk_names table;       /* device modules: the kernels of the table */
-	uint64_t storage_bytes;       /* graph executors: the largest tensor of each storage id */
-	size_t storage_count;         /* ids */
-	bool measured;                /* the tensors are listed */
-	const struct mpk_tensor_info *tensors;
-	size_t tensor_count;
-};
 
 /* mpk_view_info - what a module says; reads it when nobody has asked before
  * @index   of the node
@@ -67,25 +40,19 @@ enum mpk_code_defines mpk_node_info_defines(const struct mpk_node_info *info,
 					    const struct mpk_kernels *table, size_t index);
 
 /* mpk_node_findings - what mpk_verify_kernels found of kernel `index` of the table, in the order of the checks.
- * Of several with one name the first has those of all: thousands of each would be millions.
+ * Where several kernels have one name, the first has the findings of all of them: a file with thousands of
+ * equal names would else print millions.
  * @count   receives how many there are
  * Returns  the first; NULL: there is none */
 const struct mpk_view_finding *mpk_node_findings(const struct mpk_view_node *node, size_t index,
 						 size_t *count);
-
-/* mpk_graph_storage - what a graph allocates: tensors with one storage id share memory, as much as
- * the largest of them needs
- * @bytes   UINT64_MAX for what no memory can hold
- * Returns  MPK_OK; MPK_E_NOMEM */
-enum mpk_code mpk_graph_storage(const struct mpk_graph_json *graph, uint64_t *bytes, size_t *count,
-				struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_node_lines - append a line for each run of code, image, member and function: what
  * mpk_node_kernel_lines does not say
  * mpk_node_kernel_lines - append what the code says of one kernel of the table, a line an image,
  * and a mark when it is not there
  * Both append nothing before mpk_view_show_info.
- * @indent  stands before each line */
+ * @indent  is put before each line */
 void mpk_node_lines(const struct mpk_view_node *node, const char *indent, struct mpk_strbuf *out);
 void mpk_node_kernel_lines(const struct mpk_view_node *node, size_t index, const char *indent,
 			   struct mpk_strbuf *out);

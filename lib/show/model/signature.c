@@ -1,26 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a function is written down: its signature, and a command line that calls it. */
+/* signature.c - how a function is written down: its signature, what its getters say of it, and a command line
+ * that calls it */
 #include "signature/signature.h"
 #include "model/internal/names.h"
+#include "model/view.h"
 #include "text/escape.h"
 #include "text/phrase.h"
-
-void mpk_view_kernel_text(const struct mpk_function_info *f, bool tags, struct mpk_strbuf *out)
-{
-	char type[MPK_DTYPE_TEXT];
-
-	mpk_escape(out, f->key);
-	mpk_strbuf_putc(out, '(');
-	for (size_t i = 0; i < f->arg_count; i++)
-		mpk_strbuf_printf(
-			out, "%s%s%s", i ? ", " : "", mpk_dtype_print(f->arg_types[i], type),
-			i < f->extra_tag_count && f->extra_tags[i] == 1 ? " tensormap" : "");
-	mpk_strbuf_putc(out, ')');
-	for (size_t i = 0; tags && i < f->launch_tag_count; i++) {
-		mpk_strbuf_puts(out, i ? " " : "  ");
-		mpk_escape(out, f->launch_tags[i]);
-	}
-}
 
 void mpk_view_host_text(const struct mpk_view *view, size_t index, const char *names,
 			struct mpk_strbuf *out)
@@ -99,4 +84,41 @@ void mpk_view_call(const struct mpk_view *view, struct mpk_span function,
 	} else {
 		mpk_strbuf_puts(out, " --input SHAPExTYPE=VALUES --out SHAPExTYPE");
 	}
+}
+
+/* --- what getters say ------------------------------------------------------------------- */
+
+enum mpk_code mpk_view_read_texts(struct mpk_view *view, struct mpk_error *err)
+{
+	struct mpk_host_texts *texts;
+
+	if (view->texts || !view->image->getter_count)
+		return MPK_OK;
+	texts = mpk_arena_alloc(view->arena, sizeof *texts);
+	MPK_TRY_ALLOC(texts, err);
+	MPK_TRY(mpk_host_texts_read(view->image, view->arena, texts, err));
+	view->texts = texts;
+	return MPK_OK;
+}
+
+enum mpk_code mpk_view_take_texts(struct mpk_view *view, const struct mpk_host_texts *texts,
+				  struct mpk_error *err)
+{
+	const struct mpk_image *image = view->image;
+	const struct mpk_signature **list =
+		mpk_arena_keep(view->arena, view->host, image->function_count, sizeof *list);
+
+	MPK_TRY_ALLOC(list, err);
+	for (size_t i = 0; i < image->function_count; i++)
+		if (!list[i])
+			MPK_TRY(mpk_host_texts_signature(image, texts, i, view->arena, &list[i],
+							 err));
+	view->host = list;
+	view->texts = texts;
+	return MPK_OK;
+}
+
+struct mpk_span mpk_view_doc(const struct mpk_view *view, size_t index)
+{
+	return view->texts ? view->texts->docs[index] : (struct mpk_span){ 0 };
 }

@@ -20,13 +20,13 @@
 #include "hostcode/getters.h"
 #include "hostcode/host.h"
 #include "payload.h"
+#include "payload/payload_view.h"
 #include "program/model.h"
 #include "text/json.h"
 #include "text/match.h"
 
 enum { MPK_VIEW_PATH = 64 };
 
-struct mpk_node_info;   /* node_info.h */
 struct mpk_code_target; /* code/target.h */
 struct mpk_view_code;   /* embedded.h */
 struct mpk_view_names;  /* names.h */
@@ -38,7 +38,7 @@ struct mpk_view_finding {
 	size_t rank; /* among those of its module, as they were found */
 };
 
-/* Files may have a hundred thousand modules: what only some of them have stands beside the node. */
+/* Files may have a hundred thousand modules: what only some of them have is kept beside the node. */
 struct mpk_view_node {
 	const struct mpk_node *node;
 	const struct mpk_kind *kind;       /* NULL: a kind this program does not know */
@@ -97,12 +97,24 @@ struct mpk_style {
 	bool unicode;
 };
 
+/* mpk_view_row - what can be said of a module's payload; a row without anything where none is decoded
+ * mpk_view_content - what that row looks at */
+static inline const struct mpk_payload_view *mpk_view_row(const struct mpk_view_node *node)
+{
+	return mpk_payload_view_of(node->decoded ? node->payload : NULL);
+}
+
+static inline struct mpk_payload_content mpk_view_content(const struct mpk_view_node *node)
+{
+	return (struct mpk_payload_content){ node->payload, node->models.graph, node->info };
+}
+
 /* mpk_view_kernels - the kernels of a decoded device module, or NULL */
 static inline const struct mpk_kernels *mpk_view_kernels(const struct mpk_view_node *node)
 {
-	return node->decoded && node->payload->tag == MPK_PAYLOAD_KERNELS
-		       ? &node->payload->u.kernels
-		       : NULL;
+	const struct mpk_payload_view *row = mpk_view_row(node);
+
+	return row->kernels ? row->kernels(node->payload) : NULL;
 }
 
 /* mpk_view_format - "ptx", "cl", ...: how a payload's code is written, or an empty span */
@@ -129,7 +141,6 @@ const char *mpk_view_title(const struct mpk_view_node *node);
  * a module holds; nothing when there is nothing to count
  * mpk_view_details - append one line for each kernel, callable function, constant list */
 void mpk_view_counts(const struct mpk_view_node *node, struct mpk_strbuf *out);
-void mpk_view_details(const struct mpk_view_node *node, struct mpk_strbuf *out);
 
 /* mpk_view_container, mpk_view_format_name, mpk_view_convention, mpk_view_role_name - words that JSON and text share:
  * "elf-so", "elf", "ffi", "device"; stable. A bare blob has no format: NULL; of a kind without a
@@ -148,9 +159,6 @@ void mpk_view_functions(const struct mpk_view *view, struct mpk_style style,
 
 /* mpk_view_tree - the tree alone, one module a line and its kernels below */
 void mpk_view_tree(const struct mpk_view *view, struct mpk_style style, struct mpk_strbuf *out);
-
-/* mpk_view_kernel_text - append "name(handle, int32)", and the launch tags when tags */
-void mpk_view_kernel_text(const struct mpk_function_info *f, bool tags, struct mpk_strbuf *out);
 
 /* mpk_view_call - append a command line that calls a function
  * @signature  what is known of it; NULL: the file does not tell its arguments. Capitals stand for
@@ -195,7 +203,7 @@ const char *mpk_view_called(const struct mpk_view *view, size_t index);
 const struct mpk_signature *mpk_view_called_instead(const struct mpk_view *view, size_t index);
 
 /* mpk_view_host_text - append the signature of host function `index`, or its name when that is all
- * @names   stands between an alias and what it names */
+ * @names   goes between an alias and what it names */
 void mpk_view_host_text(const struct mpk_view *view, size_t index, const char *names,
 			struct mpk_strbuf *out);
 
@@ -205,7 +213,7 @@ void mpk_view_summary_json(const struct mpk_view *view, struct mpk_json *j, stru
 void mpk_view_functions_json(const struct mpk_view *view, struct mpk_json *j,
 			     struct mpk_json_at *at);
 
-/* mpk_view_about_json - what stands before the functions and the tree in the summary
+/* mpk_view_about_json - what comes before the functions and the tree in the summary
  * mpk_view_targets_json - "targets" of a module; nothing for modules without */
 void mpk_view_about_json(const struct mpk_view *view, struct mpk_json *j, struct mpk_json_at *at);
 void mpk_view_targets_json(const struct mpk_view *view, const struct mpk_view_node *n,

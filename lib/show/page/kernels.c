@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels of a page, with digests by which it tells those of several files apart. A kernel has two: of its
- * own definition or machine code, and, where the code is text, of what stands around the definitions:
+ * own definition or machine code, and, where the code is text, of what is around the definitions:
  * functions and macros that it may use. */
 #include <string.h>
 
@@ -25,7 +25,7 @@ struct digests {
 	struct programs programs; /* of the text that was looked at last */
 	struct mpk_digest own, around;
 	bool has_own, has_around;
-	bool cut; /* something of the kernel was too much to read: nothing is told of it */
+	bool cut; /* something of the kernel was too much to read: nothing is said of it */
 	enum mpk_code code;
 	struct mpk_error *err;
 };
@@ -77,7 +77,7 @@ static enum mpk_code find_programs(struct digests *d, const struct mpk_code_info
 	return MPK_OK;
 }
 
-/* The first definition of a text that begins at or behind p: they stand in file order. */
+/* The first definition of a text that begins at p or later: they are in file order. */
 static size_t first_definition(const struct mpk_code_info *code, const uint8_t *p)
 {
 	size_t low = 0, high = code->definition_count;

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* page.c - --html: the JSON document in the page, and the page around it
+ *
+ * The template is built into the program, in one piece; the document goes in at its mark. All that a view of
+ * the page shows is put here from what the other answers know, so that the page never says anything else. */
 #include "page/page.h"
 
 #include <string.h>
 
 #include "code/info.h"
 #include "code/show.h"
-#include "graph/model_graph.h"
+#include "graph/dot.h"
 #include "model/device_code.h"
 #include "model/embedded.h"
 #include "model/node_info.h"
@@ -136,7 +140,7 @@ static void put_models(const struct mpk_view *view, const struct mpk_view_node *
 	}
 }
 
-/* GPU code of any library is read one container at a time: what is told of it is put at once. */
+/* GPU code of any library is read one container at a time: what is said of it is written at once. */
 struct device_lists {
 	struct mpk_page *page;
 	struct mpk_json_at *kernels;
@@ -192,6 +196,11 @@ static enum mpk_code put_calls(struct mpk_page *page, const struct mpk_view *vie
 
 static void put_graph(const struct mpk_model_graph *g, struct mpk_json *j, struct mpk_json_at *list)
 {
+	static const char *const node_kinds[] = {
+		[MPK_MODEL_INPUT] = "input",     [MPK_MODEL_OPERATOR] = "operator",
+		[MPK_MODEL_BUILTIN] = "builtin", [MPK_MODEL_BLOCK] = "block",
+		[MPK_MODEL_OUTPUT] = "output",
+	};
 	struct mpk_json_at *graph = mpk_json_object(j, list, NULL), *o, *nodes, *edges;
 
 	mpk_json_text(j, graph, "module", g->path);
@@ -200,7 +209,7 @@ static void put_graph(const struct mpk_model_graph *g, struct mpk_json *j, struc
 	nodes = mpk_json_array(j, graph, "nodes");
 	for (size_t i = 0; i < g->node_count; i++) {
 		o = mpk_json_object(j, nodes, NULL);
-		mpk_json_text(j, o, "kind", mpk_model_node_kind_name(g->nodes[i].kind));
+		mpk_json_text(j, o, "kind", node_kinds[g->nodes[i].kind]);
 		mpk_json_text(j, o, "label", g->nodes[i].label);
 		if (g->nodes[i].detail[0])
 			mpk_json_text(j, o, "detail", g->nodes[i].detail);

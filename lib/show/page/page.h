@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* page.h - minspect --html: files as one page for a browser
  *
- * The page is a template that stands in lib/show/page/web and is put together when the program is built,
+ * The page is a template, lib/show/page/web, that is put together when the program is built,
  * and one JSON document in it. What draws is the template's script; the document is what the other
  * views show of each file, once, and the texts in it.
  */

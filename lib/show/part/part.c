@@ -75,7 +75,7 @@ static bool is_named(const struct mpk_extract_file *file, struct mpk_span name)
 	       (file->tensor && mpk_span_equal(last_step(inner), name));
 }
 
-/* What stands packed in the file is unpacked now, and stays as long as the answer. */
+/* What is packed in the file is unpacked now, and stays as long as the answer. */
 static enum mpk_code put_file(struct finder *f, struct mpk_extract_file *file)
 {
 	if (file->make)
@@ -238,25 +238,18 @@ static void put_text(struct finder *f, struct mpk_strbuf *text)
 	f->found = true;
 }
 
-static void find_function(struct finder *f, const struct mpk_payload *p)
+static void find_function(struct finder *f, const struct mpk_view_node *n)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
-	bool relax = p->tag == MPK_PAYLOAD_RELAX;
-	size_t count = relax                         ? p->u.relax.func_count
-		       : p->tag == MPK_PAYLOAD_RELAY ? p->u.relay.func_count
-						     : 0;
+	const struct mpk_payload_view *row = mpk_view_row(n);
+	struct mpk_payload_function function;
 
-	for (size_t i = 0; i < count && !f->found; i++) {
-		struct mpk_span name =
-			relax ? p->u.relax.funcs[i].name : p->u.relay.funcs[i].info.items[0];
-
-		mpk_part_names_add(&f->names, name);
-		if (!mpk_span_equal(name, f->wanted.name))
+	for (size_t i = 0; row->function && !f->found && row->function(n->payload, i, &function);
+	     i++) {
+		mpk_part_names_add(&f->names, function.name);
+		if (!mpk_span_equal(function.name, f->wanted.name))
 			continue;
-		if (relax)
-			mpk_relax_dump_func(&p->u.relax, i, &text);
-		else
-			mpk_relay_dump_func(&p->u.relay, i, &text);
+		row->disasm(n->payload, i, &text);
 		put_text(f, &text);
 	}
 }
@@ -285,8 +278,7 @@ static enum mpk_code find_inside(struct finder *f)
 
 		if (!is_here(f, n->path))
 			continue;
-		if (n->decoded)
-			find_function(f, n->payload);
+		find_function(f, n);
 		MPK_TRY(mpk_view_info(view, i, &info, f->err));
 		for (size_t k = 0; k < info->piece_count && !f->found; k++) {
 			find_in_code(f, &info->pieces[k].code, n->path);

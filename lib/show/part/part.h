@@ -37,7 +37,7 @@ enum mpk_code mpk_part_place(const struct mpk_view *view, struct mpk_span path,
  * image of a fatbin or a bundle by its target ("sm_90", "compute_90", "gfx90a:xnack+", "gfx90a"), the
  * first where several have it. A file name of --extract with its folder
  * ("1-cuda/kernels.ptx") leads to the same bytes.
- * @raw     the module's payload as it stands in the blob; without a name
+ * @raw     the module's payload as it is stored in the blob; without a name
  * @arena   receives what is made
  * @out     views of the file and of the arena
  * Returns  MPK_OK; MPK_E_NOTFOUND with "did you mean"; MPK_E_USAGE: several parts, none of which is meant;

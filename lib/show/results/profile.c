@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* profile.c - profiles and comparisons with a dump: as text, JSON, and as trace events for a viewer of
+ * timelines */
 #include "results/profile.h"
 
 #include <inttypes.h>

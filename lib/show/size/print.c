@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* print.c - --size as text and JSON: tables of the largest, each with the number of those that it leaves out */
 #include "size/internal/device.h"
 #include "size/size.h"
 #include "text/escape.h"

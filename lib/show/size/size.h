@@ -41,7 +41,7 @@ struct mpk_size {
 	struct mpk_size_list files;    /* that --extract would write, as far as they stand there */
 	struct mpk_size_list kernels;  /* machine code by kernel, where the format tells */
 	struct mpk_size_list
-		sorted; /* files that copies are told of, by length and content, longest first */
+		sorted; /* files whose copies are named, by length and content, longest first */
 	const struct mpk_size_copies *copies; /* runs of sorted; longest first */
 	size_t copy_count;
 	const struct mpk_size_kernel *same_kernels; /* most bytes to save first */

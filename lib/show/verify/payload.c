@@ -5,8 +5,6 @@
 #include <inttypes.h>
 
 #include "base/strmap.h"
-#include "relaxvm/relaxvm.h"
-#include "relayvm/relayvm.h"
 #include "text/escape.h"
 
 static void payload(struct mpk_verify *v, const struct mpk_view_node *n)
@@ -35,13 +33,9 @@ static void payload_tail(struct mpk_verify *v, const struct mpk_view_node *n)
 static void byte_code(struct mpk_verify *v, const struct mpk_view_node *n)
 {
 	struct mpk_error err = { 0 };
-	enum mpk_code code = MPK_OK;
+	const struct mpk_payload_view *row = mpk_view_row(n);
 
-	if (n->decoded && n->payload->tag == MPK_PAYLOAD_RELAX)
-		code = mpk_relax_check(&n->payload->u.relax, &err);
-	else if (n->decoded && n->payload->tag == MPK_PAYLOAD_RELAY)
-		code = mpk_relay_check(&n->payload->u.relay, &err);
-	if (code == MPK_OK)
+	if (!row->verify || row->verify(n->payload, &err) == MPK_OK)
 		return;
 	v->position.offset = n->node->payload_off;
 	mpk_verify_say(v, MPK_ERROR, "%s", err.text);

@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The run of all checks. It knows the tables; checks know only what they are handed. */
-#include "verify/verify.h"
-
+/* verify.c - the run of --verify: which checks look at what, how they report, and how that is printed
+ *
+ * A check knows only the file, the node or the piece of code that it is handed; here are the loops. A report
+ * is the same list for --verify, --check and mpack's checks of payloads before they are packed. */
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/vec.h"
 #include "model/node_info.h"
+#include "text/escape.h"
+#include "verify/verify.h"
 
 static void run_node(struct mpk_verify *v, const struct mpk_check *check,
 		     const struct mpk_view_node *n)
@@ -170,4 +175,126 @@ enum mpk_code mpk_verify_run(const struct mpk_view *view, const struct mpk_verif
 	run_table(&v, mpk_checks_embedded);
 	run_table(&v, mpk_checks_origin);
 	return mpk_verify_payloads(view, arena, report, err);
+}
+
+/* --- what a check reports --------------------------------------------------------------- */
+
+static void say_finding(struct mpk_verify *v, enum mpk_severity severity,
+			struct mpk_verify_position at, const char *fmt, va_list ap)
+	MPK_PRINTF(4, 0);
+
+static void say_finding(struct mpk_verify *v, enum mpk_severity severity,
+			struct mpk_verify_position at, const char *fmt, va_list ap)
+{
+	struct mpk_error e = { 0 };
+	char text[sizeof e.text];
+
+	(void)vsnprintf(text, sizeof text, fmt, ap);
+	if (at.space)
+		(void)mpk_fail_offset(&e, MPK_E_CORRUPT, at.space, at.offset, "%s", text);
+	else
+		(void)mpk_fail(&e, MPK_E_CORRUPT, "%s", text);
+	mpk_error_at_file(&e, v->view->name);
+	mpk_error_at_path(&e, at.path);
+	mpk_report_add_about(v->report, severity, v->check, &e, v->kernel);
+}
+
+void mpk_verify_say(struct mpk_verify *v, enum mpk_severity severity, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	say_finding(v, severity, v->position, fmt, ap);
+	va_end(ap);
+}
+
+void mpk_verify_say_error(struct mpk_verify *v, const struct mpk_error *err)
+{
+	struct mpk_verify_position at = { .offset = err->at.offset };
+
+	if (err->code == MPK_E_NOMEM)
+		v->report->failed = true;
+	at.space = err->at.has_offset ? err->at.space : NULL;
+	mpk_verify_say_at(v, MPK_ERROR, at, "%s", err->text);
+}
+
+void mpk_verify_say_at(struct mpk_verify *v, enum mpk_severity severity,
+		       struct mpk_verify_position at, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	say_finding(v, severity, at, fmt, ap);
+	va_end(ap);
+}
+
+/* --- as text and JSON ------------------------------------------------------------------- */
+
+void mpk_verify_print_finding(const struct mpk_finding *f, struct mpk_style style,
+			      struct mpk_strbuf *out)
+{
+	const char *color = f->severity == MPK_ERROR ? "\033[1;31m" : "\033[1;33m";
+	char position[768];
+
+	mpk_where_print(&f->error.at, position, sizeof position);
+	mpk_escape(out, mpk_span_str(position));
+	mpk_strbuf_printf(out, ": %s%s%s: ", style.color ? color : "",
+			  mpk_severity_name(f->severity), style.color ? "\033[0m" : "");
+	/* a finding is one line, whatever who made it forgot to escape */
+	mpk_escape_sentence(out, mpk_span_str(f->error.text));
+	mpk_strbuf_printf(out, " [%s]\n", f->check);
+}
+
+static void print_count(size_t count, const char *what, struct mpk_strbuf *out)
+{
+	if (count)
+		mpk_strbuf_printf(out, ", %zu %s%s", count, what, count == 1 ? "" : "s");
+}
+
+void mpk_verify_print(const char *name, struct mpk_report *report, struct mpk_style style,
+		      bool notes, struct mpk_strbuf *out)
+{
+	mpk_report_sort(report);
+	for (size_t i = 0; i < report->count; i++)
+		if (notes || report->findings[i].severity != MPK_NOTE)
+			mpk_verify_print_finding(&report->findings[i], style, out);
+	mpk_escape(out, mpk_span_str(name));
+	if (report->errors)
+		mpk_strbuf_printf(out, ": %zu error%s", report->errors,
+				  report->errors == 1 ? "" : "s");
+	else
+		mpk_strbuf_puts(out, ": no errors");
+	print_count(report->warnings, "warning", out);
+	if (report->dropped)
+		mpk_strbuf_printf(out, ", %zu left out", report->dropped);
+	mpk_strbuf_putc(out, '\n');
+}
+
+void mpk_verify_json(const char *name, struct mpk_report *report, struct mpk_json *j,
+		     struct mpk_json_at *at)
+{
+	struct mpk_json_at *list, *o;
+
+	mpk_report_sort(report);
+	mpk_json_text(j, at, "file", name);
+	mpk_json_u64(j, at, "errors", report->errors);
+	mpk_json_u64(j, at, "warnings", report->warnings);
+	mpk_json_u64(j, at, "left_out", report->dropped);
+	list = mpk_json_array(j, at, "findings");
+	for (size_t i = 0; i < report->count; i++) {
+		const struct mpk_finding *f = &report->findings[i];
+		const struct mpk_where *w = &f->error.at;
+
+		o = mpk_json_object(j, list, NULL);
+		mpk_json_text(j, o, "check", f->check);
+		mpk_json_text(j, o, "severity", mpk_severity_name(f->severity));
+		mpk_json_text(j, o, "path", w->path[0] ? w->path : NULL);
+		mpk_json_text(j, o, "kernel", f->about);
+		mpk_json_text(j, o, "space", w->has_offset ? w->space : NULL);
+		if (w->has_offset)
+			mpk_json_u64(j, o, "offset", w->offset);
+		else
+			mpk_json_null(j, o, "offset");
+		mpk_json_text(j, o, "message", f->error.text);
+	}
 }

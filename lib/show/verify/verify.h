@@ -121,9 +121,6 @@ void mpk_verify_print(const char *name, struct mpk_report *report, struct mpk_st
 void mpk_verify_json(const char *name, struct mpk_report *report, struct mpk_json *j,
 		     struct mpk_json_at *at);
 
-/* mpk_verify_relocations - a check of mpk_checks_dynamic */
-void mpk_verify_relocations(struct mpk_verify *v);
-
 /* mpk_verify_say - report a finding of the check that runs, where it looks
  * mpk_verify_say_at - the same elsewhere
  * mpk_verify_say_error - that a check could not go on: memory is out, or what it reads cannot be read */

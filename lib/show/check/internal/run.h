@@ -47,11 +47,7 @@ extern const struct mpk_check_row mpk_check_host[];     /* linking, glibc, libra
 extern const struct mpk_check_row mpk_check_function[]; /* function */
 extern const struct mpk_check_row mpk_check_device[];   /* device, driver */
 
-/* mpk_check_scope_init - the scope of a process there, before it loads the file
- * Returns  MPK_OK; MPK_E_CORRUPT; MPK_E_NOMEM */
-enum mpk_code mpk_check_scope_init(struct mpk_check_state *s, struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_check_say - report a finding about the file, or about what stands at a tree path
+/* mpk_check_say - report a finding about the file, or about what is at a tree path
  * @path    NULL: the file
  * mpk_check_say_text - the same of a text that is put together */
 void mpk_check_say(struct mpk_check_state *s, enum mpk_severity severity, const char *path,
@@ -75,13 +71,6 @@ enum mpk_code mpk_check_linking(struct mpk_check_state *s, struct mpk_error *err
  * Returns  MPK_OK; MPK_E_CORRUPT; MPK_E_NOMEM */
 enum mpk_code mpk_check_say_want(struct mpk_check_state *s, enum mpk_want_kind kind,
 				 const char *name, struct mpk_error *err, const char *fmt, ...)
-	MPK_PRINTF(5, 6) MPK_MUST_CHECK;
-
-/* mpk_check_say_failing - the same of functions that are known to fail
- * @functions  sorted; in the arena; count 0: nobody can tell which
- * Returns  as that */
-enum mpk_code mpk_check_say_failing(struct mpk_check_state *s, const char *const *functions,
-				    size_t count, struct mpk_error *err, const char *fmt, ...)
 	MPK_PRINTF(5, 6) MPK_MUST_CHECK;
 
 /* mpk_check_sum_calls - fill the result's list of functions that fail, when all checks have run

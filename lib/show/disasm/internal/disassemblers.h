@@ -41,13 +41,6 @@ enum mpk_code mpk_disasm_start(const struct mpk_disasm_setup *setup, struct mpk_
 			       struct mpk_error *err) MPK_MUST_CHECK;
 void mpk_disasm_stop(struct mpk_disasm *d);
 
-/* mpk_disasm_target - what LLVM calls the machine of a file, and how far to go on where it knows no
- * instruction
- * @out     triple, cpu, features and step are filled, the rest is left alone
- * Returns  MPK_OK; MPK_E_UNSUPPORTED: no name is known here */
-enum mpk_code mpk_disasm_target(const struct mpk_code_file *f, bool thumb,
-				struct mpk_llvm_code *out, struct mpk_error *err) MPK_MUST_CHECK;
-
 /* mpk_disasm_code - the instructions of a function
  * @out     in arena; their texts live until the next question, are safe to print, and say
  *          ".byte 0x0f, 0x0b" where no instruction is

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* baseline.h - minspect --baseline: kernels that need more than they did, told without a GPU
+/* baseline.h - minspect --baseline: kernels that need more than they did, found without a GPU
  *
  * A baseline is a JSON document (schema minspect-baseline.schema.json) with the figures of each kernel of
  * some files, and how far each may grow.

@@ -1,10 +1,48 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* list.h - for the files that compare: the list of differences while it grows */
-#ifndef MPK_DIFF_INTERNAL_LIST_H
-#define MPK_DIFF_INTERNAL_LIST_H
+/* differ.h - differences between two files: what one is, and their list while it grows
+ *
+ * Kernels, functions, parts of payloads: whatever compares two things adds to one list, in the words
+ * that --diff prints. */
+#ifndef MPK_COMPARE_DIFFER_H
+#define MPK_COMPARE_DIFFER_H
 
+#include "base/arena.h"
+#include "base/strbuf.h"
+#include "code/figure.h"
 #include "compare/text.h"
-#include "diff/diff.h"
+
+enum mpk_diff_sign { MPK_DIFF_REMOVED, MPK_DIFF_ADDED, MPK_DIFF_CHANGED };
+
+/* One figure of a kernel in both files. */
+struct mpk_figure_change {
+	enum mpk_figure figure;
+	struct mpk_figure_value before, after;
+};
+
+struct mpk_difference {
+	enum mpk_diff_sign sign;
+	const char *path; /* tree path in the file that has it, the older one of both; "" for the
+			       * library itself */
+	const char *
+		new_path; /* changed things of a module that moved: its path in the newer file; else "" */
+	const char *what;     /* "function", "module", "kernel", "part", ...; static storage */
+	struct mpk_span name; /* of the thing; may be empty */
+	const char *text;     /* how it changed: "4 B -> 8 B"; "" for removed and added */
+	const char *lines;  /* hunks of the unified format; "" where nothing is told line by line */
+	const char *target; /* of kernels: "sm_90"; "" where the code names none */
+	const struct mpk_figure_change *figures; /* of kernels: those that changed */
+	size_t figure_count;
+	bool same_code; /* the bytes differ, the code in them does not */
+};
+
+struct mpk_diff {
+	struct mpk_difference *items;
+	size_t count, cap;
+	bool failed;
+};
+
+/* All hunks of a comparison together, in bytes; what would be more is said as numbers of lines. */
+#define MPK_DIFF_LINES_MAX ((size_t)4 << 20)
 
 struct mpk_differ {
 	struct mpk_diff *diff;
@@ -25,7 +63,7 @@ struct mpk_diff_thing {
 	/* Adds what changed between two of one name; NULL: nothing can. */
 	void (*compare)(struct mpk_differ *d, struct mpk_span name, const void *a, const void *b);
 	bool is_place;     /* its name is the path of what is in it */
-	bool only_matched; /* what one list alone has is told elsewhere */
+	bool only_matched; /* what one list alone has is reported elsewhere */
 };
 
 /* mpk_differ_match - removed and added items, and what compare says of the others; of several with one
@@ -61,6 +99,11 @@ bool mpk_differ_texts(struct mpk_differ *d, const char *what, struct mpk_span na
  * @unit    what a line is called: "line", "instruction" */
 void mpk_differ_lines(struct mpk_differ *d, const char *what, struct mpk_span name,
 		      const char *unit, struct mpk_span a, struct mpk_span b);
+
+/* mpk_differ_content - a change of two runs of bytes, if they differ: with hunks where both are texts, else as
+ * mpk_differ_bytes */
+void mpk_differ_content(struct mpk_differ *d, const char *what, struct mpk_span name,
+			struct mpk_span a, struct mpk_span b);
 
 /* mpk_differ_bytes - a change of what nothing here reads: lengths, or how many bytes differ */
 struct mpk_difference *mpk_differ_bytes(struct mpk_differ *d, const char *what,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stats.h - the values of a tensor in a few numbers */
-#ifndef MPK_MODEL_INTERNAL_STATS_H
-#define MPK_MODEL_INTERNAL_STATS_H
+#ifndef MPK_PAYLOAD_STATS_H
+#define MPK_PAYLOAD_STATS_H
 
 #include <stdint.h>
 
@@ -30,7 +30,7 @@ struct mpk_stats {
 			uint64_t min, max;
 		} u;
 	} range;     /* meaningful when count > nans + infs */
-	double mean; /* likewise */
+	double mean; /* meaningful as range is */
 };
 
 /* mpk_stats_of - read every element: float16, bfloat16, float32, float64, integers of 8 to 64

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "diff/internal/list.h"
+/* differ.c - the list of differences: how it grows, and how two lists of named things are matched
+ *
+ * Names are looked up in hash tables, since a hostile file has hundreds of thousands of them. A failed
+ * allocation is noted in the list, and the comparison goes on, so that callers need not ask after each step. */
+#include "compare/differ.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -8,6 +12,7 @@
 
 #include "base/strmap.h"
 #include "base/vec.h"
+#include "code/format.h"
 #include "text/table.h"
 
 struct mpk_difference *mpk_differ_add(struct mpk_differ *d, enum mpk_diff_sign sign,
@@ -186,4 +191,25 @@ struct mpk_difference *mpk_differ_bytes(struct mpk_differ *d, const char *what,
 	}
 	return mpk_differ_change(d, what, name, "%zu of %zu bytes differ, from byte %zu on",
 				 differing, n, at);
+}
+
+/* Texts may end with NULs, as drivers want them; within, a NUL makes them none. */
+static bool is_text(struct mpk_span *s)
+{
+	while (s->len && !s->data[s->len - 1])
+		s->len--;
+	return s->len && mpk_code_is_text(*s) && !memchr(s->data, 0, s->len);
+}
+
+void mpk_differ_content(struct mpk_differ *d, const char *what, struct mpk_span name,
+			struct mpk_span a, struct mpk_span b)
+{
+	struct mpk_span x = a, y = b;
+
+	if (mpk_span_equal(a, b))
+		return;
+	if (is_text(&x) && is_text(&y))
+		mpk_differ_lines(d, what, name, "line", x, y);
+	else
+		(void)mpk_differ_bytes(d, what, name, a, b);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A tensor in a few numbers. NaNs and infinities are counted apart: one of them would hide all
  * else in a minimum or a mean. */
-#include "model/internal/stats.h"
+#include "payload/stats.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The data flow of Relax byte code. Operators write into tensors that were allocated before and are
- * passed behind the arguments, so what they compute is found as what nobody has written yet. */
+ * passed after the arguments, so what they compute is found as what nobody has written yet. */
 #include <string.h>
 
-#include "graph/internal/builder.h"
+#include "payload/graph.h"
+#include "signature/signature.h"
 #include "text/escape.h"
 
 struct reader {

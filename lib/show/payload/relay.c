@@ -1,8 +1,131 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The data flow of Relay byte code: as that of Relax, but instructions say by their shape which of their
+/* relay.c - executables of the Relay virtual machine: byte code, constants, and its functions as graphs
+ *
+ * The graph is found as that of Relax (relax_graph.c), but instructions say by their shape which of their
  * words are registers, and invoke_packed how many of its arguments it writes. */
-#include "graph/internal/builder.h"
+#include "payload/payload_view.h"
+
+#include <stdio.h>
+
 #include "text/escape.h"
+#include "text/phrase.h"
+
+/* --- text and JSON ------------------------------------------------------------------------ */
+
+static void put_counts(const struct mpk_payload *p, struct mpk_strbuf *out)
+{
+	const struct mpk_relay *x = &p->u.relay;
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < x->const_count; i++)
+		bytes += x->consts[i].tensor.data.len;
+	mpk_strbuf_puts(out, ", TVM ");
+	mpk_escape(out, x->version);
+	mpk_put_tensor_counts(x->const_count, bytes, "constant", out);
+}
+
+static void put_lines(const struct mpk_payload_content *c, const char *indent,
+		      struct mpk_strbuf *out)
+{
+	const struct mpk_relay *x = &c->payload->u.relay;
+
+	mpk_strbuf_printf(out, "%sbytecode of TVM ", indent);
+	mpk_escape(out, x->version);
+	mpk_strbuf_puts(out, ": ");
+	mpk_put_count(out, x->func_count, "function");
+	mpk_put_also(out, x->primitives.count, "primitive");
+	mpk_put_also(out, x->const_count, "constant");
+	mpk_put_also(out, x->device_count, "device");
+	mpk_strbuf_putc(out, '\n');
+	for (size_t i = 0; i < x->func_count; i++) {
+		const struct mpk_relay_func *f = &x->funcs[i];
+
+		mpk_strbuf_printf(out, "%s  ", indent);
+		mpk_escape(out, f->info.count ? f->info.items[0] : (struct mpk_span){ 0 });
+		mpk_strbuf_puts(out, ": ");
+		mpk_put_count(out, f->params.count, "parameter");
+		mpk_put_also(out, f->instr_count, "instruction");
+		mpk_put_also(out, f->register_file_size, "register");
+		mpk_strbuf_putc(out, '\n');
+	}
+}
+
+static void put_json(const struct mpk_payload_content *c, struct mpk_json *j,
+		     struct mpk_json_at *at)
+{
+	const struct mpk_relay *x = &c->payload->u.relay;
+	struct mpk_json_at *o = mpk_json_object(j, at, "executor"), *list, *f;
+	uint64_t instructions = 0;
+
+	for (size_t i = 0; i < x->func_count; i++)
+		instructions += x->funcs[i].instr_count; /* each has bytes: cannot wrap */
+	mpk_json_span(j, o, "version", x->version);
+	mpk_json_u64(j, o, "instructions", instructions);
+	mpk_json_u64(j, o, "constants", x->const_count);
+	mpk_json_u64(j, o, "devices", x->device_count);
+	mpk_json_spans(j, o, "primitives", x->primitives.items, x->primitives.count);
+	list = mpk_json_array(j, o, "functions");
+	for (size_t i = 0; i < x->func_count; i++) {
+		const struct mpk_relay_func *r = &x->funcs[i];
+
+		f = mpk_json_object(j, list, NULL);
+		mpk_json_span(j, f, "name",
+			      r->info.count ? r->info.items[0] : (struct mpk_span){ 0 });
+		mpk_json_text(j, f, "kind", "bytecode");
+		mpk_json_spans(j, f, "parameters", r->params.items, r->params.count);
+		mpk_json_u64(j, f, "registers", r->register_file_size);
+		mpk_json_u64(j, f, "instructions", r->instr_count);
+	}
+}
+
+/* --- functions ---------------------------------------------------------------------------- */
+
+/* All are byte code: what they call in the library they name as primitives. */
+static bool function_at(const struct mpk_payload *p, size_t index, struct mpk_payload_function *out)
+{
+	const struct mpk_relay *x = &p->u.relay;
+
+	if (index >= x->func_count)
+		return false;
+	*out = (struct mpk_payload_function){ x->funcs[index].info.items[0],
+					      MPK_FUNCTION_BYTE_CODE };
+	return true;
+}
+
+static void put_listing(const struct mpk_payload *p, size_t index, struct mpk_strbuf *out)
+{
+	if (index == MPK_ALL_FUNCTIONS)
+		mpk_relay_dump(&p->u.relay, out);
+	else
+		mpk_relay_dump_func(&p->u.relay, index, out);
+}
+
+/* --- verdicts ----------------------------------------------------------------------------- */
+
+static enum mpk_code verify(const struct mpk_payload *p, struct mpk_error *err)
+{
+	return mpk_relay_check(&p->u.relay, err);
+}
+
+/* Its virtual machine wants the very release that wrote the byte code. */
+static void find_needs(const struct mpk_payload *p, const struct mpk_release *release,
+		       const struct mpk_payload_findings *findings)
+{
+	const struct mpk_span version = p->u.relay.version;
+	char wanted[16], text[1024];
+
+	if (!release || !release->minor)
+		return;
+	(void)snprintf(wanted, sizeof wanted, "0.%u.", release->minor);
+	if (mpk_span_starts(version, wanted))
+		return;
+	(void)snprintf(text, sizeof text,
+		       "byte code of TVM '%s', which that release alone runs, not %s",
+		       MPK_QUOTE(version), release->name);
+	findings->say(findings->arg, MPK_ERROR, text);
+}
+
+/* --- data flow ---------------------------------------------------------------------------- */
 
 struct reader {
 	const struct mpk_relay *x;
@@ -168,9 +291,11 @@ static bool has_its_registers(const struct mpk_relay_func *f)
 	return f->register_file_size <= (uint64_t)f->params.count + f->instr_count + 1;
 }
 
-enum mpk_code mpk_graph_of_relay(const struct mpk_relay *x, size_t index, struct mpk_arena *arena,
-				 struct mpk_model_graph *out, struct mpk_error *err)
+static enum mpk_code read_graph(const struct mpk_payload_content *c, size_t index,
+				struct mpk_arena *arena, struct mpk_model_graph *out,
+				struct mpk_error *err)
 {
+	const struct mpk_relay *x = &c->payload->u.relay;
 	MPK_CLEANUP(mpk_graph_builder_fini) struct mpk_graph_builder b = { .arena = arena };
 	struct reader r = { .x = x, .f = &x->funcs[index], .b = &b };
 	struct mpk_graph_code g = { .code = &r,
@@ -187,3 +312,22 @@ enum mpk_code mpk_graph_of_relay(const struct mpk_relay *x, size_t index, struct
 		MPK_TRY(put_values(&r, err));
 	return mpk_graph_builder_finish(&b, out, err);
 }
+
+static size_t count_graphs(const struct mpk_payload_content *c)
+{
+	const struct mpk_relay *x = &c->payload->u.relay;
+
+	return mpk_relay_check(x, NULL) == MPK_OK ? x->func_count : 0;
+}
+
+const struct mpk_payload_view mpk_payload_view_relay = {
+	.counts = put_counts,
+	.text = put_lines,
+	.json = put_json,
+	.function = function_at,
+	.disasm = put_listing,
+	.graph_count = count_graphs,
+	.graph = read_graph,
+	.verify = verify,
+	.needs = find_needs,
+};

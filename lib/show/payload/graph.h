@@ -1,9 +1,53 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* builder.h - one graph of a model while it grows (model_graph*.c only) */
-#ifndef MPK_GRAPH_INTERNAL_BUILDER_H
-#define MPK_GRAPH_INTERNAL_BUILDER_H
+/* graph.h - a graph of a model to draw, and how it is put together from what a payload has
+ *
+ * A graph executor stores its graph. Byte code is read for one: where a function runs straight
+ * through, its operators and what flows between them; where it jumps, its basic blocks.
+ */
+#ifndef MPK_PAYLOAD_GRAPH_H
+#define MPK_PAYLOAD_GRAPH_H
 
-#include "graph/model_graph.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/strbuf.h"
+#include "relaxvm/relaxvm.h"
+
+enum mpk_model_node_kind {
+	MPK_MODEL_INPUT,
+	MPK_MODEL_OPERATOR, /* computes: a kernel, a function of the library or of the executable */
+	MPK_MODEL_BUILTIN,  /* the executor does it itself: a reshape, a tuple */
+	MPK_MODEL_BLOCK,    /* instructions without a jump among them */
+	MPK_MODEL_OUTPUT,
+};
+
+/* Texts are escaped, but may have line feeds between what was. */
+struct mpk_model_node {
+	enum mpk_model_node_kind kind;
+	const char *label;  /* what is called, or the name of the input */
+	const char *detail; /* the instruction or the type of the result; may be empty */
+	const char *type;   /* of the result, "float32[4, 24]"; empty: not known */
+};
+
+struct mpk_model_edge {
+	size_t from, to;   /* nodes */
+	const char *label; /* "else"; empty: nothing to say */
+};
+
+struct mpk_model_graph {
+	const char *path;     /* of the module */
+	struct mpk_span name; /* of the function; empty: the module is one graph. Not escaped */
+	bool is_flow;         /* nodes are basic blocks, edges jumps; else edges are values */
+	const struct mpk_model_node *nodes;
+	size_t node_count;
+	const struct mpk_model_edge *edges; /* ascending by the node they lead to */
+	size_t edge_count;
+};
+
+/* --- putting one together ------------------------------------------------------------------ */
 
 #define MPK_NO_NODE SIZE_MAX
 
@@ -45,13 +89,10 @@ enum mpk_code mpk_graph_builder_finish(struct mpk_graph_builder *b, struct mpk_m
 				       struct mpk_error *err) MPK_MUST_CHECK;
 void mpk_graph_builder_fini(struct mpk_graph_builder *b);
 
-/* mpk_graph_of_relax, mpk_graph_of_relay - the graph of function `index`, whose executable passed its
- * check
+/* mpk_graph_of_relax - the graph of function `index` of an executable that passed its check
  * @out     name, is_flow, nodes and edges are set; no nodes: it has none to draw
- * Return   MPK_OK; MPK_E_NOMEM */
+ * Returns  MPK_OK; MPK_E_NOMEM */
 enum mpk_code mpk_graph_of_relax(const struct mpk_relax *x, size_t index, struct mpk_arena *arena,
-				 struct mpk_model_graph *out, struct mpk_error *err) MPK_MUST_CHECK;
-enum mpk_code mpk_graph_of_relay(const struct mpk_relay *x, size_t index, struct mpk_arena *arena,
 				 struct mpk_model_graph *out, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* What cuts instructions into blocks. */

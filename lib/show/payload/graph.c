@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "graph/internal/builder.h"
+/* graph.c - a graph while it grows, and byte code cut into basic blocks
+ *
+ * A failed allocation is noted in the builder: whoever reads byte code adds nodes without asking, and the end
+ * says whether all of them are there. */
+#include "payload/graph.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -130,7 +134,7 @@ bool mpk_graph_jumps(const struct mpk_graph_code *g)
 	return false;
 }
 
-/* The block of each instruction. A block begins where something jumps to, and behind what does not
+/* The block of each instruction. A block begins where something jumps to, and after what does not
  * go on to the next instruction alone. */
 static void number_blocks(const struct mpk_graph_code *g, size_t *block)
 {

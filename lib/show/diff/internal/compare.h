@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* compare.h - what the files of --diff have for one another: which module is which, and what differs in code,
+ * models, GPU code and the library itself */
+#ifndef MPK_DIFF_INTERNAL_COMPARE_H
+#define MPK_DIFF_INTERNAL_COMPARE_H
+
+#include "code/info.h"
+#include "diff/diff.h"
+#include "model/kernel_list.h"
+#include "model/view.h"
+
+/* --- match.c ----------------------------------------------------------------- */
+
+/* The partner of a module that has none. */
+#define MPK_NO_MODULE SIZE_MAX
+
+struct mpk_module_match {
+	size_t *partner; /* of each module of a: its index in b, or MPK_NO_MODULE */
+	bool *same;    /* of each module of a: kind and payload are known to equal its partner's */
+	size_t *owner; /* of each module of b: its index in a, or MPK_NO_MODULE */
+};
+
+/* mpk_match_modules - pair the modules of two files, each with one other at most. In this order, and of
+ * several that do equally well those with one path:
+ *   1. kind and payload are equal;
+ *   2. the kind is, and the names that it defines are shared, the most first: kernels, functions of
+ *      models, symbols, constants. Of a name that many modules of a kind define only some are looked at;
+ *   3. kind and path are; or it is the only one left of its kind in both and defines no names;
+ *   4. the path is.
+ * @arena   receives the lists; what else is needed is freed
+ * Returns  MPK_OK; MPK_E_NOMEM. Takes n log n for n modules and names, and reads a payload twice at
+ *          most. */
+enum mpk_code mpk_match_modules(const struct mpk_view *a, const struct mpk_view *b,
+				struct mpk_arena *arena, struct mpk_module_match *out,
+				struct mpk_error *err) MPK_MUST_CHECK;
+
+/* --- code.c ------------------------------------------------------------------ */
+
+/* One side: bytes, and what is known of them as code. */
+struct mpk_diff_code_side {
+	struct mpk_span bytes;
+	const struct mpk_code_info *code; /* NULL: nobody read them as code */
+};
+
+/* mpk_diff_code - changes of two texts line by line, of cubins by section, of fatbins by image, of SPIR-V
+ * by whether only names and lines changed; of anything else by bytes
+ * @what, @name   the thing that has the code: "part", "kernels.ptx" */
+void mpk_diff_code(struct mpk_differ *d, const char *what, struct mpk_span name,
+		   struct mpk_diff_code_side a, struct mpk_diff_code_side b);
+
+/* mpk_diff_kernel - changes of the figures of one kernel, and of its machine code
+ * mpk_diff_kernels - changes of the figures of kernels that both lists have, and of their machine code */
+void mpk_diff_kernel(struct mpk_differ *d, const struct mpk_listed_kernel *a,
+		     const struct mpk_listed_kernel *b);
+void mpk_diff_kernels(struct mpk_differ *d, const struct mpk_kernel_list *a,
+		      const struct mpk_kernel_list *b);
+
+/* --- model.c ----------------------------------------------------------------- */
+
+/* mpk_diff_listings - two listings of byte code (mpk_relax_dump, mpk_relay_dump), function by function,
+ * an instruction a line; numbers of instructions do not count */
+void mpk_diff_listings(struct mpk_differ *d, struct mpk_span a, struct mpk_span b);
+
+/* mpk_diff_tensors - two tensors of one name */
+void mpk_diff_tensors(struct mpk_differ *d, struct mpk_span name, const struct mpk_tensor_record *a,
+		      const struct mpk_tensor_record *b);
+
+/* --- device.c ---------------------------------------------------------------- */
+
+/* mpk_diff_devices - images of devices that only one has, kernels of the others that came, went or changed,
+ * and images that differ beside their kernels. In which section and container an image is, and how it
+ * is packed, is no difference unless it is the only one. */
+void mpk_diff_devices(struct mpk_differ *d, const struct mpk_view *a, const struct mpk_view *b);
+
+/* --- host.c ------------------------------------------------------------------ */
+
+/* mpk_diff_host - all of that */
+void mpk_diff_host(struct mpk_differ *d, const struct mpk_view *a, const struct mpk_view *b);
+
+/* mpk_diff_rest - for two files that differ in nothing that was looked at: in which of their sections, or
+ * in how many bytes
+ * @a_bytes, @b_bytes  the whole files */
+void mpk_diff_rest(struct mpk_differ *d, const struct mpk_view *a, struct mpk_span a_bytes,
+		   const struct mpk_view *b, struct mpk_span b_bytes);
+
+#endif

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* relax.c - executables of the Relax virtual machine: byte code, constants, and the functions they call
+ *
+ * How a function is drawn as a graph is in relax_graph.c. */
+#include "payload/payload_view.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "text/escape.h"
+#include "text/phrase.h"
+
+/* --- text and JSON ------------------------------------------------------------------------ */
+
+static void put_counts(const struct mpk_payload *p, struct mpk_strbuf *out)
+{
+	const struct mpk_relax *x = &p->u.relax;
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < x->const_count; i++)
+		if (x->consts[i].kind == MPK_RELAX_TENSOR)
+			bytes += x->consts[i].u.tensor.data.len;
+	mpk_put_also(out, mpk_relax_instr_count(x), "instruction");
+	mpk_put_tensor_counts(x->const_count, bytes, "constant", out);
+}
+
+static void put_lines(const struct mpk_payload_content *c, const char *indent,
+		      struct mpk_strbuf *out)
+{
+	const struct mpk_relax *x = &c->payload->u.relax;
+	size_t of_kind[3] = { 0 };
+
+	for (size_t i = 0; i < x->func_count; i++)
+		of_kind[x->funcs[i].kind]++; /* the reader refuses other kinds */
+	mpk_strbuf_printf(out, "%sbytecode ", indent);
+	mpk_escape(out, x->version);
+	mpk_strbuf_puts(out, ": ");
+	mpk_put_count(out, of_kind[MPK_RELAX_VM], "function");
+	mpk_strbuf_printf(out, ", %zu compiled, %zu called by name, ", of_kind[MPK_RELAX_TIR],
+			  of_kind[MPK_RELAX_PACKED]);
+	mpk_put_count(out, mpk_relax_instr_count(x), "instruction");
+	mpk_put_also(out, x->const_count, "constant");
+	mpk_strbuf_putc(out, '\n');
+	for (size_t i = 0; i < x->func_count; i++) {
+		const struct mpk_relax_func *f = &x->funcs[i];
+
+		if (f->kind == MPK_RELAX_PACKED)
+			continue;
+		mpk_strbuf_printf(out, "%s  ", indent);
+		mpk_escape(out, f->name);
+		mpk_strbuf_puts(out, ": ");
+		mpk_put_count(out, f->params.count, "parameter");
+		if (f->kind == MPK_RELAX_VM && f->end > f->start && f->start >= 0)
+			mpk_strbuf_printf(out, ", instructions %" PRId64 " to %" PRId64, f->start,
+					  f->end - 1);
+		mpk_strbuf_printf(out, ", %" PRId64 " registers%s\n", f->register_file_size,
+				  f->kind == MPK_RELAX_TIR ? ", compiled" : "");
+	}
+}
+
+static void put_json(const struct mpk_payload_content *c, struct mpk_json *j,
+		     struct mpk_json_at *at)
+{
+	static const char *const kinds[] = {
+		[MPK_RELAX_PACKED] = "packed",
+		[MPK_RELAX_VM] = "bytecode",
+		[MPK_RELAX_TIR] = "compiled",
+	};
+	const struct mpk_relax *x = &c->payload->u.relax;
+	struct mpk_json_at *o = mpk_json_object(j, at, "executor"), *list, *f;
+
+	mpk_json_span(j, o, "version", x->version);
+	mpk_json_u64(j, o, "instructions", mpk_relax_instr_count(x));
+	mpk_json_u64(j, o, "constants", x->const_count);
+	list = mpk_json_array(j, o, "functions");
+	for (size_t i = 0; i < x->func_count; i++) {
+		f = mpk_json_object(j, list, NULL);
+		mpk_json_span(j, f, "name", x->funcs[i].name);
+		mpk_json_text(j, f, "kind", kinds[x->funcs[i].kind]);
+		mpk_json_spans(j, f, "parameters", x->funcs[i].params.items,
+			       x->funcs[i].params.count);
+		if (x->funcs[i].kind == MPK_RELAX_PACKED)
+			continue;
+		mpk_json_i64(j, f, "registers", x->funcs[i].register_file_size);
+		mpk_json_i64(j, f, "start", x->funcs[i].start);
+		mpk_json_i64(j, f, "end", x->funcs[i].end);
+	}
+}
+
+/* --- functions ---------------------------------------------------------------------------- */
+
+static bool function_at(const struct mpk_payload *p, size_t index, struct mpk_payload_function *out)
+{
+	static const enum mpk_payload_function_kind kinds[] = {
+		[MPK_RELAX_PACKED] = MPK_FUNCTION_IMPORTED,
+		[MPK_RELAX_VM] = MPK_FUNCTION_BYTE_CODE,
+		[MPK_RELAX_TIR] = MPK_FUNCTION_COMPILED,
+	};
+	const struct mpk_relax *x = &p->u.relax;
+
+	if (index >= x->func_count)
+		return false;
+	/* the reader refuses other kinds */
+	*out = (struct mpk_payload_function){ x->funcs[index].name, kinds[x->funcs[index].kind] };
+	return true;
+}
+
+static void put_listing(const struct mpk_payload *p, size_t index, struct mpk_strbuf *out)
+{
+	if (index == MPK_ALL_FUNCTIONS)
+		mpk_relax_dump(&p->u.relax, out);
+	else
+		mpk_relax_dump_func(&p->u.relax, index, out);
+}
+
+static enum mpk_code add_call(const struct mpk_relax *x, const struct mpk_payload_calls *calls,
+			      size_t from, int64_t to, struct mpk_error *err)
+{
+	if (to < 0 || (uint64_t)to >= x->func_count)
+		return MPK_OK;
+	return calls->add(calls->arg, from, (size_t)to, err);
+}
+
+/* A function may also be an argument: then it is called by whoever got it. */
+static enum mpk_code add_calls(const struct mpk_relax *x, size_t func, size_t *left,
+			       const struct mpk_payload_calls *calls, struct mpk_error *err)
+{
+	const struct mpk_relax_func *f = &x->funcs[func];
+	struct mpk_relax_instr instr;
+
+	if (f->kind != MPK_RELAX_VM || f->start < 0)
+		return MPK_OK;
+	for (int64_t i = f->start; i < f->end && *left; i++, --*left) {
+		if (mpk_relax_instr(x, (size_t)i, &instr, NULL) != MPK_OK)
+			return MPK_OK;
+		if (instr.op != MPK_RELAX_CALL)
+			continue;
+		MPK_TRY(add_call(x, calls, func, instr.func, err));
+		for (size_t k = 0; k < instr.arg_count; k++) {
+			struct mpk_relax_arg arg = mpk_relax_arg(&instr, k);
+
+			if (arg.kind == MPK_RELAX_ARG_FUNC)
+				MPK_TRY(add_call(x, calls, func, arg.value, err));
+		}
+	}
+	return MPK_OK;
+}
+
+static enum mpk_code find_calls(const struct mpk_payload *p, const struct mpk_payload_calls *calls,
+				struct mpk_error *err)
+{
+	const struct mpk_relax *x = &p->u.relax;
+	size_t left = mpk_relax_instr_count(x); /* functions may claim the same ones */
+
+	for (size_t i = 0; i < x->func_count; i++)
+		MPK_TRY(add_calls(x, i, &left, calls, err));
+	return MPK_OK;
+}
+
+/* --- graphs ------------------------------------------------------------------------------- */
+
+static size_t count_graphs(const struct mpk_payload_content *c)
+{
+	const struct mpk_relax *x = &c->payload->u.relax;
+
+	return mpk_relax_check(x, NULL) == MPK_OK ? x->func_count : 0;
+}
+
+static enum mpk_code read_graph(const struct mpk_payload_content *c, size_t index,
+				struct mpk_arena *arena, struct mpk_model_graph *out,
+				struct mpk_error *err)
+{
+	return mpk_graph_of_relax(&c->payload->u.relax, index, arena, out, err);
+}
+
+/* --- verdicts ----------------------------------------------------------------------------- */
+
+static enum mpk_code verify(const struct mpk_payload *p, struct mpk_error *err)
+{
+	return mpk_relax_check(&p->u.relax, err);
+}
+
+/* The only version of Relax byte code that ever was. */
+#define RELAX_VERSION "0.14"
+
+/* TVM 0.23 began to write a table of memory scopes, under another magic number. */
+enum { RELAX_SCOPES_SINCE = 23 };
+
+static void find_needs(const struct mpk_payload *p, const struct mpk_release *release,
+		       const struct mpk_payload_findings *findings)
+{
+	const struct mpk_relax *x = &p->u.relax;
+	char text[1024];
+
+	if (!mpk_span_is(x->version, RELAX_VERSION)) {
+		(void)snprintf(text, sizeof text,
+			       "byte code of version '%s'; TVM reads " RELAX_VERSION
+			       " alone: compile it again",
+			       MPK_QUOTE(x->version));
+		findings->say(findings->arg, MPK_ERROR, text);
+	}
+	if (release && release->minor && release->minor < RELAX_SCOPES_SINCE && x->has_scopes) {
+		(void)snprintf(text, sizeof text,
+			       "byte code as TVM 0.23 and later writes it, with memory scopes; %s "
+			       "does not read it",
+			       release->name);
+		findings->say(findings->arg, MPK_ERROR, text);
+	}
+}
+
+/* --- difference --------------------------------------------------------------------------- */
+
+static void put_constant(const struct mpk_relax_const *c, struct mpk_strbuf *out)
+{
+	char type[MPK_DTYPE_TEXT];
+
+	switch (c->kind) {
+	case MPK_RELAX_TENSOR:
+		mpk_strbuf_printf(out, "tensor %s[",
+				  mpk_dtype_print_short(c->u.tensor.dtype, type));
+		for (size_t i = 0; i < c->u.tensor.ndim; i++)
+			mpk_strbuf_printf(out, "%s%" PRId64, i ? ", " : "", c->u.tensor.shape[i]);
+		mpk_strbuf_puts(out, "]\n");
+		return;
+	case MPK_RELAX_DTYPE:
+		mpk_strbuf_printf(out, "type %s\n", mpk_dtype_print_short(c->u.dtype, type));
+		return;
+	case MPK_RELAX_SHAPE:
+		mpk_strbuf_puts(out, "shape");
+		for (size_t i = 0; i + 8 <= c->u.shape.len; i += 8)
+			mpk_strbuf_printf(out, " %" PRId64,
+					  (int64_t)mpk_load_u64(c->u.shape.data + i));
+		mpk_strbuf_putc(out, '\n');
+		return;
+	case MPK_RELAX_STRING:
+		mpk_strbuf_puts(out, "text ");
+		mpk_escape(out, c->u.string);
+		mpk_strbuf_putc(out, '\n');
+		return;
+	case MPK_RELAX_INT:
+		mpk_strbuf_printf(out, "int %" PRId64 "\n", c->u.i);
+		return;
+	case MPK_RELAX_FLOAT:
+		mpk_strbuf_printf(out, "float %.17g\n", c->u.f);
+		return;
+	case MPK_RELAX_CONST_KINDS:
+		return;
+	}
+}
+
+static struct mpk_strbuf list_constants(const struct mpk_relax *x)
+{
+	struct mpk_strbuf out = { 0 };
+
+	for (size_t i = 0; i < x->const_count && !out.failed; i++)
+		put_constant(&x->consts[i], &out);
+	return out;
+}
+
+/* The constant pools as lists of lines: shapes, types, texts and numbers, and of tensors their types. Their
+ * elements are compared as those of all tensors. */
+static void diff(struct mpk_differ *d, const struct mpk_payload_content *a,
+		 const struct mpk_payload_content *b)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf x = list_constants(&a->payload->u.relax);
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf y = list_constants(&b->payload->u.relax);
+
+	d->diff->failed |= x.failed || y.failed;
+	mpk_differ_lines(d, "constants", (struct mpk_span){ 0 }, "constant",
+			 mpk_span_of(x.data, x.len), mpk_span_of(y.data, y.len));
+}
+
+const struct mpk_payload_view mpk_payload_view_relax = {
+	.counts = put_counts,
+	.text = put_lines,
+	.json = put_json,
+	.function = function_at,
+	.disasm = put_listing,
+	.calls = find_calls,
+	.graph_count = count_graphs,
+	.graph = read_graph,
+	.diff = diff,
+	.verify = verify,
+	.needs = find_needs,
+};

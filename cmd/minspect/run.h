@@ -5,7 +5,6 @@
 
 #include "minspect/minspect.h"
 #include "session/call.h"
-#include "session/expect.h"
 
 /* --device, --grid, --block, --shared: where a call runs, and how wide. */
 struct run_device {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How a function is written down: its signature, and a command line that calls it. */
 #include "signature/signature.h"
+
+#include "device/device.h"
 #include "model/internal/names.h"
 #include "text/escape.h"
 #include "text/phrase.h"
@@ -59,7 +61,7 @@ static void put_kernel_name(const struct mpk_view *view, const struct mpk_view_n
 static void put_device(const struct mpk_view *view, const struct mpk_signature *s,
 		       struct mpk_strbuf *out)
 {
-	if (s->device != MPK_DL_CPU && s->device != MPK_DL_OPENCL && s->device != MPK_DL_CUDA)
+	if (mpk_device_kind_from(s->device) == MPK_DEVICE_NONE)
 		return;
 	if (view->names->device.type != s->device)
 		mpk_strbuf_printf(out, " --device %s", mpk_dl_device_name(s->device));

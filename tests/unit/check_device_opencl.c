@@ -10,8 +10,8 @@
 #include "base/compiler.h"
 #include "device/internal/opencl.h"
 #include "device_kernels.h"
-#include "runtime/textures.h"
 #include "harness.h"
+#include "runtime/textures.h"
 #include "skip.h"
 
 static const char two_kernels[] =

@@ -32,6 +32,7 @@ static enum mpk_code shelf_open(unsigned ordinal, struct mpk_device **out, struc
 	device = calloc(1, sizeof *device);
 	MPK_TRY_ALLOC(device, err);
 	device->ops = &mpk_shelf_ops;
+	device->info.kind = (enum mpk_device_kind)MPK_DEVICE_SHELF;
 	device->info.block_limit = 64;
 	*out = device;
 	return MPK_OK;

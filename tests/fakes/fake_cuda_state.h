@@ -12,7 +12,7 @@
 #define EXPORT __attribute__((visibility("default")))
 
 /* Every function gets the type of the table and the symbol that the driver exports. */
-#define DECLARE(name, symbol, driver, required, params) EXPORT unsigned name params __asm__(symbol);
+#define DECLARE(name, symbol, need, params, driver) EXPORT unsigned name params __asm__(symbol);
 MPK_CUDA_SYMBOLS(DECLARE)
 #undef DECLARE
 

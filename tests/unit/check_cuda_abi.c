@@ -17,7 +17,7 @@
 
 #ifdef HAVE_TOOLKIT
 /* Every row: the type of our pointer is the type the toolkit gives for this version. */
-#define SAME_TYPE(name, symbol, driver, required, params)                                          \
+#define SAME_TYPE(name, symbol, need, params, driver)                                              \
 	_Static_assert(_Generic((((struct mpk_cuda_api *)0)->name),                                \
 			       PFN_##name##_v##driver: 1,                                          \
 			       default: 0),                                                        \

@@ -5,7 +5,7 @@
 
 #include "base/compiler.h"
 #include "base/native.h"
-#include "device/internal/launch.h"
+#include "device/internal/backend.h"
 #include "device_kernels.h"
 
 START_TEST(device_names_parse)

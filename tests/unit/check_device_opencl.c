@@ -11,6 +11,7 @@
 #include "device/internal/opencl.h"
 #include "device_kernels.h"
 #include "harness.h"
+#include "runtime/textures.h"
 #include "skip.h"
 
 static const char two_kernels[] =
@@ -435,7 +436,7 @@ START_TEST(textures_carry_pixels_between_kernels)
 	table_add(t, &(struct table_row){ "sum", "handle handle", "blockIdx.x blockIdx.y" });
 	struct mpk_device_module *module = load(t);
 
-	ck_assert_ok(mpk_device_texture_of(&tensor, &texture, &err), err);
+	ck_assert_ok(mpk_texture_of(&tensor, &texture, &err), err);
 	ck_assert_ok(mpk_device_alloc_texture(device, &texture, &image, &err), err);
 	uint64_t fill[] = { slot_at(image), 5, 6 }, sum[] = { slot_at(image), slot_at(out), 5, 6 };
 

@@ -24,7 +24,7 @@ static struct mpk_devices *devices;
 static void setup(void)
 {
 	workdir_enter();
-	ck_assert_ok(mpk_devices_create(&devices, &err), err);
+	ck_assert_ok(mpk_devices_create(NULL, &devices, &err), err);
 }
 
 static void teardown(void)

@@ -4,7 +4,7 @@
 #include "harness.h"
 #include "npy/npy.h"
 #include "params/params.h"
-#include "session/internal/params.h"
+#include "session/internal/session.h"
 #include "value/param_file.h"
 #include "value/parse.h"
 #include "workdir.h"

@@ -3,7 +3,7 @@
 #include <check.h>
 
 #include "assert_error.h"
-#include "device/device.h"
+#include "runtime/textures.h"
 
 static const struct {
 	const char *scope;
@@ -43,7 +43,7 @@ START_TEST(textures_of_tensors)
 	};
 	struct mpk_device_texture got = { 0 };
 	struct mpk_error err = { 0 };
-	enum mpk_code code = mpk_device_texture_of(&tensor, &got, &err);
+	enum mpk_code code = mpk_texture_of(&tensor, &got, &err);
 
 	if (!rows[_i].width) {
 		ck_assert_int_eq(code, MPK_E_UNSUPPORTED);

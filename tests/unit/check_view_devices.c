@@ -114,7 +114,8 @@ static const struct {
 	{ "opencl", "cl", DEVICE "two.cu", "  /0  opencl  does not run here: no OpenCL here\n",
 	  false },
 	{ "webgpu", "wgsl", DEVICE "two.cu",
-	  "  /0  webgpu  does not run here: minspect runs OpenCL and CUDA code only\n", false },
+	  "  /0  webgpu  does not run here: minspect runs code for cpu, opencl, cuda only\n",
+	  false },
 	{ "cuda", "", NULL, "  /0  cuda  does not run here: it is broken\n", false },
 	{ "const_loader", "", NULL, "", true }, /* no code for devices */
 };

@@ -8,7 +8,7 @@
 #ifndef MPK_ABI_ANY_LIST_H
 #define MPK_ABI_ANY_LIST_H
 
-#include "abi/internal/layout.h"
+#include "abi/convention.h"
 #include "base/error.h"
 #include "blob/blob.h"
 #include "value/value.h"
@@ -31,19 +31,14 @@ enum mpk_code mpk_any_list_set(struct mpk_any_list *list, size_t i, const struct
 enum mpk_code mpk_any_list_get(const struct mpk_any_list *list, size_t i, struct mpk_value *out,
 			       struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_any_list_items - what code is given for the list; borrowed */
-void *mpk_any_list_items(struct mpk_any_list *list);
+/* An item of the legacy convention: the value, and what it looks like as an argument. */
+struct mpk_legacy_item {
+	struct mpk_value value;
+	struct mpk_legacy_slot slot;
+};
 
-/* The functions that code imports, for items and arguments of tvm-ffi and of the legacy convention:
- * set_arg lends item `index` to an argument, move takes what a call returned, reset makes an
- * item none. Return 0, or -1 with the error kept (raised.h). */
-int mpk_any_list_ffi_set_arg(void *items, int index, struct mpk_ffi_any *args, int at);
-int mpk_any_list_ffi_move(void *items, int index, struct mpk_ffi_any *args, int at,
-			  enum mpk_convention conv);
-int mpk_any_list_ffi_reset(void *items, int index, enum mpk_convention conv);
-int mpk_any_list_legacy_set_arg(void *items, int index, union mpk_tvm_value *args, int *codes,
-				int at);
-int mpk_any_list_legacy_move(void *items, int index, union mpk_tvm_value *args, int *codes, int at);
-int mpk_any_list_legacy_reset(void *items, int index);
+/* mpk_any_list_items - what code is given for the list, and gives to the functions that it imports for
+ * it: an array of struct mpk_ffi_any, or of struct mpk_legacy_item; borrowed */
+void *mpk_any_list_items(struct mpk_any_list *list);
 
 #endif

@@ -9,7 +9,6 @@
 #ifndef MPK_ABI_CONVENTION_H
 #define MPK_ABI_CONVENTION_H
 
-#include "abi/internal/dltensor.h"
 #include "abi/internal/layout.h"
 #include "base/error.h"
 #include "blob/blob.h"
@@ -17,13 +16,19 @@
 #include "value/module.h"
 #include "value/value.h"
 
+/* How long what an argument or result points to is there. */
+enum mpk_lifetime {
+	MPK_LIFETIME_CALL,  /* arguments: until the call returns; tensors are not copied */
+	MPK_LIFETIME_OWNED, /* results: what nobody keeps is copied while it is there */
+};
+
 enum { MPK_ARGS_MAX = 1024 };
 
 typedef void mpk_ffi_move_raised_fn(void **out);
 typedef void mpk_ffi_raise_fn(const char *kind, const char *message);
 typedef int mpk_ffi_get_global_fn(const struct mpk_ffi_bytes *name, void **out);
 
-/* What a real libtvm_ffi.so does for us when the library brings it; see runtime/internal/tvm_ffi.h. */
+/* What a real libtvm_ffi.so does for us when the library brings it; see runtime/internal/module_api.h. */
 struct mpk_ffi_real {
 	mpk_ffi_move_raised_fn *move_raised;
 	mpk_ffi_raise_fn *raise;
@@ -54,7 +59,7 @@ struct mpk_ffi_code {
 };
 
 /* The conventions themselves. The legacy handle is the function; that of tvm-ffi is an
- * object whose code is mpk_ffi_enter, or mpk_ffi021_enter (ffi_enter.c). Calls fail as
+ * object whose code is mpk_ffi_enter, or mpk_ffi021_enter. Calls fail as
  * mpk_conv_call does; enter returns what host code wants: 0, or -1 with the error kept
  * (raised.h). */
 enum mpk_code mpk_legacy_call(mpk_tvm_function *code, const struct mpk_args *args,

@@ -1,19 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ffi.c - calls in the convention of tvm-ffi, both ways: 16-byte tagged cells, reference-counted
- * objects. Functions and arrays stand here because they lead back to calls. */
+ * objects
+ *
+ * Functions and arrays are here and not in ffi_data.c because they lead back to calls: a function
+ * may be called by either side, and an array is made by the real library where one is open.
+ */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "abi/convention.h"
 #include "abi/ffi_object.h"
-#include "abi/internal/ffi_data.h"
+#include "abi/internal/data.h"
 #include "abi/raised.h"
+#include "value/function.h"
 
 enum { ON_STACK = 24 }; /* a kernel launch has fewer arguments than that */
 
 static const struct mpk_ffi_real *real;
 
+/* One for the process: libtvm_ffi.so has one registry and one error a thread. */
 void mpk_conv_use_real(const struct mpk_ffi_real *api)
 {
 	real = api;
@@ -51,6 +57,80 @@ static void drop_cells(enum mpk_convention conv, struct mpk_ffi_any *cells, size
 
 /* --- functions ---------------------------------------------------------------------- */
 
+/* Told by their deleter, which nobody else can have. */
+static void delete_function(void *self, int flags)
+{
+	if (flags & MPK_FFI_DELETE_WEAK)
+		free(self);
+}
+
+static void delete_function_021(void *self)
+{
+	free(self);
+}
+
+/* A function as a value: the object holds it. */
+static void delete_held_function(void *self, int flags)
+{
+	struct mpk_ffi_function_cell *cell = mpk_ffi_cell(MPK_CONV_FFI, self);
+
+	if (flags & MPK_FFI_DELETE_STRONG)
+		mpk_function_drop(cell->target);
+	if (flags & MPK_FFI_DELETE_WEAK)
+		free(self);
+}
+
+static void delete_held_function_021(void *self)
+{
+	struct mpk_ffi_function_cell *cell = mpk_ffi_cell(MPK_CONV_FFI021, self);
+
+	mpk_function_drop(cell->target);
+	free(self);
+}
+
+/* 0.21's cell ends after safe_call. Ours is longer in both layouts, which nobody else reads. */
+/* The target is borrowed: it is set to NULL in the cell before it goes. */
+static void *make_function_object(enum mpk_convention conv, mpk_ffi_safe_call *call,
+				  struct mpk_function *target)
+{
+	struct mpk_ffi_function_cell *cell;
+	void *object = mpk_ffi_make(conv, MPK_FFI_FUNCTION, sizeof *cell);
+
+	if (!object)
+		return NULL;
+	cell = mpk_ffi_cell(conv, object);
+	cell->safe_call = call;
+	cell->target = target;
+	mpk_ffi_set_deleter(conv, object, delete_function, delete_function_021);
+	return object;
+}
+
+/* The function of an object of the makers above; NULL: another made the object, or its function is
+ * gone. Borrowed. */
+static struct mpk_function *own_function(enum mpk_convention conv, void *object)
+{
+	const struct mpk_ffi_function_cell *cell = mpk_ffi_cell(conv, object);
+
+	return mpk_ffi_has_deleter(conv, object, delete_function, delete_function_021) ||
+			       mpk_ffi_has_deleter(conv, object, delete_held_function,
+						   delete_held_function_021)
+		       ? cell->target
+		       : NULL;
+}
+
+/* Takes a reference of its own to the target. */
+static void *make_held_function(enum mpk_convention conv, mpk_ffi_safe_call *call,
+				struct mpk_function *target)
+{
+	void *object = make_function_object(conv, call, target);
+
+	if (!object)
+		return NULL;
+	(void)mpk_function_hold(target);
+	mpk_ffi_set_deleter(conv, object, delete_held_function, delete_held_function_021);
+	return object;
+}
+
 /* A function object of the module. */
 struct foreign {
 	struct mpk_function function;
@@ -58,6 +138,7 @@ struct foreign {
 	void *object;
 };
 
+/* A function object that module code gave us, called like any other. */
 static enum mpk_code call_foreign(struct mpk_function *self, const struct mpk_args *args,
 				  struct mpk_value *result, struct mpk_error *err)
 {
@@ -76,10 +157,12 @@ static void destroy_foreign(struct mpk_function *self)
 	free(f);
 }
 
+/* A function that was ours comes back as itself, so that calling it does not cross the boundary
+ * twice. */
 static enum mpk_code decode_function(enum mpk_convention conv, void *object, struct mpk_value *out,
 				     struct mpk_error *err)
 {
-	struct mpk_function *own = mpk_ffi_own_function(conv, object);
+	struct mpk_function *own = own_function(conv, object);
 	struct foreign *f;
 
 	if (own) {
@@ -115,6 +198,8 @@ static void drop_handles(struct mpk_function *f)
 	}
 }
 
+/* Made at the first request and kept by the function, since module code stores handles for good.
+ * The lock is for the slot alone: two threads may ask at once. */
 void *mpk_conv_handle(enum mpk_convention conv, struct mpk_function *f)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -124,8 +209,7 @@ void *mpk_conv_handle(enum mpk_convention conv, struct mpk_function *f)
 		return f;
 	(void)pthread_mutex_lock(&lock);
 	if (!f->handles[i]) {
-		f->handles[i] =
-			mpk_ffi_make_function(conv, i ? mpk_ffi021_enter : mpk_ffi_enter, f);
+		f->handles[i] = make_function_object(conv, i ? mpk_ffi021_enter : mpk_ffi_enter, f);
 		f->drop_handles = drop_handles;
 	}
 	(void)pthread_mutex_unlock(&lock);
@@ -137,7 +221,7 @@ void *mpk_conv_handle(enum mpk_convention conv, struct mpk_function *f)
 static enum mpk_code encode_function(enum mpk_convention conv, struct mpk_function *f,
 				     struct mpk_ffi_any *out, struct mpk_error *err)
 {
-	void *object = mpk_ffi_make_held_function(
+	void *object = make_held_function(
 		conv, conv == MPK_CONV_FFI021 ? mpk_ffi021_enter : mpk_ffi_enter, f);
 
 	MPK_TRY_ALLOC(object, err);
@@ -174,6 +258,7 @@ static enum mpk_code encode_array(enum mpk_convention conv, const struct mpk_val
 	return code;
 }
 
+/* Items are asked for through functions of the registry, which exist only with the real library. */
 static enum mpk_code decode_array(const struct mpk_ffi_any *any, struct mpk_value *out,
 				  struct mpk_error *err)
 {
@@ -200,6 +285,7 @@ static enum mpk_code decode_array(const struct mpk_ffi_any *any, struct mpk_valu
 
 /* --- any value ------------------------------------------------------------------------ */
 
+/* Modules and storages are boxes that the real library would look into: it must not get them. */
 enum mpk_code mpk_ffi_encode(enum mpk_convention conv, const struct mpk_value *v,
 			     struct mpk_ffi_any *out, struct mpk_error *err)
 {
@@ -251,6 +337,8 @@ static void fetch_real_error(void)
 	mpk_ffi_drop(MPK_CONV_FFI, object);
 }
 
+/* The raised error is cleared first: one that an earlier call left would be taken for this
+ * one's. */
 enum mpk_code mpk_ffi_call_cells(const struct mpk_ffi_code *code, const struct mpk_ffi_any *cells,
 				 size_t count, struct mpk_value *result, struct mpk_error *err)
 {
@@ -271,6 +359,7 @@ enum mpk_code mpk_ffi_call_cells(const struct mpk_ffi_code *code, const struct m
 	return rc;
 }
 
+/* Cells are owned for the time of the call; the callee takes references of its own. */
 enum mpk_code mpk_ffi_call(const struct mpk_ffi_code *code, const struct mpk_args *args,
 			   struct mpk_value *result, struct mpk_error *err)
 {
@@ -293,25 +382,9 @@ enum mpk_code mpk_ffi_call(const struct mpk_ffi_code *code, const struct mpk_arg
 	return rc;
 }
 
-enum mpk_code mpk_conv_call(enum mpk_convention conv, void *address, const struct mpk_args *args,
-			    struct mpk_value *result, struct mpk_error *err)
-{
-	switch (conv) {
-	case MPK_CONV_LEGACY:
-		return mpk_legacy_call(MPK_CODE(mpk_tvm_function, address), args, result, err);
-	case MPK_CONV_FFI021:
-	case MPK_CONV_FFI:
-		return mpk_ffi_call(
-			&(struct mpk_ffi_code){ conv, MPK_CODE(mpk_ffi_safe_call, address), NULL },
-			args, result, err);
-	case MPK_CONV_NONE:
-		break;
-	}
-	return mpk_fail(err, MPK_E_INTERNAL, "host code without a calling convention");
-}
-
 /* --- module code calls us ------------------------------------------------------------- */
 
+/* Arguments are borrowed from the caller, so tensors are views that end with the call. */
 static enum mpk_code call_values(enum mpk_convention conv, struct mpk_function *f,
 				 const struct mpk_ffi_any *args, size_t count,
 				 struct mpk_value *values, struct mpk_ffi_any *result,
@@ -332,10 +405,12 @@ static enum mpk_code call_values(enum mpk_convention conv, struct mpk_function *
 	return rc;
 }
 
+/* Host code that calls host code of its own convention goes straight on: its arguments need no
+ * translation. */
 static int enter(enum mpk_convention conv, void *handle, const struct mpk_ffi_any *args,
 		 int32_t count, struct mpk_ffi_any *result)
 {
-	struct mpk_function *f = mpk_ffi_own_function(conv, handle);
+	struct mpk_function *f = own_function(conv, handle);
 	struct mpk_value small[ON_STACK] = { 0 };
 	struct mpk_value *values = small;
 	struct mpk_error error;

@@ -5,17 +5,185 @@
  * module's object. One that came as a bare DLTensor pointer is kept by nobody: as an argument
  * it is borrowed for the call, as a result it is copied while it is there.
  */
-#include "abi/internal/ffi_data.h"
+#include "abi/internal/data.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "abi/ffi_object.h"
-#include "abi/internal/plain.h"
+
+/* --- values of either convention ------------------------------------------------------------- */
+
+/* Bits are the same in both families of conventions; only the number of the kind differs. */
+bool mpk_plain_of(const struct mpk_value *v, struct mpk_plain *out)
+{
+	*out = (struct mpk_plain){ MPK_FFI_NONE, MPK_TVM_NULL, { .v_int64 = 0 } };
+	switch (v->kind) {
+	case MPK_VALUE_NONE:
+		return true;
+	case MPK_VALUE_BOOL:
+		/* every legacy release takes an integer; the code for bool came with 0.18 */
+		*out = (struct mpk_plain){ MPK_FFI_BOOL, MPK_TVM_INT, { .v_int64 = v->boolean } };
+		return true;
+	case MPK_VALUE_INT:
+		*out = (struct mpk_plain){ MPK_FFI_INT, MPK_TVM_INT, { .v_int64 = v->integer } };
+		return true;
+	case MPK_VALUE_FLOAT:
+		*out = (struct mpk_plain){ MPK_FFI_FLOAT, MPK_TVM_FLOAT, { .v_float64 = v->real } };
+		return true;
+	case MPK_VALUE_DTYPE:
+		*out = (struct mpk_plain){ .ffi = MPK_FFI_DTYPE, .legacy = MPK_TVM_DTYPE };
+		out->bits.v_type = v->dtype; /* four of eight bytes: the others stay zero */
+		return true;
+	case MPK_VALUE_DEVICE:
+		*out = (struct mpk_plain){ MPK_FFI_DEVICE,
+					   MPK_TVM_DEVICE,
+					   { .v_device = v->device } };
+		return true;
+	case MPK_VALUE_OPAQUE:
+		*out = (struct mpk_plain){ MPK_FFI_OPAQUE,
+					   v->opaque ? MPK_TVM_HANDLE : MPK_TVM_NULL,
+					   { .v_handle = v->opaque } };
+		return true;
+	case MPK_VALUE_STR:
+	case MPK_VALUE_BYTES:
+	case MPK_VALUE_SHAPE:
+	case MPK_VALUE_TENSOR:
+	case MPK_VALUE_STORAGE:
+	case MPK_VALUE_ARRAY:
+	case MPK_VALUE_FUNCTION:
+	case MPK_VALUE_MODULE:
+	case MPK_VALUE_OBJECT:
+	case MPK_VALUE_KIND_COUNT:
+		break;
+	}
+	return false;
+}
+
+static enum mpk_code wrap_dltensor(const struct mpk_dltensor *dl, struct mpk_storage *storage,
+				   struct mpk_tensor **out, struct mpk_error *err)
+{
+	struct mpk_tensor *t;
+
+	if (!dl)
+		return mpk_fail(err, MPK_E_RAISED, "a tensor at address 0");
+	if (dl->ndim > 0 && !dl->shape)
+		return mpk_fail(err, MPK_E_RAISED, "a tensor of %d dimensions has no shape",
+				dl->ndim);
+	MPK_TRY(mpk_tensor_wrap(dl, storage, &t, err));
+	if (t->bytes && !dl->data && mpk_dldevice_is_host(dl->device)) {
+		uint64_t bytes = t->bytes;
+
+		mpk_tensor_drop(t);
+		return mpk_fail(err, MPK_E_RAISED, "a tensor of %" PRIu64 " bytes has no data",
+				bytes);
+	}
+	*out = t;
+	return MPK_OK;
+}
+
+enum mpk_code mpk_dltensor_decode(const struct mpk_dltensor *dl, enum mpk_lifetime lifetime,
+				  struct mpk_value *out, struct mpk_error *err)
+{
+	struct mpk_tensor *t, *copy;
+
+	MPK_TRY(wrap_dltensor(dl, NULL, &t, err));
+	if (lifetime == MPK_LIFETIME_OWNED && mpk_dldevice_is_host(dl->device)) {
+		enum mpk_code code = mpk_tensor_compact(t, &copy, err);
+
+		mpk_tensor_drop(t);
+		MPK_TRY(code);
+		t = copy;
+	}
+	*out = mpk_value_of_tensor(t);
+	return MPK_OK;
+}
+
+/* --- objects of ours ------------------------------------------------------------------------- */
+
+/* The module sees the DLTensor; the tensor that owns its memory follows it. */
+struct tensor_cell {
+	struct mpk_dltensor dl;
+	struct mpk_tensor *kept;
+};
+
+static void delete_tensor(void *self, int flags)
+{
+	struct tensor_cell *cell = mpk_ffi_cell(MPK_CONV_FFI, self);
+
+	if (flags & MPK_FFI_DELETE_STRONG)
+		mpk_tensor_drop(cell->kept);
+	if (flags & MPK_FFI_DELETE_WEAK)
+		free(self);
+}
+
+static void delete_tensor_021(void *self)
+{
+	struct tensor_cell *cell = mpk_ffi_cell(MPK_CONV_FFI021, self);
+
+	mpk_tensor_drop(cell->kept);
+	free(self);
+}
+
+static int32_t object_type(enum mpk_convention conv, const void *object)
+{
+	if (conv == MPK_CONV_FFI021)
+		return ((const struct mpk_ffi021_object *)object)->type_index;
+	return ((const struct mpk_ffi_object *)object)->type_index;
+}
+
+/* The bytes follow the cell, with a NUL that readers of C strings expect. */
+static void *make_text_object(enum mpk_convention conv, int32_t type, struct mpk_span text)
+{
+	struct mpk_ffi_text_cell *cell;
+	void *object = mpk_ffi_make(conv, type, sizeof *cell + text.len + 1);
+
+	if (!object)
+		return NULL;
+	cell = mpk_ffi_cell(conv, object);
+	if (text.len)
+		memcpy(cell + 1, text.data, text.len);
+	cell->data = (const char *)(cell + 1);
+	cell->size = text.len;
+	return object;
+}
+
+/* The extents follow the cell; it is 16 bytes long, so they are aligned. */
+static void *make_shape_object(enum mpk_convention conv, const int64_t *extents, size_t ndim)
+{
+	struct mpk_ffi_shape_cell *cell;
+	void *object = mpk_ffi_make(conv, mpk_ffi_types_of(conv)->shape,
+				    sizeof *cell + ndim * sizeof extents[0]);
+
+	if (!object)
+		return NULL;
+	cell = mpk_ffi_cell(conv, object);
+	if (ndim)
+		memcpy(cell + 1, extents, ndim * sizeof extents[0]);
+	cell->data = (const int64_t *)(const void *)(cell + 1);
+	cell->size = ndim;
+	return object;
+}
+
+static void *make_tensor_object(enum mpk_convention conv, struct mpk_tensor *tensor)
+{
+	struct tensor_cell *cell;
+	void *object = mpk_ffi_make(conv, mpk_ffi_types_of(conv)->tensor, sizeof *cell);
+
+	if (!object)
+		return NULL;
+	cell = mpk_ffi_cell(conv, object);
+	cell->dl = tensor->dl;
+	cell->kept = mpk_tensor_hold(tensor);
+	mpk_ffi_set_deleter(conv, object, delete_tensor, delete_tensor_021);
+	return object;
+}
 
 /* --- values to cells ---------------------------------------------------------------- */
 
+/* Texts of up to 7 bytes are in the cell itself from 0.22 on. */
 static enum mpk_code encode_text(enum mpk_convention conv, const struct mpk_value *v,
 				 struct mpk_ffi_any *out, struct mpk_error *err)
 {
@@ -30,10 +198,11 @@ static enum mpk_code encode_text(enum mpk_convention conv, const struct mpk_valu
 		return MPK_OK;
 	}
 	out->type_index = is_bytes ? MPK_FFI_BYTES : MPK_FFI_STR;
-	out->v_ptr = mpk_ffi_make_text(conv, out->type_index, text);
+	out->v_ptr = make_text_object(conv, out->type_index, text);
 	return out->v_ptr ? MPK_OK : mpk_fail_nomem(err);
 }
 
+/* Takes the reference to the object over. */
 static enum mpk_code give_object(int32_t type, void *object, struct mpk_ffi_any *out,
 				 struct mpk_error *err)
 {
@@ -50,10 +219,10 @@ static enum mpk_code encode_object(enum mpk_convention conv, const struct mpk_va
 	switch (v->kind) {
 	case MPK_VALUE_SHAPE:
 		return give_object(types->shape,
-				   mpk_ffi_make_shape(conv, v->shape->extents, v->shape->ndim), out,
+				   make_shape_object(conv, v->shape->extents, v->shape->ndim), out,
 				   err);
 	case MPK_VALUE_TENSOR:
-		return give_object(types->tensor, mpk_ffi_make_tensor(conv, v->tensor), out, err);
+		return give_object(types->tensor, make_tensor_object(conv, v->tensor), out, err);
 	case MPK_VALUE_STORAGE:
 		return give_object(MPK_FFI_STORAGE, mpk_ffi_make_box(conv, MPK_FFI_STORAGE, v), out,
 				   err);
@@ -62,8 +231,8 @@ static enum mpk_code encode_object(enum mpk_convention conv, const struct mpk_va
 				   err);
 	case MPK_VALUE_OBJECT:
 		mpk_ffi_hold(conv, v->object->handle);
-		return give_object(mpk_ffi_object_type(conv, v->object->handle), v->object->handle,
-				   out, err);
+		return give_object(object_type(conv, v->object->handle), v->object->handle, out,
+				   err);
 	case MPK_VALUE_STR:
 	case MPK_VALUE_BYTES:
 		return encode_text(conv, v, out, err);
@@ -112,6 +281,7 @@ static void release_kept(struct mpk_object *object)
 	free(k);
 }
 
+/* What nobody here understands is carried: module code may want it back. */
 static enum mpk_code keep_object(enum mpk_convention conv, void *handle, struct mpk_value *out,
 				 struct mpk_error *err)
 {
@@ -120,8 +290,7 @@ static enum mpk_code keep_object(enum mpk_convention conv, void *handle, struct 
 	MPK_TRY_ALLOC(k, err);
 	atomic_init(&k->object.refs, 1);
 	k->conv = conv;
-	(void)snprintf(k->type, sizeof k->type, "object of type %d",
-		       mpk_ffi_object_type(conv, handle));
+	(void)snprintf(k->type, sizeof k->type, "object of type %d", object_type(conv, handle));
 	k->object.type = k->type;
 	k->object.handle = handle;
 	k->object.release = release_kept;
@@ -157,7 +326,7 @@ static enum mpk_code decode_tensor(enum mpk_convention conv, void *object, struc
 		mpk_ffi_drop(conv, object);
 		return code;
 	}
-	code = mpk_dltensor_wrap(dl, storage, &t, err);
+	code = wrap_dltensor(dl, storage, &t, err);
 	mpk_storage_drop(storage);
 	if (code == MPK_OK)
 		*out = mpk_value_of_tensor(t);
@@ -171,6 +340,7 @@ static enum mpk_code decode_text(bool is_bytes, const void *data, size_t len, st
 				 out, err);
 }
 
+/* Our own boxes are recognised first: they have type indices of other things. */
 static enum mpk_code decode_object(enum mpk_convention conv, const struct mpk_ffi_any *any,
 				   struct mpk_value *out, struct mpk_error *err)
 {
@@ -194,6 +364,7 @@ static enum mpk_code decode_object(enum mpk_convention conv, const struct mpk_ff
 	return keep_object(conv, object, out, err);
 }
 
+/* The length comes from module code. */
 static enum mpk_code decode_small(const struct mpk_ffi_any *any, struct mpk_value *out,
 				  struct mpk_error *err)
 {
@@ -202,6 +373,7 @@ static enum mpk_code decode_small(const struct mpk_ffi_any *any, struct mpk_valu
 	return decode_text(any->type_index == MPK_FFI_SMALL_BYTES, any->v_bytes, len, out, err);
 }
 
+/* Type indices are those of TVMFFITypeIndex (tvm/ffi/c_api.h). */
 enum mpk_code mpk_ffi_decode_data(enum mpk_convention conv, const struct mpk_ffi_any *any,
 				  enum mpk_lifetime lifetime, struct mpk_value *out,
 				  struct mpk_error *err)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "abi/convention.h"
-#include "abi/internal/plain.h"
+#include "abi/internal/data.h"
 #include "abi/raised.h"
 
 static const uint64_t BOX_MAGIC = UINT64_C(0x6d706b20626f7820);
@@ -157,6 +157,7 @@ enum mpk_code mpk_legacy_decode(union mpk_tvm_value v, int code, enum mpk_lifeti
 	}
 }
 
+/* The sixth argument, the resource handle, is for packed functions made by TVM's own runtime. */
 enum mpk_code mpk_legacy_call_values(mpk_tvm_function *code, union mpk_tvm_value *values,
 				     int *codes, size_t count, struct mpk_value *result,
 				     struct mpk_error *err)
@@ -172,6 +173,7 @@ enum mpk_code mpk_legacy_call_values(mpk_tvm_function *code, union mpk_tvm_value
 	return mpk_legacy_decode(returned, returned_code, MPK_LIFETIME_OWNED, result, err);
 }
 
+/* Slots hold what arguments point to; they stay until the call has returned. */
 enum mpk_code mpk_legacy_call(mpk_tvm_function *code, const struct mpk_args *args,
 			      struct mpk_value *result, struct mpk_error *err)
 {
@@ -201,6 +203,7 @@ static int fail(const struct mpk_error *error)
 	return -1;
 }
 
+/* Arguments that were decoded before one failed are dropped as well: the rest is zero. */
 static void drop_all(struct mpk_value *values, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
@@ -219,6 +222,7 @@ static int return_result(union mpk_tvm_value *result, int *result_code, struct m
 		       : fail(&error);
 }
 
+/* Compiled code calls compiled code of its own convention directly. */
 int mpk_legacy_enter(void *handle, union mpk_tvm_value *args, int *codes, int count,
 		     union mpk_tvm_value *result, int *result_code)
 {
@@ -235,6 +239,7 @@ int mpk_legacy_enter(void *handle, union mpk_tvm_value *args, int *codes, int co
 		return fail(&error);
 	}
 
+	/* one more than there are, as calloc of nothing may give NULL */
 	struct mpk_value *values = calloc((size_t)count + 1, sizeof *values);
 	if (!values) {
 		(void)mpk_fail_nomem(&error);

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* raised.c - the error that code of this thread raised, as C code leaves it and as ours takes it
+ *
+ * Module code raises by storing kind and message and returning non-zero. Both conventions store
+ * into the same place here, so an error passes through calls of either. A real libtvm_ffi.so keeps
+ * an error of its own, which then gets each raise too.
+ */
 #include "abi/raised.h"
 
 #include <stdio.h>
@@ -9,6 +15,7 @@
 static _Thread_local struct mpk_raised raised;
 static void (*forward)(const char *kind, const char *message);
 
+/* A thread's own: parallel loops raise in the thread of each task. */
 struct mpk_raised *mpk_raised_get(void)
 {
 	return &raised;
@@ -19,6 +26,7 @@ void mpk_raised_forward(void (*fn)(const char *kind, const char *message))
 	forward = fn;
 }
 
+/* Cut at the end: errors of TVM carry whole backtraces. */
 static void copy_text(char *out, size_t size, struct mpk_span s)
 {
 	size_t n = s.len < size - 1 ? s.len : size - 1;
@@ -28,6 +36,7 @@ static void copy_text(char *out, size_t size, struct mpk_span s)
 	out[n] = '\0';
 }
 
+/* The real library gets the error too, as C++ code above us asks it and not us. */
 void mpk_raised_set(enum mpk_code code, struct mpk_span kind, struct mpk_span message)
 {
 	raised.is_set = true;
@@ -38,6 +47,8 @@ void mpk_raised_set(enum mpk_code code, struct mpk_span kind, struct mpk_span me
 		forward(raised.kind, raised.message);
 }
 
+/* A kind is a word of its own before the first colon, as in "ValueError: text"; a path or a
+ * sentence is none. */
 void mpk_raised_set_error(const struct mpk_error *error)
 {
 	const char *text = error->text;

@@ -2,7 +2,7 @@
 /* raised.h - the error that module code or one of our functions raised in this thread
  *
  * C code raises by leaving kind and message here and returning non-zero. When our own
- * function fails inside a call (no device, say) its code is kept, so that the outermost
+ * function fails within a call (no device, say) its code is kept, so that the outermost
  * caller still sees what went wrong and not just that something did.
  */
 #ifndef MPK_ABI_RAISED_H

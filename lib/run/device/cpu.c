@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cpu.c - host memory behind the interface of devices; runs no kernels */
+/* cpu.c - host memory by the interface of devices; runs no kernels
+ *
+ * Code that copies between devices need not know which of them is the host. Nothing is queued, so
+ * that waiting has nothing to do, and a range beyond an allocation is the caller's mistake: the heap
+ * does not say how large one is.
+ */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -7,7 +12,7 @@
 #include "base/num.h"
 #include "device/internal/backend.h"
 
-static void describe(struct mpk_device_info *info)
+static void describe_host(struct mpk_device_info *info)
 {
 	long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
 	long cores = sysconf(_SC_NPROCESSORS_ONLN);
@@ -25,7 +30,7 @@ static enum mpk_code cpu_list(struct mpk_device_list *list, struct mpk_error *er
 {
 	struct mpk_device_info info;
 
-	describe(&info);
+	describe_host(&info);
 	return mpk_device_list_push(list, &info, err);
 }
 
@@ -37,7 +42,7 @@ static enum mpk_code cpu_open(unsigned ordinal, struct mpk_device **out, struct 
 
 	MPK_TRY_ALLOC(device, err);
 	device->ops = &mpk_cpu_ops;
-	describe(&device->info);
+	describe_host(&device->info);
 	*out = device;
 	return MPK_OK;
 }
@@ -47,6 +52,7 @@ static void cpu_close(struct mpk_device *device)
 	free(device);
 }
 
+/* aligned_alloc wants a multiple of the alignment. */
 static enum mpk_code cpu_alloc(struct mpk_device *device, uint64_t bytes, void **out,
 			       struct mpk_error *err)
 {
@@ -103,25 +109,7 @@ static enum mpk_code cpu_sync(struct mpk_device *device, struct mpk_error *err)
 	return MPK_OK;
 }
 
-static enum mpk_code cpu_check(const struct mpk_device_info *info,
-			       const struct mpk_kernels *kernels, struct mpk_error *err)
-{
-	(void)info;
-	(void)kernels;
-	return mpk_fail(err, MPK_E_UNSUPPORTED, "device kernels do not run on the cpu");
-}
-
-static enum mpk_code cpu_load(struct mpk_device *device, const struct mpk_kernels *kernels,
-			      struct mpk_device_module **out, struct mpk_error *err)
-{
-	(void)out;
-	return cpu_check(&device->info, kernels, err);
-}
-
-/* No bind or launch: without a module there are no kernels. */
 const struct mpk_device_ops mpk_cpu_ops = {
-	.kind = MPK_DEVICE_CPU,
-	.name = "cpu",
 	.list = cpu_list,
 	.open = cpu_open,
 	.close = cpu_close,
@@ -131,6 +119,4 @@ const struct mpk_device_ops mpk_cpu_ops = {
 	.read = cpu_read,
 	.copy = cpu_copy,
 	.sync = cpu_sync,
-	.load = cpu_load,
-	.check = cpu_check,
 };

@@ -3,14 +3,13 @@
  *
  * Asked before a driver loads it (--devices FILE), and to say more than the driver does when it refuses.
  */
-#include "device/internal/cuda_code.h"
+#include "device/internal/cuda.h"
 
 #include <stdio.h>
 
 #include "base/arena.h"
 #include "code/cuda.h"
 #include "code/target.h"
-#include "ptx/ptx.h"
 
 struct images {
 	const struct mpk_code_target *items;
@@ -27,6 +26,7 @@ static struct images images_of(struct mpk_span code, struct mpk_arena *arena)
 	return images;
 }
 
+/* As NVIDIA's tools name architectures, "sm_90a", with the form in brackets. */
 static int describe(const struct mpk_code_target *t, char *out, size_t room)
 {
 	const char *form = t->kind == MPK_TARGET_BINARY ? "cubin" : "not run by drivers";
@@ -59,6 +59,8 @@ const char *mpk_cuda_code_describe(struct mpk_span code, char out[MPK_CUDA_CODE_
 	return out;
 }
 
+/* The rule by which a driver chooses among images is that of code/cuda.h; bytes that nobody here
+ * understands are left to the driver. */
 enum mpk_code mpk_cuda_code_check(struct mpk_span code, const struct mpk_device_info *info,
 				  struct mpk_error *err)
 {
@@ -76,17 +78,4 @@ enum mpk_code mpk_cuda_code_check(struct mpk_span code, const struct mpk_device_
 		err, MPK_E_LOAD,
 		"the code is for %s, but %s is %s: build it for that architecture, or as PTX of it or an earlier one",
 		mpk_cuda_code_describe(code, held), info->name, info->arch);
-}
-
-bool mpk_cuda_code_is_func(struct mpk_span code, struct mpk_span name)
-{
-	struct mpk_arena arena = { 0 };
-	struct mpk_ptx ptx;
-	bool found = false;
-
-	if (mpk_ptx_is(code) && mpk_ptx_read(code, &arena, &ptx, NULL) == MPK_OK)
-		for (size_t i = 0; i < ptx.function_count && !found; i++)
-			found = mpk_span_equal(ptx.functions[i], name);
-	mpk_arena_fini(&arena);
-	return found;
 }

@@ -1,13 +1,252 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device.c - an open device: the interface's calls to the operations of its back end
+/* device.c - kinds of devices, the devices of a kind, and the memory of an open one
  *
- * What is the same for all back ends is checked here, so that they need not: empty ranges, NULL,
- * ranges that overlap, streams.
+ * Callers name a device by kind and number; the table below has the operations of each kind. What
+ * is the same for all back ends is checked here, so that they need not: empty ranges, NULL, ranges
+ * that overlap, streams. The first part is for the back ends: lists, and failures that quote what
+ * a driver said.
  */
+#include "device/device.h"
+
 #include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "base/num.h"
+#include "base/strmap.h"
+#include "base/vec.h"
 #include "device/internal/backend.h"
+#include "text/escape.h"
 
+/* --- for back ends --------------------------------------------------------------------------- */
+
+/* The list is a plain vector: devices are few, and callers refer to them by place. */
+enum mpk_code mpk_device_list_push(struct mpk_device_list *list, const struct mpk_device_info *info,
+				   struct mpk_error *err)
+{
+	MPK_TRY_ALLOC(
+		mpk_vec_reserve(&list->items, &list->cap, list->count + 1, sizeof *list->items),
+		err);
+	list->items[list->count++] = *info;
+	return MPK_OK;
+}
+
+void mpk_device_list_fini(struct mpk_device_list *list)
+{
+	free(list->items);
+	*list = (struct mpk_device_list){ 0 };
+}
+
+enum mpk_code mpk_device_no_such(struct mpk_error *err, const char *kind, unsigned ordinal,
+				 size_t count)
+{
+	if (count == 1)
+		return mpk_fail(err, MPK_E_DEVICE, "no device %s:%u: %s:0 is the only one", kind,
+				ordinal, kind);
+	return mpk_fail(err, MPK_E_DEVICE, "no device %s:%u: there are %s:0 to %s:%zu", kind,
+			ordinal, kind, kind, count - 1);
+}
+
+/* Whole lines from the start of the log, as the first error is the cause of the others. A line
+ * is escaped, since a log quotes source text, and what an error can hold is the limit. */
+enum mpk_code mpk_device_fail_log(struct mpk_error *err, enum mpk_code code, const char *what,
+				  const char *log)
+{
+	char shown[700];
+	size_t used = 0;
+
+	shown[0] = '\0';
+	while (*log) {
+		size_t len = strcspn(log, "\n");
+		char line[400];
+
+		if (len) {
+			mpk_escape_to(mpk_span_of(log, len), line, sizeof line);
+			if (used + strlen(line) + 4 > sizeof shown)
+				break;
+			used += (size_t)snprintf(shown + used, sizeof shown - used, "\n  %s", line);
+		}
+		log += len + (log[len] == '\n');
+	}
+	return mpk_fail(err, code, "%s%s%s", what, used ? ":" : "", shown);
+}
+
+struct mpk_device_status mpk_device_status_find(const struct mpk_device_status *rows, size_t count,
+						long long number)
+{
+	struct mpk_device_status found = { .number = number };
+
+	for (size_t i = 0; i < count; i++)
+		if (rows[i].number == number)
+			found = rows[i];
+	if (found.code == MPK_OK)
+		found.code = MPK_E_RAISED;
+	return found;
+}
+
+/* The sentence of the caller comes first, then the driver's name of the status: the one says
+ * what was done, the other is what users search for. */
+enum mpk_code mpk_device_fail_status(struct mpk_error *err, const struct mpk_device_status *status,
+				     const char *fmt, va_list ap)
+{
+	char what[512];
+
+	(void)vsnprintf(what, sizeof what, fmt, ap);
+	return mpk_fail(err, status->code, "%s: %s (%lld)%s%s", what,
+			MPK_QUOTE(mpk_span_str(status->name)), status->number,
+			status->cause ? ": " : "", status->cause ? status->cause : "");
+}
+
+/* --- the kinds of devices -------------------------------------------------------------------- */
+
+static const struct back_end {
+	enum mpk_device_kind kind;
+	const char *name, *module_kind;
+	const struct mpk_device_ops *ops;
+} back_ends[] = {
+#define MPK_DEVICE(name, dlpack, module_kind)                                                      \
+	{ MPK_DEVICE_##dlpack, #name, module_kind, &mpk_##name##_ops },
+#include "device/devices.def"
+#undef MPK_DEVICE
+};
+
+#define MPK_DEVICE(name, dlpack, module_kind) ", " #name
+static const char kind_names[] =
+#include "device/devices.def"
+	;
+#undef MPK_DEVICE
+
+const char *mpk_device_kind_names(void)
+{
+	return kind_names + strlen(", ");
+}
+
+const enum mpk_device_kind mpk_device_kinds[] = {
+#define MPK_DEVICE(name, dlpack, module_kind) MPK_DEVICE_##dlpack,
+#include "device/devices.def"
+#undef MPK_DEVICE
+};
+
+static const struct back_end *back_end_of(enum mpk_device_kind kind)
+{
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(back_ends); i++)
+		if (back_ends[i].kind == kind)
+			return &back_ends[i];
+	return NULL;
+}
+
+const char *mpk_device_kind_name(enum mpk_device_kind kind)
+{
+	const struct back_end *b = back_end_of(kind);
+
+	return b ? b->name : "none";
+}
+
+enum mpk_device_kind mpk_device_kind_of(struct mpk_span module_kind)
+{
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(back_ends); i++)
+		if (back_ends[i].module_kind && mpk_span_is(module_kind, back_ends[i].module_kind))
+			return back_ends[i].kind;
+	return MPK_DEVICE_NONE;
+}
+
+enum mpk_device_kind mpk_device_kind_from(int64_t dlpack_type)
+{
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(back_ends); i++)
+		if ((int64_t)back_ends[i].kind == dlpack_type)
+			return back_ends[i].kind;
+	return MPK_DEVICE_NONE;
+}
+
+static enum mpk_code fail_unknown_kind(struct mpk_span word, struct mpk_error *err)
+{
+	struct mpk_span names[MPK_ARRAY_COUNT(back_ends)];
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(back_ends); i++)
+		names[i] = mpk_span_str(back_ends[i].name);
+	size_t near = mpk_closest(word, names, MPK_ARRAY_COUNT(names));
+
+	/* "gpu" is one letter away from "cpu" and the very opposite of it */
+	if (near < MPK_ARRAY_COUNT(names) && back_ends[near].kind != MPK_DEVICE_CPU)
+		return mpk_fail(err, MPK_E_USAGE, "unknown device '%s'; did you mean '%s'?",
+				MPK_QUOTE(word), back_ends[near].name);
+	return mpk_fail(err, MPK_E_USAGE,
+			"unknown device '%s'; there are %s, and opencl:N for others than the first",
+			MPK_QUOTE(word), mpk_device_kind_names());
+}
+
+/* The number is bounded because it becomes an int of the driver; no machine has a thousand
+ * devices. */
+enum mpk_code mpk_device_parse(struct mpk_span text, enum mpk_device_kind *kind, unsigned *ordinal,
+			       struct mpk_error *err)
+{
+	const uint8_t *colon = text.len ? memchr(text.data, ':', text.len) : NULL;
+	size_t len = colon ? (size_t)(colon - text.data) : text.len;
+	struct mpk_span word = mpk_span_of(text.data, len);
+	enum mpk_device_kind found = MPK_DEVICE_NONE;
+	uint64_t number = 0;
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(back_ends); i++)
+		if (mpk_span_is(word, back_ends[i].name))
+			found = back_ends[i].kind;
+	if (found == MPK_DEVICE_NONE)
+		return fail_unknown_kind(word, err);
+	if (colon &&
+	    (!mpk_parse_u64(mpk_span_of(colon + 1, text.len - len - 1), &number) || number > 1024))
+		return mpk_fail(err, MPK_E_USAGE, "'%s': the device number must be 0 to 1024",
+				MPK_QUOTE(text));
+	*kind = found;
+	*ordinal = (unsigned)number;
+	return MPK_OK;
+}
+
+/* Whatever the reason: a device that does not open is not there. */
+static enum mpk_code as_missing(enum mpk_code code, struct mpk_error *err)
+{
+	if (code == MPK_OK || code == MPK_E_NOMEM)
+		return code;
+	if (err)
+		err->code = MPK_E_DEVICE;
+	return MPK_E_DEVICE;
+}
+
+/* Drivers may find a library and no hardware, or fail to start: for a caller each means that
+ * there is no such device, and the text says why. */
+enum mpk_code mpk_device_list_add(struct mpk_device_list *list, enum mpk_device_kind kind,
+				  struct mpk_error *err)
+{
+	const struct back_end *b = back_end_of(kind);
+
+	if (!b)
+		return mpk_fail(err, MPK_E_DEVICE, "no back end runs this kind of device");
+	return as_missing(b->ops->list(list, err), err);
+}
+
+enum mpk_code mpk_device_open(enum mpk_device_kind kind, unsigned ordinal, struct mpk_device **out,
+			      struct mpk_error *err)
+{
+	const struct back_end *b = back_end_of(kind);
+
+	if (!b)
+		return mpk_fail(err, MPK_E_DEVICE, "no back end runs this kind of device");
+	return as_missing(b->ops->open(ordinal, out, err), err);
+}
+
+enum mpk_code mpk_device_check(const struct mpk_device_info *info,
+			       const struct mpk_kernels *kernels, struct mpk_error *err)
+{
+	const struct back_end *b = back_end_of(info->kind);
+
+	if (!b || !b->ops->code)
+		return mpk_fail(err, MPK_E_UNSUPPORTED, "device kernels do not run on the %s",
+				b ? b->name : "none");
+	return b->ops->code->check(info, kernels, err);
+}
+
+/* --- an open device -------------------------------------------------------------------------- */
+
+/* Modules go first: unloading one needs the device's context. */
 void mpk_device_close(struct mpk_device *device)
 {
 	if (!device)
@@ -33,13 +272,14 @@ enum mpk_code mpk_device_alloc(struct mpk_device *device, uint64_t bytes, void *
 	return device->ops->alloc(device, bytes, out, err);
 }
 
+/* A back end that has no images leaves the operation out. */
 enum mpk_code mpk_device_alloc_texture(struct mpk_device *device,
 				       const struct mpk_device_texture *texture, void **out,
 				       struct mpk_error *err)
 {
 	if (!device->ops->alloc_texture)
 		return mpk_fail(err, MPK_E_UNSUPPORTED, "%s devices have no textures here",
-				device->ops->name);
+				mpk_device_kind_name(device->info.kind));
 	return device->ops->alloc_texture(device, texture, out, err);
 }
 
@@ -49,6 +289,7 @@ void mpk_device_free(struct mpk_device *device, void *data)
 		device->ops->free(device, data);
 }
 
+/* No bytes are no call: clEnqueueWriteBuffer fails on a size of 0. */
 enum mpk_code mpk_device_write(struct mpk_device *device, void *to, uint64_t to_off,
 			       struct mpk_span from, struct mpk_error *err)
 {
@@ -85,7 +326,7 @@ enum mpk_code mpk_device_set_stream(struct mpk_device *device, void *stream, str
 {
 	if (stream && !device->ops->takes_streams)
 		return mpk_fail(err, MPK_E_UNSUPPORTED, "%s devices have one queue, no streams",
-				device->ops->name);
+				mpk_device_kind_name(device->info.kind));
 	if (stream != device->stream) /* the new stream does not wait for the old one */
 		MPK_TRY(mpk_device_sync(device, err));
 	device->stream = stream;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device.h - memory and kernels of CPUs, OpenCL devices and NVIDIA GPUs behind one table
+/* device.h - memory and kernels of CPUs, OpenCL devices and NVIDIA GPUs, by one interface
  *
  * The driver libraries (libOpenCL.so.1, libcuda.so.1, libnvrtc.so) are opened at first
  * use and stay open; where one is missing or finds no hardware the call that needed it
@@ -31,10 +31,20 @@
 /* The numbers are DLPack's. */
 enum mpk_device_kind {
 	MPK_DEVICE_NONE = 0,
-	MPK_DEVICE_CPU = MPK_DL_CPU,
-	MPK_DEVICE_CUDA = MPK_DL_CUDA,
-	MPK_DEVICE_OPENCL = MPK_DL_OPENCL,
+#define MPK_DEVICE(name, dlpack, module_kind) MPK_DEVICE_##dlpack = MPK_DL_##dlpack,
+#include "device/devices.def"
+#undef MPK_DEVICE
 };
+
+#define MPK_DEVICE(name, dlpack, module_kind) +1
+enum {
+	MPK_DEVICE_KINDS =
+#include "device/devices.def"
+};
+#undef MPK_DEVICE
+
+/* Each kind once, in the order of devices.def. */
+extern const enum mpk_device_kind mpk_device_kinds[MPK_DEVICE_KINDS];
 
 struct mpk_device;
 struct mpk_device_module;
@@ -64,6 +74,9 @@ struct mpk_device_list {
 
 /* mpk_device_kind_name - "cpu", "cuda", "opencl"; "none" */
 const char *mpk_device_kind_name(enum mpk_device_kind kind);
+
+/* mpk_device_kind_names - all of them, for messages: "cpu, opencl, cuda" */
+const char *mpk_device_kind_names(void);
 
 /* mpk_device_kind_of - the kind of device that runs modules of a kind ("cuda", "opencl")
  * Returns  MPK_DEVICE_NONE for those that no back end here runs */
@@ -115,29 +128,13 @@ enum { MPK_DEVICE_ALIGN = 64 };
 enum mpk_code mpk_device_alloc(struct mpk_device *device, uint64_t bytes, void **out,
 			       struct mpk_error *err) MPK_MUST_CHECK;
 
-/* A tensor that is to be an image. */
-struct mpk_texture_tensor {
-	struct mpk_span scope;  /* "global.texture", "global.texture-weight", "...-nhwc" */
-	struct mpk_dtype dtype; /* of an element */
-	const int64_t *shape;
-	size_t ndim;
-	bool is_array; /* as TVM from 0.23 on has them: layers, not one image of two dimensions */
-};
-
 /* An image of RGBA pixels. */
 struct mpk_device_texture {
 	struct mpk_dtype channel;       /* of one of the four; lanes are ignored */
 	uint64_t width, height, layers; /* layers 0: no array */
 };
 
-/* mpk_device_texture_of - the image that holds a tensor
- * Returns  MPK_OK; MPK_E_UNSUPPORTED (unknown scope, a shape that no image has, a last dimension
- *          that is no pixel) */
-enum mpk_code mpk_device_texture_of(const struct mpk_texture_tensor *tensor,
-				    struct mpk_device_texture *out,
-				    struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_device_alloc_texture - an image of the device; copied as a whole, pixel behind pixel
+/* mpk_device_alloc_texture - an image of the device; copied as a whole, pixel after pixel
  * @out     like mpk_device_alloc's, freed the same way
  * Returns  MPK_OK; MPK_E_UNSUPPORTED (back end without images, an empty image, an element type
  *          without an image format); MPK_E_RAISED */
@@ -168,7 +165,7 @@ struct mpk_device_copy {
 	uint64_t from_off;
 	uint64_t bytes;
 };
-/* mpk_device_copy - queue a copy behind the launches and copies before it; does not wait
+/* mpk_device_copy - queue a copy after the launches and copies before it; does not wait
  * Both memories stay allocated until a later mpk_device_sync, _read or _write has returned, or are
  * given to mpk_device_free, which knows of the copy. No bytes: nothing is done.
  * Returns  as mpk_device_write; MPK_E_RANGE also for ranges of one memory that overlap. What goes

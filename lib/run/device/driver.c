@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* driver.c - driver libraries: looked for once, kept open, never required to build or to start */
+/* driver.c - driver libraries: looked for once, kept open, never required to build or to start
+ *
+ * Nothing links a driver, so that the programs start and list files on machines without one. The
+ * first failure is kept and repeated: whoever asks for the same library again gets the same
+ * sentence, and no search.
+ */
 #include "device/internal/driver.h"
 
 #include <dlfcn.h>
@@ -9,20 +14,22 @@
 #include "base/span.h"
 #include "text/escape.h"
 
-static enum mpk_code fill(const struct mpk_driver *driver, void *handle, const char *library,
-			  struct mpk_error *err)
+static enum mpk_code fill_table(const struct mpk_driver *driver, void *handle, const char *library,
+				struct mpk_error *err)
 {
 	for (const struct mpk_driver_symbol *s = driver->symbols; s->name; s++) {
 		void *address = dlsym(handle, s->name);
 
-		if (!address && s->required)
+		if (!address && s->need == MPK_DRIVER_NEEDS)
 			return mpk_fail(err, MPK_E_DEVICE, "%s has no '%s': the driver is too old",
 					library, s->name);
+		/* a function pointer: C has no cast from void * to one */
 		memcpy((char *)driver->table + s->offset, &address, sizeof address);
 	}
 	return MPK_OK;
 }
 
+/* RTLD_LOCAL: symbols of a driver must not be found by code that looks for its own. */
 static enum mpk_code open_driver(const struct mpk_driver *driver, struct mpk_error *err)
 {
 	const char *const *name = driver->names;
@@ -34,7 +41,7 @@ static enum mpk_code open_driver(const struct mpk_driver *driver, struct mpk_err
 		void *handle = dlopen(*name, RTLD_NOW | RTLD_LOCAL);
 
 		if (handle)
-			return fill(driver, handle, *name, err);
+			return fill_table(driver, handle, *name, err);
 		const char *said = dlerror();
 
 		if (!explained && said)
@@ -55,6 +62,8 @@ static enum mpk_code open_and_start(const struct mpk_driver *driver, struct mpk_
 	return driver->start ? driver->start(err) : MPK_OK;
 }
 
+/* After the first call only the lock is taken: the outcome does not change while the process
+ * runs. */
 enum mpk_code mpk_driver_get(struct mpk_driver *driver, struct mpk_error *err)
 {
 	(void)pthread_mutex_lock(&driver->lock);

@@ -2,57 +2,64 @@
 /* nvrtc.c - CUDA C++ source to machine code; which release of NVRTC is here is found out at run time
  *
  * Sources of TVM are made for a compilation in which host headers are at hand: what NVRTC lacks of
- * that stands in the prelude and in the options. Where this NVRTC does not know the architecture,
+ * that is in the prelude and in the options. Where this NVRTC does not know the architecture,
  * the driver gets PTX for the newest that both know.
  */
-#include "device/internal/nvrtc.h"
+#include "device/internal/cuda.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "device/internal/backend.h"
 #include "device/internal/driver.h"
 #include "sourcecode/sourcecode.h"
 
 struct _nvrtcProgram;
 
-/* X(function, parameters) - what is called of NVRTC 11.1 and later; each returns a status */
+/* X(member, exported name, need, parameters, result) - what is called of NVRTC 11.1 and later, as
+ * driver.h describes. A result of int is a status. Which architectures it knows, it says since 11.2. */
 #define NVRTC_SYMBOLS(X)                                                                           \
-	X(nvrtcCreateProgram,                                                                      \
+	X(nvrtcCreateProgram, "nvrtcCreateProgram", MPK_DRIVER_NEEDS,                              \
 	  (struct _nvrtcProgram * *program, const char *source, const char *name, int headers,     \
-	   const char *const *texts, const char *const *names))                                    \
-	X(nvrtcCompileProgram,                                                                     \
-	  (struct _nvrtcProgram * program, int count, const char *const *options))                 \
-	X(nvrtcGetCUBINSize, (struct _nvrtcProgram * program, size_t *bytes))                      \
-	X(nvrtcGetCUBIN, (struct _nvrtcProgram * program, char *cubin))                            \
-	X(nvrtcGetPTXSize, (struct _nvrtcProgram * program, size_t *bytes))                        \
-	X(nvrtcGetPTX, (struct _nvrtcProgram * program, char *ptx))                                \
-	X(nvrtcGetProgramLogSize, (struct _nvrtcProgram * program, size_t *bytes))                 \
-	X(nvrtcGetProgramLog, (struct _nvrtcProgram * program, char *log))                         \
-	X(nvrtcDestroyProgram, (struct _nvrtcProgram * *program))
+	   const char *const *texts, const char *const *names),                                    \
+	  int)                                                                                     \
+	X(nvrtcCompileProgram, "nvrtcCompileProgram", MPK_DRIVER_NEEDS,                            \
+	  (struct _nvrtcProgram * program, int count, const char *const *options), int)            \
+	X(nvrtcGetCUBINSize, "nvrtcGetCUBINSize", MPK_DRIVER_NEEDS,                                \
+	  (struct _nvrtcProgram * program, size_t *bytes), int)                                    \
+	X(nvrtcGetCUBIN, "nvrtcGetCUBIN", MPK_DRIVER_NEEDS,                                        \
+	  (struct _nvrtcProgram * program, char *cubin), int)                                      \
+	X(nvrtcGetPTXSize, "nvrtcGetPTXSize", MPK_DRIVER_NEEDS,                                    \
+	  (struct _nvrtcProgram * program, size_t *bytes), int)                                    \
+	X(nvrtcGetPTX, "nvrtcGetPTX", MPK_DRIVER_NEEDS,                                            \
+	  (struct _nvrtcProgram * program, char *ptx), int)                                        \
+	X(nvrtcGetProgramLogSize, "nvrtcGetProgramLogSize", MPK_DRIVER_NEEDS,                      \
+	  (struct _nvrtcProgram * program, size_t *bytes), int)                                    \
+	X(nvrtcGetProgramLog, "nvrtcGetProgramLog", MPK_DRIVER_NEEDS,                              \
+	  (struct _nvrtcProgram * program, char *log), int)                                        \
+	X(nvrtcDestroyProgram, "nvrtcDestroyProgram", MPK_DRIVER_NEEDS,                            \
+	  (struct _nvrtcProgram * *program), int)                                                  \
+	X(nvrtcGetNumSupportedArchs, "nvrtcGetNumSupportedArchs", MPK_DRIVER_MAY_LACK,             \
+	  (int *count), int)                                                                       \
+	X(nvrtcGetSupportedArchs, "nvrtcGetSupportedArchs", MPK_DRIVER_MAY_LACK, (int *archs),     \
+	  int)                                                                                     \
+	X(nvrtcGetErrorString, "nvrtcGetErrorString", MPK_DRIVER_NEEDS, (int status), const char *)
 
 struct nvrtc_api {
-#define MEMBER(name, params) int(*name) params;
+#define MEMBER(member, name, need, params, result) result(*member) params;
 	NVRTC_SYMBOLS(MEMBER)
 #undef MEMBER
-	const char *(*nvrtcGetErrorString)(int status);
-	int (*nvrtcGetNumSupportedArchs)(int *count); /* both NULL before 11.2 */
-	int (*nvrtcGetSupportedArchs)(int *archs);
 };
 
 static struct nvrtc_api api;
 
 static const struct mpk_driver_symbol symbols[] = {
-#define SYMBOL(name, params) { #name, offsetof(struct nvrtc_api, name), true },
+#define SYMBOL(member, name, need, params, result)                                                 \
+	MPK_DRIVER_SYMBOL(struct nvrtc_api, member, name, need)
 	NVRTC_SYMBOLS(SYMBOL)
 #undef SYMBOL
-		{ "nvrtcGetErrorString", offsetof(struct nvrtc_api, nvrtcGetErrorString), true },
-	{ "nvrtcGetNumSupportedArchs", offsetof(struct nvrtc_api, nvrtcGetNumSupportedArchs),
-	  false },
-	{ "nvrtcGetSupportedArchs", offsetof(struct nvrtc_api, nvrtcGetSupportedArchs), false },
-	{ 0 },
+		{ 0 },
 };
 
 static const char *const names[] = {
@@ -110,6 +117,7 @@ struct options {
 	bool is_ptx;
 };
 
+/* NULL is fine: what failed before it was made has none. */
 static void options_free(struct options *o)
 {
 	for (size_t i = 0; o && i < o->own_count; i++)
@@ -117,6 +125,7 @@ static void options_free(struct options *o)
 	free(o);
 }
 
+/* Options of the source itself, copied because NVRTC wants C strings. */
 static enum mpk_code read_own(struct options *o, struct mpk_span text, struct mpk_error *err)
 {
 	struct mpk_span words[MPK_SOURCE_CODE_NVRTC_MAX];
@@ -151,6 +160,8 @@ static const char *own_value(const struct options *o, const char *brief, const c
 	return found;
 }
 
+/* A path that is too long is left out: no toolkit lies that deep, and the compiler says what it
+ * lacks. */
 static void add_folder(struct options *o, size_t i, const char *dir, const char *folder)
 {
 	int used = snprintf(o->paths[i], PATH_BYTES, "-I%s/%s", dir, folder);
@@ -182,14 +193,14 @@ static void add_folders(struct options *o, const char *home)
 
 /* --- the architecture ------------------------------------------------------------------------- */
 
-/* Features of one architecture alone, which TVM's kernels use from Hopper on, have a letter behind
+/* Features of one architecture alone, which TVM's kernels use from Hopper on, have a letter after
  * its number. */
 static const char *suffix_of(unsigned sm)
 {
 	return sm >= 90 ? "a" : "";
 }
 
-/* The newest architecture that the compiler knows, sm at most; sm itself when it does not tell. */
+/* The newest architecture that the compiler knows, sm at most; sm itself when it does not say. */
 static unsigned newest_known(unsigned sm)
 {
 	int count = 0, *archs;
@@ -221,6 +232,7 @@ static void add_arch(struct options *o, unsigned sm)
 	o->list[o->count++] = o->arch;
 }
 
+/* In the order in which later options win, and in which folders are searched. */
 static void fill_options(struct options *o, const struct mpk_nvrtc_source *source)
 {
 	add_arch(o, source->sm);
@@ -235,6 +247,7 @@ static void fill_options(struct options *o, const struct mpk_nvrtc_source *sourc
 	add_folders(o, source->home);
 }
 
+/* The log has the line and column; the status alone says only that compilation failed. */
 static enum mpk_code fail_compile(struct _nvrtcProgram *program, int status, unsigned sm,
 				  struct mpk_error *err)
 {
@@ -277,6 +290,7 @@ static enum mpk_code get_code(struct _nvrtcProgram *program, bool is_ptx, char *
 	return MPK_OK;
 }
 
+/* NVRTC takes C strings, while the text of a payload has no NUL at its end. */
 static enum mpk_code compile(const struct mpk_nvrtc_source *source, const struct options *o,
 			     char **out, size_t *out_bytes, struct mpk_error *err)
 {

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* opencl_api.c - the OpenCL loader's functions, and its statuses in words */
+/* opencl_api.c - the OpenCL loader's functions, and its statuses in words
+ *
+ * OpenCL has no function that names a status, unlike CUDA: the names are those of cl.h, and
+ * causes are given where the specification's own text ("failure to allocate resources") helps nobody.
+ */
 #include <stdarg.h>
 
 #include "device/internal/driver.h"
@@ -8,8 +12,7 @@
 static struct mpk_opencl_api api;
 
 static const struct mpk_driver_symbol symbols[] = {
-#define SYMBOL(function, required)                                                                 \
-	{ #function, offsetof(struct mpk_opencl_api, function), required },
+#define SYMBOL(member, name, need) MPK_DRIVER_SYMBOL(struct mpk_opencl_api, member, name, need)
 	MPK_OPENCL_SYMBOLS(SYMBOL)
 #undef SYMBOL
 		{ 0 },
@@ -29,17 +32,12 @@ enum mpk_code mpk_opencl_api_get(const struct mpk_opencl_api **out, struct mpk_e
 	return MPK_OK;
 }
 
-/* The statuses that the calls above can give, and for some what usually is behind them. */
-static const struct {
-	cl_int status;
-	const char *name;
-	const char *cause;
-	enum mpk_code code; /* MPK_OK: MPK_E_RAISED, a call failed */
-} statuses[] = {
+/* The statuses that the calls above can give, for some with the usual cause. */
+static const struct mpk_device_status statuses[] = {
 #define STATUS(name) { name, #name, NULL, MPK_OK }
 #define CAUSE(name, cause) { name, #name, cause, MPK_OK }
 #define CODE(name, cause, code) { name, #name, cause, code }
-	CODE(CL_DEVICE_NOT_FOUND, "no device behind this platform", MPK_E_DEVICE),
+	CODE(CL_DEVICE_NOT_FOUND, "this platform has no device", MPK_E_DEVICE),
 	STATUS(CL_DEVICE_NOT_AVAILABLE),
 	CODE(CL_COMPILER_NOT_AVAILABLE, "this driver takes binaries only, no source", MPK_E_LOAD),
 	CAUSE(CL_MEM_OBJECT_ALLOCATION_FAILURE, "out of device memory"),
@@ -95,32 +93,24 @@ static const struct {
 #undef CODE
 };
 
-static size_t find_status(cl_int status)
+static struct mpk_device_status find_status(cl_int status)
 {
-	size_t i = 0;
+	struct mpk_device_status found =
+		mpk_device_status_find(statuses, MPK_ARRAY_COUNT(statuses), status);
 
-	while (i < MPK_ARRAY_COUNT(statuses) && statuses[i].status != status)
-		i++;
-	return i;
+	if (!found.name)
+		found.name = "unknown OpenCL error";
+	return found;
 }
 
 const char *mpk_opencl_error_name(cl_int status)
 {
-	size_t i = find_status(status);
-
-	return i < MPK_ARRAY_COUNT(statuses) ? statuses[i].name : "unknown OpenCL error";
+	return find_status(status).name;
 }
 
 enum mpk_code(mpk_opencl_fail)(struct mpk_error *err, cl_int status, const char *fmt, ...)
 {
-	size_t i = find_status(status);
-	bool known = i < MPK_ARRAY_COUNT(statuses);
-	struct mpk_device_status as = {
-		.name = mpk_opencl_error_name(status),
-		.number = status,
-		.cause = known ? statuses[i].cause : NULL,
-		.code = known && statuses[i].code ? statuses[i].code : MPK_E_RAISED,
-	};
+	struct mpk_device_status as = find_status(status);
 	va_list ap;
 
 	va_start(ap, fmt);

@@ -46,6 +46,7 @@ static unsigned class_of(uint64_t bytes, uint64_t *room)
 	return 4 * (log2 - SMALLEST_LOG2) + quarter + 1;
 }
 
+/* No memory is taken before the first storage is asked for. */
 enum mpk_code mpk_allocator_create(struct mpk_device *device, struct mpk_dldevice where,
 				   struct mpk_allocator **out, struct mpk_error *err)
 {
@@ -59,6 +60,7 @@ enum mpk_code mpk_allocator_create(struct mpk_device *device, struct mpk_dldevic
 	return MPK_OK;
 }
 
+/* The storage's release: called when its last reference is gone, from any thread. */
 static void put_back(struct mpk_storage *storage)
 {
 	struct block *b = (struct block *)storage;
@@ -75,6 +77,7 @@ bool mpk_allocator_owns(const struct mpk_storage *storage)
 	return storage->release == put_back;
 }
 
+/* The latest one given back, whose memory is most likely still in a cache. */
 static struct block *take(struct mpk_allocator *a, unsigned class)
 {
 	(void)pthread_mutex_lock(&a->lock);
@@ -87,6 +90,7 @@ static struct block *take(struct mpk_allocator *a, unsigned class)
 	return b;
 }
 
+/* Memory that other classes keep is given back before the device is said to be full. */
 static enum mpk_code make(struct mpk_allocator *a, unsigned class, uint64_t room,
 			  struct block **out, struct mpk_error *err)
 {
@@ -133,6 +137,7 @@ enum mpk_code mpk_allocator_storage(struct mpk_allocator *a, uint64_t bytes,
 	return MPK_OK;
 }
 
+/* Only what nobody uses: storages that are out come back later. */
 uint64_t mpk_allocator_trim(struct mpk_allocator *a)
 {
 	uint64_t bytes = 0;

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* devices.c - the devices that a runtime has opened, and tensors on them
+ *
+ * A device is opened when code or a tensor first needs it and stays open until the runtime goes,
+ * as drivers take long to start. One lock is over the table alone; calls of drivers are made
+ * without it.
+ */
 #include "runtime/devices.h"
 
 #include <pthread.h>
@@ -19,28 +25,36 @@ struct mpk_devices {
 	pthread_mutex_t lock; /* over everything below */
 	struct open_device *open;
 	size_t open_count, open_cap;
-	int32_t current[MPK_DEVICE_OPENCL + 1]; /* ordinal, by kind */
+	int32_t current[MPK_DEVICE_KINDS]; /* ordinal, by place in mpk_device_kinds */
 	bool image_arrays;
 	const char *cuda_home;
 };
 
+/* The ordinal that module code set for a kind of device. */
+static int32_t *current_of(struct mpk_devices *devices, enum mpk_device_kind kind)
+{
+	size_t i = 0;
+
+	while (i + 1 < MPK_DEVICE_KINDS && mpk_device_kinds[i] != kind)
+		i++;
+	return &devices->current[i];
+}
+
 /* --- life -------------------------------------------------------------------------------- */
 
-enum mpk_code mpk_devices_create(struct mpk_devices **out, struct mpk_error *err)
+enum mpk_code mpk_devices_create(const char *cuda_home, struct mpk_devices **out,
+				 struct mpk_error *err)
 {
 	struct mpk_devices *devices = calloc(1, sizeof *devices);
 
 	MPK_TRY_ALLOC(devices, err);
 	(void)pthread_mutex_init(&devices->lock, NULL);
+	devices->cuda_home = cuda_home;
 	*out = devices;
 	return MPK_OK;
 }
 
-void mpk_devices_set_cuda_home(struct mpk_devices *devices, const char *home)
-{
-	devices->cuda_home = home;
-}
-
+/* In the reverse order of opening. Allocators go before their device, whose memory they keep. */
 void mpk_devices_destroy(struct mpk_devices *devices)
 {
 	if (!devices)
@@ -54,6 +68,8 @@ void mpk_devices_destroy(struct mpk_devices *devices)
 	free(devices);
 }
 
+/* Device 0 of a kind is opened when code first names it; an id is DLPack's, so it may be
+ * anything. */
 static enum mpk_code open_device(struct mpk_devices *devices, struct mpk_dldevice where,
 				 struct open_device *out, struct mpk_error *err)
 {
@@ -66,10 +82,9 @@ static enum mpk_code open_device(struct mpk_devices *devices, struct mpk_dldevic
 			return MPK_OK;
 		}
 	if (kind == MPK_DEVICE_NONE || where.id < 0)
-		return mpk_fail(
-			err, MPK_E_DEVICE,
-			"the code asks for device %d of DLPack type %d; minspect runs cpu (1), cuda (2) and opencl (4)",
-			where.id, where.type);
+		return mpk_fail(err, MPK_E_DEVICE,
+				"the code asks for device %d of DLPack type %d; minspect runs %s",
+				where.id, where.type, mpk_device_kind_names());
 	MPK_TRY_ALLOC(mpk_vec_reserve(&devices->open, &devices->open_cap, devices->open_count + 1,
 				      sizeof *devices->open),
 		      err);
@@ -116,6 +131,7 @@ enum mpk_code mpk_devices_allocator(struct mpk_devices *devices, struct mpk_dlde
 	return MPK_OK;
 }
 
+/* Opened first, so that a device which is missing is an error here and not at the next launch. */
 enum mpk_code mpk_devices_use(struct mpk_devices *devices, struct mpk_dldevice where,
 			      struct mpk_error *err)
 {
@@ -123,7 +139,7 @@ enum mpk_code mpk_devices_use(struct mpk_devices *devices, struct mpk_dldevice w
 
 	MPK_TRY(get(devices, where, &opened, err));
 	(void)pthread_mutex_lock(&devices->lock);
-	devices->current[where.type] = where.id;
+	*current_of(devices, mpk_device_kind_from(where.type)) = where.id;
 	(void)pthread_mutex_unlock(&devices->lock);
 	return MPK_OK;
 }
@@ -133,13 +149,14 @@ struct mpk_dldevice mpk_devices_current(struct mpk_devices *devices, enum mpk_de
 	struct mpk_dldevice where = { .type = (int32_t)kind };
 
 	(void)pthread_mutex_lock(&devices->lock);
-	where.id = devices->current[kind];
+	where.id = *current_of(devices, kind);
 	(void)pthread_mutex_unlock(&devices->lock);
 	return where;
 }
 
 /* --- for module code --------------------------------------------------------------------- */
 
+/* Errors get lost here: the C functions that module code calls return NULL alone. */
 void *mpk_devices_alloc(struct mpk_devices *devices, struct mpk_dldevice where, uint64_t bytes)
 {
 	struct mpk_device *device;
@@ -159,6 +176,7 @@ void mpk_devices_free(struct mpk_devices *devices, struct mpk_dldevice where, vo
 		mpk_device_free(device, data);
 }
 
+/* A kind of module with device code that no back end here runs. */
 static bool is_foreign(struct mpk_span kind)
 {
 	const struct mpk_kind *row = mpk_kind_find(kind);
@@ -166,6 +184,8 @@ static bool is_foreign(struct mpk_span kind)
 	return row && row->role == MPK_ROLE_DEVICE && mpk_device_kind_of(kind) == MPK_DEVICE_NONE;
 }
 
+/* With kernels for two kinds of devices nobody can say which is meant: then the host, where a
+ * wrong guess is reported and does not crash. */
 enum mpk_code mpk_devices_default(const struct mpk_tree *tree, struct mpk_dldevice *out,
 				  struct mpk_error *err)
 {
@@ -186,14 +206,16 @@ enum mpk_code mpk_devices_default(const struct mpk_tree *tree, struct mpk_dldevi
 	if (foreign && found.type == MPK_DL_CPU)
 		return mpk_fail(
 			err, MPK_E_DEVICE,
-			"the device code is of kind '%s', which does not run here (opencl and cuda do); --device cpu calls host code all the same",
-			MPK_QUOTE(foreign->kind));
+			"the device code is of kind '%s', which none of the devices here runs (%s); --device cpu calls host code all the same",
+			MPK_QUOTE(foreign->kind), mpk_device_kind_names());
 	if (several)
 		found.type = MPK_DL_CPU;
 	*out = found;
 	return MPK_OK;
 }
 
+/* The type in a kernel's source says how this library folds textures; a payload does not say it
+ * otherwise. */
 void mpk_devices_add_images(struct mpk_devices *devices, const struct mpk_tree *tree)
 {
 	static const char type[] = "image2d_array_t";
@@ -261,6 +283,7 @@ static enum mpk_code copy_over_host(struct mpk_device *a, const struct mpk_dlten
 	return code;
 }
 
+/* The devices of both ends are opened where they are not, so that an error names the device. */
 enum mpk_code mpk_devices_copy(struct mpk_devices *devices, const struct mpk_dltensor *from,
 			       const struct mpk_dltensor *to, uint64_t bytes, struct mpk_error *err)
 {
@@ -314,6 +337,7 @@ enum mpk_code mpk_devices_send(struct mpk_devices *devices, struct mpk_tensor *t
 	return MPK_OK;
 }
 
+/* Waits first: a fault of a kernel is then reported as one and not as a failed copy. */
 enum mpk_code mpk_devices_fetch(struct mpk_devices *devices, const struct mpk_dltensor *from,
 				struct mpk_tensor *to, struct mpk_error *err)
 {

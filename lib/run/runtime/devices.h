@@ -18,11 +18,10 @@
 struct mpk_devices;
 
 /* mpk_devices_create - no device is opened yet
+ * @cuda_home  as of mpk_device_set_cuda_home, for the devices that will be opened; borrowed
  * Returns  MPK_OK, to be destroyed by the caller; MPK_E_NOMEM */
-enum mpk_code mpk_devices_create(struct mpk_devices **out, struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_devices_set_cuda_home - of devices that are opened from now on (mpk_device_set_cuda_home); borrowed */
-void mpk_devices_set_cuda_home(struct mpk_devices *devices, const char *home);
+enum mpk_code mpk_devices_create(const char *cuda_home, struct mpk_devices **out,
+				 struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_devices_destroy - close all; tensors on them and modules must be gone. NULL is fine */
 void mpk_devices_destroy(struct mpk_devices *devices);
@@ -74,7 +73,7 @@ enum mpk_code mpk_devices_empty(struct mpk_devices *devices, const struct mpk_te
 				struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_devices_copy - the content of one compact tensor into another of the same size, wherever
- * they are; ordered behind what was issued on both devices before
+ * they are; ordered after what was issued on both devices before
  * Returns  MPK_OK; MPK_E_RAISED (a kernel faulted); MPK_E_DEVICE; MPK_E_NOMEM */
 enum mpk_code mpk_devices_copy(struct mpk_devices *devices, const struct mpk_dltensor *from,
 			       const struct mpk_dltensor *to, uint64_t bytes,

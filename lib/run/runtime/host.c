@@ -1,4 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* host.c - the shared object of a library: its counted references, its functions by name, its
+ * symbols
+ *
+ * The dynamic linker opens a file once per process, however often it is asked, while a library's
+ * context symbol and its __TVM... pointers lead to one module. A list of all open hosts makes sure
+ * that no two libraries share an object.
+ *
+ * Several threads may hold a host. Its last reference closes the object, unless C++ code of it may
+ * have registered something with a library that stays.
+ */
 #include "runtime/host.h"
 
 #include <dlfcn.h>
@@ -23,6 +33,7 @@ enum mpk_code mpk_host_create(struct mpk_runtime *runtime, const struct mpk_host
 	return MPK_OK;
 }
 
+/* Relaxed: who holds one reference already sees the host. */
 struct mpk_host *mpk_host_hold(struct mpk_host *host)
 {
 	(void)atomic_fetch_add_explicit(&host->refs, 1, memory_order_relaxed);
@@ -33,6 +44,7 @@ struct mpk_host *mpk_host_hold(struct mpk_host *host)
 static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct mpk_host *open_hosts;
 
+/* dlopen gave this handle to another host already: then both would fill the same pointers. */
 bool mpk_host_claim(struct mpk_host *host)
 {
 	struct mpk_host *other;
@@ -86,6 +98,7 @@ struct mpk_context mpk_host_context(const struct mpk_host *host)
 				     .convention = host->code.convention };
 }
 
+/* Names are the module's own constants, so the pointers stay good as long as it is open. */
 bool mpk_host_register(struct mpk_host *host, const char *name, void *address)
 {
 	if (!mpk_vec_reserve(&host->registered, &host->registered_cap, host->registered_count + 1,
@@ -125,6 +138,7 @@ static void destroy_host_function(struct mpk_function *self)
 	mpk_host_drop(host);
 }
 
+/* The function holds host and module: either may be dropped by the caller while it lives. */
 static enum mpk_code make_function(struct mpk_host *host, struct mpk_module *module,
 				   const char *name, void *address, struct mpk_function **out,
 				   struct mpk_error *err)
@@ -149,6 +163,7 @@ static enum mpk_code make_function(struct mpk_host *host, struct mpk_module *mod
 	return MPK_OK;
 }
 
+/* Libraries have a few hundred functions at most, and a name is looked up once. */
 static const struct mpk_host_function *listed(const struct mpk_host_code *code, const char *name)
 {
 	for (size_t i = 0; i < code->function_count; i++)
@@ -174,6 +189,8 @@ static void *registered_address(const struct mpk_host *host, const char *name)
 	return NULL;
 }
 
+/* Symbols that the file lists come first; a constructor may have registered others that are
+ * hidden. */
 enum mpk_code mpk_host_find(struct mpk_host *host, struct mpk_module *module, const char *name,
 			    struct mpk_function **out, struct mpk_error *err)
 {

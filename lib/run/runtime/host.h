@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* host.h - the compiled host code of one library, opened in this process
  *
- * What is known of the file is told by the caller (struct mpk_host_code): nothing here reads
+ * What is known of the file comes from the caller (struct mpk_host_code): nothing here reads
  * ELF. Everything that came out of the library holds its host code; when the last of it is
  * gone the shared object is closed.
  */
@@ -24,7 +24,7 @@ struct mpk_host_function {
 	const char *name; /* as a caller says it */
 	const char *symbol;
 	bool is_entry;        /* what "main" and "__tvm_main__" mean */
-	const char *alias_of; /* the function that it stands for; NULL: it is one itself */
+	const char *alias_of; /* the function that it is another name of; NULL: it is one itself */
 };
 
 /* What a library's file says about its code. Everything is borrowed as long as anything of the
@@ -42,7 +42,7 @@ struct mpk_host_code {
 	size_t needed_count;
 	const struct mpk_tree *tree; /* of its blob; NULL without one */
 	/* DLPack's number of the device on which the host function of that name wants its tensors; 0:
-	 * not known. NULL: all of the library's code runs on the CPU, or nobody can tell */
+	 * not known. NULL: all of the library's code runs on the CPU, or nobody knows */
 	int32_t (*device_of)(void *user, const char *name);
 	void *device_user;
 	void *owner;

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* kernel_name.c - kernels as a user says them: "add", or "/0#add" for the module at a path
+ *
+ * Two modules of a library may have kernels of one name, as TVM names them after operators. So a
+ * name alone is refused where it fits two, with both paths to choose from.
+ */
 #include "runtime/internal/kernel_name.h"
 
 #include <stdio.h>

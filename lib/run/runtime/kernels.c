@@ -54,6 +54,7 @@ struct kernel_function {
 
 /* --- payloads ------------------------------------------------------------------------------ */
 
+/* The payload lies in the tree; what is decoded borrows from it. */
 static enum mpk_code decode(struct code *code, const struct mpk_tree *tree, size_t index,
 			    struct mpk_error *err)
 {
@@ -75,6 +76,7 @@ static enum mpk_code decode(struct code *code, const struct mpk_tree *tree, size
 	return MPK_OK;
 }
 
+/* Modules are unloaded before the arena goes, from which they borrow. */
 static void code_drop(struct code *code)
 {
 	if (atomic_fetch_sub_explicit(&code->refs, 1, memory_order_acq_rel) != 1)
@@ -107,6 +109,7 @@ static enum mpk_code code_create(struct mpk_runtime *runtime, const struct mpk_t
 	return MPK_OK;
 }
 
+/* A few devices at most: a list is searched faster than a map. */
 static enum mpk_code load(struct code *code, struct mpk_device *device,
 			  struct mpk_device_module **out, struct mpk_error *err)
 {
@@ -125,6 +128,7 @@ static enum mpk_code load(struct code *code, struct mpk_device *device,
 
 /* --- values to slots ----------------------------------------------------------------------- */
 
+/* 0 is a null pointer, as compiled code passes it for tensors without elements. */
 static bool slot_of_handle(const struct mpk_value *v, uint64_t *out)
 {
 	const void *data = NULL;
@@ -168,6 +172,7 @@ static bool slot_of(const struct mpk_value *v, struct mpk_dtype type, uint64_t *
 	return slot_of_integer(v, out);
 }
 
+/* Arguments have the types of the table; what follows them are extents. */
 static enum mpk_code fill_slots(const struct kernel_function *f, const struct mpk_value *args,
 				size_t count, uint64_t *slots, struct mpk_error *err)
 {
@@ -191,6 +196,7 @@ static enum mpk_code fill_slots(const struct kernel_function *f, const struct mp
 
 /* --- functions ------------------------------------------------------------------------------ */
 
+/* The kernel is kept while the device stays the same, which it nearly always does. */
 static enum mpk_code find_kernel(struct kernel_function *f, struct mpk_device *device,
 				 struct mpk_device_kernel **out, struct mpk_error *err)
 {
@@ -222,6 +228,7 @@ static enum mpk_code launch(struct kernel_function *f, const uint64_t *slots, si
 	return mpk_device_launch(kernel, slots, count, err);
 }
 
+/* Slots lie on the stack: a launch allocates nothing unless a kernel has more than 48 of them. */
 static enum mpk_code call_kernel(struct mpk_function *self, const struct mpk_args *args,
 				 struct mpk_value *result, struct mpk_error *err)
 {
@@ -253,6 +260,7 @@ static void destroy(struct mpk_function *self)
 	free(self);
 }
 
+/* The name is escaped and lies in the payload's arena, as the function holds that payload. */
 static enum mpk_code make(struct code *code, const struct mpk_function_info *info,
 			  size_t extent_count, struct kernel_function **out, struct mpk_error *err)
 {
@@ -324,7 +332,7 @@ const struct mpk_loader mpk_kernel_loader = {
 
 /* --- direct calls ---------------------------------------------------------------------------- */
 
-/* Where an axis's extent stands among those the user gave; NULL for clusters. */
+/* An axis's extent among those the user gave; NULL for clusters, which users do not give. */
 static const uint64_t *given(const struct mpk_kernel_extents *e, enum mpk_launch_tag tag)
 {
 	if (tag <= MPK_TAG_GRID_Z)
@@ -334,6 +342,7 @@ static const uint64_t *given(const struct mpk_kernel_extents *e, enum mpk_launch
 	return tag == MPK_TAG_DYN_SHARED ? &e->shared_bytes : NULL;
 }
 
+/* An extent for an axis that the kernel does not have would be dropped silently. */
 static enum mpk_code check_axes(const struct mpk_function_info *info,
 				const struct mpk_kernel_extents *e, struct mpk_error *err)
 {
@@ -376,6 +385,7 @@ struct mpk_kernel_set {
 	struct code **codes; /* one a node; NULL: not decoded so far, or no device code */
 };
 
+/* Payloads are decoded when a name is looked for in them. */
 enum mpk_code mpk_kernel_set_create(struct mpk_runtime *runtime, const struct mpk_tree *tree,
 				    struct mpk_kernel_set **out, struct mpk_error *err)
 {

@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* library.c - a library: opened, its modules made, and the function that a user named found in it
+ *
+ * A name may mean a function of an executable, of host code, or a kernel. TVM asks the root module,
+ * and its imports after it; here executables come first, as their names are what a user reads in a
+ * listing, and a failure of one module is reported only when no other has the name.
+ */
 #include "runtime/library.h"
 
+#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,11 +15,62 @@
 #include "base/strmap.h"
 #include "base/vec.h"
 #include "kinds.h"
-#include "runtime/internal/link.h"
 #include "runtime/internal/module_api.h"
 #include "runtime/node.h"
 #include "text/escape.h"
 #include "text/phrase.h"
+
+/* --- the library's pointers ------------------------------------------------------------------- */
+
+typedef void any_code(void);
+
+/* A library has the pointers of its own convention alone; those of others are not there. */
+static void set_pointer(void *handle, const char *symbol, any_code *code)
+{
+	any_code **slot = dlsym(handle, symbol);
+
+	if (slot)
+		*slot = code;
+}
+
+/* A library that was linked into another has a prefix before its symbols; others have none. */
+static void set_context(struct mpk_host *host, struct mpk_module *context)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf symbol = { 0 };
+
+	mpk_strbuf_printf(&symbol, "%s%s", host->code.prefix ? host->code.prefix : "",
+			  mpk_generation_get(host->code.gen)->ctx_symbol);
+	host->ctx_slot = dlsym(host->handle, mpk_strbuf_text(&symbol));
+	if (host->ctx_slot)
+		*host->ctx_slot = context;
+}
+
+/* Our functions in the library's __TVM... pointers and the module in its context symbol, as its
+ * loader is to do before any call. */
+static void fill_pointers(struct mpk_host *host, struct mpk_module *context)
+{
+	const struct mpk_stub_table *functions = mpk_module_api();
+	const struct {
+		const char *symbol;
+		any_code *code;
+	} pointers[] = {
+		{ "__TVMFuncCall", (any_code *)functions->tvm_call },
+		{ "__TVMAPISetLastError", (any_code *)functions->tvm_set_last_error },
+		{ "__TVMBackendGetFuncFromEnv", (any_code *)functions->get_func_from_env },
+		{ "__TVMBackendAllocWorkspace", (any_code *)functions->alloc_workspace },
+		{ "__TVMBackendFreeWorkspace", (any_code *)functions->free_workspace },
+		{ "__TVMBackendParallelLaunch", (any_code *)functions->parallel_launch },
+		{ "__TVMBackendParallelBarrier", (any_code *)functions->parallel_barrier },
+		{ "__TVMFFIFunctionCall", (any_code *)functions->ffi_call },
+		{ "__TVMFFIErrorSetRaisedFromCStr", (any_code *)functions->ffi_raise },
+		{ "__TVMFFIEnvModLookupFromImports", (any_code *)functions->get_func_from_env },
+		{ "__TVMFFIHandleInitOnce", (any_code *)functions->ffi_init_once },
+	};
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(pointers); i++)
+		set_pointer(host->handle, pointers[i].symbol, pointers[i].code);
+	set_context(host, context);
+}
 
 struct mpk_library {
 	struct mpk_host *host;
@@ -36,7 +94,7 @@ static enum mpk_code load(struct mpk_library *lib, struct mpk_runtime *runtime,
 	lib->host->code.release = NULL;
 	MPK_TRY(mpk_node_modules(lib->host, &lib->root, &context, err));
 	MPK_TRY(mpk_host_link(lib->host, err));
-	mpk_module_api_fill(lib->host, context);
+	fill_pointers(lib->host, context);
 	lib->host->code.release = code->release;
 	return MPK_OK;
 }
@@ -116,7 +174,7 @@ static void add_loaded(struct names *n, struct mpk_node_module *node)
 			add_name(n, name);
 }
 
-/* Children stand behind their parents in the tree, so one pass meets every one. */
+/* Children come after their parents in the tree, so one pass meets every one. */
 enum mpk_code mpk_library_modules(struct mpk_library *lib, struct mpk_module ***out, size_t *count,
 				  struct mpk_error *err)
 {
@@ -150,6 +208,7 @@ static void add_all_loaded(struct names *n, struct mpk_library *lib)
 	free(modules);
 }
 
+/* Names of models come first, then those of host code. */
 static void suggest(struct mpk_library *lib, const char *name, struct mpk_strbuf *text)
 {
 	MPK_CLEANUP(names_fini) struct names n = { 0 };
@@ -188,6 +247,8 @@ static const struct mpk_node *executor_without_loader(const struct mpk_library *
 	return NULL;
 }
 
+/* With what was nearly meant, or all names there are; and with the model that would have the
+ * function, if nothing here runs it. */
 static enum mpk_code not_found(struct mpk_library *lib, const char *name, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf hint = { 0 };
@@ -288,6 +349,7 @@ static enum mpk_code find_in(struct mpk_library *lib, struct mpk_module *const *
 	return mpk_failed(err->code);
 }
 
+/* The reference in f is the caller's; modules are borrowed from the root. */
 enum mpk_code mpk_library_find(struct mpk_library *lib, const char *name, struct mpk_function **out,
 			       struct mpk_error *err)
 {

@@ -18,7 +18,7 @@ struct mpk_library;
 
 /* mpk_library_open - load the library and what module code expects of its loader
  * @code    borrowed with all it points to until nothing of the library is left: code->release
- *          tells when. Not called when opening fails
+ *          is called then. Not called when opening fails
  * Returns  MPK_OK; MPK_E_LOAD: unresolved symbols (all named), a missing shared library,
  *          no libtvm_ffi.so (with where it was looked for); MPK_E_AGAIN: something it needs wants
  *          the real libtvm_ffi.so: try again in a fresh process with use_real_tvm_ffi;
@@ -33,7 +33,7 @@ void mpk_library_close(struct mpk_library *library);
 /* mpk_library_root - the module that calls from outside start at; borrowed */
 struct mpk_module *mpk_library_root(struct mpk_library *library);
 
-/* mpk_library_modules - the modules of the library's tree, by the index of their node; NULL stands
+/* mpk_library_modules - the modules of the library's tree, by the index of their node; NULL
  * where nothing leads from the root
  * @out     to be freed; the modules are borrowed
  * Returns  MPK_OK, no modules for a library without a blob; MPK_E_NOMEM */

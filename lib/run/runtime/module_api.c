@@ -2,11 +2,15 @@
 /* module_api.c - the functions that module code expects of its loader
  *
  * What is asked of a module comes with the context that the module was given; everything else
- * is answered for the library whose code this thread runs (context.h).
+ * is answered for the library whose code this thread runs (context.h). Errors go the way of the
+ * C API: a status of -1, and the words in the thread's last error (abi/raised.h).
  */
 #include "runtime/internal/module_api.h"
 
-#include <dlfcn.h>
+#include <pthread.h>
+#include <stdalign.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,16 +18,106 @@
 #include "abi/convention.h"
 #include "abi/ffi_object.h"
 #include "abi/raised.h"
+#include "base/num.h"
 #include "base/strbuf.h"
 #include "runtime/context.h"
 #include "runtime/devices.h"
-#include "runtime/internal/once.h"
-#include "runtime/internal/tvm_ffi.h"
-#include "runtime/internal/workspace.h"
 #include "runtime/node.h"
 #include "runtime/parallel.h"
 
-static int fail(const struct mpk_error *error)
+/* --- scratch memory -------------------------------------------------------------------------- */
+
+enum { WORKSPACE_ALIGN = 128 }; /* bytes; what the strictest release of TVM assumed */
+
+/* Stands before the memory handed out, as long as the alignment. */
+struct block {
+	uint64_t bytes;     /* usable */
+	struct block *next; /* in the list of free ones */
+};
+
+enum { KEPT_MAX = 16 };
+
+struct pool {
+	struct block *free;
+	unsigned count;
+};
+
+static _Thread_local struct pool pool;
+static pthread_key_t pool_key;
+static pthread_once_t pool_once = PTHREAD_ONCE_INIT;
+static bool has_key;
+
+static void empty_pool(void *argument)
+{
+	struct pool *p = argument;
+
+	while (p->free) {
+		struct block *b = p->free;
+
+		p->free = b->next;
+		free(b);
+	}
+	p->count = 0;
+}
+
+static void make_key(void)
+{
+	has_key = pthread_key_create(&pool_key, empty_pool) == 0;
+}
+
+static struct block *take_block(uint64_t bytes)
+{
+	for (struct block **at = &pool.free; *at; at = &(*at)->next) {
+		struct block *b = *at;
+
+		/* a block much larger than asked for is kept for who needs it */
+		if (b->bytes < bytes || b->bytes / 4 > bytes)
+			continue;
+		*at = b->next;
+		pool.count--;
+		return b;
+	}
+	return NULL;
+}
+
+/* Memory on the CPU; NULL when there is none. Compiled functions take and give it back on each
+ * call, so a thread keeps what it freed for its next request; the thread's end frees it. */
+static void *take_workspace(uint64_t bytes)
+{
+	struct block *b = take_block(bytes);
+	uint64_t room;
+
+	if (!b) {
+		if (!mpk_align_up(bytes ? bytes : 1, WORKSPACE_ALIGN, &room) ||
+		    !mpk_add_u64(room, WORKSPACE_ALIGN, &room) || room > SIZE_MAX / 2)
+			return NULL;
+		b = aligned_alloc(WORKSPACE_ALIGN, (size_t)room);
+		if (!b)
+			return NULL;
+		b->bytes = room - WORKSPACE_ALIGN;
+	}
+	return (char *)b + WORKSPACE_ALIGN;
+}
+
+/* From any thread. */
+static void give_workspace(void *data)
+{
+	if (!data)
+		return;
+
+	struct block *b = (struct block *)(void *)((char *)data - WORKSPACE_ALIGN);
+	(void)pthread_once(&pool_once, make_key);
+	/* the destructor runs only for a thread that set the key */
+	if (pool.count >= KEPT_MAX || !has_key || pthread_setspecific(pool_key, &pool) != 0) {
+		free(b);
+		return;
+	}
+	b->next = pool.free;
+	pool.free = b;
+	pool.count++;
+}
+
+static int fail_call(const struct mpk_error *error)
 {
 	mpk_raised_set_error(error);
 	return -1;
@@ -34,7 +128,7 @@ static int fail_text(enum mpk_code code, const char *text)
 	struct mpk_error error;
 
 	(void)mpk_fail(&error, code, "%s", text);
-	return fail(&error);
+	return fail_call(&error);
 }
 
 /* --- look-up ------------------------------------------------------------------------ */
@@ -61,7 +155,7 @@ static int get_func_from_env(void *ctx, const char *name, void **out)
 		return give_handle(node->host->code.convention, f, out);
 	if (mpk_tvm_ffi_global(name, out))
 		return 0;
-	return fail(&error);
+	return fail_call(&error);
 }
 
 /* --- memory and threads ------------------------------------------------------------- */
@@ -74,7 +168,7 @@ static void *alloc_workspace(int type, int id, uint64_t bytes, int code, int bit
 	(void)code;
 	(void)bits;
 	if (type == MPK_DL_CPU)
-		data = mpk_workspace_alloc(bytes);
+		data = take_workspace(bytes);
 	else if (runtime)
 		data = mpk_devices_alloc(mpk_runtime_devices(runtime),
 					 (struct mpk_dldevice){ type, id }, bytes);
@@ -88,7 +182,7 @@ static int free_workspace(int type, int id, void *data)
 	struct mpk_runtime *runtime = mpk_context_get().runtime;
 
 	if (type == MPK_DL_CPU)
-		mpk_workspace_free(data);
+		give_workspace(data);
 	else if (runtime)
 		mpk_devices_free(mpk_runtime_devices(runtime), (struct mpk_dldevice){ type, id },
 				 data);
@@ -230,7 +324,7 @@ static int ffi_make_text(const struct mpk_ffi_bytes *text, struct mpk_ffi_any *o
 
 	if (rc == MPK_OK)
 		rc = mpk_ffi_encode(ffi_convention(), &v, out, &error);
-	return rc == MPK_OK ? 0 : fail(&error);
+	return rc == MPK_OK ? 0 : fail_call(&error);
 }
 
 static int ffi_make_error(const struct mpk_ffi_bytes *kind, const struct mpk_ffi_bytes *message,
@@ -258,14 +352,59 @@ static int ffi_own(const struct mpk_ffi_any *view, struct mpk_ffi_any *out)
 	return 0;
 }
 
-static int ffi_list_move(void *list, int index, struct mpk_ffi_any *args, int at)
+/* --- lists of compiled functions (any_list.h) ----------------------------------------------------- */
+
+/* set_arg lends item `index` to an argument, move takes what a call returned, reset makes an item none. */
+
+static int ffi_list_set_arg(void *items, int index, struct mpk_ffi_any *args, int at)
 {
-	return mpk_any_list_ffi_move(list, index, args, at, ffi_convention());
+	args[at] = ((struct mpk_ffi_any *)items)[index];
+	return 0;
 }
 
-static int ffi_list_reset(void *list, int index)
+static int ffi_list_reset(void *items, int index)
 {
-	return mpk_any_list_ffi_reset(list, index, ffi_convention());
+	mpk_ffi_any_drop(ffi_convention(), &((struct mpk_ffi_any *)items)[index]);
+	return 0;
+}
+
+static int ffi_list_move(void *items, int index, struct mpk_ffi_any *args, int at)
+{
+	struct mpk_ffi_any moved = args[at];
+
+	args[at] = (struct mpk_ffi_any){ 0 };
+	(void)ffi_list_reset(items, index);
+	((struct mpk_ffi_any *)items)[index] = moved;
+	return 0;
+}
+
+static int tvm_list_set_arg(void *items, int index, union mpk_tvm_value *args, int *codes, int at)
+{
+	struct mpk_legacy_item *item = &((struct mpk_legacy_item *)items)[index];
+	struct mpk_error error;
+
+	return mpk_legacy_encode(&item->value, &item->slot, &args[at], &codes[at], &error) == MPK_OK
+		       ? 0
+		       : fail_call(&error);
+}
+
+static int tvm_list_reset(void *items, int index)
+{
+	mpk_value_drop(&((struct mpk_legacy_item *)items)[index].value);
+	return 0;
+}
+
+static int tvm_list_move(void *items, int index, union mpk_tvm_value *args, int *codes, int at)
+{
+	struct mpk_value moved = { 0 };
+	struct mpk_error error;
+
+	if (mpk_legacy_decode(args[at], codes[at], MPK_LIFETIME_OWNED, &moved, &error) != MPK_OK)
+		return fail_call(&error);
+	(void)tvm_list_reset(items, index);
+	((struct mpk_legacy_item *)items)[index].value = moved;
+	codes[at] = MPK_TVM_NULL;
+	return 0;
 }
 
 /* --- legacy ------------------------------------------------------------------------- */
@@ -316,12 +455,12 @@ static const struct mpk_stub_table functions = {
 	.ffi_make_text = ffi_make_text,
 	.ffi_make_error = ffi_make_error,
 	.ffi_own = ffi_own,
-	.ffi_list_set_arg = mpk_any_list_ffi_set_arg,
+	.ffi_list_set_arg = ffi_list_set_arg,
 	.ffi_list_move = ffi_list_move,
 	.ffi_list_reset = ffi_list_reset,
-	.tvm_list_set_arg = mpk_any_list_legacy_set_arg,
-	.tvm_list_move = mpk_any_list_legacy_move,
-	.tvm_list_reset = mpk_any_list_legacy_reset,
+	.tvm_list_set_arg = tvm_list_set_arg,
+	.tvm_list_move = tvm_list_move,
+	.tvm_list_reset = tvm_list_reset,
 	.tvm_call = mpk_legacy_enter,
 	.tvm_set_last_error = tvm_set_last_error,
 	.tvm_get_last_error = tvm_get_last_error,
@@ -331,51 +470,4 @@ static const struct mpk_stub_table functions = {
 const struct mpk_stub_table *mpk_module_api(void)
 {
 	return &functions;
-}
-
-/* --- the library's pointers --------------------------------------------------------- */
-
-typedef void any_code(void);
-
-static void set_pointer(void *handle, const char *symbol, any_code *code)
-{
-	any_code **slot = dlsym(handle, symbol);
-
-	if (slot)
-		*slot = code;
-}
-
-static void set_context(struct mpk_host *host, struct mpk_module *context)
-{
-	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf symbol = { 0 };
-
-	mpk_strbuf_printf(&symbol, "%s%s", host->code.prefix ? host->code.prefix : "",
-			  mpk_generation_get(host->code.gen)->ctx_symbol);
-	host->ctx_slot = dlsym(host->handle, mpk_strbuf_text(&symbol));
-	if (host->ctx_slot)
-		*host->ctx_slot = context;
-}
-
-void mpk_module_api_fill(struct mpk_host *host, struct mpk_module *context)
-{
-	const struct {
-		const char *symbol;
-		any_code *code;
-	} pointers[] = {
-		{ "__TVMFuncCall", (any_code *)functions.tvm_call },
-		{ "__TVMAPISetLastError", (any_code *)functions.tvm_set_last_error },
-		{ "__TVMBackendGetFuncFromEnv", (any_code *)functions.get_func_from_env },
-		{ "__TVMBackendAllocWorkspace", (any_code *)functions.alloc_workspace },
-		{ "__TVMBackendFreeWorkspace", (any_code *)functions.free_workspace },
-		{ "__TVMBackendParallelLaunch", (any_code *)functions.parallel_launch },
-		{ "__TVMBackendParallelBarrier", (any_code *)functions.parallel_barrier },
-		{ "__TVMFFIFunctionCall", (any_code *)functions.ffi_call },
-		{ "__TVMFFIErrorSetRaisedFromCStr", (any_code *)functions.ffi_raise },
-		{ "__TVMFFIEnvModLookupFromImports", (any_code *)functions.get_func_from_env },
-		{ "__TVMFFIHandleInitOnce", (any_code *)functions.ffi_init_once },
-	};
-
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(pointers); i++)
-		set_pointer(host->handle, pointers[i].symbol, pointers[i].code);
-	set_context(host, context);
 }

@@ -1,4 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* node.c - the nodes of a tree as modules, and what their code finds under a name
+ *
+ * A node is made ready when a function is first looked up in it: device code that is never called
+ * costs nothing, and code that cannot run here does not keep the rest from running. What opening
+ * failed with is kept, since each later look-up must say the same.
+ *
+ * What code of a module looks up is kept by that module, because code may keep the handle for
+ * good: TVM's own look-up caches it in a static of the generated code.
+ */
 #include "runtime/node.h"
 
 #include <stdlib.h>
@@ -21,6 +30,7 @@ static enum mpk_code find_host(struct mpk_module *self, const char *name, struct
 	return mpk_host_find(node_of(self)->host, self, name, out, err);
 }
 
+/* A failure is kept: opening again would read the payload again and say the same. */
 static enum mpk_code open_node(struct mpk_node_module *node, struct mpk_error *err)
 {
 	if (node->is_open)
@@ -47,6 +57,7 @@ static enum mpk_code find_loaded(struct mpk_module *self, const char *name,
 	return code;
 }
 
+/* The host goes last, since the functions dropped before may be its own. */
 static void destroy(struct mpk_module *self)
 {
 	struct mpk_node_module *node = node_of(self);
@@ -89,7 +100,7 @@ static struct mpk_node_module *make(struct mpk_host *host, size_t index)
 	return node;
 }
 
-/* Children stand behind their parents, so the last are made first. */
+/* Children come after their parents in a tree, so the last are made first. */
 static enum mpk_code make_all(struct mpk_host *host, struct mpk_module **modules, size_t count,
 			      struct mpk_error *err)
 {
@@ -137,6 +148,8 @@ enum mpk_code mpk_node_modules(struct mpk_host *host, struct mpk_module **root,
 	return code;
 }
 
+/* Module code may pass what its own library left in the context, when another loader opened it
+ * first. */
 struct mpk_node_module *mpk_node_of_context(void *context)
 {
 	struct mpk_node_module *node = context;
@@ -195,6 +208,7 @@ static enum mpk_code keep(struct mpk_node_module *node, const char *name, struct
 	return MPK_OK;
 }
 
+/* Kept answers first; code of a model asks for the same few names on every call. */
 static enum mpk_code find_import(struct mpk_node_module *node, const char *name,
 				 struct mpk_function **out, struct mpk_error *err)
 {
@@ -213,6 +227,7 @@ static enum mpk_code find_import(struct mpk_node_module *node, const char *name,
 	return keep(node, name, found, err);
 }
 
+/* The lock is recursive: looking up may make a module ready, which looks up in turn. */
 enum mpk_code mpk_node_import(struct mpk_node_module *node, const char *name,
 			      struct mpk_function **out, struct mpk_error *err)
 {

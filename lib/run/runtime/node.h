@@ -25,7 +25,7 @@ struct mpk_binding {
 
 struct mpk_node_module {
 	struct mpk_module base;
-	uint64_t magic; /* tells a context that is ours from another pointer */
+	uint64_t magic; /* marks a context that is ours, not another pointer */
 	struct mpk_host *host;
 	const struct mpk_node *node;     /* NULL: a library without a blob */
 	size_t index;                    /* in host->code.tree */

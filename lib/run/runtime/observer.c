@@ -27,6 +27,7 @@ enum mpk_code mpk_operator_begin(struct mpk_observer *first, const struct mpk_op
 	return MPK_OK;
 }
 
+/* Innermost first, the reverse of begin: by recursion, as the list is short and linked one way. */
 enum mpk_code mpk_operator_end(struct mpk_observer *first, const struct mpk_operator *op,
 			       const struct mpk_value *result, struct mpk_error *err)
 {

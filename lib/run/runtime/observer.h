@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* observer.h - who is told what a model does while it does it
+/* observer.h - who sees what a model does while it does it
  *
- * Executors tell the observers of their runtime of each operator that begins and ends, and of the
+ * Executors report to the observers of their runtime each operator that begins and ends, and of the
  * instructions that only move on. A profile, a trace, a dump of what operators compute: each is an
  * observer of its own, and no executor knows which there are. A run that nobody observes asks once a
  * call; one that somebody does takes step by step what might else be replayed (executor/plan).
@@ -61,7 +61,7 @@ struct mpk_observer {
 	struct mpk_observer *next; /* innermost last: begins last and ends first */
 	enum mpk_code (*begin)(struct mpk_observer *self, const struct mpk_operator *op,
 			       struct mpk_error *err);
-	/* not told of operators that fail. @result is what was returned, none when nothing was */
+	/* not called for operators that fail. @result is what was returned, none when nothing was */
 	enum mpk_code (*end)(struct mpk_observer *self, const struct mpk_operator *op,
 			     const struct mpk_value *result, struct mpk_error *err);
 	/* an instruction of kind CONTROL: it has no end */
@@ -75,7 +75,7 @@ enum mpk_code mpk_operator_init(struct mpk_operator *op, size_t count,
 				struct mpk_error *err) MPK_MUST_CHECK;
 void mpk_operator_fini(struct mpk_operator *op);
 
-/* mpk_operator_begin, mpk_operator_end, mpk_operator_control - tell all observers
+/* mpk_operator_begin, mpk_operator_end, mpk_operator_control - report to all observers
  * @first   NULL: there is nobody
  * Returns  MPK_OK; what an observer failed with */
 enum mpk_code mpk_operator_begin(struct mpk_observer *first, const struct mpk_operator *op,

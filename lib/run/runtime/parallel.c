@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* parallel.c - threads that wait for the next loop awake
+/* parallel.c - threads of module code: parallel loops, and what runs once
  *
  * Kernels of a model launch a loop every few microseconds, and waking a thread takes as long as
  * many a loop. So whoever waits looks for SPIN_NS first, and only then sleeps; whoever has news
  * calls the kernel only when somebody sleeps.
+ *
+ * No lock is held while something runs once. It may launch a parallel loop whose tasks, in other
+ * threads, run other things once, or come to the same slot again: with a lock around it they would
+ * wait for whoever waits for them.
  */
 #include "runtime/parallel.h"
 
@@ -13,6 +17,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -20,7 +25,112 @@
 #include "abi/raised.h"
 #include "base/clock.h"
 #include "runtime/context.h"
-#include "runtime/internal/once.h"
+
+/* --- once ------------------------------------------------------------------------------------ */
+
+/* Something that is being run; lives on the stack of the thread that runs it. */
+struct mpk_once {
+	void **slot;
+	const struct mpk_once *outer; /* what its thread was running once before */
+	struct mpk_once *next;        /* in the list of all */
+};
+
+static pthread_mutex_t once_lock = PTHREAD_MUTEX_INITIALIZER; /* over the list and the slots */
+static pthread_cond_t once_ended = PTHREAD_COND_INITIALIZER;
+static struct mpk_once *once_running;
+static _Thread_local const struct mpk_once *inside;
+
+static const struct mpk_once *current_once(void)
+{
+	return inside;
+}
+
+static void inherit_once(const struct mpk_once *outer)
+{
+	inside = outer;
+}
+
+/* A slot that this thread is already running once: waiting for it would be for ever. */
+static bool is_inside(void *const *slot)
+{
+	for (const struct mpk_once *o = inside; o; o = o->outer)
+		if (o->slot == slot)
+			return true;
+	return false;
+}
+
+static bool is_running(void *const *slot)
+{
+	for (const struct mpk_once *o = once_running; o; o = o->next)
+		if (o->slot == slot)
+			return true;
+	return false;
+}
+
+/* Whether the caller is to run it: then *self is listed, and finish must follow. */
+static bool begin_once(void **slot, struct mpk_once *self)
+{
+	bool mine;
+
+	if (is_inside(slot))
+		return false;
+	(void)pthread_mutex_lock(&once_lock);
+	while (is_running(slot))
+		(void)pthread_cond_wait(&once_ended, &once_lock);
+	mine = !__atomic_load_n(slot, __ATOMIC_ACQUIRE);
+	if (mine) {
+		*self = (struct mpk_once){ slot, inside, once_running };
+		once_running = self;
+		inside = self;
+	}
+	(void)pthread_mutex_unlock(&once_lock);
+	return mine;
+}
+
+static void finish_once(struct mpk_once *self, void *value)
+{
+	struct mpk_once **link = &once_running;
+
+	(void)pthread_mutex_lock(&once_lock);
+	while (*link != self)
+		link = &(*link)->next;
+	*link = self->next;
+	inside = self->outer;
+	if (value)
+		__atomic_store_n(self->slot, value, __ATOMIC_RELEASE);
+	(void)pthread_cond_broadcast(&once_ended);
+	(void)pthread_mutex_unlock(&once_lock);
+}
+
+int mpk_once_run(void **slot, int (*fn)(void *data), void *data)
+{
+	struct mpk_once self;
+	int rc;
+
+	if (__atomic_load_n(slot, __ATOMIC_ACQUIRE) || !begin_once(slot, &self))
+		return 0;
+	rc = fn(data);
+	finish_once(&self, slot); /* any pointer that is not NULL */
+	return rc;
+}
+
+/* A NULL handle would make the slot look as if nothing had run. */
+int mpk_once_init(void **slot, int (*init)(void **result), int *bad_handle)
+{
+	struct mpk_once self;
+	void *result = NULL;
+	int rc;
+
+	*bad_handle = 0;
+	if (__atomic_load_n(slot, __ATOMIC_ACQUIRE) || !begin_once(slot, &self))
+		return 0;
+	rc = init(&result);
+	*bad_handle = rc == 0 && !result;
+	finish_once(&self, rc == 0 ? result : NULL);
+	return *bad_handle ? -1 : rc;
+}
+
+/* --- parallel loops -------------------------------------------------------------------------- */
 
 enum {
 	SPIN_NS = 50000,
@@ -38,7 +148,7 @@ struct launch {
 	mpk_parallel_fn *fn;
 	void *data;
 	struct mpk_context context;  /* of the thread that launched */
-	const struct mpk_once *once; /* what that thread is inside of */
+	const struct mpk_once *once; /* what that thread is running once */
 	int count;
 	pthread_mutex_t lock; /* of what follows */
 	pthread_cond_t changed;
@@ -49,7 +159,7 @@ struct launch {
 	struct mpk_raised raised;
 };
 
-/* The one that is waited for stands below the others: see spin_until_below. */
+/* The state that is waited for is the smallest: spin_until_below compares with a limit. */
 enum { WORKER_CALLED, WORKER_IDLE, WORKER_SLEEPING };
 
 /* A kept thread: it takes one task at a time. */
@@ -131,6 +241,7 @@ static bool spin_until_below(atomic_uint *word, unsigned limit)
 
 /* --- tasks --------------------------------------------------------------------------------- */
 
+/* The first failure is the launch's; later ones are often its consequences. */
 static void end_task(struct launch *l, int status)
 {
 	(void)pthread_mutex_lock(&l->lock);
@@ -168,6 +279,7 @@ static void run_task(struct launch *l, int task)
 	end_task(l, l->fn(task, &env, l->data));
 }
 
+/* The kernel is asked to wake it only when it sleeps. */
 static void call_worker(struct worker *w, struct launch *l, int task)
 {
 	w->launch = l;
@@ -195,6 +307,7 @@ static void wait_to_be_called(struct worker *w)
 		sleep_while(&w->state, WORKER_SLEEPING);
 }
 
+/* Threads live as long as the process: one that is made for a loop is there for the next. */
 static void *work(void *argument)
 {
 	struct worker *w = argument;
@@ -202,7 +315,7 @@ static void *work(void *argument)
 	for (;;) {
 		wait_to_be_called(w);
 		(void)mpk_context_swap(w->launch->context);
-		mpk_once_inherit(w->launch->once);
+		inherit_once(w->launch->once);
 		run_task(w->launch, w->task);
 		atomic_store_explicit(&w->state, WORKER_IDLE, memory_order_release);
 		(void)pthread_mutex_lock(&idle_lock);
@@ -292,13 +405,14 @@ static int no_threads(int count)
 	return -1;
 }
 
+/* Task 0 runs in the caller, whose core would otherwise wait. */
 int mpk_parallel_launch(mpk_parallel_fn *fn, void *data, int count)
 {
 	struct launch l = {
 		.fn = fn,
 		.data = data,
 		.context = mpk_context_get(),
-		.once = mpk_once_current(),
+		.once = current_once(),
 		.count = count,
 	};
 	struct worker *workers;
@@ -321,6 +435,8 @@ int mpk_parallel_launch(mpk_parallel_fn *fn, void *data, int count)
 	return l.status;
 }
 
+/* The last task to come wakes the others. A task that has ended never comes, so they are let go
+ * with an error. */
 int mpk_parallel_barrier(struct mpk_parallel_env *env)
 {
 	struct launch *l = env->sync_handle;

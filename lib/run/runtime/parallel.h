@@ -22,4 +22,15 @@ int mpk_parallel_launch(mpk_parallel_fn *fn, void *data, int count);
  * Returns  0; -1 when a task ended instead, so that the others do not wait for ever */
 int mpk_parallel_barrier(struct mpk_parallel_env *env);
 
+/* mpk_once_run - fn(data) for the first who comes with this slot, which is NULL before and not NULL
+ * from then on; others wait until it has ended
+ * A call that comes from fn itself, also in a task of a parallel loop that fn launched, does not wait.
+ * Runs of different slots do not know of each other.
+ * Returns  what fn returned; 0 for others */
+int mpk_once_run(void **slot, int (*fn)(void *data), void *data);
+
+/* mpk_once_init - the same for a slot that gets what init gave; an init that fails is tried again
+ * Returns  what init returned, 0 for others; -1 with *bad_handle 1 when it gave no handle */
+int mpk_once_init(void **slot, int (*init)(void **result), int *bad_handle);
+
 #endif

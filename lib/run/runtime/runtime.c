@@ -1,11 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* runtime.c - what the libraries of one program share: global functions, loaders, devices
+ *
+ * A runtime is a value and not the process: two of them in one process do not see each other. What
+ * module code asks without saying who it is (context.h) is answered by the runtime that its thread
+ * has entered, which is the only state of a thread here.
+ */
 #include "runtime/runtime.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/compiler.h"
 #include "base/vec.h"
+#include "runtime/context.h"
 #include "runtime/devices.h"
+#include "runtime/kernels.h"
+#include "runtime/textures.h"
+
+/* --- the context of a thread ----------------------------------------------------------------- */
+
+static _Thread_local struct mpk_context thread_context = { .convention = MPK_CONV_FFI };
+
+struct mpk_context mpk_context_get(void)
+{
+	return thread_context;
+}
+
+struct mpk_context mpk_context_swap(struct mpk_context context)
+{
+	struct mpk_context before = thread_context;
+
+	thread_context = context;
+	return before;
+}
 
 struct mpk_runtime {
 	struct mpk_runtime_options options;
@@ -31,6 +58,7 @@ struct bound {
 	const struct mpk_global *row;
 };
 
+/* A row of a table does not know its runtime; the function that was made of it does. */
 static enum mpk_code call_bound(struct mpk_function *self, const struct mpk_args *args,
 				struct mpk_value *result, struct mpk_error *err)
 {
@@ -44,6 +72,7 @@ static void destroy_bound(struct mpk_function *self)
 	free(self);
 }
 
+/* Takes the reference over, also on failure. */
 enum mpk_code mpk_runtime_add_function(struct mpk_runtime *runtime, struct mpk_function *f,
 				       struct mpk_error *err)
 {
@@ -56,6 +85,7 @@ enum mpk_code mpk_runtime_add_function(struct mpk_runtime *runtime, struct mpk_f
 	return MPK_OK;
 }
 
+/* One function object a row, so that code can hold it like any other. */
 enum mpk_code mpk_runtime_add_globals(struct mpk_runtime *runtime, const struct mpk_global *rows,
 				      size_t count, struct mpk_error *err)
 {
@@ -76,6 +106,7 @@ enum mpk_code mpk_runtime_add_globals(struct mpk_runtime *runtime, const struct 
 	return MPK_OK;
 }
 
+/* From the last one on: a later function replaces one of the same name. */
 struct mpk_function *mpk_runtime_find_global(struct mpk_runtime *runtime, const char *name)
 {
 	for (size_t i = runtime->global_count; i-- > 0;)
@@ -86,6 +117,7 @@ struct mpk_function *mpk_runtime_find_global(struct mpk_runtime *runtime, const 
 
 /* --- loaders and devices --------------------------------------------------------------- */
 
+/* Models number their devices; what they call device 0 is the first here. */
 enum mpk_code mpk_runtime_set_devices(struct mpk_runtime *runtime,
 				      const struct mpk_dldevice *devices, size_t count,
 				      struct mpk_error *err)
@@ -147,6 +179,7 @@ enum mpk_code mpk_runtime_add_loader(struct mpk_runtime *runtime, const struct m
 	return MPK_OK;
 }
 
+/* In the order in which they were added: kernels first, then executors. */
 const struct mpk_loader *mpk_runtime_find_loader(const struct mpk_runtime *runtime,
 						 struct mpk_span kind)
 {
@@ -156,26 +189,9 @@ const struct mpk_loader *mpk_runtime_find_loader(const struct mpk_runtime *runti
 	return NULL;
 }
 
-enum mpk_code mpk_runtime_create_empty(const struct mpk_runtime_options *options,
-				       struct mpk_runtime **out, struct mpk_error *err)
-{
-	struct mpk_runtime *runtime = calloc(1, sizeof *runtime);
+/* --- life ------------------------------------------------------------------------------------ */
 
-	MPK_TRY_ALLOC(runtime, err);
-	runtime->options = *options;
-	runtime->model_devices[0].type = MPK_DL_CPU;
-	runtime->model_device_count = 1;
-	enum mpk_code code = mpk_devices_create(&runtime->devices, err);
-
-	if (code != MPK_OK) {
-		mpk_runtime_destroy(runtime);
-		return mpk_failed(code);
-	}
-	mpk_devices_set_cuda_home(runtime->devices, options->cuda_home);
-	*out = runtime;
-	return MPK_OK;
-}
-
+/* Functions before devices: what they hold may lie there. */
 void mpk_runtime_destroy(struct mpk_runtime *runtime)
 {
 	if (!runtime)
@@ -186,6 +202,68 @@ void mpk_runtime_destroy(struct mpk_runtime *runtime)
 	mpk_devices_destroy(runtime->devices);
 	free(runtime->loaders);
 	free(runtime);
+}
+
+/* For programs that bring their own functions, and for fuzzers: nothing but the CPU until code
+ * asks. */
+enum mpk_code mpk_runtime_create_empty(const struct mpk_runtime_options *options,
+				       struct mpk_runtime **out, struct mpk_error *err)
+{
+	struct mpk_runtime *runtime = calloc(1, sizeof *runtime);
+
+	MPK_TRY_ALLOC(runtime, err);
+	runtime->options = *options;
+	runtime->model_devices[0].type = MPK_DL_CPU;
+	runtime->model_device_count = 1;
+	enum mpk_code code = mpk_devices_create(options->cuda_home, &runtime->devices, err);
+
+	if (code != MPK_OK) {
+		mpk_runtime_destroy(runtime);
+		return mpk_failed(code);
+	}
+	*out = runtime;
+	return MPK_OK;
+}
+
+/* Generated host code calls this before it launches kernels. */
+static enum mpk_code set_device(struct mpk_runtime *runtime, const struct mpk_args *args,
+				struct mpk_value *result, struct mpk_error *err)
+{
+	const struct mpk_value *v = args->values;
+
+	(void)result;
+	if (args->count != 2 || v[0].kind != MPK_VALUE_INT || v[1].kind != MPK_VALUE_INT)
+		return mpk_fail(err, MPK_E_RAISED, "__tvm_set_device takes two integers");
+	return mpk_devices_use(
+		mpk_runtime_devices(runtime),
+		(struct mpk_dldevice){ (int32_t)v[0].integer, (int32_t)v[1].integer }, err);
+}
+
+/* What module code looks up by name wherever it runs; textures.h has two more. */
+static const struct mpk_global common_globals[] = {
+	{ "__tvm_set_device", set_device },
+};
+
+enum mpk_code mpk_runtime_create(const struct mpk_runtime_options *options,
+				 struct mpk_runtime **out, struct mpk_error *err)
+{
+	struct mpk_runtime *runtime;
+
+	MPK_TRY(mpk_runtime_create_empty(options, &runtime, err));
+	enum mpk_code code = mpk_runtime_add_globals(runtime, common_globals,
+						     MPK_ARRAY_COUNT(common_globals), err);
+
+	if (code == MPK_OK)
+		code = mpk_runtime_add_globals(runtime, mpk_texture_globals, MPK_TEXTURE_GLOBALS,
+					       err);
+	if (code == MPK_OK)
+		code = mpk_runtime_add_loader(runtime, &mpk_kernel_loader, err);
+	if (code != MPK_OK) {
+		mpk_runtime_destroy(runtime);
+		return mpk_failed(code);
+	}
+	*out = runtime;
+	return MPK_OK;
 }
 
 const struct mpk_runtime_options *mpk_runtime_options(const struct mpk_runtime *runtime)

@@ -58,7 +58,7 @@ struct mpk_loader {
 	enum mpk_code (*find)(struct mpk_node_module *node, const char *name,
 			      struct mpk_function **out, struct mpk_error *err);
 
-	/* The name of function number i, false behind the last; for suggestions. NULL: it has
+	/* The name of function number i, false after the last; for suggestions. NULL: it has
 	 * none that a user would name. */
 	bool (*name_at)(struct mpk_node_module *node, size_t i, struct mpk_span *out);
 
@@ -122,15 +122,15 @@ bool mpk_runtime_are_devices_guessed(const struct mpk_runtime *runtime);
 const struct mpk_dldevice *mpk_runtime_get_devices(const struct mpk_runtime *runtime,
 						   size_t *count);
 
-/* mpk_runtime_set_observers - who is told what models do from the next call on (observer.h)
- * @first   borrowed with those behind it until others are set; NULL: nobody
+/* mpk_runtime_set_observers - who sees what models do from the next call on (observer.h)
+ * @first   borrowed with those after it until others are set; NULL: nobody
  * mpk_runtime_observers - the first of them, or NULL */
 void mpk_runtime_set_observers(struct mpk_runtime *runtime, struct mpk_observer *first);
 struct mpk_observer *mpk_runtime_observers(const struct mpk_runtime *runtime);
 
-/* mpk_runtime_watch_loads - who is told of content that was loaded: constants of models, parameters
+/* mpk_runtime_watch_loads - who hears of content that was loaded: constants of models, parameters
  * @loaded  receives the bytes of each piece; NULL: nobody
- * mpk_runtime_loaded - tell of one */
+ * mpk_runtime_loaded - report one */
 void mpk_runtime_watch_loads(struct mpk_runtime *runtime,
 			     void (*loaded)(void *user, uint64_t bytes), void *user);
 void mpk_runtime_loaded(const struct mpk_runtime *runtime, uint64_t bytes);

@@ -1,12 +1,101 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* textures.c - tensors whose memory is an image of the device
+ *
+ * TVM folds the extents of a tensor into those of an image; the last one is the four channels of a
+ * pixel. Two ways of folding exist: up to 0.22 into width and height, from 0.23 on into the layers
+ * of an array, whose pixels have 128 or 64 bits whatever the elements are.
+ */
 #include "runtime/textures.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/num.h"
+#include "device/device.h"
 #include "runtime/devices.h"
+#include "text/escape.h"
+
+/* --- the image that holds a tensor ------------------------------------------------------------ */
+
+/* The first extent of the width; those before it are the height and, in arrays, the layers. */
+static enum mpk_code split_axis(const struct mpk_texture_tensor *t, size_t *out,
+				struct mpk_error *err)
+{
+	if (t->ndim < 2)
+		return mpk_fail(err, MPK_E_UNSUPPORTED,
+				"a texture needs at least 2 dimensions, not %zu", t->ndim);
+	if (mpk_span_is(t->scope, "global.texture"))
+		*out = t->ndim - 2;
+	else if (mpk_span_is(t->scope, "global.texture-weight"))
+		*out = 1;
+	else if (mpk_span_is(t->scope, "global.texture-nhwc"))
+		*out = t->ndim == 3 && !t->is_array ? 1 : 2;
+	else
+		return mpk_fail(err, MPK_E_UNSUPPORTED, "unknown texture scope '%s'",
+				MPK_QUOTE(t->scope));
+	if (*out > t->ndim - 1 || (t->is_array && *out == 0))
+		return mpk_fail(err, MPK_E_UNSUPPORTED, "a '%s' cannot have %zu dimensions",
+				MPK_QUOTE(t->scope), t->ndim);
+	return MPK_OK;
+}
+
+static bool extent_product(const int64_t *shape, size_t from, size_t to, uint64_t *out)
+{
+	uint64_t value = 1;
+
+	for (size_t i = from; i < to; i++)
+		if (shape[i] <= 0 || !mpk_mul_u64(value, (uint64_t)shape[i], &value))
+			return false;
+	*out = value;
+	return true;
+}
+
+/* In an array only the size of a pixel counts, and it is read as four floats. */
+static enum mpk_code find_channel(const struct mpk_texture_tensor *t, struct mpk_dtype *out,
+				  struct mpk_error *err)
+{
+	int64_t last = t->shape[t->ndim - 1];
+	uint64_t bits =
+		last > 0 && last <= 16 ? (uint64_t)last * t->dtype.bits * t->dtype.lanes : 0;
+
+	*out = t->dtype;
+	if (!t->is_array && last != 4)
+		return mpk_fail(err, MPK_E_UNSUPPORTED,
+				"the last dimension of a texture must be 4, not %" PRId64, last);
+	if (!t->is_array)
+		return MPK_OK;
+	*out = (struct mpk_dtype){ MPK_DTYPE_FLOAT, bits == 128 ? 32 : 16, 1 };
+	if (bits != 128 && bits != 64)
+		return mpk_fail(
+			err, MPK_E_UNSUPPORTED,
+			"the last dimension of a texture must be 128 or 64 bits, not %" PRIu64
+			" (%" PRId64 " elements of %u)",
+			bits, last, (unsigned)t->dtype.bits);
+	return MPK_OK;
+}
+
+enum mpk_code mpk_texture_of(const struct mpk_texture_tensor *t, struct mpk_device_texture *out,
+			     struct mpk_error *err)
+{
+	struct mpk_device_texture texture = { 0 };
+	size_t axis = 0, first = 0;
+
+	MPK_TRY(split_axis(t, &axis, err));
+	MPK_TRY(find_channel(t, &texture.channel, err));
+	if (t->is_array)
+		first = axis - 1;
+	if ((t->is_array && !extent_product(t->shape, 0, first, &texture.layers)) ||
+	    !extent_product(t->shape, first, axis, &texture.height) ||
+	    !extent_product(t->shape, axis, t->ndim - 1, &texture.width))
+		return mpk_fail(err, MPK_E_UNSUPPORTED,
+				"the texture's shape is empty or too large");
+	*out = texture;
+	return MPK_OK;
+}
 
 /* --- storages ------------------------------------------------------------------------------ */
 
+/* The device is the storage's owner, and outlives it. */
 static void release_image(struct mpk_storage *storage)
 {
 	mpk_device_free(storage->owner, storage->data);
@@ -26,7 +115,7 @@ enum mpk_code mpk_texture_storage(struct mpk_devices *devices, struct mpk_dldevi
 
 	folded.is_array = mpk_devices_image_arrays(devices);
 	MPK_TRY(mpk_tensor_bytes_of(tensor->dtype, tensor->shape, tensor->ndim, &bytes, err));
-	MPK_TRY(mpk_device_texture_of(&folded, &texture, err));
+	MPK_TRY(mpk_texture_of(&folded, &texture, err));
 	MPK_TRY(mpk_devices_get(devices, where, &device, err));
 	storage = calloc(1, sizeof *storage);
 	MPK_TRY_ALLOC(storage, err);
@@ -82,6 +171,7 @@ enum mpk_code mpk_texture_send(struct mpk_devices *devices, const struct mpk_ten
 /* --- for module code ----------------------------------------------------------------------- */
 
 static const char alloc_name[] = "device_api.opencl.alloc_nd";
+static const char free_name[] = "device_api.opencl.free_nd";
 
 static enum mpk_code check_kinds(const char *name, const struct mpk_args *args,
 				 const enum mpk_value_kind *kinds, size_t wanted,
@@ -94,6 +184,7 @@ static enum mpk_code check_kinds(const char *name, const struct mpk_args *args,
 	return fits ? MPK_OK : mpk_fail(err, MPK_E_RAISED, "TypeError: %s: wrong arguments", name);
 }
 
+/* The first two arguments of both functions are the device. */
 static enum mpk_code get_device(struct mpk_runtime *runtime, const struct mpk_value *args,
 				struct mpk_device **out, struct mpk_error *err)
 {
@@ -132,8 +223,8 @@ static enum mpk_code read_image(const struct mpk_value *v, size_t count,
 	return MPK_OK;
 }
 
-enum mpk_code mpk_texture_alloc(struct mpk_runtime *runtime, const struct mpk_args *args,
-				struct mpk_value *result, struct mpk_error *err)
+static enum mpk_code alloc_nd(struct mpk_runtime *runtime, const struct mpk_args *args,
+			      struct mpk_value *result, struct mpk_error *err)
 {
 	static const enum mpk_value_kind kinds[] = {
 		MPK_VALUE_INT, MPK_VALUE_INT, MPK_VALUE_INT,    MPK_VALUE_INT,
@@ -151,16 +242,21 @@ enum mpk_code mpk_texture_alloc(struct mpk_runtime *runtime, const struct mpk_ar
 	return MPK_OK;
 }
 
-enum mpk_code mpk_texture_free(struct mpk_runtime *runtime, const struct mpk_args *args,
-			       struct mpk_value *result, struct mpk_error *err)
+static enum mpk_code free_nd(struct mpk_runtime *runtime, const struct mpk_args *args,
+			     struct mpk_value *result, struct mpk_error *err)
 {
 	static const enum mpk_value_kind kinds[] = { MPK_VALUE_INT, MPK_VALUE_INT, MPK_VALUE_STR,
 						     MPK_VALUE_OPAQUE };
 	struct mpk_device *device;
 
 	(void)result;
-	MPK_TRY(check_kinds("device_api.opencl.free_nd", args, kinds, MPK_ARRAY_COUNT(kinds), err));
+	MPK_TRY(check_kinds(free_name, args, kinds, MPK_ARRAY_COUNT(kinds), err));
 	MPK_TRY(get_device(runtime, args->values, &device, err));
 	mpk_device_free(device, args->values[3].opaque);
 	return MPK_OK;
 }
+
+const struct mpk_global mpk_texture_globals[MPK_TEXTURE_GLOBALS] = {
+	{ alloc_name, alloc_nd },
+	{ free_name, free_nd },
+};

@@ -4,9 +4,25 @@
 #ifndef MPK_RUNTIME_TEXTURES_H
 #define MPK_RUNTIME_TEXTURES_H
 
+#include "device/device.h"
 #include "runtime/devices.h"
 #include "runtime/runtime.h"
 #include "value/storage.h"
+
+/* A tensor that is to be an image. */
+struct mpk_texture_tensor {
+	struct mpk_span scope;  /* "global.texture", "global.texture-weight", "...-nhwc" */
+	struct mpk_dtype dtype; /* of an element */
+	const int64_t *shape;
+	size_t ndim;
+	bool is_array; /* as TVM from 0.23 on has them: layers, not one image of two dimensions */
+};
+
+/* mpk_texture_of - the image that holds a tensor
+ * Returns  MPK_OK; MPK_E_UNSUPPORTED (unknown scope, a shape that no image has, a last dimension
+ *          that is no pixel) */
+enum mpk_code mpk_texture_of(const struct mpk_texture_tensor *tensor,
+			     struct mpk_device_texture *out, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_texture_storage - an image as a storage, given back when its last reference is gone
  * @tensor  is_array is set here, as the kernels that were loaded want their images
@@ -29,13 +45,12 @@ enum mpk_code mpk_texture_send(struct mpk_devices *devices, const struct mpk_ten
 			       const char *scope, struct mpk_dldevice where,
 			       struct mpk_tensor **out, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_texture_alloc - alloc_nd(device type, id, type code, type bits, scope, 2, {width, height}) ->
- *          handle, or from TVM 0.23 on (.., 3, {width, height, layers}, bits of a pixel)
- * mpk_texture_free - free_nd(device type, id, scope, handle)
- * Return  MPK_OK; MPK_E_RAISED: wrong arguments; as mpk_devices_get and mpk_device_alloc_texture */
-enum mpk_code mpk_texture_alloc(struct mpk_runtime *runtime, const struct mpk_args *args,
-				struct mpk_value *result, struct mpk_error *err);
-enum mpk_code mpk_texture_free(struct mpk_runtime *runtime, const struct mpk_args *args,
-			       struct mpk_value *result, struct mpk_error *err);
+/* The functions by which module code allocates images itself:
+ * alloc_nd(device type, id, type code, type bits, scope, 2, {width, height}) -> handle, or from TVM
+ *          0.23 on (.., 3, {width, height, layers}, bits of a pixel)
+ * free_nd(device type, id, scope, handle)
+ * They fail with MPK_E_RAISED: wrong arguments; as mpk_devices_get and mpk_device_alloc_texture */
+enum { MPK_TEXTURE_GLOBALS = 2 };
+extern const struct mpk_global mpk_texture_globals[MPK_TEXTURE_GLOBALS];
 
 #endif

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The parent's side. What the child can write is its reply, outputs, and reports of the one call that it
- * was given: all of that is read once, when the call is over, and judged as its word on that call. Which call
- * runs, since when and until when is known here alone. */
+/* batch.c - the parent's side of a batch: which call runs, since when and until when, and its outcome
+ *
+ * What the child can write is its reply, outputs, and reports of the one call that it was given. All
+ * of that is read once, when the call is over, and judged as the child's word on that call alone. A
+ * report that cannot be about the call that was ordered ends the child.
+ */
 #include "session/batch.h"
 
 #include <errno.h>
@@ -9,12 +12,64 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "session/internal/reply.h"
-#include "session/session.h"
+#include "session/internal/session.h"
 #include "text/escape.h"
+
+/* --- orders and reports ---------------------------------------------------------------------- */
+
+enum heard {
+	HEARD_NO_REPORT, /* none yet */
+	HEARD_REPORT,    /* one of the right size; what it says is the child's word */
+	HEARD_NONSENSE,  /* something else */
+};
+
+/* A socket of packets: a message that is cut or late is no part of another one. */
+static enum mpk_code open_channel(struct mpk_channel *c, struct mpk_error *err)
+{
+	int ends[2];
+
+	*c = (struct mpk_channel){ -1, -1 };
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+		return mpk_fail_errno(err, MPK_E_IO, errno, "cannot make a socket");
+	*c = (struct mpk_channel){ ends[0], ends[1] };
+	return MPK_OK;
+}
+
+static void close_channel(struct mpk_channel *c)
+{
+	if (c->parent >= 0)
+		(void)close(c->parent);
+	if (c->child >= 0)
+		(void)close(c->child);
+	*c = (struct mpk_channel){ -1, -1 };
+}
+
+/* Does not wait: a child that takes no orders would hold up its parent. */
+static bool send_order(const struct mpk_channel *c, const struct mpk_order *order)
+{
+	ssize_t n;
+
+	do
+		n = send(c->parent, order, sizeof *order, MSG_NOSIGNAL | MSG_DONTWAIT);
+	while (n < 0 && errno == EINTR);
+	return n == (ssize_t)sizeof *order;
+}
+
+/* The next report, if there is one; does not wait. */
+static enum heard hear_report(const struct mpk_channel *c, struct mpk_report_message *out)
+{
+	/* MSG_TRUNC gives the length of a longer packet; recv, unlike recvmsg, takes no descriptors */
+	ssize_t n = recv(c->parent, out, sizeof *out, MSG_DONTWAIT | MSG_TRUNC);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return HEARD_NO_REPORT;
+	return n == (ssize_t)sizeof *out ? HEARD_REPORT : HEARD_NONSENSE;
+}
 
 /* --- one child ---------------------------------------------------------------------- */
 
@@ -37,6 +92,7 @@ struct batch {
 	struct mpk_report_message last_report;
 };
 
+/* An item without a call counts as known. */
 static size_t next_waiting(const struct batch *b, size_t from)
 {
 	while (from < b->count && b->is_known[from])
@@ -64,7 +120,7 @@ static void order(struct batch *b, size_t i)
 	b->order = (struct mpk_order){ .item = (uint32_t)i };
 	/* isolated code has its process to itself: it can neither spoil nor pass for another call */
 	b->order.is_last = b->work.library.sandbox || next_waiting(b, i + 1) == b->count;
-	if (!mpk_channel_order(&b->work.channel, &b->order))
+	if (!send_order(&b->work.channel, &b->order))
 		b->order.item = NO_ITEM;
 }
 
@@ -92,6 +148,8 @@ static bool take(struct batch *b, size_t i, const struct mpk_report_message *m, 
 	return is_read;
 }
 
+/* The next call is ordered only when the reply of this one has been read, as the file in memory
+ * is used again. */
 static enum mpk_process_heard hear_end(struct batch *b, const struct mpk_report_message *m,
 				       bool has_ended, double *seconds)
 {
@@ -121,12 +179,12 @@ static enum mpk_process_heard hear(void *user, bool has_ended, double *seconds)
 
 	if (b->order.item == NO_ITEM)
 		return MPK_HEARD_ENOUGH;
-	switch (mpk_channel_hear(&b->work.channel, &m)) {
-	case MPK_HEARD_NO_REPORT:
+	switch (hear_report(&b->work.channel, &m)) {
+	case HEARD_NO_REPORT:
 		return MPK_HEARD_NOTHING;
-	case MPK_HEARD_NONSENSE:
+	case HEARD_NONSENSE:
 		return MPK_HEARD_KILL;
-	case MPK_HEARD_REPORT:
+	case HEARD_REPORT:
 		break;
 	}
 	if (m.item != b->order.item)
@@ -155,7 +213,7 @@ static enum mpk_process_heard hear(void *user, bool has_ended, double *seconds)
 	}
 }
 
-/* The process ended in the middle of this item, or behind it. */
+/* The process ended during this item, or after it. */
 static void record_crash(struct batch *b, size_t i, const struct mpk_error *why)
 {
 	struct mpk_batch_item *item = &b->items[i];
@@ -174,7 +232,7 @@ static void end_child(struct batch *b, struct mpk_error *why)
 
 	if (b->last < b->count) {
 		(void)take(b, b->last, &b->last_report, false);
-		/* it ended badly behind its last call, which is where that call left it */
+		/* it ended badly after its last call, so that call did it */
 		if (why->code != MPK_OK)
 			record_crash(b, b->last, why);
 	}
@@ -192,15 +250,16 @@ static void end_child(struct batch *b, struct mpk_error *why)
 
 static void close_connection(struct batch *b)
 {
-	mpk_channel_close(&b->work.channel);
+	close_channel(&b->work.channel);
 	if (b->work.reply >= 0)
 		(void)close(b->work.reply);
 	b->work.reply = -1;
 }
 
+/* New for each child: what an earlier one forked may still hold the old ends. */
 static enum mpk_code open_connection(struct batch *b, struct mpk_error *err)
 {
-	MPK_TRY(mpk_channel_open(&b->work.channel, err));
+	MPK_TRY(open_channel(&b->work.channel, err));
 	b->work.reply = memfd_create("minspect-reply", MFD_CLOEXEC);
 	if (b->work.reply < 0)
 		return mpk_fail_errno(err, MPK_E_IO, errno, "cannot make a file in memory");
@@ -225,6 +284,7 @@ static double cpu_seconds(const struct batch *b, size_t first)
 	return sum * (double)sysconf(_SC_NPROCESSORS_CONF);
 }
 
+/* Ordered before the child exists, so that it finds its first order when it looks. */
 static enum mpk_code run_child(struct batch *b, size_t first, struct mpk_error *err)
 {
 	const struct mpk_child_options options = {
@@ -276,6 +336,7 @@ static enum mpk_code run_isolated(struct batch *b, size_t i, struct mpk_error *e
 	return share_outputs(&b->items[i], false, err);
 }
 
+/* A child takes as many calls as it survives. */
 static enum mpk_code run_all(struct batch *b, struct mpk_error *err)
 {
 	bool isolated = b->work.library.sandbox != NULL;

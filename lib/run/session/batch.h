@@ -2,7 +2,7 @@
 /* batch.h - many calls in one child process, which loads the library once
  *
  * What one call does to its process ends with that call: after a crash, a timeout or an
- * error on a device the calls behind it go on in a fresh child.
+ * error on a device the calls after it go on in a fresh child.
  */
 #ifndef MPK_SESSION_BATCH_H
 #define MPK_SESSION_BATCH_H

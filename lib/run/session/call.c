@@ -1,8 +1,180 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* call.c - one call: where it runs, its result, and what is said when it was on the wrong device
+ *
+ * A single call is a batch of one. Which device a function wants its tensors on is written nowhere
+ * in a library: it is guessed from the kernels in it (mpk_devices_default). Where the guess, or what
+ * the user said, was wrong, host code says so in words of its own, or crashes on a pointer of the
+ * other memory. The error then gets the devices that are left.
+ */
 #include "session/call.h"
 
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/strbuf.h"
+#include "device/device.h"
+#include "observe/compare.h"
+#include "observe/profile.h"
+#include "program/model.h"
 #include "session/batch.h"
-#include "session/internal/device_hint.h"
+#include "value/parse.h"
+
+/* --- results --------------------------------------------------------------------------------- */
+
+void mpk_call_result_fini(struct mpk_call_result *r)
+{
+	for (size_t i = 0; i < r->count; i++)
+		mpk_value_drop(&r->values[i]);
+	free(r->values);
+	free(r->seconds);
+	if (r->profile)
+		mpk_profile_fini(r->profile);
+	free(r->profile);
+	if (r->comparisons)
+		mpk_comparisons_fini(r->comparisons);
+	free(r->comparisons);
+	*r = (struct mpk_call_result){ 0 };
+}
+
+static int compare_seconds(const void *a, const void *b)
+{
+	const double *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+/* Nearest rank for p95, and the mean of the middle two for the median of an even count. */
+struct mpk_timing mpk_timing_of(double *seconds, size_t count)
+{
+	struct mpk_timing t = { 0 };
+	size_t p95 = (count * 95 + 99) / 100;
+
+	qsort(seconds, count, sizeof *seconds, compare_seconds);
+	for (size_t i = 0; i < count; i++)
+		t.mean += seconds[i] / (double)count;
+	t.min = seconds[0];
+	t.median = (seconds[(count - 1) / 2] + seconds[count / 2]) / 2;
+	t.p95 = seconds[p95 - 1];
+	return t;
+}
+
+enum mpk_code mpk_expect_parse(const char *text, struct mpk_expect *out, struct mpk_error *err)
+{
+	struct mpk_expect e = {
+		.is_ignored = strcmp(text, "ignored") == 0 || strcmp(text, "(ignored)") == 0,
+	};
+
+	if (!e.is_ignored)
+		MPK_TRY(mpk_value_parse(text, &e.value, err));
+	*out = e;
+	return MPK_OK;
+}
+
+/* A result that is not there differs, like one of another value. */
+enum mpk_code mpk_expect_check(const struct mpk_expect *expect,
+			       const struct mpk_call_result *results, size_t i,
+			       struct mpk_tolerance tolerance, struct mpk_comparison *out,
+			       struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf why = { 0 };
+	struct mpk_comparison c = { 0 };
+
+	if (expect->is_ignored)
+		return MPK_OK;
+	if (i >= results->count)
+		mpk_strbuf_printf(&why, "there is no such result; there are %zu", results->count);
+	else
+		MPK_TRY(mpk_value_compare(&results->values[i], &expect->value, tolerance, &c, &why,
+					  err));
+	*out = c;
+	if (c.is_equal)
+		return MPK_OK;
+	return mpk_fail(err, MPK_E_DIFFERENT, "result %zu: %s", i, mpk_strbuf_text(&why));
+}
+
+/* --- the hint -------------------------------------------------------------------------------- */
+
+/* The kinds of device that the tree has kernels for and that run here, each once. */
+static size_t list_device_kinds(const struct mpk_tree *tree, enum mpk_device_kind *kinds,
+				size_t most)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; tree && i < tree->count; i++) {
+		enum mpk_device_kind kind = mpk_device_kind_of(tree->nodes[i].kind);
+		size_t k = 0;
+
+		if (kind == MPK_DEVICE_NONE || kind == MPK_DEVICE_CPU)
+			continue;
+		while (k < count && kinds[k] != kind)
+			k++;
+		if (k == count && count < most)
+			kinds[count++] = kind;
+	}
+	return count;
+}
+
+/* TVM's checks of devices name "device_type", ours end in "is on cpu"; whoever takes a handle for
+ * an address crashes. */
+static bool is_about_devices(const struct mpk_error *err)
+{
+	return strstr(err->text, "device_type") || strstr(err->text, ", is on ") ||
+	       strstr(err->text, "SIGSEGV") || strstr(err->text, "SIGBUS");
+}
+
+/* Launch functions of mpack name the device they want. */
+static bool is_wanted(const struct mpk_error *err, enum mpk_device_kind kind)
+{
+	static const char begin[] = "' must be on ";
+	const char *at = strstr(err->text, begin), *name = mpk_device_kind_name(kind);
+
+	if (!at)
+		return true;
+	at += sizeof begin - 1;
+	return strncmp(at, name, strlen(name)) == 0 && at[strlen(name)] == ',';
+}
+
+/* A model may want one input here and another there. */
+static bool is_model(const struct mpk_tree *tree)
+{
+	for (size_t i = 0; tree && i < tree->count; i++)
+		if (mpk_model_is_kind(tree->nodes[i].kind))
+			return true;
+	return false;
+}
+
+/* Only for errors of called code: what we refuse ourselves says already what is wrong. */
+static void add_device_hint(const struct mpk_library_options *library, const struct mpk_call *call,
+			    struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
+	enum mpk_device_kind kinds[4];
+	size_t count = list_device_kinds(library->tree, kinds, MPK_ARRAY_COUNT(kinds)), said = 0;
+	bool listed = false;
+
+	if (!err || err->code != MPK_E_RAISED || !count || call->kernel ||
+	    library->image->standalone || !is_about_devices(err))
+		return;
+	size_t used = strlen(err->text);
+
+	for (size_t i = 0; i < count; i++)
+		listed |= (int32_t)kinds[i] == call->device.type;
+	if (listed)
+		mpk_strbuf_printf(
+			&text, "; its tensors were on %s: if it runs on the host, add --device cpu",
+			mpk_device_kind_name(mpk_device_kind_from(call->device.type)));
+	for (size_t i = 0; i < count && !listed; i++)
+		if (is_wanted(err, kinds[i]))
+			mpk_strbuf_printf(&text, "%s--device %s", said++ ? " or " : "; add ",
+					  mpk_device_kind_name(kinds[i]));
+	if (is_model(library->tree) && (listed || said))
+		mpk_strbuf_printf(&text, "; for one input alone, --input VALUE@%s",
+				  listed ? "cpu" : mpk_device_kind_name(kinds[0]));
+	if (mpk_strbuf_status(&text, NULL) == MPK_OK && used + text.len < sizeof err->text)
+		memcpy(err->text + used, mpk_strbuf_text(&text), text.len + 1);
+}
+
+/* --- calls ----------------------------------------------------------------------------------- */
 
 enum mpk_code mpk_call_choose_device(const struct mpk_library_options *library,
 				     struct mpk_call *call, struct mpk_error *err)
@@ -17,6 +189,7 @@ enum mpk_code mpk_call_choose_device(const struct mpk_library_options *library,
 	return MPK_OK;
 }
 
+/* Said before the child starts: in the sandbox a driver would fail with whatever it makes of it. */
 enum mpk_code mpk_call_check_isolated(const struct mpk_library_options *library,
 				      const struct mpk_call *call, struct mpk_error *err)
 {
@@ -41,7 +214,7 @@ enum mpk_code mpk_call_run(const struct mpk_library_options *library, const stru
 		MPK_TRY(mpk_library_check(library, err));
 	MPK_TRY(mpk_batch_run(library, &item, 1, err));
 	if (item.error.code != MPK_OK) {
-		mpk_device_hint_add(library, call, &item.error);
+		add_device_hint(library, call, &item.error);
 		if (err)
 			*err = item.error;
 		return mpk_failed(item.error.code);

@@ -9,7 +9,6 @@
 #include "base/error.h"
 #include "runtime/kernels.h"
 #include "session/internal/child.h"
-#include "session/internal/result.h"
 #include "session/library.h"
 #include "value/compare.h"
 #include "value/value.h"
@@ -18,6 +17,32 @@ struct mpk_param_file; /* value/param_file.h */
 
 struct mpk_directory; /* io/directory.h */
 
+struct mpk_profile;     /* observe/profile.h */
+struct mpk_comparisons; /* observe/compare.h */
+
+struct mpk_call_result {
+	struct mpk_value *values; /* the outputs in order, then what the last call
+				       * returned, arrays flattened; none is left out
+				       * unless it is all there is */
+	size_t count;
+	double *seconds; /* of each timed call, in order */
+	size_t seconds_count;
+	uint64_t dump_left_out;              /* results that are not in the dump */
+	struct mpk_profile *profile;         /* of the timed calls; NULL: not asked for */
+	struct mpk_comparisons *comparisons; /* of the first timed one; NULL: not asked for */
+};
+
+/* Figures over the timed calls, in seconds. */
+struct mpk_timing {
+	double min, median, p95, mean;
+};
+
+/* mpk_call_result_fini - drop the values; safe on a zeroed result */
+void mpk_call_result_fini(struct mpk_call_result *r);
+
+/* mpk_timing_of - the figures; p95 is the smallest time that 95 of 100 calls stay within.
+ * Sorts seconds. count > 0. */
+struct mpk_timing mpk_timing_of(double *seconds, size_t count);
 /* What is to be seen of a model at work. */
 struct mpk_watch {
 	bool profiles;     /* time by operator; see mpk_call_result */
@@ -73,5 +98,27 @@ enum mpk_code mpk_call_check_isolated(const struct mpk_library_options *library,
 enum mpk_code mpk_call_run(const struct mpk_library_options *library, const struct mpk_call *call,
 			   double timeout, struct mpk_call_result *out,
 			   struct mpk_error *err) MPK_MUST_CHECK;
+
+/* --- what a call is to give --------------------------------------------------------------------- */
+
+/* Zero-initialise; mpk_value_drop(&expect->value). */
+struct mpk_expect {
+	bool is_ignored; /* any result is right */
+	struct mpk_value value;
+};
+
+/* mpk_expect_parse - a value, or "ignored" (also as it is printed, "(ignored)")
+ * Returns  as mpk_value_parse */
+enum mpk_code mpk_expect_parse(const char *text, struct mpk_expect *out,
+			       struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_expect_check - compare result number i, counted from 0
+ * @out     untouched for what is ignored; all 0 when there is no such result
+ * Returns  MPK_OK; MPK_E_DIFFERENT: "result N: " and one sentence;
+ *          as mpk_value_compare */
+enum mpk_code mpk_expect_check(const struct mpk_expect *expect,
+			       const struct mpk_call_result *results, size_t i,
+			       struct mpk_tolerance tolerance, struct mpk_comparison *out,
+			       struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

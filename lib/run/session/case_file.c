@@ -1,8 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which key of a case file goes where; one row a key. */
+/* case_file.c - the keys of a case file: where each is stored, and which the calling process gets
+ *
+ * Reading is a schema, one row a key. Isolated code is called by a process of its own, which gets
+ * the calls without what they are to give: else the code under test could read it there. Keys are
+ * written one by one for it; what is not named here does not get there.
+ */
 #include "session/internal/case_file.h"
 
 #include <stddef.h>
+#include <string.h>
+
+#include "session/cases.h"
+#include "text/escape.h"
 
 /* An optional key of the name of its member. */
 #define FIELD(structure, member, kind_)                                                            \
@@ -27,6 +36,7 @@ static const struct mpk_toml_schema defaults_schema = {
 	.pos_off = SIZE_MAX,
 };
 
+/* The schema has two optional keys; that just one of them is there is beyond it. */
 static void check_arg(struct mpk_toml_reader *r, void *row)
 {
 	const struct mpk_case_arg *arg = row;
@@ -115,3 +125,78 @@ const struct mpk_toml_schema mpk_case_file_schema = {
 	.bytes = sizeof(struct mpk_case_file),
 	.pos_off = SIZE_MAX,
 };
+
+/* --- the calls alone ------------------------------------------------------------------------- */
+
+static void put_key_text(struct mpk_strbuf *out, const char *key, struct mpk_toml_str s)
+{
+	if (!s.text)
+		return;
+	mpk_strbuf_printf(out, "%s = ", key);
+	mpk_escape_json(out, mpk_toml_str_span(s), "?");
+	mpk_strbuf_putc(out, '\n');
+}
+
+static void put_key_number(struct mpk_strbuf *out, const char *key, struct mpk_toml_number n)
+{
+	if (n.pos.line)
+		mpk_strbuf_printf(out, "%s = %.17g\n", key, n.value);
+}
+
+static void put_key_list(struct mpk_strbuf *out, const char *key, const struct mpk_toml_list *list)
+{
+	if (!list->present)
+		return;
+	mpk_strbuf_printf(out, "%s = [", key);
+	for (size_t i = 0; i < list->count; i++) {
+		mpk_strbuf_puts(out, i ? ", " : "");
+		mpk_escape_json(out, mpk_toml_str_span(list->items[i]), "?");
+	}
+	mpk_strbuf_puts(out, "]\n");
+}
+
+static void put_place(struct mpk_strbuf *out, const struct mpk_case_place *place)
+{
+	put_key_text(out, "device", place->device);
+	put_key_text(out, "params", place->params);
+	put_key_number(out, "timeout", place->timeout);
+}
+
+static void put_case_args(struct mpk_strbuf *out, const struct mpk_case_table *t)
+{
+	mpk_strbuf_puts(out, "args = [");
+	for (size_t i = 0; i < t->arg_count; i++) {
+		const struct mpk_case_arg *arg = &t->args[i];
+
+		mpk_strbuf_puts(out, arg->out.text ? "{ out = " : "{ input = ");
+		mpk_escape_json(out, mpk_toml_str_span(arg->out.text ? arg->out : arg->input), "?");
+		mpk_strbuf_puts(out, " }, ");
+	}
+	mpk_strbuf_puts(out, "]\n");
+}
+
+/* A case that is skipped keeps its place, so that results have the number of their case. */
+static void put_case(struct mpk_strbuf *out, const struct mpk_case_table *t)
+{
+	mpk_strbuf_puts(out, "[[case]]\n");
+	put_key_text(out, "run", t->run);
+	if (t->skip.text)
+		mpk_strbuf_puts(out, "skip = \"yes\"\n");
+	put_case_args(out, t);
+	put_place(out, &t->place);
+	put_key_list(out, "grid", &t->grid);
+	put_key_list(out, "block", &t->block);
+	put_key_number(out, "shared", t->shared);
+	put_key_number(out, "repeat", t->repeat);
+	put_key_number(out, "warmup", t->warmup);
+}
+
+enum mpk_code mpk_cases_calls(const struct mpk_cases *cases, struct mpk_strbuf *out,
+			      struct mpk_error *err)
+{
+	mpk_strbuf_puts(out, "[defaults]\n");
+	put_place(out, cases->said);
+	for (size_t i = 0; i < cases->count; i++)
+		put_case(out, cases->items[i].said);
+	return mpk_strbuf_status(out, err);
+}

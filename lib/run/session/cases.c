@@ -197,6 +197,7 @@ static const char *from_here(struct builder *b, const char *text)
 	return moved ? moved : text;
 }
 
+/* What was made before a mistake is dropped with the case, by call.arg_count. */
 static void take_args(struct builder *b, const struct mpk_case_table *t, struct mpk_case *c)
 {
 	struct mpk_value *args = mpk_arena_array(b->arena, t->arg_count + 1, sizeof *args);
@@ -255,6 +256,7 @@ static void case_fini(struct mpk_case *c)
 		mpk_value_drop(&c->expects[k].value);
 }
 
+/* Skipped cases are checked as far as nothing needs to be opened. */
 static void take_case(struct builder *b, const struct mpk_case_table *t, size_t number,
 		      struct mpk_case *c)
 {
@@ -317,6 +319,7 @@ static enum mpk_code choose(struct mpk_cases *cases, const struct mpk_name_filte
 	return MPK_OK;
 }
 
+/* A name is how a case is chosen and reported. */
 static void check_names(struct builder *b, const struct mpk_cases *cases,
 			const struct mpk_case_file *file)
 {
@@ -338,6 +341,7 @@ static void check_names(struct builder *b, const struct mpk_cases *cases,
 	}
 }
 
+/* Defaults first: cases inherit from them. */
 static void build(struct builder *b, const struct mpk_case_file *file, struct mpk_cases *out)
 {
 	out->items = mpk_arena_array(b->arena, file->count + 1, sizeof *out->items);
@@ -363,6 +367,8 @@ static const char *directory_of(const char *path, struct mpk_arena *arena)
 	return slash ? mpk_arena_copy(arena, path, (size_t)(slash - path) + 1) : "";
 }
 
+/* Mistakes of syntax are reported like any other; only memory and the filter are errors of the
+ * call. */
 enum mpk_code mpk_cases_read(const struct mpk_cases_source *source, struct mpk_cases *out,
 			     struct mpk_report *report, struct mpk_error *err)
 {

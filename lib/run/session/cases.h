@@ -17,7 +17,6 @@
 #include "base/arena.h"
 #include "base/report.h"
 #include "session/batch.h"
-#include "session/expect.h"
 #include "text/match.h"
 #include "toml/toml.h"
 

@@ -18,6 +18,7 @@ static void fail(struct mpk_case_outcome *out, enum mpk_code code, const char *w
 
 /* --- one case ----------------------------------------------------------------------- */
 
+/* Every expectation is checked: a report names all results that differ. */
 static enum mpk_code compare(const struct mpk_case *c, const struct mpk_call_result *results,
 			     struct mpk_case_outcome *out, struct mpk_error *err)
 {
@@ -71,6 +72,7 @@ static void judge_silent(const struct mpk_case *c, struct mpk_case_outcome *out)
 	fail(out, MPK_E_DIFFERENT, mpk_strbuf_text(&why));
 }
 
+/* What a case expects to be raised must be the function's refusal; a crash is none. */
 static enum mpk_code judge(const struct mpk_case *c, const struct mpk_batch_item *item,
 			   struct mpk_case_outcome *out, struct mpk_error *err)
 {
@@ -144,6 +146,7 @@ static void refuse_skip(struct mpk_case_outcome *out)
 		out->code = MPK_E_DIFFERENT;
 }
 
+/* Skipped, called, or refused before a call. */
 static enum mpk_code judge_one(const struct mpk_case *c, const struct mpk_batch_item *item,
 			       struct mpk_case_outcome *out, struct mpk_error *err)
 {
@@ -158,6 +161,7 @@ static enum mpk_code judge_one(const struct mpk_case *c, const struct mpk_batch_
 	return MPK_OK;
 }
 
+/* In its own pass over the file, as the process that called did not know what was expected. */
 enum mpk_code mpk_cases_judge(const struct mpk_cases *cases, const struct mpk_case_calls *calls,
 			      struct mpk_case_outcome *out, struct mpk_error *err)
 {

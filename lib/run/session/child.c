@@ -22,6 +22,7 @@ struct job {
 	const struct mpk_child_options *options;
 };
 
+/* Written to memory that both processes map; the parent only shows it. */
 void mpk_child_load(struct mpk_child_side *side, uint64_t bytes)
 {
 	side->progress->to_load += bytes;
@@ -32,6 +33,7 @@ void mpk_child_loaded(struct mpk_child_side *side, uint64_t bytes)
 	side->progress->loaded += bytes;
 }
 
+/* Every tenth of a second, in the parent. */
 static void tick(void *data)
 {
 	const struct job *job = data;
@@ -57,6 +59,7 @@ static enum mpk_code work(struct mpk_process_self *self, void *data, struct mpk_
 	return job->fn(&side, job->user, err);
 }
 
+/* Where the child was when it ended, for the message. */
 static const char *phase_text(enum mpk_child_phase phase)
 {
 	switch (phase) {
@@ -107,6 +110,7 @@ static const char *signal_meaning(int number)
 	return meaning ? meaning : "unknown signal";
 }
 
+/* One sentence for each way to end; the function is named, as a batch has many. */
 static void describe(const struct mpk_child_task *task, const struct mpk_process_end *end,
 		     struct mpk_error *out)
 {

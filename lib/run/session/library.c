@@ -60,6 +60,7 @@ static enum mpk_code check_machine(const struct mpk_image *image, struct mpk_err
 		here.name, class, is_little_endian() ? "little" : "big");
 }
 
+/* What the dynamic linker would refuse, said in the words of a user who has the wrong file. */
 enum mpk_code mpk_library_check(const struct mpk_library_options *options, struct mpk_error *err)
 {
 	const struct mpk_image *image = options->image;
@@ -106,6 +107,7 @@ enum mpk_code mpk_library_check(const struct mpk_library_options *options, struc
 	return MPK_OK;
 }
 
+/* Symbols say it where there are functions; a blob alone says its generation. */
 static enum mpk_convention convention_of(const struct mpk_image *image)
 {
 	if (image->convention != MPK_CONV_NONE)

@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* reply.c - the parent reads what a call left in the file that the child wrote
+ *
+ * Whatever the called code damaged, it may have damaged this file too. So a reply is read like any
+ * untrusted file: every length is checked, outputs must have the type and shape that the call gave
+ * them, and the calls cannot have taken longer than the parent waited.
+ */
 #include "session/internal/reply.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/vec.h"
-#include "session/internal/watch.h"
+#include "observe/compare.h"
+#include "observe/profile.h"
 #include "text/escape.h"
 
 /* Appends v, or the items of an array one by one; takes v over. */
@@ -28,7 +35,7 @@ static enum mpk_code flatten(struct mpk_call_result *r, size_t *cap, struct mpk_
 	return MPK_OK;
 }
 
-/* A copy of what stands in an output that the child shares. */
+/* A copy of an output that the child shares. */
 static enum mpk_code copy_shared(const struct mpk_tensor *t, struct mpk_value *out,
 				 struct mpk_error *err)
 {
@@ -97,9 +104,45 @@ static enum mpk_code check_durations(const double *seconds, size_t count, double
 			most);
 }
 
-static enum mpk_code read_all(const struct mpk_call *call, struct mpk_wire_map *reply,
-			      double seconds, bool copies, struct mpk_call_result *r,
-			      struct mpk_error *err)
+static enum mpk_code get_sized(struct mpk_wire_map *reply, struct mpk_span *out,
+			       struct mpk_error *err)
+{
+	struct mpk_span raw;
+	uint64_t len;
+
+	MPK_TRY(mpk_wire_get(reply, sizeof len, &raw, err));
+	memcpy(&len, raw.data, sizeof len);
+	return mpk_wire_get(reply, len, out, err);
+}
+
+/* What observers saw, as the child wrote it down. */
+static enum mpk_code read_watch(const struct mpk_watch *watch, struct mpk_wire_map *reply,
+				struct mpk_call_result *r, struct mpk_error *err)
+{
+	struct mpk_span bytes;
+
+	if (watch->profiles) {
+		MPK_TRY(get_sized(reply, &bytes, err));
+		r->profile = calloc(1, sizeof *r->profile);
+		MPK_TRY_ALLOC(r->profile, err);
+		MPK_TRY(mpk_profile_decode(bytes, r->profile, err));
+	}
+	if (watch->dump) {
+		MPK_TRY(mpk_wire_get(reply, sizeof r->dump_left_out, &bytes, err));
+		memcpy(&r->dump_left_out, bytes.data, sizeof r->dump_left_out);
+	}
+	if (!watch->compare)
+		return MPK_OK;
+	MPK_TRY(get_sized(reply, &bytes, err));
+	r->comparisons = calloc(1, sizeof *r->comparisons);
+	MPK_TRY_ALLOC(r->comparisons, err);
+	return mpk_comparisons_decode(bytes, r->comparisons, err);
+}
+
+/* In the order in which the child writes. */
+static enum mpk_code read_result(const struct mpk_call *call, struct mpk_wire_map *reply,
+				 double seconds, bool copies, struct mpk_call_result *r,
+				 struct mpk_error *err)
 {
 	struct mpk_value returned = { 0 };
 	struct mpk_span raw;
@@ -115,14 +158,15 @@ static enum mpk_code read_all(const struct mpk_call *call, struct mpk_wire_map *
 	MPK_TRY(mpk_wire_get_value(reply, &returned, err));
 	if (returned.kind != MPK_VALUE_NONE || !r->count)
 		MPK_TRY(flatten(r, &cap, returned, err));
-	return mpk_watch_read(&call->watch, reply, r, err);
+	return read_watch(&call->watch, reply, r, err);
 }
 
+/* Nothing of a damaged reply is kept: what was read before the damage is no better than it. */
 enum mpk_code mpk_reply_read(const struct mpk_call *call, struct mpk_wire_map *reply,
 			     double seconds, bool copies, struct mpk_call_result *out,
 			     struct mpk_error *err)
 {
-	enum mpk_code rc = read_all(call, reply, seconds, copies, out, err);
+	enum mpk_code rc = read_result(call, reply, seconds, copies, out, err);
 
 	if (rc != MPK_OK)
 		mpk_call_result_fini(out);
@@ -144,17 +188,9 @@ bool mpk_reply_read_error(struct mpk_wire_map *reply, struct mpk_error *err)
 	return true;
 }
 
+/* Small outputs are in the child's private memory and come back in the reply. */
 bool mpk_reply_shares(const struct mpk_value *arg)
 {
 	return arg->kind == MPK_VALUE_TENSOR && arg->tensor->storage &&
 	       arg->tensor->storage->is_shared;
-}
-
-enum mpk_code mpk_reply_put_outputs(const struct mpk_call *call, struct mpk_wire *wire,
-				    struct mpk_error *err)
-{
-	for (size_t i = 0; i < call->arg_count; i++)
-		if (call->is_out[i] && !mpk_reply_shares(&call->args[i]))
-			MPK_TRY(mpk_wire_put_value(wire, &call->args[i], err));
-	return MPK_OK;
 }

@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* wire.c - values through a file in memory, from the child that made them to its parent
+ *
+ * The child writes with pwrite, so that its position is its own; what it forks shares the
+ * descriptor. Small pieces are gathered, as a system call for each would cost more than the
+ * values. The reading end trusts nothing: it checks that the file has memory for each size that it
+ * claims, and nests no deeper than MPK_WIRE_NEST_MAX.
+ */
 #include "session/internal/wire.h"
 
 #include <errno.h>
@@ -10,7 +17,8 @@
 
 #include "base/num.h"
 
-/* What stands before each value; both ends are this very program. */
+/* What comes before each value. Both ends are this very program, so the layout is free to be the
+ * compiler's. */
 struct head {
 	uint32_t kind;
 	struct mpk_dtype type;
@@ -33,6 +41,7 @@ enum mpk_code mpk_wire_fail(struct mpk_error *err)
 	return mpk_fail_errno(err, MPK_E_IO, errno, "cannot hand the result over");
 }
 
+/* pwrite may write less than asked for. */
 static enum mpk_code write_at(int fd, uint64_t off, const uint8_t *data, size_t len,
 			      struct mpk_error *err)
 {
@@ -48,6 +57,7 @@ static enum mpk_code write_at(int fd, uint64_t off, const uint8_t *data, size_t 
 	return MPK_OK;
 }
 
+/* Forgets what is held also on failure: it would be written twice. */
 enum mpk_code mpk_wire_end(struct mpk_wire *w, struct mpk_error *err)
 {
 	size_t held = w->held;
@@ -56,6 +66,7 @@ enum mpk_code mpk_wire_end(struct mpk_wire *w, struct mpk_error *err)
 	return write_at(w->fd, w->off - held, w->buffer, held, err);
 }
 
+/* Larger pieces go past the buffer. */
 enum mpk_code mpk_wire_put(struct mpk_wire *w, struct mpk_span bytes, struct mpk_error *err)
 {
 	if (bytes.len > sizeof w->buffer - w->held)
@@ -78,6 +89,7 @@ static enum mpk_code put_padding(struct mpk_wire *w, struct mpk_error *err)
 	return mpk_wire_put(w, mpk_span_of(zeros, over ? MPK_STORAGE_ALIGN - over : 0), err);
 }
 
+/* Only compact tensors come here; the session has fetched those of devices. */
 static enum mpk_code put_tensor(struct mpk_wire *w, struct head *h, const struct mpk_tensor *t,
 				struct mpk_error *err)
 {
@@ -181,7 +193,7 @@ static enum mpk_code damaged(struct mpk_error *err)
 			"the module damaged its process: the result that came back is broken");
 }
 
-/* The writing end leaves no holes: a size that no memory stands behind is made up, and reading it would
+/* The writing end leaves no holes: a size without memory for it is made up, and reading it would
  * take as long and as much as somebody likes. */
 static enum mpk_code check_size(int fd, uint64_t bytes, struct mpk_error *err)
 {
@@ -196,6 +208,7 @@ static enum mpk_code check_size(int fd, uint64_t bytes, struct mpk_error *err)
 	return MPK_OK;
 }
 
+/* The size is checked before it is mapped: reading beyond the end of a file is SIGBUS. */
 static enum mpk_code map_create(int fd, uint64_t bytes, struct mpk_wire_map **out,
 				struct mpk_error *err)
 {
@@ -209,6 +222,7 @@ static enum mpk_code map_create(int fd, uint64_t bytes, struct mpk_wire_map **ou
 	return MPK_OK;
 }
 
+/* For a child that has ended: nobody can change the file any more, so a mapping is enough. */
 enum mpk_code mpk_wire_map_fd(int fd, uint64_t bytes, struct mpk_wire_map **out,
 			      struct mpk_error *err)
 {
@@ -230,6 +244,7 @@ enum mpk_code mpk_wire_map_fd(int fd, uint64_t bytes, struct mpk_wire_map **out,
 	return MPK_OK;
 }
 
+/* For a child that goes on: a copy cannot change while it is read. */
 static enum mpk_code read_all(int fd, uint8_t *data, uint64_t bytes, struct mpk_error *err)
 {
 	for (uint64_t done = 0; done < bytes;) {
@@ -269,6 +284,7 @@ enum mpk_code mpk_wire_copy_fd(int fd, uint64_t bytes, struct mpk_wire_map **out
 	return MPK_OK;
 }
 
+/* Tensors made of a reply hold it, so it may outlive everything else of the session. */
 void mpk_wire_map_drop(struct mpk_wire_map *m)
 {
 	void *data;
@@ -297,6 +313,7 @@ static void release_map(void *map)
 	mpk_wire_map_drop(map);
 }
 
+/* At most as many as a tensor may have, so that they fit on the stack. */
 static enum mpk_code get_extents(struct mpk_wire_map *m, uint64_t ndim, int64_t *out,
 				 struct mpk_error *err)
 {
@@ -330,6 +347,8 @@ static enum mpk_code view_tensor(struct mpk_wire_map *m, struct mpk_dtype dtype,
 	return rc;
 }
 
+/* The size follows from type and extents, which are checked to give one; the reply must have
+ * that many bytes. */
 static enum mpk_code get_tensor(struct mpk_wire_map *m, const struct head *h, struct mpk_value *out,
 				struct mpk_error *err)
 {
@@ -345,9 +364,12 @@ static enum mpk_code get_tensor(struct mpk_wire_map *m, const struct head *h, st
 	return view_tensor(m, h->dtype, extents, (size_t)h->count, data, out, err);
 }
 
+/* A kind is checked before it becomes one of the enum. */
 static enum mpk_code get_value(struct mpk_wire_map *m, unsigned depth, struct mpk_value *out,
 			       struct mpk_error *err);
 
+/* An item takes at least a head, so a count that is made up cannot allocate more than the reply
+ * is long. */
 static enum mpk_code get_array(struct mpk_wire_map *m, uint64_t count, unsigned depth,
 			       struct mpk_value *out, struct mpk_error *err)
 {

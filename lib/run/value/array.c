@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* array.c - from a NumPy array, as a file has it, to a tensor and back
+ *
+ * Files have elements in little-endian order, or in the order that their header names; tensors
+ * have them in this machine's. NumPy has no types of less than a byte: ml_dtypes gives each
+ * element of these a byte, where tensors pack them.
+ */
 #include "value/array.h"
 
 #include <string.h>
@@ -6,6 +12,8 @@
 #include "base/native.h"
 #include "value/scalars.h"
 
+/* NumPy writes types that it does not know as "V" and their size. Of two bytes there is one in
+ * use. */
 enum mpk_code mpk_array_settle(struct mpk_npy *npy, struct mpk_error *err)
 {
 	if (!npy->is_opaque)
@@ -27,6 +35,7 @@ static void pack_elements(struct mpk_tensor *t, const uint8_t *from)
 		mpk_scalar_put(&s, i, from + i);
 }
 
+/* Turned in place, number by number, where the file has the other byte order. */
 enum mpk_code mpk_array_copy(const struct mpk_npy *npy, struct mpk_tensor **out,
 			     struct mpk_error *err)
 {
@@ -62,6 +71,7 @@ static enum mpk_code put_unpacked(const struct mpk_scalars *s, struct mpk_rope *
 	return mpk_rope_status(rope, err);
 }
 
+/* A tensor on a big-endian machine is turned in memory of the rope's arena. */
 enum mpk_code mpk_array_put(const struct mpk_tensor *t, struct mpk_rope *rope,
 			    struct mpk_error *err)
 {

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* compare.c - whether a value is the expected one, and what to say when it is not
+ *
+ * The rule for floats is NumPy's allclose: |got - want| <= atol + rtol * |want|, NaN equal to NaN.
+ * Without a tolerance of the caller's it follows from the type, as half precision cannot meet what
+ * single precision does. Types without numbers are compared bit by bit.
+ */
 #include "value/compare.h"
 
 #include <inttypes.h>
@@ -9,6 +15,8 @@
 #include "value/parse.h"
 #include "value/scalars.h"
 
+/* By the bits of the fraction: 10 of float16, 7 of bfloat16, 23 of float32. Integers and floats
+ * of 8 bits and less are compared exactly. */
 static struct mpk_tolerance tolerance_default(struct mpk_dtype t)
 {
 	if (mpk_element_class(t) != MPK_ELEMENT_FLOAT || mpk_dtype_is_narrow(t))
@@ -18,6 +26,7 @@ static struct mpk_tolerance tolerance_default(struct mpk_dtype t)
 	return (struct mpk_tolerance){ t.bits == 16 ? 1e-3 : 1e-4, 1e-5 };
 }
 
+/* What the caller leaves open (negative) follows from the type. */
 static struct mpk_tolerance resolve(struct mpk_tolerance asked, struct mpk_dtype t)
 {
 	struct mpk_tolerance by_type = tolerance_default(t);
@@ -28,6 +37,7 @@ static struct mpk_tolerance resolve(struct mpk_tolerance asked, struct mpk_dtype
 	};
 }
 
+/* By the member that holds the number; doubles would hide differences of integers beyond 2^53. */
 static bool is_exact(struct mpk_element a, struct mpk_element b)
 {
 	if (a.class != b.class)
@@ -66,6 +76,7 @@ static bool is_close(struct mpk_element got, struct mpk_element want, struct mpk
 
 /* --- tensors ------------------------------------------------------------------------ */
 
+/* The place of a scalar, "[1,2]". */
 static void put_index(struct mpk_strbuf *why, const struct mpk_scalars *s, uint64_t index)
 {
 	uint64_t position[MPK_TENSOR_NDIM_MAX + 1];
@@ -108,6 +119,7 @@ static bool is_same_type(const struct mpk_dltensor *a, const struct mpk_dltensor
 	       (!a->ndim || memcmp(a->shape, b->shape, (size_t)a->ndim * sizeof a->shape[0]) == 0);
 }
 
+/* Counts all that differ and keeps the first, for the message. */
 static void compare_elements(const struct mpk_tensor *got, const struct mpk_tensor *want,
 			     struct mpk_tolerance tol, struct mpk_comparison *c)
 {
@@ -182,6 +194,7 @@ static bool is_same_shape(const struct mpk_shape *a, const struct mpk_shape *b)
 	       (!a->ndim || memcmp(a->extents, b->extents, a->ndim * sizeof a->extents[0]) == 0);
 }
 
+/* Values of one kind; a function or a pointer is equal to nothing that a user could write. */
 static enum mpk_code compare_plain(const struct mpk_value *got, const struct mpk_value *want,
 				   bool *same, struct mpk_error *err)
 {
@@ -232,7 +245,7 @@ static enum mpk_code compare_value(const struct mpk_value *got, const struct mpk
 				   struct mpk_comparison *out, struct mpk_strbuf *why,
 				   struct mpk_error *err);
 
-/* Item by item, of which the sum is told and the first that differs. */
+/* Item by item; the caller gets the sum of all, and the words of the first that differs. */
 static enum mpk_code compare_arrays(const struct mpk_array *got, const struct mpk_array *want,
 				    struct mpk_tolerance tolerance, unsigned depth,
 				    struct mpk_comparison *c, struct mpk_strbuf *why,

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* element.c - the numbers of a tensor: found, loaded, stored, parsed and printed
+ *
+ * Every type has one of four classes of numbers (element.h), or none: then its elements are bits. What
+ * fills, prints or compares tensors needs no other distinction. Text is exact: what is printed
+ * parses to the same number again, with as few digits as that takes.
+ */
 #include "value/element.h"
 
 #include <inttypes.h>
@@ -11,6 +17,9 @@
 #include "base/native.h"
 #include "base/num.h"
 #include "value/narrow.h"
+#include "value/scalars.h"
+
+/* --- one number ------------------------------------------------------------------------------ */
 
 static bool is_byte_size(unsigned bits)
 {
@@ -23,12 +32,14 @@ static bool is_sub_byte(unsigned bits)
 	return bits > 0 && bits < 8;
 }
 
+/* NumPy has these types itself; others need ml_dtypes or are packed. */
 bool mpk_element_is_plain(struct mpk_dtype t)
 {
 	return mpk_element_class(t) != MPK_ELEMENT_NONE && !mpk_dtype_is_narrow(t) &&
 	       (t.bits >= 8 || mpk_dtype_is_bool(t));
 }
 
+/* Vectors have no class: their lanes are looked at one by one. */
 enum mpk_element_class mpk_element_class(struct mpk_dtype t)
 {
 	if (t.lanes != 1)
@@ -49,6 +60,7 @@ enum mpk_element_class mpk_element_class(struct mpk_dtype t)
 	return MPK_ELEMENT_NONE;
 }
 
+/* Sign-extended from the highest of the bits. */
 static int64_t load_int(unsigned bits, const void *p)
 {
 	uint64_t raw = mpk_native_load(p, (bits + 7) / 8);
@@ -61,6 +73,7 @@ static int64_t load_int(unsigned bits, const void *p)
 	return (int64_t)((raw ^ sign) - sign);
 }
 
+/* A double holds every number of the smaller types exactly. */
 static double load_float(struct mpk_dtype t, const void *p)
 {
 	uint16_t half;
@@ -105,6 +118,7 @@ struct mpk_element mpk_element_load(struct mpk_dtype t, const void *p)
 	return e;
 }
 
+/* Rounded once, from the double: over a float first it would be twice. */
 static void store_float(struct mpk_dtype t, double value, void *p)
 {
 	float single = (float)value;
@@ -187,6 +201,7 @@ static enum mpk_element_parsed parse_uint(unsigned bits, struct mpk_span text,
 	return MPK_ELEMENT_OK;
 }
 
+/* Parsed as a double and rounded to the type; the element is what the type holds of it. */
 static enum mpk_element_parsed parse_float(struct mpk_dtype t, struct mpk_span text,
 					   struct mpk_element *e)
 {
@@ -233,6 +248,7 @@ enum mpk_element_parsed mpk_element_parse(struct mpk_dtype t, struct mpk_span te
 
 enum { DIGITS_MAX = 17, PLAIN_DIGITS_MAX = 9 };
 
+/* Whether a text gives the same bits again. */
 static bool survives(struct mpk_dtype t, const char *text, const void *p)
 {
 	double value = strtod(text, NULL);
@@ -244,6 +260,7 @@ static bool survives(struct mpk_dtype t, const char *text, const void *p)
 	return memcmp(raw, p, mpk_dtype_bytes(t)) == 0;
 }
 
+/* The fewest digits that survive, 17 at most, which every double does. */
 static void print_float(struct mpk_strbuf *buf, struct mpk_dtype t, const void *p)
 {
 	double value = load_float(t, p);
@@ -270,7 +287,7 @@ static void print_float(struct mpk_strbuf *buf, struct mpk_dtype t, const void *
 	mpk_strbuf_puts(buf, text);
 }
 
-/* Where the i-th byte of an element stands, from its lowest bits on: lane after lane, each in this
+/* The place of the i-th byte of an element, from its lowest bits on: lane after lane, each in this
  * machine's order. */
 static size_t place_of(struct mpk_dtype t, size_t i)
 {
@@ -282,6 +299,7 @@ static size_t place_of(struct mpk_dtype t, size_t i)
 	return i / lane * lane + (lane - 1 - i % lane);
 }
 
+/* From the highest byte on, as one number. */
 static void print_bits(struct mpk_strbuf *buf, struct mpk_dtype t, const void *p)
 {
 	const uint8_t *bytes = p;
@@ -299,6 +317,8 @@ static int hex_digit(uint8_t c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
+/* Digits are taken from the last one on, so that leading zeros may be left out or be too many.
+ * Bits beyond the type in its last byte are a number that does not fit. */
 enum mpk_element_parsed mpk_element_parse_bits(struct mpk_dtype t, struct mpk_span text, void *out)
 {
 	size_t bytes = mpk_dtype_bytes(t);
@@ -344,18 +364,87 @@ void mpk_element_print(struct mpk_strbuf *buf, struct mpk_dtype t, const void *p
 	}
 }
 
-double mpk_element_to_double(struct mpk_element e)
+/* --- all numbers of a tensor ----------------------------------------------------------------- */
+
+/* uint1 is a bool of a byte in tensors of TVM up to 0.22: its vectors are left whole. */
+static bool has_lanes(struct mpk_dtype t)
 {
-	switch (e.class) {
-	case MPK_ELEMENT_NONE:
-		return 0;
-	case MPK_ELEMENT_BOOL:
-	case MPK_ELEMENT_INT:
-		return (double)e.i;
-	case MPK_ELEMENT_UINT:
-		return (double)e.u;
-	case MPK_ELEMENT_FLOAT:
-		break;
+	return t.lanes > 1 && t.lanes < 0x8000 && !(t.code == MPK_DTYPE_UINT && t.bits == 1);
+}
+
+/* As DLPack has it since 1.0; bool has a byte of its own. */
+bool mpk_dtype_is_packed(struct mpk_dtype t)
+{
+	return t.bits % 8 && !mpk_dtype_is_bool(t) && (t.lanes == 1 || has_lanes(t));
+}
+
+/* Eight elements of n bits are n bytes: counted so, the number of bits cannot overflow before
+ * that of bytes does. */
+bool mpk_dtype_size(struct mpk_dtype t, uint64_t count, uint64_t *bytes)
+{
+	uint64_t bits = (uint64_t)t.bits * (has_lanes(t) ? t.lanes : 1);
+
+	if (!mpk_dtype_is_packed(t))
+		return mpk_mul_u64(count, mpk_dtype_bytes(t), bytes);
+	/* eight elements fill their bytes */
+	if (!mpk_mul_u64(count / 8, bits, bytes))
+		return false;
+	*bytes += (count % 8 * bits + 7) / 8;
+	return true;
+}
+
+/* Lanes become the innermost dimension. */
+struct mpk_scalars mpk_scalars_of(const struct mpk_dltensor *dl)
+{
+	struct mpk_scalars s = { .dtype = dl->dtype, .ndim = dl->ndim };
+
+	if (mpk_dldevice_is_host(dl->device))
+		s.data = mpk_dltensor_data(dl);
+	if (dl->ndim)
+		memcpy(s.shape, dl->shape, (size_t)dl->ndim * sizeof s.shape[0]);
+	if (has_lanes(dl->dtype)) {
+		s.dtype.lanes = 1;
+		s.shape[s.ndim++] = dl->dtype.lanes;
 	}
-	return e.f;
+	s.count = mpk_dtype_bytes(dl->dtype) != 0; /* no bytes, nothing to look at */
+	for (int32_t i = 0; i < s.ndim; i++)
+		s.count *= (uint64_t)s.shape[i];
+	return s;
+}
+
+/* Moves bits between a place that begins anywhere and one that begins with a byte. */
+static void get_bits(const uint8_t *from, uint64_t at, unsigned bits, uint8_t *to)
+{
+	memset(to, 0, MPK_SCALAR_MAX);
+	for (unsigned i = 0; i < bits; i++, at++)
+		to[i / 8] |= (uint8_t)((from[at / 8] >> at % 8 & 1) << i % 8);
+}
+
+static void put_bits(uint8_t *to, uint64_t at, unsigned bits, const uint8_t *from)
+{
+	for (unsigned i = 0; i < bits; i++, at++) {
+		uint8_t mask = (uint8_t)(1u << at % 8);
+
+		to[at / 8] = (uint8_t)(from[i / 8] >> i % 8 & 1 ? to[at / 8] | mask
+								: to[at / 8] & ~mask);
+	}
+}
+
+/* Where elements have whole bytes, no copy is made. */
+const void *mpk_scalar_at(const struct mpk_scalars *s, uint64_t index, uint8_t raw[MPK_SCALAR_MAX])
+{
+	if (!mpk_dtype_is_packed(s->dtype))
+		return s->data + index * mpk_dtype_bytes(s->dtype);
+	get_bits(s->data, index * s->dtype.bits, s->dtype.bits, raw);
+	return raw;
+}
+
+void mpk_scalar_put(const struct mpk_scalars *s, uint64_t index, const void *bytes)
+{
+	size_t each = mpk_dtype_bytes(s->dtype);
+
+	if (mpk_dtype_is_packed(s->dtype))
+		put_bits(s->data, index * s->dtype.bits, s->dtype.bits, bytes);
+	else
+		memcpy(s->data + index * each, bytes, each);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* element.h - single numbers inside tensors, of every type that text can hold */
+/* element.h - single numbers of tensors, of every type that text can hold */
 #ifndef MPK_VALUE_ELEMENT_H
 #define MPK_VALUE_ELEMENT_H
 
@@ -62,6 +62,11 @@ enum mpk_element_parsed mpk_element_parse_bits(struct mpk_dtype t, struct mpk_sp
 void mpk_element_print(struct mpk_strbuf *buf, struct mpk_dtype t, const void *p);
 
 /* mpk_element_to_double - for statistics; not exact above 2^53 */
-double mpk_element_to_double(struct mpk_element e);
+static inline double mpk_element_to_double(struct mpk_element e)
+{
+	if (e.class == MPK_ELEMENT_FLOAT)
+		return e.f;
+	return e.class == MPK_ELEMENT_UINT ? (double)e.u : (double)e.i;
+}
 
 #endif

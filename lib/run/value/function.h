@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* function.h - something that can be called with values, whatever stands behind it
+/* function.h - something that can be called with values, whatever it is made of
  *
  * Host code of a library, device kernels, functions of executors and closures, and the global
  * functions of the runtime are all functions. The calling conventions (abi/convention.h) give

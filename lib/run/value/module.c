@@ -20,23 +20,23 @@ struct mpk_module *mpk_module_hold(struct mpk_module *m)
  * by recursion. */
 void mpk_module_drop(struct mpk_module *m)
 {
-	struct mpk_module *doomed = NULL;
+	struct mpk_module *pending = NULL;
 
 	for (;;) {
 		if (m && atomic_fetch_sub_explicit(&m->refs, 1, memory_order_acq_rel) == 1) {
-			m->next_doomed = doomed;
-			doomed = m;
+			m->next_pending = pending;
+			pending = m;
 		}
-		while (doomed && !doomed->import_count) {
-			struct mpk_module *dead = doomed;
+		while (pending && !pending->import_count) {
+			struct mpk_module *dead = pending;
 
-			doomed = dead->next_doomed;
+			pending = dead->next_pending;
 			free(dead->imports);
 			dead->destroy(dead);
 		}
-		if (!doomed)
+		if (!pending)
 			return;
-		m = doomed->imports[--doomed->import_count];
+		m = pending->imports[--pending->import_count];
 	}
 }
 

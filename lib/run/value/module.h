@@ -30,7 +30,7 @@ struct mpk_module {
 
 	struct mpk_module **imports; /* one reference each; owned, from malloc */
 	size_t import_count;
-	struct mpk_module *next_doomed; /* for mpk_module_drop */
+	struct mpk_module *next_pending; /* for mpk_module_drop */
 };
 
 /* mpk_module_hold, mpk_module_drop - count references; NULL is fine */

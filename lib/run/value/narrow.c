@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* narrow.c - floats of 4, 6 and 8 bits: a row a format, one conversion for all
+ *
+ * A format is its number of exponent and fraction bits, its bias, and what the patterns at the top
+ * of its range mean. The codes, and the order of the rows, are those of DLDataTypeCode in DLPack
+ * 1.1; the values are those of ml_dtypes, which TVM and JAX use.
+ */
 #include "value/narrow.h"
 
 #include <math.h>
@@ -37,6 +43,7 @@ static const struct format formats[] = {
 	{ 17, 4, 2, 1, 1, FINITE },  /* float4_e2m1fn */
 };
 
+/* The row by its code; NULL for all other types. */
 static const struct format *format_of(struct mpk_dtype t)
 {
 	size_t row = (size_t)t.code - FIRST; /* a lower code wraps */
@@ -51,6 +58,7 @@ bool mpk_dtype_is_narrow(struct mpk_dtype t)
 	return format_of(t) != NULL;
 }
 
+/* The bit that is set for negative numbers; a scale has none. */
 static unsigned sign_of(const struct format *f)
 {
 	return f->special == SCALE ? 0 : 1u << (f->bits - 1);
@@ -97,6 +105,7 @@ static double number(const struct format *f, unsigned magnitude)
 	return ldexp(fraction, exponent - f->bias - f->fraction);
 }
 
+/* A double has room for the exponents of all of them, 2^-127 to 2^127 (float8_e8m0fnu). */
 double mpk_narrow_to_f64(struct mpk_dtype t, uint8_t bits)
 {
 	const struct format *f = format_of(t);
@@ -113,7 +122,7 @@ double mpk_narrow_to_f64(struct mpk_dtype t, uint8_t bits)
 /* --- rounding -------------------------------------------------------------------- */
 
 /* The magnitude's bits of the nearest number to a finite value > 0, as if there were no largest one;
- * a value far beyond gives the pattern behind all. */
+ * a value far beyond gives the pattern after all others. */
 static unsigned round_magnitude(const struct format *f, double value)
 {
 	unsigned behind = 1u << (f->exponent + f->fraction);
@@ -162,6 +171,7 @@ static uint8_t nan_of(const struct format *f, unsigned sign)
 	return (uint8_t)(sign ^ sign_of(f));
 }
 
+/* Infinity is rounded like a number beyond the largest, as ml_dtypes does it. */
 uint8_t mpk_narrow_from_f64(struct mpk_dtype t, double value)
 {
 	const struct format *f = format_of(t);
@@ -182,6 +192,7 @@ uint8_t mpk_narrow_from_f64(struct mpk_dtype t, double value)
 	return f->special == FINITE ? (uint8_t)(sign | (end - 1)) : nan_of(f, sign);
 }
 
+/* After rounding: 448.1 fits float8_e4m3fn, whose largest number is 448. */
 bool mpk_narrow_fits(struct mpk_dtype t, double value)
 {
 	const struct format *f = format_of(t);

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* param_file.c - tensors by name from a file: .params of TVM, .npz of NumPy
+ *
+ * The first bytes say which of the two it is. The file stays mapped: a tensor that lies aligned
+ * in it and is large is a view of the mapping, others are copied when they are asked for. A tensor
+ * may be asked for by several calls.
+ */
 #include "value/param_file.h"
 
 #include <stdlib.h>

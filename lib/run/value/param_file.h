@@ -18,7 +18,7 @@ struct mpk_param_file;
 
 /* mpk_param_file_open - open a file and read its names
  * Returns  MPK_OK, one reference in *out; MPK_E_IO; MPK_E_CORRUPT: neither of the two, a file that
- *          does not hold together, a name that stands twice; MPK_E_NOMEM. Errors carry the file */
+ *          does not hold together, a name that occurs twice; MPK_E_NOMEM. Errors carry the file */
 enum mpk_code mpk_param_file_open(const char *path, struct mpk_param_file **out,
 				  struct mpk_error *err) MPK_MUST_CHECK;
 

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* parse.c - values as users type them: tensors, scalars, texts, shapes, tuples, and names and
+ * devices of arguments
+ *
+ * A text may fit two readings ("0xf32" is a tensor without elements, or a hexadecimal number). The
+ * order of the tests in parse_any decides; parse.h has the grammar.
+ */
 #include "value/parse.h"
 
 #include <ctype.h>
@@ -9,7 +15,6 @@
 #include "base/num.h"
 #include "text/escape.h"
 #include "value/element.h"
-#include "value/internal/fill.h"
 #include "value/internal/spec.h"
 
 /* Whether the text begins as a tensor's type does: "[]" or an extent. */
@@ -29,6 +34,7 @@ static bool is_tensor_type(const char *text)
 	return is_tensor_text(text) && mpk_spec_read(&s, &spec, NULL) == MPK_OK;
 }
 
+/* With elements, from a file that must hold this type, or of zeros. */
 static enum mpk_code parse_tensor(struct mpk_spec_source *s, enum mpk_storage_memory memory,
 				  struct mpk_value *out, struct mpk_error *err)
 {
@@ -59,6 +65,8 @@ static enum mpk_code parse_tensor(struct mpk_spec_source *s, enum mpk_storage_me
 
 /* --- plain values ------------------------------------------------------------------- */
 
+/* A typed number is passed as an int or a double, as a call has no others; its type is kept for
+ * printing. */
 static enum mpk_code parse_scalar(struct mpk_spec_source *s, struct mpk_value *out,
 				  struct mpk_error *err)
 {
@@ -123,6 +131,7 @@ static int hex_digit(char c)
 	return c && at ? (int)(at - digits) : -1;
 }
 
+/* Half of the text's length is allocated, then each pair of digits fills a byte. */
 static enum mpk_code parse_bytes(struct mpk_spec_source *s, struct mpk_value *out,
 				 struct mpk_error *err)
 {
@@ -244,6 +253,7 @@ static bool is_scalar_text(const char *text)
 
 enum { TUPLE_DEPTH_MAX = 16 };
 
+/* First what a word or a sign begins, then literals, then what only looks like a type. */
 static enum mpk_code parse_any(const char *text, enum mpk_storage_memory memory, unsigned depth,
 			       struct mpk_value *out, struct mpk_error *err);
 
@@ -267,6 +277,7 @@ static size_t skip_blanks(const char *text)
 	return strspn(text, " ");
 }
 
+/* A tuple's item is parsed as a text of its own, as values end at the end of their text. */
 static enum mpk_code parse_item(const char *text, size_t len, unsigned depth, struct mpk_value *out,
 				struct mpk_error *err)
 {
@@ -296,7 +307,7 @@ static size_t count_items(const char *text)
 	}
 }
 
-/* "(4xf32=1; (i64=2; true))"; s stands behind the opening parenthesis. */
+/* "(4xf32=1; (i64=2; true))"; s is after the opening parenthesis. */
 static enum mpk_code parse_tuple(struct mpk_spec_source *s, unsigned depth, struct mpk_value *out,
 				 struct mpk_error *err)
 {
@@ -358,6 +369,8 @@ enum mpk_code mpk_value_parse(const char *text, struct mpk_value *out, struct mp
 	return parse_any(text, MPK_STORAGE_PRIVATE, 0, out, err);
 }
 
+/* An output lies in memory that the parent and the child share. What came from a file is copied
+ * there. */
 static enum mpk_code parse_out(const char *text, struct mpk_value *out, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_value_drop) struct mpk_value v = { 0 };
@@ -391,6 +404,7 @@ static const char *file_of(const char *text, size_t len)
 	return at && !find_keyword(text) ? at + 2 : NULL;
 }
 
+/* Files in a tuple are found one after the other, each from the end of the one before. */
 const char *mpk_value_file(const char *text, const char *from, size_t *len)
 {
 	size_t item;
@@ -415,6 +429,8 @@ const char *mpk_value_file(const char *text, const char *from, size_t *len)
 	return NULL;
 }
 
+/* A name is no keyword and no type, and begins with no digit: else "i64=5" would be an input
+ * called i64. */
 bool mpk_value_split_name(const char *text, struct mpk_span *name, const char **value)
 {
 	size_t len = strcspn(text, "=");
@@ -430,8 +446,8 @@ bool mpk_value_split_name(const char *text, struct mpk_span *name, const char **
 	return true;
 }
 
-/* Where the device behind a value begins, or its end. A name behind '@' that is no device's is a file's, as
- * is "@cpu" alone. */
+/* Where the device after a value begins, or the value's end. A name after '@' that is no device's is a
+ * file's, as is "@cpu" alone. */
 static size_t find_device(const char *value, struct mpk_dldevice *where)
 {
 	const struct keyword *keyword = find_keyword(value);
@@ -447,6 +463,8 @@ static size_t find_device(const char *value, struct mpk_dldevice *where)
 	return (size_t)(mark - value);
 }
 
+/* "name=value@device": the name is cut off first, then the device, as a value may contain either
+ * sign. */
 enum mpk_code mpk_value_parse_argument(const char *text, bool is_out, struct mpk_span *name,
 				       struct mpk_dldevice *where, struct mpk_value *out,
 				       struct mpk_error *err)

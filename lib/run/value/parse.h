@@ -7,7 +7,7 @@
  *   5   1.5   true   none  str=hello                   shape=2,3     bytes=00ff
  *   dtype=f32              device=cuda:0
  *
- * An argument of a call may be told its device behind it: 4xf32=1@cpu, @x.npy@opencl:1.
+ * An argument of a call may have its device after it: 4xf32=1@cpu, @x.npy@opencl:1.
  *
  * What is printed parses to the same value, except beyond the limit of elements and for
  * values without a text form (functions, pointers, objects).
@@ -48,14 +48,14 @@ enum mpk_code mpk_value_parse_argument(const char *text, bool is_out, struct mpk
 bool mpk_value_split_name(const char *text, struct mpk_span *name, const char **value);
 
 /* mpk_value_file - the path of the next file that the value is read from; a tuple may have several
- * @from    text, or what came before, behind its path
+ * @from    text, or what came before, after its path
  * Returns  where in text the path begins, *len of bytes; NULL: there is no other */
 const char *mpk_value_file(const char *text, const char *from, size_t *len);
 
 enum { MPK_PRINT_ELEMENTS_MAX = 1024 };
 
 /* mpk_value_print - append the value as text
- * @limit   elements of a tensor to print at most; "..." stands for the rest; 0: all */
+ * @limit   elements of a tensor to print at most; "..." means the rest; 0: all */
 void mpk_value_print(struct mpk_strbuf *buf, const struct mpk_value *v, size_t limit);
 
 /* mpk_tensor_print_type - append "2x3xf32", "[]i64" */

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* print.c - values as text that mpk_value_parse reads again, as far as nothing is left out
+ *
+ * Tensors are printed with the brackets of their nesting and end in "..." after a limit. What
+ * cannot be typed, a function or a module, is printed by its kind.
+ */
 #include "value/parse.h"
 
 #include <inttypes.h>
@@ -26,7 +31,7 @@ void mpk_tensor_print_type(struct mpk_strbuf *buf, const struct mpk_dltensor *dl
 	mpk_strbuf_puts(buf, mpk_dtype_short(dl->dtype, name));
 }
 
-/* Brackets that open before or close behind scalar i. */
+/* Brackets that open before or close after scalar i. */
 static size_t edges(const struct mpk_scalars *s, uint64_t i)
 {
 	size_t n = 0;

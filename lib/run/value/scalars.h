@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scalars.h - the numbers of a tensor one by one, whatever its type
  *
- * Two things stand between a tensor's bytes and its numbers. Types of less than a byte are packed, the
+ * Two things make numbers of a tensor's bytes more than an array. Types of less than a byte are packed, the
  * first element in the lowest bits, as DLPack has it; an element may lie across two bytes. Types of
  * several lanes are vectors, whose lanes count as one more dimension, the innermost.
  */
@@ -16,7 +16,7 @@ enum { MPK_SCALAR_MAX = 32 };
 
 /* A compact tensor in host memory as scalars. */
 struct mpk_scalars {
-	struct mpk_dtype dtype; /* of one lane, where lanes can be told apart */
+	struct mpk_dtype dtype; /* of one lane, where it has lanes */
 	int32_t ndim;
 	int64_t shape[MPK_TENSOR_NDIM_MAX + 1];
 	uint64_t count;

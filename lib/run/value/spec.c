@@ -1,15 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* spec.c - what stands before the '=' of a value: "2x3xf32", "[]f32", "8x16x4xf32{texture}" */
+/* spec.c - a tensor as text: its type, "2x3xf32", "[]f32", "8x16x4xf32{texture}", and its elements
+ *
+ * What users type is read here, so every mistake has its column and, where a type or a scope was
+ * misspelt, the one that was meant.
+ */
 #include "value/internal/spec.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/num.h"
 #include "base/strmap.h"
 #include "text/escape.h"
+#include "value/narrow.h"
+#include "value/scalars.h"
 
+/* --- types ----------------------------------------------------------------------------------- */
+
+/* Columns count from 1 and bytes, as compilers do. */
 enum mpk_code mpk_spec_bad(const struct mpk_spec_source *s, size_t pos, const char *what,
 			   struct mpk_error *err)
 {
@@ -17,11 +27,7 @@ enum mpk_code mpk_spec_bad(const struct mpk_spec_source *s, size_t pos, const ch
 			MPK_QUOTE(mpk_span_str(s->text)));
 }
 
-struct mpk_span mpk_spec_rest(const struct mpk_spec_source *s)
-{
-	return mpk_span_str(s->text + s->pos);
-}
-
+/* Each extent ends in an x; what follows the last x is the type. */
 static enum mpk_code read_extents(struct mpk_spec_source *s, struct mpk_spec *spec,
 				  struct mpk_error *err)
 {
@@ -47,6 +53,7 @@ static enum mpk_code read_extents(struct mpk_spec_source *s, struct mpk_spec *sp
 	return MPK_OK;
 }
 
+/* "float" or "fp16" is what users of other programs write: say what is meant. */
 enum mpk_code mpk_spec_bad_type(const struct mpk_spec_source *s, size_t start, struct mpk_span name,
 				struct mpk_error *err)
 {
@@ -63,7 +70,7 @@ enum mpk_code mpk_spec_bad_type(const struct mpk_spec_source *s, size_t start, s
 	return mpk_spec_bad(s, start, text, err);
 }
 
-/* "{texture}"; the words are those that TVM has behind "global." */
+/* "{texture}"; the words are those that TVM has after "global." */
 static enum mpk_code read_scope(struct mpk_spec_source *s, struct mpk_spec *spec,
 				struct mpk_error *err)
 {
@@ -119,4 +126,265 @@ enum mpk_code mpk_spec_read(struct mpk_spec_source *s, struct mpk_spec *spec, st
 	if (s->text[s->pos] && s->text[s->pos] != '=')
 		return mpk_spec_bad(s, s->pos, "expected '=' behind the memory scope", err);
 	return MPK_OK;
+}
+
+/* --- elements -------------------------------------------------------------------------------- */
+
+struct filler {
+	const char *text;
+	size_t pos;
+	struct mpk_scalars scalars;
+	uint64_t done; /* of them */
+	int32_t depth; /* brackets open; with the outermost left out one more */
+	/* parts so far of the list at each depth */
+	int64_t counts[MPK_TENSOR_NDIM_MAX + 2];
+};
+
+static enum mpk_code bad_element(const struct filler *f, const char *what, struct mpk_error *err)
+{
+	return mpk_fail(err, MPK_E_USAGE, "%s (column %zu of '%s')", what, f->pos + 1,
+			MPK_QUOTE(mpk_span_str(f->text)));
+}
+
+static struct mpk_span next_token(const struct filler *f)
+{
+	return mpk_span_of(f->text + f->pos, strcspn(f->text + f->pos, ", \t[]"));
+}
+
+/* The next number, as the tensor is to hold it. */
+static enum mpk_code read_element(const struct filler *f, uint8_t raw[MPK_SCALAR_MAX],
+				  struct mpk_error *err)
+{
+	struct mpk_span token = next_token(f);
+	struct mpk_dtype t = f->scalars.dtype;
+	bool bits_only = mpk_element_class(t) == MPK_ELEMENT_NONE;
+	struct mpk_element e = { 0 };
+	enum mpk_element_parsed parsed;
+	char name[MPK_DTYPE_TEXT];
+
+	parsed =
+		bits_only ? mpk_element_parse_bits(t, token, raw) : mpk_element_parse(t, token, &e);
+	switch (parsed) {
+	case MPK_ELEMENT_NO_NUMBER:
+		if (bits_only)
+			return mpk_fail(
+				err, MPK_E_USAGE,
+				"'%s': elements of type %s are written as their bits, 0x3c, or read from a file: TYPE=@FILE",
+				MPK_QUOTE(token), mpk_dtype_print(t, name));
+		return mpk_fail(err, MPK_E_USAGE,
+				"'%s' is not a number of this type (column %zu of '%s')",
+				MPK_QUOTE(token), f->pos + 1, MPK_QUOTE(mpk_span_str(f->text)));
+	case MPK_ELEMENT_NO_FIT:
+		return mpk_fail(err, MPK_E_USAGE, "'%s' does not fit the type (column %zu of '%s')",
+				MPK_QUOTE(token), f->pos + 1, MPK_QUOTE(mpk_span_str(f->text)));
+	case MPK_ELEMENT_OK:
+		break;
+	}
+	if (!bits_only)
+		mpk_element_store(t, e, raw);
+	return MPK_OK;
+}
+
+static void store_all(const struct filler *f, const uint8_t *raw)
+{
+	for (uint64_t i = 0; i < f->scalars.count; i++)
+		mpk_scalar_put(&f->scalars, i, raw);
+}
+
+/* --- random numbers ----------------------------------------------------------------- */
+
+/* SplitMix64 (Steele, Lea, Flood 2014): the same numbers on every machine, from any seed. */
+static uint64_t split_mix(uint64_t *state)
+{
+	uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
+
+	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+	return z ^ z >> 31;
+}
+
+static enum mpk_code fill_random(struct filler *f, struct mpk_error *err)
+{
+	struct mpk_dtype t = f->scalars.dtype;
+	struct mpk_element e = { .class = mpk_element_class(t) };
+	uint8_t raw[MPK_SCALAR_MAX];
+	uint64_t state = 0;
+
+	f->pos += strlen("rand");
+	if (f->text[f->pos] == ':') {
+		f->pos++;
+		if (!mpk_parse_u64(mpk_span_str(f->text + f->pos), &state))
+			return bad_element(f, "the seed is not a number", err);
+	} else if (f->text[f->pos]) {
+		return bad_element(f, "expected rand or rand:SEED", err);
+	}
+	for (uint64_t i = 0; i < f->scalars.count; i++) {
+		uint64_t bits = split_mix(&state);
+
+		/* 53 bits make a double in [0, 1) */
+		e.f = (double)(bits >> 11) * 0x1p-53 * 2 - 1;
+		if (mpk_dtype_is_narrow(t) && !mpk_narrow_fits(t, 0)) /* powers of two */
+			e.f = fabs(e.f) + 0x1p-53;
+		/* what the type holds, from 0 on */
+		e.u = bits % (t.bits < 8 ? 1u << (t.bits - (e.class == MPK_ELEMENT_INT)) : 100);
+		e.i = e.class == MPK_ELEMENT_BOOL ? (int64_t)(bits & 1) : (int64_t)e.u;
+		mpk_element_store(t, e, raw);
+		mpk_scalar_put(&f->scalars, i, raw);
+	}
+	return MPK_OK;
+}
+
+/* --- lists -------------------------------------------------------------------------- */
+
+/* Spaces and at most one comma; the comma must be between two parts. */
+static enum mpk_code skip_separator(struct filler *f, struct mpk_error *err)
+{
+	bool comma = false;
+
+	for (;; f->pos++) {
+		char c = f->text[f->pos];
+
+		if (c == ',' && comma)
+			return bad_element(f, "a number is missing between two commas", err);
+		comma |= c == ',';
+		if (c != ' ' && c != '\t' && c != ',')
+			break;
+	}
+	if (comma && (!f->text[f->pos] || f->text[f->pos] == ']' || !f->done))
+		return bad_element(f, "a number is missing beside the comma", err);
+	return MPK_OK;
+}
+
+static int64_t extent_at(const struct filler *f, int32_t depth)
+{
+	return depth >= 1 && depth <= f->scalars.ndim ? f->scalars.shape[depth - 1] : 1;
+}
+
+static enum mpk_code check_count(const struct filler *f, struct mpk_error *err)
+{
+	int64_t expected = extent_at(f, f->depth), got = f->counts[f->depth];
+
+	if (got == expected)
+		return MPK_OK;
+	return mpk_fail(
+		err, MPK_E_USAGE,
+		"this list has %lld parts, dimension %d of the type %lld (column %zu of '%s')",
+		(long long)got, f->depth, (long long)expected, f->pos + 1,
+		MPK_QUOTE(mpk_span_str(f->text)));
+}
+
+/* One bracket or number. Counts by depth show at each closing bracket whether the list has the
+ * extent of its dimension. */
+static enum mpk_code take_part(struct filler *f, struct mpk_error *err)
+{
+	uint8_t raw[MPK_SCALAR_MAX];
+
+	switch (f->text[f->pos]) {
+	case '[':
+		if (f->depth == f->scalars.ndim)
+			return bad_element(f, "more brackets than dimensions", err);
+		f->counts[f->depth]++;
+		f->counts[++f->depth] = 0;
+		f->pos++;
+		return MPK_OK;
+	case ']':
+		MPK_TRY(check_count(f, err));
+		if (f->depth == 0)
+			return bad_element(f, "this bracket closes nothing", err);
+		f->depth--;
+		f->pos++;
+		return MPK_OK;
+	default:
+		break;
+	}
+	if (f->depth != f->scalars.ndim)
+		return bad_element(f, "expected '[' here", err);
+	MPK_TRY(read_element(f, raw, err));
+	if (f->done == f->scalars.count)
+		return bad_element(f, "more numbers than the type has elements", err);
+	mpk_scalar_put(&f->scalars, f->done++, raw);
+	f->counts[f->depth]++;
+	f->pos += next_token(f).len;
+	return MPK_OK;
+}
+
+/* The outermost brackets may be left out: [1 2][3 4]. */
+static int32_t opening_depth(const struct filler *f)
+{
+	int32_t brackets = 0;
+
+	for (size_t i = f->pos; f->text[i] == '[' || f->text[i] == ' '; i++)
+		brackets += f->text[i] == '[';
+	return brackets < f->scalars.ndim ? 1 : 0;
+}
+
+static enum mpk_code fill_nested(struct filler *f, struct mpk_error *err)
+{
+	int32_t start = opening_depth(f);
+
+	f->depth = start;
+	for (;;) {
+		MPK_TRY(skip_separator(f, err));
+		if (!f->text[f->pos])
+			break;
+		if (f->depth == 0 && f->counts[0])
+			return bad_element(f, "the brackets are closed already", err);
+		MPK_TRY(take_part(f, err));
+	}
+	if (f->depth > start)
+		return bad_element(f, "a bracket is not closed", err);
+	if (f->depth < start)
+		return bad_element(f, "a bracket too many is closed", err);
+	return start ? check_count(f, err) : MPK_OK;
+}
+
+/* Without brackets numbers are in row-major order; one alone is for every element. */
+static enum mpk_code fill_flat(struct filler *f, struct mpk_error *err)
+{
+	uint8_t raw[MPK_SCALAR_MAX];
+
+	for (;;) {
+		MPK_TRY(skip_separator(f, err));
+		if (!f->text[f->pos])
+			break;
+		if (strchr("[]", f->text[f->pos]))
+			return bad_element(f, "brackets stand around the whole list or not at all",
+					   err);
+		MPK_TRY(read_element(f, raw, err));
+		if (f->done < f->scalars.count)
+			mpk_scalar_put(&f->scalars, f->done, raw);
+		f->done++;
+		f->pos += next_token(f).len;
+	}
+	if (f->done == 1)
+		store_all(f, raw);
+	else if (f->done != f->scalars.count)
+		return mpk_fail(err, MPK_E_USAGE,
+				"%llu numbers for a tensor of %llu elements in '%s'",
+				(unsigned long long)f->done, (unsigned long long)f->scalars.count,
+				MPK_QUOTE(mpk_span_str(f->text)));
+	return MPK_OK;
+}
+
+/* Types without a text form take their bits in hexadecimal, and those too wide for it only
+ * files. */
+enum mpk_code mpk_tensor_fill(struct mpk_tensor *t, const char *text, size_t pos,
+			      struct mpk_error *err)
+{
+	struct filler f = { .text = text, .pos = pos, .scalars = mpk_scalars_of(&t->dl) };
+	bool bits_only = mpk_element_class(f.scalars.dtype) == MPK_ELEMENT_NONE;
+	bool is_random = strncmp(text + pos, "rand", 4) == 0;
+	char name[MPK_DTYPE_TEXT];
+
+	if (bits_only && (is_random || mpk_dtype_bytes(f.scalars.dtype) > MPK_SCALAR_MAX))
+		return mpk_fail(err, MPK_E_UNSUPPORTED,
+				"elements of type %s have no text form; give a file: TYPE=@FILE",
+				mpk_dtype_print(t->dl.dtype, name));
+	if (is_random)
+		return fill_random(&f, err);
+	if (f.scalars.ndim && text[pos + strspn(text + pos, " \t")] == '[') {
+		f.pos += strspn(text + pos, " \t");
+		return fill_nested(&f, err);
+	}
+	return fill_flat(&f, err);
 }

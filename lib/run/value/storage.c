@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* storage.c - host memory behind tensors: small blocks from the heap, large and shared ones in
+/* storage.c - the host memory of tensors: small blocks from the heap, large and shared ones in
  * pages of their own, which the kernel zeroes at first touch and takes back at once */
 #include "value/storage.h"
 
@@ -22,6 +22,7 @@ static void release_pages(struct mpk_storage *s)
 	free(s);
 }
 
+/* Zeroed by hand, as aligned_alloc does not: results must not show what was in the heap. */
 static enum mpk_code take_heap(struct mpk_storage *s, struct mpk_error *err)
 {
 	uint64_t room;
@@ -34,6 +35,7 @@ static enum mpk_code take_heap(struct mpk_storage *s, struct mpk_error *err)
 	return MPK_OK;
 }
 
+/* MAP_SHARED pages are seen by the child that writes outputs and by the parent that reads them. */
 static enum mpk_code take_pages(struct mpk_storage *s, int sharing, struct mpk_error *err)
 {
 	void *data = mmap(NULL, (size_t)(s->bytes ? s->bytes : 1), PROT_READ | PROT_WRITE,
@@ -47,6 +49,7 @@ static enum mpk_code take_pages(struct mpk_storage *s, int sharing, struct mpk_e
 	return MPK_OK;
 }
 
+/* Small outputs are not shared: a page each would cost more than sending them back. */
 enum mpk_code mpk_storage_create(uint64_t bytes, enum mpk_storage_memory memory,
 				 struct mpk_storage **out, struct mpk_error *err)
 {

@@ -8,6 +8,8 @@
 #include "base/num.h"
 #include "value/scalars.h"
 
+/* A tensor with an extent of 0 is empty however large the others are: their product is not
+ * computed, as it may not fit. */
 enum mpk_code mpk_tensor_bytes_of(struct mpk_dtype dtype, const int64_t *shape, size_t ndim,
 				  uint64_t *out, struct mpk_error *err)
 {
@@ -40,6 +42,7 @@ static int64_t outer_stride(int64_t stride, int64_t extent)
 	return __builtin_mul_overflow(stride, extent, &stride) ? 0 : stride;
 }
 
+/* Row-major, counted in elements, as DLPack counts them. */
 static void fill_strides(struct mpk_tensor *t)
 {
 	int64_t stride = 1;
@@ -85,6 +88,7 @@ static void attach(struct mpk_tensor *t, struct mpk_storage *storage, uint64_t o
 	t->dl.byte_offset = offset;
 }
 
+/* A block for the tensor and one for its memory: views of it outlive the first. */
 enum mpk_code mpk_tensor_create(struct mpk_dtype dtype, const int64_t *shape, size_t ndim,
 				enum mpk_storage_memory memory, struct mpk_tensor **out,
 				struct mpk_error *err)
@@ -104,6 +108,7 @@ enum mpk_code mpk_tensor_create(struct mpk_dtype dtype, const int64_t *shape, si
 	return MPK_OK;
 }
 
+/* The range is checked here once: who has a view may read and write all of it. */
 enum mpk_code mpk_tensor_view(struct mpk_storage *storage, uint64_t offset, struct mpk_dtype dtype,
 			      const int64_t *shape, size_t ndim, struct mpk_tensor **out,
 			      struct mpk_error *err)
@@ -125,6 +130,8 @@ enum mpk_code mpk_tensor_view(struct mpk_storage *storage, uint64_t offset, stru
 	return MPK_OK;
 }
 
+/* The memory is not checked: its size is known to the maker alone. Strides are copied, as the
+ * maker may free them. */
 enum mpk_code mpk_tensor_wrap(const struct mpk_dltensor *dl, struct mpk_storage *storage,
 			      struct mpk_tensor **out, struct mpk_error *err)
 {
@@ -158,6 +165,7 @@ void mpk_tensor_drop(struct mpk_tensor *t)
 	free(t);
 }
 
+/* Types without bytes have no elements to look at. */
 uint64_t mpk_tensor_count(const struct mpk_tensor *t)
 {
 	uint64_t count = mpk_dtype_bytes(t->dl.dtype) != 0;
@@ -167,6 +175,7 @@ uint64_t mpk_tensor_count(const struct mpk_tensor *t)
 	return count;
 }
 
+/* Strides of extents of 1 do not matter; NULL strides mean compact (DLPack). */
 bool mpk_dltensor_is_compact(const struct mpk_dltensor *t)
 {
 	int64_t expected = 1;
@@ -212,6 +221,8 @@ static void copy_packed(struct mpk_tensor *to, const struct mpk_dltensor *from)
 	}
 }
 
+/* Three ways: one copy where both are compact, bit by bit where elements share bytes, else
+ * element by element. */
 void mpk_tensor_copy_from(struct mpk_tensor *to, const struct mpk_dltensor *from)
 {
 	const uint8_t *data = mpk_dltensor_data(from);
@@ -232,6 +243,7 @@ void mpk_tensor_copy_from(struct mpk_tensor *to, const struct mpk_dltensor *from
 		memcpy(dest + i * each, data + element_offset(from, i) * (int64_t)each, each);
 }
 
+/* A tensor without a storage is borrowed for a call, so it is copied even when it is compact. */
 enum mpk_code mpk_tensor_compact(struct mpk_tensor *t, struct mpk_tensor **out,
 				 struct mpk_error *err)
 {

@@ -21,7 +21,7 @@
 enum { MPK_TENSOR_NDIM_MAX = 32 };
 
 /* dl.shape and dl.strides point into the same allocation; strides of a compact tensor are the
- * products of the extents behind them, as TVM's own tensors have them (0 where a later
+ * products of the extents after them, as TVM's own tensors have them (0 where a later
  * extent is 0). */
 struct mpk_tensor {
 	struct mpk_dltensor dl;
@@ -44,7 +44,7 @@ enum mpk_code mpk_tensor_create(struct mpk_dtype dtype, const int64_t *shape, si
 /* mpk_tensor_view - a compact tensor in a storage, which it holds
  * @offset  bytes from the storage's beginning
  * Returns  MPK_OK, one reference in *out; MPK_E_RANGE as above, and when the elements end
- *          behind the storage; MPK_E_NOMEM */
+ *          after the end of the storage; MPK_E_NOMEM */
 enum mpk_code mpk_tensor_view(struct mpk_storage *storage, uint64_t offset, struct mpk_dtype dtype,
 			      const int64_t *shape, size_t ndim, struct mpk_tensor **out,
 			      struct mpk_error *err) MPK_MUST_CHECK;

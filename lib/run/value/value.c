@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* value.c - values: making them, counting their references, calling those that are functions
+ *
+ * Values are small structs that are copied; what is large in them is shared and counted. Dropping
+ * one never recurses over arrays, however deep a program nested them.
+ */
 #include "value/value.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "text/escape.h"
 #include "value/function.h"
 #include "value/module.h"
 
@@ -23,6 +29,7 @@ const char *mpk_value_kind_name(enum mpk_value_kind kind)
 	return (size_t)kind < MPK_ARRAY_COUNT(names) ? names[kind] : "unknown";
 }
 
+/* One block, with a NUL after the bytes, so that module code can be given a C string. */
 enum mpk_code mpk_value_of_text(enum mpk_value_kind kind, struct mpk_span s, struct mpk_value *out,
 				struct mpk_error *err)
 {
@@ -52,6 +59,7 @@ enum mpk_code mpk_value_of_shape(const int64_t *extents, size_t ndim, struct mpk
 	return MPK_OK;
 }
 
+/* Zeroed items are none: an array that is filled half can be dropped. */
 enum mpk_code mpk_value_of_array(size_t count, struct mpk_value *out, struct mpk_error *err)
 {
 	struct mpk_array *array = calloc(1, sizeof *array + count * sizeof array->items[0]);
@@ -63,26 +71,28 @@ enum mpk_code mpk_value_of_array(size_t count, struct mpk_value *out, struct mpk
 	return MPK_OK;
 }
 
-static void hold(atomic_uint *refs)
+/* Relaxed: who holds one reference already sees the object. */
+static void hold_ref(atomic_uint *refs)
 {
 	(void)atomic_fetch_add_explicit(refs, 1, memory_order_relaxed);
 }
 
 /* true when that was the last reference */
-static bool drop(atomic_uint *refs)
+static bool drop_ref(atomic_uint *refs)
 {
 	return atomic_fetch_sub_explicit(refs, 1, memory_order_acq_rel) == 1;
 }
 
+/* Kinds that lie in the value itself need nothing. */
 struct mpk_value mpk_value_hold(struct mpk_value v)
 {
 	switch (v.kind) {
 	case MPK_VALUE_STR:
 	case MPK_VALUE_BYTES:
-		hold(&v.text->refs);
+		hold_ref(&v.text->refs);
 		break;
 	case MPK_VALUE_SHAPE:
-		hold(&v.shape->refs);
+		hold_ref(&v.shape->refs);
 		break;
 	case MPK_VALUE_TENSOR:
 		(void)mpk_tensor_hold(v.tensor);
@@ -94,13 +104,13 @@ struct mpk_value mpk_value_hold(struct mpk_value v)
 		(void)mpk_module_hold(v.module);
 		break;
 	case MPK_VALUE_ARRAY:
-		hold(&v.array->refs);
+		hold_ref(&v.array->refs);
 		break;
 	case MPK_VALUE_FUNCTION:
 		(void)mpk_function_hold(v.function);
 		break;
 	case MPK_VALUE_OBJECT:
-		hold(&v.object->refs);
+		hold_ref(&v.object->refs);
 		break;
 	case MPK_VALUE_NONE:
 	case MPK_VALUE_BOOL:
@@ -124,16 +134,16 @@ static _Thread_local struct {
 
 static void array_drop(struct mpk_array *array)
 {
-	if (!drop(&array->refs))
+	if (!drop_ref(&array->refs))
 		return;
-	array->next_doomed = pending.arrays;
+	array->next_pending = pending.arrays;
 	pending.arrays = array;
 	if (pending.is_freeing)
 		return;
 	pending.is_freeing = true;
 	while (pending.arrays) {
 		array = pending.arrays;
-		pending.arrays = array->next_doomed;
+		pending.arrays = array->next_pending;
 		for (size_t i = 0; i < array->count; i++)
 			mpk_value_drop(&array->items[i]);
 		free(array);
@@ -141,6 +151,8 @@ static void array_drop(struct mpk_array *array)
 	pending.is_freeing = false;
 }
 
+/* The value is none before anything is released, so that what a release calls cannot drop it
+ * again. */
 void mpk_value_drop(struct mpk_value *v)
 {
 	struct mpk_value old = *v;
@@ -149,11 +161,11 @@ void mpk_value_drop(struct mpk_value *v)
 	switch (old.kind) {
 	case MPK_VALUE_STR:
 	case MPK_VALUE_BYTES:
-		if (drop(&old.text->refs))
+		if (drop_ref(&old.text->refs))
 			free(old.text);
 		break;
 	case MPK_VALUE_SHAPE:
-		if (drop(&old.shape->refs))
+		if (drop_ref(&old.shape->refs))
 			free(old.shape);
 		break;
 	case MPK_VALUE_TENSOR:
@@ -172,7 +184,7 @@ void mpk_value_drop(struct mpk_value *v)
 		mpk_function_drop(old.function);
 		break;
 	case MPK_VALUE_OBJECT:
-		if (drop(&old.object->refs))
+		if (drop_ref(&old.object->refs))
 			old.object->release(old.object);
 		break;
 	case MPK_VALUE_NONE:
@@ -185,4 +197,54 @@ void mpk_value_drop(struct mpk_value *v)
 	case MPK_VALUE_KIND_COUNT:
 		break;
 	}
+}
+
+/* --- functions ------------------------------------------------------------------------------- */
+
+struct mpk_function *mpk_function_hold(struct mpk_function *f)
+{
+	if (f)
+		(void)atomic_fetch_add_explicit(&f->refs, 1, memory_order_relaxed);
+	return f;
+}
+
+/* Handles go first: module code may hold them longer, and they then no longer lead here. */
+void mpk_function_drop(struct mpk_function *f)
+{
+	if (!f || atomic_fetch_sub_explicit(&f->refs, 1, memory_order_acq_rel) != 1)
+		return;
+	if (f->drop_handles)
+		f->drop_handles(f);
+	if (f->destroy)
+		f->destroy(f);
+}
+
+/* Only models know names of arguments. */
+static enum mpk_code refuse_names(const struct mpk_args *args, struct mpk_error *err)
+{
+	for (size_t i = 0; args->names && i < args->count; i++)
+		if (args->names[i].len)
+			return mpk_fail(
+				err, MPK_E_USAGE,
+				"argument %zu is named '%s': this function takes its arguments by position alone",
+				i, MPK_QUOTE(args->names[i]));
+	return MPK_OK;
+}
+
+/* A function that fails may have set its result already: the caller is not given it. */
+enum mpk_code mpk_function_call(struct mpk_function *f, const struct mpk_args *args,
+				struct mpk_value *result, struct mpk_error *err)
+{
+	struct mpk_value got = { 0 };
+
+	if (!f->takes_names)
+		MPK_TRY(refuse_names(args, err));
+	enum mpk_code rc = f->call(f, args, &got, err);
+
+	if (rc != MPK_OK) {
+		mpk_value_drop(&got);
+		return mpk_failed(rc);
+	}
+	*result = got;
+	return MPK_OK;
 }

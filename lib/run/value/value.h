@@ -21,7 +21,7 @@
 
 struct mpk_text {
 	atomic_uint refs;
-	size_t len; /* bytes without the NUL behind them */
+	size_t len; /* bytes without the NUL after them */
 	char data[];
 };
 
@@ -89,7 +89,7 @@ struct mpk_array {
 	atomic_uint refs;
 	int32_t tag; /* of an algebraic data type: which constructor made it; 0: a tuple */
 	size_t count;
-	struct mpk_array *next_doomed; /* for mpk_value_drop */
+	struct mpk_array *next_pending; /* for mpk_value_drop */
 	struct mpk_value items[];
 };
 

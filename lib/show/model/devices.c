@@ -9,15 +9,12 @@
 
 enum mpk_code mpk_device_groups_find(struct mpk_device_groups *out, struct mpk_error *err)
 {
-	static const enum mpk_device_kind kinds[MPK_DEVICE_GROUPS] = { MPK_DEVICE_CPU,
-								       MPK_DEVICE_OPENCL,
-								       MPK_DEVICE_CUDA };
-
 	for (size_t i = 0; i < MPK_DEVICE_GROUPS; i++) {
 		struct mpk_device_group *g = &out->items[i];
 
-		*g = (struct mpk_device_group){ .kind = kinds[i], .first = out->list.count };
-		if (mpk_device_list_add(&out->list, kinds[i], &g->reason) == MPK_E_NOMEM)
+		*g = (struct mpk_device_group){ .kind = mpk_device_kinds[i],
+						.first = out->list.count };
+		if (mpk_device_list_add(&out->list, mpk_device_kinds[i], &g->reason) == MPK_E_NOMEM)
 			return mpk_fail_nomem(err);
 		g->count = out->list.count - g->first;
 	}
@@ -99,7 +96,8 @@ static const struct mpk_device_info *device_for(const struct mpk_device_groups *
 		*why = node->problem ? *node->problem : (struct mpk_error){ 0 };
 		return NULL;
 	}
-	(void)mpk_fail(why, MPK_E_UNSUPPORTED, "minspect runs OpenCL and CUDA code only");
+	(void)mpk_fail(why, MPK_E_UNSUPPORTED, "minspect runs code for %s only",
+		       mpk_device_kind_names());
 	for (size_t i = 0; i < MPK_DEVICE_GROUPS; i++) {
 		const struct mpk_device_group *g = &groups->items[i];
 

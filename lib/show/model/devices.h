@@ -6,7 +6,7 @@
 #include "device/device.h"
 #include "model/view.h"
 
-enum { MPK_DEVICE_GROUPS = 3 };
+enum { MPK_DEVICE_GROUPS = MPK_DEVICE_KINDS };
 
 /* One kind of device: all that the driver lists, or why there is none. */
 struct mpk_device_group {

@@ -2,6 +2,8 @@
 /* signature.c - how a function is written down: its signature, what its getters say of it, and a command line
  * that calls it */
 #include "signature/signature.h"
+
+#include "device/device.h"
 #include "model/internal/names.h"
 #include "model/view.h"
 #include "text/escape.h"
@@ -44,7 +46,7 @@ static void put_kernel_name(const struct mpk_view *view, const struct mpk_view_n
 static void put_device(const struct mpk_view *view, const struct mpk_signature *s,
 		       struct mpk_strbuf *out)
 {
-	if (s->device != MPK_DL_CPU && s->device != MPK_DL_OPENCL && s->device != MPK_DL_CUDA)
+	if (mpk_device_kind_from(s->device) == MPK_DEVICE_NONE)
 		return;
 	if (view->names->device.type != s->device)
 		mpk_strbuf_printf(out, " --device %s", mpk_dl_device_name(s->device));

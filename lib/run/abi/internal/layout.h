@@ -28,7 +28,7 @@ struct mpk_tvm_bytes {
 	size_t size;
 };
 
-/* resource_handle came with 0.7; older functions ignore the arguments behind their
+/* resource_handle came with 0.7; older functions ignore the arguments after their
  * third */
 typedef int mpk_tvm_function(union mpk_tvm_value *args, int *codes, int count,
 			     union mpk_tvm_value *result, int *result_code, void *resource);
@@ -76,7 +76,7 @@ enum { MPK_FFI_DELETE_STRONG = 1, MPK_FFI_DELETE_WEAK = 2 };
 typedef int mpk_ffi_safe_call(void *self, const struct mpk_ffi_any *args, int32_t count,
 			      struct mpk_ffi_any *result);
 
-/* What stands behind the header. */
+/* What follows the header. */
 struct mpk_ffi_text_cell {
 	const char *data;
 	size_t size;

@@ -6,11 +6,6 @@
 #include "device/internal/backend.h"
 #include "device/internal/cuda_abi.h"
 
-/* mpk_cuda_api_get - the driver's functions; opened and initialised at the first call
- * Returns  MPK_OK; MPK_E_DEVICE. Safe from several threads. */
-enum mpk_code mpk_cuda_api_get(const struct mpk_cuda_api **out,
-			       struct mpk_error *err) MPK_MUST_CHECK;
-
 /* mpk_cuda_fail - "<what>: CUDA_ERROR_NAME (N): likely cause", with the code that fits */
 enum mpk_code mpk_cuda_fail(const struct mpk_cuda_api *cu, struct mpk_error *err, unsigned status,
 			    const char *fmt, ...) MPK_PRINTF(4, 5);
@@ -50,29 +45,46 @@ static inline struct mpk_cuda_device *mpk_cuda_device_of(struct mpk_device *devi
  * Returns  MPK_OK; what mpk_cuda_fail makes of the driver's status */
 enum mpk_code mpk_cuda_enter(struct mpk_cuda_device *device, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* cuda_memory.c: operations of backend.h, as mpk_device_* describe them */
-enum mpk_code mpk_cuda_alloc(struct mpk_device *device, uint64_t bytes, void **out,
-			     struct mpk_error *err);
-void mpk_cuda_free(struct mpk_device *device, void *data);
-enum mpk_code mpk_cuda_write(struct mpk_device *device, void *to, uint64_t to_off,
-			     struct mpk_span from, struct mpk_error *err);
-enum mpk_code mpk_cuda_read(struct mpk_device *device, const void *from, uint64_t from_off,
-			    void *to, size_t n, struct mpk_error *err);
-enum mpk_code mpk_cuda_copy(struct mpk_device *device, const struct mpk_device_copy *copy,
-			    struct mpk_error *err);
-enum mpk_code mpk_cuda_sync(struct mpk_device *device, struct mpk_error *err);
+extern const struct mpk_device_code_ops mpk_cuda_code_ops; /* cuda_kernels.c */
 
-/* cuda_module.c: likewise */
-enum mpk_code mpk_cuda_check(const struct mpk_device_info *info, const struct mpk_kernels *kernels,
-			     struct mpk_error *err);
-enum mpk_code mpk_cuda_load(struct mpk_device *device, const struct mpk_kernels *kernels,
-			    struct mpk_device_module **out, struct mpk_error *err);
-void mpk_cuda_unload(struct mpk_device_module *module);
+/* --- what a payload holds, judged without a driver (cuda_code.c) ------------------------------ */
 
-/* cuda_launch.c: likewise */
-enum mpk_code mpk_cuda_bind(struct mpk_device_kernel *kernel, struct mpk_error *err);
-void mpk_cuda_unbind(struct mpk_device_kernel *kernel);
-enum mpk_code mpk_cuda_launch(struct mpk_device_kernel *kernel, const uint64_t *slots,
-			      const struct mpk_launch_shape *shape, struct mpk_error *err);
+enum { MPK_CUDA_CODE_TEXT = 200 };
+
+/* mpk_cuda_code_describe - "sm_90 (cubin)", "sm_80 (cubin), sm_90 (PTX 9.0)", or "" when the
+ * bytes are none of these
+ * @out     MPK_CUDA_CODE_TEXT bytes
+ * Returns  out */
+const char *mpk_cuda_code_describe(struct mpk_span code, char out[MPK_CUDA_CODE_TEXT]);
+
+/* mpk_cuda_code_check - whether some image in the payload is for the device's architecture
+ * Returns  MPK_OK, also when the bytes are not understood: the driver decides;
+ *          MPK_E_LOAD naming both architectures; MPK_E_NOMEM */
+enum mpk_code mpk_cuda_code_check(struct mpk_span code, const struct mpk_device_info *info,
+				  struct mpk_error *err) MPK_MUST_CHECK;
+
+/* --- from CUDA C++ source to machine code (nvrtc.c) -------------------------------------------- */
+
+/* What is compiled. */
+struct mpk_nvrtc_source {
+	struct mpk_span text;
+	unsigned sm; /* 10 * major + minor of the compute capability */
+	const char *
+		home; /* a CUDA toolkit, whose headers come before those beside the compiler; NULL */
+};
+
+/* mpk_nvrtc_compile - compile source for one architecture
+ * The compiler is libnvrtc.so of CUDA 13, 12 or 11.1 on, found by the dynamic linker or in
+ * /usr/local/cuda; its own include folders are searched for headers. INFINITY, NAN, CUtensorMap and
+ * __int128 are there without any; functions without an execution space are the device's. Options in the
+ * source's first line (mpk_source_code_nvrtc) are added; an architecture or a standard among them
+ * takes the place of ours.
+ * @out     a cubin for the architecture with its own features (sm_90a), or, when the compiler is older
+ *          than it or the source asks for compute_NN, PTX with a NUL after it; malloc'ed, the
+ *          caller frees it
+ * Returns  MPK_OK; MPK_E_LOAD: no NVRTC library, or the compiler's log; MPK_E_CORRUPT: a line of options
+ *          that holds none; MPK_E_NOMEM */
+enum mpk_code mpk_nvrtc_compile(const struct mpk_nvrtc_source *source, char **out,
+				size_t *out_bytes, struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

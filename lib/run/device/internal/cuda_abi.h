@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "device/internal/driver.h"
+
 struct mpk_cu_context;
 struct mpk_cu_module;
 struct mpk_cu_function;
@@ -74,7 +76,7 @@ enum mpk_cu_jit_option {
 	MPK_CU_JIT_ERROR_LOG_BYTES = 6,
 };
 
-/* Statuses that are told apart here; the driver names the others itself. */
+/* Statuses that have a cause of their own here; the driver names the others itself. */
 enum mpk_cu_status {
 	MPK_CU_SUCCESS = 0,
 	MPK_CU_INVALID_VALUE = 1,
@@ -99,55 +101,68 @@ enum mpk_cu_status {
 	MPK_CU_INVALID_CLUSTER_SIZE = 912,
 };
 
-/* X(name, exported symbol, least driver (1000 * major + 10 * minor), required, parameters)
- * Each returns CUresult. The name and the driver together are those of the toolkit's
- * function pointer type: PFN_<name>_v<driver>. */
+/* X(member, exported name, need, parameters, least driver (1000 * major + 10 * minor)), as
+ * driver.h describes. Each returns CUresult. The member and the driver together are those of the
+ * toolkit's function pointer type: PFN_<member>_v<driver>. */
 #define MPK_CUDA_SYMBOLS(X)                                                                        \
-	X(cuInit, "cuInit", 2000, true, (unsigned flags))                                          \
-	X(cuDriverGetVersion, "cuDriverGetVersion", 2020, true, (int *version))                    \
-	X(cuGetErrorName, "cuGetErrorName", 6000, true, (unsigned status, const char **name))      \
-	X(cuDeviceGetCount, "cuDeviceGetCount", 2000, true, (int *count))                          \
-	X(cuDeviceGet, "cuDeviceGet", 2000, true, (int *device, int ordinal))                      \
-	X(cuDeviceGetName, "cuDeviceGetName", 2000, true, (char *name, int size, int device))      \
-	X(cuDeviceTotalMem, "cuDeviceTotalMem_v2", 3020, true, (size_t *bytes, int device))        \
-	X(cuDeviceGetAttribute, "cuDeviceGetAttribute", 2000, true,                                \
-	  (int *value, unsigned attribute, int device))                                            \
-	X(cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain", 7000, true,                        \
-	  (struct mpk_cu_context * *context, int device))                                          \
-	X(cuDevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease_v2", 11000, true, (int device))    \
-	X(cuCtxSetCurrent, "cuCtxSetCurrent", 4000, true, (struct mpk_cu_context * context))       \
-	X(cuStreamSynchronize, "cuStreamSynchronize", 2000, true, (struct mpk_cu_stream * stream)) \
-	X(cuMemAlloc, "cuMemAlloc_v2", 3020, true, (unsigned long long *address, size_t bytes))    \
-	X(cuMemFree, "cuMemFree_v2", 3020, true, (unsigned long long address))                     \
-	X(cuMemcpyHtoD, "cuMemcpyHtoD_v2", 3020, true,                                             \
-	  (unsigned long long to, const void *from, size_t bytes))                                 \
-	X(cuMemcpyDtoH, "cuMemcpyDtoH_v2", 3020, true,                                             \
-	  (void *to, unsigned long long from, size_t bytes))                                       \
-	X(cuMemcpyDtoDAsync, "cuMemcpyDtoDAsync_v2", 3020, true,                                   \
+	X(cuInit, "cuInit", MPK_DRIVER_NEEDS, (unsigned flags), 2000)                              \
+	X(cuDriverGetVersion, "cuDriverGetVersion", MPK_DRIVER_NEEDS, (int *version), 2020)        \
+	X(cuGetErrorName, "cuGetErrorName", MPK_DRIVER_NEEDS,                                      \
+	  (unsigned status, const char **name), 6000)                                              \
+	X(cuDeviceGetCount, "cuDeviceGetCount", MPK_DRIVER_NEEDS, (int *count), 2000)              \
+	X(cuDeviceGet, "cuDeviceGet", MPK_DRIVER_NEEDS, (int *device, int ordinal), 2000)          \
+	X(cuDeviceGetName, "cuDeviceGetName", MPK_DRIVER_NEEDS,                                    \
+	  (char *name, int size, int device), 2000)                                                \
+	X(cuDeviceTotalMem, "cuDeviceTotalMem_v2", MPK_DRIVER_NEEDS, (size_t *bytes, int device),  \
+	  3020)                                                                                    \
+	X(cuDeviceGetAttribute, "cuDeviceGetAttribute", MPK_DRIVER_NEEDS,                          \
+	  (int *value, unsigned attribute, int device), 2000)                                      \
+	X(cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain", MPK_DRIVER_NEEDS,                  \
+	  (struct mpk_cu_context * *context, int device), 7000)                                    \
+	X(cuDevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease_v2", MPK_DRIVER_NEEDS,             \
+	  (int device), 11000)                                                                     \
+	X(cuCtxSetCurrent, "cuCtxSetCurrent", MPK_DRIVER_NEEDS, (struct mpk_cu_context * context), \
+	  4000)                                                                                    \
+	X(cuStreamSynchronize, "cuStreamSynchronize", MPK_DRIVER_NEEDS,                            \
+	  (struct mpk_cu_stream * stream), 2000)                                                   \
+	X(cuMemAlloc, "cuMemAlloc_v2", MPK_DRIVER_NEEDS,                                           \
+	  (unsigned long long *address, size_t bytes), 3020)                                       \
+	X(cuMemFree, "cuMemFree_v2", MPK_DRIVER_NEEDS, (unsigned long long address), 3020)         \
+	X(cuMemcpyHtoD, "cuMemcpyHtoD_v2", MPK_DRIVER_NEEDS,                                       \
+	  (unsigned long long to, const void *from, size_t bytes), 3020)                           \
+	X(cuMemcpyDtoH, "cuMemcpyDtoH_v2", MPK_DRIVER_NEEDS,                                       \
+	  (void *to, unsigned long long from, size_t bytes), 3020)                                 \
+	X(cuMemcpyDtoDAsync, "cuMemcpyDtoDAsync_v2", MPK_DRIVER_NEEDS,                             \
 	  (unsigned long long to, unsigned long long from, size_t bytes,                           \
-	   struct mpk_cu_stream *stream))                                                          \
-	X(cuModuleLoadDataEx, "cuModuleLoadDataEx", 2010, true,                                    \
+	   struct mpk_cu_stream *stream),                                                          \
+	  3020)                                                                                    \
+	X(cuModuleLoadDataEx, "cuModuleLoadDataEx", MPK_DRIVER_NEEDS,                              \
 	  (struct mpk_cu_module * *module, const void *image, unsigned count, unsigned *options,   \
-	   void **values))                                                                         \
-	X(cuModuleUnload, "cuModuleUnload", 2000, true, (struct mpk_cu_module * module))           \
-	X(cuModuleGetFunction, "cuModuleGetFunction", 2000, true,                                  \
-	  (struct mpk_cu_function * *function, struct mpk_cu_module * module, const char *name))   \
-	X(cuFuncGetAttribute, "cuFuncGetAttribute", 2020, true,                                    \
-	  (int *value, unsigned attribute, struct mpk_cu_function *function))                      \
-	X(cuFuncSetAttribute, "cuFuncSetAttribute", 9000, true,                                    \
-	  (struct mpk_cu_function * function, unsigned attribute, int value))                      \
-	X(cuFuncGetParamInfo, "cuFuncGetParamInfo", 12040, false,                                  \
-	  (struct mpk_cu_function * function, size_t index, size_t *offset, size_t *bytes))        \
-	X(cuLaunchKernel, "cuLaunchKernel", 4000, true,                                            \
+	   void **values),                                                                         \
+	  2010)                                                                                    \
+	X(cuModuleUnload, "cuModuleUnload", MPK_DRIVER_NEEDS, (struct mpk_cu_module * module),     \
+	  2000)                                                                                    \
+	X(cuModuleGetFunction, "cuModuleGetFunction", MPK_DRIVER_NEEDS,                            \
+	  (struct mpk_cu_function * *function, struct mpk_cu_module * module, const char *name),   \
+	  2000)                                                                                    \
+	X(cuFuncGetAttribute, "cuFuncGetAttribute", MPK_DRIVER_NEEDS,                              \
+	  (int *value, unsigned attribute, struct mpk_cu_function *function), 2020)                \
+	X(cuFuncSetAttribute, "cuFuncSetAttribute", MPK_DRIVER_NEEDS,                              \
+	  (struct mpk_cu_function * function, unsigned attribute, int value), 9000)                \
+	X(cuFuncGetParamInfo, "cuFuncGetParamInfo", MPK_DRIVER_MAY_LACK,                           \
+	  (struct mpk_cu_function * function, size_t index, size_t *offset, size_t *bytes), 12040) \
+	X(cuLaunchKernel, "cuLaunchKernel", MPK_DRIVER_NEEDS,                                      \
 	  (struct mpk_cu_function * function, unsigned grid_x, unsigned grid_y, unsigned grid_z,   \
 	   unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,            \
-	   struct mpk_cu_stream *stream, void **params, void **extra))                             \
-	X(cuLaunchKernelEx, "cuLaunchKernelEx", 11060, false,                                      \
+	   struct mpk_cu_stream *stream, void **params, void **extra),                             \
+	  4000)                                                                                    \
+	X(cuLaunchKernelEx, "cuLaunchKernelEx", MPK_DRIVER_MAY_LACK,                               \
 	  (const MPK_CU_LAUNCH_CONFIG *config, struct mpk_cu_function *function, void **params,    \
-	   void **extra))
+	   void **extra),                                                                          \
+	  11060)
 
 struct mpk_cuda_api {
-#define MPK_CUDA_MEMBER(name, symbol, driver, required, params) unsigned(*name) params;
+#define MPK_CUDA_MEMBER(member, name, need, params, driver) unsigned(*member) params;
 	MPK_CUDA_SYMBOLS(MPK_CUDA_MEMBER)
 #undef MPK_CUDA_MEMBER
 };

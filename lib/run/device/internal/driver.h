@@ -1,5 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* driver.h - a driver library opened at first use, its symbols into a table; private to lib/run/device */
+/* driver.h - a driver library opened at first use, its functions in a table; private to lib/run/device
+ *
+ * A back end lists what it calls of its library once, in a macro with a row a symbol:
+ *
+ *   #define HIP_SYMBOLS(X)  \
+ *       X(hipMalloc, "hipMalloc", MPK_DRIVER_NEEDS, (void **data, size_t bytes))  \
+ *       X(hipFree, "hipFree", MPK_DRIVER_NEEDS, (void *data))
+ *
+ * that is where the function is stored, the name that the library exports, whether that may be
+ * absent, and what the back end needs to declare the member. From it follow the struct of function
+ * pointers (an X that declares a member) and the rows that fill it (an X that is MPK_DRIVER_SYMBOL). A
+ * struct mpk_driver then names the library's files, the rows and the struct. CUDA, NVRTC and OpenCL
+ * each have such a list; one more needs nothing here.
+ */
 #ifndef MPK_DEVICE_INTERNAL_DRIVER_H
 #define MPK_DEVICE_INTERNAL_DRIVER_H
 
@@ -9,12 +22,20 @@
 
 #include "base/error.h"
 
-/* One symbol: where in the table of function pointers it goes. */
-struct mpk_driver_symbol {
-	const char *name;
-	size_t offset; /* of the pointer within the table struct */
-	bool required;
+/* Whether a library without a symbol can be used. */
+enum mpk_driver_need {
+	MPK_DRIVER_NEEDS,    /* it is too old: mpk_driver_get fails and names the symbol */
+	MPK_DRIVER_MAY_LACK, /* the pointer is NULL, and callers ask for that */
 };
+
+struct mpk_driver_symbol {
+	const char *name; /* as exported, with a version: "cuMemAlloc_v2" */
+	enum mpk_driver_need need;
+	size_t offset; /* of the pointer within the struct of function pointers */
+};
+
+/* A row for a member of the struct of function pointers. */
+#define MPK_DRIVER_SYMBOL(table, member, name, need) { name, need, offsetof(table, member) },
 
 /* One library; static storage, one for each. */
 struct mpk_driver {

@@ -8,45 +8,47 @@
 #include <CL/cl.h>
 
 #include "device/internal/backend.h"
+#include "device/internal/driver.h"
 
-/* X(function, required) - all that is called; the types come from the OpenCL headers */
+/* X(member, exported name, need) - all that is called, as driver.h describes; the types come from
+ * the OpenCL headers */
 #define MPK_OPENCL_SYMBOLS(X)                                                                      \
-	X(clGetPlatformIDs, true)                                                                  \
-	X(clGetPlatformInfo, true)                                                                 \
-	X(clGetDeviceIDs, true)                                                                    \
-	X(clGetDeviceInfo, true)                                                                   \
-	X(clCreateContext, true)                                                                   \
-	X(clReleaseContext, true)                                                                  \
-	X(clCreateCommandQueue, true)                                                              \
-	X(clReleaseCommandQueue, true)                                                             \
-	X(clCreateBuffer, true)                                                                    \
-	X(clCreateImage, true)                                                                     \
-	X(clReleaseMemObject, true)                                                                \
-	X(clEnqueueReadBuffer, true)                                                               \
-	X(clEnqueueWriteBuffer, true)                                                              \
-	X(clEnqueueCopyBuffer, true)                                                               \
-	X(clEnqueueReadImage, true)                                                                \
-	X(clEnqueueWriteImage, true)                                                               \
-	X(clEnqueueCopyImage, true)                                                                \
-	X(clEnqueueCopyImageToBuffer, true)                                                        \
-	X(clEnqueueCopyBufferToImage, true)                                                        \
-	X(clFinish, true)                                                                          \
-	X(clFlush, true)                                                                           \
-	X(clCreateProgramWithSource, true)                                                         \
-	X(clCreateProgramWithBinary, true)                                                         \
-	X(clCreateProgramWithIL, false)                                                            \
-	X(clBuildProgram, true)                                                                    \
-	X(clGetProgramBuildInfo, true)                                                             \
-	X(clReleaseProgram, true)                                                                  \
-	X(clCreateKernel, true)                                                                    \
-	X(clReleaseKernel, true)                                                                   \
-	X(clGetKernelInfo, true)                                                                   \
-	X(clGetKernelWorkGroupInfo, true)                                                          \
-	X(clSetKernelArg, true)                                                                    \
-	X(clEnqueueNDRangeKernel, true)
+	X(clGetPlatformIDs, "clGetPlatformIDs", MPK_DRIVER_NEEDS)                                  \
+	X(clGetPlatformInfo, "clGetPlatformInfo", MPK_DRIVER_NEEDS)                                \
+	X(clGetDeviceIDs, "clGetDeviceIDs", MPK_DRIVER_NEEDS)                                      \
+	X(clGetDeviceInfo, "clGetDeviceInfo", MPK_DRIVER_NEEDS)                                    \
+	X(clCreateContext, "clCreateContext", MPK_DRIVER_NEEDS)                                    \
+	X(clReleaseContext, "clReleaseContext", MPK_DRIVER_NEEDS)                                  \
+	X(clCreateCommandQueue, "clCreateCommandQueue", MPK_DRIVER_NEEDS)                          \
+	X(clReleaseCommandQueue, "clReleaseCommandQueue", MPK_DRIVER_NEEDS)                        \
+	X(clCreateBuffer, "clCreateBuffer", MPK_DRIVER_NEEDS)                                      \
+	X(clCreateImage, "clCreateImage", MPK_DRIVER_NEEDS)                                        \
+	X(clReleaseMemObject, "clReleaseMemObject", MPK_DRIVER_NEEDS)                              \
+	X(clEnqueueReadBuffer, "clEnqueueReadBuffer", MPK_DRIVER_NEEDS)                            \
+	X(clEnqueueWriteBuffer, "clEnqueueWriteBuffer", MPK_DRIVER_NEEDS)                          \
+	X(clEnqueueCopyBuffer, "clEnqueueCopyBuffer", MPK_DRIVER_NEEDS)                            \
+	X(clEnqueueReadImage, "clEnqueueReadImage", MPK_DRIVER_NEEDS)                              \
+	X(clEnqueueWriteImage, "clEnqueueWriteImage", MPK_DRIVER_NEEDS)                            \
+	X(clEnqueueCopyImage, "clEnqueueCopyImage", MPK_DRIVER_NEEDS)                              \
+	X(clEnqueueCopyImageToBuffer, "clEnqueueCopyImageToBuffer", MPK_DRIVER_NEEDS)              \
+	X(clEnqueueCopyBufferToImage, "clEnqueueCopyBufferToImage", MPK_DRIVER_NEEDS)              \
+	X(clFinish, "clFinish", MPK_DRIVER_NEEDS)                                                  \
+	X(clFlush, "clFlush", MPK_DRIVER_NEEDS)                                                    \
+	X(clCreateProgramWithSource, "clCreateProgramWithSource", MPK_DRIVER_NEEDS)                \
+	X(clCreateProgramWithBinary, "clCreateProgramWithBinary", MPK_DRIVER_NEEDS)                \
+	X(clCreateProgramWithIL, "clCreateProgramWithIL", MPK_DRIVER_MAY_LACK)                     \
+	X(clBuildProgram, "clBuildProgram", MPK_DRIVER_NEEDS)                                      \
+	X(clGetProgramBuildInfo, "clGetProgramBuildInfo", MPK_DRIVER_NEEDS)                        \
+	X(clReleaseProgram, "clReleaseProgram", MPK_DRIVER_NEEDS)                                  \
+	X(clCreateKernel, "clCreateKernel", MPK_DRIVER_NEEDS)                                      \
+	X(clReleaseKernel, "clReleaseKernel", MPK_DRIVER_NEEDS)                                    \
+	X(clGetKernelInfo, "clGetKernelInfo", MPK_DRIVER_NEEDS)                                    \
+	X(clGetKernelWorkGroupInfo, "clGetKernelWorkGroupInfo", MPK_DRIVER_NEEDS)                  \
+	X(clSetKernelArg, "clSetKernelArg", MPK_DRIVER_NEEDS)                                      \
+	X(clEnqueueNDRangeKernel, "clEnqueueNDRangeKernel", MPK_DRIVER_NEEDS)
 
 struct mpk_opencl_api {
-#define MPK_OPENCL_MEMBER(function, required) __typeof__(&function) function;
+#define MPK_OPENCL_MEMBER(member, name, need) __typeof__(&(member)) member;
 	MPK_OPENCL_SYMBOLS(MPK_OPENCL_MEMBER)
 #undef MPK_OPENCL_MEMBER
 };
@@ -115,37 +117,25 @@ static inline struct mpk_opencl_device *mpk_opencl_device_of(struct mpk_device *
 	return (struct mpk_opencl_device *)device;
 }
 
-/* opencl_memory.c: operations of backend.h, as mpk_device_* describe them */
-enum mpk_code mpk_opencl_alloc(struct mpk_device *device, uint64_t bytes, void **out,
-			       struct mpk_error *err);
-enum mpk_code mpk_opencl_alloc_texture(struct mpk_device *device,
-				       const struct mpk_device_texture *texture, void **out,
-				       struct mpk_error *err);
-void mpk_opencl_free(struct mpk_device *device, void *data);
-enum mpk_code mpk_opencl_write(struct mpk_device *device, void *to, uint64_t to_off,
-			       struct mpk_span from, struct mpk_error *err);
-enum mpk_code mpk_opencl_read(struct mpk_device *device, const void *from, uint64_t from_off,
-			      void *to, size_t n, struct mpk_error *err);
-enum mpk_code mpk_opencl_copy(struct mpk_device *device, const struct mpk_device_copy *copy,
-			      struct mpk_error *err);
-enum mpk_code mpk_opencl_sync(struct mpk_device *device, struct mpk_error *err);
+extern const struct mpk_device_code_ops mpk_opencl_code_ops; /* opencl_kernels.c */
 
-/* opencl_program.c: likewise */
+/* mpk_opencl_check - the operation of backend.h */
 enum mpk_code mpk_opencl_check(const struct mpk_device_info *info,
-			       const struct mpk_kernels *kernels, struct mpk_error *err);
-enum mpk_code mpk_opencl_load(struct mpk_device *device, const struct mpk_kernels *kernels,
-			      struct mpk_device_module **out, struct mpk_error *err);
-void mpk_opencl_unload(struct mpk_device_module *module);
+			       const struct mpk_kernels *kernels,
+			       struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_opencl_split - the programs of a payload, none of them built
+ * @module  zeroed; receives form, programs and program_count, in its arena
+ * Returns  MPK_OK; MPK_E_UNSUPPORTED: a form that the device does not take; MPK_E_LOAD: text that
+ *          TVM does not load; MPK_E_CORRUPT; MPK_E_NOMEM */
+enum mpk_code mpk_opencl_split(struct mpk_opencl_module *module, const struct mpk_device_info *info,
+			       const struct mpk_kernels *kernels,
+			       struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_opencl_program_for - the built program that holds a kernel
- * @source  receives its text; empty when it was made of something else */
+ * @source  receives its text; empty when it was made of something else
+ * Returns  MPK_OK; MPK_E_LOAD: the payload has no code for it, or the build log */
 enum mpk_code mpk_opencl_program_for(const struct mpk_device_kernel *kernel, cl_program *out,
-				     struct mpk_span *source, struct mpk_error *err);
-
-/* opencl_launch.c: likewise */
-enum mpk_code mpk_opencl_bind(struct mpk_device_kernel *kernel, struct mpk_error *err);
-void mpk_opencl_unbind(struct mpk_device_kernel *kernel);
-enum mpk_code mpk_opencl_launch(struct mpk_device_kernel *kernel, const uint64_t *slots,
-				const struct mpk_launch_shape *shape, struct mpk_error *err);
+				     struct mpk_span *source, struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

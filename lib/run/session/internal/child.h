@@ -44,10 +44,10 @@ struct mpk_child_options {
 	enum mpk_process_heard (*hear)(void *user, bool has_ended, double *seconds);
 	void *hear_user;
 	int channel;
-	double cpu_seconds;  /* likewise */
-	uint64_t output_max; /* likewise */
-	bool enters_sandbox; /* likewise */
-	/* told here every tenth of a second while the child runs; NULL: nobody is */
+	double cpu_seconds;  /* of all threads; 0: no limit */
+	uint64_t output_max; /* bytes on standard error; 0: no limit */
+	bool enters_sandbox; /* as of struct mpk_process */
+	/* called every tenth of a second while the child runs; NULL: nothing is */
 	void (*watch)(void *user, const struct mpk_child_state *state);
 	void *watch_user;
 };

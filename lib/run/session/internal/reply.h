@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reply.h - what a call left behind in the process that made it, read by the one that asked for it
+/* reply.h - what a call came to in the process that made it, read by the one that asked for it
  *
- * In the reply stand the seconds of each timed call, outputs that are not shared, the last returned value,
+ * A reply holds the seconds of each timed call, outputs that are not shared, the last returned value,
  * what observers saw; or an error. Called code may have written all of that: reading trusts nothing.
  */
 #ifndef MPK_SESSION_INTERNAL_REPLY_H
@@ -13,16 +13,11 @@
 /* mpk_reply_shares - whether the parent sees what a call writes to an argument */
 bool mpk_reply_shares(const struct mpk_value *arg);
 
-/* mpk_reply_put_outputs - in the child: those that the parent does not see already
- * Returns  as mpk_wire_put_value */
-enum mpk_code mpk_reply_put_outputs(const struct mpk_call *call, struct mpk_wire *wire,
-				    struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_reply_read - the result of a call that returned, from where reply stands
+/* mpk_reply_read - the result of a call that returned, from the position of reply on
  * @seconds since the call was ordered: no call in it took longer
  * @copies  the child goes on, and could change what it shares
  * @out     zeroed; mpk_call_result_fini. Empty on failure.
- * Returns  MPK_OK; MPK_E_RAISED: the reply is damaged; as mpk_watch_read; MPK_E_NOMEM */
+ * Returns  MPK_OK; MPK_E_RAISED: the reply is damaged; MPK_E_CORRUPT: what observers saw is; MPK_E_NOMEM */
 enum mpk_code mpk_reply_read(const struct mpk_call *call, struct mpk_wire_map *reply,
 			     double seconds, bool copies, struct mpk_call_result *out,
 			     struct mpk_error *err) MPK_MUST_CHECK;

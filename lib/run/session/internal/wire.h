@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* wire.h - values from the child back to its parent, through a file in memory
  *
- * Tensor content stands at multiples of 64 bytes, so that the parent's tensors are views
+ * Tensor content lies at multiples of 64 bytes, so that the parent's tensors are views
  * of the mapped file. The child may have been damaged by the module: reading trusts
  * nothing.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* spec.h - the type in front of a value's elements; private to lib/run/value */
+/* spec.h - a value's type, and the elements after it; private to lib/run/value */
 #ifndef MPK_VALUE_INTERNAL_SPEC_H
 #define MPK_VALUE_INTERNAL_SPEC_H
 
@@ -19,7 +19,7 @@ struct mpk_spec {
 	const char *scope; /* static: "global.texture"; NULL: none */
 };
 
-/* mpk_spec_read - extents, type and memory scope; s stands behind them then, at '=' or the end
+/* mpk_spec_read - extents, type and memory scope; s is after them then, at '=' or the end
  * Returns  MPK_OK; MPK_E_USAGE with the column */
 enum mpk_code mpk_spec_read(struct mpk_spec_source *s, struct mpk_spec *spec,
 			    struct mpk_error *err) MPK_MUST_CHECK;
@@ -31,7 +31,19 @@ enum mpk_code mpk_spec_bad(const struct mpk_spec_source *s, size_t pos, const ch
 enum mpk_code mpk_spec_bad_type(const struct mpk_spec_source *s, size_t start, struct mpk_span name,
 				struct mpk_error *err);
 
-/* mpk_spec_rest - the text from where s stands */
-struct mpk_span mpk_spec_rest(const struct mpk_spec_source *s);
+/* mpk_spec_rest - the text that is not read yet */
+static inline struct mpk_span mpk_spec_rest(const struct mpk_spec_source *s)
+{
+	return mpk_span_str(s->text + s->pos);
+}
+
+/* mpk_tensor_fill - set every element of t from text + pos
+ * A list separated by commas or spaces, with or without the brackets of the nesting;
+ * one number for all elements; "rand" or "rand:SEED": floats in [-1, 1), integers from 0
+ * to 99, the same on every machine.
+ * Returns  MPK_OK; MPK_E_USAGE naming the column in text; MPK_E_UNSUPPORTED for types
+ *          without a text form. Some elements may have been set on failure. */
+enum mpk_code mpk_tensor_fill(struct mpk_tensor *t, const char *text, size_t pos,
+			      struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* opencl_program.c - payloads to programs: source whole or by kernel, SPIR-V, binaries */
+/* opencl_source.c - what an OpenCL payload holds, judged and split without the driver
+ *
+ * A payload is source text, whole or with a delimiter line before each kernel, SPIR-V modules or a
+ * binary for one device. It is judged before a driver sees it: for the listing of devices, which
+ * opens none, and because drivers end the process, or say nothing, where a message is due.
+ */
+#include "device/internal/opencl.h"
+
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "device/internal/opencl.h"
 #include "sourcecode/sourcecode.h"
 #include "text/escape.h"
 
-static struct mpk_opencl_module *module_of(struct mpk_device_module *module)
-{
-	return (struct mpk_opencl_module *)module;
-}
-
+/* The formats of FPGA tools, the only ones that TVM stores as device binaries. */
 static bool is_binary(struct mpk_span fmt)
 {
 	return mpk_span_is(fmt, "xclbin") || mpk_span_is(fmt, "awsxclbin") ||
 	       mpk_span_is(fmt, "aocx");
 }
 
-static enum mpk_code check_form(const struct mpk_device_info *info, const struct mpk_kernels *k,
-				struct mpk_error *err)
+static enum mpk_code check_payload_form(const struct mpk_device_info *info,
+					const struct mpk_kernels *k, struct mpk_error *err)
 {
 	if (k->layout == MPK_KERNELS_OPENCL_SPIRV) {
 		if (!info->takes_spirv)
@@ -43,7 +44,7 @@ static enum mpk_code check_form(const struct mpk_device_info *info, const struct
 
 /* Whether a source uses a type: has values of it (addresses of halves need nothing), and does not ask first whether there is such. TVM's own
  * sources ask, too, but only to stop the compiler with a message. */
-static bool uses(struct mpk_span text, const char *const *types, const char *extension)
+static bool uses_types(struct mpk_span text, const char *const *types, const char *extension)
 {
 	char guard[64];
 	bool asks;
@@ -75,7 +76,7 @@ static enum mpk_code check_types(const struct mpk_device_info *info, struct mpk_
 	const bool has[] = { info->has_half, info->has_double, info->has_images };
 
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(needs); i++)
-		if (!has[i] && uses(text, needs[i].types, needs[i].extension))
+		if (!has[i] && uses_types(text, needs[i].types, needs[i].extension))
 			return mpk_fail(err, MPK_E_UNSUPPORTED,
 					"the kernels use %s, which '%s' does not have (%s)",
 					needs[i].what, info->name, needs[i].extension);
@@ -85,7 +86,7 @@ static enum mpk_code check_types(const struct mpk_device_info *info, struct mpk_
 enum mpk_code mpk_opencl_check(const struct mpk_device_info *info, const struct mpk_kernels *k,
 			       struct mpk_error *err)
 {
-	MPK_TRY(check_form(info, k, err));
+	MPK_TRY(check_payload_form(info, k, err));
 	if (k->layout == MPK_KERNELS_PLAIN && mpk_span_is(k->fmt, "cl") && k->data.len)
 		return check_types(info, k->data, err);
 	return MPK_OK;
@@ -134,6 +135,7 @@ static enum mpk_code programs_of_source(struct mpk_opencl_module *module,
 	return MPK_OK;
 }
 
+/* SPIR-V has one module a kernel. */
 static enum mpk_code programs_of_spirv(struct mpk_opencl_module *module,
 				       const struct mpk_kernels *k, struct mpk_error *err)
 {
@@ -149,6 +151,7 @@ static enum mpk_code programs_of_spirv(struct mpk_opencl_module *module,
 	return MPK_OK;
 }
 
+/* One binary has all kernels. */
 static enum mpk_code programs_of_binary(struct mpk_opencl_module *module, struct mpk_span code,
 					struct mpk_error *err)
 {
@@ -170,120 +173,9 @@ static enum mpk_code make_programs(struct mpk_opencl_module *module, const struc
 	return programs_of_source(module, k, err);
 }
 
-enum mpk_code mpk_opencl_load(struct mpk_device *device, const struct mpk_kernels *k,
-			      struct mpk_device_module **out, struct mpk_error *err)
+enum mpk_code mpk_opencl_split(struct mpk_opencl_module *module, const struct mpk_device_info *info,
+			       const struct mpk_kernels *k, struct mpk_error *err)
 {
-	MPK_TRY(check_form(&device->info, k, err));
-	struct mpk_opencl_module *module = calloc(1, sizeof *module);
-
-	MPK_TRY_ALLOC(module, err);
-	module->form = MPK_OPENCL_SOURCE;
-	enum mpk_code code = make_programs(module, k, err);
-
-	if (code != MPK_OK) {
-		mpk_arena_fini(&module->base.arena);
-		free(module);
-		return mpk_failed(code);
-	}
-	*out = &module->base;
-	return MPK_OK;
-}
-
-void mpk_opencl_unload(struct mpk_device_module *base)
-{
-	struct mpk_opencl_module *module = module_of(base);
-	const struct mpk_opencl_api *cl = mpk_opencl_device_of(base->device)->cl;
-
-	for (size_t i = 0; i < module->program_count; i++)
-		if (module->programs[i].program)
-			(void)cl->clReleaseProgram(module->programs[i].program);
-	mpk_arena_fini(&base->arena);
-	free(module);
-}
-
-static cl_program create(struct mpk_opencl_module *module, struct mpk_span code, cl_int *status)
-{
-	struct mpk_opencl_device *device = mpk_opencl_device_of(module->base.device);
-	const struct mpk_opencl_api *cl = device->cl;
-	const unsigned char *bytes = code.data;
-	const char *text = (const char *)code.data;
-	cl_int loaded;
-
-	switch (module->form) {
-	case MPK_OPENCL_SOURCE:
-		return cl->clCreateProgramWithSource(device->context, 1, &text, &code.len, status);
-	case MPK_OPENCL_SPIRV:
-		return cl->clCreateProgramWithIL(device->context, code.data, code.len, status);
-	case MPK_OPENCL_BINARY:
-		return cl->clCreateProgramWithBinary(device->context, 1, &device->id, &code.len,
-						     &bytes, &loaded, status);
-	}
-	return NULL;
-}
-
-static enum mpk_code fail_build(const struct mpk_device_kernel *kernel, cl_program program,
-				cl_int status, struct mpk_error *err)
-{
-	struct mpk_opencl_device *device = mpk_opencl_device_of(kernel->module->device);
-	char what[400];
-	size_t len = 0;
-	char *log = NULL;
-
-	(void)snprintf(what, sizeof what, "kernel '%s' does not build on '%s': %s", kernel->shown,
-		       device->base.info.name, mpk_opencl_error_name(status));
-	if (!device->cl->clGetProgramBuildInfo(program, device->id, CL_PROGRAM_BUILD_LOG, 0, NULL,
-					       &len))
-		log = calloc(len + 1, 1);
-	if (log && device->cl->clGetProgramBuildInfo(program, device->id, CL_PROGRAM_BUILD_LOG, len,
-						     log, NULL))
-		log[0] = '\0';
-	enum mpk_code code = mpk_device_fail_log(err, MPK_E_LOAD, what, log ? log : "");
-
-	free(log);
-	return mpk_failed(code);
-}
-
-static enum mpk_code build(struct mpk_opencl_program *program,
-			   const struct mpk_device_kernel *kernel, struct mpk_error *err)
-{
-	struct mpk_opencl_device *device = mpk_opencl_device_of(kernel->module->device);
-	cl_int status = CL_SUCCESS;
-	cl_program made = create(module_of(kernel->module), program->code, &status);
-
-	if (!made)
-		return mpk_opencl_fail(err, status, "kernel '%s'", kernel->shown);
-	status = device->cl->clBuildProgram(made, 1, &device->id, NULL, NULL, NULL);
-	if (status != CL_SUCCESS) {
-		enum mpk_code code = fail_build(kernel, made, status, err);
-
-		(void)device->cl->clReleaseProgram(made);
-		return mpk_failed(code);
-	}
-	program->program = made;
-	return MPK_OK;
-}
-
-enum mpk_code mpk_opencl_program_for(const struct mpk_device_kernel *kernel, cl_program *out,
-				     struct mpk_span *source, struct mpk_error *err)
-{
-	struct mpk_opencl_module *module = module_of(kernel->module);
-	struct mpk_opencl_program *program = NULL;
-
-	/* Of several pieces with one name the first wins, as in TVM. */
-	for (size_t i = 0; i < module->program_count && !program; i++) {
-		struct mpk_span name = module->programs[i].name;
-
-		if (!name.data || mpk_span_equal(name, kernel->info->key))
-			program = &module->programs[i];
-	}
-	if (!program)
-		return mpk_fail(
-			err, MPK_E_LOAD,
-			"kernel '%s' is in the function table, but the payload has no code for it",
-			kernel->shown);
-	if (!program->program)
-		MPK_TRY(build(program, kernel, err));
-	*out = program->program;
-	*source = module->form == MPK_OPENCL_SOURCE ? program->code : (struct mpk_span){ 0 };
-	return MPK_OK;
+	MPK_TRY(check_payload_form(info, k, err));
+	return make_programs(module, k, err);
 }

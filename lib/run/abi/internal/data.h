@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* data.h - values that hold no functions, as arguments and results; private to lib/run/abi */
+#ifndef MPK_ABI_INTERNAL_DATA_H
+#define MPK_ABI_INTERNAL_DATA_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "abi/convention.h"
+
+/* --- numbers, types, devices, addresses: what fits into an argument itself ---------------------- */
+
+/* The number that each family of conventions has for a kind, and the bits, which are the same. */
+struct mpk_plain {
+	int32_t ffi;
+	int legacy;
+	union mpk_tvm_value bits;
+};
+
+/* mpk_plain_of - such a value; false when it is of a kind that needs memory or an object */
+bool mpk_plain_of(const struct mpk_value *v, struct mpk_plain *out);
+
+/* mpk_plain_cell - as a cell of tvm-ffi */
+static inline struct mpk_ffi_any mpk_plain_cell(const struct mpk_plain *p)
+{
+	return (struct mpk_ffi_any){ .type_index = p->ffi, .v_int64 = p->bits.v_int64 };
+}
+
+/* --- tensors that cross as bare DLTensor pointers, which nobody keeps ------------------------- */
+
+/* mpk_dltensor_decode - a view of the memory, or a copy of a result's
+ * Memory of a device cannot be copied here: a result there is a view, too.
+ * Returns  MPK_OK, one reference in *out; as mpk_tensor_wrap; MPK_E_RAISED for a NULL dl, for dimensions without a shape and for host
+ *          memory without an address; MPK_E_NOMEM */
+enum mpk_code mpk_dltensor_decode(const struct mpk_dltensor *dl, enum mpk_lifetime lifetime,
+				  struct mpk_value *out, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* --- cells of tvm-ffi -------------------------------------------------------------------------- */
+
+/* mpk_ffi_encode_data - a value that is neither function nor array, as an owned cell
+ * Returns  as mpk_ffi_encode */
+enum mpk_code mpk_ffi_encode_data(enum mpk_convention conv, const struct mpk_value *v,
+				  struct mpk_ffi_any *out, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_ffi_decode_data - a cell that holds neither function nor array, as a value
+ * Returns  as mpk_ffi_decode */
+enum mpk_code mpk_ffi_decode_data(enum mpk_convention conv, const struct mpk_ffi_any *any,
+				  enum mpk_lifetime lifetime, struct mpk_value *out,
+				  struct mpk_error *err) MPK_MUST_CHECK;
+
+#endif

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* opencl_kernels.c - OpenCL programs and kernels: building, binding, arguments, launching
+ *
+ * A program is built when its first kernel is asked for: builds take seconds, and a payload may have
+ * hundreds of kernels of which few are called.
+ */
+#include "device/internal/opencl.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/num.h"
+#include "sourcecode/sourcecode.h"
+#include "text/escape.h"
+
+/* --- programs --------------------------------------------------------------------------------- */
+
+static struct mpk_opencl_module *module_of(struct mpk_device_module *module)
+{
+	return (struct mpk_opencl_module *)module;
+}
+
+static enum mpk_code opencl_load(struct mpk_device *device, const struct mpk_kernels *k,
+				 struct mpk_device_module **out, struct mpk_error *err)
+{
+	struct mpk_opencl_module *module = calloc(1, sizeof *module);
+
+	MPK_TRY_ALLOC(module, err);
+	module->form = MPK_OPENCL_SOURCE;
+	enum mpk_code code = mpk_opencl_split(module, &device->info, k, err);
+
+	if (code != MPK_OK) {
+		mpk_arena_fini(&module->base.arena);
+		free(module);
+		return mpk_failed(code);
+	}
+	*out = &module->base;
+	return MPK_OK;
+}
+
+static void opencl_unload(struct mpk_device_module *base)
+{
+	struct mpk_opencl_module *module = module_of(base);
+	const struct mpk_opencl_api *cl = mpk_opencl_device_of(base->device)->cl;
+
+	for (size_t i = 0; i < module->program_count; i++)
+		if (module->programs[i].program)
+			(void)cl->clReleaseProgram(module->programs[i].program);
+	mpk_arena_fini(&base->arena);
+	free(module);
+}
+
+/* A program has the form of its payload; building it is the same for all. */
+static cl_program create_program(struct mpk_opencl_module *module, struct mpk_span code,
+				 cl_int *status)
+{
+	struct mpk_opencl_device *device = mpk_opencl_device_of(module->base.device);
+	const struct mpk_opencl_api *cl = device->cl;
+	const unsigned char *bytes = code.data;
+	const char *text = (const char *)code.data;
+	cl_int loaded;
+
+	switch (module->form) {
+	case MPK_OPENCL_SOURCE:
+		return cl->clCreateProgramWithSource(device->context, 1, &text, &code.len, status);
+	case MPK_OPENCL_SPIRV:
+		return cl->clCreateProgramWithIL(device->context, code.data, code.len, status);
+	case MPK_OPENCL_BINARY:
+		return cl->clCreateProgramWithBinary(device->context, 1, &device->id, &code.len,
+						     &bytes, &loaded, status);
+	}
+	return NULL;
+}
+
+/* The log is what the user needs; without it the driver's status has to do. */
+static enum mpk_code fail_build(const struct mpk_device_kernel *kernel, cl_program program,
+				cl_int status, struct mpk_error *err)
+{
+	struct mpk_opencl_device *device = mpk_opencl_device_of(kernel->module->device);
+	char what[400];
+	size_t len = 0;
+	char *log = NULL;
+
+	(void)snprintf(what, sizeof what, "kernel '%s' does not build on '%s': %s", kernel->shown,
+		       device->base.info.name, mpk_opencl_error_name(status));
+	if (!device->cl->clGetProgramBuildInfo(program, device->id, CL_PROGRAM_BUILD_LOG, 0, NULL,
+					       &len))
+		log = calloc(len + 1, 1);
+	if (log && device->cl->clGetProgramBuildInfo(program, device->id, CL_PROGRAM_BUILD_LOG, len,
+						     log, NULL))
+		log[0] = '\0';
+	enum mpk_code code = mpk_device_fail_log(err, MPK_E_LOAD, what, log ? log : "");
+
+	free(log);
+	return mpk_failed(code);
+}
+
+static enum mpk_code build_program(struct mpk_opencl_program *program,
+				   const struct mpk_device_kernel *kernel, struct mpk_error *err)
+{
+	struct mpk_opencl_device *device = mpk_opencl_device_of(kernel->module->device);
+	cl_int status = CL_SUCCESS;
+	cl_program made = create_program(module_of(kernel->module), program->code, &status);
+
+	if (!made)
+		return mpk_opencl_fail(err, status, "kernel '%s'", kernel->shown);
+	status = device->cl->clBuildProgram(made, 1, &device->id, NULL, NULL, NULL);
+	if (status != CL_SUCCESS) {
+		enum mpk_code code = fail_build(kernel, made, status, err);
+
+		(void)device->cl->clReleaseProgram(made);
+		return mpk_failed(code);
+	}
+	program->program = made;
+	return MPK_OK;
+}
+
+enum mpk_code mpk_opencl_program_for(const struct mpk_device_kernel *kernel, cl_program *out,
+				     struct mpk_span *source, struct mpk_error *err)
+{
+	struct mpk_opencl_module *module = module_of(kernel->module);
+	struct mpk_opencl_program *program = NULL;
+
+	/* Of several pieces with one name the first wins, as in TVM. */
+	for (size_t i = 0; i < module->program_count && !program; i++) {
+		struct mpk_span name = module->programs[i].name;
+
+		if (!name.data || mpk_span_equal(name, kernel->info->key))
+			program = &module->programs[i];
+	}
+	if (!program)
+		return mpk_fail(
+			err, MPK_E_LOAD,
+			"kernel '%s' is in the function table, but the payload has no code for it",
+			kernel->shown);
+	if (!program->program)
+		MPK_TRY(build_program(program, kernel, err));
+	*out = program->program;
+	*source = module->form == MPK_OPENCL_SOURCE ? program->code : (struct mpk_span){ 0 };
+	return MPK_OK;
+}
+
+/* --- kernels ---------------------------------------------------------------------------------- */
+
+static struct mpk_opencl_kernel *opencl_kernel_of(struct mpk_device_kernel *kernel)
+{
+	return (struct mpk_opencl_kernel *)kernel;
+}
+
+static const struct mpk_opencl_device *opencl_device_of(const struct mpk_device_kernel *kernel)
+{
+	return mpk_opencl_device_of(kernel->module->device);
+}
+
+/* A kernel with more arguments than the table would be launched with some that are not set,
+ * which some drivers do not notice. */
+static enum mpk_code check_opencl_params(struct mpk_opencl_kernel *kernel, struct mpk_error *err)
+{
+	const struct mpk_opencl_api *cl = opencl_device_of(&kernel->base)->cl;
+	cl_uint count = 0;
+	cl_int status =
+		cl->clGetKernelInfo(kernel->kernel, CL_KERNEL_NUM_ARGS, sizeof count, &count, NULL);
+
+	if (status != CL_SUCCESS)
+		return mpk_opencl_fail(err, status, "kernel '%s'", kernel->base.shown);
+	if (count != kernel->base.plan.arg_count)
+		return mpk_fail(
+			err, MPK_E_CONFLICT,
+			"kernel '%s' has %u parameters in its code, but %zu in the function table",
+			kernel->base.shown, count, kernel->base.plan.arg_count);
+	return MPK_OK;
+}
+
+/* Of a parameter's text as it is declared. */
+static enum mpk_opencl_memory_form form_of(struct mpk_span param)
+{
+	if (param.len && memmem(param.data, param.len, "image2d_array_t", 15))
+		return MPK_OPENCL_IMAGE_ARRAY;
+	if (param.len && memmem(param.data, param.len, "image2d_t", 9))
+		return MPK_OPENCL_IMAGE;
+	return param.len && memchr(param.data, '*', param.len) ? MPK_OPENCL_BUFFER : MPK_OPENCL_ANY;
+}
+
+/* Reads the forms of the arguments out of the kernel's source; without it, or where macros make
+ * the parameters, anything goes. */
+static enum mpk_code read_forms(struct mpk_opencl_kernel *kernel, struct mpk_span source,
+				struct mpk_error *err)
+{
+	struct mpk_device_module *module = kernel->base.module;
+	size_t count = kernel->base.plan.arg_count;
+	enum mpk_opencl_memory_form *forms =
+		mpk_arena_array(&module->arena, count + 1, sizeof *forms);
+	struct mpk_source_code code = { 0 };
+
+	MPK_TRY_ALLOC(forms, err);
+	kernel->forms = forms;
+	if (mpk_source_code_read(source, MPK_SOURCE_CODE_OPENCL, &module->arena, &code, NULL) !=
+	    MPK_OK)
+		return MPK_OK;
+	for (size_t k = 0; k < code.kernel_count; k++) {
+		const struct mpk_source_code_kernel *found = &code.kernels[k];
+
+		if (!mpk_span_is(found->name, kernel->base.name) || found->param_count != count)
+			continue;
+		for (size_t i = 0; i < count; i++)
+			forms[i] = form_of(mpk_source_code_param(found, i));
+	}
+	return MPK_OK;
+}
+
+/* An image given for a buffer, or the other way round, is a crash in several drivers and not an
+ * error. */
+static enum mpk_code check_form(const struct mpk_opencl_kernel *kernel, size_t i,
+				const struct mpk_opencl_memory *memory, struct mpk_error *err)
+{
+	enum mpk_opencl_memory_form form = kernel->forms[i];
+	bool image = form == MPK_OPENCL_IMAGE || form == MPK_OPENCL_IMAGE_ARRAY;
+	bool array = form == MPK_OPENCL_IMAGE_ARRAY;
+
+	if (!memory || form == MPK_OPENCL_ANY ||
+	    (image == memory->is_image && (!image || array == memory->is_array)))
+		return MPK_OK;
+	if (image && !memory->is_image)
+		return mpk_fail(
+			err, MPK_E_RAISED,
+			"kernel '%s': argument %zu is an image (%s), but got a buffer: give its tensor a memory scope, as in 8x16x4xf32{texture}",
+			kernel->base.shown, i, array ? "image2d_array_t" : "image2d_t");
+	if (image)
+		return mpk_fail(err, MPK_E_RAISED, "kernel '%s': argument %zu is %s, but got %s",
+				kernel->base.shown, i,
+				array ? "an image2d_array_t" : "an image2d_t",
+				memory->is_array ? "an image with layers" : "one without layers");
+	return mpk_fail(
+		err, MPK_E_RAISED,
+		"kernel '%s': argument %zu is a buffer, but got an image: its tensor has a memory scope",
+		kernel->base.shown, i);
+}
+
+static enum mpk_code opencl_bind(struct mpk_device_kernel *base, struct mpk_error *err)
+{
+	struct mpk_opencl_kernel *kernel = opencl_kernel_of(base);
+	const struct mpk_opencl_device *device = opencl_device_of(base);
+	struct mpk_span source;
+	cl_program program;
+	size_t limit = 0;
+	cl_int status;
+
+	MPK_TRY(mpk_opencl_program_for(base, &program, &source, err));
+	kernel->kernel = device->cl->clCreateKernel(program, base->name, &status);
+	if (!kernel->kernel)
+		return mpk_opencl_fail(err, status, "kernel '%s'", base->shown);
+	enum mpk_code code = check_opencl_params(kernel, err);
+
+	if (code == MPK_OK)
+		code = read_forms(kernel, source, err);
+
+	if (code != MPK_OK) {
+		(void)device->cl->clReleaseKernel(kernel->kernel);
+		return mpk_failed(code);
+	}
+	(void)device->cl->clGetKernelWorkGroupInfo(
+		kernel->kernel, device->id, CL_KERNEL_WORK_GROUP_SIZE, sizeof limit, &limit, NULL);
+	kernel->group_limit = limit;
+	return MPK_OK;
+}
+
+static void opencl_unbind(struct mpk_device_kernel *base)
+{
+	(void)opencl_device_of(base)->cl->clReleaseKernel(opencl_kernel_of(base)->kernel);
+}
+
+/* clEnqueueNDRangeKernel reports either limit as CL_INVALID_WORK_GROUP_SIZE or _ITEM_SIZE and
+ * says neither the request nor the limit. */
+static enum mpk_code check_opencl_limits(const struct mpk_opencl_kernel *kernel,
+					 const struct mpk_launch_shape *shape,
+					 struct mpk_error *err)
+{
+	const struct mpk_opencl_device *device = opencl_device_of(&kernel->base);
+	uint64_t items = mpk_launch_block_size(shape);
+
+	for (unsigned axis = 0; axis < 3; axis++)
+		if (device->item_limits[axis] && shape->block[axis] > device->item_limits[axis])
+			return mpk_fail(err, MPK_E_RAISED,
+					"kernel '%s': block dimension %c is %" PRIu64
+					", but '%s' allows at most %" PRIu64,
+					kernel->base.shown, "xyz"[axis], shape -> block[axis],
+					device -> base.info.name, device->item_limits[axis]);
+	if (kernel->group_limit && items > kernel->group_limit)
+		return mpk_fail(
+			err, MPK_E_RAISED,
+			"kernel '%s': a block of %" PRIu64 "x%" PRIu64 "x%" PRIu64 " = %" PRIu64
+			" work items, but '%s' allows at most %" PRIu64 " for this kernel",
+			kernel->base.shown, shape->block[0], shape->block[1], shape->block[2],
+			items, device->base.info.name, kernel->group_limit);
+	return MPK_OK;
+}
+
+/* The driver copies what it is given. */
+static enum mpk_code set_arg(const struct mpk_opencl_kernel *kernel, size_t i, uint64_t slot,
+			     struct mpk_error *err)
+{
+	const struct mpk_opencl_api *cl = opencl_device_of(&kernel->base)->cl;
+	const struct mpk_kernel_param *arg = &kernel->base.plan.args[i];
+	const void *source;
+	uint64_t value;
+	void *data;
+	size_t bytes = arg->bytes;
+
+	if (arg->form == MPK_PARAM_HANDLE || arg->form == MPK_PARAM_TENSOR_MAP) {
+		/* The driver reads the cl_mem from the descriptor's first field. */
+		memcpy(&data, &slot, sizeof data);
+		MPK_TRY(check_form(kernel, i, data, err));
+		source = data;
+		bytes = sizeof(cl_mem);
+	} else {
+		mpk_launch_pack(arg, slot, &value);
+		source = &value;
+	}
+	cl_int status = cl->clSetKernelArg(kernel->kernel, (cl_uint)i, bytes, source);
+
+	if (status != CL_SUCCESS)
+		return mpk_opencl_fail(err, status, "kernel '%s': argument %zu of %zu bytes",
+				       kernel->base.shown, i, bytes);
+	return MPK_OK;
+}
+
+/* OpenCL counts work items and not groups, so grid times block is the global size. */
+static enum mpk_code opencl_launch(struct mpk_device_kernel *base, const uint64_t *slots,
+				   const struct mpk_launch_shape *shape, struct mpk_error *err)
+{
+	const struct mpk_opencl_kernel *kernel = opencl_kernel_of(base);
+	const struct mpk_opencl_device *device = opencl_device_of(base);
+	size_t local[3], global[3];
+
+	MPK_TRY(check_opencl_limits(kernel, shape, err));
+	for (unsigned axis = 0; axis < 3; axis++) {
+		uint64_t total;
+
+		if (!mpk_mul_u64(shape->grid[axis], shape->block[axis], &total))
+			return mpk_fail(err, MPK_E_RAISED, "kernel '%s': the grid is too large",
+					base->shown);
+		local[axis] = (size_t)shape->block[axis];
+		global[axis] = (size_t)total;
+	}
+	for (size_t i = 0; i < base->plan.arg_count; i++)
+		MPK_TRY(set_arg(kernel, i, slots[i], err));
+	cl_int status = device->cl->clEnqueueNDRangeKernel(device->queue, kernel->kernel,
+							   base->plan.work_dim, NULL, global, local,
+							   0, NULL, NULL);
+
+	if (status != CL_SUCCESS)
+		return mpk_opencl_fail(err, status, "cannot launch kernel '%s'", base->shown);
+	/* Without it a driver may hold the kernel back until somebody waits. */
+	(void)device->cl->clFlush(device->queue);
+	return MPK_OK;
+}
+
+const struct mpk_device_code_ops mpk_opencl_code_ops = {
+	.load = opencl_load,
+	.unload = opencl_unload,
+	.bind = opencl_bind,
+	.unbind = opencl_unbind,
+	.kernel_bytes = sizeof(struct mpk_opencl_kernel),
+	.launch = opencl_launch,
+	.check = mpk_opencl_check,
+};

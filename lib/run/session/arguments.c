@@ -1,0 +1,468 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* arguments.c - in the child: the function that is called, and its arguments where it wants them
+ *
+ * The library is loaded for the first call that needs it, and only once, also when that fails: each
+ * later call gets the same sentence. One model may take inputs on the host and on a device, so each
+ * argument is placed by itself: where the function asks for it, else where the call says, else where
+ * the others are. Inputs that a file of parameters has come after those of the call, by name.
+ */
+#include "session/internal/session.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/strbuf.h"
+#include "executor/check.h"
+#include "executor/executor.h"
+#include "executor/relay/relay.h"
+#include "hostcode/host.h"
+#include "runtime/devices.h"
+#include "runtime/kernels.h"
+#include "runtime/library.h"
+#include "runtime/textures.h"
+#include "text/escape.h"
+#include "text/phrase.h"
+#include "value/param_file.h"
+
+/* --- inputs from a file of parameters -------------------------------------------------------- */
+
+/* The inputs of a function, and what becomes of them. */
+struct inputs {
+	const struct mpk_call *call;
+	struct mpk_param_choice *chosen;
+	size_t chosen_count;
+	struct mpk_span *left; /* nothing has a value for them by name; in order */
+	size_t left_count;
+};
+
+static bool is_named(const struct mpk_call *call, struct mpk_span name)
+{
+	for (size_t i = 0; call->names && i < call->arg_count; i++)
+		if (call->names[i].len && mpk_span_equal(call->names[i], name))
+			return true;
+	return false;
+}
+
+/* What the call names itself comes before the file. */
+static bool choose(struct inputs *in, struct mpk_span name)
+{
+	struct mpk_param_choice *c = &in->chosen[in->chosen_count];
+
+	c->name = name;
+	if (is_named(in->call, name))
+		return true;
+	if (!name.len || !mpk_param_file_find(in->call->params, name, &c->index))
+		return false;
+	in->chosen_count++;
+	return true;
+}
+
+static size_t count_unnamed(const struct mpk_call *call)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < call->arg_count; i++)
+		count += !call->names || !call->names[i].len;
+	return count;
+}
+
+/* All missing names at once: users fill them in one go. */
+static enum mpk_code missing(const struct inputs *in, size_t given, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf names = { 0 };
+	const char *path = mpk_param_file_path(in->call->params);
+
+	mpk_put_names(&names, in->left + given, in->left_count - given);
+	return mpk_fail(err, MPK_E_USAGE, "inputs that neither '%s' nor the call gives: %s",
+			MPK_QUOTE(mpk_span_str(path)), mpk_strbuf_text(&names));
+}
+
+static enum mpk_code left_over(const struct inputs *in, size_t given, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf names = { 0 };
+	const char *path = mpk_param_file_path(in->call->params);
+
+	if (in->left_count)
+		mpk_strbuf_puts(&names, ": ");
+	mpk_put_names(&names, in->left, in->left_count);
+	return mpk_fail(err, MPK_E_USAGE,
+			"%zu value%s without a name for %zu input%s that '%s' leaves open%s", given,
+			given == 1 ? "" : "s", in->left_count, in->left_count == 1 ? "" : "s",
+			MPK_QUOTE(mpk_span_str(path)), mpk_strbuf_text(&names));
+}
+
+/* Values without a name fill, in order, the inputs that nothing else gives. */
+static enum mpk_code check_left(const struct inputs *in, struct mpk_error *err)
+{
+	size_t given = count_unnamed(in->call);
+
+	if (given < in->left_count)
+		return missing(in, given, err);
+	return given > in->left_count ? left_over(in, given, err) : MPK_OK;
+}
+
+enum mpk_code mpk_params_choose(const struct mpk_call *call, const struct mpk_signature *m,
+				struct mpk_param_choice **out, size_t *count, struct mpk_error *err)
+{
+	struct inputs in = { .call = call };
+	enum mpk_code code = MPK_OK;
+
+	if (!m)
+		return mpk_fail(
+			err, MPK_E_USAGE,
+			"'%s' is no model: its arguments have no names that parameters of a file could have",
+			MPK_QUOTE(mpk_span_str(call->function)));
+	in.chosen = calloc(m->input_count + m->param_count + 1, sizeof *in.chosen);
+	in.left = calloc(m->input_count + 1, sizeof *in.left);
+	if (!in.chosen || !in.left)
+		code = mpk_fail_nomem(err);
+	for (size_t i = 0; code == MPK_OK && i < m->input_count; i++)
+		if (!choose(&in, m->inputs[i].name))
+			in.left[in.left_count++] = m->inputs[i].name;
+	for (size_t i = 0; code == MPK_OK && i < m->param_count; i++)
+		(void)choose(&in, m->params[i].name);
+	if (code == MPK_OK)
+		code = check_left(&in, err);
+	free(in.left);
+	if (code != MPK_OK) {
+		free(in.chosen);
+		return mpk_failed(code);
+	}
+	*out = in.chosen;
+	*count = in.chosen_count;
+	return MPK_OK;
+}
+
+static enum mpk_code find_constant(void *user, struct mpk_span name, struct mpk_tensor **out,
+				   struct mpk_error *err)
+{
+	struct mpk_param_file *file = user;
+	size_t index;
+
+	if (!mpk_param_file_find(file, name, &index))
+		return MPK_OK;
+	return mpk_param_file_tensor(file, index, true, out, err);
+}
+
+/* Give constants that executables among the modules name and do not have
+ * their values; before functions are looked up
+ * @modules count, some NULL
+ * Returns  MPK_OK; MPK_E_CONFLICT: functions were looked up before; as mpk_param_file_tensor and
+ *          mpk_relay_bind */
+static enum mpk_code bind_late_constants(struct mpk_param_file *file,
+					 struct mpk_module *const *modules, size_t count,
+					 struct mpk_error *err)
+{
+	for (size_t i = 0; i < count; i++)
+		if (modules[i] && mpk_relay_has_late(modules[i]))
+			MPK_TRY(mpk_relay_bind_found(modules[i], find_constant, file, err));
+	return MPK_OK;
+}
+
+/* --- placement ------------------------------------------------------------------------------- */
+
+static const struct mpk_param *named_param(const struct mpk_call *call,
+					   const struct mpk_signature *signature, size_t i)
+{
+	struct mpk_span name = call->names ? call->names[i] : (struct mpk_span){ 0 };
+
+	for (size_t k = 0; signature && name.len && k < signature->input_count; k++)
+		if (mpk_span_equal(signature->inputs[k].name, name))
+			return &signature->inputs[k];
+	return signature && !name.len && i < signature->input_count ? &signature->inputs[i] : NULL;
+}
+
+/* What the call says itself must not contradict the model, which would fail later and say less. */
+static enum mpk_code argument_place(const struct mpk_call *call, const struct mpk_param *param,
+				    size_t i, struct mpk_dldevice others, struct mpk_dldevice *out,
+				    struct mpk_error *err)
+{
+	struct mpk_dldevice said = call->places ? call->places[i] : (struct mpk_dldevice){ 0 };
+	int32_t asked = param && param->type.kind == MPK_TYPE_TENSOR ? param->type.device : 0;
+
+	*out = said.type ? said : others;
+	if (!asked || asked == out->type)
+		return MPK_OK;
+	*out = (struct mpk_dldevice){ .type = asked };
+	if (!said.type)
+		return MPK_OK;
+	return mpk_fail(err, MPK_E_USAGE,
+			"'%s' asks for its input %zu, '%s', on %s, and the call puts it on %s",
+			MPK_QUOTE(mpk_span_str(call->function)), i, MPK_QUOTE(param->name),
+			mpk_dl_device_name(asked), mpk_dl_device_name(said.type));
+}
+
+static enum mpk_code send_argument_tensor(struct mpk_devices *devices, struct mpk_tensor *tensor,
+					  struct mpk_dldevice where, struct mpk_value *out,
+					  struct mpk_error *err)
+{
+	if (tensor->scope && where.type != MPK_DL_CPU)
+		MPK_TRY(mpk_texture_send(devices, tensor, tensor->scope, where, &out->tensor, err));
+	else
+		MPK_TRY(mpk_devices_send(devices, tensor, where, &out->tensor, err));
+	out->kind = MPK_VALUE_TENSOR;
+	return MPK_OK;
+}
+
+/* Tuples hold tensors that are asked for here and there. What nobody says anything of stays as it is.
+ * @asked   what the function says of v; NULL: nothing */
+static enum mpk_code send_argument_value(struct mpk_devices *devices, const struct mpk_value *v,
+					 const struct mpk_type *asked, struct mpk_dldevice where,
+					 struct mpk_value *out, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_value_drop) struct mpk_value sent = { 0 };
+
+	if (v->kind == MPK_VALUE_TENSOR) {
+		if (asked && asked->device && asked->device != where.type)
+			where = (struct mpk_dldevice){ .type = asked->device };
+		return send_argument_tensor(devices, v->tensor, where, out, err);
+	}
+	if (v->kind != MPK_VALUE_ARRAY || !asked || asked->kind != MPK_TYPE_TUPLE ||
+	    asked->field_count != v->array->count) {
+		*out = mpk_value_hold(*v);
+		return MPK_OK;
+	}
+	MPK_TRY(mpk_value_of_array(v->array->count, &sent, err));
+	for (size_t i = 0; i < v->array->count; i++)
+		MPK_TRY(send_argument_value(devices, &v->array->items[i], &asked->fields[i].type,
+					    where, &sent.array->items[i], err));
+	*out = sent;
+	sent = (struct mpk_value){ 0 };
+	return MPK_OK;
+}
+
+/* Argument `i` of a call, its tensors where they are to be.
+ * @signature  of the function; NULL: it has none of its own, and asks for nothing that is known
+ * @others  where tensors are of which nobody says anything
+ * @out     zeroed; the caller drops it in every case */
+static enum mpk_code send_argument(struct mpk_devices *devices, const struct mpk_call *call,
+				   const struct mpk_signature *signature, size_t i,
+				   struct mpk_dldevice others, struct mpk_value *out,
+				   struct mpk_error *err)
+{
+	const struct mpk_param *param = named_param(call, signature, i);
+	struct mpk_dldevice where;
+
+	MPK_TRY(argument_place(call, param, i, others, &where, err));
+	return send_argument_value(devices, &call->args[i], param ? &param->type : NULL, where, out,
+				   err);
+}
+
+/* --- a call that works ----------------------------------------------------------------------- */
+
+/* The signature of the host function that was called, when its arguments do not fit; else NULL. "none"
+ * and names are left to the function: no text says which arguments may be left out. */
+static const struct mpk_signature *broken_signature(const struct mpk_image *image,
+						    const struct mpk_call *call,
+						    struct mpk_arena *arena)
+{
+	const struct mpk_signature *const *all, *signature;
+
+	for (size_t i = 0; i < call->arg_count; i++)
+		if (call->args[i].kind == MPK_VALUE_NONE || (call->names && call->names[i].len))
+			return NULL;
+	if (call->kernel || call->params || mpk_host_signatures(image, arena, &all, NULL) != MPK_OK)
+		return NULL;
+	signature = mpk_host_signature_find(image, all, call->function);
+	if (!signature ||
+	    mpk_signature_check(signature, call->args, call->arg_count, NULL) == MPK_OK)
+		return NULL;
+	return signature;
+}
+
+void mpk_argument_hint_add(const struct mpk_library_options *options, const struct mpk_call *call,
+			   struct mpk_arena *arena, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf hint = { 0 };
+	const struct mpk_signature *signature = NULL;
+	size_t used = strlen(err->text);
+
+	if (options->explains_calls && err->code == MPK_E_RAISED)
+		signature = broken_signature(options->image, call, arena);
+	if (!signature || !signature->input_count)
+		return;
+	mpk_strbuf_puts(&hint, "; call it with");
+	mpk_signature_options(signature, &hint);
+	if (!hint.failed && used + hint.len < sizeof err->text)
+		memcpy(err->text + used, mpk_strbuf_text(&hint), hint.len + 1);
+}
+
+/* --- opening --------------------------------------------------------------------------------- */
+
+static struct mpk_devices *devices_of(const struct mpk_session *s)
+{
+	return mpk_runtime_devices(s->runtime);
+}
+
+void mpk_session_end_call(struct mpk_session *s)
+{
+	for (size_t i = 0; s->args && i < s->arg_count; i++)
+		mpk_value_drop(&s->args[i]);
+	free(s->args);
+	free(s->names);
+	mpk_function_drop(s->function);
+	s->args = NULL;
+	s->names = NULL;
+	s->arg_count = 0;
+	s->function = NULL;
+}
+
+static enum mpk_code load_library(struct mpk_session *s, struct mpk_error *err)
+{
+	struct mpk_host_code code;
+
+	MPK_TRY(mpk_library_check(&s->work->library, err));
+	MPK_TRY(mpk_library_code(&s->work->library, &s->arena, &code, err));
+	return mpk_library_open(s->runtime, &code, &s->library, err);
+}
+
+/* Loads the library unless it is loaded; tries that only once. */
+static enum mpk_code need_library(struct mpk_session *s, struct mpk_error *err)
+{
+	struct mpk_error *failure = &s->work->unloadable;
+
+	if (failure->code == MPK_OK && (s->library || load_library(s, failure) == MPK_OK))
+		return MPK_OK;
+	*err = *failure;
+	return mpk_failed(err->code);
+}
+
+/* Constants that the library leaves to a file; before a function of it is looked up. */
+static enum mpk_code bind_late(struct mpk_session *s, struct mpk_error *err)
+{
+	struct mpk_module **modules;
+	size_t count;
+	enum mpk_code code;
+
+	if (!s->call->params || s->call->params == s->bound)
+		return MPK_OK;
+	MPK_TRY(mpk_library_modules(s->library, &modules, &count, err));
+	code = bind_late_constants(s->call->params, modules, count, err);
+	free(modules);
+	s->bound = s->call->params;
+	return code;
+}
+
+/* Models get the devices before the look-up, as they are loaded by it. */
+static enum mpk_code open_function(struct mpk_session *s, struct mpk_error *err)
+{
+	struct mpk_dldevice where = s->call->device;
+
+	if (where.type == 0)
+		where.type = MPK_DL_CPU;
+	const struct mpk_dldevice devices[] = { { .type = MPK_DL_CPU }, where };
+
+	MPK_TRY(need_library(s, err));
+	MPK_TRY(mpk_runtime_set_devices(s->runtime, s->is_turned ? devices : &where,
+					s->is_turned ? 2 : 1, err));
+	mpk_runtime_guess_devices(s->runtime, s->call->device_is_guess);
+	MPK_TRY(bind_late(s, err));
+	MPK_TRY(mpk_library_find(s->library, s->call->function, &s->function, err));
+	s->where = s->call->device;
+	return MPK_OK;
+}
+
+/* A kernel says itself for which kind of device it is; the user may choose the number. */
+static enum mpk_code open_kernel(struct mpk_session *s, const struct mpk_tree *tree,
+				 struct mpk_error *err)
+{
+	struct mpk_dldevice asked = s->call->device;
+
+	s->where = asked;
+	if (!tree)
+		return mpk_fail(err, MPK_E_NOTFOUND,
+				"no kernel '%s': the library has no blob, so there are no modules",
+				MPK_QUOTE(mpk_span_str(s->call->function)));
+	if (!s->kernels)
+		MPK_TRY(mpk_kernel_set_create(s->runtime, tree, &s->kernels, err));
+	MPK_TRY(mpk_kernel_set_find(s->kernels, s->call->function, s->call->kernel, &s->function,
+				    &s->where, err));
+	if (asked.type == s->where.type)
+		s->where = asked;
+	else if (asked.type)
+		return mpk_fail(err, MPK_E_USAGE, "kernel '%s' is code for %s, not for %s",
+				s->function->name,
+				mpk_device_kind_name(mpk_device_kind_from(s->where.type)),
+				mpk_device_kind_name(mpk_device_kind_from(asked.type)));
+	return MPK_OK;
+}
+
+/* Sent one by one, so that a file of many GiB is not in memory twice. */
+static enum mpk_code send_param(struct mpk_session *s, const struct mpk_param_choice *p,
+				struct mpk_error *err)
+{
+	struct mpk_tensor *t;
+	enum mpk_code code;
+
+	MPK_TRY(mpk_param_file_tensor(s->call->params, p->index, mpk_dldevice_is_host(s->where), &t,
+				      err));
+	code = mpk_devices_send(devices_of(s), t, s->where, &s->args[s->arg_count].tensor, err);
+	mpk_tensor_drop(t);
+	MPK_TRY(code);
+	mpk_runtime_loaded(s->runtime, s->args[s->arg_count].tensor->bytes);
+	s->args[s->arg_count].kind = MPK_VALUE_TENSOR;
+	s->names[s->arg_count++] = p->name;
+	return MPK_OK;
+}
+
+/* The call's arguments, and room for as many more. */
+static enum mpk_code send_args(struct mpk_session *s, size_t more, struct mpk_error *err)
+{
+	const struct mpk_call *call = s->call;
+	size_t room = call->arg_count + more + 1;
+
+	s->args = calloc(room, sizeof *s->args);
+	s->names = call->names || more ? calloc(room, sizeof *s->names) : NULL;
+	MPK_TRY_ALLOC(s->args && (s->names || !(call->names || more)), err);
+	s->arg_count = call->arg_count;
+	for (size_t i = 0; i < call->arg_count; i++) {
+		if (call->names)
+			s->names[i] = call->names[i];
+		MPK_TRY(send_argument(devices_of(s), call, s->function->signature, i, s->where,
+				      &s->args[i], err));
+	}
+	return MPK_OK;
+}
+
+/* A file of parameters for all cases is left aside for functions that are no models. */
+static enum mpk_code send_all(struct mpk_session *s, struct mpk_error *err)
+{
+	struct mpk_param_choice *chosen;
+	enum mpk_code code;
+	size_t count;
+
+	if (!s->call->params || (!s->function->signature && s->call->params_for_models))
+		return send_args(s, 0, err);
+	MPK_TRY(mpk_params_choose(s->call, s->function->signature, &chosen, &count, err));
+	code = send_args(s, count, err);
+	for (size_t i = 0; i < count; i++)
+		mpk_child_load(s->side, mpk_param_file_bytes(s->call->params, chosen[i].index));
+	for (size_t i = 0; i < count && code == MPK_OK; i++)
+		code = send_param(s, &chosen[i], err);
+	free(chosen);
+	return code;
+}
+
+static enum mpk_code check_watch(const struct mpk_session *s, struct mpk_error *err)
+{
+	if (s->function->signature || !mpk_watch_is_asked(&s->call->watch))
+		return MPK_OK;
+	return mpk_fail(err, MPK_E_USAGE,
+			"'%s' is no model: there are no operators in it that could be seen",
+			MPK_QUOTE(mpk_span_str(s->call->function)));
+}
+
+/* The device is used before arguments are sent, as module code that asks for "the current
+ * device" means this one. */
+enum mpk_code mpk_session_begin_call(struct mpk_session *s, struct mpk_error *err)
+{
+	if (s->call->kernel)
+		MPK_TRY(open_kernel(s, s->work->library.tree, err));
+	else
+		MPK_TRY(open_function(s, err));
+	MPK_TRY(check_watch(s, err));
+	if (s->where.type == 0)
+		s->where.type = MPK_DL_CPU;
+	MPK_TRY(mpk_devices_use(devices_of(s), s->where, err));
+	return send_all(s, err);
+}

@@ -100,7 +100,7 @@ void mpk_confine_options(struct mpk_confine *c, const struct mpk_option *options
 	}
 }
 
-static void enter(const struct mpk_confine *c)
+static void confine_enter(const struct mpk_confine *c)
 {
 	const struct mpk_sandbox s = {
 		.readable = c->readable,
@@ -132,7 +132,7 @@ void mpk_confine(struct mpk_confine *c)
 {
 	/* a sanitizer's runtime starts a process to look for leaks, and reads files of /proc */
 	if (!mpk_common.no_sandbox && !MPK_IS_SANITIZED)
-		enter(c);
+		confine_enter(c);
 	for (size_t i = 0; i < c->writable_count; i++)
 		free(c->writable[i]);
 	free(c->emptied);

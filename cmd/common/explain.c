@@ -14,7 +14,7 @@ struct answer {
 	struct mpk_json_at *list; /* NULL: text is wanted */
 };
 
-static void put(struct answer *a, const struct mpk_message *m, bool in_full)
+static void explain_put(struct answer *a, const struct mpk_message *m, bool in_full)
 {
 	if (a->list)
 		mpk_message_json(m, &a->json, mpk_json_object(&a->json, a->list, NULL));
@@ -29,10 +29,10 @@ static void put_all(struct answer *a)
 	const struct mpk_message *m;
 
 	for (size_t i = 0; (m = mpk_message_at(i)); i++)
-		put(a, m, false);
+		explain_put(a, m, false);
 }
 
-static int put_word(struct answer *a, const char *word)
+static int explain_put_word(struct answer *a, const char *word)
 {
 	const struct mpk_message *m;
 	const char *near = mpk_message_nearest(word);
@@ -45,7 +45,7 @@ static int put_word(struct answer *a, const char *word)
 			continue;
 		if (a->text.len)
 			mpk_strbuf_putc(&a->text, '\n');
-		put(a, m, true);
+		explain_put(a, m, true);
 		found = true;
 	}
 	if (found)
@@ -56,7 +56,7 @@ static int put_word(struct answer *a, const char *word)
 			      mpk_common.program);
 }
 
-static int print(struct answer *a)
+static int explain_print(struct answer *a)
 {
 	struct mpk_error err = { 0 };
 
@@ -82,11 +82,11 @@ int mpk_explain(const char *first, char *const *more, size_t count, bool json)
 	if (!*first && !count)
 		put_all(&a);
 	if (*first)
-		status = put_word(&a, first);
+		status = explain_put_word(&a, first);
 	for (size_t i = 0; i < count && status == MPK_EXIT_OK; i++)
-		status = put_word(&a, more[i]);
+		status = explain_put_word(&a, more[i]);
 	if (status == MPK_EXIT_OK)
-		status = print(&a);
+		status = explain_print(&a);
 	if (json)
 		mpk_json_fini(&a.json);
 	mpk_strbuf_fini(&a.text);

@@ -99,7 +99,7 @@ static bool set_when(const struct mpk_option *o, const char *value)
 	return false;
 }
 
-static bool set(const struct mpk_option *o, const char *value, struct mpk_error *err)
+static bool options_set(const struct mpk_option *o, const char *value, struct mpk_error *err)
 {
 	struct mpk_option_list *list;
 
@@ -195,7 +195,7 @@ static int parse(struct table *t, int argc, char **argv)
 		/* An empty name usually comes from an unset variable of a script. */
 		if (t->rows[at]->path >= MPK_WRITES_FILE && optarg && !*optarg)
 			return mpk_diag_usage("--%s: a file name is missing", t->rows[at]->name);
-		if (!set(t->rows[at], optarg, &err))
+		if (!options_set(t->rows[at], optarg, &err))
 			return err.code == MPK_OK ? MPK_EXIT_USAGE : mpk_diag_error(&err);
 	}
 	return MPK_EXIT_OK;

@@ -90,7 +90,7 @@ static bool clash(const char *a, const char *b)
 
 /* --- the checks ------------------------------------------------------------------------- */
 
-static int check_names(const struct outputs *o)
+static int outputs_check_names(const struct outputs *o)
 {
 	for (size_t i = 0; i < o->count; i++) {
 		const struct output *a = &o->items[i];
@@ -108,7 +108,7 @@ static int check_names(const struct outputs *o)
 
 /* A library is in the place of OUT: most likely the name of the output was forgotten, and getopt
  * took the input for it. */
-static void explain(const struct output *o, char *const *operands, size_t count,
+static void outputs_explain(const struct output *o, char *const *operands, size_t count,
 		    struct mpk_error *err)
 {
 	const char *name = o->row->name, *argument = o->row->argument;
@@ -142,7 +142,7 @@ static int check_new(const struct output *o, char *const *operands, size_t count
 
 	if (mpk_output_check_path(o->path, &err) == MPK_OK)
 		return MPK_EXIT_OK;
-	explain(o, operands, count, &err);
+	outputs_explain(o, operands, count, &err);
 	return mpk_diag_error(&err);
 }
 
@@ -179,7 +179,7 @@ static int check_file(const struct output *o, char *const *operands, size_t coun
 
 static int check_all(const struct outputs *o, char *const *operands, size_t count)
 {
-	int status = check_names(o);
+	int status = outputs_check_names(o);
 
 	for (size_t i = 0; i < o->count && status == MPK_EXIT_OK; i++)
 		if (o->items[i].row->path != MPK_WRITES_FOLDER)

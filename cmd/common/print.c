@@ -22,7 +22,7 @@ struct mpk_common mpk_common = { .program = "mpk" };
 static const char *const colors[] = { "\033[0m",  "\033[1m",  "\033[1;31m", "\033[1;33m",
 				      "\033[31m", "\033[32m", "\033[33m",   "\033[36m" };
 
-static FILE *file_of(enum mpk_stream stream)
+static FILE *common_print_file_of(enum mpk_stream stream)
 {
 	return stream == MPK_STDOUT ? stdout : stderr;
 }
@@ -35,7 +35,7 @@ bool mpk_color_on(enum mpk_stream stream)
 		return mpk_common.color == MPK_ALWAYS;
 	if ((none && *none) || (term && strcmp(term, "dumb") == 0))
 		return false;
-	return isatty(fileno(file_of(stream)));
+	return isatty(fileno(common_print_file_of(stream)));
 }
 
 /* The length of the colour that s begins with; 0: none. */
@@ -54,7 +54,7 @@ int mpk_print_text(enum mpk_stream stream, const char *text, size_t len)
 {
 	struct mpk_span s = mpk_span_of(text, len);
 	bool is_colored = mpk_color_on(stream);
-	FILE *f = file_of(stream);
+	FILE *f = common_print_file_of(stream);
 
 	while (s.len) {
 		size_t n = mpk_escape_plain(s);

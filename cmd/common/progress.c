@@ -74,7 +74,7 @@ void mpk_progress_add(uint64_t bytes)
 		moved(bytes);
 }
 
-static bool begin(const char *what, uint64_t total)
+static bool progress_begin(const char *what, uint64_t total)
 {
 	bool wanted = mpk_common.progress == MPK_ALWAYS ||
 		      (mpk_common.progress == MPK_AUTO && isatty(STDERR_FILENO));
@@ -90,7 +90,7 @@ static bool begin(const char *what, uint64_t total)
 
 void mpk_progress_begin(const char *what, uint64_t total)
 {
-	if (begin(what, total))
+	if (progress_begin(what, total))
 		/* Copies from file to file happen in the kernel; io/copy.h reports each piece of
 		 * them. */
 		mpk_copy_watch(moved);
@@ -98,7 +98,7 @@ void mpk_progress_begin(const char *what, uint64_t total)
 
 void mpk_progress_show(const char *what, uint64_t done, uint64_t total)
 {
-	if (!line.what && !begin(what, total))
+	if (!line.what && !progress_begin(what, total))
 		return;
 	line.done = done;
 	line.total = total;

@@ -67,7 +67,7 @@ static char *find_path(int fd, uintptr_t address, struct line *line)
 	return NULL;
 }
 
-static void say(const char *text)
+static void signals_say(const char *text)
 {
 	/* Nothing of stdio may be called in a handler of signals. */
 	(void)!write(STDERR_FILENO, text, strlen(text));
@@ -93,10 +93,10 @@ static void on_bus_error(int sig, siginfo_t *info, void *context)
 	for (char *c = path; *c; c++)
 		if ((unsigned char)*c < 0x20 || (unsigned char)*c > 0x7e)
 			*c = '?'; /* a terminal must not obey a name */
-	say(mpk_common.program);
-	say(": ");
-	say(path);
-	say(": the file became shorter while it was read\n");
+	signals_say(mpk_common.program);
+	signals_say(": ");
+	signals_say(path);
+	signals_say(": the file became shorter while it was read\n");
 	_exit(MPK_EXIT_FILE);
 }
 

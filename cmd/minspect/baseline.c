@@ -54,7 +54,7 @@ static enum mpk_code read_baseline(struct gatekeeper *g, struct mpk_error *err)
 
 /* A baseline names files without their folders, which differ between machines. So two files of
  * one name cannot be in one run. */
-static int check_name(struct gatekeeper *g, const char *name, struct mpk_error *err)
+static int baseline_check_name(struct gatekeeper *g, const char *name, struct mpk_error *err)
 {
 	size_t found;
 	int put = mpk_strmap_put(&g->names, mpk_span_str(name), 0, &found);
@@ -134,7 +134,7 @@ static int hold(struct gatekeeper *g, struct minspect_look *l, const struct mpk_
 	return status;
 }
 
-static int look(const struct minspect_options *o, struct minspect_look *l)
+static int baseline_look(const struct minspect_options *o, struct minspect_look *l)
 {
 	struct gatekeeper *g = l->user;
 	struct mpk_error err = { 0 };
@@ -144,13 +144,13 @@ static int look(const struct minspect_options *o, struct minspect_look *l)
 	(void)o;
 	if (mpk_baseline_measure(l->view, &g->arena, &now, &err) != MPK_OK)
 		return mpk_diag_error(&err);
-	status = check_name(g, now.name, &err);
+	status = baseline_check_name(g, now.name, &err);
 	if (status != MPK_EXIT_OK)
 		return status;
 	return g->update ? update(g, l, &now) : hold(g, l, &now);
 }
 
-static int save(struct gatekeeper *g)
+static int baseline_save(struct gatekeeper *g)
 {
 	struct mpk_rope content = mpk_rope_of(&g->arena);
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
@@ -210,7 +210,7 @@ static int parse_tolerance(const char *text, double *out)
 
 int minspect_baseline(const struct minspect_options *o)
 {
-	static const struct minspect_action action = { .look = look };
+	static const struct minspect_action action = { .look = baseline_look };
 	MPK_CLEANUP(gatekeeper_fini)
 	struct gatekeeper g = { .path = o->baseline, .update = o->update_baseline };
 	struct mpk_error err = { 0 };
@@ -231,5 +231,5 @@ int minspect_baseline(const struct minspect_options *o)
 
 		return status ? status : written;
 	}
-	return status == MPK_EXIT_OK && g.update ? save(&g) : status;
+	return status == MPK_EXIT_OK && g.update ? baseline_save(&g) : status;
 }

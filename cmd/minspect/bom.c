@@ -54,7 +54,7 @@ static void add_piece(const char *text, size_t len, void *out)
 	mpk_strbuf_pass(out);
 }
 
-static enum mpk_code put(const struct form *form, const struct mpk_bom *b,
+static enum mpk_code bom_put(const struct form *form, const struct mpk_bom *b,
 			 const struct mpk_bom_author *author, struct mpk_strbuf *out,
 			 struct mpk_error *err)
 {
@@ -68,7 +68,7 @@ static enum mpk_code put(const struct form *form, const struct mpk_bom *b,
 	return code;
 }
 
-static int look(const struct minspect_options *o, struct minspect_look *l)
+static int bom_look(const struct minspect_options *o, struct minspect_look *l)
 {
 	const struct form *form = l->user;
 	struct mpk_bom_author author = { .name = "minspect",
@@ -84,16 +84,16 @@ static int look(const struct minspect_options *o, struct minspect_look *l)
 			&err, MPK_E_UNSUPPORTED,
 			"it does not tell what it was made from: build it with mpack build --provenance");
 	if (code == MPK_OK)
-		code = put(form, &bom, &author, l->out, &err);
+		code = bom_put(form, &bom, &author, l->out, &err);
 	if (code == MPK_OK)
 		return MPK_EXIT_OK;
 	mpk_error_at_file(&err, l->file->name);
 	return mpk_diag_error(&err);
 }
 
-static int run(const struct minspect_options *o, const struct form *form)
+static int bom_run(const struct minspect_options *o, const struct form *form)
 {
-	static const struct minspect_action action = { .look = look };
+	static const struct minspect_action action = { .look = bom_look };
 	struct minspect_options as_text = *o;
 	/* minspect_each takes its user pointer without const. */
 	struct form copy = *form;
@@ -108,7 +108,7 @@ int minspect_sbom(const struct minspect_options *o)
 {
 	const struct form *form = find_form(o->sbom, false);
 
-	return form ? run(o, form)
+	return form ? bom_run(o, form)
 		    : mpk_diag_usage("--sbom takes cyclonedx or spdx, not '%s'",
 				     MPK_QUOTE(mpk_span_str(o->sbom)));
 }
@@ -132,7 +132,7 @@ int minspect_attestation(const struct minspect_options *o)
 	if (!o->builder || !is_uri(o->builder))
 		return mpk_diag_usage(
 			"--attestation takes --builder URI: who vouches for the build, no library can tell");
-	return run(o, form);
+	return bom_run(o, form);
 }
 
 void minspect_bom_prepare(const struct minspect_options *o)

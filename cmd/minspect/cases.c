@@ -205,7 +205,7 @@ static void begin_json(const struct minspect_options *o, struct mpk_json *j)
 	mpk_json_text(j, j->root, "cases_file", o->cases);
 }
 
-static int print(const struct minspect_options *o, const struct mpk_cases_report *report)
+static int cases_print(const struct minspect_options *o, const struct mpk_cases_report *report)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf out = { 0 };
 	struct mpk_json j;
@@ -240,7 +240,7 @@ static int report_all(const struct minspect_options *o, const struct mpk_cases *
 	struct mpk_cases_report report =
 		mpk_cases_report_of(o->files[0], o->cases, cases, outcomes);
 	int status = status_of(&report);
-	int printed = print(o, &report);
+	int printed = cases_print(o, &report);
 	int written = o->junit ? save_junit(o->junit, &report) : MPK_EXIT_OK;
 
 	return status ? status : printed ? printed : written;

@@ -62,7 +62,7 @@ static int set_machine(const char *word, struct mpk_there *out)
 }
 
 /* Whether it has this machine's code, which "x86_64" and no option at all mean here. */
-static bool is_here(const struct mpk_target *t)
+static bool minspect_check_is_here(const struct mpk_target *t)
 {
 	const struct mpk_target here = mpk_target_parse(NULL);
 
@@ -77,7 +77,7 @@ static int set_glibc(const char *text, struct mpk_there *out)
 
 #ifdef __GLIBC__
 	/* Of another machine nobody knows the glibc unless --glibc says it. */
-	if (!text && is_here(&out->machine))
+	if (!text && minspect_check_is_here(&out->machine))
 		text = gnu_get_libc_version();
 #endif
 	if (!text || (sscanf(text, "%u.%u%c", major, minor, &rest) == 2 && *major > 0))
@@ -129,7 +129,7 @@ static enum mpk_code set_search(const struct minspect_options *o, struct mpk_are
 	}
 	/* With --libs only those folders count: the libraries of this machine are not there. */
 	out->search = (struct mpk_search){ dirs, n, !out->libs };
-	out->searchable = out->libs || is_here(&out->machine);
+	out->searchable = out->libs || minspect_check_is_here(&out->machine);
 	return MPK_OK;
 }
 
@@ -222,7 +222,7 @@ static int set_release(const char *text, struct mpk_there *out)
 			      MPK_RELEASE_NEWEST, text);
 }
 
-static int set_device(const char *arch, struct mpk_there *out)
+static int minspect_check_set_device(const char *arch, struct mpk_there *out)
 {
 	if (!arch)
 		return MPK_EXIT_OK;
@@ -292,14 +292,14 @@ static int set_places(const struct minspect_options *o, const struct mpk_there *
 		*there = *common;
 		status = set_release(value_of(&o->releases, i / devices), there);
 		if (status == MPK_EXIT_OK)
-			status = set_device(value_of(&o->devices_there, i % devices), there);
+			status = minspect_check_set_device(value_of(&o->devices_there, i % devices), there);
 	}
 	return status;
 }
 
 /* --- the action ------------------------------------------------------------------------- */
 
-static int check(struct minspect_look *l, const struct mpk_there *there)
+static int minspect_minspect_check(struct minspect_look *l, const struct mpk_there *there)
 {
 	struct mpk_check_result result = { 0 };
 	struct mpk_error err = { 0 };
@@ -321,7 +321,7 @@ static int check(struct minspect_look *l, const struct mpk_there *there)
 }
 
 /* A verdict for each place, each an entry of its own in a document. */
-static int look(const struct minspect_options *o, struct minspect_look *l)
+static int minspect_check_look(const struct minspect_options *o, struct minspect_look *l)
 {
 	const struct places *places = l->user;
 	int status = MPK_EXIT_OK;
@@ -331,7 +331,7 @@ static int look(const struct minspect_options *o, struct minspect_look *l)
 		/* minspect_each made the entry of the first place. */
 		if (l->json && i)
 			l->at = mpk_json_object(l->json, l->files, NULL);
-		int got = check(l, &places->items[i]);
+		int got = minspect_minspect_check(l, &places->items[i]);
 
 		status = status ? status : got;
 	}
@@ -340,7 +340,7 @@ static int look(const struct minspect_options *o, struct minspect_look *l)
 
 int minspect_check(const struct minspect_options *o)
 {
-	static const struct minspect_action action = { .look = look };
+	static const struct minspect_action action = { .look = minspect_check_look };
 	struct mpk_arena arena = { 0 };
 	struct mpk_there common = { 0 };
 	struct places places = { 0 };

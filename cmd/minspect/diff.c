@@ -37,7 +37,7 @@ static int report(const struct minspect_options *o, struct minspect_look *l,
 	return diff->count ? MPK_EXIT_DIFFERENT : MPK_EXIT_OK;
 }
 
-static enum mpk_code compare(struct minspect_look *l, struct minspect_file *other,
+static enum mpk_code diff_compare(struct minspect_look *l, struct minspect_file *other,
 			     struct mpk_diff *diff, struct mpk_error *err)
 {
 	struct mpk_view view;
@@ -48,7 +48,7 @@ static enum mpk_code compare(struct minspect_look *l, struct minspect_file *othe
 			      err);
 }
 
-static int diff(const struct minspect_options *o, struct minspect_look *l)
+static int minspect_minspect_diff(const struct minspect_options *o, struct minspect_look *l)
 {
 	struct minspect_file other;
 	struct mpk_error err = { 0 };
@@ -56,7 +56,7 @@ static int diff(const struct minspect_options *o, struct minspect_look *l)
 	enum mpk_code code = minspect_file_open(o->diff, &other, &err);
 
 	if (code == MPK_OK)
-		code = compare(l, &other, &found, &err);
+		code = diff_compare(l, &other, &found, &err);
 	int status = code == MPK_OK ? report(o, l, &other, &found) : mpk_diag_error(&err);
 
 	mpk_diff_fini(&found);
@@ -66,7 +66,7 @@ static int diff(const struct minspect_options *o, struct minspect_look *l)
 
 int minspect_diff(const struct minspect_options *o)
 {
-	static const struct minspect_action action = { .look = diff };
+	static const struct minspect_action action = { .look = minspect_minspect_diff };
 
 	if (o->markdown && o->json)
 		return mpk_diag_usage("--markdown and --json are two forms; give one of them");

@@ -96,7 +96,7 @@ void minspect_disasm_prepare(const struct minspect_options *o)
 /* --- the action ------------------------------------------------------------------------------------------------ */
 
 /* Each listing is written when it is there: all of a library's may be more than memory holds. */
-static enum mpk_code put(const struct mpk_listing *listing, void *arg, struct mpk_error *err)
+static enum mpk_code disasm_put(const struct mpk_listing *listing, void *arg, struct mpk_error *err)
 {
 	struct minspect_look *l = arg;
 	size_t *count = l->user;
@@ -117,7 +117,7 @@ static enum mpk_code put(const struct mpk_listing *listing, void *arg, struct mp
 
 static int disassemble(const struct minspect_options *o, struct minspect_look *l)
 {
-	const struct mpk_disasm_sink sink = { put, l };
+	const struct mpk_disasm_sink sink = { disasm_put, l };
 	struct mpk_error err = { 0 };
 	const char *name = *o->disasm ? o->disasm : NULL;
 	enum mpk_code code;

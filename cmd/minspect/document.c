@@ -125,7 +125,7 @@ int minspect_print_json(struct mpk_json *j)
 	return print_rest(j, 0);
 }
 
-static enum mpk_code save(const char *path, const struct mpk_rope *content, struct mpk_error *err)
+static enum mpk_code document_save(const char *path, const struct mpk_rope *content, struct mpk_error *err)
 {
 	struct mpk_output *output;
 
@@ -138,7 +138,7 @@ int minspect_save(const char *path, const struct mpk_rope *content)
 {
 	struct mpk_error err = { 0 };
 
-	if (save(path, content, &err) == MPK_OK)
+	if (document_save(path, content, &err) == MPK_OK)
 		return MPK_EXIT_OK;
 	mpk_error_at_file(&err, path);
 	return mpk_diag_error(&err);
@@ -219,7 +219,7 @@ static int look_library(const struct minspect_file *archive, size_t library, con
 	return check_memory(name, status);
 }
 
-static int look(struct looking *k, const char *name)
+static int document_look(struct looking *k, const char *name)
 {
 	struct minspect_look *l = k->l;
 	struct mpk_error err = { 0 };
@@ -273,7 +273,7 @@ int minspect_each(const struct minspect_options *o, const struct minspect_action
 		for (size_t f = 0; f < l.choice.filter.count; f++)
 			l.choice.shown[f] = false;
 
-		int got = look(&k, o->files[i]);
+		int got = document_look(&k, o->files[i]);
 
 		/* After another error, that nothing was shown says nothing about the filter. */
 		if (is_verdict(got))

@@ -16,7 +16,7 @@
 
 /* --- --html ------------------------------------------------------------------------------ */
 
-static void see(void *data, struct mpk_span bytes)
+static void draw_see(void *data, struct mpk_span bytes)
 {
 	(void)data;
 	mpk_progress_add(bytes.len);
@@ -27,7 +27,7 @@ static enum mpk_code add_to_page(const struct minspect_options *o, struct minspe
 {
 	/* Findings are part of the page, so every file is verified, which reads all of it: hence
 	 * the progress. */
-	static const struct mpk_tap tap = { see, NULL };
+	static const struct mpk_tap tap = { draw_see, NULL };
 	const struct mpk_verify_file file = { .map = &l->file->map, .tap = &tap };
 
 	/* the page is written when its inputs are closed */
@@ -39,7 +39,7 @@ static enum mpk_code add_to_page(const struct minspect_options *o, struct minspe
 	return mpk_page_add(l->user, l->view, &file, err);
 }
 
-static int add_file(const struct minspect_options *o, struct minspect_look *l)
+static int draw_add_file(const struct minspect_options *o, struct minspect_look *l)
 {
 	struct mpk_error err = { 0 };
 
@@ -61,7 +61,7 @@ static int save_page(const char *path, struct mpk_page *page)
 
 int minspect_html(const struct minspect_options *o)
 {
-	static const struct minspect_action action = { .look = add_file };
+	static const struct minspect_action action = { .look = draw_add_file };
 	MPK_CLEANUP(mpk_page_fini) struct mpk_page page;
 
 	/* Several files are shown side by side, one has the page for itself. */

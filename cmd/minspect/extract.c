@@ -28,7 +28,7 @@ static void hashing_fini(struct hashing *h)
 	mpk_digest_fini(&h->digest);
 }
 
-static void see(void *data, struct mpk_span bytes)
+static void extract_see(void *data, struct mpk_span bytes)
 {
 	struct hashing *h = data;
 
@@ -53,7 +53,7 @@ static enum mpk_code write_and_hash(struct mpk_directory *d, const struct mpk_ex
 				    enum mpk_digest_kind kind, char *text, struct mpk_error *err)
 {
 	MPK_CLEANUP(hashing_fini) struct hashing h = { .code = MPK_OK };
-	struct mpk_tap tap = { see, &h };
+	struct mpk_tap tap = { extract_see, &h };
 	uint8_t bytes[MPK_DIGEST_BYTES];
 
 	MPK_TRY(mpk_digest_init(&h.digest, kind, err));
@@ -147,7 +147,7 @@ static enum mpk_code write_index(const struct mpk_directory *d, struct minspect_
 	return index.code;
 }
 
-static enum mpk_code write_all(struct mpk_directory *d, struct minspect_look *l,
+static enum mpk_code extract_write_all(struct mpk_directory *d, struct minspect_look *l,
 			       enum mpk_digest_kind digest, struct mpk_extract *plan,
 			       struct mpk_error *err)
 {
@@ -183,7 +183,7 @@ static enum mpk_code extract_to(const struct minspect_options *o, struct minspec
 		return mpk_fail(err, MPK_E_NO_BLOB,
 				"there is nothing to extract: no module blob, host code only");
 	MPK_TRY(mpk_directory_open(o->extract, &d, err));
-	MPK_TRY(write_all(&d, l, digest, &plan, err));
+	MPK_TRY(extract_write_all(&d, l, digest, &plan, err));
 	MPK_TRY(mpk_directory_commit(&d, err));
 	/* with --json, what index.json has */
 	if (l->json)

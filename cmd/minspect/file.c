@@ -12,7 +12,7 @@
 #include "zip/zip.h"
 
 /* "lib.a(devc.o)": the member; NULL when there is a file of the whole name. */
-static enum mpk_code split(struct minspect_file *f, const char **path, const char **member,
+static enum mpk_code file_split(struct minspect_file *f, const char **path, const char **member,
 			   struct mpk_error *err)
 {
 	size_t len = strlen(f->name);
@@ -73,7 +73,7 @@ static enum mpk_code open_bytes(struct minspect_file *f, const char **member, st
 
 	MPK_TRY(minspect_zip_split(f, &path, &inner, err));
 	if (!inner)
-		MPK_TRY(split(f, &path, member, err));
+		MPK_TRY(file_split(f, &path, member, err));
 	/* The size of what comes from a pipe is known only when it has been read. */
 	minspect_memory_release();
 	MPK_TRY(mpk_mapping_open(path, &f->map, err));

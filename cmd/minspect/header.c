@@ -19,7 +19,7 @@ static const char *stub_name(const char *header, struct mpk_arena *arena)
 	return mpk_arena_printf(arena, "%.*s.pyi", (int)len, header);
 }
 
-static int save(const char *path, const struct mpk_strbuf *text, struct mpk_arena *arena)
+static int header_save(const char *path, const struct mpk_strbuf *text, struct mpk_arena *arena)
 {
 	struct mpk_rope content = { .arena = arena };
 	struct mpk_error err = { 0 };
@@ -57,8 +57,8 @@ static int declare(const struct minspect_options *o, struct minspect_look *l)
 	/* Standard output takes one document: the header alone, or with --json both texts. */
 	if (to_stdout)
 		return l->json ? MPK_EXIT_OK : minspect_write(&c);
-	status = save(o->header, &c, &l->file->arena);
-	return status == MPK_EXIT_OK ? save(stub, &python, &l->file->arena) : status;
+	status = header_save(o->header, &c, &l->file->arena);
+	return status == MPK_EXIT_OK ? header_save(stub, &python, &l->file->arena) : status;
 }
 
 int minspect_header(const struct minspect_options *o)

@@ -62,7 +62,7 @@ struct parts {
 	const char *name;
 };
 
-static bool make(void *arg, uint64_t from, uint8_t *into, size_t len)
+static bool parts_make(void *arg, uint64_t from, uint8_t *into, size_t len)
 {
 	const struct parts *p = arg;
 
@@ -101,7 +101,7 @@ static enum mpk_code open_parts(struct minspect_file *f, const struct mpk_zip_me
 	passing.demand = f->demand;
 
 	const struct mpk_deflate_sink sink = { pass, &passing };
-	const struct mpk_demand_source source = { make, failed, p };
+	const struct mpk_demand_source source = { parts_make, failed, p };
 
 	p->name = f->name;
 	MPK_TRY(mpk_zip_index(f->bytes, m, options, part, &sink, &f->arena, &p->index, err));

@@ -228,7 +228,7 @@ enum mpk_code run_library_fill(const struct minspect_options *o, struct minspect
 	return run_runtime_fill(o, &file->arena, &out->runtime, err);
 }
 
-static enum mpk_code call(const struct minspect_options *o, const struct run_request *r,
+static enum mpk_code minspect_run_call(const struct minspect_options *o, const struct run_request *r,
 			  const struct mpk_directory *dump, struct minspect_file *file,
 			  struct mpk_call_result *result, struct mpk_error *err)
 {
@@ -274,9 +274,9 @@ static enum mpk_code call_and_dump(const struct minspect_options *o, const struc
 	MPK_CLEANUP(mpk_directory_abandon) struct mpk_directory d = { 0 };
 
 	if (!o->dump)
-		return call(o, r, NULL, file, result, err);
+		return minspect_run_call(o, r, NULL, file, result, err);
 	MPK_TRY(mpk_directory_open(o->dump, &d, err));
-	MPK_TRY(call(o, r, &d, file, result, err));
+	MPK_TRY(minspect_run_call(o, r, &d, file, result, err));
 	return mpk_directory_commit(&d, err);
 }
 
@@ -309,7 +309,7 @@ enum mpk_code run_check_file(struct minspect_file *file, struct mpk_error *err)
 	return mpk_failed(err->code);
 }
 
-static enum mpk_code run(const struct minspect_options *o, struct run_request *r,
+static enum mpk_code minspect_minspect_run(const struct minspect_options *o, struct run_request *r,
 			 struct mpk_call_result *result, struct mpk_error *err)
 {
 	struct minspect_file file = { .map.fd = -1 };
@@ -347,7 +347,7 @@ int minspect_run(const struct minspect_options *o)
 				      o->dump ? "dump" : "compare");
 	if (o->dump)
 		mpk_interrupt_catch();
-	enum mpk_code code = run(o, &request, &result, &err);
+	enum mpk_code code = minspect_minspect_run(o, &request, &result, &err);
 
 	/* After the temporary folder of a dump was removed. */
 	mpk_interrupt_raise();

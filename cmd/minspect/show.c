@@ -240,7 +240,7 @@ static int summarize(const struct minspect_options *o, struct minspect_look *l)
 	return print_either(l, mpk_view_summary, mpk_view_summary_json);
 }
 
-static enum mpk_code read_functions(const struct minspect_options *o, struct minspect_look *l,
+static enum mpk_code show_read_functions(const struct minspect_options *o, struct minspect_look *l,
 				    struct mpk_error *err)
 {
 	MPK_TRY(mpk_view_show_info(l->view, false, err));
@@ -256,7 +256,7 @@ static int list_functions(const struct minspect_options *o, struct minspect_look
 	struct mpk_error err = { 0 };
 
 	minspect_filter(l);
-	if (read_functions(o, l, &err) != MPK_OK)
+	if (show_read_functions(o, l, &err) != MPK_OK)
 		return minspect_report(l, &err);
 	if (mpk_verify_kernels(l->view, &err) != MPK_OK)
 		return mpk_diag_error(&err);

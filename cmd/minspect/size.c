@@ -21,7 +21,7 @@ static int over_budget(const struct minspect_look *l, uint64_t budget)
 	return mpk_diag_error(&err);
 }
 
-static int measure(const struct minspect_options *o, struct minspect_look *l)
+static int size_measure(const struct minspect_options *o, struct minspect_look *l)
 {
 	struct mpk_error err = { 0 };
 	uint64_t budget = UINT64_MAX;
@@ -57,7 +57,7 @@ static void begin_csv(struct minspect_look *l)
 
 int minspect_size(const struct minspect_options *o)
 {
-	struct minspect_action action = { .look = measure, .begin = o->csv ? begin_csv : NULL };
+	struct minspect_action action = { .look = size_measure, .begin = o->csv ? begin_csv : NULL };
 
 	if (o->csv + o->markdown + o->json > 1)
 		return mpk_diag_usage(

@@ -28,7 +28,7 @@ static void print_signed(struct minspect_look *l, const struct mpk_report *repor
 	}
 }
 
-static int finish(struct minspect_look *l, struct mpk_report *report)
+static int verify_finish(struct minspect_look *l, struct mpk_report *report)
 {
 	int status = report->errors ? MPK_EXIT_DIFFERENT : MPK_EXIT_OK;
 
@@ -44,15 +44,15 @@ static int finish(struct minspect_look *l, struct mpk_report *report)
 	return status;
 }
 
-static void see(void *data, struct mpk_span bytes)
+static void verify_see(void *data, struct mpk_span bytes)
 {
 	(void)data;
 	mpk_progress_add(bytes.len);
 }
 
-static int verify(const struct minspect_options *o, struct minspect_look *l)
+static int minspect_minspect_verify(const struct minspect_options *o, struct minspect_look *l)
 {
-	static const struct mpk_tap tap = { see, NULL };
+	static const struct mpk_tap tap = { verify_see, NULL };
 	const struct mpk_verify_file file = { .map = &l->file->map,
 					      .tap = &tap,
 					      .keys = o->pubkey ? &keys : NULL };
@@ -68,18 +68,18 @@ static int verify(const struct minspect_options *o, struct minspect_look *l)
 		mpk_report_fini(&report);
 		return mpk_diag_error(&err);
 	}
-	return finish(l, &report);
+	return verify_finish(l, &report);
 }
 
 /* A file that cannot be read at all is the first thing that verification finds. */
-static int refuse(struct minspect_look *l, const struct mpk_error *err)
+static int verify_refuse(struct minspect_look *l, const struct mpk_error *err)
 {
 	struct mpk_report report = { 0 };
 
 	/* The word in brackets says whether the blob or the file around it is damaged. */
 	mpk_report_add(&report, MPK_ERROR,
 		       strcmp(err->at.space, "blob") == 0 ? "container" : "file", err);
-	return finish(l, &report);
+	return verify_finish(l, &report);
 }
 
 int minspect_verify_prepare(const struct minspect_options *o)
@@ -94,7 +94,7 @@ int minspect_verify_prepare(const struct minspect_options *o)
 
 int minspect_verify(const struct minspect_options *o)
 {
-	static const struct minspect_action action = { .look = verify, .refuse = refuse };
+	static const struct minspect_action action = { .look = minspect_minspect_verify, .refuse = verify_refuse };
 
 	return minspect_each(o, &action, NULL);
 }

@@ -54,7 +54,7 @@ enum mpk_code minspect_zip_split(struct minspect_file *f, const char **path, con
 }
 
 /* A member, or "lib.a(devc.o)" of one. */
-static enum mpk_code find(const struct mpk_zip_member *members, size_t count, struct mpk_span name,
+static enum mpk_code zip_find(const struct mpk_zip_member *members, size_t count, struct mpk_span name,
 			  struct minspect_file *f, size_t *found, const char **object,
 			  struct mpk_error *err)
 {
@@ -70,7 +70,7 @@ static enum mpk_code find(const struct mpk_zip_member *members, size_t count, st
 	return *object ? MPK_OK : mpk_fail_nomem(err);
 }
 
-static void forget(void *arg, struct mpk_span bytes)
+static void zip_forget(void *arg, struct mpk_span bytes)
 {
 	mpk_mapping_forget(arg, bytes);
 }
@@ -97,7 +97,7 @@ static enum mpk_code read_member(struct minspect_file *f, const struct mpk_zip_m
 {
 	/* Pages of the archive that were unpacked are given back to the kernel, so a large
 	 * member does not hold both forms in memory. */
-	const struct mpk_deflate_reader reader = { forget, &f->map };
+	const struct mpk_deflate_reader reader = { zip_forget, &f->map };
 	const struct mpk_zip_options options = options_for(&reader);
 
 	return mpk_zip_read(f->bytes, m, &options, &f->arena, &f->bytes, err);
@@ -118,14 +118,14 @@ enum mpk_code minspect_zip_open(struct minspect_file *f, const struct mpk_zip_me
 		return minspect_zip_read(f, m, err);
 	count_member(f, m);
 
-	const struct mpk_deflate_reader reader = { forget, &f->map };
+	const struct mpk_deflate_reader reader = { zip_forget, &f->map };
 	const struct mpk_zip_options options = options_for(&reader);
 	enum mpk_code code = minspect_parts_open(f, m, &options, err);
 
 	return code == MPK_E_NOMEM ? read_member(f, m, err) : code;
 }
 
-static enum mpk_code enter(struct minspect_file *f, struct mpk_span name, const char **object,
+static enum mpk_code zip_enter(struct minspect_file *f, struct mpk_span name, const char **object,
 			   struct mpk_error *err)
 {
 	struct mpk_zip_member *members;
@@ -136,7 +136,7 @@ static enum mpk_code enter(struct minspect_file *f, struct mpk_span name, const 
 				"a member '%s' was asked for, but the file is no zip archive",
 				MPK_QUOTE(name));
 	MPK_TRY(mpk_zip_list(f->bytes, "file", &f->arena, &members, &count, err));
-	MPK_TRY(find(members, count, name, f, &found, object, err));
+	MPK_TRY(zip_find(members, count, name, f, &found, object, err));
 	return minspect_zip_read(f, &members[found], err);
 }
 
@@ -147,7 +147,7 @@ enum mpk_code minspect_zip_enter(struct minspect_file *f, const char *inner, con
 		const char *next = strstr(inner, SEPARATOR);
 		size_t len = next ? (size_t)(next - inner) : strlen(inner);
 
-		MPK_TRY(enter(f, mpk_span_of(inner, len), object, err));
+		MPK_TRY(zip_enter(f, mpk_span_of(inner, len), object, err));
 		if (!next)
 			return MPK_OK;
 		inner = next + strlen(SEPARATOR);

@@ -91,7 +91,7 @@ static bool is_crash(int sig)
 }
 
 /* The status of what it said, or what is to be said of it. */
-static int judge(const struct mpk_process_end *end, const char *path)
+static int apart_judge(const struct mpk_process_end *end, const char *path)
 {
 	struct mpk_error err = { 0 };
 
@@ -148,7 +148,7 @@ static int run_reader(struct reading *r)
 	if (mpk_process_run(&reader, 1, 1, &end, &err) != MPK_OK)
 		return mpk_diag_error(&err);
 
-	int status = judge(&end, r->in->path);
+	int status = apart_judge(&end, r->in->path);
 
 	/* Its messages were printed by the reader; the status is all that is left to hand on. */
 	if (status != MPK_EXIT_OK || take_over(r->in, r->fd, &err) == MPK_OK)

@@ -63,7 +63,7 @@ static bool is_left_mangled(const struct mpk_image *image, const struct mpk_emit
 
 /* Why none of the code can be called. A file that cannot be read back is judged elsewhere, so
  * nothing is said of it here. */
-static void judge(const struct mpk_emit *e, struct mpk_span bytes, struct mpk_strbuf *out)
+static void callable_judge(const struct mpk_emit *e, struct mpk_span bytes, struct mpk_strbuf *out)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
 	struct mpk_miss miss = { 0 };
@@ -89,7 +89,7 @@ static void look_at_code(const struct mpk_emit *e)
 
 	if (open_output(e, &map) != MPK_OK)
 		return;
-	judge(e, map.bytes, &why);
+	callable_judge(e, map.bytes, &why);
 	if (why.len)
 		mpk_diag_warn("%s: %s", e->out, mpk_strbuf_text(&why));
 }
@@ -99,7 +99,7 @@ enum mpk_code mpk_refuse_uncallable(const struct mpk_emit *e, struct mpk_span by
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf why = { 0 };
 
-	judge(e, bytes, &why);
+	callable_judge(e, bytes, &why);
 	if (!why.len)
 		return MPK_OK;
 	(void)mpk_fail(err, MPK_E_CONFLICT,

@@ -110,7 +110,7 @@ static enum mpk_code load_modules(struct edit *e, struct mpk_error *err)
 	return check_faithful(e, err);
 }
 
-static enum mpk_code load(struct edit *e, const char *path, struct mpk_error *err)
+static enum mpk_code edit_load(struct edit *e, const char *path, struct mpk_error *err)
 {
 	MPK_TRY(mpk_mapping_open(path, &e->file, err));
 	MPK_TRY(mpk_image_open(e->file.bytes, NULL, &e->arena, &e->image, err));
@@ -244,7 +244,7 @@ static enum mpk_code write_codes(struct edit *e, struct mpk_error *err)
 }
 
 /* New payloads go through the checks that --verify has; the others stay as they are. */
-static enum mpk_code verify(struct edit *e, struct mpk_error *err)
+static enum mpk_code edit_verify(struct edit *e, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_report_fini) struct mpk_report report = { 0 };
 
@@ -269,10 +269,10 @@ static enum mpk_code place_error(const char *path, enum mpk_code code, struct mp
 	return code;
 }
 
-static enum mpk_code run(struct edit *e, const char *path, struct mpk_error *err)
+static enum mpk_code edit_run(struct edit *e, const char *path, struct mpk_error *err)
 {
 	struct mpk_rope blob = mpk_rope_of(&e->arena);
-	enum mpk_code code = load(e, path, err);
+	enum mpk_code code = edit_load(e, path, err);
 
 	e->payloads = mpk_arena_array(&e->arena, replacements.count, sizeof *e->payloads);
 	for (size_t i = 0; code == MPK_OK && i < replacements.count; i++)
@@ -281,7 +281,7 @@ static enum mpk_code run(struct edit *e, const char *path, struct mpk_error *err
 	if (code == MPK_OK && !e->modules)
 		return place_error(path, write_codes(e, err), err);
 	if (code == MPK_OK)
-		code = verify(e, err);
+		code = edit_verify(e, err);
 	if (code == MPK_OK)
 		code = mpk_blob_write(&e->tree, &blob, err);
 	if (code == MPK_OK)
@@ -298,7 +298,7 @@ static int edit(const char *path)
 {
 	struct edit e = { .name = path };
 	struct mpk_error err = { 0 };
-	int status = run(&e, path, &err) == MPK_OK ? MPK_EXIT_OK : mpk_diag_error(&err);
+	int status = edit_run(&e, path, &err) == MPK_OK ? MPK_EXIT_OK : mpk_diag_error(&err);
 
 	if (status == MPK_EXIT_OK && e.had_origin)
 		mpk_diag_warn(
@@ -312,7 +312,7 @@ static int edit(const char *path)
 	return status;
 }
 
-static void confine(const char *path)
+static void edit_confine(const char *path)
 {
 	struct mpk_confine c = { 0 };
 
@@ -348,7 +348,7 @@ int mpack_edit(int argc, char **argv)
 	if (status == MPK_EXIT_OK) {
 		if (durable)
 			mpk_output_make_durable();
-		confine(argv[first]);
+		edit_confine(argv[first]);
 		status = edit(argv[first]);
 	}
 	mpk_secret_key_wipe(&sign_key);

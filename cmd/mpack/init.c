@@ -10,7 +10,7 @@
 #include "io/mapping.h"
 #include "mpack/mpack.h"
 
-static int print(const struct mpk_strbuf *text)
+static int init_print(const struct mpk_strbuf *text)
 {
 	struct mpk_error err = { 0 };
 
@@ -55,7 +55,7 @@ static int init(char **paths, size_t count)
 		maps[i].fd = -1;
 	if (code == MPK_OK)
 		code = fill_in(paths, count, maps, &arena, &text, &err);
-	int status = code == MPK_OK ? print(&text) : mpk_diag_error(&err);
+	int status = code == MPK_OK ? init_print(&text) : mpk_diag_error(&err);
 
 	for (size_t i = 0; maps && i < count; i++)
 		mpk_mapping_close(&maps[i]);

@@ -142,7 +142,7 @@ static enum mpk_code check_blob(struct mpk_input *in, const char *abi, struct mp
 }
 
 /* "out/model.blob" is the package "model". */
-static const char *name_of(struct mpk_arena *arena, const char *path)
+static const char *input_name_of(struct mpk_arena *arena, const char *path)
 {
 	const char *base = mpk_path_name(path);
 	const char *dot = strrchr(base, '.');
@@ -157,7 +157,7 @@ static int load_blob(struct mpk_input *in, const char *abi)
 	enum mpk_code code = check_blob(in, abi, &err);
 
 	in->parts.is_blob = true;
-	in->parts.name = name_of(&in->arena, in->path);
+	in->parts.name = input_name_of(&in->arena, in->path);
 	in->parts.dir_named = "";
 	if (code == MPK_OK && !in->parts.name)
 		code = mpk_fail_nomem(&err);

@@ -178,7 +178,7 @@ static enum mpk_code add_options(struct describing *d, struct mpk_error *err)
 
 /* --- inputs ---------------------------------------------------------------------- */
 
-static enum mpk_code hash(struct mpk_span bytes, struct mpk_provenance_input *out,
+static enum mpk_code origin_hash(struct mpk_span bytes, struct mpk_provenance_input *out,
 			  struct mpk_error *err)
 {
 	out->bytes = bytes.len;
@@ -195,7 +195,7 @@ static enum mpk_code add_input(struct describing *d, const char *path,
 	/* Standard input has no path and cannot be read twice; its bytes are still here. */
 	if (strcmp(path, "-") == 0) {
 		out->name = "(standard input)";
-		return hash(d->in->text.bytes, out, err);
+		return origin_hash(d->in->text.bytes, out, err);
 	}
 	out->name = mpk_arena_text(d->arena, mpk_span_str(MPK_QUOTE(mpk_span_str(name))));
 	MPK_TRY_ALLOC(out->name, err);
@@ -204,7 +204,7 @@ static enum mpk_code add_input(struct describing *d, const char *path,
 	/* Descriptors are limited; the mapping alone keeps the bytes and the identity of the
 	 * file. */
 	mpk_mapping_close_file(map);
-	return hash(map->bytes, out, err);
+	return origin_hash(map->bytes, out, err);
 }
 
 static enum mpk_code add_inputs(struct describing *d, struct mpk_provenance_input **out,
@@ -247,7 +247,7 @@ enum mpk_code mpk_origin_describe(const struct mpk_build_options *o, struct mpk_
 /* --- --depfile --------------------------------------------------------------------------- */
 
 /* Blanks, '#' and '$' have a way to be written that all readers share. */
-static void put_name(struct mpk_strbuf *text, const char *name)
+static void origin_put_name(struct mpk_strbuf *text, const char *name)
 {
 	for (; *name; name++) {
 		if (*name == ' ' || *name == '\t' || *name == '#')
@@ -260,7 +260,7 @@ static void put_name(struct mpk_strbuf *text, const char *name)
 }
 
 /* What would be a recipe, a variable, a pattern or another rule. */
-static enum mpk_code check_name(const char *name, struct mpk_error *err)
+static enum mpk_code origin_check_name(const char *name, struct mpk_error *err)
 {
 	for (const char *at = name; *at; at++)
 		if ((unsigned char)*at < ' ' || strchr(":;=%|", *at))
@@ -274,17 +274,17 @@ static enum mpk_code check_name(const char *name, struct mpk_error *err)
 static void put_rules(struct mpk_strbuf *text, const char *out, const char *const *files,
 		      size_t count)
 {
-	put_name(text, out);
+	origin_put_name(text, out);
 	mpk_strbuf_putc(text, ':');
 	for (size_t i = 0; i < count; i++) {
 		/* One name a line, so that a difference of two such files shows names. */
 		mpk_strbuf_puts(text, i ? " \\\n  " : " ");
-		put_name(text, files[i]);
+		origin_put_name(text, files[i]);
 	}
 	mpk_strbuf_putc(text, '\n');
 	/* So that a file that goes away is no error but a rebuild. */
 	for (size_t i = 1; i < count; i++) {
-		put_name(text, files[i]);
+		origin_put_name(text, files[i]);
 		mpk_strbuf_puts(text, ":\n");
 	}
 }
@@ -294,9 +294,9 @@ enum mpk_code mpk_depfile_write(const char *path, const char *out, const char *c
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
 
-	MPK_TRY(check_name(out, err));
+	MPK_TRY(origin_check_name(out, err));
 	for (size_t i = 0; i < count; i++)
-		MPK_TRY(check_name(files[i], err));
+		MPK_TRY(origin_check_name(files[i], err));
 	put_rules(&text, out, files, count);
 	MPK_TRY(mpk_strbuf_status(&text, err));
 	return mpk_output_store(path, mpk_span_of(text.data, text.len), err);

@@ -25,7 +25,7 @@ static const char *absolute(struct mpk_arena *arena, const char *path)
 	return copy;
 }
 
-static void put(struct mpk_argv *v, const char *option, const char *value)
+static void repro_put(struct mpk_argv *v, const char *option, const char *value)
 {
 	if (!value)
 		return;
@@ -63,15 +63,15 @@ static void put_command(struct mpk_argv *v, const struct mpk_build_options *o,
 	bool is_path = cc && strchr(cc, '/') && !strchr(cc, ' ');
 
 	mpk_argv_add(v, "/proc/self/exe");
-	put(v, "build", absolute(v->arena, input));
+	repro_put(v, "build", absolute(v->arena, input));
 	mpk_argv_add(v, "--quiet"); /* what it warns of was said by the first */
-	put(v, "--output", out);
-	put(v, "--emit", emit_word(o));
+	repro_put(v, "--output", out);
+	repro_put(v, "--emit", emit_word(o));
 	/* Another number than the first build had: with one job nothing is reordered, with
 	 * several it may be. */
-	put(v, "--jobs", o->jobs && strcmp(o->jobs, "1") == 0 ? "3" : "1");
-	put(v, "--cc", is_path ? absolute(v->arena, cc) : o->cc);
-	put(v, "--sign", o->sign ? absolute(v->arena, o->sign) : NULL);
+	repro_put(v, "--jobs", o->jobs && strcmp(o->jobs, "1") == 0 ? "3" : "1");
+	repro_put(v, "--cc", is_path ? absolute(v->arena, cc) : o->cc);
+	repro_put(v, "--sign", o->sign ? absolute(v->arena, o->sign) : NULL);
 	put_rows(v, options);
 }
 
@@ -93,7 +93,7 @@ static enum mpk_code run_again(const char *const *argv, const char *dir, int *st
 	return MPK_OK;
 }
 
-static enum mpk_code compare(const char *first, const char *second, struct mpk_error *err)
+static enum mpk_code repro_compare(const char *first, const char *second, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_mapping_close) struct mpk_mapping a = { 0 };
 	MPK_CLEANUP(mpk_mapping_close) struct mpk_mapping b = { 0 };
@@ -114,7 +114,7 @@ static enum mpk_code compare(const char *first, const char *second, struct mpk_e
 	return MPK_E_DIFFERENT;
 }
 
-static enum mpk_code check(const struct mpk_build_options *o, const struct mpk_option *options,
+static enum mpk_code repro_check(const struct mpk_build_options *o, const struct mpk_option *options,
 			   const char *input, const struct mpk_scratch *scratch, int *status,
 			   struct mpk_error *err)
 {
@@ -126,7 +126,7 @@ static enum mpk_code check(const struct mpk_build_options *o, const struct mpk_o
 	if (v.failed || !out)
 		return mpk_fail_nomem(err);
 	MPK_TRY(run_again(v.items, scratch->path, status, err));
-	return *status == MPK_EXIT_OK ? compare(o->output, out, err) : MPK_OK;
+	return *status == MPK_EXIT_OK ? repro_compare(o->output, out, err) : MPK_OK;
 }
 
 int mpk_repro_check(const struct mpk_build_options *o, const struct mpk_option *options,
@@ -139,7 +139,7 @@ int mpk_repro_check(const struct mpk_build_options *o, const struct mpk_option *
 
 	enum mpk_code code = mpk_scratch_open(tmp && *tmp ? tmp : "/tmp", NULL, &scratch, &err);
 	if (code == MPK_OK)
-		code = check(o, options, input, &scratch, &status, &err);
+		code = repro_check(o, options, input, &scratch, &status, &err);
 	if (code != MPK_OK)
 		return mpk_diag_error(&err);
 	if (status == MPK_EXIT_OK)

@@ -33,7 +33,7 @@ struct mpk_secret_key *mpk_key_memory(void)
 
 /* The check that no output replaces an input looks at open files. The key is closed before the
  * output appears, so it is compared here. */
-static bool is_same(const char *a, const char *b)
+static bool sign_is_same(const char *a, const char *b)
 {
 	struct stat x, y;
 
@@ -44,7 +44,7 @@ enum mpk_code mpk_key_open(const char *path, const char *output, struct mpk_secr
 			   struct mpk_error *err)
 {
 	MPK_TRY(mpk_secret_key_read(path, key, err));
-	if (output && is_same(path, output)) {
+	if (output && sign_is_same(path, output)) {
 		enum mpk_code code =
 			mpk_fail(err, MPK_E_USAGE, "this is the key, and would be overwritten");
 
@@ -138,7 +138,7 @@ static enum mpk_code sign(const char *path, const struct mpk_secret_key *key, st
 			    &arena, err);
 }
 
-static int run(const char *path)
+static int sign_run(const char *path)
 {
 	MPK_CLEANUP(mpk_secret_key_wipe) struct mpk_secret_key key = { 0 };
 	struct mpk_error err = { 0 };
@@ -169,5 +169,5 @@ int mpack_sign(int argc, char **argv)
 		return mpk_diag_usage("no output given: name it with -o");
 	if (!key_path)
 		return mpk_diag_usage("no key given: name it with --key");
-	return run(argv[first]);
+	return sign_run(argv[first]);
 }

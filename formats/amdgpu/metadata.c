@@ -35,13 +35,13 @@ struct field {
 	void *into;
 };
 
-static enum mpk_code bad(const struct mpk_cursor *c, const char *what, struct mpk_error *err)
+static enum mpk_code amdgpu_bad(const struct mpk_cursor *c, const char *what, struct mpk_error *err)
 {
 	return mpk_fail_offset(err, MPK_E_CORRUPT, "payload", mpk_cursor_offset(c),
 			       "code object: metadata: %s", what);
 }
 
-static enum mpk_code take(struct reader *r, const struct field *f, struct mpk_cursor *c,
+static enum mpk_code amdgpu_take(struct reader *r, const struct field *f, struct mpk_cursor *c,
 			  struct mpk_error *err)
 {
 	struct mpk_cursor at = *c;
@@ -58,7 +58,7 @@ static enum mpk_code take(struct reader *r, const struct field *f, struct mpk_cu
 	else
 		fits = m.type == MPK_MSGPACK_UINT && (f->u64 || m.number <= UINT32_MAX);
 	if (!fits)
-		return bad(c, f->key, err);
+		return amdgpu_bad(c, f->key, err);
 	if (f->text)
 		*f->text = m.bytes;
 	else if (f->flag)
@@ -71,7 +71,7 @@ static enum mpk_code take(struct reader *r, const struct field *f, struct mpk_cu
 	return MPK_OK;
 }
 
-static const struct field *find(const struct field *fields, size_t count, struct mpk_span key)
+static const struct field *amdgpu_find(const struct field *fields, size_t count, struct mpk_span key)
 {
 	for (size_t i = 0; i < count; i++)
 		if (mpk_span_is(key, fields[i].key))
@@ -87,13 +87,13 @@ static enum mpk_code read_map(struct reader *r, struct mpk_cursor *c, const stru
 
 	MPK_TRY(mpk_msgpack_next(c, &map, err));
 	if (map.type != MPK_MSGPACK_MAP)
-		return bad(c, "no map where one is needed", err);
+		return amdgpu_bad(c, "no map where one is needed", err);
 	for (uint32_t i = 0; i < map.count; i++) {
 		MPK_TRY(mpk_msgpack_next(c, &key, err));
 		if (key.type != MPK_MSGPACK_STR)
-			return bad(c, "a key is no string", err);
-		f = find(fields, count, key.bytes);
-		MPK_TRY(f ? take(r, f, c, err) : mpk_msgpack_skip(c, err));
+			return amdgpu_bad(c, "a key is no string", err);
+		f = amdgpu_find(fields, count, key.bytes);
+		MPK_TRY(f ? amdgpu_take(r, f, c, err) : mpk_msgpack_skip(c, err));
 	}
 	return MPK_OK;
 }
@@ -108,9 +108,9 @@ static enum mpk_code begin_list(struct reader *r, struct mpk_cursor *c, size_t s
 
 	MPK_TRY(mpk_msgpack_next(c, &m, err));
 	if (m.type != MPK_MSGPACK_ARRAY)
-		return bad(c, "no list where one is needed", err);
+		return amdgpu_bad(c, "no list where one is needed", err);
 	if (m.count > mpk_cursor_left(c) / 8)
-		return bad(c, "a list is longer than what is left", err);
+		return amdgpu_bad(c, "a list is longer than what is left", err);
 	list = mpk_arena_array(r->arena, m.count, size);
 	MPK_TRY_ALLOC(list, err);
 	memcpy(out, &list, sizeof list);
@@ -149,7 +149,7 @@ static enum mpk_code read_args(struct reader *r, struct mpk_cursor *c, void *int
 	size_t count;
 
 	if (k->args) /* each list would be kept */
-		return bad(c, "a kernel has .args twice", err);
+		return amdgpu_bad(c, "a kernel has .args twice", err);
 	MPK_TRY(begin_list(r, c, sizeof *args, &args, &count, err));
 	for (size_t i = 0; i < count; i++) {
 		struct mpk_amdgpu_arg *a = &args[i];
@@ -182,17 +182,17 @@ static enum mpk_code read_block(struct reader *r, struct mpk_cursor *c, void *in
 	(void)r;
 	MPK_TRY(mpk_msgpack_next(c, &m, err));
 	if (m.type != MPK_MSGPACK_ARRAY || m.count != 3)
-		return bad(c, ".reqd_workgroup_size is no list of three", err);
+		return amdgpu_bad(c, ".reqd_workgroup_size is no list of three", err);
 	for (size_t i = 0; i < 3; i++) {
 		MPK_TRY(mpk_msgpack_next(c, &m, err));
 		if (m.type != MPK_MSGPACK_UINT || m.number > UINT32_MAX)
-			return bad(c, ".reqd_workgroup_size is no list of numbers", err);
+			return amdgpu_bad(c, ".reqd_workgroup_size is no list of numbers", err);
 		k->block[i] = (uint32_t)m.number;
 	}
 	return MPK_OK;
 }
 
-static enum mpk_code read_kernel(struct reader *r, struct mpk_cursor *c,
+static enum mpk_code amdgpu_read_kernel(struct reader *r, struct mpk_cursor *c,
 				 struct mpk_amdgpu_kernel *k, struct mpk_error *err)
 {
 	const struct field fields[] = {
@@ -216,18 +216,18 @@ static enum mpk_code read_kernel(struct reader *r, struct mpk_cursor *c,
 	k->sgprs = k->vgprs = k->sgpr_spills = k->vgpr_spills = MPK_AMDGPU_UNTOLD;
 	k->lds_bytes = k->scratch_bytes = k->kernarg_bytes = MPK_AMDGPU_UNTOLD_BYTES;
 	MPK_TRY(read_map(r, c, fields, MPK_ARRAY_COUNT(fields), err));
-	return k->name.len ? MPK_OK : bad(c, "a kernel has no .name", err);
+	return k->name.len ? MPK_OK : amdgpu_bad(c, "a kernel has no .name", err);
 }
 
-static enum mpk_code read_kernels(struct reader *r, struct mpk_cursor *c, void *into,
+static enum mpk_code amdgpu_read_kernels(struct reader *r, struct mpk_cursor *c, void *into,
 				  struct mpk_error *err)
 {
 	(void)into;
 	if (r->kernels)
-		return bad(c, "amdhsa.kernels stand there twice", err);
+		return amdgpu_bad(c, "amdhsa.kernels stand there twice", err);
 	MPK_TRY(begin_list(r, c, sizeof *r->kernels, &r->kernels, &r->count, err));
 	for (size_t i = 0; i < r->count; i++)
-		MPK_TRY(read_kernel(r, c, &r->kernels[i], err));
+		MPK_TRY(amdgpu_read_kernel(r, c, &r->kernels[i], err));
 	return MPK_OK;
 }
 
@@ -280,7 +280,7 @@ static enum mpk_code read_section(struct reader *r, const struct mpk_cubin_secti
 
 static enum mpk_code read_notes(struct reader *r, bool *found, struct mpk_error *err)
 {
-	const struct field fields[] = { { .key = "amdhsa.kernels", .read = read_kernels } };
+	const struct field fields[] = { { .key = "amdhsa.kernels", .read = amdgpu_read_kernels } };
 	struct mpk_cubin_section s;
 	struct mpk_cursor c;
 	struct mpk_span notes;
@@ -321,7 +321,7 @@ static void set_code(struct reader *r, const struct mpk_cubin_symbol *s,
 	(void)mpk_span_sub(r->elf.bytes, in.off + (s->value - in.address), s->size, &k->code);
 }
 
-static enum mpk_code read_symbols(struct reader *r, const struct mpk_cubin_section *table,
+static enum mpk_code amdgpu_read_symbols(struct reader *r, const struct mpk_cubin_section *table,
 				  const struct mpk_strmap *names, struct mpk_error *err)
 {
 	struct mpk_span symbols, strings;
@@ -342,7 +342,7 @@ static enum mpk_code read_symbols(struct reader *r, const struct mpk_cubin_secti
 	return MPK_OK;
 }
 
-static enum mpk_code read_code(struct reader *r, struct mpk_error *err)
+static enum mpk_code amdgpu_read_code(struct reader *r, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap names = { 0 };
 	struct mpk_cubin_section s;
@@ -354,7 +354,7 @@ static enum mpk_code read_code(struct reader *r, struct mpk_error *err)
 	for (size_t i = 0; r->count && i < r->elf.section_count; i++) {
 		MPK_TRY(mpk_cubin_elf_section(&r->elf, i, &s, err));
 		if (s.type == MPK_CUBIN_SHT_DYNSYM || s.type == MPK_CUBIN_SHT_SYMTAB)
-			MPK_TRY(read_symbols(r, &s, &names, err));
+			MPK_TRY(amdgpu_read_symbols(r, &s, &names, err));
 	}
 	return MPK_OK;
 }
@@ -368,7 +368,7 @@ enum mpk_code mpk_amdgpu_read(struct mpk_span bytes, struct mpk_arena *arena,
 	MPK_TRY(mpk_amdgpu_read_head(bytes, &object, err));
 	MPK_TRY(mpk_cubin_elf_open_as(bytes, MPK_AMDGPU_EM, "code object", &r.elf, err));
 	MPK_TRY(read_notes(&r, &object.has_metadata, err));
-	MPK_TRY(read_code(&r, err));
+	MPK_TRY(amdgpu_read_code(&r, err));
 	object.kernels = r.kernels;
 	object.kernel_count = r.count;
 	*out = object;

@@ -47,7 +47,7 @@ struct layout {
 };
 
 /* Offsets count from the archive's first byte. */
-static enum mpk_code fail_at(struct mpk_error *err, uint64_t off, const char *what)
+static enum mpk_code ar_fail_at(struct mpk_error *err, uint64_t off, const char *what)
 {
 	return mpk_fail_offset(err, MPK_E_CORRUPT, "file", off, "ar archive: %s", what);
 }
@@ -74,7 +74,7 @@ static enum mpk_code take_bsd_name(struct item *m, struct mpk_error *err)
 	uint64_t len;
 
 	if (!mpk_parse_u64(digits, &len) || !mpk_span_sub(m->data, 0, len, &name))
-		return fail_at(err, m->header_off, "the member's name is longer than the member");
+		return ar_fail_at(err, m->header_off, "the member's name is longer than the member");
 	m->data_off += len;
 	m->data = mpk_span_of(m->data.data + len, m->data.len - (size_t)len);
 	m->raw_name = trim_end(name, '\0');
@@ -111,12 +111,12 @@ static enum mpk_code next_item(struct mpk_span bytes, uint64_t *pos, struct item
 	uint64_t len;
 
 	if (!mpk_span_sub(bytes, *pos, MPK_AR_HEADER_BYTES, &head))
-		return fail_at(err, *pos, "cut off inside a member's header");
+		return ar_fail_at(err, *pos, "cut off inside a member's header");
 	if (memcmp(head.data + MPK_AR_END_OFF, "`\n", 2) != 0)
-		return fail_at(err, *pos, "no member header here");
+		return ar_fail_at(err, *pos, "no member header here");
 	digits = trim_end(mpk_span_of(head.data + MPK_AR_SIZE_OFF, MPK_AR_SIZE_BYTES), ' ');
 	if (!mpk_parse_u64(digits, &len))
-		return fail_at(err, *pos + MPK_AR_SIZE_OFF, "the member's size is no number");
+		return ar_fail_at(err, *pos + MPK_AR_SIZE_OFF, "the member's size is no number");
 	if (!mpk_span_sub(bytes, m.data_off, len, &m.data))
 		return mpk_fail_offset(err, MPK_E_CORRUPT, "file", *pos,
 				       "ar archive: member of %" PRIu64 " bytes, %" PRIu64
@@ -149,7 +149,7 @@ static enum mpk_code long_name(const struct item *m, struct mpk_span table, stru
 	end = (size_t)off;
 	while (end < table.len && table.data[end] != '\n' && table.data[end] != '\0') {
 		if (end - off >= NAME_LIMIT)
-			return fail_at(err, m->header_off, "a name of 64 KiB or more");
+			return ar_fail_at(err, m->header_off, "a name of 64 KiB or more");
 		end++;
 	}
 	*out = mpk_span_of(table.data + off, end - (size_t)off);
@@ -169,7 +169,7 @@ static enum mpk_code member_of(const struct item *m, struct mpk_span table,
 	else if (!m->spelled_out && name.len && name.data[name.len - 1] == '/')
 		name.len--;
 	if (!name.len)
-		return fail_at(err, m->header_off, "a member without a name");
+		return ar_fail_at(err, m->header_off, "a member without a name");
 	*out = (struct mpk_ar_member){
 		.name = name,
 		.data = m->data,
@@ -213,7 +213,7 @@ static enum mpk_code read_members(const struct layout *l, struct mpk_ar_member *
 }
 
 /* An integer of the index; width is 4 or 8 and the caller has checked the bounds. */
-static uint64_t load(const uint8_t *p, size_t width, bool big)
+static uint64_t ar_load(const uint8_t *p, size_t width, bool big)
 {
 	uint64_t v = 0;
 
@@ -251,23 +251,23 @@ static enum mpk_code read_sysv_index(const struct item *index, struct mpk_arena 
 	uint64_t n;
 
 	if (index->data.len < width)
-		return fail_at(err, index->data_off, "the symbol index is cut off");
-	n = load(index->data.data, width, true);
+		return ar_fail_at(err, index->data_off, "the symbol index is cut off");
+	n = ar_load(index->data.data, width, true);
 	if (n > (index->data.len - width) / (width + 1))
-		return fail_at(err, index->data_off, "more symbols than the index has room for");
+		return ar_fail_at(err, index->data_off, "more symbols than the index has room for");
 	count = (size_t)n;
 	symbols = mpk_arena_array(arena, count, sizeof *symbols);
 	MPK_TRY_ALLOC(symbols, err);
 	strings = mpk_span_of(index->data.data + width * (count + 1),
 			      index->data.len - width * (count + 1));
 	for (size_t i = 0; i < count; i++) {
-		uint64_t at = load(index->data.data + width * (i + 1), width, true);
+		uint64_t at = ar_load(index->data.data + width * (i + 1), width, true);
 
 		if (!mpk_span_text(strings, name_off, NAME_LIMIT, &symbols[i].name))
-			return fail_at(err, index->data_off,
+			return ar_fail_at(err, index->data_off,
 				       "a name of the symbol index has no end");
 		if (!member_at(ar, at, &symbols[i].member))
-			return fail_at(err, index->data_off + width * (i + 1),
+			return ar_fail_at(err, index->data_off + width * (i + 1),
 				       "the symbol index points to no member; run ranlib on it");
 		name_off += symbols[i].name.len + 1;
 	}
@@ -284,11 +284,11 @@ static bool bsd_parts(struct mpk_span data, size_t width, bool big, struct mpk_s
 
 	if (data.len < 2 * width)
 		return false;
-	n = load(data.data, width, big);
+	n = ar_load(data.data, width, big);
 	if (n > data.len - 2 * width || n % (2 * width))
 		return false;
 	*pairs = mpk_span_of(data.data + width, (size_t)n);
-	n = load(pairs->data + pairs->len, width, big);
+	n = ar_load(pairs->data + pairs->len, width, big);
 	return mpk_span_sub(data, 2 * width + pairs->len, n, strings);
 }
 
@@ -305,7 +305,7 @@ static enum mpk_code read_bsd_index(const struct item *index, struct mpk_arena *
 	if (!bsd_parts(index->data, width, false, &pairs, &strings)) {
 		big = true;
 		if (!bsd_parts(index->data, width, true, &pairs, &strings))
-			return fail_at(err, index->data_off, "the symbol index does not add up");
+			return ar_fail_at(err, index->data_off, "the symbol index does not add up");
 	}
 	count = pairs.len / (2 * width);
 	symbols = mpk_arena_array(arena, count, sizeof *symbols);
@@ -313,11 +313,11 @@ static enum mpk_code read_bsd_index(const struct item *index, struct mpk_arena *
 	for (size_t i = 0; i < count; i++) {
 		const uint8_t *pair = pairs.data + 2 * width * i;
 
-		if (!mpk_span_text(strings, load(pair, width, big), NAME_LIMIT, &symbols[i].name))
-			return fail_at(err, index->data_off,
+		if (!mpk_span_text(strings, ar_load(pair, width, big), NAME_LIMIT, &symbols[i].name))
+			return ar_fail_at(err, index->data_off,
 				       "a name of the symbol index has no end");
-		if (!member_at(ar, load(pair + width, width, big), &symbols[i].member))
-			return fail_at(err, index->data_off + width + 2 * width * i,
+		if (!member_at(ar, ar_load(pair + width, width, big), &symbols[i].member))
+			return ar_fail_at(err, index->data_off + width + 2 * width * i,
 				       "the symbol index points to no member; run ranlib on it");
 	}
 	ar->symbols = symbols;
@@ -337,7 +337,7 @@ enum mpk_code mpk_ar_read(struct mpk_span bytes, struct mpk_arena *arena, struct
 			err, MPK_E_UNSUPPORTED,
 			"a thin ar archive holds no members, only the names of files; make a whole one with `ar rcs`");
 	if (!mpk_ar_is(bytes))
-		return fail_at(err, 0, "it does not begin with \"!<arch>\"");
+		return ar_fail_at(err, 0, "it does not begin with \"!<arch>\"");
 	MPK_TRY(survey(&l, err));
 	members = mpk_arena_array(arena, l.member_count, sizeof *members);
 	MPK_TRY_ALLOC(members, err);

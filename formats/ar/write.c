@@ -39,7 +39,7 @@ static bool is_long(struct mpk_span name)
 	return name.len >= MPK_AR_NAME_BYTES || mpk_span_is(name, "#1");
 }
 
-static enum mpk_code check_entry(const struct mpk_ar_entry *e, struct mpk_error *err)
+static enum mpk_code ar_check_entry(const struct mpk_ar_entry *e, struct mpk_error *err)
 {
 	if (!e->name.len || memchr(e->name.data, '/', e->name.len) ||
 	    memchr(e->name.data, '\n', e->name.len) || memchr(e->name.data, 0, e->name.len))
@@ -86,7 +86,7 @@ static enum mpk_code make_plan(struct plan *p, struct mpk_error *err)
 	for (size_t i = 0; i < p->count; i++) {
 		const struct mpk_ar_entry *e = &p->entries[i];
 
-		MPK_TRY(check_entry(e, err));
+		MPK_TRY(ar_check_entry(e, err));
 		p->symbol_count += e->symbol_count;
 		for (size_t j = 0; j < e->symbol_count; j++)
 			p->string_bytes += e->symbols[j].len + 1;
@@ -107,7 +107,7 @@ static enum mpk_code make_plan(struct plan *p, struct mpk_error *err)
 	return MPK_OK;
 }
 
-static void put_header(struct mpk_rope *rope, const char *name, const char *meta, uint64_t size)
+static void ar_put_header(struct mpk_rope *rope, const char *name, const char *meta, uint64_t size)
 {
 	char head[2 * MPK_AR_HEADER_BYTES];
 
@@ -132,7 +132,7 @@ static void put_index(const struct plan *p, struct mpk_rope *rope)
 {
 	uint64_t off = members_off(p);
 
-	put_header(rope, p->width == 8 ? "/SYM64/" : "/", "0           0     0     0",
+	ar_put_header(rope, p->width == 8 ? "/SYM64/" : "/", "0           0     0     0",
 		   index_bytes(p));
 	put_big(rope, p->symbol_count, p->width);
 	for (size_t i = 0; i < p->count; i++) {
@@ -150,9 +150,9 @@ static void put_index(const struct plan *p, struct mpk_rope *rope)
 }
 
 /* The table of long names: each ends with "/\n". */
-static void put_names(const struct plan *p, struct mpk_rope *rope)
+static void ar_put_names(const struct plan *p, struct mpk_rope *rope)
 {
-	put_header(rope, "//", "", even(p->name_bytes));
+	ar_put_header(rope, "//", "", even(p->name_bytes));
 	for (size_t i = 0; i < p->count; i++)
 		if (is_long(p->entries[i].name)) {
 			mpk_rope_put_bytes(rope, p->entries[i].name);
@@ -178,7 +178,7 @@ static void put_members(const struct plan *p, struct mpk_rope *rope)
 			snprintf(name, sizeof name, "%.*s/", (int)e->name.len,
 				 (const char *)e->name.data);
 		}
-		put_header(rope, name, "0           0     0     644", e->content->len);
+		ar_put_header(rope, name, "0           0     0     644", e->content->len);
 		mpk_rope_put_rope(rope, e->content);
 		if (e->content->len % 2)
 			mpk_rope_put_u8(rope, '\n');
@@ -196,7 +196,7 @@ enum mpk_code mpk_ar_write(const struct mpk_ar_entry *entries, size_t count, str
 	if (p.width)
 		put_index(&p, rope);
 	if (p.name_bytes)
-		put_names(&p, rope);
+		ar_put_names(&p, rope);
 	put_members(&p, rope);
 	return mpk_rope_status(rope, err);
 }

@@ -67,7 +67,7 @@ const char *mpk_tree_path(const struct mpk_tree *tree, size_t node, char *out, s
 }
 
 /* One step of the path: digits up to the next slash or the end. */
-static bool take_step(struct mpk_span *path, uint64_t *out)
+static bool blob_take_step(struct mpk_span *path, uint64_t *out)
 {
 	struct mpk_span digits = mpk_span_of(path->data, 0);
 
@@ -87,14 +87,14 @@ bool mpk_tree_find(const struct mpk_tree *tree, const char *path, size_t *node)
 		return false;
 	if (rest.data[0] == '#') {
 		rest = mpk_span_of(rest.data + 1, rest.len - 1);
-		if (!take_step(&rest, &at) || at >= tree->count)
+		if (!blob_take_step(&rest, &at) || at >= tree->count)
 			return false;
 	} else if (mpk_span_is(rest, "/")) {
 		rest.len = 0;
 	}
 	while (rest.len) {
 		rest = mpk_span_of(rest.data + 1, rest.len - 1);
-		if (!take_step(&rest, &step) || step >= tree->nodes[at].child_count)
+		if (!blob_take_step(&rest, &step) || step >= tree->nodes[at].child_count)
 			return false;
 		at = tree->nodes[at].children[step];
 	}

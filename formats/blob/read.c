@@ -250,7 +250,7 @@ static void legacy_recover(struct mpk_legacy *r, struct mpk_node *node)
  */
 
 /* Payloads are read only to find their ends. */
-static enum mpk_code read_payload(struct mpk_legacy *r, const struct mpk_kind *kind,
+static enum mpk_code blob_read_payload(struct mpk_legacy *r, const struct mpk_kind *kind,
 				  struct mpk_error *err)
 {
 	struct mpk_arena scratch MPK_CLEANUP(mpk_arena_fini) = { 0 };
@@ -274,7 +274,7 @@ static enum mpk_code read_module(struct mpk_legacy *r, struct mpk_node *node, st
 		return MPK_OK;
 	}
 
-	enum mpk_code code = read_payload(r, kind, err);
+	enum mpk_code code = blob_read_payload(r, kind, err);
 	if (code != MPK_OK) {
 		mpk_error_prefix(err, "module %zu (%s): ", r->tree->count, MPK_QUOTE(node->kind));
 		return code;
@@ -350,7 +350,7 @@ static enum mpk_code legacy_read(struct mpk_legacy *r, struct mpk_error *err)
 }
 
 /* The library's own code has a key and no payload. */
-static enum mpk_code read_node(struct mpk_cursor *c, struct mpk_node *node, struct mpk_error *err)
+static enum mpk_code blob_read_node(struct mpk_cursor *c, struct mpk_node *node, struct mpk_error *err)
 {
 	node->kind_off = c->pos;
 	MPK_TRY(mpk_read_str(c, "module kind", &node->kind, err));
@@ -385,7 +385,7 @@ static enum mpk_code read_current(struct mpk_cursor *c, struct mpk_arena *arena,
 	MPK_TRY_ALLOC(tree->nodes, err);
 	MPK_TRY(links_apply(&links, arena, tree, err));
 	for (size_t i = 0; i < tree->count; i++) {
-		enum mpk_code code = read_node(c, &tree->nodes[i], err);
+		enum mpk_code code = blob_read_node(c, &tree->nodes[i], err);
 
 		if (code != MPK_OK) {
 			mpk_error_prefix(err, "module %zu: ", i);
@@ -398,7 +398,7 @@ static enum mpk_code read_current(struct mpk_cursor *c, struct mpk_arena *arena,
 }
 
 /* The tree is copied back only when all of it was read. */
-static enum mpk_code read_body(struct mpk_cursor *c, struct mpk_arena *arena, struct mpk_tree *out,
+static enum mpk_code blob_read_body(struct mpk_cursor *c, struct mpk_arena *arena, struct mpk_tree *out,
 			       struct mpk_error *err)
 {
 	struct mpk_tree tree = *out;
@@ -427,7 +427,7 @@ enum mpk_code mpk_blob_read(struct mpk_span blob, enum mpk_generation gen, struc
 				       "blob size: %" PRIu64 " bytes wanted, %zu there",
 				       tree.nbytes, mpk_cursor_left(&c));
 	c.bytes.len = (size_t)tree.nbytes + 8;
-	MPK_TRY(read_body(&c, arena, &tree, err));
+	MPK_TRY(blob_read_body(&c, arena, &tree, err));
 	*out = tree;
 	return MPK_OK;
 }
@@ -440,7 +440,7 @@ enum mpk_code mpk_blob_read_bare(struct mpk_span blob, enum mpk_generation gen,
 	struct mpk_cursor c = mpk_cursor_of(blob, 0, "blob");
 	struct mpk_tree tree = { .gen = gen, .nbytes = blob.len };
 
-	MPK_TRY(read_body(&c, arena, &tree, err));
+	MPK_TRY(blob_read_body(&c, arena, &tree, err));
 	*out = tree;
 	return MPK_OK;
 }

@@ -19,7 +19,7 @@ static void put_links(const struct mpk_tree *tree, struct mpk_rope *rope)
 	}
 }
 
-static void put_module(const struct mpk_node *node, bool sized, struct mpk_rope *rope)
+static void blob_put_module(const struct mpk_node *node, bool sized, struct mpk_rope *rope)
 {
 	if (node->is_lib) {
 		mpk_rope_put_str(rope, mpk_span_str(MPK_KIND_LIB));
@@ -38,7 +38,7 @@ static void put_current(const struct mpk_tree *tree, struct mpk_rope *rope)
 {
 	put_links(tree, rope);
 	for (size_t i = 0; i < tree->count; i++)
-		put_module(&tree->nodes[i], true, rope);
+		blob_put_module(&tree->nodes[i], true, rope);
 }
 
 static void put_legacy(const struct mpk_tree *tree, struct mpk_rope *rope)
@@ -50,7 +50,7 @@ static void put_legacy(const struct mpk_tree *tree, struct mpk_rope *rope)
 
 	mpk_rope_put_u64(rope, tree->count - first + links);
 	for (size_t i = first; i < tree->count; i++)
-		put_module(&tree->nodes[i], false, rope);
+		blob_put_module(&tree->nodes[i], false, rope);
 	if (links) {
 		mpk_rope_put_str(rope, mpk_span_str(MPK_KIND_TREE));
 		put_links(tree, rope);

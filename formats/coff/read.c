@@ -127,7 +127,7 @@ static bool is_big(struct mpk_span bytes)
 }
 
 /* False: this is no object, by its header or by where it says its symbols are. */
-static bool read_header(struct mpk_span bytes, struct header *out)
+static bool coff_read_header(struct mpk_span bytes, struct header *out)
 {
 	const uint8_t *b = bytes.data;
 
@@ -158,7 +158,7 @@ bool mpk_coff_is(struct mpk_span bytes)
 {
 	struct header h;
 
-	return read_header(bytes, &h) && h.symbols_off < bytes.len;
+	return coff_read_header(bytes, &h) && h.symbols_off < bytes.len;
 }
 
 /* The name of a symbol: in its eight bytes, or where the string table has it. */
@@ -205,7 +205,7 @@ static enum mpk_code read_symbol(struct reader *r, const uint8_t *s, struct mpk_
 }
 
 /* Auxiliary records follow the symbol that they say more of. */
-static enum mpk_code read_symbols(struct reader *r, struct mpk_error *err)
+static enum mpk_code coff_read_symbols(struct reader *r, struct mpk_error *err)
 {
 	size_t each = r->h.each, count = r->symbols.len / each;
 
@@ -226,7 +226,7 @@ enum mpk_code mpk_coff_read(struct mpk_span bytes, struct mpk_arena *arena, stru
 	struct reader r = { .bytes = bytes, .arena = arena };
 	uint64_t end;
 
-	if (!read_header(bytes, &r.h))
+	if (!coff_read_header(bytes, &r.h))
 		return mpk_fail_offset(err, MPK_E_CORRUPT, "file", 0,
 				       "COFF: no object begins here");
 	end = (uint64_t)r.h.symbols_off + (uint64_t)r.h.symbol_count * r.h.each;
@@ -246,7 +246,7 @@ enum mpk_code mpk_coff_read(struct mpk_span bytes, struct mpk_arena *arena, stru
 	/* objects are not laid out yet: symbols count from the beginning of their section */
 	for (size_t i = 0; i < r.object.section_count; i++)
 		r.object.sections[i].address = 0;
-	MPK_TRY(read_symbols(&r, err));
+	MPK_TRY(coff_read_symbols(&r, err));
 	*out = r.object;
 	return MPK_OK;
 }
@@ -319,7 +319,7 @@ static bool at_address(const struct pe_reader *r, uint32_t address, struct mpk_s
 				 s->content.len - (address - s->address), out);
 }
 
-static const char *text_at(const struct pe_reader *r, uint32_t address)
+static const char *coff_text_at(const struct pe_reader *r, uint32_t address)
 {
 	struct mpk_span rest;
 
@@ -380,7 +380,7 @@ static enum mpk_code read_exports(struct pe_reader *r, struct mpk_error *err)
 	r->object.symbols = mpk_arena_array(r->arena, count, sizeof *r->object.symbols);
 	MPK_TRY_ALLOC(r->object.symbols, err);
 	for (uint32_t i = 0; i < count; i++) {
-		const char *name = text_at(r, mpk_load_u32(names.data + 4 * (size_t)i));
+		const char *name = coff_text_at(r, mpk_load_u32(names.data + 4 * (size_t)i));
 		uint16_t ordinal = mpk_load_u16(ordinals.data + 2 * (size_t)i);
 		uint32_t address;
 
@@ -416,7 +416,7 @@ static enum mpk_code read_imports(struct pe_reader *r, struct mpk_error *err)
 	MPK_TRY_ALLOC(r->object.needed, err);
 	for (size_t i = 0; i < count; i++) {
 		const uint8_t *row = d.data + i * IMPORT_BYTES;
-		const char *name = text_at(r, mpk_load_u32(row + 12));
+		const char *name = coff_text_at(r, mpk_load_u32(row + 12));
 
 		if (!name)
 			return pe_corrupt(r, row, "an imported library has no name", err);

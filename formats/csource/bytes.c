@@ -17,7 +17,7 @@ static int digit(uint8_t c)
 }
 
 /* An integer constant of C with its suffix; false when it is none, or more than a byte. */
-static bool read_number(struct mpk_span text, uint8_t *out)
+static bool csource_read_number(struct mpk_span text, uint8_t *out)
 {
 	int base = 10;
 	unsigned value = 0;
@@ -80,7 +80,7 @@ static bool read_escape(struct mpk_span s, size_t *at, uint8_t *out)
 }
 
 /* Appends the bytes of a literal, which are fewer than it has characters. */
-static bool read_string(struct mpk_span literal, uint8_t *out, size_t *count)
+static bool csource_read_string(struct mpk_span literal, uint8_t *out, size_t *count)
 {
 	size_t at = 1, end = literal.len - 1;
 
@@ -121,7 +121,7 @@ static enum mpk_code read_numbers(struct array *a, struct mpk_error *err)
 		MPK_TRY(mpk_lexer_next(&a->lex, &a->t, err));
 		if (mpk_token_is_punct(&a->t, '}'))
 			return mpk_lexer_next(&a->lex, &a->t, err);
-		if (a->t.kind != MPK_TOKEN_WORD || !read_number(a->t.text, &a->bytes[a->count]))
+		if (a->t.kind != MPK_TOKEN_WORD || !csource_read_number(a->t.text, &a->bytes[a->count]))
 			return unexpected(a, err);
 		a->count++;
 		MPK_TRY(mpk_lexer_next(&a->lex, &a->t, err));
@@ -135,7 +135,7 @@ static enum mpk_code read_numbers(struct array *a, struct mpk_error *err)
 static enum mpk_code read_strings(struct array *a, struct mpk_error *err)
 {
 	while (a->t.kind == MPK_TOKEN_STRING) {
-		if (!read_string(a->t.text, a->bytes, &a->count))
+		if (!csource_read_string(a->t.text, a->bytes, &a->count))
 			return unexpected(a, err);
 		MPK_TRY(mpk_lexer_next(&a->lex, &a->t, err));
 	}
@@ -191,7 +191,7 @@ enum mpk_code mpk_csource_strings(struct mpk_span bytes, struct mpk_arena *arena
 	MPK_TRY_ALLOC(texts, err);
 	while (mpk_lexer_next(&lex, &t, NULL) == MPK_OK && t.kind != MPK_TOKEN_END) {
 		size_t before = count;
-		bool string = t.kind == MPK_TOKEN_STRING && read_string(t.text, texts, &count);
+		bool string = t.kind == MPK_TOKEN_STRING && csource_read_string(t.text, texts, &count);
 
 		if (!string)
 			count = before;

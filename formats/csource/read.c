@@ -29,7 +29,7 @@ struct reader {
 	size_t count, cap;
 };
 
-static enum mpk_code next(struct reader *r, struct mpk_error *err)
+static enum mpk_code csource_next(struct reader *r, struct mpk_error *err)
 {
 	return mpk_lexer_next(&r->lex, &r->t, err);
 }
@@ -62,14 +62,14 @@ static enum mpk_code skip_group(struct reader *r, struct mpk_token *first, struc
 			depth++;
 		if ((at(r, ')') || at(r, ']') || at(r, '}')) && --depth == 0)
 			return MPK_OK;
-		MPK_TRY(next(r, err));
+		MPK_TRY(csource_next(r, err));
 	}
 }
 
 /* --- definitions ---------------------------------------------------------------------------- */
 
 /* Names are copied, as tokens have no NUL. */
-static enum mpk_code add(struct reader *r, bool function, struct mpk_span initializer,
+static enum mpk_code csource_add(struct reader *r, bool function, struct mpk_span initializer,
 			 uint32_t line, struct mpk_error *err)
 {
 	struct mpk_object_symbol s = {
@@ -98,7 +98,7 @@ static enum mpk_code read_initializer(struct reader *r, struct mpk_error *err)
 	const uint8_t *from, *end;
 	uint32_t line;
 
-	MPK_TRY(next(r, err));
+	MPK_TRY(csource_next(r, err));
 	line = r->t.line;
 	from = end = r->t.text.data;
 	while (!at(r, ';') && !at(r, ',')) {
@@ -107,10 +107,10 @@ static enum mpk_code read_initializer(struct reader *r, struct mpk_error *err)
 		if (at(r, '(') || at(r, '[') || at(r, '{'))
 			MPK_TRY(skip_group(r, NULL, err));
 		end = r->t.text.data + r->t.text.len;
-		MPK_TRY(next(r, err));
+		MPK_TRY(csource_next(r, err));
 	}
 	if (r->d.name.len && !r->d.is_typedef && !r->d.is_call)
-		MPK_TRY(add(r, false, mpk_span_of(from, (size_t)(end - from)), line, err));
+		MPK_TRY(csource_add(r, false, mpk_span_of(from, (size_t)(end - from)), line, err));
 	r->d.name = (struct mpk_span){ 0 };
 	return MPK_OK;
 }
@@ -122,18 +122,18 @@ static enum mpk_code end_declaration(struct reader *r, struct mpk_error *err)
 
 	/* a tentative definition */
 	if (d.name.len && !d.is_extern && !d.is_typedef && !d.is_call)
-		MPK_TRY(add(r, false, (struct mpk_span){ 0 }, 0, err));
+		MPK_TRY(csource_add(r, false, (struct mpk_span){ 0 }, 0, err));
 	r->d = (struct declaration){ 0 };
 	if (at(r, ',')) { /* the names of a list share its specifiers */
 		r->d.is_static = d.is_static;
 		r->d.is_extern = d.is_extern;
 		r->d.is_typedef = d.is_typedef;
 	}
-	return next(r, err);
+	return csource_next(r, err);
 }
 
 /* "[852]", "[852 MPK_NUL]": the first number of the first brackets counts. */
-static enum mpk_code read_extent(struct reader *r, struct mpk_error *err)
+static enum mpk_code csource_read_extent(struct reader *r, struct mpk_error *err)
 {
 	struct mpk_token first = { 0 };
 
@@ -141,7 +141,7 @@ static enum mpk_code read_extent(struct reader *r, struct mpk_error *err)
 	if (!r->d.is_array && first.kind == MPK_TOKEN_WORD)
 		(void)mpk_parse_u64(first.text, &r->d.count);
 	r->d.is_array = true;
-	return next(r, err);
+	return csource_next(r, err);
 }
 
 /* --- file scope ------------------------------------------------------------------------------ */
@@ -154,7 +154,7 @@ static enum mpk_code read_parentheses(struct reader *r, struct mpk_error *err)
 		r->d.name = (struct mpk_span){ 0 };
 	r->d.is_call |= r->d.name.len != 0;
 	MPK_TRY(skip_group(r, NULL, err));
-	return next(r, err);
+	return csource_next(r, err);
 }
 
 /* A body, a list of members, or what extern "C" and namespaces hold, which is file scope, too. */
@@ -165,15 +165,15 @@ static enum mpk_code read_brace(struct reader *r, struct mpk_error *err)
 	if (scope) {
 		r->linkage++;
 		r->d = (struct declaration){ 0 };
-		return next(r, err);
+		return csource_next(r, err);
 	}
 	MPK_TRY(skip_group(r, NULL, err));
 	if (r->d.is_call && r->d.name.len) {
-		MPK_TRY(add(r, true, (struct mpk_span){ 0 }, 0, err));
+		MPK_TRY(csource_add(r, true, (struct mpk_span){ 0 }, 0, err));
 		r->d = (struct declaration){ 0 };
 	}
 	r->d.name = (struct mpk_span){ 0 }; /* the tag of a struct; a name may follow */
-	return next(r, err);
+	return csource_next(r, err);
 }
 
 /* Attributes with arguments are passed over as a whole, wherever they are; of the other words
@@ -185,13 +185,13 @@ static enum mpk_code read_word(struct reader *r, struct mpk_error *err)
 	struct declaration *d = &r->d;
 	struct mpk_token word = r->t;
 
-	MPK_TRY(next(r, err));
+	MPK_TRY(csource_next(r, err));
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(with_arguments); i++)
 		if (mpk_token_is_word(&word, with_arguments[i])) {
 			if (!at(r, '('))
 				return MPK_OK;
 			MPK_TRY(skip_group(r, NULL, err));
-			return next(r, err);
+			return csource_next(r, err);
 		}
 	if (mpk_token_is_word(&word, "static"))
 		d->is_static = true;
@@ -217,7 +217,7 @@ static enum mpk_code read_token(struct reader *r, struct mpk_error *err)
 	else if (at(r, '('))
 		return read_parentheses(r, err);
 	else if (at(r, '['))
-		return read_extent(r, err);
+		return csource_read_extent(r, err);
 	else if (at(r, '{'))
 		return read_brace(r, err);
 	else if (at(r, '='))
@@ -228,12 +228,12 @@ static enum mpk_code read_token(struct reader *r, struct mpk_error *err)
 		r->linkage--;
 		r->d = (struct declaration){ 0 };
 	}
-	return next(r, err);
+	return csource_next(r, err);
 }
 
-static enum mpk_code read_all(struct reader *r, struct mpk_error *err)
+static enum mpk_code csource_read_all(struct reader *r, struct mpk_error *err)
 {
-	MPK_TRY(next(r, err));
+	MPK_TRY(csource_next(r, err));
 	while (r->t.kind != MPK_TOKEN_END)
 		MPK_TRY(read_token(r, err));
 	return MPK_OK;
@@ -254,7 +254,7 @@ enum mpk_code mpk_csource_read(struct mpk_span bytes, struct mpk_arena *arena,
 		return mpk_fail_offset(err, MPK_E_CORRUPT, "file", (uint64_t)(nul - bytes.data),
 				       "C: a NUL in the text");
 	r.lex = (struct mpk_lexer){ .bytes = bytes, .language = "C", .c_like = true };
-	enum mpk_code code = read_all(&r, err);
+	enum mpk_code code = csource_read_all(&r, err);
 	if (code == MPK_OK) {
 		object.symbols = mpk_arena_keep(arena, r.symbols, r.count, sizeof *r.symbols);
 		object.symbol_count = r.count;

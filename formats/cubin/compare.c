@@ -60,7 +60,7 @@ static bool is_beside_code(struct mpk_span name)
 	return false;
 }
 
-static enum mpk_code open_file(struct mpk_span bytes, struct file *f, struct mpk_error *err)
+static enum mpk_code cubin_open_file(struct mpk_span bytes, struct file *f, struct mpk_error *err)
 {
 	struct mpk_cubin_section s, strings;
 	size_t found;
@@ -136,7 +136,7 @@ static bool same_section(struct comparison *c, const struct mpk_cubin_section *s
 	return mpk_span_equal(x, y) || (names_symbols && same_words(c, x, y));
 }
 
-static enum mpk_code add(struct comparison *c, struct mpk_span name)
+static enum mpk_code cubin_add(struct comparison *c, struct mpk_span name)
 {
 	MPK_TRY_ALLOC(mpk_vec_reserve(&c->items, &c->cap, c->count + 1, sizeof *c->items), c->err);
 	c->items[c->count++] = (struct mpk_cubin_difference){ name, !is_beside_code(name) };
@@ -173,17 +173,17 @@ static enum mpk_code compare_sections(struct comparison *c)
 
 	if (flags_of(&c->a.elf) != flags_of(&c->b.elf) || c->a.elf.abi != c->b.elf.abi ||
 	    c->a.elf.osabi != c->b.elf.osabi || c->a.elf.type != c->b.elf.type)
-		MPK_TRY(add(c, mpk_span_str("ELF header")));
+		MPK_TRY(cubin_add(c, mpk_span_str("ELF header")));
 	for (size_t i = 0; i < c->a.elf.section_count; i++) {
 		MPK_TRY(mpk_cubin_elf_section(&c->a.elf, i, &s, c->err));
 		MPK_TRY(find_counterpart(&c->b, i, s.name, &t, &found, c->err));
 		if (!found || !same_section(c, &s, &t))
-			MPK_TRY(add(c, s.name));
+			MPK_TRY(cubin_add(c, s.name));
 	}
 	for (size_t i = 0; i < c->b.elf.section_count; i++) {
 		MPK_TRY(mpk_cubin_elf_section(&c->b.elf, i, &t, c->err));
 		if (!mpk_strmap_find(&c->a.sections, t.name, &at))
-			MPK_TRY(add(c, t.name));
+			MPK_TRY(cubin_add(c, t.name));
 	}
 	return MPK_OK;
 }
@@ -196,8 +196,8 @@ enum mpk_code mpk_cubin_compare(struct mpk_span a, struct mpk_span b, struct mpk
 	struct comparison c = { .bytes_left = 4 * (uint64_t)a.len, .err = err };
 	struct mpk_cubin_difference *items;
 
-	MPK_TRY(open_file(a, &c.a, err));
-	MPK_TRY(open_file(b, &c.b, err));
+	MPK_TRY(cubin_open_file(a, &c.a, err));
+	MPK_TRY(cubin_open_file(b, &c.b, err));
 	MPK_TRY(compare_sections(&c));
 	items = mpk_arena_keep(arena, c.items, c.count, sizeof *items);
 	MPK_TRY_ALLOC(items, err);

@@ -20,7 +20,7 @@ enum {
 	NAME_LIMIT = 65536,
 };
 
-static enum mpk_code fail_at(const struct mpk_cubin_elf *elf, struct mpk_error *err, uint64_t off,
+static enum mpk_code cubin_fail_at(const struct mpk_cubin_elf *elf, struct mpk_error *err, uint64_t off,
 			     const char *what)
 {
 	return mpk_fail_offset(err, MPK_E_CORRUPT, "payload", off, "%s: %s", elf->what, what);
@@ -55,7 +55,7 @@ static enum mpk_code open_table(struct mpk_cubin_elf *elf, struct mpk_error *err
 
 	elf->sections_off = mpk_load_u64(p + 40);
 	if (!mpk_span_sub(elf->bytes, elf->sections_off, SECTION_BYTES, &table))
-		return fail_at(elf, err, 40, "the section table lies beyond the end");
+		return cubin_fail_at(elf, err, 40, "the section table lies beyond the end");
 	load_section(elf, 0, &s, &name_off);
 	if (count == 0)
 		count = s.size;
@@ -66,12 +66,12 @@ static enum mpk_code open_table(struct mpk_cubin_elf *elf, struct mpk_error *err
 				       "%s: %" PRIu64 " section headers do not fit in the file",
 				       elf->what, count);
 	if (names >= count)
-		return fail_at(elf, err, 62, "no table of section names");
+		return cubin_fail_at(elf, err, 62, "no table of section names");
 	elf->section_count = (size_t)count;
 	load_section(elf, (size_t)names, &s, &name_off);
 	if (s.type == MPK_CUBIN_SHT_NOBITS ||
 	    !mpk_span_sub(elf->bytes, s.off, s.size, &elf->section_names))
-		return fail_at(elf, err, 62, "the table of section names lies beyond the end");
+		return cubin_fail_at(elf, err, 62, "the table of section names lies beyond the end");
 	return MPK_OK;
 }
 
@@ -93,9 +93,9 @@ enum mpk_code mpk_cubin_elf_open_as(struct mpk_span bytes, uint16_t machine, con
 	struct mpk_span segments;
 
 	if (!mpk_span_starts(bytes, "\177ELF"))
-		return fail_at(&elf, err, 0, "no ELF file");
+		return cubin_fail_at(&elf, err, 0, "no ELF file");
 	if (bytes.len < HEADER_BYTES)
-		return fail_at(&elf, err, bytes.len, "cut off inside the ELF header");
+		return cubin_fail_at(&elf, err, bytes.len, "cut off inside the ELF header");
 	elf.machine = mpk_load_u16(p + 18);
 	if (p[4] != 2 || p[5] != 1)
 		return mpk_fail_offset(err, MPK_E_UNSUPPORTED, "payload", 4,
@@ -110,11 +110,11 @@ enum mpk_code mpk_cubin_elf_open_as(struct mpk_span bytes, uint16_t machine, con
 	elf.type = mpk_load_u16(p + 16);
 	elf.flags = mpk_load_u32(p + 48);
 	if (mpk_load_u16(p + 58) != SECTION_BYTES)
-		return fail_at(&elf, err, 58, "section headers are not of 64 bytes");
+		return cubin_fail_at(&elf, err, 58, "section headers are not of 64 bytes");
 	/* they stand last in linked files: a file that was cut off lacks them */
 	if (!mpk_span_sub(bytes, mpk_load_u64(p + 32),
 			  (uint64_t)mpk_load_u16(p + 54) * mpk_load_u16(p + 56), &segments))
-		return fail_at(&elf, err, 32,
+		return cubin_fail_at(&elf, err, 32,
 			       "the program headers lie beyond the end; it was cut off");
 	MPK_TRY(open_table(&elf, err));
 	*out = elf;
@@ -130,7 +130,7 @@ enum mpk_code mpk_cubin_elf_section(const struct mpk_cubin_elf *elf, size_t i,
 
 	load_section(elf, i, &s, &name_off);
 	if (!mpk_span_text(elf->section_names, name_off, NAME_LIMIT, &s.name))
-		return fail_at(elf, err, elf->sections_off + i * SECTION_BYTES,
+		return cubin_fail_at(elf, err, elf->sections_off + i * SECTION_BYTES,
 			       "a section's name is too long or lies beyond the table of names");
 	*out = s;
 	return MPK_OK;

@@ -37,7 +37,7 @@ struct reader {
 
 enum { READ_FACTOR = 16, READ_BASE = 65536 };
 
-static void reader_fini(struct reader *r)
+static void cubin_reader_fini(struct reader *r)
 {
 	mpk_strmap_fini(&r->by_name);
 }
@@ -48,7 +48,7 @@ bool mpk_cubin_is(struct mpk_span bytes)
 	       mpk_load_u16(bytes.data + 18) == MPK_CUBIN_EM_CUDA;
 }
 
-static enum mpk_code spend(struct reader *r, uint64_t bytes, struct mpk_error *err)
+static enum mpk_code cubin_spend(struct reader *r, uint64_t bytes, struct mpk_error *err)
 {
 	if (bytes > r->bytes_left)
 		return mpk_fail(
@@ -59,7 +59,7 @@ static enum mpk_code spend(struct reader *r, uint64_t bytes, struct mpk_error *e
 	return MPK_OK;
 }
 
-static struct mpk_span skip(struct mpk_span s, size_t n)
+static struct mpk_span cubin_skip(struct mpk_span s, size_t n)
 {
 	return mpk_span_of(s.data + n, s.len - n);
 }
@@ -90,7 +90,7 @@ static bool is_kernel(const struct mpk_cubin_symbol *s)
 	return s->type == STT_FUNC && (s->other & OTHER_ENTRY) && s->section != 0;
 }
 
-static enum mpk_code add_kernel(struct reader *r, size_t symbol, const struct mpk_cubin_symbol *s,
+static enum mpk_code cubin_add_kernel(struct reader *r, size_t symbol, const struct mpk_cubin_symbol *s,
 				struct mpk_error *err)
 {
 	size_t n = r->out->kernel_count, found;
@@ -109,14 +109,14 @@ static enum mpk_code add_kernel(struct reader *r, size_t symbol, const struct mp
 	return MPK_OK;
 }
 
-static enum mpk_code read_kernels(struct reader *r, struct mpk_error *err)
+static enum mpk_code cubin_read_kernels(struct reader *r, struct mpk_error *err)
 {
 	struct mpk_cubin_symbol s;
 	size_t count = 0;
 
 	for (size_t i = 0; i < r->symbol_count; i++) {
 		MPK_TRY(mpk_cubin_elf_symbol(&r->elf, r->symbols, r->strings, i, &s, err));
-		MPK_TRY(spend(r, s.name.len, err));
+		MPK_TRY(cubin_spend(r, s.name.len, err));
 		count += is_kernel(&s);
 	}
 	r->kernels = mpk_arena_array(r->arena, count, sizeof *r->kernels);
@@ -128,14 +128,14 @@ static enum mpk_code read_kernels(struct reader *r, struct mpk_error *err)
 	for (size_t i = 0; i < r->symbol_count; i++) {
 		MPK_TRY(mpk_cubin_elf_symbol(&r->elf, r->symbols, r->strings, i, &s, err));
 		if (is_kernel(&s))
-			MPK_TRY(add_kernel(r, i, &s, err));
+			MPK_TRY(cubin_add_kernel(r, i, &s, err));
 	}
 	r->out->kernels = r->kernels;
 	return MPK_OK;
 }
 
 /* The kernel a section belongs to, or NULL: sections of device functions have one, too. */
-static struct mpk_cubin_kernel *kernel_of(struct reader *r, struct mpk_span name)
+static struct mpk_cubin_kernel *cubin_kernel_of(struct reader *r, struct mpk_span name)
 {
 	size_t i;
 
@@ -308,10 +308,10 @@ static enum mpk_code read_info(struct reader *r, const struct mpk_cubin_section 
 	struct mpk_span data;
 
 	MPK_TRY(mpk_cubin_elf_data(&r->elf, s, &data, err));
-	MPK_TRY(spend(r, data.len, err));
+	MPK_TRY(cubin_spend(r, data.len, err));
 	c = mpk_cursor_of(data, s->off, "payload");
 	if (mpk_span_starts(s->name, ".nv.info.")) {
-		k = kernel_of(r, skip(s->name, strlen(".nv.info.")));
+		k = cubin_kernel_of(r, cubin_skip(s->name, strlen(".nv.info.")));
 		return k ? read_kernel_info(r, k, c, err) : MPK_OK;
 	}
 	while (mpk_cursor_left(&c)) {
@@ -349,8 +349,8 @@ static enum mpk_code read_tool_note(struct reader *r, const struct mpk_cubin_sec
 	MPK_TRY(mpk_cubin_elf_data(&r->elf, s, &data, err));
 	if (data.len < TEXTS_OFF || memcmp(data.data + NAME_OFF, "NVIDIA Corp", 12) != 0)
 		return MPK_OK;
-	r->out->tool = note_text(skip(data, TEXTS_OFF), mpk_load_u32(data.data + DESC_OFF + 12));
-	r->out->options = note_text(skip(data, TEXTS_OFF), mpk_load_u32(data.data + DESC_OFF + 20));
+	r->out->tool = note_text(cubin_skip(data, TEXTS_OFF), mpk_load_u32(data.data + DESC_OFF + 12));
+	r->out->options = note_text(cubin_skip(data, TEXTS_OFF), mpk_load_u32(data.data + DESC_OFF + 20));
 	return MPK_OK;
 }
 
@@ -359,7 +359,7 @@ static enum mpk_code read_tool_note(struct reader *r, const struct mpk_cubin_sec
 static enum mpk_code take_code(struct reader *r, const struct mpk_cubin_section *s,
 			       struct mpk_error *err)
 {
-	struct mpk_cubin_kernel *k = kernel_of(r, skip(s->name, strlen(".text.")));
+	struct mpk_cubin_kernel *k = cubin_kernel_of(r, cubin_skip(s->name, strlen(".text.")));
 	struct mpk_span code;
 
 	if (!k)
@@ -377,7 +377,7 @@ static enum mpk_code take_code(struct reader *r, const struct mpk_cubin_section 
 
 static void take_shared(struct reader *r, const struct mpk_cubin_section *s)
 {
-	struct mpk_cubin_kernel *k = kernel_of(r, skip(s->name, strlen(".nv.shared.")));
+	struct mpk_cubin_kernel *k = cubin_kernel_of(r, cubin_skip(s->name, strlen(".nv.shared.")));
 	bool reserved = r->out->sm >= 90 && !r->out->relocatable && s->size >= SYSTEM_SHARED;
 
 	if (k)
@@ -390,7 +390,7 @@ static enum mpk_code take_calls(struct reader *r, const struct mpk_cubin_section
 	struct mpk_span graph;
 
 	MPK_TRY(mpk_cubin_elf_data(&r->elf, s, &graph, err));
-	MPK_TRY(spend(r, graph.len, err));
+	MPK_TRY(cubin_spend(r, graph.len, err));
 	return mpk_cubin_stack_calls(graph, stack_at, r, err);
 }
 
@@ -411,7 +411,7 @@ static enum mpk_code take_section(struct reader *r, const struct mpk_cubin_secti
 	if (mpk_span_starts(s->name, ".nv.shared.")) {
 		take_shared(r, s);
 	} else if (mpk_span_starts(s->name, ".nv.constant0.")) {
-		k = kernel_of(r, skip(s->name, strlen(".nv.constant0.")));
+		k = cubin_kernel_of(r, cubin_skip(s->name, strlen(".nv.constant0.")));
 		if (k)
 			k->bank0_bytes = s->size;
 	} else if (mpk_span_is(s->name, ".nv.constant3")) {
@@ -423,13 +423,13 @@ static enum mpk_code take_section(struct reader *r, const struct mpk_cubin_secti
 	return MPK_OK;
 }
 
-static enum mpk_code read_sections(struct reader *r, struct mpk_error *err)
+static enum mpk_code cubin_read_sections(struct reader *r, struct mpk_error *err)
 {
 	for (size_t i = 0; i < r->elf.section_count; i++) {
 		struct mpk_cubin_section s;
 
 		MPK_TRY(mpk_cubin_elf_section(&r->elf, i, &s, err));
-		MPK_TRY(spend(r, s.name.len, err));
+		MPK_TRY(cubin_spend(r, s.name.len, err));
 		MPK_TRY(take_section(r, &s, err));
 	}
 	for (size_t i = 0; i < r->out->kernel_count; i++) {
@@ -467,8 +467,8 @@ enum mpk_code mpk_cubin_read(struct mpk_span bytes, struct mpk_arena *arena, str
 	MPK_TRY(mpk_cubin_elf_open(bytes, &r.elf, err));
 	take_header(&r);
 	MPK_TRY(find_symbols(&r, err));
-	MPK_TRY(read_kernels(&r, err));
-	MPK_TRY(read_sections(&r, err));
+	MPK_TRY(cubin_read_kernels(&r, err));
+	MPK_TRY(cubin_read_sections(&r, err));
 	*out = cubin;
 	return MPK_OK;
 }

@@ -47,7 +47,7 @@ struct mpk_deflate_index {
 	bool is_open; /* the decoder can go on from out_pos */
 };
 
-static voidpf take(voidpf opaque, uInt items, uInt size)
+static voidpf deflate_take(voidpf opaque, uInt items, uInt size)
 {
 	const size_t align = alignof(max_align_t);
 	struct memory *m = opaque;
@@ -78,7 +78,7 @@ static void tell(const struct mpk_deflate_index *x, size_t from, size_t to)
 }
 
 /* One call of inflate, with what zlib's 32-bit counters can take. */
-static int step(struct mpk_deflate_index *x, uint8_t *into, size_t len, size_t *made)
+static int deflate_step(struct mpk_deflate_index *x, uint8_t *into, size_t len, size_t *made)
 {
 	size_t left = x->bytes.len - x->in_pos;
 	uInt in = left < MPK_INFLATE_PIECE ? (uInt)left : MPK_INFLATE_PIECE;
@@ -110,7 +110,7 @@ static enum mpk_code keep_state(struct mpk_deflate_index *x, struct mpk_error *e
 	return MPK_OK;
 }
 
-static enum mpk_code decode(struct mpk_deflate_index *x, uint64_t limit,
+static enum mpk_code deflate_decode(struct mpk_deflate_index *x, uint64_t limit,
 			    const struct mpk_deflate_sink *sink, uint8_t *piece,
 			    struct mpk_error *err)
 {
@@ -123,7 +123,7 @@ static enum mpk_code decode(struct mpk_deflate_index *x, uint64_t limit,
 
 		uint64_t left = x->count * (uint64_t)x->interval - x->out_pos;
 
-		rc = step(x, piece,
+		rc = deflate_step(x, piece,
 			  left < MPK_DEFLATE_SINK_BYTES ? (size_t)left : MPK_DEFLATE_SINK_BYTES,
 			  &made);
 		if (x->out_pos > limit)
@@ -171,13 +171,13 @@ enum mpk_code mpk_deflate_index_build(struct mpk_span bytes, uint64_t limit, siz
 	x->states = mpk_arena_array(arena, (size_t)states, sizeof *x->states);
 	MPK_TRY_ALLOC(x->states, err);
 	x->kept.arena = arena;
-	x->z = (z_stream){ .zalloc = take, .zfree = give_back, .opaque = &x->kept };
+	x->z = (z_stream){ .zalloc = deflate_take, .zfree = give_back, .opaque = &x->kept };
 
 	int rc = inflateInit2(&x->z, MPK_WINDOW_RAW);
 
 	if (rc != Z_OK)
 		return mpk_inflate_fail(bytes, 0, rc, NULL, err);
-	MPK_TRY(decode(x, limit, sink, piece, err));
+	MPK_TRY(deflate_decode(x, limit, sink, piece, err));
 	MPK_TRY(take_scratch(x, arena, err));
 	x->len = x->out_pos;
 	*out = x;
@@ -216,7 +216,7 @@ bool mpk_deflate_index_read(struct mpk_deflate_index *x, uint64_t from, uint8_t 
 
 	while (len && x->is_open) {
 		size_t made;
-		int rc = step(x, into, len, &made);
+		int rc = deflate_step(x, into, len, &made);
 
 		into += made;
 		len -= made;

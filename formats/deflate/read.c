@@ -60,7 +60,7 @@ enum mpk_code mpk_inflate_check_end(struct mpk_span bytes, size_t in_pos, struct
 }
 
 /* One call of inflate with what zlib's 32-bit counters can take. */
-static int step(struct decoder *d, z_stream *z, uint8_t *scratch)
+static int deflate_read_step(struct decoder *d, z_stream *z, uint8_t *scratch)
 {
 	size_t in_left = d->bytes.len - d->in_pos;
 	uint64_t out_left = d->into ? d->limit - d->out_len : SCRATCH_BYTES;
@@ -87,7 +87,7 @@ static enum mpk_code run_stream(struct decoder *d, z_stream *z, struct mpk_error
 	int rc;
 
 	do {
-		rc = step(d, z, scratch);
+		rc = deflate_read_step(d, z, scratch);
 		if (d->out_len > d->limit)
 			return mpk_inflate_fail_limit(d->limit, err);
 	} while (rc == Z_OK);
@@ -113,7 +113,7 @@ static bool only_zeros(struct mpk_span bytes, size_t from)
 	return true;
 }
 
-static enum mpk_code run(struct decoder *d, struct mpk_error *err)
+static enum mpk_code deflate_run(struct decoder *d, struct mpk_error *err)
 {
 	enum mpk_code code = MPK_OK;
 	z_stream z = { 0 };
@@ -131,7 +131,7 @@ static enum mpk_code run(struct decoder *d, struct mpk_error *err)
 	return code;
 }
 
-static enum mpk_code check_end(const struct decoder *d, struct mpk_error *err)
+static enum mpk_code deflate_check_end(const struct decoder *d, struct mpk_error *err)
 {
 	return d->window == MPK_WINDOW_RAW ? mpk_inflate_check_end(d->bytes, d->in_pos, err)
 					   : MPK_OK;
@@ -148,17 +148,17 @@ static enum mpk_code unpack_once(struct decoder d, const struct mpk_deflate_read
 	d.reader = reader;
 	d.into = mpk_arena_alloc(arena, (size_t)d.limit);
 	MPK_TRY_ALLOC(d.into, err);
-	code = run(&d, err);
+	code = deflate_run(&d, err);
 	if (d.out_len > limit)
 		return mpk_inflate_fail_limit(limit, err);
 	if (code != MPK_OK)
 		return code;
-	MPK_TRY(check_end(&d, err));
+	MPK_TRY(deflate_check_end(&d, err));
 	*out = mpk_span_of(d.into, (size_t)d.out_len);
 	return MPK_OK;
 }
 
-static enum mpk_code unpack(struct decoder d, const struct mpk_deflate_reader *reader,
+static enum mpk_code deflate_unpack(struct decoder d, const struct mpk_deflate_reader *reader,
 			    struct mpk_arena *arena, struct mpk_span *out, struct mpk_error *err)
 {
 	struct decoder again = d;
@@ -166,15 +166,15 @@ static enum mpk_code unpack(struct decoder d, const struct mpk_deflate_reader *r
 	if (d.window == MPK_WINDOW_RAW && d.limit <= USUAL_RATIO * (uint64_t)d.bytes.len)
 		return unpack_once(d, reader, arena, out, err);
 	again.reader = reader;
-	MPK_TRY(run(&d, err));
-	MPK_TRY(check_end(&d, err));
+	MPK_TRY(deflate_run(&d, err));
+	MPK_TRY(deflate_check_end(&d, err));
 	if (d.out_len >= SIZE_MAX)
 		return mpk_fail_nomem(err);
 	/* one byte more than needed: inflate must meet the end without running out of room */
 	again.limit = d.out_len + 1;
 	again.into = mpk_arena_alloc(arena, (size_t)again.limit);
 	MPK_TRY_ALLOC(again.into, err);
-	MPK_TRY(run(&again, err));
+	MPK_TRY(deflate_run(&again, err));
 	*out = mpk_span_of(again.into, (size_t)again.out_len);
 	return MPK_OK;
 }
@@ -187,7 +187,7 @@ enum mpk_code mpk_gzip_read(struct mpk_span bytes, uint64_t limit, struct mpk_ar
 	if (!mpk_gzip_is(bytes))
 		return mpk_fail_offset(err, MPK_E_CORRUPT, "file", 0,
 				       "compressed data: no gzip header");
-	return unpack(d, NULL, arena, out, err);
+	return deflate_unpack(d, NULL, arena, out, err);
 }
 
 enum mpk_code mpk_deflate_read(struct mpk_span bytes, uint64_t limit,
@@ -196,5 +196,5 @@ enum mpk_code mpk_deflate_read(struct mpk_span bytes, uint64_t limit,
 {
 	struct decoder d = { .bytes = bytes, .window = MPK_WINDOW_RAW, .limit = limit };
 
-	return unpack(d, reader, arena, out, err);
+	return deflate_unpack(d, reader, arena, out, err);
 }

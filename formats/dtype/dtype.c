@@ -102,7 +102,7 @@ const char *mpk_dtype_print(struct mpk_dtype t, char out[MPK_DTYPE_TEXT])
 }
 
 /* Takes decimal digits off the front of *text; false when there are none or too many. */
-static bool take_number(struct mpk_span *text, uint64_t max, uint64_t *out)
+static bool dtype_take_number(struct mpk_span *text, uint64_t max, uint64_t *out)
 {
 	uint64_t value = 0;
 	size_t i = 0;
@@ -119,7 +119,7 @@ static bool take_number(struct mpk_span *text, uint64_t max, uint64_t *out)
 	return true;
 }
 
-static bool take_text(struct mpk_span *text, const char *prefix)
+static bool dtype_take_text(struct mpk_span *text, const char *prefix)
 {
 	size_t n = strlen(prefix);
 
@@ -137,13 +137,13 @@ static bool parse_lanes(struct mpk_span text, uint16_t *lanes)
 	*lanes = 1;
 	if (text.len == 0)
 		return true;
-	if (take_text(&text, "xvscalex")) {
-		if (!take_number(&text, 0x8000, &n) || n == 0 || text.len)
+	if (dtype_take_text(&text, "xvscalex")) {
+		if (!dtype_take_number(&text, 0x8000, &n) || n == 0 || text.len)
 			return false;
 		*lanes = (uint16_t)(0x10000 - n);
 		return true;
 	}
-	if (!take_text(&text, "x") || !take_number(&text, 0x7fff, &n) || text.len)
+	if (!dtype_take_text(&text, "x") || !dtype_take_number(&text, 0x7fff, &n) || text.len)
 		return false;
 	*lanes = (uint16_t)n;
 	return true;
@@ -154,23 +154,23 @@ static bool parse_custom(struct mpk_span text, struct mpk_dtype *out)
 	uint64_t code, bits;
 	uint16_t lanes;
 
-	if (!take_number(&text, UINT8_MAX, &code) || !take_text(&text, "]") ||
-	    !take_number(&text, UINT8_MAX, &bits) || !parse_lanes(text, &lanes))
+	if (!dtype_take_number(&text, UINT8_MAX, &code) || !dtype_take_text(&text, "]") ||
+	    !dtype_take_number(&text, UINT8_MAX, &bits) || !parse_lanes(text, &lanes))
 		return false;
 	*out = (struct mpk_dtype){ (uint8_t)code, (uint8_t)bits, lanes };
 	return true;
 }
 
 /* A whole name off the front of *text, "f8_e4m3fn" for "float8_e4m3fn" as well. */
-static bool take_name(struct mpk_span *text, const struct base_name *base)
+static bool dtype_take_name(struct mpk_span *text, const struct base_name *base)
 {
 	static const char word[] = "float";
 	struct mpk_span rest = *text;
 
-	if (take_text(text, base->name))
+	if (dtype_take_text(text, base->name))
 		return true;
 	if (!base->fixed_bits || strncmp(base->name, word, strlen(word)) != 0 ||
-	    !take_text(&rest, "f") || !take_text(&rest, base->name + strlen(word)))
+	    !dtype_take_text(&rest, "f") || !dtype_take_text(&rest, base->name + strlen(word)))
 		return false;
 	*text = rest;
 	return true;
@@ -181,7 +181,7 @@ static bool parse_based(struct mpk_span text, const struct base_name *base, stru
 	uint64_t bits = base->fixed_bits;
 	uint16_t lanes;
 
-	if (!base->fixed_bits && (!take_number(&text, UINT8_MAX, &bits) || bits == 0))
+	if (!base->fixed_bits && (!dtype_take_number(&text, UINT8_MAX, &bits) || bits == 0))
 		return false;
 	if (!parse_lanes(text, &lanes))
 		return false;
@@ -216,11 +216,11 @@ bool mpk_dtype_parse(struct mpk_span text, struct mpk_dtype *out)
 		*out = dtype_void;
 		return true;
 	}
-	if (take_text(&rest, "custom["))
+	if (dtype_take_text(&rest, "custom["))
 		return parse_custom(rest, out);
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(bases); i++) {
 		rest = text;
-		if (take_name(&rest, &bases[i]) && parse_based(rest, &bases[i], out))
+		if (dtype_take_name(&rest, &bases[i]) && parse_based(rest, &bases[i], out))
 			return true;
 	}
 	return false;

@@ -36,13 +36,13 @@ struct reader {
 	const char *name;
 };
 
-static void reader_fini(struct reader *r)
+static void dwarf_reader_fini(struct reader *r)
 {
 	free(r->rows);
 }
 
 /* Whether so many bytes may still be read. */
-static bool spend(struct reader *r, uint64_t bytes)
+static bool dwarf_spend(struct reader *r, uint64_t bytes)
 {
 	if (*r->budget < bytes)
 		return false;
@@ -98,7 +98,7 @@ static enum mpk_code read_offset(struct mpk_cursor *c, bool wide, uint64_t *out,
 	return MPK_OK;
 }
 
-static enum mpk_code read_text(struct mpk_cursor *c, struct mpk_span *out, struct mpk_error *err)
+static enum mpk_code dwarf_read_text(struct mpk_cursor *c, struct mpk_span *out, struct mpk_error *err)
 {
 	if (!mpk_span_text(c->bytes, c->pos, SIZE_MAX, out))
 		return mpk_fail_offset(err, MPK_E_CORRUPT, "debug_line", mpk_cursor_offset(c),
@@ -119,7 +119,7 @@ static enum mpk_code old_list(struct mpk_cursor *c, bool files, uint64_t index,
 	uint64_t in = 0, ignored;
 
 	for (uint64_t i = 1;; i++) {
-		MPK_TRY(read_text(c, &text, err));
+		MPK_TRY(dwarf_read_text(c, &text, err));
 		if (!text.len)
 			return MPK_OK;
 		if (files) {
@@ -134,7 +134,7 @@ static enum mpk_code old_list(struct mpk_cursor *c, bool files, uint64_t index,
 	}
 }
 
-static enum mpk_code skip(struct mpk_cursor *c, uint64_t bytes, struct mpk_error *err)
+static enum mpk_code dwarf_skip(struct mpk_cursor *c, uint64_t bytes, struct mpk_error *err)
 {
 	struct mpk_span ignored;
 
@@ -152,7 +152,7 @@ static enum mpk_code read_form(const struct mpk_dwarf *d, struct mpk_cursor *c, 
 
 	switch (form) {
 	case 0x08:
-		return read_text(c, text, err);
+		return dwarf_read_text(c, text, err);
 	case 0x0e:
 	case 0x1f:
 		MPK_TRY(read_offset(c, wide, &at, err));
@@ -169,14 +169,14 @@ static enum mpk_code read_form(const struct mpk_dwarf *d, struct mpk_cursor *c, 
 		*number = half;
 		return MPK_OK;
 	case 0x06:
-		return skip(c, 4, err);
+		return dwarf_skip(c, 4, err);
 	case 0x07:
-		return skip(c, 8, err);
+		return dwarf_skip(c, 8, err);
 	case 0x1e:
-		return skip(c, 16, err);
+		return dwarf_skip(c, 16, err);
 	case 0x09:
 		MPK_TRY(read_uleb(c, &at, err));
-		return skip(c, at, err);
+		return dwarf_skip(c, at, err);
 	default:
 		return mpk_fail_offset(err, MPK_E_CORRUPT, "debug_line", mpk_cursor_offset(c),
 				       "a name of form 0x%llx", (unsigned long long)form);
@@ -255,7 +255,7 @@ static enum mpk_code file_name(struct reader *r, const struct unit *u, uint64_t 
 		*out = r->name;
 		return MPK_OK;
 	}
-	if (spend(r, 2 * u->names.len))
+	if (dwarf_spend(r, 2 * u->names.len))
 		MPK_TRY(find_name(r, u, true, file, &name, &directory, err));
 	if (name.len && name.data[0] != '/' && (directory || u->version >= 5))
 		MPK_TRY(find_name(r, u, false, directory, &folder, &ignored, err));
@@ -270,7 +270,7 @@ static enum mpk_code file_name(struct reader *r, const struct unit *u, uint64_t 
 /* --- programs: FORMAT.md 3 ---------------------------------------------------------------------- */
 
 /* The row before ends where the next begins. */
-static enum mpk_code add_row(struct reader *r, const struct unit *u, const struct state *before,
+static enum mpk_code dwarf_add_row(struct reader *r, const struct unit *u, const struct state *before,
 			     uint64_t to, struct mpk_error *err)
 {
 	struct mpk_dwarf_row *row;
@@ -293,11 +293,11 @@ struct run {
 	bool has_last; /* a row is open */
 };
 
-static enum mpk_code put_row(struct reader *r, const struct unit *u, struct run *run,
+static enum mpk_code dwarf_put_row(struct reader *r, const struct unit *u, struct run *run,
 			     struct mpk_error *err)
 {
 	if (run->has_last)
-		MPK_TRY(add_row(r, u, &run->last, run->now.address, err));
+		MPK_TRY(dwarf_add_row(r, u, &run->last, run->now.address, err));
 	run->last = run->now;
 	run->has_last = true;
 	return MPK_OK;
@@ -314,7 +314,7 @@ static enum mpk_code extended(struct reader *r, struct unit *u, struct run *run,
 	if (!bytes.len)
 		return MPK_OK;
 	if (bytes.data[0] == 1) { /* the end of a sequence */
-		MPK_TRY(put_row(r, u, run, err));
+		MPK_TRY(dwarf_put_row(r, u, run, err));
 		*run = (struct run){ .now = { 0, 1, 1 } };
 	} else if (bytes.data[0] == 2 && bytes.len == 9) {
 		run->now.address = mpk_load_u64(bytes.data + 1);
@@ -332,7 +332,7 @@ static enum mpk_code standard(struct reader *r, struct unit *u, uint8_t opcode, 
 
 	switch (opcode) {
 	case 1: /* copy */
-		return put_row(r, u, run, err);
+		return dwarf_put_row(r, u, run, err);
 	case 2: /* advance_pc */
 		MPK_TRY(read_uleb(&u->program, &operand, err));
 		run->now.address += operand * u->step;
@@ -369,7 +369,7 @@ static enum mpk_code run_program(struct reader *r, struct unit *u, struct mpk_er
 			opcode = (uint8_t)(opcode - u->opcode_base);
 			run.now.address += (uint64_t)(opcode / u->line_range) * u->step;
 			run.now.line += (uint64_t)(u->line_base + opcode % u->line_range);
-			MPK_TRY(put_row(r, u, &run, err));
+			MPK_TRY(dwarf_put_row(r, u, &run, err));
 		} else if (opcode == 0) {
 			MPK_TRY(extended(r, u, &run, err));
 		} else {
@@ -400,7 +400,7 @@ static enum mpk_code read_steps(struct mpk_cursor *c, struct unit *u, struct mpk
 	return MPK_OK;
 }
 
-static enum mpk_code read_header(struct mpk_cursor *c, struct unit *u, struct mpk_error *err)
+static enum mpk_code dwarf_read_header(struct mpk_cursor *c, struct unit *u, struct mpk_error *err)
 {
 	struct mpk_span ignored;
 	uint64_t header;
@@ -445,7 +445,7 @@ static enum mpk_code read_unit(struct reader *r, struct mpk_cursor *all, struct 
 	MPK_TRY(mpk_read_u16(&c, "version", &u.version, err));
 	if (u.version < 2 || u.version > 5)
 		return MPK_OK;
-	MPK_TRY(read_header(&c, &u, err));
+	MPK_TRY(dwarf_read_header(&c, &u, err));
 	return run_program(r, &u, err);
 }
 
@@ -471,7 +471,7 @@ enum mpk_code mpk_dwarf_rows(const struct mpk_dwarf *d, uint64_t from, uint64_t 
 	struct mpk_cursor c = mpk_cursor_of(d->line, 0, "debug_line");
 	struct mpk_dwarf_row *rows;
 
-	if (spend(&r, d->line.len))
+	if (dwarf_spend(&r, d->line.len))
 		while (mpk_cursor_left(&c))
 			MPK_TRY(read_unit(&r, &c, err));
 	if (r.count)

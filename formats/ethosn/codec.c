@@ -95,18 +95,18 @@ static void ethosn_write(struct mpk_rope *r, const struct mpk_ethosn *e)
 
 /* --- as a payload (payload.h) ---------------------------------------------------------------- */
 
-static enum mpk_code read_payload(struct mpk_cursor *c, struct mpk_arena *arena,
+static enum mpk_code ethosn_read_payload(struct mpk_cursor *c, struct mpk_arena *arena,
 				  struct mpk_payload *out, struct mpk_error *err)
 {
 	return ethosn_read(c, out->gen != MPK_GEN_CURRENT, arena, &out->u.ethosn, err);
 }
 
-static void write_payload(const struct mpk_payload *p, struct mpk_rope *rope)
+static void ethosn_write_payload(const struct mpk_payload *p, struct mpk_rope *rope)
 {
 	ethosn_write(rope, &p->u.ethosn);
 }
 
-static enum mpk_code list_files(const struct mpk_payload *p, struct mpk_files *files)
+static enum mpk_code ethosn_list_files(const struct mpk_payload *p, struct mpk_files *files)
 {
 	const struct mpk_ethosn *e = &p->u.ethosn;
 
@@ -122,5 +122,5 @@ static enum mpk_code list_files(const struct mpk_payload *p, struct mpk_files *f
 	return MPK_OK;
 }
 
-const struct mpk_codec mpk_codec_ethosn = { MPK_PAYLOAD_ETHOSN, read_payload, write_payload,
-					    list_files };
+const struct mpk_codec mpk_codec_ethosn = { MPK_PAYLOAD_ETHOSN, ethosn_read_payload, ethosn_write_payload,
+					    ethosn_list_files };

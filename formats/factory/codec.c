@@ -41,12 +41,12 @@ void mpk_factory_write(struct mpk_rope *r, const struct mpk_factory *f)
 
 /* --- as a payload (payload.h) ---------------------------------------------------------------- */
 
-static void write_payload(const struct mpk_payload *p, struct mpk_rope *rope)
+static void factory_write_payload(const struct mpk_payload *p, struct mpk_rope *rope)
 {
 	mpk_factory_write(rope, &p->u.factory);
 }
 
-static enum mpk_code list_files(const struct mpk_payload *p, struct mpk_files *files)
+static enum mpk_code factory_list_files(const struct mpk_payload *p, struct mpk_files *files)
 {
 	const struct mpk_factory *f = &p->u.factory;
 
@@ -55,14 +55,14 @@ static enum mpk_code list_files(const struct mpk_payload *p, struct mpk_files *f
 	return mpk_files_add_params(files, "params/", &f->params);
 }
 
-static enum mpk_code read_graph(struct mpk_cursor *c, struct mpk_arena *arena,
+static enum mpk_code factory_read_graph(struct mpk_cursor *c, struct mpk_arena *arena,
 				struct mpk_payload *out, struct mpk_error *err)
 {
 	return factory_read(c, true, arena, &out->u.factory, err);
 }
 
-const struct mpk_codec mpk_codec_graph = { MPK_PAYLOAD_FACTORY, read_graph, write_payload,
-					   list_files };
+const struct mpk_codec mpk_codec_graph = { MPK_PAYLOAD_FACTORY, factory_read_graph, factory_write_payload,
+					   factory_list_files };
 
 static enum mpk_code read_aot(struct mpk_cursor *c, struct mpk_arena *arena,
 			      struct mpk_payload *out, struct mpk_error *err)
@@ -70,4 +70,4 @@ static enum mpk_code read_aot(struct mpk_cursor *c, struct mpk_arena *arena,
 	return factory_read(c, false, arena, &out->u.factory, err);
 }
 
-const struct mpk_codec mpk_codec_aot = { MPK_PAYLOAD_FACTORY, read_aot, write_payload, list_files };
+const struct mpk_codec mpk_codec_aot = { MPK_PAYLOAD_FACTORY, read_aot, factory_write_payload, factory_list_files };

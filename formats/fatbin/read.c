@@ -37,7 +37,7 @@ struct head {
 	uint64_t plain_bytes;
 };
 
-static enum mpk_code fail_at(struct mpk_error *err, uint64_t off, const char *what)
+static enum mpk_code fatbin_fail_at(struct mpk_error *err, uint64_t off, const char *what)
 {
 	return mpk_fail_offset(err, MPK_E_CORRUPT, "payload", off, "fatbin: %s", what);
 }
@@ -66,7 +66,7 @@ static struct head load_head(const uint8_t *p)
 	};
 }
 
-static enum mpk_fatbin_kind kind_of(uint16_t code)
+static enum mpk_fatbin_kind fatbin_kind_of(uint16_t code)
 {
 	switch (code) {
 	case 1:
@@ -80,7 +80,7 @@ static enum mpk_fatbin_kind kind_of(uint16_t code)
 	}
 }
 
-static enum mpk_fatbin_packing packing_of(uint64_t flags)
+static enum mpk_fatbin_packing fatbin_packing_of(uint64_t flags)
 {
 	if (flags & FLAG_ZSTD)
 		return MPK_FATBIN_ZSTD;
@@ -95,24 +95,24 @@ static enum mpk_code take_data(const struct head *h, struct mpk_fatbin_entry *e,
 	if (e->packing == MPK_FATBIN_STORED)
 		return MPK_OK;
 	if (h->packed_bytes > e->data.len)
-		return fail_at(err, off + 16, "a packed image is longer than its entry");
+		return fatbin_fail_at(err, off + 16, "a packed image is longer than its entry");
 	e->data.len = h->packed_bytes;
 	e->plain_bytes = h->plain_bytes;
 	return MPK_OK;
 }
 
-static enum mpk_code take_name(struct mpk_span head, const struct head *h,
+static enum mpk_code fatbin_take_name(struct mpk_span head, const struct head *h,
 			       struct mpk_fatbin_entry *e, uint64_t off, struct mpk_error *err)
 {
 	if (!h->name_off)
 		return MPK_OK;
 	if (!mpk_span_sub(head, h->name_off, h->name_bytes, &e->name))
-		return fail_at(err, off + 32, "an image's name lies outside its header");
+		return fatbin_fail_at(err, off + 32, "an image's name lies outside its header");
 	return MPK_OK;
 }
 
 /* One entry; the cursor counts offsets within the payload. */
-static enum mpk_code read_entry(struct mpk_cursor *c, struct mpk_fatbin_entry *out,
+static enum mpk_code fatbin_read_entry(struct mpk_cursor *c, struct mpk_fatbin_entry *out,
 				struct mpk_error *err)
 {
 	uint64_t off = mpk_cursor_offset(c);
@@ -124,24 +124,24 @@ static enum mpk_code read_entry(struct mpk_cursor *c, struct mpk_fatbin_entry *o
 	MPK_TRY(mpk_read_bytes(&at, "fatbin: header of an image", ENTRY_BYTES, &head, err));
 	h = load_head(head.data);
 	if (h.head_bytes < ENTRY_BYTES)
-		return fail_at(err, off + 4, "the header of an image is shorter than 64 bytes");
+		return fatbin_fail_at(err, off + 4, "the header of an image is shorter than 64 bytes");
 	at = *c;
 	MPK_TRY(mpk_read_bytes(&at, "fatbin: header of an image", h.head_bytes, &head, err));
 	e.data_off = mpk_cursor_offset(&at);
 	MPK_TRY(mpk_read_bytes(&at, "fatbin: image", h.data_bytes, &e.data, err));
 	e.kind_code = h.kind;
-	e.kind = kind_of(h.kind);
+	e.kind = fatbin_kind_of(h.kind);
 	e.sm = h.sm;
 	e.arch_specific = h.flags & FLAG_ARCH;
 	e.family_specific = h.flags & FLAG_FAMILY;
 	e.debug = h.flags & FLAG_DEBUG;
-	e.packing = packing_of(h.flags);
+	e.packing = fatbin_packing_of(h.flags);
 	if (e.kind == MPK_FATBIN_PTX) {
 		e.ptx_major = h.major;
 		e.ptx_minor = h.minor;
 	}
 	MPK_TRY(take_data(&h, &e, off, err));
-	MPK_TRY(take_name(head, &h, &e, off, err));
+	MPK_TRY(fatbin_take_name(head, &h, &e, off, err));
 	*out = e;
 	*c = at;
 	return MPK_OK;
@@ -154,20 +154,20 @@ static enum mpk_code open_container(struct mpk_span bytes, struct mpk_cursor *en
 	struct mpk_span body;
 
 	if (!mpk_fatbin_is(bytes))
-		return fail_at(err, 0, "no fatbin magic");
+		return fatbin_fail_at(err, 0, "no fatbin magic");
 	if (mpk_load_u32(bytes.data) == WRAPPER_MAGIC)
 		return mpk_fail_offset(
 			err, MPK_E_UNSUPPORTED, "payload", 0,
 			"fatbin: this is the wrapper of an executable, which holds only an address; take the section .nv_fatbin instead");
 	if (bytes.len < CONTAINER_BYTES)
-		return fail_at(err, bytes.len, "cut off inside its header");
+		return fatbin_fail_at(err, bytes.len, "cut off inside its header");
 	if (mpk_load_u16(bytes.data + 4) != CONTAINER_VERSION ||
 	    mpk_load_u16(bytes.data + 6) != CONTAINER_BYTES)
 		return mpk_fail_offset(err, MPK_E_UNSUPPORTED, "payload", 4,
 				       "fatbin: version %u with a header of %u bytes is not known",
 				       mpk_load_u16(bytes.data + 4), mpk_load_u16(bytes.data + 6));
 	if (!mpk_span_sub(bytes, CONTAINER_BYTES, mpk_load_u64(bytes.data + 8), &body))
-		return fail_at(err, 8, "the images reach beyond the end; it was cut off");
+		return fatbin_fail_at(err, 8, "the images reach beyond the end; it was cut off");
 	*entries = mpk_cursor_of(body, CONTAINER_BYTES, "payload");
 	return MPK_OK;
 }
@@ -181,12 +181,12 @@ enum mpk_code mpk_fatbin_read(struct mpk_span bytes, struct mpk_arena *arena,
 
 	MPK_TRY(open_container(bytes, &start, err));
 	for (c = start; mpk_cursor_left(&c); count++)
-		MPK_TRY(read_entry(&c, &probe, err));
+		MPK_TRY(fatbin_read_entry(&c, &probe, err));
 	entries = mpk_arena_array(arena, count, sizeof *entries);
 	MPK_TRY_ALLOC(entries, err);
 	c = start;
 	for (size_t i = 0; i < count; i++)
-		MPK_TRY(read_entry(&c, &entries[i], err));
+		MPK_TRY(fatbin_read_entry(&c, &entries[i], err));
 	*out = (struct mpk_fatbin){
 		.entries = entries,
 		.entry_count = count,
@@ -205,7 +205,7 @@ enum mpk_code mpk_fatbin_head(struct mpk_span bytes,
 
 	MPK_TRY(open_container(bytes, &c, err));
 	while (mpk_cursor_left(&c)) {
-		MPK_TRY(read_entry(&c, &e, err));
+		MPK_TRY(fatbin_read_entry(&c, &e, err));
 		MPK_TRY(each(&e, arg, err));
 	}
 	return MPK_OK;
@@ -233,7 +233,7 @@ static enum mpk_code check_bounds(const struct mpk_fatbin_entry *e, uint64_t lef
 }
 
 /* Whether data became exactly len bytes. */
-static bool unpack(enum mpk_fatbin_packing packing, struct mpk_span data, void *to, size_t len)
+static bool fatbin_unpack(enum mpk_fatbin_packing packing, struct mpk_span data, void *to, size_t len)
 {
 	if (packing == MPK_FATBIN_ZSTD)
 		return ZSTD_decompress(to, len, data.data, data.len) == len;
@@ -254,7 +254,7 @@ enum mpk_code mpk_fatbin_unpack(const struct mpk_fatbin_entry *e, uint64_t *left
 	size_t len = (size_t)e->plain_bytes;
 	void *plain = mpk_arena_alloc(arena, len + 1);
 	MPK_TRY_ALLOC(plain, err);
-	if (!e->data.len || !unpack(e->packing, e->data, plain, len))
+	if (!e->data.len || !fatbin_unpack(e->packing, e->data, plain, len))
 		return mpk_fail(err, MPK_E_CORRUPT,
 				"fatbin: %s data that does not unpack to %" PRIu64 " bytes",
 				e->packing == MPK_FATBIN_LZ4 ? "LZ4" : "zstd", e->plain_bytes);

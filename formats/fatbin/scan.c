@@ -30,7 +30,7 @@ static size_t find_container(const uint8_t *p, size_t at, size_t len)
 }
 
 /* Goes on behind a header and len bytes that follow it. */
-static void skip(struct mpk_fatbin_scan *s, uint64_t head, uint64_t len)
+static void fatbin_skip(struct mpk_fatbin_scan *s, uint64_t head, uint64_t len)
 {
 	s->known = 0;
 	if (__builtin_add_overflow(s->next, head, &s->next) ||
@@ -39,14 +39,14 @@ static void skip(struct mpk_fatbin_scan *s, uint64_t head, uint64_t len)
 }
 
 /* The header at s->next has passed. */
-static void follow(struct mpk_fatbin_scan *s, void (*found)(void *arg, uint64_t off, size_t len),
+static void fatbin_follow(struct mpk_fatbin_scan *s, void (*found)(void *arg, uint64_t off, size_t len),
 		   void *arg)
 {
 	uint64_t len = mpk_load_u64(s->head + 8), head;
 
 	if (s->next >= s->end) {
 		found(arg, s->next, MPK_FATBIN_SCAN_BYTES);
-		skip(s, MPK_FATBIN_SCAN_BYTES, 0);
+		fatbin_skip(s, MPK_FATBIN_SCAN_BYTES, 0);
 		if (__builtin_add_overflow(s->next, len, &s->end))
 			s->end = 0;
 		return;
@@ -55,7 +55,7 @@ static void follow(struct mpk_fatbin_scan *s, void (*found)(void *arg, uint64_t 
 	found(arg, s->next, ENTRY_BYTES);
 	if (head < ENTRY_BYTES)
 		s->end = 0; /* this was no container */
-	skip(s, head < ENTRY_BYTES ? MPK_FATBIN_SCAN_BYTES : head, head < ENTRY_BYTES ? 0 : len);
+	fatbin_skip(s, head < ENTRY_BYTES ? MPK_FATBIN_SCAN_BYTES : head, head < ENTRY_BYTES ? 0 : len);
 }
 
 void mpk_fatbin_scan(struct mpk_fatbin_scan *s, uint64_t off, struct mpk_span piece,
@@ -77,6 +77,6 @@ void mpk_fatbin_scan(struct mpk_fatbin_scan *s, uint64_t off, struct mpk_span pi
 		memcpy(s->head + s->known, piece.data + at, len);
 		s->known += len;
 		if (s->known == MPK_FATBIN_SCAN_BYTES)
-			follow(s, found, arg);
+			fatbin_follow(s, found, arg);
 	}
 }

@@ -53,7 +53,7 @@ static enum mpk_code read_u32(const struct reader *r, struct mpk_json_value j, c
 }
 
 /* The text is in the arena, or NULL where the value is no string. */
-static enum mpk_code read_text(const struct reader *r, struct mpk_json_value j, const char *what,
+static enum mpk_code graphjson_read_text(const struct reader *r, struct mpk_json_value j, const char *what,
 			       const char **out)
 {
 	MPK_TRY(mpk_json_value_text(j, r->arena, out, r->err));
@@ -110,11 +110,11 @@ static enum mpk_code read_operator(const struct reader *r, struct mpk_json_value
 	const char *outputs, *flatten;
 	uint64_t n;
 
-	MPK_TRY(read_text(r, mpk_json_value_get(attrs, "func_name"), "func_name of an operator",
+	MPK_TRY(graphjson_read_text(r, mpk_json_value_get(attrs, "func_name"), "func_name of an operator",
 			  &node->func_name));
-	MPK_TRY(read_text(r, mpk_json_value_get(attrs, "num_outputs"), "num_outputs of an operator",
+	MPK_TRY(graphjson_read_text(r, mpk_json_value_get(attrs, "num_outputs"), "num_outputs of an operator",
 			  &outputs));
-	MPK_TRY(read_text(r, mpk_json_value_get(attrs, "flatten_data"),
+	MPK_TRY(graphjson_read_text(r, mpk_json_value_get(attrs, "flatten_data"),
 			  "flatten_data of an operator", &flatten));
 	if (!mpk_parse_u64(mpk_span_str(outputs), &n) || n > UINT32_MAX)
 		return wrong(r, "num_outputs of an operator", "a number");
@@ -125,14 +125,14 @@ static enum mpk_code read_operator(const struct reader *r, struct mpk_json_value
 
 /* "null" is an input or a parameter, "tvm_op" a call; some graphs have "attr" in place of
  * "attrs". */
-static enum mpk_code read_node(const struct reader *r, struct mpk_json_value j,
+static enum mpk_code graphjson_read_node(const struct reader *r, struct mpk_json_value j,
 			       struct mpk_graph_node *node)
 {
 	struct mpk_json_value attrs = mpk_json_value_get(j, "attrs");
 	const char *op;
 
-	MPK_TRY(read_text(r, mpk_json_value_get(j, "op"), "op of a node", &op));
-	MPK_TRY(read_text(r, mpk_json_value_get(j, "name"), "name of a node", &node->name));
+	MPK_TRY(graphjson_read_text(r, mpk_json_value_get(j, "op"), "op of a node", &op));
+	MPK_TRY(graphjson_read_text(r, mpk_json_value_get(j, "name"), "name of a node", &node->name));
 	MPK_TRY(read_refs(r, mpk_json_value_get(j, "inputs"), "inputs of a node", &node->inputs,
 			  &node->input_count));
 	node->is_input = strcmp(op, "null") == 0;
@@ -155,7 +155,7 @@ static enum mpk_code read_nodes(const struct reader *r, struct mpk_json_value li
 
 	MPK_TRY(make_array(r, list, "nodes", sizeof *nodes, &nodes, &r->g->node_count));
 	for (size_t i = 0; mpk_json_next(&items, &v); i++)
-		MPK_TRY(read_node(r, v, &nodes[i]));
+		MPK_TRY(graphjson_read_node(r, v, &nodes[i]));
 	r->g->nodes = nodes;
 	return MPK_OK;
 }
@@ -194,7 +194,7 @@ static enum mpk_code open_column(const struct reader *r, struct mpk_json_value a
 }
 
 /* A dimension of zero is valid, a negative one is not. */
-static enum mpk_code read_shape(const struct reader *r, struct mpk_json_value j,
+static enum mpk_code graphjson_read_shape(const struct reader *r, struct mpk_json_value j,
 				struct mpk_graph_entry *e)
 {
 	struct mpk_json_items items = mpk_json_items(j);
@@ -210,24 +210,24 @@ static enum mpk_code read_shape(const struct reader *r, struct mpk_json_value j,
 }
 
 /* row[c]: what column c has of the entry; no value in columns that are not there */
-static enum mpk_code read_entry(const struct reader *r,
+static enum mpk_code graphjson_read_entry(const struct reader *r,
 				const struct mpk_json_value row[COLUMN_COUNT],
 				struct mpk_graph_entry *e)
 {
 	const char *dtype;
 	uint32_t storage;
 
-	MPK_TRY(read_text(r, row[DTYPE], columns[DTYPE].name, &dtype));
+	MPK_TRY(graphjson_read_text(r, row[DTYPE], columns[DTYPE].name, &dtype));
 	if (!mpk_dtype_parse(mpk_span_str(dtype), &e->dtype))
 		return mpk_fail(r->err, MPK_E_CORRUPT, "graph: \"%s\" is no type",
 				MPK_QUOTE(mpk_span_str(dtype)));
-	MPK_TRY(read_shape(r, row[SHAPE], e));
+	MPK_TRY(graphjson_read_shape(r, row[SHAPE], e));
 	MPK_TRY(read_u32(r, row[STORAGE_ID], columns[STORAGE_ID].name, &storage));
 	e->storage_id = storage;
 	(void)mpk_json_value_i64(row[DEVICE], &e->device_type);
 	e->storage_scope = "";
 	if (mpk_json_value_type(row[SCOPE]) != MPK_JSON_NONE)
-		MPK_TRY(read_text(r, row[SCOPE], columns[SCOPE].name, &e->storage_scope));
+		MPK_TRY(graphjson_read_text(r, row[SCOPE], columns[SCOPE].name, &e->storage_scope));
 	return MPK_OK;
 }
 
@@ -246,7 +246,7 @@ static enum mpk_code read_entries(const struct reader *r, struct mpk_json_value 
 
 		for (size_t c = 0; c < COLUMN_COUNT; c++)
 			(void)mpk_json_next(&items[c], &row[c]);
-		MPK_TRY(read_entry(r, row, &entries[i]));
+		MPK_TRY(graphjson_read_entry(r, row, &entries[i]));
 	}
 	r->g->entries = entries;
 	return MPK_OK;
@@ -256,7 +256,7 @@ static enum mpk_code read_entries(const struct reader *r, struct mpk_json_value 
 
 /* Each node has a row of entries, at least as many as its outputs: every later index is checked
  * against these. */
-static enum mpk_code read_rows(const struct reader *r, struct mpk_json_value list)
+static enum mpk_code graphjson_read_rows(const struct reader *r, struct mpk_json_value list)
 {
 	struct mpk_graph_json *g = r->g;
 	size_t count;
@@ -303,7 +303,7 @@ static enum mpk_code check_refs(const struct reader *r)
 	return MPK_OK;
 }
 
-static enum mpk_code read_graph(const struct reader *r, struct mpk_json_value root)
+static enum mpk_code graphjson_read_graph(const struct reader *r, struct mpk_json_value root)
 {
 	struct mpk_graph_json *g = r->g;
 
@@ -314,7 +314,7 @@ static enum mpk_code read_graph(const struct reader *r, struct mpk_json_value ro
 			     &g->arg_count));
 	MPK_TRY(read_refs(r, mpk_json_value_get(root, "heads"), "heads", &g->heads,
 			  &g->head_count));
-	MPK_TRY(read_rows(r, mpk_json_value_get(root, "node_row_ptr")));
+	MPK_TRY(graphjson_read_rows(r, mpk_json_value_get(root, "node_row_ptr")));
 	MPK_TRY(read_entries(r, mpk_json_value_get(root, "attrs")));
 	return check_refs(r);
 }
@@ -330,7 +330,7 @@ enum mpk_code mpk_graph_json_read(struct mpk_span text, struct mpk_arena *arena,
 	if (code != MPK_OK)
 		mpk_error_prefix(err, "graph: ");
 	else
-		code = read_graph(&r, root);
+		code = graphjson_read_graph(&r, root);
 	if (code == MPK_OK)
 		*out = g;
 	return code;

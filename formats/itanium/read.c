@@ -19,7 +19,7 @@ struct parser {
 	size_t arg_count;
 };
 
-static char peek(const struct parser *p)
+static char itanium_peek(const struct parser *p)
 {
 	return p->at < p->s.len ? (char)p->s.data[p->at] : '\0';
 }
@@ -34,34 +34,34 @@ static bool accept(struct parser *p, const char *text)
 	return true;
 }
 
-static struct mpk_itanium_type fail(struct parser *p)
+static struct mpk_itanium_type itanium_fail(struct parser *p)
 {
 	p->failed = true;
 	p->at = p->s.len;
 	return (struct mpk_itanium_type){ 0 };
 }
 
-static void remember(struct parser *p, struct mpk_itanium_type t)
+static void itanium_remember(struct parser *p, struct mpk_itanium_type t)
 {
 	if (p->known_count == SUBSTITUTIONS_MAX)
-		(void)fail(p);
+		(void)itanium_fail(p);
 	else
 		p->known[p->known_count++] = t;
 }
 
-static bool is_digit(char c)
+static bool itanium_is_digit(char c)
 {
 	return c >= '0' && c <= '9';
 }
 
-static size_t number(struct parser *p)
+static size_t itanium_number(struct parser *p)
 {
 	size_t n = 0;
 
-	if (!is_digit(peek(p)))
-		(void)fail(p);
-	for (; is_digit(peek(p)); p->at++)
-		n = n < p->s.len ? n * 10 + (size_t)(peek(p) - '0') : n;
+	if (!itanium_is_digit(itanium_peek(p)))
+		(void)itanium_fail(p);
+	for (; itanium_is_digit(itanium_peek(p)); p->at++)
+		n = n < p->s.len ? n * 10 + (size_t)(itanium_peek(p) - '0') : n;
 	return n;
 }
 
@@ -69,11 +69,11 @@ static size_t number(struct parser *p)
  * before the name is taken. */
 static struct mpk_span source_name(struct parser *p)
 {
-	size_t n = number(p);
+	size_t n = itanium_number(p);
 	struct mpk_span name;
 
 	if (p->failed || !n || !mpk_span_sub(p->s, p->at, n, &name)) {
-		(void)fail(p);
+		(void)itanium_fail(p);
 		return (struct mpk_span){ 0 };
 	}
 	p->at += n;
@@ -94,15 +94,15 @@ static size_t sequence(struct parser *p)
 	size_t n = 0;
 	bool given = false;
 
-	for (char c = peek(p); c != '_'; c = peek(p), given = true) {
-		if (!is_digit(c) && (c < 'A' || c > 'Z'))
+	for (char c = itanium_peek(p); c != '_'; c = itanium_peek(p), given = true) {
+		if (!itanium_is_digit(c) && (c < 'A' || c > 'Z'))
 			break;
-		n = n * 36 + (size_t)(is_digit(c) ? c - '0' : c - 'A' + 10);
+		n = n * 36 + (size_t)(itanium_is_digit(c) ? c - '0' : c - 'A' + 10);
 		n = n < SUBSTITUTIONS_MAX ? n : SUBSTITUTIONS_MAX;
 		p->at++;
 	}
 	if (!accept(p, "_"))
-		(void)fail(p);
+		(void)itanium_fail(p);
 	return n + given;
 }
 
@@ -111,12 +111,12 @@ static struct mpk_itanium_type substitution(struct parser *p)
 {
 	size_t i;
 
-	if (peek(p) >= 'a' && peek(p) <= 'z') {
+	if (itanium_peek(p) >= 'a' && itanium_peek(p) <= 'z') {
 		p->at++;
 		return class_type(mpk_span_str("std"));
 	}
 	i = sequence(p);
-	return i < p->known_count ? p->known[i] : fail(p);
+	return i < p->known_count ? p->known[i] : itanium_fail(p);
 }
 
 /* "Li128E": a value among template arguments; only values that are numbers. */
@@ -124,9 +124,9 @@ static void literal(struct parser *p)
 {
 	(void)type(p);
 	(void)accept(p, "n");
-	(void)number(p);
+	(void)itanium_number(p);
 	if (!accept(p, "E"))
-		(void)fail(p);
+		(void)itanium_fail(p);
 }
 
 /* @args    receives types; NULL: they are passed over */
@@ -136,7 +136,7 @@ static size_t template_args(struct parser *p, struct mpk_itanium_type *args)
 	size_t n = 0;
 
 	if (p->depth == DEPTH_MAX)
-		(void)fail(p);
+		(void)itanium_fail(p);
 	p->depth++;
 	while (!p->failed && !accept(p, "E")) {
 		t = (struct mpk_itanium_type){ 0 };
@@ -161,7 +161,7 @@ static struct mpk_span nested(struct parser *p, struct mpk_itanium_type *args, b
 	struct mpk_span last = { 0 };
 
 	*is_template = false;
-	while (peek(p) == 'K' || peek(p) == 'V' || peek(p) == 'r')
+	while (itanium_peek(p) == 'K' || itanium_peek(p) == 'V' || itanium_peek(p) == 'r')
 		p->at++;
 	while (!p->failed && !accept(p, "E")) {
 		bool numbered = false;
@@ -179,8 +179,8 @@ static struct mpk_span nested(struct parser *p, struct mpk_itanium_type *args, b
 			(void)accept(p, "L");
 			last = source_name(p);
 		}
-		if (!numbered && peek(p) != 'E')
-			remember(p, class_type(last));
+		if (!numbered && itanium_peek(p) != 'E')
+			itanium_remember(p, class_type(last));
 	}
 	return last;
 }
@@ -193,15 +193,15 @@ static struct mpk_itanium_type class_name(struct parser *p)
 
 	if (accept(p, "N")) {
 		t = class_type(nested(p, NULL, &is_template));
-		remember(p, t);
+		itanium_remember(p, t);
 		return t;
 	}
 	(void)accept(p, "St");
 	t = class_type(source_name(p));
-	remember(p, t);
+	itanium_remember(p, t);
 	if (accept(p, "I")) {
 		(void)template_args(p, NULL);
-		remember(p, t);
+		itanium_remember(p, t);
 	}
 	return t;
 }
@@ -220,16 +220,16 @@ static struct mpk_itanium_type extended(struct parser *p)
 		return t;
 	}
 	if (accept(p, "v")) {
-		size_t lanes = number(p);
+		size_t lanes = itanium_number(p);
 
 		if (!accept(p, "_") || !lanes || lanes > 64)
-			return fail(p);
+			return itanium_fail(p);
 		t = type(p);
 		t.lanes = (unsigned)lanes;
-		remember(p, t);
+		itanium_remember(p, t);
 		return t;
 	}
-	return fail(p);
+	return itanium_fail(p);
 }
 
 /* References are passed to kernels as addresses, too. */
@@ -238,7 +238,7 @@ static struct mpk_itanium_type pointer(struct parser *p)
 	struct mpk_itanium_type t = type(p);
 
 	t.pointers++;
-	remember(p, t);
+	itanium_remember(p, t);
 	return t;
 }
 
@@ -249,13 +249,13 @@ static struct mpk_itanium_type qualified(struct parser *p)
 	struct mpk_itanium_type t;
 	bool is_const = false;
 
-	for (char c = peek(p); c == 'r' || c == 'V' || c == 'K'; c = peek(p)) {
+	for (char c = itanium_peek(p); c == 'r' || c == 'V' || c == 'K'; c = itanium_peek(p)) {
 		is_const |= c == 'K';
 		p->at++;
 	}
 	t = type(p);
 	t.is_const |= is_const && !t.pointers;
-	remember(p, t);
+	itanium_remember(p, t);
 	return t;
 }
 
@@ -266,19 +266,19 @@ static struct mpk_itanium_type argument(struct parser *p)
 	struct mpk_itanium_type t;
 
 	if (i >= p->arg_count)
-		return fail(p);
+		return itanium_fail(p);
 	t = p->args[i];
-	remember(p, t);
+	itanium_remember(p, t);
 	return t;
 }
 
 /* The letters are those of the ABI, 5.1.5.2, "Builtin Types". */
 static struct mpk_itanium_type builtin(struct parser *p)
 {
-	char c = peek(p);
+	char c = itanium_peek(p);
 
 	if (!c || !strchr("vwbcahstijlmxynofdeg", c))
-		return fail(p);
+		return itanium_fail(p);
 	p->at++;
 	return (struct mpk_itanium_type){ .builtin = c, .lanes = 1 };
 }
@@ -286,9 +286,9 @@ static struct mpk_itanium_type builtin(struct parser *p)
 /* "St" begins a name of namespace std, every other S a substitution. */
 static struct mpk_itanium_type type_here(struct parser *p)
 {
-	char c = peek(p);
+	char c = itanium_peek(p);
 
-	if (is_digit(c) || c == 'N' ||
+	if (itanium_is_digit(c) || c == 'N' ||
 	    (c == 'S' && p->at + 1 < p->s.len && p->s.data[p->at + 1] == 't'))
 		return class_name(p);
 	if (c == 'r' || c == 'V' || c == 'K')
@@ -304,7 +304,7 @@ static struct mpk_itanium_type type_here(struct parser *p)
 
 		if (accept(p, "I")) { /* a template seen before, with other arguments */
 			(void)template_args(p, NULL);
-			remember(p, t);
+			itanium_remember(p, t);
 		}
 		return t;
 	}
@@ -316,7 +316,7 @@ static struct mpk_itanium_type type(struct parser *p)
 	struct mpk_itanium_type t;
 
 	if (p->depth == DEPTH_MAX)
-		return fail(p);
+		return itanium_fail(p);
 	p->depth++;
 	t = type_here(p);
 	p->depth--;
@@ -324,7 +324,7 @@ static struct mpk_itanium_type type(struct parser *p)
 }
 
 /* The function's own name. Without scopes it is numbered only as the name of a template. */
-static struct mpk_span function_name(struct parser *p, bool *is_template)
+static struct mpk_span itanium_function_name(struct parser *p, bool *is_template)
 {
 	struct mpk_span name;
 
@@ -334,7 +334,7 @@ static struct mpk_span function_name(struct parser *p, bool *is_template)
 	name = source_name(p);
 	*is_template = accept(p, "I");
 	if (*is_template) {
-		remember(p, class_type(name));
+		itanium_remember(p, class_type(name));
 		p->arg_count = template_args(p, p->args);
 	}
 	return name;
@@ -355,14 +355,14 @@ enum mpk_code mpk_itanium_read(struct mpk_span symbol, struct mpk_arena *arena,
 	bool is_template = false;
 
 	if (accept(&p, "_Z"))
-		f.name = function_name(&p, &is_template);
+		f.name = itanium_function_name(&p, &is_template);
 	else
-		(void)fail(&p);
+		(void)itanium_fail(&p);
 	if (is_template)
 		(void)type(&p); /* what it returns */
-	while (!p.failed && p.at < symbol.len && peek(&p) != '.' && f.param_count < PARAMS_MAX)
+	while (!p.failed && p.at < symbol.len && itanium_peek(&p) != '.' && f.param_count < PARAMS_MAX)
 		params[f.param_count++] = type(&p);
-	if (p.failed || !f.param_count || (p.at < symbol.len && peek(&p) != '.'))
+	if (p.failed || !f.param_count || (p.at < symbol.len && itanium_peek(&p) != '.'))
 		return mpk_fail(err, MPK_E_UNSUPPORTED,
 				"'" MPK_SPAN_FMT "' is not the symbol of a kernel of C++",
 				MPK_SPAN_ARG(symbol));

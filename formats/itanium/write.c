@@ -38,7 +38,7 @@ static bool put_known(struct writer *w, struct mpk_span spelling)
 	return false;
 }
 
-static void remember(struct writer *w, struct mpk_span spelling)
+static void itanium_write_remember(struct writer *w, struct mpk_span spelling)
 {
 	if (w->count == KNOWN_MAX)
 		return; /* written in full from here on; no kernel has as many types */
@@ -62,16 +62,16 @@ static void put_spelling(struct writer *w, struct mpk_span s)
 	} else {
 		mpk_strbuf_put_span(w->out, s);
 	}
-	remember(w, s);
+	itanium_write_remember(w, s);
 }
 
-static void put_name(struct mpk_strbuf *out, struct mpk_span name)
+static void itanium_put_name(struct mpk_strbuf *out, struct mpk_span name)
 {
 	mpk_strbuf_printf(out, "%zu", name.len);
 	mpk_strbuf_put_span(out, name);
 }
 
-static void put_type(struct writer *w, const struct mpk_itanium_type *t)
+static void itanium_put_type(struct writer *w, const struct mpk_itanium_type *t)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf s = { 0 };
 
@@ -84,7 +84,7 @@ static void put_type(struct writer *w, const struct mpk_itanium_type *t)
 	else if (t->builtin)
 		mpk_strbuf_putc(&s, t->builtin);
 	else
-		put_name(&s, t->name);
+		itanium_put_name(&s, t->name);
 	w->out->failed |= s.failed;
 	if (!s.failed)
 		put_spelling(w, mpk_span_of(s.data, s.len));
@@ -98,15 +98,15 @@ void mpk_itanium_write(const struct mpk_span *scopes, size_t scope_count,
 
 	mpk_strbuf_puts(out, scope_count ? "_ZN" : "_Z");
 	for (size_t i = 0; i < scope_count; i++) {
-		put_name(out, scopes[i]);
+		itanium_put_name(out, scopes[i]);
 		/* no parameter can be one; it only has its number */
 		mpk_strbuf_putc(&scope, '~');
-		remember(&w, mpk_span_of(scope.data, scope.len));
+		itanium_write_remember(&w, mpk_span_of(scope.data, scope.len));
 	}
-	put_name(out, f->name);
+	itanium_put_name(out, f->name);
 	mpk_strbuf_puts(out, scope_count ? "E" : "");
 	for (size_t i = 0; i < f->param_count; i++)
-		put_type(&w, &f->params[i]);
+		itanium_put_type(&w, &f->params[i]);
 	mpk_strbuf_puts(out, f->param_count ? "" : "v");
 	for (size_t i = 0; i < w.count; i++) {
 		out->failed |= w.known[i].failed;

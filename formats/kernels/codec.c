@@ -64,7 +64,7 @@ static enum mpk_code read_extra_tags(struct reader *r, struct mpk_function_info 
 	return MPK_OK;
 }
 
-static enum mpk_code read_function(struct reader *r, struct mpk_function_info *f)
+static enum mpk_code kernels_read_function(struct reader *r, struct mpk_function_info *f)
 {
 	struct mpk_strs tags;
 
@@ -78,7 +78,7 @@ static enum mpk_code read_function(struct reader *r, struct mpk_function_info *f
 }
 
 /* The map of functions, by key. */
-static enum mpk_code read_functions(struct reader *r)
+static enum mpk_code kernels_read_functions(struct reader *r)
 {
 	size_t least = r->out->gen == MPK_GEN_LEGACY ? FUNCTION_MIN - 8 : FUNCTION_MIN;
 	struct mpk_function_info *functions;
@@ -89,13 +89,13 @@ static enum mpk_code read_functions(struct reader *r)
 	if (!functions)
 		return mpk_fail_nomem(r->err);
 	for (size_t i = 0; i < count; i++)
-		MPK_TRY(read_function(r, &functions[i]));
+		MPK_TRY(kernels_read_function(r, &functions[i]));
 	r->out->functions = functions;
 	r->out->function_count = count;
 	return MPK_OK;
 }
 
-static enum mpk_code read_data(struct reader *r)
+static enum mpk_code kernels_read_data(struct reader *r)
 {
 	MPK_TRY(mpk_read_str(r->c, "data", &r->out->data, r->err));
 	r->out->data_off = r->c->pos - r->out->data.len - r->start;
@@ -167,7 +167,7 @@ static enum mpk_code read_metal_013(struct reader *r)
 				       "version is \"%s\", not \"%s\"", MPK_QUOTE(version),
 				       MPK_METAL_013_VERSION);
 	MPK_TRY(read_sources(r));
-	MPK_TRY(read_functions(r));
+	MPK_TRY(kernels_read_functions(r));
 	return read_fmt(r);
 }
 
@@ -178,19 +178,19 @@ static enum mpk_code read_layout(struct reader *r)
 		return read_metal_013(r);
 	case MPK_KERNELS_WEBGPU:
 	case MPK_KERNELS_OPENCL_SPIRV:
-		MPK_TRY(read_functions(r));
+		MPK_TRY(kernels_read_functions(r));
 		return read_sources(r);
 	case MPK_KERNELS_PLAIN:
 		MPK_TRY(read_fmt(r));
-		MPK_TRY(read_functions(r));
-		return read_data(r);
+		MPK_TRY(kernels_read_functions(r));
+		return kernels_read_data(r);
 	case MPK_KERNELS_SOURCES:
 	case MPK_KERNELS_SHADERS:
 	case MPK_KERNELS_SHADERS_024:
 		break;
 	}
 	MPK_TRY(read_fmt(r));
-	MPK_TRY(read_functions(r));
+	MPK_TRY(kernels_read_functions(r));
 	return read_sources(r);
 }
 
@@ -270,7 +270,7 @@ enum mpk_code mpk_kernels_read(struct mpk_cursor *c, struct mpk_span kind, enum 
 }
 
 /* The tags of arguments are a list of their own since 0.21. */
-static void put_function(const struct mpk_function_info *f, enum mpk_generation gen,
+static void kernels_put_function(const struct mpk_function_info *f, enum mpk_generation gen,
 			 struct mpk_rope *rope)
 {
 	mpk_rope_put_str(rope, f->key);
@@ -287,11 +287,11 @@ static void put_function(const struct mpk_function_info *f, enum mpk_generation 
 }
 
 /* As read_functions, in the order in which they were read. */
-static void put_functions(const struct mpk_kernels *k, struct mpk_rope *rope)
+static void kernels_put_functions(const struct mpk_kernels *k, struct mpk_rope *rope)
 {
 	mpk_rope_put_u64(rope, k->function_count);
 	for (size_t i = 0; i < k->function_count; i++)
-		put_function(&k->functions[i], k->gen, rope);
+		kernels_put_function(&k->functions[i], k->gen, rope);
 }
 
 /* Code that is still in a file is put by its spans, not read into memory. */
@@ -335,31 +335,31 @@ void mpk_kernels_write(const struct mpk_kernels *k, struct mpk_rope *rope)
 	case MPK_KERNELS_METAL_013:
 		mpk_rope_put_str(rope, mpk_span_str(MPK_METAL_013_VERSION));
 		put_texts(k, rope);
-		put_functions(k, rope);
+		kernels_put_functions(k, rope);
 		mpk_rope_put_str(rope, k->fmt);
 		return;
 	case MPK_KERNELS_WEBGPU:
-		put_functions(k, rope);
+		kernels_put_functions(k, rope);
 		put_texts(k, rope);
 		return;
 	case MPK_KERNELS_OPENCL_SPIRV:
-		put_functions(k, rope);
+		kernels_put_functions(k, rope);
 		put_shaders(k, rope);
 		return;
 	case MPK_KERNELS_PLAIN:
 		mpk_rope_put_str(rope, k->fmt);
-		put_functions(k, rope);
+		kernels_put_functions(k, rope);
 		put_data(k, rope);
 		return;
 	case MPK_KERNELS_SOURCES:
 		mpk_rope_put_str(rope, k->fmt);
-		put_functions(k, rope);
+		kernels_put_functions(k, rope);
 		put_texts(k, rope);
 		return;
 	case MPK_KERNELS_SHADERS:
 	case MPK_KERNELS_SHADERS_024:
 		mpk_rope_put_str(rope, k->fmt);
-		put_functions(k, rope);
+		kernels_put_functions(k, rope);
 		put_shaders(k, rope);
 		return;
 	}
@@ -367,14 +367,14 @@ void mpk_kernels_write(const struct mpk_kernels *k, struct mpk_rope *rope)
 
 /* --- as a payload (payload.h) ---------------------------------------------------------------- */
 
-static enum mpk_code read_payload(struct mpk_cursor *c, struct mpk_arena *arena,
+static enum mpk_code kernels_read_payload(struct mpk_cursor *c, struct mpk_arena *arena,
 				  struct mpk_payload *out, struct mpk_error *err)
 {
 	return mpk_kernels_read(c, mpk_span_str(out->kind->name), out->gen, arena, &out->u.kernels,
 				err);
 }
 
-static void write_payload(const struct mpk_payload *p, struct mpk_rope *rope)
+static void kernels_write_payload(const struct mpk_payload *p, struct mpk_rope *rope)
 {
 	mpk_kernels_write(&p->u.kernels, rope);
 }
@@ -462,7 +462,7 @@ static const char *kernels_suffix(const struct mpk_kernels *k, struct mpk_span k
 
 /* Code as one file or one a kernel, with the suffix of its format, and the table as TVM writes it beside
  * device code. */
-static enum mpk_code list_files(const struct mpk_payload *p, struct mpk_files *files)
+static enum mpk_code kernels_list_files(const struct mpk_payload *p, struct mpk_files *files)
 {
 	const struct mpk_kernels *k = &p->u.kernels;
 	const char *suffix = kernels_suffix(k, mpk_span_str(p->kind->name));
@@ -486,5 +486,5 @@ static enum mpk_code list_files(const struct mpk_payload *p, struct mpk_files *f
 	return mpk_files_add_text(files, "functions.json", &json);
 }
 
-const struct mpk_codec mpk_codec_kernels = { MPK_PAYLOAD_KERNELS, read_payload, write_payload,
-					     list_files };
+const struct mpk_codec mpk_codec_kernels = { MPK_PAYLOAD_KERNELS, kernels_read_payload, kernels_write_payload,
+					     kernels_list_files };

@@ -2,12 +2,12 @@
 /* lexer.c - one lexer for PTX and the C family, which agree on comments, strings and names */
 #include "lexer/lexer.h"
 
-static int peek(const struct mpk_lexer *lex, size_t ahead)
+static int lexer_peek(const struct mpk_lexer *lex, size_t ahead)
 {
 	return ahead < lex->bytes.len - lex->pos ? lex->bytes.data[lex->pos + ahead] : -1;
 }
 
-static void step(struct mpk_lexer *lex)
+static void lexer_step(struct mpk_lexer *lex)
 {
 	if (lex->bytes.data[lex->pos++] == '\n') {
 		lex->line++;
@@ -20,14 +20,14 @@ static uint32_t column(const struct mpk_lexer *lex)
 	return (uint32_t)(lex->pos - lex->line_start) + 1;
 }
 
-static bool is_digit(int c)
+static bool lexer_is_digit(int c)
 {
 	return c >= '0' && c <= '9';
 }
 
-static bool is_name(int c)
+static bool lexer_is_name(int c)
 {
-	return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
+	return lexer_is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
 	       c == '$' || c == '%';
 }
 
@@ -36,12 +36,12 @@ static enum mpk_code skip_block_comment(struct mpk_lexer *lex, struct mpk_error 
 	uint32_t line = lex->line + 1, at = column(lex);
 
 	lex->pos += 2;
-	while (peek(lex, 0) >= 0) {
-		if (peek(lex, 0) == '*' && peek(lex, 1) == '/') {
+	while (lexer_peek(lex, 0) >= 0) {
+		if (lexer_peek(lex, 0) == '*' && lexer_peek(lex, 1) == '/') {
 			lex->pos += 2;
 			return MPK_OK;
 		}
-		step(lex);
+		lexer_step(lex);
 	}
 	return mpk_fail_line(err, MPK_E_SYNTAX, line, at, "%s: this comment has no end",
 			     lex->language);
@@ -50,10 +50,10 @@ static enum mpk_code skip_block_comment(struct mpk_lexer *lex, struct mpk_error 
 /* A preprocessor line, with those that continue it. */
 static void skip_directive(struct mpk_lexer *lex)
 {
-	while (peek(lex, 0) >= 0 && peek(lex, 0) != '\n') {
-		if (peek(lex, 0) == '\\' && peek(lex, 1) == '\n')
-			step(lex);
-		step(lex);
+	while (lexer_peek(lex, 0) >= 0 && lexer_peek(lex, 0) != '\n') {
+		if (lexer_peek(lex, 0) == '\\' && lexer_peek(lex, 1) == '\n')
+			lexer_step(lex);
+		lexer_step(lex);
 	}
 }
 
@@ -68,17 +68,17 @@ static bool begins_line(const struct mpk_lexer *lex)
 	return i == lex->line_start;
 }
 
-static enum mpk_code skip_blanks(struct mpk_lexer *lex, struct mpk_error *err)
+static enum mpk_code lexer_skip_blanks(struct mpk_lexer *lex, struct mpk_error *err)
 {
 	for (;;) {
-		int c = peek(lex, 0);
+		int c = lexer_peek(lex, 0);
 
 		if (c == ' ' || (c >= '\t' && c <= '\r')) {
-			step(lex);
-		} else if (c == '/' && peek(lex, 1) == '/') {
-			while (peek(lex, 0) >= 0 && peek(lex, 0) != '\n')
+			lexer_step(lex);
+		} else if (c == '/' && lexer_peek(lex, 1) == '/') {
+			while (lexer_peek(lex, 0) >= 0 && lexer_peek(lex, 0) != '\n')
 				lex->pos++;
-		} else if (c == '/' && peek(lex, 1) == '*') {
+		} else if (c == '/' && lexer_peek(lex, 1) == '*') {
 			MPK_TRY(skip_block_comment(lex, err));
 		} else if (c == '#' && lex->c_like && begins_line(lex)) {
 			skip_directive(lex);
@@ -91,28 +91,28 @@ static enum mpk_code skip_blanks(struct mpk_lexer *lex, struct mpk_error *err)
 /* A dot belongs to a word at its beginning, and between the digits of a number. */
 static size_t word_length(const struct mpk_lexer *lex)
 {
-	bool number = is_digit(peek(lex, 0));
-	size_t n = peek(lex, 0) == '.';
+	bool number = lexer_is_digit(lexer_peek(lex, 0));
+	size_t n = lexer_peek(lex, 0) == '.';
 
 	for (;; n++) {
-		if (number && peek(lex, n) == '.' && is_digit(peek(lex, n + 1)))
+		if (number && lexer_peek(lex, n) == '.' && lexer_is_digit(lexer_peek(lex, n + 1)))
 			continue;
-		if (!is_name(peek(lex, n)))
+		if (!lexer_is_name(lexer_peek(lex, n)))
 			return n;
 	}
 }
 
 static enum mpk_code string_length(const struct mpk_lexer *lex, size_t *out, struct mpk_error *err)
 {
-	int quote = peek(lex, 0);
+	int quote = lexer_peek(lex, 0);
 	size_t n = 1;
 
-	for (; peek(lex, n) >= 0 && peek(lex, n) != '\n'; n++) {
-		if (peek(lex, n) == quote) {
+	for (; lexer_peek(lex, n) >= 0 && lexer_peek(lex, n) != '\n'; n++) {
+		if (lexer_peek(lex, n) == quote) {
 			*out = n + 1;
 			return MPK_OK;
 		}
-		if (peek(lex, n) == '\\' && peek(lex, n + 1) >= 0 && peek(lex, n + 1) != '\n')
+		if (lexer_peek(lex, n) == '\\' && lexer_peek(lex, n + 1) >= 0 && lexer_peek(lex, n + 1) != '\n')
 			n++;
 	}
 	if (!lex->c_like)
@@ -128,17 +128,17 @@ enum mpk_code mpk_lexer_next(struct mpk_lexer *lex, struct mpk_token *out, struc
 	size_t len = 1;
 	int c;
 
-	MPK_TRY(skip_blanks(lex, err));
+	MPK_TRY(lexer_skip_blanks(lex, err));
 	t.line = lex->line + 1;
 	t.column = column(lex);
-	c = peek(lex, 0);
+	c = lexer_peek(lex, 0);
 	if (c < 0) {
 		t.kind = MPK_TOKEN_END;
 		len = 0;
 	} else if (c == '"' || (c == '\'' && lex->c_like)) {
 		t.kind = MPK_TOKEN_STRING;
 		MPK_TRY(string_length(lex, &len, err));
-	} else if (is_name(c) || (c == '.' && is_name(peek(lex, 1)))) {
+	} else if (lexer_is_name(c) || (c == '.' && lexer_is_name(lexer_peek(lex, 1)))) {
 		t.kind = MPK_TOKEN_WORD;
 		len = word_length(lex);
 	}

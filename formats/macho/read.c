@@ -242,7 +242,7 @@ static enum mpk_code read_symbol(struct reader *r, const uint8_t *s, struct mpk_
 	return MPK_OK;
 }
 
-static enum mpk_code read_symbols(struct reader *r, struct mpk_error *err)
+static enum mpk_code macho_read_symbols(struct reader *r, struct mpk_error *err)
 {
 	size_t each = r->layout->nlist, count = r->symtab.len / each;
 
@@ -266,7 +266,7 @@ static const struct {
 };
 
 /* A machine without a number in ELF is kept as Mach-O's own number. */
-static enum mpk_code read_header(struct reader *r, struct mpk_span *commands, struct mpk_error *err)
+static enum mpk_code macho_read_header(struct reader *r, struct mpk_span *commands, struct mpk_error *err)
 {
 	const uint8_t *h = r->bytes.data;
 	struct mpk_object *o = &r->object;
@@ -294,13 +294,13 @@ enum mpk_code mpk_macho_read(struct mpk_span bytes, struct mpk_arena *arena, str
 	struct reader r = { .bytes = bytes, .arena = arena };
 	struct mpk_span commands;
 
-	MPK_TRY(read_header(&r, &commands, err));
+	MPK_TRY(macho_read_header(&r, &commands, err));
 	MPK_TRY(count_commands(&r, commands, err));
 	r.object.sections = mpk_arena_array(arena, r.section_room, sizeof *r.object.sections);
 	r.object.needed = mpk_arena_array(arena, r.needed_room, sizeof *r.object.needed);
 	MPK_TRY_ALLOC(r.object.sections && r.object.needed, err);
 	MPK_TRY(read_commands(&r, commands, err));
-	MPK_TRY(read_symbols(&r, err));
+	MPK_TRY(macho_read_symbols(&r, err));
 	*out = r.object;
 	return MPK_OK;
 }

@@ -55,7 +55,7 @@ static struct head head_of(uint8_t first)
 }
 
 /* MessagePack is big-endian. */
-static uint64_t load(struct mpk_span s)
+static uint64_t msgpack_load(struct mpk_span s)
 {
 	uint64_t v = 0;
 
@@ -77,7 +77,7 @@ static void set_number(const struct head *h, uint64_t v, struct mpk_msgpack *out
 }
 
 /* Lengths are compared with what is left by the cursor, counts here. */
-static enum mpk_code read_value(struct mpk_cursor *c, struct mpk_msgpack *out,
+static enum mpk_code msgpack_read_value(struct mpk_cursor *c, struct mpk_msgpack *out,
 				struct mpk_error *err)
 {
 	struct mpk_msgpack m = { 0 };
@@ -92,7 +92,7 @@ static enum mpk_code read_value(struct mpk_cursor *c, struct mpk_msgpack *out,
 				       "msgpack: 0xc1 begins no value");
 	h = head_of(first);
 	MPK_TRY(mpk_read_bytes(c, "msgpack: a length or number", h.bytes, &length, err));
-	v = h.bytes ? load(length) : h.value;
+	v = h.bytes ? msgpack_load(length) : h.value;
 	m.type = h.type;
 	if (h.type == MPK_MSGPACK_STR || h.type == MPK_MSGPACK_BIN || h.type == MPK_MSGPACK_EXT) {
 		MPK_TRY(mpk_read_bytes(c, "msgpack: a string", v + h.ext_bytes, &m.bytes, err));
@@ -113,7 +113,7 @@ enum mpk_code mpk_msgpack_next(struct mpk_cursor *c, struct mpk_msgpack *out, st
 {
 	struct mpk_cursor at = *c;
 
-	MPK_TRY(read_value(&at, out, err));
+	MPK_TRY(msgpack_read_value(&at, out, err));
 	*c = at;
 	return MPK_OK;
 }

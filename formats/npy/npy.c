@@ -30,14 +30,14 @@ struct literal {
 	uint64_t base; /* offset of the text in the file */
 };
 
-static enum mpk_code bad(const struct literal *l, const char *what, struct mpk_error *err)
+static enum mpk_code npy_bad(const struct literal *l, const char *what, struct mpk_error *err)
 {
 	return mpk_fail_offset(err, MPK_E_CORRUPT, "npy", l->base + l->pos,
 			       "the header is not the dict that numpy writes: expected %s", what);
 }
 
 /* Blanks are free between all signs of a literal. */
-static int peek(struct literal *l)
+static int npy_peek(struct literal *l)
 {
 	static const char blanks[] = " \t\r\n";
 
@@ -46,35 +46,35 @@ static int peek(struct literal *l)
 	return l->pos < l->text.len ? l->text.data[l->pos] : -1;
 }
 
-static bool take(struct literal *l, char c)
+static bool npy_take(struct literal *l, char c)
 {
-	if (peek(l) != (uint8_t)c)
+	if (npy_peek(l) != (uint8_t)c)
 		return false;
 	l->pos++;
 	return true;
 }
 
-static enum mpk_code read_string(struct literal *l, struct mpk_span *out, struct mpk_error *err)
+static enum mpk_code npy_read_string(struct literal *l, struct mpk_span *out, struct mpk_error *err)
 {
-	int quote = peek(l);
+	int quote = npy_peek(l);
 
 	if (quote != '\'' && quote != '"')
-		return bad(l, "a quoted text", err);
+		return npy_bad(l, "a quoted text", err);
 
 	const uint8_t *start = l->text.data + l->pos + 1;
 	const uint8_t *end = memchr(start, quote, l->text.len - l->pos - 1);
 	if (!end)
-		return bad(l, "a closing quote", err);
+		return npy_bad(l, "a closing quote", err);
 	*out = mpk_span_of(start, (size_t)(end - start));
 	l->pos += out->len + 2;
 	return MPK_OK;
 }
 
-static bool take_word(struct literal *l, const char *word)
+static bool npy_take_word(struct literal *l, const char *word)
 {
 	size_t n = strlen(word);
 
-	(void)peek(l);
+	(void)npy_peek(l);
 	if (l->text.len - l->pos < n || memcmp(l->text.data + l->pos, word, n) != 0)
 		return false;
 	l->pos += n;
@@ -84,40 +84,40 @@ static bool take_word(struct literal *l, const char *word)
 static enum mpk_code read_order(struct literal *l, struct mpk_npy_header *out,
 				struct mpk_error *err)
 {
-	out->is_fortran = take_word(l, "True");
-	if (!out->is_fortran && !take_word(l, "False"))
-		return bad(l, "True or False", err);
+	out->is_fortran = npy_take_word(l, "True");
+	if (!out->is_fortran && !npy_take_word(l, "False"))
+		return npy_bad(l, "True or False", err);
 	return MPK_OK;
 }
 
-static enum mpk_code read_extent(struct literal *l, int64_t *out, struct mpk_error *err)
+static enum mpk_code npy_read_extent(struct literal *l, int64_t *out, struct mpk_error *err)
 {
 	size_t start;
 
-	(void)peek(l);
+	(void)npy_peek(l);
 	start = l->pos;
 	while (l->pos < l->text.len && l->text.data[l->pos] >= '0' && l->text.data[l->pos] <= '9')
 		l->pos++;
 	if (!mpk_parse_i64(mpk_span_of(l->text.data + start, l->pos - start), out))
-		return bad(l, "an extent", err);
-	(void)take_word(l, "L"); /* Python 2 wrote long integers so */
+		return npy_bad(l, "an extent", err);
+	(void)npy_take_word(l, "L"); /* Python 2 wrote long integers so */
 	return MPK_OK;
 }
 
-static enum mpk_code read_shape(struct literal *l, struct mpk_npy_header *out,
+static enum mpk_code npy_read_shape(struct literal *l, struct mpk_npy_header *out,
 				struct mpk_error *err)
 {
-	if (!take(l, '('))
-		return bad(l, "a tuple", err);
+	if (!npy_take(l, '('))
+		return npy_bad(l, "a tuple", err);
 	out->ndim = 0;
-	while (!take(l, ')')) {
+	while (!npy_take(l, ')')) {
 		if (out->ndim == MPK_NPY_NDIM_MAX)
 			return mpk_fail_offset(err, MPK_E_UNSUPPORTED, "npy", l->base + l->pos,
 					       "more than %d dimensions", MPK_NPY_NDIM_MAX);
-		MPK_TRY(read_extent(l, &out->shape[out->ndim], err));
+		MPK_TRY(npy_read_extent(l, &out->shape[out->ndim], err));
 		out->ndim++;
-		if (!take(l, ',') && peek(l) != ')')
-			return bad(l, "',' or ')'", err);
+		if (!npy_take(l, ',') && npy_peek(l) != ')')
+			return npy_bad(l, "',' or ')'", err);
 	}
 	return MPK_OK;
 }
@@ -125,22 +125,22 @@ static enum mpk_code read_shape(struct literal *l, struct mpk_npy_header *out,
 static enum mpk_code read_descr(struct literal *l, struct mpk_npy_header *out,
 				struct mpk_error *err)
 {
-	if (peek(l) == '[')
+	if (npy_peek(l) == '[')
 		return mpk_fail_offset(err, MPK_E_UNSUPPORTED, "npy", l->base + l->pos,
 				       "an array of records; save its fields one by one");
-	return read_string(l, &out->descr, err);
+	return npy_read_string(l, &out->descr, err);
 }
 
 enum { HAS_DESCR = 1, HAS_ORDER = 2, HAS_SHAPE = 4, HAS_ALL = 7 };
 
-static enum mpk_code read_entry(struct literal *l, struct mpk_npy_header *out, unsigned *seen,
+static enum mpk_code npy_read_entry(struct literal *l, struct mpk_npy_header *out, unsigned *seen,
 				struct mpk_error *err)
 {
 	struct mpk_span key;
 
-	MPK_TRY(read_string(l, &key, err));
-	if (!take(l, ':'))
-		return bad(l, "':'", err);
+	MPK_TRY(npy_read_string(l, &key, err));
+	if (!npy_take(l, ':'))
+		return npy_bad(l, "':'", err);
 	if (mpk_span_is(key, "descr")) {
 		*seen |= HAS_DESCR;
 		return read_descr(l, out, err);
@@ -151,7 +151,7 @@ static enum mpk_code read_entry(struct literal *l, struct mpk_npy_header *out, u
 	}
 	if (mpk_span_is(key, "shape")) {
 		*seen |= HAS_SHAPE;
-		return read_shape(l, out, err);
+		return npy_read_shape(l, out, err);
 	}
 	return mpk_fail_offset(err, MPK_E_CORRUPT, "npy", l->base + l->pos,
 			       "the header has a key '%s' that numpy does not write",
@@ -168,15 +168,15 @@ static enum mpk_code npy_header_parse(struct mpk_span text, uint64_t base,
 	struct mpk_npy_header header = { 0 };
 	unsigned seen = 0;
 
-	if (!take(&l, '{'))
-		return bad(&l, "'{'", err);
-	while (!take(&l, '}')) {
-		MPK_TRY(read_entry(&l, &header, &seen, err));
-		if (!take(&l, ',') && peek(&l) != '}')
-			return bad(&l, "',' or '}'", err);
+	if (!npy_take(&l, '{'))
+		return npy_bad(&l, "'{'", err);
+	while (!npy_take(&l, '}')) {
+		MPK_TRY(npy_read_entry(&l, &header, &seen, err));
+		if (!npy_take(&l, ',') && npy_peek(&l) != '}')
+			return npy_bad(&l, "',' or '}'", err);
 	}
 	if (seen != HAS_ALL)
-		return bad(&l, "the keys descr, fortran_order and shape", err);
+		return npy_bad(&l, "the keys descr, fortran_order and shape", err);
 	*out = header;
 	return MPK_OK;
 }
@@ -206,7 +206,7 @@ static const struct letter letters[] = {
 
 static const struct mpk_dtype float8_e5m2 = { 12, 8, 1 };
 
-static enum mpk_code refuse(struct mpk_span descr, struct mpk_error *err)
+static enum mpk_code npy_refuse(struct mpk_span descr, struct mpk_error *err)
 {
 	return mpk_fail(
 		err, MPK_E_UNSUPPORTED,
@@ -223,7 +223,7 @@ static enum mpk_code read_dtype(struct mpk_span descr, struct mpk_npy *out, stru
 
 	if (descr.len < 3 || !memchr(orders, descr.data[0], sizeof orders - 1) ||
 	    !mpk_span_sub(descr, 2, descr.len - 2, &digits) || !mpk_parse_u64(digits, &bytes))
-		return refuse(descr, err);
+		return npy_refuse(descr, err);
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(letters); i++) {
 		const struct letter *l = &letters[i];
 
@@ -240,7 +240,7 @@ static enum mpk_code read_dtype(struct mpk_span descr, struct mpk_npy *out, stru
 		out->dtype = (struct mpk_dtype){ l->code, (uint8_t)(bytes * 8), 1 };
 		return MPK_OK;
 	}
-	return refuse(descr, err);
+	return npy_refuse(descr, err);
 }
 
 static enum mpk_code read_length(struct mpk_cursor *c, uint64_t *out, struct mpk_error *err)
@@ -369,7 +369,7 @@ static enum mpk_code put_descr(struct mpk_strbuf *buf, struct mpk_dtype t, struc
 	return MPK_OK;
 }
 
-static void put_shape(struct mpk_strbuf *buf, const int64_t *shape, size_t ndim)
+static void npy_put_shape(struct mpk_strbuf *buf, const int64_t *shape, size_t ndim)
 {
 	mpk_strbuf_putc(buf, '(');
 	for (size_t i = 0; i < ndim; i++)
@@ -377,7 +377,7 @@ static void put_shape(struct mpk_strbuf *buf, const int64_t *shape, size_t ndim)
 	mpk_strbuf_puts(buf, ndim == 1 ? ",)" : ")");
 }
 
-static void pad(struct mpk_strbuf *buf, const int64_t *shape, size_t ndim)
+static void npy_pad(struct mpk_strbuf *buf, const int64_t *shape, size_t ndim)
 {
 	struct mpk_strbuf first = { 0 };
 
@@ -403,9 +403,9 @@ enum mpk_code mpk_npy_write_header(struct mpk_rope *rope, struct mpk_dtype dtype
 	mpk_strbuf_puts(&buf, "{'descr': '");
 	MPK_TRY(put_descr(&buf, dtype, err));
 	mpk_strbuf_puts(&buf, "', 'fortran_order': False, 'shape': ");
-	put_shape(&buf, shape, ndim);
+	npy_put_shape(&buf, shape, ndim);
 	mpk_strbuf_puts(&buf, ", }");
-	pad(&buf, shape, ndim);
+	npy_pad(&buf, shape, ndim);
 	MPK_TRY(mpk_strbuf_status(&buf, err));
 
 	/* the NUL after the text is the minor version */

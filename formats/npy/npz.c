@@ -42,7 +42,7 @@ enum mpk_code mpk_npz_list(struct mpk_span bytes, struct mpk_arena *arena,
 	return MPK_OK;
 }
 
-static enum mpk_code not_found(struct mpk_span word, const struct mpk_zip_member *members,
+static enum mpk_code npy_not_found(struct mpk_span word, const struct mpk_zip_member *members,
 			       size_t count, struct mpk_arena *arena, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf list = { 0 };
@@ -80,6 +80,6 @@ enum mpk_code mpk_npz_find(struct mpk_span bytes, const char *key, struct mpk_ar
 		if (word.len ? mpk_span_equal(members[i].name, word) : count == 1)
 			found = i;
 	if (found == count)
-		return not_found(word, members, count, arena, err);
+		return npy_not_found(word, members, count, arena, err);
 	return mpk_npz_read(bytes, &members[found], arena, out, err);
 }

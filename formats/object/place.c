@@ -24,7 +24,7 @@ const char *mpk_object_name(struct mpk_span table, uint64_t off)
 }
 
 /* By section first: addresses of different sections may overlap in objects. */
-static int by_place(const void *a, const void *b)
+static int object_by_place(const void *a, const void *b)
 {
 	const struct mpk_object_symbol *x = *(struct mpk_object_symbol *const *)a;
 	const struct mpk_object_symbol *y = *(struct mpk_object_symbol *const *)b;
@@ -35,7 +35,7 @@ static int by_place(const void *a, const void *b)
 }
 
 /* An address outside of its section has no bytes: the symbol stays, without content. */
-static void place(const struct mpk_object *object, struct mpk_object_symbol *s, uint64_t end)
+static void object_place(const struct mpk_object *object, struct mpk_object_symbol *s, uint64_t end)
 {
 	const struct mpk_object_section *section = &object->sections[s->section - 1];
 	uint64_t into = s->address - section->address;
@@ -59,7 +59,7 @@ enum mpk_code mpk_object_place(struct mpk_object *object, struct mpk_error *err)
 		if (object->symbols[i].defined && object->symbols[i].section)
 			order[count++] = &object->symbols[i];
 	if (count)
-		qsort(order, count, sizeof(struct mpk_object_symbol *), by_place);
+		qsort(order, count, sizeof(struct mpk_object_symbol *), object_by_place);
 	for (size_t i = 0, next = 0; i < count; i++) {
 		const struct mpk_object_symbol *s = order[i];
 		uint64_t end = UINT64_MAX;
@@ -71,7 +71,7 @@ enum mpk_code mpk_object_place(struct mpk_object *object, struct mpk_error *err)
 			next++;
 		if (next < count && order[next]->section == s->section)
 			end = order[next]->address - object->sections[s->section - 1].address;
-		place(object, order[i], end);
+		object_place(object, order[i], end);
 	}
 	free(order);
 	return MPK_OK;

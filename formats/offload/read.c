@@ -24,7 +24,7 @@ enum {
 };
 
 /* All problems of a container are of one kind: damaged. */
-static enum mpk_code fail_at(struct mpk_error *err, uint64_t off, const char *what)
+static enum mpk_code offload_fail_at(struct mpk_error *err, uint64_t off, const char *what)
 {
 	return mpk_fail_offset(err, MPK_E_CORRUPT, "payload", off, "offload container: %s", what);
 }
@@ -91,10 +91,10 @@ static enum mpk_code read_heads(struct mpk_span bytes, struct mpk_arena *arena, 
 
 	MPK_TRY(mpk_read_bytes(&c, "bundle: magic", strlen(BUNDLE), &magic, err));
 	if (!mpk_span_is(magic, BUNDLE))
-		return fail_at(err, 0, "no offload bundle");
+		return offload_fail_at(err, 0, "no offload bundle");
 	MPK_TRY(mpk_read_count(&c, "bundle: entries", BUNDLE_ENTRY_BYTES, &out->count, err));
 	if (out->count > BUNDLE_ENTRIES_MAX)
-		return fail_at(err, 24, "a bundle of more than 65536 images");
+		return offload_fail_at(err, 24, "a bundle of more than 65536 images");
 	out->entries = mpk_arena_array(arena, out->count, sizeof *out->entries);
 	out->sizes = mpk_arena_array(arena, out->count, sizeof *out->sizes);
 	MPK_TRY_ALLOC(out->entries && out->sizes, err);
@@ -178,13 +178,13 @@ static enum mpk_code read_strings(struct mpk_span all, const uint8_t *entry,
 	struct mpk_span table, key, value;
 
 	if (count > TEXT_MAX || !mpk_span_sub(all, off, count * BINARY_STRING_BYTES, &table))
-		return fail_at(err, off, "the strings lie beyond the end");
+		return offload_fail_at(err, off, "the strings lie beyond the end");
 	for (size_t i = 0; i < count; i++) {
 		const uint8_t *p = table.data + i * BINARY_STRING_BYTES;
 
 		if (!mpk_span_text(all, mpk_load_u64(p), TEXT_MAX, &key) ||
 		    !mpk_span_text(all, mpk_load_u64(p + 8), TEXT_MAX, &value))
-			return fail_at(err, off + i * BINARY_STRING_BYTES,
+			return offload_fail_at(err, off + i * BINARY_STRING_BYTES,
 				       "a string has no end, or lies beyond that of the file");
 		if (mpk_span_is(key, "triple"))
 			out->triple = value;
@@ -203,21 +203,21 @@ static enum mpk_code read_binary(struct mpk_span bytes, struct mpk_arena *arena,
 
 	MPK_TRY_ALLOC(e, err);
 	if (bytes.len < BINARY_BYTES)
-		return fail_at(err, bytes.len, "cut off inside its header");
+		return offload_fail_at(err, bytes.len, "cut off inside its header");
 	if (mpk_load_u32(bytes.data + 4) != BINARY_VERSION)
 		return mpk_fail_offset(err, MPK_E_UNSUPPORTED, "payload", 4,
 				       "offload container: version %u is not known",
 				       mpk_load_u32(bytes.data + 4));
 	if (mpk_load_u64(bytes.data + 8) < BINARY_BYTES ||
 	    !mpk_span_sub(bytes, 0, mpk_load_u64(bytes.data + 8), &all))
-		return fail_at(err, 8, "it reaches beyond the end; it was cut off");
+		return offload_fail_at(err, 8, "it reaches beyond the end; it was cut off");
 	if (mpk_load_u64(bytes.data + 24) < BINARY_ENTRY_BYTES ||
 	    !mpk_span_sub(all, mpk_load_u64(bytes.data + 16), BINARY_ENTRY_BYTES, &entry))
-		return fail_at(err, 16, "its entry lies beyond the end");
+		return offload_fail_at(err, 16, "its entry lies beyond the end");
 	e->kind = mpk_span_str(kind_name(mpk_load_u16(entry.data + 2)));
 	e->data_off = mpk_load_u64(entry.data + 24);
 	if (!mpk_span_sub(all, e->data_off, mpk_load_u64(entry.data + 32), &e->data))
-		return fail_at(err, e->data_off, "its image lies beyond the end");
+		return offload_fail_at(err, e->data_off, "its image lies beyond the end");
 	MPK_TRY(read_strings(all, entry.data, e, err));
 	*out = (struct mpk_offload){ e, 1, all.len };
 	return MPK_OK;

@@ -32,7 +32,7 @@ struct reader {
 	bool has_target;
 };
 
-static void reader_fini(struct reader *r)
+static void ptx_reader_fini(struct reader *r)
 {
 	free(r->kernels);
 	free(r->shared);
@@ -43,7 +43,7 @@ static void reader_fini(struct reader *r)
 
 /* --- shared memory: FORMAT.md 2 --------------------------------------------------- */
 
-static enum mpk_code add_shared(struct reader *r, const struct mpk_ptx_variable *v, bool is_extern,
+static enum mpk_code ptx_add_shared(struct reader *r, const struct mpk_ptx_variable *v, bool is_extern,
 				size_t kernel, struct mpk_error *err)
 {
 	size_t n = r->ptx.shared_count;
@@ -72,7 +72,7 @@ static enum mpk_code read_shared(struct reader *r, bool is_extern, size_t kernel
 
 		MPK_TRY(mpk_ptx_take_name(&r->p, &v.name, err));
 		MPK_TRY(mpk_ptx_take_dimensions(&r->p, &v, err));
-		MPK_TRY(add_shared(r, &v, is_extern, kernel, err));
+		MPK_TRY(ptx_add_shared(r, &v, is_extern, kernel, err));
 		if (!mpk_ptx_at(&r->p, ','))
 			return mpk_ptx_skip_past(&r->p, ';', err);
 		MPK_TRY(mpk_ptx_step(&r->p, err));
@@ -105,7 +105,7 @@ static enum mpk_code read_param(struct reader *r, struct mpk_error *err)
 }
 
 /* A kernel without parameters may have no parentheses. */
-static enum mpk_code read_params(struct reader *r, struct mpk_ptx_kernel *k, struct mpk_error *err)
+static enum mpk_code ptx_read_params(struct reader *r, struct mpk_ptx_kernel *k, struct mpk_error *err)
 {
 	r->param_count = 0;
 	if (!mpk_ptx_at(&r->p, '('))
@@ -165,7 +165,7 @@ static enum mpk_code read_performance(struct reader *r, struct mpk_ptx_kernel *k
 }
 
 /* From '{' to its '}': only declarations at the beginning of a statement count. */
-static enum mpk_code read_body(struct reader *r, size_t kernel, struct mpk_error *err)
+static enum mpk_code ptx_read_body(struct reader *r, size_t kernel, struct mpk_error *err)
 {
 	size_t depth = 0;
 	bool start;
@@ -189,7 +189,7 @@ static enum mpk_code read_body(struct reader *r, size_t kernel, struct mpk_error
 }
 
 /* A kernel may be declared again, but not defined twice. */
-static enum mpk_code add_kernel(struct reader *r, const struct mpk_ptx_kernel *k,
+static enum mpk_code ptx_add_kernel(struct reader *r, const struct mpk_ptx_kernel *k,
 				const struct mpk_token *where, struct mpk_error *err)
 {
 	size_t n = r->ptx.kernel_count, found;
@@ -212,7 +212,7 @@ static enum mpk_code add_kernel(struct reader *r, const struct mpk_ptx_kernel *k
 	return MPK_OK;
 }
 
-static enum mpk_code read_entry(struct reader *r, struct mpk_error *err)
+static enum mpk_code ptx_read_entry(struct reader *r, struct mpk_error *err)
 {
 	struct mpk_token where = r->p.t;
 	struct mpk_ptx_kernel k = { 0 };
@@ -220,21 +220,21 @@ static enum mpk_code read_entry(struct reader *r, struct mpk_error *err)
 	size_t index;
 
 	MPK_TRY(mpk_ptx_take_name(&r->p, &k.name, err));
-	MPK_TRY(read_params(r, &k, err));
+	MPK_TRY(ptx_read_params(r, &k, err));
 	MPK_TRY(read_performance(r, &k, err));
 	k.has_body = mpk_ptx_at(&r->p, '{');
-	MPK_TRY(add_kernel(r, &k, &where, err));
+	MPK_TRY(ptx_add_kernel(r, &k, &where, err));
 	if (!k.has_body)
 		return mpk_ptx_step(&r->p, err);
 	(void)mpk_strmap_find(&r->names, k.name, &index);
-	MPK_TRY(read_body(r, index, err));
+	MPK_TRY(ptx_read_body(r, index, err));
 	r->kernels[index].text = mpk_span_of(start, (size_t)(r->end - start));
 	return MPK_OK;
 }
 
 /* A device function with a body: ".func (RESULT) NAME (PARAMETERS)". What it declares may
  * be used by any kernel. */
-static enum mpk_code read_func(struct reader *r, struct mpk_error *err)
+static enum mpk_code ptx_read_func(struct reader *r, struct mpk_error *err)
 {
 	size_t n = r->ptx.function_count;
 	struct mpk_span name;
@@ -253,7 +253,7 @@ static enum mpk_code read_func(struct reader *r, struct mpk_error *err)
 	}
 	MPK_TRY_ALLOC(mpk_vec_reserve(&r->functions, &r->function_cap, n + 1, sizeof name), err);
 	r->functions[r->ptx.function_count++] = name;
-	return read_body(r, MPK_PTX_MODULE, err);
+	return ptx_read_body(r, MPK_PTX_MODULE, err);
 }
 
 /* --- the module: FORMAT.md 3 ------------------------------------------------------ */
@@ -346,9 +346,9 @@ static enum mpk_code read_statement(struct reader *r, bool *is_extern, struct mp
 	if (mpk_token_is_word(&t, ".address_size"))
 		return read_address_size(r, err);
 	if (mpk_token_is_word(&t, ".entry"))
-		return read_entry(r, err);
+		return ptx_read_entry(r, err);
 	if (mpk_token_is_word(&t, ".func"))
-		return read_func(r, err);
+		return ptx_read_func(r, err);
 	if (mpk_token_is_word(&t, ".shared"))
 		return read_shared(r, was_extern, MPK_PTX_MODULE, err);
 	if (mpk_token_is_punct(&t, '{')) /* .section NAME { ... } */
@@ -394,7 +394,7 @@ static enum mpk_code read_module(struct reader *r, bool head, struct mpk_error *
 }
 
 /* Out is set only when all lists were copied. */
-static enum mpk_code keep(struct reader *r, struct mpk_ptx *out, struct mpk_error *err)
+static enum mpk_code ptx_keep(struct reader *r, struct mpk_ptx *out, struct mpk_error *err)
 {
 	struct mpk_ptx ptx = r->ptx;
 
@@ -441,7 +441,7 @@ enum mpk_code mpk_ptx_read(struct mpk_span bytes, struct mpk_arena *arena, struc
 			err, MPK_E_CORRUPT, "payload", (size_t)(nul - text.data),
 			"PTX: a NUL inside the text; a driver would stop reading here");
 	MPK_TRY(read_module(&r, false, err));
-	return keep(&r, out, err);
+	return ptx_keep(&r, out, err);
 }
 
 /* Stops at the target: the texts of kernels may be megabytes. */

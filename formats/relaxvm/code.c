@@ -9,7 +9,7 @@
 
 #include "text/escape.h"
 
-static int64_t word_at(const uint8_t *p)
+static int64_t relaxvm_word_at(const uint8_t *p)
 {
 	uint64_t bits = mpk_load_u64(p);
 	int64_t value;
@@ -34,26 +34,26 @@ static size_t fixed_words(int64_t op)
 	}
 }
 
-static struct mpk_relax_instr decode(const uint8_t *words)
+static struct mpk_relax_instr relaxvm_decode(const uint8_t *words)
 {
-	struct mpk_relax_instr instr = { .op = (enum mpk_relax_op)word_at(words) };
+	struct mpk_relax_instr instr = { .op = (enum mpk_relax_op)relaxvm_word_at(words) };
 
 	switch (instr.op) {
 	case MPK_RELAX_CALL:
-		instr.reg = word_at(words + 8);
-		instr.func = word_at(words + 16);
-		instr.arg_count = (size_t)word_at(words + 24);
+		instr.reg = relaxvm_word_at(words + 8);
+		instr.func = relaxvm_word_at(words + 16);
+		instr.arg_count = (size_t)relaxvm_word_at(words + 24);
 		instr.args = words + 32;
 		break;
 	case MPK_RELAX_RET:
-		instr.reg = word_at(words + 8);
+		instr.reg = relaxvm_word_at(words + 8);
 		break;
 	case MPK_RELAX_GOTO:
-		instr.offset = word_at(words + 8);
+		instr.offset = relaxvm_word_at(words + 8);
 		break;
 	case MPK_RELAX_IF:
-		instr.reg = word_at(words + 8);
-		instr.offset = word_at(words + 16);
+		instr.reg = relaxvm_word_at(words + 8);
+		instr.offset = relaxvm_word_at(words + 16);
 		break;
 	}
 	return instr;
@@ -74,16 +74,16 @@ enum mpk_code mpk_relax_instr(const struct mpk_relax *x, size_t index, struct mp
 				words);
 	p = x->instr_data.data + 8 * at;
 
-	size_t fixed = fixed_words(word_at(p));
+	size_t fixed = fixed_words(relaxvm_word_at(p));
 
 	if (fixed == 0)
 		return mpk_fail(err, MPK_E_CORRUPT,
 				"instruction %zu: opcode %" PRId64 " is not known", index,
-				word_at(p));
+				relaxvm_word_at(p));
 	if (fixed > words - at || (fixed == 4 && mpk_load_u64(p + 24) > words - at - 4))
 		return mpk_fail(err, MPK_E_CORRUPT, "instruction %zu goes beyond the last word",
 				index);
-	*out = decode(p);
+	*out = relaxvm_decode(p);
 	return MPK_OK;
 }
 

@@ -39,7 +39,7 @@ static const int32_t relax_tags[MPK_GENERATION_COUNT][MPK_RELAX_CONST_KINDS] = {
 };
 
 /* The magic number tells whether memory scopes are stored. */
-static enum mpk_code read_header(struct mpk_cursor *c, struct mpk_relax *x, struct mpk_error *err)
+static enum mpk_code relaxvm_read_header(struct mpk_cursor *c, struct mpk_relax *x, struct mpk_error *err)
 {
 	uint64_t start = mpk_cursor_offset(c), magic;
 
@@ -52,7 +52,7 @@ static enum mpk_code read_header(struct mpk_cursor *c, struct mpk_relax *x, stru
 }
 
 /* Numbers are kept as they are: whether start and end exist is for mpk_relax_check. */
-static enum mpk_code read_func(struct mpk_cursor *c, struct mpk_arena *arena,
+static enum mpk_code relaxvm_read_func(struct mpk_cursor *c, struct mpk_arena *arena,
 			       struct mpk_relax_func *f, struct mpk_error *err)
 {
 	uint64_t start = mpk_cursor_offset(c);
@@ -80,7 +80,7 @@ static enum mpk_code read_funcs(struct mpk_cursor *c, struct mpk_arena *arena, s
 	funcs = mpk_arena_array(arena, x->func_count, sizeof *funcs);
 	MPK_TRY_ALLOC(funcs, err);
 	for (size_t i = 0; i < x->func_count; i++)
-		MPK_TRY(read_func(c, arena, &funcs[i], err));
+		MPK_TRY(relaxvm_read_func(c, arena, &funcs[i], err));
 	x->funcs = funcs;
 	return MPK_OK;
 }
@@ -105,7 +105,7 @@ static enum mpk_code read_scopes(struct mpk_cursor *c, struct mpk_arena *arena, 
 }
 
 /* What is not listed here has been refused with its tag. */
-static enum mpk_code read_value(struct mpk_cursor *c, struct mpk_arena *arena,
+static enum mpk_code relaxvm_read_value(struct mpk_cursor *c, struct mpk_arena *arena,
 				struct mpk_relax_const *k, struct mpk_error *err)
 {
 	uint64_t bits;
@@ -148,7 +148,7 @@ static enum mpk_code read_const(struct mpk_cursor *c, struct mpk_arena *arena,
 				       "constant tag %" PRId32 " is not known in %s", tag,
 				       mpk_generation_get(gen)->releases);
 	k->kind = (enum mpk_relax_const_kind)kind;
-	return read_value(c, arena, k, err);
+	return relaxvm_read_value(c, arena, k, err);
 }
 
 /* An error names the constant, as there may be hundreds. */
@@ -210,12 +210,12 @@ static enum mpk_code check_overlap(const struct mpk_relax *x, uint64_t at, const
 	return MPK_OK;
 }
 
-static enum mpk_code read_content(struct mpk_cursor *c, struct mpk_arena *arena,
+static enum mpk_code relaxvm_read_content(struct mpk_cursor *c, struct mpk_arena *arena,
 				  struct mpk_relax *x, struct mpk_error *err)
 {
 	uint64_t at;
 
-	MPK_TRY(read_header(c, x, err));
+	MPK_TRY(relaxvm_read_header(c, x, err));
 	MPK_TRY(read_funcs(c, arena, x, err));
 	MPK_TRY(read_scopes(c, arena, x, err));
 	MPK_TRY(read_consts(c, arena, x, err));
@@ -236,11 +236,11 @@ enum mpk_code mpk_relax_read(struct mpk_cursor *c, enum mpk_generation gen, stru
 	struct mpk_span content;
 
 	if (gen == MPK_GEN_CURRENT) {
-		MPK_TRY(read_content(&at, arena, &x, err));
+		MPK_TRY(relaxvm_read_content(&at, arena, &x, err));
 	} else {
 		MPK_TRY(mpk_read_str(&at, "Relax executable", &content, err));
 		inner = mpk_cursor_of(content, mpk_cursor_offset(&at) - content.len, c->space);
-		MPK_TRY(read_content(&inner, arena, &x, err));
+		MPK_TRY(relaxvm_read_content(&inner, arena, &x, err));
 		x.trailing = mpk_cursor_left(&inner);
 	}
 	*out = x;
@@ -326,7 +326,7 @@ void mpk_relax_write(struct mpk_rope *r, const struct mpk_relax *x)
 
 /* --- as a payload (payload.h) ---------------------------------------------------------------- */
 
-static enum mpk_code read_payload(struct mpk_cursor *c, struct mpk_arena *arena,
+static enum mpk_code relaxvm_read_payload(struct mpk_cursor *c, struct mpk_arena *arena,
 				  struct mpk_payload *out, struct mpk_error *err)
 {
 	MPK_TRY(mpk_relax_read(c, out->gen, arena, &out->u.relax, err));
@@ -334,12 +334,12 @@ static enum mpk_code read_payload(struct mpk_cursor *c, struct mpk_arena *arena,
 	return MPK_OK;
 }
 
-static void write_payload(const struct mpk_payload *p, struct mpk_rope *rope)
+static void relaxvm_write_payload(const struct mpk_payload *p, struct mpk_rope *rope)
 {
 	mpk_relax_write(rope, &p->u.relax);
 }
 
-static enum mpk_code list_files(const struct mpk_payload *p, struct mpk_files *files)
+static enum mpk_code relaxvm_list_files(const struct mpk_payload *p, struct mpk_files *files)
 {
 	const struct mpk_relax *x = &p->u.relax;
 	struct mpk_strbuf listing = { 0 };
@@ -354,5 +354,5 @@ static enum mpk_code list_files(const struct mpk_payload *p, struct mpk_files *f
 	return mpk_files_add_text(files, "bytecode.txt", &listing);
 }
 
-const struct mpk_codec mpk_codec_relax = { MPK_PAYLOAD_RELAX, read_payload, write_payload,
-					   list_files };
+const struct mpk_codec mpk_codec_relax = { MPK_PAYLOAD_RELAX, relaxvm_read_payload, relaxvm_write_payload,
+					   relaxvm_list_files };

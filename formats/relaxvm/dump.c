@@ -10,7 +10,7 @@
 enum { OP_WIDTH = 6, FUNC_WIDTH = 16, ARGS_WIDTH = 12 };
 
 /* Pads what was appended since from up to width columns. */
-static void pad(struct mpk_strbuf *out, size_t from, size_t width)
+static void relaxvm_pad(struct mpk_strbuf *out, size_t from, size_t width)
 {
 	while (!out->failed && out->len - from < width)
 		mpk_strbuf_putc(out, ' ');
@@ -61,13 +61,13 @@ static void put_arg(const struct mpk_relax *x, struct mpk_relax_arg arg, struct 
 }
 
 /* The widths are minima: a long name moves what follows. */
-static void put_call(const struct mpk_relax *x, const struct mpk_relax_instr *instr,
+static void relaxvm_put_call(const struct mpk_relax *x, const struct mpk_relax_instr *instr,
 		     struct mpk_strbuf *out)
 {
 	size_t from = out->len;
 
 	put_func_name(x, instr->func, out);
-	pad(out, from, FUNC_WIDTH);
+	relaxvm_pad(out, from, FUNC_WIDTH);
 	mpk_strbuf_puts(out, " in: ");
 	from = out->len;
 	for (size_t i = 0; i < instr->arg_count; i++) {
@@ -75,7 +75,7 @@ static void put_call(const struct mpk_relax *x, const struct mpk_relax_instr *in
 			mpk_strbuf_puts(out, ", ");
 		put_arg(x, mpk_relax_arg(instr, i), out);
 	}
-	pad(out, from, ARGS_WIDTH);
+	relaxvm_pad(out, from, ARGS_WIDTH);
 	mpk_strbuf_puts(out, " dst: ");
 	put_reg(out, instr->reg);
 }
@@ -91,7 +91,7 @@ void mpk_relax_dump_instr(const struct mpk_relax *x, const struct mpk_relax_inst
 	mpk_strbuf_printf(out, "%-*s", OP_WIDTH, names[instr->op]);
 	switch (instr->op) {
 	case MPK_RELAX_CALL:
-		put_call(x, instr, out);
+		relaxvm_put_call(x, instr, out);
 		return;
 	case MPK_RELAX_RET:
 		put_reg(out, instr->reg);
@@ -107,7 +107,7 @@ void mpk_relax_dump_instr(const struct mpk_relax *x, const struct mpk_relax_inst
 }
 
 /* An instruction that does not read is one line with the reason. */
-static void put_code(const struct mpk_relax *x, const struct mpk_relax_func *f,
+static void relaxvm_put_code(const struct mpk_relax *x, const struct mpk_relax_func *f,
 		     struct mpk_strbuf *out)
 {
 	uint64_t count = mpk_relax_instr_count(x);
@@ -142,7 +142,7 @@ void mpk_relax_dump_func(const struct mpk_relax *x, size_t index, struct mpk_str
 		mpk_strbuf_printf(out, " num_inputs=%" PRId64 " vm_tir_func;\n\n", f->num_args);
 	} else {
 		mpk_strbuf_puts(out, ":\n");
-		put_code(x, f, out);
+		relaxvm_put_code(x, f, out);
 		mpk_strbuf_putc(out, '\n');
 	}
 }

@@ -138,7 +138,7 @@ static uint64_t relay_hash(const struct mpk_relay_instr *instr)
 
 /* The hash in front of each instruction shows damage, and the fields must be those of its
  * opcode: later readers rely on that. */
-static enum mpk_code read_instr(struct reader *r, struct mpk_relay_instr *instr)
+static enum mpk_code relayvm_read_instr(struct reader *r, struct mpk_relay_instr *instr)
 {
 	uint64_t start = mpk_cursor_offset(&r->c);
 	struct mpk_span words;
@@ -159,7 +159,7 @@ static enum mpk_code read_instr(struct reader *r, struct mpk_relay_instr *instr)
 }
 
 /* A function's name and two numbers are stored as a list of three strings. */
-static enum mpk_code read_func(struct reader *r, struct mpk_relay_func *f)
+static enum mpk_code relayvm_read_func(struct reader *r, struct mpk_relay_func *f)
 {
 	uint64_t start = mpk_cursor_offset(&r->c), count;
 	struct mpk_relay_instr *instrs;
@@ -180,7 +180,7 @@ static enum mpk_code read_func(struct reader *r, struct mpk_relay_func *f)
 	if (!instrs)
 		return mpk_fail_nomem(r->err);
 	for (size_t i = 0; i < f->instr_count; i++)
-		MPK_TRY(read_instr(r, &instrs[i]));
+		MPK_TRY(relayvm_read_instr(r, &instrs[i]));
 	f->instrs = instrs;
 	return MPK_OK;
 }
@@ -195,13 +195,13 @@ static enum mpk_code read_funcs(struct reader *r)
 	if (!funcs)
 		return mpk_fail_nomem(r->err);
 	for (size_t i = 0; i < r->x->func_count; i++)
-		MPK_TRY(read_func(r, &funcs[i]));
+		MPK_TRY(relayvm_read_func(r, &funcs[i]));
 	r->x->funcs = funcs;
 	return MPK_OK;
 }
 
 /* Everything after the version, in the layout that r->x names. */
-static enum mpk_code read_body(struct reader *r)
+static enum mpk_code relayvm_read_body(struct reader *r)
 {
 	MPK_TRY(read_devices(r));
 	MPK_TRY(mpk_read_strs(&r->c, "globals", r->arena, &r->x->globals, r->err));
@@ -237,14 +237,14 @@ static enum mpk_code read_layouts(struct mpk_cursor c, struct mpk_arena *arena,
 	struct mpk_relay x = *out;
 
 	out->layout = likely;
-	enum mpk_code code = read_body(&first);
+	enum mpk_code code = relayvm_read_body(&first);
 
 	for (unsigned i = 0; i < MPK_RELAY_LAYOUTS && (code != MPK_OK || out->trailing); i++) {
 		struct mpk_relay other = x;
 		struct reader r = { c, arena, &other, NULL };
 
 		other.layout = (enum mpk_relay_layout)i;
-		if (other.layout != likely && read_body(&r) == MPK_OK && !other.trailing) {
+		if (other.layout != likely && relayvm_read_body(&r) == MPK_OK && !other.trailing) {
 			*out = other;
 			return MPK_OK;
 		}
@@ -354,7 +354,7 @@ void mpk_relay_write(struct mpk_rope *r, const struct mpk_relay *x)
 
 /* --- as a payload (payload.h) ---------------------------------------------------------------- */
 
-static enum mpk_code read_payload(struct mpk_cursor *c, struct mpk_arena *arena,
+static enum mpk_code relayvm_read_payload(struct mpk_cursor *c, struct mpk_arena *arena,
 				  struct mpk_payload *out, struct mpk_error *err)
 {
 	MPK_TRY(relay_read(c, arena, &out->u.relay, err));
@@ -362,12 +362,12 @@ static enum mpk_code read_payload(struct mpk_cursor *c, struct mpk_arena *arena,
 	return MPK_OK;
 }
 
-static void write_payload(const struct mpk_payload *p, struct mpk_rope *rope)
+static void relayvm_write_payload(const struct mpk_payload *p, struct mpk_rope *rope)
 {
 	mpk_relay_write(rope, &p->u.relay);
 }
 
-static enum mpk_code list_files(const struct mpk_payload *p, struct mpk_files *files)
+static enum mpk_code relayvm_list_files(const struct mpk_payload *p, struct mpk_files *files)
 {
 	const struct mpk_relay *x = &p->u.relay;
 	struct mpk_strbuf listing = { 0 };
@@ -382,5 +382,5 @@ static enum mpk_code list_files(const struct mpk_payload *p, struct mpk_files *f
 	return mpk_files_add_text(files, "bytecode.txt", &listing);
 }
 
-const struct mpk_codec mpk_codec_relay = { MPK_PAYLOAD_RELAY, read_payload, write_payload,
-					   list_files };
+const struct mpk_codec mpk_codec_relay = { MPK_PAYLOAD_RELAY, relayvm_read_payload, relayvm_write_payload,
+					   relayvm_list_files };

@@ -12,7 +12,7 @@
 #include "text/escape.h"
 
 /* An index beyond the list is shown as a number: a damaged executable can still be read. */
-static void put_name(struct mpk_strbuf *out, struct mpk_strs names, int64_t index)
+static void relayvm_put_name(struct mpk_strbuf *out, struct mpk_strs names, int64_t index)
 {
 	if ((uint64_t)index < names.count)
 		mpk_escape(out, names.items[index]);
@@ -29,10 +29,10 @@ static void put_field(const struct mpk_relay *x, char letter, int64_t value, str
 		mpk_strbuf_printf(out, "%%%" PRId64, value);
 		return;
 	case 'f':
-		put_name(out, x->globals, value);
+		relayvm_put_name(out, x->globals, value);
 		return;
 	case 'p':
-		put_name(out, x->primitives, value);
+		relayvm_put_name(out, x->primitives, value);
 		return;
 	case 'c':
 		mpk_strbuf_printf(out, "c[%" PRId64 "]", value);

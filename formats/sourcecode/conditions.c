@@ -112,7 +112,7 @@ static struct mpk_span trimmed(struct mpk_span s)
 }
 
 /* "0", "1", "defined X", "!defined(X)"; of anything else nobody can tell */
-static enum truth holds(const struct conditions *c, struct mpk_span text)
+static enum truth sourcecode_holds(const struct conditions *c, struct mpk_span text)
 {
 	struct mpk_span name;
 	bool opened, not = false;
@@ -196,14 +196,14 @@ static void begin_group(struct conditions *c, enum truth now, struct mpk_span li
 }
 
 /* A directive that is one of a condition; line is all of it, next what follows it. */
-static void follow(struct conditions *c, const struct mpk_source_code_directive *d,
+static void sourcecode_follow(struct conditions *c, const struct mpk_source_code_directive *d,
 		   struct mpk_span line, size_t next)
 {
 	bool begins = mpk_span_starts(d->name, "if"),
 	     has_not = mpk_span_is(d->name, "ifndef") || mpk_span_is(d->name, "elifndef");
 	bool by_name = has_not || mpk_span_is(d->name, "ifdef") || mpk_span_is(d->name, "elifdef");
 	struct mpk_span name = mpk_source_code_name_at(d->rest, 0, d->rest.len);
-	enum truth now = by_name ? is_defined(c, name) : holds(c, d->rest);
+	enum truth now = by_name ? is_defined(c, name) : sourcecode_holds(c, d->rest);
 
 	c->depth += begins;
 	if (!c->depth || c->depth > DEPTH_MAX) {
@@ -281,7 +281,7 @@ static void read_conditions(struct conditions *c)
 			take_away(c, from, is_condition(d.name) ? sign : end);
 		from = end;
 		if (is_condition(d.name)) {
-			follow(c, &d, trimmed(mpk_span_of(hash, end - sign)), end);
+			sourcecode_follow(c, &d, trimmed(mpk_span_of(hash, end - sign)), end);
 			continue;
 		}
 		note_name(c, &d);

@@ -62,7 +62,7 @@ static void count(struct pass *p, struct mpk_span word, const struct constant *c
 	p->count += word.len != 0;
 }
 
-static void put(struct pass *p, struct mpk_span word, const struct constant *c)
+static void sourcecode_put(struct pass *p, struct mpk_span word, const struct constant *c)
 {
 	struct mpk_source_code_words *w = p->words;
 	size_t slot;
@@ -199,7 +199,7 @@ static const struct {
 static const struct mpk_source_code_words nothing;
 
 /* A text of no bytes has no words; an offset has 32 bits. */
-static const struct mpk_source_code_words *make(struct mpk_source_code_index *index,
+static const struct mpk_source_code_words *sourcecode_make(struct mpk_source_code_index *index,
 						enum mpk_source_code_list list)
 {
 	struct pass p = { .bytes = index->bytes, .found = count };
@@ -219,7 +219,7 @@ static const struct mpk_source_code_words *make(struct mpk_source_code_index *in
 		return &nothing;
 	w->cap = cap;
 	p.words = w;
-	p.found = put;
+	p.found = sourcecode_put;
 	if (p.count)
 		lists[list].each(&p);
 	return w;
@@ -229,7 +229,7 @@ static const struct mpk_source_code_words *words_of(struct mpk_source_code_index
 						    enum mpk_source_code_list list)
 {
 	if (!index->lists[list])
-		index->lists[list] = make(index, list);
+		index->lists[list] = sourcecode_make(index, list);
 	return index->lists[list];
 }
 

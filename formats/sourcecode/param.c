@@ -40,7 +40,7 @@ struct mpk_span mpk_source_code_param(const struct mpk_source_code_kernel *kerne
 	return (struct mpk_span){ 0 };
 }
 
-static bool has_word(struct mpk_span text, const char *const *words, size_t count)
+static bool sourcecode_has_word(struct mpk_span text, const char *const *words, size_t count)
 {
 	struct mpk_span word;
 	size_t at = 0;
@@ -181,7 +181,7 @@ static bool is_local(struct mpk_span param)
 {
 	static const char *const local[] = { "__local", "local", "__shared__" };
 
-	return is_pointer(param) && has_word(param, local, sizeof local / sizeof *local);
+	return is_pointer(param) && sourcecode_has_word(param, local, sizeof local / sizeof *local);
 }
 
 /* "(&a)[4]" is one array. */
@@ -207,7 +207,7 @@ const char *mpk_source_code_param_refused(struct mpk_span param)
 	if (is_pointer(param))
 		return count_stars(param) > 1 ? "a pointer to pointers" : NULL;
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-		if (has_word(param, &words[i], 1))
+		if (sourcecode_has_word(param, &words[i], 1))
 			return words[i];
 	return NULL;
 }
@@ -244,7 +244,7 @@ static bool is_number_word(struct mpk_span word)
 }
 
 /* The last word before an array's brackets, when a type is before it. */
-static struct mpk_span name_of(struct mpk_span param)
+static struct mpk_span sourcecode_name_of(struct mpk_span param)
 {
 	struct mpk_span word, last = { 0 };
 	const uint8_t *bracket = param.len ? memchr(param.data, '[', param.len) : NULL;
@@ -266,7 +266,7 @@ static struct mpk_span name_of(struct mpk_span param)
 }
 
 /* The type's own word where it is none of the language: of a struct, a typedef. */
-static struct mpk_span class_of(struct mpk_span param, struct mpk_span name)
+static struct mpk_span sourcecode_class_of(struct mpk_span param, struct mpk_span name)
 {
 	struct mpk_span word;
 	struct mpk_dtype ignored;
@@ -288,19 +288,19 @@ static bool is_read_only(struct mpk_span param)
 
 	if (star)
 		param.len = (size_t)(star - param.data);
-	return has_word(param, words, sizeof words / sizeof *words);
+	return sourcecode_has_word(param, words, sizeof words / sizeof *words);
 }
 
 void mpk_source_code_param_read(struct mpk_span param, struct mpk_source_code_param *out)
 {
 	static const char *const global[] = { "__global", "global", "__constant", "constant" };
-	struct mpk_source_code_param p = { .name = name_of(param),
+	struct mpk_source_code_param p = { .name = sourcecode_name_of(param),
 					   .pointers = (unsigned)count_stars(param),
-					   .is_global = has_word(param, global, 4),
+					   .is_global = sourcecode_has_word(param, global, 4),
 					   .read_only = is_read_only(param) };
 	bool known = find_type(param, &p.dtype);
 
-	p.class_name = known ? mpk_span_of(NULL, 0) : class_of(param, p.name);
+	p.class_name = known ? mpk_span_of(NULL, 0) : sourcecode_class_of(param, p.name);
 	if (is_image(param))
 		p.kind = MPK_SOURCE_CODE_IMAGE;
 	else if (is_local(param))

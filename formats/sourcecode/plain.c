@@ -131,7 +131,7 @@ static size_t raw_end(struct cleaner *c, size_t i)
 }
 
 /* A name or a number, put together; 1'000 is one number. */
-static size_t put_word(struct cleaner *c, size_t i)
+static size_t sourcecode_put_word(struct cleaner *c, size_t i)
 {
 	size_t from = i, end = i, put = c->put, next = i;
 	bool number = c->in.data[i] >= '0' && c->in.data[i] <= '9';
@@ -155,7 +155,7 @@ static size_t put_word(struct cleaner *c, size_t i)
 }
 
 /* A string keeps its bytes; one of many lines is empty then. */
-static size_t put_string(struct cleaner *c, size_t i)
+static size_t sourcecode_put_string(struct cleaner *c, size_t i)
 {
 	size_t end = raw_end(c, i);
 	bool raw = end != SIZE_MAX;
@@ -175,7 +175,7 @@ static size_t put_string(struct cleaner *c, size_t i)
 	return end;
 }
 
-static size_t put_comment(struct cleaner *c, size_t i)
+static size_t sourcecode_put_comment(struct cleaner *c, size_t i)
 {
 	size_t second = i + 1, end = SIZE_MAX;
 	int sign = char_at(c, &second);
@@ -202,7 +202,7 @@ static size_t put_next(struct cleaner *c, size_t i)
 		return joined;
 	}
 	if (sign == '/')
-		return put_comment(c, i);
+		return sourcecode_put_comment(c, i);
 	c->in_directive |= sign == '#' && c->begins_line && !c->nests;
 	c->begins_line = sign == '\n' || (c->begins_line && (sign == ' ' || sign == '\t'));
 	if (sign == '\n') {
@@ -210,14 +210,14 @@ static size_t put_next(struct cleaner *c, size_t i)
 		c->in_directive = false;
 	}
 	if ((sign == '"' || sign == '\'') && !c->nests)
-		return put_string(c, i);
+		return sourcecode_put_string(c, i);
 	if (mpk_source_code_is_name(sign))
-		return put_word(c, i);
+		return sourcecode_put_word(c, i);
 	c->out[c->put++] = sign;
 	return i + 1;
 }
 
-static bool is_plain(struct mpk_span s)
+static bool sourcecode_is_plain(struct mpk_span s)
 {
 	static const char *const signs[] = { "//", "/*", "\\\n", "\\\r\n", "R\"" };
 
@@ -233,7 +233,7 @@ enum mpk_code mpk_source_code_plain(struct mpk_span text, bool nests, struct mpk
 	struct cleaner c = { .in = text, .nests = nests, .begins_line = true };
 
 	*out = text;
-	if (!text.len || is_plain(text))
+	if (!text.len || sourcecode_is_plain(text))
 		return MPK_OK;
 	c.out = mpk_arena_alloc(arena, text.len);
 	MPK_TRY_ALLOC(c.out, err);

@@ -54,7 +54,7 @@ static bool is_word(const struct body *b, size_t i, const char *word)
 	return mpk_token_is_word(tok(b, i), word);
 }
 
-static bool is_any(const struct body *b, size_t i, const char *puncts)
+static bool sourcecode_is_any(const struct body *b, size_t i, const char *puncts)
 {
 	const struct mpk_token *t = tok(b, i);
 
@@ -70,18 +70,18 @@ static bool is_joined(const struct body *b, size_t i)
 static bool is_assignment(const struct body *b, size_t i)
 {
 	return is_punct(b, i, '=') && !is_punct(b, i + 1, '=') &&
-	       (!i || !is_any(b, i - 1, "=<>!") ||
-		(i > 1 && is_any(b, i - 1, "<>") && is_any(b, i - 2, "<>")));
+	       (!i || !sourcecode_is_any(b, i - 1, "=<>!") ||
+		(i > 1 && sourcecode_is_any(b, i - 1, "<>") && sourcecode_is_any(b, i - 2, "<>")));
 }
 
 /* <, <=, > or >=; no shift, no "->".
  * Returns  how many tokens it is; 0: something else */
 static size_t order_at(const struct body *b, size_t i)
 {
-	bool shift = is_any(b, i, "<>") && ((is_any(b, i + 1, "<>") && is_joined(b, i)) ||
-					    (i && is_any(b, i - 1, "<>") && is_joined(b, i - 1)));
+	bool shift = sourcecode_is_any(b, i, "<>") && ((sourcecode_is_any(b, i + 1, "<>") && is_joined(b, i)) ||
+					    (i && sourcecode_is_any(b, i - 1, "<>") && is_joined(b, i - 1)));
 
-	if (!is_any(b, i, "<>") || shift || (i && is_punct(b, i - 1, '-') && is_joined(b, i - 1)))
+	if (!sourcecode_is_any(b, i, "<>") || shift || (i && is_punct(b, i - 1, '-') && is_joined(b, i - 1)))
 		return 0;
 	return is_punct(b, i + 1, '=') ? 2 : 1;
 }
@@ -242,10 +242,10 @@ static void note_variable(struct body *b, size_t i)
 	size_t depth = 0, end = match_index(b, i + 1, false, &v.dim);
 	bool tainted = false;
 
-	v.exact = end != i + 1 && is_any(b, end, ";,");
+	v.exact = end != i + 1 && sourcecode_is_any(b, end, ";,");
 	for (size_t k = i + 1; !is_punct(b, k, ';') && tok(b, k)->kind != MPK_TOKEN_END; k++) {
-		depth += is_any(b, k, "([{");
-		depth -= depth && is_any(b, k, ")]}");
+		depth += sourcecode_is_any(b, k, "([{");
+		depth -= depth && sourcecode_is_any(b, k, ")]}");
 		if (!depth && is_punct(b, k, ','))
 			break;
 		tainted |= is_tainted(b, k);
@@ -265,16 +265,16 @@ static bool is_step_of_loop(const struct body *b, size_t name)
 /* Whether what is at i is written again: an index that changes is no index. */
 static bool is_changed(const struct body *b, size_t i)
 {
-	bool compound = is_any(b, i + 1, "+-*/%&|^<>") && is_assignment(b, i + 2);
+	bool compound = sourcecode_is_any(b, i + 1, "+-*/%&|^<>") && is_assignment(b, i + 2);
 	bool counted =
-		(is_any(b, i + 1, "+-") && is_any(b, i + 2, "+-") && is_joined(b, i + 1)) ||
-		(i > 1 && is_any(b, i - 1, "+-") && is_any(b, i - 2, "+-") && is_joined(b, i - 2));
+		(sourcecode_is_any(b, i + 1, "+-") && sourcecode_is_any(b, i + 2, "+-") && is_joined(b, i + 1)) ||
+		(i > 1 && sourcecode_is_any(b, i - 1, "+-") && sourcecode_is_any(b, i - 2, "+-") && is_joined(b, i - 2));
 
 	/* "i < n" and "i >= n" are comparisons, "i <<= 1" is none */
-	if (is_any(b, i + 1, "<>"))
-		compound = is_any(b, i + 2, "<>") && is_punct(b, i + 3, '=');
+	if (sourcecode_is_any(b, i + 1, "<>"))
+		compound = sourcecode_is_any(b, i + 2, "<>") && is_punct(b, i + 3, '=');
 	return compound || counted || is_assignment(b, i + 1) ||
-	       (is_punct(b, i - 1, '&') && i > 1 && is_any(b, i - 2, "(,=")); /* its address */
+	       (is_punct(b, i - 1, '&') && i > 1 && sourcecode_is_any(b, i - 2, "(,=")); /* its address */
 }
 
 static void find_indices(struct body *b)
@@ -306,12 +306,12 @@ static size_t find_param(const struct body *b, size_t i)
 
 static bool begins_clause(const struct body *b, size_t i)
 {
-	return !i || is_any(b, i - 1, "(&|;,{}!?:") || is_word(b, i - 1, "return");
+	return !i || sourcecode_is_any(b, i - 1, "(&|;,{}!?:") || is_word(b, i - 1, "return");
 }
 
 static bool ends_clause(const struct body *b, size_t i)
 {
-	return is_any(b, i, ")&|;,?:");
+	return sourcecode_is_any(b, i, ")&|;,?:");
 }
 
 /* "n", "(int)n" or "(n)".
@@ -377,16 +377,16 @@ static void read_clause(const struct body *b, size_t order, bool *tainted, bool 
 {
 	size_t depth = 0, i = order;
 
-	while (i > 1 && (depth || !is_any(b, i - 1, "(&|;,{}?:"))) {
+	while (i > 1 && (depth || !sourcecode_is_any(b, i - 1, "(&|;,{}?:"))) {
 		i--;
-		depth += is_any(b, i, ")]");
-		depth -= depth && is_any(b, i, "([");
+		depth += sourcecode_is_any(b, i, ")]");
+		depth -= depth && sourcecode_is_any(b, i, "([");
 	}
-	for (depth = 0; depth || !is_any(b, i, ")&|;,{}?:"); i++) {
+	for (depth = 0; depth || !sourcecode_is_any(b, i, ")&|;,{}?:"); i++) {
 		if (tok(b, i)->kind == MPK_TOKEN_END)
 			break;
-		depth += is_any(b, i, "([");
-		depth -= depth && is_any(b, i, ")]");
+		depth += sourcecode_is_any(b, i, "([");
+		depth -= depth && sourcecode_is_any(b, i, ")]");
 		*tainted |= is_tainted(b, i);
 		*limited |= find_param(b, i) != SIZE_MAX;
 	}
@@ -442,8 +442,8 @@ static void find_group_memory(const struct body *b, struct mpk_source_code_reach
 			declared |= is_word(b, i, words[k]);
 		if (!declared || is_word(b, i - 1, "extern"))
 			continue;
-		for (; !is_any(b, i, ";={") && tok(b, i)->kind != MPK_TOKEN_END; i++) {
-			pointer |= is_any(b, i, "*(");
+		for (; !sourcecode_is_any(b, i, ";={") && tok(b, i)->kind != MPK_TOKEN_END; i++) {
+			pointer |= sourcecode_is_any(b, i, "*(");
 			if (pointer || !is_punct(b, i, '['))
 				continue;
 			out->group_memory = true;

@@ -53,7 +53,7 @@ struct reader {
 	size_t count, cap;
 };
 
-static void reader_fini(struct reader *r)
+static void sourcecode_reader_fini(struct reader *r)
 {
 	free(r->kernels);
 	mpk_arena_fini(&r->arena);
@@ -64,7 +64,7 @@ const char *mpk_source_code_language_name(enum mpk_source_code_language language
 	return languages[language].name;
 }
 
-static enum mpk_code next(struct reader *r, struct mpk_error *err)
+static enum mpk_code sourcecode_next(struct reader *r, struct mpk_error *err)
 {
 	return mpk_lexer_next(&r->lex, &r->t, err);
 }
@@ -74,7 +74,7 @@ static bool at(const struct reader *r, char c)
 	return mpk_token_is_punct(&r->t, c);
 }
 
-static bool is_name(const struct mpk_token *t)
+static bool sourcecode_is_name(const struct mpk_token *t)
 {
 	return t->kind == MPK_TOKEN_WORD && t->text.data[0] != '.' &&
 	       (t->text.data[0] < '0' || t->text.data[0] > '9');
@@ -134,7 +134,7 @@ static enum mpk_code read_group(struct reader *r, struct mpk_error *err)
 	bool numbers = true;
 	size_t n = 0;
 
-	MPK_TRY(next(r, err));
+	MPK_TRY(sourcecode_next(r, err));
 	while (!at(r, ')')) {
 		if (r->t.kind == MPK_TOKEN_END)
 			return no_end(r, &open, err);
@@ -142,11 +142,11 @@ static enum mpk_code read_group(struct reader *r, struct mpk_error *err)
 			n++;
 		else if (n >= 3 || !parse_size(r, &r->t, &group[n]))
 			numbers = false;
-		MPK_TRY(next(r, err));
+		MPK_TRY(sourcecode_next(r, err));
 	}
 	memcpy(r->group, numbers ? group : (uint32_t[3]){ 0 }, sizeof group);
 	r->grouped = true;
-	return next(r, err);
+	return sourcecode_next(r, err);
 }
 
 /* "(256, 2)": the most threads of a block come first; the others are hints. */
@@ -166,7 +166,7 @@ static enum mpk_code read_bounds(struct reader *r, struct mpk_error *err)
 			first = r->t;
 			words++;
 		}
-		MPK_TRY(next(r, err));
+		MPK_TRY(sourcecode_next(r, err));
 	} while (depth);
 	r->max_threads = 0;
 	r->bounded = words > 0;
@@ -193,13 +193,13 @@ static enum mpk_code skip_parens(struct reader *r, struct mpk_error *err)
 		depth += at(r, '(');
 		depth -= at(r, ')');
 		before = r->t;
-		MPK_TRY(next(r, err));
+		MPK_TRY(sourcecode_next(r, err));
 	} while (depth);
 	return MPK_OK;
 }
 
 /* Parameters: commas count outside of brackets of any kind. */
-static enum mpk_code read_params(struct reader *r, struct mpk_source_code_kernel *k,
+static enum mpk_code sourcecode_read_params(struct reader *r, struct mpk_source_code_kernel *k,
 				 struct mpk_error *err)
 {
 	struct mpk_token open = r->t;
@@ -218,7 +218,7 @@ static enum mpk_code read_params(struct reader *r, struct mpk_source_code_kernel
 			words++;
 		k->params = mpk_span_of(open.text.data + 1,
 					(size_t)(r->t.text.data - open.text.data) - 1);
-		MPK_TRY(next(r, err));
+		MPK_TRY(sourcecode_next(r, err));
 	} while (depth);
 	/* "(void)" and "()" have none; WGSL allows a comma after the last one */
 	if (words && !(words == 1 && mpk_span_is(k->params, "void")))
@@ -245,7 +245,7 @@ static void set_scopes(const struct reader *r, struct mpk_source_code_kernel *k)
 	}
 }
 
-static enum mpk_code add(struct reader *r, struct mpk_source_code_kernel *k, struct mpk_error *err)
+static enum mpk_code sourcecode_add(struct reader *r, struct mpk_source_code_kernel *k, struct mpk_error *err)
 {
 	const struct mpk_source_code_group *group =
 		mpk_source_code_group_at(&r->groups, (size_t)(k->name.data - r->lex.bytes.data));
@@ -263,12 +263,12 @@ static enum mpk_code add(struct reader *r, struct mpk_source_code_kernel *k, str
 
 /* After the marker: the name is what is in front of the first parenthesis that is
  * not an attribute's; ';' or '{' before that means that this is no function. */
-static enum mpk_code read_kernel(struct reader *r, struct mpk_error *err)
+static enum mpk_code sourcecode_read_kernel(struct reader *r, struct mpk_error *err)
 {
 	struct mpk_source_code_kernel k = { 0 };
 	struct mpk_token last = { 0 };
 
-	while (!at(r, '(') || is_attribute(last.text) || !is_name(&last)) {
+	while (!at(r, '(') || is_attribute(last.text) || !sourcecode_is_name(&last)) {
 		if (r->t.kind == MPK_TOKEN_END || at(r, ';') || at(r, '{'))
 			return MPK_OK;
 		if (at(r, '(') && mpk_token_is_word(&last, "__launch_bounds__")) {
@@ -279,7 +279,7 @@ static enum mpk_code read_kernel(struct reader *r, struct mpk_error *err)
 			MPK_TRY(skip_parens(r, err));
 		} else {
 			last = r->t;
-			MPK_TRY(next(r, err));
+			MPK_TRY(sourcecode_next(r, err));
 			continue;
 		}
 		last = (struct mpk_token){ 0 };
@@ -287,15 +287,15 @@ static enum mpk_code read_kernel(struct reader *r, struct mpk_error *err)
 	r->start = r->declaration;
 	k.name = last.text;
 	k.line = last.line;
-	MPK_TRY(read_params(r, &k, err));
+	MPK_TRY(sourcecode_read_params(r, &k, err));
 	r->body = k.params.data + k.params.len;
 	r->body_depth = r->depth;
 	while (!at(r, '{')) { /* "-> type", "__attribute__((...))" */
 		if (r->t.kind == MPK_TOKEN_END || at(r, ';'))
 			return MPK_OK;
-		MPK_TRY(next(r, err));
+		MPK_TRY(sourcecode_next(r, err));
 	}
-	return add(r, &k, err);
+	return sourcecode_add(r, &k, err);
 }
 
 static void end_declaration(struct reader *r)
@@ -356,9 +356,9 @@ static void follow_blocks(struct reader *r)
 	r->is_static |= mpk_token_is_word(&r->t, "static");
 }
 
-static enum mpk_code read_all(struct reader *r, struct mpk_error *err)
+static enum mpk_code sourcecode_read_all(struct reader *r, struct mpk_error *err)
 {
-	MPK_TRY(next(r, err));
+	MPK_TRY(sourcecode_next(r, err));
 	while (r->t.kind != MPK_TOKEN_END) {
 		bool marker = is_marker(r);
 		bool group = mpk_token_is_word(&r->t, "workgroup_size") ||
@@ -368,9 +368,9 @@ static enum mpk_code read_all(struct reader *r, struct mpk_error *err)
 		if (!r->declaration && !at(r, '}') && !at(r, ';'))
 			r->declaration = r->t.text.data;
 		follow_blocks(r);
-		MPK_TRY(next(r, err));
+		MPK_TRY(sourcecode_next(r, err));
 		if (marker)
-			MPK_TRY(read_kernel(r, err));
+			MPK_TRY(sourcecode_read_kernel(r, err));
 		else if (group && at(r, '('))
 			MPK_TRY(read_group(r, err));
 		else if (bounds && at(r, '('))
@@ -404,7 +404,7 @@ enum mpk_code mpk_source_code_read(struct mpk_span bytes, enum mpk_source_code_l
 		MPK_TRY(mpk_source_code_conditions(r.lex.bytes, arena, &r.lex.bytes, &r.groups,
 						   err));
 	r.index = (struct mpk_source_code_index){ .bytes = r.lex.bytes, .arena = &r.arena };
-	MPK_TRY(read_all(&r, err));
+	MPK_TRY(sourcecode_read_all(&r, err));
 	kernels = mpk_arena_keep(arena, r.kernels, r.count, sizeof *kernels);
 	MPK_TRY_ALLOC(kernels, err);
 	*out = (struct mpk_source_code){ .kernels = kernels,

@@ -27,7 +27,7 @@ struct written {
 		*type; /* of a word that is a record, a vector or an enumeration */
 };
 
-static bool resolve(struct mpk_span param, enum mpk_source_code_language language,
+static bool sourcecode_resolve(struct mpk_span param, enum mpk_source_code_language language,
 		    struct mpk_source_code_index *index, unsigned depth,
 		    struct mpk_source_code_resolved *out);
 
@@ -151,7 +151,7 @@ static struct size measure_member(struct mpk_span text, enum mpk_source_code_lan
 		return size;
 	if (bracket)
 		text.len = (size_t)(bracket - text.data);
-	if (!resolve(text, language, index, depth, &r))
+	if (!sourcecode_resolve(text, language, index, depth, &r))
 		return size;
 	if (r.kind == MPK_SOURCE_CODE_BUFFER || r.kind == MPK_SOURCE_CODE_LOCAL)
 		size.bytes = 8;
@@ -210,7 +210,7 @@ static void measure_line(struct mpk_source_code_type *type, struct mpk_span line
 	}
 }
 
-static void measure(struct mpk_source_code_type *type, enum mpk_source_code_language language,
+static void sourcecode_measure(struct mpk_source_code_type *type, enum mpk_source_code_language language,
 		    struct mpk_source_code_index *index, unsigned depth)
 {
 	struct mpk_span rest = type->words;
@@ -301,7 +301,7 @@ static uint64_t vector_bytes(struct mpk_dtype t, enum mpk_source_code_language l
 }
 
 /* No number and no address by its words: a value of the text's own, or nobody knows. */
-static void take_value(struct written *w, struct mpk_span text, unsigned depth,
+static void sourcecode_take_value(struct written *w, struct mpk_span text, unsigned depth,
 		       struct mpk_source_code_resolved *out)
 {
 	bool tagged =
@@ -313,13 +313,13 @@ static void take_value(struct written *w, struct mpk_span text, unsigned depth,
 	if (w->type && w->type->kind == MPK_SOURCE_CODE_TYPE_VECTOR)
 		return;
 	if (w->type && w->type->kind == MPK_SOURCE_CODE_TYPE_RECORD) {
-		measure(w->type, w->language, w->index, depth + 1);
+		sourcecode_measure(w->type, w->language, w->index, depth + 1);
 		out->least_bytes = w->type->least_bytes;
 		out->holds_address = w->type->holds_address;
 	} else if (w->type || mentions(text, "enum")) {
 		out->kind = MPK_SOURCE_CODE_NUMBER;
 		if (w->type && w->type->words.len &&
-		    resolve(w->type->words, w->language, w->index, depth + 1, &behind) &&
+		    sourcecode_resolve(w->type->words, w->language, w->index, depth + 1, &behind) &&
 		    behind.kind == MPK_SOURCE_CODE_NUMBER)
 			number = behind.dtype;
 		out->dtype = number;
@@ -331,7 +331,7 @@ static void take_value(struct written *w, struct mpk_span text, unsigned depth,
 }
 
 /* First by the written-out words alone, then with what is known of the types in them. */
-static void classify(struct written *w, struct mpk_span text, unsigned depth,
+static void sourcecode_classify(struct written *w, struct mpk_span text, unsigned depth,
 		     struct mpk_source_code_resolved *out)
 {
 	bool reference = memchr(text.data, '&', text.len) != NULL;
@@ -355,7 +355,7 @@ static void classify(struct written *w, struct mpk_span text, unsigned depth,
 	} else if (p.kind == MPK_SOURCE_CODE_VALUE && p.dtype.lanes > 1) {
 		out->least_bytes = vector_bytes(p.dtype, w->language);
 	} else if (p.kind == MPK_SOURCE_CODE_VALUE) {
-		take_value(w, text, depth, out);
+		sourcecode_take_value(w, text, depth, out);
 	}
 	/* a macro's arguments, and what refers to something else */
 	if ((out->kind == MPK_SOURCE_CODE_VALUE || out->kind == MPK_SOURCE_CODE_NUMBER) &&
@@ -364,7 +364,7 @@ static void classify(struct written *w, struct mpk_span text, unsigned depth,
 }
 
 /* False: there was no memory, or the text is nested too deeply; out says "unknown" then. */
-static bool resolve(struct mpk_span param, enum mpk_source_code_language language,
+static bool sourcecode_resolve(struct mpk_span param, enum mpk_source_code_language language,
 		    struct mpk_source_code_index *index, unsigned depth,
 		    struct mpk_source_code_resolved *out)
 {
@@ -380,7 +380,7 @@ static bool resolve(struct mpk_span param, enum mpk_source_code_language languag
 	write_out(&w, param, 0);
 	written = mpk_strbuf_status(&w.text, NULL) == MPK_OK;
 	if (written && w.text.len)
-		classify(&w, mpk_span_of(w.text.data, w.text.len), depth, out);
+		sourcecode_classify(&w, mpk_span_of(w.text.data, w.text.len), depth, out);
 	mpk_strbuf_fini(&w.text);
 	return written;
 }
@@ -389,5 +389,5 @@ bool mpk_source_code_resolve(struct mpk_span param, enum mpk_source_code_languag
 			     struct mpk_source_code_index *index,
 			     struct mpk_source_code_resolved *out)
 {
-	return resolve(param, language, index, 0, out);
+	return sourcecode_resolve(param, language, index, 0, out);
 }

@@ -95,7 +95,7 @@ static size_t offset_of(const struct mpk_source_code *s, size_t kernel)
 }
 
 /* The first program that defines a kernel, unless another one is called by its name. */
-static enum mpk_code choose(struct choice *c, const struct mpk_source_code *s,
+static enum mpk_code sourcecode_choose(struct choice *c, const struct mpk_source_code *s,
 			    const struct mpk_source_code_piece *pieces, size_t count,
 			    struct mpk_error *err)
 {
@@ -122,7 +122,7 @@ static enum mpk_code choose(struct choice *c, const struct mpk_source_code *s,
 }
 
 /* Those of the chosen programs, into list unless it is NULL. */
-static size_t keep(const struct choice *c, const struct mpk_source_code *s,
+static size_t sourcecode_keep(const struct choice *c, const struct mpk_source_code *s,
 		   const struct mpk_source_code_piece *pieces, size_t count,
 		   struct mpk_source_code_kernel *list)
 {
@@ -152,11 +152,11 @@ enum mpk_code mpk_source_code_drop_copies(struct mpk_source_code *s, struct mpk_
 	MPK_TRY(mpk_source_code_split(bytes, arena, &pieces, &count, err));
 	if (count < 2 || !s->kernel_count)
 		return MPK_OK;
-	MPK_TRY(choose(&c, s, pieces, count, err));
-	kept = keep(&c, s, pieces, count, NULL);
+	MPK_TRY(sourcecode_choose(&c, s, pieces, count, err));
+	kept = sourcecode_keep(&c, s, pieces, count, NULL);
 	list = mpk_arena_array(arena, kept, sizeof *list);
 	MPK_TRY_ALLOC(list, err);
-	s->kernel_count = keep(&c, s, pieces, count, list);
+	s->kernel_count = sourcecode_keep(&c, s, pieces, count, list);
 	s->kernels = list;
 	return MPK_OK;
 }

@@ -50,7 +50,7 @@ static void scan_fini(struct scan *s)
 
 /* A type without a name cannot be mentioned. Beyond the limit nothing is known, rather than a
  * part. */
-static void add(struct scan *s, struct mpk_source_code_type type)
+static void sourcecode_types_add(struct scan *s, struct mpk_source_code_type type)
 {
 	if (!type.name.len || s->failed)
 		return;
@@ -62,7 +62,7 @@ static void add(struct scan *s, struct mpk_source_code_type type)
 }
 
 /* Signs of one character; the lexer gives no longer ones. */
-static bool is_any(const struct mpk_token *t, const char *signs)
+static bool sourcecode_types_is_any(const struct mpk_token *t, const char *signs)
 {
 	return t->kind == MPK_TOKEN_PUNCT && strchr(signs, t->text.data[0]);
 }
@@ -108,7 +108,7 @@ static void add_declarator(struct scan *s, struct declaration *d)
 			.words = d->braces,
 			.is_union = d->what == IS_UNION,
 		};
-	add(s, type);
+	sourcecode_types_add(s, type);
 	d->name = (struct mpk_span){ 0 };
 	d->star = d->bracket = d->paren = d->vector = false;
 }
@@ -122,8 +122,8 @@ static bool skip_attribute(struct mpk_lexer *lex, struct mpk_token *t)
 	do {
 		if (mpk_lexer_next(lex, t, NULL) != MPK_OK || t->kind == MPK_TOKEN_END)
 			return vector;
-		depth += is_any(t, "(");
-		depth -= depth && is_any(t, ")");
+		depth += sourcecode_types_is_any(t, "(");
+		depth -= depth && sourcecode_types_is_any(t, ")");
 		vector |= mpk_token_is_word(t, "ext_vector_type") ||
 			  mpk_token_is_word(t, "vector_size") ||
 			  mpk_token_is_word(t, "__vector_size__") ||
@@ -160,22 +160,22 @@ static void add_typedef(struct scan *s, struct mpk_span text)
 			d.vector |= skip_attribute(&lex, &t);
 		else if (top && t.kind == MPK_TOKEN_WORD)
 			note_word(&d, &t, &braces);
-		d.star |= top && is_any(&t, "*");
-		d.bracket |= top && is_any(&t, "[");
-		d.paren |= top && is_any(&t, "(");
-		if (top && is_any(&t, "*") && !d.based) {
+		d.star |= top && sourcecode_types_is_any(&t, "*");
+		d.bracket |= top && sourcecode_types_is_any(&t, "[");
+		d.paren |= top && sourcecode_types_is_any(&t, "(");
+		if (top && sourcecode_types_is_any(&t, "*") && !d.based) {
 			d.base.len = (size_t)(t.text.data - d.base.data);
 			d.based = true;
 		}
-		if (top && is_any(&t, "{"))
+		if (top && sourcecode_types_is_any(&t, "{"))
 			d.braces = mpk_span_of(t.text.data + 1, 0);
-		braces += is_any(&t, "{");
-		braces -= braces && is_any(&t, "}");
-		if (d.braces.data && !braces && is_any(&t, "}"))
+		braces += sourcecode_types_is_any(&t, "{");
+		braces -= braces && sourcecode_types_is_any(&t, "}");
+		if (d.braces.data && !braces && sourcecode_types_is_any(&t, "}"))
 			d.braces.len = (size_t)(t.text.data - d.braces.data);
-		others += is_any(&t, "([<");
-		others -= others && is_any(&t, ")]>");
-		if (top && is_any(&t, ",")) {
+		others += sourcecode_types_is_any(&t, "([<");
+		others -= others && sourcecode_types_is_any(&t, ")]>");
+		if (top && sourcecode_types_is_any(&t, ",")) {
 			add_declarator(s, &d);
 			d.based = true;
 		}
@@ -193,14 +193,14 @@ static void open_brace(struct scan *s)
 
 	if (s->head.what == RECORD) {
 		type.kind = MPK_SOURCE_CODE_TYPE_RECORD;
-		add(s, type);
+		sourcecode_types_add(s, type);
 		/* members of a template depend, those of bases are elsewhere */
 		if (type.name.len && !s->failed && !s->is_template && !s->head.behind_colon)
 			opened = s->count;
 	} else if (s->head.what == ENUMERATION) {
 		type.kind = MPK_SOURCE_CODE_TYPE_ENUM;
 		type.words = s->head.words;
-		add(s, type);
+		sourcecode_types_add(s, type);
 	}
 	if (s->braces < BRACES_MAX) {
 		s->open[s->braces] = opened;
@@ -241,7 +241,7 @@ static void end_statement(struct scan *s)
 			type.words.len = (size_t)((const uint8_t *)memchr(type.words.data, '[',
 									  type.words.len) -
 						  type.words.data);
-		add(s, type);
+		sourcecode_types_add(s, type);
 	}
 	s->head = (struct head){ 0 };
 	s->is_template = false;
@@ -275,21 +275,21 @@ static void follow_word(struct scan *s)
 	}
 }
 
-static void follow(struct scan *s)
+static void sourcecode_types_follow(struct scan *s)
 {
 	if (s->t.kind == MPK_TOKEN_WORD && !s->parens)
 		follow_word(s);
-	else if (is_any(&s->t, "{"))
+	else if (sourcecode_types_is_any(&s->t, "{"))
 		open_brace(s);
-	else if (is_any(&s->t, "}"))
+	else if (sourcecode_types_is_any(&s->t, "}"))
 		close_brace(s);
-	else if (is_any(&s->t, ";") && !s->parens)
+	else if (sourcecode_types_is_any(&s->t, ";") && !s->parens)
 		end_statement(s);
-	else if (is_any(&s->t, ":"))
+	else if (sourcecode_types_is_any(&s->t, ":"))
 		s->head.behind_colon = s->head.what != NOTHING;
-	else if (is_any(&s->t, "=") && s->head.what == USING && !s->head.words.data)
+	else if (sourcecode_types_is_any(&s->t, "=") && s->head.what == USING && !s->head.words.data)
 		s->head.words = mpk_span_of(s->t.text.data + 1, 0);
-	else if (s->head.what != USING && is_any(&s->t, "*&,=>)"))
+	else if (s->head.what != USING && sourcecode_types_is_any(&s->t, "*&,=>)"))
 		s->head = (struct head){ 0 }; /* it is mentioned, not made */
 }
 
@@ -302,10 +302,10 @@ static void scan_text(struct scan *s)
 			(void)skip_attribute(&s->lex, &s->t);
 			continue;
 		}
-		s->parens += is_any(&s->t, "(");
-		follow(s);
-		s->parens -= s->parens && is_any(&s->t, ")");
-		if (is_any(&s->t, "{}"))
+		s->parens += sourcecode_types_is_any(&s->t, "(");
+		sourcecode_types_follow(s);
+		s->parens -= s->parens && sourcecode_types_is_any(&s->t, ")");
+		if (sourcecode_types_is_any(&s->t, "{}"))
 			s->parens = 0; /* of a text that does not balance them */
 	}
 }
@@ -342,13 +342,13 @@ static void scan_macros(struct scan *s)
 		/* under a condition an option may make it something else */
 		if (define && !depth && is_words(type.words))
 			type.kind = MPK_SOURCE_CODE_TYPE_ALIAS;
-		add(s, type);
+		sourcecode_types_add(s, type);
 	}
 }
 
 /* --- the list ------------------------------------------------------------------------------ */
 
-static int by_name(const void *a, const void *b)
+static int sourcecode_by_name(const void *a, const void *b)
 {
 	const struct mpk_source_code_type *x = a, *y = b;
 
@@ -387,7 +387,7 @@ static void join(struct mpk_source_code_type *a, const struct mpk_source_code_ty
 }
 
 /* Made when the first type is asked for. */
-static const struct mpk_source_code_types *make(struct mpk_source_code_index *index)
+static const struct mpk_source_code_types *sourcecode_types_make(struct mpk_source_code_index *index)
 {
 	static const struct mpk_source_code_types nothing;
 	MPK_CLEANUP(scan_fini)
@@ -400,7 +400,7 @@ static const struct mpk_source_code_types *make(struct mpk_source_code_index *in
 	}
 	if (!types || s.failed || !s.count)
 		return &nothing;
-	qsort(s.items, s.count, sizeof *s.items, by_name);
+	qsort(s.items, s.count, sizeof *s.items, sourcecode_by_name);
 	for (size_t i = 0; i < s.count; i++) {
 		if (types->count && mpk_span_equal(s.items[types->count - 1].name, s.items[i].name))
 			join(&s.items[types->count - 1], &s.items[i]);
@@ -419,8 +419,8 @@ struct mpk_source_code_type *mpk_source_code_find_type(struct mpk_source_code_in
 	size_t i;
 
 	if (!index->types)
-		index->types = make(index);
+		index->types = sourcecode_types_make(index);
 	t = index->types;
-	i = mpk_lower_bound(t->items, t->count, sizeof key, &key, by_name);
+	i = mpk_lower_bound(t->items, t->count, sizeof key, &key, sourcecode_by_name);
 	return i < t->count && mpk_span_equal(t->items[i].name, name) ? &t->items[i] : NULL;
 }

@@ -114,7 +114,7 @@ static bool is_pointer(struct mpk_span s, size_t i)
 }
 
 /* Whole words: "float2" is not in "float2x2". */
-static bool has_word(struct mpk_span s, struct mpk_span word, bool pointers)
+static bool sourcecode_words_has_word(struct mpk_span s, struct mpk_span word, bool pointers)
 {
 	struct mpk_span name;
 
@@ -126,7 +126,7 @@ static bool has_word(struct mpk_span s, struct mpk_span word, bool pointers)
 
 bool mpk_source_code_mentions(struct mpk_span bytes, struct mpk_span word)
 {
-	return has_word(bytes, word, true);
+	return sourcecode_words_has_word(bytes, word, true);
 }
 
 /* One pass over the text, however many words there are. */
@@ -143,7 +143,7 @@ bool mpk_source_code_mentions_any(struct mpk_span bytes, const struct mpk_strmap
 
 bool mpk_source_code_has_values(struct mpk_span bytes, struct mpk_span type)
 {
-	return has_word(bytes, type, false);
+	return sourcecode_words_has_word(bytes, type, false);
 }
 
 /* --- Options of the run-time compiler, which a kernel module has no other place for --- */

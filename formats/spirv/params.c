@@ -59,7 +59,7 @@ static uint32_t word(const struct module *m, size_t i)
 }
 
 /* A zeroed one for ids that are not defined as what is looked for. */
-static const struct id *get(const struct module *m, uint32_t id)
+static const struct id *spirv_get(const struct module *m, uint32_t id)
 {
 	static const struct id none = { 0 };
 
@@ -95,7 +95,7 @@ static void define(struct module *m, uint32_t id, uint16_t op, size_t at, size_t
 
 /* Only what types of parameters need; of a variable the storage class is moved to a place of its
  * own. */
-static void take(struct module *m, uint16_t op, size_t at, size_t words)
+static void spirv_take(struct module *m, uint16_t op, size_t at, size_t words)
 {
 	uint32_t first = words > 1 ? word(m, at + 1) : 0;
 
@@ -129,7 +129,7 @@ static void take(struct module *m, uint16_t op, size_t at, size_t words)
 }
 
 /* The stream was checked before, but this ends by itself on any bytes. */
-static void walk(struct module *m)
+static void spirv_walk(struct module *m)
 {
 	size_t count = m->bytes.len / 4;
 
@@ -139,7 +139,7 @@ static void walk(struct module *m)
 
 		if (!words || words > count - at)
 			return;
-		take(m, (uint16_t)head, at, words);
+		spirv_take(m, (uint16_t)head, at, words);
 		at += words;
 	}
 }
@@ -147,15 +147,15 @@ static void walk(struct module *m)
 /* --- types ----------------------------------------------------------------------------- */
 
 /* A number's, a vector's; 0 bits for others. Widths are those that data types have. */
-static struct mpk_dtype number(const struct module *m, uint32_t type)
+static struct mpk_dtype spirv_number(const struct module *m, uint32_t type)
 {
-	const struct id *d = get(m, type);
+	const struct id *d = spirv_get(m, type);
 	uint32_t lanes = 1;
 	struct mpk_dtype t = { 0 };
 
 	if (d->op == OP_TYPE_VECTOR) {
 		lanes = operand(m, d, 1);
-		d = get(m, operand(m, d, 0));
+		d = spirv_get(m, operand(m, d, 0));
 	}
 	if (d->op == OP_TYPE_INT)
 		t.code = operand(m, d, 1) ? MPK_DTYPE_INT : MPK_DTYPE_UINT;
@@ -173,20 +173,20 @@ static struct mpk_dtype number(const struct module *m, uint32_t type)
 /* A zeroed row where the variable is no pointer. */
 static const struct id *struct_of(const struct module *m, const struct id *variable)
 {
-	const struct id *pointer = get(m, operand(m, variable, 0));
+	const struct id *pointer = spirv_get(m, operand(m, variable, 0));
 
-	return pointer->op == OP_TYPE_POINTER ? get(m, operand(m, pointer, 1)) : get(m, m->bound);
+	return pointer->op == OP_TYPE_POINTER ? spirv_get(m, operand(m, pointer, 1)) : spirv_get(m, m->bound);
 }
 
 /* A storage buffer is a struct whose last member is an array. */
 static struct mpk_dtype elements(const struct module *m, const struct id *block)
 {
 	const struct id *array =
-		get(m, block->count ? operand(m, block, block->count - 1U) : m->bound);
+		spirv_get(m, block->count ? operand(m, block, block->count - 1U) : m->bound);
 
 	if (array->op != OP_TYPE_ARRAY && array->op != OP_TYPE_RUNTIME_ARRAY)
 		return (struct mpk_dtype){ 0 };
-	return number(m, operand(m, array, 0));
+	return spirv_number(m, operand(m, array, 0));
 }
 
 /* --- parameters ------------------------------------------------------------------------ */
@@ -263,7 +263,7 @@ static size_t add_scalars(const struct module *m, const struct mpk_spirv *s, siz
 		if (v->op != OP_VARIABLE || !holds_scalars(m, v) || !is_used(s, entry, id))
 			continue;
 		for (size_t i = 0; i < block->count && n < MEMBERS_MAX; i++)
-			list[n++] = (struct mpk_spirv_param){ .dtype = number(
+			list[n++] = (struct mpk_spirv_param){ .dtype = spirv_number(
 								      m, operand(m, block, i)) };
 	}
 	return n;
@@ -287,7 +287,7 @@ enum mpk_code mpk_spirv_params(struct mpk_span bytes, const struct mpk_spirv *s,
 		return MPK_OK;
 	m.ids = calloc(m.bound ? m.bound : 1, sizeof *m.ids);
 	MPK_TRY_ALLOC(m.ids, err);
-	walk(&m);
+	spirv_walk(&m);
 	*count = add_buffers(&m, s, entry, list);
 	*count += add_scalars(&m, s, entry, list + *count);
 	kept = mpk_arena_keep(arena, list, *count, sizeof *list);

@@ -74,7 +74,7 @@ struct reader {
 	bool has_memory_model;
 };
 
-static void reader_fini(struct reader *r)
+static void spirv_reader_fini(struct reader *r)
 {
 	free(r->entries);
 	free(r->capabilities);
@@ -83,14 +83,14 @@ static void reader_fini(struct reader *r)
 }
 
 /* Words are counted, bytes reported. */
-static enum mpk_code fail_at(struct mpk_error *err, size_t word, const char *what)
+static enum mpk_code spirv_fail_at(struct mpk_error *err, size_t word, const char *what)
 {
 	return mpk_fail_offset(err, MPK_E_CORRUPT, "payload", word * UINT64_C(4), "SPIR-V: %s",
 			       what);
 }
 
 /* The caller has checked that the word is there. */
-static uint32_t word_at(const struct reader *r, size_t i)
+static uint32_t spirv_word_at(const struct reader *r, size_t i)
 {
 	uint32_t v = mpk_load_u32(r->bytes.data + 4 * i);
 
@@ -108,17 +108,17 @@ bool mpk_spirv_is(struct mpk_span bytes)
 /* Operands are read by their place, so their number is checked first. */
 static enum mpk_code need(const struct instruction *i, uint16_t words, struct mpk_error *err)
 {
-	return i->words >= words ? MPK_OK : fail_at(err, i->at, "an instruction lacks operands");
+	return i->words >= words ? MPK_OK : spirv_fail_at(err, i->at, "an instruction lacks operands");
 }
 
 /* An id in word n of the instruction. */
 static enum mpk_code take_id(const struct reader *r, const struct instruction *i, size_t n,
 			     uint32_t *out, struct mpk_error *err)
 {
-	uint32_t id = word_at(r, i->at + n);
+	uint32_t id = spirv_word_at(r, i->at + n);
 
 	if (id == 0 || id >= r->out.bound)
-		return fail_at(err, i->at + n, "an id is 0 or not below the bound");
+		return spirv_fail_at(err, i->at + n, "an id is 0 or not below the bound");
 	*out = id;
 	return MPK_OK;
 }
@@ -132,7 +132,7 @@ static enum mpk_code take_string(struct reader *r, const struct instruction *i, 
 
 	MPK_TRY_ALLOC(text, err);
 	for (size_t k = n; k < i->words; k++) {
-		uint32_t w = word_at(r, i->at + k);
+		uint32_t w = spirv_word_at(r, i->at + k);
 
 		for (size_t b = 0; b < 4; b++)
 			text[(k - n) * 4 + b] = (char)(w >> 8 * b);
@@ -142,7 +142,7 @@ static enum mpk_code take_string(struct reader *r, const struct instruction *i, 
 			return MPK_OK;
 		}
 	}
-	return fail_at(err, i->at + n, "a name has no end");
+	return spirv_fail_at(err, i->at + n, "a name has no end");
 }
 
 /* --- instructions: FORMAT.md 2 ------------------------------------------------------- */
@@ -157,7 +157,7 @@ static enum mpk_code take_capability(struct reader *r, const struct instruction 
 	MPK_TRY_ALLOC(
 		mpk_vec_reserve(&r->capabilities, &r->capability_cap, n + 1, sizeof(uint32_t)),
 		err);
-	r->capabilities[r->out.capability_count++] = word_at(r, i->at + 1);
+	r->capabilities[r->out.capability_count++] = spirv_word_at(r, i->at + 1);
 	return MPK_OK;
 }
 
@@ -167,10 +167,10 @@ static enum mpk_code take_memory_model(struct reader *r, const struct instructio
 {
 	MPK_TRY(need(i, 3, err));
 	if (r->has_memory_model)
-		return fail_at(err, i->at, "a second memory model");
+		return spirv_fail_at(err, i->at, "a second memory model");
 	r->has_memory_model = true;
-	r->out.addressing = word_at(r, i->at + 1);
-	r->out.memory = word_at(r, i->at + 2);
+	r->out.addressing = spirv_word_at(r, i->at + 1);
+	r->out.memory = spirv_word_at(r, i->at + 2);
 	return MPK_OK;
 }
 
@@ -183,7 +183,7 @@ static enum mpk_code take_entry(struct reader *r, const struct instruction *i,
 	size_t n;
 
 	MPK_TRY(need(i, 4, err));
-	e.model = word_at(r, i->at + 1);
+	e.model = spirv_word_at(r, i->at + 1);
 	MPK_TRY(take_id(r, i, 2, &e.function, err));
 	MPK_TRY(take_string(r, i, 3, &e.name, &n, err));
 	e.interface_count = i->words - n;
@@ -211,11 +211,11 @@ static enum mpk_code take_mode(struct reader *r, const struct instruction *i, st
 
 	MPK_TRY(need(i, 3, err));
 	MPK_TRY(take_id(r, i, 1, &m.function, err));
-	m.mode = word_at(r, i->at + 2);
+	m.mode = spirv_word_at(r, i->at + 2);
 	if (is_size_mode(m.mode)) {
 		MPK_TRY(need(i, 6, err));
 		for (size_t k = 0; k < 3; k++)
-			m.operands[k] = word_at(r, i->at + 3 + k);
+			m.operands[k] = spirv_word_at(r, i->at + 3 + k);
 	}
 	MPK_TRY_ALLOC(mpk_vec_reserve(&r->modes, &r->mode_cap, r->mode_count + 1, sizeof m), err);
 	r->modes[r->mode_count++] = m;
@@ -243,8 +243,8 @@ static enum mpk_code take_decoration(struct reader *r, const struct instruction 
 				     struct mpk_error *err)
 {
 	MPK_TRY(need(i, 3, err));
-	if (i->words >= 4 && word_at(r, i->at + 2) == DECORATION_BUILT_IN &&
-	    word_at(r, i->at + 3) == BUILT_IN_WORKGROUP_SIZE)
+	if (i->words >= 4 && spirv_word_at(r, i->at + 2) == DECORATION_BUILT_IN &&
+	    spirv_word_at(r, i->at + 3) == BUILT_IN_WORKGROUP_SIZE)
 		return take_id(r, i, 1, &r->workgroup_size, err);
 	return MPK_OK;
 }
@@ -275,24 +275,24 @@ static enum mpk_code take_instruction(struct reader *r, const struct instruction
 	}
 }
 
-static enum mpk_code walk(struct reader *r, struct mpk_error *err)
+static enum mpk_code spirv_read_walk(struct reader *r, struct mpk_error *err)
 {
 	struct instruction i = { .at = HEADER_WORDS };
 
 	for (; i.at < r->word_count; i.at += i.words) {
-		uint32_t head = word_at(r, i.at);
+		uint32_t head = spirv_word_at(r, i.at);
 
 		i.op = (uint16_t)head;
 		i.words = (uint16_t)(head >> 16);
 		if (i.words == 0)
-			return fail_at(err, i.at, "an instruction of 0 words");
+			return spirv_fail_at(err, i.at, "an instruction of 0 words");
 		if (i.words > r->word_count - i.at)
-			return fail_at(err, i.at, "an instruction reaches beyond the end");
+			return spirv_fail_at(err, i.at, "an instruction reaches beyond the end");
 		MPK_TRY(take_instruction(r, &i, err));
 		r->out.instruction_count++;
 	}
 	if (!r->has_memory_model)
-		return fail_at(err, r->word_count, "no memory model");
+		return spirv_fail_at(err, r->word_count, "no memory model");
 	return MPK_OK;
 }
 
@@ -314,7 +314,7 @@ static enum mpk_code sort_definitions(struct reader *r, struct mpk_error *err)
 		qsort(d, r->definition_count, sizeof *d, compare_definitions);
 	for (size_t i = 1; i < r->definition_count; i++)
 		if (d[i - 1].id == d[i].id)
-			return fail_at(err, d[i].at > d[i - 1].at ? d[i].at : d[i - 1].at,
+			return spirv_fail_at(err, d[i].at > d[i - 1].at ? d[i].at : d[i - 1].at,
 				       "an id is defined a second time");
 	return MPK_OK;
 }
@@ -336,7 +336,7 @@ static uint32_t constant_of(const struct reader *r, uint32_t id)
 
 	if (!d || (d->op != OP_CONSTANT && d->op != OP_SPEC_CONSTANT) || d->words != 4)
 		return 0;
-	return word_at(r, d->at + 3);
+	return spirv_word_at(r, d->at + 3);
 }
 
 /* What a mode is about: two modes of a function that are about the same exclude each other. */
@@ -368,7 +368,7 @@ static void apply_workgroup_size(struct reader *r)
 		return;
 	for (size_t i = 0; i < r->out.entry_count; i++)
 		for (size_t k = 0; k < 3; k++)
-			r->entries[i].local_size[k] = constant_of(r, word_at(r, d->at + 3 + k));
+			r->entries[i].local_size[k] = constant_of(r, spirv_word_at(r, d->at + 3 + k));
 }
 
 static int compare_functions(const void *a, const void *b)
@@ -413,7 +413,7 @@ static enum mpk_code apply_modes(struct reader *r, struct mpk_error *err)
 		const struct definition *d = find_definition(r, r->modes[i].function);
 
 		if (!d || d->op != OP_FUNCTION)
-			return fail_at(err, r->modes[i].at,
+			return spirv_fail_at(err, r->modes[i].at,
 				       "an execution mode without its function");
 	}
 	fold_modes(r);
@@ -453,23 +453,23 @@ static enum mpk_code open_module(struct reader *r, struct mpk_error *err)
 	uint32_t version;
 
 	if (!mpk_spirv_is(r->bytes))
-		return fail_at(err, 0, "no SPIR-V magic number");
+		return spirv_fail_at(err, 0, "no SPIR-V magic number");
 	if (r->bytes.len % 4)
-		return fail_at(err, r->bytes.len / 4, "not a multiple of 4 bytes; it was cut off");
+		return spirv_fail_at(err, r->bytes.len / 4, "not a multiple of 4 bytes; it was cut off");
 	r->word_count = r->bytes.len / 4;
 	if (r->word_count < HEADER_WORDS)
-		return fail_at(err, r->word_count, "cut off inside its header");
+		return spirv_fail_at(err, r->word_count, "cut off inside its header");
 	r->out.big_endian = mpk_load_u32(r->bytes.data) != MAGIC;
-	version = word_at(r, 1);
+	version = spirv_word_at(r, 1);
 	r->out.major = version >> 16 & 0xff;
 	r->out.minor = version >> 8 & 0xff;
-	r->out.generator = word_at(r, 2);
-	r->out.bound = word_at(r, 3);
+	r->out.generator = spirv_word_at(r, 2);
+	r->out.bound = spirv_word_at(r, 3);
 	return MPK_OK;
 }
 
 /* What was collected in growing arrays becomes part of the document. */
-static enum mpk_code keep(struct reader *r, struct mpk_spirv *out, struct mpk_error *err)
+static enum mpk_code spirv_keep(struct reader *r, struct mpk_spirv *out, struct mpk_error *err)
 {
 	struct mpk_spirv spirv = r->out;
 
@@ -487,10 +487,10 @@ enum mpk_code mpk_spirv_read(struct mpk_span bytes, struct mpk_arena *arena, str
 	MPK_CLEANUP(reader_fini) struct reader r = { .bytes = bytes, .arena = arena };
 
 	MPK_TRY(open_module(&r, err));
-	MPK_TRY(walk(&r, err));
+	MPK_TRY(spirv_read_walk(&r, err));
 	MPK_TRY(sort_definitions(&r, err));
 	MPK_TRY(check_entries(&r, err));
 	MPK_TRY(apply_modes(&r, err));
 	apply_workgroup_size(&r);
-	return keep(&r, out, err);
+	return spirv_keep(&r, out, err);
 }

@@ -70,12 +70,12 @@ struct reader {
 	size_t count, cap;
 };
 
-static void reader_fini(struct reader *r)
+static void tar_reader_fini(struct reader *r)
 {
 	free(r->members);
 }
 
-static enum mpk_code fail_at(struct mpk_error *err, uint64_t off, const char *what)
+static enum mpk_code tar_fail_at(struct mpk_error *err, uint64_t off, const char *what)
 {
 	return mpk_fail_offset(err, MPK_E_CORRUPT, "file", off, "tar archive: %s", what);
 }
@@ -177,12 +177,12 @@ static enum mpk_code read_pax(struct pending *next, struct mpk_span data, uint64
 
 	while (rest.len) {
 		if (!pax_record(&rest, &key, &value))
-			return fail_at(err, off + (data.len - rest.len), "a broken pax record");
+			return tar_fail_at(err, off + (data.len - rest.len), "a broken pax record");
 		if (mpk_span_is(key, "path")) {
 			next->path = value;
 		} else if (mpk_span_is(key, "size")) {
 			if (!mpk_parse_u64(value, &next->size))
-				return fail_at(err, off, "the size in a pax record is no number");
+				return tar_fail_at(err, off, "the size in a pax record is no number");
 			next->has_size = true;
 		} else if (mpk_span_starts(key, "GNU.sparse.")) {
 			return mpk_fail_offset(
@@ -203,7 +203,7 @@ static enum mpk_code member_name(struct reader *r, const struct mpk_tar_header *
 	if (r->next.path.data)
 		name = r->next.path;
 	if (!name.len || memchr(name.data, 0, name.len))
-		return fail_at(err, off, "a member's name is empty or holds NUL");
+		return tar_fail_at(err, off, "a member's name is empty or holds NUL");
 	if (ustar && prefix.len && !r->next.path.data)
 		*out = mpk_arena_printf(r->arena, MPK_SPAN_FMT "/" MPK_SPAN_FMT,
 					MPK_SPAN_ARG(prefix), MPK_SPAN_ARG(name));
@@ -212,7 +212,7 @@ static enum mpk_code member_name(struct reader *r, const struct mpk_tar_header *
 	return *out ? MPK_OK : mpk_fail_nomem(err);
 }
 
-static enum mpk_tar_type type_of(char type, const char *name)
+static enum mpk_tar_type tar_type_of(char type, const char *name)
 {
 	switch (type) {
 	case '0':
@@ -240,7 +240,7 @@ static enum mpk_code add_member(struct reader *r, const struct mpk_tar_header *h
 				       "tar archive: %s members are not read",
 				       h->type == 'S' ? "sparse" : "multi-volume");
 	MPK_TRY(member_name(r, h, off, &m.name, err));
-	m.type = type_of(h->type, m.name);
+	m.type = tar_type_of(h->type, m.name);
 	if (m.type == MPK_TAR_FILE)
 		m.data = data;
 	MPK_TRY_ALLOC(mpk_vec_reserve(&r->members, &r->cap, r->count + 1, sizeof m), err);
@@ -258,7 +258,7 @@ static enum mpk_code take_data(struct reader *r, const struct mpk_tar_header *h,
 	uint64_t size, padded;
 
 	if (!field_number(h->size, sizeof h->size, &size))
-		return fail_at(err, r->pos + offsetof(struct mpk_tar_header, size),
+		return tar_fail_at(err, r->pos + offsetof(struct mpk_tar_header, size),
 			       "a member's size is no number");
 	if (r->next.has_size && !extension)
 		size = r->next.size;
@@ -271,7 +271,7 @@ static enum mpk_code take_data(struct reader *r, const struct mpk_tar_header *h,
 				       size, r->bytes.len - r->pos - MPK_TAR_BLOCK);
 	if (!mpk_align_up(size, MPK_TAR_BLOCK, &padded) ||
 	    padded > r->bytes.len - r->pos - MPK_TAR_BLOCK)
-		return fail_at(err, r->bytes.len, "the archive was cut off after a member");
+		return tar_fail_at(err, r->bytes.len, "the archive was cut off after a member");
 	r->pos += MPK_TAR_BLOCK + padded;
 	return MPK_OK;
 }
@@ -284,14 +284,14 @@ static enum mpk_code next_block(struct reader *r, bool *done, struct mpk_error *
 	struct mpk_span block, data;
 
 	if (!mpk_span_sub(r->bytes, off, MPK_TAR_BLOCK, &block))
-		return fail_at(err, off, "no end marker (two blocks of zeros); it was cut off");
+		return tar_fail_at(err, off, "no end marker (two blocks of zeros); it was cut off");
 	if (is_zero(block)) {
 		*done = true;
 		return MPK_OK;
 	}
 	memcpy(&h, block.data, sizeof h);
 	if (!checksum_fits(&h))
-		return fail_at(err, off, "a header's checksum does not fit");
+		return tar_fail_at(err, off, "a header's checksum does not fit");
 	MPK_TRY(take_data(r, &h, &data, err));
 	switch (h.type) {
 	case 'x':
@@ -316,11 +316,11 @@ enum mpk_code mpk_tar_read(struct mpk_span bytes, struct mpk_arena *arena, struc
 	bool done = false;
 
 	if (!mpk_tar_is(bytes))
-		return fail_at(err, 0, "it does not begin with a tar header");
+		return tar_fail_at(err, 0, "it does not begin with a tar header");
 	while (!done)
 		MPK_TRY(next_block(&r, &done, err));
 	if (r.next.path.data || r.next.has_size)
-		return fail_at(err, r.pos, "an extension header without its member");
+		return tar_fail_at(err, r.pos, "an extension header without its member");
 	members = mpk_arena_array(arena, r.count, sizeof *members);
 	MPK_TRY_ALLOC(members, err);
 	if (r.count)
@@ -340,7 +340,7 @@ static void put_padding(struct mpk_rope *rope, uint64_t len)
 		mpk_rope_put_bytes(rope, mpk_span_of(zeros, MPK_TAR_BLOCK - over));
 }
 
-static void put_header(struct mpk_rope *rope, struct mpk_span name, char type, uint64_t size,
+static void tar_put_header(struct mpk_rope *rope, struct mpk_span name, char type, uint64_t size,
 		       uint64_t mtime)
 {
 	struct mpk_tar_header h = {
@@ -397,7 +397,7 @@ static void put_pax(struct mpk_rope *rope, const struct mpk_tar_entry *e, bool l
 		len += record_bytes("path", e->name.len);
 	if (large)
 		len += record_bytes("size", size.len);
-	put_header(rope, mpk_span_str("././@PaxHeader"), 'x', len, mtime);
+	tar_put_header(rope, mpk_span_str("././@PaxHeader"), 'x', len, mtime);
 	if (long_name)
 		put_record(rope, "path", e->name);
 	if (large)
@@ -417,7 +417,7 @@ static enum mpk_code put_member(struct mpk_rope *rope, const struct mpk_tar_entr
 				MPK_QUOTE(e->name));
 	if (long_name || large)
 		put_pax(rope, e, long_name, large, mtime);
-	put_header(rope, e->name, '0', e->content->len, mtime);
+	tar_put_header(rope, e->name, '0', e->content->len, mtime);
 	mpk_rope_put_rope(rope, e->content);
 	put_padding(rope, e->content->len);
 	return MPK_OK;

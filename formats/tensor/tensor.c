@@ -38,7 +38,7 @@ static bool size_agrees(const struct mpk_tensor_record *t, uint64_t n, uint64_t 
 }
 
 /* A rank is bounded by the bytes left, before memory for it is taken. */
-static enum mpk_code read_shape(struct mpk_cursor *c, struct mpk_arena *arena,
+static enum mpk_code tensor_read_shape(struct mpk_cursor *c, struct mpk_arena *arena,
 				struct mpk_tensor_record *t, int32_t ndim, struct mpk_error *err)
 {
 	uint64_t start = mpk_cursor_offset(c);
@@ -65,7 +65,7 @@ static enum mpk_code read_shape(struct mpk_cursor *c, struct mpk_arena *arena,
 
 /* The size is stored and follows from shape and type as well: they must agree by one of the
  * rules. */
-static enum mpk_code read_data(struct mpk_cursor *c, struct mpk_tensor_record *t,
+static enum mpk_code tensor_read_data(struct mpk_cursor *c, struct mpk_tensor_record *t,
 			       struct mpk_error *err)
 {
 	uint64_t start = mpk_cursor_offset(c), size, n;
@@ -104,8 +104,8 @@ enum mpk_code mpk_tensor_read(struct mpk_cursor *c, struct mpk_arena *arena,
 	MPK_TRY(mpk_read_i32(&at, "tensor device", &t.device_id, err));
 	MPK_TRY(mpk_read_i32(&at, "tensor rank", &ndim, err));
 	MPK_TRY(mpk_dtype_read(&at, "tensor type", &t.dtype, err));
-	MPK_TRY(read_shape(&at, arena, &t, ndim, err));
-	MPK_TRY(read_data(&at, &t, err));
+	MPK_TRY(tensor_read_shape(&at, arena, &t, ndim, err));
+	MPK_TRY(tensor_read_data(&at, &t, err));
 	*c = at;
 	*out = t;
 	return MPK_OK;

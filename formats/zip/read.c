@@ -39,7 +39,7 @@ bool mpk_zip_is(struct mpk_span bytes)
 	       (mpk_load_u32(bytes.data) == SIG_LOCAL || mpk_load_u32(bytes.data) == SIG_END);
 }
 
-static enum mpk_code bad(const char *space, uint64_t off, const char *what, struct mpk_error *err)
+static enum mpk_code zip_bad(const char *space, uint64_t off, const char *what, struct mpk_error *err)
 {
 	return mpk_fail_offset(err, MPK_E_CORRUPT, space, off, "broken zip archive: %s", what);
 }
@@ -59,7 +59,7 @@ static enum mpk_code find_end(struct mpk_span zip, const char *space, size_t *ou
 			}
 		}
 	}
-	return bad(space, zip.len, "the directory at its end is missing", err);
+	return zip_bad(space, zip.len, "the directory at its end is missing", err);
 }
 
 static enum mpk_code read_directory64(struct mpk_span zip, size_t end, struct directory *out,
@@ -69,10 +69,10 @@ static enum mpk_code read_directory64(struct mpk_span zip, size_t end, struct di
 	uint64_t off;
 
 	if (end < LOCATOR_BYTES || mpk_load_u32(zip.data + end - LOCATOR_BYTES) != SIG_LOCATOR64)
-		return bad(out->space, end, "no 64-bit directory where one is needed", err);
+		return zip_bad(out->space, end, "no 64-bit directory where one is needed", err);
 	off = mpk_load_u64(zip.data + end - LOCATOR_BYTES + 8);
 	if (!mpk_span_sub(zip, off, END64_BYTES, &record) || mpk_load_u32(record.data) != SIG_END64)
-		return bad(out->space, end, "the 64-bit directory is not where it should be", err);
+		return zip_bad(out->space, end, "the 64-bit directory is not where it should be", err);
 	out->count = mpk_load_u64(record.data + 32);
 	out->off = mpk_load_u64(record.data + 48);
 	return MPK_OK;
@@ -89,7 +89,7 @@ static enum mpk_code read_directory(struct mpk_span zip, struct directory *out,
 	if (out->count == UINT16_MAX || out->off == UINT32_MAX)
 		MPK_TRY(read_directory64(zip, end, out, err));
 	if (out->off > zip.len || out->count > (zip.len - out->off) / CENTRAL_BYTES)
-		return bad(out->space, end, "the directory does not fit the file", err);
+		return zip_bad(out->space, end, "the directory does not fit the file", err);
 	return MPK_OK;
 }
 
@@ -124,7 +124,7 @@ static enum mpk_code read_member(struct mpk_cursor *c, struct mpk_zip_member *ou
 
 	MPK_TRY(mpk_read_bytes(c, "directory entry", CENTRAL_BYTES, &head, err));
 	if (mpk_load_u32(head.data) != SIG_CENTRAL)
-		return bad(c->space, mpk_cursor_offset(c) - CENTRAL_BYTES, "no directory entry",
+		return zip_bad(c->space, mpk_cursor_offset(c) - CENTRAL_BYTES, "no directory entry",
 			   err);
 	MPK_TRY(mpk_read_bytes(c, "member name", mpk_load_u16(head.data + 28), &name, err));
 	MPK_TRY(mpk_read_bytes(c, "extra fields", mpk_load_u16(head.data + 30), &extra, err));
@@ -151,18 +151,18 @@ static enum mpk_code stored_bytes(struct mpk_span zip, const struct mpk_zip_memb
 
 	if (!mpk_span_sub(zip, m->local, LOCAL_BYTES, &head) ||
 	    mpk_load_u32(head.data) != SIG_LOCAL)
-		return bad(space, m->local, "a member is not where the directory says", err);
+		return zip_bad(space, m->local, "a member is not where the directory says", err);
 
 	/* name and extra fields of the local header may differ in length from the
 	 * directory's */
 	uint64_t data = m->local + LOCAL_BYTES + mpk_load_u16(head.data + 26) +
 			mpk_load_u16(head.data + 28);
 	if (!mpk_span_sub(zip, data, m->stored, out))
-		return bad(space, m->local, "a member reaches beyond the file", err);
+		return zip_bad(space, m->local, "a member reaches beyond the file", err);
 	return MPK_OK;
 }
 
-static bool holds(struct mpk_span data, const struct mpk_zip_member *m)
+static bool zip_holds(struct mpk_span data, const struct mpk_zip_member *m)
 {
 	return data.len == m->plain &&
 	       crc32_z(crc32_z(0, NULL, 0), data.data, data.len) == m->checksum;
@@ -198,7 +198,7 @@ static enum mpk_code fail_in_member(const struct mpk_zip_member *m, enum mpk_cod
 static enum mpk_code fail_checksum(const struct mpk_zip_member *m, const char *space,
 				   struct mpk_error *err)
 {
-	return bad(space, m->local, "a compressed member is not what its checksum says", err);
+	return zip_bad(space, m->local, "a compressed member is not what its checksum says", err);
 }
 
 enum mpk_code mpk_zip_read(struct mpk_span zip, const struct mpk_zip_member *m,
@@ -214,15 +214,15 @@ enum mpk_code mpk_zip_read(struct mpk_span zip, const struct mpk_zip_member *m,
 
 		if (code != MPK_OK)
 			return fail_in_member(m, code, err);
-		if (!holds(data, m))
+		if (!zip_holds(data, m))
 			return fail_checksum(m, o->space, err);
 		*out = data;
 		return MPK_OK;
 	}
 	if (m->stored != m->plain)
-		return bad(o->space, m->local, "a stored member has two sizes", err);
-	if (o->check_stored && !holds(stored, m))
-		return bad(o->space, m->local, "a stored member is not what its checksum says",
+		return zip_bad(o->space, m->local, "a stored member has two sizes", err);
+	if (o->check_stored && !zip_holds(stored, m))
+		return zip_bad(o->space, m->local, "a stored member is not what its checksum says",
 			   err);
 	*out = stored;
 	return MPK_OK;
@@ -240,7 +240,7 @@ struct summing {
 	unsigned long sum;
 };
 
-static void put(void *arg, uint64_t off, struct mpk_span piece)
+static void zip_put(void *arg, uint64_t off, struct mpk_span piece)
 {
 	struct summing *s = arg;
 
@@ -254,7 +254,7 @@ enum mpk_code mpk_zip_index(struct mpk_span zip, const struct mpk_zip_member *m,
 			    struct mpk_deflate_index **out, struct mpk_error *err)
 {
 	struct summing summing = { sink, crc32_z(0, NULL, 0) };
-	const struct mpk_deflate_sink both = { put, &summing };
+	const struct mpk_deflate_sink both = { zip_put, &summing };
 	struct mpk_deflate_index *x = NULL;
 	struct mpk_span stored;
 
@@ -282,7 +282,7 @@ enum mpk_code mpk_zip_list(struct mpk_span bytes, const char *space, struct mpk_
 	list = mpk_arena_array(arena, (size_t)dir.count + 1, sizeof *list);
 	MPK_TRY_ALLOC(list, err);
 	if (!mpk_span_sub(bytes, dir.off, bytes.len - dir.off, &rest))
-		return bad(space, dir.off, "the directory does not fit the file", err);
+		return zip_bad(space, dir.off, "the directory does not fit the file", err);
 
 	struct mpk_cursor c = mpk_cursor_of(rest, dir.off, space);
 	uint64_t left = bytes.len;
@@ -292,7 +292,7 @@ enum mpk_code mpk_zip_list(struct mpk_span bytes, const char *space, struct mpk_
 		if (list[i].stored > bytes.len)
 			continue;
 		if (list[i].stored > left) /* they would be read again and again */
-			return bad(space, dir.off,
+			return zip_bad(space, dir.off,
 				   "its members overlap: together they are more than the file",
 				   err);
 		left -= list[i].stored;
@@ -312,7 +312,7 @@ static struct mpk_span last_part(struct mpk_span name)
 }
 
 /* Who leaves the folders out means the member with that last part; else one that is spelt alike. */
-static enum mpk_code not_found(const struct mpk_zip_member *members, size_t count,
+static enum mpk_code zip_not_found(const struct mpk_zip_member *members, size_t count,
 			       struct mpk_span name, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
@@ -343,5 +343,5 @@ enum mpk_code mpk_zip_find(const struct mpk_zip_member *members, size_t count, s
 			return MPK_OK;
 		}
 	}
-	return not_found(members, count, name, err);
+	return zip_not_found(members, count, name, err);
 }

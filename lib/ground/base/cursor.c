@@ -4,7 +4,7 @@
 
 #include <inttypes.h>
 
-static enum mpk_code take(struct mpk_cursor *c, const char *what, uint64_t n, const uint8_t **out,
+static enum mpk_code cursor_take(struct mpk_cursor *c, const char *what, uint64_t n, const uint8_t **out,
 			  struct mpk_error *err)
 {
 	if (n > mpk_cursor_left(c))
@@ -21,7 +21,7 @@ enum mpk_code mpk_read_u8(struct mpk_cursor *c, const char *what, uint8_t *out,
 {
 	const uint8_t *p;
 
-	MPK_TRY(take(c, what, 1, &p, err));
+	MPK_TRY(cursor_take(c, what, 1, &p, err));
 	*out = *p;
 	return MPK_OK;
 }
@@ -31,7 +31,7 @@ enum mpk_code mpk_read_u16(struct mpk_cursor *c, const char *what, uint16_t *out
 {
 	const uint8_t *p;
 
-	MPK_TRY(take(c, what, 2, &p, err));
+	MPK_TRY(cursor_take(c, what, 2, &p, err));
 	*out = mpk_load_u16(p);
 	return MPK_OK;
 }
@@ -41,7 +41,7 @@ enum mpk_code mpk_read_u32(struct mpk_cursor *c, const char *what, uint32_t *out
 {
 	const uint8_t *p;
 
-	MPK_TRY(take(c, what, 4, &p, err));
+	MPK_TRY(cursor_take(c, what, 4, &p, err));
 	*out = mpk_load_u32(p);
 	return MPK_OK;
 }
@@ -51,7 +51,7 @@ enum mpk_code mpk_read_u64(struct mpk_cursor *c, const char *what, uint64_t *out
 {
 	const uint8_t *p;
 
-	MPK_TRY(take(c, what, 8, &p, err));
+	MPK_TRY(cursor_take(c, what, 8, &p, err));
 	*out = mpk_load_u64(p);
 	return MPK_OK;
 }
@@ -81,7 +81,7 @@ enum mpk_code mpk_read_bytes(struct mpk_cursor *c, const char *what, uint64_t n,
 {
 	const uint8_t *p;
 
-	MPK_TRY(take(c, what, n, &p, err));
+	MPK_TRY(cursor_take(c, what, n, &p, err));
 	*out = mpk_span_of(p, (size_t)n);
 	return MPK_OK;
 }

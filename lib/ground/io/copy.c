@@ -21,7 +21,7 @@
 /* --- what file systems are good at ------------------------------------------------ */
 
 /* Its kind; 0: unknown. */
-static uint32_t kind_of(int fd)
+static uint32_t copy_kind_of(int fd)
 {
 	struct statfs fs;
 
@@ -31,7 +31,7 @@ static uint32_t kind_of(int fd)
 /* Whether a file lies on another machine, which copies there, at any offset. */
 static bool is_remote(int fd)
 {
-	switch (kind_of(fd)) {
+	switch (copy_kind_of(fd)) {
 	case NFS_SUPER_MAGIC:
 	case CIFS_SUPER_MAGIC:
 	case SMB2_SUPER_MAGIC:
@@ -51,7 +51,7 @@ static enum mpk_code reserve_blocks(int fd, uint64_t off, uint64_t len, struct m
 {
 	if (len < MPK_LARGE_BYTES || off > INT64_MAX || len > INT64_MAX - off)
 		return MPK_OK;
-	uint32_t kind = kind_of(fd);
+	uint32_t kind = copy_kind_of(fd);
 
 	if (kind != EXT4_SUPER_MAGIC && kind != OVERLAYFS_SUPER_MAGIC)
 		return MPK_OK;
@@ -172,7 +172,7 @@ static ssize_t read_some(int fd, void *data, size_t len, uint64_t off)
 	return n;
 }
 
-static bool write_all(int fd, const char *data, size_t len, const uint64_t *off)
+static bool copy_write_all(int fd, const char *data, size_t len, const uint64_t *off)
 {
 	uint64_t at = off ? *off : 0;
 
@@ -192,7 +192,7 @@ static bool write_all(int fd, const char *data, size_t len, const uint64_t *off)
 
 enum mpk_code mpk_write_at(int fd, struct mpk_span bytes, uint64_t off, struct mpk_error *err)
 {
-	if (!write_all(fd, (const char *)bytes.data, bytes.len, &off))
+	if (!copy_write_all(fd, (const char *)bytes.data, bytes.len, &off))
 		return mpk_fail_errno(err, MPK_E_IO, errno, "cannot write");
 	return MPK_OK;
 }
@@ -207,7 +207,7 @@ struct copy {
 	struct hash_thread *hasher; /* where the tap is called; NULL: here */
 };
 
-static void see(const struct mpk_tap *tap, const void *data, size_t len)
+static void copy_see(const struct mpk_tap *tap, const void *data, size_t len)
 {
 	if (tap)
 		tap->see(tap->data, mpk_span_of(data, len));
@@ -282,7 +282,7 @@ static size_t next_chunk(const struct copy *c, size_t len)
 static enum mpk_code write_chunk(struct copy *c, const void *data, size_t len,
 				 struct mpk_error *err)
 {
-	if (!write_all(c->out, data, len, c->positioned ? &c->to : NULL))
+	if (!copy_write_all(c->out, data, len, c->positioned ? &c->to : NULL))
 		return mpk_fail_errno(err, MPK_E_IO, errno, "cannot write");
 	advance(c, len);
 	return MPK_OK;
@@ -295,7 +295,7 @@ static void show(struct copy *c, struct mpk_span bytes)
 		hash_thread_wait(c->hasher);
 		hash_thread_post(c->hasher, bytes);
 	} else {
-		see(c->tap, bytes.data, bytes.len);
+		copy_see(c->tap, bytes.data, bytes.len);
 	}
 }
 
@@ -386,7 +386,7 @@ static enum mpk_code copy_through(struct copy *c, struct mpk_error *err)
 	return code;
 }
 
-static enum mpk_code copy(struct copy *c, struct mpk_error *err)
+static enum mpk_code io_copy(struct copy *c, struct mpk_error *err)
 {
 	if (c->in_kernel && !c->tap)
 		MPK_TRY(copy_in_kernel(c, c->left, err));
@@ -403,7 +403,7 @@ static enum mpk_code copy_range(struct copy *c, struct mpk_error *err)
 	/* Where extents may come to be shared, what is full now need not be full then. */
 	if (here >= 0 && reserve_blocks(c->out, c->to, c->left, err) != MPK_OK && !c->in_kernel)
 		return MPK_E_IO;
-	return copy(c, err);
+	return io_copy(c, err);
 }
 
 enum mpk_code mpk_copy_range(int in, uint64_t in_off, int out, const uint64_t *out_off,
@@ -423,7 +423,7 @@ static enum mpk_code write_gathered(int out, struct iovec *iov, size_t count,
 				    const struct mpk_tap *tap, struct mpk_error *err)
 {
 	for (size_t i = 0; i < count; i++)
-		see(tap, iov[i].iov_base, iov[i].iov_len);
+		copy_see(tap, iov[i].iov_base, iov[i].iov_len);
 	while (count) {
 		ssize_t n = writev(out, iov, (int)count);
 

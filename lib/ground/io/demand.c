@@ -81,7 +81,7 @@ static void give_up_oldest(struct mpk_demand *d)
 
 /* Room for one more. A reader that goes back and forth would have everything made again and again: then nothing
  * is given up any more, and every chunk is made once more at most. */
-static void make_room(struct mpk_demand *d, size_t k)
+static void demand_make_room(struct mpk_demand *d, size_t k)
 {
 	d->again += d->chunks[k].was_given_up;
 	if (d->queued >= d->most && d->again <= d->count / 4)
@@ -103,7 +103,7 @@ static bool make_byte(struct mpk_demand *d, size_t off)
 	if (off - begin < there)
 		return false;
 	if (!there)
-		make_room(d, k);
+		demand_make_room(d, k);
 	if (!there || goes_on)
 		to = round_up(off + 1, MPK_DEMAND_GRAIN) < to ? round_up(off + 1, MPK_DEMAND_GRAIN)
 							      : to;
@@ -122,7 +122,7 @@ static bool make_byte(struct mpk_demand *d, size_t off)
 
 /* --- the handler -------------------------------------------------------------------------- */
 
-static struct mpk_demand *find(const uint8_t *at)
+static struct mpk_demand *demand_find(const uint8_t *at)
 {
 	for (struct mpk_demand *d = live; d; d = d->next)
 		if (at >= d->bytes && at < d->bytes + d->mapped)
@@ -147,7 +147,7 @@ static void pass_on(int sig, siginfo_t *info, void *context)
 static void on_fault(int sig, siginfo_t *info, void *context)
 {
 	int saved = errno;
-	struct mpk_demand *d = info->si_code > 0 ? find(info->si_addr) : NULL;
+	struct mpk_demand *d = info->si_code > 0 ? demand_find(info->si_addr) : NULL;
 
 	if (!d || !make_byte(d, (size_t)((uint8_t *)info->si_addr - d->bytes)))
 		pass_on(sig, info, context);

@@ -180,7 +180,7 @@ void mpk_digest_fini(struct mpk_digest *d)
 }
 
 /* Piece by piece: a rope of gigabytes is never in memory as a whole. */
-static enum mpk_code add_all(struct mpk_digest *d, struct mpk_reader *r, const struct mpk_tap *tap,
+static enum mpk_code digest_add_all(struct mpk_digest *d, struct mpk_reader *r, const struct mpk_tap *tap,
 			     struct mpk_error *err)
 {
 	struct mpk_span some = { 0 };
@@ -202,7 +202,7 @@ enum mpk_code mpk_digest_add_rope(struct mpk_digest *d, const struct mpk_rope *r
 
 	MPK_TRY_ALLOC(r, err);
 	mpk_reader_init(r, rope);
-	enum mpk_code code = add_all(d, r, tap, err);
+	enum mpk_code code = digest_add_all(d, r, tap, err);
 	mpk_reader_fini(r);
 	free(r);
 	return code;

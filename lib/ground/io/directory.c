@@ -21,7 +21,7 @@
 
 enum { NAME_TRIES = 100 };
 
-static enum mpk_code fail_at(const char *path, const char *what, struct mpk_error *err)
+static enum mpk_code directory_fail_at(const char *path, const char *what, struct mpk_error *err)
 {
 	enum mpk_code code = mpk_fail_errno(err, MPK_E_IO, errno, "%s", what);
 
@@ -39,13 +39,13 @@ static enum mpk_code check_target(const char *path, struct mpk_error *err)
 	if (!dir && errno == ENOENT)
 		return MPK_OK;
 	if (!dir)
-		return fail_at(path, "cannot write a directory", err);
+		return directory_fail_at(path, "cannot write a directory", err);
 	while (empty && (entry = readdir(dir)))
 		empty = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
 	(void)closedir(dir);
 	if (!empty) {
 		errno = ENOTEMPTY;
-		return fail_at(path, "will not mix with what is there", err);
+		return directory_fail_at(path, "will not mix with what is there", err);
 	}
 	return MPK_OK;
 }
@@ -86,7 +86,7 @@ static enum mpk_code make_temp(struct mpk_directory *d, struct mpk_error *err)
 		if (saved != EEXIST && saved != EWOULDBLOCK && saved != ENOENT)
 			break;
 	}
-	return fail_at(d->path, "cannot create a directory", err);
+	return directory_fail_at(d->path, "cannot create a directory", err);
 }
 
 enum mpk_code mpk_directory_open(const char *path, struct mpk_directory *out, struct mpk_error *err)
@@ -112,7 +112,7 @@ enum mpk_code mpk_directory_open(const char *path, struct mpk_directory *out, st
 
 /* Names come from files: neither an empty part nor "." nor ".." may be in them, so that
  * none leads out of the folder. */
-static bool is_inside(const char *name)
+static bool directory_is_inside(const char *name)
 {
 	for (;;) {
 		size_t n = strcspn(name, "/");
@@ -132,7 +132,7 @@ static enum mpk_code make_parents(char *path, size_t skip, struct mpk_error *err
 	for (char *at = path + skip; (at = strchr(at, '/')); at++) {
 		*at = '\0';
 		if (mkdir(path, 0777) != 0 && errno != EEXIST)
-			return fail_at(path, "cannot create a directory", err);
+			return directory_fail_at(path, "cannot create a directory", err);
 		*at = '/';
 	}
 	return MPK_OK;
@@ -145,14 +145,14 @@ static enum mpk_code write_file(const struct mpk_directory *d, const char *path,
 	int fd = open(path, O_WRONLY | O_CLOEXEC | how, 0666);
 
 	if (fd < 0)
-		return fail_at(path, "cannot create", err);
+		return directory_fail_at(path, "cannot create", err);
 	enum mpk_code code = mpk_write_pieces(fd, content->pieces, content->count, d->tap, err);
 
 	if (code != MPK_OK)
 		mpk_error_at_file(err, path);
 	/* Network file systems and quotas speak up here. */
 	if (close(fd) != 0 && code == MPK_OK)
-		code = fail_at(path, "cannot write", err);
+		code = directory_fail_at(path, "cannot write", err);
 	return code;
 }
 
@@ -173,7 +173,7 @@ static enum mpk_code write_named(const struct mpk_directory *d, const char *name
 	char *path = NULL;
 	enum mpk_code code;
 
-	if (!is_inside(name))
+	if (!directory_is_inside(name))
 		return mpk_fail(err, MPK_E_RANGE, "a file name leads out of the directory");
 	if (asprintf(&path, "%s/%s", d->temp, name) < 0)
 		return mpk_fail_nomem(err);
@@ -237,9 +237,9 @@ enum mpk_code mpk_directory_commit(struct mpk_directory *d, struct mpk_error *er
 	keep_mode(d);
 	/* all files at once: one by one takes a disk's time for each */
 	if (mpk_output_is_durable() && syncfs(d->fd) != 0) {
-		code = fail_at(d->path, "cannot write to the disk", err);
+		code = directory_fail_at(d->path, "cannot write to the disk", err);
 	} else if (rename(d->temp, d->path) != 0) {
-		code = fail_at(d->path, "cannot give the directory its name", err);
+		code = directory_fail_at(d->path, "cannot give the directory its name", err);
 	} else {
 		if (mpk_output_is_durable())
 			(void)syncfs(d->fd); /* the name, too */

@@ -50,7 +50,7 @@ static enum mpk_code read_range(const struct mpk_piece *p, uint64_t skip, uint8_
 	return MPK_OK;
 }
 
-static enum mpk_code copy(const struct mpk_piece *p, uint64_t skip, uint8_t *to, size_t len,
+static enum mpk_code flat_copy(const struct mpk_piece *p, uint64_t skip, uint8_t *to, size_t len,
 			  struct mpk_error *err)
 {
 	uintptr_t low = (uintptr_t)to & ~(uintptr_t)(page_bytes() - 1);
@@ -74,7 +74,7 @@ static enum mpk_code map_range(const struct mpk_piece *p, uint8_t *to, struct mp
 	struct stat st;
 
 	if (!whole)
-		return copy(p, 0, to, (size_t)p->len, err);
+		return flat_copy(p, 0, to, (size_t)p->len, err);
 	if (fstat(p->fd, &st) != 0)
 		return mpk_fail_errno(err, MPK_E_IO, errno, "cannot read");
 	if ((uint64_t)st.st_size < p->off + p->len) /* mapped, that would end in a signal */
@@ -82,11 +82,11 @@ static enum mpk_code map_range(const struct mpk_piece *p, uint8_t *to, struct mp
 	if (mmap(to + head, whole, PROT_READ, MAP_PRIVATE | MAP_FIXED, p->fd,
 		 (off_t)(p->off + head)) == MAP_FAILED)
 		return mpk_fail_errno(err, MPK_E_IO, errno, "cannot map");
-	MPK_TRY(copy(p, 0, to, head, err));
-	return copy(p, head + whole, to + head + whole, (size_t)p->len - head - whole, err);
+	MPK_TRY(flat_copy(p, 0, to, head, err));
+	return flat_copy(p, head + whole, to + head + whole, (size_t)p->len - head - whole, err);
 }
 
-static enum mpk_code fill(const struct mpk_rope *rope, size_t range, uint8_t *to,
+static enum mpk_code flat_fill(const struct mpk_rope *rope, size_t range, uint8_t *to,
 			  struct mpk_error *err)
 {
 	for (size_t i = 0; i < rope->count; i++) {
@@ -95,7 +95,7 @@ static enum mpk_code fill(const struct mpk_rope *rope, size_t range, uint8_t *to
 		if (i == range)
 			MPK_TRY(map_range(p, to, err));
 		else
-			MPK_TRY(copy(p, 0, to, (size_t)p->len, err));
+			MPK_TRY(flat_copy(p, 0, to, (size_t)p->len, err));
 		to += p->len;
 	}
 	return MPK_OK;
@@ -130,7 +130,7 @@ enum mpk_code mpk_flat_open(const struct mpk_rope *rope, struct mpk_flat *out,
 		return mpk_fail_nomem(err);
 	flat.bytes = mpk_span_of((uint8_t *)flat.base + shift, (size_t)rope->len);
 
-	enum mpk_code code = fill(rope, range, (uint8_t *)flat.base + shift, err);
+	enum mpk_code code = flat_fill(rope, range, (uint8_t *)flat.base + shift, err);
 	if (code != MPK_OK) {
 		mpk_flat_close(&flat);
 		return mpk_failed(code);

@@ -32,7 +32,7 @@ static enum mpk_code fail_too_long(bool is_device, struct mpk_error *err)
 
 /* Pipes and devices: nobody knows their length before their end. One byte more than the
  * limit is asked for, so that an input of just that size is not refused. */
-static enum mpk_code read_all(int fd, bool is_device, struct mpk_span *out, struct mpk_error *err)
+static enum mpk_code mapping_read_all(int fd, bool is_device, struct mpk_span *out, struct mpk_error *err)
 {
 	const size_t most = is_device ? MPK_DEVICE_MAX : MPK_PIPE_MAX;
 	uint8_t *data = NULL;
@@ -101,7 +101,7 @@ static enum mpk_code map_fd(int fd, struct mpk_mapping *m, struct mpk_error *err
 	if (S_ISDIR(st.st_mode))
 		return mpk_fail_errno(err, MPK_E_IO, EISDIR, "cannot read");
 	if (!S_ISREG(st.st_mode))
-		return read_all(fd, S_ISCHR(st.st_mode), &m->bytes, err);
+		return mapping_read_all(fd, S_ISCHR(st.st_mode), &m->bytes, err);
 	if (st.st_size == 0) {
 		m->bytes = mpk_span_str("");
 		m->mapped = true;
@@ -167,7 +167,7 @@ static enum mpk_code fail_changed(const char *name, struct mpk_error *err)
 	return code;
 }
 
-static struct mpk_mapping_origin *remember(int fd, const char *name)
+static struct mpk_mapping_origin *mapping_remember(int fd, const char *name)
 {
 	size_t len = strlen(name) + 1;
 	struct mpk_mapping_origin *o = malloc(sizeof *o + len);
@@ -192,19 +192,19 @@ static struct mpk_mapping_origin *remember(int fd, const char *name)
 }
 
 /* Without memory for it a file is forgotten; its content still tells whether it may be replaced. */
-static void keep(const struct mpk_mapping_origin *o)
+static void mapping_keep(const struct mpk_mapping_origin *o)
 {
 	if (keeps_closed && o->regular && !o->replaceable &&
 	    mpk_vec_reserve(&closed, &closed_cap, closed_count + 1, sizeof *closed))
 		closed[closed_count++] = o->identity;
 }
 
-static void forget(struct mpk_mapping_origin *o)
+static void mapping_forget(struct mpk_mapping_origin *o)
 {
 	if (!o)
 		return;
 	(void)pthread_mutex_lock(&origins_lock);
-	keep(o);
+	mapping_keep(o);
 	*o->at = o->next;
 	if (o->next)
 		o->next->at = o->at;
@@ -289,11 +289,11 @@ static enum mpk_code open_fd(int fd, const char *name, struct mpk_mapping *out,
 	struct mpk_mapping m = { .fd = fd };
 
 	/* before anything is read: a change in between shows */
-	m.origin = remember(fd, name);
+	m.origin = mapping_remember(fd, name);
 	enum mpk_code code = m.origin ? map_fd(fd, &m, err) : mpk_fail_nomem(err);
 
 	if (code != MPK_OK) {
-		forget(m.origin);
+		mapping_forget(m.origin);
 		mpk_error_at_file(err, name);
 		return code;
 	}
@@ -465,7 +465,7 @@ void mpk_mapping_close(struct mpk_mapping *m)
 		(void)munmap((void *)(uintptr_t)m->bytes.data, m->bytes.len);
 	else if (!m->mapped)
 		free((void *)(uintptr_t)m->bytes.data);
-	forget(m->origin);
+	mapping_forget(m->origin);
 	if (m->bytes.data && m->fd >= 0)
 		close(m->fd);
 	memset(m, 0, sizeof *m);

@@ -131,7 +131,7 @@ static int open_unnamed(const struct mpk_output *o)
 
 /* Finds a temporary name that nobody has.
  * @make    gives something that name; false with errno when it cannot */
-static enum mpk_code take_name(struct mpk_output *o,
+static enum mpk_code output_take_name(struct mpk_output *o,
 			       bool (*make)(struct mpk_output *, const char *),
 			       struct mpk_error *err)
 {
@@ -231,7 +231,7 @@ static enum mpk_code open_target(struct mpk_output *o, struct mpk_error *err)
 	o->path = exists ? realpath(o->shown, NULL) : strdup(o->shown);
 	MPK_TRY_ALLOC(o->path, err);
 	o->fd = open_unnamed(o);
-	return o->fd >= 0 ? MPK_OK : take_name(o, make_file, err);
+	return o->fd >= 0 ? MPK_OK : output_take_name(o, make_file, err);
 }
 
 enum mpk_code mpk_output_open(const char *path, unsigned mode, struct mpk_output **out,
@@ -363,7 +363,7 @@ static enum mpk_code give_name(struct mpk_output *o, struct mpk_error *err)
 {
 	if (link_to(o, o->path))
 		return MPK_OK;
-	return errno == EEXIST ? take_name(o, link_to, err) : fail_io(o, "cannot create", err);
+	return errno == EEXIST ? output_take_name(o, link_to, err) : fail_io(o, "cannot create", err);
 }
 
 static int content_fd(const struct mpk_output *o)

@@ -93,7 +93,7 @@ static const struct kind {
 };
 
 /* The last row fits everything. */
-static const struct kind *kind_of(const uint8_t *head, size_t len)
+static const struct kind *overwrite_kind_of(const uint8_t *head, size_t len)
 {
 	const struct kind *k = kinds;
 
@@ -103,7 +103,7 @@ static const struct kind *kind_of(const uint8_t *head, size_t len)
 }
 
 /* Archives and code have bytes early on that no text has. */
-static bool is_text(const uint8_t *bytes, size_t len)
+static bool overwrite_is_text(const uint8_t *bytes, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
 		if (bytes[i] == 0x7f || (bytes[i] < ' ' && !memchr("\t\n\v\f\r\033", bytes[i], 6)))
@@ -133,13 +133,13 @@ static bool has_mark(const uint8_t *bytes, size_t len)
 /* What it is that must not be replaced; NULL: it may be.
  * @room    MARK_BYTES
  * Returns  false with errno: it cannot be read */
-static bool judge(int fd, const struct stat *file, uint8_t *room, const char **what)
+static bool overwrite_judge(int fd, const struct stat *file, uint8_t *room, const char **what)
 {
 	ssize_t n = read_at(fd, room, MARK_BYTES, 0);
 	size_t len = n < 0 ? 0 : (size_t)n;
-	const struct kind *k = kind_of(room, len);
+	const struct kind *k = overwrite_kind_of(room, len);
 	bool may_go = k->may_go ||
-		      (!k->len && is_text(room, len < TEXT_BYTES ? len : TEXT_BYTES)) ||
+		      (!k->len && overwrite_is_text(room, len < TEXT_BYTES ? len : TEXT_BYTES)) ||
 		      (k->may_be_marked && has_mark(room, len));
 
 	if (n >= 0 && !may_go && k->may_be_marked && file->st_size > MARK_BYTES) {
@@ -150,7 +150,7 @@ static bool judge(int fd, const struct stat *file, uint8_t *room, const char **w
 	return n >= 0;
 }
 
-static enum mpk_code refuse(const char *path, const char *what, struct mpk_error *err)
+static enum mpk_code overwrite_refuse(const char *path, const char *what, struct mpk_error *err)
 {
 	enum mpk_code code = mpk_fail(
 		err, MPK_E_USAGE,
@@ -179,13 +179,13 @@ static enum mpk_code check_open(int fd, const char *path, const struct stat *fil
 		return MPK_OK;
 	uint8_t *room = malloc(MARK_BYTES);
 	MPK_TRY_ALLOC(room, err);
-	bool is_read = judge(fd, file, room, &what);
+	bool is_read = overwrite_judge(fd, file, room, &what);
 	int why = errno;
 
 	free(room);
 	if (!is_read)
 		return fail_to_read(path, why, err);
-	return what ? refuse(path, what, err) : MPK_OK;
+	return what ? overwrite_refuse(path, what, err) : MPK_OK;
 }
 
 enum mpk_code mpk_overwrite_check(const char *path, const struct stat *file, struct mpk_error *err)

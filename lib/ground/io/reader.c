@@ -70,7 +70,7 @@ enum mpk_code mpk_reader_next(struct mpk_reader *r, struct mpk_span *out, struct
 }
 
 /* All of it, one after the other; the caller has made room for rope->len bytes. */
-static enum mpk_code load(struct mpk_reader *r, char *to, struct mpk_error *err)
+static enum mpk_code reader_load(struct mpk_reader *r, char *to, struct mpk_error *err)
 {
 	for (;;) {
 		struct mpk_span some;
@@ -99,7 +99,7 @@ enum mpk_code mpk_rope_load(const struct mpk_rope *rope, struct mpk_arena *arena
 	enum mpk_code code = data && r ? MPK_OK : mpk_fail_nomem(err);
 	if (code == MPK_OK) {
 		mpk_reader_init(r, rope);
-		code = load(r, data, err);
+		code = reader_load(r, data, err);
 		mpk_reader_fini(r);
 	}
 	free(r);

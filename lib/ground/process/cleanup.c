@@ -29,7 +29,7 @@ static void close_between(unsigned first, unsigned last)
 #endif
 }
 
-static void close_others(const struct watch *w)
+static void cleanup_close_others(const struct watch *w)
 {
 	unsigned first = (unsigned)w->socket, last = first;
 
@@ -52,7 +52,7 @@ static MPK_NORETURN void cleanup_main(void (*run)(void *data), void *data, const
 	char byte;
 
 	(void)setsid();
-	close_others(w);
+	cleanup_close_others(w);
 	while (poll(fds, MPK_ARRAY_COUNT(fds), -1) < 0 && errno == EINTR)
 		continue;
 	/* the byte may have been sent right before the end */

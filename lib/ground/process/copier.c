@@ -46,16 +46,16 @@ void mpk_copier_close(struct mpk_copier *c)
 	*c = (struct mpk_copier){ 0 };
 }
 
-static bool holds(const struct mpk_copier *c)
+static bool copier_holds(const struct mpk_copier *c)
 {
 	return c->at < c->held.len;
 }
 
 struct pollfd mpk_copier_wait_for(const struct mpk_copier *c)
 {
-	if (!c->is_open || (c->in < 0 && !holds(c)))
+	if (!c->is_open || (c->in < 0 && !copier_holds(c)))
 		return (struct pollfd){ .fd = -1 };
-	if (holds(c))
+	if (copier_holds(c))
 		return (struct pollfd){ .fd = c->out, .events = POLLOUT };
 	return (struct pollfd){ .fd = c->in, .events = POLLIN };
 }
@@ -81,7 +81,7 @@ static void hold(struct mpk_copier *c, struct mpk_span piece)
 }
 
 /* Returns  false: there is nothing to read */
-static bool take(struct mpk_copier *c)
+static bool copier_take(struct mpk_copier *c)
 {
 	uint8_t piece[PIECE];
 	ssize_t n;
@@ -123,9 +123,9 @@ void mpk_copier_step(struct mpk_copier *c)
 	enum { STEPS = 64 }; /* others wait for their time */
 
 	for (int i = 0; i < STEPS && is_ready(mpk_copier_wait_for(c), 0); i++) {
-		if (holds(c)) {
+		if (copier_holds(c)) {
 			give(c);
-		} else if (!take(c)) {
+		} else if (!copier_take(c)) {
 			(void)close(c->in); /* nobody has the other end */
 			c->in = -1;
 		}
@@ -143,10 +143,10 @@ void mpk_copier_drain(struct mpk_copier *c)
 	if (c->in >= 0)
 		(void)ioctl(c->in, FIONREAD, &there);
 	for (uint64_t end = c->bytes + (uint64_t)there;;) {
-		while (holds(c))
+		while (copier_holds(c))
 			if (is_ready(mpk_copier_wait_for(c), -1))
 				give(c);
-		if (c->bytes >= end || !take(c))
+		if (c->bytes >= end || !copier_take(c))
 			return;
 	}
 }

@@ -25,7 +25,7 @@ struct head {
 
 /* --- both sides -------------------------------------------------------------------------- */
 
-static bool put(int fd, const void *data, size_t len)
+static bool helper_put(int fd, const void *data, size_t len)
 {
 	const char *at = data;
 
@@ -42,7 +42,7 @@ static bool put(int fd, const void *data, size_t len)
 	return true;
 }
 
-static bool get(int fd, void *data, size_t len)
+static bool helper_get(int fd, void *data, size_t len)
 {
 	char *at = data;
 
@@ -65,7 +65,7 @@ static bool send_answer(int fd, enum mpk_code code, struct mpk_span bytes)
 {
 	struct head head = { code, bytes.len };
 
-	return put(fd, &head, sizeof head) && put(fd, bytes.data, bytes.len);
+	return helper_put(fd, &head, sizeof head) && helper_put(fd, bytes.data, bytes.len);
 }
 
 /* A question that is too long, or an end in the middle of one, ends the helper: nobody
@@ -79,10 +79,10 @@ static bool answer_one(int fd, mpk_helper_fn *answer, void *data)
 	enum mpk_code code;
 	bool sent;
 
-	if (!get(fd, &head, sizeof head) || head.bytes > MPK_HELPER_MAX)
+	if (!helper_get(fd, &head, sizeof head) || head.bytes > MPK_HELPER_MAX)
 		return false;
 	question = malloc(head.bytes ? head.bytes : 1);
-	if (!question || !get(fd, question, head.bytes)) {
+	if (!question || !helper_get(fd, question, head.bytes)) {
 		free(question);
 		return false;
 	}
@@ -99,7 +99,7 @@ static bool answer_one(int fd, mpk_helper_fn *answer, void *data)
 
 /* A helper outlives the call that started it: it must not keep pipes open whose end
  * somebody waits for. */
-static void close_others(int fd)
+static void helper_close_others(int fd)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
@@ -119,7 +119,7 @@ MPK_NORETURN static void serve(int fd, mpk_helper_fn *answer, void *data, pid_t 
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(0);
-	close_others(fd);
+	helper_close_others(fd);
 	while (answer_one(fd, answer, data))
 		;
 	_exit(0);
@@ -161,9 +161,9 @@ static bool put_question(int fd, const struct mpk_span *parts, size_t count, uin
 	bool ok;
 
 	(void)sigaction(SIGPIPE, &ignore, &before);
-	ok = put(fd, &head, sizeof head);
+	ok = helper_put(fd, &head, sizeof head);
 	for (size_t i = 0; i < count && ok; i++)
-		ok = put(fd, parts[i].data, parts[i].len);
+		ok = helper_put(fd, parts[i].data, parts[i].len);
 	(void)sigaction(SIGPIPE, &before, NULL);
 	return ok;
 }
@@ -206,12 +206,12 @@ enum mpk_code mpk_helper_ask(struct mpk_helper *h, const struct mpk_span *parts,
 		return mpk_fail(err, MPK_E_RANGE, "%llu bytes in one piece are too many",
 				(unsigned long long)bytes);
 	if (!h->fd || !put_question(h->fd, parts, count, bytes) ||
-	    !get(h->fd, &head, sizeof head) || head.bytes > MPK_HELPER_MAX)
+	    !helper_get(h->fd, &head, sizeof head) || head.bytes > MPK_HELPER_MAX)
 		return ended(err);
 	for (uint64_t left = head.bytes; left;) {
 		size_t n = left < sizeof piece ? (size_t)left : sizeof piece;
 
-		if (!get(h->fd, piece, n))
+		if (!helper_get(h->fd, piece, n))
 			return ended(err);
 		mpk_strbuf_put(answer, piece, n);
 		left -= n;

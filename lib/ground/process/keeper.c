@@ -42,7 +42,7 @@ static bool tell(int socket, enum kind kind, int value)
 }
 
 /* Returns  false: not of that kind, or there is none */
-static bool hear(int socket, enum kind kind, bool waits, int *value)
+static bool keeper_hear(int socket, enum kind kind, bool waits, int *value)
 {
 	struct message m;
 	ssize_t n;
@@ -202,7 +202,7 @@ static pid_t fork_as(enum mpk_apart apart, const sigset_t *mask, struct mpk_keep
 
 	(void)close(ends[1]);
 	*out = (struct mpk_keeper){ .pid = pid, .socket = ends[0] };
-	if (pid > 0 && hear(ends[0], STARTED, true, &out->worker))
+	if (pid > 0 && keeper_hear(ends[0], STARTED, true, &out->worker))
 		return pid;
 	(void)close(ends[0]);
 	if (pid > 0)
@@ -257,7 +257,7 @@ int mpk_keeper_take(struct mpk_keeper *k, bool kills)
 
 	if (kills)
 		end_keeper(k);
-	is_told = hear(k->socket, ENDED, !kills, &status);
+	is_told = keeper_hear(k->socket, ENDED, !kills, &status);
 	/* a namespace takes the kernel longer to end than all that was done in it */
 	if (kills || !is_told || k->worker) {
 		int of_keeper = reap(k->pid);

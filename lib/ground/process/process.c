@@ -117,7 +117,7 @@ static void unmap_self(struct mpk_process_self **self)
 		(void)munmap(*self, sizeof **self);
 }
 
-static enum mpk_code start(struct run *r, size_t index, struct mpk_error *err)
+static enum mpk_code process_start(struct run *r, size_t index, struct mpk_error *err)
 {
 	const struct mpk_process *p = &r->list[index];
 	MPK_CLEANUP(unmap_self)
@@ -154,7 +154,7 @@ static enum mpk_code start(struct run *r, size_t index, struct mpk_error *err)
 /* Why a child is killed, if it is. */
 enum kill { ALIVE, LATE, STOPPED };
 
-static void judge(const struct mpk_process *p, const struct mpk_process_self *self, int status,
+static void process_judge(const struct mpk_process *p, const struct mpk_process_self *self, int status,
 		  enum kill killed, struct mpk_process_end *end)
 {
 	*end = (struct mpk_process_end){ 0 };
@@ -176,7 +176,7 @@ static void judge(const struct mpk_process *p, const struct mpk_process_self *se
 }
 
 /* All that the child has said. Returns  false: it is to be killed */
-static bool hear(const struct run *r, struct running *slot, bool has_ended)
+static bool process_hear(const struct run *r, struct running *slot, bool has_ended)
 {
 	const struct mpk_process *p = &r->list[slot->index];
 
@@ -216,7 +216,7 @@ static int reap(const struct mpk_process *p, struct running *slot, enum kill kil
 	return status;
 }
 
-static void finish(struct run *r, struct running *slot, enum kill killed)
+static void process_finish(struct run *r, struct running *slot, enum kill killed)
 {
 	const struct mpk_process *p = &r->list[slot->index];
 	struct mpk_process_end *end = &r->ends[slot->index];
@@ -228,9 +228,9 @@ static void finish(struct run *r, struct running *slot, enum kill killed)
 	status = reap(p, slot, killed);
 	mpk_copier_drain(&slot->copier);
 	mpk_copier_close(&slot->copier);
-	if (!killed && !hear(r, slot, true))
+	if (!killed && !process_hear(r, slot, true))
 		killed = STOPPED;
-	judge(p, slot->self, status, killed, end);
+	process_judge(p, slot->self, status, killed, end);
 	r->failed |= !mpk_process_succeeded(end);
 	(void)munmap(slot->self, sizeof *slot->self);
 	slot->pid = 0;
@@ -255,17 +255,17 @@ static int64_t look_at(struct run *r, struct running *slot)
 
 	mpk_copier_step(&slot->copier);
 	if (has_ended(slot)) {
-		finish(r, slot, ALIVE);
+		process_finish(r, slot, ALIVE);
 		return 0;
 	}
-	if (!hear(r, slot, false)) {
-		finish(r, slot, STOPPED);
+	if (!process_hear(r, slot, false)) {
+		process_finish(r, slot, STOPPED);
 		return 0;
 	}
 	if (slot->deadline)
 		left = slot->deadline - mpk_clock();
 	if (left <= 0 || stopped) {
-		finish(r, slot, LATE);
+		process_finish(r, slot, LATE);
 		return 0;
 	}
 	if (!p->tick)
@@ -286,7 +286,7 @@ static void set_fds(const struct run *r, const struct running *slot, struct poll
 }
 
 /* Takes those that have ended or are late; nanoseconds until there is something to do. */
-static int64_t look(struct run *r)
+static int64_t process_look(struct run *r)
 {
 	int64_t sleep = 3600 * MPK_NANOSECONDS;
 
@@ -311,7 +311,7 @@ static void wait_for_one(struct run *r)
 
 	(void)sigdelset(&mask, SIGCHLD);
 	for (;;) {
-		int64_t left = look(r);
+		int64_t left = process_look(r);
 		struct timespec sleep = { .tv_sec = (time_t)(left / MPK_NANOSECONDS),
 					  .tv_nsec = (long)(left % MPK_NANOSECONDS) };
 
@@ -328,7 +328,7 @@ static void wake_up(int sig)
 	(void)sig;
 }
 
-static enum mpk_code prepare(struct run *r, size_t count, struct mpk_error *err)
+static enum mpk_code process_prepare(struct run *r, size_t count, struct mpk_error *err)
 {
 	struct sigaction wake = { .sa_handler = wake_up };
 	sigset_t block;
@@ -383,12 +383,12 @@ enum mpk_code mpk_process_run(const struct mpk_process *list, size_t count, unsi
 	struct run r = { .list = list, .ends = ends, .parallel = parallel ? parallel : 1 };
 	enum mpk_code code = MPK_OK;
 
-	MPK_TRY(prepare(&r, count, err));
+	MPK_TRY(process_prepare(&r, count, err));
 	for (size_t next = 0; next < count && code == MPK_OK && !r.failed; next++) {
 		while (r.busy == r.parallel)
 			wait_for_one(&r);
 		if (!r.failed)
-			code = start(&r, next, err);
+			code = process_start(&r, next, err);
 	}
 	while (r.busy)
 		wait_for_one(&r);

@@ -115,7 +115,7 @@ static void make_path(char *path, bool is_folder)
 }
 
 /* path as it is from the new root, which is the current folder; cwd was that before. */
-static bool place(const char *path, const char *cwd, char out[PATH_MAX])
+static bool namespaces_place(const char *path, const char *cwd, char out[PATH_MAX])
 {
 	int n = path[0] == '/' ? snprintf(out, PATH_MAX, ".%s", path)
 			       : snprintf(out, PATH_MAX, ".%s/%s", cwd, path);
@@ -129,7 +129,7 @@ static void put_tree(int tree, const char *path, const char *cwd)
 	char target[PATH_MAX];
 	struct stat st;
 
-	if (fstat(tree, &st) != 0 || !place(path, cwd, target))
+	if (fstat(tree, &st) != 0 || !namespaces_place(path, cwd, target))
 		return;
 	make_path(target, S_ISDIR(st.st_mode));
 	(void)syscall(SYS_mount_setattr, tree, "", AT_EMPTY_PATH | TREE_RECURSIVE, &how,
@@ -160,7 +160,7 @@ static bool change(const struct mpk_sandbox *s, const int *trees, const char *cw
 	for (size_t i = 0; i < s->readable_count; i++)
 		if (trees[i] >= 0)
 			put_tree(trees[i], s->readable[i], cwd);
-	if (place(cwd, "", folder))
+	if (namespaces_place(cwd, "", folder))
 		make_path(folder, true);
 	if (syscall(SYS_mount_setattr, AT_FDCWD, ".", 0, &how, sizeof how) != 0 || chroot(".") != 0)
 		return false;
@@ -204,7 +204,7 @@ static bool change_root(const struct mpk_sandbox *s, bool is_own_user)
 enum { NOBODY = 65534 };
 
 /* A new user has no rights outside; where there are no users to be had, root goes without. */
-static void enter(const struct mpk_sandbox *s, struct mpk_sandbox_state *out)
+static void namespaces_enter(const struct mpk_sandbox *s, struct mpk_sandbox_state *out)
 {
 	const int others = CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWNS;
 	uid_t user = geteuid();
@@ -224,7 +224,7 @@ void mpk_namespaces_enter(const struct mpk_sandbox *s, struct mpk_sandbox_state 
 	int on_parent_death = 0;
 
 	(void)prctl(PR_GET_PDEATHSIG, &on_parent_death);
-	enter(s, out);
+	namespaces_enter(s, out);
 	/* with the user the kernel forgets it */
 	(void)prctl(PR_SET_PDEATHSIG, (unsigned long)on_parent_death);
 	if (!mpk_powers_drop_all())

@@ -33,7 +33,7 @@ typedef int resource_number;
 #endif
 
 /* Lowers a limit, hard and soft; one that is lower already stays. */
-static void set(resource_number resource, uint64_t most)
+static void sandbox_set(resource_number resource, uint64_t most)
 {
 	struct rlimit limit;
 
@@ -62,18 +62,18 @@ static void set_limits(uint64_t memory_bytes)
 {
 	uint64_t most;
 
-	set(RLIMIT_CORE, 0);
+	sandbox_set(RLIMIT_CORE, 0);
 	/* the shadow of a sanitizer takes terabytes */
 	if (!memory_bytes || MPK_IS_SANITIZED)
 		return;
 	if (!__builtin_add_overflow(address_space_bytes(), memory_bytes, &most))
-		set(RLIMIT_AS, most);
-	set(RLIMIT_FSIZE, memory_bytes);
+		sandbox_set(RLIMIT_AS, most);
+	sandbox_set(RLIMIT_FSIZE, memory_bytes);
 }
 
 static void limit_threads(void)
 {
-	set(RLIMIT_NPROC, THREADS_MAX);
+	sandbox_set(RLIMIT_NPROC, THREADS_MAX);
 }
 
 /* --- Landlock --------------------------------------------------------------------- */
@@ -236,7 +236,7 @@ static bool close_range_of(unsigned first, unsigned last)
 }
 
 /* Descriptors that our caller left open would stay usable in the sandbox, whatever files they are of. */
-static bool close_others(const struct mpk_sandbox *s)
+static bool sandbox_close_others(const struct mpk_sandbox *s)
 {
 	unsigned first = STDERR_FILENO + 1;
 	bool closed = true;
@@ -258,7 +258,7 @@ struct mpk_sandbox_state mpk_sandbox_enter(const struct mpk_sandbox *s)
 		if (state.namespaces)
 			limit_threads();
 	}
-	state.files = (!s->kept || close_others(s)) && landlock_restrict(s);
+	state.files = (!s->kept || sandbox_close_others(s)) && landlock_restrict(s);
 	/* last: the calls above are none of those that stay */
 	state.calls = !s->runs_programs && mpk_calls_restrict(s);
 	return state;

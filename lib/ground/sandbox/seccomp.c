@@ -37,7 +37,7 @@
 /* Numbers from here on are calls of x32, which have this machine's name. */
 #define X32_BIT 0x40000000U
 
-static void add(struct mpk_filter *f, uint16_t code, uint32_t k, uint8_t yes, uint8_t no)
+static void seccomp_add(struct mpk_filter *f, uint16_t code, uint32_t k, uint8_t yes, uint8_t no)
 {
 	if (f->len == MPK_FILTER_MAX) {
 		f->failed = true;
@@ -46,9 +46,9 @@ static void add(struct mpk_filter *f, uint16_t code, uint32_t k, uint8_t yes, ui
 	f->code[f->len++] = (struct sock_filter){ code, yes, no, k };
 }
 
-static void load(struct mpk_filter *f, size_t offset)
+static void seccomp_load(struct mpk_filter *f, size_t offset)
 {
-	add(f, BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset, 0, 0);
+	seccomp_add(f, BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset, 0, 0);
 }
 
 static size_t argument(unsigned index)
@@ -62,12 +62,12 @@ static void load_argument(struct mpk_filter *f, unsigned index)
 {
 	size_t low = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? 4 : 0;
 
-	load(f, argument(index) + low);
+	seccomp_load(f, argument(index) + low);
 }
 
 static void give(struct mpk_filter *f, uint32_t action)
 {
-	add(f, BPF_RET | BPF_K, action, 0, 0);
+	seccomp_add(f, BPF_RET | BPF_K, action, 0, 0);
 }
 
 bool mpk_filter_begin(struct mpk_filter *f)
@@ -76,12 +76,12 @@ bool mpk_filter_begin(struct mpk_filter *f)
 
 	f->len = 0;
 	f->failed = false;
-	load(f, offsetof(struct seccomp_data, arch));
-	add(f, BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_HERE, 1, 0);
+	seccomp_load(f, offsetof(struct seccomp_data, arch));
+	seccomp_add(f, BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_HERE, 1, 0);
 	give(f, refuse);
 #ifdef __x86_64__
-	load(f, offsetof(struct seccomp_data, nr));
-	add(f, BPF_JMP | BPF_JGE | BPF_K, X32_BIT, 0, 1);
+	seccomp_load(f, offsetof(struct seccomp_data, nr));
+	seccomp_add(f, BPF_JMP | BPF_JGE | BPF_K, X32_BIT, 0, 1);
 	give(f, refuse);
 #endif
 	return AUDIT_ARCH_HERE != 0;
@@ -93,28 +93,28 @@ bool mpk_filter_begin(struct mpk_filter *f)
 static void filter_set(struct mpk_filter *f, const uint32_t words[MPK_FILTER_WORDS],
 		       uint32_t action)
 {
-	load(f, offsetof(struct seccomp_data, nr));
-	add(f, BPF_ALU | BPF_AND | BPF_K, 31, 0, 0);
-	add(f, BPF_MISC | BPF_TAX, 0, 0, 0);
-	load(f, offsetof(struct seccomp_data, nr));
-	add(f, BPF_ALU | BPF_RSH | BPF_K, 5, 0, 0);
+	seccomp_load(f, offsetof(struct seccomp_data, nr));
+	seccomp_add(f, BPF_ALU | BPF_AND | BPF_K, 31, 0, 0);
+	seccomp_add(f, BPF_MISC | BPF_TAX, 0, 0, 0);
+	seccomp_load(f, offsetof(struct seccomp_data, nr));
+	seccomp_add(f, BPF_ALU | BPF_RSH | BPF_K, 5, 0, 0);
 	for (uint32_t i = 0; i < MPK_FILTER_WORDS; i++) {
 		if (!words[i])
 			continue;
-		add(f, BPF_JMP | BPF_JEQ | BPF_K, i, 0, 5);
-		add(f, BPF_LD | BPF_IMM, words[i], 0, 0);
-		add(f, BPF_ALU | BPF_RSH | BPF_X, 0, 0, 0);
-		add(f, BPF_JMP | BPF_JSET | BPF_K, 1, 0, 1);
+		seccomp_add(f, BPF_JMP | BPF_JEQ | BPF_K, i, 0, 5);
+		seccomp_add(f, BPF_LD | BPF_IMM, words[i], 0, 0);
+		seccomp_add(f, BPF_ALU | BPF_RSH | BPF_X, 0, 0, 0);
+		seccomp_add(f, BPF_JMP | BPF_JSET | BPF_K, 1, 0, 1);
 		give(f, action);
 		/* no other word has it: on to the next rule, which loads anew */
-		add(f, BPF_LD | BPF_IMM, MPK_FILTER_WORDS, 0, 0);
+		seccomp_add(f, BPF_LD | BPF_IMM, MPK_FILTER_WORDS, 0, 0);
 	}
 }
 
 void mpk_filter_call(struct mpk_filter *f, long nr, uint32_t action)
 {
-	load(f, offsetof(struct seccomp_data, nr));
-	add(f, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)nr, 0, 1);
+	seccomp_load(f, offsetof(struct seccomp_data, nr));
+	seccomp_add(f, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)nr, 0, 1);
 	give(f, action);
 }
 
@@ -122,43 +122,43 @@ void mpk_filter_call(struct mpk_filter *f, long nr, uint32_t action)
 static void filter_bits(struct mpk_filter *f, long nr, unsigned index, uint32_t mask,
 			uint32_t action)
 {
-	load(f, offsetof(struct seccomp_data, nr));
-	add(f, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)nr, 0, 3);
+	seccomp_load(f, offsetof(struct seccomp_data, nr));
+	seccomp_add(f, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)nr, 0, 3);
 	load_argument(f, index);
-	add(f, BPF_JMP | BPF_JSET | BPF_K, mask, 0, 1);
+	seccomp_add(f, BPF_JMP | BPF_JSET | BPF_K, mask, 0, 1);
 	give(f, action);
 }
 
 void mpk_filter_value(struct mpk_filter *f, long nr, unsigned index, uint32_t value,
 		      uint32_t action)
 {
-	load(f, offsetof(struct seccomp_data, nr));
-	add(f, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)nr, 0, 3);
+	seccomp_load(f, offsetof(struct seccomp_data, nr));
+	seccomp_add(f, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)nr, 0, 3);
 	load_argument(f, index);
-	add(f, BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1);
+	seccomp_add(f, BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1);
 	give(f, action);
 }
 
 void mpk_filter_masked(struct mpk_filter *f, long nr, unsigned index, uint32_t mask, uint32_t value,
 		       uint32_t action)
 {
-	load(f, offsetof(struct seccomp_data, nr));
-	add(f, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)nr, 0, 4);
+	seccomp_load(f, offsetof(struct seccomp_data, nr));
+	seccomp_add(f, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)nr, 0, 4);
 	load_argument(f, index);
-	add(f, BPF_ALU | BPF_AND | BPF_K, mask, 0, 0);
-	add(f, BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1);
+	seccomp_add(f, BPF_ALU | BPF_AND | BPF_K, mask, 0, 0);
+	seccomp_add(f, BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1);
 	give(f, action);
 }
 
 /* Decides on system call nr when all of an argument is 0, such as a pointer. */
 static void filter_null(struct mpk_filter *f, long nr, unsigned index, uint32_t action)
 {
-	load(f, offsetof(struct seccomp_data, nr));
-	add(f, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)nr, 0, 5);
-	load(f, argument(index));
-	add(f, BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 3);
-	load(f, argument(index) + 4);
-	add(f, BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 1);
+	seccomp_load(f, offsetof(struct seccomp_data, nr));
+	seccomp_add(f, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)nr, 0, 5);
+	seccomp_load(f, argument(index));
+	seccomp_add(f, BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 3);
+	seccomp_load(f, argument(index) + 4);
+	seccomp_add(f, BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 1);
 	give(f, action);
 }
 
@@ -321,7 +321,7 @@ static const long allowed_code[] = {
 #endif
 };
 
-static void put(uint32_t words[MPK_FILTER_WORDS], const long *calls, size_t count)
+static void seccomp_put(uint32_t words[MPK_FILTER_WORDS], const long *calls, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		if (calls[i] >= 0 && calls[i] / 32 < MPK_FILTER_WORDS)
@@ -383,13 +383,13 @@ bool mpk_calls_restrict(const struct mpk_sandbox *s)
 
 	if (!mpk_filter_begin(&f))
 		return false;
-	put(words, allowed, MPK_ARRAY_COUNT(allowed));
+	seccomp_put(words, allowed, MPK_ARRAY_COUNT(allowed));
 	if (s->writable_count)
-		put(words, allowed_writing, MPK_ARRAY_COUNT(allowed_writing));
+		seccomp_put(words, allowed_writing, MPK_ARRAY_COUNT(allowed_writing));
 	if (s->replaces)
-		put(words, allowed_replacing, MPK_ARRAY_COUNT(allowed_replacing));
+		seccomp_put(words, allowed_replacing, MPK_ARRAY_COUNT(allowed_replacing));
 	if (s->runs_code)
-		put(words, allowed_code, MPK_ARRAY_COUNT(allowed_code));
+		seccomp_put(words, allowed_code, MPK_ARRAY_COUNT(allowed_code));
 	filter_set(&f, words, SECCOMP_RET_ALLOW);
 	add_rules(&f, s->runs_code);
 	return mpk_filter_install(&f, SECCOMP_RET_ERRNO | EPERM);

@@ -47,7 +47,7 @@ static void close_container(struct mpk_json *j)
 }
 
 /* What JSON cannot have in a string; control characters beyond ASCII are the printer's. */
-static void put_string(struct mpk_strbuf *out, struct mpk_span s)
+static void text_json_put_string(struct mpk_strbuf *out, struct mpk_span s)
 {
 	static const char letters[] = "\"\"\\\\\bb\ff\nn\rr\tt";
 	size_t from = 0;
@@ -74,7 +74,7 @@ static void put_string(struct mpk_strbuf *out, struct mpk_span s)
 }
 
 /* Ready for a value in `at`: what was opened within it is complete. False: at is of an earlier failure. */
-static bool begin(struct mpk_json *j, struct mpk_json_at *at, const char *key)
+static bool text_json_begin(struct mpk_json *j, struct mpk_json_at *at, const char *key)
 {
 	if (!at) {
 		j->failed = true;
@@ -92,7 +92,7 @@ static bool begin(struct mpk_json *j, struct mpk_json_at *at, const char *key)
 		mpk_strbuf_putc(&j->text, ',');
 	at->has_members = true;
 	if (key) {
-		put_string(&j->text, mpk_span_str(key));
+		text_json_put_string(&j->text, mpk_span_str(key));
 		mpk_strbuf_putc(&j->text, ':');
 	}
 	return true;
@@ -130,12 +130,12 @@ void mpk_json_ends(const struct mpk_json *j, struct mpk_strbuf *out)
 
 struct mpk_json_at *mpk_json_object(struct mpk_json *j, struct mpk_json_at *at, const char *key)
 {
-	return begin(j, at, key) ? open_container(j, false) : NULL;
+	return text_json_begin(j, at, key) ? open_container(j, false) : NULL;
 }
 
 struct mpk_json_at *mpk_json_array(struct mpk_json *j, struct mpk_json_at *at, const char *key)
 {
-	return begin(j, at, key) ? open_container(j, true) : NULL;
+	return text_json_begin(j, at, key) ? open_container(j, true) : NULL;
 }
 
 /* A document within another one: its text as it is, as both have the same rules. */
@@ -143,7 +143,7 @@ void mpk_json_document(struct mpk_json *j, struct mpk_json_at *at, const char *k
 		       const struct mpk_json *document)
 {
 	j->failed |= document->failed || document->text.failed;
-	if (!begin(j, at, key))
+	if (!text_json_begin(j, at, key))
 		return;
 	mpk_strbuf_put(&j->text, mpk_strbuf_text(&document->text), document->text.len);
 	mpk_json_ends(document, &j->text);
@@ -154,7 +154,7 @@ void mpk_json_document(struct mpk_json *j, struct mpk_json_at *at, const char *k
 /* A number that a reader of doubles would round is a string of digits (EXACT_MAX). */
 void mpk_json_u64(struct mpk_json *j, struct mpk_json_at *at, const char *key, uint64_t v)
 {
-	if (begin(j, at, key))
+	if (text_json_begin(j, at, key))
 		mpk_strbuf_printf(&j->text,
 				  v <= (uint64_t)EXACT_MAX ? "%" PRIu64 : "\"%" PRIu64 "\"", v);
 }
@@ -163,7 +163,7 @@ void mpk_json_i64(struct mpk_json *j, struct mpk_json_at *at, const char *key, i
 {
 	bool exact = v <= EXACT_MAX && v >= -EXACT_MAX;
 
-	if (begin(j, at, key))
+	if (text_json_begin(j, at, key))
 		mpk_strbuf_printf(&j->text, exact ? "%" PRId64 : "\"%" PRId64 "\"", v);
 }
 
@@ -194,7 +194,7 @@ static void put_real(struct mpk_strbuf *out, double v)
 /* JSON has no infinities and no NaN: they are strings. */
 void mpk_json_f64(struct mpk_json *j, struct mpk_json_at *at, const char *key, double v)
 {
-	if (!begin(j, at, key))
+	if (!text_json_begin(j, at, key))
 		return;
 	if (isfinite(v))
 		put_real(&j->text, v);
@@ -204,13 +204,13 @@ void mpk_json_f64(struct mpk_json *j, struct mpk_json_at *at, const char *key, d
 
 void mpk_json_bool(struct mpk_json *j, struct mpk_json_at *at, const char *key, bool v)
 {
-	if (begin(j, at, key))
+	if (text_json_begin(j, at, key))
 		mpk_strbuf_puts(&j->text, v ? "true" : "false");
 }
 
 void mpk_json_null(struct mpk_json *j, struct mpk_json_at *at, const char *key)
 {
-	if (begin(j, at, key))
+	if (text_json_begin(j, at, key))
 		mpk_strbuf_puts(&j->text, "null");
 }
 
@@ -222,15 +222,15 @@ void mpk_json_span(struct mpk_json *j, struct mpk_json_at *at, const char *key, 
 {
 	struct mpk_strbuf escaped = { 0 };
 
-	if (!begin(j, at, key))
+	if (!text_json_begin(j, at, key))
 		return;
 	if (mpk_utf8_whole(s)) {
-		put_string(&j->text, s);
+		text_json_put_string(&j->text, s);
 		return;
 	}
 	mpk_escape(&escaped, s);
 	j->failed |= escaped.failed;
-	put_string(&j->text, mpk_span_of(escaped.data, escaped.len));
+	text_json_put_string(&j->text, mpk_span_of(escaped.data, escaped.len));
 	mpk_strbuf_fini(&escaped);
 }
 

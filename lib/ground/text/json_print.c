@@ -23,7 +23,7 @@ static void new_line(const struct mpk_json_print *p, struct mpk_strbuf *out)
 }
 
 /* The string that begins at text[at]; returns where it ends. */
-static size_t put_string(struct mpk_span text, size_t at, struct mpk_strbuf *out)
+static size_t json_print_put_string(struct mpk_span text, size_t at, struct mpk_strbuf *out)
 {
 	size_t end = at + 1;
 
@@ -46,7 +46,7 @@ static void put_close(struct mpk_json_print *p, char c, struct mpk_strbuf *out)
 
 /* The text is our own writer's: brackets and commas outside of strings are structure,
  * whatever else is there. */
-static void put_lines(struct mpk_json_print *p, struct mpk_span text, struct mpk_strbuf *out)
+static void json_print_put_lines(struct mpk_json_print *p, struct mpk_span text, struct mpk_strbuf *out)
 {
 	for (size_t i = 0; i < text.len;) {
 		char c = (char)text.data[i];
@@ -60,7 +60,7 @@ static void put_lines(struct mpk_json_print *p, struct mpk_span text, struct mpk
 			new_line(p, out);
 		p->is_empty = c == '{' || c == '[';
 		if (c == '"') {
-			i = put_string(text, i, out);
+			i = json_print_put_string(text, i, out);
 			continue;
 		}
 		mpk_strbuf_putc(out, c);
@@ -73,7 +73,7 @@ static void put_lines(struct mpk_json_print *p, struct mpk_span text, struct mpk
 	}
 }
 
-static struct mpk_span text_of(const struct mpk_strbuf *text)
+static struct mpk_span json_print_text_of(const struct mpk_strbuf *text)
 {
 	return mpk_span_of(text->data, text->len);
 }
@@ -83,7 +83,7 @@ typedef void put_fn(struct mpk_json_print *p, struct mpk_span text, struct mpk_s
 /* What is there so far, and the ends of all that is open. */
 /* @put is called on a copy of the state, so that a document can be printed while it still
  * grows. */
-static enum mpk_code print(const struct mpk_json *j, struct mpk_strbuf *out, struct mpk_error *err,
+static enum mpk_code text_json_print(const struct mpk_json *j, struct mpk_strbuf *out, struct mpk_error *err,
 			   put_fn *put)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf ends = { 0 };
@@ -92,15 +92,15 @@ static enum mpk_code print(const struct mpk_json *j, struct mpk_strbuf *out, str
 	mpk_json_ends(j, &ends);
 	if (j->failed || j->text.failed || ends.failed)
 		return mpk_fail_nomem(err);
-	put(&p, text_of(&j->text), out);
-	put(&p, text_of(&ends), out);
+	put(&p, json_print_text_of(&j->text), out);
+	put(&p, json_print_text_of(&ends), out);
 	return mpk_strbuf_status(out, err);
 }
 
 enum mpk_code mpk_json_print(const struct mpk_json *j, struct mpk_strbuf *out,
 			     struct mpk_error *err)
 {
-	MPK_TRY(print(j, out, err, put_lines));
+	MPK_TRY(text_json_print(j, out, err, json_print_put_lines));
 	mpk_strbuf_putc(out, '\n');
 	return mpk_strbuf_status(out, err);
 }
@@ -141,7 +141,7 @@ static void put_script(struct mpk_json_print *p, struct mpk_span text, struct mp
 enum mpk_code mpk_json_print_script(const struct mpk_json *j, struct mpk_strbuf *out,
 				    struct mpk_error *err)
 {
-	return print(j, out, err, put_script);
+	return text_json_print(j, out, err, put_script);
 }
 
 /* What UTF-16 has no unit of its own for is two. */
@@ -173,7 +173,7 @@ static void put_ascii(struct mpk_json_print *p, struct mpk_span text, struct mpk
 
 enum mpk_code mpk_json_line(const struct mpk_json *j, struct mpk_strbuf *out, struct mpk_error *err)
 {
-	return print(j, out, err, put_ascii);
+	return text_json_print(j, out, err, put_ascii);
 }
 
 /* --- pieces ----------------------------------------------------------------------------------- */
@@ -186,7 +186,7 @@ static void pass(struct mpk_json *j, put_fn *put)
 
 	if (j->failed || j->text.failed || j->text.len < PIECE_BYTES)
 		return;
-	put(&j->print, text_of(&j->text), &out);
+	put(&j->print, json_print_text_of(&j->text), &out);
 	j->failed |= out.failed;
 	if (!out.failed)
 		j->take(mpk_strbuf_text(&out), out.len, j->arg);
@@ -195,7 +195,7 @@ static void pass(struct mpk_json *j, put_fn *put)
 
 static void pass_lines(struct mpk_json *j)
 {
-	pass(j, put_lines);
+	pass(j, json_print_put_lines);
 }
 
 static void pass_script(struct mpk_json *j)

@@ -20,7 +20,7 @@ struct parser {
 	uint64_t objects[MPK_JSON_DEPTH_MAX / 64]; /* a bit for each level: object or array */
 };
 
-static bool fail(struct parser *p, const char *fault)
+static bool json_read_fail(struct parser *p, const char *fault)
 {
 	p->fault = fault;
 	return false;
@@ -31,7 +31,7 @@ static bool is_space(uint8_t c)
 	return c == ' ' || c == '\n' || c == '\t' || c == '\r';
 }
 
-static bool is_digit(uint8_t c)
+static bool json_read_is_digit(uint8_t c)
 {
 	return c >= '0' && c <= '9';
 }
@@ -42,7 +42,7 @@ static void skip_space(struct parser *p)
 		p->at++;
 }
 
-static bool take(struct parser *p, char c)
+static bool json_read_take(struct parser *p, char c)
 {
 	if (p->at == p->end || *p->at != (uint8_t)c)
 		return false;
@@ -54,7 +54,7 @@ static bool take(struct parser *p, char c)
 
 static int hex_value(uint8_t c)
 {
-	if (is_digit(c))
+	if (json_read_is_digit(c))
 		return c - '0';
 	c |= 0x20;
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
@@ -121,28 +121,28 @@ static bool read_escape(const uint8_t **at, const uint8_t *end, uint32_t *cp)
 }
 
 /* From after the opening quote to after the closing one. */
-static bool read_string(struct parser *p)
+static bool json_read_string(struct parser *p)
 {
 	uint32_t cp;
 	size_t len;
 
 	while (p->at < p->end && *p->at != '"') {
 		if (*p->at < 0x20)
-			return fail(p, "a control character in a string");
+			return json_read_fail(p, "a control character in a string");
 		if (*p->at == '\\') {
 			const uint8_t *at = p->at + 1;
 
 			if (!read_escape(&at, p->end, &cp))
-				return fail(p, "an escape that means nothing");
+				return json_read_fail(p, "an escape that means nothing");
 			p->at = at;
 		} else {
 			len = *p->at < 0x80 ? 1 : mpk_utf8_at(p->at, (size_t)(p->end - p->at), &cp);
 			if (!len)
-				return fail(p, "a byte that is no UTF-8");
+				return json_read_fail(p, "a byte that is no UTF-8");
 			p->at += len;
 		}
 	}
-	return take(p, '"') || fail(p, "a string without its end");
+	return json_read_take(p, '"') || json_read_fail(p, "a string without its end");
 }
 
 /* --- the grammar -------------------------------------------------------------------------- */
@@ -151,23 +151,23 @@ static bool read_digits(struct parser *p)
 {
 	const uint8_t *from = p->at;
 
-	while (p->at < p->end && is_digit(*p->at))
+	while (p->at < p->end && json_read_is_digit(*p->at))
 		p->at++;
-	return p->at > from || fail(p, "expected a digit");
+	return p->at > from || json_read_fail(p, "expected a digit");
 }
 
 /* RFC 8259: no leading zeros, digits after a point and after an exponent. */
-static bool read_number(struct parser *p)
+static bool json_read_number(struct parser *p)
 {
-	(void)take(p, '-');
-	if (!take(p, '0') && !read_digits(p))
+	(void)json_read_take(p, '-');
+	if (!json_read_take(p, '0') && !read_digits(p))
 		return false;
-	if (take(p, '.') && !read_digits(p))
+	if (json_read_take(p, '.') && !read_digits(p))
 		return false;
-	if (!take(p, 'e') && !take(p, 'E'))
+	if (!json_read_take(p, 'e') && !json_read_take(p, 'E'))
 		return true;
-	if (!take(p, '+'))
-		(void)take(p, '-');
+	if (!json_read_take(p, '+'))
+		(void)json_read_take(p, '-');
 	return read_digits(p);
 }
 
@@ -176,10 +176,10 @@ static bool read_scalar(struct parser *p)
 	static const char *const words[] = { "null", "true", "false" };
 	size_t left = (size_t)(p->end - p->at);
 
-	if (take(p, '"'))
-		return read_string(p);
-	if (left && (*p->at == '-' || is_digit(*p->at)))
-		return read_number(p);
+	if (json_read_take(p, '"'))
+		return json_read_string(p);
+	if (left && (*p->at == '-' || json_read_is_digit(*p->at)))
+		return json_read_number(p);
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(words); i++) {
 		size_t len = strlen(words[i]);
 
@@ -188,7 +188,7 @@ static bool read_scalar(struct parser *p)
 		p->at += len;
 		return true;
 	}
-	return fail(p, "expected a value");
+	return json_read_fail(p, "expected a value");
 }
 
 static bool in_object(const struct parser *p)
@@ -204,7 +204,7 @@ static bool open_level(struct parser *p, bool object)
 	unsigned level = p->depth;
 
 	if (level == MPK_JSON_DEPTH_MAX)
-		return fail(p, "nested too deep");
+		return json_read_fail(p, "nested too deep");
 	p->depth++;
 	p->objects[level / 64] &= ~(UINT64_C(1) << level % 64);
 	p->objects[level / 64] |= (uint64_t)object << level % 64;
@@ -214,28 +214,28 @@ static bool open_level(struct parser *p, bool object)
 static bool read_key(struct parser *p)
 {
 	skip_space(p);
-	if (!take(p, '"'))
-		return fail(p, "expected a name in quotes");
-	if (!read_string(p))
+	if (!json_read_take(p, '"'))
+		return json_read_fail(p, "expected a name in quotes");
+	if (!json_read_string(p))
 		return false;
 	skip_space(p);
-	return take(p, ':') || fail(p, "expected ':'");
+	return json_read_take(p, ':') || json_read_fail(p, "expected ':'");
 }
 
 /* A scalar, an array or object without elements, or the beginning of one up to its first of those. */
-static bool read_value(struct parser *p)
+static bool json_read_value(struct parser *p)
 {
 	for (;;) {
 		bool object;
 
 		skip_space(p);
-		object = take(p, '{');
-		if (!object && !take(p, '['))
+		object = json_read_take(p, '{');
+		if (!object && !json_read_take(p, '['))
 			return read_scalar(p);
 		if (!open_level(p, object))
 			return false;
 		skip_space(p);
-		if (take(p, object ? '}' : ']')) {
+		if (json_read_take(p, object ? '}' : ']')) {
 			p->depth--;
 			return true;
 		}
@@ -247,21 +247,21 @@ static bool read_value(struct parser *p)
 /* A loop instead of recursion: a file of a million brackets must not end in a crash. */
 static bool read_document(struct parser *p)
 {
-	if (!read_value(p))
+	if (!json_read_value(p))
 		return false;
 	while (p->depth) {
 		bool object = in_object(p);
 
 		skip_space(p);
-		if (take(p, object ? '}' : ']'))
+		if (json_read_take(p, object ? '}' : ']'))
 			p->depth--;
-		else if (!take(p, ','))
-			return fail(p, object ? "expected ',' or '}'" : "expected ',' or ']'");
-		else if ((object && !read_key(p)) || !read_value(p))
+		else if (!json_read_take(p, ','))
+			return json_read_fail(p, object ? "expected ',' or '}'" : "expected ',' or ']'");
+		else if ((object && !read_key(p)) || !json_read_value(p))
 			return false;
 	}
 	skip_space(p);
-	return p->at == p->end || fail(p, "more text after the document");
+	return p->at == p->end || json_read_fail(p, "more text after the document");
 }
 
 enum mpk_code mpk_json_read(struct mpk_span text, struct mpk_json_value *out, struct mpk_error *err)
@@ -349,7 +349,7 @@ struct mpk_json_items mpk_json_items(struct mpk_json_value v)
 	return items;
 }
 
-static struct mpk_json_value take_value(struct mpk_json_items *items)
+static struct mpk_json_value json_read_take_value(struct mpk_json_items *items)
 {
 	const uint8_t *end = items->rest.data + items->rest.len;
 	const uint8_t *at = skip_to(items->rest.data, end), *behind;
@@ -371,8 +371,8 @@ bool mpk_json_next(struct mpk_json_items *items, struct mpk_json_value *out)
 	if (!items->rest.len)
 		return false;
 	if (items->in_object)
-		items->key = take_value(items);
-	*out = take_value(items);
+		items->key = json_read_take_value(items);
+	*out = json_read_take_value(items);
 	return out->text.len > 0;
 }
 

@@ -26,7 +26,7 @@ static void put_run(struct mpk_strbuf *out, char c, size_t count)
 		mpk_strbuf_putc(out, c);
 }
 
-static void put_code(struct mpk_strbuf *out, const struct mpk_strbuf *escaped)
+static void markdown_put_code(struct mpk_strbuf *out, const struct mpk_strbuf *escaped)
 {
 	struct mpk_span s = mpk_span_of(mpk_strbuf_text(escaped), escaped->len);
 	size_t ticks = longest_run(s, '`') + 1;
@@ -54,7 +54,7 @@ void mpk_markdown_code(struct mpk_strbuf *out, struct mpk_span text)
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf escaped = { 0 };
 
 	mpk_escape(&escaped, text);
-	put_code(out, &escaped);
+	markdown_put_code(out, &escaped);
 }
 
 /* A sentence of ours about a file: line feeds stay line feeds until put_code turns them
@@ -64,7 +64,7 @@ void mpk_markdown_said(struct mpk_strbuf *out, const char *sentence)
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf escaped = { 0 };
 
 	mpk_escape_controls(&escaped, mpk_span_str(sentence));
-	put_code(out, &escaped);
+	markdown_put_code(out, &escaped);
 }
 
 void mpk_markdown_html(struct mpk_strbuf *out, const char *sentence)

@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* Of "C", whatever the locale. */
-static bool is_digit(char c)
+static bool natural_is_digit(char c)
 {
 	return c >= '0' && c <= '9';
 }
@@ -19,7 +19,7 @@ static size_t count_digits(const char *text)
 {
 	size_t n = 0;
 
-	while (is_digit(text[n]))
+	while (natural_is_digit(text[n]))
 		n++;
 	return n;
 }
@@ -46,7 +46,7 @@ int mpk_natural_compare(const char *a, const char *b)
 	while (*x && *y) {
 		int order;
 
-		if (is_digit(*x) && is_digit(*y)) {
+		if (natural_is_digit(*x) && natural_is_digit(*y)) {
 			order = compare_numbers(&x, &y);
 		} else {
 			order = (unsigned char)*x - (unsigned char)*y;

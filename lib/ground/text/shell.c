@@ -5,7 +5,7 @@
 
 /* Plain are characters that mean nothing to any shell, wherever they stand in a word that is not
  * a command's first; but for '=' at the beginning, which zsh takes for a command's path. */
-static bool is_plain(struct mpk_span word)
+static bool shell_is_plain(struct mpk_span word)
 {
 	static const char plain[] =
 		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+./:,@%=";
@@ -23,7 +23,7 @@ static bool is_control(uint8_t c)
 
 void mpk_shell_quote(struct mpk_strbuf *out, struct mpk_span word)
 {
-	if (is_plain(word)) {
+	if (shell_is_plain(word)) {
 		mpk_strbuf_put_span(out, word);
 		return;
 	}

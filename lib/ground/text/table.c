@@ -59,7 +59,7 @@ static size_t row_end(const struct mpk_table *t, size_t row)
 }
 
 /* The widest cell of each column, in columns of the terminal. */
-static void measure(const struct mpk_table *t, size_t width[MPK_TABLE_COLUMNS])
+static void text_table_measure(const struct mpk_table *t, size_t width[MPK_TABLE_COLUMNS])
 {
 	for (size_t r = 0; r < t->row_count; r++) {
 		for (size_t i = t->rows[r]; i < row_end(t, r); i++) {
@@ -72,7 +72,7 @@ static void measure(const struct mpk_table *t, size_t width[MPK_TABLE_COLUMNS])
 	}
 }
 
-static void pad(struct mpk_strbuf *out, size_t n)
+static void text_table_pad(struct mpk_strbuf *out, size_t n)
 {
 	while (n--)
 		mpk_strbuf_putc(out, ' ');
@@ -96,10 +96,10 @@ static void print_row(const struct mpk_table *t, size_t row, const size_t *width
 		if (column)
 			mpk_strbuf_puts(out, "  ");
 		if (right)
-			pad(out, fill);
+			text_table_pad(out, fill);
 		mpk_strbuf_puts(out, text);
 		if (!right && i + 1 < end)
-			pad(out, fill);
+			text_table_pad(out, fill);
 	}
 }
 
@@ -111,7 +111,7 @@ void mpk_table_print(const struct mpk_table *t, const char *indent, struct mpk_s
 		out->failed = true;
 		return;
 	}
-	measure(t, width);
+	text_table_measure(t, width);
 	for (size_t r = 0; r < t->row_count; r++) {
 		mpk_strbuf_puts(out, indent);
 		print_row(t, r, width, out);

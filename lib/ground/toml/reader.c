@@ -76,7 +76,7 @@ void mpk_toml_read_unknown(struct mpk_toml_reader *r, const char *what, struct m
 			    MPK_QUOTE(word), mpk_toml_suggest(word, names, count, near));
 }
 
-static void wrong_type(struct mpk_toml_reader *r, const char *name, const char *wanted,
+static void reader_wrong_type(struct mpk_toml_reader *r, const char *name, const char *wanted,
 		       const struct mpk_toml *got)
 {
 	mpk_toml_read_error(r, got->pos, "wrong-type", "'%s' takes %s, not %s", name, wanted,
@@ -84,7 +84,7 @@ static void wrong_type(struct mpk_toml_reader *r, const char *name, const char *
 }
 
 /* A string that is a name or a path; where expressions are allowed, an integer, too. */
-static bool read_text(struct mpk_toml_reader *r, const char *name, bool expression,
+static bool reader_read_text(struct mpk_toml_reader *r, const char *name, bool expression,
 		      const struct mpk_toml *v, struct mpk_toml_str *out)
 {
 	char number[32];
@@ -98,7 +98,7 @@ static bool read_text(struct mpk_toml_reader *r, const char *name, bool expressi
 		return out->text != NULL;
 	}
 	if (v->type != MPK_TOML_STRING) {
-		wrong_type(r, name, expression ? "a string or an integer" : "a string", v);
+		reader_wrong_type(r, name, expression ? "a string or an integer" : "a string", v);
 		return false;
 	}
 	if (v->len == 0 || memchr(v->text, 0, v->len)) {
@@ -115,7 +115,7 @@ static void read_list(struct mpk_toml_reader *r, const char *name, bool expressi
 		      const struct mpk_toml *v, struct mpk_toml_list *out)
 {
 	if (v->type != MPK_TOML_ARRAY) {
-		wrong_type(r, name, expressions ? "an array" : "an array of strings", v);
+		reader_wrong_type(r, name, expressions ? "an array" : "an array of strings", v);
 		return;
 	}
 
@@ -127,11 +127,11 @@ static void read_list(struct mpk_toml_reader *r, const char *name, bool expressi
 	*out = (struct mpk_toml_list){ .items = items, .pos = v->pos, .present = true };
 	for (size_t i = 0; i < v->count; i++)
 		out->count +=
-			read_text(r, name, expressions, &v->entries[i].value, &items[out->count]);
+			reader_read_text(r, name, expressions, &v->entries[i].value, &items[out->count]);
 }
 
 /* An array of tables into an array of structures, whose size and fields the schema has. */
-static void read_rows(struct mpk_toml_reader *r, const struct mpk_toml_field *f,
+static void reader_read_rows(struct mpk_toml_reader *r, const struct mpk_toml_field *f,
 		      const struct mpk_toml *v, char *out)
 {
 	const struct mpk_toml_schema *schema = f->rows;
@@ -155,7 +155,7 @@ static void read_rows(struct mpk_toml_reader *r, const struct mpk_toml_field *f,
 		if (row->type == MPK_TOML_TABLE)
 			mpk_toml_read_table(r, schema, row, rows + schema->bytes * count++);
 		else
-			wrong_type(r, f->name, "tables", row);
+			reader_wrong_type(r, f->name, "tables", row);
 	}
 	/* by memcpy, as the member is a pointer of another type */
 	memcpy(out + f->off, &rows, sizeof rows);
@@ -164,7 +164,7 @@ static void read_rows(struct mpk_toml_reader *r, const struct mpk_toml_field *f,
 
 /* A number keeps whether it was written as an integer, as 1 and 1.0 are not the same to a
  * count. */
-static void read_number(struct mpk_toml_reader *r, const char *name, const struct mpk_toml *v,
+static void reader_read_number(struct mpk_toml_reader *r, const char *name, const struct mpk_toml *v,
 			struct mpk_toml_number *out)
 {
 	if (v->type == MPK_TOML_INTEGER)
@@ -172,7 +172,7 @@ static void read_number(struct mpk_toml_reader *r, const char *name, const struc
 	else if (v->type == MPK_TOML_FLOAT)
 		*out = (struct mpk_toml_number){ v->number, false, v->pos };
 	else
-		wrong_type(r, name, "a number", v);
+		reader_wrong_type(r, name, "a number", v);
 }
 
 static void read_field(struct mpk_toml_reader *r, const struct mpk_toml_field *f,
@@ -183,7 +183,7 @@ static void read_field(struct mpk_toml_reader *r, const struct mpk_toml_field *f
 	switch (f->kind) {
 	case MPK_TOML_FIELD_TEXT:
 	case MPK_TOML_FIELD_EXPR:
-		(void)read_text(r, f->name, f->kind == MPK_TOML_FIELD_EXPR, v, at);
+		(void)reader_read_text(r, f->name, f->kind == MPK_TOML_FIELD_EXPR, v, at);
 		return;
 	case MPK_TOML_FIELD_TEXTS:
 	case MPK_TOML_FIELD_EXPRS:
@@ -193,19 +193,19 @@ static void read_field(struct mpk_toml_reader *r, const struct mpk_toml_field *f
 		if (v->type == MPK_TOML_BOOLEAN)
 			*(bool *)at = v->boolean;
 		else
-			wrong_type(r, f->name, "true or false", v);
+			reader_wrong_type(r, f->name, "true or false", v);
 		return;
 	case MPK_TOML_FIELD_NUMBER:
-		read_number(r, f->name, v, at);
+		reader_read_number(r, f->name, v, at);
 		return;
 	case MPK_TOML_FIELD_TABLE:
 		if (v->type == MPK_TOML_TABLE)
 			mpk_toml_read_table(r, f->rows, v, at);
 		else
-			wrong_type(r, f->name, "a table", v);
+			reader_wrong_type(r, f->name, "a table", v);
 		return;
 	case MPK_TOML_FIELD_TABLES:
-		read_rows(r, f, v, out);
+		reader_read_rows(r, f, v, out);
 		return;
 	}
 }
@@ -233,7 +233,7 @@ static bool is_field(const struct mpk_toml_schema *schema, const struct mpk_toml
 	return false;
 }
 
-static void missing(struct mpk_toml_reader *r, const struct mpk_toml_schema *schema,
+static void reader_missing(struct mpk_toml_reader *r, const struct mpk_toml_schema *schema,
 		    const struct mpk_toml_field *f, struct mpk_pos pos)
 {
 	if (f->rows)
@@ -258,7 +258,7 @@ void mpk_toml_read_table(struct mpk_toml_reader *r, const struct mpk_toml_schema
 		if (e)
 			read_field(r, f, &e->value, out);
 		else if (f->required)
-			missing(r, schema, f, table->pos);
+			reader_missing(r, schema, f, table->pos);
 	}
 	for (size_t i = 0; i < table->count; i++)
 		if (!is_field(schema, &table->entries[i]))

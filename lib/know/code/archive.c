@@ -12,7 +12,7 @@ static enum mpk_code read_archive(struct mpk_code_info *info, void *content,
 	return mpk_ar_read(info->bytes, arena, content, err);
 }
 
-static void put_text(const struct mpk_code_info *info, struct mpk_strbuf *out)
+static void archive_put_text(const struct mpk_code_info *info, struct mpk_strbuf *out)
 {
 	const struct mpk_ar *ar = info->content;
 
@@ -21,7 +21,7 @@ static void put_text(const struct mpk_code_info *info, struct mpk_strbuf *out)
 	mpk_put_also(out, ar->symbol_count, "symbol");
 }
 
-static void put_lines(const struct mpk_code_info *info, const char *indent, struct mpk_strbuf *out)
+static void archive_put_lines(const struct mpk_code_info *info, const char *indent, struct mpk_strbuf *out)
 {
 	const struct mpk_ar *ar = info->content;
 
@@ -32,7 +32,7 @@ static void put_lines(const struct mpk_code_info *info, const char *indent, stru
 	}
 }
 
-static void put_json(const struct mpk_code_info *info, struct mpk_json *j, struct mpk_json_at *at)
+static void archive_put_json(const struct mpk_code_info *info, struct mpk_json *j, struct mpk_json_at *at)
 {
 	const struct mpk_ar *ar = info->content;
 	struct mpk_json_at *list = mpk_json_array(j, at, "members"), *o;
@@ -51,7 +51,7 @@ const struct mpk_code_format mpk_format_archive = {
 	.is = mpk_ar_is,
 	.read = read_archive,
 	.content_bytes = sizeof(struct mpk_ar),
-	.text = put_text,
-	.lines = put_lines,
-	.json = put_json,
+	.text = archive_put_text,
+	.lines = archive_put_lines,
+	.json = archive_put_json,
 };

@@ -13,7 +13,7 @@
 #include "text/escape.h"
 #include "text/phrase.h"
 
-static const struct mpk_cubin_kernel *kernel_of(const struct mpk_code_info *info, size_t kernel)
+static const struct mpk_cubin_kernel *code_cubin_kernel_of(const struct mpk_code_info *info, size_t kernel)
 {
 	const struct mpk_cubin *c = info->content;
 
@@ -46,7 +46,7 @@ static enum mpk_code read_cubin(struct mpk_code_info *info, void *content, struc
 	return MPK_OK;
 }
 
-static enum mpk_code targets(struct mpk_span bytes, struct mpk_arena *arena,
+static enum mpk_code cubin_targets(struct mpk_span bytes, struct mpk_arena *arena,
 			     struct mpk_code_target **out, size_t *count, struct mpk_error *err)
 {
 	struct mpk_code_target *t = mpk_arena_alloc(arena, sizeof *t);
@@ -69,19 +69,19 @@ static enum mpk_code targets(struct mpk_span bytes, struct mpk_arena *arena,
 	return MPK_OK;
 }
 
-static uint64_t param_bytes(const struct mpk_code_info *info, size_t kernel, size_t i)
+static uint64_t cubin_param_bytes(const struct mpk_code_info *info, size_t kernel, size_t i)
 {
-	return kernel_of(info, kernel)->params[i].bytes;
+	return code_cubin_kernel_of(info, kernel)->params[i].bytes;
 }
 
-static void param(const struct mpk_code_info *info, size_t kernel, size_t i,
+static void cubin_param(const struct mpk_code_info *info, size_t kernel, size_t i,
 		  struct mpk_code_param *out)
 {
-	if (param_bytes(info, kernel, i) > 8)
+	if (cubin_param_bytes(info, kernel, i) > 8)
 		out->kind = MPK_CODE_PARAM_VALUE;
 }
 
-static void put_text(const struct mpk_code_info *info, struct mpk_strbuf *out)
+static void cubin_put_text(const struct mpk_code_info *info, struct mpk_strbuf *out)
 {
 	const struct mpk_cubin *c = info->content;
 
@@ -98,9 +98,9 @@ static void put_text(const struct mpk_code_info *info, struct mpk_strbuf *out)
 	}
 }
 
-static void put_kernel_text(const struct mpk_code_info *info, size_t kernel, struct mpk_strbuf *out)
+static void cubin_put_kernel_text(const struct mpk_code_info *info, size_t kernel, struct mpk_strbuf *out)
 {
-	const struct mpk_cubin_kernel *k = kernel_of(info, kernel);
+	const struct mpk_cubin_kernel *k = code_cubin_kernel_of(info, kernel);
 
 	mpk_strbuf_printf(out, "cubin %s: ", info->target);
 	if (k->registers)
@@ -122,7 +122,7 @@ static void put_kernel_text(const struct mpk_code_info *info, size_t kernel, str
 	mpk_code_put_shape("cluster", k->cluster, out);
 }
 
-static void put_json(const struct mpk_code_info *info, struct mpk_json *j, struct mpk_json_at *at)
+static void cubin_put_json(const struct mpk_code_info *info, struct mpk_json *j, struct mpk_json_at *at)
 {
 	const struct mpk_cubin *c = info->content;
 
@@ -134,10 +134,10 @@ static void put_json(const struct mpk_code_info *info, struct mpk_json *j, struc
 	mpk_json_span(j, at, "options", c->options);
 }
 
-static void put_kernel_json(const struct mpk_code_info *info, size_t kernel, struct mpk_json *j,
+static void cubin_put_kernel_json(const struct mpk_code_info *info, size_t kernel, struct mpk_json *j,
 			    struct mpk_json_at *at)
 {
-	const struct mpk_cubin_kernel *k = kernel_of(info, kernel);
+	const struct mpk_cubin_kernel *k = code_cubin_kernel_of(info, kernel);
 	struct mpk_json_at *list, *o;
 
 	mpk_json_text(j, at, "target", info->target);
@@ -161,7 +161,7 @@ static void put_kernel_json(const struct mpk_code_info *info, size_t kernel, str
 
 static void figures(const struct mpk_code_info *info, size_t kernel, struct mpk_figures *out)
 {
-	const struct mpk_cubin_kernel *k = kernel_of(info, kernel);
+	const struct mpk_cubin_kernel *k = code_cubin_kernel_of(info, kernel);
 
 	out->values[MPK_FIGURE_REGISTERS] = mpk_figure_told(k->registers, k->registers);
 	out->values[MPK_FIGURE_STACK] = mpk_figure_told(k->has_stack, k->stack_bytes);
@@ -170,7 +170,7 @@ static void figures(const struct mpk_code_info *info, size_t kernel, struct mpk_
 	mpk_figures_set(out, MPK_FIGURE_CODE, k->code_bytes);
 }
 
-static void verify(const struct mpk_code_info *info, const struct mpk_code_verify *v)
+static void cubin_verify(const struct mpk_code_info *info, const struct mpk_code_verify *v)
 {
 	const struct mpk_cubin *c = info->content;
 
@@ -186,14 +186,14 @@ const struct mpk_code_format mpk_format_cubin = {
 	.has_code_bytes = true,
 	.claims = { { "cuda", "cubin" } },
 	.read = read_cubin,
-	.targets = targets,
+	.targets = cubin_targets,
 	.content_bytes = sizeof(struct mpk_cubin),
-	.param_bytes = param_bytes,
-	.param = param,
-	.text = put_text,
-	.json = put_json,
-	.kernel_text = put_kernel_text,
-	.kernel_json = put_kernel_json,
+	.param_bytes = cubin_param_bytes,
+	.param = cubin_param,
+	.text = cubin_put_text,
+	.json = cubin_put_json,
+	.kernel_text = cubin_put_kernel_text,
+	.kernel_json = cubin_put_kernel_json,
 	.figures = figures,
-	.verify = verify,
+	.verify = cubin_verify,
 };

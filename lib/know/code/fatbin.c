@@ -36,7 +36,7 @@ static const struct mpk_code_format *image_format(const struct mpk_fatbin_entry 
 
 /* What one image lacks is noted with it, and the others are read: a driver takes any one of
  * them. Only missing memory ends the reading. */
-static enum mpk_code read_image(const struct mpk_fatbin_entry *e, uint64_t *left,
+static enum mpk_code fatbin_read_image(const struct mpk_fatbin_entry *e, uint64_t *left,
 				struct mpk_arena *arena, struct mpk_code_info *out,
 				struct mpk_error *err)
 {
@@ -72,7 +72,7 @@ static enum mpk_code read_fatbin(struct mpk_code_info *info, void *content, stru
 	for (size_t i = 0; i < f->entry_count; i++) {
 		images[i].bytes = f->entries[i].data;
 		images[i].off = info->off + f->entries[i].data_off;
-		MPK_TRY(read_image(&f->entries[i], &left, arena, &images[i], err));
+		MPK_TRY(fatbin_read_image(&f->entries[i], &left, arena, &images[i], err));
 		broken |= images[i].problem != NULL;
 		if (!info->main_image && images[i].complete)
 			info->main_image = &images[i];
@@ -131,7 +131,7 @@ static enum mpk_code add_target(const struct mpk_fatbin_entry *e, void *arg, str
 
 /* From the head of the container alone: nothing is unpacked, so that the listing of a large
  * library is quick. */
-static enum mpk_code targets(struct mpk_span bytes, struct mpk_arena *arena,
+static enum mpk_code fatbin_targets(struct mpk_span bytes, struct mpk_arena *arena,
 			     struct mpk_code_target **out, size_t *count, struct mpk_error *err)
 {
 	struct target_list list = { 0 };
@@ -158,7 +158,7 @@ static void put_entry(const struct mpk_fatbin_entry *e, struct mpk_strbuf *out)
 			  e->sm, suffix(e), kinds[e->kind][0]);
 }
 
-static void put_text(const struct mpk_code_info *info, struct mpk_strbuf *out)
+static void fatbin_put_text(const struct mpk_code_info *info, struct mpk_strbuf *out)
 {
 	const struct mpk_fatbin *f = info->content;
 
@@ -171,7 +171,7 @@ static void put_text(const struct mpk_code_info *info, struct mpk_strbuf *out)
 	mpk_strbuf_puts(out, f->entry_count ? "" : "no images");
 }
 
-static void put_lines(const struct mpk_code_info *info, const char *indent, struct mpk_strbuf *out)
+static void fatbin_put_lines(const struct mpk_code_info *info, const char *indent, struct mpk_strbuf *out)
 {
 	const struct mpk_fatbin *f = info->content;
 
@@ -199,7 +199,7 @@ static void put_lines(const struct mpk_code_info *info, const char *indent, stru
 /* --- JSON --------------------------------------------------------------------------- */
 
 /* Every image with its own reading, in the order of the file. */
-static void put_json(const struct mpk_code_info *info, struct mpk_json *j, struct mpk_json_at *at)
+static void fatbin_put_json(const struct mpk_code_info *info, struct mpk_json *j, struct mpk_json_at *at)
 {
 	const struct mpk_fatbin *f = info->content;
 	struct mpk_json_at *list = mpk_json_array(j, at, "images"), *o;
@@ -241,7 +241,7 @@ static void verify_image(const struct mpk_code_info *image, const struct mpk_fat
 }
 
 /* A fatbin of LTO IR alone is for the linker: no driver takes it. */
-static void verify(const struct mpk_code_info *info, const struct mpk_code_verify *v)
+static void fatbin_verify(const struct mpk_code_info *info, const struct mpk_code_verify *v)
 {
 	const struct mpk_fatbin *f = info->content;
 	bool loads = false;
@@ -272,12 +272,12 @@ const struct mpk_code_format mpk_format_fatbin = {
 	.claims = { { "cuda", "fatbin" } },
 	.tolerated = { { "cuda", "cubin" } }, /* TVM labels fatbins so */
 	.read = read_fatbin,
-	.targets = targets,
+	.targets = fatbin_targets,
 	.content_bytes = sizeof(struct mpk_fatbin),
-	.text = put_text,
-	.lines = put_lines,
-	.json = put_json,
+	.text = fatbin_put_text,
+	.lines = fatbin_put_lines,
+	.json = fatbin_put_json,
 	.check = "fatbin-image",
 	.about = "a fatbin is whole, its images what their entries say",
-	.verify = verify,
+	.verify = fatbin_verify,
 };

@@ -14,7 +14,7 @@
 
 enum { TYPE_BYTES = 128 };
 
-static const struct mpk_amdgpu_kernel *kernel_of(const struct mpk_code_info *info, size_t kernel)
+static const struct mpk_amdgpu_kernel *hsaco_kernel_of(const struct mpk_code_info *info, size_t kernel)
 {
 	const struct mpk_amdgpu *a = info->content;
 
@@ -49,7 +49,7 @@ static enum mpk_code read_object(struct mpk_code_info *info, void *content, stru
 }
 
 /* The header alone: notes are not read for a list of targets. */
-static enum mpk_code targets(struct mpk_span bytes, struct mpk_arena *arena,
+static enum mpk_code hsaco_targets(struct mpk_span bytes, struct mpk_arena *arena,
 			     struct mpk_code_target **out, size_t *count, struct mpk_error *err)
 {
 	struct mpk_code_target *t = mpk_arena_alloc(arena, sizeof *t);
@@ -68,13 +68,13 @@ static enum mpk_code targets(struct mpk_span bytes, struct mpk_arena *arena,
 	return MPK_OK;
 }
 
-static uint64_t param_bytes(const struct mpk_code_info *info, size_t kernel, size_t i)
+static uint64_t hsaco_param_bytes(const struct mpk_code_info *info, size_t kernel, size_t i)
 {
-	return kernel_of(info, kernel)->args[i].bytes;
+	return hsaco_kernel_of(info, kernel)->args[i].bytes;
 }
 
 /* The type that OpenCL's compiler notes, "float*", in the words of a declaration. */
-static bool read_type(const struct mpk_amdgpu_arg *a, struct mpk_source_code_param *out)
+static bool hsaco_read_type(const struct mpk_amdgpu_arg *a, struct mpk_source_code_param *out)
 {
 	char text[TYPE_BYTES];
 
@@ -91,7 +91,7 @@ static void value_param(const struct mpk_amdgpu_arg *a, struct mpk_code_param *o
 {
 	struct mpk_source_code_param type;
 
-	if (read_type(a, &type) && type.kind == MPK_SOURCE_CODE_NUMBER &&
+	if (hsaco_read_type(a, &type) && type.kind == MPK_SOURCE_CODE_NUMBER &&
 	    mpk_dtype_bytes(type.dtype) == a->bytes) {
 		out->kind = MPK_CODE_PARAM_NUMBER;
 		out->dtype = type.dtype;
@@ -104,10 +104,10 @@ static void value_param(const struct mpk_amdgpu_arg *a, struct mpk_code_param *o
 
 /* The kinds are those of LLVM's AMDGPU documentation, "AMDHSA Code Object Kernel Argument
  * Metadata", .value_kind. */
-static void param(const struct mpk_code_info *info, size_t kernel, size_t i,
+static void hsaco_param(const struct mpk_code_info *info, size_t kernel, size_t i,
 		  struct mpk_code_param *out)
 {
-	const struct mpk_amdgpu_arg *a = &kernel_of(info, kernel)->args[i];
+	const struct mpk_amdgpu_arg *a = &hsaco_kernel_of(info, kernel)->args[i];
 	struct mpk_source_code_param type;
 
 	out->name = a->name;
@@ -116,7 +116,7 @@ static void param(const struct mpk_code_info *info, size_t kernel, size_t i,
 		value_param(a, out);
 	} else if (mpk_span_is(a->value_kind, "global_buffer")) {
 		out->kind = MPK_CODE_PARAM_BUFFER;
-		if (read_type(a, &type) && type.pointers == 1)
+		if (hsaco_read_type(a, &type) && type.pointers == 1)
 			out->dtype = type.dtype;
 	} else if (mpk_span_is(a->value_kind, "dynamic_shared_pointer")) {
 		out->kind = MPK_CODE_PARAM_LOCAL;
@@ -128,16 +128,16 @@ static void param(const struct mpk_code_info *info, size_t kernel, size_t i,
 }
 
 /* For the checks of a manifest. What only has a size says nothing about a type. */
-static bool param_dtype(const struct mpk_code_info *info, size_t kernel, size_t i,
+static bool hsaco_param_dtype(const struct mpk_code_info *info, size_t kernel, size_t i,
 			struct mpk_dtype *out)
 {
-	struct mpk_code_param p = { .bytes = param_bytes(info, kernel, i) };
+	struct mpk_code_param p = { .bytes = hsaco_param_bytes(info, kernel, i) };
 
-	param(info, kernel, i, &p);
+	hsaco_param(info, kernel, i, &p);
 	return p.kind != MPK_CODE_PARAM_UNKNOWN && mpk_code_info_argument(&p, out);
 }
 
-static void put_text(const struct mpk_code_info *info, struct mpk_strbuf *out)
+static void hsaco_put_text(const struct mpk_code_info *info, struct mpk_strbuf *out)
 {
 	const struct mpk_amdgpu *a = info->content;
 
@@ -155,7 +155,7 @@ static struct mpk_figure_value count_of(uint32_t n)
 	return mpk_figure_told(n != MPK_AMDGPU_UNTOLD, n);
 }
 
-static struct mpk_figure_value bytes_of(uint64_t n)
+static struct mpk_figure_value hsaco_bytes_of(uint64_t n)
 {
 	return mpk_figure_told(n != MPK_AMDGPU_UNTOLD_BYTES, n);
 }
@@ -183,7 +183,7 @@ static void put_registers(struct mpk_figure_value n, const char *what, struct mp
 		mpk_strbuf_printf(out, "%ss unknown", what);
 }
 
-static void put_bytes(struct mpk_figure_value n, const char *what, struct mpk_strbuf *out)
+static void hsaco_put_bytes(struct mpk_figure_value n, const char *what, struct mpk_strbuf *out)
 {
 	if (n.state == MPK_FIGURE_KNOWN)
 		mpk_strbuf_printf(out, ", %" PRIu64 " B %s", n.number, what);
@@ -191,7 +191,7 @@ static void put_bytes(struct mpk_figure_value n, const char *what, struct mpk_st
 		mpk_strbuf_printf(out, ", %s unknown", what);
 }
 
-static void put_figures(const struct mpk_amdgpu_kernel *k, struct mpk_strbuf *out)
+static void hsaco_put_figures(const struct mpk_amdgpu_kernel *k, struct mpk_strbuf *out)
 {
 	struct mpk_figure_value spills = spills_of(k);
 
@@ -200,8 +200,8 @@ static void put_figures(const struct mpk_amdgpu_kernel *k, struct mpk_strbuf *ou
 	put_registers(count_of(k->vgprs), "VGPR", out);
 	if (k->agprs)
 		mpk_put_also(out, k->agprs, "AGPR");
-	put_bytes(bytes_of(k->lds_bytes), "LDS", out);
-	put_bytes(bytes_of(k->scratch_bytes), "scratch", out);
+	hsaco_put_bytes(hsaco_bytes_of(k->lds_bytes), "LDS", out);
+	hsaco_put_bytes(hsaco_bytes_of(k->scratch_bytes), "scratch", out);
 	mpk_strbuf_puts(out, k->dynamic_stack ? " and a dynamic stack" : "");
 	if (spills.number)
 		mpk_strbuf_printf(out, ", spills %" PRIu32 " SGPRs and %" PRIu32 " VGPRs",
@@ -210,12 +210,12 @@ static void put_figures(const struct mpk_amdgpu_kernel *k, struct mpk_strbuf *ou
 		mpk_strbuf_puts(out, ", spills unknown");
 }
 
-static void put_kernel_text(const struct mpk_code_info *info, size_t kernel, struct mpk_strbuf *out)
+static void hsaco_put_kernel_text(const struct mpk_code_info *info, size_t kernel, struct mpk_strbuf *out)
 {
-	const struct mpk_amdgpu_kernel *k = kernel_of(info, kernel);
+	const struct mpk_amdgpu_kernel *k = hsaco_kernel_of(info, kernel);
 
 	mpk_strbuf_printf(out, "code object %s: ", info->target);
-	put_figures(k, out);
+	hsaco_put_figures(k, out);
 	mpk_put_also(out, k->visible_args, "parameter");
 	if (k->kernarg_bytes != MPK_AMDGPU_UNTOLD_BYTES)
 		mpk_strbuf_printf(out, " (%" PRIu64 " B with hidden ones)", k->kernarg_bytes);
@@ -227,7 +227,7 @@ static void put_kernel_text(const struct mpk_code_info *info, size_t kernel, str
 	mpk_code_put_shape("block", k->block, out);
 }
 
-static void put_json(const struct mpk_code_info *info, struct mpk_json *j, struct mpk_json_at *at)
+static void hsaco_put_json(const struct mpk_code_info *info, struct mpk_json *j, struct mpk_json_at *at)
 {
 	const struct mpk_amdgpu *a = info->content;
 
@@ -257,21 +257,21 @@ static void add_args(const struct mpk_amdgpu_kernel *k, struct mpk_json *j, stru
 }
 
 /* null where the compiler did not note a number. */
-static void put_kernel_json(const struct mpk_code_info *info, size_t kernel, struct mpk_json *j,
+static void hsaco_put_kernel_json(const struct mpk_code_info *info, size_t kernel, struct mpk_json *j,
 			    struct mpk_json_at *at)
 {
-	const struct mpk_amdgpu_kernel *k = kernel_of(info, kernel);
+	const struct mpk_amdgpu_kernel *k = hsaco_kernel_of(info, kernel);
 
 	mpk_json_text(j, at, "target", info->target);
 	add_args(k, j, at);
-	mpk_figure_json(j, at, "parameter_bytes", bytes_of(k->kernarg_bytes));
+	mpk_figure_json(j, at, "parameter_bytes", hsaco_bytes_of(k->kernarg_bytes));
 	mpk_figure_json(j, at, "sgprs", count_of(k->sgprs));
 	mpk_figure_json(j, at, "vgprs", count_of(k->vgprs));
 	mpk_json_u64(j, at, "agprs", k->agprs);
 	mpk_figure_json(j, at, "sgpr_spills", count_of(k->sgpr_spills));
 	mpk_figure_json(j, at, "vgpr_spills", count_of(k->vgpr_spills));
-	mpk_figure_json(j, at, "lds_bytes", bytes_of(k->lds_bytes));
-	mpk_figure_json(j, at, "scratch_bytes", bytes_of(k->scratch_bytes));
+	mpk_figure_json(j, at, "lds_bytes", hsaco_bytes_of(k->lds_bytes));
+	mpk_figure_json(j, at, "scratch_bytes", hsaco_bytes_of(k->scratch_bytes));
 	mpk_json_bool(j, at, "dynamic_stack", k->dynamic_stack);
 	mpk_json_u64(j, at, "wavefront", k->wavefront);
 	mpk_json_u64(j, at, "code_bytes", k->code.len);
@@ -282,13 +282,13 @@ static void put_kernel_json(const struct mpk_code_info *info, size_t kernel, str
 /* The compiler's number of vector registers has the accumulators in it: it is what a wave is given. */
 static void figures(const struct mpk_code_info *info, size_t kernel, struct mpk_figures *out)
 {
-	const struct mpk_amdgpu_kernel *k = kernel_of(info, kernel);
+	const struct mpk_amdgpu_kernel *k = hsaco_kernel_of(info, kernel);
 
 	out->values[MPK_FIGURE_REGISTERS] = count_of(k->vgprs);
 	out->values[MPK_FIGURE_SCALAR_REGISTERS] = count_of(k->sgprs);
 	out->values[MPK_FIGURE_SPILLED_REGISTERS] = spills_of(k);
 	out->values[MPK_FIGURE_STACK] = stack_of(k);
-	out->values[MPK_FIGURE_SHARED] = bytes_of(k->lds_bytes);
+	out->values[MPK_FIGURE_SHARED] = hsaco_bytes_of(k->lds_bytes);
 	if (k->code.len)
 		mpk_figures_set(out, MPK_FIGURE_CODE, k->code.len);
 }
@@ -304,14 +304,14 @@ const struct mpk_code_format mpk_format_hsaco = {
 		    { "hsaco", "hip" },
 		    { "rocm", "hsaco" } },
 	.read = read_object,
-	.targets = targets,
+	.targets = hsaco_targets,
 	.content_bytes = sizeof(struct mpk_amdgpu),
-	.param_bytes = param_bytes,
-	.param_dtype = param_dtype,
-	.param = param,
-	.text = put_text,
-	.json = put_json,
-	.kernel_text = put_kernel_text,
-	.kernel_json = put_kernel_json,
+	.param_bytes = hsaco_param_bytes,
+	.param_dtype = hsaco_param_dtype,
+	.param = hsaco_param,
+	.text = hsaco_put_text,
+	.json = hsaco_put_json,
+	.kernel_text = hsaco_put_kernel_text,
+	.kernel_json = hsaco_put_kernel_json,
 	.figures = figures,
 };

@@ -56,7 +56,7 @@ struct mpk_image_kernel {
 	size_t image, kernel;
 };
 
-static int by_name(const void *a, const void *b)
+static int info_by_name(const void *a, const void *b)
 {
 	const struct mpk_image_kernel *x = a, *y = b;
 	int order = mpk_span_compare(x->name, y->name);
@@ -81,7 +81,7 @@ static enum mpk_code list_image_kernels(struct mpk_code_info *info, struct mpk_a
 			list[count++] =
 				(struct mpk_image_kernel){ info->images[i].kernels[k].name, i, k };
 	if (count)
-		qsort(list, count, sizeof *list, by_name);
+		qsort(list, count, sizeof *list, info_by_name);
 	info->image_kernels = list;
 	info->image_kernel_count = count;
 	return MPK_OK;
@@ -93,7 +93,7 @@ static size_t first_image_kernel(const struct mpk_code_info *info, struct mpk_sp
 	const struct mpk_image_kernel key = { .name = name };
 
 	return mpk_lower_bound(info->image_kernels, info->image_kernel_count, sizeof key, &key,
-			       by_name);
+			       info_by_name);
 }
 
 static bool is_image_kernel(const struct mpk_code_info *info, size_t at, struct mpk_span name)

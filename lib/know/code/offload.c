@@ -29,7 +29,7 @@ static bool is_container(struct mpk_span bytes)
 	return mpk_offload_is(bytes) || mpk_offload_is_packed(bytes);
 }
 
-static const char *packing_of(const struct content *c)
+static const char *offload_packing_of(const struct content *c)
 {
 	if (!c->is_packed)
 		return "stored";
@@ -37,7 +37,7 @@ static const char *packing_of(const struct content *c)
 }
 
 /* What compilers put there. Asked by name and not of the whole table, which knows this row. */
-static const struct mpk_code_format *format_of(struct mpk_span bytes)
+static const struct mpk_code_format *offload_format_of(struct mpk_span bytes)
 {
 	static const struct mpk_code_format *const formats[] = {
 		&mpk_format_cubin,   &mpk_format_hsaco,   &mpk_format_fatbin, &mpk_format_spirv,
@@ -53,13 +53,13 @@ static const struct mpk_code_format *format_of(struct mpk_span bytes)
 /* --- reading -------------------------------------------------------------------------- */
 
 /* A container within one is not opened: nobody makes it, and a file decides how deep it goes. */
-static enum mpk_code read_image(const struct mpk_offload_entry *e, bool placed,
+static enum mpk_code offload_read_image(const struct mpk_offload_entry *e, bool placed,
 				struct mpk_arena *arena, struct mpk_code_info *out,
 				struct mpk_error *err)
 {
 	if (e->is_host || !e->data.len || is_container(e->data) || mpk_offload_is_frame(e->data))
 		return MPK_OK;
-	MPK_TRY(mpk_code_info_read_as(format_of(out->bytes), arena, out, err));
+	MPK_TRY(mpk_code_info_read_as(offload_format_of(out->bytes), arena, out, err));
 	return out->problem && !placed ? mpk_code_info_unplace(out, arena, err) : MPK_OK;
 }
 
@@ -120,7 +120,7 @@ static enum mpk_code read_container(struct mpk_code_info *info, void *content,
 
 		images[i].bytes = e->data;
 		images[i].off = info->off + (c->is_packed ? c->packed.data_off : e->data_off);
-		MPK_TRY(read_image(e, !c->is_packed, arena, &images[i], err));
+		MPK_TRY(offload_read_image(e, !c->is_packed, arena, &images[i], err));
 		broken |= images[i].problem != NULL;
 		if (!info->main_image && images[i].complete)
 			info->main_image = &images[i];
@@ -137,7 +137,7 @@ static enum mpk_code read_container(struct mpk_code_info *info, void *content,
 /* What an image is in two words, from its first bytes; without them, from whom it is for. */
 static const char *what_is(const struct mpk_offload_entry *e)
 {
-	const struct mpk_code_format *f = format_of(e->data);
+	const struct mpk_code_format *f = offload_format_of(e->data);
 
 	if (f == &mpk_format_bitcode)
 		return "LLVM bitcode";
@@ -194,7 +194,7 @@ static enum mpk_code list_targets(const struct mpk_offload *list, const uint64_t
 }
 
 /* The packed bytes are those of all images together: each has its share of them. */
-static void share(uint64_t packed, struct mpk_code_target *t, size_t count)
+static void offload_share(uint64_t packed, struct mpk_code_target *t, size_t count)
 {
 	uint64_t sum = 0;
 
@@ -216,7 +216,7 @@ static enum mpk_code frame_targets(struct mpk_span bytes, struct mpk_arena *aren
 	MPK_TRY(mpk_offload_read_frame(bytes, &c.packed, err));
 	MPK_TRY(mpk_offload_unpack_head(&c.packed, HEAD_BYTES, arena, &head, err));
 	MPK_TRY(list_frame(&c, head, arena, err));
-	MPK_TRY(list_targets(&c.list, &c.packed.plain_bytes, packing_of(&c), arena, out, count,
+	MPK_TRY(list_targets(&c.list, &c.packed.plain_bytes, offload_packing_of(&c), arena, out, count,
 			     err));
 	(*out)->bytes = c.packed.data.len;
 	return MPK_OK;
@@ -233,12 +233,12 @@ static enum mpk_code packed_targets(struct mpk_span bytes, struct mpk_arena *are
 	MPK_TRY(mpk_offload_read_packed(bytes, &c.packed, err));
 	MPK_TRY(mpk_offload_unpack_head(&c.packed, HEAD_BYTES, arena, &head, err));
 	MPK_TRY(mpk_offload_list_head(head, arena, &c.list, &sizes, err));
-	MPK_TRY(list_targets(&c.list, sizes, packing_of(&c), arena, out, count, err));
-	share(c.packed.data.len, *out, *count);
+	MPK_TRY(list_targets(&c.list, sizes, offload_packing_of(&c), arena, out, count, err));
+	offload_share(c.packed.data.len, *out, *count);
 	return MPK_OK;
 }
 
-static enum mpk_code targets(struct mpk_span bytes, struct mpk_arena *arena,
+static enum mpk_code offload_targets(struct mpk_span bytes, struct mpk_arena *arena,
 			     struct mpk_code_target **out, size_t *count, struct mpk_error *err)
 {
 	struct mpk_offload list;
@@ -251,7 +251,7 @@ static enum mpk_code targets(struct mpk_span bytes, struct mpk_arena *arena,
 
 /* --- text --------------------------------------------------------------------------- */
 
-static void put_text(const struct mpk_code_info *info, struct mpk_strbuf *out)
+static void offload_put_text(const struct mpk_code_info *info, struct mpk_strbuf *out)
 {
 	const struct content *c = info->content;
 	size_t shown = 0;
@@ -275,26 +275,26 @@ static void put_text(const struct mpk_code_info *info, struct mpk_strbuf *out)
 	mpk_strbuf_puts(out, shown ? "" : "no images");
 }
 
-static void put_part(struct mpk_span text, struct mpk_strbuf *out)
+static void offload_put_part(struct mpk_span text, struct mpk_strbuf *out)
 {
 	mpk_escape(out, text);
 	mpk_strbuf_puts(out, text.len ? " " : "");
 }
 
-static void put_lines(const struct mpk_code_info *info, const char *indent, struct mpk_strbuf *out)
+static void offload_put_lines(const struct mpk_code_info *info, const char *indent, struct mpk_strbuf *out)
 {
 	const struct content *c = info->content;
 
 	if (c->is_packed)
-		mpk_strbuf_printf(out, "%s  %s, %zu B of %" PRIu64 " B\n", indent, packing_of(c),
+		mpk_strbuf_printf(out, "%s  %s, %zu B of %" PRIu64 " B\n", indent, offload_packing_of(c),
 				  c->packed.data.len, c->packed.plain_bytes);
 	for (size_t i = 0; i < c->list.entry_count; i++) {
 		const struct mpk_offload_entry *e = &c->list.entries[i];
 
 		mpk_strbuf_printf(out, "%s  %zu: ", indent, i);
-		put_part(e->kind, out);
-		put_part(e->triple, out);
-		put_part(e->arch, out);
+		offload_put_part(e->kind, out);
+		offload_put_part(e->triple, out);
+		offload_put_part(e->arch, out);
 		mpk_strbuf_printf(out, "%s, %zu B", e->is_host ? "host" : what_is(e), e->data.len);
 		if (info->images[i].problem)
 			mpk_strbuf_printf(out, ", broken: %s", info->images[i].problem->text);
@@ -302,7 +302,7 @@ static void put_lines(const struct mpk_code_info *info, const char *indent, stru
 	}
 }
 
-static void put_json(const struct mpk_code_info *info, struct mpk_json *j, struct mpk_json_at *at)
+static void offload_put_json(const struct mpk_code_info *info, struct mpk_json *j, struct mpk_json_at *at)
 {
 	const struct content *c = info->content;
 	struct mpk_json_at *list = mpk_json_array(j, at, "bundle"), *o;
@@ -315,7 +315,7 @@ static void put_json(const struct mpk_code_info *info, struct mpk_json *j, struc
 		mpk_json_span(j, o, "triple", e->triple);
 		mpk_json_span(j, o, "target", e->arch);
 		mpk_json_text(j, o, "image", e->is_host ? "host" : what_is(e));
-		mpk_json_text(j, o, "packing", packing_of(c));
+		mpk_json_text(j, o, "packing", offload_packing_of(c));
 		mpk_json_u64(j, o, "plain_bytes", e->data.len);
 		if (info->images[i].format)
 			mpk_code_info_json(&info->images[i], j, mpk_json_object(j, o, "code"));
@@ -353,7 +353,7 @@ static void verify_image(const struct mpk_code_info *image, const struct mpk_off
 			     image->target, mpk_escape_to(e->arch, target, sizeof target));
 }
 
-static void verify(const struct mpk_code_info *info, const struct mpk_code_verify *v)
+static void offload_verify(const struct mpk_code_info *info, const struct mpk_code_verify *v)
 {
 	const struct content *c = info->content;
 	uint64_t used;
@@ -380,7 +380,7 @@ static void verify_frame(const struct mpk_code_info *info, const struct mpk_code
 		mpk_code_say_problem(v, info, "");
 	} else if (image->problem) {
 		mpk_code_say_problem(v, image, "unpacked: ");
-	} else if (format_of(c->list.entries->data) == &mpk_format_unknown || !image->format) {
+	} else if (offload_format_of(c->list.entries->data) == &mpk_format_unknown || !image->format) {
 		mpk_code_say(v, MPK_ERROR, info->off,
 			     "unpacked, this is nothing that a device runs");
 	} else if (image->format->verify) {
@@ -403,15 +403,15 @@ const struct mpk_code_format mpk_format_offload = {
 	.claims = { AMD_CLAIMS },
 	.tolerated = { AMD_CLAIMS }, /* the usual one of a kind is a code object by itself */
 	.read = read_container,
-	.targets = targets,
+	.targets = offload_targets,
 	.content_bytes = sizeof(struct content),
-	.text = put_text,
-	.lines = put_lines,
-	.json = put_json,
+	.text = offload_put_text,
+	.lines = offload_put_lines,
+	.json = offload_put_json,
 	.check = "offload-image",
 	.about =
 		"an offload bundle is whole, its images what their entries say; a zstd frame unpacks to an image",
-	.verify = verify,
+	.verify = offload_verify,
 };
 
 const struct mpk_code_format mpk_format_zstd = {
@@ -422,9 +422,9 @@ const struct mpk_code_format mpk_format_zstd = {
 	.read = read_container,
 	.targets = frame_targets,
 	.content_bytes = sizeof(struct content),
-	.text = put_text,
-	.lines = put_lines,
-	.json = put_json,
+	.text = offload_put_text,
+	.lines = offload_put_lines,
+	.json = offload_put_json,
 	.check = "offload-image",
 	.about =
 		"an offload bundle is whole, its images what their entries say; a zstd frame unpacks to an image",

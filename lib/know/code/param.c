@@ -35,7 +35,7 @@ static void fill_gap(struct mpk_code_param *p, const struct mpk_itanium_type *t)
 
 /* Pointers are of 8 bytes on every GPU that is read here. A type without a dtype, such as a
  * class, may be of any size. */
-static bool fits(const struct mpk_code_param *p, const struct mpk_itanium_type *t)
+static bool param_fits(const struct mpk_code_param *p, const struct mpk_itanium_type *t)
 {
 	struct mpk_dtype dtype;
 
@@ -60,7 +60,7 @@ static enum mpk_code ask_symbol(struct mpk_span symbol, struct mpk_code_param *l
 	if (f.param_count != count)
 		return MPK_OK;
 	for (size_t i = 0; i < count; i++)
-		if (!fits(&list[i], &f.params[i]))
+		if (!param_fits(&list[i], &f.params[i]))
 			return MPK_OK;
 	for (size_t i = 0; i < count; i++)
 		if (!list[i].text.len && list[i].kind != MPK_CODE_PARAM_LOCAL)
@@ -69,7 +69,7 @@ static enum mpk_code ask_symbol(struct mpk_span symbol, struct mpk_code_param *l
 }
 
 /* What machine code knows of a value is its size: it may well be an address, unless its type is a vector. */
-static void measure(struct mpk_code_param *p)
+static void param_measure(struct mpk_code_param *p)
 {
 	if (p->kind != MPK_CODE_PARAM_VALUE || p->text.len)
 		return;
@@ -94,7 +94,7 @@ enum mpk_code mpk_code_info_params(const struct mpk_code_info *info, size_t kern
 	}
 	MPK_TRY(ask_symbol(k->name, list, k->param_count, arena, err));
 	for (size_t i = 0; i < k->param_count; i++)
-		measure(&list[i]);
+		param_measure(&list[i]);
 	*out = list;
 	return MPK_OK;
 }

@@ -23,7 +23,7 @@ struct content {
 	struct shared *shared; /* one a kernel, then one for what is outside of kernels */
 };
 
-static const struct mpk_ptx_kernel *kernel_of(const struct mpk_code_info *info, size_t kernel)
+static const struct mpk_ptx_kernel *ptx_kernel_of(const struct mpk_code_info *info, size_t kernel)
 {
 	const struct content *c = info->content;
 
@@ -78,7 +78,7 @@ static enum mpk_code read_ptx(struct mpk_code_info *info, void *content, struct 
 	return MPK_OK;
 }
 
-static enum mpk_code targets(struct mpk_span bytes, struct mpk_arena *arena,
+static enum mpk_code ptx_targets(struct mpk_span bytes, struct mpk_arena *arena,
 			     struct mpk_code_target **out, size_t *count, struct mpk_error *err)
 {
 	struct mpk_code_target *t = mpk_arena_alloc(arena, sizeof *t);
@@ -98,13 +98,13 @@ static enum mpk_code targets(struct mpk_span bytes, struct mpk_arena *arena,
 	return MPK_OK;
 }
 
-static uint64_t param_bytes(const struct mpk_code_info *info, size_t kernel, size_t i)
+static uint64_t ptx_param_bytes(const struct mpk_code_info *info, size_t kernel, size_t i)
 {
-	return kernel_of(info, kernel)->params[i].bytes;
+	return ptx_kernel_of(info, kernel)->params[i].bytes;
 }
 
 /* A pointer and a 64-bit number are both .u64; tables have far more of the former. */
-static bool param_dtype(const struct mpk_code_info *info, size_t kernel, size_t i,
+static bool ptx_param_dtype(const struct mpk_code_info *info, size_t kernel, size_t i,
 			struct mpk_dtype *out)
 {
 	static const struct {
@@ -118,7 +118,7 @@ static bool param_dtype(const struct mpk_code_info *info, size_t kernel, size_t 
 		{ "f16", { MPK_DTYPE_FLOAT, 16, 1 } },  { "f32", { MPK_DTYPE_FLOAT, 32, 1 } },
 		{ "f64", { MPK_DTYPE_FLOAT, 64, 1 } },
 	};
-	const struct mpk_ptx_param *p = &kernel_of(info, kernel)->params[i];
+	const struct mpk_ptx_param *p = &ptx_kernel_of(info, kernel)->params[i];
 
 	for (size_t k = 0; k < MPK_ARRAY_COUNT(types); k++) {
 		if (!mpk_span_is(p->type, types[k].type) || p->bytes * 8 != types[k].dtype.bits)
@@ -139,10 +139,10 @@ static bool is_numbered(struct mpk_span name, struct mpk_span kernel)
 	       memcmp(name.data + kernel.len, middle, sizeof middle - 1) == 0;
 }
 
-static void param(const struct mpk_code_info *info, size_t kernel, size_t i,
+static void ptx_param(const struct mpk_code_info *info, size_t kernel, size_t i,
 		  struct mpk_code_param *out)
 {
-	const struct mpk_ptx_kernel *k = kernel_of(info, kernel);
+	const struct mpk_ptx_kernel *k = ptx_kernel_of(info, kernel);
 	const struct mpk_ptx_param *p = &k->params[i];
 	struct mpk_dtype t;
 
@@ -150,7 +150,7 @@ static void param(const struct mpk_code_info *info, size_t kernel, size_t i,
 		out->name = p->name;
 	if (p->pointer) {
 		out->kind = MPK_CODE_PARAM_BUFFER;
-	} else if (!param_dtype(info, kernel, i, &t)) {
+	} else if (!ptx_param_dtype(info, kernel, i, &t)) {
 		/* an array of bytes is a struct; .b32 and the like hide a number's type */
 		bool is_struct = p->bytes > 8 || (mpk_span_is(p->type, "b8") && p->bytes > 1);
 
@@ -163,7 +163,7 @@ static void param(const struct mpk_code_info *info, size_t kernel, size_t i,
 
 /* --- text --------------------------------------------------------------------------- */
 
-static void put_text(const struct mpk_code_info *info, struct mpk_strbuf *out)
+static void ptx_put_text(const struct mpk_code_info *info, struct mpk_strbuf *out)
 {
 	const struct content *c = info->content;
 	const struct shared *shared = &c->shared[c->ptx.kernel_count];
@@ -177,7 +177,7 @@ static void put_text(const struct mpk_code_info *info, struct mpk_strbuf *out)
 	mpk_strbuf_puts(out, c->ptx.debug ? ", with debug information" : "");
 }
 
-static void put_kernel_text(const struct mpk_code_info *info, size_t kernel, struct mpk_strbuf *out)
+static void ptx_put_kernel_text(const struct mpk_code_info *info, size_t kernel, struct mpk_strbuf *out)
 {
 	const struct content *c = info->content;
 	const struct mpk_ptx_kernel *k = &c->ptx.kernels[kernel];
@@ -205,7 +205,7 @@ static void put_kernel_text(const struct mpk_code_info *info, size_t kernel, str
 
 /* --- JSON --------------------------------------------------------------------------- */
 
-static void put_json(const struct mpk_code_info *info, struct mpk_json *j, struct mpk_json_at *at)
+static void ptx_put_json(const struct mpk_code_info *info, struct mpk_json *j, struct mpk_json_at *at)
 {
 	const struct content *c = info->content;
 	const struct shared *shared = &c->shared[c->ptx.kernel_count];
@@ -219,7 +219,7 @@ static void put_json(const struct mpk_code_info *info, struct mpk_json *j, struc
 	mpk_json_spans(j, at, "functions", c->ptx.functions, c->ptx.function_count);
 }
 
-static void put_kernel_json(const struct mpk_code_info *info, size_t kernel, struct mpk_json *j,
+static void ptx_put_kernel_json(const struct mpk_code_info *info, size_t kernel, struct mpk_json *j,
 			    struct mpk_json_at *at)
 {
 	const struct content *c = info->content;
@@ -249,13 +249,13 @@ const struct mpk_code_format mpk_format_ptx = {
 	.is_text = true,
 	.claims = { { "cuda", "ptx" } },
 	.read = read_ptx,
-	.targets = targets,
+	.targets = ptx_targets,
 	.content_bytes = sizeof(struct content),
-	.param_bytes = param_bytes,
-	.param_dtype = param_dtype,
-	.param = param,
-	.text = put_text,
-	.json = put_json,
-	.kernel_text = put_kernel_text,
-	.kernel_json = put_kernel_json,
+	.param_bytes = ptx_param_bytes,
+	.param_dtype = ptx_param_dtype,
+	.param = ptx_param,
+	.text = ptx_put_text,
+	.json = ptx_put_json,
+	.kernel_text = ptx_put_kernel_text,
+	.kernel_json = ptx_put_kernel_json,
 };

@@ -64,7 +64,7 @@ static bool is_tolerated(const struct mpk_code_format *f, struct mpk_span kind,
 	return false;
 }
 
-static bool fits(const struct mpk_code_format *claimed, struct mpk_span kind,
+static bool recognise_fits(const struct mpk_code_format *claimed, struct mpk_span kind,
 		 struct mpk_span format, const struct mpk_code_format *f)
 {
 	return f == claimed || is_tolerated(f, kind, format) ||
@@ -76,7 +76,7 @@ bool mpk_code_format_fits(struct mpk_span kind, struct mpk_span format,
 {
 	const struct mpk_code_format *claimed = mpk_code_format_claimed(kind, format);
 
-	return !claimed || fits(claimed, kind, format, f);
+	return !claimed || recognise_fits(claimed, kind, format, f);
 }
 
 static enum mpk_code fail_format(const char *expected, struct mpk_span kind, struct mpk_span format,
@@ -92,7 +92,7 @@ static enum mpk_code fail_format(const char *expected, struct mpk_span kind, str
 }
 
 /* Without a format: whether the kind holds such code at all. */
-static enum mpk_code check_kind(struct mpk_span kind, const struct mpk_code_format *f, bool *known,
+static enum mpk_code recognise_check_kind(struct mpk_span kind, const struct mpk_code_format *f, bool *known,
 				struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf names = { 0 };
@@ -117,9 +117,9 @@ enum mpk_code mpk_code_format_claim(struct mpk_span kind, struct mpk_span format
 	const struct mpk_code_format *claimed = mpk_code_format_claimed(kind, format);
 
 	*known = claimed != NULL;
-	if (claimed && !fits(claimed, kind, format, f))
+	if (claimed && !recognise_fits(claimed, kind, format, f))
 		return fail_format(claimed->name, kind, format, f, err);
-	return claimed || format.len ? MPK_OK : check_kind(kind, f, known, err);
+	return claimed || format.len ? MPK_OK : recognise_check_kind(kind, f, known, err);
 }
 
 /* --- reading ------------------------------------------------------------------------ */

@@ -18,11 +18,11 @@ struct check {
 	void *arg;
 };
 
-static void say(const struct check *c, enum mpk_severity severity, const char *fmt, ...)
+static void row_say(const struct check *c, enum mpk_severity severity, const char *fmt, ...)
 	MPK_PRINTF(3, 4);
 
 /* Whoever compiles may see another kernel than the one that was read. */
-static void say(const struct check *c, enum mpk_severity severity, const char *fmt, ...)
+static void row_say(const struct check *c, enum mpk_severity severity, const char *fmt, ...)
 {
 	char text[sizeof((struct mpk_error *)0)->text];
 	va_list ap;
@@ -56,7 +56,7 @@ static uint64_t argument_bytes(const struct mpk_function_info *row, size_t i, ui
 
 /* --- kinds -------------------------------------------------------------------------------- */
 
-static bool is_integer(struct mpk_dtype t)
+static bool row_is_integer(struct mpk_dtype t)
 {
 	return t.code == MPK_DTYPE_INT || t.code == MPK_DTYPE_UINT || t.code == MPK_DTYPE_BOOL;
 }
@@ -68,19 +68,19 @@ static bool passes_number(const struct check *c, struct mpk_dtype table, struct 
 	bool cuda = c->code->format == &mpk_format_cuda;
 
 	if (table.code == MPK_DTYPE_HANDLE)
-		return cuda && is_integer(code) && code.bits == 64;
+		return cuda && row_is_integer(code) && code.bits == 64;
 	if (table.lanes != 1)
 		return true;
 	if (mpk_dtype_is_real(table) != mpk_dtype_is_real(code))
 		return false;
 	return table.bits == code.bits ||
-	       (cuda && is_integer(table) && is_integer(code) && table.bits > code.bits);
+	       (cuda && row_is_integer(table) && row_is_integer(code) && table.bits > code.bits);
 }
 
 static bool passes_address(const struct check *c, struct mpk_dtype table)
 {
 	return table.code == MPK_DTYPE_HANDLE ||
-	       (c->code->format == &mpk_format_cuda && is_integer(table) && table.bits == 64);
+	       (c->code->format == &mpk_format_cuda && row_is_integer(table) && table.bits == 64);
 }
 
 /* --- arguments ------------------------------------------------------------------------------ */
@@ -91,12 +91,12 @@ static void say_kind(const struct check *c, size_t i, const struct mpk_code_para
 	char type[MPK_DTYPE_TEXT];
 
 	if (p->text.len)
-		say(c, MPK_ERROR,
+		row_say(c, MPK_ERROR,
 		    "argument %zu of kernel '%s' is '%s' in the code, %s in the table%s", i,
 		    MPK_QUOTE(c->row->key), MPK_QUOTE(p->text),
 		    mpk_dtype_print(c->row->arg_types[i], type), why);
 	else
-		say(c, MPK_ERROR,
+		row_say(c, MPK_ERROR,
 		    "argument %zu of kernel '%s' is a vector or struct in the code, %s in the table%s",
 		    i, MPK_QUOTE(c->row->key), mpk_dtype_print(c->row->arg_types[i], type), why);
 }
@@ -110,7 +110,7 @@ static void check_value(const struct check *c, size_t i, const struct mpk_code_p
 	if ((bytes && p->least_bytes > bytes) || (handle && !p->holds_address))
 		say_kind(c, i, p, ": no runtime passes structs, vectors or samplers by value");
 	else if (handle && !p->least_bytes)
-		say(c, MPK_WARNING,
+		row_say(c, MPK_WARNING,
 		    "argument %zu of kernel '%s' is '%s', and what is in it is not to be seen: handle in the table passes an address",
 		    i, MPK_QUOTE(c->row->key), MPK_QUOTE(p->text));
 }
@@ -121,7 +121,7 @@ static void check_argument(const struct check *c, size_t i, const struct mpk_cod
 
 	switch (p->kind) {
 	case MPK_CODE_PARAM_LOCAL:
-		say(c, MPK_ERROR,
+		row_say(c, MPK_ERROR,
 		    "argument %zu of kernel '%s' is '%s': no runtime passes local memory", i,
 		    MPK_QUOTE(c->row->key), MPK_QUOTE(p->text));
 		break;
@@ -139,7 +139,7 @@ static void check_argument(const struct check *c, size_t i, const struct mpk_cod
 		break;
 	case MPK_CODE_PARAM_UNKNOWN:
 		if (p->text.len && table.code == MPK_DTYPE_HANDLE)
-			say(c, MPK_WARNING,
+			row_say(c, MPK_WARNING,
 			    "argument %zu of kernel '%s' is '%s', whose type is not to be seen in the text: handle in the table passes an address",
 			    i, MPK_QUOTE(c->row->key), MPK_QUOTE(p->text));
 		break;
@@ -153,7 +153,7 @@ static bool same_bytes(const struct check *c, size_t i, const struct mpk_code_pa
 
 	if (!c->code->format->param_bytes || !table || table == p->bytes)
 		return true;
-	say(c, MPK_ERROR,
+	row_say(c, MPK_ERROR,
 	    "argument %zu of kernel '%s' has %" PRIu64 " bytes in the code, %" PRIu64
 	    " in the table (%s)",
 	    i, MPK_QUOTE(c->row->key), p->bytes, table,
@@ -178,7 +178,7 @@ static void check_params(const struct check *c, const struct mpk_code_param *par
 	size_t count = c->kernel->param_count;
 
 	if (count != c->row->arg_count) {
-		say(c, counts(c, params) ? MPK_ERROR : MPK_WARNING,
+		row_say(c, counts(c, params) ? MPK_ERROR : MPK_WARNING,
 		    "kernel '%s' has %zu parameters in the code, %zu in the table",
 		    MPK_QUOTE(c->row->key), count, c->row->arg_count);
 		return;
@@ -194,7 +194,7 @@ static void check_unpassable(const struct check *c, size_t kernel)
 		struct mpk_span text = c->code->format->unpassable(c->code, kernel, i);
 
 		if (text.len)
-			say(c, MPK_ERROR,
+			row_say(c, MPK_ERROR,
 			    "parameter %zu of kernel '%s' is '%s', which no runtime passes", i,
 			    MPK_QUOTE(c->row->key), MPK_QUOTE(text));
 	}
@@ -210,7 +210,7 @@ enum mpk_code mpk_code_info_check_row(const struct mpk_code_info *code, size_t k
 	const struct mpk_code_param *params;
 
 	if (c.kernel->condition.len && !c.kernel->has_variants)
-		say(&c, MPK_WARNING,
+		row_say(&c, MPK_WARNING,
 		    "kernel '%s' stands behind '%s': whether there is one depends on who compiles the text",
 		    MPK_QUOTE(row->key), MPK_QUOTE(c.kernel->condition));
 	if (f->unpassable) {

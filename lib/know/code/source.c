@@ -19,7 +19,7 @@ static enum mpk_source_code_language language_of(const struct mpk_code_info *inf
 	return (enum mpk_source_code_language)info->format->variant;
 }
 
-static const struct mpk_source_code_kernel *kernel_of(const struct mpk_code_info *info,
+static const struct mpk_source_code_kernel *source_kernel_of(const struct mpk_code_info *info,
 						      size_t kernel)
 {
 	const struct mpk_source_code *s = info->content;
@@ -61,7 +61,7 @@ static enum mpk_code keep_definitions(struct mpk_code_info *info, const struct m
 	return MPK_OK;
 }
 
-static enum mpk_code read_source(struct mpk_code_info *info, void *content, struct mpk_arena *arena,
+static enum mpk_code source_read_source(struct mpk_code_info *info, void *content, struct mpk_arena *arena,
 				 struct mpk_error *err)
 {
 	struct mpk_source_code *s = content;
@@ -105,7 +105,7 @@ static struct mpk_span text_of_param(const struct mpk_code_info *info, size_t ke
 		s->param_count = s->at = 0;
 	}
 	while (s->param_count <= i) {
-		if (!mpk_source_code_next_param(kernel_of(info, kernel), &s->at, &s->param))
+		if (!mpk_source_code_next_param(source_kernel_of(info, kernel), &s->at, &s->param))
 			return (struct mpk_span){ 0 };
 		s->param_count++;
 	}
@@ -113,7 +113,7 @@ static struct mpk_span text_of_param(const struct mpk_code_info *info, size_t ke
 }
 
 /* A parameter that cannot be resolved is unknown, which every caller must handle anyway. */
-static struct mpk_source_code_resolved resolve(const struct mpk_code_info *info,
+static struct mpk_source_code_resolved source_resolve(const struct mpk_code_info *info,
 					       struct mpk_span text)
 {
 	struct mpk_source_code_resolved r;
@@ -123,10 +123,10 @@ static struct mpk_source_code_resolved resolve(const struct mpk_code_info *info,
 	return r;
 }
 
-static bool param_dtype(const struct mpk_code_info *info, size_t kernel, size_t i,
+static bool source_param_dtype(const struct mpk_code_info *info, size_t kernel, size_t i,
 			struct mpk_dtype *out)
 {
-	struct mpk_source_code_resolved r = resolve(info, text_of_param(info, kernel, i));
+	struct mpk_source_code_resolved r = source_resolve(info, text_of_param(info, kernel, i));
 
 	if (r.kind == MPK_SOURCE_CODE_BUFFER || r.kind == MPK_SOURCE_CODE_IMAGE)
 		*out = (struct mpk_dtype){ MPK_DTYPE_HANDLE, 64, 1 };
@@ -160,7 +160,7 @@ static void put_options(const struct mpk_code_info *info, struct mpk_strbuf *out
 	}
 }
 
-static void param(const struct mpk_code_info *info, size_t kernel, size_t i,
+static void source_param(const struct mpk_code_info *info, size_t kernel, size_t i,
 		  struct mpk_code_param *out)
 {
 	static const enum mpk_code_param_kind kinds[] = {
@@ -176,7 +176,7 @@ static void param(const struct mpk_code_info *info, size_t kernel, size_t i,
 
 	out->text = trimmed(text_of_param(info, kernel, i));
 	mpk_source_code_param_read(out->text, &p);
-	r = resolve(info, out->text);
+	r = source_resolve(info, out->text);
 	out->name = p.name;
 	out->kind = kinds[r.kind];
 	out->dtype = r.dtype;
@@ -186,7 +186,7 @@ static void param(const struct mpk_code_info *info, size_t kernel, size_t i,
 	out->refused = r.refused;
 }
 
-static void put_text(const struct mpk_code_info *info, struct mpk_strbuf *out)
+static void source_put_text(const struct mpk_code_info *info, struct mpk_strbuf *out)
 {
 	mpk_strbuf_printf(out, "%s, ", mpk_source_code_language_name(language_of(info)));
 	mpk_put_count(out, info->kernel_count, "kernel");
@@ -195,20 +195,20 @@ static void put_text(const struct mpk_code_info *info, struct mpk_strbuf *out)
 }
 
 /* " (A: float32*, n: int32)"; of a parameter that its words do not tell, the name alone */
-static void put_params(const struct mpk_code_info *info, size_t kernel, struct mpk_strbuf *out)
+static void source_put_params(const struct mpk_code_info *info, size_t kernel, struct mpk_strbuf *out)
 {
 	static const char *const kinds[] = {
 		[MPK_CODE_PARAM_UNKNOWN] = "",      [MPK_CODE_PARAM_BUFFER] = "*",
 		[MPK_CODE_PARAM_IMAGE] = "image",   [MPK_CODE_PARAM_NUMBER] = "",
 		[MPK_CODE_PARAM_LOCAL] = "* local", [MPK_CODE_PARAM_VALUE] = "",
 	};
-	size_t count = kernel_of(info, kernel)->param_count;
+	size_t count = source_kernel_of(info, kernel)->param_count;
 	char type[MPK_DTYPE_TEXT];
 
 	for (size_t i = 0; info->format->param && i < count; i++) {
 		struct mpk_code_param p = { 0 };
 
-		param(info, kernel, i, &p);
+		source_param(info, kernel, i, &p);
 		mpk_strbuf_puts(out, i ? ", " : " (");
 		mpk_escape(out, p.name);
 		if (p.kind == MPK_CODE_PARAM_UNKNOWN || p.kind == MPK_CODE_PARAM_VALUE)
@@ -222,21 +222,21 @@ static void put_params(const struct mpk_code_info *info, size_t kernel, struct m
 	mpk_strbuf_puts(out, info->format->param && count ? ")" : "");
 }
 
-static void put_kernel_text(const struct mpk_code_info *info, size_t kernel, struct mpk_strbuf *out)
+static void source_put_kernel_text(const struct mpk_code_info *info, size_t kernel, struct mpk_strbuf *out)
 {
-	const struct mpk_source_code_kernel *k = kernel_of(info, kernel);
+	const struct mpk_source_code_kernel *k = source_kernel_of(info, kernel);
 
 	mpk_strbuf_printf(out, "%s: line %" PRIu32 ", ",
 			  mpk_source_code_language_name(language_of(info)), k->line);
 	mpk_put_count(out, k->param_count, "parameter");
-	put_params(info, kernel, out);
+	source_put_params(info, kernel, out);
 	mpk_code_put_shape("work-group", k->group, out);
 }
 
 static void put_kernel_json(const struct mpk_code_info *info, size_t kernel, struct mpk_json *j,
 			    struct mpk_json_at *at)
 {
-	const struct mpk_source_code_kernel *k = kernel_of(info, kernel);
+	const struct mpk_source_code_kernel *k = source_kernel_of(info, kernel);
 
 	mpk_json_u64(j, at, "line", k->line);
 	mpk_json_u64(j, at, "parameter_count", k->param_count);
@@ -259,7 +259,7 @@ static int by_hash(const void *left, const void *right)
 /* Whether the words of the text tell what a compiler calls the kernel. */
 static bool make_symbol(const struct mpk_code_info *info, size_t kernel, struct mpk_strbuf *out)
 {
-	return mpk_source_code_symbol(kernel_of(info, kernel), &info->source->index, out) &&
+	return mpk_source_code_symbol(source_kernel_of(info, kernel), &info->source->index, out) &&
 	       mpk_strbuf_status(out, NULL) == MPK_OK;
 }
 
@@ -287,7 +287,7 @@ static void make_symbols(const struct mpk_code_info *info)
 }
 
 /* A table names kernels by symbols, a text by the names that it gives them. */
-static bool find_symbol(const struct mpk_code_info *info, struct mpk_span symbol, size_t *kernel)
+static bool source_find_symbol(const struct mpk_code_info *info, struct mpk_span symbol, size_t *kernel)
 {
 	const struct mpk_code_source *s = info->source;
 	struct mpk_code_symbol key = { mpk_strmap_hash(symbol), 0 };
@@ -316,7 +316,7 @@ static void verify_types(const struct mpk_code_info *info, const struct mpk_code
 	for (size_t k = 0; k < info->kernel_count; k++)
 		for (size_t i = 0; i < info->kernels[k].param_count; i++) {
 			struct mpk_span p = text_of_param(info, k, i);
-			const char *type = resolve(info, p).refused;
+			const char *type = source_resolve(info, p).refused;
 
 			if (!type)
 				continue;
@@ -355,8 +355,8 @@ const struct mpk_code_format mpk_format_opencl = {
 	.words = { "__kernel", "get_global_id(", "get_group_id(" },
 	.counts_params = true,
 	.claims = { { "opencl", "cl" } },
-	.param_dtype = param_dtype,
-	.param = param,
+	.param_dtype = source_param_dtype,
+	.param = source_param,
 	/* a runtime's compiler gets this text and nothing beside it */
 	.check = "opencl-source",
 	.about = "OpenCL source compiles without other files",
@@ -366,10 +366,10 @@ const struct mpk_code_format mpk_format_opencl = {
 const struct mpk_code_format mpk_format_cuda = {
 	SOURCE(MPK_SOURCE_CODE_CUDA), .word = "cuda",        .name = "CUDA C++ source",
 	.words = { "__global__" },    .counts_params = true, .claims = { { "cuda", "cuda" } },
-	.param_dtype = param_dtype,   .param = param,        .find_symbol = find_symbol,
+	.param_dtype = source_param_dtype,   .param = source_param,        .find_symbol = source_find_symbol,
 };
 
-static bool has_word(struct mpk_span text, const char *const *words, size_t count)
+static bool source_has_word(struct mpk_span text, const char *const *words, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		if (mpk_source_code_mentions(text, mpk_span_str(words[i])))
@@ -385,12 +385,12 @@ static bool binds(struct mpk_span attribute, struct mpk_span text)
 	bool address = memchr(text.data, '*', text.len) || memchr(text.data, '&', text.len) ||
 		       memchr(text.data, '[', text.len);
 
-	if (has_word(attribute, never, MPK_ARRAY_COUNT(never)) ||
+	if (source_has_word(attribute, never, MPK_ARRAY_COUNT(never)) ||
 	    mpk_source_code_mentions(text, mpk_span_str("threadgroup")))
 		return false;
 	if (attribute.len && !mpk_source_code_mentions(attribute, mpk_span_str("buffer")))
 		return true;
-	return address || has_word(text, memory, MPK_ARRAY_COUNT(memory));
+	return address || source_has_word(text, memory, MPK_ARRAY_COUNT(memory));
 }
 
 /* Metal takes buffers, and values of its own making. */
@@ -405,7 +405,7 @@ static struct mpk_span metal_unpassable(const struct mpk_code_info *info, size_t
 		own.len = (size_t)(at - text.data);
 		attribute = mpk_span_of(at, text.len - own.len);
 	}
-	r = resolve(info, own);
+	r = source_resolve(info, own);
 	if (!own.len || binds(attribute, own) || (!attribute.len && r.holds_address) ||
 	    (r.kind == MPK_SOURCE_CODE_UNKNOWN && !mpk_span_has(attribute, "texture")))
 		return (struct mpk_span){ 0 };
@@ -423,7 +423,7 @@ static struct mpk_span wgsl_unpassable(const struct mpk_code_info *info, size_t 
 	const uint8_t *colon = text.len ? memchr(text.data, ':', text.len) : NULL;
 
 	if (!colon || memchr(text.data, '@', text.len) ||
-	    !has_word(mpk_span_of(colon, text.len - (size_t)(colon - text.data)), types,
+	    !source_has_word(mpk_span_of(colon, text.len - (size_t)(colon - text.data)), types,
 		      MPK_ARRAY_COUNT(types)))
 		return (struct mpk_span){ 0 };
 	return text;
@@ -454,7 +454,7 @@ const struct mpk_code_format mpk_format_wgsl = {
 	.unpassable = wgsl_unpassable,
 };
 
-static bool is_any(struct mpk_span bytes)
+static bool source_is_any(struct mpk_span bytes)
 {
 	(void)bytes;
 	return true;
@@ -470,6 +470,6 @@ const struct mpk_code_format mpk_format_text = {
 	.name = "text of an unknown language",
 	.is_text = true,
 	.is_source = true,
-	.is = is_any,
+	.is = source_is_any,
 	.may_define = may_hold,
 };

@@ -25,7 +25,7 @@ static const struct mpk_spirv *spirv_of(const struct mpk_code_info *info)
 }
 
 /* The parameters of compute shaders; kernels of OpenCL have others, which are not read. */
-static enum mpk_code read_params(const struct mpk_code_info *info, struct content *c, size_t i,
+static enum mpk_code spirv_read_params(const struct mpk_code_info *info, struct content *c, size_t i,
 				 struct mpk_code_kernel *kernel, struct mpk_arena *arena,
 				 struct mpk_error *err)
 {
@@ -52,13 +52,13 @@ static enum mpk_code read_spirv(struct mpk_code_info *info, void *content, struc
 	for (size_t i = 0; i < s->entry_count; i++) {
 		kernels[i].name = mpk_span_str(s->entries[i].name);
 		memcpy(kernels[i].block, s->entries[i].local_size, sizeof kernels[i].block);
-		MPK_TRY(read_params(info, c, i, &kernels[i], arena, err));
+		MPK_TRY(spirv_read_params(info, c, i, &kernels[i], arena, err));
 	}
 	info->complete = true;
 	return MPK_OK;
 }
 
-static void param(const struct mpk_code_info *info, size_t kernel, size_t i,
+static void spirv_param(const struct mpk_code_info *info, size_t kernel, size_t i,
 		  struct mpk_code_param *out)
 {
 	const struct content *c = info->content;
@@ -76,13 +76,13 @@ static struct mpk_span unpassable(const struct mpk_code_info *info, size_t kerne
 {
 	struct mpk_code_param p = { 0 };
 
-	param(info, kernel, i, &p);
+	spirv_param(info, kernel, i, &p);
 	return p.kind == MPK_CODE_PARAM_VALUE
 		       ? mpk_span_str("a push constant that is a vector or a struct")
 		       : (struct mpk_span){ 0 };
 }
 
-static void put_text(const struct mpk_code_info *info, struct mpk_strbuf *out)
+static void spirv_put_text(const struct mpk_code_info *info, struct mpk_strbuf *out)
 {
 	const struct mpk_spirv *s = spirv_of(info);
 	const char *addressing = mpk_spirv_name(MPK_SPIRV_ADDRESSING, s->addressing);
@@ -105,12 +105,12 @@ static void put_text(const struct mpk_code_info *info, struct mpk_strbuf *out)
 	mpk_strbuf_puts(out, s->capability_count ? "" : "none");
 }
 
-static void put_kernel_text(const struct mpk_code_info *info, size_t kernel, struct mpk_strbuf *out)
+static void spirv_put_kernel_text(const struct mpk_code_info *info, size_t kernel, struct mpk_strbuf *out)
 {
 	const struct mpk_spirv *s = spirv_of(info);
 	const char *model = mpk_spirv_name(MPK_SPIRV_MODEL, s->entries[kernel].model);
 
-	put_text(info, out);
+	spirv_put_text(info, out);
 	mpk_strbuf_printf(out, ": %s", model ? model : "unknown execution model");
 	mpk_code_put_shape("workgroup", s->entries[kernel].local_size, out);
 	mpk_code_put_shape("workgroup hint", s->entries[kernel].size_hint, out);
@@ -118,7 +118,7 @@ static void put_kernel_text(const struct mpk_code_info *info, size_t kernel, str
 		mpk_strbuf_printf(out, ", one of %zu entry points", s->entry_count);
 }
 
-static void put_json(const struct mpk_code_info *info, struct mpk_json *j, struct mpk_json_at *at)
+static void spirv_put_json(const struct mpk_code_info *info, struct mpk_json *j, struct mpk_json_at *at)
 {
 	const struct mpk_spirv *s = spirv_of(info);
 	struct mpk_json_at *list;
@@ -138,7 +138,7 @@ static void put_json(const struct mpk_code_info *info, struct mpk_json *j, struc
 	}
 }
 
-static void put_kernel_json(const struct mpk_code_info *info, size_t kernel, struct mpk_json *j,
+static void spirv_put_kernel_json(const struct mpk_code_info *info, size_t kernel, struct mpk_json *j,
 			    struct mpk_json_at *at)
 {
 	const struct mpk_spirv *s = spirv_of(info);
@@ -148,7 +148,7 @@ static void put_kernel_json(const struct mpk_code_info *info, size_t kernel, str
 	mpk_code_json_shape(j, at, "workgroup_hint", s->entries[kernel].size_hint);
 }
 
-static void verify(const struct mpk_code_info *info, const struct mpk_code_verify *v)
+static void spirv_verify(const struct mpk_code_info *info, const struct mpk_code_verify *v)
 {
 	const struct mpk_spirv *s = spirv_of(info);
 	uint32_t wanted = mpk_span_is(v->kind, "opencl") ? KERNEL : GL_COMPUTE;
@@ -178,13 +178,13 @@ const struct mpk_code_format mpk_format_spirv = {
 	.claims = { { "vulkan", "vulkan" }, { "vulkan", "spirv" } },
 	.read = read_spirv,
 	.content_bytes = sizeof(struct content),
-	.param = param,
+	.param = spirv_param,
 	.unpassable = unpassable,
-	.text = put_text,
-	.json = put_json,
-	.kernel_text = put_kernel_text,
-	.kernel_json = put_kernel_json,
+	.text = spirv_put_text,
+	.json = spirv_put_json,
+	.kernel_text = spirv_put_kernel_text,
+	.kernel_json = spirv_put_kernel_json,
 	.check = "spirv-module",
 	.about = "SPIR-V is of a version and model that drivers take",
-	.verify = verify,
+	.verify = spirv_verify,
 };

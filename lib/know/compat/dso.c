@@ -27,7 +27,7 @@ struct kinds {
 	size_t count, cap;
 };
 
-static bool is_text(uint8_t c)
+static bool dso_is_text(uint8_t c)
 {
 	return c > ' ' && c < 0x7f;
 }
@@ -41,9 +41,9 @@ static bool take_kind(struct mpk_span bytes, size_t at, size_t prefix, struct mp
 
 	if (head >= begin && memcmp(bytes.data + head - begin, runtime, begin) == 0)
 		head -= begin;
-	if (head && (is_text(bytes.data[head - 1]) || bytes.data[head - 1] == ' '))
+	if (head && (dso_is_text(bytes.data[head - 1]) || bytes.data[head - 1] == ' '))
 		return false;
-	while (end < bytes.len && end - at - prefix < KIND_MAX && is_text(bytes.data[end]))
+	while (end < bytes.len && end - at - prefix < KIND_MAX && dso_is_text(bytes.data[end]))
 		end++;
 	if (end == at + prefix || end == bytes.len || bytes.data[end])
 		return false;
@@ -120,7 +120,7 @@ enum mpk_code mpk_dso_read_loaders(struct mpk_dso *dso, struct mpk_arena *arena,
 /* --- the rest --------------------------------------------------------------------------- */
 
 /* What others may bind to: not local, hidden or internal, and not what the library itself needs. */
-static enum mpk_code read_symbols(const struct mpk_elf *e, struct mpk_dso *out,
+static enum mpk_code dso_read_symbols(const struct mpk_elf *e, struct mpk_dso *out,
 				  struct mpk_error *err)
 {
 	struct mpk_symtab table;
@@ -156,7 +156,7 @@ static enum mpk_code read_soname(const struct mpk_elf *e, struct mpk_dso *out,
 	return MPK_OK;
 }
 
-static enum mpk_code read_all(struct mpk_arena *arena, struct mpk_dso *out, struct mpk_error *err)
+static enum mpk_code dso_read_all(struct mpk_arena *arena, struct mpk_dso *out, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_elf_close) struct mpk_elf elf = { 0 };
 
@@ -169,7 +169,7 @@ static enum mpk_code read_all(struct mpk_arena *arena, struct mpk_dso *out, stru
 	out->machine = elf.header.e_machine;
 	out->elf_class = elf.header.e_ident[EI_CLASS];
 	out->elf_data = elf.header.e_ident[EI_DATA];
-	MPK_TRY(read_symbols(&elf, out, err));
+	MPK_TRY(dso_read_symbols(&elf, out, err));
 	MPK_TRY(read_soname(&elf, out, err));
 	MPK_TRY(mpk_elf_needed(&elf, arena, &out->needed, &out->needed_count, err));
 	return mpk_versions_defined(&elf, arena, &out->versions, &out->version_count, err);
@@ -183,7 +183,7 @@ enum mpk_code mpk_dso_read(const char *path, struct mpk_arena *arena, struct mpk
 	enum mpk_code code;
 
 	MPK_TRY(mpk_mapping_open(path, &dso.map, err));
-	code = read_all(arena, &dso, err);
+	code = dso_read_all(arena, &dso, err);
 	if (code != MPK_OK) {
 		mpk_dso_close(&dso);
 		mpk_error_at_file(err, path);

@@ -80,7 +80,7 @@ static const struct {
 	{ "tvm.contrib.thrust.", "USE_THRUST" },
 };
 
-static int by_name(const void *a, const void *b)
+static int globals_by_name(const void *a, const void *b)
 {
 	const struct row *x = a, *y = b;
 
@@ -97,7 +97,7 @@ static unsigned where_is(struct mpk_span name)
 		return 0;
 	memcpy(text, name.data ? (const char *)name.data : "", name.len);
 	text[name.len] = 0;
-	at = mpk_lower_bound(rows, MPK_ARRAY_COUNT(rows), sizeof *rows, &key, by_name);
+	at = mpk_lower_bound(rows, MPK_ARRAY_COUNT(rows), sizeof *rows, &key, globals_by_name);
 	return at < MPK_ARRAY_COUNT(rows) && strcmp(rows[at].name, text) == 0 ? rows[at].where : 0;
 }
 

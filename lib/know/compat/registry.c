@@ -47,7 +47,7 @@ static void take_initializer(void *arg, size_t piece)
 	reach_piece(arg, piece, 1);
 }
 
-static void take_name(struct walk *w, uint64_t address)
+static void registry_take_name(struct walk *w, uint64_t address)
 {
 	struct mpk_span bytes, name;
 	size_t ignored;
@@ -66,7 +66,7 @@ static void take_name(struct walk *w, uint64_t address)
 	w->failed |= mpk_strmap_put(w->names, name, 0, &ignored) < 0;
 }
 
-static int by_address(const void *a, const void *b)
+static int registry_by_address(const void *a, const void *b)
 {
 	const struct pointer *x = a, *y = b;
 
@@ -78,14 +78,14 @@ static void take_pointers(struct walk *w, uint64_t address)
 	for (uint64_t at = address; at <= address + 8; at += 8) {
 		const struct pointer key = { .address = at };
 		size_t i = mpk_lower_bound(w->pointers, w->pointer_count, sizeof key, &key,
-					   by_address);
+					   registry_by_address);
 
 		if (i < w->pointer_count && w->pointers[i].address == at)
-			take_name(w, w->pointers[i].to);
+			registry_take_name(w, w->pointers[i].to);
 	}
 }
 
-static void take_relocation(void *arg, const struct mpk_relocation *r)
+static void registry_take_relocation(void *arg, const struct mpk_relocation *r)
 {
 	struct walk *w = arg;
 
@@ -104,9 +104,9 @@ static enum mpk_code read_pointers(struct walk *w, struct mpk_error *err)
 	struct mpk_linking l;
 
 	MPK_TRY(mpk_linking_open(w->reach->elf, &l, err));
-	MPK_TRY(mpk_linking_relocations(&l, take_relocation, w, err));
+	MPK_TRY(mpk_linking_relocations(&l, registry_take_relocation, w, err));
 	if (w->pointer_count)
-		qsort(w->pointers, w->pointer_count, sizeof *w->pointers, by_address);
+		qsort(w->pointers, w->pointer_count, sizeof *w->pointers, registry_by_address);
 	return MPK_OK;
 }
 
@@ -144,7 +144,7 @@ static void take_ref(void *arg, const struct mpk_reach_ref *ref)
 			       mpk_strmap_find(&w->exported, mpk_span_str(ref->symbol), &piece))))
 		reach_piece(w, piece, (uint8_t)(depth + 1));
 	else if (ref->kind == MPK_REACH_DATA)
-		take_name(w, ref->to);
+		registry_take_name(w, ref->to);
 	else if (ref->kind == MPK_REACH_LOAD)
 		take_pointers(w, ref->to);
 }

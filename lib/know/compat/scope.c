@@ -49,7 +49,7 @@ static const char *const system_dirs[] = {
 
 /* Reads no more than the first 20 bytes: e_machine ends there, and it is at the same place in
  * both classes. */
-static bool fits(const char *path, const GElf_Ehdr *like)
+static bool scope_fits(const char *path, const GElf_Ehdr *like)
 {
 	uint8_t head[20];
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
@@ -74,7 +74,7 @@ static enum mpk_code try_dir(const char *dir, const char *name, const GElf_Ehdr 
 	char path[PATH_MAX]; /* a longer one cannot be opened */
 	int len = snprintf(path, sizeof path, "%s/%s", dir, name);
 
-	if (len < 0 || (size_t)len >= sizeof path || !fits(path, like))
+	if (len < 0 || (size_t)len >= sizeof path || !scope_fits(path, like))
 		return MPK_OK;
 	*out = mpk_arena_text(arena, mpk_span_str(path));
 	return *out ? MPK_OK : mpk_fail_nomem(err);
@@ -107,7 +107,7 @@ static enum mpk_code search_cache(struct mpk_span file, const char *name, const 
 		const char *key = cache_text(cache, row, ROW_KEY);
 		const char *path = cache_text(cache, row, ROW_VALUE);
 
-		if (!key || !path || strcmp(key, name) != 0 || !fits(path, like))
+		if (!key || !path || strcmp(key, name) != 0 || !scope_fits(path, like))
 			continue;
 		*out = mpk_arena_text(arena, mpk_span_str(path));
 		return *out ? MPK_OK : mpk_fail_nomem(err);
@@ -144,7 +144,7 @@ static enum mpk_code search_system(const char *name, const GElf_Ehdr *like, stru
 	enum mpk_code code = MPK_OK;
 	const char *own = own_library(name);
 
-	if (own && fits(own, like)) {
+	if (own && scope_fits(own, like)) {
 		*out = mpk_arena_text(arena, mpk_span_str(own));
 		return *out ? MPK_OK : mpk_fail_nomem(err);
 	}
@@ -164,7 +164,7 @@ enum mpk_code mpk_search_find(const struct mpk_search *search, const char *name,
 {
 	*out = NULL;
 	if (strchr(name, '/')) {
-		*out = fits(name, like) ? name : NULL;
+		*out = scope_fits(name, like) ? name : NULL;
 		return MPK_OK;
 	}
 	for (size_t i = 0; !*out && i < search->dir_count; i++)

@@ -95,7 +95,7 @@ static void put_u32(const struct mpk_patch *p, uint8_t *at, uint64_t v)
 }
 
 /* Returns the offset of the text in the file. */
-static uint64_t put_note(const struct tail *t, size_t index)
+static uint64_t append_put_note(const struct tail *t, size_t index)
 {
 	const struct mpk_elf_append *n = &t->notes[index];
 	uint8_t *at = t->bytes + (t->note_at[index] - t->at);
@@ -111,7 +111,7 @@ static uint64_t put_note(const struct tail *t, size_t index)
 	return t->note_at[index] + text_at;
 }
 
-static enum mpk_code put_header(const struct tail *t, size_t index, uint64_t name,
+static enum mpk_code append_put_header(const struct tail *t, size_t index, uint64_t name,
 				struct mpk_error *err)
 {
 	const struct mpk_patch *p = t->p;
@@ -152,7 +152,7 @@ static enum mpk_code put_tables(const struct tail *t, struct mpk_error *err)
 		size_t len = strlen(t->notes[i].section) + 1;
 
 		memcpy(text + used, t->notes[i].section, len);
-		MPK_TRY(put_header(t, i, used, err));
+		MPK_TRY(append_put_header(t, i, used, err));
 		used += len;
 	}
 	table += p->elf.header.e_shstrndx * entry;
@@ -185,7 +185,7 @@ static enum mpk_code append(struct tail *t, struct mpk_arena *arena, struct mpk_
 	t->bytes = mpk_arena_alloc(arena, (size_t)(t->end - t->at));
 	MPK_TRY_ALLOC(header && t->bytes, err);
 	for (size_t i = 0; i < t->count; i++)
-		out->text_off[i] = put_note(t, i);
+		out->text_off[i] = append_put_note(t, i);
 	MPK_TRY(put_tables(t, err));
 	MPK_TRY(put_elf_header(t, header, err));
 	out->header = mpk_span_of(header, header_bytes);

@@ -110,7 +110,7 @@ static void add_symbol(struct mpk_code_file *f, const struct mpk_symbol *s)
 
 /* Both tables, as strip leaves only the dynamic one. Equal names are sorted side by side and do
  * no harm. */
-static enum mpk_code read_symbols(struct mpk_code_file *f, struct mpk_error *err)
+static enum mpk_code elf_code_read_symbols(struct mpk_code_file *f, struct mpk_error *err)
 {
 	struct mpk_symtab tables[2];
 	struct mpk_symbol s;
@@ -184,7 +184,7 @@ static enum mpk_code open_elf(struct mpk_span bytes, struct mpk_code_file *f, st
 	f->bits = f->elf.header.e_ident[EI_CLASS] == ELFCLASS64 ? 64 : 32;
 	f->big_endian = f->elf.header.e_ident[EI_DATA] == ELFDATA2MSB;
 	f->relocatable = f->elf.header.e_type == ET_REL;
-	MPK_TRY(read_symbols(f, err));
+	MPK_TRY(elf_code_read_symbols(f, err));
 	MPK_TRY(read_slots(f, err));
 	MPK_TRY(mpk_code_read_fixups(f, err));
 	return read_amd(f, err);
@@ -309,7 +309,7 @@ static uint64_t guess_bytes(const struct mpk_code_file *f, const struct mpk_code
 }
 
 /* Never beyond the section or segment that the symbol is in. */
-static bool bytes_of(const struct mpk_code_file *f, const struct mpk_code_symbol *s,
+static bool elf_code_bytes_of(const struct mpk_code_file *f, const struct mpk_code_symbol *s,
 		     struct mpk_span *out)
 {
 	struct mpk_span all = mpk_span_of(s->content, s->content ? s->bytes : 0);
@@ -354,7 +354,7 @@ bool mpk_code_file_find(const struct mpk_code_file *f, const char *symbol,
 					   .address = best->address,
 					   .section = best->section,
 					   .thumb = best->thumb };
-	return bytes_of(f, best, &out->bytes);
+	return elf_code_bytes_of(f, best, &out->bytes);
 }
 
 /* Names to compare a misspelt one with: `most` bounds the work. */

@@ -4,7 +4,7 @@
 
 #include "elf/code.h"
 
-static struct mpk_span section(const struct mpk_elf *e, const char *name)
+static struct mpk_span code_lines_section(const struct mpk_elf *e, const char *name)
 {
 	struct mpk_span bytes;
 	GElf_Shdr h;
@@ -32,9 +32,9 @@ enum mpk_code mpk_code_file_lines(struct mpk_code_file *f, const struct mpk_code
 	if (!f->is_elf || f->relocatable || f->big_endian || f->has_no_lines || !f->line_budget)
 		return MPK_OK;
 	d = (struct mpk_dwarf){
-		.line = section(&f->elf, ".debug_line"),
-		.line_str = section(&f->elf, ".debug_line_str"),
-		.str = section(&f->elf, ".debug_str"),
+		.line = code_lines_section(&f->elf, ".debug_line"),
+		.line_str = code_lines_section(&f->elf, ".debug_line_str"),
+		.str = code_lines_section(&f->elf, ".debug_str"),
 	};
 	if (!d.line.len) {
 		f->has_no_lines = true; /* and they are not looked for again */

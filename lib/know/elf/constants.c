@@ -19,7 +19,7 @@ struct pieces {
 
 /* What is longer than the bytes left is dropped as a whole, never cut: half of a text would be
  * misread. */
-static void add(struct pieces *p, struct mpk_span bytes, uint64_t address)
+static void constants_add(struct pieces *p, struct mpk_span bytes, uint64_t address)
 {
 	if (!bytes.len || bytes.len > p->left)
 		return;
@@ -34,19 +34,19 @@ static void add_around(struct pieces *p, struct mpk_span bytes, uint64_t address
 	const uint8_t *end, *skip_end;
 
 	if (!bytes.len || !skip.len) {
-		add(p, bytes, address);
+		constants_add(p, bytes, address);
 		return;
 	}
 	end = bytes.data + bytes.len;
 	skip_end = skip.data + skip.len;
 	if (skip.data >= end || skip_end <= bytes.data) {
-		add(p, bytes, address);
+		constants_add(p, bytes, address);
 		return;
 	}
 	if (skip.data > bytes.data)
-		add(p, mpk_span_of(bytes.data, (size_t)(skip.data - bytes.data)), address);
+		constants_add(p, mpk_span_of(bytes.data, (size_t)(skip.data - bytes.data)), address);
 	if (skip_end < end)
-		add(p, mpk_span_of(skip_end, (size_t)(end - skip_end)),
+		constants_add(p, mpk_span_of(skip_end, (size_t)(end - skip_end)),
 		    address + (uint64_t)(skip_end - bytes.data));
 }
 

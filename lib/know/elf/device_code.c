@@ -26,7 +26,7 @@ struct list {
 };
 
 /* What is kept lies in the arena by then. */
-static void list_fini(struct list *l)
+static void device_code_list_fini(struct list *l)
 {
 	free(l->items);
 }
@@ -158,7 +158,7 @@ bool mpk_elf_is_device_section(const char *name)
 }
 
 /* The name is copied, as the image outlives the open ELF file. */
-static enum mpk_code add_section(const struct mpk_elf *elf, const GElf_Shdr *h, const char *name,
+static enum mpk_code device_code_add_section(const struct mpk_elf *elf, const GElf_Shdr *h, const char *name,
 				 struct mpk_arena *arena, struct list *l, struct mpk_error *err)
 {
 	const char *kept = mpk_arena_text(arena, mpk_span_str(name));
@@ -188,7 +188,7 @@ enum mpk_code mpk_elf_device_code(const struct mpk_elf *elf, struct mpk_arena *a
 		    !h.sh_size || h.sh_size > left)
 			continue;
 		left -= h.sh_size; /* sections that overlap would be read again and again */
-		MPK_TRY(add_section(elf, &h, name, arena, &l, err));
+		MPK_TRY(device_code_add_section(elf, &h, name, arena, &l, err));
 	}
 	*out = mpk_arena_keep(arena, l.items, l.count, sizeof *l.items);
 	MPK_TRY_ALLOC(*out, err);

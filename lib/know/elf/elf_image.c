@@ -33,7 +33,7 @@ struct list {
 	size_t count, cap;
 };
 
-static void list_fini(struct list *l)
+static void elf_image_list_fini(struct list *l)
 {
 	free(l->items);
 }
@@ -50,7 +50,7 @@ static int by_name_and_place(const void *a, const void *b)
 	return x->value < y->value ? -1 : x->value > y->value;
 }
 
-static enum mpk_code collect(const struct mpk_symtab *t, struct list *out, struct mpk_error *err)
+static enum mpk_code elf_image_collect(const struct mpk_symtab *t, struct list *out, struct mpk_error *err)
 {
 	struct mpk_symbol s;
 
@@ -141,7 +141,7 @@ static struct mpk_span used(struct mpk_span room)
 
 /* --- the list ------------------------------------------------------------------------------ */
 
-static int by_place(const void *a, const void *b)
+static int elf_image_by_place(const void *a, const void *b)
 {
 	const struct mpk_image_code *x = a, *y = b;
 
@@ -166,7 +166,7 @@ static enum mpk_code name_all(struct mpk_image_code *codes, size_t count, const 
 	return MPK_OK;
 }
 
-static enum mpk_code place(const struct mpk_elf *elf, const struct mpk_symbol *begin,
+static enum mpk_code elf_image_place(const struct mpk_elf *elf, const struct mpk_symbol *begin,
 			   const struct mpk_symbol *end, struct mpk_image_code *code,
 			   struct mpk_error *err)
 {
@@ -184,7 +184,7 @@ static enum mpk_code place(const struct mpk_elf *elf, const struct mpk_symbol *b
 }
 
 /* What overlaps is no code that a linker put there, and would be read more than once. */
-static size_t settle(struct mpk_image_code *codes, size_t count)
+static size_t elf_image_settle(struct mpk_image_code *codes, size_t count)
 {
 	size_t kept = 0;
 
@@ -219,16 +219,16 @@ static enum mpk_code make_list(const struct mpk_elf *elf, const struct list *l,
 	for (size_t i = 0; i < n; i++) {
 		const struct mpk_symbol *begin = &l->items[codes[i].off];
 
-		MPK_TRY(place(elf, begin, end_of(l, begin, &scratch), &codes[i], err));
+		MPK_TRY(elf_image_place(elf, begin, end_of(l, begin, &scratch), &codes[i], err));
 	}
 	if (n)
-		qsort(codes, n, sizeof *codes, by_place);
+		qsort(codes, n, sizeof *codes, elf_image_by_place);
 	*out = codes;
-	*count = settle(codes, n);
+	*count = elf_image_settle(codes, n);
 	return MPK_OK;
 }
 
-static enum mpk_code find(const struct mpk_elf *elf, struct mpk_arena *arena,
+static enum mpk_code elf_image_find(const struct mpk_elf *elf, struct mpk_arena *arena,
 			  const struct mpk_image_code **out, size_t *count, struct mpk_error *err)
 {
 	MPK_CLEANUP(list_fini) struct list list = { 0 };
@@ -238,7 +238,7 @@ static enum mpk_code find(const struct mpk_elf *elf, struct mpk_arena *arena,
 	if (!table.strings.len ||
 	    !memmem(table.strings.data, table.strings.len, PREFIX, strlen(PREFIX)))
 		return MPK_OK;
-	MPK_TRY(collect(&table, &list, err));
+	MPK_TRY(elf_image_collect(&table, &list, err));
 	return make_list(elf, &list, arena, out, count, err);
 }
 
@@ -254,12 +254,12 @@ static enum mpk_code elf_embedded(const struct mpk_elf *elf, struct mpk_arena *a
 
 	*out = NULL;
 	*count = 0;
-	code = find(elf, arena, out, count, NULL);
+	code = elf_image_find(elf, arena, out, count, NULL);
 	return code == MPK_E_NOMEM ? mpk_fail_nomem(err) : MPK_OK;
 }
 
 /* The null symbol, which begins every table, is left out. */
-static enum mpk_code get(const void *self, size_t index, struct mpk_symbol *out,
+static enum mpk_code elf_image_get(const void *self, size_t index, struct mpk_symbol *out,
 			 struct mpk_error *err)
 {
 	return mpk_symtab_get(self, index + 1, out, err);
@@ -273,7 +273,7 @@ static enum mpk_code bytes(const void *self, const struct mpk_symbol *s, struct 
 	return mpk_symbol_bytes(t->elf, s, out, off, err);
 }
 
-static const char *section(const void *self, const struct mpk_symbol *s)
+static const char *elf_image_section(const void *self, const struct mpk_symbol *s)
 {
 	const struct mpk_symtab *t = self;
 
@@ -283,7 +283,7 @@ static const char *section(const void *self, const struct mpk_symbol *s)
 static struct mpk_symbol_source source_of(const struct mpk_symtab *t)
 {
 	return (struct mpk_symbol_source){
-		t, t->count ? t->count - 1 : 0, t->elf->base, t->elf->bytes.len, get, bytes, section
+		t, t->count ? t->count - 1 : 0, t->elf->base, t->elf->bytes.len, elf_image_get, bytes, elf_image_section
 	};
 }
 

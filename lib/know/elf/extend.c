@@ -194,7 +194,7 @@ static enum mpk_code patch_sizes(const struct mpk_patch *p, const struct plan *p
 
 /* All conditions before the first patch: the caller may still go another way with the same
  * bytes. */
-static enum mpk_code put_file(const struct mpk_patch *p, const struct plan *plan,
+static enum mpk_code extend_put_file(const struct mpk_patch *p, const struct plan *plan,
 			      const struct mpk_rope *content, struct mpk_rope *out,
 			      struct mpk_error *err)
 {
@@ -233,6 +233,6 @@ enum mpk_code mpk_elf_extend(const struct mpk_private *file, const char *symbol,
 	if (content->len < plan.stub.size)
 		return mpk_fail(err, MPK_E_UNSUPPORTED, "the blob is smaller than its stub");
 	plan.added = content->len - plan.stub.size;
-	MPK_TRY(put_file(&p, &plan, content, out, err));
+	MPK_TRY(extend_put_file(&p, &plan, content, out, err));
 	return mpk_rope_status(out, err);
 }

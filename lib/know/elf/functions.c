@@ -171,7 +171,7 @@ enum mpk_code mpk_symbols_survey(const struct mpk_symbol_source *t, struct mpk_s
 	return MPK_OK;
 }
 
-static enum mpk_code add_name(const char ***list, size_t *count, size_t *cap, const char *name,
+static enum mpk_code functions_add_name(const char ***list, size_t *count, size_t *cap, const char *name,
 			      struct mpk_error *err)
 {
 	MPK_TRY_ALLOC(mpk_vec_reserve(list, cap, *count + 1, sizeof **list), err);
@@ -239,7 +239,7 @@ static enum mpk_code add_getter(struct lists *l, const struct mpk_symbol *s, str
 	return MPK_OK;
 }
 
-static enum mpk_code collect(const struct mpk_symbol_source *t, const struct mpk_image *image,
+static enum mpk_code functions_collect(const struct mpk_symbol_source *t, const struct mpk_image *image,
 			     struct lists *l, struct mpk_error *err)
 {
 	for (size_t i = 0; i < t->count; i++) {
@@ -247,10 +247,10 @@ static enum mpk_code collect(const struct mpk_symbol_source *t, const struct mpk
 
 		MPK_TRY(t->get(t->self, i, &s, err));
 		if (!s.defined && s.bind != STB_WEAK && s.name[0] && s.bind != STB_LOCAL)
-			MPK_TRY(add_name(&l->undefined, &l->undefined_count, &l->undefined_cap,
+			MPK_TRY(functions_add_name(&l->undefined, &l->undefined_count, &l->undefined_cap,
 					 s.name, err));
 		if (symbol_is_context(&s))
-			MPK_TRY(add_name(&l->context, &l->context_count, &l->context_cap, s.name,
+			MPK_TRY(functions_add_name(&l->context, &l->context_count, &l->context_cap, s.name,
 					 err));
 		if (image->convention != MPK_CONV_NONE)
 			MPK_TRY(add_function(l, t, &s, image, err));
@@ -260,7 +260,7 @@ static enum mpk_code collect(const struct mpk_symbol_source *t, const struct mpk
 	return MPK_OK;
 }
 
-static int by_name(const void *a, const void *b)
+static int functions_by_name(const void *a, const void *b)
 {
 	const struct mpk_image_function *x = a, *y = b;
 	int order = mpk_natural_compare(x->name, y->name);
@@ -275,7 +275,7 @@ void mpk_image_sort_functions(struct mpk_image_function *functions, size_t count
 	for (size_t i = 0; i < count; i++)
 		functions[i].order = i;
 	if (count)
-		qsort(functions, count, sizeof *functions, by_name);
+		qsort(functions, count, sizeof *functions, functions_by_name);
 }
 
 static int by_text(const void *a, const void *b)
@@ -299,7 +299,7 @@ static void *move(struct mpk_arena *arena, const void *list, size_t count, size_
 	return mpk_arena_copy(arena, count ? list : "", count * size);
 }
 
-static enum mpk_code finish(struct lists *l, struct mpk_arena *arena, struct mpk_image *image,
+static enum mpk_code functions_finish(struct lists *l, struct mpk_arena *arena, struct mpk_image *image,
 			    struct mpk_error *err)
 {
 	mpk_image_sort_functions(l->functions, l->function_count);
@@ -381,10 +381,10 @@ enum mpk_code mpk_image_read_symbols(const struct mpk_symbol_source *t,
 	if (found->rank)
 		MPK_TRY(set_blob(t, found, arena, image, err));
 	set_convention(image, &found->marks, gen);
-	MPK_TRY(collect(t, image, &lists, err));
+	MPK_TRY(functions_collect(t, image, &lists, err));
 	if (!image->has_blob && !lists.function_count)
 		image->convention = MPK_CONV_NONE;
-	return finish(&lists, arena, image, err);
+	return functions_finish(&lists, arena, image, err);
 }
 
 struct mpk_span mpk_image_blob(const struct mpk_image *image)

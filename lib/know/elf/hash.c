@@ -52,7 +52,7 @@ static uint32_t hash_of(const char *name)
 	return hash;
 }
 
-static bool is_named(const struct mpk_hash *h, uint32_t index, const char *name)
+static bool hash_is_named(const struct mpk_hash *h, uint32_t index, const char *name)
 {
 	struct mpk_symbol s;
 
@@ -60,7 +60,7 @@ static bool is_named(const struct mpk_hash *h, uint32_t index, const char *name)
 	       s.defined && strcmp(s.name, name) == 0;
 }
 
-static enum mpk_hash_found follow(struct mpk_hash *h, uint32_t index, uint32_t hash,
+static enum mpk_hash_found hash_follow(struct mpk_hash *h, uint32_t index, uint32_t hash,
 				  const char *name)
 {
 	uint32_t link;
@@ -71,7 +71,7 @@ static enum mpk_hash_found follow(struct mpk_hash *h, uint32_t index, uint32_t h
 		h->left--;
 		if (!read_u32(h->elf, h->chains + 4 * ((uint64_t)index - h->first), &link))
 			return MPK_HASH_STRAYS;
-		if ((link | 1) == (hash | 1) && is_named(h, index, name))
+		if ((link | 1) == (hash | 1) && hash_is_named(h, index, name))
 			return MPK_HASH_FOUND;
 		index++;
 	} while (!(link & 1));
@@ -94,5 +94,5 @@ enum mpk_hash_found mpk_hash_find(struct mpk_hash *h, const char *name)
 		return MPK_HASH_LOST;
 	if (!read_u32(h->elf, h->buckets + 4 * (uint64_t)(hash % h->bucket_count), &index))
 		return MPK_HASH_STRAYS;
-	return index ? follow(h, index, hash, name) : MPK_HASH_LOST;
+	return index ? hash_follow(h, index, hash, name) : MPK_HASH_LOST;
 }

@@ -174,7 +174,7 @@ static enum mpk_code read_file(enum mpk_file_format format, struct mpk_span byte
 /* --- archives -------------------------------------------------------------------- */
 
 /* What a member is; MPK_FILE_BLOB: nothing that is linked. Sources are recognised by their names. */
-static enum mpk_file_format format_of(const struct mpk_member *m)
+static enum mpk_file_format image_format_of(const struct mpk_member *m)
 {
 	enum mpk_file_format format = mpk_file_format_of(m->bytes);
 
@@ -193,12 +193,12 @@ static unsigned worth(const struct mpk_image *image)
 }
 
 /* The first member with a blob, else the first with functions, else the first object. */
-static enum mpk_code choose(const struct mpk_member *members, size_t count, struct mpk_arena *arena,
+static enum mpk_code image_choose(const struct mpk_member *members, size_t count, struct mpk_arena *arena,
 			    size_t *chosen, struct mpk_image *out, struct mpk_error *err)
 {
 	*chosen = count;
 	for (size_t i = 0; i < count && (*chosen == count || worth(out) < 2); i++) {
-		enum mpk_file_format format = format_of(&members[i]);
+		enum mpk_file_format format = image_format_of(&members[i]);
 		struct mpk_image image;
 		enum mpk_code code;
 
@@ -251,7 +251,7 @@ static enum mpk_code add_functions(struct gathered *g, const struct mpk_image *i
 	return MPK_OK;
 }
 
-static enum mpk_code add_embedded(struct gathered *g, const struct mpk_image *image,
+static enum mpk_code image_add_embedded(struct gathered *g, const struct mpk_image *image,
 				  const char *member, struct mpk_error *err)
 {
 	MPK_TRY_ALLOC(mpk_vec_reserve(&g->codes, &g->code_cap,
@@ -308,11 +308,11 @@ static enum mpk_code add_others(const struct mpk_member *members, size_t count, 
 	MPK_CLEANUP(gathered_fini) struct gathered all = { 0 };
 
 	MPK_TRY(add_functions(&all, image, NULL, err));
-	MPK_TRY(add_embedded(&all, image, NULL, err));
+	MPK_TRY(image_add_embedded(&all, image, NULL, err));
 	MPK_TRY(add_devices(&all, image, NULL, err));
 	for (size_t i = 0; i < count; i++) {
 		const struct mpk_member *m = &members[i];
-		enum mpk_file_format format = format_of(m);
+		enum mpk_file_format format = image_format_of(m);
 		struct mpk_image other;
 
 		if (i == chosen || format == MPK_FILE_BLOB)
@@ -323,7 +323,7 @@ static enum mpk_code add_others(const struct mpk_member *members, size_t count, 
 			MPK_TRY(add_functions(&all, &other, m->name, err));
 			image->has_ctx |= other.has_ctx;
 		}
-		MPK_TRY(add_embedded(&all, &other, m->name, err));
+		MPK_TRY(image_add_embedded(&all, &other, m->name, err));
 		MPK_TRY(add_devices(&all, &other, m->name, err));
 	}
 	return keep_gathered(&all, arena, image, err);
@@ -351,7 +351,7 @@ static enum mpk_code read_members(const struct mpk_member *members, size_t count
 		MPK_TRY(find_member(members, count, wanted, &chosen, err));
 		MPK_TRY(read_one(&members[chosen], arena, &image, err));
 	} else {
-		MPK_TRY(choose(members, count, arena, &chosen, &image, err));
+		MPK_TRY(image_choose(members, count, arena, &chosen, &image, err));
 		if ((image.gen_known || image.device_count) && linked)
 			MPK_TRY(add_others(members, count, chosen, arena, &image, err));
 	}
@@ -397,7 +397,7 @@ static enum mpk_code read_blob(struct mpk_span bytes, uint64_t off, struct mpk_i
 static enum mpk_code read_one(const struct mpk_member *m, struct mpk_arena *arena,
 			      struct mpk_image *out, struct mpk_error *err)
 {
-	enum mpk_file_format format = m->name ? format_of(m) : mpk_file_format_of(m->bytes);
+	enum mpk_file_format format = m->name ? image_format_of(m) : mpk_file_format_of(m->bytes);
 	struct mpk_foreign ignored;
 
 	if (format != MPK_FILE_BLOB)

@@ -28,7 +28,7 @@ static bool is_wide(const struct mpk_elf *e)
 }
 
 /* A file has one; more than one is not looked for. */
-static enum mpk_code find(const struct mpk_elf *e, GElf_Phdr *out, struct mpk_error *err)
+static enum mpk_code linking_find(const struct mpk_elf *e, GElf_Phdr *out, struct mpk_error *err)
 {
 	for (size_t i = 0; mpk_elf_segment(e, i, out); i++)
 		if (out->p_type == PT_DYNAMIC)
@@ -58,7 +58,7 @@ enum mpk_code mpk_linking_open(const struct mpk_elf *e, struct mpk_linking *out,
 	GElf_Phdr p;
 	uint64_t off;
 
-	MPK_TRY(find(e, &p, err));
+	MPK_TRY(linking_find(e, &p, err));
 	if (!mpk_elf_at_address(e, p.p_vaddr, &loaded, &off) || off != p.p_offset ||
 	    loaded.len < p.p_filesz)
 		return mpk_fail_offset(err, MPK_E_CORRUPT, "file", e->base + p.p_offset,
@@ -90,7 +90,7 @@ bool mpk_linking_has_descriptors(const struct mpk_elf *e)
 /* --- types ------------------------------------------------------------------------------ */
 
 /* Of other machines no type is known: their relocations are walked and not judged. */
-static void classify(const struct mpk_elf *e, struct mpk_relocation *r)
+static void linking_classify(const struct mpk_elf *e, struct mpk_relocation *r)
 {
 	uint32_t relative = 0, call = 0, slot = 0, tls = 0;
 
@@ -186,7 +186,7 @@ static enum mpk_code walk_table(const struct walk *w, int64_t at, int64_t size, 
 			.off = table.sh_offset + i * each,
 		};
 
-		classify(e, &r);
+		linking_classify(e, &r);
 		w->take(w->arg, &r);
 	}
 	return MPK_OK;
@@ -394,7 +394,7 @@ struct wanted {
 };
 
 /* Those of other libraries are where these are. */
-static void take(void *arg, const struct mpk_relocation *r)
+static void linking_take(void *arg, const struct mpk_relocation *r)
 {
 	struct wanted *w = arg;
 	struct mpk_symbol s;
@@ -412,7 +412,7 @@ enum mpk_code mpk_linking_static_tls(const struct mpk_linking *l, const struct m
 	GElf_Phdr p;
 
 	*out = (struct mpk_linking_tls){ 0 };
-	MPK_TRY(mpk_linking_relocations(l, take, &w, err));
+	MPK_TRY(mpk_linking_relocations(l, linking_take, &w, err));
 	for (size_t i = 0; w.own && mpk_elf_segment(l->elf, i, &p); i++)
 		if (p.p_type == PT_TLS)
 			*out = (struct mpk_linking_tls){ p.p_memsz, p.p_align };

@@ -46,7 +46,7 @@ static bool is_runtime(const char *name)
 	       strcmp(name, "_start") == 0 || strncmp(name, "__", 2) == 0;
 }
 
-static enum mpk_code judge(const struct mpk_symbol *s, enum mpk_generation gen,
+static enum mpk_code miss_judge(const struct mpk_symbol *s, enum mpk_generation gen,
 			   struct mpk_arena *arena, struct mpk_miss *out, struct mpk_error *err)
 {
 	const char *prefix = mpk_generation_get(gen)->function_prefix;
@@ -86,7 +86,7 @@ static enum mpk_code judge(const struct mpk_symbol *s, enum mpk_generation gen,
 }
 
 /* .symtab has hidden functions, too; a stripped library has only the dynamic symbols. */
-static enum mpk_code look(const struct mpk_elf *elf, enum mpk_generation gen,
+static enum mpk_code miss_look(const struct mpk_elf *elf, enum mpk_generation gen,
 			  struct mpk_arena *arena, struct mpk_miss *out, struct mpk_error *err)
 {
 	struct mpk_symtab table;
@@ -98,7 +98,7 @@ static enum mpk_code look(const struct mpk_elf *elf, enum mpk_generation gen,
 	for (size_t i = 0; i < table.count; i++) {
 		MPK_TRY(mpk_symtab_get(&table, i, &s, err));
 		if (s.defined && s.name[0] && s.type == STT_FUNC)
-			MPK_TRY(judge(&s, gen, arena, out, err));
+			MPK_TRY(miss_judge(&s, gen, arena, out, err));
 	}
 	return MPK_OK;
 }
@@ -111,7 +111,7 @@ enum mpk_code mpk_miss_find(struct mpk_span bytes, enum mpk_generation gen, stru
 
 	if (mpk_span_starts(bytes, "\177ELF")) {
 		MPK_TRY(mpk_elf_open(bytes, 0, &elf, err));
-		MPK_TRY(look(&elf, gen, arena, &found, err));
+		MPK_TRY(miss_look(&elf, gen, arena, &found, err));
 	}
 	*out = found;
 	return MPK_OK;

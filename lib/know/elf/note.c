@@ -127,7 +127,7 @@ struct search {
 };
 
 /* Lower case only, as mpack writes it. */
-static bool hex_digit(char c, uint8_t *out)
+static bool note_hex_digit(char c, uint8_t *out)
 {
 	static const char digits[] = "0123456789abcdef";
 	const char *at = c ? strchr(digits, c) : NULL;
@@ -143,7 +143,7 @@ static bool parse_digest(const char *text, uint8_t out[MPK_XXH128_BYTES])
 	for (size_t i = 0; i < MPK_XXH128_BYTES; i++) {
 		uint8_t high, low;
 
-		if (!hex_digit(text[2 * i], &high) || !hex_digit(text[2 * i + 1], &low))
+		if (!note_hex_digit(text[2 * i], &high) || !note_hex_digit(text[2 * i + 1], &low))
 			return false;
 		out[i] = (uint8_t)(high << 4 | low);
 	}

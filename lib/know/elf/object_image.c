@@ -81,7 +81,7 @@ struct source {
 };
 
 /* mpk_symbol.section is the index of the symbol, so that what is asked of it later is found. */
-static enum mpk_code get(const void *self, size_t index, struct mpk_symbol *out,
+static enum mpk_code object_image_get(const void *self, size_t index, struct mpk_symbol *out,
 			 struct mpk_error *err)
 {
 	const struct source *source = self;
@@ -121,7 +121,7 @@ static enum mpk_code bytes(const void *self, const struct mpk_symbol *symbol, st
 	return MPK_OK;
 }
 
-static const char *section(const void *self, const struct mpk_symbol *symbol)
+static const char *object_image_section(const void *self, const struct mpk_symbol *symbol)
 {
 	const struct source *source = self;
 	const struct mpk_object_symbol *s = &source->object->symbols[symbol->section];
@@ -164,8 +164,8 @@ enum mpk_code mpk_image_read_object(enum mpk_file_format format, struct mpk_span
 	image->needed_count = object.needed_count;
 	MPK_TRY(name_machine(&object, arena, image, err));
 
-	struct mpk_symbol_source source = { &self,  object.symbol_count, off, file.len, get, bytes,
-					    section };
+	struct mpk_symbol_source source = { &self,  object.symbol_count, off, file.len, object_image_get, bytes,
+					    object_image_section };
 	MPK_TRY(mpk_symbols_survey(&source, &found, err));
 	MPK_TRY(mpk_image_read_symbols(&source, &found, gen, arena, image, err));
 	/* symbols have no sizes here: the blob says its own */

@@ -78,7 +78,7 @@ static enum mpk_code add_unwind(const struct mpk_elf *e, struct starts *s, struc
 	return MPK_OK;
 }
 
-static int by_address(const void *a, const void *b)
+static int reach_by_address(const void *a, const void *b)
 {
 	const uint64_t *x = a, *y = b;
 
@@ -96,7 +96,7 @@ static enum mpk_code find_starts(const struct mpk_elf *e, struct starts *s, stru
 	MPK_TRY(add_symbols(&table, s, err));
 	MPK_TRY(add_unwind(e, s, err));
 	if (s->count)
-		qsort(s->items, s->count, sizeof *s->items, by_address);
+		qsort(s->items, s->count, sizeof *s->items, reach_by_address);
 	for (size_t i = 0; i < s->count; i++)
 		if (!n || s->items[n - 1] != s->items[i])
 			s->items[n++] = s->items[i];
@@ -120,7 +120,7 @@ static size_t piece_from(const struct mpk_reach *r, uint64_t address)
 	return low;
 }
 
-static struct mpk_span code_of(const struct mpk_reach *r, size_t piece)
+static struct mpk_span reach_code_of(const struct mpk_reach *r, size_t piece)
 {
 	uint64_t from = r->starts[piece], off;
 	struct mpk_span code = { 0 };
@@ -137,7 +137,7 @@ static bool is_too_much(const struct mpk_reach *r)
 	uint64_t most = 2 * (uint64_t)r->elf->bytes.len, bytes = 0;
 
 	for (size_t i = 0; i < r->count && bytes <= most; i++)
-		bytes += code_of(r, i).len;
+		bytes += reach_code_of(r, i).len;
 	return bytes > most;
 }
 
@@ -181,7 +181,7 @@ static size_t reach_piece_around(const struct mpk_reach *r, uint64_t address)
 
 	if (at < r->count && r->starts[at] == address)
 		return at;
-	return at && address - r->starts[at - 1] < code_of(r, at - 1).len ? at - 1 : r->count;
+	return at && address - r->starts[at - 1] < reach_code_of(r, at - 1).len ? at - 1 : r->count;
 }
 
 /* --- references -------------------------------------------------------------------------- */
@@ -302,7 +302,7 @@ void mpk_reach_each(const struct mpk_reach *r, size_t piece,
 		    void (*take)(void *arg, const struct mpk_reach_ref *ref), void *arg)
 {
 	const struct sweep s = { r, take, arg };
-	struct mpk_span code = code_of(r, piece);
+	struct mpk_span code = reach_code_of(r, piece);
 
 	if (r->elf->header.e_machine == EM_X86_64)
 		sweep_x86_64(&s, code, r->starts[piece]);
@@ -334,7 +334,7 @@ static void take_initializer(const struct initializers *in, uint64_t address)
 		in->take(in->arg, piece);
 }
 
-static void take_relocation(void *arg, const struct mpk_relocation *r)
+static void reach_take_relocation(void *arg, const struct mpk_relocation *r)
 {
 	const struct initializers *in = arg;
 
@@ -372,5 +372,5 @@ enum mpk_code mpk_reach_initializers(const struct mpk_reach *r,
 	    !mpk_dynamic_find(l.dynamic, l.count, DT_INIT_ARRAYSZ, &in.bytes))
 		return MPK_OK;
 	take_words(&in);
-	return mpk_linking_relocations(&l, take_relocation, &in, err);
+	return mpk_linking_relocations(&l, reach_take_relocation, &in, err);
 }

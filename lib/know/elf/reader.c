@@ -158,7 +158,7 @@ struct mpk_elf_load {
 	size_t index;
 };
 
-static int by_address(const void *a, const void *b)
+static int reader_by_address(const void *a, const void *b)
 {
 	const struct mpk_elf_load *x = a, *y = b;
 
@@ -180,7 +180,7 @@ static enum mpk_code index_loads(struct mpk_elf *e, struct mpk_error *err)
 				p.p_vaddr, p.p_offset, p.p_filesz, p.p_memsz, p.p_flags, i,
 			};
 	if (e->load_count)
-		qsort(e->loads, e->load_count, sizeof *e->loads, by_address);
+		qsort(e->loads, e->load_count, sizeof *e->loads, reader_by_address);
 	return MPK_OK;
 }
 
@@ -296,7 +296,7 @@ bool mpk_elf_segment(const struct mpk_elf *e, size_t index, GElf_Phdr *out)
 static const struct mpk_elf_load *load_at(const struct mpk_elf *e, uint64_t address)
 {
 	const struct mpk_elf_load behind = { .address = address, .index = SIZE_MAX };
-	size_t next = mpk_lower_bound(e->loads, e->load_count, sizeof behind, &behind, by_address);
+	size_t next = mpk_lower_bound(e->loads, e->load_count, sizeof behind, &behind, reader_by_address);
 
 	return next ? &e->loads[next - 1] : NULL;
 }

@@ -165,7 +165,7 @@ static enum mpk_code shift_numbers(const struct mpk_patch *p, size_t from, struc
 
 /* The section headers with one more, for the new room: without it, strip would drop the
  * segment. It goes by the name of the section that the blob was in. */
-static enum mpk_code add_section(const struct mpk_patch *p, const struct mpk_patch_symbol *s,
+static enum mpk_code replace_add_section(const struct mpk_patch *p, const struct mpk_patch_symbol *s,
 				 const struct room *room, size_t index, uint64_t size,
 				 uint8_t *table, struct mpk_error *err)
 {
@@ -206,7 +206,7 @@ static enum mpk_code put_behind(const struct mpk_patch *p, const struct mpk_patc
 	if (!mpk_add_u64(room.off, content->len, &end) || !mpk_align_up(end, 8, &table_off))
 		return mpk_fail(err, MPK_E_RANGE, "the blob is too large for a file");
 	MPK_TRY(shift_numbers(p, index, err));
-	MPK_TRY(add_section(p, s, &room, index, content->len, table, err));
+	MPK_TRY(replace_add_section(p, s, &room, index, content->len, table, err));
 	MPK_TRY(set_segment(p, &room, content->len, err));
 	MPK_TRY(set_symbol(p, s, room.addr, index, content->len, err));
 	MPK_TRY(mpk_patch_put(p, 0, MPK_PATCH_FIELD(p, Ehdr, e_shoff), table_off, err));

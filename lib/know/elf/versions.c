@@ -34,7 +34,7 @@ struct table {
 	uint64_t left; /* records of the table */
 };
 
-static enum mpk_code fail(const struct table *t, struct mpk_error *err)
+static enum mpk_code versions_fail(const struct table *t, struct mpk_error *err)
 {
 	return mpk_fail_offset(err, MPK_E_CORRUPT, "file", t->elf->base + t->off,
 			       "a table of symbol versions does not read");
@@ -69,17 +69,17 @@ static enum mpk_code open_table(const struct mpk_elf *e, int64_t tag, int64_t co
 	MPK_TRY(mpk_dynamic_strings(e, dynamic, entries, &out->strings, err));
 	if (!mpk_elf_at_address(e, address, &rest, &out->off) ||
 	    out->left > e->bytes.len / LEAST_BYTES)
-		return fail(out, err);
+		return versions_fail(out, err);
 	return MPK_OK;
 }
 
-static enum mpk_code name_at(const struct table *t, uint64_t off, const char **out,
+static enum mpk_code versions_name_at(const struct table *t, uint64_t off, const char **out,
 			     struct mpk_error *err)
 {
 	uint32_t name;
 
 	*out = mpk_elf_u32(t->elf, off, &name) ? mpk_elf_string(t->strings, name) : NULL;
-	return *out ? MPK_OK : fail(t, err);
+	return *out ? MPK_OK : versions_fail(t, err);
 }
 
 struct needs {
@@ -89,10 +89,10 @@ struct needs {
 	uint64_t name_bytes;
 };
 
-static enum mpk_code take_name(const struct table *t, uint64_t off, struct needs *n,
+static enum mpk_code versions_take_name(const struct table *t, uint64_t off, struct needs *n,
 			       const char **out, struct mpk_error *err)
 {
-	MPK_TRY(name_at(t, off, out, err));
+	MPK_TRY(versions_name_at(t, off, out, err));
 	n->name_bytes += strlen(*out);
 	return mpk_elf_check_names("symbol versions", t->elf->base, t->elf->bytes.len, ++n->names,
 				   n->name_bytes, err);
@@ -106,13 +106,13 @@ static enum mpk_code read_need(const struct table *t, struct needs *out, struct 
 	uint64_t at = t->off;
 
 	if (!u16(t, t->off + NEED_COUNT, &count) || !mpk_elf_u32(t->elf, t->off + NEED_AUX, &aux))
-		return fail(t, err);
-	MPK_TRY(take_name(t, t->off + NEED_FILE, out, &need.file, err));
+		return versions_fail(t, err);
+	MPK_TRY(versions_take_name(t, t->off + NEED_FILE, out, &need.file, err));
 	for (at += aux; count; count--, at += next) {
 		if (out->count >= t->elf->bytes.len / LEAST_BYTES ||
 		    !u16(t, at + AUX_FLAGS, &flags) || !mpk_elf_u32(t->elf, at + AUX_NEXT, &next))
-			return fail(t, err);
-		MPK_TRY(take_name(t, at + AUX_NAME, out, &need.version, err));
+			return versions_fail(t, err);
+		MPK_TRY(versions_take_name(t, at + AUX_NAME, out, &need.version, err));
 		need.weak = flags & VER_FLG_WEAK;
 		MPK_TRY_ALLOC(
 			mpk_vec_reserve(&out->items, &out->cap, out->count + 1, sizeof *out->items),
@@ -129,7 +129,7 @@ static enum mpk_code read_needs(struct table *t, struct needs *out, struct mpk_e
 	for (; t->left; t->left--, t->off += next) {
 		MPK_TRY(read_need(t, out, err));
 		if (!mpk_elf_u32(t->elf, t->off + NEED_NEXT, &next))
-			return fail(t, err);
+			return versions_fail(t, err);
 	}
 	return MPK_OK;
 }
@@ -167,8 +167,8 @@ enum mpk_code mpk_versions_defined(const struct mpk_elf *e, struct mpk_arena *ar
 	for (; t.left; t.left--, t.off += next) {
 		if (!mpk_elf_u32(t.elf, t.off + DEF_AUX, &aux) ||
 		    !mpk_elf_u32(t.elf, t.off + DEF_NEXT, &next))
-			return fail(&t, err);
-		MPK_TRY(name_at(&t, t.off + aux + DEFAUX_NAME, &names[n++], err));
+			return versions_fail(&t, err);
+		MPK_TRY(versions_name_at(&t, t.off + aux + DEFAUX_NAME, &names[n++], err));
 	}
 	*out = names;
 	*count = n;

@@ -209,7 +209,7 @@ static void take_reference(struct work *w, const char *symbol, uint64_t from)
 }
 
 /* Names of global functions have no blanks; texts of messages nearly always do. */
-static bool is_name(struct mpk_span s)
+static bool wants_is_name(struct mpk_span s)
 {
 	for (size_t i = 0; i < s.len; i++)
 		if (s.data[i] <= ' ' || s.data[i] >= 0x7f)
@@ -217,7 +217,7 @@ static bool is_name(struct mpk_span s)
 	return s.len > 1;
 }
 
-static void take_text(struct work *w, const struct mpk_reach_ref *ref)
+static void wants_take_text(struct work *w, const struct mpk_reach_ref *ref)
 {
 	struct mpk_span bytes;
 	const uint8_t *nul;
@@ -229,7 +229,7 @@ static void take_text(struct work *w, const struct mpk_reach_ref *ref)
 	if (bytes.len > NAME_MAX_BYTES)
 		bytes.len = NAME_MAX_BYTES;
 	nul = memchr(bytes.data, 0, bytes.len);
-	if (!nul || !is_name(mpk_span_of(bytes.data, (size_t)(nul - bytes.data))))
+	if (!nul || !wants_is_name(mpk_span_of(bytes.data, (size_t)(nul - bytes.data))))
 		return;
 	if (mpk_vec_reserve(&w->texts, &w->text_cap, w->text_count + 1, sizeof *w->texts))
 		w->texts[w->text_count++] =
@@ -256,7 +256,7 @@ static void take_ref(void *arg, const struct mpk_reach_ref *ref)
 		if (pointer)
 			take_reference(w, pointer, ref->from);
 		else if (ref->kind == MPK_REACH_DATA)
-			take_text(w, ref);
+			wants_take_text(w, ref);
 		return;
 	}
 }

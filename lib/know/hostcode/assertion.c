@@ -24,7 +24,7 @@ static struct mpk_span from(struct mpk_span s, size_t at)
 }
 
 /* The first place of `what` in s; s.len: there is none. */
-static size_t find(struct mpk_span s, const char *what)
+static size_t assertion_find(struct mpk_span s, const char *what)
 {
 	const uint8_t *at = s.len ? memmem(s.data, s.len, what, strlen(what)) : NULL;
 
@@ -32,10 +32,10 @@ static size_t find(struct mpk_span s, const char *what)
 }
 
 /* Splits s at the first `what`, which is in neither part. */
-static bool split(struct mpk_span s, const char *what, struct mpk_span *before,
+static bool assertion_split(struct mpk_span s, const char *what, struct mpk_span *before,
 		  struct mpk_span *behind)
 {
-	size_t at = find(s, what);
+	size_t at = assertion_find(s, what);
 
 	if (at == s.len)
 		return false;
@@ -79,7 +79,7 @@ static struct mpk_span identifier(struct mpk_span s)
 }
 
 /* Indices and extents: TVM writes none that is negative. */
-static bool number(struct mpk_span s, int64_t *out)
+static bool assertion_number(struct mpk_span s, int64_t *out)
 {
 	return mpk_parse_i64(s, out) && *out >= 0;
 }
@@ -109,7 +109,7 @@ static bool read_count(struct mpk_span message, struct mpk_assertion *a)
 	struct mpk_span text;
 
 	a->kind = MPK_ASSERT_COUNT;
-	return split(message, ": num_args should be ", &a->path, &text) && number(text, &a->number);
+	return assertion_split(message, ": num_args should be ", &a->path, &text) && assertion_number(text, &a->number);
 }
 
 /* The condition compares "X_code", or "X.code" in older releases. */
@@ -118,13 +118,13 @@ static bool read_class(struct mpk_span message, struct mpk_assertion *a)
 	struct mpk_span rest, index, condition = a->condition, ignored;
 
 	a->kind = MPK_ASSERT_CLASS;
-	if (!split(message, ": Expect arg[", &a->path, &rest) ||
-	    !split(rest, "] to be ", &index, &a->value) || !number(index, &a->number))
+	if (!assertion_split(message, ": Expect arg[", &a->path, &rest) ||
+	    !assertion_split(rest, "] to be ", &index, &a->value) || !assertion_number(index, &a->number))
 		return false;
 	while (condition.len && condition.data[0] == '(')
 		condition = from(condition, 1);
-	if (!split(condition, "_code ", &a->variable, &ignored) &&
-	    !split(condition, ".code ", &a->variable, &ignored))
+	if (!assertion_split(condition, "_code ", &a->variable, &ignored) &&
+	    !assertion_split(condition, ".code ", &a->variable, &ignored))
 		a->variable = (struct mpk_span){ 0 };
 	return true;
 }
@@ -135,9 +135,9 @@ static bool read_pointer(struct mpk_span message, struct mpk_assertion *a)
 	struct mpk_span ignored, behind;
 
 	a->kind = MPK_ASSERT_POINTER;
-	if (!split(message, " is expected to have non-NULL DLTensor* pointer", &a->path, &ignored))
+	if (!assertion_split(message, " is expected to have non-NULL DLTensor* pointer", &a->path, &ignored))
 		return false;
-	if (split(a->condition, "isnullptr(", &ignored, &behind))
+	if (assertion_split(a->condition, "isnullptr(", &ignored, &behind))
 		a->variable = identifier(behind);
 	return true;
 }
@@ -148,10 +148,10 @@ static bool read_rank(struct mpk_span message, struct mpk_assertion *a)
 	struct mpk_span text, ignored, behind;
 
 	a->kind = MPK_ASSERT_RANK;
-	if (!split(message, ".ndim is expected to equal ", &a->path, &text) ||
-	    !number(text, &a->number))
+	if (!assertion_split(message, ".ndim is expected to equal ", &a->path, &text) ||
+	    !assertion_number(text, &a->number))
 		return false;
-	if (split(a->condition, "tvm_struct_get(", &ignored, &behind))
+	if (assertion_split(a->condition, "tvm_struct_get(", &ignored, &behind))
 		a->variable = identifier(behind);
 	return true;
 }
@@ -160,26 +160,26 @@ static bool read_rank(struct mpk_span message, struct mpk_assertion *a)
 static bool read_dtype(struct mpk_span message, struct mpk_assertion *a)
 {
 	a->kind = MPK_ASSERT_DTYPE;
-	return split(message, ".dtype is expected to be ", &a->path, &a->value);
+	return assertion_split(message, ".dtype is expected to be ", &a->path, &a->value);
 }
 
 /* "n == T.Cast("int32", f_X_shape[0])", or the other way round */
-static bool read_shape(struct mpk_span message, struct mpk_assertion *a)
+static bool assertion_read_shape(struct mpk_span message, struct mpk_assertion *a)
 {
 	struct mpk_span rest, index, constraint, left, right;
 
 	a->kind = MPK_ASSERT_SHAPE;
 	if (!mpk_span_starts(message, "Argument ") ||
-	    !split(from(message, strlen("Argument ")), ".shape[", &a->path, &rest) ||
-	    !split(rest, "] has an unsatisfied constraint: ", &index, &constraint) ||
-	    !number(index, &a->number))
+	    !assertion_split(from(message, strlen("Argument ")), ".shape[", &a->path, &rest) ||
+	    !assertion_split(rest, "] has an unsatisfied constraint: ", &index, &constraint) ||
+	    !assertion_number(index, &a->number))
 		return false;
 	a->value = (struct mpk_span){ 0 };
 	if (!split_outside(bare(constraint), " == ", &left, &right))
 		return true;
-	if (find(left, "shape[") == left.len)
+	if (assertion_find(left, "shape[") == left.len)
 		a->value = bare(left);
-	else if (find(right, "shape[") == right.len)
+	else if (assertion_find(right, "shape[") == right.len)
 		a->value = bare(right);
 	return true;
 }
@@ -191,9 +191,9 @@ static bool read_device(struct mpk_span message, struct mpk_assertion *a)
 
 	a->kind = MPK_ASSERT_DEVICE;
 	return mpk_span_starts(message, "Argument ") &&
-	       split(from(message, strlen("Argument ")),
+	       assertion_split(from(message, strlen("Argument ")),
 		     ".device_type has an unsatisfied constraint: ", &a->path, &constraint) &&
-	       split_outside(bare(constraint), " == ", &left, &right) && number(left, &a->number);
+	       split_outside(bare(constraint), " == ", &left, &right) && assertion_number(left, &a->number);
 }
 
 /* Says only that the strides are those of a compact array. */
@@ -202,17 +202,17 @@ static bool read_strides(struct mpk_span message, struct mpk_assertion *a)
 	struct mpk_span ignored;
 
 	a->kind = MPK_ASSERT_STRIDES;
-	return split(message, ".strides: expected to be compact array", &a->path, &ignored);
+	return assertion_split(message, ".strides: expected to be compact array", &a->path, &ignored);
 }
 
 /* "n * 8 == 0 or not T.isnullptr(X)" */
-static bool read_data(struct mpk_span message, struct mpk_assertion *a)
+static bool assertion_read_data(struct mpk_span message, struct mpk_assertion *a)
 {
 	struct mpk_span ignored;
 
 	a->kind = MPK_ASSERT_DATA;
-	return split(message, " is expected to have non-NULL data pointer", &a->path, &ignored) &&
-	       split(a->condition, " == 0 or ", &a->value, &ignored);
+	return assertion_split(message, " is expected to have non-NULL data pointer", &a->path, &ignored) &&
+	       assertion_split(a->condition, " == 0 or ", &a->value, &ignored);
 }
 
 /* Out changes only when a message of a known kind was read. */
@@ -221,7 +221,7 @@ bool mpk_assertion_read(struct mpk_span text, struct mpk_assertion *out)
 	/* Tried in turn; the first whose words the message has decides. */
 	static bool (*const readers[])(struct mpk_span, struct mpk_assertion *) = {
 		read_count, read_class,  read_pointer, read_rank, read_dtype,
-		read_shape, read_device, read_strides, read_data,
+		assertion_read_shape, read_device, read_strides, assertion_read_data,
 	};
 	static const char begin[] = "Assert fail: ";
 	struct mpk_span condition, message;
@@ -255,11 +255,11 @@ bool mpk_assertion_stride(struct mpk_span condition, size_t index, struct mpk_sp
 		}
 		if (!split_outside(bare(part), " == ", &left, &right))
 			continue;
-		if (find(right, stride) < right.len) {
+		if (assertion_find(right, stride) < right.len) {
 			*out = bare(left);
 			return true;
 		}
-		if (find(left, stride) < left.len) {
+		if (assertion_find(left, stride) < left.len) {
 			*out = bare(right);
 			return true;
 		}

@@ -33,7 +33,7 @@ struct records {
 /* --- collecting ------------------------------------------------------------------------- */
 
 /* The longest function name that path begins with, up to its end or a dot. Each of its dots is paid for. */
-static bool find_function(struct mpk_unit *u, struct record *r)
+static bool assertions_find_function(struct mpk_unit *u, struct record *r)
 {
 	struct mpk_span path = r->a.path;
 
@@ -51,12 +51,12 @@ static bool find_function(struct mpk_unit *u, struct record *r)
 	return false;
 }
 
-static void add(struct records *list, struct mpk_span text)
+static void assertions_add(struct records *list, struct mpk_span text)
 {
 	struct record r = { .order = list->count };
 
 	if (list->failed || !mpk_unit_spend(list->unit, text.len) ||
-	    !mpk_assertion_read(text, &r.a) || !find_function(list->unit, &r))
+	    !mpk_assertion_read(text, &r.a) || !assertions_find_function(list->unit, &r))
 		return;
 	if (!mpk_vec_reserve(&list->items, &list->cap, list->count + 1, sizeof *list->items))
 		list->failed = true;
@@ -64,7 +64,7 @@ static void add(struct records *list, struct mpk_span text)
 		list->items[list->count++] = r;
 }
 
-static void collect(struct records *list, struct mpk_span s)
+static void assertions_collect(struct records *list, struct mpk_span s)
 {
 	const uint8_t *at = s.data, *end = s.data + s.len;
 
@@ -73,12 +73,12 @@ static void collect(struct records *list, struct mpk_span s)
 
 		if (!nul)
 			return;
-		add(list, mpk_span_of(at, (size_t)(nul - at)));
+		assertions_add(list, mpk_span_of(at, (size_t)(nul - at)));
 		at = nul;
 	}
 }
 
-static int by_function(const void *a, const void *b)
+static int assertions_by_function(const void *a, const void *b)
 {
 	const struct record *x = a, *y = b;
 
@@ -127,7 +127,7 @@ static struct argument *by_variable(struct prototype *p, struct mpk_span variabl
 	return NULL;
 }
 
-static struct argument *by_name(struct prototype *p, struct mpk_span name)
+static struct argument *assertions_by_name(struct prototype *p, struct mpk_span name)
 {
 	for (size_t i = 0; i < p->count && name.len; i++)
 		if (mpk_span_equal(p->args[i].name, name))
@@ -202,9 +202,9 @@ static void infer_extent(struct argument *arg, const struct mpk_assertion *a)
 }
 
 /* What an assertion tells of the argument that it names. */
-static enum mpk_code apply(struct prototype *p, const struct record *r, struct mpk_error *err)
+static enum mpk_code assertions_apply(struct prototype *p, const struct record *r, struct mpk_error *err)
 {
-	struct argument *arg = by_name(p, r->argument);
+	struct argument *arg = assertions_by_name(p, r->argument);
 
 	if (!arg)
 		return MPK_OK;
@@ -311,7 +311,7 @@ static enum mpk_code param_of(struct prototype *p, const struct argument *arg,
 	return MPK_OK;
 }
 
-static enum mpk_code settle(struct mpk_unit *u, const struct record *r, size_t count,
+static enum mpk_code assertions_settle(struct mpk_unit *u, const struct record *r, size_t count,
 			    struct mpk_error *err)
 {
 	struct mpk_unit_function *f = &u->functions[r[0].function];
@@ -320,7 +320,7 @@ static enum mpk_code settle(struct mpk_unit *u, const struct record *r, size_t c
 
 	MPK_TRY(name_arguments(&p, r, count, err));
 	for (size_t i = 0; i < count && !p.differs; i++)
-		MPK_TRY(apply(&p, &r[i], err));
+		MPK_TRY(assertions_apply(&p, &r[i], err));
 	if (p.differs || f->found)
 		return MPK_OK;
 	params = mpk_arena_array(u->arena, p.count, sizeof *params);
@@ -344,16 +344,16 @@ enum mpk_code mpk_unit_assertions(struct mpk_unit *u, struct mpk_error *err)
 	size_t n;
 
 	for (size_t i = 0; i < u->constant_count; i++)
-		collect(&list, u->constants[i].bytes);
+		assertions_collect(&list, u->constants[i].bytes);
 	if (list.failed)
 		code = mpk_fail_nomem(err);
 	if (list.count)
-		qsort(list.items, list.count, sizeof *list.items, by_function);
+		qsort(list.items, list.count, sizeof *list.items, assertions_by_function);
 	for (size_t i = 0; i < list.count && code == MPK_OK; i += n) {
 		for (n = 1;
 		     i + n < list.count && list.items[i + n].function == list.items[i].function;)
 			n++;
-		code = settle(u, &list.items[i], n, err);
+		code = assertions_settle(u, &list.items[i], n, err);
 	}
 	free(list.items);
 	return code;

@@ -23,7 +23,7 @@ struct mpk_unit_names {
 	size_t told_count;
 };
 
-static void collect(struct mpk_unit_names *names, const struct mpk_constants *c,
+static void hostcode_device_collect(struct mpk_unit_names *names, const struct mpk_constants *c,
 		    struct mpk_span where, int32_t device)
 {
 	const char *name = mpk_dl_device_name(device);
@@ -52,7 +52,7 @@ static struct mpk_span around(const struct mpk_constants *c, const uint8_t *near
 }
 
 /* Compilers keep the strings of a unit together; what is far away belongs to other code. */
-static void search(struct mpk_unit *u, const uint8_t *near)
+static void hostcode_device_search(struct mpk_unit *u, const uint8_t *near)
 {
 	static const int32_t devices[] = {
 #define DEVICE(name, number, text) number,
@@ -70,7 +70,7 @@ static void search(struct mpk_unit *u, const uint8_t *near)
 		u->devices->begin = near - (near - where.data) / 2;
 		u->devices->end = near + (where.data + where.len - near) / 2;
 		for (size_t k = 0; k < MPK_ARRAY_COUNT(devices); k++)
-			collect(u->devices, c, where, devices[k]);
+			hostcode_device_collect(u->devices, c, where, devices[k]);
 	}
 }
 
@@ -150,7 +150,7 @@ static int32_t named(struct mpk_unit *u, const struct mpk_image_function *f, con
 
 	if ((near < u->devices->begin || near >= u->devices->end) &&
 	    mpk_unit_spend(u, (uint64_t)2 * NEAR_BYTES))
-		search(u, near);
+		hostcode_device_search(u, near);
 	for (size_t i = 0; i < u->devices->count; i++) {
 		const struct place *p = &u->devices->items[i];
 

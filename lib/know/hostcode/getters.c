@@ -31,7 +31,7 @@ static void search_fini(struct search *s)
 /* --- texts ----------------------------------------------------------------------------- */
 
 /* Returns  false when the budget has less than bytes; it is used up then */
-static bool spend(struct search *s, uint64_t bytes)
+static bool getters_spend(struct search *s, uint64_t bytes)
 {
 	bool enough = bytes <= s->budget;
 
@@ -41,7 +41,7 @@ static bool spend(struct search *s, uint64_t bytes)
 
 /* The bytes up to a NUL; empty where there are none, or no constants, or the budget is used up: whoever gets
  * a text may read it once. */
-static struct mpk_span text_at(struct search *s, uint64_t address)
+static struct mpk_span getters_text_at(struct search *s, uint64_t address)
 {
 	for (size_t i = 0; i < s->count; i++) {
 		const struct mpk_constants *c = &s->constants[i];
@@ -49,7 +49,7 @@ static struct mpk_span text_at(struct search *s, uint64_t address)
 		size_t most;
 
 		/* there may be as many sections as addresses */
-		if (!spend(s, 1))
+		if (!getters_spend(s, 1))
 			break;
 		if (address < c->address || address - c->address >= c->bytes.len)
 			continue;
@@ -57,7 +57,7 @@ static struct mpk_span text_at(struct search *s, uint64_t address)
 		most = (size_t)(c->bytes.data + c->bytes.len - from);
 		most = most < s->budget ? most : (size_t)s->budget;
 		nul = memchr(from, 0, most);
-		(void)spend(s, nul ? (uint64_t)(nul - from) : most);
+		(void)getters_spend(s, nul ? (uint64_t)(nul - from) : most);
 		return nul ? mpk_span_of(from, (size_t)(nul - from)) : (struct mpk_span){ 0 };
 	}
 	return (struct mpk_span){ 0 };
@@ -94,7 +94,7 @@ static struct mpk_span one_doc(struct search *s, const struct mpk_image_function
 	struct mpk_span one = { 0 };
 
 	for (size_t i = 0; i < count; i++) {
-		struct mpk_span text = text_at(s, addresses[i].to);
+		struct mpk_span text = getters_text_at(s, addresses[i].to);
 
 		if (!text.len || text.len > INT32_MAX ||
 		    (!mpk_elf_code_has_number(s->elf, getter->address, getter->bytes,
@@ -116,7 +116,7 @@ static struct mpk_span one_metadata(struct search *s, const struct mpk_code_addr
 	struct mpk_span one = { 0 };
 
 	for (size_t i = 0; i < count; i++) {
-		struct mpk_span text = text_at(s, addresses[i].to);
+		struct mpk_span text = getters_text_at(s, addresses[i].to);
 
 		/* the exporter's own code has the beginning alone */
 		if (!mpk_span_starts(text, MPK_SCHEMA_BEGIN) || text.data[text.len - 1] != '}')
@@ -166,7 +166,7 @@ static void ask_getter(struct search *s, const struct mpk_image_function *getter
 	bool is_doc;
 	size_t i = mpk_host_texts_function(s->image, getter, &is_doc), n;
 
-	if (i == s->image->function_count || !spend(s, getter->bytes))
+	if (i == s->image->function_count || !getters_spend(s, getter->bytes))
 		return;
 	n = mpk_elf_code_addresses(s->elf, getter->address, getter->bytes, addresses,
 				   ADDRESSES_MAX);
@@ -201,11 +201,11 @@ static enum mpk_code find_unassigned(struct search *s, struct mpk_arena *arena,
 		       (at = memmem(at, (size_t)(end - at), MPK_SCHEMA_BEGIN,
 				    strlen(MPK_SCHEMA_BEGIN)))) {
 			struct mpk_span text =
-				text_at(s, c->address + (uint64_t)(at - c->bytes.data));
+				getters_text_at(s, c->address + (uint64_t)(at - c->bytes.data));
 			struct mpk_signature ignored;
 
 			/* an exporter's piece of JSON begins so, too */
-			if (text.len && !is_assigned(s->image, out, at) && spend(s, text.len)) {
+			if (text.len && !is_assigned(s->image, out, at) && getters_spend(s, text.len)) {
 				enum mpk_code code = mpk_schema_read(text, arena, &ignored, err);
 
 				if (code == MPK_E_NOMEM)

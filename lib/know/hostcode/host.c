@@ -165,7 +165,7 @@ static bool is_told_in_sentences(const struct mpk_unit *u)
 
 /* Constants are read once, for all three readers. The budget bounds what they may read of them
  * together: sections may overlap, and each text may be looked at several times. */
-static enum mpk_code read_texts(struct mpk_unit *u, const struct mpk_image *image,
+static enum mpk_code hostcode_host_read_texts(struct mpk_unit *u, const struct mpk_image *image,
 				struct mpk_span bytes, struct mpk_error *err)
 {
 	struct mpk_constants *constants;
@@ -200,7 +200,7 @@ static const struct mpk_unit_function *called(const struct mpk_unit *u, const st
 
 /* TVM gives a library of one main function an entry of the name "main" that only calls it: what that
  * takes, the entry takes. */
-static enum mpk_code read_entry(struct mpk_unit *u, struct mpk_unit_function *entry,
+static enum mpk_code hostcode_host_read_entry(struct mpk_unit *u, struct mpk_unit_function *entry,
 				struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_plt_names_fini) struct mpk_plt_names plt = { 0 };
@@ -232,13 +232,13 @@ static enum mpk_code read_entry(struct mpk_unit *u, struct mpk_unit_function *en
 }
 
 /* The entry is last, as it has the signature of a function that was found before it. */
-static enum mpk_code read_all(struct mpk_unit *u, const struct mpk_image *image,
+static enum mpk_code hostcode_host_read_all(struct mpk_unit *u, const struct mpk_image *image,
 			      struct mpk_span bytes, struct mpk_error *err)
 {
-	MPK_TRY(read_texts(u, image, bytes, err));
+	MPK_TRY(hostcode_host_read_texts(u, image, bytes, err));
 	for (size_t i = 0; i < u->function_count; i++)
 		if (u->functions[i].function->is_entry && !u->functions[i].found)
-			return read_entry(u, &u->functions[i], err);
+			return hostcode_host_read_entry(u, &u->functions[i], err);
 	return MPK_OK;
 }
 
@@ -259,7 +259,7 @@ static enum mpk_code read_unit(const struct mpk_image *image, struct mpk_span by
 		if (code == MPK_OK)
 			code = add_aliases(&u, err);
 		if (code == MPK_OK)
-			code = read_all(&u, image, bytes, err);
+			code = hostcode_host_read_all(&u, image, bytes, err);
 	}
 	mpk_strmap_fini(&u.by_name);
 	if (code != MPK_OK)

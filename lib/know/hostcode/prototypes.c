@@ -62,7 +62,7 @@ static void learn_names(struct search *s)
 	s->in_names['('] = false;
 }
 
-static void add(struct search *s, const struct candidate *c)
+static void prototypes_add(struct search *s, const struct candidate *c)
 {
 	s->too_many |= s->count == s->most;
 	if (s->too_many)
@@ -112,7 +112,7 @@ static void look_before(struct search *s, const struct mpk_constants *c, struct 
 		if (s->too_many)
 			return;
 		if (mpk_strmap_find(&s->unit->by_name, mpk_span_of(from, n), &found.function))
-			add(s, &found);
+			prototypes_add(s, &found);
 	}
 }
 
@@ -147,7 +147,7 @@ static void look_through(struct search *s, const struct mpk_constants *c)
 
 /* --- what is certain -------------------------------------------------------------------- */
 
-static int by_function(const void *a, const void *b)
+static int prototypes_by_function(const void *a, const void *b)
 {
 	const struct candidate *x = a, *y = b;
 
@@ -187,7 +187,7 @@ static enum mpk_code consider(struct mpk_unit *u, const struct candidate *c,
 }
 
 /* The one prototype among candidates that are whole, or that code points at; NULL: none or several. */
-static enum mpk_code choose(struct mpk_unit *u, const struct candidate *c, size_t count, bool named,
+static enum mpk_code prototypes_choose(struct mpk_unit *u, const struct candidate *c, size_t count, bool named,
 			    const struct candidate **out, struct mpk_error *err)
 {
 	const struct candidate *one = NULL;
@@ -200,15 +200,15 @@ static enum mpk_code choose(struct mpk_unit *u, const struct candidate *c, size_
 	return MPK_OK;
 }
 
-static enum mpk_code settle(struct mpk_unit *u, const struct candidate *c, size_t count,
+static enum mpk_code prototypes_settle(struct mpk_unit *u, const struct candidate *c, size_t count,
 			    struct mpk_error *err)
 {
 	struct mpk_unit_function *f = &u->functions[c->function];
 	const struct candidate *one;
 
-	MPK_TRY(choose(u, c, count, false, &one, err));
+	MPK_TRY(prototypes_choose(u, c, count, false, &one, err));
 	if (!one)
-		MPK_TRY(choose(u, c, count, true, &one, err));
+		MPK_TRY(prototypes_choose(u, c, count, true, &one, err));
 	if (!one)
 		return MPK_OK;
 	f->found = mpk_arena_alloc(u->arena, sizeof *f->found);
@@ -222,11 +222,11 @@ static enum mpk_code settle_all(struct search *s, struct mpk_error *err)
 	size_t n;
 
 	if (s->count)
-		qsort(s->items, s->count, sizeof *s->items, by_function);
+		qsort(s->items, s->count, sizeof *s->items, prototypes_by_function);
 	for (size_t i = 0; i < s->count; i += n) {
 		for (n = 1; i + n < s->count && s->items[i + n].function == s->items[i].function;)
 			n++;
-		MPK_TRY(settle(s->unit, &s->items[i], n, err));
+		MPK_TRY(prototypes_settle(s->unit, &s->items[i], n, err));
 	}
 	return MPK_OK;
 }

@@ -40,7 +40,7 @@ struct told {
 	bool differs;
 };
 
-static bool take(struct mpk_span *s, const char *prefix)
+static bool tilelang_take(struct mpk_span *s, const char *prefix)
 {
 	if (!mpk_span_starts(*s, prefix))
 		return false;
@@ -49,7 +49,7 @@ static bool take(struct mpk_span *s, const char *prefix)
 }
 
 /* Up to the next blank, which is taken as well. */
-static struct mpk_span take_word(struct mpk_span *s)
+static struct mpk_span tilelang_take_word(struct mpk_span *s)
 {
 	const uint8_t *blank = s->len ? memchr(s->data, ' ', s->len) : NULL;
 	struct mpk_span word = mpk_span_of(s->data, blank ? (size_t)(blank - s->data) : s->len);
@@ -79,31 +79,31 @@ static struct argument *argument_of(struct told *t, struct mpk_span name, uint64
 	return &t->args[t->found++];
 }
 
-static void apply(struct told *t, struct argument *arg, struct mpk_span rest)
+static void tilelang_apply(struct told *t, struct argument *arg, struct mpk_span rest)
 {
 	int64_t number;
 
-	if (take(&rest, "ndim mismatch, expected ")) {
+	if (tilelang_take(&rest, "ndim mismatch, expected ")) {
 		if (!mpk_parse_i64(rest, &number) || number < 0 || number > RANK_MAX ||
 		    (arg->rank >= 0 && arg->rank != number))
 			t->differs = true;
 		else
 			arg->rank = number;
-	} else if (take(&rest, "dtype mismatch, expected ")) {
+	} else if (tilelang_take(&rest, "dtype mismatch, expected ")) {
 		t->differs |= arg->dtype.bits || !mpk_dtype_parse(rest, &arg->dtype);
-	} else if (take(&rest, "device_type mismatch, expected ")) {
+	} else if (tilelang_take(&rest, "device_type mismatch, expected ")) {
 		int32_t device = 0;
 
 		(void)mpk_dl_device_find(rest, &device);
 		t->differs |= t->device && t->device != device;
 		t->device = device;
-	} else if (take(&rest, "shape[") && rest.len > 1 && rest.data[1] == ']' &&
+	} else if (tilelang_take(&rest, "shape[") && rest.len > 1 && rest.data[1] == ']' &&
 		   rest.data[0] >= '0' && rest.data[0] < '0' + RANK_MAX) {
 		arg->bound[rest.data[0] - '0'] = true;
 	}
 }
 
-static void read_text(struct told *t, struct mpk_span text, uint64_t address)
+static void tilelang_read_text(struct told *t, struct mpk_span text, uint64_t address)
 {
 	struct mpk_span rest = text;
 
@@ -111,17 +111,17 @@ static void read_text(struct told *t, struct mpk_span text, uint64_t address)
 		struct argument *arg;
 		struct mpk_span name;
 
-		if (!take(&rest, KERNEL) || !mpk_span_equal(take_word(&rest), t->f->name) ||
-		    !take(&rest, &INPUT[1]))
+		if (!tilelang_take(&rest, KERNEL) || !mpk_span_equal(tilelang_take_word(&rest), t->f->name) ||
+		    !tilelang_take(&rest, &INPUT[1]))
 			return;
-		name = take_word(&rest);
+		name = tilelang_take_word(&rest);
 		arg = name.len ? argument_of(t, name, address) : NULL;
 		if (arg)
-			apply(t, arg, rest);
+			tilelang_apply(t, arg, rest);
 	} else if (text.len > t->f->name.len &&
 		   memcmp(text.data, t->f->name.data, t->f->name.len) == 0) {
 		rest = mpk_span_of(text.data + t->f->name.len, text.len - t->f->name.len);
-		if (take(&rest, ": num_args should be ") && !mpk_parse_i64(rest, &t->count))
+		if (tilelang_take(&rest, ": num_args should be ") && !mpk_parse_i64(rest, &t->count))
 			t->differs = true;
 	}
 }
@@ -137,7 +137,7 @@ static bool string_at(struct mpk_span s, const uint8_t *at, struct mpk_span *out
 	return nul != NULL;
 }
 
-static void read_texts(struct told *t, const char *part)
+static void tilelang_read_texts(struct told *t, const char *part)
 {
 	for (size_t i = 0; i < t->unit->constant_count; i++) {
 		const struct mpk_constants *c = &t->unit->constants[i];
@@ -147,7 +147,7 @@ static void read_texts(struct told *t, const char *part)
 		while (at < end && mpk_unit_spend(t->unit, 1) &&
 		       (at = memmem(at, (size_t)(end - at), part, strlen(part))) &&
 		       string_at(c->bytes, at, &text) && mpk_unit_spend(t->unit, text.len)) {
-			read_text(t, text, c->address + (uint64_t)(text.data - c->bytes.data));
+			tilelang_read_text(t, text, c->address + (uint64_t)(text.data - c->bytes.data));
 			at = text.data + text.len;
 		}
 	}
@@ -155,7 +155,7 @@ static void read_texts(struct told *t, const char *part)
 
 /* --- the signature ---------------------------------------------------------------------- */
 
-static enum mpk_code type_of(struct told *t, const struct argument *arg, struct mpk_type *out,
+static enum mpk_code tilelang_type_of(struct told *t, const struct argument *arg, struct mpk_type *out,
 			     struct mpk_error *err)
 {
 	size_t rank = (size_t)arg->rank;
@@ -169,7 +169,7 @@ static enum mpk_code type_of(struct told *t, const struct argument *arg, struct 
 	return MPK_OK;
 }
 
-static enum mpk_code settle(struct told *t, struct mpk_unit_function *f, struct mpk_error *err)
+static enum mpk_code tilelang_settle(struct told *t, struct mpk_unit_function *f, struct mpk_error *err)
 {
 	struct mpk_param *params = mpk_arena_array(t->unit->arena, t->found, sizeof *params);
 	struct mpk_signature *s = mpk_arena_alloc(t->unit->arena, sizeof *s);
@@ -178,7 +178,7 @@ static enum mpk_code settle(struct told *t, struct mpk_unit_function *f, struct 
 	for (size_t i = 0; i < t->found; i++) {
 		params[i].name = t->args[i].name;
 		if (t->args[i].rank >= 0)
-			MPK_TRY(type_of(t, &t->args[i], &params[i].type, err));
+			MPK_TRY(tilelang_type_of(t, &t->args[i], &params[i].type, err));
 	}
 	*s = (struct mpk_signature){
 		.fills_inputs = true, .device = t->device, .inputs = params, .input_count = t->found
@@ -206,14 +206,14 @@ enum mpk_code mpk_unit_tilelang(struct mpk_unit *u, struct mpk_error *err)
 					MPK_SPAN_ARG(f->name));
 		MPK_TRY_ALLOC(t && part, err);
 		*t = (struct told){ .unit = u, .f = f, .count = -1 };
-		read_texts(t, part);
+		tilelang_read_texts(t, part);
 		if (t->count < 0)
 			continue;
 		part = mpk_arena_printf(u->arena, KERNEL "%.*s" INPUT, MPK_SPAN_ARG(f->name));
 		MPK_TRY_ALLOC(part, err);
-		read_texts(t, part);
+		tilelang_read_texts(t, part);
 		if (!t->differs && t->count == (int64_t)t->found && t->found)
-			MPK_TRY(settle(t, f, err));
+			MPK_TRY(tilelang_settle(t, f, err));
 	}
 	return MPK_OK;
 }

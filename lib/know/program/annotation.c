@@ -19,7 +19,7 @@ struct reader {
 };
 
 /* Whether the rest begins with a word, which is then read. */
-static bool take(struct reader *r, const char *word)
+static bool annotation_take(struct reader *r, const char *word)
 {
 	size_t len = strlen(word);
 
@@ -29,9 +29,9 @@ static bool take(struct reader *r, const char *word)
 	return true;
 }
 
-static void skip_blanks(struct reader *r)
+static void annotation_skip_blanks(struct reader *r)
 {
-	while (take(r, " "))
+	while (annotation_take(r, " "))
 		;
 }
 
@@ -75,12 +75,12 @@ static struct mpk_span without_wrappers(struct mpk_span text, struct mpk_arena *
 	size_t len = 0;
 
 	while (out && r.rest.len) {
-		if (take(&r, wrappers[0]) || take(&r, wrappers[1])) {
+		if (annotation_take(&r, wrappers[0]) || annotation_take(&r, wrappers[1])) {
 			struct mpk_span inner = take_item(&r, ")");
 
 			memcpy(out + len, inner.data, inner.len);
 			len += inner.len;
-			(void)take(&r, ")");
+			(void)annotation_take(&r, ")");
 			continue;
 		}
 		out[len++] = (char)r.rest.data[0];
@@ -96,7 +96,7 @@ static bool read_extents(struct reader *r, const char *close, struct mpk_type *t
 	struct mpk_span symbols[DIMENSIONS_MAX] = { 0 };
 	const char stops[] = { ',', close[0], '\0' };
 
-	for (skip_blanks(r); !take(r, close); skip_blanks(r)) {
+	for (annotation_skip_blanks(r); !annotation_take(r, close); annotation_skip_blanks(r)) {
 		struct mpk_span item = without_wrappers(trim(take_item(r, stops)), r->arena);
 
 		if (t->ndim == DIMENSIONS_MAX || !item.len)
@@ -104,7 +104,7 @@ static bool read_extents(struct reader *r, const char *close, struct mpk_type *t
 		if (!mpk_parse_i64(item, &shape[t->ndim]))
 			symbols[t->ndim] = item;
 		t->ndim++;
-		(void)take(r, ",");
+		(void)annotation_take(r, ",");
 	}
 	t->ranked = true;
 	t->shape = mpk_arena_keep(r->arena, shape, t->ndim, sizeof shape[0]);
@@ -114,7 +114,7 @@ static bool read_extents(struct reader *r, const char *close, struct mpk_type *t
 
 /* --- types --------------------------------------------------------------------------------- */
 
-static bool read_type(struct reader *r, unsigned depth, struct mpk_type *out);
+static bool annotation_read_type(struct reader *r, unsigned depth, struct mpk_type *out);
 
 /* "opencl:0:global", "llvm:-1:global": the kind of a target, a number, a memory. */
 static int32_t read_vdevice(struct reader *r)
@@ -140,11 +140,11 @@ static bool read_keyword(struct mpk_span item, struct mpk_type *t)
 	int64_t ndim;
 
 	/* the place that a tensor is to be at */
-	if (take(&r, "vdevice=\""))
+	if (annotation_take(&r, "vdevice=\""))
 		t->device = read_vdevice(&r);
-	else if (take(&r, "dtype=\"") && r.rest.len && r.rest.data[r.rest.len - 1] == '"')
+	else if (annotation_take(&r, "dtype=\"") && r.rest.len && r.rest.data[r.rest.len - 1] == '"')
 		(void)mpk_dtype_parse(mpk_span_of(r.rest.data, r.rest.len - 1), &t->dtype);
-	else if (take(&r, "ndim=") && mpk_parse_i64(r.rest, &ndim) && ndim >= 0 &&
+	else if (annotation_take(&r, "ndim=") && mpk_parse_i64(r.rest, &ndim) && ndim >= 0 &&
 		 ndim <= DIMENSIONS_MAX && !t->ranked) {
 		t->ndim = (size_t)ndim;
 		return true;
@@ -173,14 +173,14 @@ static bool read_shaped(struct reader *r, const char *open, const char *close, s
 {
 	bool has_rank = false;
 
-	for (skip_blanks(r); !take(r, ")"); skip_blanks(r)) {
-		if (take(r, open)) {
+	for (annotation_skip_blanks(r); !annotation_take(r, ")"); annotation_skip_blanks(r)) {
+		if (annotation_take(r, open)) {
 			if (!read_extents(r, close, t))
 				return false;
 		} else {
 			has_rank |= read_keyword(trim(take_item(r, ",)")), t);
 		}
-		if (!take(r, ",") && !r->rest.len)
+		if (!annotation_take(r, ",") && !r->rest.len)
 			return false;
 	}
 	return !has_rank || t->ranked || set_unknown_extents(r->arena, t);
@@ -191,7 +191,7 @@ static bool read_fields(struct reader *r, unsigned depth, struct mpk_type *t)
 	struct mpk_param *fields = NULL;
 	size_t cap = 0;
 
-	for (skip_blanks(r); !take(r, ")"); skip_blanks(r)) {
+	for (annotation_skip_blanks(r); !annotation_take(r, ")"); annotation_skip_blanks(r)) {
 		if (t->field_count == cap) {
 			struct mpk_param *more =
 				mpk_arena_array(r->arena, 2 * cap + 8, sizeof *more);
@@ -205,10 +205,10 @@ static bool read_fields(struct reader *r, unsigned depth, struct mpk_type *t)
 			fields = more;
 			cap = 2 * cap + 8;
 		}
-		if (!read_type(r, depth + 1, &fields[t->field_count].type))
+		if (!annotation_read_type(r, depth + 1, &fields[t->field_count].type))
 			return false;
 		t->field_count++;
-		if (!take(r, ",") && !r->rest.len)
+		if (!annotation_take(r, ",") && !r->rest.len)
 			return false;
 	}
 	t->fields = fields;
@@ -219,9 +219,9 @@ static void read_scalar(struct mpk_span inner, struct mpk_type *t)
 {
 	struct reader r = { trim(inner), NULL };
 
-	if (take(&r, "\"") && r.rest.len)
+	if (annotation_take(&r, "\"") && r.rest.len)
 		(void)mpk_dtype_parse(mpk_span_of(r.rest.data, r.rest.len - 1), &t->dtype);
-	else if (take(&r, "value="))
+	else if (annotation_take(&r, "value="))
 		t->dtype = (struct mpk_dtype){ MPK_DTYPE_INT, 64, 1 };
 }
 
@@ -230,7 +230,7 @@ static bool starts_with(struct mpk_span s, const char *word)
 	return s.len >= strlen(word) && memcmp(s.data, word, strlen(word)) == 0;
 }
 
-static bool read_type(struct reader *r, unsigned depth, struct mpk_type *out)
+static bool annotation_read_type(struct reader *r, unsigned depth, struct mpk_type *out)
 {
 	struct mpk_span item;
 
@@ -238,22 +238,22 @@ static bool read_type(struct reader *r, unsigned depth, struct mpk_type *out)
 	/* a text from strangers must not recurse without end */
 	if (depth == NEST_MAX)
 		return false;
-	if (take(r, "R.Tensor")) {
+	if (annotation_take(r, "R.Tensor")) {
 		out->kind = MPK_TYPE_TENSOR;
-		return !take(r, "(") || read_shaped(r, "(", ")", out);
+		return !annotation_take(r, "(") || read_shaped(r, "(", ")", out);
 	}
-	if (take(r, "R.Shape")) {
+	if (annotation_take(r, "R.Shape")) {
 		out->kind = MPK_TYPE_SHAPE;
-		return !take(r, "(") || read_shaped(r, "[", "]", out);
+		return !annotation_take(r, "(") || read_shaped(r, "[", "]", out);
 	}
-	if (take(r, "R.Tuple(") || take(r, "T.Tuple(")) {
+	if (annotation_take(r, "R.Tuple(") || annotation_take(r, "T.Tuple(")) {
 		out->kind = MPK_TYPE_TUPLE;
 		return read_fields(r, depth, out);
 	}
-	if (take(r, "R.Prim(")) {
+	if (annotation_take(r, "R.Prim(")) {
 		out->kind = MPK_TYPE_SCALAR;
 		read_scalar(take_item(r, ")"), out);
-		return take(r, ")");
+		return annotation_take(r, ")");
 	}
 	item = take_item(r, ",)");
 	if (starts_with(item, "R.Callable"))
@@ -273,22 +273,22 @@ bool mpk_relax_annotation_read(struct mpk_span text, struct mpk_arena *arena,
 	int64_t param = 0;
 
 	*out = (struct mpk_relax_annotation){ 0 };
-	if (!take(&r, "ErrorContext(fn="))
+	if (!annotation_take(&r, "ErrorContext(fn="))
 		return false;
 	out->function = take_item(&r, ",");
-	if (!take(&r, ", loc="))
+	if (!annotation_take(&r, ", loc="))
 		return false;
-	out->is_return = take(&r, "return");
+	out->is_return = annotation_take(&r, "return");
 	if (!out->is_return) {
-		if (!take(&r, "param[") || !mpk_parse_i64(take_item(&r, "]"), &param) ||
-		    param < 0 || !take(&r, "], param="))
+		if (!annotation_take(&r, "param[") || !mpk_parse_i64(take_item(&r, "]"), &param) ||
+		    param < 0 || !annotation_take(&r, "], param="))
 			return false;
 		(void)take_item(&r, ",");
 	}
 	out->param = (size_t)param;
-	if (!take(&r, ", annotation="))
+	if (!annotation_take(&r, ", annotation="))
 		return false;
-	if (!read_type(&r, 0, &out->type))
+	if (!annotation_read_type(&r, 0, &out->type))
 		out->type = (struct mpk_type){ 0 };
 	return true;
 }

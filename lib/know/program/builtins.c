@@ -21,7 +21,7 @@ enum check {
 };
 
 /* Each text is read once, however many checks have it. */
-static const struct mpk_relax_text *text_at(struct mpk_relax_typing *r, size_t constant)
+static const struct mpk_relax_text *builtins_text_at(struct mpk_relax_typing *r, size_t constant)
 {
 	struct mpk_relax_text *t = &r->texts[constant];
 
@@ -46,7 +46,7 @@ static enum check read_check(struct mpk_relax_typing *r, const struct mpk_relax_
 	if (last->u.string.len >= sizeof cast &&
 	    memcmp(last->u.string.data, cast, sizeof cast - 1) == 0)
 		return CHECK_CAST;
-	text = text_at(r, (size_t)(last - r->x->consts));
+	text = builtins_text_at(r, (size_t)(last - r->x->consts));
 	if (!text->understood)
 		return CHECK_PLAIN;
 	param = text->annotation.param;
@@ -386,7 +386,7 @@ static const struct typing_row {
 #undef MPK_RELAX_BUILTIN
 };
 
-static int by_name(const void *name, const void *row)
+static int builtins_by_name(const void *name, const void *row)
 {
 	return mpk_span_compare(*(const struct mpk_span *)name,
 				mpk_span_str(((const struct typing_row *)row)->name));
@@ -396,7 +396,7 @@ void mpk_relax_type_call(struct mpk_relax_typing *r, const struct mpk_relax_inst
 			 struct mpk_span name, struct mpk_relax_content *out)
 {
 	const struct typing_row *row =
-		bsearch(&name, rows, MPK_ARRAY_COUNT(rows), sizeof rows[0], by_name);
+		bsearch(&name, rows, MPK_ARRAY_COUNT(rows), sizeof rows[0], builtins_by_name);
 
 	if (row && row->read)
 		row->read(r, instr, out);

@@ -36,7 +36,7 @@ static void read_callee(struct mpk_relax_typing *r, const struct mpk_relax_instr
 		out->pending = callee->signature != NULL;
 }
 
-static void read_call(struct mpk_relax_typing *r, const struct mpk_relax_instr *instr)
+static void relax_read_call(struct mpk_relax_typing *r, const struct mpk_relax_instr *instr)
 {
 	struct mpk_relax_content made = { 0 }, *to = mpk_relax_register_at(r, instr->reg);
 	bool killed = false;
@@ -78,7 +78,7 @@ static void read_return(struct mpk_relax_typing *r, const struct mpk_relax_instr
 }
 
 /* Receives the type of what is returned. */
-static void read_code(struct mpk_relax_typing *r, struct mpk_relax_function_type *out)
+static void relax_read_code(struct mpk_relax_typing *r, struct mpk_relax_function_type *out)
 {
 	struct mpk_relax_instr instr;
 
@@ -91,7 +91,7 @@ static void read_code(struct mpk_relax_typing *r, struct mpk_relax_function_type
 		}
 		r->words -= instr.arg_count + 1;
 		if (instr.op == MPK_RELAX_CALL)
-			read_call(r, &instr);
+			relax_read_call(r, &instr);
 		else
 			r->branched = true;
 		if (instr.op == MPK_RELAX_RET)
@@ -102,7 +102,7 @@ static void read_code(struct mpk_relax_typing *r, struct mpk_relax_function_type
 }
 
 /* Registers of one reading of a function; the first hold its parameters. */
-static bool begin(struct mpk_relax_typing *r, struct mpk_param *inputs, size_t count)
+static bool relax_begin(struct mpk_relax_typing *r, struct mpk_param *inputs, size_t count)
 {
 	size_t words = r->x->instr_data.len / 8 + count; /* that could name a register */
 
@@ -149,7 +149,7 @@ static void set_outputs(struct mpk_type t, struct mpk_arena *arena, struct mpk_s
 }
 
 /* Once more, with what is known of its callees by now. */
-static enum mpk_code read_function(struct mpk_relax_typing *r, size_t i, bool *changed,
+static enum mpk_code relax_read_function(struct mpk_relax_typing *r, size_t i, bool *changed,
 				   struct mpk_error *err)
 {
 	struct mpk_relax_function_type *f = &r->functions[i], now = { .signature = f->signature };
@@ -164,8 +164,8 @@ static enum mpk_code read_function(struct mpk_relax_typing *r, size_t i, bool *c
 					.arena = r->arena,
 					.words = r->words,
 					.parts = r->parts };
-	if (begin(r, inputs, f->signature->input_count))
-		read_code(r, &now);
+	if (relax_begin(r, inputs, f->signature->input_count))
+		relax_read_code(r, &now);
 	else
 		r->failed = true;
 	free(r->registers);
@@ -186,12 +186,12 @@ static enum mpk_code read_pass(struct mpk_relax_typing *r, unsigned pass, bool *
 		const struct mpk_relax_function_type *f = &r->functions[at];
 
 		if (f->signature && (pass == 0 || f->calls))
-			MPK_TRY(read_function(r, at, changed, err));
+			MPK_TRY(relax_read_function(r, at, changed, err));
 	}
 	return MPK_OK;
 }
 
-static enum mpk_code read_functions(struct mpk_relax_typing *r, struct mpk_error *err)
+static enum mpk_code relax_read_functions(struct mpk_relax_typing *r, struct mpk_error *err)
 {
 	bool changed = true;
 
@@ -210,7 +210,7 @@ static enum mpk_code read_functions(struct mpk_relax_typing *r, struct mpk_error
 /* --- compiled functions -------------------------------------------------------------------- */
 
 /* What the texts among the constants say of the functions that have no byte code. */
-static void read_texts(const struct mpk_relax *x, struct mpk_arena *arena,
+static void relax_read_texts(const struct mpk_relax *x, struct mpk_arena *arena,
 		       struct mpk_signature *list, size_t count)
 {
 	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap names = { 0 };
@@ -256,7 +256,7 @@ static struct mpk_param *make_inputs(struct mpk_relax_typing *r, const struct mp
 	return inputs;
 }
 
-static enum mpk_code read_all(struct mpk_relax_typing *r, struct mpk_signature *out, size_t *count,
+static enum mpk_code relax_read_all(struct mpk_relax_typing *r, struct mpk_signature *out, size_t *count,
 			      struct mpk_error *err)
 {
 	bool compiled = false;
@@ -281,9 +281,9 @@ static enum mpk_code read_all(struct mpk_relax_typing *r, struct mpk_signature *
 		else
 			r->functions[i].signature = s;
 	}
-	MPK_TRY(read_functions(r, err));
+	MPK_TRY(relax_read_functions(r, err));
 	if (compiled)
-		read_texts(r->x, r->arena, out, *count);
+		relax_read_texts(r->x, r->arena, out, *count);
 	return MPK_OK;
 }
 
@@ -302,7 +302,7 @@ enum mpk_code mpk_relax_signatures(const struct mpk_relax *x, struct mpk_arena *
 		r->texts = texts;
 		r->words = x->instr_data.len + 1024;
 		r->parts = x->instr_data.len / 4 + 64; /* a part of a type has a word of code */
-		code = read_all(r, out, count, err);
+		code = relax_read_all(r, out, count, err);
 	} else {
 		code = mpk_fail_nomem(err);
 	}

@@ -31,7 +31,7 @@ static bool is_word(uint8_t c)
 
 /* Blanks are free between any two signs, so they are skipped here once for all. An empty sign
  * only skips them. */
-static bool take(struct reader *r, const char *sign)
+static bool extent_take(struct reader *r, const char *sign)
 {
 	size_t n = strlen(sign);
 
@@ -44,11 +44,11 @@ static bool take(struct reader *r, const char *sign)
 }
 
 /* Names, numbers, and names with dots. */
-static struct mpk_span take_word(struct reader *r)
+static struct mpk_span extent_take_word(struct reader *r)
 {
 	const uint8_t *from;
 
-	(void)take(r, "");
+	(void)extent_take(r, "");
 	for (from = r->at; r->at < r->end && is_word(*r->at); r->at++) {
 	}
 	return mpk_span_of(from, (size_t)(r->at - from));
@@ -78,7 +78,7 @@ static bool divide(int64_t a, int64_t b, bool floors, int64_t *quotient, int64_t
 
 /* The functions that TVM's simplifier leaves in extents; another name makes the whole extent
  * unknown. */
-static bool apply(struct mpk_span name, int64_t a, int64_t b, int64_t *out)
+static bool extent_apply(struct mpk_span name, int64_t a, int64_t b, int64_t *out)
 {
 	int64_t rest;
 
@@ -109,24 +109,24 @@ static bool is_integer_type(struct mpk_span name)
 }
 
 /* "int64(n)", "Cast("int64", n)", "max(n, 4)"; the name and the "(" are taken. */
-static bool read_call(struct reader *r, struct mpk_span name, int64_t *out)
+static bool extent_read_call(struct reader *r, struct mpk_span name, int64_t *out)
 {
 	int64_t a, b;
 
 	if (mpk_span_is(name, "Cast")) {
-		if (!take(r, "\"") || !is_integer_type(take_word(r)) || !take(r, "\"") ||
-		    !take(r, ","))
+		if (!extent_take(r, "\"") || !is_integer_type(extent_take_word(r)) || !extent_take(r, "\"") ||
+		    !extent_take(r, ","))
 			return false;
-		return read_sum(r, out) && take(r, ")");
+		return read_sum(r, out) && extent_take(r, ")");
 	}
 	if (is_integer_type(name))
-		return read_sum(r, out) && take(r, ")");
-	return read_sum(r, &a) && take(r, ",") && read_sum(r, &b) && take(r, ")") &&
-	       apply(name, a, b, out);
+		return read_sum(r, out) && extent_take(r, ")");
+	return read_sum(r, &a) && extent_take(r, ",") && read_sum(r, &b) && extent_take(r, ")") &&
+	       extent_apply(name, a, b, out);
 }
 
 /* others is the value of every name that is not listed; 0 means that such names are unknown. */
-static bool find(const struct mpk_extent_values *values, struct mpk_span name, int64_t *out)
+static bool extent_find(const struct mpk_extent_values *values, struct mpk_span name, int64_t *out)
 {
 	for (size_t i = 0; i < values->count; i++)
 		if (mpk_span_equal(values->items[i].name, name)) {
@@ -141,22 +141,22 @@ static bool read_atom(struct reader *r, int64_t *out)
 {
 	struct mpk_span word;
 
-	if (take(r, "("))
-		return read_sum(r, out) && take(r, ")");
-	if (take(r, "-")) {
+	if (extent_take(r, "("))
+		return read_sum(r, out) && extent_take(r, ")");
+	if (extent_take(r, "-")) {
 		bool read = r->depth++ < NEST_MAX && read_atom(r, out);
 
 		r->depth--;
 		return read && !__builtin_sub_overflow(0, *out, out);
 	}
-	word = take_word(r);
+	word = extent_take_word(r);
 	if (!word.len)
 		return false;
 	if (isdigit(word.data[0]))
 		return mpk_parse_i64(word, out);
-	if (take(r, "("))
-		return read_call(r, without_dialect(word), out);
-	return find(r->values, word, out);
+	if (extent_take(r, "("))
+		return extent_read_call(r, without_dialect(word), out);
+	return extent_find(r->values, word, out);
 }
 
 /* From left to right: division does not commute. */
@@ -167,13 +167,13 @@ static bool read_product(struct reader *r, int64_t *out)
 	if (!read_atom(r, out))
 		return false;
 	for (;;) {
-		if (take(r, "//") || take(r, "/")) {
+		if (extent_take(r, "//") || extent_take(r, "/")) {
 			if (!read_atom(r, &b) || !divide(*out, b, true, out, &rest))
 				return false;
-		} else if (take(r, "*")) {
+		} else if (extent_take(r, "*")) {
 			if (!read_atom(r, &b) || __builtin_mul_overflow(*out, b, out))
 				return false;
-		} else if (take(r, "%%") || take(r, "%")) {
+		} else if (extent_take(r, "%%") || extent_take(r, "%")) {
 			if (!read_atom(r, &b) || !divide(*out, b, true, &rest, out))
 				return false;
 		} else {
@@ -190,10 +190,10 @@ static bool read_sum(struct reader *r, int64_t *out)
 	if (r->depth++ == NEST_MAX || !read_product(r, out))
 		return false;
 	for (;;) {
-		if (take(r, "+")) {
+		if (extent_take(r, "+")) {
 			if (!read_product(r, &b) || __builtin_add_overflow(*out, b, out))
 				return false;
-		} else if (take(r, "-")) {
+		} else if (extent_take(r, "-")) {
 			if (!read_product(r, &b) || __builtin_sub_overflow(*out, b, out))
 				return false;
 		} else {
@@ -211,7 +211,7 @@ bool mpk_extent_compute(struct mpk_span text, const struct mpk_extent_values *va
 
 	if (!text.len || !read_sum(&r, &value))
 		return false;
-	(void)take(&r, "");
+	(void)extent_take(&r, "");
 	if (r.at != r.end)
 		return false;
 	*out = value;
@@ -234,17 +234,17 @@ bool mpk_extent_is_name(struct mpk_span text)
 /* "int64(4)" after "T.": the number between its parentheses, or nothing. */
 static struct mpk_span literal(struct reader r, const uint8_t **end)
 {
-	struct mpk_span type = take_word(&r), number = { 0 };
+	struct mpk_span type = extent_take_word(&r), number = { 0 };
 	int64_t value;
 
-	if (is_integer_type(type) && take(&r, "(")) {
+	if (is_integer_type(type) && extent_take(&r, "(")) {
 		const uint8_t *from = r.at;
 
-		(void)take(&r, "-");
-		(void)take_word(&r);
+		(void)extent_take(&r, "-");
+		(void)extent_take_word(&r);
 		number = mpk_span_of(from, (size_t)(r.at - from));
 	}
-	if (!mpk_parse_i64(number, &value) || !take(&r, ")"))
+	if (!mpk_parse_i64(number, &value) || !extent_take(&r, ")"))
 		return (struct mpk_span){ 0 };
 	*end = r.at;
 	return number;

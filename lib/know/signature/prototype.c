@@ -67,7 +67,7 @@ static bool between(struct mpk_span text, const char *open, const char *close, s
 /* --- types ------------------------------------------------------------------------------ */
 
 /* A formula without names is a number; a negative one is no extent. */
-static enum mpk_code read_extent(struct mpk_span text, struct mpk_arena *arena, int64_t *fixed,
+static enum mpk_code prototype_read_extent(struct mpk_span text, struct mpk_arena *arena, int64_t *fixed,
 				 struct mpk_span *symbol, struct mpk_error *err)
 {
 	static const struct mpk_extent_values none;
@@ -78,7 +78,7 @@ static enum mpk_code read_extent(struct mpk_span text, struct mpk_arena *arena, 
 }
 
 /* Symbols only where one dimension has one: most shapes are numbers. */
-static enum mpk_code read_shape(struct mpk_span list, struct mpk_arena *arena, struct mpk_type *out,
+static enum mpk_code prototype_read_shape(struct mpk_span list, struct mpk_arena *arena, struct mpk_type *out,
 				struct mpk_error *err)
 {
 	size_t most = most_items(list), n = 0, symbolic = 0;
@@ -89,7 +89,7 @@ static enum mpk_code read_shape(struct mpk_span list, struct mpk_arena *arena, s
 	for (; list.len; n++) {
 		if (!take_item(&list, &item))
 			return no_prototype(err);
-		MPK_TRY(read_extent(item, arena, &shape[n], &symbols[n], err));
+		MPK_TRY(prototype_read_extent(item, arena, &shape[n], &symbols[n], err));
 		symbolic += symbols[n].len > 0;
 	}
 	*out = mpk_type_tensor(out->dtype, shape, n, symbolic ? symbols : NULL);
@@ -105,11 +105,11 @@ static enum mpk_code read_tensor(struct mpk_span inside, struct mpk_arena *arena
 	if (!take_item(&inside, &shape) || !between(shape, "[", "]", &list) ||
 	    !mpk_dtype_parse(inside, &out->dtype))
 		return no_prototype(err);
-	return read_shape(list, arena, out, err);
+	return prototype_read_shape(list, arena, out, err);
 }
 
 /* Bare types are scalars. "handle" is a pointer that the function passes on without looking. */
-static enum mpk_code read_type(struct mpk_span text, struct mpk_arena *arena, struct mpk_type *out,
+static enum mpk_code prototype_read_type(struct mpk_span text, struct mpk_arena *arena, struct mpk_type *out,
 			       struct mpk_error *err)
 {
 	struct mpk_span inside;
@@ -135,7 +135,7 @@ static enum mpk_code read_param(struct mpk_span text, struct mpk_arena *arena,
 	if (!len || text.len < len + 3 || colon[1] != ' ')
 		return no_prototype(err);
 	out->name = mpk_span_of(text.data, len);
-	return read_type(mpk_span_of(colon + 2, text.len - len - 2), arena, &out->type, err);
+	return prototype_read_type(mpk_span_of(colon + 2, text.len - len - 2), arena, &out->type, err);
 }
 
 /* A byte that no text of a compiler has. */

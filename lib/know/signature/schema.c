@@ -14,7 +14,7 @@ static enum mpk_code no_schema(struct mpk_error *err)
 }
 
 /* "Optional[ffi.Array[int]]" */
-static enum mpk_code put_title(struct mpk_json_value type, unsigned depth, struct mpk_arena *arena,
+static enum mpk_code schema_put_title(struct mpk_json_value type, unsigned depth, struct mpk_arena *arena,
 			       struct mpk_strbuf *out, struct mpk_error *err)
 {
 	struct mpk_json_value args = mpk_json_value_get(type, "args"), arg;
@@ -26,7 +26,7 @@ static enum mpk_code put_title(struct mpk_json_value type, unsigned depth, struc
 	mpk_strbuf_puts(out, name ? name : "Any");
 	while (depth < DEPTH_MAX && !items.in_object && mpk_json_next(&items, &arg)) {
 		mpk_strbuf_puts(out, count++ ? ", " : "[");
-		MPK_TRY(put_title(arg, depth + 1, arena, out, err));
+		MPK_TRY(schema_put_title(arg, depth + 1, arena, out, err));
 	}
 	mpk_strbuf_puts(out, count ? "]" : "");
 	return MPK_OK;
@@ -53,7 +53,7 @@ static const struct {
 	{ "Any", { .kind = MPK_TYPE_ANY } },
 };
 
-static enum mpk_code read_type(struct mpk_json_value json, struct mpk_arena *arena,
+static enum mpk_code schema_read_type(struct mpk_json_value json, struct mpk_arena *arena,
 			       struct mpk_type *out, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf title = { 0 };
@@ -68,7 +68,7 @@ static enum mpk_code read_type(struct mpk_json_value json, struct mpk_arena *are
 		*out = types[i].type;
 		return MPK_OK;
 	}
-	MPK_TRY(put_title(json, 0, arena, &title, err));
+	MPK_TRY(schema_put_title(json, 0, arena, &title, err));
 	MPK_TRY(mpk_strbuf_status(&title, err));
 	copy = mpk_arena_copy(arena, title.data, title.len);
 	MPK_TRY_ALLOC(copy, err);
@@ -90,7 +90,7 @@ static enum mpk_code read_list(struct mpk_json_value list, struct mpk_arena *are
 		return no_schema(err);
 	MPK_TRY_ALLOC(params, err);
 	for (size_t i = 0; mpk_json_next(&items, &v); i++)
-		MPK_TRY(read_type(v, arena, &params[i].type, err));
+		MPK_TRY(schema_read_type(v, arena, &params[i].type, err));
 	*out = params;
 	*count = n;
 	return MPK_OK;
@@ -124,7 +124,7 @@ static enum mpk_code read_positional(struct mpk_json_value args, struct mpk_aren
 	return MPK_OK;
 }
 
-static enum mpk_code read_function(struct mpk_json_value schema, struct mpk_arena *arena,
+static enum mpk_code schema_read_function(struct mpk_json_value schema, struct mpk_arena *arena,
 				   struct mpk_signature *out, struct mpk_error *err)
 {
 	struct mpk_json_value named = mpk_json_value_get(schema, "named_args");
@@ -158,7 +158,7 @@ enum mpk_code mpk_schema_read(struct mpk_span text, struct mpk_arena *arena,
 				    err));
 	if (!inner || mpk_json_read(mpk_span_str(inner), &schema, NULL) != MPK_OK)
 		return no_schema(err);
-	MPK_TRY(read_function(schema, arena, &s, err));
+	MPK_TRY(schema_read_function(schema, arena, &s, err));
 	/* by custom what returns nothing fills its last tensor */
 	s.fills_inputs = !s.outputs_known && s.input_count &&
 			 s.inputs[s.input_count - 1].type.kind == MPK_TYPE_TENSOR;

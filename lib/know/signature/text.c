@@ -12,7 +12,7 @@
 
 /* --- types --------------------------------------------------------------------------------- */
 
-static void put_extents(const struct mpk_type *t, struct mpk_strbuf *out)
+static void signature_text_put_extents(const struct mpk_type *t, struct mpk_strbuf *out)
 {
 	mpk_strbuf_putc(out, '[');
 	if (!t->ranked)
@@ -49,19 +49,19 @@ static void put_dtype(const struct mpk_type *t, const char *any, spelling *spell
 	mpk_strbuf_puts(out, t->dtype.bits ? spell(t->dtype, type) : any);
 }
 
-static void put_type(const struct mpk_type *t, spelling *spell, struct mpk_strbuf *out);
+static void signature_text_put_type(const struct mpk_type *t, spelling *spell, struct mpk_strbuf *out);
 
 static void put_fields(const struct mpk_type *t, spelling *spell, struct mpk_strbuf *out)
 {
 	mpk_strbuf_putc(out, '(');
 	for (size_t i = 0; i < t->field_count; i++) {
 		mpk_strbuf_puts(out, i ? ", " : "");
-		put_type(&t->fields[i].type, spell, out);
+		signature_text_put_type(&t->fields[i].type, spell, out);
 	}
 	mpk_strbuf_putc(out, ')');
 }
 
-static void put_type(const struct mpk_type *t, spelling *spell, struct mpk_strbuf *out)
+static void signature_text_put_type(const struct mpk_type *t, spelling *spell, struct mpk_strbuf *out)
 {
 	switch (t->kind) {
 	case MPK_TYPE_ANY:
@@ -69,13 +69,13 @@ static void put_type(const struct mpk_type *t, spelling *spell, struct mpk_strbu
 		break;
 	case MPK_TYPE_TENSOR:
 		put_dtype(t, "tensor", spell, out);
-		put_extents(t, out);
+		signature_text_put_extents(t, out);
 		if (t->scope)
 			mpk_strbuf_printf(out, "{%s}", *t->scope ? t->scope : "image");
 		break;
 	case MPK_TYPE_SHAPE:
 		mpk_strbuf_puts(out, "shape");
-		put_extents(t, out);
+		signature_text_put_extents(t, out);
 		break;
 	case MPK_TYPE_SCALAR:
 		put_dtype(t, class_name(t->dtype), spell, out);
@@ -97,12 +97,12 @@ static void put_type(const struct mpk_type *t, spelling *spell, struct mpk_strbu
 
 void mpk_type_text(const struct mpk_type *t, struct mpk_strbuf *out)
 {
-	put_type(t, mpk_dtype_print, out);
+	signature_text_put_type(t, mpk_dtype_print, out);
 }
 
 /* --- signatures ---------------------------------------------------------------------------- */
 
-static void put_params(const struct mpk_param *list, size_t count, struct mpk_strbuf *out)
+static void signature_text_put_params(const struct mpk_param *list, size_t count, struct mpk_strbuf *out)
 {
 	for (size_t i = 0; list && i < count; i++) {
 		mpk_strbuf_puts(out, i ? ", " : "");
@@ -110,7 +110,7 @@ static void put_params(const struct mpk_param *list, size_t count, struct mpk_st
 		if (list[i].type.kind == MPK_TYPE_ANY && list[i].name.len)
 			continue;
 		mpk_strbuf_puts(out, list[i].name.len ? ": " : "");
-		put_type(&list[i].type, mpk_dtype_print_short, out);
+		signature_text_put_type(&list[i].type, mpk_dtype_print_short, out);
 	}
 	mpk_strbuf_putc(out, ')');
 }
@@ -119,11 +119,11 @@ void mpk_signature_text(const struct mpk_signature *s, struct mpk_strbuf *out)
 {
 	mpk_escape(out, s->name);
 	mpk_strbuf_puts(out, s->named_inputs && !s->inputs ? "(..." : "(");
-	put_params(s->inputs, s->input_count, out);
+	signature_text_put_params(s->inputs, s->input_count, out);
 	if (!s->outputs_known)
 		return;
 	mpk_strbuf_puts(out, " -> (");
-	put_params(s->outputs, s->output_count, out);
+	signature_text_put_params(s->outputs, s->output_count, out);
 }
 
 /* Signatures as calls to paste
@@ -229,7 +229,7 @@ static void put_call_dtype(const struct writer *w, const struct mpk_type *t)
 	mpk_strbuf_puts(w->out, t->dtype.bits ? mpk_dtype_print(t->dtype, type) : "TYPE");
 }
 
-static void put_tensor(const struct writer *w, const struct mpk_type *t, bool is_out)
+static void signature_text_put_tensor(const struct writer *w, const struct mpk_type *t, bool is_out)
 {
 	bool whole = t->ranked && t->dtype.bits;
 
@@ -246,7 +246,7 @@ static void put_tensor(const struct writer *w, const struct mpk_type *t, bool is
 		mpk_strbuf_puts(w->out, whole ? "=rand" : "=VALUES");
 }
 
-static void put_shape(const struct writer *w, const struct mpk_type *t)
+static void signature_text_put_shape(const struct writer *w, const struct mpk_type *t)
 {
 	mpk_strbuf_puts(w->out, t->ranked ? "shape=" : "shape=EXTENTS");
 	for (size_t d = 0; d < t->ndim; d++) {
@@ -276,7 +276,7 @@ static void put_scalar(const struct writer *w, const struct mpk_param *p)
 	}
 }
 
-static void put_value(const struct writer *w, const struct mpk_param *p, bool is_out)
+static void signature_text_put_value(const struct writer *w, const struct mpk_param *p, bool is_out)
 {
 	const struct mpk_type *t = &p->type;
 
@@ -292,10 +292,10 @@ static void put_value(const struct writer *w, const struct mpk_param *p, bool is
 		mpk_strbuf_puts(w->out, t->optional ? "none" : "VALUE");
 		break;
 	case MPK_TYPE_TENSOR:
-		put_tensor(w, t, is_out);
+		signature_text_put_tensor(w, t, is_out);
 		break;
 	case MPK_TYPE_SHAPE:
-		put_shape(w, t);
+		signature_text_put_shape(w, t);
 		break;
 	case MPK_TYPE_SCALAR:
 		put_scalar(w, p);
@@ -304,7 +304,7 @@ static void put_value(const struct writer *w, const struct mpk_param *p, bool is
 		mpk_strbuf_putc(w->out, '(');
 		for (size_t i = 0; i < t->field_count; i++) {
 			mpk_strbuf_puts(w->out, i ? "; " : "");
-			put_value(w, &t->fields[i], false);
+			signature_text_put_value(w, &t->fields[i], false);
 		}
 		mpk_strbuf_putc(w->out, ')');
 		break;
@@ -335,7 +335,7 @@ void mpk_signature_options(const struct mpk_signature *s, struct mpk_strbuf *out
 			mpk_strbuf_put_span(&word, s->inputs[i].name);
 			mpk_strbuf_putc(&word, '=');
 		}
-		put_value(&w, &s->inputs[i], is_out);
+		signature_text_put_value(&w, &s->inputs[i], is_out);
 		mpk_strbuf_puts(out, is_out ? " --out " : " --input ");
 		mpk_put_word(out, mpk_span_of(word.data, word.len));
 	}

@@ -88,7 +88,7 @@ enum mpk_code mpk_source_check(const char *path, const struct mpk_target *target
 
 /* --- jobs ------------------------------------------------------------------------ */
 
-static enum mpk_code judge(const struct mpk_job *job, const struct mpk_process_end *end,
+static enum mpk_code compile_judge(const struct mpk_job *job, const struct mpk_process_end *end,
 			   struct mpk_error *err)
 {
 	const char *tool = job->process.run ? "LLVM" : job->process.argv[0];
@@ -132,7 +132,7 @@ enum mpk_code mpk_jobs_run(const struct mpk_job *jobs, size_t count, unsigned pa
 		list[i] = jobs[i].process;
 	MPK_TRY(mpk_process_run(list, count, parallel, ends, err));
 	for (size_t i = 0; i < count; i++)
-		MPK_TRY(judge(&jobs[i], &ends[i], err));
+		MPK_TRY(compile_judge(&jobs[i], &ends[i], err));
 	return MPK_OK;
 }
 

@@ -39,7 +39,7 @@ static const char *as_operand(struct mpk_arena *arena, const char *path)
 
 /* The kind of a member: what begins as an ELF file is one whatever it is called, anything else
  * goes by its name. */
-static bool classify(const char *name, struct mpk_span bytes, enum mpk_source_kind *out)
+static bool loadable_classify(const char *name, struct mpk_span bytes, enum mpk_source_kind *out)
 {
 	if (mpk_span_starts(bytes, ELFMAG)) {
 		*out = MPK_SOURCE_OBJECT;
@@ -48,7 +48,7 @@ static bool classify(const char *name, struct mpk_span bytes, enum mpk_source_ki
 	return mpk_source_classify(name, out, NULL) == MPK_OK && *out != MPK_SOURCE_OBJECT;
 }
 
-static enum mpk_code add_file(struct job *j, const char *path, enum mpk_source_kind kind,
+static enum mpk_code loadable_add_file(struct job *j, const char *path, enum mpk_source_kind kind,
 			      struct mpk_error *err)
 {
 	path = as_operand(j->arena, path);
@@ -80,7 +80,7 @@ static enum mpk_code add_member(struct job *j, const char *name, struct mpk_span
 {
 	enum mpk_source_kind kind;
 
-	if (!classify(name, bytes, &kind))
+	if (!loadable_classify(name, bytes, &kind))
 		return MPK_OK;
 
 	bool is_text = kind != MPK_SOURCE_OBJECT && kind != MPK_SOURCE_ARCHIVE;
@@ -99,10 +99,10 @@ static enum mpk_code add_member(struct job *j, const char *name, struct mpk_span
 	MPK_TRY_ALLOC(path, err);
 	MPK_TRY(check_member(j, name, bytes, err));
 	MPK_TRY(mpk_output_store(path, bytes, err));
-	return add_file(j, path, kind, err);
+	return loadable_add_file(j, path, kind, err);
 }
 
-static enum mpk_code add_all(struct job *j, struct mpk_error *err)
+static enum mpk_code loadable_add_all(struct job *j, struct mpk_error *err)
 {
 	const struct mpk_image *image = j->options->image;
 	bool in_place = !image->is_packed && !j->options->member_alone;
@@ -110,9 +110,9 @@ static enum mpk_code add_all(struct job *j, struct mpk_error *err)
 	j->sources = mpk_arena_array(j->arena, image->member_count + 1, sizeof *j->sources);
 	MPK_TRY_ALLOC(j->sources, err);
 	if (in_place && image->container == MPK_CONTAINER_ELF_OBJ)
-		return add_file(j, j->options->path, MPK_SOURCE_OBJECT, err);
+		return loadable_add_file(j, j->options->path, MPK_SOURCE_OBJECT, err);
 	if (in_place && image->container == MPK_CONTAINER_ARCHIVE)
-		return add_file(j, j->options->path, MPK_SOURCE_ARCHIVE, err);
+		return loadable_add_file(j, j->options->path, MPK_SOURCE_ARCHIVE, err);
 	if (image->container == MPK_CONTAINER_ELF_OBJ)
 		return add_member(j, "packed.o", image->bytes, err);
 	for (size_t i = 0; i < image->member_count; i++)
@@ -130,7 +130,7 @@ bool mpk_loadable_is_needed(const struct mpk_image *image)
 	if (image->container != MPK_CONTAINER_ARCHIVE && image->container != MPK_CONTAINER_TAR)
 		return false;
 	for (size_t i = 0; i < image->member_count; i++)
-		if (classify(image->members[i], image->member_bytes[i], &kind))
+		if (loadable_classify(image->members[i], image->member_bytes[i], &kind))
 			return true;
 	return false;
 }
@@ -163,7 +163,7 @@ static struct mpk_span cut_line(struct mpk_span *text)
 	return line;
 }
 
-static const uint8_t *find(struct mpk_span line, const char *word)
+static const uint8_t *loadable_find(struct mpk_span line, const char *word)
 {
 	return memmem(line.data, line.len, word, strlen(word));
 }
@@ -180,7 +180,7 @@ static struct mpk_span telling_line(struct mpk_span log)
 		struct mpk_span line = cut_line(&log);
 
 		for (size_t i = 0; i < MPK_ARRAY_COUNT(signs); i++)
-			if (find(line, signs[i]))
+			if (loadable_find(line, signs[i]))
 				return line;
 		if (!first.len)
 			first = line;
@@ -190,7 +190,7 @@ static struct mpk_span telling_line(struct mpk_span log)
 
 static struct mpk_span behind(struct mpk_span line, const char *word)
 {
-	const uint8_t *at = find(line, word);
+	const uint8_t *at = loadable_find(line, word);
 	size_t skip = at ? (size_t)(at - line.data) + strlen(word) : 0;
 
 	return mpk_span_of(line.data + skip, line.len - skip);
@@ -198,13 +198,13 @@ static struct mpk_span behind(struct mpk_span line, const char *word)
 
 static const char *advice(struct mpk_span line)
 {
-	bool is_header = find(line, "tvm/") || find(line, "dlpack/");
+	bool is_header = loadable_find(line, "tvm/") || loadable_find(line, "dlpack/");
 
-	if (is_header && find(line, "No such file"))
+	if (is_header && loadable_find(line, "No such file"))
 		return "; name the folders of TVM's headers in CPATH, or a Python environment with TVM in VIRTUAL_ENV";
-	if (find(line, "recompile with -fPIC"))
+	if (loadable_find(line, "recompile with -fPIC"))
 		return "";
-	return find(line, "relocation") ? "; compile it with -fPIC" : "";
+	return loadable_find(line, "relocation") ? "; compile it with -fPIC" : "";
 }
 
 /* Without the linker's path, and without our folder, which is gone when the user reads this. */
@@ -214,14 +214,14 @@ static void explain_tool(const struct job *j, struct mpk_span log, struct mpk_er
 	char said[SAID_MAX];
 
 	line = behind(line, "ld: ");
-	if (find(line, j->out->scratch.path))
+	if (loadable_find(line, j->out->scratch.path))
 		line = behind(behind(line, j->out->scratch.path), "/");
 	(void)mpk_escape_to(line, said, sizeof said);
 	(void)mpk_fail(err, MPK_E_LOAD, "it cannot be linked into a library: %s%s", said,
 		       advice(line));
 }
 
-static void explain(const struct job *j, const char *log_path, struct mpk_error *err)
+static void loadable_explain(const struct job *j, const char *log_path, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_mapping_close) struct mpk_mapping map = { .fd = -1 };
 
@@ -315,7 +315,7 @@ static enum mpk_code link_logged(struct job *j, struct mpk_error *err)
 	if (code == MPK_OK)
 		return MPK_OK;
 	if (code == MPK_E_CONFLICT || code == MPK_E_TOOL)
-		explain(j, path, &why);
+		loadable_explain(j, path, &why);
 	if (err)
 		*err = why;
 	return mpk_failed(why.code);
@@ -335,7 +335,7 @@ enum mpk_code mpk_loadable_link(const struct mpk_loadable_options *options,
 		out->path = NULL;
 		return mpk_fail_nomem(err);
 	}
-	MPK_TRY(add_all(&j, err));
+	MPK_TRY(loadable_add_all(&j, err));
 	return link_logged(&j, err);
 }
 

@@ -64,7 +64,7 @@ _Static_assert(sizeof(struct crypto) == sizeof names / sizeof *names * sizeof(vo
 enum { ED25519 = 1087 /* EVP_PKEY_ED25519 */ };
 
 /* Once for the process. A failure is not remembered: the next call says why again. */
-static const struct crypto *load(struct mpk_error *err)
+static const struct crypto *ed25519_load(struct mpk_error *err)
 {
 	static struct crypto crypto;
 	static bool loaded;
@@ -91,7 +91,7 @@ static enum mpk_code broken(struct mpk_error *err)
  * trusted to have the right one. */
 enum mpk_code mpk_ed25519_public(struct mpk_secret_key *key, struct mpk_error *err)
 {
-	const struct crypto *c = load(err);
+	const struct crypto *c = ed25519_load(err);
 	size_t len = MPK_ED25519_KEY_BYTES;
 	void *made;
 
@@ -108,7 +108,7 @@ enum mpk_code mpk_ed25519_public(struct mpk_secret_key *key, struct mpk_error *e
 enum mpk_code mpk_ed25519_sign(const struct mpk_secret_key *key, struct mpk_span message,
 			       uint8_t out[MPK_ED25519_BYTES], struct mpk_error *err)
 {
-	const struct crypto *c = load(err);
+	const struct crypto *c = ed25519_load(err);
 	size_t len = MPK_ED25519_BYTES;
 
 	if (!c)
@@ -128,7 +128,7 @@ enum mpk_code mpk_ed25519_sign(const struct mpk_secret_key *key, struct mpk_span
 enum mpk_code mpk_ed25519_verify(const struct mpk_public_key *key, struct mpk_span message,
 				 const uint8_t signature[MPK_ED25519_BYTES], struct mpk_error *err)
 {
-	const struct crypto *c = load(err);
+	const struct crypto *c = ed25519_load(err);
 
 	if (!c)
 		return MPK_E_LOAD;
@@ -169,7 +169,7 @@ static enum mpk_code check_type(const struct crypto *c, const void *key, struct 
 static enum mpk_code read_pem(struct mpk_span text, bool is_secret, uint8_t *out,
 			      struct mpk_error *err)
 {
-	const struct crypto *c = load(err);
+	const struct crypto *c = ed25519_load(err);
 	int (*ask)(char *, int, int, void *) = no_password;
 	size_t len = MPK_ED25519_KEY_BYTES;
 	void *password;
@@ -213,7 +213,7 @@ enum mpk_code mpk_ed25519_prepare(struct mpk_error *err)
 	static const uint8_t signature[MPK_ED25519_BYTES];
 	static const struct mpk_public_key key;
 
-	if (!load(err))
+	if (!ed25519_load(err))
 		return MPK_E_LOAD;
 	/* OpenSSL reads its configuration and fetches its algorithms when one is first used */
 	(void)!mpk_ed25519_verify(&key, mpk_span_str("x"), signature, NULL);

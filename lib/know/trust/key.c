@@ -48,7 +48,7 @@ static bool take_string(struct mpk_span *rest, struct mpk_span *out)
 }
 
 /* The next string, which has to be this text. */
-static bool take_text(struct mpk_span *rest, const char *text)
+static bool trust_key_take_text(struct mpk_span *rest, const char *text)
 {
 	struct mpk_span s;
 
@@ -70,7 +70,7 @@ static enum mpk_code take_secret(struct mpk_span rest, struct mpk_secret_key *ou
 
 	if (!take_u32(&rest, &first) || !take_u32(&rest, &second) || first != second)
 		return malformed(err);
-	if (!take_text(&rest, algorithm))
+	if (!trust_key_take_text(&rest, algorithm))
 		return mpk_fail(
 			err, MPK_E_SYNTAX,
 			"a private key of OpenSSH that is not Ed25519; signatures here are: ssh-keygen -t ed25519");
@@ -152,7 +152,7 @@ static enum mpk_code openssh_public(struct mpk_span line, struct mpk_public_key 
 		return mpk_fail(err, MPK_E_SYNTAX,
 				"no line \"ssh-ed25519 AAAA...\", as a public key of Ed25519 has");
 	rest = mpk_span_of(bytes, len);
-	if (!take_text(&rest, algorithm) || !take_string(&rest, &key) ||
+	if (!trust_key_take_text(&rest, algorithm) || !take_string(&rest, &key) ||
 	    key.len != sizeof out->bytes || rest.len)
 		return mpk_fail(err, MPK_E_SYNTAX, "the key behind \"ssh-ed25519\" is damaged");
 	memcpy(out->bytes, key.data, sizeof out->bytes);
@@ -209,7 +209,7 @@ enum mpk_code mpk_secret_key_parse(struct mpk_span text, struct mpk_secret_key *
 
 /* --- public ---------------------------------------------------------------------- */
 
-static enum mpk_code add(struct mpk_public_keys *keys, const struct mpk_public_key *key,
+static enum mpk_code trust_key_add(struct mpk_public_keys *keys, const struct mpk_public_key *key,
 			 struct mpk_error *err)
 {
 	if (keys->count == MPK_KEYS_MAX)
@@ -236,7 +236,7 @@ static enum mpk_code add_pems(struct mpk_span text, struct mpk_public_keys *keys
 		size_t len = line ? (size_t)(line - at) + 1 : text.len;
 
 		MPK_TRY(mpk_ed25519_public_pem(mpk_span_of(at, len), &key, err));
-		MPK_TRY(add(keys, &key, err));
+		MPK_TRY(trust_key_add(keys, &key, err));
 		text = mpk_span_of(text.data + len, text.len - len);
 	}
 }
@@ -268,7 +268,7 @@ static enum mpk_code add_lines(struct mpk_span text, struct mpk_public_keys *key
 			}
 			return code;
 		}
-		MPK_TRY(add(keys, &key, err));
+		MPK_TRY(trust_key_add(keys, &key, err));
 	}
 	return MPK_OK;
 }

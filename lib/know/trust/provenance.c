@@ -35,7 +35,7 @@ static size_t option_part(const char *word, size_t len)
 
 /* A path goes on to the end of the word, whatever characters are in it; what is in front of it stays as
  * far as it is no part of a folder's name. */
-static void put_part(struct mpk_strbuf *out, const char *part, size_t len)
+static void provenance_put_part(struct mpk_strbuf *out, const char *part, size_t len)
 {
 	const char *slash = memchr(part, '/', len);
 	size_t keep = 0;
@@ -67,7 +67,7 @@ const char *mpk_provenance_option(const char *option, struct mpk_arena *arena)
 	for (;;) {
 		size_t len = has_parts ? strcspn(option, ",") : strlen(option);
 
-		put_part(&out, option, len);
+		provenance_put_part(&out, option, len);
 		if (!option[len])
 			break;
 		mpk_strbuf_putc(&out, ',');
@@ -101,7 +101,7 @@ const char *mpk_provenance_version(struct mpk_span said, struct mpk_arena *arena
 
 /* --- writing --------------------------------------------------------------------- */
 
-static int by_name(const void *a, const void *b)
+static int provenance_by_name(const void *a, const void *b)
 {
 	const struct mpk_provenance_input *x = a, *y = b;
 	int order = strcmp(x->name, y->name);
@@ -115,7 +115,7 @@ static void put_inputs(const struct mpk_provenance_input *inputs, size_t count, 
 	char digits[MPK_DIGEST_TEXT];
 
 	for (size_t i = 0; i < count; i++) {
-		if (i && by_name(&inputs[i - 1], &inputs[i]) == 0)
+		if (i && provenance_by_name(&inputs[i - 1], &inputs[i]) == 0)
 			continue;
 		struct mpk_json_at *o = mpk_json_object(j, list, NULL);
 
@@ -157,7 +157,7 @@ enum mpk_code mpk_provenance_write(const struct mpk_provenance *p, struct mpk_ar
 
 	MPK_TRY_ALLOC(inputs || !p->input_count, err);
 	if (p->input_count)
-		qsort(inputs, p->input_count, sizeof *inputs, by_name);
+		qsort(inputs, p->input_count, sizeof *inputs, provenance_by_name);
 	mpk_json_init(&j, 0);
 	put_all(p, inputs, &j);
 	if (mpk_json_line(&j, &printed, err) == MPK_OK)

@@ -29,7 +29,7 @@ _Static_assert(MPK_SSH_KEY_BYTES == 4 + sizeof algorithm - 1 + 4 + MPK_ED25519_K
 _Static_assert(sizeof MPK_SSHSIG_NAMESPACE - 1 == 16, "MPK_SSHSIG_MESSAGE_BYTES counts on it");
 
 /* OpenSSH's string: its length, most significant byte first, and its bytes. Returns its end. */
-static uint8_t *put_string(uint8_t *at, const void *bytes, size_t len)
+static uint8_t *seal_put_string(uint8_t *at, const void *bytes, size_t len)
 {
 	for (unsigned i = 0; i < 4; i++)
 		at[i] = (uint8_t)(len >> (24 - 8 * i));
@@ -37,9 +37,9 @@ static uint8_t *put_string(uint8_t *at, const void *bytes, size_t len)
 	return at + 4 + len;
 }
 
-static uint8_t *put_text(uint8_t *at, const char *text)
+static uint8_t *seal_put_text(uint8_t *at, const char *text)
 {
-	return put_string(at, text, strlen(text));
+	return seal_put_string(at, text, strlen(text));
 }
 
 /* PROTOCOL.sshsig, "Signed Data": magic, namespace, reserved, hash algorithm, digest. */
@@ -49,16 +49,16 @@ void mpk_sshsig_message(const uint8_t sha256[MPK_DIGEST_BYTES],
 	uint8_t *at = out + 6;
 
 	memcpy(out, "SSHSIG", 6);
-	at = put_text(at, MPK_SSHSIG_NAMESPACE);
-	at = put_text(at, ""); /* reserved */
-	at = put_text(at, "sha256");
-	(void)put_string(at, sha256, MPK_DIGEST_BYTES);
+	at = seal_put_text(at, MPK_SSHSIG_NAMESPACE);
+	at = seal_put_text(at, ""); /* reserved */
+	at = seal_put_text(at, "sha256");
+	(void)seal_put_string(at, sha256, MPK_DIGEST_BYTES);
 }
 
 /* A public key as OpenSSH encodes it, without base64 */
 static void ssh_key_encode(const struct mpk_public_key *key, uint8_t out[MPK_SSH_KEY_BYTES])
 {
-	(void)put_string(put_text(out, algorithm), key->bytes, sizeof key->bytes);
+	(void)seal_put_string(seal_put_text(out, algorithm), key->bytes, sizeof key->bytes);
 }
 
 /* PROTOCOL.sshsig, "Blob format": magic and version 1, key, namespace, reserved, hash algorithm,
@@ -72,12 +72,12 @@ void mpk_sshsig_put(const struct mpk_public_key *key, const uint8_t signature[MP
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
 
 	ssh_key_encode(key, encoded);
-	(void)put_string(put_text(inner, algorithm), signature, MPK_ED25519_BYTES);
-	at = put_string(at, encoded, sizeof encoded);
-	at = put_text(at, MPK_SSHSIG_NAMESPACE);
-	at = put_text(at, "");
-	at = put_text(at, "sha256");
-	at = put_string(at, inner, sizeof inner);
+	(void)seal_put_string(seal_put_text(inner, algorithm), signature, MPK_ED25519_BYTES);
+	at = seal_put_string(at, encoded, sizeof encoded);
+	at = seal_put_text(at, MPK_SSHSIG_NAMESPACE);
+	at = seal_put_text(at, "");
+	at = seal_put_text(at, "sha256");
+	at = seal_put_string(at, inner, sizeof inner);
 	mpk_base64_put(&text, mpk_span_of(bytes, (size_t)(at - bytes)));
 	out->failed |= text.failed;
 	mpk_strbuf_puts(out, "-----BEGIN SSH SIGNATURE-----\n");
@@ -125,7 +125,7 @@ void mpk_ssh_fingerprint_put(const uint8_t digest[MPK_DIGEST_BYTES], struct mpk_
 /* So much at a time: what is hashed need not stay in memory, and somebody may watch. */
 enum { STEP_BYTES = 8 << 20 };
 
-static enum mpk_code add(struct mpk_digest *d, struct mpk_span bytes, const struct mpk_tap *tap,
+static enum mpk_code seal_add(struct mpk_digest *d, struct mpk_span bytes, const struct mpk_tap *tap,
 			 struct mpk_error *err)
 {
 	while (bytes.len) {
@@ -152,9 +152,9 @@ static enum mpk_code seal_digest(struct mpk_span file, const struct mpk_seal *se
 	size_t at = (size_t)seal->off + MPK_SEAL_SIGNATURE_AT, end = at + MPK_ED25519_BYTES;
 
 	MPK_TRY(mpk_digest_init(&d, MPK_DIGEST_SHA256, err));
-	MPK_TRY(add(&d, mpk_span_of(file.data, at), tap, err));
-	MPK_TRY(add(&d, mpk_span_of(zeros, sizeof zeros), NULL, err));
-	MPK_TRY(add(&d, mpk_span_of(file.data + end, file.len - end), tap, err));
+	MPK_TRY(seal_add(&d, mpk_span_of(file.data, at), tap, err));
+	MPK_TRY(seal_add(&d, mpk_span_of(zeros, sizeof zeros), NULL, err));
+	MPK_TRY(seal_add(&d, mpk_span_of(file.data + end, file.len - end), tap, err));
 	return mpk_digest_final(&d, out, err);
 }
 

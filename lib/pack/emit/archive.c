@@ -54,7 +54,7 @@ static enum mpk_code list_symbols(struct bundle *u, struct mpk_span object,
 
 /* The index needs an object's bytes in memory, the archive its content as a rope: of a
  * large blob's object these are the stub and the whole. */
-static enum mpk_code add(struct bundle *u, const char *name, const struct mpk_rope *content,
+static enum mpk_code archive_add(struct bundle *u, const char *name, const struct mpk_rope *content,
 			 struct mpk_span symbols_from, struct mpk_error *err)
 {
 	struct mpk_ar_entry entry = { .content = content };
@@ -77,7 +77,7 @@ static enum mpk_code add_bytes(struct bundle *u, const char *name, struct mpk_sp
 	MPK_TRY_ALLOC(content, err);
 	*content = mpk_rope_of(u->arena);
 	mpk_rope_put_view(content, bytes);
-	return add(u, name, content, bytes, err);
+	return archive_add(u, name, content, bytes, err);
 }
 
 static enum mpk_code add_ar(struct bundle *u, struct mpk_span bytes, size_t index,
@@ -117,11 +117,11 @@ static enum mpk_code add_blob(struct mpk_build *b, struct bundle *u, struct mpk_
 		MPK_TRY(mpk_build_file_extend(b, b->blob_object, f, err));
 	else
 		MPK_TRY(mpk_build_file_open(b, b->blob_object, f, err));
-	return add(u, mpk_arena_printf(u->arena, "%sdevc.o", b->e->prefix), &f->rope, f->map.bytes,
+	return archive_add(u, mpk_arena_printf(u->arena, "%sdevc.o", b->e->prefix), &f->rope, f->map.bytes,
 		   err);
 }
 
-static enum mpk_code collect(struct mpk_build *b, struct bundle *u, struct mpk_build_file *f,
+static enum mpk_code archive_collect(struct mpk_build *b, struct bundle *u, struct mpk_build_file *f,
 			     struct mpk_error *err)
 {
 	u->maps = mpk_arena_array(b->c.arena, b->e->source_count, sizeof *u->maps);
@@ -152,7 +152,7 @@ enum mpk_code mpk_build_archive(struct mpk_build *b, struct mpk_error *err)
 	if (b->e->tools.dry_run)
 		return MPK_OK;
 	mpk_build_settled(b);
-	enum mpk_code code = collect(b, &u, &f, err);
+	enum mpk_code code = archive_collect(b, &u, &f, err);
 	if (code == MPK_OK)
 		code = b->e->kind == MPK_EMIT_TAR ? write_tar(&u, &rope, err)
 						  : mpk_ar_write(u.entries, u.count, &rope, err);

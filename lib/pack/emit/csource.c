@@ -89,7 +89,7 @@ static void put_string_bytes(struct printer *p, struct mpk_span bytes)
 }
 
 /* The pieces of the rope, cut into chunks that keep the text small. */
-static enum mpk_code put_bytes(struct printer *p, const struct mpk_rope *bytes,
+static enum mpk_code csource_put_bytes(struct printer *p, const struct mpk_rope *bytes,
 			       void (*put)(struct printer *, struct mpk_span),
 			       struct mpk_error *err)
 {
@@ -125,7 +125,7 @@ static enum mpk_code put_plain(struct printer *p, const struct mpk_csource *c,
 			  small ? "const unsigned char %s[%" PRIu64 "] = {\n\t"
 				: "const unsigned char %s[%" PRIu64 " MPK_NUL] =\n\t\"",
 			  c->symbol, c->bytes->len);
-	MPK_TRY(put_bytes(p, c->bytes, small ? put_array_bytes : put_string_bytes, err));
+	MPK_TRY(csource_put_bytes(p, c->bytes, small ? put_array_bytes : put_string_bytes, err));
 	mpk_strbuf_puts(&p->text, small ? "\n};\n" : "\";\n");
 	return MPK_OK;
 }
@@ -177,7 +177,7 @@ static void put_assembly(struct mpk_strbuf *text, const struct mpk_csource *c)
 
 /* C has no initialisers that call functions, hence the constructor; in C++ the initialiser
  * of a static does. */
-static void put_registration(struct mpk_strbuf *text, const struct mpk_csource *c)
+static void csource_put_registration(struct mpk_strbuf *text, const struct mpk_csource *c)
 {
 	mpk_strbuf_printf(text,
 			  "int %s(const char *name, void *symbol);\n"
@@ -193,7 +193,7 @@ static void put_registration(struct mpk_strbuf *text, const struct mpk_csource *
 
 /* The text is JSON in ASCII: quotes, backslashes and trigraphs are all that C wants escaped.
  * The name mpk_stamp gets into symbol tables: libraries keep their bytes while it stays. */
-static void put_note(struct mpk_strbuf *text, const struct mpk_csource *c)
+static void csource_put_note(struct mpk_strbuf *text, const struct mpk_csource *c)
 {
 	size_t len = strlen(c->note) + 1;
 
@@ -234,9 +234,9 @@ static enum mpk_code put_source(struct printer *p, const struct mpk_csource *c,
 		put_assembly(&p->text, c);
 	}
 	if (c->register_fn)
-		put_registration(&p->text, c);
+		csource_put_registration(&p->text, c);
 	if (c->note)
-		put_note(&p->text, c);
+		csource_put_note(&p->text, c);
 	mpk_strbuf_puts(&p->text, "#ifdef __cplusplus\n}\n#endif\n");
 	return flush(p, err);
 }

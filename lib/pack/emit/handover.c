@@ -106,7 +106,7 @@ static enum mpk_code put_piece(struct writer *w, const struct mpk_piece *p, stru
 	return MPK_OK;
 }
 
-static void put_text(struct writer *w, const char *text)
+static void handover_put_text(struct writer *w, const char *text)
 {
 	if (text)
 		mpk_rope_put_str(&w->out, mpk_span_str(text));
@@ -127,7 +127,7 @@ static void put_files(struct writer *w)
 		mpk_rope_put_u8(&w->out, is_there);
 		if (!is_there)
 			continue;
-		put_text(w, w->files[i].path);
+		handover_put_text(w, w->files[i].path);
 		mpk_rope_put_u64(&w->out, identity.device);
 		mpk_rope_put_u64(&w->out, identity.inode);
 		mpk_rope_put_u64(&w->out, identity.size);
@@ -139,7 +139,7 @@ static void put_sources(struct writer *w, const struct mpk_handover *h)
 {
 	mpk_rope_put_u64(&w->out, h->source_count);
 	for (size_t i = 0; i < h->source_count; i++) {
-		put_text(w, h->sources[i].path);
+		handover_put_text(w, h->sources[i].path);
 		mpk_rope_put_u8(&w->out, h->sources[i].text.data != NULL);
 		if (!h->sources[i].text.data)
 			continue;
@@ -157,15 +157,15 @@ static void put_facts(struct writer *w, const struct mpk_handover *h)
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(flags); i++)
 		mpk_rope_put_u8(&w->out, flags[i]);
 	mpk_rope_put_u64(&w->out, h->module_count);
-	put_text(w, h->name);
-	put_text(w, h->symbol);
-	put_text(w, h->entry);
-	put_text(w, h->dir_named);
-	put_text(w, h->target);
-	put_text(w, h->base);
+	handover_put_text(w, h->name);
+	handover_put_text(w, h->symbol);
+	handover_put_text(w, h->entry);
+	handover_put_text(w, h->dir_named);
+	handover_put_text(w, h->target);
+	handover_put_text(w, h->base);
 	mpk_rope_put_u64(&w->out, h->file_count);
 	for (size_t i = 0; i < h->file_count; i++)
-		put_text(w, h->files[i]);
+		handover_put_text(w, h->files[i]);
 }
 
 enum mpk_code mpk_handover_write(const struct mpk_handover *h,
@@ -195,7 +195,7 @@ struct reader {
 	struct mpk_handover_maps *maps; /* [0] stays empty: it is the input */
 };
 
-static enum mpk_code refuse(const struct reader *r, const char *what, struct mpk_error *err)
+static enum mpk_code handover_refuse(const struct reader *r, const char *what, struct mpk_error *err)
 {
 	return mpk_fail_offset(err, MPK_E_CORRUPT, r->c.space, mpk_cursor_offset(&r->c),
 			       "%s that no reader of a package would hand over", what);
@@ -224,7 +224,7 @@ static enum mpk_code get_text(struct reader *r, const char *what, const char **o
 		return MPK_OK;
 	MPK_TRY(mpk_read_bytes(&r->c, what, len, &text, err));
 	if (text.len && memchr(text.data, 0, text.len))
-		return refuse(r, "a text with a NUL", err);
+		return handover_refuse(r, "a text with a NUL", err);
 	*out = mpk_arena_text(r->arena, text);
 	MPK_TRY_ALLOC(*out, err);
 	return MPK_OK;
@@ -234,7 +234,7 @@ static enum mpk_code get_needed(struct reader *r, const char *what, const char *
 				struct mpk_error *err)
 {
 	MPK_TRY(get_text(r, what, out, err));
-	return *out ? MPK_OK : refuse(r, "no text in a place", err);
+	return *out ? MPK_OK : handover_refuse(r, "no text in a place", err);
 }
 
 /* Compilers take such an argument for an option, or for a file of options. */
@@ -264,13 +264,13 @@ static enum mpk_code get_names(struct reader *r, struct mpk_handover *out, struc
 {
 	MPK_TRY(get_needed(r, "name", &out->name, err));
 	if (strchr(out->name, '/')) /* the output may be called so */
-		return refuse(r, "a path as a name", err);
+		return handover_refuse(r, "a path as a name", err);
 	MPK_TRY(get_text(r, "symbol", &out->symbol, err));
 	MPK_TRY(get_text(r, "entry", &out->entry, err));
 	MPK_TRY(get_needed(r, "folder", &out->dir_named, err));
 	MPK_TRY(get_text(r, "target", &out->target, err));
 	MPK_TRY(get_text(r, "base", &out->base, err));
-	return out->base && is_option(out->base) ? refuse(r, "a base", err) : MPK_OK;
+	return out->base && is_option(out->base) ? handover_refuse(r, "a base", err) : MPK_OK;
 }
 
 /* In the order of put_facts. Counts are checked against the bytes that are left before
@@ -283,7 +283,7 @@ static enum mpk_code get_facts(struct reader *r, struct mpk_handover *out, struc
 
 	MPK_TRY(mpk_read_u64(&r->c, "generation", &gen, err));
 	if (gen >= MPK_GENERATION_COUNT)
-		return refuse(r, "a generation", err);
+		return handover_refuse(r, "a generation", err);
 	out->gen = (enum mpk_generation)gen;
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(flags); i++)
 		MPK_TRY(get_flag(r, flags[i], err));
@@ -293,7 +293,7 @@ static enum mpk_code get_facts(struct reader *r, struct mpk_handover *out, struc
 	return get_list(r, out, err);
 }
 
-static enum mpk_code open_file(struct reader *r, struct mpk_mapping *map, struct mpk_error *err)
+static enum mpk_code handover_open_file(struct reader *r, struct mpk_mapping *map, struct mpk_error *err)
 {
 	struct mpk_file_identity identity;
 	const char *path;
@@ -306,7 +306,7 @@ static enum mpk_code open_file(struct reader *r, struct mpk_mapping *map, struct
 	MPK_TRY(mpk_read_u64(&r->c, "time", &modified, err));
 	identity.modified = (int64_t)modified;
 	if (strcmp(path, "-") == 0)
-		return refuse(r, "standard input as a file", err);
+		return handover_refuse(r, "standard input as a file", err);
 	MPK_TRY(mpk_mapping_open_same(path, &identity, map, err));
 	/* a package may have more small files than a process has descriptors */
 	if (map->bytes.len < MPK_LARGE_BYTES)
@@ -328,10 +328,10 @@ static enum mpk_code open_files(struct reader *r, struct mpk_error *err)
 
 		MPK_TRY(get_flag(r, &is_there, err));
 		if (is_there && i == 0)
-			return refuse(r, "the input as another file", err);
+			return handover_refuse(r, "the input as another file", err);
 		r->maps->items[r->maps->count++].fd = -1;
 		if (is_there)
-			MPK_TRY(open_file(r, &r->maps->items[i], err));
+			MPK_TRY(handover_open_file(r, &r->maps->items[i], err));
 	}
 	return MPK_OK;
 }
@@ -345,9 +345,9 @@ static enum mpk_code get_source(struct reader *r, struct mpk_compile_source *s,
 	MPK_TRY(get_needed(r, "source", &s->path, err));
 	MPK_TRY(get_flag(r, &is_text, err));
 	if (mpk_source_classify(s->path, &s->kind, NULL) != MPK_OK || is_option(s->path))
-		return refuse(r, "a source", err);
+		return handover_refuse(r, "a source", err);
 	if (is_text && !mpk_generated_is_name(s->path)) /* it becomes a file of that name */
-		return refuse(r, "the name of a text", err);
+		return handover_refuse(r, "the name of a text", err);
 	if (!is_text)
 		return MPK_OK;
 	MPK_TRY(mpk_read_u64(&r->c, "text", &len, err));
@@ -386,11 +386,11 @@ static enum mpk_code get_piece(struct reader *r, struct mpk_rope *rope, struct m
 		return MPK_OK;
 	}
 	if (file >= r->maps->count)
-		return refuse(r, "a file", err);
+		return handover_refuse(r, "a file", err);
 	const struct mpk_mapping *map = file ? &r->maps->items[file] : r->input;
 
 	if (!mpk_span_sub(map->bytes, off, len, &view))
-		return refuse(r, "a part of a file", err);
+		return handover_refuse(r, "a part of a file", err);
 	if (map->fd >= 0 && map->mapped && len)
 		mpk_rope_put_file(rope, map->fd, off, len);
 	else
@@ -422,7 +422,7 @@ enum mpk_code mpk_handover_read(struct mpk_span bytes, const struct mpk_mapping 
 	MPK_TRY(open_files(&r, err));
 	MPK_TRY(get_sources(&r, out, err));
 	MPK_TRY(get_blob(&r, out, err));
-	return mpk_cursor_left(&r.c) ? refuse(&r, "something behind the end", err) : MPK_OK;
+	return mpk_cursor_left(&r.c) ? handover_refuse(&r, "something behind the end", err) : MPK_OK;
 }
 
 void mpk_handover_close(struct mpk_handover_maps *maps)

@@ -72,7 +72,7 @@ static enum mpk_code seal(const struct mpk_build *b, const char *linked, struct 
 	return code;
 }
 
-static enum mpk_code take(struct mpk_build *b, const char *linked, struct mpk_error *err)
+static enum mpk_code library_take(struct mpk_build *b, const char *linked, struct mpk_error *err)
 {
 	struct mpk_output *o = NULL;
 
@@ -125,7 +125,7 @@ static enum mpk_code extend_linked(struct mpk_build *b, const char *linked, stru
 	memcpy(b->id, b->digest, MPK_NOTE_ID_HALF);
 	MPK_TRY(link_extended_object(b, linked, err));
 	mpk_build_settled(b);
-	return take(b, linked, err);
+	return library_take(b, linked, err);
 }
 
 enum mpk_code mpk_build_library(struct mpk_build *b, struct mpk_error *err)
@@ -146,7 +146,7 @@ enum mpk_code mpk_build_library(struct mpk_build *b, struct mpk_error *err)
 		mpk_build_settled(b);
 	MPK_TRY(mpk_link_check(&b->c, linked, err));
 	return b->strategy == MPK_STRATEGY_EXTEND_LIBRARY ? extend_linked(b, linked, err)
-							  : take(b, linked, err);
+							  : library_take(b, linked, err);
 }
 
 /* --- the blob of a finished library ----------------------------------------------- */
@@ -167,7 +167,7 @@ static enum mpk_code check_standalone(struct mpk_build *b, const struct mpk_imag
 
 /* The base's own name of the blob, which has a prefix when it was made for a system library.
  * @blob    receives the bytes of the old one, where they are known */
-static enum mpk_code find_symbol(struct mpk_build *b, struct mpk_span file, const char **symbol,
+static enum mpk_code library_find_symbol(struct mpk_build *b, struct mpk_span file, const char **symbol,
 				 struct mpk_span *blob, struct mpk_error *err)
 {
 	struct mpk_image image;
@@ -193,7 +193,7 @@ static enum mpk_code replace(struct mpk_build *b, struct mpk_build_file *f, stru
 	const char *symbol = NULL;
 
 	MPK_TRY(mpk_build_file_open(b, b->e->base, f, err));
-	MPK_TRY(find_symbol(b, f->map.bytes, &symbol, &blob, err));
+	MPK_TRY(library_find_symbol(b, f->map.bytes, &symbol, &blob, err));
 	MPK_TRY(mpk_build_file_patch(b, blob, f, err));
 	MPK_TRY(mpk_packed_note(f->map.bytes, symbol, NULL, b->c.arena, &f->packed.note, err));
 	/* it is not what was signed any more, nor what was built from those inputs */

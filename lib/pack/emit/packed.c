@@ -78,7 +78,7 @@ static enum mpk_code see_piece(struct walk *w, const struct mpk_piece *p, struct
 }
 
 /* The tap of the output: gets all bytes that are written, in order. */
-static void see(void *data, struct mpk_span bytes)
+static void emit_packed_see(void *data, struct mpk_span bytes)
 {
 	struct walk *w = data;
 
@@ -103,7 +103,7 @@ static enum mpk_code write_followed(const struct follow *f, struct mpk_output *o
 				    struct mpk_error *err)
 {
 	MPK_CLEANUP(walk_fini) struct walk w = { .f = f, .old_at = f->old ? f->old->off : 0 };
-	struct mpk_tap tap = { see, &w };
+	struct mpk_tap tap = { emit_packed_see, &w };
 
 	MPK_TRY(mpk_digest_init(&w.fresh, MPK_DIGEST_XXH128, err));
 	MPK_TRY(mpk_digest_init(&w.old, MPK_DIGEST_XXH128, err));

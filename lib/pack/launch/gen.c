@@ -177,7 +177,7 @@ int mpk_gen_expr(struct mpk_gen *g, const struct mpk_expr *e, struct mpk_span te
 /* --- prototypes ------------------------------------------------------------------- */
 
 /* "x: Tensor([n, 4], float32)" */
-static void put_param(struct mpk_gen *g, const struct mpk_launch_param *p, struct mpk_strbuf *out)
+static void gen_put_param(struct mpk_gen *g, const struct mpk_launch_param *p, struct mpk_strbuf *out)
 {
 	char type[MPK_DTYPE_TEXT];
 
@@ -199,7 +199,7 @@ void mpk_gen_prototype(struct mpk_gen *g, struct mpk_strbuf *out)
 	mpk_strbuf_printf(out, "%s(", l->name);
 	for (size_t i = 0; i < l->param_count; i++) {
 		mpk_strbuf_puts(out, i ? ", " : "");
-		put_param(g, &l->params[i], out);
+		gen_put_param(g, &l->params[i], out);
 	}
 	mpk_strbuf_putc(out, ')');
 }

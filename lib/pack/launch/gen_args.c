@@ -41,7 +41,7 @@ static const char *who(struct mpk_gen *g, const struct mpk_launch_param *p)
 	return mpk_gen_format(g, "%s: argument '%.*s'", g->launch->name, MPK_SPAN_ARG(p->name));
 }
 
-static int type_of(struct mpk_gen *g, size_t i)
+static int gen_args_type_of(struct mpk_gen *g, size_t i)
 {
 	return g->abi->legacy ? mpk_host_load(g->f, MPK_MEM_I32, g->codes, 4 * (int64_t)i)
 			      : mpk_host_load(g->f, MPK_MEM_I32, g->args, 16 * (int64_t)i);
@@ -65,7 +65,7 @@ static int type_name(struct mpk_gen *g, int type)
 	return mpk_host_name(g->f, g->abi->type_names, g->abi->type_name_count, index);
 }
 
-static void wrong_type(struct mpk_gen *g, const struct mpk_launch_param *p, int good, int type,
+static void gen_args_wrong_type(struct mpk_gen *g, const struct mpk_launch_param *p, int good, int type,
 		       const char *expected)
 {
 	int fine = mpk_host_label(g->f);
@@ -96,11 +96,11 @@ static void int_range(struct mpk_gen *g, const struct mpk_launch_param *p, int v
 static int int_scalar(struct mpk_gen *g, size_t i)
 {
 	const struct mpk_launch_param *p = &g->launch->params[i];
-	int type = type_of(g, i);
+	int type = gen_args_type_of(g, i);
 	char name[MPK_DTYPE_TEXT];
 	int good = mpk_gen_one_of(g, type, g->abi->integer, g->abi->boolean);
 
-	wrong_type(g, p, good, type,
+	gen_args_wrong_type(g, p, good, type,
 		   mpk_gen_format(g, "an integer (%s)", mpk_dtype_print(p->dtype, name)));
 	int value = mpk_host_load(g->f, MPK_MEM_I64, g->args, cell(g, i));
 	int_range(g, p, value);
@@ -110,11 +110,11 @@ static int int_scalar(struct mpk_gen *g, size_t i)
 static int real_scalar(struct mpk_gen *g, size_t i)
 {
 	const struct mpk_launch_param *p = &g->launch->params[i];
-	int type = type_of(g, i);
+	int type = gen_args_type_of(g, i);
 	char name[MPK_DTYPE_TEXT];
 	int whole = mpk_gen_one_of(g, type, g->abi->integer, g->abi->boolean);
 
-	wrong_type(g, p, either(g, whole, mpk_gen_equals(g, type, g->abi->real)), type,
+	gen_args_wrong_type(g, p, either(g, whole, mpk_gen_equals(g, type, g->abi->real)), type,
 		   mpk_gen_format(g, "a number (%s)", mpk_dtype_print(p->dtype, name)));
 	int as_int = mpk_host_convert(g->f, MPK_OP_TO_F64,
 				      mpk_host_load(g->f, MPK_MEM_I64, g->args, cell(g, i)));
@@ -211,7 +211,7 @@ static int device_name(struct mpk_gen *g, int device)
 	return mpk_host_name(g->f, names, TYPES, index);
 }
 
-static void check_device(struct mpk_gen *g, const struct mpk_launch_param *p, int dl)
+static void gen_args_check_device(struct mpk_gen *g, const struct mpk_launch_param *p, int dl)
 {
 	int32_t type = g->launch->device_type;
 	const char *where = mpk_gen_format(g, "on %s", mpk_dl_device_name(type));
@@ -243,7 +243,7 @@ static void check_head(struct mpk_gen *g, const struct mpk_launch_param *p, int 
 				     p->rank, p->rank == 1 ? "" : "s"),
 		      "l", &ndim);
 	check_dtype(g, p, dl);
-	check_device(g, p, dl);
+	gen_args_check_device(g, p, dl);
 }
 
 static int shape_at(struct mpk_gen *g, int dl, size_t d)
@@ -355,7 +355,7 @@ static const char *described(struct mpk_gen *g, const struct mpk_launch_param *p
 static void unpack_tensor(struct mpk_gen *g, size_t i)
 {
 	const struct mpk_launch_param *p = &g->launch->params[i];
-	int type = type_of(g, i), done = mpk_host_label(g->f);
+	int type = gen_args_type_of(g, i), done = mpk_host_label(g->f);
 	int object = mpk_gen_equals(g, type, g->abi->tensor_index);
 	int good = either(g, mpk_gen_one_of(g, type, MPK_FFI_DLTENSOR, g->abi->opaque), object);
 
@@ -364,7 +364,7 @@ static void unpack_tensor(struct mpk_gen *g, size_t i)
 		g->dl[i] = mpk_host_slot(g->f, 16);
 		mpk_host_jump_if(g->f, mpk_gen_equals(g, type, g->abi->none), done);
 	}
-	wrong_type(g, p, good, type, described(g, p));
+	gen_args_wrong_type(g, p, good, type, described(g, p));
 	int dl = tensor_address(g, i, type);
 	check_tensor(g, i, dl);
 	if (p->optional)

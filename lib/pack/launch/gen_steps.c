@@ -104,7 +104,7 @@ static void packed_call(struct mpk_gen *g, const struct packed *p, int slot)
 
 /* TVM's kernels launch on the thread's current device, which is not the tensors' device by
  * itself. */
-static void set_device(struct mpk_gen *g)
+static void gen_steps_set_device(struct mpk_gen *g)
 {
 	int slot = mpk_host_slot(g->f, 16);
 	struct packed p = packed_begin(g, 2);
@@ -445,7 +445,7 @@ void mpk_gen_steps(struct mpk_gen *g)
 {
 	int slot = mpk_host_slot(g->f, 16);
 
-	set_device(g);
+	gen_steps_set_device(g);
 	for (size_t i = 0; g->mode == MPK_LAUNCH_STANDALONE && i < g->launch->param_count; i++)
 		if (g->launch->params[i].is_tensor)
 			stage(g, i);

@@ -215,7 +215,7 @@ static enum mpk_code check_built(const struct mpk_hostfn *f, struct mpk_error *e
 /* --- as text ---------------------------------------------------------------------- */
 
 /* Writes what a letter means. Returns how many helper values are in use now. */
-static unsigned put_part(struct mpk_host_printer *p, char letter, const struct mpk_host_insn *in)
+static unsigned hostcode_put_part(struct mpk_host_printer *p, char letter, const struct mpk_host_insn *in)
 {
 	switch (letter) {
 	case 'd':
@@ -258,7 +258,7 @@ static void put_insn(struct mpk_host_printer *p, const struct mpk_host_insn *in)
 			mpk_strbuf_putc(p->out, *form);
 			continue;
 		}
-		unsigned helpers = put_part(p, *++form, in);
+		unsigned helpers = hostcode_put_part(p, *++form, in);
 
 		used = helpers > used ? helpers : used;
 	}

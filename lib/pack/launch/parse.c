@@ -90,7 +90,7 @@ static enum mpk_code expect(struct parse *p, char c)
 }
 
 /* min, max and ceildiv all have two arguments. */
-static enum mpk_code call(struct parse *p, enum mpk_expr_op op, size_t at,
+static enum mpk_code parse_call(struct parse *p, enum mpk_expr_op op, size_t at,
 			  const struct mpk_expr **out)
 {
 	struct mpk_expr e = { .op = op, .at = at };
@@ -117,7 +117,7 @@ static enum mpk_code name_or_call(struct parse *p, const struct mpk_expr **out)
 	if (mpk_scan_space(p->s) == '(')
 		for (size_t i = 0; i < MPK_ARRAY_COUNT(calls); i++)
 			if (mpk_span_is(name, calls[i].name))
-				return call(p, calls[i].op, at, out);
+				return parse_call(p, calls[i].op, at, out);
 	if (mpk_scan_space(p->s) == '(')
 		return scan_fail(p->s, at, p->err,
 				 "unknown function '%.*s'; there are min, max and ceildiv",
@@ -127,7 +127,7 @@ static enum mpk_code name_or_call(struct parse *p, const struct mpk_expr **out)
 
 /* Letters are taken along, so that "12ab" is reported as one wrong number and not as two
  * words. */
-static enum mpk_code number(struct parse *p, const struct mpk_expr **out)
+static enum mpk_code launch_parse_number(struct parse *p, const struct mpk_expr **out)
 {
 	struct mpk_scan *s = p->s;
 	size_t from = s->at;
@@ -146,7 +146,7 @@ static enum mpk_code atom(struct parse *p, const struct mpk_expr **out)
 	int c = mpk_scan_space(p->s);
 
 	if (isdigit(c))
-		return number(p, out);
+		return launch_parse_number(p, out);
 	if (isalpha(c) || c == '_')
 		return name_or_call(p, out);
 	if (c != '(')

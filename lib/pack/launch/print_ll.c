@@ -60,7 +60,7 @@ static unsigned name_table(struct ll_printer *p, const struct mpk_host_insn *in)
 	return p->constant_count++;
 }
 
-static void put_call(struct mpk_host_printer *p, const struct mpk_host_insn *in)
+static void print_ll_put_call(struct mpk_host_printer *p, const struct mpk_host_insn *in)
 {
 	unsigned narrow[MPK_HOST_ARGS_MAX] = { 0 };
 	const char *result = in->result == 'i' ? "i32" : in->result == 'p' ? "ptr" : "void";
@@ -96,7 +96,7 @@ static void put_call(struct mpk_host_printer *p, const struct mpk_host_insn *in)
 /* $q the number of a string constant, $n of a table of them, $N its length, $f the bits of a
  * double, $t the result's type; of memory $m the type, $e its extension, $A its alignment;
  * $> falls through into a label, $< has left the block; $x arguments of snprintf; $l a call */
-static void put_own(struct mpk_host_printer *base, char letter, const struct mpk_host_insn *in)
+static void print_ll_put_own(struct mpk_host_printer *base, char letter, const struct mpk_host_insn *in)
 {
 	static const char *const types[] = {
 		[MPK_HOST_I64] = "i64", [MPK_HOST_PTR] = "ptr", [MPK_HOST_F64] = "double"
@@ -145,7 +145,7 @@ static void put_own(struct mpk_host_printer *base, char letter, const struct mpk
 		p->open = false;
 		break;
 	default:
-		put_call(base, in);
+		print_ll_put_call(base, in);
 		break;
 	}
 }
@@ -208,7 +208,7 @@ static const char *const forms[MPK_OP_COUNT] = {
 
 /* What is narrower in memory than as a value, and parameters that are pointers, are spelt
  * differently. */
-static const char *form_of(const struct mpk_host_insn *in)
+static const char *print_ll_form_of(const struct mpk_host_insn *in)
 {
 	if (in->op == MPK_OP_LOAD && mems[in->mem].extend)
 		return ADDRESS "  %t$1 = load $m, ptr %t$0, align $A\n"
@@ -260,7 +260,7 @@ static void put_registered(struct ll_printer *p, const struct mpk_host_unit *uni
 			  unit->register_function, string_constant(p, symbol), symbol);
 }
 
-static void put_registration(struct ll_printer *p, const struct mpk_host_unit *unit)
+static void print_ll_put_registration(struct ll_printer *p, const struct mpk_host_unit *unit)
 {
 	mpk_strbuf_printf(p->base.out, "declare i32 @%s(ptr, ptr)\n", unit->register_function);
 	mpk_strbuf_puts(
@@ -277,7 +277,7 @@ static void put_registration(struct ll_printer *p, const struct mpk_host_unit *u
 enum mpk_code mpk_host_print_ll(const struct mpk_host_unit *unit, struct mpk_strbuf *out,
 				struct mpk_error *err)
 {
-	static const struct mpk_host_language ll = { form_of, put_own, begin_function };
+	static const struct mpk_host_language ll = { print_ll_form_of, print_ll_put_own, begin_function };
 	struct ll_printer p = { .base = { .language = &ll, .out = out } };
 
 	mpk_strbuf_printf(out, "source_filename = \"%s\"\n\n", unit->source_name);
@@ -290,7 +290,7 @@ enum mpk_code mpk_host_print_ll(const struct mpk_host_unit *unit, struct mpk_str
 	enum mpk_code code = mpk_host_print_functions(&p.base, unit, err);
 
 	if (code == MPK_OK && unit->register_function)
-		put_registration(&p, unit);
+		print_ll_put_registration(&p, unit);
 	if (p.constants.failed)
 		out->failed = true;
 	mpk_strbuf_put_span(out, mpk_span_str(mpk_strbuf_text(&p.constants)));

@@ -13,7 +13,7 @@
 /* --- parameters and variables ------------------------------------------------------ */
 
 /* Views of the manifest's text, which outlives the map. */
-static void add_name(struct mpk_resolve *r, struct mpk_strmap *names, struct mpk_span name,
+static void resolve_add_name(struct mpk_resolve *r, struct mpk_strmap *names, struct mpk_span name,
 		     size_t i)
 {
 	size_t ignored;
@@ -48,7 +48,7 @@ static struct mpk_launch_param *parse_list(struct mpk_resolve *r, const struct m
 			MPK_COMPLAIN(r, p->pos, "a temporary is a tensor: \"%s: float32[n]\"",
 				     MPK_QUOTE(p->name));
 		} else {
-			add_name(r, names, p->name, (*count)++);
+			resolve_add_name(r, names, p->name, (*count)++);
 		}
 	}
 	return params;
@@ -64,7 +64,7 @@ static void bind(struct mpk_resolve *r, struct mpk_launch_var *vars, struct mpk_
 
 	if (mpk_strmap_find(&r->vars, name, &ignored))
 		return;
-	add_name(r, &r->vars, name, l->var_count);
+	resolve_add_name(r, &r->vars, name, l->var_count);
 	vars[l->var_count++] = (struct mpk_launch_var){ name, param, dim };
 }
 
@@ -117,7 +117,7 @@ static const struct {
 };
 
 /* All steps of a function run on one device, that of its tensors. */
-static void set_device(struct mpk_resolve *r, const struct mpk_launch_step *step,
+static void resolve_set_device(struct mpk_resolve *r, const struct mpk_launch_step *step,
 		       struct mpk_pos pos)
 {
 	const struct mpk_toml_str *kind = &r->manifest->modules[step->module].kind;
@@ -274,7 +274,7 @@ static void resolve_step(struct mpk_resolve *r, const struct mpk_manifest_step *
 		resolve_bare_step(r, m, step);
 		return;
 	}
-	set_device(r, step, m->kernel.pos);
+	resolve_set_device(r, step, m->kernel.pos);
 	resolve_args(r, m, kernel, step);
 	mpk_resolve_extents(r, m, kernel, step);
 }

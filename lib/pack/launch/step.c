@@ -78,7 +78,7 @@ void mpk_kernel_index_fini(struct mpk_kernel_index *index)
 }
 
 /* The first row of that name in this module or, when it has none, in a later one; or NULL. */
-static const struct mpk_kernel_row *find_row(const struct mpk_kernel_index *index,
+static const struct mpk_kernel_row *step_find_row(const struct mpk_kernel_index *index,
 					     struct mpk_span name, size_t module)
 {
 	struct mpk_kernel_row key = { name, module, 0 };
@@ -142,7 +142,7 @@ static bool may_lack_rows(const struct mpk_manifest_module *module)
 static void bare_kernel(struct mpk_resolve *r, const struct mpk_toml_str *name)
 {
 	struct mpk_span text = mpk_toml_str_span(*name);
-	const struct mpk_kernel_row *row = find_row(r->index, text, 0);
+	const struct mpk_kernel_row *row = step_find_row(r->index, text, 0);
 
 	if (row)
 		MPK_COMPLAIN(r, name->pos, "'%s' names no kernel; did you mean '%s.%s'?",
@@ -178,7 +178,7 @@ const struct mpk_manifest_function *mpk_resolve_kernel(struct mpk_resolve *r,
 		return NULL;
 	}
 	module = &r->manifest->modules[step->module];
-	row = find_row(r->index, key, step->module);
+	row = step_find_row(r->index, key, step->module);
 	if (!row || row->module != step->module) {
 		if (!may_lack_rows(module))
 			MPK_COMPLAIN(r, name->pos, "module '%s' lists no kernel '%s'%s",

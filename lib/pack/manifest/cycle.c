@@ -27,7 +27,7 @@ struct walk {
 };
 
 /* A module is grey while it is on the path, and black when everything below it was seen. */
-static void enter(struct walk *w, size_t module)
+static void cycle_enter(struct walk *w, size_t module)
 {
 	w->color[module] = GREY;
 	w->path[w->depth] = module;
@@ -38,7 +38,7 @@ static void enter(struct walk *w, size_t module)
  * which then ends in the importing module. */
 static bool walk_closes(struct walk *w, size_t from, size_t *back_to)
 {
-	enter(w, from);
+	cycle_enter(w, from);
 	while (w->depth) {
 		size_t at = w->path[w->depth - 1];
 		const struct mpk_module *m = &w->modules[at];
@@ -54,12 +54,12 @@ static bool walk_closes(struct walk *w, size_t from, size_t *back_to)
 			return true;
 		}
 		if (w->color[import] == WHITE)
-			enter(w, import);
+			cycle_enter(w, import);
 	}
 	return false;
 }
 
-static enum mpk_code keep(const size_t *modules, size_t count, bool merged, struct mpk_arena *arena,
+static enum mpk_code cycle_keep(const size_t *modules, size_t count, bool merged, struct mpk_arena *arena,
 			  struct mpk_cycle *out, struct mpk_error *err)
 {
 	size_t *copy = mpk_arena_array(arena, count, sizeof *copy);
@@ -82,7 +82,7 @@ static enum mpk_code find_ring(struct walk *w, struct mpk_arena *arena, struct m
 			continue;
 		while (w->path[begin] != back_to)
 			begin++;
-		return keep(w->path + begin, w->depth - begin, false, arena, out, err);
+		return cycle_keep(w->path + begin, w->depth - begin, false, arena, out, err);
 	}
 	return MPK_OK;
 }
@@ -165,7 +165,7 @@ static enum mpk_code find_merged(struct search *s, const struct mpk_graph *graph
 	length = 1;
 	while (ring[length] != last)
 		length++;
-	return keep(ring, length + 1, true, arena, out, err);
+	return cycle_keep(ring, length + 1, true, arena, out, err);
 }
 
 /* For callers that did not make the graph from a manifest, whose names lead to modules. */
@@ -218,7 +218,7 @@ enum mpk_code mpk_graph_find_cycle(const struct mpk_graph *graph, struct mpk_are
 }
 
 /* "a -> b -> c", the middle of a long ring left out. */
-static void put_names(struct mpk_strbuf *text, const struct mpk_cycle *cycle,
+static void cycle_put_names(struct mpk_strbuf *text, const struct mpk_cycle *cycle,
 		      const struct mpk_module *modules)
 {
 	for (size_t i = 0; i < cycle->count; i++) {
@@ -240,7 +240,7 @@ enum mpk_code mpk_cycle_fail(const struct mpk_cycle *cycle, const struct mpk_mod
 	const struct mpk_module *first = &modules[cycle->modules[0]];
 	const struct mpk_module *last = &modules[cycle->modules[cycle->count - 1]];
 
-	put_names(&text, cycle, modules);
+	cycle_put_names(&text, cycle, modules);
 	if (!cycle->merged)
 		return mpk_fail(err, MPK_E_CONFLICT, "modules import each other: %s -> %s",
 				mpk_strbuf_text(&text), MPK_QUOTE(first->name));

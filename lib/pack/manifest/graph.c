@@ -79,7 +79,7 @@ static void take_index(struct order *o, size_t module)
 /* TVM's two phases: first everything that is reached without passing through host code,
  * then the library, then the rest. A module is marked when it is pushed, so the first
  * parent that reaches it decides its place. */
-static void walk(struct order *o, size_t root)
+static void graph_walk(struct order *o, size_t root)
 {
 	push(o, root);
 	while (o->depth) {
@@ -361,7 +361,7 @@ enum mpk_code mpk_graph_order(const struct mpk_graph *graph, enum mpk_generation
 	if (cycle.count)
 		return mpk_cycle_fail(&cycle, graph->modules, err);
 	MPK_TRY_ALLOC(order_alloc(&o), err);
-	walk(&o, graph->root);
+	graph_walk(&o, graph->root);
 	MPK_TRY(arrange(&o, graph->listed, err));
 	MPK_TRY_ALLOC(build_nodes(&o, &tree), err);
 	for (size_t i = 0; unreached && i < graph->count; i++)

@@ -35,7 +35,7 @@ struct mpk_toml_str mpk_manifest_module_extra(const struct mpk_manifest_module *
 /* --- [[module]] --------------------------------------------------------------------- */
 
 /* A key that is there, as its position shows, but has no meaning for this kind. */
-static void refuse(struct mpk_toml_reader *r, struct mpk_pos pos, const char *key,
+static void row_refuse(struct mpk_toml_reader *r, struct mpk_pos pos, const char *key,
 		   const char *because)
 {
 	if (pos.line)
@@ -47,14 +47,14 @@ static void refuse_functions(struct mpk_toml_reader *r, const struct mpk_manifes
 			     const char *because)
 {
 	if (m->function_count)
-		refuse(r, m->functions[0].pos, "function", because);
+		row_refuse(r, m->functions[0].pos, "function", because);
 }
 
 static void refuse_extras(struct mpk_toml_reader *r, const struct mpk_manifest_module *m,
 			  const char *because)
 {
 	for (size_t i = 0; i < m->extra_count; i++)
-		refuse(r, m->extras[i].key.pos, MPK_QUOTE(mpk_toml_str_span(m->extras[i].key)),
+		row_refuse(r, m->extras[i].key.pos, MPK_QUOTE(mpk_toml_str_span(m->extras[i].key)),
 		       because);
 }
 
@@ -77,10 +77,10 @@ static void check_host(struct mpk_toml_reader *r, const struct mpk_manifest_modu
 {
 	static const char why[] = "a host module has 'sources'";
 
-	refuse(r, m->data.pos, "data", why);
-	refuse(r, m->format.pos, "format", why);
-	refuse(r, m->payload.pos, "payload", why);
-	refuse(r, m->nvrtc_options.pos, "nvrtc_options", why);
+	row_refuse(r, m->data.pos, "data", why);
+	row_refuse(r, m->format.pos, "format", why);
+	row_refuse(r, m->payload.pos, "payload", why);
+	row_refuse(r, m->nvrtc_options.pos, "nvrtc_options", why);
 	refuse_functions(r, m, why);
 	for (size_t i = 0; i < m->sources.count; i++)
 		check_source(r, m->sources.items[i]);
@@ -94,15 +94,15 @@ static void check_payload_only(struct mpk_toml_reader *r, const struct mpk_manif
 {
 	static const char why[] = "'payload' is the whole module";
 
-	refuse(r, m->data.pos, "data", why);
-	refuse(r, m->format.pos, "format", why);
-	refuse(r, m->nvrtc_options.pos, "nvrtc_options", why);
+	row_refuse(r, m->data.pos, "data", why);
+	row_refuse(r, m->format.pos, "format", why);
+	row_refuse(r, m->nvrtc_options.pos, "nvrtc_options", why);
 	refuse_functions(r, m, why);
 	refuse_extras(r, m, why);
 }
 
 /* The finding lists the formats that the kind has, as they are few. */
-static void check_format(struct mpk_toml_reader *r, const struct mpk_manifest_module *m,
+static void row_check_format(struct mpk_toml_reader *r, const struct mpk_manifest_module *m,
 			 const struct mpk_manifest_kind *kind)
 {
 	struct mpk_span names[MPK_MANIFEST_KIND_FORMATS];
@@ -140,7 +140,7 @@ static void check_nvrtc(struct mpk_toml_reader *r, const struct mpk_manifest_mod
 	const struct mpk_toml_list *list = &m->nvrtc_options;
 
 	if (list->present && strcmp(m->key.text, "cuda") != 0)
-		refuse(r, list->pos, "nvrtc_options", "it is for CUDA source, kind 'cuda'");
+		row_refuse(r, list->pos, "nvrtc_options", "it is for CUDA source, kind 'cuda'");
 	if (list->count > MPK_SOURCE_CODE_NVRTC_MAX)
 		mpk_toml_read_error(r, list->pos, "nvrtc-options", "more than %d options",
 				    MPK_SOURCE_CODE_NVRTC_MAX);
@@ -163,10 +163,10 @@ static void check_nvrtc(struct mpk_toml_reader *r, const struct mpk_manifest_mod
 	}
 }
 
-static void check_device(struct mpk_toml_reader *r, const struct mpk_manifest_module *m,
+static void row_check_device(struct mpk_toml_reader *r, const struct mpk_manifest_module *m,
 			 const struct mpk_manifest_kind *kind)
 {
-	check_format(r, m, kind);
+	row_check_format(r, m, kind);
 	check_nvrtc(r, m);
 	refuse_extras(r, m, "no device kind has such a key");
 	if (!m->data.text && !has_own_data(m))
@@ -217,9 +217,9 @@ static void check_structured(struct mpk_toml_reader *r, const struct mpk_manifes
 {
 	static const char why[] = "only device kinds have it";
 
-	refuse(r, m->data.pos, "data", why);
-	refuse(r, m->format.pos, "format", why);
-	refuse(r, m->nvrtc_options.pos, "nvrtc_options", why);
+	row_refuse(r, m->data.pos, "data", why);
+	row_refuse(r, m->format.pos, "format", why);
+	row_refuse(r, m->nvrtc_options.pos, "nvrtc_options", why);
 	refuse_functions(r, m, why);
 	check_extra_keys(r, m, kind);
 }
@@ -335,7 +335,7 @@ static void check_age(struct mpk_toml_reader *r, const struct mpk_manifest_modul
 }
 
 /* The kind decides which keys may be there, so it is looked at first. */
-static void check_kind(struct mpk_toml_reader *r, struct mpk_manifest_module *m)
+static void row_check_kind(struct mpk_toml_reader *r, struct mpk_manifest_module *m)
 {
 	const struct mpk_manifest_kind *kind = mpk_manifest_kind_find(mpk_toml_str_span(m->kind));
 
@@ -345,7 +345,7 @@ static void check_kind(struct mpk_toml_reader *r, struct mpk_manifest_module *m)
 	if (kind && !m->payload.text)
 		m->key = (struct mpk_toml_str){ kind->key, strlen(kind->key), m->kind.pos };
 	if (!m->is_host)
-		refuse(r, m->sources.pos, "sources", "only host modules have sources");
+		row_refuse(r, m->sources.pos, "sources", "only host modules have sources");
 	if (is_reserved(m->kind)) {
 		mpk_toml_read_error(r, m->kind.pos, "kind",
 				    "'%s' is the container's own; host code is kind 'host'",
@@ -358,7 +358,7 @@ static void check_kind(struct mpk_toml_reader *r, struct mpk_manifest_module *m)
 	} else if (!kind) {
 		unknown_kind(r, m);
 	} else if (kind->device) {
-		check_device(r, m, kind);
+		row_check_device(r, m, kind);
 	} else {
 		check_structured(r, m, kind);
 	}
@@ -371,7 +371,7 @@ void mpk_manifest_module_check(struct mpk_toml_reader *r, void *module)
 	struct mpk_manifest_module *m = module;
 
 	if (m->kind.text)
-		check_kind(r, m);
+		row_check_kind(r, m);
 	m->valid = r->report->errors == r->row_errors;
 }
 

@@ -91,7 +91,7 @@ static void check_abi(struct mpk_toml_reader *r, struct mpk_manifest *m)
 }
 
 /* It becomes part of a symbol in generated code. */
-static void check_entry(struct mpk_toml_reader *r, const struct mpk_manifest *m)
+static void schema_check_entry(struct mpk_toml_reader *r, const struct mpk_manifest *m)
 {
 	const char *text = m->entry.text;
 
@@ -114,7 +114,7 @@ static void check_package(struct mpk_toml_reader *r, void *package)
 	struct mpk_manifest *m = package;
 
 	check_abi(r, m);
-	check_entry(r, m);
+	schema_check_entry(r, m);
 	if (m->name.text && strchr(m->name.text, '/'))
 		mpk_toml_read_error(r, m->name.pos, "name", "'name' is a name, not a path: '%s'",
 				    QUOTE(m->name));

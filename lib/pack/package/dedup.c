@@ -60,7 +60,7 @@ struct candidate {
 
 /* Equal modules have equal lengths and kinds, so that a search for twins ends where the
  * length changes. */
-static int compare(const void *a, const void *b)
+static int dedup_compare(const void *a, const void *b)
 {
 	const struct candidate *x = a, *y = b;
 	uint64_t x_len = x->module->content->len, y_len = y->module->content->len;
@@ -79,7 +79,7 @@ static size_t list_candidates(const struct mpk_module *modules, const size_t *tw
 	for (size_t i = 0; i < count; i++)
 		if (!modules[i].is_host && twin[i] == i)
 			out[used++] = (struct candidate){ &modules[i], i };
-	qsort(out, used, sizeof *out, compare);
+	qsort(out, used, sizeof *out, dedup_compare);
 	return used;
 }
 

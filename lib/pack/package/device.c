@@ -82,7 +82,7 @@ static const char *what_it_is(const struct device *d, struct mpk_span bytes, con
 }
 
 /* The format is one for the whole module: as the manifest says, else as the first file is. */
-static void check_format(struct device *d, struct mpk_toml_str name, const struct mpk_file *f)
+static void package_device_check_format(struct device *d, struct mpk_toml_str name, const struct mpk_file *f)
 {
 	struct mpk_span kind = mpk_span_str(d->kind->key), format;
 	char hint[HINT_BYTES];
@@ -117,7 +117,7 @@ static struct mpk_file *open_checked(struct device *d, struct mpk_toml_str name)
 	struct mpk_file *f = mpk_loader_open(d->l, name);
 
 	if (f)
-		check_format(d, name, f);
+		package_device_check_format(d, name, f);
 	else
 		d->valid = false;
 	return f;

@@ -28,7 +28,7 @@ static const char *format_of_suffix(const char *path)
 	return NULL;
 }
 
-static const char *find(const char *const *formats, size_t max, const char *name)
+static const char *format_find(const char *const *formats, size_t max, const char *name)
 {
 	for (size_t i = 0; name && i < max && formats[i]; i++)
 		if (strcmp(formats[i], name) == 0)
@@ -41,9 +41,9 @@ static const char *find(const char *const *formats, size_t max, const char *name
 const char *mpk_code_format_guess(const char *const *formats, size_t max, const char *kind,
 				  const char *path, struct mpk_span bytes)
 {
-	const char *format = find(formats, max, format_of_suffix(path));
+	const char *format = format_find(formats, max, format_of_suffix(path));
 
 	return format ? format
-		      : find(formats, max,
+		      : format_find(formats, max,
 			     mpk_code_format_label(mpk_span_str(kind), mpk_code_format_of(bytes)));
 }

@@ -49,7 +49,7 @@ static enum mpk_code read_pieces(struct search *s, const struct mpk_kernels *k, 
 }
 
 /* The code of one kernel: all of the module's data, or its piece of a source text. */
-static struct mpk_span code_of(const struct mpk_kernels *k, const struct pieces *pieces,
+static struct mpk_span generate_code_of(const struct mpk_kernels *k, const struct pieces *pieces,
 			       struct mpk_span name)
 {
 	size_t i;
@@ -58,14 +58,14 @@ static struct mpk_span code_of(const struct mpk_kernels *k, const struct pieces 
 }
 
 /* The code is a view of the blob, so its place there is a difference of addresses. */
-static enum mpk_code add_row(struct search *s, const struct mpk_kernels *k,
+static enum mpk_code generate_add_row(struct search *s, const struct mpk_kernels *k,
 			     const struct pieces *pieces, const struct mpk_function_info *f,
 			     struct mpk_error *err)
 {
 	struct mpk_standalone_kernel *row = &s->rows[s->count];
 	enum mpk_launch_tag *tags =
 		mpk_arena_array(s->arena, f->launch_tag_count + 1, sizeof *tags);
-	struct mpk_span code = code_of(k, pieces, f->key);
+	struct mpk_span code = generate_code_of(k, pieces, f->key);
 
 	*row = (struct mpk_standalone_kernel){
 		.name = mpk_arena_text(s->arena, f->key),
@@ -86,7 +86,7 @@ static enum mpk_code add_row(struct search *s, const struct mpk_kernels *k,
 
 /* The blob is read again instead of the manifest: where the code ended up is known by then,
  * whatever was left out or merged. */
-static enum mpk_code add_module(struct search *s, const struct mpk_node *node,
+static enum mpk_code generate_add_module(struct search *s, const struct mpk_node *node,
 				struct mpk_error *err)
 {
 	struct mpk_cursor c = mpk_cursor_of(node->payload, node->payload_off, "blob");
@@ -112,7 +112,7 @@ static enum mpk_code add_module(struct search *s, const struct mpk_node *node,
 	s->rows = grown;
 	MPK_TRY(read_pieces(s, &k, &pieces, err));
 	for (size_t i = 0; i < k.function_count; i++)
-		MPK_TRY(add_row(s, &k, &pieces, &k.functions[i], err));
+		MPK_TRY(generate_add_row(s, &k, &pieces, &k.functions[i], err));
 	return MPK_OK;
 }
 
@@ -127,7 +127,7 @@ static enum mpk_code list_kernels(const struct mpk_package *package, struct mpk_
 	MPK_TRY(mpk_blob_read(s.blob, package->manifest.gen, arena, &tree, err));
 	for (size_t i = 0; i < tree.count; i++)
 		if (!tree.nodes[i].is_lib)
-			MPK_TRY(add_module(&s, &tree.nodes[i], err));
+			MPK_TRY(generate_add_module(&s, &tree.nodes[i], err));
 	*out = s.rows;
 	*count = s.count;
 	return MPK_OK;
@@ -154,7 +154,7 @@ bool mpk_generated_is_name(const char *name)
 }
 
 /* The text into the arena; one that lacked memory is no text. */
-static enum mpk_code keep(struct mpk_strbuf *text, enum text which, struct mpk_arena *arena,
+static enum mpk_code generate_keep(struct mpk_strbuf *text, enum text which, struct mpk_arena *arena,
 			  struct mpk_generated *out, struct mpk_error *err)
 {
 	char *copy = text->failed ? NULL : mpk_arena_copy(arena, text->data, text->len);
@@ -180,10 +180,10 @@ static enum mpk_code functions(const struct mpk_package *p, const struct mpk_gen
 				 err));
 	if (how->via_c) {
 		MPK_TRY(mpk_host_print_c(&unit, &text, err));
-		return keep(&text, LAUNCH_C, arena, out, err);
+		return generate_keep(&text, LAUNCH_C, arena, out, err);
 	}
 	MPK_TRY(mpk_host_print_ll(&unit, &text, err));
-	return keep(&text, LAUNCH_LL, arena, out, err);
+	return generate_keep(&text, LAUNCH_LL, arena, out, err);
 }
 
 static enum mpk_code loader(const struct mpk_package *p, struct mpk_arena *arena,
@@ -201,7 +201,7 @@ static enum mpk_code loader(const struct mpk_package *p, struct mpk_arena *arena
 	MPK_TRY(list_kernels(p, arena, &kernels, &count, err));
 	MPK_TRY(mpk_standalone_print(kernels, count, p->launches[0].device_type, p->manifest.gen,
 				     &text, err));
-	return keep(&text, LOADER, arena, out, err);
+	return generate_keep(&text, LOADER, arena, out, err);
 }
 
 /* In tvm-ffi the entry is a function that calls the other, before that data which name it. Both are
@@ -250,7 +250,7 @@ static enum mpk_code entry(const struct mpk_package *p, const struct mpk_generat
 	bool names = p->manifest.gen != MPK_GEN_CURRENT;
 
 	(how->via_c ? put_entry_c : put_entry_ll)(gen->entry, p->manifest.entry.text, names, &text);
-	return keep(&text, how->via_c ? ENTRY_C : ENTRY_LL, arena, out, err);
+	return generate_keep(&text, how->via_c ? ENTRY_C : ENTRY_LL, arena, out, err);
 }
 
 /* A function that is called so already is the entry. */

@@ -27,7 +27,7 @@ static bool is_name_byte(uint8_t c)
 	       c == '_' || c == '.' || c == '$';
 }
 
-static void put_line(struct mpk_init *in, const struct mpk_init_file *file, struct mpk_span text)
+static void init_put_line(struct mpk_init *in, const struct mpk_init_file *file, struct mpk_span text)
 {
 	mpk_strbuf_puts(&in->host_lines, "# ");
 	mpk_escape(&in->host_lines, mpk_span_str(file->path));
@@ -38,7 +38,7 @@ static void put_line(struct mpk_init *in, const struct mpk_init_file *file, stru
 
 /* A name that host code has is no launch function's.
  * Returns  1: it was new, 0: it was not, -1: memory is out */
-static int take(struct mpk_init *in, struct mpk_span name)
+static int init_take(struct mpk_init *in, struct mpk_span name)
 {
 	const char *copy = mpk_arena_text(in->arena, name);
 	size_t found;
@@ -80,19 +80,19 @@ static enum mpk_code scan_text(struct mpk_init *in, const struct mpk_init_file *
 		if (mangled && name.data < mangled) {
 			mpk_strbuf_puts(&in->host_lines, "# decide: no loader finds the next one, "
 							 "which is not extern \"C\"\n");
-			put_line(in, file, name);
+			init_put_line(in, file, name);
 			continue;
 		}
-		taken = take(in, name);
+		taken = init_take(in, name);
 		if (taken < 0)
 			return mpk_fail_nomem(in->err);
 		if (taken)
-			put_line(in, file, name);
+			init_put_line(in, file, name);
 	}
 	return MPK_OK;
 }
 
-static enum mpk_code read_source(struct mpk_init *in, const struct mpk_init_file *file)
+static enum mpk_code init_read_source(struct mpk_init *in, const struct mpk_init_file *file)
 {
 	size_t count = 0;
 
@@ -123,8 +123,8 @@ static enum mpk_code read_object(struct mpk_init *in, const struct mpk_init_file
 		else
 			mpk_strbuf_puts(&text, f->name);
 		MPK_TRY(mpk_strbuf_status(&text, in->err));
-		put_line(in, file, mpk_span_of(text.data, text.len));
-		if (take(in, mpk_span_str(f->name)) < 0)
+		init_put_line(in, file, mpk_span_of(text.data, text.len));
+		if (init_take(in, mpk_span_str(f->name)) < 0)
 			return mpk_fail_nomem(in->err);
 	}
 	if (image.function_count && image.gen_known)
@@ -138,7 +138,7 @@ static enum mpk_code read_host_code(struct mpk_init *in, const struct mpk_init_f
 	static const char *const bitcode[] = { ".bc", NULL };
 
 	if (mpk_init_has_suffix(file->path, texts))
-		return read_source(in, file);
+		return init_read_source(in, file);
 	return mpk_init_has_suffix(file->path, bitcode) ? MPK_OK : read_object(in, file);
 }
 
@@ -176,7 +176,7 @@ static const char *choose_id(struct mpk_init *in, const char *path)
 }
 
 /* What a text is by its suffix, where its words do not tell. */
-static const struct mpk_code_format *format_of(const struct mpk_init_file *file)
+static const struct mpk_code_format *init_format_of(const struct mpk_init_file *file)
 {
 	static const char *const cl[] = { ".cl", NULL };
 	static const char *const cu[] = { ".cu", ".cuh", NULL };
@@ -211,7 +211,7 @@ static const struct mpk_code_info *most_telling(const struct mpk_code_info *code
 	return lister;
 }
 
-static enum mpk_code add_module(struct mpk_init *in, const struct mpk_init_file *file,
+static enum mpk_code init_add_module(struct mpk_init *in, const struct mpk_init_file *file,
 				const struct mpk_code_format *f)
 {
 	static const char *const hip[] = { ".hip", NULL };
@@ -262,10 +262,10 @@ static enum mpk_code add_base(struct mpk_init *in, const struct mpk_init_file *f
 	return MPK_OK;
 }
 
-static enum mpk_code add_file(struct mpk_init *in, const struct mpk_init_file *file)
+static enum mpk_code init_add_file(struct mpk_init *in, const struct mpk_init_file *file)
 {
 	static const char *const library[] = { ".so", NULL };
-	const struct mpk_code_format *f = format_of(file);
+	const struct mpk_code_format *f = init_format_of(file);
 
 	if (!file->bytes.len)
 		return mpk_fail(in->err, MPK_E_UNSUPPORTED, "the file is empty");
@@ -276,7 +276,7 @@ static enum mpk_code add_file(struct mpk_init *in, const struct mpk_init_file *f
 	if (f == &mpk_format_elf)
 		return add_base(in, file);
 	if (f->claims[0].kind && f->read)
-		return add_module(in, file, f);
+		return init_add_module(in, file, f);
 	if (mpk_init_has_suffix(file->path, library))
 		return add_base(in, file);
 	return mpk_fail(
@@ -291,7 +291,7 @@ static enum mpk_code add_files(struct mpk_init *in)
 	in->modules = mpk_arena_array(in->arena, in->count, sizeof *in->modules);
 	MPK_TRY_ALLOC(in->hosts && in->modules, in->err);
 	for (size_t i = 0; i < in->count; i++) {
-		enum mpk_code code = add_file(in, &in->files[i]);
+		enum mpk_code code = init_add_file(in, &in->files[i]);
 
 		if (code != MPK_OK) {
 			mpk_error_at_file(in->err, in->files[i].path);
@@ -304,7 +304,7 @@ static enum mpk_code add_files(struct mpk_init *in)
 /* --- the manifest -------------------------------------------------------------------- */
 
 /* A text that is missing could not be made: memory was out. */
-static void put_string(struct mpk_init *in, const char *key, const char *text)
+static void init_put_string(struct mpk_init *in, const char *key, const char *text)
 {
 	if (!text) {
 		in->out->failed = true;
@@ -315,14 +315,14 @@ static void put_string(struct mpk_init *in, const char *key, const char *text)
 	mpk_strbuf_putc(in->out, '\n');
 }
 
-static void put_package(struct mpk_init *in)
+static void init_put_package(struct mpk_init *in)
 {
 	mpk_strbuf_puts(in->out, "[package]\n");
-	put_string(in, "name", stem_of(in->arena, in->files[0].path));
+	init_put_string(in, "name", stem_of(in->arena, in->files[0].path));
 	if (in->abi && strcmp(in->abi, "ffi") != 0)
-		put_string(in, "abi", in->abi);
+		init_put_string(in, "abi", in->abi);
 	if (in->base) {
-		put_string(in, "base", in->base->path);
+		init_put_string(in, "base", in->base->path);
 		mpk_strbuf_puts(
 			in->out,
 			"# decide: the code of this library is kept, but its blob is replaced. The modules that\n"
@@ -377,8 +377,8 @@ static bool is_root(const struct mpk_init *in, const struct mpk_init_module *m)
 static void put_host(struct mpk_init *in)
 {
 	mpk_strbuf_puts(in->out, "\n[[module]]\n");
-	put_string(in, "id", "host");
-	put_string(in, "kind", "host");
+	init_put_string(in, "id", "host");
+	init_put_string(in, "kind", "host");
 	if (in->host_count) {
 		mpk_strbuf_puts(in->out, "sources = [");
 		for (size_t i = 0; i < in->host_count; i++) {
@@ -393,7 +393,7 @@ static void put_host(struct mpk_init *in)
 }
 
 /* What a runtime compiles, it compiles without the folder that the file lies in. */
-static void put_header(struct mpk_init *in, const struct mpk_init_module *m)
+static void init_put_header(struct mpk_init *in, const struct mpk_init_module *m)
 {
 	struct mpk_span header = m->code->format == &mpk_format_opencl
 					 ? mpk_source_code_includes(m->code->source->index.bytes)
@@ -407,7 +407,7 @@ static void put_header(struct mpk_init *in, const struct mpk_init_module *m)
 			", which a runtime does not find: put the file's text in its place\n");
 }
 
-static void put_module(struct mpk_init *in, const struct mpk_init_module *m)
+static void init_put_module(struct mpk_init *in, const struct mpk_init_module *m)
 {
 	if (!m->row_count) {
 		mpk_strbuf_puts(in->out, "\n# ");
@@ -419,11 +419,11 @@ static void put_module(struct mpk_init *in, const struct mpk_init_module *m)
 				: " has no kernel that a runtime can launch:\n");
 	} else {
 		mpk_strbuf_puts(in->out, "\n[[module]]\n");
-		put_string(in, "id", m->id);
-		put_string(in, "kind", m->kind);
-		put_string(in, "format", m->format);
-		put_string(in, "data", m->file->path);
-		put_header(in, m);
+		init_put_string(in, "id", m->id);
+		init_put_string(in, "kind", m->kind);
+		init_put_string(in, "format", m->format);
+		init_put_string(in, "data", m->file->path);
+		init_put_header(in, m);
 		if (is_root(in, m))
 			put_imports(in, m);
 	}
@@ -457,11 +457,11 @@ static enum mpk_code print_all(struct mpk_init *in)
 		return MPK_E_UNSUPPORTED;
 	}
 	MPK_TRY(check_any(in));
-	put_package(in);
+	init_put_package(in);
 	if (has_host(in))
 		put_host(in);
 	for (size_t i = 0; i < in->module_count; i++)
-		put_module(in, &in->modules[i]);
+		init_put_module(in, &in->modules[i]);
 	for (size_t i = 0; i < in->module_count; i++)
 		mpk_init_put_functions(in, &in->modules[i]);
 	return mpk_strbuf_status(in->out, in->err);

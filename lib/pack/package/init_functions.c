@@ -23,7 +23,7 @@ struct function {
 	const char *off;    /* "# " where it is but a proposal */
 };
 
-static bool is_integer(const struct mpk_code_param *p)
+static bool init_functions_is_integer(const struct mpk_code_param *p)
 {
 	return p->kind == MPK_CODE_PARAM_NUMBER &&
 	       (p->dtype.code == MPK_DTYPE_INT || p->dtype.code == MPK_DTYPE_UINT);
@@ -110,7 +110,7 @@ static size_t find_length_by_name(const struct function *f)
 	size_t found = f->k->param_count, integers = 0;
 
 	for (size_t i = 0; i < f->k->param_count; i++) {
-		if (!is_integer(&f->k->params[i]))
+		if (!init_functions_is_integer(&f->k->params[i]))
 			continue;
 		integers++;
 		if (is_one_of(f->names[i], certain))
@@ -126,7 +126,7 @@ static size_t bound_of(const struct function *f, unsigned dim)
 {
 	size_t bound = f->k->reach ? f->k->reach->bound[dim] : SIZE_MAX;
 
-	return bound < f->k->param_count && is_integer(&f->k->params[bound]) ? bound
+	return bound < f->k->param_count && init_functions_is_integer(&f->k->params[bound]) ? bound
 									     : f->k->param_count;
 }
 
@@ -183,7 +183,7 @@ static bool choose_sizes(struct function *f)
 	bool integers = false;
 
 	for (size_t i = 0; i < f->k->param_count; i++)
-		integers |= is_integer(&f->k->params[i]);
+		integers |= init_functions_is_integer(&f->k->params[i]);
 	f->guarded = f->k->bounded;
 	f->length = find_length(f);
 	if (f->length < f->k->param_count)
@@ -200,7 +200,7 @@ static bool choose_sizes(struct function *f)
 
 /* --- text --------------------------------------------------------------------------------- */
 
-static void put_param(struct function *f, size_t i)
+static void init_functions_put_param(struct function *f, size_t i)
 {
 	const struct mpk_code_param *p = &f->k->params[i];
 	struct mpk_strbuf *out = f->in->out;
@@ -236,7 +236,7 @@ static void put_lists(struct function *f)
 		if (i == f->length)
 			continue;
 		mpk_strbuf_puts(out, between);
-		put_param(f, i);
+		init_functions_put_param(f, i);
 		between = ", ";
 	}
 	mpk_strbuf_printf(out, "]\n%sargs   = [", f->off);
@@ -309,7 +309,7 @@ static void put_grid_of_several(struct function *f)
 
 /* With a bound in the code the grid may be rounded up; without one it is rounded down, and
  * blocks have one thread unless the kernel demands another block. */
-static void put_extents(struct function *f)
+static void init_functions_put_extents(struct function *f)
 {
 	const struct mpk_init_kernel *k = f->k;
 	uint32_t most = k->threads && k->threads < BLOCK_USUAL ? k->threads : BLOCK_USUAL;
@@ -336,7 +336,7 @@ static void put_extents(struct function *f)
 
 /* "a, b and c": names of the parameters that is_one says.
  * Returns  how many */
-static size_t put_names(struct function *f, bool (*is_one)(const struct function *f, size_t i))
+static size_t init_functions_put_names(struct function *f, bool (*is_one)(const struct function *f, size_t i))
 {
 	size_t count = 0, put = 0;
 
@@ -358,7 +358,7 @@ static size_t put_names(struct function *f, bool (*is_one)(const struct function
 /* An integer that no buffer's length is checked against, and that may say which elements are touched. */
 static bool is_unchecked(const struct function *f, size_t i)
 {
-	return i != f->length && is_integer(&f->k->params[i]) &&
+	return i != f->length && init_functions_is_integer(&f->k->params[i]) &&
 	       (!f->k->reach || f->k->reach->reaches[i]);
 }
 
@@ -372,14 +372,14 @@ static void put_doubts(struct function *f)
 {
 	const struct mpk_source_code_reach *reach = f->k->reach;
 	struct mpk_strbuf *out = f->in->out;
-	size_t count = put_names(f, is_used_otherwise);
+	size_t count = init_functions_put_names(f, is_used_otherwise);
 
 	if (count)
 		mpk_strbuf_printf(
 			out,
 			": how long %s: the kernel takes other elements of %s than the thread's own\n",
 			count > 1 ? "they are" : "it is", count > 1 ? "them" : "it");
-	count = put_names(f, is_unchecked);
+	count = init_functions_put_names(f, is_unchecked);
 	if (count)
 		mpk_strbuf_printf(
 			out,
@@ -438,7 +438,7 @@ static void put_why(struct function *f)
 	put_doubts(f);
 }
 
-static void put_function(struct function *f)
+static void init_functions_put_function(struct function *f)
 {
 	struct mpk_strbuf *out = f->in->out;
 
@@ -455,7 +455,7 @@ static void put_function(struct function *f)
 	mpk_init_put_text(out, mpk_span_of(kernel.data, kernel.len));
 	mpk_strbuf_putc(out, '\n');
 	put_lists(f);
-	put_extents(f);
+	init_functions_put_extents(f);
 }
 
 /* A kernel that launch functions cannot have at all gets no proposal either. */
@@ -482,6 +482,6 @@ void mpk_init_put_functions(struct mpk_init *in, const struct mpk_init_module *m
 			in->out->failed = true;
 			return;
 		}
-		put_function(&f);
+		init_functions_put_function(&f);
 	}
 }

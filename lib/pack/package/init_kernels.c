@@ -83,7 +83,7 @@ static const char *refusal_of(struct mpk_init *in, const struct mpk_code_param *
 }
 
 /* Sources of CUDA and HIP: the symbol that the kernel is going to have. */
-static enum mpk_code find_symbol(struct mpk_init *in, const struct mpk_init_module *m, size_t i,
+static enum mpk_code init_kernels_find_symbol(struct mpk_init *in, const struct mpk_init_module *m, size_t i,
 				 struct mpk_init_kernel *k)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf symbol = { 0 };
@@ -199,7 +199,7 @@ static const char *check_types(struct mpk_init *in, const struct mpk_init_module
 /* A kernel that is refused gets a comment, one that can be launched a row, and a function
  * where the code says enough to write one. Each reason goes before the next: who cannot
  * launch a kernel need not know what else is missing. */
-static enum mpk_code read_kernel(struct mpk_init *in, struct mpk_init_module *m, size_t i)
+static enum mpk_code init_kernels_read_kernel(struct mpk_init *in, struct mpk_init_module *m, size_t i)
 {
 	struct mpk_init_kernel *k = &m->kernels[i];
 	int taken;
@@ -207,7 +207,7 @@ static enum mpk_code read_kernel(struct mpk_init *in, struct mpk_init_module *m,
 	k->param_count = m->code->kernels[i].param_count;
 	k->hides_params = !m->code->format->param || m->code->kernels[i].hides_params;
 	MPK_TRY(mpk_code_info_params(m->code, i, in->arena, &k->params, in->err));
-	MPK_TRY(find_symbol(in, m, i, k));
+	MPK_TRY(init_kernels_find_symbol(in, m, i, k));
 	MPK_TRY(mpk_init_read_launch(in, m, i, k));
 	MPK_TRY(check_model(in, m, i, k));
 	if (!k->refusal)
@@ -250,14 +250,14 @@ enum mpk_code mpk_init_read_kernels(struct mpk_init *in, struct mpk_init_module 
 	m->kernels = mpk_arena_array(in->arena, m->kernel_count, sizeof *m->kernels);
 	MPK_TRY_ALLOC(m->kernels, in->err);
 	for (size_t i = 0; i < m->kernel_count; i++)
-		MPK_TRY(read_kernel(in, m, i));
+		MPK_TRY(init_kernels_read_kernel(in, m, i));
 	return MPK_OK;
 }
 
 /* --- rows ------------------------------------------------------------------------------ */
 
 /* A comment stays on its line whatever a name holds. */
-static void put_comment(struct mpk_init *in, const char *indent, struct mpk_span text)
+static void init_kernels_put_comment(struct mpk_init *in, const char *indent, struct mpk_span text)
 {
 	mpk_strbuf_printf(in->out, "%s# ", indent);
 	for (size_t i = 0; i < text.len; i++) {
@@ -284,7 +284,7 @@ static void put_declaration(struct mpk_init *in, const struct mpk_init_kernel *k
 	mpk_strbuf_putc(&line, ')');
 	in->out->failed |= line.failed;
 	if (!line.failed)
-		put_comment(in, "  ", mpk_span_of(line.data, line.len));
+		init_kernels_put_comment(in, "  ", mpk_span_of(line.data, line.len));
 }
 
 /* What the code does not tell is marked "decide": the file is complete only when no such

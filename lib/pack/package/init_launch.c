@@ -64,7 +64,7 @@ static bool has_bound(const struct mpk_init_kernel *k, struct mpk_span body)
 
 /* --- dynamic shared memory ------------------------------------------------------------------ */
 
-static enum mpk_code add_shared(struct mpk_init *in, struct mpk_init_module *m,
+static enum mpk_code init_launch_add_shared(struct mpk_init *in, struct mpk_init_module *m,
 				struct mpk_span name)
 {
 	size_t found;
@@ -85,7 +85,7 @@ static enum mpk_code list_ptx_shared(struct mpk_init *in, struct mpk_init_module
 		const struct mpk_ptx_shared *v = &p.shared[i];
 
 		if (v->dynamic && v->kernel == MPK_PTX_MODULE)
-			MPK_TRY(add_shared(in, m, v->name));
+			MPK_TRY(init_launch_add_shared(in, m, v->name));
 		else if (v->dynamic && v->kernel < m->code->kernel_count)
 			owns[v->kernel] = true;
 	}
@@ -135,7 +135,7 @@ static enum mpk_code list_source_shared(struct mpk_init *in, struct mpk_init_mod
 			break;
 		name = name_before(at, bracket);
 		if (name.len)
-			MPK_TRY(add_shared(in, m, name));
+			MPK_TRY(init_launch_add_shared(in, m, name));
 	}
 	return MPK_OK;
 }
@@ -152,7 +152,7 @@ static enum mpk_code find_source_shared(struct mpk_init *in, struct mpk_init_mod
 
 /* --- a kernel ------------------------------------------------------------------------------- */
 
-static enum mpk_code read_source(struct mpk_init *in, struct mpk_init_module *m, size_t i,
+static enum mpk_code init_launch_read_source(struct mpk_init *in, struct mpk_init_module *m, size_t i,
 				 struct mpk_init_kernel *k)
 {
 	const struct mpk_source_code *source = m->code->content;
@@ -186,7 +186,7 @@ enum mpk_code mpk_init_read_launch(struct mpk_init *in, struct mpk_init_module *
 	threads *= code->max_threads[2] ? code->max_threads[2] : 1;
 	k->threads = threads < 1024 ? (uint32_t)threads : 1024;
 	if (f->is_source)
-		return read_source(in, m, i, k);
+		return init_launch_read_source(in, m, i, k);
 	if (f == &mpk_format_ptx) {
 		body = ptx_body(m, code);
 		MPK_TRY(find_ptx_shared(in, m, i, body, &k->shared));

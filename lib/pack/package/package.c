@@ -72,7 +72,7 @@ static struct mpk_file *opened_before(const struct mpk_loader *l, const char *pa
 
 /* One struct a path, so that all modules that name a file see the same bytes and its code
  * is read once. */
-static struct mpk_file *remember(struct mpk_loader *l, struct mpk_file *f)
+static struct mpk_file *package_remember(struct mpk_loader *l, struct mpk_file *f)
 {
 	size_t ignored;
 
@@ -101,7 +101,7 @@ struct mpk_file *mpk_loader_open(struct mpk_loader *l, struct mpk_toml_str name)
 	}
 	if (memory) { /* nobody's to close, so it is not listed */
 		*f = (struct mpk_file){ .map = { .bytes = memory->bytes, .fd = -1 }, .path = path };
-		return remember(l, f);
+		return package_remember(l, f);
 	}
 	if (mpk_mapping_open(path, &f->map, &err) != MPK_OK) {
 		mpk_loader_error(l, name.pos, err.code, "payload-file", "'%s': %s",
@@ -114,7 +114,7 @@ struct mpk_file *mpk_loader_open(struct mpk_loader *l, struct mpk_toml_str name)
 	f->path = path;
 	f->next = l->files;
 	l->files = f;
-	return remember(l, f);
+	return package_remember(l, f);
 }
 
 /* Code is read once for a file, when the first module asks: a fatbin may take longer to
@@ -309,7 +309,7 @@ static enum mpk_code map_nodes(struct mpk_loader *l, struct mpk_package *out, st
 /* In an order that later steps need: steps before modules, as they complete tables; modules
  * before launch functions, which look at the code; all of them before the order of the
  * tree. */
-static enum mpk_code build(struct mpk_loader *l, struct mpk_package *out, struct mpk_error *err)
+static enum mpk_code package_build(struct mpk_loader *l, struct mpk_package *out, struct mpk_error *err)
 {
 	const struct mpk_manifest *manifest = l->manifest;
 	size_t count = manifest->module_count, root = manifest->root_index;
@@ -347,9 +347,9 @@ static bool keep_inputs(struct mpk_loader *l, struct mpk_package *out)
 	return true;
 }
 
-static enum mpk_code load(struct mpk_loader *l, struct mpk_package *out, struct mpk_error *err)
+static enum mpk_code package_load(struct mpk_loader *l, struct mpk_package *out, struct mpk_error *err)
 {
-	enum mpk_code code = build(l, out, err);
+	enum mpk_code code = package_build(l, out, err);
 	bool kept = keep_inputs(l, out);
 
 	free(l->inputs);
@@ -401,7 +401,7 @@ enum mpk_code mpk_package_load(const struct mpk_package_input *input, struct mpk
 		out->manifest.gen = *input->gen;
 	MPK_TRY_ALLOC(name_memory_files(&l, input->memory_file_count), err);
 	if (out->manifest.module_count)
-		MPK_TRY(load(&l, out, err));
+		MPK_TRY(package_load(&l, out, err));
 	if (report->errors != errors)
 		return fail_with_first(report, from, err);
 	return out->needs_blob ? mpk_blob_write(&out->tree, &out->blob, err) : MPK_OK;

@@ -58,7 +58,7 @@ static enum mpk_code swapped_twice(const struct job *j)
 /* --- device code ----------------------------------------------------------------------- */
 
 /* From the old payload: its kernel table is kept, only the code is another. */
-static enum mpk_code read_kernels(const struct job *j, struct mpk_kernels **out)
+static enum mpk_code swap_read_kernels(const struct job *j, struct mpk_kernels **out)
 {
 	const struct mpk_node *n = j->node;
 	struct mpk_cursor c = mpk_cursor_of(n->payload, n->payload_off, "blob");
@@ -72,7 +72,7 @@ static enum mpk_code read_kernels(const struct job *j, struct mpk_kernels **out)
 }
 
 /* The payload anew from its parts. Large files stay ranges. */
-static enum mpk_code put_kernels(const struct job *j, const struct mpk_kernels *k)
+static enum mpk_code swap_put_kernels(const struct job *j, const struct mpk_kernels *k)
 {
 	struct mpk_rope *content = new_rope(j);
 
@@ -119,7 +119,7 @@ static enum mpk_code swap_code(const struct job *j)
 
 	if (j->node->content)
 		return swapped_twice(j);
-	MPK_TRY(read_kernels(j, &k));
+	MPK_TRY(swap_read_kernels(j, &k));
 	if (k->layout != MPK_KERNELS_PLAIN)
 		return mpk_fail(
 			j->err, MPK_E_UNSUPPORTED,
@@ -131,7 +131,7 @@ static enum mpk_code swap_code(const struct job *j)
 		MPK_TRY(source_rope(j, k, &k->content));
 	else
 		k->content = file_rope(j);
-	return k->content ? put_kernels(j, k) : mpk_fail_nomem(j->err);
+	return k->content ? swap_put_kernels(j, k) : mpk_fail_nomem(j->err);
 }
 
 /* Names are few in a module of this layout: a list is enough to find one, and to say which
@@ -170,7 +170,7 @@ static enum mpk_code current_kernels(const struct job *j, struct mpk_kernels **o
 	if (!s->kernels)
 		return mpk_fail_nomem(j->err);
 	if (!s->kernels[j->index]) {
-		MPK_TRY(read_kernels(j, &k));
+		MPK_TRY(swap_read_kernels(j, &k));
 		if (k->layout == MPK_KERNELS_PLAIN)
 			return mpk_fail(
 				j->err, MPK_E_UNSUPPORTED,
@@ -182,7 +182,7 @@ static enum mpk_code current_kernels(const struct job *j, struct mpk_kernels **o
 	return MPK_OK;
 }
 
-static bool is_inside(struct mpk_span part, struct mpk_span whole)
+static bool swap_is_inside(struct mpk_span part, struct mpk_span whole)
 {
 	return (uintptr_t)part.data >= (uintptr_t)whole.data &&
 	       (uintptr_t)part.data - (uintptr_t)whole.data <= whole.len;
@@ -199,7 +199,7 @@ static enum mpk_code swap_kernel(const struct job *j)
 	MPK_TRY(current_kernels(j, &k));
 	MPK_TRY(find_kernel(j, k, &at));
 	/* What was not swapped yet is still a part of the old payload. */
-	if (!is_inside(k->sources[at].data, j->node->payload))
+	if (!swap_is_inside(k->sources[at].data, j->node->payload))
 		return swapped_twice(j);
 	MPK_TRY(mpk_code_format_check(j->file->bytes, j->node->kind, k->fmt, j->err));
 	sources = mpk_arena_array(j->s->arena, k->source_count, sizeof *sources);
@@ -208,7 +208,7 @@ static enum mpk_code swap_kernel(const struct job *j)
 	memcpy(sources, k->sources, k->source_count * sizeof *sources);
 	sources[at].data = j->file->bytes;
 	k->sources = sources;
-	return put_kernels(j, k);
+	return swap_put_kernels(j, k);
 }
 
 /* --- any module ------------------------------------------------------------------------ */
@@ -312,7 +312,7 @@ static enum mpk_code no_such_code(const struct mpk_image *image, const char *nam
 }
 
 /* What --verify calls an error of such code is one here, too. */
-static enum mpk_code verify(const struct mpk_code_info *code, const char *what, const char *name,
+static enum mpk_code swap_verify(const struct mpk_code_info *code, const char *what, const char *name,
 			    struct mpk_report *report, struct mpk_error *err)
 {
 	const struct mpk_code_format *f = code->format;
@@ -351,7 +351,7 @@ static enum mpk_code read_new(struct mpk_span bytes, struct mpk_arena *arena,
 
 /* A warning only: host code may ask for a kernel by name, or may never do so. Old code that
  * cannot be read is compared with nothing. */
-static enum mpk_code compare_kernels(const struct mpk_image_code *at,
+static enum mpk_code swap_compare_kernels(const struct mpk_image_code *at,
 				     const struct mpk_code_info *new, struct mpk_arena *arena,
 				     struct mpk_report *report, struct mpk_error *err)
 {
@@ -392,7 +392,7 @@ static enum mpk_code check_room(const struct mpk_image_code *at, const struct mp
 		need, at->room_bytes, at->name);
 }
 
-static enum mpk_code put(const struct mpk_private *file, const struct mpk_image *image,
+static enum mpk_code swap_put(const struct mpk_private *file, const struct mpk_image *image,
 			 const struct mpk_image_code *at, struct mpk_span bytes,
 			 struct mpk_error *err)
 {
@@ -428,13 +428,13 @@ enum mpk_code mpk_swap_code(const struct mpk_image *image, const struct mpk_priv
 		return no_such_code(image, wanted, arena, err);
 	code = read_new(bytes, arena, &new, err);
 	if (code == MPK_OK)
-		code = verify(&new, what, name, report, err);
+		code = swap_verify(&new, what, name, report, err);
 	if (code == MPK_OK)
 		code = check_room(at, &new, err);
 	if (code != MPK_OK) {
 		mpk_error_at_file(err, name);
 		return code;
 	}
-	MPK_TRY(compare_kernels(at, &new, arena, report, err));
-	return put(file, image, at, bytes, err);
+	MPK_TRY(swap_compare_kernels(at, &new, arena, report, err));
+	return swap_put(file, image, at, bytes, err);
 }

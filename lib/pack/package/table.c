@@ -127,7 +127,7 @@ static struct mpk_dtype join(struct table *t, size_t kernel, size_t i,
 
 /* A text that is in no file has the position of the step that it was made for, so that
  * findings about it lead there. */
-static struct mpk_toml_str text_of(struct mpk_loader *l, const char *text, struct mpk_pos pos)
+static struct mpk_toml_str package_table_text_of(struct mpk_loader *l, const char *text, struct mpk_pos pos)
 {
 	const char *copy = mpk_arena_printf(l->arena, "%s", text);
 
@@ -164,18 +164,18 @@ static struct mpk_toml_list tags_of(struct mpk_loader *l, const struct mpk_manif
 	}
 	for (size_t k = 0; k < 3; k++)
 		for (size_t i = 0; i < extents[k]->count && i < 3; i++)
-			tags[list.count++] = text_of(l, axes[k][i], list.pos);
+			tags[list.count++] = package_table_text_of(l, axes[k][i], list.pos);
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(attributes); i++) {
 		(void)snprintf(text, sizeof text, "%s.%s", spelling, attributes[i].name);
 		if (attributes[i].given)
-			tags[list.count++] = text_of(l, text, list.pos);
+			tags[list.count++] = package_table_text_of(l, text, list.pos);
 	}
 	return list;
 }
 
 /* One row a kernel, by the first step that names it. The code decides how many arguments
  * there are, whatever the step has: a step with too few is reported where it is checked. */
-static void add_row(struct table *t, const struct mpk_manifest_launch *launch,
+static void package_table_add_row(struct table *t, const struct mpk_manifest_launch *launch,
 		    const struct mpk_manifest_step *step, struct mpk_span name)
 {
 	struct mpk_manifest_function *row = &t->rows[t->count];
@@ -289,7 +289,7 @@ static void add_rows(struct table *t, const struct mpk_loader_step *steps, size_
 		is_new = mpk_strmap_put(&names, steps[i].kernel, i, &ignored);
 		t->l->failed |= is_new < 0;
 		if (is_new > 0)
-			add_row(t, steps[i].launch, steps[i].step, steps[i].kernel);
+			package_table_add_row(t, steps[i].launch, steps[i].step, steps[i].kernel);
 	}
 }
 
@@ -339,7 +339,7 @@ static const char *proposed(const struct mpk_code_info *code, size_t kernel, siz
 }
 
 /* { name = "f", args = ["handle", "int32"], launch = ["blockIdx.x", "threadIdx.x"] } */
-static void put_row(const struct mpk_code_info *code, size_t kernel, struct mpk_strbuf *out)
+static void package_table_put_row(const struct mpk_code_info *code, size_t kernel, struct mpk_strbuf *out)
 {
 	char text[MPK_DTYPE_TEXT];
 
@@ -365,7 +365,7 @@ void mpk_loader_missing_table(struct mpk_loader *l, const struct mpk_manifest_mo
 	/* as many as a line takes; whoever has more writes the others like these */
 	for (size_t i = 0; code && i < code->kernel_count && rows.len < 480; i++) {
 		mpk_strbuf_puts(&rows, i ? ", " : "; here: function = [");
-		put_row(code, i, &rows);
+		package_table_put_row(code, i, &rows);
 	}
 	if (rows.len)
 		mpk_strbuf_puts(&rows, "]");

@@ -60,7 +60,7 @@ static void put_key(const struct body *b, const char *key, struct mpk_span value
 }
 
 /* A key whose value is a file below the module's folder. */
-static enum mpk_code put_file(const struct body *b, const char *key, const char *name,
+static enum mpk_code package_unpack_put_file(const struct body *b, const char *key, const char *name,
 			      struct mpk_span bytes)
 {
 	const char *path = mpk_arena_printf(b->arena, "%s/%s", b->folder, name);
@@ -80,7 +80,7 @@ static const char *spell_dtype(struct mpk_dtype t, char out[MPK_DTYPE_TEXT])
 	return mpk_dtype_equal(t, old_bool) ? "uint1" : mpk_dtype_print(t, out);
 }
 
-static void put_function(const struct body *b, const struct mpk_function_info *f)
+static void package_unpack_put_function(const struct body *b, const struct mpk_function_info *f)
 {
 	char dtype[MPK_DTYPE_TEXT];
 
@@ -101,7 +101,7 @@ static void put_function(const struct body *b, const struct mpk_function_info *f
 
 /* The parts are the code first, one for all kernels or one for each, in the order of the
  * table wherever the module can be written from a manifest at all. */
-static enum mpk_code put_kernels(const struct body *b, const struct mpk_payload *p)
+static enum mpk_code package_unpack_put_kernels(const struct body *b, const struct mpk_payload *p)
 {
 	const struct mpk_kernels *k = &p->u.kernels;
 	bool each = k->layout != MPK_KERNELS_PLAIN;
@@ -113,13 +113,13 @@ static enum mpk_code put_kernels(const struct body *b, const struct mpk_payload 
 	if (k->fmt.len)
 		put_key(b, "format", k->fmt);
 	if (!each)
-		MPK_TRY(put_file(b, "data", parts.items[0].name, k->data));
+		MPK_TRY(package_unpack_put_file(b, "data", parts.items[0].name, k->data));
 	for (size_t i = 0; i < k->function_count; i++) {
 		const struct mpk_extracted_file *part = &parts.items[i];
 
-		put_function(b, &k->functions[i]);
+		package_unpack_put_function(b, &k->functions[i]);
 		if (each)
-			MPK_TRY(put_file(b, "data", part->name, part->data));
+			MPK_TRY(package_unpack_put_file(b, "data", part->name, part->data));
 		if (each && k->sources[i].flag == 1)
 			mpk_strbuf_puts(b->out, "uniform_buffer = true\n");
 	}
@@ -135,12 +135,12 @@ static enum mpk_code put_factory(const struct body *b, const struct mpk_factory 
 
 	put_key(b, "name", f->module_name);
 	if (f->has_graph)
-		MPK_TRY(put_file(b, "graph", "graph.json", f->graph_json));
+		MPK_TRY(package_unpack_put_file(b, "graph", "graph.json", f->graph_json));
 	if (!f->params.names.count)
 		return MPK_OK;
 	mpk_params_write(&rope, &f->params);
 	MPK_TRY(mpk_rope_flat(&rope, &params, b->err));
-	return put_file(b, "params", "weights.params", params);
+	return package_unpack_put_file(b, "params", "weights.params", params);
 }
 
 /* --- any module ------------------------------------------------------------------------ */
@@ -163,7 +163,7 @@ static enum mpk_code put_body_parts(const struct mpk_node *node, enum mpk_genera
 	if (code != MPK_OK)
 		return MPK_OK;
 	if (p.tag == MPK_PAYLOAD_KERNELS)
-		return put_kernels(&b, &p);
+		return package_unpack_put_kernels(&b, &p);
 	if (p.tag == MPK_PAYLOAD_FACTORY)
 		return put_factory(&b, &p.u.factory);
 	return MPK_OK;
@@ -175,7 +175,7 @@ static enum mpk_code put_body_raw(const struct mpk_node *node, const char *folde
 {
 	struct body b = { folder, files, arena, out, err };
 
-	return put_file(&b, "payload", "payload.bin", node->payload);
+	return package_unpack_put_file(&b, "payload", "payload.bin", node->payload);
 }
 
 struct unpacker {
@@ -287,7 +287,7 @@ static enum mpk_code choose_bodies(struct unpacker *u)
 /* --- the manifest ---------------------------------------------------------------------- */
 
 /* Characters that a name has on every system; the user may well choose a better one. */
-static void put_name(struct mpk_strbuf *out, const char *name)
+static void package_unpack_put_name(struct mpk_strbuf *out, const char *name)
 {
 	mpk_strbuf_puts(out, "name = \"");
 	for (const char *p = *name ? name : "package"; *p; p++) {
@@ -299,10 +299,10 @@ static void put_name(struct mpk_strbuf *out, const char *name)
 	mpk_strbuf_puts(out, "\"\n");
 }
 
-static void put_package(const struct unpacker *u, bool keep_order, struct mpk_strbuf *out)
+static void package_unpack_put_package(const struct unpacker *u, bool keep_order, struct mpk_strbuf *out)
 {
 	mpk_strbuf_puts(out, "[package]\n");
-	put_name(out, u->in->name);
+	package_unpack_put_name(out, u->in->name);
 	mpk_strbuf_printf(out, "abi = \"%s\"\nroot = \"%s\"\n",
 			  mpk_generation_get(u->in->tree->gen)->abi, u->folders[0]);
 	if (u->in->target)
@@ -358,7 +358,7 @@ static void put_imported(const struct unpacker *u, struct mpk_strbuf *out)
 		mpk_strbuf_puts(out, "sources = [] # its code is among that above\n");
 }
 
-static void put_module(const struct unpacker *u, size_t node, struct mpk_strbuf *out)
+static void package_unpack_put_module(const struct unpacker *u, size_t node, struct mpk_strbuf *out)
 {
 	const struct mpk_node *n = &u->in->tree->nodes[node];
 
@@ -381,9 +381,9 @@ static enum mpk_code print_manifest(struct unpacker *u, bool keep_order, struct 
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
 
-	put_package(u, keep_order, &text);
+	package_unpack_put_package(u, keep_order, &text);
 	for (size_t i = 0; i < u->in->tree->count; i++)
-		put_module(u, i, &text);
+		package_unpack_put_module(u, i, &text);
 	if (is_lone_host(u))
 		put_imported(u, &text);
 	MPK_TRY(mpk_strbuf_status(&text, u->err));

@@ -407,7 +407,7 @@ static enum mpk_code call_values(enum mpk_convention conv, struct mpk_function *
 
 /* Host code that calls host code of its own convention goes straight on: its arguments need no
  * translation. */
-static int enter(enum mpk_convention conv, void *handle, const struct mpk_ffi_any *args,
+static int ffi_enter(enum mpk_convention conv, void *handle, const struct mpk_ffi_any *args,
 		 int32_t count, struct mpk_ffi_any *result)
 {
 	struct mpk_function *f = own_function(conv, handle);
@@ -439,11 +439,11 @@ static int enter(enum mpk_convention conv, void *handle, const struct mpk_ffi_an
 int mpk_ffi_enter(void *handle, const struct mpk_ffi_any *args, int32_t count,
 		  struct mpk_ffi_any *result)
 {
-	return enter(MPK_CONV_FFI, handle, args, count, result);
+	return ffi_enter(MPK_CONV_FFI, handle, args, count, result);
 }
 
 int mpk_ffi021_enter(void *handle, const struct mpk_ffi_any *args, int32_t count,
 		     struct mpk_ffi_any *result)
 {
-	return enter(MPK_CONV_FFI021, handle, args, count, result);
+	return ffi_enter(MPK_CONV_FFI021, handle, args, count, result);
 }

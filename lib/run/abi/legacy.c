@@ -197,7 +197,7 @@ enum mpk_code mpk_legacy_call(mpk_tvm_function *code, const struct mpk_args *arg
 /* What is returned to module code must outlive the call: the last one of each thread does. */
 static _Thread_local struct mpk_value kept_result;
 
-static int fail(const struct mpk_error *error)
+static int legacy_fail(const struct mpk_error *error)
 {
 	mpk_raised_set_error(error);
 	return -1;
@@ -219,7 +219,7 @@ static int return_result(union mpk_tvm_value *result, int *result_code, struct m
 	kept_result = got;
 	return mpk_legacy_encode(&kept_result, &slot, result, result_code, &error) == MPK_OK
 		       ? 0
-		       : fail(&error);
+		       : legacy_fail(&error);
 }
 
 /* Compiled code calls compiled code of its own convention directly. */
@@ -236,14 +236,14 @@ int mpk_legacy_enter(void *handle, union mpk_tvm_value *args, int *codes, int co
 							      result_code, NULL);
 	if (count < 0 || count > MPK_ARGS_MAX) {
 		(void)mpk_fail(&error, MPK_E_RANGE, "%d arguments", count);
-		return fail(&error);
+		return legacy_fail(&error);
 	}
 
 	/* one more than there are, as calloc of nothing may give NULL */
 	struct mpk_value *values = calloc((size_t)count + 1, sizeof *values);
 	if (!values) {
 		(void)mpk_fail_nomem(&error);
-		return fail(&error);
+		return legacy_fail(&error);
 	}
 	for (int i = 0; i < count && rc == MPK_OK; i++)
 		rc = mpk_legacy_decode(args[i], codes[i], MPK_LIFETIME_CALL, &values[i], &error);
@@ -252,5 +252,5 @@ int mpk_legacy_enter(void *handle, union mpk_tvm_value *args, int *codes, int co
 				       &error);
 	drop_all(values, (size_t)count);
 	free(values);
-	return rc == MPK_OK ? return_result(result, result_code, got) : fail(&error);
+	return rc == MPK_OK ? return_result(result, result_code, got) : legacy_fail(&error);
 }

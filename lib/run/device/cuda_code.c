@@ -16,7 +16,7 @@ struct images {
 	size_t count; /* 0: the bytes are no CUDA code that this program reads */
 };
 
-static struct images images_of(struct mpk_span code, struct mpk_arena *arena)
+static struct images cuda_code_images_of(struct mpk_span code, struct mpk_arena *arena)
 {
 	struct images images = { 0 };
 
@@ -27,7 +27,7 @@ static struct images images_of(struct mpk_span code, struct mpk_arena *arena)
 }
 
 /* As NVIDIA's tools name architectures, "sm_90a", with the form in brackets. */
-static int describe(const struct mpk_code_target *t, char *out, size_t room)
+static int cuda_code_describe(const struct mpk_code_target *t, char *out, size_t room)
 {
 	const char *form = t->kind == MPK_TARGET_BINARY ? "cubin" : "not run by drivers";
 	char ptx[32];
@@ -42,7 +42,7 @@ static int describe(const struct mpk_code_target *t, char *out, size_t room)
 const char *mpk_cuda_code_describe(struct mpk_span code, char out[MPK_CUDA_CODE_TEXT])
 {
 	struct mpk_arena arena = { 0 };
-	struct images images = images_of(code, &arena);
+	struct images images = cuda_code_images_of(code, &arena);
 	size_t used = 0;
 
 	out[0] = '\0';
@@ -50,7 +50,7 @@ const char *mpk_cuda_code_describe(struct mpk_span code, char out[MPK_CUDA_CODE_
 		int n = snprintf(out + used, MPK_CUDA_CODE_TEXT - used, "%s", i ? ", " : "");
 
 		used += (size_t)n;
-		n = describe(&images.items[i], out + used, MPK_CUDA_CODE_TEXT - used);
+		n = cuda_code_describe(&images.items[i], out + used, MPK_CUDA_CODE_TEXT - used);
 		used += n < 0                                   ? 0
 			: (size_t)n < MPK_CUDA_CODE_TEXT - used ? (size_t)n
 								: MPK_CUDA_CODE_TEXT - used - 1;
@@ -66,7 +66,7 @@ enum mpk_code mpk_cuda_code_check(struct mpk_span code, const struct mpk_device_
 {
 	const struct mpk_cuda_place place = { .sm = info->sm };
 	struct mpk_arena arena = { 0 };
-	struct images images = images_of(code, &arena);
+	struct images images = cuda_code_images_of(code, &arena);
 	bool runs =
 		!images.count || mpk_cuda_choose(images.items, images.count, &place) < images.count;
 	char held[MPK_CUDA_CODE_TEXT];

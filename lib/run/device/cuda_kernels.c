@@ -193,7 +193,7 @@ static struct mpk_cuda_device *cuda_device_of(const struct mpk_cuda_kernel *kern
 }
 
 /* A CUtensorMap is passed by value and has 128 bytes (cuda.h). */
-static size_t param_bytes(const struct mpk_kernel_param *arg)
+static size_t cuda_kernels_param_bytes(const struct mpk_kernel_param *arg)
 {
 	return arg->form == MPK_PARAM_TENSOR_MAP ? 128 : arg->bytes;
 }
@@ -218,11 +218,11 @@ static enum mpk_code check_cuda_params(struct mpk_cuda_kernel *kernel, struct mp
 				err, MPK_E_CONFLICT,
 				"kernel '%s' has %zu parameters in its code, but %zu in the function table",
 				kernel->base.shown, i, plan->arg_count);
-		if (bytes != param_bytes(&plan->args[i]))
+		if (bytes != cuda_kernels_param_bytes(&plan->args[i]))
 			return mpk_fail(
 				err, MPK_E_CONFLICT,
 				"kernel '%s': parameter %zu has %zu bytes in the code, but %zu in the function table",
-				kernel->base.shown, i, bytes, param_bytes(&plan->args[i]));
+				kernel->base.shown, i, bytes, cuda_kernels_param_bytes(&plan->args[i]));
 	}
 	if (cu->cuFuncGetParamInfo(kernel->function, plan->arg_count, &off, &bytes) ==
 	    MPK_CU_SUCCESS)
@@ -351,7 +351,7 @@ static uint64_t cluster_size(const uint64_t dims[3])
 }
 
 /* Both attributes stay set: they only allow more, and setting one costs a call of the driver. */
-static enum mpk_code prepare(struct mpk_cuda_kernel *kernel, const struct mpk_launch_shape *shape,
+static enum mpk_code cuda_kernels_prepare(struct mpk_cuda_kernel *kernel, const struct mpk_launch_shape *shape,
 			     struct mpk_error *err)
 {
 	MPK_TRY(check_cuda_limits(kernel, shape, err));
@@ -448,7 +448,7 @@ static enum mpk_code cuda_launch(struct mpk_device_kernel *base, const uint64_t 
 	struct mpk_cu_launch_config config = { .attributes = attributes };
 
 	MPK_TRY(mpk_cuda_enter(cuda_device_of(kernel), err));
-	MPK_TRY(prepare(kernel, shape, err));
+	MPK_TRY(cuda_kernels_prepare(kernel, shape, err));
 	config.grid_x = (unsigned)shape->grid[0];
 	config.grid_y = (unsigned)shape->grid[1];
 	config.grid_z = (unsigned)shape->grid[2];

@@ -174,7 +174,7 @@ static enum mpk_code check_opencl_params(struct mpk_opencl_kernel *kernel, struc
 }
 
 /* Of a parameter's text as it is declared. */
-static enum mpk_opencl_memory_form form_of(struct mpk_span param)
+static enum mpk_opencl_memory_form opencl_kernels_form_of(struct mpk_span param)
 {
 	if (param.len && memmem(param.data, param.len, "image2d_array_t", 15))
 		return MPK_OPENCL_IMAGE_ARRAY;
@@ -205,7 +205,7 @@ static enum mpk_code read_forms(struct mpk_opencl_kernel *kernel, struct mpk_spa
 		if (!mpk_span_is(found->name, kernel->base.name) || found->param_count != count)
 			continue;
 		for (size_t i = 0; i < count; i++)
-			forms[i] = form_of(mpk_source_code_param(found, i));
+			forms[i] = opencl_kernels_form_of(mpk_source_code_param(found, i));
 	}
 	return MPK_OK;
 }

@@ -20,7 +20,7 @@ enum { NEST_MAX = 16 }; /* tuples within tuples */
 
 /* --- what is said --------------------------------------------------------------------------- */
 
-static void put_value(const struct mpk_value *v, unsigned depth, struct mpk_strbuf *out)
+static void executor_check_put_value(const struct mpk_value *v, unsigned depth, struct mpk_strbuf *out)
 {
 	struct mpk_type t;
 
@@ -28,7 +28,7 @@ static void put_value(const struct mpk_value *v, unsigned depth, struct mpk_strb
 		mpk_strbuf_putc(out, '(');
 		for (size_t i = 0; i < v->array->count; i++) {
 			mpk_strbuf_puts(out, i ? ", " : "");
-			put_value(&v->array->items[i], depth + 1, out);
+			executor_check_put_value(&v->array->items[i], depth + 1, out);
 		}
 		mpk_strbuf_putc(out, ')');
 		return;
@@ -49,7 +49,7 @@ static void put_value(const struct mpk_value *v, unsigned depth, struct mpk_strb
 }
 
 /* Ends the sentence that was begun in *said with a call that is right. */
-static enum mpk_code refuse(const struct mpk_signature *m, struct mpk_strbuf *said,
+static enum mpk_code executor_check_refuse(const struct mpk_signature *m, struct mpk_strbuf *said,
 			    struct mpk_error *err)
 {
 	enum mpk_code code;
@@ -67,7 +67,7 @@ static enum mpk_code refuse(const struct mpk_signature *m, struct mpk_strbuf *sa
 /* --- by name -------------------------------------------------------------------------------- */
 
 /* Inputs and parameters are numbered in one row, inputs first. */
-static const struct mpk_param *place(const struct mpk_signature *m, size_t i)
+static const struct mpk_param *executor_check_place(const struct mpk_signature *m, size_t i)
 {
 	return i < m->input_count ? &m->inputs[i] : &m->params[i - m->input_count];
 }
@@ -85,7 +85,7 @@ static enum mpk_code unknown_name(const struct mpk_signature *m, struct mpk_span
 	struct mpk_strbuf said = { 0 };
 
 	for (size_t i = 0; names && i < count; i++)
-		names[i] = place(m, i)->name;
+		names[i] = executor_check_place(m, i)->name;
 	if (names)
 		near = mpk_closest(name, names, count);
 	free(names);
@@ -94,10 +94,10 @@ static enum mpk_code unknown_name(const struct mpk_signature *m, struct mpk_span
 	mpk_strbuf_putc(&said, '\'');
 	if (near < count) {
 		mpk_strbuf_puts(&said, " (did you mean '");
-		mpk_escape(&said, place(m, near)->name);
+		mpk_escape(&said, executor_check_place(m, near)->name);
 		mpk_strbuf_puts(&said, "'?)");
 	}
-	return refuse(m, &said, err);
+	return executor_check_refuse(m, &said, err);
 }
 
 static enum mpk_code bind_named(const struct mpk_signature *m, const struct mpk_args *args,
@@ -109,7 +109,7 @@ static enum mpk_code bind_named(const struct mpk_signature *m, const struct mpk_
 
 		if (!name.len)
 			continue;
-		while (at < place_count(m) && !mpk_span_equal(place(m, at)->name, name))
+		while (at < place_count(m) && !mpk_span_equal(executor_check_place(m, at)->name, name))
 			at++;
 		if (at == place_count(m))
 			return unknown_name(m, name, err);
@@ -131,11 +131,11 @@ static enum mpk_code wrong_count(const struct mpk_signature *m, size_t came, str
 
 	mpk_strbuf_printf(&said, "%zu value%s for %zu input%s", came, came == 1 ? "" : "s",
 			  m->input_count, m->input_count == 1 ? "" : "s");
-	return refuse(m, &said, err);
+	return executor_check_refuse(m, &said, err);
 }
 
 /* The first input that got no value, with its type, which tells what to pass. */
-static enum mpk_code missing(const struct mpk_signature *m, size_t at, struct mpk_error *err)
+static enum mpk_code executor_check_missing(const struct mpk_signature *m, size_t at, struct mpk_error *err)
 {
 	struct mpk_strbuf said = { 0 };
 
@@ -143,7 +143,7 @@ static enum mpk_code missing(const struct mpk_signature *m, size_t at, struct mp
 	mpk_escape(&said, m->inputs[at].name);
 	mpk_strbuf_puts(&said, "' is missing: ");
 	mpk_type_text(&m->inputs[at].type, &said);
-	return refuse(m, &said, err);
+	return executor_check_refuse(m, &said, err);
 }
 
 static enum mpk_code bind_positional(const struct mpk_signature *m, const struct mpk_args *args,
@@ -164,7 +164,7 @@ static enum mpk_code bind_positional(const struct mpk_signature *m, const struct
 	for (at = 0; at < m->input_count; at++)
 		/* NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Branch): the same */
 		if (!bound[at])
-			return missing(m, at, err);
+			return executor_check_missing(m, at, err);
 	return MPK_OK;
 }
 
@@ -237,7 +237,7 @@ static bool scalar_fits(const struct mpk_type *want, enum mpk_value_kind came)
 	       (!want->dtype.bits || want->dtype.code == MPK_DTYPE_FLOAT);
 }
 
-static bool fits(struct sizes *sizes, const struct mpk_type *want, const struct mpk_value *came,
+static bool executor_check_fits(struct sizes *sizes, const struct mpk_type *want, const struct mpk_value *came,
 		 unsigned depth)
 {
 	switch (want->kind) {
@@ -264,7 +264,7 @@ static bool fits(struct sizes *sizes, const struct mpk_type *want, const struct 
 	    depth == NEST_MAX)
 		return false;
 	for (size_t i = 0; i < want->field_count; i++)
-		if (!fits(sizes, &want->fields[i].type, &came->array->items[i], depth + 1))
+		if (!executor_check_fits(sizes, &want->fields[i].type, &came->array->items[i], depth + 1))
 			return false;
 	return true;
 }
@@ -275,13 +275,13 @@ static enum mpk_code misfit(const struct mpk_signature *m, const struct mpk_valu
 	struct mpk_strbuf said = { 0 };
 
 	mpk_strbuf_puts(&said, at < m->input_count ? "input '" : "parameter '");
-	mpk_escape(&said, place(m, at)->name);
+	mpk_escape(&said, executor_check_place(m, at)->name);
 	mpk_strbuf_puts(&said, "' takes ");
-	mpk_type_text(&place(m, at)->type, &said);
+	mpk_type_text(&executor_check_place(m, at)->type, &said);
 	mpk_strbuf_puts(&said, mpk_strbuf_text(symbols));
 	mpk_strbuf_puts(&said, ", not ");
-	put_value(bound[at], 0, &said);
-	return refuse(m, &said, err);
+	executor_check_put_value(bound[at], 0, &said);
+	return executor_check_refuse(m, &said, err);
 }
 
 enum mpk_code mpk_signature_bind(const struct mpk_signature *m, const struct mpk_args *args,
@@ -298,7 +298,7 @@ enum mpk_code mpk_signature_bind(const struct mpk_signature *m, const struct mpk
 	MPK_TRY(bind_named(m, args, bound, err));
 	MPK_TRY(bind_positional(m, args, bound, err));
 	for (size_t i = 0; i < count; i++)
-		if (bound[i] && !fits(&sizes, &place(m, i)->type, bound[i], 0))
+		if (bound[i] && !executor_check_fits(&sizes, &executor_check_place(m, i)->type, bound[i], 0))
 			return misfit(m, bound, i, &symbols, err);
 	return MPK_OK;
 }

@@ -112,7 +112,7 @@ static enum mpk_code sent_turned(struct mpk_devices *devices, struct mpk_span co
 }
 
 /* The cheapest way that is right: in place, sent, or copied. */
-static enum mpk_code load(struct mpk_host *host, struct mpk_span content, size_t unit,
+static enum mpk_code constant_load(struct mpk_host *host, struct mpk_span content, size_t unit,
 			  struct mpk_dldevice where, struct mpk_storage **out,
 			  struct mpk_error *err)
 {
@@ -132,7 +132,7 @@ enum mpk_code mpk_constant_storage(struct mpk_host *host, struct mpk_span conten
 				   struct mpk_dtype type, struct mpk_dldevice where,
 				   struct mpk_storage **out, struct mpk_error *err)
 {
-	MPK_TRY(load(host, content, mpk_dtype_number_bytes(type), where, out, err));
+	MPK_TRY(constant_load(host, content, mpk_dtype_number_bytes(type), where, out, err));
 	mpk_runtime_loaded(host->runtime, content.len);
 	return MPK_OK;
 }

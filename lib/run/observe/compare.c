@@ -54,7 +54,7 @@ void mpk_dump_index_fini(struct mpk_dump_index *x)
 }
 
 /* What is not of a dump is left aside: users put notes beside it. */
-static enum mpk_code add_file(struct mpk_dump_index *x, const char *name, struct mpk_error *err)
+static enum mpk_code observe_compare_add_file(struct mpk_dump_index *x, const char *name, struct mpk_error *err)
 {
 	const char *copy;
 
@@ -67,7 +67,7 @@ static enum mpk_code add_file(struct mpk_dump_index *x, const char *name, struct
 	return MPK_OK;
 }
 
-static enum mpk_code list_files(struct mpk_dump_index *x, const char *dir, struct mpk_error *err)
+static enum mpk_code observe_compare_list_files(struct mpk_dump_index *x, const char *dir, struct mpk_error *err)
 {
 	const struct dirent *entry;
 	enum mpk_code code = MPK_OK;
@@ -76,7 +76,7 @@ static enum mpk_code list_files(struct mpk_dump_index *x, const char *dir, struc
 	if (!d)
 		return mpk_fail_errno(err, MPK_E_IO, errno, "cannot read a dump");
 	while (code == MPK_OK && (entry = readdir(d)))
-		code = add_file(x, entry->d_name, err);
+		code = observe_compare_add_file(x, entry->d_name, err);
 	(void)closedir(d);
 	if (code == MPK_OK && !x->count)
 		return mpk_fail(err, MPK_E_CORRUPT, "no dump: there is no file like 0000-NAME.npy");
@@ -113,7 +113,7 @@ static enum mpk_code chain(struct mpk_dump_index *x, struct mpk_error *err)
 
 enum mpk_code mpk_dump_index_read(struct mpk_dump_index *x, const char *dir, struct mpk_error *err)
 {
-	enum mpk_code code = list_files(x, dir, err);
+	enum mpk_code code = observe_compare_list_files(x, dir, err);
 
 	if (code == MPK_OK) {
 		qsort(x->files, x->count, sizeof *x->files, by_number);
@@ -285,7 +285,7 @@ enum mpk_code mpk_comparer_end(struct mpk_comparer *c, struct mpk_error *err)
 
 /* --- as bytes -------------------------------------------------------------------------------- */
 
-static void put_text(struct mpk_strbuf *out, const char *text)
+static void observe_compare_put_text(struct mpk_strbuf *out, const char *text)
 {
 	mpk_strbuf_put(out, text, strlen(text) + 1);
 }
@@ -308,14 +308,14 @@ enum mpk_code mpk_comparisons_encode(const struct mpk_comparisons *c, struct mpk
 		copy.max_rel = item->comparison.max_rel;
 		mpk_strbuf_put(out, (const char *)&copy, sizeof copy);
 		mpk_strbuf_put(out, (const char *)&item->number, sizeof item->number);
-		put_text(out, item->file);
-		put_text(out, item->name);
-		put_text(out, item->difference);
+		observe_compare_put_text(out, item->file);
+		observe_compare_put_text(out, item->name);
+		observe_compare_put_text(out, item->difference);
 	}
 	return mpk_strbuf_status(out, err);
 }
 
-static enum mpk_code damaged(struct mpk_error *err)
+static enum mpk_code observe_compare_damaged(struct mpk_error *err)
 {
 	return mpk_fail(err, MPK_E_CORRUPT, "the comparison that came back is broken");
 }
@@ -327,7 +327,7 @@ static enum mpk_code get_text(struct mpk_span bytes, uint64_t *at, struct mpk_ar
 	struct mpk_span text;
 
 	if (!mpk_span_text(bytes, *at, SIZE_MAX, &text))
-		return damaged(err);
+		return observe_compare_damaged(err);
 	*at += text.len + 1;
 	*out = mpk_arena_text(arena, text);
 	MPK_TRY_ALLOC(*out, err);
@@ -344,11 +344,11 @@ static enum mpk_code get_item(struct mpk_span bytes, uint64_t *at, struct mpk_co
 	item = &c->items[c->count];
 	*item = (struct mpk_compared){ 0 };
 	if (!mpk_span_sub(bytes, *at, sizeof item->comparison + sizeof item->number, &raw))
-		return damaged(err);
+		return observe_compare_damaged(err);
 	/* a bool of a damaged process could be anything */
 	/* checked in the bytes, before they become a bool: any other value in one is undefined */
 	if (raw.data[offsetof(struct mpk_comparison, is_equal)] > 1)
-		return damaged(err);
+		return observe_compare_damaged(err);
 	memcpy(&item->comparison, raw.data, sizeof item->comparison);
 	memcpy(&item->number, raw.data + sizeof item->comparison, sizeof item->number);
 	*at += raw.len;
@@ -367,7 +367,7 @@ enum mpk_code mpk_comparisons_decode(struct mpk_span bytes, struct mpk_compariso
 
 	*out = (struct mpk_comparisons){ 0 };
 	if (!mpk_span_sub(bytes, 0, sizeof out->missing + sizeof out->unused, &raw))
-		return damaged(err);
+		return observe_compare_damaged(err);
 	memcpy(&out->missing, raw.data, sizeof out->missing);
 	memcpy(&out->unused, raw.data + sizeof out->missing, sizeof out->unused);
 	for (uint64_t at = raw.len; at < bytes.len;)

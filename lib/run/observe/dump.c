@@ -159,7 +159,7 @@ enum mpk_code mpk_result_fetch(struct mpk_devices *devices, const struct mpk_ten
 /* --- files ---------------------------------------------------------------------------------- */
 
 /* Characters that a file's name may have on every system. */
-static bool is_plain(uint8_t c)
+static bool dump_is_plain(uint8_t c)
 {
 	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
 	       c == '_' || c == '-' || c == '.';
@@ -171,7 +171,7 @@ void mpk_result_file(const struct mpk_result *r, struct mpk_strbuf *out)
 
 	mpk_strbuf_printf(out, "%04zu-", r->number);
 	for (size_t i = 0; i < name.len && i < NAME_MAX_; i++)
-		mpk_strbuf_putc(out, is_plain(name.data[i]) ? (char)name.data[i] : '_');
+		mpk_strbuf_putc(out, dump_is_plain(name.data[i]) ? (char)name.data[i] : '_');
 	if (!r->is_only)
 		mpk_strbuf_printf(out, ".%zu", r->index);
 	mpk_strbuf_puts(out, ".npy");
@@ -213,7 +213,7 @@ static enum mpk_code write_result(void *user, const struct mpk_result *r, struct
 	return code;
 }
 
-static enum mpk_code end(struct mpk_observer *self, const struct mpk_operator *op,
+static enum mpk_code dump_end(struct mpk_observer *self, const struct mpk_operator *op,
 			 const struct mpk_value *result, struct mpk_error *err)
 {
 	struct mpk_dumper *d = (struct mpk_dumper *)self;
@@ -224,5 +224,5 @@ static enum mpk_code end(struct mpk_observer *self, const struct mpk_operator *o
 void mpk_dumper_init(struct mpk_dumper *d, struct mpk_devices *devices,
 		     const struct mpk_directory *to)
 {
-	*d = (struct mpk_dumper){ .base = { .end = end }, .devices = devices, .to = to };
+	*d = (struct mpk_dumper){ .base = { .end = dump_end }, .devices = devices, .to = to };
 }

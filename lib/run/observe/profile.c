@@ -32,7 +32,7 @@ static enum mpk_code wait_for(struct mpk_profiler *p, struct mpk_dldevice device
 	return mpk_dldevice_is_host(device) ? MPK_OK : mpk_devices_sync(p->devices, err);
 }
 
-static enum mpk_code begin(struct mpk_observer *self, const struct mpk_operator *op,
+static enum mpk_code profile_begin(struct mpk_observer *self, const struct mpk_operator *op,
 			   struct mpk_error *err)
 {
 	struct mpk_profiler *p = (struct mpk_profiler *)self;
@@ -48,7 +48,7 @@ static enum mpk_code begin(struct mpk_observer *self, const struct mpk_operator 
 	return MPK_OK;
 }
 
-static enum mpk_code add_row(struct mpk_profiler *p, const struct mpk_operator *op,
+static enum mpk_code profile_add_row(struct mpk_profiler *p, const struct mpk_operator *op,
 			     struct mpk_dldevice device, struct mpk_error *err)
 {
 	struct mpk_profile *profile = &p->profile;
@@ -64,7 +64,7 @@ static enum mpk_code add_row(struct mpk_profiler *p, const struct mpk_operator *
 }
 
 /* A row for each name on each device: the key is both as text, made anew in one buffer. */
-static enum mpk_code find_row(struct mpk_profiler *p, const struct mpk_operator *op,
+static enum mpk_code profile_find_row(struct mpk_profiler *p, const struct mpk_operator *op,
 			      struct mpk_dldevice device, size_t *out, struct mpk_error *err)
 {
 	const char *key;
@@ -81,7 +81,7 @@ static enum mpk_code find_row(struct mpk_profiler *p, const struct mpk_operator 
 	MPK_TRY_ALLOC(key, err);
 	put = mpk_strmap_put(&p->index, mpk_span_of(key, p->key.len), p->profile.row_count, out);
 	MPK_TRY_ALLOC(put > 0, err);
-	return add_row(p, op, device, err);
+	return profile_add_row(p, op, device, err);
 }
 
 static enum mpk_code add_event(struct mpk_profiler *p, size_t row, double start, double seconds,
@@ -99,7 +99,7 @@ static enum mpk_code add_event(struct mpk_profiler *p, size_t row, double start,
 	return MPK_OK;
 }
 
-static enum mpk_code end(struct mpk_observer *self, const struct mpk_operator *op,
+static enum mpk_code profile_end(struct mpk_observer *self, const struct mpk_operator *op,
 			 const struct mpk_value *result, struct mpk_error *err)
 {
 	struct mpk_profiler *p = (struct mpk_profiler *)self;
@@ -116,7 +116,7 @@ static enum mpk_code end(struct mpk_observer *self, const struct mpk_operator *o
 	own = seconds > open->within ? seconds - open->within : 0;
 	if (p->open_count)
 		p->open[p->open_count - 1].within += seconds;
-	MPK_TRY(find_row(p, op, device, &row, err));
+	MPK_TRY(profile_find_row(p, op, device, &row, err));
 	r = &p->profile.rows[row];
 	r->min = r->calls && r->min < own ? r->min : own;
 	r->max = r->max > own ? r->max : own;
@@ -127,7 +127,7 @@ static enum mpk_code end(struct mpk_observer *self, const struct mpk_operator *o
 
 void mpk_profiler_init(struct mpk_profiler *p, struct mpk_devices *devices, bool keeps_events)
 {
-	*p = (struct mpk_profiler){ .base = { .begin = begin, .end = end },
+	*p = (struct mpk_profiler){ .base = { .begin = profile_begin, .end = profile_end },
 				    .devices = devices,
 				    .keeps_events = keeps_events };
 }
@@ -155,7 +155,7 @@ struct row {
 	double total, min, max;
 };
 
-static void put(struct mpk_strbuf *out, const void *data, size_t len)
+static void profile_put(struct mpk_strbuf *out, const void *data, size_t len)
 {
 	mpk_strbuf_put(out, data, len);
 }
@@ -165,7 +165,7 @@ enum mpk_code mpk_profile_encode(const struct mpk_profile *p, struct mpk_strbuf 
 {
 	struct head head = { p->row_count, p->event_count, p->calls, p->seconds };
 
-	put(out, &head, sizeof head);
+	profile_put(out, &head, sizeof head);
 	for (size_t i = 0; i < p->row_count; i++) {
 		const struct mpk_profile_row *r = &p->rows[i];
 		struct row row;
@@ -179,25 +179,25 @@ enum mpk_code mpk_profile_encode(const struct mpk_profile *p, struct mpk_strbuf 
 		row.total = r->total;
 		row.min = r->min;
 		row.max = r->max;
-		put(out, &row, sizeof row);
+		profile_put(out, &row, sizeof row);
 		mpk_strbuf_put_span(out, r->name);
 	}
 	if (p->event_count)
-		put(out, p->events, p->event_count * sizeof *p->events);
+		profile_put(out, p->events, p->event_count * sizeof *p->events);
 	return mpk_strbuf_status(out, err);
 }
 
-static enum mpk_code damaged(struct mpk_error *err)
+static enum mpk_code profile_damaged(struct mpk_error *err)
 {
 	return mpk_fail(err, MPK_E_CORRUPT, "the profile that came back is broken");
 }
 
-static enum mpk_code get(struct mpk_cursor *c, void *out, size_t len, struct mpk_error *err)
+static enum mpk_code profile_get(struct mpk_cursor *c, void *out, size_t len, struct mpk_error *err)
 {
 	struct mpk_span raw;
 
 	if (mpk_read_bytes(c, "profile", len, &raw, NULL) != MPK_OK)
-		return damaged(err);
+		return profile_damaged(err);
 	if (len)
 		memcpy(out, raw.data, len);
 	return MPK_OK;
@@ -210,10 +210,10 @@ static enum mpk_code get_row(struct mpk_cursor *c, struct mpk_profile *p,
 	char *copy;
 	struct row row;
 
-	MPK_TRY(get(c, &row, sizeof row, err));
+	MPK_TRY(profile_get(c, &row, sizeof row, err));
 	if (row.kind < 0 || row.kind > MPK_OPERATOR_CONTROL ||
 	    mpk_read_bytes(c, "profile", row.name_len, &name, NULL) != MPK_OK)
-		return damaged(err);
+		return profile_damaged(err);
 	copy = mpk_arena_text(&p->arena, name);
 	MPK_TRY_ALLOC(copy, err);
 	*out = (struct mpk_profile_row){
@@ -234,19 +234,19 @@ static enum mpk_code get_events(struct mpk_cursor *c, struct mpk_profile *p, uin
 	/* events come last and fill the rest: any other count is a damaged one */
 	if (count != mpk_cursor_left(c) / sizeof *p->events ||
 	    mpk_cursor_left(c) % sizeof *p->events)
-		return damaged(err);
+		return profile_damaged(err);
 	p->events = calloc((size_t)count + 1, sizeof *p->events);
 	MPK_TRY_ALLOC(p->events, err);
 	p->event_count = (size_t)count;
-	MPK_TRY(get(c, p->events, (size_t)count * sizeof *p->events, err));
+	MPK_TRY(profile_get(c, p->events, (size_t)count * sizeof *p->events, err));
 	for (size_t i = 0; i < p->event_count; i++)
 		if (p->events[i].row >= p->row_count)
-			return damaged(err);
+			return profile_damaged(err);
 	return MPK_OK;
 }
 
 /* By total; rows of the same by name, so that the order is always the same. */
-static int larger_first(const void *a, const void *b)
+static int profile_larger_first(const void *a, const void *b)
 {
 	const struct mpk_profile_row *const *x = a, *const *y = b;
 
@@ -268,7 +268,7 @@ static enum mpk_code sort(struct mpk_profile *p, struct mpk_error *err)
 	for (size_t i = 0; ok && i < p->row_count; i++)
 		order[i] = &p->rows[i];
 	if (ok)
-		qsort(order, p->row_count, sizeof order[0], larger_first);
+		qsort(order, p->row_count, sizeof order[0], profile_larger_first);
 	for (size_t i = 0; ok && i < p->row_count; i++) {
 		sorted[i] = *order[i];
 		at[order[i] - p->rows] = (uint32_t)i;
@@ -293,10 +293,10 @@ enum mpk_code mpk_profile_decode(struct mpk_span bytes, struct mpk_profile *out,
 	struct head head;
 
 	*out = (struct mpk_profile){ 0 };
-	MPK_TRY(get(&c, &head, sizeof head, err));
+	MPK_TRY(profile_get(&c, &head, sizeof head, err));
 	/* before anything is allocated: a row takes at least its own size */
 	if (head.rows > mpk_cursor_left(&c) / sizeof(struct row))
-		return damaged(err);
+		return profile_damaged(err);
 	out->rows = calloc((size_t)head.rows + 1, sizeof *out->rows);
 	MPK_TRY_ALLOC(out->rows, err);
 	out->calls = head.calls;

@@ -32,7 +32,7 @@ static void put_device(struct mpk_dldevice device, struct mpk_strbuf *out)
 			  mpk_device_kind_name(mpk_device_kind_from(device.type)), device.id);
 }
 
-static void put_value(const struct mpk_value *v, unsigned depth, struct mpk_strbuf *out);
+static void trace_put_value(const struct mpk_value *v, unsigned depth, struct mpk_strbuf *out);
 
 static void put_array(const struct mpk_array *a, unsigned depth, struct mpk_strbuf *out)
 {
@@ -41,13 +41,13 @@ static void put_array(const struct mpk_array *a, unsigned depth, struct mpk_strb
 	mpk_strbuf_putc(out, '(');
 	for (size_t i = 0; i < a->count && i < ITEMS_MAX && depth < NEST_MAX; i++) {
 		mpk_strbuf_puts(out, i ? ", " : "");
-		put_value(&a->items[i], depth + 1, out);
+		trace_put_value(&a->items[i], depth + 1, out);
 	}
 	mpk_strbuf_puts(out, a->count > ITEMS_MAX || depth == NEST_MAX ? ", ...)" : ")");
 }
 
 /* Tensors by type and shape alone: what is written to has no content yet. */
-static void put_value(const struct mpk_value *v, unsigned depth, struct mpk_strbuf *out)
+static void trace_put_value(const struct mpk_value *v, unsigned depth, struct mpk_strbuf *out)
 {
 	switch (v->kind) {
 	case MPK_VALUE_TENSOR:
@@ -89,7 +89,7 @@ static void put_value(const struct mpk_value *v, unsigned depth, struct mpk_strb
 
 /* "%4" is a register, "c1" a constant, "t7" a tensor of a graph; false where a value has no
  * place. */
-static bool put_place(struct mpk_place place, struct mpk_strbuf *out)
+static bool trace_put_place(struct mpk_place place, struct mpk_strbuf *out)
 {
 	static const char *const signs[] = { "", "%", "c", "t" };
 
@@ -100,13 +100,13 @@ static bool put_place(struct mpk_place place, struct mpk_strbuf *out)
 
 static void put_operand(const struct mpk_operand *o, struct mpk_strbuf *out)
 {
-	bool placed = put_place(o->place, out);
+	bool placed = trace_put_place(o->place, out);
 
 	/* what is not there yet: a constant that the instruction loads */
 	if (placed && o->value.kind == MPK_VALUE_NONE)
 		return;
 	mpk_strbuf_puts(out, placed ? ": " : "");
-	put_value(&o->value, 0, out);
+	trace_put_value(&o->value, 0, out);
 }
 
 /* --- lines ---------------------------------------------------------------------------------- */
@@ -156,7 +156,7 @@ static void put_operands(const struct mpk_operator *op, bool results, struct mpk
 	}
 }
 
-static enum mpk_code begin(struct mpk_observer *self, const struct mpk_operator *op,
+static enum mpk_code trace_begin(struct mpk_observer *self, const struct mpk_operator *op,
 			   struct mpk_error *err)
 {
 	struct mpk_tracer *t = (struct mpk_tracer *)self;
@@ -174,7 +174,7 @@ static enum mpk_code begin(struct mpk_observer *self, const struct mpk_operator 
 	return end_line(t, err);
 }
 
-static enum mpk_code end(struct mpk_observer *self, const struct mpk_operator *op,
+static enum mpk_code trace_end(struct mpk_observer *self, const struct mpk_operator *op,
 			 const struct mpk_value *result, struct mpk_error *err)
 {
 	struct mpk_tracer *t = (struct mpk_tracer *)self;
@@ -183,14 +183,14 @@ static enum mpk_code end(struct mpk_observer *self, const struct mpk_operator *o
 	if (result->kind == MPK_VALUE_NONE)
 		return MPK_OK;
 	begin_line(t, op);
-	mpk_strbuf_puts(&t->line, put_place(op->to, &t->line) ? " = " : "returned ");
-	put_value(result, 0, &t->line);
+	mpk_strbuf_puts(&t->line, trace_put_place(op->to, &t->line) ? " = " : "returned ");
+	trace_put_value(result, 0, &t->line);
 	return end_line(t, err);
 }
 
 void mpk_tracer_init(struct mpk_tracer *t, int fd)
 {
-	*t = (struct mpk_tracer){ .base = { .begin = begin, .end = end, .control = begin },
+	*t = (struct mpk_tracer){ .base = { .begin = trace_begin, .end = trace_end, .control = trace_begin },
 				  .fd = fd };
 }
 

@@ -31,7 +31,7 @@ struct mpk_allocator {
 };
 
 /* The smallest class whose blocks hold bytes, and how much they hold. */
-static unsigned class_of(uint64_t bytes, uint64_t *room)
+static unsigned allocator_class_of(uint64_t bytes, uint64_t *room)
 {
 	uint64_t least = UINT64_C(1) << SMALLEST_LOG2;
 
@@ -78,7 +78,7 @@ bool mpk_allocator_owns(const struct mpk_storage *storage)
 }
 
 /* The latest one given back, whose memory is most likely still in a cache. */
-static struct block *take(struct mpk_allocator *a, unsigned class)
+static struct block *allocator_take(struct mpk_allocator *a, unsigned class)
 {
 	(void)pthread_mutex_lock(&a->lock);
 	struct block *b = a->free[class];
@@ -91,7 +91,7 @@ static struct block *take(struct mpk_allocator *a, unsigned class)
 }
 
 /* Memory that other classes keep is given back before the device is said to be full. */
-static enum mpk_code make(struct mpk_allocator *a, unsigned class, uint64_t room,
+static enum mpk_code allocator_make(struct mpk_allocator *a, unsigned class, uint64_t room,
 			  struct block **out, struct mpk_error *err)
 {
 	struct block *b = calloc(1, sizeof *b);
@@ -128,10 +128,10 @@ enum mpk_code mpk_allocator_storage(struct mpk_allocator *a, uint64_t bytes,
 
 	if (bytes > INT64_MAX)
 		return mpk_fail(err, MPK_E_RANGE, "a storage of more than 2^63 bytes");
-	class = class_of(bytes, &room);
-	b = take(a, class);
+	class = allocator_class_of(bytes, &room);
+	b = allocator_take(a, class);
 	if (!b)
-		MPK_TRY(make(a, class, room, &b, err));
+		MPK_TRY(allocator_make(a, class, room, &b, err));
 	atomic_store_explicit(&b->storage.refs, 1, memory_order_relaxed);
 	*out = &b->storage;
 	return MPK_OK;

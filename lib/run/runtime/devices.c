@@ -101,7 +101,7 @@ static enum mpk_code open_device(struct mpk_devices *devices, struct mpk_dldevic
 	return MPK_OK;
 }
 
-static enum mpk_code get(struct mpk_devices *devices, struct mpk_dldevice where,
+static enum mpk_code devices_get(struct mpk_devices *devices, struct mpk_dldevice where,
 			 struct open_device *out, struct mpk_error *err)
 {
 	(void)pthread_mutex_lock(&devices->lock);
@@ -116,7 +116,7 @@ enum mpk_code mpk_devices_get(struct mpk_devices *devices, struct mpk_dldevice w
 {
 	struct open_device opened;
 
-	MPK_TRY(get(devices, where, &opened, err));
+	MPK_TRY(devices_get(devices, where, &opened, err));
 	*out = opened.device;
 	return MPK_OK;
 }
@@ -126,7 +126,7 @@ enum mpk_code mpk_devices_allocator(struct mpk_devices *devices, struct mpk_dlde
 {
 	struct open_device opened;
 
-	MPK_TRY(get(devices, where, &opened, err));
+	MPK_TRY(devices_get(devices, where, &opened, err));
 	*out = opened.allocator;
 	return MPK_OK;
 }
@@ -137,7 +137,7 @@ enum mpk_code mpk_devices_use(struct mpk_devices *devices, struct mpk_dldevice w
 {
 	struct open_device opened;
 
-	MPK_TRY(get(devices, where, &opened, err));
+	MPK_TRY(devices_get(devices, where, &opened, err));
 	(void)pthread_mutex_lock(&devices->lock);
 	*current_of(devices, mpk_device_kind_from(where.type)) = where.id;
 	(void)pthread_mutex_unlock(&devices->lock);
@@ -243,7 +243,7 @@ bool mpk_devices_image_arrays(struct mpk_devices *devices)
 
 /* --- tensors ------------------------------------------------------------------------------ */
 
-static enum mpk_code make_tensor(struct mpk_allocator *allocator, const struct mpk_tensor *like,
+static enum mpk_code devices_make_tensor(struct mpk_allocator *allocator, const struct mpk_tensor *like,
 				 struct mpk_tensor **out, struct mpk_error *err)
 {
 	struct mpk_storage *storage;
@@ -262,8 +262,8 @@ enum mpk_code mpk_devices_empty(struct mpk_devices *devices, const struct mpk_te
 {
 	struct open_device opened;
 
-	MPK_TRY(get(devices, where, &opened, err));
-	return make_tensor(opened.allocator, like, out, err);
+	MPK_TRY(devices_get(devices, where, &opened, err));
+	return devices_make_tensor(opened.allocator, like, out, err);
 }
 
 /* Two devices that are not the processor have no way to each other but over it. */
@@ -324,8 +324,8 @@ enum mpk_code mpk_devices_send(struct mpk_devices *devices, struct mpk_tensor *t
 		*out = mpk_tensor_hold(tensor);
 		return MPK_OK;
 	}
-	MPK_TRY(get(devices, where, &opened, err));
-	MPK_TRY(make_tensor(opened.allocator, tensor, &sent, err));
+	MPK_TRY(devices_get(devices, where, &opened, err));
+	MPK_TRY(devices_make_tensor(opened.allocator, tensor, &sent, err));
 	enum mpk_code code =
 		mpk_device_write(opened.device, sent->dl.data, 0, mpk_tensor_span(tensor), err);
 

@@ -64,7 +64,7 @@ bool mpk_host_claim(struct mpk_host *host)
 	return !other || other == host;
 }
 
-static void forget(struct mpk_host *host)
+static void runtime_host_forget(struct mpk_host *host)
 {
 	(void)pthread_mutex_lock(&open_lock);
 	for (struct mpk_host **at = &open_hosts; *at; at = &(*at)->next)
@@ -79,7 +79,7 @@ void mpk_host_drop(struct mpk_host *host)
 {
 	if (!host || atomic_fetch_sub_explicit(&host->refs, 1, memory_order_acq_rel) != 1)
 		return;
-	forget(host);
+	runtime_host_forget(host);
 	/* for a library that stays, or that the linker keeps: nobody answers there any more */
 	if (host->ctx_slot)
 		*host->ctx_slot = NULL;

@@ -55,7 +55,7 @@ struct kernel_function {
 /* --- payloads ------------------------------------------------------------------------------ */
 
 /* The payload lies in the tree; what is decoded borrows from it. */
-static enum mpk_code decode(struct code *code, const struct mpk_tree *tree, size_t index,
+static enum mpk_code kernels_decode(struct code *code, const struct mpk_tree *tree, size_t index,
 			    struct mpk_error *err)
 {
 	const struct mpk_node *source = &tree->nodes[index];
@@ -99,7 +99,7 @@ static enum mpk_code code_create(struct mpk_runtime *runtime, const struct mpk_t
 	(void)pthread_mutex_init(&code->lock, NULL);
 	code->devices = mpk_runtime_devices(runtime);
 	code->kind = mpk_device_kind_of(tree->nodes[index].kind);
-	enum mpk_code rc = decode(code, tree, index, err);
+	enum mpk_code rc = kernels_decode(code, tree, index, err);
 
 	if (rc != MPK_OK) {
 		code_drop(code);
@@ -110,7 +110,7 @@ static enum mpk_code code_create(struct mpk_runtime *runtime, const struct mpk_t
 }
 
 /* A few devices at most: a list is searched faster than a map. */
-static enum mpk_code load(struct code *code, struct mpk_device *device,
+static enum mpk_code kernels_load(struct code *code, struct mpk_device *device,
 			  struct mpk_device_module **out, struct mpk_error *err)
 {
 	for (size_t i = 0; i < code->loaded_count; i++)
@@ -163,7 +163,7 @@ static bool slot_of_real(const struct mpk_value *v, uint64_t *out)
 	return true;
 }
 
-static bool slot_of(const struct mpk_value *v, struct mpk_dtype type, uint64_t *out)
+static bool kernels_slot_of(const struct mpk_value *v, struct mpk_dtype type, uint64_t *out)
 {
 	if (type.code == MPK_DTYPE_HANDLE)
 		return slot_of_handle(v, out);
@@ -183,7 +183,7 @@ static enum mpk_code fill_slots(const struct kernel_function *f, const struct mp
 		bool is_arg = i < f->info->arg_count;
 		struct mpk_dtype wanted = is_arg ? f->info->arg_types[i] : extent;
 
-		if (!slot_of(&args[i], wanted, &slots[i]))
+		if (!kernels_slot_of(&args[i], wanted, &slots[i]))
 			return mpk_fail(err, MPK_E_RAISED,
 					"TypeError: kernel '%s': argument %zu must be %s, not %s",
 					f->base.name, i, mpk_dtype_print(wanted, type),
@@ -202,7 +202,7 @@ static enum mpk_code find_kernel(struct kernel_function *f, struct mpk_device *d
 {
 	struct mpk_device_module *module = NULL;
 
-	MPK_TRY(load(f->code, device, &module, err));
+	MPK_TRY(kernels_load(f->code, device, &module, err));
 	if (module != f->module) {
 		MPK_TRY(mpk_device_get_kernel(module, f->info->key, &f->kernel, err));
 		f->module = module;
@@ -254,14 +254,14 @@ static enum mpk_code call_kernel(struct mpk_function *self, const struct mpk_arg
 	return code;
 }
 
-static void destroy(struct mpk_function *self)
+static void kernels_destroy(struct mpk_function *self)
 {
 	code_drop(((struct kernel_function *)self)->code);
 	free(self);
 }
 
 /* The name is escaped and lies in the payload's arena, as the function holds that payload. */
-static enum mpk_code make(struct code *code, const struct mpk_function_info *info,
+static enum mpk_code kernels_make(struct code *code, const struct mpk_function_info *info,
 			  size_t extent_count, struct kernel_function **out, struct mpk_error *err)
 {
 	struct kernel_function *f = calloc(1, sizeof *f + extent_count * sizeof f->extents[0]);
@@ -273,7 +273,7 @@ static enum mpk_code make(struct code *code, const struct mpk_function_info *inf
 		.refs = 1,
 		.name = mpk_arena_text(&code->arena, mpk_span_str(shown)),
 		.call = call_kernel,
-		.destroy = destroy,
+		.destroy = kernels_destroy,
 	};
 	f->info = info;
 	f->extent_count = extent_count;
@@ -289,12 +289,12 @@ static enum mpk_code make(struct code *code, const struct mpk_function_info *inf
 
 /* --- nodes ---------------------------------------------------------------------------------- */
 
-static bool accepts(struct mpk_span kind)
+static bool kernels_accepts(struct mpk_span kind)
 {
 	return mpk_device_kind_of(kind) > MPK_DEVICE_CPU;
 }
 
-static enum mpk_code open_node(struct mpk_node_module *node, struct mpk_error *err)
+static enum mpk_code kernels_open_node(struct mpk_node_module *node, struct mpk_error *err)
 {
 	struct code *code;
 
@@ -303,7 +303,7 @@ static enum mpk_code open_node(struct mpk_node_module *node, struct mpk_error *e
 	return MPK_OK;
 }
 
-static enum mpk_code find_function(struct mpk_node_module *node, const char *name,
+static enum mpk_code kernels_find_function(struct mpk_node_module *node, const char *name,
 				   struct mpk_function **out, struct mpk_error *err)
 {
 	struct code *code = node->state;
@@ -313,7 +313,7 @@ static enum mpk_code find_function(struct mpk_node_module *node, const char *nam
 	*out = NULL;
 	if (!info)
 		return MPK_OK;
-	MPK_TRY(make(code, info, 0, &f, err));
+	MPK_TRY(kernels_make(code, info, 0, &f, err));
 	*out = &f->base;
 	return MPK_OK;
 }
@@ -324,9 +324,9 @@ static void close_node(struct mpk_node_module *node)
 }
 
 const struct mpk_loader mpk_kernel_loader = {
-	.accepts = accepts,
-	.open = open_node,
-	.find = find_function,
+	.accepts = kernels_accepts,
+	.open = kernels_open_node,
+	.find = kernels_find_function,
 	.close = close_node,
 };
 
@@ -415,7 +415,7 @@ void mpk_kernel_set_destroy(struct mpk_kernel_set *set)
 	free(set);
 }
 
-static enum mpk_code not_found(const struct mpk_kernel_set *set, const char *name,
+static enum mpk_code kernels_not_found(const struct mpk_kernel_set *set, const char *name,
 			       struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
@@ -439,13 +439,13 @@ static enum mpk_code not_found(const struct mpk_kernel_set *set, const char *nam
 }
 
 /* The one payload that holds the kernel. */
-static enum mpk_code search(struct mpk_kernel_set *set, const struct mpk_kernel_name *w,
+static enum mpk_code kernels_search(struct mpk_kernel_set *set, const struct mpk_kernel_name *w,
 			    struct code **out, struct mpk_error *err)
 {
 	size_t found = set->tree->count, other = found;
 
 	for (size_t i = w->first; i < w->end; i++) {
-		if (!accepts(set->tree->nodes[i].kind))
+		if (!kernels_accepts(set->tree->nodes[i].kind))
 			continue;
 		if (!set->codes[i])
 			MPK_TRY(code_create(set->runtime, set->tree, i, &set->codes[i], err));
@@ -462,7 +462,7 @@ static enum mpk_code search(struct mpk_kernel_set *set, const struct mpk_kernel_
 	if (other < set->tree->count)
 		return mpk_kernel_name_ambiguous(set->tree, w, found, other, err);
 	if (found == set->tree->count)
-		return mpk_failed(not_found(set, w->name, err));
+		return mpk_failed(kernels_not_found(set, w->name, err));
 	*out = set->codes[found];
 	return MPK_OK;
 }
@@ -478,10 +478,10 @@ enum mpk_code mpk_kernel_set_find(struct mpk_kernel_set *set, const char *name,
 	struct code *code = NULL;
 
 	MPK_TRY(mpk_kernel_name_parse(set->tree, name, where->type, &wanted, err));
-	MPK_TRY(search(set, &wanted, &code, err));
+	MPK_TRY(kernels_search(set, &wanted, &code, err));
 	info = mpk_kernels_find(&code->kernels, mpk_span_str(wanted.name));
 	MPK_TRY(check_axes(info, extents, err));
-	MPK_TRY(make(code, info, info->launch_tag_count, &f, err));
+	MPK_TRY(kernels_make(code, info, info->launch_tag_count, &f, err));
 	fix_extents(f, extents);
 	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): where search() succeeds it has set this */
 	*where = (struct mpk_dldevice){ (int32_t)code->kind, 0 };

@@ -84,7 +84,7 @@ struct mpk_module *mpk_library_root(struct mpk_library *library)
 
 /* --- opening ------------------------------------------------------------------------ */
 
-static enum mpk_code load(struct mpk_library *lib, struct mpk_runtime *runtime,
+static enum mpk_code library_load(struct mpk_library *lib, struct mpk_runtime *runtime,
 			  const struct mpk_host_code *code, struct mpk_error *err)
 {
 	struct mpk_module *context;
@@ -105,7 +105,7 @@ enum mpk_code mpk_library_open(struct mpk_runtime *runtime, const struct mpk_hos
 	struct mpk_library *lib = calloc(1, sizeof *lib);
 
 	MPK_TRY_ALLOC(lib, err);
-	enum mpk_code rc = load(lib, runtime, code, err);
+	enum mpk_code rc = library_load(lib, runtime, code, err);
 
 	if (rc != MPK_OK) {
 		mpk_library_close(lib);
@@ -133,7 +133,7 @@ static bool is_entry_name(const char *name)
 }
 
 /* The host function that the user named: by its name, its symbol, or as the entry; or NULL. */
-static const struct mpk_host_function *resolve(const struct mpk_host_code *code, const char *name)
+static const struct mpk_host_function *library_resolve(const struct mpk_host_code *code, const char *name)
 {
 	const struct mpk_host_function *found = NULL;
 
@@ -159,7 +159,7 @@ static void names_fini(struct names *n)
 	free(n->items);
 }
 
-static void add_name(struct names *n, struct mpk_span name)
+static void library_add_name(struct names *n, struct mpk_span name)
 {
 	if (mpk_vec_reserve(&n->items, &n->cap, n->count + 1, sizeof *n->items))
 		n->items[n->count++] = name;
@@ -171,7 +171,7 @@ static void add_loaded(struct names *n, struct mpk_node_module *node)
 
 	if (node->is_open && node->loader->name_at)
 		for (size_t i = 0; node->loader->name_at(node, i, &name); i++)
-			add_name(n, name);
+			library_add_name(n, name);
 }
 
 /* Children come after their parents in the tree, so one pass meets every one. */
@@ -216,7 +216,7 @@ static void suggest(struct mpk_library *lib, const char *name, struct mpk_strbuf
 
 	add_all_loaded(&n, lib);
 	for (size_t i = 0; i < code->function_count; i++)
-		add_name(&n, mpk_span_str(code->functions[i].name));
+		library_add_name(&n, mpk_span_str(code->functions[i].name));
 	if (!n.count)
 		return;
 
@@ -249,7 +249,7 @@ static const struct mpk_node *executor_without_loader(const struct mpk_library *
 
 /* With what was nearly meant, or all names there are; and with the model that would have the
  * function, if nothing here runs it. */
-static enum mpk_code not_found(struct mpk_library *lib, const char *name, struct mpk_error *err)
+static enum mpk_code library_not_found(struct mpk_library *lib, const char *name, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf hint = { 0 };
 	size_t at;
@@ -271,10 +271,10 @@ static enum mpk_code not_found(struct mpk_library *lib, const char *name, struct
 /* --- who has it ----------------------------------------------------------------------- */
 
 /* Of the code alone, for a module. */
-static enum mpk_code find_host(struct mpk_library *lib, struct mpk_module *module, const char *name,
+static enum mpk_code library_find_host(struct mpk_library *lib, struct mpk_module *module, const char *name,
 			       struct mpk_function **out, struct mpk_error *err)
 {
-	const struct mpk_host_function *f = resolve(&lib->host->code, name);
+	const struct mpk_host_function *f = library_resolve(&lib->host->code, name);
 
 	return mpk_host_find(lib->host, module, f ? f->name : name, out, err);
 }
@@ -322,7 +322,7 @@ static enum mpk_code find_at(struct mpk_library *lib, struct mpk_module *const *
 	if (!m || !m->find)
 		return MPK_OK;
 	if (mpk_node_is_host((struct mpk_node_module *)m))
-		return find_host(lib, m, mark + 1, out, err);
+		return library_find_host(lib, m, mark + 1, out, err);
 	return m->find(m, mark + 1, out, err);
 }
 
@@ -338,7 +338,7 @@ static enum mpk_code find_in(struct mpk_library *lib, struct mpk_module *const *
 	/* a tree without _lib hides the library's own functions from TVM; a user who names one
 	 * still means it */
 	if (!*out)
-		MPK_TRY(find_host(lib, lib->root, name, out, err));
+		MPK_TRY(library_find_host(lib, lib->root, name, out, err));
 	if (!*out)
 		MPK_TRY(find_at(lib, modules, name, out, err));
 	if (!*out)
@@ -363,7 +363,7 @@ enum mpk_code mpk_library_find(struct mpk_library *lib, const char *name, struct
 	free(modules);
 	MPK_TRY(code);
 	if (!f)
-		return not_found(lib, name, err);
+		return library_not_found(lib, name, err);
 	*out = f;
 	return MPK_OK;
 }

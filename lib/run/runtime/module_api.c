@@ -60,7 +60,7 @@ static void empty_pool(void *argument)
 	p->count = 0;
 }
 
-static void make_key(void)
+static void module_api_make_key(void)
 {
 	has_key = pthread_key_create(&pool_key, empty_pool) == 0;
 }
@@ -106,7 +106,7 @@ static void give_workspace(void *data)
 		return;
 
 	struct block *b = (struct block *)(void *)((char *)data - WORKSPACE_ALIGN);
-	(void)pthread_once(&pool_once, make_key);
+	(void)pthread_once(&pool_once, module_api_make_key);
 	/* the destructor runs only for a thread that set the key */
 	if (pool.count >= KEPT_MAX || !has_key || pthread_setspecific(pool_key, &pool) != 0) {
 		free(b);

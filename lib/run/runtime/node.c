@@ -24,14 +24,14 @@ static struct mpk_node_module *node_of(struct mpk_module *m)
 	return (struct mpk_node_module *)m;
 }
 
-static enum mpk_code find_host(struct mpk_module *self, const char *name, struct mpk_function **out,
+static enum mpk_code node_find_host(struct mpk_module *self, const char *name, struct mpk_function **out,
 			       struct mpk_error *err)
 {
 	return mpk_host_find(node_of(self)->host, self, name, out, err);
 }
 
 /* A failure is kept: opening again would read the payload again and say the same. */
-static enum mpk_code open_node(struct mpk_node_module *node, struct mpk_error *err)
+static enum mpk_code node_open_node(struct mpk_node_module *node, struct mpk_error *err)
 {
 	if (node->is_open)
 		return MPK_OK;
@@ -49,7 +49,7 @@ static enum mpk_code find_loaded(struct mpk_module *self, const char *name,
 	struct mpk_node_module *node = node_of(self);
 
 	(void)pthread_mutex_lock(&node->host->lock);
-	enum mpk_code code = open_node(node, err);
+	enum mpk_code code = node_open_node(node, err);
 
 	if (code == MPK_OK)
 		code = node->loader->find(node, name, out, err);
@@ -58,7 +58,7 @@ static enum mpk_code find_loaded(struct mpk_module *self, const char *name,
 }
 
 /* The host goes last, since the functions dropped before may be its own. */
-static void destroy(struct mpk_module *self)
+static void node_destroy(struct mpk_module *self)
 {
 	struct mpk_node_module *node = node_of(self);
 	struct mpk_host *host = node->host;
@@ -74,7 +74,7 @@ static void destroy(struct mpk_module *self)
 	mpk_host_drop(host);
 }
 
-static struct mpk_node_module *make(struct mpk_host *host, size_t index)
+static struct mpk_node_module *node_make(struct mpk_host *host, size_t index)
 {
 	const struct mpk_tree *tree = host->code.tree;
 	struct mpk_node_module *node = calloc(1, sizeof *node);
@@ -82,7 +82,7 @@ static struct mpk_node_module *make(struct mpk_host *host, size_t index)
 	if (!node)
 		return NULL;
 	atomic_init(&node->base.refs, 1);
-	node->base.destroy = destroy;
+	node->base.destroy = node_destroy;
 	node->base.kind = mpk_span_str(MPK_KIND_LIB);
 	node->magic = MAGIC;
 	node->host = mpk_host_hold(host);
@@ -92,7 +92,7 @@ static struct mpk_node_module *make(struct mpk_host *host, size_t index)
 		node->base.kind = node->node->kind;
 	}
 	if (mpk_node_is_host(node))
-		node->base.find = find_host;
+		node->base.find = node_find_host;
 	else
 		node->loader = mpk_runtime_find_loader(host->runtime, node->node->kind);
 	if (node->loader)
@@ -105,7 +105,7 @@ static enum mpk_code make_all(struct mpk_host *host, struct mpk_module **modules
 			      struct mpk_error *err)
 {
 	for (size_t i = count; i-- > 0;) {
-		struct mpk_node_module *node = make(host, i);
+		struct mpk_node_module *node = node_make(host, i);
 		size_t children = node && node->node ? node->node->child_count : 0;
 		struct mpk_module **imports = calloc(children + 1, sizeof(struct mpk_module *));
 
@@ -159,7 +159,7 @@ struct mpk_node_module *mpk_node_of_context(void *context)
 
 /* --- imports ------------------------------------------------------------------------ */
 
-static enum mpk_code not_found(const struct mpk_node_module *node, const char *name,
+static enum mpk_code node_not_found(const struct mpk_node_module *node, const char *name,
 			       const struct mpk_module_search *s, struct mpk_error *err)
 {
 	const struct mpk_module *unloadable = s->unloadable;
@@ -193,7 +193,7 @@ static struct mpk_function *known(const struct mpk_node_module *node, const char
 }
 
 /* Takes the reference to f over. */
-static enum mpk_code keep(struct mpk_node_module *node, const char *name, struct mpk_function *f,
+static enum mpk_code node_keep(struct mpk_node_module *node, const char *name, struct mpk_function *f,
 			  struct mpk_error *err)
 {
 	char *copy = strdup(name);
@@ -222,9 +222,9 @@ static enum mpk_code find_import(struct mpk_node_module *node, const char *name,
 	if (!found)
 		found = mpk_function_hold(mpk_runtime_find_global(node->host->runtime, name));
 	if (!found)
-		return not_found(node, name, &search, err);
+		return node_not_found(node, name, &search, err);
 	*out = found;
-	return keep(node, name, found, err);
+	return node_keep(node, name, found, err);
 }
 
 /* The lock is recursive: looking up may make a module ready, which looks up in turn. */

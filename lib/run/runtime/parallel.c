@@ -51,7 +51,7 @@ static void inherit_once(const struct mpk_once *outer)
 }
 
 /* A slot that this thread is already running once: waiting for it would be for ever. */
-static bool is_inside(void *const *slot)
+static bool parallel_is_inside(void *const *slot)
 {
 	for (const struct mpk_once *o = inside; o; o = o->outer)
 		if (o->slot == slot)
@@ -72,7 +72,7 @@ static bool begin_once(void **slot, struct mpk_once *self)
 {
 	bool mine;
 
-	if (is_inside(slot))
+	if (parallel_is_inside(slot))
 		return false;
 	(void)pthread_mutex_lock(&once_lock);
 	while (is_running(slot))
@@ -386,7 +386,7 @@ static struct worker *take_workers(int count)
 	return list;
 }
 
-static void start(struct worker *list, struct launch *l)
+static void parallel_start(struct worker *list, struct launch *l)
 {
 	for (int task = 1; list; task++) {
 		struct worker *next = list->next;
@@ -425,7 +425,7 @@ int mpk_parallel_launch(mpk_parallel_fn *fn, void *data, int count)
 	atomic_init(&l.state, (unsigned)count * TASK);
 	(void)pthread_mutex_init(&l.lock, NULL);
 	(void)pthread_cond_init(&l.changed, NULL);
-	start(workers, &l);
+	parallel_start(workers, &l);
 	run_task(&l, 0);
 	wait_for_tasks(&l);
 	(void)pthread_cond_destroy(&l.changed);

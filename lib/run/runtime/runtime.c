@@ -226,7 +226,7 @@ enum mpk_code mpk_runtime_create_empty(const struct mpk_runtime_options *options
 }
 
 /* Generated host code calls this before it launches kernels. */
-static enum mpk_code set_device(struct mpk_runtime *runtime, const struct mpk_args *args,
+static enum mpk_code runtime_set_device(struct mpk_runtime *runtime, const struct mpk_args *args,
 				struct mpk_value *result, struct mpk_error *err)
 {
 	const struct mpk_value *v = args->values;
@@ -241,7 +241,7 @@ static enum mpk_code set_device(struct mpk_runtime *runtime, const struct mpk_ar
 
 /* What module code looks up by name wherever it runs; textures.h has two more. */
 static const struct mpk_global common_globals[] = {
-	{ "__tvm_set_device", set_device },
+	{ "__tvm_set_device", runtime_set_device },
 };
 
 enum mpk_code mpk_runtime_create(const struct mpk_runtime_options *options,

@@ -194,7 +194,7 @@ static enum mpk_code get_device(struct mpk_runtime *runtime, const struct mpk_va
 }
 
 /* The image that the compiler asks for: extents as it has flattened them. */
-static enum mpk_code read_image(const struct mpk_value *v, size_t count,
+static enum mpk_code textures_read_image(const struct mpk_value *v, size_t count,
 				struct mpk_device_texture *out, struct mpk_error *err)
 {
 	bool is_array = count == 8;
@@ -235,7 +235,7 @@ static enum mpk_code alloc_nd(struct mpk_runtime *runtime, const struct mpk_args
 	void *data;
 
 	MPK_TRY(check_kinds(alloc_name, args, kinds, args->count == 7 ? 7 : 8, err));
-	MPK_TRY(read_image(args->values, args->count, &texture, err));
+	MPK_TRY(textures_read_image(args->values, args->count, &texture, err));
 	MPK_TRY(get_device(runtime, args->values, &device, err));
 	MPK_TRY(mpk_device_alloc_texture(device, &texture, &data, err));
 	*result = mpk_value_of_opaque(data);

@@ -35,7 +35,7 @@ struct inputs {
 	size_t left_count;
 };
 
-static bool is_named(const struct mpk_call *call, struct mpk_span name)
+static bool arguments_is_named(const struct mpk_call *call, struct mpk_span name)
 {
 	for (size_t i = 0; call->names && i < call->arg_count; i++)
 		if (call->names[i].len && mpk_span_equal(call->names[i], name))
@@ -44,12 +44,12 @@ static bool is_named(const struct mpk_call *call, struct mpk_span name)
 }
 
 /* What the call names itself comes before the file. */
-static bool choose(struct inputs *in, struct mpk_span name)
+static bool arguments_choose(struct inputs *in, struct mpk_span name)
 {
 	struct mpk_param_choice *c = &in->chosen[in->chosen_count];
 
 	c->name = name;
-	if (is_named(in->call, name))
+	if (arguments_is_named(in->call, name))
 		return true;
 	if (!name.len || !mpk_param_file_find(in->call->params, name, &c->index))
 		return false;
@@ -67,7 +67,7 @@ static size_t count_unnamed(const struct mpk_call *call)
 }
 
 /* All missing names at once: users fill them in one go. */
-static enum mpk_code missing(const struct inputs *in, size_t given, struct mpk_error *err)
+static enum mpk_code arguments_missing(const struct inputs *in, size_t given, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf names = { 0 };
 	const char *path = mpk_param_file_path(in->call->params);
@@ -97,7 +97,7 @@ static enum mpk_code check_left(const struct inputs *in, struct mpk_error *err)
 	size_t given = count_unnamed(in->call);
 
 	if (given < in->left_count)
-		return missing(in, given, err);
+		return arguments_missing(in, given, err);
 	return given > in->left_count ? left_over(in, given, err) : MPK_OK;
 }
 
@@ -117,10 +117,10 @@ enum mpk_code mpk_params_choose(const struct mpk_call *call, const struct mpk_si
 	if (!in.chosen || !in.left)
 		code = mpk_fail_nomem(err);
 	for (size_t i = 0; code == MPK_OK && i < m->input_count; i++)
-		if (!choose(&in, m->inputs[i].name))
+		if (!arguments_choose(&in, m->inputs[i].name))
 			in.left[in.left_count++] = m->inputs[i].name;
 	for (size_t i = 0; code == MPK_OK && i < m->param_count; i++)
-		(void)choose(&in, m->params[i].name);
+		(void)arguments_choose(&in, m->params[i].name);
 	if (code == MPK_OK)
 		code = check_left(&in, err);
 	free(in.left);

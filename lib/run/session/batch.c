@@ -127,7 +127,7 @@ static void order(struct batch *b, size_t i)
 /* What is said of a call when it is over.
  * @copies  the child goes on, and could change what it left
  * Returns  false: its reply is broken */
-static bool take(struct batch *b, size_t i, const struct mpk_report_message *m, bool copies)
+static bool batch_take(struct batch *b, size_t i, const struct mpk_report_message *m, bool copies)
 {
 	struct mpk_batch_item *item = &b->items[i];
 	struct mpk_wire_map *reply = NULL;
@@ -164,7 +164,7 @@ static enum mpk_process_heard hear_end(struct batch *b, const struct mpk_report_
 		return MPK_HEARD_ENOUGH;
 	}
 	b->order.item = NO_ITEM;
-	if (!take(b, i, m, true))
+	if (!batch_take(b, i, m, true))
 		return MPK_HEARD_KILL;
 	order(b, next_waiting(b, i + 1));
 	*seconds = b->task.seconds_left;
@@ -172,7 +172,7 @@ static enum mpk_process_heard hear_end(struct batch *b, const struct mpk_report_
 }
 
 /* A report that cannot be of the call that was ordered is forged. */
-static enum mpk_process_heard hear(void *user, bool has_ended, double *seconds)
+static enum mpk_process_heard batch_hear(void *user, bool has_ended, double *seconds)
 {
 	struct batch *b = user;
 	struct mpk_report_message m;
@@ -231,7 +231,7 @@ static void end_child(struct batch *b, struct mpk_error *why)
 	size_t i = b->order.item;
 
 	if (b->last < b->count) {
-		(void)take(b, b->last, &b->last_report, false);
+		(void)batch_take(b, b->last, &b->last_report, false);
 		/* it ended badly after its last call, so that call did it */
 		if (why->code != MPK_OK)
 			record_crash(b, b->last, why);
@@ -289,7 +289,7 @@ static enum mpk_code run_child(struct batch *b, size_t first, struct mpk_error *
 {
 	const struct mpk_child_options options = {
 		.task = &b->task,
-		.hear = hear,
+		.hear = batch_hear,
 		.hear_user = b,
 		.channel = b->work.channel.parent,
 		.cpu_seconds = cpu_seconds(b, first),

@@ -155,7 +155,7 @@ static void put_key_list(struct mpk_strbuf *out, const char *key, const struct m
 	mpk_strbuf_puts(out, "]\n");
 }
 
-static void put_place(struct mpk_strbuf *out, const struct mpk_case_place *place)
+static void case_file_put_place(struct mpk_strbuf *out, const struct mpk_case_place *place)
 {
 	put_key_text(out, "device", place->device);
 	put_key_text(out, "params", place->params);
@@ -183,7 +183,7 @@ static void put_case(struct mpk_strbuf *out, const struct mpk_case_table *t)
 	if (t->skip.text)
 		mpk_strbuf_puts(out, "skip = \"yes\"\n");
 	put_case_args(out, t);
-	put_place(out, &t->place);
+	case_file_put_place(out, &t->place);
 	put_key_list(out, "grid", &t->grid);
 	put_key_list(out, "block", &t->block);
 	put_key_number(out, "shared", t->shared);
@@ -195,7 +195,7 @@ enum mpk_code mpk_cases_calls(const struct mpk_cases *cases, struct mpk_strbuf *
 			      struct mpk_error *err)
 {
 	mpk_strbuf_puts(out, "[defaults]\n");
-	put_place(out, cases->said);
+	case_file_put_place(out, cases->said);
 	for (size_t i = 0; i < cases->count; i++)
 		put_case(out, cases->items[i].said);
 	return mpk_strbuf_status(out, err);

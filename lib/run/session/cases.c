@@ -46,7 +46,7 @@ static bool is_given(struct mpk_pos pos)
 }
 
 /* Leaves *out alone when the key is absent or wrong. */
-static void take_number(struct builder *b, const char *key, struct mpk_toml_number n, double least,
+static void cases_take_number(struct builder *b, const char *key, struct mpk_toml_number n, double least,
 			double most, double *out)
 {
 	if (!is_given(n.pos))
@@ -88,9 +88,9 @@ static void take_defaults(struct builder *b, const struct mpk_case_place *place,
 			  struct mpk_case_defaults *out)
 {
 	take_device(b, place->device, &out->device);
-	take_number(b, "atol", place->atol, 0, 1e300, &out->tolerance.atol);
-	take_number(b, "rtol", place->rtol, 0, 1e300, &out->tolerance.rtol);
-	take_number(b, "timeout", place->timeout, 0.001, 1e9, &out->timeout);
+	cases_take_number(b, "atol", place->atol, 0, 1e300, &out->tolerance.atol);
+	cases_take_number(b, "rtol", place->rtol, 0, 1e300, &out->tolerance.rtol);
+	cases_take_number(b, "timeout", place->timeout, 0.001, 1e9, &out->timeout);
 }
 
 /* What over says; what it leaves open, as under says. */
@@ -298,7 +298,7 @@ static bool is_any_named(const struct mpk_cases *cases, const char *filter)
 }
 
 /* The cases of the filter move to the front; mistakes of the others were reported all the same. */
-static enum mpk_code choose(struct mpk_cases *cases, const struct mpk_name_filter *filter,
+static enum mpk_code cases_choose(struct mpk_cases *cases, const struct mpk_name_filter *filter,
 			    struct mpk_error *err)
 {
 	size_t kept = 0;
@@ -320,7 +320,7 @@ static enum mpk_code choose(struct mpk_cases *cases, const struct mpk_name_filte
 }
 
 /* A name is how a case is chosen and reported. */
-static void check_names(struct builder *b, const struct mpk_cases *cases,
+static void cases_check_names(struct builder *b, const struct mpk_cases *cases,
 			const struct mpk_case_file *file)
 {
 	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap names = { 0 };
@@ -342,7 +342,7 @@ static void check_names(struct builder *b, const struct mpk_cases *cases,
 }
 
 /* Defaults first: cases inherit from them. */
-static void build(struct builder *b, const struct mpk_case_file *file, struct mpk_cases *out)
+static void cases_build(struct builder *b, const struct mpk_case_file *file, struct mpk_cases *out)
 {
 	out->items = mpk_arena_array(b->arena, file->count + 1, sizeof *out->items);
 	if (!out->items) {
@@ -357,7 +357,7 @@ static void build(struct builder *b, const struct mpk_case_file *file, struct mp
 		b->file.params = take_params(b, file->defaults.params);
 	for (size_t i = 0; i < file->count; i++)
 		take_case(b, &file->cases[i], i + 1, &out->items[out->count++]);
-	check_names(b, out, file);
+	cases_check_names(b, out, file);
 }
 
 static const char *directory_of(const char *path, struct mpk_arena *arena)
@@ -396,11 +396,11 @@ enum mpk_code mpk_cases_read(const struct mpk_cases_source *source, struct mpk_c
 		return mpk_fail_nomem(err);
 	mpk_toml_read_table(&b.r, &mpk_case_file_schema, &root, file);
 	out->said = &file->defaults;
-	build(&b, file, out);
+	cases_build(&b, file, out);
 	out->no_skip = source->no_skip;
 	if (b.r.failed || report->failed)
 		return mpk_fail_nomem(err);
-	return report->errors ? MPK_OK : choose(out, source->filter, err);
+	return report->errors ? MPK_OK : cases_choose(out, source->filter, err);
 }
 
 void mpk_cases_fini(struct mpk_cases *cases)

@@ -8,7 +8,7 @@
 #include "text/escape.h"
 
 /* A device that is missing is no fault of the case; whatever else goes wrong is. */
-static void fail(struct mpk_case_outcome *out, enum mpk_code code, const char *why)
+static void cases_run_fail(struct mpk_case_outcome *out, enum mpk_code code, const char *why)
 {
 	out->verdict = code == MPK_E_DEVICE ? MPK_CASE_SKIPPED : MPK_CASE_FAILED;
 	if (out->code == MPK_OK)
@@ -19,7 +19,7 @@ static void fail(struct mpk_case_outcome *out, enum mpk_code code, const char *w
 /* --- one case ----------------------------------------------------------------------- */
 
 /* Every expectation is checked: a report names all results that differ. */
-static enum mpk_code compare(const struct mpk_case *c, const struct mpk_call_result *results,
+static enum mpk_code cases_run_compare(const struct mpk_case *c, const struct mpk_call_result *results,
 			     struct mpk_case_outcome *out, struct mpk_error *err)
 {
 	out->comparisons = calloc(c->expect_count + 1, sizeof *out->comparisons);
@@ -30,7 +30,7 @@ static enum mpk_code compare(const struct mpk_case *c, const struct mpk_call_res
 						    &out->comparisons[i], &why);
 
 		if (rc != MPK_OK)
-			fail(out, rc, why.text);
+			cases_run_fail(out, rc, why.text);
 	}
 	return MPK_OK;
 }
@@ -60,7 +60,7 @@ static void judge_raised(const struct mpk_case *c, const struct mpk_error *raise
 		return;
 	mpk_strbuf_printf(&why, "raised '%s', expected an error with '%s'", raised->text,
 			  MPK_QUOTE(mpk_span_str(c->raises)));
-	fail(out, MPK_E_DIFFERENT, mpk_strbuf_text(&why));
+	cases_run_fail(out, MPK_E_DIFFERENT, mpk_strbuf_text(&why));
 }
 
 static void judge_silent(const struct mpk_case *c, struct mpk_case_outcome *out)
@@ -69,11 +69,11 @@ static void judge_silent(const struct mpk_case *c, struct mpk_case_outcome *out)
 
 	mpk_strbuf_printf(&why, "returned, expected an error with '%s'",
 			  MPK_QUOTE(mpk_span_str(c->raises)));
-	fail(out, MPK_E_DIFFERENT, mpk_strbuf_text(&why));
+	cases_run_fail(out, MPK_E_DIFFERENT, mpk_strbuf_text(&why));
 }
 
 /* What a case expects to be raised must be the function's refusal; a crash is none. */
-static enum mpk_code judge(const struct mpk_case *c, const struct mpk_batch_item *item,
+static enum mpk_code cases_run_judge(const struct mpk_case *c, const struct mpk_batch_item *item,
 			   struct mpk_case_outcome *out, struct mpk_error *err)
 {
 	const struct mpk_call_result *r = &item->result;
@@ -85,7 +85,7 @@ static enum mpk_code judge(const struct mpk_case *c, const struct mpk_batch_item
 		return MPK_OK;
 	}
 	if (code != MPK_OK) {
-		fail(out, code, item->error.text);
+		cases_run_fail(out, code, item->error.text);
 		return MPK_OK;
 	}
 	out->calls = r->seconds_count;
@@ -94,13 +94,13 @@ static enum mpk_code judge(const struct mpk_case *c, const struct mpk_batch_item
 		judge_silent(c, out);
 		return MPK_OK;
 	}
-	return compare(c, r, out, err);
+	return cases_run_compare(c, r, out, err);
 }
 
 /* --- all of them -------------------------------------------------------------------- */
 
 /* Where the call takes place; a case that has no place is skipped. */
-static void prepare(const struct mpk_library_options *library, const struct mpk_case *c,
+static void cases_run_prepare(const struct mpk_library_options *library, const struct mpk_case *c,
 		    struct mpk_call *call, struct mpk_batch_item *item)
 {
 	if (c->skip)
@@ -122,7 +122,7 @@ enum mpk_code mpk_cases_call(const struct mpk_library_options *library,
 	out->items = calloc(out->count + 1, sizeof *out->items);
 	MPK_TRY_ALLOC(out->calls && out->items, err);
 	for (size_t i = 0; i < out->count; i++)
-		prepare(library, &cases->items[i], &out->calls[i], &out->items[i]);
+		cases_run_prepare(library, &cases->items[i], &out->calls[i], &out->items[i]);
 	return mpk_batch_run(library, out->items, out->count, err);
 }
 
@@ -156,8 +156,8 @@ static enum mpk_code judge_one(const struct mpk_case *c, const struct mpk_batch_
 		return MPK_OK;
 	}
 	if (item->call)
-		return judge(c, item, out, err);
-	fail(out, item->error.code, item->error.text);
+		return cases_run_judge(c, item, out, err);
+	cases_run_fail(out, item->error.code, item->error.text);
 	return MPK_OK;
 }
 

@@ -43,7 +43,7 @@ static void tick(void *data)
 	job->options->watch(job->options->watch_user, &state);
 }
 
-static enum mpk_process_heard hear(void *data, bool has_ended, double *seconds)
+static enum mpk_process_heard child_hear(void *data, bool has_ended, double *seconds)
 {
 	const struct job *job = data;
 
@@ -111,7 +111,7 @@ static const char *signal_meaning(int number)
 }
 
 /* One sentence for each way to end; the function is named, as a batch has many. */
-static void describe(const struct mpk_child_task *task, const struct mpk_process_end *end,
+static void child_describe(const struct mpk_child_task *task, const struct mpk_process_end *end,
 		     struct mpk_error *out)
 {
 	const char *what = MPK_QUOTE(mpk_span_str(task->what));
@@ -159,7 +159,7 @@ enum mpk_code mpk_child_run(mpk_child_fn *fn, void *user, const struct mpk_child
 	struct mpk_process child = { .run = work,
 				     .data = &job,
 				     .tick = options->watch ? tick : NULL,
-				     .hear = options->hear ? hear : NULL,
+				     .hear = options->hear ? child_hear : NULL,
 				     .channel = options->channel,
 				     .timeout = options->task->seconds_left,
 				     .cpu_seconds = options->cpu_seconds,
@@ -174,6 +174,6 @@ enum mpk_code mpk_child_run(mpk_child_fn *fn, void *user, const struct mpk_child
 		return mpk_fail_nomem(err);
 	MPK_TRY(mpk_process_run(&child, 1, 1, &how, err));
 	*end = (struct mpk_error){ 0 };
-	describe(options->task, &how, end);
+	child_describe(options->task, &how, end);
 	return MPK_OK;
 }

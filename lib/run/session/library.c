@@ -137,7 +137,7 @@ struct places {
 	size_t count;
 };
 
-static int by_name(const void *a, const void *b)
+static int library_by_name(const void *a, const void *b)
 {
 	return strcmp(((const struct place *)a)->name, ((const struct place *)b)->name);
 }
@@ -156,7 +156,7 @@ static void read_places(struct places *p)
 			p->items[p->count++] = (struct place){ p->image->functions[i].name,
 							       signatures[i]->device };
 	if (p->count)
-		qsort(p->items, p->count, sizeof *p->items, by_name);
+		qsort(p->items, p->count, sizeof *p->items, library_by_name);
 }
 
 static int32_t device_of(void *user, const char *name)
@@ -166,7 +166,7 @@ static int32_t device_of(void *user, const char *name)
 
 	if (!p->items)
 		read_places(p);
-	found = p->count ? bsearch(&key, p->items, p->count, sizeof key, by_name) : NULL;
+	found = p->count ? bsearch(&key, p->items, p->count, sizeof key, library_by_name) : NULL;
 	return found ? found->device : 0;
 }
 

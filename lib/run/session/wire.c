@@ -90,7 +90,7 @@ static enum mpk_code put_padding(struct mpk_wire *w, struct mpk_error *err)
 }
 
 /* Only compact tensors come here; the session has fetched those of devices. */
-static enum mpk_code put_tensor(struct mpk_wire *w, struct head *h, const struct mpk_tensor *t,
+static enum mpk_code wire_put_tensor(struct mpk_wire *w, struct head *h, const struct mpk_tensor *t,
 				struct mpk_error *err)
 {
 	const struct mpk_dltensor *dl = &t->dl;
@@ -111,7 +111,7 @@ static enum mpk_code put_tensor(struct mpk_wire *w, struct head *h, const struct
 	return mpk_wire_put(w, elements, err);
 }
 
-static enum mpk_code put_value(struct mpk_wire *w, const struct mpk_value *v, unsigned depth,
+static enum mpk_code wire_put_value(struct mpk_wire *w, const struct mpk_value *v, unsigned depth,
 			       struct mpk_error *err);
 
 static enum mpk_code put_array(struct mpk_wire *w, struct head *h, const struct mpk_array *a,
@@ -123,11 +123,11 @@ static enum mpk_code put_array(struct mpk_wire *w, struct head *h, const struct 
 	h->count = a->count;
 	MPK_TRY(mpk_wire_put(w, mpk_span_of(h, sizeof *h), err));
 	for (size_t i = 0; i < a->count; i++)
-		MPK_TRY(put_value(w, &a->items[i], depth + 1, err));
+		MPK_TRY(wire_put_value(w, &a->items[i], depth + 1, err));
 	return MPK_OK;
 }
 
-static enum mpk_code put_value(struct mpk_wire *w, const struct mpk_value *v, unsigned depth,
+static enum mpk_code wire_put_value(struct mpk_wire *w, const struct mpk_value *v, unsigned depth,
 			       struct mpk_error *err)
 {
 	struct head h;
@@ -138,7 +138,7 @@ static enum mpk_code put_value(struct mpk_wire *w, const struct mpk_value *v, un
 	h.type = v->type;
 	switch (v->kind) {
 	case MPK_VALUE_TENSOR:
-		return put_tensor(w, &h, v->tensor, err);
+		return wire_put_tensor(w, &h, v->tensor, err);
 	case MPK_VALUE_ARRAY:
 		return put_array(w, &h, v->array, depth, err);
 	case MPK_VALUE_STR:
@@ -182,12 +182,12 @@ static enum mpk_code put_value(struct mpk_wire *w, const struct mpk_value *v, un
 enum mpk_code mpk_wire_put_value(struct mpk_wire *w, const struct mpk_value *v,
 				 struct mpk_error *err)
 {
-	return put_value(w, v, 0, err);
+	return wire_put_value(w, v, 0, err);
 }
 
 /* --- reading ------------------------------------------------------------------------ */
 
-static enum mpk_code damaged(struct mpk_error *err)
+static enum mpk_code wire_damaged(struct mpk_error *err)
 {
 	return mpk_fail(err, MPK_E_RAISED,
 			"the module damaged its process: the result that came back is broken");
@@ -204,7 +204,7 @@ static enum mpk_code check_size(int fd, uint64_t bytes, struct mpk_error *err)
 		return mpk_fail_errno(err, MPK_E_IO, errno, "cannot look at the result");
 	if (bytes > (uint64_t)st.st_size ||
 	    (bytes + BLOCK_BYTES - 1) / BLOCK_BYTES > (uint64_t)st.st_blocks)
-		return damaged(err);
+		return wire_damaged(err);
 	return MPK_OK;
 }
 
@@ -245,7 +245,7 @@ enum mpk_code mpk_wire_map_fd(int fd, uint64_t bytes, struct mpk_wire_map **out,
 }
 
 /* For a child that goes on: a copy cannot change while it is read. */
-static enum mpk_code read_all(int fd, uint8_t *data, uint64_t bytes, struct mpk_error *err)
+static enum mpk_code wire_read_all(int fd, uint8_t *data, uint64_t bytes, struct mpk_error *err)
 {
 	for (uint64_t done = 0; done < bytes;) {
 		ssize_t n = pread(fd, data + done, (size_t)(bytes - done), (off_t)done);
@@ -255,7 +255,7 @@ static enum mpk_code read_all(int fd, uint8_t *data, uint64_t bytes, struct mpk_
 		if (n < 0)
 			return mpk_fail_errno(err, MPK_E_IO, errno, "cannot read the result");
 		if (n == 0)
-			return damaged(err); /* it became shorter */
+			return wire_damaged(err); /* it became shorter */
 		done += (uint64_t)n;
 	}
 	return MPK_OK;
@@ -275,7 +275,7 @@ enum mpk_code mpk_wire_copy_fd(int fd, uint64_t bytes, struct mpk_wire_map **out
 		       ? aligned_alloc(MPK_STORAGE_ALIGN, (size_t)room)
 		       : NULL;
 	m->bytes = mpk_span_of(data, data ? (size_t)bytes : 0);
-	code = data ? read_all(fd, data, bytes, err) : mpk_fail_nomem(err);
+	code = data ? wire_read_all(fd, data, bytes, err) : mpk_fail_nomem(err);
 	if (code != MPK_OK) {
 		mpk_wire_map_drop(m);
 		return mpk_failed(code);
@@ -303,7 +303,7 @@ enum mpk_code mpk_wire_get(struct mpk_wire_map *m, uint64_t len, struct mpk_span
 			   struct mpk_error *err)
 {
 	if (!mpk_span_sub(m->bytes, m->pos, len, out))
-		return damaged(err);
+		return wire_damaged(err);
 	m->pos += len;
 	return MPK_OK;
 }
@@ -320,7 +320,7 @@ static enum mpk_code get_extents(struct mpk_wire_map *m, uint64_t ndim, int64_t 
 	struct mpk_span raw;
 
 	if (ndim > MPK_TENSOR_NDIM_MAX)
-		return damaged(err);
+		return wire_damaged(err);
 	MPK_TRY(mpk_wire_get(m, ndim * sizeof out[0], &raw, err));
 	if (raw.len)
 		memcpy(out, raw.data, raw.len);
@@ -359,7 +359,7 @@ static enum mpk_code get_tensor(struct mpk_wire_map *m, const struct head *h, st
 	MPK_TRY(get_extents(m, h->count, extents, err));
 	if (!mpk_align_up(m->pos, MPK_STORAGE_ALIGN, &m->pos) ||
 	    mpk_tensor_bytes_of(h->dtype, extents, (size_t)h->count, &bytes, NULL) != MPK_OK)
-		return damaged(err);
+		return wire_damaged(err);
 	MPK_TRY(mpk_wire_get(m, bytes, &data, err));
 	return view_tensor(m, h->dtype, extents, (size_t)h->count, data, out, err);
 }
@@ -376,7 +376,7 @@ static enum mpk_code get_array(struct mpk_wire_map *m, uint64_t count, unsigned 
 	MPK_CLEANUP(mpk_value_drop) struct mpk_value v = { 0 };
 
 	if (depth == MPK_WIRE_NEST_MAX || count > (m->bytes.len - m->pos) / sizeof(struct head))
-		return damaged(err);
+		return wire_damaged(err);
 	MPK_TRY(mpk_value_of_array((size_t)count, &v, err));
 	for (size_t i = 0; i < v.array->count; i++)
 		MPK_TRY(get_value(m, depth + 1, &v.array->items[i], err));
@@ -431,13 +431,13 @@ static enum mpk_code get_value(struct mpk_wire_map *m, unsigned depth, struct mp
 	MPK_TRY(mpk_wire_get(m, sizeof h, &raw, err));
 	memcpy(&h, raw.data, sizeof h);
 	if (h.kind >= MPK_VALUE_KIND_COUNT)
-		return damaged(err);
+		return wire_damaged(err);
 
 	struct mpk_value v = { .kind = (enum mpk_value_kind)h.kind, .type = h.type };
 
 	/* the type of a number is how it is printed */
 	if (v.type.bits > 64 || (v.type.bits && v.type.lanes != 1))
-		return damaged(err);
+		return wire_damaged(err);
 	switch (v.kind) {
 	case MPK_VALUE_NONE:
 		break;

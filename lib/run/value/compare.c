@@ -27,7 +27,7 @@ static struct mpk_tolerance tolerance_default(struct mpk_dtype t)
 }
 
 /* What the caller leaves open (negative) follows from the type. */
-static struct mpk_tolerance resolve(struct mpk_tolerance asked, struct mpk_dtype t)
+static struct mpk_tolerance value_compare_resolve(struct mpk_tolerance asked, struct mpk_dtype t)
 {
 	struct mpk_tolerance by_type = tolerance_default(t);
 
@@ -91,7 +91,7 @@ static void put_index(struct mpk_strbuf *why, const struct mpk_scalars *s, uint6
 	mpk_strbuf_putc(why, ']');
 }
 
-static void explain(struct mpk_strbuf *why, const struct mpk_tensor *got,
+static void value_compare_explain(struct mpk_strbuf *why, const struct mpk_tensor *got,
 		    const struct mpk_tensor *want, const struct mpk_comparison *c)
 {
 	struct mpk_scalars g = mpk_scalars_of(&got->dl), w = mpk_scalars_of(&want->dl);
@@ -146,10 +146,10 @@ static void compare_tensors(const struct mpk_tensor *got, const struct mpk_tenso
 {
 	c->total = mpk_scalars_of(&want->dl).count;
 	if (is_same_type(&got->dl, &want->dl)) {
-		compare_elements(got, want, resolve(tol, got->dl.dtype), c);
+		compare_elements(got, want, value_compare_resolve(tol, got->dl.dtype), c);
 		c->is_equal = c->differing == 0;
 		if (!c->is_equal)
-			explain(why, got, want, c);
+			value_compare_explain(why, got, want, c);
 		return;
 	}
 	c->differing = c->total;
@@ -185,7 +185,7 @@ static bool compare_numbers(const struct mpk_value *got, const struct mpk_value 
 
 	if (is_float && want->kind == MPK_VALUE_FLOAT && want->type.bits)
 		t = want->type;
-	return is_close(element_of(got), element_of(want), resolve(tol, t), c);
+	return is_close(element_of(got), element_of(want), value_compare_resolve(tol, t), c);
 }
 
 static bool is_same_shape(const struct mpk_shape *a, const struct mpk_shape *b)

@@ -289,7 +289,7 @@ static void print_float(struct mpk_strbuf *buf, struct mpk_dtype t, const void *
 
 /* The place of the i-th byte of an element, from its lowest bits on: lane after lane, each in this
  * machine's order. */
-static size_t place_of(struct mpk_dtype t, size_t i)
+static size_t element_place_of(struct mpk_dtype t, size_t i)
 {
 	if (!MPK_BIG_ENDIAN)
 		return i;
@@ -306,10 +306,10 @@ static void print_bits(struct mpk_strbuf *buf, struct mpk_dtype t, const void *p
 
 	mpk_strbuf_puts(buf, "0x");
 	for (size_t i = mpk_dtype_bytes(t); i-- > 0;)
-		mpk_strbuf_printf(buf, "%02x", bytes[place_of(t, i)]);
+		mpk_strbuf_printf(buf, "%02x", bytes[element_place_of(t, i)]);
 }
 
-static int hex_digit(uint8_t c)
+static int element_hex_digit(uint8_t c)
 {
 	if (c >= '0' && c <= '9')
 		return c - '0';
@@ -329,16 +329,16 @@ enum mpk_element_parsed mpk_element_parse_bits(struct mpk_dtype t, struct mpk_sp
 		return MPK_ELEMENT_NO_NUMBER;
 	memset(to, 0, bytes);
 	for (size_t i = 0; i < text.len - 2; i++) {
-		int digit = hex_digit(text.data[text.len - 1 - i]);
+		int digit = element_hex_digit(text.data[text.len - 1 - i]);
 
 		if (digit < 0)
 			return MPK_ELEMENT_NO_NUMBER;
 		if (digit && i / 2 >= bytes)
 			return MPK_ELEMENT_NO_FIT;
 		if (digit)
-			to[place_of(t, i / 2)] |= (uint8_t)(digit << i % 2 * 4);
+			to[element_place_of(t, i / 2)] |= (uint8_t)(digit << i % 2 * 4);
 	}
-	return to[place_of(t, bytes - 1)] >> top ? MPK_ELEMENT_NO_FIT : MPK_ELEMENT_OK;
+	return to[element_place_of(t, bytes - 1)] >> top ? MPK_ELEMENT_NO_FIT : MPK_ELEMENT_OK;
 }
 
 void mpk_element_print(struct mpk_strbuf *buf, struct mpk_dtype t, const void *p)

@@ -63,7 +63,7 @@ static enum mpk_code adopt(struct mpk_mapping *m, const struct mpk_npy *npy,
 }
 
 /* Large content stays where it is when it is aligned as kernels want it. */
-static enum mpk_code take(struct mpk_mapping *m, const struct content *c, struct mpk_tensor **out,
+static enum mpk_code file_take(struct mpk_mapping *m, const struct content *c, struct mpk_tensor **out,
 			  struct mpk_error *err)
 {
 	const struct mpk_npy *npy = &c->npy;
@@ -140,7 +140,7 @@ static enum mpk_code fit(struct content *c, const struct mpk_dltensor *want, str
 	return MPK_OK;
 }
 
-static enum mpk_code read_content(struct mpk_span bytes, const char *key, bool raw_ok,
+static enum mpk_code file_read_content(struct mpk_span bytes, const char *key, bool raw_ok,
 				  struct content *out, struct mpk_error *err)
 {
 	struct mpk_span file = bytes;
@@ -194,11 +194,11 @@ enum mpk_code mpk_tensor_load_file(const char *spec, const struct mpk_dltensor *
 	const char *key = split_key(path);
 	MPK_TRY(mpk_mapping_open(path, &m, err));
 
-	enum mpk_code rc = read_content(m.bytes, key, want != NULL, &content, err);
+	enum mpk_code rc = file_read_content(m.bytes, key, want != NULL, &content, err);
 	if (rc == MPK_OK)
 		rc = fit(&content, want, err);
 	if (rc == MPK_OK)
-		rc = take(&m, &content, out, err);
+		rc = file_take(&m, &content, out, err);
 	if (rc != MPK_OK)
 		mpk_error_at_file(err, path);
 	return rc;

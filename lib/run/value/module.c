@@ -65,7 +65,7 @@ static void walk_fini(struct walk *w)
 	free(w->seen);
 }
 
-static struct mpk_module **slot_of(struct mpk_module **table, size_t cap, struct mpk_module *m)
+static struct mpk_module **value_module_slot_of(struct mpk_module **table, size_t cap, struct mpk_module *m)
 {
 	/* blocks of malloc are 16 bytes apart: the low bits say nothing */
 	size_t at = ((uintptr_t)m >> 4) * UINT64_C(0x9e3779b97f4a7c15) & (cap - 1);
@@ -75,7 +75,7 @@ static struct mpk_module **slot_of(struct mpk_module **table, size_t cap, struct
 	return &table[at];
 }
 
-static bool make_room(struct walk *w)
+static bool value_module_make_room(struct walk *w)
 {
 	size_t cap = w->seen_cap ? 2 * w->seen_cap : 64;
 	struct mpk_module **table = calloc(cap, sizeof(struct mpk_module *));
@@ -84,7 +84,7 @@ static bool make_room(struct walk *w)
 		return false;
 	for (size_t i = 0; i < w->seen_cap; i++)
 		if (w->seen[i])
-			*slot_of(table, cap, w->seen[i]) = w->seen[i];
+			*value_module_slot_of(table, cap, w->seen[i]) = w->seen[i];
 	free(w->seen);
 	w->seen = table;
 	w->seen_cap = cap;
@@ -96,9 +96,9 @@ static enum mpk_code meet(struct walk *w, struct mpk_module *m, bool *is_new, st
 {
 	struct mpk_module **slot;
 
-	if (2 * w->seen_count >= w->seen_cap && !make_room(w))
+	if (2 * w->seen_count >= w->seen_cap && !value_module_make_room(w))
 		return mpk_fail_nomem(err);
-	slot = slot_of(w->seen, w->seen_cap, m);
+	slot = value_module_slot_of(w->seen, w->seen_cap, m);
 	*is_new = !*slot;
 	w->seen_count += *is_new;
 	*slot = m;
@@ -133,7 +133,7 @@ static struct mpk_function *ask(struct mpk_module *m, const char *name,
 	return found;
 }
 
-static enum mpk_code walk(struct mpk_module *from, const char *name, struct mpk_function **out,
+static enum mpk_code value_module_walk(struct mpk_module *from, const char *name, struct mpk_function **out,
 			  struct mpk_module_search *search, struct mpk_error *err)
 {
 	MPK_CLEANUP(walk_fini) struct walk w = { 0 };
@@ -157,12 +157,12 @@ enum mpk_code mpk_module_find_import(struct mpk_module *m, const char *name,
 				     struct mpk_function **out, struct mpk_module_search *search,
 				     struct mpk_error *err)
 {
-	return walk(m, name, out, search, err);
+	return value_module_walk(m, name, out, search, err);
 }
 
 enum mpk_code mpk_module_find(struct mpk_module *m, const char *name, struct mpk_function **out,
 			      struct mpk_module_search *search, struct mpk_error *err)
 {
 	*out = ask(m, name, search);
-	return *out ? MPK_OK : walk(m, name, out, search, err);
+	return *out ? MPK_OK : value_module_walk(m, name, out, search, err);
 }

@@ -44,7 +44,7 @@ static const struct format formats[] = {
 };
 
 /* The row by its code; NULL for all other types. */
-static const struct format *format_of(struct mpk_dtype t)
+static const struct format *narrow_format_of(struct mpk_dtype t)
 {
 	size_t row = (size_t)t.code - FIRST; /* a lower code wraps */
 
@@ -55,7 +55,7 @@ static const struct format *format_of(struct mpk_dtype t)
 
 bool mpk_dtype_is_narrow(struct mpk_dtype t)
 {
-	return format_of(t) != NULL;
+	return narrow_format_of(t) != NULL;
 }
 
 /* The bit that is set for negative numbers; a scale has none. */
@@ -90,7 +90,7 @@ static bool is_nan(const struct format *f, unsigned sign, unsigned magnitude)
 	       (f->special != IEEE || magnitude > end_of_numbers(f));
 }
 
-static double number(const struct format *f, unsigned magnitude)
+static double narrow_number(const struct format *f, unsigned magnitude)
 {
 	int exponent = (int)(magnitude >> f->fraction);
 	unsigned fraction = magnitude & ((1u << f->fraction) - 1);
@@ -108,14 +108,14 @@ static double number(const struct format *f, unsigned magnitude)
 /* A double has room for the exponents of all of them, 2^-127 to 2^127 (float8_e8m0fnu). */
 double mpk_narrow_to_f64(struct mpk_dtype t, uint8_t bits)
 {
-	const struct format *f = format_of(t);
+	const struct format *f = narrow_format_of(t);
 	unsigned all = bits & ((1u << f->bits) - 1), sign = all & sign_of(f),
 		 magnitude = all ^ sign;
 	double value;
 
 	if (is_nan(f, sign, magnitude))
 		return sign ? -(double)NAN : (double)NAN;
-	value = magnitude >= end_of_numbers(f) ? INFINITY : number(f, magnitude);
+	value = magnitude >= end_of_numbers(f) ? INFINITY : narrow_number(f, magnitude);
 	return sign ? -value : value;
 }
 
@@ -174,7 +174,7 @@ static uint8_t nan_of(const struct format *f, unsigned sign)
 /* Infinity is rounded like a number beyond the largest, as ml_dtypes does it. */
 uint8_t mpk_narrow_from_f64(struct mpk_dtype t, double value)
 {
-	const struct format *f = format_of(t);
+	const struct format *f = narrow_format_of(t);
 	unsigned sign = signbit(value) ? sign_of(f) : 0, end = end_of_numbers(f), magnitude = 0;
 
 	if (isnan(value) || (f->special == SCALE && !(value > 0)))
@@ -195,7 +195,7 @@ uint8_t mpk_narrow_from_f64(struct mpk_dtype t, double value)
 /* After rounding: 448.1 fits float8_e4m3fn, whose largest number is 448. */
 bool mpk_narrow_fits(struct mpk_dtype t, double value)
 {
-	const struct format *f = format_of(t);
+	const struct format *f = narrow_format_of(t);
 
 	if (isnan(value))
 		return f->special != FINITE;

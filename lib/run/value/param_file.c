@@ -33,7 +33,7 @@ struct mpk_param_file {
 
 /* --- opening -------------------------------------------------------------------------------- */
 
-static enum mpk_code add_name(struct mpk_param_file *f, struct mpk_span name, size_t index,
+static enum mpk_code param_file_add_name(struct mpk_param_file *f, struct mpk_span name, size_t index,
 			      struct mpk_error *err)
 {
 	size_t first;
@@ -52,30 +52,30 @@ static enum mpk_code read_npz(struct mpk_param_file *f, struct mpk_error *err)
 
 	MPK_TRY(mpk_npz_list(f->map.bytes, &f->arena, &members, &count, err));
 	for (size_t i = 0; i < count; i++)
-		MPK_TRY(add_name(f, members[i].name, i, err));
+		MPK_TRY(param_file_add_name(f, members[i].name, i, err));
 	f->members = members;
 	return MPK_OK;
 }
 
-static enum mpk_code read_params(struct mpk_param_file *f, struct mpk_error *err)
+static enum mpk_code param_file_read_params(struct mpk_param_file *f, struct mpk_error *err)
 {
 	struct mpk_params params;
 
 	MPK_TRY(mpk_params_read(f->map.bytes, &f->arena, &params, err));
 	for (size_t i = 0; i < params.names.count; i++)
-		MPK_TRY(add_name(f, params.names.items[i], i, err));
+		MPK_TRY(param_file_add_name(f, params.names.items[i], i, err));
 	f->records = params.tensors;
 	return MPK_OK;
 }
 
-static enum mpk_code open_file(struct mpk_param_file *f, const char *path, struct mpk_error *err)
+static enum mpk_code param_file_open_file(struct mpk_param_file *f, const char *path, struct mpk_error *err)
 {
 	enum mpk_code code;
 
 	f->path = strdup(path);
 	MPK_TRY_ALLOC(f->path, err);
 	MPK_TRY(mpk_mapping_open(path, &f->map, err));
-	code = mpk_npz_is(f->map.bytes) ? read_npz(f, err) : read_params(f, err);
+	code = mpk_npz_is(f->map.bytes) ? read_npz(f, err) : param_file_read_params(f, err);
 	if (code != MPK_OK)
 		mpk_error_at_file(err, path);
 	return code;
@@ -89,7 +89,7 @@ enum mpk_code mpk_param_file_open(const char *path, struct mpk_param_file **out,
 
 	MPK_TRY_ALLOC(f, err);
 	atomic_init(&f->refs, 1);
-	code = open_file(f, path, err);
+	code = param_file_open_file(f, path, err);
 	if (code != MPK_OK) {
 		mpk_param_file_drop(f);
 		return code;

@@ -124,7 +124,7 @@ static enum mpk_code parse_shape(struct mpk_spec_source *s, struct mpk_value *ou
 	return mpk_value_of_shape(extents, ndim, out, err);
 }
 
-static int hex_digit(char c)
+static int parse_hex_digit(char c)
 {
 	const char *digits = "0123456789abcdef", *at = strchr(digits, tolower((unsigned char)c));
 
@@ -141,7 +141,7 @@ static enum mpk_code parse_bytes(struct mpk_spec_source *s, struct mpk_value *ou
 	MPK_TRY(mpk_value_of_text(MPK_VALUE_BYTES, mpk_span_of(s->text + s->pos, len / 2), &v,
 				  err));
 	for (size_t i = 0; i < len; i++) {
-		int digit = hex_digit(s->text[s->pos + i]);
+		int digit = parse_hex_digit(s->text[s->pos + i]);
 
 		if (digit < 0 || len % 2) {
 			mpk_value_drop(&v);
@@ -272,7 +272,7 @@ static size_t item_length(const char *text)
 	return i;
 }
 
-static size_t skip_blanks(const char *text)
+static size_t parse_skip_blanks(const char *text)
 {
 	return strspn(text, " ");
 }
@@ -297,7 +297,7 @@ static size_t count_items(const char *text)
 {
 	size_t count = 0;
 
-	if (text[skip_blanks(text)] == ')')
+	if (text[parse_skip_blanks(text)] == ')')
 		return 0;
 	for (;; text++) {
 		text += item_length(text);
@@ -318,13 +318,13 @@ static enum mpk_code parse_tuple(struct mpk_spec_source *s, unsigned depth, stru
 		return mpk_spec_bad(s, 0, "tuples are nested too deep", err);
 	MPK_TRY(mpk_value_of_array(count, &tuple, err));
 	for (size_t i = 0; i < count; i++) {
-		s->pos += skip_blanks(s->text + s->pos);
+		s->pos += parse_skip_blanks(s->text + s->pos);
 		size_t len = item_length(s->text + s->pos);
 
 		MPK_TRY(parse_item(s->text + s->pos, len, depth + 1, &tuple.array->items[i], err));
 		s->pos += len + (s->text[s->pos + len] == ';');
 	}
-	s->pos += skip_blanks(s->text + s->pos);
+	s->pos += parse_skip_blanks(s->text + s->pos);
 	if (strcmp(s->text + s->pos, ")") != 0)
 		return mpk_spec_bad(s, s->pos, "a tuple ends with ')', as in (4xf32=1; i64=2)",
 				    err);
@@ -395,7 +395,7 @@ static enum mpk_code parse_out(const char *text, struct mpk_value *out, struct m
 }
 
 /* Of one value that is no tuple. */
-static const char *file_of(const char *text, size_t len)
+static const char *parse_file_of(const char *text, size_t len)
 {
 	const char *at = memmem(text, len, "=@", 2);
 
@@ -411,14 +411,14 @@ const char *mpk_value_file(const char *text, const char *from, size_t *len)
 
 	if (!strchr(text, '(')) {
 		*len = strlen(text);
-		text = from == text ? file_of(text, *len) : NULL;
+		text = from == text ? parse_file_of(text, *len) : NULL;
 		*len = text ? strlen(text) : 0;
 		return text;
 	}
 	for (from += strcspn(from, "(;"); *from; from += item) {
 		from += strspn(from, "(;) ");
 		item = strcspn(from, "(;)");
-		text = item ? file_of(from, item) : NULL;
+		text = item ? parse_file_of(from, item) : NULL;
 		if (!text)
 			continue;
 		while (from[item - 1] == ' ')

@@ -54,7 +54,7 @@ static void fill_strides(struct mpk_tensor *t)
 }
 
 /* A compact tensor without memory. */
-static enum mpk_code make(struct mpk_dtype dtype, const int64_t *shape, size_t ndim,
+static enum mpk_code tensor_make(struct mpk_dtype dtype, const int64_t *shape, size_t ndim,
 			  struct mpk_tensor **out, struct mpk_error *err)
 {
 	struct mpk_tensor *t;
@@ -96,7 +96,7 @@ enum mpk_code mpk_tensor_create(struct mpk_dtype dtype, const int64_t *shape, si
 	struct mpk_storage *storage;
 	struct mpk_tensor *t;
 
-	MPK_TRY(make(dtype, shape, ndim, &t, err));
+	MPK_TRY(tensor_make(dtype, shape, ndim, &t, err));
 	enum mpk_code code = mpk_storage_create(t->bytes, memory, &storage, err);
 
 	if (code != MPK_OK) {
@@ -115,7 +115,7 @@ enum mpk_code mpk_tensor_view(struct mpk_storage *storage, uint64_t offset, stru
 {
 	struct mpk_tensor *t;
 
-	MPK_TRY(make(dtype, shape, ndim, &t, err));
+	MPK_TRY(tensor_make(dtype, shape, ndim, &t, err));
 	if (offset > storage->bytes || t->bytes > storage->bytes - offset) {
 		uint64_t bytes = t->bytes;
 
@@ -139,7 +139,7 @@ enum mpk_code mpk_tensor_wrap(const struct mpk_dltensor *dl, struct mpk_storage 
 
 	if (dl->ndim < 0)
 		return mpk_fail(err, MPK_E_RANGE, "a tensor of %d dimensions", dl->ndim);
-	MPK_TRY(make(dl->dtype, dl->shape, (size_t)dl->ndim, &t, err));
+	MPK_TRY(tensor_make(dl->dtype, dl->shape, (size_t)dl->ndim, &t, err));
 	t->storage = mpk_storage_hold(storage);
 	t->dl.device = dl->device;
 	t->dl.data = dl->data;

@@ -17,7 +17,7 @@ struct reading {
 	size_t count;
 };
 
-static enum mpk_code hash(const struct reading *r, struct mpk_span bytes,
+static enum mpk_code bom_hash(const struct reading *r, struct mpk_span bytes,
 			  uint8_t out[MPK_DIGEST_BYTES], struct mpk_error *err)
 {
 	struct mpk_rope rope = mpk_rope_of(r->view->arena);
@@ -39,7 +39,7 @@ static const char *make_id(struct mpk_arena *arena, const char *what, const char
 	return id;
 }
 
-static enum mpk_code add(struct reading *r, struct mpk_bom_part *part, const char *what,
+static enum mpk_code bom_add(struct reading *r, struct mpk_bom_part *part, const char *what,
 			 const char *name, struct mpk_span bytes, struct mpk_error *err)
 {
 	uint8_t digest[MPK_DIGEST_BYTES];
@@ -47,7 +47,7 @@ static enum mpk_code add(struct reading *r, struct mpk_bom_part *part, const cha
 	part->id = make_id(r->view->arena, what, name);
 	MPK_TRY_ALLOC(part->id, err);
 	part->bytes = bytes.len;
-	MPK_TRY(hash(r, bytes, digest, err));
+	MPK_TRY(bom_hash(r, bytes, digest, err));
 	(void)mpk_digest_print(digest, MPK_DIGEST_BYTES, part->sha256);
 	r->parts[r->count++] = *part;
 	return MPK_OK;
@@ -63,13 +63,13 @@ static enum mpk_code add_nodes(struct reading *r, struct mpk_error *err)
 					     .is_data = n->kind && n->kind->role == MPK_ROLE_DATA };
 
 		if (n->node->payload.len)
-			MPK_TRY(add(r, &part, "module", n->path, n->node->payload, err));
+			MPK_TRY(bom_add(r, &part, "module", n->path, n->node->payload, err));
 	}
 	return MPK_OK;
 }
 
 /* Numbered: names of symbols may become the same as references. */
-static enum mpk_code add_embedded(struct reading *r, struct mpk_error *err)
+static enum mpk_code bom_add_embedded(struct reading *r, struct mpk_error *err)
 {
 	const struct mpk_view *v = r->view;
 
@@ -79,7 +79,7 @@ static enum mpk_code add_embedded(struct reading *r, struct mpk_error *err)
 		char number[24];
 
 		(void)snprintf(number, sizeof number, "%zu", i);
-		MPK_TRY(add(r, &part, "code", number, v->image->embedded[i].bytes, err));
+		MPK_TRY(bom_add(r, &part, "code", number, v->image->embedded[i].bytes, err));
 	}
 	return MPK_OK;
 }
@@ -132,11 +132,11 @@ enum mpk_code mpk_bom_read(const struct mpk_view *view, const struct mpk_mapping
 				  sizeof *r.parts);
 	MPK_TRY_ALLOC(r.parts, err);
 	MPK_TRY(read_origin(view, &b, err));
-	MPK_TRY(hash(&r, bytes, b.digest, err));
+	MPK_TRY(bom_hash(&r, bytes, b.digest, err));
 	(void)mpk_digest_print(b.digest, MPK_DIGEST_BYTES, b.sha256);
 	make_uuid(b.digest, b.uuid);
 	MPK_TRY(add_nodes(&r, err));
-	MPK_TRY(add_embedded(&r, err));
+	MPK_TRY(bom_add_embedded(&r, err));
 	b.parts = r.parts;
 	b.part_count = r.count;
 	*out = b;
@@ -145,12 +145,12 @@ enum mpk_code mpk_bom_read(const struct mpk_view *view, const struct mpk_mapping
 
 /* --- attestations ----------------------------------------------------------------------- */
 
-static void put_digest(const char *sha256, struct mpk_json *j, struct mpk_json_at *at)
+static void bom_put_digest(const char *sha256, struct mpk_json *j, struct mpk_json_at *at)
 {
 	mpk_json_text(j, mpk_json_object(j, at, "digest"), "sha256", sha256);
 }
 
-static void put_definition(const struct mpk_provenance *p, struct mpk_json *j,
+static void bom_put_definition(const struct mpk_provenance *p, struct mpk_json *j,
 			   struct mpk_json_at *at)
 {
 	struct mpk_json_at *o = mpk_json_object(j, at, "buildDefinition"), *list;
@@ -165,7 +165,7 @@ static void put_definition(const struct mpk_provenance *p, struct mpk_json *j,
 		struct mpk_json_at *input = mpk_json_object(j, list, NULL);
 
 		mpk_json_text(j, input, "name", p->inputs[i].name);
-		put_digest(mpk_digest_print(p->inputs[i].sha256, MPK_DIGEST_BYTES, digits), j,
+		bom_put_digest(mpk_digest_print(p->inputs[i].sha256, MPK_DIGEST_BYTES, digits), j,
 			   input);
 	}
 }
@@ -189,7 +189,7 @@ void mpk_bom_predicate(const struct mpk_bom *b, const struct mpk_bom_author *aut
 {
 	struct mpk_json_at *o;
 
-	put_definition(&b->provenance, j, at);
+	bom_put_definition(&b->provenance, j, at);
 	o = mpk_json_object(j, mpk_json_object(j, at, "runDetails"), "builder");
 	mpk_json_text(j, o, "id", author->builder);
 	put_tools(&b->provenance, j, o);
@@ -203,7 +203,7 @@ void mpk_bom_statement(const struct mpk_bom *b, const struct mpk_bom_author *aut
 	mpk_json_text(j, at, "_type", "https://in-toto.io/Statement/v1");
 	o = mpk_json_object(j, mpk_json_array(j, at, "subject"), NULL);
 	mpk_json_text(j, o, "name", b->file);
-	put_digest(b->sha256, j, o);
+	bom_put_digest(b->sha256, j, o);
 	mpk_json_text(j, at, "predicateType", "https://slsa.dev/provenance/v1");
 	mpk_bom_predicate(b, author, j, mpk_json_object(j, at, "predicate"));
 }

@@ -20,7 +20,7 @@ static void put_property(const char *name, struct mpk_span value, struct mpk_jso
 	mpk_json_span(j, o, "value", value);
 }
 
-static void put_bytes(uint64_t bytes, struct mpk_json *j, struct mpk_json_at *list)
+static void cyclonedx_put_bytes(uint64_t bytes, struct mpk_json *j, struct mpk_json_at *list)
 {
 	struct mpk_json_at *o = mpk_json_object(j, list, NULL);
 
@@ -45,12 +45,12 @@ static void put_metadata(const struct mpk_bom *b, const struct mpk_bom_author *a
 	put_hash(b->sha256, j, o);
 	list = mpk_json_array(j, o, "properties");
 	put_property("mpack:file", mpk_span_str(b->file), j, list);
-	put_bytes(b->bytes, j, list);
+	cyclonedx_put_bytes(b->bytes, j, list);
 	for (size_t i = 0; b->has_provenance && i < b->provenance.option_count; i++)
 		put_property("mpack:option", mpk_span_str(b->provenance.options[i]), j, list);
 }
 
-static void put_part(const struct mpk_bom_part *p, struct mpk_json *j, struct mpk_json_at *list)
+static void cyclonedx_put_part(const struct mpk_bom_part *p, struct mpk_json *j, struct mpk_json_at *list)
 {
 	struct mpk_json_at *o = mpk_json_object(j, list, NULL);
 
@@ -63,7 +63,7 @@ static void put_part(const struct mpk_bom_part *p, struct mpk_json *j, struct mp
 	put_property("mpack:path", mpk_span_str(p->path), j, list);
 	if (p->format.len)
 		put_property("mpack:format", p->format, j, list);
-	put_bytes(p->bytes, j, list);
+	cyclonedx_put_bytes(p->bytes, j, list);
 }
 
 static void put_needed(const struct mpk_bom *b, struct mpk_json *j, struct mpk_json_at *list)
@@ -128,7 +128,7 @@ void mpk_bom_cyclonedx(const struct mpk_bom *b, const struct mpk_bom_author *aut
 	put_metadata(b, author, j, at);
 	list = mpk_json_array(j, at, "components");
 	for (size_t i = 0; i < b->part_count; i++)
-		put_part(&b->parts[i], j, list);
+		cyclonedx_put_part(&b->parts[i], j, list);
 	put_needed(b, j, list);
 	if (b->has_provenance)
 		put_origin(&b->provenance, j, list);

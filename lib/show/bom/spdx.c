@@ -18,7 +18,7 @@ static void put_checksum(const char *sha256, struct mpk_json *j, struct mpk_json
 }
 
 /* A package begun; its reference is "SPDXRef-" and id. */
-static struct mpk_json_at *put_package(const char *id, struct mpk_span name, const char *purpose,
+static struct mpk_json_at *spdx_put_package(const char *id, struct mpk_span name, const char *purpose,
 				       struct mpk_json *j, struct mpk_json_at *list)
 {
 	struct mpk_json_at *o = mpk_json_object(j, list, NULL);
@@ -42,7 +42,7 @@ static void put_parts(const struct mpk_bom *b, struct mpk_json *j, struct mpk_js
 	for (size_t i = 0; i < b->part_count; i++) {
 		const struct mpk_bom_part *p = &b->parts[i];
 		struct mpk_json_at *o =
-			put_package(p->id, p->kind, p->is_data ? "OTHER" : "LIBRARY", j, list);
+			spdx_put_package(p->id, p->kind, p->is_data ? "OTHER" : "LIBRARY", j, list);
 		MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf comment = { 0 };
 
 		put_checksum(p->sha256, j, o);
@@ -58,26 +58,26 @@ static void put_packages(const struct mpk_bom *b, struct mpk_json *j, struct mpk
 	struct mpk_json_at *list = mpk_json_array(j, at, "packages"), *o;
 	char digits[MPK_DIGEST_TEXT], id[32];
 
-	o = put_package("library", mpk_span_str(b->name), "LIBRARY", j, list);
+	o = spdx_put_package("library", mpk_span_str(b->name), "LIBRARY", j, list);
 	mpk_json_text(j, o, "packageFileName", b->file);
 	put_checksum(b->sha256, j, o);
 	put_parts(b, j, list);
 	for (size_t i = 0; i < b->needed_count; i++) {
 		(void)snprintf(id, sizeof id, "needed-%zu", i);
-		(void)put_package(id, mpk_span_str(b->needed[i]), "LIBRARY", j, list);
+		(void)spdx_put_package(id, mpk_span_str(b->needed[i]), "LIBRARY", j, list);
 	}
 	for (size_t i = 0; b->has_provenance && i < b->provenance.tool_count; i++) {
 		const struct mpk_provenance_tool *t = &b->provenance.tools[i];
 
 		(void)snprintf(id, sizeof id, "tool-%zu", i);
-		o = put_package(id, mpk_span_str(t->name), "APPLICATION", j, list);
+		o = spdx_put_package(id, mpk_span_str(t->name), "APPLICATION", j, list);
 		mpk_json_text(j, o, "versionInfo", t->version);
 	}
 	for (size_t i = 0; b->has_provenance && i < b->provenance.input_count; i++) {
 		const struct mpk_provenance_input *in = &b->provenance.inputs[i];
 
 		(void)snprintf(id, sizeof id, "input-%zu", i);
-		o = put_package(id, mpk_span_str(in->name), "SOURCE", j, list);
+		o = spdx_put_package(id, mpk_span_str(in->name), "SOURCE", j, list);
 		put_checksum(mpk_digest_print(in->sha256, MPK_DIGEST_BYTES, digits), j, o);
 	}
 }

@@ -16,7 +16,7 @@ static bool is_cuda(const struct mpk_view_node *n)
 
 /* --- CUDA ------------------------------------------------------------------------------- */
 
-static void put_place(const struct mpk_cuda_place *p, struct mpk_strbuf *out)
+static void check_device_put_place(const struct mpk_cuda_place *p, struct mpk_strbuf *out)
 {
 	if (p->sm)
 		mpk_strbuf_printf(out, "sm_%u", p->sm);
@@ -62,7 +62,7 @@ static void say_none(struct mpk_check_state *s, const char *path,
 	const struct mpk_cuda_place *p = &s->there->cuda;
 
 	mpk_strbuf_puts(&out, "nothing of it runs on ");
-	put_place(p, &out);
+	check_device_put_place(p, &out);
 	mpk_strbuf_puts(&out, ": ");
 	for (size_t i = 0; i < count && i < MPK_NAMES_SHOWN; i++) {
 		mpk_strbuf_puts(&out, i ? ", " : "");
@@ -157,7 +157,7 @@ static bool runs(const struct containers *c, const struct mpk_code_target *image
 }
 
 /* The images of a container when it is one for that maker's GPUs; none that do not read. */
-static enum mpk_code images_of(const struct mpk_image_device *d, bool cuda, struct mpk_arena *arena,
+static enum mpk_code check_device_images_of(const struct mpk_image_device *d, bool cuda, struct mpk_arena *arena,
 			       const struct mpk_code_target **out, size_t *count,
 			       struct mpk_error *err)
 {
@@ -177,7 +177,7 @@ static enum mpk_code check_container(struct containers *c, const struct mpk_imag
 	const struct mpk_code_target *images;
 	size_t count;
 
-	MPK_TRY(images_of(d, c->cuda, &scratch, &images, &count, err));
+	MPK_TRY(check_device_images_of(d, c->cuda, &scratch, &images, &count, err));
 	if (!count || runs(c, images, count))
 		return MPK_OK;
 	c->failed++;
@@ -199,7 +199,7 @@ static enum mpk_code check_containers(struct mpk_check_state *s, bool cuda, stru
 		return MPK_OK;
 	path = mpk_device_path(c.first, s->arena);
 	MPK_TRY_ALLOC(path, err);
-	MPK_TRY(images_of(c.first, cuda, s->arena, &images, &count, err));
+	MPK_TRY(check_device_images_of(c.first, cuda, s->arena, &images, &count, err));
 	(cuda ? say_none : say_amd)(s, path, images, count);
 	if (c.failed > 1)
 		mpk_check_say(s, MPK_ERROR, NULL,
@@ -216,7 +216,7 @@ static bool has_containers(const struct mpk_view *view, bool cuda)
 		const struct mpk_code_target *images;
 		size_t count = 0;
 
-		if (images_of(&view->image->devices[i], cuda, &scratch, &images, &count, NULL) ==
+		if (check_device_images_of(&view->image->devices[i], cuda, &scratch, &images, &count, NULL) ==
 			    MPK_OK &&
 		    count)
 			return true;
@@ -245,7 +245,7 @@ static bool has_portable(const struct mpk_view *view)
 	return false;
 }
 
-static enum mpk_code check_device(struct mpk_check_state *s, const char **skipped,
+static enum mpk_code check_device_check_device(struct mpk_check_state *s, const char **skipped,
 				  struct mpk_error *err)
 {
 	const struct mpk_there *there = s->there;
@@ -290,7 +290,7 @@ static enum mpk_code check_driver(struct mpk_check_state *s, const char **skippe
 }
 
 const struct mpk_check_row mpk_check_device[] = {
-	{ "device", "--device-arch", check_device },
+	{ "device", "--device-arch", check_device_check_device },
 	{ "driver", "--driver", check_driver },
 	{ 0 },
 };

@@ -183,7 +183,7 @@ static void put_why(const struct mpk_check_state *s, const struct mpk_global_inf
 
 /* --- executables ------------------------------------------------------------------------- */
 
-static enum mpk_code check_entry(struct mpk_check_state *s, const struct mpk_view_node *n,
+static enum mpk_code function_check_entry(struct mpk_check_state *s, const struct mpk_view_node *n,
 				 const struct mpk_payload_function *f, const struct own *own,
 				 struct mpk_error *err)
 {
@@ -213,14 +213,14 @@ static enum mpk_code check_executables(struct mpk_check_state *s, const struct o
 		struct mpk_payload_function f;
 
 		for (size_t k = 0; row->function && row->function(n->payload, k, &f); k++)
-			MPK_TRY(check_entry(s, n, &f, own, err));
+			MPK_TRY(function_check_entry(s, n, &f, own, err));
 	}
 	return MPK_OK;
 }
 
 /* --- host code --------------------------------------------------------------------------- */
 
-static enum mpk_code check_name(struct mpk_check_state *s, const char *name, const struct own *own,
+static enum mpk_code function_check_name(struct mpk_check_state *s, const char *name, const struct own *own,
 				struct mpk_error *err)
 {
 	struct mpk_global_info info;
@@ -235,7 +235,7 @@ static enum mpk_code check_name(struct mpk_check_state *s, const char *name, con
 				  MPK_QUOTE(mpk_span_str(name)), why);
 }
 
-static enum mpk_code check_names(struct mpk_check_state *s, const struct own *own,
+static enum mpk_code function_check_names(struct mpk_check_state *s, const struct own *own,
 				 struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap seen = { 0 };
@@ -253,7 +253,7 @@ static enum mpk_code check_names(struct mpk_check_state *s, const struct own *ow
 		added = mpk_strmap_put(&seen, mpk_span_str(w->name), 0, &ignored);
 		MPK_TRY_ALLOC(added >= 0, err);
 		if (added)
-			MPK_TRY(check_name(s, w->name, own, err));
+			MPK_TRY(function_check_name(s, w->name, own, err));
 	}
 	return MPK_OK;
 }
@@ -276,7 +276,7 @@ static const char *not_known(const struct mpk_check_state *s)
 	return NULL;
 }
 
-static enum mpk_code check_function(struct mpk_check_state *s, const char **skipped,
+static enum mpk_code function_check_function(struct mpk_check_state *s, const char **skipped,
 				    struct mpk_error *err)
 {
 	struct own own = { 0 };
@@ -289,13 +289,13 @@ static enum mpk_code check_function(struct mpk_check_state *s, const char **skip
 	if (code == MPK_OK)
 		code = check_executables(s, &own, err);
 	if (code == MPK_OK)
-		code = check_names(s, &own, err);
+		code = function_check_names(s, &own, err);
 	mpk_strmap_fini(&own.modules);
 	mpk_strmap_fini(&own.host);
 	return code;
 }
 
 const struct mpk_check_row mpk_check_function[] = {
-	{ "function", "--tvm or --runtime", check_function },
+	{ "function", "--tvm or --runtime", function_check_function },
 	{ 0 },
 };

@@ -139,7 +139,7 @@ static const char *not_searched(const struct mpk_check_state *s)
 	return why ? why : s->there->searchable ? NULL : MPK_CHECK_UNSAID;
 }
 
-static const char *place(const struct mpk_there *there)
+static const char *check_host_place(const struct mpk_there *there)
 {
 	return there->libs ? "in the directory of --libs" : "on this machine";
 }
@@ -153,7 +153,7 @@ static void say_missing(struct mpk_check_state *s, const struct mpk_scope_gap *g
 
 	mpk_check_say(s, MPK_ERROR, NULL, "%s%s needs %s%s, which is not %s: install it there%s",
 		      gap->by ? QUOTED(gap->by->path) : "it", gap->by ? ", which it needs," : "",
-		      QUOTED(gap->name), owner, place(s->there),
+		      QUOTED(gap->name), owner, check_host_place(s->there),
 		      s->there->libs ? ", or copy it there" : "");
 }
 
@@ -259,7 +259,7 @@ struct eager {
 	bool all;
 };
 
-static void take_relocation(void *arg, const struct mpk_relocation *r)
+static void check_host_take_relocation(void *arg, const struct mpk_relocation *r)
 {
 	struct eager *e = arg;
 
@@ -277,7 +277,7 @@ static enum mpk_code read_eager(struct mpk_check_state *s, struct eager *out, st
 	*out = (struct eager){ .count = symbols.count, .all = mpk_linking_binds_now(&l) };
 	out->bits = mpk_arena_array(s->arena, out->count / 8 + 1, 1);
 	MPK_TRY_ALLOC(out->bits, err);
-	return mpk_linking_relocations(&l, take_relocation, out, err);
+	return mpk_linking_relocations(&l, check_host_take_relocation, out, err);
 }
 
 /* Of a file whose tables do not read, which the check of linking tells, all are. */
@@ -341,12 +341,12 @@ static enum mpk_code check_undefined(struct mpk_check_state *s, const struct mpk
 			mpk_check_say(s, MPK_WARNING, u->name,
 				      "undefined: no library %s defines it; glibc and libstdc++ "
 				      "were not looked at",
-				      place(s->there));
+				      check_host_place(s->there));
 		return MPK_OK;
 	}
 	(void)snprintf(where, sizeof where, ", which is not %s%s",
 		       mpk_check_is_tvms(u->name) ? "in " : "",
-		       mpk_check_is_tvms(u->name) ? mpk_check_where(s->there) : place(s->there));
+		       mpk_check_is_tvms(u->name) ? mpk_check_where(s->there) : check_host_place(s->there));
 	return say_undefined(s, u, where, is_eager(eager, u), err);
 }
 

@@ -32,7 +32,7 @@ static void names_fini(struct names *n)
 }
 
 /* @name    lives as long as the findings */
-static enum mpk_code add_name(struct names *n, const char *name, struct mpk_error *err)
+static enum mpk_code linking_add_name(struct names *n, const char *name, struct mpk_error *err)
 {
 	size_t ignored;
 	int added = mpk_strmap_put(&n->known, mpk_span_str(name), 0, &ignored);
@@ -45,7 +45,7 @@ static enum mpk_code add_name(struct names *n, const char *name, struct mpk_erro
 	return MPK_OK;
 }
 
-static int by_name(const void *a, const void *b)
+static int linking_by_name(const void *a, const void *b)
 {
 	const char *const *x = a, *const *y = b;
 
@@ -76,7 +76,7 @@ static void see_initializer(void *arg, size_t piece)
 
 /* The pieces that come to what is wanted, then the functions that begin with one.
  * @at_load receives whether an initializer is among them */
-static enum mpk_code find_host(struct mpk_check_state *s, enum mpk_want_kind kind, const char *name,
+static enum mpk_code linking_find_host(struct mpk_check_state *s, enum mpk_want_kind kind, const char *name,
 			       bool *marked, struct names *out, bool *at_load,
 			       struct mpk_error *err)
 {
@@ -95,7 +95,7 @@ static enum mpk_code find_host(struct mpk_check_state *s, enum mpk_want_kind kin
 		size_t piece = mpk_reach_piece(&w->reach, f->address);
 
 		if (!f->alias_of && piece < w->reach.count && marked[piece])
-			MPK_TRY(add_name(out, f->name, err));
+			MPK_TRY(linking_add_name(out, f->name, err));
 	}
 	return MPK_OK;
 }
@@ -107,7 +107,7 @@ struct calls {
 	size_t count, cap;
 };
 
-static enum mpk_code add_call(void *arg, size_t from, size_t to, struct mpk_error *err)
+static enum mpk_code linking_add_call(void *arg, size_t from, size_t to, struct mpk_error *err)
 {
 	struct calls *c = arg;
 
@@ -145,7 +145,7 @@ static enum mpk_code spread_machine(const struct mpk_payload_view *row, const st
 
 	for (size_t i = 0; row->function(p, i, &f); i++)
 		marked[i] = is_among(out, &f);
-	code = row->calls(p, &(const struct mpk_payload_calls){ add_call, &calls }, err);
+	code = row->calls(p, &(const struct mpk_payload_calls){ linking_add_call, &calls }, err);
 	mpk_want_edges_sort(calls.items, calls.count);
 	if (code == MPK_OK)
 		code = mpk_want_edges_spread(calls.items, calls.count, marked, count, err);
@@ -156,7 +156,7 @@ static enum mpk_code spread_machine(const struct mpk_payload_view *row, const st
 		if (!marked[i] || f.kind == MPK_FUNCTION_IMPORTED)
 			continue;
 		name = mpk_arena_text(out->arena, f.name);
-		code = name ? add_name(out, name, err) : mpk_fail_nomem(err);
+		code = name ? linking_add_name(out, name, err) : mpk_fail_nomem(err);
 	}
 	return code;
 }
@@ -197,7 +197,7 @@ static enum mpk_code find_machines(struct mpk_check_state *s, struct names *out,
 /* --- findings ---------------------------------------------------------------------------- */
 
 /* "f, g and 3 more" */
-static void put_functions(const char *const *functions, size_t count, char *out, size_t size)
+static void linking_put_functions(const char *const *functions, size_t count, char *out, size_t size)
 {
 	enum { SHOWN = 2 };
 	size_t shown = count > SHOWN + 1 ? SHOWN : count, n = 0;
@@ -230,7 +230,7 @@ static enum mpk_code say_failing(struct mpk_check_state *s, const char *const *f
 		result->last_call = call;
 	}
 	if (count)
-		put_functions(functions, count, who, sizeof who);
+		linking_put_functions(functions, count, who, sizeof who);
 	(void)snprintf(text, sizeof text, "%s fail%s when called: %s", who, count > 1 ? "" : "s",
 		       why);
 	mpk_check_say_text(s, MPK_ERROR, NULL, text);
@@ -256,7 +256,7 @@ static enum mpk_code say_want(struct mpk_check_state *s, enum mpk_want_kind kind
 			      struct names *names, const char *why, struct mpk_error *err)
 {
 	bool *marked = calloc(s->wants.reach.count + 1, sizeof *marked), at_load = false;
-	enum mpk_code code = marked ? find_host(s, kind, name, marked, names, &at_load, err)
+	enum mpk_code code = marked ? linking_find_host(s, kind, name, marked, names, &at_load, err)
 				    : mpk_fail_nomem(err);
 	const char *const *functions;
 
@@ -270,7 +270,7 @@ static enum mpk_code say_want(struct mpk_check_state *s, enum mpk_want_kind kind
 		return MPK_OK;
 	}
 	if (names->count)
-		qsort(names->items, names->count, sizeof *names->items, by_name);
+		qsort(names->items, names->count, sizeof *names->items, linking_by_name);
 	functions = mpk_arena_keep(s->arena, names->items, names->count, sizeof *names->items);
 	MPK_TRY_ALLOC(functions, err);
 	return say_failing(s, functions, names->count, why, err);
@@ -298,21 +298,21 @@ enum mpk_code mpk_check_say_want(struct mpk_check_state *s, enum mpk_want_kind k
 
 /* --- all of them ------------------------------------------------------------------------- */
 
-static enum mpk_code collect(const struct mpk_check_result *result, struct names *out,
+static enum mpk_code linking_collect(const struct mpk_check_result *result, struct names *out,
 			     struct mpk_error *err)
 {
 	for (const struct mpk_check_call *c = result->calls; c; c = c->next)
 		for (size_t i = 0; i < c->count; i++)
-			MPK_TRY(add_name(out, c->functions[i], err));
+			MPK_TRY(linking_add_name(out, c->functions[i], err));
 	if (out->count)
-		qsort(out->items, out->count, sizeof *out->items, by_name);
+		qsort(out->items, out->count, sizeof *out->items, linking_by_name);
 	return MPK_OK;
 }
 
 enum mpk_code mpk_check_sum_calls(struct mpk_check_state *s, struct mpk_error *err)
 {
 	struct names names = { .arena = s->arena };
-	enum mpk_code code = collect(s->result, &names, err);
+	enum mpk_code code = linking_collect(s->result, &names, err);
 
 	if (code == MPK_OK) {
 		s->result->failing =

@@ -83,7 +83,7 @@ static void check_container(struct mpk_check_state *s)
 			      container == MPK_CONTAINER_TAR ? "a tar of objects" : "an object");
 }
 
-static enum mpk_code check_format(struct mpk_check_state *s, const char **skipped,
+static enum mpk_code runtime_check_format(struct mpk_check_state *s, const char **skipped,
 				  struct mpk_error *err)
 {
 	const struct mpk_image *image = s->view->image;
@@ -253,7 +253,7 @@ static const struct mpk_dso *runtime_for(const struct mpk_there *there, struct m
 }
 
 /* @path    of the first module of that kind */
-static enum mpk_code check_kind(struct mpk_check_state *s, struct mpk_span kind, const char *path,
+static enum mpk_code runtime_check_kind(struct mpk_check_state *s, struct mpk_span kind, const char *path,
 				struct mpk_error *err)
 {
 	const char *word = MPK_QUOTE(kind);
@@ -318,7 +318,7 @@ static enum mpk_code check_loaders(struct mpk_check_state *s, const char **skipp
 		/* kinds are in the order of the tree */
 		while (!mpk_span_equal(s->view->nodes[at].node->kind, kinds[i]))
 			at++;
-		MPK_TRY(check_kind(s, kinds[i], s->view->nodes[at].path, err));
+		MPK_TRY(runtime_check_kind(s, kinds[i], s->view->nodes[at].path, err));
 	}
 	return MPK_OK;
 }
@@ -388,7 +388,7 @@ static enum mpk_code check_payload(struct mpk_check_state *s, const char **skipp
 }
 
 const struct mpk_check_row mpk_check_runtime[] = {
-	{ "format", "--tvm or --runtime", check_format },
+	{ "format", "--tvm or --runtime", runtime_check_format },
 	{ "loader", "--tvm or --runtime", check_loaders },
 	{ "payload", NULL, check_payload },
 	{ 0 },

@@ -129,7 +129,7 @@ bool mpk_differ_texts(struct mpk_differ *d, const char *what, struct mpk_span na
 }
 
 /* "2 lines removed, 1 added" */
-static void put_counts(uint64_t removed, uint64_t added, const char *unit, struct mpk_strbuf *out)
+static void differ_put_counts(uint64_t removed, uint64_t added, const char *unit, struct mpk_strbuf *out)
 {
 	if (removed)
 		mpk_strbuf_printf(out, "%" PRIu64 " %s%s removed", removed, unit,
@@ -149,7 +149,7 @@ static void add_lines(struct mpk_differ *d, const char *what, struct mpk_span na
 	struct mpk_difference *item;
 	const char *lines;
 
-	put_counts(text->removed, text->added, unit, &counts);
+	differ_put_counts(text->removed, text->added, unit, &counts);
 	if (left_out)
 		mpk_strbuf_printf(&counts, "; %zu hunk%s not shown", left_out,
 				  left_out == 1 ? "" : "s");
@@ -194,7 +194,7 @@ struct mpk_difference *mpk_differ_bytes(struct mpk_differ *d, const char *what,
 }
 
 /* Texts may end with NULs, as drivers want them; within, a NUL makes them none. */
-static bool is_text(struct mpk_span *s)
+static bool differ_is_text(struct mpk_span *s)
 {
 	while (s->len && !s->data[s->len - 1])
 		s->len--;
@@ -208,7 +208,7 @@ void mpk_differ_content(struct mpk_differ *d, const char *what, struct mpk_span 
 
 	if (mpk_span_equal(a, b))
 		return;
-	if (is_text(&x) && is_text(&y))
+	if (differ_is_text(&x) && differ_is_text(&y))
 		mpk_differ_lines(d, what, name, "line", x, y);
 	else
 		(void)mpk_differ_bytes(d, what, name, a, b);

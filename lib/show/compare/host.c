@@ -51,7 +51,7 @@ static int by_slot(const void *a, const void *b)
 	return x->at < y->at ? -1 : x->at > y->at;
 }
 
-static enum mpk_code read_symbols(struct mpk_host_code *h, struct mpk_arena *arena,
+static enum mpk_code compare_host_read_symbols(struct mpk_host_code *h, struct mpk_arena *arena,
 				  struct mpk_error *err)
 {
 	struct mpk_symtab t;
@@ -148,7 +148,7 @@ static enum mpk_code read_slots(struct mpk_host_code *h, struct mpk_arena *arena
 	return MPK_OK;
 }
 
-static enum mpk_code read_sections(struct mpk_host_code *h, struct mpk_arena *arena,
+static enum mpk_code compare_host_read_sections(struct mpk_host_code *h, struct mpk_arena *arena,
 				   struct mpk_error *err)
 {
 	struct mpk_host_place *list = mpk_arena_array(arena, h->elf.section_count, sizeof *list);
@@ -169,11 +169,11 @@ static enum mpk_code read_sections(struct mpk_host_code *h, struct mpk_arena *ar
 	return MPK_OK;
 }
 
-static enum mpk_code read_all(struct mpk_host_code *h, struct mpk_arena *arena,
+static enum mpk_code compare_host_read_all(struct mpk_host_code *h, struct mpk_arena *arena,
 			      struct mpk_error *err)
 {
-	MPK_TRY(read_symbols(h, arena, err));
-	MPK_TRY(read_sections(h, arena, err));
+	MPK_TRY(compare_host_read_symbols(h, arena, err));
+	MPK_TRY(compare_host_read_sections(h, arena, err));
 	return read_slots(h, arena, err);
 }
 
@@ -187,7 +187,7 @@ enum mpk_code mpk_host_code_open(const struct mpk_image *image, struct mpk_arena
 	out->bytes_left = 4 * (uint64_t)image->bytes.len;
 	out->data_left = DATA_BYTES;
 
-	enum mpk_code code = read_all(out, arena, err);
+	enum mpk_code code = compare_host_read_all(out, arena, err);
 
 	if (code != MPK_OK)
 		mpk_host_code_close(out);
@@ -210,7 +210,7 @@ static const struct mpk_host_slot *slot_at(const struct mpk_host_code *h, uint64
 }
 
 /* The last place that begins at or before an address, if that lies in it, else NULL. */
-static const struct mpk_host_place *find(const struct mpk_host_place *places, size_t count,
+static const struct mpk_host_place *compare_host_find(const struct mpk_host_place *places, size_t count,
 					 uint64_t address)
 {
 	const struct mpk_host_place behind = { .begin = address, .order = SIZE_MAX };
@@ -222,12 +222,12 @@ static const struct mpk_host_place *find(const struct mpk_host_place *places, si
 
 static const struct mpk_host_place *place_at(const struct mpk_host_code *h, uint64_t address)
 {
-	return find(h->places, h->place_count, address);
+	return compare_host_find(h->places, h->place_count, address);
 }
 
 static const struct mpk_host_place *section_at(const struct mpk_host_code *h, uint64_t address)
 {
-	return find(h->sections, h->section_count, address);
+	return compare_host_find(h->sections, h->section_count, address);
 }
 
 /* The slot through which an entry of the PLT jumps, or NULL. */

@@ -84,7 +84,7 @@ struct pages {
 };
 
 /* A register gets something else. False when nothing explained what differed there. */
-static bool forget(struct pages *p, unsigned reg)
+static bool host_code_forget(struct pages *p, unsigned reg)
 {
 	bool told = !(p->unused >> reg & 1);
 
@@ -105,7 +105,7 @@ static bool is_page(struct pages *p, const struct pair *f, size_t i, uint32_t v,
 	    !mpk_aarch64_adrp(w, f->g->address + i, &y) || reg != mpk_aarch64_rd(w) ||
 	    reg == MPK_AARCH64_XZR)
 		return false;
-	*same = forget(p, reg);
+	*same = host_code_forget(p, reg);
 	p->x[reg] = x;
 	p->y[reg] = y;
 	p->known |= (uint32_t)1 << reg;
@@ -153,7 +153,7 @@ static bool forget_called(struct pages *p, uint32_t word)
 
 	if ((word & 0xfc000000) == 0x94000000 || (word & 0xfffffc1f) == 0xd63f0000)
 		for (unsigned reg = 0; reg < CALLERS; reg++)
-			same &= forget(p, reg);
+			same &= host_code_forget(p, reg);
 	return same;
 }
 
@@ -174,7 +174,7 @@ static bool same_aarch64(const struct pair *p)
 		}
 		if (!is_use(&pages, p, v, w, &same))
 			(void)is_relative(p, i, v, w, &same);
-		if (!same || !forget_called(&pages, v) || !forget(&pages, mpk_aarch64_written(v)))
+		if (!same || !forget_called(&pages, v) || !host_code_forget(&pages, mpk_aarch64_written(v)))
 			return false;
 	}
 	return !pages.unused;

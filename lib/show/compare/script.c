@@ -121,7 +121,7 @@ static struct point furthest(const struct box *box, const struct front *f, const
 }
 
 /* A point within the box through which the script goes. */
-static struct point split(const struct search *s, const struct box *box)
+static struct point script_split(const struct search *s, const struct box *box)
 {
 	int32_t lo_min = box->x0 - box->y1, hi_max = box->x1 - box->y0;
 	int32_t f_mid = box->x0 - box->y0, b_mid = box->x1 - box->y1;
@@ -168,7 +168,7 @@ static void solve(const struct search *s, struct box box)
 		box = shrink(s, box);
 		if (box.x0 == box.x1 || box.y0 == box.y1)
 			break;
-		struct point at = split(s, &box);
+		struct point at = script_split(s, &box);
 		struct box first = { box.x0, at.x, box.y0, at.y };
 		struct box second = { at.x, box.x1, at.y, box.y1 };
 		bool first_is_smaller = room(&first) < room(&second);

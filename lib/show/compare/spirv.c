@@ -28,7 +28,7 @@ static bool is_debug(uint32_t op)
 }
 
 /* The next instruction that runs; false: there is none, or it is broken (then *at stays in front). */
-static bool next(struct mpk_span s, size_t *at, struct mpk_span *out)
+static bool spirv_next(struct mpk_span s, size_t *at, struct mpk_span *out)
 {
 	while (s.len - *at >= 4) {
 		uint32_t word = mpk_load_u32(s.data + *at);
@@ -60,9 +60,9 @@ bool mpk_spirv_same_code(struct mpk_span a, struct mpk_span b)
 	if (!same_header(a, b))
 		return false;
 	for (;;) {
-		bool more = next(a, &x, &p);
+		bool more = spirv_next(a, &x, &p);
 
-		if (more != next(b, &y, &q))
+		if (more != spirv_next(b, &y, &q))
 			return false;
 		if (!more)
 			return x == a.len && y == b.len;

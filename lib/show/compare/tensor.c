@@ -59,7 +59,7 @@ static const void *scalar(const struct differ *d, const struct mpk_scalars *s, u
 }
 
 /* A scalar of a file, whose bytes are little-endian. */
-static struct mpk_element load(const struct differ *d, const void *at)
+static struct mpk_element tensor_load(const struct differ *d, const void *at)
 {
 	size_t bytes = (d->dtype.bits + 7U) / 8;
 	uint8_t native[MPK_SCALAR_MAX];
@@ -77,8 +77,8 @@ static void compare_scalar(struct differ *d, uint64_t i)
 
 	if (memcmp(at_a, at_b, d->width ? d->width : (d->dtype.bits + 7U) / 8) == 0)
 		return;
-	x = load(d, at_a);
-	y = load(d, at_b);
+	x = tensor_load(d, at_a);
+	y = tensor_load(d, at_b);
 	if (d->out->has_values && same_value(x, y)) {
 		d->out->bits_only++;
 		return;
@@ -118,7 +118,7 @@ static void compare_all(struct differ *d, size_t len)
 
 /* Bytes of a scalar, and how many there are: a type of less than 8 bits takes a byte each or is packed,
  * as the writer counted. */
-static bool measure(struct differ *d, const struct mpk_tensor_record *t)
+static bool tensor_measure(struct differ *d, const struct mpk_tensor_record *t)
 {
 	uint64_t elements = 1, packed;
 
@@ -152,7 +152,7 @@ struct mpk_tensor_diff mpk_tensor_compare(const struct mpk_tensor_record *a,
 	struct mpk_tensor_diff out = { 0 };
 	struct differ d = { .out = &out };
 
-	if (!same_type(a, b) || !measure(&d, a))
+	if (!same_type(a, b) || !tensor_measure(&d, a))
 		return (struct mpk_tensor_diff){ 0 };
 	/* scalars are only read */
 	d.a.data = (uint8_t *)(uintptr_t)a->data.data;
@@ -166,7 +166,7 @@ struct mpk_tensor_diff mpk_tensor_compare(const struct mpk_tensor_record *a,
 	return out;
 }
 
-static void put_type(const struct mpk_tensor_record *t, struct mpk_strbuf *out)
+static void tensor_put_type(const struct mpk_tensor_record *t, struct mpk_strbuf *out)
 {
 	char type[MPK_DTYPE_TEXT];
 
@@ -180,9 +180,9 @@ void mpk_tensor_diff_text(const struct mpk_tensor_diff *d, const struct mpk_tens
 			  const struct mpk_tensor_record *b, struct mpk_strbuf *out)
 {
 	if (!d->is_comparable) {
-		put_type(a, out);
+		tensor_put_type(a, out);
 		mpk_strbuf_puts(out, " -> ");
-		put_type(b, out);
+		tensor_put_type(b, out);
 		return;
 	}
 	mpk_strbuf_printf(out, "%" PRIu64 " of %" PRIu64 " element%s differ%s", d->differing,

@@ -125,7 +125,7 @@ static struct mpk_span any_line(const struct lines *l, uint32_t i)
 	return i < l->a->count ? line(l->a, i) : line(l->b, i - l->a->count);
 }
 
-static uint64_t hash(struct mpk_span s)
+static uint64_t compare_text_hash(struct mpk_span s)
 {
 	uint64_t h = UINT64_C(0xcbf29ce484222325) ^ s.len, word;
 	size_t i = 0;
@@ -147,7 +147,7 @@ enum { PROBES_MAX = 64 };
 static uint32_t first_equal(struct lines *l, uint32_t i)
 {
 	struct mpk_span text = any_line(l, i);
-	size_t at = (size_t)hash(text) & l->mask;
+	size_t at = (size_t)compare_text_hash(text) & l->mask;
 
 	for (int probe = 0; probe < PROBES_MAX; probe++, at = (at + 1) & l->mask) {
 		if (!l->slots[at]) {
@@ -269,7 +269,7 @@ static void slide(struct mpk_text_diff *d, const struct lines *l)
 	}
 }
 
-static enum mpk_code collect(struct mpk_text_diff *d, const bool *gone, const bool *came,
+static enum mpk_code compare_text_collect(struct mpk_text_diff *d, const bool *gone, const bool *came,
 			     struct mpk_error *err)
 {
 	uint32_t x = 0, y = 0;
@@ -293,7 +293,7 @@ static enum mpk_code collect(struct mpk_text_diff *d, const bool *gone, const bo
 	return MPK_OK;
 }
 
-static enum mpk_code search(struct mpk_text_diff *d, struct mpk_error *err)
+static enum mpk_code compare_text_search(struct mpk_text_diff *d, struct mpk_error *err)
 {
 	MPK_CLEANUP(lines_fini) struct lines l = { 0 };
 	MPK_CLEANUP(side_fini) struct side a = { 0 };
@@ -306,7 +306,7 @@ static enum mpk_code search(struct mpk_text_diff *d, struct mpk_error *err)
 				(struct mpk_sequence){ b.ids, b.kept, b.changed }, err));
 	spread(&a);
 	spread(&b);
-	MPK_TRY(collect(d, a.changed, b.changed, err));
+	MPK_TRY(compare_text_collect(d, a.changed, b.changed, err));
 	slide(d, &l);
 	return MPK_OK;
 }
@@ -320,7 +320,7 @@ static enum mpk_code find_changes(struct mpk_text_diff *d, struct mpk_error *err
 
 	d->a.count -= shown;
 	d->b.count -= shown;
-	code = search(d, err);
+	code = compare_text_search(d, err);
 	d->a.count += shown;
 	d->b.count += shown;
 	return code;
@@ -352,7 +352,7 @@ void mpk_text_diff_fini(struct mpk_text_diff *d)
 /* --- the unified format -------------------------------------------------------------------- */
 
 /* A mark and a line. A tab is no danger to a terminal, and a patch needs it. */
-static void put_line(char mark, struct mpk_span text, struct mpk_strbuf *out)
+static void compare_text_put_line(char mark, struct mpk_span text, struct mpk_strbuf *out)
 {
 	bool ended = text.len && text.data[text.len - 1] == '\n';
 	const uint8_t *p = text.data, *end = p + text.len - ended, *tab;
@@ -367,11 +367,11 @@ static void put_line(char mark, struct mpk_span text, struct mpk_strbuf *out)
 	mpk_strbuf_puts(out, ended ? "\n" : "\n\\ No newline at end of file\n");
 }
 
-static void put_lines(char mark, const struct mpk_text_window *w, uint32_t from, uint32_t count,
+static void compare_text_put_lines(char mark, const struct mpk_text_window *w, uint32_t from, uint32_t count,
 		      size_t limit, struct mpk_strbuf *out)
 {
 	for (uint32_t i = from; i < from + count && out->len < limit; i++)
-		put_line(mark, line(w, i), out);
+		compare_text_put_line(mark, line(w, i), out);
 }
 
 /* "12,3": the first line from 1 on and how many; of none, the line in front of them. */
@@ -412,12 +412,12 @@ static void put_hunk(const struct mpk_text_diff *d, size_t begin, size_t end, si
 	for (size_t i = begin; i < end; i++) {
 		const struct mpk_text_change *c = &d->changes[i];
 
-		put_lines(' ', &d->a, at, c->a - at, limit, out);
-		put_lines('-', &d->a, c->a, c->a_count, limit, out);
-		put_lines('+', &d->b, c->b, c->b_count, limit, out);
+		compare_text_put_lines(' ', &d->a, at, c->a - at, limit, out);
+		compare_text_put_lines('-', &d->a, c->a, c->a_count, limit, out);
+		compare_text_put_lines('+', &d->b, c->b, c->b_count, limit, out);
 		at = c->a + c->a_count;
 	}
-	put_lines(' ', &d->a, at, after, limit, out);
+	compare_text_put_lines(' ', &d->a, at, after, limit, out);
 }
 
 size_t mpk_text_unified(const struct mpk_text_diff *d, size_t limit, struct mpk_strbuf *out)

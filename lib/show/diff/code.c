@@ -16,7 +16,7 @@
 
 /* --- texts, cubins, SPIR-V ------------------------------------------------------------- */
 
-static const struct mpk_code_format *format_of(struct mpk_diff_code_side s)
+static const struct mpk_code_format *diff_code_format_of(struct mpk_diff_code_side s)
 {
 	return s.code && s.code->format ? s.code->format : NULL;
 }
@@ -24,7 +24,7 @@ static const struct mpk_code_format *format_of(struct mpk_diff_code_side s)
 static bool both_are(struct mpk_diff_code_side a, struct mpk_diff_code_side b,
 		     const struct mpk_code_format *f)
 {
-	return format_of(a) == f && format_of(b) == f && !a.code->problem && !b.code->problem;
+	return diff_code_format_of(a) == f && diff_code_format_of(b) == f && !a.code->problem && !b.code->problem;
 }
 
 /* Tables of names change with whatever else does: named where they are all. */
@@ -104,7 +104,7 @@ static struct mpk_span image_name(const void *item)
 	return image->name;
 }
 
-static const struct image *images_of(struct mpk_differ *d, const struct mpk_code_info *code)
+static const struct image *diff_code_images_of(struct mpk_differ *d, const struct mpk_code_info *code)
 {
 	static const char *const kinds[] = { [MPK_FATBIN_PTX] = "PTX compute",
 					     [MPK_FATBIN_ELF] = "cubin sm",
@@ -154,7 +154,7 @@ static void compare_fatbins(struct mpk_differ *d, const struct mpk_code_info *a,
 						     .bytes = sizeof(struct image),
 						     .name = image_name,
 						     .compare = compare_images };
-	const struct image *x = images_of(d, a), *y = images_of(d, b);
+	const struct image *x = diff_code_images_of(d, a), *y = diff_code_images_of(d, b);
 
 	if (x && y)
 		mpk_differ_match(d, &image, x, a->image_count, y, b->image_count);
@@ -252,7 +252,7 @@ void mpk_diff_kernel(struct mpk_differ *d, const struct mpk_listed_kernel *a,
 	d->diff->failed |= !item->figures;
 }
 
-static void compare_kernels(struct mpk_differ *d, struct mpk_span key, const void *a, const void *b)
+static void diff_code_compare_kernels(struct mpk_differ *d, struct mpk_span key, const void *a, const void *b)
 {
 	(void)key;
 	mpk_diff_kernel(d, a, b);
@@ -264,7 +264,7 @@ void mpk_diff_kernels(struct mpk_differ *d, const struct mpk_kernel_list *a,
 	static const struct mpk_diff_thing kernel = { .what = "kernel",
 						      .bytes = sizeof(struct mpk_listed_kernel),
 						      .name = kernel_key,
-						      .compare = compare_kernels,
+						      .compare = diff_code_compare_kernels,
 						      .only_matched = true };
 
 	mpk_differ_match(d, &kernel, a->items, a->count, b->items, b->count);

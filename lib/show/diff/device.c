@@ -62,7 +62,7 @@ static enum mpk_code group_images(struct side *s, const struct mpk_image_list *i
 	return MPK_OK;
 }
 
-static int by_name(const void *key, const void *item)
+static int diff_device_by_name(const void *key, const void *item)
 {
 	const struct group *g = item;
 
@@ -71,7 +71,7 @@ static int by_name(const void *key, const void *item)
 
 static struct group *find_group(const struct side *s, const char *name)
 {
-	return s->group_count ? bsearch(name, s->groups, s->group_count, sizeof *s->groups, by_name)
+	return s->group_count ? bsearch(name, s->groups, s->group_count, sizeof *s->groups, diff_device_by_name)
 			      : NULL;
 }
 
@@ -97,7 +97,7 @@ static bool read_side(struct mpk_differ *d, const struct mpk_view *view, struct 
 /* --- kernels ------------------------------------------------------------------------------ */
 
 /* Of a device that one library is not for, its images are named, not each kernel. */
-static void add_kernel(struct mpk_differ *d, enum mpk_diff_sign sign, const struct side *s,
+static void diff_device_add_kernel(struct mpk_differ *d, enum mpk_diff_sign sign, const struct side *s,
 		       const struct mpk_listed_kernel *k)
 {
 	struct group *g = find_group(s, k->image);
@@ -132,7 +132,7 @@ static bool index_keys(const struct mpk_kernel_list *list, struct mpk_strmap *ou
 	return true;
 }
 
-static void compare_kernels(struct mpk_differ *d, const struct side *a, const struct side *b)
+static void diff_device_compare_kernels(struct mpk_differ *d, const struct side *a, const struct side *b)
 {
 	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap in_a = { 0 };
 	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap in_b = { 0 };
@@ -148,11 +148,11 @@ static void compare_kernels(struct mpk_differ *d, const struct side *a, const st
 		if (mpk_strmap_find(&in_b, k->key, &at))
 			compare_kernel(d, a, k, &b->kernels.items[at]);
 		else
-			add_kernel(d, MPK_DIFF_REMOVED, a, k);
+			diff_device_add_kernel(d, MPK_DIFF_REMOVED, a, k);
 	}
 	for (size_t i = 0; i < b->kernels.count; i++)
 		if (!mpk_strmap_find(&in_a, b->kernels.items[i].key, &at))
-			add_kernel(d, MPK_DIFF_ADDED, b, &b->kernels.items[i]);
+			diff_device_add_kernel(d, MPK_DIFF_ADDED, b, &b->kernels.items[i]);
 }
 
 /* --- images ------------------------------------------------------------------------------- */
@@ -236,7 +236,7 @@ void mpk_diff_devices(struct mpk_differ *d, const struct mpk_view *x, const stru
 	}
 	d->path = MPK_DEVICE_PATH;
 	match_groups(d, &a, &b);
-	compare_kernels(d, &a, &b);
+	diff_device_compare_kernels(d, &a, &b);
 	for (size_t i = 0; i < a.group_count; i++)
 		if (a.groups[i].is_common)
 			compare_group(d, &a.groups[i],

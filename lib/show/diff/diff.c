@@ -63,7 +63,7 @@ static void compare_tensors(struct mpk_differ *d, struct mpk_span name, const vo
 	mpk_diff_tensors(d, name, x->file->tensor, y->file->tensor);
 }
 
-static const struct mpk_code_info *code_of(const struct mpk_node_info *info, struct mpk_span bytes)
+static const struct mpk_code_info *diff_code_of(const struct mpk_node_info *info, struct mpk_span bytes)
 {
 	for (size_t i = 0; i < info->piece_count; i++)
 		if (info->pieces[i].code.bytes.data == bytes.data &&
@@ -93,7 +93,7 @@ static struct parts parts_of(struct mpk_differ *d, const struct node *n)
 	p.tensors = mpk_arena_array(d->arena, files.count, sizeof *p.tensors);
 	d->diff->failed |= !p.items || !p.tensors;
 	for (size_t i = 0; p.items && p.tensors && i < files.count; i++) {
-		struct part part = { &files.items[i], code_of(info, files.items[i].data) };
+		struct part part = { &files.items[i], diff_code_of(info, files.items[i].data) };
 
 		if (part.file->tensor)
 			p.tensors[p.tensor_count++] = part;
@@ -112,7 +112,7 @@ static struct mpk_span kernel_name(const void *item)
 	return f->key;
 }
 
-static void compare_kernels(struct mpk_differ *d, struct mpk_span name, const void *a,
+static void diff_compare_kernels(struct mpk_differ *d, struct mpk_span name, const void *a,
 			    const void *b)
 {
 	struct mpk_strbuf x = { 0 }, y = { 0 };
@@ -154,7 +154,7 @@ static void compare_payloads(struct mpk_differ *d, const struct node *a, const s
 	static const struct mpk_diff_thing kernel = { .what = "kernel",
 						      .bytes = sizeof(struct mpk_function_info),
 						      .name = kernel_name,
-						      .compare = compare_kernels };
+						      .compare = diff_compare_kernels };
 	static const struct mpk_diff_thing model = { .what = "model function",
 						     .bytes = sizeof(struct mpk_signature),
 						     .name = model_name,

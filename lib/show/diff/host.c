@@ -31,7 +31,7 @@ struct host_function {
 	const struct mpk_host_function *code; /* NULL: its code is not found */
 };
 
-static struct mpk_span function_name(const void *item)
+static struct mpk_span diff_host_function_name(const void *item)
 {
 	const struct host_function *f = item;
 
@@ -209,7 +209,7 @@ static void compare_locals(struct mpk_differ *d, struct host *x, struct host *y)
 	mpk_strbuf_fini(&text);
 }
 
-static struct mpk_span text_of(const void *item)
+static struct mpk_span diff_host_text_of(const void *item)
 {
 	const char *const *text = item;
 
@@ -220,11 +220,11 @@ void mpk_diff_host(struct mpk_differ *d, const struct mpk_view *x, const struct 
 {
 	static const struct mpk_diff_thing function = { .what = "function",
 							.bytes = sizeof(struct host_function),
-							.name = function_name,
+							.name = diff_host_function_name,
 							.compare = compare_functions };
 	static const struct mpk_diff_thing needed = { .what = "needed library",
 						      .bytes = sizeof(const char *),
-						      .name = text_of };
+						      .name = diff_host_text_of };
 	const struct mpk_image *a = x->image, *b = y->image;
 	MPK_CLEANUP(host_fini) struct host p = { 0 };
 	MPK_CLEANUP(host_fini) struct host q = { 0 };

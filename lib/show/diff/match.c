@@ -136,7 +136,7 @@ static int order_of(size_t a, size_t b)
 	return (a > b) - (a < b);
 }
 
-static int by_place(const struct entry *x, const struct entry *y)
+static int match_by_place(const struct entry *x, const struct entry *y)
 {
 	int order = order_of(x->side, y->side);
 
@@ -155,7 +155,7 @@ static int by_length(const void *a, const void *b)
 {
 	int order = like_length(a, b);
 
-	return order ? order : by_place(a, b);
+	return order ? order : match_by_place(a, b);
 }
 
 static int like_digest(const void *a, const void *b)
@@ -169,10 +169,10 @@ static int by_digest(const void *a, const void *b)
 {
 	int order = like_digest(a, b);
 
-	return order ? order : by_place(a, b);
+	return order ? order : match_by_place(a, b);
 }
 
-static enum mpk_code add_module(struct matcher *m, size_t side, size_t index)
+static enum mpk_code match_add_module(struct matcher *m, size_t side, size_t index)
 {
 	return add_entry(m, side, index, (struct mpk_span){ 0 });
 }
@@ -212,7 +212,7 @@ static enum mpk_code match_equal(struct matcher *m)
 	size_t middle, next;
 
 	match_equal_places(m);
-	MPK_TRY(each_left(m, add_module));
+	MPK_TRY(each_left(m, match_add_module));
 	e = m->entries.items;
 	if (m->entries.count)
 		qsort(m->entries.items, m->entries.count, sizeof *e, by_length);
@@ -256,11 +256,11 @@ static int like_name(const void *a, const void *b)
 	return order ? order : mpk_span_compare(x->node->kind, y->node->kind);
 }
 
-static int by_name(const void *a, const void *b)
+static int match_by_name(const void *a, const void *b)
 {
 	int order = like_name(a, b);
 
-	return order ? order : by_place(a, b);
+	return order ? order : match_by_place(a, b);
 }
 
 static int by_pair(const void *a, const void *b)
@@ -281,7 +281,7 @@ static int by_count(const void *a, const void *b)
 	return order ? order : by_pair(a, b);
 }
 
-static enum mpk_code add_shared(struct matcher *m, const struct entry *a, const struct entry *b)
+static enum mpk_code match_add_shared(struct matcher *m, const struct entry *a, const struct entry *b)
 {
 	struct shares *s = &m->shares;
 
@@ -299,9 +299,9 @@ static enum mpk_code add_sharers(struct matcher *m, size_t at, size_t middle, si
 
 	for (size_t i = at; i < middle; i++)
 		for (size_t k = middle; few && k < end; k++)
-			MPK_TRY(add_shared(m, &e[i], &e[k]));
+			MPK_TRY(match_add_shared(m, &e[i], &e[k]));
 	for (size_t i = at, k = middle; !few && i < middle && k < end; i++, k++)
-		MPK_TRY(add_shared(m, &e[i], &e[k]));
+		MPK_TRY(match_add_shared(m, &e[i], &e[k]));
 	return MPK_OK;
 }
 
@@ -327,7 +327,7 @@ static enum mpk_code match_names(struct matcher *m)
 
 	MPK_TRY(each_left(m, add_defined));
 	if (m->entries.count)
-		qsort(m->entries.items, m->entries.count, sizeof *m->entries.items, by_name);
+		qsort(m->entries.items, m->entries.count, sizeof *m->entries.items, match_by_name);
 	for (size_t at = 0; at < m->entries.count; at = next) {
 		next = end_of_run(&m->entries, at, m->entries.count, like_name, &middle);
 		MPK_TRY(add_sharers(m, at, middle, next));
@@ -364,7 +364,7 @@ static int by_kind(const void *a, const void *b)
 {
 	int order = like_kind(a, b);
 
-	return order ? order : by_place(a, b);
+	return order ? order : match_by_place(a, b);
 }
 
 /* Those that define no name. */
@@ -374,7 +374,7 @@ static enum mpk_code add_nameless(struct matcher *m, size_t side, size_t index)
 
 	MPK_TRY(add_defined(m, side, index));
 	if (m->entries.count == before)
-		return add_module(m, side, index);
+		return match_add_module(m, side, index);
 	m->entries.count = before;
 	return MPK_OK;
 }

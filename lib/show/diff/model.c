@@ -65,7 +65,7 @@ static struct mpk_span strip_numbers(struct mpk_differ *d, struct mpk_span listi
 }
 
 /* The name ends before "(", ":" or a blank. One that holds such a byte is cut, in both listings alike. */
-static struct mpk_span function_name(struct mpk_span line)
+static struct mpk_span diff_model_function_name(struct mpk_span line)
 {
 	size_t n = 1;
 
@@ -90,7 +90,7 @@ static struct listed_function *split_listing(struct mpk_differ *d, struct mpk_sp
 
 		if (line.data[0] == '@')
 			list[(*count)++] =
-				(struct listed_function){ function_name(line), { line.data, 0 } };
+				(struct listed_function){ diff_model_function_name(line), { line.data, 0 } };
 		if (*count)
 			list[*count - 1].text.len += line.len;
 	}

@@ -37,7 +37,7 @@ static void put_hunks(const char *lines, struct mpk_style style, struct mpk_strb
 }
 
 /* Append "/1", or "/1 -> /2" for what is in a module that moved */
-static void put_place(const struct mpk_difference *d, struct mpk_strbuf *out)
+static void diff_print_put_place(const struct mpk_difference *d, struct mpk_strbuf *out)
 {
 	mpk_strbuf_puts(out, d->path);
 	if (d->new_path[0])
@@ -57,7 +57,7 @@ void mpk_diff_text(const struct mpk_diff *diff, struct mpk_style style, struct m
 		const struct mpk_difference *d = &diff->items[i];
 
 		mpk_strbuf_printf(out, "%s%c ", style.color ? colors[d->sign] : "", marks[d->sign]);
-		put_place(d, out);
+		diff_print_put_place(d, out);
 		mpk_strbuf_printf(out, "%s%s", d->path[0] ? " " : "", d->what);
 		if (d->name.len) {
 			mpk_strbuf_putc(out, ' ');
@@ -72,7 +72,7 @@ void mpk_diff_text(const struct mpk_diff *diff, struct mpk_style style, struct m
 	}
 }
 
-static void put_figures(const struct mpk_difference *d, struct mpk_json *j, struct mpk_json_at *at)
+static void diff_print_put_figures(const struct mpk_difference *d, struct mpk_json *j, struct mpk_json_at *at)
 {
 	struct mpk_json_at *list = mpk_json_object(j, at, "figures"), *o;
 
@@ -104,7 +104,7 @@ void mpk_diff_json(const struct mpk_diff *diff, struct mpk_json *j, struct mpk_j
 		if (d->target[0])
 			mpk_json_text(j, o, "target", d->target);
 		if (d->figure_count)
-			put_figures(d, j, o);
+			diff_print_put_figures(d, j, o);
 		if (d->same_code)
 			mpk_json_bool(j, o, "same_code", true);
 		if (d->lines[0])
@@ -119,7 +119,7 @@ enum {
 	ROWS_MAX = 100,        /* of a table */
 };
 
-static void put_bytes(const char *what, uint64_t before, uint64_t after, struct mpk_strbuf *out)
+static void diff_print_put_bytes(const char *what, uint64_t before, uint64_t after, struct mpk_strbuf *out)
 {
 	mpk_strbuf_printf(out, "| %s | %s | %s | ", what, MPK_SIZE(before), MPK_SIZE(after));
 	mpk_figure_put_percent(mpk_figure_of(before), mpk_figure_of(after), out);
@@ -130,7 +130,7 @@ static void put_place_cell(const struct mpk_difference *d, struct mpk_strbuf *ou
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf place = { 0 };
 
-	put_place(d, &place);
+	diff_print_put_place(d, &place);
 	out->failed |= place.failed;
 	mpk_markdown_code(out, mpk_span_str(mpk_strbuf_text(&place)));
 }
@@ -157,7 +157,7 @@ static void put_figure_rows(const struct mpk_difference *d, struct mpk_strbuf *o
 	}
 }
 
-static void put_kernels(const struct mpk_diff *diff, struct mpk_strbuf *out)
+static void diff_print_put_kernels(const struct mpk_diff *diff, struct mpk_strbuf *out)
 {
 	size_t rows = 0;
 
@@ -210,11 +210,11 @@ static void put_changes(const struct mpk_diff *diff, struct mpk_strbuf *out)
 /* --- hunks, folded ------------------------------------------------------------------------ */
 
 /* "/0 part kernels.cl: 1 line added" */
-static void put_title(const struct mpk_difference *d, struct mpk_strbuf *out)
+static void diff_print_put_title(const struct mpk_difference *d, struct mpk_strbuf *out)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf title = { 0 };
 
-	put_place(d, &title);
+	diff_print_put_place(d, &title);
 	mpk_strbuf_printf(&title, "%s%s%s", d->path[0] ? " " : "", d->what, d->name.len ? " " : "");
 	mpk_escape(&title, d->name);
 	mpk_strbuf_printf(&title, ": %s", d->text);
@@ -238,7 +238,7 @@ static void put_hunk_folds(const struct mpk_diff *diff, struct mpk_strbuf *out)
 		}
 		left -= lines.len;
 		mpk_strbuf_puts(out, "\n<details><summary>");
-		put_title(d, out);
+		diff_print_put_title(d, out);
 		mpk_strbuf_puts(out, "</summary>\n\n");
 		mpk_markdown_fence(out, "diff", lines);
 		mpk_strbuf_puts(out, "\n</details>\n");
@@ -263,10 +263,10 @@ void mpk_diff_markdown(const struct mpk_diff *diff, struct mpk_diff_side a, stru
 		return;
 	}
 	mpk_strbuf_puts(out, "| | before | after | |\n|---|---:|---:|---:|\n");
-	put_bytes("file", a.bytes, b.bytes, out);
+	diff_print_put_bytes("file", a.bytes, b.bytes, out);
 	if (a.blob_bytes || b.blob_bytes)
-		put_bytes("blob", a.blob_bytes, b.blob_bytes, out);
-	put_kernels(diff, out);
+		diff_print_put_bytes("blob", a.blob_bytes, b.blob_bytes, out);
+	diff_print_put_kernels(diff, out);
 	put_changes(diff, out);
 	put_hunk_folds(diff, out);
 }

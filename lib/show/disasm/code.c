@@ -52,7 +52,7 @@ static const struct row {
  * instruction
  * @out     triple, cpu, features and step are filled, the rest is left alone
  * Returns  MPK_OK; MPK_E_UNSUPPORTED: no name is known here */
-static enum mpk_code target_of(const struct mpk_code_file *f, bool thumb, struct mpk_llvm_code *out,
+static enum mpk_code disasm_code_target_of(const struct mpk_code_file *f, bool thumb, struct mpk_llvm_code *out,
 			       struct mpk_error *err)
 {
 	if (f->machine == EM_AMDGPU) {
@@ -153,7 +153,7 @@ enum mpk_code mpk_disasm_function(struct mpk_disasm_job *j, const char *path, st
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
 	struct mpk_llvm_code code = { 0 };
 	struct mpk_error err = { 0 };
-	enum mpk_code status = target_of(file, function->thumb, &code, &err);
+	enum mpk_code status = disasm_code_target_of(file, function->thumb, &code, &err);
 	uint64_t at = 0;
 
 	if (status == MPK_OK && function->bytes.len > file->code_left)
@@ -200,7 +200,7 @@ void mpk_disasm_limit(void)
 
 /* --- in the helper ---------------------------------------------------------------------------- */
 
-static void put_row(const struct mpk_llvm_instruction *i, void *arg)
+static void disasm_code_put_row(const struct mpk_llvm_instruction *i, void *arg)
 {
 	size_t len = i->text ? strlen(i->text) : 0;
 	struct listing_row row = {
@@ -257,7 +257,7 @@ enum mpk_code mpk_disasm_answer_code(void *data, struct mpk_span bytes, struct m
 		.bytes = mpk_span_of(bytes.data + sizeof q, bytes.len - sizeof q),
 		.step = q.step ? q.step : 1,
 	};
-	return llvm->disassemble(&code, put_row, answer, err);
+	return llvm->disassemble(&code, disasm_code_put_row, answer, err);
 }
 
 /* --- who asks ------------------------------------------------------------------------------------ */
@@ -270,7 +270,7 @@ struct reader {
 	size_t count, cap;
 };
 
-static void reader_fini(struct reader *r)
+static void disasm_code_reader_fini(struct reader *r)
 {
 	free(r->list);
 }

@@ -10,18 +10,18 @@
 #include "sourcecode/sourcecode.h"
 #include "text/escape.h"
 
-static const char *format_of(const struct mpk_code_info *code)
+static const char *disasm_device_format_of(const struct mpk_code_info *code)
 {
 	return code->format->word ? code->format->word : code->format->name;
 }
 
-static enum mpk_code put_text(struct mpk_disasm_job *j, const char *path, struct mpk_span name,
+static enum mpk_code disasm_device_put_text(struct mpk_disasm_job *j, const char *path, struct mpk_span name,
 			      const struct mpk_code_info *code, struct mpk_span text)
 {
 	const struct mpk_listing l = {
 		.path = path,
 		.name = name,
-		.format = format_of(code),
+		.format = disasm_device_format_of(code),
 		.target = code->target,
 		.text = text,
 	};
@@ -83,7 +83,7 @@ static enum mpk_code cubin(struct mpk_disasm_job *j, const char *path,
 	if (status != MPK_OK)
 		return mpk_disasm_note(j, status, &err);
 	if (!j->wanted.name.len)
-		return put_text(j, path, j->wanted.name, code, text);
+		return disasm_device_put_text(j, path, j->wanted.name, code, text);
 	section = mpk_arena_printf(j->arena, ".text.%.*s", MPK_SPAN_ARG(j->wanted.name));
 	MPK_TRY_ALLOC(section, j->err);
 	text = cut_sass(text, section);
@@ -92,11 +92,11 @@ static enum mpk_code cubin(struct mpk_disasm_job *j, const char *path,
 				  MPK_QUOTE(j->wanted.name));
 		return mpk_disasm_note(j, status, &err);
 	}
-	return put_text(j, path, j->wanted.name, code, text);
+	return disasm_device_put_text(j, path, j->wanted.name, code, text);
 }
 
 /* The first word of a line, after its blanks. */
-static struct mpk_span word_at(struct mpk_span line, size_t *at)
+static struct mpk_span disasm_device_word_at(struct mpk_span line, size_t *at)
 {
 	size_t from;
 
@@ -117,10 +117,10 @@ static struct mpk_span entry_id(struct mpk_span text, struct mpk_span name)
 		size_t in = 0;
 		struct mpk_span rest;
 
-		if (!mpk_span_is(word_at(line, &in), "OpEntryPoint"))
+		if (!mpk_span_is(disasm_device_word_at(line, &in), "OpEntryPoint"))
 			continue;
-		(void)word_at(line, &in);
-		id = word_at(line, &in);
+		(void)disasm_device_word_at(line, &in);
+		id = disasm_device_word_at(line, &in);
 		rest = mpk_span_of(line.data + in, line.len - in);
 		if (rest.len > name.len + 2 && memcmp(rest.data, " \"", 2) == 0 &&
 		    memcmp(rest.data + 2, name.data, name.len) == 0 &&
@@ -138,12 +138,12 @@ static struct mpk_span cut_spirv(struct mpk_span text, struct mpk_span name)
 
 	for (size_t at = 0; id.len && (line = line_at(text, at)).len; at += line.len) {
 		size_t in = 0;
-		struct mpk_span first = word_at(line, &in);
+		struct mpk_span first = disasm_device_word_at(line, &in);
 
 		if (from != SIZE_MAX && mpk_span_is(first, "OpFunctionEnd"))
 			return mpk_span_of(text.data + from, at + line.len - from);
-		if (mpk_span_equal(first, id) && mpk_span_is(word_at(line, &in), "=") &&
-		    mpk_span_is(word_at(line, &in), "OpFunction"))
+		if (mpk_span_equal(first, id) && mpk_span_is(disasm_device_word_at(line, &in), "=") &&
+		    mpk_span_is(disasm_device_word_at(line, &in), "OpFunction"))
 			from = at;
 	}
 	return (struct mpk_span){ 0 };
@@ -165,7 +165,7 @@ static enum mpk_code spirv(struct mpk_disasm_job *j, const char *path,
 	/* of a module for one kernel, the types and constants that it uses belong to it */
 	if (j->wanted.name.len && code->kernel_count > 1)
 		text = cut_spirv(text, j->wanted.name);
-	return text.len ? put_text(j, path, j->wanted.name, code, text) : MPK_OK;
+	return text.len ? disasm_device_put_text(j, path, j->wanted.name, code, text) : MPK_OK;
 }
 
 /* --- machine code in ELF files -------------------------------------------------------------------------- */
@@ -195,7 +195,7 @@ static enum mpk_code every_function(struct mpk_disasm_job *j, const char *path,
 		if (i && mpk_span_equal(names[i], names[i - 1]))
 			continue; /* in both symbol tables */
 		if (mpk_code_file_find(file, symbol, &function))
-			MPK_TRY(mpk_disasm_function(j, path, names[i], format_of(code), file,
+			MPK_TRY(mpk_disasm_function(j, path, names[i], disasm_device_format_of(code), file,
 						    &function));
 	}
 	return MPK_OK;
@@ -234,15 +234,15 @@ static enum mpk_code text_code(struct mpk_disasm_job *j, const char *path,
 	size_t kernel, count;
 
 	if (!j->wanted.name.len)
-		return put_text(j, path, j->wanted.name, code, code->bytes);
+		return disasm_device_put_text(j, path, j->wanted.name, code, code->bytes);
 	if (mpk_code_info_find(code, j->wanted.name, &kernel) && code->kernels[kernel].text.len)
-		return put_text(j, path, j->wanted.name, code, code->kernels[kernel].text);
+		return disasm_device_put_text(j, path, j->wanted.name, code, code->kernels[kernel].text);
 	if (!code->format->is_source)
 		return MPK_OK;
 	MPK_TRY(mpk_source_code_split(code->bytes, j->arena, &pieces, &count, j->err));
 	for (size_t i = 0; i < count; i++)
 		if (mpk_span_equal(pieces[i].name, j->wanted.name))
-			return put_text(j, path, j->wanted.name, code, pieces[i].text);
+			return disasm_device_put_text(j, path, j->wanted.name, code, pieces[i].text);
 	return MPK_OK;
 }
 

@@ -15,7 +15,7 @@
 
 enum { NAMES_MOST = 20000 }; /* of symbols, for "did you mean" */
 
-static bool is_here(const struct mpk_disasm_job *j, const char *path)
+static bool listing_is_here(const struct mpk_disasm_job *j, const char *path)
 {
 	return !j->wanted.path.len || mpk_span_is(j->wanted.path, path);
 }
@@ -84,7 +84,7 @@ static enum mpk_code open_host(struct mpk_disasm_job *j, struct host *h, const c
 }
 
 /* The same lines may be read for each function of each file. */
-static enum mpk_code put_function(struct mpk_disasm_job *j, struct host *h,
+static enum mpk_code listing_put_function(struct mpk_disasm_job *j, struct host *h,
 				  struct mpk_code_file *file, struct mpk_span name,
 				  const struct mpk_code_function *found)
 {
@@ -122,7 +122,7 @@ static enum mpk_code exported(struct mpk_disasm_job *j, struct host *h)
 			continue;
 		MPK_TRY(open_host(j, h, f->member, &file));
 		MPK_TRY(mpk_code_file_find(file, f->symbol, &found)
-				? put_function(j, h, file, name, &found)
+				? listing_put_function(j, h, file, name, &found)
 				: no_code(j, name));
 	}
 	return MPK_OK;
@@ -140,7 +140,7 @@ static enum mpk_code internal(struct mpk_disasm_job *j, struct host *h)
 	MPK_TRY_ALLOC(symbol, j->err);
 	MPK_TRY(open_host(j, h, NULL, &file));
 	if (mpk_code_file_find(file, symbol, &found))
-		return put_function(j, h, file, j->wanted.name, &found);
+		return listing_put_function(j, h, file, j->wanted.name, &found);
 	names = mpk_arena_array(j->view->arena, NAMES_MOST, sizeof *names);
 	MPK_TRY_ALLOC(names, j->err);
 	count = mpk_code_file_symbols(file, names, NAMES_MOST);
@@ -268,12 +268,12 @@ static enum mpk_code modules(struct mpk_disasm_job *j)
 	if (!j->wanted.path.len && !has_host_node(j->view))
 		MPK_TRY(host_code(j, ""));
 	for (size_t i = 0; i < j->view->count; i++)
-		if (is_here(j, j->view->nodes[i].path))
+		if (listing_is_here(j, j->view->nodes[i].path))
 			MPK_TRY(module(j, i));
 	for (size_t i = 0; i < j->view->image->embedded_count; i++) {
 		const struct mpk_view_code *c = &j->view->embedded[i];
 
-		if (!is_here(j, c->path))
+		if (!listing_is_here(j, c->path))
 			continue;
 		MPK_TRY(mpk_disasm_device(j, c->path, &c->code));
 		mpk_part_names_add_code(&j->names, &c->code);

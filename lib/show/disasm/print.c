@@ -57,13 +57,13 @@ static bool is_data(const struct mpk_listing *l, const struct mpk_llvm_instructi
 	return mpk_code_file_is_data(l->file, l->function->section, i->address);
 }
 
-static const uint8_t *bytes_of(const struct mpk_listing *l, const struct mpk_llvm_instruction *i)
+static const uint8_t *disasm_print_bytes_of(const struct mpk_listing *l, const struct mpk_llvm_instruction *i)
 {
 	return l->function->bytes.data + (i->address - l->function->address);
 }
 
 /* As LLVM has it, with an address for a distance, and bytes for what is no code. */
-static void put_text(const struct mpk_listing *l, const struct mpk_llvm_instruction *i,
+static void disasm_print_put_text(const struct mpk_listing *l, const struct mpk_llvm_instruction *i,
 		     struct mpk_strbuf *out)
 {
 	uint64_t target;
@@ -71,7 +71,7 @@ static void put_text(const struct mpk_listing *l, const struct mpk_llvm_instruct
 
 	if (is_data(l, i)) {
 		for (size_t k = 0; k < i->bytes; k++)
-			mpk_strbuf_printf(out, "%s0x%02x", k ? ", " : ".byte\t", bytes_of(l, i)[k]);
+			mpk_strbuf_printf(out, "%s0x%02x", k ? ", " : ".byte\t", disasm_print_bytes_of(l, i)[k]);
 		return;
 	}
 	/* on LoongArch the distance is what its assembler takes, too */
@@ -83,7 +83,7 @@ static void put_text(const struct mpk_listing *l, const struct mpk_llvm_instruct
 	mpk_strbuf_printf(out, "0x%" PRIx64, target);
 }
 
-static bool target_of(const struct mpk_listing *l, const struct mpk_llvm_instruction *i,
+static bool disasm_print_target_of(const struct mpk_listing *l, const struct mpk_llvm_instruction *i,
 		      uint64_t *out)
 {
 	*out = i->target;
@@ -99,7 +99,7 @@ static bool put_reference(const struct mpk_listing *l, const struct mpk_llvm_ins
 	uint64_t target;
 
 	if (!mpk_code_file_put_relocation(l->file, section, i->address, i->bytes, &name) &&
-	    (!target_of(l, i, &target) || !mpk_code_file_put_name(l->file, section, target, &name)))
+	    (!disasm_print_target_of(l, i, &target) || !mpk_code_file_put_name(l->file, section, target, &name)))
 		return false;
 	mpk_escape(out, mpk_span_of(name.data, name.len));
 	out->failed |= name.failed;
@@ -107,7 +107,7 @@ static bool put_reference(const struct mpk_listing *l, const struct mpk_llvm_ins
 }
 
 /* The text that constants hold at an address, as far as it is one. */
-static struct mpk_span text_at(const struct mpk_listing *l, uint64_t address)
+static struct mpk_span disasm_print_text_at(const struct mpk_listing *l, uint64_t address)
 {
 	enum { TEXT_LEAST = 4, TEXT_MOST = 60 };
 	struct mpk_span bytes, text;
@@ -136,7 +136,7 @@ static void put_unnamed(const struct mpk_listing *l, const struct mpk_llvm_instr
 	if (strstr(i->text, said))
 		return;
 	mpk_strbuf_printf(out, " # %s", said);
-	text = text_at(l, i->target);
+	text = disasm_print_text_at(l, i->target);
 	if (!text.len)
 		return;
 	mpk_strbuf_puts(out, " \"");
@@ -162,7 +162,7 @@ static const struct mpk_dwarf_row *row_at(const struct mpk_listing *l, uint64_t 
 }
 
 /* The line of instruction `index`, where it is another than that of the instruction before. */
-static bool put_line(const struct mpk_listing *l, size_t index, struct mpk_strbuf *out)
+static bool disasm_print_put_line(const struct mpk_listing *l, size_t index, struct mpk_strbuf *out)
 {
 	const struct mpk_dwarf_row *row = row_at(l, l->instructions[index].address);
 	const struct mpk_dwarf_row *last =
@@ -177,11 +177,11 @@ static bool put_line(const struct mpk_listing *l, size_t index, struct mpk_strbu
 
 /* --- text ------------------------------------------------------------------------------------------------ */
 
-static void put_bytes(const struct mpk_listing *l, const struct mpk_llvm_instruction *i,
+static void disasm_print_put_bytes(const struct mpk_listing *l, const struct mpk_llvm_instruction *i,
 		      struct mpk_strbuf *out)
 {
 	for (size_t k = 0; k < i->bytes; k++)
-		mpk_strbuf_printf(out, " %02x", bytes_of(l, i)[k]);
+		mpk_strbuf_printf(out, " %02x", disasm_print_bytes_of(l, i)[k]);
 	mpk_strbuf_putc(out, ' ');
 }
 
@@ -191,14 +191,14 @@ static void put_instruction(const struct mpk_listing *l, size_t index, bool byte
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf reference = { 0 }, line = { 0 };
 	const struct mpk_llvm_instruction *i = &l->instructions[index];
 
-	if (put_line(l, index, &line))
+	if (disasm_print_put_line(l, index, &line))
 		mpk_strbuf_printf(out, "; %s\n", mpk_strbuf_text(&line));
 	out->failed |= line.failed;
 	mpk_strbuf_printf(out, "%8" PRIx64 ":", i->address);
 	if (bytes)
-		put_bytes(l, i, out);
+		disasm_print_put_bytes(l, i, out);
 	mpk_strbuf_putc(out, '\t');
-	put_text(l, i, out);
+	disasm_print_put_text(l, i, out);
 	if (put_reference(l, i, &reference))
 		mpk_strbuf_printf(out, " <%s>", mpk_strbuf_text(&reference));
 	else
@@ -208,7 +208,7 @@ static void put_instruction(const struct mpk_listing *l, size_t index, bool byte
 }
 
 /* Where code is, and for which device: several images have kernels of one name. */
-static void put_head(const struct mpk_listing *l, struct mpk_strbuf *out)
+static void disasm_print_put_head(const struct mpk_listing *l, struct mpk_strbuf *out)
 {
 	mpk_escape(out, mpk_span_str(l->path));
 	mpk_strbuf_puts(out, l->name.len ? "#" : "");
@@ -223,7 +223,7 @@ void mpk_listing_text(const struct mpk_listing *l, bool bytes, struct mpk_strbuf
 	if (l->symbol) {
 		if (!l->continues) {
 			if (*l->target)
-				put_head(l, out);
+				disasm_print_put_head(l, out);
 			mpk_strbuf_printf(out, "%016" PRIx64 " <", l->address);
 			mpk_escape(out, mpk_span_str(l->symbol));
 			mpk_strbuf_puts(out, ">:\n");
@@ -232,7 +232,7 @@ void mpk_listing_text(const struct mpk_listing *l, bool bytes, struct mpk_strbuf
 			put_instruction(l, i, bytes, out);
 		return;
 	}
-	put_head(l, out);
+	disasm_print_put_head(l, out);
 	while (text.len && text.data[text.len - 1] <= ' ')
 		text.len--;
 	mpk_escape_lines(out, text);
@@ -254,11 +254,11 @@ static void put_instructions(const struct mpk_listing *l, struct mpk_json *j,
 		o = mpk_json_object(j, list, NULL);
 		mpk_json_u64(j, o, "address", instruction->address);
 		mpk_json_u64(j, o, "bytes", instruction->bytes);
-		put_text(l, instruction, &text);
+		disasm_print_put_text(l, instruction, &text);
 		mpk_json_text(j, o, "text", mpk_strbuf_text(&text));
 		if (put_reference(l, instruction, &name))
 			mpk_json_text(j, o, "refers_to", mpk_strbuf_text(&name));
-		if (put_line(l, i, &line))
+		if (disasm_print_put_line(l, i, &line))
 			mpk_json_text(j, o, "source", mpk_strbuf_text(&line));
 	}
 }

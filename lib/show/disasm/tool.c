@@ -90,7 +90,7 @@ static enum mpk_code become_program(struct mpk_process_self *self, void *data,
 
 /* --- in the helper ------------------------------------------------------------------------------------ */
 
-static enum mpk_code load(int fd, struct mpk_strbuf *out, struct mpk_error *err)
+static enum mpk_code tool_load(int fd, struct mpk_strbuf *out, struct mpk_error *err)
 {
 	char piece[4096];
 	ssize_t n;
@@ -118,13 +118,13 @@ static enum mpk_code say_failure(const struct job *j, const struct mpk_process_e
 	if (end->how == MPK_PROCESS_KILLED)
 		return mpk_fail(err, MPK_E_TOOL, "%s was ended by signal %d", j->tool->name,
 				end->status);
-	MPK_TRY(load(j->messages, &text, err));
+	MPK_TRY(tool_load(j->messages, &text, err));
 	line = mpk_span_of(mpk_strbuf_text(&text), strcspn(mpk_strbuf_text(&text), "\n"));
 	return mpk_fail(err, MPK_E_TOOL, "%s refuses this code: %s", j->tool->name,
 			line.len ? MPK_QUOTE(line) : "it does not say why");
 }
 
-static enum mpk_code run(struct job *j, struct mpk_span file, struct mpk_strbuf *out,
+static enum mpk_code tool_run(struct job *j, struct mpk_span file, struct mpk_strbuf *out,
 			 struct mpk_error *err)
 {
 	struct mpk_process p = {
@@ -144,7 +144,7 @@ static enum mpk_code run(struct job *j, struct mpk_span file, struct mpk_strbuf 
 	/* what a program does that run became is what run did */
 	if (end.how != MPK_PROCESS_QUIT || end.status != 0)
 		return say_failure(j, &end, err);
-	return load(j->output, out, err);
+	return tool_load(j->output, out, err);
 }
 
 static void close_job(struct job *j)
@@ -174,7 +174,7 @@ enum mpk_code mpk_disasm_answer_tool(void *data, struct mpk_span bytes, struct m
 	j.input = memfd_create("code", MFD_CLOEXEC);
 	j.output = memfd_create("text", MFD_CLOEXEC);
 	j.messages = memfd_create("messages", MFD_CLOEXEC);
-	return run(&j, mpk_span_of(bytes.data + 1, bytes.len - 1), answer, err);
+	return tool_run(&j, mpk_span_of(bytes.data + 1, bytes.len - 1), answer, err);
 }
 
 /* --- who asks -------------------------------------------------------------------------------------------- */

@@ -40,7 +40,7 @@ static bool lies_in(struct mpk_span inner, struct mpk_span outer)
 
 /* --- content of an image that is packed --------------------------------------------------- */
 
-static enum mpk_code make(const struct mpk_view *view, struct mpk_extract_file *file,
+static enum mpk_code extract_make(const struct mpk_view *view, struct mpk_extract_file *file,
 			  struct mpk_arena *arena, struct mpk_error *err)
 {
 	const struct mpk_image_device *d = &view->image->devices[file->container];
@@ -73,7 +73,7 @@ static enum mpk_code plan_bytes(struct planning *p, const struct mpk_view_code *
 		mpk_rope_put_view(&file->content, bytes);
 		MPK_TRY(mpk_rope_status(&file->content, err));
 	} else {
-		file->make = make;
+		file->make = extract_make;
 	}
 	return p->each(file, p->arg);
 }
@@ -158,7 +158,7 @@ static void planner_fini(struct planner *p)
 }
 
 /* Room for one more file; its rope makes what it needs in the arena. */
-static struct mpk_extract_file *add(struct planner *p, const struct mpk_view_node *node,
+static struct mpk_extract_file *extract_add(struct planner *p, const struct mpk_view_node *node,
 				    const char *name)
 {
 	struct mpk_extract_file *file = mpk_arena_alloc(p->arena, sizeof *file);
@@ -181,7 +181,7 @@ static enum mpk_code add_raw(struct planner *p, const struct mpk_view_node *n,
 			     const char *directory)
 {
 	struct mpk_extract_file *f =
-		add(p, n, mpk_arena_printf(p->arena, "%s/payload.bin", directory));
+		extract_add(p, n, mpk_arena_printf(p->arena, "%s/payload.bin", directory));
 
 	if (!f)
 		return MPK_E_NOMEM;
@@ -215,7 +215,7 @@ static enum mpk_code make_header(struct planner *p, const struct mpk_tensor_reco
 	return MPK_OK;
 }
 
-static enum mpk_code add_file(struct planner *p, const struct mpk_view_node *n,
+static enum mpk_code extract_add_file(struct planner *p, const struct mpk_view_node *n,
 			      const char *directory, const struct mpk_extracted_file *from)
 {
 	const struct mpk_tensor_record *t = from->tensor;
@@ -224,7 +224,7 @@ static enum mpk_code add_file(struct planner *p, const struct mpk_view_node *n,
 
 	if (t)
 		MPK_TRY(make_header(p, t, &header));
-	f = add(p, n,
+	f = extract_add(p, n,
 		mpk_arena_printf(p->arena, "%s/%s%s", directory, from->name,
 				 header.len ? ".npy"
 				 : t        ? ".bin"
@@ -270,7 +270,7 @@ static enum mpk_code add_first_host(struct planner *p, const struct mpk_view_nod
 	struct mpk_span text;
 
 	p->arena = p->host->arena;
-	f = add(p, n, mpk_arena_printf(p->arena, "%s/functions.json", directory));
+	f = extract_add(p, n, mpk_arena_printf(p->arena, "%s/functions.json", directory));
 	p->arena = arena;
 	MPK_TRY_ALLOC(f, p->err);
 	MPK_TRY(make_host(p->view->image, p->host->arena, &text, p->err));
@@ -288,7 +288,7 @@ static enum mpk_code add_host(struct planner *p, const struct mpk_view_node *n,
 
 	if (!first)
 		return add_first_host(p, n, directory);
-	f = add(p, n, first->name);
+	f = extract_add(p, n, first->name);
 	MPK_TRY_ALLOC(f, p->err);
 	f->content = first->content;
 	f->same = first;
@@ -308,14 +308,14 @@ static enum mpk_code plan_node(struct planner *p, size_t index)
 	if (n->decoded)
 		MPK_TRY(mpk_payload_extract(n->payload, p->arena, &files, p->err));
 	for (size_t i = 0; i < files.count; i++)
-		MPK_TRY(add_file(p, n, directory, &files.items[i]));
+		MPK_TRY(extract_add_file(p, n, directory, &files.items[i]));
 	if (!n->decoded || (!files.count && n->node->payload.len))
 		return add_raw(p, n, directory);
 	return MPK_OK;
 }
 
 /* Names of symbols are C's; one that is not is shown by the index alone. */
-static bool is_plain(const char *name)
+static bool extract_is_plain(const char *name)
 {
 	return *name &&
 	       name[strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -329,8 +329,8 @@ static enum mpk_code plan_embedded(struct planner *p, size_t index)
 	const char *word = c->code.format->word, *name = c->at->name;
 	struct mpk_extract_file *f;
 
-	f = add(p, NULL,
-		is_plain(name) ? mpk_arena_printf(p->arena, "embedded/%zu-%s.%s", index, name,
+	f = extract_add(p, NULL,
+		extract_is_plain(name) ? mpk_arena_printf(p->arena, "embedded/%zu-%s.%s", index, name,
 						  word ? word : "bin")
 			       : mpk_arena_printf(p->arena, "embedded/%zu.%s", index,
 						  word ? word : "bin"));
@@ -345,10 +345,10 @@ static enum mpk_code plan_embedded(struct planner *p, size_t index)
 	return mpk_rope_status(&f->content, p->err);
 }
 
-static enum mpk_code add_image(const struct mpk_extract_file *file, void *arg)
+static enum mpk_code extract_add_image(const struct mpk_extract_file *file, void *arg)
 {
 	struct planner *p = arg;
-	struct mpk_extract_file *f = add(p, NULL, file->name);
+	struct mpk_extract_file *f = extract_add(p, NULL, file->name);
 
 	MPK_TRY_ALLOC(f, p->err);
 	*f = *file;
@@ -374,7 +374,7 @@ enum mpk_code mpk_extract_plan_at(const struct mpk_view *view, struct mpk_span p
 	for (size_t i = 0; i < view->image->embedded_count; i++)
 		if (is_at(path, view->embedded[i].path))
 			MPK_TRY(plan_embedded(&p, i));
-	MPK_TRY(plan_devices(view, path, arena, add_image, &p, err));
+	MPK_TRY(plan_devices(view, path, arena, extract_add_image, &p, err));
 	files = mpk_arena_keep(arena, p.files, p.count, sizeof(struct mpk_extract_file *));
 	MPK_TRY_ALLOC(files, err);
 	*out = (struct mpk_extract){ files, p.count, MPK_DIGEST_KIND_COUNT };
@@ -407,7 +407,7 @@ enum mpk_code mpk_extract_each(const struct mpk_view *view, mpk_extract_fn *fn, 
 		MPK_TRY(hand_over(view, plan_node, i, &host, fn, arg, err));
 	for (size_t i = 0; i < view->image->embedded_count; i++)
 		MPK_TRY(hand_over(view, plan_embedded, i, &host, fn, arg, err));
-	MPK_TRY(plan_devices(view, mpk_span_of(NULL, 0), &arena, add_image, &p, err));
+	MPK_TRY(plan_devices(view, mpk_span_of(NULL, 0), &arena, extract_add_image, &p, err));
 	for (size_t i = 0; i < p.count; i++)
 		MPK_TRY(fn(p.files[i], arg, err));
 	return MPK_OK;
@@ -419,7 +419,7 @@ enum mpk_code mpk_extract_plan(const struct mpk_view *view, struct mpk_arena *ar
 	return mpk_extract_plan_at(view, (struct mpk_span){ 0 }, arena, out, err);
 }
 
-static void put_file(const struct mpk_extract_file *f, enum mpk_digest_kind digest,
+static void extract_put_file(const struct mpk_extract_file *f, enum mpk_digest_kind digest,
 		     struct mpk_json *j, struct mpk_json_at *list)
 {
 	struct mpk_json_at *o = mpk_json_object(j, list, NULL);
@@ -461,5 +461,5 @@ void mpk_extract_json(const struct mpk_view *view, const struct mpk_extract *pla
 	}
 	list = mpk_json_array(j, at, "files");
 	for (size_t i = 0; i < plan->count; i++)
-		put_file(plan->files[i], plan->digest, j, list);
+		extract_put_file(plan->files[i], plan->digest, j, list);
 }

@@ -241,7 +241,7 @@ const struct mpk_baseline_file *mpk_baseline_find(const struct mpk_baseline *b, 
 	return NULL;
 }
 
-static int by_name(const void *a, const void *b)
+static int baseline_by_name(const void *a, const void *b)
 {
 	const struct mpk_baseline_file *x = a, *y = b;
 
@@ -259,7 +259,7 @@ enum mpk_code mpk_baseline_update(struct mpk_baseline *b, const struct mpk_basel
 		if (strcmp(b->files[i].name, file->name) != 0)
 			list[n++] = b->files[i];
 	list[n++] = *file;
-	qsort(list, n, sizeof *list, by_name);
+	qsort(list, n, sizeof *list, baseline_by_name);
 	b->files = list;
 	b->count = n;
 	return MPK_OK;

@@ -20,7 +20,7 @@ struct judge {
 	bool failed;
 };
 
-static void add(struct judge *j, struct mpk_gate_finding f)
+static void gate_add(struct judge *j, struct mpk_gate_finding f)
 {
 	struct mpk_gate *g = j->gate;
 
@@ -51,14 +51,14 @@ static enum mpk_gate_verdict verdict_of(struct mpk_figure_value before,
 }
 
 /* Of values that differ; returns whether it is worse. */
-static bool judge(struct judge *j, const struct mpk_listed_kernel *kernel, unsigned measure,
+static bool gate_judge(struct judge *j, const struct mpk_listed_kernel *kernel, unsigned measure,
 		  struct mpk_figure_value before, struct mpk_figure_value after)
 {
 	double allowed = tolerance_of(j, measure);
 	enum mpk_gate_verdict verdict = verdict_of(before, after, allowed);
 	bool worse = verdict == MPK_GATE_WORSE;
 
-	add(j, (struct mpk_gate_finding){ .verdict = verdict,
+	gate_add(j, (struct mpk_gate_finding){ .verdict = verdict,
 					  .kernel = kernel,
 					  .measure = measure,
 					  .before = before,
@@ -71,7 +71,7 @@ static bool judge(struct judge *j, const struct mpk_listed_kernel *kernel, unsig
 static void judge_size(struct judge *j, unsigned measure, uint64_t before, uint64_t after)
 {
 	if (before != after)
-		(void)judge(j, NULL, measure, mpk_figure_of(before), mpk_figure_of(after));
+		(void)gate_judge(j, NULL, measure, mpk_figure_of(before), mpk_figure_of(after));
 }
 
 static void judge_kernel(struct judge *j, const struct mpk_listed_kernel *before,
@@ -83,7 +83,7 @@ static void judge_kernel(struct judge *j, const struct mpk_listed_kernel *before
 		if (mpk_figure_row((enum mpk_figure)i)->is_cost &&
 		    mpk_figures_differ(&before->figures, &now->figures, (enum mpk_figure)i))
 			worse |=
-				judge(j, now, i, before->figures.values[i], now->figures.values[i]);
+				gate_judge(j, now, i, before->figures.values[i], now->figures.values[i]);
 	j->gate->worse_kernels += worse;
 }
 
@@ -103,13 +103,13 @@ static void judge_kernels(struct judge *j, const struct mpk_kernel_list *before,
 		if (mpk_strmap_find(&old, k->key, &at))
 			judge_kernel(j, &before->items[at], k);
 		else
-			add(j, (struct mpk_gate_finding){ .verdict = MPK_GATE_NEW,
+			gate_add(j, (struct mpk_gate_finding){ .verdict = MPK_GATE_NEW,
 							  .kernel = k,
 							  .measure = MPK_MEASURE_COUNT });
 	}
 	for (size_t i = 0; i < before->count; i++)
 		if (!mpk_strmap_find(&new, before->items[i].key, &at))
-			add(j, (struct mpk_gate_finding){ .verdict = MPK_GATE_GONE,
+			gate_add(j, (struct mpk_gate_finding){ .verdict = MPK_GATE_GONE,
 							  .kernel = &before->items[i],
 							  .measure = MPK_MEASURE_COUNT });
 }
@@ -148,7 +148,7 @@ static const char *label(unsigned measure)
 						   : "blob";
 }
 
-static void put_value(unsigned measure, struct mpk_figure_value value, struct mpk_strbuf *out)
+static void gate_put_value(unsigned measure, struct mpk_figure_value value, struct mpk_strbuf *out)
 {
 	if (measure < MPK_FIGURE_COUNT)
 		mpk_figure_put((enum mpk_figure)measure, value, out);
@@ -162,9 +162,9 @@ static void put_gate_change(const struct mpk_gate_finding *f, struct mpk_strbuf 
 	if (f->measure == MPK_MEASURE_COUNT)
 		return;
 	mpk_strbuf_printf(out, "%s ", label(f->measure));
-	put_value(f->measure, f->before, out);
+	gate_put_value(f->measure, f->before, out);
 	mpk_strbuf_puts(out, " -> ");
-	put_value(f->measure, f->after, out);
+	gate_put_value(f->measure, f->after, out);
 	if (f->before.number && f->after.state == MPK_FIGURE_KNOWN) {
 		mpk_strbuf_puts(out, " (");
 		mpk_figure_put_percent(f->before, f->after, out);
@@ -172,7 +172,7 @@ static void put_gate_change(const struct mpk_gate_finding *f, struct mpk_strbuf 
 	}
 }
 
-static void put_kernel(const struct mpk_listed_kernel *k, struct mpk_strbuf *out)
+static void gate_put_kernel(const struct mpk_listed_kernel *k, struct mpk_strbuf *out)
 {
 	if (!k) {
 		mpk_strbuf_puts(out, "size");
@@ -186,7 +186,7 @@ static void put_kernel(const struct mpk_listed_kernel *k, struct mpk_strbuf *out
 
 /* Findings of one thing and verdict are one line; they follow one another but for others in
  * between. */
-static void put_lines(const struct mpk_gate *g, size_t begin, size_t end, struct mpk_style style,
+static void gate_put_lines(const struct mpk_gate *g, size_t begin, size_t end, struct mpk_style style,
 		      struct mpk_strbuf *out)
 {
 	static const char *const colors[] = { [MPK_GATE_WORSE] = "\033[31m",
@@ -208,7 +208,7 @@ static void put_lines(const struct mpk_gate *g, size_t begin, size_t end, struct
 				mpk_strbuf_printf(out, "  %s%-6s%s ",
 						  style.color ? colors[verdict] : "",
 						  verdicts[verdict], style.color ? "\033[0m" : "");
-				put_kernel(f->kernel, out);
+				gate_put_kernel(f->kernel, out);
 				begun = true;
 			}
 			if (f->measure == MPK_MEASURE_COUNT)
@@ -236,7 +236,7 @@ void mpk_gate_text(const struct mpk_gate *g, struct mpk_style style, struct mpk_
 	for (size_t i = 0, end; i < g->count; i = end) {
 		for (end = i + 1; end < g->count && g->items[end].kernel == g->items[i].kernel;)
 			end++;
-		put_lines(g, i, end, style, out);
+		gate_put_lines(g, i, end, style, out);
 	}
 }
 

@@ -38,7 +38,7 @@ static void put_escaped(struct mpk_span text, struct mpk_strbuf *out)
 	put_quoted(mpk_strbuf_text(&escaped), out);
 }
 
-static void begin(const struct mpk_view *view, struct mpk_strbuf *out)
+static void dot_begin(const struct mpk_view *view, struct mpk_strbuf *out)
 {
 	mpk_strbuf_puts(out, "digraph ");
 	put_escaped(mpk_span_str(view->name), out);
@@ -63,7 +63,7 @@ static const char *color_of(const struct mpk_view_node *n)
 	return colors[n->kind ? n->kind->role : MPK_ROLE_UNKNOWN];
 }
 
-static void put_module(const struct mpk_view *view, size_t index, struct mpk_strbuf *out)
+static void dot_put_module(const struct mpk_view *view, size_t index, struct mpk_strbuf *out)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf label = { 0 };
 	const struct mpk_view_node *n = &view->nodes[index];
@@ -88,9 +88,9 @@ static void put_module(const struct mpk_view *view, size_t index, struct mpk_str
 
 void mpk_dot_tree(const struct mpk_view *view, struct mpk_strbuf *out)
 {
-	begin(view, out);
+	dot_begin(view, out);
 	for (size_t i = 0; i < view->count; i++)
-		put_module(view, i, out);
+		dot_put_module(view, i, out);
 	for (size_t i = 0; i < view->count; i++) {
 		const struct mpk_node *n = view->nodes[i].node;
 
@@ -152,7 +152,7 @@ static void put_graph(const struct mpk_model_graph *g, size_t index, struct mpk_
 void mpk_dot_model(const struct mpk_view *view, const struct mpk_model_graphs *graphs,
 		   struct mpk_strbuf *out)
 {
-	begin(view, out);
+	dot_begin(view, out);
 	for (size_t i = 0; i < graphs->count; i++)
 		put_graph(&graphs->items[i], i, out);
 	mpk_strbuf_puts(out, "}\n");
@@ -165,7 +165,7 @@ struct list {
 	size_t count, cap;
 };
 
-static void list_fini(struct list *list)
+static void dot_list_fini(struct list *list)
 {
 	free(list->items);
 }
@@ -183,7 +183,7 @@ static enum mpk_code add_graph(struct list *list, const struct mpk_view_node *n,
 	return MPK_OK;
 }
 
-static enum mpk_code read_node(const struct mpk_view_node *n, struct mpk_arena *arena,
+static enum mpk_code dot_read_node(const struct mpk_view_node *n, struct mpk_arena *arena,
 			       struct list *list, struct mpk_error *err)
 {
 	const struct mpk_payload_view *row = mpk_view_row(n);
@@ -206,7 +206,7 @@ enum mpk_code mpk_model_graphs_read(const struct mpk_view *view, struct mpk_mode
 	struct mpk_model_graph *items;
 
 	for (size_t i = 0; i < view->count; i++)
-		MPK_TRY(read_node(&view->nodes[i], view->arena, &list, err));
+		MPK_TRY(dot_read_node(&view->nodes[i], view->arena, &list, err));
 	items = mpk_arena_keep(view->arena, list.items, list.count, sizeof *items);
 	MPK_TRY_ALLOC(items, err);
 	*out = (struct mpk_model_graphs){ items, list.count };

@@ -44,7 +44,7 @@ static bool is_identifier(struct mpk_span name)
 
 /* Parameter `index` as an identifier that no other parameter has. Each is compared with all: those of a function
  * with more than any program has are numbered. */
-static void put_name(const struct mpk_signature *s, size_t index, struct mpk_strbuf *out)
+static void header_put_name(const struct mpk_signature *s, size_t index, struct mpk_strbuf *out)
 {
 	struct mpk_span name = s->inputs[index].name;
 	bool alone = s->input_count <= NAMED_MAX && is_identifier(name) && !is_reserved(name);
@@ -58,7 +58,7 @@ static void put_name(const struct mpk_signature *s, size_t index, struct mpk_str
 }
 
 /* What cannot end a comment: controls are escaped, and a star never comes before a slash. */
-static void put_comment(const struct mpk_strbuf *text, struct mpk_strbuf *out)
+static void header_put_comment(const struct mpk_strbuf *text, struct mpk_strbuf *out)
 {
 	const char *t = mpk_strbuf_text(text);
 
@@ -70,17 +70,17 @@ static void put_comment(const struct mpk_strbuf *text, struct mpk_strbuf *out)
 	out->failed |= text->failed;
 }
 
-static void put_signature(const struct mpk_view *view, size_t index, struct mpk_strbuf *out)
+static void header_put_signature(const struct mpk_view *view, size_t index, struct mpk_strbuf *out)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
 
 	mpk_view_host_text(view, index, " = ", &text);
-	put_comment(&text, out);
+	header_put_comment(&text, out);
 	if (mpk_view_called_instead(view, index))
 		mpk_strbuf_puts(out, ", of the host code: --run calls an executor's");
 }
 
-static void put_title(const struct mpk_view *view, const char *open, const char *close,
+static void header_put_title(const struct mpk_view *view, const char *open, const char *close,
 		      struct mpk_strbuf *out)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf name = { 0 };
@@ -88,7 +88,7 @@ static void put_title(const struct mpk_view *view, const char *open, const char 
 
 	mpk_escape(&name, mpk_span_str(slash ? slash + 1 : view->name));
 	mpk_strbuf_puts(out, open);
-	put_comment(&name, out);
+	header_put_comment(&name, out);
 	mpk_strbuf_puts(out, close);
 }
 
@@ -96,7 +96,7 @@ static void put_title(const struct mpk_view *view, const char *open, const char 
 
 enum c_class { C_TENSOR, C_INT, C_BOOL, C_FLOAT, C_POINTER, C_UNKNOWN };
 
-static enum c_class class_of(const struct mpk_type *t)
+static enum c_class header_class_of(const struct mpk_type *t)
 {
 	if (t->kind == MPK_TYPE_TENSOR)
 		return C_TENSOR;
@@ -129,7 +129,7 @@ static const struct {
 static bool is_typed(const struct mpk_signature *s)
 {
 	for (size_t i = 0; s && i < s->input_count; i++)
-		if (class_of(&s->inputs[i].type) == C_UNKNOWN)
+		if (header_class_of(&s->inputs[i].type) == C_UNKNOWN)
 			return false;
 	return s != NULL;
 }
@@ -142,12 +142,12 @@ static void put_arguments(const struct mpk_signature *s, bool legacy, struct mpk
 				 : "\tstruct mpk_any args[%zu] = { ",
 			  s->input_count + 1);
 	for (size_t i = 0; i < s->input_count; i++) {
-		enum c_class c = class_of(&s->inputs[i].type);
+		enum c_class c = header_class_of(&s->inputs[i].type);
 
 		if (!legacy)
 			mpk_strbuf_printf(out, "{ %d, 0, ", classes[c].ffi);
 		mpk_strbuf_printf(out, "{ %s", classes[c].member);
-		put_name(s, i, out);
+		header_put_name(s, i, out);
 		mpk_strbuf_puts(out, legacy ? " }, " : " } }, ");
 	}
 	mpk_strbuf_puts(out, legacy ? "{ 0 } }, result;\n" : "{ 0 } }, result = { 0 };\n");
@@ -155,7 +155,7 @@ static void put_arguments(const struct mpk_signature *s, bool legacy, struct mpk
 		return;
 	mpk_strbuf_printf(out, "\tint codes[%zu] = { ", s->input_count + 1);
 	for (size_t i = 0; i < s->input_count; i++)
-		mpk_strbuf_printf(out, "%d, ", classes[class_of(&s->inputs[i].type)].legacy);
+		mpk_strbuf_printf(out, "%d, ", classes[header_class_of(&s->inputs[i].type)].legacy);
 	mpk_strbuf_puts(out, "0 }, code;\n");
 }
 
@@ -165,8 +165,8 @@ static void put_typed(const struct mpk_image_function *f, const struct mpk_signa
 	mpk_strbuf_printf(out, "static inline int %s_call(", f->name);
 	for (size_t i = 0; i < s->input_count; i++) {
 		mpk_strbuf_puts(out, i ? ", " : "");
-		mpk_strbuf_puts(out, classes[class_of(&s->inputs[i].type)].declared);
-		put_name(s, i, out);
+		mpk_strbuf_puts(out, classes[header_class_of(&s->inputs[i].type)].declared);
+		header_put_name(s, i, out);
 	}
 	mpk_strbuf_puts(out, s->input_count ? ")\n{\n" : "void)\n{\n");
 	put_arguments(s, legacy, out);
@@ -186,7 +186,7 @@ static void put_c_function(const struct mpk_view *view, size_t index, bool legac
 	const struct mpk_signature *s = mpk_view_host(view, index);
 
 	mpk_strbuf_puts(out, "\n/* ");
-	put_signature(view, index, out);
+	header_put_signature(view, index, out);
 	if (f->alias_of || !is_identifier(mpk_span_str(f->symbol))) {
 		mpk_strbuf_puts(out, f->alias_of ? " */\n" : ": its symbol is no identifier */\n");
 		return;
@@ -206,7 +206,7 @@ void mpk_header_c(const struct mpk_view *view, struct mpk_strbuf *out)
 {
 	bool legacy = view->image->convention == MPK_CONV_LEGACY;
 
-	put_title(view, "/* The functions of ", ", declared by minspect --header.\n", out);
+	header_put_title(view, "/* The functions of ", ", declared by minspect --header.\n", out);
 	mpk_strbuf_puts(out,
 			" * NAME_call returns 0, or what the function returns when it fails. */\n"
 			"#pragma once\n\n#include <stdbool.h>\n#include <stddef.h>\n"
@@ -237,17 +237,17 @@ static void put_python_function(const struct mpk_view *view, size_t index, struc
 	struct mpk_span name = mpk_span_str(f->name);
 
 	mpk_strbuf_puts(out, "\n    # ");
-	put_signature(view, index, out);
+	header_put_signature(view, index, out);
 	if (!is_identifier(name) || is_reserved(name)) {
 		mpk_strbuf_puts(out, ": its name is no identifier, module[...] finds it\n");
 		return;
 	}
 	mpk_strbuf_printf(out, "\n    def %s(self", f->name);
 	for (size_t i = 0; s && i < s->input_count; i++) {
-		enum c_class c = class_of(&s->inputs[i].type);
+		enum c_class c = header_class_of(&s->inputs[i].type);
 
 		mpk_strbuf_puts(out, ", ");
-		put_name(s, i, out);
+		header_put_name(s, i, out);
 		mpk_strbuf_printf(out, ": %s", c == C_UNKNOWN ? "Any" : classes[c].python);
 	}
 	mpk_strbuf_puts(out, s ? ") -> None: ...\n" : ", *args: Any) -> Any: ...\n");
@@ -257,7 +257,7 @@ void mpk_header_python(const struct mpk_view *view, struct mpk_strbuf *out)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
 
-	put_title(view, "# The functions of ", ", declared by minspect --header\n", out);
+	header_put_title(view, "# The functions of ", ", declared by minspect --header\n", out);
 	mpk_strbuf_puts(out, "from typing import Any, Protocol\n\n"
 			     "Tensor = Any  # whatever has __dlpack__\n\n\n"
 			     "class Library(Protocol):\n"
@@ -269,7 +269,7 @@ void mpk_header_python(const struct mpk_view *view, struct mpk_strbuf *out)
 			text.len = 0;
 			mpk_signature_text(&view->nodes[n].models.items[i], &text);
 			mpk_strbuf_puts(out, "\n    # of an executor: ");
-			put_comment(&text, out);
+			header_put_comment(&text, out);
 			mpk_strbuf_putc(out, '\n');
 		}
 }

@@ -25,7 +25,7 @@ static void put_doc(struct mpk_span doc, struct mpk_strbuf *out)
 	}
 }
 
-static void put_function(const struct mpk_view *view, size_t index, struct mpk_strbuf *out)
+static void functions_put_function(const struct mpk_view *view, size_t index, struct mpk_strbuf *out)
 {
 	const struct mpk_image_function *f = &view->image->functions[index];
 
@@ -70,7 +70,7 @@ static bool is_whole(const struct mpk_view_node *n)
 
 /* In front of the first thing that is shown of a module; with it, where all of it is shown, what is said of the
  * module as a whole. */
-static void put_title(const struct mpk_view_node *n, const char *what, struct mpk_strbuf *out)
+static void functions_put_title(const struct mpk_view_node *n, const char *what, struct mpk_strbuf *out)
 {
 	mpk_strbuf_printf(out, "%s: ", n->path);
 	mpk_escape(out, n->node->kind);
@@ -79,19 +79,19 @@ static void put_title(const struct mpk_view_node *n, const char *what, struct mp
 		mpk_node_lines(n, "  ", out);
 }
 
-static void put_kernels(const struct mpk_view *view, const struct mpk_view_node *n,
+static void functions_put_kernels(const struct mpk_view *view, const struct mpk_view_node *n,
 			struct mpk_strbuf *out)
 {
 	const struct mpk_kernels *k = mpk_view_kernels(n);
 	bool begun = k && is_whole(n);
 
 	if (begun)
-		put_title(n, " kernels\n", out);
+		functions_put_title(n, " kernels\n", out);
 	for (size_t i = 0; k && i < k->function_count; i++) {
 		if (!mpk_view_shows_part(n, k->functions[i].key))
 			continue;
 		if (!begun)
-			put_title(n, " kernels\n", out);
+			functions_put_title(n, " kernels\n", out);
 		begun = true;
 		mpk_strbuf_puts(out, "  ");
 		mpk_view_kernel_text(&k->functions[i], true, out);
@@ -113,14 +113,14 @@ static void put_models(const struct mpk_view *view, const struct mpk_view_node *
 	bool begun = n->models.count && is_whole(n);
 
 	if (begun)
-		put_title(n, what, out);
+		functions_put_title(n, what, out);
 	for (size_t i = 0; i < n->models.count; i++) {
 		const struct mpk_signature *m = &n->models.items[i];
 
 		if (!mpk_view_shows_part(n, m->name))
 			continue;
 		if (!begun)
-			put_title(n, what, out);
+			functions_put_title(n, what, out);
 		begun = true;
 		mpk_strbuf_puts(out, "  ");
 		mpk_signature_text(m, out);
@@ -155,7 +155,7 @@ static const char *convention_text(enum mpk_convention convention)
 	return texts[convention];
 }
 
-static void put_functions(const struct mpk_view *view, struct mpk_strbuf *out)
+static void functions_put_functions(const struct mpk_view *view, struct mpk_strbuf *out)
 {
 	const struct mpk_image *image = view->image;
 	size_t shown = 0;
@@ -167,7 +167,7 @@ static void put_functions(const struct mpk_view *view, struct mpk_strbuf *out)
 			mpk_strbuf_printf(out, "host functions (%s%s)\n",
 					  convention_text(image->convention),
 					  image->gen_known ? "" : " or tvm-ffi of TVM 0.21");
-		put_function(view, i, out);
+		functions_put_function(view, i, out);
 		mpk_strbuf_pass(out);
 	}
 }
@@ -179,11 +179,11 @@ void mpk_view_functions(const struct mpk_view *view, struct mpk_style style, str
 	mpk_strbuf_printf(out, "%s\n", style.color ? "\033[0m" : "");
 	for (size_t i = 0; i < view->count; i++)
 		put_models(view, &view->nodes[i], out);
-	put_functions(view, out);
+	functions_put_functions(view, out);
 	if (!view->choice)
 		put_unassigned(view, out);
 	for (size_t i = 0; i < view->count; i++) {
-		put_kernels(view, &view->nodes[i], out);
+		functions_put_kernels(view, &view->nodes[i], out);
 		put_other_code(&view->nodes[i], out);
 		mpk_strbuf_pass(out);
 	}

@@ -9,7 +9,7 @@
 #include "model/node_info.h"
 #include "model/origin.h"
 
-static void put_note(const struct mpk_note *note, struct mpk_json *j, struct mpk_json_at *at)
+static void list_json_put_note(const struct mpk_note *note, struct mpk_json *j, struct mpk_json_at *at)
 {
 	char digits[MPK_DIGEST_TEXT];
 	struct mpk_json_at *o;
@@ -40,7 +40,7 @@ static void put_blob(const struct mpk_view *v, struct mpk_json *j, struct mpk_js
 	mpk_json_u64(j, o, "address", image->blob_address);
 	mpk_json_u64(j, o, "bytes", image->blob.len);
 	mpk_json_u64(j, o, "used", v->tree ? v->tree->used : 0);
-	put_note(&image->note, j, o);
+	list_json_put_note(&image->note, j, o);
 }
 
 static void put_elf(const struct mpk_image *image, struct mpk_json *j, struct mpk_json_at *at)
@@ -63,7 +63,7 @@ static void put_elf(const struct mpk_image *image, struct mpk_json *j, struct mp
 					       : "other");
 }
 
-static void put_names(struct mpk_json *j, struct mpk_json_at *at, const char *key,
+static void list_json_put_names(struct mpk_json *j, struct mpk_json_at *at, const char *key,
 		      const char *const *names, size_t count)
 {
 	struct mpk_json_at *list = mpk_json_array(j, at, key);
@@ -72,10 +72,10 @@ static void put_names(struct mpk_json *j, struct mpk_json_at *at, const char *ke
 		mpk_json_text(j, list, NULL, names[i]);
 }
 
-static void put_signature(const struct mpk_signature *s, struct mpk_json *j,
+static void list_json_put_signature(const struct mpk_signature *s, struct mpk_json *j,
 			  struct mpk_json_at *at);
 
-static struct mpk_json_at *put_function(const struct mpk_view *view, size_t index,
+static struct mpk_json_at *list_json_put_function(const struct mpk_view *view, size_t index,
 					struct mpk_json *j, struct mpk_json_at *list)
 {
 	const struct mpk_image_function *f = &view->image->functions[index];
@@ -88,11 +88,11 @@ static struct mpk_json_at *put_function(const struct mpk_view *view, size_t inde
 	mpk_json_bool(j, o, "entry", f->is_entry);
 	mpk_json_text(j, o, "alias_of", f->alias_of);
 	mpk_json_text(j, o, "member", f->member);
-	put_signature(mpk_view_host(view, index), j, o);
+	list_json_put_signature(mpk_view_host(view, index), j, o);
 	return o;
 }
 
-static struct mpk_json_at *put_kernel(const struct mpk_function_info *f, struct mpk_json *j,
+static struct mpk_json_at *list_json_put_kernel(const struct mpk_function_info *f, struct mpk_json *j,
 				      struct mpk_json_at *list)
 {
 	struct mpk_json_at *o = mpk_json_object(j, list, NULL), *sub;
@@ -110,7 +110,7 @@ static struct mpk_json_at *put_kernel(const struct mpk_function_info *f, struct 
 }
 
 /* Extents are numbers, symbolic ones their names. */
-static void put_shape(const struct mpk_type *t, struct mpk_json *j, struct mpk_json_at *at)
+static void list_json_put_shape(const struct mpk_type *t, struct mpk_json *j, struct mpk_json_at *at)
 {
 	struct mpk_json_at *array;
 
@@ -129,7 +129,7 @@ static void put_shape(const struct mpk_type *t, struct mpk_json *j, struct mpk_j
 	}
 }
 
-static void put_params(const struct mpk_param *list, size_t count, const char *key,
+static void list_json_put_params(const struct mpk_param *list, size_t count, const char *key,
 		       struct mpk_json *j, struct mpk_json_at *at)
 {
 	static const char *const kinds[] = {
@@ -149,17 +149,17 @@ static void put_params(const struct mpk_param *list, size_t count, const char *k
 		mpk_json_text(j, o, "kind", kinds[t->kind]);
 		mpk_json_text(j, o, "dtype",
 			      t->dtype.bits ? mpk_dtype_print(t->dtype, name) : NULL);
-		put_shape(t, j, o);
+		list_json_put_shape(t, j, o);
 		if (t->kind == MPK_TYPE_NAMED)
 			mpk_json_span(j, o, "title", t->title);
 		if (t->scope)
 			mpk_json_text(j, o, "scope", *t->scope ? t->scope : NULL);
 		if (t->kind == MPK_TYPE_TUPLE)
-			put_params(t->fields, t->field_count, "fields", j, o);
+			list_json_put_params(t->fields, t->field_count, "fields", j, o);
 	}
 }
 
-static void put_text(const struct mpk_signature *s, struct mpk_json *j, struct mpk_json_at *at)
+static void list_json_put_text(const struct mpk_signature *s, struct mpk_json *j, struct mpk_json_at *at)
 {
 	struct mpk_strbuf text = { 0 };
 
@@ -170,7 +170,7 @@ static void put_text(const struct mpk_signature *s, struct mpk_json *j, struct m
 }
 
 /* "signature", "inputs" and "device"; null: not known. */
-static void put_signature(const struct mpk_signature *s, struct mpk_json *j, struct mpk_json_at *at)
+static void list_json_put_signature(const struct mpk_signature *s, struct mpk_json *j, struct mpk_json_at *at)
 {
 	mpk_json_text(j, at, "device", s ? mpk_dl_device_name(s->device) : NULL);
 	if (!s) {
@@ -178,8 +178,8 @@ static void put_signature(const struct mpk_signature *s, struct mpk_json *j, str
 		mpk_json_null(j, at, "inputs");
 		return;
 	}
-	put_text(s, j, at);
-	put_params(s->inputs, s->input_count, "inputs", j, at);
+	list_json_put_text(s, j, at);
+	list_json_put_params(s->inputs, s->input_count, "inputs", j, at);
 }
 
 static struct mpk_json_at *put_model(const struct mpk_signature *m, struct mpk_json *j,
@@ -188,11 +188,11 @@ static struct mpk_json_at *put_model(const struct mpk_signature *m, struct mpk_j
 	struct mpk_json_at *o = mpk_json_object(j, list, NULL);
 
 	mpk_json_span(j, o, "name", m->name);
-	put_text(m, j, o);
+	list_json_put_text(m, j, o);
 	mpk_json_bool(j, o, "named_inputs", m->named_inputs);
-	put_params(m->inputs, m->input_count, "inputs", j, o);
+	list_json_put_params(m->inputs, m->input_count, "inputs", j, o);
 	if (m->outputs_known)
-		put_params(m->outputs, m->output_count, "outputs", j, o);
+		list_json_put_params(m->outputs, m->output_count, "outputs", j, o);
 	else
 		mpk_json_null(j, o, "outputs");
 	return o;
@@ -255,7 +255,7 @@ static void put_node(const struct mpk_view *view, size_t index, struct mpk_json 
 		sub = mpk_json_array(j, o, "kernels");
 		for (size_t i = 0; i < k->function_count; i++)
 			if (mpk_view_shows_part(n, k->functions[i].key))
-				mpk_node_kernel_json(n, i, j, put_kernel(&k->functions[i], j, sub));
+				mpk_node_kernel_json(n, i, j, list_json_put_kernel(&k->functions[i], j, sub));
 	}
 	if (n->models.count) {
 		sub = mpk_json_array(j, o, "models");
@@ -269,7 +269,7 @@ static void put_node(const struct mpk_view *view, size_t index, struct mpk_json 
 		mpk_json_error(j, o, "problem", n->problem);
 }
 
-static void put_head(const struct mpk_view *v, struct mpk_json *j, struct mpk_json_at *at)
+static void list_json_put_head(const struct mpk_view *v, struct mpk_json *j, struct mpk_json_at *at)
 {
 	const struct mpk_image *image = v->image;
 
@@ -288,7 +288,7 @@ void mpk_view_about_json(const struct mpk_view *view, struct mpk_json *j, struct
 	const struct mpk_span *loaders;
 	size_t count;
 
-	put_head(view, j, at);
+	list_json_put_head(view, j, at);
 	mpk_json_text(j, at, "releases",
 		      image->gen_known ? mpk_generation_get(image->gen)->releases : NULL);
 	mpk_json_text(j, at, "format", mpk_view_format_name(image->format));
@@ -298,7 +298,7 @@ void mpk_view_about_json(const struct mpk_view *view, struct mpk_json *j, struct
 	else
 		j->failed = true;
 	put_elf(image, j, at);
-	put_names(j, at, "members", image->members, image->member_count);
+	list_json_put_names(j, at, "members", image->members, image->member_count);
 	put_blob(view, j, at);
 }
 
@@ -311,10 +311,10 @@ void mpk_view_summary_json(const struct mpk_view *view, struct mpk_json *j, stru
 	list = mpk_json_array(j, at, "functions");
 	for (size_t i = 0; i < image->function_count; i++)
 		if (mpk_view_shows(view, mpk_span_str(image->functions[i].name)))
-			(void)put_function(view, i, j, list);
-	put_names(j, at, "context_symbols", image->context_symbols, image->context_symbol_count);
-	put_names(j, at, "undefined", image->undefined, image->undefined_count);
-	put_names(j, at, "needed", image->needed, image->needed_count);
+			(void)list_json_put_function(view, i, j, list);
+	list_json_put_names(j, at, "context_symbols", image->context_symbols, image->context_symbol_count);
+	list_json_put_names(j, at, "undefined", image->undefined, image->undefined_count);
+	list_json_put_names(j, at, "needed", image->needed, image->needed_count);
 	mpk_view_origin_json(view, j, at);
 	list = mpk_json_array(j, at, "tree");
 	for (size_t i = 0; i < view->count; i++)
@@ -326,21 +326,21 @@ void mpk_view_summary_json(const struct mpk_view *view, struct mpk_json *j, stru
 		mpk_json_error(j, at, "warning", &view->tree->warning);
 }
 
-static void put_line(struct mpk_strbuf *call, struct mpk_json *j, struct mpk_json_at *at)
+static void list_json_put_line(struct mpk_strbuf *call, struct mpk_json *j, struct mpk_json_at *at)
 {
 	j->failed |= call->failed;
 	mpk_json_text(j, at, "call", mpk_strbuf_text(call));
 	mpk_strbuf_fini(call);
 }
 
-static void put_call(const struct mpk_view *view, struct mpk_span name,
+static void list_json_put_call(const struct mpk_view *view, struct mpk_span name,
 		     const struct mpk_signature *signature, struct mpk_json *j,
 		     struct mpk_json_at *at)
 {
 	struct mpk_strbuf call = { 0 };
 
 	mpk_view_call(view, name, signature, &call);
-	put_line(&call, j, at);
+	list_json_put_line(&call, j, at);
 }
 
 static void put_kernel_call(const struct mpk_view *view, const struct mpk_view_node *node,
@@ -349,7 +349,7 @@ static void put_kernel_call(const struct mpk_view *view, const struct mpk_view_n
 	struct mpk_strbuf call = { 0 };
 
 	mpk_view_kernel_call(view, node, index, &call);
-	put_line(&call, j, at);
+	list_json_put_line(&call, j, at);
 }
 
 /* What is known of those modules that hold code or run it. */
@@ -376,7 +376,7 @@ void mpk_view_functions_json(const struct mpk_view *view, struct mpk_json *j,
 	const struct mpk_image *image = view->image;
 	struct mpk_json_at *list, *o;
 
-	put_head(view, j, at);
+	list_json_put_head(view, j, at);
 	list = mpk_json_array(j, at, "functions");
 	for (size_t i = 0; i < image->function_count; i++) {
 		const struct mpk_image_function *f = &image->functions[i];
@@ -385,10 +385,10 @@ void mpk_view_functions_json(const struct mpk_view *view, struct mpk_json *j,
 
 		if (!mpk_view_shows(view, mpk_span_str(f->name)))
 			continue;
-		o = put_function(view, i, j, list);
+		o = list_json_put_function(view, i, j, list);
 		if (mpk_view_doc(view, i).len)
 			mpk_json_span(j, o, "doc", mpk_view_doc(view, i));
-		put_call(view, model ? model->name : mpk_span_str(mpk_view_called(view, i)),
+		list_json_put_call(view, model ? model->name : mpk_span_str(mpk_view_called(view, i)),
 			 model ? model : mpk_view_host(view, i), j, o);
 	}
 	if (view->texts && view->texts->unassigned_count)
@@ -404,7 +404,7 @@ void mpk_view_functions_json(const struct mpk_view *view, struct mpk_json *j,
 			o = put_model(&m->items[i], j, list);
 			mpk_json_text(j, o, "module", view->nodes[n].path);
 			mpk_json_span(j, o, "kind", view->nodes[n].node->kind);
-			put_call(view, m->items[i].name, &m->items[i], j, o);
+			list_json_put_call(view, m->items[i].name, &m->items[i], j, o);
 		}
 	}
 	list = mpk_json_array(j, at, "kernels");
@@ -414,7 +414,7 @@ void mpk_view_functions_json(const struct mpk_view *view, struct mpk_json *j,
 		for (size_t i = 0; k && i < k->function_count; i++) {
 			if (!mpk_view_shows_part(&view->nodes[n], k->functions[i].key))
 				continue;
-			o = put_kernel(&k->functions[i], j, list);
+			o = list_json_put_kernel(&k->functions[i], j, list);
 			mpk_node_kernel_json(&view->nodes[n], i, j, o);
 			mpk_json_text(j, o, "module", view->nodes[n].path);
 			mpk_json_span(j, o, "kind", view->nodes[n].node->kind);

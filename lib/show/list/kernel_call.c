@@ -68,7 +68,7 @@ static unsigned count_extents(const struct mpk_function_info *f, enum mpk_launch
 	return most;
 }
 
-static void put_extents(const char *option, unsigned count, const uint32_t fixed[3],
+static void kernel_call_put_extents(const char *option, unsigned count, const uint32_t fixed[3],
 			struct mpk_strbuf *out)
 {
 	mpk_strbuf_printf(out, " --%s ", option);
@@ -103,8 +103,8 @@ void mpk_view_kernel_call(const struct mpk_view *view, const struct mpk_view_nod
 	mpk_view_call_begin(view, f->key, node, out);
 	for (size_t i = 0; i < f->arg_count; i++)
 		put_argument(f->arg_types[i], params ? &params[i] : NULL, out);
-	put_extents("grid", count_extents(f, MPK_TAG_GRID_X), NULL, out);
-	put_extents("block", count_extents(f, MPK_TAG_BLOCK_X),
+	kernel_call_put_extents("grid", count_extents(f, MPK_TAG_GRID_X), NULL, out);
+	kernel_call_put_extents("block", count_extents(f, MPK_TAG_BLOCK_X),
 		    found.code ? found.code->kernels[found.kernel].block : NULL, out);
 	if (has_shared(f))
 		mpk_strbuf_puts(out, " --shared BYTES");

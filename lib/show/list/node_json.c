@@ -13,7 +13,7 @@ struct figures {
 	struct mpk_json_at *list;
 };
 
-static void put_figures(const struct mpk_code_info *code, size_t kernel, void *arg)
+static void node_json_put_figures(const struct mpk_code_info *code, size_t kernel, void *arg)
 {
 	const struct figures *f = arg;
 	struct mpk_json_at *o;
@@ -42,7 +42,7 @@ static void put_unlisted(const struct mpk_node_info *info, const struct mpk_code
 		o = mpk_json_object(j, list, NULL);
 		mpk_json_span(j, o, "name", name);
 		f.list = mpk_json_array(j, o, "figures");
-		mpk_code_info_each(code, name, put_figures, &f);
+		mpk_code_info_each(code, name, node_json_put_figures, &f);
 	}
 }
 
@@ -95,7 +95,7 @@ void mpk_node_kernel_json(const struct mpk_view_node *node, size_t index, struct
 		return;
 	mpk_json_text(j, at, "in_code", states[mpk_node_info_defines(node->info, table, index)]);
 	f.list = mpk_json_array(j, at, "figures");
-	mpk_node_info_each(node->info, table, index, put_figures, &f);
+	mpk_node_info_each(node->info, table, index, node_json_put_figures, &f);
 	put_findings(node, index, j, at);
 }
 

@@ -42,7 +42,7 @@ static const char *what(const struct mpk_image *image)
 	return "file";
 }
 
-static void put_head(const struct mpk_view *v, struct mpk_style style, struct mpk_strbuf *out)
+static void summary_put_head(const struct mpk_view *v, struct mpk_style style, struct mpk_strbuf *out)
 {
 	const struct mpk_image *image = v->image;
 
@@ -129,7 +129,7 @@ static void put_needed(const struct mpk_image *image, struct mpk_strbuf *out)
 }
 
 /* On one line while names are all there is to say, else a line each. */
-static void put_functions(const struct mpk_view *v, struct mpk_strbuf *out)
+static void summary_put_functions(const struct mpk_view *v, struct mpk_strbuf *out)
 {
 	const struct mpk_image *image = v->image;
 	size_t shown[MPK_NAMES_SHOWN], count = 0;
@@ -160,7 +160,7 @@ void mpk_view_summary(const struct mpk_view *view, struct mpk_style style, struc
 {
 	const struct mpk_image *image = view->image;
 
-	put_head(view, style, out);
+	summary_put_head(view, style, out);
 	if (is_of_tvm(image)) {
 		put_format(image, out);
 		put_loaders(view, out);
@@ -168,7 +168,7 @@ void mpk_view_summary(const struct mpk_view *view, struct mpk_style style, struc
 	} else {
 		mpk_strbuf_puts(out, "  blob       none: no module of TVM, nothing to call\n");
 	}
-	put_functions(view, out);
+	summary_put_functions(view, out);
 	mpk_view_embedded_summary(view, out);
 	mpk_device_summary(view, out);
 	put_needed(image, out);

@@ -99,7 +99,7 @@ static void counting_fini(struct counting *c)
 	mpk_strmap_fini(&c->by_name);
 }
 
-static const char *packing_of(const struct mpk_code_target *t)
+static const char *device_code_packing_of(const struct mpk_code_target *t)
 {
 	return t->packing ? t->packing : "stored";
 }
@@ -111,7 +111,7 @@ static const char *what_of(const struct mpk_code_target *t)
 	return t->kind == MPK_TARGET_PTX ? "PTX" : "image";
 }
 
-static enum mpk_code find_row(struct counting *c, const struct mpk_code_target *t, size_t *row,
+static enum mpk_code device_code_find_row(struct counting *c, const struct mpk_code_target *t, size_t *row,
 			      struct mpk_error *err)
 {
 	const char *key = mpk_arena_printf(c->arena, "%s %s", what_of(t), t->name);
@@ -125,7 +125,7 @@ static enum mpk_code find_row(struct counting *c, const struct mpk_code_target *
 	MPK_TRY_ALLOC(mpk_vec_reserve(&c->rows, &c->cap, c->count + 1, sizeof *c->rows), err);
 	c->rows[c->count++] = (struct mpk_device_row){ .target = key + strlen(what_of(t)) + 1,
 						       .what = what_of(t),
-						       .packing = packing_of(t) };
+						       .packing = device_code_packing_of(t) };
 	return MPK_OK;
 }
 
@@ -135,12 +135,12 @@ static enum mpk_code add_target(struct counting *c, const struct mpk_code_target
 	struct mpk_device_row *r;
 	size_t row = 0;
 
-	MPK_TRY(find_row(c, t, &row, err));
+	MPK_TRY(device_code_find_row(c, t, &row, err));
 	r = &c->rows[row];
 	r->images++;
 	r->bytes += t->bytes;
 	r->plain_bytes += t->plain_bytes;
-	if (strcmp(r->packing, packing_of(t)) != 0)
+	if (strcmp(r->packing, device_code_packing_of(t)) != 0)
 		r->packing = "several";
 	return MPK_OK;
 }
@@ -256,7 +256,7 @@ enum mpk_code mpk_device_each(const struct mpk_view *view,
 
 /* --- text ------------------------------------------------------------------------------ */
 
-static void put_row(const struct mpk_device_row *r, struct mpk_strbuf *out)
+static void device_code_put_row(const struct mpk_device_row *r, struct mpk_strbuf *out)
 {
 	mpk_escape(out, mpk_span_str(r->target));
 	mpk_strbuf_printf(out, " %s: ", r->what);
@@ -285,7 +285,7 @@ void mpk_device_summary(const struct mpk_view *view, struct mpk_strbuf *out)
 	}
 	for (size_t i = 0; i < rows.count; i++) {
 		mpk_strbuf_puts(out, i ? "             " : "  GPU code   ");
-		put_row(&rows.items[i], out);
+		device_code_put_row(&rows.items[i], out);
 	}
 	if (rows.broken) {
 		mpk_strbuf_puts(out, rows.count ? "             " : "  GPU code   ");

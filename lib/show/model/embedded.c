@@ -36,7 +36,7 @@ const struct mpk_code_info *mpk_view_embedded_lister(const struct mpk_view_code 
 
 /* --- text ------------------------------------------------------------------------------------ */
 
-static void put_title(const struct mpk_view_code *c, struct mpk_strbuf *out)
+static void embedded_put_title(const struct mpk_view_code *c, struct mpk_strbuf *out)
 {
 	mpk_escape(out, mpk_span_str(c->path));
 	mpk_strbuf_puts(out, "  ");
@@ -57,7 +57,7 @@ void mpk_view_embedded_summary(const struct mpk_view *view, struct mpk_strbuf *o
 		if (!mpk_view_shows_code(view, &view->embedded[i]))
 			continue;
 		mpk_strbuf_puts(out, shown++ ? "             " : "  embedded   ");
-		put_title(&view->embedded[i], out);
+		embedded_put_title(&view->embedded[i], out);
 	}
 }
 
@@ -66,7 +66,7 @@ struct lines {
 	struct mpk_strbuf *out;
 };
 
-static void put_figures(const struct mpk_code_info *code, size_t kernel, void *arg)
+static void embedded_put_figures(const struct mpk_code_info *code, size_t kernel, void *arg)
 {
 	const struct lines *l = arg;
 
@@ -82,10 +82,10 @@ void mpk_view_code_figures(const struct mpk_view_code *c, struct mpk_span kernel
 {
 	struct lines lines = { indent, out };
 
-	mpk_code_info_each(&c->code, kernel, put_figures, &lines);
+	mpk_code_info_each(&c->code, kernel, embedded_put_figures, &lines);
 }
 
-static void put_kernels(const struct mpk_view *view, const struct mpk_view_code *c,
+static void embedded_put_kernels(const struct mpk_view *view, const struct mpk_view_code *c,
 			struct mpk_strbuf *out)
 {
 	const struct mpk_code_info *lister = mpk_view_embedded_lister(c);
@@ -105,10 +105,10 @@ static void put_kernels(const struct mpk_view *view, const struct mpk_view_code 
 void mpk_view_code_text(const struct mpk_view *view, const struct mpk_view_code *c,
 			struct mpk_strbuf *out)
 {
-	put_title(c, out);
+	embedded_put_title(c, out);
 	if (c->code.format && c->code.format->lines && !c->code.problem)
 		c->code.format->lines(&c->code, "  ", out);
-	put_kernels(view, c, out);
+	embedded_put_kernels(view, c, out);
 }
 
 void mpk_view_embedded_functions(const struct mpk_view *view, struct mpk_strbuf *out)

@@ -47,7 +47,7 @@ static bool function_of(struct mpk_span kernel, struct mpk_span *out)
 	return true;
 }
 
-static int by_function(const void *a, const void *b)
+static int images_by_function(const void *a, const void *b)
 {
 	const struct kernel *x = a, *y = b;
 	int order = mpk_span_compare(x->function, y->function);
@@ -82,7 +82,7 @@ static enum mpk_code list_kernels(const struct mpk_view *view, struct mpk_arena 
 		}
 	}
 	if (out->count)
-		qsort(out->items, out->count, sizeof *out->items, by_function);
+		qsort(out->items, out->count, sizeof *out->items, images_by_function);
 	return MPK_OK;
 }
 
@@ -134,7 +134,7 @@ static void ask_kernel(const struct mpk_code_info *code, size_t kernel, void *ar
 static void ask_kernels(const struct kernels *all, struct mpk_span function, struct tensors *t)
 {
 	const struct kernel key = { .function = function };
-	size_t at = mpk_lower_bound(all->items, all->count, sizeof key, &key, by_function);
+	size_t at = mpk_lower_bound(all->items, all->count, sizeof key, &key, images_by_function);
 
 	for (; at < all->count && mpk_span_equal(all->items[at].function, function); at++) {
 		const struct kernel *k = &all->items[at];

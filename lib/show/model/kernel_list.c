@@ -49,7 +49,7 @@ struct mpk_span mpk_kernel_key(struct mpk_arena *arena, const char *path, const 
 }
 
 /* What is there twice is numbered. */
-static enum mpk_code make_key(struct lister *l, struct mpk_listed_kernel *k)
+static enum mpk_code kernel_list_make_key(struct lister *l, struct mpk_listed_kernel *k)
 {
 	size_t first, found;
 
@@ -65,7 +65,7 @@ static enum mpk_code make_key(struct lister *l, struct mpk_listed_kernel *k)
 }
 
 /* PTX is for an architecture and all after it: a fatbin may have it beside a cubin for the same one. */
-static const char *target_of(struct lister *l, const struct mpk_code_info *code)
+static const char *kernel_list_target_of(struct lister *l, const struct mpk_code_info *code)
 {
 	if (code->format == &mpk_format_ptx && strncmp(code->target, "sm_", 3) == 0)
 		return mpk_arena_printf(l->arena, "compute_%s", code->target + 3);
@@ -92,7 +92,7 @@ static enum mpk_code forget_code(struct lister *l, const struct mpk_code_kernel 
 	return mpk_digest_span(MPK_DIGEST_XXH128, code, k->digest, l->err);
 }
 
-static enum mpk_code add(struct lister *l, const struct mpk_code_info *code, size_t kernel,
+static enum mpk_code kernel_list_add(struct lister *l, const struct mpk_code_info *code, size_t kernel,
 			 struct mpk_span name)
 {
 	struct mpk_listed_kernel k = {
@@ -101,7 +101,7 @@ static enum mpk_code add(struct lister *l, const struct mpk_code_info *code, siz
 	size_t found;
 
 	if (code) {
-		k.target = target_of(l, code);
+		k.target = kernel_list_target_of(l, code);
 		MPK_TRY_ALLOC(k.target, l->err);
 		k.code = code->kernels[kernel].code;
 		if (code->format->figures)
@@ -109,7 +109,7 @@ static enum mpk_code add(struct lister *l, const struct mpk_code_info *code, siz
 		if (l->container)
 			MPK_TRY(forget_code(l, &code->kernels[kernel], &k));
 	}
-	MPK_TRY(make_key(l, &k));
+	MPK_TRY(kernel_list_make_key(l, &k));
 	/* a key ends with the name: one copy of what is forgotten is enough */
 	if (l->container)
 		k.name = mpk_span_of(k.key.data + k.key.len - name.len, name.len);
@@ -123,7 +123,7 @@ static enum mpk_code add(struct lister *l, const struct mpk_code_info *code, siz
 static enum mpk_code add_code(struct lister *l, const struct mpk_code_info *code)
 {
 	for (size_t i = 0; i < code->kernel_count; i++)
-		MPK_TRY(add(l, code, i, code->kernels[i].name));
+		MPK_TRY(kernel_list_add(l, code, i, code->kernels[i].name));
 	for (size_t i = 0; i < code->image_count; i++)
 		MPK_TRY(add_code(l, &code->images[i]));
 	return MPK_OK;
@@ -148,12 +148,12 @@ static enum mpk_code add_node(struct lister *l, const struct mpk_view *view, siz
 		struct mpk_span name = table->functions[i].key;
 
 		if (!mpk_strmap_find(&l->names, name, &found))
-			MPK_TRY(add(l, NULL, 0, name));
+			MPK_TRY(kernel_list_add(l, NULL, 0, name));
 	}
 	return MPK_OK;
 }
 
-static enum mpk_code add_embedded(struct lister *l, const struct mpk_view_code *c)
+static enum mpk_code kernel_list_add_embedded(struct lister *l, const struct mpk_view_code *c)
 {
 	l->path = c->path;
 	l->node = NULL;
@@ -179,10 +179,10 @@ static const char *image_word(const struct mpk_code_info *image)
 	return image->format && image->format->word ? image->format->word : "image";
 }
 
-static enum mpk_code add_image(struct lister *l, const struct mpk_code_info *code)
+static enum mpk_code kernel_list_add_image(struct lister *l, const struct mpk_code_info *code)
 {
 	struct mpk_listed_image image = { .bytes = code->bytes.len };
-	const char *target = code->problem || !code->format ? "" : target_of(l, code);
+	const char *target = code->problem || !code->format ? "" : kernel_list_target_of(l, code);
 
 	MPK_TRY_ALLOC(target, l->err);
 	image.what =
@@ -201,7 +201,7 @@ static enum mpk_code add_device_image(struct lister *l, const struct mpk_code_in
 {
 	if (!code->bytes.len)
 		return MPK_OK; /* of the host, whose code is elsewhere */
-	MPK_TRY(add_image(l, code));
+	MPK_TRY(kernel_list_add_image(l, code));
 	l->digest_left = 4 * (uint64_t)code->bytes.len;
 	return code->problem ? MPK_OK : add_code(l, code);
 }
@@ -229,7 +229,7 @@ static enum mpk_code add_devices(struct lister *l, const struct mpk_view *view)
 
 /* --- lists ------------------------------------------------------------------------------- */
 
-static enum mpk_code keep(const struct lister *l, struct mpk_kernel_list *out)
+static enum mpk_code kernel_list_keep(const struct lister *l, struct mpk_kernel_list *out)
 {
 	out->items = mpk_arena_keep(l->arena, l->items, l->count, sizeof *l->items);
 	out->count = l->count;
@@ -250,7 +250,7 @@ enum mpk_code mpk_view_node_kernels(const struct mpk_view *view, size_t index,
 	MPK_CLEANUP(lister_fini) struct lister l = { .arena = arena, .err = err };
 
 	MPK_TRY(add_node(&l, view, index));
-	return keep(&l, out);
+	return kernel_list_keep(&l, out);
 }
 
 enum mpk_code mpk_view_code_kernels(const struct mpk_view *view, size_t index,
@@ -259,8 +259,8 @@ enum mpk_code mpk_view_code_kernels(const struct mpk_view *view, size_t index,
 {
 	MPK_CLEANUP(lister_fini) struct lister l = { .arena = arena, .err = err };
 
-	MPK_TRY(add_embedded(&l, &view->embedded[index]));
-	return keep(&l, out);
+	MPK_TRY(kernel_list_add_embedded(&l, &view->embedded[index]));
+	return kernel_list_keep(&l, out);
 }
 
 enum mpk_code mpk_view_all_kernels(const struct mpk_view *view, struct mpk_arena *arena,
@@ -273,11 +273,11 @@ enum mpk_code mpk_view_all_kernels(const struct mpk_view *view, struct mpk_arena
 		next_path(&l);
 	}
 	for (size_t i = 0; i < view->image->embedded_count; i++) {
-		MPK_TRY(add_embedded(&l, &view->embedded[i]));
+		MPK_TRY(kernel_list_add_embedded(&l, &view->embedded[i]));
 		next_path(&l);
 	}
 	MPK_TRY(add_devices(&l, view));
-	return keep(&l, out);
+	return kernel_list_keep(&l, out);
 }
 
 enum mpk_code mpk_view_device_kernels(const struct mpk_view *view, struct mpk_arena *arena,
@@ -293,5 +293,5 @@ enum mpk_code mpk_view_device_kernels(const struct mpk_view *view, struct mpk_ar
 		MPK_TRY_ALLOC(images->items, err);
 		images->count = l.image_count;
 	}
-	return keep(&l, out);
+	return kernel_list_keep(&l, out);
 }

@@ -91,7 +91,7 @@ bool mpk_view_kernel_is_shared(const struct mpk_view *view, struct mpk_span key)
 
 /* --- functions of executors ------------------------------------------------------------------- */
 
-static int by_name(const void *a, const void *b)
+static int model_names_by_name(const void *a, const void *b)
 {
 	const struct mpk_view_model_name *x = a, *y = b;
 
@@ -125,7 +125,7 @@ static enum mpk_code find_models(const struct mpk_view *view, struct mpk_view_na
 		}
 	}
 	if (n)
-		qsort(models, n, sizeof *models, by_name);
+		qsort(models, n, sizeof *models, model_names_by_name);
 	names->models = models;
 	names->model_count = n;
 	return MPK_OK;
@@ -139,7 +139,7 @@ const struct mpk_signature *mpk_view_model(const struct mpk_view *view, struct m
 								     name.len - prefix) };
 	const struct mpk_view_names *n = view->names;
 	const struct mpk_view_model_name *found =
-		n->model_count ? bsearch(&key, n->models, n->model_count, sizeof key, by_name)
+		n->model_count ? bsearch(&key, n->models, n->model_count, sizeof key, model_names_by_name)
 			       : NULL;
 
 	return found ? found->signature : NULL;
@@ -160,7 +160,7 @@ const struct mpk_signature *mpk_view_called_instead(const struct mpk_view *view,
 }
 
 /* Aliases may stand for others; of a hostile file, around in a circle. */
-static size_t target_of(const struct mpk_image *image, const struct mpk_strmap *by_name_of,
+static size_t model_names_target_of(const struct mpk_image *image, const struct mpk_strmap *by_name_of,
 			size_t index)
 {
 	for (size_t steps = 0; steps <= image->function_count; steps++) {
@@ -195,7 +195,7 @@ static enum mpk_code find_targets(const struct mpk_view *view, struct mpk_view_n
 				      err);
 	}
 	for (size_t i = 0; i < image->function_count; i++)
-		targets[i] = target_of(image, &map, i);
+		targets[i] = model_names_target_of(image, &map, i);
 	names->targets = targets;
 	return MPK_OK;
 }

@@ -17,7 +17,7 @@ static const char *tensor_name(const struct mpk_extracted_file *file, struct mpk
 	return slash ? slash + 1 : file->name;
 }
 
-static enum mpk_code measure(struct mpk_view_node *node, struct mpk_arena *arena,
+static enum mpk_code node_info_measure(struct mpk_view_node *node, struct mpk_arena *arena,
 			     struct mpk_error *err)
 {
 	struct mpk_node_info info = *node->info;
@@ -82,7 +82,7 @@ enum mpk_code mpk_view_show_info(struct mpk_view *view, bool tensors, struct mpk
 	for (size_t i = 0; i < view->count; i++) {
 		MPK_TRY(node_info(view, i, err));
 		if (tensors)
-			MPK_TRY(measure(&view->nodes[i], view->arena, err));
+			MPK_TRY(node_info_measure(&view->nodes[i], view->arena, err));
 		view->nodes[i].show_info = true;
 	}
 	return MPK_OK;
@@ -91,7 +91,7 @@ enum mpk_code mpk_view_show_info(struct mpk_view *view, bool tensors, struct mpk
 /* --- questions ---------------------------------------------------------------------- */
 
 /* Of several pieces for one kernel the first counts, as for loaders. */
-static const struct mpk_code_info *code_of(const struct mpk_node_info *info, struct mpk_span kernel)
+static const struct mpk_code_info *node_info_code_of(const struct mpk_node_info *info, struct mpk_span kernel)
 {
 	size_t i = 0;
 
@@ -107,7 +107,7 @@ void mpk_node_info_each(const struct mpk_node_info *info, const struct mpk_kerne
 			void *arg)
 {
 	struct mpk_span name = table->functions[index].key;
-	const struct mpk_code_info *code = code_of(info, name);
+	const struct mpk_code_info *code = node_info_code_of(info, name);
 
 	if (code)
 		mpk_code_info_each(code, name, fn, arg);
@@ -117,7 +117,7 @@ enum mpk_code_defines mpk_node_info_defines(const struct mpk_node_info *info,
 					    const struct mpk_kernels *table, size_t index)
 {
 	struct mpk_span name = table->functions[index].key;
-	const struct mpk_code_info *code = code_of(info, name);
+	const struct mpk_code_info *code = node_info_code_of(info, name);
 
 	return code ? mpk_code_info_defines(code, name) : MPK_CODE_MISSING;
 }

@@ -42,7 +42,7 @@ enum mpk_code mpk_view_origin(const struct mpk_view *view, struct mpk_view_origi
 
 /* --- text ------------------------------------------------------------------------ */
 
-static void put_signature(const struct mpk_origin *o, struct mpk_strbuf *out)
+static void origin_put_signature(const struct mpk_origin *o, struct mpk_strbuf *out)
 {
 	if (!o->seal_count)
 		return;
@@ -110,7 +110,7 @@ void mpk_view_origin_summary(const struct mpk_view *view, struct mpk_strbuf *out
 		out->failed = true;
 		return;
 	}
-	put_signature(&o.notes, out);
+	origin_put_signature(&o.notes, out);
 	put_provenance(view, &o, out);
 }
 

@@ -91,7 +91,7 @@ static enum mpk_code keep_problem(struct mpk_view_node *n, struct mpk_error *pro
 	return MPK_OK;
 }
 
-static enum mpk_code decode(struct mpk_view_node *n, enum mpk_generation gen,
+static enum mpk_code view_decode(struct mpk_view_node *n, enum mpk_generation gen,
 			    struct mpk_arena *arena, struct mpk_error *err)
 {
 	static const struct mpk_payload none = { .tag = MPK_PAYLOAD_EMPTY };
@@ -134,7 +134,7 @@ enum mpk_code mpk_view_init(struct mpk_view *view, const char *name, uint64_t fi
 	MPK_TRY(set_paths(&v, arena, err));
 	for (size_t i = 0; i < v.count; i++)
 		/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): no nodes without a tree */
-		MPK_TRY(decode(&v.nodes[i], tree->gen, arena, err));
+		MPK_TRY(view_decode(&v.nodes[i], tree->gen, arena, err));
 	MPK_TRY(mpk_view_read_names(&v, err));
 	*view = v;
 	return MPK_OK;

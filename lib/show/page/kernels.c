@@ -49,7 +49,7 @@ static bool may_read(struct digests *d, size_t bytes)
 	return true;
 }
 
-static enum mpk_code put_own(struct digests *d, struct mpk_span bytes)
+static enum mpk_code kernels_put_own(struct digests *d, struct mpk_span bytes)
 {
 	if (!may_read(d, bytes.len))
 		return MPK_OK;
@@ -145,7 +145,7 @@ static bool is_within(const struct mpk_code_info *code, size_t kernel, struct mp
 	return at >= run.data && at < run.data + run.len;
 }
 
-static enum mpk_code put_definition(struct digests *d, const struct mpk_code_info *code,
+static enum mpk_code kernels_put_definition(struct digests *d, const struct mpk_code_info *code,
 				    size_t kernel)
 {
 	struct mpk_span name = code->kernels[kernel].name, run;
@@ -156,7 +156,7 @@ static enum mpk_code put_definition(struct digests *d, const struct mpk_code_inf
 		return MPK_OK;
 	d->has_around = true;
 	if (!mpk_strmap_find(&d->programs.names, name, &piece)) {
-		MPK_TRY(put_own(d, code->kernels[kernel].text));
+		MPK_TRY(kernels_put_own(d, code->kernels[kernel].text));
 		return put_around_all(d, code);
 	}
 	run = d->programs.pieces[piece].text;
@@ -167,11 +167,11 @@ static enum mpk_code put_definition(struct digests *d, const struct mpk_code_inf
 		kernel--;
 	for (; kernel < code->kernel_count && is_within(code, kernel, run); kernel++)
 		if (mpk_span_equal(code->kernels[kernel].name, name))
-			MPK_TRY(put_own(d, code->kernels[kernel].text));
+			MPK_TRY(kernels_put_own(d, code->kernels[kernel].text));
 	return put_gaps(code, run, &d->around, d->err);
 }
 
-static void put_code(const struct mpk_code_info *code, size_t kernel, void *arg)
+static void kernels_put_code(const struct mpk_code_info *code, size_t kernel, void *arg)
 {
 	const struct mpk_code_kernel *k = &code->kernels[kernel];
 	struct digests *d = arg;
@@ -179,12 +179,12 @@ static void put_code(const struct mpk_code_info *code, size_t kernel, void *arg)
 	if (d->code != MPK_OK)
 		return;
 	if (k->text.len)
-		d->code = put_definition(d, code, kernel);
+		d->code = kernels_put_definition(d, code, kernel);
 	else
-		d->code = put_own(d, k->code.len ? k->code : code->bytes);
+		d->code = kernels_put_own(d, k->code.len ? k->code : code->bytes);
 }
 
-static enum mpk_code put_digest(struct digests *d, struct mpk_json_at *o, const char *key,
+static enum mpk_code kernels_put_digest(struct digests *d, struct mpk_json_at *o, const char *key,
 				struct mpk_digest *from)
 {
 	uint8_t digest[MPK_DIGEST_BYTES];
@@ -195,7 +195,7 @@ static enum mpk_code put_digest(struct digests *d, struct mpk_json_at *o, const 
 	return MPK_OK;
 }
 
-static enum mpk_code begin(struct digests *d)
+static enum mpk_code kernels_begin(struct digests *d)
 {
 	mpk_digest_fini(&d->own);
 	mpk_digest_fini(&d->around);
@@ -204,14 +204,14 @@ static enum mpk_code begin(struct digests *d)
 	return mpk_digest_init(&d->around, MPK_DIGEST_XXH128, d->err);
 }
 
-static enum mpk_code end(struct digests *d, struct mpk_json_at *o)
+static enum mpk_code kernels_end(struct digests *d, struct mpk_json_at *o)
 {
 	MPK_TRY(d->code);
 	if (d->cut)
 		return MPK_OK;
 	if (d->has_own)
-		MPK_TRY(put_digest(d, o, "xxh128", &d->own));
-	return d->has_around ? put_digest(d, o, "around", &d->around) : MPK_OK;
+		MPK_TRY(kernels_put_digest(d, o, "xxh128", &d->own));
+	return d->has_around ? kernels_put_digest(d, o, "around", &d->around) : MPK_OK;
 }
 
 enum mpk_code mpk_page_kernels_json(struct mpk_page *page, const struct mpk_view *view,
@@ -236,9 +236,9 @@ enum mpk_code mpk_page_kernels_json(struct mpk_page *page, const struct mpk_view
 		mpk_json_take(j, o, "call", &call);
 		if (!page->compares || !n->info)
 			continue;
-		MPK_TRY(begin(&d));
-		mpk_node_info_each(n->info, k, i, put_code, &d);
-		MPK_TRY(end(&d, o));
+		MPK_TRY(kernels_begin(&d));
+		mpk_node_info_each(n->info, k, i, kernels_put_code, &d);
+		MPK_TRY(kernels_end(&d, o));
 	}
 	return MPK_OK;
 }
@@ -262,9 +262,9 @@ enum mpk_code mpk_page_code_kernels_json(struct mpk_page *page, const struct mpk
 		mpk_json_null(j, o, "call");
 		if (!page->compares)
 			continue;
-		MPK_TRY(begin(&d));
-		mpk_code_info_each(&c->code, lister->kernels[i].name, put_code, &d);
-		MPK_TRY(end(&d, o));
+		MPK_TRY(kernels_begin(&d));
+		mpk_code_info_each(&c->code, lister->kernels[i].name, kernels_put_code, &d);
+		MPK_TRY(kernels_end(&d, o));
 	}
 	return MPK_OK;
 }

@@ -28,7 +28,7 @@ extern const char mpk_page_template[];
 
 static const char DATA_MARK[] = "@DATA@";
 
-static void take(const char *text, size_t len, void *arg)
+static void page_take(const char *text, size_t len, void *arg)
 {
 	struct mpk_page *page = arg;
 
@@ -40,7 +40,7 @@ void mpk_page_init(struct mpk_page *page, bool several)
 	*page = (struct mpk_page){ .texts_left = MPK_PAGE_TEXTS_MAX, .compares = several };
 	page->document = mpk_rope_of(&page->arena);
 	mpk_json_init(&page->json, 1);
-	mpk_json_stream_script(&page->json, take, page);
+	mpk_json_stream_script(&page->json, page_take, page);
 	page->files = mpk_json_array(&page->json, page->json.root, "files");
 }
 
@@ -53,7 +53,7 @@ void mpk_page_fini(struct mpk_page *page)
 
 /* --- modules ---------------------------------------------------------------------------------- */
 
-static void put_module(const struct mpk_view *view, size_t index, struct mpk_json *j,
+static void page_put_module(const struct mpk_view *view, size_t index, struct mpk_json *j,
 		       struct mpk_json_at *list)
 {
 	const struct mpk_view_node *n = &view->nodes[index];
@@ -82,7 +82,7 @@ static void put_module(const struct mpk_view *view, size_t index, struct mpk_jso
 
 /* --- what can be called ----------------------------------------------------------------------- */
 
-static void put_signature(const struct mpk_signature *s, struct mpk_json *j, struct mpk_json_at *o)
+static void page_put_signature(const struct mpk_signature *s, struct mpk_json *j, struct mpk_json_at *o)
 {
 	struct mpk_strbuf text = { 0 };
 
@@ -94,7 +94,7 @@ static void put_signature(const struct mpk_signature *s, struct mpk_json *j, str
 	mpk_json_take(j, o, "signature", &text);
 }
 
-static void put_call(const struct mpk_view *view, struct mpk_span name,
+static void page_put_call(const struct mpk_view *view, struct mpk_span name,
 		     const struct mpk_signature *s, struct mpk_json *j, struct mpk_json_at *o)
 {
 	struct mpk_strbuf call = { 0 };
@@ -103,7 +103,7 @@ static void put_call(const struct mpk_view *view, struct mpk_span name,
 	mpk_json_take(j, o, "call", &call);
 }
 
-static void put_function(const struct mpk_view *view, size_t index, struct mpk_json *j,
+static void page_put_function(const struct mpk_view *view, size_t index, struct mpk_json *j,
 			 struct mpk_json_at *list)
 {
 	const struct mpk_image_function *f = &view->image->functions[index];
@@ -118,11 +118,11 @@ static void put_function(const struct mpk_view *view, size_t index, struct mpk_j
 	mpk_json_text(j, o, "alias_of", f->alias_of);
 	mpk_json_text(j, o, "member", f->member);
 	mpk_json_text(j, o, "device", s ? mpk_dl_device_name(s->device) : NULL);
-	put_signature(s, j, o);
+	page_put_signature(s, j, o);
 	if (mpk_view_doc(view, index).len)
 		mpk_json_span(j, o, "doc", mpk_view_doc(view, index));
 	/* as --functions says: an executor's function goes before the compiled one of its name */
-	put_call(view, model ? model->name : mpk_span_str(mpk_view_called(view, index)),
+	page_put_call(view, model ? model->name : mpk_span_str(mpk_view_called(view, index)),
 		 model ? model : s, j, o);
 }
 
@@ -135,8 +135,8 @@ static void put_models(const struct mpk_view *view, const struct mpk_view_node *
 
 		mpk_json_span(j, o, "name", m->name);
 		mpk_json_text(j, o, "module", n->path);
-		put_signature(m, j, o);
-		put_call(view, m->name, m, j, o);
+		page_put_signature(m, j, o);
+		page_put_call(view, m->name, m, j, o);
 	}
 }
 
@@ -175,7 +175,7 @@ static enum mpk_code put_calls(struct mpk_page *page, const struct mpk_view *vie
 	enum mpk_code code;
 
 	for (size_t i = 0; i < view->image->function_count; i++)
-		put_function(view, i, j, list);
+		page_put_function(view, i, j, list);
 	list = mpk_json_array(j, at, "models");
 	for (size_t i = 0; i < view->count; i++)
 		put_models(view, &view->nodes[i], j, list);
@@ -277,7 +277,7 @@ enum mpk_code mpk_page_add(struct mpk_page *page, const struct mpk_view *view,
 	MPK_TRY(put_sizes(view, j, at, err)); /* takes most memory, the page grows later */
 	list = mpk_json_array(j, at, "tree");
 	for (size_t i = 0; i < view->count; i++)
-		put_module(view, i, j, list);
+		page_put_module(view, i, j, list);
 	MPK_TRY(put_calls(page, view, at, err));
 	MPK_TRY(mpk_page_parts_json(page, view, file ? file->map : NULL, at, err));
 	MPK_TRY(put_graphs(view, j, at, err));

@@ -33,7 +33,7 @@ static const char *language_of(const char *name)
 
 /* A text has no control characters but those that lay it out. One that is long is judged by its
  * beginning. */
-static bool is_text(struct mpk_span s)
+static bool parts_is_text(struct mpk_span s)
 {
 	enum { JUDGED = 4096 };
 
@@ -58,7 +58,7 @@ static struct mpk_span cut(struct mpk_span s, uint64_t most)
 	return mpk_span_of(s.data, len);
 }
 
-static void put_text(struct mpk_page *page, const struct mpk_extract_file *f, struct mpk_json_at *o)
+static void parts_put_text(struct mpk_page *page, const struct mpk_extract_file *f, struct mpk_json_at *o)
 {
 	const struct mpk_piece *piece = f->content.count == 1 ? f->content.pieces : NULL;
 	const char *language = language_of(f->name);
@@ -70,7 +70,7 @@ static void put_text(struct mpk_page *page, const struct mpk_extract_file *f, st
 	all = mpk_span_of(piece->data, (size_t)piece->len);
 	while (all.len && all.data[all.len - 1] == 0) /* PTX ends like a string of C */
 		all.len--;
-	if (!is_text(all))
+	if (!parts_is_text(all))
 		return;
 	shown = cut(all, most);
 	page->texts_left -= shown.len;
@@ -80,7 +80,7 @@ static void put_text(struct mpk_page *page, const struct mpk_extract_file *f, st
 		mpk_json_u64(&page->json, o, "shown", shown.len);
 }
 
-static enum mpk_code put_digest(struct mpk_page *page, struct mpk_extract_file *f,
+static enum mpk_code parts_put_digest(struct mpk_page *page, struct mpk_extract_file *f,
 				const struct mpk_mapping *map, struct mpk_json_at *o,
 				struct mpk_error *err)
 {
@@ -96,7 +96,7 @@ static enum mpk_code put_digest(struct mpk_page *page, struct mpk_extract_file *
 	return MPK_OK;
 }
 
-static enum mpk_code put_part(struct mpk_page *page, struct mpk_extract_file *f,
+static enum mpk_code parts_put_part(struct mpk_page *page, struct mpk_extract_file *f,
 			      const struct mpk_mapping *map, struct mpk_json_at *list,
 			      struct mpk_error *err)
 {
@@ -116,8 +116,8 @@ static enum mpk_code put_part(struct mpk_page *page, struct mpk_extract_file *f,
 		mpk_json_text(j, o, "dtype", mpk_dtype_print(f->tensor->dtype, type));
 		mpk_json_i64s(j, o, "shape", f->tensor->shape, f->tensor->ndim);
 	}
-	put_text(page, f, o);
-	return page->compares ? put_digest(page, f, map, o, err) : MPK_OK;
+	parts_put_text(page, f, o);
+	return page->compares ? parts_put_digest(page, f, map, o, err) : MPK_OK;
 }
 
 /* What is packed in the file is unpacked for as long as it is looked at. */
@@ -129,9 +129,9 @@ static enum mpk_code unpack_part(struct mpk_page *page, const struct mpk_view *v
 	enum mpk_code code;
 
 	if (!f->make)
-		return put_part(page, f, map, list, err);
+		return parts_put_part(page, f, map, list, err);
 	MPK_TRY(f->make(view, f, &scratch, err));
-	code = put_part(page, f, NULL, list, err);
+	code = parts_put_part(page, f, NULL, list, err);
 	f->content = (struct mpk_rope){ 0 };
 	return code;
 }
@@ -160,7 +160,7 @@ static enum mpk_code put_images(struct mpk_page *page, const struct mpk_view *vi
 		MPK_TRY_ALLOC(file.name, err);
 		mpk_rope_put_view(&file.content, image->bytes);
 		MPK_TRY(mpk_rope_status(&file.content, err));
-		MPK_TRY(put_part(page, &file, NULL, list, err));
+		MPK_TRY(parts_put_part(page, &file, NULL, list, err));
 	}
 	return MPK_OK;
 }
@@ -190,7 +190,7 @@ struct parts {
 	struct mpk_json_at *list;
 };
 
-static enum mpk_code put_file(struct mpk_extract_file *f, void *arg, struct mpk_error *err)
+static enum mpk_code parts_put_file(struct mpk_extract_file *f, void *arg, struct mpk_error *err)
 {
 	const struct parts *p = arg;
 
@@ -205,6 +205,6 @@ enum mpk_code mpk_page_parts_json(struct mpk_page *page, const struct mpk_view *
 {
 	struct parts parts = { page, view, map, mpk_json_array(&page->json, at, "parts") };
 
-	MPK_TRY(mpk_extract_each(view, put_file, &parts, err));
+	MPK_TRY(mpk_extract_each(view, parts_put_file, &parts, err));
 	return put_all_images(page, view, parts.list, err);
 }

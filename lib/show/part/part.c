@@ -32,7 +32,7 @@ struct finder {
 	struct mpk_error *err;
 };
 
-static bool is_here(const struct finder *f, const char *path)
+static bool part_is_here(const struct finder *f, const char *path)
 {
 	return !f->wanted.path.len || mpk_span_is(f->wanted.path, path);
 }
@@ -62,7 +62,7 @@ static struct mpk_span last_step(struct mpk_span name)
 	return mpk_span_of(name.data + skip, name.len - skip);
 }
 
-static bool is_named(const struct mpk_extract_file *file, struct mpk_span name)
+static bool part_is_named(const struct mpk_extract_file *file, struct mpk_span name)
 {
 	struct mpk_span inner = inner_name(file);
 
@@ -76,7 +76,7 @@ static bool is_named(const struct mpk_extract_file *file, struct mpk_span name)
 }
 
 /* What is packed in the file is unpacked now, and stays as long as the answer. */
-static enum mpk_code put_file(struct finder *f, struct mpk_extract_file *file)
+static enum mpk_code part_put_file(struct finder *f, struct mpk_extract_file *file)
 {
 	if (file->make)
 		MPK_TRY(file->make(f->view, file, f->arena, f->err));
@@ -90,10 +90,10 @@ static enum mpk_code find_file(struct finder *f)
 	for (size_t i = 0; i < f->plan.count && !f->found; i++) {
 		struct mpk_extract_file *file = f->plan.files[i];
 
-		if (!is_here(f, file->path))
+		if (!part_is_here(f, file->path))
 			continue;
-		if (is_named(file, f->wanted.name))
-			MPK_TRY(put_file(f, file));
+		if (part_is_named(file, f->wanted.name))
+			MPK_TRY(part_put_file(f, file));
 		mpk_part_names_add(&f->names, file->title.len ? file->title : inner_name(file));
 	}
 	return MPK_OK;
@@ -120,7 +120,7 @@ static enum mpk_code fail_several(const struct finder *f, size_t count)
 	for (size_t i = 0; i < f->plan.count && said < 3; i++) {
 		const struct mpk_extract_file *file = f->plan.files[i];
 
-		if (!is_here(f, file->path) || rank_of(file) > 1)
+		if (!part_is_here(f, file->path) || rank_of(file) > 1)
 			continue;
 		mpk_strbuf_puts(&text, said++ ? ", " : "");
 		mpk_strbuf_printf(&text, "%s#%s", MPK_QUOTE(f->wanted.path),
@@ -141,7 +141,7 @@ static enum mpk_code find_main(struct finder *f)
 	for (size_t i = 0; i < f->plan.count; i++) {
 		struct mpk_extract_file *file = f->plan.files[i];
 
-		if (!is_here(f, file->path))
+		if (!part_is_here(f, file->path))
 			continue;
 		count += rank_of(file) == 1;
 		if (!best || rank_of(file) < rank_of(best))
@@ -150,7 +150,7 @@ static enum mpk_code find_main(struct finder *f)
 	if (best && rank_of(best) == 1 && count > 1)
 		return fail_several(f, count);
 	/* no file at all: a payload of no bytes */
-	return best ? put_file(f, best) : MPK_OK;
+	return best ? part_put_file(f, best) : MPK_OK;
 }
 
 /* --- parts of parts --------------------------------------------------------------------------- */
@@ -178,7 +178,7 @@ bool mpk_part_is_image(const struct mpk_code_info *image, struct mpk_span name)
 }
 
 /* A definition by itself is a text of its own: its last line ends. */
-static void put_definition(struct finder *f, struct mpk_span text)
+static void part_put_definition(struct finder *f, struct mpk_span text)
 {
 	mpk_rope_put_view(f->out, text);
 	mpk_rope_put_bytes(f->out, mpk_span_str("\n"));
@@ -223,7 +223,7 @@ static void find_in_code(struct finder *f, const struct mpk_code_info *code, con
 	}
 	if (!f->found && mpk_code_info_find(code, f->wanted.name, &kernel)) {
 		if (code->kernels[kernel].text.len)
-			put_definition(f, code->kernels[kernel].text);
+			part_put_definition(f, code->kernels[kernel].text);
 		else
 			not_as_text(f, code, path);
 	}
@@ -231,14 +231,14 @@ static void find_in_code(struct finder *f, const struct mpk_code_info *code, con
 		find_in_code(f, &code->images[i], path);
 }
 
-static void put_text(struct finder *f, struct mpk_strbuf *text)
+static void part_put_text(struct finder *f, struct mpk_strbuf *text)
 {
 	mpk_rope_put_bytes(f->out, mpk_span_of(text->data, text->len));
 	f->out->failed |= text->failed;
 	f->found = true;
 }
 
-static void find_function(struct finder *f, const struct mpk_view_node *n)
+static void part_find_function(struct finder *f, const struct mpk_view_node *n)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
 	const struct mpk_payload_view *row = mpk_view_row(n);
@@ -250,7 +250,7 @@ static void find_function(struct finder *f, const struct mpk_view_node *n)
 		if (!mpk_span_equal(function.name, f->wanted.name))
 			continue;
 		row->disasm(n->payload, i, &text);
-		put_text(f, &text);
+		part_put_text(f, &text);
 	}
 }
 
@@ -276,9 +276,9 @@ static enum mpk_code find_inside(struct finder *f)
 		const struct mpk_view_node *n = &view->nodes[i];
 		const struct mpk_node_info *info;
 
-		if (!is_here(f, n->path))
+		if (!part_is_here(f, n->path))
 			continue;
-		find_function(f, n);
+		part_find_function(f, n);
 		MPK_TRY(mpk_view_info(view, i, &info, f->err));
 		for (size_t k = 0; k < info->piece_count && !f->found; k++) {
 			find_in_code(f, &info->pieces[k].code, n->path);
@@ -290,7 +290,7 @@ static enum mpk_code find_inside(struct finder *f)
 	for (size_t i = 0; i < view->image->embedded_count && !f->found; i++) {
 		const struct mpk_view_code *c = &view->embedded[i];
 
-		if (!is_here(f, c->path))
+		if (!part_is_here(f, c->path))
 			continue;
 		find_in_code(f, &c->code, c->path);
 		mpk_part_names_add_code(&f->names, &c->code);
@@ -301,7 +301,7 @@ static enum mpk_code find_inside(struct finder *f)
 /* --- GPU code of any library -------------------------------------------------------------------- */
 
 /* The file of --extract that is an image of a container; both are asked for in file order. */
-static struct mpk_extract_file *file_of(struct finder *f, size_t container, size_t image)
+static struct mpk_extract_file *part_file_of(struct finder *f, size_t container, size_t image)
 {
 	for (; f->next < f->plan.count; f->next++) {
 		struct mpk_extract_file *file = f->plan.files[f->next];
@@ -332,7 +332,7 @@ static enum mpk_code find_in_image(struct finder *f, const struct mpk_view_code 
 	if (text.len) {
 		text.data = mpk_arena_keep(f->arena, text.data, text.len, 1);
 		MPK_TRY_ALLOC(text.data, f->err);
-		put_definition(f, text);
+		part_put_definition(f, text);
 	} else if (!f->whole) {
 		not_as_text(f, image, mpk_arena_text(f->arena, mpk_span_str(c->path)));
 		f->whole_part = mpk_arena_printf(f->arena, "%s#%.*s", c->path,
@@ -351,12 +351,12 @@ static enum mpk_code find_in_container(struct finder *f, size_t index)
 	size_t count;
 
 	MPK_TRY_ALLOC(path, f->err);
-	if (!is_here(f, path))
+	if (!part_is_here(f, path))
 		return MPK_OK;
 	MPK_TRY(mpk_device_container(d, &scratch, &c, f->err));
 	count = c.code.image_count;
 	for (size_t i = 0; i < (count ? count : 1) && !f->found && !f->image; i++) {
-		struct mpk_extract_file *file = file_of(f, index, i);
+		struct mpk_extract_file *file = part_file_of(f, index, i);
 
 		if (file)
 			MPK_TRY(find_in_image(f, &c, count ? &c.code.images[i] : &c.code, file));
@@ -376,7 +376,7 @@ static enum mpk_code find_in_devices(struct finder *f)
 	}
 	f->names.keep = NULL;
 	/* only now, so that what was unpacked to find it is not there twice */
-	return code == MPK_OK && f->image ? put_file(f, f->image) : code;
+	return code == MPK_OK && f->image ? part_put_file(f, f->image) : code;
 }
 
 static enum mpk_code find_name(struct finder *f)
@@ -410,7 +410,7 @@ static enum mpk_code find_raw(struct finder *f)
 	return MPK_OK;
 }
 
-static enum mpk_code find(struct finder *f, bool raw)
+static enum mpk_code part_find(struct finder *f, bool raw)
 {
 	struct mpk_part_place place;
 
@@ -435,7 +435,7 @@ enum mpk_code mpk_part_find(const struct mpk_view *view, const char *text, bool 
 	if (!f.wanted.path.len && !f.wanted.name.len)
 		return mpk_fail(err, MPK_E_USAGE,
 				"a path such as /0/1 is wanted, with or without #NAME");
-	enum mpk_code code = find(&f, raw);
+	enum mpk_code code = part_find(&f, raw);
 
 	mpk_part_names_fini(&f.names);
 	MPK_TRY(code);

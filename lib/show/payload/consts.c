@@ -12,7 +12,7 @@ static bool constant_at(const struct mpk_payload *p, size_t index, struct mpk_sp
 	return true;
 }
 
-static void put_counts(const struct mpk_payload *p, struct mpk_strbuf *out)
+static void consts_put_counts(const struct mpk_payload *p, struct mpk_strbuf *out)
 {
 	const struct mpk_params *consts = &p->u.consts.consts;
 	uint64_t bytes = 0;
@@ -32,6 +32,6 @@ static void put_constant(const struct mpk_payload *p, size_t index, struct mpk_s
 const struct mpk_payload_view mpk_payload_view_consts = {
 	.part = constant_at,
 	.defines = constant_at,
-	.counts = put_counts,
+	.counts = consts_put_counts,
 	.part_text = put_constant,
 };

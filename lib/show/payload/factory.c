@@ -87,7 +87,7 @@ static bool param_at(const struct mpk_payload *p, size_t index, struct mpk_span 
 	return true;
 }
 
-static void put_counts(const struct mpk_payload *p, struct mpk_strbuf *out)
+static void factory_put_counts(const struct mpk_payload *p, struct mpk_strbuf *out)
 {
 	const struct mpk_params *params = &p->u.factory.params;
 	uint64_t bytes = 0;
@@ -97,7 +97,7 @@ static void put_counts(const struct mpk_payload *p, struct mpk_strbuf *out)
 	mpk_put_tensor_counts(params->names.count, bytes, "parameter", out);
 }
 
-static void put_param(const struct mpk_payload *p, size_t index, struct mpk_strbuf *out)
+static void factory_put_param(const struct mpk_payload *p, size_t index, struct mpk_strbuf *out)
 {
 	const struct mpk_params *params = &p->u.factory.params;
 
@@ -106,7 +106,7 @@ static void put_param(const struct mpk_payload *p, size_t index, struct mpk_strb
 
 /* --- text and JSON ------------------------------------------------------------------------ */
 
-static void put_lines(const struct mpk_payload_content *c, const char *indent,
+static void factory_put_lines(const struct mpk_payload_content *c, const char *indent,
 		      struct mpk_strbuf *out)
 {
 	const struct mpk_graph_json *g = c->graph;
@@ -123,7 +123,7 @@ static void put_lines(const struct mpk_payload_content *c, const char *indent,
 	mpk_strbuf_putc(out, '\n');
 }
 
-static void put_json(const struct mpk_payload_content *c, struct mpk_json *j,
+static void factory_put_json(const struct mpk_payload_content *c, struct mpk_json *j,
 		     struct mpk_json_at *at)
 {
 	const struct mpk_graph_json *g = c->graph;
@@ -186,7 +186,7 @@ static void draw_heads(struct mpk_graph_builder *b, const struct mpk_graph_json 
 }
 
 /* Parameters are inputs with a value in the payload: they are weights, which are not drawn. */
-static enum mpk_code read_graph(const struct mpk_payload_content *c, size_t index,
+static enum mpk_code payload_factory_read_graph(const struct mpk_payload_content *c, size_t index,
 				struct mpk_arena *arena, struct mpk_model_graph *out,
 				struct mpk_error *err)
 {
@@ -216,7 +216,7 @@ static enum mpk_code read_graph(const struct mpk_payload_content *c, size_t inde
 	return mpk_graph_builder_finish(&b, out, err);
 }
 
-static size_t count_graphs(const struct mpk_payload_content *c)
+static size_t factory_count_graphs(const struct mpk_payload_content *c)
 {
 	return c->graph ? 1 : 0;
 }
@@ -372,7 +372,7 @@ static bool compare_graphs(struct mpk_differ *d, const struct mpk_graph_json *a,
 
 /* Graphs that are one but for attributes that no executor here looks at, or for how the text is
  * written, are compared as texts. */
-static void diff(struct mpk_differ *d, const struct mpk_payload_content *a,
+static void factory_diff(struct mpk_differ *d, const struct mpk_payload_content *a,
 		 const struct mpk_payload_content *b)
 {
 	const struct mpk_factory *x = &a->payload->u.factory, *y = &b->payload->u.factory;
@@ -387,11 +387,11 @@ static void diff(struct mpk_differ *d, const struct mpk_payload_content *a,
 const struct mpk_payload_view mpk_payload_view_factory = {
 	.read = read_storage,
 	.part = param_at,
-	.counts = put_counts,
-	.part_text = put_param,
-	.text = put_lines,
-	.json = put_json,
-	.graph_count = count_graphs,
-	.graph = read_graph,
-	.diff = diff,
+	.counts = factory_put_counts,
+	.part_text = factory_put_param,
+	.text = factory_put_lines,
+	.json = factory_put_json,
+	.graph_count = factory_count_graphs,
+	.graph = payload_factory_read_graph,
+	.diff = factory_diff,
 };

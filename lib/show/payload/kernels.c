@@ -59,7 +59,7 @@ static bool kernel_at(const struct mpk_payload *p, size_t index, struct mpk_span
 	return true;
 }
 
-static void put_counts(const struct mpk_payload *p, struct mpk_strbuf *out)
+static void kernels_put_counts(const struct mpk_payload *p, struct mpk_strbuf *out)
 {
 	mpk_put_also(out, p->u.kernels.function_count, "kernel");
 }
@@ -81,13 +81,13 @@ void mpk_view_kernel_text(const struct mpk_function_info *f, bool tags, struct m
 	}
 }
 
-static void put_kernel(const struct mpk_payload *p, size_t index, struct mpk_strbuf *out)
+static void kernels_put_kernel(const struct mpk_payload *p, size_t index, struct mpk_strbuf *out)
 {
 	mpk_view_kernel_text(&p->u.kernels.functions[index], true, out);
 }
 
 /* What TVM does with CUDA source, it does in Python. */
-static void find_needs(const struct mpk_payload *p, const struct mpk_release *release,
+static void kernels_find_needs(const struct mpk_payload *p, const struct mpk_release *release,
 		       const struct mpk_payload_findings *findings)
 {
 	(void)release;
@@ -105,7 +105,7 @@ const struct mpk_payload_view mpk_payload_view_kernels = {
 	.part = kernel_at,
 	.defines = kernel_at,
 	.offers = kernel_at,
-	.counts = put_counts,
-	.part_text = put_kernel,
-	.needs = find_needs,
+	.counts = kernels_put_counts,
+	.part_text = kernels_put_kernel,
+	.needs = kernels_find_needs,
 };

@@ -12,7 +12,7 @@
 
 /* --- text and JSON ------------------------------------------------------------------------ */
 
-static void put_counts(const struct mpk_payload *p, struct mpk_strbuf *out)
+static void relax_put_counts(const struct mpk_payload *p, struct mpk_strbuf *out)
 {
 	const struct mpk_relax *x = &p->u.relax;
 	uint64_t bytes = 0;
@@ -24,7 +24,7 @@ static void put_counts(const struct mpk_payload *p, struct mpk_strbuf *out)
 	mpk_put_tensor_counts(x->const_count, bytes, "constant", out);
 }
 
-static void put_lines(const struct mpk_payload_content *c, const char *indent,
+static void relax_put_lines(const struct mpk_payload_content *c, const char *indent,
 		      struct mpk_strbuf *out)
 {
 	const struct mpk_relax *x = &c->payload->u.relax;
@@ -58,7 +58,7 @@ static void put_lines(const struct mpk_payload_content *c, const char *indent,
 	}
 }
 
-static void put_json(const struct mpk_payload_content *c, struct mpk_json *j,
+static void relax_put_json(const struct mpk_payload_content *c, struct mpk_json *j,
 		     struct mpk_json_at *at)
 {
 	static const char *const kinds[] = {
@@ -113,7 +113,7 @@ static void put_listing(const struct mpk_payload *p, size_t index, struct mpk_st
 		mpk_relax_dump_func(&p->u.relax, index, out);
 }
 
-static enum mpk_code add_call(const struct mpk_relax *x, const struct mpk_payload_calls *calls,
+static enum mpk_code relax_add_call(const struct mpk_relax *x, const struct mpk_payload_calls *calls,
 			      size_t from, int64_t to, struct mpk_error *err)
 {
 	if (to < 0 || (uint64_t)to >= x->func_count)
@@ -135,12 +135,12 @@ static enum mpk_code add_calls(const struct mpk_relax *x, size_t func, size_t *l
 			return MPK_OK;
 		if (instr.op != MPK_RELAX_CALL)
 			continue;
-		MPK_TRY(add_call(x, calls, func, instr.func, err));
+		MPK_TRY(relax_add_call(x, calls, func, instr.func, err));
 		for (size_t k = 0; k < instr.arg_count; k++) {
 			struct mpk_relax_arg arg = mpk_relax_arg(&instr, k);
 
 			if (arg.kind == MPK_RELAX_ARG_FUNC)
-				MPK_TRY(add_call(x, calls, func, arg.value, err));
+				MPK_TRY(relax_add_call(x, calls, func, arg.value, err));
 		}
 	}
 	return MPK_OK;
@@ -159,14 +159,14 @@ static enum mpk_code find_calls(const struct mpk_payload *p, const struct mpk_pa
 
 /* --- graphs ------------------------------------------------------------------------------- */
 
-static size_t count_graphs(const struct mpk_payload_content *c)
+static size_t relax_count_graphs(const struct mpk_payload_content *c)
 {
 	const struct mpk_relax *x = &c->payload->u.relax;
 
 	return mpk_relax_check(x, NULL) == MPK_OK ? x->func_count : 0;
 }
 
-static enum mpk_code read_graph(const struct mpk_payload_content *c, size_t index,
+static enum mpk_code relax_read_graph(const struct mpk_payload_content *c, size_t index,
 				struct mpk_arena *arena, struct mpk_model_graph *out,
 				struct mpk_error *err)
 {
@@ -175,7 +175,7 @@ static enum mpk_code read_graph(const struct mpk_payload_content *c, size_t inde
 
 /* --- verdicts ----------------------------------------------------------------------------- */
 
-static enum mpk_code verify(const struct mpk_payload *p, struct mpk_error *err)
+static enum mpk_code relax_verify(const struct mpk_payload *p, struct mpk_error *err)
 {
 	return mpk_relax_check(&p->u.relax, err);
 }
@@ -186,7 +186,7 @@ static enum mpk_code verify(const struct mpk_payload *p, struct mpk_error *err)
 /* TVM 0.23 began to write a table of memory scopes, under another magic number. */
 enum { RELAX_SCOPES_SINCE = 23 };
 
-static void find_needs(const struct mpk_payload *p, const struct mpk_release *release,
+static void relax_find_needs(const struct mpk_payload *p, const struct mpk_release *release,
 		       const struct mpk_payload_findings *findings)
 {
 	const struct mpk_relax *x = &p->u.relax;
@@ -259,7 +259,7 @@ static struct mpk_strbuf list_constants(const struct mpk_relax *x)
 
 /* The constant pools as lists of lines: shapes, types, texts and numbers, and of tensors their types. Their
  * elements are compared as those of all tensors. */
-static void diff(struct mpk_differ *d, const struct mpk_payload_content *a,
+static void relax_diff(struct mpk_differ *d, const struct mpk_payload_content *a,
 		 const struct mpk_payload_content *b)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf x = list_constants(&a->payload->u.relax);
@@ -271,15 +271,15 @@ static void diff(struct mpk_differ *d, const struct mpk_payload_content *a,
 }
 
 const struct mpk_payload_view mpk_payload_view_relax = {
-	.counts = put_counts,
-	.text = put_lines,
-	.json = put_json,
+	.counts = relax_put_counts,
+	.text = relax_put_lines,
+	.json = relax_put_json,
 	.function = function_at,
 	.disasm = put_listing,
 	.calls = find_calls,
-	.graph_count = count_graphs,
-	.graph = read_graph,
-	.diff = diff,
-	.verify = verify,
-	.needs = find_needs,
+	.graph_count = relax_count_graphs,
+	.graph = relax_read_graph,
+	.diff = relax_diff,
+	.verify = relax_verify,
+	.needs = relax_find_needs,
 };

@@ -43,7 +43,7 @@ static struct mpk_graph_register *reg_of(const struct reader *r, int64_t reg)
 	return reg >= 0 && reg < r->f->register_file_size ? &r->regs[reg] : NULL;
 }
 
-static void set(const struct reader *r, int64_t reg, size_t node, bool is_room)
+static void relax_graph_set(const struct reader *r, int64_t reg, size_t node, bool is_room)
 {
 	struct mpk_graph_register *at = reg_of(r, reg);
 
@@ -80,27 +80,27 @@ static const char *type_of_room(const struct reader *r, const struct mpk_relax_i
 }
 
 /* "reshape" of "vm.builtin.reshape" */
-static void put_name(struct mpk_span name, struct mpk_strbuf *out)
+static void relax_graph_put_name(struct mpk_span name, struct mpk_strbuf *out)
 {
 	size_t prefix = begins(name, BUILTIN) ? strlen(BUILTIN) : 0;
 
 	mpk_escape(out, mpk_span_of(name.data + prefix, name.len - prefix));
 }
 
-static size_t add_call(const struct reader *r, const struct mpk_relax_instr *instr,
+static size_t relax_graph_add_call(const struct reader *r, const struct mpk_relax_instr *instr,
 		       struct mpk_span name)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf label = { 0 };
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf detail = { 0 };
 	bool builtin = begins(name, BUILTIN);
 
-	put_name(name, &label);
+	relax_graph_put_name(name, &label);
 	mpk_relax_dump_instr(r->x, instr, &detail);
 	return mpk_graph_add_node(r->b, builtin ? MPK_MODEL_BUILTIN : MPK_MODEL_OPERATOR, &label,
 				  &detail);
 }
 
-static void read_call(const struct reader *r, const struct mpk_relax_instr *instr)
+static void relax_graph_read_call(const struct reader *r, const struct mpk_relax_instr *instr)
 {
 	struct mpk_span name = r->x->funcs[instr->func].name;
 	size_t node;
@@ -108,12 +108,12 @@ static void read_call(const struct reader *r, const struct mpk_relax_instr *inst
 	if (is_bookkeeping(name)) {
 		bool is_room = mpk_span_is(name, "vm.builtin.alloc_tensor");
 
-		set(r, instr->reg, MPK_NO_NODE, is_room);
+		relax_graph_set(r, instr->reg, MPK_NO_NODE, is_room);
 		if (is_room && reg_of(r, instr->reg))
 			reg_of(r, instr->reg)->type = type_of_room(r, instr);
 		return;
 	}
-	node = add_call(r, instr, name);
+	node = relax_graph_add_call(r, instr, name);
 	for (size_t i = 0; i < instr->arg_count; i++) {
 		struct mpk_relax_arg arg = mpk_relax_arg(instr, i);
 		struct mpk_graph_register *reg =
@@ -122,16 +122,16 @@ static void read_call(const struct reader *r, const struct mpk_relax_instr *inst
 		if (reg)
 			mpk_graph_pass(r->b, reg, node);
 	}
-	set(r, instr->reg, node, false);
+	relax_graph_set(r, instr->reg, node, false);
 }
 
-static void read_instr(const struct reader *r, const struct mpk_relax_instr *instr)
+static void relax_graph_read_instr(const struct reader *r, const struct mpk_relax_instr *instr)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf label = { 0 };
 	const struct mpk_graph_register *reg = reg_of(r, instr->reg);
 
 	if (instr->op == MPK_RELAX_CALL) {
-		read_call(r, instr);
+		relax_graph_read_call(r, instr);
 		return;
 	}
 	mpk_strbuf_puts(&label, "result");
@@ -139,10 +139,10 @@ static void read_instr(const struct reader *r, const struct mpk_relax_instr *ins
 			   mpk_graph_add_node(r->b, MPK_MODEL_OUTPUT, &label, NULL), "");
 }
 
-static void put_params(const struct reader *r)
+static void relax_graph_put_params(const struct reader *r)
 {
 	for (int64_t i = 0; i < r->f->register_file_size; i++)
-		set(r, i, MPK_NO_NODE, false);
+		relax_graph_set(r, i, MPK_NO_NODE, false);
 	for (int64_t i = 0; i < r->f->num_args; i++) {
 		MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf label = { 0 };
 
@@ -150,7 +150,7 @@ static void put_params(const struct reader *r)
 			mpk_escape(&label, r->f->params.items[i]);
 		else
 			mpk_strbuf_printf(&label, "%%%d", (int)i);
-		set(r, i, mpk_graph_add_node(r->b, MPK_MODEL_INPUT, &label, NULL), false);
+		relax_graph_set(r, i, mpk_graph_add_node(r->b, MPK_MODEL_INPUT, &label, NULL), false);
 	}
 }
 
@@ -160,10 +160,10 @@ static enum mpk_code put_values(struct reader *r, struct mpk_error *err)
 
 	r->regs = mpk_arena_array(r->b->arena, (size_t)r->f->register_file_size, sizeof *r->regs);
 	MPK_TRY_ALLOC(r->regs, err);
-	put_params(r);
+	relax_graph_put_params(r);
 	for (int64_t at = r->f->start; at < r->f->end; at++)
 		if (mpk_relax_instr(r->x, (size_t)at, &instr, NULL) == MPK_OK)
-			read_instr(r, &instr);
+			relax_graph_read_instr(r, &instr);
 	return MPK_OK;
 }
 
@@ -206,7 +206,7 @@ static void print_name(const struct mpk_graph_code *g, size_t at, struct mpk_str
 
 	if (instr_at(g, at, &instr) && instr.op == MPK_RELAX_CALL &&
 	    !is_bookkeeping(r->x->funcs[instr.func].name))
-		put_name(r->x->funcs[instr.func].name, out);
+		relax_graph_put_name(r->x->funcs[instr.func].name, out);
 }
 
 /* Each register that a compiler makes is an argument or the result of an instruction. More of them

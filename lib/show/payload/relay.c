@@ -12,7 +12,7 @@
 
 /* --- text and JSON ------------------------------------------------------------------------ */
 
-static void put_counts(const struct mpk_payload *p, struct mpk_strbuf *out)
+static void relay_put_counts(const struct mpk_payload *p, struct mpk_strbuf *out)
 {
 	const struct mpk_relay *x = &p->u.relay;
 	uint64_t bytes = 0;
@@ -24,7 +24,7 @@ static void put_counts(const struct mpk_payload *p, struct mpk_strbuf *out)
 	mpk_put_tensor_counts(x->const_count, bytes, "constant", out);
 }
 
-static void put_lines(const struct mpk_payload_content *c, const char *indent,
+static void relay_put_lines(const struct mpk_payload_content *c, const char *indent,
 		      struct mpk_strbuf *out)
 {
 	const struct mpk_relay *x = &c->payload->u.relay;
@@ -50,7 +50,7 @@ static void put_lines(const struct mpk_payload_content *c, const char *indent,
 	}
 }
 
-static void put_json(const struct mpk_payload_content *c, struct mpk_json *j,
+static void relay_put_json(const struct mpk_payload_content *c, struct mpk_json *j,
 		     struct mpk_json_at *at)
 {
 	const struct mpk_relay *x = &c->payload->u.relay;
@@ -102,13 +102,13 @@ static void put_listing(const struct mpk_payload *p, size_t index, struct mpk_st
 
 /* --- verdicts ----------------------------------------------------------------------------- */
 
-static enum mpk_code verify(const struct mpk_payload *p, struct mpk_error *err)
+static enum mpk_code relay_verify(const struct mpk_payload *p, struct mpk_error *err)
 {
 	return mpk_relay_check(&p->u.relay, err);
 }
 
 /* Its virtual machine wants the very release that wrote the byte code. */
-static void find_needs(const struct mpk_payload *p, const struct mpk_release *release,
+static void relay_find_needs(const struct mpk_payload *p, const struct mpk_release *release,
 		       const struct mpk_payload_findings *findings)
 {
 	const struct mpk_span version = p->u.relay.version;
@@ -206,7 +206,7 @@ static size_t add_step(const struct reader *r, const struct mpk_relay_instr *ins
 				  &detail);
 }
 
-static void read_instr(const struct reader *r, const struct mpk_relay_instr *instr)
+static void relay_read_instr(const struct reader *r, const struct mpk_relay_instr *instr)
 {
 	enum effect effect = effect_of(op_of(instr));
 	size_t node = effect == STEP ? add_step(r, instr) : MPK_NO_NODE;
@@ -245,7 +245,7 @@ static enum mpk_code put_values(struct reader *r, struct mpk_error *err)
 		r->regs[i].node = mpk_graph_add_node(r->b, MPK_MODEL_INPUT, &label, NULL);
 	}
 	for (size_t i = 0; i < r->f->instr_count; i++)
-		read_instr(r, &r->f->instrs[i]);
+		relay_read_instr(r, &r->f->instrs[i]);
 	return MPK_OK;
 }
 
@@ -291,7 +291,7 @@ static bool has_its_registers(const struct mpk_relay_func *f)
 	return f->register_file_size <= (uint64_t)f->params.count + f->instr_count + 1;
 }
 
-static enum mpk_code read_graph(const struct mpk_payload_content *c, size_t index,
+static enum mpk_code relay_read_graph(const struct mpk_payload_content *c, size_t index,
 				struct mpk_arena *arena, struct mpk_model_graph *out,
 				struct mpk_error *err)
 {
@@ -313,7 +313,7 @@ static enum mpk_code read_graph(const struct mpk_payload_content *c, size_t inde
 	return mpk_graph_builder_finish(&b, out, err);
 }
 
-static size_t count_graphs(const struct mpk_payload_content *c)
+static size_t relay_count_graphs(const struct mpk_payload_content *c)
 {
 	const struct mpk_relay *x = &c->payload->u.relay;
 
@@ -321,13 +321,13 @@ static size_t count_graphs(const struct mpk_payload_content *c)
 }
 
 const struct mpk_payload_view mpk_payload_view_relay = {
-	.counts = put_counts,
-	.text = put_lines,
-	.json = put_json,
+	.counts = relay_put_counts,
+	.text = relay_put_lines,
+	.json = relay_put_json,
 	.function = function_at,
 	.disasm = put_listing,
-	.graph_count = count_graphs,
-	.graph = read_graph,
-	.verify = verify,
-	.needs = find_needs,
+	.graph_count = relay_count_graphs,
+	.graph = relay_read_graph,
+	.verify = relay_verify,
+	.needs = relay_find_needs,
 };

@@ -40,7 +40,7 @@ static void add_float(struct sum *sum, double v)
 		ADD(sum, f, v);
 }
 
-static uint64_t load(const uint8_t *p, size_t width)
+static uint64_t stats_load(const uint8_t *p, size_t width)
 {
 	switch (width) {
 	case 1:
@@ -81,7 +81,7 @@ static int64_t to_signed(uint64_t bits, size_t width)
 	return v;
 }
 
-static enum mpk_stats_kind kind_of(struct mpk_dtype t)
+static enum mpk_stats_kind stats_kind_of(struct mpk_dtype t)
 {
 	bool whole = t.bits == 8 || t.bits == 16 || t.bits == 32 || t.bits == 64;
 
@@ -99,14 +99,14 @@ static enum mpk_stats_kind kind_of(struct mpk_dtype t)
 struct mpk_stats mpk_stats_of(const struct mpk_tensor_record *t)
 {
 	size_t width = t->dtype.bits < 8 ? 1 : t->dtype.bits / 8U;
-	struct mpk_stats s = { .kind = kind_of(t->dtype) };
+	struct mpk_stats s = { .kind = stats_kind_of(t->dtype) };
 	struct sum sum = { .s = &s };
 
 	if (s.kind == MPK_STATS_NONE || t->data.len % width)
 		return (struct mpk_stats){ 0 };
 	s.count = t->data.len / width;
 	for (size_t at = 0; at < t->data.len; at += width) {
-		uint64_t bits = load(t->data.data + at, width);
+		uint64_t bits = stats_load(t->data.data + at, width);
 
 		if (s.kind == MPK_STATS_FLOAT)
 			add_float(&sum, to_float(bits, width, t->dtype.code == MPK_DTYPE_BFLOAT));

@@ -32,7 +32,7 @@ static double sum(const struct mpk_profile *p)
 	return total;
 }
 
-static double share(double part, double total)
+static double profile_share(double part, double total)
 {
 	return total > 0 ? 100 * part / total : 0;
 }
@@ -47,7 +47,7 @@ static void put_time(struct mpk_table *t, double seconds)
 	mpk_table_cell(t, "%s", mpk_strbuf_text(&text));
 }
 
-static void put_head(struct mpk_table *t)
+static void profile_put_head(struct mpk_table *t)
 {
 	static const char *const words[] = { "operator", "device", "calls", "total",
 					     "mean",     "min",    "max",   "share" };
@@ -57,7 +57,7 @@ static void put_head(struct mpk_table *t)
 		mpk_table_cell(t, "%s", words[i]);
 }
 
-static void put_row(const struct mpk_profile_row *r, double total, struct mpk_table *t)
+static void profile_put_row(const struct mpk_profile_row *r, double total, struct mpk_table *t)
 {
 	char device[32];
 
@@ -69,7 +69,7 @@ static void put_row(const struct mpk_profile_row *r, double total, struct mpk_ta
 	put_time(t, r->total / (double)(r->calls ? r->calls : 1));
 	put_time(t, r->min);
 	put_time(t, r->max);
-	mpk_table_cell(t, "%5.1f%%", share(r->total, total));
+	mpk_table_cell(t, "%5.1f%%", profile_share(r->total, total));
 }
 
 static bool is_first_of_device(const struct mpk_profile *p, size_t i)
@@ -120,9 +120,9 @@ void mpk_profile_text(const struct mpk_profile *p, struct mpk_strbuf *out)
 	struct mpk_table t = { .right = 0xfc };
 	double total = sum(p);
 
-	put_head(&t);
+	profile_put_head(&t);
 	for (size_t i = 0; i < p->row_count; i++)
-		put_row(&p->rows[i], total, &t);
+		profile_put_row(&p->rows[i], total, &t);
 	mpk_table_print(&t, "", out);
 	mpk_table_fini(&t);
 	put_sums(p, total, out);
@@ -168,7 +168,7 @@ void mpk_profile_json(const struct mpk_profile *p, struct mpk_json *j, struct mp
 		mpk_json_f64(j, o, "mean", r->total / (double)(r->calls ? r->calls : 1));
 		mpk_json_f64(j, o, "min", r->min);
 		mpk_json_f64(j, o, "max", r->max);
-		mpk_json_f64(j, o, "share", share(r->total, total) / 100);
+		mpk_json_f64(j, o, "share", profile_share(r->total, total) / 100);
 	}
 }
 
@@ -187,7 +187,7 @@ static size_t thread_of(const struct mpk_profile *p, struct mpk_dldevice device)
 	return number;
 }
 
-static void put_name(const char *what, size_t thread, const char *name, struct mpk_strbuf *out)
+static void profile_put_name(const char *what, size_t thread, const char *name, struct mpk_strbuf *out)
 {
 	mpk_strbuf_printf(out, "{\"ph\": \"M\", \"pid\": 1, \"tid\": %zu, \"name\": \"%s\", ",
 			  thread, what);
@@ -215,12 +215,12 @@ void mpk_profile_events(const struct mpk_profile *p, const char *process, struct
 	char device[32];
 
 	mpk_strbuf_puts(out, "{\"displayTimeUnit\": \"ns\", \"traceEvents\": [\n");
-	put_name("process_name", 0, process, out);
+	profile_put_name("process_name", 0, process, out);
 	for (size_t i = 0; i < p->row_count; i++) {
 		if (!is_first_of_device(p, i))
 			continue;
 		mpk_strbuf_puts(out, ",\n");
-		put_name("thread_name", thread_of(p, p->rows[i].device),
+		profile_put_name("thread_name", thread_of(p, p->rows[i].device),
 			 device_name(p->rows[i].device, device), out);
 	}
 	for (size_t i = 0; i < p->event_count; i++)

@@ -53,7 +53,7 @@ static void put_element(struct mpk_dtype t, const void *p, struct mpk_json *j,
 	}
 }
 
-static void put_tensor(const struct mpk_tensor *t, struct mpk_json *j, struct mpk_json_at *at)
+static void results_put_tensor(const struct mpk_tensor *t, struct mpk_json *j, struct mpk_json_at *at)
 {
 	struct mpk_scalars s = mpk_scalars_of(&t->dl);
 	bool all = s.count <= MPK_PRINT_ELEMENTS_MAX;
@@ -81,7 +81,7 @@ static void put_printed(const struct mpk_value *v, struct mpk_json *j, struct mp
 	mpk_strbuf_fini(&text);
 }
 
-static void put_value(const struct mpk_value *v, struct mpk_json *j, struct mpk_json_at *at)
+static void results_put_value(const struct mpk_value *v, struct mpk_json *j, struct mpk_json_at *at)
 {
 	mpk_json_text(j, at, "type", mpk_value_kind_name(v->kind));
 	switch (v->kind) {
@@ -104,7 +104,7 @@ static void put_value(const struct mpk_value *v, struct mpk_json *j, struct mpk_
 		mpk_json_i64s(j, at, "value", v->shape->extents, v->shape->ndim);
 		break;
 	case MPK_VALUE_TENSOR:
-		put_tensor(v->tensor, j, at);
+		results_put_tensor(v->tensor, j, at);
 		break;
 	case MPK_VALUE_BYTES:
 	case MPK_VALUE_DTYPE:
@@ -126,7 +126,7 @@ void mpk_results_json(const struct mpk_call_result *r, struct mpk_json *j, struc
 	struct mpk_json_at *list = mpk_json_array(j, at, "results");
 
 	for (size_t i = 0; i < r->count; i++)
-		put_value(&r->values[i], j, mpk_json_object(j, list, NULL));
+		results_put_value(&r->values[i], j, mpk_json_object(j, list, NULL));
 }
 
 void mpk_comparison_json(const struct mpk_comparison *c, size_t i, struct mpk_json *j,

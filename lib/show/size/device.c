@@ -42,7 +42,7 @@ static void reading_fini(struct reading *r)
 
 /* --- reading --------------------------------------------------------------------------- */
 
-static enum mpk_code keep(struct reading *r, struct mpk_span text, const char **out,
+static enum mpk_code size_device_keep(struct reading *r, struct mpk_span text, const char **out,
 			  struct mpk_error *err)
 {
 	size_t n;
@@ -63,13 +63,13 @@ static enum mpk_code keep(struct reading *r, struct mpk_span text, const char **
 	return MPK_OK;
 }
 
-static enum mpk_code add_kernel(struct reading *r, const char *path, const char *target,
+static enum mpk_code size_device_add_kernel(struct reading *r, const char *path, const char *target,
 				const struct mpk_code_kernel *k, struct mpk_error *err)
 {
 	struct seen s = { .path = path, .target = target, .bytes = k->code_bytes };
 	const char *name;
 
-	MPK_TRY(keep(r, k->name, &name, err));
+	MPK_TRY(size_device_keep(r, k->name, &name, err));
 	s.name = mpk_span_of(name, k->name.len);
 	MPK_TRY(r->sink->kernel(
 		r->sink->arg,
@@ -83,18 +83,18 @@ static enum mpk_code add_kernel(struct reading *r, const char *path, const char 
 }
 
 /* An image by itself, or all of a container that has no images. */
-static enum mpk_code add_image(struct reading *r, const char *container,
+static enum mpk_code size_device_add_image(struct reading *r, const char *container,
 			       const struct mpk_code_info *image, struct mpk_error *err)
 {
 	const char *target, *path;
 
 	if (!image->format || !image->format->has_code_bytes || !image->kernel_count)
 		return MPK_OK;
-	MPK_TRY(keep(r, mpk_span_str(mpk_device_target(image)), &target, err));
+	MPK_TRY(size_device_keep(r, mpk_span_str(mpk_device_target(image)), &target, err));
 	path = mpk_arena_printf(r->sink->arena, "%s %s", container, target);
 	MPK_TRY_ALLOC(path, err);
 	for (size_t i = 0; i < image->kernel_count; i++)
-		MPK_TRY(add_kernel(r, path, target, &image->kernels[i], err));
+		MPK_TRY(size_device_add_kernel(r, path, target, &image->kernels[i], err));
 	return MPK_OK;
 }
 
@@ -104,17 +104,17 @@ static enum mpk_code read_container(const struct mpk_view_code *c, void *arg, st
 	struct reading *r = arg;
 	const char *path, *name;
 
-	MPK_TRY(keep(r, mpk_span_str(c->path), &path, err));
-	MPK_TRY(keep(r, mpk_span_str(c->code.format->word ? c->code.format->word : "other"), &name,
+	MPK_TRY(size_device_keep(r, mpk_span_str(c->path), &path, err));
+	MPK_TRY(size_device_keep(r, mpk_span_str(c->code.format->word ? c->code.format->word : "other"), &name,
 		     err));
 	MPK_TRY(r->sink->part(r->sink->arg, (struct mpk_size_item){ .path = path,
 								    .name = mpk_span_str(name),
 								    .data = c->at->bytes,
 								    .bytes = c->at->bytes.len }));
 	if (!c->code.image_count)
-		return add_image(r, path, &c->code, err);
+		return size_device_add_image(r, path, &c->code, err);
 	for (size_t i = 0; i < c->code.image_count; i++)
-		MPK_TRY(add_image(r, path, &c->code.images[i], err));
+		MPK_TRY(size_device_add_image(r, path, &c->code.images[i], err));
 	return MPK_OK;
 }
 
@@ -132,7 +132,7 @@ static int by_code(const void *a, const void *b)
 	return order ? order : strcmp(x->path, y->path);
 }
 
-static bool is_same(const struct seen *a, const struct seen *b)
+static bool size_device_is_same(const struct seen *a, const struct seen *b)
 {
 	return a->bytes == b->bytes && memcmp(a->digest, b->digest, sizeof a->digest) == 0 &&
 	       mpk_span_equal(a->name, b->name) && strcmp(a->target, b->target) == 0;
@@ -163,7 +163,7 @@ static enum mpk_code find_same(struct reading *r, struct mpk_size *out, struct m
 	for (size_t i = 0; i < r->count; i = end) {
 		const struct seen *s = &r->seen[i];
 
-		for (end = i + 1; end < r->count && is_same(s, &r->seen[end]);)
+		for (end = i + 1; end < r->count && size_device_is_same(s, &r->seen[end]);)
 			end++;
 		if (end == i + 1)
 			continue;
@@ -180,7 +180,7 @@ static enum mpk_code find_same(struct reading *r, struct mpk_size *out, struct m
 	return MPK_OK;
 }
 
-static enum mpk_code read_rows(const struct mpk_view *view, struct mpk_arena *arena,
+static enum mpk_code size_device_read_rows(const struct mpk_view *view, struct mpk_arena *arena,
 			       struct mpk_size *out, struct mpk_error *err)
 {
 	struct mpk_device_rows rows;
@@ -208,7 +208,7 @@ enum mpk_code mpk_size_read_devices(const struct mpk_view *view, const struct mp
 
 	if (!view->image->device_count)
 		return MPK_OK;
-	MPK_TRY(read_rows(view, sink->arena, out, err));
+	MPK_TRY(size_device_read_rows(view, sink->arena, out, err));
 	MPK_TRY(mpk_device_each(view, read_container, &r, err));
 	return find_same(&r, out, err);
 }

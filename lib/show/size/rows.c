@@ -45,14 +45,14 @@ static void put_cell(struct mpk_strbuf *out, struct mpk_span text)
 	mpk_strbuf_puts(out, quote ? "\"" : "");
 }
 
-static void put_text(struct mpk_strbuf *out, const char *text)
+static void rows_put_text(struct mpk_strbuf *out, const char *text)
 {
 	put_cell(out, mpk_span_str(text ? text : ""));
 	mpk_strbuf_putc(out, ',');
 }
 
 /* "float32", "2x3"; of a scalar the shape is empty */
-static void put_tensor(struct mpk_strbuf *out, const struct mpk_tensor_record *t)
+static void rows_put_tensor(struct mpk_strbuf *out, const struct mpk_tensor_record *t)
 {
 	char type[MPK_DTYPE_TEXT];
 
@@ -62,17 +62,17 @@ static void put_tensor(struct mpk_strbuf *out, const struct mpk_tensor_record *t
 	mpk_strbuf_putc(out, ',');
 }
 
-static void put_row(struct mpk_strbuf *out, const struct mpk_view *view, struct row r)
+static void rows_put_row(struct mpk_strbuf *out, const struct mpk_view *view, struct row r)
 {
-	put_text(out, view->name);
-	put_text(out, r.row);
-	put_text(out, r.path);
+	rows_put_text(out, view->name);
+	rows_put_text(out, r.row);
+	rows_put_text(out, r.path);
 	put_cell(out, r.kind);
 	mpk_strbuf_putc(out, ',');
 	put_cell(out, r.name);
 	mpk_strbuf_putc(out, ',');
-	put_text(out, r.target);
-	put_tensor(out, r.tensor);
+	rows_put_text(out, r.target);
+	rows_put_tensor(out, r.tensor);
 	if (r.has_bytes)
 		mpk_strbuf_printf(out, "%" PRIu64, r.bytes);
 	for (unsigned i = 0; i < MPK_FIGURE_COUNT; i++) {
@@ -94,7 +94,7 @@ void mpk_size_csv_head(struct mpk_strbuf *out)
 	mpk_strbuf_puts(out, "\r\n");
 }
 
-static struct mpk_span kind_of(const struct mpk_view_node *node)
+static struct mpk_span rows_kind_of(const struct mpk_view_node *node)
 {
 	return node ? node->node->kind : (struct mpk_span){ 0 };
 }
@@ -107,7 +107,7 @@ static bool shows(const struct mpk_view *view, const struct mpk_listed_kernel *k
 	       mpk_view_shows(view, k->name);
 }
 
-static void put_kernels(const struct mpk_view *view, const struct mpk_kernel_list *list,
+static void rows_put_kernels(const struct mpk_view *view, const struct mpk_kernel_list *list,
 			struct mpk_strbuf *out)
 {
 	for (size_t i = 0; i < list->count; i++) {
@@ -117,10 +117,10 @@ static void put_kernels(const struct mpk_view *view, const struct mpk_kernel_lis
 			continue;
 		bool sized = k->figures.values[MPK_FIGURE_CODE].state == MPK_FIGURE_KNOWN;
 
-		put_row(out, view,
+		rows_put_row(out, view,
 			(struct row){ .row = "kernel",
 				      .path = k->container ? k->container : k->path,
-				      .kind = kind_of(k->node),
+				      .kind = rows_kind_of(k->node),
 				      .name = k->name,
 				      .target = k->target,
 				      .has_bytes = sized,
@@ -135,10 +135,10 @@ enum mpk_code mpk_size_csv(const struct mpk_view *view, const struct mpk_size *s
 	struct mpk_kernel_list kernels;
 
 	MPK_TRY(mpk_view_all_kernels(view, arena, &kernels, err));
-	put_row(out, view,
+	rows_put_row(out, view,
 		(struct row){ .row = "file", .has_bytes = true, .bytes = view->file_bytes });
 	if (view->image->has_blob)
-		put_row(out, view,
+		rows_put_row(out, view,
 			(struct row){ .row = "blob",
 				      .name = mpk_span_str(view->image->blob_symbol
 								   ? view->image->blob_symbol
@@ -146,13 +146,13 @@ enum mpk_code mpk_size_csv(const struct mpk_view *view, const struct mpk_size *s
 				      .has_bytes = true,
 				      .bytes = mpk_image_blob(view->image).len });
 	for (size_t i = 0; i < size->sections.count; i++)
-		put_row(out, view,
+		rows_put_row(out, view,
 			(struct row){ .row = "section",
 				      .name = size->sections.items[i].name,
 				      .has_bytes = true,
 				      .bytes = size->sections.items[i].bytes });
 	for (size_t i = 0; i < size->modules.count; i++)
-		put_row(out, view,
+		rows_put_row(out, view,
 			(struct row){ .row = "module",
 				      .path = size->modules.items[i].path,
 				      .kind = size->modules.items[i].name,
@@ -161,16 +161,16 @@ enum mpk_code mpk_size_csv(const struct mpk_view *view, const struct mpk_size *s
 	for (size_t i = 0; i < size->files.count; i++) {
 		const struct mpk_size_item *f = &size->files.items[i];
 
-		put_row(out, view,
+		rows_put_row(out, view,
 			(struct row){ .row = f->tensor ? "tensor" : "part",
 				      .path = f->path,
-				      .kind = kind_of(f->node),
+				      .kind = rows_kind_of(f->node),
 				      .name = f->title.len ? f->title : f->name,
 				      .tensor = f->tensor,
 				      .has_bytes = true,
 				      .bytes = f->bytes });
 	}
-	put_kernels(view, &kernels, out);
+	rows_put_kernels(view, &kernels, out);
 	return mpk_strbuf_status(out, err);
 }
 

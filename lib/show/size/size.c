@@ -43,7 +43,7 @@ static void sizer_fini(struct sizer *s)
 	free(s->kernels.items);
 }
 
-static enum mpk_code add(const struct sizer *s, struct growing *g, struct mpk_size_item item)
+static enum mpk_code size_add(const struct sizer *s, struct growing *g, struct mpk_size_item item)
 {
 	if (s->whole ? !mpk_view_shows_part(s->whole, item.name)
 		     : !s->shows_all && !mpk_view_shows(s->view, item.name))
@@ -53,7 +53,7 @@ static enum mpk_code add(const struct sizer *s, struct growing *g, struct mpk_si
 	return MPK_OK;
 }
 
-static enum mpk_code settle(const struct sizer *s, struct growing *g, struct mpk_size_list *out)
+static enum mpk_code size_settle(const struct sizer *s, struct growing *g, struct mpk_size_list *out)
 {
 	out->items = mpk_arena_keep(s->arena, g->items, g->count, sizeof *g->items);
 	out->count = g->count;
@@ -63,7 +63,7 @@ static enum mpk_code settle(const struct sizer *s, struct growing *g, struct mpk
 }
 
 /* Equal kernels of several images stay in the order of their paths, whatever qsort does with ties. */
-static int larger_first(const void *a, const void *b)
+static int size_larger_first(const void *a, const void *b)
 {
 	const struct mpk_size_item *x = a, *y = b;
 	int order;
@@ -77,16 +77,16 @@ static int larger_first(const void *a, const void *b)
 static void sort_largest(struct growing *g)
 {
 	if (g->count)
-		qsort(g->items, g->count, sizeof *g->items, larger_first);
+		qsort(g->items, g->count, sizeof *g->items, size_larger_first);
 }
 
-static enum mpk_code add_section(struct sizer *s, const char *name, uint64_t bytes, uint64_t *sum)
+static enum mpk_code size_add_section(struct sizer *s, const char *name, uint64_t bytes, uint64_t *sum)
 {
 	name = mpk_arena_text(s->arena, mpk_span_str(name ? name : ""));
 	MPK_TRY_ALLOC(name, s->err);
 	/* sections of a hostile file may overlap: the sum is then beyond the file */
 	*sum = *sum > UINT64_MAX - bytes ? UINT64_MAX : *sum + bytes;
-	return add(s, &s->sections,
+	return size_add(s, &s->sections,
 		   (struct mpk_size_item){ .name = mpk_span_str(name), .bytes = bytes });
 }
 
@@ -101,12 +101,12 @@ static enum mpk_code read_elf_sections(struct sizer *s, uint64_t *sum)
 
 		MPK_TRY(mpk_elf_section(&elf, i, &h, s->err));
 		if (h.sh_type != SHT_NOBITS && h.sh_size)
-			MPK_TRY(add_section(s, mpk_elf_section_name(&elf, i), h.sh_size, sum));
+			MPK_TRY(size_add_section(s, mpk_elf_section_name(&elf, i), h.sh_size, sum));
 	}
 	return MPK_OK;
 }
 
-static enum mpk_code read_sections(struct sizer *s, uint64_t *other)
+static enum mpk_code size_read_sections(struct sizer *s, uint64_t *other)
 {
 	const struct mpk_image *image = s->view->image;
 	struct mpk_object object = { 0 };
@@ -119,7 +119,7 @@ static enum mpk_code read_sections(struct sizer *s, uint64_t *other)
 					     s->err));
 	for (size_t i = 0; i < object.section_count; i++)
 		if (object.sections[i].content.len)
-			MPK_TRY(add_section(s, object.sections[i].name,
+			MPK_TRY(size_add_section(s, object.sections[i].name,
 					    object.sections[i].content.len, &sum));
 	sort_largest(&s->sections);
 	*other = sum < s->view->file_bytes ? s->view->file_bytes - sum : 0;
@@ -132,7 +132,7 @@ static enum mpk_code read_files(struct sizer *s, const struct mpk_view_node *n)
 	struct mpk_span payload = n->node->payload;
 
 	if (!n->decoded)
-		return payload.len ? add(s, &s->files,
+		return payload.len ? size_add(s, &s->files,
 					 (struct mpk_size_item){ .path = n->path,
 								 .node = n,
 								 .name = mpk_span_str("payload"),
@@ -144,7 +144,7 @@ static enum mpk_code read_files(struct sizer *s, const struct mpk_view_node *n)
 		const struct mpk_extracted_file *f = &files.items[i];
 
 		if (f->stored)
-			MPK_TRY(add(s, &s->files,
+			MPK_TRY(size_add(s, &s->files,
 				    (struct mpk_size_item){ n->path, n, mpk_span_str(f->name),
 							    f->data, f->data.len, f->tensor,
 							    f->title }));
@@ -154,7 +154,7 @@ static enum mpk_code read_files(struct sizer *s, const struct mpk_view_node *n)
 
 /* Kernels with code of their own, or in code that says how long each is. What is wrong with code
  * that does not read, --verify tells. */
-static enum mpk_code read_kernels(struct sizer *s, size_t index)
+static enum mpk_code size_read_kernels(struct sizer *s, size_t index)
 {
 	const struct mpk_view_node *n = &s->view->nodes[index];
 	const struct mpk_kernels *k = mpk_view_kernels(n);
@@ -162,7 +162,7 @@ static enum mpk_code read_kernels(struct sizer *s, size_t index)
 	const struct mpk_node_info *info;
 
 	for (size_t i = 0; k && i < k->source_count; i++)
-		MPK_TRY(add(s, &s->kernels,
+		MPK_TRY(size_add(s, &s->kernels,
 			    (struct mpk_size_item){ .path = n->path,
 						    .node = n,
 						    .name = k->sources[i].key,
@@ -173,7 +173,7 @@ static enum mpk_code read_kernels(struct sizer *s, size_t index)
 	MPK_TRY(mpk_view_info(s->view, index, &info, s->err));
 	code = &info->pieces[0].code;
 	for (size_t i = 0; i < code->kernel_count; i++)
-		MPK_TRY(add(s, &s->kernels,
+		MPK_TRY(size_add(s, &s->kernels,
 			    (struct mpk_size_item){ .path = n->path,
 						    .node = n,
 						    .name = code->kernels[i].name,
@@ -187,13 +187,13 @@ static enum mpk_code read_modules(struct sizer *s)
 		const struct mpk_view_node *n = &s->view->nodes[i];
 
 		s->whole = mpk_view_shows_whole(n) ? n : NULL;
-		MPK_TRY(add(s, &s->modules,
+		MPK_TRY(size_add(s, &s->modules,
 			    (struct mpk_size_item){ .path = n->path,
 						    .node = n,
 						    .name = n->node->kind,
 						    .bytes = n->node->payload.len }));
 		MPK_TRY(read_files(s, n));
-		MPK_TRY(read_kernels(s, i));
+		MPK_TRY(size_read_kernels(s, i));
 	}
 	s->whole = NULL;
 	return MPK_OK;
@@ -249,13 +249,13 @@ static enum mpk_code read_embedded(struct sizer *s, const struct mpk_view_code *
 	const struct mpk_code_info *code = &c->code;
 
 	s->shows_all = mpk_view_shows(s->view, mpk_span_str(c->path));
-	MPK_TRY(add(s, &s->files,
+	MPK_TRY(size_add(s, &s->files,
 		    (struct mpk_size_item){ .path = c->path,
 					    .name = mpk_span_str(c->at->name),
 					    .data = c->at->bytes,
 					    .bytes = c->at->bytes.len }));
 	for (size_t i = 0; code->format->has_code_bytes && i < code->kernel_count; i++)
-		MPK_TRY(add(s, &s->kernels,
+		MPK_TRY(size_add(s, &s->kernels,
 			    (struct mpk_size_item){ .path = c->path,
 						    .name = code->kernels[i].name,
 						    .bytes = code->kernels[i].code_bytes }));
@@ -266,14 +266,14 @@ static enum mpk_code add_part(void *arg, struct mpk_size_item item)
 {
 	struct sizer *s = arg;
 
-	return add(s, &s->files, item);
+	return size_add(s, &s->files, item);
 }
 
-static enum mpk_code add_kernel(void *arg, struct mpk_size_item item)
+static enum mpk_code size_add_kernel(void *arg, struct mpk_size_item item)
 {
 	struct sizer *s = arg;
 
-	return add(s, &s->kernels, item);
+	return size_add(s, &s->kernels, item);
 }
 
 enum mpk_code mpk_size_read(const struct mpk_view *view, struct mpk_arena *arena,
@@ -281,9 +281,9 @@ enum mpk_code mpk_size_read(const struct mpk_view *view, struct mpk_arena *arena
 {
 	MPK_CLEANUP(sizer_fini) struct sizer s = { .view = view, .arena = arena, .err = err };
 	struct mpk_size size = { 0 };
-	const struct mpk_size_sink sink = { arena, add_part, add_kernel, &s };
+	const struct mpk_size_sink sink = { arena, add_part, size_add_kernel, &s };
 
-	MPK_TRY(read_sections(&s, &size.other));
+	MPK_TRY(size_read_sections(&s, &size.other));
 	MPK_TRY(read_modules(&s));
 	for (size_t i = 0; i < view->image->embedded_count; i++)
 		MPK_TRY(read_embedded(&s, &view->embedded[i]));
@@ -291,10 +291,10 @@ enum mpk_code mpk_size_read(const struct mpk_view *view, struct mpk_arena *arena
 	MPK_TRY(mpk_size_read_devices(view, &sink, &size, err));
 	if (view->image->device_count) /* there may be thousands */
 		sort_largest(&s.kernels);
-	MPK_TRY(settle(&s, &s.sections, &size.sections));
-	MPK_TRY(settle(&s, &s.modules, &size.modules));
-	MPK_TRY(settle(&s, &s.files, &size.files));
-	MPK_TRY(settle(&s, &s.kernels, &size.kernels));
+	MPK_TRY(size_settle(&s, &s.sections, &size.sections));
+	MPK_TRY(size_settle(&s, &s.modules, &size.modules));
+	MPK_TRY(size_settle(&s, &s.files, &size.files));
+	MPK_TRY(size_settle(&s, &s.kernels, &size.kernels));
 	MPK_TRY(find_copies(arena, &size, err));
 	*out = size;
 	return MPK_OK;

@@ -195,18 +195,18 @@ struct parameters {
 	const struct mpk_function_info *f;
 };
 
-static void say(void *arg, enum mpk_severity severity, const char *text)
+static void verify_code_say(void *arg, enum mpk_severity severity, const char *text)
 {
 	mpk_verify_say(arg, severity, "%s", text);
 }
 
-static void compare(const struct mpk_code_info *code, size_t kernel, void *arg)
+static void verify_code_compare(const struct mpk_code_info *code, size_t kernel, void *arg)
 {
 	const struct parameters *p = arg;
 
 	p->v->kernel = p->f->key;
 	p->v->position.offset = code->off;
-	if (mpk_code_info_check_row(code, kernel, p->f, say, p->v, NULL) != MPK_OK)
+	if (mpk_code_info_check_row(code, kernel, p->f, verify_code_say, p->v, NULL) != MPK_OK)
 		p->v->report->failed = true;
 }
 
@@ -217,7 +217,7 @@ static void kernel_parameters(struct mpk_verify *v, const struct mpk_view_node *
 	for (size_t i = 0; i < k->function_count; i++) {
 		struct parameters p = { v, &k->functions[i] };
 
-		mpk_node_info_each(n->info, k, i, compare, &p);
+		mpk_node_info_each(n->info, k, i, verify_code_compare, &p);
 	}
 }
 

@@ -179,7 +179,7 @@ static void verify_code(const struct mpk_code_info *code, struct mpk_code_verify
 		f->verify(code, &to);
 }
 
-static void check(struct mpk_verify *v, const struct mpk_view_code *c)
+static void contents_check(struct mpk_verify *v, const struct mpk_view_code *c)
 {
 	const struct mpk_code_info *code = &c->code;
 	const struct mpk_code_format *f = code->format;
@@ -206,14 +206,14 @@ static void check(struct mpk_verify *v, const struct mpk_view_code *c)
 static void embedded_code(struct mpk_verify *v)
 {
 	for (size_t i = 0; i < v->view->image->embedded_count; i++)
-		check(v, &v->view->embedded[i]);
+		contents_check(v, &v->view->embedded[i]);
 }
 
 /* --- code of any library: device_code.h ------------------------------------------------- */
 
 /* What the listing counts as unreadable, it counts by what mpk_device_targets says: whatever the check of the
  * format finds, that is found here, too. */
-static enum mpk_code check_device(const struct mpk_view_code *c, void *arg, struct mpk_error *err)
+static enum mpk_code contents_check_device(const struct mpk_view_code *c, void *arg, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
 	struct mpk_verify *v = arg;
@@ -242,7 +242,7 @@ static void gpu_code(struct mpk_verify *v)
 {
 	struct mpk_error err = { 0 };
 
-	if (mpk_device_each(v->view, check_device, v, &err) != MPK_OK)
+	if (mpk_device_each(v->view, contents_check_device, v, &err) != MPK_OK)
 		mpk_report_add(v->report, MPK_ERROR, v->check, &err);
 }
 

@@ -49,7 +49,7 @@ static bool is_code(const struct relocations *r, uint64_t address)
 	       (mpk_elf_is_loaded(r->linking.elf, address, 1, &flags) && flags & PF_X);
 }
 
-static uint64_t word_at(const struct relocations *r, uint64_t address)
+static uint64_t dynamic_word_at(const struct relocations *r, uint64_t address)
 {
 	struct mpk_span bytes;
 	uint64_t off, word;
@@ -108,7 +108,7 @@ static void look_at(void *arg, const struct mpk_relocation *x)
 		     x->symbol);
 		return;
 	}
-	target = x->has_addend ? (uint64_t)x->addend : word_at(r, x->address);
+	target = x->has_addend ? (uint64_t)x->addend : dynamic_word_at(r, x->address);
 	if (x->is_call && !is_code(r, target)) {
 		tell(r, x->off, "a relocation calls 0x%" PRIx64 ", where no code is loaded",
 		     target);

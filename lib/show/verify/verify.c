@@ -50,7 +50,7 @@ static void run_table(struct mpk_verify *v, const struct mpk_check *checks)
 	}
 }
 
-static enum mpk_code read_code(const struct mpk_view *view, struct mpk_error *err)
+static enum mpk_code verify_read_code(const struct mpk_view *view, struct mpk_error *err)
 {
 	const struct mpk_node_info *info;
 
@@ -76,7 +76,7 @@ enum mpk_code mpk_verify_payloads(const struct mpk_view *view, struct mpk_arena 
 {
 	struct mpk_verify v = { .view = view, .arena = arena, .report = report };
 
-	MPK_TRY(read_code(view, err));
+	MPK_TRY(verify_read_code(view, err));
 	run_table(&v, mpk_checks_payload);
 	run_table(&v, mpk_checks_code);
 	return report->failed ? mpk_fail_nomem(err) : MPK_OK;
@@ -148,7 +148,7 @@ enum mpk_code mpk_verify_kernels(const struct mpk_view *view, struct mpk_error *
 	struct finder finder = { .arena = view->arena };
 	struct mpk_report report = { .take = keep_finding, .arg = &finder };
 	struct mpk_verify v = { .view = view, .arena = view->arena, .report = &report };
-	enum mpk_code code = read_code(view, err);
+	enum mpk_code code = verify_read_code(view, err);
 
 	for (size_t i = 0; i < view->count && code == MPK_OK; i++)
 		code = find_in_node(&v, &finder, &view->nodes[i], err);

@@ -92,7 +92,7 @@ static size_t arch_length(const char *triple)
 }
 
 /* An IR module without a triple is for any machine of its data layout. */
-static enum mpk_code set_target(struct mpk_session *s, struct mpk_error *err)
+static enum mpk_code codegen_set_target(struct mpk_session *s, struct mpk_error *err)
 {
 	const char *own = LLVMGetTarget(s->module);
 	char *normal = LLVMNormalizeTargetTriple(own);
@@ -121,7 +121,7 @@ static enum mpk_code compile(struct mpk_session *s, const struct mpk_llvm_source
 	MPK_TRY(mpk_session_open(s, source->triple, err));
 	MPK_TRY(parse(s, source, err));
 	MPK_TRY(verify(s, err));
-	MPK_TRY(set_target(s, err));
+	MPK_TRY(codegen_set_target(s, err));
 	return mpk_session_emit(s, arena, out, err);
 }
 
@@ -174,7 +174,7 @@ static void note_in_page(struct lookup *l, uint32_t code, uint64_t pc, unsigned 
 	l->has_target = true;
 }
 
-static const char *look_up(void *data, uint64_t value, uint64_t *type, uint64_t pc,
+static const char *codegen_look_up(void *data, uint64_t value, uint64_t *type, uint64_t pc,
 			   const char **reference)
 {
 	struct lookup *l = data;

@@ -32,7 +32,7 @@ static int64_t stride_of(const struct mpk_dltensor *dl, int32_t axis)
 }
 
 /* Argument i as matrices; all arguments have one type, which the first one sets. */
-static enum mpk_code take(const struct mpk_contrib_args *a, size_t i, int32_t ndim,
+static enum mpk_code blas_take(const struct mpk_contrib_args *a, size_t i, int32_t ndim,
 			  struct matrices *out, struct mpk_dtype *type, struct mpk_error *err)
 {
 	static double nothing; /* the address of a matrix without elements */
@@ -81,7 +81,7 @@ struct product {
 };
 
 /* Both types are read as double: sums of many float32 would lose digits. */
-static double load(const struct product *p, const struct matrices *m, int64_t at)
+static double blas_load(const struct product *p, const struct matrices *m, int64_t at)
 {
 	return p->type.bits == 64 ? ((const double *)m->data)[at]
 				  : (double)((const float *)m->data)[at];
@@ -90,7 +90,7 @@ static double load(const struct product *p, const struct matrices *m, int64_t at
 static void store(const struct product *p, int64_t at, double sum)
 {
 	/* what is not wanted is not read: it may be anything */
-	double value = p->alpha * sum + (p->beta != 0 ? p->beta * load(p, &p->c, at) : 0);
+	double value = p->alpha * sum + (p->beta != 0 ? p->beta * blas_load(p, &p->c, at) : 0);
 
 	if (p->type.bits == 64)
 		((double *)p->c.data)[at] = value;
@@ -99,7 +99,7 @@ static void store(const struct product *p, int64_t at, double sum)
 }
 
 /* sums += x * a row of b */
-static void add_row(const struct product *p, int64_t row, double x)
+static void blas_add_row(const struct product *p, int64_t row, double x)
 {
 	const float *singles = (const float *)p->b.data + (p->type.bits == 32 ? row : 0);
 	const double *doubles = (const double *)p->b.data + (p->type.bits == 64 ? row : 0);
@@ -125,14 +125,14 @@ static void multiply(const struct product *p, int64_t i)
 		for (int64_t j = 0; j < p->c.columns; j++)
 			p->sums[j] = 0;
 		for (int64_t k = 0; k < p->a.columns; k++)
-			add_row(p, b + k * p->b.row,
-				load(p, &p->a, a + row * p->a.row + k * p->a.column));
+			blas_add_row(p, b + k * p->b.row,
+				blas_load(p, &p->a, a + row * p->a.row + k * p->a.column));
 		for (int64_t j = 0; j < p->c.columns; j++)
 			store(p, i * p->c.next + row * p->c.row + j * p->c.column, p->sums[j]);
 	}
 }
 
-static enum mpk_code check(const struct mpk_contrib_args *args, const struct product *p,
+static enum mpk_code blas_check(const struct mpk_contrib_args *args, const struct product *p,
 			   struct mpk_error *err)
 {
 	const struct matrices *a = &p->a, *b = &p->b, *c = &p->c;
@@ -153,9 +153,9 @@ static enum mpk_code take_all(const struct mpk_contrib_args *a, int32_t ndim, st
 	int64_t transposed[2];
 
 	MPK_TRY(mpk_contrib_arity(a, 5, 7, err));
-	MPK_TRY(take(a, 0, ndim, &p->a, &p->type, err));
-	MPK_TRY(take(a, 1, ndim, &p->b, &p->type, err));
-	MPK_TRY(take(a, 2, ndim, &p->c, &p->type, err));
+	MPK_TRY(blas_take(a, 0, ndim, &p->a, &p->type, err));
+	MPK_TRY(blas_take(a, 1, ndim, &p->b, &p->type, err));
+	MPK_TRY(blas_take(a, 2, ndim, &p->c, &p->type, err));
 	MPK_TRY(mpk_contrib_int(a, 3, &transposed[0], err));
 	MPK_TRY(mpk_contrib_int(a, 4, &transposed[1], err));
 	if (a->count > 5)
@@ -166,10 +166,10 @@ static enum mpk_code take_all(const struct mpk_contrib_args *a, int32_t ndim, st
 		transpose(&p->a);
 	if (transposed[1])
 		transpose(&p->b);
-	return check(a, p, err);
+	return blas_check(a, p, err);
 }
 
-static enum mpk_code call(const char *name, int32_t ndim, const struct mpk_args *args,
+static enum mpk_code blas_call(const char *name, int32_t ndim, const struct mpk_args *args,
 			  struct mpk_error *err)
 {
 	const struct mpk_contrib_args a = { name, args->values, args->count };
@@ -189,7 +189,7 @@ static enum mpk_code matmul(struct mpk_runtime *runtime, const struct mpk_args *
 {
 	(void)runtime;
 	(void)result;
-	return call("matmul", 2, args, err);
+	return blas_call("matmul", 2, args, err);
 }
 
 static enum mpk_code batch_matmul(struct mpk_runtime *runtime, const struct mpk_args *args,
@@ -197,7 +197,7 @@ static enum mpk_code batch_matmul(struct mpk_runtime *runtime, const struct mpk_
 {
 	(void)runtime;
 	(void)result;
-	return call("batch_matmul", 3, args, err);
+	return blas_call("batch_matmul", 3, args, err);
 }
 
 static const struct mpk_global rows[] = {

@@ -68,7 +68,7 @@ static double draw_real(struct drawing *d)
 /* Sets the members of e that hold numbers. */
 typedef void number_fn(struct drawing *d, struct mpk_element *e);
 
-static void fill(struct drawing *d, const struct mpk_tensor *t, number_fn *number)
+static void contrib_random_fill(struct drawing *d, const struct mpk_tensor *t, number_fn *number)
 {
 	struct mpk_element e = { .class = mpk_element_class(t->dl.dtype) };
 	size_t each = mpk_dtype_bytes(t->dl.dtype);
@@ -91,7 +91,7 @@ static enum mpk_code take_output(const struct drawing *d, struct mpk_tensor **ou
 	return mpk_contrib_raise(&d->args, err, "TypeError", "the output must be compact");
 }
 
-static enum mpk_code wrong_type(const struct drawing *d, const struct mpk_tensor *out,
+static enum mpk_code random_wrong_type(const struct drawing *d, const struct mpk_tensor *out,
 				struct mpk_error *err)
 {
 	char type[MPK_DTYPE_TEXT];
@@ -108,12 +108,12 @@ static enum mpk_code fill_output(struct drawing *d, struct mpk_tensor *out, numb
 	enum mpk_code code;
 
 	if (mpk_dldevice_is_host(out->dl.device)) {
-		fill(d, out, number);
+		contrib_random_fill(d, out, number);
 		return MPK_OK;
 	}
 	MPK_TRY(mpk_tensor_create(out->dl.dtype, out->dl.shape, (size_t)out->dl.ndim,
 				  MPK_STORAGE_PRIVATE, &host, err));
-	fill(d, host, number);
+	contrib_random_fill(d, host, number);
 	code = mpk_devices_copy(mpk_runtime_devices(d->runtime), &host->dl, &out->dl, host->bytes,
 				err);
 	mpk_tensor_drop(host);
@@ -138,7 +138,7 @@ static enum mpk_code draw_reals(struct drawing *d, number_fn *number, struct mpk
 	MPK_TRY(mpk_contrib_float(&d->args, count - 2, &d->b, err));
 	MPK_TRY(take_output(d, &out, &class, err));
 	if (class != MPK_ELEMENT_FLOAT)
-		return wrong_type(d, out, err);
+		return random_wrong_type(d, out, err);
 	if (seeds[0] || seeds[1]) {
 		d->own = mix((uint64_t)seeds[0]) ^ mix(mix((uint64_t)seeds[1]));
 		d->state = &d->own;
@@ -177,7 +177,7 @@ static void integer_number(struct drawing *d, struct mpk_element *e)
 }
 
 /* Whether an integer type has a value. */
-static bool fits(struct mpk_dtype t, int64_t value)
+static bool random_fits(struct mpk_dtype t, int64_t value)
 {
 	if (t.code == MPK_DTYPE_UINT)
 		return value >= 0 && (t.bits > 62 || value < INT64_C(1) << t.bits);
@@ -196,8 +196,8 @@ static enum mpk_code randint(struct drawing *d, struct mpk_error *err)
 	MPK_TRY(mpk_contrib_int(&d->args, 1, &high, err));
 	MPK_TRY(take_output(d, &out, &class, err));
 	if (class != MPK_ELEMENT_INT && class != MPK_ELEMENT_UINT)
-		return wrong_type(d, out, err);
-	if (d->low >= high || !fits(out->dl.dtype, d->low) || !fits(out->dl.dtype, high - 1))
+		return random_wrong_type(d, out, err);
+	if (d->low >= high || !random_fits(out->dl.dtype, d->low) || !random_fits(out->dl.dtype, high - 1))
 		return mpk_contrib_raise(
 			&d->args, err, "ValueError",
 			"the output has no integers from %" PRId64 " below %" PRId64, d->low, high);
@@ -222,7 +222,7 @@ static enum mpk_code random_fill(struct drawing *d, struct mpk_error *err)
 	MPK_TRY(mpk_contrib_arity(&d->args, 1, 1, err));
 	MPK_TRY(take_output(d, &out, &class, err));
 	if (class == MPK_ELEMENT_NONE)
-		return wrong_type(d, out, err);
+		return random_wrong_type(d, out, err);
 	return fill_output(d, out, any_number, err);
 }
 
@@ -238,7 +238,7 @@ static enum mpk_code seed(struct drawing *d, struct mpk_error *err)
 
 /* --- as functions of a runtime ------------------------------------------------------------- */
 
-static enum mpk_code call(struct mpk_function *self, const struct mpk_args *args,
+static enum mpk_code random_call(struct mpk_function *self, const struct mpk_args *args,
 			  struct mpk_value *result, struct mpk_error *err)
 {
 	struct random_function *f = (struct random_function *)self;
@@ -265,7 +265,7 @@ static void engine_drop(struct engine *e)
 	free(e);
 }
 
-static void destroy(struct mpk_function *self)
+static void random_destroy(struct mpk_function *self)
 {
 	engine_drop(((struct random_function *)self)->engine);
 	free(self);
@@ -283,7 +283,7 @@ static const struct {
 	{ "tvm.contrib.random.uniform", uniform },
 };
 
-static enum mpk_code add_all(struct mpk_runtime *runtime, struct engine *engine,
+static enum mpk_code random_add_all(struct mpk_runtime *runtime, struct engine *engine,
 			     struct mpk_error *err)
 {
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(functions); i++) {
@@ -291,7 +291,7 @@ static enum mpk_code add_all(struct mpk_runtime *runtime, struct engine *engine,
 
 		MPK_TRY_ALLOC(f, err);
 		f->base = (struct mpk_function){
-			.refs = 1, .name = functions[i].name, .call = call, .destroy = destroy
+			.refs = 1, .name = functions[i].name, .call = random_call, .destroy = random_destroy
 		};
 		f->runtime = runtime;
 		f->engine = engine;
@@ -310,7 +310,7 @@ enum mpk_code mpk_contrib_add_random(struct mpk_runtime *runtime, struct mpk_err
 	MPK_TRY_ALLOC(engine, err);
 	atomic_init(&engine->refs, 1);
 	(void)pthread_mutex_init(&engine->lock, NULL);
-	code = add_all(runtime, engine, err);
+	code = random_add_all(runtime, engine, err);
 	engine_drop(engine);
 	return code;
 }

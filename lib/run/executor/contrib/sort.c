@@ -84,7 +84,7 @@ static enum mpk_code numbers_arg(const struct mpk_contrib_args *a, size_t i,
 
 /* The input, which comes first, the axis, which `following` arguments follow, and the direction, which is
  * the last of them. */
-static enum mpk_code begin(struct sorting *s, const char *name, const struct mpk_args *args,
+static enum mpk_code sort_begin(struct sorting *s, const char *name, const struct mpk_args *args,
 			   size_t axis, size_t following, struct mpk_error *err)
 {
 	struct mpk_tensor *in;
@@ -132,7 +132,7 @@ static void take_list(const struct sorting *s, size_t i, size_t j, size_t count)
 		};
 }
 
-static void *place(const struct mpk_tensor *out, size_t at)
+static void *sort_place(const struct mpk_tensor *out, size_t at)
 {
 	return (uint8_t *)mpk_dltensor_data(&out->dl) + at * mpk_dtype_bytes(out->dl.dtype);
 }
@@ -145,7 +145,7 @@ static void store_index(const struct mpk_tensor *out, size_t at, uint64_t index)
 				 .u = index,
 				 .f = (double)index };
 
-	mpk_element_store(out->dl.dtype, e, place(out, at));
+	mpk_element_store(out->dl.dtype, e, sort_place(out, at));
 }
 
 /* Item k of the sorted list (i, j) to element `at` of the outputs; NULL: not wanted. */
@@ -155,7 +155,7 @@ static void store_item(const struct sorting *s, const struct mpk_tensor *values,
 	uint64_t index = s->items[k].index;
 
 	if (values)
-		memcpy(place(values, at), element(s, list[0], index, list[1]),
+		memcpy(sort_place(values, at), element(s, list[0], index, list[1]),
 		       mpk_dtype_bytes(s->in->dl.dtype));
 	if (indices)
 		store_index(indices, at, index);
@@ -185,7 +185,7 @@ static enum mpk_code argsort(struct mpk_runtime *runtime, const struct mpk_args 
 
 	(void)runtime;
 	(void)result;
-	MPK_TRY(begin(&s, "tvm.contrib.sort.argsort", args, 2, 1, err));
+	MPK_TRY(sort_begin(&s, "tvm.contrib.sort.argsort", args, 2, 1, err));
 	MPK_TRY(take_output(&s, 1, &out, err));
 	sort_lists(&s, NULL, out, s.lists.length, s.lists.length);
 	return MPK_OK;
@@ -213,7 +213,7 @@ static enum mpk_code sort(struct mpk_runtime *runtime, const struct mpk_args *ar
 
 	(void)runtime;
 	(void)result;
-	MPK_TRY(begin(&s, "tvm.contrib.sort.sort", args, 2, 1, err));
+	MPK_TRY(sort_begin(&s, "tvm.contrib.sort.sort", args, 2, 1, err));
 	MPK_TRY(take_output(&s, 1, &out, err));
 	MPK_TRY(same_type(&s, out, err));
 	sort_lists(&s, out, NULL, s.lists.length, s.lists.length);
@@ -275,7 +275,7 @@ static enum mpk_code topk(struct mpk_runtime *runtime, const struct mpk_args *ar
 	(void)result;
 	s.args = (struct mpk_contrib_args){ name, args->values, args->count };
 	MPK_TRY(mpk_contrib_arity(&s.args, 6, 7, err));
-	MPK_TRY(begin(&s, name, args, args->count - 3, 2, err));
+	MPK_TRY(sort_begin(&s, name, args, args->count - 3, 2, err));
 	MPK_TRY(mpk_contrib_int(&s.args, args->count - 4, &k, err));
 	MPK_TRY(take_outputs(&s, out, err));
 	/* k below 1 means all, as in TVM (src/runtime/contrib/sort/sort.cc) */
@@ -300,7 +300,7 @@ static enum mpk_code argsort_nms(struct mpk_runtime *runtime, const struct mpk_a
 
 	(void)runtime;
 	(void)result;
-	MPK_TRY(begin(&s, "tvm.contrib.sort.argsort_nms", args, 3, 1, err));
+	MPK_TRY(sort_begin(&s, "tvm.contrib.sort.argsort_nms", args, 3, 1, err));
 	MPK_TRY(numbers_arg(&s.args, 1, &lengths, err));
 	MPK_TRY(take_output(&s, 2, &out, err));
 	if (mpk_tensor_count(lengths) != s.lists.before * s.lists.after ||
@@ -311,7 +311,7 @@ static enum mpk_code argsort_nms(struct mpk_runtime *runtime, const struct mpk_a
 	for (size_t i = 0; i < s.lists.before; i++)
 		for (size_t j = 0; j < s.lists.after; j++) {
 			int64_t length = mpk_element_load(lengths->dl.dtype,
-							  place(lengths, i * s.lists.after + j))
+							  sort_place(lengths, i * s.lists.after + j))
 						 .i;
 			size_t count = length < 0 ? 0 : (size_t)length;
 

@@ -21,7 +21,7 @@
 /* --- keys ----------------------------------------------------------------------------------- */
 
 /* Keys are made for every call: room is asked for when it is missing, not each time. */
-static bool put_word(struct mpk_plan_key *key, int64_t word)
+static bool plan_put_word(struct mpk_plan_key *key, int64_t word)
 {
 	if (key->count == key->cap &&
 	    !mpk_vec_reserve(&key->words, &key->cap, key->count + 1, sizeof key->words[0]))
@@ -30,10 +30,10 @@ static bool put_word(struct mpk_plan_key *key, int64_t word)
 	return true;
 }
 
-static bool put_extents(struct mpk_plan_key *key, const int64_t *extents, size_t ndim)
+static bool plan_put_extents(struct mpk_plan_key *key, const int64_t *extents, size_t ndim)
 {
 	for (size_t i = 0; i < ndim; i++)
-		if (!put_word(key, extents[i]))
+		if (!plan_put_word(key, extents[i]))
 			return false;
 	return true;
 }
@@ -62,35 +62,35 @@ static bool has_own_strides(const struct mpk_dltensor *dl)
 	return true;
 }
 
-static bool put_tensor(struct mpk_plan_key *key, const struct mpk_dltensor *dl)
+static bool plan_put_tensor(struct mpk_plan_key *key, const struct mpk_dltensor *dl)
 {
 	return dl->strides && has_own_strides(dl) &&
-	       put_word(key, word_of(dl->dtype) << 8 | dl->ndim) &&
-	       put_word(key, (int64_t)dl->device.type << 32 | dl->device.id) &&
-	       put_extents(key, dl->shape, (size_t)dl->ndim);
+	       plan_put_word(key, word_of(dl->dtype) << 8 | dl->ndim) &&
+	       plan_put_word(key, (int64_t)dl->device.type << 32 | dl->device.id) &&
+	       plan_put_extents(key, dl->shape, (size_t)dl->ndim);
 }
 
-static bool put_value(struct mpk_plan_key *key, const struct mpk_value *v, unsigned depth)
+static bool plan_put_value(struct mpk_plan_key *key, const struct mpk_value *v, unsigned depth)
 {
-	if (depth == MPK_PLAN_NEST_MAX || !put_word(key, v->kind))
+	if (depth == MPK_PLAN_NEST_MAX || !plan_put_word(key, v->kind))
 		return false;
 	switch (v->kind) {
 	case MPK_VALUE_NONE:
 		return true;
 	case MPK_VALUE_BOOL:
-		return put_word(key, v->boolean);
+		return plan_put_word(key, v->boolean);
 	case MPK_VALUE_INT:
-		return put_word(key, word_of(v->type)) && put_word(key, v->integer);
+		return plan_put_word(key, word_of(v->type)) && plan_put_word(key, v->integer);
 	case MPK_VALUE_SHAPE:
-		return put_word(key, (int64_t)v->shape->ndim) &&
-		       put_extents(key, v->shape->extents, v->shape->ndim);
+		return plan_put_word(key, (int64_t)v->shape->ndim) &&
+		       plan_put_extents(key, v->shape->extents, v->shape->ndim);
 	case MPK_VALUE_TENSOR:
-		return put_tensor(key, &v->tensor->dl);
+		return plan_put_tensor(key, &v->tensor->dl);
 	case MPK_VALUE_ARRAY:
-		if (!put_word(key, v->array->tag) || !put_word(key, (int64_t)v->array->count))
+		if (!plan_put_word(key, v->array->tag) || !plan_put_word(key, (int64_t)v->array->count))
 			return false;
 		for (size_t i = 0; i < v->array->count; i++)
-			if (!put_value(key, &v->array->items[i], depth + 1))
+			if (!plan_put_value(key, &v->array->items[i], depth + 1))
 				return false;
 		return true;
 	case MPK_VALUE_FLOAT:
@@ -109,16 +109,16 @@ static bool put_value(struct mpk_plan_key *key, const struct mpk_value *v, unsig
 	return false;
 }
 
-static bool make_key(struct mpk_plan_key *key, size_t function, const struct mpk_value *args,
+static bool plan_make_key(struct mpk_plan_key *key, size_t function, const struct mpk_value *args,
 		     size_t count)
 {
 	uint64_t hash = UINT64_C(0x9e3779b97f4a7c15);
 
 	key->count = 0;
-	if (!put_word(key, (int64_t)function))
+	if (!plan_put_word(key, (int64_t)function))
 		return false;
 	for (size_t i = 0; i < count; i++)
-		if (!put_value(key, &args[i], 0))
+		if (!plan_put_value(key, &args[i], 0))
 			return false;
 	for (size_t i = 0; i < key->count; i++) {
 		hash = (hash ^ (uint64_t)key->words[i]) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -202,7 +202,7 @@ static struct mpk_plan *find_plan(struct mpk_plans *plans, size_t function,
 	/* recording is dear: a function that had no plan once is not tried again */
 	if (function < MPK_PLANS_FUNCTIONS && plans->unplannable >> function & 1)
 		return NULL;
-	if (!make_key(&plans->key, function, args, count))
+	if (!plan_make_key(&plans->key, function, args, count))
 		return NULL;
 	set = set_of(plans, plans->key.hash);
 	for (int way = 0; way < WAYS; way++)
@@ -257,7 +257,7 @@ static bool find_slot(struct mpk_plans *plans, size_t device, const bool *taken,
 
 /* --- which storage lies in which slot ------------------------------------------------------- */
 
-static int larger_first(const void *a, const void *b)
+static int plan_larger_first(const void *a, const void *b)
 {
 	const struct mpk_plan_storage *const *x = a, *const *y = b;
 
@@ -303,7 +303,7 @@ bool mpk_plans_place(struct mpk_plans *plans, struct mpk_recording *r)
 		if (!r->storages[i].is_result && r->storages[i].first != UINT32_MAX)
 			order[count++] = &r->storages[i];
 	if (fits) {
-		qsort(order, count, sizeof(struct mpk_plan_storage *), larger_first);
+		qsort(order, count, sizeof(struct mpk_plan_storage *), plan_larger_first);
 		fits = assign_slots(plans, order, count, taken);
 	}
 	free(taken);

@@ -95,7 +95,7 @@ static bool same_extents(const int64_t *a, const int64_t *b, int32_t ndim)
 }
 
 /* Whether a tensor of the call is one that the recording has. */
-static bool is_same(const struct mpk_recorded_tensor *have, const struct mpk_tensor *t,
+static bool recording_is_same(const struct mpk_recorded_tensor *have, const struct mpk_tensor *t,
 		    enum mpk_plan_source source, uint32_t index)
 {
 	const struct mpk_dltensor *a = &have->tensor->dl, *b = &t->dl;
@@ -127,7 +127,7 @@ bool mpk_recording_tensor(struct mpk_recording *r, const struct mpk_tensor *t,
 	size_t oldest = r->tensor_count > LOOK_BACK ? r->tensor_count - LOOK_BACK : 0;
 
 	for (size_t i = r->tensor_count; !known && i > oldest; i--)
-		if (is_same(&r->tensors[i - 1], t, source, index)) {
+		if (recording_is_same(&r->tensors[i - 1], t, source, index)) {
 			*out = (uint32_t)(i - 1);
 			return true;
 		}

@@ -13,12 +13,12 @@ struct inputs {
 };
 
 /* Depth first, as the recorder numbered them when it wrapped the arguments. */
-static void collect(const struct mpk_value *v, struct inputs *in)
+static void plan_run_collect(const struct mpk_value *v, struct inputs *in)
 {
 	if (v->kind == MPK_VALUE_TENSOR)
 		in->items[in->count++] = v->tensor;
 	for (size_t i = 0; v->kind == MPK_VALUE_ARRAY && i < v->array->count; i++)
-		collect(&v->array->items[i], in);
+		plan_run_collect(&v->array->items[i], in);
 }
 
 /* --- memory -------------------------------------------------------------------------------- */
@@ -117,7 +117,7 @@ struct run {
 };
 
 /* A tensor of the tape as an object that holds its memory: whoever keeps it keeps the content. */
-static enum mpk_code make_tensor(const struct run *r, size_t index, struct mpk_value *out,
+static enum mpk_code plan_run_make_tensor(const struct run *r, size_t index, struct mpk_value *out,
 				 struct mpk_error *err)
 {
 	const struct mpk_plan_tensor *t = &r->tape->tensors[index];
@@ -141,7 +141,7 @@ static enum mpk_code make_arguments(const struct run *r, const struct mpk_plan_s
 {
 	for (size_t i = 0; i < s->count; i++) {
 		if (mpk_recording_is_number(&s->values[i]))
-			MPK_TRY(make_tensor(r, (size_t)s->values[i].integer, &out[i], err));
+			MPK_TRY(plan_run_make_tensor(r, (size_t)s->values[i].integer, &out[i], err));
 		else
 			out[i] = mpk_value_hold(s->values[i]);
 	}
@@ -188,18 +188,18 @@ static enum mpk_code run_step(const struct run *r, const struct mpk_plan_step *s
 
 /* --- the result ---------------------------------------------------------------------------- */
 
-static enum mpk_code make_result(const struct run *r, const struct mpk_value *v,
+static enum mpk_code plan_run_make_result(const struct run *r, const struct mpk_value *v,
 				 struct mpk_value *out, struct mpk_error *err)
 {
 	if (v->kind == MPK_VALUE_ARRAY) {
 		MPK_TRY(mpk_value_of_array(v->array->count, out, err));
 		out->array->tag = v->array->tag;
 		for (size_t i = 0; i < v->array->count; i++)
-			MPK_TRY(make_result(r, &v->array->items[i], &out->array->items[i], err));
+			MPK_TRY(plan_run_make_result(r, &v->array->items[i], &out->array->items[i], err));
 		return MPK_OK;
 	}
 	if (mpk_recording_is_number(v))
-		return make_tensor(r, (size_t)v->integer, out, err);
+		return plan_run_make_tensor(r, (size_t)v->integer, out, err);
 	*out = mpk_value_hold(*v);
 	return MPK_OK;
 }
@@ -216,7 +216,7 @@ static void load_words(const struct mpk_plan *plan)
 	t->current = plan;
 }
 
-static enum mpk_code run(struct mpk_plans *plans, const struct mpk_plan *plan,
+static enum mpk_code plan_run(struct mpk_plans *plans, const struct mpk_plan *plan,
 			 const struct inputs *in, struct mpk_value *result, struct mpk_error *err)
 {
 	struct mpk_plan_tape *t = plan->tape;
@@ -228,7 +228,7 @@ static enum mpk_code run(struct mpk_plans *plans, const struct mpk_plan *plan,
 	patch(t, in, have_moved(plans, t));
 	for (size_t i = 0; i < t->step_count; i++)
 		MPK_TRY(run_step(&r, &t->steps[i], err));
-	return make_result(&r, &plan->result, result, err);
+	return plan_run_make_result(&r, &plan->result, result, err);
 }
 
 enum mpk_code mpk_plan_run(struct mpk_plans *plans, struct mpk_plan *plan,
@@ -243,9 +243,9 @@ enum mpk_code mpk_plan_run(struct mpk_plans *plans, struct mpk_plan *plan,
 	if (!in.items)
 		return mpk_fail_nomem(err);
 	for (size_t i = 0; i < count; i++)
-		collect(&args[i], &in);
+		plan_run_collect(&args[i], &in);
 	plans->stats.replayed++;
-	code = run(plans, plan, &in, result, err);
+	code = plan_run(plans, plan, &in, result, err);
 	if (in.items != in.few)
 		free(in.items);
 	return code;

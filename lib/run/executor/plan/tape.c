@@ -58,7 +58,7 @@ static size_t block_bytes(const struct mpk_recording *r)
 	return bytes;
 }
 
-static void *take(struct mpk_plan_tape *t, size_t bytes, size_t *used)
+static void *tape_take(struct mpk_plan_tape *t, size_t bytes, size_t *used)
 {
 	void *at = (uint8_t *)t->words + *used;
 
@@ -92,7 +92,7 @@ static struct mpk_dltensor *lay_dltensor(struct mpk_plan_tape *t, const struct m
 					 bool stays, size_t *used)
 {
 	size_t count = extents_of(from), ndim = (size_t)from->ndim;
-	struct mpk_dltensor *dl = take(t, sizeof *dl + count * sizeof(int64_t), used);
+	struct mpk_dltensor *dl = tape_take(t, sizeof *dl + count * sizeof(int64_t), used);
 	int64_t *extents = (int64_t *)(void *)(dl + 1);
 
 	*dl = *from;
@@ -137,7 +137,7 @@ static bool lay_kernel(struct mpk_plan_tape *t, const struct mpk_recorded_step *
 		       struct mpk_plan_step *to, size_t *used)
 {
 	enum mpk_convention conv = from->function->convention;
-	void *memory = take(t, mpk_packed_bytes(conv, from->count), used);
+	void *memory = tape_take(t, mpk_packed_bytes(conv, from->count), used);
 	struct mpk_packed p = mpk_packed_at(conv, memory, from->count);
 
 	for (size_t i = 0; i < from->count; i++) {
@@ -171,7 +171,7 @@ static bool lay_kernel(struct mpk_plan_tape *t, const struct mpk_recorded_step *
 static void lay_values(struct mpk_plan_tape *t, const struct mpk_recorded_step *from,
 		       struct mpk_plan_step *to, size_t *used)
 {
-	struct mpk_value *values = take(t, from->count * sizeof *values, used);
+	struct mpk_value *values = tape_take(t, from->count * sizeof *values, used);
 
 	for (size_t i = 0; i < from->count; i++) {
 		const struct mpk_value *v = &from->values[i];
@@ -226,7 +226,7 @@ static void tape_free(struct mpk_plan_tape *t)
 	free(t);
 }
 
-static bool fill(struct mpk_plan_tape *t, const struct mpk_recording *r)
+static bool tape_fill(struct mpk_plan_tape *t, const struct mpk_recording *r)
 {
 	size_t used = 0, bytes = room(block_bytes(r));
 
@@ -236,9 +236,9 @@ static bool fill(struct mpk_plan_tape *t, const struct mpk_recording *r)
 		return false;
 	memset(t->words, 0, bytes);
 	t->word_count = bytes / 8;
-	t->steps = take(t, r->step_count * sizeof *t->steps, &used);
-	t->storages = take(t, r->storage_count * sizeof *t->storages, &used);
-	t->tensors = take(t, r->tensor_count * sizeof *t->tensors, &used);
+	t->steps = tape_take(t, r->step_count * sizeof *t->steps, &used);
+	t->storages = tape_take(t, r->storage_count * sizeof *t->storages, &used);
+	t->tensors = tape_take(t, r->tensor_count * sizeof *t->tensors, &used);
 	t->step_count = r->step_count;
 	t->tensor_count = r->tensor_count;
 	t->input_count = r->input_count;
@@ -258,7 +258,7 @@ static struct mpk_plan_tape *tape_of(struct mpk_recording *r)
 		return NULL;
 	}
 	t->recording = r;
-	if (fill(t, r))
+	if (tape_fill(t, r))
 		return t;
 	tape_free(t);
 	return NULL;
@@ -310,7 +310,7 @@ static bool find_variables(struct mpk_plan_tape *t, const struct mpk_plan_tape *
 	return true;
 }
 
-static bool share(struct mpk_plan *plan, struct mpk_plan_tape *have,
+static bool tape_share(struct mpk_plan *plan, struct mpk_plan_tape *have,
 		  const struct mpk_plan_tape *made)
 {
 	if (!find_variables(have, made))
@@ -338,7 +338,7 @@ static bool find_tape(struct mpk_plans *plans, struct mpk_plan *plan, struct mpk
 		made->plans++;
 		return true;
 	}
-	if (share(plan, have, made)) {
+	if (tape_share(plan, have, made)) {
 		plan->tape = have;
 		have->plans++;
 	}

@@ -44,7 +44,7 @@ static int64_t integer_at(const uint8_t *p, struct mpk_dtype t)
 }
 
 /* Types that a condition or an extent may have; bool is uint1 or of 8 bits. */
-static bool is_integer(struct mpk_dtype t)
+static bool data_is_integer(struct mpk_dtype t)
 {
 	return t.lanes == 1 &&
 	       (t.code == MPK_DTYPE_INT || t.code == MPK_DTYPE_UINT || t.code == MPK_DTYPE_BOOL) &&
@@ -68,7 +68,7 @@ static enum mpk_code read_if_cond(const struct mpk_value *args, size_t count,
 		return MPK_OK;
 	}
 	MPK_TRY(mpk_relax_tensor(name, args, 0, &t, err));
-	if (!is_integer(t->dl.dtype) || !t->bytes)
+	if (!data_is_integer(t->dl.dtype) || !t->bytes)
 		return mpk_relax_raise(err, "TypeError", "%s: a condition of type %s%s", name,
 				       mpk_dtype_print(t->dl.dtype, type),
 				       t->bytes ? "" : " without elements");

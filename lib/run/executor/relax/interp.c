@@ -187,7 +187,7 @@ static void set_register(struct mpk_relax_vm *vm, int32_t reg, struct mpk_value 
 
 /* --- steps --------------------------------------------------------------------------------- */
 
-static enum mpk_code enter(struct mpk_relax_vm *vm, const struct mpk_relax_step *s,
+static enum mpk_code relax_interp_enter(struct mpk_relax_vm *vm, const struct mpk_relax_step *s,
 			   struct mpk_error *err)
 {
 	struct mpk_relax_arguments a;
@@ -233,7 +233,7 @@ static enum mpk_code leave(struct mpk_relax_vm *vm, const struct mpk_relax_step 
 	return MPK_OK;
 }
 
-static enum mpk_code take_step(struct mpk_relax_vm *vm, size_t floor, struct mpk_value *result,
+static enum mpk_code relax_interp_take_step(struct mpk_relax_vm *vm, size_t floor, struct mpk_value *result,
 			       bool *done, struct mpk_error *err)
 {
 	struct mpk_frame *f = mpk_frames_top(&vm->frames);
@@ -244,7 +244,7 @@ static enum mpk_code take_step(struct mpk_relax_vm *vm, size_t floor, struct mpk
 	if (vm->observers)
 		MPK_TRY(mpk_relax_watch_control(vm, s, err));
 	if (s->action == MPK_ACTION_CALL)
-		return enter(vm, s, err);
+		return relax_interp_enter(vm, s, err);
 	if (s->action == MPK_ACTION_RETURN)
 		return leave(vm, s, floor, result, done, err);
 	if (s->action == MPK_ACTION_GOTO) {
@@ -271,7 +271,7 @@ static enum mpk_code run_function(struct mpk_relax_vm *vm, size_t function,
 	enum mpk_code code = push_frame(vm, (uint32_t)function, args, count, err);
 
 	while (code == MPK_OK && !done) {
-		code = take_step(vm, floor, result, &done, err);
+		code = relax_interp_take_step(vm, floor, result, &done, err);
 		/* set by those who run byte code of strangers */
 		if (vm->step_limit && ++vm->steps > vm->step_limit)
 			code = mpk_relax_raise(err, "RuntimeError", "more than %llu steps",

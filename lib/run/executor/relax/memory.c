@@ -12,7 +12,7 @@
 /* --- storages ------------------------------------------------------------------------------ */
 
 /* Memory that is addressed by bytes; any other scope is an image. */
-static bool is_plain(struct mpk_span scope)
+static bool relax_memory_is_plain(struct mpk_span scope)
 {
 	return scope.len == 0 || mpk_span_is(scope, "global");
 }
@@ -69,7 +69,7 @@ static enum mpk_code alloc_storage(const struct mpk_value *args, size_t count,
 			"%s: device %" PRId64
 			" of %zu: the model wants more devices, name them with --device A,B",
 			name, device, vm->device_count);
-	if (!is_plain(scope)) {
+	if (!relax_memory_is_plain(scope)) {
 		MPK_TRY(mpk_texture_storage(mpk_runtime_devices(vm->program->base.runtime),
 					    vm->devices[device],
 					    &(struct mpk_texture_tensor){ .scope = scope,
@@ -124,7 +124,7 @@ static enum mpk_code alloc_tensor(const struct mpk_value *args, size_t count,
 	MPK_TRY(dtype_arg(name, args, 3, &dtype, err));
 	if (offset < 0)
 		return mpk_relax_raise(err, "ValueError", "%s: offset %" PRId64, name, offset);
-	if (!is_plain(scope_arg(args, count, 4)))
+	if (!relax_memory_is_plain(scope_arg(args, count, 4)))
 		return alloc_image(args[0].storage,
 				   &(struct mpk_texture_tensor){ .scope = scope_arg(args, count, 4),
 								 .dtype = dtype,
@@ -147,7 +147,7 @@ static enum mpk_code null_value(const struct mpk_value *args, size_t count,
 }
 
 /* The same reference, not the content: moves constants and integers into registers. */
-static enum mpk_code copy(const struct mpk_value *args, size_t count, struct mpk_value *result,
+static enum mpk_code relax_memory_copy(const struct mpk_value *args, size_t count, struct mpk_value *result,
 			  struct mpk_error *err)
 {
 	MPK_TRY(mpk_relax_arity("vm.builtin.copy", count, 1, 1, err));
@@ -276,7 +276,7 @@ static enum mpk_code to_device(const struct mpk_value *args, size_t count, struc
 	    !mpk_dltensor_is_compact(&t->dl))
 		return mpk_relax_raise(err, "ValueError", "%s: wrong arguments", name);
 	where = (struct mpk_dldevice){ (int32_t)type, (int32_t)id };
-	if (is_plain(scope_arg(args, count, 3)))
+	if (relax_memory_is_plain(scope_arg(args, count, 3)))
 		return copy_to(t, where, result, err);
 	return image_of(t, args[3].text->data, where, result, err);
 }

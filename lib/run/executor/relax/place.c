@@ -107,7 +107,7 @@ static bool is_copy_from_host(const struct placing *pl, const struct mpk_relax_s
 	       type->kind == MPK_OPERAND_INT && type->value != MPK_DL_CPU;
 }
 
-static void read_call(struct placing *pl, const struct mpk_relax_step *s)
+static void place_read_call(struct placing *pl, const struct mpk_relax_step *s)
 {
 	const struct mpk_relax_callee *c = &pl->p->callees[s->callee];
 	struct origin *dst = register_at(pl, s->dst);
@@ -125,7 +125,7 @@ static void read_call(struct placing *pl, const struct mpk_relax_step *s)
 		*dst = result_of(pl, s);
 }
 
-static void read_function(struct placing *pl, const struct mpk_relax_callee *c)
+static void place_read_function(struct placing *pl, const struct mpk_relax_callee *c)
 {
 	const struct mpk_signature *s = c->signature;
 
@@ -140,7 +140,7 @@ static void read_function(struct placing *pl, const struct mpk_relax_callee *c)
 		enum mpk_relax_action action = pl->p->steps[at].action;
 
 		if (action >= MPK_ACTION_KERNEL && action <= MPK_ACTION_MISSING)
-			read_call(pl, &pl->p->steps[at]);
+			place_read_call(pl, &pl->p->steps[at]);
 	}
 }
 
@@ -159,7 +159,7 @@ static void ask_kernels(struct placing *pl)
 }
 
 /* Functions may share code, so that all of them can be many times the file. */
-static void read_all(struct placing *pl)
+static void place_read_all(struct placing *pl)
 {
 	const struct mpk_relax_program *p = pl->p;
 	uint64_t steps = 0, most = 16 * ((uint64_t)p->step_count + p->callee_count) + 4096;
@@ -175,7 +175,7 @@ static void read_all(struct placing *pl)
 			steps += c->end - c->start + c->register_count / 16;
 			if (steps > most)
 				return;
-			read_function(pl, c);
+			place_read_function(pl, c);
 		}
 	}
 }
@@ -192,9 +192,9 @@ enum mpk_code mpk_relax_place(struct mpk_relax_program *p, struct mpk_error *err
 
 	if (room) {
 		ask_kernels(&pl);
-		read_all(&pl);
+		place_read_all(&pl);
 		pl.guesses = true;
-		read_all(&pl);
+		place_read_all(&pl);
 	}
 	free(pl.registers);
 	free(pl.wanted);

@@ -170,7 +170,7 @@ static void put_step(struct builder *b, size_t at, const struct mpk_relax_instr 
 }
 
 /* A function that ran past its last instruction would run another's. */
-static enum mpk_code check_end(const struct mpk_relax_program *p, const struct mpk_relax_callee *c,
+static enum mpk_code relax_check_end(const struct mpk_relax_program *p, const struct mpk_relax_callee *c,
 			       struct mpk_error *err)
 {
 	enum mpk_relax_action last = p->steps[c->end - 1].action;
@@ -223,7 +223,7 @@ static enum mpk_code make_steps(struct mpk_relax_program *p, struct mpk_error *e
 	}
 	for (size_t i = 0; i < p->callee_count; i++)
 		if (p->callees[i].action == MPK_ACTION_CALL)
-			MPK_TRY(check_end(p, &p->callees[i], err));
+			MPK_TRY(relax_check_end(p, &p->callees[i], err));
 	return MPK_OK;
 }
 
@@ -266,7 +266,7 @@ enum mpk_code mpk_relax_load(struct mpk_program *base, struct mpk_node_module *n
 	return mpk_relax_place(p, err);
 }
 
-static size_t find_function(const struct mpk_relax_program *p, const char *name)
+static size_t relax_find_function(const struct mpk_relax_program *p, const char *name)
 {
 	for (size_t i = 0; i < p->callee_count; i++)
 		if (p->x.funcs[i].kind != MPK_RELAX_PACKED && mpk_span_is(p->callees[i].name, name))
@@ -320,7 +320,7 @@ static void need_all_of(struct needs *n, const struct mpk_relax_callee *c)
 	}
 }
 
-static enum mpk_code check_function(const struct mpk_relax_program *p, size_t function,
+static enum mpk_code relax_check_function(const struct mpk_relax_program *p, size_t function,
 				    struct mpk_error *err)
 {
 	MPK_CLEANUP(needs_fini) struct needs n = { .p = p };
@@ -350,12 +350,12 @@ static const struct mpk_relax_program *program_of(const struct mpk_node_module *
 	return (const struct mpk_relax_program *)model->program;
 }
 
-static bool accepts(struct mpk_span kind)
+static bool relax_accepts(struct mpk_span kind)
 {
 	return mpk_span_is(kind, "relax.VMExecutable") || mpk_span_is(kind, "relax.Executable");
 }
 
-static enum mpk_code open_node(struct mpk_node_module *node, struct mpk_error *err)
+static enum mpk_code relax_open_node(struct mpk_node_module *node, struct mpk_error *err)
 {
 	return mpk_node_model_open(node, &mpk_relax_kind, err);
 }
@@ -364,18 +364,18 @@ static enum mpk_code find_node(struct mpk_node_module *node, const char *name,
 			       struct mpk_function **out, struct mpk_error *err)
 {
 	const struct mpk_relax_program *p = program_of(node);
-	size_t index = find_function(p, name);
+	size_t index = relax_find_function(p, name);
 	struct mpk_machine *machine;
 
 	*out = NULL;
 	if (index == p->callee_count)
 		return MPK_OK;
-	MPK_TRY(check_function(p, index, err));
+	MPK_TRY(relax_check_function(p, index, err));
 	MPK_TRY(mpk_node_model_machine(node->state, &machine, err));
 	return mpk_relax_vm_function((struct mpk_relax_vm *)machine, index, out, err);
 }
 
-static bool name_at(struct mpk_node_module *node, size_t i, struct mpk_span *out)
+static bool relax_name_at(struct mpk_node_module *node, size_t i, struct mpk_span *out)
 {
 	const struct mpk_relax_program *p = program_of(node);
 
@@ -395,10 +395,10 @@ struct mpk_relax_vm *mpk_relax_machine_of(const struct mpk_node_module *node)
 }
 
 const struct mpk_loader mpk_relax_executor = {
-	.accepts = accepts,
+	.accepts = relax_accepts,
 	.has = mpk_node_model_has,
-	.open = open_node,
+	.open = relax_open_node,
 	.find = find_node,
-	.name_at = name_at,
+	.name_at = relax_name_at,
 	.close = mpk_node_model_close,
 };

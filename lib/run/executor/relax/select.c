@@ -126,7 +126,7 @@ static uint64_t key(const struct slices *s, size_t slice, size_t i)
 	return mpk_order_key(s->x->dl.dtype, element(s, slice, i), false);
 }
 
-static bool is_same(const struct slices *s, size_t a, size_t b)
+static bool select_is_same(const struct slices *s, size_t a, size_t b)
 {
 	size_t i = 0;
 
@@ -157,7 +157,7 @@ static void sort_slices(const struct slices *s, struct mpk_order_item *items,
 static void group_slices(const struct slices *s, const size_t *order, struct distinct *out)
 {
 	for (size_t i = 0; i < s->count; i++) {
-		if (i == 0 || !is_same(s, order[i - 1], order[i]))
+		if (i == 0 || !select_is_same(s, order[i - 1], order[i]))
 			out->groups[out->count++].first = order[i];
 		out->groups[out->count - 1].count++;
 		out->group_of[order[i]] = out->count - 1;
@@ -246,7 +246,7 @@ static enum mpk_code make_list(const struct slices *s, const struct distinct *d,
 	return MPK_OK;
 }
 
-static enum mpk_code make_result(const struct slices *s, const struct distinct *d,
+static enum mpk_code select_make_result(const struct slices *s, const struct distinct *d,
 				 const bool wanted[LISTS], struct mpk_value *result,
 				 struct mpk_error *err)
 {
@@ -310,7 +310,7 @@ static enum mpk_code unique(const struct mpk_value *args, size_t count, struct m
 		s = (struct slices){ x, (size_t)mpk_tensor_count(x), 1, 1, -1 };
 	}
 	MPK_TRY(find_distinct(&s, flags[0] != 0, &d, err));
-	return make_result(&s, &d, wanted, result, err);
+	return select_make_result(&s, &d, wanted, result, err);
 }
 
 static const struct mpk_relax_builtin rows[] = {

@@ -55,7 +55,7 @@ static enum mpk_code alloc_shape_heap(const struct mpk_value *args, size_t count
 }
 
 /* A slot of the heap; the heap may be anything that byte code names. */
-static enum mpk_code slot_of(const struct mpk_value *heap, int64_t index, int64_t **out,
+static enum mpk_code shape_slot_of(const struct mpk_value *heap, int64_t index, int64_t **out,
 			     struct mpk_error *err)
 {
 	const struct mpk_dltensor *dl = heap->kind == MPK_VALUE_TENSOR ? &heap->tensor->dl : NULL;
@@ -97,13 +97,13 @@ static enum mpk_code match_one(const struct match *m, struct mpk_error *err)
 	case MATCH_IMMEDIATE:
 		return m->got == m->operand ? MPK_OK : mismatch(m, m->operand, err);
 	case MATCH_STORE:
-		MPK_TRY(slot_of(m->heap, m->operand, &slot, err));
+		MPK_TRY(shape_slot_of(m->heap, m->operand, &slot, err));
 		*slot = m->got;
 		return MPK_OK;
 	case MATCH_ANY:
 		return MPK_OK;
 	case MATCH_LOAD:
-		MPK_TRY(slot_of(m->heap, m->operand, &slot, err));
+		MPK_TRY(shape_slot_of(m->heap, m->operand, &slot, err));
 		return m->got == *slot ? MPK_OK : mismatch(m, *slot, err);
 	default:
 		return mpk_relax_raise(err, "InternalError", "match code %" PRId64 " is not known",
@@ -194,7 +194,7 @@ static enum mpk_code make_one(const struct mpk_value *heap, int64_t code, int64_
 	if (code != MAKE_LOAD)
 		return mpk_relax_raise(err, "InternalError", "make code %" PRId64 " is not known",
 				       code);
-	MPK_TRY(slot_of(heap, operand, &slot, err));
+	MPK_TRY(shape_slot_of(heap, operand, &slot, err));
 	*out = *slot;
 	return MPK_OK;
 }
@@ -245,7 +245,7 @@ static enum mpk_code shape_of(const struct mpk_value *args, size_t count, struct
 
 /* --- checks -------------------------------------------------------------------------------- */
 
-static enum mpk_code wrong_type(const struct mpk_value *args, size_t count, const char *wanted,
+static enum mpk_code shape_wrong_type(const struct mpk_value *args, size_t count, const char *wanted,
 				struct mpk_error *err)
 {
 	const char *context = context_of(args, count);
@@ -275,7 +275,7 @@ static enum mpk_code check_tensor_info(const struct mpk_value *args, size_t coun
 	(void)result;
 	MPK_TRY(mpk_relax_arity(name, count, 3, 4, err));
 	if (args[0].kind != MPK_VALUE_TENSOR)
-		return wrong_type(args, count, "a tensor", err);
+		return shape_wrong_type(args, count, "a tensor", err);
 	MPK_TRY(mpk_relax_int(name, args, 1, &ndim, err));
 	const struct mpk_dltensor *dl = &args[0].tensor->dl;
 	/* without a type there are three arguments, and any will do */
@@ -314,7 +314,7 @@ static enum mpk_code check_shape_info(const struct mpk_value *args, size_t count
 	(void)result;
 	MPK_TRY(mpk_relax_arity(name, count, 3, 3, err));
 	if (args[0].kind != MPK_VALUE_SHAPE)
-		return wrong_type(args, count, "a shape", err);
+		return shape_wrong_type(args, count, "a shape", err);
 	return check_size(name, args, count, args[0].shape->ndim, err);
 }
 
@@ -326,7 +326,7 @@ static enum mpk_code check_tuple_info(const struct mpk_value *args, size_t count
 	(void)result;
 	MPK_TRY(mpk_relax_arity(name, count, 3, 3, err));
 	if (args[0].kind != MPK_VALUE_ARRAY)
-		return wrong_type(args, count, "a tuple", err);
+		return shape_wrong_type(args, count, "a tuple", err);
 	return check_size(name, args, count, args[0].array->count, err);
 }
 
@@ -361,7 +361,7 @@ static enum mpk_code check_prim_value_info(const struct mpk_value *args, size_t 
 	default:
 		break;
 	}
-	return wrong_type(args, count, mpk_dtype_print(args[1].dtype, text), err);
+	return shape_wrong_type(args, count, mpk_dtype_print(args[1].dtype, text), err);
 }
 
 static enum mpk_code check_func_info(const struct mpk_value *args, size_t count,
@@ -370,7 +370,7 @@ static enum mpk_code check_func_info(const struct mpk_value *args, size_t count,
 	(void)result;
 	MPK_TRY(mpk_relax_arity("vm.builtin.check_func_info", count, 2, 2, err));
 	return args[0].kind == MPK_VALUE_FUNCTION ? MPK_OK
-						  : wrong_type(args, count, "a function", err);
+						  : shape_wrong_type(args, count, "a function", err);
 }
 
 static const struct mpk_relax_builtin rows[] = {

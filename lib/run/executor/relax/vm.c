@@ -17,7 +17,7 @@
 #include "executor/relax/internal/builtin.h"
 #include "text/escape.h"
 
-static enum mpk_code take_devices(struct mpk_relax_vm *vm, const struct mpk_dldevice *devices,
+static enum mpk_code relax_vm_take_devices(struct mpk_relax_vm *vm, const struct mpk_dldevice *devices,
 				  size_t count, struct mpk_error *err)
 {
 	/* byte code takes the last device for the host's, where shapes and scalars are */
@@ -46,7 +46,7 @@ static enum mpk_code start_vm(struct mpk_machine *m, const struct mpk_dldevice *
 	vm->frames.stack_max = MPK_RELAX_STACK_MAX;
 	vm->constants = calloc(vm->program->x.const_count + 1, sizeof *vm->constants);
 	MPK_TRY_ALLOC(vm->constants, err);
-	MPK_TRY(take_devices(vm, devices, count, err));
+	MPK_TRY(relax_vm_take_devices(vm, devices, count, err));
 	vm->plans = mpk_plans_create(&(struct mpk_plan_places){
 		.devices = mpk_runtime_devices(m->program->runtime),
 		.where = vm->devices,
@@ -80,7 +80,7 @@ static void stop_vm(struct mpk_machine *m)
 	mpk_frames_fini(&vm->frames);
 }
 
-static void unload_program(struct mpk_program *base)
+static void relax_vm_unload_program(struct mpk_program *base)
 {
 	struct mpk_relax_program *p = (struct mpk_relax_program *)base;
 
@@ -115,7 +115,7 @@ const struct mpk_model_kind mpk_relax_kind = {
 	.machine_bytes = sizeof(struct mpk_relax_vm),
 	.depth_max = MPK_RELAX_DEPTH_MAX,
 	.load = mpk_relax_load,
-	.unload = unload_program,
+	.unload = relax_vm_unload_program,
 	.choose_devices = choose_devices,
 	.start = start_vm,
 	.stop = stop_vm,
@@ -125,7 +125,7 @@ const struct mpk_model_kind mpk_relax_kind = {
 
 /* --- constants ----------------------------------------------------------------------------- */
 
-static enum mpk_code make_tensor(struct mpk_relax_vm *vm, const struct mpk_tensor_record *r,
+static enum mpk_code relax_vm_make_tensor(struct mpk_relax_vm *vm, const struct mpk_tensor_record *r,
 				 struct mpk_value *out, struct mpk_error *err)
 {
 	struct mpk_storage *storage;
@@ -159,7 +159,7 @@ static enum mpk_code make_constant(struct mpk_relax_vm *vm, const struct mpk_rel
 {
 	switch (c->kind) {
 	case MPK_RELAX_TENSOR:
-		return make_tensor(vm, &c->u.tensor, out, err);
+		return relax_vm_make_tensor(vm, &c->u.tensor, out, err);
 	case MPK_RELAX_DTYPE:
 		*out = (struct mpk_value){ .kind = MPK_VALUE_DTYPE, .dtype = c->u.dtype };
 		return MPK_OK;
@@ -219,7 +219,7 @@ enum mpk_code mpk_relax_vm_function(struct mpk_relax_vm *vm, size_t index,
 
 /* --- compiled functions --------------------------------------------------------------------- */
 
-static enum mpk_code put_functions(struct mpk_relax_vm *vm, enum mpk_convention conv,
+static enum mpk_code relax_vm_put_functions(struct mpk_relax_vm *vm, enum mpk_convention conv,
 				   struct mpk_error *err)
 {
 	const struct mpk_relax_program *p = vm->program;
@@ -279,7 +279,7 @@ static enum mpk_code fill_lists(struct mpk_relax_vm *vm, enum mpk_convention con
 
 	if (vm->constant_list)
 		return MPK_OK;
-	code = put_functions(vm, conv, err);
+	code = relax_vm_put_functions(vm, conv, err);
 	if (code == MPK_OK)
 		code = put_constants(vm, conv, err);
 	if (code != MPK_OK)

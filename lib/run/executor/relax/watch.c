@@ -194,7 +194,7 @@ static bool is_fresh(const struct mpk_relax_vm *vm, const struct mpk_value *v)
 }
 
 /* Also when a new tensor has the address of one that went without being used. */
-static void forget(struct mpk_relax_vm *vm, const struct mpk_value *v)
+static void watch_forget(struct mpk_relax_vm *vm, const struct mpk_value *v)
 {
 	if (known(vm, v))
 		vm->fresh.items[find_fresh(vm, v->tensor)] = vm->fresh.items[--vm->fresh.count];
@@ -202,7 +202,7 @@ static void forget(struct mpk_relax_vm *vm, const struct mpk_value *v)
 
 /* Addresses alone are kept, no references: a tensor that goes is forgotten when its address
  * comes again. */
-static bool remember(struct mpk_relax_vm *vm, const struct mpk_tensor *t, bool is_heap)
+static bool watch_remember(struct mpk_relax_vm *vm, const struct mpk_tensor *t, bool is_heap)
 {
 	struct mpk_relax_fresh *f = &vm->fresh;
 
@@ -214,7 +214,7 @@ static bool remember(struct mpk_relax_vm *vm, const struct mpk_tensor *t, bool i
 
 /* --- operands -------------------------------------------------------------------------------- */
 
-static struct mpk_place place_of(const struct mpk_relax_operand *o)
+static struct mpk_place watch_place_of(const struct mpk_relax_operand *o)
 {
 	switch (o->kind) {
 	case MPK_OPERAND_REGISTER:
@@ -259,7 +259,7 @@ static bool is_kernel_by_shape(const struct mpk_relax_callee *c, const struct mp
 	       values[0].kind == MPK_VALUE_FUNCTION;
 }
 
-static enum mpk_operator_kind kind_of(const struct mpk_relax_callee *c)
+static enum mpk_operator_kind watch_kind_of(const struct mpk_relax_callee *c)
 {
 	if (c->action != MPK_ACTION_BUILTIN)
 		return MPK_OPERATOR_KERNEL;
@@ -288,12 +288,12 @@ static enum mpk_code describe_call(const struct mpk_relax_vm *vm, const struct m
 	uint32_t skip = is_kernel_by_shape(c, s, values);
 
 	*op = head(vm, s);
-	op->kind = skip ? MPK_OPERATOR_KERNEL : kind_of(c);
+	op->kind = skip ? MPK_OPERATOR_KERNEL : watch_kind_of(c);
 	op->name = skip ? mpk_span_str(values[0].function->name) : c->name;
 	MPK_TRY(mpk_operator_init(op, s->count - skip, err));
 	for (uint32_t i = skip; i < s->count; i++)
 		op->operands[i - skip] =
-			(struct mpk_operand){ .place = place_of(&operands[i]), .value = values[i] };
+			(struct mpk_operand){ .place = watch_place_of(&operands[i]), .value = values[i] };
 	if (op->kind == MPK_OPERATOR_KERNEL)
 		mark_results(vm, op);
 	return MPK_OK;
@@ -310,16 +310,16 @@ static enum mpk_code note_call(struct mpk_relax_vm *vm, const struct mpk_relax_s
 		if (!is_fresh(vm, &op->operands[i].value))
 			continue;
 		was_fresh = true;
-		forget(vm, &op->operands[i].value);
+		watch_forget(vm, &op->operands[i].value);
 	}
 	/* a function that returns its result works on nothing in place */
 	for (size_t i = 0; i < op->count && !was_fresh; i++)
 		op->operands[i].is_result &= result->kind == MPK_VALUE_NONE;
-	forget(vm, result);
+	watch_forget(vm, result);
 	if (result->kind != MPK_VALUE_TENSOR || c->action != MPK_ACTION_BUILTIN)
 		return MPK_OK;
 	if (c->builtin->effect == MPK_EFFECT_HEAP || is_builtin(c, "vm.builtin.alloc_tensor"))
-		MPK_TRY_ALLOC(remember(vm, result->tensor, c->builtin->effect == MPK_EFFECT_HEAP),
+		MPK_TRY_ALLOC(watch_remember(vm, result->tensor, c->builtin->effect == MPK_EFFECT_HEAP),
 			      err);
 	return MPK_OK;
 }
@@ -378,7 +378,7 @@ static enum mpk_code fill_control(const struct mpk_relax_vm *vm, const struct mp
 	for (uint32_t i = 0; i < count; i++) {
 		const struct mpk_relax_operand *o = &p->operands[s->first + i];
 
-		op->operands[i] = (struct mpk_operand){ .place = place_of(o),
+		op->operands[i] = (struct mpk_operand){ .place = watch_place_of(o),
 							.value = register_value(vm, o) };
 	}
 	return MPK_OK;

@@ -74,7 +74,7 @@ static bool place_of_type(struct decoder *d, int64_t type, uint32_t *out)
 	return true;
 }
 
-static bool place_of(struct decoder *d, int64_t device, uint32_t *out)
+static bool decode_place_of(struct decoder *d, int64_t device, uint32_t *out)
 {
 	/* later layouts have a table of virtual devices and name them by index */
 	if (d->p->x.layout == MPK_RELAY_08)
@@ -100,7 +100,7 @@ static enum mpk_code places_of(struct decoder *d, struct mpk_span words, size_t 
 	for (size_t i = 0; i < known; i++) {
 		int64_t device = (int64_t)mpk_load_u64(words.data + 8 * i);
 
-		if (!place_of(d, device, &list[i]))
+		if (!decode_place_of(d, device, &list[i]))
 			return mpk_fail(d->err, MPK_E_CORRUPT,
 					"device %" PRId64 " of %s %zu does not exist", device, what,
 					i);
@@ -125,7 +125,7 @@ static enum mpk_code decode_places(struct decoder *d)
 		d->places[p->place_count] =
 			(struct mpk_relay_place){ x->devices[p->place_count].type,
 						  x->devices[p->place_count].scope };
-	if (!place_of(d, host, &p->host_place))
+	if (!decode_place_of(d, host, &p->host_place))
 		return mpk_fail(d->err, MPK_E_CORRUPT,
 				"the host device, %" PRId64 ", does not exist", host);
 	if (p->places[p->host_place].type != MPK_DL_CPU)
@@ -175,7 +175,7 @@ static enum mpk_code take_dtype(struct decoder *d, struct mpk_relay_step *s, siz
 
 static enum mpk_code take_place(struct decoder *d, size_t i, uint32_t *out)
 {
-	return place_of(d, field(d, i), out)
+	return decode_place_of(d, field(d, i), out)
 		       ? MPK_OK
 		       : fault(d, "device %" PRId64 " does not exist", field(d, i));
 }
@@ -400,7 +400,7 @@ static enum mpk_code check_registers(const struct decoder *d)
 }
 
 /* A function that ran past its last instruction would run another's. */
-static enum mpk_code check_end(const struct decoder *d)
+static enum mpk_code decode_check_end(const struct decoder *d)
 {
 	size_t count = d->f->instr_count;
 	enum mpk_relay_op last = count ? d->p->steps[d->start + count - 1].op : MPK_RELAY_OPS;
@@ -431,11 +431,11 @@ static enum mpk_code decode_function(struct decoder *d, struct mpk_relay_callee 
 		s->op = (enum mpk_relay_op)mpk_relay_word(d->instr, 0);
 		MPK_TRY(decoders[s->op](d, s));
 	}
-	return check_end(d);
+	return decode_check_end(d);
 }
 
 /* Every word of an instruction is at most one element of a list. */
-static enum mpk_code make_room(struct mpk_relay_program *p, struct mpk_error *err)
+static enum mpk_code decode_make_room(struct mpk_relay_program *p, struct mpk_error *err)
 {
 	uint64_t steps = 0, words = 0;
 
@@ -462,7 +462,7 @@ enum mpk_code mpk_relay_decode(struct mpk_relay_program *p, struct mpk_error *er
 {
 	struct decoder d = { .p = p, .err = err };
 
-	MPK_TRY(make_room(p, err));
+	MPK_TRY(decode_make_room(p, err));
 	MPK_TRY(decode_places(&d));
 	for (size_t i = 0; i < p->callee_count; i++) {
 		d.f = &p->x.funcs[i];

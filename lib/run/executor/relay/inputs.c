@@ -96,7 +96,7 @@ static enum mpk_code take_tensor(struct mpk_relay_vm *vm, struct mpk_tensor *t, 
 }
 
 /* A number as TVM's own callers pass it: of the type that was said, else of 32 bits. */
-static enum mpk_code take_number(struct mpk_relay_vm *vm, const struct mpk_value *v, uint32_t place,
+static enum mpk_code relay_inputs_take_number(struct mpk_relay_vm *vm, const struct mpk_value *v, uint32_t place,
 				 struct mpk_tensor **out, struct mpk_error *err)
 {
 	bool real = v->kind == MPK_VALUE_FLOAT;
@@ -134,7 +134,7 @@ static enum mpk_code wrong_kind(const struct target *to, const char *what, struc
 			MPK_QUOTE(mpk_span_str(to->callee->name)), what);
 }
 
-static enum mpk_code take_value(const struct target *to, const struct mpk_value *v, unsigned depth,
+static enum mpk_code relay_inputs_take_value(const struct target *to, const struct mpk_value *v, unsigned depth,
 				struct mpk_value *out, struct mpk_error *err);
 
 static enum mpk_code take_array(const struct target *to, const struct mpk_array *array,
@@ -148,13 +148,13 @@ static enum mpk_code take_array(const struct target *to, const struct mpk_array 
 	MPK_TRY(mpk_value_of_array(array->count, &made, err));
 	made.array->tag = array->tag;
 	for (size_t i = 0; i < array->count; i++)
-		MPK_TRY(take_value(to, &array->items[i], depth + 1, &made.array->items[i], err));
+		MPK_TRY(relay_inputs_take_value(to, &array->items[i], depth + 1, &made.array->items[i], err));
 	*out = made;
 	made = (struct mpk_value){ 0 };
 	return MPK_OK;
 }
 
-static enum mpk_code take_value(const struct target *to, const struct mpk_value *v, unsigned depth,
+static enum mpk_code relay_inputs_take_value(const struct target *to, const struct mpk_value *v, unsigned depth,
 				struct mpk_value *out, struct mpk_error *err)
 {
 	uint32_t place = to->callee->param_places[to->param];
@@ -168,7 +168,7 @@ static enum mpk_code take_value(const struct target *to, const struct mpk_value 
 	case MPK_VALUE_BOOL:
 	case MPK_VALUE_INT:
 	case MPK_VALUE_FLOAT:
-		MPK_TRY(take_number(to->vm, v, place, &t, err));
+		MPK_TRY(relay_inputs_take_number(to->vm, v, place, &t, err));
 		*out = mpk_value_of_tensor(t);
 		return MPK_OK;
 	case MPK_VALUE_ARRAY:
@@ -198,7 +198,7 @@ enum mpk_code mpk_relay_inputs_take(struct mpk_relay_vm *vm, const struct mpk_re
 {
 	for (size_t i = 0; i < c->params.count; i++) {
 		const struct target to = { vm, c, i };
-		enum mpk_code code = take_value(&to, &args[i], 0, &out[i], err);
+		enum mpk_code code = relay_inputs_take_value(&to, &args[i], 0, &out[i], err);
 
 		if (code == MPK_OK)
 			continue;

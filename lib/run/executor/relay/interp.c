@@ -47,7 +47,7 @@ static const struct row {
 	[MPK_RELAY_KILL_REGISTER] = { "kill_register", MPK_OPERATOR_BUILTIN, 0, false },
 };
 
-static struct mpk_span name_of(const struct mpk_relay_program *p, const struct mpk_relay_step *s)
+static struct mpk_span relay_interp_name_of(const struct mpk_relay_program *p, const struct mpk_relay_step *s)
 {
 	if (s->op == MPK_RELAY_INVOKE_PACKED)
 		return p->packed[s->index].name;
@@ -91,7 +91,7 @@ static enum mpk_code describe_step(const struct mpk_relay_vm *vm, const struct m
 
 	*op = (struct mpk_operator){
 		.kind = row->kind,
-		.name = name_of(vm->program, s),
+		.name = relay_interp_name_of(vm->program, s),
 		.function = mpk_span_str(caller->name),
 		.index = f->at - caller->start,
 	};
@@ -162,7 +162,7 @@ static struct mpk_frame *frame_of(const struct run *r)
 }
 
 /* A frame for a function, whose first registers are what was captured, then the arguments. */
-static enum mpk_code enter(struct mpk_relay_vm *vm, size_t function, const struct mpk_relay_step *s,
+static enum mpk_code relay_interp_enter(struct mpk_relay_vm *vm, size_t function, const struct mpk_relay_step *s,
 			   const struct mpk_array *captured, struct mpk_error *err)
 {
 	const uint32_t *registers = vm->program->registers + s->first;
@@ -181,7 +181,7 @@ static enum mpk_code enter(struct mpk_relay_vm *vm, size_t function, const struc
 static enum mpk_code invoke_callee(struct run *r, const struct mpk_relay_step *s,
 				   struct mpk_error *err)
 {
-	return enter(r->vm, s->index, s, NULL, err);
+	return relay_interp_enter(r->vm, s->index, s, NULL, err);
 }
 
 static enum mpk_code invoke_closure(struct run *r, const struct mpk_relay_step *s,
@@ -202,7 +202,7 @@ static enum mpk_code invoke_closure(struct run *r, const struct mpk_relay_step *
 				       "a closure takes %zu arguments, not %" PRIu32, wanted,
 				       s->count);
 	/* the register keeps it until the new frame has what it captured */
-	return enter(vm, c->function, s, c->captured.array, err);
+	return relay_interp_enter(vm, c->function, s, c->captured.array, err);
 }
 
 static enum mpk_code return_value(struct run *r, const struct mpk_relay_step *s,
@@ -261,7 +261,7 @@ static jump_fn *const jumps[MPK_RELAY_OPS] = {
 
 /* --- the loop ------------------------------------------------------------------------------ */
 
-static enum mpk_code take_step(struct run *r, struct mpk_error *err)
+static enum mpk_code relay_interp_take_step(struct run *r, struct mpk_error *err)
 {
 	struct mpk_relay_vm *vm = r->vm;
 	const struct mpk_relay_step *s = &vm->program->steps[frame_of(r)->at];
@@ -294,7 +294,7 @@ enum mpk_code mpk_relay_run(struct mpk_relay_vm *vm, size_t function, const stru
 	for (size_t i = 0; i < count && code == MPK_OK; i++)
 		mpk_relay_registers(vm)[i] = mpk_value_hold(args[i]);
 	while (code == MPK_OK && !r.done)
-		code = take_step(&r, err);
+		code = relay_interp_take_step(&r, err);
 	mpk_frames_pop(&vm->frames, r.floor);
 	if (code == MPK_OK)
 		*result = r.result;

@@ -47,7 +47,7 @@ static enum mpk_code tensor_at(const struct mpk_relay_vm *vm, uint32_t reg, stru
 }
 
 /* The first bytes of a tensor, wherever it lies. A plan goes on only if they never change. */
-static enum mpk_code read_content(struct mpk_relay_vm *vm, const struct mpk_tensor *t, void *out,
+static enum mpk_code make_read_content(struct mpk_relay_vm *vm, const struct mpk_tensor *t, void *out,
 				  size_t bytes, struct mpk_error *err)
 {
 	const struct mpk_dltensor here = { .data = out, .device = { MPK_DL_CPU, 0 } };
@@ -96,7 +96,7 @@ enum mpk_code mpk_relay_scalar(struct mpk_relay_vm *vm, uint32_t reg, int64_t *o
 				       "register %" PRIu32 " holds a tensor of %s%s, not a number",
 				       reg, mpk_dtype_print(t->dl.dtype, type),
 				       t->bytes ? "" : " without elements");
-	MPK_TRY(read_content(vm, t, raw, (bits + 7) / 8, err));
+	MPK_TRY(make_read_content(vm, t, raw, (bits + 7) / 8, err));
 	/* bool is uint1 in these releases, and lies in a byte */
 	*out = bits == 1 ? raw[0] != 0 : integer_at(raw, bits / 8);
 	return MPK_OK;
@@ -128,7 +128,7 @@ static enum mpk_code shape_at(struct mpk_relay_vm *vm, uint32_t reg, struct exte
 				       "register %" PRIu32
 				       " holds a tensor of %s with %d dimensions, not a shape",
 				       reg, mpk_dtype_print(dl->dtype, type), dl->ndim);
-	MPK_TRY(read_content(vm, t, raw, (size_t)t->bytes, err));
+	MPK_TRY(make_read_content(vm, t, raw, (size_t)t->bytes, err));
 	out->ndim = (size_t)dl->shape[0];
 	for (size_t i = 0; i < out->ndim; i++) {
 		size_t bytes = dl->dtype.bits / 8u;

@@ -42,7 +42,7 @@ static size_t count_arguments(const struct mpk_relay_vm *vm, const struct mpk_re
 	return count;
 }
 
-static enum mpk_code put(const struct mpk_relay_vm *vm, struct arguments *a, uint32_t reg,
+static enum mpk_code relay_packed_put(const struct mpk_relay_vm *vm, struct arguments *a, uint32_t reg,
 			 const struct mpk_value *v, struct mpk_error *err)
 {
 	if (v->kind != MPK_VALUE_TENSOR)
@@ -60,13 +60,13 @@ static enum mpk_code put_register(const struct mpk_relay_vm *vm, struct argument
 	const struct mpk_value *v = &mpk_relay_registers(vm)[reg];
 
 	if (v->kind != MPK_VALUE_ARRAY)
-		return put(vm, a, reg, v, err);
+		return relay_packed_put(vm, a, reg, v, err);
 	for (size_t i = 0; i < v->array->count; i++)
-		MPK_TRY(put(vm, a, reg, &v->array->items[i], err));
+		MPK_TRY(relay_packed_put(vm, a, reg, &v->array->items[i], err));
 	return MPK_OK;
 }
 
-static enum mpk_code collect(const struct mpk_relay_vm *vm, const struct mpk_relay_step *s,
+static enum mpk_code relay_packed_collect(const struct mpk_relay_vm *vm, const struct mpk_relay_step *s,
 			     struct arguments *a, struct mpk_error *err)
 {
 	const uint32_t *registers = vm->program->registers + s->first;
@@ -130,7 +130,7 @@ static enum mpk_code call_address(const struct mpk_function *f, const struct arg
 	return code;
 }
 
-static enum mpk_code call(struct mpk_function *f, const struct arguments *a, struct mpk_error *err)
+static enum mpk_code relay_packed_call(struct mpk_function *f, const struct arguments *a, struct mpk_error *err)
 {
 	struct mpk_value none = { 0 };
 
@@ -188,13 +188,13 @@ enum mpk_code mpk_relay_invoke_packed(struct mpk_relay_vm *vm, const struct mpk_
 	enum mpk_code code;
 
 	(void)result;
-	MPK_TRY(collect(vm, s, &a, err));
+	MPK_TRY(relay_packed_collect(vm, s, &a, err));
 	code = MPK_OK;
 	if (!f) {
 		code = mpk_relay_fault(vm, err, "RuntimeError",
 				       "nobody has packed function %" PRIu32, s->index);
 	} else if (!has_nothing_to_do(vm, s)) {
-		code = call(f, &a, err);
+		code = relay_packed_call(f, &a, err);
 		if (code == MPK_OK && vm->recorder)
 			record(vm->recorder, f, &a);
 	}

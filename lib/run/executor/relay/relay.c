@@ -17,7 +17,7 @@
 /* --- what is in a program ------------------------------------------------------------------ */
 
 /* Functions have their names in the table of globals, by index. */
-static size_t find_function(const struct mpk_relay_program *p, const char *name)
+static size_t relay_find_function(const struct mpk_relay_program *p, const char *name)
 {
 	for (size_t i = 0; i < p->callee_count && i < p->x.globals.count; i++)
 		if (mpk_span_is(p->x.globals.items[i], name))
@@ -63,7 +63,7 @@ static void need_step(struct needs *n, const struct mpk_relay_step *s)
 }
 
 /* The list of names has room for some; the number counts the rest, too. */
-static void put_name(struct mpk_strbuf *names, size_t *count, struct mpk_span name)
+static void relay_put_name(struct mpk_strbuf *names, size_t *count, struct mpk_span name)
 {
 	if ((*count)++ < 16)
 		mpk_strbuf_printf(names, "%s%s", names->len ? ", " : "", MPK_QUOTE(name));
@@ -79,7 +79,7 @@ static enum mpk_code check_needs(const struct needs *n, const char *name, struct
 
 	for (size_t i = 0; i < p->packed_count; i++)
 		if (n->packed[i] && !p->packed[i].function)
-			put_name(&names, &missing, p->packed[i].name);
+			relay_put_name(&names, &missing, p->packed[i].name);
 	if (missing)
 		return mpk_fail(err, MPK_E_LOAD,
 				"'%s' needs %zu function%s that the library does not have: %s",
@@ -87,7 +87,7 @@ static enum mpk_code check_needs(const struct needs *n, const char *name, struct
 				mpk_strbuf_text(&names));
 	for (size_t i = 0; i < p->x.const_count; i++)
 		if (n->consts[i] && p->x.consts[i].late_bound && !p->late[i])
-			put_name(&names, &missing, p->x.consts[i].name);
+			relay_put_name(&names, &missing, p->x.consts[i].name);
 	if (missing)
 		return mpk_fail(
 			err, MPK_E_LOAD,
@@ -97,7 +97,7 @@ static enum mpk_code check_needs(const struct needs *n, const char *name, struct
 	return MPK_OK;
 }
 
-static enum mpk_code check_function(const struct mpk_relay_program *p, size_t function,
+static enum mpk_code relay_check_function(const struct mpk_relay_program *p, size_t function,
 				    struct mpk_error *err)
 {
 	MPK_CLEANUP(needs_fini) struct needs n = { .p = p };
@@ -124,12 +124,12 @@ static struct mpk_relay_program *program_of(const struct mpk_node_module *node)
 	return (struct mpk_relay_program *)((const struct mpk_node_model *)node->state)->program;
 }
 
-static bool accepts(struct mpk_span kind)
+static bool relay_accepts(struct mpk_span kind)
 {
 	return mpk_span_is(kind, "VMExecutable");
 }
 
-static enum mpk_code open_node(struct mpk_node_module *node, struct mpk_error *err)
+static enum mpk_code relay_open_node(struct mpk_node_module *node, struct mpk_error *err)
 {
 	return mpk_node_model_open(node, &mpk_relay_kind, err);
 }
@@ -138,20 +138,20 @@ static enum mpk_code find_node(struct mpk_node_module *node, const char *name,
 			       struct mpk_function **out, struct mpk_error *err)
 {
 	const struct mpk_relay_program *p = program_of(node);
-	size_t index = find_function(p, name);
+	size_t index = relay_find_function(p, name);
 	struct mpk_machine *machine;
 	struct mpk_value nothing;
 
 	*out = NULL;
 	if (index == p->callee_count)
 		return MPK_OK;
-	MPK_TRY(check_function(p, index, err));
+	MPK_TRY(relay_check_function(p, index, err));
 	MPK_TRY(mpk_node_model_machine(node->state, &machine, err));
 	MPK_TRY(mpk_value_of_array(0, &nothing, err));
 	return mpk_relay_closure_make((struct mpk_relay_vm *)machine, index, nothing, out, err);
 }
 
-static bool name_at(struct mpk_node_module *node, size_t i, struct mpk_span *out)
+static bool relay_name_at(struct mpk_node_module *node, size_t i, struct mpk_span *out)
 {
 	const struct mpk_relay_program *p = program_of(node);
 
@@ -162,11 +162,11 @@ static bool name_at(struct mpk_node_module *node, size_t i, struct mpk_span *out
 }
 
 const struct mpk_loader mpk_relay_executor = {
-	.accepts = accepts,
+	.accepts = relay_accepts,
 	.has = mpk_node_model_has,
-	.open = open_node,
+	.open = relay_open_node,
 	.find = find_node,
-	.name_at = name_at,
+	.name_at = relay_name_at,
 	.close = mpk_node_model_close,
 };
 
@@ -185,7 +185,7 @@ static enum mpk_code open_module(struct mpk_module *module, struct mpk_node_modu
 {
 	struct mpk_function *nothing = NULL;
 
-	if (!accepts(module->kind) || !module->find)
+	if (!relay_accepts(module->kind) || !module->find)
 		return mpk_fail(err, MPK_E_USAGE,
 				"constants are bound to an executable of the Relay VM alone");
 	/* no function has this name: it only makes the module ready */
@@ -281,7 +281,7 @@ bool mpk_relay_has_late(struct mpk_module *module)
 	const struct mpk_relay_program *p;
 	struct mpk_node_module *node;
 
-	if (!accepts(module->kind) || open_module(module, &node, NULL) != MPK_OK)
+	if (!relay_accepts(module->kind) || open_module(module, &node, NULL) != MPK_OK)
 		return false;
 	p = program_of(node);
 	for (size_t i = 0; i < p->x.const_count; i++)

@@ -56,7 +56,7 @@ static enum mpk_code load_program(struct mpk_program *base, struct mpk_node_modu
 	return resolve_packed(p, node, err);
 }
 
-static void unload_program(struct mpk_program *base)
+static void relay_vm_unload_program(struct mpk_program *base)
 {
 	struct mpk_relay_program *p = (struct mpk_relay_program *)base;
 
@@ -90,7 +90,7 @@ static enum mpk_code choose_device(int32_t type, const struct mpk_dldevice *devi
 			mpk_device_kind_name(mpk_device_kind_from(type)));
 }
 
-static enum mpk_code take_devices(struct mpk_relay_vm *vm, const struct mpk_dldevice *devices,
+static enum mpk_code relay_vm_take_devices(struct mpk_relay_vm *vm, const struct mpk_dldevice *devices,
 				  size_t count, struct mpk_error *err)
 {
 	const struct mpk_relay_program *p = vm->program;
@@ -127,7 +127,7 @@ static enum mpk_code start_vm(struct mpk_machine *m, const struct mpk_dldevice *
 	vm->allocators = calloc(p->place_count + 1, sizeof(struct mpk_allocator *));
 	vm->constants = calloc(p->const_count + 1, sizeof(struct mpk_tensor *));
 	MPK_TRY_ALLOC(vm->devices && vm->allocators && vm->constants, err);
-	return take_devices(vm, devices, count, err);
+	return relay_vm_take_devices(vm, devices, count, err);
 }
 
 static void stop_vm(struct mpk_machine *m)
@@ -264,7 +264,7 @@ const struct mpk_model_kind mpk_relay_kind = {
 	.machine_bytes = sizeof(struct mpk_relay_vm),
 	.depth_max = MPK_RELAY_DEPTH_MAX,
 	.load = load_program,
-	.unload = unload_program,
+	.unload = relay_vm_unload_program,
 	.start = start_vm,
 	.stop = stop_vm,
 	.invoke = invoke_vm,

@@ -81,7 +81,7 @@ static enum mpk_code add_bytes(struct loader *l, uint64_t bytes, uint32_t *out)
 }
 
 /* A character that the compiler keeps in the names it writes; others become '_'. */
-static bool is_plain(uint8_t c)
+static bool aot_is_plain(uint8_t c)
 {
 	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
@@ -92,7 +92,7 @@ static bool is_name_of(struct mpk_span name, struct mpk_span compiled)
 	if (name.len != compiled.len)
 		return false;
 	for (size_t i = 0; i < name.len; i++)
-		if ((is_plain(name.data[i]) ? name.data[i] : '_') != compiled.data[i])
+		if ((aot_is_plain(name.data[i]) ? name.data[i] : '_') != compiled.data[i])
 			return false;
 	return true;
 }

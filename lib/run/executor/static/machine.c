@@ -59,7 +59,7 @@ static struct mpk_dldevice device_for(int32_t type, const struct mpk_dldevice *d
 	return (struct mpk_dldevice){ type, 0 };
 }
 
-static enum mpk_code take_devices(struct static_machine *m, const struct mpk_dldevice *devices,
+static enum mpk_code machine_take_devices(struct static_machine *m, const struct mpk_dldevice *devices,
 				  size_t count, struct mpk_error *err)
 {
 	const struct mpk_static_program *p = m->program;
@@ -75,7 +75,7 @@ static enum mpk_code take_devices(struct static_machine *m, const struct mpk_dld
 
 /* A tensor as functions receive it. Releases that the legacy convention is for say bool as one bit,
  * and have no strides when a tensor is compact. */
-static enum mpk_code make_tensor(struct static_machine *m, size_t i, struct mpk_error *err)
+static enum mpk_code machine_make_tensor(struct static_machine *m, size_t i, struct mpk_error *err)
 {
 	static const struct mpk_dtype legacy_bool = { MPK_DTYPE_UINT, 1, 1 };
 	const struct mpk_static_tensor *t = &m->program->tensors[i];
@@ -121,7 +121,7 @@ static enum mpk_code lay_out(struct static_machine *m, size_t i, struct mpk_erro
 	return MPK_OK;
 }
 
-static enum mpk_code start(struct mpk_machine *base, const struct mpk_dldevice *devices,
+static enum mpk_code machine_start(struct mpk_machine *base, const struct mpk_dldevice *devices,
 			   size_t count, struct mpk_error *err)
 {
 	struct static_machine *m = (struct static_machine *)base;
@@ -136,9 +136,9 @@ static enum mpk_code start(struct mpk_machine *base, const struct mpk_dldevice *
 	m->bound = mpk_arena_array(&m->arena, p->input_count + 1, sizeof(struct mpk_value *));
 	if (!m->memories || !m->tensors || !m->calls || !m->contents || !m->bound)
 		return mpk_fail_nomem(err);
-	MPK_TRY(take_devices(m, devices, count, err));
+	MPK_TRY(machine_take_devices(m, devices, count, err));
 	for (size_t i = 0; i < p->tensor_count; i++)
-		MPK_TRY(make_tensor(m, i, err));
+		MPK_TRY(machine_make_tensor(m, i, err));
 	for (size_t i = 0; i < p->step_count; i++)
 		MPK_TRY(lay_out(m, i, err));
 	return MPK_OK;
@@ -186,7 +186,7 @@ static enum mpk_code use_own(struct static_machine *m, size_t storage, struct mp
 	return MPK_OK;
 }
 
-static enum mpk_code fill(struct static_machine *m, const struct mpk_static_fill *f,
+static enum mpk_code machine_fill(struct static_machine *m, const struct mpk_static_fill *f,
 			  struct mpk_error *err)
 {
 	const struct memory *memory = &m->memories[f->storage];
@@ -197,7 +197,7 @@ static enum mpk_code fill(struct static_machine *m, const struct mpk_static_fill
 }
 
 /* What is needed before the first run, and stays. */
-static enum mpk_code prepare(struct static_machine *m, struct mpk_error *err)
+static enum mpk_code machine_prepare(struct static_machine *m, struct mpk_error *err)
 {
 	const struct mpk_static_program *p = m->program;
 
@@ -207,7 +207,7 @@ static enum mpk_code prepare(struct static_machine *m, struct mpk_error *err)
 		if (!p->storages[i].is_zero_copy)
 			MPK_TRY(use_own(m, i, err));
 	for (size_t i = 0; i < p->fill_count; i++)
-		MPK_TRY(fill(m, &p->fills[i], err));
+		MPK_TRY(machine_fill(m, &p->fills[i], err));
 	m->is_ready = true;
 	return MPK_OK;
 }
@@ -306,7 +306,7 @@ static enum mpk_code refresh_result(struct static_machine *m, uint32_t tensor,
 	return MPK_OK;
 }
 
-static enum mpk_code make_result(struct static_machine *m, uint32_t tensor, struct mpk_value *out,
+static enum mpk_code machine_make_result(struct static_machine *m, uint32_t tensor, struct mpk_value *out,
 				 struct mpk_error *err)
 {
 	const struct mpk_static_tensor *t = &m->program->tensors[tensor];
@@ -326,10 +326,10 @@ static enum mpk_code make_results(struct static_machine *m, struct mpk_value *re
 	const struct mpk_static_program *p = m->program;
 
 	if (p->result_count == 1)
-		return make_result(m, p->results[0], result, err);
+		return machine_make_result(m, p->results[0], result, err);
 	MPK_TRY(mpk_value_of_array(p->result_count, result, err));
 	for (size_t i = 0; i < p->result_count; i++)
-		MPK_TRY(make_result(m, p->results[i], &result->array->items[i], err));
+		MPK_TRY(machine_make_result(m, p->results[i], &result->array->items[i], err));
 	return MPK_OK;
 }
 
@@ -356,7 +356,7 @@ static enum mpk_code run_step(struct static_machine *m, size_t i, struct mpk_err
 }
 
 /* A step as observers see it. */
-static enum mpk_code describe(const struct static_machine *m, size_t i, struct mpk_operator *op,
+static enum mpk_code machine_describe(const struct static_machine *m, size_t i, struct mpk_operator *op,
 			      struct mpk_error *err)
 {
 	const struct mpk_static_step *s = &m->program->steps[i];
@@ -383,7 +383,7 @@ static enum mpk_code run_observed(struct static_machine *m, struct mpk_observer 
 	MPK_CLEANUP(mpk_operator_fini) struct mpk_operator op;
 	const struct mpk_value none = { 0 };
 
-	MPK_TRY(describe(m, i, &op, err));
+	MPK_TRY(machine_describe(m, i, &op, err));
 	MPK_TRY(mpk_operator_begin(observers, &op, err));
 	MPK_TRY(run_step(m, i, err));
 	return mpk_operator_end(observers, &op, &none, err);
@@ -398,7 +398,7 @@ static enum mpk_code invoke(struct mpk_machine *base, size_t function, const str
 
 	(void)function; /* there is one */
 	MPK_TRY(mpk_signature_bind(&p->model, args, m->bound, err));
-	MPK_TRY(prepare(m, err));
+	MPK_TRY(machine_prepare(m, err));
 	for (size_t i = 0; i < p->result_count; i++)
 		MPK_TRY(refresh_result(m, p->results[i], err));
 	for (size_t i = 0; i < p->input_count; i++)
@@ -411,7 +411,7 @@ static enum mpk_code invoke(struct mpk_machine *base, size_t function, const str
 	return make_results(m, result, err);
 }
 
-static void unload_program(struct mpk_program *base)
+static void machine_unload_program(struct mpk_program *base)
 {
 	struct mpk_static_program *p = (struct mpk_static_program *)base;
 
@@ -432,8 +432,8 @@ const struct mpk_model_kind mpk_static_kind = {
 	.machine_bytes = sizeof(struct static_machine),
 	.depth_max = 1,
 	.load = mpk_static_load,
-	.unload = unload_program,
-	.start = start,
+	.unload = machine_unload_program,
+	.start = machine_start,
 	.stop = stop,
 	.invoke = invoke,
 };

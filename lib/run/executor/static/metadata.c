@@ -76,7 +76,7 @@ static enum mpk_code read_objects(const struct reader *r, const void *from, int6
 }
 
 /* A string with its NUL. */
-static enum mpk_code read_text(const struct reader *r, const char *from, const char *what,
+static enum mpk_code metadata_read_text(const struct reader *r, const char *from, const char *what,
 			       struct mpk_span *out)
 {
 	size_t room = mpk_segments_room(r->code, from);
@@ -105,7 +105,7 @@ static enum mpk_code read_tensors(const struct reader *r, struct c_list list, co
 	for (int64_t i = 0; i < list.count; i++) {
 		struct mpk_aot_tensor *t = &tensors[i];
 
-		MPK_TRY(read_text(r, raw[i].name, "the name of a tensor", &t->name));
+		MPK_TRY(metadata_read_text(r, raw[i].name, "the name of a tensor", &t->name));
 		MPK_TRY(read_objects(r, raw[i].shape, raw[i].ndim, sizeof(int64_t),
 				     "the shape of a tensor", &copy));
 		t->shape = copy;
@@ -171,7 +171,7 @@ enum mpk_code mpk_aot_metadata_read(const void *code, const void *data, struct m
 	MPK_TRY(read_tensors(&r, raw->outputs, "the list of outputs", &m.outputs));
 	MPK_TRY(read_tensors(&r, raw->workspaces, "the list of workspaces", &m.workspaces));
 	MPK_TRY(read_constants(&r, raw->constants, &m));
-	MPK_TRY(read_text(&r, raw->mod_name, "the name of the module", &mod_name));
+	MPK_TRY(metadata_read_text(&r, raw->mod_name, "the name of the module", &mod_name));
 	m.mod_name = (const char *)mod_name.data;
 	*out = m;
 	return MPK_OK;

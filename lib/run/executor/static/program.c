@@ -228,7 +228,7 @@ static struct mpk_param typed(const struct mpk_static_program *p, uint32_t tenso
 	return (struct mpk_param){ name, mpk_type_tensor(t->dtype, t->shape, t->ndim, NULL) };
 }
 
-static enum mpk_code describe(struct mpk_static_program *p, struct mpk_span name,
+static enum mpk_code static_program_describe(struct mpk_static_program *p, struct mpk_span name,
 			      struct mpk_error *err)
 {
 	size_t count = p->input_count + p->result_count;
@@ -264,7 +264,7 @@ enum mpk_code mpk_static_program_finish(struct mpk_static_program *p, struct mpk
 		storage_of(p, p->results[i])->is_result = true;
 	MPK_TRY(collect_views(p, err));
 	MPK_TRY(find_zero_copy(p, err));
-	return describe(p, name, err);
+	return static_program_describe(p, name, err);
 }
 
 /* --- the node ------------------------------------------------------------------------------- */

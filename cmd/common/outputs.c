@@ -109,7 +109,7 @@ static int outputs_check_names(const struct outputs *o)
 /* A library is in the place of OUT: most likely the name of the output was forgotten, and getopt
  * took the input for it. */
 static void outputs_explain(const struct output *o, char *const *operands, size_t count,
-		    struct mpk_error *err)
+			    struct mpk_error *err)
 {
 	const char *name = o->row->name, *argument = o->row->argument;
 

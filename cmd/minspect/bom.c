@@ -55,8 +55,8 @@ static void add_piece(const char *text, size_t len, void *out)
 }
 
 static enum mpk_code bom_put(const struct form *form, const struct mpk_bom *b,
-			 const struct mpk_bom_author *author, struct mpk_strbuf *out,
-			 struct mpk_error *err)
+			     const struct mpk_bom_author *author, struct mpk_strbuf *out,
+			     struct mpk_error *err)
 {
 	struct mpk_json j;
 

@@ -292,7 +292,8 @@ static int set_places(const struct minspect_options *o, const struct mpk_there *
 		*there = *common;
 		status = set_release(value_of(&o->releases, i / devices), there);
 		if (status == MPK_EXIT_OK)
-			status = minspect_check_set_device(value_of(&o->devices_there, i % devices), there);
+			status = minspect_check_set_device(value_of(&o->devices_there, i % devices),
+							   there);
 	}
 	return status;
 }

@@ -38,7 +38,7 @@ static int report(const struct minspect_options *o, struct minspect_look *l,
 }
 
 static enum mpk_code diff_compare(struct minspect_look *l, struct minspect_file *other,
-			     struct mpk_diff *diff, struct mpk_error *err)
+				  struct mpk_diff *diff, struct mpk_error *err)
 {
 	struct mpk_view view;
 

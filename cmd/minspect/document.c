@@ -125,7 +125,8 @@ int minspect_print_json(struct mpk_json *j)
 	return print_rest(j, 0);
 }
 
-static enum mpk_code document_save(const char *path, const struct mpk_rope *content, struct mpk_error *err)
+static enum mpk_code document_save(const char *path, const struct mpk_rope *content,
+				   struct mpk_error *err)
 {
 	struct mpk_output *output;
 

@@ -148,8 +148,8 @@ static enum mpk_code write_index(const struct mpk_directory *d, struct minspect_
 }
 
 static enum mpk_code extract_write_all(struct mpk_directory *d, struct minspect_look *l,
-			       enum mpk_digest_kind digest, struct mpk_extract *plan,
-			       struct mpk_error *err)
+				       enum mpk_digest_kind digest, struct mpk_extract *plan,
+				       struct mpk_error *err)
 {
 	uint64_t total = 0;
 

@@ -13,7 +13,7 @@
 
 /* "lib.a(devc.o)": the member; NULL when there is a file of the whole name. */
 static enum mpk_code file_split(struct minspect_file *f, const char **path, const char **member,
-			   struct mpk_error *err)
+				struct mpk_error *err)
 {
 	size_t len = strlen(f->name);
 	const char *open = strrchr(f->name, '(');

@@ -228,9 +228,10 @@ enum mpk_code run_library_fill(const struct minspect_options *o, struct minspect
 	return run_runtime_fill(o, &file->arena, &out->runtime, err);
 }
 
-static enum mpk_code minspect_run_call(const struct minspect_options *o, const struct run_request *r,
-			  const struct mpk_directory *dump, struct minspect_file *file,
-			  struct mpk_call_result *result, struct mpk_error *err)
+static enum mpk_code minspect_run_call(const struct minspect_options *o,
+				       const struct run_request *r,
+				       const struct mpk_directory *dump, struct minspect_file *file,
+				       struct mpk_call_result *result, struct mpk_error *err)
 {
 	struct mpk_library_options library;
 	struct mpk_call call = {
@@ -310,7 +311,7 @@ enum mpk_code run_check_file(struct minspect_file *file, struct mpk_error *err)
 }
 
 static enum mpk_code minspect_minspect_run(const struct minspect_options *o, struct run_request *r,
-			 struct mpk_call_result *result, struct mpk_error *err)
+					   struct mpk_call_result *result, struct mpk_error *err)
 {
 	struct minspect_file file = { .map.fd = -1 };
 	enum mpk_code rc;

@@ -241,7 +241,7 @@ static int summarize(const struct minspect_options *o, struct minspect_look *l)
 }
 
 static enum mpk_code show_read_functions(const struct minspect_options *o, struct minspect_look *l,
-				    struct mpk_error *err)
+					 struct mpk_error *err)
 {
 	MPK_TRY(mpk_view_show_info(l->view, false, err));
 	MPK_TRY(mpk_view_mark_images(l->view, err));

@@ -57,7 +57,8 @@ static void begin_csv(struct minspect_look *l)
 
 int minspect_size(const struct minspect_options *o)
 {
-	struct minspect_action action = { .look = size_measure, .begin = o->csv ? begin_csv : NULL };
+	struct minspect_action action = { .look = size_measure,
+					  .begin = o->csv ? begin_csv : NULL };
 
 	if (o->csv + o->markdown + o->json > 1)
 		return mpk_diag_usage(

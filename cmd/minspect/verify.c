@@ -94,7 +94,8 @@ int minspect_verify_prepare(const struct minspect_options *o)
 
 int minspect_verify(const struct minspect_options *o)
 {
-	static const struct minspect_action action = { .look = minspect_minspect_verify, .refuse = verify_refuse };
+	static const struct minspect_action action = { .look = minspect_minspect_verify,
+						       .refuse = verify_refuse };
 
 	return minspect_each(o, &action, NULL);
 }

@@ -54,9 +54,9 @@ enum mpk_code minspect_zip_split(struct minspect_file *f, const char **path, con
 }
 
 /* A member, or "lib.a(devc.o)" of one. */
-static enum mpk_code zip_find(const struct mpk_zip_member *members, size_t count, struct mpk_span name,
-			  struct minspect_file *f, size_t *found, const char **object,
-			  struct mpk_error *err)
+static enum mpk_code zip_find(const struct mpk_zip_member *members, size_t count,
+			      struct mpk_span name, struct minspect_file *f, size_t *found,
+			      const char **object, struct mpk_error *err)
 {
 	const uint8_t *open = name.len ? memrchr(name.data, '(', name.len) : NULL;
 	enum mpk_code code = mpk_zip_find(members, count, name, found, err);
@@ -126,7 +126,7 @@ enum mpk_code minspect_zip_open(struct minspect_file *f, const struct mpk_zip_me
 }
 
 static enum mpk_code zip_enter(struct minspect_file *f, struct mpk_span name, const char **object,
-			   struct mpk_error *err)
+			       struct mpk_error *err)
 {
 	struct mpk_zip_member *members;
 	size_t count, found;

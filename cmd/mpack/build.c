@@ -302,7 +302,8 @@ static const char *mpack_build_resolve(struct mpk_arena *arena, const char *fold
 	return copy;
 }
 
-static enum mpk_code mpack_build_fill(struct mpk_input *in, struct mpk_emit *e, struct mpk_error *err)
+static enum mpk_code mpack_build_fill(struct mpk_input *in, struct mpk_emit *e,
+				      struct mpk_error *err)
 {
 	const struct mpk_handover *parts = &in->parts;
 	const char *tmp = getenv("TMPDIR");
@@ -426,8 +427,8 @@ static int mpack_mpack_build(enum mpk_emit_kind kind, const char *path)
 		status = mpk_input_load_apart(path, &how, &in);
 	e.tools.hooks = &tool_hooks;
 	e.hooks = &hooks;
-	if (status == MPK_EXIT_OK &&
-	    (mpack_build_fill(&in, &e, &err) != MPK_OK || prepare_seal(&in, &e, &seal, key, &err) != MPK_OK))
+	if (status == MPK_EXIT_OK && (mpack_build_fill(&in, &e, &err) != MPK_OK ||
+				      prepare_seal(&in, &e, &seal, key, &err) != MPK_OK))
 		status = mpk_diag_error(&err);
 	if (opt.fsync)
 		mpk_output_make_durable();
@@ -496,7 +497,8 @@ int mpack_build(int argc, char **argv)
 	if (status == MPK_EXIT_OK)
 		status = check_words(kind);
 	if (status == MPK_EXIT_OK)
-		status = opt.check_repro ? build_twice(kind, input) : mpack_mpack_build(kind, input);
+		status =
+			opt.check_repro ? build_twice(kind, input) : mpack_mpack_build(kind, input);
 	mpk_options_fini(&command);
 	return status;
 }

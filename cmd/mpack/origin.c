@@ -179,7 +179,7 @@ static enum mpk_code add_options(struct describing *d, struct mpk_error *err)
 /* --- inputs ---------------------------------------------------------------------- */
 
 static enum mpk_code origin_hash(struct mpk_span bytes, struct mpk_provenance_input *out,
-			  struct mpk_error *err)
+				 struct mpk_error *err)
 {
 	out->bytes = bytes.len;
 	return mpk_digest_span(MPK_DIGEST_SHA256, bytes, out->sha256, err);

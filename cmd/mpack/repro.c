@@ -114,9 +114,10 @@ static enum mpk_code repro_compare(const char *first, const char *second, struct
 	return MPK_E_DIFFERENT;
 }
 
-static enum mpk_code repro_check(const struct mpk_build_options *o, const struct mpk_option *options,
-			   const char *input, const struct mpk_scratch *scratch, int *status,
-			   struct mpk_error *err)
+static enum mpk_code repro_check(const struct mpk_build_options *o,
+				 const struct mpk_option *options, const char *input,
+				 const struct mpk_scratch *scratch, int *status,
+				 struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
 	const char *out = mpk_scratch_file(scratch, &arena, "again");

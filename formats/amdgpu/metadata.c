@@ -42,7 +42,7 @@ static enum mpk_code amdgpu_bad(const struct mpk_cursor *c, const char *what, st
 }
 
 static enum mpk_code amdgpu_take(struct reader *r, const struct field *f, struct mpk_cursor *c,
-			  struct mpk_error *err)
+				 struct mpk_error *err)
 {
 	struct mpk_cursor at = *c;
 	struct mpk_msgpack m;
@@ -71,7 +71,8 @@ static enum mpk_code amdgpu_take(struct reader *r, const struct field *f, struct
 	return MPK_OK;
 }
 
-static const struct field *amdgpu_find(const struct field *fields, size_t count, struct mpk_span key)
+static const struct field *amdgpu_find(const struct field *fields, size_t count,
+				       struct mpk_span key)
 {
 	for (size_t i = 0; i < count; i++)
 		if (mpk_span_is(key, fields[i].key))
@@ -193,7 +194,7 @@ static enum mpk_code read_block(struct reader *r, struct mpk_cursor *c, void *in
 }
 
 static enum mpk_code amdgpu_read_kernel(struct reader *r, struct mpk_cursor *c,
-				 struct mpk_amdgpu_kernel *k, struct mpk_error *err)
+					struct mpk_amdgpu_kernel *k, struct mpk_error *err)
 {
 	const struct field fields[] = {
 		{ .key = ".name", .text = &k->name },
@@ -220,7 +221,7 @@ static enum mpk_code amdgpu_read_kernel(struct reader *r, struct mpk_cursor *c,
 }
 
 static enum mpk_code amdgpu_read_kernels(struct reader *r, struct mpk_cursor *c, void *into,
-				  struct mpk_error *err)
+					 struct mpk_error *err)
 {
 	(void)into;
 	if (r->kernels)
@@ -322,7 +323,7 @@ static void set_code(struct reader *r, const struct mpk_cubin_symbol *s,
 }
 
 static enum mpk_code amdgpu_read_symbols(struct reader *r, const struct mpk_cubin_section *table,
-				  const struct mpk_strmap *names, struct mpk_error *err)
+					 const struct mpk_strmap *names, struct mpk_error *err)
 {
 	struct mpk_span symbols, strings;
 	struct mpk_cubin_section s;

@@ -74,7 +74,8 @@ static enum mpk_code take_bsd_name(struct item *m, struct mpk_error *err)
 	uint64_t len;
 
 	if (!mpk_parse_u64(digits, &len) || !mpk_span_sub(m->data, 0, len, &name))
-		return ar_fail_at(err, m->header_off, "the member's name is longer than the member");
+		return ar_fail_at(err, m->header_off,
+				  "the member's name is longer than the member");
 	m->data_off += len;
 	m->data = mpk_span_of(m->data.data + len, m->data.len - (size_t)len);
 	m->raw_name = trim_end(name, '\0');
@@ -265,10 +266,10 @@ static enum mpk_code read_sysv_index(const struct item *index, struct mpk_arena 
 
 		if (!mpk_span_text(strings, name_off, NAME_LIMIT, &symbols[i].name))
 			return ar_fail_at(err, index->data_off,
-				       "a name of the symbol index has no end");
+					  "a name of the symbol index has no end");
 		if (!member_at(ar, at, &symbols[i].member))
 			return ar_fail_at(err, index->data_off + width * (i + 1),
-				       "the symbol index points to no member; run ranlib on it");
+					  "the symbol index points to no member; run ranlib on it");
 		name_off += symbols[i].name.len + 1;
 	}
 	ar->symbols = symbols;
@@ -313,12 +314,13 @@ static enum mpk_code read_bsd_index(const struct item *index, struct mpk_arena *
 	for (size_t i = 0; i < count; i++) {
 		const uint8_t *pair = pairs.data + 2 * width * i;
 
-		if (!mpk_span_text(strings, ar_load(pair, width, big), NAME_LIMIT, &symbols[i].name))
+		if (!mpk_span_text(strings, ar_load(pair, width, big), NAME_LIMIT,
+				   &symbols[i].name))
 			return ar_fail_at(err, index->data_off,
-				       "a name of the symbol index has no end");
+					  "a name of the symbol index has no end");
 		if (!member_at(ar, ar_load(pair + width, width, big), &symbols[i].member))
 			return ar_fail_at(err, index->data_off + width + 2 * width * i,
-				       "the symbol index points to no member; run ranlib on it");
+					  "the symbol index points to no member; run ranlib on it");
 	}
 	ar->symbols = symbols;
 	ar->symbol_count = count;

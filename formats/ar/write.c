@@ -133,7 +133,7 @@ static void put_index(const struct plan *p, struct mpk_rope *rope)
 	uint64_t off = members_off(p);
 
 	ar_put_header(rope, p->width == 8 ? "/SYM64/" : "/", "0           0     0     0",
-		   index_bytes(p));
+		      index_bytes(p));
 	put_big(rope, p->symbol_count, p->width);
 	for (size_t i = 0; i < p->count; i++) {
 		for (size_t j = 0; j < p->entries[i].symbol_count; j++)

@@ -251,7 +251,7 @@ static void legacy_recover(struct mpk_legacy *r, struct mpk_node *node)
 
 /* Payloads are read only to find their ends. */
 static enum mpk_code blob_read_payload(struct mpk_legacy *r, const struct mpk_kind *kind,
-				  struct mpk_error *err)
+				       struct mpk_error *err)
 {
 	struct mpk_arena scratch MPK_CLEANUP(mpk_arena_fini) = { 0 };
 	struct mpk_payload ignored;
@@ -350,7 +350,8 @@ static enum mpk_code legacy_read(struct mpk_legacy *r, struct mpk_error *err)
 }
 
 /* The library's own code has a key and no payload. */
-static enum mpk_code blob_read_node(struct mpk_cursor *c, struct mpk_node *node, struct mpk_error *err)
+static enum mpk_code blob_read_node(struct mpk_cursor *c, struct mpk_node *node,
+				    struct mpk_error *err)
 {
 	node->kind_off = c->pos;
 	MPK_TRY(mpk_read_str(c, "module kind", &node->kind, err));
@@ -398,8 +399,8 @@ static enum mpk_code read_current(struct mpk_cursor *c, struct mpk_arena *arena,
 }
 
 /* The tree is copied back only when all of it was read. */
-static enum mpk_code blob_read_body(struct mpk_cursor *c, struct mpk_arena *arena, struct mpk_tree *out,
-			       struct mpk_error *err)
+static enum mpk_code blob_read_body(struct mpk_cursor *c, struct mpk_arena *arena,
+				    struct mpk_tree *out, struct mpk_error *err)
 {
 	struct mpk_tree tree = *out;
 

@@ -65,7 +65,7 @@ static void const_loader_write(struct mpk_rope *r, const struct mpk_const_loader
 /* --- as a payload (payload.h) ---------------------------------------------------------------- */
 
 static enum mpk_code constloader_read_payload(struct mpk_cursor *c, struct mpk_arena *arena,
-				  struct mpk_payload *out, struct mpk_error *err)
+					      struct mpk_payload *out, struct mpk_error *err)
 {
 	return const_loader_read(c, arena, &out->u.consts, err);
 }
@@ -80,5 +80,5 @@ static enum mpk_code constloader_list_files(const struct mpk_payload *p, struct 
 	return mpk_files_add_params(files, "constants/", &p->u.consts.consts);
 }
 
-const struct mpk_codec mpk_codec_consts = { MPK_PAYLOAD_CONSTS, constloader_read_payload, constloader_write_payload,
-					    constloader_list_files };
+const struct mpk_codec mpk_codec_consts = { MPK_PAYLOAD_CONSTS, constloader_read_payload,
+					    constloader_write_payload, constloader_list_files };

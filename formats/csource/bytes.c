@@ -121,7 +121,8 @@ static enum mpk_code read_numbers(struct array *a, struct mpk_error *err)
 		MPK_TRY(mpk_lexer_next(&a->lex, &a->t, err));
 		if (mpk_token_is_punct(&a->t, '}'))
 			return mpk_lexer_next(&a->lex, &a->t, err);
-		if (a->t.kind != MPK_TOKEN_WORD || !csource_read_number(a->t.text, &a->bytes[a->count]))
+		if (a->t.kind != MPK_TOKEN_WORD ||
+		    !csource_read_number(a->t.text, &a->bytes[a->count]))
 			return unexpected(a, err);
 		a->count++;
 		MPK_TRY(mpk_lexer_next(&a->lex, &a->t, err));
@@ -191,7 +192,8 @@ enum mpk_code mpk_csource_strings(struct mpk_span bytes, struct mpk_arena *arena
 	MPK_TRY_ALLOC(texts, err);
 	while (mpk_lexer_next(&lex, &t, NULL) == MPK_OK && t.kind != MPK_TOKEN_END) {
 		size_t before = count;
-		bool string = t.kind == MPK_TOKEN_STRING && csource_read_string(t.text, texts, &count);
+		bool string =
+			t.kind == MPK_TOKEN_STRING && csource_read_string(t.text, texts, &count);
 
 		if (!string)
 			count = before;

@@ -70,7 +70,7 @@ static enum mpk_code skip_group(struct reader *r, struct mpk_token *first, struc
 
 /* Names are copied, as tokens have no NUL. */
 static enum mpk_code csource_add(struct reader *r, bool function, struct mpk_span initializer,
-			 uint32_t line, struct mpk_error *err)
+				 uint32_t line, struct mpk_error *err)
 {
 	struct mpk_object_symbol s = {
 		.defined = true,

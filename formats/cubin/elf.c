@@ -20,8 +20,8 @@ enum {
 	NAME_LIMIT = 65536,
 };
 
-static enum mpk_code cubin_fail_at(const struct mpk_cubin_elf *elf, struct mpk_error *err, uint64_t off,
-			     const char *what)
+static enum mpk_code cubin_fail_at(const struct mpk_cubin_elf *elf, struct mpk_error *err,
+				   uint64_t off, const char *what)
 {
 	return mpk_fail_offset(err, MPK_E_CORRUPT, "payload", off, "%s: %s", elf->what, what);
 }
@@ -71,7 +71,8 @@ static enum mpk_code open_table(struct mpk_cubin_elf *elf, struct mpk_error *err
 	load_section(elf, (size_t)names, &s, &name_off);
 	if (s.type == MPK_CUBIN_SHT_NOBITS ||
 	    !mpk_span_sub(elf->bytes, s.off, s.size, &elf->section_names))
-		return cubin_fail_at(elf, err, 62, "the table of section names lies beyond the end");
+		return cubin_fail_at(elf, err, 62,
+				     "the table of section names lies beyond the end");
 	return MPK_OK;
 }
 
@@ -115,7 +116,7 @@ enum mpk_code mpk_cubin_elf_open_as(struct mpk_span bytes, uint16_t machine, con
 	if (!mpk_span_sub(bytes, mpk_load_u64(p + 32),
 			  (uint64_t)mpk_load_u16(p + 54) * mpk_load_u16(p + 56), &segments))
 		return cubin_fail_at(&elf, err, 32,
-			       "the program headers lie beyond the end; it was cut off");
+				     "the program headers lie beyond the end; it was cut off");
 	MPK_TRY(open_table(&elf, err));
 	*out = elf;
 	return MPK_OK;
@@ -130,8 +131,9 @@ enum mpk_code mpk_cubin_elf_section(const struct mpk_cubin_elf *elf, size_t i,
 
 	load_section(elf, i, &s, &name_off);
 	if (!mpk_span_text(elf->section_names, name_off, NAME_LIMIT, &s.name))
-		return cubin_fail_at(elf, err, elf->sections_off + i * SECTION_BYTES,
-			       "a section's name is too long or lies beyond the table of names");
+		return cubin_fail_at(
+			elf, err, elf->sections_off + i * SECTION_BYTES,
+			"a section's name is too long or lies beyond the table of names");
 	*out = s;
 	return MPK_OK;
 }

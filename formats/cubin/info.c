@@ -5,7 +5,7 @@
  * attribute can be passed over, as its form tells its length; an unknown form cannot, and ends the
  * reading.
  */
-#include "cubin/internal/info.h"
+#include "cubin/internal/cubin.h"
 
 /* FORMAT.md 4: how long an attribute is */
 enum form { FORM_NONE = 1, FORM_U8 = 2, FORM_U16 = 3, FORM_LIST = 4 };

@@ -8,8 +8,7 @@
 #include "base/num.h"
 #include "base/strmap.h"
 #include "cubin/elf.h"
-#include "cubin/internal/info.h"
-#include "cubin/internal/stack.h"
+#include "cubin/internal/cubin.h"
 #include "text/escape.h"
 
 enum {
@@ -90,8 +89,8 @@ static bool is_kernel(const struct mpk_cubin_symbol *s)
 	return s->type == STT_FUNC && (s->other & OTHER_ENTRY) && s->section != 0;
 }
 
-static enum mpk_code cubin_add_kernel(struct reader *r, size_t symbol, const struct mpk_cubin_symbol *s,
-				struct mpk_error *err)
+static enum mpk_code cubin_add_kernel(struct reader *r, size_t symbol,
+				      const struct mpk_cubin_symbol *s, struct mpk_error *err)
 {
 	size_t n = r->out->kernel_count, found;
 	int rc = mpk_strmap_put(&r->by_name, s->name, n, &found);
@@ -349,8 +348,10 @@ static enum mpk_code read_tool_note(struct reader *r, const struct mpk_cubin_sec
 	MPK_TRY(mpk_cubin_elf_data(&r->elf, s, &data, err));
 	if (data.len < TEXTS_OFF || memcmp(data.data + NAME_OFF, "NVIDIA Corp", 12) != 0)
 		return MPK_OK;
-	r->out->tool = note_text(cubin_skip(data, TEXTS_OFF), mpk_load_u32(data.data + DESC_OFF + 12));
-	r->out->options = note_text(cubin_skip(data, TEXTS_OFF), mpk_load_u32(data.data + DESC_OFF + 20));
+	r->out->tool =
+		note_text(cubin_skip(data, TEXTS_OFF), mpk_load_u32(data.data + DESC_OFF + 12));
+	r->out->options =
+		note_text(cubin_skip(data, TEXTS_OFF), mpk_load_u32(data.data + DESC_OFF + 20));
 	return MPK_OK;
 }
 
@@ -459,7 +460,7 @@ enum mpk_code mpk_cubin_read(struct mpk_span bytes, struct mpk_arena *arena, str
 			     struct mpk_error *err)
 {
 	struct mpk_cubin cubin = { 0 };
-	MPK_CLEANUP(reader_fini)
+	MPK_CLEANUP(cubin_reader_fini)
 	struct reader r = { .arena = arena,
 			    .out = &cubin,
 			    .bytes_left = READ_FACTOR * (uint64_t)bytes.len + READ_BASE };
@@ -477,7 +478,7 @@ enum mpk_code mpk_cubin_read_head(struct mpk_span bytes, struct mpk_cubin *out,
 				  struct mpk_error *err)
 {
 	struct mpk_cubin cubin = { 0 };
-	MPK_CLEANUP(reader_fini)
+	MPK_CLEANUP(cubin_reader_fini)
 	struct reader r = { .out = &cubin,
 			    .bytes_left = READ_FACTOR * (uint64_t)bytes.len + READ_BASE };
 

@@ -2,7 +2,7 @@
 /* Three things tell it: the assembler's or linker's sum, the frames of single functions, and the graph of
  * calls. The sum is what NVIDIA's tools print; of a recursion that was optimized into one section it is
  * 0, though the function has a frame. */
-#include "cubin/internal/stack.h"
+#include "cubin/internal/cubin.h"
 
 #include <stdlib.h>
 

@@ -111,8 +111,8 @@ static enum mpk_code keep_state(struct mpk_deflate_index *x, struct mpk_error *e
 }
 
 static enum mpk_code deflate_decode(struct mpk_deflate_index *x, uint64_t limit,
-			    const struct mpk_deflate_sink *sink, uint8_t *piece,
-			    struct mpk_error *err)
+				    const struct mpk_deflate_sink *sink, uint8_t *piece,
+				    struct mpk_error *err)
 {
 	size_t told = 0, made;
 	int rc;
@@ -124,8 +124,9 @@ static enum mpk_code deflate_decode(struct mpk_deflate_index *x, uint64_t limit,
 		uint64_t left = x->count * (uint64_t)x->interval - x->out_pos;
 
 		rc = deflate_step(x, piece,
-			  left < MPK_DEFLATE_SINK_BYTES ? (size_t)left : MPK_DEFLATE_SINK_BYTES,
-			  &made);
+				  left < MPK_DEFLATE_SINK_BYTES ? (size_t)left
+								: MPK_DEFLATE_SINK_BYTES,
+				  &made);
 		if (x->out_pos > limit)
 			return mpk_inflate_fail_limit(limit, err);
 		if (made)

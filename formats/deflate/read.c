@@ -159,7 +159,8 @@ static enum mpk_code unpack_once(struct decoder d, const struct mpk_deflate_read
 }
 
 static enum mpk_code deflate_unpack(struct decoder d, const struct mpk_deflate_reader *reader,
-			    struct mpk_arena *arena, struct mpk_span *out, struct mpk_error *err)
+				    struct mpk_arena *arena, struct mpk_span *out,
+				    struct mpk_error *err)
 {
 	struct decoder again = d;
 

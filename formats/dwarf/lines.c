@@ -98,7 +98,8 @@ static enum mpk_code read_offset(struct mpk_cursor *c, bool wide, uint64_t *out,
 	return MPK_OK;
 }
 
-static enum mpk_code dwarf_read_text(struct mpk_cursor *c, struct mpk_span *out, struct mpk_error *err)
+static enum mpk_code dwarf_read_text(struct mpk_cursor *c, struct mpk_span *out,
+				     struct mpk_error *err)
 {
 	if (!mpk_span_text(c->bytes, c->pos, SIZE_MAX, out))
 		return mpk_fail_offset(err, MPK_E_CORRUPT, "debug_line", mpk_cursor_offset(c),
@@ -270,8 +271,8 @@ static enum mpk_code file_name(struct reader *r, const struct unit *u, uint64_t 
 /* --- programs: FORMAT.md 3 ---------------------------------------------------------------------- */
 
 /* The row before ends where the next begins. */
-static enum mpk_code dwarf_add_row(struct reader *r, const struct unit *u, const struct state *before,
-			     uint64_t to, struct mpk_error *err)
+static enum mpk_code dwarf_add_row(struct reader *r, const struct unit *u,
+				   const struct state *before, uint64_t to, struct mpk_error *err)
 {
 	struct mpk_dwarf_row *row;
 	const char *file;
@@ -294,7 +295,7 @@ struct run {
 };
 
 static enum mpk_code dwarf_put_row(struct reader *r, const struct unit *u, struct run *run,
-			     struct mpk_error *err)
+				   struct mpk_error *err)
 {
 	if (run->has_last)
 		MPK_TRY(dwarf_add_row(r, u, &run->last, run->now.address, err));
@@ -466,7 +467,7 @@ enum mpk_code mpk_dwarf_rows(const struct mpk_dwarf *d, uint64_t from, uint64_t 
 			     uint64_t *budget, struct mpk_arena *arena,
 			     const struct mpk_dwarf_row **out, size_t *count, struct mpk_error *err)
 {
-	MPK_CLEANUP(reader_fini)
+	MPK_CLEANUP(dwarf_reader_fini)
 	struct reader r = { .d = d, .from = from, .to = to, .budget = budget, .arena = arena };
 	struct mpk_cursor c = mpk_cursor_of(d->line, 0, "debug_line");
 	struct mpk_dwarf_row *rows;

@@ -96,7 +96,7 @@ static void ethosn_write(struct mpk_rope *r, const struct mpk_ethosn *e)
 /* --- as a payload (payload.h) ---------------------------------------------------------------- */
 
 static enum mpk_code ethosn_read_payload(struct mpk_cursor *c, struct mpk_arena *arena,
-				  struct mpk_payload *out, struct mpk_error *err)
+					 struct mpk_payload *out, struct mpk_error *err)
 {
 	return ethosn_read(c, out->gen != MPK_GEN_CURRENT, arena, &out->u.ethosn, err);
 }
@@ -122,5 +122,5 @@ static enum mpk_code ethosn_list_files(const struct mpk_payload *p, struct mpk_f
 	return MPK_OK;
 }
 
-const struct mpk_codec mpk_codec_ethosn = { MPK_PAYLOAD_ETHOSN, ethosn_read_payload, ethosn_write_payload,
-					    ethosn_list_files };
+const struct mpk_codec mpk_codec_ethosn = { MPK_PAYLOAD_ETHOSN, ethosn_read_payload,
+					    ethosn_write_payload, ethosn_list_files };

@@ -56,13 +56,13 @@ static enum mpk_code factory_list_files(const struct mpk_payload *p, struct mpk_
 }
 
 static enum mpk_code factory_read_graph(struct mpk_cursor *c, struct mpk_arena *arena,
-				struct mpk_payload *out, struct mpk_error *err)
+					struct mpk_payload *out, struct mpk_error *err)
 {
 	return factory_read(c, true, arena, &out->u.factory, err);
 }
 
-const struct mpk_codec mpk_codec_graph = { MPK_PAYLOAD_FACTORY, factory_read_graph, factory_write_payload,
-					   factory_list_files };
+const struct mpk_codec mpk_codec_graph = { MPK_PAYLOAD_FACTORY, factory_read_graph,
+					   factory_write_payload, factory_list_files };
 
 static enum mpk_code read_aot(struct mpk_cursor *c, struct mpk_arena *arena,
 			      struct mpk_payload *out, struct mpk_error *err)
@@ -70,4 +70,5 @@ static enum mpk_code read_aot(struct mpk_cursor *c, struct mpk_arena *arena,
 	return factory_read(c, false, arena, &out->u.factory, err);
 }
 
-const struct mpk_codec mpk_codec_aot = { MPK_PAYLOAD_FACTORY, read_aot, factory_write_payload, factory_list_files };
+const struct mpk_codec mpk_codec_aot = { MPK_PAYLOAD_FACTORY, read_aot, factory_write_payload,
+					 factory_list_files };

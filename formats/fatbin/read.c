@@ -102,7 +102,8 @@ static enum mpk_code take_data(const struct head *h, struct mpk_fatbin_entry *e,
 }
 
 static enum mpk_code fatbin_take_name(struct mpk_span head, const struct head *h,
-			       struct mpk_fatbin_entry *e, uint64_t off, struct mpk_error *err)
+				      struct mpk_fatbin_entry *e, uint64_t off,
+				      struct mpk_error *err)
 {
 	if (!h->name_off)
 		return MPK_OK;
@@ -113,7 +114,7 @@ static enum mpk_code fatbin_take_name(struct mpk_span head, const struct head *h
 
 /* One entry; the cursor counts offsets within the payload. */
 static enum mpk_code fatbin_read_entry(struct mpk_cursor *c, struct mpk_fatbin_entry *out,
-				struct mpk_error *err)
+				       struct mpk_error *err)
 {
 	uint64_t off = mpk_cursor_offset(c);
 	struct mpk_cursor at = *c;
@@ -124,7 +125,8 @@ static enum mpk_code fatbin_read_entry(struct mpk_cursor *c, struct mpk_fatbin_e
 	MPK_TRY(mpk_read_bytes(&at, "fatbin: header of an image", ENTRY_BYTES, &head, err));
 	h = load_head(head.data);
 	if (h.head_bytes < ENTRY_BYTES)
-		return fatbin_fail_at(err, off + 4, "the header of an image is shorter than 64 bytes");
+		return fatbin_fail_at(err, off + 4,
+				      "the header of an image is shorter than 64 bytes");
 	at = *c;
 	MPK_TRY(mpk_read_bytes(&at, "fatbin: header of an image", h.head_bytes, &head, err));
 	e.data_off = mpk_cursor_offset(&at);
@@ -233,7 +235,8 @@ static enum mpk_code check_bounds(const struct mpk_fatbin_entry *e, uint64_t lef
 }
 
 /* Whether data became exactly len bytes. */
-static bool fatbin_unpack(enum mpk_fatbin_packing packing, struct mpk_span data, void *to, size_t len)
+static bool fatbin_unpack(enum mpk_fatbin_packing packing, struct mpk_span data, void *to,
+			  size_t len)
 {
 	if (packing == MPK_FATBIN_ZSTD)
 		return ZSTD_decompress(to, len, data.data, data.len) == len;

@@ -39,8 +39,8 @@ static void fatbin_skip(struct mpk_fatbin_scan *s, uint64_t head, uint64_t len)
 }
 
 /* The header at s->next has passed. */
-static void fatbin_follow(struct mpk_fatbin_scan *s, void (*found)(void *arg, uint64_t off, size_t len),
-		   void *arg)
+static void fatbin_follow(struct mpk_fatbin_scan *s,
+			  void (*found)(void *arg, uint64_t off, size_t len), void *arg)
 {
 	uint64_t len = mpk_load_u64(s->head + 8), head;
 
@@ -55,7 +55,8 @@ static void fatbin_follow(struct mpk_fatbin_scan *s, void (*found)(void *arg, ui
 	found(arg, s->next, ENTRY_BYTES);
 	if (head < ENTRY_BYTES)
 		s->end = 0; /* this was no container */
-	fatbin_skip(s, head < ENTRY_BYTES ? MPK_FATBIN_SCAN_BYTES : head, head < ENTRY_BYTES ? 0 : len);
+	fatbin_skip(s, head < ENTRY_BYTES ? MPK_FATBIN_SCAN_BYTES : head,
+		    head < ENTRY_BYTES ? 0 : len);
 }
 
 void mpk_fatbin_scan(struct mpk_fatbin_scan *s, uint64_t off, struct mpk_span piece,

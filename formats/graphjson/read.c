@@ -53,8 +53,8 @@ static enum mpk_code read_u32(const struct reader *r, struct mpk_json_value j, c
 }
 
 /* The text is in the arena, or NULL where the value is no string. */
-static enum mpk_code graphjson_read_text(const struct reader *r, struct mpk_json_value j, const char *what,
-			       const char **out)
+static enum mpk_code graphjson_read_text(const struct reader *r, struct mpk_json_value j,
+					 const char *what, const char **out)
 {
 	MPK_TRY(mpk_json_value_text(j, r->arena, out, r->err));
 	return *out ? MPK_OK : wrong(r, what, "a string");
@@ -110,12 +110,12 @@ static enum mpk_code read_operator(const struct reader *r, struct mpk_json_value
 	const char *outputs, *flatten;
 	uint64_t n;
 
-	MPK_TRY(graphjson_read_text(r, mpk_json_value_get(attrs, "func_name"), "func_name of an operator",
-			  &node->func_name));
-	MPK_TRY(graphjson_read_text(r, mpk_json_value_get(attrs, "num_outputs"), "num_outputs of an operator",
-			  &outputs));
+	MPK_TRY(graphjson_read_text(r, mpk_json_value_get(attrs, "func_name"),
+				    "func_name of an operator", &node->func_name));
+	MPK_TRY(graphjson_read_text(r, mpk_json_value_get(attrs, "num_outputs"),
+				    "num_outputs of an operator", &outputs));
 	MPK_TRY(graphjson_read_text(r, mpk_json_value_get(attrs, "flatten_data"),
-			  "flatten_data of an operator", &flatten));
+				    "flatten_data of an operator", &flatten));
 	if (!mpk_parse_u64(mpk_span_str(outputs), &n) || n > UINT32_MAX)
 		return wrong(r, "num_outputs of an operator", "a number");
 	node->num_outputs = (uint32_t)n;
@@ -126,13 +126,14 @@ static enum mpk_code read_operator(const struct reader *r, struct mpk_json_value
 /* "null" is an input or a parameter, "tvm_op" a call; some graphs have "attr" in place of
  * "attrs". */
 static enum mpk_code graphjson_read_node(const struct reader *r, struct mpk_json_value j,
-			       struct mpk_graph_node *node)
+					 struct mpk_graph_node *node)
 {
 	struct mpk_json_value attrs = mpk_json_value_get(j, "attrs");
 	const char *op;
 
 	MPK_TRY(graphjson_read_text(r, mpk_json_value_get(j, "op"), "op of a node", &op));
-	MPK_TRY(graphjson_read_text(r, mpk_json_value_get(j, "name"), "name of a node", &node->name));
+	MPK_TRY(graphjson_read_text(r, mpk_json_value_get(j, "name"), "name of a node",
+				    &node->name));
 	MPK_TRY(read_refs(r, mpk_json_value_get(j, "inputs"), "inputs of a node", &node->inputs,
 			  &node->input_count));
 	node->is_input = strcmp(op, "null") == 0;
@@ -195,7 +196,7 @@ static enum mpk_code open_column(const struct reader *r, struct mpk_json_value a
 
 /* A dimension of zero is valid, a negative one is not. */
 static enum mpk_code graphjson_read_shape(const struct reader *r, struct mpk_json_value j,
-				struct mpk_graph_entry *e)
+					  struct mpk_graph_entry *e)
 {
 	struct mpk_json_items items = mpk_json_items(j);
 	struct mpk_json_value v;
@@ -211,8 +212,8 @@ static enum mpk_code graphjson_read_shape(const struct reader *r, struct mpk_jso
 
 /* row[c]: what column c has of the entry; no value in columns that are not there */
 static enum mpk_code graphjson_read_entry(const struct reader *r,
-				const struct mpk_json_value row[COLUMN_COUNT],
-				struct mpk_graph_entry *e)
+					  const struct mpk_json_value row[COLUMN_COUNT],
+					  struct mpk_graph_entry *e)
 {
 	const char *dtype;
 	uint32_t storage;

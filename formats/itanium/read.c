@@ -360,7 +360,8 @@ enum mpk_code mpk_itanium_read(struct mpk_span symbol, struct mpk_arena *arena,
 		(void)itanium_fail(&p);
 	if (is_template)
 		(void)type(&p); /* what it returns */
-	while (!p.failed && p.at < symbol.len && itanium_peek(&p) != '.' && f.param_count < PARAMS_MAX)
+	while (!p.failed && p.at < symbol.len && itanium_peek(&p) != '.' &&
+	       f.param_count < PARAMS_MAX)
 		params[f.param_count++] = type(&p);
 	if (p.failed || !f.param_count || (p.at < symbol.len && itanium_peek(&p) != '.'))
 		return mpk_fail(err, MPK_E_UNSUPPORTED,

@@ -271,7 +271,7 @@ enum mpk_code mpk_kernels_read(struct mpk_cursor *c, struct mpk_span kind, enum 
 
 /* The tags of arguments are a list of their own since 0.21. */
 static void kernels_put_function(const struct mpk_function_info *f, enum mpk_generation gen,
-			 struct mpk_rope *rope)
+				 struct mpk_rope *rope)
 {
 	mpk_rope_put_str(rope, f->key);
 	mpk_rope_put_str(rope, f->name);
@@ -368,7 +368,7 @@ void mpk_kernels_write(const struct mpk_kernels *k, struct mpk_rope *rope)
 /* --- as a payload (payload.h) ---------------------------------------------------------------- */
 
 static enum mpk_code kernels_read_payload(struct mpk_cursor *c, struct mpk_arena *arena,
-				  struct mpk_payload *out, struct mpk_error *err)
+					  struct mpk_payload *out, struct mpk_error *err)
 {
 	return mpk_kernels_read(c, mpk_span_str(out->kind->name), out->gen, arena, &out->u.kernels,
 				err);
@@ -486,5 +486,5 @@ static enum mpk_code kernels_list_files(const struct mpk_payload *p, struct mpk_
 	return mpk_files_add_text(files, "functions.json", &json);
 }
 
-const struct mpk_codec mpk_codec_kernels = { MPK_PAYLOAD_KERNELS, kernels_read_payload, kernels_write_payload,
-					     kernels_list_files };
+const struct mpk_codec mpk_codec_kernels = { MPK_PAYLOAD_KERNELS, kernels_read_payload,
+					     kernels_write_payload, kernels_list_files };

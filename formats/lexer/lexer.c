@@ -112,7 +112,8 @@ static enum mpk_code string_length(const struct mpk_lexer *lex, size_t *out, str
 			*out = n + 1;
 			return MPK_OK;
 		}
-		if (lexer_peek(lex, n) == '\\' && lexer_peek(lex, n + 1) >= 0 && lexer_peek(lex, n + 1) != '\n')
+		if (lexer_peek(lex, n) == '\\' && lexer_peek(lex, n + 1) >= 0 &&
+		    lexer_peek(lex, n + 1) != '\n')
 			n++;
 	}
 	if (!lex->c_like)

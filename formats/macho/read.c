@@ -266,7 +266,8 @@ static const struct {
 };
 
 /* A machine without a number in ELF is kept as Mach-O's own number. */
-static enum mpk_code macho_read_header(struct reader *r, struct mpk_span *commands, struct mpk_error *err)
+static enum mpk_code macho_read_header(struct reader *r, struct mpk_span *commands,
+				       struct mpk_error *err)
 {
 	const uint8_t *h = r->bytes.data;
 	struct mpk_object *o = &r->object;

@@ -78,7 +78,7 @@ static void set_number(const struct head *h, uint64_t v, struct mpk_msgpack *out
 
 /* Lengths are compared with what is left by the cursor, counts here. */
 static enum mpk_code msgpack_read_value(struct mpk_cursor *c, struct mpk_msgpack *out,
-				struct mpk_error *err)
+					struct mpk_error *err)
 {
 	struct mpk_msgpack m = { 0 };
 	struct mpk_span length;

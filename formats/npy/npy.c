@@ -105,7 +105,7 @@ static enum mpk_code npy_read_extent(struct literal *l, int64_t *out, struct mpk
 }
 
 static enum mpk_code npy_read_shape(struct literal *l, struct mpk_npy_header *out,
-				struct mpk_error *err)
+				    struct mpk_error *err)
 {
 	if (!npy_take(l, '('))
 		return npy_bad(l, "a tuple", err);
@@ -134,7 +134,7 @@ static enum mpk_code read_descr(struct literal *l, struct mpk_npy_header *out,
 enum { HAS_DESCR = 1, HAS_ORDER = 2, HAS_SHAPE = 4, HAS_ALL = 7 };
 
 static enum mpk_code npy_read_entry(struct literal *l, struct mpk_npy_header *out, unsigned *seen,
-				struct mpk_error *err)
+				    struct mpk_error *err)
 {
 	struct mpk_span key;
 

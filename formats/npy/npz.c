@@ -43,7 +43,7 @@ enum mpk_code mpk_npz_list(struct mpk_span bytes, struct mpk_arena *arena,
 }
 
 static enum mpk_code npy_not_found(struct mpk_span word, const struct mpk_zip_member *members,
-			       size_t count, struct mpk_arena *arena, struct mpk_error *err)
+				   size_t count, struct mpk_arena *arena, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf list = { 0 };
 	struct mpk_span *names = mpk_arena_array(arena, count + 1, sizeof *names);

@@ -184,8 +184,9 @@ static enum mpk_code read_strings(struct mpk_span all, const uint8_t *entry,
 
 		if (!mpk_span_text(all, mpk_load_u64(p), TEXT_MAX, &key) ||
 		    !mpk_span_text(all, mpk_load_u64(p + 8), TEXT_MAX, &value))
-			return offload_fail_at(err, off + i * BINARY_STRING_BYTES,
-				       "a string has no end, or lies beyond that of the file");
+			return offload_fail_at(
+				err, off + i * BINARY_STRING_BYTES,
+				"a string has no end, or lies beyond that of the file");
 		if (mpk_span_is(key, "triple"))
 			out->triple = value;
 		else if (mpk_span_is(key, "arch"))

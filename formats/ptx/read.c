@@ -43,8 +43,8 @@ static void ptx_reader_fini(struct reader *r)
 
 /* --- shared memory: FORMAT.md 2 --------------------------------------------------- */
 
-static enum mpk_code ptx_add_shared(struct reader *r, const struct mpk_ptx_variable *v, bool is_extern,
-				size_t kernel, struct mpk_error *err)
+static enum mpk_code ptx_add_shared(struct reader *r, const struct mpk_ptx_variable *v,
+				    bool is_extern, size_t kernel, struct mpk_error *err)
 {
 	size_t n = r->ptx.shared_count;
 
@@ -105,7 +105,8 @@ static enum mpk_code read_param(struct reader *r, struct mpk_error *err)
 }
 
 /* A kernel without parameters may have no parentheses. */
-static enum mpk_code ptx_read_params(struct reader *r, struct mpk_ptx_kernel *k, struct mpk_error *err)
+static enum mpk_code ptx_read_params(struct reader *r, struct mpk_ptx_kernel *k,
+				     struct mpk_error *err)
 {
 	r->param_count = 0;
 	if (!mpk_ptx_at(&r->p, '('))
@@ -190,7 +191,7 @@ static enum mpk_code ptx_read_body(struct reader *r, size_t kernel, struct mpk_e
 
 /* A kernel may be declared again, but not defined twice. */
 static enum mpk_code ptx_add_kernel(struct reader *r, const struct mpk_ptx_kernel *k,
-				const struct mpk_token *where, struct mpk_error *err)
+				    const struct mpk_token *where, struct mpk_error *err)
 {
 	size_t n = r->ptx.kernel_count, found;
 	int rc = mpk_strmap_put(&r->names, k->name, n, &found);
@@ -428,7 +429,7 @@ enum mpk_code mpk_ptx_read(struct mpk_span bytes, struct mpk_arena *arena, struc
 			   struct mpk_error *err)
 {
 	struct mpk_span text = without_end(bytes);
-	MPK_CLEANUP(reader_fini)
+	MPK_CLEANUP(ptx_reader_fini)
 	struct reader r = {
 		.p = { .lex = { .bytes = text, .language = "PTX" } },
 		.arena = arena,
@@ -447,7 +448,7 @@ enum mpk_code mpk_ptx_read(struct mpk_span bytes, struct mpk_arena *arena, struc
 /* Stops at the target: the texts of kernels may be megabytes. */
 enum mpk_code mpk_ptx_read_head(struct mpk_span bytes, struct mpk_ptx *out, struct mpk_error *err)
 {
-	MPK_CLEANUP(reader_fini)
+	MPK_CLEANUP(ptx_reader_fini)
 	struct reader r = { .p = { .lex = { .bytes = without_end(bytes), .language = "PTX" } } };
 
 	MPK_TRY(read_module(&r, true, err));

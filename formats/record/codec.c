@@ -75,7 +75,7 @@ void mpk_record_write(struct mpk_rope *r, const struct mpk_record *record)
 /* --- as a payload (payload.h) ---------------------------------------------------------------- */
 
 static enum mpk_code record_read_payload(struct mpk_cursor *c, struct mpk_arena *arena,
-				  struct mpk_payload *out, struct mpk_error *err)
+					 struct mpk_payload *out, struct mpk_error *err)
 {
 	return record_read(c, out->kind->schema, arena, &out->u.record, err);
 }
@@ -97,5 +97,5 @@ enum mpk_code mpk_record_files(const struct mpk_payload *p, struct mpk_files *fi
 	return MPK_OK;
 }
 
-const struct mpk_codec mpk_codec_record = { MPK_PAYLOAD_RECORD, record_read_payload, record_write_payload,
-					    mpk_record_files };
+const struct mpk_codec mpk_codec_record = { MPK_PAYLOAD_RECORD, record_read_payload,
+					    record_write_payload, mpk_record_files };

@@ -39,7 +39,8 @@ static const int32_t relax_tags[MPK_GENERATION_COUNT][MPK_RELAX_CONST_KINDS] = {
 };
 
 /* The magic number tells whether memory scopes are stored. */
-static enum mpk_code relaxvm_read_header(struct mpk_cursor *c, struct mpk_relax *x, struct mpk_error *err)
+static enum mpk_code relaxvm_read_header(struct mpk_cursor *c, struct mpk_relax *x,
+					 struct mpk_error *err)
 {
 	uint64_t start = mpk_cursor_offset(c), magic;
 
@@ -53,7 +54,7 @@ static enum mpk_code relaxvm_read_header(struct mpk_cursor *c, struct mpk_relax 
 
 /* Numbers are kept as they are: whether start and end exist is for mpk_relax_check. */
 static enum mpk_code relaxvm_read_func(struct mpk_cursor *c, struct mpk_arena *arena,
-			       struct mpk_relax_func *f, struct mpk_error *err)
+				       struct mpk_relax_func *f, struct mpk_error *err)
 {
 	uint64_t start = mpk_cursor_offset(c);
 
@@ -106,7 +107,7 @@ static enum mpk_code read_scopes(struct mpk_cursor *c, struct mpk_arena *arena, 
 
 /* What is not listed here has been refused with its tag. */
 static enum mpk_code relaxvm_read_value(struct mpk_cursor *c, struct mpk_arena *arena,
-				struct mpk_relax_const *k, struct mpk_error *err)
+					struct mpk_relax_const *k, struct mpk_error *err)
 {
 	uint64_t bits;
 
@@ -211,7 +212,7 @@ static enum mpk_code check_overlap(const struct mpk_relax *x, uint64_t at, const
 }
 
 static enum mpk_code relaxvm_read_content(struct mpk_cursor *c, struct mpk_arena *arena,
-				  struct mpk_relax *x, struct mpk_error *err)
+					  struct mpk_relax *x, struct mpk_error *err)
 {
 	uint64_t at;
 
@@ -327,7 +328,7 @@ void mpk_relax_write(struct mpk_rope *r, const struct mpk_relax *x)
 /* --- as a payload (payload.h) ---------------------------------------------------------------- */
 
 static enum mpk_code relaxvm_read_payload(struct mpk_cursor *c, struct mpk_arena *arena,
-				  struct mpk_payload *out, struct mpk_error *err)
+					  struct mpk_payload *out, struct mpk_error *err)
 {
 	MPK_TRY(mpk_relax_read(c, out->gen, arena, &out->u.relax, err));
 	out->trailing = out->u.relax.trailing;
@@ -354,5 +355,5 @@ static enum mpk_code relaxvm_list_files(const struct mpk_payload *p, struct mpk_
 	return mpk_files_add_text(files, "bytecode.txt", &listing);
 }
 
-const struct mpk_codec mpk_codec_relax = { MPK_PAYLOAD_RELAX, relaxvm_read_payload, relaxvm_write_payload,
-					   relaxvm_list_files };
+const struct mpk_codec mpk_codec_relax = { MPK_PAYLOAD_RELAX, relaxvm_read_payload,
+					   relaxvm_write_payload, relaxvm_list_files };

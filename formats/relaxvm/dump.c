@@ -62,7 +62,7 @@ static void put_arg(const struct mpk_relax *x, struct mpk_relax_arg arg, struct 
 
 /* The widths are minima: a long name moves what follows. */
 static void relaxvm_put_call(const struct mpk_relax *x, const struct mpk_relax_instr *instr,
-		     struct mpk_strbuf *out)
+			     struct mpk_strbuf *out)
 {
 	size_t from = out->len;
 
@@ -108,7 +108,7 @@ void mpk_relax_dump_instr(const struct mpk_relax *x, const struct mpk_relax_inst
 
 /* An instruction that does not read is one line with the reason. */
 static void relaxvm_put_code(const struct mpk_relax *x, const struct mpk_relax_func *f,
-		     struct mpk_strbuf *out)
+			     struct mpk_strbuf *out)
 {
 	uint64_t count = mpk_relax_instr_count(x);
 	struct mpk_relax_instr instr;

@@ -355,7 +355,7 @@ void mpk_relay_write(struct mpk_rope *r, const struct mpk_relay *x)
 /* --- as a payload (payload.h) ---------------------------------------------------------------- */
 
 static enum mpk_code relayvm_read_payload(struct mpk_cursor *c, struct mpk_arena *arena,
-				  struct mpk_payload *out, struct mpk_error *err)
+					  struct mpk_payload *out, struct mpk_error *err)
 {
 	MPK_TRY(relay_read(c, arena, &out->u.relay, err));
 	out->trailing = out->u.relay.trailing;
@@ -382,5 +382,5 @@ static enum mpk_code relayvm_list_files(const struct mpk_payload *p, struct mpk_
 	return mpk_files_add_text(files, "bytecode.txt", &listing);
 }
 
-const struct mpk_codec mpk_codec_relay = { MPK_PAYLOAD_RELAY, relayvm_read_payload, relayvm_write_payload,
-					   relayvm_list_files };
+const struct mpk_codec mpk_codec_relay = { MPK_PAYLOAD_RELAY, relayvm_read_payload,
+					   relayvm_write_payload, relayvm_list_files };

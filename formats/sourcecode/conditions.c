@@ -10,8 +10,7 @@
 #include "base/num.h"
 #include "base/strmap.h"
 #include "base/vec.h"
-#include "sourcecode/internal/plain.h"
-#include "sourcecode/internal/words.h"
+#include "sourcecode/internal/sourcecode.h"
 
 enum { DEPTH_MAX = 64 }; /* what is deeper belongs to the group at this depth */
 
@@ -197,7 +196,7 @@ static void begin_group(struct conditions *c, enum truth now, struct mpk_span li
 
 /* A directive that is one of a condition; line is all of it, next what follows it. */
 static void sourcecode_follow(struct conditions *c, const struct mpk_source_code_directive *d,
-		   struct mpk_span line, size_t next)
+			      struct mpk_span line, size_t next)
 {
 	bool begins = mpk_span_starts(d->name, "if"),
 	     has_not = mpk_span_is(d->name, "ifndef") || mpk_span_is(d->name, "elifndef");

@@ -8,7 +8,7 @@
 #include "base/compiler.h"
 #include "base/num.h"
 #include "base/strmap.h"
-#include "sourcecode/internal/words.h"
+#include "sourcecode/internal/sourcecode.h"
 
 /* What a directive says of the word in the same slot. */
 struct constant {
@@ -200,7 +200,7 @@ static const struct mpk_source_code_words nothing;
 
 /* A text of no bytes has no words; an offset has 32 bits. */
 static const struct mpk_source_code_words *sourcecode_make(struct mpk_source_code_index *index,
-						enum mpk_source_code_list list)
+							   enum mpk_source_code_list list)
 {
 	struct pass p = { .bytes = index->bytes, .found = count };
 	struct mpk_source_code_words *w = mpk_arena_alloc(index->arena, sizeof *w);

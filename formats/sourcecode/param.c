@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "sourcecode/internal/words.h"
+#include "sourcecode/internal/sourcecode.h"
 #include "sourcecode/sourcecode.h"
 
 bool mpk_source_code_next_param(const struct mpk_source_code_kernel *kernel, size_t *at,

@@ -7,8 +7,7 @@
  */
 #include <string.h>
 
-#include "sourcecode/internal/plain.h"
-#include "sourcecode/internal/words.h"
+#include "sourcecode/internal/sourcecode.h"
 
 /* A text on its way. What a backslash joins is put together; the blanks follow. */
 struct cleaner {

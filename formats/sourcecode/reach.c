@@ -78,10 +78,12 @@ static bool is_assignment(const struct body *b, size_t i)
  * Returns  how many tokens it is; 0: something else */
 static size_t order_at(const struct body *b, size_t i)
 {
-	bool shift = sourcecode_is_any(b, i, "<>") && ((sourcecode_is_any(b, i + 1, "<>") && is_joined(b, i)) ||
-					    (i && sourcecode_is_any(b, i - 1, "<>") && is_joined(b, i - 1)));
+	bool shift = sourcecode_is_any(b, i, "<>") &&
+		     ((sourcecode_is_any(b, i + 1, "<>") && is_joined(b, i)) ||
+		      (i && sourcecode_is_any(b, i - 1, "<>") && is_joined(b, i - 1)));
 
-	if (!sourcecode_is_any(b, i, "<>") || shift || (i && is_punct(b, i - 1, '-') && is_joined(b, i - 1)))
+	if (!sourcecode_is_any(b, i, "<>") || shift ||
+	    (i && is_punct(b, i - 1, '-') && is_joined(b, i - 1)))
 		return 0;
 	return is_punct(b, i + 1, '=') ? 2 : 1;
 }
@@ -266,15 +268,17 @@ static bool is_step_of_loop(const struct body *b, size_t name)
 static bool is_changed(const struct body *b, size_t i)
 {
 	bool compound = sourcecode_is_any(b, i + 1, "+-*/%&|^<>") && is_assignment(b, i + 2);
-	bool counted =
-		(sourcecode_is_any(b, i + 1, "+-") && sourcecode_is_any(b, i + 2, "+-") && is_joined(b, i + 1)) ||
-		(i > 1 && sourcecode_is_any(b, i - 1, "+-") && sourcecode_is_any(b, i - 2, "+-") && is_joined(b, i - 2));
+	bool counted = (sourcecode_is_any(b, i + 1, "+-") && sourcecode_is_any(b, i + 2, "+-") &&
+			is_joined(b, i + 1)) ||
+		       (i > 1 && sourcecode_is_any(b, i - 1, "+-") &&
+			sourcecode_is_any(b, i - 2, "+-") && is_joined(b, i - 2));
 
 	/* "i < n" and "i >= n" are comparisons, "i <<= 1" is none */
 	if (sourcecode_is_any(b, i + 1, "<>"))
 		compound = sourcecode_is_any(b, i + 2, "<>") && is_punct(b, i + 3, '=');
 	return compound || counted || is_assignment(b, i + 1) ||
-	       (is_punct(b, i - 1, '&') && i > 1 && sourcecode_is_any(b, i - 2, "(,=")); /* its address */
+	       (is_punct(b, i - 1, '&') && i > 1 &&
+		sourcecode_is_any(b, i - 2, "(,=")); /* its address */
 }
 
 static void find_indices(struct body *b)

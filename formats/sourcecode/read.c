@@ -9,7 +9,7 @@
 #include "base/compiler.h"
 #include "base/vec.h"
 #include "lexer/lexer.h"
-#include "sourcecode/internal/plain.h"
+#include "sourcecode/internal/sourcecode.h"
 
 struct language {
 	const char *name;
@@ -200,7 +200,7 @@ static enum mpk_code skip_parens(struct reader *r, struct mpk_error *err)
 
 /* Parameters: commas count outside of brackets of any kind. */
 static enum mpk_code sourcecode_read_params(struct reader *r, struct mpk_source_code_kernel *k,
-				 struct mpk_error *err)
+					    struct mpk_error *err)
 {
 	struct mpk_token open = r->t;
 	size_t depth = 0, words = 0;
@@ -245,7 +245,8 @@ static void set_scopes(const struct reader *r, struct mpk_source_code_kernel *k)
 	}
 }
 
-static enum mpk_code sourcecode_add(struct reader *r, struct mpk_source_code_kernel *k, struct mpk_error *err)
+static enum mpk_code sourcecode_add(struct reader *r, struct mpk_source_code_kernel *k,
+				    struct mpk_error *err)
 {
 	const struct mpk_source_code_group *group =
 		mpk_source_code_group_at(&r->groups, (size_t)(k->name.data - r->lex.bytes.data));
@@ -383,7 +384,7 @@ enum mpk_code mpk_source_code_read(struct mpk_span bytes, enum mpk_source_code_l
 				   struct mpk_arena *arena, struct mpk_source_code *out,
 				   struct mpk_error *err)
 {
-	MPK_CLEANUP(reader_fini)
+	MPK_CLEANUP(sourcecode_reader_fini)
 	struct reader r = {
 		.language = &languages[language],
 		.lex = { .language = languages[language].name, .c_like = true },

@@ -7,8 +7,7 @@
  */
 #include <string.h>
 
-#include "sourcecode/internal/types.h"
-#include "sourcecode/internal/words.h"
+#include "sourcecode/internal/sourcecode.h"
 #include "sourcecode/sourcecode.h"
 
 /* Hostile texts have types that stand for types that stand for types. */
@@ -28,8 +27,8 @@ struct written {
 };
 
 static bool sourcecode_resolve(struct mpk_span param, enum mpk_source_code_language language,
-		    struct mpk_source_code_index *index, unsigned depth,
-		    struct mpk_source_code_resolved *out);
+			       struct mpk_source_code_index *index, unsigned depth,
+			       struct mpk_source_code_resolved *out);
 
 /* --- writing out -------------------------------------------------------------------------- */
 
@@ -210,8 +209,9 @@ static void measure_line(struct mpk_source_code_type *type, struct mpk_span line
 	}
 }
 
-static void sourcecode_measure(struct mpk_source_code_type *type, enum mpk_source_code_language language,
-		    struct mpk_source_code_index *index, unsigned depth)
+static void sourcecode_measure(struct mpk_source_code_type *type,
+			       enum mpk_source_code_language language,
+			       struct mpk_source_code_index *index, unsigned depth)
 {
 	struct mpk_span rest = type->words;
 
@@ -302,7 +302,7 @@ static uint64_t vector_bytes(struct mpk_dtype t, enum mpk_source_code_language l
 
 /* No number and no address by its words: a value of the text's own, or nobody knows. */
 static void sourcecode_take_value(struct written *w, struct mpk_span text, unsigned depth,
-		       struct mpk_source_code_resolved *out)
+				  struct mpk_source_code_resolved *out)
 {
 	bool tagged =
 		mentions(text, "struct") || mentions(text, "class") || mentions(text, "union");
@@ -332,7 +332,7 @@ static void sourcecode_take_value(struct written *w, struct mpk_span text, unsig
 
 /* First by the written-out words alone, then with what is known of the types in them. */
 static void sourcecode_classify(struct written *w, struct mpk_span text, unsigned depth,
-		     struct mpk_source_code_resolved *out)
+				struct mpk_source_code_resolved *out)
 {
 	bool reference = memchr(text.data, '&', text.len) != NULL;
 	struct mpk_source_code_param p;
@@ -365,8 +365,8 @@ static void sourcecode_classify(struct written *w, struct mpk_span text, unsigne
 
 /* False: there was no memory, or the text is nested too deeply; out says "unknown" then. */
 static bool sourcecode_resolve(struct mpk_span param, enum mpk_source_code_language language,
-		    struct mpk_source_code_index *index, unsigned depth,
-		    struct mpk_source_code_resolved *out)
+			       struct mpk_source_code_index *index, unsigned depth,
+			       struct mpk_source_code_resolved *out)
 {
 	struct written w = { .index = index, .language = language };
 	struct mpk_source_code_param own;

@@ -96,8 +96,8 @@ static size_t offset_of(const struct mpk_source_code *s, size_t kernel)
 
 /* The first program that defines a kernel, unless another one is called by its name. */
 static enum mpk_code sourcecode_choose(struct choice *c, const struct mpk_source_code *s,
-			    const struct mpk_source_code_piece *pieces, size_t count,
-			    struct mpk_error *err)
+				       const struct mpk_source_code_piece *pieces, size_t count,
+				       struct mpk_error *err)
 {
 	size_t program = SIZE_MAX, name;
 
@@ -123,8 +123,8 @@ static enum mpk_code sourcecode_choose(struct choice *c, const struct mpk_source
 
 /* Those of the chosen programs, into list unless it is NULL. */
 static size_t sourcecode_keep(const struct choice *c, const struct mpk_source_code *s,
-		   const struct mpk_source_code_piece *pieces, size_t count,
-		   struct mpk_source_code_kernel *list)
+			      const struct mpk_source_code_piece *pieces, size_t count,
+			      struct mpk_source_code_kernel *list)
 {
 	size_t kept = 0, program = SIZE_MAX, name;
 

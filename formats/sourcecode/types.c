@@ -3,7 +3,7 @@
  *
  * Scopes are not distinguished: a name that means two things is open. So is what takes a compiler to tell.
  */
-#include "sourcecode/internal/types.h"
+#include "sourcecode/internal/sourcecode.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,6 @@
 #include "base/search.h"
 #include "base/vec.h"
 #include "lexer/lexer.h"
-#include "sourcecode/internal/words.h"
 
 enum { TYPES_MAX = 65536, BRACES_MAX = 64 };
 
@@ -287,7 +286,8 @@ static void sourcecode_types_follow(struct scan *s)
 		end_statement(s);
 	else if (sourcecode_types_is_any(&s->t, ":"))
 		s->head.behind_colon = s->head.what != NOTHING;
-	else if (sourcecode_types_is_any(&s->t, "=") && s->head.what == USING && !s->head.words.data)
+	else if (sourcecode_types_is_any(&s->t, "=") && s->head.what == USING &&
+		 !s->head.words.data)
 		s->head.words = mpk_span_of(s->t.text.data + 1, 0);
 	else if (s->head.what != USING && sourcecode_types_is_any(&s->t, "*&,=>)"))
 		s->head = (struct head){ 0 }; /* it is mentioned, not made */
@@ -387,7 +387,8 @@ static void join(struct mpk_source_code_type *a, const struct mpk_source_code_ty
 }
 
 /* Made when the first type is asked for. */
-static const struct mpk_source_code_types *sourcecode_types_make(struct mpk_source_code_index *index)
+static const struct mpk_source_code_types *
+sourcecode_types_make(struct mpk_source_code_index *index)
 {
 	static const struct mpk_source_code_types nothing;
 	MPK_CLEANUP(scan_fini)

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "sourcecode/internal/words.h"
+#include "sourcecode/internal/sourcecode.h"
 
 size_t mpk_source_code_skip_blanks(struct mpk_span s, size_t i)
 {

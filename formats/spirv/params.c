@@ -175,7 +175,8 @@ static const struct id *struct_of(const struct module *m, const struct id *varia
 {
 	const struct id *pointer = spirv_get(m, operand(m, variable, 0));
 
-	return pointer->op == OP_TYPE_POINTER ? spirv_get(m, operand(m, pointer, 1)) : spirv_get(m, m->bound);
+	return pointer->op == OP_TYPE_POINTER ? spirv_get(m, operand(m, pointer, 1))
+					      : spirv_get(m, m->bound);
 }
 
 /* A storage buffer is a struct whose last member is an array. */

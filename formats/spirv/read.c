@@ -108,7 +108,8 @@ bool mpk_spirv_is(struct mpk_span bytes)
 /* Operands are read by their place, so their number is checked first. */
 static enum mpk_code need(const struct instruction *i, uint16_t words, struct mpk_error *err)
 {
-	return i->words >= words ? MPK_OK : spirv_fail_at(err, i->at, "an instruction lacks operands");
+	return i->words >= words ? MPK_OK
+				 : spirv_fail_at(err, i->at, "an instruction lacks operands");
 }
 
 /* An id in word n of the instruction. */
@@ -315,7 +316,7 @@ static enum mpk_code sort_definitions(struct reader *r, struct mpk_error *err)
 	for (size_t i = 1; i < r->definition_count; i++)
 		if (d[i - 1].id == d[i].id)
 			return spirv_fail_at(err, d[i].at > d[i - 1].at ? d[i].at : d[i - 1].at,
-				       "an id is defined a second time");
+					     "an id is defined a second time");
 	return MPK_OK;
 }
 
@@ -368,7 +369,8 @@ static void apply_workgroup_size(struct reader *r)
 		return;
 	for (size_t i = 0; i < r->out.entry_count; i++)
 		for (size_t k = 0; k < 3; k++)
-			r->entries[i].local_size[k] = constant_of(r, spirv_word_at(r, d->at + 3 + k));
+			r->entries[i].local_size[k] =
+				constant_of(r, spirv_word_at(r, d->at + 3 + k));
 }
 
 static int compare_functions(const void *a, const void *b)
@@ -414,7 +416,7 @@ static enum mpk_code apply_modes(struct reader *r, struct mpk_error *err)
 
 		if (!d || d->op != OP_FUNCTION)
 			return spirv_fail_at(err, r->modes[i].at,
-				       "an execution mode without its function");
+					     "an execution mode without its function");
 	}
 	fold_modes(r);
 	for (size_t i = 0; r->mode_count && i < r->out.entry_count; i++) {
@@ -455,7 +457,8 @@ static enum mpk_code open_module(struct reader *r, struct mpk_error *err)
 	if (!mpk_spirv_is(r->bytes))
 		return spirv_fail_at(err, 0, "no SPIR-V magic number");
 	if (r->bytes.len % 4)
-		return spirv_fail_at(err, r->bytes.len / 4, "not a multiple of 4 bytes; it was cut off");
+		return spirv_fail_at(err, r->bytes.len / 4,
+				     "not a multiple of 4 bytes; it was cut off");
 	r->word_count = r->bytes.len / 4;
 	if (r->word_count < HEADER_WORDS)
 		return spirv_fail_at(err, r->word_count, "cut off inside its header");
@@ -484,7 +487,7 @@ static enum mpk_code spirv_keep(struct reader *r, struct mpk_spirv *out, struct 
 enum mpk_code mpk_spirv_read(struct mpk_span bytes, struct mpk_arena *arena, struct mpk_spirv *out,
 			     struct mpk_error *err)
 {
-	MPK_CLEANUP(reader_fini) struct reader r = { .bytes = bytes, .arena = arena };
+	MPK_CLEANUP(spirv_reader_fini) struct reader r = { .bytes = bytes, .arena = arena };
 
 	MPK_TRY(open_module(&r, err));
 	MPK_TRY(spirv_read_walk(&r, err));

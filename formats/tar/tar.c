@@ -182,7 +182,8 @@ static enum mpk_code read_pax(struct pending *next, struct mpk_span data, uint64
 			next->path = value;
 		} else if (mpk_span_is(key, "size")) {
 			if (!mpk_parse_u64(value, &next->size))
-				return tar_fail_at(err, off, "the size in a pax record is no number");
+				return tar_fail_at(err, off,
+						   "the size in a pax record is no number");
 			next->has_size = true;
 		} else if (mpk_span_starts(key, "GNU.sparse.")) {
 			return mpk_fail_offset(
@@ -259,7 +260,7 @@ static enum mpk_code take_data(struct reader *r, const struct mpk_tar_header *h,
 
 	if (!field_number(h->size, sizeof h->size, &size))
 		return tar_fail_at(err, r->pos + offsetof(struct mpk_tar_header, size),
-			       "a member's size is no number");
+				   "a member's size is no number");
 	if (r->next.has_size && !extension)
 		size = r->next.size;
 	if (h->type >= '1' && h->type <= '6')
@@ -311,7 +312,7 @@ static enum mpk_code next_block(struct reader *r, bool *done, struct mpk_error *
 enum mpk_code mpk_tar_read(struct mpk_span bytes, struct mpk_arena *arena, struct mpk_tar *out,
 			   struct mpk_error *err)
 {
-	MPK_CLEANUP(reader_fini) struct reader r = { .bytes = bytes, .arena = arena };
+	MPK_CLEANUP(tar_reader_fini) struct reader r = { .bytes = bytes, .arena = arena };
 	struct mpk_tar_member *members;
 	bool done = false;
 
@@ -341,7 +342,7 @@ static void put_padding(struct mpk_rope *rope, uint64_t len)
 }
 
 static void tar_put_header(struct mpk_rope *rope, struct mpk_span name, char type, uint64_t size,
-		       uint64_t mtime)
+			   uint64_t mtime)
 {
 	struct mpk_tar_header h = {
 		.mode = "0000644",

@@ -39,7 +39,8 @@ static bool size_agrees(const struct mpk_tensor_record *t, uint64_t n, uint64_t 
 
 /* A rank is bounded by the bytes left, before memory for it is taken. */
 static enum mpk_code tensor_read_shape(struct mpk_cursor *c, struct mpk_arena *arena,
-				struct mpk_tensor_record *t, int32_t ndim, struct mpk_error *err)
+				       struct mpk_tensor_record *t, int32_t ndim,
+				       struct mpk_error *err)
 {
 	uint64_t start = mpk_cursor_offset(c);
 	int64_t *shape;
@@ -66,7 +67,7 @@ static enum mpk_code tensor_read_shape(struct mpk_cursor *c, struct mpk_arena *a
 /* The size is stored and follows from shape and type as well: they must agree by one of the
  * rules. */
 static enum mpk_code tensor_read_data(struct mpk_cursor *c, struct mpk_tensor_record *t,
-			       struct mpk_error *err)
+				      struct mpk_error *err)
 {
 	uint64_t start = mpk_cursor_offset(c), size, n;
 	char text[MPK_DTYPE_TEXT];

@@ -39,7 +39,8 @@ bool mpk_zip_is(struct mpk_span bytes)
 	       (mpk_load_u32(bytes.data) == SIG_LOCAL || mpk_load_u32(bytes.data) == SIG_END);
 }
 
-static enum mpk_code zip_bad(const char *space, uint64_t off, const char *what, struct mpk_error *err)
+static enum mpk_code zip_bad(const char *space, uint64_t off, const char *what,
+			     struct mpk_error *err)
 {
 	return mpk_fail_offset(err, MPK_E_CORRUPT, space, off, "broken zip archive: %s", what);
 }
@@ -72,7 +73,8 @@ static enum mpk_code read_directory64(struct mpk_span zip, size_t end, struct di
 		return zip_bad(out->space, end, "no 64-bit directory where one is needed", err);
 	off = mpk_load_u64(zip.data + end - LOCATOR_BYTES + 8);
 	if (!mpk_span_sub(zip, off, END64_BYTES, &record) || mpk_load_u32(record.data) != SIG_END64)
-		return zip_bad(out->space, end, "the 64-bit directory is not where it should be", err);
+		return zip_bad(out->space, end, "the 64-bit directory is not where it should be",
+			       err);
 	out->count = mpk_load_u64(record.data + 32);
 	out->off = mpk_load_u64(record.data + 48);
 	return MPK_OK;
@@ -125,7 +127,7 @@ static enum mpk_code read_member(struct mpk_cursor *c, struct mpk_zip_member *ou
 	MPK_TRY(mpk_read_bytes(c, "directory entry", CENTRAL_BYTES, &head, err));
 	if (mpk_load_u32(head.data) != SIG_CENTRAL)
 		return zip_bad(c->space, mpk_cursor_offset(c) - CENTRAL_BYTES, "no directory entry",
-			   err);
+			       err);
 	MPK_TRY(mpk_read_bytes(c, "member name", mpk_load_u16(head.data + 28), &name, err));
 	MPK_TRY(mpk_read_bytes(c, "extra fields", mpk_load_u16(head.data + 30), &extra, err));
 	MPK_TRY(mpk_read_bytes(c, "comment", mpk_load_u16(head.data + 32), &comment, err));
@@ -223,7 +225,7 @@ enum mpk_code mpk_zip_read(struct mpk_span zip, const struct mpk_zip_member *m,
 		return zip_bad(o->space, m->local, "a stored member has two sizes", err);
 	if (o->check_stored && !zip_holds(stored, m))
 		return zip_bad(o->space, m->local, "a stored member is not what its checksum says",
-			   err);
+			       err);
 	*out = stored;
 	return MPK_OK;
 }
@@ -293,8 +295,8 @@ enum mpk_code mpk_zip_list(struct mpk_span bytes, const char *space, struct mpk_
 			continue;
 		if (list[i].stored > left) /* they would be read again and again */
 			return zip_bad(space, dir.off,
-				   "its members overlap: together they are more than the file",
-				   err);
+				       "its members overlap: together they are more than the file",
+				       err);
 		left -= list[i].stored;
 	}
 	*out = list;
@@ -313,7 +315,7 @@ static struct mpk_span last_part(struct mpk_span name)
 
 /* Who leaves the folders out means the member with that last part; else one that is spelt alike. */
 static enum mpk_code zip_not_found(const struct mpk_zip_member *members, size_t count,
-			       struct mpk_span name, struct mpk_error *err)
+				   struct mpk_span name, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
 	struct mpk_span *names = mpk_arena_array(&scratch, count, sizeof *names);

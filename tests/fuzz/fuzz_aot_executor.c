@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "abi/internal/layout.h"
-#include "executor/static/internal/metadata.h"
+#include "executor/static/internal/static.h"
 #include "executor/static/static.h"
 #include "factory/factory.h"
 #include "fuzz.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "executor/executor.h"
-#include "executor/relax/internal/vm.h"
+#include "executor/relax/internal/relax.h"
 #include "executor/relax/relax.h"
 #include "runtime.h"
 #include "runtime/node.h"

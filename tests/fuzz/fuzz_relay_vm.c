@@ -9,7 +9,7 @@
 
 #include "abi/internal/layout.h"
 #include "executor/executor.h"
-#include "executor/relay/internal/vm.h"
+#include "executor/relay/internal/relay.h"
 #include "executor/relay/relay.h"
 #include "payload.h"
 #include "relayvm/internal/ops.h"

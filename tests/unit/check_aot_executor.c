@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Models compiled ahead of time, made by hand: what the entry receives, and metadata that leads
  * elsewhere. Its structures are data of this program, whose functions stand for the library's. */
-#include "executor/static/internal/metadata.h"
+#include "executor/static/internal/static.h"
 #include "factory_made.h"
 #include "runtime/segments.h"
 #include "tensor/tensor.h"

@@ -9,7 +9,7 @@
 #include "base/half.h"
 #include "base/native.h"
 #include "compare/host.h"
-#include "compare/internal/script.h"
+#include "compare/internal/compare.h"
 #include "compare/spirv.h"
 #include "compare/tensor.h"
 #include "compare/text.h"

@@ -5,7 +5,7 @@
 #include "base/compiler.h"
 #include "base/cursor.h"
 #include "cubin/cubin.h"
-#include "cubin/internal/info.h"
+#include "cubin/internal/cubin.h"
 
 #define DATA "tests/data/device/"
 

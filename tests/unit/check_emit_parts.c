@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 
 #include "elf/target.h"
-#include "emit/internal/csource.h"
+#include "emit/internal/emit.h"
 #include "toolchain/scratch.h"
 #include "toolchain/toolchain.h"
 

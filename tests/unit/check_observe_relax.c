@@ -2,7 +2,7 @@
 /* What the Relax VM tells observers: which tensors an operator fills, calls within calls, and that a run
  * which is looked at is no other than one that is not */
 #include "executor/plan/plan.h"
-#include "executor/relax/internal/vm.h"
+#include "executor/relax/internal/relax.h"
 #include "executor/relax/relax.h"
 #include "relax_made.h"
 #include "runtime/observer.h"

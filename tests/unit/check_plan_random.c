@@ -8,7 +8,7 @@
 #include <inttypes.h>
 
 #include "executor/plan/internal/plans.h"
-#include "executor/relax/internal/vm.h"
+#include "executor/relax/internal/relax.h"
 #include "executor/relax/relax.h"
 #include "plan_compare.h"
 #include "plan_kernels.h"

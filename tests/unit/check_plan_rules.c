@@ -2,7 +2,7 @@
 /* Rules of plans (executor/plan/plan.h), each with the smallest program that breaks where it is not kept.
  * Random programs: check_plan_random.c. */
 #include "executor/plan/plan.h"
-#include "executor/relax/internal/vm.h"
+#include "executor/relax/internal/relax.h"
 #include "executor/relax/relax.h"
 #include "relax_made.h"
 

@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "process/argv.h"
-#include "process/internal/child.h"
+#include "process/internal/process.h"
 #include "process_made.h"
 
 /* --- how a child ends ------------------------------------------------------------- */

@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 
 #include "process/cleanup.h"
-#include "process/internal/child.h"
+#include "process/internal/process.h"
 #include "process_made.h"
 
 /* --- time -------------------------------------------------------------------------- */

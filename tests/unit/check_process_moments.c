@@ -17,7 +17,7 @@
 #include "base/clock.h"
 #include "process/cleanup.h"
 #include "process/helper.h"
-#include "process/internal/orphans.h"
+#include "process/internal/process.h"
 #include "process_made.h"
 
 /* LANES: moments at a time, most of which is sleep */

@@ -3,7 +3,7 @@
  * by calling its own. */
 #include "assert_error.h"
 #include "base/native.h"
-#include "executor/relax/internal/builtin.h"
+#include "executor/relax/internal/relax.h"
 #include "harness.h"
 #include "runtime/context.h"
 #include "runtime/runtime.h"

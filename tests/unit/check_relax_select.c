@@ -4,7 +4,7 @@
 
 #include "assert_error.h"
 #include "base/strbuf.h"
-#include "executor/relax/internal/builtin.h"
+#include "executor/relax/internal/relax.h"
 #include "harness.h"
 #include "value/element.h"
 

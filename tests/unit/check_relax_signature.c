@@ -2,7 +2,7 @@
 /* What functions in byte code take and give: texts of checks, and programs with and without them. */
 #include "assert_error.h"
 #include "harness.h"
-#include "program/internal/annotation.h"
+#include "program/internal/program.h"
 #include "program/relax.h"
 #include "relax_made.h"
 

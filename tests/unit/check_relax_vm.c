@@ -4,7 +4,7 @@
 #include <stdatomic.h>
 
 #include "executor/plan/plan.h"
-#include "executor/relax/internal/vm.h"
+#include "executor/relax/internal/relax.h"
 #include "executor/relax/relax.h"
 #include "relax_made.h"
 

@@ -3,7 +3,7 @@
 #include "abi/internal/layout.h"
 #include "base/native.h"
 #include "executor/plan/plan.h"
-#include "executor/relay/internal/vm.h"
+#include "executor/relay/internal/relay.h"
 #include "executor/relay/relay.h"
 #include "model_library.h"
 #include "runtime/devices.h"

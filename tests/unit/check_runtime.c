@@ -6,7 +6,7 @@
 #include "abi/packed.h"
 #include "module_made.h"
 #include "runtime/context.h"
-#include "runtime/internal/module_api.h"
+#include "runtime/internal/runtime.h"
 #include "runtime/library.h"
 #include "runtime/runtime.h"
 

@@ -5,7 +5,7 @@
 #include "harness.h"
 #include "hostcode/getters.h"
 #include "hostcode/host.h"
-#include "hostcode/internal/assertion.h"
+#include "hostcode/internal/hostcode.h"
 #include "robust.h"
 #include "signature/extent.h"
 #include "signature/prototype.h"

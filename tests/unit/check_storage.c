@@ -3,7 +3,7 @@
 #include "assert_error.h"
 #include "device/device.h"
 #include "harness.h"
-#include "runtime/internal/allocator.h"
+#include "runtime/internal/runtime.h"
 #include "value/tensor.h"
 #include "value/value.h"
 

@@ -9,7 +9,7 @@
 #include <time.h>
 
 #include "process/process.h"
-#include "sandbox/internal/filter.h"
+#include "sandbox/internal/sandbox.h"
 #include "workdir.h"
 
 HARNESS_FN struct mpk_process shell(const char *script)

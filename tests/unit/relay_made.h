@@ -10,7 +10,7 @@
 #include <endian.h>
 
 #include "base/native.h"
-#include "executor/relay/internal/vm.h"
+#include "executor/relay/internal/relay.h"
 #include "executor/relay/relay.h"
 #include "model_made.h"
 #include "relayvm/relayvm.h"

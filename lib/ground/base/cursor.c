@@ -4,8 +4,8 @@
 
 #include <inttypes.h>
 
-static enum mpk_code cursor_take(struct mpk_cursor *c, const char *what, uint64_t n, const uint8_t **out,
-			  struct mpk_error *err)
+static enum mpk_code cursor_take(struct mpk_cursor *c, const char *what, uint64_t n,
+				 const uint8_t **out, struct mpk_error *err)
 {
 	if (n > mpk_cursor_left(c))
 		return mpk_fail_offset(err, MPK_E_CORRUPT, c->space, mpk_cursor_offset(c),

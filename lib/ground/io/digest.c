@@ -180,8 +180,8 @@ void mpk_digest_fini(struct mpk_digest *d)
 }
 
 /* Piece by piece: a rope of gigabytes is never in memory as a whole. */
-static enum mpk_code digest_add_all(struct mpk_digest *d, struct mpk_reader *r, const struct mpk_tap *tap,
-			     struct mpk_error *err)
+static enum mpk_code digest_add_all(struct mpk_digest *d, struct mpk_reader *r,
+				    const struct mpk_tap *tap, struct mpk_error *err)
 {
 	struct mpk_span some = { 0 };
 

@@ -51,7 +51,7 @@ static enum mpk_code read_range(const struct mpk_piece *p, uint64_t skip, uint8_
 }
 
 static enum mpk_code flat_copy(const struct mpk_piece *p, uint64_t skip, uint8_t *to, size_t len,
-			  struct mpk_error *err)
+			       struct mpk_error *err)
 {
 	uintptr_t low = (uintptr_t)to & ~(uintptr_t)(page_bytes() - 1);
 
@@ -87,7 +87,7 @@ static enum mpk_code map_range(const struct mpk_piece *p, uint8_t *to, struct mp
 }
 
 static enum mpk_code flat_fill(const struct mpk_rope *rope, size_t range, uint8_t *to,
-			  struct mpk_error *err)
+			       struct mpk_error *err)
 {
 	for (size_t i = 0; i < rope->count; i++) {
 		const struct mpk_piece *p = &rope->pieces[i];

@@ -32,7 +32,8 @@ static enum mpk_code fail_too_long(bool is_device, struct mpk_error *err)
 
 /* Pipes and devices: nobody knows their length before their end. One byte more than the
  * limit is asked for, so that an input of just that size is not refused. */
-static enum mpk_code mapping_read_all(int fd, bool is_device, struct mpk_span *out, struct mpk_error *err)
+static enum mpk_code mapping_read_all(int fd, bool is_device, struct mpk_span *out,
+				      struct mpk_error *err)
 {
 	const size_t most = is_device ? MPK_DEVICE_MAX : MPK_PIPE_MAX;
 	uint8_t *data = NULL;

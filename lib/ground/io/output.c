@@ -132,8 +132,8 @@ static int open_unnamed(const struct mpk_output *o)
 /* Finds a temporary name that nobody has.
  * @make    gives something that name; false with errno when it cannot */
 static enum mpk_code output_take_name(struct mpk_output *o,
-			       bool (*make)(struct mpk_output *, const char *),
-			       struct mpk_error *err)
+				      bool (*make)(struct mpk_output *, const char *),
+				      struct mpk_error *err)
 {
 	/* such names are needed here only: here is what killed runs left */
 	mpk_temporary_sweep(o->path);
@@ -363,7 +363,8 @@ static enum mpk_code give_name(struct mpk_output *o, struct mpk_error *err)
 {
 	if (link_to(o, o->path))
 		return MPK_OK;
-	return errno == EEXIST ? output_take_name(o, link_to, err) : fail_io(o, "cannot create", err);
+	return errno == EEXIST ? output_take_name(o, link_to, err)
+			       : fail_io(o, "cannot create", err);
 }
 
 static int content_fd(const struct mpk_output *o)

@@ -2,7 +2,7 @@
 /* What a child does between fork and its work: streams, limits, a group or a session of its
  * own, and a death signal. The order matters: ties to the parent come first, so that a
  * parent that dies meanwhile takes the child along. */
-#include "process/internal/child.h"
+#include "process/internal/process.h"
 
 #include <errno.h>
 #include <fcntl.h>

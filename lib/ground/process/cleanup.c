@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "process/internal/fork.h"
+#include "process/internal/process.h"
 
 /* What the process that cleans up waits for. A socket alone would not do: a copy of its other end
  * is in every process that ours has forked, and one of those may outlive it. */

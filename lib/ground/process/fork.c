@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* glibc's posix_spawn cannot ask for PR_SET_PDEATHSIG nor run a function, hence fork; the programs
  * are small, and what they have mapped is shared. */
-#include "process/internal/fork.h"
+#include "process/internal/process.h"
 
 #include <errno.h>
 #include <linux/sched.h>

@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "process/internal/fork.h"
+#include "process/internal/process.h"
 #include "text/escape.h"
 
 /* Before every question and answer. Both sides run on one machine, so numbers have its byte

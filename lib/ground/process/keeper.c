@@ -2,7 +2,7 @@
 /* PR_SET_PDEATHSIG reaches a child and not its children, and is lost when a process changes its user: no
  * more than a help. What is kept is kept by the end of a namespace, or by a process that lives until it has
  * ended all others. */
-#include "process/internal/keeper.h"
+#include "process/internal/process.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -13,8 +13,6 @@
 
 #include "base/clock.h"
 #include "base/compiler.h"
-#include "process/internal/fork.h"
-#include "process/internal/orphans.h"
 #include "sandbox/sandbox.h"
 
 /* A status as of waitpid(2), which has macros to take it apart. */

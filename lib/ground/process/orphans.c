@@ -2,7 +2,7 @@
 /* Children are found through /proc, which lists processes of a machine and not of a parent:
  * hence the question to waitid first, whether there are any, which costs nothing. Where there is no /proc,
  * as in a bare chroot, every number that a process may have is asked for: a second, and nothing is left. */
-#include "process/internal/orphans.h"
+#include "process/internal/process.h"
 
 #include <dirent.h>
 #include <fcntl.h>

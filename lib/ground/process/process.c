@@ -18,11 +18,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "process/internal/child.h"
-#include "process/internal/copier.h"
-#include "process/internal/fork.h"
-#include "process/internal/keeper.h"
-#include "process/internal/orphans.h"
+#include "process/internal/process.h"
 #include "text/escape.h"
 
 static const int64_t TICK = MPK_NANOSECONDS / 10;
@@ -154,8 +150,8 @@ static enum mpk_code process_start(struct run *r, size_t index, struct mpk_error
 /* Why a child is killed, if it is. */
 enum kill { ALIVE, LATE, STOPPED };
 
-static void process_judge(const struct mpk_process *p, const struct mpk_process_self *self, int status,
-		  enum kill killed, struct mpk_process_end *end)
+static void process_judge(const struct mpk_process *p, const struct mpk_process_self *self,
+			  int status, enum kill killed, struct mpk_process_end *end)
 {
 	*end = (struct mpk_process_end){ 0 };
 	if (killed) {

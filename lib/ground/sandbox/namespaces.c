@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
-#include "sandbox/internal/parts.h"
+#include "sandbox/internal/sandbox.h"
 #include "sandbox/sandbox.h"
 
 /* --- mounts ----------------------------------------------------------------------- */

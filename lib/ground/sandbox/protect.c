@@ -19,8 +19,7 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
-#include "sandbox/internal/filter.h"
-#include "sandbox/internal/parts.h"
+#include "sandbox/internal/sandbox.h"
 #include "sandbox/sandbox.h"
 
 /* --- capabilities ----------------------------------------------------------------- */

@@ -17,7 +17,7 @@
 
 #include "base/compiler.h"
 #include "base/num.h"
-#include "sandbox/internal/parts.h"
+#include "sandbox/internal/sandbox.h"
 #include "sandbox/sandbox.h"
 
 /* --- limits ----------------------------------------------------------------------- */

@@ -46,7 +46,8 @@ static void put_close(struct mpk_json_print *p, char c, struct mpk_strbuf *out)
 
 /* The text is our own writer's: brackets and commas outside of strings are structure,
  * whatever else is there. */
-static void json_print_put_lines(struct mpk_json_print *p, struct mpk_span text, struct mpk_strbuf *out)
+static void json_print_put_lines(struct mpk_json_print *p, struct mpk_span text,
+				 struct mpk_strbuf *out)
 {
 	for (size_t i = 0; i < text.len;) {
 		char c = (char)text.data[i];
@@ -83,8 +84,8 @@ typedef void put_fn(struct mpk_json_print *p, struct mpk_span text, struct mpk_s
 /* What is there so far, and the ends of all that is open. */
 /* @put is called on a copy of the state, so that a document can be printed while it still
  * grows. */
-static enum mpk_code text_json_print(const struct mpk_json *j, struct mpk_strbuf *out, struct mpk_error *err,
-			   put_fn *put)
+static enum mpk_code text_json_print(const struct mpk_json *j, struct mpk_strbuf *out,
+				     struct mpk_error *err, put_fn *put)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf ends = { 0 };
 	struct mpk_json_print p = j->print;

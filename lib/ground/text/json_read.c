@@ -256,7 +256,8 @@ static bool read_document(struct parser *p)
 		if (json_read_take(p, object ? '}' : ']'))
 			p->depth--;
 		else if (!json_read_take(p, ','))
-			return json_read_fail(p, object ? "expected ',' or '}'" : "expected ',' or ']'");
+			return json_read_fail(p, object ? "expected ',' or '}'"
+							: "expected ',' or ']'");
 		else if ((object && !read_key(p)) || !json_read_value(p))
 			return false;
 	}

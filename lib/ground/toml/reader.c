@@ -77,7 +77,7 @@ void mpk_toml_read_unknown(struct mpk_toml_reader *r, const char *what, struct m
 }
 
 static void reader_wrong_type(struct mpk_toml_reader *r, const char *name, const char *wanted,
-		       const struct mpk_toml *got)
+			      const struct mpk_toml *got)
 {
 	mpk_toml_read_error(r, got->pos, "wrong-type", "'%s' takes %s, not %s", name, wanted,
 			    mpk_toml_type_name(got->type));
@@ -85,7 +85,7 @@ static void reader_wrong_type(struct mpk_toml_reader *r, const char *name, const
 
 /* A string that is a name or a path; where expressions are allowed, an integer, too. */
 static bool reader_read_text(struct mpk_toml_reader *r, const char *name, bool expression,
-		      const struct mpk_toml *v, struct mpk_toml_str *out)
+			     const struct mpk_toml *v, struct mpk_toml_str *out)
 {
 	char number[32];
 
@@ -126,13 +126,13 @@ static void read_list(struct mpk_toml_reader *r, const char *name, bool expressi
 	}
 	*out = (struct mpk_toml_list){ .items = items, .pos = v->pos, .present = true };
 	for (size_t i = 0; i < v->count; i++)
-		out->count +=
-			reader_read_text(r, name, expressions, &v->entries[i].value, &items[out->count]);
+		out->count += reader_read_text(r, name, expressions, &v->entries[i].value,
+					       &items[out->count]);
 }
 
 /* An array of tables into an array of structures, whose size and fields the schema has. */
 static void reader_read_rows(struct mpk_toml_reader *r, const struct mpk_toml_field *f,
-		      const struct mpk_toml *v, char *out)
+			     const struct mpk_toml *v, char *out)
 {
 	const struct mpk_toml_schema *schema = f->rows;
 	size_t count = 0;
@@ -164,8 +164,8 @@ static void reader_read_rows(struct mpk_toml_reader *r, const struct mpk_toml_fi
 
 /* A number keeps whether it was written as an integer, as 1 and 1.0 are not the same to a
  * count. */
-static void reader_read_number(struct mpk_toml_reader *r, const char *name, const struct mpk_toml *v,
-			struct mpk_toml_number *out)
+static void reader_read_number(struct mpk_toml_reader *r, const char *name,
+			       const struct mpk_toml *v, struct mpk_toml_number *out)
 {
 	if (v->type == MPK_TOML_INTEGER)
 		*out = (struct mpk_toml_number){ (double)v->integer, true, v->pos };
@@ -234,7 +234,7 @@ static bool is_field(const struct mpk_toml_schema *schema, const struct mpk_toml
 }
 
 static void reader_missing(struct mpk_toml_reader *r, const struct mpk_toml_schema *schema,
-		    const struct mpk_toml_field *f, struct mpk_pos pos)
+			   const struct mpk_toml_field *f, struct mpk_pos pos)
 {
 	if (f->rows)
 		mpk_toml_read_error(r, pos, "missing-key", "%s needs %s", schema->what,

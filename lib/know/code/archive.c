@@ -21,7 +21,8 @@ static void archive_put_text(const struct mpk_code_info *info, struct mpk_strbuf
 	mpk_put_also(out, ar->symbol_count, "symbol");
 }
 
-static void archive_put_lines(const struct mpk_code_info *info, const char *indent, struct mpk_strbuf *out)
+static void archive_put_lines(const struct mpk_code_info *info, const char *indent,
+			      struct mpk_strbuf *out)
 {
 	const struct mpk_ar *ar = info->content;
 
@@ -32,7 +33,8 @@ static void archive_put_lines(const struct mpk_code_info *info, const char *inde
 	}
 }
 
-static void archive_put_json(const struct mpk_code_info *info, struct mpk_json *j, struct mpk_json_at *at)
+static void archive_put_json(const struct mpk_code_info *info, struct mpk_json *j,
+			     struct mpk_json_at *at)
 {
 	const struct mpk_ar *ar = info->content;
 	struct mpk_json_at *list = mpk_json_array(j, at, "members"), *o;

@@ -13,7 +13,8 @@
 #include "text/escape.h"
 #include "text/phrase.h"
 
-static const struct mpk_cubin_kernel *code_cubin_kernel_of(const struct mpk_code_info *info, size_t kernel)
+static const struct mpk_cubin_kernel *code_cubin_kernel_of(const struct mpk_code_info *info,
+							   size_t kernel)
 {
 	const struct mpk_cubin *c = info->content;
 
@@ -47,7 +48,8 @@ static enum mpk_code read_cubin(struct mpk_code_info *info, void *content, struc
 }
 
 static enum mpk_code cubin_targets(struct mpk_span bytes, struct mpk_arena *arena,
-			     struct mpk_code_target **out, size_t *count, struct mpk_error *err)
+				   struct mpk_code_target **out, size_t *count,
+				   struct mpk_error *err)
 {
 	struct mpk_code_target *t = mpk_arena_alloc(arena, sizeof *t);
 	struct mpk_cubin c;
@@ -75,7 +77,7 @@ static uint64_t cubin_param_bytes(const struct mpk_code_info *info, size_t kerne
 }
 
 static void cubin_param(const struct mpk_code_info *info, size_t kernel, size_t i,
-		  struct mpk_code_param *out)
+			struct mpk_code_param *out)
 {
 	if (cubin_param_bytes(info, kernel, i) > 8)
 		out->kind = MPK_CODE_PARAM_VALUE;
@@ -98,7 +100,8 @@ static void cubin_put_text(const struct mpk_code_info *info, struct mpk_strbuf *
 	}
 }
 
-static void cubin_put_kernel_text(const struct mpk_code_info *info, size_t kernel, struct mpk_strbuf *out)
+static void cubin_put_kernel_text(const struct mpk_code_info *info, size_t kernel,
+				  struct mpk_strbuf *out)
 {
 	const struct mpk_cubin_kernel *k = code_cubin_kernel_of(info, kernel);
 
@@ -122,7 +125,8 @@ static void cubin_put_kernel_text(const struct mpk_code_info *info, size_t kerne
 	mpk_code_put_shape("cluster", k->cluster, out);
 }
 
-static void cubin_put_json(const struct mpk_code_info *info, struct mpk_json *j, struct mpk_json_at *at)
+static void cubin_put_json(const struct mpk_code_info *info, struct mpk_json *j,
+			   struct mpk_json_at *at)
 {
 	const struct mpk_cubin *c = info->content;
 
@@ -134,8 +138,8 @@ static void cubin_put_json(const struct mpk_code_info *info, struct mpk_json *j,
 	mpk_json_span(j, at, "options", c->options);
 }
 
-static void cubin_put_kernel_json(const struct mpk_code_info *info, size_t kernel, struct mpk_json *j,
-			    struct mpk_json_at *at)
+static void cubin_put_kernel_json(const struct mpk_code_info *info, size_t kernel,
+				  struct mpk_json *j, struct mpk_json_at *at)
 {
 	const struct mpk_cubin_kernel *k = code_cubin_kernel_of(info, kernel);
 	struct mpk_json_at *list, *o;

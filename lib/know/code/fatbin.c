@@ -37,8 +37,8 @@ static const struct mpk_code_format *image_format(const struct mpk_fatbin_entry 
 /* What one image lacks is noted with it, and the others are read: a driver takes any one of
  * them. Only missing memory ends the reading. */
 static enum mpk_code fatbin_read_image(const struct mpk_fatbin_entry *e, uint64_t *left,
-				struct mpk_arena *arena, struct mpk_code_info *out,
-				struct mpk_error *err)
+				       struct mpk_arena *arena, struct mpk_code_info *out,
+				       struct mpk_error *err)
 {
 	const struct mpk_code_format *format = image_format(e);
 	struct mpk_error problem;
@@ -132,7 +132,8 @@ static enum mpk_code add_target(const struct mpk_fatbin_entry *e, void *arg, str
 /* From the head of the container alone: nothing is unpacked, so that the listing of a large
  * library is quick. */
 static enum mpk_code fatbin_targets(struct mpk_span bytes, struct mpk_arena *arena,
-			     struct mpk_code_target **out, size_t *count, struct mpk_error *err)
+				    struct mpk_code_target **out, size_t *count,
+				    struct mpk_error *err)
 {
 	struct target_list list = { 0 };
 	enum mpk_code code = mpk_fatbin_head(bytes, add_target, &list, err);
@@ -171,7 +172,8 @@ static void fatbin_put_text(const struct mpk_code_info *info, struct mpk_strbuf 
 	mpk_strbuf_puts(out, f->entry_count ? "" : "no images");
 }
 
-static void fatbin_put_lines(const struct mpk_code_info *info, const char *indent, struct mpk_strbuf *out)
+static void fatbin_put_lines(const struct mpk_code_info *info, const char *indent,
+			     struct mpk_strbuf *out)
 {
 	const struct mpk_fatbin *f = info->content;
 
@@ -199,7 +201,8 @@ static void fatbin_put_lines(const struct mpk_code_info *info, const char *inden
 /* --- JSON --------------------------------------------------------------------------- */
 
 /* Every image with its own reading, in the order of the file. */
-static void fatbin_put_json(const struct mpk_code_info *info, struct mpk_json *j, struct mpk_json_at *at)
+static void fatbin_put_json(const struct mpk_code_info *info, struct mpk_json *j,
+			    struct mpk_json_at *at)
 {
 	const struct mpk_fatbin *f = info->content;
 	struct mpk_json_at *list = mpk_json_array(j, at, "images"), *o;

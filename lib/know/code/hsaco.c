@@ -14,7 +14,8 @@
 
 enum { TYPE_BYTES = 128 };
 
-static const struct mpk_amdgpu_kernel *hsaco_kernel_of(const struct mpk_code_info *info, size_t kernel)
+static const struct mpk_amdgpu_kernel *hsaco_kernel_of(const struct mpk_code_info *info,
+						       size_t kernel)
 {
 	const struct mpk_amdgpu *a = info->content;
 
@@ -50,7 +51,8 @@ static enum mpk_code read_object(struct mpk_code_info *info, void *content, stru
 
 /* The header alone: notes are not read for a list of targets. */
 static enum mpk_code hsaco_targets(struct mpk_span bytes, struct mpk_arena *arena,
-			     struct mpk_code_target **out, size_t *count, struct mpk_error *err)
+				   struct mpk_code_target **out, size_t *count,
+				   struct mpk_error *err)
 {
 	struct mpk_code_target *t = mpk_arena_alloc(arena, sizeof *t);
 	struct mpk_amdgpu a;
@@ -105,7 +107,7 @@ static void value_param(const struct mpk_amdgpu_arg *a, struct mpk_code_param *o
 /* The kinds are those of LLVM's AMDGPU documentation, "AMDHSA Code Object Kernel Argument
  * Metadata", .value_kind. */
 static void hsaco_param(const struct mpk_code_info *info, size_t kernel, size_t i,
-		  struct mpk_code_param *out)
+			struct mpk_code_param *out)
 {
 	const struct mpk_amdgpu_arg *a = &hsaco_kernel_of(info, kernel)->args[i];
 	struct mpk_source_code_param type;
@@ -129,7 +131,7 @@ static void hsaco_param(const struct mpk_code_info *info, size_t kernel, size_t 
 
 /* For the checks of a manifest. What only has a size says nothing about a type. */
 static bool hsaco_param_dtype(const struct mpk_code_info *info, size_t kernel, size_t i,
-			struct mpk_dtype *out)
+			      struct mpk_dtype *out)
 {
 	struct mpk_code_param p = { .bytes = hsaco_param_bytes(info, kernel, i) };
 
@@ -210,7 +212,8 @@ static void hsaco_put_figures(const struct mpk_amdgpu_kernel *k, struct mpk_strb
 		mpk_strbuf_puts(out, ", spills unknown");
 }
 
-static void hsaco_put_kernel_text(const struct mpk_code_info *info, size_t kernel, struct mpk_strbuf *out)
+static void hsaco_put_kernel_text(const struct mpk_code_info *info, size_t kernel,
+				  struct mpk_strbuf *out)
 {
 	const struct mpk_amdgpu_kernel *k = hsaco_kernel_of(info, kernel);
 
@@ -227,7 +230,8 @@ static void hsaco_put_kernel_text(const struct mpk_code_info *info, size_t kerne
 	mpk_code_put_shape("block", k->block, out);
 }
 
-static void hsaco_put_json(const struct mpk_code_info *info, struct mpk_json *j, struct mpk_json_at *at)
+static void hsaco_put_json(const struct mpk_code_info *info, struct mpk_json *j,
+			   struct mpk_json_at *at)
 {
 	const struct mpk_amdgpu *a = info->content;
 
@@ -257,8 +261,8 @@ static void add_args(const struct mpk_amdgpu_kernel *k, struct mpk_json *j, stru
 }
 
 /* null where the compiler did not note a number. */
-static void hsaco_put_kernel_json(const struct mpk_code_info *info, size_t kernel, struct mpk_json *j,
-			    struct mpk_json_at *at)
+static void hsaco_put_kernel_json(const struct mpk_code_info *info, size_t kernel,
+				  struct mpk_json *j, struct mpk_json_at *at)
 {
 	const struct mpk_amdgpu_kernel *k = hsaco_kernel_of(info, kernel);
 

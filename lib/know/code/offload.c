@@ -54,8 +54,8 @@ static const struct mpk_code_format *offload_format_of(struct mpk_span bytes)
 
 /* A container within one is not opened: nobody makes it, and a file decides how deep it goes. */
 static enum mpk_code offload_read_image(const struct mpk_offload_entry *e, bool placed,
-				struct mpk_arena *arena, struct mpk_code_info *out,
-				struct mpk_error *err)
+					struct mpk_arena *arena, struct mpk_code_info *out,
+					struct mpk_error *err)
 {
 	if (e->is_host || !e->data.len || is_container(e->data) || mpk_offload_is_frame(e->data))
 		return MPK_OK;
@@ -216,8 +216,8 @@ static enum mpk_code frame_targets(struct mpk_span bytes, struct mpk_arena *aren
 	MPK_TRY(mpk_offload_read_frame(bytes, &c.packed, err));
 	MPK_TRY(mpk_offload_unpack_head(&c.packed, HEAD_BYTES, arena, &head, err));
 	MPK_TRY(list_frame(&c, head, arena, err));
-	MPK_TRY(list_targets(&c.list, &c.packed.plain_bytes, offload_packing_of(&c), arena, out, count,
-			     err));
+	MPK_TRY(list_targets(&c.list, &c.packed.plain_bytes, offload_packing_of(&c), arena, out,
+			     count, err));
 	(*out)->bytes = c.packed.data.len;
 	return MPK_OK;
 }
@@ -239,7 +239,8 @@ static enum mpk_code packed_targets(struct mpk_span bytes, struct mpk_arena *are
 }
 
 static enum mpk_code offload_targets(struct mpk_span bytes, struct mpk_arena *arena,
-			     struct mpk_code_target **out, size_t *count, struct mpk_error *err)
+				     struct mpk_code_target **out, size_t *count,
+				     struct mpk_error *err)
 {
 	struct mpk_offload list;
 
@@ -281,13 +282,14 @@ static void offload_put_part(struct mpk_span text, struct mpk_strbuf *out)
 	mpk_strbuf_puts(out, text.len ? " " : "");
 }
 
-static void offload_put_lines(const struct mpk_code_info *info, const char *indent, struct mpk_strbuf *out)
+static void offload_put_lines(const struct mpk_code_info *info, const char *indent,
+			      struct mpk_strbuf *out)
 {
 	const struct content *c = info->content;
 
 	if (c->is_packed)
-		mpk_strbuf_printf(out, "%s  %s, %zu B of %" PRIu64 " B\n", indent, offload_packing_of(c),
-				  c->packed.data.len, c->packed.plain_bytes);
+		mpk_strbuf_printf(out, "%s  %s, %zu B of %" PRIu64 " B\n", indent,
+				  offload_packing_of(c), c->packed.data.len, c->packed.plain_bytes);
 	for (size_t i = 0; i < c->list.entry_count; i++) {
 		const struct mpk_offload_entry *e = &c->list.entries[i];
 
@@ -302,7 +304,8 @@ static void offload_put_lines(const struct mpk_code_info *info, const char *inde
 	}
 }
 
-static void offload_put_json(const struct mpk_code_info *info, struct mpk_json *j, struct mpk_json_at *at)
+static void offload_put_json(const struct mpk_code_info *info, struct mpk_json *j,
+			     struct mpk_json_at *at)
 {
 	const struct content *c = info->content;
 	struct mpk_json_at *list = mpk_json_array(j, at, "bundle"), *o;
@@ -380,7 +383,8 @@ static void verify_frame(const struct mpk_code_info *info, const struct mpk_code
 		mpk_code_say_problem(v, info, "");
 	} else if (image->problem) {
 		mpk_code_say_problem(v, image, "unpacked: ");
-	} else if (offload_format_of(c->list.entries->data) == &mpk_format_unknown || !image->format) {
+	} else if (offload_format_of(c->list.entries->data) == &mpk_format_unknown ||
+		   !image->format) {
 		mpk_code_say(v, MPK_ERROR, info->off,
 			     "unpacked, this is nothing that a device runs");
 	} else if (image->format->verify) {

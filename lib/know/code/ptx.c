@@ -79,7 +79,7 @@ static enum mpk_code read_ptx(struct mpk_code_info *info, void *content, struct 
 }
 
 static enum mpk_code ptx_targets(struct mpk_span bytes, struct mpk_arena *arena,
-			     struct mpk_code_target **out, size_t *count, struct mpk_error *err)
+				 struct mpk_code_target **out, size_t *count, struct mpk_error *err)
 {
 	struct mpk_code_target *t = mpk_arena_alloc(arena, sizeof *t);
 	struct mpk_ptx p;
@@ -105,7 +105,7 @@ static uint64_t ptx_param_bytes(const struct mpk_code_info *info, size_t kernel,
 
 /* A pointer and a 64-bit number are both .u64; tables have far more of the former. */
 static bool ptx_param_dtype(const struct mpk_code_info *info, size_t kernel, size_t i,
-			struct mpk_dtype *out)
+			    struct mpk_dtype *out)
 {
 	static const struct {
 		const char *type;
@@ -140,7 +140,7 @@ static bool is_numbered(struct mpk_span name, struct mpk_span kernel)
 }
 
 static void ptx_param(const struct mpk_code_info *info, size_t kernel, size_t i,
-		  struct mpk_code_param *out)
+		      struct mpk_code_param *out)
 {
 	const struct mpk_ptx_kernel *k = ptx_kernel_of(info, kernel);
 	const struct mpk_ptx_param *p = &k->params[i];
@@ -177,7 +177,8 @@ static void ptx_put_text(const struct mpk_code_info *info, struct mpk_strbuf *ou
 	mpk_strbuf_puts(out, c->ptx.debug ? ", with debug information" : "");
 }
 
-static void ptx_put_kernel_text(const struct mpk_code_info *info, size_t kernel, struct mpk_strbuf *out)
+static void ptx_put_kernel_text(const struct mpk_code_info *info, size_t kernel,
+				struct mpk_strbuf *out)
 {
 	const struct content *c = info->content;
 	const struct mpk_ptx_kernel *k = &c->ptx.kernels[kernel];
@@ -205,7 +206,8 @@ static void ptx_put_kernel_text(const struct mpk_code_info *info, size_t kernel,
 
 /* --- JSON --------------------------------------------------------------------------- */
 
-static void ptx_put_json(const struct mpk_code_info *info, struct mpk_json *j, struct mpk_json_at *at)
+static void ptx_put_json(const struct mpk_code_info *info, struct mpk_json *j,
+			 struct mpk_json_at *at)
 {
 	const struct content *c = info->content;
 	const struct shared *shared = &c->shared[c->ptx.kernel_count];
@@ -220,7 +222,7 @@ static void ptx_put_json(const struct mpk_code_info *info, struct mpk_json *j, s
 }
 
 static void ptx_put_kernel_json(const struct mpk_code_info *info, size_t kernel, struct mpk_json *j,
-			    struct mpk_json_at *at)
+				struct mpk_json_at *at)
 {
 	const struct content *c = info->content;
 	const struct mpk_ptx_kernel *k = &c->ptx.kernels[kernel];

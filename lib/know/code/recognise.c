@@ -65,7 +65,7 @@ static bool is_tolerated(const struct mpk_code_format *f, struct mpk_span kind,
 }
 
 static bool recognise_fits(const struct mpk_code_format *claimed, struct mpk_span kind,
-		 struct mpk_span format, const struct mpk_code_format *f)
+			   struct mpk_span format, const struct mpk_code_format *f)
 {
 	return f == claimed || is_tolerated(f, kind, format) ||
 	       (f == &mpk_format_text && claimed->is_source);
@@ -92,8 +92,8 @@ static enum mpk_code fail_format(const char *expected, struct mpk_span kind, str
 }
 
 /* Without a format: whether the kind holds such code at all. */
-static enum mpk_code recognise_check_kind(struct mpk_span kind, const struct mpk_code_format *f, bool *known,
-				struct mpk_error *err)
+static enum mpk_code recognise_check_kind(struct mpk_span kind, const struct mpk_code_format *f,
+					  bool *known, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf names = { 0 };
 

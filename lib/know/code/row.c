@@ -92,13 +92,14 @@ static void say_kind(const struct check *c, size_t i, const struct mpk_code_para
 
 	if (p->text.len)
 		row_say(c, MPK_ERROR,
-		    "argument %zu of kernel '%s' is '%s' in the code, %s in the table%s", i,
-		    MPK_QUOTE(c->row->key), MPK_QUOTE(p->text),
-		    mpk_dtype_print(c->row->arg_types[i], type), why);
+			"argument %zu of kernel '%s' is '%s' in the code, %s in the table%s", i,
+			MPK_QUOTE(c->row->key), MPK_QUOTE(p->text),
+			mpk_dtype_print(c->row->arg_types[i], type), why);
 	else
 		row_say(c, MPK_ERROR,
-		    "argument %zu of kernel '%s' is a vector or struct in the code, %s in the table%s",
-		    i, MPK_QUOTE(c->row->key), mpk_dtype_print(c->row->arg_types[i], type), why);
+			"argument %zu of kernel '%s' is a vector or struct in the code, %s in the table%s",
+			i, MPK_QUOTE(c->row->key), mpk_dtype_print(c->row->arg_types[i], type),
+			why);
 }
 
 /* What is passed by value gets there when it is as large, and an address as far as it is one. */
@@ -111,8 +112,8 @@ static void check_value(const struct check *c, size_t i, const struct mpk_code_p
 		say_kind(c, i, p, ": no runtime passes structs, vectors or samplers by value");
 	else if (handle && !p->least_bytes)
 		row_say(c, MPK_WARNING,
-		    "argument %zu of kernel '%s' is '%s', and what is in it is not to be seen: handle in the table passes an address",
-		    i, MPK_QUOTE(c->row->key), MPK_QUOTE(p->text));
+			"argument %zu of kernel '%s' is '%s', and what is in it is not to be seen: handle in the table passes an address",
+			i, MPK_QUOTE(c->row->key), MPK_QUOTE(p->text));
 }
 
 static void check_argument(const struct check *c, size_t i, const struct mpk_code_param *p)
@@ -122,8 +123,8 @@ static void check_argument(const struct check *c, size_t i, const struct mpk_cod
 	switch (p->kind) {
 	case MPK_CODE_PARAM_LOCAL:
 		row_say(c, MPK_ERROR,
-		    "argument %zu of kernel '%s' is '%s': no runtime passes local memory", i,
-		    MPK_QUOTE(c->row->key), MPK_QUOTE(p->text));
+			"argument %zu of kernel '%s' is '%s': no runtime passes local memory", i,
+			MPK_QUOTE(c->row->key), MPK_QUOTE(p->text));
 		break;
 	case MPK_CODE_PARAM_VALUE:
 		check_value(c, i, p);
@@ -140,8 +141,8 @@ static void check_argument(const struct check *c, size_t i, const struct mpk_cod
 	case MPK_CODE_PARAM_UNKNOWN:
 		if (p->text.len && table.code == MPK_DTYPE_HANDLE)
 			row_say(c, MPK_WARNING,
-			    "argument %zu of kernel '%s' is '%s', whose type is not to be seen in the text: handle in the table passes an address",
-			    i, MPK_QUOTE(c->row->key), MPK_QUOTE(p->text));
+				"argument %zu of kernel '%s' is '%s', whose type is not to be seen in the text: handle in the table passes an address",
+				i, MPK_QUOTE(c->row->key), MPK_QUOTE(p->text));
 		break;
 	}
 }
@@ -154,10 +155,10 @@ static bool same_bytes(const struct check *c, size_t i, const struct mpk_code_pa
 	if (!c->code->format->param_bytes || !table || table == p->bytes)
 		return true;
 	row_say(c, MPK_ERROR,
-	    "argument %zu of kernel '%s' has %" PRIu64 " bytes in the code, %" PRIu64
-	    " in the table (%s)",
-	    i, MPK_QUOTE(c->row->key), p->bytes, table,
-	    mpk_dtype_print(c->row->arg_types[i], type));
+		"argument %zu of kernel '%s' has %" PRIu64 " bytes in the code, %" PRIu64
+		" in the table (%s)",
+		i, MPK_QUOTE(c->row->key), p->bytes, table,
+		mpk_dtype_print(c->row->arg_types[i], type));
 	return false;
 }
 
@@ -179,8 +180,8 @@ static void check_params(const struct check *c, const struct mpk_code_param *par
 
 	if (count != c->row->arg_count) {
 		row_say(c, counts(c, params) ? MPK_ERROR : MPK_WARNING,
-		    "kernel '%s' has %zu parameters in the code, %zu in the table",
-		    MPK_QUOTE(c->row->key), count, c->row->arg_count);
+			"kernel '%s' has %zu parameters in the code, %zu in the table",
+			MPK_QUOTE(c->row->key), count, c->row->arg_count);
 		return;
 	}
 	for (size_t i = 0; i < count; i++)
@@ -195,8 +196,8 @@ static void check_unpassable(const struct check *c, size_t kernel)
 
 		if (text.len)
 			row_say(c, MPK_ERROR,
-			    "parameter %zu of kernel '%s' is '%s', which no runtime passes", i,
-			    MPK_QUOTE(c->row->key), MPK_QUOTE(text));
+				"parameter %zu of kernel '%s' is '%s', which no runtime passes", i,
+				MPK_QUOTE(c->row->key), MPK_QUOTE(text));
 	}
 }
 
@@ -211,8 +212,8 @@ enum mpk_code mpk_code_info_check_row(const struct mpk_code_info *code, size_t k
 
 	if (c.kernel->condition.len && !c.kernel->has_variants)
 		row_say(&c, MPK_WARNING,
-		    "kernel '%s' stands behind '%s': whether there is one depends on who compiles the text",
-		    MPK_QUOTE(row->key), MPK_QUOTE(c.kernel->condition));
+			"kernel '%s' stands behind '%s': whether there is one depends on who compiles the text",
+			MPK_QUOTE(row->key), MPK_QUOTE(c.kernel->condition));
 	if (f->unpassable) {
 		check_unpassable(&c, kernel);
 		return MPK_OK;

@@ -20,7 +20,7 @@ static enum mpk_source_code_language language_of(const struct mpk_code_info *inf
 }
 
 static const struct mpk_source_code_kernel *source_kernel_of(const struct mpk_code_info *info,
-						      size_t kernel)
+							     size_t kernel)
 {
 	const struct mpk_source_code *s = info->content;
 
@@ -61,8 +61,8 @@ static enum mpk_code keep_definitions(struct mpk_code_info *info, const struct m
 	return MPK_OK;
 }
 
-static enum mpk_code source_read_source(struct mpk_code_info *info, void *content, struct mpk_arena *arena,
-				 struct mpk_error *err)
+static enum mpk_code source_read_source(struct mpk_code_info *info, void *content,
+					struct mpk_arena *arena, struct mpk_error *err)
 {
 	struct mpk_source_code *s = content;
 	struct mpk_code_kernel *kernels;
@@ -114,7 +114,7 @@ static struct mpk_span text_of_param(const struct mpk_code_info *info, size_t ke
 
 /* A parameter that cannot be resolved is unknown, which every caller must handle anyway. */
 static struct mpk_source_code_resolved source_resolve(const struct mpk_code_info *info,
-					       struct mpk_span text)
+						      struct mpk_span text)
 {
 	struct mpk_source_code_resolved r;
 
@@ -124,7 +124,7 @@ static struct mpk_source_code_resolved source_resolve(const struct mpk_code_info
 }
 
 static bool source_param_dtype(const struct mpk_code_info *info, size_t kernel, size_t i,
-			struct mpk_dtype *out)
+			       struct mpk_dtype *out)
 {
 	struct mpk_source_code_resolved r = source_resolve(info, text_of_param(info, kernel, i));
 
@@ -161,7 +161,7 @@ static void put_options(const struct mpk_code_info *info, struct mpk_strbuf *out
 }
 
 static void source_param(const struct mpk_code_info *info, size_t kernel, size_t i,
-		  struct mpk_code_param *out)
+			 struct mpk_code_param *out)
 {
 	static const enum mpk_code_param_kind kinds[] = {
 		[MPK_SOURCE_CODE_BUFFER] = MPK_CODE_PARAM_BUFFER,
@@ -195,7 +195,8 @@ static void source_put_text(const struct mpk_code_info *info, struct mpk_strbuf 
 }
 
 /* " (A: float32*, n: int32)"; of a parameter that its words do not tell, the name alone */
-static void source_put_params(const struct mpk_code_info *info, size_t kernel, struct mpk_strbuf *out)
+static void source_put_params(const struct mpk_code_info *info, size_t kernel,
+			      struct mpk_strbuf *out)
 {
 	static const char *const kinds[] = {
 		[MPK_CODE_PARAM_UNKNOWN] = "",      [MPK_CODE_PARAM_BUFFER] = "*",
@@ -222,7 +223,8 @@ static void source_put_params(const struct mpk_code_info *info, size_t kernel, s
 	mpk_strbuf_puts(out, info->format->param && count ? ")" : "");
 }
 
-static void source_put_kernel_text(const struct mpk_code_info *info, size_t kernel, struct mpk_strbuf *out)
+static void source_put_kernel_text(const struct mpk_code_info *info, size_t kernel,
+				   struct mpk_strbuf *out)
 {
 	const struct mpk_source_code_kernel *k = source_kernel_of(info, kernel);
 
@@ -287,7 +289,8 @@ static void make_symbols(const struct mpk_code_info *info)
 }
 
 /* A table names kernels by symbols, a text by the names that it gives them. */
-static bool source_find_symbol(const struct mpk_code_info *info, struct mpk_span symbol, size_t *kernel)
+static bool source_find_symbol(const struct mpk_code_info *info, struct mpk_span symbol,
+			       size_t *kernel)
 {
 	const struct mpk_code_source *s = info->source;
 	struct mpk_code_symbol key = { mpk_strmap_hash(symbol), 0 };
@@ -344,9 +347,9 @@ static void verify_opencl(const struct mpk_code_info *info, const struct mpk_cod
 }
 
 #define SOURCE(language)                                                                           \
-	.variant = (language), .is_text = true, .is_source = true, .read = read_source,            \
+	.variant = (language), .is_text = true, .is_source = true, .read = source_read_source,            \
 	.content_bytes = sizeof(struct mpk_source_code), .may_define = may_define,                 \
-	.text = put_text, .kernel_text = put_kernel_text, .kernel_json = put_kernel_json
+	.text = source_put_text, .kernel_text = source_put_kernel_text, .kernel_json = put_kernel_json
 
 const struct mpk_code_format mpk_format_opencl = {
 	SOURCE(MPK_SOURCE_CODE_OPENCL),
@@ -364,9 +367,9 @@ const struct mpk_code_format mpk_format_opencl = {
 };
 
 const struct mpk_code_format mpk_format_cuda = {
-	SOURCE(MPK_SOURCE_CODE_CUDA), .word = "cuda",        .name = "CUDA C++ source",
-	.words = { "__global__" },    .counts_params = true, .claims = { { "cuda", "cuda" } },
-	.param_dtype = source_param_dtype,   .param = source_param,        .find_symbol = source_find_symbol,
+	SOURCE(MPK_SOURCE_CODE_CUDA),      .word = "cuda",        .name = "CUDA C++ source",
+	.words = { "__global__" },         .counts_params = true, .claims = { { "cuda", "cuda" } },
+	.param_dtype = source_param_dtype, .param = source_param, .find_symbol = source_find_symbol,
 };
 
 static bool source_has_word(struct mpk_span text, const char *const *words, size_t count)
@@ -424,7 +427,7 @@ static struct mpk_span wgsl_unpassable(const struct mpk_code_info *info, size_t 
 
 	if (!colon || memchr(text.data, '@', text.len) ||
 	    !source_has_word(mpk_span_of(colon, text.len - (size_t)(colon - text.data)), types,
-		      MPK_ARRAY_COUNT(types)))
+			     MPK_ARRAY_COUNT(types)))
 		return (struct mpk_span){ 0 };
 	return text;
 }

@@ -25,9 +25,9 @@ static const struct mpk_spirv *spirv_of(const struct mpk_code_info *info)
 }
 
 /* The parameters of compute shaders; kernels of OpenCL have others, which are not read. */
-static enum mpk_code spirv_read_params(const struct mpk_code_info *info, struct content *c, size_t i,
-				 struct mpk_code_kernel *kernel, struct mpk_arena *arena,
-				 struct mpk_error *err)
+static enum mpk_code spirv_read_params(const struct mpk_code_info *info, struct content *c,
+				       size_t i, struct mpk_code_kernel *kernel,
+				       struct mpk_arena *arena, struct mpk_error *err)
 {
 	bool known = false;
 
@@ -59,7 +59,7 @@ static enum mpk_code read_spirv(struct mpk_code_info *info, void *content, struc
 }
 
 static void spirv_param(const struct mpk_code_info *info, size_t kernel, size_t i,
-		  struct mpk_code_param *out)
+			struct mpk_code_param *out)
 {
 	const struct content *c = info->content;
 	const struct mpk_spirv_param *p = &c->params[kernel][i];
@@ -105,7 +105,8 @@ static void spirv_put_text(const struct mpk_code_info *info, struct mpk_strbuf *
 	mpk_strbuf_puts(out, s->capability_count ? "" : "none");
 }
 
-static void spirv_put_kernel_text(const struct mpk_code_info *info, size_t kernel, struct mpk_strbuf *out)
+static void spirv_put_kernel_text(const struct mpk_code_info *info, size_t kernel,
+				  struct mpk_strbuf *out)
 {
 	const struct mpk_spirv *s = spirv_of(info);
 	const char *model = mpk_spirv_name(MPK_SPIRV_MODEL, s->entries[kernel].model);
@@ -118,7 +119,8 @@ static void spirv_put_kernel_text(const struct mpk_code_info *info, size_t kerne
 		mpk_strbuf_printf(out, ", one of %zu entry points", s->entry_count);
 }
 
-static void spirv_put_json(const struct mpk_code_info *info, struct mpk_json *j, struct mpk_json_at *at)
+static void spirv_put_json(const struct mpk_code_info *info, struct mpk_json *j,
+			   struct mpk_json_at *at)
 {
 	const struct mpk_spirv *s = spirv_of(info);
 	struct mpk_json_at *list;
@@ -138,8 +140,8 @@ static void spirv_put_json(const struct mpk_code_info *info, struct mpk_json *j,
 	}
 }
 
-static void spirv_put_kernel_json(const struct mpk_code_info *info, size_t kernel, struct mpk_json *j,
-			    struct mpk_json_at *at)
+static void spirv_put_kernel_json(const struct mpk_code_info *info, size_t kernel,
+				  struct mpk_json *j, struct mpk_json_at *at)
 {
 	const struct mpk_spirv *s = spirv_of(info);
 

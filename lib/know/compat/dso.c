@@ -121,7 +121,7 @@ enum mpk_code mpk_dso_read_loaders(struct mpk_dso *dso, struct mpk_arena *arena,
 
 /* What others may bind to: not local, hidden or internal, and not what the library itself needs. */
 static enum mpk_code dso_read_symbols(const struct mpk_elf *e, struct mpk_dso *out,
-				  struct mpk_error *err)
+				      struct mpk_error *err)
 {
 	struct mpk_symtab table;
 	struct mpk_symbol s;
@@ -156,7 +156,8 @@ static enum mpk_code read_soname(const struct mpk_elf *e, struct mpk_dso *out,
 	return MPK_OK;
 }
 
-static enum mpk_code dso_read_all(struct mpk_arena *arena, struct mpk_dso *out, struct mpk_error *err)
+static enum mpk_code dso_read_all(struct mpk_arena *arena, struct mpk_dso *out,
+				  struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_elf_close) struct mpk_elf elf = { 0 };
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/num.h"
-#include "elf/internal/patch.h"
+#include "elf/internal/elf.h"
 
 enum { NOTE_ALIGN = 4, TABLE_ALIGN = 8, GAP_BYTES = 16 };
 
@@ -112,7 +112,7 @@ static uint64_t append_put_note(const struct tail *t, size_t index)
 }
 
 static enum mpk_code append_put_header(const struct tail *t, size_t index, uint64_t name,
-				struct mpk_error *err)
+				       struct mpk_error *err)
 {
 	const struct mpk_patch *p = t->p;
 	size_t entry = MPK_PATCH_SIZE(p, Shdr);

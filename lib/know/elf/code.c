@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names are asked for once an instruction, by code that may be hostile: every table is sorted once, and
  * a question is a binary search. */
-#include "elf/internal/code_tables.h"
+#include "elf/internal/elf.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -310,7 +310,7 @@ static uint64_t guess_bytes(const struct mpk_code_file *f, const struct mpk_code
 
 /* Never beyond the section or segment that the symbol is in. */
 static bool elf_code_bytes_of(const struct mpk_code_file *f, const struct mpk_code_symbol *s,
-		     struct mpk_span *out)
+			      struct mpk_span *out)
 {
 	struct mpk_span all = mpk_span_of(s->content, s->content ? s->bytes : 0);
 

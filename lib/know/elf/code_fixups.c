@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "elf/internal/code_tables.h"
+#include "elf/internal/elf.h"
 #include "elf/symbols.h"
 
 static int compare_relocations(const void *a, const void *b)

@@ -44,10 +44,11 @@ static void add_around(struct pieces *p, struct mpk_span bytes, uint64_t address
 		return;
 	}
 	if (skip.data > bytes.data)
-		constants_add(p, mpk_span_of(bytes.data, (size_t)(skip.data - bytes.data)), address);
+		constants_add(p, mpk_span_of(bytes.data, (size_t)(skip.data - bytes.data)),
+			      address);
 	if (skip_end < end)
 		constants_add(p, mpk_span_of(skip_end, (size_t)(end - skip_end)),
-		    address + (uint64_t)(skip_end - bytes.data));
+			      address + (uint64_t)(skip_end - bytes.data));
 }
 
 /* Read-only data that is loaded: tables of symbols and relocations have types of their own. */

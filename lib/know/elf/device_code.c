@@ -158,8 +158,9 @@ bool mpk_elf_is_device_section(const char *name)
 }
 
 /* The name is copied, as the image outlives the open ELF file. */
-static enum mpk_code device_code_add_section(const struct mpk_elf *elf, const GElf_Shdr *h, const char *name,
-				 struct mpk_arena *arena, struct list *l, struct mpk_error *err)
+static enum mpk_code device_code_add_section(const struct mpk_elf *elf, const GElf_Shdr *h,
+					     const char *name, struct mpk_arena *arena,
+					     struct list *l, struct mpk_error *err)
 {
 	const char *kept = mpk_arena_text(arena, mpk_span_str(name));
 	uint64_t off = elf->base + h->sh_offset;
@@ -175,7 +176,7 @@ enum mpk_code mpk_elf_device_code(const struct mpk_elf *elf, struct mpk_arena *a
 				  const struct mpk_image_device **out, size_t *count,
 				  struct mpk_error *err)
 {
-	MPK_CLEANUP(list_fini) struct list l = { 0 };
+	MPK_CLEANUP(device_code_list_fini) struct list l = { 0 };
 	/* Together the sections are read only as far as the file is long. */
 	uint64_t left = elf->bytes.len;
 	GElf_Shdr h;

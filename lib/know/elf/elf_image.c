@@ -9,8 +9,7 @@
 #include "cubin/elf.h"
 #include "elf/device_code.h"
 #include "elf/image.h"
-#include "elf/internal/elf_image.h"
-#include "elf/internal/functions.h"
+#include "elf/internal/elf.h"
 #include "elf/reader.h"
 #include "elf/symbols.h"
 #include "fatbin/fatbin.h"
@@ -50,7 +49,8 @@ static int by_name_and_place(const void *a, const void *b)
 	return x->value < y->value ? -1 : x->value > y->value;
 }
 
-static enum mpk_code elf_image_collect(const struct mpk_symtab *t, struct list *out, struct mpk_error *err)
+static enum mpk_code elf_image_collect(const struct mpk_symtab *t, struct list *out,
+				       struct mpk_error *err)
 {
 	struct mpk_symbol s;
 
@@ -167,8 +167,8 @@ static enum mpk_code name_all(struct mpk_image_code *codes, size_t count, const 
 }
 
 static enum mpk_code elf_image_place(const struct mpk_elf *elf, const struct mpk_symbol *begin,
-			   const struct mpk_symbol *end, struct mpk_image_code *code,
-			   struct mpk_error *err)
+				     const struct mpk_symbol *end, struct mpk_image_code *code,
+				     struct mpk_error *err)
 {
 	struct mpk_symbol s = *begin;
 	struct mpk_span room;
@@ -229,9 +229,10 @@ static enum mpk_code make_list(const struct mpk_elf *elf, const struct list *l,
 }
 
 static enum mpk_code elf_image_find(const struct mpk_elf *elf, struct mpk_arena *arena,
-			  const struct mpk_image_code **out, size_t *count, struct mpk_error *err)
+				    const struct mpk_image_code **out, size_t *count,
+				    struct mpk_error *err)
 {
-	MPK_CLEANUP(list_fini) struct list list = { 0 };
+	MPK_CLEANUP(elf_image_list_fini) struct list list = { 0 };
 	struct mpk_symtab table;
 
 	MPK_TRY(mpk_symtab_static(elf, &table, err));
@@ -260,7 +261,7 @@ static enum mpk_code elf_embedded(const struct mpk_elf *elf, struct mpk_arena *a
 
 /* The null symbol, which begins every table, is left out. */
 static enum mpk_code elf_image_get(const void *self, size_t index, struct mpk_symbol *out,
-			 struct mpk_error *err)
+				   struct mpk_error *err)
 {
 	return mpk_symtab_get(self, index + 1, out, err);
 }
@@ -282,9 +283,13 @@ static const char *elf_image_section(const void *self, const struct mpk_symbol *
 
 static struct mpk_symbol_source source_of(const struct mpk_symtab *t)
 {
-	return (struct mpk_symbol_source){
-		t, t->count ? t->count - 1 : 0, t->elf->base, t->elf->bytes.len, elf_image_get, bytes, elf_image_section
-	};
+	return (struct mpk_symbol_source){ t,
+					   t->count ? t->count - 1 : 0,
+					   t->elf->base,
+					   t->elf->bytes.len,
+					   elf_image_get,
+					   bytes,
+					   elf_image_section };
 }
 
 /* An object has no dynamic symbols: the static ones are what a linker sees. */

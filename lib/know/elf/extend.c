@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "base/num.h"
-#include "elf/internal/patch.h"
+#include "elf/internal/elf.h"
 
 struct plan {
 	const struct mpk_patch *p;
@@ -195,8 +195,8 @@ static enum mpk_code patch_sizes(const struct mpk_patch *p, const struct plan *p
 /* All conditions before the first patch: the caller may still go another way with the same
  * bytes. */
 static enum mpk_code extend_put_file(const struct mpk_patch *p, const struct plan *plan,
-			      const struct mpk_rope *content, struct mpk_rope *out,
-			      struct mpk_error *err)
+				     const struct mpk_rope *content, struct mpk_rope *out,
+				     struct mpk_error *err)
 {
 	uint64_t old_end = plan->stub.home.sh_offset + plan->stub.home.sh_size, new_end;
 	struct trailing *list = calloc(p->elf.section_count + 1, sizeof *list);

@@ -8,8 +8,7 @@
 
 #include "base/cursor.h"
 #include "base/vec.h"
-#include "elf/internal/functions.h"
-#include "elf/internal/internal.h"
+#include "elf/internal/elf.h"
 #include "text/natural.h"
 
 #define FFI_PREFIX "__tvm_ffi_"
@@ -171,8 +170,8 @@ enum mpk_code mpk_symbols_survey(const struct mpk_symbol_source *t, struct mpk_s
 	return MPK_OK;
 }
 
-static enum mpk_code functions_add_name(const char ***list, size_t *count, size_t *cap, const char *name,
-			      struct mpk_error *err)
+static enum mpk_code functions_add_name(const char ***list, size_t *count, size_t *cap,
+					const char *name, struct mpk_error *err)
 {
 	MPK_TRY_ALLOC(mpk_vec_reserve(list, cap, *count + 1, sizeof **list), err);
 	(*list)[(*count)++] = name;
@@ -239,19 +238,20 @@ static enum mpk_code add_getter(struct lists *l, const struct mpk_symbol *s, str
 	return MPK_OK;
 }
 
-static enum mpk_code functions_collect(const struct mpk_symbol_source *t, const struct mpk_image *image,
-			     struct lists *l, struct mpk_error *err)
+static enum mpk_code functions_collect(const struct mpk_symbol_source *t,
+				       const struct mpk_image *image, struct lists *l,
+				       struct mpk_error *err)
 {
 	for (size_t i = 0; i < t->count; i++) {
 		struct mpk_symbol s;
 
 		MPK_TRY(t->get(t->self, i, &s, err));
 		if (!s.defined && s.bind != STB_WEAK && s.name[0] && s.bind != STB_LOCAL)
-			MPK_TRY(functions_add_name(&l->undefined, &l->undefined_count, &l->undefined_cap,
-					 s.name, err));
+			MPK_TRY(functions_add_name(&l->undefined, &l->undefined_count,
+						   &l->undefined_cap, s.name, err));
 		if (symbol_is_context(&s))
-			MPK_TRY(functions_add_name(&l->context, &l->context_count, &l->context_cap, s.name,
-					 err));
+			MPK_TRY(functions_add_name(&l->context, &l->context_count, &l->context_cap,
+						   s.name, err));
 		if (image->convention != MPK_CONV_NONE)
 			MPK_TRY(add_function(l, t, &s, image, err));
 		if (image->convention == MPK_CONV_FFI)
@@ -299,8 +299,8 @@ static void *move(struct mpk_arena *arena, const void *list, size_t count, size_
 	return mpk_arena_copy(arena, count ? list : "", count * size);
 }
 
-static enum mpk_code functions_finish(struct lists *l, struct mpk_arena *arena, struct mpk_image *image,
-			    struct mpk_error *err)
+static enum mpk_code functions_finish(struct lists *l, struct mpk_arena *arena,
+				      struct mpk_image *image, struct mpk_error *err)
 {
 	mpk_image_sort_functions(l->functions, l->function_count);
 	l->function_count = drop_repeated(l->functions, l->function_count);

@@ -61,7 +61,7 @@ static bool hash_is_named(const struct mpk_hash *h, uint32_t index, const char *
 }
 
 static enum mpk_hash_found hash_follow(struct mpk_hash *h, uint32_t index, uint32_t hash,
-				  const char *name)
+				       const char *name)
 {
 	uint32_t link;
 

@@ -17,8 +17,7 @@
 #include "base/vec.h"
 #include "deflate/deflate.h"
 #include "elf/foreign.h"
-#include "elf/internal/elf_image.h"
-#include "elf/internal/functions.h"
+#include "elf/internal/elf.h"
 #include "elf/object_image.h"
 #include "macho/macho.h"
 #include "tar/tar.h"
@@ -193,8 +192,9 @@ static unsigned worth(const struct mpk_image *image)
 }
 
 /* The first member with a blob, else the first with functions, else the first object. */
-static enum mpk_code image_choose(const struct mpk_member *members, size_t count, struct mpk_arena *arena,
-			    size_t *chosen, struct mpk_image *out, struct mpk_error *err)
+static enum mpk_code image_choose(const struct mpk_member *members, size_t count,
+				  struct mpk_arena *arena, size_t *chosen, struct mpk_image *out,
+				  struct mpk_error *err)
 {
 	*chosen = count;
 	for (size_t i = 0; i < count && (*chosen == count || worth(out) < 2); i++) {
@@ -252,7 +252,7 @@ static enum mpk_code add_functions(struct gathered *g, const struct mpk_image *i
 }
 
 static enum mpk_code image_add_embedded(struct gathered *g, const struct mpk_image *image,
-				  const char *member, struct mpk_error *err)
+					const char *member, struct mpk_error *err)
 {
 	MPK_TRY_ALLOC(mpk_vec_reserve(&g->codes, &g->code_cap,
 				      g->code_count + image->embedded_count, sizeof *g->codes),

@@ -3,7 +3,7 @@
  *
  * A blanket rule for names with underscores would hide functions that TVM calls: kernels of C++ keep their
  * mangled names, and compiled functions of the Relax VM are called __vmtir__NAME. */
-#include "elf/internal/internal.h"
+#include "elf/internal/elf.h"
 
 #include <ctype.h>
 #include <stddef.h>

@@ -47,7 +47,8 @@ static bool is_runtime(const char *name)
 }
 
 static enum mpk_code miss_judge(const struct mpk_symbol *s, enum mpk_generation gen,
-			   struct mpk_arena *arena, struct mpk_miss *out, struct mpk_error *err)
+				struct mpk_arena *arena, struct mpk_miss *out,
+				struct mpk_error *err)
 {
 	const char *prefix = mpk_generation_get(gen)->function_prefix;
 	bool exported = s->bind != STB_LOCAL &&
@@ -87,7 +88,7 @@ static enum mpk_code miss_judge(const struct mpk_symbol *s, enum mpk_generation 
 
 /* .symtab has hidden functions, too; a stripped library has only the dynamic symbols. */
 static enum mpk_code miss_look(const struct mpk_elf *elf, enum mpk_generation gen,
-			  struct mpk_arena *arena, struct mpk_miss *out, struct mpk_error *err)
+			       struct mpk_arena *arena, struct mpk_miss *out, struct mpk_error *err)
 {
 	struct mpk_symtab table;
 	struct mpk_symbol s;

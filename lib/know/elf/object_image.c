@@ -9,7 +9,7 @@
 #include "code/format.h"
 #include "coff/coff.h"
 #include "csource/csource.h"
-#include "elf/internal/functions.h"
+#include "elf/internal/elf.h"
 #include "elf/reader.h"
 #include "macho/macho.h"
 
@@ -82,7 +82,7 @@ struct source {
 
 /* mpk_symbol.section is the index of the symbol, so that what is asked of it later is found. */
 static enum mpk_code object_image_get(const void *self, size_t index, struct mpk_symbol *out,
-			 struct mpk_error *err)
+				      struct mpk_error *err)
 {
 	const struct source *source = self;
 	const struct mpk_object_symbol *s = &source->object->symbols[index];
@@ -164,8 +164,10 @@ enum mpk_code mpk_image_read_object(enum mpk_file_format format, struct mpk_span
 	image->needed_count = object.needed_count;
 	MPK_TRY(name_machine(&object, arena, image, err));
 
-	struct mpk_symbol_source source = { &self,  object.symbol_count, off, file.len, object_image_get, bytes,
-					    object_image_section };
+	struct mpk_symbol_source source = {
+		&self, object.symbol_count, off, file.len, object_image_get,
+		bytes, object_image_section
+	};
 	MPK_TRY(mpk_symbols_survey(&source, &found, err));
 	MPK_TRY(mpk_image_read_symbols(&source, &found, gen, arena, image, err));
 	/* symbols have no sizes here: the blob says its own */

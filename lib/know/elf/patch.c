@@ -7,7 +7,7 @@
  * itself. Files whose tables overlap are refused when they are opened: changing one table would
  * change another.
  */
-#include "elf/internal/patch.h"
+#include "elf/internal/elf.h"
 
 #include <string.h>
 

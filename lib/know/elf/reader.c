@@ -296,7 +296,8 @@ bool mpk_elf_segment(const struct mpk_elf *e, size_t index, GElf_Phdr *out)
 static const struct mpk_elf_load *load_at(const struct mpk_elf *e, uint64_t address)
 {
 	const struct mpk_elf_load behind = { .address = address, .index = SIZE_MAX };
-	size_t next = mpk_lower_bound(e->loads, e->load_count, sizeof behind, &behind, reader_by_address);
+	size_t next =
+		mpk_lower_bound(e->loads, e->load_count, sizeof behind, &behind, reader_by_address);
 
 	return next ? &e->loads[next - 1] : NULL;
 }

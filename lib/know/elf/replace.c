@@ -10,7 +10,7 @@
 
 #include "base/num.h"
 #include "elf/extend.h"
-#include "elf/internal/patch.h"
+#include "elf/internal/elf.h"
 
 enum {
 	PAGE_BYTES = 4096,
@@ -165,9 +165,10 @@ static enum mpk_code shift_numbers(const struct mpk_patch *p, size_t from, struc
 
 /* The section headers with one more, for the new room: without it, strip would drop the
  * segment. It goes by the name of the section that the blob was in. */
-static enum mpk_code replace_add_section(const struct mpk_patch *p, const struct mpk_patch_symbol *s,
-				 const struct room *room, size_t index, uint64_t size,
-				 uint8_t *table, struct mpk_error *err)
+static enum mpk_code replace_add_section(const struct mpk_patch *p,
+					 const struct mpk_patch_symbol *s, const struct room *room,
+					 size_t index, uint64_t size, uint8_t *table,
+					 struct mpk_error *err)
 {
 	size_t entry = MPK_PATCH_SIZE(p, Shdr), at = index * entry;
 	const uint8_t *old = p->file->data + mpk_patch_section_at(p, 0);

@@ -74,7 +74,7 @@ static enum mpk_code open_table(const struct mpk_elf *e, int64_t tag, int64_t co
 }
 
 static enum mpk_code versions_name_at(const struct table *t, uint64_t off, const char **out,
-			     struct mpk_error *err)
+				      struct mpk_error *err)
 {
 	uint32_t name;
 
@@ -90,7 +90,7 @@ struct needs {
 };
 
 static enum mpk_code versions_take_name(const struct table *t, uint64_t off, struct needs *n,
-			       const char **out, struct mpk_error *err)
+					const char **out, struct mpk_error *err)
 {
 	MPK_TRY(versions_name_at(t, off, out, err));
 	n->name_bytes += strlen(*out);

@@ -6,7 +6,7 @@
  * argument and what of it; the condition names the variable, or the extent that the message does
  * not. Each kind has a reader below.
  */
-#include "hostcode/internal/assertion.h"
+#include "hostcode/internal/hostcode.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -33,7 +33,7 @@ static size_t assertion_find(struct mpk_span s, const char *what)
 
 /* Splits s at the first `what`, which is in neither part. */
 static bool assertion_split(struct mpk_span s, const char *what, struct mpk_span *before,
-		  struct mpk_span *behind)
+			    struct mpk_span *behind)
 {
 	size_t at = assertion_find(s, what);
 
@@ -109,7 +109,8 @@ static bool read_count(struct mpk_span message, struct mpk_assertion *a)
 	struct mpk_span text;
 
 	a->kind = MPK_ASSERT_COUNT;
-	return assertion_split(message, ": num_args should be ", &a->path, &text) && assertion_number(text, &a->number);
+	return assertion_split(message, ": num_args should be ", &a->path, &text) &&
+	       assertion_number(text, &a->number);
 }
 
 /* The condition compares "X_code", or "X.code" in older releases. */
@@ -119,7 +120,8 @@ static bool read_class(struct mpk_span message, struct mpk_assertion *a)
 
 	a->kind = MPK_ASSERT_CLASS;
 	if (!assertion_split(message, ": Expect arg[", &a->path, &rest) ||
-	    !assertion_split(rest, "] to be ", &index, &a->value) || !assertion_number(index, &a->number))
+	    !assertion_split(rest, "] to be ", &index, &a->value) ||
+	    !assertion_number(index, &a->number))
 		return false;
 	while (condition.len && condition.data[0] == '(')
 		condition = from(condition, 1);
@@ -135,7 +137,8 @@ static bool read_pointer(struct mpk_span message, struct mpk_assertion *a)
 	struct mpk_span ignored, behind;
 
 	a->kind = MPK_ASSERT_POINTER;
-	if (!assertion_split(message, " is expected to have non-NULL DLTensor* pointer", &a->path, &ignored))
+	if (!assertion_split(message, " is expected to have non-NULL DLTensor* pointer", &a->path,
+			     &ignored))
 		return false;
 	if (assertion_split(a->condition, "isnullptr(", &ignored, &behind))
 		a->variable = identifier(behind);
@@ -192,8 +195,10 @@ static bool read_device(struct mpk_span message, struct mpk_assertion *a)
 	a->kind = MPK_ASSERT_DEVICE;
 	return mpk_span_starts(message, "Argument ") &&
 	       assertion_split(from(message, strlen("Argument ")),
-		     ".device_type has an unsatisfied constraint: ", &a->path, &constraint) &&
-	       split_outside(bare(constraint), " == ", &left, &right) && assertion_number(left, &a->number);
+			       ".device_type has an unsatisfied constraint: ", &a->path,
+			       &constraint) &&
+	       split_outside(bare(constraint), " == ", &left, &right) &&
+	       assertion_number(left, &a->number);
 }
 
 /* Says only that the strides are those of a compact array. */
@@ -202,7 +207,8 @@ static bool read_strides(struct mpk_span message, struct mpk_assertion *a)
 	struct mpk_span ignored;
 
 	a->kind = MPK_ASSERT_STRIDES;
-	return assertion_split(message, ".strides: expected to be compact array", &a->path, &ignored);
+	return assertion_split(message, ".strides: expected to be compact array", &a->path,
+			       &ignored);
 }
 
 /* "n * 8 == 0 or not T.isnullptr(X)" */
@@ -211,7 +217,8 @@ static bool assertion_read_data(struct mpk_span message, struct mpk_assertion *a
 	struct mpk_span ignored;
 
 	a->kind = MPK_ASSERT_DATA;
-	return assertion_split(message, " is expected to have non-NULL data pointer", &a->path, &ignored) &&
+	return assertion_split(message, " is expected to have non-NULL data pointer", &a->path,
+			       &ignored) &&
 	       assertion_split(a->condition, " == 0 or ", &a->value, &ignored);
 }
 
@@ -220,7 +227,7 @@ bool mpk_assertion_read(struct mpk_span text, struct mpk_assertion *out)
 {
 	/* Tried in turn; the first whose words the message has decides. */
 	static bool (*const readers[])(struct mpk_span, struct mpk_assertion *) = {
-		read_count, read_class,  read_pointer, read_rank, read_dtype,
+		read_count,           read_class,  read_pointer, read_rank,           read_dtype,
 		assertion_read_shape, read_device, read_strides, assertion_read_data,
 	};
 	static const char begin[] = "Assert fail: ";

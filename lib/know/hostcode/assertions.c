@@ -8,8 +8,7 @@
 #include <string.h>
 
 #include "base/vec.h"
-#include "hostcode/internal/assertion.h"
-#include "hostcode/internal/unit.h"
+#include "hostcode/internal/hostcode.h"
 #include "signature/extent.h"
 
 #define BEGIN "Assert fail: "
@@ -202,7 +201,8 @@ static void infer_extent(struct argument *arg, const struct mpk_assertion *a)
 }
 
 /* What an assertion tells of the argument that it names. */
-static enum mpk_code assertions_apply(struct prototype *p, const struct record *r, struct mpk_error *err)
+static enum mpk_code assertions_apply(struct prototype *p, const struct record *r,
+				      struct mpk_error *err)
 {
 	struct argument *arg = assertions_by_name(p, r->argument);
 
@@ -312,7 +312,7 @@ static enum mpk_code param_of(struct prototype *p, const struct argument *arg,
 }
 
 static enum mpk_code assertions_settle(struct mpk_unit *u, const struct record *r, size_t count,
-			    struct mpk_error *err)
+				       struct mpk_error *err)
 {
 	struct mpk_unit_function *f = &u->functions[r[0].function];
 	struct prototype p = { .unit = u };

@@ -3,7 +3,7 @@
  * elsewhere ends in the device's name, a string of its own that the code points at. */
 #include <string.h>
 
-#include "hostcode/internal/unit.h"
+#include "hostcode/internal/hostcode.h"
 
 enum { NEAR_BYTES = 1 << 18, PLACES_MAX = 32, MESSAGE_MAX = 512, DEVICE_MAX = 32 };
 
@@ -24,7 +24,7 @@ struct mpk_unit_names {
 };
 
 static void hostcode_device_collect(struct mpk_unit_names *names, const struct mpk_constants *c,
-		    struct mpk_span where, int32_t device)
+				    struct mpk_span where, int32_t device)
 {
 	const char *name = mpk_dl_device_name(device);
 	size_t n = name ? strlen(name) + 1 : 0; /* with its NUL */

@@ -205,7 +205,8 @@ static enum mpk_code find_unassigned(struct search *s, struct mpk_arena *arena,
 			struct mpk_signature ignored;
 
 			/* an exporter's piece of JSON begins so, too */
-			if (text.len && !is_assigned(s->image, out, at) && getters_spend(s, text.len)) {
+			if (text.len && !is_assigned(s->image, out, at) &&
+			    getters_spend(s, text.len)) {
 				enum mpk_code code = mpk_schema_read(text, arena, &ignored, err);
 
 				if (code == MPK_E_NOMEM)

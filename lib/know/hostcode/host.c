@@ -19,7 +19,7 @@
 #include "elf/plt.h"
 #include "elf/symbols.h"
 #include "hostcode/getters.h"
-#include "hostcode/internal/unit.h"
+#include "hostcode/internal/hostcode.h"
 
 /* "add" of "__tvm_ffi_add"; with the system-lib prefix, which is part of a name to TVM */
 static struct mpk_span own_name(const struct mpk_image *image, const struct mpk_image_function *f)
@@ -166,7 +166,7 @@ static bool is_told_in_sentences(const struct mpk_unit *u)
 /* Constants are read once, for all three readers. The budget bounds what they may read of them
  * together: sections may overlap, and each text may be looked at several times. */
 static enum mpk_code hostcode_host_read_texts(struct mpk_unit *u, const struct mpk_image *image,
-				struct mpk_span bytes, struct mpk_error *err)
+					      struct mpk_span bytes, struct mpk_error *err)
 {
 	struct mpk_constants *constants;
 
@@ -201,7 +201,7 @@ static const struct mpk_unit_function *called(const struct mpk_unit *u, const st
 /* TVM gives a library of one main function an entry of the name "main" that only calls it: what that
  * takes, the entry takes. */
 static enum mpk_code hostcode_host_read_entry(struct mpk_unit *u, struct mpk_unit_function *entry,
-				struct mpk_error *err)
+					      struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_plt_names_fini) struct mpk_plt_names plt = { 0 };
 	const struct mpk_unit_function *one = NULL;
@@ -233,7 +233,7 @@ static enum mpk_code hostcode_host_read_entry(struct mpk_unit *u, struct mpk_uni
 
 /* The entry is last, as it has the signature of a function that was found before it. */
 static enum mpk_code hostcode_host_read_all(struct mpk_unit *u, const struct mpk_image *image,
-			      struct mpk_span bytes, struct mpk_error *err)
+					    struct mpk_span bytes, struct mpk_error *err)
 {
 	MPK_TRY(hostcode_host_read_texts(u, image, bytes, err));
 	for (size_t i = 0; i < u->function_count; i++)

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/vec.h"
-#include "hostcode/internal/unit.h"
+#include "hostcode/internal/hostcode.h"
 #include "signature/prototype.h"
 
 /* What is before a prototype in the message that shows it: in code of TVM, in launch functions. */
@@ -187,8 +187,9 @@ static enum mpk_code consider(struct mpk_unit *u, const struct candidate *c,
 }
 
 /* The one prototype among candidates that are whole, or that code points at; NULL: none or several. */
-static enum mpk_code prototypes_choose(struct mpk_unit *u, const struct candidate *c, size_t count, bool named,
-			    const struct candidate **out, struct mpk_error *err)
+static enum mpk_code prototypes_choose(struct mpk_unit *u, const struct candidate *c, size_t count,
+				       bool named, const struct candidate **out,
+				       struct mpk_error *err)
 {
 	const struct candidate *one = NULL;
 	bool many = false;
@@ -201,7 +202,7 @@ static enum mpk_code prototypes_choose(struct mpk_unit *u, const struct candidat
 }
 
 static enum mpk_code prototypes_settle(struct mpk_unit *u, const struct candidate *c, size_t count,
-			    struct mpk_error *err)
+				       struct mpk_error *err)
 {
 	struct mpk_unit_function *f = &u->functions[c->function];
 	const struct candidate *one;

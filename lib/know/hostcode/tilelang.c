@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "base/num.h"
-#include "hostcode/internal/unit.h"
+#include "hostcode/internal/hostcode.h"
 
 #define KERNEL "kernel "
 #define INPUT " input "
@@ -111,7 +111,8 @@ static void tilelang_read_text(struct told *t, struct mpk_span text, uint64_t ad
 		struct argument *arg;
 		struct mpk_span name;
 
-		if (!tilelang_take(&rest, KERNEL) || !mpk_span_equal(tilelang_take_word(&rest), t->f->name) ||
+		if (!tilelang_take(&rest, KERNEL) ||
+		    !mpk_span_equal(tilelang_take_word(&rest), t->f->name) ||
 		    !tilelang_take(&rest, &INPUT[1]))
 			return;
 		name = tilelang_take_word(&rest);
@@ -121,7 +122,8 @@ static void tilelang_read_text(struct told *t, struct mpk_span text, uint64_t ad
 	} else if (text.len > t->f->name.len &&
 		   memcmp(text.data, t->f->name.data, t->f->name.len) == 0) {
 		rest = mpk_span_of(text.data + t->f->name.len, text.len - t->f->name.len);
-		if (tilelang_take(&rest, ": num_args should be ") && !mpk_parse_i64(rest, &t->count))
+		if (tilelang_take(&rest, ": num_args should be ") &&
+		    !mpk_parse_i64(rest, &t->count))
 			t->differs = true;
 	}
 }
@@ -147,7 +149,8 @@ static void tilelang_read_texts(struct told *t, const char *part)
 		while (at < end && mpk_unit_spend(t->unit, 1) &&
 		       (at = memmem(at, (size_t)(end - at), part, strlen(part))) &&
 		       string_at(c->bytes, at, &text) && mpk_unit_spend(t->unit, text.len)) {
-			tilelang_read_text(t, text, c->address + (uint64_t)(text.data - c->bytes.data));
+			tilelang_read_text(t, text,
+					   c->address + (uint64_t)(text.data - c->bytes.data));
 			at = text.data + text.len;
 		}
 	}
@@ -155,8 +158,8 @@ static void tilelang_read_texts(struct told *t, const char *part)
 
 /* --- the signature ---------------------------------------------------------------------- */
 
-static enum mpk_code tilelang_type_of(struct told *t, const struct argument *arg, struct mpk_type *out,
-			     struct mpk_error *err)
+static enum mpk_code tilelang_type_of(struct told *t, const struct argument *arg,
+				      struct mpk_type *out, struct mpk_error *err)
 {
 	size_t rank = (size_t)arg->rank;
 	int64_t *shape = mpk_arena_array(t->unit->arena, rank, sizeof *shape);
@@ -169,7 +172,8 @@ static enum mpk_code tilelang_type_of(struct told *t, const struct argument *arg
 	return MPK_OK;
 }
 
-static enum mpk_code tilelang_settle(struct told *t, struct mpk_unit_function *f, struct mpk_error *err)
+static enum mpk_code tilelang_settle(struct told *t, struct mpk_unit_function *f,
+				     struct mpk_error *err)
 {
 	struct mpk_param *params = mpk_arena_array(t->unit->arena, t->found, sizeof *params);
 	struct mpk_signature *s = mpk_arena_alloc(t->unit->arena, sizeof *s);

@@ -5,7 +5,7 @@
  * be of any release or damaged: what is not understood becomes a type of which nothing is known, and
  * nothing here fails.
  */
-#include "program/internal/annotation.h"
+#include "program/internal/program.h"
 
 #include <string.h>
 
@@ -142,7 +142,8 @@ static bool read_keyword(struct mpk_span item, struct mpk_type *t)
 	/* the place that a tensor is to be at */
 	if (annotation_take(&r, "vdevice=\""))
 		t->device = read_vdevice(&r);
-	else if (annotation_take(&r, "dtype=\"") && r.rest.len && r.rest.data[r.rest.len - 1] == '"')
+	else if (annotation_take(&r, "dtype=\"") && r.rest.len &&
+		 r.rest.data[r.rest.len - 1] == '"')
 		(void)mpk_dtype_parse(mpk_span_of(r.rest.data, r.rest.len - 1), &t->dtype);
 	else if (annotation_take(&r, "ndim=") && mpk_parse_i64(r.rest, &ndim) && ndim >= 0 &&
 		 ndim <= DIMENSIONS_MAX && !t->ranked) {

@@ -5,7 +5,7 @@
  * it returns follows from the builtins that make it. Which builtin says what is in the table that the
  * executor has too, relax_builtins.def.
  */
-#include "program/internal/typing.h"
+#include "program/internal/program.h"
 
 #include <stdlib.h>
 #include <string.h>

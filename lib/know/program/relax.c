@@ -17,8 +17,7 @@
 #include <string.h>
 
 #include "base/strmap.h"
-#include "program/internal/annotation.h"
-#include "program/internal/typing.h"
+#include "program/internal/program.h"
 
 enum { PASSES = 8 };
 
@@ -150,7 +149,7 @@ static void set_outputs(struct mpk_type t, struct mpk_arena *arena, struct mpk_s
 
 /* Once more, with what is known of its callees by now. */
 static enum mpk_code relax_read_function(struct mpk_relax_typing *r, size_t i, bool *changed,
-				   struct mpk_error *err)
+					 struct mpk_error *err)
 {
 	struct mpk_relax_function_type *f = &r->functions[i], now = { .signature = f->signature };
 	struct mpk_param *inputs = (struct mpk_param *)(uintptr_t)f->signature->inputs;
@@ -211,7 +210,7 @@ static enum mpk_code relax_read_functions(struct mpk_relax_typing *r, struct mpk
 
 /* What the texts among the constants say of the functions that have no byte code. */
 static void relax_read_texts(const struct mpk_relax *x, struct mpk_arena *arena,
-		       struct mpk_signature *list, size_t count)
+			     struct mpk_signature *list, size_t count)
 {
 	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap names = { 0 };
 	size_t at;
@@ -256,8 +255,8 @@ static struct mpk_param *make_inputs(struct mpk_relax_typing *r, const struct mp
 	return inputs;
 }
 
-static enum mpk_code relax_read_all(struct mpk_relax_typing *r, struct mpk_signature *out, size_t *count,
-			      struct mpk_error *err)
+static enum mpk_code relax_read_all(struct mpk_relax_typing *r, struct mpk_signature *out,
+				    size_t *count, struct mpk_error *err)
 {
 	bool compiled = false;
 

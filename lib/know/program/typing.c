@@ -6,7 +6,7 @@
  * a name here. Types meet where branches do, where code and text speak of the same value, and where a
  * callee returns something in symbols of its own.
  */
-#include "program/internal/typing.h"
+#include "program/internal/program.h"
 
 #include <string.h>
 

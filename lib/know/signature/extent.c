@@ -114,8 +114,8 @@ static bool extent_read_call(struct reader *r, struct mpk_span name, int64_t *ou
 	int64_t a, b;
 
 	if (mpk_span_is(name, "Cast")) {
-		if (!extent_take(r, "\"") || !is_integer_type(extent_take_word(r)) || !extent_take(r, "\"") ||
-		    !extent_take(r, ","))
+		if (!extent_take(r, "\"") || !is_integer_type(extent_take_word(r)) ||
+		    !extent_take(r, "\"") || !extent_take(r, ","))
 			return false;
 		return read_sum(r, out) && extent_take(r, ")");
 	}

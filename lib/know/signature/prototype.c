@@ -67,8 +67,9 @@ static bool between(struct mpk_span text, const char *open, const char *close, s
 /* --- types ------------------------------------------------------------------------------ */
 
 /* A formula without names is a number; a negative one is no extent. */
-static enum mpk_code prototype_read_extent(struct mpk_span text, struct mpk_arena *arena, int64_t *fixed,
-				 struct mpk_span *symbol, struct mpk_error *err)
+static enum mpk_code prototype_read_extent(struct mpk_span text, struct mpk_arena *arena,
+					   int64_t *fixed, struct mpk_span *symbol,
+					   struct mpk_error *err)
 {
 	static const struct mpk_extent_values none;
 
@@ -78,8 +79,8 @@ static enum mpk_code prototype_read_extent(struct mpk_span text, struct mpk_aren
 }
 
 /* Symbols only where one dimension has one: most shapes are numbers. */
-static enum mpk_code prototype_read_shape(struct mpk_span list, struct mpk_arena *arena, struct mpk_type *out,
-				struct mpk_error *err)
+static enum mpk_code prototype_read_shape(struct mpk_span list, struct mpk_arena *arena,
+					  struct mpk_type *out, struct mpk_error *err)
 {
 	size_t most = most_items(list), n = 0, symbolic = 0;
 	struct mpk_span *symbols = mpk_arena_array(arena, most, sizeof *symbols), item;
@@ -109,8 +110,8 @@ static enum mpk_code read_tensor(struct mpk_span inside, struct mpk_arena *arena
 }
 
 /* Bare types are scalars. "handle" is a pointer that the function passes on without looking. */
-static enum mpk_code prototype_read_type(struct mpk_span text, struct mpk_arena *arena, struct mpk_type *out,
-			       struct mpk_error *err)
+static enum mpk_code prototype_read_type(struct mpk_span text, struct mpk_arena *arena,
+					 struct mpk_type *out, struct mpk_error *err)
 {
 	struct mpk_span inside;
 
@@ -135,7 +136,8 @@ static enum mpk_code read_param(struct mpk_span text, struct mpk_arena *arena,
 	if (!len || text.len < len + 3 || colon[1] != ' ')
 		return no_prototype(err);
 	out->name = mpk_span_of(text.data, len);
-	return prototype_read_type(mpk_span_of(colon + 2, text.len - len - 2), arena, &out->type, err);
+	return prototype_read_type(mpk_span_of(colon + 2, text.len - len - 2), arena, &out->type,
+				   err);
 }
 
 /* A byte that no text of a compiler has. */

@@ -14,8 +14,9 @@ static enum mpk_code no_schema(struct mpk_error *err)
 }
 
 /* "Optional[ffi.Array[int]]" */
-static enum mpk_code schema_put_title(struct mpk_json_value type, unsigned depth, struct mpk_arena *arena,
-			       struct mpk_strbuf *out, struct mpk_error *err)
+static enum mpk_code schema_put_title(struct mpk_json_value type, unsigned depth,
+				      struct mpk_arena *arena, struct mpk_strbuf *out,
+				      struct mpk_error *err)
 {
 	struct mpk_json_value args = mpk_json_value_get(type, "args"), arg;
 	struct mpk_json_items items = mpk_json_items(args);
@@ -54,7 +55,7 @@ static const struct {
 };
 
 static enum mpk_code schema_read_type(struct mpk_json_value json, struct mpk_arena *arena,
-			       struct mpk_type *out, struct mpk_error *err)
+				      struct mpk_type *out, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf title = { 0 };
 	struct mpk_json_value name = mpk_json_value_get(json, "type");
@@ -125,7 +126,7 @@ static enum mpk_code read_positional(struct mpk_json_value args, struct mpk_aren
 }
 
 static enum mpk_code schema_read_function(struct mpk_json_value schema, struct mpk_arena *arena,
-				   struct mpk_signature *out, struct mpk_error *err)
+					  struct mpk_signature *out, struct mpk_error *err)
 {
 	struct mpk_json_value named = mpk_json_value_get(schema, "named_args");
 	struct mpk_json_value results = mpk_json_value_get(named, "return");

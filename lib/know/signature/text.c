@@ -49,7 +49,8 @@ static void put_dtype(const struct mpk_type *t, const char *any, spelling *spell
 	mpk_strbuf_puts(out, t->dtype.bits ? spell(t->dtype, type) : any);
 }
 
-static void signature_text_put_type(const struct mpk_type *t, spelling *spell, struct mpk_strbuf *out);
+static void signature_text_put_type(const struct mpk_type *t, spelling *spell,
+				    struct mpk_strbuf *out);
 
 static void put_fields(const struct mpk_type *t, spelling *spell, struct mpk_strbuf *out)
 {
@@ -61,7 +62,8 @@ static void put_fields(const struct mpk_type *t, spelling *spell, struct mpk_str
 	mpk_strbuf_putc(out, ')');
 }
 
-static void signature_text_put_type(const struct mpk_type *t, spelling *spell, struct mpk_strbuf *out)
+static void signature_text_put_type(const struct mpk_type *t, spelling *spell,
+				    struct mpk_strbuf *out)
 {
 	switch (t->kind) {
 	case MPK_TYPE_ANY:
@@ -102,7 +104,8 @@ void mpk_type_text(const struct mpk_type *t, struct mpk_strbuf *out)
 
 /* --- signatures ---------------------------------------------------------------------------- */
 
-static void signature_text_put_params(const struct mpk_param *list, size_t count, struct mpk_strbuf *out)
+static void signature_text_put_params(const struct mpk_param *list, size_t count,
+				      struct mpk_strbuf *out)
 {
 	for (size_t i = 0; list && i < count; i++) {
 		mpk_strbuf_puts(out, i ? ", " : "");

@@ -89,7 +89,7 @@ enum mpk_code mpk_source_check(const char *path, const struct mpk_target *target
 /* --- jobs ------------------------------------------------------------------------ */
 
 static enum mpk_code compile_judge(const struct mpk_job *job, const struct mpk_process_end *end,
-			   struct mpk_error *err)
+				   struct mpk_error *err)
 {
 	const char *tool = job->process.run ? "LLVM" : job->process.argv[0];
 

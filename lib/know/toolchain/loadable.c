@@ -49,7 +49,7 @@ static bool loadable_classify(const char *name, struct mpk_span bytes, enum mpk_
 }
 
 static enum mpk_code loadable_add_file(struct job *j, const char *path, enum mpk_source_kind kind,
-			      struct mpk_error *err)
+				       struct mpk_error *err)
 {
 	path = as_operand(j->arena, path);
 	MPK_TRY_ALLOC(path, err);

@@ -210,7 +210,7 @@ enum mpk_code mpk_secret_key_parse(struct mpk_span text, struct mpk_secret_key *
 /* --- public ---------------------------------------------------------------------- */
 
 static enum mpk_code trust_key_add(struct mpk_public_keys *keys, const struct mpk_public_key *key,
-			 struct mpk_error *err)
+				   struct mpk_error *err)
 {
 	if (keys->count == MPK_KEYS_MAX)
 		return mpk_fail(err, MPK_E_UNSUPPORTED, "more than %d keys", MPK_KEYS_MAX);

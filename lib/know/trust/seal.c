@@ -125,8 +125,8 @@ void mpk_ssh_fingerprint_put(const uint8_t digest[MPK_DIGEST_BYTES], struct mpk_
 /* So much at a time: what is hashed need not stay in memory, and somebody may watch. */
 enum { STEP_BYTES = 8 << 20 };
 
-static enum mpk_code seal_add(struct mpk_digest *d, struct mpk_span bytes, const struct mpk_tap *tap,
-			 struct mpk_error *err)
+static enum mpk_code seal_add(struct mpk_digest *d, struct mpk_span bytes,
+			      const struct mpk_tap *tap, struct mpk_error *err)
 {
 	while (bytes.len) {
 		size_t len = bytes.len < STEP_BYTES ? bytes.len : STEP_BYTES;

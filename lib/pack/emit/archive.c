@@ -6,7 +6,7 @@
 #include "ar/ar.h"
 #include "base/vec.h"
 #include "elf/symbols.h"
-#include "emit/internal/build.h"
+#include "emit/internal/emit.h"
 #include "tar/tar.h"
 
 /* Members in the order of the link line, and the files they are views of. */
@@ -55,7 +55,7 @@ static enum mpk_code list_symbols(struct bundle *u, struct mpk_span object,
 /* The index needs an object's bytes in memory, the archive its content as a rope: of a
  * large blob's object these are the stub and the whole. */
 static enum mpk_code archive_add(struct bundle *u, const char *name, const struct mpk_rope *content,
-			 struct mpk_span symbols_from, struct mpk_error *err)
+				 struct mpk_span symbols_from, struct mpk_error *err)
 {
 	struct mpk_ar_entry entry = { .content = content };
 
@@ -117,12 +117,12 @@ static enum mpk_code add_blob(struct mpk_build *b, struct bundle *u, struct mpk_
 		MPK_TRY(mpk_build_file_extend(b, b->blob_object, f, err));
 	else
 		MPK_TRY(mpk_build_file_open(b, b->blob_object, f, err));
-	return archive_add(u, mpk_arena_printf(u->arena, "%sdevc.o", b->e->prefix), &f->rope, f->map.bytes,
-		   err);
+	return archive_add(u, mpk_arena_printf(u->arena, "%sdevc.o", b->e->prefix), &f->rope,
+			   f->map.bytes, err);
 }
 
-static enum mpk_code archive_collect(struct mpk_build *b, struct bundle *u, struct mpk_build_file *f,
-			     struct mpk_error *err)
+static enum mpk_code archive_collect(struct mpk_build *b, struct bundle *u,
+				     struct mpk_build_file *f, struct mpk_error *err)
 {
 	u->maps = mpk_arena_array(b->c.arena, b->e->source_count, sizeof *u->maps);
 	MPK_TRY_ALLOC(u->maps, err);

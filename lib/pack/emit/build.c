@@ -2,7 +2,7 @@
 /* What all outputs share: the package note, files that tools made, and writing. Every output but a
  * bare blob is read again before it takes its name, so that a broken linker is found here and not
  * where the library is loaded. */
-#include "emit/internal/build.h"
+#include "emit/internal/emit.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 /* What languages and compilers differ in decides the form: C++ gives constants internal linkage
  * unless they are declared extern and wants room for a string's NUL, ISO C promises string
  * literals of 4095 characters only, and file-scope assembly is GNU C's. */
-#include "emit/internal/csource.h"
+#include "emit/internal/emit.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -90,8 +90,8 @@ static void put_string_bytes(struct printer *p, struct mpk_span bytes)
 
 /* The pieces of the rope, cut into chunks that keep the text small. */
 static enum mpk_code csource_put_bytes(struct printer *p, const struct mpk_rope *bytes,
-			       void (*put)(struct printer *, struct mpk_span),
-			       struct mpk_error *err)
+				       void (*put)(struct printer *, struct mpk_span),
+				       struct mpk_error *err)
 {
 	enum mpk_code code = MPK_OK;
 	struct mpk_span some = { 0 }, chunk;

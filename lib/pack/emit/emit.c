@@ -7,8 +7,7 @@
 #include <string.h>
 
 #include "elf/extend.h"
-#include "emit/internal/build.h"
-#include "emit/internal/csource.h"
+#include "emit/internal/emit.h"
 #include "io/reader.h"
 #include "llvm/open.h"
 

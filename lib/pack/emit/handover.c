@@ -195,7 +195,8 @@ struct reader {
 	struct mpk_handover_maps *maps; /* [0] stays empty: it is the input */
 };
 
-static enum mpk_code handover_refuse(const struct reader *r, const char *what, struct mpk_error *err)
+static enum mpk_code handover_refuse(const struct reader *r, const char *what,
+				     struct mpk_error *err)
 {
 	return mpk_fail_offset(err, MPK_E_CORRUPT, r->c.space, mpk_cursor_offset(&r->c),
 			       "%s that no reader of a package would hand over", what);
@@ -293,7 +294,8 @@ static enum mpk_code get_facts(struct reader *r, struct mpk_handover *out, struc
 	return get_list(r, out, err);
 }
 
-static enum mpk_code handover_open_file(struct reader *r, struct mpk_mapping *map, struct mpk_error *err)
+static enum mpk_code handover_open_file(struct reader *r, struct mpk_mapping *map,
+					struct mpk_error *err)
 {
 	struct mpk_file_identity identity;
 	const char *path;
@@ -422,7 +424,8 @@ enum mpk_code mpk_handover_read(struct mpk_span bytes, const struct mpk_mapping 
 	MPK_TRY(open_files(&r, err));
 	MPK_TRY(get_sources(&r, out, err));
 	MPK_TRY(get_blob(&r, out, err));
-	return mpk_cursor_left(&r.c) ? handover_refuse(&r, "something behind the end", err) : MPK_OK;
+	return mpk_cursor_left(&r.c) ? handover_refuse(&r, "something behind the end", err)
+				     : MPK_OK;
 }
 
 void mpk_handover_close(struct mpk_handover_maps *maps)

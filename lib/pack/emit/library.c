@@ -11,7 +11,7 @@
 
 #include "elf/image.h"
 #include "elf/replace.h"
-#include "emit/internal/build.h"
+#include "emit/internal/emit.h"
 #include "io/reader.h"
 #include "toolchain/confirm.h"
 
@@ -167,8 +167,9 @@ static enum mpk_code check_standalone(struct mpk_build *b, const struct mpk_imag
 
 /* The base's own name of the blob, which has a prefix when it was made for a system library.
  * @blob    receives the bytes of the old one, where they are known */
-static enum mpk_code library_find_symbol(struct mpk_build *b, struct mpk_span file, const char **symbol,
-				 struct mpk_span *blob, struct mpk_error *err)
+static enum mpk_code library_find_symbol(struct mpk_build *b, struct mpk_span file,
+					 const char **symbol, struct mpk_span *blob,
+					 struct mpk_error *err)
 {
 	struct mpk_image image;
 	enum mpk_code code = mpk_image_open(file, NULL, b->c.arena, &image, err);

@@ -177,7 +177,8 @@ int mpk_gen_expr(struct mpk_gen *g, const struct mpk_expr *e, struct mpk_span te
 /* --- prototypes ------------------------------------------------------------------- */
 
 /* "x: Tensor([n, 4], float32)" */
-static void gen_put_param(struct mpk_gen *g, const struct mpk_launch_param *p, struct mpk_strbuf *out)
+static void gen_put_param(struct mpk_gen *g, const struct mpk_launch_param *p,
+			  struct mpk_strbuf *out)
 {
 	char type[MPK_DTYPE_TEXT];
 

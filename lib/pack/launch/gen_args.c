@@ -65,8 +65,8 @@ static int type_name(struct mpk_gen *g, int type)
 	return mpk_host_name(g->f, g->abi->type_names, g->abi->type_name_count, index);
 }
 
-static void gen_args_wrong_type(struct mpk_gen *g, const struct mpk_launch_param *p, int good, int type,
-		       const char *expected)
+static void gen_args_wrong_type(struct mpk_gen *g, const struct mpk_launch_param *p, int good,
+				int type, const char *expected)
 {
 	int fine = mpk_host_label(g->f);
 
@@ -101,7 +101,7 @@ static int int_scalar(struct mpk_gen *g, size_t i)
 	int good = mpk_gen_one_of(g, type, g->abi->integer, g->abi->boolean);
 
 	gen_args_wrong_type(g, p, good, type,
-		   mpk_gen_format(g, "an integer (%s)", mpk_dtype_print(p->dtype, name)));
+			    mpk_gen_format(g, "an integer (%s)", mpk_dtype_print(p->dtype, name)));
 	int value = mpk_host_load(g->f, MPK_MEM_I64, g->args, cell(g, i));
 	int_range(g, p, value);
 	return value;
@@ -115,7 +115,7 @@ static int real_scalar(struct mpk_gen *g, size_t i)
 	int whole = mpk_gen_one_of(g, type, g->abi->integer, g->abi->boolean);
 
 	gen_args_wrong_type(g, p, either(g, whole, mpk_gen_equals(g, type, g->abi->real)), type,
-		   mpk_gen_format(g, "a number (%s)", mpk_dtype_print(p->dtype, name)));
+			    mpk_gen_format(g, "a number (%s)", mpk_dtype_print(p->dtype, name)));
 	int as_int = mpk_host_convert(g->f, MPK_OP_TO_F64,
 				      mpk_host_load(g->f, MPK_MEM_I64, g->args, cell(g, i)));
 	int as_real = mpk_host_load(g->f, MPK_MEM_F64, g->args, cell(g, i));

@@ -215,7 +215,8 @@ static enum mpk_code check_built(const struct mpk_hostfn *f, struct mpk_error *e
 /* --- as text ---------------------------------------------------------------------- */
 
 /* Writes what a letter means. Returns how many helper values are in use now. */
-static unsigned hostcode_put_part(struct mpk_host_printer *p, char letter, const struct mpk_host_insn *in)
+static unsigned hostcode_put_part(struct mpk_host_printer *p, char letter,
+				  const struct mpk_host_insn *in)
 {
 	switch (letter) {
 	case 'd':

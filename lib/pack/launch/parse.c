@@ -91,7 +91,7 @@ static enum mpk_code expect(struct parse *p, char c)
 
 /* min, max and ceildiv all have two arguments. */
 static enum mpk_code parse_call(struct parse *p, enum mpk_expr_op op, size_t at,
-			  const struct mpk_expr **out)
+				const struct mpk_expr **out)
 {
 	struct mpk_expr e = { .op = op, .at = at };
 

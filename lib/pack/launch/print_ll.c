@@ -96,7 +96,8 @@ static void print_ll_put_call(struct mpk_host_printer *p, const struct mpk_host_
 /* $q the number of a string constant, $n of a table of them, $N its length, $f the bits of a
  * double, $t the result's type; of memory $m the type, $e its extension, $A its alignment;
  * $> falls through into a label, $< has left the block; $x arguments of snprintf; $l a call */
-static void print_ll_put_own(struct mpk_host_printer *base, char letter, const struct mpk_host_insn *in)
+static void print_ll_put_own(struct mpk_host_printer *base, char letter,
+			     const struct mpk_host_insn *in)
 {
 	static const char *const types[] = {
 		[MPK_HOST_I64] = "i64", [MPK_HOST_PTR] = "ptr", [MPK_HOST_F64] = "double"
@@ -277,7 +278,8 @@ static void print_ll_put_registration(struct ll_printer *p, const struct mpk_hos
 enum mpk_code mpk_host_print_ll(const struct mpk_host_unit *unit, struct mpk_strbuf *out,
 				struct mpk_error *err)
 {
-	static const struct mpk_host_language ll = { print_ll_form_of, print_ll_put_own, begin_function };
+	static const struct mpk_host_language ll = { print_ll_form_of, print_ll_put_own,
+						     begin_function };
 	struct ll_printer p = { .base = { .language = &ll, .out = out } };
 
 	mpk_strbuf_printf(out, "source_filename = \"%s\"\n\n", unit->source_name);

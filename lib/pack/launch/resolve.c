@@ -14,7 +14,7 @@
 
 /* Views of the manifest's text, which outlives the map. */
 static void resolve_add_name(struct mpk_resolve *r, struct mpk_strmap *names, struct mpk_span name,
-		     size_t i)
+			     size_t i)
 {
 	size_t ignored;
 
@@ -118,7 +118,7 @@ static const struct {
 
 /* All steps of a function run on one device, that of its tensors. */
 static void resolve_set_device(struct mpk_resolve *r, const struct mpk_launch_step *step,
-		       struct mpk_pos pos)
+			       struct mpk_pos pos)
 {
 	const struct mpk_toml_str *kind = &r->manifest->modules[step->module].kind;
 	struct mpk_launch *l = r->launch;

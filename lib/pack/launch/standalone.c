@@ -37,7 +37,8 @@ static void put_source(struct mpk_strbuf *out)
 
 /* The types of a kernel's arguments and the tags that carry values, as two arrays that its
  * row points to. 255 and { 0, 0 } end them, as C has no empty arrays. */
-static void standalone_put_kernel(struct mpk_strbuf *out, const struct mpk_standalone_kernel *k, size_t i)
+static void standalone_put_kernel(struct mpk_strbuf *out, const struct mpk_standalone_kernel *k,
+				  size_t i)
 {
 	mpk_strbuf_printf(out, "static const unsigned char types_%zu[][2] = {", i);
 	for (size_t a = 0; a < k->arg_count; a++)

@@ -79,7 +79,7 @@ void mpk_kernel_index_fini(struct mpk_kernel_index *index)
 
 /* The first row of that name in this module or, when it has none, in a later one; or NULL. */
 static const struct mpk_kernel_row *step_find_row(const struct mpk_kernel_index *index,
-					     struct mpk_span name, size_t module)
+						  struct mpk_span name, size_t module)
 {
 	struct mpk_kernel_row key = { name, module, 0 };
 	size_t i = mpk_lower_bound(index->rows, index->row_count, sizeof key, &key, compare_rows);

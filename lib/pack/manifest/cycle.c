@@ -59,8 +59,9 @@ static bool walk_closes(struct walk *w, size_t from, size_t *back_to)
 	return false;
 }
 
-static enum mpk_code cycle_keep(const size_t *modules, size_t count, bool merged, struct mpk_arena *arena,
-			  struct mpk_cycle *out, struct mpk_error *err)
+static enum mpk_code cycle_keep(const size_t *modules, size_t count, bool merged,
+				struct mpk_arena *arena, struct mpk_cycle *out,
+				struct mpk_error *err)
 {
 	size_t *copy = mpk_arena_array(arena, count, sizeof *copy);
 
@@ -219,7 +220,7 @@ enum mpk_code mpk_graph_find_cycle(const struct mpk_graph *graph, struct mpk_are
 
 /* "a -> b -> c", the middle of a long ring left out. */
 static void cycle_put_names(struct mpk_strbuf *text, const struct mpk_cycle *cycle,
-		      const struct mpk_module *modules)
+			    const struct mpk_module *modules)
 {
 	for (size_t i = 0; i < cycle->count; i++) {
 		if (i == NAMES_SHOWN / 2 && cycle->count > NAMES_SHOWN) {

@@ -36,7 +36,7 @@ struct mpk_toml_str mpk_manifest_module_extra(const struct mpk_manifest_module *
 
 /* A key that is there, as its position shows, but has no meaning for this kind. */
 static void row_refuse(struct mpk_toml_reader *r, struct mpk_pos pos, const char *key,
-		   const char *because)
+		       const char *because)
 {
 	if (pos.line)
 		mpk_toml_read_error(r, pos, "misplaced-key", "'%s' has no place here: %s", key,
@@ -55,7 +55,7 @@ static void refuse_extras(struct mpk_toml_reader *r, const struct mpk_manifest_m
 {
 	for (size_t i = 0; i < m->extra_count; i++)
 		row_refuse(r, m->extras[i].key.pos, MPK_QUOTE(mpk_toml_str_span(m->extras[i].key)),
-		       because);
+			   because);
 }
 
 /* By the suffix alone: whether the file is there is looked at when it is opened. */
@@ -103,7 +103,7 @@ static void check_payload_only(struct mpk_toml_reader *r, const struct mpk_manif
 
 /* The finding lists the formats that the kind has, as they are few. */
 static void row_check_format(struct mpk_toml_reader *r, const struct mpk_manifest_module *m,
-			 const struct mpk_manifest_kind *kind)
+			     const struct mpk_manifest_kind *kind)
 {
 	struct mpk_span names[MPK_MANIFEST_KIND_FORMATS];
 	char near[MPK_TOML_SUGGEST_BYTES], list[128] = "";
@@ -164,7 +164,7 @@ static void check_nvrtc(struct mpk_toml_reader *r, const struct mpk_manifest_mod
 }
 
 static void row_check_device(struct mpk_toml_reader *r, const struct mpk_manifest_module *m,
-			 const struct mpk_manifest_kind *kind)
+			     const struct mpk_manifest_kind *kind)
 {
 	row_check_format(r, m, kind);
 	check_nvrtc(r, m);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "package/internal/loader.h"
+#include "package/internal/package.h"
 
 /* The bytes of a piece: in memory, or in the mapping of the file that it is a range of. */
 static const uint8_t *piece_bytes(const struct mpk_loader *l, const struct mpk_piece *p)

@@ -8,9 +8,7 @@
 #include "code/info.h"
 #include "kernels/kernels.h"
 #include "manifest/kind.h"
-#include "package/internal/format.h"
-#include "package/internal/loader.h"
-#include "package/internal/pieces.h"
+#include "package/internal/package.h"
 #include "sourcecode/sourcecode.h"
 #include "text/escape.h"
 #include "text/table.h"
@@ -82,7 +80,8 @@ static const char *what_it_is(const struct device *d, struct mpk_span bytes, con
 }
 
 /* The format is one for the whole module: as the manifest says, else as the first file is. */
-static void package_device_check_format(struct device *d, struct mpk_toml_str name, const struct mpk_file *f)
+static void package_device_check_format(struct device *d, struct mpk_toml_str name,
+					const struct mpk_file *f)
 {
 	struct mpk_span kind = mpk_span_str(d->kind->key), format;
 	char hint[HINT_BYTES];

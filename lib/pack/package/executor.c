@@ -2,7 +2,7 @@
 /* executor.c - the payloads of graph and AOT executors from graph JSON and parameter files */
 
 #include "factory/factory.h"
-#include "package/internal/loader.h"
+#include "package/internal/package.h"
 #include "text/escape.h"
 #include "text/json_read.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* format.c - the format of a code file: its suffix decides where the kind has that format */
-#include "package/internal/format.h"
+#include "package/internal/package.h"
 
 #include "base/compiler.h"
 #include "code/format.h"
@@ -45,5 +45,6 @@ const char *mpk_code_format_guess(const char *const *formats, size_t max, const 
 
 	return format ? format
 		      : format_find(formats, max,
-			     mpk_code_format_label(mpk_span_str(kind), mpk_code_format_of(bytes)));
+				    mpk_code_format_label(mpk_span_str(kind),
+							  mpk_code_format_of(bytes)));
 }

@@ -50,7 +50,7 @@ static enum mpk_code read_pieces(struct search *s, const struct mpk_kernels *k, 
 
 /* The code of one kernel: all of the module's data, or its piece of a source text. */
 static struct mpk_span generate_code_of(const struct mpk_kernels *k, const struct pieces *pieces,
-			       struct mpk_span name)
+					struct mpk_span name)
 {
 	size_t i;
 
@@ -59,8 +59,8 @@ static struct mpk_span generate_code_of(const struct mpk_kernels *k, const struc
 
 /* The code is a view of the blob, so its place there is a difference of addresses. */
 static enum mpk_code generate_add_row(struct search *s, const struct mpk_kernels *k,
-			     const struct pieces *pieces, const struct mpk_function_info *f,
-			     struct mpk_error *err)
+				      const struct pieces *pieces,
+				      const struct mpk_function_info *f, struct mpk_error *err)
 {
 	struct mpk_standalone_kernel *row = &s->rows[s->count];
 	enum mpk_launch_tag *tags =
@@ -87,7 +87,7 @@ static enum mpk_code generate_add_row(struct search *s, const struct mpk_kernels
 /* The blob is read again instead of the manifest: where the code ended up is known by then,
  * whatever was left out or merged. */
 static enum mpk_code generate_add_module(struct search *s, const struct mpk_node *node,
-				struct mpk_error *err)
+					 struct mpk_error *err)
 {
 	struct mpk_cursor c = mpk_cursor_of(node->payload, node->payload_off, "blob");
 	MPK_CLEANUP(pieces_fini) struct pieces pieces = { 0 };
@@ -154,8 +154,9 @@ bool mpk_generated_is_name(const char *name)
 }
 
 /* The text into the arena; one that lacked memory is no text. */
-static enum mpk_code generate_keep(struct mpk_strbuf *text, enum text which, struct mpk_arena *arena,
-			  struct mpk_generated *out, struct mpk_error *err)
+static enum mpk_code generate_keep(struct mpk_strbuf *text, enum text which,
+				   struct mpk_arena *arena, struct mpk_generated *out,
+				   struct mpk_error *err)
 {
 	char *copy = text->failed ? NULL : mpk_arena_copy(arena, text->data, text->len);
 

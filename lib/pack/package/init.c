@@ -8,7 +8,7 @@
 #include "elf/image.h"
 #include "hostcode/host.h"
 #include "io/path.h"
-#include "package/internal/init_parts.h"
+#include "package/internal/package.h"
 #include "text/escape.h"
 
 /* --- host code -------------------------------------------------------------------- */
@@ -27,7 +27,8 @@ static bool is_name_byte(uint8_t c)
 	       c == '_' || c == '.' || c == '$';
 }
 
-static void init_put_line(struct mpk_init *in, const struct mpk_init_file *file, struct mpk_span text)
+static void init_put_line(struct mpk_init *in, const struct mpk_init_file *file,
+			  struct mpk_span text)
 {
 	mpk_strbuf_puts(&in->host_lines, "# ");
 	mpk_escape(&in->host_lines, mpk_span_str(file->path));
@@ -212,7 +213,7 @@ static const struct mpk_code_info *most_telling(const struct mpk_code_info *code
 }
 
 static enum mpk_code init_add_module(struct mpk_init *in, const struct mpk_init_file *file,
-				const struct mpk_code_format *f)
+				     const struct mpk_code_format *f)
 {
 	static const char *const hip[] = { ".hip", NULL };
 	struct mpk_init_module *m = &in->modules[in->module_count];

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "package/internal/init_parts.h"
+#include "package/internal/package.h"
 
 enum { BLOCK_USUAL = 256, NAME_COUNT_MAX = 256 };
 
@@ -126,8 +126,9 @@ static size_t bound_of(const struct function *f, unsigned dim)
 {
 	size_t bound = f->k->reach ? f->k->reach->bound[dim] : SIZE_MAX;
 
-	return bound < f->k->param_count && init_functions_is_integer(&f->k->params[bound]) ? bound
-									     : f->k->param_count;
+	return bound < f->k->param_count && init_functions_is_integer(&f->k->params[bound])
+		       ? bound
+		       : f->k->param_count;
 }
 
 /* Whether a buffer is as long as the length says: its only elements are those at the index. */
@@ -336,7 +337,8 @@ static void init_functions_put_extents(struct function *f)
 
 /* "a, b and c": names of the parameters that is_one says.
  * Returns  how many */
-static size_t init_functions_put_names(struct function *f, bool (*is_one)(const struct function *f, size_t i))
+static size_t init_functions_put_names(struct function *f,
+				       bool (*is_one)(const struct function *f, size_t i))
 {
 	size_t count = 0, put = 0;
 

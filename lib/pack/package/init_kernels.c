@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "package/internal/init_parts.h"
+#include "package/internal/package.h"
 #include "sourcecode/sourcecode.h"
 #include "spirv/spirv.h"
 #include "text/escape.h"
@@ -83,8 +83,8 @@ static const char *refusal_of(struct mpk_init *in, const struct mpk_code_param *
 }
 
 /* Sources of CUDA and HIP: the symbol that the kernel is going to have. */
-static enum mpk_code init_kernels_find_symbol(struct mpk_init *in, const struct mpk_init_module *m, size_t i,
-				 struct mpk_init_kernel *k)
+static enum mpk_code init_kernels_find_symbol(struct mpk_init *in, const struct mpk_init_module *m,
+					      size_t i, struct mpk_init_kernel *k)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf symbol = { 0 };
 	const struct mpk_source_code *source = m->code->content;
@@ -199,7 +199,8 @@ static const char *check_types(struct mpk_init *in, const struct mpk_init_module
 /* A kernel that is refused gets a comment, one that can be launched a row, and a function
  * where the code says enough to write one. Each reason goes before the next: who cannot
  * launch a kernel need not know what else is missing. */
-static enum mpk_code init_kernels_read_kernel(struct mpk_init *in, struct mpk_init_module *m, size_t i)
+static enum mpk_code init_kernels_read_kernel(struct mpk_init *in, struct mpk_init_module *m,
+					      size_t i)
 {
 	struct mpk_init_kernel *k = &m->kernels[i];
 	int taken;

@@ -2,7 +2,7 @@
 /* What the code of a kernel says of its launch: dimensions, blocks, bounds, shared memory. */
 #include <string.h>
 
-#include "package/internal/init_parts.h"
+#include "package/internal/package.h"
 #include "ptx/ptx.h"
 
 /* A plain search: what follows from it is a guess that a person reads. */
@@ -65,7 +65,7 @@ static bool has_bound(const struct mpk_init_kernel *k, struct mpk_span body)
 /* --- dynamic shared memory ------------------------------------------------------------------ */
 
 static enum mpk_code init_launch_add_shared(struct mpk_init *in, struct mpk_init_module *m,
-				struct mpk_span name)
+					    struct mpk_span name)
 {
 	size_t found;
 
@@ -152,8 +152,8 @@ static enum mpk_code find_source_shared(struct mpk_init *in, struct mpk_init_mod
 
 /* --- a kernel ------------------------------------------------------------------------------- */
 
-static enum mpk_code init_launch_read_source(struct mpk_init *in, struct mpk_init_module *m, size_t i,
-				 struct mpk_init_kernel *k)
+static enum mpk_code init_launch_read_source(struct mpk_init *in, struct mpk_init_module *m,
+					     size_t i, struct mpk_init_kernel *k)
 {
 	const struct mpk_source_code *source = m->code->content;
 	const struct mpk_source_code_kernel *s = &source->kernels[i];

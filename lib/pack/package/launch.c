@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "launch/launch.h"
-#include "package/internal/loader.h"
+#include "package/internal/package.h"
 #include "text/escape.h"
 
 /* --- blocks and shared memory ----------------------------------------------------- */
@@ -44,7 +44,7 @@ static uint64_t threads(const int64_t extent[3])
 }
 
 static const struct mpk_code_kernel *package_launch_kernel_of(const struct mpk_loader *l,
-					       const struct mpk_launch_step *step)
+							      const struct mpk_launch_step *step)
 {
 	const struct mpk_code_kernel **code = l->code[step->module];
 

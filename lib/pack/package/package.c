@@ -16,7 +16,7 @@
 #include "base/vec.h"
 #include "manifest/graph.h"
 #include "manifest/kind.h"
-#include "package/internal/loader.h"
+#include "package/internal/package.h"
 #include "text/escape.h"
 
 /* --- files ------------------------------------------------------------------------ */
@@ -309,7 +309,8 @@ static enum mpk_code map_nodes(struct mpk_loader *l, struct mpk_package *out, st
 /* In an order that later steps need: steps before modules, as they complete tables; modules
  * before launch functions, which look at the code; all of them before the order of the
  * tree. */
-static enum mpk_code package_build(struct mpk_loader *l, struct mpk_package *out, struct mpk_error *err)
+static enum mpk_code package_build(struct mpk_loader *l, struct mpk_package *out,
+				   struct mpk_error *err)
 {
 	const struct mpk_manifest *manifest = l->manifest;
 	size_t count = manifest->module_count, root = manifest->root_index;
@@ -347,7 +348,8 @@ static bool keep_inputs(struct mpk_loader *l, struct mpk_package *out)
 	return true;
 }
 
-static enum mpk_code package_load(struct mpk_loader *l, struct mpk_package *out, struct mpk_error *err)
+static enum mpk_code package_load(struct mpk_loader *l, struct mpk_package *out,
+				  struct mpk_error *err)
 {
 	enum mpk_code code = package_build(l, out, err);
 	bool kept = keep_inputs(l, out);

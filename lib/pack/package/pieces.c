@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* TVM's OpenCL loader compiles each kernel of a module by itself: it splits the source at
  * lines "// Function: NAME" (SplitKernels in src/runtime) and wants one part for each kernel. */
-#include "package/internal/pieces.h"
+#include "package/internal/package.h"
 
 #include "sourcecode/sourcecode.h"
 

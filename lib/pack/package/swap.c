@@ -10,7 +10,7 @@
 #include "code/format.h"
 #include "code/verify.h"
 #include "kinds.h"
-#include "package/internal/pieces.h"
+#include "package/internal/package.h"
 #include "package/swap.h"
 #include "payload.h"
 #include "sourcecode/sourcecode.h"
@@ -312,8 +312,8 @@ static enum mpk_code no_such_code(const struct mpk_image *image, const char *nam
 }
 
 /* What --verify calls an error of such code is one here, too. */
-static enum mpk_code swap_verify(const struct mpk_code_info *code, const char *what, const char *name,
-			    struct mpk_report *report, struct mpk_error *err)
+static enum mpk_code swap_verify(const struct mpk_code_info *code, const char *what,
+				 const char *name, struct mpk_report *report, struct mpk_error *err)
 {
 	const struct mpk_code_format *f = code->format;
 	struct mpk_code_verify v = { .report = report,
@@ -352,8 +352,8 @@ static enum mpk_code read_new(struct mpk_span bytes, struct mpk_arena *arena,
 /* A warning only: host code may ask for a kernel by name, or may never do so. Old code that
  * cannot be read is compared with nothing. */
 static enum mpk_code swap_compare_kernels(const struct mpk_image_code *at,
-				     const struct mpk_code_info *new, struct mpk_arena *arena,
-				     struct mpk_report *report, struct mpk_error *err)
+					  const struct mpk_code_info *new, struct mpk_arena *arena,
+					  struct mpk_report *report, struct mpk_error *err)
 {
 	const struct mpk_code_info *lister;
 	struct mpk_code_info old;
@@ -393,8 +393,8 @@ static enum mpk_code check_room(const struct mpk_image_code *at, const struct mp
 }
 
 static enum mpk_code swap_put(const struct mpk_private *file, const struct mpk_image *image,
-			 const struct mpk_image_code *at, struct mpk_span bytes,
-			 struct mpk_error *err)
+			      const struct mpk_image_code *at, struct mpk_span bytes,
+			      struct mpk_error *err)
 {
 	uint64_t keep_end = file->keep_off + file->keep_len;
 

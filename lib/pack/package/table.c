@@ -14,7 +14,7 @@
 #include "base/strbuf.h"
 #include "base/strmap.h"
 #include "code/info.h"
-#include "package/internal/loader.h"
+#include "package/internal/package.h"
 #include "text/escape.h"
 
 /* A module's table on its way; code is that of the module's data. */
@@ -127,7 +127,8 @@ static struct mpk_dtype join(struct table *t, size_t kernel, size_t i,
 
 /* A text that is in no file has the position of the step that it was made for, so that
  * findings about it lead there. */
-static struct mpk_toml_str package_table_text_of(struct mpk_loader *l, const char *text, struct mpk_pos pos)
+static struct mpk_toml_str package_table_text_of(struct mpk_loader *l, const char *text,
+						 struct mpk_pos pos)
 {
 	const char *copy = mpk_arena_printf(l->arena, "%s", text);
 
@@ -176,7 +177,7 @@ static struct mpk_toml_list tags_of(struct mpk_loader *l, const struct mpk_manif
 /* One row a kernel, by the first step that names it. The code decides how many arguments
  * there are, whatever the step has: a step with too few is reported where it is checked. */
 static void package_table_add_row(struct table *t, const struct mpk_manifest_launch *launch,
-		    const struct mpk_manifest_step *step, struct mpk_span name)
+				  const struct mpk_manifest_step *step, struct mpk_span name)
 {
 	struct mpk_manifest_function *row = &t->rows[t->count];
 	const char *text = mpk_arena_copy(t->l->arena, (const char *)name.data, name.len);
@@ -339,7 +340,8 @@ static const char *proposed(const struct mpk_code_info *code, size_t kernel, siz
 }
 
 /* { name = "f", args = ["handle", "int32"], launch = ["blockIdx.x", "threadIdx.x"] } */
-static void package_table_put_row(const struct mpk_code_info *code, size_t kernel, struct mpk_strbuf *out)
+static void package_table_put_row(const struct mpk_code_info *code, size_t kernel,
+				  struct mpk_strbuf *out)
 {
 	char text[MPK_DTYPE_TEXT];
 

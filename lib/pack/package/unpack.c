@@ -60,8 +60,8 @@ static void put_key(const struct body *b, const char *key, struct mpk_span value
 }
 
 /* A key whose value is a file below the module's folder. */
-static enum mpk_code package_unpack_put_file(const struct body *b, const char *key, const char *name,
-			      struct mpk_span bytes)
+static enum mpk_code package_unpack_put_file(const struct body *b, const char *key,
+					     const char *name, struct mpk_span bytes)
 {
 	const char *path = mpk_arena_printf(b->arena, "%s/%s", b->folder, name);
 
@@ -299,7 +299,8 @@ static void package_unpack_put_name(struct mpk_strbuf *out, const char *name)
 	mpk_strbuf_puts(out, "\"\n");
 }
 
-static void package_unpack_put_package(const struct unpacker *u, bool keep_order, struct mpk_strbuf *out)
+static void package_unpack_put_package(const struct unpacker *u, bool keep_order,
+				       struct mpk_strbuf *out)
 {
 	mpk_strbuf_puts(out, "[package]\n");
 	package_unpack_put_name(out, u->in->name);

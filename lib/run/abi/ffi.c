@@ -408,7 +408,7 @@ static enum mpk_code call_values(enum mpk_convention conv, struct mpk_function *
 /* Host code that calls host code of its own convention goes straight on: its arguments need no
  * translation. */
 static int ffi_enter(enum mpk_convention conv, void *handle, const struct mpk_ffi_any *args,
-		 int32_t count, struct mpk_ffi_any *result)
+		     int32_t count, struct mpk_ffi_any *result)
 {
 	struct mpk_function *f = own_function(conv, handle);
 	struct mpk_value small[ON_STACK] = { 0 };

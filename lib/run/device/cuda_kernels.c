@@ -222,7 +222,8 @@ static enum mpk_code check_cuda_params(struct mpk_cuda_kernel *kernel, struct mp
 			return mpk_fail(
 				err, MPK_E_CONFLICT,
 				"kernel '%s': parameter %zu has %zu bytes in the code, but %zu in the function table",
-				kernel->base.shown, i, bytes, cuda_kernels_param_bytes(&plan->args[i]));
+				kernel->base.shown, i, bytes,
+				cuda_kernels_param_bytes(&plan->args[i]));
 	}
 	if (cu->cuFuncGetParamInfo(kernel->function, plan->arg_count, &off, &bytes) ==
 	    MPK_CU_SUCCESS)
@@ -351,8 +352,9 @@ static uint64_t cluster_size(const uint64_t dims[3])
 }
 
 /* Both attributes stay set: they only allow more, and setting one costs a call of the driver. */
-static enum mpk_code cuda_kernels_prepare(struct mpk_cuda_kernel *kernel, const struct mpk_launch_shape *shape,
-			     struct mpk_error *err)
+static enum mpk_code cuda_kernels_prepare(struct mpk_cuda_kernel *kernel,
+					  const struct mpk_launch_shape *shape,
+					  struct mpk_error *err)
 {
 	MPK_TRY(check_cuda_limits(kernel, shape, err));
 	if (shape->shared_bytes + kernel->static_shared > kernel->dynamic_shared) {

@@ -20,7 +20,8 @@ enum { NEST_MAX = 16 }; /* tuples within tuples */
 
 /* --- what is said --------------------------------------------------------------------------- */
 
-static void executor_check_put_value(const struct mpk_value *v, unsigned depth, struct mpk_strbuf *out)
+static void executor_check_put_value(const struct mpk_value *v, unsigned depth,
+				     struct mpk_strbuf *out)
 {
 	struct mpk_type t;
 
@@ -50,7 +51,7 @@ static void executor_check_put_value(const struct mpk_value *v, unsigned depth, 
 
 /* Ends the sentence that was begun in *said with a call that is right. */
 static enum mpk_code executor_check_refuse(const struct mpk_signature *m, struct mpk_strbuf *said,
-			    struct mpk_error *err)
+					   struct mpk_error *err)
 {
 	enum mpk_code code;
 
@@ -109,7 +110,8 @@ static enum mpk_code bind_named(const struct mpk_signature *m, const struct mpk_
 
 		if (!name.len)
 			continue;
-		while (at < place_count(m) && !mpk_span_equal(executor_check_place(m, at)->name, name))
+		while (at < place_count(m) &&
+		       !mpk_span_equal(executor_check_place(m, at)->name, name))
 			at++;
 		if (at == place_count(m))
 			return unknown_name(m, name, err);
@@ -135,7 +137,8 @@ static enum mpk_code wrong_count(const struct mpk_signature *m, size_t came, str
 }
 
 /* The first input that got no value, with its type, which tells what to pass. */
-static enum mpk_code executor_check_missing(const struct mpk_signature *m, size_t at, struct mpk_error *err)
+static enum mpk_code executor_check_missing(const struct mpk_signature *m, size_t at,
+					    struct mpk_error *err)
 {
 	struct mpk_strbuf said = { 0 };
 
@@ -237,8 +240,8 @@ static bool scalar_fits(const struct mpk_type *want, enum mpk_value_kind came)
 	       (!want->dtype.bits || want->dtype.code == MPK_DTYPE_FLOAT);
 }
 
-static bool executor_check_fits(struct sizes *sizes, const struct mpk_type *want, const struct mpk_value *came,
-		 unsigned depth)
+static bool executor_check_fits(struct sizes *sizes, const struct mpk_type *want,
+				const struct mpk_value *came, unsigned depth)
 {
 	switch (want->kind) {
 	case MPK_TYPE_ANY:
@@ -264,7 +267,8 @@ static bool executor_check_fits(struct sizes *sizes, const struct mpk_type *want
 	    depth == NEST_MAX)
 		return false;
 	for (size_t i = 0; i < want->field_count; i++)
-		if (!executor_check_fits(sizes, &want->fields[i].type, &came->array->items[i], depth + 1))
+		if (!executor_check_fits(sizes, &want->fields[i].type, &came->array->items[i],
+					 depth + 1))
 			return false;
 	return true;
 }
@@ -298,7 +302,8 @@ enum mpk_code mpk_signature_bind(const struct mpk_signature *m, const struct mpk
 	MPK_TRY(bind_named(m, args, bound, err));
 	MPK_TRY(bind_positional(m, args, bound, err));
 	for (size_t i = 0; i < count; i++)
-		if (bound[i] && !executor_check_fits(&sizes, &executor_check_place(m, i)->type, bound[i], 0))
+		if (bound[i] &&
+		    !executor_check_fits(&sizes, &executor_check_place(m, i)->type, bound[i], 0))
 			return misfit(m, bound, i, &symbols, err);
 	return MPK_OK;
 }

@@ -113,8 +113,8 @@ static enum mpk_code sent_turned(struct mpk_devices *devices, struct mpk_span co
 
 /* The cheapest way that is right: in place, sent, or copied. */
 static enum mpk_code constant_load(struct mpk_host *host, struct mpk_span content, size_t unit,
-			  struct mpk_dldevice where, struct mpk_storage **out,
-			  struct mpk_error *err)
+				   struct mpk_dldevice where, struct mpk_storage **out,
+				   struct mpk_error *err)
 {
 	bool is_native = !MPK_BIG_ENDIAN || unit == 1;
 

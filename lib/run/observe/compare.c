@@ -54,7 +54,8 @@ void mpk_dump_index_fini(struct mpk_dump_index *x)
 }
 
 /* What is not of a dump is left aside: users put notes beside it. */
-static enum mpk_code observe_compare_add_file(struct mpk_dump_index *x, const char *name, struct mpk_error *err)
+static enum mpk_code observe_compare_add_file(struct mpk_dump_index *x, const char *name,
+					      struct mpk_error *err)
 {
 	const char *copy;
 
@@ -67,7 +68,8 @@ static enum mpk_code observe_compare_add_file(struct mpk_dump_index *x, const ch
 	return MPK_OK;
 }
 
-static enum mpk_code observe_compare_list_files(struct mpk_dump_index *x, const char *dir, struct mpk_error *err)
+static enum mpk_code observe_compare_list_files(struct mpk_dump_index *x, const char *dir,
+						struct mpk_error *err)
 {
 	const struct dirent *entry;
 	enum mpk_code code = MPK_OK;

@@ -214,7 +214,7 @@ static enum mpk_code write_result(void *user, const struct mpk_result *r, struct
 }
 
 static enum mpk_code dump_end(struct mpk_observer *self, const struct mpk_operator *op,
-			 const struct mpk_value *result, struct mpk_error *err)
+			      const struct mpk_value *result, struct mpk_error *err)
 {
 	struct mpk_dumper *d = (struct mpk_dumper *)self;
 

@@ -33,7 +33,7 @@ static enum mpk_code wait_for(struct mpk_profiler *p, struct mpk_dldevice device
 }
 
 static enum mpk_code profile_begin(struct mpk_observer *self, const struct mpk_operator *op,
-			   struct mpk_error *err)
+				   struct mpk_error *err)
 {
 	struct mpk_profiler *p = (struct mpk_profiler *)self;
 
@@ -49,7 +49,7 @@ static enum mpk_code profile_begin(struct mpk_observer *self, const struct mpk_o
 }
 
 static enum mpk_code profile_add_row(struct mpk_profiler *p, const struct mpk_operator *op,
-			     struct mpk_dldevice device, struct mpk_error *err)
+				     struct mpk_dldevice device, struct mpk_error *err)
 {
 	struct mpk_profile *profile = &p->profile;
 	char *name = mpk_arena_text(&profile->arena, op->name);
@@ -65,7 +65,8 @@ static enum mpk_code profile_add_row(struct mpk_profiler *p, const struct mpk_op
 
 /* A row for each name on each device: the key is both as text, made anew in one buffer. */
 static enum mpk_code profile_find_row(struct mpk_profiler *p, const struct mpk_operator *op,
-			      struct mpk_dldevice device, size_t *out, struct mpk_error *err)
+				      struct mpk_dldevice device, size_t *out,
+				      struct mpk_error *err)
 {
 	const char *key;
 	int put;
@@ -100,7 +101,7 @@ static enum mpk_code add_event(struct mpk_profiler *p, size_t row, double start,
 }
 
 static enum mpk_code profile_end(struct mpk_observer *self, const struct mpk_operator *op,
-			 const struct mpk_value *result, struct mpk_error *err)
+				 const struct mpk_value *result, struct mpk_error *err)
 {
 	struct mpk_profiler *p = (struct mpk_profiler *)self;
 	struct mpk_dldevice device = mpk_operator_device(op, result);

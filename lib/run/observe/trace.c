@@ -157,7 +157,7 @@ static void put_operands(const struct mpk_operator *op, bool results, struct mpk
 }
 
 static enum mpk_code trace_begin(struct mpk_observer *self, const struct mpk_operator *op,
-			   struct mpk_error *err)
+				 struct mpk_error *err)
 {
 	struct mpk_tracer *t = (struct mpk_tracer *)self;
 
@@ -175,7 +175,7 @@ static enum mpk_code trace_begin(struct mpk_observer *self, const struct mpk_ope
 }
 
 static enum mpk_code trace_end(struct mpk_observer *self, const struct mpk_operator *op,
-			 const struct mpk_value *result, struct mpk_error *err)
+			       const struct mpk_value *result, struct mpk_error *err)
 {
 	struct mpk_tracer *t = (struct mpk_tracer *)self;
 
@@ -190,8 +190,9 @@ static enum mpk_code trace_end(struct mpk_observer *self, const struct mpk_opera
 
 void mpk_tracer_init(struct mpk_tracer *t, int fd)
 {
-	*t = (struct mpk_tracer){ .base = { .begin = trace_begin, .end = trace_end, .control = trace_begin },
-				  .fd = fd };
+	*t = (struct mpk_tracer){
+		.base = { .begin = trace_begin, .end = trace_end, .control = trace_begin }, .fd = fd
+	};
 }
 
 void mpk_tracer_fini(struct mpk_tracer *t)

@@ -5,7 +5,7 @@
  * same size (a sequence one token longer) find each other's memory: at most a quarter is lost
  * to rounding, and a model of changing shapes does not grow without end.
  */
-#include "runtime/internal/allocator.h"
+#include "runtime/internal/runtime.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -92,7 +92,7 @@ static struct block *allocator_take(struct mpk_allocator *a, unsigned class)
 
 /* Memory that other classes keep is given back before the device is said to be full. */
 static enum mpk_code allocator_make(struct mpk_allocator *a, unsigned class, uint64_t room,
-			  struct block **out, struct mpk_error *err)
+				    struct block **out, struct mpk_error *err)
 {
 	struct block *b = calloc(1, sizeof *b);
 

@@ -102,7 +102,7 @@ static enum mpk_code open_device(struct mpk_devices *devices, struct mpk_dldevic
 }
 
 static enum mpk_code devices_get(struct mpk_devices *devices, struct mpk_dldevice where,
-			 struct open_device *out, struct mpk_error *err)
+				 struct open_device *out, struct mpk_error *err)
 {
 	(void)pthread_mutex_lock(&devices->lock);
 	enum mpk_code code = open_device(devices, where, out, err);
@@ -243,8 +243,9 @@ bool mpk_devices_image_arrays(struct mpk_devices *devices)
 
 /* --- tensors ------------------------------------------------------------------------------ */
 
-static enum mpk_code devices_make_tensor(struct mpk_allocator *allocator, const struct mpk_tensor *like,
-				 struct mpk_tensor **out, struct mpk_error *err)
+static enum mpk_code devices_make_tensor(struct mpk_allocator *allocator,
+					 const struct mpk_tensor *like, struct mpk_tensor **out,
+					 struct mpk_error *err)
 {
 	struct mpk_storage *storage;
 

@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "blob/blob.h"
 #include "device/device.h"
-#include "runtime/internal/allocator.h"
+#include "runtime/internal/runtime.h"
 #include "value/tensor.h"
 
 struct mpk_devices;

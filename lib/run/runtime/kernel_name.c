@@ -4,7 +4,7 @@
  * Two modules of a library may have kernels of one name, as TVM names them after operators. So a
  * name alone is refused where it fits two, with both paths to choose from.
  */
-#include "runtime/internal/kernel_name.h"
+#include "runtime/internal/runtime.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -15,7 +15,7 @@
 #include "base/strmap.h"
 #include "base/vec.h"
 #include "payload.h"
-#include "runtime/internal/kernel_name.h"
+#include "runtime/internal/runtime.h"
 #include "runtime/node.h"
 #include "text/escape.h"
 
@@ -56,7 +56,7 @@ struct kernel_function {
 
 /* The payload lies in the tree; what is decoded borrows from it. */
 static enum mpk_code kernels_decode(struct code *code, const struct mpk_tree *tree, size_t index,
-			    struct mpk_error *err)
+				    struct mpk_error *err)
 {
 	const struct mpk_node *source = &tree->nodes[index];
 	const struct mpk_kind *kind = mpk_kind_find(source->kind);
@@ -111,7 +111,7 @@ static enum mpk_code code_create(struct mpk_runtime *runtime, const struct mpk_t
 
 /* A few devices at most: a list is searched faster than a map. */
 static enum mpk_code kernels_load(struct code *code, struct mpk_device *device,
-			  struct mpk_device_module **out, struct mpk_error *err)
+				  struct mpk_device_module **out, struct mpk_error *err)
 {
 	for (size_t i = 0; i < code->loaded_count; i++)
 		if (code->loaded[i].device == device) {
@@ -262,7 +262,8 @@ static void kernels_destroy(struct mpk_function *self)
 
 /* The name is escaped and lies in the payload's arena, as the function holds that payload. */
 static enum mpk_code kernels_make(struct code *code, const struct mpk_function_info *info,
-			  size_t extent_count, struct kernel_function **out, struct mpk_error *err)
+				  size_t extent_count, struct kernel_function **out,
+				  struct mpk_error *err)
 {
 	struct kernel_function *f = calloc(1, sizeof *f + extent_count * sizeof f->extents[0]);
 	char shown[128];
@@ -304,7 +305,7 @@ static enum mpk_code kernels_open_node(struct mpk_node_module *node, struct mpk_
 }
 
 static enum mpk_code kernels_find_function(struct mpk_node_module *node, const char *name,
-				   struct mpk_function **out, struct mpk_error *err)
+					   struct mpk_function **out, struct mpk_error *err)
 {
 	struct code *code = node->state;
 	const struct mpk_function_info *info = mpk_kernels_find(&code->kernels, mpk_span_str(name));
@@ -416,7 +417,7 @@ void mpk_kernel_set_destroy(struct mpk_kernel_set *set)
 }
 
 static enum mpk_code kernels_not_found(const struct mpk_kernel_set *set, const char *name,
-			       struct mpk_error *err)
+				       struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
 	size_t count = 0, near;
@@ -440,7 +441,7 @@ static enum mpk_code kernels_not_found(const struct mpk_kernel_set *set, const c
 
 /* The one payload that holds the kernel. */
 static enum mpk_code kernels_search(struct mpk_kernel_set *set, const struct mpk_kernel_name *w,
-			    struct code **out, struct mpk_error *err)
+				    struct code **out, struct mpk_error *err)
 {
 	size_t found = set->tree->count, other = found;
 

@@ -15,7 +15,7 @@
 #include "base/strmap.h"
 #include "base/vec.h"
 #include "kinds.h"
-#include "runtime/internal/module_api.h"
+#include "runtime/internal/runtime.h"
 #include "runtime/node.h"
 #include "text/escape.h"
 #include "text/phrase.h"
@@ -85,7 +85,7 @@ struct mpk_module *mpk_library_root(struct mpk_library *library)
 /* --- opening ------------------------------------------------------------------------ */
 
 static enum mpk_code library_load(struct mpk_library *lib, struct mpk_runtime *runtime,
-			  const struct mpk_host_code *code, struct mpk_error *err)
+				  const struct mpk_host_code *code, struct mpk_error *err)
 {
 	struct mpk_module *context;
 
@@ -133,7 +133,8 @@ static bool is_entry_name(const char *name)
 }
 
 /* The host function that the user named: by its name, its symbol, or as the entry; or NULL. */
-static const struct mpk_host_function *library_resolve(const struct mpk_host_code *code, const char *name)
+static const struct mpk_host_function *library_resolve(const struct mpk_host_code *code,
+						       const char *name)
 {
 	const struct mpk_host_function *found = NULL;
 
@@ -249,7 +250,8 @@ static const struct mpk_node *executor_without_loader(const struct mpk_library *
 
 /* With what was nearly meant, or all names there are; and with the model that would have the
  * function, if nothing here runs it. */
-static enum mpk_code library_not_found(struct mpk_library *lib, const char *name, struct mpk_error *err)
+static enum mpk_code library_not_found(struct mpk_library *lib, const char *name,
+				       struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf hint = { 0 };
 	size_t at;
@@ -271,8 +273,9 @@ static enum mpk_code library_not_found(struct mpk_library *lib, const char *name
 /* --- who has it ----------------------------------------------------------------------- */
 
 /* Of the code alone, for a module. */
-static enum mpk_code library_find_host(struct mpk_library *lib, struct mpk_module *module, const char *name,
-			       struct mpk_function **out, struct mpk_error *err)
+static enum mpk_code library_find_host(struct mpk_library *lib, struct mpk_module *module,
+				       const char *name, struct mpk_function **out,
+				       struct mpk_error *err)
 {
 	const struct mpk_host_function *f = library_resolve(&lib->host->code, name);
 

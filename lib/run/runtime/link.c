@@ -7,7 +7,7 @@
  * libtvm_ffi.so our stub of it stays out, and where that shows too late the caller has to begin
  * again in a fresh process.
  */
-#include "runtime/internal/module_api.h"
+#include "runtime/internal/runtime.h"
 
 #include <dlfcn.h>
 #include <link.h>

@@ -5,7 +5,7 @@
  * is answered for the library whose code this thread runs (context.h). Errors go the way of the
  * C API: a status of -1, and the words in the thread's last error (abi/raised.h).
  */
-#include "runtime/internal/module_api.h"
+#include "runtime/internal/runtime.h"
 
 #include <pthread.h>
 #include <stdalign.h>

@@ -24,8 +24,8 @@ static struct mpk_node_module *node_of(struct mpk_module *m)
 	return (struct mpk_node_module *)m;
 }
 
-static enum mpk_code node_find_host(struct mpk_module *self, const char *name, struct mpk_function **out,
-			       struct mpk_error *err)
+static enum mpk_code node_find_host(struct mpk_module *self, const char *name,
+				    struct mpk_function **out, struct mpk_error *err)
 {
 	return mpk_host_find(node_of(self)->host, self, name, out, err);
 }
@@ -160,7 +160,7 @@ struct mpk_node_module *mpk_node_of_context(void *context)
 /* --- imports ------------------------------------------------------------------------ */
 
 static enum mpk_code node_not_found(const struct mpk_node_module *node, const char *name,
-			       const struct mpk_module_search *s, struct mpk_error *err)
+				    const struct mpk_module_search *s, struct mpk_error *err)
 {
 	const struct mpk_module *unloadable = s->unloadable;
 	char path[64];
@@ -193,8 +193,8 @@ static struct mpk_function *known(const struct mpk_node_module *node, const char
 }
 
 /* Takes the reference to f over. */
-static enum mpk_code node_keep(struct mpk_node_module *node, const char *name, struct mpk_function *f,
-			  struct mpk_error *err)
+static enum mpk_code node_keep(struct mpk_node_module *node, const char *name,
+			       struct mpk_function *f, struct mpk_error *err)
 {
 	char *copy = strdup(name);
 

@@ -227,7 +227,7 @@ enum mpk_code mpk_runtime_create_empty(const struct mpk_runtime_options *options
 
 /* Generated host code calls this before it launches kernels. */
 static enum mpk_code runtime_set_device(struct mpk_runtime *runtime, const struct mpk_args *args,
-				struct mpk_value *result, struct mpk_error *err)
+					struct mpk_value *result, struct mpk_error *err)
 {
 	const struct mpk_value *v = args->values;
 

@@ -195,7 +195,7 @@ static enum mpk_code get_device(struct mpk_runtime *runtime, const struct mpk_va
 
 /* The image that the compiler asks for: extents as it has flattened them. */
 static enum mpk_code textures_read_image(const struct mpk_value *v, size_t count,
-				struct mpk_device_texture *out, struct mpk_error *err)
+					 struct mpk_device_texture *out, struct mpk_error *err)
 {
 	bool is_array = count == 8;
 	const int64_t *extents = v[6].opaque;

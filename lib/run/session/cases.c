@@ -46,8 +46,8 @@ static bool is_given(struct mpk_pos pos)
 }
 
 /* Leaves *out alone when the key is absent or wrong. */
-static void cases_take_number(struct builder *b, const char *key, struct mpk_toml_number n, double least,
-			double most, double *out)
+static void cases_take_number(struct builder *b, const char *key, struct mpk_toml_number n,
+			      double least, double most, double *out)
 {
 	if (!is_given(n.pos))
 		return;
@@ -299,7 +299,7 @@ static bool is_any_named(const struct mpk_cases *cases, const char *filter)
 
 /* The cases of the filter move to the front; mistakes of the others were reported all the same. */
 static enum mpk_code cases_choose(struct mpk_cases *cases, const struct mpk_name_filter *filter,
-			    struct mpk_error *err)
+				  struct mpk_error *err)
 {
 	size_t kept = 0;
 
@@ -321,7 +321,7 @@ static enum mpk_code cases_choose(struct mpk_cases *cases, const struct mpk_name
 
 /* A name is how a case is chosen and reported. */
 static void cases_check_names(struct builder *b, const struct mpk_cases *cases,
-			const struct mpk_case_file *file)
+			      const struct mpk_case_file *file)
 {
 	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap names = { 0 };
 

@@ -19,8 +19,9 @@ static void cases_run_fail(struct mpk_case_outcome *out, enum mpk_code code, con
 /* --- one case ----------------------------------------------------------------------- */
 
 /* Every expectation is checked: a report names all results that differ. */
-static enum mpk_code cases_run_compare(const struct mpk_case *c, const struct mpk_call_result *results,
-			     struct mpk_case_outcome *out, struct mpk_error *err)
+static enum mpk_code cases_run_compare(const struct mpk_case *c,
+				       const struct mpk_call_result *results,
+				       struct mpk_case_outcome *out, struct mpk_error *err)
 {
 	out->comparisons = calloc(c->expect_count + 1, sizeof *out->comparisons);
 	MPK_TRY_ALLOC(out->comparisons, err);
@@ -74,7 +75,7 @@ static void judge_silent(const struct mpk_case *c, struct mpk_case_outcome *out)
 
 /* What a case expects to be raised must be the function's refusal; a crash is none. */
 static enum mpk_code cases_run_judge(const struct mpk_case *c, const struct mpk_batch_item *item,
-			   struct mpk_case_outcome *out, struct mpk_error *err)
+				     struct mpk_case_outcome *out, struct mpk_error *err)
 {
 	const struct mpk_call_result *r = &item->result;
 	enum mpk_code code = item->error.code;
@@ -101,7 +102,7 @@ static enum mpk_code cases_run_judge(const struct mpk_case *c, const struct mpk_
 
 /* Where the call takes place; a case that has no place is skipped. */
 static void cases_run_prepare(const struct mpk_library_options *library, const struct mpk_case *c,
-		    struct mpk_call *call, struct mpk_batch_item *item)
+			      struct mpk_call *call, struct mpk_batch_item *item)
 {
 	if (c->skip)
 		return;

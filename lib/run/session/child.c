@@ -112,7 +112,7 @@ static const char *signal_meaning(int number)
 
 /* One sentence for each way to end; the function is named, as a batch has many. */
 static void child_describe(const struct mpk_child_task *task, const struct mpk_process_end *end,
-		     struct mpk_error *out)
+			   struct mpk_error *out)
 {
 	const char *what = MPK_QUOTE(mpk_span_str(task->what));
 	const char *phase = phase_text(task->phase);

@@ -91,7 +91,7 @@ static enum mpk_code put_padding(struct mpk_wire *w, struct mpk_error *err)
 
 /* Only compact tensors come here; the session has fetched those of devices. */
 static enum mpk_code wire_put_tensor(struct mpk_wire *w, struct head *h, const struct mpk_tensor *t,
-				struct mpk_error *err)
+				     struct mpk_error *err)
 {
 	const struct mpk_dltensor *dl = &t->dl;
 	struct mpk_span elements = mpk_tensor_span(t);
@@ -112,7 +112,7 @@ static enum mpk_code wire_put_tensor(struct mpk_wire *w, struct head *h, const s
 }
 
 static enum mpk_code wire_put_value(struct mpk_wire *w, const struct mpk_value *v, unsigned depth,
-			       struct mpk_error *err);
+				    struct mpk_error *err);
 
 static enum mpk_code put_array(struct mpk_wire *w, struct head *h, const struct mpk_array *a,
 			       unsigned depth, struct mpk_error *err)
@@ -128,7 +128,7 @@ static enum mpk_code put_array(struct mpk_wire *w, struct head *h, const struct 
 }
 
 static enum mpk_code wire_put_value(struct mpk_wire *w, const struct mpk_value *v, unsigned depth,
-			       struct mpk_error *err)
+				    struct mpk_error *err)
 {
 	struct head h;
 	struct mpk_span content = { 0 };

@@ -92,7 +92,7 @@ static void put_index(struct mpk_strbuf *why, const struct mpk_scalars *s, uint6
 }
 
 static void value_compare_explain(struct mpk_strbuf *why, const struct mpk_tensor *got,
-		    const struct mpk_tensor *want, const struct mpk_comparison *c)
+				  const struct mpk_tensor *want, const struct mpk_comparison *c)
 {
 	struct mpk_scalars g = mpk_scalars_of(&got->dl), w = mpk_scalars_of(&want->dl);
 	uint8_t raw[MPK_SCALAR_MAX];

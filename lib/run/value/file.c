@@ -63,8 +63,8 @@ static enum mpk_code adopt(struct mpk_mapping *m, const struct mpk_npy *npy,
 }
 
 /* Large content stays where it is when it is aligned as kernels want it. */
-static enum mpk_code file_take(struct mpk_mapping *m, const struct content *c, struct mpk_tensor **out,
-			  struct mpk_error *err)
+static enum mpk_code file_take(struct mpk_mapping *m, const struct content *c,
+			       struct mpk_tensor **out, struct mpk_error *err)
 {
 	const struct mpk_npy *npy = &c->npy;
 	bool is_unlike =
@@ -141,7 +141,7 @@ static enum mpk_code fit(struct content *c, const struct mpk_dltensor *want, str
 }
 
 static enum mpk_code file_read_content(struct mpk_span bytes, const char *key, bool raw_ok,
-				  struct content *out, struct mpk_error *err)
+				       struct content *out, struct mpk_error *err)
 {
 	struct mpk_span file = bytes;
 	enum mpk_code rc;

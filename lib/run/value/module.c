@@ -65,7 +65,8 @@ static void walk_fini(struct walk *w)
 	free(w->seen);
 }
 
-static struct mpk_module **value_module_slot_of(struct mpk_module **table, size_t cap, struct mpk_module *m)
+static struct mpk_module **value_module_slot_of(struct mpk_module **table, size_t cap,
+						struct mpk_module *m)
 {
 	/* blocks of malloc are 16 bytes apart: the low bits say nothing */
 	size_t at = ((uintptr_t)m >> 4) * UINT64_C(0x9e3779b97f4a7c15) & (cap - 1);
@@ -133,8 +134,9 @@ static struct mpk_function *ask(struct mpk_module *m, const char *name,
 	return found;
 }
 
-static enum mpk_code value_module_walk(struct mpk_module *from, const char *name, struct mpk_function **out,
-			  struct mpk_module_search *search, struct mpk_error *err)
+static enum mpk_code value_module_walk(struct mpk_module *from, const char *name,
+				       struct mpk_function **out, struct mpk_module_search *search,
+				       struct mpk_error *err)
 {
 	MPK_CLEANUP(walk_fini) struct walk w = { 0 };
 

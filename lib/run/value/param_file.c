@@ -33,8 +33,8 @@ struct mpk_param_file {
 
 /* --- opening -------------------------------------------------------------------------------- */
 
-static enum mpk_code param_file_add_name(struct mpk_param_file *f, struct mpk_span name, size_t index,
-			      struct mpk_error *err)
+static enum mpk_code param_file_add_name(struct mpk_param_file *f, struct mpk_span name,
+					 size_t index, struct mpk_error *err)
 {
 	size_t first;
 	int put = mpk_strmap_put(&f->names, name, index, &first);
@@ -68,7 +68,8 @@ static enum mpk_code param_file_read_params(struct mpk_param_file *f, struct mpk
 	return MPK_OK;
 }
 
-static enum mpk_code param_file_open_file(struct mpk_param_file *f, const char *path, struct mpk_error *err)
+static enum mpk_code param_file_open_file(struct mpk_param_file *f, const char *path,
+					  struct mpk_error *err)
 {
 	enum mpk_code code;
 

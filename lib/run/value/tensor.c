@@ -55,7 +55,7 @@ static void fill_strides(struct mpk_tensor *t)
 
 /* A compact tensor without memory. */
 static enum mpk_code tensor_make(struct mpk_dtype dtype, const int64_t *shape, size_t ndim,
-			  struct mpk_tensor **out, struct mpk_error *err)
+				 struct mpk_tensor **out, struct mpk_error *err)
 {
 	struct mpk_tensor *t;
 	uint64_t bytes;

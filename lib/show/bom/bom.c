@@ -18,7 +18,7 @@ struct reading {
 };
 
 static enum mpk_code bom_hash(const struct reading *r, struct mpk_span bytes,
-			  uint8_t out[MPK_DIGEST_BYTES], struct mpk_error *err)
+			      uint8_t out[MPK_DIGEST_BYTES], struct mpk_error *err)
 {
 	struct mpk_rope rope = mpk_rope_of(r->view->arena);
 
@@ -40,7 +40,7 @@ static const char *make_id(struct mpk_arena *arena, const char *what, const char
 }
 
 static enum mpk_code bom_add(struct reading *r, struct mpk_bom_part *part, const char *what,
-			 const char *name, struct mpk_span bytes, struct mpk_error *err)
+			     const char *name, struct mpk_span bytes, struct mpk_error *err)
 {
 	uint8_t digest[MPK_DIGEST_BYTES];
 
@@ -151,7 +151,7 @@ static void bom_put_digest(const char *sha256, struct mpk_json *j, struct mpk_js
 }
 
 static void bom_put_definition(const struct mpk_provenance *p, struct mpk_json *j,
-			   struct mpk_json_at *at)
+			       struct mpk_json_at *at)
 {
 	struct mpk_json_at *o = mpk_json_object(j, at, "buildDefinition"), *list;
 	char digits[MPK_DIGEST_TEXT];
@@ -166,7 +166,7 @@ static void bom_put_definition(const struct mpk_provenance *p, struct mpk_json *
 
 		mpk_json_text(j, input, "name", p->inputs[i].name);
 		bom_put_digest(mpk_digest_print(p->inputs[i].sha256, MPK_DIGEST_BYTES, digits), j,
-			   input);
+			       input);
 	}
 }
 

@@ -50,7 +50,8 @@ static void put_metadata(const struct mpk_bom *b, const struct mpk_bom_author *a
 		put_property("mpack:option", mpk_span_str(b->provenance.options[i]), j, list);
 }
 
-static void cyclonedx_put_part(const struct mpk_bom_part *p, struct mpk_json *j, struct mpk_json_at *list)
+static void cyclonedx_put_part(const struct mpk_bom_part *p, struct mpk_json *j,
+			       struct mpk_json_at *list)
 {
 	struct mpk_json_at *o = mpk_json_object(j, list, NULL);
 

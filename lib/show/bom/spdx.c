@@ -18,8 +18,9 @@ static void put_checksum(const char *sha256, struct mpk_json *j, struct mpk_json
 }
 
 /* A package begun; its reference is "SPDXRef-" and id. */
-static struct mpk_json_at *spdx_put_package(const char *id, struct mpk_span name, const char *purpose,
-				       struct mpk_json *j, struct mpk_json_at *list)
+static struct mpk_json_at *spdx_put_package(const char *id, struct mpk_span name,
+					    const char *purpose, struct mpk_json *j,
+					    struct mpk_json_at *list)
 {
 	struct mpk_json_at *o = mpk_json_object(j, list, NULL);
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf ref = { 0 };

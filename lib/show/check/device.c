@@ -157,9 +157,10 @@ static bool runs(const struct containers *c, const struct mpk_code_target *image
 }
 
 /* The images of a container when it is one for that maker's GPUs; none that do not read. */
-static enum mpk_code check_device_images_of(const struct mpk_image_device *d, bool cuda, struct mpk_arena *arena,
-			       const struct mpk_code_target **out, size_t *count,
-			       struct mpk_error *err)
+static enum mpk_code check_device_images_of(const struct mpk_image_device *d, bool cuda,
+					    struct mpk_arena *arena,
+					    const struct mpk_code_target **out, size_t *count,
+					    struct mpk_error *err)
 {
 	enum mpk_code code = mpk_code_targets(d->bytes, arena, out, count, NULL);
 
@@ -216,8 +217,8 @@ static bool has_containers(const struct mpk_view *view, bool cuda)
 		const struct mpk_code_target *images;
 		size_t count = 0;
 
-		if (check_device_images_of(&view->image->devices[i], cuda, &scratch, &images, &count, NULL) ==
-			    MPK_OK &&
+		if (check_device_images_of(&view->image->devices[i], cuda, &scratch, &images,
+					   &count, NULL) == MPK_OK &&
 		    count)
 			return true;
 	}
@@ -246,7 +247,7 @@ static bool has_portable(const struct mpk_view *view)
 }
 
 static enum mpk_code check_device_check_device(struct mpk_check_state *s, const char **skipped,
-				  struct mpk_error *err)
+					       struct mpk_error *err)
 {
 	const struct mpk_there *there = s->there;
 	bool cuda = has_code(s->view, true), amd = has_code(s->view, false);

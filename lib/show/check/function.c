@@ -184,8 +184,8 @@ static void put_why(const struct mpk_check_state *s, const struct mpk_global_inf
 /* --- executables ------------------------------------------------------------------------- */
 
 static enum mpk_code function_check_entry(struct mpk_check_state *s, const struct mpk_view_node *n,
-				 const struct mpk_payload_function *f, const struct own *own,
-				 struct mpk_error *err)
+					  const struct mpk_payload_function *f,
+					  const struct own *own, struct mpk_error *err)
 {
 	struct mpk_global_info info;
 	char why[256];
@@ -220,8 +220,8 @@ static enum mpk_code check_executables(struct mpk_check_state *s, const struct o
 
 /* --- host code --------------------------------------------------------------------------- */
 
-static enum mpk_code function_check_name(struct mpk_check_state *s, const char *name, const struct own *own,
-				struct mpk_error *err)
+static enum mpk_code function_check_name(struct mpk_check_state *s, const char *name,
+					 const struct own *own, struct mpk_error *err)
 {
 	struct mpk_global_info info;
 	char why[256];
@@ -236,7 +236,7 @@ static enum mpk_code function_check_name(struct mpk_check_state *s, const char *
 }
 
 static enum mpk_code function_check_names(struct mpk_check_state *s, const struct own *own,
-				 struct mpk_error *err)
+					  struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap seen = { 0 };
 	size_t ignored;
@@ -277,7 +277,7 @@ static const char *not_known(const struct mpk_check_state *s)
 }
 
 static enum mpk_code function_check_function(struct mpk_check_state *s, const char **skipped,
-				    struct mpk_error *err)
+					     struct mpk_error *err)
 {
 	struct own own = { 0 };
 	enum mpk_code code;

@@ -346,7 +346,8 @@ static enum mpk_code check_undefined(struct mpk_check_state *s, const struct mpk
 	}
 	(void)snprintf(where, sizeof where, ", which is not %s%s",
 		       mpk_check_is_tvms(u->name) ? "in " : "",
-		       mpk_check_is_tvms(u->name) ? mpk_check_where(s->there) : check_host_place(s->there));
+		       mpk_check_is_tvms(u->name) ? mpk_check_where(s->there)
+						  : check_host_place(s->there));
 	return say_undefined(s, u, where, is_eager(eager, u), err);
 }
 

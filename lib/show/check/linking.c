@@ -76,9 +76,9 @@ static void see_initializer(void *arg, size_t piece)
 
 /* The pieces that come to what is wanted, then the functions that begin with one.
  * @at_load receives whether an initializer is among them */
-static enum mpk_code linking_find_host(struct mpk_check_state *s, enum mpk_want_kind kind, const char *name,
-			       bool *marked, struct names *out, bool *at_load,
-			       struct mpk_error *err)
+static enum mpk_code linking_find_host(struct mpk_check_state *s, enum mpk_want_kind kind,
+				       const char *name, bool *marked, struct names *out,
+				       bool *at_load, struct mpk_error *err)
 {
 	const struct mpk_image *image = s->view->image;
 	const struct mpk_wants *w = &s->wants;
@@ -197,7 +197,8 @@ static enum mpk_code find_machines(struct mpk_check_state *s, struct names *out,
 /* --- findings ---------------------------------------------------------------------------- */
 
 /* "f, g and 3 more" */
-static void linking_put_functions(const char *const *functions, size_t count, char *out, size_t size)
+static void linking_put_functions(const char *const *functions, size_t count, char *out,
+				  size_t size)
 {
 	enum { SHOWN = 2 };
 	size_t shown = count > SHOWN + 1 ? SHOWN : count, n = 0;
@@ -299,7 +300,7 @@ enum mpk_code mpk_check_say_want(struct mpk_check_state *s, enum mpk_want_kind k
 /* --- all of them ------------------------------------------------------------------------- */
 
 static enum mpk_code linking_collect(const struct mpk_check_result *result, struct names *out,
-			     struct mpk_error *err)
+				     struct mpk_error *err)
 {
 	for (const struct mpk_check_call *c = result->calls; c; c = c->next)
 		for (size_t i = 0; i < c->count; i++)

@@ -84,7 +84,7 @@ static void check_container(struct mpk_check_state *s)
 }
 
 static enum mpk_code runtime_check_format(struct mpk_check_state *s, const char **skipped,
-				  struct mpk_error *err)
+					  struct mpk_error *err)
 {
 	const struct mpk_image *image = s->view->image;
 	enum mpk_generation there;
@@ -253,8 +253,8 @@ static const struct mpk_dso *runtime_for(const struct mpk_there *there, struct m
 }
 
 /* @path    of the first module of that kind */
-static enum mpk_code runtime_check_kind(struct mpk_check_state *s, struct mpk_span kind, const char *path,
-				struct mpk_error *err)
+static enum mpk_code runtime_check_kind(struct mpk_check_state *s, struct mpk_span kind,
+					const char *path, struct mpk_error *err)
 {
 	const char *word = MPK_QUOTE(kind);
 	const struct mpk_dso *d = runtime_for(s->there, kind);

@@ -129,7 +129,8 @@ bool mpk_differ_texts(struct mpk_differ *d, const char *what, struct mpk_span na
 }
 
 /* "2 lines removed, 1 added" */
-static void differ_put_counts(uint64_t removed, uint64_t added, const char *unit, struct mpk_strbuf *out)
+static void differ_put_counts(uint64_t removed, uint64_t added, const char *unit,
+			      struct mpk_strbuf *out)
 {
 	if (removed)
 		mpk_strbuf_printf(out, "%" PRIu64 " %s%s removed", removed, unit,

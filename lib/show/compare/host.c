@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/search.h"
-#include "compare/internal/host_target.h"
+#include "compare/internal/compare.h"
 #include "elf/plt.h"
 #include "elf/symbols.h"
 
@@ -52,7 +52,7 @@ static int by_slot(const void *a, const void *b)
 }
 
 static enum mpk_code compare_host_read_symbols(struct mpk_host_code *h, struct mpk_arena *arena,
-				  struct mpk_error *err)
+					       struct mpk_error *err)
 {
 	struct mpk_symtab t;
 	struct mpk_host_function *functions;
@@ -149,7 +149,7 @@ static enum mpk_code read_slots(struct mpk_host_code *h, struct mpk_arena *arena
 }
 
 static enum mpk_code compare_host_read_sections(struct mpk_host_code *h, struct mpk_arena *arena,
-				   struct mpk_error *err)
+						struct mpk_error *err)
 {
 	struct mpk_host_place *list = mpk_arena_array(arena, h->elf.section_count, sizeof *list);
 	GElf_Shdr s;
@@ -170,7 +170,7 @@ static enum mpk_code compare_host_read_sections(struct mpk_host_code *h, struct 
 }
 
 static enum mpk_code compare_host_read_all(struct mpk_host_code *h, struct mpk_arena *arena,
-			      struct mpk_error *err)
+					   struct mpk_error *err)
 {
 	MPK_TRY(compare_host_read_symbols(h, arena, err));
 	MPK_TRY(compare_host_read_sections(h, arena, err));
@@ -210,8 +210,8 @@ static const struct mpk_host_slot *slot_at(const struct mpk_host_code *h, uint64
 }
 
 /* The last place that begins at or before an address, if that lies in it, else NULL. */
-static const struct mpk_host_place *compare_host_find(const struct mpk_host_place *places, size_t count,
-					 uint64_t address)
+static const struct mpk_host_place *compare_host_find(const struct mpk_host_place *places,
+						      size_t count, uint64_t address)
 {
 	const struct mpk_host_place behind = { .begin = address, .order = SIZE_MAX };
 	size_t next = mpk_lower_bound(places, count, sizeof behind, &behind, by_begin);

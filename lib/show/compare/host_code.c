@@ -8,7 +8,7 @@
 
 #include "base/cursor.h"
 #include "compare/host.h"
-#include "compare/internal/host_target.h"
+#include "compare/internal/compare.h"
 #include "elf/aarch64.h"
 
 enum { SEGMENTS_MAX = 64 }; /* of a file that a linker made */
@@ -174,7 +174,8 @@ static bool same_aarch64(const struct pair *p)
 		}
 		if (!is_use(&pages, p, v, w, &same))
 			(void)is_relative(p, i, v, w, &same);
-		if (!same || !forget_called(&pages, v) || !host_code_forget(&pages, mpk_aarch64_written(v)))
+		if (!same || !forget_called(&pages, v) ||
+		    !host_code_forget(&pages, mpk_aarch64_written(v)))
 			return false;
 	}
 	return !pages.unused;

@@ -2,7 +2,7 @@
 /* The edit graph has a point (x, y) for each prefix of a and of b; a diagonal is x - y. Two searches run
  * towards one another, one from the first point of a box and one from its last. Where their furthest
  * paths meet, a shortest path passes, and the box is cut there in two. */
-#include "compare/internal/script.h"
+#include "compare/internal/compare.h"
 
 #include <stdlib.h>
 

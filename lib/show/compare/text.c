@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/vec.h"
-#include "compare/internal/script.h"
+#include "compare/internal/compare.h"
 #include "text/escape.h"
 
 /* --- windows ------------------------------------------------------------------------- */
@@ -269,8 +269,8 @@ static void slide(struct mpk_text_diff *d, const struct lines *l)
 	}
 }
 
-static enum mpk_code compare_text_collect(struct mpk_text_diff *d, const bool *gone, const bool *came,
-			     struct mpk_error *err)
+static enum mpk_code compare_text_collect(struct mpk_text_diff *d, const bool *gone,
+					  const bool *came, struct mpk_error *err)
 {
 	uint32_t x = 0, y = 0;
 
@@ -367,8 +367,8 @@ static void compare_text_put_line(char mark, struct mpk_span text, struct mpk_st
 	mpk_strbuf_puts(out, ended ? "\n" : "\n\\ No newline at end of file\n");
 }
 
-static void compare_text_put_lines(char mark, const struct mpk_text_window *w, uint32_t from, uint32_t count,
-		      size_t limit, struct mpk_strbuf *out)
+static void compare_text_put_lines(char mark, const struct mpk_text_window *w, uint32_t from,
+				   uint32_t count, size_t limit, struct mpk_strbuf *out)
 {
 	for (uint32_t i = from; i < from + count && out->len < limit; i++)
 		compare_text_put_line(mark, line(w, i), out);

@@ -24,7 +24,8 @@ static const struct mpk_code_format *diff_code_format_of(struct mpk_diff_code_si
 static bool both_are(struct mpk_diff_code_side a, struct mpk_diff_code_side b,
 		     const struct mpk_code_format *f)
 {
-	return diff_code_format_of(a) == f && diff_code_format_of(b) == f && !a.code->problem && !b.code->problem;
+	return diff_code_format_of(a) == f && diff_code_format_of(b) == f && !a.code->problem &&
+	       !b.code->problem;
 }
 
 /* Tables of names change with whatever else does: named where they are all. */
@@ -104,7 +105,8 @@ static struct mpk_span image_name(const void *item)
 	return image->name;
 }
 
-static const struct image *diff_code_images_of(struct mpk_differ *d, const struct mpk_code_info *code)
+static const struct image *diff_code_images_of(struct mpk_differ *d,
+					       const struct mpk_code_info *code)
 {
 	static const char *const kinds[] = { [MPK_FATBIN_PTX] = "PTX compute",
 					     [MPK_FATBIN_ELF] = "cubin sm",
@@ -252,7 +254,8 @@ void mpk_diff_kernel(struct mpk_differ *d, const struct mpk_listed_kernel *a,
 	d->diff->failed |= !item->figures;
 }
 
-static void diff_code_compare_kernels(struct mpk_differ *d, struct mpk_span key, const void *a, const void *b)
+static void diff_code_compare_kernels(struct mpk_differ *d, struct mpk_span key, const void *a,
+				      const void *b)
 {
 	(void)key;
 	mpk_diff_kernel(d, a, b);

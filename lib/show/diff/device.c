@@ -71,7 +71,8 @@ static int diff_device_by_name(const void *key, const void *item)
 
 static struct group *find_group(const struct side *s, const char *name)
 {
-	return s->group_count ? bsearch(name, s->groups, s->group_count, sizeof *s->groups, diff_device_by_name)
+	return s->group_count ? bsearch(name, s->groups, s->group_count, sizeof *s->groups,
+					diff_device_by_name)
 			      : NULL;
 }
 
@@ -97,8 +98,8 @@ static bool read_side(struct mpk_differ *d, const struct mpk_view *view, struct 
 /* --- kernels ------------------------------------------------------------------------------ */
 
 /* Of a device that one library is not for, its images are named, not each kernel. */
-static void diff_device_add_kernel(struct mpk_differ *d, enum mpk_diff_sign sign, const struct side *s,
-		       const struct mpk_listed_kernel *k)
+static void diff_device_add_kernel(struct mpk_differ *d, enum mpk_diff_sign sign,
+				   const struct side *s, const struct mpk_listed_kernel *k)
 {
 	struct group *g = find_group(s, k->image);
 	struct mpk_difference *item;
@@ -132,7 +133,8 @@ static bool index_keys(const struct mpk_kernel_list *list, struct mpk_strmap *ou
 	return true;
 }
 
-static void diff_device_compare_kernels(struct mpk_differ *d, const struct side *a, const struct side *b)
+static void diff_device_compare_kernels(struct mpk_differ *d, const struct side *a,
+					const struct side *b)
 {
 	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap in_a = { 0 };
 	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap in_b = { 0 };

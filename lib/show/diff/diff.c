@@ -63,7 +63,8 @@ static void compare_tensors(struct mpk_differ *d, struct mpk_span name, const vo
 	mpk_diff_tensors(d, name, x->file->tensor, y->file->tensor);
 }
 
-static const struct mpk_code_info *diff_code_of(const struct mpk_node_info *info, struct mpk_span bytes)
+static const struct mpk_code_info *diff_code_of(const struct mpk_node_info *info,
+						struct mpk_span bytes)
 {
 	for (size_t i = 0; i < info->piece_count; i++)
 		if (info->pieces[i].code.bytes.data == bytes.data &&
@@ -113,7 +114,7 @@ static struct mpk_span kernel_name(const void *item)
 }
 
 static void diff_compare_kernels(struct mpk_differ *d, struct mpk_span name, const void *a,
-			    const void *b)
+				 const void *b)
 {
 	struct mpk_strbuf x = { 0 }, y = { 0 };
 

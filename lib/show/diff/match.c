@@ -281,7 +281,8 @@ static int by_count(const void *a, const void *b)
 	return order ? order : by_pair(a, b);
 }
 
-static enum mpk_code match_add_shared(struct matcher *m, const struct entry *a, const struct entry *b)
+static enum mpk_code match_add_shared(struct matcher *m, const struct entry *a,
+				      const struct entry *b)
 {
 	struct shares *s = &m->shares;
 

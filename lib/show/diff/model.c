@@ -89,8 +89,8 @@ static struct listed_function *split_listing(struct mpk_differ *d, struct mpk_sp
 		struct mpk_span line = next_line(listing, &at);
 
 		if (line.data[0] == '@')
-			list[(*count)++] =
-				(struct listed_function){ diff_model_function_name(line), { line.data, 0 } };
+			list[(*count)++] = (struct listed_function){ diff_model_function_name(line),
+								     { line.data, 0 } };
 		if (*count)
 			list[*count - 1].text.len += line.len;
 	}

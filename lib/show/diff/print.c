@@ -72,7 +72,8 @@ void mpk_diff_text(const struct mpk_diff *diff, struct mpk_style style, struct m
 	}
 }
 
-static void diff_print_put_figures(const struct mpk_difference *d, struct mpk_json *j, struct mpk_json_at *at)
+static void diff_print_put_figures(const struct mpk_difference *d, struct mpk_json *j,
+				   struct mpk_json_at *at)
 {
 	struct mpk_json_at *list = mpk_json_object(j, at, "figures"), *o;
 
@@ -119,7 +120,8 @@ enum {
 	ROWS_MAX = 100,        /* of a table */
 };
 
-static void diff_print_put_bytes(const char *what, uint64_t before, uint64_t after, struct mpk_strbuf *out)
+static void diff_print_put_bytes(const char *what, uint64_t before, uint64_t after,
+				 struct mpk_strbuf *out)
 {
 	mpk_strbuf_printf(out, "| %s | %s | %s | ", what, MPK_SIZE(before), MPK_SIZE(after));
 	mpk_figure_put_percent(mpk_figure_of(before), mpk_figure_of(after), out);

@@ -52,8 +52,8 @@ static const struct row {
  * instruction
  * @out     triple, cpu, features and step are filled, the rest is left alone
  * Returns  MPK_OK; MPK_E_UNSUPPORTED: no name is known here */
-static enum mpk_code disasm_code_target_of(const struct mpk_code_file *f, bool thumb, struct mpk_llvm_code *out,
-			       struct mpk_error *err)
+static enum mpk_code disasm_code_target_of(const struct mpk_code_file *f, bool thumb,
+					   struct mpk_llvm_code *out, struct mpk_error *err)
 {
 	if (f->machine == EM_AMDGPU) {
 		out->triple = "amdgcn-amd-amdhsa";
@@ -323,7 +323,7 @@ enum mpk_code mpk_disasm_code(struct mpk_disasm *d, const struct mpk_llvm_code *
 			      size_t *count, struct mpk_error *err)
 {
 	struct question q = { .address = code->address, .step = code->step };
-	MPK_CLEANUP(reader_fini)
+	MPK_CLEANUP(disasm_code_reader_fini)
 	struct reader r = { code->bytes, code->address, arena, NULL, 0, 0 };
 	struct mpk_llvm_instruction *list;
 	struct mpk_span parts[2] = { { 0 }, code->bytes };

@@ -15,8 +15,9 @@ static const char *disasm_device_format_of(const struct mpk_code_info *code)
 	return code->format->word ? code->format->word : code->format->name;
 }
 
-static enum mpk_code disasm_device_put_text(struct mpk_disasm_job *j, const char *path, struct mpk_span name,
-			      const struct mpk_code_info *code, struct mpk_span text)
+static enum mpk_code disasm_device_put_text(struct mpk_disasm_job *j, const char *path,
+					    struct mpk_span name, const struct mpk_code_info *code,
+					    struct mpk_span text)
 {
 	const struct mpk_listing l = {
 		.path = path,
@@ -142,7 +143,8 @@ static struct mpk_span cut_spirv(struct mpk_span text, struct mpk_span name)
 
 		if (from != SIZE_MAX && mpk_span_is(first, "OpFunctionEnd"))
 			return mpk_span_of(text.data + from, at + line.len - from);
-		if (mpk_span_equal(first, id) && mpk_span_is(disasm_device_word_at(line, &in), "=") &&
+		if (mpk_span_equal(first, id) &&
+		    mpk_span_is(disasm_device_word_at(line, &in), "=") &&
 		    mpk_span_is(disasm_device_word_at(line, &in), "OpFunction"))
 			from = at;
 	}
@@ -195,8 +197,8 @@ static enum mpk_code every_function(struct mpk_disasm_job *j, const char *path,
 		if (i && mpk_span_equal(names[i], names[i - 1]))
 			continue; /* in both symbol tables */
 		if (mpk_code_file_find(file, symbol, &function))
-			MPK_TRY(mpk_disasm_function(j, path, names[i], disasm_device_format_of(code), file,
-						    &function));
+			MPK_TRY(mpk_disasm_function(
+				j, path, names[i], disasm_device_format_of(code), file, &function));
 	}
 	return MPK_OK;
 }
@@ -236,13 +238,15 @@ static enum mpk_code text_code(struct mpk_disasm_job *j, const char *path,
 	if (!j->wanted.name.len)
 		return disasm_device_put_text(j, path, j->wanted.name, code, code->bytes);
 	if (mpk_code_info_find(code, j->wanted.name, &kernel) && code->kernels[kernel].text.len)
-		return disasm_device_put_text(j, path, j->wanted.name, code, code->kernels[kernel].text);
+		return disasm_device_put_text(j, path, j->wanted.name, code,
+					      code->kernels[kernel].text);
 	if (!code->format->is_source)
 		return MPK_OK;
 	MPK_TRY(mpk_source_code_split(code->bytes, j->arena, &pieces, &count, j->err));
 	for (size_t i = 0; i < count; i++)
 		if (mpk_span_equal(pieces[i].name, j->wanted.name))
-			return disasm_device_put_text(j, path, j->wanted.name, code, pieces[i].text);
+			return disasm_device_put_text(j, path, j->wanted.name, code,
+						      pieces[i].text);
 	return MPK_OK;
 }
 

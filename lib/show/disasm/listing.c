@@ -85,8 +85,8 @@ static enum mpk_code open_host(struct mpk_disasm_job *j, struct host *h, const c
 
 /* The same lines may be read for each function of each file. */
 static enum mpk_code listing_put_function(struct mpk_disasm_job *j, struct host *h,
-				  struct mpk_code_file *file, struct mpk_span name,
-				  const struct mpk_code_function *found)
+					  struct mpk_code_file *file, struct mpk_span name,
+					  const struct mpk_code_function *found)
 {
 	enum mpk_code code;
 

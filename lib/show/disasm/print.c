@@ -57,21 +57,23 @@ static bool is_data(const struct mpk_listing *l, const struct mpk_llvm_instructi
 	return mpk_code_file_is_data(l->file, l->function->section, i->address);
 }
 
-static const uint8_t *disasm_print_bytes_of(const struct mpk_listing *l, const struct mpk_llvm_instruction *i)
+static const uint8_t *disasm_print_bytes_of(const struct mpk_listing *l,
+					    const struct mpk_llvm_instruction *i)
 {
 	return l->function->bytes.data + (i->address - l->function->address);
 }
 
 /* As LLVM has it, with an address for a distance, and bytes for what is no code. */
 static void disasm_print_put_text(const struct mpk_listing *l, const struct mpk_llvm_instruction *i,
-		     struct mpk_strbuf *out)
+				  struct mpk_strbuf *out)
 {
 	uint64_t target;
 	const char *distance = distance_of(l, i, &target);
 
 	if (is_data(l, i)) {
 		for (size_t k = 0; k < i->bytes; k++)
-			mpk_strbuf_printf(out, "%s0x%02x", k ? ", " : ".byte\t", disasm_print_bytes_of(l, i)[k]);
+			mpk_strbuf_printf(out, "%s0x%02x", k ? ", " : ".byte\t",
+					  disasm_print_bytes_of(l, i)[k]);
 		return;
 	}
 	/* on LoongArch the distance is what its assembler takes, too */
@@ -83,8 +85,8 @@ static void disasm_print_put_text(const struct mpk_listing *l, const struct mpk_
 	mpk_strbuf_printf(out, "0x%" PRIx64, target);
 }
 
-static bool disasm_print_target_of(const struct mpk_listing *l, const struct mpk_llvm_instruction *i,
-		      uint64_t *out)
+static bool disasm_print_target_of(const struct mpk_listing *l,
+				   const struct mpk_llvm_instruction *i, uint64_t *out)
 {
 	*out = i->target;
 	return !is_data(l, i) && (i->has_target || distance_of(l, i, out));
@@ -99,7 +101,8 @@ static bool put_reference(const struct mpk_listing *l, const struct mpk_llvm_ins
 	uint64_t target;
 
 	if (!mpk_code_file_put_relocation(l->file, section, i->address, i->bytes, &name) &&
-	    (!disasm_print_target_of(l, i, &target) || !mpk_code_file_put_name(l->file, section, target, &name)))
+	    (!disasm_print_target_of(l, i, &target) ||
+	     !mpk_code_file_put_name(l->file, section, target, &name)))
 		return false;
 	mpk_escape(out, mpk_span_of(name.data, name.len));
 	out->failed |= name.failed;
@@ -177,8 +180,8 @@ static bool disasm_print_put_line(const struct mpk_listing *l, size_t index, str
 
 /* --- text ------------------------------------------------------------------------------------------------ */
 
-static void disasm_print_put_bytes(const struct mpk_listing *l, const struct mpk_llvm_instruction *i,
-		      struct mpk_strbuf *out)
+static void disasm_print_put_bytes(const struct mpk_listing *l,
+				   const struct mpk_llvm_instruction *i, struct mpk_strbuf *out)
 {
 	for (size_t k = 0; k < i->bytes; k++)
 		mpk_strbuf_printf(out, " %02x", disasm_print_bytes_of(l, i)[k]);

@@ -125,7 +125,7 @@ static enum mpk_code say_failure(const struct job *j, const struct mpk_process_e
 }
 
 static enum mpk_code tool_run(struct job *j, struct mpk_span file, struct mpk_strbuf *out,
-			 struct mpk_error *err)
+			      struct mpk_error *err)
 {
 	struct mpk_process p = {
 		.run = become_program,

@@ -41,7 +41,7 @@ static bool lies_in(struct mpk_span inner, struct mpk_span outer)
 /* --- content of an image that is packed --------------------------------------------------- */
 
 static enum mpk_code extract_make(const struct mpk_view *view, struct mpk_extract_file *file,
-			  struct mpk_arena *arena, struct mpk_error *err)
+				  struct mpk_arena *arena, struct mpk_error *err)
 {
 	const struct mpk_image_device *d = &view->image->devices[file->container];
 	struct mpk_code_info code;
@@ -159,7 +159,7 @@ static void planner_fini(struct planner *p)
 
 /* Room for one more file; its rope makes what it needs in the arena. */
 static struct mpk_extract_file *extract_add(struct planner *p, const struct mpk_view_node *node,
-				    const char *name)
+					    const char *name)
 {
 	struct mpk_extract_file *file = mpk_arena_alloc(p->arena, sizeof *file);
 
@@ -216,7 +216,7 @@ static enum mpk_code make_header(struct planner *p, const struct mpk_tensor_reco
 }
 
 static enum mpk_code extract_add_file(struct planner *p, const struct mpk_view_node *n,
-			      const char *directory, const struct mpk_extracted_file *from)
+				      const char *directory, const struct mpk_extracted_file *from)
 {
 	const struct mpk_tensor_record *t = from->tensor;
 	struct mpk_span header = { 0 };
@@ -225,10 +225,10 @@ static enum mpk_code extract_add_file(struct planner *p, const struct mpk_view_n
 	if (t)
 		MPK_TRY(make_header(p, t, &header));
 	f = extract_add(p, n,
-		mpk_arena_printf(p->arena, "%s/%s%s", directory, from->name,
-				 header.len ? ".npy"
-				 : t        ? ".bin"
-					    : ""));
+			mpk_arena_printf(p->arena, "%s/%s%s", directory, from->name,
+					 header.len ? ".npy"
+					 : t        ? ".bin"
+						    : ""));
 	if (!f)
 		return MPK_E_NOMEM;
 	if (header.len)
@@ -330,10 +330,10 @@ static enum mpk_code plan_embedded(struct planner *p, size_t index)
 	struct mpk_extract_file *f;
 
 	f = extract_add(p, NULL,
-		extract_is_plain(name) ? mpk_arena_printf(p->arena, "embedded/%zu-%s.%s", index, name,
-						  word ? word : "bin")
-			       : mpk_arena_printf(p->arena, "embedded/%zu.%s", index,
-						  word ? word : "bin"));
+			extract_is_plain(name) ? mpk_arena_printf(p->arena, "embedded/%zu-%s.%s",
+								  index, name, word ? word : "bin")
+					       : mpk_arena_printf(p->arena, "embedded/%zu.%s",
+								  index, word ? word : "bin"));
 	MPK_TRY_ALLOC(f, p->err);
 	f->path = c->path;
 	f->kind = mpk_span_str("cuda");
@@ -420,7 +420,7 @@ enum mpk_code mpk_extract_plan(const struct mpk_view *view, struct mpk_arena *ar
 }
 
 static void extract_put_file(const struct mpk_extract_file *f, enum mpk_digest_kind digest,
-		     struct mpk_json *j, struct mpk_json_at *list)
+			     struct mpk_json *j, struct mpk_json_at *list)
 {
 	struct mpk_json_at *o = mpk_json_object(j, list, NULL);
 	char type[MPK_DTYPE_TEXT];

@@ -52,18 +52,18 @@ static enum mpk_gate_verdict verdict_of(struct mpk_figure_value before,
 
 /* Of values that differ; returns whether it is worse. */
 static bool gate_judge(struct judge *j, const struct mpk_listed_kernel *kernel, unsigned measure,
-		  struct mpk_figure_value before, struct mpk_figure_value after)
+		       struct mpk_figure_value before, struct mpk_figure_value after)
 {
 	double allowed = tolerance_of(j, measure);
 	enum mpk_gate_verdict verdict = verdict_of(before, after, allowed);
 	bool worse = verdict == MPK_GATE_WORSE;
 
 	gate_add(j, (struct mpk_gate_finding){ .verdict = verdict,
-					  .kernel = kernel,
-					  .measure = measure,
-					  .before = before,
-					  .after = after,
-					  .tolerance = allowed });
+					       .kernel = kernel,
+					       .measure = measure,
+					       .before = before,
+					       .after = after,
+					       .tolerance = allowed });
 	j->gate->worse |= worse;
 	return worse;
 }
@@ -82,8 +82,8 @@ static void judge_kernel(struct judge *j, const struct mpk_listed_kernel *before
 	for (unsigned i = 0; i < MPK_FIGURE_COUNT; i++)
 		if (mpk_figure_row((enum mpk_figure)i)->is_cost &&
 		    mpk_figures_differ(&before->figures, &now->figures, (enum mpk_figure)i))
-			worse |=
-				gate_judge(j, now, i, before->figures.values[i], now->figures.values[i]);
+			worse |= gate_judge(j, now, i, before->figures.values[i],
+					    now->figures.values[i]);
 	j->gate->worse_kernels += worse;
 }
 
@@ -104,14 +104,14 @@ static void judge_kernels(struct judge *j, const struct mpk_kernel_list *before,
 			judge_kernel(j, &before->items[at], k);
 		else
 			gate_add(j, (struct mpk_gate_finding){ .verdict = MPK_GATE_NEW,
-							  .kernel = k,
-							  .measure = MPK_MEASURE_COUNT });
+							       .kernel = k,
+							       .measure = MPK_MEASURE_COUNT });
 	}
 	for (size_t i = 0; i < before->count; i++)
 		if (!mpk_strmap_find(&new, before->items[i].key, &at))
 			gate_add(j, (struct mpk_gate_finding){ .verdict = MPK_GATE_GONE,
-							  .kernel = &before->items[i],
-							  .measure = MPK_MEASURE_COUNT });
+							       .kernel = &before->items[i],
+							       .measure = MPK_MEASURE_COUNT });
 }
 
 enum mpk_code mpk_gate_compare(const struct mpk_baseline *b, const struct mpk_baseline_file *before,
@@ -186,8 +186,8 @@ static void gate_put_kernel(const struct mpk_listed_kernel *k, struct mpk_strbuf
 
 /* Findings of one thing and verdict are one line; they follow one another but for others in
  * between. */
-static void gate_put_lines(const struct mpk_gate *g, size_t begin, size_t end, struct mpk_style style,
-		      struct mpk_strbuf *out)
+static void gate_put_lines(const struct mpk_gate *g, size_t begin, size_t end,
+			   struct mpk_style style, struct mpk_strbuf *out)
 {
 	static const char *const colors[] = { [MPK_GATE_WORSE] = "\033[31m",
 					      [MPK_GATE_GROWN] = "\033[33m",

@@ -184,7 +184,7 @@ static enum mpk_code add_graph(struct list *list, const struct mpk_view_node *n,
 }
 
 static enum mpk_code dot_read_node(const struct mpk_view_node *n, struct mpk_arena *arena,
-			       struct list *list, struct mpk_error *err)
+				   struct list *list, struct mpk_error *err)
 {
 	const struct mpk_payload_view *row = mpk_view_row(n);
 	struct mpk_payload_content content = mpk_view_content(n);
@@ -202,7 +202,7 @@ static enum mpk_code dot_read_node(const struct mpk_view_node *n, struct mpk_are
 enum mpk_code mpk_model_graphs_read(const struct mpk_view *view, struct mpk_model_graphs *out,
 				    struct mpk_error *err)
 {
-	MPK_CLEANUP(list_fini) struct list list = { 0 };
+	MPK_CLEANUP(dot_list_fini) struct list list = { 0 };
 	struct mpk_model_graph *items;
 
 	for (size_t i = 0; i < view->count; i++)

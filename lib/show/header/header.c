@@ -81,7 +81,7 @@ static void header_put_signature(const struct mpk_view *view, size_t index, stru
 }
 
 static void header_put_title(const struct mpk_view *view, const char *open, const char *close,
-		      struct mpk_strbuf *out)
+			     struct mpk_strbuf *out)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf name = { 0 };
 	const char *slash = strrchr(view->name, '/');

@@ -25,7 +25,8 @@ static void put_doc(struct mpk_span doc, struct mpk_strbuf *out)
 	}
 }
 
-static void functions_put_function(const struct mpk_view *view, size_t index, struct mpk_strbuf *out)
+static void functions_put_function(const struct mpk_view *view, size_t index,
+				   struct mpk_strbuf *out)
 {
 	const struct mpk_image_function *f = &view->image->functions[index];
 
@@ -70,7 +71,8 @@ static bool is_whole(const struct mpk_view_node *n)
 
 /* In front of the first thing that is shown of a module; with it, where all of it is shown, what is said of the
  * module as a whole. */
-static void functions_put_title(const struct mpk_view_node *n, const char *what, struct mpk_strbuf *out)
+static void functions_put_title(const struct mpk_view_node *n, const char *what,
+				struct mpk_strbuf *out)
 {
 	mpk_strbuf_printf(out, "%s: ", n->path);
 	mpk_escape(out, n->node->kind);
@@ -80,7 +82,7 @@ static void functions_put_title(const struct mpk_view_node *n, const char *what,
 }
 
 static void functions_put_kernels(const struct mpk_view *view, const struct mpk_view_node *n,
-			struct mpk_strbuf *out)
+				  struct mpk_strbuf *out)
 {
 	const struct mpk_kernels *k = mpk_view_kernels(n);
 	bool begun = k && is_whole(n);

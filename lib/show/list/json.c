@@ -9,7 +9,8 @@
 #include "model/node_info.h"
 #include "model/origin.h"
 
-static void list_json_put_note(const struct mpk_note *note, struct mpk_json *j, struct mpk_json_at *at)
+static void list_json_put_note(const struct mpk_note *note, struct mpk_json *j,
+			       struct mpk_json_at *at)
 {
 	char digits[MPK_DIGEST_TEXT];
 	struct mpk_json_at *o;
@@ -64,7 +65,7 @@ static void put_elf(const struct mpk_image *image, struct mpk_json *j, struct mp
 }
 
 static void list_json_put_names(struct mpk_json *j, struct mpk_json_at *at, const char *key,
-		      const char *const *names, size_t count)
+				const char *const *names, size_t count)
 {
 	struct mpk_json_at *list = mpk_json_array(j, at, key);
 
@@ -73,10 +74,10 @@ static void list_json_put_names(struct mpk_json *j, struct mpk_json_at *at, cons
 }
 
 static void list_json_put_signature(const struct mpk_signature *s, struct mpk_json *j,
-			  struct mpk_json_at *at);
+				    struct mpk_json_at *at);
 
 static struct mpk_json_at *list_json_put_function(const struct mpk_view *view, size_t index,
-					struct mpk_json *j, struct mpk_json_at *list)
+						  struct mpk_json *j, struct mpk_json_at *list)
 {
 	const struct mpk_image_function *f = &view->image->functions[index];
 	struct mpk_json_at *o = mpk_json_object(j, list, NULL);
@@ -92,8 +93,8 @@ static struct mpk_json_at *list_json_put_function(const struct mpk_view *view, s
 	return o;
 }
 
-static struct mpk_json_at *list_json_put_kernel(const struct mpk_function_info *f, struct mpk_json *j,
-				      struct mpk_json_at *list)
+static struct mpk_json_at *list_json_put_kernel(const struct mpk_function_info *f,
+						struct mpk_json *j, struct mpk_json_at *list)
 {
 	struct mpk_json_at *o = mpk_json_object(j, list, NULL), *sub;
 	char type[MPK_DTYPE_TEXT];
@@ -110,7 +111,8 @@ static struct mpk_json_at *list_json_put_kernel(const struct mpk_function_info *
 }
 
 /* Extents are numbers, symbolic ones their names. */
-static void list_json_put_shape(const struct mpk_type *t, struct mpk_json *j, struct mpk_json_at *at)
+static void list_json_put_shape(const struct mpk_type *t, struct mpk_json *j,
+				struct mpk_json_at *at)
 {
 	struct mpk_json_at *array;
 
@@ -130,7 +132,7 @@ static void list_json_put_shape(const struct mpk_type *t, struct mpk_json *j, st
 }
 
 static void list_json_put_params(const struct mpk_param *list, size_t count, const char *key,
-		       struct mpk_json *j, struct mpk_json_at *at)
+				 struct mpk_json *j, struct mpk_json_at *at)
 {
 	static const char *const kinds[] = {
 		[MPK_TYPE_ANY] = "any",       [MPK_TYPE_TENSOR] = "tensor",
@@ -159,7 +161,8 @@ static void list_json_put_params(const struct mpk_param *list, size_t count, con
 	}
 }
 
-static void list_json_put_text(const struct mpk_signature *s, struct mpk_json *j, struct mpk_json_at *at)
+static void list_json_put_text(const struct mpk_signature *s, struct mpk_json *j,
+			       struct mpk_json_at *at)
 {
 	struct mpk_strbuf text = { 0 };
 
@@ -170,7 +173,8 @@ static void list_json_put_text(const struct mpk_signature *s, struct mpk_json *j
 }
 
 /* "signature", "inputs" and "device"; null: not known. */
-static void list_json_put_signature(const struct mpk_signature *s, struct mpk_json *j, struct mpk_json_at *at)
+static void list_json_put_signature(const struct mpk_signature *s, struct mpk_json *j,
+				    struct mpk_json_at *at)
 {
 	mpk_json_text(j, at, "device", s ? mpk_dl_device_name(s->device) : NULL);
 	if (!s) {
@@ -255,7 +259,8 @@ static void put_node(const struct mpk_view *view, size_t index, struct mpk_json 
 		sub = mpk_json_array(j, o, "kernels");
 		for (size_t i = 0; i < k->function_count; i++)
 			if (mpk_view_shows_part(n, k->functions[i].key))
-				mpk_node_kernel_json(n, i, j, list_json_put_kernel(&k->functions[i], j, sub));
+				mpk_node_kernel_json(
+					n, i, j, list_json_put_kernel(&k->functions[i], j, sub));
 	}
 	if (n->models.count) {
 		sub = mpk_json_array(j, o, "models");
@@ -312,7 +317,8 @@ void mpk_view_summary_json(const struct mpk_view *view, struct mpk_json *j, stru
 	for (size_t i = 0; i < image->function_count; i++)
 		if (mpk_view_shows(view, mpk_span_str(image->functions[i].name)))
 			(void)list_json_put_function(view, i, j, list);
-	list_json_put_names(j, at, "context_symbols", image->context_symbols, image->context_symbol_count);
+	list_json_put_names(j, at, "context_symbols", image->context_symbols,
+			    image->context_symbol_count);
 	list_json_put_names(j, at, "undefined", image->undefined, image->undefined_count);
 	list_json_put_names(j, at, "needed", image->needed, image->needed_count);
 	mpk_view_origin_json(view, j, at);
@@ -334,8 +340,8 @@ static void list_json_put_line(struct mpk_strbuf *call, struct mpk_json *j, stru
 }
 
 static void list_json_put_call(const struct mpk_view *view, struct mpk_span name,
-		     const struct mpk_signature *signature, struct mpk_json *j,
-		     struct mpk_json_at *at)
+			       const struct mpk_signature *signature, struct mpk_json *j,
+			       struct mpk_json_at *at)
 {
 	struct mpk_strbuf call = { 0 };
 
@@ -388,8 +394,9 @@ void mpk_view_functions_json(const struct mpk_view *view, struct mpk_json *j,
 		o = list_json_put_function(view, i, j, list);
 		if (mpk_view_doc(view, i).len)
 			mpk_json_span(j, o, "doc", mpk_view_doc(view, i));
-		list_json_put_call(view, model ? model->name : mpk_span_str(mpk_view_called(view, i)),
-			 model ? model : mpk_view_host(view, i), j, o);
+		list_json_put_call(view,
+				   model ? model->name : mpk_span_str(mpk_view_called(view, i)),
+				   model ? model : mpk_view_host(view, i), j, o);
 	}
 	if (view->texts && view->texts->unassigned_count)
 		mpk_json_spans(j, at, "unassigned_metadata", view->texts->unassigned,

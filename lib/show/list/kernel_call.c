@@ -69,7 +69,7 @@ static unsigned count_extents(const struct mpk_function_info *f, enum mpk_launch
 }
 
 static void kernel_call_put_extents(const char *option, unsigned count, const uint32_t fixed[3],
-			struct mpk_strbuf *out)
+				    struct mpk_strbuf *out)
 {
 	mpk_strbuf_printf(out, " --%s ", option);
 	for (unsigned i = 0; i < count; i++) {
@@ -105,7 +105,7 @@ void mpk_view_kernel_call(const struct mpk_view *view, const struct mpk_view_nod
 		put_argument(f->arg_types[i], params ? &params[i] : NULL, out);
 	kernel_call_put_extents("grid", count_extents(f, MPK_TAG_GRID_X), NULL, out);
 	kernel_call_put_extents("block", count_extents(f, MPK_TAG_BLOCK_X),
-		    found.code ? found.code->kernels[found.kernel].block : NULL, out);
+				found.code ? found.code->kernels[found.kernel].block : NULL, out);
 	if (has_shared(f))
 		mpk_strbuf_puts(out, " --shared BYTES");
 }

@@ -42,7 +42,8 @@ static const char *what(const struct mpk_image *image)
 	return "file";
 }
 
-static void summary_put_head(const struct mpk_view *v, struct mpk_style style, struct mpk_strbuf *out)
+static void summary_put_head(const struct mpk_view *v, struct mpk_style style,
+			     struct mpk_strbuf *out)
 {
 	const struct mpk_image *image = v->image;
 

@@ -111,8 +111,8 @@ static const char *what_of(const struct mpk_code_target *t)
 	return t->kind == MPK_TARGET_PTX ? "PTX" : "image";
 }
 
-static enum mpk_code device_code_find_row(struct counting *c, const struct mpk_code_target *t, size_t *row,
-			      struct mpk_error *err)
+static enum mpk_code device_code_find_row(struct counting *c, const struct mpk_code_target *t,
+					  size_t *row, struct mpk_error *err)
 {
 	const char *key = mpk_arena_printf(c->arena, "%s %s", what_of(t), t->name);
 	int rc;

@@ -86,7 +86,7 @@ void mpk_view_code_figures(const struct mpk_view_code *c, struct mpk_span kernel
 }
 
 static void embedded_put_kernels(const struct mpk_view *view, const struct mpk_view_code *c,
-			struct mpk_strbuf *out)
+				 struct mpk_strbuf *out)
 {
 	const struct mpk_code_info *lister = mpk_view_embedded_lister(c);
 

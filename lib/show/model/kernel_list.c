@@ -92,8 +92,8 @@ static enum mpk_code forget_code(struct lister *l, const struct mpk_code_kernel 
 	return mpk_digest_span(MPK_DIGEST_XXH128, code, k->digest, l->err);
 }
 
-static enum mpk_code kernel_list_add(struct lister *l, const struct mpk_code_info *code, size_t kernel,
-			 struct mpk_span name)
+static enum mpk_code kernel_list_add(struct lister *l, const struct mpk_code_info *code,
+				     size_t kernel, struct mpk_span name)
 {
 	struct mpk_listed_kernel k = {
 		.path = l->path, .node = l->node, .name = name, .target = ""

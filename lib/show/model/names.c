@@ -139,8 +139,9 @@ const struct mpk_signature *mpk_view_model(const struct mpk_view *view, struct m
 								     name.len - prefix) };
 	const struct mpk_view_names *n = view->names;
 	const struct mpk_view_model_name *found =
-		n->model_count ? bsearch(&key, n->models, n->model_count, sizeof key, model_names_by_name)
-			       : NULL;
+		n->model_count
+			? bsearch(&key, n->models, n->model_count, sizeof key, model_names_by_name)
+			: NULL;
 
 	return found ? found->signature : NULL;
 }
@@ -160,8 +161,8 @@ const struct mpk_signature *mpk_view_called_instead(const struct mpk_view *view,
 }
 
 /* Aliases may stand for others; of a hostile file, around in a circle. */
-static size_t model_names_target_of(const struct mpk_image *image, const struct mpk_strmap *by_name_of,
-			size_t index)
+static size_t model_names_target_of(const struct mpk_image *image,
+				    const struct mpk_strmap *by_name_of, size_t index)
 {
 	for (size_t steps = 0; steps <= image->function_count; steps++) {
 		const char *other = image->functions[index].alias_of;

@@ -18,7 +18,7 @@ static const char *tensor_name(const struct mpk_extracted_file *file, struct mpk
 }
 
 static enum mpk_code node_info_measure(struct mpk_view_node *node, struct mpk_arena *arena,
-			     struct mpk_error *err)
+				       struct mpk_error *err)
 {
 	struct mpk_node_info info = *node->info;
 	struct mpk_extracted_files files;
@@ -91,7 +91,8 @@ enum mpk_code mpk_view_show_info(struct mpk_view *view, bool tensors, struct mpk
 /* --- questions ---------------------------------------------------------------------- */
 
 /* Of several pieces for one kernel the first counts, as for loaders. */
-static const struct mpk_code_info *node_info_code_of(const struct mpk_node_info *info, struct mpk_span kernel)
+static const struct mpk_code_info *node_info_code_of(const struct mpk_node_info *info,
+						     struct mpk_span kernel)
 {
 	size_t i = 0;
 

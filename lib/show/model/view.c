@@ -92,7 +92,7 @@ static enum mpk_code keep_problem(struct mpk_view_node *n, struct mpk_error *pro
 }
 
 static enum mpk_code view_decode(struct mpk_view_node *n, enum mpk_generation gen,
-			    struct mpk_arena *arena, struct mpk_error *err)
+				 struct mpk_arena *arena, struct mpk_error *err)
 {
 	static const struct mpk_payload none = { .tag = MPK_PAYLOAD_EMPTY };
 	struct mpk_error problem;

@@ -146,7 +146,7 @@ static bool is_within(const struct mpk_code_info *code, size_t kernel, struct mp
 }
 
 static enum mpk_code kernels_put_definition(struct digests *d, const struct mpk_code_info *code,
-				    size_t kernel)
+					    size_t kernel)
 {
 	struct mpk_span name = code->kernels[kernel].name, run;
 	size_t piece;
@@ -185,7 +185,7 @@ static void kernels_put_code(const struct mpk_code_info *code, size_t kernel, vo
 }
 
 static enum mpk_code kernels_put_digest(struct digests *d, struct mpk_json_at *o, const char *key,
-				struct mpk_digest *from)
+					struct mpk_digest *from)
 {
 	uint8_t digest[MPK_DIGEST_BYTES];
 	char digits[MPK_DIGEST_TEXT];

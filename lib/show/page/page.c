@@ -54,7 +54,7 @@ void mpk_page_fini(struct mpk_page *page)
 /* --- modules ---------------------------------------------------------------------------------- */
 
 static void page_put_module(const struct mpk_view *view, size_t index, struct mpk_json *j,
-		       struct mpk_json_at *list)
+			    struct mpk_json_at *list)
 {
 	const struct mpk_view_node *n = &view->nodes[index];
 	struct mpk_json_at *o = mpk_json_object(j, list, NULL), *children;
@@ -82,7 +82,8 @@ static void page_put_module(const struct mpk_view *view, size_t index, struct mp
 
 /* --- what can be called ----------------------------------------------------------------------- */
 
-static void page_put_signature(const struct mpk_signature *s, struct mpk_json *j, struct mpk_json_at *o)
+static void page_put_signature(const struct mpk_signature *s, struct mpk_json *j,
+			       struct mpk_json_at *o)
 {
 	struct mpk_strbuf text = { 0 };
 
@@ -95,7 +96,7 @@ static void page_put_signature(const struct mpk_signature *s, struct mpk_json *j
 }
 
 static void page_put_call(const struct mpk_view *view, struct mpk_span name,
-		     const struct mpk_signature *s, struct mpk_json *j, struct mpk_json_at *o)
+			  const struct mpk_signature *s, struct mpk_json *j, struct mpk_json_at *o)
 {
 	struct mpk_strbuf call = { 0 };
 
@@ -104,7 +105,7 @@ static void page_put_call(const struct mpk_view *view, struct mpk_span name,
 }
 
 static void page_put_function(const struct mpk_view *view, size_t index, struct mpk_json *j,
-			 struct mpk_json_at *list)
+			      struct mpk_json_at *list)
 {
 	const struct mpk_image_function *f = &view->image->functions[index];
 	const struct mpk_signature *model = mpk_view_called_instead(view, index);
@@ -123,7 +124,7 @@ static void page_put_function(const struct mpk_view *view, size_t index, struct 
 		mpk_json_span(j, o, "doc", mpk_view_doc(view, index));
 	/* as --functions says: an executor's function goes before the compiled one of its name */
 	page_put_call(view, model ? model->name : mpk_span_str(mpk_view_called(view, index)),
-		 model ? model : s, j, o);
+		      model ? model : s, j, o);
 }
 
 static void put_models(const struct mpk_view *view, const struct mpk_view_node *n,

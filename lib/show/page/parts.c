@@ -58,7 +58,8 @@ static struct mpk_span cut(struct mpk_span s, uint64_t most)
 	return mpk_span_of(s.data, len);
 }
 
-static void parts_put_text(struct mpk_page *page, const struct mpk_extract_file *f, struct mpk_json_at *o)
+static void parts_put_text(struct mpk_page *page, const struct mpk_extract_file *f,
+			   struct mpk_json_at *o)
 {
 	const struct mpk_piece *piece = f->content.count == 1 ? f->content.pieces : NULL;
 	const char *language = language_of(f->name);
@@ -81,8 +82,8 @@ static void parts_put_text(struct mpk_page *page, const struct mpk_extract_file 
 }
 
 static enum mpk_code parts_put_digest(struct mpk_page *page, struct mpk_extract_file *f,
-				const struct mpk_mapping *map, struct mpk_json_at *o,
-				struct mpk_error *err)
+				      const struct mpk_mapping *map, struct mpk_json_at *o,
+				      struct mpk_error *err)
 {
 	uint8_t digest[MPK_DIGEST_BYTES];
 	char digits[MPK_DIGEST_TEXT];
@@ -97,8 +98,8 @@ static enum mpk_code parts_put_digest(struct mpk_page *page, struct mpk_extract_
 }
 
 static enum mpk_code parts_put_part(struct mpk_page *page, struct mpk_extract_file *f,
-			      const struct mpk_mapping *map, struct mpk_json_at *list,
-			      struct mpk_error *err)
+				    const struct mpk_mapping *map, struct mpk_json_at *list,
+				    struct mpk_error *err)
 {
 	struct mpk_json *j = &page->json;
 	struct mpk_json_at *o = mpk_json_object(j, list, NULL);

@@ -107,7 +107,7 @@ static void factory_put_param(const struct mpk_payload *p, size_t index, struct 
 /* --- text and JSON ------------------------------------------------------------------------ */
 
 static void factory_put_lines(const struct mpk_payload_content *c, const char *indent,
-		      struct mpk_strbuf *out)
+			      struct mpk_strbuf *out)
 {
 	const struct mpk_graph_json *g = c->graph;
 
@@ -124,7 +124,7 @@ static void factory_put_lines(const struct mpk_payload_content *c, const char *i
 }
 
 static void factory_put_json(const struct mpk_payload_content *c, struct mpk_json *j,
-		     struct mpk_json_at *at)
+			     struct mpk_json_at *at)
 {
 	const struct mpk_graph_json *g = c->graph;
 	struct mpk_json_at *o;
@@ -187,8 +187,8 @@ static void draw_heads(struct mpk_graph_builder *b, const struct mpk_graph_json 
 
 /* Parameters are inputs with a value in the payload: they are weights, which are not drawn. */
 static enum mpk_code payload_factory_read_graph(const struct mpk_payload_content *c, size_t index,
-				struct mpk_arena *arena, struct mpk_model_graph *out,
-				struct mpk_error *err)
+						struct mpk_arena *arena,
+						struct mpk_model_graph *out, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_graph_builder_fini) struct mpk_graph_builder b = { .arena = arena };
 	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap weights = { 0 };
@@ -373,7 +373,7 @@ static bool compare_graphs(struct mpk_differ *d, const struct mpk_graph_json *a,
 /* Graphs that are one but for attributes that no executor here looks at, or for how the text is
  * written, are compared as texts. */
 static void factory_diff(struct mpk_differ *d, const struct mpk_payload_content *a,
-		 const struct mpk_payload_content *b)
+			 const struct mpk_payload_content *b)
 {
 	const struct mpk_factory *x = &a->payload->u.factory, *y = &b->payload->u.factory;
 

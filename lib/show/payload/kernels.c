@@ -88,7 +88,7 @@ static void kernels_put_kernel(const struct mpk_payload *p, size_t index, struct
 
 /* What TVM does with CUDA source, it does in Python. */
 static void kernels_find_needs(const struct mpk_payload *p, const struct mpk_release *release,
-		       const struct mpk_payload_findings *findings)
+			       const struct mpk_payload_findings *findings)
 {
 	(void)release;
 	if (mpk_span_is(mpk_span_str(p->kind->name), "cuda") &&

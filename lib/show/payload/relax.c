@@ -25,7 +25,7 @@ static void relax_put_counts(const struct mpk_payload *p, struct mpk_strbuf *out
 }
 
 static void relax_put_lines(const struct mpk_payload_content *c, const char *indent,
-		      struct mpk_strbuf *out)
+			    struct mpk_strbuf *out)
 {
 	const struct mpk_relax *x = &c->payload->u.relax;
 	size_t of_kind[3] = { 0 };
@@ -59,7 +59,7 @@ static void relax_put_lines(const struct mpk_payload_content *c, const char *ind
 }
 
 static void relax_put_json(const struct mpk_payload_content *c, struct mpk_json *j,
-		     struct mpk_json_at *at)
+			   struct mpk_json_at *at)
 {
 	static const char *const kinds[] = {
 		[MPK_RELAX_PACKED] = "packed",
@@ -113,8 +113,9 @@ static void put_listing(const struct mpk_payload *p, size_t index, struct mpk_st
 		mpk_relax_dump_func(&p->u.relax, index, out);
 }
 
-static enum mpk_code relax_add_call(const struct mpk_relax *x, const struct mpk_payload_calls *calls,
-			      size_t from, int64_t to, struct mpk_error *err)
+static enum mpk_code relax_add_call(const struct mpk_relax *x,
+				    const struct mpk_payload_calls *calls, size_t from, int64_t to,
+				    struct mpk_error *err)
 {
 	if (to < 0 || (uint64_t)to >= x->func_count)
 		return MPK_OK;
@@ -167,8 +168,8 @@ static size_t relax_count_graphs(const struct mpk_payload_content *c)
 }
 
 static enum mpk_code relax_read_graph(const struct mpk_payload_content *c, size_t index,
-				struct mpk_arena *arena, struct mpk_model_graph *out,
-				struct mpk_error *err)
+				      struct mpk_arena *arena, struct mpk_model_graph *out,
+				      struct mpk_error *err)
 {
 	return mpk_graph_of_relax(&c->payload->u.relax, index, arena, out, err);
 }
@@ -187,7 +188,7 @@ static enum mpk_code relax_verify(const struct mpk_payload *p, struct mpk_error 
 enum { RELAX_SCOPES_SINCE = 23 };
 
 static void relax_find_needs(const struct mpk_payload *p, const struct mpk_release *release,
-		       const struct mpk_payload_findings *findings)
+			     const struct mpk_payload_findings *findings)
 {
 	const struct mpk_relax *x = &p->u.relax;
 	char text[1024];
@@ -260,7 +261,7 @@ static struct mpk_strbuf list_constants(const struct mpk_relax *x)
 /* The constant pools as lists of lines: shapes, types, texts and numbers, and of tensors their types. Their
  * elements are compared as those of all tensors. */
 static void relax_diff(struct mpk_differ *d, const struct mpk_payload_content *a,
-		 const struct mpk_payload_content *b)
+		       const struct mpk_payload_content *b)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf x = list_constants(&a->payload->u.relax);
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf y = list_constants(&b->payload->u.relax);

@@ -88,7 +88,7 @@ static void relax_graph_put_name(struct mpk_span name, struct mpk_strbuf *out)
 }
 
 static size_t relax_graph_add_call(const struct reader *r, const struct mpk_relax_instr *instr,
-		       struct mpk_span name)
+				   struct mpk_span name)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf label = { 0 };
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf detail = { 0 };
@@ -150,7 +150,8 @@ static void relax_graph_put_params(const struct reader *r)
 			mpk_escape(&label, r->f->params.items[i]);
 		else
 			mpk_strbuf_printf(&label, "%%%d", (int)i);
-		relax_graph_set(r, i, mpk_graph_add_node(r->b, MPK_MODEL_INPUT, &label, NULL), false);
+		relax_graph_set(r, i, mpk_graph_add_node(r->b, MPK_MODEL_INPUT, &label, NULL),
+				false);
 	}
 }
 

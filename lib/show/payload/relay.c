@@ -25,7 +25,7 @@ static void relay_put_counts(const struct mpk_payload *p, struct mpk_strbuf *out
 }
 
 static void relay_put_lines(const struct mpk_payload_content *c, const char *indent,
-		      struct mpk_strbuf *out)
+			    struct mpk_strbuf *out)
 {
 	const struct mpk_relay *x = &c->payload->u.relay;
 
@@ -51,7 +51,7 @@ static void relay_put_lines(const struct mpk_payload_content *c, const char *ind
 }
 
 static void relay_put_json(const struct mpk_payload_content *c, struct mpk_json *j,
-		     struct mpk_json_at *at)
+			   struct mpk_json_at *at)
 {
 	const struct mpk_relay *x = &c->payload->u.relay;
 	struct mpk_json_at *o = mpk_json_object(j, at, "executor"), *list, *f;
@@ -109,7 +109,7 @@ static enum mpk_code relay_verify(const struct mpk_payload *p, struct mpk_error 
 
 /* Its virtual machine wants the very release that wrote the byte code. */
 static void relay_find_needs(const struct mpk_payload *p, const struct mpk_release *release,
-		       const struct mpk_payload_findings *findings)
+			     const struct mpk_payload_findings *findings)
 {
 	const struct mpk_span version = p->u.relay.version;
 	char wanted[16], text[1024];
@@ -292,8 +292,8 @@ static bool has_its_registers(const struct mpk_relay_func *f)
 }
 
 static enum mpk_code relay_read_graph(const struct mpk_payload_content *c, size_t index,
-				struct mpk_arena *arena, struct mpk_model_graph *out,
-				struct mpk_error *err)
+				      struct mpk_arena *arena, struct mpk_model_graph *out,
+				      struct mpk_error *err)
 {
 	const struct mpk_relay *x = &c->payload->u.relay;
 	MPK_CLEANUP(mpk_graph_builder_fini) struct mpk_graph_builder b = { .arena = arena };

@@ -187,7 +187,8 @@ static size_t thread_of(const struct mpk_profile *p, struct mpk_dldevice device)
 	return number;
 }
 
-static void profile_put_name(const char *what, size_t thread, const char *name, struct mpk_strbuf *out)
+static void profile_put_name(const char *what, size_t thread, const char *name,
+			     struct mpk_strbuf *out)
 {
 	mpk_strbuf_printf(out, "{\"ph\": \"M\", \"pid\": 1, \"tid\": %zu, \"name\": \"%s\", ",
 			  thread, what);
@@ -221,7 +222,7 @@ void mpk_profile_events(const struct mpk_profile *p, const char *process, struct
 			continue;
 		mpk_strbuf_puts(out, ",\n");
 		profile_put_name("thread_name", thread_of(p, p->rows[i].device),
-			 device_name(p->rows[i].device, device), out);
+				 device_name(p->rows[i].device, device), out);
 	}
 	for (size_t i = 0; i < p->event_count; i++)
 		put_event(p, &p->events[i], out);

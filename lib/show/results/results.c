@@ -53,7 +53,8 @@ static void put_element(struct mpk_dtype t, const void *p, struct mpk_json *j,
 	}
 }
 
-static void results_put_tensor(const struct mpk_tensor *t, struct mpk_json *j, struct mpk_json_at *at)
+static void results_put_tensor(const struct mpk_tensor *t, struct mpk_json *j,
+			       struct mpk_json_at *at)
 {
 	struct mpk_scalars s = mpk_scalars_of(&t->dl);
 	bool all = s.count <= MPK_PRINT_ELEMENTS_MAX;

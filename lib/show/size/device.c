@@ -43,7 +43,7 @@ static void reading_fini(struct reading *r)
 /* --- reading --------------------------------------------------------------------------- */
 
 static enum mpk_code size_device_keep(struct reading *r, struct mpk_span text, const char **out,
-			  struct mpk_error *err)
+				      struct mpk_error *err)
 {
 	size_t n;
 	const char *copy;
@@ -64,7 +64,7 @@ static enum mpk_code size_device_keep(struct reading *r, struct mpk_span text, c
 }
 
 static enum mpk_code size_device_add_kernel(struct reading *r, const char *path, const char *target,
-				const struct mpk_code_kernel *k, struct mpk_error *err)
+					    const struct mpk_code_kernel *k, struct mpk_error *err)
 {
 	struct seen s = { .path = path, .target = target, .bytes = k->code_bytes };
 	const char *name;
@@ -84,7 +84,7 @@ static enum mpk_code size_device_add_kernel(struct reading *r, const char *path,
 
 /* An image by itself, or all of a container that has no images. */
 static enum mpk_code size_device_add_image(struct reading *r, const char *container,
-			       const struct mpk_code_info *image, struct mpk_error *err)
+					   const struct mpk_code_info *image, struct mpk_error *err)
 {
 	const char *target, *path;
 
@@ -105,8 +105,9 @@ static enum mpk_code read_container(const struct mpk_view_code *c, void *arg, st
 	const char *path, *name;
 
 	MPK_TRY(size_device_keep(r, mpk_span_str(c->path), &path, err));
-	MPK_TRY(size_device_keep(r, mpk_span_str(c->code.format->word ? c->code.format->word : "other"), &name,
-		     err));
+	MPK_TRY(size_device_keep(
+		r, mpk_span_str(c->code.format->word ? c->code.format->word : "other"), &name,
+		err));
 	MPK_TRY(r->sink->part(r->sink->arg, (struct mpk_size_item){ .path = path,
 								    .name = mpk_span_str(name),
 								    .data = c->at->bytes,
@@ -181,7 +182,7 @@ static enum mpk_code find_same(struct reading *r, struct mpk_size *out, struct m
 }
 
 static enum mpk_code size_device_read_rows(const struct mpk_view *view, struct mpk_arena *arena,
-			       struct mpk_size *out, struct mpk_error *err)
+					   struct mpk_size *out, struct mpk_error *err)
 {
 	struct mpk_device_rows rows;
 	struct mpk_size_item *items;

@@ -108,7 +108,7 @@ static bool shows(const struct mpk_view *view, const struct mpk_listed_kernel *k
 }
 
 static void rows_put_kernels(const struct mpk_view *view, const struct mpk_kernel_list *list,
-			struct mpk_strbuf *out)
+			     struct mpk_strbuf *out)
 {
 	for (size_t i = 0; i < list->count; i++) {
 		const struct mpk_listed_kernel *k = &list->items[i];
@@ -118,14 +118,14 @@ static void rows_put_kernels(const struct mpk_view *view, const struct mpk_kerne
 		bool sized = k->figures.values[MPK_FIGURE_CODE].state == MPK_FIGURE_KNOWN;
 
 		rows_put_row(out, view,
-			(struct row){ .row = "kernel",
-				      .path = k->container ? k->container : k->path,
-				      .kind = rows_kind_of(k->node),
-				      .name = k->name,
-				      .target = k->target,
-				      .has_bytes = sized,
-				      .bytes = k->figures.values[MPK_FIGURE_CODE].number,
-				      .figures = &k->figures });
+			     (struct row){ .row = "kernel",
+					   .path = k->container ? k->container : k->path,
+					   .kind = rows_kind_of(k->node),
+					   .name = k->name,
+					   .target = k->target,
+					   .has_bytes = sized,
+					   .bytes = k->figures.values[MPK_FIGURE_CODE].number,
+					   .figures = &k->figures });
 	}
 }
 
@@ -136,39 +136,39 @@ enum mpk_code mpk_size_csv(const struct mpk_view *view, const struct mpk_size *s
 
 	MPK_TRY(mpk_view_all_kernels(view, arena, &kernels, err));
 	rows_put_row(out, view,
-		(struct row){ .row = "file", .has_bytes = true, .bytes = view->file_bytes });
+		     (struct row){ .row = "file", .has_bytes = true, .bytes = view->file_bytes });
 	if (view->image->has_blob)
 		rows_put_row(out, view,
-			(struct row){ .row = "blob",
-				      .name = mpk_span_str(view->image->blob_symbol
-								   ? view->image->blob_symbol
-								   : ""),
-				      .has_bytes = true,
-				      .bytes = mpk_image_blob(view->image).len });
+			     (struct row){ .row = "blob",
+					   .name = mpk_span_str(view->image->blob_symbol
+									? view->image->blob_symbol
+									: ""),
+					   .has_bytes = true,
+					   .bytes = mpk_image_blob(view->image).len });
 	for (size_t i = 0; i < size->sections.count; i++)
 		rows_put_row(out, view,
-			(struct row){ .row = "section",
-				      .name = size->sections.items[i].name,
-				      .has_bytes = true,
-				      .bytes = size->sections.items[i].bytes });
+			     (struct row){ .row = "section",
+					   .name = size->sections.items[i].name,
+					   .has_bytes = true,
+					   .bytes = size->sections.items[i].bytes });
 	for (size_t i = 0; i < size->modules.count; i++)
 		rows_put_row(out, view,
-			(struct row){ .row = "module",
-				      .path = size->modules.items[i].path,
-				      .kind = size->modules.items[i].name,
-				      .has_bytes = true,
-				      .bytes = size->modules.items[i].bytes });
+			     (struct row){ .row = "module",
+					   .path = size->modules.items[i].path,
+					   .kind = size->modules.items[i].name,
+					   .has_bytes = true,
+					   .bytes = size->modules.items[i].bytes });
 	for (size_t i = 0; i < size->files.count; i++) {
 		const struct mpk_size_item *f = &size->files.items[i];
 
 		rows_put_row(out, view,
-			(struct row){ .row = f->tensor ? "tensor" : "part",
-				      .path = f->path,
-				      .kind = rows_kind_of(f->node),
-				      .name = f->title.len ? f->title : f->name,
-				      .tensor = f->tensor,
-				      .has_bytes = true,
-				      .bytes = f->bytes });
+			     (struct row){ .row = f->tensor ? "tensor" : "part",
+					   .path = f->path,
+					   .kind = rows_kind_of(f->node),
+					   .name = f->title.len ? f->title : f->name,
+					   .tensor = f->tensor,
+					   .has_bytes = true,
+					   .bytes = f->bytes });
 	}
 	rows_put_kernels(view, &kernels, out);
 	return mpk_strbuf_status(out, err);

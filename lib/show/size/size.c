@@ -53,7 +53,8 @@ static enum mpk_code size_add(const struct sizer *s, struct growing *g, struct m
 	return MPK_OK;
 }
 
-static enum mpk_code size_settle(const struct sizer *s, struct growing *g, struct mpk_size_list *out)
+static enum mpk_code size_settle(const struct sizer *s, struct growing *g,
+				 struct mpk_size_list *out)
 {
 	out->items = mpk_arena_keep(s->arena, g->items, g->count, sizeof *g->items);
 	out->count = g->count;
@@ -80,14 +81,15 @@ static void sort_largest(struct growing *g)
 		qsort(g->items, g->count, sizeof *g->items, size_larger_first);
 }
 
-static enum mpk_code size_add_section(struct sizer *s, const char *name, uint64_t bytes, uint64_t *sum)
+static enum mpk_code size_add_section(struct sizer *s, const char *name, uint64_t bytes,
+				      uint64_t *sum)
 {
 	name = mpk_arena_text(s->arena, mpk_span_str(name ? name : ""));
 	MPK_TRY_ALLOC(name, s->err);
 	/* sections of a hostile file may overlap: the sum is then beyond the file */
 	*sum = *sum > UINT64_MAX - bytes ? UINT64_MAX : *sum + bytes;
 	return size_add(s, &s->sections,
-		   (struct mpk_size_item){ .name = mpk_span_str(name), .bytes = bytes });
+			(struct mpk_size_item){ .name = mpk_span_str(name), .bytes = bytes });
 }
 
 static enum mpk_code read_elf_sections(struct sizer *s, uint64_t *sum)
@@ -120,7 +122,7 @@ static enum mpk_code size_read_sections(struct sizer *s, uint64_t *other)
 	for (size_t i = 0; i < object.section_count; i++)
 		if (object.sections[i].content.len)
 			MPK_TRY(size_add_section(s, object.sections[i].name,
-					    object.sections[i].content.len, &sum));
+						 object.sections[i].content.len, &sum));
 	sort_largest(&s->sections);
 	*other = sum < s->view->file_bytes ? s->view->file_bytes - sum : 0;
 	return MPK_OK;
@@ -132,22 +134,23 @@ static enum mpk_code read_files(struct sizer *s, const struct mpk_view_node *n)
 	struct mpk_span payload = n->node->payload;
 
 	if (!n->decoded)
-		return payload.len ? size_add(s, &s->files,
-					 (struct mpk_size_item){ .path = n->path,
-								 .node = n,
-								 .name = mpk_span_str("payload"),
-								 .data = payload,
-								 .bytes = payload.len })
-				   : MPK_OK;
+		return payload.len
+			       ? size_add(s, &s->files,
+					  (struct mpk_size_item){ .path = n->path,
+								  .node = n,
+								  .name = mpk_span_str("payload"),
+								  .data = payload,
+								  .bytes = payload.len })
+			       : MPK_OK;
 	MPK_TRY(mpk_payload_extract(n->payload, s->arena, &files, s->err));
 	for (size_t i = 0; i < files.count; i++) {
 		const struct mpk_extracted_file *f = &files.items[i];
 
 		if (f->stored)
 			MPK_TRY(size_add(s, &s->files,
-				    (struct mpk_size_item){ n->path, n, mpk_span_str(f->name),
-							    f->data, f->data.len, f->tensor,
-							    f->title }));
+					 (struct mpk_size_item){ n->path, n, mpk_span_str(f->name),
+								 f->data, f->data.len, f->tensor,
+								 f->title }));
 	}
 	return MPK_OK;
 }
@@ -163,21 +166,21 @@ static enum mpk_code size_read_kernels(struct sizer *s, size_t index)
 
 	for (size_t i = 0; k && i < k->source_count; i++)
 		MPK_TRY(size_add(s, &s->kernels,
-			    (struct mpk_size_item){ .path = n->path,
-						    .node = n,
-						    .name = k->sources[i].key,
-						    .data = k->sources[i].data,
-						    .bytes = k->sources[i].data.len }));
+				 (struct mpk_size_item){ .path = n->path,
+							 .node = n,
+							 .name = k->sources[i].key,
+							 .data = k->sources[i].data,
+							 .bytes = k->sources[i].data.len }));
 	if (!k || k->layout != MPK_KERNELS_PLAIN || !mpk_code_format_of(k->data)->has_code_bytes)
 		return MPK_OK;
 	MPK_TRY(mpk_view_info(s->view, index, &info, s->err));
 	code = &info->pieces[0].code;
 	for (size_t i = 0; i < code->kernel_count; i++)
 		MPK_TRY(size_add(s, &s->kernels,
-			    (struct mpk_size_item){ .path = n->path,
-						    .node = n,
-						    .name = code->kernels[i].name,
-						    .bytes = code->kernels[i].code_bytes }));
+				 (struct mpk_size_item){ .path = n->path,
+							 .node = n,
+							 .name = code->kernels[i].name,
+							 .bytes = code->kernels[i].code_bytes }));
 	return MPK_OK;
 }
 
@@ -188,10 +191,10 @@ static enum mpk_code read_modules(struct sizer *s)
 
 		s->whole = mpk_view_shows_whole(n) ? n : NULL;
 		MPK_TRY(size_add(s, &s->modules,
-			    (struct mpk_size_item){ .path = n->path,
-						    .node = n,
-						    .name = n->node->kind,
-						    .bytes = n->node->payload.len }));
+				 (struct mpk_size_item){ .path = n->path,
+							 .node = n,
+							 .name = n->node->kind,
+							 .bytes = n->node->payload.len }));
 		MPK_TRY(read_files(s, n));
 		MPK_TRY(size_read_kernels(s, i));
 	}
@@ -250,15 +253,15 @@ static enum mpk_code read_embedded(struct sizer *s, const struct mpk_view_code *
 
 	s->shows_all = mpk_view_shows(s->view, mpk_span_str(c->path));
 	MPK_TRY(size_add(s, &s->files,
-		    (struct mpk_size_item){ .path = c->path,
-					    .name = mpk_span_str(c->at->name),
-					    .data = c->at->bytes,
-					    .bytes = c->at->bytes.len }));
+			 (struct mpk_size_item){ .path = c->path,
+						 .name = mpk_span_str(c->at->name),
+						 .data = c->at->bytes,
+						 .bytes = c->at->bytes.len }));
 	for (size_t i = 0; code->format->has_code_bytes && i < code->kernel_count; i++)
 		MPK_TRY(size_add(s, &s->kernels,
-			    (struct mpk_size_item){ .path = c->path,
-						    .name = code->kernels[i].name,
-						    .bytes = code->kernels[i].code_bytes }));
+				 (struct mpk_size_item){ .path = c->path,
+							 .name = code->kernels[i].name,
+							 .bytes = code->kernels[i].code_bytes }));
 	return MPK_OK;
 }
 

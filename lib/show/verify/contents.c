@@ -213,7 +213,8 @@ static void embedded_code(struct mpk_verify *v)
 
 /* What the listing counts as unreadable, it counts by what mpk_device_targets says: whatever the check of the
  * format finds, that is found here, too. */
-static enum mpk_code contents_check_device(const struct mpk_view_code *c, void *arg, struct mpk_error *err)
+static enum mpk_code contents_check_device(const struct mpk_view_code *c, void *arg,
+					   struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
 	struct mpk_verify *v = arg;

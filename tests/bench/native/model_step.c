@@ -13,7 +13,7 @@
 
 #include "executor/executor.h"
 #include "executor/plan/internal/plans.h"
-#include "executor/relax/internal/vm.h"
+#include "executor/relax/internal/relax.h"
 #include "executor/relax/relax.h"
 #include "io/mapping.h"
 #include "runtime/library.h"

@@ -175,7 +175,7 @@ static void note_in_page(struct lookup *l, uint32_t code, uint64_t pc, unsigned 
 }
 
 static const char *codegen_look_up(void *data, uint64_t value, uint64_t *type, uint64_t pc,
-			   const char **reference)
+				   const char **reference)
 {
 	struct lookup *l = data;
 	bool branch = *type == LLVMDisassembler_ReferenceType_In_Branch;
@@ -202,7 +202,7 @@ static enum mpk_code open_context(const struct mpk_llvm_code *code, struct looku
 				  LLVMDisasmContextRef *out, struct mpk_error *err)
 {
 	*out = LLVMCreateDisasmCPUFeatures(code->triple, code->cpu, code->features, l, 0, NULL,
-					   look_up);
+					   codegen_look_up);
 	if (!*out)
 		return mpk_fail(err, MPK_E_UNSUPPORTED, "LLVM %s cannot disassemble code for '%s'",
 				mpk_session_version(), MPK_QUOTE(mpk_span_str(code->triple)));

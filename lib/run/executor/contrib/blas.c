@@ -33,7 +33,7 @@ static int64_t stride_of(const struct mpk_dltensor *dl, int32_t axis)
 
 /* Argument i as matrices; all arguments have one type, which the first one sets. */
 static enum mpk_code blas_take(const struct mpk_contrib_args *a, size_t i, int32_t ndim,
-			  struct matrices *out, struct mpk_dtype *type, struct mpk_error *err)
+			       struct matrices *out, struct mpk_dtype *type, struct mpk_error *err)
 {
 	static double nothing; /* the address of a matrix without elements */
 	const struct mpk_dltensor *dl;
@@ -126,14 +126,14 @@ static void multiply(const struct product *p, int64_t i)
 			p->sums[j] = 0;
 		for (int64_t k = 0; k < p->a.columns; k++)
 			blas_add_row(p, b + k * p->b.row,
-				blas_load(p, &p->a, a + row * p->a.row + k * p->a.column));
+				     blas_load(p, &p->a, a + row * p->a.row + k * p->a.column));
 		for (int64_t j = 0; j < p->c.columns; j++)
 			store(p, i * p->c.next + row * p->c.row + j * p->c.column, p->sums[j]);
 	}
 }
 
 static enum mpk_code blas_check(const struct mpk_contrib_args *args, const struct product *p,
-			   struct mpk_error *err)
+				struct mpk_error *err)
 {
 	const struct matrices *a = &p->a, *b = &p->b, *c = &p->c;
 
@@ -170,7 +170,7 @@ static enum mpk_code take_all(const struct mpk_contrib_args *a, int32_t ndim, st
 }
 
 static enum mpk_code blas_call(const char *name, int32_t ndim, const struct mpk_args *args,
-			  struct mpk_error *err)
+			       struct mpk_error *err)
 {
 	const struct mpk_contrib_args a = { name, args->values, args->count };
 	struct product p = { .alpha = 1 };

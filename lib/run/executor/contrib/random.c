@@ -92,7 +92,7 @@ static enum mpk_code take_output(const struct drawing *d, struct mpk_tensor **ou
 }
 
 static enum mpk_code random_wrong_type(const struct drawing *d, const struct mpk_tensor *out,
-				struct mpk_error *err)
+				       struct mpk_error *err)
 {
 	char type[MPK_DTYPE_TEXT];
 
@@ -197,7 +197,8 @@ static enum mpk_code randint(struct drawing *d, struct mpk_error *err)
 	MPK_TRY(take_output(d, &out, &class, err));
 	if (class != MPK_ELEMENT_INT && class != MPK_ELEMENT_UINT)
 		return random_wrong_type(d, out, err);
-	if (d->low >= high || !random_fits(out->dl.dtype, d->low) || !random_fits(out->dl.dtype, high - 1))
+	if (d->low >= high || !random_fits(out->dl.dtype, d->low) ||
+	    !random_fits(out->dl.dtype, high - 1))
 		return mpk_contrib_raise(
 			&d->args, err, "ValueError",
 			"the output has no integers from %" PRId64 " below %" PRId64, d->low, high);
@@ -239,7 +240,7 @@ static enum mpk_code seed(struct drawing *d, struct mpk_error *err)
 /* --- as functions of a runtime ------------------------------------------------------------- */
 
 static enum mpk_code random_call(struct mpk_function *self, const struct mpk_args *args,
-			  struct mpk_value *result, struct mpk_error *err)
+				 struct mpk_value *result, struct mpk_error *err)
 {
 	struct random_function *f = (struct random_function *)self;
 	struct drawing d = {
@@ -284,15 +285,16 @@ static const struct {
 };
 
 static enum mpk_code random_add_all(struct mpk_runtime *runtime, struct engine *engine,
-			     struct mpk_error *err)
+				    struct mpk_error *err)
 {
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(functions); i++) {
 		struct random_function *f = calloc(1, sizeof *f);
 
 		MPK_TRY_ALLOC(f, err);
-		f->base = (struct mpk_function){
-			.refs = 1, .name = functions[i].name, .call = random_call, .destroy = random_destroy
-		};
+		f->base = (struct mpk_function){ .refs = 1,
+						 .name = functions[i].name,
+						 .call = random_call,
+						 .destroy = random_destroy };
 		f->runtime = runtime;
 		f->engine = engine;
 		f->fn = functions[i].fn;

@@ -85,7 +85,7 @@ static enum mpk_code numbers_arg(const struct mpk_contrib_args *a, size_t i,
 /* The input, which comes first, the axis, which `following` arguments follow, and the direction, which is
  * the last of them. */
 static enum mpk_code sort_begin(struct sorting *s, const char *name, const struct mpk_args *args,
-			   size_t axis, size_t following, struct mpk_error *err)
+				size_t axis, size_t following, struct mpk_error *err)
 {
 	struct mpk_tensor *in;
 	int64_t ascend;
@@ -310,9 +310,10 @@ static enum mpk_code argsort_nms(struct mpk_runtime *runtime, const struct mpk_a
 					 mpk_tensor_count(lengths), s.lists.before * s.lists.after);
 	for (size_t i = 0; i < s.lists.before; i++)
 		for (size_t j = 0; j < s.lists.after; j++) {
-			int64_t length = mpk_element_load(lengths->dl.dtype,
-							  sort_place(lengths, i * s.lists.after + j))
-						 .i;
+			int64_t length =
+				mpk_element_load(lengths->dl.dtype,
+						 sort_place(lengths, i * s.lists.after + j))
+					.i;
 			size_t count = length < 0 ? 0 : (size_t)length;
 
 			count = count < s.lists.length ? count : s.lists.length;

@@ -87,7 +87,8 @@ static bool plan_put_value(struct mpk_plan_key *key, const struct mpk_value *v, 
 	case MPK_VALUE_TENSOR:
 		return plan_put_tensor(key, &v->tensor->dl);
 	case MPK_VALUE_ARRAY:
-		if (!plan_put_word(key, v->array->tag) || !plan_put_word(key, (int64_t)v->array->count))
+		if (!plan_put_word(key, v->array->tag) ||
+		    !plan_put_word(key, (int64_t)v->array->count))
 			return false;
 		for (size_t i = 0; i < v->array->count; i++)
 			if (!plan_put_value(key, &v->array->items[i], depth + 1))
@@ -110,7 +111,7 @@ static bool plan_put_value(struct mpk_plan_key *key, const struct mpk_value *v, 
 }
 
 static bool plan_make_key(struct mpk_plan_key *key, size_t function, const struct mpk_value *args,
-		     size_t count)
+			  size_t count)
 {
 	uint64_t hash = UINT64_C(0x9e3779b97f4a7c15);
 

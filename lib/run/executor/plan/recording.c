@@ -96,7 +96,7 @@ static bool same_extents(const int64_t *a, const int64_t *b, int32_t ndim)
 
 /* Whether a tensor of the call is one that the recording has. */
 static bool recording_is_same(const struct mpk_recorded_tensor *have, const struct mpk_tensor *t,
-		    enum mpk_plan_source source, uint32_t index)
+			      enum mpk_plan_source source, uint32_t index)
 {
 	const struct mpk_dltensor *a = &have->tensor->dl, *b = &t->dl;
 

@@ -118,7 +118,7 @@ struct run {
 
 /* A tensor of the tape as an object that holds its memory: whoever keeps it keeps the content. */
 static enum mpk_code plan_run_make_tensor(const struct run *r, size_t index, struct mpk_value *out,
-				 struct mpk_error *err)
+					  struct mpk_error *err)
 {
 	const struct mpk_plan_tensor *t = &r->tape->tensors[index];
 	struct mpk_storage *storage = NULL;
@@ -141,7 +141,8 @@ static enum mpk_code make_arguments(const struct run *r, const struct mpk_plan_s
 {
 	for (size_t i = 0; i < s->count; i++) {
 		if (mpk_recording_is_number(&s->values[i]))
-			MPK_TRY(plan_run_make_tensor(r, (size_t)s->values[i].integer, &out[i], err));
+			MPK_TRY(plan_run_make_tensor(r, (size_t)s->values[i].integer, &out[i],
+						     err));
 		else
 			out[i] = mpk_value_hold(s->values[i]);
 	}
@@ -189,13 +190,14 @@ static enum mpk_code run_step(const struct run *r, const struct mpk_plan_step *s
 /* --- the result ---------------------------------------------------------------------------- */
 
 static enum mpk_code plan_run_make_result(const struct run *r, const struct mpk_value *v,
-				 struct mpk_value *out, struct mpk_error *err)
+					  struct mpk_value *out, struct mpk_error *err)
 {
 	if (v->kind == MPK_VALUE_ARRAY) {
 		MPK_TRY(mpk_value_of_array(v->array->count, out, err));
 		out->array->tag = v->array->tag;
 		for (size_t i = 0; i < v->array->count; i++)
-			MPK_TRY(plan_run_make_result(r, &v->array->items[i], &out->array->items[i], err));
+			MPK_TRY(plan_run_make_result(r, &v->array->items[i], &out->array->items[i],
+						     err));
 		return MPK_OK;
 	}
 	if (mpk_recording_is_number(v))
@@ -217,7 +219,8 @@ static void load_words(const struct mpk_plan *plan)
 }
 
 static enum mpk_code plan_run(struct mpk_plans *plans, const struct mpk_plan *plan,
-			 const struct inputs *in, struct mpk_value *result, struct mpk_error *err)
+			      const struct inputs *in, struct mpk_value *result,
+			      struct mpk_error *err)
 {
 	struct mpk_plan_tape *t = plan->tape;
 	const struct run r = { plans, t, in };

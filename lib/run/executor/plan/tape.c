@@ -311,7 +311,7 @@ static bool find_variables(struct mpk_plan_tape *t, const struct mpk_plan_tape *
 }
 
 static bool tape_share(struct mpk_plan *plan, struct mpk_plan_tape *have,
-		  const struct mpk_plan_tape *made)
+		       const struct mpk_plan_tape *made)
 {
 	if (!find_variables(have, made))
 		return false;

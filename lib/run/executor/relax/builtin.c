@@ -6,7 +6,7 @@
  * functions as globals of the runtime. Both pass whatever the model says, so that each argument is
  * checked for its kind. Errors have the words of TVM's own builtins.
  */
-#include "executor/relax/internal/builtin.h"
+#include "executor/relax/internal/relax.h"
 
 #include <stdarg.h>
 #include <stdio.h>

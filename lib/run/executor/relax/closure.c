@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "executor/relax/internal/builtin.h"
+#include "executor/relax/internal/relax.h"
 
 /* A closure: a function with values that are appended to the arguments of each call. */
 struct closure {

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/native.h"
-#include "executor/relax/internal/builtin.h"
+#include "executor/relax/internal/relax.h"
 #include "runtime/context.h"
 #include "runtime/devices.h"
 #include "runtime/runtime.h"

@@ -9,7 +9,7 @@
  * an address is called by cells that lie on the stack; what cannot be written into a cell without
  * an object goes the longer way.
  */
-#include "executor/relax/internal/watch.h"
+#include "executor/relax/internal/relax.h"
 
 #include <stdlib.h>
 
@@ -188,7 +188,7 @@ static void set_register(struct mpk_relax_vm *vm, int32_t reg, struct mpk_value 
 /* --- steps --------------------------------------------------------------------------------- */
 
 static enum mpk_code relax_interp_enter(struct mpk_relax_vm *vm, const struct mpk_relax_step *s,
-			   struct mpk_error *err)
+					struct mpk_error *err)
 {
 	struct mpk_relax_arguments a;
 	enum mpk_code code;
@@ -233,8 +233,9 @@ static enum mpk_code leave(struct mpk_relax_vm *vm, const struct mpk_relax_step 
 	return MPK_OK;
 }
 
-static enum mpk_code relax_interp_take_step(struct mpk_relax_vm *vm, size_t floor, struct mpk_value *result,
-			       bool *done, struct mpk_error *err)
+static enum mpk_code relax_interp_take_step(struct mpk_relax_vm *vm, size_t floor,
+					    struct mpk_value *result, bool *done,
+					    struct mpk_error *err)
 {
 	struct mpk_frame *f = mpk_frames_top(&vm->frames);
 	const struct mpk_relax_step *s = &vm->program->steps[f->at];

@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "executor/relax/internal/builtin.h"
-#include "executor/relax/internal/vm.h"
+#include "executor/relax/internal/relax.h"
 #include "runtime/context.h"
 #include "runtime/textures.h"
 
@@ -147,8 +146,8 @@ static enum mpk_code null_value(const struct mpk_value *args, size_t count,
 }
 
 /* The same reference, not the content: moves constants and integers into registers. */
-static enum mpk_code relax_memory_copy(const struct mpk_value *args, size_t count, struct mpk_value *result,
-			  struct mpk_error *err)
+static enum mpk_code relax_memory_copy(const struct mpk_value *args, size_t count,
+				       struct mpk_value *result, struct mpk_error *err)
 {
 	MPK_TRY(mpk_relax_arity("vm.builtin.copy", count, 1, 1, err));
 	*result = mpk_value_hold(args[0]);

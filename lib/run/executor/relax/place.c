@@ -6,7 +6,7 @@
  * its arguments where it wants its parameters, so functions are read again until nothing is new.
  * Copies between devices say least, and are asked last.
  */
-#include "executor/relax/internal/program.h"
+#include "executor/relax/internal/relax.h"
 
 #include <stdlib.h>
 

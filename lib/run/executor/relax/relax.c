@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/strmap.h"
-#include "executor/relax/internal/vm.h"
+#include "executor/relax/internal/relax.h"
 #include "program/model.h"
 #include "program/relax.h"
 #include "runtime/node.h"
@@ -170,8 +170,8 @@ static void put_step(struct builder *b, size_t at, const struct mpk_relax_instr 
 }
 
 /* A function that ran past its last instruction would run another's. */
-static enum mpk_code relax_check_end(const struct mpk_relax_program *p, const struct mpk_relax_callee *c,
-			       struct mpk_error *err)
+static enum mpk_code relax_check_end(const struct mpk_relax_program *p,
+				     const struct mpk_relax_callee *c, struct mpk_error *err)
 {
 	enum mpk_relax_action last = p->steps[c->end - 1].action;
 
@@ -321,7 +321,7 @@ static void need_all_of(struct needs *n, const struct mpk_relax_callee *c)
 }
 
 static enum mpk_code relax_check_function(const struct mpk_relax_program *p, size_t function,
-				    struct mpk_error *err)
+					  struct mpk_error *err)
 {
 	MPK_CLEANUP(needs_fini) struct needs n = { .p = p };
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "executor/contrib/order.h"
-#include "executor/relax/internal/builtin.h"
+#include "executor/relax/internal/relax.h"
 #include "value/element.h"
 
 static const struct mpk_dtype i64 = { MPK_DTYPE_INT, 64, 1 };
@@ -247,8 +247,8 @@ static enum mpk_code make_list(const struct slices *s, const struct distinct *d,
 }
 
 static enum mpk_code select_make_result(const struct slices *s, const struct distinct *d,
-				 const bool wanted[LISTS], struct mpk_value *result,
-				 struct mpk_error *err)
+					const bool wanted[LISTS], struct mpk_value *result,
+					struct mpk_error *err)
 {
 	size_t count = (size_t)wanted[INDEX] + wanted[INVERSE] + wanted[COUNTS], at = 1;
 	MPK_CLEANUP(mpk_value_drop) struct mpk_value all = { 0 };

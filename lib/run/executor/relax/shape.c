@@ -9,8 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "executor/relax/internal/builtin.h"
-#include "executor/relax/internal/vm.h"
+#include "executor/relax/internal/relax.h"
 
 enum match_code { MATCH_IMMEDIATE = 0, MATCH_STORE = 1, MATCH_ANY = 2, MATCH_LOAD = 3 };
 enum make_code { MAKE_IMMEDIATE = 0, MAKE_LOAD = 1 };
@@ -56,7 +55,7 @@ static enum mpk_code alloc_shape_heap(const struct mpk_value *args, size_t count
 
 /* A slot of the heap; the heap may be anything that byte code names. */
 static enum mpk_code shape_slot_of(const struct mpk_value *heap, int64_t index, int64_t **out,
-			     struct mpk_error *err)
+				   struct mpk_error *err)
 {
 	const struct mpk_dltensor *dl = heap->kind == MPK_VALUE_TENSOR ? &heap->tensor->dl : NULL;
 
@@ -245,8 +244,8 @@ static enum mpk_code shape_of(const struct mpk_value *args, size_t count, struct
 
 /* --- checks -------------------------------------------------------------------------------- */
 
-static enum mpk_code shape_wrong_type(const struct mpk_value *args, size_t count, const char *wanted,
-				struct mpk_error *err)
+static enum mpk_code shape_wrong_type(const struct mpk_value *args, size_t count,
+				      const char *wanted, struct mpk_error *err)
 {
 	const char *context = context_of(args, count);
 
@@ -369,8 +368,9 @@ static enum mpk_code check_func_info(const struct mpk_value *args, size_t count,
 {
 	(void)result;
 	MPK_TRY(mpk_relax_arity("vm.builtin.check_func_info", count, 2, 2, err));
-	return args[0].kind == MPK_VALUE_FUNCTION ? MPK_OK
-						  : shape_wrong_type(args, count, "a function", err);
+	return args[0].kind == MPK_VALUE_FUNCTION
+		       ? MPK_OK
+		       : shape_wrong_type(args, count, "a function", err);
 }
 
 static const struct mpk_relax_builtin rows[] = {

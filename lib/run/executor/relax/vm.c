@@ -6,7 +6,7 @@
  * they work on lists of values that only the functions of abi/any_list.h look into, and find builtins
  * and kernels by name like any code of the library.
  */
-#include "executor/relax/internal/vm.h"
+#include "executor/relax/internal/relax.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,11 +14,11 @@
 #include "abi/any_list.h"
 #include "executor/constant.h"
 #include "executor/plan/plan.h"
-#include "executor/relax/internal/builtin.h"
 #include "text/escape.h"
 
-static enum mpk_code relax_vm_take_devices(struct mpk_relax_vm *vm, const struct mpk_dldevice *devices,
-				  size_t count, struct mpk_error *err)
+static enum mpk_code relax_vm_take_devices(struct mpk_relax_vm *vm,
+					   const struct mpk_dldevice *devices, size_t count,
+					   struct mpk_error *err)
 {
 	/* byte code takes the last device for the host's, where shapes and scalars are */
 	bool has_host = count && devices[count - 1].type == MPK_DL_CPU;
@@ -125,8 +125,9 @@ const struct mpk_model_kind mpk_relax_kind = {
 
 /* --- constants ----------------------------------------------------------------------------- */
 
-static enum mpk_code relax_vm_make_tensor(struct mpk_relax_vm *vm, const struct mpk_tensor_record *r,
-				 struct mpk_value *out, struct mpk_error *err)
+static enum mpk_code relax_vm_make_tensor(struct mpk_relax_vm *vm,
+					  const struct mpk_tensor_record *r, struct mpk_value *out,
+					  struct mpk_error *err)
 {
 	struct mpk_storage *storage;
 	struct mpk_tensor *t;
@@ -220,7 +221,7 @@ enum mpk_code mpk_relax_vm_function(struct mpk_relax_vm *vm, size_t index,
 /* --- compiled functions --------------------------------------------------------------------- */
 
 static enum mpk_code relax_vm_put_functions(struct mpk_relax_vm *vm, enum mpk_convention conv,
-				   struct mpk_error *err)
+					    struct mpk_error *err)
 {
 	const struct mpk_relax_program *p = vm->program;
 

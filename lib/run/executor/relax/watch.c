@@ -11,7 +11,7 @@
  * allocated tensor fills it. One that gets no such tensor works in place, on any of its tensors but
  * constants and the heap of symbolic extents, from which shapes are computed and nothing else.
  */
-#include "executor/relax/internal/watch.h"
+#include "executor/relax/internal/relax.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -293,7 +293,8 @@ static enum mpk_code describe_call(const struct mpk_relax_vm *vm, const struct m
 	MPK_TRY(mpk_operator_init(op, s->count - skip, err));
 	for (uint32_t i = skip; i < s->count; i++)
 		op->operands[i - skip] =
-			(struct mpk_operand){ .place = watch_place_of(&operands[i]), .value = values[i] };
+			(struct mpk_operand){ .place = watch_place_of(&operands[i]),
+					      .value = values[i] };
 	if (op->kind == MPK_OPERATOR_KERNEL)
 		mark_results(vm, op);
 	return MPK_OK;
@@ -319,8 +320,9 @@ static enum mpk_code note_call(struct mpk_relax_vm *vm, const struct mpk_relax_s
 	if (result->kind != MPK_VALUE_TENSOR || c->action != MPK_ACTION_BUILTIN)
 		return MPK_OK;
 	if (c->builtin->effect == MPK_EFFECT_HEAP || is_builtin(c, "vm.builtin.alloc_tensor"))
-		MPK_TRY_ALLOC(watch_remember(vm, result->tensor, c->builtin->effect == MPK_EFFECT_HEAP),
-			      err);
+		MPK_TRY_ALLOC(
+			watch_remember(vm, result->tensor, c->builtin->effect == MPK_EFFECT_HEAP),
+			err);
 	return MPK_OK;
 }
 

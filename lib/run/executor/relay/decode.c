@@ -5,7 +5,7 @@
  * checked here: devices, types, shapes, how many arguments a function takes, and that a function
  * ends. Fields are numbered as formats/relayvm/ops.c lists them.
  */
-#include "executor/relay/internal/program.h"
+#include "executor/relay/internal/relay.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

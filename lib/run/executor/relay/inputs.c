@@ -6,7 +6,7 @@
  * is copied once, here, and not by each kernel that uses it. Numbers become tensors of rank 0, because
  * Relay has no other.
  */
-#include "executor/relay/internal/vm.h"
+#include "executor/relay/internal/relay.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -96,8 +96,9 @@ static enum mpk_code take_tensor(struct mpk_relay_vm *vm, struct mpk_tensor *t, 
 }
 
 /* A number as TVM's own callers pass it: of the type that was said, else of 32 bits. */
-static enum mpk_code relay_inputs_take_number(struct mpk_relay_vm *vm, const struct mpk_value *v, uint32_t place,
-				 struct mpk_tensor **out, struct mpk_error *err)
+static enum mpk_code relay_inputs_take_number(struct mpk_relay_vm *vm, const struct mpk_value *v,
+					      uint32_t place, struct mpk_tensor **out,
+					      struct mpk_error *err)
 {
 	bool real = v->kind == MPK_VALUE_FLOAT;
 	struct mpk_element e = { .i = v->integer, .u = (uint64_t)v->integer, .f = v->real };
@@ -134,8 +135,9 @@ static enum mpk_code wrong_kind(const struct target *to, const char *what, struc
 			MPK_QUOTE(mpk_span_str(to->callee->name)), what);
 }
 
-static enum mpk_code relay_inputs_take_value(const struct target *to, const struct mpk_value *v, unsigned depth,
-				struct mpk_value *out, struct mpk_error *err);
+static enum mpk_code relay_inputs_take_value(const struct target *to, const struct mpk_value *v,
+					     unsigned depth, struct mpk_value *out,
+					     struct mpk_error *err);
 
 static enum mpk_code take_array(const struct target *to, const struct mpk_array *array,
 				unsigned depth, struct mpk_value *out, struct mpk_error *err)
@@ -148,14 +150,16 @@ static enum mpk_code take_array(const struct target *to, const struct mpk_array 
 	MPK_TRY(mpk_value_of_array(array->count, &made, err));
 	made.array->tag = array->tag;
 	for (size_t i = 0; i < array->count; i++)
-		MPK_TRY(relay_inputs_take_value(to, &array->items[i], depth + 1, &made.array->items[i], err));
+		MPK_TRY(relay_inputs_take_value(to, &array->items[i], depth + 1,
+						&made.array->items[i], err));
 	*out = made;
 	made = (struct mpk_value){ 0 };
 	return MPK_OK;
 }
 
-static enum mpk_code relay_inputs_take_value(const struct target *to, const struct mpk_value *v, unsigned depth,
-				struct mpk_value *out, struct mpk_error *err)
+static enum mpk_code relay_inputs_take_value(const struct target *to, const struct mpk_value *v,
+					     unsigned depth, struct mpk_value *out,
+					     struct mpk_error *err)
 {
 	uint32_t place = to->callee->param_places[to->param];
 	struct mpk_tensor *t;

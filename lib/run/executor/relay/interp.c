@@ -5,7 +5,7 @@
  * frames in the machine, not on the native stack: TVM compiles loops to recursion, and they are to run
  * as long as memory lasts.
  */
-#include "executor/relay/internal/vm.h"
+#include "executor/relay/internal/relay.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -47,7 +47,8 @@ static const struct row {
 	[MPK_RELAY_KILL_REGISTER] = { "kill_register", MPK_OPERATOR_BUILTIN, 0, false },
 };
 
-static struct mpk_span relay_interp_name_of(const struct mpk_relay_program *p, const struct mpk_relay_step *s)
+static struct mpk_span relay_interp_name_of(const struct mpk_relay_program *p,
+					    const struct mpk_relay_step *s)
 {
 	if (s->op == MPK_RELAY_INVOKE_PACKED)
 		return p->packed[s->index].name;
@@ -162,8 +163,9 @@ static struct mpk_frame *frame_of(const struct run *r)
 }
 
 /* A frame for a function, whose first registers are what was captured, then the arguments. */
-static enum mpk_code relay_interp_enter(struct mpk_relay_vm *vm, size_t function, const struct mpk_relay_step *s,
-			   const struct mpk_array *captured, struct mpk_error *err)
+static enum mpk_code relay_interp_enter(struct mpk_relay_vm *vm, size_t function,
+					const struct mpk_relay_step *s,
+					const struct mpk_array *captured, struct mpk_error *err)
 {
 	const uint32_t *registers = vm->program->registers + s->first;
 	size_t caller = mpk_frames_top(&vm->frames)->base, at = 0;

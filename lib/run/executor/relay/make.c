@@ -5,7 +5,7 @@
  * they need a number. A recorder is informed of what is read: a plan leaves steps like these out, so it
  * may only go on if the number is the same in every call of the same shapes.
  */
-#include "executor/relay/internal/vm.h"
+#include "executor/relay/internal/relay.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -47,8 +47,8 @@ static enum mpk_code tensor_at(const struct mpk_relay_vm *vm, uint32_t reg, stru
 }
 
 /* The first bytes of a tensor, wherever it lies. A plan goes on only if they never change. */
-static enum mpk_code make_read_content(struct mpk_relay_vm *vm, const struct mpk_tensor *t, void *out,
-				  size_t bytes, struct mpk_error *err)
+static enum mpk_code make_read_content(struct mpk_relay_vm *vm, const struct mpk_tensor *t,
+				       void *out, size_t bytes, struct mpk_error *err)
 {
 	const struct mpk_dltensor here = { .data = out, .device = { MPK_DL_CPU, 0 } };
 

@@ -11,7 +11,7 @@
 
 #include "abi/packed.h"
 #include "executor/plan/plan.h"
-#include "executor/relay/internal/vm.h"
+#include "executor/relay/internal/relay.h"
 
 enum { FEW = 24 }; /* arguments that find room without an allocation */
 
@@ -42,8 +42,9 @@ static size_t count_arguments(const struct mpk_relay_vm *vm, const struct mpk_re
 	return count;
 }
 
-static enum mpk_code relay_packed_put(const struct mpk_relay_vm *vm, struct arguments *a, uint32_t reg,
-			 const struct mpk_value *v, struct mpk_error *err)
+static enum mpk_code relay_packed_put(const struct mpk_relay_vm *vm, struct arguments *a,
+				      uint32_t reg, const struct mpk_value *v,
+				      struct mpk_error *err)
 {
 	if (v->kind != MPK_VALUE_TENSOR)
 		return mpk_relay_fault(vm, err, "TypeError",
@@ -66,8 +67,9 @@ static enum mpk_code put_register(const struct mpk_relay_vm *vm, struct argument
 	return MPK_OK;
 }
 
-static enum mpk_code relay_packed_collect(const struct mpk_relay_vm *vm, const struct mpk_relay_step *s,
-			     struct arguments *a, struct mpk_error *err)
+static enum mpk_code relay_packed_collect(const struct mpk_relay_vm *vm,
+					  const struct mpk_relay_step *s, struct arguments *a,
+					  struct mpk_error *err)
 {
 	const uint32_t *registers = vm->program->registers + s->first;
 	size_t count = count_arguments(vm, s);
@@ -130,7 +132,8 @@ static enum mpk_code call_address(const struct mpk_function *f, const struct arg
 	return code;
 }
 
-static enum mpk_code relay_packed_call(struct mpk_function *f, const struct arguments *a, struct mpk_error *err)
+static enum mpk_code relay_packed_call(struct mpk_function *f, const struct arguments *a,
+				       struct mpk_error *err)
 {
 	struct mpk_value none = { 0 };
 

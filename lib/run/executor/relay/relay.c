@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "executor/relay/internal/vm.h"
+#include "executor/relay/internal/relay.h"
 #include "program/model.h"
 #include "runtime/node.h"
 #include "text/escape.h"
@@ -98,7 +98,7 @@ static enum mpk_code check_needs(const struct needs *n, const char *name, struct
 }
 
 static enum mpk_code relay_check_function(const struct mpk_relay_program *p, size_t function,
-				    struct mpk_error *err)
+					  struct mpk_error *err)
 {
 	MPK_CLEANUP(needs_fini) struct needs n = { .p = p };
 

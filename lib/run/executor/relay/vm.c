@@ -5,7 +5,7 @@
  * without any, so that both are called in the same way: arguments are put in order and to the devices where the
  * parameters want them, and then a plan is run, or the byte code where there is none.
  */
-#include "executor/relay/internal/vm.h"
+#include "executor/relay/internal/relay.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -90,8 +90,9 @@ static enum mpk_code choose_device(int32_t type, const struct mpk_dldevice *devi
 			mpk_device_kind_name(mpk_device_kind_from(type)));
 }
 
-static enum mpk_code relay_vm_take_devices(struct mpk_relay_vm *vm, const struct mpk_dldevice *devices,
-				  size_t count, struct mpk_error *err)
+static enum mpk_code relay_vm_take_devices(struct mpk_relay_vm *vm,
+					   const struct mpk_dldevice *devices, size_t count,
+					   struct mpk_error *err)
 {
 	const struct mpk_relay_program *p = vm->program;
 

@@ -8,8 +8,7 @@
 #include "executor/static/static.h"
 
 #include "base/num.h"
-#include "executor/static/internal/metadata.h"
-#include "executor/static/internal/program.h"
+#include "executor/static/internal/static.h"
 #include "program/model.h"
 #include "text/escape.h"
 #include "value/dltensor.h"

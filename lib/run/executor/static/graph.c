@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "executor/static/internal/program.h"
+#include "executor/static/internal/static.h"
 #include "graphjson/graphjson.h"
 #include "program/model.h"
 #include "runtime/segments.h"

@@ -5,7 +5,7 @@
  * and calls. Storages stay from run to run, but for those whose content the caller still holds:
  * results are his until he drops them. Nothing waits between steps, on no device.
  */
-#include "executor/static/internal/program.h"
+#include "executor/static/internal/static.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -59,8 +59,9 @@ static struct mpk_dldevice device_for(int32_t type, const struct mpk_dldevice *d
 	return (struct mpk_dldevice){ type, 0 };
 }
 
-static enum mpk_code machine_take_devices(struct static_machine *m, const struct mpk_dldevice *devices,
-				  size_t count, struct mpk_error *err)
+static enum mpk_code machine_take_devices(struct static_machine *m,
+					  const struct mpk_dldevice *devices, size_t count,
+					  struct mpk_error *err)
 {
 	const struct mpk_static_program *p = m->program;
 
@@ -122,7 +123,7 @@ static enum mpk_code lay_out(struct static_machine *m, size_t i, struct mpk_erro
 }
 
 static enum mpk_code machine_start(struct mpk_machine *base, const struct mpk_dldevice *devices,
-			   size_t count, struct mpk_error *err)
+				   size_t count, struct mpk_error *err)
 {
 	struct static_machine *m = (struct static_machine *)base;
 	const struct mpk_static_program *p = (const struct mpk_static_program *)base->program;
@@ -187,7 +188,7 @@ static enum mpk_code use_own(struct static_machine *m, size_t storage, struct mp
 }
 
 static enum mpk_code machine_fill(struct static_machine *m, const struct mpk_static_fill *f,
-			  struct mpk_error *err)
+				  struct mpk_error *err)
 {
 	const struct memory *memory = &m->memories[f->storage];
 	struct mpk_device *device;
@@ -306,8 +307,8 @@ static enum mpk_code refresh_result(struct static_machine *m, uint32_t tensor,
 	return MPK_OK;
 }
 
-static enum mpk_code machine_make_result(struct static_machine *m, uint32_t tensor, struct mpk_value *out,
-				 struct mpk_error *err)
+static enum mpk_code machine_make_result(struct static_machine *m, uint32_t tensor,
+					 struct mpk_value *out, struct mpk_error *err)
 {
 	const struct mpk_static_tensor *t = &m->program->tensors[tensor];
 	struct mpk_dltensor dl = m->tensors[tensor]->dl;
@@ -356,8 +357,8 @@ static enum mpk_code run_step(struct static_machine *m, size_t i, struct mpk_err
 }
 
 /* A step as observers see it. */
-static enum mpk_code machine_describe(const struct static_machine *m, size_t i, struct mpk_operator *op,
-			      struct mpk_error *err)
+static enum mpk_code machine_describe(const struct static_machine *m, size_t i,
+				      struct mpk_operator *op, struct mpk_error *err)
 {
 	const struct mpk_static_step *s = &m->program->steps[i];
 

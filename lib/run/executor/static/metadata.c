@@ -6,7 +6,7 @@
  * followed only where all that it leads to is within the library's segments, and what it leads to is
  * copied before it is looked at: nothing says that it is aligned.
  */
-#include "executor/static/internal/metadata.h"
+#include "executor/static/internal/static.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -77,7 +77,7 @@ static enum mpk_code read_objects(const struct reader *r, const void *from, int6
 
 /* A string with its NUL. */
 static enum mpk_code metadata_read_text(const struct reader *r, const char *from, const char *what,
-			       struct mpk_span *out)
+					struct mpk_span *out)
 {
 	size_t room = mpk_segments_room(r->code, from);
 	const char *end = room ? memchr(from, '\0', room) : NULL;

@@ -5,7 +5,7 @@
  * input may fill without a copy, and which results need memory of their own, follows from all steps
  * together and is found at the end.
  */
-#include "executor/static/internal/program.h"
+#include "executor/static/internal/static.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -229,7 +229,7 @@ static struct mpk_param typed(const struct mpk_static_program *p, uint32_t tenso
 }
 
 static enum mpk_code static_program_describe(struct mpk_static_program *p, struct mpk_span name,
-			      struct mpk_error *err)
+					     struct mpk_error *err)
 {
 	size_t count = p->input_count + p->result_count;
 	struct mpk_param *list = mpk_arena_array(&p->base.arena, count + 1, sizeof *list);

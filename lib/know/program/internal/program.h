@@ -1,12 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* typing.h - types of registers while byte code is read for its signatures; for the files beside it */
-#ifndef MPK_PROGRAM_INTERNAL_TYPING_H
-#define MPK_PROGRAM_INTERNAL_TYPING_H
+/* program.h - what the files of this folder share, and nobody else includes */
+#ifndef MPK_PROGRAM_INTERNAL_PROGRAM_H
+#define MPK_PROGRAM_INTERNAL_PROGRAM_H
 
 #include "base/arena.h"
-#include "program/internal/annotation.h"
 #include "relaxvm/relaxvm.h"
 #include "signature/signature.h"
+
+/* The types that the compiler wrote into the texts of its checks
+ *
+ * Checks of parameters and results carry a text for their messages, such as
+ *   ErrorContext(fn=main, loc=param[0], param=x, annotation=R.Tensor((n, 4), dtype="float32"))
+ * (relax::VMShapeLower of apache/tvm). It is the only place where symbolic extents have names.
+ */
+
+struct mpk_relax_annotation {
+	struct mpk_span function;
+	bool is_return;
+	size_t param; /* its number, unless is_return */
+	struct mpk_type type;
+};
+
+/* mpk_relax_annotation_read - take such a text apart
+ * @out     views of text and arena
+ * Returns  false when it is none, or one of another form; a type that is not understood is
+ *          MPK_TYPE_ANY */
+bool mpk_relax_annotation_read(struct mpk_span text, struct mpk_arena *arena,
+			       struct mpk_relax_annotation *out);
+
+/* Types of registers while byte code is read for its signatures; for the files beside it */
 
 enum {
 	MPK_RELAX_TYPING_REGISTERS = 1 << 16, /* that are followed */

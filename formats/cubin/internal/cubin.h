@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* info.h - the attribute lists of cubins: .nv.info, .nv.info.KERNEL, .nv.compat (FORMAT.md 4) */
-#ifndef MPK_CUBIN_INTERNAL_INFO_H
-#define MPK_CUBIN_INTERNAL_INFO_H
+/* cubin.h - what the files of this folder share, and nobody else includes */
+#ifndef MPK_CUBIN_INTERNAL_CUBIN_H
+#define MPK_CUBIN_INTERNAL_CUBIN_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
+#include "base/arena.h"
 #include "base/cursor.h"
 #include "base/error.h"
 #include "base/span.h"
+
+/* The attribute lists of cubins: .nv.info, .nv.info.KERNEL, .nv.compat (FORMAT.md 4) */
 
 /* Attributes that are read; the numbers are NVIDIA's. */
 enum {
@@ -40,5 +45,29 @@ enum mpk_code mpk_cubin_attribute_next(struct mpk_cursor *c, struct mpk_cubin_at
 /* mpk_cubin_attribute_need - MPK_E_CORRUPT unless data has at least n bytes */
 enum mpk_code mpk_cubin_attribute_need(const struct mpk_cubin_attribute *a, size_t n,
 				       struct mpk_error *err) MPK_MUST_CHECK;
+
+/* How much stack a kernel needs with all that it calls, if anybody knows (FORMAT.md 4.1) */
+
+/* What the sections of a file say of one kernel's stack. */
+struct mpk_cubin_stack {
+	bool has_frame, has_total;
+	uint32_t frame; /* of the kernel alone; optimized, with what it calls */
+	uint32_t total; /* of it and all it calls; all ones: it was not to be found out */
+	uint32_t inner; /* the largest frame of the functions in the kernel's own section */
+	bool calls;     /* functions that have sections of their own */
+	bool calls_out; /* through a pointer, a function that the file does not have */
+};
+
+/* mpk_cubin_stack_calls - note in stacks who calls what
+ * @graph   .nv.callgraph
+ * @at      finds the stack of the kernel with a symbol; NULL: no kernel
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_cubin_stack_calls(struct mpk_span graph,
+				    struct mpk_cubin_stack *(*at)(void *arg, uint32_t symbol),
+				    void *arg, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_cubin_stack_bytes - the bytes of stack
+ * Returns  false: nobody knows */
+bool mpk_cubin_stack_bytes(const struct mpk_cubin_stack *s, uint32_t *out);
 
 #endif

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* process.h - what the files of this folder share, and nobody else includes */
+#ifndef MPK_PROCESS_INTERNAL_PROCESS_H
+#define MPK_PROCESS_INTERNAL_PROCESS_H
+
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "base/strbuf.h"
+#include "process/process.h"
+
+/* A process between us and one that runs unknown code; for this room only
+ *
+ * It does nothing but wait. It is there so that whatever its child, the worker, starts and leaves ends with
+ * it, and it ends with us, by whatever signal that is. Where the system lets us, it is the first process of
+ * a namespace of processes: then the worker has no number for any process outside, and the kernel ends all
+ * within when the keeper ends. Elsewhere it collects what the worker leaves behind, and ends that itself.
+ */
+
+/* As the parent sees it, which starts it and takes its end. */
+struct mpk_keeper {
+	pid_t pid;    /* leads a session and a process group of its own */
+	pid_t worker; /* 0: in a namespace of its own, where it has another number */
+	int socket;   /* over which the keeper tells how the worker ended */
+};
+
+/* What the worker can name and must not reach. */
+struct mpk_keeper_others {
+	pid_t parent;  /* that a worker has: the keeper */
+	pid_t pids[2]; /* processes that it has a number for: us and the keeper */
+	size_t count;  /* 0: it is in a namespace of its own */
+};
+
+/* mpk_keeper_fork - fork a keeper and, in it, a worker
+ * The caller is to be a "subreaper" (prctl(2)).
+ * @mask    the worker's signal mask
+ * @out     set in the caller; mpk_keeper_take
+ * @others  set in the worker
+ * Returns  as fork(): 0 in the worker; in the caller the number of the keeper */
+pid_t mpk_keeper_fork(const sigset_t *mask, struct mpk_keeper *out,
+		      struct mpk_keeper_others *others);
+
+/* mpk_keeper_has_ended - whether it has, or the worker; the socket becomes readable then, no SIGCHLD comes */
+bool mpk_keeper_has_ended(const struct mpk_keeper *k);
+
+/* mpk_keeper_take - wait for the keeper's end and take it, and the worker's
+ * @kills   neither is asked whether it wants to end
+ * Returns  how the worker ended, as of waitpid(2); how the keeper did, if it was killed before that */
+int mpk_keeper_take(struct mpk_keeper *k, bool kills);
+
+/* --- What happens in a child before the work itself; for this room only --- */
+
+/* A page that parent and child both see. A module that the child runs may write anything here:
+ * the parent believes none of it further than to its own length. */
+struct mpk_process_self {
+	int exec_errno;         /* of a program that could not be executed; 0 */
+	volatile bool returned; /* run came back, error is set */
+	struct mpk_error error;
+};
+
+/* mpk_process_child_main - do the work of a child, in the child
+ * @output  the end of a pipe that it prints into; MPK_OUTPUT_COPIED
+ * @others  the process that forked it, which may be gone by now; of one that is contained, whom it must not
+ *          reach */
+MPK_NORETURN void mpk_process_child_main(const struct mpk_process *p, struct mpk_process_self *self,
+					 int output, const struct mpk_keeper_others *others);
+
+/* What a child prints, on its way to a descriptor that the child does not have; for this room only
+ *
+ * Who has a descriptor can do more with it than write: cut a log to nothing, go back in it, let it not wait,
+ * stop the terminal that it is. A pipe holds nothing but what was written.
+ */
+
+/* Zero-initialise; mpk_copier_open; mpk_copier_close in every case. */
+struct mpk_copier {
+	bool is_open;
+	int in;    /* of the pipe; does not wait */
+	int child; /* its other end; -1 once it is the child's alone */
+	int out;
+	uint64_t bytes_max; /* that are copied; 0: all; with a limit the text is made safe, too */
+	uint64_t bytes;     /* that were read */
+	bool is_broken;     /* nothing more can be written: it is read and lost */
+	struct mpk_strbuf held; /* read and not written yet, from at on */
+	size_t at;
+};
+
+/* mpk_copier_open - between a new pipe and out, a descriptor that stays the caller's
+ * Returns  MPK_OK; MPK_E_IO */
+enum mpk_code mpk_copier_open(int out, uint64_t bytes_max, struct mpk_copier *c,
+			      struct mpk_error *err) MPK_MUST_CHECK;
+void mpk_copier_close(struct mpk_copier *c);
+
+/* mpk_copier_started - the child has its end: close ours of it */
+void mpk_copier_started(struct mpk_copier *c);
+
+/* mpk_copier_wait_for - what poll is to wait for before the next step; a negative descriptor: nothing */
+struct pollfd mpk_copier_wait_for(const struct mpk_copier *c);
+
+/* mpk_copier_step - copy what there is without waiting, a few pages at most */
+void mpk_copier_step(struct mpk_copier *c);
+
+/* mpk_copier_drain - copy the rest, when the child has ended; waits for whoever reads */
+void mpk_copier_drain(struct mpk_copier *c);
+
+/* The one fork() of this project, and what a new process does first; for this room only */
+
+/* mpk_fork - fork() that leaves no handler of this program in the child
+ * What is buffered for output is written first, so that it is not written twice. No signal
+ * arrives in the child before its handlers are gone. Those that the caller ignores (nohup)
+ * stay ignored, except SIGCHLD, without which nobody can wait for children.
+ * @mask    the child's signal mask
+ * Returns  as fork() */
+pid_t mpk_fork(const sigset_t *mask);
+
+/* mpk_fork_into - the same, into namespaces of its own: flags of clone(2); 0: none
+ * Of one that has some no SIGCHLD tells the end, and it is waited for with __WALL.
+ * Returns  as fork(); -1 also where the system has none for this process, or where it has threads, which
+ *          may hold locks that the child would wait for */
+pid_t mpk_fork_into(uint64_t namespaces, const sigset_t *mask);
+
+/* mpk_close_all_but - close every descriptor but one; where the kernel has no such call they stay open */
+void mpk_close_all_but(int fd);
+
+/* --- The processes that a contained child leaves behind; for this room only --- */
+
+/* Children of this process. Zero-initialise; free pids. */
+struct mpk_children {
+	pid_t *pids;
+	size_t count, cap;
+};
+
+/* mpk_children_list - append those that there are
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_children_list(struct mpk_children *out, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_children_has - whether it is a child of this process, one that runs or one that nobody has reaped */
+bool mpk_children_has(pid_t pid);
+
+/* mpk_orphans_kill - kill and reap every child of this process that is not among the spared
+ * What a child started is this process's own once the child is dead: it is a "subreaper"
+ * (prctl(2)). */
+void mpk_orphans_kill(const struct mpk_children *spared);
+
+#endif

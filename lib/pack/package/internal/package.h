@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* package.h - what the files of this folder share, and nobody else includes */
+#ifndef MPK_PACKAGE_INTERNAL_PACKAGE_H
+#define MPK_PACKAGE_INTERNAL_PACKAGE_H
+
+#include <stddef.h>
+
+#include "base/rope.h"
+#include "base/span.h"
+#include "base/strmap.h"
+#include "code/info.h"
+#include "code/param.h"
+#include "io/mapping.h"
+#include "launch/launch.h"
+#include "manifest/graph.h"
+#include "package/init.h"
+#include "package/package.h"
+#include "sourcecode/sourcecode.h"
+
+/* --- Which code format a file is in --- */
+
+/* mpk_code_format_guess - the format of a code file: what its suffix names among the
+ * formats of the kind, else what its bytes look like
+ * @formats  of the kind; NULL ends, at most max
+ * @kind     key of the kind in the blob
+ * Returns   one of the formats, or NULL when none fits */
+const char *mpk_code_format_guess(const char *const *formats, size_t max, const char *kind,
+				  const char *path, struct mpk_span bytes);
+
+/* --- What the parts of init.h share --- */
+
+/* A kernel of a module. */
+struct mpk_init_kernel {
+	struct mpk_span symbol;     /* what a driver looks for */
+	struct mpk_span short_name; /* as its source has it */
+	struct mpk_span text;       /* a source: its parameters */
+	const struct mpk_code_param *params;
+	size_t param_count;
+	uint32_t block[3];  /* the only block it runs in; zeros: any */
+	uint32_t threads;   /* the most of a block; 0: no bound */
+	unsigned dims;      /* of grid and block; 0: the code does not tell */
+	bool hides_block;   /* it demands one, which is no number in the text */
+	bool hides_threads; /* the same of a bound of the threads */
+	bool shared;        /* it has dynamic shared memory */
+	bool hides_shared;  /* the code does not tell that */
+	const struct mpk_source_code_reach *reach; /* of a source; else NULL */
+	bool bounded;         /* an integer keeps threads from running past the end */
+	bool hides_params;    /* the code does not tell them */
+	const char *refusal;  /* why nobody can launch it; NULL: it gets a row */
+	const char *open;     /* why it gets no launch function; NULL: it gets one */
+	const char *function; /* its launch function's name */
+};
+
+/* A file of device code. */
+struct mpk_init_module {
+	const struct mpk_init_file *file;
+	const char *id, *kind, *format;
+	const struct mpk_code_info *code; /* that lists the kernels */
+	struct mpk_init_kernel *kernels;
+	size_t kernel_count, row_count, function_count;
+	size_t twin_count; /* kernels whose names those of files above have */
+	/* Dynamic shared memory, found when it is first asked for: there may be as many arrays as kernels. */
+	bool has_shared;
+	struct mpk_strmap shared; /* arrays outside of kernels */
+	const bool *owns_shared;  /* PTX: for each kernel, whether it has one of its own */
+};
+
+struct mpk_init {
+	struct mpk_arena *arena;
+	struct mpk_strbuf *out;
+	struct mpk_error *err;
+	const struct mpk_init_file *files;
+	size_t count;
+	const struct mpk_init_file **hosts; /* host code, in the order of the files */
+	size_t host_count;
+	const struct mpk_init_file *base;
+	struct mpk_init_module *modules;
+	size_t module_count;
+	struct mpk_strmap symbols;    /* of kernels */
+	struct mpk_strmap names;      /* of functions */
+	const char *abi;              /* of the objects; NULL: none says */
+	struct mpk_strbuf host_lines; /* comments: what the host code offers */
+};
+
+/* mpk_init_read_kernels - fill the kernels of a module whose code is set
+ * Returns  MPK_OK; MPK_E_UNSUPPORTED: it has none; MPK_E_NOMEM */
+enum mpk_code mpk_init_read_kernels(struct mpk_init *in, struct mpk_init_module *m) MPK_MUST_CHECK;
+
+/* mpk_init_read_launch - fill what the code of kernel i says of its launch
+ * Returns  MPK_OK; MPK_E_NOMEM; what the reader of PTX finds */
+enum mpk_code mpk_init_read_launch(struct mpk_init *in, struct mpk_init_module *m, size_t i,
+				   struct mpk_init_kernel *k) MPK_MUST_CHECK;
+
+/* mpk_init_put_rows, mpk_init_put_functions - append the kernel table; the launch functions */
+void mpk_init_put_rows(struct mpk_init *in, const struct mpk_init_module *m);
+void mpk_init_put_functions(struct mpk_init *in, const struct mpk_init_module *m);
+
+/* mpk_init_put_text - append a string of TOML, with its quotes
+ * mpk_init_take_name - a name that no function has yet: the wish, or the wish and a number
+ * Returns  NULL: memory is out */
+void mpk_init_put_text(struct mpk_strbuf *out, struct mpk_span text);
+
+/* mpk_init_has_suffix - ".cl" of "a/b.cl"; NULL ends the list */
+bool mpk_init_has_suffix(const char *path, const char *const *suffixes);
+
+/* --- What the parts of mpk_package_load share --- */
+
+/* A step of a launch function, whose kernel is "ID.KERNEL". */
+struct mpk_loader_step {
+	struct mpk_span id, kernel;
+	const struct mpk_manifest_launch *launch;
+	const struct mpk_manifest_step *step;
+};
+
+struct mpk_loader {
+	const struct mpk_manifest *manifest;
+	struct mpk_arena *arena;
+	struct mpk_report *report;
+	struct mpk_file *files;
+	struct mpk_strmap opened; /* path -> address of its file */
+	const struct mpk_memory_file *memory_files;
+	struct mpk_strmap memory_names;       /* name -> index in memory_files */
+	const struct mpk_code_kernel ***code; /* of each module, of each kernel of its table: what
+					       * its code says; NULL where it does not */
+	const struct mpk_loader_step *steps;  /* by id, else as they stand in the manifest */
+	size_t step_count;
+	const struct mpk_rope *contents; /* of the modules, in the order of the manifest */
+	const char **inputs;             /* malloc'ed */
+	size_t input_count, input_cap;
+	uint64_t letters_left; /* that may still be compared to find what a name was meant to be */
+	bool failed;           /* out of memory */
+};
+
+enum { MPK_LOADER_LETTERS = 64 * 1024 * 1024 }; /* a third of a second */
+
+/* mpk_loader_open - the file a key names, mapped; NULL when it cannot be read: a finding
+ * at the key's value then. One for all keys that name it, so that all find the same bytes. */
+struct mpk_file *mpk_loader_open(struct mpk_loader *l, struct mpk_toml_str name);
+
+/* mpk_loader_code - a file as its reader finds it, read once; NULL: out of memory */
+const struct mpk_code_info *mpk_loader_code(struct mpk_loader *l, struct mpk_file *f);
+
+/* mpk_loader_put - append a range of a file to a rope: large ones as a range of the file,
+ * small ones as a view of the mapping */
+void mpk_loader_put(const struct mpk_file *f, uint64_t off, uint64_t len, struct mpk_rope *rope);
+
+/* mpk_loader_error - a finding at a position of the manifest */
+void mpk_loader_error(struct mpk_loader *l, struct mpk_pos pos, enum mpk_code code,
+		      const char *check, const char *fmt, ...) MPK_PRINTF(5, 6);
+
+/* mpk_loader_put_device - the payload of a device module from its code files and kernel table
+ * mpk_loader_put_executor - the payload of a GraphExecutorFactory or AotExecutorFactory
+ * Append to rope; problems become findings. A device module's table gets the rows that launch
+ * functions tell. */
+void mpk_loader_put_device(struct mpk_loader *l, struct mpk_manifest_module *m,
+			   struct mpk_rope *rope);
+void mpk_loader_put_executor(struct mpk_loader *l, const struct mpk_manifest_module *m,
+			     struct mpk_rope *rope);
+
+/* mpk_loader_list_steps - set l->steps to those of all launch functions that name a module
+ * Returns  false: out of memory */
+bool mpk_loader_list_steps(struct mpk_loader *l) MPK_MUST_CHECK;
+
+/* mpk_loader_complete_table - add a row for each kernel of the module that a launch function names
+ * and the table does not, when the code has it and says which parameters it takes
+ * @data    the module's code */
+void mpk_loader_complete_table(struct mpk_loader *l, struct mpk_manifest_module *m,
+			       struct mpk_file *data);
+
+/* mpk_loader_missing_table - report a table without rows, with rows to fill in
+ * @data    the module's code, or NULL */
+void mpk_loader_missing_table(struct mpk_loader *l, const struct mpk_manifest_module *m,
+			      struct mpk_file *data);
+
+/* mpk_loader_dedup - let the importers of modules with equal kind, bytes and imports import
+ * the first of them, so that the others are left out
+ * @root    becomes the first of its equals, too; modules with empty bytes count, host modules do not */
+void mpk_loader_dedup(struct mpk_loader *l, struct mpk_module *modules, size_t count, size_t *root);
+
+/* mpk_loader_launches - check the launch functions and put their code into the tree
+ * @modules  room for one more than *count; a host module may be added
+ * @root    set to that host module unless the manifest names a root
+ * Returns  manifest->launch_count functions, or NULL when there are none or they do not
+ *          hold (findings) */
+const struct mpk_launch *mpk_loader_launches(struct mpk_loader *l, struct mpk_module *modules,
+					     size_t *count, size_t *root);
+
+/* OpenCL source as TVM's loader wants it: a program a kernel, after a line that names
+ * the kernel (internal)
+ */
+
+/* mpk_pieces_put - append one kernel's line and its program
+ * @source  borrowed until the rope is written; NULs at its end are left out */
+void mpk_pieces_put(struct mpk_rope *rope, struct mpk_span kernel, struct mpk_span source);
+
+#endif

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* relax.h - what the files of this folder share, and nobody else includes */
+#ifndef MPK_EXECUTOR_RELAX_INTERNAL_RELAX_H
+#define MPK_EXECUTOR_RELAX_INTERNAL_RELAX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/span.h"
+#include "executor/machine.h"
+#include "payload.h"
+#include "runtime/devices.h"
+#include "runtime/observer.h"
+#include "signature/signature.h"
+#include "value/function.h"
+#include "value/value.h"
+
+/* The functions that byte code of the Relax VM calls by name
+ *
+ * Each is a function of values like any other; those that take the machine have it as their first
+ * argument, a pointer, as TVM's have. So the same functions serve byte code and compiled
+ * functions, which look them up as globals.
+ */
+
+/* What a plan (plan/plan.h) may make of a call. */
+enum mpk_relax_effect {
+	MPK_EFFECT_SHAPES,  /* depends on types and shapes alone: a plan leaves it out */
+	MPK_EFFECT_STORAGE, /* the same; makes a storage, of which a plan has one, too */
+	MPK_EFFECT_HEAP,    /* the same; makes the heap of symbolic extents */
+	MPK_EFFECT_MATCH,   /* the same; stores extents in a heap, its second argument */
+	MPK_EFFECT_MAKE,    /* the same; reads extents of a heap, its first argument */
+	MPK_EFFECT_COPY,    /* moves the content of a tensor: a plan repeats it */
+	MPK_EFFECT_CALL,    /* calls its second argument: a plan has what that does, if it is byte
+			     * code of the machine */
+	MPK_EFFECT_KERNEL,  /* calls its first argument, with tensors and the extents of a shape: a
+			     * plan repeats it, if it is a kernel of the program */
+	MPK_EFFECT_DATA,    /* its result depends on the content of tensors: no plan */
+	MPK_EFFECT_RESET,   /* changes a tuple that others have, too: no plan */
+};
+
+struct mpk_relax_builtin {
+	const char *name;
+	enum mpk_relax_effect effect;
+	/* As mpk_function.call, for any runtime. */
+	enum mpk_code (*call)(const struct mpk_value *args, size_t count, struct mpk_value *result,
+			      struct mpk_error *err);
+};
+
+/* mpk_relax_builtin_find - NULL when there is none of that name */
+const struct mpk_relax_builtin *mpk_relax_builtin_find(struct mpk_span name);
+
+/* mpk_relax_builtin_at - all of them, in the order of their names (program/relax_builtins.def); NULL
+ * after the last */
+const struct mpk_relax_builtin *mpk_relax_builtin_at(size_t i);
+
+/* mpk_relax_builtin_function - a builtin as a value that can be called
+ * Returns  MPK_OK, one reference in *out; MPK_E_NOMEM */
+enum mpk_code mpk_relax_builtin_function(const struct mpk_relax_builtin *builtin,
+					 struct mpk_function **out,
+					 struct mpk_error *err) MPK_MUST_CHECK;
+
+/* The rows of one file (family.def). */
+struct mpk_relax_builtins {
+	const struct mpk_relax_builtin *rows;
+	size_t count;
+};
+extern const struct mpk_relax_builtins mpk_relax_closure_builtins, mpk_relax_data_builtins,
+	mpk_relax_memory_builtins, mpk_relax_select_builtins, mpk_relax_shape_builtins;
+
+/* --- for the functions themselves ------------------------------------------------------------ */
+
+struct mpk_relax_vm;
+
+/* mpk_relax_raise - MPK_E_RAISED "KIND: sentence", as TVM's builtins raise */
+enum mpk_code mpk_relax_raise(struct mpk_error *err, const char *kind, const char *fmt, ...)
+	MPK_PRINTF(3, 4) MPK_MUST_CHECK;
+#define mpk_relax_raise(...) mpk_failed(mpk_relax_raise(__VA_ARGS__))
+
+/* mpk_relax_arity - that there are least to most arguments */
+enum mpk_code mpk_relax_arity(const char *name, size_t count, size_t least, size_t most,
+			      struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_relax_int - an argument that counts as an integer, bools too
+ * Returns  MPK_OK; MPK_E_RAISED, a TypeError */
+enum mpk_code mpk_relax_int(const char *name, const struct mpk_value *args, size_t i, int64_t *out,
+			    struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_relax_machine - the first argument, the machine that calls; borrowed */
+enum mpk_code mpk_relax_machine(const char *name, const struct mpk_value *args,
+				struct mpk_relax_vm **out, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_relax_tensor - an argument that is a tensor; borrowed */
+enum mpk_code mpk_relax_tensor(const char *name, const struct mpk_value *args, size_t i,
+			       struct mpk_tensor **out, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* An executable of the Relax VM, decoded once for running
+ *
+ * Byte code becomes an array of small structures: operands are checked, callees are resolved to
+ * an address or a builtin, constants are indices. The loop that runs it looks nothing up.
+ * A program is not changed after it was made and is shared by its machines.
+ */
+
+enum mpk_relax_operand_kind {
+	MPK_OPERAND_REGISTER,
+	MPK_OPERAND_INT,
+	MPK_OPERAND_CONSTANT,
+	MPK_OPERAND_FUNCTION, /* an entry of the function table, as a value */
+	MPK_OPERAND_NONE,     /* the void register */
+	MPK_OPERAND_VM,       /* the machine, as a pointer */
+};
+
+struct mpk_relax_operand {
+	enum mpk_relax_operand_kind kind;
+	int64_t value; /* register, integer or index */
+};
+
+enum mpk_relax_action {
+	MPK_ACTION_NONE,     /* not decoded: no function owns it */
+	MPK_ACTION_KERNEL,   /* compiled code at an address */
+	MPK_ACTION_BUILTIN,  /* a builtin of the machine */
+	MPK_ACTION_FUNCTION, /* any other function: device code, globals of the runtime */
+	MPK_ACTION_CALL,     /* byte code */
+	MPK_ACTION_COMPILED, /* a function of exec_mode="compiled" */
+	MPK_ACTION_MISSING,  /* nobody has it */
+	MPK_ACTION_RETURN,
+	MPK_ACTION_GOTO,
+	MPK_ACTION_IF,
+};
+
+/* One instruction. Members that the action does not name are 0. */
+struct mpk_relax_step {
+	enum mpk_relax_action action;
+	int32_t dst;     /* register of the result; -1: it is dropped */
+	uint32_t callee; /* calls: index of the function table */
+	uint32_t first;  /* of its operands: a call's arguments; what is returned or tested */
+	uint32_t count;  /* calls: arguments */
+	int64_t target;  /* goto, if (when false): index of the step */
+};
+
+/* An entry of the function table. */
+struct mpk_relax_callee {
+	struct mpk_span name;
+	enum mpk_relax_action action;
+	struct mpk_function *function; /* kernels, functions, compiled: held */
+	const struct mpk_relax_builtin *builtin;
+	/* byte code and compiled functions */
+	uint32_t start, end;
+	uint32_t arg_count, register_count;
+	const struct mpk_signature *signature;
+};
+
+struct mpk_relax_program {
+	struct mpk_program base; /* first */
+	struct mpk_relax x;      /* views of the blob */
+	struct mpk_relax_callee *callees;
+	size_t callee_count;
+	struct mpk_relax_step *steps;
+	size_t step_count;
+	struct mpk_relax_operand *operands;
+	int32_t devices[MPK_RUNTIME_DEVICES_MAX]; /* DLPack's number of what byte code means by each
+						   * number of a device; 0: not known */
+	bool resets_tuples; /* a function of it may reset items of the tuples it is given */
+};
+
+/* mpk_relax_place - on which devices byte code wants what it works on (place.c): adds to the inputs of
+ * p's signatures, and to p->devices, what the kernels that the library's host code describes say
+ * (struct mpk_host_code); what was known before stays
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_relax_place(struct mpk_relax_program *p, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* A machine: a program with its devices, constants and registers
+ *
+ * One machine runs one call at a time; calls of several threads wait for each other. Machines of
+ * one program share nothing but the program.
+ */
+
+enum {
+	MPK_RELAX_DEVICES_MAX = 8,
+	MPK_RELAX_DEPTH_MAX = 2048,     /* calls through closures and compiled code */
+	MPK_RELAX_FRAMES_MAX = 1 << 18, /* calls in byte code */
+	MPK_RELAX_STACK_MAX = 1 << 22,  /* their registers */
+};
+
+struct mpk_any_list;
+struct mpk_observer;
+struct mpk_plans;
+struct mpk_relax_vm;
+
+/* Tensors that were allocated and that no operator filled so far, and heaps of symbolic
+ * extents; see watch.h. */
+struct mpk_relax_fresh {
+	struct mpk_relax_fresh_tensor {
+		const struct mpk_tensor *tensor; /* borrowed, to be compared with others */
+		bool is_heap;
+	} *items;
+	size_t count, cap;
+};
+
+struct mpk_relax_vm {
+	struct mpk_machine base;                            /* first */
+	struct mpk_relax_program *program;                  /* base.program */
+	struct mpk_dldevice devices[MPK_RELAX_DEVICES_MAX]; /* the last is the CPU */
+	struct mpk_allocator *allocators[MPK_RELAX_DEVICES_MAX];
+	size_t device_count;
+	uint64_t step_limit;         /* of byte code in a call, for programs that may have no
+				      * end; 0: none */
+	uint64_t steps;              /* so far, of the call under way */
+	struct mpk_value *constants; /* made when they are first used; NONE: not so far */
+	struct mpk_any_list *constant_list,
+		*function_list; /* for compiled functions, made then too */
+	struct mpk_frames frames;
+	struct mpk_plans *plans;        /* what was recorded; plan/plan.h */
+	struct mpk_recorder *recorder;  /* of the call under way; NULL: nobody records */
+	bool passes_on;                 /* the step under way only calls a function of the machine;
+					 * watch.c */
+	struct mpk_observer *observers; /* of the call under way; NULL: nobody looks */
+	struct mpk_relax_fresh fresh;   /* while somebody does */
+};
+
+/* How executables of the Relax VM are loaded and run. Devices are as vm_initialization takes them: the
+ * first is where tensors live; the CPU is appended unless it is the last. More than
+ * MPK_RELAX_DEVICES_MAX fail with MPK_E_RANGE. */
+extern const struct mpk_model_kind mpk_relax_kind;
+
+/* mpk_relax_load, mpk_relax_vm_invoke - of struct mpk_model_kind; arguments by position or by name */
+enum mpk_code mpk_relax_load(struct mpk_program *base, struct mpk_node_module *node,
+			     struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_relax_vm_invoke(struct mpk_machine *m, size_t function,
+				  const struct mpk_args *args, struct mpk_value *result,
+				  struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_relax_vm_host - the device of shapes and scalars: the last */
+static inline size_t mpk_relax_vm_host(const struct mpk_relax_vm *vm)
+{
+	return vm->device_count - 1;
+}
+
+/* mpk_relax_vm_constant - a constant, made when it is first asked for: a tensor lies in the blob
+ * where that is aligned for kernels, else it is copied; on a device it is sent there
+ * @out     borrowed from the machine
+ * Returns  MPK_OK; MPK_E_NOMEM, MPK_E_DEVICE */
+enum mpk_code mpk_relax_vm_constant(struct mpk_relax_vm *vm, size_t index,
+				    const struct mpk_value **out,
+				    struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_relax_vm_function - an entry of the function table as a value; what is byte code becomes a
+ * function that holds the machine
+ * Returns  MPK_OK, one reference in *out; MPK_E_LOAD: nobody has it; MPK_E_NOMEM */
+enum mpk_code mpk_relax_vm_function(struct mpk_relax_vm *vm, size_t index,
+				    struct mpk_function **out,
+				    struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_relax_call_compiled - call a function of exec_mode="compiled"
+ * Returns  as mpk_relax_vm_invoke */
+enum mpk_code mpk_relax_call_compiled(struct mpk_relax_vm *vm, const struct mpk_relax_callee *c,
+				      const struct mpk_value *args, size_t count,
+				      struct mpk_value *result,
+				      struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_relax_registers - those of the innermost call */
+static inline struct mpk_value *mpk_relax_registers(const struct mpk_relax_vm *vm)
+{
+	return mpk_frames_registers(&vm->frames);
+}
+
+/* --- Calls that are recorded (plan/plan.h) or observed (runtime/observer.h) --- */
+
+enum { MPK_RELAX_ARGUMENTS_FEW = 24 }; /* that find room without an allocation */
+
+/* The arguments of one call. Values are borrowed from registers and constants but for functions,
+ * which are made for the call. */
+struct mpk_relax_arguments {
+	struct mpk_value few[MPK_RELAX_ARGUMENTS_FEW], *values;
+	size_t count;
+	bool has_functions;
+};
+
+/* Runs a step that calls anything but byte code.
+ * @result  none on entry; owned */
+typedef enum mpk_code mpk_relax_call_fn(struct mpk_relax_vm *vm, const struct mpk_relax_step *s,
+					const struct mpk_relax_arguments *a,
+					struct mpk_value *result, struct mpk_error *err);
+
+/* mpk_relax_call_recorded - the same, noted by the machine's recorder, which there is
+ * Returns  as call */
+enum mpk_code mpk_relax_call_recorded(struct mpk_relax_vm *vm, const struct mpk_relax_step *s,
+				      const struct mpk_relax_arguments *a, mpk_relax_call_fn *call,
+				      struct mpk_value *result,
+				      struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_relax_call_observed - the same, between the begin and the end that the machine's observers see
+ * Returns  as call; what an observer failed with; MPK_E_NOMEM */
+enum mpk_code mpk_relax_call_observed(struct mpk_relax_vm *vm, const struct mpk_relax_step *s,
+				      const struct mpk_relax_arguments *a, mpk_relax_call_fn *call,
+				      struct mpk_value *result,
+				      struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_relax_watch_control - show the observers a call of byte code, a return or a jump
+ * Returns  as mpk_operator_control */
+enum mpk_code mpk_relax_watch_control(struct mpk_relax_vm *vm, const struct mpk_relax_step *s,
+				      struct mpk_error *err) MPK_MUST_CHECK;
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* compare.h - what the files of this folder share, and nobody else includes */
+#ifndef MPK_COMPARE_INTERNAL_COMPARE_H
+#define MPK_COMPARE_INTERNAL_COMPARE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "compare/host.h"
+
+/* --- What addresses in the host code of two files mean --- */
+
+/* mpk_host_same_target - whether x in one file and y in the other is the same thing: a symbol, a slot that the
+ * loader fills with it, an entry of the PLT that leads to it, read-only data of the same content; in doubt not
+ * @again   a slot may hold the address of such a thing itself */
+bool mpk_host_same_target(struct mpk_host_code *a, uint64_t x, const struct mpk_host_code *b,
+			  uint64_t y, bool again);
+
+/* mpk_host_other_import - whether both are entries of PLTs, which lead to symbols of different names */
+bool mpk_host_other_import(const struct mpk_host_code *a, uint64_t x, const struct mpk_host_code *b,
+			   uint64_t y);
+
+/* Which elements of two sequences have no partner in the other one
+ *
+ * Sequences are numbers: equal numbers stand for equal lines. The method is that of Myers ("An O(ND)
+ * Difference Algorithm and Its Variations", 1986) in its linear-space form, with a bound on the work that
+ * one split may take. Up to that bound the answer is a shortest one; beyond it, a valid one.
+ */
+
+struct mpk_sequence {
+	const uint32_t *ids;
+	size_t count;
+	bool *changed; /* of each element; receives whether it has no partner */
+};
+
+/* mpk_script_find - mark the elements of a that were removed and those of b that were added; what is
+ * left unmarked is equal in both, in order
+ * Takes 8 bytes for each element, and time in proportion to (a + b) * the smaller of their
+ * difference and 512.
+ * @a, @b   together fewer than 2^30 elements; changed is all false
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_script_find(struct mpk_sequence a, struct mpk_sequence b,
+			      struct mpk_error *err) MPK_MUST_CHECK;
+
+#endif

@@ -122,7 +122,7 @@ $(foreach w,$(WINGS),$(eval $(call archive,$(w))))
 # $(call wings,WING...): their archives in the order in which a linker needs them
 wings = $(1:%=$(O)/libmpk-%.a)
 
-$(O)/bin/mpack: $(patsubst %.c,$(O)/%.o,$(sort $(wildcard cmd/mpack/*.c))) $(CMD_OBJ) $(CXX_OBJ) $(call wings,show pack run know ground) | $(LLVM_SO)
+$(O)/bin/mpack: $(patsubst %.c,$(O)/%.o,$(sort $(wildcard cmd/mpack/*.c))) $(CMD_OBJ) $(CXX_OBJ) $(call wings,show pack know ground) | $(LLVM_SO)
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D) && $(CXX) $(ALL_CXXFLAGS) -pie $(ALL_LDFLAGS) -o $@ $^ $(BASE_LIBS)
 

@@ -146,7 +146,7 @@ static int check_new(const struct output *o, char *const *operands, size_t count
 	return mpk_diag_error(&err);
 }
 
-static int check_file(const struct output *o, char *const *operands, size_t count)
+static int check_replaced(const struct output *o, char *const *operands, size_t count)
 {
 	bool may_be_read = o->row->path == MPK_WRITES_EDITED;
 	struct mpk_error err = { 0 };
@@ -183,7 +183,7 @@ static int check_all(const struct outputs *o, char *const *operands, size_t coun
 
 	for (size_t i = 0; i < o->count && status == MPK_EXIT_OK; i++)
 		if (o->items[i].row->path != MPK_WRITES_FOLDER)
-			status = check_file(&o->items[i], operands, count);
+			status = check_replaced(&o->items[i], operands, count);
 	return status;
 }
 

@@ -300,7 +300,7 @@ static int set_places(const struct minspect_options *o, const struct mpk_there *
 
 /* --- the action ------------------------------------------------------------------------- */
 
-static int minspect_minspect_check(struct minspect_look *l, const struct mpk_there *there)
+static int check_file(struct minspect_look *l, const struct mpk_there *there)
 {
 	struct mpk_check_result result = { 0 };
 	struct mpk_error err = { 0 };
@@ -332,7 +332,7 @@ static int minspect_check_look(const struct minspect_options *o, struct minspect
 		/* minspect_each made the entry of the first place. */
 		if (l->json && i)
 			l->at = mpk_json_object(l->json, l->files, NULL);
-		int got = minspect_minspect_check(l, &places->items[i]);
+		int got = check_file(l, &places->items[i]);
 
 		status = status ? status : got;
 	}

@@ -48,7 +48,7 @@ static enum mpk_code diff_compare(struct minspect_look *l, struct minspect_file 
 			      err);
 }
 
-static int minspect_minspect_diff(const struct minspect_options *o, struct minspect_look *l)
+static int diff_file(const struct minspect_options *o, struct minspect_look *l)
 {
 	struct minspect_file other;
 	struct mpk_error err = { 0 };
@@ -66,7 +66,7 @@ static int minspect_minspect_diff(const struct minspect_options *o, struct minsp
 
 int minspect_diff(const struct minspect_options *o)
 {
-	static const struct minspect_action action = { .look = minspect_minspect_diff };
+	static const struct minspect_action action = { .look = diff_file };
 
 	if (o->markdown && o->json)
 		return mpk_diag_usage("--markdown and --json are two forms; give one of them");

@@ -16,7 +16,7 @@
 #include "minspect/minspect.h"
 
 /* The operands of --explain are words, no files. */
-static int minspect_main_explain(const struct minspect_options *o)
+static int explain_operand(const struct minspect_options *o)
 {
 	return mpk_explain(o->explain, o->files, o->file_count, o->json);
 }
@@ -41,7 +41,7 @@ static const struct action {
 	{ "run", minspect_run, false },
 	{ "cases", minspect_cases, false },
 	{ "devices", minspect_devices, false },
-	{ "explain", minspect_main_explain, false },
+	{ "explain", explain_operand, false },
 	{ "sbom", minspect_sbom, true },
 	{ "attestation", minspect_attestation, true },
 	{ "html", minspect_html, true },
@@ -51,7 +51,7 @@ static const struct action {
 static const struct action summary = { "", minspect_show, true };
 
 /* The action asked for; NULL after two. */
-static const struct action *minspect_main_choose(void)
+static const struct action *choose_action(void)
 {
 	const struct action *chosen = &summary;
 
@@ -71,7 +71,7 @@ static const struct action *minspect_main_choose(void)
 }
 
 /* Whether the words of a row's "with" have one, "run" in "run cases". */
-static bool minspect_main_has_word(const char *words, const char *word)
+static bool has_word(const char *words, const char *word)
 {
 	size_t len = strlen(word);
 
@@ -105,7 +105,7 @@ static int check_belongings(const struct action *action)
 	const char *word = *action->option ? action->option : "none";
 
 	for (const struct mpk_option *row = minspect_command.options; row->name; row++) {
-		if (!row->with || !mpk_option_count(row) || minspect_main_has_word(row->with, word))
+		if (!row->with || !mpk_option_count(row) || has_word(row->with, word))
 			continue;
 		if (action->act == minspect_cases && row->is_case_key)
 			return mpk_diag_usage("--%s is for --run; a case says that in its file",
@@ -170,7 +170,7 @@ static int check_first(const char *word)
 }
 
 /* An inspection reads the files of its command line, and writes next to its outputs. */
-static void minspect_main_confine(void)
+static void confine_action(void)
 {
 	const struct minspect_options *o = &minspect_options;
 	struct mpk_confine c = { 0 };
@@ -192,13 +192,13 @@ static void minspect_main_confine(void)
 
 static int act(void)
 {
-	const struct action *action = minspect_main_choose();
+	const struct action *action = choose_action();
 	int status = action ? check_belongings(action) : MPK_EXIT_USAGE;
 
 	if (status != MPK_EXIT_OK)
 		return status;
 	if (minspect_options.file_count == 0 && action->act != minspect_devices &&
-	    action->act != minspect_main_explain)
+	    action->act != explain_operand)
 		return no_file(action);
 	if (action == &summary)
 		status = check_first(minspect_options.files[0]);
@@ -207,7 +207,7 @@ static int act(void)
 		status = minspect_memory_init(minspect_options.max_memory);
 		if (status == MPK_EXIT_OK)
 			status = minspect_verify_prepare(&minspect_options);
-		minspect_main_confine();
+		confine_action();
 	} else if (status == MPK_EXIT_OK && minspect_options.max_memory) {
 		status =
 			minspect_options.isolate

@@ -310,8 +310,8 @@ enum mpk_code run_check_file(struct minspect_file *file, struct mpk_error *err)
 	return mpk_failed(err->code);
 }
 
-static enum mpk_code minspect_minspect_run(const struct minspect_options *o, struct run_request *r,
-					   struct mpk_call_result *result, struct mpk_error *err)
+static enum mpk_code run_file(const struct minspect_options *o, struct run_request *r,
+			      struct mpk_call_result *result, struct mpk_error *err)
 {
 	struct minspect_file file = { .map.fd = -1 };
 	enum mpk_code rc;
@@ -348,7 +348,7 @@ int minspect_run(const struct minspect_options *o)
 				      o->dump ? "dump" : "compare");
 	if (o->dump)
 		mpk_interrupt_catch();
-	enum mpk_code code = minspect_minspect_run(o, &request, &result, &err);
+	enum mpk_code code = run_file(o, &request, &result, &err);
 
 	/* After the temporary folder of a dump was removed. */
 	mpk_interrupt_raise();

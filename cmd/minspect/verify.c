@@ -50,7 +50,7 @@ static void verify_see(void *data, struct mpk_span bytes)
 	mpk_progress_add(bytes.len);
 }
 
-static int minspect_minspect_verify(const struct minspect_options *o, struct minspect_look *l)
+static int verify_file(const struct minspect_options *o, struct minspect_look *l)
 {
 	static const struct mpk_tap tap = { verify_see, NULL };
 	const struct mpk_verify_file file = { .map = &l->file->map,
@@ -94,7 +94,7 @@ int minspect_verify_prepare(const struct minspect_options *o)
 
 int minspect_verify(const struct minspect_options *o)
 {
-	static const struct minspect_action action = { .look = minspect_minspect_verify,
+	static const struct minspect_action action = { .look = verify_file,
 						       .refuse = verify_refuse };
 
 	return minspect_each(o, &action, NULL);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mpack build: options, names and the order of the steps; lib/pack does the work. The input is
- * read in a process without rights (apart.c). Then compilers and linkers are started, which are
- * not confined, and this process enters the sandbox when the last of them has ended. With
- * --check-repro all of that happens in a child, because a process that has built can start no
- * program any more. */
+ * read in a process without rights (apart.c). Then compilers and linkers run, unconfined, and this
+ * process enters the sandbox when the last has ended. With --check-repro all of that happens in a
+ * child, because a process that has built can start no program any more. */
 #include "mpack/build.h"
 
 #include <errno.h>
@@ -285,7 +284,6 @@ static bool needs_compiler(const struct mpk_emit *e)
 {
 	bool compiles = e->kind == MPK_EMIT_SO ||
 			(e->via_c && e->kind != MPK_EMIT_C && e->kind != MPK_EMIT_BLOB);
-
 	for (size_t i = 0; i < e->source_count && e->kind != MPK_EMIT_OBJ; i++)
 		compiles = compiles || e->sources[i].kind == MPK_SOURCE_C ||
 			   e->sources[i].kind == MPK_SOURCE_CXX;
@@ -293,7 +291,7 @@ static bool needs_compiler(const struct mpk_emit *e)
 }
 
 /* A folder as the file system calls it, in the arena; NULL: there is none, or no memory. */
-static const char *mpack_build_resolve(struct mpk_arena *arena, const char *folder)
+static const char *real_folder(struct mpk_arena *arena, const char *folder)
 {
 	char *path = realpath(*folder ? folder : ".", NULL);
 	const char *copy = path ? mpk_arena_text(arena, mpk_span_str(path)) : NULL;
@@ -302,14 +300,13 @@ static const char *mpack_build_resolve(struct mpk_arena *arena, const char *fold
 	return copy;
 }
 
-static enum mpk_code mpack_build_fill(struct mpk_input *in, struct mpk_emit *e,
-				      struct mpk_error *err)
+static enum mpk_code fill_emit(struct mpk_input *in, struct mpk_emit *e, struct mpk_error *err)
 {
 	const struct mpk_handover *parts = &in->parts;
 	const char *tmp = getenv("TMPDIR");
 
 	/* Compilers are given it to keep it out of the output. */
-	e->tools.cwd = mpack_build_resolve(&in->arena, ".");
+	e->tools.cwd = real_folder(&in->arena, ".");
 	MPK_TRY(choose_output(in, e->kind, &e->out, err));
 	MPK_TRY(mpk_output_check_path(e->out, err));
 	e->name = parts->name;
@@ -323,7 +320,7 @@ static enum mpk_code mpack_build_fill(struct mpk_input *in, struct mpk_emit *e,
 	e->via_c = is_via_c();
 	e->system_lib = opt.system_lib;
 	e->prefix = opt.prefix ? opt.prefix : "";
-	e->tools.dir = parts->is_blob ? NULL : mpack_build_resolve(&in->arena, parts->dir_named);
+	e->tools.dir = parts->is_blob ? NULL : real_folder(&in->arena, parts->dir_named);
 	e->tools.dir_named = parts->dir_named;
 	e->tools.llvm = mpk_libexec_find(&in->arena, "mpack/llvm.so");
 	MPK_TRY_ALLOC(e->tools.llvm, err);
@@ -367,7 +364,7 @@ static enum mpk_code prepare_seal(struct mpk_input *in, struct mpk_emit *e,
 	return MPK_OK;
 }
 
-static int mpack_build_finish(struct mpk_input *in, const struct mpk_emit *e)
+static int finish_build(struct mpk_input *in, const struct mpk_emit *e)
 {
 	char size[64];
 	struct mpk_error err = { 0 };
@@ -394,7 +391,7 @@ static enum mpk_code accept(void *data, struct mpk_span bytes, struct mpk_error 
 
 /* What is left is to read what the tools made, and objects and archives of the user's, and to
  * write. */
-static void mpack_build_confine(void *data, const char *scratch)
+static void confine_build(void *data, const char *scratch)
 {
 	const struct mpk_emit *e = data;
 	struct mpk_confine c = { 0 };
@@ -407,13 +404,13 @@ static void mpack_build_confine(void *data, const char *scratch)
 	mpk_confine(&c);
 }
 
-static int mpack_mpack_build(enum mpk_emit_kind kind, const char *path)
+static int build_once(enum mpk_emit_kind kind, const char *path)
 {
 	struct mpk_input in = { 0 };
 	struct mpk_error err = { 0 };
 	struct mpk_emit e = { .kind = kind };
 	const struct mpk_tool_hooks tool_hooks = { on_command, on_step, on_note, NULL };
-	const struct mpk_emit_hooks hooks = { &e, mpack_build_confine, accept };
+	const struct mpk_emit_hooks hooks = { &e, confine_build, accept };
 	struct mpk_secret_key *key = opt.sign ? mpk_key_memory() : NULL;
 	struct mpk_seal_job seal = { 0 };
 	struct mpk_input_options how = { .abi = opt.abi,
@@ -427,7 +424,7 @@ static int mpack_mpack_build(enum mpk_emit_kind kind, const char *path)
 		status = mpk_input_load_apart(path, &how, &in);
 	e.tools.hooks = &tool_hooks;
 	e.hooks = &hooks;
-	if (status == MPK_EXIT_OK && (mpack_build_fill(&in, &e, &err) != MPK_OK ||
+	if (status == MPK_EXIT_OK && (fill_emit(&in, &e, &err) != MPK_OK ||
 				      prepare_seal(&in, &e, &seal, key, &err) != MPK_OK))
 		status = mpk_diag_error(&err);
 	if (opt.fsync)
@@ -443,7 +440,7 @@ static int mpack_mpack_build(enum mpk_emit_kind kind, const char *path)
 			status = mpk_diag_error(&err);
 	}
 	if (status == MPK_EXIT_OK)
-		status = mpack_build_finish(&in, &e);
+		status = finish_build(&in, &e);
 	if (key)
 		mpk_secret_key_wipe(key);
 	mpk_input_close(&in);
@@ -458,7 +455,7 @@ struct first_build {
 static enum mpk_code build_first(struct mpk_process_self *self, void *data, struct mpk_error *err)
 {
 	const struct first_build *b = data;
-	int status = mpack_mpack_build(b->kind, b->input);
+	int status = build_once(b->kind, b->input);
 
 	(void)self;
 	(void)err;
@@ -497,8 +494,7 @@ int mpack_build(int argc, char **argv)
 	if (status == MPK_EXIT_OK)
 		status = check_words(kind);
 	if (status == MPK_EXIT_OK)
-		status =
-			opt.check_repro ? build_twice(kind, input) : mpack_mpack_build(kind, input);
+		status = opt.check_repro ? build_twice(kind, input) : build_once(kind, input);
 	mpk_options_fini(&command);
 	return status;
 }

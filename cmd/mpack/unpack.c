@@ -51,7 +51,7 @@ struct unpack {
 };
 
 /* The name of a package whose library has no note with it: "dir/deploy.so" is "deploy". */
-static const char *mpack_unpack_name_of(struct mpk_arena *arena, const char *path)
+static const char *unpacked_name(struct mpk_arena *arena, const char *path)
 {
 	const char *base = mpk_path_name(path);
 	size_t len = strcspn(base, ".");
@@ -173,7 +173,7 @@ static enum mpk_code make_plan(struct unpack *u, const char *path, struct mpk_er
 					  .host_only = is_host_only(&u->image) };
 
 	if (!input.name)
-		input.name = mpack_unpack_name_of(&u->arena, path);
+		input.name = unpacked_name(&u->arena, path);
 	MPK_TRY_ALLOC(input.name, err);
 	if (u->image.container == MPK_CONTAINER_ELF_SO)
 		/* The code of a linked library cannot be taken apart; the manifest names the
@@ -184,7 +184,7 @@ static enum mpk_code make_plan(struct unpack *u, const char *path, struct mpk_er
 	return mpk_unpack_plan(&input, &u->arena, &u->plan, err);
 }
 
-static enum mpk_code mpack_unpack_write_all(struct unpack *u, struct mpk_error *err)
+static enum mpk_code write_unpacked(struct unpack *u, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_directory_abandon) struct mpk_directory d = { 0 };
 
@@ -209,7 +209,7 @@ static enum mpk_code mpack_unpack_write_all(struct unpack *u, struct mpk_error *
 	return mpk_directory_commit(&d, err);
 }
 
-static int mpack_mpack_unpack(const char *path)
+static int unpack_once(const char *path)
 {
 	struct unpack u = { .file.fd = -1 };
 	struct mpk_error err = { 0 };
@@ -220,7 +220,7 @@ static int mpack_mpack_unpack(const char *path)
 	if (code != MPK_OK)
 		mpk_error_at_file(&err, path);
 	else
-		code = mpack_unpack_write_all(&u, &err);
+		code = write_unpacked(&u, &err);
 	mpk_interrupt_raise();
 	mpk_mapping_close(&u.file);
 	mpk_arena_fini(&u.arena);
@@ -242,5 +242,5 @@ int mpack_unpack(int argc, char **argv)
 	mpk_confine_input(&c, argv[first]);
 	mpk_confine_options(&c, options);
 	mpk_confine(&c);
-	return mpack_mpack_unpack(argv[first]);
+	return unpack_once(argv[first]);
 }

@@ -77,4 +77,21 @@ enum mpk_code mpk_dtype_read(struct mpk_cursor *c, const char *what, struct mpk_
 			     struct mpk_error *err) MPK_MUST_CHECK;
 void mpk_dtype_write(struct mpk_rope *r, struct mpk_dtype t);
 
+/* Where a tensor's bytes are: exactly DLDevice. */
+struct mpk_dldevice {
+	int32_t type; /* enum mpk_dl_device */
+	int32_t id;
+};
+
+static inline bool mpk_dldevice_equal(struct mpk_dldevice a, struct mpk_dldevice b)
+{
+	return a.type == b.type && a.id == b.id;
+}
+
+/* mpk_dldevice_is_host - whether the processor can read and write the memory */
+static inline bool mpk_dldevice_is_host(struct mpk_dldevice d)
+{
+	return d.type == MPK_DL_CPU || d.type == MPK_DL_CUDA_HOST;
+}
+
 #endif

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A process that cleans up after this one. It learns of our end by a socket whose only other end we
+ * hold: the kernel closes that whatever ends us, SIGKILL included, which no handler could see. */
 #include "process/cleanup.h"
 
 #include <errno.h>

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Copies what a child prints from a pipe to a descriptor of ours, so that called code never holds the
+ * caller's own standard streams. Nothing here waits while the child runs: a reader who stops reading
+ * must not stop the loop that also watches for the child's end and for the time limit. */
 #include "process/internal/process.h"
 
 #include <errno.h>

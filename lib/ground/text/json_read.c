@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* json_read.c - the grammar of JSON, and finding one's way in a document that follows it
  *
- * mpk_json_read alone sees bytes that may be anything. It keeps one bit for each array or object that
- * is open, so that depth costs no stack. All other functions see values of a document that it has
- * accepted, and rely on that: a string ends with a quote, a bracket has its partner.
+ * mpk_json_read alone sees bytes that may be anything; it keeps one bit for each open array or object,
+ * so that depth costs no stack. All other functions rely on its having accepted the document.
  */
 #include "text/json_read.h"
 

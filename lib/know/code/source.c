@@ -347,9 +347,10 @@ static void verify_opencl(const struct mpk_code_info *info, const struct mpk_cod
 }
 
 #define SOURCE(language)                                                                           \
-	.variant = (language), .is_text = true, .is_source = true, .read = source_read_source,            \
+	.variant = (language), .is_text = true, .is_source = true, .read = source_read_source,     \
 	.content_bytes = sizeof(struct mpk_source_code), .may_define = may_define,                 \
-	.text = source_put_text, .kernel_text = source_put_kernel_text, .kernel_json = put_kernel_json
+	.text = source_put_text, .kernel_text = source_put_kernel_text,                            \
+	.kernel_json = put_kernel_json
 
 const struct mpk_code_format mpk_format_opencl = {
 	SOURCE(MPK_SOURCE_CODE_OPENCL),

@@ -102,29 +102,11 @@ enum mpk_code mpk_device_fail_status(struct mpk_error *err, const struct mpk_dev
 
 static const struct back_end {
 	enum mpk_device_kind kind;
-	const char *name, *module_kind;
+	const char *name;
 	const struct mpk_device_ops *ops;
 } back_ends[] = {
-#define MPK_DEVICE(name, dlpack, module_kind)                                                      \
-	{ MPK_DEVICE_##dlpack, #name, module_kind, &mpk_##name##_ops },
-#include "device/devices.def"
-#undef MPK_DEVICE
-};
-
-#define MPK_DEVICE(name, dlpack, module_kind) ", " #name
-static const char kind_names[] =
-#include "device/devices.def"
-	;
-#undef MPK_DEVICE
-
-const char *mpk_device_kind_names(void)
-{
-	return kind_names + strlen(", ");
-}
-
-const enum mpk_device_kind mpk_device_kinds[] = {
-#define MPK_DEVICE(name, dlpack, module_kind) MPK_DEVICE_##dlpack,
-#include "device/devices.def"
+#define MPK_DEVICE(name, dlpack, module_kind) { MPK_DEVICE_##dlpack, #name, &mpk_##name##_ops },
+#include "program/devices.def"
 #undef MPK_DEVICE
 };
 
@@ -134,29 +116,6 @@ static const struct back_end *back_end_of(enum mpk_device_kind kind)
 		if (back_ends[i].kind == kind)
 			return &back_ends[i];
 	return NULL;
-}
-
-const char *mpk_device_kind_name(enum mpk_device_kind kind)
-{
-	const struct back_end *b = back_end_of(kind);
-
-	return b ? b->name : "none";
-}
-
-enum mpk_device_kind mpk_device_kind_of(struct mpk_span module_kind)
-{
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(back_ends); i++)
-		if (back_ends[i].module_kind && mpk_span_is(module_kind, back_ends[i].module_kind))
-			return back_ends[i].kind;
-	return MPK_DEVICE_NONE;
-}
-
-enum mpk_device_kind mpk_device_kind_from(int64_t dlpack_type)
-{
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(back_ends); i++)
-		if ((int64_t)back_ends[i].kind == dlpack_type)
-			return back_ends[i].kind;
-	return MPK_DEVICE_NONE;
 }
 
 static enum mpk_code fail_unknown_kind(struct mpk_span word, struct mpk_error *err)

@@ -27,24 +27,7 @@
 #include "base/error.h"
 #include "base/span.h"
 #include "kernels/kernels.h"
-
-/* The numbers are DLPack's. */
-enum mpk_device_kind {
-	MPK_DEVICE_NONE = 0,
-#define MPK_DEVICE(name, dlpack, module_kind) MPK_DEVICE_##dlpack = MPK_DL_##dlpack,
-#include "device/devices.def"
-#undef MPK_DEVICE
-};
-
-#define MPK_DEVICE(name, dlpack, module_kind) +1
-enum {
-	MPK_DEVICE_KINDS =
-#include "device/devices.def"
-};
-#undef MPK_DEVICE
-
-/* Each kind once, in the order of devices.def. */
-extern const enum mpk_device_kind mpk_device_kinds[MPK_DEVICE_KINDS];
+#include "program/device_kind.h"
 
 struct mpk_device;
 struct mpk_device_module;
@@ -71,19 +54,6 @@ struct mpk_device_list {
 	struct mpk_device_info *items;
 	size_t count, cap;
 };
-
-/* mpk_device_kind_name - "cpu", "cuda", "opencl"; "none" */
-const char *mpk_device_kind_name(enum mpk_device_kind kind);
-
-/* mpk_device_kind_names - all of them, for messages: "cpu, opencl, cuda" */
-const char *mpk_device_kind_names(void);
-
-/* mpk_device_kind_of - the kind of device that runs modules of a kind ("cuda", "opencl")
- * Returns  MPK_DEVICE_NONE for those that no back end here runs */
-enum mpk_device_kind mpk_device_kind_of(struct mpk_span module_kind);
-
-/* mpk_device_kind_from - the kind with DLPack's number, or MPK_DEVICE_NONE */
-enum mpk_device_kind mpk_device_kind_from(int64_t dlpack_type);
 
 /* mpk_device_parse - "cpu", "cuda", "opencl", "opencl:1"
  * @kind, @ordinal  receive the kind and the number (0 when there is none)

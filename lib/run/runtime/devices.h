@@ -50,14 +50,6 @@ struct mpk_dldevice mpk_devices_current(struct mpk_devices *devices, enum mpk_de
 void *mpk_devices_alloc(struct mpk_devices *devices, struct mpk_dldevice where, uint64_t bytes);
 void mpk_devices_free(struct mpk_devices *devices, struct mpk_dldevice where, void *data);
 
-/* mpk_devices_default - where a library's functions expect their tensors when nobody says: on the
- * device of the one kind of device code in the tree, else on the CPU
- * @tree    may be NULL
- * Returns  MPK_OK; MPK_E_DEVICE when all device code is for devices that nothing here runs
- *          (named) */
-enum mpk_code mpk_devices_default(const struct mpk_tree *tree, struct mpk_dldevice *out,
-				  struct mpk_error *err) MPK_MUST_CHECK;
-
 /* mpk_devices_add_images - note what images the kernels of a tree take: of one layer as compilers
  * up to TVM 0.22 write them, or arrays, which their source says
  * mpk_devices_image_arrays - whether a tree that was added takes arrays

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* How executors report their steps: the description of an operator, which goes to each observer in
+ * turn. Executors ask once a call whether there are any, so that a run without them comes nowhere
+ * near this file. */
 #include "runtime/observer.h"
 
 #include <stdlib.h>

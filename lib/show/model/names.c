@@ -9,8 +9,8 @@
 #include "base/strmap.h"
 #include "base/vec.h"
 #include "kernels/kernels.h"
+#include "program/device_kind.h"
 #include "program/model.h"
-#include "runtime/devices.h"
 
 /* A list while it grows; malloc'ed. */
 struct spans {

@@ -3,9 +3,9 @@
  * that calls it */
 #include "signature/signature.h"
 
-#include "device/device.h"
 #include "model/internal/names.h"
 #include "model/view.h"
+#include "program/device_kind.h"
 #include "text/escape.h"
 #include "text/phrase.h"
 

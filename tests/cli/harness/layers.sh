@@ -2,55 +2,52 @@
 objects=$(dirname "$BIN")
 command -v python3 >/dev/null && [ -e "$objects/lib/ground/base/arena.o" ] || exit 77
 mkdir -p tree/out && cp -R "$ROOT/lib" "$ROOT/formats" "$ROOT/cmd" tree
-find "$objects/lib" "$objects/formats" "$objects/cmd" -name '*.o' | while read -r o; do
-	to=tree/out/${o#"$objects"/}
-	mkdir -p "${to%/*}" && cp "$o" "$to"
-done
-check() { python3 "$ROOT/scripts/check-layers" --root tree out; }
-check && echo sound
+cp -R "$objects/lib" "$objects/formats" "$objects/cmd" tree/out
+check() { python3 "$ROOT/scripts/check-layers" --root tree "$@"; }
+check out && echo sound
 
-# plant WHAT FILE TEXT...: append a line, show what is found, take it away
+# plant WHAT FILE TEXT: append a line; what is found of it is shown below
 plant()
 {
-	echo "== $1"
-	cp "tree/$2" kept
-	shift
-	file=$1
-	shift
-	printf '%s\n' "$*" >>"tree/$file"
-	check 2>/dev/null | sed -n '1{s|:[0-9]*:|:|;p;}' | cut -c1-150
-	mv kept "tree/$file"
+	printf '%s\n' "$3" >>"tree/$2"
+	echo "$1: $2" >>planted
 }
+internal=$(basename "$(ls tree/lib/know/elf/internal/*.h | head -n 1)")
 plant 'a wing upwards' lib/know/elf/reader.c '#include "runtime/runtime.h"'
 plant 'pack to run' lib/pack/emit/emit.c '#include "device/device.h"'
 plant 'show to pack' lib/show/size/size.c '#include "emit/emit.h"'
-plant 'minspect to pack' cmd/minspect/run.c '#include "emit/emit.h"'
-plant 'the same by way of mpack' cmd/minspect/run.c '#include "mpack/mpack.h"'
-plant 'what both programs share to one of them' cmd/common/print.c '#include "minspect/minspect.h"'
+plant 'minspect to pack' cmd/minspect/size.c '#include "emit/emit.h"'
+plant 'minspect to mpack' cmd/minspect/run.c '#include "mpack/mpack.h"'
+plant 'mpack to run' cmd/mpack/init.c '#include "session/call.h"'
+plant 'common to a program' cmd/common/print.c '#include "minspect/minspect.h"'
 plant 'a room upwards' lib/ground/base/arena.c '#include "text/json.h"'
-plant 'run to a file format of the linker' lib/run/executor/executor.c '#include "elf/image.h"'
-plant 'the same in two steps' lib/know/code/target.h '#include "elf/image.h"'
-plant 'a header that is internal' lib/show/size/size.c '#include "elf/internal/'"$(basename "$(ls tree/lib/know/elf/internal/*.h | head -n 1)")"'"'
+plant 'an application to ELF files' lib/run/executor/executor.c '#include "elf/image.h"'
+plant 'an internal header' lib/show/diff/diff.c "#include \"elf/internal/$internal\""
 plant 'files in formats' formats/ar/read.c '#include <fcntl.h>'
-plant 'print in lib' lib/show/size/size.c 'static void f(void) { printf("x"); }'
-plant 'LLVM beside the plug-in' lib/pack/emit/emit.c '#include <llvm-c/Core.h>'
-
-echo '== a call that no header tells'
-echo 'int mpk_emit_parse(void); int mpk_planted(void) { return mpk_emit_parse(); }' >planted.c
-sym=$(nm -g --defined-only tree/out/lib/pack/emit/emit.o | sed -n 's/.* T //p' | head -n 1)
-sed -i "s/mpk_emit_parse/$sym/g" planted.c
-cc -c planted.c -o tree/out/lib/run/value/value.o
-check 2>/dev/null | sed -n '1{s|:[0-9]*:|:|;p;}' | cut -c1-150
-cp "$objects/lib/run/value/value.o" tree/out/lib/run/value/value.o
-echo '== minspect to pack, by what both programs share'
-echo 'int mpk_emit_parse(void); int mpk_compiler_find(void) { return mpk_emit_parse(); }' | sed "s/mpk_emit_parse/$sym/g" >planted.c
-cc -c planted.c -o tree/out/cmd/common/compiler.o
-check 2>/dev/null | sed -n '/^cmd.minspect/{s|:[0-9]*:|:|;p;q;}' | cut -c1-150
-cp "$objects/cmd/common/compiler.o" tree/out/cmd/common/compiler.o
-echo '== a print past the escapes'
-echo 'int puts(const char *); int main(void) { return puts("x"); }' >planted.c
-cc -c planted.c -o tree/out/cmd/minspect/size.o
-check 2>/dev/null | sed -n '1{s|:[0-9]*:|:|;p;}'
+plant 'text out of lib' lib/show/header/header.c 'static void f(void) { printf("x"); }'
+plant 'LLVM beside the plug-in' lib/pack/emit/archive.c '#include <llvm-c/Core.h>'
 mkdir -p tree/lib/know/novel && echo '/* */' >tree/lib/know/novel/a.c
-echo '== a room without a name'
-check 2>/dev/null | grep novel
+echo 'a room without a name: lib/know/novel/a.c' >>planted
+check --includes >found 2>/dev/null || :
+while read -r line; do
+	echo "== ${line%: *}"
+	grep "^${line##*: }:" found | sed -n '1{s|:[0-9]*:|:|;p;}' | cut -c1-150
+done <planted
+
+rm -rf tree/lib tree/formats tree/cmd && cp -R "$ROOT/lib" "$ROOT/formats" "$ROOT/cmd" tree
+sym=$(nm -g --defined-only tree/out/lib/pack/emit/emit.o | sed -n 's/.* T //p' | head -n 1)
+# object FILE FUNCTION: an object that defines it and calls what packs
+object()
+{
+	echo "int $sym(void); int puts(const char *); int $2(void) { return $sym() + puts(\"\"); }" >planted.c
+	cc -c planted.c -o "tree/out/$1"
+}
+object lib/run/value/value.o mpk_planted
+object cmd/common/find.o mpk_compiler_find
+check out >found 2>/dev/null || :
+echo '== a call that no header tells'
+grep '^lib/run/value/value.c:' found | sed -n '1{s|:[0-9]*:|:|;p;}'
+echo '== minspect to pack, by what both programs share'
+grep -c '^cmd/minspect/.*find.c -> lib/pack/emit/emit.c: minspect packs nothing' found | sed 's/[1-9][0-9]*/some/'
+echo '== text past the escapes'
+grep '^cmd/common/find.c.*prints' found

@@ -141,7 +141,7 @@ struct mpk_device_kernel {
 };
 
 #define MPK_DEVICE(name, dlpack, module_kind) extern const struct mpk_device_ops mpk_##name##_ops;
-#include "device/devices.def"
+#include "program/devices.def"
 #undef MPK_DEVICE
 
 /* What a driver's status means: a row of the back end's table. */

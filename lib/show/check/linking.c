@@ -241,8 +241,9 @@ static enum mpk_code say_failing(struct mpk_check_state *s, const char *const *f
 /* The same of functions that are known to fail
  * @functions  sorted; in the arena; count 0: nobody can tell which
  * Returns  as that */
-static enum mpk_code say_failing_because(struct mpk_check_state *s, const char *const *functions,
-					 size_t count, struct mpk_error *err, const char *fmt, ...)
+static MPK_PRINTF(5, 6) enum mpk_code
+	say_failing_because(struct mpk_check_state *s, const char *const *functions, size_t count,
+			    struct mpk_error *err, const char *fmt, ...)
 {
 	char why[MPK_CHECK_TEXT];
 	va_list ap;

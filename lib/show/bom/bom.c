@@ -17,6 +17,8 @@ struct reading {
 	size_t count;
 };
 
+/* Through a rope that reads the file: hashing a mapping of gigabytes would count as memory of the
+ * process. */
 static enum mpk_code bom_hash(const struct reading *r, struct mpk_span bytes,
 			      uint8_t out[MPK_DIGEST_BYTES], struct mpk_error *err)
 {
@@ -39,6 +41,8 @@ static const char *make_id(struct mpk_arena *arena, const char *what, const char
 	return id;
 }
 
+/* The identifier is a reference within the document, and the digest is of the part's bytes as
+ * they are in the file. */
 static enum mpk_code bom_add(struct reading *r, struct mpk_bom_part *part, const char *what,
 			     const char *name, struct mpk_span bytes, struct mpk_error *err)
 {
@@ -53,6 +57,7 @@ static enum mpk_code bom_add(struct reading *r, struct mpk_bom_part *part, const
 	return MPK_OK;
 }
 
+/* Modules without a payload have no bytes that could be identified, so they are no components. */
 static enum mpk_code add_nodes(struct reading *r, struct mpk_error *err)
 {
 	for (size_t i = 0; i < r->view->count; i++) {
@@ -91,6 +96,8 @@ static void make_uuid(const uint8_t digest[MPK_DIGEST_BYTES], char out[37])
 	size_t at = 0;
 
 	memcpy(b, digest, sizeof b);
+	/* RFC 9562, 5.8: version 8 in the upper half of byte 6, variant 10 in the upper bits of
+	 * byte 8 */
 	b[6] = (uint8_t)(0x80 | (b[6] & 0x0f));
 	b[8] = (uint8_t)(0x80 | (b[8] & 0x3f));
 	for (size_t i = 0; i < sizeof b; i++) {
@@ -101,6 +108,8 @@ static void make_uuid(const uint8_t digest[MPK_DIGEST_BYTES], char out[37])
 	}
 }
 
+/* A note that is there and damaged is an error: a bill of materials that leaves it out silently
+ * would be a false one. */
 static enum mpk_code read_origin(const struct mpk_view *view, struct mpk_bom *out,
 				 struct mpk_error *err)
 {
@@ -145,11 +154,14 @@ enum mpk_code mpk_bom_read(const struct mpk_view *view, const struct mpk_mapping
 
 /* --- attestations ----------------------------------------------------------------------- */
 
+/* in-toto's DigestSet: an object from names of algorithms to hexadecimal digits. */
 static void bom_put_digest(const char *sha256, struct mpk_json *j, struct mpk_json_at *at)
 {
 	mpk_json_text(j, mpk_json_object(j, at, "digest"), "sha256", sha256);
 }
 
+/* SLSA v1 provenance, buildDefinition: options are external parameters, since the user chose
+ * them; input files are resolved dependencies. */
 static void bom_put_definition(const struct mpk_provenance *p, struct mpk_json *j,
 			       struct mpk_json_at *at)
 {

@@ -3,6 +3,7 @@
  * from what runs, as its scope says. */
 #include "bom/bom.h"
 
+/* "SHA-256" is spelt with a hyphen in CycloneDX's enumeration of algorithms, other than in SPDX. */
 static void put_hash(const char *sha256, struct mpk_json *j, struct mpk_json_at *at)
 {
 	struct mpk_json_at *o = mpk_json_object(j, mpk_json_array(j, at, "hashes"), NULL);
@@ -11,6 +12,8 @@ static void put_hash(const char *sha256, struct mpk_json *j, struct mpk_json_at 
 	mpk_json_text(j, o, "content", sha256);
 }
 
+/* Properties are CycloneDX's place for what it has no member for; names have a namespace, here
+ * "mpack:". */
 static void put_property(const char *name, struct mpk_span value, struct mpk_json *j,
 			 struct mpk_json_at *list)
 {
@@ -20,6 +23,7 @@ static void put_property(const char *name, struct mpk_span value, struct mpk_jso
 	mpk_json_span(j, o, "value", value);
 }
 
+/* As a string: values of properties are strings in the schema. */
 static void cyclonedx_put_bytes(uint64_t bytes, struct mpk_json *j, struct mpk_json_at *list)
 {
 	struct mpk_json_at *o = mpk_json_object(j, list, NULL);
@@ -28,6 +32,7 @@ static void cyclonedx_put_bytes(uint64_t bytes, struct mpk_json *j, struct mpk_j
 	mpk_json_printf(j, o, "value", "%llu", (unsigned long long)bytes);
 }
 
+/* metadata.component is what the document is about; the library is no entry of components. */
 static void put_metadata(const struct mpk_bom *b, const struct mpk_bom_author *author,
 			 struct mpk_json *j, struct mpk_json_at *at)
 {
@@ -67,6 +72,8 @@ static void cyclonedx_put_part(const struct mpk_bom_part *p, struct mpk_json *j,
 	cyclonedx_put_bytes(p->bytes, j, list);
 }
 
+/* Libraries by the name that DT_NEEDED has, without a hash: which file answers to it is decided
+ * where the library is loaded. */
 static void put_needed(const struct mpk_bom *b, struct mpk_json *j, struct mpk_json_at *list)
 {
 	for (size_t i = 0; i < b->needed_count; i++) {
@@ -79,6 +86,8 @@ static void put_needed(const struct mpk_bom *b, struct mpk_json *j, struct mpk_j
 	}
 }
 
+/* Tools and sources have the scope "excluded", which the specification has for what is not part
+ * of the delivered component at run time. */
 static void put_origin(const struct mpk_provenance *p, struct mpk_json *j, struct mpk_json_at *list)
 {
 	char digits[MPK_DIGEST_TEXT];
@@ -103,6 +112,8 @@ static void put_origin(const struct mpk_provenance *p, struct mpk_json *j, struc
 	}
 }
 
+/* Only what the library itself consists of or loads: tools and inputs are no dependencies of a
+ * running program. */
 static void put_dependencies(const struct mpk_bom *b, struct mpk_json *j, struct mpk_json_at *at)
 {
 	struct mpk_json_at *o = mpk_json_object(j, mpk_json_array(j, at, "dependencies"), NULL),

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+/* "SHA256" without a hyphen, as SPDX 2.3 spells it (7.10, package checksum). */
 static void put_checksum(const char *sha256, struct mpk_json *j, struct mpk_json_at *at)
 {
 	struct mpk_json_at *o = mpk_json_object(j, mpk_json_array(j, at, "checksums"), NULL);
@@ -38,6 +39,7 @@ static struct mpk_json_at *spdx_put_package(const char *id, struct mpk_span name
 	return o;
 }
 
+/* primaryPackagePurpose has no word for weights: parts that are data are OTHER. */
 static void put_parts(const struct mpk_bom *b, struct mpk_json *j, struct mpk_json_at *list)
 {
 	for (size_t i = 0; i < b->part_count; i++) {
@@ -54,6 +56,8 @@ static void put_parts(const struct mpk_bom *b, struct mpk_json *j, struct mpk_js
 	}
 }
 
+/* The library first, then its modules, then what it needs and what it was made from;
+ * put_relationships says which is which. */
 static void put_packages(const struct mpk_bom *b, struct mpk_json *j, struct mpk_json_at *at)
 {
 	struct mpk_json_at *list = mpk_json_array(j, at, "packages"), *o;
@@ -83,6 +87,8 @@ static void put_packages(const struct mpk_bom *b, struct mpk_json *j, struct mpk
 	}
 }
 
+/* Both ends are SPDX identifiers and get their prefix here, so that callers use the same id as
+ * for the package. */
 static void relate(const char *from, const char *type, const char *to, struct mpk_json *j,
 		   struct mpk_json_at *list)
 {
@@ -98,6 +104,8 @@ static void relate(const char *from, const char *type, const char *to, struct mp
 	mpk_json_text(j, o, "relatedSpdxElement", mpk_strbuf_text(&b));
 }
 
+/* SPDX 2.3, clause 11. The direction differs by type: a tool is BUILD_TOOL_OF the library, the
+ * library is GENERATED_FROM its input. */
 static void put_relationships(const struct mpk_bom *b, struct mpk_json *j, struct mpk_json_at *at)
 {
 	struct mpk_json_at *list = mpk_json_array(j, at, "relationships");
@@ -120,6 +128,8 @@ static void put_relationships(const struct mpk_bom *b, struct mpk_json *j, struc
 	}
 }
 
+/* The time is the caller's and not the clock's, so that the same file makes the same document.
+ * The format is that of SPDX 2.3, 6.9: UTC to the second. */
 static void put_creation(const struct mpk_bom_author *author, struct mpk_json *j,
 			 struct mpk_json_at *at)
 {

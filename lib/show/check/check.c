@@ -65,6 +65,8 @@ static const char *const tvms[] = { "libtvm_ffi.so", "libtvm_runtime.so", "libtv
 
 enum { ASSUMED_MAX = MPK_ARRAY_COUNT(base) + MPK_ARRAY_COUNT(tvms) + 1 };
 
+/* The three fields of an ELF header by which a dynamic linker refuses a library of another
+ * machine (ELF gABI, ELF Header). */
 static void set_machine(const struct mpk_target *t, GElf_Ehdr *out)
 {
 	out->e_machine = t->machine;
@@ -72,6 +74,8 @@ static void set_machine(const struct mpk_target *t, GElf_Ehdr *out)
 	out->e_ident[EI_DATA] = t->elf_data;
 }
 
+/* Libraries that count as there without being looked for: the process has loaded them before the
+ * file, or the driver's installer puts them there. */
 static enum mpk_code set_assumed(struct mpk_check_state *s, struct mpk_error *err)
 {
 	const struct mpk_there *there = s->there;
@@ -82,6 +86,7 @@ static enum mpk_code set_assumed(struct mpk_check_state *s, struct mpk_error *er
 	for (size_t i = 0; there->libs && i < MPK_ARRAY_COUNT(base); i++)
 		names[n++] = base[i]; /* a directory of one's own libraries leaves these out */
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(tvms); i++)
+		/* of tvm-ffi alone only its own library is there */
 		if (i == 0 || !there->has_release || there->release.minor)
 			names[n++] = tvms[i];
 	if (there->cuda.sm || there->cuda.driver.major)
@@ -99,6 +104,8 @@ bool mpk_check_is_runtime(const char *library)
 	return false;
 }
 
+/* Whose a symbol is shows in its prefix, for names of C and for mangled ones of C++. TVM's own
+ * and those of tvm-ffi count alike. */
 bool mpk_check_is_tvms(const char *symbol)
 {
 	const char *owner = mpk_symbol_owner(symbol);
@@ -127,6 +134,8 @@ static enum mpk_code scope_init(struct mpk_check_state *s, struct mpk_error *err
 
 /* --- the run ---------------------------------------------------------------------------- */
 
+/* Every row leaves an item, also when it was skipped: a verdict that does not say what it rests
+ * on is worth nothing. */
 static enum mpk_code run_table(struct mpk_check_state *s, const struct mpk_check_row *rows,
 			       struct mpk_check_result *result, struct mpk_error *err)
 {
@@ -142,6 +151,8 @@ static enum mpk_code run_table(struct mpk_check_state *s, const struct mpk_check
 	return MPK_OK;
 }
 
+/* The order matters: what runs later asks what came before, such as whether the format is another
+ * or which functions are lost. */
 static enum mpk_code run_all(struct mpk_check_state *s, struct mpk_check_result *result,
 			     struct mpk_error *err)
 {

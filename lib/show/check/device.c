@@ -9,6 +9,7 @@
 #include "text/escape.h"
 #include "text/phrase.h"
 
+/* NVIDIA's modules are all of one kind; every other kind with targets is for GPUs of AMD. */
 static bool is_cuda(const struct mpk_view_node *n)
 {
 	return mpk_span_is(n->node->kind, "cuda");
@@ -16,6 +17,7 @@ static bool is_cuda(const struct mpk_view_node *n)
 
 /* --- CUDA ------------------------------------------------------------------------------- */
 
+/* Either the device or the driver may be left open, and the sentence then names the other alone. */
 static void check_device_put_place(const struct mpk_cuda_place *p, struct mpk_strbuf *out)
 {
 	if (p->sm)
@@ -55,6 +57,8 @@ static void put_advice(const struct mpk_code_target *images, size_t count,
 		mpk_strbuf_puts(out, ": add machine code or PTX");
 }
 
+/* Says for each image why it does not run, then what would help: the two are often different
+ * things, such as PTX that is too new for the driver. */
 static void say_none(struct mpk_check_state *s, const char *path,
 		     const struct mpk_code_target *images, size_t count)
 {
@@ -76,6 +80,8 @@ static void say_none(struct mpk_check_state *s, const char *path,
 
 static enum mpk_code check_containers(struct mpk_check_state *s, bool cuda, struct mpk_error *err);
 
+/* A module needs one image that the driver can load as it is, or PTX that it can compile; which
+ * of them it takes is of no matter here. */
 static enum mpk_code check_cuda(struct mpk_check_state *s, struct mpk_error *err)
 {
 	for (size_t i = 0; i < s->view->count; i++) {
@@ -97,6 +103,8 @@ static enum mpk_code check_cuda(struct mpk_check_state *s, struct mpk_error *err
 
 /* --- AMD -------------------------------------------------------------------------------- */
 
+/* Code objects are machine code, and no driver compiles them for another target as it does
+ * with PTX: only code for that target or a generic one helps. */
 static void say_amd(struct mpk_check_state *s, const char *path,
 		    const struct mpk_code_target *images, size_t count)
 {
@@ -110,6 +118,8 @@ static void say_amd(struct mpk_check_state *s, const char *path,
 		s->there->amd, mpk_strbuf_text(&out));
 }
 
+/* A module without targets is source or portable code and passes: the runtime compiles it for the
+ * device that is there. */
 static enum mpk_code check_amd(struct mpk_check_state *s, struct mpk_error *err)
 {
 	for (size_t i = 0; i < s->view->count; i++) {
@@ -145,6 +155,8 @@ static bool is_loaded(const struct mpk_image_device *d)
 	return strcmp(d->section, ".nv_fatbin") == 0 || strcmp(d->section, ".hip_fatbin") == 0;
 }
 
+/* The same question that the driver answers when it loads a container: is there one image for
+ * this device. */
 static bool runs(const struct containers *c, const struct mpk_code_target *images, size_t count)
 {
 	if (c->cuda)
@@ -171,6 +183,8 @@ static enum mpk_code check_device_images_of(const struct mpk_image_device *d, bo
 	return MPK_OK;
 }
 
+/* The images are read into scratch memory: a library has thousands of containers, and only the
+ * first one that fails is read again. */
 static enum mpk_code check_container(struct containers *c, const struct mpk_image_device *d,
 				     struct mpk_error *err)
 {
@@ -187,6 +201,8 @@ static enum mpk_code check_container(struct containers *c, const struct mpk_imag
 	return MPK_OK;
 }
 
+/* One finding with its reasons and a count of the others: they fail for the same reason, since
+ * one compiler made them with the same options. */
 static enum mpk_code check_containers(struct mpk_check_state *s, bool cuda, struct mpk_error *err)
 {
 	struct containers c = { .s = s, .cuda = cuda };
@@ -227,6 +243,8 @@ static bool has_containers(const struct mpk_view *view, bool cuda)
 
 /* --- rows ------------------------------------------------------------------------------- */
 
+/* Whether there is code for GPUs of that maker, in modules or beside them; without any the check
+ * has nothing to say. */
 static bool has_code(const struct mpk_view *view, bool cuda)
 {
 	for (size_t i = 0; i < view->count; i++)
@@ -246,6 +264,7 @@ static bool has_portable(const struct mpk_view *view)
 	return false;
 }
 
+/* A device of the other maker is an error only when nothing in the file could run on it. */
 static enum mpk_code check_device_check_device(struct mpk_check_state *s, const char **skipped,
 					       struct mpk_error *err)
 {
@@ -270,6 +289,8 @@ static enum mpk_code check_device_check_device(struct mpk_check_state *s, const 
 	return MPK_OK;
 }
 
+/* Each GPU has a first version of the driver that knows it, whatever code the file has for it:
+ * an older one cannot use it. */
 static enum mpk_code check_driver(struct mpk_check_state *s, const char **skipped,
 				  struct mpk_error *err)
 {

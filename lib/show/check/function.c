@@ -20,6 +20,7 @@ struct own {
 
 /* --- the file's own ---------------------------------------------------------------------- */
 
+/* The value is not used: the map is a set of names. */
 static enum mpk_code add_own(struct own *own, struct mpk_span name, struct mpk_error *err)
 {
 	size_t ignored;
@@ -42,6 +43,8 @@ static enum mpk_code add_node(struct own *own, const struct mpk_view_node *n, st
 	return MPK_OK;
 }
 
+/* A bare blob has host code elsewhere, so that the list is open. Functions that a damaged hash
+ * table hides are not among its own. */
 static enum mpk_code read_own(const struct mpk_check_state *s, struct own *own,
 			      struct mpk_error *err)
 {
@@ -69,6 +72,7 @@ static bool is_in(const struct mpk_strmap *names, struct mpk_span name)
 
 /* --- global functions -------------------------------------------------------------------- */
 
+/* A library that links libtvm_ffi.so finds the functions that it registers when it is loaded. */
 static bool needs_tvm_ffi(const struct mpk_dso *d)
 {
 	for (size_t i = 0; i < d->needed_count; i++)
@@ -105,6 +109,8 @@ static enum mpk_code ask_runtimes(const struct mpk_check_state *s, struct mpk_sp
 	return MPK_OK;
 }
 
+/* What the release is known to have needs no library to be read; what it lacks may be registered
+ * by one that was named. */
 static enum mpk_code find_global(const struct mpk_check_state *s, struct mpk_span name,
 				 enum mpk_global_state *out, struct mpk_global_info *info,
 				 struct mpk_error *err)
@@ -183,6 +189,8 @@ static void put_why(const struct mpk_check_state *s, const struct mpk_global_inf
 
 /* --- executables ------------------------------------------------------------------------- */
 
+/* An executable may find a function in a module of the file, in its host code or in the global
+ * registry; only what is in none of them is missing. */
 static enum mpk_code function_check_entry(struct mpk_check_state *s, const struct mpk_view_node *n,
 					  const struct mpk_payload_function *f,
 					  const struct own *own, struct mpk_error *err)
@@ -204,6 +212,8 @@ static enum mpk_code function_check_entry(struct mpk_check_state *s, const struc
 	return MPK_OK;
 }
 
+/* The table of functions is resolved as a whole when the machine starts, so that one missing name
+ * concerns all of its functions. */
 static enum mpk_code check_executables(struct mpk_check_state *s, const struct own *own,
 				       struct mpk_error *err)
 {
@@ -220,6 +230,7 @@ static enum mpk_code check_executables(struct mpk_check_state *s, const struct o
 
 /* --- host code --------------------------------------------------------------------------- */
 
+/* Host code asks by name at the first call, so that only the functions that come to it fail. */
 static enum mpk_code function_check_name(struct mpk_check_state *s, const char *name,
 					 const struct own *own, struct mpk_error *err)
 {
@@ -235,6 +246,7 @@ static enum mpk_code function_check_name(struct mpk_check_state *s, const char *
 				  MPK_QUOTE(mpk_span_str(name)), why);
 }
 
+/* A name is reported once, however many places in the code ask for it. */
 static enum mpk_code function_check_names(struct mpk_check_state *s, const struct own *own,
 					  struct mpk_error *err)
 {
@@ -276,6 +288,7 @@ static const char *not_known(const struct mpk_check_state *s)
 	return NULL;
 }
 
+/* Maps are freed on every path, since a failed allocation can leave them half full. */
 static enum mpk_code function_check_function(struct mpk_check_state *s, const char **skipped,
 					     struct mpk_error *err)
 {

@@ -15,6 +15,7 @@
 
 /* --- machine ---------------------------------------------------------------------------- */
 
+/* Machine, word size and byte order: e_machine alone is not enough, as x32 has that of x86-64. */
 static bool same_machine(const struct mpk_check_state *s)
 {
 	const struct mpk_image *image = s->view->image;
@@ -41,6 +42,8 @@ bool mpk_check_is_linked(const struct mpk_check_state *s)
 	return !not_linked(s);
 }
 
+/* Mach-O and COFF come from cross compilers, and are said by name, since "not an ELF file" would
+ * not help who built them. */
 static enum mpk_code check_machine(struct mpk_check_state *s, const char **skipped,
 				   struct mpk_error *err)
 {
@@ -93,11 +96,14 @@ static bool parse_glibc(const char *version, unsigned *major, unsigned *minor)
 	return true;
 }
 
+/* As numbers and not as texts: 2.4 is below 2.34. */
 static bool is_above(unsigned major, unsigned minor, unsigned than_major, unsigned than_minor)
 {
 	return major != than_major ? major > than_major : minor > than_minor;
 }
 
+/* Only the highest version is reported: all others follow from it. Weak needs are ignored,
+ * since the dynamic linker does not fail for them. */
 static enum mpk_code check_glibc(struct mpk_check_state *s, const char **skipped,
 				 struct mpk_error *err)
 {
@@ -199,6 +205,8 @@ static enum mpk_code check_library(struct mpk_check_state *s, const char **skipp
 
 /* --- symbols ---------------------------------------------------------------------------- */
 
+/* Symbols of a release come from a table, so that no TVM has to be installed; those of named
+ * libraries are read. */
 static bool runtime_defines(const struct mpk_there *there, const char *name)
 {
 	if (there->has_release && mpk_release_symbol(&there->release, name))
@@ -231,6 +239,7 @@ static bool implied(const struct mpk_there *there, const char *name)
 	return false;
 }
 
+/* Whether libtvm_ffi.so is among the named libraries, by a function of its C API. */
 static bool names_tvm_ffi(const struct mpk_there *there)
 {
 	for (const struct mpk_dso *d = there->runtimes; d; d = d->next)
@@ -267,6 +276,7 @@ static void check_host_take_relocation(void *arg, const struct mpk_relocation *r
 		e->bits[r->symbol / 8] |= (uint8_t)(1u << r->symbol % 8);
 }
 
+/* One bit a symbol: the table of symbols can be as large as the file. */
 static enum mpk_code read_eager(struct mpk_check_state *s, struct eager *out, struct mpk_error *err)
 {
 	struct mpk_symtab symbols;
@@ -304,6 +314,8 @@ static bool is_raiser(const char *name)
 	       strcmp(name, "TVMAPISetLastError") == 0;
 }
 
+/* Three cases: nothing but an error message is lost, functions fail when called, or the library
+ * does not load. */
 static enum mpk_code say_undefined(struct mpk_check_state *s, const struct mpk_undefined *u,
 				   const char *where, bool eager, struct mpk_error *err)
 {
@@ -328,6 +340,8 @@ static enum mpk_code say_undefined(struct mpk_check_state *s, const struct mpk_u
 	return MPK_OK;
 }
 
+/* A symbol that nobody can judge is at most a warning, and only where libraries were looked at:
+ * an error must be certain. */
 static enum mpk_code check_undefined(struct mpk_check_state *s, const struct mpk_undefined *u,
 				     const struct eager *eager, struct mpk_error *err)
 {
@@ -435,6 +449,8 @@ static enum mpk_code check_pointers(struct mpk_check_state *s, struct mpk_error 
 	return MPK_OK;
 }
 
+/* Undefined symbols are the dynamic linker's; the pointers __TVM... are filled by the runtime
+ * afterwards and need one that was named. */
 static enum mpk_code check_symbol(struct mpk_check_state *s, const char **skipped,
 				  struct mpk_error *err)
 {

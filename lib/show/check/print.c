@@ -7,6 +7,8 @@
 #include "text/escape.h"
 #include "verify/verify.h"
 
+/* Errors of calls do not keep a file from loading, so they are subtracted. Without a loader check
+ * nobody knows whether its modules load. */
 enum mpk_check_verdict mpk_check_verdict(const struct mpk_check_result *result)
 {
 	if (result->report.errors > result->call_errors)
@@ -48,6 +50,7 @@ static void put_items(const struct mpk_check_result *r, struct mpk_strbuf *out)
 					  r->items[i].option);
 }
 
+/* After the verdict, and only when there is something to count. */
 static void print_count(size_t count, const char *what, struct mpk_strbuf *out)
 {
 	if (count)
@@ -70,6 +73,7 @@ static void put_failing(const struct mpk_check_result *r, struct mpk_strbuf *out
 	mpk_strbuf_puts(out, r->failing_count == 1 ? " fails when called" : " fail when called");
 }
 
+/* Warnings are counted only where there is no error: with one they do not change the verdict. */
 void mpk_check_print(const char *name, const struct mpk_there *there,
 		     struct mpk_check_result *result, struct mpk_style style,
 		     struct mpk_strbuf *out)
@@ -96,6 +100,7 @@ void mpk_check_print(const char *name, const struct mpk_there *there,
 	mpk_strbuf_putc(out, '\n');
 }
 
+/* null for what was not said: a script can tell "not given" from "given and empty". */
 static void put_there_json(const struct mpk_there *there, struct mpk_json *j,
 			   struct mpk_json_at *at)
 {
@@ -132,6 +137,7 @@ static void put_names_json(const char *const *names, size_t count, const char *k
 		mpk_json_text(j, list, NULL, names[i]);
 }
 
+/* calls is in the order of the report, so that one walk joins the two lists. */
 static void put_findings_json(const struct mpk_check_result *result, struct mpk_json *j,
 			      struct mpk_json_at *at)
 {
@@ -156,6 +162,7 @@ static void put_findings_json(const struct mpk_check_result *result, struct mpk_
 	}
 }
 
+/* Skipped items have their reason, and the option that would have them checked. */
 static void put_items_json(const struct mpk_check_result *result, struct mpk_json *j,
 			   struct mpk_json_at *at)
 {

@@ -53,6 +53,7 @@ static bool reads(const struct mpk_there *there, enum mpk_generation *out)
 	return false;
 }
 
+/* A file whose generation is not known passes as legacy and as hybrid, and never as current. */
 static bool same_generation(const struct mpk_image *image, enum mpk_generation there)
 {
 	if (image->gen_known)
@@ -71,6 +72,8 @@ static bool is_ffi_alone(const struct mpk_there *there)
 	return there->runtimes != NULL;
 }
 
+/* TVM's Python package links objects to a shared library before it opens them; tvm-ffi has no
+ * such step. */
 static void check_container(struct mpk_check_state *s)
 {
 	enum mpk_container container = s->view->image->container;
@@ -83,6 +86,8 @@ static void check_container(struct mpk_check_state *s)
 			      container == MPK_CONTAINER_TAR ? "a tar of objects" : "an object");
 }
 
+/* First of this table: a file of another format is not read any further there, so that later
+ * checks would only repeat it. */
 static enum mpk_code runtime_check_format(struct mpk_check_state *s, const char **skipped,
 					  struct mpk_error *err)
 {
@@ -112,6 +117,8 @@ static enum mpk_code runtime_check_format(struct mpk_check_state *s, const char 
 
 /* --- loaders ---------------------------------------------------------------------------- */
 
+/* The release has no loader for the kind, another one has: names the range of releases, since
+ * the user may choose one of them. */
 static void say_other(struct mpk_check_state *s, const char *path, const char *kind,
 		      const struct mpk_loader_info *info)
 {
@@ -169,6 +176,8 @@ static enum mpk_code check_sidecar(struct mpk_check_state *s, const char *path,
 	return MPK_OK;
 }
 
+/* What the tables say of a release. A loader that depends on how TVM was built is a warning:
+ * nobody knows the user's build. */
 static enum mpk_code check_release(struct mpk_check_state *s, const char *path,
 				   struct mpk_span kind, struct mpk_error *err)
 {
@@ -228,6 +237,8 @@ static enum mpk_code find_lack(struct mpk_check_state *s, struct mpk_dso *d, str
 	return MPK_OK;
 }
 
+/* Libraries are shared by all files of a run, and what one lacks depends on the file's search
+ * path, so it is found anew for each. */
 static enum mpk_code find_lacks(struct mpk_check_state *s, struct mpk_error *err)
 {
 	for (struct mpk_dso *d = s->there->runtimes; d; d = d->next) {
@@ -331,6 +342,7 @@ struct needy {
 	const char *path;
 };
 
+/* Rows of payloads know nothing of --check; this is all that they report through. */
 static void say_need(void *arg, enum mpk_severity severity, const char *text)
 {
 	const struct needy *n = arg;
@@ -338,6 +350,8 @@ static void say_need(void *arg, enum mpk_severity severity, const char *text)
 	mpk_check_say_text(n->s, severity, n->path, text);
 }
 
+/* Most payloads ask for nothing that a loader of their kind would lack; their rows have no such
+ * function. */
 static void check_needs(struct mpk_check_state *s, const struct mpk_view_node *n)
 {
 	const struct mpk_payload_view *row = mpk_view_row(n);
@@ -370,6 +384,8 @@ static enum mpk_code check_note(struct mpk_check_state *s, struct mpk_error *err
 	return MPK_OK;
 }
 
+/* Problems of reading come first and replace the needs: of a payload that does not read nobody
+ * knows them. */
 static enum mpk_code check_payload(struct mpk_check_state *s, const char **skipped,
 				   struct mpk_error *err)
 {

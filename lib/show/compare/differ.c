@@ -25,6 +25,7 @@ struct mpk_difference *mpk_differ_add(struct mpk_differ *d, enum mpk_diff_sign s
 		diff->failed = true;
 		return NULL;
 	}
+	/* removed things are in the older file, added ones in the newer, changed ones in both */
 	bool moved = d->new_path[0];
 
 	diff->items[diff->count] = (struct mpk_difference){
@@ -64,6 +65,8 @@ const char *mpk_differ_take(struct mpk_differ *d, struct mpk_strbuf *buf)
 
 /* --- lists --------------------------------------------------------------------------- */
 
+/* A thing that only one file has. A place, such as a module, is named by its path, and a name
+ * would say the same again. */
 static void add_whole(struct mpk_differ *d, enum mpk_diff_sign sign, const struct mpk_diff_thing *t,
 		      struct mpk_span name)
 {
@@ -74,6 +77,8 @@ static void add_whole(struct mpk_differ *d, enum mpk_diff_sign sign, const struc
 	(void)mpk_differ_add(d, sign, t->what, t->is_place ? mpk_span_of(NULL, 0) : name, "");
 }
 
+/* Lists have elements of any type, whose size the thing knows: C has no other way to match lists
+ * of several types with one function. */
 static const void *item(const struct mpk_diff_thing *t, const void *list, size_t i)
 {
 	return (const uint8_t *)list + i * t->bytes;
@@ -142,6 +147,8 @@ static void differ_put_counts(uint64_t removed, uint64_t added, const char *unit
 				  added == 1 ? "" : "s");
 }
 
+/* Hunks share one budget for the whole comparison. The counts are complete even where hunks are
+ * left out. */
 static void add_lines(struct mpk_differ *d, const char *what, struct mpk_span name,
 		      const char *unit, const struct mpk_text_diff *text)
 {
@@ -184,6 +191,7 @@ struct mpk_difference *mpk_differ_bytes(struct mpk_differ *d, const char *what,
 	if (a.len != b.len)
 		return mpk_differ_change(d, what, name, "%s -> %s", MPK_SIZE(a.len),
 					 MPK_SIZE(b.len));
+	/* from the end, so that the last assignment to at is the first difference */
 	for (size_t i = n; i-- > 0;) {
 		if (a.data[i] != b.data[i]) {
 			at = i;

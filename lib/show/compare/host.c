@@ -44,6 +44,8 @@ static int by_begin(const void *a, const void *b)
 	return (x->order > y->order) - (x->order < y->order); /* one place may have several names */
 }
 
+/* A loader fills a word once, so that addresses of slots are unique in a file that works; of
+ * duplicates any may be found. */
 static int by_slot(const void *a, const void *b)
 {
 	const struct mpk_host_slot *x = a, *y = b;
@@ -51,6 +53,8 @@ static int by_slot(const void *a, const void *b)
 	return x->at < y->at ? -1 : x->at > y->at;
 }
 
+/* The static symbol table names local functions, too; a stripped library has the dynamic one
+ * alone, and is then compared by what it exports. */
 static enum mpk_code compare_host_read_symbols(struct mpk_host_code *h, struct mpk_arena *arena,
 					       struct mpk_error *err)
 {
@@ -71,6 +75,8 @@ static enum mpk_code compare_host_read_symbols(struct mpk_host_code *h, struct m
 
 		MPK_TRY(mpk_symtab_get(&t, i, &s, err));
 		bytes += strlen(s.name);
+		/* names of a hostile file may overlap: their sum is bounded by the file before
+		 * they are compared */
 		MPK_TRY(mpk_elf_check_names("symbols", h->elf.base, h->elf.bytes.len, i, bytes,
 					    err));
 		if (!s.defined || !s.bytes || (s.type != STT_FUNC && s.type != STT_OBJECT))
@@ -92,6 +98,8 @@ static enum mpk_code compare_host_read_symbols(struct mpk_host_code *h, struct m
 	return MPK_OK;
 }
 
+/* The relocations of one section. A relocation by symbol is compared by the symbol's name, one
+ * without by the address that its addend is. */
 static enum mpk_code read_slots_of(struct mpk_host_code *h, const GElf_Shdr *section,
 				   struct mpk_host_slot *out, size_t *count, struct mpk_error *err)
 {
@@ -138,6 +146,8 @@ static enum mpk_code read_slots(struct mpk_host_code *h, struct mpk_arena *arena
 						       h->elf.base + section.sh_offset,
 						       "sections of relocations overlap");
 			else
+				/* 12 bytes, the smaller of both classes: at worst there is twice
+				 * the room that is needed */
 				most += section.sh_size / sizeof(Elf32_Rela);
 			left -= pass ? 0 : section.sh_size;
 		}
@@ -148,6 +158,7 @@ static enum mpk_code read_slots(struct mpk_host_code *h, struct mpk_arena *arena
 	return MPK_OK;
 }
 
+/* Only sections that are loaded (SHF_ALLOC): code cannot refer to any other. */
 static enum mpk_code compare_host_read_sections(struct mpk_host_code *h, struct mpk_arena *arena,
 						struct mpk_error *err)
 {
@@ -184,6 +195,8 @@ enum mpk_code mpk_host_code_open(const struct mpk_image *image, struct mpk_arena
 	if (image->format != MPK_FILE_ELF)
 		return MPK_OK;
 	MPK_TRY(mpk_elf_open(image->bytes, image->bytes_off, &out->elf, err));
+	/* functions may overlap in a hostile file; a real one is compared once, so that four
+	 * times its size is plenty */
 	out->bytes_left = 4 * (uint64_t)image->bytes.len;
 	out->data_left = DATA_BYTES;
 
@@ -202,6 +215,7 @@ void mpk_host_code_close(struct mpk_host_code *h)
 
 /* --- what an address means ---------------------------------------------------------------- */
 
+/* The word at exactly this address, if a loader fills it. */
 static const struct mpk_host_slot *slot_at(const struct mpk_host_code *h, uint64_t address)
 {
 	struct mpk_host_slot key = { .at = address };
@@ -220,6 +234,8 @@ static const struct mpk_host_place *compare_host_find(const struct mpk_host_plac
 	return last && address - last->begin < last->bytes ? last : NULL;
 }
 
+/* The symbol that begins last before the address and reaches over it. One that encloses it and
+ * began earlier is not looked for. */
 static const struct mpk_host_place *place_at(const struct mpk_host_code *h, uint64_t address)
 {
 	return compare_host_find(h->places, h->place_count, address);
@@ -238,6 +254,7 @@ static const struct mpk_host_slot *plt_slot(const struct mpk_host_code *h, uint6
 	return mpk_plt_slot(&h->elf, address, &slot) ? slot_at(h, slot) : NULL;
 }
 
+/* Empty names are those of section symbols: two of them say nothing about being the same. */
 static bool same_symbol(const char *a, const char *b)
 {
 	return a && b && a[0] && strcmp(a, b) == 0;
@@ -275,8 +292,10 @@ bool mpk_host_same_target(struct mpk_host_code *a, uint64_t x, const struct mpk_
 	const struct mpk_host_place *s = section_at(a, x), *t = section_at(b, y);
 
 	if (p && q) {
+		/* what the loader stores there counts, and not what the file has in its place */
 		if (p->name || q->name)
 			return same_symbol(p->name, q->name) && p->addend == q->addend;
+		/* one step only: a pointer to a pointer to itself would not end */
 		return again && mpk_host_same_target(a, p->addend, b, q->addend, false);
 	}
 	if (p || q || !s || !t || strcmp(s->name, t->name) != 0)
@@ -296,6 +315,8 @@ bool mpk_host_same_target(struct mpk_host_code *a, uint64_t x, const struct mpk_
 	return !m && !n && !(s->flags & SHF_EXECINSTR) && x - s->begin == y - t->begin;
 }
 
+/* Answers only what is certain: two entries of the PLT whose slots are filled with symbols of
+ * different names. */
 bool mpk_host_other_import(const struct mpk_host_code *a, uint64_t x, const struct mpk_host_code *b,
 			   uint64_t y)
 {

@@ -53,6 +53,8 @@ static bool same_distance(const struct pair *p, size_t i)
 	return false;
 }
 
+/* Compares byte by byte and jumps over distances that lead to the same. A byte that differs may
+ * be any of the four of a distance. */
 static bool same_x86_64(const struct pair *p)
 {
 	struct mpk_span x = p->f->code, y = p->g->code;
@@ -181,6 +183,7 @@ static bool same_aarch64(const struct pair *p)
 	return !pages.unused;
 }
 
+/* A call or jump with a 32-bit distance, from its own end on: 5 bytes on x86-64 (0xe8, 0xe9). */
 static bool branch_at(const struct mpk_host_function *f, size_t i, bool is_arm, uint64_t *to)
 {
 	const uint8_t *at = f->code.data + i;

@@ -28,6 +28,8 @@ struct front {
 	int32_t end;    /* what no path has reached: -1, or beyond all */
 };
 
+/* Elements are numbers of lines, so that a comparison of two lines of any length is one of two
+ * integers. */
 static bool same(const struct search *s, int32_t x, int32_t y)
 {
 	return s->a.ids[x] == s->b.ids[y];
@@ -66,6 +68,8 @@ static bool step_forward(const struct search *s, const struct box *box, struct f
 	return false;
 }
 
+/* The mirror of step_forward: it looks for the least x on each diagonal, and slides towards the
+ * beginning of the box. */
 static bool step_backward(const struct search *s, const struct box *box, struct front *f,
 			  const struct front *other, bool may_meet, struct point *meet)
 {
@@ -125,6 +129,9 @@ static struct point script_split(const struct search *s, const struct box *box)
 {
 	int32_t lo_min = box->x0 - box->y1, hi_max = box->x1 - box->y0;
 	int32_t f_mid = box->x0 - box->y0, b_mid = box->x1 - box->y1;
+	/* Myers, "An O(ND) Difference Algorithm and Its Variations" (1986), section 4b: the
+	 * parity of the difference in length says in which of the two half steps the searches can
+	 * meet */
 	bool odd = ((f_mid - b_mid) & 1) != 0;
 	struct front f = { s->forward, f_mid, f_mid, -1 };
 	struct front b = { s->backward, b_mid, b_mid, INT32_MAX };
@@ -143,6 +150,7 @@ static struct point script_split(const struct search *s, const struct box *box)
 	return furthest(box, &f, &b);
 }
 
+/* What both begin or end with is on a shortest path anyway, and costs one comparison each. */
 static struct box shrink(const struct search *s, struct box box)
 {
 	while (box.x0 < box.x1 && box.y0 < box.y1 && same(s, box.x0, box.y0)) {
@@ -156,6 +164,7 @@ static struct box shrink(const struct search *s, struct box box)
 	return box;
 }
 
+/* 64 bits: two sides of 2^31 elements would overflow their own type. */
 static int64_t room(const struct box *box)
 {
 	return (int64_t)box->x1 - box->x0 + box->y1 - box->y0;

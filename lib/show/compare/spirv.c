@@ -42,6 +42,8 @@ static bool spirv_next(struct mpk_span s, size_t *at, struct mpk_span *out)
 	return false;
 }
 
+/* The generator word names the compiler and its version (SPIR-V specification, 2.3), which is no
+ * code. The bound stays compared: other numbers of results are other code here. */
 static bool same_header(struct mpk_span a, struct mpk_span b)
 {
 	if (a.len < HEADER_BYTES || b.len < HEADER_BYTES || mpk_load_u32(a.data) != MAGIC)

@@ -21,6 +21,8 @@ struct differ {
 	long double sum; /* of all |a - b| */
 };
 
+/* A distance from or to NaN or infinity is no number, and one of them would make the mean
+ * useless: they are counted apart. */
 static void add_float(struct differ *d, uint64_t i, double x, double y)
 {
 	double gap = fabs(x - y);
@@ -45,6 +47,8 @@ static double distance(struct mpk_element x, struct mpk_element y)
 			 : (double)((uint64_t)y.i - (uint64_t)x.i);
 }
 
+/* 0.0 and -0.0 are equal, as are NaNs of any payload: such elements count under bits_only and not
+ * as different. */
 static bool same_value(struct mpk_element x, struct mpk_element y)
 {
 	if (x.class == MPK_ELEMENT_FLOAT)
@@ -52,6 +56,8 @@ static bool same_value(struct mpk_element x, struct mpk_element y)
 	return x.class == MPK_ELEMENT_UINT ? x.u == y.u : x.i == y.i;
 }
 
+/* Where scalars have whole bytes they are read in place; packed ones (int4, for example) are
+ * taken apart into raw. */
 static const void *scalar(const struct differ *d, const struct mpk_scalars *s, uint64_t i,
 			  uint8_t raw[MPK_SCALAR_MAX])
 {
@@ -69,6 +75,8 @@ static struct mpk_element tensor_load(const struct differ *d, const void *at)
 	return mpk_element_load(d->dtype, native);
 }
 
+/* Bits first, values after them: most elements are equal in their bits, and reading a number
+ * costs more than comparing it. */
 static void compare_scalar(struct differ *d, uint64_t i)
 {
 	uint8_t p[MPK_SCALAR_MAX], q[MPK_SCALAR_MAX];
@@ -100,6 +108,8 @@ static void compare_scalar(struct differ *d, uint64_t i)
 	}
 }
 
+/* Stretches that are equal as bytes are skipped with memcmp, which is faster than any loop over
+ * elements. Packed types have no boundary within, so they are one stretch. */
 static void compare_all(struct differ *d, size_t len)
 {
 	uint64_t step = d->width ? STRETCH / d->width : d->out->count;
@@ -139,6 +149,8 @@ static bool tensor_measure(struct differ *d, const struct mpk_tensor_record *t)
 	       packed <= t->data.len;
 }
 
+/* Elements are compared by position only between equal shapes: of other shapes nobody knows which
+ * element became which. */
 static bool same_type(const struct mpk_tensor_record *a, const struct mpk_tensor_record *b)
 {
 	return mpk_dtype_equal(a->dtype, b->dtype) && a->ndim == b->ndim &&
@@ -166,6 +178,7 @@ struct mpk_tensor_diff mpk_tensor_compare(const struct mpk_tensor_record *a,
 	return out;
 }
 
+/* "f32[2, 3]", and a scalar as "f32[]", as values are typed for --run. */
 static void tensor_put_type(const struct mpk_tensor_record *t, struct mpk_strbuf *out)
 {
 	char type[MPK_DTYPE_TEXT];

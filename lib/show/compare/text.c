@@ -23,6 +23,8 @@ static size_t common_prefix(struct mpk_span a, struct mpk_span b)
 	return i;
 }
 
+/* At most so many bytes as the prefix leaves: prefix and suffix of the shorter text must not
+ * overlap. */
 static size_t common_suffix(struct mpk_span a, struct mpk_span b, size_t most)
 {
 	size_t i = 0;
@@ -120,11 +122,14 @@ struct lines {
 	size_t mask;
 };
 
+/* One index for the lines of both texts: those of b follow those of a. */
 static struct mpk_span any_line(const struct lines *l, uint32_t i)
 {
 	return i < l->a->count ? line(l->a, i) : line(l->b, i - l->a->count);
 }
 
+/* Eight bytes at a time with a multiplication each. It need not resist an attacker: PROBES_MAX
+ * bounds what collisions cost. */
 static uint64_t compare_text_hash(struct mpk_span s)
 {
 	uint64_t h = UINT64_C(0xcbf29ce484222325) ^ s.len, word;
@@ -144,6 +149,8 @@ static uint64_t compare_text_hash(struct mpk_span s)
  * one that is nowhere else. */
 enum { PROBES_MAX = 64 };
 
+/* Open addressing with linear probing. A line that equals no earlier one becomes the first of its
+ * kind. */
 static uint32_t first_equal(struct lines *l, uint32_t i)
 {
 	struct mpk_span text = any_line(l, i);
@@ -167,6 +174,8 @@ static void lines_fini(struct lines *l)
 	free(l->slots);
 }
 
+/* At most half of the slots are used, so that a probe ends after two or three steps in texts that
+ * nobody made for the purpose. */
 static enum mpk_code number_lines(struct mpk_text_diff *d, struct lines *l, struct mpk_error *err)
 {
 	uint32_t count = d->a.count + d->b.count;
@@ -206,6 +215,8 @@ static void side_fini(struct side *s)
 	free(s->changed);
 }
 
+/* Lines that only one text has are changed for certain. Without them the search has less to do,
+ * and its cost depends on what the texts share. */
 static enum mpk_code keep_common(const struct lines *l, uint32_t from, uint32_t count,
 				 struct side *out, struct mpk_error *err)
 {
@@ -269,6 +280,8 @@ static void slide(struct mpk_text_diff *d, const struct lines *l)
 	}
 }
 
+/* Walks both texts at once: unchanged lines are in step, so that whatever lies between two of
+ * them is one change. */
 static enum mpk_code compare_text_collect(struct mpk_text_diff *d, const bool *gone,
 					  const bool *came, struct mpk_error *err)
 {
@@ -367,6 +380,7 @@ static void compare_text_put_line(char mark, struct mpk_span text, struct mpk_st
 	mpk_strbuf_puts(out, ended ? "\n" : "\n\\ No newline at end of file\n");
 }
 
+/* Stops at the limit in the middle of a hunk; the caller counts such a hunk as left out. */
 static void compare_text_put_lines(char mark, const struct mpk_text_window *w, uint32_t from,
 				   uint32_t count, size_t limit, struct mpk_strbuf *out)
 {
@@ -394,6 +408,8 @@ static size_t hunk_end(const struct mpk_text_diff *d, size_t i)
 	return i;
 }
 
+/* The format of diff -u (POSIX, diff utility): ranges count from 1, and context is shared by
+ * changes that are near one another. */
 static void put_hunk(const struct mpk_text_diff *d, size_t begin, size_t end, size_t limit,
 		     struct mpk_strbuf *out)
 {

@@ -16,11 +16,15 @@
 
 /* --- texts, cubins, SPIR-V ------------------------------------------------------------- */
 
+/* NULL for bytes that nobody read as code, and for code whose format is not known: neither is
+ * compared by format. */
 static const struct mpk_code_format *diff_code_format_of(struct mpk_diff_code_side s)
 {
 	return s.code && s.code->format ? s.code->format : NULL;
 }
 
+/* Whether both sides read as f. Code with a problem is compared as bytes, since a reader that
+ * gave up halfway would call the rest equal. */
 static bool both_are(struct mpk_diff_code_side a, struct mpk_diff_code_side b,
 		     const struct mpk_code_format *f)
 {
@@ -35,6 +39,8 @@ static bool is_table(struct mpk_span name)
 	       mpk_span_is(name, ".symtab");
 }
 
+/* The differing sections by name, of code or of data. Tables of names are listed only when
+ * nothing else differs, since they are then the whole answer. */
 static void put_sections(const struct mpk_cubin_difference *list, size_t count, bool code,
 			 struct mpk_differ *d, struct mpk_strbuf *out)
 {
@@ -45,6 +51,7 @@ static void put_sections(const struct mpk_cubin_difference *list, size_t count, 
 	for (size_t i = 0; names && i < count; i++)
 		if (list[i].is_code == code && !is_table(list[i].name))
 			names[n++] = list[i].name;
+	/* no section but tables of names: then those */
 	for (size_t i = 0, others = n; names && !others && i < count; i++)
 		names[n++] = list[i].name;
 	if (names)
@@ -76,6 +83,8 @@ static bool compare_cubins(struct mpk_differ *d, const char *what, struct mpk_sp
 	return true;
 }
 
+/* SPIR-V keeps names, source and line numbers in the same stream as the code. A build with other
+ * debug information changes bytes and no instruction that runs. */
 static void compare_spirv(struct mpk_differ *d, const char *what, struct mpk_span name,
 			  struct mpk_span a, struct mpk_span b)
 {
@@ -105,6 +114,8 @@ static struct mpk_span image_name(const void *item)
 	return image->name;
 }
 
+/* The images of a fatbin under names that are the same in both files. An "a" or "f" is part of
+ * the name, because code for sm_90a does not run on what sm_90 code runs on. */
 static const struct image *diff_code_images_of(struct mpk_differ *d,
 					       const struct mpk_code_info *code)
 {
@@ -130,6 +141,8 @@ static const struct image *diff_code_images_of(struct mpk_differ *d,
 	return list;
 }
 
+/* Compares what is unpacked: one cubin may be compressed to different bytes. Where the packed
+ * bytes are equal nothing is unpacked. */
 static void compare_images(struct mpk_differ *d, struct mpk_span name, const void *a, const void *b)
 {
 	const struct image *x = a, *y = b;
@@ -149,6 +162,8 @@ static void compare_images(struct mpk_differ *d, struct mpk_span name, const voi
 		item->same_code = true;
 }
 
+/* Images are matched by kind and device and not by position: their order in the container
+ * changes nothing that runs. */
 static void compare_fatbins(struct mpk_differ *d, const struct mpk_code_info *a,
 			    const struct mpk_code_info *b)
 {
@@ -188,6 +203,8 @@ static struct mpk_span kernel_key(const void *item)
 	return mpk_span_of(k->key.data + skip, k->key.len - skip);
 }
 
+/* A figure that only one format has is no change of the kernel, so it is left out. The list is
+ * in the order of enum mpk_figure, which mpk_diff_kernel relies on. */
 static size_t changes_of(const struct mpk_listed_kernel *a, const struct mpk_listed_kernel *b,
 			 struct mpk_figure_change out[MPK_FIGURE_COUNT])
 {
@@ -214,6 +231,7 @@ static void put_changes(const struct mpk_figure_change *changes, size_t count,
 	}
 }
 
+/* Bytes that differ between two runs of equal length; the caller compares the lengths. */
 static uint64_t count_differing(struct mpk_span a, struct mpk_span b)
 {
 	uint64_t n = 0;
@@ -234,11 +252,14 @@ void mpk_diff_kernel(struct mpk_differ *d, const struct mpk_listed_kernel *a,
 	struct mpk_strbuf text = { 0 };
 	struct mpk_difference *item;
 
+	/* charged before the comparison: kernels of a hostile file may all share one long run of
+	 * code */
 	d->code_left -= rewritten ? a->code.len : 0;
 	rewritten = rewritten && !mpk_span_equal(a->code, b->code);
 	if (!count && !rewritten && !other)
 		return;
 	put_changes(changes, count, &text);
+	/* a change of the code's size, the last figure, says already that the code differs */
 	if (other && !(count && changes[count - 1].figure == MPK_FIGURE_CODE))
 		mpk_strbuf_printf(&text, "%scode differs", count ? ", " : "");
 	if (rewritten)

@@ -30,6 +30,8 @@ struct side {
 	uint64_t bytes; /* as they stand in the file */
 };
 
+/* Sorts by device first, so that a group is one run, and by digest within it, so that two groups
+ * can be merged like sorted lists. */
 static int by_content(const void *a, const void *b)
 {
 	const struct mpk_listed_image *x = a, *y = b;
@@ -38,6 +40,8 @@ static int by_content(const void *a, const void *b)
 	return order ? order : memcmp(x->digest, y->digest, sizeof x->digest);
 }
 
+/* The images by what they are and for which device, each group a run of one sorted copy. The
+ * original order is that of the linker's objects, which means nothing. */
 static enum mpk_code group_images(struct side *s, const struct mpk_image_list *images,
 				  struct mpk_arena *arena)
 {
@@ -69,6 +73,7 @@ static int diff_device_by_name(const void *key, const void *item)
 	return strcmp(key, (const char *)g->name.data); /* a C string */
 }
 
+/* The groups were made in sorted order of their names, so a binary search finds one. */
 static struct group *find_group(const struct side *s, const char *name)
 {
 	return s->group_count ? bsearch(name, s->groups, s->group_count, sizeof *s->groups,
@@ -76,6 +81,8 @@ static struct group *find_group(const struct side *s, const char *name)
 			      : NULL;
 }
 
+/* Reads one library: its kernels as digests, its images by group. A group is opaque when one of
+ * its kernels has no digest, since then equal kernels cannot be proved equal. */
 static bool read_side(struct mpk_differ *d, const struct mpk_view *view, struct side *s)
 {
 	struct mpk_image_list images;
@@ -113,6 +120,8 @@ static void diff_device_add_kernel(struct mpk_differ *d, enum mpk_diff_sign sign
 		item->target = k->target;
 }
 
+/* Marks the group when a difference was reported, so that compare_group does not report the same
+ * change again as one of images. */
 static void compare_kernel(struct mpk_differ *d, const struct side *a,
 			   const struct mpk_listed_kernel *k, const struct mpk_listed_kernel *other)
 {
@@ -123,6 +132,7 @@ static void compare_kernel(struct mpk_differ *d, const struct side *a,
 		find_group(a, k->image)->told = true;
 }
 
+/* Keys are unique: the list numbers copies of a kernel, and the number is a part of the key. */
 static bool index_keys(const struct mpk_kernel_list *list, struct mpk_strmap *out)
 {
 	size_t at;
@@ -185,6 +195,8 @@ static size_t count_missing(const struct group *a, const struct group *b)
 	return n;
 }
 
+/* Images can differ without a kernel that does, in constants or debug sections. That is said only
+ * when every kernel of both groups could be compared. */
 static void compare_group(struct mpk_differ *d, const struct group *a, const struct group *b)
 {
 	size_t differing = count_missing(a, b);
@@ -199,6 +211,8 @@ static void compare_group(struct mpk_differ *d, const struct group *a, const str
 					are_known ? ", but no kernel does" : "");
 }
 
+/* Marks the groups that both libraries have before the kernels are looked at: kernels of a group
+ * that only one has are covered by the line for the group. */
 static void match_groups(struct mpk_differ *d, struct side *a, struct side *b)
 {
 	static const struct mpk_diff_thing image = { .what = "image",
@@ -214,6 +228,8 @@ static void match_groups(struct mpk_differ *d, struct side *a, struct side *b)
 	mpk_differ_match(d, &image, a->groups, a->group_count, b->groups, b->group_count);
 }
 
+/* The cheap question first: libraries of gigabytes are often equal here, and then nothing has to
+ * be unpacked. */
 static bool same_containers(const struct mpk_image *a, const struct mpk_image *b)
 {
 	if (a->device_count != b->device_count)
@@ -224,6 +240,8 @@ static bool same_containers(const struct mpk_image *a, const struct mpk_image *b
 	return true;
 }
 
+/* Groups come before kernels and images after them, because each step relies on what the one
+ * before it has marked. */
 void mpk_diff_devices(struct mpk_differ *d, const struct mpk_view *x, const struct mpk_view *y)
 {
 	size_t before = d->diff->count;

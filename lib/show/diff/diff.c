@@ -34,6 +34,8 @@ static struct mpk_span part_name(const void *item)
 	return mpk_span_str(p->file->name);
 }
 
+/* graph.json and byte code have comparisons of their own, which name operators and instructions.
+ * A listing that is made from the payload is not stored, so bytes of it mean nothing. */
 static void compare_parts(struct mpk_differ *d, struct mpk_span name, const void *a, const void *b)
 {
 	const struct part *p = a, *q = b;
@@ -48,6 +50,8 @@ static void compare_parts(struct mpk_differ *d, struct mpk_span name, const void
 			      (struct mpk_diff_code_side){ y->data, q->code });
 }
 
+/* The name as the payload spells it, where there is one: that of a file is changed until a
+ * file system takes it. */
 static struct mpk_span tensor_name(const void *item)
 {
 	const struct part *p = item;
@@ -63,6 +67,8 @@ static void compare_tensors(struct mpk_differ *d, struct mpk_span name, const vo
 	mpk_diff_tensors(d, name, x->file->tensor, y->file->tensor);
 }
 
+/* What was read of a part as code, found by its address: parts and pieces are views of one
+ * payload. */
 static const struct mpk_code_info *diff_code_of(const struct mpk_node_info *info,
 						struct mpk_span bytes)
 {
@@ -79,6 +85,7 @@ struct parts {
 	size_t count, tensor_count;
 };
 
+/* Tensors are kept apart, since a model has thousands of them and they are compared by value. */
 static struct parts parts_of(struct mpk_differ *d, const struct node *n)
 {
 	struct mpk_extracted_files files = { 0 };
@@ -113,6 +120,8 @@ static struct mpk_span kernel_name(const void *item)
 	return f->key;
 }
 
+/* Compares what the table says of a kernel: its arguments and launch tags. Registers and machine
+ * code are compare_figures' matter. */
 static void diff_compare_kernels(struct mpk_differ *d, struct mpk_span name, const void *a,
 				 const void *b)
 {
@@ -139,6 +148,7 @@ static void compare_models(struct mpk_differ *d, struct mpk_span name, const voi
 	(void)mpk_differ_texts(d, "model function", name, &x, &y);
 }
 
+/* Figures are read from the machine code, which the table of kernels does not have. */
 static void compare_figures(struct mpk_differ *d, const struct node *a, const struct node *b)
 {
 	struct mpk_kernel_list x, y;
@@ -150,6 +160,8 @@ static void compare_figures(struct mpk_differ *d, const struct node *a, const st
 		d->diff->failed = true;
 }
 
+/* From what a caller sees to what only a compiler does: kernels, functions, structure, then
+ * files. A row compares only payloads of its own kind. */
 static void compare_payloads(struct mpk_differ *d, const struct node *a, const struct node *b)
 {
 	static const struct mpk_diff_thing kernel = { .what = "kernel",

@@ -13,6 +13,7 @@
 #include "text/escape.h"
 #include "text/phrase.h"
 
+/* A bare blob has no machine, which is worth a line when the other file has one. */
 static const char *machine_of(const struct mpk_image *image)
 {
 	return image->machine_name ? image->machine_name : "none";
@@ -51,6 +52,7 @@ static bool compare_signatures(struct mpk_differ *d, struct mpk_span name,
 	return mpk_differ_texts(d, "function", name, &x, &y);
 }
 
+/* Bytes that differ at the same offset, up to the end of the shorter one. */
 static uint64_t count_differing(struct mpk_span a, struct mpk_span b)
 {
 	uint64_t n = 0;
@@ -66,6 +68,7 @@ static bool are_of_a_kind(const struct mpk_host_code *a, const struct mpk_host_c
 	return (a->elf.header.e_type == ET_REL) == (b->elf.header.e_type == ET_REL);
 }
 
+/* Equal bytes can call another import: calls_others in host_code.c says how. */
 static void say_code_differs(struct mpk_differ *d, struct mpk_span name, struct mpk_span a,
 			     struct mpk_span b)
 {
@@ -78,6 +81,8 @@ static void say_code_differs(struct mpk_differ *d, struct mpk_span name, struct 
 		(void)mpk_differ_change(d, "function", name, "the same bytes call another import");
 }
 
+/* One line per function, of the first thing that differs: what it takes, its size, its alias, its
+ * code. A change of the first explains changes of the others. */
 static void compare_functions(struct mpk_differ *d, struct mpk_span name, const void *a,
 			      const void *b)
 {
@@ -96,6 +101,8 @@ static void compare_functions(struct mpk_differ *d, struct mpk_span name, const 
 					MPK_QUOTE(mpk_span_str(y->alias_of ? y->alias_of : "")));
 	else if (!f->code || !g->code || !are_of_a_kind(f->file, g->file))
 		return;
+	/* symbols of a hostile file may overlap, and would have the same code compared without
+	 * end */
 	else if (f->code->code.len > f->file->bytes_left)
 		(void)mpk_differ_change(d, "function", name,
 					"%zu bytes of code were not compared: functions overlap",
@@ -153,6 +160,7 @@ struct names {
 	size_t count;
 };
 
+/* "3 removed: a, b, c". Names alone, as local functions have no signature that could be shown. */
 static void put_group(struct mpk_strbuf *out, const struct names *n, const char *what, bool is_verb)
 {
 	if (!n->count)
@@ -183,6 +191,8 @@ static void sort_out(struct host *x, const struct host *y, struct names *missing
 	}
 }
 
+/* All local functions share one line: compilers split and clone them as they like (f.part.0,
+ * f.isra.1), and a line each would bury what was changed in the source. */
 static void compare_locals(struct mpk_differ *d, struct host *x, struct host *y)
 {
 	struct names removed = { mpk_arena_array(d->arena, x->code.count, sizeof(struct mpk_span)),
@@ -198,6 +208,7 @@ static void compare_locals(struct mpk_differ *d, struct host *x, struct host *y)
 		return;
 	}
 	sort_out(x, y, &removed, &changed);
+	/* differing ones were found in the first direction */
 	sort_out(y, x, &added, NULL);
 	put_group(&text, &changed, "differ", true);
 	put_group(&text, &removed, "removed", false);
@@ -216,6 +227,8 @@ static struct mpk_span diff_host_text_of(const void *item)
 	return mpk_span_str(*text);
 }
 
+/* Functions of the two files are compared before what they need, as a new import is a consequence
+ * of changed code and not its cause. */
 void mpk_diff_host(struct mpk_differ *d, const struct mpk_view *x, const struct mpk_view *y)
 {
 	static const struct mpk_diff_thing function = { .what = "function",
@@ -258,6 +271,8 @@ static bool is_beside_code(const char *name)
 	return false;
 }
 
+/* A section of type SHT_NOBITS (.bss) has a size and no bytes in the file (ELF gABI, Sections):
+ * its offset must not be read. */
 static bool section_bytes(const struct mpk_elf *e, size_t i, struct mpk_span *out)
 {
 	GElf_Shdr h;
@@ -299,6 +314,8 @@ static bool differing_sections(struct mpk_differ *d, const struct mpk_elf *a,
 	return out->count > 0;
 }
 
+/* Files that differ and whose meaning does not: names the sections, so that a reader sees whether
+ * it is a build ID, debug information or something that a program may run. */
 void mpk_diff_rest(struct mpk_differ *d, const struct mpk_view *a, struct mpk_span a_bytes,
 		   const struct mpk_view *b, struct mpk_span b_bytes)
 {

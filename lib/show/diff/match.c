@@ -60,6 +60,7 @@ static void pair(struct matcher *m, size_t a, size_t b, bool same)
 	m->match->owner[b] = a;
 }
 
+/* A pair is final once it is made: each step may only pair what earlier, surer steps left over. */
 static bool is_free(const struct matcher *m, size_t a, size_t b)
 {
 	return m->match->partner[a] == MPK_NO_MODULE && m->match->owner[b] == MPK_NO_MODULE;
@@ -89,6 +90,7 @@ static bool is_place(const struct matcher *m, size_t a, size_t b)
 	return at_path(m, a, &found) && found == b;
 }
 
+/* The entries are one array that every step fills again; it keeps the largest size that it had. */
 static enum mpk_code add_entry(struct matcher *m, size_t side, size_t index, struct mpk_span name)
 {
 	const struct mpk_view *view = side ? m->b : m->a;
@@ -136,6 +138,8 @@ static int order_of(size_t a, size_t b)
 	return (a > b) - (a < b);
 }
 
+/* Ties are ordered by file and then by position, so that of equal modules the first pairs with
+ * the first, and so that qsort, which is not stable, cannot change the answer. */
 static int match_by_place(const struct entry *x, const struct entry *y)
 {
 	int order = order_of(x->side, y->side);
@@ -143,6 +147,8 @@ static int match_by_place(const struct entry *x, const struct entry *y)
 	return order ? order : order_of(x->index, y->index);
 }
 
+/* Kind and length are compared before content: most modules differ in one of them, and then no
+ * byte of a payload has to be read. */
 static int like_length(const void *a, const void *b)
 {
 	const struct entry *x = a, *y = b;
@@ -177,6 +183,8 @@ static enum mpk_code match_add_module(struct matcher *m, size_t side, size_t ind
 	return add_entry(m, side, index, (struct mpk_span){ 0 });
 }
 
+/* Modules that neither moved nor changed, which are most of them in most files, are paired
+ * without sorting. */
 static void match_equal_places(struct matcher *m)
 {
 	size_t b;
@@ -206,6 +214,8 @@ static enum mpk_code match_digests(struct matcher *m, size_t at, size_t end)
 	return MPK_OK;
 }
 
+/* Runs of one kind and length: a pair is compared directly, more of them by digest, so that a
+ * payload is read a fixed number of times however many look alike. */
 static enum mpk_code match_equal(struct matcher *m)
 {
 	const struct entry *e;
@@ -248,6 +258,8 @@ static enum mpk_code add_defined(struct matcher *m, size_t side, size_t index)
 	return MPK_OK;
 }
 
+/* Only modules of one kind are candidates: a name that a CUDA module and a host module share is a
+ * kernel and its caller. */
 static int like_name(const void *a, const void *b)
 {
 	const struct entry *x = a, *y = b;
@@ -271,6 +283,8 @@ static int by_pair(const void *a, const void *b)
 	return order ? order : order_of(x->b, y->b);
 }
 
+/* Pairs with the most shared names first. Of equal ones a pair at one path wins, then the order
+ * in the files, so that the result does not depend on qsort. */
 static int by_count(const void *a, const void *b)
 {
 	const struct shared *x = a, *y = b;
@@ -281,6 +295,7 @@ static int by_count(const void *a, const void *b)
 	return order ? order : by_pair(a, b);
 }
 
+/* A pair may be added once for each name that it shares; count_shared merges them. */
 static enum mpk_code match_add_shared(struct matcher *m, const struct entry *a,
 				      const struct entry *b)
 {
@@ -321,6 +336,8 @@ static void count_shared(struct shares *s)
 	s->count = n;
 }
 
+/* Greedy: the pair that shares most is made first and uses up both modules. A best assignment
+ * of all pairs would cost n cubed. */
 static enum mpk_code match_names(struct matcher *m)
 {
 	struct shares *s = &m->shares;
@@ -345,6 +362,7 @@ static enum mpk_code match_names(struct matcher *m)
 
 /* --- 3 and 4: kinds and paths --------------------------------------------------------------- */
 
+/* A path alone is a weak sign, so pairs of one kind are made before pairs of any kind. */
 static void match_places(struct matcher *m, bool of_one_kind)
 {
 	size_t b;
@@ -380,6 +398,8 @@ static enum mpk_code add_nameless(struct matcher *m, size_t side, size_t index)
 	return MPK_OK;
 }
 
+/* A kind with one module left in each file: it was rewritten so that no name survived, which is
+ * still the same module to a reader. */
 static enum mpk_code match_last_of_kind(struct matcher *m)
 {
 	const struct entry *e;
@@ -397,6 +417,7 @@ static enum mpk_code match_last_of_kind(struct matcher *m)
 	return MPK_OK;
 }
 
+/* From the surest sign to the weakest; what comes later sees only what is left. */
 static enum mpk_code match_all(struct matcher *m)
 {
 	size_t found;

@@ -33,6 +33,8 @@ static size_t number_length(struct mpk_span line)
 	return i + 2;
 }
 
+/* The line with its '\n', if it has one: a listing split this way is put together again without
+ * loss. */
 static struct mpk_span next_line(struct mpk_span text, size_t *at)
 {
 	const uint8_t *p = text.data + *at, *end = memchr(p, '\n', text.len - *at);
@@ -74,6 +76,8 @@ static struct mpk_span diff_model_function_name(struct mpk_span line)
 	return mpk_span_of(line.data + 1, n - 1);
 }
 
+/* Counts first, then fills: functions borrow their text from the listing, so that an array of the
+ * right size is all that is allocated. */
 static struct listed_function *split_listing(struct mpk_differ *d, struct mpk_span listing,
 					     size_t *count)
 {
@@ -104,6 +108,7 @@ static struct mpk_span listed_name(const void *item)
 	return f->name;
 }
 
+/* "Instruction" is the unit in the text, since a line of a listing is one. */
 static void compare_listed(struct mpk_differ *d, struct mpk_span name, const void *a, const void *b)
 {
 	const struct listed_function *x = a, *y = b;
@@ -111,6 +116,8 @@ static void compare_listed(struct mpk_differ *d, struct mpk_span name, const voi
 	mpk_differ_lines(d, "byte code", name, "instruction", x->text, y->text);
 }
 
+/* Functions are matched by name, so that one that moved in the table is not reported as removed
+ * and added. */
 void mpk_diff_listings(struct mpk_differ *d, struct mpk_span a, struct mpk_span b)
 {
 	static const struct mpk_diff_thing function = { .what = "byte code",

@@ -14,6 +14,7 @@ static const char *const signs[] = {
 static const char *const green = "\033[32m", *const red = "\033[31m", *const cyan = "\033[36m",
 			 *const off = "\033[0m";
 
+/* The colours of git, which readers of hunks know. */
 static const char *color_of(char mark)
 {
 	return mark == '+' ? green : mark == '-' ? red : mark == '@' ? cyan : NULL;
@@ -44,6 +45,8 @@ static void diff_print_put_place(const struct mpk_difference *d, struct mpk_strb
 		mpk_strbuf_printf(out, " -> %s", d->new_path);
 }
 
+/* One line for each difference, then its hunk. Without colours the mark is the first byte of
+ * the line, so that grep '^+' finds what was added. */
 void mpk_diff_text(const struct mpk_diff *diff, struct mpk_style style, struct mpk_strbuf *out)
 {
 	static const char marks[] = {
@@ -72,6 +75,7 @@ void mpk_diff_text(const struct mpk_diff *diff, struct mpk_style style, struct m
 	}
 }
 
+/* Figures as numbers and not as the text has them: a script compares them without parsing units. */
 static void diff_print_put_figures(const struct mpk_difference *d, struct mpk_json *j,
 				   struct mpk_json_at *at)
 {
@@ -128,6 +132,8 @@ static void diff_print_put_bytes(const char *what, uint64_t before, uint64_t aft
 	mpk_strbuf_puts(out, " |\n");
 }
 
+/* Paths go through mpk_markdown_code: names of modules are a stranger's, and could otherwise be
+ * links or markup in a pull request. */
 static void put_place_cell(const struct mpk_difference *d, struct mpk_strbuf *out)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf place = { 0 };
@@ -139,6 +145,7 @@ static void put_place_cell(const struct mpk_difference *d, struct mpk_strbuf *ou
 
 /* --- kernels: a row for each figure that changed ---------------------------------------- */
 
+/* A row for each figure, so that the column of percentages can be read from top to bottom. */
 static void put_figure_rows(const struct mpk_difference *d, struct mpk_strbuf *out)
 {
 	for (size_t i = 0; i < d->figure_count; i++) {
@@ -159,6 +166,8 @@ static void put_figure_rows(const struct mpk_difference *d, struct mpk_strbuf *o
 	}
 }
 
+/* Comments on pull requests have a limit of 65536 characters at GitHub, so the tables are cut,
+ * and say by how much. */
 static void diff_print_put_kernels(const struct mpk_diff *diff, struct mpk_strbuf *out)
 {
 	size_t rows = 0;
@@ -180,6 +189,7 @@ static void diff_print_put_kernels(const struct mpk_diff *diff, struct mpk_strbu
 
 /* --- everything else: a row each --------------------------------------------------------- */
 
+/* What has figures is in the table of kernels already. */
 static void put_changes(const struct mpk_diff *diff, struct mpk_strbuf *out)
 {
 	static const char *const sign_words[] = { [MPK_DIFF_REMOVED] = "removed",
@@ -224,6 +234,8 @@ static void diff_print_put_title(const struct mpk_difference *d, struct mpk_strb
 	mpk_markdown_html(out, mpk_strbuf_text(&title));
 }
 
+/* Hunks are given room in order, and one that does not fit is left out whole: half a hunk does
+ * not apply. A smaller one after it may still fit. */
 static void put_hunk_folds(const struct mpk_diff *diff, struct mpk_strbuf *out)
 {
 	size_t left = HUNKS_MAX, left_out = 0;

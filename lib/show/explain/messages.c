@@ -36,6 +36,7 @@ const struct mpk_message *mpk_message_at(size_t i)
 	return i < MPK_ARRAY_COUNT(messages) ? &messages[i] : NULL;
 }
 
+/* By identifier, or by the number of an exit status, which is what a script has in hand. */
 bool mpk_message_is(const struct mpk_message *m, const char *word)
 {
 	char number[12];
@@ -44,6 +45,7 @@ bool mpk_message_is(const struct mpk_message *m, const char *word)
 	return strcmp(m->id, word) == 0 || (m->status && strcmp(number, word) == 0);
 }
 
+/* The whole table is compared: it has about a hundred rows, and this runs once. */
 const char *mpk_message_nearest(const char *word)
 {
 	struct mpk_span names[MPK_ARRAY_COUNT(messages)];
@@ -67,6 +69,7 @@ static const struct {
 	{ MPK_MESSAGE_EDIT, "edit", "mpack edit" },
 };
 
+/* In full for one message; a line of the list has room for the words alone. */
 static void put_printers(const struct mpk_message *m, bool in_full, struct mpk_strbuf *out)
 {
 	const char *comma = "";

@@ -33,6 +33,8 @@ static const char *plain(const char *target, struct mpk_arena *arena)
 	return name;
 }
 
+/* Whether bytes are a piece of the file or were unpacked, in which case they end with the
+ * container. */
 static bool lies_in(struct mpk_span inner, struct mpk_span outer)
 {
 	return inner.data >= outer.data && inner.data + inner.len <= outer.data + outer.len;
@@ -40,6 +42,8 @@ static bool lies_in(struct mpk_span inner, struct mpk_span outer)
 
 /* --- content of an image that is packed --------------------------------------------------- */
 
+/* Unpacks the container again for one image: the plan keeps none of them, as all together would
+ * not fit in memory. */
 static enum mpk_code extract_make(const struct mpk_view *view, struct mpk_extract_file *file,
 				  struct mpk_arena *arena, struct mpk_error *err)
 {
@@ -56,6 +60,8 @@ static enum mpk_code extract_make(const struct mpk_view *view, struct mpk_extrac
 
 /* --- the plan ---------------------------------------------------------------------------- */
 
+/* Bytes that are in the file get their offset, which --json shows; what is packed gets a function
+ * that makes it. */
 static enum mpk_code plan_bytes(struct planning *p, const struct mpk_view_code *c,
 				struct mpk_extract_file *file, struct mpk_span bytes,
 				struct mpk_error *err)
@@ -78,6 +84,8 @@ static enum mpk_code plan_bytes(struct planning *p, const struct mpk_view_code *
 	return p->each(file, p->arg);
 }
 
+/* The name has the numbers of container and image, so that it is unique without a look at
+ * others. */
 static enum mpk_code plan_image(struct planning *p, const struct mpk_view_code *c, size_t i,
 				struct mpk_error *err)
 {
@@ -177,6 +185,7 @@ static struct mpk_extract_file *extract_add(struct planner *p, const struct mpk_
 	return file;
 }
 
+/* A payload that nothing reads is written as it is, which is better than leaving it out. */
 static enum mpk_code add_raw(struct planner *p, const struct mpk_view_node *n,
 			     const char *directory)
 {
@@ -295,6 +304,8 @@ static enum mpk_code add_host(struct planner *p, const struct mpk_view_node *n,
 	return MPK_OK;
 }
 
+/* Host code, decoded files, or the raw payload where there is no file. A decoded payload of no
+ * bytes makes nothing. */
 static enum mpk_code plan_node(struct planner *p, size_t index)
 {
 	const struct mpk_view_node *n = &p->view->nodes[index];

@@ -27,6 +27,8 @@ struct parser {
 	struct mpk_error *err;
 };
 
+/* One form for all mistakes of structure; JSON that does not parse has a line and column from its
+ * reader. */
 static enum mpk_code no_baseline(const struct parser *p, const char *why)
 {
 	return mpk_fail(p->err, MPK_E_CORRUPT, "this is no baseline: %s", why);
@@ -50,6 +52,7 @@ static enum mpk_code number_of(const struct parser *p, struct mpk_json_value val
 	return MPK_OK;
 }
 
+/* Each name must be there: an empty default would match a kernel that has none. */
 static enum mpk_code parse_text(const struct parser *p, struct mpk_json_value object,
 				const char *key, const char **out)
 {
@@ -59,6 +62,8 @@ static enum mpk_code parse_text(const struct parser *p, struct mpk_json_value ob
 	return MPK_OK;
 }
 
+/* A missing figure is one that the format does not have; null is one that nobody could know,
+ * which is worse than any number. */
 static enum mpk_code parse_kernel(const struct parser *p, struct mpk_json_value value,
 				  struct mpk_listed_kernel *out)
 {
@@ -115,6 +120,7 @@ static enum mpk_code parse_file(const struct parser *p, struct mpk_json_value va
 	return MPK_OK;
 }
 
+/* Unknown names are refused: a misspelt one would otherwise allow nothing and say nothing. */
 static enum mpk_code parse_tolerance(const struct parser *p, struct mpk_json_value value,
 				     struct mpk_baseline *out)
 {
@@ -144,6 +150,8 @@ static enum mpk_code parse_tolerance(const struct parser *p, struct mpk_json_val
 	return MPK_OK;
 }
 
+/* The version comes first, so that a file of a later one is refused for that and not for a member
+ * that changed. */
 static enum mpk_code parse_document(const struct parser *p, struct mpk_json_value root,
 				    struct mpk_baseline *out)
 {
@@ -182,6 +190,7 @@ enum mpk_code mpk_baseline_parse(struct mpk_span text, struct mpk_arena *arena,
 
 /* --- measuring ----------------------------------------------------------------------------- */
 
+/* Builds are in different folders on different machines; the name of the file is what stays. */
 static const char *base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -241,6 +250,7 @@ const struct mpk_baseline_file *mpk_baseline_find(const struct mpk_baseline *b, 
 	return NULL;
 }
 
+/* Sorted by name, so that an update changes as few lines of the committed file as possible. */
 static int baseline_by_name(const void *a, const void *b)
 {
 	const struct mpk_baseline_file *x = a, *y = b;
@@ -267,6 +277,8 @@ enum mpk_code mpk_baseline_update(struct mpk_baseline *b, const struct mpk_basel
 
 /* --- writing --------------------------------------------------------------------------------- */
 
+/* Figures that the format does not have are left out by mpk_figure_json, so that reading the file
+ * gives what was measured. */
 static void kernel_json(const struct mpk_listed_kernel *k, struct mpk_json *j,
 			struct mpk_json_at *at)
 {

@@ -20,6 +20,7 @@ struct judge {
 	bool failed;
 };
 
+/* A failed allocation is remembered and reported once at the end, as in the list of --diff. */
 static void gate_add(struct judge *j, struct mpk_gate_finding f)
 {
 	struct mpk_gate *g = j->gate;
@@ -31,6 +32,7 @@ static void gate_add(struct judge *j, struct mpk_gate_finding f)
 	g->items[g->count++] = f;
 }
 
+/* A tolerance in the file, which was reviewed, comes before the one of the command line. */
 static double tolerance_of(const struct judge *j, unsigned measure)
 {
 	return j->baseline->has_tolerance[measure] ? j->baseline->tolerance[measure] : j->tolerance;
@@ -40,6 +42,8 @@ static double tolerance_of(const struct judge *j, unsigned measure)
 static enum mpk_gate_verdict verdict_of(struct mpk_figure_value before,
 					struct mpk_figure_value after, double allowed)
 {
+	/* 64 bits of mantissa where there are that many: a double would round differences of
+	 * large files */
 	long double grown = (long double)after.number - (long double)before.number;
 
 	if (before.state != after.state)
@@ -68,12 +72,15 @@ static bool gate_judge(struct judge *j, const struct mpk_listed_kernel *kernel, 
 	return worse;
 }
 
+/* Bytes of files are always known, so that they go through the same rule as figures. */
 static void judge_size(struct judge *j, unsigned measure, uint64_t before, uint64_t after)
 {
 	if (before != after)
 		(void)gate_judge(j, NULL, measure, mpk_figure_of(before), mpk_figure_of(after));
 }
 
+/* Only figures that are a cost: more registers are worse, but not every number of a kernel is
+ * better when it is smaller. */
 static void judge_kernel(struct judge *j, const struct mpk_listed_kernel *before,
 			 const struct mpk_listed_kernel *now)
 {
@@ -87,6 +94,8 @@ static void judge_kernel(struct judge *j, const struct mpk_listed_kernel *before
 	j->gate->worse_kernels += worse;
 }
 
+/* Findings come out in the order of the new list, with removed kernels at the end; the printers
+ * rely on findings of one kernel being adjacent. */
 static void judge_kernels(struct judge *j, const struct mpk_kernel_list *before,
 			  const struct mpk_kernel_list *now)
 {
@@ -141,6 +150,7 @@ static const char *const verdicts[] = { [MPK_GATE_WORSE] = "worse",
 					[MPK_GATE_NEW] = "new",
 					[MPK_GATE_GONE] = "gone" };
 
+/* The words of tables for figures, and two of the gate's own for sizes. */
 static const char *label(unsigned measure)
 {
 	return measure < MPK_FIGURE_COUNT          ? mpk_figure_row((enum mpk_figure)measure)->label
@@ -148,6 +158,7 @@ static const char *label(unsigned measure)
 						   : "blob";
 }
 
+/* Sizes are exact bytes and not "1.2 MiB": a limit that is exceeded by one byte must be visible. */
 static void gate_put_value(unsigned measure, struct mpk_figure_value value, struct mpk_strbuf *out)
 {
 	if (measure < MPK_FIGURE_COUNT)
@@ -172,6 +183,7 @@ static void put_gate_change(const struct mpk_gate_finding *f, struct mpk_strbuf 
 	}
 }
 
+/* No kernel: the finding is about the size of the file or of its blob. */
 static void gate_put_kernel(const struct mpk_listed_kernel *k, struct mpk_strbuf *out)
 {
 	if (!k) {
@@ -306,6 +318,7 @@ static void put_test(const struct mpk_gate *g, const struct mpk_listed_kernel *k
 	mpk_strbuf_puts(out, "/>\n    </testcase>\n");
 }
 
+/* Findings about sizes come before those of kernels, so that the walk ends at the first kernel. */
 static bool size_is_worse(const struct mpk_gate *g)
 {
 	for (size_t i = 0; i < g->count && !g->items[i].kernel; i++)

@@ -34,6 +34,7 @@ static bool is_reserved(struct mpk_span name)
 	return false;
 }
 
+/* Letters, digits and underscores: what C and Python allow beyond them is not the same. */
 static bool is_identifier(struct mpk_span name)
 {
 	for (size_t i = 0; i < name.len; i++)
@@ -70,6 +71,7 @@ static void header_put_comment(const struct mpk_strbuf *text, struct mpk_strbuf 
 	out->failed |= text->failed;
 }
 
+/* As a comment above each declaration, also where no typed one can be written. */
 static void header_put_signature(const struct mpk_view *view, size_t index, struct mpk_strbuf *out)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
@@ -80,6 +82,7 @@ static void header_put_signature(const struct mpk_view *view, size_t index, stru
 		mpk_strbuf_puts(out, ", of the host code: --run calls an executor's");
 }
 
+/* The file's name without its folder, so that the header does not depend on where it was made. */
 static void header_put_title(const struct mpk_view *view, const char *open, const char *close,
 			     struct mpk_strbuf *out)
 {
@@ -96,6 +99,8 @@ static void header_put_title(const struct mpk_view *view, const char *open, cons
 
 enum c_class { C_TENSOR, C_INT, C_BOOL, C_FLOAT, C_POINTER, C_UNKNOWN };
 
+/* Widths are not kept: both calling conventions pass every integer as int64_t and every float as
+ * double. */
 static enum c_class header_class_of(const struct mpk_type *t)
 {
 	if (t->kind == MPK_TYPE_TENSOR)
@@ -159,6 +164,8 @@ static void put_arguments(const struct mpk_signature *s, bool legacy, struct mpk
 	mpk_strbuf_puts(out, "0 }, code;\n");
 }
 
+/* A wrapper that packs its arguments as the convention wants; the library's own symbol is called
+ * directly, without a runtime. */
 static void put_typed(const struct mpk_image_function *f, const struct mpk_signature *s,
 		      bool legacy, struct mpk_strbuf *out)
 {
@@ -179,6 +186,7 @@ static void put_typed(const struct mpk_image_function *f, const struct mpk_signa
 				  s->input_count);
 }
 
+/* A symbol is declared once: an alias gets its comment alone. */
 static void put_c_function(const struct mpk_view *view, size_t index, bool legacy,
 			   struct mpk_strbuf *out)
 {
@@ -230,6 +238,8 @@ void mpk_header_c(const struct mpk_view *view, struct mpk_strbuf *out)
 
 /* --- Python ----------------------------------------------------------------------------- */
 
+/* Methods of a Protocol, which type checkers read and nothing runs. A result is None, as compiled
+ * functions write to their arguments. */
 static void put_python_function(const struct mpk_view *view, size_t index, struct mpk_strbuf *out)
 {
 	const struct mpk_image_function *f = &view->image->functions[index];

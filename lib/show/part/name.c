@@ -16,6 +16,8 @@ enum { KEPT_MOST = 20000 }; /* names of code that is read and forgotten; librari
 
 /* --- names --------------------------------------------------------------------------------- */
 
+/* The first '#' separates: paths have none, names of kernels may. Without one a text is a path
+ * when it looks like one. */
 struct mpk_part_name mpk_part_split(const char *text)
 {
 	struct mpk_span all = mpk_span_str(text);
@@ -46,6 +48,7 @@ void mpk_part_names_add(struct mpk_part_names *names, struct mpk_span name)
 		names->items[names->count++] = name;
 }
 
+/* An image can have images of its own, whose kernels are found by name, too. */
 void mpk_part_names_add_code(struct mpk_part_names *names, const struct mpk_code_info *code)
 {
 	for (size_t i = 0; i < code->kernel_count; i++)
@@ -60,6 +63,7 @@ void mpk_part_names_fini(struct mpk_part_names *names)
 	*names = (struct mpk_part_names){ 0 };
 }
 
+/* The table and the code may disagree, and either may be what the user read. */
 static bool has_kernel(const struct mpk_view_node *n, const struct mpk_node_info *info,
 		       struct mpk_span name)
 {
@@ -87,6 +91,7 @@ static const char *module_with(const struct mpk_view *view, struct mpk_span name
 	return NULL;
 }
 
+/* Functions of host code are in the listing, so that a user expects --show to find them. */
 static bool is_host_function(const struct mpk_image *image, struct mpk_span name)
 {
 	for (size_t i = 0; i < image->function_count; i++)

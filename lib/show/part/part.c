@@ -32,6 +32,7 @@ struct finder {
 	struct mpk_error *err;
 };
 
+/* Without a path all modules are searched, and the first that has the name wins. */
 static bool part_is_here(const struct finder *f, const char *path)
 {
 	return !f->wanted.path.len || mpk_span_is(f->wanted.path, path);
@@ -54,6 +55,7 @@ static struct mpk_span without_suffix(struct mpk_span name)
 	return mpk_span_of(name.data, name.len - (has ? 4 : 0));
 }
 
+/* "w1" of "params/w1": a tensor may be named without its folder. */
 static struct mpk_span last_step(struct mpk_span name)
 {
 	const uint8_t *slash = name.len ? memrchr(name.data, '/', name.len) : NULL;
@@ -85,6 +87,7 @@ static enum mpk_code part_put_file(struct finder *f, struct mpk_extract_file *fi
 	return MPK_OK;
 }
 
+/* Names are collected on the way for the hint that is given when nothing is found. */
 static enum mpk_code find_file(struct finder *f)
 {
 	for (size_t i = 0; i < f->plan.count && !f->found; i++) {
@@ -133,6 +136,8 @@ static enum mpk_code fail_several(const struct finder *f, size_t count)
 			said < count ? ", ..." : "", is_device ? "all of it" : "the payload");
 }
 
+/* A module with one obvious part needs no name. With several equal ones the user has to choose;
+ * the message lists the first. */
 static enum mpk_code find_main(struct finder *f)
 {
 	struct mpk_extract_file *best = NULL;
@@ -185,6 +190,8 @@ static void part_put_definition(struct finder *f, struct mpk_span text)
 	f->found = true;
 }
 
+/* Remembers the first code that has the kernel and no text of it: if nothing better is found, the
+ * message names it. */
 static void not_as_text(struct finder *f, const struct mpk_code_info *code, const char *path)
 {
 	if (f->whole)
@@ -211,6 +218,8 @@ static enum mpk_code find_program(struct finder *f, const struct mpk_code_info *
 	return MPK_OK;
 }
 
+/* An image's name is looked for before a kernel's, and the whole container before its images: the
+ * outermost answer is the largest one. */
 static void find_in_code(struct finder *f, const struct mpk_code_info *code, const char *path)
 {
 	size_t kernel;
@@ -238,6 +247,7 @@ static void part_put_text(struct finder *f, struct mpk_strbuf *text)
 	f->found = true;
 }
 
+/* A function of byte code has no bytes of its own, so its listing is what is shown. */
 static void part_find_function(struct finder *f, const struct mpk_view_node *n)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };

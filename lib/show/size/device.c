@@ -42,6 +42,7 @@ static void reading_fini(struct reading *r)
 
 /* --- reading --------------------------------------------------------------------------- */
 
+/* One copy of each text in the arena: a library has a million kernels of some thousand names. */
 static enum mpk_code size_device_keep(struct reading *r, struct mpk_span text, const char **out,
 				      struct mpk_error *err)
 {
@@ -63,6 +64,7 @@ static enum mpk_code size_device_keep(struct reading *r, struct mpk_span text, c
 	return MPK_OK;
 }
 
+/* Machine code of less than SAME_MIN bytes is listed and not compared. */
 static enum mpk_code size_device_add_kernel(struct reading *r, const char *path, const char *target,
 					    const struct mpk_code_kernel *k, struct mpk_error *err)
 {
@@ -121,6 +123,8 @@ static enum mpk_code read_container(const struct mpk_view_code *c, void *arg, st
 
 /* --- what is the same ------------------------------------------------------------------- */
 
+/* Digest first, as it separates nearly all; the rest makes the order complete, so that the output
+ * does not depend on qsort. */
 static int by_code(const void *a, const void *b)
 {
 	const struct seen *x = a, *y = b;
@@ -133,12 +137,15 @@ static int by_code(const void *a, const void *b)
 	return order ? order : strcmp(x->path, y->path);
 }
 
+/* Equal digests of 128 bits count as equal code: the code itself is forgotten by now. */
 static bool size_device_is_same(const struct seen *a, const struct seen *b)
 {
 	return a->bytes == b->bytes && memcmp(a->digest, b->digest, sizeof a->digest) == 0 &&
 	       mpk_span_equal(a->name, b->name) && strcmp(a->target, b->target) == 0;
 }
 
+/* By what could be saved: one copy stays, so that a kernel counts one time less than it is
+ * there. */
 static int most_first(const void *a, const void *b)
 {
 	const struct mpk_size_kernel *x = a, *y = b;
@@ -153,6 +160,7 @@ static int most_first(const void *a, const void *b)
 	return order ? order : strcmp(x->item.path, y->item.path);
 }
 
+/* Groups need two members, so that half of the kernels is room enough. */
 static enum mpk_code find_same(struct reading *r, struct mpk_size *out, struct mpk_error *err)
 {
 	struct mpk_size_kernel *same = mpk_arena_array(r->sink->arena, r->count / 2, sizeof *same);
@@ -181,6 +189,8 @@ static enum mpk_code find_same(struct reading *r, struct mpk_size *out, struct m
 	return MPK_OK;
 }
 
+/* A line for each device and sort of code, "sm_90 cubin", from the same rows that the listing
+ * shows. */
 static enum mpk_code size_device_read_rows(const struct mpk_view *view, struct mpk_arena *arena,
 					   struct mpk_size *out, struct mpk_error *err)
 {
@@ -216,6 +226,7 @@ enum mpk_code mpk_size_read_devices(const struct mpk_view *view, const struct mp
 
 /* --- showing ---------------------------------------------------------------------------- */
 
+/* Bytes of machine code as unpacked: in a compressed container less would be saved in the file. */
 static uint64_t to_save(const struct mpk_size *size)
 {
 	uint64_t sum = 0;

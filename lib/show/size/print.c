@@ -13,6 +13,8 @@ static void title(const char *text, struct mpk_style style, struct mpk_strbuf *o
 			  style.color ? "\033[0m" : "");
 }
 
+/* Bytes in a unit that people read, and the share of the whole file: a file of no bytes has no
+ * shares. */
 static void row(struct mpk_table *t, uint64_t bytes, uint64_t whole)
 {
 	mpk_table_row(t);
@@ -20,6 +22,7 @@ static void row(struct mpk_table *t, uint64_t bytes, uint64_t whole)
 	mpk_table_cell(t, "%.1f%%", whole ? 100.0 * (double)bytes / (double)whole : 0.0);
 }
 
+/* Names are a stranger's: escaped for the terminal and cut, so that a table stays one. */
 static void cell_escaped(struct mpk_table *t, struct mpk_span text)
 {
 	char cut[128];
@@ -27,6 +30,8 @@ static void cell_escaped(struct mpk_table *t, struct mpk_span text)
 	mpk_table_cell(t, "%s", mpk_escape_to(text, cut, sizeof cut));
 }
 
+/* Columns to the right for numbers, then path and name; sections have no path, so their name
+ * takes its column. */
 static void put_list(const struct mpk_view *view, const char *name,
 		     const struct mpk_size_list *list, struct mpk_style style,
 		     struct mpk_strbuf *out)
@@ -47,6 +52,7 @@ static void put_list(const struct mpk_view *view, const char *name,
 	mpk_table_fini(&t);
 }
 
+/* Four names at most: a tensor may be there a hundred times, and --json has all of them. */
 static void put_copies(const struct mpk_size *size, struct mpk_style style, struct mpk_strbuf *out)
 {
 	char cut[128];
@@ -86,6 +92,8 @@ void mpk_size_text(const struct mpk_view *view, const struct mpk_size *size, str
 	mpk_size_devices_text(size, style, out);
 }
 
+/* A run of copies has the same members as any other list, so that a script reads both with one
+ * function. */
 static void list_json(const struct mpk_size_list *list, const char *key, const char *name,
 		      struct mpk_json *j, struct mpk_json_at *at)
 {

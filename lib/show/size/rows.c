@@ -45,6 +45,7 @@ static void put_cell(struct mpk_strbuf *out, struct mpk_span text)
 	mpk_strbuf_puts(out, quote ? "\"" : "");
 }
 
+/* An empty cell for NULL: RFC 4180 wants as many fields in each line. */
 static void rows_put_text(struct mpk_strbuf *out, const char *text)
 {
 	put_cell(out, mpk_span_str(text ? text : ""));
@@ -62,6 +63,7 @@ static void rows_put_tensor(struct mpk_strbuf *out, const struct mpk_tensor_reco
 	mpk_strbuf_putc(out, ',');
 }
 
+/* The order of columns is that of mpk_size_csv_head. Lines end with CR LF, as RFC 4180 says. */
 static void rows_put_row(struct mpk_strbuf *out, const struct mpk_view *view, struct row r)
 {
 	rows_put_text(out, view->name);
@@ -94,11 +96,14 @@ void mpk_size_csv_head(struct mpk_strbuf *out)
 	mpk_strbuf_puts(out, "\r\n");
 }
 
+/* Code beside the tree is of no module and has no kind. */
 static struct mpk_span rows_kind_of(const struct mpk_view_node *node)
 {
 	return node ? node->node->kind : (struct mpk_span){ 0 };
 }
 
+/* The filter of --filter names modules, parts and kernels: a kernel is shown with its container
+ * or by itself. */
 static bool shows(const struct mpk_view *view, const struct mpk_listed_kernel *k)
 {
 	if (k->node)
@@ -107,6 +112,8 @@ static bool shows(const struct mpk_view *view, const struct mpk_listed_kernel *k
 	       mpk_view_shows(view, k->name);
 }
 
+/* Bytes are the machine code of the kernel where the format says how much that is, else the cell
+ * is empty. */
 static void rows_put_kernels(const struct mpk_view *view, const struct mpk_kernel_list *list,
 			     struct mpk_strbuf *out)
 {
@@ -178,6 +185,8 @@ enum mpk_code mpk_size_csv(const struct mpk_view *view, const struct mpk_size *s
 
 enum { ROWS_MAX = 100 };
 
+/* In a fold each, so that a comment on a pull request stays short; absolute bytes beside the
+ * readable ones, for who compares two of them. */
 static void put_list(const struct mpk_view *view, const char *title, bool has_path,
 		     const struct mpk_size_list *list, struct mpk_strbuf *out)
 {

@@ -43,6 +43,8 @@ static void sizer_fini(struct sizer *s)
 	free(s->kernels.items);
 }
 
+/* Every row passes here, so that the filter is applied in one place: modules that are shown
+ * whole, parts of them, or what is beside the tree. */
 static enum mpk_code size_add(const struct sizer *s, struct growing *g, struct mpk_size_item item)
 {
 	if (s->whole ? !mpk_view_shows_part(s->whole, item.name)
@@ -53,6 +55,8 @@ static enum mpk_code size_add(const struct sizer *s, struct growing *g, struct m
 	return MPK_OK;
 }
 
+/* Arrays grow in malloc and are moved to the arena once: growing there would leave each smaller
+ * copy in it. */
 static enum mpk_code size_settle(const struct sizer *s, struct growing *g,
 				 struct mpk_size_list *out)
 {
@@ -81,6 +85,7 @@ static void sort_largest(struct growing *g)
 		qsort(g->items, g->count, sizeof *g->items, size_larger_first);
 }
 
+/* Names are copied, since the ELF file is closed before they are printed. */
 static enum mpk_code size_add_section(struct sizer *s, const char *name, uint64_t bytes,
 				      uint64_t *sum)
 {
@@ -92,6 +97,7 @@ static enum mpk_code size_add_section(struct sizer *s, const char *name, uint64_
 			(struct mpk_size_item){ .name = mpk_span_str(name), .bytes = bytes });
 }
 
+/* SHT_NOBITS takes no bytes of the file (ELF gABI, Sections). Index 0 is reserved and empty. */
 static enum mpk_code read_elf_sections(struct sizer *s, uint64_t *sum)
 {
 	MPK_CLEANUP(mpk_elf_close) struct mpk_elf elf = { 0 };
@@ -108,6 +114,8 @@ static enum mpk_code read_elf_sections(struct sizer *s, uint64_t *sum)
 	return MPK_OK;
 }
 
+/* What no section covers is headers, padding and, in archives, other members; overlapping
+ * sections leave 0 of it. */
 static enum mpk_code size_read_sections(struct sizer *s, uint64_t *other)
 {
 	const struct mpk_image *image = s->view->image;
@@ -128,6 +136,8 @@ static enum mpk_code size_read_sections(struct sizer *s, uint64_t *other)
 	return MPK_OK;
 }
 
+/* A payload that did not decode is one part: its bytes are there all the same and must be in the
+ * sum. */
 static enum mpk_code read_files(struct sizer *s, const struct mpk_view_node *n)
 {
 	struct mpk_extracted_files files = { 0 };
@@ -184,6 +194,8 @@ static enum mpk_code size_read_kernels(struct sizer *s, size_t index)
 	return MPK_OK;
 }
 
+/* A module's own row has the bytes of its payload, of which the parts are a breakdown: the two
+ * lists must not be added. */
 static enum mpk_code read_modules(struct sizer *s)
 {
 	for (size_t i = 0; i < s->view->count; i++) {
@@ -202,6 +214,8 @@ static enum mpk_code read_modules(struct sizer *s)
 	return MPK_OK;
 }
 
+/* Longest first, then by bytes, so that equal content is adjacent. Most comparisons end at the
+ * length. */
 static int by_content(const void *a, const void *b)
 {
 	const struct mpk_size_item *x = a, *y = b;
@@ -216,6 +230,8 @@ static int by_content(const void *a, const void *b)
 	return x->data.data < y->data.data ? -1 : x->data.data > y->data.data;
 }
 
+/* Compares whole contents of adjacent files, which sorting has brought together; an array of all
+ * files is large enough for the runs. */
 static enum mpk_code find_copies(struct mpk_arena *arena, struct mpk_size *out,
 				 struct mpk_error *err)
 {
@@ -303,6 +319,8 @@ enum mpk_code mpk_size_read(const struct mpk_view *view, struct mpk_arena *arena
 	return MPK_OK;
 }
 
+/* Binary and decimal units, as in IEC 80000-13: KiB is 1024, kB is 1000. A product that overflows
+ * is refused and not clipped. */
 bool mpk_size_parse(struct mpk_span text, uint64_t *out)
 {
 	static const struct {

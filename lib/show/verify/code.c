@@ -11,6 +11,8 @@
 #include "text/escape.h"
 #include "verify/verify.h"
 
+/* Two questions: does the module's kind claim another format than its code has, and is the code
+ * sound in its own format. The second runs even where the first fails. */
 static void code_format(struct mpk_verify *v, const struct mpk_view_node *n,
 			const struct mpk_code_piece *piece)
 {
@@ -53,6 +55,8 @@ static void check_defined(struct mpk_verify *v, const struct mpk_code_info *code
 			       "the code does not define kernel '%s'", MPK_QUOTE(key));
 }
 
+/* A piece with a key is the code of that kernel alone; one without is the code of the whole
+ * table. */
 static void kernel_defined(struct mpk_verify *v, const struct mpk_view_node *n,
 			   const struct mpk_code_piece *piece)
 {
@@ -66,6 +70,8 @@ static void kernel_defined(struct mpk_verify *v, const struct mpk_view_node *n,
 		check_defined(v, &piece->code, k->functions[i].key);
 }
 
+/* Only OpenCL C is compiled per kernel by TVM's runtime (OpenCLModuleNode::InstallKernel);
+ * binaries and other kinds have no such lines. */
 static bool is_opencl_source(const struct mpk_view_node *n)
 {
 	const struct mpk_kernels *k = mpk_view_kernels(n);
@@ -80,6 +86,8 @@ enum piece_state {
 	PIECE_LACKS,
 };
 
+/* Whether a program defines its kernel. A text that does not parse, or in which a macro could
+ * make the name, gets the benefit of the doubt: a false alarm would be worse here. */
 static enum piece_state read_piece(struct mpk_verify *v, const struct mpk_source_code_piece *piece)
 {
 	struct mpk_source_code_index index = { .arena = v->arena };
@@ -124,6 +132,8 @@ static void check_piece(struct mpk_verify *v, const struct pieces *p, struct mpk
 			       MPK_QUOTE(kernel));
 }
 
+/* The state of each program is kept, so that a program is parsed once however many kernels of a
+ * hostile table have its name. */
 static bool split_pieces(struct mpk_verify *v, struct mpk_span text, struct pieces *out)
 {
 	_Static_assert(offsetof(struct mpk_source_code_piece, name) == 0,
@@ -200,6 +210,8 @@ static void verify_code_say(void *arg, enum mpk_severity severity, const char *t
 	mpk_verify_say(arg, severity, "%s", text);
 }
 
+/* A kernel can be in several images, and each is compared with the table: a fatbin may have been
+ * made of sources that differ. */
 static void verify_code_compare(const struct mpk_code_info *code, size_t kernel, void *arg)
 {
 	const struct parameters *p = arg;

@@ -22,6 +22,8 @@ struct written {
 	struct mpk_flat *flats;
 };
 
+/* Flats may be mapped, so they are closed even when reading failed halfway: those that were
+ * not opened are zero, and closing them does nothing. */
 static void written_fini(struct written *w)
 {
 	for (size_t i = 0; w->flats && i < w->tree.count; i++)
@@ -54,6 +56,8 @@ static enum mpk_code read_back(struct written *w, const struct mpk_tree *tree,
 	return MPK_OK;
 }
 
+/* Offsets of a module that is not in a blob yet count from its payload, so the finding says
+ * so. The module is found by its path, as a finding has no index of it. */
 static void place_finding(const struct mpk_view *view, struct mpk_error *e,
 			  void (*place)(void *data, size_t node, struct mpk_error *error),
 			  void *data)
@@ -68,6 +72,8 @@ static void place_finding(const struct mpk_view *view, struct mpk_error *e,
 	}
 }
 
+/* mpack has these modules looked at before it writes them: a mistake is reported at the line
+ * of the manifest, and not by --verify after delivery. */
 enum mpk_code mpk_verify_contents(const struct mpk_tree *tree, const char *name, bool standalone,
 				  struct mpk_report *report,
 				  void (*place)(void *data, size_t node, struct mpk_error *error),
@@ -92,12 +98,16 @@ enum mpk_code mpk_verify_contents(const struct mpk_tree *tree, const char *name,
 
 static const struct mpk_verify_position nowhere;
 
+/* A signature covers one file. A member of an archive can be signed too, but its archive can be
+ * changed around it. */
 static bool is_whole_file(const struct mpk_image *image)
 {
 	return image->container == MPK_CONTAINER_ELF_SO ||
 	       image->container == MPK_CONTAINER_ELF_OBJ;
 }
 
+/* The fingerprint is shown as ssh-keygen -l shows it, so that it can be compared with a published
+ * one. */
 static void say_signed(struct mpk_verify *v)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf name = { 0 };
@@ -110,6 +120,8 @@ static void say_signed(struct mpk_verify *v)
 	v->report->failed |= name.failed;
 }
 
+/* Without --pubkey nobody asked, and a missing signature is no mistake. With it, a file that
+ * cannot carry one fails: silence would read as success. */
 static void signature(struct mpk_verify *v)
 {
 	const struct mpk_image *image = v->view->image;
@@ -140,6 +152,8 @@ static void signature(struct mpk_verify *v)
 			"%s", err.text);
 }
 
+/* A damaged note is a warning: it does not keep the library from working, but --sbom will not
+ * have it. */
 static void provenance(struct mpk_verify *v)
 {
 	struct mpk_view_origin o;
@@ -162,6 +176,8 @@ const struct mpk_check mpk_checks_origin[] = {
 
 /* --- GPU code beside the tree ----------------------------------------------------------- */
 
+/* What cuModuleLoadData takes according to the CUDA driver API: a cubin, a fatbin, or PTX as a
+ * text that ends with NUL. */
 static bool is_loadable(const struct mpk_code_format *f)
 {
 	return f == &mpk_format_cubin || f == &mpk_format_fatbin || f == &mpk_format_ptx;

@@ -41,6 +41,8 @@ struct relocations {
 		(r)->has_fault = true;                                                             \
 	} while (0)
 
+/* On machines with function descriptors (ELFv1 of PowerPC, for example) an address of a function
+ * is one of data, and nothing is said about it. */
 static bool is_code(const struct relocations *r, uint64_t address)
 {
 	uint32_t flags;
@@ -49,6 +51,8 @@ static bool is_code(const struct relocations *r, uint64_t address)
 	       (mpk_elf_is_loaded(r->linking.elf, address, 1, &flags) && flags & PF_X);
 }
 
+/* The addend of a relocation without one (DT_REL) is the word that it overwrites (ELF gABI,
+ * Relocation). */
 static uint64_t dynamic_word_at(const struct relocations *r, uint64_t address)
 {
 	struct mpk_span bytes;
@@ -77,6 +81,8 @@ static void relocate_function(struct relocations *r, const struct mpk_relocation
 	}
 }
 
+/* The tests are in the order in which each may rely on those before it. Type 0 is R_*_NONE,
+ * which does nothing. */
 static void look_at(void *arg, const struct mpk_relocation *x)
 {
 	struct relocations *r = arg;
@@ -347,6 +353,7 @@ static void sealed_pages(struct mpk_verify *v, const struct mpk_linking *l)
 	}
 }
 
+/* The readers check the chains of Verneed and Verdef; their result is not needed here. */
 static void versions(struct mpk_verify *v, const struct mpk_linking *l)
 {
 	const struct mpk_version_need *needed;
@@ -429,6 +436,7 @@ static const char *symbol_fault(const struct mpk_verify *v, const struct mpk_lin
 	return NULL;
 }
 
+/* Stops at the first fault: a shifted table makes every symbol wrong, and one line says it. */
 static void dynamic_symbols(struct mpk_verify *v)
 {
 	struct mpk_error err = { 0 };

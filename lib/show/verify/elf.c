@@ -12,6 +12,8 @@
 
 static const struct mpk_verify_position nowhere;
 
+/* The package note of mpack names the symbol; one that is stripped or renamed leaves a blob that
+ * no loader finds. */
 static void blob_symbol(struct mpk_verify *v)
 {
 	struct mpk_error err = { 0 };
@@ -20,6 +22,8 @@ static void blob_symbol(struct mpk_verify *v)
 		mpk_verify_say_at(v, MPK_ERROR, nowhere, "%s", err.text);
 }
 
+/* Loaders of TVM read the length from the blob's first 8 bytes and ignore the symbol's. Tools
+ * that copy symbols go by the symbol, so that a difference loses bytes there. */
 static void blob_size(struct mpk_verify *v)
 {
 	const struct mpk_image *image = v->view->image;
@@ -77,6 +81,8 @@ static void blob_section(struct mpk_verify *v)
 			"section headers and program headers disagree about where the blob is");
 }
 
+/* What a process sees are segments; sections do not exist at run time. A writable segment is
+ * private memory as soon as one of its pages is touched. */
 static void blob_segment(struct mpk_verify *v)
 {
 	const struct mpk_image *image = v->view->image;
@@ -99,6 +105,7 @@ static void blob_segment(struct mpk_verify *v)
 	}
 }
 
+/* A linear search is enough: either the list has a dozen names or only a few are looked for. */
 static bool has_name(const char *const *names, size_t count, const char *name)
 {
 	for (size_t i = 0; i < count; i++)
@@ -156,6 +163,8 @@ static void library_context(struct mpk_verify *v)
 				  mpk_generation_get(image->gen)->ctx_symbol);
 }
 
+/* The symbol __tvm_main__ is a text that names another function. A name of nothing does not
+ * keep the library from loading: it fails in the call. */
 static void entry_function(struct mpk_verify *v)
 {
 	const struct mpk_image *image = v->view->image;
@@ -174,6 +183,8 @@ static void entry_function(struct mpk_verify *v)
 	}
 }
 
+/* Functions of a library are reached through a _lib node in the tree. Without one TVM loads the
+ * library and finds nothing of its host code. */
 static void host_code(struct mpk_verify *v)
 {
 	const struct mpk_view *view = v->view;

@@ -7,6 +7,8 @@
 #include "base/strmap.h"
 #include "text/escape.h"
 
+/* The reader of the kind found the problem while the file was opened; here it becomes a finding
+ * with the module's path. */
 static void payload(struct mpk_verify *v, const struct mpk_view_node *n)
 {
 	const struct mpk_error *e = n->problem;
@@ -18,6 +20,8 @@ static void payload(struct mpk_verify *v, const struct mpk_view_node *n)
 			e->text);
 }
 
+/* TVM's readers stop where they have what they need and ignore the rest, so that such a module
+ * loads. */
 static void payload_tail(struct mpk_verify *v, const struct mpk_view_node *n)
 {
 	uint64_t end = n->node->payload_off + n->node->payload.len;
@@ -43,6 +47,7 @@ static void byte_code(struct mpk_verify *v, const struct mpk_view_node *n)
 
 /* --- kernels ---------------------------------------------------------------------- */
 
+/* TVM reads the table into a map: of two rows with one name one is lost, and nobody says so. */
 static void kernel_name(struct mpk_verify *v, const struct mpk_view_node *n)
 {
 	const struct mpk_kernels *k = mpk_view_kernels(n);
@@ -114,6 +119,7 @@ static bool can_pass(const struct mpk_verify *v, struct mpk_dtype t)
 	return v->view->image->standalone ? t.lanes == 1 && t.bits : tvm_passes(t);
 }
 
+/* A runtime fails such a call only when it is made; the table shows it before. */
 static void kernel_arguments(struct mpk_verify *v, const struct mpk_view_node *n)
 {
 	const struct mpk_kernels *k = mpk_view_kernels(n);

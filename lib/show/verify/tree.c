@@ -7,6 +7,8 @@
 
 #include "text/escape.h"
 
+/* The reader goes on after a fault where it can and keeps one warning; a tree that was cut
+ * short is an error, since modules are missing. */
 static void container(struct mpk_verify *v)
 {
 	const struct mpk_tree *tree = v->view->tree;
@@ -18,6 +20,7 @@ static void container(struct mpk_verify *v)
 				  "%s", tree->warning.text);
 }
 
+/* A finding about the container has an offset and no module. */
 static struct mpk_verify_position in_blob(uint64_t offset)
 {
 	return (struct mpk_verify_position){ "blob", offset, NULL };
@@ -39,6 +42,7 @@ static void blob_tail(struct mpk_verify *v)
 				  image->blob.len - (tree->nbytes + 8));
 }
 
+/* The second one is reported, and not each further one: a hostile tree has thousands. */
 static void several_libs(struct mpk_verify *v)
 {
 	size_t libs = 0;
@@ -77,6 +81,8 @@ static void unreached(struct mpk_verify *v)
 	}
 }
 
+/* A note: TVM since 0.8 writes the imports of a module sorted. Another order comes from an
+ * older TVM or from another writer, and loads all the same. */
 static void child_order(struct mpk_verify *v, const struct mpk_view_node *n)
 {
 	for (size_t k = 1; k < n->node->child_count; k++)
@@ -88,6 +94,8 @@ static void child_order(struct mpk_verify *v, const struct mpk_view_node *n)
 		}
 }
 
+/* No error: a program may register a loader of its own, and then the kind is known where it
+ * matters. */
 static void known_kind(struct mpk_verify *v, const struct mpk_view_node *n)
 {
 	if (!n->kind)
@@ -105,6 +113,8 @@ static const unsigned first_release[MPK_GENERATION_COUNT + 1] = {
 	[MPK_GENERATION_COUNT] = MPK_RELEASE_NOW,
 };
 
+/* A blob of a generation with a kind that its releases never wrote was edited, or the kind's name
+ * is used for something else. */
 static void kind_release(struct mpk_verify *v, const struct mpk_view_node *n)
 {
 	enum mpk_generation gen = v->view->tree->gen;

@@ -13,6 +13,8 @@
 #include "text/escape.h"
 #include "verify/verify.h"
 
+/* One check on one module. The position is set before each call, so that a check that says
+ * nothing about where still reports a useful place. */
 static void run_node(struct mpk_verify *v, const struct mpk_check *check,
 		     const struct mpk_view_node *n)
 {
@@ -35,6 +37,8 @@ static void run_node(struct mpk_verify *v, const struct mpk_check *check,
 	v->kernel = (struct mpk_span){ 0 };
 }
 
+/* A check with a function for the whole file runs once, others for each module. The position
+ * is that of the blob until a check on a module sets its own. */
 static void run_table(struct mpk_verify *v, const struct mpk_check *checks)
 {
 	const struct mpk_image *image = v->view->image;
@@ -50,6 +54,8 @@ static void run_table(struct mpk_verify *v, const struct mpk_check *checks)
 	}
 }
 
+/* What code says is read for all modules up front: checks have no way to return an error of
+ * reading. */
 static enum mpk_code verify_read_code(const struct mpk_view *view, struct mpk_error *err)
 {
 	const struct mpk_node_info *info;
@@ -91,6 +97,8 @@ struct finder {
 	bool failed;
 };
 
+/* Receives each finding as it is reported. The report itself keeps a limited number; here every
+ * kernel is to have its own, so they are copied to the arena. */
 static void keep_finding(const struct mpk_finding *f, void *arg)
 {
 	struct finder *finder = arg;
@@ -108,6 +116,8 @@ static void keep_finding(const struct mpk_finding *f, void *arg)
 		finder->list[finder->count++] = kept;
 }
 
+/* By kernel for the binary search of whoever shows them; within a kernel in the order in which
+ * the checks found them. */
 static int by_kernel(const void *a, const void *b)
 {
 	const struct mpk_view_finding *x = a, *y = b;
@@ -116,6 +126,7 @@ static int by_kernel(const void *a, const void *b)
 	return order ? order : x->rank < y->rank ? -1 : x->rank > y->rank;
 }
 
+/* Checks with of_kernels alone: findings about a module as a whole have no row to appear in. */
 static void run_kernel_checks(struct mpk_verify *v, const struct mpk_check *checks,
 			      const struct mpk_view_node *node)
 {
@@ -126,6 +137,7 @@ static void run_kernel_checks(struct mpk_verify *v, const struct mpk_check *chec
 	}
 }
 
+/* The list is used again for the next module and copied to the arena in its final size. */
 static enum mpk_code find_in_node(struct mpk_verify *v, struct finder *f,
 				  struct mpk_view_node *node, struct mpk_error *err)
 {

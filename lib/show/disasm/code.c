@@ -17,6 +17,8 @@
 #include "text/escape.h"
 #include "llvm/open.h"
 
+/* A file does not say which extensions its functions use, so those that LLVM does not decode by
+ * itself are on. A step is the least length of an instruction, bytes. */
 static const struct row {
 	uint16_t machine;
 	unsigned bits; /* 0: any */
@@ -87,6 +89,8 @@ enum mpk_code mpk_disasm_put(struct mpk_disasm_job *j, const struct mpk_listing 
 	return j->sink->put(l, j->sink->arg, j->err);
 }
 
+/* A failure ends its own listing only, as other images may well
+ * be readable. The first one is kept. */
 enum mpk_code mpk_disasm_note(struct mpk_disasm_job *j, enum mpk_code code,
 			      const struct mpk_error *err)
 {
@@ -129,10 +133,12 @@ static enum mpk_code put_piece(struct mpk_disasm_job *j, struct mpk_listing *l,
 	l->address = code.address;
 	l->bytes = 0;
 	for (l->count = 0; l->count < count; l->count++) {
+		/* the last instructions may be cut: the next piece begins with them */
 		if (l->bytes >= PIECE_BYTES && left > code.bytes.len)
 			break;
 		l->bytes += list[l->count].bytes;
 	}
+	/* without progress this would not end */
 	*at = l->bytes ? *at + l->bytes : all.len;
 	return mpk_disasm_put(j, l);
 }
@@ -156,6 +162,7 @@ enum mpk_code mpk_disasm_function(struct mpk_disasm_job *j, const char *path, st
 	enum mpk_code status = disasm_code_target_of(file, function->thumb, &code, &err);
 	uint64_t at = 0;
 
+	/* symbols may all span the same code, and would have it disassembled once for each */
 	if (status == MPK_OK && function->bytes.len > file->code_left)
 		status = mpk_fail(&err, MPK_E_CORRUPT,
 				  "functions overlap: '%s' and those before it have more than "
@@ -164,6 +171,7 @@ enum mpk_code mpk_disasm_function(struct mpk_disasm_job *j, const char *path, st
 	if (status != MPK_OK)
 		return mpk_disasm_note(j, status, &err);
 	file->code_left -= function->bytes.len;
+	/* source lines are read once, for all pieces */
 	MPK_TRY(mpk_code_file_lines(file, function, &arena, &l.lines, &l.line_count, j->err));
 	while (at < function->bytes.len) {
 		MPK_TRY(put_piece(j, &l, code, &at));
@@ -172,8 +180,11 @@ enum mpk_code mpk_disasm_function(struct mpk_disasm_job *j, const char *path, st
 	return MPK_OK;
 }
 
+/* of LLVM's helper, and of each start of another tool */
 enum { MEMORY_BYTES = 1 << 30, CPU_SECONDS = 120 };
 
+/* The head of a question and of each row of an answer, as they go through a pipe. Both ends are
+ * this program, so the layout is the compiler's. */
 struct question {
 	char triple[48], cpu[48], features[128];
 	uint64_t address;
@@ -194,12 +205,14 @@ void mpk_disasm_limit(void)
 
 	(void)setrlimit(RLIMIT_CORE, &core);
 	(void)setrlimit(RLIMIT_CPU, &cpu);
+	/* shadow memory counts as data and is larger than any limit */
 	if (!MPK_IS_SANITIZED)
 		(void)setrlimit(RLIMIT_DATA, &memory);
 }
 
 /* --- in the helper ---------------------------------------------------------------------------- */
 
+/* A row without a text is one that LLVM knew no instruction for. */
 static void disasm_code_put_row(const struct mpk_llvm_instruction *i, void *arg)
 {
 	size_t len = i->text ? strlen(i->text) : 0;
@@ -246,6 +259,7 @@ enum mpk_code mpk_disasm_answer_code(void *data, struct mpk_span bytes, struct m
 	if (bytes.len < sizeof q)
 		return mpk_fail(err, MPK_E_INTERNAL, "a question without its head");
 	memcpy(&q, bytes.data, sizeof q);
+	/* they came through a pipe: that they end is not taken for granted */
 	q.triple[sizeof q.triple - 1] = q.cpu[sizeof q.cpu - 1] = '\0';
 	q.features[sizeof q.features - 1] = '\0';
 	MPK_TRY(open_llvm(data, &llvm, err));
@@ -284,6 +298,7 @@ static const char *safe_text(struct mpk_arena *arena, struct mpk_span text)
 	return out.failed ? NULL : mpk_arena_copy(arena, mpk_strbuf_text(&out), out.len);
 }
 
+/* Bytes that are no instruction, as the directive with which an assembler makes them. */
 static const char *byte_text(struct mpk_arena *arena, struct mpk_span bytes)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf out = { 0 };
@@ -293,6 +308,8 @@ static const char *byte_text(struct mpk_arena *arena, struct mpk_span bytes)
 	return out.failed ? NULL : mpk_arena_copy(arena, mpk_strbuf_text(&out), out.len);
 }
 
+/* The helper has seen hostile code and may be taken over. So a row must lie within the code that
+ * was asked about, and its text is made safe to print. */
 static enum mpk_code read_row(struct reader *r, struct mpk_cursor *c, struct mpk_error *err)
 {
 	struct mpk_llvm_instruction *i;

@@ -51,9 +51,12 @@ static bool begins_section(struct mpk_span line, const char *section)
 	if (!mpk_span_starts(line, "//-----"))
 		return false;
 	at = memmem(line.data, line.len, section, len);
+	/* a whole word: ".text.f" also begins ".text.f_1" */
 	return at && (size_t)(at - line.data) + len < line.len && at[-1] == ' ' && at[len] <= ' ';
 }
 
+/* nvdisasm prints all of a cubin. A kernel is what is between the line
+ * of its section and that of the next one. */
 static struct mpk_span cut_sass(struct mpk_span text, const char *section)
 {
 	struct mpk_span line;
@@ -69,6 +72,7 @@ static struct mpk_span cut_sass(struct mpk_span text, const char *section)
 				: mpk_span_of(text.data + from, text.len - from);
 }
 
+/* The tool is started only for a cubin that has the kernel: a file may have hundreds. */
 static enum mpk_code cubin(struct mpk_disasm_job *j, const char *path,
 			   const struct mpk_code_info *code)
 {
@@ -89,6 +93,7 @@ static enum mpk_code cubin(struct mpk_disasm_job *j, const char *path,
 	MPK_TRY_ALLOC(section, j->err);
 	text = cut_sass(text, section);
 	if (!text.len) {
+		/* the cubin has the kernel, so an empty listing would not be true */
 		status = mpk_fail(&err, MPK_E_TOOL, "nvdisasm did not print '%s'",
 				  MPK_QUOTE(j->wanted.name));
 		return mpk_disasm_note(j, status, &err);
@@ -151,6 +156,7 @@ static struct mpk_span cut_spirv(struct mpk_span text, struct mpk_span name)
 	return (struct mpk_span){ 0 };
 }
 
+/* The tool gets the module as a whole: a function without the types around it is no SPIR-V. */
 static enum mpk_code spirv(struct mpk_disasm_job *j, const char *path,
 			   const struct mpk_code_info *code)
 {
@@ -177,6 +183,7 @@ static void file_fini(struct mpk_code_file *f)
 	mpk_code_file_close(f);
 }
 
+/* Functions by their symbols, as no table of such a file says which of them are kernels. */
 static enum mpk_code every_function(struct mpk_disasm_job *j, const char *path,
 				    const struct mpk_code_info *code, struct mpk_code_file *file)
 {
@@ -229,6 +236,7 @@ static enum mpk_code cannot(struct mpk_disasm_job *j, const struct mpk_code_info
 	return mpk_disasm_note(j, status, &err);
 }
 
+/* A kernel of a text is its definition, or where no reader finds that, the program of its name. */
 static enum mpk_code text_code(struct mpk_disasm_job *j, const char *path,
 			       const struct mpk_code_info *code)
 {
@@ -283,6 +291,8 @@ enum mpk_code mpk_disasm_device(struct mpk_disasm_job *j, const char *path,
 		return cubin(j, path, code);
 	if (f == &mpk_format_spirv)
 		return spirv(j, path, code);
+	/* code objects of AMD and plain objects: both begin with
+	 * the magic number of the ELF gABI */
 	if (mpk_span_starts(code->bytes, "\177ELF"))
 		return elf(j, path, code);
 	return f->is_text ? text_code(j, path, code) : cannot(j, code);
@@ -300,6 +310,7 @@ static enum mpk_code container(struct mpk_disasm_job *j, const struct mpk_image_
 		return MPK_OK;
 	MPK_TRY(mpk_device_container(d, &scratch, &c, j->err));
 	j->arena = &scratch;
+	/* names of a miss are printed in the end, when this container is gone */
 	j->names.keep = j->view->arena;
 	status = mpk_disasm_device(j, c.path, &c.code);
 	mpk_part_names_add_code(&j->names, &c.code);

@@ -45,6 +45,7 @@ static void host_fini(struct host *h)
 	mpk_strmap_fini(&h->by_member);
 }
 
+/* Members are found by name, as an archive may have thousands of them. */
 static enum mpk_code host_init(struct mpk_disasm_job *j, struct host *h)
 {
 	const struct mpk_image *image = j->view->image;
@@ -62,6 +63,8 @@ static enum mpk_code host_init(struct mpk_disasm_job *j, struct host *h)
 	return MPK_OK;
 }
 
+/* The file that has a function: a member of the archive, or the image itself. It is opened once, as
+ * each of its functions asks for it. */
 static enum mpk_code open_host(struct mpk_disasm_job *j, struct host *h, const char *member,
 			       struct mpk_code_file **out)
 {
@@ -90,6 +93,7 @@ static enum mpk_code listing_put_function(struct mpk_disasm_job *j, struct host 
 {
 	enum mpk_code code;
 
+	/* one budget for all files goes along with the one that is read */
 	file->line_budget = h->line_budget;
 	code = mpk_disasm_function(j, h->path, name, j->view->image->machine_name, file, found);
 	h->line_budget = file->line_budget;
@@ -107,6 +111,8 @@ static enum mpk_code no_code(struct mpk_disasm_job *j, struct mpk_span name)
 	return mpk_disasm_note(j, code, &err);
 }
 
+/* Functions that the file exports, by the name that users know or by its symbol.
+ * An alias has no code of its own. */
 static enum mpk_code exported(struct mpk_disasm_job *j, struct host *h)
 {
 	const struct mpk_image *image = j->view->image;
@@ -141,6 +147,7 @@ static enum mpk_code internal(struct mpk_disasm_job *j, struct host *h)
 	MPK_TRY(open_host(j, h, NULL, &file));
 	if (mpk_code_file_find(file, symbol, &found))
 		return listing_put_function(j, h, file, j->wanted.name, &found);
+	/* there is no such function: what is spelled almost so is offered */
 	names = mpk_arena_array(j->view->arena, NAMES_MOST, sizeof *names);
 	MPK_TRY_ALLOC(names, j->err);
 	count = mpk_code_file_symbols(file, names, NAMES_MOST);
@@ -149,6 +156,7 @@ static enum mpk_code internal(struct mpk_disasm_job *j, struct host *h)
 	return MPK_OK;
 }
 
+/* A bare blob has no host code, and C is not compiled yet. */
 static bool has_machine_code(const struct mpk_image *image)
 {
 	return image->format != MPK_FILE_BLOB && image->format != MPK_FILE_C;
@@ -165,12 +173,14 @@ static enum mpk_code host_code(struct mpk_disasm_job *j, const char *path)
 			&err, MPK_E_UNSUPPORTED,
 			"the host code is C, which no compiler has seen; it stands in the file");
 
+		/* a name may still be that of a kernel */
 		return j->wanted.name.len ? MPK_OK : mpk_disasm_note(j, code, &err);
 	}
 	if (!has_machine_code(j->view->image))
 		return MPK_OK;
 	MPK_TRY(host_init(j, &h));
 	MPK_TRY(exported(j, &h));
+	/* symbols that are not exported come last: a name means what can be called */
 	return j->found == before && j->wanted.name.len ? internal(j, &h) : MPK_OK;
 }
 
@@ -230,6 +240,7 @@ static enum mpk_code library(struct mpk_disasm_job *j, const char *path,
 	return MPK_OK;
 }
 
+/* The library's own module has host code; others have byte code, device code or objects. */
 static enum mpk_code module(struct mpk_disasm_job *j, size_t index)
 {
 	const struct mpk_view_node *n = &j->view->nodes[index];
@@ -263,8 +274,10 @@ static bool has_host_node(const struct mpk_view *view)
 	return false;
 }
 
+/* In the order of the answer: the tree, code beside it, GPU code of any library. */
 static enum mpk_code modules(struct mpk_disasm_job *j)
 {
+	/* a library without a blob has host code and no module for it */
 	if (!j->wanted.path.len && !has_host_node(j->view))
 		MPK_TRY(host_code(j, ""));
 	for (size_t i = 0; i < j->view->count; i++)
@@ -281,6 +294,7 @@ static enum mpk_code modules(struct mpk_disasm_job *j)
 	return mpk_disasm_devices(j);
 }
 
+/* The module under which host code is listed; "" where the file has none. */
 static const char *host_path(const struct mpk_view *view)
 {
 	for (size_t i = 0; i < view->count; i++)
@@ -289,6 +303,7 @@ static const char *host_path(const struct mpk_view *view)
 	return "";
 }
 
+/* With nothing named, host functions are listed; modules and kernels are where there are none. */
 static enum mpk_code disassemble(struct mpk_disasm_job *j, const char *text)
 {
 	const struct mpk_image *image = j->view->image;
@@ -319,6 +334,7 @@ enum mpk_code mpk_view_disasm(const struct mpk_view *view, const char *text, str
 		j.wanted = mpk_part_split(text);
 	code = disassemble(&j, text);
 	mpk_part_names_fini(&j.names);
+	/* all that could be listed was: the first failure is the answer now */
 	if (code == MPK_OK && j.failure != MPK_OK) {
 		if (err)
 			*err = j.error;

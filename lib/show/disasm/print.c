@@ -52,6 +52,7 @@ static const char *distance_of(const struct mpk_listing *l, const struct mpk_llv
 	return end != number && !*end ? last : NULL;
 }
 
+/* Code of ARM has constants among its instructions, which LLVM would take for more of them. */
 static bool is_data(const struct mpk_listing *l, const struct mpk_llvm_instruction *i)
 {
 	return mpk_code_file_is_data(l->file, l->function->section, i->address);
@@ -85,6 +86,7 @@ static void disasm_print_put_text(const struct mpk_listing *l, const struct mpk_
 	mpk_strbuf_printf(out, "0x%" PRIx64, target);
 }
 
+/* Where an instruction leads: what LLVM says, or what is computed from a distance. */
 static bool disasm_print_target_of(const struct mpk_listing *l,
 				   const struct mpk_llvm_instruction *i, uint64_t *out)
 {
@@ -112,6 +114,7 @@ static bool put_reference(const struct mpk_listing *l, const struct mpk_llvm_ins
 /* The text that constants hold at an address, as far as it is one. */
 static struct mpk_span disasm_print_text_at(const struct mpk_listing *l, uint64_t address)
 {
+	/* fewer than 4 printable bytes are as likely a number: strings(1) has the same bound */
 	enum { TEXT_LEAST = 4, TEXT_MOST = 60 };
 	struct mpk_span bytes, text;
 	uint64_t off;
@@ -136,6 +139,7 @@ static void put_unnamed(const struct mpk_listing *l, const struct mpk_llvm_instr
 	if (!i->has_target || l->file->relocatable || is_data(l, i))
 		return;
 	(void)snprintf(said, sizeof said, "0x%" PRIx64, i->target);
+	/* an absolute operand has the address in it */
 	if (strstr(i->text, said))
 		return;
 	mpk_strbuf_printf(out, " # %s", said);
@@ -149,6 +153,8 @@ static void put_unnamed(const struct mpk_listing *l, const struct mpk_llvm_instr
 
 /* --- source lines ------------------------------------------------------------------------------------ */
 
+/* The source line of an address. Rows are sorted by where they begin,
+ * and there may be gaps between them. */
 static const struct mpk_dwarf_row *row_at(const struct mpk_listing *l, uint64_t address)
 {
 	size_t low = 0, high = l->line_count;
@@ -180,6 +186,7 @@ static bool disasm_print_put_line(const struct mpk_listing *l, size_t index, str
 
 /* --- text ------------------------------------------------------------------------------------------------ */
 
+/* In the order of memory, as objdump prints them for x86-64. */
 static void disasm_print_put_bytes(const struct mpk_listing *l,
 				   const struct mpk_llvm_instruction *i, struct mpk_strbuf *out)
 {
@@ -188,6 +195,7 @@ static void disasm_print_put_bytes(const struct mpk_listing *l,
 	mpk_strbuf_putc(out, ' ');
 }
 
+/* Laid out as by objdump: address, bytes, instruction, and in angle brackets what it refers to. */
 static void put_instruction(const struct mpk_listing *l, size_t index, bool bytes,
 			    struct mpk_strbuf *out)
 {
@@ -236,6 +244,7 @@ void mpk_listing_text(const struct mpk_listing *l, bool bytes, struct mpk_strbuf
 		return;
 	}
 	disasm_print_put_head(l, out);
+	/* texts end with line feeds, or PTX with a NUL: a listing has one line feed at its end */
 	while (text.len && text.data[text.len - 1] <= ' ')
 		text.len--;
 	mpk_escape_lines(out, text);
@@ -283,6 +292,7 @@ void mpk_listing_json(const struct mpk_listing *l, struct mpk_json *j, struct mp
 		mpk_json_text(j, o, "target", l->target);
 	else
 		mpk_json_null(j, o, "target");
+	/* the text of a tool is not cut into instructions */
 	if (!l->symbol) {
 		mpk_json_span(j, o, "text", l->text);
 		return;

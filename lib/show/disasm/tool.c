@@ -19,6 +19,7 @@
 #include "sandbox/sandbox.h"
 #include "text/escape.h"
 
+/* for one file; a tool that takes longer hangs */
 static const double SECONDS = 60;
 
 static const struct tool {
@@ -39,6 +40,8 @@ struct job {
 	int input, output, messages; /* files without a name */
 };
 
+/* The real path, as the sandbox lets the program read the folder
+ * that it is in and not one of links. */
 static bool find_program(struct job *j, const char *const *paths)
 {
 	for (; paths && *paths; paths++)
@@ -49,6 +52,8 @@ static bool find_program(struct job *j, const char *const *paths)
 
 /* --- in the program's process ---------------------------------------------------------------------- */
 
+/* A kernel without Landlock gives no sandbox. That is no reason to refuse: the limits of
+ * mpk_disasm_limit hold in any case. */
 static void enter_sandbox(const struct job *j)
 {
 	char folder[PATH_MAX];
@@ -74,11 +79,14 @@ static enum mpk_code become_program(struct mpk_process_self *self, void *data,
 	const struct job *j = data;
 	char file[40];
 	const char *const argv[] = { j->tool->name, j->tool->option, file, NULL };
+	/* nothing of the user's environment reaches a program that reads a hostile file */
 	const char *const environment[] = { "LC_ALL=C", "PATH=/usr/bin:/bin", NULL };
 
 	(void)self;
+	/* opened by this name, the file is read from its beginning, wherever j->input is */
 	(void)snprintf(file, sizeof file, "/proc/self/fd/%d", j->input);
 	mpk_disasm_limit();
+	/* of the files, the program keeps the input, which loses its close-on-exec flag */
 	if (dup2(j->output, STDOUT_FILENO) < 0 || dup2(j->messages, STDERR_FILENO) < 0 ||
 	    fcntl(j->input, F_SETFD, 0) < 0)
 		return mpk_fail_errno(err, MPK_E_IO, errno, "cannot give a program its files");
@@ -90,6 +98,7 @@ static enum mpk_code become_program(struct mpk_process_self *self, void *data,
 
 /* --- in the helper ------------------------------------------------------------------------------------ */
 
+/* The descriptor shares its offset with the program, which left it at the end of what it wrote. */
 static enum mpk_code tool_load(int fd, struct mpk_strbuf *out, struct mpk_error *err)
 {
 	char piece[4096];
@@ -102,6 +111,8 @@ static enum mpk_code tool_load(int fd, struct mpk_strbuf *out, struct mpk_error 
 	return mpk_strbuf_status(out, err);
 }
 
+/* The reason in words: our own failure before the program began, the time,
+ * a signal, or the first line of its messages. */
 static enum mpk_code say_failure(const struct job *j, const struct mpk_process_end *end,
 				 struct mpk_error *err)
 {
@@ -166,6 +177,8 @@ enum mpk_code mpk_disasm_answer_tool(void *data, struct mpk_span bytes, struct m
 
 	if (tool >= MPK_DISASM_TOOLS)
 		return mpk_fail(err, MPK_E_INTERNAL, "a question without its head");
+	/* the question has a number and no path: who asks has read
+	 * the file and may be taken over */
 	j.tool = &known[tool];
 	if (!find_program(&j, setup->tools[tool]))
 		return mpk_fail(err, MPK_E_LOAD,

@@ -29,6 +29,8 @@ static void put_quoted(const char *text, struct mpk_strbuf *out)
 	mpk_strbuf_putc(out, '"');
 }
 
+/* Two steps: the first makes backslashes of control characters,
+ * and the second keeps Graphviz from reading those. */
 static void put_escaped(struct mpk_span text, struct mpk_strbuf *out)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf escaped = { 0 };
@@ -51,6 +53,7 @@ static void dot_begin(const struct mpk_view *view, struct mpk_strbuf *out)
 
 /* --- the tree ------------------------------------------------------------------------------- */
 
+/* A color for each role. A module that is broken keeps it and has a red border. */
 static const char *color_of(const struct mpk_view_node *n)
 {
 	static const char *const colors[] = {
@@ -81,6 +84,7 @@ static void dot_put_module(const struct mpk_view *view, size_t index, struct mpk
 	out->failed |= label.failed;
 	mpk_strbuf_printf(out, "  n%zu [label=", index);
 	put_quoted(mpk_strbuf_text(&label), out);
+	/* a path has slashes, digits, dots and '#' only: it needs no escape */
 	mpk_strbuf_printf(out, ", tooltip=\"%s\", fillcolor=\"%s\"%s]\n", n->path, color_of(n),
 			  n->problem ? ", color=\"#b3261e\"" : "");
 	mpk_strbuf_pass(out);
@@ -124,6 +128,8 @@ static void put_node(const struct mpk_model_node *n, size_t graph, size_t index,
 	mpk_strbuf_pass(out);
 }
 
+/* Graphviz draws a box around a subgraph whose name begins with "cluster". Nodes are known in all
+ * of a digraph, so their names have the number of the graph. */
 static void put_graph(const struct mpk_model_graph *g, size_t index, struct mpk_strbuf *out)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf label = { 0 };
@@ -141,6 +147,7 @@ static void put_graph(const struct mpk_model_graph *g, size_t index, struct mpk_
 		const struct mpk_model_edge *e = &g->edges[i];
 
 		mpk_strbuf_printf(out, "    g%zun%zu -> g%zun%zu", index, e->from, index, e->to);
+		/* labels of edges are words of this program: they need no escape */
 		if (e->label[0])
 			mpk_strbuf_printf(out, " [label=\"%s\"]", e->label);
 		mpk_strbuf_putc(out, '\n');
@@ -170,6 +177,7 @@ static void dot_list_fini(struct list *list)
 	free(list->items);
 }
 
+/* A graph without nodes has nothing to draw and is left out. */
 static enum mpk_code add_graph(struct list *list, const struct mpk_view_node *n,
 			       struct mpk_model_graph graph, struct mpk_error *err)
 {
@@ -183,6 +191,7 @@ static enum mpk_code add_graph(struct list *list, const struct mpk_view_node *n,
 	return MPK_OK;
 }
 
+/* The graphs of one module, as its payload's row makes them; most kinds have none. */
 static enum mpk_code dot_read_node(const struct mpk_view_node *n, struct mpk_arena *arena,
 				   struct list *list, struct mpk_error *err)
 {

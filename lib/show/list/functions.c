@@ -25,6 +25,8 @@ static void put_doc(struct mpk_span doc, struct mpk_strbuf *out)
 	}
 }
 
+/* A function and, below it, the command line that calls it. Where --run takes the name for that of
+ * an executor's function, no command line calls this one. */
 static void functions_put_function(const struct mpk_view *view, size_t index,
 				   struct mpk_strbuf *out)
 {
@@ -64,6 +66,8 @@ static void put_unassigned(const struct mpk_view *view, struct mpk_strbuf *out)
 	}
 }
 
+/* Asks for the module only where all of it is shown:
+ * the second question notes which filter chose it. */
 static bool is_whole(const struct mpk_view_node *n)
 {
 	return mpk_view_shows_whole(n) && mpk_view_shows_node(n);
@@ -81,6 +85,8 @@ static void functions_put_title(const struct mpk_view_node *n, const char *what,
 		mpk_node_lines(n, "  ", out);
 }
 
+/* A module that is chosen as a whole has its title in any case,
+ * another before the first kernel that is shown. */
 static void functions_put_kernels(const struct mpk_view *view, const struct mpk_view_node *n,
 				  struct mpk_strbuf *out)
 {
@@ -106,6 +112,8 @@ static void functions_put_kernels(const struct mpk_view *view, const struct mpk_
 	}
 }
 
+/* The same for functions of executors. Those that --run cannot interpret are listed,
+ * too: what they take is known. */
 static void put_models(const struct mpk_view *view, const struct mpk_view_node *n,
 		       struct mpk_strbuf *out)
 {
@@ -174,6 +182,7 @@ static void functions_put_functions(const struct mpk_view *view, struct mpk_strb
 	}
 }
 
+/* Functions of executors come first, as --run prefers them to host functions of the same name. */
 void mpk_view_functions(const struct mpk_view *view, struct mpk_style style, struct mpk_strbuf *out)
 {
 	mpk_strbuf_puts(out, style.color ? "\033[1m" : "");
@@ -182,6 +191,7 @@ void mpk_view_functions(const struct mpk_view *view, struct mpk_style style, str
 	for (size_t i = 0; i < view->count; i++)
 		put_models(view, &view->nodes[i], out);
 	functions_put_functions(view, out);
+	/* without a function it has no name that a filter could choose */
 	if (!view->choice)
 		put_unassigned(view, out);
 	for (size_t i = 0; i < view->count; i++) {

@@ -9,6 +9,7 @@
 #include "model/node_info.h"
 #include "model/origin.h"
 
+/* The note with the name and the digest of the blob; null where the file has none. */
 static void list_json_put_note(const struct mpk_note *note, struct mpk_json *j,
 			       struct mpk_json_at *at)
 {
@@ -24,6 +25,7 @@ static void list_json_put_note(const struct mpk_note *note, struct mpk_json *j,
 	mpk_json_text(j, o, "xxh128", mpk_digest_print(note->digest, MPK_XXH128_BYTES, digits));
 }
 
+/* null for a file without a blob: a member that is always there spares readers a case. */
 static void put_blob(const struct mpk_view *v, struct mpk_json *j, struct mpk_json_at *at)
 {
 	const struct mpk_image *image = v->image;
@@ -40,10 +42,12 @@ static void put_blob(const struct mpk_view *v, struct mpk_json *j, struct mpk_js
 	mpk_json_u64(j, o, "offset", image->blob_off);
 	mpk_json_u64(j, o, "address", image->blob_address);
 	mpk_json_u64(j, o, "bytes", image->blob.len);
+	/* what the tree takes of "bytes"; less where something follows it */
 	mpk_json_u64(j, o, "used", v->tree ? v->tree->used : 0);
 	list_json_put_note(&image->note, j, o);
 }
 
+/* null for files of other formats, which "format" and "machine" describe. */
 static void put_elf(const struct mpk_image *image, struct mpk_json *j, struct mpk_json_at *at)
 {
 	struct mpk_json_at *o;
@@ -76,6 +80,7 @@ static void list_json_put_names(struct mpk_json *j, struct mpk_json_at *at, cons
 static void list_json_put_signature(const struct mpk_signature *s, struct mpk_json *j,
 				    struct mpk_json_at *at);
 
+/* Returns the object, to which --functions adds what the summary has not. */
 static struct mpk_json_at *list_json_put_function(const struct mpk_view *view, size_t index,
 						  struct mpk_json *j, struct mpk_json_at *list)
 {
@@ -93,6 +98,8 @@ static struct mpk_json_at *list_json_put_function(const struct mpk_view *view, s
 	return o;
 }
 
+/* A kernel as its table has it. Launch tags stay texts, so that tags which
+ * are new to this program are shown, too. */
 static struct mpk_json_at *list_json_put_kernel(const struct mpk_function_info *f,
 						struct mpk_json *j, struct mpk_json_at *list)
 {
@@ -149,11 +156,13 @@ static void list_json_put_params(const struct mpk_param *list, size_t count, con
 		o = mpk_json_object(j, array, NULL);
 		mpk_json_span(j, o, "name", list[i].name);
 		mpk_json_text(j, o, "kind", kinds[t->kind]);
+		/* a type of 0 bits is one that is not known */
 		mpk_json_text(j, o, "dtype",
 			      t->dtype.bits ? mpk_dtype_print(t->dtype, name) : NULL);
 		list_json_put_shape(t, j, o);
 		if (t->kind == MPK_TYPE_NAMED)
 			mpk_json_span(j, o, "title", t->title);
+		/* only OpenCL images have a scope; null where the kernel does not say which */
 		if (t->scope)
 			mpk_json_text(j, o, "scope", *t->scope ? t->scope : NULL);
 		if (t->kind == MPK_TYPE_TUPLE)
@@ -161,6 +170,7 @@ static void list_json_put_params(const struct mpk_param *list, size_t count, con
 	}
 }
 
+/* The line of the listing, for those who show a signature and do not take it apart. */
 static void list_json_put_text(const struct mpk_signature *s, struct mpk_json *j,
 			       struct mpk_json_at *at)
 {
@@ -186,6 +196,8 @@ static void list_json_put_signature(const struct mpk_signature *s, struct mpk_js
 	list_json_put_params(s->inputs, s->input_count, "inputs", j, at);
 }
 
+/* A function of an executor. Returns the object, to which
+ * --functions adds the module and a call. */
 static struct mpk_json_at *put_model(const struct mpk_signature *m, struct mpk_json *j,
 				     struct mpk_json_at *list)
 {
@@ -195,6 +207,7 @@ static struct mpk_json_at *put_model(const struct mpk_signature *m, struct mpk_j
 	list_json_put_text(m, j, o);
 	mpk_json_bool(j, o, "named_inputs", m->named_inputs);
 	list_json_put_params(m->inputs, m->input_count, "inputs", j, o);
+	/* null: not known; an empty list would say that nothing is returned */
 	if (m->outputs_known)
 		list_json_put_params(m->outputs, m->output_count, "outputs", j, o);
 	else
@@ -222,12 +235,14 @@ void mpk_view_targets_json(const struct mpk_view *view, const struct mpk_view_no
 	size_t count;
 
 	j->failed |= mpk_view_targets(view, n, &targets, &count, NULL) != MPK_OK;
+	/* modules without GPU code have no such member */
 	if (!count)
 		return;
 	list = mpk_json_array(j, at, "targets");
 	for (size_t i = 0; i < count; i++) {
 		o = mpk_json_object(j, list, NULL);
 		mpk_json_text(j, o, "name", targets[i].name);
+		/* the version of the PTX language, which decides whether a driver can compile it */
 		if (targets[i].kind == MPK_TARGET_PTX)
 			mpk_json_printf(j, o, "ptx", "%u.%u", targets[i].ptx_major,
 					targets[i].ptx_minor);
@@ -236,6 +251,8 @@ void mpk_view_targets_json(const struct mpk_view *view, const struct mpk_view_no
 	}
 }
 
+/* "index" and "children" count in the file: a filter hides modules,
+ * but gives none another number. */
 static void put_node(const struct mpk_view *view, size_t index, struct mpk_json *j,
 		     struct mpk_json_at *list)
 {
@@ -268,12 +285,14 @@ static void put_node(const struct mpk_view *view, size_t index, struct mpk_json 
 			if (mpk_view_shows_part(n, n->models.items[i].name))
 				(void)put_model(&n->models.items[i], j, sub);
 	}
+	/* where a part was chosen, nothing is said of the whole */
 	if (mpk_view_shows_whole(n))
 		mpk_node_json(n, j, o);
 	if (n->problem)
 		mpk_json_error(j, o, "problem", n->problem);
 }
 
+/* What the documents of the summary and of --functions have in common. */
 static void list_json_put_head(const struct mpk_view *v, struct mpk_json *j, struct mpk_json_at *at)
 {
 	const struct mpk_image *image = v->image;
@@ -287,6 +306,7 @@ static void list_json_put_head(const struct mpk_view *v, struct mpk_json *j, str
 	mpk_json_text(j, at, "convention", mpk_view_convention(image->convention));
 }
 
+/* The page has this, too, and lists functions and modules in its own way. */
 void mpk_view_about_json(const struct mpk_view *view, struct mpk_json *j, struct mpk_json_at *at)
 {
 	const struct mpk_image *image = view->image;
@@ -327,11 +347,13 @@ void mpk_view_summary_json(const struct mpk_view *view, struct mpk_json *j, stru
 		if (mpk_view_shows_node(&view->nodes[i]))
 			put_node(view, i, j, list);
 	mpk_view_embedded_json(view, j, at);
+	/* devices alone: the containers may be gigabytes, and --functions is what reads them */
 	mpk_device_rows_json(view, j, at);
 	if (view->tree && view->tree->warning.code != MPK_OK)
 		mpk_json_error(j, at, "warning", &view->tree->warning);
 }
 
+/* Puts a command line and frees it. */
 static void list_json_put_line(struct mpk_strbuf *call, struct mpk_json *j, struct mpk_json_at *at)
 {
 	j->failed |= call->failed;
@@ -387,6 +409,8 @@ void mpk_view_functions_json(const struct mpk_view *view, struct mpk_json *j,
 	for (size_t i = 0; i < image->function_count; i++) {
 		const struct mpk_image_function *f = &image->functions[i];
 
+		/* --run takes the name for an executor's function first:
+		 * the call has its arguments */
 		const struct mpk_signature *model = mpk_view_called_instead(view, i);
 
 		if (!mpk_view_shows(view, mpk_span_str(f->name)))
@@ -401,6 +425,7 @@ void mpk_view_functions_json(const struct mpk_view *view, struct mpk_json *j,
 	if (view->texts && view->texts->unassigned_count)
 		mpk_json_spans(j, at, "unassigned_metadata", view->texts->unassigned,
 			       view->texts->unassigned_count);
+	/* one list for all modules: who looks for a name need not walk the tree */
 	list = mpk_json_array(j, at, "models");
 	for (size_t n = 0; n < view->count; n++) {
 		const struct mpk_models *m = &view->nodes[n].models;

@@ -35,6 +35,7 @@ static const struct mpk_code_param *params_of(const struct mpk_view *view,
 	return params;
 }
 
+/* The table's type decides: a handle is a pointer, and what it points to only the code knows. */
 static void put_argument(struct mpk_dtype table, const struct mpk_code_param *p,
 			 struct mpk_strbuf *out)
 {
@@ -68,6 +69,7 @@ static unsigned count_extents(const struct mpk_function_info *f, enum mpk_launch
 	return most;
 }
 
+/* "--block 128,1,1" where the code runs in no other (.reqntid of PTX), else letters to replace. */
 static void kernel_call_put_extents(const char *option, unsigned count, const uint32_t fixed[3],
 				    struct mpk_strbuf *out)
 {
@@ -81,6 +83,7 @@ static void kernel_call_put_extents(const char *option, unsigned count, const ui
 	}
 }
 
+/* Whether a launch takes the bytes of dynamic shared memory, which only the caller knows. */
 static bool has_shared(const struct mpk_function_info *f)
 {
 	for (size_t i = 0; i < f->launch_tag_count; i++)

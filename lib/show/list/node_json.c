@@ -13,6 +13,7 @@ struct figures {
 	struct mpk_json_at *list;
 };
 
+/* An object for each run of code: a kernel may be in several images. */
 static void node_json_put_figures(const struct mpk_code_info *code, size_t kernel, void *arg)
 {
 	const struct figures *f = arg;
@@ -46,6 +47,7 @@ static void put_unlisted(const struct mpk_node_info *info, const struct mpk_code
 	}
 }
 
+/* An object for each run of code; "kernel" is null where it is for all kernels of the table. */
 static void put_pieces(const struct mpk_node_info *info, struct mpk_json *j, struct mpk_json_at *at)
 {
 	struct mpk_json_at *list = mpk_json_array(j, at, "code"), *o;
@@ -59,11 +61,13 @@ static void put_pieces(const struct mpk_node_info *info, struct mpk_json *j, str
 		else
 			mpk_json_null(j, o, "kernel");
 		mpk_code_info_json(&p->code, j, o);
+		/* a piece for one kernel is described with that kernel alone */
 		if (!p->key && !p->code.problem)
 			put_unlisted(info, &p->code, j, o);
 	}
 }
 
+/* What --verify found of this kernel, so that its readers need no second document. */
 static void put_findings(const struct mpk_view_node *node, size_t index, struct mpk_json *j,
 			 struct mpk_json_at *at)
 {
@@ -110,6 +114,7 @@ static void put_range(const struct mpk_stats *s, struct mpk_json *j, struct mpk_
 		mpk_json_null(j, o, "mean");
 		return;
 	}
+	/* integers stay integers: a double would round those of 64 bits */
 	if (s->kind == MPK_STATS_FLOAT) {
 		mpk_json_f64(j, o, "min", s->range.f.min);
 		mpk_json_f64(j, o, "max", s->range.f.max);
@@ -123,6 +128,7 @@ static void put_range(const struct mpk_stats *s, struct mpk_json *j, struct mpk_
 	mpk_json_f64(j, o, "mean", s->mean);
 }
 
+/* NaNs and infinities are counted apart, as JSON has no numbers for them (RFC 8259, 6). */
 static void put_tensors(const struct mpk_node_info *info, struct mpk_json *j,
 			struct mpk_json_at *at)
 {

@@ -17,6 +17,7 @@ struct unlisted {
 	struct mpk_strbuf *out;
 };
 
+/* A format that has figures of kernels has a text of them, too. */
 static void figure_line(const struct mpk_code_info *code, size_t kernel, void *arg)
 {
 	const struct unlisted *u = arg;
@@ -100,6 +101,7 @@ struct lines {
 	struct mpk_strbuf *out;
 };
 
+/* One line for each image that has the kernel, under its name. */
 static void kernel_line(const struct mpk_code_info *code, size_t kernel, void *arg)
 {
 	const struct lines *l = arg;
@@ -124,12 +126,14 @@ static void finding_lines(const struct mpk_view_node *node, size_t index, bool i
 					  mpk_severity_name(f[i].severity), f[i].text, f[i].check);
 }
 
+/* First what the code says of the kernel, then what is wrong with it. */
 void mpk_node_kernel_lines(const struct mpk_view_node *node, size_t index, const char *indent,
 			   struct mpk_strbuf *out)
 {
 	static const char *const marks[] = {
 		[MPK_CODE_DEFINED] = NULL,
 		[MPK_CODE_FUNCTION] = "a .func in the code: no driver can launch it",
+		/* code that cannot be listed may have the kernel: nothing is claimed */
 		[MPK_CODE_POSSIBLE] = NULL,
 		[MPK_CODE_MISSING] = "not in the code",
 	};
@@ -146,6 +150,7 @@ void mpk_node_kernel_lines(const struct mpk_view_node *node, size_t index, const
 	finding_lines(node, index, mark != NULL, &lines);
 }
 
+/* Nothing where the code was not read: the plain listing comes here, too. */
 void mpk_node_lines(const struct mpk_view_node *node, const char *indent, struct mpk_strbuf *out)
 {
 	const struct mpk_payload_view *row = mpk_view_row(node);

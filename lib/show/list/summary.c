@@ -13,6 +13,8 @@
 #include "text/phrase.h"
 #include "text/table.h"
 
+/* By the header alone a position-independent program is ET_DYN,
+ * as a library is, and is called one (ELF gABI). */
 static const char *what(const struct mpk_image *image)
 {
 	switch (image->container) {
@@ -42,6 +44,8 @@ static const char *what(const struct mpk_image *image)
 	return "file";
 }
 
+/* Names come from the file and the command line, so they are
+ * escaped before a terminal gets them. */
 static void summary_put_head(const struct mpk_view *v, struct mpk_style style,
 			     struct mpk_strbuf *out)
 {
@@ -97,6 +101,7 @@ static void put_loaders(const struct mpk_view *v, struct mpk_strbuf *out)
 	mpk_strbuf_putc(out, '\n');
 }
 
+/* The place is the offset in the file and not an address: there a hex dump shows the blob. */
 static void put_blob(const struct mpk_view *v, struct mpk_strbuf *out)
 {
 	const struct mpk_image *image = v->image;
@@ -119,6 +124,8 @@ static void put_blob(const struct mpk_view *v, struct mpk_strbuf *out)
 	mpk_strbuf_putc(out, '\n');
 }
 
+/* Libraries that the dynamic linker loads with this one,
+ * as many as a line holds: DT_NEEDED of ELF. */
 static void put_needed(const struct mpk_image *image, struct mpk_strbuf *out)
 {
 	for (size_t i = 0; i < image->needed_count && i < MPK_NAMES_SHOWN; i++) {
@@ -157,6 +164,7 @@ static bool is_of_tvm(const struct mpk_image *image)
 	return image->has_blob || image->function_count || image->embedded_count;
 }
 
+/* From the whole to its parts. The tree comes last, as it may be long. */
 void mpk_view_summary(const struct mpk_view *view, struct mpk_style style, struct mpk_strbuf *out)
 {
 	const struct mpk_image *image = view->image;
@@ -186,6 +194,7 @@ void mpk_view_summary(const struct mpk_view *view, struct mpk_style style, struc
 
 /* --- a line for each file of an archive ------------------------------------------------- */
 
+/* The kinds of the first four modules that need a loader: the line is one of many. */
 static void put_kinds(const struct mpk_view *view, struct mpk_strbuf *out)
 {
 	size_t shown = 0;
@@ -201,6 +210,7 @@ static void put_kinds(const struct mpk_view *view, struct mpk_strbuf *out)
 	mpk_strbuf_puts(out, shown ? ")" : "");
 }
 
+/* Devices alone, without counts and sizes, as the line is one of many. */
 static void put_gpu(const struct mpk_view *view, const char *before, struct mpk_strbuf *out)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
@@ -220,12 +230,14 @@ static void put_gpu(const struct mpk_view *view, const char *before, struct mpk_
 	mpk_put_more(out, rows.count);
 }
 
+/* What there is none of is left out. A file without any of it has a sentence that says so. */
 void mpk_brief_text(const struct mpk_view *view, struct mpk_strbuf *out)
 {
 	const struct mpk_image *image = view->image;
 	size_t start;
 
 	mpk_strbuf_printf(out, "%s: ", image->machine_name ? image->machine_name : "any machine");
+	/* what comes after this has a comma before it, unless it is the first */
 	start = out->len;
 	if (view->count) {
 		mpk_put_count(out, view->count, "module");

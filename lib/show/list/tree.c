@@ -26,6 +26,7 @@ void mpk_view_counts(const struct mpk_view_node *node, struct mpk_strbuf *out)
 		row->counts(node->payload, out);
 }
 
+/* A part and a kernel have the same index, that of the table. */
 static void part_lines(const struct mpk_view_node *node, const struct mpk_payload_view *row,
 		       struct mpk_strbuf *out)
 {
@@ -61,6 +62,8 @@ static void measured_lines(const struct mpk_view_node *node, struct mpk_strbuf *
 	}
 }
 
+/* What is in a module, a line each. The filter is asked right before a
+ * part is printed, as it notes what it chose. */
 static void put_details(const struct mpk_view_node *node, struct mpk_strbuf *out)
 {
 	const struct mpk_payload_view *row = mpk_view_row(node);
@@ -76,6 +79,7 @@ static void put_details(const struct mpk_view_node *node, struct mpk_strbuf *out
 		mpk_signature_text(&node->models.items[i], out);
 		mpk_strbuf_putc(out, '\n');
 	}
+	/* measured tensors have a longer line below, which says all of this one */
 	if (row->part && (row->kernels || !measured))
 		part_lines(node, row, out);
 	if (row->fields)
@@ -124,6 +128,8 @@ static void draw_lines(const struct walk *w, bool detail, bool has_children)
 
 	for (size_t i = 0; i < levels; i++) {
 		const struct frame *f = &w->stack[i];
+		/* `next` is past the child that is drawn now:
+		 * at the end of the list it was the last */
 		bool last = f->next == w->view->nodes[f->node].node->child_count;
 		bool branch = i + 1 == levels && !detail;
 
@@ -140,6 +146,8 @@ struct details {
 	size_t shown, left;
 };
 
+/* Gets whole lines: those who write details pass text on where a line ends,
+ * and the last line has its end, too. */
 static void draw_some(const char *text, size_t len, void *arg)
 {
 	struct details *d = arg;
@@ -168,6 +176,7 @@ static void draw_details(const struct walk *w, const struct mpk_view_node *n)
 		w->out->failed = true;
 		return;
 	}
+	/* what was not passed on while it was written */
 	draw_some(mpk_strbuf_text(&lines), lines.len, &d);
 	if (d.left) {
 		draw_lines(w, true, n->node->child_count > 0);
@@ -227,6 +236,7 @@ static void draw_node(const struct walk *w, size_t index)
 	draw_lines(w, false, false);
 	if (w->depth > LEVELS_DRAWN)
 		mpk_strbuf_printf(w->out, "depth %zu: ", w->depth);
+	/* what several modules import is drawn once: the paths to it may be exponentially many */
 	if (w->seen[index]) {
 		mpk_strbuf_printf(w->out, "see %s: ", n->path);
 		mpk_escape(w->out, n->node->kind);
@@ -250,6 +260,8 @@ static void draw_node(const struct walk *w, size_t index)
 	mpk_strbuf_pass(w->out);
 }
 
+/* Depth first. A module that was drawn is not entered again,
+ * so the time is linear in the imports. */
 static void walk_from(struct walk *w, size_t root)
 {
 	draw_node(w, root);

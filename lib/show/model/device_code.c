@@ -35,6 +35,8 @@ static void name_target(const char *section, struct mpk_code_target *t)
 	(void)mpk_escape_to(e.arch.len ? e.arch : e.triple, t->name, sizeof t->name);
 }
 
+/* The target of an image without a container. Its header names no device: `what` says the format,
+ * and name_target adds the device where the section has it. */
 static enum mpk_code bare_target(const struct mpk_code_format *f, struct mpk_span bytes,
 				 struct mpk_arena *arena, struct mpk_code_target **out,
 				 struct mpk_error *err)
@@ -86,6 +88,7 @@ enum mpk_code mpk_device_targets(const char *section, struct mpk_span bytes,
 
 /* --- rows ------------------------------------------------------------------------------ */
 
+/* Rows while they are counted, found by their text, as a library may have thousands of images. */
 struct counting {
 	struct mpk_device_row *rows; /* malloc'ed */
 	size_t count, cap;
@@ -104,6 +107,8 @@ static const char *device_code_packing_of(const struct mpk_code_target *t)
 	return t->packing ? t->packing : "stored";
 }
 
+/* The word for an image where its container has none:
+ * what a driver compiles is PTX, all else an image. */
 static const char *what_of(const struct mpk_code_target *t)
 {
 	if (t->what)
@@ -111,6 +116,8 @@ static const char *what_of(const struct mpk_code_target *t)
 	return t->kind == MPK_TARGET_PTX ? "PTX" : "image";
 }
 
+/* The row of an image's sort and device, a new one where there is none. The row's target is the end
+ * of its key, so one copy in the arena serves both. */
 static enum mpk_code device_code_find_row(struct counting *c, const struct mpk_code_target *t,
 					  size_t *row, struct mpk_error *err)
 {
@@ -140,6 +147,7 @@ static enum mpk_code add_target(struct counting *c, const struct mpk_code_target
 	r->images++;
 	r->bytes += t->bytes;
 	r->plain_bytes += t->plain_bytes;
+	/* a row has one word for its packing, and "several" equals none of the others: it stays */
 	if (strcmp(r->packing, device_code_packing_of(t)) != 0)
 		r->packing = "several";
 	return MPK_OK;
@@ -159,6 +167,8 @@ enum mpk_code mpk_device_rows(const struct mpk_view *view, struct mpk_arena *are
 		enum mpk_code code =
 			mpk_device_targets(d->section, d->bytes, &scratch, &targets, &count, NULL);
 
+		/* a container that does not read is only counted here:
+		 * --verify has an error for it */
 		if (code == MPK_E_NOMEM)
 			return mpk_fail_nomem(err);
 		rows.broken += code != MPK_OK;
@@ -232,6 +242,8 @@ enum mpk_code mpk_device_container(const struct mpk_image_device *d, struct mpk_
 	return mpk_code_info_read(d->bytes, d->off, NULL, arena, &out->code, err);
 }
 
+/* Each container has an arena of its own, so memory is bounded by the
+ * largest of them and not by their sum. */
 static enum mpk_code read_one(const struct mpk_image_device *d,
 			      enum mpk_code (*each)(const struct mpk_view_code *c, void *arg,
 						    struct mpk_error *err),
@@ -256,6 +268,7 @@ enum mpk_code mpk_device_each(const struct mpk_view *view,
 
 /* --- text ------------------------------------------------------------------------------ */
 
+/* "sm_90 cubin: 3 images, 1.2 MiB, 4.1 MiB unpacked (zstd)" */
 static void device_code_put_row(const struct mpk_device_row *r, struct mpk_strbuf *out)
 {
 	mpk_escape(out, mpk_span_str(r->target));
@@ -284,6 +297,7 @@ void mpk_device_summary(const struct mpk_view *view, struct mpk_strbuf *out)
 		return;
 	}
 	for (size_t i = 0; i < rows.count; i++) {
+		/* 13 columns: all labels of the summary are as wide */
 		mpk_strbuf_puts(out, i ? "             " : "  GPU code   ");
 		device_code_put_row(&rows.items[i], out);
 	}
@@ -299,6 +313,8 @@ struct text {
 	struct mpk_strbuf *out;
 };
 
+/* A container is read even where a filter hides it: its kernels are not known before,
+ * and a filter may choose one of them. */
 static enum mpk_code put_container(const struct mpk_view_code *c, void *arg, struct mpk_error *err)
 {
 	const struct text *t = arg;
@@ -325,6 +341,7 @@ void mpk_device_rows_json(const struct mpk_view *view, struct mpk_json *j, struc
 	struct mpk_json_at *list = mpk_json_array(j, at, "gpu_code"), *o;
 	struct mpk_device_rows rows = { 0 };
 
+	/* a failure leaves rows as it was, so what follows writes an empty list */
 	if (mpk_device_rows(view, &scratch, &rows, NULL) != MPK_OK)
 		j->failed = true;
 	for (size_t i = 0; i < rows.count; i++) {
@@ -340,12 +357,14 @@ void mpk_device_rows_json(const struct mpk_view *view, struct mpk_json *j, struc
 	}
 }
 
+/* What add_container needs; a callback has one argument. */
 struct json_list {
 	const struct mpk_view *view;
 	struct mpk_json *j;
 	struct mpk_json_at *list;
 };
 
+/* One element of "device_code". Its path is what --disasm takes. */
 static enum mpk_code add_container(const struct mpk_view_code *c, void *arg, struct mpk_error *err)
 {
 	const struct json_list *l = arg;

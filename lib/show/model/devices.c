@@ -14,6 +14,8 @@ enum mpk_code mpk_device_groups_find(struct mpk_device_groups *out, struct mpk_e
 
 		*g = (struct mpk_device_group){ .kind = mpk_device_kinds[i],
 						.first = out->list.count };
+		/* any other failure is the reason of its group:
+		 * a machine without a driver is no error */
 		if (mpk_device_list_add(&out->list, mpk_device_kinds[i], &g->reason) == MPK_E_NOMEM)
 			return mpk_fail_nomem(err);
 		g->count = out->list.count - g->first;
@@ -34,6 +36,7 @@ void mpk_device_groups_text(const struct mpk_device_groups *groups, struct mpk_s
 		const struct mpk_device_info *d = &groups->list.items[i];
 
 		mpk_table_row(&t);
+		/* the host has no number, as there is one */
 		if (d->kind == MPK_DEVICE_CPU)
 			mpk_table_cell(&t, "cpu");
 		else
@@ -72,6 +75,7 @@ void mpk_device_groups_json(const struct mpk_device_groups *groups, struct mpk_j
 		mpk_json_u64(j, o, "block_limit", d->block_limit);
 		mpk_json_u64(j, o, "shared_bytes", d->shared_bytes);
 	}
+	/* a list of its own, so that "devices" has only what can be used */
 	list = mpk_json_array(j, at, "unavailable");
 	for (size_t i = 0; i < MPK_DEVICE_GROUPS; i++) {
 		if (groups->items[i].count)
@@ -92,10 +96,12 @@ static const struct mpk_device_info *device_for(const struct mpk_device_groups *
 	enum mpk_device_kind kind = mpk_device_kind_of(node->node->kind);
 	const struct mpk_kernels *kernels = mpk_view_kernels(node);
 
+	/* a module that does not decode has its own reason */
 	if (!kernels) {
 		*why = node->problem ? *node->problem : (struct mpk_error){ 0 };
 		return NULL;
 	}
+	/* the reason that is left where no group is of this kind */
 	(void)mpk_fail(why, MPK_E_UNSUPPORTED, "minspect runs code for %s only",
 		       mpk_device_kind_names());
 	for (size_t i = 0; i < MPK_DEVICE_GROUPS; i++) {
@@ -103,6 +109,7 @@ static const struct mpk_device_info *device_for(const struct mpk_device_groups *
 
 		if (g->kind != kind)
 			continue;
+		/* of a group with devices, mpk_device_check replaces it */
 		*why = g->reason;
 		for (size_t k = 0; k < g->count; k++)
 			if (mpk_device_check(&groups->list.items[g->first + k], kernels, why) ==
@@ -149,6 +156,7 @@ bool mpk_view_devices(const struct mpk_view *view, const struct mpk_device_group
 		const struct mpk_device_info *d;
 		struct mpk_error why = { 0 };
 
+		/* whether code of an unknown kind is for a device, nobody can say */
 		if (!node->kind || node->kind->role != MPK_ROLE_DEVICE)
 			continue;
 		d = device_for(groups, node, &why);

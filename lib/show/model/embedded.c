@@ -23,6 +23,7 @@ enum mpk_code mpk_view_read_embedded(const struct mpk_image *image, struct mpk_a
 		list[i].at = at;
 		list[i].path = mpk_arena_printf(arena, MPK_EMBEDDED_PATH "%s", at->name);
 		MPK_TRY_ALLOC(list[i].path, err);
+		/* no kind of module claims a format here: the bytes say which it is */
 		MPK_TRY(mpk_code_info_read(at->bytes, at->off, NULL, arena, &list[i].code, err));
 	}
 	*out = list;
@@ -36,6 +37,8 @@ const struct mpk_code_info *mpk_view_embedded_lister(const struct mpk_view_code 
 
 /* --- text ------------------------------------------------------------------------------------ */
 
+/* The path is the name that options take. The offset counts in the file,
+ * so that a hex dump shows the code there. */
 static void embedded_put_title(const struct mpk_view_code *c, struct mpk_strbuf *out)
 {
 	mpk_escape(out, mpk_span_str(c->path));
@@ -56,6 +59,7 @@ void mpk_view_embedded_summary(const struct mpk_view *view, struct mpk_strbuf *o
 	for (size_t i = 0; i < view->image->embedded_count; i++) {
 		if (!mpk_view_shows_code(view, &view->embedded[i]))
 			continue;
+		/* the label is that of the list: whichever code a filter leaves first has it */
 		mpk_strbuf_puts(out, shown++ ? "             " : "  embedded   ");
 		embedded_put_title(&view->embedded[i], out);
 	}
@@ -66,6 +70,7 @@ struct lines {
 	struct mpk_strbuf *out;
 };
 
+/* A format that knows no figures of its kernels gets no line. */
 static void embedded_put_figures(const struct mpk_code_info *code, size_t kernel, void *arg)
 {
 	const struct lines *l = arg;
@@ -85,6 +90,8 @@ void mpk_view_code_figures(const struct mpk_view_code *c, struct mpk_span kernel
 	mpk_code_info_each(&c->code, kernel, embedded_put_figures, &lines);
 }
 
+/* Names come from one lister, so that a fatbin of several images has each kernel once. Figures come
+ * from every image, as they differ by architecture. */
 static void embedded_put_kernels(const struct mpk_view *view, const struct mpk_view_code *c,
 				 struct mpk_strbuf *out)
 {
@@ -106,6 +113,7 @@ void mpk_view_code_text(const struct mpk_view *view, const struct mpk_view_code 
 			struct mpk_strbuf *out)
 {
 	embedded_put_title(c, out);
+	/* of code that does not read, the title has the problem already */
 	if (c->code.format && c->code.format->lines && !c->code.problem)
 		c->code.format->lines(&c->code, "  ", out);
 	embedded_put_kernels(view, c, out);
@@ -125,6 +133,7 @@ struct figures {
 	struct mpk_json_at *list;
 };
 
+/* "format" tells the figures of several images apart. */
 static void add_figures(const struct mpk_code_info *code, size_t kernel, void *arg)
 {
 	const struct figures *f = arg;
@@ -174,6 +183,7 @@ void mpk_view_embedded_json(const struct mpk_view *view, struct mpk_json *j, str
 		mpk_json_text(j, o, "path", c->path);
 		mpk_json_text(j, o, "symbol", c->at->symbol);
 		mpk_json_text(j, o, "member", c->at->member);
+		/* bytes up to the symbol that ends it: a replacement may be as long */
 		mpk_json_u64(j, o, "room", c->at->room_bytes);
 		mpk_view_code_json(view, c, j, o);
 	}

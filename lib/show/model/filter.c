@@ -25,6 +25,7 @@ static bool has_part(const struct mpk_view_node *n, const char *filter)
 	return false;
 }
 
+/* A module is chosen by its path or its kind, and all that is in it with it. */
 static bool chooses_whole(const struct mpk_view_node *n, const char *filter)
 {
 	return is_path_chosen(n->path, filter) || mpk_name_matches(n->node->kind, filter);
@@ -38,7 +39,9 @@ void mpk_view_filter(struct mpk_view *view, struct mpk_view_choice *choice)
 
 		n->choice = choice;
 		n->whole = false;
+		/* until a filter chooses the module or a part of it */
 		n->hidden = true;
+		/* all filters are tried: one may choose the module and another only a part of it */
 		for (size_t f = 0; f < choice->filter.count; f++) {
 			const char *filter = choice->filter.items[f];
 			bool whole = chooses_whole(n, filter);
@@ -51,6 +54,7 @@ void mpk_view_filter(struct mpk_view *view, struct mpk_view_choice *choice)
 
 bool mpk_view_chooses(struct mpk_view_choice *choice, struct mpk_span name)
 {
+	/* no search ends early: every filter that matches is noted as one that chose something */
 	bool any = !choice->filter.count;
 
 	for (size_t f = 0; f < choice->filter.count; f++)
@@ -90,6 +94,7 @@ bool mpk_view_shows_part(const struct mpk_view_node *n, struct mpk_span name)
 {
 	if (n->choice && n->whole)
 		note_node(n);
+	/* n->whole comes last: mpk_view_chooses also notes who chose the part */
 	return !n->choice || mpk_view_chooses(n->choice, name) || n->whole;
 }
 

@@ -47,6 +47,7 @@ static bool function_of(struct mpk_span kernel, struct mpk_span *out)
 	return true;
 }
 
+/* By function, then in the order of the file: qsort is not stable. */
 static int images_by_function(const void *a, const void *b)
 {
 	const struct kernel *x = a, *y = b;
@@ -133,6 +134,7 @@ static void ask_kernel(const struct mpk_code_info *code, size_t kernel, void *ar
 
 static void ask_kernels(const struct kernels *all, struct mpk_span function, struct tensors *t)
 {
+	/* order 0 is the least, so the search finds the first kernel of the function */
 	const struct kernel key = { .function = function };
 	size_t at = mpk_lower_bound(all->items, all->count, sizeof key, &key, images_by_function);
 
@@ -156,6 +158,7 @@ static enum mpk_code mark(const struct kernels *all, struct mpk_arena *arena,
 	ask_kernels(all, (*s)->name, &t);
 	if (t.failed)
 		return mpk_fail_nomem(err);
+	/* most functions have no image: theirs is left as it is */
 	if (!t.found)
 		return MPK_OK;
 	copy = mpk_arena_alloc(arena, sizeof *copy);
@@ -166,6 +169,8 @@ static enum mpk_code mark(const struct kernels *all, struct mpk_arena *arena,
 	return MPK_OK;
 }
 
+/* A search in the source is cheap and most files have no image:
+ * then no kernel's parameters are read. */
 static bool has_images(const struct mpk_view *view)
 {
 	for (size_t n = 0; n < view->count; n++) {

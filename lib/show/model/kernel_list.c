@@ -56,6 +56,7 @@ static enum mpk_code kernel_list_make_key(struct lister *l, struct mpk_listed_ke
 	k->key = mpk_kernel_key(l->arena, k->path, k->target, k->name, 0);
 	MPK_TRY_ALLOC(k->key.data, l->err);
 	if (mpk_strmap_find(&l->keys, k->key, &first)) {
+		/* the first keeps number 0, which is in its key already: the second is number 2 */
 		k->copy = ++l->items[first].copies + 1;
 		k->key = mpk_kernel_key(l->arena, k->path, k->target, k->name, k->copy);
 		MPK_TRY_ALLOC(k->key.data, l->err);
@@ -85,6 +86,7 @@ static enum mpk_code forget_code(struct lister *l, const struct mpk_code_kernel 
 		k->target = mpk_arena_text(l->arena, mpk_span_str(k->target));
 		MPK_TRY_ALLOC(k->target, l->err);
 	}
+	/* beyond the limit a kernel has no digest: a hostile file costs linear time, too */
 	if (!code.len || code.len > l->digest_left)
 		return MPK_OK;
 	l->digest_left -= code.len;
@@ -92,6 +94,7 @@ static enum mpk_code forget_code(struct lister *l, const struct mpk_code_kernel 
 	return mpk_digest_span(MPK_DIGEST_XXH128, code, k->digest, l->err);
 }
 
+/* @code may be NULL: the table has the kernel, and nothing is known of its code. */
 static enum mpk_code kernel_list_add(struct lister *l, const struct mpk_code_info *code,
 				     size_t kernel, struct mpk_span name)
 {
@@ -120,6 +123,7 @@ static enum mpk_code kernel_list_add(struct lister *l, const struct mpk_code_inf
 	return MPK_OK;
 }
 
+/* The kernels of the code and those of each image in it: a kernel is one for each device. */
 static enum mpk_code add_code(struct lister *l, const struct mpk_code_info *code)
 {
 	for (size_t i = 0; i < code->kernel_count; i++)
@@ -162,6 +166,7 @@ static enum mpk_code kernel_list_add_embedded(struct lister *l, const struct mpk
 
 /* --- GPU code of any library ----------------------------------------------------------- */
 
+/* The word for an image in a listing, where it is another than the format's own. */
 static const char *image_word(const struct mpk_code_info *image)
 {
 	static const struct {
@@ -179,6 +184,8 @@ static const char *image_word(const struct mpk_code_info *image)
 	return image->format && image->format->word ? image->format->word : "image";
 }
 
+/* An image has a digest of its own, so that two files can be compared
+ * even where no kernel of it is known. */
 static enum mpk_code kernel_list_add_image(struct lister *l, const struct mpk_code_info *code)
 {
 	struct mpk_listed_image image = { .bytes = code->bytes.len };
@@ -202,6 +209,7 @@ static enum mpk_code add_device_image(struct lister *l, const struct mpk_code_in
 	if (!code->bytes.len)
 		return MPK_OK; /* of the host, whose code is elsewhere */
 	MPK_TRY(kernel_list_add_image(l, code));
+	/* kernels of compilers do not overlap: four times the image is enough for all of them */
 	l->digest_left = 4 * (uint64_t)code->bytes.len;
 	return code->problem ? MPK_OK : add_code(l, code);
 }
@@ -213,6 +221,7 @@ static enum mpk_code add_container(const struct mpk_view_code *c, void *arg, str
 	(void)err;
 	l->container = mpk_arena_text(l->arena, mpk_span_str(c->path));
 	MPK_TRY_ALLOC(l->container, l->err);
+	/* bare code is its own image, and so is a container that does not read */
 	if (!c->code.image_count)
 		return add_device_image(l, &c->code);
 	for (size_t i = 0; i < c->code.image_count; i++)
@@ -220,6 +229,7 @@ static enum mpk_code add_container(const struct mpk_view_code *c, void *arg, str
 	return MPK_OK;
 }
 
+/* All GPU code has one path: containers differ from build to build, and keys must not. */
 static enum mpk_code add_devices(struct lister *l, const struct mpk_view *view)
 {
 	l->path = MPK_DEVICE_PATH;
@@ -229,6 +239,7 @@ static enum mpk_code add_devices(struct lister *l, const struct mpk_view *view)
 
 /* --- lists ------------------------------------------------------------------------------- */
 
+/* The list moves to the arena, and what it grew in is freed by lister_fini. */
 static enum mpk_code kernel_list_keep(const struct lister *l, struct mpk_kernel_list *out)
 {
 	out->items = mpk_arena_keep(l->arena, l->items, l->count, sizeof *l->items);

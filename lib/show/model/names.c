@@ -56,6 +56,8 @@ static enum mpk_code add_kernels(const struct mpk_kernels *k, size_t index,
 	return MPK_OK;
 }
 
+/* Sorts the names that several modules have. Only such a name needs a path in a command line, and
+ * with one module there is none. */
 static enum mpk_code find_shared(const struct mpk_view *view, struct mpk_view_names *names,
 				 struct mpk_error *err)
 {
@@ -133,6 +135,7 @@ static enum mpk_code find_models(const struct mpk_view *view, struct mpk_view_na
 
 const struct mpk_signature *mpk_view_model(const struct mpk_view *view, struct mpk_span name)
 {
+	/* so TVM's CodeGenVMTIR calls the compiled body of a Relax function */
 	static const char compiled[] = "__vmtir__";
 	size_t prefix = mpk_span_starts(name, compiled) ? strlen(compiled) : 0;
 	const struct mpk_view_model_name key = { .name = mpk_span_of(name.data + prefix,
@@ -175,6 +178,8 @@ static size_t model_names_target_of(const struct mpk_image *image,
 	return SIZE_MAX;
 }
 
+/* For each function the index of the one that it leads to.
+ * A file without aliases needs no table. */
 static enum mpk_code find_targets(const struct mpk_view *view, struct mpk_view_names *names,
 				  struct mpk_error *err)
 {
@@ -191,6 +196,8 @@ static enum mpk_code find_targets(const struct mpk_view *view, struct mpk_view_n
 	for (size_t i = 0; i < image->function_count; i++) {
 		const struct mpk_image_function *f = &image->functions[i];
 
+		/* an alias of its own name is skipped: the name means
+		 * the function that it leads to */
 		if (!f->alias_of || strcmp(f->alias_of, f->name) != 0)
 			MPK_TRY_ALLOC(mpk_strmap_put(&map, mpk_span_str(f->name), i, &ignored) >= 0,
 				      err);
@@ -214,6 +221,8 @@ enum mpk_code mpk_view_read_names(struct mpk_view *view, struct mpk_error *err)
 	MPK_TRY(find_targets(view, names, err));
 	if (!view->image->standalone &&
 	    mpk_devices_default(view->tree, &names->device, NULL) != MPK_OK)
+		/* no device of DLPack has number 0: a command line then
+		 * names the device of its function */
 		names->device.type = 0;
 	view->names = names;
 	return MPK_OK;

@@ -17,9 +17,11 @@ static const char *tensor_name(const struct mpk_extracted_file *file, struct mpk
 	return slash ? slash + 1 : file->name;
 }
 
+/* Lists the tensors of a payload with their figures. It reads every element, so it is done once. */
 static enum mpk_code node_info_measure(struct mpk_view_node *node, struct mpk_arena *arena,
 				       struct mpk_error *err)
 {
+	/* a copy: what is there may be the empty one that nodes share */
 	struct mpk_node_info info = *node->info;
 	struct mpk_extracted_files files;
 	struct mpk_tensor_info *list;
@@ -129,10 +131,12 @@ const struct mpk_view_finding *mpk_node_findings(const struct mpk_view_node *nod
 	struct mpk_span kernel = mpk_view_kernels(node)->functions[index].key;
 	size_t low = 0, high = node->finding_count, end, first = index;
 
+	/* a name that the table has twice has its findings at the first of its rows */
 	(void)mpk_names_find(&node->info->table, kernel, &first);
 	*count = 0;
 	if (first != index)
 		return NULL;
+	/* findings are sorted by kernel: the first that is not less */
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 

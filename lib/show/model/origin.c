@@ -10,6 +10,7 @@
 #include "text/table.h"
 #include "trust/sshsig.h"
 
+/* in the summary, which has a line for them; JSON has all */
 enum { TOOLS_SHOWN = 4 };
 
 enum mpk_code mpk_view_origin(const struct mpk_view *view, struct mpk_view_origin *out,
@@ -19,8 +20,10 @@ enum mpk_code mpk_view_origin(const struct mpk_view *view, struct mpk_view_origi
 	MPK_CLEANUP(mpk_elf_close) struct mpk_elf elf = { 0 };
 
 	*out = (struct mpk_view_origin){ .has_provenance = false };
+	/* the notes are sections of ELF files */
 	if (!image->elf_class)
 		return MPK_OK;
+	/* an ELF file that does not open has no notes here: --verify says what is wrong */
 	enum mpk_code code = mpk_elf_open(image->bytes, image->bytes_off, &elf, err);
 	if (code != MPK_OK)
 		return code == MPK_E_NOMEM ? code : MPK_OK;
@@ -47,6 +50,7 @@ static void origin_put_signature(const struct mpk_origin *o, struct mpk_strbuf *
 	if (!o->seal_count)
 		return;
 	mpk_strbuf_puts(out, "  signature  ");
+	/* of several, nobody can say which one counts */
 	if (o->seal_count > 1 || !o->has_seal) {
 		mpk_strbuf_puts(out, o->seal_count > 1 ? "several, where a file has one\n"
 						       : "of a form that is not known here\n");
@@ -57,6 +61,7 @@ static void origin_put_signature(const struct mpk_origin *o, struct mpk_strbuf *
 	mpk_strbuf_puts(out, " (proven by --verify --pubkey)\n");
 }
 
+/* Options on one line, then the inputs, digest before name as sha256sum prints them. */
 static void put_details(const struct mpk_provenance *p, struct mpk_strbuf *out)
 {
 	char digits[MPK_DIGEST_TEXT];
@@ -81,6 +86,7 @@ static void put_provenance(const struct mpk_view *view, const struct mpk_view_or
 {
 	const struct mpk_provenance *p = &o->provenance;
 
+	/* a note that does not read may have been changed: it is not passed over */
 	if (!o->has_provenance && o->problem.code != MPK_OK)
 		mpk_strbuf_printf(out, "  provenance %s\n", o->problem.text);
 	if (!o->has_provenance)
@@ -116,6 +122,7 @@ void mpk_view_origin_summary(const struct mpk_view *view, struct mpk_strbuf *out
 
 /* --- JSON ------------------------------------------------------------------------ */
 
+/* Puts a text and frees it. A text that memory ran out for fails the document. */
 static void put_buffer(const char *key, struct mpk_strbuf *text, struct mpk_json *j,
 		       struct mpk_json_at *at)
 {
@@ -124,6 +131,7 @@ static void put_buffer(const char *key, struct mpk_strbuf *text, struct mpk_json
 	mpk_strbuf_fini(text);
 }
 
+/* Key, fingerprint and signature are given in the text forms of OpenSSH, which its tools read. */
 static void put_seal(const struct mpk_origin *n, uint64_t base, struct mpk_json *j,
 		     struct mpk_json_at *at)
 {
@@ -174,6 +182,7 @@ void mpk_view_origin_json(const struct mpk_view *view, struct mpk_json *j, struc
 		j->failed = true;
 		return;
 	}
+	/* of several signatures none is given: a reader would take it for the one that counts */
 	if (o.notes.has_seal && o.notes.seal_count == 1)
 		put_seal(&o.notes, view->image->bytes_off, j, at);
 	if (o.has_provenance)

@@ -70,6 +70,7 @@ void mpk_view_call_begin(const struct mpk_view *view, struct mpk_span function,
 	else
 		mpk_put_word(out, function);
 	mpk_strbuf_putc(out, ' ');
+	/* a placeholder where --run does not take this file */
 	if (!view->in_archive && can_run(view->image, node != NULL))
 		mpk_put_word(out, mpk_span_str(view->name));
 	else
@@ -84,6 +85,7 @@ void mpk_view_call(const struct mpk_view *view, struct mpk_span function,
 		mpk_signature_options(signature, out);
 		put_device(view, signature, out);
 	} else {
+		/* nothing is known: a template, whose capitals the user replaces */
 		mpk_strbuf_puts(out, " --input SHAPExTYPE=VALUES --out SHAPExTYPE");
 	}
 }
@@ -107,6 +109,7 @@ enum mpk_code mpk_view_take_texts(struct mpk_view *view, const struct mpk_host_t
 				  struct mpk_error *err)
 {
 	const struct mpk_image *image = view->image;
+	/* the list of a view is constant: a copy takes what is new */
 	const struct mpk_signature **list =
 		mpk_arena_keep(view->arena, view->host, image->function_count, sizeof *list);
 

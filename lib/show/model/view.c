@@ -91,6 +91,8 @@ static enum mpk_code keep_problem(struct mpk_view_node *n, struct mpk_error *pro
 	return MPK_OK;
 }
 
+/* Decodes one payload. One that fails keeps its problem; a kind that is unknown has none, as
+ * nothing is known to be wrong with it. */
 static enum mpk_code view_decode(struct mpk_view_node *n, enum mpk_generation gen,
 				 struct mpk_arena *arena, struct mpk_error *err)
 {
@@ -135,6 +137,7 @@ enum mpk_code mpk_view_init(struct mpk_view *view, const char *name, uint64_t fi
 	for (size_t i = 0; i < v.count; i++)
 		/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): no nodes without a tree */
 		MPK_TRY(view_decode(&v.nodes[i], tree->gen, arena, err));
+	/* last, as it looks at the models and kernels of all modules */
 	MPK_TRY(mpk_view_read_names(&v, err));
 	*view = v;
 	return MPK_OK;
@@ -230,6 +233,8 @@ enum mpk_code mpk_view_targets(const struct mpk_view *view, const struct mpk_vie
 	struct mpk_error problem = { 0 };
 
 	*count = 0;
+	/* other layouts have a source for each kernel and no
+	 * container whose header names devices */
 	if (!k || k->layout != MPK_KERNELS_PLAIN || !mpk_code_kind_has_targets(node->node->kind))
 		return MPK_OK;
 	if (mpk_code_targets(k->data, view->arena, out, count, &problem) != MPK_OK)

@@ -49,6 +49,7 @@ static bool may_read(struct digests *d, size_t bytes)
 	return true;
 }
 
+/* Adds to the digest of the kernel itself: a part for each image, in the order of the code. */
 static enum mpk_code kernels_put_own(struct digests *d, struct mpk_span bytes)
 {
 	if (!may_read(d, bytes.len))
@@ -57,6 +58,8 @@ static enum mpk_code kernels_put_own(struct digests *d, struct mpk_span bytes)
 	return mpk_digest_update(&d->own, bytes, d->err);
 }
 
+/* Cuts a text into its programs. The last text is kept, as the kernels of one
+ * module ask for the same one after the other. */
 static enum mpk_code find_programs(struct digests *d, const struct mpk_code_info *code)
 {
 	struct programs *p = &d->programs;
@@ -145,6 +148,8 @@ static bool is_within(const struct mpk_code_info *code, size_t kernel, struct mp
 	return at >= run.data && at < run.data + run.len;
 }
 
+/* Of a text, the definition is the kernel's own and all that is not a definition is around it: an
+ * edit of one kernel is then no change of the others. */
 static enum mpk_code kernels_put_definition(struct digests *d, const struct mpk_code_info *code,
 					    size_t kernel)
 {
@@ -171,6 +176,8 @@ static enum mpk_code kernels_put_definition(struct digests *d, const struct mpk_
 	return put_gaps(code, run, &d->around, d->err);
 }
 
+/* Called for each run of code that has the kernel: text counts by its definition, machine code by
+ * its bytes, or all of the image where they are not known. */
 static void kernels_put_code(const struct mpk_code_info *code, size_t kernel, void *arg)
 {
 	const struct mpk_code_kernel *k = &code->kernels[kernel];
@@ -195,6 +202,7 @@ static enum mpk_code kernels_put_digest(struct digests *d, struct mpk_json_at *o
 	return MPK_OK;
 }
 
+/* Digests take one kernel each; the programs of a text stay for the next. */
 static enum mpk_code kernels_begin(struct digests *d)
 {
 	mpk_digest_fini(&d->own);
@@ -204,11 +212,14 @@ static enum mpk_code kernels_begin(struct digests *d)
 	return mpk_digest_init(&d->around, MPK_DIGEST_XXH128, d->err);
 }
 
+/* A digest of a part would claim that kernels are equal which may not be:
+ * one that was cut has none. */
 static enum mpk_code kernels_end(struct digests *d, struct mpk_json_at *o)
 {
 	MPK_TRY(d->code);
 	if (d->cut)
 		return MPK_OK;
+	/* a kernel of the table that no code has gets no digest */
 	if (d->has_own)
 		MPK_TRY(kernels_put_digest(d, o, "xxh128", &d->own));
 	return d->has_around ? kernels_put_digest(d, o, "around", &d->around) : MPK_OK;
@@ -256,6 +267,7 @@ enum mpk_code mpk_page_code_kernels_json(struct mpk_page *page, const struct mpk
 
 		mpk_json_span(j, o, "name", lister->kernels[i].name);
 		mpk_json_text(j, o, "module", c->path);
+		/* code beside the tree has no table, which would say what kernels take */
 		mpk_json_null(j, o, "signature");
 		mpk_view_code_figures(c, lister->kernels[i].name, "", &lines);
 		mpk_json_take(j, o, "lines", &lines);

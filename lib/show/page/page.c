@@ -26,8 +26,10 @@ __asm__(".pushsection .rodata,\"a\",@progbits\n"
 	".popsection\n");
 extern const char mpk_page_template[];
 
+/* Where the document goes in the template. */
 static const char DATA_MARK[] = "@DATA@";
 
+/* What is complete leaves the writer as bytes: they take less memory than its tree. */
 static void page_take(const char *text, size_t len, void *arg)
 {
 	struct mpk_page *page = arg;
@@ -40,6 +42,7 @@ void mpk_page_init(struct mpk_page *page, bool several)
 	*page = (struct mpk_page){ .texts_left = MPK_PAGE_TEXTS_MAX, .compares = several };
 	page->document = mpk_rope_of(&page->arena);
 	mpk_json_init(&page->json, 1);
+	/* in a form that is safe inside of a script element of HTML */
 	mpk_json_stream_script(&page->json, page_take, page);
 	page->files = mpk_json_array(&page->json, page->json.root, "files");
 }
@@ -53,6 +56,7 @@ void mpk_page_fini(struct mpk_page *page)
 
 /* --- modules ---------------------------------------------------------------------------------- */
 
+/* Children are positions in the list, from which the page draws the tree. */
 static void page_put_module(const struct mpk_view *view, size_t index, struct mpk_json *j,
 			    struct mpk_json_at *list)
 {
@@ -127,6 +131,7 @@ static void page_put_function(const struct mpk_view *view, size_t index, struct 
 		      model ? model : s, j, o);
 }
 
+/* Functions of executors, with the module that has them: two modules may have the same. */
 static void put_models(const struct mpk_view *view, const struct mpk_view_node *n,
 		       struct mpk_json *j, struct mpk_json_at *list)
 {
@@ -167,6 +172,7 @@ static enum mpk_code put_container(const struct mpk_view_code *c, void *arg, str
 	return mpk_page_code_kernels_json(l->page, c, l->kernels, err);
 }
 
+/* Functions and kernels of all modules in lists of their own: the page has a table for each. */
 static enum mpk_code put_calls(struct mpk_page *page, const struct mpk_view *view,
 			       struct mpk_json_at *at, struct mpk_error *err)
 {
@@ -185,6 +191,7 @@ static enum mpk_code put_calls(struct mpk_page *page, const struct mpk_view *vie
 		MPK_TRY(mpk_page_kernels_json(page, view, &view->nodes[i], l.kernels, err));
 	for (size_t i = 0; i < view->image->embedded_count; i++)
 		MPK_TRY(mpk_page_code_kernels_json(page, &view->embedded[i], l.kernels, err));
+	/* the list of kernels is still open, so containers wait in a document of their own */
 	mpk_json_init_list(&l.containers);
 	code = mpk_device_each(view, put_container, &l, err);
 	mpk_json_document(j, at, "gpu_containers", &l.containers);
@@ -195,6 +202,7 @@ static enum mpk_code put_calls(struct mpk_page *page, const struct mpk_view *vie
 
 /* --- graphs ----------------------------------------------------------------------------------- */
 
+/* Nodes are known by their position and edges are short lists, as graphs have thousands of them. */
 static void put_graph(const struct mpk_model_graph *g, struct mpk_json *j, struct mpk_json_at *list)
 {
 	static const char *const node_kinds[] = {
@@ -253,6 +261,7 @@ static enum mpk_code put_sizes(const struct mpk_view *view, struct mpk_json *j,
 	return MPK_OK;
 }
 
+/* The report of --verify, so that the page and the command never differ. */
 static enum mpk_code put_findings(const struct mpk_view *view, const struct mpk_verify_file *file,
 				  struct mpk_json *j, struct mpk_json_at *at, struct mpk_error *err)
 {
@@ -273,6 +282,7 @@ enum mpk_code mpk_page_add(struct mpk_page *page, const struct mpk_view *view,
 	struct mpk_json_at *at = mpk_json_object(j, page->files, NULL), *list;
 
 	page->compares |= view->in_archive; /* an archive may have several */
+	/* packed code is longer than the file; more than this only a hostile file needs */
 	page->digests_left = 8 * view->file_bytes;
 	mpk_view_about_json(view, j, mpk_json_object(j, at, "about"));
 	MPK_TRY(put_sizes(view, j, at, err)); /* takes most memory, the page grows later */
@@ -291,6 +301,7 @@ enum mpk_code mpk_page_document(struct mpk_page *page, struct mpk_rope *out, str
 	MPK_TRY(mpk_rope_status(&page->document, err));
 	MPK_TRY(mpk_json_print_script(&page->json, &page->rest, err));
 	mpk_json_fini(&page->json);
+	/* first what was passed on before, then what was open until now */
 	mpk_rope_put_rope(out, &page->document);
 	mpk_rope_put_view(out, mpk_span_of(page->rest.data, page->rest.len));
 	return mpk_rope_status(out, err);
@@ -298,6 +309,7 @@ enum mpk_code mpk_page_document(struct mpk_page *page, struct mpk_rope *out, str
 
 enum mpk_code mpk_page_print(struct mpk_page *page, struct mpk_rope *out, struct mpk_error *err)
 {
+	/* the template is part of the program: it always has the mark */
 	const char *mark = strstr(mpk_page_template, DATA_MARK);
 	size_t before = (size_t)(mark - mpk_page_template);
 

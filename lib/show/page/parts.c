@@ -23,6 +23,7 @@ static bool ends_in(const char *name, const char *suffix)
 	return len >= end && strcmp(name + len - end, suffix) == 0;
 }
 
+/* NULL: a text of no language that the page can colour. */
 static const char *language_of(const char *name)
 {
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(languages); i++)
@@ -58,6 +59,7 @@ static struct mpk_span cut(struct mpk_span s, uint64_t most)
 	return mpk_span_of(s.data, len);
 }
 
+/* The content of a text. What consists of several pieces, or is a tensor, is named only. */
 static void parts_put_text(struct mpk_page *page, const struct mpk_extract_file *f,
 			   struct mpk_json_at *o)
 {
@@ -81,6 +83,7 @@ static void parts_put_text(struct mpk_page *page, const struct mpk_extract_file 
 		mpk_json_u64(&page->json, o, "shown", shown.len);
 }
 
+/* By digests the page finds parts that are the same in several files. */
 static enum mpk_code parts_put_digest(struct mpk_page *page, struct mpk_extract_file *f,
 				      const struct mpk_mapping *map, struct mpk_json_at *o,
 				      struct mpk_error *err)
@@ -103,6 +106,7 @@ static enum mpk_code parts_put_part(struct mpk_page *page, struct mpk_extract_fi
 {
 	struct mpk_json *j = &page->json;
 	struct mpk_json_at *o = mpk_json_object(j, list, NULL);
+	/* the first step of the name is the folder of the module, which the page shows anyway */
 	const char *slash = strchr(f->name, '/');
 	char type[MPK_DTYPE_TEXT];
 
@@ -133,6 +137,7 @@ static enum mpk_code unpack_part(struct mpk_page *page, const struct mpk_view *v
 		return parts_put_part(page, f, map, list, err);
 	MPK_TRY(f->make(view, f, &scratch, err));
 	code = parts_put_part(page, f, NULL, list, err);
+	/* its bytes were in scratch */
 	f->content = (struct mpk_rope){ 0 };
 	return code;
 }
@@ -152,6 +157,7 @@ static enum mpk_code put_images(struct mpk_page *page, const struct mpk_view *vi
 		if (!image->format || !image->format->is_text || image->problem)
 			continue;
 		target = mpk_span_str(mpk_device_target(image));
+		/* PTX is for an architecture and all after it: "compute_90", not "sm_90" */
 		is_ptx = image->format == &mpk_format_ptx && mpk_span_starts(target, "sm_");
 		file.name =
 			mpk_arena_printf(view->arena, "images/%s%s.%s", is_ptx ? "compute_" : "",
@@ -166,6 +172,7 @@ static enum mpk_code put_images(struct mpk_page *page, const struct mpk_view *vi
 	return MPK_OK;
 }
 
+/* Modules in the order of the tree, then the code beside it. */
 static enum mpk_code put_all_images(struct mpk_page *page, const struct mpk_view *view,
 				    struct mpk_json_at *list, struct mpk_error *err)
 {

@@ -2,6 +2,7 @@
 /* consts.c - the constants of host code: named tensors, and nothing else */
 #include "payload/payload_view.h"
 
+/* Their names are parts for --filter, and what --diff knows a module by that has moved. */
 static bool constant_at(const struct mpk_payload *p, size_t index, struct mpk_span *name)
 {
 	const struct mpk_strs *names = &p->u.consts.consts.names;

@@ -56,6 +56,7 @@ static enum mpk_code read_storage(const struct mpk_payload_content *c, struct mp
 	(void)arena; /* two sums need no memory */
 	if (!graph)
 		return MPK_OK;
+	/* one more than needed, as calloc may return NULL for nothing */
 	list = calloc(graph->entry_count + 1, sizeof *list);
 	MPK_TRY_ALLOC(list, err);
 	for (size_t i = 0; i < graph->entry_count; i++)
@@ -65,6 +66,7 @@ static enum mpk_code read_storage(const struct mpk_payload_content *c, struct mp
 	for (size_t i = 0; i < graph->entry_count; i++) {
 		if (i && list[i].id == list[i - 1].id)
 			continue;
+		/* more than any memory: the most there is, as for one entry */
 		if (!mpk_add_u64(total, list[i].bytes, &total))
 			total = UINT64_MAX;
 		n++;
@@ -116,6 +118,7 @@ static void factory_put_lines(const struct mpk_payload_content *c, const char *i
 	mpk_strbuf_printf(out, "%sgraph: ", indent);
 	mpk_put_count(out, g->node_count, "node");
 	mpk_put_also(out, g->arg_count, "input");
+	/* "arg_nodes" of TVM's graph lists parameters, which no caller has to set, too */
 	mpk_strbuf_puts(out, " (parameters included), ");
 	mpk_put_count(out, g->head_count, "output");
 	mpk_strbuf_printf(out, ", %" PRIu64 " B storage in ", c->info->storage_bytes);
@@ -141,6 +144,7 @@ static void factory_put_json(const struct mpk_payload_content *c, struct mpk_jso
 
 /* --- the graph as a drawing --------------------------------------------------------------- */
 
+/* Entries of a node lie between its row and the next: "node_row_ptr" of TVM's graph. */
 static void put_result_type(const struct mpk_graph_json *g, size_t node, struct mpk_strbuf *out)
 {
 	for (size_t e = g->row_ptr[node]; e < g->row_ptr[node + 1]; e++) {
@@ -152,6 +156,8 @@ static void put_result_type(const struct mpk_graph_json *g, size_t node, struct 
 	}
 }
 
+/* An operator is called by its function; inputs, and what the
+ * executor does itself, by their name. */
 static size_t draw_node(struct mpk_graph_builder *b, const struct mpk_graph_json *g, size_t index)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf label = { 0 };
@@ -171,6 +177,7 @@ static size_t draw_node(struct mpk_graph_builder *b, const struct mpk_graph_json
 	return at;
 }
 
+/* An output has a node of its own, as its value may be an input of other nodes, too. */
 static void draw_heads(struct mpk_graph_builder *b, const struct mpk_graph_json *g,
 		       const size_t *drawn)
 {
@@ -242,6 +249,7 @@ static const char *op_of(const struct mpk_graph_node *n)
 	return n->is_input ? "input" : n->func_name;
 }
 
+/* "(data, conv:1)": the output of a node is numbered where it is not the first. */
 static void put_inputs(const struct graph_node *n, struct mpk_strbuf *out)
 {
 	for (size_t i = 0; i < n->node->input_count; i++) {
@@ -276,6 +284,7 @@ static void put_types(const struct graph_node *n, struct mpk_strbuf *out)
 	}
 }
 
+/* What a runtime allocates by: the id, and where they are given the device and the scope. */
 static void put_storage(const struct graph_node *n, struct mpk_strbuf *out)
 {
 	size_t end = n->graph->row_ptr[n->index + 1];
@@ -316,6 +325,7 @@ static void put_change(const char *what, const struct graph_node *a, const struc
 				  mpk_strbuf_text(&x), mpk_strbuf_text(&y));
 }
 
+/* Nodes are matched by name and inputs are given by name: that numbers shift is no difference. */
 static void compare_graph_nodes(struct mpk_differ *d, struct mpk_span name, const void *a,
 				const void *b)
 {
@@ -330,6 +340,7 @@ static void compare_graph_nodes(struct mpk_differ *d, struct mpk_span name, cons
 	mpk_strbuf_fini(&text);
 }
 
+/* Each node with its graph, which alone knows the names of the inputs. */
 static const struct graph_node *nodes_of(struct mpk_differ *d, const struct mpk_graph_json *g)
 {
 	struct graph_node *list = mpk_arena_array(d->arena, g->node_count, sizeof *list);
@@ -340,6 +351,7 @@ static const struct graph_node *nodes_of(struct mpk_differ *d, const struct mpk_
 	return list;
 }
 
+/* Names in the order in which the graph returns them: another order is a difference. */
 static void put_outputs(const struct mpk_graph_json *g, struct mpk_strbuf *out)
 {
 	for (size_t i = 0; i < g->head_count; i++) {

@@ -50,6 +50,7 @@ void mpk_graph_add_edge(struct mpk_graph_builder *b, size_t from, size_t to, con
 
 	if (from == MPK_NO_NODE || to == MPK_NO_NODE)
 		return;
+	/* an operator may take a value twice; labels have static storage, so addresses compare */
 	if (last && last->from == from && last->to == to && last->label == label)
 		return;
 	if (!mpk_vec_reserve(&b->edges, &b->edge_cap, b->edge_count + 1, sizeof *b->edges)) {
@@ -61,6 +62,7 @@ void mpk_graph_add_edge(struct mpk_graph_builder *b, size_t from, size_t to, con
 
 void mpk_graph_pass(struct mpk_graph_builder *b, struct mpk_graph_register *reg, size_t node)
 {
+	/* who gets the memory first writes to it: from here on the value comes from there */
 	if (reg->is_room) {
 		mpk_graph_add_type(b, node, reg->type);
 		*reg = (struct mpk_graph_register){ .node = node };
@@ -68,6 +70,7 @@ void mpk_graph_pass(struct mpk_graph_builder *b, struct mpk_graph_register *reg,
 		mpk_graph_add_edge(b, reg->node, node, "");
 }
 
+/* By where edges lead, as struct mpk_model_graph promises, then by where they come from. */
 static int by_target(const void *a, const void *b)
 {
 	const struct mpk_model_edge *x = a, *y = b;
@@ -110,6 +113,7 @@ struct jumps {
 	bool falls;
 };
 
+/* SIZE_MAX: no jump. An instruction goes on to the next one unless the row says otherwise. */
 static struct jumps jumps_of(const struct mpk_graph_code *g, size_t at)
 {
 	struct jumps j = { { SIZE_MAX, SIZE_MAX }, { "", "" }, true };
@@ -155,6 +159,8 @@ static void number_blocks(const struct mpk_graph_code *g, size_t *block)
 	}
 }
 
+/* The label has the range and the first calls, which fit into a box;
+ * the detail has all instructions. */
 static void put_block(struct mpk_graph_builder *b, const struct mpk_graph_code *g, size_t from,
 		      size_t end)
 {
@@ -195,6 +201,7 @@ void mpk_graph_put_blocks(struct mpk_graph_builder *b, const struct mpk_graph_co
 
 		put_block(b, g, from, at + 1);
 		from = at + 1;
+		/* the last instruction alone can leave a block */
 		if (j.falls && at + 1 < g->count)
 			mpk_graph_add_edge(b, block[at], block[at + 1], jumps(&j) ? "then" : "");
 		for (int i = 0; i < 2; i++)

@@ -15,6 +15,7 @@ static const struct mpk_kernels *table_of(const struct mpk_payload *p)
 	return &p->u.kernels;
 }
 
+/* A plain table has one run of code for all kernels, other layouts have one for each. */
 static enum mpk_code read_pieces(const struct mpk_payload_content *c, struct mpk_arena *arena,
 				 struct mpk_node_info *out, struct mpk_error *err)
 {
@@ -70,6 +71,7 @@ void mpk_view_kernel_text(const struct mpk_function_info *f, bool tags, struct m
 
 	mpk_escape(out, f->key);
 	mpk_strbuf_putc(out, '(');
+	/* 1 is kTensorMap of TVM's FunctionInfo::ArgExtraTags */
 	for (size_t i = 0; i < f->arg_count; i++)
 		mpk_strbuf_printf(
 			out, "%s%s%s", i ? ", " : "", mpk_dtype_print(f->arg_types[i], type),

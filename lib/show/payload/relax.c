@@ -12,6 +12,7 @@
 
 /* --- text and JSON ------------------------------------------------------------------------ */
 
+/* Of constants, tensors alone have bytes that are worth a sum. */
 static void relax_put_counts(const struct mpk_payload *p, struct mpk_strbuf *out)
 {
 	const struct mpk_relax *x = &p->u.relax;
@@ -24,6 +25,7 @@ static void relax_put_counts(const struct mpk_payload *p, struct mpk_strbuf *out
 	mpk_put_tensor_counts(x->const_count, bytes, "constant", out);
 }
 
+/* Functions that are called by name are counted only: their code is somewhere else. */
 static void relax_put_lines(const struct mpk_payload_content *c, const char *indent,
 			    struct mpk_strbuf *out)
 {
@@ -113,6 +115,7 @@ static void put_listing(const struct mpk_payload *p, size_t index, struct mpk_st
 		mpk_relax_dump_func(&p->u.relax, index, out);
 }
 
+/* The byte code need not have passed its check: an index out of range is no call. */
 static enum mpk_code relax_add_call(const struct mpk_relax *x,
 				    const struct mpk_payload_calls *calls, size_t from, int64_t to,
 				    struct mpk_error *err)
@@ -160,6 +163,7 @@ static enum mpk_code find_calls(const struct mpk_payload *p, const struct mpk_pa
 
 /* --- graphs ------------------------------------------------------------------------------- */
 
+/* Drawing relies on the checks of --verify: byte code that fails them has no graph. */
 static size_t relax_count_graphs(const struct mpk_payload_content *c)
 {
 	const struct mpk_relax *x = &c->payload->u.relax;
@@ -211,6 +215,7 @@ static void relax_find_needs(const struct mpk_payload *p, const struct mpk_relea
 
 /* --- difference --------------------------------------------------------------------------- */
 
+/* One constant, one line, so that constant pools are compared as texts. */
 static void put_constant(const struct mpk_relax_const *c, struct mpk_strbuf *out)
 {
 	char type[MPK_DTYPE_TEXT];
@@ -228,6 +233,7 @@ static void put_constant(const struct mpk_relax_const *c, struct mpk_strbuf *out
 		return;
 	case MPK_RELAX_SHAPE:
 		mpk_strbuf_puts(out, "shape");
+		/* extents are 64-bit words, as TVM's serializer writes them */
 		for (size_t i = 0; i + 8 <= c->u.shape.len; i += 8)
 			mpk_strbuf_printf(out, " %" PRId64,
 					  (int64_t)mpk_load_u64(c->u.shape.data + i));
@@ -242,6 +248,7 @@ static void put_constant(const struct mpk_relax_const *c, struct mpk_strbuf *out
 		mpk_strbuf_printf(out, "int %" PRId64 "\n", c->u.i);
 		return;
 	case MPK_RELAX_FLOAT:
+		/* 17 digits differ for any two doubles that do */
 		mpk_strbuf_printf(out, "float %.17g\n", c->u.f);
 		return;
 	case MPK_RELAX_CONST_KINDS:

@@ -38,6 +38,8 @@ static bool is_bookkeeping(struct mpk_span name)
 	return false;
 }
 
+/* NULL for the special registers of TVM's virtual machine, which are beyond the file:
+ * "no result" and the machine itself. */
 static struct mpk_graph_register *reg_of(const struct reader *r, int64_t reg)
 {
 	return reg >= 0 && reg < r->f->register_file_size ? &r->regs[reg] : NULL;
@@ -64,6 +66,8 @@ static const char *type_of_room(const struct reader *r, const struct mpk_relax_i
 		struct mpk_relax_arg arg = mpk_relax_arg(instr, i);
 		const struct mpk_relax_const *c;
 
+		/* alloc_tensor(storage, offset, shape, dtype):
+		 * the kind of a constant says which it is */
 		if (arg.kind != MPK_RELAX_ARG_CONST)
 			continue;
 		c = &r->x->consts[arg.value];
@@ -100,6 +104,8 @@ static size_t relax_graph_add_call(const struct reader *r, const struct mpk_rela
 				  &detail);
 }
 
+/* Allocated memory is room until an operator gets it. Other bookkeeping
+ * leaves its register without a node. */
 static void relax_graph_read_call(const struct reader *r, const struct mpk_relax_instr *instr)
 {
 	struct mpk_span name = r->x->funcs[instr->func].name;
@@ -122,9 +128,11 @@ static void relax_graph_read_call(const struct reader *r, const struct mpk_relax
 		if (reg)
 			mpk_graph_pass(r->b, reg, node);
 	}
+	/* after the arguments, one of which may be in this register */
 	relax_graph_set(r, instr->reg, node, false);
 }
 
+/* Without jumps, what is no call is a return. */
 static void relax_graph_read_instr(const struct reader *r, const struct mpk_relax_instr *instr)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf label = { 0 };
@@ -139,6 +147,7 @@ static void relax_graph_read_instr(const struct reader *r, const struct mpk_rela
 			   mpk_graph_add_node(r->b, MPK_MODEL_OUTPUT, &label, NULL), "");
 }
 
+/* TVM's virtual machine passes arguments in the first registers. */
 static void relax_graph_put_params(const struct reader *r)
 {
 	for (int64_t i = 0; i < r->f->register_file_size; i++)
@@ -155,6 +164,7 @@ static void relax_graph_put_params(const struct reader *r)
 	}
 }
 
+/* One pass in the order of the code, which is that of its run as nothing jumps. */
 static enum mpk_code put_values(struct reader *r, struct mpk_error *err)
 {
 	struct mpk_relax_instr instr;
@@ -177,6 +187,8 @@ static bool instr_at(const struct mpk_graph_code *g, size_t at, struct mpk_relax
 	return mpk_relax_instr(r->x, (size_t)r->f->start + at, out, NULL) == MPK_OK;
 }
 
+/* An If goes on where the condition holds, and jumps to "else".
+ * Offsets count instructions from the jump itself. */
 static void find_jumps(const struct mpk_graph_code *g, size_t at, size_t to[2],
 		       const char *labels[2], bool *falls)
 {

@@ -12,6 +12,7 @@
 
 /* --- text and JSON ------------------------------------------------------------------------ */
 
+/* The version of TVM comes first: no other runs this byte code. */
 static void relay_put_counts(const struct mpk_payload *p, struct mpk_strbuf *out)
 {
 	const struct mpk_relay *x = &p->u.relay;
@@ -142,6 +143,7 @@ static enum mpk_relay_op op_of(const struct mpk_relay_instr *instr)
 /* What an instruction makes of its destination, or that it is a step of the model. */
 enum effect { STEP, NOTHING, ROOM, SAME };
 
+/* Constants are NOTHING: they are weights, which are not drawn. */
 static enum effect effect_of(enum mpk_relay_op op)
 {
 	switch (op) {
@@ -187,6 +189,8 @@ static struct mpk_span callee(const struct reader *r, const struct mpk_relay_ins
 						       : (struct mpk_span){ 0 };
 }
 
+/* A node for what computes. An instruction that calls nothing is
+ * done by the virtual machine itself. */
 static size_t add_step(const struct reader *r, const struct mpk_relay_instr *instr)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf label = { 0 };
@@ -206,6 +210,8 @@ static size_t add_step(const struct reader *r, const struct mpk_relay_instr *ins
 				  &detail);
 }
 
+/* Roles of words: 'r' is a register that is read, 'd' one that is written. A move or a field keeps
+ * the node that computed its source. */
 static void relay_read_instr(const struct reader *r, const struct mpk_relay_instr *instr)
 {
 	enum effect effect = effect_of(op_of(instr));
@@ -218,6 +224,7 @@ static void relay_read_instr(const struct reader *r, const struct mpk_relay_inst
 
 		if (role != 'r' && role != 'd')
 			continue;
+		/* memory was taken for the registers that the function declares */
 		if (reg < 0 || (uint64_t)reg >= r->f->register_file_size)
 			continue;
 		if (role == 'd')
@@ -232,6 +239,7 @@ static void relay_read_instr(const struct reader *r, const struct mpk_relay_inst
 			(struct mpk_graph_register){ .node = node, .is_room = effect == ROOM };
 }
 
+/* Parameters are in the first registers when TVM's virtual machine enters a function. */
 static enum mpk_code put_values(struct reader *r, struct mpk_error *err)
 {
 	r->regs = mpk_arena_array(r->b->arena, (size_t)r->f->register_file_size, sizeof *r->regs);
@@ -256,6 +264,8 @@ static const struct mpk_relay_instr *instr_at(const struct mpk_graph_code *g, si
 	return &((const struct reader *)g->code)->f->instrs[at];
 }
 
+/* Relay's If has an offset for each branch, so it never goes on
+ * to the next instruction by itself. */
 static void find_jumps(const struct mpk_graph_code *g, size_t at, size_t to[2],
 		       const char *labels[2], bool *falls)
 {
@@ -313,6 +323,7 @@ static enum mpk_code relay_read_graph(const struct mpk_payload_content *c, size_
 	return mpk_graph_builder_finish(&b, out, err);
 }
 
+/* Drawing relies on the checks of --verify: byte code that fails them has no graph. */
 static size_t relay_count_graphs(const struct mpk_payload_content *c)
 {
 	const struct mpk_relay *x = &c->payload->u.relay;

@@ -40,6 +40,7 @@ static void add_float(struct sum *sum, double v)
 		ADD(sum, f, v);
 }
 
+/* Unaligned, and little-endian as tensors in a blob are. */
 static uint64_t stats_load(const uint8_t *p, size_t width)
 {
 	switch (width) {
@@ -54,6 +55,7 @@ static uint64_t stats_load(const uint8_t *p, size_t width)
 	}
 }
 
+/* Bits of 2, 4 or 8 bytes as a number; the two types of 2 bytes differ in their exponents. */
 static double to_float(uint64_t bits, size_t width, bool brain)
 {
 	uint32_t low = (uint32_t)bits;
@@ -73,6 +75,8 @@ static double to_float(uint64_t bits, size_t width, bool brain)
 
 static int64_t to_signed(uint64_t bits, size_t width)
 {
+	/* flipping the sign bit and subtracting it fills all bits above it:
+	 * no shift of a negative number */
 	uint64_t sign = UINT64_C(1) << (8 * width - 1);
 	uint64_t extended = (bits ^ sign) - sign; /* modulo 2^64, as meant */
 	int64_t v;
@@ -81,6 +85,7 @@ static int64_t to_signed(uint64_t bits, size_t width)
 	return v;
 }
 
+/* Types of other widths are packed or have several encodings: nothing is said of them. */
 static enum mpk_stats_kind stats_kind_of(struct mpk_dtype t)
 {
 	bool whole = t.bits == 8 || t.bits == 16 || t.bits == 32 || t.bits == 64;
@@ -98,6 +103,7 @@ static enum mpk_stats_kind stats_kind_of(struct mpk_dtype t)
 
 struct mpk_stats mpk_stats_of(const struct mpk_tensor_record *t)
 {
+	/* an element of a bool takes a byte, though its type may have one bit */
 	size_t width = t->dtype.bits < 8 ? 1 : t->dtype.bits / 8U;
 	struct mpk_stats s = { .kind = stats_kind_of(t->dtype) };
 	struct sum sum = { .s = &s };
@@ -115,11 +121,13 @@ struct mpk_stats mpk_stats_of(const struct mpk_tensor_record *t)
 		else
 			ADD(&sum, u, bits);
 	}
+	/* a tensor of NaNs alone has no mean */
 	if (sum.n)
 		s.mean = (double)(sum.total / (long double)sum.n);
 	return s;
 }
 
+/* Range and mean are of the finite values, and left out where there are none. */
 void mpk_stats_text(const struct mpk_stats *s, struct mpk_strbuf *out)
 {
 	const char *comma = "";

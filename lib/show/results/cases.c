@@ -21,6 +21,7 @@ struct mpk_cases_report mpk_cases_report_of(const char *file, const char *cases_
 	return report;
 }
 
+/* The last line of the text, and a comment in TAP. */
 static void put_summary(const struct mpk_cases_report *report, struct mpk_strbuf *out)
 {
 	mpk_strbuf_printf(out, "%zu passed, %zu failed, %zu skipped\n", report->passed,
@@ -29,6 +30,7 @@ static void put_summary(const struct mpk_cases_report *report, struct mpk_strbuf
 
 /* --- lines -------------------------------------------------------------------------- */
 
+/* The time of the case, and of one that is timed also the figures of its calls. */
 static void put_times(const struct mpk_case *c, const struct mpk_case_outcome *o,
 		      struct mpk_strbuf *out)
 {
@@ -51,6 +53,7 @@ void mpk_cases_text(const struct mpk_cases_report *report, bool times, struct mp
 
 		mpk_strbuf_puts(out, words[o->verdict]);
 		mpk_escape(out, mpk_span_str(c->name));
+		/* file and line as compilers print them, so that an editor finds the case */
 		if (o->verdict == MPK_CASE_FAILED) {
 			mpk_strbuf_puts(out, " (");
 			mpk_escape(out, mpk_span_str(report->cases_file));
@@ -83,6 +86,7 @@ static void put_tap_text(const char *text, struct mpk_strbuf *out)
 
 void mpk_cases_tap(const struct mpk_cases_report *report, struct mpk_strbuf *out)
 {
+	/* the plan comes first, by which a reader knows a report that was cut off */
 	mpk_strbuf_printf(out, "TAP version 13\n1..%zu\n", report->cases->count);
 	for (size_t i = 0; i < report->cases->count; i++) {
 		const struct mpk_case_outcome *o = &report->outcomes[i];
@@ -95,6 +99,7 @@ void mpk_cases_tap(const struct mpk_cases_report *report, struct mpk_strbuf *out
 		mpk_strbuf_putc(out, '\n');
 		if (!failed)
 			continue;
+		/* the YAML block of TAP 13: a string of JSON is one of YAML, too */
 		mpk_strbuf_puts(out, "  ---\n  message: ");
 		mpk_escape_json(out, mpk_span_str(mpk_strbuf_text(&o->why)), NULL);
 		mpk_strbuf_puts(out, "\n  severity: fail\n  file: ");
@@ -108,6 +113,7 @@ void mpk_cases_tap(const struct mpk_cases_report *report, struct mpk_strbuf *out
 
 /* --- JSON --------------------------------------------------------------------------- */
 
+/* A failure has the form that errors have in all documents of minspect. */
 static void put_case(const struct mpk_case *c, const struct mpk_case_outcome *o, struct mpk_json *j,
 		     struct mpk_json_at *at)
 {
@@ -163,6 +169,7 @@ static bool is_failure(const struct mpk_case_outcome *o)
 	return o->verdict == MPK_CASE_FAILED && o->code == MPK_E_DIFFERENT;
 }
 
+/* JUnit has an element for each way in which a case did not pass. */
 static void put_verdict(struct mpk_strbuf *out, const struct mpk_case_outcome *o)
 {
 	switch (o->verdict) {
@@ -180,6 +187,7 @@ static void put_verdict(struct mpk_strbuf *out, const struct mpk_case_outcome *o
 	}
 }
 
+/* Viewers group cases by their class: that is the library. */
 static void put_junit_case(struct mpk_strbuf *out, const struct mpk_cases_report *report, size_t i)
 {
 	const struct mpk_case_outcome *o = &report->outcomes[i];
@@ -197,6 +205,7 @@ static void put_junit_case(struct mpk_strbuf *out, const struct mpk_cases_report
 		mpk_strbuf_puts(out, "    </testcase>\n");
 }
 
+/* A suite has its counts in attributes, so the cases are counted before they are written. */
 void mpk_cases_junit(const struct mpk_cases_report *report, struct mpk_strbuf *out)
 {
 	size_t failures = 0;

@@ -23,6 +23,7 @@ static const char *device_name(struct mpk_dldevice device, char out[32])
 	return out;
 }
 
+/* Of the operators alone: the rest of the run is the executor's own time. */
 static double sum(const struct mpk_profile *p)
 {
 	double total = 0;
@@ -32,6 +33,7 @@ static double sum(const struct mpk_profile *p)
 	return total;
 }
 
+/* In percent; 0 where nothing took any time. */
 static double profile_share(double part, double total)
 {
 	return total > 0 ? 100 * part / total : 0;
@@ -57,6 +59,7 @@ static void profile_put_head(struct mpk_table *t)
 		mpk_table_cell(t, "%s", words[i]);
 }
 
+/* One operator. Its name is a text of the file and may have control characters. */
 static void profile_put_row(const struct mpk_profile_row *r, double total, struct mpk_table *t)
 {
 	char device[32];
@@ -72,6 +75,7 @@ static void profile_put_row(const struct mpk_profile_row *r, double total, struc
 	mpk_table_cell(t, "%5.1f%%", profile_share(r->total, total));
 }
 
+/* Rows are sorted by time, so those of a device are not together. */
 static bool is_first_of_device(const struct mpk_profile *p, size_t i)
 {
 	for (size_t k = 0; k < i; k++)
@@ -94,6 +98,7 @@ static struct mpk_profile_row device_sum(const struct mpk_profile *p, size_t i)
 	return s;
 }
 
+/* The time of operators by device, each once, beside the time of the whole run. */
 static void put_sums(const struct mpk_profile *p, double total, struct mpk_strbuf *out)
 {
 	char device[32];
@@ -117,6 +122,7 @@ static void put_sums(const struct mpk_profile *p, double total, struct mpk_strbu
 
 void mpk_profile_text(const struct mpk_profile *p, struct mpk_strbuf *out)
 {
+	/* columns 2 to 7 are numbers */
 	struct mpk_table t = { .right = 0xfc };
 	double total = sum(p);
 
@@ -130,6 +136,7 @@ void mpk_profile_text(const struct mpk_profile *p, struct mpk_strbuf *out)
 
 /* --- JSON ----------------------------------------------------------------------------------- */
 
+/* Words for JSON and for the categories of a trace: they stay as they are. */
 static const char *kind_name(enum mpk_operator_kind kind)
 {
 	switch (kind) {
@@ -168,6 +175,7 @@ void mpk_profile_json(const struct mpk_profile *p, struct mpk_json *j, struct mp
 		mpk_json_f64(j, o, "mean", r->total / (double)(r->calls ? r->calls : 1));
 		mpk_json_f64(j, o, "min", r->min);
 		mpk_json_f64(j, o, "max", r->max);
+		/* a fraction of 1, where the table has percent */
 		mpk_json_f64(j, o, "share", profile_share(r->total, total) / 100);
 	}
 }
@@ -187,6 +195,7 @@ static size_t thread_of(const struct mpk_profile *p, struct mpk_dldevice device)
 	return number;
 }
 
+/* A metadata event, "ph": "M", which names a process or a thread for the viewer. */
 static void profile_put_name(const char *what, size_t thread, const char *name,
 			     struct mpk_strbuf *out)
 {
@@ -197,6 +206,7 @@ static void profile_put_name(const char *what, size_t thread, const char *name,
 	mpk_strbuf_puts(out, "}}");
 }
 
+/* A complete event, "ph": "X". Times of the format are microseconds. */
 static void put_event(const struct mpk_profile *p, const struct mpk_profile_event *e,
 		      struct mpk_strbuf *out)
 {
@@ -207,6 +217,7 @@ static void put_event(const struct mpk_profile *p, const struct mpk_profile_even
 			  thread_of(p, r->device), e->start * 1e6, e->seconds * 1e6,
 			  kind_name(r->kind));
 	mpk_strbuf_puts(out, "\"name\": ");
+	/* a name has any bytes, JSON is UTF-8 (RFC 8259) */
 	mpk_escape_json(out, r->name, "\\ufffd");
 	mpk_strbuf_putc(out, '}');
 }
@@ -215,6 +226,7 @@ void mpk_profile_events(const struct mpk_profile *p, const char *process, struct
 {
 	char device[32];
 
+	/* how a viewer labels its axis: times in the document are microseconds all the same */
 	mpk_strbuf_puts(out, "{\"displayTimeUnit\": \"ns\", \"traceEvents\": [\n");
 	profile_put_name("process_name", 0, process, out);
 	for (size_t i = 0; i < p->row_count; i++) {
@@ -231,6 +243,8 @@ void mpk_profile_events(const struct mpk_profile *p, const char *process, struct
 
 /* --- comparison with a dump ----------------------------------------------------------------- */
 
+/* Later operators compute with what the first one gave:
+ * it has the reason, the others are counted. */
 void mpk_comparisons_text(const struct mpk_comparisons *c, struct mpk_strbuf *out)
 {
 	const struct mpk_compared *first = mpk_comparisons_first(c);

@@ -26,6 +26,8 @@ enum mpk_code mpk_results_npy(const struct mpk_tensor *t, struct mpk_rope *rope,
 	return mpk_array_write(t, rope, err);
 }
 
+/* Integers are written in full: beyond 2^53 it is for the reader not to round them (RFC 8259, 6).
+ * What is no number, such as a complex one, is a text of its bits. */
 static void put_element(struct mpk_dtype t, const void *p, struct mpk_json *j,
 			struct mpk_json_at *at)
 {
@@ -65,6 +67,7 @@ static void results_put_tensor(const struct mpk_tensor *t, struct mpk_json *j,
 	mpk_json_text(j, at, "dtype", mpk_dtype_print(t->dl.dtype, name));
 	mpk_json_i64s(j, at, "shape", t->dl.shape, (size_t)t->dl.ndim);
 	list = mpk_json_array(j, at, "values");
+	/* a tensor may have millions: "complete" says whether these are all */
 	for (uint64_t i = 0; i < s.count && i < MPK_PRINT_ELEMENTS_MAX; i++)
 		put_element(s.dtype, mpk_scalar_at(&s, i, raw), j, list);
 	mpk_json_bool(j, at, "complete", all);
@@ -77,11 +80,14 @@ static void put_printed(const struct mpk_value *v, struct mpk_json *j, struct mp
 	const char *value;
 
 	mpk_value_print(&text, v, 0);
+	/* the type in front is a member of its own */
 	value = strchr(mpk_strbuf_text(&text), '=');
 	mpk_json_text(j, at, "value", value ? value + 1 : mpk_strbuf_text(&text));
 	mpk_strbuf_fini(&text);
 }
 
+/* A value has "type", and "value" in a type of JSON where there is one for it.
+ * Tensors have members of their own. */
 static void results_put_value(const struct mpk_value *v, struct mpk_json *j, struct mpk_json_at *at)
 {
 	mpk_json_text(j, at, "type", mpk_value_kind_name(v->kind));
@@ -136,6 +142,8 @@ void mpk_comparison_json(const struct mpk_comparison *c, size_t i, struct mpk_js
 	struct mpk_json_at *at = mpk_json_object(j, list, NULL);
 
 	mpk_json_u64(j, at, "result", i);
+	/* a result that is ignored is in the list, too,
+	 * as the others are known by their position */
 	if (!c) {
 		mpk_json_bool(j, at, "ignored", true);
 		return;
@@ -163,6 +171,7 @@ void mpk_seconds_text(double seconds, struct mpk_strbuf *out)
 	mpk_strbuf_printf(out, "%.3g %s", seconds * units[i].scale, units[i].unit);
 }
 
+/* What text and JSON say of timed calls, in this order. */
 static const struct {
 	const char *name;
 	size_t off; /* in struct mpk_timing */
@@ -173,6 +182,7 @@ static const struct {
 	{ "mean", offsetof(struct mpk_timing, mean) },
 };
 
+/* By offset, as C has no pointers to members. */
 static double figure(const struct mpk_timing *t, size_t i)
 {
 	double seconds;
@@ -193,6 +203,7 @@ void mpk_timing_text(const struct mpk_timing *t, size_t calls, struct mpk_strbuf
 void mpk_timing_json(const struct mpk_timing *t, size_t calls, struct mpk_json *j,
 		     struct mpk_json_at *at)
 {
+	/* the name is the unit of all figures but "calls" */
 	at = mpk_json_object(j, at, "seconds");
 	mpk_json_u64(j, at, "calls", calls);
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(figures); i++)

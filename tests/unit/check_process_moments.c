@@ -262,7 +262,7 @@ START_TEST(nothing_is_left)
 	for (unsigned i = 0; i < LANES; i++) {
 		lanes[i] = fork();
 		if (lanes[i] == 0)
-			_exit(try_lane(_i, i + 1, count));
+			_exit(try_lane(_i, i + 1, count) ? 1 : 0);
 	}
 	bool failed = false;
 	for (unsigned i = 0; i < LANES; i++) {

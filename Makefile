@@ -42,7 +42,7 @@ CFLAGS  ?= -O2 -g
 CXXFLAGS ?= $(CFLAGS)
 # A header is included as room/header.h, whichever wing the room is in.
 WINGS := ground know pack run show
-CPPFLAGS += $(WINGS:%=-Ilib/%) -Iformats -Icmd -D_GNU_SOURCE
+CPPFLAGS += $(WINGS:%=-Ilib/%) -Ilib -Iformats -Icmd -D_GNU_SOURCE
 LLVM_CPPFLAGS := $(if $(LLVM_CONFIG),-isystem $(shell $(LLVM_CONFIG) --includedir 2>/dev/null))
 ifeq ($(VARIANT),asan)
 VARIANT_CFLAGS := -O1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
@@ -68,7 +68,7 @@ endif
 # --- what is built ---------------------------------------------------------------
 LLVM_SRC := $(sort $(wildcard lib/know/llvm/plugin/*.c))
 # What is compiled or pasted by itself: the plug-in, what compiled code imports, the loader of standalone libraries.
-APART    := lib/know/llvm/plugin/% lib/run/runtime/stub/% lib/pack/launch/standalone/%
+APART    := lib/know/llvm/plugin/% lib/pack/launch/standalone/%
 # $(call wing_src,WING): its C sources, those of formats/ with know
 wing_src  = $(sort $(filter-out $(APART),$(wildcard lib/$(1)/*/*.c lib/$(1)/*/*/*.c) $(if $(filter know,$(1)),$(wildcard formats/*.c formats/*/*.c))))
 LIB_SRC  := $(foreach w,$(WINGS),$(call wing_src,$(w)))
@@ -86,16 +86,12 @@ UNIT     := $(foreach u,$(UNIT),$(if $(NEEDS_LLVM_$(basename $(notdir $u))),,$u)
 endif
 LLVM_OBJ := $(LLVM_SRC:%.c=$(O)/%.o)
 UNIT_BIN := $(UNIT:%.c=$(O)/%)
-ALL_SRC  := $(LIB_SRC) $(LLVM_SRC) $(CMD_SRC) $(wildcard cmd/*/*.c lib/run/runtime/stub/*.c lib/pack/launch/standalone/*.c) $(UNIT)
+ALL_SRC  := $(LIB_SRC) $(LLVM_SRC) $(CMD_SRC) $(wildcard cmd/*/*.c lib/pack/launch/standalone/*.c) $(UNIT)
 
 BASE_LIBS  := -lelf -lz -llz4 -lzstd -lm -ldl -pthread
 # Jansson judges what is written and read as JSON
 CHECK_LIBS  = $(shell $(PKG_CONFIG) --libs check) -lsubunit -ljansson
 LLVM_LIBS   = $(shell $(LLVM_CONFIG) --ldflags --libs 2>/dev/null)
-
-# What compiled code imports by name from its loader; opened only where it runs (lib/run/runtime/stub.h).
-STUB_SRC := $(sort $(wildcard lib/run/runtime/stub/*.c))
-STUBS    := $(STUB_SRC:lib/run/runtime/stub/%.c=$(O)/libexec/minspect/mpk-%.so)
 
 # The loader that mpack pastes into standalone libraries as text (lib/pack/launch/standalone/loader.h):
 # compiled here, in both calling conventions, for its warnings and its test.
@@ -109,7 +105,12 @@ LLVM_SO  := $(if $(LLVM_CONFIG),$(O)/libexec/mpack/llvm.so)
 # The C++ parser of --cases; minspect itself starts without libstdc++.
 TOML_SO  := $(O)/libexec/minspect/toml.so
 
-all: $(O)/bin/mpack $(O)/bin/minspect $(STUBS) $(TOML_SO) $(SA_OBJ) $(SA_LEGACY_OBJ)
+# What applications link, built with the release.
+include lib/mpk/library.mk
+.DEFAULT_GOAL := all
+RUN_ALL := $(if $(filter release deb,$(notdir $(O))),$(RUN_SDK))
+
+all: $(O)/bin/mpack $(O)/bin/minspect $(RUN_ALL) $(TOML_SO) $(SA_OBJ) $(SA_LEGACY_OBJ)
 
 # An archive a wing; those of a group may need each other only downwards (scripts/check-layers).
 ARCHIVES := $(WINGS:%=$(O)/libmpk-%.a)
@@ -140,11 +141,6 @@ $(TOML_SO): $(CXX_OBJ)
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D) && $(CXX) $(ALL_CXXFLAGS) $(ALL_LDFLAGS) -shared -Wl,-soname,$(@F) -o $@ $^
 
-# Nobody calls these functions through a declaration of ours; their callers were compiled by TVM.
-$(STUBS): $(O)/libexec/minspect/mpk-%.so: lib/run/runtime/stub/%.c lib/run/runtime/stub.h lib/run/runtime/stub/export.h $(O)/flags
-	$(call say,LD,$@)
-	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(ALL_CFLAGS) -Wno-missing-prototypes $(ALL_LDFLAGS) -shared -Wl,-soname,$(@F) -o $@ $<
-
 $(UNIT_BIN): $(O)/tests/unit/%: $(O)/tests/unit/%.o $(CMD_OBJ) $(CXX_OBJ) $(LLVM_OBJ) $(call wings,show pack run know ground)
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D) && $(CXX) $(ALL_CXXFLAGS) $(ALL_LDFLAGS) -o $@ $(if $(NEEDS_LLVM_$*),$^ $(LLVM_LIBS),$(filter-out $(LLVM_OBJ),$^)) $(CHECK_LIBS) $(BASE_LIBS)
@@ -163,18 +159,28 @@ FAKE_USERS := $(filter $(O)/tests/unit/check_device_cuda% $(O)/tests/unit/check_
 $(FAKE_USERS:%=%.o): private CPPFLAGS += -Itests/fakes
 $(FAKE_USERS): | $(FAKES)
 # Modules of each calling convention, for the tests of the runtime: plain C, as users would compile it.
-MODULES := $(patsubst %,$(O)/tests/modules/%.so,ffi ffi021 legacy)
+MODULES := $(patsubst %,$(O)/tests/modules/%.so,ffi ffi021 legacy ffi_now ffi_noplt system)
 $(O)/tests/modules/%021.so: private MODULE_FLAGS := -DV021
-$(O)/tests/modules/ffi.so $(O)/tests/modules/ffi021.so: tests/modules/ffi.c
+$(O)/tests/modules/%_now.so: private MODULE_FLAGS := -Wl,-z,relro,-z,now
+$(O)/tests/modules/%_noplt.so: private MODULE_FLAGS := -fno-plt
+$(filter $(O)/tests/modules/ffi%,$(MODULES)): tests/modules/ffi.c
 $(O)/tests/modules/legacy.so: tests/modules/legacy.c
+$(O)/tests/modules/system.so: tests/modules/system.c
 $(MODULES):
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D) && $(CC) -g -shared -fPIC $(MODULE_FLAGS) -o $@ $<
-$(O)/tests/unit/check_runtime $(O)/tests/unit/check_batch: | $(MODULES) $(STUBS)
-$(O)/tests/unit/check_relay_model $(O)/tests/unit/check_relax_plan: | $(STUBS)
+$(O)/tests/unit/check_runtime $(O)/tests/unit/check_batch $(O)/tests/unit/check_elfdyn $(O)/tests/unit/check_run_library $(O)/tests/unit/check_run_calls: | $(MODULES)
 # The readers whose calls check_read_once counts.
 COUNTED := ar cubin fatbin graph_json ptx source_code spirv
 $(O)/tests/unit/check_read_once: private ALL_LDFLAGS += $(COUNTED:%=-Wl,--wrap=mpk_%_read)
+# The runtime in a shared object, as applications have it.
+GUEST := $(O)/tests/guest/guest.so
+$(GUEST): $(O)/tests/guest/guest.o $(call wings,run know ground)
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -shared -o $@ $^ $(BASE_LIBS)
+$(O)/tests/unit/check_guest: | $(GUEST)
+# The questions about cores that check_parallel counts.
+$(O)/tests/unit/check_parallel: private ALL_LDFLAGS += -Wl,--wrap=sched_getaffinity -Wl,--wrap=sysconf
 # Where NVIDIA's toolkit is installed, its declarations are compared with ours.
 $(O)/tests/unit/check_cuda_abi.o: CPPFLAGS += -isystem /usr/local/cuda/include
 
@@ -212,7 +218,7 @@ $(O)/gen/page/page.html: lib/show/page/web/page.html $(PAGE_CSS) $(PAGE_JS) scri
 $(O)/lib/show/page/page.o: $(O)/gen/page/page.html
 $(O)/lib/show/page/page.o: private CPPFLAGS += -Wa,-I$(O)/gen
 
-$(O)/lib/pack/launch/standalone.o: $(wildcard lib/pack/launch/standalone/*) lib/ground/base/half.h formats/dtype/dlpack.h
+$(O)/lib/pack/package/generate.o: $(wildcard lib/pack/launch/standalone/*) lib/ground/base/half.h formats/dtype/dlpack.h
 $(O)/tests/unit/check_standalone: $(addprefix $(O)/lib/pack/launch/standalone/,calls.o shared.o)
 
 $(O)/%.o: %.cc $(O)/flags
@@ -343,7 +349,11 @@ BENCH_OWN := $(O)/tests/bench/native/model_step
 $(BENCH_OWN): $(O)/%: %.c $(call wings,run know ground)
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(ALL_CFLAGS) -o $@ $^ $(BASE_LIBS)
-$(filter-out $(BENCH_OWN),$(BENCH_BIN)): $(O)/%: %.c
+BENCH_RUN := $(O)/tests/bench/native/run_step
+$(BENCH_RUN): $(O)/%: %.c $(RUN_SO)
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) -std=gnu17 $(WARN) -O2 $(WERROR_FLAG) -Ilib -o $@ $^ -Wl,-rpath,$(abspath $(O)/sdk/lib)
+$(filter-out $(BENCH_OWN) $(BENCH_RUN),$(BENCH_BIN)): $(O)/%: %.c
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) -std=gnu17 $(WARN) -O2 $(WERROR_FLAG) -o $@ $< -lOpenCL -ldl
 
@@ -358,7 +368,7 @@ COMPLETIONDIR ?= $(DATADIR)/bash-completion/completions
 ZSHDIR        ?= $(DATADIR)/zsh/site-functions
 FISHDIR       ?= $(DATADIR)/fish/vendor_completions.d
 COMPLETIONS   := $(addprefix $(O)/completion.,bash zsh fish)
-install: all $(COMPLETIONS)
+install: all install-run $(COMPLETIONS)
 	$(Q)$(INSTALL) -d '$(DESTDIR)$(BINDIR)'
 	$(Q)$(INSTALL) $(O)/bin/mpack $(O)/bin/minspect '$(DESTDIR)$(BINDIR)'
 	$(Q)for p in minspect mpack; do \
@@ -369,7 +379,7 @@ install: all $(COMPLETIONS)
 	$(Q)for f in $(MAN_FILES); do $(INSTALL) -D -m 644 $$f '$(DESTDIR)$(MANDIR)/man'$${f##*.}/$${f##*/} || exit; done
 	$(Q)for f in $(SCHEMA_FILES); do $(INSTALL) -D -m 644 $$f '$(DESTDIR)$(DATADIR)/mpack/schema/'$${f##*/} || exit; done
 
-uninstall:
+uninstall: uninstall-run
 	rm -f '$(DESTDIR)$(BINDIR)/mpack' '$(DESTDIR)$(BINDIR)/minspect' \
 		'$(DESTDIR)$(COMPLETIONDIR)/mpack' '$(DESTDIR)$(COMPLETIONDIR)/minspect' \
 		'$(DESTDIR)$(FISHDIR)/mpack.fish' '$(DESTDIR)$(FISHDIR)/minspect.fish' '$(DESTDIR)$(ZSHDIR)/_minspect'
@@ -398,7 +408,7 @@ debcheck:
 clean:
 	rm -rf out compile_commands.json
 
--include $(ALL_SRC:%.c=$(O)/%.d) $(FUZZ_SRC:%.c=$(O)/%.d) $(O)/tests/fuzz/entry.d $(SA_LEGACY_OBJ:.o=.d) $(LIB_CXX:%.cc=$(O)/%.d)
+-include $(ALL_SRC:%.c=$(O)/%.d) $(O)/tests/guest/guest.d $(FUZZ_SRC:%.c=$(O)/%.d) $(O)/tests/fuzz/entry.d $(SA_LEGACY_OBJ:.o=.d) $(LIB_CXX:%.cc=$(O)/%.d)
 .PHONY: all faults variants forge afl fuzz fuzz-build fuzz-smoke fakes check check-cuda unit unit-build cli asan coverage format headers-check lint tidy cppcheck analyzer interop bench install uninstall clean FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:

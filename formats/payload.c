@@ -14,15 +14,34 @@ static void write_empty(const struct mpk_payload *p, struct mpk_rope *rope)
 	(void)p, (void)rope;
 }
 
-const struct mpk_codec mpk_codec_empty = { MPK_PAYLOAD_EMPTY, read_empty, write_empty, NULL };
+const struct mpk_payload_reader mpk_reader_empty = { MPK_PAYLOAD_EMPTY, read_empty };
+const struct mpk_codec mpk_codec_empty = { &mpk_reader_empty, write_empty, NULL };
 
-enum mpk_code mpk_payload_read(struct mpk_cursor *c, const struct mpk_kind *kind,
+enum mpk_code mpk_payload_read(struct mpk_cursor *c, const struct mpk_kind_layout *layout,
 			       enum mpk_generation gen, struct mpk_arena *arena,
 			       struct mpk_payload *out, struct mpk_error *err)
 {
-	struct mpk_payload p = { .tag = kind->codec->tag, .kind = kind, .gen = gen };
+	/* what a reader may ask of its kind: which layouts there are, which fields */
+	const struct mpk_kind kind = { .name = layout->name, .schema = layout->schema };
+	struct mpk_payload p = { .tag = layout->reader->tag, .kind = &kind, .gen = gen };
 
-	MPK_TRY(kind->codec->read(c, arena, &p, err));
+	MPK_TRY(layout->reader->read(c, arena, &p, err));
+	p.kind = NULL;
+	*out = p;
+	return MPK_OK;
+}
+
+/* start: with all that a reader may ask of what it fills. */
+static enum mpk_code decode(const struct mpk_payload *start,
+			    const struct mpk_payload_reader *reader, struct mpk_source bytes,
+			    struct mpk_arena *arena, struct mpk_payload *out, struct mpk_error *err)
+{
+	struct mpk_cursor c = mpk_cursor_of(bytes.span, bytes.off, "blob");
+	struct mpk_payload p = *start;
+
+	MPK_TRY(reader->read(&c, arena, &p, err));
+	p.source = bytes;
+	p.trailing += mpk_cursor_left(&c);
 	*out = p;
 	return MPK_OK;
 }
@@ -31,14 +50,20 @@ enum mpk_code mpk_payload_decode(const struct mpk_kind *kind, enum mpk_generatio
 				 struct mpk_source bytes, struct mpk_arena *arena,
 				 struct mpk_payload *out, struct mpk_error *err)
 {
-	struct mpk_cursor c = mpk_cursor_of(bytes.span, bytes.off, "blob");
-	struct mpk_payload p;
+	const struct mpk_payload_reader *reader = kind->codec->reader;
+	const struct mpk_payload start = { .tag = reader->tag, .kind = kind, .gen = gen };
 
-	MPK_TRY(mpk_payload_read(&c, kind, gen, arena, &p, err));
-	p.source = bytes;
-	p.trailing += mpk_cursor_left(&c);
-	*out = p;
-	return MPK_OK;
+	return decode(&start, reader, bytes, arena, out, err);
+}
+
+enum mpk_code mpk_payload_decode_as(const struct mpk_payload_reader *reader,
+				    enum mpk_generation gen, struct mpk_source bytes,
+				    struct mpk_arena *arena, struct mpk_payload *out,
+				    struct mpk_error *err)
+{
+	const struct mpk_payload start = { .tag = reader->tag, .gen = gen };
+
+	return decode(&start, reader, bytes, arena, out, err);
 }
 
 void mpk_payload_encode(const struct mpk_payload *p, struct mpk_rope *rope)

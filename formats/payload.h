@@ -64,24 +64,38 @@ struct mpk_payload {
 
 struct mpk_files;
 
-/* How one payload layout reads and writes. A read starts at the cursor, stops after the
- * last field and fills out->u; tag, kind and gen are set before.
+/* How one payload layout reads. A read starts at the cursor, stops after the last field and fills out->u; tag, kind
+ * and gen are set before. Who names the payloads that it takes, as an executor does, links that reader alone, no
+ * writer and nothing of the table in kinds.c. */
+struct mpk_payload_reader {
+	enum mpk_payload_tag tag;
+	enum mpk_code (*read)(struct mpk_cursor *c, struct mpk_arena *arena,
+			      struct mpk_payload *out, struct mpk_error *err);
+};
+
+/* Those that others name; executors do not ask for out->kind. */
+extern const struct mpk_payload_reader mpk_reader_relax; /* relax.VMExecutable, relax.Executable */
+extern const struct mpk_payload_reader mpk_reader_relay; /* VMExecutable */
+extern const struct mpk_payload_reader
+	mpk_reader_graph; /* GraphExecutorFactory, GraphRuntimeFactory */
+extern const struct mpk_payload_reader mpk_reader_aot;     /* AotExecutorFactory */
+extern const struct mpk_payload_reader mpk_reader_kernels; /* cuda, opencl, ... */
+
+/* How one payload layout reads and writes.
  *
  * A codec with MPK_PAYLOAD_RECORD and a schema of its own for out->u.record needs no member: its fields are
  * listed, and extracted as files, like those of every record, whatever its bytes look like. */
 struct mpk_codec {
-	enum mpk_payload_tag tag;
-	enum mpk_code (*read)(struct mpk_cursor *c, struct mpk_arena *arena,
-			      struct mpk_payload *out, struct mpk_error *err);
+	const struct mpk_payload_reader *reader;
 	void (*write)(const struct mpk_payload *p, struct mpk_rope *rope);
 	/* Adds the files that the payload consists of; NULL: there are none. */
 	enum mpk_code (*files)(const struct mpk_payload *p, struct mpk_files *files);
 };
 
 /* mpk_payload_read - read the payload that begins at c, and no byte more
- * For containers that do not say how long a payload is.
+ * For containers that do not say how long a payload is. out->kind is NULL.
  * Returns  MPK_OK; MPK_E_CORRUPT with the offset; MPK_E_NOMEM */
-enum mpk_code mpk_payload_read(struct mpk_cursor *c, const struct mpk_kind *kind,
+enum mpk_code mpk_payload_read(struct mpk_cursor *c, const struct mpk_kind_layout *layout,
 			       enum mpk_generation gen, struct mpk_arena *arena,
 			       struct mpk_payload *out, struct mpk_error *err) MPK_MUST_CHECK;
 
@@ -97,6 +111,12 @@ static inline struct mpk_source mpk_source_of(const struct mpk_node *node)
 enum mpk_code mpk_payload_decode(const struct mpk_kind *kind, enum mpk_generation gen,
 				 struct mpk_source bytes, struct mpk_arena *arena,
 				 struct mpk_payload *out, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_payload_decode_as - the same where the reader is known; out->kind is NULL */
+enum mpk_code mpk_payload_decode_as(const struct mpk_payload_reader *reader,
+				    enum mpk_generation gen, struct mpk_source bytes,
+				    struct mpk_arena *arena, struct mpk_payload *out,
+				    struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_payload_encode - append the payload's bytes; the inverse of decoding to the byte,
  * less trailing bytes. Failures are remembered by the rope. */

@@ -44,7 +44,6 @@ int mpk_exit_status(enum mpk_code code)
 		return MPK_EXIT_TIMEOUT;
 	/* Answers between our own processes, and mistakes of ours: one that arrives here is a
 	 * defect. */
-	case MPK_E_AGAIN:
 	case MPK_E_INTERNAL:
 	case MPK_CODE_COUNT:
 		break;

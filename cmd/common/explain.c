@@ -16,31 +16,28 @@ struct answer {
 
 static void explain_put(struct answer *a, const struct mpk_message *m, bool in_full)
 {
+	const struct mpk_answer *row = &mpk_answer_message;
+
 	if (a->list)
-		mpk_message_json(m, &a->json, mpk_json_object(&a->json, a->list, NULL));
-	else if (in_full)
-		mpk_message_text(m, &a->text);
+		row->json(m, &a->json, mpk_json_object(&a->json, a->list, NULL));
 	else
-		mpk_message_line(m, &a->text);
+		(in_full ? row->text : row->line)(m, (struct mpk_style){ 0 }, &a->text);
 }
 
 static void put_all(struct answer *a)
 {
-	const struct mpk_message *m;
-
-	for (size_t i = 0; (m = mpk_message_at(i)); i++)
+	for (const struct mpk_message *m = mpk_messages; m->id; m++)
 		explain_put(a, m, false);
 }
 
 static int explain_put_word(struct answer *a, const char *word)
 {
-	const struct mpk_message *m;
 	const char *near = mpk_message_nearest(word);
 	bool found = false;
 
 	/* A word may belong to several messages, such as an exit status to all codes that end
 	 * with it. */
-	for (size_t i = 0; (m = mpk_message_at(i)); i++) {
+	for (const struct mpk_message *m = mpk_messages; m->id; m++) {
 		if (!mpk_message_is(m, word))
 			continue;
 		if (a->text.len)

@@ -5,7 +5,7 @@
 
 #include "base/arena.h"
 #include "base/error.h"
-#include "process/argv.h"
+#include "process/process.h"
 
 /* mpk_compiler_find - the drivers of C and C++, as words: CC may be "ccache gcc"
  * @cc      as the user named it; NULL: $CC, else cc

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Checks the outputs that a command line names before anything is done, by the rows of the
  * option table. A mistyped command must cost neither a library that lies in the place of the
- * output nor minutes of work. io/overwrite.h holds the same rules again when the output is
+ * output nor minutes of work. io/place.h holds the same rules again when the output is
  * opened. */
 #include "common/outputs.h"
 
@@ -14,8 +14,8 @@
 #include "common/diag.h"
 #include "io/mapping.h"
 #include "io/output.h"
-#include "io/overwrite.h"
 #include "io/path.h"
+#include "io/place.h"
 #include "text/escape.h"
 
 void mpk_outputs_begin(const char *mark, size_t len)

@@ -2,7 +2,7 @@
 /* outputs.h - what a command line would write, looked at before anything is done
  *
  * The rows of a command's table say which values name outputs. Those must have names, all different; no
- * file is overwritten that the command reads, nor one that the program did not write (io/overwrite.h). An
+ * file is overwritten that the command reads, nor one that the program did not write (io/place.h). An
  * output is asked again when it is opened: this here only comes before the work. */
 #ifndef MPK_CMD_COMMON_OUTPUTS_H
 #define MPK_CMD_COMMON_OUTPUTS_H

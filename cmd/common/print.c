@@ -6,6 +6,7 @@
 #include "common/print.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,20 +58,16 @@ int mpk_print_text(enum mpk_stream stream, const char *text, size_t len)
 	FILE *f = common_print_file_of(stream);
 
 	while (s.len) {
-		size_t n = mpk_escape_plain(s);
 		char escaped[MPK_ESCAPED_MAX];
+		size_t n = mpk_escape_next(s, escaped);
+		size_t colors_len = escaped[0] && is_colored ? color_at(s) : 0;
 
-		/* The text before the next byte that has to be looked at was printable; here is
-		 * either a colour or a byte to escape. */
-		if (!n && is_colored)
-			n = color_at(s);
-		if (n && fwrite(s.data, 1, n, f) != n)
-			return errno;
-		if (!n) {
-			n = mpk_escape_first(s, escaped);
-			if (fputs(escaped, f) == EOF)
-				return errno;
+		if (colors_len) {
+			n = colors_len;
+			escaped[0] = '\0';
 		}
+		if (escaped[0] ? fputs(escaped, f) == EOF : fwrite(s.data, 1, n, f) != n)
+			return errno;
 		s = mpk_span_of(s.data + n, s.len - n);
 	}
 	/* Each text is flushed, so that an error of the disk is noticed where it happens, and so
@@ -80,36 +77,28 @@ int mpk_print_text(enum mpk_stream stream, const char *text, size_t len)
 
 /* Most texts fit into the array. A longer one needs memory; where there is none, the text is cut
  * instead of lost, because the message may be that memory is out. */
-int mpk_vprint(enum mpk_stream stream, const char *fmt, va_list ap)
+int mpk_print(enum mpk_stream stream, const char *fmt, ...)
 {
 	char here[4096], *text = here;
-	va_list again;
+	va_list ap;
 
-	va_copy(again, ap);
+	va_start(ap, fmt);
 	int n = vsnprintf(here, sizeof here, fmt, ap);
+	va_end(ap);
 	size_t len = n < 0 ? 0 : (size_t)n;
 	if (len >= sizeof here) {
 		text = malloc(len + 1);
+		va_start(ap, fmt);
 		if (text)
-			(void)vsnprintf(text, len + 1, fmt, again);
+			(void)vsnprintf(text, len + 1, fmt, ap);
 		else
 			len = sizeof here - 1;
+		va_end(ap);
 	}
-	va_end(again);
 	int failed = mpk_print_text(stream, text ? text : here, len);
 
 	if (text != here)
 		free(text);
-	return failed;
-}
-
-int mpk_print(enum mpk_stream stream, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	int failed = mpk_vprint(stream, fmt, ap);
-	va_end(ap);
 	return failed;
 }
 

@@ -10,7 +10,6 @@
 #ifndef MPK_CMD_COMMON_PRINT_H
 #define MPK_CMD_COMMON_PRINT_H
 
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -18,10 +17,9 @@
 
 enum mpk_stream { MPK_STDOUT, MPK_STDERR };
 
-/* mpk_print, mpk_vprint, mpk_print_text - write a text and flush it
+/* mpk_print, mpk_print_text - write a text and flush it
  * Returns  0, or the errno of what failed */
 int mpk_print(enum mpk_stream stream, const char *fmt, ...) MPK_PRINTF(2, 3);
-int mpk_vprint(enum mpk_stream stream, const char *fmt, va_list ap) MPK_PRINTF(2, 0);
 int mpk_print_text(enum mpk_stream stream, const char *text, size_t len);
 
 /* mpk_print_by_lines - standard output is flushed at each line end, also of code that is called in this

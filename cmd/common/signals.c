@@ -125,17 +125,13 @@ static void on_signal(int sig)
 	mpk_process_stop();
 }
 
-void mpk_interrupt_catch(void)
-{
-	mpk_interrupt_handle(on_signal);
-}
-
-void mpk_interrupt_handle(void (*handler)(int sig))
+void mpk_interrupt_catch(void (*handler)(int sig))
 {
 	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
 
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(signals); i++) {
-		struct sigaction old, mine = { .sa_handler = handler, .sa_flags = SA_RESTART };
+		struct sigaction old, mine = { .sa_handler = handler ? handler : on_signal,
+					       .sa_flags = SA_RESTART };
 
 		/* nohup and shells without job control have these signals ignored; that stays
 		 * so. */

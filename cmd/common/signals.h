@@ -9,13 +9,10 @@
  * (SIGXFSZ) is an error of write(). Children can be waited for even if the caller ignores SIGCHLD. */
 void mpk_signals_init(void);
 
-/* mpk_interrupt_catch - let SIGINT, SIGTERM and SIGHUP stop copying (mpk_copy_stop) and end
- * children (mpk_process_stop), so that what is being written is abandoned as after an error;
- * signals that the caller ignores stay ignored */
-void mpk_interrupt_catch(void);
-
-/* mpk_interrupt_handle - let another function handle these signals, unless they are ignored */
-void mpk_interrupt_handle(void (*handler)(int sig));
+/* mpk_interrupt_catch - handle SIGINT, SIGTERM and SIGHUP; those that the caller ignores stay ignored
+ * @handler NULL: they stop copying (mpk_copy_stop) and end children (mpk_process_stop), so that what is
+ *          being written is abandoned as after an error */
+void mpk_interrupt_catch(void (*handler)(int sig));
 
 /* mpk_interrupt_raise - end the process by the signal that was caught, if there was one */
 void mpk_interrupt_raise(void);

@@ -11,8 +11,8 @@
 #include "io/mapping.h"
 #include "minspect/document.h"
 #include "text/escape.h"
+#include "text/markup.h"
 #include "text/phrase.h"
-#include "text/xml.h"
 
 /* One run over all files. */
 struct gatekeeper {
@@ -104,34 +104,23 @@ static int update(struct gatekeeper *g, struct minspect_look *l,
 	return MPK_EXIT_OK;
 }
 
-static int hold(struct gatekeeper *g, struct minspect_look *l, const struct mpk_baseline_file *now)
+static int hold(const struct minspect_options *o, struct gatekeeper *g, struct minspect_look *l,
+		const struct mpk_baseline_file *now)
 {
-	const struct mpk_baseline_file *before = mpk_baseline_find(&g->baseline, now->name);
-	struct mpk_gate gate = { 0 };
+	struct mpk_gate gate;
 	struct mpk_error err = { 0 };
-	int status;
 
-	if (!before) {
-		(void)mpk_fail(&err, MPK_E_DIFFERENT,
-			       "'%s' is not in the baseline; --update-baseline puts it there",
-			       MPK_QUOTE(mpk_span_str(now->name)));
+	if (mpk_gate_compare(&g->baseline, now, g->tolerance, &g->arena, &gate, &err) != MPK_OK) {
+		if (err.code != MPK_E_DIFFERENT)
+			return mpk_diag_error(&err);
 		mpk_error_at_file(&err, g->path);
 		return minspect_report(l, &err);
 	}
-	if (mpk_gate_compare(&g->baseline, before, now, g->tolerance, &gate, &err) != MPK_OK) {
-		mpk_gate_fini(&gate);
-		return mpk_diag_error(&err);
-	}
 	gate.baseline = g->path;
-	if (l->json)
-		mpk_gate_json(&gate, l->json, l->at);
-	else
-		mpk_gate_text(&gate, minspect_style(), l->out);
-	mpk_gate_junit(&gate, &g->junit);
+	minspect_answer(o, l, &mpk_answer_gate, &gate);
+	mpk_answer_gate.junit(&gate, minspect_style(), &g->junit);
 	g->suites++;
-	status = gate.worse ? MPK_EXIT_DIFFERENT : MPK_EXIT_OK;
-	mpk_gate_fini(&gate);
-	return status;
+	return gate.worse ? MPK_EXIT_DIFFERENT : MPK_EXIT_OK;
 }
 
 static int baseline_look(const struct minspect_options *o, struct minspect_look *l)
@@ -141,13 +130,12 @@ static int baseline_look(const struct minspect_options *o, struct minspect_look 
 	struct mpk_baseline_file now;
 	int status;
 
-	(void)o;
 	if (mpk_baseline_measure(l->view, &g->arena, &now, &err) != MPK_OK)
 		return mpk_diag_error(&err);
 	status = baseline_check_name(g, now.name, &err);
 	if (status != MPK_EXIT_OK)
 		return status;
-	return g->update ? update(g, l, &now) : hold(g, l, &now);
+	return g->update ? update(g, l, &now) : hold(o, g, l, &now);
 }
 
 static int baseline_save(struct gatekeeper *g)
@@ -158,7 +146,7 @@ static int baseline_save(struct gatekeeper *g)
 	struct mpk_error err = { 0 };
 
 	mpk_json_init(&j, 1);
-	mpk_baseline_json(&g->baseline, &j, j.root);
+	mpk_answer_baseline.json(&g->baseline, &j, j.root);
 	if (mpk_json_print(&j, &text, &err) != MPK_OK)
 		return mpk_diag_error(&err);
 	mpk_rope_put_view(&content, mpk_span_of(text.data, text.len));

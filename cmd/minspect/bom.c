@@ -11,18 +11,15 @@
 #include "minspect/document.h"
 #include "text/escape.h"
 
-typedef void bom_fn(const struct mpk_bom *b, const struct mpk_bom_author *author,
-		    struct mpk_json *j, struct mpk_json_at *at);
-
 static const struct form {
 	const char *word; /* the first of each option is its default */
-	bom_fn *put;
+	const struct mpk_answer *row;
 	bool is_attestation;
 } forms[] = {
-	{ "cyclonedx", mpk_bom_cyclonedx, false },
-	{ "spdx", mpk_bom_spdx, false },
-	{ "statement", mpk_bom_statement, true },
-	{ "predicate", mpk_bom_predicate, true },
+	{ "cyclonedx", &mpk_answer_cyclonedx, false },
+	{ "spdx", &mpk_answer_spdx, false },
+	{ "statement", &mpk_answer_statement, true },
+	{ "predicate", &mpk_answer_predicate, true },
 };
 
 /* The form that a word asks for; NULL: none. */
@@ -55,14 +52,13 @@ static void add_piece(const char *text, size_t len, void *out)
 }
 
 static enum mpk_code bom_put(const struct form *form, const struct mpk_bom *b,
-			     const struct mpk_bom_author *author, struct mpk_strbuf *out,
-			     struct mpk_error *err)
+			     struct mpk_strbuf *out, struct mpk_error *err)
 {
 	struct mpk_json j;
 
 	mpk_json_init(&j, 0);
 	mpk_json_stream(&j, add_piece, out);
-	form->put(b, author, &j, j.root);
+	form->row->json(b, &j, j.root);
 	enum mpk_code code = mpk_json_print(&j, out, err);
 	mpk_json_fini(&j);
 	return code;
@@ -77,14 +73,15 @@ static int bom_look(const struct minspect_options *o, struct minspect_look *l)
 					 .builder = o->builder };
 	struct mpk_error err = { 0 };
 	struct mpk_bom bom;
-	enum mpk_code code = mpk_bom_read(l->view, &l->file->map, l->file->bytes, &bom, &err);
+	enum mpk_code code =
+		mpk_bom_read(l->view, &l->file->map, l->file->bytes, &author, &bom, &err);
 
 	if (code == MPK_OK && form->is_attestation && !bom.has_provenance)
 		code = mpk_fail(
 			&err, MPK_E_UNSUPPORTED,
 			"it does not tell what it was made from: build it with mpack build --provenance");
 	if (code == MPK_OK)
-		code = bom_put(form, &bom, &author, l->out, &err);
+		code = bom_put(form, &bom, l->out, &err);
 	if (code == MPK_OK)
 		return MPK_EXIT_OK;
 	mpk_error_at_file(&err, l->file->name);

@@ -14,7 +14,7 @@
 #include "minspect/document.h"
 #include "minspect/run.h"
 #include "process/process.h"
-#include "results/cases.h"
+#include "results/results.h"
 #include "text/escape.h"
 
 /* --- the command line --------------------------------------------------------------- */
@@ -212,13 +212,10 @@ static int cases_print(const struct minspect_options *o, const struct mpk_cases_
 
 	if (o->json) {
 		begin_json(o, &j);
-		mpk_cases_json(report, &j, j.root);
+		mpk_answer_cases.json(report, &j, j.root);
 		return minspect_print_json(&j);
 	}
-	if (o->tap)
-		mpk_cases_tap(report, &out);
-	else
-		mpk_cases_text(report, mpk_common.verbose > 0, &out);
+	(o->tap ? mpk_answer_cases.tap : mpk_answer_cases.text)(report, minspect_style(), &out);
 	return minspect_write(&out);
 }
 
@@ -228,7 +225,7 @@ static int save_junit(const char *path, const struct mpk_cases_report *report)
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
 	struct mpk_rope file = mpk_rope_of(&arena);
 
-	mpk_cases_junit(report, &text);
+	mpk_answer_cases.junit(report, minspect_style(), &text);
 	file.failed |= text.failed;
 	mpk_rope_put_view(&file, mpk_span_of(text.data, text.len));
 	return minspect_save(path, &file);

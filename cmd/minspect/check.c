@@ -300,25 +300,24 @@ static int set_places(const struct minspect_options *o, const struct mpk_there *
 
 /* --- the action ------------------------------------------------------------------------- */
 
-static int check_file(struct minspect_look *l, const struct mpk_there *there)
+static void check_fini(struct mpk_check_result *result)
 {
-	struct mpk_check_result result = { 0 };
+	mpk_report_fini(&result->report);
+}
+
+static int check_file(const struct minspect_options *o, struct minspect_look *l,
+		      const struct mpk_there *there)
+{
+	MPK_CLEANUP(check_fini) struct mpk_check_result result = { 0 };
 	struct mpk_error err = { 0 };
-	int status;
 
 	if (mpk_check_run(l->view, &l->file->map, there, &l->file->arena, &result, &err) !=
 	    MPK_OK) {
-		mpk_report_fini(&result.report);
 		mpk_error_at_file(&err, l->file->name);
 		return minspect_report(l, &err);
 	}
-	status = result.report.errors ? MPK_EXIT_DIFFERENT : MPK_EXIT_OK;
-	if (l->json)
-		mpk_check_json(l->file->name, there, &result, l->json, l->at);
-	else
-		mpk_check_print(l->file->name, there, &result, minspect_style(), l->out);
-	mpk_report_fini(&result.report);
-	return status;
+	minspect_answer(o, l, &mpk_answer_check, &result);
+	return result.report.errors ? MPK_EXIT_DIFFERENT : MPK_EXIT_OK;
 }
 
 /* A verdict for each place, each an entry of its own in a document. */
@@ -327,12 +326,11 @@ static int minspect_check_look(const struct minspect_options *o, struct minspect
 	const struct places *places = l->user;
 	int status = MPK_EXIT_OK;
 
-	(void)o;
 	for (size_t i = 0; i < places->count; i++) {
 		/* minspect_each made the entry of the first place. */
 		if (l->json && i)
 			l->at = mpk_json_object(l->json, l->files, NULL);
-		int got = check_file(l, &places->items[i]);
+		int got = check_file(o, l, &places->items[i]);
 
 		status = status ? status : got;
 	}

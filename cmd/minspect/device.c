@@ -76,12 +76,9 @@ enum mpk_code run_device_fill(const struct run_device *where,
 
 /* --- --devices --------------------------------------------------------------------------- */
 
-static void begin_devices(struct minspect_look *l)
+static void begin_devices(const struct minspect_options *o, struct minspect_look *l)
 {
-	if (l->json)
-		mpk_device_groups_json(l->user, l->json, l->at);
-	else
-		mpk_device_groups_text(l->user, l->out);
+	minspect_answer(o, l, &mpk_answer_devices, l->user);
 }
 
 static int look_for_devices(const struct minspect_options *o, struct minspect_look *l)

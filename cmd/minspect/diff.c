@@ -5,37 +5,6 @@
 
 #include "common/diag.h"
 #include "minspect/document.h"
-#include "text/escape.h"
-
-static struct mpk_diff_side side(const struct minspect_file *f)
-{
-	return (struct mpk_diff_side){ f->name, f->bytes.len,
-				       f->image.has_blob ? mpk_image_blob(&f->image).len : 0 };
-}
-
-static int report(const struct minspect_options *o, struct minspect_look *l,
-		  const struct minspect_file *older, const struct mpk_diff *diff)
-{
-	const char *other = older->name;
-
-	if (o->markdown) {
-		minspect_separate(l);
-		mpk_diff_markdown(diff, side(older), side(l->file), l->out);
-	} else if (l->json) {
-		mpk_json_text(l->json, l->at, "file", l->file->name);
-		mpk_json_text(l->json, l->at, "other", other);
-		mpk_diff_json(diff, l->json, l->at);
-	} else if (diff->count) {
-		minspect_separate(l);
-		mpk_strbuf_puts(l->out, "--- ");
-		mpk_escape(l->out, mpk_span_str(other));
-		mpk_strbuf_puts(l->out, "\n+++ ");
-		mpk_escape(l->out, mpk_span_str(l->file->name));
-		mpk_strbuf_putc(l->out, '\n');
-		mpk_diff_text(diff, minspect_style(), l->out);
-	}
-	return diff->count ? MPK_EXIT_DIFFERENT : MPK_EXIT_OK;
-}
 
 static enum mpk_code diff_compare(struct minspect_look *l, struct minspect_file *other,
 				  struct mpk_diff *diff, struct mpk_error *err)
@@ -57,9 +26,13 @@ static int diff_file(const struct minspect_options *o, struct minspect_look *l)
 
 	if (code == MPK_OK)
 		code = diff_compare(l, &other, &found, &err);
-	int status = code == MPK_OK ? report(o, l, &other, &found) : mpk_diag_error(&err);
+	/* two files that do not differ have no text, and nothing is between it and the next */
+	if (code == MPK_OK && (found.count || l->json || o->markdown))
+		minspect_answer(o, l, &mpk_answer_diff, &found);
+	int status = code != MPK_OK ? mpk_diag_error(&err)
+		     : found.count  ? MPK_EXIT_DIFFERENT
+				    : MPK_EXIT_OK;
 
-	mpk_diff_fini(&found);
 	minspect_file_close(&other);
 	return status;
 }

@@ -103,11 +103,11 @@ static enum mpk_code disasm_put(const struct mpk_listing *listing, void *arg, st
 
 	(void)err;
 	if (l->json) {
-		mpk_listing_json(listing, l->json, l->list);
+		mpk_answer_listing.json(listing, l->json, mpk_json_object(l->json, l->list, NULL));
 		return MPK_OK;
 	}
 	mpk_strbuf_puts(l->out, (*count)++ && !listing->continues ? "\n" : "");
-	mpk_listing_text(listing, mpk_common.verbose > 0, l->out);
+	mpk_answer_listing.text(listing, minspect_style(), l->out);
 	MPK_TRY(mpk_strbuf_status(l->out, err));
 	if (minspect_write(l->out) != MPK_EXIT_OK)
 		return mpk_fail(err, MPK_E_IO, "cannot write to standard output");

@@ -8,7 +8,7 @@
 #include <locale.h>
 #include <string.h>
 
-#include "base/memory.h"
+#include "base/vec.h"
 #include "common/diag.h"
 #include "common/print.h"
 #include "io/output.h"
@@ -21,7 +21,22 @@ struct mpk_style minspect_style(void)
 	return (struct mpk_style){
 		.color = mpk_color_on(MPK_STDOUT),
 		.unicode = strcmp(nl_langinfo(CODESET), "UTF-8") == 0,
+		.verbose = mpk_common.verbose > 0,
 	};
+}
+
+void minspect_answer(const struct minspect_options *o, struct minspect_look *l,
+		     const struct mpk_answer *row, const void *what)
+{
+	mpk_answer_text *text = o->csv ? row->csv : o->markdown ? row->markdown : row->text;
+
+	if (l->json) {
+		row->json(what, l->json, l->at);
+		return;
+	}
+	if (row->is_apart && !o->csv)
+		minspect_separate(l);
+	text(what, minspect_style(), l->out);
 }
 
 /* Output is written piece by piece. The first failure is kept in *arg and reported once, at the
@@ -132,7 +147,7 @@ static enum mpk_code document_save(const char *path, const struct mpk_rope *cont
 
 	MPK_TRY(mpk_rope_status(content, err));
 	MPK_TRY(mpk_output_open(path, 0666, &output, err));
-	return mpk_output_finish(output, mpk_output_write_rope(output, content, err), err);
+	return mpk_output_finish(output, mpk_output_write_rope(output, content, NULL, err), err);
 }
 
 int minspect_save(const char *path, const struct mpk_rope *content)
@@ -170,7 +185,7 @@ static int look_opened(struct looking *k, struct minspect_file *file, enum mpk_c
 	view.in_archive = file->in_zip;
 	l->view = &view;
 	int status = code == MPK_OK                               ? k->action->look(k->o, l)
-		     : k->action->refuse && code == MPK_E_CORRUPT ? k->action->refuse(l, err)
+		     : k->action->refuse && code == MPK_E_CORRUPT ? k->action->refuse(k->o, l, err)
 								  : minspect_report(l, err);
 	/* figures of two states of a file are figures of neither */
 	if (is_verdict(status) && mpk_mappings_check(err) != MPK_OK)
@@ -265,7 +280,7 @@ int minspect_each(const struct minspect_options *o, const struct minspect_action
 		l.at = j.root;
 	}
 	if (action->begin)
-		action->begin(&l);
+		action->begin(o, &l);
 	if (o->json)
 		l.files = mpk_json_array(&j, j.root, "files");
 	for (size_t i = 0; i < o->file_count; i++) {

@@ -28,15 +28,21 @@ struct minspect_action {
 	/* Looks at one file. */
 	int (*look)(const struct minspect_options *o, struct minspect_look *l);
 	/* Takes over the error of a file that cannot be read at all; NULL: it is reported. */
-	int (*refuse)(struct minspect_look *l, const struct mpk_error *err);
+	int (*refuse)(const struct minspect_options *o, struct minspect_look *l,
+		      const struct mpk_error *err);
 	/* Prints what comes before the files; file and view are NULL, at is the document. NULL:
 	 * nothing. */
-	void (*begin)(struct minspect_look *l);
+	void (*begin)(const struct minspect_options *o, struct minspect_look *l);
 	/* Looks at a zip archive that is named without a member; returns an exit status. NULL: the
 	 * libraries in it are looked at that hold something. */
 	int (*archive)(struct minspect_look *l);
 	const char *single; /* "extract": this action takes one library alone; NULL: any number */
 };
+
+/* minspect_answer - print what was found of the file that is looked at, in the form that the command line asks for
+ * @what    as the row says */
+void minspect_answer(const struct minspect_options *o, struct minspect_look *l,
+		     const struct mpk_answer *row, const void *what);
 
 /* mpk_style that standard output can show */
 struct mpk_style minspect_style(void);

@@ -75,7 +75,7 @@ int minspect_html(const struct minspect_options *o)
 
 /* --- --dot ------------------------------------------------------------------------------- */
 
-static int draw_model(struct minspect_look *l)
+static int draw_model(const struct minspect_options *o, struct minspect_look *l)
 {
 	struct mpk_model_graphs graphs;
 	struct mpk_error err = { 0 };
@@ -84,7 +84,7 @@ static int draw_model(struct minspect_look *l)
 		return mpk_diag_error(&err);
 	/* A file of host code or kernels has modules but no model. */
 	if (graphs.count) {
-		mpk_dot_model(l->view, &graphs, l->out);
+		minspect_answer(o, l, &mpk_answer_dot_model, &graphs);
 		return MPK_EXIT_OK;
 	}
 	(void)mpk_fail(
@@ -97,8 +97,8 @@ static int draw_model(struct minspect_look *l)
 static int draw_graph(const struct minspect_options *o, struct minspect_look *l)
 {
 	if (strcmp(o->dot, "model") == 0)
-		return draw_model(l);
-	mpk_dot_tree(l->view, l->out);
+		return draw_model(o, l);
+	minspect_answer(o, l, &mpk_answer_dot_tree, l->view);
 	return MPK_EXIT_OK;
 }
 

@@ -138,7 +138,7 @@ static enum mpk_code write_index(const struct mpk_directory *d, struct minspect_
 	MPK_TRY(mpk_directory_write(d, INDEX, &nothing, err));
 	mpk_json_init(&j, 1);
 	mpk_json_stream(&j, write_piece, &index);
-	mpk_extract_json(l->view, plan, &j, j.root);
+	mpk_answer_extract.json(plan, &j, j.root);
 	code = index.code == MPK_OK ? mpk_json_print(&j, &rest, err) : index.code;
 	mpk_json_fini(&j);
 	if (code != MPK_OK)
@@ -153,7 +153,7 @@ static enum mpk_code extract_write_all(struct mpk_directory *d, struct minspect_
 {
 	uint64_t total = 0;
 
-	MPK_TRY(mpk_extract_plan(l->view, &l->file->arena, plan, err));
+	MPK_TRY(mpk_extract_plan(l->view, (struct mpk_span){ 0 }, &l->file->arena, plan, err));
 	plan->digest = digest;
 	for (size_t i = 0; i < plan->count; i++)
 		/* Parts that are written once count once. */
@@ -187,7 +187,7 @@ static enum mpk_code extract_to(const struct minspect_options *o, struct minspec
 	MPK_TRY(mpk_directory_commit(&d, err));
 	/* with --json, what index.json has */
 	if (l->json)
-		mpk_extract_json(l->view, &plan, l->json, l->at);
+		minspect_answer(o, l, &mpk_answer_extract, &plan);
 	return MPK_OK;
 }
 
@@ -195,7 +195,7 @@ static int extract(const struct minspect_options *o, struct minspect_look *l)
 {
 	struct mpk_error err = { 0 };
 
-	mpk_interrupt_catch();
+	mpk_interrupt_catch(NULL);
 	enum mpk_code code = extract_to(o, l, &err);
 
 	mpk_interrupt_raise();

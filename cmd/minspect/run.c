@@ -347,7 +347,7 @@ int minspect_run(const struct minspect_options *o)
 		return mpk_diag_usage("--isolate leaves the called code no files: not with --%s",
 				      o->dump ? "dump" : "compare");
 	if (o->dump)
-		mpk_interrupt_catch();
+		mpk_interrupt_catch(NULL);
 	enum mpk_code code = run_file(o, &request, &result, &err);
 
 	/* After the temporary folder of a dump was removed. */

@@ -62,7 +62,7 @@ enum mpk_code run_request_parse(const struct minspect_options *o, struct run_req
 				struct mpk_error *err) MPK_MUST_CHECK;
 void run_request_fini(struct run_request *r);
 
-/* run_runtime_fill - where the runtime stubs are and where libtvm_ffi.so may be
+/* run_runtime_fill - where libtvm_ffi.so may be
  * @arena   receives the paths */
 enum mpk_code run_runtime_fill(const struct minspect_options *o, struct mpk_arena *arena,
 			       struct mpk_runtime_options *out,

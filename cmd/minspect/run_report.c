@@ -7,8 +7,8 @@
 #include "common/diag.h"
 #include "minspect/document.h"
 #include "minspect/run.h"
-#include "results/profile.h"
 #include "results/results.h"
+#include "value/array.h"
 
 /* --- files -------------------------------------------------------------------------- */
 
@@ -38,7 +38,7 @@ static int save_one(const struct run_save *save, const struct mpk_call_result *r
 
 	if (find_tensor(save, r, &tensor, &err) != MPK_OK)
 		return mpk_diag_error(&err);
-	if (mpk_results_npy(tensor, &file, &err) == MPK_OK)
+	if (mpk_array_write(tensor, &file, &err) == MPK_OK)
 		return minspect_save(save->path, &file);
 	mpk_error_at_file(&err, save->path);
 	return mpk_diag_error(&err);
@@ -122,17 +122,18 @@ int run_report_error(const struct minspect_options *o, const struct mpk_error *e
 static int compare_operators(const struct mpk_call_result *r)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf why = { 0 };
+	const struct mpk_style style = { 0 };
 	struct mpk_error err = { 0 };
 
 	if (!r->comparisons)
 		return MPK_EXIT_OK;
-	mpk_comparisons_gaps(r->comparisons, &why);
+	mpk_answer_comparisons.line(r->comparisons, style, &why);
 	if (why.len)
 		mpk_diag_warn("%s", mpk_strbuf_text(&why));
 	if (!r->comparisons->differing)
 		return MPK_EXIT_OK;
 	mpk_strbuf_fini(&why);
-	mpk_comparisons_text(r->comparisons, &why);
+	mpk_answer_comparisons.text(r->comparisons, style, &why);
 	(void)mpk_fail(&err, MPK_E_DIFFERENT, "%s", mpk_strbuf_text(&why));
 	return mpk_diag_error(&err);
 }
@@ -158,7 +159,7 @@ static int report_text(const struct minspect_options *o, const struct run_reques
 
 	if (owns_stdout(o, request))
 		return compare_all(request, r, NULL);
-	mpk_results_text(r, &out);
+	mpk_answer_results.text(r, minspect_style(), &out);
 	if (request->is_timed) {
 		struct mpk_timing t = mpk_timing_of(r->seconds, r->seconds_count);
 
@@ -167,7 +168,7 @@ static int report_text(const struct minspect_options *o, const struct run_reques
 		mpk_strbuf_putc(&out, '\n');
 	}
 	if (r->profile)
-		mpk_profile_text(r->profile, &out);
+		mpk_answer_profile.text(r->profile, minspect_style(), &out);
 
 	int status = minspect_write(&out);
 	return status != MPK_EXIT_OK ? status : compare_all(request, r, NULL);
@@ -179,7 +180,7 @@ static int report_json(const struct minspect_options *o, const struct run_reques
 	struct mpk_json j;
 
 	begin_json(o, &j);
-	mpk_results_json(r, &j, j.root);
+	mpk_answer_results.json(r, &j, j.root);
 
 	int status = compare_all(request, r, &j);
 	if (request->is_timed) {
@@ -188,9 +189,9 @@ static int report_json(const struct minspect_options *o, const struct run_reques
 		mpk_timing_json(&t, r->seconds_count, &j, j.root);
 	}
 	if (r->profile)
-		mpk_profile_json(r->profile, &j, j.root);
+		mpk_answer_profile.json(r->profile, &j, j.root);
 	if (r->comparisons)
-		mpk_comparisons_json(r->comparisons, &j, j.root);
+		mpk_answer_comparisons.json(r->comparisons, &j, j.root);
 	int printed = minspect_print_json(&j);
 	return status != MPK_EXIT_OK ? status : printed;
 }

@@ -52,8 +52,6 @@ enum mpk_code run_runtime_fill(const struct minspect_options *o, struct mpk_aren
 	MPK_TRY(minspect_tvm_ffi_paths(arena, &out->tvm_ffi, err));
 	if (o->tvm_ffi)
 		out->tvm_ffi.explicit_path = o->tvm_ffi;
-	out->stub_dir = mpk_libexec_find(arena, "minspect");
-	MPK_TRY_ALLOC(out->stub_dir, err);
 	out->threads = thread_count();
 	out->cuda_home = cuda_home();
 	return MPK_OK;
@@ -153,7 +151,7 @@ enum mpk_code isolate_fill(struct mpk_library_options *library, struct mpk_arena
 	static const char *const system[] = {
 		"/lib",           "/lib64",           "/usr/lib",           "/usr/lib64",
 		"/usr/local/lib", "/etc/ld.so.cache", "/etc/ld.so.preload", "/sys/devices/system",
-		"/dev/null",      "/dev/zero",        "/dev/urandom",
+		"/dev/null",      "/dev/zero",        "/dev/urandom",       "/proc/self/fd",
 	};
 	const char **paths = mpk_arena_array(arena, PATHS_MAX, sizeof *paths);
 	struct mpk_sandbox *s = mpk_arena_alloc(arena, sizeof *s);
@@ -164,7 +162,6 @@ enum mpk_code isolate_fill(struct mpk_library_options *library, struct mpk_arena
 
 	MPK_TRY_ALLOC(paths && s && (copy || !dirs), err);
 	add_path(paths, &count, library->path);
-	add_path(paths, &count, library->runtime.stub_dir);
 	add_path(paths, &count, ffi->explicit_path);
 	for (size_t i = 0; i < ffi->path_count; i++)
 		add_path(paths, &count, ffi->paths[i]);

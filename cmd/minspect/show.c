@@ -8,7 +8,7 @@
 
 #include "common/diag.h"
 #include "common/progress.h"
-#include "list/brief.h"
+#include "list/list.h"
 #include "minspect/document.h"
 #include "minspect/run.h"
 #include "model/filter.h"
@@ -49,12 +49,12 @@ static int list_library(struct minspect_look *l, size_t i, struct mpk_table *tab
 		mpk_json_u64(l->json, o, "bytes", m->plain);
 		mpk_json_u64(l->json, o, "packed_bytes", m->stored);
 		if (code == MPK_OK)
-			mpk_brief_json(&view, l->json, o);
+			mpk_answer_brief.json(&view, l->json, o);
 		else
 			mpk_json_error(l->json, o, "error", &err);
 	} else {
 		if (code == MPK_OK)
-			mpk_brief_text(&view, &text);
+			mpk_answer_brief.line(&view, minspect_style(), &text);
 		else
 			mpk_strbuf_printf(&text, "cannot be read: %s", err.text);
 		mpk_table_row(table);
@@ -210,34 +210,16 @@ static enum mpk_code call_metadata(const struct minspect_options *o, struct mins
 
 /* --- the actions -------------------------------------------------------------------------- */
 
-/* Of two ways to say the same, the one that was asked for. */
-static int print_either(struct minspect_look *l,
-			void (*text)(const struct mpk_view *view, struct mpk_style style,
-				     struct mpk_strbuf *out),
-			void (*json)(const struct mpk_view *view, struct mpk_json *j,
-				     struct mpk_json_at *at))
-{
-	if (l->json) {
-		json(l->view, l->json, l->at);
-	} else {
-		minspect_separate(l);
-		text(l->view, minspect_style(), l->out);
-	}
-	return MPK_EXIT_OK;
-}
-
 static int summarize(const struct minspect_options *o, struct minspect_look *l)
 {
 	struct mpk_error err = { 0 };
 
-	(void)o;
 	minspect_filter(l);
 	if (mpk_common.verbose && (mpk_view_show_info(l->view, true, &err) != MPK_OK ||
 				   mpk_verify_kernels(l->view, &err) != MPK_OK))
 		return mpk_diag_error(&err);
-	/* -v shows all of the provenance, which is long. */
-	l->view->show_origin = mpk_common.verbose > 0;
-	return print_either(l, mpk_view_summary, mpk_view_summary_json);
+	minspect_answer(o, l, &mpk_answer_summary, l->view);
+	return MPK_EXIT_OK;
 }
 
 static enum mpk_code show_read_functions(const struct minspect_options *o, struct minspect_look *l,
@@ -247,7 +229,6 @@ static enum mpk_code show_read_functions(const struct minspect_options *o, struc
 	MPK_TRY(mpk_view_mark_images(l->view, err));
 	if (o->call_metadata)
 		MPK_TRY(call_metadata(o, l->file, l->view, err));
-	l->view->show_docs = mpk_common.verbose > 0;
 	return mpk_view_read_texts(l->view, err);
 }
 
@@ -260,7 +241,8 @@ static int list_functions(const struct minspect_options *o, struct minspect_look
 		return minspect_report(l, &err);
 	if (mpk_verify_kernels(l->view, &err) != MPK_OK)
 		return mpk_diag_error(&err);
-	return print_either(l, mpk_view_functions, mpk_view_functions_json);
+	minspect_answer(o, l, &mpk_answer_functions, l->view);
+	return MPK_EXIT_OK;
 }
 
 int minspect_show(const struct minspect_options *o)

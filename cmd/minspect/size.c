@@ -35,24 +35,14 @@ static int size_measure(const struct minspect_options *o, struct minspect_look *
 		mpk_error_at_file(&err, l->file->name);
 		return mpk_diag_error(&err);
 	}
-	if (o->csv) {
-		if (mpk_size_csv(l->view, &size, &l->file->arena, l->out, &err) != MPK_OK)
-			return mpk_diag_error(&err);
-	} else if (o->markdown) {
-		minspect_separate(l);
-		mpk_size_markdown(l->view, &size, l->out);
-	} else if (l->json) {
-		mpk_size_json(l->view, &size, l->json, l->at);
-	} else {
-		minspect_separate(l);
-		mpk_size_text(l->view, &size, minspect_style(), l->out);
-	}
+	minspect_answer(o, l, &mpk_answer_size, &size);
 	return over_budget(l, budget);
 }
 
-static void begin_csv(struct minspect_look *l)
+static void begin_csv(const struct minspect_options *o, struct minspect_look *l)
 {
-	mpk_size_csv_head(l->out);
+	(void)o;
+	mpk_answer_size.csv_head(NULL, minspect_style(), l->out);
 }
 
 int minspect_size(const struct minspect_options *o)

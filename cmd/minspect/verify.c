@@ -9,37 +9,16 @@
 #include "common/diag.h"
 #include "common/progress.h"
 #include "minspect/document.h"
-#include "text/escape.h"
 
 static struct mpk_public_keys keys; /* of --pubkey */
 
-/* Notes are printed with -v only, but who asked for a signature wants to see that there is one. */
-static void print_signed(struct minspect_look *l, const struct mpk_report *report)
+static int verify_finish(const struct minspect_options *o, struct minspect_look *l,
+			 struct mpk_report *report)
 {
-	for (size_t i = 0; i < report->count; i++) {
-		const struct mpk_finding *f = &report->findings[i];
-
-		if (f->severity != MPK_NOTE || strcmp(f->check, "signature") != 0)
-			continue;
-		mpk_escape(l->out, mpk_span_str(l->file->name));
-		mpk_strbuf_puts(l->out, ": ");
-		mpk_escape_sentence(l->out, mpk_span_str(f->error.text));
-		mpk_strbuf_putc(l->out, '\n');
-	}
-}
-
-static int verify_finish(struct minspect_look *l, struct mpk_report *report)
-{
+	const struct mpk_verified verified = { l->file->name, report };
 	int status = report->errors ? MPK_EXIT_DIFFERENT : MPK_EXIT_OK;
 
-	if (l->json) {
-		mpk_verify_json(l->file->name, report, l->json, l->at);
-	} else {
-		mpk_verify_print(l->file->name, report, minspect_style(), mpk_common.verbose > 0,
-				 l->out);
-		if (!mpk_common.verbose)
-			print_signed(l, report);
-	}
+	minspect_answer(o, l, &mpk_answer_verify, &verified);
 	mpk_report_fini(report);
 	return status;
 }
@@ -68,18 +47,19 @@ static int verify_file(const struct minspect_options *o, struct minspect_look *l
 		mpk_report_fini(&report);
 		return mpk_diag_error(&err);
 	}
-	return verify_finish(l, &report);
+	return verify_finish(o, l, &report);
 }
 
 /* A file that cannot be read at all is the first thing that verification finds. */
-static int verify_refuse(struct minspect_look *l, const struct mpk_error *err)
+static int verify_refuse(const struct minspect_options *o, struct minspect_look *l,
+			 const struct mpk_error *err)
 {
 	struct mpk_report report = { 0 };
 
 	/* The word in brackets says whether the blob or the file around it is damaged. */
 	mpk_report_add(&report, MPK_ERROR,
 		       strcmp(err->at.space, "blob") == 0 ? "container" : "file", err);
-	return verify_finish(l, &report);
+	return verify_finish(o, l, &report);
 }
 
 int minspect_verify_prepare(const struct minspect_options *o)

@@ -7,8 +7,10 @@
 #include <unistd.h>
 
 #include "common/diag.h"
+#include "fatbin/fatbin.h"
+#include "io/output.h"
 #include "minspect/minspect.h"
-#include "minspect/parts.h"
+#include "offload/offload.h"
 #include "text/escape.h"
 #include "zip/zip.h"
 
@@ -20,6 +22,127 @@ enum { RATIO_MAX = 20 };
 
 /* A smaller member is unpacked whole for a listing, too: more than this is kept of any at once. */
 enum { PARTS_LEAST = 16 << 20 };
+
+/* --- a large member, unpacked only where it is read ------------------------------------------
+ *
+ * It is decoded twice: once to check it, and from the state in front of a byte that is read. What readers of
+ * libraries look at first is kept the first time: the beginning, the tables at the end, and the headers of GPU
+ * code, which stand all over a library. Its bytes are to be read by this process alone, not by system calls
+ * (io/demand.h). */
+
+enum {
+	/* A part costs 40 KiB for the decoder's state, and the time to decode half of it for one byte of it. */
+	PART_BYTES = 512 << 10,
+	PARTS_MAX = 512,
+	/* Containers and images of Clang are aligned to it, and their headers take no more in most cases. */
+	PAGE = 4096,
+};
+
+/* For the first time. */
+struct passing {
+	struct mpk_demand *demand;
+	struct mpk_fatbin_scan scan;
+	uint64_t off; /* of piece */
+	struct mpk_span piece;
+};
+
+static void keep_header(void *arg, uint64_t off, size_t len)
+{
+	const struct passing *p = arg;
+
+	mpk_demand_keep(p->demand, p->off, p->piece, off, len);
+}
+
+static void keep_offload(const struct passing *p)
+{
+	for (size_t at = (size_t)(-p->off % PAGE); at < p->piece.len; at += PAGE) {
+		struct mpk_span rest = mpk_span_of(p->piece.data + at, p->piece.len - at);
+
+		if (mpk_offload_is(rest) || mpk_offload_is_packed(rest) ||
+		    mpk_offload_begins_image(rest))
+			mpk_demand_keep(p->demand, p->off, p->piece, p->off + at, 1);
+	}
+}
+
+static void pass(void *arg, uint64_t off, struct mpk_span piece)
+{
+	struct passing *p = arg;
+
+	p->off = off;
+	p->piece = piece;
+	mpk_demand_offer(p->demand, off, piece);
+	keep_offload(p);
+	mpk_fatbin_scan(&p->scan, off, piece, keep_header, p);
+}
+
+/* For later reads. */
+struct parts {
+	struct mpk_deflate_index *index;
+	const char *name;
+};
+
+static bool parts_make(void *arg, uint64_t from, uint8_t *into, size_t len)
+{
+	const struct parts *p = arg;
+
+	return mpk_deflate_index_read(p->index, from, into, len);
+}
+
+static void parts_failed(void *arg)
+{
+	const struct parts *p = arg;
+	struct mpk_error err = { 0 };
+
+	(void)mpk_fail(&err, MPK_E_IO, "the file changed while it was read");
+	mpk_error_at_file(&err, p->name);
+	mpk_output_abandon_all();
+	_exit(mpk_diag_error(&err));
+}
+
+static size_t part_bytes(uint64_t plain)
+{
+	size_t least = (size_t)(plain / PARTS_MAX);
+
+	return least < PART_BYTES ? PART_BYTES : (least / MPK_DEMAND_GRAIN + 1) * MPK_DEMAND_GRAIN;
+}
+
+static enum mpk_code open_parts(struct minspect_file *f, const struct mpk_zip_member *m,
+				const struct mpk_zip_options *options, struct mpk_error *err)
+{
+	struct parts *p = mpk_arena_alloc(&f->arena, sizeof *p);
+	const size_t part = part_bytes(m->plain);
+	struct passing passing = { 0 };
+	struct mpk_span bytes;
+
+	MPK_TRY_ALLOC(p, err);
+	f->demand = mpk_demand_open((size_t)m->plain, part, &f->arena);
+	MPK_TRY_ALLOC(f->demand, err);
+	passing.demand = f->demand;
+
+	const struct mpk_deflate_sink sink = { pass, &passing };
+	const struct mpk_demand_source source = { parts_make, parts_failed, p };
+
+	p->name = f->name;
+	MPK_TRY(mpk_zip_index(f->bytes, m, options, part, &sink, &f->arena, &p->index, err));
+	bytes = mpk_demand_start(f->demand, &source);
+	MPK_TRY_ALLOC(bytes.data, err);
+	f->bytes = bytes;
+	return MPK_OK;
+}
+
+static enum mpk_code open_in_parts(struct minspect_file *f, const struct mpk_zip_member *m,
+				   const struct mpk_zip_options *options, struct mpk_error *err)
+{
+	enum mpk_code code = open_parts(f, m, options, err);
+
+	if (code != MPK_OK) {
+		mpk_demand_close(f->demand);
+		f->demand = NULL;
+	}
+	return code;
+}
+
+/* --- members --------------------------------------------------------------------------------- */
 
 /* Where the path of the archive ends: at the first separator after which the text before it is a
  * file. A file whose own name has a separator is no archive. */
@@ -120,7 +243,7 @@ enum mpk_code minspect_zip_open(struct minspect_file *f, const struct mpk_zip_me
 
 	const struct mpk_deflate_reader reader = { zip_forget, &f->map };
 	const struct mpk_zip_options options = options_for(&reader);
-	enum mpk_code code = minspect_parts_open(f, m, &options, err);
+	enum mpk_code code = open_in_parts(f, m, &options, err);
 
 	return code == MPK_E_NOMEM ? read_member(f, m, err) : code;
 }

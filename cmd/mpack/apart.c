@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads the input in a process of its own. Payloads are parsed in a fork that gave up its
+/* Opens the input and has it read, for a build in a process of its own. Payloads are parsed in a fork that gave up its
  * rights, because this process later starts compilers and must keep its own. What was read comes
- * back through a file in memory, in the form of emit/handover.h; this process parses no byte of
+ * back through a file in memory, in the form of emit/emit.h; this process parses no byte of
  * a payload. */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,6 +14,7 @@
 #include "common/confine.h"
 #include "common/diag.h"
 #include "mpack/input.h"
+#include "mpack/mpack.h"
 #include "process/process.h"
 #include "text/escape.h"
 
@@ -161,14 +162,12 @@ static int run_reader(struct reading *r)
 	return mpk_diag_error(&err);
 }
 
-int mpk_input_load_apart(const char *path, const struct mpk_input_options *o, struct mpk_input *in)
+static int load_apart(const struct mpk_input_options *o, struct mpk_input *in)
 {
 	struct reading r = { .o = o, .in = in };
 	struct mpk_error err = { 0 };
-	int status = mpk_input_open(path, o, in);
+	int status;
 
-	if (status != MPK_EXIT_OK)
-		return status;
 	/* A file in memory: a pipe would be full while this process waits for the end of the
 	 * other. */
 	r.fd = memfd_create("mpack-handover", MFD_CLOEXEC);
@@ -179,4 +178,50 @@ int mpk_input_load_apart(const char *path, const struct mpk_input_options *o, st
 	status = run_reader(&r);
 	(void)close(r.fd);
 	return status;
+}
+
+/* --- the whole -------------------------------------------------------------------------- */
+
+/* The generation that --abi names; false: it names none (an error was printed). */
+static bool parse_abi(const char *abi, enum mpk_generation *out)
+{
+	struct mpk_span names[MPK_GENERATION_COUNT];
+
+	for (unsigned g = 0; g < MPK_GENERATION_COUNT; g++) {
+		names[g] = mpk_span_str(mpk_generation_get((enum mpk_generation)g)->abi);
+		if (mpk_span_is(names[g], abi)) {
+			*out = (enum mpk_generation)g;
+			return true;
+		}
+	}
+	(void)mpk_diag_usage("--abi takes ffi, ffi-0.21 or legacy, not '%s'", abi);
+	return false;
+}
+
+static int open_input(const char *path, const struct mpk_input_options *o, struct mpk_input *in)
+{
+	struct mpk_error err = { 0 };
+
+	in->path = path;
+	if (o->abi && !parse_abi(o->abi, &in->parts.gen))
+		return MPK_EXIT_USAGE;
+	if (mpk_mapping_open(path, &in->text, &err) == MPK_OK)
+		return MPK_EXIT_OK;
+	/* the first thing that a newcomer types */
+	if (strcmp(path, MPACK_MANIFEST) == 0 && access(path, F_OK) != 0) {
+		(void)mpk_fail(
+			&err, err.code,
+			"no such manifest; 'mpack init FILE...' writes one for kernels and code");
+		mpk_error_at_file(&err, path);
+	}
+	return mpk_diag_error(&err);
+}
+
+int mpk_input_load(const char *path, const struct mpk_input_options *o, struct mpk_input *in)
+{
+	int status = open_input(path, o, in);
+
+	if (status != MPK_EXIT_OK)
+		return status;
+	return o->only_check ? mpk_input_read(o, in) : load_apart(o, in);
 }

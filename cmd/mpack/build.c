@@ -28,7 +28,7 @@
 #include "mpack/mpack.h"
 #include "process/process.h"
 #include "text/escape.h"
-#include "text/shell.h"
+#include "text/phrase.h"
 
 static struct mpk_build_options opt;
 
@@ -349,13 +349,12 @@ static enum mpk_code fill_emit(struct mpk_input *in, struct mpk_emit *e, struct 
 
 /* The key is read before anything is built: who mistyped its name need not wait. */
 static enum mpk_code prepare_seal(struct mpk_input *in, struct mpk_emit *e,
-				  struct mpk_seal_job *job, struct mpk_secret_key *key,
+				  struct mpk_seal_job *job, struct mpk_secret_key **key,
 				  struct mpk_error *err)
 {
 	if (opt.sign) {
-		MPK_TRY_ALLOC(key, err);
 		MPK_TRY(mpk_key_open(opt.sign, e->out, key, err));
-		job->key = key;
+		job->key = *key;
 	}
 	if (opt.provenance && !opt.dry_run)
 		MPK_TRY(mpk_origin_describe(&opt, in, e, &job->provenance, err));
@@ -411,7 +410,7 @@ static int build_once(enum mpk_emit_kind kind, const char *path)
 	struct mpk_emit e = { .kind = kind };
 	const struct mpk_tool_hooks tool_hooks = { on_command, on_step, on_note, NULL };
 	const struct mpk_emit_hooks hooks = { &e, confine_build, accept };
-	struct mpk_secret_key *key = opt.sign ? mpk_key_memory() : NULL;
+	MPK_CLEANUP(mpk_key_close) struct mpk_secret_key *key = NULL;
 	struct mpk_seal_job seal = { 0 };
 	struct mpk_input_options how = { .abi = opt.abi,
 					 .target = opt.target,
@@ -421,16 +420,16 @@ static int build_once(enum mpk_emit_kind kind, const char *path)
 	int status = count_jobs(&e.tools.jobs);
 
 	if (status == MPK_EXIT_OK)
-		status = mpk_input_load_apart(path, &how, &in);
+		status = mpk_input_load(path, &how, &in);
 	e.tools.hooks = &tool_hooks;
 	e.hooks = &hooks;
 	if (status == MPK_EXIT_OK && (fill_emit(&in, &e, &err) != MPK_OK ||
-				      prepare_seal(&in, &e, &seal, key, &err) != MPK_OK))
+				      prepare_seal(&in, &e, &seal, &key, &err) != MPK_OK))
 		status = mpk_diag_error(&err);
 	if (opt.fsync)
 		mpk_output_make_durable();
 	/* From here on there are processes and temporary names to remove. */
-	mpk_interrupt_handle(on_signal);
+	mpk_interrupt_catch(on_signal);
 	if (status == MPK_EXIT_OK) {
 		mpk_progress_begin("packing", e.blob ? e.blob->len : 0);
 		enum mpk_code code = mpk_emit(&e, &err);
@@ -441,8 +440,6 @@ static int build_once(enum mpk_emit_kind kind, const char *path)
 	}
 	if (status == MPK_EXIT_OK)
 		status = finish_build(&in, &e);
-	if (key)
-		mpk_secret_key_wipe(key);
 	mpk_input_close(&in);
 	return status;
 }

@@ -9,21 +9,21 @@
 #include "common/diag.h"
 #include "common/options.h"
 #include "common/progress.h"
+#include "elf/edit.h"
 #include "elf/foreign.h"
 #include "elf/image.h"
-#include "elf/replace.h"
-#include "emit/packed.h"
+#include "emit/emit.h"
 #include "io/mapping.h"
 #include "io/output.h"
 #include "mpack/mpack.h"
-#include "package/swap.h"
+#include "package/package.h"
 #include "text/escape.h"
 #include "toolchain/confirm.h"
 #include "trust/seal.h"
 #include "verify/verify.h"
 
 static const char *output, *sign_path;
-static struct mpk_secret_key sign_key;
+static struct mpk_secret_key *sign_key;
 static bool durable, force;
 static struct mpk_option_list replacements;
 
@@ -192,7 +192,7 @@ static enum mpk_code write_out(struct mpk_mapping *file, const struct mpk_packed
 					 err, MPK_E_UNSUPPORTED,
 					 "what goes into a pipe or a device cannot be signed on its way")
 			       : mpk_seal_file(mpk_output_fd(o),
-					       &(struct mpk_seal_job){ .key = &sign_key }, err);
+					       &(struct mpk_seal_job){ .key = sign_key }, err);
 	return mpk_output_finish(o, code, err);
 }
 
@@ -351,7 +351,7 @@ int mpack_edit(int argc, char **argv)
 		edit_confine(argv[first]);
 		status = edit(argv[first]);
 	}
-	mpk_secret_key_wipe(&sign_key);
+	mpk_key_close(&sign_key);
 	mpk_options_fini(&command);
 	return status;
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mpack init prints a manifest for kernels and host code, which lib/pack/package makes. Standard
  * output is the only output, so that the files of a project are never overwritten. */
-#include "package/init.h"
-#include "base/memory.h"
+#include "base/vec.h"
 #include "common/confine.h"
 #include "common/diag.h"
 #include "common/options.h"
 #include "common/print.h"
 #include "io/mapping.h"
 #include "mpack/mpack.h"
+#include "package/package.h"
 
 static int init_print(const struct mpk_strbuf *text)
 {

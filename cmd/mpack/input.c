@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads what a build starts from: a manifest with its files, or a blob that is already finished.
  * Both go through the checks that minspect --verify has, and all findings are printed at once,
- * each at its place in the manifest. Nothing is compiled here; mpk_input_load_apart (apart.c)
+ * each at its place in the manifest. Nothing is compiled here; mpk_input_load (apart.c)
  * calls this in a process without rights. */
 #include "mpack/input.h"
 
 #include <string.h>
 #include <unistd.h>
 
-#include "base/memory.h"
 #include "base/strmap.h"
+#include "base/vec.h"
 #include "code/format.h"
 #include "common/diag.h"
 #include "elf/foreign.h"
 #include "io/path.h"
 #include "kinds.h"
 #include "mpack/mpack.h"
-#include "package/generate.h"
+#include "package/package.h"
 #include "text/escape.h"
 #include "verify/verify.h"
 
@@ -25,22 +25,6 @@ static bool has_suffix(const char *text, const char *suffix)
 	size_t n = strlen(text), m = strlen(suffix);
 
 	return n >= m && strcmp(text + n - m, suffix) == 0;
-}
-
-/* The generation that --abi names; false: it names none (an error was printed). */
-static bool parse_abi(const char *abi, enum mpk_generation *out)
-{
-	struct mpk_span names[MPK_GENERATION_COUNT];
-
-	for (unsigned g = 0; g < MPK_GENERATION_COUNT; g++) {
-		names[g] = mpk_span_str(mpk_generation_get((enum mpk_generation)g)->abi);
-		if (mpk_span_is(names[g], abi)) {
-			*out = (enum mpk_generation)g;
-			return true;
-		}
-	}
-	(void)mpk_diag_usage("--abi takes ffi, ffi-0.21 or legacy, not '%s'", abi);
-	return false;
 }
 
 static int set_files(struct mpk_input *in, const char *path)
@@ -307,9 +291,11 @@ static enum mpk_code load_package(struct mpk_input *in, const struct mpk_input_o
 	return MPK_OK;
 }
 
-/* Texts are recognised by their words, which a comment of a manifest may contain, too: so for
- * text the name of the file decides as well. */
-int mpk_input_refuse(const char *path, struct mpk_span bytes)
+/* A library, a kernel or a model in a manifest's place gets better words than a TOML parser has for it. Texts are
+ * recognised by their words, which a comment of a manifest may contain, too: so for text the name of the file
+ * decides as well.
+ * Returns  MPK_EXIT_OK: it may be a manifest; else the exit status */
+static int refuse_bytes(const char *path, struct mpk_span bytes)
 {
 	struct mpk_error err = { 0 };
 	struct mpk_foreign f;
@@ -331,7 +317,7 @@ int mpk_input_refuse(const char *path, struct mpk_span bytes)
 static int load_manifest(struct mpk_input *in, const struct mpk_input_options *o)
 {
 	struct mpk_error err = { 0 };
-	int status = mpk_input_refuse(in->path, in->text.bytes);
+	int status = refuse_bytes(in->path, in->text.bytes);
 
 	if (status != MPK_EXIT_OK)
 		return status;
@@ -349,25 +335,6 @@ static bool is_blob(const char *path, struct mpk_span bytes)
 	return bytes.len >= 8 && memchr(bytes.data, 0, 8);
 }
 
-int mpk_input_open(const char *path, const struct mpk_input_options *o, struct mpk_input *in)
-{
-	struct mpk_error err = { 0 };
-
-	in->path = path;
-	if (o->abi && !parse_abi(o->abi, &in->parts.gen))
-		return MPK_EXIT_USAGE;
-	if (mpk_mapping_open(path, &in->text, &err) == MPK_OK)
-		return MPK_EXIT_OK;
-	/* the first thing that a newcomer types */
-	if (strcmp(path, MPACK_MANIFEST) == 0 && access(path, F_OK) != 0) {
-		(void)mpk_fail(
-			&err, err.code,
-			"no such manifest; 'mpack init FILE...' writes one for kernels and code");
-		mpk_error_at_file(&err, path);
-	}
-	return mpk_diag_error(&err);
-}
-
 int mpk_input_read(const struct mpk_input_options *o, struct mpk_input *in)
 {
 	int status =
@@ -376,13 +343,6 @@ int mpk_input_read(const struct mpk_input_options *o, struct mpk_input *in)
 
 	return status == MPK_EXIT_OK && mpk_memory_check(&err) != MPK_OK ? mpk_diag_error(&err)
 									 : status;
-}
-
-int mpk_input_load(const char *path, const struct mpk_input_options *o, struct mpk_input *in)
-{
-	int status = mpk_input_open(path, o, in);
-
-	return status == MPK_EXIT_OK ? mpk_input_read(o, in) : status;
 }
 
 void mpk_input_close(struct mpk_input *in)

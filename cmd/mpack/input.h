@@ -5,7 +5,7 @@
 
 #include "base/arena.h"
 #include "base/report.h"
-#include "emit/handover.h"
+#include "emit/emit.h"
 #include "io/mapping.h"
 #include "package/package.h"
 
@@ -35,25 +35,15 @@ struct mpk_input_options {
 };
 
 /* mpk_input_load - read and check path: a .blob or a manifest, "-" for either on standard input
- * Modules go through the checks of payloads and code that minspect --verify has.
+ * Modules go through the checks of payloads and code that minspect --verify has. What will be built of is read and
+ * checked in a process of its own, which can open files and do nothing else: here no byte of a payload is
+ * parsed then (emit/emit.h). With --no-sandbox it is a process like others.
  * Prints every finding and error.
- * Returns  the exit status; MPK_EXIT_OK: loaded */
+ * Returns  the exit status; MPK_EXIT_OK: loaded; MPK_EXIT_INTERNAL also when that process crashed */
 int mpk_input_load(const char *path, const struct mpk_input_options *o, struct mpk_input *in);
 
-/* mpk_input_load_apart - the same, read and checked in a process of its own, which can open files and
- * do nothing else; here no byte of a payload is parsed (emit/handover.h)
- * With --no-sandbox it is a process like others.
- * Returns  as mpk_input_load; MPK_EXIT_INTERNAL also when that process crashed */
-int mpk_input_load_apart(const char *path, const struct mpk_input_options *o, struct mpk_input *in);
-
-/* mpk_input_open, mpk_input_read - the two steps of mpk_input_load: the file; what is in it */
-int mpk_input_open(const char *path, const struct mpk_input_options *o, struct mpk_input *in);
+/* mpk_input_read - what is in in->text; the part of it that is done in that process */
 int mpk_input_read(const struct mpk_input_options *o, struct mpk_input *in);
-
-/* mpk_input_refuse - a library, a kernel or a model in a manifest's place gets better words than
- * a TOML parser has for it; prints them
- * Returns  MPK_EXIT_OK: it may be a manifest; else the exit status */
-int mpk_input_refuse(const char *path, struct mpk_span bytes);
 
 void mpk_input_close(struct mpk_input *in);
 

@@ -32,16 +32,14 @@ int mpack_sign(int argc, char **argv);
  * Returns  the exit status */
 int mpack_unpack(int argc, char **argv);
 
-/* mpk_key_memory - a page for a key, which no process has that this one forks
- * Returns  NULL: no memory; to be wiped, and kept until the process ends */
-struct mpk_secret_key *mpk_key_memory(void);
-
 /* mpk_key_open - read a private key, and load what signs with it, before anything is built and while
  * the process may open files
  * @output  must be another file; NULL: not known yet
- * @key     to be wiped by the caller in every case
- * Returns  MPK_OK; MPK_E_USAGE: output is the key; as mpk_secret_key_read */
-enum mpk_code mpk_key_open(const char *path, const char *output, struct mpk_secret_key *key,
+ * @key     receives a page that no process has which this one forks; for mpk_key_close in every case
+ * Returns  MPK_OK; MPK_E_USAGE: output is the key; MPK_E_NOMEM; as mpk_secret_key_read
+ * mpk_key_close - wipe it; NULL is fine */
+enum mpk_code mpk_key_open(const char *path, const char *output, struct mpk_secret_key **key,
 			   struct mpk_error *err) MPK_MUST_CHECK;
+void mpk_key_close(struct mpk_secret_key **key);
 
 #endif

@@ -13,7 +13,6 @@
 #include "io/digest.h"
 #include "io/output.h"
 #include "io/path.h"
-#include "process/argv.h"
 #include "process/process.h"
 #include "text/escape.h"
 #include "trust/provenance.h"

@@ -11,7 +11,6 @@
 #include "common/diag.h"
 #include "io/mapping.h"
 #include "mpack/build.h"
-#include "process/argv.h"
 #include "process/process.h"
 #include "toolchain/scratch.h"
 

@@ -20,7 +20,7 @@
 
 /* Compilers get nothing of our memory, but LLVM works in a fork. Where the kernel has no such
  * advice (before Linux 4.14) the key is in that fork, too. */
-struct mpk_secret_key *mpk_key_memory(void)
+static struct mpk_secret_key *key_memory(void)
 {
 	struct mpk_secret_key *key =
 		mmap(NULL, sizeof *key, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -40,10 +40,18 @@ static bool sign_is_same(const char *a, const char *b)
 	return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-enum mpk_code mpk_key_open(const char *path, const char *output, struct mpk_secret_key *key,
+void mpk_key_close(struct mpk_secret_key **key)
+{
+	if (*key)
+		mpk_secret_key_wipe(*key);
+}
+
+enum mpk_code mpk_key_open(const char *path, const char *output, struct mpk_secret_key **key,
 			   struct mpk_error *err)
 {
-	MPK_TRY(mpk_secret_key_read(path, key, err));
+	*key = key_memory();
+	MPK_TRY_ALLOC(*key, err);
+	MPK_TRY(mpk_secret_key_read(path, *key, err));
 	if (output && sign_is_same(path, output)) {
 		enum mpk_code code =
 			mpk_fail(err, MPK_E_USAGE, "this is the key, and would be overwritten");
@@ -95,7 +103,7 @@ static enum mpk_code write_signed(struct mpk_mapping *map, unsigned mode,
 	/* -o may name the input. */
 	mpk_mapping_may_be_replaced(map);
 	MPK_TRY(mpk_output_open(output, mode, &o, err));
-	enum mpk_code code = mpk_output_write_rope(o, &rope, err);
+	enum mpk_code code = mpk_output_write_rope(o, &rope, NULL, err);
 	if (code == MPK_OK && mpk_output_is_through(o))
 		code = mpk_fail(err, MPK_E_UNSUPPORTED,
 				"what goes into a pipe or a device cannot be signed on its way");
@@ -140,7 +148,7 @@ static enum mpk_code sign(const char *path, const struct mpk_secret_key *key, st
 
 static int sign_run(const char *path)
 {
-	MPK_CLEANUP(mpk_secret_key_wipe) struct mpk_secret_key key = { 0 };
+	MPK_CLEANUP(mpk_key_close) struct mpk_secret_key *key = NULL;
 	struct mpk_error err = { 0 };
 	struct mpk_confine c = { 0 };
 
@@ -151,7 +159,7 @@ static int sign_run(const char *path)
 	mpk_confine_input(&c, path);
 	mpk_confine_options(&c, options);
 	mpk_confine(&c);
-	if (sign(path, &key, &err) == MPK_OK)
+	if (sign(path, key, &err) == MPK_OK)
 		return MPK_EXIT_OK;
 	mpk_error_at_file(&err, path);
 	return mpk_diag_error(&err);

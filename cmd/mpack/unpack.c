@@ -17,7 +17,7 @@
 #include "io/output.h"
 #include "io/path.h"
 #include "mpack/mpack.h"
-#include "package/unpack.h"
+#include "package/package.h"
 
 static const char *output;
 static bool durable;
@@ -191,7 +191,7 @@ static enum mpk_code write_unpacked(struct unpack *u, struct mpk_error *err)
 	if (durable)
 		mpk_output_make_durable();
 	/* Ctrl-C stops the copying, and the directory is removed before the program ends. */
-	mpk_interrupt_catch();
+	mpk_interrupt_catch(NULL);
 	MPK_TRY(mpk_directory_open(output, &d, err));
 	for (size_t i = 0; i < u->plan.count; i++) {
 		MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };

@@ -367,7 +367,7 @@ enum mpk_code mpk_amdgpu_read(struct mpk_span bytes, struct mpk_arena *arena,
 	struct mpk_amdgpu object;
 
 	MPK_TRY(mpk_amdgpu_read_head(bytes, &object, err));
-	MPK_TRY(mpk_cubin_elf_open_as(bytes, MPK_AMDGPU_EM, "code object", &r.elf, err));
+	MPK_TRY(mpk_cubin_elf_open(bytes, MPK_AMDGPU_EM, "code object", &r.elf, err));
 	MPK_TRY(read_notes(&r, &object.has_metadata, err));
 	MPK_TRY(amdgpu_read_code(&r, err));
 	object.kernels = r.kernels;

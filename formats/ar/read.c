@@ -10,7 +10,6 @@
 
 #include <inttypes.h>
 
-#include "ar/layout.h"
 #include "base/num.h"
 #include "text/escape.h"
 

@@ -185,7 +185,7 @@ static bool modules_fill(struct mpk_cursor c, size_t count, enum mpk_generation 
 		if (mpk_read_str(&c, "kind", &key, NULL) != MPK_OK)
 			return false;
 
-		const struct mpk_kind *kind = mpk_kind_find(key);
+		const struct mpk_kind_layout *kind = mpk_kind_layout_find(key);
 		if (!kind || mpk_payload_read(&c, kind, gen, &scratch, &ignored, NULL) != MPK_OK)
 			return false;
 	}
@@ -202,7 +202,8 @@ static size_t find_next(const struct mpk_legacy *r, size_t end, size_t remaining
 		uint64_t n = mpk_load_u64(c.bytes.data + c.pos);
 		struct mpk_span key;
 
-		if (n == 0 || !mpk_span_sub(c.bytes, c.pos + 8, n, &key) || !mpk_kind_find(key))
+		if (n == 0 || !mpk_span_sub(c.bytes, c.pos + 8, n, &key) ||
+		    !mpk_kind_layout_find(key))
 			continue;
 		if (modules_fill(c, remaining, r->tree->gen))
 			return c.pos;
@@ -250,7 +251,7 @@ static void legacy_recover(struct mpk_legacy *r, struct mpk_node *node)
  */
 
 /* Payloads are read only to find their ends. */
-static enum mpk_code blob_read_payload(struct mpk_legacy *r, const struct mpk_kind *kind,
+static enum mpk_code blob_read_payload(struct mpk_legacy *r, const struct mpk_kind_layout *kind,
 				       struct mpk_error *err)
 {
 	struct mpk_arena scratch MPK_CLEANUP(mpk_arena_fini) = { 0 };
@@ -261,7 +262,7 @@ static enum mpk_code blob_read_payload(struct mpk_legacy *r, const struct mpk_ki
 
 static enum mpk_code read_module(struct mpk_legacy *r, struct mpk_node *node, struct mpk_error *err)
 {
-	const struct mpk_kind *kind = mpk_kind_find(node->kind);
+	const struct mpk_kind_layout *kind = mpk_kind_layout_find(node->kind);
 
 	node->payload_off = r->c.pos;
 	node->is_lib = mpk_span_is(node->kind, MPK_KIND_LIB);

@@ -4,7 +4,7 @@
  * Both have the same section headers and the same numbers of machines. An object has a symbol table with
  * sizes that must be inferred; a library's functions are in its export directory, which is reached by
  * addresses of the loaded image. */
-#include "coff/coff.h"
+#include "object/object.h"
 
 #include <elf.h>
 
@@ -154,7 +154,7 @@ static bool coff_read_header(struct mpk_span bytes, struct header *out)
 }
 
 /* An object begins with its machine; a big one with zeros and a class identifier. */
-bool mpk_coff_is(struct mpk_span bytes)
+static bool coff_is(struct mpk_span bytes)
 {
 	struct header h;
 
@@ -220,8 +220,8 @@ static enum mpk_code coff_read_symbols(struct reader *r, struct mpk_error *err)
 	return mpk_object_place(&r->object, err);
 }
 
-enum mpk_code mpk_coff_read(struct mpk_span bytes, struct mpk_arena *arena, struct mpk_object *out,
-			    struct mpk_error *err)
+static enum mpk_code coff_read(struct mpk_span bytes, struct mpk_arena *arena,
+			       struct mpk_object *out, struct mpk_error *err)
 {
 	struct reader r = { .bytes = bytes, .arena = arena };
 	uint64_t end;
@@ -281,7 +281,7 @@ static enum mpk_code pe_corrupt(const struct pe_reader *r, const uint8_t *at, co
 }
 
 /* The DOS header has the offset of the real one at byte 60. */
-bool mpk_pe_is(struct mpk_span bytes)
+static bool pe_is(struct mpk_span bytes)
 {
 	struct mpk_span headers;
 
@@ -425,14 +425,14 @@ static enum mpk_code read_imports(struct pe_reader *r, struct mpk_error *err)
 	return MPK_OK;
 }
 
-enum mpk_code mpk_pe_read(struct mpk_span bytes, struct mpk_arena *arena, struct mpk_object *out,
-			  struct mpk_error *err)
+static enum mpk_code pe_read(struct mpk_span bytes, struct mpk_arena *arena, struct mpk_object *out,
+			     struct mpk_error *err)
 {
 	struct pe_reader r = { .bytes = bytes, .arena = arena };
 	const uint8_t *h;
 	uint64_t off;
 
-	if (!mpk_pe_is(bytes))
+	if (!pe_is(bytes))
 		return mpk_fail_offset(err, MPK_E_CORRUPT, "file", 0,
 				       "PE: no such file begins here");
 	off = mpk_load_u32(bytes.data + 60) + (uint64_t)4;
@@ -457,3 +457,6 @@ enum mpk_code mpk_pe_read(struct mpk_span bytes, struct mpk_arena *arena, struct
 	*out = r.object;
 	return MPK_OK;
 }
+
+const struct mpk_object_reader mpk_coff_reader = { coff_is, coff_read, NULL };
+const struct mpk_object_reader mpk_pe_reader = { pe_is, pe_read, NULL };

@@ -80,5 +80,7 @@ static enum mpk_code constloader_list_files(const struct mpk_payload *p, struct 
 	return mpk_files_add_params(files, "constants/", &p->u.consts.consts);
 }
 
-const struct mpk_codec mpk_codec_consts = { MPK_PAYLOAD_CONSTS, constloader_read_payload,
-					    constloader_write_payload, constloader_list_files };
+const struct mpk_payload_reader mpk_reader_consts = { MPK_PAYLOAD_CONSTS,
+						      constloader_read_payload };
+const struct mpk_codec mpk_codec_consts = { &mpk_reader_consts, constloader_write_payload,
+					    constloader_list_files };

@@ -1,13 +1,214 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* No parser of C: at file scope a name in front of parentheses and a body is a function, a name in
+/* read.c - definitions of a C source, and what its literals stand for: arrays of bytes, texts among constants
+ *
+ * No parser of C: at file scope a name in front of parentheses and a body is a function, a name in
  * front of "=" or ";" is data, and that much is needed to find what a loader looks up by name. */
-#include "csource/csource.h"
+#include "object/object.h"
 
 #include <stdlib.h>
 
 #include "base/num.h"
+#include "base/strbuf.h"
 #include "base/vec.h"
 #include "lexer/lexer.h"
+
+/* --- numbers ------------------------------------------------------------------------------- */
+
+static int digit(uint8_t c)
+{
+	return c >= '0' && c <= '9'                     ? c - '0'
+	       : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10
+							: 16;
+}
+
+/* An integer constant of C with its suffix; false when it is none, or more than a byte. */
+static bool csource_read_number(struct mpk_span text, uint8_t *out)
+{
+	int base = 10;
+	unsigned value = 0;
+	size_t i = 0;
+
+	while (text.len && strchr("uUlL", text.data[text.len - 1]))
+		text.len--;
+	if (text.len > 2 && text.data[0] == '0' && (text.data[1] | 0x20) == 'x') {
+		base = 16;
+		i = 2;
+	} else if (text.len > 1 && text.data[0] == '0') {
+		base = 8;
+		i = 1;
+	}
+	if (i == text.len)
+		return false;
+	for (; i < text.len; i++) {
+		int d = digit(text.data[i]);
+
+		if (d >= base)
+			return false;
+		value = value * (unsigned)base + (unsigned)d;
+		if (value > 255)
+			return false;
+	}
+	*out = (uint8_t)value;
+	return true;
+}
+
+/* --- strings -------------------------------------------------------------------------------- */
+
+/* The byte of an escape whose backslash is at *at; moves past it. */
+static bool read_escape(struct mpk_span s, size_t *at, uint8_t *out)
+{
+	static const char letters[] = "abfnrtv\\'\"?", bytes[] = "\a\b\f\n\r\t\v\\'\"?";
+	size_t i = *at + 1, digits = 0;
+	unsigned value = 0;
+	const char *letter;
+
+	if (i >= s.len)
+		return false;
+	letter = s.data[i] ? strchr(letters, s.data[i]) : NULL;
+	if (letter) {
+		*out = (uint8_t)bytes[letter - letters];
+		*at = i + 1;
+		return true;
+	}
+	if (s.data[i] == 'x') {
+		for (i++; i < s.len && digit(s.data[i]) < 16 && value <= 255; i++, digits++)
+			value = value * 16 + (unsigned)digit(s.data[i]);
+	} else {
+		for (; i < s.len && digit(s.data[i]) < 8 && digits < 3; i++, digits++)
+			value = value * 8 + (unsigned)digit(s.data[i]);
+	}
+	if (!digits || value > 255)
+		return false;
+	*out = (uint8_t)value;
+	*at = i;
+	return true;
+}
+
+/* Appends the bytes of a literal, which are fewer than it has characters. */
+static bool csource_read_string(struct mpk_span literal, uint8_t *out, size_t *count)
+{
+	size_t at = 1, end = literal.len - 1;
+
+	if (literal.len < 2 || literal.data[0] != '"' || literal.data[end] != '"')
+		return false;
+	literal.len = end;
+	while (at < end) {
+		if (literal.data[at] != '\\')
+			out[(*count)++] = literal.data[at++];
+		else if (read_escape(literal, &at, &out[*count]))
+			(*count)++;
+		else
+			return false;
+	}
+	return true;
+}
+
+/* --- arrays ------------------------------------------------------------------------------- */
+
+struct array {
+	struct mpk_lexer lex;
+	uint8_t *bytes; /* room for as many as the text has */
+	size_t count;
+};
+
+static enum mpk_code unexpected(const struct array *a, struct mpk_error *err)
+{
+	return mpk_fail_line(
+		err, MPK_E_SYNTAX, a->lex.t.line, a->lex.t.column,
+		"C: an array of bytes is numbers up to 255 in braces, or string literals");
+}
+
+/* After "{": numbers with commas between them, and perhaps one at the end. */
+static enum mpk_code read_numbers(struct array *a, struct mpk_error *err)
+{
+	for (;;) {
+		MPK_TRY(mpk_lexer_next(&a->lex, err));
+		if (mpk_lexer_at(&a->lex, '}'))
+			return mpk_lexer_next(&a->lex, err);
+		if (a->lex.t.kind != MPK_TOKEN_WORD ||
+		    !csource_read_number(a->lex.t.text, &a->bytes[a->count]))
+			return unexpected(a, err);
+		a->count++;
+		MPK_TRY(mpk_lexer_next(&a->lex, err));
+		if (mpk_lexer_at(&a->lex, '}'))
+			return mpk_lexer_next(&a->lex, err);
+		if (!mpk_lexer_at(&a->lex, ','))
+			return unexpected(a, err);
+	}
+}
+
+static enum mpk_code read_strings(struct array *a, struct mpk_error *err)
+{
+	while (a->lex.t.kind == MPK_TOKEN_STRING) {
+		if (!csource_read_string(a->lex.t.text, a->bytes, &a->count))
+			return unexpected(a, err);
+		MPK_TRY(mpk_lexer_next(&a->lex, err));
+	}
+	return MPK_OK;
+}
+
+/* A string has a NUL that an array may have room for, or not. */
+static bool is_count(const struct array *a, uint64_t declared, bool strings)
+{
+	return !declared || declared == a->count || (strings && declared - 1 == a->count);
+}
+
+static enum mpk_code csource_bytes(const struct mpk_object_symbol *symbol, struct mpk_arena *arena,
+				   struct mpk_span *out, struct mpk_error *err)
+{
+	struct array a = { .lex = { .bytes = symbol->content,
+				    .language = "C",
+				    .c_like = true,
+				    .line = symbol->line ? symbol->line - 1 : 0 } };
+	bool strings;
+
+	a.bytes = mpk_arena_alloc(arena, symbol->content.len + 1);
+	MPK_TRY_ALLOC(a.bytes, err);
+	MPK_TRY(mpk_lexer_next(&a.lex, err));
+	strings = a.lex.t.kind == MPK_TOKEN_STRING;
+	if (strings)
+		MPK_TRY(read_strings(&a, err));
+	else if (mpk_lexer_at(&a.lex, '{'))
+		MPK_TRY(read_numbers(&a, err));
+	else
+		return unexpected(&a, err);
+	if (a.lex.t.kind != MPK_TOKEN_END)
+		return unexpected(&a, err);
+	if (!is_count(&a, symbol->bytes, strings))
+		return mpk_fail_line(err, MPK_E_SYNTAX, symbol->line, 1,
+				     "C: the array is declared to have %llu bytes, and has %zu",
+				     (unsigned long long)symbol->bytes, a.count);
+	*out = mpk_span_of(a.bytes, a.count);
+	return MPK_OK;
+}
+
+/* --- texts ---------------------------------------------------------------------------------- */
+
+enum mpk_code mpk_csource_strings(struct mpk_span bytes, struct mpk_arena *arena,
+				  struct mpk_span *out, struct mpk_error *err)
+{
+	struct mpk_lexer lex = { .bytes = bytes, .language = "C", .c_like = true };
+	uint8_t *texts = mpk_arena_alloc(arena, bytes.len + 1);
+	size_t count = 0;
+	bool open = false;
+
+	MPK_TRY_ALLOC(texts, err);
+	while (mpk_lexer_next(&lex, NULL) == MPK_OK && lex.t.kind != MPK_TOKEN_END) {
+		size_t before = count;
+		bool string = lex.t.kind == MPK_TOKEN_STRING &&
+			      csource_read_string(lex.t.text, texts, &count);
+
+		if (!string)
+			count = before;
+		if (open && !string)
+			texts[count++] = 0; /* the token in between left room for it */
+		open = string;
+	}
+	if (open)
+		texts[count++] = 0;
+	*out = mpk_span_of(texts, count);
+	return MPK_OK;
+}
 
 /* One declaration at file scope on its way. */
 struct declaration {
@@ -21,23 +222,12 @@ struct declaration {
 
 struct reader {
 	struct mpk_lexer lex;
-	struct mpk_token t; /* the one that comes next */
 	struct mpk_arena *arena;
 	struct declaration d;
 	size_t linkage; /* braces of extern "C" and namespaces that are open */
 	struct mpk_object_symbol *symbols;
 	size_t count, cap;
 };
-
-static enum mpk_code csource_next(struct reader *r, struct mpk_error *err)
-{
-	return mpk_lexer_next(&r->lex, &r->t, err);
-}
-
-static bool at(const struct reader *r, char c)
-{
-	return mpk_token_is_punct(&r->t, c);
-}
 
 static enum mpk_code no_end(const struct mpk_token *begin, struct mpk_error *err)
 {
@@ -50,19 +240,22 @@ static enum mpk_code no_end(const struct mpk_token *begin, struct mpk_error *err
  * @first   receives the token after the opening one; may be NULL */
 static enum mpk_code skip_group(struct reader *r, struct mpk_token *first, struct mpk_error *err)
 {
-	struct mpk_token begin = r->t;
+	struct mpk_token begin = r->lex.t;
 	size_t depth = 0;
 
 	for (size_t i = 0;; i++) {
 		if (i == 1 && first)
-			*first = r->t;
-		if (r->t.kind == MPK_TOKEN_END)
+			*first = r->lex.t;
+		if (r->lex.t.kind == MPK_TOKEN_END)
 			return no_end(&begin, err);
-		if (at(r, '(') || at(r, '[') || at(r, '{'))
+		if (mpk_lexer_at(&r->lex, '(') || mpk_lexer_at(&r->lex, '[') ||
+		    mpk_lexer_at(&r->lex, '{'))
 			depth++;
-		if ((at(r, ')') || at(r, ']') || at(r, '}')) && --depth == 0)
+		if ((mpk_lexer_at(&r->lex, ')') || mpk_lexer_at(&r->lex, ']') ||
+		     mpk_lexer_at(&r->lex, '}')) &&
+		    --depth == 0)
 			return MPK_OK;
-		MPK_TRY(csource_next(r, err));
+		MPK_TRY(mpk_lexer_next(&r->lex, err));
 	}
 }
 
@@ -94,20 +287,21 @@ static enum mpk_code csource_add(struct reader *r, bool function, struct mpk_spa
 /* After "=": all up to the ";" that ends the declaration, or the "," before the next name. */
 static enum mpk_code read_initializer(struct reader *r, struct mpk_error *err)
 {
-	struct mpk_token begin = r->t;
+	struct mpk_token begin = r->lex.t;
 	const uint8_t *from, *end;
 	uint32_t line;
 
-	MPK_TRY(csource_next(r, err));
-	line = r->t.line;
-	from = end = r->t.text.data;
-	while (!at(r, ';') && !at(r, ',')) {
-		if (r->t.kind == MPK_TOKEN_END)
+	MPK_TRY(mpk_lexer_next(&r->lex, err));
+	line = r->lex.t.line;
+	from = end = r->lex.t.text.data;
+	while (!mpk_lexer_at(&r->lex, ';') && !mpk_lexer_at(&r->lex, ',')) {
+		if (r->lex.t.kind == MPK_TOKEN_END)
 			return no_end(&begin, err);
-		if (at(r, '(') || at(r, '[') || at(r, '{'))
+		if (mpk_lexer_at(&r->lex, '(') || mpk_lexer_at(&r->lex, '[') ||
+		    mpk_lexer_at(&r->lex, '{'))
 			MPK_TRY(skip_group(r, NULL, err));
-		end = r->t.text.data + r->t.text.len;
-		MPK_TRY(csource_next(r, err));
+		end = r->lex.t.text.data + r->lex.t.text.len;
+		MPK_TRY(mpk_lexer_next(&r->lex, err));
 	}
 	if (r->d.name.len && !r->d.is_typedef && !r->d.is_call)
 		MPK_TRY(csource_add(r, false, mpk_span_of(from, (size_t)(end - from)), line, err));
@@ -124,12 +318,12 @@ static enum mpk_code end_declaration(struct reader *r, struct mpk_error *err)
 	if (d.name.len && !d.is_extern && !d.is_typedef && !d.is_call)
 		MPK_TRY(csource_add(r, false, (struct mpk_span){ 0 }, 0, err));
 	r->d = (struct declaration){ 0 };
-	if (at(r, ',')) { /* the names of a list share its specifiers */
+	if (mpk_lexer_at(&r->lex, ',')) { /* the names of a list share its specifiers */
 		r->d.is_static = d.is_static;
 		r->d.is_extern = d.is_extern;
 		r->d.is_typedef = d.is_typedef;
 	}
-	return csource_next(r, err);
+	return mpk_lexer_next(&r->lex, err);
 }
 
 /* "[852]", "[852 MPK_NUL]": the first number of the first brackets counts. */
@@ -141,7 +335,7 @@ static enum mpk_code csource_read_extent(struct reader *r, struct mpk_error *err
 	if (!r->d.is_array && first.kind == MPK_TOKEN_WORD)
 		(void)mpk_parse_u64(first.text, &r->d.count);
 	r->d.is_array = true;
-	return csource_next(r, err);
+	return mpk_lexer_next(&r->lex, err);
 }
 
 /* --- file scope ------------------------------------------------------------------------------ */
@@ -154,7 +348,7 @@ static enum mpk_code read_parentheses(struct reader *r, struct mpk_error *err)
 		r->d.name = (struct mpk_span){ 0 };
 	r->d.is_call |= r->d.name.len != 0;
 	MPK_TRY(skip_group(r, NULL, err));
-	return csource_next(r, err);
+	return mpk_lexer_next(&r->lex, err);
 }
 
 /* A body, a list of members, or what extern "C" and namespaces hold, which is file scope, too. */
@@ -165,7 +359,7 @@ static enum mpk_code read_brace(struct reader *r, struct mpk_error *err)
 	if (scope) {
 		r->linkage++;
 		r->d = (struct declaration){ 0 };
-		return csource_next(r, err);
+		return mpk_lexer_next(&r->lex, err);
 	}
 	MPK_TRY(skip_group(r, NULL, err));
 	if (r->d.is_call && r->d.name.len) {
@@ -173,7 +367,7 @@ static enum mpk_code read_brace(struct reader *r, struct mpk_error *err)
 		r->d = (struct declaration){ 0 };
 	}
 	r->d.name = (struct mpk_span){ 0 }; /* the tag of a struct; a name may follow */
-	return csource_next(r, err);
+	return mpk_lexer_next(&r->lex, err);
 }
 
 /* Attributes with arguments are passed over as a whole, wherever they are; of the other words
@@ -183,15 +377,15 @@ static enum mpk_code read_word(struct reader *r, struct mpk_error *err)
 	static const char *const with_arguments[] = { "__attribute__", "__declspec", "alignas",
 						      "_Alignas",      "__asm__",    "asm" };
 	struct declaration *d = &r->d;
-	struct mpk_token word = r->t;
+	struct mpk_token word = r->lex.t;
 
-	MPK_TRY(csource_next(r, err));
+	MPK_TRY(mpk_lexer_next(&r->lex, err));
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(with_arguments); i++)
 		if (mpk_token_is_word(&word, with_arguments[i])) {
-			if (!at(r, '('))
+			if (!mpk_lexer_at(&r->lex, '('))
 				return MPK_OK;
 			MPK_TRY(skip_group(r, NULL, err));
-			return csource_next(r, err);
+			return mpk_lexer_next(&r->lex, err);
 		}
 	if (mpk_token_is_word(&word, "static"))
 		d->is_static = true;
@@ -210,38 +404,38 @@ static enum mpk_code read_word(struct reader *r, struct mpk_error *err)
  * be anything. */
 static enum mpk_code read_token(struct reader *r, struct mpk_error *err)
 {
-	if (r->t.kind == MPK_TOKEN_WORD)
+	if (r->lex.t.kind == MPK_TOKEN_WORD)
 		return read_word(r, err);
-	if (r->t.kind == MPK_TOKEN_STRING)
+	if (r->lex.t.kind == MPK_TOKEN_STRING)
 		r->d.has_language |= r->d.is_extern;
-	else if (at(r, '('))
+	else if (mpk_lexer_at(&r->lex, '('))
 		return read_parentheses(r, err);
-	else if (at(r, '['))
+	else if (mpk_lexer_at(&r->lex, '['))
 		return csource_read_extent(r, err);
-	else if (at(r, '{'))
+	else if (mpk_lexer_at(&r->lex, '{'))
 		return read_brace(r, err);
-	else if (at(r, '='))
+	else if (mpk_lexer_at(&r->lex, '='))
 		return read_initializer(r, err);
-	else if (at(r, ';') || at(r, ','))
+	else if (mpk_lexer_at(&r->lex, ';') || mpk_lexer_at(&r->lex, ','))
 		return end_declaration(r, err);
-	else if (at(r, '}') && r->linkage) {
+	else if (mpk_lexer_at(&r->lex, '}') && r->linkage) {
 		r->linkage--;
 		r->d = (struct declaration){ 0 };
 	}
-	return csource_next(r, err);
+	return mpk_lexer_next(&r->lex, err);
 }
 
 static enum mpk_code csource_read_all(struct reader *r, struct mpk_error *err)
 {
-	MPK_TRY(csource_next(r, err));
-	while (r->t.kind != MPK_TOKEN_END)
+	MPK_TRY(mpk_lexer_next(&r->lex, err));
+	while (r->lex.t.kind != MPK_TOKEN_END)
 		MPK_TRY(read_token(r, err));
 	return MPK_OK;
 }
 
 /* NULs at the end are padding; one within the text would hide what follows from a compiler. */
-enum mpk_code mpk_csource_read(struct mpk_span bytes, struct mpk_arena *arena,
-			       struct mpk_object *out, struct mpk_error *err)
+static enum mpk_code csource_read(struct mpk_span bytes, struct mpk_arena *arena,
+				  struct mpk_object *out, struct mpk_error *err)
 {
 	struct reader r = { .arena = arena };
 	struct mpk_object object = { .kind = MPK_OBJECT_SOURCE };
@@ -266,3 +460,5 @@ enum mpk_code mpk_csource_read(struct mpk_span bytes, struct mpk_arena *arena,
 		*out = object;
 	return code;
 }
+
+const struct mpk_object_reader mpk_csource_reader = { NULL, csource_read, csource_bytes };

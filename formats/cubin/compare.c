@@ -65,7 +65,7 @@ static enum mpk_code cubin_open_file(struct mpk_span bytes, struct file *f, stru
 	struct mpk_cubin_section s, strings;
 	size_t found;
 
-	MPK_TRY(mpk_cubin_elf_open(bytes, &f->elf, err));
+	MPK_TRY(mpk_cubin_elf_open(bytes, MPK_CUBIN_EM_CUDA, "cubin", &f->elf, err));
 	for (size_t i = 0; i < f->elf.section_count; i++) {
 		MPK_TRY(mpk_cubin_elf_section(&f->elf, i, &s, err));
 		MPK_TRY_ALLOC(mpk_strmap_put(&f->sections, s.name, i, &found) >= 0, err);

@@ -77,17 +77,10 @@ static enum mpk_code open_table(struct mpk_cubin_elf *elf, struct mpk_error *err
 }
 
 /* The machine's number is checked, as an ELF file for a CPU would otherwise give odd errors
- * later. */
-enum mpk_code mpk_cubin_elf_open(struct mpk_span bytes, struct mpk_cubin_elf *out,
-				 struct mpk_error *err)
-{
-	return mpk_cubin_elf_open_as(bytes, MPK_CUBIN_EM_CUDA, "cubin", out, err);
-}
-
-/* The program headers are only checked for being there: what a driver loads by them is in
+ * later. The program headers are only checked for being there: what a driver loads by them is in
  * sections as well. */
-enum mpk_code mpk_cubin_elf_open_as(struct mpk_span bytes, uint16_t machine, const char *what,
-				    struct mpk_cubin_elf *out, struct mpk_error *err)
+enum mpk_code mpk_cubin_elf_open(struct mpk_span bytes, uint16_t machine, const char *what,
+				 struct mpk_cubin_elf *out, struct mpk_error *err)
 {
 	struct mpk_cubin_elf elf = { .bytes = bytes, .what = what };
 	const uint8_t *p = bytes.data;

@@ -52,16 +52,10 @@ enum {
 };
 
 /* mpk_cubin_elf_open - check the header and where the section table lies
+ * @machine EM_*, that the file has to be for; @what names it in messages
  * Returns  MPK_OK; MPK_E_CORRUPT; MPK_E_UNSUPPORTED (32-bit, big-endian) */
-enum mpk_code mpk_cubin_elf_open(struct mpk_span bytes, struct mpk_cubin_elf *out,
-				 struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_cubin_elf_open_as - the same for another machine's file
- * @machine EM_*; @what names it in messages
- * Returns  the same */
-enum mpk_code mpk_cubin_elf_open_as(struct mpk_span bytes, uint16_t machine, const char *what,
-				    struct mpk_cubin_elf *out,
-				    struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_cubin_elf_open(struct mpk_span bytes, uint16_t machine, const char *what,
+				 struct mpk_cubin_elf *out, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_cubin_elf_section - the i-th section header, i < section_count
  * Returns  MPK_OK; MPK_E_CORRUPT (its name lies outside the table of names or has 64 KiB

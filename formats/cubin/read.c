@@ -12,8 +12,6 @@
 #include "text/escape.h"
 
 enum {
-	OSABI_V2 = 0x41, /* CUDA 13; 0x33 before */
-	FLAG_ARCH_SPECIFIC = 0x800,
 	STT_FUNC = 2,
 	OTHER_ENTRY = 0x10,   /* st_other of a kernel, as against a device function */
 	SYSTEM_SHARED = 1024, /* from sm_90 on a part of .nv.shared.NAME in linked files */
@@ -34,28 +32,9 @@ struct reader {
 	uint64_t bytes_left; /* of names and attributes that will still be read: they may overlap */
 };
 
-enum { READ_FACTOR = 16, READ_BASE = 65536 };
-
 static void cubin_reader_fini(struct reader *r)
 {
 	mpk_strmap_fini(&r->by_name);
-}
-
-bool mpk_cubin_is(struct mpk_span bytes)
-{
-	return bytes.len >= 20 && mpk_span_starts(bytes, "\177ELF") &&
-	       mpk_load_u16(bytes.data + 18) == MPK_CUBIN_EM_CUDA;
-}
-
-static enum mpk_code cubin_spend(struct reader *r, uint64_t bytes, struct mpk_error *err)
-{
-	if (bytes > r->bytes_left)
-		return mpk_fail(
-			err, MPK_E_CORRUPT,
-			"cubin: names or sections overlap so that they are %u times the file",
-			(unsigned)READ_FACTOR);
-	r->bytes_left -= bytes;
-	return MPK_OK;
 }
 
 static struct mpk_span cubin_skip(struct mpk_span s, size_t n)
@@ -115,7 +94,7 @@ static enum mpk_code cubin_read_kernels(struct reader *r, struct mpk_error *err)
 
 	for (size_t i = 0; i < r->symbol_count; i++) {
 		MPK_TRY(mpk_cubin_elf_symbol(&r->elf, r->symbols, r->strings, i, &s, err));
-		MPK_TRY(cubin_spend(r, s.name.len, err));
+		MPK_TRY(mpk_cubin_spend(&r->bytes_left, s.name.len, err));
 		count += is_kernel(&s);
 	}
 	r->kernels = mpk_arena_array(r->arena, count, sizeof *r->kernels);
@@ -307,18 +286,17 @@ static enum mpk_code read_info(struct reader *r, const struct mpk_cubin_section 
 	struct mpk_span data;
 
 	MPK_TRY(mpk_cubin_elf_data(&r->elf, s, &data, err));
-	MPK_TRY(cubin_spend(r, data.len, err));
+	MPK_TRY(mpk_cubin_spend(&r->bytes_left, data.len, err));
 	c = mpk_cursor_of(data, s->off, "payload");
 	if (mpk_span_starts(s->name, ".nv.info.")) {
 		k = cubin_kernel_of(r, cubin_skip(s->name, strlen(".nv.info.")));
 		return k ? read_kernel_info(r, k, c, err) : MPK_OK;
 	}
+	if (!mpk_span_is(s->name, ".nv.info"))
+		return mpk_cubin_take_compat(c, r->out, err);
 	while (mpk_cursor_left(&c)) {
 		MPK_TRY(mpk_cubin_attribute_next(&c, &a, err));
-		if (mpk_span_is(s->name, ".nv.info"))
-			MPK_TRY(take_module(r, &a, err));
-		else if (a.id == MPK_CUBIN_COMPAT_CLASS)
-			r->out->arch_specific = a.value == 1;
+		MPK_TRY(take_module(r, &a, err));
 	}
 	return MPK_OK;
 }
@@ -391,7 +369,7 @@ static enum mpk_code take_calls(struct reader *r, const struct mpk_cubin_section
 	struct mpk_span graph;
 
 	MPK_TRY(mpk_cubin_elf_data(&r->elf, s, &graph, err));
-	MPK_TRY(cubin_spend(r, graph.len, err));
+	MPK_TRY(mpk_cubin_spend(&r->bytes_left, graph.len, err));
 	return mpk_cubin_stack_calls(graph, stack_at, r, err);
 }
 
@@ -430,7 +408,7 @@ static enum mpk_code cubin_read_sections(struct reader *r, struct mpk_error *err
 		struct mpk_cubin_section s;
 
 		MPK_TRY(mpk_cubin_elf_section(&r->elf, i, &s, err));
-		MPK_TRY(cubin_spend(r, s.name.len, err));
+		MPK_TRY(mpk_cubin_spend(&r->bytes_left, s.name.len, err));
 		MPK_TRY(take_section(r, &s, err));
 	}
 	for (size_t i = 0; i < r->out->kernel_count; i++) {
@@ -444,18 +422,6 @@ static enum mpk_code cubin_read_sections(struct reader *r, struct mpk_error *err
 	return MPK_OK;
 }
 
-static void take_header(struct reader *r)
-{
-	r->out->abi = r->elf.abi;
-	r->out->relocatable = r->elf.type == MPK_CUBIN_ET_REL;
-	if (r->elf.osabi == OSABI_V2) {
-		r->out->sm = r->elf.flags >> 8 & 0xff;
-	} else {
-		r->out->sm = r->elf.flags & 0xff;
-		r->out->arch_specific = r->elf.flags & FLAG_ARCH_SPECIFIC;
-	}
-}
-
 enum mpk_code mpk_cubin_read(struct mpk_span bytes, struct mpk_arena *arena, struct mpk_cubin *out,
 			     struct mpk_error *err)
 {
@@ -463,34 +429,13 @@ enum mpk_code mpk_cubin_read(struct mpk_span bytes, struct mpk_arena *arena, str
 	MPK_CLEANUP(cubin_reader_fini)
 	struct reader r = { .arena = arena,
 			    .out = &cubin,
-			    .bytes_left = READ_FACTOR * (uint64_t)bytes.len + READ_BASE };
+			    .bytes_left = mpk_cubin_read_limit(bytes) };
 
-	MPK_TRY(mpk_cubin_elf_open(bytes, &r.elf, err));
-	take_header(&r);
+	MPK_TRY(mpk_cubin_elf_open(bytes, MPK_CUBIN_EM_CUDA, "cubin", &r.elf, err));
+	mpk_cubin_take_header(&r.elf, &cubin);
 	MPK_TRY(find_symbols(&r, err));
 	MPK_TRY(cubin_read_kernels(&r, err));
 	MPK_TRY(cubin_read_sections(&r, err));
-	*out = cubin;
-	return MPK_OK;
-}
-
-enum mpk_code mpk_cubin_read_head(struct mpk_span bytes, struct mpk_cubin *out,
-				  struct mpk_error *err)
-{
-	struct mpk_cubin cubin = { 0 };
-	MPK_CLEANUP(cubin_reader_fini)
-	struct reader r = { .out = &cubin,
-			    .bytes_left = READ_FACTOR * (uint64_t)bytes.len + READ_BASE };
-
-	MPK_TRY(mpk_cubin_elf_open(bytes, &r.elf, err));
-	take_header(&r);
-	for (size_t i = 0; i < r.elf.section_count; i++) {
-		struct mpk_cubin_section s;
-
-		MPK_TRY(mpk_cubin_elf_section(&r.elf, i, &s, err));
-		if (mpk_span_is(s.name, ".nv.compat"))
-			MPK_TRY(read_info(&r, &s, err));
-	}
 	*out = cubin;
 	return MPK_OK;
 }

@@ -1,14 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* read.c - zlib with a limit: the output is counted before memory is taken for it */
+/* read.c - zlib with a limit: the output is counted before memory is taken for it; parts of
+ * what unpacks, from states of the decoder that are kept */
 #include "deflate/deflate.h"
 
 #include <inttypes.h>
 #include <limits.h>
+#include <stdalign.h>
+#include <stddef.h>
 
 #define ZLIB_CONST /* next_in points to const bytes */
 #include <zlib.h>
 
-#include "deflate/inflate.h"
+/* windowBits of inflateInit2 (zlib.h) */
+enum { WINDOW_RAW = -15, WINDOW_GZIP = 15 + 16 };
+
+/* Of input at a time: zlib's counters have 32 bits. */
+enum { INFLATE_PIECE = 4 << 20 };
 
 enum {
 	SCRATCH_BYTES = 32768,
@@ -33,8 +40,13 @@ bool mpk_gzip_is(struct mpk_span bytes)
 	       bytes.data[2] == 8;
 }
 
-enum mpk_code mpk_inflate_fail(struct mpk_span bytes, size_t in_pos, int rc, const char *detail,
-			       struct mpk_error *err)
+/* The error for what inflate returned
+ * @bytes   all of the input
+ * @in_pos  how much of it inflate has taken
+ * @detail  z_stream.msg, or NULL
+ * Returns  MPK_E_CORRUPT with the offset in "file"; MPK_E_NOMEM */
+static enum mpk_code inflate_fail(struct mpk_span bytes, size_t in_pos, int rc, const char *detail,
+				  struct mpk_error *err)
 {
 	if (rc == Z_MEM_ERROR)
 		return mpk_fail_nomem(err);
@@ -45,13 +57,16 @@ enum mpk_code mpk_inflate_fail(struct mpk_span bytes, size_t in_pos, int rc, con
 			       detail ? detail : "not what it claims");
 }
 
-enum mpk_code mpk_inflate_fail_limit(uint64_t limit, struct mpk_error *err)
+/* The error for more than limit bytes of output: MPK_E_UNSUPPORTED */
+static enum mpk_code inflate_fail_limit(uint64_t limit, struct mpk_error *err)
 {
 	return mpk_fail(err, MPK_E_UNSUPPORTED,
 			"compressed data: more than %" PRIu64 " bytes when unpacked", limit);
 }
 
-enum mpk_code mpk_inflate_check_end(struct mpk_span bytes, size_t in_pos, struct mpk_error *err)
+/* Whether a bare stream has used up its bytes
+ * Returns  MPK_OK; MPK_E_CORRUPT with the offset in "file" */
+static enum mpk_code inflate_check_end(struct mpk_span bytes, size_t in_pos, struct mpk_error *err)
 {
 	if (in_pos != bytes.len)
 		return mpk_fail_offset(err, MPK_E_CORRUPT, "file", in_pos,
@@ -64,7 +79,7 @@ static int deflate_read_step(struct decoder *d, z_stream *z, uint8_t *scratch)
 {
 	size_t in_left = d->bytes.len - d->in_pos;
 	uint64_t out_left = d->into ? d->limit - d->out_len : SCRATCH_BYTES;
-	uInt in = in_left < MPK_INFLATE_PIECE ? (uInt)in_left : MPK_INFLATE_PIECE;
+	uInt in = in_left < INFLATE_PIECE ? (uInt)in_left : INFLATE_PIECE;
 	uInt out = out_left < UINT_MAX ? (uInt)out_left : UINT_MAX;
 	int rc;
 
@@ -89,9 +104,9 @@ static enum mpk_code run_stream(struct decoder *d, z_stream *z, struct mpk_error
 	do {
 		rc = deflate_read_step(d, z, scratch);
 		if (d->out_len > d->limit)
-			return mpk_inflate_fail_limit(d->limit, err);
+			return inflate_fail_limit(d->limit, err);
 	} while (rc == Z_OK);
-	return rc == Z_STREAM_END ? MPK_OK : mpk_inflate_fail(d->bytes, d->in_pos, rc, z->msg, err);
+	return rc == Z_STREAM_END ? MPK_OK : inflate_fail(d->bytes, d->in_pos, rc, z->msg, err);
 }
 
 uint64_t mpk_deflate_limit(uint64_t packed)
@@ -120,10 +135,10 @@ static enum mpk_code deflate_run(struct decoder *d, struct mpk_error *err)
 	int rc = inflateInit2(&z, d->window);
 
 	if (rc != Z_OK)
-		return mpk_inflate_fail(d->bytes, d->in_pos, rc, NULL, err);
+		return inflate_fail(d->bytes, d->in_pos, rc, NULL, err);
 	do {
 		code = run_stream(d, &z, err);
-		if (code == MPK_OK && d->window == MPK_WINDOW_RAW)
+		if (code == MPK_OK && d->window == WINDOW_RAW)
 			break;
 		inflateReset(&z);
 	} while (code == MPK_OK && !only_zeros(d->bytes, d->in_pos));
@@ -133,8 +148,7 @@ static enum mpk_code deflate_run(struct decoder *d, struct mpk_error *err)
 
 static enum mpk_code deflate_check_end(const struct decoder *d, struct mpk_error *err)
 {
-	return d->window == MPK_WINDOW_RAW ? mpk_inflate_check_end(d->bytes, d->in_pos, err)
-					   : MPK_OK;
+	return d->window == WINDOW_RAW ? inflate_check_end(d->bytes, d->in_pos, err) : MPK_OK;
 }
 
 /* Once, into room for one byte more than the limit: who fills that has more. */
@@ -150,7 +164,7 @@ static enum mpk_code unpack_once(struct decoder d, const struct mpk_deflate_read
 	MPK_TRY_ALLOC(d.into, err);
 	code = deflate_run(&d, err);
 	if (d.out_len > limit)
-		return mpk_inflate_fail_limit(limit, err);
+		return inflate_fail_limit(limit, err);
 	if (code != MPK_OK)
 		return code;
 	MPK_TRY(deflate_check_end(&d, err));
@@ -164,7 +178,7 @@ static enum mpk_code deflate_unpack(struct decoder d, const struct mpk_deflate_r
 {
 	struct decoder again = d;
 
-	if (d.window == MPK_WINDOW_RAW && d.limit <= USUAL_RATIO * (uint64_t)d.bytes.len)
+	if (d.window == WINDOW_RAW && d.limit <= USUAL_RATIO * (uint64_t)d.bytes.len)
 		return unpack_once(d, reader, arena, out, err);
 	again.reader = reader;
 	MPK_TRY(deflate_run(&d, err));
@@ -183,7 +197,7 @@ static enum mpk_code deflate_unpack(struct decoder d, const struct mpk_deflate_r
 enum mpk_code mpk_gzip_read(struct mpk_span bytes, uint64_t limit, struct mpk_arena *arena,
 			    struct mpk_span *out, struct mpk_error *err)
 {
-	struct decoder d = { .bytes = bytes, .window = MPK_WINDOW_GZIP, .limit = limit };
+	struct decoder d = { .bytes = bytes, .window = WINDOW_GZIP, .limit = limit };
 
 	if (!mpk_gzip_is(bytes))
 		return mpk_fail_offset(err, MPK_E_CORRUPT, "file", 0,
@@ -195,7 +209,227 @@ enum mpk_code mpk_deflate_read(struct mpk_span bytes, uint64_t limit,
 			       const struct mpk_deflate_reader *reader, struct mpk_arena *arena,
 			       struct mpk_span *out, struct mpk_error *err)
 {
-	struct decoder d = { .bytes = bytes, .window = MPK_WINDOW_RAW, .limit = limit };
+	struct decoder d = { .bytes = bytes, .window = WINDOW_RAW, .limit = limit };
 
 	return deflate_unpack(d, reader, arena, out, err);
+}
+
+/* --- an index: states of the decoder, copied while it runs ------------------------------
+ *
+ * All memory of zlib comes from the arena, and for reading from a buffer that was allocated before. Nothing is
+ * freed by itself, so inflateEnd is not needed. */
+
+enum {
+	WINDOW_BYTES = 64 * 1024, /* at least what a decoder without a window may still allocate */
+	NEAR_BYTES =
+		64 *
+		1024, /* as much of a mapped file may be read ahead of and after what is touched */
+};
+
+/* What zlib allocates from. */
+struct memory {
+	struct mpk_arena *arena; /* NULL: from bytes */
+	uint8_t *bytes;
+	size_t used, size;
+};
+
+struct state {
+	z_stream z;
+	size_t in_pos;
+};
+
+struct mpk_deflate_index {
+	struct mpk_span bytes;
+	struct mpk_deflate_reader reader;
+	size_t interval;
+	struct state *states; /* that at k * interval is states[k] */
+	size_t count;
+	uint64_t len;
+	struct memory kept, scratch;
+	/* the decoder: of the whole stream, and afterwards of the last part that was read */
+	z_stream z;
+	size_t in_pos;
+	uint64_t out_pos;
+	bool is_open; /* the decoder can go on from out_pos */
+};
+
+static voidpf deflate_take(voidpf opaque, uInt items, uInt size)
+{
+	const size_t align = alignof(max_align_t);
+	struct memory *m = opaque;
+	size_t bytes;
+
+	if (__builtin_mul_overflow((size_t)items, (size_t)size, &bytes) || bytes > SIZE_MAX - align)
+		return NULL;
+	bytes = (bytes + align - 1) / align * align;
+	if (!m->arena && bytes > m->size - m->used)
+		return NULL;
+
+	void *p = m->arena ? mpk_arena_alloc(m->arena, bytes) : m->bytes + m->used;
+
+	m->used += bytes;
+	return p;
+}
+
+static void give_back(voidpf opaque, voidpf p)
+{
+	(void)opaque;
+	(void)p;
+}
+
+static void tell(const struct mpk_deflate_index *x, size_t from, size_t to)
+{
+	if (x->reader.done)
+		x->reader.done(x->reader.arg, mpk_span_of(x->bytes.data + from, to - from));
+}
+
+/* One call of inflate, with what zlib's 32-bit counters can take. */
+static int deflate_step(struct mpk_deflate_index *x, uint8_t *into, size_t len, size_t *made)
+{
+	size_t left = x->bytes.len - x->in_pos;
+	uInt in = left < INFLATE_PIECE ? (uInt)left : INFLATE_PIECE;
+	uInt out = len < INFLATE_PIECE ? (uInt)len : INFLATE_PIECE;
+	int rc;
+
+	x->z.next_in = x->bytes.data + x->in_pos;
+	x->z.avail_in = in;
+	x->z.next_out = into;
+	x->z.avail_out = out;
+	rc = inflate(&x->z, Z_NO_FLUSH);
+	x->in_pos += in - x->z.avail_in;
+	*made = out - x->z.avail_out;
+	x->out_pos += *made;
+	return rc;
+}
+
+/* --- the whole stream, once ------------------------------------------------------------- */
+
+static enum mpk_code keep_state(struct mpk_deflate_index *x, struct mpk_error *err)
+{
+	struct state *s = &x->states[x->count];
+
+	if (inflateCopy(&s->z, &x->z) != Z_OK)
+		return mpk_fail_nomem(err);
+	s->z.opaque = &x->scratch; /* a copy of this copy allocates from there */
+	s->in_pos = x->in_pos;
+	x->count++;
+	return MPK_OK;
+}
+
+static enum mpk_code deflate_decode(struct mpk_deflate_index *x, uint64_t limit,
+				    const struct mpk_deflate_sink *sink, uint8_t *piece,
+				    struct mpk_error *err)
+{
+	size_t told = 0, made;
+	int rc;
+
+	do {
+		if (x->out_pos == x->count * (uint64_t)x->interval)
+			MPK_TRY(keep_state(x, err));
+
+		uint64_t left = x->count * (uint64_t)x->interval - x->out_pos;
+
+		rc = deflate_step(x, piece,
+				  left < MPK_DEFLATE_SINK_BYTES ? (size_t)left
+								: MPK_DEFLATE_SINK_BYTES,
+				  &made);
+		if (x->out_pos > limit)
+			return inflate_fail_limit(limit, err);
+		if (made)
+			sink->put(sink->arg, x->out_pos - made, mpk_span_of(piece, made));
+		if (x->in_pos - told >= INFLATE_PIECE || rc != Z_OK) {
+			tell(x, told, x->in_pos);
+			told = x->in_pos;
+		}
+	} while (rc == Z_OK);
+	return rc == Z_STREAM_END ? inflate_check_end(x->bytes, x->in_pos, err)
+				  : inflate_fail(x->bytes, x->in_pos, rc, x->z.msg, err);
+}
+
+/* As much as a copy of the decoder takes, which has all that it will ever allocate. */
+static enum mpk_code take_scratch(struct mpk_deflate_index *x, struct mpk_arena *arena,
+				  struct mpk_error *err)
+{
+	size_t before = x->kept.used;
+	z_stream copy;
+
+	if (inflateCopy(&copy, &x->z) != Z_OK)
+		return mpk_fail_nomem(err);
+	x->scratch.size = x->kept.used - before + WINDOW_BYTES;
+	x->scratch.bytes = mpk_arena_alloc(arena, x->scratch.size);
+	MPK_TRY_ALLOC(x->scratch.bytes, err);
+	return MPK_OK;
+}
+
+enum mpk_code mpk_deflate_index_build(struct mpk_span bytes, uint64_t limit, size_t interval,
+				      const struct mpk_deflate_reader *reader,
+				      const struct mpk_deflate_sink *sink, struct mpk_arena *arena,
+				      struct mpk_deflate_index **out, struct mpk_error *err)
+{
+	struct mpk_deflate_index *x = mpk_arena_alloc(arena, sizeof *x);
+	uint8_t *piece = mpk_arena_alloc(arena, MPK_DEFLATE_SINK_BYTES);
+	uint64_t states = limit / interval + 1;
+
+	if (!x || !piece || states > SIZE_MAX)
+		return mpk_fail_nomem(err);
+	*x = (struct mpk_deflate_index){ .bytes = bytes, .interval = interval };
+	if (reader)
+		x->reader = *reader;
+	x->states = mpk_arena_array(arena, (size_t)states, sizeof *x->states);
+	MPK_TRY_ALLOC(x->states, err);
+	x->kept.arena = arena;
+	x->z = (z_stream){ .zalloc = deflate_take, .zfree = give_back, .opaque = &x->kept };
+
+	int rc = inflateInit2(&x->z, WINDOW_RAW);
+
+	if (rc != Z_OK)
+		return inflate_fail(bytes, 0, rc, NULL, err);
+	MPK_TRY(deflate_decode(x, limit, sink, piece, err));
+	MPK_TRY(take_scratch(x, arena, err));
+	x->len = x->out_pos;
+	*out = x;
+	return MPK_OK;
+}
+
+/* --- its parts --------------------------------------------------------------------------- */
+
+uint64_t mpk_deflate_index_bytes(const struct mpk_deflate_index *x)
+{
+	return x->len;
+}
+
+static bool start_at(struct mpk_deflate_index *x, uint64_t from)
+{
+	uint64_t k = from / x->interval;
+
+	if (from % x->interval || k >= x->count)
+		return false;
+	x->scratch.used = 0;
+	if (inflateCopy(&x->z, &x->states[k].z) != Z_OK)
+		return false;
+	x->in_pos = x->states[k].in_pos;
+	x->out_pos = from;
+	return true;
+}
+
+bool mpk_deflate_index_read(struct mpk_deflate_index *x, uint64_t from, uint8_t *into, size_t len)
+{
+	if (from > x->len || len > x->len - from)
+		return false;
+	if (!x->is_open || x->out_pos != from)
+		x->is_open = start_at(x, from);
+
+	size_t begin = x->in_pos < NEAR_BYTES ? 0 : x->in_pos - NEAR_BYTES;
+
+	while (len && x->is_open) {
+		size_t made;
+		int rc = deflate_step(x, into, len, &made);
+
+		into += made;
+		len -= made;
+		x->is_open = rc == Z_OK;
+	}
+	tell(x, begin,
+	     x->bytes.len - x->in_pos < NEAR_BYTES ? x->bytes.len : x->in_pos + NEAR_BYTES);
+	return len == 0;
 }

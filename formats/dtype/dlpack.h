@@ -2,7 +2,7 @@
 /* dlpack.h - the numbers of DLPack, once for all who need them
  *
  * They stand in stored tensors, in DLTensors that cross a call and in generated code. The text of
- * this header is pasted into standalone libraries too (launch/standalone.h): it includes the C
+ * this header is pasted into standalone libraries too (package/generate.c): it includes the C
  * library's headers only, and declares no functions; names of the numbers are in dtype.h.
  */
 #ifndef MPK_FORMATS_DTYPE_DLPACK_H

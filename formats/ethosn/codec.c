@@ -122,5 +122,6 @@ static enum mpk_code ethosn_list_files(const struct mpk_payload *p, struct mpk_f
 	return MPK_OK;
 }
 
-const struct mpk_codec mpk_codec_ethosn = { MPK_PAYLOAD_ETHOSN, ethosn_read_payload,
-					    ethosn_write_payload, ethosn_list_files };
+const struct mpk_payload_reader mpk_reader_ethosn = { MPK_PAYLOAD_ETHOSN, ethosn_read_payload };
+const struct mpk_codec mpk_codec_ethosn = { &mpk_reader_ethosn, ethosn_write_payload,
+					    ethosn_list_files };

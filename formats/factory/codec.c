@@ -1,32 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* codec.c - the payloads of graph and AOT executors: parameters, and for the former the graph
- *
- * As written by GraphExecutorFactory and AotExecutorFactory (TVM, SaveToBinary in
- * src/runtime/graph_executor/graph_executor_factory.cc and src/runtime/aot_executor/
- * aot_executor_factory.cc): the two differ in the graph alone, so they share a reader and a writer. */
+/* codec.c - the payloads of graph and AOT executors: what writes them, and the files that one consists of */
 #include "factory/factory.h"
 
 #include "payload.h"
-
-/* GraphExecutorFactory (has_graph) or AotExecutorFactory
- * Returns  MPK_OK; MPK_E_CORRUPT with the offset; MPK_E_NOMEM */
-static enum mpk_code factory_read(struct mpk_cursor *c, bool has_graph, struct mpk_arena *arena,
-				  struct mpk_factory *out, struct mpk_error *err)
-{
-	struct mpk_factory f = { .has_graph = has_graph };
-	struct mpk_cursor at = *c;
-	uint64_t count;
-
-	if (has_graph)
-		MPK_TRY(mpk_read_str(&at, "graph", &f.graph_json, err));
-	MPK_TRY(mpk_read_u64(&at, "parameter count", &count, err));
-	MPK_TRY(mpk_read_strs(&at, "parameter names", arena, &f.params.names, err));
-	MPK_TRY(mpk_tensors_read(&at, f.params.names, count, arena, &f.params.tensors, err));
-	MPK_TRY(mpk_read_str(&at, "module name", &f.module_name, err));
-	*out = f;
-	*c = at;
-	return MPK_OK;
-}
 
 /* As read: the graph where there is one, then parameters and the module's name. */
 void mpk_factory_write(struct mpk_rope *r, const struct mpk_factory *f)
@@ -55,20 +31,8 @@ static enum mpk_code factory_list_files(const struct mpk_payload *p, struct mpk_
 	return mpk_files_add_params(files, "params/", &f->params);
 }
 
-static enum mpk_code factory_read_graph(struct mpk_cursor *c, struct mpk_arena *arena,
-					struct mpk_payload *out, struct mpk_error *err)
-{
-	return factory_read(c, true, arena, &out->u.factory, err);
-}
+const struct mpk_codec mpk_codec_graph = { &mpk_reader_graph, factory_write_payload,
+					   factory_list_files };
 
-const struct mpk_codec mpk_codec_graph = { MPK_PAYLOAD_FACTORY, factory_read_graph,
-					   factory_write_payload, factory_list_files };
-
-static enum mpk_code read_aot(struct mpk_cursor *c, struct mpk_arena *arena,
-			      struct mpk_payload *out, struct mpk_error *err)
-{
-	return factory_read(c, false, arena, &out->u.factory, err);
-}
-
-const struct mpk_codec mpk_codec_aot = { MPK_PAYLOAD_FACTORY, read_aot, factory_write_payload,
+const struct mpk_codec mpk_codec_aot = { &mpk_reader_aot, factory_write_payload,
 					 factory_list_files };

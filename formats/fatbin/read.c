@@ -4,8 +4,7 @@
 #include "fatbin/fatbin.h"
 
 #include <inttypes.h>
-#include <lz4.h>
-#include <zstd.h>
+#include <string.h>
 
 #include "base/cursor.h"
 
@@ -212,56 +211,82 @@ enum mpk_code mpk_fatbin_head(struct mpk_span bytes,
 	}
 	return MPK_OK;
 }
+/* --- content that passes by once -----------------------------------------------------------
+ *
+ * Containers are searched by their first eight bytes, and their images found by the lengths in the headers
+ * (FORMAT.md 1, 2). */
 
-/* Packed images, by the libraries that the toolkit packs them with. How large one becomes is read
- * from the file, so it is held against bounds before memory is asked for. */
+/* Magic, version 1 and a header of 16 bytes. Containers are aligned to 8 bytes. */
+#define CONTAINER_BEGIN UINT64_C(0x00100001ba55ed50)
 
-/* A byte of an LZ4 block expands to this many at most. */
-enum { LZ4_RATIO = 255 };
+enum { ALIGN = 8, BLOCK = 64 };
 
-static enum mpk_code check_bounds(const struct mpk_fatbin_entry *e, uint64_t left,
-				  struct mpk_error *err)
+/* Where the next container begins from p[at] on, or len. A block at a time, as most have none. */
+static size_t find_container(const uint8_t *p, size_t at, size_t len)
 {
-	if (e->packing == MPK_FATBIN_LZ4 && e->plain_bytes / LZ4_RATIO > e->data.len)
-		return mpk_fail(err, MPK_E_CORRUPT,
-				"fatbin: %zu packed bytes cannot become %" PRIu64, e->data.len,
-				e->plain_bytes);
-	if (e->plain_bytes > MPK_FATBIN_PLAIN_MAX || e->plain_bytes > left)
-		return mpk_fail(err, MPK_E_UNSUPPORTED,
-				"fatbin: images that unpack to %" PRIu64
-				" bytes and more are not looked into",
-				e->plain_bytes);
-	return MPK_OK;
-}
+	for (; at + BLOCK <= len; at += BLOCK) {
+		unsigned hits = 0;
 
-/* Whether data became exactly len bytes. */
-static bool fatbin_unpack(enum mpk_fatbin_packing packing, struct mpk_span data, void *to,
-			  size_t len)
-{
-	if (packing == MPK_FATBIN_ZSTD)
-		return ZSTD_decompress(to, len, data.data, data.len) == len;
-	return data.len <= LZ4_MAX_INPUT_SIZE &&
-	       LZ4_decompress_safe((const char *)data.data, to, (int)data.len, (int)len) ==
-		       (int)len;
-}
-
-enum mpk_code mpk_fatbin_unpack(const struct mpk_fatbin_entry *e, uint64_t *left,
-				struct mpk_arena *arena, struct mpk_span *out,
-				struct mpk_error *err)
-{
-	if (e->packing == MPK_FATBIN_STORED) {
-		*out = e->data;
-		return MPK_OK;
+		for (size_t i = 0; i < BLOCK; i += ALIGN)
+			hits |= mpk_load_u64(p + at + i) == CONTAINER_BEGIN;
+		if (hits)
+			break;
 	}
-	MPK_TRY(check_bounds(e, *left, err));
-	size_t len = (size_t)e->plain_bytes;
-	void *plain = mpk_arena_alloc(arena, len + 1);
-	MPK_TRY_ALLOC(plain, err);
-	if (!e->data.len || !fatbin_unpack(e->packing, e->data, plain, len))
-		return mpk_fail(err, MPK_E_CORRUPT,
-				"fatbin: %s data that does not unpack to %" PRIu64 " bytes",
-				e->packing == MPK_FATBIN_LZ4 ? "LZ4" : "zstd", e->plain_bytes);
-	*left -= e->plain_bytes;
-	*out = mpk_span_of(plain, len);
-	return MPK_OK;
+	for (; at + ALIGN <= len; at += ALIGN)
+		if (mpk_load_u64(p + at) == CONTAINER_BEGIN)
+			return at;
+	return len;
+}
+
+/* Goes on behind a header and len bytes that follow it. */
+static void fatbin_skip(struct mpk_fatbin_scan *s, uint64_t head, uint64_t len)
+{
+	s->known = 0;
+	if (__builtin_add_overflow(s->next, head, &s->next) ||
+	    __builtin_add_overflow(s->next, len, &s->next))
+		s->next = UINT64_MAX;
+}
+
+/* The header at s->next has passed. */
+static void fatbin_follow(struct mpk_fatbin_scan *s,
+			  void (*found)(void *arg, uint64_t off, size_t len), void *arg)
+{
+	uint64_t len = mpk_load_u64(s->head + 8), head;
+
+	if (s->next >= s->end) {
+		found(arg, s->next, MPK_FATBIN_SCAN_BYTES);
+		fatbin_skip(s, MPK_FATBIN_SCAN_BYTES, 0);
+		if (__builtin_add_overflow(s->next, len, &s->end))
+			s->end = 0;
+		return;
+	}
+	head = mpk_load_u32(s->head + 4);
+	found(arg, s->next, ENTRY_BYTES);
+	if (head < ENTRY_BYTES)
+		s->end = 0; /* this was no container */
+	fatbin_skip(s, head < ENTRY_BYTES ? MPK_FATBIN_SCAN_BYTES : head,
+		    head < ENTRY_BYTES ? 0 : len);
+}
+
+void mpk_fatbin_scan(struct mpk_fatbin_scan *s, uint64_t off, struct mpk_span piece,
+		     void (*found)(void *arg, uint64_t off, size_t len), void *arg)
+{
+	while (s->next + s->known < off + piece.len) {
+		size_t at = (size_t)(s->next + s->known - off), len;
+
+		if (s->next >= s->end && !s->known) {
+			at += (size_t)(-s->next % ALIGN);
+			at = at < piece.len ? find_container(piece.data, at, piece.len) : at;
+			s->next = off + at;
+			if (at >= piece.len)
+				return;
+		}
+		len = MPK_FATBIN_SCAN_BYTES - s->known < piece.len - at
+			      ? (size_t)(MPK_FATBIN_SCAN_BYTES - s->known)
+			      : piece.len - at;
+		memcpy(s->head + s->known, piece.data + at, len);
+		s->known += len;
+		if (s->known == MPK_FATBIN_SCAN_BYTES)
+			fatbin_follow(s, found, arg);
+	}
 }

@@ -31,7 +31,10 @@ struct mpk_itanium_function {
 };
 
 /* mpk_itanium_is - whether a symbol is that of C++: "_Z..." */
-bool mpk_itanium_is(struct mpk_span symbol);
+static inline bool mpk_itanium_is(struct mpk_span symbol)
+{
+	return mpk_span_starts(symbol, "_Z");
+}
 
 /* mpk_itanium_read - a function and its parameters from its symbol
  * @symbol  borrowed: names are views of it

@@ -340,12 +340,6 @@ static struct mpk_span itanium_function_name(struct parser *p, bool *is_template
 	return name;
 }
 
-/* Prefix only: names of C may begin so, and are refused when they are read. */
-bool mpk_itanium_is(struct mpk_span symbol)
-{
-	return mpk_span_starts(symbol, "_Z");
-}
-
 enum mpk_code mpk_itanium_read(struct mpk_span symbol, struct mpk_arena *arena,
 			       struct mpk_itanium_function *out, struct mpk_error *err)
 {

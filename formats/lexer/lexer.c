@@ -123,7 +123,7 @@ static enum mpk_code string_length(const struct mpk_lexer *lex, size_t *out, str
 	return MPK_OK;
 }
 
-enum mpk_code mpk_lexer_next(struct mpk_lexer *lex, struct mpk_token *out, struct mpk_error *err)
+enum mpk_code mpk_lexer_next(struct mpk_lexer *lex, struct mpk_error *err)
 {
 	struct mpk_token t = { .kind = MPK_TOKEN_PUNCT };
 	size_t len = 1;
@@ -145,6 +145,6 @@ enum mpk_code mpk_lexer_next(struct mpk_lexer *lex, struct mpk_token *out, struc
 	}
 	(void)mpk_span_sub(lex->bytes, lex->pos, len, &t.text); /* no bytes have no address */
 	lex->pos += len;
-	*out = t;
+	lex->t = t;
 	return MPK_OK;
 }

@@ -32,12 +32,12 @@ struct mpk_lexer {
 	size_t pos;
 	uint32_t line; /* 0-based */
 	size_t line_start;
+	struct mpk_token t; /* that comes next, as mpk_lexer_next found it */
 };
 
-/* mpk_lexer_next - the next token; MPK_TOKEN_END again and again at the end
+/* mpk_lexer_next - go on to the next token, t; MPK_TOKEN_END again and again at the end
  * Returns  MPK_OK; MPK_E_SYNTAX with line and column (unfinished comment or string) */
-enum mpk_code mpk_lexer_next(struct mpk_lexer *lex, struct mpk_token *out,
-			     struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_lexer_next(struct mpk_lexer *lex, struct mpk_error *err) MPK_MUST_CHECK;
 
 static inline bool mpk_token_is_word(const struct mpk_token *t, const char *text)
 {
@@ -47,6 +47,11 @@ static inline bool mpk_token_is_word(const struct mpk_token *t, const char *text
 static inline bool mpk_token_is_punct(const struct mpk_token *t, char c)
 {
 	return t->kind == MPK_TOKEN_PUNCT && t->text.data[0] == (uint8_t)c;
+}
+
+static inline bool mpk_lexer_at(const struct mpk_lexer *lex, char c)
+{
+	return mpk_token_is_punct(&lex->t, c);
 }
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "base/cursor.h"
 #include "macho/macho.h"
+#include "object/object.h"
 
 #define MAGIC_32 0xfeedfaceU
 #define MAGIC_64 0xfeedfacfU
@@ -68,7 +69,7 @@ static enum mpk_code corrupt(const struct reader *r, const uint8_t *at, const ch
 
 /* Little-endian files of both widths. Big-endian ones are refused by name when an image is
  * opened. */
-bool mpk_macho_is(struct mpk_span bytes)
+static bool macho_is(struct mpk_span bytes)
 {
 	return bytes.len >= 4 &&
 	       (mpk_load_u32(bytes.data) == MAGIC_32 || mpk_load_u32(bytes.data) == MAGIC_64);
@@ -272,7 +273,7 @@ static enum mpk_code macho_read_header(struct reader *r, struct mpk_span *comman
 	const uint8_t *h = r->bytes.data;
 	struct mpk_object *o = &r->object;
 
-	if (!mpk_macho_is(r->bytes))
+	if (!macho_is(r->bytes))
 		return corrupt(r, h, "no magic number", err);
 	r->layout = mpk_load_u32(h) == MAGIC_64 ? &wide : &narrow;
 	if (r->bytes.len < r->layout->header)
@@ -289,8 +290,8 @@ static enum mpk_code macho_read_header(struct reader *r, struct mpk_span *comman
 	return MPK_OK;
 }
 
-enum mpk_code mpk_macho_read(struct mpk_span bytes, struct mpk_arena *arena, struct mpk_object *out,
-			     struct mpk_error *err)
+static enum mpk_code macho_read(struct mpk_span bytes, struct mpk_arena *arena,
+				struct mpk_object *out, struct mpk_error *err)
 {
 	struct reader r = { .bytes = bytes, .arena = arena };
 	struct mpk_span commands;
@@ -305,6 +306,8 @@ enum mpk_code mpk_macho_read(struct mpk_span bytes, struct mpk_arena *arena, str
 	*out = r.object;
 	return MPK_OK;
 }
+
+const struct mpk_object_reader mpk_macho_reader = { macho_is, macho_read, NULL };
 
 /* --- universal files ------------------------------------------------------------------------------ */
 

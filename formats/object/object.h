@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/arena.h"
 #include "base/error.h"
 #include "base/span.h"
 
@@ -55,6 +56,36 @@ struct mpk_object {
 	size_t needed_count;
 };
 
+/* A format of such files.
+ * @is      whether the bytes are of it; NULL: they do not tell
+ * @read    sections, symbols and needed libraries
+ *          bytes: the file; borrowed: contents and most names are views of it. arena receives the lists.
+ *          Returns MPK_OK; MPK_E_CORRUPT with the offset in "file"; MPK_E_NOMEM; of a source MPK_E_SYNTAX,
+ *          too. Linear in the file but for the sort of its symbols.
+ * @bytes   the bytes that the content of a symbol stands for; NULL: they are its content
+ *          arena receives them. Returns MPK_OK; MPK_E_SYNTAX with line and column; MPK_E_NOMEM */
+struct mpk_object_reader {
+	bool (*is)(struct mpk_span bytes);
+	enum mpk_code (*read)(struct mpk_span bytes, struct mpk_arena *arena,
+			      struct mpk_object *out, struct mpk_error *err);
+	enum mpk_code (*bytes)(const struct mpk_object_symbol *symbol, struct mpk_arena *arena,
+			       struct mpk_span *out, struct mpk_error *err);
+};
+
+/* Little-endian Mach-O, of 32 or 64 bit (macho/FORMAT.md 1).
+ * COFF objects of a known machine that have sections and symbols, also of /bigobj (coff/FORMAT.md 1). They have
+ * no magic number; a module blob is none, for it has zeros where symbols are counted.
+ * PE: a DLL or a program, with its exported symbols (coff/FORMAT.md 2); programs of DOS are none.
+ * C and C++: what a text defines at file scope, functions and arrays of bytes, in its order (csource/FORMAT.md 1).
+ *   Exports of a package with a C host hold the blob as the text of an array, beside the source of the host code;
+ *   neither is preprocessed nor compiled. Declarations alone are left out, static definitions are not global. Both
+ *   branches of an #if count; what macros make is not found. NULs at the end of the text do not count, one inside
+ *   it is MPK_E_CORRUPT. Of a symbol's content, numbers in braces or string literals, the bytes are made: it is
+ *   MPK_E_SYNTAX when it is neither, has a value beyond a byte, or not as many as the array is declared to have
+ *   (csource/FORMAT.md 2). */
+extern const struct mpk_object_reader mpk_macho_reader, mpk_coff_reader, mpk_pe_reader,
+	mpk_csource_reader;
+
 /* mpk_object_name - the name that begins at off of a table of strings
  * One that is longer than any compiler's is taken as none, so that names which overlap cost no
  * more than their number.
@@ -65,5 +96,12 @@ const char *mpk_object_name(struct mpk_span table, uint64_t off);
  * a symbol ends where the next one begins
  * Returns  MPK_OK; MPK_E_NOMEM */
 enum mpk_code mpk_object_place(struct mpk_object *object, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_csource_strings - the texts of a source, one after the other and each with a NUL, as a
+ * compiler would put them among the constants
+ * Adjacent literals are one text. What is no literal that C allows is left out.
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_csource_strings(struct mpk_span bytes, struct mpk_arena *arena,
+				  struct mpk_span *out, struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

@@ -63,20 +63,16 @@ struct mpk_offload_packed {
 	uint64_t used;        /* bytes of the container */
 };
 
-/* mpk_offload_read_packed - the header of a compressed bundle
+/* mpk_offload_read_packed - the header of a compressed bundle, or what is to be unpacked of a zstd frame
  * @bytes   the container; of version 1, which does not say how long it is, up to what follows it
- * Returns  MPK_OK; MPK_E_CORRUPT (cut off); MPK_E_UNSUPPORTED (another version or method)
+ * Returns  MPK_OK; MPK_E_CORRUPT (cut off, of a frame also broken); MPK_E_UNSUPPORTED (another version or
+ *          method); MPK_E_NOMEM
  * Format   FORMAT.md 2 */
 enum mpk_code mpk_offload_read_packed(struct mpk_span bytes, struct mpk_offload_packed *out,
 				      struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_offload_is_frame - whether the bytes begin as a zstd frame does, which Clang packs single images into
- * mpk_offload_read_frame - what is to be unpacked of one
- * @out     version 0
- * Returns  MPK_OK; MPK_E_CORRUPT: it is cut off or broken; MPK_E_NOMEM */
+/* mpk_offload_is_frame - whether the bytes begin as a zstd frame does, which Clang packs single images into */
 bool mpk_offload_is_frame(struct mpk_span bytes);
-enum mpk_code mpk_offload_read_frame(struct mpk_span bytes, struct mpk_offload_packed *out,
-				     struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_offload_begins_image - whether an image without a container could begin here: a zstd frame, SPIR-V, an
  * ELF file, LLVM bitcode, an archive
@@ -95,16 +91,14 @@ uint64_t mpk_offload_image_bytes(struct mpk_span bytes);
 uint64_t mpk_offload_packed_bytes(const struct mpk_offload_packed *p);
 
 /* mpk_offload_unpack - the bundle in a compressed one
+ * @most    SIZE_MAX; or of its beginning so many bytes, for those who only ask what is in it
  * @out     in arena
- * Returns  MPK_OK; MPK_E_CORRUPT: it does not unpack to plain_bytes; MPK_E_UNSUPPORTED: to more
- *          than MPK_OFFLOAD_PLAIN_MAX; MPK_E_NOMEM
- * mpk_offload_unpack_head - its beginning, at most `most` bytes, for those who only ask what is in it
- * Returns  the same; MPK_E_NOMEM also where the compressor's window is larger than what may be taken */
-enum mpk_code mpk_offload_unpack(const struct mpk_offload_packed *p, struct mpk_arena *arena,
-				 struct mpk_span *out, struct mpk_error *err) MPK_MUST_CHECK;
-enum mpk_code mpk_offload_unpack_head(const struct mpk_offload_packed *p, size_t most,
-				      struct mpk_arena *arena, struct mpk_span *out,
-				      struct mpk_error *err) MPK_MUST_CHECK;
+ * Returns  MPK_OK; MPK_E_CORRUPT: it does not unpack, or all of it not to plain_bytes; MPK_E_UNSUPPORTED: to
+ *          more than MPK_OFFLOAD_PLAIN_MAX; MPK_E_NOMEM, of a beginning also where the compressor's window is
+ *          larger than what may be taken */
+enum mpk_code mpk_offload_unpack(const struct mpk_offload_packed *p, size_t most,
+				 struct mpk_arena *arena, struct mpk_span *out,
+				 struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_offload_list_head - the entries of a bundle of which only the beginning is there: their data are
  * empty, data_off and sizes as the header says

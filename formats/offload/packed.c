@@ -10,7 +10,7 @@
 
 #include "base/compiler.h"
 #include "base/cursor.h"
-#include "base/memory.h"
+#include "base/vec.h"
 
 #define ZLIB_CONST /* next_in points to const bytes */
 #include <zlib.h>
@@ -36,36 +36,6 @@ static enum mpk_code read_sizes(struct mpk_cursor *c, unsigned version, uint64_t
 	MPK_TRY(mpk_read_u32(c, "compressed bundle: size", &u32[1], err));
 	*all = version == 2 ? u32[0] : c->bytes.len;
 	*plain = u32[1];
-	return MPK_OK;
-}
-
-enum mpk_code mpk_offload_read_packed(struct mpk_span bytes, struct mpk_offload_packed *out,
-				      struct mpk_error *err)
-{
-	struct mpk_cursor c = mpk_cursor_of(bytes, 0, "payload");
-	struct mpk_offload_packed p = { 0 };
-	struct mpk_span magic;
-	uint16_t version, method;
-	uint64_t all, hash;
-
-	MPK_TRY(mpk_read_bytes(&c, "compressed bundle: magic", 4, &magic, err));
-	MPK_TRY(mpk_read_u16(&c, "compressed bundle: version", &version, err));
-	MPK_TRY(mpk_read_u16(&c, "compressed bundle: method", &method, err));
-	if (version < 1 || version > 3 || method > 1)
-		return mpk_fail_offset(err, MPK_E_UNSUPPORTED, "payload", 4,
-				       "compressed bundle: version %u with method %u is not known",
-				       version, method);
-	MPK_TRY(read_sizes(&c, version, &all, &p.plain_bytes, err));
-	MPK_TRY(mpk_read_u64(&c, "compressed bundle: hash", &hash, err));
-	p.version = version;
-	p.method = method == 0 ? MPK_OFFLOAD_ZLIB : MPK_OFFLOAD_ZSTD;
-	p.data_off = mpk_cursor_offset(&c);
-	if (all < p.data_off || !mpk_span_sub(bytes, p.data_off, all - p.data_off, &p.data))
-		return mpk_fail_offset(
-			err, MPK_E_CORRUPT, "payload", 8,
-			"compressed bundle: it reaches beyond the end; it was cut off");
-	p.used = all;
-	*out = p;
 	return MPK_OK;
 }
 
@@ -125,8 +95,9 @@ static enum mpk_code count_plain(struct mpk_span data, uint64_t *out, struct mpk
 	return MPK_OK;
 }
 
-enum mpk_code mpk_offload_read_frame(struct mpk_span bytes, struct mpk_offload_packed *out,
-				     struct mpk_error *err)
+/* What is to be unpacked of a frame that is an image by itself. */
+static enum mpk_code read_frame(struct mpk_span bytes, struct mpk_offload_packed *out,
+				struct mpk_error *err)
 {
 	unsigned long long plain = ZSTD_getFrameContentSize(bytes.data, bytes.len);
 	size_t n = ZSTD_findFrameCompressedSize(bytes.data, bytes.len);
@@ -142,6 +113,38 @@ enum mpk_code mpk_offload_read_frame(struct mpk_span bytes, struct mpk_offload_p
 					    .data = mpk_span_of(bytes.data, n),
 					    .plain_bytes = counted,
 					    .used = n };
+	return MPK_OK;
+}
+
+enum mpk_code mpk_offload_read_packed(struct mpk_span bytes, struct mpk_offload_packed *out,
+				      struct mpk_error *err)
+{
+	struct mpk_cursor c = mpk_cursor_of(bytes, 0, "payload");
+	struct mpk_offload_packed p = { 0 };
+	struct mpk_span magic;
+	uint16_t version, method;
+	uint64_t all, hash;
+
+	if (mpk_offload_is_frame(bytes))
+		return read_frame(bytes, out, err);
+	MPK_TRY(mpk_read_bytes(&c, "compressed bundle: magic", 4, &magic, err));
+	MPK_TRY(mpk_read_u16(&c, "compressed bundle: version", &version, err));
+	MPK_TRY(mpk_read_u16(&c, "compressed bundle: method", &method, err));
+	if (version < 1 || version > 3 || method > 1)
+		return mpk_fail_offset(err, MPK_E_UNSUPPORTED, "payload", 4,
+				       "compressed bundle: version %u with method %u is not known",
+				       version, method);
+	MPK_TRY(read_sizes(&c, version, &all, &p.plain_bytes, err));
+	MPK_TRY(mpk_read_u64(&c, "compressed bundle: hash", &hash, err));
+	p.version = version;
+	p.method = method == 0 ? MPK_OFFLOAD_ZLIB : MPK_OFFLOAD_ZSTD;
+	p.data_off = mpk_cursor_offset(&c);
+	if (all < p.data_off || !mpk_span_sub(bytes, p.data_off, all - p.data_off, &p.data))
+		return mpk_fail_offset(
+			err, MPK_E_CORRUPT, "payload", 8,
+			"compressed bundle: it reaches beyond the end; it was cut off");
+	p.used = all;
+	*out = p;
 	return MPK_OK;
 }
 
@@ -255,21 +258,17 @@ static enum mpk_code some(const struct mpk_offload_packed *p, size_t len, struct
 	return MPK_OK;
 }
 
-enum mpk_code mpk_offload_unpack_head(const struct mpk_offload_packed *p, size_t most,
-				      struct mpk_arena *arena, struct mpk_span *out,
-				      struct mpk_error *err)
-{
-	MPK_TRY(check_plain(p, err));
-	return some(p, p->plain_bytes < most ? (size_t)p->plain_bytes : most, arena, out, err);
-}
-
-/* One byte more is asked for than there should be: a stream that goes on is found out. */
-enum mpk_code mpk_offload_unpack(const struct mpk_offload_packed *p, struct mpk_arena *arena,
-				 struct mpk_span *out, struct mpk_error *err)
+/* Of all of it one byte more is asked for than there should be: a stream that goes on is found out. */
+enum mpk_code mpk_offload_unpack(const struct mpk_offload_packed *p, size_t most,
+				 struct mpk_arena *arena, struct mpk_span *out,
+				 struct mpk_error *err)
 {
 	struct mpk_span plain;
 
 	MPK_TRY(check_plain(p, err));
+	if (most != SIZE_MAX)
+		return some(p, p->plain_bytes < most ? (size_t)p->plain_bytes : most, arena, out,
+			    err);
 	MPK_TRY(some(p, (size_t)p->plain_bytes + 1, arena, &plain, err));
 	if (plain.len != p->plain_bytes)
 		return mpk_fail(err, MPK_E_CORRUPT,

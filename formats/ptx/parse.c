@@ -11,15 +11,8 @@
 #include "base/num.h"
 #include "text/escape.h"
 
-/* Errors of the lexer, such as a string without an end, come with their place. */
-enum mpk_code mpk_ptx_step(struct mpk_ptx_parser *r, struct mpk_error *err)
-{
-	return mpk_lexer_next(&r->lex, &r->t, err);
-}
-
 /* What is there instead is quoted, as it may hold anything. */
-enum mpk_code mpk_ptx_wanted(const struct mpk_ptx_parser *r, const char *what,
-			     struct mpk_error *err)
+enum mpk_code mpk_ptx_wanted(const struct mpk_lexer *r, const char *what, struct mpk_error *err)
 {
 	if (r->t.kind == MPK_TOKEN_END)
 		return mpk_fail_line(err, MPK_E_SYNTAX, r->t.line, r->t.column,
@@ -29,23 +22,22 @@ enum mpk_code mpk_ptx_wanted(const struct mpk_ptx_parser *r, const char *what,
 }
 
 /* The sign itself, in quotes, is what the message wants. */
-static enum mpk_code expect(struct mpk_ptx_parser *r, char c, struct mpk_error *err)
+static enum mpk_code expect(struct mpk_lexer *r, char c, struct mpk_error *err)
 {
 	const char what[] = { '\'', c, '\'', '\0' };
 
-	return mpk_ptx_at(r, c) ? mpk_ptx_step(r, err) : mpk_ptx_wanted(r, what, err);
+	return mpk_lexer_at(r, c) ? mpk_lexer_next(r, err) : mpk_ptx_wanted(r, what, err);
 }
 
 /* A name, as against a directive or a number. */
-enum mpk_code mpk_ptx_take_name(struct mpk_ptx_parser *r, struct mpk_span *out,
-				struct mpk_error *err)
+enum mpk_code mpk_ptx_take_name(struct mpk_lexer *r, struct mpk_span *out, struct mpk_error *err)
 {
 	uint8_t c = r->t.kind == MPK_TOKEN_WORD ? r->t.text.data[0] : '.';
 
 	if (c == '.' || (c >= '0' && c <= '9'))
 		return mpk_ptx_wanted(r, "a name", err);
 	*out = r->t.text;
-	return mpk_ptx_step(r, err);
+	return mpk_lexer_next(r, err);
 }
 
 /* PTX writes decimal, 0x, 0b and octal numbers, with U after them or not. */
@@ -73,54 +65,47 @@ static bool parse_number(struct mpk_span text, uint64_t *out)
 }
 
 /* An upper bound instead of a type: what does not fit is refused here, not cut off later. */
-enum mpk_code mpk_ptx_take_number(struct mpk_ptx_parser *r, uint64_t max, uint64_t *out,
-				  struct mpk_error *err)
+static enum mpk_code take_number(struct mpk_lexer *r, uint64_t max, uint64_t *out,
+				 struct mpk_error *err)
 {
 	if (r->t.kind != MPK_TOKEN_WORD || !parse_number(r->t.text, out) || *out > max)
 		return mpk_ptx_wanted(r, "a number in its range", err);
-	return mpk_ptx_step(r, err);
+	return mpk_lexer_next(r, err);
 }
 
-/* Bounds of blocks and registers. */
-enum mpk_code mpk_ptx_take_u32(struct mpk_ptx_parser *r, uint32_t *out, struct mpk_error *err)
+/* Bounds of blocks and registers: "128", "128, 1" or "128, 1, 1" */
+enum mpk_code mpk_ptx_take_numbers(struct mpk_lexer *r, uint32_t max, uint32_t *out, size_t count,
+				   struct mpk_error *err)
 {
-	uint64_t v;
+	for (size_t i = 0; i < count; i++) {
+		uint64_t v = 1;
+		bool follows = !i || mpk_lexer_at(r, ',');
 
-	MPK_TRY(mpk_ptx_take_number(r, UINT32_MAX, &v, err));
-	*out = (uint32_t)v;
-	return MPK_OK;
-}
-
-/* "128", "128, 1" or "128, 1, 1" */
-enum mpk_code mpk_ptx_take_triple(struct mpk_ptx_parser *r, uint32_t out[3], struct mpk_error *err)
-{
-	MPK_TRY(mpk_ptx_take_u32(r, &out[0], err));
-	for (size_t i = 1; i < 3; i++) {
-		out[i] = 1;
-		if (mpk_ptx_at(r, ',')) {
-			MPK_TRY(mpk_ptx_step(r, err));
-			MPK_TRY(mpk_ptx_take_u32(r, &out[i], err));
-		}
+		if (i && follows)
+			MPK_TRY(mpk_lexer_next(r, err));
+		if (follows)
+			MPK_TRY(take_number(r, max, &v, err));
+		out[i] = (uint32_t)v;
 	}
 	return MPK_OK;
 }
 
 /* Passes over tokens up to and including stop, brackets of any kind in balance. */
-enum mpk_code mpk_ptx_skip_past(struct mpk_ptx_parser *r, char stop, struct mpk_error *err)
+enum mpk_code mpk_ptx_skip_past(struct mpk_lexer *r, char stop, struct mpk_error *err)
 {
 	size_t depth = 0;
 
 	for (;;) {
 		if (r->t.kind == MPK_TOKEN_END)
 			return mpk_ptx_wanted(r, stop == ';' ? "';'" : "the closing bracket", err);
-		if (!depth && mpk_ptx_at(r, stop))
-			return mpk_ptx_step(r, err);
-		if (mpk_ptx_at(r, '{') || mpk_ptx_at(r, '(') || mpk_ptx_at(r, '['))
+		if (!depth && mpk_lexer_at(r, stop))
+			return mpk_lexer_next(r, err);
+		if (mpk_lexer_at(r, '{') || mpk_lexer_at(r, '(') || mpk_lexer_at(r, '['))
 			depth++;
-		else if ((mpk_ptx_at(r, '}') || mpk_ptx_at(r, ')') || mpk_ptx_at(r, ']')) &&
+		else if ((mpk_lexer_at(r, '}') || mpk_lexer_at(r, ')') || mpk_lexer_at(r, ']')) &&
 			 depth-- == 0)
 			return mpk_ptx_wanted(r, "';'", err);
-		MPK_TRY(mpk_ptx_step(r, err));
+		MPK_TRY(mpk_lexer_next(r, err));
 	}
 }
 
@@ -148,17 +133,18 @@ static uint32_t type_bytes(const struct mpk_token *t)
 }
 
 /* The alignment after .ptr is that of what it points to. */
-enum mpk_code mpk_ptx_take_modifiers(struct mpk_ptx_parser *r, struct mpk_ptx_variable *v,
-				     struct mpk_error *err)
+static enum mpk_code take_modifiers(struct mpk_lexer *r, struct mpk_ptx_variable *v,
+				    struct mpk_error *err)
 {
 	uint32_t lanes = 1, align = 0, ignored;
 
 	while (r->t.kind == MPK_TOKEN_WORD && r->t.text.data[0] == '.') {
 		struct mpk_token t = r->t;
 
-		MPK_TRY(mpk_ptx_step(r, err));
+		MPK_TRY(mpk_lexer_next(r, err));
 		if (mpk_token_is_word(&t, ".align")) {
-			MPK_TRY(mpk_ptx_take_u32(r, v->pointer ? &ignored : &align, err));
+			MPK_TRY(mpk_ptx_take_numbers(r, UINT32_MAX, v->pointer ? &ignored : &align,
+						     1, err));
 		} else if (mpk_token_is_word(&t, ".v2") || mpk_token_is_word(&t, ".v4") ||
 			   mpk_token_is_word(&t, ".v8")) {
 			lanes = (uint32_t)(t.text.data[2] - '0');
@@ -180,21 +166,41 @@ enum mpk_code mpk_ptx_take_modifiers(struct mpk_ptx_parser *r, struct mpk_ptx_va
 }
 
 /* Products wrap quickly with numbers from a file: each step is checked. */
-enum mpk_code mpk_ptx_take_dimensions(struct mpk_ptx_parser *r, struct mpk_ptx_variable *v,
-				      struct mpk_error *err)
+static enum mpk_code take_dimensions(struct mpk_lexer *r, struct mpk_ptx_variable *v,
+				     struct mpk_error *err)
 {
 	uint64_t n;
 
-	while (mpk_ptx_at(r, '[')) {
-		MPK_TRY(mpk_ptx_step(r, err));
-		if (mpk_ptx_at(r, ']')) {
+	while (mpk_lexer_at(r, '[')) {
+		MPK_TRY(mpk_lexer_next(r, err));
+		if (mpk_lexer_at(r, ']')) {
 			v->open = true;
 		} else {
-			MPK_TRY(mpk_ptx_take_number(r, UINT64_MAX, &n, err));
+			MPK_TRY(take_number(r, UINT64_MAX, &n, err));
 			if (!mpk_mul_u64(v->bytes, n, &v->bytes))
 				return mpk_ptx_wanted(r, "an array of less than 2^64 bytes", err);
 		}
 		MPK_TRY(expect(r, ']', err));
 	}
+	return MPK_OK;
+}
+
+/* The alignment is that of the type, which dimensions do not change. */
+enum mpk_code mpk_ptx_take_variable(struct mpk_lexer *r, const struct mpk_ptx_variable *like,
+				    struct mpk_ptx_variable *out, struct mpk_error *err)
+{
+	struct mpk_ptx_variable v = { 0 };
+
+	if (like) {
+		v = *like;
+		v.bytes = v.element_bytes;
+		v.open = false;
+	} else {
+		MPK_TRY(take_modifiers(r, &v, err));
+		v.element_bytes = v.bytes;
+	}
+	MPK_TRY(mpk_ptx_take_name(r, &v.name, err));
+	MPK_TRY(take_dimensions(r, &v, err));
+	*out = v;
 	return MPK_OK;
 }

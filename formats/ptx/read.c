@@ -14,7 +14,7 @@
 
 /* A read in progress. */
 struct reader {
-	struct mpk_ptx_parser p;
+	struct mpk_lexer lex;
 	struct mpk_arena *arena;
 	struct mpk_ptx ptx;
 	struct mpk_ptx_kernel *kernels; /* malloc'ed until the end, as are the others */
@@ -64,18 +64,14 @@ static enum mpk_code ptx_add_shared(struct reader *r, const struct mpk_ptx_varia
 static enum mpk_code read_shared(struct reader *r, bool is_extern, size_t kernel,
 				 struct mpk_error *err)
 {
-	struct mpk_ptx_variable common = { 0 };
+	struct mpk_ptx_variable v;
 
-	MPK_TRY(mpk_ptx_take_modifiers(&r->p, &common, err));
-	for (;;) {
-		struct mpk_ptx_variable v = common;
-
-		MPK_TRY(mpk_ptx_take_name(&r->p, &v.name, err));
-		MPK_TRY(mpk_ptx_take_dimensions(&r->p, &v, err));
+	for (bool first = true;; first = false) {
+		MPK_TRY(mpk_ptx_take_variable(&r->lex, first ? NULL : &v, &v, err));
 		MPK_TRY(ptx_add_shared(r, &v, is_extern, kernel, err));
-		if (!mpk_ptx_at(&r->p, ','))
-			return mpk_ptx_skip_past(&r->p, ';', err);
-		MPK_TRY(mpk_ptx_step(&r->p, err));
+		if (!mpk_lexer_at(&r->lex, ','))
+			return mpk_ptx_skip_past(&r->lex, ';', err);
+		MPK_TRY(mpk_lexer_next(&r->lex, err));
 	}
 }
 
@@ -83,14 +79,12 @@ static enum mpk_code read_shared(struct reader *r, bool is_extern, size_t kernel
 
 static enum mpk_code read_param(struct reader *r, struct mpk_error *err)
 {
-	struct mpk_ptx_variable v = { 0 };
+	struct mpk_ptx_variable v;
 
-	if (!mpk_token_is_word(&r->p.t, ".param"))
-		return mpk_ptx_wanted(&r->p, "'.param'", err);
-	MPK_TRY(mpk_ptx_step(&r->p, err));
-	MPK_TRY(mpk_ptx_take_modifiers(&r->p, &v, err));
-	MPK_TRY(mpk_ptx_take_name(&r->p, &v.name, err));
-	MPK_TRY(mpk_ptx_take_dimensions(&r->p, &v, err));
+	if (!mpk_token_is_word(&r->lex.t, ".param"))
+		return mpk_ptx_wanted(&r->lex, "'.param'", err);
+	MPK_TRY(mpk_lexer_next(&r->lex, err));
+	MPK_TRY(mpk_ptx_take_variable(&r->lex, NULL, &v, err));
 	MPK_TRY_ALLOC(
 		mpk_vec_reserve(&r->params, &r->param_cap, r->param_count + 1, sizeof *r->params),
 		err);
@@ -109,20 +103,20 @@ static enum mpk_code ptx_read_params(struct reader *r, struct mpk_ptx_kernel *k,
 				     struct mpk_error *err)
 {
 	r->param_count = 0;
-	if (!mpk_ptx_at(&r->p, '('))
+	if (!mpk_lexer_at(&r->lex, '('))
 		return MPK_OK;
-	MPK_TRY(mpk_ptx_step(&r->p, err));
-	while (!mpk_ptx_at(&r->p, ')')) {
+	MPK_TRY(mpk_lexer_next(&r->lex, err));
+	while (!mpk_lexer_at(&r->lex, ')')) {
 		MPK_TRY(read_param(r, err));
-		if (mpk_ptx_at(&r->p, ','))
-			MPK_TRY(mpk_ptx_step(&r->p, err));
-		else if (!mpk_ptx_at(&r->p, ')'))
-			return mpk_ptx_wanted(&r->p, "',' or ')'", err);
+		if (mpk_lexer_at(&r->lex, ','))
+			MPK_TRY(mpk_lexer_next(&r->lex, err));
+		else if (!mpk_lexer_at(&r->lex, ')'))
+			return mpk_ptx_wanted(&r->lex, "',' or ')'", err);
 	}
 	k->params = mpk_arena_keep(r->arena, r->params, r->param_count, sizeof *r->params);
 	MPK_TRY_ALLOC(k->params, err);
 	k->param_count = r->param_count;
-	return mpk_ptx_step(&r->p, err);
+	return mpk_lexer_next(&r->lex, err);
 }
 
 /* What follows a directive in front of a body; the rest of one that is not known
@@ -132,21 +126,20 @@ static enum mpk_code read_directive(struct reader *r, const struct mpk_token *di
 {
 	const struct {
 		const char *name;
-		uint32_t *triple, *number;
+		uint32_t *numbers;
+		size_t count;
 	} rows[] = {
-		{ ".maxntid", k->max_threads, NULL },
-		{ ".reqntid", k->block, NULL },
-		{ ".reqnctapercluster", k->cluster, NULL },
-		{ ".minnctapersm", NULL, &k->min_blocks },
-		{ ".maxnreg", NULL, &k->max_registers },
+		{ ".maxntid", k->max_threads, 3 },       { ".reqntid", k->block, 3 },
+		{ ".reqnctapercluster", k->cluster, 3 }, { ".minnctapersm", &k->min_blocks, 1 },
+		{ ".maxnreg", &k->max_registers, 1 },
 	};
 
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(rows); i++)
 		if (mpk_token_is_word(directive, rows[i].name))
-			return rows[i].triple ? mpk_ptx_take_triple(&r->p, rows[i].triple, err)
-					      : mpk_ptx_take_u32(&r->p, rows[i].number, err);
+			return mpk_ptx_take_numbers(&r->lex, UINT32_MAX, rows[i].numbers,
+						    rows[i].count, err);
 	if (mpk_token_is_word(directive, ".pragma")) /* its ';' does not end the header */
-		return mpk_ptx_skip_past(&r->p, ';', err);
+		return mpk_ptx_skip_past(&r->lex, ';', err);
 	return MPK_OK;
 }
 
@@ -154,12 +147,12 @@ static enum mpk_code read_directive(struct reader *r, const struct mpk_token *di
 static enum mpk_code read_performance(struct reader *r, struct mpk_ptx_kernel *k,
 				      struct mpk_error *err)
 {
-	while (!mpk_ptx_at(&r->p, '{') && !mpk_ptx_at(&r->p, ';')) {
-		struct mpk_token t = r->p.t;
+	while (!mpk_lexer_at(&r->lex, '{') && !mpk_lexer_at(&r->lex, ';')) {
+		struct mpk_token t = r->lex.t;
 
 		if (t.kind == MPK_TOKEN_END)
-			return mpk_ptx_wanted(&r->p, "'{' or ';'", err);
-		MPK_TRY(mpk_ptx_step(&r->p, err));
+			return mpk_ptx_wanted(&r->lex, "'{' or ';'", err);
+		MPK_TRY(mpk_lexer_next(&r->lex, err));
 		MPK_TRY(read_directive(r, &t, k, err));
 	}
 	return MPK_OK;
@@ -172,17 +165,17 @@ static enum mpk_code ptx_read_body(struct reader *r, size_t kernel, struct mpk_e
 	bool start;
 
 	do {
-		start = r->p.t.kind == MPK_TOKEN_PUNCT && strchr("{};:", r->p.t.text.data[0]);
-		if (mpk_ptx_at(&r->p, '{'))
+		start = r->lex.t.kind == MPK_TOKEN_PUNCT && strchr("{};:", r->lex.t.text.data[0]);
+		if (mpk_lexer_at(&r->lex, '{'))
 			depth++;
-		else if (mpk_ptx_at(&r->p, '}'))
+		else if (mpk_lexer_at(&r->lex, '}'))
 			depth--;
-		else if (r->p.t.kind == MPK_TOKEN_END)
-			return mpk_ptx_wanted(&r->p, "'}'", err);
-		r->end = r->p.t.text.data + r->p.t.text.len;
-		MPK_TRY(mpk_ptx_step(&r->p, err));
-		while (start && depth && mpk_token_is_word(&r->p.t, ".shared")) {
-			MPK_TRY(mpk_ptx_step(&r->p, err));
+		else if (r->lex.t.kind == MPK_TOKEN_END)
+			return mpk_ptx_wanted(&r->lex, "'}'", err);
+		r->end = r->lex.t.text.data + r->lex.t.text.len;
+		MPK_TRY(mpk_lexer_next(&r->lex, err));
+		while (start && depth && mpk_token_is_word(&r->lex.t, ".shared")) {
+			MPK_TRY(mpk_lexer_next(&r->lex, err));
 			MPK_TRY(read_shared(r, false, kernel, err));
 		}
 	} while (depth);
@@ -215,18 +208,18 @@ static enum mpk_code ptx_add_kernel(struct reader *r, const struct mpk_ptx_kerne
 
 static enum mpk_code ptx_read_entry(struct reader *r, struct mpk_error *err)
 {
-	struct mpk_token where = r->p.t;
+	struct mpk_token where = r->lex.t;
 	struct mpk_ptx_kernel k = { 0 };
 	const uint8_t *start = r->start;
 	size_t index;
 
-	MPK_TRY(mpk_ptx_take_name(&r->p, &k.name, err));
+	MPK_TRY(mpk_ptx_take_name(&r->lex, &k.name, err));
 	MPK_TRY(ptx_read_params(r, &k, err));
 	MPK_TRY(read_performance(r, &k, err));
-	k.has_body = mpk_ptx_at(&r->p, '{');
+	k.has_body = mpk_lexer_at(&r->lex, '{');
 	MPK_TRY(ptx_add_kernel(r, &k, &where, err));
 	if (!k.has_body)
-		return mpk_ptx_step(&r->p, err);
+		return mpk_lexer_next(&r->lex, err);
 	(void)mpk_strmap_find(&r->names, k.name, &index);
 	MPK_TRY(ptx_read_body(r, index, err));
 	r->kernels[index].text = mpk_span_of(start, (size_t)(r->end - start));
@@ -240,17 +233,17 @@ static enum mpk_code ptx_read_func(struct reader *r, struct mpk_error *err)
 	size_t n = r->ptx.function_count;
 	struct mpk_span name;
 
-	if (mpk_ptx_at(&r->p, '(')) {
-		MPK_TRY(mpk_ptx_step(&r->p, err));
-		MPK_TRY(mpk_ptx_skip_past(&r->p, ')', err));
+	if (mpk_lexer_at(&r->lex, '(')) {
+		MPK_TRY(mpk_lexer_next(&r->lex, err));
+		MPK_TRY(mpk_ptx_skip_past(&r->lex, ')', err));
 	}
-	MPK_TRY(mpk_ptx_take_name(&r->p, &name, err));
-	while (!mpk_ptx_at(&r->p, '{')) {
-		if (r->p.t.kind == MPK_TOKEN_END)
-			return mpk_ptx_wanted(&r->p, "'{' or ';'", err);
-		if (mpk_ptx_at(&r->p, ';'))
-			return mpk_ptx_step(&r->p, err);
-		MPK_TRY(mpk_ptx_step(&r->p, err));
+	MPK_TRY(mpk_ptx_take_name(&r->lex, &name, err));
+	while (!mpk_lexer_at(&r->lex, '{')) {
+		if (r->lex.t.kind == MPK_TOKEN_END)
+			return mpk_ptx_wanted(&r->lex, "'{' or ';'", err);
+		if (mpk_lexer_at(&r->lex, ';'))
+			return mpk_lexer_next(&r->lex, err);
+		MPK_TRY(mpk_lexer_next(&r->lex, err));
 	}
 	MPK_TRY_ALLOC(mpk_vec_reserve(&r->functions, &r->function_cap, n + 1, sizeof name), err);
 	r->functions[r->ptx.function_count++] = name;
@@ -262,19 +255,19 @@ static enum mpk_code ptx_read_func(struct reader *r, struct mpk_error *err)
 /* Both parts are bounded, so that a version can be compared as two small numbers. */
 static enum mpk_code read_version(struct reader *r, struct mpk_error *err)
 {
-	struct mpk_span text = r->p.t.text;
+	struct mpk_span text = r->lex.t.text;
 	const uint8_t *dot =
-		r->p.t.kind == MPK_TOKEN_WORD ? memchr(text.data, '.', text.len) : NULL;
+		r->lex.t.kind == MPK_TOKEN_WORD ? memchr(text.data, '.', text.len) : NULL;
 	size_t head = dot ? (size_t)(dot - text.data) : 0;
 	uint64_t major, minor;
 
 	if (!head || !mpk_parse_u64(mpk_span_of(text.data, head), &major) ||
 	    !mpk_parse_u64(mpk_span_of(dot + 1, text.len - head - 1), &minor) || major > 999 ||
 	    minor > 999)
-		return mpk_ptx_wanted(&r->p, "a version such as 8.4", err);
+		return mpk_ptx_wanted(&r->lex, "a version such as 8.4", err);
 	r->ptx.major = (unsigned)major;
 	r->ptx.minor = (unsigned)minor;
-	return mpk_ptx_step(&r->p, err);
+	return mpk_lexer_next(&r->lex, err);
 }
 
 /* "sm_90", "sm_90a", "sm_100f" */
@@ -298,33 +291,33 @@ static bool parse_target(struct mpk_span text, unsigned *sm, char *suffix)
 static enum mpk_code read_target(struct reader *r, struct mpk_error *err)
 {
 	for (;;) {
-		struct mpk_span text = r->p.t.text;
+		struct mpk_span text = r->lex.t.text;
 
-		if (r->p.t.kind != MPK_TOKEN_WORD)
-			return mpk_ptx_wanted(&r->p, "a target such as sm_90", err);
+		if (r->lex.t.kind != MPK_TOKEN_WORD)
+			return mpk_ptx_wanted(&r->lex, "a target such as sm_90", err);
 		if (mpk_span_starts(text, "sm_")) {
 			if (!parse_target(text, &r->ptx.sm, &r->ptx.suffix))
-				return mpk_ptx_wanted(&r->p, "a target such as sm_90", err);
+				return mpk_ptx_wanted(&r->lex, "a target such as sm_90", err);
 			r->has_target = true;
 		} else if (mpk_span_is(text, "debug")) {
 			r->ptx.debug = true;
 		}
-		MPK_TRY(mpk_ptx_step(&r->p, err));
-		if (!mpk_ptx_at(&r->p, ','))
+		MPK_TRY(mpk_lexer_next(&r->lex, err));
+		if (!mpk_lexer_at(&r->lex, ','))
 			return MPK_OK;
-		MPK_TRY(mpk_ptx_step(&r->p, err));
+		MPK_TRY(mpk_lexer_next(&r->lex, err));
 	}
 }
 
 static enum mpk_code read_address_size(struct reader *r, struct mpk_error *err)
 {
-	uint64_t bits;
+	uint32_t bits;
 
-	MPK_TRY(mpk_ptx_take_number(&r->p, 64, &bits, err));
+	MPK_TRY(mpk_ptx_take_numbers(&r->lex, 64, &bits, 1, err));
 	if (bits != 32 && bits != 64)
-		return mpk_fail_line(err, MPK_E_SYNTAX, r->p.t.line, r->p.t.column,
+		return mpk_fail_line(err, MPK_E_SYNTAX, r->lex.t.line, r->lex.t.column,
 				     "PTX: .address_size must be 32 or 64");
-	r->ptx.address_bits = (unsigned)bits;
+	r->ptx.address_bits = bits;
 	return MPK_OK;
 }
 
@@ -333,13 +326,13 @@ static enum mpk_code read_statement(struct reader *r, bool *is_extern, struct mp
 {
 	static const char *const variables[] = { ".global", ".const", ".tex",   ".local",
 						 ".param",  ".reg",   ".alias", ".pragma" };
-	struct mpk_token t = r->p.t;
+	struct mpk_token t = r->lex.t;
 	bool was_extern = *is_extern;
 
 	if (!r->start)
 		r->start = t.text.data;
 	*is_extern = mpk_token_is_word(&t, ".extern");
-	MPK_TRY(mpk_ptx_step(&r->p, err));
+	MPK_TRY(mpk_lexer_next(&r->lex, err));
 	if (mpk_token_is_word(&t, ".version"))
 		return read_version(r, err);
 	if (mpk_token_is_word(&t, ".target"))
@@ -353,10 +346,10 @@ static enum mpk_code read_statement(struct reader *r, bool *is_extern, struct mp
 	if (mpk_token_is_word(&t, ".shared"))
 		return read_shared(r, was_extern, MPK_PTX_MODULE, err);
 	if (mpk_token_is_punct(&t, '{')) /* .section NAME { ... } */
-		return mpk_ptx_skip_past(&r->p, '}', err);
+		return mpk_ptx_skip_past(&r->lex, '}', err);
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(variables); i++)
 		if (mpk_token_is_word(&t, variables[i]))
-			return mpk_ptx_skip_past(&r->p, ';', err);
+			return mpk_ptx_skip_past(&r->lex, ';', err);
 	return MPK_OK; /* .visible, .weak, .file 1 "x.cu", ... */
 }
 
@@ -378,19 +371,19 @@ static enum mpk_code read_module(struct reader *r, bool head, struct mpk_error *
 {
 	bool is_extern = false;
 
-	MPK_TRY(mpk_ptx_step(&r->p, err));
-	if (!mpk_token_is_word(&r->p.t, ".version"))
-		return mpk_ptx_wanted(&r->p, "'.version'", err);
-	while (r->p.t.kind != MPK_TOKEN_END && !(head && r->has_target)) {
-		if (head && !in_head(&r->p.t))
-			return mpk_ptx_wanted(&r->p, "'.target sm_NN'", err);
+	MPK_TRY(mpk_lexer_next(&r->lex, err));
+	if (!mpk_token_is_word(&r->lex.t, ".version"))
+		return mpk_ptx_wanted(&r->lex, "'.version'", err);
+	while (r->lex.t.kind != MPK_TOKEN_END && !(head && r->has_target)) {
+		if (head && !in_head(&r->lex.t))
+			return mpk_ptx_wanted(&r->lex, "'.target sm_NN'", err);
 		if (!is_linking(&r->before))
 			r->start = NULL;
-		r->before = r->p.t;
+		r->before = r->lex.t;
 		MPK_TRY(read_statement(r, &is_extern, err));
 	}
 	if (!r->has_target)
-		return mpk_ptx_wanted(&r->p, "'.target sm_NN'", err);
+		return mpk_ptx_wanted(&r->lex, "'.target sm_NN'", err);
 	return MPK_OK;
 }
 
@@ -420,9 +413,8 @@ static struct mpk_span without_end(struct mpk_span bytes)
 bool mpk_ptx_is(struct mpk_span bytes)
 {
 	struct mpk_lexer lex = { .bytes = bytes, .language = "PTX" };
-	struct mpk_token t;
 
-	return mpk_lexer_next(&lex, &t, NULL) == MPK_OK && mpk_token_is_word(&t, ".version");
+	return mpk_lexer_next(&lex, NULL) == MPK_OK && mpk_token_is_word(&lex.t, ".version");
 }
 
 enum mpk_code mpk_ptx_read(struct mpk_span bytes, struct mpk_arena *arena, struct mpk_ptx *out,
@@ -431,7 +423,7 @@ enum mpk_code mpk_ptx_read(struct mpk_span bytes, struct mpk_arena *arena, struc
 	struct mpk_span text = without_end(bytes);
 	MPK_CLEANUP(ptx_reader_fini)
 	struct reader r = {
-		.p = { .lex = { .bytes = text, .language = "PTX" } },
+		.lex = { .bytes = text, .language = "PTX" },
 		.arena = arena,
 		.ptx = { .address_bits = 32, .terminated = text.len < bytes.len },
 	};
@@ -449,7 +441,7 @@ enum mpk_code mpk_ptx_read(struct mpk_span bytes, struct mpk_arena *arena, struc
 enum mpk_code mpk_ptx_read_head(struct mpk_span bytes, struct mpk_ptx *out, struct mpk_error *err)
 {
 	MPK_CLEANUP(ptx_reader_fini)
-	struct reader r = { .p = { .lex = { .bytes = without_end(bytes), .language = "PTX" } } };
+	struct reader r = { .lex = { .bytes = without_end(bytes), .language = "PTX" } };
 
 	MPK_TRY(read_module(&r, true, err));
 	*out = (struct mpk_ptx){

@@ -97,5 +97,6 @@ enum mpk_code mpk_record_files(const struct mpk_payload *p, struct mpk_files *fi
 	return MPK_OK;
 }
 
-const struct mpk_codec mpk_codec_record = { MPK_PAYLOAD_RECORD, record_read_payload,
-					    record_write_payload, mpk_record_files };
+const struct mpk_payload_reader mpk_reader_record = { MPK_PAYLOAD_RECORD, record_read_payload };
+const struct mpk_codec mpk_codec_record = { &mpk_reader_record, record_write_payload,
+					    mpk_record_files };

@@ -138,11 +138,11 @@ struct mpk_relax_arg mpk_relax_arg(const struct mpk_relax_instr *instr, size_t i
 enum mpk_code mpk_relax_check(const struct mpk_relax *x, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_relax_dump - append a listing: functions in table order, an instruction a line
- * Instructions read as in TVM's own as_text. Words that make no sense are printed as such. */
-void mpk_relax_dump(const struct mpk_relax *x, struct mpk_strbuf *out);
+ * Instructions read as in TVM's own as_text. Words that make no sense are printed as such.
+ * @index   of the function, < func_count; MPK_RELAX_ALL: of all of them */
+#define MPK_RELAX_ALL SIZE_MAX
+void mpk_relax_dump(const struct mpk_relax *x, size_t index, struct mpk_strbuf *out);
 
-/* mpk_relax_dump_func - the part of it that is function index; index < func_count */
-void mpk_relax_dump_func(const struct mpk_relax *x, size_t index, struct mpk_strbuf *out);
 /* mpk_relax_dump_instr - append one instruction as that listing has it, without indent and line feed */
 void mpk_relax_dump_instr(const struct mpk_relax *x, const struct mpk_relax_instr *instr,
 			  struct mpk_strbuf *out);

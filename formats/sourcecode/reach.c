@@ -95,8 +95,9 @@ static enum mpk_code read_tokens(struct body *b, struct mpk_error *err)
 
 	do {
 		MPK_TRY_ALLOC(mpk_vec_reserve(&b->t, &b->cap, b->count + 1, sizeof *b->t), err);
-		if (mpk_lexer_next(&lex, &b->t[b->count], NULL) != MPK_OK)
-			b->t[b->count] = (struct mpk_token){ .text = mpk_span_of(text.data, 0) };
+		if (mpk_lexer_next(&lex, NULL) != MPK_OK)
+			lex.t = (struct mpk_token){ .text = mpk_span_of(text.data, 0) };
+		b->t[b->count] = lex.t;
 	} while (b->t[b->count++].kind != MPK_TOKEN_END);
 	return MPK_OK;
 }

@@ -29,7 +29,6 @@ enum { BLOCKS_MAX = 16 };
 struct reader {
 	const struct language *language;
 	struct mpk_lexer lex;
-	struct mpk_token t;
 	struct mpk_arena arena;             /* of the index */
 	struct mpk_source_code_index index; /* of macros that are numbers */
 	struct mpk_span bytes;              /* the text as it is; lex has the plain one, as long */
@@ -64,16 +63,6 @@ const char *mpk_source_code_language_name(enum mpk_source_code_language language
 	return languages[language].name;
 }
 
-static enum mpk_code sourcecode_next(struct reader *r, struct mpk_error *err)
-{
-	return mpk_lexer_next(&r->lex, &r->t, err);
-}
-
-static bool at(const struct reader *r, char c)
-{
-	return mpk_token_is_punct(&r->t, c);
-}
-
 static bool sourcecode_is_name(const struct mpk_token *t)
 {
 	return t->kind == MPK_TOKEN_WORD && t->text.data[0] != '.' &&
@@ -83,7 +72,8 @@ static bool sourcecode_is_name(const struct mpk_token *t)
 static bool is_marker(const struct reader *r)
 {
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(r->language->markers); i++)
-		if (r->language->markers[i] && mpk_token_is_word(&r->t, r->language->markers[i]))
+		if (r->language->markers[i] &&
+		    mpk_token_is_word(&r->lex.t, r->language->markers[i]))
 			return true;
 	return false;
 }
@@ -129,44 +119,44 @@ static bool parse_size(struct reader *r, const struct mpk_token *t, uint32_t *ou
 /* "(64, 1, 1)"; zeros when one of them is no number */
 static enum mpk_code read_group(struct reader *r, struct mpk_error *err)
 {
-	struct mpk_token open = r->t;
+	struct mpk_token open = r->lex.t;
 	uint32_t group[3] = { 1, 1, 1 };
 	bool numbers = true;
 	size_t n = 0;
 
-	MPK_TRY(sourcecode_next(r, err));
-	while (!at(r, ')')) {
-		if (r->t.kind == MPK_TOKEN_END)
+	MPK_TRY(mpk_lexer_next(&r->lex, err));
+	while (!mpk_lexer_at(&r->lex, ')')) {
+		if (r->lex.t.kind == MPK_TOKEN_END)
 			return no_end(r, &open, err);
-		if (at(r, ','))
+		if (mpk_lexer_at(&r->lex, ','))
 			n++;
-		else if (n >= 3 || !parse_size(r, &r->t, &group[n]))
+		else if (n >= 3 || !parse_size(r, &r->lex.t, &group[n]))
 			numbers = false;
-		MPK_TRY(sourcecode_next(r, err));
+		MPK_TRY(mpk_lexer_next(&r->lex, err));
 	}
 	memcpy(r->group, numbers ? group : (uint32_t[3]){ 0 }, sizeof group);
 	r->grouped = true;
-	return sourcecode_next(r, err);
+	return mpk_lexer_next(&r->lex, err);
 }
 
 /* "(256, 2)": the most threads of a block come first; the others are hints. */
 static enum mpk_code read_bounds(struct reader *r, struct mpk_error *err)
 {
-	struct mpk_token open = r->t, first = { 0 };
+	struct mpk_token open = r->lex.t, first = { 0 };
 	size_t depth = 0, words = 0;
 	bool hints = false;
 
 	do {
-		if (r->t.kind == MPK_TOKEN_END)
+		if (r->lex.t.kind == MPK_TOKEN_END)
 			return no_end(r, &open, err);
-		depth += at(r, '(');
-		depth -= at(r, ')');
-		hints |= depth == 1 && at(r, ',');
-		if (!hints && depth && r->t.text.data != open.text.data) {
-			first = r->t;
+		depth += mpk_lexer_at(&r->lex, '(');
+		depth -= mpk_lexer_at(&r->lex, ')');
+		hints |= depth == 1 && mpk_lexer_at(&r->lex, ',');
+		if (!hints && depth && r->lex.t.text.data != open.text.data) {
+			first = r->lex.t;
 			words++;
 		}
-		MPK_TRY(sourcecode_next(r, err));
+		MPK_TRY(mpk_lexer_next(&r->lex, err));
 	} while (depth);
 	r->max_threads = 0;
 	r->bounded = words > 0;
@@ -178,22 +168,23 @@ static enum mpk_code read_bounds(struct reader *r, struct mpk_error *err)
 /* From '(' to its ')': t is the token after it then. */
 static enum mpk_code skip_parens(struct reader *r, struct mpk_error *err)
 {
-	struct mpk_token open = r->t, before = r->t;
+	struct mpk_token open = r->lex.t, before = r->lex.t;
 	size_t depth = 0;
 
 	do {
-		bool group = mpk_token_is_word(&before, "reqd_work_group_size") && at(r, '(');
+		bool group = mpk_token_is_word(&before, "reqd_work_group_size") &&
+			     mpk_lexer_at(&r->lex, '(');
 
-		if (r->t.kind == MPK_TOKEN_END)
+		if (r->lex.t.kind == MPK_TOKEN_END)
 			return no_end(r, &open, err);
 		if (group) {
 			MPK_TRY(read_group(r, err));
 			continue;
 		}
-		depth += at(r, '(');
-		depth -= at(r, ')');
-		before = r->t;
-		MPK_TRY(sourcecode_next(r, err));
+		depth += mpk_lexer_at(&r->lex, '(');
+		depth -= mpk_lexer_at(&r->lex, ')');
+		before = r->lex.t;
+		MPK_TRY(mpk_lexer_next(&r->lex, err));
 	} while (depth);
 	return MPK_OK;
 }
@@ -202,23 +193,23 @@ static enum mpk_code skip_parens(struct reader *r, struct mpk_error *err)
 static enum mpk_code sourcecode_read_params(struct reader *r, struct mpk_source_code_kernel *k,
 					    struct mpk_error *err)
 {
-	struct mpk_token open = r->t;
+	struct mpk_token open = r->lex.t;
 	size_t depth = 0, words = 0;
 
 	do {
-		if (r->t.kind == MPK_TOKEN_END)
+		if (r->lex.t.kind == MPK_TOKEN_END)
 			return no_end(r, &open, err);
-		if (r->t.kind == MPK_TOKEN_PUNCT && strchr("([{<", r->t.text.data[0]))
+		if (r->lex.t.kind == MPK_TOKEN_PUNCT && strchr("([{<", r->lex.t.text.data[0]))
 			depth++;
-		else if (r->t.kind == MPK_TOKEN_PUNCT && strchr(")]}>", r->t.text.data[0]))
+		else if (r->lex.t.kind == MPK_TOKEN_PUNCT && strchr(")]}>", r->lex.t.text.data[0]))
 			depth--;
-		else if (depth == 1 && at(r, ','))
+		else if (depth == 1 && mpk_lexer_at(&r->lex, ','))
 			k->param_count++;
 		else if (depth == 1)
 			words++;
 		k->params = mpk_span_of(open.text.data + 1,
-					(size_t)(r->t.text.data - open.text.data) - 1);
-		MPK_TRY(sourcecode_next(r, err));
+					(size_t)(r->lex.t.text.data - open.text.data) - 1);
+		MPK_TRY(mpk_lexer_next(&r->lex, err));
 	} while (depth);
 	/* "(void)" and "()" have none; WGSL allows a comma after the last one */
 	if (words && !(words == 1 && mpk_span_is(k->params, "void")))
@@ -245,11 +236,31 @@ static void set_scopes(const struct reader *r, struct mpk_source_code_kernel *k)
 	}
 }
 
+/* The innermost group that a place is in, or NULL. */
+static const struct mpk_source_code_group *
+sourcecode_group_at(const struct mpk_source_code_groups *groups, size_t off)
+{
+	size_t low = 0, high = groups->count, i;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (groups->items[middle].from <= off)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (i = low - 1; low && i != SIZE_MAX; i = groups->items[i].around)
+		if (off < groups->items[i].to)
+			return &groups->items[i];
+	return NULL;
+}
+
 static enum mpk_code sourcecode_add(struct reader *r, struct mpk_source_code_kernel *k,
 				    struct mpk_error *err)
 {
 	const struct mpk_source_code_group *group =
-		mpk_source_code_group_at(&r->groups, (size_t)(k->name.data - r->lex.bytes.data));
+		sourcecode_group_at(&r->groups, (size_t)(k->name.data - r->lex.bytes.data));
 
 	set_scopes(r, k);
 	k->condition = group ? group->condition : (struct mpk_span){ 0 };
@@ -269,18 +280,21 @@ static enum mpk_code sourcecode_read_kernel(struct reader *r, struct mpk_error *
 	struct mpk_source_code_kernel k = { 0 };
 	struct mpk_token last = { 0 };
 
-	while (!at(r, '(') || is_attribute(last.text) || !sourcecode_is_name(&last)) {
-		if (r->t.kind == MPK_TOKEN_END || at(r, ';') || at(r, '{'))
+	while (!mpk_lexer_at(&r->lex, '(') || is_attribute(last.text) ||
+	       !sourcecode_is_name(&last)) {
+		if (r->lex.t.kind == MPK_TOKEN_END || mpk_lexer_at(&r->lex, ';') ||
+		    mpk_lexer_at(&r->lex, '{'))
 			return MPK_OK;
-		if (at(r, '(') && mpk_token_is_word(&last, "__launch_bounds__")) {
+		if (mpk_lexer_at(&r->lex, '(') && mpk_token_is_word(&last, "__launch_bounds__")) {
 			MPK_TRY(read_bounds(r, err));
-		} else if (at(r, '(') && mpk_token_is_word(&last, "workgroup_size")) {
+		} else if (mpk_lexer_at(&r->lex, '(') &&
+			   mpk_token_is_word(&last, "workgroup_size")) {
 			MPK_TRY(read_group(r, err));
-		} else if (at(r, '(')) {
+		} else if (mpk_lexer_at(&r->lex, '(')) {
 			MPK_TRY(skip_parens(r, err));
 		} else {
-			last = r->t;
-			MPK_TRY(sourcecode_next(r, err));
+			last = r->lex.t;
+			MPK_TRY(mpk_lexer_next(&r->lex, err));
 			continue;
 		}
 		last = (struct mpk_token){ 0 };
@@ -291,10 +305,10 @@ static enum mpk_code sourcecode_read_kernel(struct reader *r, struct mpk_error *
 	MPK_TRY(sourcecode_read_params(r, &k, err));
 	r->body = k.params.data + k.params.len;
 	r->body_depth = r->depth;
-	while (!at(r, '{')) { /* "-> type", "__attribute__((...))" */
-		if (r->t.kind == MPK_TOKEN_END || at(r, ';'))
+	while (!mpk_lexer_at(&r->lex, '{')) { /* "-> type", "__attribute__((...))" */
+		if (r->lex.t.kind == MPK_TOKEN_END || mpk_lexer_at(&r->lex, ';'))
 			return MPK_OK;
-		MPK_TRY(sourcecode_next(r, err));
+		MPK_TRY(mpk_lexer_next(&r->lex, err));
 	}
 	return sourcecode_add(r, &k, err);
 }
@@ -316,9 +330,9 @@ static void close_block(struct reader *r)
 
 	r->depth -= r->depth > 0;
 	if (last && r->depth <= r->body_depth && !last->body.len) {
-		last->body = mpk_span_of(r->body, (size_t)(r->t.text.data + 1 - r->body));
+		last->body = mpk_span_of(r->body, (size_t)(r->lex.t.text.data + 1 - r->body));
 		last->text = mpk_span_of(r->bytes.data + (r->start - r->lex.bytes.data),
-					 (size_t)(r->t.text.data + 1 - r->start));
+					 (size_t)(r->lex.t.text.data + 1 - r->start));
 	}
 	end_declaration(r);
 }
@@ -326,9 +340,9 @@ static void close_block(struct reader *r)
 /* "namespace a::b {" is one block to us, which then has no name. */
 static void note_namespace(struct reader *r)
 {
-	if (r->t.kind == MPK_TOKEN_WORD && !r->opening.is_path)
-		r->opening.name = r->t.text;
-	if (!at(r, ':'))
+	if (r->lex.t.kind == MPK_TOKEN_WORD && !r->opening.is_path)
+		r->opening.name = r->lex.t.text;
+	if (!mpk_lexer_at(&r->lex, ':'))
 		return;
 	r->opening.is_path = true;
 	r->opening.name = (struct mpk_span){ 0 };
@@ -337,44 +351,44 @@ static void note_namespace(struct reader *r)
 /* Whatever is in braces, and words in front of a kernel that change its symbol. */
 static void follow_blocks(struct reader *r)
 {
-	if (at(r, ';')) {
+	if (mpk_lexer_at(&r->lex, ';')) {
 		end_declaration(r);
-	} else if (at(r, '}')) {
+	} else if (mpk_lexer_at(&r->lex, '}')) {
 		close_block(r);
-	} else if (at(r, '{')) {
+	} else if (mpk_lexer_at(&r->lex, '{')) {
 		if (r->depth < BLOCKS_MAX)
 			r->blocks[r->depth] = r->opening;
 		r->depth++;
 		end_declaration(r);
-	} else if (mpk_token_is_word(&r->t, "namespace")) {
+	} else if (mpk_token_is_word(&r->lex.t, "namespace")) {
 		r->opening = (struct block){ .is_namespace = true };
 	} else if (r->opening.is_namespace) {
 		note_namespace(r);
-	} else if (r->t.kind == MPK_TOKEN_STRING && mpk_span_is(r->t.text, "\"C\"")) {
+	} else if (r->lex.t.kind == MPK_TOKEN_STRING && mpk_span_is(r->lex.t.text, "\"C\"")) {
 		r->opening.extern_c = r->extern_c = true;
 	}
-	r->is_template |= mpk_token_is_word(&r->t, "template");
-	r->is_static |= mpk_token_is_word(&r->t, "static");
+	r->is_template |= mpk_token_is_word(&r->lex.t, "template");
+	r->is_static |= mpk_token_is_word(&r->lex.t, "static");
 }
 
 static enum mpk_code sourcecode_read_all(struct reader *r, struct mpk_error *err)
 {
-	MPK_TRY(sourcecode_next(r, err));
-	while (r->t.kind != MPK_TOKEN_END) {
+	MPK_TRY(mpk_lexer_next(&r->lex, err));
+	while (r->lex.t.kind != MPK_TOKEN_END) {
 		bool marker = is_marker(r);
-		bool group = mpk_token_is_word(&r->t, "workgroup_size") ||
-			     mpk_token_is_word(&r->t, "reqd_work_group_size");
-		bool bounds = mpk_token_is_word(&r->t, "__launch_bounds__");
+		bool group = mpk_token_is_word(&r->lex.t, "workgroup_size") ||
+			     mpk_token_is_word(&r->lex.t, "reqd_work_group_size");
+		bool bounds = mpk_token_is_word(&r->lex.t, "__launch_bounds__");
 
-		if (!r->declaration && !at(r, '}') && !at(r, ';'))
-			r->declaration = r->t.text.data;
+		if (!r->declaration && !mpk_lexer_at(&r->lex, '}') && !mpk_lexer_at(&r->lex, ';'))
+			r->declaration = r->lex.t.text.data;
 		follow_blocks(r);
-		MPK_TRY(sourcecode_next(r, err));
+		MPK_TRY(mpk_lexer_next(&r->lex, err));
 		if (marker)
 			MPK_TRY(sourcecode_read_kernel(r, err));
-		else if (group && at(r, '('))
+		else if (group && mpk_lexer_at(&r->lex, '('))
 			MPK_TRY(read_group(r, err));
-		else if (bounds && at(r, '('))
+		else if (bounds && mpk_lexer_at(&r->lex, '('))
 			MPK_TRY(read_bounds(r, err));
 	}
 	return MPK_OK;

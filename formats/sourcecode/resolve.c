@@ -342,7 +342,7 @@ static void sourcecode_classify(struct written *w, struct mpk_span text, unsigne
 						  .dtype = p.dtype,
 						  .read_only = p.read_only && !w->points };
 	if (w->language == MPK_SOURCE_CODE_OPENCL)
-		out->refused = mpk_source_code_param_refused(text);
+		out->refused = p.refused;
 	if (w->open) {
 		/* its words may stand for anything, but for an address; in OpenCL one that says which
 		 * memory it is of */

@@ -13,7 +13,56 @@
 #include "base/strbuf.h"
 #include "base/strmap.h"
 #include "dtype/dtype.h"
-#include "sourcecode/index.h"
+
+/* --- what is anywhere in the text of a source: words, macros, types -------------------------
+ *
+ * Readers ask for each kernel and each parameter. Each list is made when it is first asked for, in one pass
+ * over the text; most texts are never asked. */
+
+enum mpk_source_code_list {
+	MPK_SOURCE_CODE_WORDS,     /* outside of comments, also in the lines of macros */
+	MPK_SOURCE_CODE_MACROS,    /* what a "#define" makes */
+	MPK_SOURCE_CODE_TYPEDEFS,  /* what a typedef may make: all its words outside of braces */
+	MPK_SOURCE_CODE_CLASSES,   /* structs, classes and unions */
+	MPK_SOURCE_CODE_CONSTANTS, /* what the lines "#define" and "#undef" name, with its number */
+	MPK_SOURCE_CODE_LISTS,
+};
+
+struct mpk_source_code_words;
+struct mpk_source_code_types; /* types.c */
+
+/* Set bytes and arena, with zeros after them. The text is borrowed. */
+struct mpk_source_code_index {
+	struct mpk_span bytes;
+	struct mpk_arena *arena; /* receives the lists, which end with it */
+	const struct mpk_source_code_words *lists[MPK_SOURCE_CODE_LISTS];
+	const struct mpk_source_code_types *types; /* NULL: not listed yet */
+	bool has_directives;                       /* what follows is known */
+	bool defines, pastes;  /* a "#define" with something after it; one with "##" */
+	bool includes, quotes; /* an "#include"; one of a file in quotes */
+};
+
+/* mpk_source_code_index_has - whether a word is in a list of the text
+ * Returns  true also when memory is out: nobody can tell then. Answers are "may" everywhere but for classes,
+ *          of which there are none then. */
+bool mpk_source_code_index_has(struct mpk_source_code_index *index, enum mpk_source_code_list list,
+			       struct mpk_span word);
+
+/* mpk_source_code_constant - a number as it is, "64" or "64u", or a word that the text defines once, under no
+ * condition, as such a number
+ * Returns  false when the word is anything else, or memory is out */
+bool mpk_source_code_constant(struct mpk_source_code_index *index, struct mpk_span word,
+			      uint32_t *out);
+
+/* mpk_source_code_may_hold - whether a kernel of this name may be in a text of any language
+ * Returns  false when the text names it nowhere outside of comments, joins no names with
+ *          ## and includes no file of its own; true also for names that C++ makes
+ * mpk_source_code_may_define - the same for a text in which the reader found no such kernel: false
+ * also when there are no macros, that could make one */
+bool mpk_source_code_may_hold(struct mpk_source_code_index *index, struct mpk_span name);
+bool mpk_source_code_may_define(struct mpk_source_code_index *index, struct mpk_span name);
+
+/* --- kernels of a source --------------------------------------------------------------------- */
 
 enum mpk_source_code_language {
 	MPK_SOURCE_CODE_OPENCL,
@@ -104,6 +153,9 @@ struct mpk_source_code_param {
 	unsigned pointers;      /* how many '*' */
 	bool is_global;         /* OpenCL: its own words say that it points to global memory */
 	bool read_only;         /* the kernel does not write where it points to */
+	/* The type that OpenCL C refuses as a parameter's (OpenCL C 6.11), and with it the whole text: "size_t",
+	 * ..., "a pointer to pointers"; NULL: it does not, as far as the words tell. */
+	const char *refused;
 };
 
 /* mpk_source_code_param_read - a parameter's declaration, as far as its words tell; what a macro or a
@@ -120,7 +172,7 @@ struct mpk_source_code_resolved {
 	 * so that one that is passed as a number of 8 bytes gets there. */
 	uint64_t least_bytes;
 	bool holds_address;
-	const char *refused; /* as mpk_source_code_param_refused */
+	const char *refused; /* of OpenCL C; as in mpk_source_code_param */
 };
 
 /* mpk_source_code_resolve - what a parameter of a kernel in the text is
@@ -131,11 +183,6 @@ bool mpk_source_code_resolve(struct mpk_span param, enum mpk_source_code_languag
 
 /* mpk_source_code_param_is_made - whether the text makes one of its words by a macro or a typedef */
 bool mpk_source_code_param_is_made(struct mpk_span param, struct mpk_source_code_index *index);
-
-/* mpk_source_code_param_refused - the type of a kernel's parameter that OpenCL C refuses (OpenCL C 6.11),
- * and with it the whole text: "size_t", ..., "a pointer to pointers"
- * Returns  NULL: it does not, as far as the words tell */
-const char *mpk_source_code_param_refused(struct mpk_span param);
 
 /* Which elements a kernel's threads touch, as far as the plain forms of its text tell. */
 struct mpk_source_code_reach {
@@ -192,15 +239,12 @@ enum mpk_code mpk_source_code_drop_copies(struct mpk_source_code *s, struct mpk_
 					  struct mpk_arena *arena,
 					  struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_source_code_mentions - whether a word is in the text, outside of comments */
-bool mpk_source_code_mentions(struct mpk_span bytes, struct mpk_span word);
+/* mpk_source_code_mentions - whether a word is in the text, outside of comments
+ * @as_value  of a type: where no '*' follows, so that values of it are there and not mere addresses */
+bool mpk_source_code_mentions(struct mpk_span bytes, const char *word, bool as_value);
 
 /* mpk_source_code_mentions_any - whether one of many words does */
 bool mpk_source_code_mentions_any(struct mpk_span bytes, const struct mpk_strmap *words);
-
-/* mpk_source_code_has_values - whether a type does where no '*' follows: where values of it are, not
- * mere addresses */
-bool mpk_source_code_has_values(struct mpk_span bytes, struct mpk_span type);
 
 /* mpk_source_code_nvrtc - the options that CUDA C++ asks its run-time compiler for: the words after
  * "// nvrtc_options:" in the first line

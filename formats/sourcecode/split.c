@@ -10,8 +10,8 @@
 
 #include <stdlib.h>
 
-#include "base/memory.h"
 #include "base/strmap.h"
+#include "base/vec.h"
 
 /* The offset of the next delimiter from off on, or the length of the text. */
 static size_t find_delimiter(struct mpk_span s, size_t off)

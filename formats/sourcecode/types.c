@@ -29,7 +29,6 @@ struct head {
 
 struct scan {
 	struct mpk_lexer lex;
-	struct mpk_token t;
 	struct mpk_source_code_type *items; /* malloc'ed */
 	size_t count, cap;
 	struct head head;
@@ -113,13 +112,14 @@ static void add_declarator(struct scan *s, struct declaration *d)
 }
 
 /* The parentheses after an attribute; whether it makes a vector. */
-static bool skip_attribute(struct mpk_lexer *lex, struct mpk_token *t)
+static bool skip_attribute(struct mpk_lexer *lex)
 {
+	const struct mpk_token *t = &lex->t;
 	size_t depth = 0;
 	bool vector = false;
 
 	do {
-		if (mpk_lexer_next(lex, t, NULL) != MPK_OK || t->kind == MPK_TOKEN_END)
+		if (mpk_lexer_next(lex, NULL) != MPK_OK || t->kind == MPK_TOKEN_END)
 			return vector;
 		depth += sourcecode_types_is_any(t, "(");
 		depth -= depth && sourcecode_types_is_any(t, ")");
@@ -149,32 +149,32 @@ static void add_typedef(struct scan *s, struct mpk_span text)
 {
 	struct mpk_lexer lex = { .bytes = text, .language = "source", .c_like = true };
 	struct declaration d = { .base = mpk_span_of(text.data, 0) };
-	struct mpk_token t;
+	const struct mpk_token *t = &lex.t;
 	size_t braces = 0, others = 0;
 
-	while (mpk_lexer_next(&lex, &t, NULL) == MPK_OK && t.kind != MPK_TOKEN_END) {
+	while (mpk_lexer_next(&lex, NULL) == MPK_OK && t->kind != MPK_TOKEN_END) {
 		bool top = !braces && !others;
 
-		if (top && is_attribute(&t))
-			d.vector |= skip_attribute(&lex, &t);
-		else if (top && t.kind == MPK_TOKEN_WORD)
-			note_word(&d, &t, &braces);
-		d.star |= top && sourcecode_types_is_any(&t, "*");
-		d.bracket |= top && sourcecode_types_is_any(&t, "[");
-		d.paren |= top && sourcecode_types_is_any(&t, "(");
-		if (top && sourcecode_types_is_any(&t, "*") && !d.based) {
-			d.base.len = (size_t)(t.text.data - d.base.data);
+		if (top && is_attribute(t))
+			d.vector |= skip_attribute(&lex);
+		else if (top && t->kind == MPK_TOKEN_WORD)
+			note_word(&d, t, &braces);
+		d.star |= top && sourcecode_types_is_any(t, "*");
+		d.bracket |= top && sourcecode_types_is_any(t, "[");
+		d.paren |= top && sourcecode_types_is_any(t, "(");
+		if (top && sourcecode_types_is_any(t, "*") && !d.based) {
+			d.base.len = (size_t)(t->text.data - d.base.data);
 			d.based = true;
 		}
-		if (top && sourcecode_types_is_any(&t, "{"))
-			d.braces = mpk_span_of(t.text.data + 1, 0);
-		braces += sourcecode_types_is_any(&t, "{");
-		braces -= braces && sourcecode_types_is_any(&t, "}");
-		if (d.braces.data && !braces && sourcecode_types_is_any(&t, "}"))
-			d.braces.len = (size_t)(t.text.data - d.braces.data);
-		others += sourcecode_types_is_any(&t, "([<");
-		others -= others && sourcecode_types_is_any(&t, ")]>");
-		if (top && sourcecode_types_is_any(&t, ",")) {
+		if (top && sourcecode_types_is_any(t, "{"))
+			d.braces = mpk_span_of(t->text.data + 1, 0);
+		braces += sourcecode_types_is_any(t, "{");
+		braces -= braces && sourcecode_types_is_any(t, "}");
+		if (d.braces.data && !braces && sourcecode_types_is_any(t, "}"))
+			d.braces.len = (size_t)(t->text.data - d.braces.data);
+		others += sourcecode_types_is_any(t, "([<");
+		others -= others && sourcecode_types_is_any(t, ")]>");
+		if (top && sourcecode_types_is_any(t, ",")) {
 			add_declarator(s, &d);
 			d.based = true;
 		}
@@ -203,7 +203,7 @@ static void open_brace(struct scan *s)
 	}
 	if (s->braces < BRACES_MAX) {
 		s->open[s->braces] = opened;
-		s->body[s->braces] = s->t.text.data + 1;
+		s->body[s->braces] = s->lex.t.text.data + 1;
 	}
 	s->braces++;
 	s->head = (struct head){ 0 };
@@ -217,7 +217,7 @@ static void close_brace(struct scan *s)
 	s->braces--;
 	if (s->braces < BRACES_MAX && s->open[s->braces])
 		s->items[s->open[s->braces] - 1].words = mpk_span_of(
-			s->body[s->braces], (size_t)(s->t.text.data - s->body[s->braces]));
+			s->body[s->braces], (size_t)(s->lex.t.text.data - s->body[s->braces]));
 	s->head = (struct head){ 0 };
 }
 
@@ -226,13 +226,13 @@ static void end_statement(struct scan *s)
 {
 	if (s->typedef_text && s->typedef_braces == s->braces) {
 		add_typedef(s, mpk_span_of(s->typedef_text,
-					   (size_t)(s->t.text.data - s->typedef_text)));
+					   (size_t)(s->lex.t.text.data - s->typedef_text)));
 		s->typedef_text = NULL;
 	}
 	if (s->head.what == USING && s->head.words.data) {
 		struct mpk_source_code_type type = { .name = s->head.name, .words = s->head.words };
 
-		type.words.len = (size_t)(s->t.text.data - type.words.data);
+		type.words.len = (size_t)(s->lex.t.text.data - type.words.data);
 		if (s->is_template || memchr(type.words.data, '(', type.words.len))
 			type.kind = MPK_SOURCE_CODE_TYPE_OPEN;
 		type.is_pointer = memchr(type.words.data, '[', type.words.len) != NULL;
@@ -249,63 +249,65 @@ static void end_statement(struct scan *s)
 /* The word after a keyword is the name, unless another keyword comes. */
 static void follow_word(struct scan *s)
 {
-	bool record = mpk_token_is_word(&s->t, "struct") || mpk_token_is_word(&s->t, "class") ||
-		      mpk_token_is_word(&s->t, "union");
+	bool record = mpk_token_is_word(&s->lex.t, "struct") ||
+		      mpk_token_is_word(&s->lex.t, "class") ||
+		      mpk_token_is_word(&s->lex.t, "union");
 
-	if (mpk_token_is_word(&s->t, "typedef")) {
-		s->typedef_text = s->t.text.data + s->t.text.len;
+	if (mpk_token_is_word(&s->lex.t, "typedef")) {
+		s->typedef_text = s->lex.t.text.data + s->lex.t.text.len;
 		s->typedef_braces = s->braces;
-	} else if (mpk_token_is_word(&s->t, "template")) {
+	} else if (mpk_token_is_word(&s->lex.t, "template")) {
 		s->is_template = true;
-	} else if (mpk_token_is_word(&s->t, "enum")) {
+	} else if (mpk_token_is_word(&s->lex.t, "enum")) {
 		s->head = (struct head){ .what = ENUMERATION };
-	} else if (mpk_token_is_word(&s->t, "using")) {
+	} else if (mpk_token_is_word(&s->lex.t, "using")) {
 		s->head = (struct head){ .what = USING };
 	} else if (record && s->head.what != ENUMERATION) {
 		s->head = (struct head){ .what = RECORD,
-					 .is_union = mpk_token_is_word(&s->t, "union") };
+					 .is_union = mpk_token_is_word(&s->lex.t, "union") };
 	} else if (s->head.what && !record && !s->head.behind_colon && !s->head.words.data &&
-		   !mpk_token_is_word(&s->t, "final")) {
-		s->head.name = s->t.text;
+		   !mpk_token_is_word(&s->lex.t, "final")) {
+		s->head.name = s->lex.t.text;
 	} else if (s->head.what == ENUMERATION && s->head.behind_colon) {
 		if (!s->head.words.data)
-			s->head.words = s->t.text;
-		s->head.words.len = (size_t)(s->t.text.data + s->t.text.len - s->head.words.data);
+			s->head.words = s->lex.t.text;
+		s->head.words.len =
+			(size_t)(s->lex.t.text.data + s->lex.t.text.len - s->head.words.data);
 	}
 }
 
 static void sourcecode_types_follow(struct scan *s)
 {
-	if (s->t.kind == MPK_TOKEN_WORD && !s->parens)
+	if (s->lex.t.kind == MPK_TOKEN_WORD && !s->parens)
 		follow_word(s);
-	else if (sourcecode_types_is_any(&s->t, "{"))
+	else if (sourcecode_types_is_any(&s->lex.t, "{"))
 		open_brace(s);
-	else if (sourcecode_types_is_any(&s->t, "}"))
+	else if (sourcecode_types_is_any(&s->lex.t, "}"))
 		close_brace(s);
-	else if (sourcecode_types_is_any(&s->t, ";") && !s->parens)
+	else if (sourcecode_types_is_any(&s->lex.t, ";") && !s->parens)
 		end_statement(s);
-	else if (sourcecode_types_is_any(&s->t, ":"))
+	else if (sourcecode_types_is_any(&s->lex.t, ":"))
 		s->head.behind_colon = s->head.what != NOTHING;
-	else if (sourcecode_types_is_any(&s->t, "=") && s->head.what == USING &&
+	else if (sourcecode_types_is_any(&s->lex.t, "=") && s->head.what == USING &&
 		 !s->head.words.data)
-		s->head.words = mpk_span_of(s->t.text.data + 1, 0);
-	else if (s->head.what != USING && sourcecode_types_is_any(&s->t, "*&,=>)"))
+		s->head.words = mpk_span_of(s->lex.t.text.data + 1, 0);
+	else if (s->head.what != USING && sourcecode_types_is_any(&s->lex.t, "*&,=>)"))
 		s->head = (struct head){ 0 }; /* it is mentioned, not made */
 }
 
 /* A text that the lexer cannot read ends the pass: what was found until then counts. */
 static void scan_text(struct scan *s)
 {
-	while (!s->failed && mpk_lexer_next(&s->lex, &s->t, NULL) == MPK_OK &&
-	       s->t.kind != MPK_TOKEN_END) {
-		if (s->head.what && is_attribute(&s->t)) {
-			(void)skip_attribute(&s->lex, &s->t);
+	while (!s->failed && mpk_lexer_next(&s->lex, NULL) == MPK_OK &&
+	       s->lex.t.kind != MPK_TOKEN_END) {
+		if (s->head.what && is_attribute(&s->lex.t)) {
+			(void)skip_attribute(&s->lex);
 			continue;
 		}
-		s->parens += sourcecode_types_is_any(&s->t, "(");
+		s->parens += sourcecode_types_is_any(&s->lex.t, "(");
 		sourcecode_types_follow(s);
-		s->parens -= s->parens && sourcecode_types_is_any(&s->t, ")");
-		if (sourcecode_types_is_any(&s->t, "{}"))
+		s->parens -= s->parens && sourcecode_types_is_any(&s->lex.t, ")");
+		if (sourcecode_types_is_any(&s->lex.t, "{}"))
 			s->parens = 0; /* of a text that does not balance them */
 	}
 }

@@ -1,168 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A bounded reader of the central directory, of stored and deflated members, and of the 64-bit
- * extensions. */
-#include "zip/zip.h"
-
+/* read.c - members, stored and deflated, held against their checksums */
 #include <string.h>
 #include <zlib.h>
 
-#include "base/cursor.h"
-#include "base/strmap.h"
 #include "deflate/deflate.h"
 #include "text/escape.h"
-
-enum {
-	SIG_LOCAL = 0x04034b50,
-	SIG_CENTRAL = 0x02014b50,
-	SIG_END = 0x06054b50,
-	SIG_END64 = 0x06064b50,
-	SIG_LOCATOR64 = 0x07064b50,
-	END_BYTES = 22,
-	END64_BYTES = 56,
-	LOCATOR_BYTES = 20,
-	LOCAL_BYTES = 30,
-	CENTRAL_BYTES = 46,
-	COMMENT_MAX = 65535,
-	EXTRA_ZIP64 = 1,
-	METHOD_STORED = 0,
-	METHOD_DEFLATED = 8,
-};
-
-struct directory {
-	const char *space;
-	uint64_t count, off;
-};
-
-bool mpk_zip_is(struct mpk_span bytes)
-{
-	return bytes.len >= 4 &&
-	       (mpk_load_u32(bytes.data) == SIG_LOCAL || mpk_load_u32(bytes.data) == SIG_END);
-}
-
-static enum mpk_code zip_bad(const char *space, uint64_t off, const char *what,
-			     struct mpk_error *err)
-{
-	return mpk_fail_offset(err, MPK_E_CORRUPT, space, off, "broken zip archive: %s", what);
-}
-
-/* The record that ends the archive may be followed by a comment. */
-static enum mpk_code find_end(struct mpk_span zip, const char *space, size_t *out,
-			      struct mpk_error *err)
-{
-	if (zip.len >= END_BYTES) {
-		size_t last = zip.len - END_BYTES;
-		size_t first = last > COMMENT_MAX ? last - COMMENT_MAX : 0;
-
-		for (size_t at = last + 1; at-- > first;) {
-			if (mpk_load_u32(zip.data + at) == SIG_END) {
-				*out = at;
-				return MPK_OK;
-			}
-		}
-	}
-	return zip_bad(space, zip.len, "the directory at its end is missing", err);
-}
-
-static enum mpk_code read_directory64(struct mpk_span zip, size_t end, struct directory *out,
-				      struct mpk_error *err)
-{
-	struct mpk_span record;
-	uint64_t off;
-
-	if (end < LOCATOR_BYTES || mpk_load_u32(zip.data + end - LOCATOR_BYTES) != SIG_LOCATOR64)
-		return zip_bad(out->space, end, "no 64-bit directory where one is needed", err);
-	off = mpk_load_u64(zip.data + end - LOCATOR_BYTES + 8);
-	if (!mpk_span_sub(zip, off, END64_BYTES, &record) || mpk_load_u32(record.data) != SIG_END64)
-		return zip_bad(out->space, end, "the 64-bit directory is not where it should be",
-			       err);
-	out->count = mpk_load_u64(record.data + 32);
-	out->off = mpk_load_u64(record.data + 48);
-	return MPK_OK;
-}
-
-static enum mpk_code read_directory(struct mpk_span zip, struct directory *out,
-				    struct mpk_error *err)
-{
-	size_t end = 0;
-
-	MPK_TRY(find_end(zip, out->space, &end, err));
-	out->count = mpk_load_u16(zip.data + end + 10);
-	out->off = mpk_load_u32(zip.data + end + 16);
-	if (out->count == UINT16_MAX || out->off == UINT32_MAX)
-		MPK_TRY(read_directory64(zip, end, out, err));
-	if (out->off > zip.len || out->count > (zip.len - out->off) / CENTRAL_BYTES)
-		return zip_bad(out->space, end, "the directory does not fit the file", err);
-	return MPK_OK;
-}
-
-/* Replaces each of the three values that did not fit 32 bits, in this order. */
-static enum mpk_code read_zip64(struct mpk_span extra, const char *space, struct mpk_zip_member *m,
-				struct mpk_error *err)
-{
-	struct mpk_cursor c = mpk_cursor_of(extra, 0, space);
-	uint64_t *const values[] = { &m->plain, &m->stored, &m->local };
-	struct mpk_span body;
-	uint16_t id, len;
-
-	while (mpk_cursor_left(&c) >= 4) {
-		MPK_TRY(mpk_read_u16(&c, "extra field", &id, err));
-		MPK_TRY(mpk_read_u16(&c, "extra field", &len, err));
-		MPK_TRY(mpk_read_bytes(&c, "extra field", len, &body, err));
-		if (id != EXTRA_ZIP64)
-			continue;
-
-		struct mpk_cursor v = mpk_cursor_of(body, 0, space);
-		for (size_t i = 0; i < MPK_ARRAY_COUNT(values); i++)
-			if (*values[i] == UINT32_MAX)
-				MPK_TRY(mpk_read_u64(&v, "64-bit size", values[i], err));
-	}
-	return MPK_OK;
-}
-
-static enum mpk_code read_member(struct mpk_cursor *c, struct mpk_zip_member *out,
-				 struct mpk_error *err)
-{
-	struct mpk_span head, name, extra, comment;
-
-	MPK_TRY(mpk_read_bytes(c, "directory entry", CENTRAL_BYTES, &head, err));
-	if (mpk_load_u32(head.data) != SIG_CENTRAL)
-		return zip_bad(c->space, mpk_cursor_offset(c) - CENTRAL_BYTES, "no directory entry",
-			       err);
-	MPK_TRY(mpk_read_bytes(c, "member name", mpk_load_u16(head.data + 28), &name, err));
-	MPK_TRY(mpk_read_bytes(c, "extra fields", mpk_load_u16(head.data + 30), &extra, err));
-	MPK_TRY(mpk_read_bytes(c, "comment", mpk_load_u16(head.data + 32), &comment, err));
-
-	struct mpk_zip_member m = {
-		.name = name,
-		.flags = mpk_load_u16(head.data + 8),
-		.method = mpk_load_u16(head.data + 10),
-		.checksum = mpk_load_u32(head.data + 16),
-		.stored = mpk_load_u32(head.data + 20),
-		.plain = mpk_load_u32(head.data + 24),
-		.local = mpk_load_u32(head.data + 42),
-	};
-	MPK_TRY(read_zip64(extra, c->space, &m, err));
-	*out = m;
-	return MPK_OK;
-}
-
-static enum mpk_code stored_bytes(struct mpk_span zip, const struct mpk_zip_member *m,
-				  const char *space, struct mpk_span *out, struct mpk_error *err)
-{
-	struct mpk_span head;
-
-	if (!mpk_span_sub(zip, m->local, LOCAL_BYTES, &head) ||
-	    mpk_load_u32(head.data) != SIG_LOCAL)
-		return zip_bad(space, m->local, "a member is not where the directory says", err);
-
-	/* name and extra fields of the local header may differ in length from the
-	 * directory's */
-	uint64_t data = m->local + LOCAL_BYTES + mpk_load_u16(head.data + 26) +
-			mpk_load_u16(head.data + 28);
-	if (!mpk_span_sub(zip, data, m->stored, out))
-		return zip_bad(space, m->local, "a member reaches beyond the file", err);
-	return MPK_OK;
-}
+#include "zip/internal/zip.h"
 
 static bool zip_holds(struct mpk_span data, const struct mpk_zip_member *m)
 {
@@ -177,11 +20,11 @@ static enum mpk_code open_member(struct mpk_span zip, const struct mpk_zip_membe
 {
 	if (m->flags & 1)
 		return mpk_fail(err, MPK_E_UNSUPPORTED, "'%s' is encrypted", MPK_QUOTE(m->name));
-	if (m->method != METHOD_STORED && m->method != METHOD_DEFLATED)
+	if (m->method != MPK_ZIP_STORED && m->method != MPK_ZIP_DEFLATED)
 		return mpk_fail(err, MPK_E_UNSUPPORTED, "'%s' is compressed by method %u; %s",
 				MPK_QUOTE(m->name), m->method, o->advice);
-	MPK_TRY(stored_bytes(zip, m, o->space, out, err));
-	if (m->method == METHOD_DEFLATED && m->plain > mpk_deflate_limit(out->len))
+	MPK_TRY(mpk_zip_raw(zip, m, o->space, out, err));
+	if (m->method == MPK_ZIP_DEFLATED && m->plain > mpk_deflate_limit(out->len))
 		return mpk_fail(err, MPK_E_UNSUPPORTED,
 				"'%s' unpacks to more than 128 times its size; %s",
 				MPK_QUOTE(m->name), o->advice);
@@ -200,7 +43,8 @@ static enum mpk_code fail_in_member(const struct mpk_zip_member *m, enum mpk_cod
 static enum mpk_code fail_checksum(const struct mpk_zip_member *m, const char *space,
 				   struct mpk_error *err)
 {
-	return zip_bad(space, m->local, "a compressed member is not what its checksum says", err);
+	return mpk_zip_bad(space, m->local, "a compressed member is not what its checksum says",
+			   err);
 }
 
 enum mpk_code mpk_zip_read(struct mpk_span zip, const struct mpk_zip_member *m,
@@ -210,7 +54,7 @@ enum mpk_code mpk_zip_read(struct mpk_span zip, const struct mpk_zip_member *m,
 	struct mpk_span stored, data;
 
 	MPK_TRY(open_member(zip, m, o, &stored, err));
-	if (m->method == METHOD_DEFLATED) {
+	if (m->method == MPK_ZIP_DEFLATED) {
 		enum mpk_code code =
 			mpk_deflate_read(stored, m->plain, o->reader, arena, &data, err);
 
@@ -222,10 +66,10 @@ enum mpk_code mpk_zip_read(struct mpk_span zip, const struct mpk_zip_member *m,
 		return MPK_OK;
 	}
 	if (m->stored != m->plain)
-		return zip_bad(o->space, m->local, "a stored member has two sizes", err);
+		return mpk_zip_bad(o->space, m->local, "a stored member has two sizes", err);
 	if (o->check_stored && !zip_holds(stored, m))
-		return zip_bad(o->space, m->local, "a stored member is not what its checksum says",
-			       err);
+		return mpk_zip_bad(o->space, m->local,
+				   "a stored member is not what its checksum says", err);
 	*out = stored;
 	return MPK_OK;
 }
@@ -234,7 +78,7 @@ enum mpk_code mpk_zip_read(struct mpk_span zip, const struct mpk_zip_member *m,
 
 bool mpk_zip_is_deflated(const struct mpk_zip_member *m)
 {
-	return m->method == METHOD_DEFLATED;
+	return m->method == MPK_ZIP_DEFLATED;
 }
 
 struct summing {
@@ -271,79 +115,4 @@ enum mpk_code mpk_zip_index(struct mpk_span zip, const struct mpk_zip_member *m,
 		return fail_checksum(m, o->space, err);
 	*out = x;
 	return MPK_OK;
-}
-
-enum mpk_code mpk_zip_list(struct mpk_span bytes, const char *space, struct mpk_arena *arena,
-			   struct mpk_zip_member **out, size_t *count, struct mpk_error *err)
-{
-	struct directory dir = { .space = space };
-	struct mpk_zip_member *list;
-	struct mpk_span rest;
-
-	MPK_TRY(read_directory(bytes, &dir, err));
-	list = mpk_arena_array(arena, (size_t)dir.count + 1, sizeof *list);
-	MPK_TRY_ALLOC(list, err);
-	if (!mpk_span_sub(bytes, dir.off, bytes.len - dir.off, &rest))
-		return zip_bad(space, dir.off, "the directory does not fit the file", err);
-
-	struct mpk_cursor c = mpk_cursor_of(rest, dir.off, space);
-	uint64_t left = bytes.len;
-	for (uint64_t i = 0; i < dir.count; i++) {
-		MPK_TRY(read_member(&c, &list[i], err));
-		/* what reaches beyond the end alone says so when it is read */
-		if (list[i].stored > bytes.len)
-			continue;
-		if (list[i].stored > left) /* they would be read again and again */
-			return zip_bad(space, dir.off,
-				       "its members overlap: together they are more than the file",
-				       err);
-		left -= list[i].stored;
-	}
-	*out = list;
-	*count = (size_t)dir.count;
-	return MPK_OK;
-}
-
-/* --- names -------------------------------------------------------------------------------- */
-
-static struct mpk_span last_part(struct mpk_span name)
-{
-	const uint8_t *slash = name.len ? memrchr(name.data, '/', name.len) : NULL;
-
-	return slash ? mpk_span_of(slash + 1, name.len - (size_t)(slash + 1 - name.data)) : name;
-}
-
-/* Who leaves the folders out means the member with that last part; else one that is spelt alike. */
-static enum mpk_code zip_not_found(const struct mpk_zip_member *members, size_t count,
-				   struct mpk_span name, struct mpk_error *err)
-{
-	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
-	struct mpk_span *names = mpk_arena_array(&scratch, count, sizeof *names);
-	size_t near = count;
-
-	MPK_TRY_ALLOC(names, err);
-	for (size_t i = 0; i < count; i++) {
-		names[i] = members[i].name;
-		if (near == count && mpk_span_equal(last_part(names[i]), last_part(name)))
-			near = i;
-	}
-	if (near == count)
-		near = mpk_closest(name, names, count);
-	if (near < count)
-		return mpk_fail(err, MPK_E_NOTFOUND, "there is no member '%s'; did you mean '%s'?",
-				MPK_QUOTE(name), MPK_QUOTE(names[near]));
-	return mpk_fail(err, MPK_E_NOTFOUND, "there is no member '%s' among the %zu",
-			MPK_QUOTE(name), count);
-}
-
-enum mpk_code mpk_zip_find(const struct mpk_zip_member *members, size_t count, struct mpk_span name,
-			   size_t *out, struct mpk_error *err)
-{
-	for (size_t i = count; i-- > 0;) {
-		if (mpk_span_equal(members[i].name, name)) {
-			*out = i;
-			return MPK_OK;
-		}
-	}
-	return zip_not_found(members, count, name, err);
 }

@@ -15,7 +15,6 @@
 #include "base/error.h"
 #include "base/span.h"
 #include "deflate/deflate.h"
-#include "deflate/index.h"
 
 struct mpk_zip_member {
 	struct mpk_span name;   /* "pkg/lib.so", a folder's with a slash at its end; not checked */
@@ -55,6 +54,12 @@ struct mpk_zip_options {
 enum mpk_code mpk_zip_read(struct mpk_span bytes, const struct mpk_zip_member *m,
 			   const struct mpk_zip_options *options, struct mpk_arena *arena,
 			   struct mpk_span *out, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_zip_stored - the same of a member that is not compressed; its checksum is not looked at
+ * Returns  as above; MPK_E_UNSUPPORTED also for one that is compressed */
+enum mpk_code mpk_zip_stored(struct mpk_span bytes, const struct mpk_zip_member *m,
+			     const struct mpk_zip_options *options, struct mpk_span *out,
+			     struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_zip_is_deflated - whether a member is compressed in the way that mpk_zip_index can read */
 bool mpk_zip_is_deflated(const struct mpk_zip_member *m);

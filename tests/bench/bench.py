@@ -11,7 +11,7 @@ missed by the clock and kept by CPU time is "met in CPU time". Outputs are remov
 outside of its time, since replacing a large file costs as much as writing one. Memory is the
 largest resident size of any process of the tree. BENCH_SIZE (1G) is the size of the large payload;
 the others follow it. Groups: start functions small large huge text
-many calls models. A goal that is missed is
+many calls models library. A goal that is missed is
 marked, not an error; a program under test that fails is one.
 """
 import argparse
@@ -28,6 +28,7 @@ import sys
 import time
 
 import functions
+import library
 import models
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -484,7 +485,8 @@ def run_models(b):
 
 
 GROUPS = {"start": start, "functions": lambda b: functions.functions(b, ROOT), "small": small,
-          "large": large, "huge": huge, "text": text, "many": many, "calls": calls, "models": run_models}
+          "large": large, "huge": huge, "text": text, "many": many, "calls": calls, "models": run_models,
+          "library": lambda b: library.library(b, ROOT)}
 
 
 def main():

@@ -32,7 +32,7 @@ class Models:
         native = b.bin.parent / "tests" / "bench" / "native"
         python = os.environ.get("INTEROP_PYTHON") or str(root / "out/venv/bin/python")
         self.b, self.python, self.missing = b, python, None
-        self.ours = [native / "model_step", b.bin.parent / "libexec" / "minspect"]
+        self.ours = [native / "model_step"]
         where = "import tvm_ffi.libinfo as f, tvm, pathlib; print(f.find_libtvm_ffi()); " \
                 "print(next(pathlib.Path(tvm.__file__).parent.rglob('libtvm_runtime.so')))"
         if not os.access(python, os.X_OK):

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "deflate/deflate.h"
-#include "deflate/index.h"
 #include "fuzz.h"
 
 enum { LIMIT = 1 << 16, INTERVAL = 1 << 13 };

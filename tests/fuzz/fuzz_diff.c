@@ -15,16 +15,14 @@ static void compare(const struct fuzz_file *a, struct mpk_span a_bytes, const st
 
 	if (mpk_diff_views(&a->view, a_bytes, &b->view, b_bytes, arena, &diff, NULL) == MPK_OK) {
 		FUZZ_REQUIRE(a != b || diff.count == 0);
-		mpk_diff_text(&diff, (struct mpk_style){ 0 }, &out);
-		mpk_diff_markdown(&diff, (struct mpk_diff_side){ "a", a_bytes.len, 0 },
-				  (struct mpk_diff_side){ "b", b_bytes.len, 0 }, &out);
+		mpk_answer_diff.text(&diff, (struct mpk_style){ 0 }, &out);
+		mpk_answer_diff.markdown(&diff, (struct mpk_style){ 0 }, &out);
 		mpk_json_init(&j, 1);
-		mpk_diff_json(&diff, &j, j.root);
+		mpk_answer_diff.json(&diff, &j, j.root);
 		FUZZ_REQUIRE(mpk_json_print(&j, &out, NULL) == MPK_OK);
 		mpk_json_fini(&j);
 		fuzz_printable(&out);
 	}
-	mpk_diff_fini(&diff);
 	mpk_strbuf_fini(&out);
 }
 

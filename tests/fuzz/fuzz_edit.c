@@ -7,8 +7,8 @@
 
 #include "view.h"
 
-#include "elf/replace.h"
-#include "package/swap.h"
+#include "elf/edit.h"
+#include "package/package.h"
 #include "trust/origin.h"
 #include "verify/verify.h"
 

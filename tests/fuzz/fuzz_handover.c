@@ -3,7 +3,7 @@
  * files that are open, and leads no compiler elsewhere. The first 16 bytes are the input that both have. */
 #include <string.h>
 
-#include "emit/handover.h"
+#include "emit/emit.h"
 #include "fuzz.h"
 
 enum { INPUT_BYTES = 16 };

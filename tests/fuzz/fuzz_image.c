@@ -5,6 +5,7 @@
 
 #include "bom/bom.h"
 #include "extract/extract.h"
+#include "list/list.h"
 #include "model/node_info.h"
 #include "size/size.h"
 #include "verify/verify.h"
@@ -18,7 +19,8 @@ static void verify(const struct mpk_view *view, struct mpk_arena *arena, struct 
 	struct mpk_report report = { 0 };
 
 	if (mpk_verify_run(view, &file, arena, &report, NULL) == MPK_OK)
-		mpk_verify_print("x", &report, (struct mpk_style){ 0 }, true, out);
+		mpk_answer_verify.text(&(struct mpk_verified){ "x", &report },
+				       (struct mpk_style){ .verbose = true }, out);
 	FUZZ_REQUIRE(report.failed || report.errors);
 	mpk_report_fini(&report);
 }
@@ -30,13 +32,13 @@ static void document(struct mpk_view *view, struct mpk_strbuf *out)
 	struct mpk_json j;
 	struct mpk_bom b;
 
-	if (mpk_bom_read(view, &map, map.bytes, &b, NULL) != MPK_OK)
+	if (mpk_bom_read(view, &map, map.bytes, &author, &b, NULL) != MPK_OK)
 		return;
 	mpk_json_init(&j, 0);
-	mpk_bom_cyclonedx(&b, &author, &j, mpk_json_object(&j, j.root, "a"));
-	mpk_bom_spdx(&b, &author, &j, mpk_json_object(&j, j.root, "b"));
+	mpk_answer_cyclonedx.json(&b, &j, mpk_json_object(&j, j.root, "a"));
+	mpk_answer_spdx.json(&b, &j, mpk_json_object(&j, j.root, "b"));
 	if (b.has_provenance)
-		mpk_bom_statement(&b, &author, &j, mpk_json_object(&j, j.root, "c"));
+		mpk_answer_statement.json(&b, &j, mpk_json_object(&j, j.root, "c"));
 	FUZZ_REQUIRE(mpk_json_print(&j, out, NULL) == MPK_OK);
 	mpk_json_fini(&j);
 }
@@ -49,14 +51,14 @@ static void show(struct mpk_view *view, struct mpk_arena *arena, struct mpk_strb
 	struct mpk_extract plan;
 
 	FUZZ_REQUIRE(mpk_view_show_info(view, true, NULL) == MPK_OK);
-	mpk_view_summary(view, style, out);
-	mpk_view_functions(view, style, out);
+	mpk_answer_summary.text(view, style, out);
+	mpk_answer_functions.text(view, style, out);
 	if (mpk_size_read(view, arena, &size, NULL) == MPK_OK)
-		mpk_size_text(view, &size, style, out);
-	(void)!mpk_extract_plan(view, arena, &plan, NULL);
+		mpk_answer_size.text(&size, style, out);
+	(void)!mpk_extract_plan(view, (struct mpk_span){ 0 }, arena, &plan, NULL);
 	verify(view, arena, out);
 	mpk_json_init(&j, 1);
-	mpk_view_summary_json(view, &j, j.root);
+	mpk_answer_summary.json(view, &j, j.root);
 	FUZZ_REQUIRE(mpk_json_print(&j, out, NULL) == MPK_OK);
 	mpk_json_fini(&j);
 	document(view, out);

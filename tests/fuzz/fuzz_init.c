@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_init - a file of kernels or host code that becomes a manifest; the first byte chooses its name */
 #include "fuzz.h"
-#include "package/init.h"
+#include "package/package.h"
 
 void fuzz_one(struct mpk_span bytes, struct mpk_arena *arena)
 {

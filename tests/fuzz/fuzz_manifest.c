@@ -34,8 +34,8 @@ static void print(const struct mpk_package *p, struct mpk_arena *arena)
 		if (mpk_launch_build(p->launches, p->launch_count, modes[i], "x_", arena, &unit,
 				     NULL) != MPK_OK)
 			continue;
-		(void)!mpk_host_print_c(&unit, &out, NULL);
-		(void)!mpk_host_print_ll(&unit, &out, NULL);
+		(void)!mpk_host_c.print(&unit, &out, NULL);
+		(void)!mpk_host_ll.print(&unit, &out, NULL);
 	}
 }
 

@@ -15,9 +15,9 @@ static void read_packed(struct mpk_span bytes, struct mpk_arena *arena)
 
 	if (mpk_offload_read_packed(bytes, &packed, NULL) != MPK_OK || packed.plain_bytes > LIMIT)
 		return;
-	if (mpk_offload_unpack_head(&packed, 4096, arena, &plain, NULL) == MPK_OK)
+	if (mpk_offload_unpack(&packed, 4096, arena, &plain, NULL) == MPK_OK)
 		(void)!mpk_offload_list_head(plain, arena, &list, &sizes, NULL);
-	if (mpk_offload_unpack(&packed, arena, &plain, NULL) == MPK_OK)
+	if (mpk_offload_unpack(&packed, SIZE_MAX, arena, &plain, NULL) == MPK_OK)
 		(void)!mpk_offload_read(plain, arena, &list, NULL);
 }
 

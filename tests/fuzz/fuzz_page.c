@@ -40,7 +40,7 @@ static void check(struct mpk_view *view, struct mpk_arena *arena, struct mpk_str
 	there.glibc_minor = 28;
 	there.cuda.sm = mpk_cuda_device_parse("sm_90");
 	if (mpk_check_run(view, &map, &there, arena, &result, NULL) == MPK_OK)
-		mpk_check_print("x", &there, &result, (struct mpk_style){ 0 }, out);
+		mpk_answer_check.text(&result, (struct mpk_style){ 0 }, out);
 	mpk_report_fini(&result.report);
 }
 
@@ -53,9 +53,9 @@ void fuzz_one(struct mpk_span bytes, struct mpk_arena *arena)
 	if (!fuzz_file_open(bytes, arena, &file))
 		return;
 	check(&file.view, arena, &out);
-	mpk_dot_tree(&file.view, &out);
+	mpk_answer_dot_tree.text(&file.view, (struct mpk_style){ 0 }, &out);
 	if (mpk_model_graphs_read(&file.view, &graphs, NULL) == MPK_OK)
-		mpk_dot_model(&file.view, &graphs, &out);
+		mpk_answer_dot_model.text(&graphs, (struct mpk_style){ 0 }, &out);
 	put_page(&file.view, &out);
 	fuzz_printable(&out);
 }

@@ -2,7 +2,7 @@
 /* fuzz_unpack - a blob taken apart into a manifest and files; the first byte is its generation. That the
  * package gives the same blob again is part of what is called. */
 #include "fuzz.h"
-#include "package/unpack.h"
+#include "package/package.h"
 
 void fuzz_one(struct mpk_span bytes, struct mpk_arena *arena)
 {

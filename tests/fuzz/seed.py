@@ -43,6 +43,7 @@ BY_SUFFIX = {
     "a": ["ar"], "tar": ["tar"], "cubin": ["cubin"], "fatbin": ["fatbin"], "ptx": ["ptx"], "spv": ["spirv"],
     "c": ["csource"], "hsaco": ["amdgpu"], "bundle": ["offload"], "npy": ["npy"], "npz": ["npz", "zip"],
     "dylib": ["macho"], "dll": ["coff"], "obj": ["coff"], "params": ["params"], "json": [],
+    "so": ["elfdyn"],
 }
 DEVICE = {"cubin", "fatbin", "ptx", "spv", "cu", "cl", "hip", "hsaco", "bundle"}
 SOURCES = {"cl": 0, "hip": 3, "cu": 3}  # languages of fuzz_sourcecode

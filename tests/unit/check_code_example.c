@@ -4,6 +4,7 @@
 #include "code_toy.h"
 
 #include "contributing.h"
+#include "list/list.h"
 #include "model/node_info.h"
 #include "verify_made.h"
 
@@ -83,7 +84,7 @@ START_TEST(is_listed)
 	struct mpk_view view;
 
 	open_view(blob_of(TOY, "add", handles), &view);
-	mpk_view_functions(&view, (struct mpk_style){ 0 }, &out);
+	mpk_answer_functions.text(&view, (struct mpk_style){ 0 }, &out);
 	ck_assert_ptr_nonnull(strstr(mpk_strbuf_text(&out), "toy code, 2 kernels\n"));
 	ck_assert_ptr_nonnull(
 		strstr(mpk_strbuf_text(&out), "in the code, not in the table: scale\n"));
@@ -101,7 +102,7 @@ START_TEST(is_written_as_json)
 
 	open_view(blob_of(TOY, "add", handles), &view);
 	mpk_json_init(&j, 1);
-	mpk_view_functions_json(&view, &j, j.root);
+	mpk_answer_functions.json(&view, &j, j.root);
 	ck_assert_int_eq(mpk_json_print(&j, &out, NULL), MPK_OK);
 	ck_assert_ptr_nonnull(strstr(mpk_strbuf_text(&out), "\"format\": \"toy\""));
 	ck_assert_ptr_nonnull(strstr(mpk_strbuf_text(&out), "\"max_threads\": 64"));

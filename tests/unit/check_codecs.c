@@ -12,7 +12,7 @@
 static void round_trip(const struct mpk_kind *kind, enum mpk_generation gen, uint64_t seed)
 {
 	struct gen g = { .seed = seed };
-	struct mpk_payload p = { .tag = kind->codec->tag, .kind = kind, .gen = gen }, back;
+	struct mpk_payload p = { .tag = kind->codec->reader->tag, .kind = kind, .gen = gen }, back;
 	struct mpk_error err = { 0 };
 	struct mpk_extracted_files parts;
 	struct mpk_span first, second;
@@ -37,7 +37,7 @@ START_TEST(random_values_come_back)
 {
 	const struct mpk_kind *kind = mpk_kind_at((size_t)_i);
 
-	if (kind->codec->tag == MPK_PAYLOAD_KERNELS)
+	if (kind->codec->reader->tag == MPK_PAYLOAD_KERNELS)
 		return;
 	for (unsigned gen = 0; gen < MPK_GENERATION_COUNT; gen++) {
 		for (uint64_t seed = 1; seed <= 100; seed++)
@@ -50,13 +50,16 @@ END_TEST
 START_TEST(prefixes_are_refused)
 {
 	const struct mpk_kind *kind = mpk_kind_at((size_t)_i);
-	struct mpk_payload p = { .tag = kind->codec->tag, .kind = kind, .gen = MPK_GEN_CURRENT },
+	struct mpk_payload p = { .tag = kind->codec->reader->tag,
+				 .kind = kind,
+				 .gen = MPK_GEN_CURRENT },
 			   back;
 	struct gen g = { .seed = 12345 };
 	struct guarded guard;
 	struct mpk_span all;
 
-	if (kind->codec->tag == MPK_PAYLOAD_KERNELS || kind->codec->tag == MPK_PAYLOAD_EMPTY)
+	if (kind->codec->reader->tag == MPK_PAYLOAD_KERNELS ||
+	    kind->codec->reader->tag == MPK_PAYLOAD_EMPTY)
 		return;
 	fill(&g, &p);
 	all = encoded(&p, &g);
@@ -76,12 +79,15 @@ END_TEST
 START_TEST(flips_never_crash)
 {
 	const struct mpk_kind *kind = mpk_kind_at((size_t)_i);
-	struct mpk_payload p = { .tag = kind->codec->tag, .kind = kind, .gen = MPK_GEN_LEGACY };
+	struct mpk_payload p = { .tag = kind->codec->reader->tag,
+				 .kind = kind,
+				 .gen = MPK_GEN_LEGACY };
 	struct gen g = { .seed = 999 };
 	struct guarded guard;
 	struct mpk_span all;
 
-	if (kind->codec->tag == MPK_PAYLOAD_KERNELS || kind->codec->tag == MPK_PAYLOAD_EMPTY)
+	if (kind->codec->reader->tag == MPK_PAYLOAD_KERNELS ||
+	    kind->codec->reader->tag == MPK_PAYLOAD_EMPTY)
 		return;
 	fill(&g, &p);
 	all = encoded(&p, &g);

@@ -15,7 +15,7 @@
 #include "compare/text.h"
 #include "cubin/cubin.h"
 #include "harness.h"
-#include "text/markdown.h"
+#include "text/markup.h"
 
 /* --- texts --------------------------------------------------------------------------- */
 

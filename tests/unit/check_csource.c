@@ -3,8 +3,8 @@
 #include <check.h>
 #include <stdlib.h>
 
-#include "csource/csource.h"
 #include "elf/image.h"
+#include "object/object.h"
 #include "robust.h"
 #include "tar/tar.h"
 
@@ -22,8 +22,8 @@ static struct mpk_object read_text(const char *text)
 	struct mpk_error err = { 0 };
 	struct mpk_object o;
 
-	ck_assert_msg(mpk_csource_read(mpk_span_str(text), &arena, &o, &err) == MPK_OK, "%s: %s",
-		      text, err.text);
+	ck_assert_msg(mpk_csource_reader.read(mpk_span_str(text), &arena, &o, &err) == MPK_OK,
+		      "%s: %s", text, err.text);
 	return o;
 }
 
@@ -100,8 +100,8 @@ START_TEST(array_bytes)
 	struct mpk_span got;
 
 	ck_assert_uint_eq(o.symbol_count, 1);
-	ck_assert_msg(mpk_csource_bytes(&o.symbols[0], &arena, &got, &err) == MPK_OK, "%s: %s",
-		      arrays[_i].text, err.text);
+	ck_assert_msg(mpk_csource_reader.bytes(&o.symbols[0], &arena, &got, &err) == MPK_OK,
+		      "%s: %s", arrays[_i].text, err.text);
 	ck_assert_uint_eq(got.len, arrays[_i].len);
 	ck_assert_mem_eq(got.data, arrays[_i].want, got.len);
 }
@@ -133,7 +133,7 @@ START_TEST(refuses_array)
 	struct mpk_error err = { 0 };
 	struct mpk_span got;
 
-	ck_assert_int_eq(mpk_csource_bytes(&o.symbols[0], &arena, &got, &err), MPK_E_SYNTAX);
+	ck_assert_int_eq(mpk_csource_reader.bytes(&o.symbols[0], &arena, &got, &err), MPK_E_SYNTAX);
 	ck_assert_msg(strstr(err.text, bad_arrays[_i].error) != NULL, "%s: %s", bad_arrays[_i].text,
 		      err.text);
 }
@@ -158,11 +158,13 @@ START_TEST(refuses)
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(rows); i++) {
 		struct mpk_error err = { 0 };
 
-		ck_assert_int_eq(mpk_csource_read(rows[i].text, &arena, &o, &err), rows[i].code);
+		ck_assert_int_eq(mpk_csource_reader.read(rows[i].text, &arena, &o, &err),
+				 rows[i].code);
 		ck_assert_uint_eq(err.at.line, rows[i].line);
 		ck_assert_msg(err.text[0] != 0, "row %zu", i);
 	}
-	ck_assert_int_eq(mpk_csource_read(mpk_span_of("int x;\0\0", 8), &arena, &o, NULL), MPK_OK);
+	ck_assert_int_eq(mpk_csource_reader.read(mpk_span_of("int x;\0\0", 8), &arena, &o, NULL),
+			 MPK_OK);
 }
 END_TEST
 
@@ -266,10 +268,10 @@ static enum mpk_code try_text(struct mpk_span bytes, struct mpk_error *err)
 	struct mpk_span out;
 
 	MPK_TRY(mpk_csource_strings(bytes, &scratch, &out, err));
-	MPK_TRY(mpk_csource_read(bytes, &scratch, &o, err));
+	MPK_TRY(mpk_csource_reader.read(bytes, &scratch, &o, err));
 	for (size_t i = 0; i < o.symbol_count; i++)
 		if (o.symbols[i].content.len)
-			(void)!mpk_csource_bytes(&o.symbols[i], &scratch, &out, NULL);
+			(void)!mpk_csource_reader.bytes(&o.symbols[i], &scratch, &out, NULL);
 	return MPK_OK;
 }
 

@@ -7,7 +7,7 @@
 #include <zlib.h>
 
 #include "base/compiler.h"
-#include "deflate/index.h"
+#include "deflate/deflate.h"
 
 enum { CONTENT_BYTES = 1500000, INTERVAL = 70000, SMALL_BYTES = 1000 };
 

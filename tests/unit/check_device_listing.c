@@ -8,7 +8,6 @@
 #include <zstd.h>
 
 #include "base/compiler.h"
-#include "elf/device_code.h"
 #include "elf/image.h"
 #include "model/device_code.h"
 #include "offload/offload.h"

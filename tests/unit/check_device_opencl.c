@@ -12,6 +12,7 @@
 #include "device_kernels.h"
 #include "harness.h"
 #include "runtime/textures.h"
+#include "session/hint.h"
 #include "skip.h"
 
 static const char two_kernels[] =
@@ -334,6 +335,8 @@ START_TEST(sources_that_tvm_refuses)
 	t->kernels.gen = MPK_GEN_CURRENT;
 	ck_assert_int_eq(mpk_device_load(device, &t->kernels, &module, &err), MPK_E_LOAD);
 	ck_assert_text(err, "has no '// Function: NAME' lines");
+	ck_assert_ptr_null(strstr(err.text, "--"));
+	mpk_hint_add(&err);
 	ck_assert_text(err, "mpack edit --replace");
 	t->kernels.gen = MPK_GEN_LEGACY;
 	ck_assert_ok(mpk_device_load(device, &t->kernels, &module, &err), err);

@@ -6,7 +6,7 @@
 
 #include "compat/dso.h"
 #include "compat/scope.h"
-#include "elf/versions.h"
+#include "elf/symbols.h"
 #include "robust.h"
 
 #define LIBRARY "tests/data/ffi/ffi_cpp.so"

@@ -5,7 +5,7 @@
 
 #include "image_made.h"
 #include "model/embedded.h"
-#include "package/swap.h"
+#include "package/package.h"
 
 static struct mpk_image open_image(struct mpk_span bytes)
 {

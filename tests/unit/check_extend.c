@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Extending a stub (elf/extend.h). The oracle is GNU ld: the extended file must be, byte for
+/* Extending a stub (elf/edit.h). The oracle is GNU ld: the extended file must be, byte for
  * byte, what ld makes of an object with the full content. */
-#include "elf/extend.h"
+#include "elf/edit.h"
 #include "skip.h"
 #include "workdir.h"
 

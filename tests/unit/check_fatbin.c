@@ -6,7 +6,6 @@
 #include "base/cursor.h"
 #include "cubin/cubin.h"
 #include "fatbin/fatbin.h"
-#include "fatbin/scan.h"
 
 #define DATA "tests/data/device/"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A rope as one run of bytes, wherever its large range begins and ends (io/flat.h) */
+/* A rope as one run of bytes, wherever its large range begins and ends (io/reader.h) */
 #include <check.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "io/flat.h"
+#include "io/reader.h"
 #include "workdir.h"
 
 START_TEST(flat_is_the_rope)

@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include "assert_error.h"
-#include "emit/handover.h"
-#include "io/flat.h"
+#include "emit/emit.h"
+#include "io/reader.h"
 #include "robust.h"
 #include "workdir.h"
 

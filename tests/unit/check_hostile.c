@@ -10,8 +10,9 @@
 #include "elf/image.h"
 #include "extract/extract.h"
 #include "graph/dot.h"
+#include "list/list.h"
 #include "model/node_info.h"
-#include "package/unpack.h"
+#include "package/package.h"
 #include "page/page.h"
 #include "robust.h"
 #include "size/size.h"
@@ -105,11 +106,12 @@ static enum mpk_code look_tree(const struct mpk_view *view, struct mpk_arena *ar
 	struct mpk_unpack unpack;
 	enum mpk_code code;
 
-	MPK_TRY(mpk_extract_plan(view, arena, &plan, err));
+	MPK_TRY(mpk_extract_plan(view, (struct mpk_span){ 0 }, arena, &plan, err));
 	MPK_TRY(mpk_verify_run(view, NULL, arena, &report, err));
-	mpk_verify_print("x", &report, (struct mpk_style){ 0 }, true, text);
+	mpk_answer_verify.text(&(struct mpk_verified){ "x", &report },
+			       (struct mpk_style){ .verbose = true }, text);
 	MPK_TRY(mpk_size_read(view, arena, &size, err));
-	mpk_size_text(view, &size, (struct mpk_style){ 0 }, text);
+	mpk_answer_size.text(&size, (struct mpk_style){ 0 }, text);
 	code = mpk_unpack_plan(&input, arena, &unpack, err);
 	return code == MPK_E_UNSUPPORTED ? MPK_OK : code;
 }
@@ -121,8 +123,8 @@ static enum mpk_code look_json(const struct mpk_view *view, struct mpk_strbuf *t
 	enum mpk_code code;
 
 	mpk_json_init(&j, 1);
-	mpk_view_summary_json(view, &j, j.root);
-	mpk_view_functions_json(view, &j, mpk_json_object(&j, j.root, "functions_of"));
+	mpk_answer_summary.json(view, &j, j.root);
+	mpk_answer_functions.json(view, &j, mpk_json_object(&j, j.root, "functions_of"));
 	code = mpk_json_print(&j, text, err);
 	mpk_json_fini(&j);
 	return code;
@@ -151,8 +153,8 @@ static enum mpk_code look_graphs(const struct mpk_view *view, struct mpk_strbuf 
 	struct mpk_model_graphs graphs;
 
 	MPK_TRY(mpk_model_graphs_read(view, &graphs, err));
-	mpk_dot_tree(view, text);
-	mpk_dot_model(view, &graphs, text);
+	mpk_answer_dot_tree.text(view, (struct mpk_style){ 0 }, text);
+	mpk_answer_dot_model.text(&graphs, (struct mpk_style){ 0 }, text);
 	return MPK_OK;
 }
 
@@ -169,8 +171,8 @@ static enum mpk_code look(struct mpk_span bytes, struct mpk_error *err)
 		MPK_TRY(mpk_blob_read(image.blob, image.gen, &arena, &tree, err));
 	MPK_TRY(mpk_view_init(&view, "x", bytes.len, &image, image.has_blob ? &tree : NULL, &arena,
 			      err));
-	mpk_view_summary(&view, (struct mpk_style){ 0 }, &text);
-	mpk_view_functions(&view, (struct mpk_style){ 0 }, &text);
+	mpk_answer_summary.text(&view, (struct mpk_style){ 0 }, &text);
+	mpk_answer_functions.text(&view, (struct mpk_style){ 0 }, &text);
 	MPK_TRY(look_json(&view, &text, err));
 	if (image.has_blob)
 		MPK_TRY(look_tree(&view, &arena, &text, err));

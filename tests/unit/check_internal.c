@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/compiler.h"
-#include "elf/internal/elf.h"
+#include "object/exports.h"
 
 struct row {
 	const char *name;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A new kind of module, as CONTRIBUTING describes it: one file with its codec, one row in
- * formats/kinds.c. What stands between the lines is that file; the row is written as in the table.
+ * formats/kinds.def. What stands between the lines is that file; the row is written as in the table.
  *
  * The kind is "greeting": u8 length, that many bytes of text, u16 how often. A layout that is only
- * a list of str, vec<str> and i32 needs no codec (kinds.c, RECORD). */
+ * a list of str, vec<str> and i32 needs no codec (kinds.def, RECORD). */
 #include "harness.h"
 #include "payload.h"
 
@@ -40,11 +40,14 @@ static void write_payload(const struct mpk_payload *p, struct mpk_rope *rope)
 	mpk_rope_put_u16(rope, (uint16_t)values[1].number);
 }
 
-extern const struct mpk_codec mpk_codec_greeting; /* in the project the row declares it */
-const struct mpk_codec mpk_codec_greeting = { MPK_PAYLOAD_RECORD, read_payload, write_payload,
+extern const struct mpk_payload_reader
+	mpk_reader_greeting; /* in the project the row declares both */
+extern const struct mpk_codec mpk_codec_greeting;
+const struct mpk_payload_reader mpk_reader_greeting = { MPK_PAYLOAD_RECORD, read_payload };
+const struct mpk_codec mpk_codec_greeting = { &mpk_reader_greeting, write_payload,
 					      mpk_record_files };
 
-/* --- formats/kinds.c: X("greeting", "a greeting", EXTERN, 26, NOW, greeting, NULL) ----------- */
+/* --- formats/kinds.def: X("greeting", "a greeting", EXTERN, 26, NOW, greeting, NULL) ----------- */
 
 static const struct mpk_kind kind = { "greeting", "a greeting",    MPK_ROLE_EXTERN,
 				      26,         MPK_RELEASE_NOW, &mpk_codec_greeting,

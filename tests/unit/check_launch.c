@@ -92,8 +92,8 @@ static void *build(enum mpk_generation gen, bool llvm, const char *kind)
 		      "%s", report.count ? report.findings[0].error.text : err.text);
 	ck_assert_int_eq(mpk_launch_build(launches, 1, MPK_LAUNCH_IMPORTS, "", &arena, &unit, &err),
 			 MPK_OK);
-	ck_assert_int_eq(llvm ? mpk_host_print_ll(&unit, &text, &err)
-			      : mpk_host_print_c(&unit, &text, &err),
+	ck_assert_int_eq(llvm ? mpk_host_ll.print(&unit, &text, &err)
+			      : mpk_host_c.print(&unit, &text, &err),
 			 MPK_OK);
 
 	ck_assert_ptr_nonnull(mkdtemp(dir));

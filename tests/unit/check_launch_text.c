@@ -57,8 +57,8 @@ static void print(enum mpk_launch_mode mode, enum mpk_generation gen, struct mpk
 					  mode == MPK_LAUNCH_SYSTEM_LIB ? "prefix_" : "", &arena,
 					  &unit, &err),
 			 MPK_OK);
-	ck_assert_int_eq(mpk_host_print_c(&unit, c, &err), MPK_OK);
-	ck_assert_int_eq(mpk_host_print_ll(&unit, ll, &err), MPK_OK);
+	ck_assert_int_eq(mpk_host_c.print(&unit, c, &err), MPK_OK);
+	ck_assert_int_eq(mpk_host_ll.print(&unit, ll, &err), MPK_OK);
 	mpk_package_close(&package);
 	mpk_report_fini(&report);
 	mpk_arena_fini(&arena);

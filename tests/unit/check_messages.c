@@ -16,10 +16,9 @@ START_TEST(statuses_are_those_of_the_programs)
 
 	for (int code = MPK_E_DIFFERENT; code < MPK_CODE_COUNT; code++) {
 		const char *name = mpk_code_name((enum mpk_code)code);
-		const struct mpk_message *m;
 		size_t found = 0;
 
-		for (size_t i = 0; (m = mpk_message_at(i)); i++) {
+		for (const struct mpk_message *m = mpk_messages; m->id; m++) {
 			if (!m->status || strcmp(m->id, name) != 0)
 				continue;
 			ck_assert_int_eq(m->status, mpk_exit_status((enum mpk_code)code));
@@ -35,9 +34,8 @@ END_TEST
 START_TEST(a_word_asks_for_an_id_or_a_status)
 {
 	size_t by_id = 0, by_status = 0, by_zero = 0;
-	const struct mpk_message *m;
 
-	for (size_t i = 0; (m = mpk_message_at(i)); i++) {
+	for (const struct mpk_message *m = mpk_messages; m->id; m++) {
 		by_id += mpk_message_is(m, "kind");
 		by_status += mpk_message_is(m, "5");
 		by_zero += mpk_message_is(m, "0");
@@ -53,13 +51,11 @@ END_TEST
 /* No line is wider than 78 columns, none ends in a blank, and no word is lost. */
 START_TEST(texts_are_wrapped)
 {
-	const struct mpk_message *m;
-
-	for (size_t i = 0; (m = mpk_message_at(i)); i++) {
+	for (const struct mpk_message *m = mpk_messages; m->id; m++) {
 		struct mpk_strbuf text = { 0 };
 		size_t column = 0, letters = 0, wanted = 0;
 
-		mpk_message_text(m, &text);
+		mpk_answer_message.text(m, (struct mpk_style){ 0 }, &text);
 		for (const char *p = mpk_strbuf_text(&text); *p; p++) {
 			letters += !isspace((unsigned char)*p);
 			ck_assert_msg(*p != '\n' || p[-1] != ' ', "%s", m->id);

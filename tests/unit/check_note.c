@@ -4,7 +4,7 @@
 #include <elf.h>
 
 #include "elf/image.h"
-#include "emit/packed.h"
+#include "emit/emit.h"
 #include "io/output.h"
 #include "workdir.h"
 

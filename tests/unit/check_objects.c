@@ -5,11 +5,11 @@
 #include <elf.h>
 #include <stdlib.h>
 
-#include "coff/coff.h"
 #include "elf/image.h"
 #include "elf/target.h"
 #include "hostcode/host.h"
 #include "macho/macho.h"
+#include "object/object.h"
 #include "robust.h"
 
 #define DATA "tests/data/objects/"
@@ -98,15 +98,16 @@ START_TEST(symbols)
 {
 	static const struct {
 		const char *file;
-		enum mpk_code (*read)(struct mpk_span, struct mpk_arena *, struct mpk_object *,
-				      struct mpk_error *);
-	} rows[] = { { "host.arm64.o", mpk_macho_read }, { "host.x86_64.obj", mpk_coff_read } };
+		const struct mpk_object_reader *reader;
+	} rows[] = { { "host.arm64.o", &mpk_macho_reader },
+		     { "host.x86_64.obj", &mpk_coff_reader } };
 
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(rows); i++) {
 		struct mpk_object o;
 		unsigned seen = 0;
 
-		ck_assert_int_eq(rows[i].read(file(rows[i].file), &arena, &o, NULL), MPK_OK);
+		ck_assert_int_eq(rows[i].reader->read(file(rows[i].file), &arena, &o, NULL),
+				 MPK_OK);
 		ck_assert_int_eq(o.kind, MPK_OBJECT_RELOCATABLE);
 		for (size_t k = 0; k < o.symbol_count; k++) {
 			const struct mpk_object_symbol *s = &o.symbols[k];
@@ -188,7 +189,7 @@ START_TEST(blob_is_no_object)
 {
 	uint8_t blob[100] = { 0x64, 0x86, 1, 0, 0, 0, 0, 0, 3 };
 
-	ck_assert(!mpk_coff_is(mpk_span_of(blob, sizeof blob)));
+	ck_assert(!mpk_coff_reader.is(mpk_span_of(blob, sizeof blob)));
 }
 END_TEST
 

@@ -13,7 +13,7 @@
 #include "observe/dump.h"
 #include "observe/profile.h"
 #include "observe/trace.h"
-#include "results/profile.h"
+#include "results/results.h"
 #include "value/parse.h"
 #include "workdir.h"
 
@@ -186,7 +186,7 @@ START_TEST(time_within_is_counted_once)
 	ck_assert_double_eq(back.events[2].start, 0);
 	ck_assert_double_ge(back.events[2].seconds, back.rows[0].total);
 	ck_assert_double_ge(back.events[1].start, back.events[0].start + back.events[0].seconds);
-	mpk_profile_text(&back, &text);
+	mpk_answer_profile.text(&back, (struct mpk_style){ 0 }, &text);
 	ck_assert_ptr_nonnull(strstr(mpk_strbuf_text(&text), "of 100 ms in 1 call"));
 	mpk_profile_fini(&back);
 	mpk_profiler_fini(&p);
@@ -216,7 +216,7 @@ START_TEST(damaged_profiles_are_refused)
 		bytes.data[at] = (char)(bytes.data[at] ^ 0x81);
 		if (mpk_profile_decode(guarded_put(&g, mpk_span_of(bytes.data, bytes.len)), &back,
 				       &err) == MPK_OK) {
-			mpk_profile_text(&back, &text);
+			mpk_answer_profile.text(&back, (struct mpk_style){ 0 }, &text);
 			mpk_profile_events(&back, "x", &text);
 		}
 		mpk_profile_fini(&back);
@@ -378,8 +378,8 @@ START_TEST(the_same_is_equal)
 	ck_assert_uint_eq(c.done.count, 4);
 	ck_assert_uint_eq(c.done.differing, 0);
 	ck_assert_uint_eq(c.done.missing + c.done.unused, 0);
-	mpk_comparisons_text(&c.done, &text);
-	mpk_comparisons_gaps(&c.done, &text);
+	mpk_answer_comparisons.text(&c.done, (struct mpk_style){ 0 }, &text);
+	mpk_answer_comparisons.line(&c.done, (struct mpk_style){ 0 }, &text);
 	ck_assert_uint_eq(text.len, 0);
 	mpk_comparer_fini(&c);
 }
@@ -410,7 +410,7 @@ START_TEST(the_first_that_differs_is_told)
 	ck_assert_uint_eq(mpk_comparisons_first(&back)->number, 1);
 	ck_assert_uint_eq(back.items[1].comparison.first, 1);
 	ck_assert_double_eq(back.items[1].comparison.max_abs, 1);
-	mpk_comparisons_text(&back, &text);
+	mpk_answer_comparisons.text(&back, (struct mpk_style){ 0 }, &text);
 	ck_assert_str_eq(
 		mpk_strbuf_text(&text),
 		"operator 1, 'vm_mod_one' (0001-tvmgen_default_one.npy): element [1] is true, "

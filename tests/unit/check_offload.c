@@ -11,7 +11,6 @@
 #include "base/compiler.h"
 #include "base/cursor.h"
 #include "code/info.h"
-#include "elf/device_code.h"
 #include "elf/image.h"
 #include "offload/offload.h"
 
@@ -145,10 +144,10 @@ START_TEST(versions_and_methods)
 			ck_assert_uint_eq(p.version, version);
 			ck_assert_uint_eq(p.plain_bytes, plain.len);
 			ck_assert_uint_eq(p.used, packed.len);
-			ck_assert_int_eq(mpk_offload_unpack(&p, &arena, &got, NULL), MPK_OK);
-			ck_assert(mpk_span_equal(got, plain));
-			ck_assert_int_eq(mpk_offload_unpack_head(&p, 100, &arena, &got, NULL),
+			ck_assert_int_eq(mpk_offload_unpack(&p, SIZE_MAX, &arena, &got, NULL),
 					 MPK_OK);
+			ck_assert(mpk_span_equal(got, plain));
+			ck_assert_int_eq(mpk_offload_unpack(&p, 100, &arena, &got, NULL), MPK_OK);
 			ck_assert(mpk_span_equal(got, mpk_span_of(plain.data, 100)));
 			ck_assert_int_eq(mpk_code_info_read(packed, 0, NULL, &arena, &code, NULL),
 					 MPK_OK);
@@ -194,12 +193,12 @@ START_TEST(broken_bundles)
 			 MPK_E_CORRUPT);
 	bytes[12]++; /* one byte more than there is */
 	ck_assert_int_eq(mpk_offload_read_packed(mpk_span_of(bytes, good.len), &p, &err), MPK_OK);
-	ck_assert_int_eq(mpk_offload_unpack(&p, &arena, &out, &err), MPK_E_CORRUPT);
+	ck_assert_int_eq(mpk_offload_unpack(&p, SIZE_MAX, &arena, &out, &err), MPK_E_CORRUPT);
 	bytes[12] = (uint8_t)(bytes[12] - 2); /* one byte less */
 	ck_assert_int_eq(mpk_offload_read_packed(mpk_span_of(bytes, good.len), &p, &err), MPK_OK);
-	ck_assert_int_eq(mpk_offload_unpack(&p, &arena, &out, &err), MPK_E_CORRUPT);
+	ck_assert_int_eq(mpk_offload_unpack(&p, SIZE_MAX, &arena, &out, &err), MPK_E_CORRUPT);
 	p.plain_bytes = MPK_OFFLOAD_PLAIN_MAX + 1;
-	ck_assert_int_eq(mpk_offload_unpack(&p, &arena, &out, &err), MPK_E_UNSUPPORTED);
+	ck_assert_int_eq(mpk_offload_unpack(&p, SIZE_MAX, &arena, &out, &err), MPK_E_UNSUPPORTED);
 }
 END_TEST
 

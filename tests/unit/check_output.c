@@ -291,7 +291,7 @@ START_TEST(rope_of_pieces)
 	mpk_rope_put_view(&rope, mpk_span_str("mid"));
 	mpk_rope_put_file(&rope, in, 0, BIG);
 	ck_assert_int_eq(mpk_output_open("out", 0666, &o, NULL), MPK_OK);
-	ck_assert_int_eq(mpk_output_write_rope(o, &rope, NULL), MPK_OK);
+	ck_assert_int_eq(mpk_output_write_rope(o, &rope, NULL, NULL), MPK_OK);
 	ck_assert_int_eq(lseek(mpk_output_fd(o), 0, SEEK_CUR), 600 + 5000 + 3 + BIG);
 	assert_copied(mpk_output_fd(o), 600, 100, 5000);
 	assert_copied(mpk_output_fd(o), 5603, 0, BIG);
@@ -399,8 +399,7 @@ START_TEST(tap_sees_every_byte)
 	ck_assert_int_eq(mpk_digest_init(&seen.digest, MPK_DIGEST_XXH128, NULL), MPK_OK);
 	ck_assert_int_eq(mpk_digest_init(&stored.digest, MPK_DIGEST_XXH128, NULL), MPK_OK);
 	ck_assert_int_eq(mpk_output_open("out", 0666, &o, NULL), MPK_OK);
-	mpk_output_tap(o, &tap);
-	ck_assert_int_eq(mpk_output_write_rope(o, &rope, NULL), MPK_OK);
+	ck_assert_int_eq(mpk_output_write_rope(o, &rope, &tap, NULL), MPK_OK);
 
 	struct mpk_piece whole = { .fd = mpk_output_fd(o), .len = rope.len };
 	struct mpk_rope written = { .pieces = &whole, .count = 1, .len = rope.len };

@@ -25,8 +25,9 @@ static const char *script_of(const char *text)
 	const char *kept;
 
 	mpk_json_init(&j, 0);
+	j.in_script = true;
 	mpk_json_text(&j, j.root, "t", text);
-	ck_assert_int_eq(mpk_json_print_script(&j, &out, NULL), MPK_OK);
+	ck_assert_int_eq(mpk_json_print(&j, &out, NULL), MPK_OK);
 	kept = mpk_arena_printf(&arena, "%s", mpk_strbuf_text(&out));
 	mpk_strbuf_fini(&out);
 	mpk_json_fini(&j);
@@ -388,7 +389,7 @@ START_TEST(dot_quotes)
 	struct mpk_view view;
 
 	ck_assert_int_eq(mpk_view_init(&view, "\"]x", 0, &image, &tree, &arena, NULL), MPK_OK);
-	mpk_dot_tree(&view, &out);
+	mpk_answer_dot_tree.text(&view, (struct mpk_style){ 0 }, &out);
 	ck_assert_ptr_nonnull(strstr(mpk_strbuf_text(&out), "digraph \"\\\"]x\" {\n"));
 	ck_assert_ptr_nonnull(strstr(mpk_strbuf_text(&out),
 				     "n0 [label=\"a\\\"b\\\\\\\\c\\\\n\\nunknown kind\\n0 B\""));

@@ -56,7 +56,8 @@ START_TEST(planned)
 	ck_assert_int_eq(open_view(robust_load(&arena, files[_i]), &arena, &image, &view, NULL),
 			 MPK_OK);
 	ck_assert_uint_gt(image.device_count, 0);
-	ck_assert_int_eq(mpk_extract_plan(&view, &arena, &plan, NULL), MPK_OK);
+	ck_assert_int_eq(mpk_extract_plan(&view, (struct mpk_span){ 0 }, &arena, &plan, NULL),
+			 MPK_OK);
 	ck_assert_uint_gt(plan.count, 0);
 	for (size_t i = 0; i < plan.count; i++) {
 		struct mpk_extract_file *f = plan.files[i];

@@ -105,8 +105,10 @@ START_TEST(random_bytes)
 	ck_assert_int_eq(mpk_print_text(MPK_STDERR, bytes, sizeof bytes), 0);
 	const char *text = printed();
 	struct mpk_span s = mpk_span_str(text);
+	char escaped[MPK_ESCAPED_MAX];
 
-	ck_assert_uint_eq(mpk_escape_plain(s), s.len);
+	ck_assert_uint_eq(mpk_escape_next(s, escaped), s.len);
+	ck_assert_str_eq(escaped, "");
 	ck_assert(mpk_utf8_whole(s));
 	for (size_t i = 0; i < s.len; i++)
 		ck_assert(s.data[i] >= ' ' || strchr("\n\t\r", s.data[i]));

@@ -8,8 +8,8 @@
 #include <sys/wait.h>
 
 #include "base/clock.h"
-#include "process/argv.h"
 #include "process/internal/process.h"
+#include "process/process.h"
 #include "process_made.h"
 
 /* --- how a child ends ------------------------------------------------------------- */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Child processes (process/process.h, cleanup.h): their time, and what is left of them. */
+/* Child processes (process/process.h, helper.h): their time, and what is left of them. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
 
-#include "process/cleanup.h"
+#include "process/helper.h"
 #include "process/internal/process.h"
 #include "process_made.h"
 

@@ -11,6 +11,7 @@
 #include "factory/factory.h"
 #include "fatbin/fatbin.h"
 #include "graphjson/graphjson.h"
+#include "list/list.h"
 #include "model/node_info.h"
 #include "ptx/ptx.h"
 #include "size/size.h"
@@ -79,10 +80,10 @@ static void print_all(struct mpk_view *view)
 	struct mpk_json j;
 
 	mpk_json_init(&j, 1);
-	mpk_view_summary(view, (struct mpk_style){ 0 }, &out);
-	mpk_view_functions(view, (struct mpk_style){ 0 }, &out);
-	mpk_view_summary_json(view, &j, mpk_json_object(&j, j.root, "a"));
-	mpk_view_functions_json(view, &j, mpk_json_object(&j, j.root, "b"));
+	mpk_answer_summary.text(view, (struct mpk_style){ 0 }, &out);
+	mpk_answer_functions.text(view, (struct mpk_style){ 0 }, &out);
+	mpk_answer_summary.json(view, &j, mpk_json_object(&j, j.root, "a"));
+	mpk_answer_functions.json(view, &j, mpk_json_object(&j, j.root, "b"));
 	ck_assert(!out.failed && !j.failed);
 	mpk_json_fini(&j);
 	mpk_strbuf_fini(&out);
@@ -125,8 +126,8 @@ static size_t ask_all(struct mpk_span blob)
 	ck_assert_int_eq(
 		mpk_diff_views(&view, mpk_span_of(blob.data, 1), &view, blob, &arena, &diff, NULL),
 		MPK_OK);
-	mpk_diff_fini(&diff);
-	ck_assert_int_eq(mpk_extract_plan(&view, &arena, &plan, NULL), MPK_OK);
+	ck_assert_int_eq(mpk_extract_plan(&view, (struct mpk_span){ 0 }, &arena, &plan, NULL),
+			 MPK_OK);
 	return read_count;
 }
 

@@ -7,6 +7,7 @@
 #include "executor/relax/internal/relax.h"
 #include "executor/relax/relax.h"
 #include "relax_made.h"
+#include "session/hint.h"
 
 static const struct mpk_dtype f32 = { MPK_DTYPE_FLOAT, 32, 1 };
 
@@ -378,6 +379,30 @@ START_TEST(extents_are_arguments)
 }
 END_TEST
 
+START_TEST(a_device_that_the_model_has_not)
+{
+	struct made program = { 0 };
+	struct model m = { 0 };
+	struct mpk_error err = { 0 };
+	struct mpk_value result;
+
+	int64_t storage = made_packed(&program, "vm.builtin.alloc_storage");
+	int64_t bytes = made_const(&program, shape_const(&sixteen, 1));
+	int64_t u8 = made_const(&program, (struct mpk_relax_const){ .kind = MPK_RELAX_DTYPE,
+								    .u.dtype = { 1, 8, 1 } });
+	(void)made_function(&program, "f", 0, 1);
+	CALL(&program, 0, storage, REG(VM), CONST(bytes), INT(1), CONST(u8));
+	RET(&program, REG(0));
+	model_open(&m, &program, kernels);
+	ck_assert_int_eq(model_call(&m, "f", NULL, 0, &result, &err), MPK_E_RAISED);
+	ck_assert_text(err, "device 1 of 1: the model wants more devices");
+	ck_assert_ptr_null(strstr(err.text, "--"));
+	mpk_hint_add(&err);
+	ck_assert_text(err, "more devices, name them with --device A,B");
+	model_close(&m);
+}
+END_TEST
+
 /* --- control flow -------------------------------------------------------------------------- */
 
 /* count(n): if n: return count(n - 1)... by way of a closure: the depth has an end. */
@@ -658,6 +683,7 @@ int main(void)
 	SRunner *r = srunner_create(s);
 
 	tcase_set_timeout(tc, 60);
+	tcase_add_test(tc, a_device_that_the_model_has_not);
 	tcase_add_test(tc, a_plan_gives_what_byte_code_gave);
 	tcase_add_test(tc, a_held_result_is_not_overwritten);
 	tcase_add_test(tc, a_steady_state_allocates_nothing);

@@ -2,6 +2,7 @@
 /* What callers give to a program of the Relay VM: inputs by name and by place, values that become
  * tensors, memory that kernels cannot take, and constants that are bound after loading */
 #include "relay_made.h"
+#include "session/hint.h"
 
 /* out = in + 1 for one float; the input must lie as compiled code takes it for granted */
 static int add_one(union mpk_tvm_value *args, int *codes, int count, union mpk_tvm_value *result,
@@ -125,6 +126,10 @@ static enum mpk_code call_named(const struct mpk_value *args, const char *const 
 	ck_assert(f->takes_names);
 	*result = (struct mpk_value){ 0 };
 	code = mpk_function_call(f, &(struct mpk_args){ args, spans, count }, result, &err);
+	if (code != MPK_OK) /* the text ends at the fact; minspect adds what helps */
+		ck_assert_ptr_null(strstr(err.text, "--"));
+	if (code == MPK_E_USAGE)
+		mpk_hint_add_call(f->signature, &err);
 	mpk_function_drop(f);
 	return code;
 }

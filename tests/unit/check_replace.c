@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Another blob in a finished library (elf/replace.h). The judges are the dynamic loader,
+/* Another blob in a finished library (elf/edit.h). The judges are the dynamic loader,
  * readelf, strip and objcopy. */
 #include <dlfcn.h>
 #include <elf.h>
 
-#include "elf/replace.h"
+#include "elf/edit.h"
 #include "workdir.h"
 
 static void setup(void)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What --run and --cases print: values, times, comparisons, TAP, JSON, JUnit XML (results/results.h,
- * results/cases.h). Whole documents against their schemas: tests/cli/minspect/run-json, cases-json. */
+ * results/results.h). Whole documents against their schemas: tests/cli/minspect/run-json, cases-json. */
 #include "harness.h"
 
 #include "base/compiler.h"
 #include "npy/npy.h"
-#include "results/cases.h"
 #include "results/results.h"
+#include "value/array.h"
 #include "value/parse.h"
 
 static struct mpk_strbuf out;
@@ -85,7 +85,7 @@ START_TEST(value_json)
 	struct mpk_call_result r = { .values = &v, .count = 1 };
 	char wanted[300];
 
-	mpk_results_json(&r, &json, json.root);
+	mpk_answer_results.json(&r, &json, json.root);
 	(void)snprintf(wanted, sizeof wanted, "{\"results\": [%s]}", values[_i].json);
 	ck_assert_str_eq(document(), wanted);
 	mpk_value_drop(&v);
@@ -98,10 +98,10 @@ START_TEST(value_lines)
 	struct mpk_call_result r = { .values = v, .count = 3 };
 	static const char begins[] = "2xf32=1 2\nstr=x\n2000xi8=0 0 ";
 
-	mpk_results_text(&r, &out);
+	mpk_answer_results.text(&r, (struct mpk_style){ 0 }, &out);
 	ck_assert_int_eq(strncmp(mpk_strbuf_text(&out), begins, sizeof begins - 1), 0);
 	ck_assert_ptr_nonnull(strstr(mpk_strbuf_text(&out), "0 ...\n"));
-	mpk_results_json(&r, &json, json.root);
+	mpk_answer_results.json(&r, &json, json.root);
 	ck_assert_ptr_nonnull(strstr(document(), "\"complete\": false"));
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(v); i++)
 		mpk_value_drop(&v[i]);
@@ -116,7 +116,7 @@ START_TEST(npy_file)
 	struct mpk_span bytes;
 	struct mpk_npy npy;
 
-	ck_assert_int_eq(mpk_results_npy(v.tensor, &rope, NULL), MPK_OK);
+	ck_assert_int_eq(mpk_array_write(v.tensor, &rope, NULL), MPK_OK);
 	ck_assert_int_eq(mpk_rope_flat(&rope, &bytes, NULL), MPK_OK);
 	ck_assert_int_eq(mpk_npy_read(bytes, &npy, NULL), MPK_OK);
 	ck_assert_uint_eq(npy.ndim, 2);
@@ -125,7 +125,7 @@ START_TEST(npy_file)
 	/* NumPy has no such type */
 	complex = parsed("2xf32");
 	complex.tensor->dl.dtype = (struct mpk_dtype){ MPK_DTYPE_HANDLE, 64, 1 };
-	ck_assert_int_eq(mpk_results_npy(complex.tensor, &rope, NULL), MPK_E_UNSUPPORTED);
+	ck_assert_int_eq(mpk_array_write(complex.tensor, &rope, NULL), MPK_E_UNSUPPORTED);
 	mpk_value_drop(&complex);
 	mpk_value_drop(&v);
 	mpk_arena_fini(&arena);
@@ -222,7 +222,7 @@ START_TEST(case_lines)
 {
 	struct mpk_cases_report r = report();
 
-	mpk_cases_text(&r, false, &out);
+	mpk_answer_cases.text(&r, (struct mpk_style){ .verbose = false }, &out);
 	ck_assert_str_eq(mpk_strbuf_text(&out),
 			 "ok   adds\n"
 			 "FAIL a # \"b\"\\n (c&.toml:5): result 0: \\x07 \"differs\"\n"
@@ -230,7 +230,7 @@ START_TEST(case_lines)
 			 "FAIL <&>\xef\xbf\xbe (c&.toml:12): it crashed\n"
 			 "1 passed, 2 failed, 1 skipped\n");
 	out.len = 0;
-	mpk_cases_text(&r, true, &out);
+	mpk_answer_cases.text(&r, (struct mpk_style){ .verbose = true }, &out);
 	ck_assert_ptr_nonnull(strstr(mpk_strbuf_text(&out),
 				     "ok   adds (250 ms; 3 calls, min 1 s, median 1 s, p95 1 s, "
 				     "mean 1 s)\n"));
@@ -243,7 +243,7 @@ START_TEST(case_tap)
 {
 	struct mpk_cases_report r = report();
 
-	mpk_cases_tap(&r, &out);
+	mpk_answer_cases.tap(&r, (struct mpk_style){ 0 }, &out);
 	ck_assert_str_eq(mpk_strbuf_text(&out),
 			 "TAP version 13\n1..4\n"
 			 "ok 1 - adds\n"
@@ -264,7 +264,7 @@ START_TEST(case_json)
 	struct mpk_cases_report r = report();
 	const char *text;
 
-	mpk_cases_json(&r, &json, json.root);
+	mpk_answer_cases.json(&r, &json, json.root);
 	text = document();
 	ck_assert_ptr_nonnull(strstr(text, "{\"name\": \"adds\",\"function\": \"f\",\"line\": 1,"
 					   "\"status\": \"passed\",\"seconds\": {\"calls\": 3,"));
@@ -280,7 +280,7 @@ START_TEST(case_junit)
 {
 	struct mpk_cases_report r = report();
 
-	mpk_cases_junit(&r, &out);
+	mpk_answer_cases.junit(&r, (struct mpk_style){ 0 }, &out);
 	ck_assert_str_eq(
 		mpk_strbuf_text(&out),
 		"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n"

@@ -5,10 +5,11 @@
  * MPK_ROUND_COUNT and MPK_ROUND_SEED in the environment try more of them, or others. */
 #include <inttypes.h>
 
+#include "elf/edit.h"
 #include "elf/image.h"
-#include "elf/replace.h"
+#include "list/list.h"
 #include "model/node_info.h"
-#include "package/swap.h"
+#include "package/package.h"
 #include "payload_made.h"
 #include "tree_made.h"
 #include "verify/verify.h"
@@ -40,14 +41,14 @@ static bool put_any(struct made *m, struct mpk_span *kind_name, struct mpk_span 
 		kinds++;
 	kind = mpk_kind_at(random_below(&m->state, kinds));
 	/* host code is made by make_graph, kernels by put_module */
-	if (kind->name[0] == '_' || kind->codec->tag == MPK_PAYLOAD_KERNELS)
+	if (kind->name[0] == '_' || kind->codec->reader->tag == MPK_PAYLOAD_KERNELS)
 		return false;
 
 	/* without a length its layout is a guess (its FORMAT.md), and one in 20,000 is wrong */
-	if (kind->codec->tag == MPK_PAYLOAD_ETHOSN && m->gen != MPK_GEN_CURRENT)
+	if (kind->codec->reader->tag == MPK_PAYLOAD_ETHOSN && m->gen != MPK_GEN_CURRENT)
 		return false;
 
-	struct mpk_payload p = { .tag = kind->codec->tag, .kind = kind, .gen = m->gen };
+	struct mpk_payload p = { .tag = kind->codec->reader->tag, .kind = kind, .gen = m->gen };
 
 	fill(&g, &p);
 	struct mpk_span made = encoded(&p, &g);
@@ -126,10 +127,10 @@ static void inspect(struct mpk_span blob, const struct mpk_image *image,
 
 	ck_assert_int_eq(mpk_view_init(&view, "x", blob.len, image, tree, &arena, NULL), MPK_OK);
 	ck_assert_int_eq(mpk_view_show_info(&view, true, NULL), MPK_OK);
-	mpk_view_summary(&view, (struct mpk_style){ 0 }, &out);
-	mpk_view_functions(&view, (struct mpk_style){ 0 }, &out);
+	mpk_answer_summary.text(&view, (struct mpk_style){ 0 }, &out);
+	mpk_answer_functions.text(&view, (struct mpk_style){ 0 }, &out);
 	mpk_json_init(&j, 1);
-	mpk_view_summary_json(&view, &j, j.root);
+	mpk_answer_summary.json(&view, &j, j.root);
 	ck_assert_msg(mpk_json_print(&j, &out, NULL) == MPK_OK, "%s: JSON", what);
 	ck_assert_int_eq(mpk_strbuf_status(&out, NULL), MPK_OK);
 	ck_assert_int_eq(mpk_verify_run(&view, NULL, &arena, &report, NULL), MPK_OK);
@@ -169,7 +170,8 @@ static size_t edit(struct mpk_span blob, enum mpk_generation gen, const struct m
 		struct mpk_span same, other;
 
 		/* of device modules the code is replaced, not the payload */
-		if (n->is_lib || n->opaque || (kind && kind->codec->tag == MPK_PAYLOAD_KERNELS))
+		if (n->is_lib || n->opaque ||
+		    (kind && kind->codec->reader->tag == MPK_PAYLOAD_KERNELS))
 			continue;
 		same = swapped(blob, gen, i, n->payload, what);
 		if (!same.len)

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* libraries in this process: several at a time, of all conventions, again and again; values both
  * ways; what a context may be. The modules are tests/modules, built beside this program. */
+#include <dlfcn.h>
 #include <pthread.h>
 
 #include "abi/packed.h"
 #include "module_made.h"
+#include "robust.h"
 #include "runtime/context.h"
+#include "runtime/file.h"
 #include "runtime/internal/runtime.h"
 #include "runtime/library.h"
 #include "runtime/runtime.h"
@@ -46,7 +49,6 @@ static struct mpk_runtime *runtime_open(void)
 	struct mpk_runtime *runtime = NULL;
 	struct mpk_error err = { 0 };
 
-	options.stub_dir = stubs;
 	ck_assert_ok(mpk_runtime_create(&options, &runtime, &err), err);
 	return runtime;
 }
@@ -64,8 +66,9 @@ static struct mpk_value call(struct mpk_library *library, const char *name, stru
 	return result;
 }
 
-static const char *const conventions[] = { "ffi", "ffi021", "legacy" };
-enum { CONVENTIONS = 3 };
+/* One also as it is linked where functions are bound when a library is opened, or their addresses taken. */
+static const char *const conventions[] = { "ffi", "ffi021", "legacy", "ffi_now", "ffi_noplt" };
+enum { CONVENTIONS = MPK_ARRAY_COUNT(conventions) };
 
 /* The context that each has is its own: the look-up of one does not answer for another. */
 START_TEST(all_conventions_at_once)
@@ -94,22 +97,71 @@ START_TEST(all_conventions_at_once)
 }
 END_TEST
 
-/* One file is opened once by the linker: a second library of it would share its pointers. */
-START_TEST(one_file_twice_is_refused)
+/* One file is opened once by the linker: a second library of it is a copy with pointers of its own. */
+START_TEST(one_file_twice)
 {
 	struct mpk_runtime *a = runtime_open(), *b = runtime_open();
-	struct mpk_library *first = NULL, *second = NULL;
+	struct mpk_library *first = NULL, *second = NULL, *third = NULL;
 	struct mpk_error err = { 0 };
 
-	ck_assert_ok(library_open(a, "ffi", &first, &err), err);
-	ck_assert_int_eq(library_open(b, "ffi", &second, &err), MPK_E_CONFLICT);
+	ck_assert_ok(library_open(a, conventions[_i], &first, &err), err);
+	ck_assert_ok(library_open(b, conventions[_i], &second, &err), err);
+	ck_assert_ok(library_open(b, conventions[_i], &third, &err), err);
 	ck_assert_int_eq(call(first, "echo", mpk_value_of_int(5)).integer, 5);
-	mpk_library_close(first);
-	ck_assert_ok(library_open(b, "ffi", &second, &err), err);
 	ck_assert_int_eq(call(second, "echo", mpk_value_of_int(6)).integer, 6);
+	mpk_library_close(first);
+	ck_assert_int_eq(call(third, "echo", mpk_value_of_int(7)).integer, 7);
+	mpk_library_close(third);
+	ck_assert_int_eq(call(second, "echo", mpk_value_of_int(8)).integer, 8);
 	mpk_library_close(second);
 	mpk_runtime_destroy(a);
 	mpk_runtime_destroy(b);
+}
+END_TEST
+
+/* Read without libelf, from the file and from memory; from memory there is no file that could be opened. */
+START_TEST(files_of_their_own)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
+	struct mpk_runtime *runtime = runtime_open();
+	struct mpk_library_file *files[2] = { 0 };
+	struct mpk_library *libraries[2] = { 0 };
+	struct mpk_error err = { 0 };
+	char path[4100];
+
+	(void)snprintf(path, sizeof path, "%s/%s.so", modules, conventions[_i]);
+	ck_assert_ok(mpk_library_file_open(path, &files[0], &err), err);
+	ck_assert_ok(mpk_library_file_of_memory(robust_load(&arena, path), &files[1], &err), err);
+	for (int i = 0; i < 2; i++) {
+		ck_assert_ok(mpk_library_open(runtime, mpk_library_file_code(files[i]),
+					      &libraries[i], &err),
+			     err);
+		ck_assert_int_eq(call(libraries[i], "echo", mpk_value_of_int(i)).integer, i);
+	}
+	/* nobody finds what they import */
+	ck_assert_ptr_null(dlsym(RTLD_DEFAULT, "TVMFFIErrorSetRaisedFromCStr"));
+	ck_assert_ptr_null(dlsym(RTLD_DEFAULT, "TVMBackendGetFuncFromEnv"));
+	for (int i = 0; i < 2; i++)
+		mpk_library_close(libraries[i]);
+	mpk_runtime_destroy(runtime);
+}
+END_TEST
+
+/* Its constructor calls what its loader has: before that the slot is written. */
+START_TEST(a_constructor_registers)
+{
+	struct mpk_runtime *runtime = runtime_open();
+	struct mpk_library_file *file;
+	struct mpk_library *library;
+	struct mpk_error err = { 0 };
+	char path[4100];
+
+	(void)snprintf(path, sizeof path, "%s/system.so", modules);
+	ck_assert_int_eq(mpk_library_file_open(path, &file, &err), MPK_OK);
+	ck_assert_ok(mpk_library_open(runtime, mpk_library_file_code(file), &library, &err), err);
+	ck_assert_int_eq(call(library, "echo", mpk_value_of_int(9)).integer, 9);
+	mpk_library_close(library);
+	mpk_runtime_destroy(runtime);
 }
 END_TEST
 
@@ -317,14 +369,18 @@ END_TEST
 START_TEST(a_foreign_context_finds_nothing)
 {
 	static uint64_t foreign[64];
-	const struct mpk_stub_table *api = mpk_module_api();
+	int (*look_up)(void *, const char *, void **) =
+		(int (*)(void *, const char *, void **))mpk_module_api_find(
+			"TVMBackendGetFuncFromEnv", MPK_API_BACKEND);
+	int (*enter)(const char *, void *) = (int (*)(const char *, void *))mpk_module_api_find(
+		"TVMBackendRegisterSystemLibSymbol", MPK_API_BACKEND);
 	void *out = NULL;
 
-	ck_assert_int_ne(api->get_func_from_env(NULL, "f", &out), 0);
-	ck_assert_int_ne(api->get_func_from_env(foreign, "f", &out), 0);
+	ck_assert_int_ne(look_up(NULL, "f", &out), 0);
+	ck_assert_int_ne(look_up(foreign, "f", &out), 0);
 	ck_assert_ptr_null(out);
 	/* outside of a constructor nobody is registered for */
-	ck_assert_int_eq(api->register_symbol("f", foreign), 0);
+	ck_assert_int_eq(enter("f", foreign), 0);
 }
 END_TEST
 
@@ -377,7 +433,9 @@ int main(void)
 		return 1;
 	tcase_set_timeout(tc, 60);
 	tcase_add_test(tc, all_conventions_at_once);
-	tcase_add_test(tc, one_file_twice_is_refused);
+	tcase_add_loop_test(tc, one_file_twice, 0, CONVENTIONS);
+	tcase_add_test(tc, a_constructor_registers);
+	tcase_add_loop_test(tc, files_of_their_own, 0, CONVENTIONS);
 	tcase_add_test(tc, load_call_close_a_thousand_times);
 	tcase_add_test(tc, a_function_keeps_its_library);
 	tcase_add_test(tc, every_kind_of_value_crosses_both_ways);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Signatures and other notes in ELF files (lib/know/trust/seal.h, elf/append.h): of any machine, in place and
+/* Signatures and other notes in ELF files (lib/know/trust/seal.h, elf/edit.h): of any machine, in place and
  * reproducible; what is loaded stays, whatever is changed afterwards is found, and notes that a stranger
  * made are survived. */
 #include <endian.h>
 #include <fcntl.h>
 #include <gelf.h>
 
-#include "elf/append.h"
+#include "elf/edit.h"
 #include "elf/image.h"
 #include "skip.h"
 #include "trust/seal.h"

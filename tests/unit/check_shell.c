@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Words of a command line (text/shell.h). The judge is sh: it must take each word back. */
-#include "text/shell.h"
+/* Words of a command line (text/phrase.h). The judge is sh: it must take each word back. */
+#include "text/phrase.h"
 #include "workdir.h"
 
 static const struct {

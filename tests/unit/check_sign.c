@@ -6,7 +6,7 @@
 #include "skip.h"
 #include "text/base64.h"
 #include "trust/key.h"
-#include "trust/sshsig.h"
+#include "trust/seal.h"
 #include "workdir.h"
 
 static struct mpk_error err;

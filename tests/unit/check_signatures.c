@@ -3,13 +3,11 @@
  * text, and the extents in it. What a linker makes of texts is in tests/cli/minspect/signatures. */
 #include "assert_error.h"
 #include "harness.h"
-#include "hostcode/getters.h"
 #include "hostcode/host.h"
 #include "hostcode/internal/hostcode.h"
 #include "robust.h"
 #include "signature/extent.h"
-#include "signature/prototype.h"
-#include "signature/schema.h"
+#include "signature/signature.h"
 
 static struct mpk_arena arena;
 
@@ -131,7 +129,7 @@ START_TEST(prototypes_are_read)
 	struct mpk_error err = { 0 };
 	struct mpk_signature s;
 	enum mpk_code code =
-		mpk_prototype_read(mpk_span_str(prototypes[_i].text), &arena, &s, &err);
+		mpk_signature_read(mpk_span_str(prototypes[_i].text), &arena, &s, &err);
 
 	if (!prototypes[_i].shown) {
 		ck_assert_int_eq(code, MPK_E_SYNTAX);
@@ -152,9 +150,9 @@ START_TEST(cut_prototypes_are_refused)
 	struct mpk_signature s;
 
 	for (size_t n = 0; n < sizeof whole - 1; n++)
-		ck_assert_int_eq(mpk_prototype_read(mpk_span_of(whole, n), &arena, &s, &err),
+		ck_assert_int_eq(mpk_signature_read(mpk_span_of(whole, n), &arena, &s, &err),
 				 MPK_E_SYNTAX);
-	ck_assert_ok(mpk_prototype_read(mpk_span_of(whole, sizeof whole - 1), &arena, &s, &err),
+	ck_assert_ok(mpk_signature_read(mpk_span_of(whole, sizeof whole - 1), &arena, &s, &err),
 		     err);
 }
 END_TEST
@@ -188,7 +186,7 @@ START_TEST(calls_have_consistent_sizes)
 	struct mpk_error err = { 0 };
 	struct mpk_signature s;
 
-	ck_assert_ok(mpk_prototype_read(mpk_span_str(calls[_i].text), &arena, &s, &err), err);
+	ck_assert_ok(mpk_signature_read(mpk_span_str(calls[_i].text), &arena, &s, &err), err);
 	mpk_signature_options(&s, &text);
 	ck_assert_str_eq(mpk_strbuf_text(&text), calls[_i].options);
 	mpk_strbuf_fini(&text);
@@ -242,10 +240,10 @@ START_TEST(metadata_is_read)
 	struct mpk_span given = mpk_span_str(schemas[_i].text);
 
 	if (!schemas[_i].signature) {
-		ck_assert_int_eq(mpk_schema_read(given, &arena, &s, &err), MPK_E_SYNTAX);
+		ck_assert_int_eq(mpk_signature_read(given, &arena, &s, &err), MPK_E_SYNTAX);
 		return;
 	}
-	ck_assert_ok(mpk_schema_read(given, &arena, &s, &err), err);
+	ck_assert_ok(mpk_signature_read(given, &arena, &s, &err), err);
 	mpk_signature_text(&s, &text);
 	ck_assert_str_eq(mpk_strbuf_text(&text), schemas[_i].signature);
 	text.len = 0;
@@ -253,7 +251,7 @@ START_TEST(metadata_is_read)
 	ck_assert_str_eq(text.len ? mpk_strbuf_text(&text) : "", schemas[_i].options);
 	mpk_strbuf_fini(&text);
 	for (size_t n = 0; n < given.len; n++)
-		ck_assert_int_eq(mpk_schema_read(mpk_span_of(given.data, n), &arena, &s, NULL),
+		ck_assert_int_eq(mpk_signature_read(mpk_span_of(given.data, n), &arena, &s, NULL),
 				 MPK_E_SYNTAX);
 }
 END_TEST
@@ -272,7 +270,7 @@ START_TEST(metadata_is_bounded)
 	for (unsigned i = 0; i < 200; i++)
 		mpk_strbuf_puts(&text, "]}");
 	mpk_strbuf_puts(&text, "]}\"}");
-	ck_assert_ok(mpk_schema_read(mpk_span_of(text.data, text.len), &arena, &s, &err), err);
+	ck_assert_ok(mpk_signature_read(mpk_span_of(text.data, text.len), &arena, &s, &err), err);
 	ck_assert_uint_lt(s.outputs[0].type.title.len, 100);
 	mpk_strbuf_fini(&text);
 }

@@ -692,14 +692,21 @@ START_TEST(reach_of_nothing)
 }
 END_TEST
 
+static const char *refused_of(const char *param)
+{
+	struct mpk_source_code_param p;
+
+	mpk_source_code_param_read(mpk_span_str(param), &p);
+	return p.refused;
+}
+
 START_TEST(refused_types)
 {
-	ck_assert_str_eq(mpk_source_code_param_refused(mpk_span_str("const size_t n")), "size_t");
-	ck_assert_str_eq(mpk_source_code_param_refused(mpk_span_str("bool b")), "bool");
-	ck_assert_str_eq(mpk_source_code_param_refused(mpk_span_str("__global int **p")),
-			 "a pointer to pointers");
-	ck_assert_ptr_null(mpk_source_code_param_refused(mpk_span_str("__global size_t *p")));
-	ck_assert_ptr_null(mpk_source_code_param_refused(mpk_span_str("ulong n")));
+	ck_assert_str_eq(refused_of("const size_t n"), "size_t");
+	ck_assert_str_eq(refused_of("bool b"), "bool");
+	ck_assert_str_eq(refused_of("__global int **p"), "a pointer to pointers");
+	ck_assert_ptr_null(refused_of("__global size_t *p"));
+	ck_assert_ptr_null(refused_of("ulong n"));
 }
 END_TEST
 

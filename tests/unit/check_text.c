@@ -7,8 +7,7 @@
 #include "base/compiler.h"
 #include "text/escape.h"
 #include "text/json.h"
-#include "text/match.h"
-#include "text/natural.h"
+#include "text/names.h"
 #include "text/phrase.h"
 #include "text/table.h"
 

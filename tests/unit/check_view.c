@@ -3,6 +3,7 @@
 #include "diff/diff.h"
 #include "extract/extract.h"
 #include "harness.h"
+#include "list/list.h"
 #include "model/node_info.h"
 #include "robust.h"
 #include "size/size.h"
@@ -175,9 +176,9 @@ static void json_views(const struct mpk_view *view, const struct mpk_size *size)
 	struct mpk_json j;
 
 	mpk_json_init(&j, 1);
-	mpk_view_summary_json(view, &j, mpk_json_object(&j, j.root, "a"));
-	mpk_view_functions_json(view, &j, mpk_json_object(&j, j.root, "b"));
-	mpk_size_json(view, size, &j, mpk_json_object(&j, j.root, "c"));
+	mpk_answer_summary.json(view, &j, mpk_json_object(&j, j.root, "a"));
+	mpk_answer_functions.json(view, &j, mpk_json_object(&j, j.root, "b"));
+	mpk_answer_size.json(size, &j, mpk_json_object(&j, j.root, "c"));
 	ck_assert_int_eq(mpk_json_print(&j, &out, NULL), MPK_OK);
 	mpk_json_fini(&j);
 	mpk_strbuf_fini(&out);
@@ -223,24 +224,25 @@ static void all_views(struct mpk_span blob, enum mpk_generation gen, const struc
 	ck_assert_int_eq(mpk_view_init(&view, "x", blob.len, &image, &tree, &scratch, NULL),
 			 MPK_OK);
 	ck_assert_int_eq(mpk_size_read(&view, &scratch, &size, NULL), MPK_OK);
-	mpk_view_summary(&view, (struct mpk_style){ true, true }, &out);
-	mpk_view_functions(&view, (struct mpk_style){ 0 }, &out);
-	mpk_size_text(&view, &size, (struct mpk_style){ 0 }, &out);
+	mpk_answer_summary.text(&view, (struct mpk_style){ .color = true, .unicode = true }, &out);
+	mpk_answer_functions.text(&view, (struct mpk_style){ 0 }, &out);
+	mpk_answer_size.text(&size, (struct mpk_style){ 0 }, &out);
 	json_views(&view, &size);
 	ck_assert_int_eq(mpk_view_show_info(&view, true, NULL), MPK_OK);
-	mpk_view_summary(&view, (struct mpk_style){ 0 }, &out);
-	mpk_view_functions(&view, (struct mpk_style){ 0 }, &out);
+	mpk_answer_summary.text(&view, (struct mpk_style){ 0 }, &out);
+	mpk_answer_functions.text(&view, (struct mpk_style){ 0 }, &out);
 	json_views(&view, &size);
 	ck_assert_int_eq(mpk_verify_run(&view, NULL, &scratch, &report, NULL), MPK_OK);
-	mpk_verify_print("x", &report, (struct mpk_style){ 0 }, true, &out);
-	ck_assert_int_eq(mpk_extract_plan(&view, &scratch, &plan, NULL), MPK_OK);
+	mpk_answer_verify.text(&(struct mpk_verified){ "x", &report },
+			       (struct mpk_style){ .verbose = true }, &out);
+	ck_assert_int_eq(mpk_extract_plan(&view, (struct mpk_span){ 0 }, &scratch, &plan, NULL),
+			 MPK_OK);
 	if (other) {
 		ck_assert_int_eq(mpk_diff_views(other, other->image->bytes, &view, blob, &scratch,
 						&diff, NULL),
 				 MPK_OK);
 		ck_assert_uint_gt(diff.count, 0);
-		mpk_diff_text(&diff, (struct mpk_style){ 0 }, &out);
-		mpk_diff_fini(&diff);
+		mpk_answer_diff.text(&diff, (struct mpk_style){ 0 }, &out);
 	}
 	ck_assert(!out.failed);
 	/* nothing from the file reaches a terminal raw */

@@ -53,13 +53,13 @@ START_TEST(list)
 	struct mpk_json j;
 	const char *text;
 
-	mpk_device_groups_text(&groups, &out);
+	mpk_answer_devices.text(&groups, (struct mpk_style){ 0 }, &out);
 	ck_assert_str_eq(taken(&out), "cpu     C    x86-64  0 B      0 units  P\n"
 				      "cuda:0  old  sm_75   0 B      0 units\n"
 				      "cuda:1  new  sm_90   2.0 KiB  7 units\n"
 				      "opencl: no OpenCL here\n");
 	mpk_json_init(&j, 1);
-	mpk_device_groups_json(&groups, &j, j.root);
+	mpk_answer_devices.json(&groups, &j, j.root);
 	ck_assert_int_eq(mpk_json_print(&j, &out, NULL), MPK_OK);
 	text = taken(&out);
 	ck_assert_ptr_nonnull(strstr(text, "\"kind\": \"cuda\",\n      \"number\": 1,\n"

@@ -22,7 +22,7 @@ static const char ptx[] =
 	PTX("50", ENTRY("vadd_kernel") ENTRY("saxpy_kernel") ENTRY("rev_kernel")
 			  ENTRY("spin_kernel") ".visible .func helper()\n{\nret;\n}\n");
 
-static char fakes[4000], stubs[4000];
+static char fakes[4000];
 static const struct fake_cuda_probe *fake;
 static struct mpk_device *device;
 
@@ -109,7 +109,6 @@ static inline bool find_fakes(void)
 			*slash = '\0';
 	}
 	(void)snprintf(fakes, sizeof fakes, "%s/fakes", self);
-	(void)snprintf(stubs, sizeof stubs, "%s/../libexec/minspect", self);
 	return true;
 }
 

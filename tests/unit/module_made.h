@@ -10,9 +10,9 @@
 #include "io/mapping.h"
 #include "session/library.h"
 
-static char modules[4000], stubs[4000];
+static char modules[4000];
 
-/* <dir>/tests/unit/check_runtime -> <dir>/tests/modules and <dir>/libexec/minspect */
+/* <dir>/tests/unit/check_runtime -> <dir>/tests/modules */
 HARNESS_FN bool find_modules(void)
 {
 	char self[3900];
@@ -28,7 +28,6 @@ HARNESS_FN bool find_modules(void)
 			*slash = '\0';
 	}
 	(void)snprintf(modules, sizeof modules, "%s/tests/modules", self);
-	(void)snprintf(stubs, sizeof stubs, "%s/libexec/minspect", self);
 	return true;
 }
 
@@ -58,7 +57,6 @@ HARNESS_FN void module_file_open(struct module_file *f, const char *name)
 	f->options = (struct mpk_library_options){
 		.path = mpk_arena_text(&f->arena, mpk_span_str(path)),
 		.image = &f->image,
-		.runtime.stub_dir = stubs,
 	};
 	ck_assert_ok(mpk_library_check(&f->options, &err), err);
 }

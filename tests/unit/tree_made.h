@@ -13,7 +13,7 @@
 #include "harness.h"
 #include "kernels/kernels.h"
 #include "manifest/graph.h"
-#include "package/unpack.h"
+#include "package/package.h"
 
 static struct mpk_arena arena;
 

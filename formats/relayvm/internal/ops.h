@@ -18,8 +18,7 @@ struct mpk_relay_shape {
 /* mpk_relay_shape - NULL for an opcode that no release knows */
 const struct mpk_relay_shape *mpk_relay_shape(int64_t op, enum mpk_relay_layout layout);
 
-/* mpk_relay_garbage - how many of the first fields TVM left unset: the size register of
- * alloc_storage, when a shape follows */
-size_t mpk_relay_garbage(const struct mpk_relay_instr *instr, const struct mpk_relay_shape *shape);
+/* mpk_relay_hash - dmlc::HashCombine over the fields, as TVM's VMInstructionSerializer::Hash makes it */
+uint64_t mpk_relay_hash(const struct mpk_relay_instr *instr);
 
 #endif

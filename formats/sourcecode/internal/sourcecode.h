@@ -11,7 +11,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/span.h"
-#include "sourcecode/index.h"
+#include "sourcecode/sourcecode.h"
 
 /* What of a source a compiler reads: no comments, no lines that are continued, no groups under a
  * condition that does not hold (internal)
@@ -46,10 +46,6 @@ enum mpk_code mpk_source_code_conditions(struct mpk_span text, struct mpk_arena 
 					 struct mpk_span *out,
 					 struct mpk_source_code_groups *groups,
 					 struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_source_code_group_at - the innermost group that a place is in, or NULL */
-const struct mpk_source_code_group *
-mpk_source_code_group_at(const struct mpk_source_code_groups *groups, size_t off);
 
 /* What a source calls types: typedefs, aliases, records, enumerations, and macros for them (internal) */
 
@@ -106,9 +102,6 @@ static inline struct mpk_span mpk_source_code_next_word(struct mpk_span text, si
 		++*at;
 	return from < text.len ? mpk_span_of(text.data + from, *at - from) : (struct mpk_span){ 0 };
 }
-
-/* mpk_source_code_next_name - the next name outside of comments; *at is moved past it */
-struct mpk_span mpk_source_code_next_name(struct mpk_span text, size_t *at);
 
 /* mpk_source_code_skip_blanks - the first offset from i on that is no blank of a line
  * mpk_source_code_name_at - the name that begins at i, before end; may be empty */

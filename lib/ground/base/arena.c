@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
+#include "base/vec.h"
 
 #if MPK_IS_ADDRESS_SANITIZED
 #include <sanitizer/asan_interface.h>

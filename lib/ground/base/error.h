@@ -32,7 +32,6 @@ enum mpk_code {
 	MPK_E_DEVICE,      /* no device or no driver: "skip" for CI */
 	MPK_E_RAISED,   /* the called function raised or crashed, or a device call of it failed */
 	MPK_E_TIMEOUT,  /* the called function did not return in time */
-	MPK_E_AGAIN,    /* between parent and child: the same work in a fresh process will do */
 	MPK_E_NOMEM,    /* the system gave no memory */
 	MPK_E_INTERNAL, /* a defect of this program */
 	MPK_CODE_COUNT

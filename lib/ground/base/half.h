@@ -7,7 +7,7 @@
  * a number. bfloat16 is narrowed from double: going through float would round twice.
  *
  * The functions stand in this header because its text is also pasted into the C source of
- * standalone libraries (launch/standalone.h): it includes the C library's headers only.
+ * standalone libraries (package/generate.c): it includes the C library's headers only.
  */
 #ifndef MPK_BASE_HALF_H
 #define MPK_BASE_HALF_H

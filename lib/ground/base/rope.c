@@ -134,22 +134,6 @@ void mpk_rope_put_rope(struct mpk_rope *r, const struct mpk_rope *other)
 	}
 }
 
-void mpk_rope_use_file(struct mpk_rope *r, struct mpk_span mapped, int fd)
-{
-	uintptr_t base = (uintptr_t)mapped.data;
-
-	for (size_t i = 0; i < r->count; i++) {
-		struct mpk_piece *p = &r->pieces[i];
-		uintptr_t at = (uintptr_t)p->data;
-
-		if (p->data && p->len >= MPK_LARGE_BYTES && at >= base && at - base < mapped.len)
-			*p = (struct mpk_piece){ .fd = fd, .off = at - base, .len = p->len };
-	}
-	/* What was the last piece may be one no longer: it must not grow. */
-	r->tail = NULL;
-	r->tail_left = 0;
-}
-
 enum mpk_code mpk_rope_status(const struct mpk_rope *r, struct mpk_error *err)
 {
 	return r->failed ? mpk_fail_nomem(err) : MPK_OK;

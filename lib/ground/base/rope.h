@@ -61,11 +61,6 @@ void mpk_rope_put_file(struct mpk_rope *r, int fd, uint64_t off, uint64_t len);
 /* mpk_rope_put_rope - all pieces of another rope (which must live as long as r) */
 void mpk_rope_put_rope(struct mpk_rope *r, const struct mpk_rope *other);
 
-/* mpk_rope_use_file - large pieces (MPK_LARGE_BYTES) that view a mapping of fd become ranges of
- * the file, which are copied inside the kernel; fd borrowed until written
- * @mapped  the mapping of the file from its first byte */
-void mpk_rope_use_file(struct mpk_rope *r, struct mpk_span mapped, int fd);
-
 /* mpk_rope_status - MPK_OK; MPK_E_NOMEM when any append failed */
 enum mpk_code mpk_rope_status(const struct mpk_rope *r, struct mpk_error *err) MPK_MUST_CHECK;
 

@@ -12,7 +12,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "base/memory.h"
+#include "base/vec.h"
 
 struct mpk_strmap_slot {
 	struct mpk_span key; /* data NULL: free */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* vec.h - growing a plain array held as pointer, count and capacity */
+/* vec.h - growing a plain array held as pointer, count and capacity; and whether memory was ever out */
 #ifndef MPK_BASE_VEC_H
 #define MPK_BASE_VEC_H
 
@@ -7,11 +7,23 @@
 #include <stddef.h>
 
 #include "base/compiler.h"
+#include "base/error.h"
 
 /* mpk_vec_reserve - make room for need elements of size bytes in a malloc'ed array
  * @data    address of the array pointer (any object pointer type); NULL when empty
  * @cap     its capacity in elements; updated, as is *data
  * Returns  false when memory is out or the size overflows; the array is then unchanged */
 bool mpk_vec_reserve(void *data, size_t *cap, size_t need, size_t size) MPK_MUST_CHECK;
+
+/* Readers try: what is no code of one format may be of another, what has no signature may do without. Where an
+ * allocation fails amid that, it would look like an answer. So what grows notes it here, and who ends a piece of work
+ * asks before the work counts, as for files that changed (mpk_mappings_check, io/mapping.h). */
+
+/* mpk_memory_failed - note that the system gave no memory; from any thread */
+void mpk_memory_failed(void);
+
+/* mpk_memory_check - whether all that was done in this process had the memory that it asked for
+ * Returns  MPK_OK; MPK_E_NOMEM, from the first failure on */
+enum mpk_code mpk_memory_check(struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

@@ -9,7 +9,6 @@
 #include <linux/magic.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <sys/uio.h>
 #include <sys/vfs.h>
@@ -172,8 +171,10 @@ static ssize_t read_some(int fd, void *data, size_t len, uint64_t off)
 	return n;
 }
 
-static bool copy_write_all(int fd, const char *data, size_t len, const uint64_t *off)
+bool mpk_write_all(int fd, struct mpk_span bytes, const uint64_t *off)
 {
+	const uint8_t *data = bytes.data;
+	size_t len = bytes.len;
 	uint64_t at = off ? *off : 0;
 
 	while (len) {
@@ -188,13 +189,6 @@ static bool copy_write_all(int fd, const char *data, size_t len, const uint64_t 
 		at += (size_t)n;
 	}
 	return true;
-}
-
-enum mpk_code mpk_write_at(int fd, struct mpk_span bytes, uint64_t off, struct mpk_error *err)
-{
-	if (!copy_write_all(fd, (const char *)bytes.data, bytes.len, &off))
-		return mpk_fail_errno(err, MPK_E_IO, errno, "cannot write");
-	return MPK_OK;
 }
 
 /* One range on its way. */
@@ -282,7 +276,7 @@ static size_t next_chunk(const struct copy *c, size_t len)
 static enum mpk_code write_chunk(struct copy *c, const void *data, size_t len,
 				 struct mpk_error *err)
 {
-	if (!copy_write_all(c->out, data, len, c->positioned ? &c->to : NULL))
+	if (!mpk_write_all(c->out, mpk_span_of(data, len), c->positioned ? &c->to : NULL))
 		return mpk_fail_errno(err, MPK_E_IO, errno, "cannot write");
 	advance(c, len);
 	return MPK_OK;

@@ -3,8 +3,10 @@
 #ifndef MPK_IO_COPY_H
 #define MPK_IO_COPY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/error.h"
 #include "base/rope.h"
@@ -38,10 +40,14 @@ void mpk_copy_stop(void);
  * after every chunk, in the thread that copies; for the whole process, NULL ends it */
 void mpk_copy_watch(void (*moved)(uint64_t bytes));
 
-/* mpk_write_at - bytes of memory at an offset, which the descriptor's position has no part in
- * Returns  MPK_OK; MPK_E_IO */
-enum mpk_code mpk_write_at(int fd, struct mpk_span bytes, uint64_t off,
-			   struct mpk_error *err) MPK_MUST_CHECK;
+/* mpk_write_all - bytes of memory at an offset, which the descriptor's position has no part in; or, when off is
+ * NULL, at that
+ * Returns  false with errno */
+bool mpk_write_all(int fd, struct mpk_span bytes, const uint64_t *off);
+
+/* mpk_read_at - len bytes of a file from an offset
+ * Returns  how many there are, len at most; -1 with errno */
+ssize_t mpk_read_at(int fd, void *to, size_t len, uint64_t off);
 
 /* mpk_write_pieces - append pieces of a rope to out at its current position
  * Neighbouring pieces in memory are gathered into one system call.

@@ -13,11 +13,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/memory.h"
+#include "base/vec.h"
 #include "io/mapping.h"
 #include "io/output.h"
 #include "io/path.h"
-#include "io/temporary.h"
+#include "io/place.h"
 
 enum { NAME_TRIES = 100 };
 

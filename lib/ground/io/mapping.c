@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/vec.h"
+#include "io/copy.h"
 
 /* Up to here a copy costs less than a mapping, its page fault and what each mapping adds to
  * a fork. Copies are aligned as tensors want to be, as a mapping would be. */
@@ -69,25 +70,17 @@ static enum mpk_code mapping_read_all(int fd, bool is_device, struct mpk_span *o
  * changed. */
 static enum mpk_code read_small(int fd, size_t size, struct mpk_span *out, struct mpk_error *err)
 {
-	size_t room = (size + ALIGN_BYTES - 1) / ALIGN_BYTES * ALIGN_BYTES, len = 0;
+	size_t room = (size + ALIGN_BYTES - 1) / ALIGN_BYTES * ALIGN_BYTES;
 	uint8_t *data = aligned_alloc(ALIGN_BYTES, room);
 
 	MPK_TRY_ALLOC(data, err);
-	while (len < size) {
-		ssize_t n = pread(fd, data + len, size - len, (off_t)len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0) {
-			enum mpk_code code = mpk_fail_errno(err, MPK_E_IO, errno, "cannot read");
-			free(data);
-			return code;
-		}
-		if (n == 0)
-			break; /* it became shorter just now */
-		len += (size_t)n;
+	ssize_t n = mpk_read_at(fd, data, size, 0);
+	if (n < 0) {
+		enum mpk_code code = mpk_fail_errno(err, MPK_E_IO, errno, "cannot read");
+		free(data);
+		return code;
 	}
-	*out = mpk_span_of(data, len);
+	*out = mpk_span_of(data, (size_t)n);
 	return MPK_OK;
 }
 
@@ -136,6 +129,11 @@ static struct mpk_file_identity *closed; /* those that were read */
 static size_t closed_count, closed_cap;
 static bool keeps_closed;
 static pthread_mutex_t origins_lock = PTHREAD_MUTEX_INITIALIZER;
+
+void mpk_mappings_at_fork(enum mpk_fork_moment moment)
+{
+	mpk_lock_at_fork(&origins_lock, moment);
+}
 
 static struct mpk_file_identity identity_of(const struct stat *st)
 {
@@ -255,22 +253,19 @@ static bool has_origin(const struct stat *file, bool replaceable)
 
 /* Inputs that are closed count, too: a package may name a file that was read first and is
  * to be overwritten last. */
-bool mpk_mappings_have(const struct stat *file)
+enum mpk_input_state mpk_mappings_find(const struct stat *file)
 {
 	const struct mpk_file_identity identity = identity_of(file);
+	enum mpk_input_state found = MPK_INPUT_NOT;
 
 	(void)pthread_mutex_lock(&origins_lock);
-	bool found = has_origin(file, false);
-	for (size_t i = 0; i < closed_count && !found; i++)
-		found = is_same_file(&closed[i], &identity);
-	(void)pthread_mutex_unlock(&origins_lock);
-	return found;
-}
-
-bool mpk_mappings_give(const struct stat *file)
-{
-	(void)pthread_mutex_lock(&origins_lock);
-	bool found = has_origin(file, true) && !has_origin(file, false);
+	if (has_origin(file, false))
+		found = MPK_INPUT;
+	else if (has_origin(file, true))
+		found = MPK_INPUT_REPLACEABLE;
+	for (size_t i = 0; i < closed_count && found == MPK_INPUT_NOT; i++)
+		if (is_same_file(&closed[i], &identity))
+			found = MPK_INPUT;
 	(void)pthread_mutex_unlock(&origins_lock);
 	return found;
 }
@@ -394,8 +389,20 @@ void mpk_mapping_forget(const struct mpk_mapping *m, struct mpk_span part)
 
 void mpk_mapping_use_file(const struct mpk_mapping *m, struct mpk_rope *rope)
 {
-	if (m->mapped && m->fd >= 0)
-		mpk_rope_use_file(rope, m->bytes, m->fd);
+	uintptr_t base = (uintptr_t)m->bytes.data;
+
+	if (!m->mapped || m->fd < 0)
+		return;
+	for (size_t i = 0; i < rope->count; i++) {
+		struct mpk_piece *p = &rope->pieces[i];
+		uintptr_t at = (uintptr_t)p->data;
+
+		if (p->data && p->len >= MPK_LARGE_BYTES && at >= base && at - base < m->bytes.len)
+			*p = (struct mpk_piece){ .fd = m->fd, .off = at - base, .len = p->len };
+	}
+	/* What was the last piece may be one no longer: it must not grow. */
+	rope->tail = NULL;
+	rope->tail_left = 0;
 }
 
 /* Everything but the whole pages within what is kept; of a small part, everything. */

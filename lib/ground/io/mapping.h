@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/error.h"
+#include "base/lock.h"
 #include "base/rope.h"
 #include "base/span.h"
 
@@ -68,17 +69,27 @@ bool mpk_mapping_identity(const struct mpk_mapping *m, struct mpk_file_identity 
 enum mpk_code mpk_mapping_open_same(const char *path, const struct mpk_file_identity *identity,
 				    struct mpk_mapping *out, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_mappings_have - whether an open mapping is of this file: an output must not take its place
- * mpk_mappings_keep - from now on, so is one that has been closed; for programs, which end
- * mpk_mapping_may_be_replaced - from now on, m does not count there: its user asked for that
- * mpk_mappings_give - whether an open mapping that may be replaced is of this file */
-bool mpk_mappings_have(const struct stat *file);
+/* What a file is that an output is to take the place of. */
+enum mpk_input_state {
+	MPK_INPUT_NOT,
+	MPK_INPUT,             /* an open mapping is of it: it must stay */
+	MPK_INPUT_REPLACEABLE, /* the same, and the user asked for that */
+};
+
+/* mpk_mappings_find - what a file is
+ * mpk_mappings_keep - from now on, one whose mapping has been closed counts, too; for programs, which end
+ * mpk_mapping_may_be_replaced - from now on, m is of a file that may be replaced: its user asked for that */
+enum mpk_input_state mpk_mappings_find(const struct stat *file);
 void mpk_mappings_keep(void);
 void mpk_mapping_may_be_replaced(struct mpk_mapping *m);
-bool mpk_mappings_give(const struct stat *file);
+
+/* mpk_mappings_at_fork - let a child open and close mappings, whatever other threads of its parent were at;
+ * for handlers of pthread_atfork */
+void mpk_mappings_at_fork(enum mpk_fork_moment moment);
 
 /* mpk_mapping_use_file - turn the large pieces of a rope that are views of a mapping into
- * ranges of its file, which are written without touching them
+ * ranges of its file (MPK_LARGE_BYTES and more), which are copied inside the kernel, without touching them; the
+ * descriptor is borrowed until they are written
  * A mapping of a pipe has no file: nothing changes then. */
 void mpk_mapping_use_file(const struct mpk_mapping *m, struct mpk_rope *rope);
 

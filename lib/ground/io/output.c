@@ -13,11 +13,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/memory.h"
+#include "base/vec.h"
 #include "io/mapping.h"
-#include "io/overwrite.h"
 #include "io/path.h"
-#include "io/temporary.h"
+#include "io/place.h"
 
 enum { TEMPS_MAX = 16, NAME_TRIES = 100 };
 
@@ -31,7 +30,6 @@ struct mpk_output {
 	int fd;
 	bool own_fd;
 	int taken; /* the content is this file, whose name is temp, instead; -1: it is fd */
-	const struct mpk_tap *tap;
 };
 
 static bool durable;
@@ -190,10 +188,16 @@ enum mpk_code mpk_output_check_path(const char *path, struct mpk_error *err)
 	struct stat st;
 
 	if (strcmp(path, "-") == 0 || stat(path, &st) != 0 || !S_ISREG(st.st_mode) ||
-	    is_stream_name(path) || mpk_mappings_give(&st))
+	    is_stream_name(path))
 		return MPK_OK;
-	if (!mpk_mappings_have(&st))
+	switch (mpk_mappings_find(&st)) {
+	case MPK_INPUT_NOT:
 		return mpk_overwrite_check(path, &st, err);
+	case MPK_INPUT_REPLACEABLE:
+		return MPK_OK;
+	case MPK_INPUT:
+		break;
+	}
 
 	enum mpk_code code =
 		mpk_fail(err, MPK_E_USAGE, "this is an input, too, and would be overwritten");
@@ -263,23 +267,18 @@ int mpk_output_fd(const struct mpk_output *o)
 	return o->fd;
 }
 
-void mpk_output_tap(struct mpk_output *o, const struct mpk_tap *tap)
-{
-	o->tap = tap;
-}
-
 enum mpk_code mpk_output_write(struct mpk_output *o, struct mpk_span bytes, struct mpk_error *err)
 {
 	struct mpk_piece piece = { .data = bytes.data, .fd = -1, .len = bytes.len };
 	struct mpk_rope rope = { .pieces = &piece, .count = bytes.len ? 1 : 0 };
 
-	return mpk_output_write_rope(o, &rope, err);
+	return mpk_output_write_rope(o, &rope, NULL, err);
 }
 
 enum mpk_code mpk_output_write_rope(struct mpk_output *o, const struct mpk_rope *rope,
-				    struct mpk_error *err)
+				    const struct mpk_tap *tap, struct mpk_error *err)
 {
-	enum mpk_code code = mpk_write_pieces(o->fd, rope->pieces, rope->count, o->tap, err);
+	enum mpk_code code = mpk_write_pieces(o->fd, rope->pieces, rope->count, tap, err);
 
 	if (code != MPK_OK)
 		mpk_error_at_file(err, o->shown);

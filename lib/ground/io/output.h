@@ -4,12 +4,12 @@
  * The bytes go to an unnamed file in the target's directory (O_TMPFILE), so that even
  * SIGKILL leaves nothing; commit gives it a name and renames it over the target.
  * Where the file system has no unnamed files, a temporary name beside the target is
- * used (io/temporary.h), which mpk_output_abandon_all removes from a signal handler, and the next
+ * used (io/place.h), which mpk_output_abandon_all removes from a signal handler, and the next
  * output of that name when a killed process could not.
  * "-" and targets that are not regular files (/dev/stdout, a pipe) are written through.
  * A file that is replaced hands its owner and its permissions on; one that a link leads to is replaced
  * where it lies, and a link that leads to no file is refused. So is a file that is or was read
- * (mpk_mappings_have), and what looks like no output of ours (io/overwrite.h).
+ * (mpk_mappings_find), and what looks like no output of ours (io/place.h).
  * Nothing is fsync'ed unless mpk_output_make_durable was called: "whole" is meant against crashes of
  * programs, not of the machine.
  */
@@ -50,15 +50,13 @@ int mpk_output_fd(const struct mpk_output *o);
  * output, a pipe, a device */
 bool mpk_output_is_through(const struct mpk_output *o);
 
-/* mpk_output_tap - from now on, let tap see every byte that is written; borrowed, and NULL
- * ends it */
-void mpk_output_tap(struct mpk_output *o, const struct mpk_tap *tap);
-
 /* mpk_output_write, mpk_output_write_rope - append; file ranges as mpk_copy_range does
+ * @tap     sees every byte; may be NULL
  * Returns  MPK_OK; MPK_E_IO (also when a file range ends early) */
 enum mpk_code mpk_output_write(struct mpk_output *o, struct mpk_span bytes,
 			       struct mpk_error *err) MPK_MUST_CHECK;
 enum mpk_code mpk_output_write_rope(struct mpk_output *o, const struct mpk_rope *rope,
+				    const struct mpk_tap *tap,
 				    struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_output_take - make an existing file the content, and remove it there

@@ -3,6 +3,7 @@
 #ifndef MPK_IO_PATH_H
 #define MPK_IO_PATH_H
 
+#include <stdbool.h>
 #include <string.h>
 
 /* mpk_path_name - the last part of a path: "deploy.so" of "out/deploy.so" */
@@ -20,6 +21,17 @@ static inline char *mpk_path_folder(const char *path)
 	size_t len = (size_t)(mpk_path_name(path) - path);
 
 	return len ? strndup(path, len) : strdup("./");
+}
+
+/* mpk_path_has_suffix - whether it ends in one of them, such as ".cl"; NULL ends the list */
+static inline bool mpk_path_has_suffix(const char *path, const char *const *suffixes)
+{
+	const char *dot = strrchr(path, '.');
+
+	for (; dot && *suffixes; suffixes++)
+		if (strcmp(dot, *suffixes) == 0)
+			return true;
+	return false;
 }
 
 #endif

@@ -1,19 +1,58 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a child does between fork and its work: streams, limits, a group or a session of its
- * own, and a death signal. The order matters: ties to the parent come first, so that a
- * parent that dies meanwhile takes the child along. */
+/* One child from its beginning to its end: forked, tied to us, its output copied, watched, ended and judged. When its
+ * time ends is kept here and nowhere that a child could write. It is waited for by its own number: others that the
+ * caller has are none of our business. */
 #include "process/internal/process.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "sandbox/sandbox.h"
+#include "text/escape.h"
+
+static const int64_t TICK = MPK_NANOSECONDS / 10;
+
+enum { GROUPS_MAX = 256 }; /* more jobs at once than that end by PR_SET_PDEATHSIG alone */
+
+/* The groups of children that run, for a signal handler; each slot holds the number of its leader. */
+static _Atomic(pid_t) groups[GROUPS_MAX];
+
+static void groups_swap(pid_t from, pid_t to)
+{
+	for (size_t i = 0; i < GROUPS_MAX; i++) {
+		pid_t expected = from;
+
+		if (atomic_compare_exchange_strong(&groups[i], &expected, to))
+			return;
+	}
+}
+
+void mpk_process_signal_all(int sig)
+{
+	for (size_t i = 0; i < GROUPS_MAX; i++) {
+		pid_t group = atomic_load(&groups[i]);
+
+		if (group)
+			(void)kill(-group, sig);
+	}
+}
+
+/* --- in the child -------------------------------------------------------------- */
+
+/* What a child does between fork and its work: streams, limits, a group or a session of its own, and a death signal.
+ * The order matters: ties to the parent come first, so that a parent that dies meanwhile takes the child along. */
 
 /* dup2, which leaves alone what has the number already: that would be closed by exec. Without a
  * descriptor (no /dev/null in a bare chroot) the stream stays what it is. */
@@ -108,8 +147,11 @@ static void execute(const struct mpk_process *p)
 		(void)execvp(p->argv[0], (char *const *)(uintptr_t)p->argv);
 }
 
-MPK_NORETURN void mpk_process_child_main(const struct mpk_process *p, struct mpk_process_self *self,
-					 int output, const struct mpk_keeper_others *others)
+/* The work of a child, in the child.
+ * @output  the end of a pipe that it prints into; MPK_OUTPUT_COPIED
+ * @others  the process that forked it, which may be gone by now; of one that is contained, whom it must not reach */
+MPK_NORETURN static void child_main(const struct mpk_process *p, struct mpk_process_self *self,
+				    int output, const struct mpk_keeper_others *others)
 {
 	struct mpk_error err = { 0 };
 
@@ -126,4 +168,328 @@ MPK_NORETURN void mpk_process_child_main(const struct mpk_process *p, struct mpk
 	self->error = err;
 	self->returned = true;
 	_exit(0);
+}
+
+/* --- what it prints ------------------------------------------------------------ */
+
+/* What a child prints, on its way to a descriptor that the child does not have. Who has a descriptor can do more with
+ * it than write: cut a log to nothing, go back in it, let it not wait, stop the terminal that it is. A pipe holds
+ * nothing but what was written.
+ *
+ * Nothing here waits while the child runs: a reader who stops reading must not stop the loop that also watches for the
+ * child's end and for the time limit. */
+
+/* A pipe that is ready for anything takes as much without waiting. */
+enum { PIECE_BYTES = 4096 };
+
+static enum mpk_code copier_open(int out, uint64_t bytes_max, struct mpk_copier *c,
+				 struct mpk_error *err)
+{
+	int ends[2];
+
+	*c = (struct mpk_copier){ .out = out, .bytes_max = bytes_max };
+	if (pipe2(ends, O_CLOEXEC) != 0)
+		return mpk_fail_errno(err, MPK_E_IO, errno, "cannot make a pipe");
+	(void)fcntl(ends[0], F_SETFL, O_NONBLOCK);
+	c->in = ends[0];
+	c->child = ends[1];
+	c->is_open = true;
+	return MPK_OK;
+}
+
+static void copier_started(struct mpk_copier *c)
+{
+	if (c->is_open && c->child >= 0)
+		(void)close(c->child);
+	c->child = -1;
+}
+
+static void copier_close(struct mpk_copier *c)
+{
+	if (!c->is_open)
+		return;
+	copier_started(c);
+	if (c->in >= 0)
+		(void)close(c->in);
+	mpk_strbuf_fini(&c->held);
+	*c = (struct mpk_copier){ 0 };
+}
+
+static bool copier_holds(const struct mpk_copier *c)
+{
+	return c->at < c->held.len;
+}
+
+static struct pollfd copier_wait_for(const struct mpk_copier *c)
+{
+	if (!c->is_open || (c->in < 0 && !copier_holds(c)))
+		return (struct pollfd){ .fd = -1 };
+	if (copier_holds(c))
+		return (struct pollfd){ .fd = c->out, .events = POLLOUT };
+	return (struct pollfd){ .fd = c->in, .events = POLLIN };
+}
+
+/* Text that nobody vouches for, with a limit; any other as it is. */
+static void hold(struct mpk_copier *c, struct mpk_span piece)
+{
+	uint64_t before = c->bytes;
+
+	c->bytes += piece.len;
+	if (!c->bytes_max) {
+		mpk_strbuf_put(&c->held, (const char *)piece.data, piece.len);
+		return;
+	}
+	if (before > c->bytes_max)
+		return;
+	if (c->bytes > c->bytes_max)
+		piece.len = (size_t)(c->bytes_max - before);
+	mpk_escape_lines(&c->held, piece);
+	if (c->bytes > c->bytes_max)
+		mpk_strbuf_printf(&c->held, "\n[what it printed beyond %llu bytes is left out]\n",
+				  (unsigned long long)c->bytes_max);
+}
+
+/* Returns  false: there is nothing to read */
+static bool copier_take(struct mpk_copier *c)
+{
+	uint8_t piece[PIECE_BYTES];
+	ssize_t n;
+
+	c->held.len = c->at = 0;
+	do
+		n = read(c->in, piece, sizeof piece);
+	while (n < 0 && errno == EINTR);
+	if (n > 0)
+		hold(c, mpk_span_of(piece, (size_t)n));
+	return n > 0;
+}
+
+/* A reader that is gone must not end us: the child goes on, and so does its time. */
+static void give(struct mpk_copier *c)
+{
+	struct sigaction ignore = { .sa_handler = SIG_IGN }, before;
+	size_t left = c->held.len - c->at;
+	ssize_t n = -1;
+
+	if (!c->is_broken) {
+		(void)sigaction(SIGPIPE, &ignore, &before);
+		n = write(c->out, c->held.data + c->at, left < PIECE_BYTES ? left : PIECE_BYTES);
+		(void)sigaction(SIGPIPE, &before, NULL);
+	}
+	if (n >= 0)
+		c->at += (size_t)n;
+	else if (c->is_broken || (errno != EINTR && errno != EAGAIN))
+		c->is_broken = true, c->at = c->held.len;
+}
+
+static bool is_ready(struct pollfd p, int wait)
+{
+	return p.fd >= 0 && poll(&p, 1, wait) > 0;
+}
+
+static void copier_step(struct mpk_copier *c)
+{
+	enum { STEPS = 64 }; /* others wait for their time */
+
+	for (int i = 0; i < STEPS && is_ready(copier_wait_for(c), 0); i++) {
+		if (copier_holds(c)) {
+			give(c);
+		} else if (!copier_take(c)) {
+			(void)close(c->in); /* nobody has the other end */
+			c->in = -1;
+		}
+	}
+}
+
+/* No more than what is there now: what the child started may still print. */
+static void copier_drain(struct mpk_copier *c)
+{
+	int there = 0;
+
+	if (!c->is_open)
+		return;
+	copier_started(c);
+	if (c->in >= 0)
+		(void)ioctl(c->in, FIONREAD, &there);
+	for (uint64_t end = c->bytes + (uint64_t)there;;) {
+		while (copier_holds(c))
+			if (is_ready(copier_wait_for(c), -1))
+				give(c);
+		if (c->bytes >= end || !copier_take(c))
+			return;
+	}
+}
+
+/* --- starting ------------------------------------------------------------------ */
+
+static int64_t after(double seconds)
+{
+	return seconds > 0 ? mpk_clock() + (int64_t)(seconds * (double)MPK_NANOSECONDS) : 0;
+}
+
+static void unmap_self(struct mpk_process_self **self)
+{
+	if (*self != MAP_FAILED)
+		(void)munmap(*self, sizeof **self);
+}
+
+enum mpk_code mpk_child_start(const struct mpk_process *p, const sigset_t *mask,
+			      struct mpk_process_end *end, struct mpk_child *out,
+			      struct mpk_error *err)
+{
+	MPK_CLEANUP(unmap_self)
+	struct mpk_process_self *self =
+		mmap(NULL, sizeof *self, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	MPK_CLEANUP(copier_close) struct mpk_copier copier = { 0 };
+	struct mpk_keeper_others others = { .parent = getpid() };
+	struct mpk_keeper keeper = { .socket = -1 };
+
+	if (self == MAP_FAILED)
+		return mpk_fail_nomem(err);
+	if (p->output == MPK_OUTPUT_COPIED)
+		MPK_TRY(copier_open(p->fd, p->output_max, &copier, err));
+	int64_t deadline = after(p->timeout);
+	pid_t pid = p->contained ? mpk_keeper_fork(mask, &keeper, &others) : mpk_fork(mask);
+	if (pid == 0)
+		child_main(p, self, copier.child, &others);
+	if (pid < 0)
+		return mpk_fail_errno(err, MPK_E_IO, errno, "cannot start a child process");
+	copier_started(&copier);
+	if (!p->in_foreground && !p->contained)
+		(void)setpgid(pid, pid); /* it does so, too: whoever comes first */
+	if (!p->in_foreground)
+		groups_swap(0, pid);
+	*out = (struct mpk_child){ p, end, pid, keeper, copier, self, deadline, !p->hear };
+	copier = (struct mpk_copier){ 0 };
+	self = MAP_FAILED;
+	return MPK_OK;
+}
+
+/* --- ending -------------------------------------------------------------------- */
+
+/* Why a child is killed, if it is. */
+enum kill { ALIVE, LATE, STOPPED };
+
+static void child_judge(const struct mpk_process *p, const struct mpk_process_self *self,
+			int status, enum kill killed, struct mpk_process_end *end)
+{
+	*end = (struct mpk_process_end){ 0 };
+	if (killed) {
+		end->how = killed == LATE ? MPK_PROCESS_LATE : MPK_PROCESS_STOPPED;
+	} else if (WIFSIGNALED(status)) {
+		end->how = MPK_PROCESS_KILLED;
+		end->status = WTERMSIG(status);
+	} else if (!p->run && self->exec_errno) {
+		end->how = MPK_PROCESS_NOT_EXECUTED;
+		end->status = self->exec_errno;
+	} else if (p->run && self->returned) {
+		end->how = MPK_PROCESS_RETURNED;
+		mpk_escape_error(&self->error, MPK_E_RAISED, &end->error);
+	} else {
+		end->how = p->run ? MPK_PROCESS_QUIT : MPK_PROCESS_EXITED;
+		end->status = WEXITSTATUS(status);
+	}
+}
+
+/* All that the child has said. Returns  false: it is to be killed */
+static bool child_hear(struct mpk_child *c, bool has_ended)
+{
+	const struct mpk_process *p = c->p;
+
+	while (!c->is_deaf) {
+		double seconds = 0;
+
+		switch (p->hear(p->data, has_ended, &seconds)) {
+		case MPK_HEARD_NOTHING:
+			return true;
+		case MPK_HEARD_ONE:
+			break;
+		case MPK_HEARD_NEW_TIME:
+			c->deadline = after(seconds);
+			break;
+		case MPK_HEARD_ENOUGH:
+			c->is_deaf = true;
+			break;
+		case MPK_HEARD_KILL:
+			c->is_deaf = true;
+			return false;
+		}
+	}
+	return true;
+}
+
+/* Returns  how it ended, as of waitpid(2) */
+static int child_reap(struct mpk_child *c, enum kill killed)
+{
+	int status = 0xff00; /* 255, which is no success, should somebody else have reaped it */
+
+	if (c->p->contained)
+		return mpk_keeper_take(&c->keeper, killed != ALIVE);
+	if (killed)
+		(void)kill(c->pid, SIGKILL);
+	while (waitpid(c->pid, &status, 0) < 0 && errno == EINTR)
+		continue;
+	return status;
+}
+
+static void child_finish(struct mpk_child *c, enum kill killed)
+{
+	int status;
+
+	/* until it is reaped, its number and its group's are nobody else's */
+	if (!c->p->in_foreground)
+		groups_swap(c->pid, 0);
+	status = child_reap(c, killed);
+	copier_drain(&c->copier);
+	copier_close(&c->copier);
+	if (!killed && !child_hear(c, true))
+		killed = STOPPED;
+	child_judge(c->p, c->self, status, killed, c->end);
+	(void)munmap(c->self, sizeof *c->self);
+	c->pid = 0;
+}
+
+static bool has_ended(const struct mpk_child *c)
+{
+	siginfo_t info = { .si_pid = 0 };
+
+	if (c->keeper.pid)
+		return mpk_keeper_has_ended(&c->keeper);
+	return waitid(P_PID, (id_t)c->pid, &info, WEXITED | WNOWAIT | WNOHANG) != 0 ||
+	       info.si_pid == c->pid;
+}
+
+int64_t mpk_child_look(struct mpk_child *c, bool stops)
+{
+	int64_t left = 3600 * MPK_NANOSECONDS;
+
+	copier_step(&c->copier);
+	if (has_ended(c)) {
+		child_finish(c, ALIVE);
+		return 0;
+	}
+	if (!child_hear(c, false)) {
+		child_finish(c, STOPPED);
+		return 0;
+	}
+	if (c->deadline)
+		left = c->deadline - mpk_clock();
+	if (left <= 0 || stops) {
+		child_finish(c, LATE);
+		return 0;
+	}
+	if (!c->p->tick)
+		return left;
+	c->p->tick(c->p->data);
+	return TICK < left ? TICK : left;
+}
+
+/* ppoll passes over a negative descriptor. */
+void mpk_child_wait_for(const struct mpk_child *c, struct pollfd fds[MPK_CHILD_FDS])
+{
+	bool hears = c->pid && !c->is_deaf;
+
+	fds[0] = (struct pollfd){ hears ? c->p->channel : -1, POLLIN, 0 };
+	fds[1] = (struct pollfd){ c->pid && c->keeper.pid ? c->keeper.socket : -1, POLLIN, 0 };
+	fds[2] = copier_wait_for(&c->copier);
 }

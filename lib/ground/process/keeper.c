@@ -1,19 +1,229 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* PR_SET_PDEATHSIG reaches a child and not its children, and is lost when a process changes its user: no
- * more than a help. What is kept is kept by the end of a namespace, or by a process that lives until it has
- * ended all others. */
-#include "process/internal/process.h"
-
+/* How a process is forked, and how all that one starts is ended with it.
+ *
+ * glibc's posix_spawn cannot ask for PR_SET_PDEATHSIG nor run a function, hence fork; the programs are small, and
+ * what they have mapped is shared. PR_SET_PDEATHSIG reaches a child and not its children, and is lost when a process
+ * changes its user: no more than a help. What is kept is kept by the end of a namespace, or by a process that lives
+ * until it has ended all others. */
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/sched.h>
 #include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#ifdef __GLIBC__
+#include <sys/single_threaded.h>
+#endif
 
 #include "base/clock.h"
 #include "base/compiler.h"
+#include "base/vec.h"
+#include "process/internal/process.h"
 #include "sandbox/sandbox.h"
+
+/* --- forking ----------------------------------------------------------------------------- */
+
+/* Handlers of ours would undo in the child what the parent is still at (temporary files), and
+ * those of a sanitizer would hide the signal that ended it. */
+static void reset_handlers(void)
+{
+	for (int sig = 1; sig < NSIG; sig++) {
+		struct sigaction old;
+
+		if (sigaction(sig, NULL, &old) == 0 &&
+		    (old.sa_handler != SIG_IGN || sig == SIGCHLD))
+			(void)signal(sig, SIG_DFL);
+	}
+}
+
+/* glibc 2.32 knows by itself whether a process has threads; elsewhere no caller has any. */
+static bool has_threads(void)
+{
+#ifdef __GLIBC__
+	return !__libc_single_threaded;
+#else
+	return false;
+#endif
+}
+
+/* As fork() does it, with flags that it has no argument for. */
+static pid_t clone_into(uint64_t namespaces)
+{
+#ifdef SYS_clone3
+	struct clone_args args = { .flags = namespaces };
+
+	if (!has_threads())
+		return (pid_t)syscall(SYS_clone3, &args, sizeof args);
+#endif
+	errno = ENOSYS;
+	return -1;
+}
+
+/* As mpk_fork, into namespaces of its own: flags of clone(2); 0: none. Of one that has some no SIGCHLD tells the end,
+ * and it is waited for with __WALL.
+ * Returns  as fork(); -1 also where the system has none for this process, or where it has threads, which may hold
+ *          locks that the child would wait for */
+static pid_t fork_into(uint64_t namespaces, const sigset_t *mask)
+{
+	sigset_t all, before;
+
+	(void)fflush(NULL);
+	(void)sigfillset(&all);
+	(void)sigprocmask(SIG_SETMASK, &all, &before);
+
+	pid_t pid = namespaces ? clone_into(namespaces) : fork();
+	int saved = errno;
+
+	if (pid == 0)
+		reset_handlers();
+	(void)sigprocmask(SIG_SETMASK, pid == 0 ? mask : &before, NULL);
+	errno = saved;
+	return pid;
+}
+
+pid_t mpk_fork(const sigset_t *mask)
+{
+	return fork_into(0, mask);
+}
+
+/* --- children and orphans ---------------------------------------------------------------- */
+
+/* The parent of a process, 0 when it is gone. */
+static pid_t parent_of(pid_t pid)
+{
+	char path[64], stat[512];
+	int parent = 0;
+
+	(void)snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd >= 0 ? read(fd, stat, sizeof stat - 1) : 0;
+
+	if (fd >= 0)
+		(void)close(fd);
+	stat[n > 0 ? n : 0] = '\0';
+	/* The name in parentheses may hold anything, a parenthesis too. */
+	const char *name_end = strrchr(stat, ')');
+	return name_end && sscanf(name_end, ") %*c %d", &parent) == 1 ? (pid_t)parent : 0;
+}
+
+static bool has_children(void)
+{
+	siginfo_t info;
+
+	return waitid(P_ALL, 0, &info, WEXITED | WNOWAIT | WNOHANG) == 0;
+}
+
+/* A way through the children of this process: through /proc, which lists processes of a machine and not of a parent,
+ * hence the question to waitid first, whether there are any, which costs nothing. Where there is no /proc, as in a
+ * bare chroot, every number that a process may have is asked for: a second, and nothing is left. */
+struct seek {
+	DIR *proc;  /* NULL: there is none */
+	pid_t last; /* without it: the number that was tried last */
+};
+
+static struct seek seek_begin(void)
+{
+	/* where nothing is mounted there is a folder all the same */
+	return (struct seek){ .proc = access("/proc/self/stat", F_OK) == 0 ? opendir("/proc")
+									   : NULL };
+}
+
+static void seek_end(struct seek *s)
+{
+	if (s->proc)
+		(void)closedir(s->proc);
+}
+
+/* Whether it is a child of this process, one that runs or one that nobody has reaped. */
+static bool is_child(pid_t pid)
+{
+	siginfo_t info;
+
+	return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT | WNOHANG) == 0;
+}
+
+/* The next child of this process; 0 at the end. */
+static pid_t next_child(struct seek *s)
+{
+	enum { PID_MAX = 1 << 22 }; /* of the kernel */
+
+	while (!s->proc && s->last < PID_MAX)
+		if (is_child(++s->last))
+			return s->last;
+	for (struct dirent *e; s->proc && (e = readdir(s->proc)) != NULL;) {
+		pid_t pid = (pid_t)strtol(e->d_name, NULL, 10); /* 0: not a process */
+
+		if (pid > 0 && parent_of(pid) == getpid())
+			return pid;
+	}
+	return 0;
+}
+
+enum mpk_code mpk_children_list(struct mpk_children *out, struct mpk_error *err)
+{
+	enum mpk_code code = MPK_OK;
+	struct seek s;
+
+	if (!has_children())
+		return MPK_OK;
+	s = seek_begin();
+	for (pid_t pid; code == MPK_OK && (pid = next_child(&s));) {
+		if (mpk_vec_reserve(&out->pids, &out->cap, out->count + 1, sizeof pid))
+			out->pids[out->count++] = pid;
+		else
+			code = mpk_fail_nomem(err);
+	}
+	seek_end(&s);
+	return code;
+}
+
+static bool is_spared(const struct mpk_children *spared, pid_t pid)
+{
+	for (size_t i = 0; i < spared->count; i++)
+		if (spared->pids[i] == pid)
+			return true;
+	return false;
+}
+
+static bool kill_once(struct seek *s, const struct mpk_children *spared)
+{
+	bool any = false;
+
+	for (pid_t pid; (pid = next_child(s));) {
+		if (is_spared(spared, pid))
+			continue;
+		(void)kill(pid, SIGKILL);
+		(void)waitpid(pid, NULL, 0);
+		any = true;
+	}
+	return any;
+}
+
+void mpk_orphans_kill(const struct mpk_children *spared)
+{
+	enum { TRIES = 100 };
+
+	/* Some may be born while we look, and those that we kill leave others behind. */
+	for (unsigned i = 0; i < TRIES && has_children(); i++) {
+		struct seek s = seek_begin();
+		bool any = kill_once(&s, spared);
+
+		seek_end(&s);
+		if (!any)
+			return;
+	}
+}
+
+/* --- keepers ----------------------------------------------------------------------------- */
 
 /* A status as of waitpid(2), which has macros to take it apart. */
 static int status_of(int exits_with, int signal)
@@ -128,8 +338,8 @@ static int wait_as_reaper(pid_t worker, const sigset_t *signals)
 struct setting {
 	pid_t parent;
 	int socket;
-	enum mpk_apart apart;
-	uid_t user; /* ours, which has no number in a new namespace yet */
+	uint64_t apart; /* namespaces of its own, flags of clone(2); 0: none */
+	uid_t user;     /* ours, which has no number in a new namespace yet */
 	gid_t group;
 };
 
@@ -164,7 +374,7 @@ static void keeper_main(const struct setting *s, const sigset_t *mask,
 		return;
 	}
 	bool is_told = tell(s->socket, worker < 0 ? REFUSED : STARTED, s->apart ? 0 : worker);
-	mpk_close_all_but(s->socket);
+	(void)mpk_close_others(0, &s->socket, 1);
 	/* by now it may have run for a while */
 	if (worker >= 0 && !is_told && !s->apart)
 		(void)end_all(worker);
@@ -177,7 +387,7 @@ static void keeper_main(const struct setting *s, const sigset_t *mask,
 /* --- the parent ------------------------------------------------------------------------- */
 
 /* Returns  as fork(); -1 also when there is no worker */
-static pid_t fork_as(enum mpk_apart apart, const sigset_t *mask, struct mpk_keeper *out,
+static pid_t fork_as(uint64_t apart, const sigset_t *mask, struct mpk_keeper *out,
 		     struct mpk_keeper_others *others)
 {
 	struct setting s = { .parent = getpid(), .apart = apart };
@@ -190,7 +400,7 @@ static pid_t fork_as(enum mpk_apart apart, const sigset_t *mask, struct mpk_keep
 	s.user = geteuid();
 	s.group = getegid();
 	(void)sigfillset(&all); /* those that it waits for are taken by name */
-	pid_t pid = mpk_fork_into(mpk_sandbox_apart_flags(apart), &all);
+	pid_t pid = fork_into(apart, &all);
 	if (pid == 0) {
 		(void)close(ends[0]);
 		keeper_main(&s, mask, others);
@@ -219,11 +429,14 @@ static void reap_earlier(void)
 pid_t mpk_keeper_fork(const sigset_t *mask, struct mpk_keeper *out,
 		      struct mpk_keeper_others *others)
 {
+	/* who may make mounts needs no other user for that */
+	static const uint64_t ways[] = { CLONE_NEWPID | CLONE_NEWNS,
+					 CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWUSER, 0 };
 	pid_t pid = -1;
 
 	reap_earlier();
-	for (int apart = MPK_APART_LAST; apart >= MPK_APART_NOT && pid < 0; apart--)
-		pid = fork_as((enum mpk_apart)apart, mask, out, others);
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(ways) && pid < 0; i++)
+		pid = fork_as(ways[i], mask, out, others);
 	return pid;
 }
 
@@ -263,7 +476,7 @@ int mpk_keeper_take(struct mpk_keeper *k, bool kills)
 		if (!is_told)
 			status = of_keeper;
 		/* a keeper that was killed may not have reaped it; otherwise its number may be anybody's */
-		if (k->worker && WIFSIGNALED(of_keeper) && mpk_children_has(k->worker))
+		if (k->worker && WIFSIGNALED(of_keeper) && is_child(k->worker))
 			(void)end_worker(k->worker);
 	}
 	(void)close(k->socket);

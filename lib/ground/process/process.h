@@ -9,7 +9,7 @@
  *     LLVM on a user's IR     run
  *     a module's function     run, contained, with a timeout
  *
- * A process that outlives its caller is another matter: cleanup.h.
+ * A process that outlives its caller is another matter: helper.h.
  */
 #ifndef MPK_PROCESS_PROCESS_H
 #define MPK_PROCESS_PROCESS_H
@@ -18,6 +18,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/arena.h"
+#include "base/compiler.h"
 #include "base/error.h"
 
 /* The child's own view of itself. */
@@ -74,7 +76,7 @@ struct mpk_process {
 	double cpu_seconds; /* of processor time, at which the kernel kills it, and each process that it
 			     * starts: should whoever holds the timeout be gone or asleep. 0: none */
 
-	/* What it may do is unknown: it has a keeper (keeper.h) and can do nothing to us; when it ends, and
+	/* What it may do is unknown: it has a keeper (internal/process.h) and can do nothing to us; when it ends, and
 	 * when we end, it and all that it started is killed, even what left its process group. Other children get SIGTERM then, to remove
 	 * the files that they have begun; what they started gets it from mpk_process_signal_all. */
 	bool contained;
@@ -126,5 +128,25 @@ void mpk_process_signal_all(int sig);
 
 /* mpk_process_succeeded - whether it exited with 0 or returned MPK_OK */
 bool mpk_process_succeeded(const struct mpk_process_end *end);
+
+/* --- command lines, collected in an arena --- */
+
+/* Arguments that somebody else owns. */
+struct mpk_words {
+	const char *const *items;
+	size_t count;
+};
+
+struct mpk_argv {
+	struct mpk_arena *arena;
+	const char **items; /* NULL-terminated */
+	size_t count, cap;
+	bool failed;
+};
+
+/* mpk_argv_add, _add_all, _printf - append; a failed allocation sets `failed` */
+void mpk_argv_add(struct mpk_argv *v, const char *arg);
+void mpk_argv_add_all(struct mpk_argv *v, const struct mpk_words *args);
+void mpk_argv_printf(struct mpk_argv *v, const char *fmt, ...) MPK_PRINTF(2, 3);
 
 #endif

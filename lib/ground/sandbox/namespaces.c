@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/capability.h>
 #include <linux/mount.h>
 #include <sched.h>
 #include <stdio.h>
@@ -14,7 +15,6 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/compiler.h"
@@ -199,6 +199,61 @@ static bool change_root(const struct mpk_sandbox *s, bool is_own_user)
 
 #endif
 
+/* --- capabilities ----------------------------------------------------------------- */
+
+/* A list of what is kept: a capability that a kernel gains tomorrow is dropped. */
+
+typedef struct __user_cap_data_struct cap_words[_LINUX_CAPABILITY_U32S_3];
+
+static bool set_powers(const cap_words words)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+
+	return syscall(SYS_capset, &head, words) == 0;
+}
+
+/* Files with their owners and modes, nodes of devices, which a driver makes when they are missing; to become
+ * another user; what a server needs. Not: modules, memory and ports of the machine, other processes, limits,
+ * priorities, terminals, mounts, namespaces, time, the end of the system. */
+static uint64_t kept(void)
+{
+	static const unsigned caps[] = {
+		CAP_CHOWN,    CAP_DAC_OVERRIDE,     CAP_DAC_READ_SEARCH, CAP_FOWNER,
+		CAP_FSETID,   CAP_SETGID,           CAP_SETUID,          CAP_SETPCAP,
+		CAP_SETFCAP,  CAP_NET_BIND_SERVICE, CAP_NET_BROADCAST,   CAP_NET_RAW,
+		CAP_IPC_LOCK, CAP_IPC_OWNER,        CAP_LEASE,           CAP_SYS_CHROOT,
+		CAP_MKNOD,
+	};
+	uint64_t bits = 0;
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(caps); i++)
+		bits |= UINT64_C(1) << caps[i];
+	return bits;
+}
+
+bool mpk_powers_drop(bool keeps_files)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	uint64_t keep = kept();
+	cap_words words = { { 0 } };
+
+	if (!keeps_files)
+		return set_powers(words);
+	if (syscall(SYS_capget, &head, words) != 0)
+		return false;
+	for (unsigned long cap = 0; prctl(PR_CAPBSET_READ, cap) >= 0; cap++)
+		if (cap >= 64 || !(keep >> cap & 1))
+			(void)prctl(PR_CAPBSET_DROP, cap);
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(words); i++) {
+		uint32_t mask = (uint32_t)(keep >> (32 * i));
+
+		words[i].effective &= mask;
+		words[i].permitted &= mask;
+		words[i].inheritable &= mask;
+	}
+	return set_powers(words);
+}
+
 /* --- namespaces for code that is run ---------------------------------------------- */
 
 enum { NOBODY = 65534 };
@@ -227,29 +282,8 @@ void mpk_namespaces_enter(const struct mpk_sandbox *s, struct mpk_sandbox_state 
 	namespaces_enter(s, out);
 	/* with the user the kernel forgets it */
 	(void)prctl(PR_SET_PDEATHSIG, (unsigned long)on_parent_death);
-	if (!mpk_powers_drop_all())
+	if (!mpk_powers_drop(false))
 		out->namespaces = out->own_user = out->own_root = false;
-}
-
-/* What a child process tells by its exit status. */
-enum { HAS_NAMESPACES = 1, HAS_USER = 2, HAS_ROOT = 4 };
-
-void mpk_namespaces_try(struct mpk_sandbox_state *out)
-{
-	static const struct mpk_sandbox nothing = { .runs_code = true };
-	pid_t pid = fork();
-	int status = 0;
-
-	if (pid == 0) {
-		mpk_namespaces_enter(&nothing, out);
-		_exit((out->namespaces ? HAS_NAMESPACES : 0) | (out->own_user ? HAS_USER : 0) |
-		      (out->own_root ? HAS_ROOT : 0));
-	}
-	if (pid < 0 || waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
-		return;
-	out->namespaces = WEXITSTATUS(status) & HAS_NAMESPACES;
-	out->own_user = WEXITSTATUS(status) & HAS_USER;
-	out->own_root = WEXITSTATUS(status) & HAS_ROOT;
 }
 
 /* --- apart from other processes --------------------------------------------------- */
@@ -260,19 +294,6 @@ void mpk_namespaces_try(struct mpk_sandbox_state *out)
  * Root stays root and keeps all files. But some of them command the kernel: freeze a group
  * of processes, start a program of any choice when one crashes, kill all. They are made read-only, as for
  * root in a container; the right to undo that goes with mpk_sandbox_protect. */
-
-uint64_t mpk_sandbox_apart_flags(enum mpk_apart apart)
-{
-	switch (apart) {
-	case MPK_APART_NOT:
-		break;
-	case MPK_APART_AS_USER:
-		return CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWUSER;
-	case MPK_APART_AS_ROOT:
-		return CLONE_NEWPID | CLONE_NEWNS;
-	}
-	return 0;
-}
 
 /* The files of file systems that are the kernel's own: of these a user may have a control group, with all
  * that runs in it. */
@@ -321,18 +342,20 @@ static void freeze_proc(void)
 			freeze_mount(paths[i]);
 }
 
-bool mpk_sandbox_apart_enter(enum mpk_apart apart, uid_t user, gid_t group)
+bool mpk_sandbox_apart_enter(uint64_t namespaces, uid_t user, gid_t group)
 {
-	if (apart == MPK_APART_AS_USER && !map_ids(user, user, group, group))
+	bool is_own_user = namespaces & CLONE_NEWUSER;
+
+	if (is_own_user && !map_ids(user, user, group, group))
 		return false;
 	freeze_kernel_files();
 	/* what is mounted on it is to be seen here alone; without /proc there is nothing to hide */
 	bool is_own = mount(NULL, "/proc", NULL, MS_PRIVATE, NULL) == 0 &&
 		      mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) == 0;
 
-	if (apart == MPK_APART_AS_ROOT && is_own)
+	if (!is_own_user && is_own)
 		freeze_proc();
-	else if (apart == MPK_APART_AS_ROOT)
+	else if (!is_own_user)
 		freeze_mount("/proc");
 	return true;
 }

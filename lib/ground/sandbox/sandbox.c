@@ -4,15 +4,26 @@
  *
  * landlock(7) knows more rights from version to version. A kernel that is asked for a right
  * that it does not know refuses the whole ruleset, so it is asked for its version first.
- * Headers may be older than the kernel, hence the numbers of its interface here. */
+ * Headers may be older than the kernel, hence the numbers of its interface here.
+ *
+ * Code that is run is kept from others before it enters a sandbox, too: whoever may signal a process may stop
+ * it, and with it the clock that holds a timeout; so may whoever takes its processor, its limits or the terminal
+ * that it writes to. Most of that is held by what the process is: apart from others it has no number for them,
+ * and a session of its own keeps it out of their groups and their terminal. The rules here are for where it has
+ * such numbers, and for terminals, which have names as files have. */
+#include <asm/sockios.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/ioctl.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/compiler.h"
@@ -191,7 +202,9 @@ static bool landlock_restrict(const struct mpk_sandbox *s)
 	return done;
 }
 
-bool mpk_landlock_scope(void)
+/* Files stay as they are; but no process outside is signalled, however that is done, or traced. Sets
+ * no_new_privs unless the process may do without. */
+static bool landlock_scope(void)
 {
 	const struct ruleset r = { .scopes = SCOPE_SIGNAL };
 	int rules = landlock_version() < 6
@@ -208,7 +221,7 @@ bool mpk_landlock_scope(void)
 	return done;
 }
 #else
-bool mpk_landlock_scope(void)
+static bool landlock_scope(void)
 {
 	return false;
 }
@@ -220,32 +233,164 @@ static bool landlock_restrict(const struct mpk_sandbox *s)
 }
 #endif
 
+/* --- other processes and terminals ------------------------------------------------ */
+
+static const uint32_t REFUSE = SECCOMP_RET_ERRNO | EPERM;
+
+/* Every call that takes the number of a process or a thread and does something to it, and which argument
+ * that is. Our caller and the keeper have one thread each, of the same number. */
+static const struct {
+	long nr;
+	unsigned index;
+} numbered[] = {
+	{ SYS_kill, 0 },
+	{ SYS_tkill, 0 },
+	{ SYS_tgkill, 0 },
+	{ SYS_tgkill, 1 },
+	{ SYS_rt_sigqueueinfo, 0 },
+	{ SYS_rt_tgsigqueueinfo, 0 },
+	{ SYS_rt_tgsigqueueinfo, 1 },
+	{ SYS_ptrace, 1 },
+	{ SYS_process_vm_readv, 0 },
+	{ SYS_process_vm_writev, 0 },
+	{ SYS_kcmp, 0 },
+	{ SYS_kcmp, 1 },
+	{ SYS_prlimit64, 0 },
+	{ SYS_setpriority, 1 },
+	{ SYS_ioprio_set, 1 },
+	{ SYS_sched_setscheduler, 0 },
+	{ SYS_sched_setparam, 0 },
+	{ SYS_sched_setattr, 0 },
+	{ SYS_sched_setaffinity, 0 },
+	{ SYS_setpgid, 0 },
+	{ SYS_setpgid, 1 },
+	{ SYS_perf_event_open, 1 },
+#ifdef SYS_migrate_pages
+	{ SYS_migrate_pages, 0 },
+	{ SYS_move_pages, 0 },
+#endif
+#ifdef SYS_pidfd_open
+	{ SYS_pidfd_open, 0 },
+#endif
+};
+
+/* Calls that name a process by a descriptor, which /proc gives to anybody. */
+static const long described[] = {
+#ifdef SYS_pidfd_send_signal
+	SYS_pidfd_send_signal,
+#endif
+#ifdef SYS_pidfd_getfd
+	SYS_pidfd_getfd,
+#endif
+#ifdef SYS_process_madvise
+	SYS_process_madvise,
+#endif
+#ifdef SYS_process_mrelease
+	SYS_process_mrelease,
+#endif
+};
+
+static void refuse_call(struct mpk_filter *f, long nr, unsigned index, uint32_t value)
+{
+	mpk_filter_add(f, nr, index, UINT32_MAX, value, REFUSE);
+}
+
+static void refuse_process(struct mpk_filter *f, pid_t pid)
+{
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(numbered); i++)
+		refuse_call(f, numbered[i].nr, numbered[i].index, (uint32_t)pid);
+	refuse_call(f, SYS_kill, 0, (uint32_t)-getpgid(pid));
+}
+
+/* Where others have numbers: many at once, and those that a descriptor or memory names, where no filter can
+ * look. */
+static void refuse_others(struct mpk_filter *f, const pid_t *others, size_t count)
+{
+	enum {
+		SCHED_CORE = 62,
+		IOPRIO_WHO_PGRP = 2,
+		IOPRIO_WHO_USER = 3
+	}; /* of the kernel's interface */
+
+	for (size_t i = 0; i < count; i++)
+		refuse_process(f, others[i]);
+	refuse_call(f, SYS_kill, 0, UINT32_MAX); /* everybody */
+	refuse_call(f, SYS_setpriority, 0, PRIO_PGRP);
+	refuse_call(f, SYS_setpriority, 0, PRIO_USER);
+	refuse_call(f, SYS_ioprio_set, 0, IOPRIO_WHO_PGRP);
+	refuse_call(f, SYS_ioprio_set, 0, IOPRIO_WHO_USER);
+	refuse_call(f, SYS_prctl, 0, SCHED_CORE);
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(described); i++)
+		mpk_filter_add(f, described[i], 0, 0, 0, REFUSE);
+	/* a descriptor can be asked to signal its owner, and the owner be anybody */
+	refuse_call(f, SYS_fcntl, 1, F_SETOWN);
+	refuse_call(f, SYS_fcntl, 1, F_SETOWN_EX);
+	refuse_call(f, SYS_ioctl, 1, FIOSETOWN);
+	refuse_call(f, SYS_ioctl, 1, SIOCSPGRP);
+}
+
+/* A terminal can be typed into, stopped, hung up and made to stop who writes to it: it can be asked, and
+ * nothing else. Its requests are a group of numbers, but for a few newer ones. */
+static void refuse_terminals(struct mpk_filter *f)
+{
+	static const uint32_t asked[] = { TCGETS,   TIOCGWINSZ, TIOCGPGRP, TIOCGSID,
+					  TIOCOUTQ, FIONREAD,   FIONBIO,   FIONCLEX,
+					  FIOCLEX,  FIOASYNC,   TIOCGETD };
+	const uint32_t group = TCGETS & ~0xffU;
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(asked); i++)
+		mpk_filter_add(f, SYS_ioctl, 1, UINT32_MAX, asked[i], SECCOMP_RET_ALLOW);
+	mpk_filter_add(f, SYS_ioctl, 1, ~0xffU, group, REFUSE);
+	for (uint32_t newer = 0x2b; newer <= 0x2d;
+	     newer++) /* TCSETS2 and its like: _IOW, any size */
+		mpk_filter_add(f, SYS_ioctl, 1, 0xc000ffffU, 0x40000000U | group | newer, REFUSE);
+	for (uint32_t console = 0x4b00; console <= 0x5600; console += 0x5600 - 0x4b00)
+		mpk_filter_add(f, SYS_ioctl, 1, ~0xffU, console, REFUSE);
+	mpk_filter_add(f, SYS_vhangup, 0, 0, 0, REFUSE);
+}
+
+bool mpk_sandbox_protect(const pid_t *others, size_t count, bool keeps_rights)
+{
+	struct mpk_filter f = { .len = 0 };
+	bool done;
+
+	(void)landlock_scope(); /* the same again, by what a process is and not by its number */
+	if (count)
+		refuse_others(&f, others, count);
+	refuse_terminals(&f);
+	done = mpk_filter_install(&f, SECCOMP_RET_ALLOW);
+	/* last: the steps above need some of them; and a user has none but with namespaces of its own */
+	if (!keeps_rights)
+		(void)mpk_powers_drop(geteuid() == 0);
+	return done;
+}
+
 /* --- all of it -------------------------------------------------------------------- */
 
 /* Without the call (Linux before 5.9) nothing is closed, and the sandbox counts as one that
  * does not hold files. */
-static bool close_range_of(unsigned first, unsigned last)
+static bool close_range_of(unsigned first, unsigned end)
 {
 #ifdef SYS_close_range
-	return first > last || syscall(SYS_close_range, first, last, 0) == 0;
+	return first >= end || syscall(SYS_close_range, first, end - 1, 0) == 0;
 #else
 	(void)first;
-	(void)last;
+	(void)end;
 	return false;
 #endif
 }
 
-/* Descriptors that our caller left open would stay usable in the sandbox, whatever files they are of. */
-static bool sandbox_close_others(const struct mpk_sandbox *s)
+bool mpk_close_others(int first, const int *kept, size_t count)
 {
-	unsigned first = STDERR_FILENO + 1;
 	bool closed = true;
 
-	for (size_t i = 0; i < s->kept_count; i++) {
-		closed &= close_range_of(first, (unsigned)s->kept[i] - 1);
-		first = (unsigned)s->kept[i] + 1;
+	for (size_t i = 0; i < count; i++) {
+		if (kept[i] < first)
+			continue;
+		closed &= close_range_of((unsigned)first, (unsigned)kept[i]);
+		first = kept[i] + 1;
 	}
-	return closed && close_range_of(first, ~0U);
+	return close_range_of((unsigned)first, ~0U) && closed;
 }
 
 struct mpk_sandbox_state mpk_sandbox_enter(const struct mpk_sandbox *s)
@@ -258,10 +403,34 @@ struct mpk_sandbox_state mpk_sandbox_enter(const struct mpk_sandbox *s)
 		if (state.namespaces)
 			limit_threads();
 	}
-	state.files = (!s->kept || sandbox_close_others(s)) && landlock_restrict(s);
+	/* descriptors that our caller left open would stay usable, whatever files they are of */
+	state.files = (!s->kept || mpk_close_others(STDERR_FILENO + 1, s->kept, s->kept_count)) &&
+		      landlock_restrict(s);
 	/* last: the calls above are none of those that stay */
 	state.calls = !s->runs_programs && mpk_calls_restrict(s);
 	return state;
+}
+
+/* What a child process tells by its exit status. */
+enum { HAS_NAMESPACES = 1, HAS_USER = 2, HAS_ROOT = 4 };
+
+/* What mpk_namespaces_enter would get; tried in a child process. */
+static void try_namespaces(struct mpk_sandbox_state *out)
+{
+	static const struct mpk_sandbox nothing = { .runs_code = true };
+	pid_t pid = fork();
+	int status = 0;
+
+	if (pid == 0) {
+		mpk_namespaces_enter(&nothing, out);
+		_exit((out->namespaces ? HAS_NAMESPACES : 0) | (out->own_user ? HAS_USER : 0) |
+		      (out->own_root ? HAS_ROOT : 0));
+	}
+	if (pid < 0 || waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
+		return;
+	out->namespaces = WEXITSTATUS(status) & HAS_NAMESPACES;
+	out->own_user = WEXITSTATUS(status) & HAS_USER;
+	out->own_root = WEXITSTATUS(status) & HAS_ROOT;
 }
 
 struct mpk_sandbox_state mpk_sandbox_support(void)
@@ -269,6 +438,6 @@ struct mpk_sandbox_state mpk_sandbox_support(void)
 	struct mpk_sandbox_state can = { .files = landlock_version() > 0,
 					 .calls = mpk_calls_known() };
 
-	mpk_namespaces_try(&can);
+	try_namespaces(&can);
 	return can;
 }

@@ -54,24 +54,20 @@ struct mpk_sandbox_state mpk_sandbox_enter(const struct mpk_sandbox *s);
 /* mpk_sandbox_support - what mpk_sandbox_enter would be able to do here */
 struct mpk_sandbox_state mpk_sandbox_support(void);
 
-/* How a process that is started is kept apart from those that are there: what it can neither see nor name it
- * cannot reach. */
-enum mpk_apart {
-	MPK_APART_NOT,
-	MPK_APART_AS_USER, /* namespaces of processes, mounts and users; the user stays the same */
-	MPK_APART_AS_ROOT, /* the same without the last: of a process that may make mounts */
-	MPK_APART_LAST = MPK_APART_AS_ROOT,
-};
+/* mpk_close_others - close all descriptors from first on but those that are kept
+ * @kept    ascending
+ * Returns  false where the kernel has no such call (Linux before 5.9): they stay open */
+bool mpk_close_others(int first, const int *kept, size_t count);
 
-/* mpk_sandbox_apart_flags - the namespaces in which such a process is to be made, flags of clone(2) */
-uint64_t mpk_sandbox_apart_flags(enum mpk_apart apart);
-
-/* mpk_sandbox_apart_enter - in that process, the first of its namespaces: /proc shows it and what it starts and
- * nobody else; of root, too, the files that command the kernel cannot be written
+/* mpk_sandbox_apart_enter - in the first process of its namespaces: /proc shows it and what it starts and
+ * nobody else, so that what it can neither see nor name it cannot reach; of root, too, the files that command the
+ * kernel cannot be written
  * What the system does not let it hide stays as it is.
+ * @namespaces  in which it was made, flags of clone(2): of processes and mounts; and of users, in which the user
+ *          stays the same, unless it may make mounts without
  * @user, group  effective ones of the process that made it
  * Returns  false: it would not have them */
-bool mpk_sandbox_apart_enter(enum mpk_apart apart, uid_t user, gid_t group);
+bool mpk_sandbox_apart_enter(uint64_t namespaces, uid_t user, gid_t group);
 
 /* mpk_sandbox_protect - from now on this process and what it starts can do nothing to others: neither signal
  * nor trace them, nor change their memory, limits, priority or terminal; and it has no rights over the system, as

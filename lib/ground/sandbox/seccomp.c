@@ -69,12 +69,11 @@ static void give(struct mpk_filter *f, uint32_t action)
 	seccomp_add(f, BPF_RET | BPF_K, action, 0, 0);
 }
 
-bool mpk_filter_begin(struct mpk_filter *f)
+/* Calls of another ABI than this program's are refused. */
+static void filter_begin(struct mpk_filter *f)
 {
 	const uint32_t refuse = SECCOMP_RET_ERRNO | EPERM;
 
-	f->len = 0;
-	f->failed = false;
 	seccomp_load(f, offsetof(struct seccomp_data, arch));
 	seccomp_add(f, BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_HERE, 1, 0);
 	give(f, refuse);
@@ -83,7 +82,6 @@ bool mpk_filter_begin(struct mpk_filter *f)
 	seccomp_add(f, BPF_JMP | BPF_JGE | BPF_K, X32_BIT, 0, 1);
 	give(f, refuse);
 #endif
-	return AUDIT_ARCH_HERE != 0;
 }
 
 /* Decides on every system call of a set. The kernel tries a new filter with each call that
@@ -110,10 +108,21 @@ static void filter_set(struct mpk_filter *f, const uint32_t words[MPK_FILTER_WOR
 	}
 }
 
-void mpk_filter_call(struct mpk_filter *f, long nr, uint32_t action)
+void mpk_filter_add(struct mpk_filter *f, long nr, unsigned index, uint32_t mask, uint32_t value,
+		    uint32_t action)
 {
+	bool masks = mask != UINT32_MAX;
+
+	if (!f->len)
+		filter_begin(f);
 	seccomp_load(f, offsetof(struct seccomp_data, nr));
-	seccomp_add(f, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)nr, 0, 1);
+	seccomp_add(f, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)nr, 0, !mask ? 1 : masks ? 4 : 3);
+	if (mask) {
+		load_argument(f, index);
+		if (masks)
+			seccomp_add(f, BPF_ALU | BPF_AND | BPF_K, mask, 0, 0);
+		seccomp_add(f, BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1);
+	}
 	give(f, action);
 }
 
@@ -125,27 +134,6 @@ static void filter_bits(struct mpk_filter *f, long nr, unsigned index, uint32_t 
 	seccomp_add(f, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)nr, 0, 3);
 	load_argument(f, index);
 	seccomp_add(f, BPF_JMP | BPF_JSET | BPF_K, mask, 0, 1);
-	give(f, action);
-}
-
-void mpk_filter_value(struct mpk_filter *f, long nr, unsigned index, uint32_t value,
-		      uint32_t action)
-{
-	seccomp_load(f, offsetof(struct seccomp_data, nr));
-	seccomp_add(f, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)nr, 0, 3);
-	load_argument(f, index);
-	seccomp_add(f, BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1);
-	give(f, action);
-}
-
-void mpk_filter_masked(struct mpk_filter *f, long nr, unsigned index, uint32_t mask, uint32_t value,
-		       uint32_t action)
-{
-	seccomp_load(f, offsetof(struct seccomp_data, nr));
-	seccomp_add(f, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)nr, 0, 4);
-	load_argument(f, index);
-	seccomp_add(f, BPF_ALU | BPF_AND | BPF_K, mask, 0, 0);
-	seccomp_add(f, BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1);
 	give(f, action);
 }
 
@@ -167,7 +155,7 @@ bool mpk_filter_install(struct mpk_filter *f, uint32_t action)
 
 	give(f, action);
 	program.len = f->len;
-	if (f->failed)
+	if (f->failed || !AUDIT_ARCH_HERE)
 		return false;
 	/* Root may go without; anybody else must give set-user-ID programs up first. */
 	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0)
@@ -280,7 +268,7 @@ static const long allowed_writing[] = {
 static const long allowed_replacing[] = {
 	CALL(fchmod),
 	CALL(fchown),
-	CALL(fgetxattr), /* who wrote a file (io/overwrite.h) */
+	CALL(fgetxattr), /* who wrote a file (io/place.h) */
 	CALL(fsetxattr),
 };
 
@@ -320,6 +308,16 @@ static const long allowed_code[] = {
 #endif
 };
 
+static void filter_call(struct mpk_filter *f, long nr, uint32_t action)
+{
+	mpk_filter_add(f, nr, 0, 0, 0, action);
+}
+
+static void allow_value(struct mpk_filter *f, long nr, unsigned index, uint32_t value)
+{
+	mpk_filter_add(f, nr, index, UINT32_MAX, value, SECCOMP_RET_ALLOW);
+}
+
 static void seccomp_put(uint32_t words[MPK_FILTER_WORDS], const long *calls, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
@@ -334,7 +332,7 @@ static void add_fcntl(struct mpk_filter *f)
 					     F_SETFL, F_DUPFD, F_DUPFD_CLOEXEC };
 
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(commands); i++)
-		mpk_filter_value(f, CALL(fcntl), 1, commands[i], SECCOMP_RET_ALLOW);
+		allow_value(f, CALL(fcntl), 1, commands[i]);
 }
 
 /* Those that depend on their arguments. */
@@ -352,25 +350,25 @@ static void add_rules(struct mpk_filter *f, bool runs_code)
 		filter_bits(f, CALL(mmap), 2, PROT_EXEC, refuse);
 		filter_bits(f, CALL(mprotect), 2, PROT_EXEC, refuse);
 	}
-	mpk_filter_call(f, CALL(mmap), allow);
-	mpk_filter_call(f, CALL(mprotect), allow);
+	filter_call(f, CALL(mmap), allow);
+	filter_call(f, CALL(mprotect), allow);
 	/* Threads, not processes. What clone3 is asked for lies in memory, where no filter can look: libc
 	 * takes clone in its place. */
 	filter_bits(f, CALL(clone), CLONE_FLAGS, CLONE_THREAD, allow);
-	mpk_filter_call(f, CALL(clone3), SECCOMP_RET_ERRNO | ENOSYS);
+	filter_call(f, CALL(clone3), SECCOMP_RET_ERRNO | ENOSYS);
 	add_fcntl(f);
-	mpk_filter_value(f, CALL(ioctl), 1, TCGETS, allow);
-	mpk_filter_value(f, CALL(ioctl), 1, TIOCGWINSZ, allow);
-	mpk_filter_value(f, CALL(kill), 0, self, allow);
-	mpk_filter_value(f, CALL(tgkill), 0, self, allow);
-	mpk_filter_value(f, CALL(tkill), 0, self, allow); /* raise and abort of musl */
+	allow_value(f, CALL(ioctl), 1, TCGETS);
+	allow_value(f, CALL(ioctl), 1, TIOCGWINSZ);
+	allow_value(f, CALL(kill), 0, self);
+	allow_value(f, CALL(tgkill), 0, self);
+	allow_value(f, CALL(tkill), 0, self); /* raise and abort of musl */
 	if (runs_code) {
 		/* limits can be asked for, and by root not raised again */
 		filter_null(f, CALL(prlimit64), 2, allow);
 		return;
 	}
-	mpk_filter_call(f, CALL(setrlimit), allow);
-	mpk_filter_value(f, CALL(prlimit64), 0, 0, allow);
+	filter_call(f, CALL(setrlimit), allow);
+	allow_value(f, CALL(prlimit64), 0, 0);
 }
 
 /* The set first, as it has the calls that are made most: each rule before it would be tried
@@ -378,10 +376,9 @@ static void add_rules(struct mpk_filter *f, bool runs_code)
 bool mpk_calls_restrict(const struct mpk_sandbox *s)
 {
 	uint32_t words[MPK_FILTER_WORDS] = { 0 };
-	struct mpk_filter f;
+	struct mpk_filter f = { .len = 0 };
 
-	if (!mpk_filter_begin(&f))
-		return false;
+	filter_begin(&f);
 	seccomp_put(words, allowed, MPK_ARRAY_COUNT(allowed));
 	if (s->writable_count)
 		seccomp_put(words, allowed_writing, MPK_ARRAY_COUNT(allowed_writing));
@@ -396,7 +393,5 @@ bool mpk_calls_restrict(const struct mpk_sandbox *s)
 
 bool mpk_calls_known(void)
 {
-	struct mpk_filter f;
-
-	return mpk_filter_begin(&f) && prctl(PR_GET_SECCOMP, 0, 0, 0, 0) >= 0;
+	return AUDIT_ARCH_HERE && prctl(PR_GET_SECCOMP, 0, 0, 0, 0) >= 0;
 }

@@ -77,13 +77,8 @@ static size_t escape_one(const uint8_t *p, size_t left, char out[MPK_ESCAPED_MAX
 	return n;
 }
 
-size_t mpk_escape_first(struct mpk_span s, char out[MPK_ESCAPED_MAX])
-{
-	return escape_one(s.data, s.len, out);
-}
-
 /* A carriage return before a line feed is the line end of texts from Windows, and harmless. */
-size_t mpk_escape_plain(struct mpk_span s)
+size_t mpk_escape_next(struct mpk_span s, char out[MPK_ESCAPED_MAX])
 {
 	uint32_t cp;
 	size_t i = 0, n;
@@ -102,6 +97,9 @@ size_t mpk_escape_plain(struct mpk_span s)
 			break;
 		i += n;
 	}
+	if (i < s.len && i == 0)
+		return escape_one(s.data, s.len, out);
+	out[0] = '\0';
 	return i;
 }
 

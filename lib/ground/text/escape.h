@@ -53,14 +53,12 @@ void mpk_escape_document(struct mpk_strbuf *buf, struct mpk_span s);
  * @unknown the code in place of one that there is not */
 void mpk_escape_error(const struct mpk_error *from, enum mpk_code unknown, struct mpk_error *out);
 
-/* mpk_escape_plain - how many bytes of s need no escape on a terminal, from its beginning: printable UTF-8,
- * backslashes, tabs and line feeds, also with a carriage return before them
- * mpk_escape_first - what stands for the character that s, not empty, begins with
- * @out     NUL-terminated
- * Returns  how many bytes of s that is */
+/* mpk_escape_next - what of s is printed next
+ * @out     "": the bytes as they are, which need no escape on a terminal: printable UTF-8, backslashes, tabs and line
+ *          feeds, also with a carriage return before them; else what stands for the character that they are
+ * Returns  how many bytes of s that is; 0: s is empty */
 enum { MPK_ESCAPED_MAX = 17 };
-size_t mpk_escape_plain(struct mpk_span s);
-size_t mpk_escape_first(struct mpk_span s, char out[MPK_ESCAPED_MAX]);
+size_t mpk_escape_next(struct mpk_span s, char out[MPK_ESCAPED_MAX]);
 
 /* A name quoted in a message: MPK_QUOTE(span) is the escaped text, at most 120 bytes. */
 #define MPK_QUOTE(s) mpk_escape_to((s), (char[128]){ 0 }, 128)

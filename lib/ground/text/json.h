@@ -31,9 +31,10 @@ struct mpk_json {
 	struct mpk_strbuf text;   /* without blanks; less what was taken */
 	struct mpk_json_at *open; /* the innermost container that is not complete */
 	struct mpk_json_print print;
-	void (*pass)(struct mpk_json *j); /* hands over a piece when there is one; NULL: nobody
-					   * takes them */
-	mpk_take_text *take;
+	/* It is to be part of a script element of HTML, and is printed without spaces: no text in it ends the
+	 * element, begins another or opens a comment, and no line ends within it. Set before it is built. */
+	bool in_script;
+	mpk_take_text *take; /* gets a piece when there is one; NULL: nobody takes them */
 	void *arg;
 };
 
@@ -50,9 +51,6 @@ void mpk_json_fini(struct mpk_json *j);
  * which then appends what is left. A short document is in one piece.
  * @take    is not called again after a failed allocation */
 void mpk_json_stream(struct mpk_json *j, mpk_take_text *take, void *arg);
-
-/* mpk_json_stream_script - the same with what mpk_json_print_script prints */
-void mpk_json_stream_script(struct mpk_json *j, mpk_take_text *take, void *arg);
 
 /* mpk_json_object, mpk_json_array - put a new empty container and return it
  * @at      the object or array that receives it, not complete yet; NULL (an earlier failure) is fine
@@ -99,24 +97,14 @@ void mpk_json_printf(struct mpk_json *j, struct mpk_json_at *at, const char *key
 void mpk_json_error(struct mpk_json *j, struct mpk_json_at *at, const char *key,
 		    const struct mpk_error *error);
 
-/* mpk_json_print - append the document, indented by two, and a newline
+/* mpk_json_print - append the document, indented by two, and a newline; in_script: without either
  * Returns  MPK_OK; MPK_E_NOMEM when anything failed since mpk_json_init */
 enum mpk_code mpk_json_print(const struct mpk_json *j, struct mpk_strbuf *out,
 			     struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_json_print_script - append the document, without spaces, so that it can stand within a script
- * element of HTML: no text in it ends the element, begins another or opens a comment, and no line
- * ends within it
- * Returns  as mpk_json_print */
-enum mpk_code mpk_json_print_script(const struct mpk_json *j, struct mpk_strbuf *out,
-				    struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_json_line - append the document in ASCII, without a blank or a newline
  * Returns  as mpk_json_print */
 enum mpk_code mpk_json_line(const struct mpk_json *j, struct mpk_strbuf *out,
 			    struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_json_ends - append the brackets that end all open containers: what a printer of the text lacks */
-void mpk_json_ends(const struct mpk_json *j, struct mpk_strbuf *out);
 
 #endif

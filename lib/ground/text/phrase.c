@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Small parts of sentences that many messages have: a count with its noun, a list cut off
- * after a few names, a word as a shell takes it. */
+ * after a few names, a word as a shell takes it: what is printed as a command can be pasted. */
 #include "text/phrase.h"
 
 #include <inttypes.h>
+#include <stdbool.h>
+#include <string.h>
 
 #include "text/escape.h"
-#include "text/shell.h"
 
 void mpk_put_count(struct mpk_strbuf *out, uint64_t n, const char *what)
 {
@@ -34,6 +35,45 @@ void mpk_put_names(struct mpk_strbuf *out, const struct mpk_span *names, size_t 
 		mpk_escape(out, names[i]);
 	}
 	mpk_put_more(out, count);
+}
+
+/* Plain are characters that mean nothing to any shell, wherever they stand in a word that is not
+ * a command's first; but for '=' at the beginning, which zsh takes for a command's path. */
+static bool shell_is_plain(struct mpk_span word)
+{
+	static const char plain[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+./:,@%=";
+
+	for (size_t i = 0; i < word.len; i++)
+		if (!memchr(plain, word.data[i], sizeof plain - 1))
+			return false;
+	return word.len > 0 && word.data[0] != '=';
+}
+
+/* These go through printf, as no quotes would show them. */
+static bool shell_is_control(uint8_t c)
+{
+	return (c < 0x20 && c != '\n') || c == 0x7f;
+}
+
+void mpk_shell_quote(struct mpk_strbuf *out, struct mpk_span word)
+{
+	if (shell_is_plain(word)) {
+		mpk_strbuf_put_span(out, word);
+		return;
+	}
+	mpk_strbuf_putc(out, '\'');
+	for (size_t i = 0; i < word.len; i++) {
+		uint8_t c = word.data[i];
+
+		if (c == '\'')
+			mpk_strbuf_puts(out, "'\\''");
+		else if (shell_is_control(c))
+			mpk_strbuf_printf(out, "'\"$(printf '\\%03o')\"'", c);
+		else
+			mpk_strbuf_putc(out, (char)c);
+	}
+	mpk_strbuf_putc(out, '\'');
 }
 
 void mpk_put_word(struct mpk_strbuf *out, struct mpk_span word)

@@ -28,4 +28,10 @@ void mpk_put_names(struct mpk_strbuf *out, const struct mpk_span *names, size_t 
  * escaped before */
 void mpk_put_word(struct mpk_strbuf *out, struct mpk_span word);
 
+/* mpk_shell_quote - append a word so that a POSIX shell takes it back as it is
+ * What needs no quotes gets none. A newline stays one, within quotes; other control
+ * characters, which a terminal would obey, are left to printf(1).
+ * @word    any bytes but NUL */
+void mpk_shell_quote(struct mpk_strbuf *out, struct mpk_span word);
+
 #endif

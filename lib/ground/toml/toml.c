@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* toml.c - the parser's interface in C, and what it leaves open
+/* toml.c - the parser's interface in C, what it leaves open, and tables into structures
  *
  * The parser (parser.cc) is C++ and nothing else is: it is linked into mpack, and opened by
  * minspect only where cases are read. It trusts its caller with the length of dotted keys and with
@@ -8,8 +8,12 @@
 #include "toml/toml.h"
 
 #include <dlfcn.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "base/strmap.h"
 #include "text/escape.h"
 
 /* A value takes two bytes of a file and some hundreds of memory. */
@@ -139,7 +143,68 @@ const struct mpk_toml_entry *mpk_toml_find(const struct mpk_toml *table, const c
 	return NULL;
 }
 
-const char *mpk_toml_type_name(enum mpk_toml_type type)
+/* --- tables into structures: what a schema says is checked here once, for every table ---------- */
+
+enum { FIELDS_MAX = 24 };
+
+/* Every finding of the manifest passes here. */
+static void toml_report(struct mpk_toml_reader *r, struct mpk_pos pos, struct mpk_finding finding)
+{
+	finding.error.at.line = pos.line;
+	finding.error.at.column = pos.column;
+	finding.error.code = MPK_E_SYNTAX;
+	mpk_error_at_file(&finding.error, r->path);
+	mpk_report_add(r->report, finding.severity, finding.check, &finding.error);
+}
+
+#define PUT(r, pos, severity_, check_, fmt)                                                        \
+	do {                                                                                       \
+		struct mpk_finding f_ = { .severity = (severity_), .check = (check_) };            \
+		va_list ap_;                                                                       \
+                                                                                                   \
+		va_start(ap_, fmt);                                                                \
+		(void)vsnprintf(f_.error.text, sizeof f_.error.text, fmt, ap_);                    \
+		va_end(ap_);                                                                       \
+		toml_report(r, pos, f_);                                                           \
+	} while (0)
+
+/* The position is that of the key or value that is wrong; the caller knows it. */
+void mpk_toml_read_error(struct mpk_toml_reader *r, struct mpk_pos pos, const char *check,
+			 const char *fmt, ...)
+{
+	PUT(r, pos, MPK_ERROR, check, fmt);
+}
+
+void mpk_toml_read_warn(struct mpk_toml_reader *r, struct mpk_pos pos, const char *check,
+			const char *fmt, ...)
+{
+	PUT(r, pos, MPK_WARNING, check, fmt);
+}
+
+/* Empty when no name is near: a wild guess would be worse than none. */
+const char *mpk_toml_suggest(struct mpk_span word, const struct mpk_span *names, size_t count,
+			     char out[MPK_TOML_SUGGEST_BYTES])
+{
+	size_t near = mpk_closest(word, names, count);
+
+	out[0] = '\0';
+	if (near < count)
+		(void)snprintf(out, MPK_TOML_SUGGEST_BYTES, "; did you mean '%s'?",
+			       MPK_QUOTE(names[near]));
+	return out;
+}
+
+void mpk_toml_read_unknown(struct mpk_toml_reader *r, const char *what, struct mpk_toml_str key,
+			   const struct mpk_span *names, size_t count)
+{
+	char near[MPK_TOML_SUGGEST_BYTES];
+	struct mpk_span word = mpk_toml_str_span(key);
+
+	mpk_toml_read_error(r, key.pos, "unknown-key", "%s has no key '%s'%s", what,
+			    MPK_QUOTE(word), mpk_toml_suggest(word, names, count, near));
+}
+
+static const char *toml_type_name(enum mpk_toml_type type)
 {
 	static const char *const names[] = {
 		[MPK_TOML_STRING] = "a string",
@@ -155,4 +220,198 @@ const char *mpk_toml_type_name(enum mpk_toml_type type)
 	};
 
 	return names[type];
+}
+
+static void reader_wrong_type(struct mpk_toml_reader *r, const char *name, const char *wanted,
+			      const struct mpk_toml *got)
+{
+	mpk_toml_read_error(r, got->pos, "wrong-type", "'%s' takes %s, not %s", name, wanted,
+			    toml_type_name(got->type));
+}
+
+/* A string that is a name or a path; where expressions are allowed, an integer, too. */
+static bool reader_read_text(struct mpk_toml_reader *r, const char *name, bool expression,
+			     const struct mpk_toml *v, struct mpk_toml_str *out)
+{
+	char number[32];
+
+	if (expression && v->type == MPK_TOML_INTEGER) {
+		int n = snprintf(number, sizeof number, "%" PRId64, v->integer);
+
+		*out = (struct mpk_toml_str){ mpk_arena_copy(r->arena, number, (size_t)n),
+					      (size_t)n, v->pos };
+		r->failed |= !out->text;
+		return out->text != NULL;
+	}
+	if (v->type != MPK_TOML_STRING) {
+		reader_wrong_type(r, name, expression ? "a string or an integer" : "a string", v);
+		return false;
+	}
+	if (v->len == 0 || memchr(v->text, 0, v->len)) {
+		mpk_toml_read_error(r, v->pos, "empty-value", "'%s' %s", name,
+				    v->len ? "holds a NUL character" : "is empty");
+		return false;
+	}
+	*out = (struct mpk_toml_str){ v->text, v->len, v->pos };
+	return true;
+}
+
+/* Items that are wrong are reported and left out; the rest of the list is still read. */
+static void read_list(struct mpk_toml_reader *r, const char *name, bool expressions,
+		      const struct mpk_toml *v, struct mpk_toml_list *out)
+{
+	if (v->type != MPK_TOML_ARRAY) {
+		reader_wrong_type(r, name, expressions ? "an array" : "an array of strings", v);
+		return;
+	}
+
+	struct mpk_toml_str *items = mpk_arena_array(r->arena, v->count, sizeof *items);
+	if (!items) {
+		r->failed = true;
+		return;
+	}
+	*out = (struct mpk_toml_list){ .items = items, .pos = v->pos, .present = true };
+	for (size_t i = 0; i < v->count; i++)
+		out->count += reader_read_text(r, name, expressions, &v->entries[i].value,
+					       &items[out->count]);
+}
+
+/* An array of tables into an array of structures, whose size and fields the schema has. */
+static void reader_read_rows(struct mpk_toml_reader *r, const struct mpk_toml_field *f,
+			     const struct mpk_toml *v, char *out)
+{
+	const struct mpk_toml_schema *schema = f->rows;
+	size_t count = 0;
+
+	if (v->type != MPK_TOML_ARRAY) {
+		mpk_toml_read_error(r, v->pos, "wrong-type",
+				    "'%s' takes an array of tables, not %s: write %s", f->name,
+				    toml_type_name(v->type), schema->what);
+		return;
+	}
+
+	char *rows = mpk_arena_array(r->arena, v->count, schema->bytes);
+	if (!rows) {
+		r->failed = true;
+		return;
+	}
+	for (size_t i = 0; i < v->count; i++) {
+		const struct mpk_toml *row = &v->entries[i].value;
+
+		if (row->type == MPK_TOML_TABLE)
+			mpk_toml_read_table(r, schema, row, rows + schema->bytes * count++);
+		else
+			reader_wrong_type(r, f->name, "tables", row);
+	}
+	/* by memcpy, as the member is a pointer of another type */
+	memcpy(out + f->off, &rows, sizeof rows);
+	memcpy(out + f->count_off, &count, sizeof count);
+}
+
+/* A number keeps whether it was written as an integer, as 1 and 1.0 are not the same to a
+ * count. */
+static void reader_read_number(struct mpk_toml_reader *r, const char *name,
+			       const struct mpk_toml *v, struct mpk_toml_number *out)
+{
+	if (v->type == MPK_TOML_INTEGER)
+		*out = (struct mpk_toml_number){ (double)v->integer, true, v->pos };
+	else if (v->type == MPK_TOML_FLOAT)
+		*out = (struct mpk_toml_number){ v->number, false, v->pos };
+	else
+		reader_wrong_type(r, name, "a number", v);
+}
+
+static void read_field(struct mpk_toml_reader *r, const struct mpk_toml_field *f,
+		       const struct mpk_toml *v, char *out)
+{
+	void *at = out + f->off;
+
+	switch (f->kind) {
+	case MPK_TOML_FIELD_TEXT:
+	case MPK_TOML_FIELD_EXPR:
+		(void)reader_read_text(r, f->name, f->kind == MPK_TOML_FIELD_EXPR, v, at);
+		return;
+	case MPK_TOML_FIELD_TEXTS:
+	case MPK_TOML_FIELD_EXPRS:
+		read_list(r, f->name, f->kind == MPK_TOML_FIELD_EXPRS, v, at);
+		return;
+	case MPK_TOML_FIELD_BOOL:
+		if (v->type == MPK_TOML_BOOLEAN)
+			*(bool *)at = v->boolean;
+		else
+			reader_wrong_type(r, f->name, "true or false", v);
+		return;
+	case MPK_TOML_FIELD_NUMBER:
+		reader_read_number(r, f->name, v, at);
+		return;
+	case MPK_TOML_FIELD_TABLE:
+		if (v->type == MPK_TOML_TABLE)
+			mpk_toml_read_table(r, f->rows, v, at);
+		else
+			reader_wrong_type(r, f->name, "a table", v);
+		return;
+	case MPK_TOML_FIELD_TABLES:
+		reader_read_rows(r, f, v, out);
+		return;
+	}
+}
+
+/* A schema may take keys that it does not list; otherwise a slip is likely, so the nearest
+ * key is named. */
+static void read_unknown(struct mpk_toml_reader *r, const struct mpk_toml_schema *schema,
+			 const struct mpk_toml *table, const struct mpk_toml_entry *e, void *out)
+{
+	struct mpk_span names[FIELDS_MAX];
+
+	if (schema->unknown && schema->unknown(r, table, e, out))
+		return;
+	for (size_t i = 0; i < schema->field_count; i++)
+		names[i] = mpk_span_str(schema->fields[i].name);
+	mpk_toml_read_unknown(r, schema->what, (struct mpk_toml_str){ e->key, e->key_len, e->pos },
+			      names, schema->field_count);
+}
+
+static bool is_field(const struct mpk_toml_schema *schema, const struct mpk_toml_entry *e)
+{
+	for (size_t i = 0; i < schema->field_count; i++)
+		if (mpk_span_is(mpk_toml_key(e), schema->fields[i].name))
+			return true;
+	return false;
+}
+
+static void reader_missing(struct mpk_toml_reader *r, const struct mpk_toml_schema *schema,
+			   const struct mpk_toml_field *f, struct mpk_pos pos)
+{
+	if (f->rows)
+		mpk_toml_read_error(r, pos, "missing-key", "%s needs %s", schema->what,
+				    f->rows->what);
+	else
+		mpk_toml_read_error(r, pos, "missing-key", "%s needs '%s'", schema->what, f->name);
+}
+
+/* Keys are looked up by field, and not fields by key, so that findings about keys that are
+ * missing come in the order of the schema. */
+void mpk_toml_read_table(struct mpk_toml_reader *r, const struct mpk_toml_schema *schema,
+			 const struct mpk_toml *table, void *out)
+{
+	size_t outer_errors = r->row_errors;
+
+	r->row_errors = r->report->errors;
+	for (size_t i = 0; i < schema->field_count; i++) {
+		const struct mpk_toml_field *f = &schema->fields[i];
+		const struct mpk_toml_entry *e = mpk_toml_find(table, f->name);
+
+		if (e)
+			read_field(r, f, &e->value, out);
+		else if (f->required)
+			reader_missing(r, schema, f, table->pos);
+	}
+	for (size_t i = 0; i < table->count; i++)
+		if (!is_field(schema, &table->entries[i]))
+			read_unknown(r, schema, table, &table->entries[i], out);
+	if (schema->pos_off != SIZE_MAX)
+		memcpy((char *)out + schema->pos_off, &table->pos, sizeof table->pos);
+	if (schema->done)
+		schema->done(r, out);
+	r->row_errors = outer_errors;
 }

@@ -5,21 +5,28 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "base/report.h"
 #include "base/span.h"
 #include "toml/internal/parser.h"
 
-/* mpk_toml_parse - TOML 1.0 text as a tree
+/* mpk_toml_parse_by - TOML 1.0 text as a tree
+ * @parser  that the caller found (mpk_toml_open), or mpk_toml_parse_bytes
  * @text    whole document, UTF-8; need not outlive the call
  * @arena   receives the tree
  * @out     the root table
  * Returns  MPK_OK; MPK_E_SYNTAX with line and column; MPK_E_NOMEM */
-enum mpk_code mpk_toml_parse(struct mpk_span text, struct mpk_arena *arena, struct mpk_toml *out,
-			     struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_toml_parse_by - the same by a parser that the caller found (mpk_toml_open) */
 enum mpk_code mpk_toml_parse_by(mpk_toml_parser *parser, struct mpk_span text,
 				struct mpk_arena *arena, struct mpk_toml *out,
 				struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_toml_parse - the same; a program that calls it links the C++ parser */
+static inline MPK_MUST_CHECK enum mpk_code mpk_toml_parse(struct mpk_span text,
+							  struct mpk_arena *memory,
+							  struct mpk_toml *out,
+							  struct mpk_error *err)
+{
+	return mpk_toml_parse_by(mpk_toml_parse_bytes, text, memory, out, err);
+}
 
 /* mpk_toml_open - the parser in the shared object at path; it stays open
  * Returns  MPK_OK; MPK_E_LOAD with the loader's reason */
@@ -28,9 +35,6 @@ enum mpk_code mpk_toml_open(const char *path, mpk_toml_parser **out,
 
 /* mpk_toml_find - the entry with this key, or NULL */
 const struct mpk_toml_entry *mpk_toml_find(const struct mpk_toml *table, const char *key);
-
-/* mpk_toml_type_name - "a string", "an array", ...: static text for messages */
-const char *mpk_toml_type_name(enum mpk_toml_type type);
 
 static inline struct mpk_span mpk_toml_text(const struct mpk_toml *v)
 {
@@ -41,5 +45,103 @@ static inline struct mpk_span mpk_toml_key(const struct mpk_toml_entry *e)
 {
 	return mpk_span_of(e->key, e->key_len);
 }
+
+/* --- tables into structures, by tables that say which key goes where ---
+ *
+ * Reports unknown keys ("did you mean"), wrong types, missing and empty values; whoever
+ * adds a key to the manifest adds one row.
+ */
+
+/* A string value and its position. text is NULL when the key is absent, and never
+ * holds a NUL within. */
+struct mpk_toml_str {
+	const char *text;
+	size_t len;         /* bytes */
+	struct mpk_pos pos; /* 0:0 when the value is a default */
+};
+
+static inline struct mpk_span mpk_toml_str_span(struct mpk_toml_str s)
+{
+	return mpk_span_of(s.text, s.len);
+}
+
+struct mpk_toml_list {
+	const struct mpk_toml_str *items;
+	size_t count;
+	struct mpk_pos pos;
+	bool present;
+};
+
+struct mpk_toml_reader {
+	struct mpk_arena *arena;
+	struct mpk_report *report;
+	const char *path;
+	void *user;        /* the schema's own: what all its tables belong to */
+	size_t row_errors; /* errors in the report when the current table began */
+	bool failed;       /* out of memory */
+};
+
+enum mpk_toml_field_kind {
+	MPK_TOML_FIELD_TEXT,   /* struct mpk_toml_str: a string, not empty */
+	MPK_TOML_FIELD_EXPR,   /* struct mpk_toml_str: a string or an integer, kept as text */
+	MPK_TOML_FIELD_TEXTS,  /* struct mpk_toml_list: an array of such strings */
+	MPK_TOML_FIELD_EXPRS,  /* struct mpk_toml_list: an array of strings and integers */
+	MPK_TOML_FIELD_BOOL,   /* bool */
+	MPK_TOML_FIELD_NUMBER, /* struct mpk_toml_number: an integer or a floating-point number */
+	MPK_TOML_FIELD_TABLE,  /* the rows' structure itself */
+	MPK_TOML_FIELD_TABLES, /* pointer to and number of the rows' structures */
+};
+
+/* A number and its position; absent: the position is 0:0. */
+struct mpk_toml_number {
+	double value;
+	bool is_integer;
+	struct mpk_pos pos;
+};
+
+struct mpk_toml_schema;
+
+struct mpk_toml_field {
+	const char *name;
+	enum mpk_toml_field_kind kind;
+	bool required;
+	size_t off, count_off;              /* in the structure; bytes */
+	const struct mpk_toml_schema *rows; /* tables */
+};
+
+struct mpk_toml_schema {
+	const char *what; /* "[[module]]", for messages */
+	const struct mpk_toml_field *fields;
+	size_t field_count;
+	size_t bytes;   /* of the structure */
+	size_t pos_off; /* of its struct mpk_pos; SIZE_MAX: it has none */
+	/* May be NULL. Takes a key that no field has; false: report it as unknown. */
+	bool (*unknown)(struct mpk_toml_reader *r, const struct mpk_toml *table,
+			const struct mpk_toml_entry *entry, void *out);
+	/* May be NULL. Called when a row is complete; checks what needs this row alone. */
+	void (*done)(struct mpk_toml_reader *r, void *out);
+};
+
+/* mpk_toml_read_table - fill the structure at out (zeroed) from a table; problems go to the report */
+void mpk_toml_read_table(struct mpk_toml_reader *r, const struct mpk_toml_schema *schema,
+			 const struct mpk_toml *table, void *out);
+
+/* mpk_toml_read_error, mpk_toml_read_warn - add a finding at pos; of r only report and path are used
+ * @check   stable name of the rule; static storage */
+void mpk_toml_read_error(struct mpk_toml_reader *r, struct mpk_pos pos, const char *check,
+			 const char *fmt, ...) MPK_PRINTF(4, 5);
+void mpk_toml_read_warn(struct mpk_toml_reader *r, struct mpk_pos pos, const char *check,
+			const char *fmt, ...) MPK_PRINTF(4, 5);
+
+/* mpk_toml_read_unknown - report a key as unknown, with "did you mean" from names */
+void mpk_toml_read_unknown(struct mpk_toml_reader *r, const char *what, struct mpk_toml_str key,
+			   const struct mpk_span *names, size_t count);
+
+enum { MPK_TOML_SUGGEST_BYTES = 160 };
+
+/* mpk_toml_suggest - "; did you mean 'x'?" or ""
+ * @out     receives it; Returns out */
+const char *mpk_toml_suggest(struct mpk_span word, const struct mpk_span *names, size_t count,
+			     char out[MPK_TOML_SUGGEST_BYTES]);
 
 #endif

@@ -4,10 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "code/figure.h"
+#include "code/cuda_images.h"
 #include "code/param.h"
 #include "code/show.h"
-#include "code/target.h"
 #include "code/verify.h"
 #include "cubin/cubin.h"
 #include "text/escape.h"
@@ -44,30 +43,6 @@ static enum mpk_code read_cubin(struct mpk_code_info *info, void *content, struc
 	info->sm = c->sm;
 	(void)snprintf(info->target, sizeof info->target, "sm_%u%s", c->sm,
 		       c->arch_specific ? "a" : "");
-	return MPK_OK;
-}
-
-static enum mpk_code cubin_targets(struct mpk_span bytes, struct mpk_arena *arena,
-				   struct mpk_code_target **out, size_t *count,
-				   struct mpk_error *err)
-{
-	struct mpk_code_target *t = mpk_arena_alloc(arena, sizeof *t);
-	struct mpk_cubin c;
-
-	MPK_TRY_ALLOC(t, err);
-	MPK_TRY(mpk_cubin_read_head(bytes, &c, err));
-	*t = (struct mpk_code_target){ .kind = MPK_TARGET_BINARY,
-				       .sm = c.sm,
-				       .suffix = c.arch_specific ? 'a' : '\0',
-				       .abi = c.abi,
-				       .what = "cubin",
-				       .packing = "stored",
-				       .bytes = bytes.len,
-				       .plain_bytes = bytes.len,
-				       .relocatable = c.relocatable };
-	(void)snprintf(t->name, sizeof t->name, "sm_%u%s", c.sm, c.arch_specific ? "a" : "");
-	*out = t;
-	*count = 1;
 	return MPK_OK;
 }
 
@@ -190,7 +165,7 @@ const struct mpk_code_format mpk_format_cubin = {
 	.has_code_bytes = true,
 	.claims = { { "cuda", "cubin" } },
 	.read = read_cubin,
-	.targets = cubin_targets,
+	.targets = mpk_cubin_targets,
 	.content_bytes = sizeof(struct mpk_cubin),
 	.param_bytes = cubin_param_bytes,
 	.param = cubin_param,

@@ -3,27 +3,25 @@
  * packed, is read as the PTX or cubin that its entry announces. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
-#include "base/vec.h"
+#include "code/cuda_images.h"
 #include "code/show.h"
-#include "code/target.h"
 #include "code/verify.h"
 #include "fatbin/fatbin.h"
 #include "text/escape.h"
 #include "text/phrase.h"
 
-/* What entries are and how they stand there, for people and for documents. */
-static const char *const kinds[][2] = {
-	[MPK_FATBIN_PTX] = { "PTX", "ptx" },
-	[MPK_FATBIN_ELF] = { "cubin", "cubin" },
-	[MPK_FATBIN_LTO] = { "LTO IR", "lto" },
-	[MPK_FATBIN_OTHER] = { "other", "other" },
+/* What entries are and how they stand there, in documents. */
+static const char *const kinds[] = {
+	[MPK_FATBIN_PTX] = "ptx",
+	[MPK_FATBIN_ELF] = "cubin",
+	[MPK_FATBIN_LTO] = "lto",
+	[MPK_FATBIN_OTHER] = "other",
 };
-static const char *const packings[][2] = {
-	[MPK_FATBIN_STORED] = { "stored", "stored" },
-	[MPK_FATBIN_LZ4] = { "LZ4", "lz4" },
-	[MPK_FATBIN_ZSTD] = { "zstd", "zstd" },
+static const char *const packings[] = {
+	[MPK_FATBIN_STORED] = "stored",
+	[MPK_FATBIN_LZ4] = "lz4",
+	[MPK_FATBIN_ZSTD] = "zstd",
 };
 
 /* LTO IR and unknown kinds have no reader. */
@@ -84,69 +82,6 @@ static enum mpk_code read_fatbin(struct mpk_code_info *info, void *content, stru
 	return MPK_OK;
 }
 
-/* "a": this architecture alone; "f": its family (PTX ISA, "Target-specific features"). */
-static const char *suffix(const struct mpk_fatbin_entry *e)
-{
-	return e->arch_specific ? "a" : e->family_specific ? "f" : "";
-}
-
-/* --- targets ------------------------------------------------------------------------ */
-
-struct target_list {
-	struct mpk_code_target *items;
-	size_t count, cap;
-};
-
-/* What the entries announce: drivers choose by that. */
-static enum mpk_code add_target(const struct mpk_fatbin_entry *e, void *arg, struct mpk_error *err)
-{
-	static const struct {
-		enum mpk_code_target_kind kind;
-		const char *prefix;
-	} rows[] = {
-		[MPK_FATBIN_PTX] = { MPK_TARGET_PTX, "compute" },
-		[MPK_FATBIN_ELF] = { MPK_TARGET_BINARY, "sm" },
-		[MPK_FATBIN_LTO] = { MPK_TARGET_LTO, "lto" },
-		[MPK_FATBIN_OTHER] = { MPK_TARGET_OTHER, "other" },
-	};
-	struct target_list *list = arg;
-	struct mpk_code_target *t;
-
-	MPK_TRY_ALLOC(mpk_vec_reserve(&list->items, &list->cap, list->count + 1, sizeof *t), err);
-	t = &list->items[list->count++];
-	*t = (struct mpk_code_target){ .kind = rows[e->kind].kind,
-				       .sm = e->sm,
-				       .ptx_major = e->ptx_major,
-				       .ptx_minor = e->ptx_minor,
-				       .kind_code = e->kind_code,
-				       .zstd = e->packing == MPK_FATBIN_ZSTD };
-	t->what = kinds[e->kind][0];
-	t->packing = packings[e->packing][0];
-	t->bytes = e->data.len;
-	t->plain_bytes = e->plain_bytes;
-	t->suffix = e->arch_specific ? 'a' : e->family_specific ? 'f' : '\0';
-	(void)snprintf(t->name, sizeof t->name, "%s_%u%s", rows[e->kind].prefix, e->sm, suffix(e));
-	return MPK_OK;
-}
-
-/* From the head of the container alone: nothing is unpacked, so that the listing of a large
- * library is quick. */
-static enum mpk_code fatbin_targets(struct mpk_span bytes, struct mpk_arena *arena,
-				    struct mpk_code_target **out, size_t *count,
-				    struct mpk_error *err)
-{
-	struct target_list list = { 0 };
-	enum mpk_code code = mpk_fatbin_head(bytes, add_target, &list, err);
-
-	if (code == MPK_OK) {
-		*out = mpk_arena_keep(arena, list.items, list.count, sizeof *list.items);
-		*count = list.count;
-		code = *out ? MPK_OK : mpk_fail_nomem(err);
-	}
-	free(list.items);
-	return code;
-}
-
 /* --- text --------------------------------------------------------------------------- */
 
 /* "sm_90a cubin", "compute_90 PTX" */
@@ -156,7 +91,7 @@ static void put_entry(const struct mpk_fatbin_entry *e, struct mpk_strbuf *out)
 			  e->kind == MPK_FATBIN_PTX   ? "compute"
 			  : e->kind == MPK_FATBIN_LTO ? "lto"
 						      : "sm",
-			  e->sm, suffix(e), kinds[e->kind][0]);
+			  e->sm, mpk_fatbin_suffix(e), mpk_fatbin_kind_name(e->kind));
 }
 
 static void fatbin_put_text(const struct mpk_code_info *info, struct mpk_strbuf *out)
@@ -184,7 +119,8 @@ static void fatbin_put_lines(const struct mpk_code_info *info, const char *inden
 		put_entry(e, out);
 		if (e->kind == MPK_FATBIN_PTX)
 			mpk_strbuf_printf(out, " %u.%u", e->ptx_major, e->ptx_minor);
-		mpk_strbuf_printf(out, ", %s, %zu B", packings[e->packing][0], e->data.len);
+		mpk_strbuf_printf(out, ", %s, %zu B", mpk_fatbin_packing_name(e->packing),
+				  e->data.len);
 		if (e->packing != MPK_FATBIN_STORED)
 			mpk_strbuf_printf(out, " of %" PRIu64 " B", e->plain_bytes);
 		mpk_strbuf_puts(out, e->debug ? ", with debug information" : "");
@@ -211,10 +147,11 @@ static void fatbin_put_json(const struct mpk_code_info *info, struct mpk_json *j
 		const struct mpk_fatbin_entry *e = &f->entries[i];
 
 		o = mpk_json_object(j, list, NULL);
-		mpk_json_text(j, o, "kind", kinds[e->kind][1]);
+		mpk_json_text(j, o, "kind", kinds[e->kind]);
 		mpk_json_printf(j, o, "target", "%s_%u%s",
-				e->kind == MPK_FATBIN_PTX ? "compute" : "sm", e->sm, suffix(e));
-		mpk_json_text(j, o, "packing", packings[e->packing][1]);
+				e->kind == MPK_FATBIN_PTX ? "compute" : "sm", e->sm,
+				mpk_fatbin_suffix(e));
+		mpk_json_text(j, o, "packing", packings[e->packing]);
 		mpk_json_u64(j, o, "bytes", e->data.len);
 		mpk_json_u64(j, o, "plain_bytes",
 			     e->packing == MPK_FATBIN_STORED ? e->data.len : e->plain_bytes);
@@ -275,7 +212,7 @@ const struct mpk_code_format mpk_format_fatbin = {
 	.claims = { { "cuda", "fatbin" } },
 	.tolerated = { { "cuda", "cubin" } }, /* TVM labels fatbins so */
 	.read = read_fatbin,
-	.targets = fatbin_targets,
+	.targets = mpk_fatbin_targets,
 	.content_bytes = sizeof(struct mpk_fatbin),
 	.text = fatbin_put_text,
 	.lines = fatbin_put_lines,

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "amdgpu/amdgpu.h"
-#include "code/figure.h"
 #include "code/param.h"
 #include "code/show.h"
 #include "code/target.h"

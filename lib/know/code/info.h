@@ -14,7 +14,7 @@
 #include "base/error.h"
 #include "base/span.h"
 #include "code/format.h"
-#include "sourcecode/index.h"
+#include "sourcecode/sourcecode.h"
 
 /* --- names in order, to be searched: code may have thousands of kernels ------------------- */
 

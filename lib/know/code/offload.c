@@ -81,8 +81,8 @@ static enum mpk_code open_frame(struct mpk_code_info *info, struct content *c,
 	struct mpk_span image;
 
 	c->is_packed = true;
-	MPK_TRY(mpk_offload_read_frame(info->bytes, &c->packed, err));
-	MPK_TRY(mpk_offload_unpack(&c->packed, arena, &image, err));
+	MPK_TRY(mpk_offload_read_packed(info->bytes, &c->packed, err));
+	MPK_TRY(mpk_offload_unpack(&c->packed, SIZE_MAX, arena, &image, err));
 	return list_frame(c, image, arena, err);
 }
 
@@ -97,7 +97,7 @@ static enum mpk_code open_list(struct mpk_code_info *info, struct content *c,
 	if (!c->is_packed)
 		return mpk_offload_read(bytes, arena, &c->list, err);
 	MPK_TRY(mpk_offload_read_packed(bytes, &c->packed, err));
-	MPK_TRY(mpk_offload_unpack(&c->packed, arena, &bytes, err));
+	MPK_TRY(mpk_offload_unpack(&c->packed, SIZE_MAX, arena, &bytes, err));
 	if (mpk_offload_read(bytes, arena, &c->list, err) == MPK_OK)
 		return MPK_OK;
 	if (err)
@@ -213,8 +213,8 @@ static enum mpk_code frame_targets(struct mpk_span bytes, struct mpk_arena *aren
 	struct content c = { .is_packed = true };
 	struct mpk_span head;
 
-	MPK_TRY(mpk_offload_read_frame(bytes, &c.packed, err));
-	MPK_TRY(mpk_offload_unpack_head(&c.packed, HEAD_BYTES, arena, &head, err));
+	MPK_TRY(mpk_offload_read_packed(bytes, &c.packed, err));
+	MPK_TRY(mpk_offload_unpack(&c.packed, HEAD_BYTES, arena, &head, err));
 	MPK_TRY(list_frame(&c, head, arena, err));
 	MPK_TRY(list_targets(&c.list, &c.packed.plain_bytes, offload_packing_of(&c), arena, out,
 			     count, err));
@@ -231,7 +231,7 @@ static enum mpk_code packed_targets(struct mpk_span bytes, struct mpk_arena *are
 	struct mpk_span head;
 
 	MPK_TRY(mpk_offload_read_packed(bytes, &c.packed, err));
-	MPK_TRY(mpk_offload_unpack_head(&c.packed, HEAD_BYTES, arena, &head, err));
+	MPK_TRY(mpk_offload_unpack(&c.packed, HEAD_BYTES, arena, &head, err));
 	MPK_TRY(mpk_offload_list_head(head, arena, &c.list, &sizes, err));
 	MPK_TRY(list_targets(&c.list, sizes, offload_packing_of(&c), arena, out, count, err));
 	offload_share(c.packed.data.len, *out, *count);

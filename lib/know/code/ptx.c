@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "base/num.h"
+#include "code/cuda_images.h"
 #include "code/param.h"
 #include "code/show.h"
-#include "code/target.h"
 #include "ptx/ptx.h"
 #include "text/escape.h"
 #include "text/phrase.h"
@@ -75,26 +75,6 @@ static enum mpk_code read_ptx(struct mpk_code_info *info, void *content, struct 
 	info->sm = c->ptx.sm;
 	(void)snprintf(info->target, sizeof info->target, "sm_%u%.*s", c->ptx.sm,
 		       c->ptx.suffix ? 1 : 0, &c->ptx.suffix);
-	return MPK_OK;
-}
-
-static enum mpk_code ptx_targets(struct mpk_span bytes, struct mpk_arena *arena,
-				 struct mpk_code_target **out, size_t *count, struct mpk_error *err)
-{
-	struct mpk_code_target *t = mpk_arena_alloc(arena, sizeof *t);
-	struct mpk_ptx p;
-
-	MPK_TRY_ALLOC(t, err);
-	MPK_TRY(mpk_ptx_read_head(bytes, &p, err));
-	*t = (struct mpk_code_target){ .kind = MPK_TARGET_PTX,
-				       .sm = p.sm,
-				       .suffix = p.suffix,
-				       .ptx_major = p.major,
-				       .ptx_minor = p.minor };
-	(void)snprintf(t->name, sizeof t->name, "compute_%u%.*s", p.sm, p.suffix ? 1 : 0,
-		       &p.suffix);
-	*out = t;
-	*count = 1;
 	return MPK_OK;
 }
 
@@ -251,7 +231,7 @@ const struct mpk_code_format mpk_format_ptx = {
 	.is_text = true,
 	.claims = { { "cuda", "ptx" } },
 	.read = read_ptx,
-	.targets = ptx_targets,
+	.targets = mpk_ptx_targets,
 	.content_bytes = sizeof(struct content),
 	.param_bytes = ptx_param_bytes,
 	.param_dtype = ptx_param_dtype,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which format bytes are in, and whether a module may claim it. Asks the rows of the table. */
+/* recognise.c - which format bytes are in, and whether a module may claim it; asks the rows of the table */
 #include "code/info.h"
 
 #include "base/strbuf.h"
+#include "code/format.h"
 
 const struct mpk_code_format *mpk_code_format_of(struct mpk_span bytes)
 {

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What recognisers are written with; apart from recognise.c, which knows the table of rows, so that
- * rows can use it. */
+/* sign.c - what recognisers are written with
+ *
+ * Apart from recognise.c, which knows the table of rows: an application that recognises CUDA code links this and no
+ * reader of the other formats.
+ */
 #include "code/format.h"
 
 #include <string.h>

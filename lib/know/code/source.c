@@ -376,7 +376,7 @@ const struct mpk_code_format mpk_format_cuda = {
 static bool source_has_word(struct mpk_span text, const char *const *words, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		if (mpk_source_code_mentions(text, mpk_span_str(words[i])))
+		if (mpk_source_code_mentions(text, words[i], false))
 			return true;
 	return false;
 }
@@ -390,9 +390,9 @@ static bool binds(struct mpk_span attribute, struct mpk_span text)
 		       memchr(text.data, '[', text.len);
 
 	if (source_has_word(attribute, never, MPK_ARRAY_COUNT(never)) ||
-	    mpk_source_code_mentions(text, mpk_span_str("threadgroup")))
+	    mpk_source_code_mentions(text, "threadgroup", false))
 		return false;
-	if (attribute.len && !mpk_source_code_mentions(attribute, mpk_span_str("buffer")))
+	if (attribute.len && !mpk_source_code_mentions(attribute, "buffer", false))
 		return true;
 	return address || source_has_word(text, memory, MPK_ARRAY_COUNT(memory));
 }

@@ -13,7 +13,6 @@
 #include <string.h>
 
 #include "base/vec.h"
-#include "elf/dynamic.h"
 #include "elf/symbols.h"
 
 /* --- loaders ---------------------------------------------------------------------------- */

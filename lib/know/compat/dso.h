@@ -10,7 +10,7 @@
 
 #include "base/strmap.h"
 #include "elf/reader.h"
-#include "elf/versions.h"
+#include "elf/symbols.h"
 #include "io/mapping.h"
 
 struct mpk_dso {

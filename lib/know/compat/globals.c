@@ -109,11 +109,6 @@ static const struct wheel *wheel_of(const struct mpk_release *release)
 	return NULL;
 }
 
-bool mpk_release_knows_globals(const struct mpk_release *release)
-{
-	return wheel_of(release) != NULL;
-}
-
 static void set_releases(unsigned where, char *out, size_t size)
 {
 	const struct wheel *have[MPK_ARRAY_COUNT(wheels)];
@@ -145,7 +140,11 @@ enum mpk_global_state mpk_release_global(const struct mpk_release *release, stru
 	unsigned where = where_is(name);
 
 	if (info) {
-		*info = (struct mpk_global_info){ .option = option_of(name) };
+		*info = (struct mpk_global_info){
+			.option = option_of(name),
+			.is_pythons =
+				where & (P25 | P26 | P27) && !(where & (FFI | T25 | T26 | T27)),
+		};
 		set_releases(where, info->releases, sizeof info->releases);
 	}
 	if (!wheel)
@@ -154,11 +153,4 @@ enum mpk_global_state mpk_release_global(const struct mpk_release *release, stru
 	       : where & wheel->python  ? MPK_GLOBAL_PYTHON
 	       : where & wheel->cuda    ? MPK_GLOBAL_SIDECAR
 					: MPK_GLOBAL_MISSING;
-}
-
-bool mpk_global_is_pythons(struct mpk_span name)
-{
-	unsigned where = where_is(name);
-
-	return where & (P25 | P26 | P27) && !(where & (FFI | T25 | T26 | T27));
 }

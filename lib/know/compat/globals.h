@@ -16,13 +16,14 @@ enum mpk_global_state {
 	MPK_GLOBAL_PYTHON,  /* TVM's Python package registers it; a program in C++ has it not */
 	MPK_GLOBAL_SIDECAR, /* in the wheel's library for CUDA, which opens where a driver is */
 	MPK_GLOBAL_MISSING,
-	MPK_GLOBAL_UNKNOWN, /* nobody knows what that release has */
+	MPK_GLOBAL_UNKNOWN, /* nobody knows what that release has, whatever the name */
 };
 
 /* What is known of a name, whatever a release has. */
 struct mpk_global_info {
 	const char *
 		option; /* of TVM's build, "USE_BLAS": with it there is such a function; NULL: not known */
+	bool is_pythons;   /* some wheel's Python package registers it, and no library does */
 	char releases[48]; /* "TVM 0.26 and 0.27": whose wheels have it; empty: none */
 };
 
@@ -30,11 +31,5 @@ struct mpk_global_info {
  * @info    receives what is known of the name; may be NULL */
 enum mpk_global_state mpk_release_global(const struct mpk_release *release, struct mpk_span name,
 					 struct mpk_global_info *info);
-
-/* mpk_release_knows_globals - false: all of them are MPK_GLOBAL_UNKNOWN */
-bool mpk_release_knows_globals(const struct mpk_release *release);
-
-/* mpk_global_is_pythons - whether some wheel's Python package registers it, and no library does */
-bool mpk_global_is_pythons(struct mpk_span name);
 
 #endif

@@ -22,7 +22,7 @@
 
 #include "base/cursor.h"
 #include "base/strmap.h"
-#include "elf/dynamic.h"
+#include "elf/symbols.h"
 #include "io/mapping.h"
 #include "io/path.h"
 

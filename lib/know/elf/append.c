@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Linkers put the names of sections and the section headers last. There they are replaced by longer
  * ones; anywhere else the old ones stay where they are, unused. */
-#include "elf/append.h"
+#include "elf/edit.h"
 
 #include <string.h>
 

@@ -9,6 +9,7 @@
 
 #include "amdgpu/amdgpu.h"
 #include "base/search.h"
+#include "elf/code.h"
 #include "elf/object_image.h"
 #include "elf/plt.h"
 #include "elf/symbols.h"
@@ -137,32 +138,6 @@ static enum mpk_code elf_code_read_symbols(struct mpk_code_file *f, struct mpk_e
 	return MPK_OK;
 }
 
-/* Only files of 64 bits: their PLT is known (plt.c). The slots of objects are made by the
- * linker. */
-static enum mpk_code read_slots(struct mpk_code_file *f, struct mpk_error *err)
-{
-	struct mpk_plt_slots tables[2];
-
-	if (f->relocatable || f->bits != 64)
-		return MPK_OK;
-	MPK_TRY(mpk_plt_slots(&f->elf, DT_JMPREL, DT_PLTRELSZ, &tables[0], err));
-	MPK_TRY(mpk_plt_slots(&f->elf, DT_RELA, DT_RELASZ, &tables[1], err));
-	f->slots = mpk_arena_array(f->arena, tables[0].count + tables[1].count, sizeof *f->slots);
-	MPK_TRY_ALLOC(f->slots, err);
-	for (size_t t = 0; t < 2; t++)
-		for (size_t i = 0; i < tables[t].count; i++) {
-			uint64_t slot;
-			const char *name = mpk_plt_slot_name(&tables[t], i, &slot);
-
-			if (name && *name)
-				f->slots[f->slot_count++] = (struct mpk_code_symbol){
-					.address = slot, .bytes = 8, .name = name
-				};
-		}
-	qsort(f->slots, f->slot_count, sizeof *f->slots, compare_symbols);
-	return MPK_OK;
-}
-
 /* Of AMD's code objects the processor is in the flags of the header. */
 static enum mpk_code read_amd(struct mpk_code_file *f, struct mpk_error *err)
 {
@@ -185,7 +160,9 @@ static enum mpk_code open_elf(struct mpk_span bytes, struct mpk_code_file *f, st
 	f->big_endian = f->elf.header.e_ident[EI_DATA] == ELFDATA2MSB;
 	f->relocatable = f->elf.header.e_type == ET_REL;
 	MPK_TRY(elf_code_read_symbols(f, err));
-	MPK_TRY(read_slots(f, err));
+	/* only of files of 64 bits the PLT is known (plt.c); the slots of objects are made by the linker */
+	if (!f->relocatable && f->bits == 64)
+		MPK_TRY(mpk_plt_names_read(&f->elf, &f->plt, err));
 	MPK_TRY(mpk_code_read_fixups(f, err));
 	return read_amd(f, err);
 }
@@ -257,6 +234,7 @@ enum mpk_code mpk_code_file_open(struct mpk_span bytes, enum mpk_file_format for
 void mpk_code_file_close(struct mpk_code_file *f)
 {
 	mpk_elf_close(&f->elf);
+	mpk_plt_names_fini(&f->plt);
 	free(f->relocations);
 	*f = (struct mpk_code_file){ 0 };
 }
@@ -401,24 +379,24 @@ bool mpk_code_file_put_name(const struct mpk_code_file *f, size_t section, uint6
 {
 	const struct mpk_code_symbol *s =
 		covering(f->symbols, f->symbol_count, f->relocatable ? section : 0, address);
-	const struct mpk_code_symbol *slot;
+	const char *slot;
 	uint64_t through;
 
 	if (s) {
 		put_with_offset(s->name, address - s->address, out);
 		return true;
 	}
-	slot = covering(f->slots, f->slot_count, 0, address);
-	if (slot && slot->address == address) {
-		mpk_strbuf_puts(out, slot->name);
+	slot = mpk_plt_names_find(&f->plt, address);
+	if (slot && *slot) {
+		mpk_strbuf_puts(out, slot);
 		return true;
 	}
-	if (!f->slot_count || !mpk_plt_slot(&f->elf, address, &through))
+	if (!f->plt.count || !mpk_plt_slot(&f->elf, address, &through))
 		return false;
-	slot = covering(f->slots, f->slot_count, 0, through);
-	if (!slot || slot->address != through)
+	slot = mpk_plt_names_find(&f->plt, through);
+	if (!slot || !*slot)
 		return false;
-	mpk_strbuf_printf(out, "%s@plt", slot->name);
+	mpk_strbuf_printf(out, "%s@plt", slot);
 	return true;
 }
 
@@ -437,4 +415,48 @@ bool mpk_code_file_is_data(const struct mpk_code_file *f, size_t section, uint64
 			high = mid;
 	}
 	return low && f->marks[low - 1].section == section && f->marks[low - 1].is_data;
+}
+
+/* --- source lines -------------------------------------------------------------------------- */
+
+static struct mpk_span code_lines_section(const struct mpk_elf *e, const char *name)
+{
+	struct mpk_span bytes;
+	GElf_Shdr h;
+
+	for (size_t i = 1; i < e->section_count; i++) {
+		const char *own = mpk_elf_section_name(e, i);
+
+		if (own && strcmp(own, name) == 0 && mpk_elf_section(e, i, &h, NULL) == MPK_OK &&
+		    h.sh_type == SHT_PROGBITS && !(h.sh_flags & SHF_COMPRESSED) &&
+		    mpk_span_sub(e->bytes, h.sh_offset, h.sh_size, &bytes))
+			return bytes;
+	}
+	return (struct mpk_span){ 0 };
+}
+
+/* Objects are left out: their line programs have no addresses before a linker has put them in. */
+enum mpk_code mpk_code_file_lines(struct mpk_code_file *f, const struct mpk_code_function *function,
+				  struct mpk_arena *arena, const struct mpk_dwarf_row **out,
+				  size_t *count, struct mpk_error *err)
+{
+	struct mpk_dwarf d;
+	enum mpk_code code;
+
+	*out = NULL;
+	*count = 0;
+	if (!f->is_elf || f->relocatable || f->big_endian || f->has_no_lines || !f->line_budget)
+		return MPK_OK;
+	d = (struct mpk_dwarf){
+		.line = code_lines_section(&f->elf, ".debug_line"),
+		.line_str = code_lines_section(&f->elf, ".debug_line_str"),
+		.str = code_lines_section(&f->elf, ".debug_str"),
+	};
+	if (!d.line.len) {
+		f->has_no_lines = true; /* and they are not looked for again */
+		return MPK_OK;
+	}
+	code = mpk_dwarf_rows(&d, function->address, function->address + function->bytes.len,
+			      &f->line_budget, arena, out, count, NULL);
+	return code == MPK_E_NOMEM ? mpk_fail_nomem(err) : MPK_OK;
 }

@@ -13,6 +13,7 @@
 #include "base/strbuf.h"
 #include "dwarf/dwarf.h"
 #include "elf/image.h"
+#include "elf/plt.h"
 #include "elf/reader.h"
 
 /* Line programs that are read for one file, bytes. */
@@ -38,8 +39,7 @@ struct mpk_code_file {
 	const struct mpk_code_symbol **by_name;
 	struct mpk_code_mark *marks; /* where code and data begin, on machines that say so */
 	size_t mark_count;
-	struct mpk_code_symbol *slots; /* of the global offset table */
-	size_t slot_count;
+	struct mpk_plt_names plt;       /* slots of the global offset table */
 	struct mpk_code_fixups *fixups; /* sections of relocations, by the section they are for */
 	size_t fixup_count;
 	struct mpk_code_relocation *relocations; /* of the section that was asked for last */

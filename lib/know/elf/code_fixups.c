@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/search.h"
 #include "elf/internal/elf.h"
 #include "elf/symbols.h"
 
@@ -96,23 +97,17 @@ static void add_relocations(struct mpk_code_file *f, const GElf_Shdr *h)
  * one section. */
 static void read_relocations(struct mpk_code_file *f, size_t section)
 {
-	size_t low = 0, high = f->fixup_count;
+	const struct mpk_code_fixups key = { .target = section };
+	size_t i;
 	GElf_Shdr h;
 
 	if (f->relocated == section)
 		return;
 	f->relocated = section;
 	f->relocation_count = 0;
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (f->fixups[mid].target < section)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	for (; low < f->fixup_count && f->fixups[low].target == section; low++)
-		if (mpk_elf_section(&f->elf, f->fixups[low].index, &h, NULL) == MPK_OK)
+	i = mpk_lower_bound(f->fixups, f->fixup_count, sizeof key, &key, compare_fixups);
+	for (; i < f->fixup_count && f->fixups[i].target == section; i++)
+		if (mpk_elf_section(&f->elf, f->fixups[i].index, &h, NULL) == MPK_OK)
 			add_relocations(f, &h);
 	if (f->relocation_count)
 		qsort(f->relocations, f->relocation_count, sizeof *f->relocations,
@@ -123,24 +118,18 @@ static void read_relocations(struct mpk_code_file *f, size_t section)
 bool mpk_code_file_put_relocation(struct mpk_code_file *f, size_t section, uint64_t address,
 				  size_t bytes, struct mpk_strbuf *out)
 {
-	size_t low = 0, high;
+	const struct mpk_code_relocation key = { .off = address };
 	const struct mpk_code_relocation *r;
+	size_t i;
 
 	if (!f->is_elf || !f->relocatable)
 		return false;
 	read_relocations(f, section);
-	high = f->relocation_count;
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (f->relocations[mid].off < address)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	if (low == f->relocation_count)
+	i = mpk_lower_bound(f->relocations, f->relocation_count, sizeof key, &key,
+			    compare_relocations);
+	if (i == f->relocation_count)
 		return false;
-	r = &f->relocations[low];
+	r = &f->relocations[i];
 	if (r->off - address >= bytes)
 		return false;
 	mpk_strbuf_puts(out, r->name);

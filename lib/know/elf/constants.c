@@ -192,11 +192,6 @@ uint64_t mpk_elf_code_first(const struct mpk_elf *e, uint64_t address, uint64_t 
 	}
 }
 
-bool mpk_elf_code_names(const struct mpk_elf *e, uint64_t address, uint64_t bytes, uint64_t target)
-{
-	return mpk_elf_code_first(e, address, bytes, target) != UINT64_MAX;
-}
-
 /* lea disp32(%rip), %reg with 64-bit operands */
 static size_t x86_64_addresses(struct mpk_span code, uint64_t address, struct mpk_code_address *out,
 			       size_t max)

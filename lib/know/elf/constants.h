@@ -27,16 +27,12 @@ enum mpk_code mpk_elf_constants(const struct mpk_elf *e, struct mpk_span skip,
  * overlap, and as many addresses as a file likes point at one. */
 uint64_t mpk_constants_budget(const struct mpk_constants *constants, size_t count);
 
-/* mpk_elf_code_first - where the code at address, of so many bytes, computes target first, as
- * mpk_elf_code_names finds it
- * Returns  the bytes of code before; UINT64_MAX: nowhere */
+/* mpk_elf_code_first - where the code at address, of so many bytes, computes target first: a displacement to
+ * the program counter on x86-64, adr, or adrp and add, on AArch64
+ * Returns  the bytes of code before; UINT64_MAX: nowhere, or another machine, an object, or code that the file
+ *          does not hold */
 uint64_t mpk_elf_code_first(const struct mpk_elf *e, uint64_t address, uint64_t bytes,
 			    uint64_t target);
-
-/* mpk_elf_code_names - whether the code at address, of so many bytes, computes target: a
- * displacement to the program counter on x86-64, adr, or adrp and add, on AArch64
- * Returns  false also for other machines, objects, and code that the file does not hold */
-bool mpk_elf_code_names(const struct mpk_elf *e, uint64_t address, uint64_t bytes, uint64_t target);
 
 struct mpk_code_address {
 	uint64_t from; /* of the instruction */

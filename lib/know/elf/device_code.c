@@ -6,7 +6,7 @@
  * says where one ends but the header of each container. Where a header does not say, or says more
  * than there is, the rest of the section is one piece: it is shown as it is rather than dropped.
  */
-#include "elf/device_code.h"
+#include "elf/image.h"
 
 #include <stdlib.h>
 #include <string.h>

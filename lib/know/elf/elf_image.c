@@ -7,7 +7,6 @@
 
 #include "base/vec.h"
 #include "cubin/elf.h"
-#include "elf/device_code.h"
 #include "elf/image.h"
 #include "elf/internal/elf.h"
 #include "elf/reader.h"
@@ -100,7 +99,7 @@ static uint64_t elf_bytes(struct mpk_span bytes)
 	struct mpk_cubin_section s;
 	uint64_t end = 0, top;
 
-	if (mpk_cubin_elf_open(bytes, &elf, NULL) != MPK_OK)
+	if (mpk_cubin_elf_open(bytes, MPK_CUBIN_EM_CUDA, "cubin", &elf, NULL) != MPK_OK)
 		return bytes.len;
 	/* the program headers stand at its end */
 	top = mpk_load_u64(bytes.data + 32) +
@@ -322,6 +321,47 @@ static enum mpk_code read_tables(const struct mpk_elf *e, const enum mpk_generat
 	return mpk_image_read_symbols(&source, &found, gen, arena, image, err);
 }
 
+struct mpk_span mpk_image_blob(const struct mpk_image *image)
+{
+	struct mpk_span blob = image->blob;
+
+	if (blob.len >= 8 && mpk_load_u64(blob.data) <= blob.len - 8)
+		blob.len = (size_t)mpk_load_u64(blob.data) + 8;
+	return blob;
+}
+
+enum mpk_code mpk_image_read_symbols(const struct mpk_symbol_source *source,
+				     const struct mpk_survey *found, const enum mpk_generation *gen,
+				     struct mpk_arena *arena, struct mpk_image *image,
+				     struct mpk_error *err)
+{
+	struct mpk_exports e;
+
+	MPK_TRY(mpk_exports_read(source, found, gen, arena, &e, err));
+	image->has_blob = e.has_blob;
+	image->gen = e.gen;
+	image->gen_known = e.gen_known;
+	image->standalone = e.standalone;
+	image->blob = e.blob;
+	image->blob_off = e.blob_off;
+	image->blob_address = e.blob_address;
+	image->blob_symbol_bytes = e.blob_symbol_bytes;
+	image->blob_symbol = e.blob_symbol;
+	image->blob_section = e.blob_section;
+	image->prefix = e.prefix;
+	image->convention = e.convention;
+	image->functions = e.functions;
+	image->function_count = e.function_count;
+	image->getters = e.getters;
+	image->getter_count = e.getter_count;
+	image->context_symbols = e.context_symbols;
+	image->context_symbol_count = e.context_symbol_count;
+	image->has_ctx = e.has_ctx;
+	image->undefined = e.undefined;
+	image->undefined_count = e.undefined_count;
+	return MPK_OK;
+}
+
 /* A note outlives a symbol that a tool dropped or renamed. */
 static enum mpk_code read_note(const struct mpk_elf *elf, struct mpk_arena *arena,
 			       struct mpk_image *image, struct mpk_error *err)
@@ -335,9 +375,9 @@ static enum mpk_code read_note(const struct mpk_elf *elf, struct mpk_arena *aren
 	return MPK_OK;
 }
 
-enum mpk_code mpk_image_read_elf(const struct mpk_elf *elf, const enum mpk_generation *gen,
-				 struct mpk_arena *arena, struct mpk_image *image,
-				 struct mpk_error *err)
+static enum mpk_code fill_image(const struct mpk_elf *elf, const enum mpk_generation *gen,
+				struct mpk_arena *arena, struct mpk_image *image,
+				struct mpk_error *err)
 {
 	const GElf_Ehdr *h = &elf->header;
 
@@ -359,3 +399,17 @@ enum mpk_code mpk_image_read_elf(const struct mpk_elf *elf, const enum mpk_gener
 	MPK_TRY(mpk_elf_device_code(elf, arena, &image->devices, &image->device_count, err));
 	return mpk_elf_needed(elf, arena, &image->needed, &image->needed_count, err);
 }
+
+static enum mpk_code elf_image_read(enum mpk_file_format format, struct mpk_span bytes,
+				    uint64_t off, const enum mpk_generation *gen,
+				    struct mpk_arena *arena, struct mpk_image *image,
+				    struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_elf_close) struct mpk_elf elf = { 0 };
+
+	(void)format;
+	MPK_TRY(mpk_elf_open(bytes, off, &elf, err));
+	return fill_image(&elf, gen, arena, image, err);
+}
+
+const struct mpk_image_reader mpk_elf_images = { elf_image_read };

@@ -2,7 +2,7 @@
 /* The conditions are checked before a byte is changed, so that a caller can go another way after
  * MPK_E_UNSUPPORTED. They are those under which GNU ld would have made the same file of the full
  * object: whoever relaxes one has to compare with it again. */
-#include "elf/extend.h"
+#include "elf/edit.h"
 
 #include <stdlib.h>
 

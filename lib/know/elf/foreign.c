@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* foreign.c - what a file is that holds no module
+/* foreign.c - what a file is that holds no module; and bare blobs, which bytes of no other format may be
  *
  * Most are recognised by their first bytes, some by words. Kernels are those of the code formats
  * (code/formats.def): what a module can hold is packed, not opened.
@@ -11,7 +11,9 @@
 
 #include "base/compiler.h"
 #include "base/cursor.h"
+#include "blob/blob.h"
 #include "code/format.h"
+#include "elf/internal/elf.h"
 
 #define ELSE_COMPILE "compile the model with TVM; as it stands it can be 'payload' of a [[module]]"
 #define UNPACK "unpack it and name the library in it"
@@ -165,8 +167,9 @@ enum mpk_code mpk_foreign_fail(struct mpk_span bytes, const char *otherwise, str
 			f.what, f.how);
 }
 
-/* Asked before the bytes are tried as a blob. */
-enum mpk_code mpk_foreign_refuse_code(struct mpk_span bytes, struct mpk_error *err)
+/* Refuses files that hold compiled code in another way, by their first bytes. Asked before the bytes are tried as
+ * a blob. */
+static enum mpk_code refuse_code(struct mpk_span bytes, struct mpk_error *err)
 {
 	static const struct {
 		const char *magic;
@@ -192,8 +195,10 @@ enum mpk_code mpk_foreign_refuse_code(struct mpk_span bytes, struct mpk_error *e
 	return MPK_OK;
 }
 
-/* Asked last, when no generation explains the bytes. */
-enum mpk_code mpk_foreign_refuse(struct mpk_span bytes, uint64_t off, struct mpk_error *err)
+/* Says what bytes are that are no module blob, as far as that is known. Asked last, when no generation explains
+ * them.
+ * @off     where they begin in the input */
+static enum mpk_code refuse(struct mpk_span bytes, uint64_t off, struct mpk_error *err)
 {
 	struct mpk_foreign f;
 
@@ -204,3 +209,37 @@ enum mpk_code mpk_foreign_refuse(struct mpk_span bytes, uint64_t off, struct mpk
 		err, MPK_E_CORRUPT, "file", off,
 		"this is neither a library or object, nor an ar or tar archive, nor a module blob");
 }
+
+/* --- a bare blob --------------------------------------------------------------------------- */
+
+/* A blob has no magic number: it is one when the rules of a generation explain it, which is
+ * tried last. */
+static enum mpk_code read_blob(enum mpk_file_format format, struct mpk_span bytes, uint64_t off,
+			       const enum mpk_generation *known, struct mpk_arena *arena,
+			       struct mpk_image *image, struct mpk_error *err)
+{
+	enum mpk_generation gen;
+
+	(void)format, (void)known, (void)arena;
+	if (bytes.len == 0)
+		return mpk_fail_offset(err, MPK_E_CORRUPT, "file", off, "there are no bytes in it");
+	MPK_TRY(refuse_code(bytes, err));
+
+	enum mpk_code code = mpk_blob_guess(bytes, &gen, err);
+	if (code != MPK_OK)
+		return code == MPK_E_NOMEM ? code : refuse(bytes, off, err);
+	*image = (struct mpk_image){
+		.container = MPK_CONTAINER_BLOB,
+		.bytes = bytes,
+		.bytes_off = off,
+		.has_blob = true,
+		.gen = gen,
+		.gen_known = true,
+		.blob = bytes,
+		.blob_off = off,
+		.prefix = "",
+	};
+	return MPK_OK;
+}
+
+const struct mpk_image_reader mpk_blob_images = { read_blob };

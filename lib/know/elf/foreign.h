@@ -26,14 +26,4 @@ bool mpk_foreign_find(struct mpk_span bytes, struct mpk_foreign *out);
  * Returns  MPK_E_NO_BLOB */
 enum mpk_code mpk_foreign_fail(struct mpk_span bytes, const char *otherwise, struct mpk_error *err);
 
-/* mpk_foreign_refuse_code - refuse files that hold compiled code in another way, by their first bytes
- * Returns  MPK_OK: it is none of them; MPK_E_UNSUPPORTED */
-enum mpk_code mpk_foreign_refuse_code(struct mpk_span bytes, struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_foreign_refuse - refuse bytes that are no module blob, with what they are as far as that is known
- * @off     where they begin in the input
- * Returns  MPK_E_UNSUPPORTED; MPK_E_CORRUPT for what is not recognised */
-enum mpk_code mpk_foreign_refuse(struct mpk_span bytes, uint64_t off,
-				 struct mpk_error *err) MPK_MUST_CHECK;
-
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The steps of glibc's do_lookup_x (elf/dl-lookup.c) and of what sets them up, with each address compared with what
  * is loaded. */
-#include "elf/hash.h"
+#include "elf/linking.h"
 
 #include <string.h>
 
-#include "elf/dynamic.h"
+#include "elf/symbols.h"
 
 static bool read_u32(const struct mpk_elf *e, uint64_t address, uint32_t *out)
 {
@@ -35,12 +35,8 @@ void mpk_hash_open(const struct mpk_linking *l, const struct mpk_symtab *symbols
 	h.bloom = h.exists ? at + 16 : 0;
 	h.buckets = h.bloom + mpk_elf_word_bytes(l->elf) * (uint64_t)h.bloom_count;
 	h.chains = h.buckets + 4 * (uint64_t)h.bucket_count;
+	h.stops_loading = h.exists && (h.bloom_count & (h.bloom_count - 1));
 	*out = h;
-}
-
-bool mpk_hash_stops_loading(const struct mpk_hash *h)
-{
-	return h->exists && (h->bloom_count & (h->bloom_count - 1));
 }
 
 static uint32_t hash_of(const char *name)

@@ -146,26 +146,18 @@ static uint64_t unpacked_max(uint64_t packed)
 	return limit < UNPACKED_MAX ? limit : UNPACKED_MAX;
 }
 
-static enum mpk_code read_elf(struct mpk_span bytes, uint64_t off, const enum mpk_generation *gen,
-			      struct mpk_arena *arena, struct mpk_image *out, struct mpk_error *err)
-{
-	MPK_CLEANUP(mpk_elf_close) struct mpk_elf elf = { 0 };
-
-	MPK_TRY(mpk_elf_open(bytes, off, &elf, err));
-	return mpk_image_read_elf(&elf, gen, arena, out, err);
-}
-
-/* A file of any format but a bare blob's. */
 static enum mpk_code read_file(enum mpk_file_format format, struct mpk_span bytes, uint64_t off,
 			       const enum mpk_generation *gen, struct mpk_arena *arena,
 			       struct mpk_image *out, struct mpk_error *err)
 {
+	static const struct mpk_image_reader *const readers[] = {
+		[MPK_FILE_BLOB] = &mpk_blob_images,    [MPK_FILE_ELF] = &mpk_elf_images,
+		[MPK_FILE_MACHO] = &mpk_object_images, [MPK_FILE_COFF] = &mpk_object_images,
+		[MPK_FILE_PE] = &mpk_object_images,    [MPK_FILE_C] = &mpk_object_images,
+	};
 	struct mpk_image image = { 0 };
 
-	if (format == MPK_FILE_ELF)
-		MPK_TRY(read_elf(bytes, off, gen, arena, &image, err));
-	else
-		MPK_TRY(mpk_image_read_object(format, bytes, off, gen, arena, &image, err));
+	MPK_TRY(readers[format]->read(format, bytes, off, gen, arena, &image, err));
 	*out = image;
 	return MPK_OK;
 }
@@ -365,34 +357,6 @@ static enum mpk_code read_members(const struct mpk_member *members, size_t count
 
 /* --- what kind of file ------------------------------------------------------------ */
 
-/* A blob has no magic number: it is one when the rules of a generation explain it, which is
- * tried last. */
-static enum mpk_code read_blob(struct mpk_span bytes, uint64_t off, struct mpk_image *out,
-			       struct mpk_error *err)
-{
-	enum mpk_generation gen;
-
-	if (bytes.len == 0)
-		return mpk_fail_offset(err, MPK_E_CORRUPT, "file", off, "there are no bytes in it");
-	MPK_TRY(mpk_foreign_refuse_code(bytes, err));
-
-	enum mpk_code code = mpk_blob_guess(bytes, &gen, err);
-	if (code != MPK_OK)
-		return code == MPK_E_NOMEM ? code : mpk_foreign_refuse(bytes, off, err);
-	*out = (struct mpk_image){
-		.container = MPK_CONTAINER_BLOB,
-		.bytes = bytes,
-		.bytes_off = off,
-		.has_blob = true,
-		.gen = gen,
-		.gen_known = true,
-		.blob = bytes,
-		.blob_off = off,
-		.prefix = "",
-	};
-	return MPK_OK;
-}
-
 /* A member, or a whole input that has no name: then its text alone can tell that it is C. */
 static enum mpk_code read_one(const struct mpk_member *m, struct mpk_arena *arena,
 			      struct mpk_image *out, struct mpk_error *err)
@@ -404,7 +368,7 @@ static enum mpk_code read_one(const struct mpk_member *m, struct mpk_arena *aren
 		return read_file(format, m->bytes, m->off, NULL, arena, out, err);
 	if (mpk_file_is_csource(m->bytes) && !mpk_foreign_find(m->bytes, &ignored))
 		return read_file(MPK_FILE_C, m->bytes, m->off, NULL, arena, out, err);
-	return read_blob(m->bytes, m->off, out, err);
+	return read_file(MPK_FILE_BLOB, m->bytes, m->off, NULL, arena, out, err);
 }
 
 /* Containers differ in how members are listed; all else is the same. */

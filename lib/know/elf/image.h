@@ -19,6 +19,8 @@
 #include "base/span.h"
 #include "blob/blob.h"
 #include "elf/note.h"
+#include "elf/reader.h"
+#include "object/exports.h"
 
 enum mpk_container {
 	MPK_CONTAINER_ELF_SO,   /* ET_DYN (or ET_EXEC) */
@@ -43,18 +45,6 @@ enum mpk_file_format {
 	MPK_FILE_C,
 };
 
-struct mpk_image_function {
-	const char *name; /* as a caller says it: symbol without the generation's prefix */
-	const char *symbol;
-	uint64_t address; /* st_value */
-	uint64_t bytes;   /* st_size; 0 when unknown */
-	bool weak;
-	bool is_entry;        /* __tvm_ffi_main, __tvm_main__ */
-	const char *alias_of; /* __tvm_main__ data symbol: the function it names, else NULL */
-	const char *member;   /* archive or tar member that defines it; NULL: the image's own */
-	size_t order;         /* before the last sort */
-};
-
 /* Device code outside of the blob (embedded.h). */
 struct mpk_image_code {
 	const char *name;      /* "my_kernels"; unique in its file */
@@ -73,10 +63,6 @@ struct mpk_image_device {
 	uint64_t off;          /* in the input file */
 	const char *member;    /* archive or tar member; NULL: the image's own */
 };
-
-/* What the name of a getter begins with, after the prefix of all functions. */
-#define MPK_GETTER_METADATA "_metadata_"
-#define MPK_GETTER_DOC "_doc_"
 
 struct mpk_image {
 	enum mpk_container container;
@@ -115,7 +101,7 @@ struct mpk_image {
 
 	enum mpk_convention convention;
 	const struct mpk_image_function
-		*functions; /* sorted by name (text/natural.h); TVM's own helper
+		*functions; /* sorted by name (text/names.h); TVM's own helper
 						     * symbols and ctx pointers left out */
 	size_t function_count;
 	/* functions that give a text about another: its name after "_metadata_" or "_doc_" */
@@ -172,5 +158,30 @@ enum mpk_code mpk_image_check_digest(const struct mpk_image *image, const struct
 
 /* mpk_member_is_source - whether a member of an archive is C or C++ by its name */
 bool mpk_member_is_source(const char *name);
+
+/* --- code for GPUs that compilers put into sections of their own, in any library --------------
+ *
+ * nvcc writes fatbins into .nv_fatbin and __nv_relfatbin, HIP offload bundles into .hip_fatbin,
+ * Clang offload binaries into .llvm.offloading, and clang-offload-bundler a section for each device.
+ * A section has one container an object that was linked, one after the other. Here they are
+ * separated by their headers; nothing is unpacked. */
+
+/* mpk_elf_is_device_section - whether a section of this name holds code for GPUs */
+bool mpk_elf_is_device_section(const char *name);
+
+/* mpk_elf_device_code - the containers in one ELF file, by their place in the file
+ * A container whose header does not read, and bytes that are none, reach to the end of their section.
+ * @out     in the arena
+ * Returns  MPK_OK, also with none and for sections that do not read; MPK_E_NOMEM */
+enum mpk_code mpk_elf_device_code(const struct mpk_elf *elf, struct mpk_arena *arena,
+				  const struct mpk_image_device **out, size_t *count,
+				  struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_device_code_split - the same for the bytes of one section
+ * @off, @section   where it is in the input, and its name; borrowed
+ * @items, @count, @cap   a malloc'ed list that grows */
+enum mpk_code mpk_device_code_split(struct mpk_span bytes, uint64_t off, const char *section,
+				    struct mpk_image_device **items, size_t *count, size_t *cap,
+				    struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

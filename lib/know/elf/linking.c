@@ -12,7 +12,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "elf/dynamic.h"
+#include "elf/symbols.h"
 
 #ifndef R_AARCH64_TLS_TPREL /* older names */
 #define R_AARCH64_TLS_TPREL 1030
@@ -50,10 +50,24 @@ static bool has_end(const struct mpk_linking *l)
 }
 
 /* p_vaddr, not p_offset, is where the dynamic linker reads; both must mean the same bytes. */
+/* ELFv1 of PowerPC64 has them, ELFv2 does not; the version is in the last two bits of e_flags. */
+static bool has_descriptors(const struct mpk_elf *e)
+{
+	switch (e->header.e_machine) {
+	case EM_PPC64:
+		return (e->header.e_flags & 3) != 2;
+	case EM_IA_64:
+	case EM_PARISC:
+		return true;
+	default:
+		return false;
+	}
+}
+
 enum mpk_code mpk_linking_open(const struct mpk_elf *e, struct mpk_linking *out,
 			       struct mpk_error *err)
 {
-	struct mpk_linking l = { .elf = e };
+	struct mpk_linking l = { .elf = e, .has_descriptors = has_descriptors(e) };
 	struct mpk_span loaded;
 	GElf_Phdr p;
 	uint64_t off;
@@ -73,21 +87,28 @@ enum mpk_code mpk_linking_open(const struct mpk_elf *e, struct mpk_linking *out,
 	return MPK_OK;
 }
 
-/* ELFv1 of PowerPC64 has them, ELFv2 does not; the version is in the last two bits of e_flags. */
-bool mpk_linking_has_descriptors(const struct mpk_elf *e)
+/* --- types ------------------------------------------------------------------------------ */
+
+/* The types that glibc's dl-machine.h handles at run time; the others are for the static linker. */
+static bool knows_type(const struct mpk_elf *e, uint32_t type)
 {
 	switch (e->header.e_machine) {
-	case EM_PPC64:
-		return (e->header.e_flags & 3) != 2;
-	case EM_IA_64:
-	case EM_PARISC:
-		return true;
+	case EM_X86_64:
+		return type <= R_X86_64_PC32 ||
+		       (type >= R_X86_64_COPY && type <= R_X86_64_RELATIVE) ||
+		       type == R_X86_64_32 ||
+		       (type >= R_X86_64_DTPMOD64 && type <= R_X86_64_TPOFF64) ||
+		       type == R_X86_64_PC64 || type == R_X86_64_SIZE32 ||
+		       type == R_X86_64_SIZE64 ||
+		       (type >= R_X86_64_TLSDESC && type <= R_X86_64_RELATIVE64);
+	case EM_AARCH64:
+		return !is_wide(e) || type == R_AARCH64_NONE || type == 256 /* the older NONE */ ||
+		       (type >= R_AARCH64_ABS64 && type <= R_AARCH64_PREL16) ||
+		       (type >= R_AARCH64_COPY && type <= R_AARCH64_IRELATIVE);
 	default:
-		return false;
+		return true;
 	}
 }
-
-/* --- types ------------------------------------------------------------------------------ */
 
 /* Of other machines no type is known: their relocations are walked and not judged. */
 static void linking_classify(const struct mpk_elf *e, struct mpk_relocation *r)
@@ -109,27 +130,7 @@ static void linking_classify(const struct mpk_elf *e, struct mpk_relocation *r)
 	r->is_call = r->type && r->type == call;
 	r->is_lazy = r->is_lazy && r->type && r->type == slot;
 	r->is_static_tls = r->type && r->type == tls;
-}
-
-/* The types that glibc's dl-machine.h handles at run time; the others are for the static linker. */
-bool mpk_linking_knows_type(const struct mpk_elf *e, uint32_t type)
-{
-	switch (e->header.e_machine) {
-	case EM_X86_64:
-		return type <= R_X86_64_PC32 ||
-		       (type >= R_X86_64_COPY && type <= R_X86_64_RELATIVE) ||
-		       type == R_X86_64_32 ||
-		       (type >= R_X86_64_DTPMOD64 && type <= R_X86_64_TPOFF64) ||
-		       type == R_X86_64_PC64 || type == R_X86_64_SIZE32 ||
-		       type == R_X86_64_SIZE64 ||
-		       (type >= R_X86_64_TLSDESC && type <= R_X86_64_RELATIVE64);
-	case EM_AARCH64:
-		return !is_wide(e) || type == R_AARCH64_NONE || type == 256 /* the older NONE */ ||
-		       (type >= R_AARCH64_ABS64 && type <= R_AARCH64_PREL16) ||
-		       (type >= R_AARCH64_COPY && type <= R_AARCH64_IRELATIVE);
-	default:
-		return true;
-	}
+	r->is_foreign = !knows_type(e, r->type);
 }
 
 /* --- relocations -------------------------------------------------------------------------- */

@@ -18,6 +18,9 @@ struct mpk_linking {
 	size_t count; /* of its entries */
 	uint64_t off; /* where it is in the ELF file */
 	struct mpk_span strings;
+	/* functions of the machine are called through data that point at them (64-bit PowerPC with ELFv1, IA-64,
+	 * PA-RISC) */
+	bool has_descriptors;
 };
 
 /* mpk_linking_open - the dynamic section, as the dynamic linker finds it in memory
@@ -25,10 +28,6 @@ struct mpk_linking {
  *          the file; MPK_E_NOMEM */
 enum mpk_code mpk_linking_open(const struct mpk_elf *e, struct mpk_linking *out,
 			       struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_linking_has_descriptors - whether functions of the machine are called through data that point at them
- * (64-bit PowerPC with ELFv1, IA-64, PA-RISC) */
-bool mpk_linking_has_descriptors(const struct mpk_elf *e);
 
 struct mpk_relocation {
 	uint64_t address; /* what is relocated */
@@ -38,6 +37,7 @@ struct mpk_relocation {
 	bool is_call; /* stores what a function returns (STT_GNU_IFUNC); false as above */
 	bool is_lazy; /* of DT_JMPREL: unless mpk_linking_binds_now, its symbol is looked for when it is called */
 	bool is_static_tls; /* wants a place in the block of variables that every thread has from its beginning */
+	bool is_foreign; /* no dynamic linker of the machine knows this type; false where its types are not known here */
 	bool has_addend; /* false: it is at address */
 	int64_t addend;
 	uint64_t off; /* of the relocation in the ELF file */
@@ -50,10 +50,6 @@ struct mpk_relocation {
 enum mpk_code mpk_linking_relocations(const struct mpk_linking *l,
 				      void (*take)(void *arg, const struct mpk_relocation *r),
 				      void *arg, struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_linking_knows_type - false: no dynamic linker of this machine knows this type; true also for machines whose
- * types are not known here */
-bool mpk_linking_knows_type(const struct mpk_elf *e, uint32_t type);
 
 /* mpk_linking_binds_now - whether all symbols are looked for when it is loaded (DT_BIND_NOW, DF_BIND_NOW, DF_1_NOW) */
 bool mpk_linking_binds_now(const struct mpk_linking *l);
@@ -81,5 +77,35 @@ enum mpk_code mpk_linking_check_header(const struct mpk_elf *e,
  * Returns  MPK_OK, also without that table; MPK_E_CORRUPT */
 enum mpk_code mpk_linking_check_hash(const struct mpk_linking *l, const struct mpk_symtab *symbols,
 				     struct mpk_error *err) MPK_MUST_CHECK;
+
+/* --- whether the dynamic linker finds a symbol of a library, by the table that it looks in (DT_GNU_HASH) ---
+ *
+ * It believes the table: of one that is damaged it does not find some symbols, or reads where nothing is
+ * loaded when it looks for a name. Both show when that name is looked for, not before. */
+
+enum mpk_hash_found {
+	MPK_HASH_FOUND,
+	MPK_HASH_LOST,   /* it is said not to be there */
+	MPK_HASH_STRAYS, /* the search leaves what is loaded: the process ends */
+};
+
+struct mpk_hash {
+	const struct mpk_elf *elf;
+	const struct mpk_symtab *symbols;
+	uint64_t bloom, buckets, chains; /* addresses */
+	uint32_t bucket_count, first, bloom_count, shift;
+	bool exists;        /* false: there is no such table, or its head is not loaded */
+	bool stops_loading; /* the dynamic linker ends the process at the sight of its head */
+	uint64_t left;      /* links of chains that are followed at most, in all searches */
+};
+
+/* mpk_hash_open - find the table
+ * @symbols mpk_symtab_loaded; borrowed */
+void mpk_hash_open(const struct mpk_linking *l, const struct mpk_symtab *symbols,
+		   struct mpk_hash *out);
+
+/* mpk_hash_find - look for a name as the dynamic linker does
+ * Without a table, and when no more chains are followed, all is found. */
+enum mpk_hash_found mpk_hash_find(struct mpk_hash *h, const char *name);
 
 #endif

@@ -30,13 +30,6 @@ struct walk {
 	bool ended;
 };
 
-/* The owner's size counts its NUL (gABI, "Note Section"). */
-bool mpk_elf_note_is(const struct mpk_elf_note *n, const char *owner, uint32_t type)
-{
-	return n->type == type && n->owner.len == strlen(owner) + 1 &&
-	       memcmp(n->owner.data, owner, n->owner.len) == 0;
-}
-
 /* The note at *at of a list, which is moved past it; false at the end. */
 static bool next_note(const struct mpk_elf *e, uint64_t off, uint64_t size, uint64_t align,
 		      uint64_t *at, struct mpk_elf_note *out)

@@ -16,6 +16,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/arena.h"
 #include "base/error.h"
@@ -88,7 +89,12 @@ struct mpk_elf_note {
 };
 
 /* mpk_elf_note_is - whether a note is of an owner, "FDO", and a type */
-bool mpk_elf_note_is(const struct mpk_elf_note *n, const char *owner, uint32_t type);
+static inline bool mpk_elf_note_is(const struct mpk_elf_note *n, const char *owner, uint32_t type)
+{
+	/* the owner's size counts its NUL (gABI, "Note Section") */
+	return n->type == type && n->owner.len == strlen(owner) + 1 &&
+	       memcmp(n->owner.data, owner, n->owner.len) == 0;
+}
 
 /* mpk_elf_notes - see the notes of all sections, or, in a file without section headers, of all
  * segments; the first thousand of them

@@ -7,13 +7,18 @@
 #include "elf/object_image.h"
 
 #include "code/format.h"
-#include "coff/coff.h"
-#include "csource/csource.h"
 #include "elf/internal/elf.h"
 #include "elf/reader.h"
-#include "macho/macho.h"
+#include "object/object.h"
 
 /* --- formats --------------------------------------------------------------------------------- */
+
+static const struct mpk_object_reader *const readers[] = {
+	[MPK_FILE_MACHO] = &mpk_macho_reader,
+	[MPK_FILE_PE] = &mpk_pe_reader,
+	[MPK_FILE_COFF] = &mpk_coff_reader,
+	[MPK_FILE_C] = &mpk_csource_reader,
+};
 
 /* A C file has no magic number. The names that its blob or its functions must have are looked
  * for in any text. */
@@ -34,33 +39,23 @@ bool mpk_file_is_csource(struct mpk_span bytes)
  * begin with by chance. */
 enum mpk_file_format mpk_file_format_of(struct mpk_span bytes)
 {
+	static const enum mpk_file_format order[] = { MPK_FILE_MACHO, MPK_FILE_PE, MPK_FILE_COFF };
+
 	if (mpk_span_starts(bytes, ELFMAG))
 		return MPK_FILE_ELF;
-	if (mpk_macho_is(bytes))
-		return MPK_FILE_MACHO;
-	if (mpk_pe_is(bytes))
-		return MPK_FILE_PE;
-	return mpk_coff_is(bytes) ? MPK_FILE_COFF : MPK_FILE_BLOB;
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(order); i++)
+		if (readers[order[i]]->is(bytes))
+			return order[i];
+	return MPK_FILE_BLOB;
 }
 
 enum mpk_code mpk_file_read_object(enum mpk_file_format format, struct mpk_span bytes,
 				   struct mpk_arena *arena, struct mpk_object *out,
 				   struct mpk_error *err)
 {
-	switch (format) {
-	case MPK_FILE_MACHO:
-		return mpk_macho_read(bytes, arena, out, err);
-	case MPK_FILE_PE:
-		return mpk_pe_read(bytes, arena, out, err);
-	case MPK_FILE_COFF:
-		return mpk_coff_read(bytes, arena, out, err);
-	case MPK_FILE_C:
-		return mpk_csource_read(bytes, arena, out, err);
-	case MPK_FILE_ELF:
-	case MPK_FILE_BLOB:
-		break;
-	}
-	return mpk_fail(err, MPK_E_INTERNAL, "a file of this format has no other reader");
+	if ((size_t)format >= MPK_ARRAY_COUNT(readers) || !readers[format])
+		return mpk_fail(err, MPK_E_INTERNAL, "a file of this format has no other reader");
+	return readers[format]->read(bytes, arena, out, err);
 }
 
 static enum mpk_container container_of(enum mpk_file_format format, enum mpk_object_kind kind)
@@ -77,6 +72,7 @@ static enum mpk_container container_of(enum mpk_file_format format, enum mpk_obj
 
 struct source {
 	const struct mpk_object *object;
+	const struct mpk_object_reader *reader;
 	struct mpk_arena *arena; /* receives what C initializers stand for */
 };
 
@@ -115,8 +111,8 @@ static enum mpk_code bytes(const void *self, const struct mpk_symbol *symbol, st
 	const struct mpk_object_symbol *s = &source->object->symbols[symbol->section];
 
 	*off = s->content_off;
-	if (source->object->kind == MPK_OBJECT_SOURCE)
-		return mpk_csource_bytes(s, source->arena, out, err);
+	if (source->reader->bytes)
+		return source->reader->bytes(s, source->arena, out, err);
 	*out = s->content;
 	return MPK_OK;
 }
@@ -146,12 +142,13 @@ static enum mpk_code name_machine(const struct mpk_object *object, struct mpk_ar
 	return MPK_OK;
 }
 
-enum mpk_code mpk_image_read_object(enum mpk_file_format format, struct mpk_span file, uint64_t off,
-				    const enum mpk_generation *gen, struct mpk_arena *arena,
-				    struct mpk_image *image, struct mpk_error *err)
+static enum mpk_code object_image_read(enum mpk_file_format format, struct mpk_span file,
+				       uint64_t off, const enum mpk_generation *gen,
+				       struct mpk_arena *arena, struct mpk_image *image,
+				       struct mpk_error *err)
 {
 	struct mpk_object object = { 0 };
-	struct source self = { &object, arena };
+	struct source self = { &object, readers[format], arena };
 	struct mpk_survey found = { 0 };
 
 	MPK_TRY(mpk_file_read_object(format, file, arena, &object, err));
@@ -175,6 +172,8 @@ enum mpk_code mpk_image_read_object(enum mpk_file_format format, struct mpk_span
 		image->blob = mpk_image_blob(image);
 	return MPK_OK;
 }
+
+const struct mpk_image_reader mpk_object_images = { object_image_read };
 
 /* --- constants -------------------------------------------------------------------------------- */
 

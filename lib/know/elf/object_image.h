@@ -17,7 +17,7 @@ enum mpk_file_format mpk_file_format_of(struct mpk_span bytes);
 bool mpk_file_is_csource(struct mpk_span bytes);
 
 /* mpk_file_read_object - read a file of a format other than ELF and MPK_FILE_BLOB
- * Returns  as mpk_macho_read, mpk_coff_read, mpk_pe_read and mpk_csource_read */
+ * Returns  as the reader of struct mpk_object_reader */
 enum mpk_code mpk_file_read_object(enum mpk_file_format format, struct mpk_span bytes,
 				   struct mpk_arena *arena, struct mpk_object *out,
 				   struct mpk_error *err) MPK_MUST_CHECK;
@@ -29,15 +29,5 @@ enum mpk_code mpk_file_read_object(enum mpk_file_format format, struct mpk_span 
 enum mpk_code mpk_object_constants(struct mpk_span bytes, struct mpk_span skip,
 				   struct mpk_arena *arena, struct mpk_constants **out,
 				   size_t *count, struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_image_read_object - fill all parts of an image that such a file tells, member left out
- * @off     of bytes in the input
- * @gen     as mpk_image_read_symbols
- * Returns  MPK_OK; MPK_E_CORRUPT; MPK_E_SYNTAX: a C source, or the array that is its blob;
- *          MPK_E_NOMEM */
-enum mpk_code mpk_image_read_object(enum mpk_file_format format, struct mpk_span bytes,
-				    uint64_t off, const enum mpk_generation *gen,
-				    struct mpk_arena *arena, struct mpk_image *image,
-				    struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

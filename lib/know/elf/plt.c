@@ -17,7 +17,6 @@
 #include "base/cursor.h"
 #include "base/search.h"
 #include "elf/aarch64.h"
-#include "elf/dynamic.h"
 #include "elf/symbols.h"
 
 /* jmp *slot(%rip), after the endbr64 that CET asks for. */
@@ -89,9 +88,18 @@ bool mpk_plt_slot(const struct mpk_elf *e, uint64_t address, uint64_t *slot)
 	}
 }
 
-/* No table is no error: a library that calls nobody has none. */
-enum mpk_code mpk_plt_slots(const struct mpk_elf *e, int64_t where, int64_t size,
-			    struct mpk_plt_slots *out, struct mpk_error *err)
+/* The relocations that fill the slots. */
+struct slots {
+	Elf_Data *relocations;
+	size_t count;
+	struct mpk_symtab symbols;
+};
+
+/* The slots that the dynamic section names by these two tags. No table is no error: a library that calls nobody
+ * has none.
+ * Returns  MPK_OK, also with none; MPK_E_CORRUPT; MPK_E_NOMEM */
+static enum mpk_code read_slots(const struct mpk_elf *e, int64_t where, int64_t size,
+				struct slots *out, struct mpk_error *err)
 {
 	struct mpk_elf_table table = { .type = ELF_T_RELA, .what = "relocations" };
 	Elf_Data *dynamic = NULL;
@@ -99,7 +107,7 @@ enum mpk_code mpk_plt_slots(const struct mpk_elf *e, int64_t where, int64_t size
 	uint64_t address;
 	size_t entries;
 
-	*out = (struct mpk_plt_slots){ 0 };
+	*out = (struct slots){ 0 };
 	MPK_TRY(mpk_dynamic_open(e, &dynamic, &entries, err));
 	if (!entries || !mpk_dynamic_find(dynamic, entries, where, &address) ||
 	    !mpk_dynamic_find(dynamic, entries, size, &table.size) ||
@@ -109,8 +117,8 @@ enum mpk_code mpk_plt_slots(const struct mpk_elf *e, int64_t where, int64_t size
 	return mpk_elf_chunk(e, &table, &out->relocations, &out->count, err);
 }
 
-/* IRELATIVE relocations have no symbol. */
-const char *mpk_plt_slot_name(const struct mpk_plt_slots *s, size_t index, uint64_t *slot)
+/* The symbol and the address of the slot of one relocation; NULL: it needs none, as IRELATIVE ones. */
+static const char *slot_name(const struct slots *s, size_t index, uint64_t *slot)
 {
 	struct mpk_symbol symbol;
 	GElf_Rela r;
@@ -138,19 +146,19 @@ static int by_slot(const void *a, const void *b)
 enum mpk_code mpk_plt_names_read(const struct mpk_elf *e, struct mpk_plt_names *out,
 				 struct mpk_error *err)
 {
-	struct mpk_plt_slots tables[2];
+	struct slots tables[2];
 	struct mpk_plt_names names = { 0 };
 
 	*out = names;
-	MPK_TRY(mpk_plt_slots(e, DT_JMPREL, DT_PLTRELSZ, &tables[0], err));
-	MPK_TRY(mpk_plt_slots(e, DT_RELA, DT_RELASZ, &tables[1], err));
+	MPK_TRY(read_slots(e, DT_JMPREL, DT_PLTRELSZ, &tables[0], err));
+	MPK_TRY(read_slots(e, DT_RELA, DT_RELASZ, &tables[1], err));
 	names.items = calloc(tables[0].count + tables[1].count + 1, sizeof *names.items);
 	MPK_TRY_ALLOC(names.items, err);
 	for (size_t t = 0; t < MPK_ARRAY_COUNT(tables); t++)
 		for (size_t i = 0; i < tables[t].count; i++) {
 			struct mpk_plt_name *n = &names.items[names.count];
 
-			n->name = mpk_plt_slot_name(&tables[t], i, &n->slot);
+			n->name = slot_name(&tables[t], i, &n->slot);
 			if (n->name)
 				n->order = names.count++;
 		}

@@ -11,13 +11,6 @@
 #include "elf/reader.h"
 #include "elf/symbols.h"
 
-/* The relocations that fill the slots. */
-struct mpk_plt_slots {
-	Elf_Data *relocations;
-	size_t count;
-	struct mpk_symtab symbols;
-};
-
 /* A slot and the symbol that fills it. */
 struct mpk_plt_name {
 	uint64_t slot;
@@ -31,20 +24,10 @@ struct mpk_plt_names {
 	size_t count;
 };
 
-/* mpk_plt_slots - those that the dynamic section names by these two tags: DT_JMPREL and DT_PLTRELSZ, or
- * DT_RELA and DT_RELASZ
- * Returns  MPK_OK, also with none; MPK_E_CORRUPT; MPK_E_NOMEM */
-enum mpk_code mpk_plt_slots(const struct mpk_elf *e, int64_t where, int64_t size,
-			    struct mpk_plt_slots *out, struct mpk_error *err) MPK_MUST_CHECK;
-
 /* mpk_plt_slot - the slot that an entry jumps through; x86-64, AArch64 and RISC-V
  * @address where the entry is, or any other code
  * Returns  false: that is no entry */
 bool mpk_plt_slot(const struct mpk_elf *e, uint64_t address, uint64_t *slot);
-
-/* mpk_plt_slot_name - the symbol and the address of the slot of one relocation, index < count
- * Returns  NULL: it needs no symbol */
-const char *mpk_plt_slot_name(const struct mpk_plt_slots *s, size_t index, uint64_t *slot);
 
 /* mpk_plt_names_read - the symbols of both tables, DT_JMPREL and DT_RELA
  * @out     borrows from e; release it with mpk_plt_names_fini; empty on failure

@@ -10,8 +10,8 @@
 #include "base/cursor.h"
 #include "base/vec.h"
 #include "elf/aarch64.h"
-#include "elf/dynamic.h"
 #include "elf/linking.h"
+#include "elf/symbols.h"
 
 /* Whether code of the machine is searched */
 static bool reach_knows(const struct mpk_elf *e)
@@ -308,13 +308,6 @@ void mpk_reach_each(const struct mpk_reach *r, size_t piece,
 		sweep_x86_64(&s, code, r->starts[piece]);
 	else
 		sweep_aarch64(&s, code, r->starts[piece]);
-}
-
-unsigned mpk_reach_argument(const struct mpk_elf *e, unsigned index)
-{
-	static const unsigned x86_64[] = { 7, 6 }; /* rdi, rsi */
-
-	return e->header.e_machine == EM_X86_64 ? x86_64[index] : index;
 }
 
 /* --- initializers ------------------------------------------------------------------------ */

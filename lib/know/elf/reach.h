@@ -50,9 +50,6 @@ size_t mpk_reach_piece(const struct mpk_reach *r, uint64_t address);
 void mpk_reach_each(const struct mpk_reach *r, size_t piece,
 		    void (*take)(void *arg, const struct mpk_reach_ref *ref), void *arg);
 
-/* mpk_reach_argument - the register of the first (0) or second (1) argument of a call */
-unsigned mpk_reach_argument(const struct mpk_elf *e, unsigned index);
-
 /* mpk_reach_initializers - the pieces that the dynamic linker calls when it has loaded the library: DT_INIT and
  * DT_INIT_ARRAY
  * @take    called for each

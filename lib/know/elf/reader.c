@@ -326,13 +326,6 @@ bool mpk_elf_at_address(const struct mpk_elf *e, uint64_t address, struct mpk_sp
 	return mpk_span_sub(e->bytes, *off, load->bytes - (address - load->address), out);
 }
 
-struct mpk_span mpk_elf_strings(struct mpk_span table)
-{
-	const uint8_t *nul = table.len ? memrchr(table.data, 0, table.len) : NULL;
-
-	return mpk_span_of(table.data, nul ? (size_t)(nul - table.data) + 1 : 0);
-}
-
 const char *mpk_elf_string(struct mpk_span table, uint64_t at)
 {
 	/* of names that overlap each would be searched for the NUL of all */
@@ -385,7 +378,7 @@ bool mpk_elf_u32(const struct mpk_elf *e, uint64_t off, uint32_t *out)
 	return true;
 }
 
-bool mpk_elf_u64(const struct mpk_elf *e, uint64_t off, uint64_t *out)
+static bool read_u64(const struct mpk_elf *e, uint64_t off, uint64_t *out)
 {
 	uint32_t first, second;
 
@@ -407,7 +400,7 @@ bool mpk_elf_word(const struct mpk_elf *e, uint64_t off, uint64_t *out)
 	uint32_t narrow;
 
 	if (mpk_elf_word_bytes(e) == 8)
-		return mpk_elf_u64(e, off, out);
+		return read_u64(e, off, out);
 	if (!mpk_elf_u32(e, off, &narrow))
 		return false;
 	*out = narrow;

@@ -83,7 +83,12 @@ bool mpk_elf_is_loaded(const struct mpk_elf *e, uint64_t address, uint64_t bytes
 
 /* mpk_elf_strings - a string table without what follows its last NUL: then every offset within it is that of
  * a string, which need not be searched for its end */
-struct mpk_span mpk_elf_strings(struct mpk_span table);
+static inline struct mpk_span mpk_elf_strings(struct mpk_span table)
+{
+	const uint8_t *nul = table.len ? memrchr(table.data, 0, table.len) : NULL;
+
+	return mpk_span_of(table.data, nul ? (size_t)(nul - table.data) + 1 : 0);
+}
 
 /* mpk_elf_string - the NUL-terminated string at offset at of a string table, or NULL */
 const char *mpk_elf_string(struct mpk_span table, uint64_t at);
@@ -110,9 +115,8 @@ size_t mpk_elf_relocations(const struct mpk_elf *e, const GElf_Shdr *section);
 bool mpk_elf_relocation(const struct mpk_elf *e, const GElf_Shdr *section, size_t index,
 			GElf_Rela *out);
 
-/* mpk_elf_u32, mpk_elf_u64 - an integer of the file's byte order; false beyond the end */
+/* mpk_elf_u32 - an integer of the file's byte order; false beyond the end */
 bool mpk_elf_u32(const struct mpk_elf *e, uint64_t off, uint32_t *out);
-bool mpk_elf_u64(const struct mpk_elf *e, uint64_t off, uint64_t *out);
 
 /* mpk_elf_word - an integer that is as wide as addresses of the file's class are; false beyond the end
  * mpk_elf_word_bytes - how wide: 8 or 4 bytes */

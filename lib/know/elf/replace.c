@@ -3,13 +3,12 @@
  * of the file, into a new segment. The last needs a program header, and there is none to add:
  * the table is before the code, which cannot move. So one that loaders can do without is
  * given up. */
-#include "elf/replace.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/num.h"
-#include "elf/extend.h"
+#include "elf/edit.h"
 #include "elf/internal/elf.h"
 
 enum {

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/num.h"
-#include "elf/dynamic.h"
 #include "text/escape.h"
 
 static enum mpk_code open_strings(const struct mpk_elf *e, size_t link, struct mpk_span *out,
@@ -85,7 +84,7 @@ static bool count_sysv(const struct mpk_elf *e, uint64_t off, uint64_t *out)
 	uint32_t narrow;
 
 	if (wide)
-		return mpk_elf_u64(e, off + 8, out);
+		return mpk_elf_word(e, off + 8, out);
 	if (!mpk_elf_u32(e, off + 4, &narrow))
 		return false;
 	*out = narrow;
@@ -322,19 +321,6 @@ enum mpk_code mpk_symbol_bytes(const struct mpk_elf *e, const struct mpk_symbol 
 	return MPK_OK;
 }
 
-enum mpk_code mpk_elf_check_names(const char *whose, uint64_t base, uint64_t size, size_t count,
-				  uint64_t bytes, struct mpk_error *err)
-{
-	enum { EACH = 4, LEAST = 1 << 20 };
-
-	if (bytes <= LEAST || (bytes - LEAST) / EACH <= size)
-		return MPK_OK;
-	return mpk_fail_offset(err, MPK_E_CORRUPT, "file", base,
-			       "the names of %s overlap: those of the first %zu have %" PRIu64
-			       " bytes, the file has %" PRIu64,
-			       whose, count, bytes, size);
-}
-
 enum mpk_code mpk_elf_needed(const struct mpk_elf *e, struct mpk_arena *arena,
 			     const char *const **out, size_t *count, struct mpk_error *err)
 {
@@ -371,12 +357,55 @@ enum mpk_code mpk_elf_needed(const struct mpk_elf *e, struct mpk_arena *arena,
 	return MPK_OK;
 }
 
-bool mpk_symbol_suffix(const char *name, const char *suffix, size_t *prefix_len)
-{
-	size_t n = strlen(name), m = strlen(suffix);
+/* --- the dynamic section -------------------------------------------------------------------
+ *
+ * For libraries without section headers (sstrip, some packers), which a loader does not need. */
 
-	if (n < m || memcmp(name + n - m, suffix, m) != 0)
-		return false;
-	*prefix_len = n - m;
-	return true;
+enum mpk_code mpk_dynamic_open(const struct mpk_elf *e, Elf_Data **out, size_t *count,
+			       struct mpk_error *err)
+{
+	GElf_Phdr p;
+
+	*count = 0;
+	for (size_t i = 0; mpk_elf_segment(e, i, &p); i++)
+		if (p.p_type == PT_DYNAMIC && p.p_filesz)
+			return mpk_elf_chunk(e,
+					     &(struct mpk_elf_table){ p.p_offset, p.p_filesz,
+								      ELF_T_DYN,
+								      "dynamic section" },
+					     out, count, err);
+	return MPK_OK;
+}
+
+bool mpk_dynamic_find(Elf_Data *dynamic, size_t count, int64_t tag, uint64_t *value)
+{
+	GElf_Dyn d;
+
+	for (size_t i = 0; i < count && gelf_getdyn(dynamic, (int)i, &d); i++) {
+		if (d.d_tag == DT_NULL)
+			return false;
+		if (d.d_tag == tag) {
+			*value = d.d_un.d_val;
+			return true;
+		}
+	}
+	return false;
+}
+
+enum mpk_code mpk_dynamic_strings(const struct mpk_elf *e, Elf_Data *dynamic, size_t count,
+				  struct mpk_span *out, struct mpk_error *err)
+{
+	uint64_t address, size, off;
+	struct mpk_span rest;
+
+	if (!mpk_dynamic_find(dynamic, count, DT_STRTAB, &address) ||
+	    !mpk_dynamic_find(dynamic, count, DT_STRSZ, &size)) {
+		*out = (struct mpk_span){ 0 };
+		return MPK_OK;
+	}
+	if (!mpk_elf_at_address(e, address, &rest, &off) || !mpk_span_sub(rest, 0, size, out))
+		return mpk_fail_offset(err, MPK_E_CORRUPT, "file", e->base,
+				       "the dynamic string table lies outside the file");
+	*out = mpk_elf_strings(*out);
+	return MPK_OK;
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* symbols.h - the symbol tables of an ELF file, and what the dynamic section names */
+/* symbols.h - the symbol tables of an ELF file, what the dynamic section names, and versions of symbols */
 #ifndef MPK_ELF_SYMBOLS_H
 #define MPK_ELF_SYMBOLS_H
 
 #include "base/arena.h"
 #include "elf/reader.h"
+#include "object/exports.h"
 
 /* One symbol table; views into the file. Zero count: there is none. */
 struct mpk_symtab {
@@ -14,15 +15,6 @@ struct mpk_symtab {
 	size_t count;
 	struct mpk_span strings;
 	uint64_t off; /* of the table in the file, for messages */
-};
-
-struct mpk_symbol {
-	const char *name; /* "" when it has none */
-	uint64_t value, bytes;
-	size_t section;                 /* 0: undefined or not in a section */
-	uint8_t type, bind, visibility; /* STT_, STB_, STV_ */
-	bool defined;
-	bool common; /* room for it is made by the linker */
 };
 
 /* mpk_symtab_dynamic - what a loader sees: .dynsym, or without section headers the table
@@ -50,10 +42,6 @@ enum mpk_code mpk_symtab_open(const struct mpk_elf *e, size_t index, struct mpk_
 enum mpk_code mpk_symtab_get(const struct mpk_symtab *t, size_t index, struct mpk_symbol *out,
 			     struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_symbol_suffix - whether a name ends so: of a library for one system the same names begin with a prefix
- * @prefix_len  receives the length of the prefix, 0 for the plain name */
-bool mpk_symbol_suffix(const char *name, const char *suffix, size_t *prefix_len);
-
 /* mpk_symbol_bytes - where a defined data symbol's bytes stand in the file
  * @out     its st_size bytes; when that is 0, all to the end of its section or segment
  * @off     receives their offset in the ELF file
@@ -62,20 +50,60 @@ enum mpk_code mpk_symbol_bytes(const struct mpk_elf *e, const struct mpk_symbol 
 			       struct mpk_span *out, uint64_t *off,
 			       struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_elf_check_names - refuse names that overlap, the end of one being another: a linker saves some bytes with
- * that, never most, and whoever reads all of them reads the same ones again and again
- * @whose   "symbols"
- * @base    of the file in its container
- * @size    of the file; a megabyte of names is for files that are small
- * @count   names that were read so far, which have bytes bytes
- * Returns  MPK_OK; MPK_E_CORRUPT */
-enum mpk_code mpk_elf_check_names(const char *whose, uint64_t base, uint64_t size, size_t count,
-				  uint64_t bytes, struct mpk_error *err) MPK_MUST_CHECK;
-
 /* mpk_elf_needed - the DT_NEEDED names in order
  * Returns  MPK_OK, also with none; MPK_E_CORRUPT; MPK_E_NOMEM */
 enum mpk_code mpk_elf_needed(const struct mpk_elf *e, struct mpk_arena *arena,
 			     const char *const **out, size_t *count,
 			     struct mpk_error *err) MPK_MUST_CHECK;
+
+/* --- PT_DYNAMIC, the loader's table of contents; needs no section headers ------------------ */
+
+/* mpk_dynamic_open - the dynamic section as an array
+ * @count   receives 0 when the file has none
+ * Returns  MPK_OK; MPK_E_CORRUPT */
+enum mpk_code mpk_dynamic_open(const struct mpk_elf *e, Elf_Data **out, size_t *count,
+			       struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_dynamic_find - the value of the first entry with this tag; false when there is none */
+bool mpk_dynamic_find(Elf_Data *dynamic, size_t count, int64_t tag, uint64_t *value);
+
+/* mpk_dynamic_strings - DT_STRTAB, DT_STRSZ bytes long; empty when there is none
+ * Returns  MPK_OK; MPK_E_CORRUPT */
+enum mpk_code mpk_dynamic_strings(const struct mpk_elf *e, Elf_Data *dynamic, size_t count,
+				  struct mpk_span *out, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* --- symbol versions: which a library wants of others, which it has ---------------------------
+ *
+ * .gnu.version_r and .gnu.version_d, found through the dynamic section, as a loader finds them */
+
+struct mpk_version_need {
+	const char *file;    /* "libc.so.6" */
+	const char *version; /* "GLIBC_2.34" */
+	bool weak;           /* a loader goes on without it */
+};
+
+/* mpk_versions_needed, mpk_versions_defined - in file order
+ * @out     names are views of the file; the list is in arena
+ * Returns  MPK_OK, also with none; MPK_E_CORRUPT with the file offset; MPK_E_NOMEM */
+enum mpk_code mpk_versions_needed(const struct mpk_elf *e, struct mpk_arena *arena,
+				  const struct mpk_version_need **out, size_t *count,
+				  struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_versions_defined(const struct mpk_elf *e, struct mpk_arena *arena,
+				   const char *const **out, size_t *count,
+				   struct mpk_error *err) MPK_MUST_CHECK;
+
+/* An undefined dynamic symbol that a loader must find. */
+struct mpk_undefined {
+	const char *name;
+	size_t index;     /* of the symbol */
+	bool has_version; /* it belongs to a library with symbol versions */
+	bool any_version; /* the file wants versions of some library */
+};
+
+/* mpk_versions_undefined - the undefined dynamic symbols but weak ones, in file order
+ * Returns  as mpk_versions_needed */
+enum mpk_code mpk_versions_undefined(const struct mpk_elf *e, struct mpk_arena *arena,
+				     const struct mpk_undefined **out, size_t *count,
+				     struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

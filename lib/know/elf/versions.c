@@ -2,14 +2,12 @@
 /* Both tables are lists of records that name the distance to the next one, each with a list of its
  * own. A record is 16 bytes or more, so a table that goes on longer than the file goes in a circle, and so do lists
  * that have more entries together. */
-#include "elf/versions.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cursor.h"
 #include "base/vec.h"
-#include "elf/dynamic.h"
 #include "elf/symbols.h"
 
 /* Elfxx_Verneed, Vernaux, Verdef, Verdaux: the same in both classes. */

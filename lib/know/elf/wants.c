@@ -263,11 +263,19 @@ static void take_ref(void *arg, const struct mpk_reach_ref *ref)
 
 /* --- names ------------------------------------------------------------------------------- */
 
+/* The register of the first (0) or second (1) argument of a call. */
+static unsigned register_of_argument(const struct mpk_elf *e, unsigned index)
+{
+	static const unsigned x86_64[] = { 7, 6 }; /* rdi, rsi */
+
+	return e->header.e_machine == EM_X86_64 ? x86_64[index] : index;
+}
+
 /* The last text before a call; one in the register of the argument before others.
  * @first   of the texts that may be near; moves on with the calls */
 static void name_of_call(struct work *w, const struct found_lookup *f, size_t *first)
 {
-	unsigned reg = mpk_reach_argument(w->out->reach.elf, f->argument);
+	unsigned reg = register_of_argument(w->out->reach.elf, f->argument);
 	const struct text *best = NULL;
 
 	while (*first < w->text_count &&
@@ -288,7 +296,7 @@ static void name_of_call(struct work *w, const struct found_lookup *f, size_t *f
 
 static void names_of_pointer(struct work *w, unsigned argument)
 {
-	unsigned reg = mpk_reach_argument(w->out->reach.elf, argument);
+	unsigned reg = register_of_argument(w->out->reach.elf, argument);
 
 	for (size_t i = 0; i < w->text_count; i++)
 		if (w->texts[i].reg == reg)

@@ -337,7 +337,7 @@ static enum mpk_code assertions_settle(struct mpk_unit *u, const struct record *
 	return MPK_OK;
 }
 
-enum mpk_code mpk_unit_assertions(struct mpk_unit *u, struct mpk_error *err)
+static enum mpk_code unit_assertions(struct mpk_unit *u, struct mpk_error *err)
 {
 	struct records list = { .unit = u };
 	enum mpk_code code = MPK_OK;
@@ -358,3 +358,5 @@ enum mpk_code mpk_unit_assertions(struct mpk_unit *u, struct mpk_error *err)
 	free(list.items);
 	return code;
 }
+
+const struct mpk_unit_reader mpk_unit_assertions = { unit_assertions, true };

@@ -2,15 +2,14 @@
 /* A getter hands a constant to tvm-ffi, and has messages for what may fail in that. A doc is the text whose
  * length the code has beside its address, as tvm-ffi takes both; code that is not optimised asks a string_view
  * for it. Metadata has a beginning of its own, whatever is around it. */
-#include "hostcode/getters.h"
+#include "hostcode/host.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "elf/constants.h"
 #include "elf/plt.h"
-#include "signature/schema.h"
-#include "text/natural.h"
+#include "text/names.h"
 
 enum { ADDRESSES_MAX = 32, UNASSIGNED_MAX = 64, TRIES_MAX = 4096 };
 
@@ -207,7 +206,7 @@ static enum mpk_code find_unassigned(struct search *s, struct mpk_arena *arena,
 			/* an exporter's piece of JSON begins so, too */
 			if (text.len && !is_assigned(s->image, out, at) &&
 			    getters_spend(s, text.len)) {
-				enum mpk_code code = mpk_schema_read(text, arena, &ignored, err);
+				enum mpk_code code = mpk_signature_read(text, arena, &ignored, err);
 
 				if (code == MPK_E_NOMEM)
 					return code;
@@ -261,7 +260,7 @@ enum mpk_code mpk_host_texts_signature(const struct mpk_image *image,
 	MPK_TRY_ALLOC(s, err);
 	if (!texts->metadata[i].len)
 		return MPK_OK;
-	code = mpk_schema_read(texts->metadata[i], arena, s, NULL);
+	code = mpk_signature_read(texts->metadata[i], arena, s, NULL);
 	if (code != MPK_OK)
 		return code == MPK_E_NOMEM ? mpk_fail_nomem(err) : MPK_OK;
 	s->name = mpk_span_str(image->functions[i].name);

@@ -4,7 +4,7 @@
  * Nothing in a library lists what its functions take. But TVM compiles a check of each argument
  * into a function, and the texts of their errors stay in the read-only data: prototypes.c,
  * assertions.c and tilelang.c read those, and what they have in common is the unit of
- * internal/unit.h. What remains unknown after that is asked of metadata (getters.c), which has
+ * internal/hostcode.h. What remains unknown after that is asked of metadata (getters.c), which has
  * neither names nor shapes.
  *
  * A file that does not read has no signatures, which is no error: the listing goes on without them.
@@ -18,7 +18,6 @@
 #include "elf/object_image.h"
 #include "elf/plt.h"
 #include "elf/symbols.h"
-#include "hostcode/getters.h"
 #include "hostcode/internal/hostcode.h"
 
 /* "add" of "__tvm_ffi_add"; with the system-lib prefix, which is part of a name to TVM */
@@ -168,6 +167,9 @@ static bool is_told_in_sentences(const struct mpk_unit *u)
 static enum mpk_code hostcode_host_read_texts(struct mpk_unit *u, const struct mpk_image *image,
 					      struct mpk_span bytes, struct mpk_error *err)
 {
+	static const struct mpk_unit_reader *const readers[] = { &mpk_unit_prototypes,
+								 &mpk_unit_assertions,
+								 &mpk_unit_tilelang };
 	struct mpk_constants *constants;
 
 	if (u->elf->elf)
@@ -178,11 +180,10 @@ static enum mpk_code hostcode_host_read_texts(struct mpk_unit *u, const struct m
 					     &u->constant_count, err));
 	u->constants = constants;
 	u->budget = mpk_constants_budget(constants, u->constant_count);
-	MPK_TRY(mpk_unit_prototypes(u, err));
-	if (!is_told_in_sentences(u))
-		return MPK_OK;
-	MPK_TRY(mpk_unit_assertions(u, err));
-	return mpk_unit_tilelang(u, err);
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(readers); i++)
+		if (!readers[i]->sentences || is_told_in_sentences(u))
+			MPK_TRY(readers[i]->read(u, err));
+	return MPK_OK;
 }
 
 /* The function of the unit that a call leads to, or NULL. */

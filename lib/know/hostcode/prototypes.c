@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where prototypes stand in a library.
+/* Where prototypes stand in a library, and on which device their tensors are.
  *
  * A text is whole when no longer name can begin before it. One that begins within another, as
  * "add(" in "my_add(", may be the text of add, merged by the linker, or no text at all: only the
@@ -11,7 +11,190 @@
 
 #include "base/vec.h"
 #include "hostcode/internal/hostcode.h"
-#include "signature/prototype.h"
+
+/* --- devices -------------------------------------------------------------------------------
+ *
+ * Which device a function expects its tensors on. Prototypes do not say, but the message for a tensor that is
+ * elsewhere ends in the device's name, a string of its own that the code points at. */
+
+enum { NEAR_BYTES = 1 << 18, PLACES_MAX = 32, MESSAGE_MAX = 512, DEVICE_MAX = 32 };
+
+/* Where the names of devices stand. */
+struct mpk_unit_names {
+	struct place {
+		int32_t device;
+		uint64_t address;
+	} items[PLACES_MAX];
+	size_t count;
+	const uint8_t *begin, *end; /* of the bytes that were searched */
+	bool knows_told;            /* what follows was looked for */
+	struct told {
+		struct mpk_span function;
+		int32_t device;
+	} *told; /* in the unit's arena */
+	size_t told_count;
+};
+
+static void hostcode_device_collect(struct mpk_unit_names *names, const struct mpk_constants *c,
+				    struct mpk_span where, int32_t device)
+{
+	const char *name = mpk_dl_device_name(device);
+	size_t n = name ? strlen(name) + 1 : 0; /* with its NUL */
+	const uint8_t *at = where.data, *end = where.data + where.len;
+
+	while (n && names->count < PLACES_MAX && at < end &&
+	       (at = memmem(at, (size_t)(end - at), name, n))) {
+		names->items[names->count++] =
+			(struct place){ device, c->address + (uint64_t)(at - c->bytes.data) };
+		at += n;
+	}
+}
+
+/* The constants around an address, as far as one unit's reach. */
+static struct mpk_span around(const struct mpk_constants *c, const uint8_t *near)
+{
+	size_t before = (size_t)(near - c->bytes.data), behind;
+
+	if (near < c->bytes.data || before >= c->bytes.len)
+		return (struct mpk_span){ 0 };
+	behind = c->bytes.len - before;
+	before = before < NEAR_BYTES ? before : NEAR_BYTES;
+	behind = behind < NEAR_BYTES ? behind : NEAR_BYTES;
+	return mpk_span_of(near - before, before + behind);
+}
+
+/* Compilers keep the strings of a unit together; what is far away belongs to other code. */
+static void hostcode_device_search(struct mpk_unit *u, const uint8_t *near)
+{
+	static const int32_t devices[] = {
+#define DEVICE(name, number, text) number,
+		MPK_DL_DEVICES(DEVICE)
+#undef DEVICE
+	};
+
+	u->devices->count = 0;
+	for (size_t i = 0; i < u->constant_count; i++) {
+		const struct mpk_constants *c = &u->constants[i];
+		struct mpk_span where = around(c, near);
+
+		if (!where.len)
+			continue;
+		u->devices->begin = near - (near - where.data) / 2;
+		u->devices->end = near + (where.data + where.len - near) / 2;
+		for (size_t k = 0; k < MPK_ARRAY_COUNT(devices); k++)
+			hostcode_device_collect(u->devices, c, where, devices[k]);
+	}
+}
+
+/* --- what launch functions of mpack say ------------------------------------------------------ */
+
+/* The next message such as "scale: argument 'in' must be on opencl, is on %s", from *at on. */
+static bool next_told(struct mpk_span s, size_t *at, struct told *out)
+{
+	static const char mark[] = "' must be on ", behind[] = ": argument '", end[] = ", is on ";
+	const uint8_t *found;
+
+	while (*at < s.len && (found = memmem(s.data + *at, s.len - *at, mark, sizeof mark - 1))) {
+		size_t pos = (size_t)(found - s.data),
+		       from = pos < MESSAGE_MAX ? 0 : pos - MESSAGE_MAX;
+		const uint8_t *nul = memrchr(s.data + from, 0, pos - from), *colon, *comma;
+		const uint8_t *begin = nul ? nul + 1 : s.data + from,
+			      *name = found + sizeof mark - 1;
+		size_t left = s.len - (size_t)(name - s.data);
+
+		*at = pos + 1;
+		colon = memmem(begin, (size_t)(found - begin), behind, sizeof behind - 1);
+		comma = memmem(name, left < DEVICE_MAX ? left : DEVICE_MAX, end, sizeof end - 1);
+		if (!colon || !comma)
+			continue;
+		out->function = mpk_span_of(begin, (size_t)(colon - begin));
+		if (mpk_dl_device_find(mpk_span_of(name, (size_t)(comma - name)), &out->device))
+			return true;
+	}
+	return false;
+}
+
+/* Looked for once, in all of the file: a search for each function would take the time of all. */
+static enum mpk_code read_told(struct mpk_unit *u, struct mpk_error *err)
+{
+	struct mpk_unit_names *names = u->devices;
+	struct told t;
+	size_t count = 0, at;
+
+	names->knows_told = true;
+	for (size_t i = 0; i < u->constant_count; i++) {
+		if (!mpk_unit_spend(u, u->constants[i].bytes.len))
+			return MPK_OK;
+		for (at = 0; next_told(u->constants[i].bytes, &at, &t);)
+			count++;
+	}
+	if (!count)
+		return MPK_OK;
+	names->told = mpk_arena_array(u->arena, count, sizeof *names->told);
+	MPK_TRY_ALLOC(names->told, err);
+	for (size_t i = 0; i < u->constant_count; i++)
+		for (at = 0; next_told(u->constants[i].bytes, &at, &t);)
+			names->told[names->told_count++] = t;
+	return MPK_OK;
+}
+
+static int32_t told(struct mpk_unit *u, const struct mpk_image_function *f)
+{
+	const struct mpk_unit_names *names = u->devices;
+
+	if (!names->told || !mpk_unit_spend(u, names->told_count))
+		return 0;
+	for (size_t i = 0; i < names->told_count; i++) {
+		struct mpk_span alias = mpk_unit_alias(u, mpk_span_str(f->name));
+
+		if (mpk_span_is(names->told[i].function, f->name) ||
+		    (alias.len && mpk_span_equal(names->told[i].function, alias)))
+			return names->told[i].device;
+	}
+	return 0;
+}
+
+/* --- what other code names ------------------------------------------------------------------- */
+
+static int32_t named(struct mpk_unit *u, const struct mpk_image_function *f, const uint8_t *near)
+{
+	int32_t one = 0;
+
+	if ((near < u->devices->begin || near >= u->devices->end) &&
+	    mpk_unit_spend(u, (uint64_t)2 * NEAR_BYTES))
+		hostcode_device_search(u, near);
+	for (size_t i = 0; i < u->devices->count; i++) {
+		const struct place *p = &u->devices->items[i];
+
+		if (!mpk_unit_spend(u, f->bytes) ||
+		    mpk_elf_code_first(u->elf, f->address, f->bytes, p->address) == UINT64_MAX)
+			continue;
+		if (one && one != p->device)
+			return 0;
+		one = p->device;
+	}
+	return one;
+}
+
+/* The one device whose name the code of f points at, as it does to say that a tensor
+ * is on another; texts are looked for near `near`, bytes of the unit's constants
+ * @device  receives DLPack's number; 0: none, several, or a machine whose code is not searched
+ * Returns  MPK_OK; MPK_E_NOMEM */
+static enum mpk_code unit_device(struct mpk_unit *u, const struct mpk_image_function *f,
+				 const uint8_t *near, int32_t *device, struct mpk_error *err)
+{
+	if (!u->devices)
+		u->devices = mpk_arena_alloc(u->arena, sizeof *u->devices);
+	MPK_TRY_ALLOC(u->devices, err);
+	if (!u->devices->knows_told)
+		MPK_TRY(read_told(u, err));
+	*device = told(u, f);
+	if (!*device)
+		*device = named(u, f, near);
+	return MPK_OK;
+}
+
+/* --- prototypes ---------------------------------------------------------------------------- */
 
 /* What is before a prototype in the message that shows it: in code of TVM, in launch functions. */
 static const char *const marks[] = { " when calling:\n  `", "got %lld, when calling " };
@@ -163,7 +346,7 @@ static bool is_named_by_code(struct mpk_unit *u, const struct candidate *c)
 	const struct mpk_image_function *f = u->functions[c->function].function;
 
 	return mpk_unit_spend(u, f->bytes) &&
-	       mpk_elf_code_names(u->elf, f->address, f->bytes, c->address);
+	       mpk_elf_code_first(u->elf, f->address, f->bytes, c->address) != UINT64_MAX;
 }
 
 /* Reads c unless it is no prototype, or the same text as *one; *many when it is another one. */
@@ -176,7 +359,7 @@ static enum mpk_code consider(struct mpk_unit *u, const struct candidate *c,
 	if (*many || (*one && mpk_span_equal((*one)->text, c->text)) ||
 	    !mpk_unit_spend(u, c->text.len))
 		return MPK_OK;
-	code = mpk_prototype_read(c->text, u->arena, &ignored, NULL);
+	code = mpk_signature_read(c->text, u->arena, &ignored, NULL);
 	if (code == MPK_E_SYNTAX)
 		return MPK_OK;
 	if (code != MPK_OK)
@@ -214,8 +397,8 @@ static enum mpk_code prototypes_settle(struct mpk_unit *u, const struct candidat
 		return MPK_OK;
 	f->found = mpk_arena_alloc(u->arena, sizeof *f->found);
 	MPK_TRY_ALLOC(f->found, err);
-	MPK_TRY(mpk_prototype_read(one->text, u->arena, f->found, err));
-	return mpk_unit_device(u, f->function, one->text.data, &f->found->device, err);
+	MPK_TRY(mpk_signature_read(one->text, u->arena, f->found, err));
+	return unit_device(u, f->function, one->text.data, &f->found->device, err);
 }
 
 static enum mpk_code settle_all(struct search *s, struct mpk_error *err)
@@ -244,7 +427,7 @@ static bool contains_mark(struct mpk_span s)
  * put one text the others are near, and constants may be large. */
 static bool has_mark(const struct mpk_unit *u, const uint8_t *text)
 {
-	enum { NEAR_BYTES = 1 << 18, WINDOW_BYTES = 2 * NEAR_BYTES };
+	enum { WINDOW_BYTES = 2 * NEAR_BYTES };
 
 	for (size_t i = 0; i < u->constant_count; i++) {
 		struct mpk_span s = u->constants[i].bytes;
@@ -264,7 +447,7 @@ static bool has_mark(const struct mpk_unit *u, const uint8_t *text)
 	return false;
 }
 
-enum mpk_code mpk_unit_prototypes(struct mpk_unit *u, struct mpk_error *err)
+static enum mpk_code unit_prototypes(struct mpk_unit *u, struct mpk_error *err)
 {
 	struct search s = { .unit = u, .most = 64 * u->function_count + 4096 };
 	enum mpk_code code = MPK_OK;
@@ -279,3 +462,5 @@ enum mpk_code mpk_unit_prototypes(struct mpk_unit *u, struct mpk_error *err)
 	free(s.items);
 	return code;
 }
+
+const struct mpk_unit_reader mpk_unit_prototypes = { unit_prototypes, false };

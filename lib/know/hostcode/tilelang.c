@@ -192,7 +192,7 @@ static enum mpk_code tilelang_settle(struct told *t, struct mpk_unit_function *f
 }
 
 /* Texts of one function are searched for at a time: libraries of TileLang have few. */
-enum mpk_code mpk_unit_tilelang(struct mpk_unit *u, struct mpk_error *err)
+static enum mpk_code unit_tilelang(struct mpk_unit *u, struct mpk_error *err)
 {
 	struct told *t;
 
@@ -221,3 +221,5 @@ enum mpk_code mpk_unit_tilelang(struct mpk_unit *u, struct mpk_error *err)
 	}
 	return MPK_OK;
 }
+
+const struct mpk_unit_reader mpk_unit_tilelang = { unit_tilelang, true };

@@ -94,4 +94,11 @@ struct mpk_llvm {
 /* mpk_llvm_table - the one symbol that libexec/mpack/llvm.so exports */
 const struct mpk_llvm *mpk_llvm_table(void);
 
+/* --- opening the plug-in when it is needed ------------------------------------------------- */
+
+/* mpk_llvm_open - the functions of the plug-in at path; it stays open
+ * Returns  MPK_OK; MPK_E_LOAD with the loader's reason and what to do */
+enum mpk_code mpk_llvm_open(const char *path, const struct mpk_llvm **out,
+			    struct mpk_error *err) MPK_MUST_CHECK;
+
 #endif

@@ -4,7 +4,7 @@
  * It stays open until the process ends. RTLD_LOCAL keeps LLVM's symbols apart from those of other
  * libraries that bring an LLVM of their own.
  */
-#include "llvm/open.h"
+#include "llvm/llvm.h"
 
 #include <dlfcn.h>
 

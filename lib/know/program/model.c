@@ -11,16 +11,7 @@
 #include "graphjson/graphjson.h"
 #include "kinds.h"
 #include "program/relax.h"
-
-/* Parameters of which the names alone are known. */
-static struct mpk_param *untyped(struct mpk_strs names, struct mpk_arena *arena)
-{
-	struct mpk_param *list = mpk_arena_array(arena, names.count, sizeof *list);
-
-	for (size_t i = 0; list && i < names.count; i++)
-		list[i].name = names.items[i];
-	return list;
-}
+#include "program/relay.h"
 
 /* Functions in byte code; the rest of the table is what they call. */
 static enum mpk_code relax_models(const struct mpk_payload *p, struct mpk_arena *arena,
@@ -37,25 +28,8 @@ static enum mpk_code relax_models(const struct mpk_payload *p, struct mpk_arena 
 static enum mpk_code relay_models(const struct mpk_payload *p, struct mpk_arena *arena,
 				  struct mpk_models *out, struct mpk_error *err)
 {
-	const struct mpk_relay *x = &p->u.relay;
-	struct mpk_signature *list = mpk_arena_array(arena, x->func_count, sizeof *list);
-
-	if (!list)
-		return mpk_fail_nomem(err);
-	for (size_t i = 0; i < x->func_count; i++) {
-		const struct mpk_relay_func *f = &x->funcs[i];
-
-		list[i] = (struct mpk_signature){
-			.name = f->info.count ? f->info.items[0] : (struct mpk_span){ 0 },
-			.named_inputs = true,
-			.inputs = untyped(f->params, arena),
-			.input_count = f->params.count,
-		};
-		if (!list[i].inputs)
-			return mpk_fail_nomem(err);
-	}
-	*out = (struct mpk_models){ list, x->func_count, NULL };
-	return MPK_OK;
+	out->count = p->u.relay.func_count;
+	return mpk_relay_signatures(&p->u.relay, arena, &out->items, err);
 }
 
 static struct mpk_param typed(const struct mpk_graph_json *g, struct mpk_graph_ref ref,
@@ -125,65 +99,20 @@ bool mpk_model_is_kind(struct mpk_span kind)
 	return row && row->role == MPK_ROLE_EXECUTOR;
 }
 
-static bool relax_has(const struct mpk_payload *p, struct mpk_span name)
-{
-	const struct mpk_relax *x = &p->u.relax;
-
-	for (size_t i = 0; i < x->func_count; i++)
-		if (x->funcs[i].kind != MPK_RELAX_PACKED && mpk_span_equal(x->funcs[i].name, name))
-			return true;
-	return false;
-}
-
-static bool relay_has(const struct mpk_payload *p, struct mpk_span name)
-{
-	const struct mpk_relay *x = &p->u.relay;
-
-	for (size_t i = 0; i < x->func_count && i < x->globals.count; i++)
-		if (mpk_span_equal(x->globals.items[i], name))
-			return true;
-	return false;
-}
-
-static bool factory_has(const struct mpk_payload *p, struct mpk_span name)
-{
-	return mpk_span_equal(p->u.factory.module_name, name);
-}
-
-/* What an executor's payload offers to callers. */
-struct executor {
-	enum mpk_code (*models)(const struct mpk_payload *p, struct mpk_arena *arena,
+typedef enum mpk_code models_fn(const struct mpk_payload *p, struct mpk_arena *arena,
 				struct mpk_models *out, struct mpk_error *err);
-	bool (*has)(const struct mpk_payload *p, struct mpk_span name);
-};
-
-/* NULL: its payload is no executor's. */
-static const struct executor *executor_of(const struct mpk_payload *p)
-{
-	static const struct executor executors[] = {
-		[MPK_PAYLOAD_RELAX] = { relax_models, relax_has },
-		[MPK_PAYLOAD_RELAY] = { relay_models, relay_has },
-		[MPK_PAYLOAD_FACTORY] = { factory_models, factory_has },
-	};
-	bool is_one = p->tag < MPK_ARRAY_COUNT(executors) && executors[p->tag].models;
-
-	return is_one ? &executors[p->tag] : NULL;
-}
 
 enum mpk_code mpk_models_of(const struct mpk_payload *p, struct mpk_arena *arena,
 			    struct mpk_models *out, struct mpk_error *err)
 {
-	const struct executor *e = executor_of(p);
+	static models_fn *const executors[] = {
+		[MPK_PAYLOAD_RELAX] = relax_models,
+		[MPK_PAYLOAD_RELAY] = relay_models,
+		[MPK_PAYLOAD_FACTORY] = factory_models,
+	};
 
 	*out = (struct mpk_models){ 0 };
-	return e ? e->models(p, arena, out, err) : MPK_OK;
-}
-
-/* --- by name -------------------------------------------------------------------------------- */
-
-bool mpk_model_has(const struct mpk_payload *p, struct mpk_span name)
-{
-	const struct executor *e = executor_of(p);
-
-	return e && e->has(p, name);
+	if (p->tag >= MPK_ARRAY_COUNT(executors) || !executors[p->tag])
+		return MPK_OK;
+	return executors[p->tag](p, arena, out, err);
 }

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/arena.h"
+#include "base/error.h"
 #include "base/span.h"
 #include "base/strbuf.h"
 #include "dtype/dlpack.h"
@@ -97,5 +99,22 @@ void mpk_signature_text(const struct mpk_signature *s, struct mpk_strbuf *out);
  * that is right, as a shell takes them. Symbolic names are 1, or so much that no extent is empty;
  * capitals stand for what is not known. */
 void mpk_signature_options(const struct mpk_signature *s, struct mpk_strbuf *out);
+
+/* What the metadata that tvm-ffi's exporter puts beside functions begins with: {"type_schema": TEXT}
+ *
+ * TEXT is JSON again: {"type": "ffi.Function", "named_args": {"return": [T], "params": [T, ...]}}, a T being
+ * {"type": "int"} or {"type": "Optional", "args": [T]}. Parameters have no names, tensors no shapes. */
+#define MPK_SCHEMA_BEGIN "{\"type_schema\":"
+
+/* mpk_signature_read - the signature that a text tells: metadata, or a prototype as host code of TVM 0.22 and
+ * later shows when a call is wrong:
+ *
+ *   saxpy(alpha: float32, X: Tensor([n], float32), Y: Tensor([n, T.int64(8)], float32))
+ *
+ * @text    all of it; of a prototype from the name to the last parenthesis
+ * @out     its name is a view of text, of metadata empty; lists live in arena; texts in either
+ * Returns  MPK_OK; MPK_E_SYNTAX: text is neither, or a cut one; MPK_E_NOMEM */
+enum mpk_code mpk_signature_read(struct mpk_span text, struct mpk_arena *arena,
+				 struct mpk_signature *out, struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

@@ -9,7 +9,7 @@
 #define MPK_TOOLCHAIN_LOADABLE_H
 
 #include "elf/image.h"
-#include "process/argv.h"
+#include "process/process.h"
 #include "toolchain/scratch.h"
 
 struct mpk_loadable_options {

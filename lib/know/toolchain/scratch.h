@@ -7,7 +7,7 @@
 
 #include "base/arena.h"
 #include "base/error.h"
-#include "process/cleanup.h"
+#include "process/helper.h"
 
 /* Zero-initialise; mpk_scratch_open; mpk_scratch_close. */
 struct mpk_scratch {

@@ -16,7 +16,6 @@
 #include "base/error.h"
 #include "base/span.h"
 #include "elf/target.h"
-#include "process/argv.h"
 #include "process/process.h"
 #include "toolchain/scratch.h"
 
@@ -104,11 +103,6 @@ struct mpk_compilation {
 	size_t source_count;
 	const char *const *objects; /* a path per source: its object, or the archive itself */
 };
-
-/* mpk_tool_run - announce and run one tool; nothing is run in a dry run
- * @what    for messages: "linking" */
-enum mpk_code mpk_tool_run(struct mpk_compilation *c, const char *const *argv, const char *what,
-			   struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_compile_c - the job that compiles a file of C or C++ */
 enum mpk_code mpk_compile_c(struct mpk_compilation *c, const char *source, const char *object,

@@ -166,8 +166,8 @@ static enum mpk_code check_type(const struct crypto *c, const void *key, struct 
 			name ? name : "something else");
 }
 
-static enum mpk_code read_pem(struct mpk_span text, bool is_secret, uint8_t *out,
-			      struct mpk_error *err)
+enum mpk_code mpk_ed25519_pem(struct mpk_span text, bool is_secret,
+			      uint8_t out[MPK_ED25519_KEY_BYTES], struct mpk_error *err)
 {
 	const struct crypto *c = ed25519_load(err);
 	int (*ask)(char *, int, int, void *) = no_password;
@@ -189,23 +189,6 @@ static enum mpk_code read_pem(struct mpk_span text, bool is_secret, uint8_t *out
 	c->key_free(key);
 	(void)c->bio_free(bio);
 	return code;
-}
-
-enum mpk_code mpk_ed25519_pem(struct mpk_span text, struct mpk_secret_key *out,
-			      struct mpk_error *err)
-{
-	MPK_CLEANUP(mpk_secret_key_wipe) struct mpk_secret_key key = { 0 };
-
-	MPK_TRY(read_pem(text, true, key.seed, err));
-	MPK_TRY(mpk_ed25519_public(&key, err));
-	*out = key;
-	return MPK_OK;
-}
-
-enum mpk_code mpk_ed25519_public_pem(struct mpk_span text, struct mpk_public_key *out,
-				     struct mpk_error *err)
-{
-	return read_pem(text, false, out->bytes, err);
 }
 
 enum mpk_code mpk_ed25519_prepare(struct mpk_error *err)

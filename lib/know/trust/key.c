@@ -167,6 +167,17 @@ static bool is_public(struct mpk_span text)
 	       mpk_span_starts(text, "ecdsa-");
 }
 
+static enum mpk_code read_pem(struct mpk_span text, struct mpk_secret_key *out,
+			      struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_secret_key_wipe) struct mpk_secret_key key = { 0 };
+
+	MPK_TRY(mpk_ed25519_pem(text, true, key.seed, err));
+	MPK_TRY(mpk_ed25519_public(&key, err));
+	*out = key;
+	return MPK_OK;
+}
+
 static enum mpk_code parse_secret(struct mpk_span text, struct mpk_secret_key *out,
 				  struct mpk_error *err)
 {
@@ -179,7 +190,7 @@ static enum mpk_code parse_secret(struct mpk_span text, struct mpk_secret_key *o
 	if (is_public(text))
 		return mpk_fail(err, MPK_E_SYNTAX, "a public key; the private one signs");
 	if (mpk_span_has(text, "-----BEGIN "))
-		return mpk_ed25519_pem(text, out, err);
+		return read_pem(text, out, err);
 	return mpk_fail(
 		err, MPK_E_SYNTAX,
 		"no private key in PEM or OpenSSH's format; make one: openssl genpkey -algorithm ed25519, or ssh-keygen -t ed25519");
@@ -235,7 +246,7 @@ static enum mpk_code add_pems(struct mpk_span text, struct mpk_public_keys *keys
 			stop ? memchr(stop, '\n', text.len - (size_t)(stop - at)) : NULL;
 		size_t len = line ? (size_t)(line - at) + 1 : text.len;
 
-		MPK_TRY(mpk_ed25519_public_pem(mpk_span_of(at, len), &key, err));
+		MPK_TRY(mpk_ed25519_pem(mpk_span_of(at, len), false, key.bytes, err));
 		MPK_TRY(trust_key_add(keys, &key, err));
 		text = mpk_span_of(text.data + len, text.len - len);
 	}

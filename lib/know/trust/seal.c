@@ -15,10 +15,9 @@
 #include <unistd.h>
 
 #include "base/arena.h"
-#include "elf/append.h"
+#include "elf/edit.h"
 #include "io/copy.h"
 #include "text/base64.h"
-#include "trust/sshsig.h"
 
 static const char algorithm[] = "ssh-ed25519";
 
@@ -195,6 +194,13 @@ static enum mpk_code plan(struct mpk_span file, const struct mpk_mapping *map,
 	return code;
 }
 
+static enum mpk_code write_at(int fd, struct mpk_span bytes, uint64_t off, struct mpk_error *err)
+{
+	return mpk_write_all(fd, bytes, &off)
+		       ? MPK_OK
+		       : mpk_fail_errno(err, MPK_E_IO, errno, "cannot write");
+}
+
 /* The notes in the file, empty; *seal_off is where the signature's text is. */
 static enum mpk_code add_notes(int fd, const struct mpk_seal_job *job, struct mpk_arena *arena,
 			       uint64_t *seal_off, struct mpk_error *err)
@@ -223,8 +229,8 @@ static enum mpk_code add_notes(int fd, const struct mpk_seal_job *job, struct mp
 	if (!count)
 		return MPK_OK;
 	MPK_TRY(plan(map.bytes, &map, notes, count, arena, &more, err));
-	MPK_TRY(mpk_write_at(fd, more.tail, more.tail_at, err));
-	MPK_TRY(mpk_write_at(fd, more.header, 0, err));
+	MPK_TRY(write_at(fd, more.tail, more.tail_at, err));
+	MPK_TRY(write_at(fd, more.header, 0, err));
 	if (job->key && !*seal_off)
 		*seal_off = more.text_off[count - 1];
 	return MPK_OK;
@@ -249,12 +255,12 @@ static enum mpk_code sign(int fd, const struct mpk_secret_key *key, uint64_t sea
 
 	MPK_TRY(mpk_ssh_key_digest(&seal.key, seal.fingerprint, err));
 	mpk_seal_write(&seal, text);
-	MPK_TRY(mpk_write_at(fd, mpk_span_of(text, sizeof text), seal_off, err));
+	MPK_TRY(write_at(fd, mpk_span_of(text, sizeof text), seal_off, err));
 	MPK_TRY(digest_of_fd(fd, &seal, digest, err));
 	mpk_sshsig_message(digest, message);
 	MPK_TRY(mpk_ed25519_sign(key, mpk_span_of(message, sizeof message), seal.signature, err));
-	return mpk_write_at(fd, mpk_span_of(seal.signature, sizeof seal.signature),
-			    seal_off + MPK_SEAL_SIGNATURE_AT, err);
+	return write_at(fd, mpk_span_of(seal.signature, sizeof seal.signature),
+			seal_off + MPK_SEAL_SIGNATURE_AT, err);
 }
 
 enum mpk_code mpk_seal_file(int fd, const struct mpk_seal_job *job, struct mpk_error *err)

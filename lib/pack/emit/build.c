@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What all outputs share: the package note, files that tools made, and writing. Every output but a
+/* What all outputs share: files that tools made, and writing. Every output but a
  * bare blob is read again before it takes its name, so that a broken linker is found here and not
  * where the library is loaded. */
 #include "emit/internal/emit.h"
 
 #include <string.h>
 
-#include "elf/extend.h"
+#include "elf/edit.h"
 #include "toolchain/confirm.h"
 
 void mpk_build_settled(const struct mpk_build *b)
@@ -15,37 +15,6 @@ void mpk_build_settled(const struct mpk_build *b)
 
 	if (hooks && hooks->settled && !b->e->tools.dry_run)
 		hooks->settled(hooks->data, b->c.scratch.path);
-}
-
-/* A digest of zeros is a placeholder of the right length: the real one is known when the
- * blob has been copied. */
-enum mpk_code mpk_build_note(struct mpk_build *b, struct mpk_error *err)
-{
-	const struct mpk_emit *e = b->e;
-	bool later = b->strategy == MPK_STRATEGY_EXTEND_LIBRARY ||
-		     (b->strategy == MPK_STRATEGY_EXTEND_OBJECT && e->kind == MPK_EMIT_OBJ);
-
-	if (!e->blob || !e->name || e->tools.target.format != MPK_OBJECT_ELF)
-		return MPK_OK;
-	if (!later && !e->tools.dry_run)
-		MPK_TRY(mpk_digest_rope(MPK_DIGEST_XXH128, e->blob, NULL, b->digest, err));
-	b->note = mpk_note_text(b->c.arena, e->name, b->symbol, b->digest);
-	MPK_TRY_ALLOC(b->note, err);
-	if (strlen(b->note) >= MPK_NOTE_TEXT_MAX)
-		return mpk_fail(
-			err, MPK_E_RANGE,
-			"the package's name, of %zu bytes, is too long for the note that tells it",
-			strlen(e->name));
-	return MPK_OK;
-}
-
-struct mpk_csource mpk_build_csource(const struct mpk_build *b)
-{
-	return (struct mpk_csource){ .form = MPK_CSOURCE_PLAIN,
-				     .symbol = b->symbol,
-				     .bytes = b->e->blob,
-				     .register_fn = b->register_fn,
-				     .note = b->note };
 }
 
 /* A package with a blob can always be used: what is asked here is about host code alone. */
@@ -100,14 +69,6 @@ enum mpk_code mpk_build_write_packed(struct mpk_build *b, const char *path, unsi
 	if (code == MPK_OK && path == b->e->out && b->e->seal)
 		code = seal_output(b, o, err);
 	return mpk_output_finish(o, code, err);
-}
-
-enum mpk_code mpk_build_write(struct mpk_build *b, const struct mpk_rope *rope,
-			      struct mpk_error *err)
-{
-	struct mpk_packed s = { .rope = rope };
-
-	return mpk_build_write_packed(b, b->e->out, 0666, &s, err);
 }
 
 /* A view of the mapping: nothing is copied before the output is written. */

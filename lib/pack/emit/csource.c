@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/strbuf.h"
-#include "elf/extend.h"
+#include "elf/edit.h"
 #include "elf/note.h"
 #include "io/output.h"
 #include "io/reader.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Integers are little-endian u64, texts have a length; a text that is not there has length UINT64_MAX. A
  * piece of the blob is the number of its file, where it begins there and its length, or bytes. */
-#include "emit/handover.h"
+#include "emit/emit.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "base/cursor.h"
 #include "base/search.h"
 #include "io/copy.h"
-#include "package/generate.h"
+#include "package/package.h"
 
 static const uint64_t NONE = UINT64_MAX; /* no text; a piece that is in no file */
 
@@ -337,6 +337,15 @@ static enum mpk_code open_files(struct reader *r, struct mpk_error *err)
 	}
 	return MPK_OK;
 }
+/* What comes from the confined reader may call a text nothing else. */
+static bool is_generated(const char *name)
+{
+	const char *const *known = mpk_generated_names;
+
+	while (*known && strcmp(name, *known) != 0)
+		known++;
+	return *known != NULL;
+}
 
 static enum mpk_code get_source(struct reader *r, struct mpk_compile_source *s,
 				struct mpk_error *err)
@@ -348,7 +357,7 @@ static enum mpk_code get_source(struct reader *r, struct mpk_compile_source *s,
 	MPK_TRY(get_flag(r, &is_text, err));
 	if (mpk_source_classify(s->path, &s->kind, NULL) != MPK_OK || is_option(s->path))
 		return handover_refuse(r, "a source", err);
-	if (is_text && !mpk_generated_is_name(s->path)) /* it becomes a file of that name */
+	if (is_text && !is_generated(s->path)) /* it becomes a file of that name */
 		return handover_refuse(r, "the name of a text", err);
 	if (!is_text)
 		return MPK_OK;

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "elf/edit.h"
 #include "elf/image.h"
-#include "elf/replace.h"
 #include "emit/internal/emit.h"
 #include "io/reader.h"
 #include "toolchain/confirm.h"
@@ -18,7 +18,7 @@
 /* The linker would hash what it sees, which may be a stub: two libraries with different
  * weights would share an id. Ours is half the digest of the blob and half of one of
  * everything else. The blob of a linked stub is hashed while it is copied, so its half
- * comes later (emit/packed.h). */
+ * comes later (emit/packed.c). */
 static enum mpk_code build_id(struct mpk_build *b, struct mpk_error *err)
 {
 	uint8_t digest[MPK_BUILD_ID_BYTES];

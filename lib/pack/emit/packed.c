@@ -2,7 +2,7 @@
 /* Writing a file with a blob in it. The digest of the blob is known last, but the note that holds it
  * comes first in the file: either the blob is read twice, or the note is written once more. The
  * first is for small blobs and for outputs that cannot seek. */
-#include "emit/packed.h"
+#include "emit/emit.h"
 
 #include <errno.h>
 #include <string.h>
@@ -107,9 +107,7 @@ static enum mpk_code write_followed(const struct follow *f, struct mpk_output *o
 
 	MPK_TRY(mpk_digest_init(&w.fresh, MPK_DIGEST_XXH128, err));
 	MPK_TRY(mpk_digest_init(&w.old, MPK_DIGEST_XXH128, err));
-	mpk_output_tap(o, &tap);
-	enum mpk_code code = mpk_output_write_rope(o, f->rope, err);
-	mpk_output_tap(o, NULL);
+	enum mpk_code code = mpk_output_write_rope(o, f->rope, &tap, err);
 	if (code != MPK_OK)
 		return code;
 	if (w.code == MPK_OK && f->old)
@@ -253,7 +251,7 @@ static enum mpk_code write_after_reading(const struct mpk_packed *s, const struc
 	}
 	MPK_TRY(mpk_digest_rope(MPK_DIGEST_XXH128, s->blob, NULL, digest, err));
 	renew(s, r, digest);
-	return mpk_output_write_rope(o, s->rope, err);
+	return mpk_output_write_rope(o, s->rope, NULL, err);
 }
 
 enum mpk_code mpk_packed_write(const struct mpk_packed *s, struct mpk_output *o,
@@ -266,7 +264,7 @@ enum mpk_code mpk_packed_write(const struct mpk_packed *s, struct mpk_output *o,
 	r.has_digits = find_bytes(s, s->note.digits_off, DIGITS, &r.digits_at);
 	r.has_id = find_bytes(s, s->note.id_off, MPK_NOTE_ID_HALF, &r.id_at);
 	if (!r.has_digits && !r.has_id)
-		return mpk_output_write_rope(o, s->rope, err);
+		return mpk_output_write_rope(o, s->rope, NULL, err);
 	follow.len = s->blob->len;
 	if (old && old->count == 1 && !old->pieces[0].data)
 		follow.old = &old->pieces[0];

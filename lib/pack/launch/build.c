@@ -46,6 +46,11 @@ static void put_schema(const struct mpk_launch *l, struct mpk_strbuf *out)
 	mpk_strbuf_puts(out, "]}}\"}");
 }
 
+static void host_return(struct mpk_gen *g, int32_t status)
+{
+	MPK_HOST_EFFECT(g->f, .op = MPK_OP_RETURN, .imm = status);
+}
+
 static void build_metadata_body(struct mpk_gen *g, const char *string_from_bytes)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf schema = { 0 };
@@ -66,9 +71,9 @@ static void build_metadata_body(struct mpk_gen *g, const char *string_from_bytes
 	mpk_host_jump_if(g->f, mpk_gen_is_null(g, make), failed);
 	result = mpk_host_call(g->f, make, 'i', "pp", (int[]){ bytes, out });
 	mpk_host_jump_if(g->f, result, failed);
-	mpk_host_return(g->f, 0);
+	host_return(g, 0);
 	mpk_host_set_label(g->f, failed);
-	mpk_host_return(g->f, -1);
+	host_return(g, -1);
 }
 
 /* Type indices and codes by value (tvm-blob(5), Conventions); the last name is for
@@ -280,12 +285,12 @@ static void open_function(struct mpk_gen *g)
 static void close_function(struct mpk_gen *g)
 {
 	mpk_gen_release(g, true);
-	mpk_host_return(g->f, 0);
+	host_return(g, 0);
 	mpk_host_set_label(g->f, g->raise_label);
 	raise_error(g);
 	mpk_host_set_label(g->f, g->unwind_label);
 	mpk_gen_release(g, false);
-	mpk_host_return(g->f, -1);
+	host_return(g, -1);
 }
 
 static void build_function(struct unit *u, const struct mpk_launch *l, size_t index,

@@ -35,6 +35,13 @@ static int both(struct mpk_gen *g, int a, int b)
 	return mpk_host_op2(g->f, MPK_OP_AND, a, b);
 }
 
+/* The constant C string names[index]. */
+static int name_at(struct mpk_gen *g, const char *const *names, size_t count, int index)
+{
+	return MPK_HOST_VALUE(g->f, .op = MPK_OP_NAMES, .type = MPK_HOST_PTR, .names = names,
+			      .name_count = count, .a = index);
+}
+
 /* "vadd: argument 'A'" as a printf format */
 static const char *who(struct mpk_gen *g, const struct mpk_launch_param *p)
 {
@@ -62,7 +69,7 @@ static int type_name(struct mpk_gen *g, int type)
 	int known = both(g, mpk_host_op2(g->f, MPK_OP_LE, mpk_host_const(g->f, 0), type), below);
 	int index = mpk_host_select(g->f, known, type, mpk_host_const(g->f, last), MPK_HOST_I64);
 
-	return mpk_host_name(g->f, g->abi->type_names, g->abi->type_name_count, index);
+	return name_at(g, g->abi->type_names, g->abi->type_name_count, index);
 }
 
 static void gen_args_wrong_type(struct mpk_gen *g, const struct mpk_launch_param *p, int good,
@@ -168,7 +175,7 @@ static void check_dtype(struct mpk_gen *g, const struct mpk_launch_param *p, int
 	int last = mpk_host_const(g->f, MPK_ARRAY_COUNT(codes) - 1);
 	int index = mpk_host_select(g->f, mpk_host_op2(g->f, MPK_OP_LT, code, last), code, last,
 				    MPK_HOST_I64);
-	int name = mpk_host_name(g->f, codes, MPK_ARRAY_COUNT(codes), index);
+	int name = name_at(g, codes, MPK_ARRAY_COUNT(codes), index);
 	mpk_gen_guard(g, mpk_host_const(g->f, 0), "TypeError",
 		      mpk_gen_format(g, "%s: expected %s, got %%s%%lld", who(g, p),
 				     mpk_dtype_print(p->dtype, want)),
@@ -208,7 +215,7 @@ static int device_name(struct mpk_gen *g, int device)
 	int known = both(g, mpk_host_op2(g->f, MPK_OP_LE, zero, device), below);
 	int index = mpk_host_select(g->f, known, device, last, MPK_HOST_I64);
 
-	return mpk_host_name(g->f, names, TYPES, index);
+	return name_at(g, names, TYPES, index);
 }
 
 static void gen_args_check_device(struct mpk_gen *g, const struct mpk_launch_param *p, int dl)

@@ -9,13 +9,18 @@
 
 /* --- calling what the environment provides --------------------------------------------- */
 
+static int null_pointer(struct mpk_gen *g)
+{
+	return MPK_HOST_VALUE(g->f, .op = MPK_OP_NULL, .type = MPK_HOST_PTR);
+}
+
 /* A function by name through the imports, cached in a global; leaves it in `slot`. A
  * failed look-up has raised its own error. */
 static void look_up(struct mpk_gen *g, const char *cache, const char *name, int slot)
 {
 	int have = mpk_host_label(g->f), found = mpk_host_label(g->f);
 	int address = mpk_host_global(g->f, cache);
-	int cached = mpk_host_acquire(g->f, address);
+	int cached = MPK_HOST_VALUE(g->f, .op = MPK_OP_ACQUIRE, .type = MPK_HOST_PTR, .a = address);
 	int text = mpk_host_text(g->f, name);
 
 	mpk_host_store(g->f, MPK_MEM_PTR, slot, 0, cached);
@@ -35,7 +40,9 @@ static void look_up(struct mpk_gen *g, const char *cache, const char *name, int 
 	mpk_host_jump_if(g->f, mpk_gen_equals(g, rc, 0), found);
 	mpk_host_jump(g->f, g->unwind_label);
 	mpk_host_set_label(g->f, found);
-	mpk_host_release(g->f, address, mpk_host_load(g->f, MPK_MEM_PTR, slot, 0));
+	/* pairs with the one that acquires: a kernel that one thread has looked up is seen whole by others */
+	int whole = mpk_host_load(g->f, MPK_MEM_PTR, slot, 0);
+	MPK_HOST_EFFECT(g->f, .op = MPK_OP_RELEASE, .a = address, .b = whole);
 	mpk_host_set_label(g->f, have);
 }
 
@@ -203,7 +210,7 @@ static void stage(struct mpk_gen *g, size_t i)
 	int bytes = elements(g, p);
 	int host = mpk_host_load(g->f, MPK_MEM_PTR, g->data[i], 0);
 	/* an empty tensor has no copy: its host pointer is nothing that a device may see */
-	mpk_host_store(g->f, MPK_MEM_PTR, g->data[i], 0, mpk_host_null(g->f));
+	mpk_host_store(g->f, MPK_MEM_PTR, g->data[i], 0, null_pointer(g));
 	mpk_host_jump_if(g->f, mpk_gen_equals(g, bytes, 0), none);
 	int filled = mpk_host_const(g->f, p->direction != MPK_LAUNCH_OUT);
 	int copy = mpk_host_call(g->f, mpk_gen_runtime(g, MPK_GEN_STAGE), 'p', "ipli",
@@ -227,7 +234,7 @@ static void unstage(struct mpk_gen *g, size_t i, bool success)
 	int copy = mpk_host_load(g->f, MPK_MEM_PTR, slot, MPK_GEN_STAGED_DEVICE);
 
 	mpk_host_jump_if(g->f, mpk_gen_is_null(g, copy), none);
-	mpk_host_store(g->f, MPK_MEM_PTR, slot, MPK_GEN_STAGED_DEVICE, mpk_host_null(g->f));
+	mpk_host_store(g->f, MPK_MEM_PTR, slot, MPK_GEN_STAGED_DEVICE, null_pointer(g));
 	int id = mpk_host_load(g->f, MPK_MEM_I64, slot, MPK_GEN_STAGED_ID);
 	int host = mpk_host_load(g->f, MPK_MEM_PTR, slot, MPK_GEN_STAGED_HOST);
 	int bytes = mpk_host_load(g->f, MPK_MEM_I64, slot, MPK_GEN_STAGED_SIZE);
@@ -251,7 +258,7 @@ void mpk_gen_release(struct mpk_gen *g, bool success)
 	for (size_t i = g->launch->temp_count; i-- > 0;) {
 		release_temp(g, g->temps[i]);
 		/* a failure after this point comes here again */
-		mpk_host_store(g->f, MPK_MEM_PTR, g->temps[i], 0, mpk_host_null(g->f));
+		mpk_host_store(g->f, MPK_MEM_PTR, g->temps[i], 0, null_pointer(g));
 	}
 }
 
@@ -303,11 +310,12 @@ static void add_argument(struct mpk_gen *g, const struct mpk_launch_step *s,
 		packed_add(g, p, real, MPK_MEM_F64, g->scalar[a->index]);
 		break;
 	case MPK_ARG_NULL:
-		packed_add(g, p, mpk_host_const(g->f, g->abi->none), MPK_MEM_PTR,
-			   mpk_host_null(g->f));
+		packed_add(g, p, mpk_host_const(g->f, g->abi->none), MPK_MEM_PTR, null_pointer(g));
 		break;
 	case MPK_ARG_LITERAL:
-		packed_add(g, p, real, MPK_MEM_F64, mpk_host_fconst(g->f, a->literal));
+		packed_add(g, p, real, MPK_MEM_F64,
+			   MPK_HOST_VALUE(g->f, .op = MPK_OP_FCONST, .type = MPK_HOST_F64,
+					  .fimm = a->literal));
 		break;
 	case MPK_ARG_INT:
 		value = mpk_gen_expr(g, a->expr, a->text);

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Host code of launch functions: building it, where every step appends one instruction, and the walk
- * that prints it. The languages, C and LLVM IR, have forms for the instructions (internal/print.h); with
+ * that prints it. The languages, C and LLVM IR, have forms for the instructions; with
  * one list of instructions both must do the same. */
 #include "launch/internal/hostcode.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-#include "launch/internal/print.h"
-
-/* Appends an instruction; gives it a value number when it has a result. */
-static int add(struct mpk_hostfn *f, struct mpk_host_insn insn, bool has_value)
+int mpk_host_add(struct mpk_hostfn *f, const struct mpk_host_insn *insn, bool has_value)
 {
 	if (f->failed)
 		return -1;
@@ -27,61 +24,41 @@ static int add(struct mpk_hostfn *f, struct mpk_host_insn insn, bool has_value)
 		f->insns = grown;
 		f->cap = cap;
 	}
-	insn.dst = has_value ? f->values++ : -1;
-	f->insns[f->count++] = insn;
-	return insn.dst;
+	f->insns[f->count] = *insn;
+	f->insns[f->count].dst = has_value ? f->values++ : -1;
+	return f->insns[f->count++].dst;
 }
-
-/* An instruction with a result, whose number it gives; one without. */
-#define VALUE(...) add(f, (struct mpk_host_insn){ __VA_ARGS__ }, true)
-#define EFFECT(...) (void)add(f, (struct mpk_host_insn){ __VA_ARGS__ }, false)
 
 int mpk_host_const(struct mpk_hostfn *f, int64_t v)
 {
-	return VALUE(.op = MPK_OP_CONST, .imm = v);
-}
-
-int mpk_host_fconst(struct mpk_hostfn *f, double v)
-{
-	return VALUE(.op = MPK_OP_FCONST, .type = MPK_HOST_F64, .fimm = v);
-}
-
-int mpk_host_null(struct mpk_hostfn *f)
-{
-	return VALUE(.op = MPK_OP_NULL, .type = MPK_HOST_PTR);
+	return MPK_HOST_VALUE(f, .op = MPK_OP_CONST, .imm = v);
 }
 
 int mpk_host_text(struct mpk_hostfn *f, const char *text)
 {
-	return VALUE(.op = MPK_OP_TEXT, .type = MPK_HOST_PTR, .text = text);
-}
-
-int mpk_host_name(struct mpk_hostfn *f, const char *const *names, size_t count, int index)
-{
-	return VALUE(.op = MPK_OP_NAMES, .type = MPK_HOST_PTR, .names = names, .name_count = count,
-		     .a = index);
+	return MPK_HOST_VALUE(f, .op = MPK_OP_TEXT, .type = MPK_HOST_PTR, .text = text);
 }
 
 int mpk_host_global(struct mpk_hostfn *f, const char *name)
 {
-	return VALUE(.op = MPK_OP_GLOBAL, .type = MPK_HOST_PTR, .text = name);
+	return MPK_HOST_VALUE(f, .op = MPK_OP_GLOBAL, .type = MPK_HOST_PTR, .text = name);
 }
 
 int mpk_host_function(struct mpk_hostfn *f, const char *name)
 {
-	return VALUE(.op = MPK_OP_FUNCTION, .type = MPK_HOST_PTR, .text = name);
+	return MPK_HOST_VALUE(f, .op = MPK_OP_FUNCTION, .type = MPK_HOST_PTR, .text = name);
 }
 
 int mpk_host_arg(struct mpk_hostfn *f, unsigned index, enum mpk_host_type type)
 {
-	return VALUE(.op = MPK_OP_ARG, .type = type, .imm = index);
+	return MPK_HOST_VALUE(f, .op = MPK_OP_ARG, .type = type, .imm = index);
 }
 
 /* Slots are zeroed where they are made, so that both ways out of a function find null
  * pointers in what was not filled. */
 int mpk_host_slot(struct mpk_hostfn *f, size_t bytes)
 {
-	return VALUE(.op = MPK_OP_SLOT, .type = MPK_HOST_PTR, .imm = (int64_t)bytes);
+	return MPK_HOST_VALUE(f, .op = MPK_OP_SLOT, .type = MPK_HOST_PTR, .imm = (int64_t)bytes);
 }
 
 int mpk_host_load(struct mpk_hostfn *f, enum mpk_host_mem mem, int base, int64_t off)
@@ -90,43 +67,32 @@ int mpk_host_load(struct mpk_hostfn *f, enum mpk_host_mem mem, int base, int64_t
 				  : mem == MPK_MEM_F64 ? MPK_HOST_F64
 						       : MPK_HOST_I64;
 
-	return VALUE(.op = MPK_OP_LOAD, .type = type, .mem = mem, .a = base, .imm = off);
-}
-
-/* Pairs with mpk_host_release: a kernel that one thread has looked up is seen whole by
- * others. */
-int mpk_host_acquire(struct mpk_hostfn *f, int base)
-{
-	return VALUE(.op = MPK_OP_ACQUIRE, .type = MPK_HOST_PTR, .a = base);
+	return MPK_HOST_VALUE(f, .op = MPK_OP_LOAD, .type = type, .mem = mem, .a = base,
+			      .imm = off);
 }
 
 void mpk_host_store(struct mpk_hostfn *f, enum mpk_host_mem mem, int base, int64_t off, int value)
 {
-	EFFECT(.op = MPK_OP_STORE, .mem = mem, .a = base, .b = value, .imm = off);
-}
-
-void mpk_host_release(struct mpk_hostfn *f, int base, int value)
-{
-	EFFECT(.op = MPK_OP_RELEASE, .a = base, .b = value);
+	MPK_HOST_EFFECT(f, .op = MPK_OP_STORE, .mem = mem, .a = base, .b = value, .imm = off);
 }
 
 int mpk_host_op2(struct mpk_hostfn *f, enum mpk_host_op op, int a, int b)
 {
 	enum mpk_host_type type = op == MPK_OP_OFFSET ? MPK_HOST_PTR : MPK_HOST_I64;
 
-	return VALUE(.op = op, .type = type, .a = a, .b = b);
+	return MPK_HOST_VALUE(f, .op = op, .type = type, .a = a, .b = b);
 }
 
 int mpk_host_select(struct mpk_hostfn *f, int cond, int yes, int no, enum mpk_host_type type)
 {
-	return VALUE(.op = MPK_OP_SELECT, .type = type, .a = cond, .b = yes, .c = no);
+	return MPK_HOST_VALUE(f, .op = MPK_OP_SELECT, .type = type, .a = cond, .b = yes, .c = no);
 }
 
 int mpk_host_convert(struct mpk_hostfn *f, enum mpk_host_op op, int a)
 {
 	enum mpk_host_type type = op == MPK_OP_TO_F64 ? MPK_HOST_F64 : MPK_HOST_I64;
 
-	return VALUE(.op = op, .type = type, .a = a);
+	return MPK_HOST_VALUE(f, .op = op, .type = type, .a = a);
 }
 
 int mpk_host_label(struct mpk_hostfn *f)
@@ -137,22 +103,17 @@ int mpk_host_label(struct mpk_hostfn *f)
 /* The builder sees to it that jumps lead forward only: generated code has no loops. */
 void mpk_host_set_label(struct mpk_hostfn *f, int label)
 {
-	EFFECT(.op = MPK_OP_LABEL, .imm = label);
+	MPK_HOST_EFFECT(f, .op = MPK_OP_LABEL, .imm = label);
 }
 
 void mpk_host_jump_if(struct mpk_hostfn *f, int cond, int label)
 {
-	EFFECT(.op = MPK_OP_JUMP_IF, .a = cond, .imm = label);
+	MPK_HOST_EFFECT(f, .op = MPK_OP_JUMP_IF, .a = cond, .imm = label);
 }
 
 void mpk_host_jump(struct mpk_hostfn *f, int label)
 {
-	EFFECT(.op = MPK_OP_JUMP, .imm = label);
-}
-
-void mpk_host_return(struct mpk_hostfn *f, int32_t value)
-{
-	EFFECT(.op = MPK_OP_RETURN, .imm = value);
+	MPK_HOST_EFFECT(f, .op = MPK_OP_JUMP, .imm = label);
 }
 
 /* Names of a manifest get into comments of C: what could end one, begin another or continue
@@ -171,7 +132,7 @@ void mpk_host_comment(struct mpk_hostfn *f, const char *text)
 		if (c == '*' || c == '/' || c == '\\' || c < ' ' || c >= 0x80)
 			*p = '?';
 	}
-	EFFECT(.op = MPK_OP_COMMENT, .text = copy);
+	MPK_HOST_EFFECT(f, .op = MPK_OP_COMMENT, .text = copy);
 }
 
 /* The letters of pass are static texts of the callers; there are never more than
@@ -188,7 +149,7 @@ int mpk_host_call(struct mpk_hostfn *f, int function, char result, const char *p
 	};
 
 	memcpy(insn.args, args, strlen(pass) * sizeof *args);
-	return add(f, insn, result != 'v');
+	return mpk_host_add(f, &insn, result != 'v');
 }
 
 void mpk_host_snprintf(struct mpk_hostfn *f, int buf, size_t size, const char *format,
@@ -204,7 +165,7 @@ void mpk_host_snprintf(struct mpk_hostfn *f, int buf, size_t size, const char *f
 
 	if (*pass)
 		memcpy(insn.args, args, strlen(pass) * sizeof *args);
-	(void)add(f, insn, false);
+	(void)mpk_host_add(f, &insn, false);
 }
 
 static enum mpk_code check_built(const struct mpk_hostfn *f, struct mpk_error *err)

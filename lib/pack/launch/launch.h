@@ -7,7 +7,7 @@
  * of the package (mpk_launch_build). The language:
  *
  *     param = NAME ":" { "in" | "out" | "inout" | "optional" } DTYPE [ "[" dims "]" ]
- *     dims  = [ expression { "," expression } ]            see internal/parse.h
+ *     dims  = [ expression { "," expression } ]
  *
  * A dimension that is a bare name binds that name (a shape variable) where it first
  * occurs in a parameter that is not optional; every other dimension is checked. Integer
@@ -28,8 +28,57 @@
 #include "dtype/dtype.h"
 #include "kernels/kernels.h"
 #include "launch/internal/hostcode.h"
-#include "launch/internal/parse.h"
 #include "manifest/manifest.h"
+
+/* --- integer expressions over shape variables: "(n + 127) / 128" ---
+ *
+ *     sum     = term  { ("+" | "-") term }
+ *     term    = unary { ("*" | "/" | "%") unary }
+ *     unary   = ["-"] atom
+ *     atom    = NUMBER | NAME | "(" sum ")" | ("min" | "max" | "ceildiv") "(" sum "," sum ")"
+ *
+ * Values are 64-bit signed. The generated code refuses overflow and division by zero;
+ * "/" and "%" round towards zero as in C.
+ */
+
+enum mpk_expr_op {
+	MPK_EXPR_NUMBER,
+	MPK_EXPR_NAME,
+	MPK_EXPR_ADD,
+	MPK_EXPR_SUB,
+	MPK_EXPR_MUL,
+	MPK_EXPR_DIV,
+	MPK_EXPR_MOD,
+	MPK_EXPR_MIN,
+	MPK_EXPR_MAX,
+	MPK_EXPR_CEILDIV,
+};
+
+struct mpk_expr {
+	enum mpk_expr_op op;
+	int64_t value;        /* MPK_EXPR_NUMBER */
+	struct mpk_span name; /* MPK_EXPR_NAME; view into the text */
+	const struct mpk_expr *a, *b;
+	size_t at; /* byte in the text where it begins */
+};
+
+/* A position in a text that is read from left to right. */
+struct mpk_scan {
+	struct mpk_span text;
+	size_t at;
+	uint32_t line, column; /* of text.data[0], for messages; 0: unknown */
+};
+
+/* mpk_expr_scan - one expression; the scan is after it then; a piece of mpk_launch_resolve, for tests
+ * Returns  MPK_OK; MPK_E_SYNTAX with line and column; MPK_E_NOMEM.
+ *          Nesting beyond 64 levels is refused. */
+enum mpk_code mpk_expr_scan(struct mpk_scan *s, struct mpk_arena *arena,
+			    const struct mpk_expr **out, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_expr_constant - true and the value when the expression has no names and no overflow */
+bool mpk_expr_constant(const struct mpk_expr *e, int64_t *out);
+
+/* --- functions --- */
 
 enum { MPK_LAUNCH_RANK_MAX = 16, MPK_LAUNCH_ARGS_MAX = 256 };
 
@@ -116,7 +165,7 @@ enum mpk_code mpk_launch_resolve(const struct mpk_manifest *manifest, struct mpk
 enum mpk_launch_mode {
 	MPK_LAUNCH_IMPORTS,    /* a loader fills context pointers; kernels are imports */
 	MPK_LAUNCH_SYSTEM_LIB, /* linked into a program: the runtime's functions by name */
-	MPK_LAUNCH_STANDALONE, /* the library's own driver loader (standalone.h); tensors in
+	MPK_LAUNCH_STANDALONE, /* the library's own driver loader (package/generate.c); tensors in
 				* host memory are accepted too and copied */
 };
 

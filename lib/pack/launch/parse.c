@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The texts of launch functions: expressions over shape variables, and parameters such as
+/* The texts of launch functions, and the names in them that a function has not: expressions over shape variables, and parameters such as
  * "A: in float32[n, 4]". Both are read by recursive descent of bounded depth, and every
  * complaint has the column of what is wrong. */
-#include "launch/internal/parse.h"
+#include "launch/internal/resolve.h"
 
 #include <ctype.h>
 #include <stdarg.h>
@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "base/num.h"
-#include "launch/launch.h"
 #include "text/escape.h"
 
 /* Bounds the recursion of everything that walks an expression. */
@@ -30,18 +29,20 @@ static enum mpk_code scan_fail(const struct mpk_scan *s, size_t at, struct mpk_e
 	return mpk_fail_line(err, MPK_E_SYNTAX, s->line, s->column + (uint32_t)at, "%s", text);
 }
 
-int mpk_scan_space(struct mpk_scan *s)
+/* Skips blanks; returns the next byte, 0 at the end. */
+static int scan_space(struct mpk_scan *s)
 {
 	while (s->at < s->text.len && (s->text.data[s->at] == ' ' || s->text.data[s->at] == '\t'))
 		s->at++;
 	return s->at < s->text.len ? s->text.data[s->at] : 0;
 }
 
-/* Of ASCII: isalpha gets bytes of UTF-8, too, which are no letters in the "C" locale. */
-struct mpk_span mpk_scan_name(struct mpk_scan *s)
+/* An identifier [A-Za-z_][A-Za-z0-9_]*, or an empty span. Of ASCII: isalpha gets bytes of UTF-8, too, which are no
+ * letters in the "C" locale. */
+static struct mpk_span scan_name(struct mpk_scan *s)
 {
 	size_t from;
-	int c = mpk_scan_space(s);
+	int c = scan_space(s);
 
 	if (!isalpha(c) && c != '_')
 		return (struct mpk_span){ 0 };
@@ -55,7 +56,7 @@ struct mpk_span mpk_scan_name(struct mpk_scan *s)
 
 static bool scan_char(struct mpk_scan *s, char c)
 {
-	if (mpk_scan_space(s) != (unsigned char)c || c == 0)
+	if (scan_space(s) != (unsigned char)c || c == 0)
 		return false;
 	s->at++;
 	return true;
@@ -112,13 +113,13 @@ static enum mpk_code name_or_call(struct parse *p, const struct mpk_expr **out)
 		      { "max", MPK_EXPR_MAX },
 		      { "ceildiv", MPK_EXPR_CEILDIV } };
 	size_t at = p->s->at;
-	struct mpk_span name = mpk_scan_name(p->s);
+	struct mpk_span name = scan_name(p->s);
 
-	if (mpk_scan_space(p->s) == '(')
+	if (scan_space(p->s) == '(')
 		for (size_t i = 0; i < MPK_ARRAY_COUNT(calls); i++)
 			if (mpk_span_is(name, calls[i].name))
 				return parse_call(p, calls[i].op, at, out);
-	if (mpk_scan_space(p->s) == '(')
+	if (scan_space(p->s) == '(')
 		return scan_fail(p->s, at, p->err,
 				 "unknown function '%.*s'; there are min, max and ceildiv",
 				 MPK_SPAN_ARG(name));
@@ -143,7 +144,7 @@ static enum mpk_code launch_parse_number(struct parse *p, const struct mpk_expr 
 
 static enum mpk_code atom(struct parse *p, const struct mpk_expr **out)
 {
-	int c = mpk_scan_space(p->s);
+	int c = scan_space(p->s);
 
 	if (isdigit(c))
 		return launch_parse_number(p, out);
@@ -186,7 +187,7 @@ static enum mpk_code chain(struct parse *p, bool product, const struct mpk_expr 
 
 	MPK_TRY(product ? unary(p, out) : chain(p, true, out));
 	for (;;) {
-		int c = mpk_scan_space(p->s);
+		int c = scan_space(p->s);
 		const char *sign = c ? strchr(signs, c) : NULL;
 		struct mpk_expr e = { .a = *out, .at = p->s->at };
 
@@ -275,12 +276,12 @@ bool mpk_expr_constant(const struct mpk_expr *e, int64_t *out)
 
 /* --- parameters ------------------------------------------------------------------- */
 
-/* The text follows an opening quote. */
-static struct mpk_scan scan_of(const struct mpk_toml_str *m)
+/* @quoted  the text follows an opening quote */
+static struct mpk_scan scan_of(const struct mpk_toml_str *m, bool quoted)
 {
-	return (struct mpk_scan){ .text = mpk_span_of(m->text, m->len),
+	return (struct mpk_scan){ .text = mpk_toml_str_span(*m),
 				  .line = m->pos.line,
-				  .column = m->pos.column + 1 };
+				  .column = m->pos.column + quoted };
 }
 
 /* Words before the type, in any order; the last direction counts. */
@@ -327,9 +328,9 @@ static enum mpk_code scan_dtype(struct mpk_scan *s, struct mpk_launch_param *p,
 	size_t at;
 
 	do {
-		(void)mpk_scan_space(s);
+		(void)scan_space(s);
 		at = s->at;
-		word = mpk_scan_name(s);
+		word = scan_name(s);
 	} while (word.len && qualifier(p, word));
 	if (!word.len)
 		return scan_fail(s, at, err, "expected a type such as float32");
@@ -356,7 +357,7 @@ static enum mpk_code scan_dims(struct mpk_scan *s, struct mpk_arena *arena,
 		if (p->rank == MPK_LAUNCH_RANK_MAX)
 			return scan_fail(s, s->at, err, "more than %d dimensions",
 					 MPK_LAUNCH_RANK_MAX);
-		(void)mpk_scan_space(s);
+		(void)scan_space(s);
 		size_t from = s->at;
 		MPK_TRY(mpk_expr_scan(s, arena, &dims[p->rank], err));
 		texts[p->rank++] = mpk_span_of(s->text.data + from, s->at - from);
@@ -371,18 +372,18 @@ static void scan_untyped(struct mpk_scan *s, struct mpk_arena *arena, struct mpk
 			 struct mpk_launch_param *out)
 {
 	p->dtype = (struct mpk_dtype){ 0 };
-	if (scan_char(s, '[') && scan_dims(s, arena, p, NULL) == MPK_OK && !mpk_scan_space(s))
+	if (scan_char(s, '[') && scan_dims(s, arena, p, NULL) == MPK_OK && !scan_space(s))
 		*out = *p;
 }
 
 enum mpk_code mpk_launch_param_parse(const struct mpk_toml_str *text, struct mpk_arena *arena,
 				     struct mpk_launch_param *out, struct mpk_error *err)
 {
-	struct mpk_scan s = scan_of(text);
+	struct mpk_scan s = scan_of(text, true);
 	struct mpk_launch_param p = { .pos = text->pos };
 	enum mpk_code code;
 
-	p.name = mpk_scan_name(&s);
+	p.name = scan_name(&s);
 	if (!p.name.len)
 		return scan_fail(&s, s.at, err, "expected \"NAME: TYPE\" or \"NAME: TYPE[SHAPE]\"");
 	if (!scan_char(&s, ':'))
@@ -394,8 +395,8 @@ enum mpk_code mpk_launch_param_parse(const struct mpk_toml_str *text, struct mpk
 	}
 	if (scan_char(&s, '['))
 		MPK_TRY(scan_dims(&s, arena, &p, err));
-	if (mpk_scan_space(&s))
-		return scan_fail(&s, s.at, err, "unexpected '%c'", mpk_scan_space(&s));
+	if (scan_space(&s))
+		return scan_fail(&s, s.at, err, "unexpected '%c'", scan_space(&s));
 	if (p.dtype.lanes != 1)
 		return scan_fail(&s, 0, err, "vector element types cannot be passed");
 	if (!p.is_tensor && (p.optional || p.direction != MPK_LAUNCH_INOUT))
@@ -404,4 +405,79 @@ enum mpk_code mpk_launch_param_parse(const struct mpk_toml_str *text, struct mpk
 				 MPK_QUOTE(p.name));
 	*out = p;
 	return MPK_OK;
+}
+
+/* --- the names that a launch function has -------------------------------------- */
+
+void mpk_resolve_finding(struct mpk_resolve *r, struct mpk_error *err)
+{
+	mpk_error_prefix(err, "function '%s': ", r->launch->name);
+	mpk_error_at_file(err, r->manifest->path);
+	mpk_report_add(r->report, MPK_ERROR, "launch-function", err);
+}
+
+void *mpk_resolve_array(struct mpk_resolve *r, size_t count, size_t size)
+{
+	void *p = mpk_arena_array(r->arena, count ? count : 1, size);
+
+	if (!p)
+		r->nomem = true;
+	return p;
+}
+
+/* False when a name in it is unknown (reported). */
+bool mpk_resolve_names(struct mpk_resolve *r, const struct mpk_expr *e, struct mpk_pos pos)
+{
+	struct mpk_span names[64];
+	/* 64 names are enough to find what was meant; a function that has more is a
+	 * program's */
+	size_t ignored, count = r->launch->var_count < 64 ? r->launch->var_count : 64;
+
+	bool a = !e->a || mpk_resolve_names(r, e->a, pos),
+	     b = !e->b || mpk_resolve_names(r, e->b, pos);
+
+	if (e->op != MPK_EXPR_NAME || mpk_strmap_find(&r->vars, e->name, &ignored))
+		return a && b;
+	if (r->incomplete)
+		return false;
+	for (size_t i = 0; i < count; i++)
+		names[i] = r->launch->vars[i].name;
+
+	size_t near = mpk_closest(e->name, names, count);
+	if (near < count)
+		MPK_COMPLAIN(r, pos, "unknown name '%s'; did you mean '%s'?", MPK_QUOTE(e->name),
+			     MPK_QUOTE(names[near]));
+	else
+		MPK_COMPLAIN(
+			r, pos,
+			"'%s' is neither an integer parameter nor a dimension of a parameter that is always there",
+			MPK_QUOTE(e->name));
+	return false;
+}
+
+bool mpk_resolve_expr(struct mpk_resolve *r, const struct mpk_toml_str *text,
+		      const struct mpk_expr **out)
+{
+	/* integers of the manifest are kept as text and have no quote before them */
+	bool quoted = text->len == 0 || strspn(text->text, "-0123456789") < text->len;
+	struct mpk_scan s = scan_of(text, quoted);
+	struct mpk_error err;
+
+	if (mpk_expr_scan(&s, r->arena, out, &err) != MPK_OK)
+		mpk_resolve_finding(r, &err);
+	else if (scan_space(&s))
+		MPK_COMPLAIN(r, text->pos, "'%s' is no expression", MPK_QUOTE(s.text));
+	else
+		return mpk_resolve_names(r, *out, text->pos);
+	return false;
+}
+
+struct mpk_span mpk_expr_name(struct mpk_span text)
+{
+	struct mpk_scan s = { .text = text };
+	struct mpk_span name = scan_name(&s);
+
+	if (scan_space(&s))
+		return (struct mpk_span){ 0 };
+	return name;
 }

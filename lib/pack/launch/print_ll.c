@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "launch/internal/print.h"
+#include "launch/internal/hostcode.h"
 
 /* Constants are collected while a function is printed and are printed after all of them. */
 struct ll_printer {
@@ -275,12 +275,10 @@ static void print_ll_put_registration(struct ll_printer *p, const struct mpk_hos
 	mpk_strbuf_puts(p->base.out, "  ret void\n}\n");
 }
 
-enum mpk_code mpk_host_print_ll(const struct mpk_host_unit *unit, struct mpk_strbuf *out,
-				struct mpk_error *err)
+static enum mpk_code print_unit_ll(const struct mpk_host_unit *unit, struct mpk_strbuf *out,
+				   struct mpk_error *err)
 {
-	static const struct mpk_host_language ll = { print_ll_form_of, print_ll_put_own,
-						     begin_function };
-	struct ll_printer p = { .base = { .language = &ll, .out = out } };
+	struct ll_printer p = { .base = { .language = &mpk_host_ll, .out = out } };
 
 	mpk_strbuf_printf(out, "source_filename = \"%s\"\n\n", unit->source_name);
 	put_globals(out, unit);
@@ -299,3 +297,6 @@ enum mpk_code mpk_host_print_ll(const struct mpk_host_unit *unit, struct mpk_str
 	mpk_strbuf_fini(&p.constants);
 	return code == MPK_OK ? mpk_strbuf_status(out, err) : mpk_failed(code);
 }
+
+const struct mpk_host_language mpk_host_ll = { print_unit_ll, print_ll_form_of, print_ll_put_own,
+					       begin_function };

@@ -103,181 +103,7 @@ static void check_dims(struct mpk_resolve *r, const struct mpk_launch_param *par
 			(void)mpk_resolve_names(r, params[i].dims[d], params[i].pos);
 }
 
-/* --- kernels ----------------------------------------------------------------------- */
-
-static const struct {
-	const char *kind;
-	int32_t device_type;
-	bool plain_pointers;
-} devices[] = {
-	{ "cuda", MPK_DL_CUDA, true },      { "opencl", MPK_DL_OPENCL, false },
-	{ "vulkan", MPK_DL_VULKAN, false }, { "metal", MPK_DL_METAL, false },
-	{ "rocm", MPK_DL_ROCM, true },      { "hip", MPK_DL_ROCM, true },
-	{ "hsaco", MPK_DL_ROCM, true },
-};
-
-/* All steps of a function run on one device, that of its tensors. */
-static void resolve_set_device(struct mpk_resolve *r, const struct mpk_launch_step *step,
-			       struct mpk_pos pos)
-{
-	const struct mpk_toml_str *kind = &r->manifest->modules[step->module].kind;
-	struct mpk_launch *l = r->launch;
-
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(devices); i++) {
-		if (strcmp(kind->text, devices[i].kind) != 0)
-			continue;
-		if (l->device_type && l->device_type != devices[i].device_type)
-			MPK_COMPLAIN(r, pos, "its steps need different devices");
-		l->device_type = devices[i].device_type;
-		l->plain_pointers = devices[i].plain_pointers;
-		return;
-	}
-	MPK_COMPLAIN(r, pos, "modules of kind '%s' cannot be launched", kind->text);
-}
-
-/* An argument that is the bare name of a parameter or temporary; false otherwise. */
-static bool named_arg(struct mpk_resolve *r, struct mpk_launch_arg *a, struct mpk_span name)
-{
-	const struct mpk_launch *l = r->launch;
-	size_t i, t;
-	bool param = mpk_strmap_find(&r->params, name, &i);
-
-	if (param && l->params[i].is_tensor) {
-		a->kind = MPK_ARG_PARAM;
-		a->index = i;
-	} else if (mpk_strmap_find(&r->temps, name, &t)) {
-		a->kind = MPK_ARG_TEMP;
-		a->index = t;
-	} else if (param && mpk_dtype_is_real(l->params[i].dtype)) {
-		a->kind = MPK_ARG_REAL;
-		a->index = i;
-	} else {
-		return false;
-	}
-	return true;
-}
-
-/* A driver copies as many bytes as the kernel declares: a tensor in the place of a number
- * would be a pointer that it computes with. */
-static void check_arg_type(struct mpk_resolve *r, const struct mpk_launch_arg *a,
-			   struct mpk_pos pos, const char *kernel)
-{
-	char want[MPK_DTYPE_TEXT];
-	bool handle = a->dtype.code == MPK_DTYPE_HANDLE;
-	bool tensor =
-		a->kind == MPK_ARG_PARAM || a->kind == MPK_ARG_TEMP || a->kind == MPK_ARG_NULL;
-	bool real = a->kind == MPK_ARG_REAL || a->kind == MPK_ARG_LITERAL;
-
-	if (tensor == handle && real == (!handle && mpk_dtype_is_real(a->dtype)))
-		return;
-	if (a->kind == MPK_ARG_INT && mpk_dtype_is_real(a->dtype))
-		return; /* an integer is a fine real number */
-	MPK_COMPLAIN(r, pos, "'%s' is a%s, but kernel '%s' takes %s there", MPK_QUOTE(a->text),
-		     a->kind == MPK_ARG_NULL ? " null pointer"
-		     : tensor                ? " tensor"
-		     : real                  ? " real number"
-					     : "n integer",
-		     kernel, handle ? "a buffer" : mpk_dtype_print(a->dtype, want));
-}
-
-/* A handle without a tensor: scratch memory that a kernel takes and does not use. */
-static bool is_null(const struct mpk_launch_arg *a)
-{
-	return mpk_span_is(a->text, "none") ||
-	       (a->dtype.code == MPK_DTYPE_HANDLE && mpk_span_is(a->text, "0"));
-}
-
-/* False when the argument is nothing that is known (reported). */
-static bool resolve_arg(struct mpk_resolve *r, const struct mpk_toml_str *text,
-			struct mpk_launch_arg *a)
-{
-	struct mpk_scan s = mpk_resolve_scan(text);
-	struct mpk_error err;
-	struct mpk_span name = mpk_scan_name(&s);
-
-	a->text = s.text;
-	if (is_null(a)) {
-		a->kind = MPK_ARG_NULL;
-		return true;
-	}
-	if (name.len && !mpk_scan_space(&s) && named_arg(r, a, name))
-		return true;
-	if (memchr(text->text, '.', text->len) && mpk_parse_f64(s.text, &a->literal)) {
-		a->kind = MPK_ARG_LITERAL;
-		return true;
-	}
-	s.at = 0;
-	a->kind = MPK_ARG_INT;
-	if (mpk_expr_scan(&s, r->arena, &a->expr, &err) != MPK_OK)
-		mpk_resolve_finding(r, &err);
-	else if (mpk_scan_space(&s))
-		MPK_COMPLAIN(r, text->pos, "'%s' is no expression", MPK_QUOTE(s.text));
-	else
-		return mpk_resolve_names(r, a->expr, text->pos);
-	return false;
-}
-
-/* The number of arguments is checked first: without that, each later one would be compared
- * with the wrong parameter. */
-static void resolve_args(struct mpk_resolve *r, const struct mpk_manifest_step *m,
-			 const struct mpk_manifest_function *kernel, struct mpk_launch_step *step)
-{
-	struct mpk_launch_arg *args = mpk_resolve_array(r, m->args.count, sizeof *args);
-
-	if (!args)
-		return;
-	step->args = args;
-	step->arg_count = m->args.count;
-	if (!m->args.present && !r->source->valid)
-		return; /* that they are missing is reported already */
-	if (m->args.count != kernel->arg_count) {
-		MPK_COMPLAIN(r, m->args.present ? m->args.pos : m->pos,
-			     "kernel '%s' takes %zu argument%s, %zu given", step->kernel,
-			     kernel->arg_count, kernel->arg_count == 1 ? "" : "s", m->args.count);
-		return;
-	}
-	if (m->args.count > MPK_LAUNCH_ARGS_MAX) {
-		MPK_COMPLAIN(r, m->args.pos, "more than %d arguments", MPK_LAUNCH_ARGS_MAX);
-		return;
-	}
-	for (size_t i = 0; i < m->args.count; i++) {
-		args[i].dtype = kernel->args[i];
-		if (resolve_arg(r, &m->args.items[i], &args[i]))
-			check_arg_type(r, &args[i], m->args.items[i].pos, step->kernel);
-	}
-}
-
-/* What can be said of a step without its kernel: whether the names in it are known. */
-static void resolve_bare_step(struct mpk_resolve *r, const struct mpk_manifest_step *m,
-			      struct mpk_launch_step *step)
-{
-	for (size_t i = 0; i < m->args.count; i++) {
-		struct mpk_launch_arg ignored = { 0 };
-
-		(void)resolve_arg(r, &m->args.items[i], &ignored);
-	}
-	mpk_resolve_extents(r, m, NULL, step);
-}
-
-/* A kernel that is not found was reported; the rest of the step is checked as far as that
- * goes without it. */
-static void resolve_step(struct mpk_resolve *r, const struct mpk_manifest_step *m,
-			 struct mpk_launch_step *step)
-{
-	const struct mpk_manifest_function *kernel;
-
-	if (!m->kernel.text && r->source->valid)
-		MPK_COMPLAIN(r, m->pos, "no kernel is given");
-	kernel = m->kernel.text ? mpk_resolve_kernel(r, &m->kernel, step) : NULL;
-	if (!kernel || !r->manifest->modules[step->module].valid) {
-		step->kernel = NULL;
-		resolve_bare_step(r, m, step);
-		return;
-	}
-	resolve_set_device(r, step, m->kernel.pos);
-	resolve_args(r, m, kernel, step);
-	mpk_resolve_extents(r, m, kernel, step);
-}
+/* --- functions ---------------------------------------------------------------------- */
 
 /* Generated code takes the device number from a tensor that is always there. A standalone
  * library has its own default, device 0. */
@@ -317,7 +143,7 @@ static void resolve_one(struct mpk_resolve *r)
 	l->steps = steps;
 	l->step_count = m->step_count;
 	for (size_t i = 0; i < m->step_count; i++)
-		resolve_step(r, &m->steps[i], &steps[i]);
+		mpk_resolve_step(r, &m->steps[i], &steps[i]);
 }
 
 /* The names of one function; those of kernels are in the index of all. */
@@ -326,6 +152,11 @@ static void resolve_fini(struct mpk_resolve *r)
 	mpk_strmap_fini(&r->params);
 	mpk_strmap_fini(&r->temps);
 	mpk_strmap_fini(&r->vars);
+}
+
+static void index_fini(struct mpk_kernel_index *index)
+{
+	mpk_strmap_fini(&index->modules);
 }
 
 /* All functions are looked at, also after one that does not hold, so that one run finds all
@@ -338,7 +169,7 @@ enum mpk_code mpk_launch_resolve(const struct mpk_manifest *manifest, struct mpk
 	struct mpk_launch *launches = mpk_arena_array(
 		arena, manifest->launch_count ? manifest->launch_count : 1, sizeof *launches);
 
-	MPK_CLEANUP(mpk_kernel_index_fini) struct mpk_kernel_index index = { 0 };
+	MPK_CLEANUP(index_fini) struct mpk_kernel_index index = { 0 };
 
 	MPK_TRY_ALLOC(launches, err);
 	MPK_TRY(mpk_kernel_index_init(manifest, arena, &index, err));

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One step of a launch function: which kernel of which module "MODULE.KERNEL" is, and how
- * it is launched: grid, block, cluster, shared memory, and the tags that carry them.
+ * it is launched: arguments, grid, block, cluster, shared memory, and the tags that carry them.
  * Programs write manifests with thousands of kernels, so names are looked up in an index. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/num.h"
 #include "base/search.h"
 #include "launch/internal/resolve.h"
 #include "text/escape.h"
-#include "toml/reader.h"
+#include "toml/toml.h"
 
 /* --- the index --------------------------------------------------------------------- */
 
@@ -72,11 +73,6 @@ enum mpk_code mpk_kernel_index_init(const struct mpk_manifest *m, struct mpk_are
 	return MPK_OK;
 }
 
-void mpk_kernel_index_fini(struct mpk_kernel_index *index)
-{
-	mpk_strmap_fini(&index->modules);
-}
-
 /* The first row of that name in this module or, when it has none, in a later one; or NULL. */
 static const struct mpk_kernel_row *step_find_row(const struct mpk_kernel_index *index,
 						  struct mpk_span name, size_t module)
@@ -103,16 +99,6 @@ static const char *suggest(struct mpk_resolve *r, struct mpk_span word,
 		count = 0;
 	r->index->letters_left -= count ? letters : r->index->letters_left;
 	return mpk_toml_suggest(word, names, count, near);
-}
-
-/* Ids are compared letter by letter with the word that was not found, within the budget of
- * letters. */
-static const char *suggest_module(struct mpk_resolve *r, struct mpk_span word,
-				  char near[MPK_TOML_SUGGEST_BYTES])
-{
-	size_t count = r->index->letters_left ? r->index->id_count : 0;
-
-	return suggest(r, word, r->index->ids, count, near);
 }
 
 /* Rows without names are other mistakes. */
@@ -155,9 +141,8 @@ static void bare_kernel(struct mpk_resolve *r, const struct mpk_toml_str *name)
 }
 
 /* The first dot separates: ids have none, names of kernels may. */
-const struct mpk_manifest_function *mpk_resolve_kernel(struct mpk_resolve *r,
-						       const struct mpk_toml_str *name,
-						       struct mpk_launch_step *step)
+static const struct mpk_manifest_function *
+resolve_kernel(struct mpk_resolve *r, const struct mpk_toml_str *name, struct mpk_launch_step *step)
 {
 	struct mpk_span text = mpk_toml_str_span(*name), id, key;
 	const char *dot = memchr(name->text, '.', name->len);
@@ -174,7 +159,9 @@ const struct mpk_manifest_function *mpk_resolve_kernel(struct mpk_resolve *r,
 	if (!mpk_strmap_find(&r->index->modules, id, &step->module)) {
 		if (!r->index->lacks_ids)
 			MPK_COMPLAIN(r, name->pos, "no module '%s'%s", MPK_QUOTE(id),
-				     suggest_module(r, id, near));
+				     suggest(r, id, r->index->ids,
+					     r->index->letters_left ? r->index->id_count : 0,
+					     near));
 		return NULL;
 	}
 	module = &r->manifest->modules[step->module];
@@ -197,16 +184,8 @@ const struct mpk_manifest_function *mpk_resolve_kernel(struct mpk_resolve *r,
 static void resolve_extent(struct mpk_resolve *r, const struct mpk_toml_str *text,
 			   struct mpk_launch_extent *out)
 {
-	struct mpk_scan s = mpk_resolve_scan(text);
-	struct mpk_error err;
-
-	out->text = s.text;
-	if (mpk_expr_scan(&s, r->arena, &out->expr, &err) != MPK_OK)
-		mpk_resolve_finding(r, &err);
-	else if (mpk_scan_space(&s))
-		MPK_COMPLAIN(r, text->pos, "'%s' is no expression", MPK_QUOTE(s.text));
-	else
-		(void)mpk_resolve_names(r, out->expr, text->pos);
+	out->text = mpk_toml_str_span(*text);
+	(void)mpk_resolve_expr(r, text, &out->expr);
 }
 
 /* An empty grid launches nothing, which is useful for empty tensors; a block has at least
@@ -314,8 +293,9 @@ static void resolve_tags(struct mpk_resolve *r, const struct mpk_manifest_functi
 
 /* Tags first, since extents are checked against them. Without the kernel only the
  * expressions are looked at. */
-void mpk_resolve_extents(struct mpk_resolve *r, const struct mpk_manifest_step *m,
-			 const struct mpk_manifest_function *kernel, struct mpk_launch_step *step)
+static void resolve_extents(struct mpk_resolve *r, const struct mpk_manifest_step *m,
+			    const struct mpk_manifest_function *kernel,
+			    struct mpk_launch_step *step)
 {
 	if (kernel)
 		resolve_tags(r, kernel, step);
@@ -326,4 +306,171 @@ void mpk_resolve_extents(struct mpk_resolve *r, const struct mpk_manifest_step *
 		resolve_extent(r, &m->shared, &step->shared);
 	if (kernel)
 		check_tags(r, m, step);
+}
+
+/* --- devices and arguments ---------------------------------------------------------- */
+
+static const struct {
+	const char *kind;
+	int32_t device_type;
+	bool plain_pointers;
+} devices[] = {
+	{ "cuda", MPK_DL_CUDA, true },      { "opencl", MPK_DL_OPENCL, false },
+	{ "vulkan", MPK_DL_VULKAN, false }, { "metal", MPK_DL_METAL, false },
+	{ "rocm", MPK_DL_ROCM, true },      { "hip", MPK_DL_ROCM, true },
+	{ "hsaco", MPK_DL_ROCM, true },
+};
+
+/* All steps of a function run on one device, that of its tensors. */
+static void resolve_set_device(struct mpk_resolve *r, const struct mpk_launch_step *step,
+			       struct mpk_pos pos)
+{
+	const struct mpk_toml_str *kind = &r->manifest->modules[step->module].kind;
+	struct mpk_launch *l = r->launch;
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(devices); i++) {
+		if (strcmp(kind->text, devices[i].kind) != 0)
+			continue;
+		if (l->device_type && l->device_type != devices[i].device_type)
+			MPK_COMPLAIN(r, pos, "its steps need different devices");
+		l->device_type = devices[i].device_type;
+		l->plain_pointers = devices[i].plain_pointers;
+		return;
+	}
+	MPK_COMPLAIN(r, pos, "modules of kind '%s' cannot be launched", kind->text);
+}
+
+/* An argument that is the bare name of a parameter or temporary; false otherwise. */
+static bool named_arg(struct mpk_resolve *r, struct mpk_launch_arg *a, struct mpk_span name)
+{
+	const struct mpk_launch *l = r->launch;
+	size_t i, t;
+	bool param = mpk_strmap_find(&r->params, name, &i);
+
+	if (param && l->params[i].is_tensor) {
+		a->kind = MPK_ARG_PARAM;
+		a->index = i;
+	} else if (mpk_strmap_find(&r->temps, name, &t)) {
+		a->kind = MPK_ARG_TEMP;
+		a->index = t;
+	} else if (param && mpk_dtype_is_real(l->params[i].dtype)) {
+		a->kind = MPK_ARG_REAL;
+		a->index = i;
+	} else {
+		return false;
+	}
+	return true;
+}
+
+/* A driver copies as many bytes as the kernel declares: a tensor in the place of a number
+ * would be a pointer that it computes with. */
+static void check_arg_type(struct mpk_resolve *r, const struct mpk_launch_arg *a,
+			   struct mpk_pos pos, const char *kernel)
+{
+	char want[MPK_DTYPE_TEXT];
+	bool handle = a->dtype.code == MPK_DTYPE_HANDLE;
+	bool tensor =
+		a->kind == MPK_ARG_PARAM || a->kind == MPK_ARG_TEMP || a->kind == MPK_ARG_NULL;
+	bool real = a->kind == MPK_ARG_REAL || a->kind == MPK_ARG_LITERAL;
+
+	if (tensor == handle && real == (!handle && mpk_dtype_is_real(a->dtype)))
+		return;
+	if (a->kind == MPK_ARG_INT && mpk_dtype_is_real(a->dtype))
+		return; /* an integer is a fine real number */
+	MPK_COMPLAIN(r, pos, "'%s' is a%s, but kernel '%s' takes %s there", MPK_QUOTE(a->text),
+		     a->kind == MPK_ARG_NULL ? " null pointer"
+		     : tensor                ? " tensor"
+		     : real                  ? " real number"
+					     : "n integer",
+		     kernel, handle ? "a buffer" : mpk_dtype_print(a->dtype, want));
+}
+
+/* A handle without a tensor: scratch memory that a kernel takes and does not use. */
+static bool is_null(const struct mpk_launch_arg *a)
+{
+	return mpk_span_is(a->text, "none") ||
+	       (a->dtype.code == MPK_DTYPE_HANDLE && mpk_span_is(a->text, "0"));
+}
+
+/* False when the argument is nothing that is known (reported). */
+static bool resolve_arg(struct mpk_resolve *r, const struct mpk_toml_str *text,
+			struct mpk_launch_arg *a)
+{
+	struct mpk_span name = mpk_expr_name(mpk_toml_str_span(*text));
+
+	a->text = mpk_toml_str_span(*text);
+	if (is_null(a)) {
+		a->kind = MPK_ARG_NULL;
+		return true;
+	}
+	if (name.len && named_arg(r, a, name))
+		return true;
+	if (memchr(text->text, '.', text->len) && mpk_parse_f64(a->text, &a->literal)) {
+		a->kind = MPK_ARG_LITERAL;
+		return true;
+	}
+	a->kind = MPK_ARG_INT;
+	return mpk_resolve_expr(r, text, &a->expr);
+}
+
+/* The number of arguments is checked first: without that, each later one would be compared
+ * with the wrong parameter. */
+static void resolve_args(struct mpk_resolve *r, const struct mpk_manifest_step *m,
+			 const struct mpk_manifest_function *kernel, struct mpk_launch_step *step)
+{
+	struct mpk_launch_arg *args = mpk_resolve_array(r, m->args.count, sizeof *args);
+
+	if (!args)
+		return;
+	step->args = args;
+	step->arg_count = m->args.count;
+	if (!m->args.present && !r->source->valid)
+		return; /* that they are missing is reported already */
+	if (m->args.count != kernel->arg_count) {
+		MPK_COMPLAIN(r, m->args.present ? m->args.pos : m->pos,
+			     "kernel '%s' takes %zu argument%s, %zu given", step->kernel,
+			     kernel->arg_count, kernel->arg_count == 1 ? "" : "s", m->args.count);
+		return;
+	}
+	if (m->args.count > MPK_LAUNCH_ARGS_MAX) {
+		MPK_COMPLAIN(r, m->args.pos, "more than %d arguments", MPK_LAUNCH_ARGS_MAX);
+		return;
+	}
+	for (size_t i = 0; i < m->args.count; i++) {
+		args[i].dtype = kernel->args[i];
+		if (resolve_arg(r, &m->args.items[i], &args[i]))
+			check_arg_type(r, &args[i], m->args.items[i].pos, step->kernel);
+	}
+}
+
+/* What can be said of a step without its kernel: whether the names in it are known. */
+static void resolve_bare_step(struct mpk_resolve *r, const struct mpk_manifest_step *m,
+			      struct mpk_launch_step *step)
+{
+	for (size_t i = 0; i < m->args.count; i++) {
+		struct mpk_launch_arg ignored = { 0 };
+
+		(void)resolve_arg(r, &m->args.items[i], &ignored);
+	}
+	resolve_extents(r, m, NULL, step);
+}
+
+/* A kernel that is not found was reported; the rest of the step is checked as far as that
+ * goes without it. */
+void mpk_resolve_step(struct mpk_resolve *r, const struct mpk_manifest_step *m,
+		      struct mpk_launch_step *step)
+{
+	const struct mpk_manifest_function *kernel;
+
+	if (!m->kernel.text && r->source->valid)
+		MPK_COMPLAIN(r, m->pos, "no kernel is given");
+	kernel = m->kernel.text ? resolve_kernel(r, &m->kernel, step) : NULL;
+	if (!kernel || !r->manifest->modules[step->module].valid) {
+		step->kernel = NULL;
+		resolve_bare_step(r, m, step);
+		return;
+	}
+	resolve_set_device(r, step, m->kernel.pos);
+	resolve_args(r, m, kernel, step);
+	resolve_extents(r, m, kernel, step);
 }

@@ -17,7 +17,7 @@
 #include "base/span.h"
 #include "blob/blob.h"
 #include "dtype/dtype.h"
-#include "toml/reader.h"
+#include "toml/toml.h"
 
 struct mpk_manifest_function { /* [[module.function]]: one row of a kernel table */
 	struct mpk_toml_str name;
@@ -104,5 +104,33 @@ struct mpk_toml_str mpk_manifest_module_extra(const struct mpk_manifest_module *
 enum mpk_code mpk_manifest_parse(struct mpk_span text, const char *path, struct mpk_arena *arena,
 				 struct mpk_report *report, struct mpk_manifest *out,
 				 struct mpk_error *err) MPK_MUST_CHECK;
+
+/* --- What a manifest may say about a module of each kind that is packed from parts. Kinds without a row are packed
+ * from bytes: `payload`. --- */
+
+#define MPK_KIND_HOST "host"
+
+enum { MPK_MANIFEST_KIND_FORMATS = 5, MPK_MANIFEST_KIND_KEYS = 4 };
+
+struct mpk_manifest_kind_key {
+	const char *name;
+	bool required;
+};
+
+struct mpk_manifest_kind {
+	const char *name; /* what `kind` says */
+	const char *key;  /* what the blob says */
+	bool device;      /* takes data, format and [[module.function]] */
+	const char
+		*formats[MPK_MANIFEST_KIND_FORMATS]; /* device: what `format` may say; NULL ends */
+	struct mpk_manifest_kind_key
+		keys[MPK_MANIFEST_KIND_KEYS]; /* others: keys of their own; NULL ends */
+};
+
+/* mpk_manifest_kind_find - the row for a kind, or NULL */
+const struct mpk_manifest_kind *mpk_manifest_kind_find(struct mpk_span name);
+
+/* All rows; one without a name ends them. */
+extern const struct mpk_manifest_kind mpk_manifest_kinds[];
 
 #endif

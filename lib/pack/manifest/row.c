@@ -8,7 +8,6 @@
 #include "kernels/kernels.h"
 #include "kinds.h"
 #include "manifest/internal/schema.h"
-#include "manifest/kind.h"
 #include "sourcecode/sourcecode.h"
 #include "text/escape.h"
 
@@ -248,12 +247,10 @@ static const char *kind_of_word(struct mpk_span word)
 		{ "amdgpu", "hip" },
 		{ "graph", "GraphExecutorFactory" },
 	};
-	const struct mpk_manifest_kind *kind;
-
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(others); i++)
 		if (mpk_span_is(word, others[i].word))
 			return others[i].kind;
-	for (size_t i = 0; (kind = mpk_manifest_kind_at(i)); i++)
+	for (const struct mpk_manifest_kind *kind = mpk_manifest_kinds; kind->name; kind++)
 		for (size_t k = 0; k < MPK_MANIFEST_KIND_FORMATS && kind->formats[k]; k++)
 			if (mpk_span_is(word, kind->formats[k]))
 				return kind->name;
@@ -266,11 +263,11 @@ static const char *nearest_kind(struct mpk_span word)
 {
 	struct mpk_span names[NAMES_MAX];
 	const char *texts[NAMES_MAX];
-	const struct mpk_manifest_kind *m;
 	const struct mpk_kind *k;
 	size_t count = 0, near;
 
-	for (size_t i = 0; count < NAMES_MAX && (m = mpk_manifest_kind_at(i)); i++)
+	for (const struct mpk_manifest_kind *m = mpk_manifest_kinds; count < NAMES_MAX && m->name;
+	     m++)
 		texts[count++] = m->name;
 	for (size_t i = 0; count < NAMES_MAX && (k = mpk_kind_at(i)); i++)
 		texts[count++] = k->name;

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "manifest/kind.h"
 #include "text/escape.h"
 
 /* --- kinds ------------------------------------------------------------------------ */
@@ -18,7 +17,7 @@
 		{ { 0 } }                                                                          \
 	}
 
-static const struct mpk_manifest_kind kinds[] = {
+const struct mpk_manifest_kind mpk_manifest_kinds[] = {
 	{ MPK_KIND_HOST, "", false, { 0 }, { { 0 } } },
 	DEVICE("cuda", "cuda", "ptx", "cubin", "fatbin", "cuda"),
 	DEVICE("opencl", "opencl", "cl", "xclbin", "awsxclbin", "aocx"),
@@ -48,20 +47,16 @@ static const struct mpk_manifest_kind kinds[] = {
 	  { 0 },
 	  { { "name", false }, { "params", false } } },
 	{ "metadata_module", "metadata_module", false, { 0 }, { { 0 } } },
+	{ .name = NULL },
 };
 
 /* The list is short and read a few times a module. */
 const struct mpk_manifest_kind *mpk_manifest_kind_find(struct mpk_span name)
 {
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(kinds); i++)
-		if (mpk_span_is(name, kinds[i].name))
-			return &kinds[i];
+	for (const struct mpk_manifest_kind *k = mpk_manifest_kinds; k->name; k++)
+		if (mpk_span_is(name, k->name))
+			return k;
 	return NULL;
-}
-
-const struct mpk_manifest_kind *mpk_manifest_kind_at(size_t i)
-{
-	return i < MPK_ARRAY_COUNT(kinds) ? &kinds[i] : NULL;
 }
 
 /* --- the rules of [package] ------------------------------------------------------- */

@@ -7,7 +7,6 @@
 #include "base/strmap.h"
 #include "code/info.h"
 #include "kernels/kernels.h"
-#include "manifest/kind.h"
 #include "package/internal/package.h"
 #include "sourcecode/sourcecode.h"
 #include "text/escape.h"
@@ -127,11 +126,7 @@ static bool open_data(struct device *d)
 {
 	if (d->m->data.text)
 		d->shared = open_checked(d, d->m->data);
-	if (d->shared && d->valid)
-		mpk_loader_complete_table(d->l, d->m, d->shared);
-	/* functions would have given the rows of a file that could be read */
-	if (!d->m->function_count && (d->valid || !d->l->manifest->launch_count))
-		mpk_loader_missing_table(d->l, d->m, d->valid ? d->shared : NULL);
+	mpk_loader_fill_table(d->l, d->m, d->shared, d->valid);
 	return d->m->function_count != 0;
 }
 
@@ -203,15 +198,22 @@ static void missing_kernel(struct device *d, size_t i, const struct mpk_code_inf
 	d->valid = false;
 }
 
+/* For warnings, which mpk_loader_error has none of. */
+static struct mpk_toml_reader findings_of(const struct device *d)
+{
+	return (struct mpk_toml_reader){ .report = d->l->report, .path = d->l->manifest->path };
+}
+
 /* What its reader found wrong with a file; a preprocessor may leave valid text of a source. */
 static void broken_file(struct device *d, size_t i, const struct mpk_code_info *found)
 {
 	const struct mpk_error *err = mpk_code_info_problem(found);
+	struct mpk_toml_reader findings = findings_of(d);
 	struct mpk_toml_str name = data_of(d, i);
 
 	if (found->format->is_source) {
-		mpk_toml_add_finding(d->l->report, d->l->manifest->path, name.pos, MPK_WARNING,
-				     "payload-format", "'%s': %s", QUOTE(name), err->text);
+		mpk_toml_read_warn(&findings, name.pos, "payload-format", "'%s': %s", QUOTE(name),
+				   err->text);
 		return;
 	}
 	mpk_loader_error(d->l, name.pos, err->code, "payload-format", "'%s': %s", QUOTE(name),
@@ -337,12 +339,13 @@ static void put_pieces(struct device *d, struct mpk_rope *code)
 static void warn_copies(struct device *d)
 {
 	enum { NOTEWORTHY = 256 * 1024 }; /* bytes of copies */
+	struct mpk_toml_reader findings = findings_of(d);
 	size_t count = d->m->function_count, len = d->files[0]->map.bytes.len;
 
 	if (d->own_files || count < 2 || len < NOTEWORTHY / (count - 1))
 		return;
-	mpk_toml_add_finding(
-		d->l->report, d->l->manifest->path, d->m->data.pos, MPK_WARNING, "pieces",
+	mpk_toml_read_warn(
+		&findings, d->m->data.pos, "pieces",
 		"'%s' is stored and compiled once for each of its %zu kernels, %s in all; divide it by '" MPK_SOURCE_CODE_DELIMITER
 		"NAME' lines, or give kernels files of their own: 'data' of [[module.function]]",
 		QUOTE(d->m->data), count, MPK_SIZE((uint64_t)len * count));

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* format.c - the format of a code file: its suffix decides where the kind has that format */
+/* format.c - the format of a code file: its suffix decides where the kind has that format; and OpenCL source in the
+ * form that a loader wants */
 #include "package/internal/package.h"
 
 #include "base/compiler.h"
 #include "code/format.h"
+#include "sourcecode/sourcecode.h"
 
 static const struct {
 	const char *suffix, *format;
@@ -47,4 +49,18 @@ const char *mpk_code_format_guess(const char *const *formats, size_t max, const 
 		      : format_find(formats, max,
 				    mpk_code_format_label(mpk_span_str(kind),
 							  mpk_code_format_of(bytes)));
+}
+
+/* TVM's OpenCL loader compiles each kernel of a module by itself: it splits the source at
+ * lines "// Function: NAME" (SplitKernels in src/runtime) and wants one part for each kernel. */
+void mpk_pieces_put(struct mpk_rope *rope, struct mpk_span kernel, struct mpk_span source)
+{
+	while (source.len && source.data[source.len - 1] == 0)
+		source.len--;
+	mpk_rope_put_bytes(rope, mpk_span_str(MPK_SOURCE_CODE_DELIMITER));
+	mpk_rope_put_bytes(rope, kernel);
+	mpk_rope_put_bytes(rope, mpk_span_str("\n"));
+	mpk_rope_put_view(rope, source);
+	if (source.len && source.data[source.len - 1] != '\n')
+		mpk_rope_put_bytes(rope, mpk_span_str("\n"));
 }

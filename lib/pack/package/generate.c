@@ -2,15 +2,128 @@
 /* Host code that a package brings without the user's writing it: launch functions, the
  * entry, and the loader of a standalone library with its table of kernels. All of it is
  * text, as C or as LLVM IR, and goes to the compiler like a source of the user's. */
-#include "package/generate.h"
+#include "package/package.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/strmap.h"
 #include "io/reader.h"
-#include "launch/standalone.h"
 #include "sourcecode/sourcecode.h"
 #include "text/escape.h"
+
+/* --- the loader of a standalone package ---------------------------------------- */
+
+/* A package with `standalone = true` needs no loader for its device code: its blob has a symbol that no runtime looks
+ * for, and the C source printed here is compiled into the library and loads the kernels through the CUDA driver or
+ * OpenCL at run time. */
+
+struct standalone_kernel {
+	const char *name;      /* a C identifier, as device compilers make them */
+	const char *format;    /* "ptx", "cubin", "fatbin", "cl" */
+	uint64_t offset, size; /* of its code in the blob, bytes */
+	const struct mpk_dtype *args;
+	size_t arg_count;
+	const enum mpk_launch_tag *tags;
+	size_t tag_count;
+};
+
+/* The loader's source, as it is in the tree: one text of seven files. */
+__asm__(".pushsection .rodata,\"a\",@progbits\n"
+	".hidden mpk_standalone_source\n"
+	".globl mpk_standalone_source\n"
+	"mpk_standalone_source:\n"
+	".incbin \"lib/pack/launch/standalone/loader.h\"\n"
+	".incbin \"lib/ground/base/half.h\"\n"
+	".incbin \"formats/dtype/dlpack.h\"\n"
+	".incbin \"lib/pack/launch/standalone/shared.c\"\n"
+	".incbin \"lib/pack/launch/standalone/cuda.c\"\n"
+	".incbin \"lib/pack/launch/standalone/opencl.c\"\n"
+	".incbin \"lib/pack/launch/standalone/calls.c\"\n"
+	".byte 0\n"
+	".popsection\n");
+extern const char mpk_standalone_source[];
+
+/* What includes in quotes name is in the text already. */
+static void put_source(struct mpk_strbuf *out)
+{
+	const char *end;
+
+	for (const char *line = mpk_standalone_source; *line; line = end) {
+		const char *newline = strchr(line, '\n');
+
+		end = newline ? newline + 1 : line + strlen(line);
+		if (strncmp(line, "#include \"", 10) != 0)
+			mpk_strbuf_put_span(out, mpk_span_of(line, (size_t)(end - line)));
+	}
+}
+
+/* The types of a kernel's arguments and the tags that carry values, as two arrays that its
+ * row points to. 255 and { 0, 0 } end them, as C has no empty arrays. */
+static void standalone_put_kernel(struct mpk_strbuf *out, const struct standalone_kernel *k,
+				  size_t i)
+{
+	mpk_strbuf_printf(out, "static const unsigned char types_%zu[][2] = {", i);
+	for (size_t a = 0; a < k->arg_count; a++)
+		mpk_strbuf_printf(out, " { %u, %u },", k->args[a].code, k->args[a].bits);
+	mpk_strbuf_printf(out, " { 0, 0 } };\nstatic const unsigned char tags_%zu[] = {", i);
+	for (size_t t = 0; t < k->tag_count; t++)
+		if (mpk_launch_tag_takes_argument(k->tags[t]))
+			mpk_strbuf_printf(out, " %u,", (unsigned)k->tags[t]);
+	mpk_strbuf_puts(out, " 255 };\n");
+}
+
+/* How many values a caller passes after the arguments. */
+static size_t value_tags(const struct standalone_kernel *k)
+{
+	size_t n = 0;
+
+	for (size_t t = 0; t < k->tag_count; t++)
+		n += mpk_launch_tag_takes_argument(k->tags[t]);
+	return n;
+}
+
+static int standalone_has_tag(const struct standalone_kernel *k, enum mpk_launch_tag tag)
+{
+	for (size_t t = 0; t < k->tag_count; t++)
+		if (k->tags[t] == tag)
+			return 1;
+	return 0;
+}
+
+/* The rows name the kernels' code by its place in the blob, which is why another blob
+ * cannot be put into such a library. */
+static enum mpk_code print_standalone(const struct standalone_kernel *kernels, size_t count,
+				      int32_t device_type, enum mpk_generation gen,
+				      struct mpk_strbuf *out, struct mpk_error *err)
+{
+	const char *symbol = mpk_generation_get(gen)->standalone_symbol;
+
+	if (device_type != MPK_DL_CUDA && device_type != MPK_DL_OPENCL)
+		return mpk_fail(err, MPK_E_UNSUPPORTED,
+				"standalone libraries are for cuda and opencl kernels");
+	if (gen == MPK_GEN_LEGACY)
+		mpk_strbuf_puts(out, "#define MPK_SA_LEGACY 1\n");
+	put_source(out);
+	mpk_strbuf_printf(out, "\nextern const unsigned char %s[];\n", symbol);
+	for (size_t i = 0; i < count; i++)
+		standalone_put_kernel(out, &kernels[i], i);
+	mpk_strbuf_puts(out, "const struct mpk_sa_kernel mpk_sa_kernels[] = {\n");
+	for (size_t i = 0; i < count; i++)
+		mpk_strbuf_printf(out,
+				  "\t{ \"%s\", \"%s\", %s + %" PRIu64 ", %" PRIu64
+				  ", types_%zu, %zu, tags_%zu, %zu, %d, %d },\n",
+				  kernels[i].name, kernels[i].format, symbol, kernels[i].offset,
+				  kernels[i].size, i, kernels[i].arg_count, i,
+				  value_tags(&kernels[i]),
+				  standalone_has_tag(&kernels[i], MPK_TAG_PROGRAMMATIC),
+				  standalone_has_tag(&kernels[i], MPK_TAG_COOPERATIVE));
+	mpk_strbuf_printf(out,
+			  "};\nconst unsigned mpk_sa_kernel_count = %zu;\n"
+			  "const int mpk_sa_device_type = %" PRId32 ";\n",
+			  count, device_type);
+	return mpk_strbuf_status(out, err);
+}
 
 /* --- the kernels of a standalone package ------------------------------------------ */
 
@@ -19,7 +132,7 @@ struct search {
 	const struct mpk_package *package;
 	struct mpk_arena *arena;
 	struct mpk_span blob;
-	struct mpk_standalone_kernel *rows;
+	struct standalone_kernel *rows;
 	size_t count;
 };
 
@@ -62,12 +175,12 @@ static enum mpk_code generate_add_row(struct search *s, const struct mpk_kernels
 				      const struct pieces *pieces,
 				      const struct mpk_function_info *f, struct mpk_error *err)
 {
-	struct mpk_standalone_kernel *row = &s->rows[s->count];
+	struct standalone_kernel *row = &s->rows[s->count];
 	enum mpk_launch_tag *tags =
 		mpk_arena_array(s->arena, f->launch_tag_count + 1, sizeof *tags);
 	struct mpk_span code = generate_code_of(k, pieces, f->key);
 
-	*row = (struct mpk_standalone_kernel){
+	*row = (struct standalone_kernel){
 		.name = mpk_arena_text(s->arena, f->key),
 		.format = mpk_arena_text(s->arena, k->fmt),
 		.args = f->arg_types,
@@ -104,7 +217,7 @@ static enum mpk_code generate_add_module(struct search *s, const struct mpk_node
 			err, MPK_E_UNSUPPORTED,
 			"a standalone package cannot compile CUDA C++ source; give PTX, a cubin or a fatbin");
 
-	struct mpk_standalone_kernel *grown =
+	struct standalone_kernel *grown =
 		mpk_arena_array(s->arena, s->count + k.function_count, sizeof *grown);
 	MPK_TRY_ALLOC(grown, err);
 	for (size_t i = 0; i < s->count; i++)
@@ -117,7 +230,7 @@ static enum mpk_code generate_add_module(struct search *s, const struct mpk_node
 }
 
 static enum mpk_code list_kernels(const struct mpk_package *package, struct mpk_arena *arena,
-				  const struct mpk_standalone_kernel **out, size_t *count,
+				  const struct standalone_kernel **out, size_t *count,
 				  struct mpk_error *err)
 {
 	struct search s = { .package = package, .arena = arena };
@@ -138,20 +251,10 @@ static enum mpk_code list_kernels(const struct mpk_package *package, struct mpk_
 /* The texts that a package can have, under names that handover.c lets pass and no others. */
 enum text { LAUNCH_C, LAUNCH_LL, ENTRY_C, ENTRY_LL, LOADER };
 
-static const char *const text_names[] = {
+const char *const mpk_generated_names[] = {
 	[LAUNCH_C] = "launch.c", [LAUNCH_LL] = "launch.ll", [ENTRY_C] = "entry.c",
-	[ENTRY_LL] = "entry.ll", [LOADER] = "standalone.c",
+	[ENTRY_LL] = "entry.ll", [LOADER] = "standalone.c", NULL
 };
-
-/* Asked by the process that writes these texts to files: what comes from the confined
- * reader may call a text nothing else. */
-bool mpk_generated_is_name(const char *name)
-{
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(text_names); i++)
-		if (strcmp(name, text_names[i]) == 0)
-			return true;
-	return false;
-}
 
 /* The text into the arena; one that lacked memory is no text. */
 static enum mpk_code generate_keep(struct mpk_strbuf *text, enum text which,
@@ -161,7 +264,7 @@ static enum mpk_code generate_keep(struct mpk_strbuf *text, enum text which,
 	char *copy = text->failed ? NULL : mpk_arena_copy(arena, text->data, text->len);
 
 	MPK_TRY_ALLOC(copy, err);
-	*out = (struct mpk_generated){ text_names[which], mpk_span_of(copy, text->len) };
+	*out = (struct mpk_generated){ mpk_generated_names[which], mpk_span_of(copy, text->len) };
 	return MPK_OK;
 }
 
@@ -180,10 +283,10 @@ static enum mpk_code functions(const struct mpk_package *p, const struct mpk_gen
 	MPK_TRY(mpk_launch_build(p->launches, p->launch_count, mode, how->prefix, arena, &unit,
 				 err));
 	if (how->via_c) {
-		MPK_TRY(mpk_host_print_c(&unit, &text, err));
+		MPK_TRY(mpk_host_c.print(&unit, &text, err));
 		return generate_keep(&text, LAUNCH_C, arena, out, err);
 	}
-	MPK_TRY(mpk_host_print_ll(&unit, &text, err));
+	MPK_TRY(mpk_host_ll.print(&unit, &text, err));
 	return generate_keep(&text, LAUNCH_LL, arena, out, err);
 }
 
@@ -191,7 +294,7 @@ static enum mpk_code loader(const struct mpk_package *p, struct mpk_arena *arena
 			    struct mpk_generated *out, struct mpk_error *err)
 {
 	struct mpk_strbuf text MPK_CLEANUP(mpk_strbuf_fini) = { 0 };
-	const struct mpk_standalone_kernel *kernels = NULL;
+	const struct standalone_kernel *kernels = NULL;
 	size_t count = 0;
 
 	for (size_t i = 1; i < p->launch_count; i++)
@@ -200,8 +303,8 @@ static enum mpk_code loader(const struct mpk_package *p, struct mpk_arena *arena
 				err, MPK_E_CONFLICT,
 				"the functions of a standalone package must all run on one kind of device");
 	MPK_TRY(list_kernels(p, arena, &kernels, &count, err));
-	MPK_TRY(mpk_standalone_print(kernels, count, p->launches[0].device_type, p->manifest.gen,
-				     &text, err));
+	MPK_TRY(print_standalone(kernels, count, p->launches[0].device_type, p->manifest.gen, &text,
+				 err));
 	return generate_keep(&text, LOADER, arena, out, err);
 }
 

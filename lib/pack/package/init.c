@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A file's part follows from its bytes; its suffix decides only where a text could be several things. */
-#include "package/init.h"
+#include "package/package.h"
 
 #include <string.h>
 
@@ -55,7 +55,7 @@ static const uint8_t *mangled_end(const struct mpk_init_file *file, const char *
 	static const char linkage[] = "extern \"C\"";
 	const uint8_t *at;
 
-	if (opening != prefix || !mpk_init_has_suffix(file->path, cxx))
+	if (opening != prefix || !mpk_path_has_suffix(file->path, cxx))
 		return NULL;
 	at = memmem(file->bytes.data, file->bytes.len, linkage, sizeof linkage - 1);
 	return at ? at + sizeof linkage - 1 : file->bytes.data + file->bytes.len;
@@ -138,9 +138,9 @@ static enum mpk_code read_host_code(struct mpk_init *in, const struct mpk_init_f
 	static const char *const texts[] = { ".c", ".cc", ".cpp", ".cxx", ".ll", NULL };
 	static const char *const bitcode[] = { ".bc", NULL };
 
-	if (mpk_init_has_suffix(file->path, texts))
+	if (mpk_path_has_suffix(file->path, texts))
 		return init_read_source(in, file);
-	return mpk_init_has_suffix(file->path, bitcode) ? MPK_OK : read_object(in, file);
+	return mpk_path_has_suffix(file->path, bitcode) ? MPK_OK : read_object(in, file);
 }
 
 /* --- files --------------------------------------------------------------------------- */
@@ -184,9 +184,9 @@ static const struct mpk_code_format *init_format_of(const struct mpk_init_file *
 	const struct mpk_code_format *f = mpk_code_format_of(file->bytes);
 	bool text = mpk_code_is_text(file->bytes);
 
-	if (text && mpk_init_has_suffix(file->path, cl))
+	if (text && mpk_path_has_suffix(file->path, cl))
 		return &mpk_format_opencl;
-	if (text && mpk_init_has_suffix(file->path, cu))
+	if (text && mpk_path_has_suffix(file->path, cu))
 		return &mpk_format_cuda;
 	return f;
 }
@@ -196,8 +196,8 @@ static bool is_host_code(const struct mpk_init_file *file, const struct mpk_code
 	static const char *const sources[] = { ".c", ".cc", ".cpp", ".cxx", ".ll", ".bc", NULL };
 	static const char *const objects[] = { ".o", ".a", NULL };
 
-	return mpk_init_has_suffix(file->path, sources) ||
-	       (mpk_init_has_suffix(file->path, objects) &&
+	return mpk_path_has_suffix(file->path, sources) ||
+	       (mpk_path_has_suffix(file->path, objects) &&
 		(f == &mpk_format_elf || f == &mpk_format_archive));
 }
 
@@ -226,7 +226,7 @@ static enum mpk_code init_add_module(struct mpk_init *in, const struct mpk_init_
 				       .kind = f->claims[0].kind,
 				       .format = f->claims[0].format };
 	MPK_TRY_ALLOC(m->id, in->err);
-	if (f == &mpk_format_cuda && mpk_init_has_suffix(file->path, hip))
+	if (f == &mpk_format_cuda && mpk_path_has_suffix(file->path, hip))
 		m->kind = m->format = "hip";
 	*code = (struct mpk_code_info){ .bytes = file->bytes };
 	MPK_TRY(mpk_code_info_read_as(f, in->arena, code, in->err));
@@ -278,7 +278,7 @@ static enum mpk_code init_add_file(struct mpk_init *in, const struct mpk_init_fi
 		return add_base(in, file);
 	if (f->claims[0].kind && f->read)
 		return init_add_module(in, file, f);
-	if (mpk_init_has_suffix(file->path, library))
+	if (mpk_path_has_suffix(file->path, library))
 		return add_base(in, file);
 	return mpk_fail(
 		in->err, MPK_E_UNSUPPORTED,

@@ -8,16 +8,6 @@
 #include "spirv/spirv.h"
 #include "text/escape.h"
 
-bool mpk_init_has_suffix(const char *path, const char *const *suffixes)
-{
-	const char *dot = strrchr(path, '.');
-
-	for (; dot && *suffixes; suffixes++)
-		if (strcmp(dot, *suffixes) == 0)
-			return true;
-	return false;
-}
-
 /* Strings of TOML are those of JSON; bytes that are no UTF-8 become '?', as a manifest must
  * be UTF-8. */
 void mpk_init_put_text(struct mpk_strbuf *out, struct mpk_span text)

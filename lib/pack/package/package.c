@@ -15,7 +15,6 @@
 
 #include "base/vec.h"
 #include "manifest/graph.h"
-#include "manifest/kind.h"
 #include "package/internal/package.h"
 #include "text/escape.h"
 
@@ -306,9 +305,8 @@ static enum mpk_code map_nodes(struct mpk_loader *l, struct mpk_package *out, st
 	return MPK_OK;
 }
 
-/* In an order that later steps need: steps before modules, as they complete tables; modules
- * before launch functions, which look at the code; all of them before the order of the
- * tree. */
+/* In an order that later steps need: modules before launch functions, which look at the code; all of them before
+ * the order of the tree. */
 static enum mpk_code package_build(struct mpk_loader *l, struct mpk_package *out,
 				   struct mpk_error *err)
 {
@@ -316,13 +314,11 @@ static enum mpk_code package_build(struct mpk_loader *l, struct mpk_package *out
 	size_t count = manifest->module_count, root = manifest->root_index;
 	bool *unreached = mpk_arena_array(l->arena, count + 1, sizeof *unreached);
 	struct mpk_manifest_module *own = own_modules(l, &out->manifest);
-	struct mpk_module *modules = own && mpk_loader_list_steps(l) ? load_modules(l, own) : NULL;
+	struct mpk_module *modules = own ? load_modules(l, own) : NULL;
 
 	MPK_TRY_ALLOC(modules && unreached, err);
-	out->launches = mpk_loader_launches(l, modules, &count, &root);
+	out->launches = mpk_loader_finish(l, modules, &count, &root);
 	out->launch_count = out->launches ? manifest->launch_count : 0;
-	if (manifest->dedup && manifest->valid && !l->report->errors && !l->failed)
-		mpk_loader_dedup(l, modules, count, &root);
 	struct mpk_graph graph = { modules, count, root, manifest->keep_order };
 	if (manifest->valid) {
 		MPK_TRY(mpk_graph_order(&graph, manifest->gen, l->arena, &out->tree, unreached,

@@ -10,8 +10,12 @@
 #include "base/error.h"
 #include "base/report.h"
 #include "base/rope.h"
+#include "base/span.h"
+#include "base/strbuf.h"
 #include "blob/blob.h"
+#include "elf/image.h"
 #include "io/mapping.h"
+#include "kernels/kernels.h"
 #include "launch/launch.h"
 #include "manifest/manifest.h"
 
@@ -81,5 +85,142 @@ enum mpk_code mpk_package_load(const struct mpk_package_input *input, struct mpk
 /* mpk_package_close - close the payload files; ends the life of blob and tree. Safe on a
  * zeroed or closed package. */
 void mpk_package_close(struct mpk_package *package);
+
+/* --- the host code that a package gets besides its own: launch functions and the entry, as source texts --- */
+
+enum { MPK_GENERATED_MAX = 3 };
+
+/* A source that is in no file. */
+struct mpk_generated {
+	const char *name; /* "launch.ll": what it is says its suffix; static storage */
+	struct mpk_span text;
+};
+
+/* The names of all texts that mpk_generate makes; NULL ends them. */
+extern const char *const mpk_generated_names[];
+
+struct mpk_generate_options {
+	bool via_c; /* launch functions as C, else as LLVM IR; a standalone package's loader is
+		     * C always */
+	bool system_lib;
+	bool only_check; /* refuse what a build would refuse, without the code of launch functions:
+			     * it is a hundred times as long as their rows of the manifest */
+	const char *prefix; /* of a system library's symbols; "" */
+};
+
+/* mpk_generate - the sources of a package's launch functions, and of its entry
+ * @out     receives up to MPK_GENERATED_MAX sources, their text in arena
+ * @count   0 for a package without either
+ * Returns  MPK_OK; MPK_E_UNSUPPORTED, MPK_E_CONFLICT (kernels a standalone package
+ *          cannot hold, a standalone system library, an entry of a system library); MPK_E_IO; MPK_E_NOMEM */
+enum mpk_code mpk_generate(const struct mpk_package *package,
+			   const struct mpk_generate_options *how, struct mpk_arena *arena,
+			   struct mpk_generated out[MPK_GENERATED_MAX], size_t *count,
+			   struct mpk_error *err) MPK_MUST_CHECK;
+
+/* --- the way back: from a module tree to a manifest with its payload files --- */
+
+/* What the manifest is called, and the copy of the library that gives the host code. */
+#define MPK_UNPACK_MANIFEST "mpack.toml"
+#define MPK_UNPACK_BASE "base.so"
+
+struct mpk_unpack_input {
+	const struct mpk_tree *tree; /* as it was read from blob */
+	struct mpk_span blob;        /* header included; what follows nbytes is ignored */
+	const char *name;            /* of the package; characters that no name has are changed */
+	struct mpk_span library;     /* the finished library that has the host code; empty: the
+				      * code is not at hand, and host modules get no sources */
+	const struct mpk_memory_file *objects; /* instead of a library: objects and C sources with
+						* the code, and what to call them */
+	size_t object_count;
+	const char *target; /* triple of the objects, when they are for another machine; or NULL */
+	bool has_tvm_headers; /* a source includes headers of TVM, which a compiler must be able to find */
+	bool standalone; /* the library brings its own loader */
+	bool host_only;  /* there is no blob: tree is one _lib, and objects are all there is */
+};
+
+struct mpk_unpack {
+	const struct mpk_memory_file *files; /* the manifest is the last of them */
+	size_t count;
+	const char *const *notes; /* sentences: why a module stayed its payload */
+	size_t note_count;
+};
+
+/* mpk_unpack_plan - files that mpk_package_load turns back into the same blob, byte for byte
+ * One folder a module, "<index>-<kind>", as minspect --extract names them. Device modules
+ * become format, code and kernel table, graph and AOT executors their graph and
+ * parameters, wherever that gives the same payload again; every other module is its
+ * payload as it is. The package is rebuilt in memory and compared before this returns.
+ * @arena   receives the list, names and what was made; other contents are views of the input
+ * Returns  MPK_OK; MPK_E_UNSUPPORTED, with the reason, for a blob that no manifest gives:
+ *          modules that could not be read or that nothing imports, no import tree (TVM 0.7
+ *          and older), a kind that cannot be said; MPK_E_NOMEM */
+enum mpk_code mpk_unpack_plan(const struct mpk_unpack_input *input, struct mpk_arena *arena,
+			      struct mpk_unpack *out, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* --- a manifest from files: `mpack init` --- */
+
+/* What files tell is filled in: modules, kernel tables, launch functions. What only a person knows, sizes
+ * above all, is assumed so that the manifest builds, and marked "decide". What no runtime could call is
+ * left out, in a comment that says why. */
+
+struct mpk_init_file {
+	const char *path; /* as the manifest is to name it */
+	struct mpk_span bytes;
+};
+
+/* mpk_init_manifest - append a manifest that packs the files
+ * @files   kernels (OpenCL C, CUDA C++, PTX, cubins, fatbins, SPIR-V and other code of devices), host
+ *          code (.c .cc .cpp .cxx .ll .bc .o .a) and at most one finished library with a blob
+ * @arena   scratch
+ * Returns  MPK_OK: what was appended builds, as far as the files themselves do; with the file in err:
+ *          MPK_E_UNSUPPORTED (no code of a kind that manifests take, a library without a blob, a
+ *          library alone, two of them, no kernel that a runtime can launch), MPK_E_CORRUPT,
+ *          MPK_E_SYNTAX, MPK_E_CONFLICT (code that does not read); MPK_E_NOMEM */
+enum mpk_code mpk_init_manifest(const struct mpk_init_file *files, size_t count,
+				struct mpk_arena *arena, struct mpk_strbuf *out,
+				struct mpk_error *err) MPK_MUST_CHECK;
+
+/* --- for `mpack edit`: other payloads in a tree that was read, and other device code in the place of
+ * code that a library has beside its blob --- */
+
+/* Set tree and arena, the rest zero; everything lives in the arena. */
+struct mpk_swap {
+	struct mpk_tree *tree; /* its nodes get contents (blob/blob.h) */
+	struct mpk_arena *arena;
+	struct mpk_kernels **kernels; /* of nodes whose kernels are swapped one by one */
+};
+
+/* mpk_swap_payload - give one module, or one kernel of it, the bytes of a file
+ * Of device code the code is swapped and its kernel table kept; of any other kind the
+ * file is the whole payload. The bytes are checked: code against the stored format,
+ * payloads of known kinds against their layout.
+ * @what    "/0/1", as mpk_tree_path prints it; "/0/1#NAME" for one kernel of those kinds
+ *          that keep each by itself (metal, vulkan, webgpu)
+ * @file    borrowed until the tree is written; name is what messages call it
+ * Returns  MPK_OK; MPK_E_USAGE: no such module or kernel, host code, swapped twice;
+ *          MPK_E_CORRUPT and what readers find, with the file's name; MPK_E_UNSUPPORTED for
+ *          one file where there are several, or the other way round; MPK_E_NOMEM */
+enum mpk_code mpk_swap_payload(struct mpk_swap *s, const char *what, const struct mpk_mapping *file,
+			       const char *name, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* The prefix of the name of such code on a command line: "cubin:my_kernels". */
+#define MPK_SWAP_CODE "cubin:"
+
+/* mpk_swap_code - put code into a library
+ * Host code points at the place of the old code, so that the new one must fit there; what is left
+ * of the room is zeroed, and nothing else of the file changes. It must be what CUDA's driver loads, and
+ * read as such. A kernel that only the old code has is a warning: host code may ask for it by name.
+ * @image   of the library or object
+ * @file    its bytes, which are changed; nothing of them on failure
+ * @what    "cubin:NAME"
+ * @bytes   the new code; name is what messages call it
+ * @report  receives the warnings
+ * Returns  MPK_OK; MPK_E_USAGE: there is no such code; MPK_E_RANGE: it does not fit; MPK_E_CORRUPT and
+ *          what readers find, with the name; MPK_E_NOMEM */
+enum mpk_code mpk_swap_code(const struct mpk_image *image, const struct mpk_private *file,
+			    const char *what, struct mpk_span bytes, const char *name,
+			    struct mpk_arena *arena, struct mpk_report *report,
+			    struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* swap.c - other payloads for a tree that was read: only what changes is written anew */
-#include "package/swap.h"
+#include "package/package.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,7 +11,6 @@
 #include "code/verify.h"
 #include "kinds.h"
 #include "package/internal/package.h"
-#include "package/swap.h"
 #include "payload.h"
 #include "sourcecode/sourcecode.h"
 #include "text/escape.h"

@@ -235,7 +235,7 @@ static size_t count_steps(const struct mpk_manifest *manifest)
 
 /* All steps by their module, once: each device module asks for its own, and there may be
  * thousands of both. */
-bool mpk_loader_list_steps(struct mpk_loader *l)
+static void list_steps(struct mpk_loader *l)
 {
 	struct mpk_loader_step *steps =
 		mpk_arena_array(l->arena, count_steps(l->manifest), sizeof *steps);
@@ -260,16 +260,19 @@ bool mpk_loader_list_steps(struct mpk_loader *l)
 	if (steps && l->step_count)
 		qsort(steps, l->step_count, sizeof *steps, compare_steps);
 	l->steps = steps;
-	return steps != NULL;
+	l->failed |= !steps;
 }
 
 /* Those of module m; *count of them. */
-static const struct mpk_loader_step *steps_of(const struct mpk_loader *l,
+static const struct mpk_loader_step *steps_of(struct mpk_loader *l,
 					      const struct mpk_manifest_module *m, size_t *count)
 {
 	struct mpk_loader_step key = { .id = mpk_toml_str_span(m->id) };
-	size_t first = mpk_lower_bound(l->steps, l->step_count, sizeof key, &key, compare_steps);
-	size_t end = first;
+	size_t first, end;
+
+	if (!l->steps)
+		list_steps(l);
+	first = end = mpk_lower_bound(l->steps, l->step_count, sizeof key, &key, compare_steps);
 
 	while (end < l->step_count && mpk_span_equal(l->steps[end].id, key.id))
 		end++;
@@ -295,8 +298,8 @@ static void add_rows(struct table *t, const struct mpk_loader_step *steps, size_
 }
 
 /* Rows that the manifest has stay as they are and come first. */
-void mpk_loader_complete_table(struct mpk_loader *l, struct mpk_manifest_module *m,
-			       struct mpk_file *data)
+static void complete_table(struct mpk_loader *l, struct mpk_manifest_module *m,
+			   struct mpk_file *data)
 {
 	size_t own = m->function_count, count;
 	const struct mpk_loader_step *steps = steps_of(l, m, &count);
@@ -353,8 +356,8 @@ static void package_table_put_row(const struct mpk_code_info *code, size_t kerne
 	mpk_strbuf_puts(out, "], launch = [\"blockIdx.x\", \"threadIdx.x\"] }");
 }
 
-void mpk_loader_missing_table(struct mpk_loader *l, const struct mpk_manifest_module *m,
-			      struct mpk_file *data)
+static void report_missing_table(struct mpk_loader *l, const struct mpk_manifest_module *m,
+				 struct mpk_file *data)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf rows = { 0 };
 	const struct mpk_code_info *found = data ? mpk_loader_code(l, data) : NULL;
@@ -376,4 +379,14 @@ void mpk_loader_missing_table(struct mpk_loader *l, const struct mpk_manifest_mo
 		"[[module]] of kind '%s' needs [[module.function]]: a code file does not say how its kernels are launched%s",
 		MPK_QUOTE(mpk_toml_str_span(m->kind)), mpk_strbuf_text(&rows));
 	l->failed |= rows.failed;
+}
+
+void mpk_loader_fill_table(struct mpk_loader *l, struct mpk_manifest_module *m,
+			   struct mpk_file *data, bool valid)
+{
+	if (data && valid)
+		complete_table(l, m, data);
+	/* functions would have given the rows of a file that could be read */
+	if (!m->function_count && (valid || !l->manifest->launch_count))
+		report_missing_table(l, m, valid ? data : NULL);
 }

@@ -4,7 +4,7 @@
  * A module is described by its parts where that gives its payload back to the byte, else it is its
  * bytes. Whether it does is not reasoned about but tried, for each module and for the whole.
  */
-#include "package/unpack.h"
+#include "package/package.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

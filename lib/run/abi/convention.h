@@ -69,6 +69,8 @@ enum mpk_code mpk_legacy_call_values(mpk_tvm_function *code, union mpk_tvm_value
 				     struct mpk_error *err);
 int mpk_legacy_enter(void *handle, union mpk_tvm_value *args, int *codes, int count,
 		     union mpk_tvm_value *result, int *result_code);
+/* mpk_legacy_forget_result - drop what enter returned last in this thread, when no code that got it is running */
+void mpk_legacy_forget_result(void);
 enum mpk_code mpk_ffi_call(const struct mpk_ffi_code *code, const struct mpk_args *args,
 			   struct mpk_value *result, struct mpk_error *err);
 enum mpk_code mpk_ffi_call_cells(const struct mpk_ffi_code *code, const struct mpk_ffi_any *cells,

@@ -5,7 +5,6 @@
  * Functions and arrays are here and not in ffi_data.c because they lead back to calls: a function
  * may be called by either side, and an array is made by the real library where one is open.
  */
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -183,37 +182,43 @@ static enum mpk_code decode_function(enum mpk_convention conv, void *object, str
 
 static enum mpk_convention const layouts[2] = { MPK_CONV_FFI, MPK_CONV_FFI021 };
 
+/* The module may hold a handle longer than the function lives. */
+static void drop_handle(enum mpk_convention conv, void *handle)
+{
+	struct mpk_ffi_function_cell *cell = mpk_ffi_cell(conv, handle);
+
+	cell->target = NULL;
+	mpk_ffi_drop(conv, handle);
+}
+
 static void drop_handles(struct mpk_function *f)
 {
 	for (int i = 0; i < 2; i++) {
-		struct mpk_ffi_function_cell *cell;
-
-		if (!f->handles[i])
-			continue;
-		/* the module may hold the handle longer than we live */
-		cell = mpk_ffi_cell(layouts[i], f->handles[i]);
-		cell->target = NULL;
-		mpk_ffi_drop(layouts[i], f->handles[i]);
+		if (f->handles[i])
+			drop_handle(layouts[i], f->handles[i]);
 		f->handles[i] = NULL;
 	}
 }
 
-/* Made at the first request and kept by the function, since module code stores handles for good.
- * The lock is for the slot alone: two threads may ask at once. */
+/* Made at the first request and kept by the function, since module code stores handles for good. Two
+ * threads may ask at once: the first one's is kept. */
 void *mpk_conv_handle(enum mpk_convention conv, struct mpk_function *f)
 {
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	int i = conv == MPK_CONV_FFI021;
+	void *handle, *kept = NULL;
 
 	if (conv == MPK_CONV_LEGACY)
 		return f;
-	(void)pthread_mutex_lock(&lock);
-	if (!f->handles[i]) {
-		f->handles[i] = make_function_object(conv, i ? mpk_ffi021_enter : mpk_ffi_enter, f);
-		f->drop_handles = drop_handles;
-	}
-	(void)pthread_mutex_unlock(&lock);
-	return f->handles[i];
+	handle = __atomic_load_n(&f->handles[i], __ATOMIC_ACQUIRE);
+	if (handle)
+		return handle;
+	handle = make_function_object(conv, i ? mpk_ffi021_enter : mpk_ffi_enter, f);
+	__atomic_store_n(&f->drop_handles, drop_handles, __ATOMIC_RELAXED);
+	if (!handle || __atomic_compare_exchange_n(&f->handles[i], &kept, handle, false,
+						   __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		return handle;
+	drop_handle(conv, handle);
+	return kept;
 }
 
 /* As a value the function lives as long as module code has the object; what module code looks up

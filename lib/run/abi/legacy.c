@@ -1,13 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* legacy.c - the calling convention of TVM 0.2 to 0.20: an array of 8-byte values, an array of
  * codes. Nothing in it is counted: what an argument points to lies in the caller's frame, what a
- * result points to is kept until the thread's next one. */
+ * result points to is kept until the thread's next one, or until no code of this convention is
+ * running in it. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "abi/convention.h"
 #include "abi/internal/data.h"
 #include "abi/raised.h"
+
+/* What this thread returned last to module code, which must outlive the call. */
+static _Thread_local struct {
+	struct mpk_value result;
+	struct mpk_legacy_slot slot;
+	unsigned depth; /* calls between us and module code, either way, that have not returned */
+} kept;
 
 static const uint64_t BOX_MAGIC = UINT64_C(0x6d706b20626f7820);
 
@@ -157,6 +165,25 @@ enum mpk_code mpk_legacy_decode(union mpk_tvm_value v, int code, enum mpk_lifeti
 	}
 }
 
+void mpk_legacy_forget_result(void)
+{
+	if (!kept.depth)
+		mpk_value_drop(&kept.result);
+}
+
+/* Memory of a device is not copied: what module code passes on is then still ours to hold. */
+static enum mpk_code take_result(union mpk_tvm_value returned, int code, struct mpk_value *result,
+				 struct mpk_error *err)
+{
+	if (kept.result.kind == MPK_VALUE_TENSOR && returned.v_handle == &kept.slot.dl &&
+	    (code == MPK_TVM_DLTENSOR || code == MPK_TVM_NDARRAY) &&
+	    !mpk_dldevice_is_host(kept.slot.dl.device)) {
+		*result = mpk_value_hold(kept.result);
+		return MPK_OK;
+	}
+	return mpk_legacy_decode(returned, code, MPK_LIFETIME_OWNED, result, err);
+}
+
 /* The sixth argument, the resource handle, is for packed functions made by TVM's own runtime. */
 enum mpk_code mpk_legacy_call_values(mpk_tvm_function *code, union mpk_tvm_value *values,
 				     int *codes, size_t count, struct mpk_value *result,
@@ -166,11 +193,14 @@ enum mpk_code mpk_legacy_call_values(mpk_tvm_function *code, union mpk_tvm_value
 	int returned_code = MPK_TVM_NULL;
 
 	mpk_raised_get()->is_set = false;
+	kept.depth++;
 
 	int status = code(values, codes, (int)count, &returned, &returned_code, NULL);
-	if (status)
-		return mpk_raised_take(status, err);
-	return mpk_legacy_decode(returned, returned_code, MPK_LIFETIME_OWNED, result, err);
+	enum mpk_code rc = status ? mpk_raised_take(status, err)
+				  : take_result(returned, returned_code, result, err);
+	kept.depth--;
+	mpk_legacy_forget_result();
+	return rc;
 }
 
 /* Slots hold what arguments point to; they stay until the call has returned. */
@@ -194,9 +224,6 @@ enum mpk_code mpk_legacy_call(mpk_tvm_function *code, const struct mpk_args *arg
 
 /* --- module code calls us ----------------------------------------------------------- */
 
-/* What is returned to module code must outlive the call: the last one of each thread does. */
-static _Thread_local struct mpk_value kept_result;
-
 static int legacy_fail(const struct mpk_error *error)
 {
 	mpk_raised_set_error(error);
@@ -212,12 +239,11 @@ static void drop_all(struct mpk_value *values, size_t count)
 
 static int return_result(union mpk_tvm_value *result, int *result_code, struct mpk_value got)
 {
-	static _Thread_local struct mpk_legacy_slot slot;
 	struct mpk_error error;
 
-	mpk_value_drop(&kept_result);
-	kept_result = got;
-	return mpk_legacy_encode(&kept_result, &slot, result, result_code, &error) == MPK_OK
+	mpk_value_drop(&kept.result);
+	kept.result = got;
+	return mpk_legacy_encode(&kept.result, &kept.slot, result, result_code, &error) == MPK_OK
 		       ? 0
 		       : legacy_fail(&error);
 }
@@ -247,9 +273,12 @@ int mpk_legacy_enter(void *handle, union mpk_tvm_value *args, int *codes, int co
 	}
 	for (int i = 0; i < count && rc == MPK_OK; i++)
 		rc = mpk_legacy_decode(args[i], codes[i], MPK_LIFETIME_CALL, &values[i], &error);
+	/* an argument may be what was returned last */
+	kept.depth++;
 	if (rc == MPK_OK)
 		rc = mpk_function_call(f, &(struct mpk_args){ values, NULL, (size_t)count }, &got,
 				       &error);
+	kept.depth--;
 	drop_all(values, (size_t)count);
 	free(values);
 	return rc == MPK_OK ? return_result(result, result_code, got) : legacy_fail(&error);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cuda_code.c - which architectures CUDA code is for, and whether a device can run it
  *
- * Asked before a driver loads it (--devices FILE), and to say more than the driver does when it refuses.
+ * Asked before a driver loads it (mpk_device_check), and to say more than the driver does when it refuses.
  */
 #include "device/internal/cuda.h"
 
@@ -9,7 +9,7 @@
 
 #include "base/arena.h"
 #include "code/cuda.h"
-#include "code/target.h"
+#include "code/cuda_images.h"
 
 struct images {
 	const struct mpk_code_target *items;
@@ -20,7 +20,7 @@ static struct images cuda_code_images_of(struct mpk_span code, struct mpk_arena 
 {
 	struct images images = { 0 };
 
-	if (mpk_code_targets(code, arena, &images.items, &images.count, NULL) != MPK_OK ||
+	if (mpk_cuda_images(code, arena, &images.items, &images.count, NULL) != MPK_OK ||
 	    (images.count && !images.items[0].sm))
 		images.count = 0;
 	return images;

@@ -17,6 +17,7 @@
 #include "base/strmap.h"
 #include "base/vec.h"
 #include "device/internal/backend.h"
+#include "device/profile.h"
 #include "text/escape.h"
 
 /* --- for back ends --------------------------------------------------------------------------- */
@@ -100,15 +101,13 @@ enum mpk_code mpk_device_fail_status(struct mpk_error *err, const struct mpk_dev
 
 /* --- the kinds of devices -------------------------------------------------------------------- */
 
+#define BACK_END_ROW(name, dlpack) { MPK_DEVICE_##dlpack, #name, &mpk_##name##_ops },
+
 static const struct back_end {
 	enum mpk_device_kind kind;
 	const char *name;
 	const struct mpk_device_ops *ops;
-} back_ends[] = {
-#define MPK_DEVICE(name, dlpack, module_kind) { MPK_DEVICE_##dlpack, #name, &mpk_##name##_ops },
-#include "program/devices.def"
-#undef MPK_DEVICE
-};
+} back_ends[] = { MPK_PROFILE_BACK_ENDS(BACK_END_ROW) };
 
 static const struct back_end *back_end_of(enum mpk_device_kind kind)
 {

@@ -53,7 +53,7 @@ static bool uses_types(struct mpk_span text, const char *const *types, const cha
 	asks = memmem(text.data, text.len, guard, strlen(guard)) &&
 	       !memmem(text.data, text.len, "#error", 6);
 	for (size_t i = 0; types[i] && !asks; i++)
-		if (mpk_source_code_has_values(text, mpk_span_str(types[i])))
+		if (mpk_source_code_mentions(text, types[i], true))
 			return true;
 	return false;
 }
@@ -93,14 +93,13 @@ enum mpk_code mpk_opencl_check(const struct mpk_device_info *info, const struct 
 }
 
 /* What TVM's loader does not take does not run here either, or a test here would pass that proves
- * nothing. --verify says the same. */
+ * nothing. */
 static enum mpk_code check_pieces(const struct mpk_kernels *k, size_t count, struct mpk_error *err)
 {
 	if (!count && k->gen != MPK_GEN_LEGACY)
-		return mpk_fail(
-			err, MPK_E_LOAD,
-			"the OpenCL source has no '" MPK_SOURCE_CODE_DELIMITER
-			"NAME' lines, without which TVM does not load it: give the source to 'mpack build', or to 'mpack edit --replace', which add them");
+		return mpk_fail(err, MPK_E_LOAD,
+				"the OpenCL source has no '" MPK_SOURCE_CODE_DELIMITER
+				"NAME' lines, without which TVM does not load it");
 	if (count && count != k->function_count)
 		return mpk_fail(
 			err, MPK_E_LOAD,

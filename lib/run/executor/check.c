@@ -3,8 +3,7 @@
  *
  * Values are put to inputs by their names first, the rest by position. Then each is held against the
  * type of its input. A symbolic extent is what it was where its name came first, so that two inputs
- * of n rows that have 3 and 4 are refused here and not by a kernel in the middle of the model. The
- * message ends with options that make a right call, because that is what the user types next.
+ * of n rows that have 3 and 4 are refused here and not by a kernel in the middle of the model.
  */
 #include "executor/check.h"
 
@@ -49,15 +48,13 @@ static void executor_check_put_value(const struct mpk_value *v, unsigned depth,
 	mpk_type_text(&t, out);
 }
 
-/* Ends the sentence that was begun in *said with a call that is right. */
+/* With the sentence that is in *said. */
 static enum mpk_code executor_check_refuse(const struct mpk_signature *m, struct mpk_strbuf *said,
 					   struct mpk_error *err)
 {
 	enum mpk_code code;
 
-	mpk_strbuf_puts(said, m->input_count ? "; call it with" : "; it takes no inputs");
-	if (m->input_count)
-		mpk_signature_options(m, said);
+	mpk_strbuf_puts(said, m->input_count ? "" : "; it takes no inputs");
 	code = mpk_strbuf_status(said, err);
 	if (code == MPK_OK)
 		code = mpk_fail(err, MPK_E_USAGE, "%s", mpk_strbuf_text(said));

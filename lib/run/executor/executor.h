@@ -14,7 +14,7 @@
 #include "base/span.h"
 #include "runtime/runtime.h"
 
-/* mpk_executors_add - let a runtime bring models to life: every row of the table in executor.c, and
+/* mpk_executors_add - let a runtime bring models to life: every executor of the profile (device/profile.h), and
  * the global functions that their kernels call (contrib/contrib.h)
  * Returns  MPK_OK; MPK_E_NOMEM */
 enum mpk_code mpk_executors_add(struct mpk_runtime *runtime, struct mpk_error *err) MPK_MUST_CHECK;

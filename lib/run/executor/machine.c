@@ -12,18 +12,93 @@
 #include "base/lock.h"
 #include "base/refs.h"
 #include "base/vec.h"
-#include "kinds.h"
+#include "executor/constant.h"
 #include "program/model.h"
 #include "runtime/context.h"
 #include "text/escape.h"
 
 /* --- programs ------------------------------------------------------------------------------ */
 
+/* What is shared is found by where it lies in the library, and where it is wanted. */
+struct shared_key {
+	const uint8_t *data;
+	uint64_t len;
+	struct mpk_dldevice where;
+};
+
+struct mpk_shared_constant {
+	struct shared_key key;
+	struct mpk_storage *storage;
+	struct mpk_shared_constant *next;
+};
+
+static void drop_shared(struct mpk_program *p)
+{
+	while (p->last_shared) {
+		struct mpk_shared_constant *next = p->last_shared->next;
+
+		mpk_storage_drop(p->last_shared->storage);
+		free(p->last_shared);
+		p->last_shared = next;
+	}
+	mpk_strmap_fini(&p->shared);
+	(void)pthread_mutex_destroy(&p->lock);
+}
+
+/* The program is locked. */
+static enum mpk_code share(struct mpk_program *p, const struct mpk_shared_constant *like,
+			   struct mpk_dtype type, struct mpk_shared_constant **out,
+			   struct mpk_error *err)
+{
+	struct mpk_shared_constant *c = malloc(sizeof *c);
+	enum mpk_code code;
+	size_t ignored;
+
+	MPK_TRY_ALLOC(c, err);
+	*c = *like;
+	code = mpk_constant_storage(p->host, mpk_span_of(c->key.data, (size_t)c->key.len), type,
+				    c->key.where, &c->storage, err);
+	if (code != MPK_OK) {
+		free(c);
+		return mpk_failed(code);
+	}
+	if (mpk_strmap_put(&p->shared, mpk_span_of(&c->key, sizeof c->key), (size_t)(uintptr_t)c,
+			   &ignored) < 0) {
+		mpk_storage_drop(c->storage);
+		free(c);
+		return mpk_fail_nomem(err);
+	}
+	p->last_shared = c;
+	*out = c;
+	return MPK_OK;
+}
+
+enum mpk_code mpk_program_constant(struct mpk_program *p, struct mpk_span content,
+				   struct mpk_dtype type, struct mpk_dldevice where,
+				   struct mpk_storage **out, struct mpk_error *err)
+{
+	struct mpk_shared_constant *c, like = { .key = { content.data, content.len, where } };
+	enum mpk_code code = MPK_OK;
+	size_t found;
+
+	(void)pthread_mutex_lock(&p->lock);
+	like.next = p->last_shared;
+	if (mpk_strmap_find(&p->shared, mpk_span_of(&like.key, sizeof like.key), &found))
+		c = (struct mpk_shared_constant *)(uintptr_t)found;
+	else
+		code = share(p, &like, type, &c, err);
+	if (code == MPK_OK)
+		*out = mpk_storage_hold(c->storage);
+	(void)pthread_mutex_unlock(&p->lock);
+	return code;
+}
+
 static void program_drop(struct mpk_program *p)
 {
 	if (!p || mpk_refs_drop(&p->refs))
 		return;
 	p->kind->unload(p);
+	drop_shared(p);
 	mpk_arena_fini(&p->arena);
 	/* last: views of the blob may have been read by unload */
 	mpk_host_drop(p->host);
@@ -38,6 +113,7 @@ enum mpk_code mpk_program_load(const struct mpk_model_kind *kind, struct mpk_nod
 
 	MPK_TRY_ALLOC(p, err);
 	atomic_init(&p->refs, 1);
+	(void)pthread_mutex_init(&p->lock, NULL);
 	p->kind = kind;
 	p->runtime = node->host->runtime;
 	p->context = mpk_host_context(node->host);
@@ -54,8 +130,8 @@ enum mpk_code mpk_program_load(const struct mpk_model_kind *kind, struct mpk_nod
 enum mpk_code mpk_node_payload(const struct mpk_node_module *node, struct mpk_arena *arena,
 			       struct mpk_payload *out, struct mpk_error *err)
 {
-	return mpk_payload_decode(mpk_kind_find(node->node->kind), node->host->code.tree->gen,
-				  mpk_source_of(node->node), arena, out, err);
+	return mpk_payload_decode_as(node->loader->payload, node->host->code.tree->gen,
+				     mpk_source_of(node->node), arena, out, err);
 }
 
 /* --- machines ------------------------------------------------------------------------------ */
@@ -101,6 +177,8 @@ static enum mpk_code create_machine(struct mpk_program *program, const struct mp
 	mpk_lock_init_recursive(&m->lock);
 	mpk_refs_hold(&program->refs);
 	m->program = program;
+	m->device_count = count;
+	memcpy(m->devices, devices, count * sizeof *devices);
 	code = program->kind->start(m, devices, count, err);
 	if (code != MPK_OK) {
 		machine_drop(m);
@@ -183,6 +261,24 @@ enum mpk_code mpk_machine_bind(struct mpk_machine *m, size_t function, struct mp
 	b->index = function;
 	*out = &b->base;
 	return MPK_OK;
+}
+
+enum mpk_code mpk_machine_again(const struct mpk_function *f, struct mpk_function **out,
+				struct mpk_error *err)
+{
+	const struct bound_function *b = (const struct bound_function *)f;
+	struct mpk_machine *again;
+	enum mpk_code code;
+
+	*out = NULL;
+	if (f->call != call_bound)
+		return MPK_OK;
+	MPK_TRY(create_machine(b->machine->program, b->machine->devices, b->machine->device_count,
+			       &again, err));
+	code = mpk_machine_bind(again, b->index, mpk_span_str(b->name), f->signature, out, err);
+	/* the function holds it */
+	machine_drop(again);
+	return code;
 }
 
 bool mpk_machine_owns(const struct mpk_machine *m, const struct mpk_function *f)

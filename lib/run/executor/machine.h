@@ -21,11 +21,14 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "base/strmap.h"
 #include "payload.h"
 #include "runtime/node.h"
 #include "value/function.h"
+#include "value/storage.h"
 
 struct mpk_model_kind;
+struct mpk_shared_constant;
 
 struct mpk_program {
 	atomic_uint refs;
@@ -34,14 +37,19 @@ struct mpk_program {
 	struct mpk_runtime *runtime;
 	struct mpk_context context; /* of its functions */
 	struct mpk_host *host;      /* held: keeps the blob and the code */
+	pthread_mutex_t lock;       /* over what follows */
+	struct mpk_strmap shared;   /* constants that were asked for, which its machines share */
+	struct mpk_shared_constant *last_shared;
 };
 
 struct mpk_machine {
 	atomic_uint refs;
 	unsigned own_refs;           /* of refs: those of functions that the machine itself keeps */
 	struct mpk_program *program; /* held */
-	pthread_mutex_t lock;        /* recursive: a kernel may call back */
-	unsigned depth;              /* calls from outside under way, within each other */
+	struct mpk_dldevice devices[MPK_RUNTIME_DEVICES_MAX]; /* what it was started with */
+	size_t device_count;
+	pthread_mutex_t lock; /* recursive: a kernel may call back */
+	unsigned depth;       /* calls from outside under way, within each other */
 };
 
 /* What a node that is open has in node->state: its program, and a machine for the devices that were
@@ -90,6 +98,13 @@ struct mpk_model_kind {
 enum mpk_code mpk_program_load(const struct mpk_model_kind *kind, struct mpk_node_module *node,
 			       struct mpk_program **out, struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_program_constant - content of the program's library as a storage; all machines of the program get the
+ * same, which stays as long as the program
+ * Returns  as mpk_constant_storage */
+enum mpk_code mpk_program_constant(struct mpk_program *p, struct mpk_span content,
+				   struct mpk_dtype type, struct mpk_dldevice where,
+				   struct mpk_storage **out, struct mpk_error *err) MPK_MUST_CHECK;
+
 /* mpk_machine_bind - a function of the program as a value that holds the machine. Calls of one machine
  * wait for each other; calls within each other that are more than kind->depth_max fail with
  * MPK_E_RAISED
@@ -99,6 +114,13 @@ enum mpk_code mpk_program_load(const struct mpk_model_kind *kind, struct mpk_nod
 enum mpk_code mpk_machine_bind(struct mpk_machine *m, size_t function, struct mpk_span name,
 			       const struct mpk_signature *signature, struct mpk_function **out,
 			       struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_machine_again - the function that f is, bound to another machine of the same program, on the same devices:
+ * for calls side by side
+ * Returns  MPK_OK, one reference in *out; NULL in *out where f was not bound by mpk_machine_bind; as
+ *          kind->start; MPK_E_NOMEM */
+enum mpk_code mpk_machine_again(const struct mpk_function *f, struct mpk_function **out,
+				struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_machine_owns - whether f was bound to this very machine */
 bool mpk_machine_owns(const struct mpk_machine *m, const struct mpk_function *f);

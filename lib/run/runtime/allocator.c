@@ -10,6 +10,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "runtime/internal/process.h"
+
 enum {
 	SMALLEST_LOG2 = 6,                  /* one cache line, and the alignment */
 	CLASSES = 4 * (64 - SMALLEST_LOG2), /* a class is 4 * log2 + the two bits below the first */
@@ -164,6 +166,11 @@ struct mpk_allocator_stats mpk_allocator_get_stats(struct mpk_allocator *a)
 
 	(void)pthread_mutex_unlock(&a->lock);
 	return stats;
+}
+
+void mpk_allocator_at_fork(struct mpk_allocator *a, enum mpk_fork_moment moment)
+{
+	mpk_lock_at_fork(&a->lock, moment);
 }
 
 void mpk_allocator_destroy(struct mpk_allocator *a)

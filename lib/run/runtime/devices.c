@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/vec.h"
+#include "runtime/internal/process.h"
 
 struct open_device {
 	struct mpk_dldevice where;
@@ -26,6 +27,7 @@ struct mpk_devices {
 	int32_t current[MPK_DEVICE_KINDS]; /* ordinal, by place in mpk_device_kinds */
 	bool image_arrays;
 	const char *cuda_home;
+	bool forks; /* a fork has the lock, and that of the allocator on the CPU */
 };
 
 /* The ordinal that module code set for a kind of device. */
@@ -80,9 +82,8 @@ static enum mpk_code open_device(struct mpk_devices *devices, struct mpk_dldevic
 			return MPK_OK;
 		}
 	if (kind == MPK_DEVICE_NONE || where.id < 0)
-		return mpk_fail(err, MPK_E_DEVICE,
-				"the code asks for device %d of DLPack type %d; minspect runs %s",
-				where.id, where.type, mpk_device_kind_names());
+		return mpk_fail(err, MPK_E_DEVICE, "the code asks for device %d of DLPack type %d",
+				where.id, where.type);
 	MPK_TRY_ALLOC(mpk_vec_reserve(&devices->open, &devices->open_cap, devices->open_count + 1,
 				      sizeof *devices->open),
 		      err);
@@ -150,6 +151,21 @@ struct mpk_dldevice mpk_devices_current(struct mpk_devices *devices, enum mpk_de
 	where.id = *current_of(devices, kind);
 	(void)pthread_mutex_unlock(&devices->lock);
 	return where;
+}
+
+/* Whoever has the lock may be waiting for a driver that forks, so it is not waited for. Only memory on
+ * the CPU is of use in a child. */
+void mpk_devices_at_fork(struct mpk_devices *devices, enum mpk_fork_moment moment)
+{
+	if (moment == MPK_FORK_PREPARE)
+		devices->forks = pthread_mutex_trylock(&devices->lock) == 0;
+	for (size_t i = 0; devices->forks && i < devices->open_count; i++)
+		if (devices->open[i].where.type == MPK_DL_CPU)
+			mpk_allocator_at_fork(devices->open[i].allocator, moment);
+	if (moment != MPK_FORK_PREPARE && devices->forks)
+		(void)pthread_mutex_unlock(&devices->lock);
+	else if (moment == MPK_FORK_CHILD)
+		mpk_lock_free_in_child(&devices->lock);
 }
 
 /* --- for module code --------------------------------------------------------------------- */

@@ -2,10 +2,6 @@
 /* host.c - the shared object of a library: its counted references, its functions by name, its
  * symbols
  *
- * The dynamic linker opens a file once per process, however often it is asked, while a library's
- * context symbol and its __TVM... pointers lead to one module. A list of all open hosts makes sure
- * that no two libraries share an object.
- *
  * Several threads may hold a host. Its last reference closes the object, unless C++ code of it may
  * have registered something with a library that stays.
  */
@@ -14,6 +10,7 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "abi/convention.h"
 #include "base/lock.h"
@@ -28,6 +25,7 @@ enum mpk_code mpk_host_create(struct mpk_runtime *runtime, const struct mpk_host
 	atomic_init(&host->refs, 1);
 	host->runtime = runtime;
 	host->code = *code;
+	host->copy = -1;
 	mpk_lock_init_recursive(&host->lock);
 	*out = host;
 	return MPK_OK;
@@ -40,51 +38,17 @@ struct mpk_host *mpk_host_hold(struct mpk_host *host)
 	return host;
 }
 
-/* The shared objects of this process that are open, whoever opened them. */
-static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct mpk_host *open_hosts;
-
-/* dlopen gave this handle to another host already: then both would fill the same pointers. */
-bool mpk_host_claim(struct mpk_host *host)
-{
-	struct mpk_host *other;
-
-	(void)pthread_mutex_lock(&open_lock);
-	for (other = open_hosts; other && other->handle != host->handle; other = other->next)
-		;
-	if (!other) {
-		host->next = open_hosts;
-		open_hosts = host;
-	}
-	(void)pthread_mutex_unlock(&open_lock);
-	if (other && other != host) {
-		(void)dlclose(host->handle);
-		host->handle = NULL;
-	}
-	return !other || other == host;
-}
-
-static void runtime_host_forget(struct mpk_host *host)
-{
-	(void)pthread_mutex_lock(&open_lock);
-	for (struct mpk_host **at = &open_hosts; *at; at = &(*at)->next)
-		if (*at == host) {
-			*at = host->next;
-			break;
-		}
-	(void)pthread_mutex_unlock(&open_lock);
-}
-
 void mpk_host_drop(struct mpk_host *host)
 {
 	if (!host || atomic_fetch_sub_explicit(&host->refs, 1, memory_order_acq_rel) != 1)
 		return;
-	runtime_host_forget(host);
 	/* for a library that stays, or that the linker keeps: nobody answers there any more */
 	if (host->ctx_slot)
 		*host->ctx_slot = NULL;
 	if (host->handle && !host->stays_open)
 		(void)dlclose(host->handle);
+	if (host->copy >= 0 && !host->stays_open)
+		(void)close(host->copy);
 	if (host->code.release)
 		host->code.release(host->code.owner);
 	free(host->registered);

@@ -20,6 +20,8 @@
 #include "value/function.h"
 #include "value/module.h"
 
+struct mpk_elfdyn; /* elfdyn/elfdyn.h */
+
 struct mpk_host_function {
 	const char *name; /* as a caller says it */
 	const char *symbol;
@@ -30,16 +32,16 @@ struct mpk_host_function {
 /* What a library's file says about its code. Everything is borrowed as long as anything of the
  * library lives; `owner` is then given back to `release`. */
 struct mpk_host_code {
-	const char *path; /* relative to the working directory, never searched for */
+	/* of the file, relative to the working directory, never searched for; NULL: there is an object alone */
+	const char *path;
+	const struct mpk_elfdyn *object; /* of the file's bytes; NULL: they are read from path */
+	bool wants_copy; /* others of this process may open the same file with a loader of their own: a copy of
+			  * it is opened, unless it would be large */
 	enum mpk_generation gen;
 	enum mpk_convention convention;
 	const char *prefix; /* of a system library's symbols; "" when none */
 	const struct mpk_host_function *functions;
 	size_t function_count;
-	const char *const *undefined; /* symbols it imports, weak ones left out */
-	size_t undefined_count;
-	const char *const *needed; /* DT_NEEDED */
-	size_t needed_count;
 	const struct mpk_tree *tree; /* of its blob; NULL without one */
 	/* DLPack's number of the device on which the host function of that name wants its tensors; 0:
 	 * not known. NULL: all of the library's code runs on the CPU, or nobody knows */
@@ -59,10 +61,10 @@ struct mpk_host {
 	atomic_uint refs;
 	struct mpk_runtime *runtime;
 	struct mpk_host_code code;
-	void *handle;          /* of dlopen; NULL while it is not open */
-	void **ctx_slot;       /* the library's context symbol, holding one of its modules */
-	bool stays_open;       /* objects of its own C++ code may be left: it is never closed */
-	struct mpk_host *next; /* of those whose shared object is open */
+	void *handle;    /* of dlopen; NULL while it is not open */
+	void **ctx_slot; /* the library's context symbol, holding one of its modules */
+	int copy;        /* descriptor of the copy that is open (copy.c); -1: none */
+	bool stays_open; /* objects of its own C++ code may be left: it is never closed */
 	struct mpk_registered *registered;
 	size_t registered_count, registered_cap;
 	pthread_mutex_t lock; /* recursive: over what its modules look up and make ready */
@@ -82,11 +84,6 @@ struct mpk_context mpk_host_context(const struct mpk_host *host);
 /* mpk_host_register - a symbol that its constructor registers
  * Returns  false when memory is out */
 bool mpk_host_register(struct mpk_host *host, const char *name, void *address);
-
-/* mpk_host_claim - make sure that no other library has the shared object that was opened: the
- * linker opens a file once, and its pointers lead to one module
- * Returns  false when another has it; handle is then given back */
-bool mpk_host_claim(struct mpk_host *host);
 
 /* mpk_host_find - a function of the code itself
  * @module  what the function belongs to; it holds it

@@ -59,20 +59,15 @@ static enum mpk_code kernels_decode(struct code *code, const struct mpk_tree *tr
 				    struct mpk_error *err)
 {
 	const struct mpk_node *source = &tree->nodes[index];
-	const struct mpk_kind *kind = mpk_kind_find(source->kind);
-	struct mpk_payload payload;
+	struct mpk_cursor c = mpk_cursor_of(source->payload, source->payload_off, "blob");
 	char path[64];
-
-	if (!kind)
-		return mpk_fail(err, MPK_E_INTERNAL, "a device kind without a codec");
-	enum mpk_code rc = mpk_payload_decode(kind, tree->gen, mpk_source_of(source), &code->arena,
-					      &payload, err);
+	enum mpk_code rc =
+		mpk_kernels_read(&c, source->kind, tree->gen, &code->arena, &code->kernels, err);
 
 	if (rc != MPK_OK) {
 		mpk_error_at_path(err, mpk_tree_path(tree, index, path, sizeof path));
 		return mpk_failed(rc);
 	}
-	code->kernels = payload.u.kernels;
 	return MPK_OK;
 }
 

@@ -8,30 +8,19 @@
 #include "runtime/library.h"
 
 #include <dlfcn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/arena.h"
 #include "base/strmap.h"
 #include "base/vec.h"
-#include "kinds.h"
 #include "runtime/internal/runtime.h"
 #include "runtime/node.h"
 #include "text/escape.h"
 #include "text/phrase.h"
 
 /* --- the library's pointers ------------------------------------------------------------------- */
-
-typedef void any_code(void);
-
-/* A library has the pointers of its own convention alone; those of others are not there. */
-static void set_pointer(void *handle, const char *symbol, any_code *code)
-{
-	any_code **slot = dlsym(handle, symbol);
-
-	if (slot)
-		*slot = code;
-}
 
 /* A library that was linked into another has a prefix before its symbols; others have none. */
 static void set_context(struct mpk_host *host, struct mpk_module *context)
@@ -46,29 +35,24 @@ static void set_context(struct mpk_host *host, struct mpk_module *context)
 }
 
 /* Our functions in the library's __TVM... pointers and the module in its context symbol, as its
- * loader is to do before any call. */
+ * loader is to do before any call. A library has the pointers of its own convention alone. */
 static void fill_pointers(struct mpk_host *host, struct mpk_module *context)
 {
-	const struct mpk_stub_table *functions = mpk_module_api();
-	const struct {
-		const char *symbol;
-		any_code *code;
-	} pointers[] = {
-		{ "__TVMFuncCall", (any_code *)functions->tvm_call },
-		{ "__TVMAPISetLastError", (any_code *)functions->tvm_set_last_error },
-		{ "__TVMBackendGetFuncFromEnv", (any_code *)functions->get_func_from_env },
-		{ "__TVMBackendAllocWorkspace", (any_code *)functions->alloc_workspace },
-		{ "__TVMBackendFreeWorkspace", (any_code *)functions->free_workspace },
-		{ "__TVMBackendParallelLaunch", (any_code *)functions->parallel_launch },
-		{ "__TVMBackendParallelBarrier", (any_code *)functions->parallel_barrier },
-		{ "__TVMFFIFunctionCall", (any_code *)functions->ffi_call },
-		{ "__TVMFFIErrorSetRaisedFromCStr", (any_code *)functions->ffi_raise },
-		{ "__TVMFFIEnvModLookupFromImports", (any_code *)functions->get_func_from_env },
-		{ "__TVMFFIHandleInitOnce", (any_code *)functions->ffi_init_once },
-	};
+	const unsigned parts = mpk_module_api_parts(host->code.convention);
+	size_t count;
+	const struct mpk_module_symbol *symbols = mpk_module_api(&count);
+	char name[64];
 
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(pointers); i++)
-		set_pointer(host->handle, pointers[i].symbol, pointers[i].code);
+	for (size_t i = 0; i < count; i++) {
+		mpk_module_code **slot;
+
+		if (!(symbols[i].part & parts))
+			continue;
+		(void)snprintf(name, sizeof name, "__%s", symbols[i].name);
+		slot = dlsym(host->handle, name);
+		if (slot)
+			*slot = symbols[i].code;
+	}
 	set_context(host, context);
 }
 
@@ -230,42 +214,13 @@ static void suggest(struct mpk_library *lib, const char *name, struct mpk_strbuf
 	mpk_put_names(text, n.items, n.count);
 }
 
-/* The first executor in the tree that has no loader here. */
-static const struct mpk_node *executor_without_loader(const struct mpk_library *lib, size_t *index)
-{
-	const struct mpk_tree *tree = lib->host->code.tree;
-
-	for (size_t i = 0; tree && i < tree->count; i++) {
-		const struct mpk_node *node = &tree->nodes[i];
-		const struct mpk_kind *kind = mpk_kind_find(node->kind);
-
-		if (!node->is_lib && kind && kind->role == MPK_ROLE_EXECUTOR &&
-		    !mpk_runtime_find_loader(lib->host->runtime, node->kind)) {
-			*index = i;
-			return node;
-		}
-	}
-	return NULL;
-}
-
-/* With what was nearly meant, or all names there are; and with the model that would have the
- * function, if nothing here runs it. */
+/* With what was nearly meant, or all names there are. */
 static enum mpk_code library_not_found(struct mpk_library *lib, const char *name,
 				       struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf hint = { 0 };
-	size_t at;
-	const struct mpk_node *executor = executor_without_loader(lib, &at);
-	char path[64];
 
 	suggest(lib, name, &hint);
-	if (executor)
-		return mpk_fail(
-			err, MPK_E_NOTFOUND,
-			"no host function '%s'%s; functions of the model itself are held by the %s module at %s, for an executor, which this minspect has not",
-			MPK_QUOTE(mpk_span_str(name)), mpk_strbuf_text(&hint),
-			MPK_QUOTE(executor->kind),
-			mpk_tree_path(lib->host->code.tree, at, path, sizeof path));
 	return mpk_fail(err, MPK_E_NOTFOUND, "no function '%s'%s", MPK_QUOTE(mpk_span_str(name)),
 			mpk_strbuf_text(&hint));
 }

@@ -3,7 +3,7 @@
  *
  * Opening executes the library's constructors; a program that does not trust them opens it in a
  * child process (session/internal/child.h). Several libraries may be open at a time, of different
- * conventions too.
+ * conventions too, and one file several times: each is then a copy of its own.
  */
 #ifndef MPK_RUNTIME_LIBRARY_H
 #define MPK_RUNTIME_LIBRARY_H
@@ -20,9 +20,8 @@ struct mpk_library;
  * @code    borrowed with all it points to until nothing of the library is left: code->release
  *          is called then. Not called when opening fails
  * Returns  MPK_OK; MPK_E_LOAD: unresolved symbols (all named), a missing shared library,
- *          no libtvm_ffi.so (with where it was looked for); MPK_E_AGAIN: something it needs wants
- *          the real libtvm_ffi.so: try again in a fresh process with use_real_tvm_ffi;
- *          MPK_E_CONFLICT: this very file is open already; MPK_E_NOMEM */
+ *          no libtvm_ffi.so (with where it was looked for), what mpk_elfdyn_read says; MPK_E_CORRUPT;
+ *          MPK_E_IO: the file cannot be read; MPK_E_NOMEM */
 enum mpk_code mpk_library_open(struct mpk_runtime *runtime, const struct mpk_host_code *code,
 			       struct mpk_library **out, struct mpk_error *err) MPK_MUST_CHECK;
 

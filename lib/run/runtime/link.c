@@ -1,25 +1,48 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* link.c - opening the shared object of a library, and what must be open before it
+/* link.c - opening the shared object of a library, and giving it the functions that it imports of its loader
  *
- * Module code imports functions of its loader by name, so the runtime stubs come first, then the
- * library, then the check of its symbols: the dynamic linker names one that is missing, this names
- * all. Two implementations of tvm-ffi must not meet in a process. When a library needs the real
- * libtvm_ffi.so our stub of it stays out, and where that shows too late the caller has to begin
- * again in a fresh process.
+ * Module code imports functions by name. Nothing exports them: the library is opened, and their addresses
+ * are written into its slots, so that no other code of the process can find them, and that the library finds
+ * ours also beside the real runtime. Functions that are bound at their first call may be missing until then.
+ * Where the dynamic linker wants one earlier (the file says so, an address was taken, a constructor calls it),
+ * a copy of the library is opened in which it may be missing (copy.c).
+ *
+ * Afterwards all imports are looked for: the dynamic linker names one that is missing, this names all.
+ * Two implementations of tvm-ffi must not meet in one library. When it, or what it needs, brings the real
+ * libtvm_ffi.so, that one has its slots.
  */
 #include "runtime/internal/runtime.h"
 
 #include <dlfcn.h>
 #include <link.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "abi/convention.h"
 #include "base/strbuf.h"
-#include "runtime/segments.h"
+#include "elfdyn/elfdyn.h"
+#include "io/mapping.h"
 #include "text/escape.h"
+
+/* A library while it is opened. */
+struct opening {
+	struct mpk_host *host;
+	struct mpk_arena arena;
+	struct mpk_mapping file; /* closed when the bytes came from elsewhere */
+	struct mpk_elfdyn object;
+	unsigned parts; /* MPK_API_...: whose functions are ours */
+};
+
+static void opening_fini(struct opening *o)
+{
+	mpk_mapping_close(&o->file);
+	mpk_arena_fini(&o->arena);
+}
 
 /* --- the real libtvm_ffi.so ------------------------------------------------------------------ */
 
@@ -40,27 +63,31 @@ static bool is_registry_function(const char *name)
 	return false;
 }
 
-/* Whether the library itself names it, or imports functions of
- * tvm-ffi that only the real one has */
-static bool needs_real(const struct mpk_host_code *code)
+/* Whether the file itself names a library. */
+static bool is_needed(const struct mpk_elfdyn *object, const char *name)
 {
-	for (size_t i = 0; i < code->needed_count; i++)
-		if (strcmp(code->needed[i], MPK_TVM_FFI_SONAME) == 0)
-			return true;
-	for (size_t i = 0; i < code->undefined_count; i++)
-		if (is_registry_function(code->undefined[i]))
+	for (size_t i = 0; i < object->needed_count; i++)
+		if (strcmp(object->needed[i], name) == 0)
 			return true;
 	return false;
 }
 
-/* Whether it is in this process */
-static bool is_real_loaded(void)
+/* Whether the library itself names it, or imports functions of
+ * tvm-ffi that only the real one has */
+static bool needs_real(const struct mpk_elfdyn *object)
 {
-	void *handle = dlopen(MPK_TVM_FFI_SONAME, RTLD_LAZY | RTLD_NOLOAD);
+	if (is_needed(object, MPK_TVM_FFI_SONAME))
+		return true;
+	for (size_t i = 0; i < object->slot_count; i++)
+		if (is_registry_function(object->slots[i].name))
+			return true;
+	return false;
+}
 
-	if (handle)
-		(void)dlclose(handle);
-	return handle != NULL;
+/* Whether it is among what an open library needs, by whatever way */
+static bool brings_real(void *handle)
+{
+	return dlsym(handle, "TVMFFIGetVersion") != NULL;
 }
 
 /* Only what is called here; all other functions are called by the library itself. */
@@ -95,16 +122,14 @@ static enum mpk_code fail_no_real(const struct mpk_tvm_ffi_search *search, struc
 	mpk_strbuf_puts(&places, "the dynamic linker's path");
 	for (size_t i = 0; i < search->path_count; i++)
 		mpk_strbuf_printf(&places, ", %s", MPK_QUOTE(mpk_span_str(search->paths[i])));
-	return mpk_fail(
-		err, MPK_E_LOAD,
-		"it needs " MPK_TVM_FFI_SONAME
-		", looked for in: %s; get it with 'pip install apache-tvm-ffi' and name it with --tvm-ffi PATH",
-		mpk_strbuf_text(&places));
+	return mpk_fail(err, MPK_E_LOAD,
+			"it needs " MPK_TVM_FFI_SONAME
+			", looked for in: %s; get it with 'pip install apache-tvm-ffi'",
+			mpk_strbuf_text(&places));
 }
 
 /* Find it, open it for all, and use it from now on
- * Returns  MPK_OK; MPK_E_LOAD: not found, with every place that was tried and how to get
- *          it, or one whose C API is not the one we know */
+ * Returns  MPK_OK; MPK_E_LOAD: not found, with every place that was tried, or one of another C API */
 static enum mpk_code open_real(const struct mpk_tvm_ffi_search *search, struct mpk_error *err)
 {
 	void *handle;
@@ -124,8 +149,7 @@ static enum mpk_code open_real(const struct mpk_tvm_ffi_search *search, struct m
 	return handle ? use_real(handle, err) : fail_no_real(search, err);
 }
 
-/* Functions that the real registry has and this program has not, such as those of Python
- * packages. */
+/* Functions that the real registry has and this program has not, such as those of Python packages. */
 bool mpk_tvm_ffi_global(const char *name, void **out)
 {
 	struct mpk_ffi_bytes key = { name, strlen(name) };
@@ -134,46 +158,106 @@ bool mpk_tvm_ffi_global(const char *name, void **out)
 	return real_api.get_global && real_api.get_global(&key, out) == 0 && *out;
 }
 
-/* --- the stubs ------------------------------------------------------------------------------- */
+/* --- slots --------------------------------------------------------------------------------- */
 
-/* RTLD_GLOBAL, as the library is to find the functions; opening one again only binds it again. */
-static enum mpk_code open_stub(const char *dir, const char *name, struct mpk_error *err)
+static mpk_module_code *ours(const struct opening *o, const char *name)
 {
-	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf path = { 0 };
-	void *handle, *bind;
+	return mpk_module_api_find(name, o->parts);
+}
 
-	mpk_strbuf_printf(&path, "%s/mpk-%s.so", dir, name);
-	MPK_TRY(mpk_strbuf_status(&path, err));
-	handle = dlopen(path.data, RTLD_NOW | RTLD_GLOBAL);
-	bind = handle ? dlsym(handle, MPK_STUB_BIND) : NULL;
-	if (!bind)
-		return mpk_fail(
-			err, MPK_E_LOAD,
-			"the program's own runtime part cannot be opened (is the installation complete?): %s",
-			MPK_QUOTE(mpk_span_str(dlerror())));
-	((mpk_stub_bind_fn *)(uintptr_t)bind)(mpk_module_api());
+/* One that constructors call; all others are called by functions that somebody calls. */
+static bool has_constructors(const struct opening *o)
+{
+	for (size_t i = 0; i < o->object.slot_count; i++)
+		if (ours(o, o->object.slots[i].name) &&
+		    strstr(o->object.slots[i].name, "RegisterSystemLibSymbol"))
+			return true;
+	return false;
+}
+
+/* Whether the dynamic linker wants one of our functions before its slot can be written. */
+static bool wants_early(const struct opening *o)
+{
+	bool lazily = !o->object.binds_now;
+
+#ifndef __GLIBC__
+	lazily = false; /* musl binds what it opens at once */
+#endif
+	for (size_t i = 0; i < o->object.slot_count; i++) {
+		const struct mpk_slot *s = &o->object.slots[i];
+
+		if (ours(o, s->name) && (!lazily || s->kind != MPK_SLOT_CALL))
+			return true;
+	}
+	return false;
+}
+
+static bool in_relro(const struct mpk_elfdyn *object, const struct mpk_slot *s)
+{
+	return s->address >= object->relro && s->address - object->relro < object->relro_bytes;
+}
+
+/* Whole pages that the dynamic linker has made read-only. */
+static bool protect(const struct mpk_elfdyn *object, uintptr_t base, int rights)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = base + object->relro;
+	uintptr_t end = (from + object->relro_bytes) & ~(page - 1);
+
+	from &= ~(page - 1);
+	return end <= from || mprotect((void *)from, end - from, rights) == 0;
+}
+
+static enum mpk_code write_slots(const struct opening *o, uintptr_t base, struct mpk_error *err)
+{
+	const struct mpk_elfdyn *object = &o->object;
+	bool is_open = false;
+
+	for (size_t i = 0; i < object->slot_count; i++) {
+		const struct mpk_slot *s = &object->slots[i];
+		mpk_module_code *code = ours(o, s->name);
+
+		if (!code)
+			continue;
+		if (s->kind == MPK_SLOT_OTHER)
+			return mpk_fail(
+				err, MPK_E_LOAD,
+				"it imports '%s' in a way that only the dynamic linker can resolve",
+				MPK_QUOTE(mpk_span_str(s->name)));
+		if (!is_open && in_relro(object, s)) {
+			if (!protect(object, base, PROT_READ | PROT_WRITE))
+				return mpk_fail(err, MPK_E_LOAD,
+						"the slots of what it imports cannot be written");
+			is_open = true;
+		}
+		*(uintptr_t *)(base + s->address) = (uintptr_t)code + (uintptr_t)s->addend;
+	}
+	if (is_open && !protect(object, base, PROT_READ))
+		return mpk_fail(err, MPK_E_LOAD, "the slots of what it imports stay writable");
 	return MPK_OK;
 }
 
-/* "x.so" would be searched in the linker's path; a file in memory has no path at all. */
-static void library_path(const struct mpk_host *host, struct mpk_strbuf *out)
+static enum mpk_code base_of(void *handle, uintptr_t *out, struct mpk_error *err)
 {
-	const char *path = host->code.path;
+	struct link_map *map;
 
-	mpk_strbuf_printf(out, "%s%s", strchr(path, '/') ? "" : "./", path);
+	if (dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0)
+		return mpk_fail(err, MPK_E_LOAD, "%s", MPK_QUOTE(mpk_span_str(dlerror())));
+	*out = (uintptr_t)map->l_addr;
+	return MPK_OK;
 }
 
 /* --- symbols nobody has ------------------------------------------------------------- */
 
 /* What RTLD_LAZY left open would end the process at the first call. */
-static bool is_resolved(const struct mpk_host *host, const char *name)
+static bool is_resolved(const struct opening *o, const char *name)
 {
-	const struct mpk_host_code *code = &host->code;
-	bool found = dlsym(RTLD_DEFAULT, name) || (host->handle && dlsym(host->handle, name));
+	const struct mpk_host *host = o->host;
+	bool found = ours(o, name) || dlsym(RTLD_DEFAULT, name) ||
+		     (host->handle && dlsym(host->handle, name));
 
 	/* when the library could not be opened its needs are asked one by one */
-	for (size_t i = 0; i < code->needed_count && !found && !host->handle; i++) {
-		void *needed = dlopen(code->needed[i], RTLD_LAZY | RTLD_LOCAL);
+	for (size_t i = 0; i < o->object.needed_count && !found && !host->handle; i++) {
+		void *needed = dlopen(o->object.needed[i], RTLD_LAZY | RTLD_LOCAL);
 
 		found = needed && dlsym(needed, name);
 		if (needed)
@@ -182,169 +266,232 @@ static bool is_resolved(const struct mpk_host *host, const char *name)
 	return found;
 }
 
-/* All of them, since each may come from another library that is missing. */
-static size_t list_unresolved(const struct mpk_host *host, struct mpk_strbuf *list)
+static int link_by_text(const void *a, const void *b)
 {
-	const struct mpk_host_code *code = &host->code;
-	size_t count = 0;
-
-	for (size_t i = 0; i < code->undefined_count; i++) {
-		if (is_resolved(host, code->undefined[i]))
-			continue;
-		mpk_strbuf_printf(list, "%s%s", count ? ", " : "",
-				  MPK_QUOTE(mpk_span_str(code->undefined[i])));
-		count++;
-	}
-	return count;
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static enum mpk_code check_symbols(const struct mpk_host *host, const char *why,
-				   struct mpk_error *err)
+/* All of them, since each may come from another library that is missing. */
+static enum mpk_code list_unresolved(struct opening *o, const char ***out, size_t *count,
+				     struct mpk_error *err)
+{
+	const struct mpk_symbol_source source = mpk_elfdyn_source(&o->object);
+	const char **names = mpk_arena_array(&o->arena, source.count + 1, sizeof *names);
+
+	MPK_TRY_ALLOC(names, err);
+	*out = names;
+	for (size_t i = 0; i < source.count; i++) {
+		struct mpk_symbol s;
+
+		MPK_TRY(source.get(source.self, i, &s, err));
+		if (!s.defined && s.name[0] && s.bind == STB_GLOBAL && !is_resolved(o, s.name))
+			names[(*count)++] = s.name;
+	}
+	if (*count)
+		qsort(names, *count, sizeof *names, link_by_text);
+	return MPK_OK;
+}
+
+/* @why     what the dynamic linker said; NULL: it opened the library */
+static enum mpk_code check_symbols(struct opening *o, const char *why, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf list = { 0 };
-	size_t count = list_unresolved(host, &list);
+	const char **names;
+	size_t count = 0;
 
+	MPK_TRY(list_unresolved(o, &names, &count, err));
+	for (size_t i = 0; i < count; i++)
+		mpk_strbuf_printf(&list, "%s%s", i ? ", " : "", MPK_QUOTE(mpk_span_str(names[i])));
 	if (count)
 		return mpk_fail(err, MPK_E_LOAD, "nobody defines %zu symbol%s that it imports: %s",
 				count, count == 1 ? "" : "s", mpk_strbuf_text(&list));
 	if (why)
-		return mpk_fail(err, MPK_E_LOAD, "%s", MPK_QUOTE(mpk_span_str(why)));
+		return mpk_fail(err, MPK_E_LOAD, "%s", why);
 	return MPK_OK;
 }
 
 /* --- the library -------------------------------------------------------------------- */
 
-/* What constructors register belongs to the library whose constructors run. */
-static void run_constructors(struct mpk_host *host, const char *path, char *why, size_t size)
-{
-	struct mpk_context context = mpk_host_context(host), before;
+/* Two that find a file not open yet would both open it. */
+static pthread_mutex_t file_lock = PTHREAD_MUTEX_INITIALIZER;
 
-	context.loading = host;
-	before = mpk_context_swap(context);
-	host->handle = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
-	if (!host->handle)
-		(void)snprintf(why, size, "%s", dlerror());
-	(void)mpk_context_swap(before);
+/* Not taken before a fork, as a constructor may itself fork. */
+void mpk_link_at_fork(enum mpk_fork_moment moment)
+{
+	if (moment == MPK_FORK_CHILD)
+		mpk_lock_free_in_child(&file_lock);
 }
 
-/* RTLD_LAZY: functions that are missing are all listed afterwards, instead of the first one by
- * the linker. */
-static enum mpk_code open_library(struct mpk_host *host, struct mpk_error *err)
+/* The file itself; NULL in host->handle when somebody in this process has it open already, maybe another
+ * loader, whose pointers are in it. */
+static enum mpk_code open_file(struct opening *o, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf path = { 0 };
-	char why[512];
+	const char *name = o->host->code.path, *text = NULL;
+	void *others;
 
-	library_path(host, &path);
+	/* "x.so" would be searched in the linker's path */
+	mpk_strbuf_printf(&path, "%s%s", strchr(name, '/') ? "" : "./", name);
 	MPK_TRY(mpk_strbuf_status(&path, err));
-	run_constructors(host, path.data, why, sizeof why);
-	if (host->handle && !mpk_host_claim(host))
-		return mpk_fail(err, MPK_E_CONFLICT, "it is open in this process already");
-	if (host->handle)
-		return check_symbols(host, NULL, err);
-
+	(void)pthread_mutex_lock(&file_lock);
+	others = dlopen(path.data, RTLD_LAZY | RTLD_NOLOAD);
+	if (!others) {
+		o->host->handle = dlopen(path.data, RTLD_LAZY | RTLD_LOCAL);
+		text = o->host->handle ? NULL : dlerror();
+	}
+	(void)pthread_mutex_unlock(&file_lock);
+	if (others)
+		(void)dlclose(others);
+	if (!text)
+		return MPK_OK;
 	/* the message begins with the path, which the caller puts in front anyway */
-	const char *text = strncmp(why, path.data, path.len) == 0 ? why + path.len + 2 : why;
-	if (strstr(text, "undefined symbol"))
-		return check_symbols(host, text, err);
+	if (strncmp(text, path.data, path.len) == 0)
+		text += path.len + 2;
 	return mpk_fail(err, MPK_E_LOAD, "%s", MPK_QUOTE(mpk_span_str(text)));
 }
 
-/* The context in a direct import goes to the real look-up, which knows no module of
- * ours. */
-static bool looks_up_directly(const struct mpk_host_code *code)
+/* Of a large library each process would have a copy: it is shared where that can be. */
+static bool wants_copy(const struct opening *o)
 {
-	for (size_t i = 0; i < code->undefined_count; i++)
-		if (strcmp(code->undefined[i], "TVMFFIEnvModLookupFromImports") == 0)
-			return true;
-	return false;
+	const struct mpk_host_code *code = &o->host->code;
+
+	return !code->path || has_constructors(o) || wants_early(o) ||
+	       (code->wants_copy && mpk_copy_is_cheap(&o->object));
 }
 
-/* Whether the file names it itself. */
-static bool is_linked(const struct mpk_host_code *code)
+static enum mpk_code open_code(struct opening *o, bool constructs, struct mpk_error *err)
 {
-	for (size_t i = 0; i < code->needed_count; i++)
-		if (strcmp(code->needed[i], MPK_TVM_FFI_SONAME) == 0)
+	if (!wants_copy(o))
+		MPK_TRY(open_file(o, err));
+	if (o->host->handle)
+		return MPK_OK;
+	return mpk_copy_open(o->host, &o->object, o->parts, constructs, err);
+}
+
+/* What constructors register belongs to the library whose constructors run. */
+static enum mpk_code open_object(struct opening *o, struct mpk_error *err)
+{
+	struct mpk_host *host = o->host;
+	struct mpk_context context = mpk_host_context(host), before;
+	bool constructs = has_constructors(o); /* a copy, always */
+	enum mpk_code rc;
+	uintptr_t base = 0;
+
+	context.loading = host;
+	before = mpk_context_swap(context);
+	rc = open_code(o, constructs, err);
+	if (rc == MPK_OK)
+		rc = base_of(host->handle, &base, err);
+	if (rc == MPK_OK && brings_real(host->handle))
+		o->parts &= ~(unsigned)MPK_API_FFI;
+	if (rc == MPK_OK)
+		rc = write_slots(o, base, err);
+	if (rc == MPK_OK && constructs)
+		mpk_copy_construct(&o->object, base);
+	(void)mpk_context_swap(before);
+	return rc;
+}
+
+/* RTLD_LAZY: functions that are missing are all listed afterwards, not the first one alone. */
+static enum mpk_code open_library(struct opening *o, struct mpk_error *err)
+{
+	struct mpk_error why = { 0 };
+	enum mpk_code rc = open_object(o, &why);
+
+	if (rc == MPK_OK)
+		return check_symbols(o, NULL, err);
+	if (rc == MPK_E_LOAD && strstr(why.text, "undefined symbol"))
+		return check_symbols(o, why.text, err);
+	if (err)
+		*err = why;
+	return mpk_failed(rc);
+}
+
+/* The context in a direct import goes to the real look-up, which knows no module of ours. */
+static bool looks_up_directly(const struct mpk_elfdyn *object)
+{
+	for (size_t i = 0; i < object->slot_count; i++)
+		if (strcmp(object->slots[i].name, "TVMFFIEnvModLookupFromImports") == 0)
 			return true;
 	return false;
 }
 
 /* The library stays open: C++ code of it has registered types and functions with the real one. */
-static enum mpk_code open_with_real(struct mpk_host *host, struct mpk_error *err)
+static enum mpk_code keep_real(struct opening *o, const struct mpk_tvm_ffi_search *search,
+			       struct mpk_error *err)
 {
-	const struct mpk_runtime_options *o = mpk_runtime_options(host->runtime);
-
-	host->stays_open = true;
-	if (looks_up_directly(&host->code))
+	o->host->stays_open = true;
+	o->parts = MPK_API_BACKEND;
+	if (looks_up_directly(&o->object))
 		return mpk_fail(
 			err, MPK_E_LOAD,
 			"it needs " MPK_TVM_FFI_SONAME
 			" and looks its imports up through it; only TVM's own loader can open such a library");
+	return search ? open_real(search, err) : MPK_OK;
+}
+
+static enum mpk_code open_with_real(struct opening *o, struct mpk_error *err)
+{
+	static const struct mpk_tvm_ffi_search beside;
+	const struct mpk_runtime_options *options = mpk_runtime_options(o->host->runtime);
+	const struct mpk_tvm_ffi_search *search = &options->tvm_ffi;
+
+	MPK_TRY(keep_real(o, NULL, err));
 	/* its own run path may lead to the real one, when it was linked with it */
-	if (!o->tvm_ffi.explicit_path && is_linked(&host->code) &&
-	    open_library(host, NULL) == MPK_OK && is_real_loaded())
-		return open_real(&(struct mpk_tvm_ffi_search){ 0 }, err);
-	MPK_TRY(open_real(&o->tvm_ffi, err));
-	return open_library(host, err);
+	if (!search->explicit_path && is_needed(&o->object, MPK_TVM_FFI_SONAME) &&
+	    open_library(o, NULL) == MPK_OK && brings_real(o->host->handle))
+		return open_real(&beside, err);
+	MPK_TRY(open_real(search, err));
+	return o->host->handle ? check_symbols(o, NULL, err) : open_library(o, err);
+}
+
+/* What it needs may need the real one: that shows when all of it is open, or cannot be. */
+static enum mpk_code open_with_ours(struct opening *o, struct mpk_error *err)
+{
+	static const struct mpk_tvm_ffi_search beside;
+	const struct mpk_runtime_options *options = mpk_runtime_options(o->host->runtime);
+	struct mpk_error why = { 0 };
+	enum mpk_code rc = open_library(o, &why);
+
+	if (rc == MPK_OK && (o->parts & (MPK_API_FFI | MPK_API_LEGACY)))
+		return MPK_OK;
+	if (rc == MPK_OK)
+		return keep_real(o, &beside, err);
+	if (rc == MPK_E_LOAD && !o->host->handle && (o->parts & MPK_API_FFI) &&
+	    strstr(why.text, MPK_TVM_FFI_SONAME)) {
+		MPK_TRY(keep_real(o, &options->tvm_ffi, err));
+		return open_library(o, err);
+	}
+	if (err)
+		*err = why;
+	return mpk_failed(rc);
+}
+
+/* A file that has gone since it was looked at cannot be loaded. */
+static enum mpk_code map_file(struct opening *o, struct mpk_error *err)
+{
+	enum mpk_code rc = mpk_mapping_open(o->host->code.path, &o->file, err);
+
+	if (rc == MPK_OK || rc == MPK_E_NOMEM)
+		return rc;
+	if (err)
+		err->code = MPK_E_LOAD;
+	return mpk_failed(MPK_E_LOAD);
 }
 
 enum mpk_code mpk_host_link(struct mpk_host *host, struct mpk_error *err)
 {
-	const struct mpk_runtime_options *o = mpk_runtime_options(host->runtime);
+	MPK_CLEANUP(opening_fini) struct opening o = { .host = host, .file.fd = -1 };
 	bool legacy = host->code.convention == MPK_CONV_LEGACY;
 
-	MPK_TRY(open_stub(o->stub_dir, "backend", err));
-	if (!legacy && (o->use_real_tvm_ffi || needs_real(&host->code)))
-		return open_with_real(host, err);
-	MPK_TRY(open_stub(o->stub_dir, legacy ? "legacy" : "ffi", err));
-
-	enum mpk_code rc = open_library(host, err);
-	/* what it needs may need the real one: then this process can make no calls */
-	if (!legacy && !o->use_real_tvm_ffi &&
-	    (is_real_loaded() ||
-	     (rc == MPK_E_LOAD && err && strstr(err->text, MPK_TVM_FFI_SONAME))))
-		return mpk_fail(err, MPK_E_AGAIN, "a needed library needs " MPK_TVM_FFI_SONAME);
-	return rc;
-}
-
-/* --- memory of a shared object --------------------------------------------------------------- */
-
-struct search {
-	uintptr_t code, data;
-	size_t room;
-};
-
-/* How many bytes of a segment begin at an address; 0 when it is not in it. */
-static size_t room_in(const struct dl_phdr_info *object, size_t segment, uintptr_t address)
-{
-	const ElfW(Phdr) *s = &object->dlpi_phdr[segment];
-	uintptr_t start = object->dlpi_addr + s->p_vaddr;
-
-	if (s->p_type != PT_LOAD || !(s->p_flags & PF_R) || address < start ||
-	    address - start >= s->p_memsz)
-		return 0;
-	return s->p_memsz - (address - start);
-}
-
-/* Stops at the object that has the code: addresses of others say nothing. */
-static int look_into(struct dl_phdr_info *object, size_t size, void *user)
-{
-	struct search *s = user;
-	bool has_code = false;
-
-	(void)size;
-	for (size_t i = 0; i < object->dlpi_phnum; i++)
-		has_code |= room_in(object, i, s->code) > 0;
-	for (size_t i = 0; has_code && i < object->dlpi_phnum && !s->room; i++)
-		s->room = room_in(object, i, s->data);
-	return has_code;
-}
-
-/* The kernel's list of segments is asked, as reading a pointer that leads nowhere ends the
- * process. */
-size_t mpk_segments_room(const void *code, const void *data)
-{
-	struct search s = { (uintptr_t)code, (uintptr_t)data, 0 };
-
-	(void)dl_iterate_phdr(look_into, &s);
-	return s.room;
+	if (host->code.object) {
+		o.object = *host->code.object;
+	} else {
+		MPK_TRY(map_file(&o, err));
+		MPK_TRY(mpk_elfdyn_read(o.file.bytes, &o.arena, &o.object, err));
+	}
+	o.parts = mpk_module_api_parts(host->code.convention);
+	if (!legacy && needs_real(&o.object))
+		return open_with_real(&o, err);
+	return open_with_ours(&o, err);
 }

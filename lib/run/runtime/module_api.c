@@ -7,115 +7,20 @@
  */
 #include "runtime/internal/runtime.h"
 
-#include <pthread.h>
-#include <stdalign.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "abi/any_list.h"
 #include "abi/convention.h"
 #include "abi/ffi_object.h"
 #include "abi/raised.h"
-#include "base/num.h"
 #include "base/strbuf.h"
 #include "runtime/context.h"
 #include "runtime/devices.h"
+#include "runtime/internal/process.h"
 #include "runtime/node.h"
 #include "runtime/parallel.h"
-
-/* --- scratch memory -------------------------------------------------------------------------- */
-
-enum { WORKSPACE_ALIGN = 128 }; /* bytes; what the strictest release of TVM assumed */
-
-/* Stands before the memory handed out, as long as the alignment. */
-struct block {
-	uint64_t bytes;     /* usable */
-	struct block *next; /* in the list of free ones */
-};
-
-enum { KEPT_MAX = 16 };
-
-struct pool {
-	struct block *free;
-	unsigned count;
-};
-
-static _Thread_local struct pool pool;
-static pthread_key_t pool_key;
-static pthread_once_t pool_once = PTHREAD_ONCE_INIT;
-static bool has_key;
-
-static void empty_pool(void *argument)
-{
-	struct pool *p = argument;
-
-	while (p->free) {
-		struct block *b = p->free;
-
-		p->free = b->next;
-		free(b);
-	}
-	p->count = 0;
-}
-
-static void module_api_make_key(void)
-{
-	has_key = pthread_key_create(&pool_key, empty_pool) == 0;
-}
-
-static struct block *take_block(uint64_t bytes)
-{
-	for (struct block **at = &pool.free; *at; at = &(*at)->next) {
-		struct block *b = *at;
-
-		/* a block much larger than asked for is kept for who needs it */
-		if (b->bytes < bytes || b->bytes / 4 > bytes)
-			continue;
-		*at = b->next;
-		pool.count--;
-		return b;
-	}
-	return NULL;
-}
-
-/* Memory on the CPU; NULL when there is none. Compiled functions take and give it back on each
- * call, so a thread keeps what it freed for its next request; the thread's end frees it. */
-static void *take_workspace(uint64_t bytes)
-{
-	struct block *b = take_block(bytes);
-	uint64_t room;
-
-	if (!b) {
-		if (!mpk_align_up(bytes ? bytes : 1, WORKSPACE_ALIGN, &room) ||
-		    !mpk_add_u64(room, WORKSPACE_ALIGN, &room) || room > SIZE_MAX / 2)
-			return NULL;
-		b = aligned_alloc(WORKSPACE_ALIGN, (size_t)room);
-		if (!b)
-			return NULL;
-		b->bytes = room - WORKSPACE_ALIGN;
-	}
-	return (char *)b + WORKSPACE_ALIGN;
-}
-
-/* From any thread. */
-static void give_workspace(void *data)
-{
-	if (!data)
-		return;
-
-	struct block *b = (struct block *)(void *)((char *)data - WORKSPACE_ALIGN);
-	(void)pthread_once(&pool_once, module_api_make_key);
-	/* the destructor runs only for a thread that set the key */
-	if (pool.count >= KEPT_MAX || !has_key || pthread_setspecific(pool_key, &pool) != 0) {
-		free(b);
-		return;
-	}
-	b->next = pool.free;
-	pool.free = b;
-	pool.count++;
-}
 
 static int fail_call(const struct mpk_error *error)
 {
@@ -168,7 +73,7 @@ static void *alloc_workspace(int type, int id, uint64_t bytes, int code, int bit
 	(void)code;
 	(void)bits;
 	if (type == MPK_DL_CPU)
-		data = take_workspace(bytes);
+		data = mpk_workspace_take(bytes);
 	else if (runtime)
 		data = mpk_devices_alloc(mpk_runtime_devices(runtime),
 					 (struct mpk_dldevice){ type, id }, bytes);
@@ -182,7 +87,7 @@ static int free_workspace(int type, int id, void *data)
 	struct mpk_runtime *runtime = mpk_context_get().runtime;
 
 	if (type == MPK_DL_CPU)
-		give_workspace(data);
+		mpk_workspace_give(data);
 	else if (runtime)
 		mpk_devices_free(mpk_runtime_devices(runtime), (struct mpk_dldevice){ type, id },
 				 data);
@@ -315,21 +220,32 @@ static int ffi_get_global(const struct mpk_ffi_bytes *name, void **out)
 	return rc;
 }
 
-static int ffi_make_text(const struct mpk_ffi_bytes *text, struct mpk_ffi_any *out, int is_bytes)
+static int ffi_make_text(enum mpk_value_kind kind, const struct mpk_ffi_bytes *text,
+			 struct mpk_ffi_any *out)
 {
 	MPK_CLEANUP(mpk_value_drop) struct mpk_value v = { 0 };
 	struct mpk_error error;
-	enum mpk_code rc = mpk_value_of_text(is_bytes ? MPK_VALUE_BYTES : MPK_VALUE_STR,
-					     mpk_span_of(text->data, text->size), &v, &error);
+	enum mpk_code rc = mpk_value_of_text(kind, mpk_span_of(text->data, text->size), &v, &error);
 
 	if (rc == MPK_OK)
 		rc = mpk_ffi_encode(ffi_convention(), &v, out, &error);
 	return rc == MPK_OK ? 0 : fail_call(&error);
 }
 
-static int ffi_make_error(const struct mpk_ffi_bytes *kind, const struct mpk_ffi_bytes *message,
-			  void **out)
+static int ffi_make_string(const struct mpk_ffi_bytes *text, struct mpk_ffi_any *out)
 {
+	return ffi_make_text(MPK_VALUE_STR, text, out);
+}
+
+static int ffi_make_bytes(const struct mpk_ffi_bytes *text, struct mpk_ffi_any *out)
+{
+	return ffi_make_text(MPK_VALUE_BYTES, text, out);
+}
+
+static int ffi_make_error(const struct mpk_ffi_bytes *kind, const struct mpk_ffi_bytes *message,
+			  const struct mpk_ffi_bytes *backtrace, void **out)
+{
+	(void)backtrace;
 	*out = mpk_ffi_make_error(ffi_convention(), mpk_span_of(kind->data, kind->size),
 				  mpk_span_of(message->data, message->size));
 	return *out ? 0 : fail_text(MPK_E_NOMEM, "out of memory");
@@ -342,10 +258,10 @@ static int ffi_own(const struct mpk_ffi_any *view, struct mpk_ffi_any *out)
 
 	if (view->type_index == MPK_FFI_RAW_STR) {
 		text = (struct mpk_ffi_bytes){ view->v_c_str, strlen(view->v_c_str) };
-		return ffi_make_text(&text, out, 0);
+		return ffi_make_string(&text, out);
 	}
 	if (view->type_index == MPK_FFI_BYTE_ARRAY)
-		return ffi_make_text(view->v_ptr, out, 1);
+		return ffi_make_bytes(view->v_ptr, out);
 	*out = *view;
 	if (view->type_index >= MPK_FFI_OBJECT)
 		mpk_ffi_hold(ffi_convention(), view->v_ptr);
@@ -434,40 +350,70 @@ static int tvm_get_global(const char *name, void **out)
 	return 0;
 }
 
-static const struct mpk_stub_table functions = {
-	.get_func_from_env = get_func_from_env,
-	.alloc_workspace = alloc_workspace,
-	.free_workspace = free_workspace,
-	.parallel_launch = parallel_launch,
-	.parallel_barrier = parallel_barrier,
-	.run_once = run_once,
-	.register_symbol = register_symbol,
-	.ffi_call = ffi_call,
-	.ffi_raise = ffi_raise,
-	.ffi_raise_parts = ffi_raise_parts,
-	.ffi_raise_object = ffi_raise_object,
-	.ffi_move_raised = ffi_move_raised,
-	.ffi_init_once = ffi_init_once,
-	.ffi_deinit_once = ffi_deinit_once,
-	.ffi_hold = ffi_hold,
-	.ffi_drop = ffi_drop,
-	.ffi_get_global = ffi_get_global,
-	.ffi_make_text = ffi_make_text,
-	.ffi_make_error = ffi_make_error,
-	.ffi_own = ffi_own,
-	.ffi_list_set_arg = ffi_list_set_arg,
-	.ffi_list_move = ffi_list_move,
-	.ffi_list_reset = ffi_list_reset,
-	.tvm_list_set_arg = tvm_list_set_arg,
-	.tvm_list_move = tvm_list_move,
-	.tvm_list_reset = tvm_list_reset,
-	.tvm_call = mpk_legacy_enter,
-	.tvm_set_last_error = tvm_set_last_error,
-	.tvm_get_last_error = tvm_get_last_error,
-	.tvm_get_global = tvm_get_global,
+/* --- their names ----------------------------------------------------------------------------- */
+
+/* Streams belong to devices; host code asks on the CPU only, where there is none. */
+static void *get_stream(int32_t device_type, int32_t device_id)
+{
+	(void)device_type;
+	(void)device_id;
+	return NULL;
+}
+
+#define ROW(part, name, function) { MPK_API_##part, name, (mpk_module_code *)(function) }
+
+static const struct mpk_module_symbol symbols[] = {
+	ROW(BACKEND, "TVMBackendGetFuncFromEnv", get_func_from_env),
+	ROW(BACKEND, "TVMBackendAllocWorkspace", alloc_workspace),
+	ROW(BACKEND, "TVMBackendFreeWorkspace", free_workspace),
+	ROW(BACKEND, "TVMBackendParallelLaunch", parallel_launch),
+	ROW(BACKEND, "TVMBackendParallelBarrier", parallel_barrier),
+	ROW(BACKEND, "TVMBackendRunOnce", run_once),
+	ROW(BACKEND, "TVMBackendRegisterSystemLibSymbol", register_symbol),
+
+	ROW(FFI, "TVMFFIFunctionCall", ffi_call),
+	ROW(FFI, "TVMFFIErrorSetRaisedFromCStr", ffi_raise),
+	ROW(FFI, "TVMFFIErrorSetRaisedFromCStrParts", ffi_raise_parts),
+	ROW(FFI, "TVMFFIErrorSetRaised", ffi_raise_object),
+	ROW(FFI, "TVMFFIErrorMoveFromRaised", ffi_move_raised),
+	ROW(FFI, "TVMFFIErrorCreate", ffi_make_error),
+	ROW(FFI, "TVMFFIEnvModLookupFromImports", get_func_from_env),
+	ROW(FFI, "TVMFFIEnvModRegisterSystemLibSymbol", register_symbol),
+	ROW(FFI, "TVMFFIHandleInitOnce", ffi_init_once),
+	ROW(FFI, "TVMFFIHandleDeinitOnce", ffi_deinit_once),
+	ROW(FFI, "TVMFFIObjectIncRef", ffi_hold),
+	ROW(FFI, "TVMFFIObjectDecRef", ffi_drop),
+	ROW(FFI, "TVMFFIObjectFree", ffi_drop), /* 0.21's name for it */
+	ROW(FFI, "TVMFFIFunctionGetGlobal", ffi_get_global),
+	ROW(FFI, "TVMFFIStringFromByteArray", ffi_make_string),
+	ROW(FFI, "TVMFFIBytesFromByteArray", ffi_make_bytes),
+	ROW(FFI, "TVMFFIAnyViewToOwnedAny", ffi_own),
+	ROW(FFI, "TVMFFIEnvGetStream", get_stream),
+	ROW(FFI, "TVMBackendAnyListSetPackedArg", ffi_list_set_arg),
+	ROW(FFI, "TVMBackendAnyListMoveFromPackedReturn", ffi_list_move),
+	ROW(FFI, "TVMBackendAnyListResetItem", ffi_list_reset),
+
+	ROW(LEGACY, "TVMFuncCall", mpk_legacy_enter),
+	ROW(LEGACY, "TVMAPISetLastError", tvm_set_last_error),
+	ROW(LEGACY, "TVMGetLastError", tvm_get_last_error),
+	ROW(LEGACY, "TVMFuncGetGlobal", tvm_get_global),
+	ROW(LEGACY, "TVMBackendAnyListSetPackedArg", tvm_list_set_arg),
+	ROW(LEGACY, "TVMBackendAnyListMoveFromPackedReturn", tvm_list_move),
+	ROW(LEGACY, "TVMBackendAnyListResetItem", tvm_list_reset),
 };
 
-const struct mpk_stub_table *mpk_module_api(void)
+const struct mpk_module_symbol *mpk_module_api(size_t *count)
 {
-	return &functions;
+	*count = MPK_ARRAY_COUNT(symbols);
+	return symbols;
+}
+
+mpk_module_code *mpk_module_api_find(const char *name, unsigned parts)
+{
+	if (strncmp(name, "TVM", 3) != 0)
+		return NULL;
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(symbols); i++)
+		if ((symbols[i].part & parts) && strcmp(symbols[i].name, name) == 0)
+			return symbols[i].code;
+	return NULL;
 }

@@ -3,16 +3,30 @@
 #ifndef MPK_RUNTIME_PARALLEL_H
 #define MPK_RUNTIME_PARALLEL_H
 
-#include "runtime/stub.h"
+#include <stdint.h>
+
+/* TVMParallelGroupEnv */
+struct mpk_parallel_env {
+	void *sync_handle;
+	int32_t num_task;
+};
+
+typedef int mpk_parallel_fn(int task, struct mpk_parallel_env *env, void *data);
 
 enum { MPK_PARALLEL_TASKS_MAX = 4096 };
 
-/* mpk_parallel_cores - how many cores this process may use; at least 1 */
+/* mpk_parallel_cores - how many cores this thread may use; at least 1
+ * The system is asked at a thread's first call, and again after mpk_parallel_forget_cores: when a
+ * runtime was created, and in the child of a fork. A thread that is given other cores in between
+ * goes on with as many tasks as before.
+ * mpk_parallel_forget_cores - let every thread ask again */
 unsigned mpk_parallel_cores(void);
+void mpk_parallel_forget_cores(void);
 
 /* mpk_parallel_launch - run fn(task, env, data) for task 0 to count - 1 at the same time
  * Every task has a thread of its own, so that barriers between them work; task 0 runs in
- * the caller. Threads are kept for the next launch. May be called from within a task.
+ * the caller. Those that have not begun when it ends run there, too. Threads are kept for the next launch, until the last runtime is destroyed. May be
+ * called from within a task.
  * @count   1 to MPK_PARALLEL_TASKS_MAX
  * Returns  0; the first non-zero status of a task (what it raised is then raised in the
  *          caller); -1 when threads cannot be made */

@@ -14,6 +14,7 @@
 #include "base/vec.h"
 #include "runtime/context.h"
 #include "runtime/devices.h"
+#include "runtime/internal/process.h"
 #include "runtime/kernels.h"
 #include "runtime/textures.h"
 
@@ -35,6 +36,7 @@ struct mpk_context mpk_context_swap(struct mpk_context context)
 }
 
 struct mpk_runtime {
+	struct mpk_process_member member;
 	struct mpk_runtime_options options;
 	struct mpk_devices *devices;
 	struct mpk_dldevice model_devices[MPK_RUNTIME_DEVICES_MAX];
@@ -191,7 +193,8 @@ const struct mpk_loader *mpk_runtime_find_loader(const struct mpk_runtime *runti
 
 /* --- life ------------------------------------------------------------------------------------ */
 
-/* Functions before devices: what they hold may lie there. */
+/* Functions before devices: what they hold may lie there. Threads and their memory go last, with the
+ * last runtime. */
 void mpk_runtime_destroy(struct mpk_runtime *runtime)
 {
 	if (!runtime)
@@ -199,8 +202,10 @@ void mpk_runtime_destroy(struct mpk_runtime *runtime)
 	for (size_t i = 0; i < runtime->global_count; i++)
 		mpk_function_drop(runtime->globals[i]);
 	free(runtime->globals);
+	mpk_process_hide_devices(&runtime->member);
 	mpk_devices_destroy(runtime->devices);
 	free(runtime->loaders);
+	mpk_process_leave(&runtime->member);
 	free(runtime);
 }
 
@@ -221,6 +226,7 @@ enum mpk_code mpk_runtime_create_empty(const struct mpk_runtime_options *options
 		mpk_runtime_destroy(runtime);
 		return mpk_failed(code);
 	}
+	mpk_process_enter(&runtime->member, runtime->devices);
 	*out = runtime;
 	return MPK_OK;
 }

@@ -3,6 +3,16 @@
  *
  * Several runtimes may live in a process, each with libraries of its own. A runtime must
  * outlive all that was loaded into it.
+ *
+ * What is left in the process: threads of parallel loops, which wait for the next one, and scratch
+ * memory that each thread keeps. The last runtime that is destroyed takes all of it along. A shared
+ * object that has this code in it may be closed at any time when none of its functions is being
+ * called, also with threads that have called it; one of them must not be ending just then.
+ *
+ * A child of fork may go on with runtimes and what was loaded into them on the CPU, as far as no other
+ * thread was using the same model at that moment. It has none of the threads, and makes its own.
+ * Other devices do not work in a child, if the parent had opened them: that is a rule of their drivers.
+ * A task of a parallel loop that forks can only start another program there.
  */
 #ifndef MPK_RUNTIME_RUNTIME_H
 #define MPK_RUNTIME_RUNTIME_H
@@ -18,6 +28,7 @@
 struct mpk_devices;
 struct mpk_node_module;
 struct mpk_observer;
+struct mpk_payload_reader;
 struct mpk_runtime;
 
 /* Where the real libtvm_ffi.so is looked for when a library needs it. */
@@ -28,10 +39,10 @@ struct mpk_tvm_ffi_search {
 };
 
 struct mpk_runtime_options {
-	const char *stub_dir; /* where the runtime stubs, mpk-*.so, are */
 	struct mpk_tvm_ffi_search tvm_ffi;
-	bool use_real_tvm_ffi; /* something that a library needs wants the real one, though
-				* the library itself does not say so */
+	/* descriptor of an empty file in memory, for the first copy of a library where the process may make
+	 * none; it is taken and -1 written. NULL: it may */
+	int *spare_file;
 	const char *cuda_home; /* a CUDA toolkit, for sources that are compiled; NULL: none */
 	unsigned threads;      /* of parallel loops; 0: one for each core that this process
 				* may use */
@@ -41,6 +52,9 @@ struct mpk_runtime_options {
 struct mpk_loader {
 	/* whether this loader is for nodes of that kind */
 	bool (*accepts)(struct mpk_span kind);
+
+	/* What reads their payloads (payload.h); NULL where the loader reads them by itself. */
+	const struct mpk_payload_reader *payload;
 
 	/* Whether the payload of a node has a function that a caller means by this name: it then
 	 * goes before host code and kernels of the name. The node need not be open.

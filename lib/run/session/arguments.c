@@ -20,6 +20,7 @@
 #include "runtime/kernels.h"
 #include "runtime/library.h"
 #include "runtime/textures.h"
+#include "session/hint.h"
 #include "text/escape.h"
 #include "text/phrase.h"
 #include "value/param_file.h"
@@ -273,18 +274,36 @@ static const struct mpk_signature *broken_signature(const struct mpk_image *imag
 void mpk_argument_hint_add(const struct mpk_library_options *options, const struct mpk_call *call,
 			   struct mpk_arena *arena, struct mpk_error *err)
 {
-	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf hint = { 0 };
 	const struct mpk_signature *signature = NULL;
-	size_t used = strlen(err->text);
 
 	if (options->explains_calls && err->code == MPK_E_RAISED)
 		signature = broken_signature(options->image, call, arena);
-	if (!signature || !signature->input_count)
+	if (signature)
+		mpk_hint_add_call(signature, err);
+}
+
+static bool has_name_twice(const struct mpk_args *args)
+{
+	for (size_t i = 0; args->names && i < args->count; i++)
+		for (size_t k = 0; k < i; k++)
+			if (args->names[i].len && mpk_span_equal(args->names[i], args->names[k]))
+				return true;
+	return false;
+}
+
+/* The error is of the call when binding its values fails again; other values that make no sense are refused
+ * with the same code. */
+void mpk_model_hint_add(const struct mpk_function *f, const struct mpk_args *args,
+			struct mpk_error *err)
+{
+	struct mpk_value *ordered;
+
+	if (err->code != MPK_E_USAGE || has_name_twice(args))
 		return;
-	mpk_strbuf_puts(&hint, "; call it with");
-	mpk_signature_options(signature, &hint);
-	if (!hint.failed && used + hint.len < sizeof err->text)
-		memcpy(err->text + used, mpk_strbuf_text(&hint), hint.len + 1);
+	if (mpk_signature_order(f->signature, args, &ordered, NULL) == MPK_OK)
+		free(ordered);
+	else
+		mpk_hint_add_call(f->signature, err);
 }
 
 /* --- opening --------------------------------------------------------------------------------- */

@@ -86,7 +86,6 @@ struct batch {
 	struct mpk_child_task task;
 	struct mpk_order order; /* what it is at; item NO_ITEM: nothing, and nothing follows */
 	bool is_loaded;         /* the library */
-	bool again;             /* the next one is to have the real libtvm_ffi.so */
 	/* of its last call, whose results are read when it has ended */
 	size_t last; /* count: there was none */
 	struct mpk_report_message last_report;
@@ -196,12 +195,6 @@ static enum mpk_process_heard batch_hear(void *user, bool has_ended, double *sec
 		b->task.phase = MPK_CHILD_CALLING;
 		b->is_loaded = true;
 		return MPK_HEARD_ONE;
-	case MPK_REPORT_AGAIN:
-		if (b->task.phase != MPK_CHILD_LOADING || b->work.library.runtime.use_real_tvm_ffi)
-			return MPK_HEARD_KILL;
-		b->again = true;
-		b->order.item = NO_ITEM;
-		return MPK_HEARD_ENOUGH;
 	case MPK_REPORT_RETURNED:
 		if (b->task.phase != MPK_CHILD_CALLING)
 			return MPK_HEARD_KILL;
@@ -260,6 +253,7 @@ static void close_connection(struct batch *b)
 static enum mpk_code open_connection(struct batch *b, struct mpk_error *err)
 {
 	MPK_TRY(open_channel(&b->work.channel, err));
+	b->work.spare = -1;
 	b->work.reply = memfd_create("minspect-reply", MFD_CLOEXEC);
 	if (b->work.reply < 0)
 		return mpk_fail_errno(err, MPK_E_IO, errno, "cannot make a file in memory");
@@ -300,15 +294,13 @@ static enum mpk_code run_child(struct batch *b, size_t first, struct mpk_error *
 	};
 	struct mpk_error end = { 0 };
 
-	b->is_loaded = b->again = false;
+	b->is_loaded = false;
 	b->last = b->count;
 	order(b, first);
 	if (b->order.item == NO_ITEM)
 		return mpk_fail(err, MPK_E_IO, "cannot send to a child process");
 	MPK_TRY(mpk_child_run(mpk_session_work_in_child, &b->work, &options, &end, err));
 	end_child(b, &end);
-	if (b->again)
-		b->work.library.runtime.use_real_tvm_ffi = true;
 	return MPK_OK;
 }
 

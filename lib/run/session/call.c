@@ -17,6 +17,7 @@
 #include "observe/profile.h"
 #include "program/model.h"
 #include "session/batch.h"
+#include "session/hint.h"
 #include "value/parse.h"
 
 /* --- results --------------------------------------------------------------------------------- */
@@ -183,10 +184,15 @@ enum mpk_code mpk_call_choose_device(const struct mpk_library_options *library,
 		return MPK_OK;
 	call->device_is_guess = true;
 	/* a standalone library moves its tensors to its device itself */
-	if (!library->image->standalone)
-		return mpk_devices_default(library->tree, &call->device, err);
-	call->device.type = MPK_DL_CPU;
-	return MPK_OK;
+	if (library->image->standalone) {
+		call->device.type = MPK_DL_CPU;
+		return MPK_OK;
+	}
+	enum mpk_code code = mpk_devices_default(library->tree, &call->device, err);
+
+	if (code != MPK_OK)
+		mpk_hint_add(err);
+	return code;
 }
 
 /* Said before the child starts: in the sandbox a driver would fail with whatever it makes of it. */

@@ -17,7 +17,7 @@
 #include "base/arena.h"
 #include "base/report.h"
 #include "session/batch.h"
-#include "text/match.h"
+#include "text/names.h"
 #include "toml/toml.h"
 
 struct mpk_case_table; /* session/internal/case_file.h */

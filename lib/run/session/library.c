@@ -211,10 +211,6 @@ enum mpk_code mpk_library_code(const struct mpk_library_options *options, struct
 		.prefix = image->prefix,
 		.functions = functions,
 		.function_count = image->function_count,
-		.undefined = image->undefined,
-		.undefined_count = image->undefined_count,
-		.needed = image->needed,
-		.needed_count = image->needed_count,
 		.tree = options->tree,
 	};
 	return add_places(options, arena, out, err);

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -22,6 +23,7 @@
 #include "runtime/devices.h"
 #include "runtime/kernels.h"
 #include "runtime/library.h"
+#include "session/hint.h"
 #include "session/internal/reply.h"
 #include "session/internal/wire.h"
 
@@ -184,6 +186,8 @@ static enum mpk_code call_once(struct mpk_session *s, struct mpk_value *result,
 	mpk_error_at_path(err, s->call->function);
 	if (s->function->address)
 		mpk_argument_hint_add(&s->work->library, s->call, &s->arena, err);
+	else if (s->function->signature)
+		mpk_model_hint_add(s->function, &args, err);
 	return rc;
 }
 
@@ -349,6 +353,10 @@ static enum mpk_code call_ordered(struct mpk_session *s, struct mpk_wire *wire,
 	enum mpk_code rc = mpk_session_begin_call(s, err);
 
 	leave_if_copy(s);
+	if (loads && s->library && s->work->spare >= 0) {
+		(void)close(s->work->spare); /* the library was opened without it */
+		s->work->spare = -1;
+	}
 	if (loads && s->library)
 		MPK_TRY(report_item(s, (struct mpk_report_message){ .kind = MPK_REPORT_LOADED },
 				    err));
@@ -368,17 +376,27 @@ static void count_loaded(void *side, uint64_t bytes)
 	mpk_child_loaded(side, bytes);
 }
 
+static int compare_descriptors(const void *a, const void *b)
+{
+	return *(const int *)a - *(const int *)b;
+}
+
 /* What was asked for and does not hold is no sandbox. */
-static enum mpk_code enter_sandbox(const struct mpk_session_work *work, struct mpk_error *err)
+static enum mpk_code enter_sandbox(struct mpk_session_work *work, struct mpk_error *err)
 {
 	struct mpk_sandbox_state state = { .files = true, .calls = true };
-	int low = work->channel.child, high = work->reply;
+	int kept[] = { work->channel.child, work->reply, -1 };
+	size_t count = MPK_ARRAY_COUNT(kept);
 
 	if (work->library.sandbox) {
 		struct mpk_sandbox s = *work->library.sandbox;
 
-		s.kept = low < high ? (int[]){ low, high } : (int[]){ high, low };
-		s.kept_count = 2;
+		/* as many as it likes would be memory that nobody counts: it gets one */
+		work->spare = kept[2] = memfd_create("minspect-library", MFD_CLOEXEC);
+		work->library.runtime.spare_file = &work->spare;
+		qsort(kept, count, sizeof kept[0], compare_descriptors);
+		s.kept = work->spare < 0 ? kept + 1 : kept;
+		s.kept_count = work->spare < 0 ? count - 1 : count;
 		state = mpk_sandbox_enter(&s);
 	}
 	if (state.files && state.calls)
@@ -418,16 +436,15 @@ static enum mpk_code do_item(struct mpk_session *s, const struct mpk_error *open
 		rc = call_ordered(s, &wire, &failure);
 		mpk_session_end_call(s);
 	}
-	if (rc == MPK_E_AGAIN && !s->work->library.runtime.use_real_tvm_ffi) {
-		m.kind = MPK_REPORT_AGAIN;
-	} else if (rc != MPK_OK) {
+	if (rc != MPK_OK) {
 		m.kind = MPK_REPORT_FAILED;
+		mpk_hint_add(&failure);
 		wire = (struct mpk_wire){ .fd = s->work->reply };
 		MPK_TRY(mpk_wire_put(&wire, mpk_span_of(&failure, sizeof failure), err));
 		MPK_TRY(mpk_wire_end(&wire, err));
 	}
 	m.reply_bytes = wire.off;
-	m.ends = *ends = m.kind == MPK_REPORT_AGAIN || s->order.is_last || is_unusable(s, rc);
+	m.ends = *ends = s->order.is_last || is_unusable(s, rc);
 	return report_item(s, m, err);
 }
 

@@ -23,6 +23,7 @@ struct mpk_param_file {
 	atomic_uint refs;
 	char *path;
 	struct mpk_mapping map;
+	mpk_param_read_fn *read;
 	bool is_writable; /* the pages: code may write into its inputs */
 	struct mpk_arena arena;
 	struct mpk_strmap names;
@@ -82,14 +83,15 @@ static enum mpk_code param_file_open_file(struct mpk_param_file *f, const char *
 	return code;
 }
 
-enum mpk_code mpk_param_file_open(const char *path, struct mpk_param_file **out,
-				  struct mpk_error *err)
+enum mpk_code mpk_param_file_open_as(const char *path, mpk_param_read_fn *read,
+				     struct mpk_param_file **out, struct mpk_error *err)
 {
 	struct mpk_param_file *f = calloc(1, sizeof *f);
 	enum mpk_code code;
 
 	MPK_TRY_ALLOC(f, err);
 	atomic_init(&f->refs, 1);
+	f->read = read;
 	code = param_file_open_file(f, path, err);
 	if (code != MPK_OK) {
 		mpk_param_file_drop(f);
@@ -162,7 +164,7 @@ static enum mpk_code of_member(struct mpk_param_file *f, const struct mpk_zip_me
 {
 	struct mpk_span file;
 
-	MPK_TRY(mpk_npz_read(f->map.bytes, m, unpacked, &file, err));
+	MPK_TRY(f->read(f->map.bytes, m, unpacked, &file, err));
 	MPK_TRY(mpk_npy_read(file, out, err));
 	return mpk_array_settle(out, err);
 }

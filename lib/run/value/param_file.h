@@ -10,17 +10,30 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/arena.h"
 #include "base/error.h"
 #include "base/span.h"
 #include "value/tensor.h"
 
 struct mpk_param_file;
+struct mpk_zip_member;
+
+/* Reads an array of an .npz file: mpk_npz_read, or mpk_npz_stored. */
+typedef enum mpk_code mpk_param_read_fn(struct mpk_span zip, const struct mpk_zip_member *member,
+					struct mpk_arena *arena, struct mpk_span *out,
+					struct mpk_error *err);
 
 /* mpk_param_file_open - open a file and read its names
  * Returns  MPK_OK, one reference in *out; MPK_E_IO; MPK_E_CORRUPT: neither of the two, a file that
  *          does not hold together, a name that occurs twice; MPK_E_NOMEM. Errors carry the file */
 enum mpk_code mpk_param_file_open(const char *path, struct mpk_param_file **out,
 				  struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_param_file_open_as - the same with what reads arrays of .npz files, which says which compressions
+ * a program links */
+enum mpk_code mpk_param_file_open_as(const char *path, mpk_param_read_fn *read,
+				     struct mpk_param_file **out,
+				     struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_param_file_hold, mpk_param_file_drop - count references; NULL is fine to drop */
 struct mpk_param_file *mpk_param_file_hold(struct mpk_param_file *f);

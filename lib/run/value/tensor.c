@@ -207,21 +207,27 @@ static int64_t element_offset(const struct mpk_dltensor *from, uint64_t index)
 	return offset;
 }
 
-/* The same where elements share bytes: lane by lane. */
-static void copy_packed(struct mpk_tensor *to, const struct mpk_dltensor *from)
+/* Where the scalar of a row-major index lies, lane by lane, in a tensor with strides or without. */
+static uint64_t scalar_offset(const struct mpk_dltensor *t, uint64_t index, uint64_t lanes)
 {
-	struct mpk_scalars out = mpk_scalars_of(&to->dl), in = mpk_scalars_of(from);
-	uint64_t lanes = out.dtype.lanes == to->dl.dtype.lanes ? 1 : to->dl.dtype.lanes;
-	uint8_t raw[MPK_SCALAR_MAX];
-
-	for (uint64_t i = 0; i < out.count; i++) {
-		uint64_t at = (uint64_t)element_offset(from, i / lanes) * lanes + i % lanes;
-
-		mpk_scalar_put(&out, i, mpk_scalar_at(&in, at, raw));
-	}
+	if (mpk_dltensor_is_compact(t))
+		return index;
+	return (uint64_t)element_offset(t, index / lanes) * lanes + index % lanes;
 }
 
-/* Three ways: one copy where both are compact, bit by bit where elements share bytes, else
+/* The same where elements share bytes: lane by lane. */
+static void copy_packed(const struct mpk_dltensor *to, const struct mpk_dltensor *from)
+{
+	struct mpk_scalars out = mpk_scalars_of(to), in = mpk_scalars_of(from);
+	uint64_t lanes = out.dtype.lanes == to->dtype.lanes ? 1 : to->dtype.lanes;
+	uint8_t raw[MPK_SCALAR_MAX];
+
+	for (uint64_t i = 0; i < out.count; i++)
+		mpk_scalar_put(&out, scalar_offset(to, i, lanes),
+			       mpk_scalar_at(&in, scalar_offset(from, i, lanes), raw));
+}
+
+/* Three ways, here and below: one copy where both are compact, bit by bit where elements share bytes, else
  * element by element. */
 void mpk_tensor_copy_from(struct mpk_tensor *to, const struct mpk_dltensor *from)
 {
@@ -236,11 +242,31 @@ void mpk_tensor_copy_from(struct mpk_tensor *to, const struct mpk_dltensor *from
 		return;
 	}
 	if (mpk_dtype_is_packed(from->dtype)) {
-		copy_packed(to, from);
+		copy_packed(&to->dl, from);
 		return;
 	}
 	for (uint64_t i = 0, n = mpk_tensor_count(to); i < n; i++)
 		memcpy(dest + i * each, data + element_offset(from, i) * (int64_t)each, each);
+}
+
+void mpk_tensor_copy_to(const struct mpk_tensor *from, const struct mpk_dltensor *to)
+{
+	const uint8_t *data = mpk_dltensor_data(&from->dl);
+	uint8_t *dest = mpk_dltensor_data(to);
+	size_t each = mpk_dtype_bytes(to->dtype);
+
+	if (!from->bytes)
+		return;
+	if (mpk_dltensor_is_compact(to)) {
+		memcpy(dest, data, (size_t)from->bytes);
+		return;
+	}
+	if (mpk_dtype_is_packed(to->dtype)) {
+		copy_packed(to, &from->dl);
+		return;
+	}
+	for (uint64_t i = 0, n = mpk_tensor_count(from); i < n; i++)
+		memcpy(dest + element_offset(to, i) * (int64_t)each, data + i * each, each);
 }
 
 /* A tensor without a storage is borrowed for a call, so it is copied even when it is compact. */

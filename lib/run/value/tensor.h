@@ -65,6 +65,10 @@ void mpk_tensor_drop(struct mpk_tensor *t);
  * shape, whatever its strides and offset */
 void mpk_tensor_copy_from(struct mpk_tensor *to, const struct mpk_dltensor *from);
 
+/* mpk_tensor_copy_to - the same the other way: from a compact host tensor into any host DLTensor of its dtype
+ * and shape */
+void mpk_tensor_copy_to(const struct mpk_tensor *from, const struct mpk_dltensor *to);
+
 /* mpk_tensor_compact - the tensor itself when it is compact, else a copy that is
  * @t       in host memory
  * Returns  MPK_OK, one reference in *out; MPK_E_NOMEM */

@@ -127,11 +127,13 @@ static enum mpk_code read_origin(const struct mpk_view *view, struct mpk_bom *ou
 }
 
 enum mpk_code mpk_bom_read(const struct mpk_view *view, const struct mpk_mapping *map,
-			   struct mpk_span bytes, struct mpk_bom *out, struct mpk_error *err)
+			   struct mpk_span bytes, const struct mpk_bom_author *author,
+			   struct mpk_bom *out, struct mpk_error *err)
 {
 	const struct mpk_image *image = view->image;
 	struct reading r = { .view = view, .map = map };
-	struct mpk_bom b = { .file = mpk_path_name(view->name),
+	struct mpk_bom b = { .author = author,
+			     .file = mpk_path_name(view->name),
 			     .bytes = bytes.len,
 			     .needed = image->needed,
 			     .needed_count = image->needed_count };
@@ -196,20 +198,20 @@ static void put_tools(const struct mpk_provenance *p, struct mpk_json *j, struct
 	}
 }
 
-void mpk_bom_predicate(const struct mpk_bom *b, const struct mpk_bom_author *author,
-		       struct mpk_json *j, struct mpk_json_at *at)
+static void predicate_json(const void *what, struct mpk_json *j, struct mpk_json_at *at)
 {
+	const struct mpk_bom *b = what;
 	struct mpk_json_at *o;
 
 	bom_put_definition(&b->provenance, j, at);
 	o = mpk_json_object(j, mpk_json_object(j, at, "runDetails"), "builder");
-	mpk_json_text(j, o, "id", author->builder);
+	mpk_json_text(j, o, "id", b->author->builder);
 	put_tools(&b->provenance, j, o);
 }
 
-void mpk_bom_statement(const struct mpk_bom *b, const struct mpk_bom_author *author,
-		       struct mpk_json *j, struct mpk_json_at *at)
+static void statement_json(const void *what, struct mpk_json *j, struct mpk_json_at *at)
 {
+	const struct mpk_bom *b = what;
 	struct mpk_json_at *o;
 
 	mpk_json_text(j, at, "_type", "https://in-toto.io/Statement/v1");
@@ -217,5 +219,8 @@ void mpk_bom_statement(const struct mpk_bom *b, const struct mpk_bom_author *aut
 	mpk_json_text(j, o, "name", b->file);
 	bom_put_digest(b->sha256, j, o);
 	mpk_json_text(j, at, "predicateType", "https://slsa.dev/provenance/v1");
-	mpk_bom_predicate(b, author, j, mpk_json_object(j, at, "predicate"));
+	predicate_json(b, j, mpk_json_object(j, at, "predicate"));
 }
+
+const struct mpk_answer mpk_answer_statement = { .json = statement_json },
+			mpk_answer_predicate = { .json = predicate_json };

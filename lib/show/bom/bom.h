@@ -31,6 +31,7 @@ struct mpk_bom_part {
 };
 
 struct mpk_bom {
+	const struct mpk_bom_author *author;
 	const char *name; /* of the package, else of the file */
 	const char *file; /* without folders */
 	uint64_t bytes;
@@ -47,25 +48,18 @@ struct mpk_bom {
 
 /* mpk_bom_read - collect and hash
  * @map     the view's file; @bytes what is looked at: the file, or a member of a zip archive
+ * @author  borrowed
  * @out     in view->arena
  * Returns  MPK_OK; MPK_E_LOAD: no libcrypto; MPK_E_SYNTAX: its provenance does not read; MPK_E_IO;
  *          MPK_E_NOMEM; MPK_E_INTERNAL */
 enum mpk_code mpk_bom_read(const struct mpk_view *view, const struct mpk_mapping *map,
-			   struct mpk_span bytes, struct mpk_bom *out,
-			   struct mpk_error *err) MPK_MUST_CHECK;
+			   struct mpk_span bytes, const struct mpk_bom_author *author,
+			   struct mpk_bom *out, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_bom_cyclonedx, mpk_bom_spdx - members of a document of CycloneDX 1.6, of SPDX 2.3, in at */
-void mpk_bom_cyclonedx(const struct mpk_bom *b, const struct mpk_bom_author *author,
-		       struct mpk_json *j, struct mpk_json_at *at);
-void mpk_bom_spdx(const struct mpk_bom *b, const struct mpk_bom_author *author, struct mpk_json *j,
-		  struct mpk_json_at *at);
-
-/* mpk_bom_statement, mpk_bom_predicate - members of an in-toto statement (v1) with the provenance of SLSA
- * (v1) as its predicate; the predicate alone, for tools that make the statement themselves. The file
- * must have provenance. */
-void mpk_bom_statement(const struct mpk_bom *b, const struct mpk_bom_author *author,
-		       struct mpk_json *j, struct mpk_json_at *at);
-void mpk_bom_predicate(const struct mpk_bom *b, const struct mpk_bom_author *author,
-		       struct mpk_json *j, struct mpk_json_at *at);
+/* of struct mpk_bom: documents of CycloneDX 1.6 and of SPDX 2.3; an in-toto statement (v1) with the provenance of
+ * SLSA (v1) as its predicate; the predicate alone, for tools that make the statement themselves. For the
+ * last two the file must have provenance. */
+extern const struct mpk_answer mpk_answer_cyclonedx, mpk_answer_spdx, mpk_answer_statement,
+	mpk_answer_predicate;
 
 #endif

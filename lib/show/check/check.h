@@ -44,14 +44,6 @@ struct mpk_check_item {
 
 enum { MPK_CHECK_ITEMS = 11 };
 
-/* What comes out. Without a runtime that was named nobody can say that a module loads. */
-enum mpk_check_verdict {
-	MPK_CHECK_LOADS,
-	MPK_CHECK_REFUSED, /* it does not load, or its virtual machine does not start */
-	MPK_CHECK_CALLS,   /* it loads, and some of its functions fail when they are called */
-	MPK_CHECK_OPEN,
-};
-
 /* An error that shows when functions are called. */
 struct mpk_check_call {
 	size_t finding;               /* its index in the report */
@@ -61,6 +53,8 @@ struct mpk_check_call {
 };
 
 struct mpk_check_result {
+	const char *file;              /* its name, not escaped; borrowed, as is */
+	const struct mpk_there *there; /* what it was compared with */
 	struct mpk_report
 		report; /* errors: it does not load, or fails when called; warnings: it may */
 	struct mpk_check_call *calls, *last_call; /* in the order of the report */
@@ -81,15 +75,8 @@ enum mpk_code mpk_check_run(const struct mpk_view *view, const struct mpk_mappin
 			    const struct mpk_there *there, struct mpk_arena *arena,
 			    struct mpk_check_result *result, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_check_verdict - what the findings, and what was not looked at, come to */
-enum mpk_check_verdict mpk_check_verdict(const struct mpk_check_result *result);
-
-/* mpk_check_print - append the findings, one a line, then the verdict and what it rests on
- * mpk_check_json - the same as members of object at (minspect-check.schema.json) */
-void mpk_check_print(const char *name, const struct mpk_there *there,
-		     struct mpk_check_result *result, struct mpk_style style,
-		     struct mpk_strbuf *out);
-void mpk_check_json(const char *name, const struct mpk_there *there,
-		    struct mpk_check_result *result, struct mpk_json *j, struct mpk_json_at *at);
+/* of struct mpk_check_result: the findings, one a line, then the verdict and what it rests on; in JSON as
+ * minspect-check.schema.json says */
+extern const struct mpk_answer mpk_answer_check;
 
 #endif

@@ -85,24 +85,25 @@ static bool needs_tvm_ffi(const struct mpk_dso *d)
 static enum mpk_code ask_runtimes(const struct mpk_check_state *s, struct mpk_span name,
 				  enum mpk_global_state *out, struct mpk_error *err)
 {
-	struct mpk_release ffi;
-	bool known = false, is_ffis = mpk_release_parse("ffi", &ffi) &&
-				      mpk_release_global(&ffi, name, NULL) == MPK_GLOBAL_THERE;
+	struct mpk_release ffi = { 0 };
+	struct mpk_global_info
+		info; /* TVM's compiler names some that its Python package alone has */
+	bool known = false, is_ffis = mpk_release_parse("ffi", &ffi);
 
-	/* TVM's compiler names some that its Python package alone has */
-	bool pythons = mpk_global_is_pythons(name);
+	is_ffis &= mpk_release_global(&ffi, name, &info) == MPK_GLOBAL_THERE;
 
 	for (struct mpk_dso *d = s->there->runtimes; d; d = d->next) {
 		if (d->lacks)
 			continue;
 		MPK_TRY(mpk_dso_read_globals(d, err));
 		known |= d->globals_known;
-		if ((mpk_dso_registers(d, name) && !pythons) || (is_ffis && needs_tvm_ffi(d))) {
+		if ((mpk_dso_registers(d, name) && !info.is_pythons) ||
+		    (is_ffis && needs_tvm_ffi(d))) {
 			*out = MPK_GLOBAL_THERE;
 			return MPK_OK;
 		}
 	}
-	if (s->there->installed && pythons)
+	if (s->there->installed && info.is_pythons)
 		*out = MPK_GLOBAL_PYTHON;
 	else if (!s->there->has_release)
 		*out = known ? MPK_GLOBAL_MISSING : MPK_GLOBAL_UNKNOWN;
@@ -283,7 +284,8 @@ static const char *not_known(const struct mpk_check_state *s)
 		return "it does not load";
 	if (!mpk_check_where(there))
 		return MPK_CHECK_UNSAID;
-	if (there->has_release && !mpk_release_knows_globals(&there->release))
+	if (there->has_release &&
+	    mpk_release_global(&there->release, mpk_span_of(NULL, 0), NULL) == MPK_GLOBAL_UNKNOWN)
 		return "the functions of that release are not known";
 	return NULL;
 }

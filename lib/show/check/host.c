@@ -8,7 +8,6 @@
 #include "check/internal/run.h"
 #include "elf/linking.h"
 #include "elf/symbols.h"
-#include "elf/versions.h"
 #include "text/escape.h"
 
 #define QUOTED(text) MPK_QUOTE(mpk_span_str(text))

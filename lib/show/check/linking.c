@@ -12,9 +12,9 @@
 
 #include "base/vec.h"
 #include "check/internal/run.h"
-#include "elf/hash.h"
+#include "elf/linking.h"
 #include "text/escape.h"
-#include "text/natural.h"
+#include "text/names.h"
 #include "verify/verify.h"
 
 /* Names that are found, and those of them that were added already. */
@@ -446,7 +446,7 @@ static enum mpk_code check_symbols(struct mpk_check_state *s, const struct mpk_l
 	};
 
 	mpk_hash_open(l, symbols, &hash);
-	if (mpk_hash_stops_loading(&hash) || strays_at_load(s, &hash)) {
+	if (hash.stops_loading || strays_at_load(s, &hash)) {
 		mpk_check_say(
 			s, MPK_ERROR, NULL,
 			"the hash table of its symbols is damaged, and ends the process that looks for one; link it again");

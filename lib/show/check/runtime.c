@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "check/internal/run.h"
-#include "elf/versions.h"
+#include "elf/symbols.h"
 #include "kinds.h"
 #include "text/escape.h"
 

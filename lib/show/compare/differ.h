@@ -8,7 +8,7 @@
 
 #include "base/arena.h"
 #include "base/strbuf.h"
-#include "code/figure.h"
+#include "code/show.h"
 #include "compare/text.h"
 
 enum mpk_diff_sign { MPK_DIFF_REMOVED, MPK_DIFF_ADDED, MPK_DIFF_CHANGED };
@@ -35,7 +35,14 @@ struct mpk_difference {
 	bool same_code; /* the bytes differ, the code in them does not */
 };
 
+/* One of the two files, as a summary names it. */
+struct mpk_diff_side {
+	const char *name;
+	uint64_t bytes, blob_bytes; /* blob_bytes 0: it has none */
+};
+
 struct mpk_diff {
+	struct mpk_diff_side older, newer;
 	struct mpk_difference *items;
 	size_t count, cap;
 	bool failed;

@@ -353,25 +353,36 @@ static void compare_modules(struct mpk_differ *d, const struct mpk_view *a,
 	d->path = "";
 }
 
+static struct mpk_diff_side diff_side(const struct mpk_view *view, struct mpk_span bytes)
+{
+	return (struct mpk_diff_side){ view->name, bytes.len,
+				       view->image->has_blob ? mpk_image_blob(view->image).len
+							     : 0 };
+}
+
+static void diff_free(struct mpk_diff *diff)
+{
+	free(diff->items);
+}
+
 enum mpk_code mpk_diff_views(const struct mpk_view *a, struct mpk_span a_bytes,
 			     const struct mpk_view *b, struct mpk_span b_bytes,
 			     struct mpk_arena *arena, struct mpk_diff *out, struct mpk_error *err)
 {
-	struct mpk_differ d = { out, arena, "", "", MPK_DIFF_LINES_MAX, 4 * (uint64_t)a_bytes.len };
+	MPK_CLEANUP(diff_free) struct mpk_diff diff = { 0 }; /* while it grows */
+	struct mpk_differ d = {
+		&diff, arena, "", "", MPK_DIFF_LINES_MAX, 4 * (uint64_t)a_bytes.len
+	};
 
-	*out = (struct mpk_diff){ 0 };
-	if (mpk_span_equal(a_bytes, b_bytes))
-		return MPK_OK;
-	mpk_diff_host(&d, a, b);
-	compare_modules(&d, a, b);
-	mpk_diff_devices(&d, a, b);
-	if (!out->count)
-		mpk_diff_rest(&d, a, a_bytes, b, b_bytes);
-	return out->failed ? mpk_fail_nomem(err) : MPK_OK;
-}
-
-void mpk_diff_fini(struct mpk_diff *diff)
-{
-	free(diff->items);
-	memset(diff, 0, sizeof *diff);
+	diff = (struct mpk_diff){ .older = diff_side(a, a_bytes), .newer = diff_side(b, b_bytes) };
+	if (!mpk_span_equal(a_bytes, b_bytes)) {
+		mpk_diff_host(&d, a, b);
+		compare_modules(&d, a, b);
+		mpk_diff_devices(&d, a, b);
+		if (!diff.count)
+			mpk_diff_rest(&d, a, a_bytes, b, b_bytes);
+	}
+	*out = diff;
+	out->items = mpk_arena_keep(arena, diff.items, diff.count, sizeof *diff.items);
+	return diff.failed || !out->items ? mpk_fail_nomem(err) : MPK_OK;
 }

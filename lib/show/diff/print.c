@@ -4,7 +4,7 @@
 
 #include "diff/diff.h"
 #include "text/escape.h"
-#include "text/markdown.h"
+#include "text/markup.h"
 #include "text/table.h"
 
 static const char *const signs[] = {
@@ -38,7 +38,7 @@ static void put_hunks(const char *lines, struct mpk_style style, struct mpk_strb
 }
 
 /* Append "/1", or "/1 -> /2" for what is in a module that moved */
-static void diff_print_put_place(const struct mpk_difference *d, struct mpk_strbuf *out)
+static void put_place(const struct mpk_difference *d, struct mpk_strbuf *out)
 {
 	mpk_strbuf_puts(out, d->path);
 	if (d->new_path[0])
@@ -47,8 +47,10 @@ static void diff_print_put_place(const struct mpk_difference *d, struct mpk_strb
 
 /* One line for each difference, then its hunk. Without colours the mark is the first byte of
  * the line, so that grep '^+' finds what was added. */
-void mpk_diff_text(const struct mpk_diff *diff, struct mpk_style style, struct mpk_strbuf *out)
+static void diff_text(const void *what, struct mpk_style style, struct mpk_strbuf *out)
 {
+	const struct mpk_diff *diff = what;
+
 	static const char marks[] = {
 		[MPK_DIFF_REMOVED] = '-', [MPK_DIFF_ADDED] = '+', [MPK_DIFF_CHANGED] = '~'
 	};
@@ -56,11 +58,18 @@ void mpk_diff_text(const struct mpk_diff *diff, struct mpk_style style, struct m
 					      [MPK_DIFF_ADDED] = "\033[32m",
 					      [MPK_DIFF_CHANGED] = "\033[33m" };
 
+	if (!diff->count)
+		return;
+	mpk_strbuf_puts(out, "--- ");
+	mpk_escape(out, mpk_span_str(diff->older.name));
+	mpk_strbuf_puts(out, "\n+++ ");
+	mpk_escape(out, mpk_span_str(diff->newer.name));
+	mpk_strbuf_putc(out, '\n');
 	for (size_t i = 0; i < diff->count; i++) {
 		const struct mpk_difference *d = &diff->items[i];
 
 		mpk_strbuf_printf(out, "%s%c ", style.color ? colors[d->sign] : "", marks[d->sign]);
-		diff_print_put_place(d, out);
+		put_place(d, out);
 		mpk_strbuf_printf(out, "%s%s", d->path[0] ? " " : "", d->what);
 		if (d->name.len) {
 			mpk_strbuf_putc(out, ' ');
@@ -76,8 +85,7 @@ void mpk_diff_text(const struct mpk_diff *diff, struct mpk_style style, struct m
 }
 
 /* Figures as numbers and not as the text has them: a script compares them without parsing units. */
-static void diff_print_put_figures(const struct mpk_difference *d, struct mpk_json *j,
-				   struct mpk_json_at *at)
+static void put_figures(const struct mpk_difference *d, struct mpk_json *j, struct mpk_json_at *at)
 {
 	struct mpk_json_at *list = mpk_json_object(j, at, "figures"), *o;
 
@@ -88,10 +96,14 @@ static void diff_print_put_figures(const struct mpk_difference *d, struct mpk_js
 	}
 }
 
-void mpk_diff_json(const struct mpk_diff *diff, struct mpk_json *j, struct mpk_json_at *at)
+static void diff_json(const void *what, struct mpk_json *j, struct mpk_json_at *at)
 {
-	struct mpk_json_at *list = mpk_json_array(j, at, "differences"), *o;
+	const struct mpk_diff *diff = what;
+	struct mpk_json_at *list, *o;
 
+	mpk_json_text(j, at, "file", diff->newer.name);
+	mpk_json_text(j, at, "other", diff->older.name);
+	list = mpk_json_array(j, at, "differences");
 	for (size_t i = 0; i < diff->count; i++) {
 		const struct mpk_difference *d = &diff->items[i];
 
@@ -109,7 +121,7 @@ void mpk_diff_json(const struct mpk_diff *diff, struct mpk_json *j, struct mpk_j
 		if (d->target[0])
 			mpk_json_text(j, o, "target", d->target);
 		if (d->figure_count)
-			diff_print_put_figures(d, j, o);
+			put_figures(d, j, o);
 		if (d->same_code)
 			mpk_json_bool(j, o, "same_code", true);
 		if (d->lines[0])
@@ -124,8 +136,7 @@ enum {
 	ROWS_MAX = 100,        /* of a table */
 };
 
-static void diff_print_put_bytes(const char *what, uint64_t before, uint64_t after,
-				 struct mpk_strbuf *out)
+static void put_bytes(const char *what, uint64_t before, uint64_t after, struct mpk_strbuf *out)
 {
 	mpk_strbuf_printf(out, "| %s | %s | %s | ", what, MPK_SIZE(before), MPK_SIZE(after));
 	mpk_figure_put_percent(mpk_figure_of(before), mpk_figure_of(after), out);
@@ -138,7 +149,7 @@ static void put_place_cell(const struct mpk_difference *d, struct mpk_strbuf *ou
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf place = { 0 };
 
-	diff_print_put_place(d, &place);
+	put_place(d, &place);
 	out->failed |= place.failed;
 	mpk_markdown_code(out, mpk_span_str(mpk_strbuf_text(&place)));
 }
@@ -168,7 +179,7 @@ static void put_figure_rows(const struct mpk_difference *d, struct mpk_strbuf *o
 
 /* Comments on pull requests have a limit of 65536 characters at GitHub, so the tables are cut,
  * and say by how much. */
-static void diff_print_put_kernels(const struct mpk_diff *diff, struct mpk_strbuf *out)
+static void put_kernels(const struct mpk_diff *diff, struct mpk_strbuf *out)
 {
 	size_t rows = 0;
 
@@ -192,9 +203,6 @@ static void diff_print_put_kernels(const struct mpk_diff *diff, struct mpk_strbu
 /* What has figures is in the table of kernels already. */
 static void put_changes(const struct mpk_diff *diff, struct mpk_strbuf *out)
 {
-	static const char *const sign_words[] = { [MPK_DIFF_REMOVED] = "removed",
-						  [MPK_DIFF_ADDED] = "added",
-						  [MPK_DIFF_CHANGED] = "changed" };
 	size_t rows = 0;
 
 	for (size_t i = 0; i < diff->count; i++) {
@@ -207,7 +215,7 @@ static void put_changes(const struct mpk_diff *diff, struct mpk_strbuf *out)
 					     "|---|---|---|---|---|\n");
 		if (rows++ >= ROWS_MAX)
 			continue;
-		mpk_strbuf_printf(out, "| %s | ", sign_words[d->sign]);
+		mpk_strbuf_printf(out, "| %s | ", signs[d->sign]);
 		put_place_cell(d, out);
 		mpk_strbuf_printf(out, " | %s | ", d->what);
 		mpk_markdown_code(out, d->name);
@@ -222,11 +230,11 @@ static void put_changes(const struct mpk_diff *diff, struct mpk_strbuf *out)
 /* --- hunks, folded ------------------------------------------------------------------------ */
 
 /* "/0 part kernels.cl: 1 line added" */
-static void diff_print_put_title(const struct mpk_difference *d, struct mpk_strbuf *out)
+static void put_title(const struct mpk_difference *d, struct mpk_strbuf *out)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf title = { 0 };
 
-	diff_print_put_place(d, &title);
+	put_place(d, &title);
 	mpk_strbuf_printf(&title, "%s%s%s", d->path[0] ? " " : "", d->what, d->name.len ? " " : "");
 	mpk_escape(&title, d->name);
 	mpk_strbuf_printf(&title, ": %s", d->text);
@@ -252,7 +260,7 @@ static void put_hunk_folds(const struct mpk_diff *diff, struct mpk_strbuf *out)
 		}
 		left -= lines.len;
 		mpk_strbuf_puts(out, "\n<details><summary>");
-		diff_print_put_title(d, out);
+		put_title(d, out);
 		mpk_strbuf_puts(out, "</summary>\n\n");
 		mpk_markdown_fence(out, "diff", lines);
 		mpk_strbuf_puts(out, "\n</details>\n");
@@ -264,9 +272,12 @@ static void put_hunk_folds(const struct mpk_diff *diff, struct mpk_strbuf *out)
 				  left_out);
 }
 
-void mpk_diff_markdown(const struct mpk_diff *diff, struct mpk_diff_side a, struct mpk_diff_side b,
-		       struct mpk_strbuf *out)
+static void diff_markdown(const void *what, struct mpk_style style, struct mpk_strbuf *out)
 {
+	const struct mpk_diff *diff = what;
+	const struct mpk_diff_side a = diff->older, b = diff->newer;
+
+	(void)style;
 	mpk_strbuf_puts(out, "### ");
 	mpk_markdown_code(out, mpk_span_str(b.name));
 	mpk_strbuf_puts(out, " against ");
@@ -277,10 +288,14 @@ void mpk_diff_markdown(const struct mpk_diff *diff, struct mpk_diff_side a, stru
 		return;
 	}
 	mpk_strbuf_puts(out, "| | before | after | |\n|---|---:|---:|---:|\n");
-	diff_print_put_bytes("file", a.bytes, b.bytes, out);
+	put_bytes("file", a.bytes, b.bytes, out);
 	if (a.blob_bytes || b.blob_bytes)
-		diff_print_put_bytes("blob", a.blob_bytes, b.blob_bytes, out);
-	diff_print_put_kernels(diff, out);
+		put_bytes("blob", a.blob_bytes, b.blob_bytes, out);
+	put_kernels(diff, out);
 	put_changes(diff, out);
 	put_hunk_folds(diff, out);
 }
+
+const struct mpk_answer mpk_answer_diff = {
+	.text = diff_text, .json = diff_json, .markdown = diff_markdown, .is_apart = true
+};

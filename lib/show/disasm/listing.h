@@ -40,18 +40,15 @@ struct mpk_disasm_sink {
  *          ".hip_fatbin:0#vadd"; NULL: all host functions, or where there are none all modules and all
  *          GPU code
  * Returns  MPK_OK; MPK_E_NOTFOUND with "did you mean"; MPK_E_UNSUPPORTED: no disassembler knows this code;
- *          as mpk_disasm_code and mpk_disasm_run; what put returned. Where one image of several fails, the
- *          others are given first. */
+ *          MPK_E_LOAD: there is no LLVM; as mpk_disasm_run; what put returned. Where one image of several
+ *          fails, the others are given first. */
 enum mpk_code mpk_view_disasm(const struct mpk_view *view, const char *text, struct mpk_disasm *d,
 			      const struct mpk_disasm_sink *sink,
 			      struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_listing_text - append a listing as objdump lays it out; branches have their targets' names
- * @bytes   the bytes of each instruction, too */
-void mpk_listing_text(const struct mpk_listing *l, bool bytes, struct mpk_strbuf *out);
-
-/* mpk_listing_json - put a listing as an object of list (schema minspect-disasm.schema.json) */
-void mpk_listing_json(const struct mpk_listing *l, struct mpk_json *j, struct mpk_json_at *list);
+/* of struct mpk_listing: as objdump lays it out, in verbose text with the bytes of each instruction; branches
+ * have their targets' names. JSON is that of minspect-disasm.schema.json. */
+extern const struct mpk_answer mpk_answer_listing;
 
 /* --- for the parts of this view ---------------------------------------------------------------- */
 

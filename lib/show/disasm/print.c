@@ -227,8 +227,9 @@ static void disasm_print_put_head(const struct mpk_listing *l, struct mpk_strbuf
 	mpk_strbuf_printf(out, ": %s%s%s\n", l->format, *l->target ? " " : "", l->target);
 }
 
-void mpk_listing_text(const struct mpk_listing *l, bool bytes, struct mpk_strbuf *out)
+static void listing_text(const void *what, struct mpk_style style, struct mpk_strbuf *out)
 {
+	const struct mpk_listing *l = what;
 	struct mpk_span text = l->text;
 
 	if (l->symbol) {
@@ -240,7 +241,7 @@ void mpk_listing_text(const struct mpk_listing *l, bool bytes, struct mpk_strbuf
 			mpk_strbuf_puts(out, ">:\n");
 		}
 		for (size_t i = 0; i < l->count && !out->failed; i++)
-			put_instruction(l, i, bytes, out);
+			put_instruction(l, i, style.verbose, out);
 		return;
 	}
 	disasm_print_put_head(l, out);
@@ -275,9 +276,9 @@ static void put_instructions(const struct mpk_listing *l, struct mpk_json *j,
 	}
 }
 
-void mpk_listing_json(const struct mpk_listing *l, struct mpk_json *j, struct mpk_json_at *list)
+static void listing_json(const void *what, struct mpk_json *j, struct mpk_json_at *o)
 {
-	struct mpk_json_at *o = mpk_json_object(j, list, NULL);
+	const struct mpk_listing *l = what;
 
 	if (*l->path)
 		mpk_json_text(j, o, "path", l->path);
@@ -302,3 +303,5 @@ void mpk_listing_json(const struct mpk_listing *l, struct mpk_json *j, struct mp
 	mpk_json_u64(j, o, "bytes", l->bytes);
 	put_instructions(l, j, o);
 }
+
+const struct mpk_answer mpk_answer_listing = { .text = listing_text, .json = listing_json };

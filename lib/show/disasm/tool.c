@@ -167,8 +167,8 @@ static void close_job(struct job *j)
 			(void)close(fds[i]);
 }
 
-enum mpk_code mpk_disasm_answer_tool(void *data, struct mpk_span bytes, struct mpk_strbuf *answer,
-				     struct mpk_error *err)
+static enum mpk_code answer_tool(void *data, struct mpk_span bytes, struct mpk_strbuf *answer,
+				 struct mpk_error *err)
 {
 	const struct mpk_disasm_setup *setup = data;
 	MPK_CLEANUP(close_job)
@@ -210,7 +210,7 @@ enum mpk_code mpk_disasm_start(const struct mpk_disasm_setup *setup, struct mpk_
 
 	*out = (struct mpk_disasm){ 0 };
 	MPK_TRY(mpk_helper_start(mpk_disasm_answer_code, data, &out->llvm, err));
-	return mpk_helper_start(mpk_disasm_answer_tool, data, &out->tools, err);
+	return mpk_helper_start(answer_tool, data, &out->tools, err);
 }
 
 void mpk_disasm_stop(struct mpk_disasm *d)

@@ -27,14 +27,12 @@ enum { COLUMNS = 78, INDENT = 14 };
 	  .cause = (cause_),                                                                       \
 	  .remedy = (remedy_) },
 
-static const struct mpk_message messages[] = {
+const struct mpk_message mpk_messages[] = {
 #include "explain/messages.def"
+	{ 0 }
 };
 
-const struct mpk_message *mpk_message_at(size_t i)
-{
-	return i < MPK_ARRAY_COUNT(messages) ? &messages[i] : NULL;
-}
+enum { MESSAGES = MPK_ARRAY_COUNT(mpk_messages) - 1 };
 
 /* By identifier, or by the number of an exit status, which is what a script has in hand. */
 bool mpk_message_is(const struct mpk_message *m, const char *word)
@@ -48,13 +46,13 @@ bool mpk_message_is(const struct mpk_message *m, const char *word)
 /* The whole table is compared: it has about a hundred rows, and this runs once. */
 const char *mpk_message_nearest(const char *word)
 {
-	struct mpk_span names[MPK_ARRAY_COUNT(messages)];
+	struct mpk_span names[MESSAGES];
 	size_t near;
 
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(messages); i++)
-		names[i] = mpk_span_str(messages[i].id);
-	near = mpk_closest(mpk_span_str(word), names, MPK_ARRAY_COUNT(messages));
-	return near < MPK_ARRAY_COUNT(messages) ? messages[near].id : NULL;
+	for (size_t i = 0; i < MESSAGES; i++)
+		names[i] = mpk_span_str(mpk_messages[i].id);
+	near = mpk_closest(mpk_span_str(word), names, MESSAGES);
+	return near < MESSAGES ? mpk_messages[near].id : NULL;
 }
 
 /* The command whose line ends with the word in brackets. */
@@ -110,10 +108,12 @@ static void put_paragraph(const char *heading, const char *text, struct mpk_strb
 	mpk_strbuf_putc(out, '\n');
 }
 
-void mpk_message_text(const struct mpk_message *m, struct mpk_strbuf *out)
+static void message_text(const void *what, struct mpk_style style, struct mpk_strbuf *out)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf who = { 0 };
+	const struct mpk_message *m = what;
 
+	(void)style;
 	put_printers(m, true, &who);
 	mpk_strbuf_printf(out, "%s: %s\n", m->id, m->name);
 	put_paragraph(m->status ? "stands for" : "printed by", mpk_strbuf_text(&who), out);
@@ -123,17 +123,20 @@ void mpk_message_text(const struct mpk_message *m, struct mpk_strbuf *out)
 	out->failed |= who.failed;
 }
 
-void mpk_message_line(const struct mpk_message *m, struct mpk_strbuf *out)
+static void message_line(const void *what, struct mpk_style style, struct mpk_strbuf *out)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf who = { 0 };
+	const struct mpk_message *m = what;
 
+	(void)style;
 	put_printers(m, false, &who);
 	mpk_strbuf_printf(out, "%-18s %-15s %s\n", m->id, mpk_strbuf_text(&who), m->name);
 	out->failed |= who.failed;
 }
 
-void mpk_message_json(const struct mpk_message *m, struct mpk_json *j, struct mpk_json_at *at)
+static void message_json(const void *what, struct mpk_json *j, struct mpk_json_at *at)
 {
+	const struct mpk_message *m = what;
 	struct mpk_json_at *list;
 
 	mpk_json_text(j, at, "id", m->id);
@@ -150,3 +153,7 @@ void mpk_message_json(const struct mpk_message *m, struct mpk_json *j, struct mp
 	mpk_json_text(j, at, "cause", m->cause);
 	mpk_json_text(j, at, "remedy", m->remedy);
 }
+
+const struct mpk_answer mpk_answer_message = { .text = message_text,
+					       .line = message_line,
+					       .json = message_json };

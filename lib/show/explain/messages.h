@@ -10,8 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/strbuf.h"
-#include "text/json.h"
+#include "answer/answer.h"
 
 /* Who prints it; several bits at once. */
 enum mpk_message_who {
@@ -31,8 +30,8 @@ struct mpk_message {
 	const char *meaning, *cause, *remedy;
 };
 
-/* mpk_message_at - message i of the catalogue; NULL after the last */
-const struct mpk_message *mpk_message_at(size_t i);
+/* The catalogue; the id of the row after the last is NULL. */
+extern const struct mpk_message mpk_messages[];
 
 /* mpk_message_is - whether a word asks for a message: its id, or its exit status as a number */
 bool mpk_message_is(const struct mpk_message *m, const char *word);
@@ -40,11 +39,8 @@ bool mpk_message_is(const struct mpk_message *m, const char *word);
 /* mpk_message_nearest - the id that was meant by an unknown word; NULL: none is near */
 const char *mpk_message_nearest(const char *word);
 
-/* mpk_message_text - append one message in full, with lines of at most 78 columns
- * mpk_message_line - append id, who prints it and name as one line
- * mpk_message_json - the same as members of object at (minspect-explain.schema.json) */
-void mpk_message_text(const struct mpk_message *m, struct mpk_strbuf *out);
-void mpk_message_line(const struct mpk_message *m, struct mpk_strbuf *out);
-void mpk_message_json(const struct mpk_message *m, struct mpk_json *j, struct mpk_json_at *at);
+/* of struct mpk_message: one message in full, with lines of at most 78 columns; as one line id, who prints it and
+ * name; JSON is that of minspect-explain.schema.json */
+extern const struct mpk_answer mpk_answer_message;
 
 #endif

@@ -371,9 +371,9 @@ static bool is_at(struct mpk_span path, const char *own)
 	return !path.len || mpk_span_is(path, own);
 }
 
-enum mpk_code mpk_extract_plan_at(const struct mpk_view *view, struct mpk_span path,
-				  struct mpk_arena *arena, struct mpk_extract *out,
-				  struct mpk_error *err)
+enum mpk_code mpk_extract_plan(const struct mpk_view *view, struct mpk_span path,
+			       struct mpk_arena *arena, struct mpk_extract *out,
+			       struct mpk_error *err)
 {
 	struct host host = { .arena = arena };
 	MPK_CLEANUP(planner_fini) struct planner p = { view, arena, &host, NULL, 0, 0, err };
@@ -388,7 +388,7 @@ enum mpk_code mpk_extract_plan_at(const struct mpk_view *view, struct mpk_span p
 	MPK_TRY(plan_devices(view, path, arena, extract_add_image, &p, err));
 	files = mpk_arena_keep(arena, p.files, p.count, sizeof(struct mpk_extract_file *));
 	MPK_TRY_ALLOC(files, err);
-	*out = (struct mpk_extract){ files, p.count, MPK_DIGEST_KIND_COUNT };
+	*out = (struct mpk_extract){ view, files, p.count, MPK_DIGEST_KIND_COUNT };
 	return MPK_OK;
 }
 
@@ -424,12 +424,6 @@ enum mpk_code mpk_extract_each(const struct mpk_view *view, mpk_extract_fn *fn, 
 	return MPK_OK;
 }
 
-enum mpk_code mpk_extract_plan(const struct mpk_view *view, struct mpk_arena *arena,
-			       struct mpk_extract *out, struct mpk_error *err)
-{
-	return mpk_extract_plan_at(view, (struct mpk_span){ 0 }, arena, out, err);
-}
-
 static void extract_put_file(const struct mpk_extract_file *f, enum mpk_digest_kind digest,
 			     struct mpk_json *j, struct mpk_json_at *list)
 {
@@ -455,13 +449,13 @@ static void extract_put_file(const struct mpk_extract_file *f, enum mpk_digest_k
 	mpk_json_i64s(j, o, "shape", f->tensor->shape, f->tensor->ndim);
 }
 
-void mpk_extract_json(const struct mpk_view *view, const struct mpk_extract *plan,
-		      struct mpk_json *j, struct mpk_json_at *at)
+static void extract_json(const void *what, struct mpk_json *j, struct mpk_json_at *at)
 {
-	const struct mpk_image *image = view->image;
+	const struct mpk_extract *plan = what;
+	const struct mpk_image *image = plan->view->image;
 	struct mpk_json_at *o, *list;
 
-	mpk_json_text(j, at, "file", view->name);
+	mpk_json_text(j, at, "file", plan->view->name);
 	mpk_json_text(j, at, "generation", mpk_generation_get(image->gen)->abi);
 	if (image->has_blob) {
 		o = mpk_json_object(j, at, "blob");
@@ -474,3 +468,5 @@ void mpk_extract_json(const struct mpk_view *view, const struct mpk_extract *pla
 	for (size_t i = 0; i < plan->count; i++)
 		extract_put_file(plan->files[i], plan->digest, j, list);
 }
+
+const struct mpk_answer mpk_answer_extract = { .json = extract_json };

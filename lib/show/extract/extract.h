@@ -35,6 +35,7 @@ struct mpk_extract_file {
 };
 
 struct mpk_extract {
+	const struct mpk_view *view; /* what the files are of */
 	struct mpk_extract_file **files;
 	size_t count;
 	enum mpk_digest_kind digest; /* which one the files have; set by who writes them */
@@ -46,16 +47,13 @@ struct mpk_extract {
  * are host code, as it tells what the library has. Code beside the tree
  * is "embedded/<index>-<name>.cubin", .fatbin or .ptx; images of a library's GPU code are
  * "gpu/<container>-<image>-<device>.cubin", .ptx, .hsaco, unpacked.
+ * @path    of one module, or one run of code beside the tree: "/0/1", "cubin:NAME", ".nv_fatbin:3";
+ *          empty: all
  * @arena   receives the list and what was made
  * Returns  MPK_OK; MPK_E_NOMEM */
-enum mpk_code mpk_extract_plan(const struct mpk_view *view, struct mpk_arena *arena,
-			       struct mpk_extract *out, struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_extract_plan_at - the same for one module, or one run of code beside the tree, alone
- * @path    "/0/1", "cubin:NAME", ".nv_fatbin:3"; empty: all */
-enum mpk_code mpk_extract_plan_at(const struct mpk_view *view, struct mpk_span path,
-				  struct mpk_arena *arena, struct mpk_extract *out,
-				  struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_extract_plan(const struct mpk_view *view, struct mpk_span path,
+			       struct mpk_arena *arena, struct mpk_extract *out,
+			       struct mpk_error *err) MPK_MUST_CHECK;
 
 typedef enum mpk_code mpk_extract_fn(struct mpk_extract_file *file, void *arg,
 				     struct mpk_error *err);
@@ -66,9 +64,8 @@ typedef enum mpk_code mpk_extract_fn(struct mpk_extract_file *file, void *arg,
 enum mpk_code mpk_extract_each(const struct mpk_view *view, mpk_extract_fn *fn, void *arg,
 			       struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_extract_json - the index: one entry a file, with a member for each kind of digest;
- * null is one that it has not */
-void mpk_extract_json(const struct mpk_view *view, const struct mpk_extract *plan,
-		      struct mpk_json *j, struct mpk_json_at *at);
+/* of struct mpk_extract: the index, one entry a file, with a member for each kind of digest; null is one that it
+ * has not */
+extern const struct mpk_answer mpk_answer_extract;
 
 #endif

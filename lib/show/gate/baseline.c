@@ -3,7 +3,7 @@
  * brought up to date and written
  *
  * It is JSON that people review in a commit. So it is sorted, and it has only what the gate compares. */
-#include "gate/internal/baseline.h"
+#include "gate/gate.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -242,14 +242,6 @@ enum mpk_code mpk_baseline_measure(const struct mpk_view *view, struct mpk_arena
 	return MPK_OK;
 }
 
-const struct mpk_baseline_file *mpk_baseline_find(const struct mpk_baseline *b, const char *name)
-{
-	for (size_t i = 0; i < b->count; i++)
-		if (strcmp(b->files[i].name, base_name(name)) == 0)
-			return &b->files[i];
-	return NULL;
-}
-
 /* Sorted by name, so that an update changes as few lines of the committed file as possible. */
 static int baseline_by_name(const void *a, const void *b)
 {
@@ -300,8 +292,9 @@ static void put_percent(struct mpk_json *j, struct mpk_json_at *at, const char *
 		mpk_json_f64(j, at, key, percent);
 }
 
-void mpk_baseline_json(const struct mpk_baseline *b, struct mpk_json *j, struct mpk_json_at *at)
+static void baseline_json(const void *what, struct mpk_json *j, struct mpk_json_at *at)
 {
+	const struct mpk_baseline *b = what;
 	struct mpk_json_at *o = mpk_json_object(j, at, "tolerance"), *list, *kernels;
 
 	for (unsigned i = 0; i < MPK_MEASURE_COUNT; i++)
@@ -320,3 +313,5 @@ void mpk_baseline_json(const struct mpk_baseline *b, struct mpk_json *j, struct 
 			kernel_json(&f->kernels.items[k], j, mpk_json_object(j, kernels, NULL));
 	}
 }
+
+const struct mpk_answer mpk_answer_baseline = { .json = baseline_json };

@@ -8,8 +8,8 @@
 #include "base/vec.h"
 #include "gate/gate.h"
 #include "text/escape.h"
+#include "text/markup.h"
 #include "text/phrase.h"
-#include "text/xml.h"
 
 /* --- comparing ------------------------------------------------------------------------- */
 
@@ -123,23 +123,38 @@ static void judge_kernels(struct judge *j, const struct mpk_kernel_list *before,
 							       .measure = MPK_MEASURE_COUNT });
 }
 
-enum mpk_code mpk_gate_compare(const struct mpk_baseline *b, const struct mpk_baseline_file *before,
-			       const struct mpk_baseline_file *now, double tolerance,
-			       struct mpk_gate *out, struct mpk_error *err)
+static const struct mpk_baseline_file *find_before(const struct mpk_baseline *b, const char *name)
 {
-	struct judge j = { .baseline = b, .tolerance = tolerance, .gate = out };
+	for (size_t i = 0; i < b->count; i++)
+		if (strcmp(b->files[i].name, name) == 0)
+			return &b->files[i];
+	return NULL;
+}
 
-	*out = (struct mpk_gate){ .file = now->name, .now = &now->kernels };
+static void gate_free(struct mpk_gate *gate)
+{
+	free(gate->items);
+}
+
+enum mpk_code mpk_gate_compare(const struct mpk_baseline *b, const struct mpk_baseline_file *now,
+			       double tolerance, struct mpk_arena *arena, struct mpk_gate *out,
+			       struct mpk_error *err)
+{
+	const struct mpk_baseline_file *before = find_before(b, now->name);
+	MPK_CLEANUP(gate_free)
+	struct mpk_gate gate = { .file = now->name, .now = &now->kernels }; /* while it grows */
+	struct judge j = { .baseline = b, .tolerance = tolerance, .gate = &gate };
+
+	if (!before)
+		return mpk_fail(err, MPK_E_DIFFERENT,
+				"'%s' is not in the baseline; --update-baseline puts it there",
+				MPK_QUOTE(mpk_span_str(now->name)));
 	judge_size(&j, MPK_MEASURE_FILE_BYTES, before->file_bytes, now->file_bytes);
 	judge_size(&j, MPK_MEASURE_BLOB_BYTES, before->blob_bytes, now->blob_bytes);
 	judge_kernels(&j, &before->kernels, &now->kernels);
-	return j.failed ? mpk_fail_nomem(err) : MPK_OK;
-}
-
-void mpk_gate_fini(struct mpk_gate *gate)
-{
-	free(gate->items);
-	memset(gate, 0, sizeof *gate);
+	*out = gate;
+	out->items = mpk_arena_keep(arena, gate.items, gate.count, sizeof *gate.items);
+	return j.failed || !out->items ? mpk_fail_nomem(err) : MPK_OK;
 }
 
 /* --- text --------------------------------------------------------------------------------- */
@@ -234,8 +249,10 @@ static void gate_put_lines(const struct mpk_gate *g, size_t begin, size_t end,
 	}
 }
 
-void mpk_gate_text(const struct mpk_gate *g, struct mpk_style style, struct mpk_strbuf *out)
+static void gate_text(const void *what, struct mpk_style style, struct mpk_strbuf *out)
 {
+	const struct mpk_gate *g = what;
+
 	mpk_escape(out, mpk_span_str(g->file));
 	mpk_strbuf_puts(out, ": ");
 	mpk_put_count(out, g->now->count, "kernel");
@@ -254,8 +271,9 @@ void mpk_gate_text(const struct mpk_gate *g, struct mpk_style style, struct mpk_
 
 /* --- JSON --------------------------------------------------------------------------------- */
 
-void mpk_gate_json(const struct mpk_gate *g, struct mpk_json *j, struct mpk_json_at *at)
+static void gate_json(const void *what, struct mpk_json *j, struct mpk_json_at *at)
 {
+	const struct mpk_gate *g = what;
 	struct mpk_json_at *list, *o;
 
 	mpk_json_text(j, at, "file", g->file);
@@ -292,13 +310,7 @@ static void put_test(const struct mpk_gate *g, const struct mpk_listed_kernel *k
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf name = { 0 };
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf why = { 0 };
 
-	if (kernel) {
-		mpk_strbuf_printf(&name, "%s ", kernel->path);
-		mpk_escape_controls(&name, kernel->name); /* escaped when it was measured */
-		mpk_strbuf_printf(&name, kernel->target[0] ? " (%s)" : "%s", kernel->target);
-	} else {
-		mpk_strbuf_puts(&name, "size");
-	}
+	gate_put_kernel(kernel, &name);
 	for (; *at < g->count && g->items[*at].kernel == kernel; ++*at) {
 		if (g->items[*at].verdict != MPK_GATE_WORSE)
 			continue;
@@ -327,10 +339,12 @@ static bool size_is_worse(const struct mpk_gate *g)
 	return false;
 }
 
-void mpk_gate_junit(const struct mpk_gate *g, struct mpk_strbuf *out)
+static void gate_junit(const void *what, struct mpk_style style, struct mpk_strbuf *out)
 {
+	const struct mpk_gate *g = what;
 	size_t at = 0;
 
+	(void)style;
 	mpk_strbuf_puts(out, "  <testsuite");
 	mpk_xml_attribute(out, "name", g->file);
 	mpk_strbuf_printf(
@@ -342,3 +356,7 @@ void mpk_gate_junit(const struct mpk_gate *g, struct mpk_strbuf *out)
 		put_test(g, &g->now->items[i], &at, out);
 	mpk_strbuf_puts(out, "  </testsuite>\n");
 }
+
+const struct mpk_answer mpk_answer_gate = { .text = gate_text,
+					    .json = gate_json,
+					    .junit = gate_junit };

@@ -1,9 +1,59 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gate.h - a file held against its baseline: what got worse, better, new or lost */
+/* gate.h - minspect --baseline: kernels that need more than they did, found without a GPU
+ *
+ * A baseline is a JSON document (schema minspect-baseline.schema.json) with the figures of each kernel of
+ * some files, and how far each may grow. A file is held against it: what got worse, better, new or lost.
+ */
 #ifndef MPK_GATE_GATE_H
 #define MPK_GATE_GATE_H
 
-#include "gate/internal/baseline.h"
+#include "model/kernel_list.h"
+
+/* --- baselines -------------------------------------------------------------------------- */
+
+/* What is measured: figures of kernels, and of files two sizes. */
+enum { MPK_MEASURE_FILE_BYTES = MPK_FIGURE_COUNT, MPK_MEASURE_BLOB_BYTES, MPK_MEASURE_COUNT };
+
+/* mpk_measure_word - "registers", ..., "file_bytes", "blob_bytes"; static storage */
+const char *mpk_measure_word(unsigned measure);
+
+/* One file as it was or is. */
+struct mpk_baseline_file {
+	const char *name; /* without its folder */
+	uint64_t file_bytes, blob_bytes;
+	struct mpk_kernel_list kernels; /* key, path, name, target, copy and figures are filled */
+};
+
+struct mpk_baseline {
+	bool has_tolerance[MPK_MEASURE_COUNT];
+	double tolerance[MPK_MEASURE_COUNT]; /* percent by which each may grow; 0 where not given */
+	const struct mpk_baseline_file *files;
+	size_t count;
+};
+
+/* mpk_baseline_parse - read the document
+ * @out     everything is in arena
+ * Returns  MPK_OK; MPK_E_SYNTAX with line and column: no JSON; MPK_E_CORRUPT: JSON, but no baseline, or
+ *          one of a later version; MPK_E_NOMEM */
+enum mpk_code mpk_baseline_parse(struct mpk_span text, struct mpk_arena *arena,
+				 struct mpk_baseline *out, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_baseline_measure - what a file is now
+ * @out     everything is in arena, and outlives the view
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_baseline_measure(const struct mpk_view *view, struct mpk_arena *arena,
+				   struct mpk_baseline_file *out,
+				   struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_baseline_update - put a file in the place of the one of its name, or add it; files are sorted by name
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_baseline_update(struct mpk_baseline *b, const struct mpk_baseline_file *file,
+				  struct mpk_arena *arena, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* of struct mpk_baseline: the document */
+extern const struct mpk_answer mpk_answer_baseline;
+
+/* --- the gate --------------------------------------------------------------------------- */
 
 enum mpk_gate_verdict {
 	MPK_GATE_WORSE, /* grown by more than the tolerance, or no longer known */
@@ -30,23 +80,17 @@ struct mpk_gate {
 	bool worse; /* anything is, sizes of the file included */
 };
 
-/* mpk_gate_compare - hold now against before
+/* mpk_gate_compare - hold now against the file of its name in b
  * @tolerance  percent, for measures to which the baseline gives none
- * @out     kernels are borrowed from now and before; mpk_gate_fini in any case
- * Returns  MPK_OK; MPK_E_NOMEM */
-enum mpk_code mpk_gate_compare(const struct mpk_baseline *b, const struct mpk_baseline_file *before,
-			       const struct mpk_baseline_file *now, double tolerance,
-			       struct mpk_gate *out, struct mpk_error *err) MPK_MUST_CHECK;
+ * @arena   receives the findings; kernels are borrowed from now and b
+ * Returns  MPK_OK; MPK_E_DIFFERENT: the baseline has no such file; MPK_E_NOMEM */
+enum mpk_code mpk_gate_compare(const struct mpk_baseline *b, const struct mpk_baseline_file *now,
+			       double tolerance, struct mpk_arena *arena, struct mpk_gate *out,
+			       struct mpk_error *err) MPK_MUST_CHECK;
 
-void mpk_gate_fini(struct mpk_gate *gate);
-
-/* mpk_gate_text - a line for the file, and one for each kernel and verdict
- * mpk_gate_json - put the findings (minspect-gate.schema.json) */
-void mpk_gate_text(const struct mpk_gate *gate, struct mpk_style style, struct mpk_strbuf *out);
-void mpk_gate_json(const struct mpk_gate *gate, struct mpk_json *j, struct mpk_json_at *at);
-
-/* mpk_gate_junit - append a <testsuite> of JUnit: a test for the sizes of the file and one for each of its
- * kernels; what got worse is a failure */
-void mpk_gate_junit(const struct mpk_gate *gate, struct mpk_strbuf *out);
+/* of struct mpk_gate: a line for the file, and one for each kernel and verdict; the findings in JSON
+ * (minspect-gate.schema.json); a <testsuite> of JUnit, with a test for the sizes of the file and one for each of
+ * its kernels: what got worse is a failure */
+extern const struct mpk_answer mpk_answer_gate;
 
 #endif

@@ -90,8 +90,11 @@ static void dot_put_module(const struct mpk_view *view, size_t index, struct mpk
 	mpk_strbuf_pass(out);
 }
 
-void mpk_dot_tree(const struct mpk_view *view, struct mpk_strbuf *out)
+static void tree_text(const void *what, struct mpk_style style, struct mpk_strbuf *out)
 {
+	const struct mpk_view *view = what;
+
+	(void)style;
 	dot_begin(view, out);
 	for (size_t i = 0; i < view->count; i++)
 		dot_put_module(view, i, out);
@@ -104,6 +107,8 @@ void mpk_dot_tree(const struct mpk_view *view, struct mpk_strbuf *out)
 	}
 	mpk_strbuf_puts(out, "}\n");
 }
+
+const struct mpk_answer mpk_answer_dot_tree = { .text = tree_text };
 
 /* --- models ---------------------------------------------------------------------------------- */
 
@@ -156,14 +161,18 @@ static void put_graph(const struct mpk_model_graph *g, size_t index, struct mpk_
 	mpk_strbuf_puts(out, "  }\n");
 }
 
-void mpk_dot_model(const struct mpk_view *view, const struct mpk_model_graphs *graphs,
-		   struct mpk_strbuf *out)
+static void model_text(const void *what, struct mpk_style style, struct mpk_strbuf *out)
 {
-	dot_begin(view, out);
+	const struct mpk_model_graphs *graphs = what;
+
+	(void)style;
+	dot_begin(graphs->view, out);
 	for (size_t i = 0; i < graphs->count; i++)
 		put_graph(&graphs->items[i], i, out);
 	mpk_strbuf_puts(out, "}\n");
 }
+
+const struct mpk_answer mpk_answer_dot_model = { .text = model_text };
 
 /* --- graphs of the models ------------------------------------------------------------------------ */
 
@@ -218,6 +227,6 @@ enum mpk_code mpk_model_graphs_read(const struct mpk_view *view, struct mpk_mode
 		MPK_TRY(dot_read_node(&view->nodes[i], view->arena, &list, err));
 	items = mpk_arena_keep(view->arena, list.items, list.count, sizeof *items);
 	MPK_TRY_ALLOC(items, err);
-	*out = (struct mpk_model_graphs){ items, list.count };
+	*out = (struct mpk_model_graphs){ view, items, list.count };
 	return MPK_OK;
 }

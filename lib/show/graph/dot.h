@@ -7,6 +7,7 @@
 #include "payload/graph.h"
 
 struct mpk_model_graphs {
+	const struct mpk_view *view; /* of the file that they are in */
 	const struct mpk_model_graph *items;
 	size_t count;
 };
@@ -18,11 +19,9 @@ struct mpk_model_graphs {
 enum mpk_code mpk_model_graphs_read(const struct mpk_view *view, struct mpk_model_graphs *out,
 				    struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_dot_tree - append a digraph of the modules: what they are and how large, imports as edges
- * mpk_dot_model - append a digraph with a cluster for each graph
- * Whatever names hold, what is appended is valid. */
-void mpk_dot_tree(const struct mpk_view *view, struct mpk_strbuf *out);
-void mpk_dot_model(const struct mpk_view *view, const struct mpk_model_graphs *graphs,
-		   struct mpk_strbuf *out);
+/* of struct mpk_view: a digraph of the modules, what they are and how large, imports as edges
+ * of struct mpk_model_graphs: a digraph with a cluster for each graph
+ * Whatever names hold, the text is valid. */
+extern const struct mpk_answer mpk_answer_dot_tree, mpk_answer_dot_model;
 
 #endif

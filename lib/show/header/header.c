@@ -210,7 +210,7 @@ static void put_c_function(const struct mpk_view *view, size_t index, bool legac
 		put_typed(f, s, legacy, out);
 }
 
-void mpk_header_c(const struct mpk_view *view, struct mpk_strbuf *out)
+static void put_c(const struct mpk_view *view, struct mpk_strbuf *out)
 {
 	bool legacy = view->image->convention == MPK_CONV_LEGACY;
 
@@ -263,7 +263,7 @@ static void put_python_function(const struct mpk_view *view, size_t index, struc
 	mpk_strbuf_puts(out, s ? ") -> None: ...\n" : ", *args: Any) -> Any: ...\n");
 }
 
-void mpk_header_python(const struct mpk_view *view, struct mpk_strbuf *out)
+static void put_python(const struct mpk_view *view, struct mpk_strbuf *out)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
 
@@ -282,4 +282,10 @@ void mpk_header_python(const struct mpk_view *view, struct mpk_strbuf *out)
 			header_put_comment(&text, out);
 			mpk_strbuf_putc(out, '\n');
 		}
+}
+
+void mpk_header_put(const struct mpk_view *view, struct mpk_strbuf *c, struct mpk_strbuf *python)
+{
+	put_c(view, c);
+	put_python(view, python);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* --functions as text: what can be called, by whom it is called, with a command line to paste. */
+/* functions.c - --functions: what can be called, by whom it is called, with a command line to paste */
 #include <string.h>
 
+#include "list/internal/members.h"
+#include "list/list.h"
 #include "model/device_code.h"
-#include "model/embedded.h"
 #include "model/filter.h"
-#include "model/node_info.h"
 #include "program/model.h"
 #include "text/escape.h"
 #include "text/phrase.h"
@@ -28,7 +28,7 @@ static void put_doc(struct mpk_span doc, struct mpk_strbuf *out)
 /* A function and, below it, the command line that calls it. Where --run takes the name for that of
  * an executor's function, no command line calls this one. */
 static void functions_put_function(const struct mpk_view *view, size_t index,
-				   struct mpk_strbuf *out)
+				   struct mpk_style style, struct mpk_strbuf *out)
 {
 	const struct mpk_image_function *f = &view->image->functions[index];
 
@@ -51,7 +51,7 @@ static void functions_put_function(const struct mpk_view *view, size_t index,
 		mpk_view_call(view, mpk_span_str(mpk_view_called(view, index)),
 			      mpk_view_host(view, index), out);
 	mpk_strbuf_putc(out, '\n');
-	if (view->show_docs)
+	if (style.verbose)
 		put_doc(mpk_view_doc(view, index), out);
 }
 
@@ -165,7 +165,8 @@ static const char *convention_text(enum mpk_convention convention)
 	return texts[convention];
 }
 
-static void functions_put_functions(const struct mpk_view *view, struct mpk_strbuf *out)
+static void functions_put_functions(const struct mpk_view *view, struct mpk_style style,
+				    struct mpk_strbuf *out)
 {
 	const struct mpk_image *image = view->image;
 	size_t shown = 0;
@@ -177,20 +178,22 @@ static void functions_put_functions(const struct mpk_view *view, struct mpk_strb
 			mpk_strbuf_printf(out, "host functions (%s%s)\n",
 					  convention_text(image->convention),
 					  image->gen_known ? "" : " or tvm-ffi of TVM 0.21");
-		functions_put_function(view, i, out);
+		functions_put_function(view, i, style, out);
 		mpk_strbuf_pass(out);
 	}
 }
 
 /* Functions of executors come first, as --run prefers them to host functions of the same name. */
-void mpk_view_functions(const struct mpk_view *view, struct mpk_style style, struct mpk_strbuf *out)
+static void functions_text(const void *what, struct mpk_style style, struct mpk_strbuf *out)
 {
+	const struct mpk_view *view = what;
+
 	mpk_strbuf_puts(out, style.color ? "\033[1m" : "");
 	mpk_escape(out, mpk_span_str(view->name));
 	mpk_strbuf_printf(out, "%s\n", style.color ? "\033[0m" : "");
 	for (size_t i = 0; i < view->count; i++)
 		put_models(view, &view->nodes[i], out);
-	functions_put_functions(view, out);
+	functions_put_functions(view, style, out);
 	/* without a function it has no name that a filter could choose */
 	if (!view->choice)
 		put_unassigned(view, out);
@@ -199,6 +202,109 @@ void mpk_view_functions(const struct mpk_view *view, struct mpk_style style, str
 		put_other_code(&view->nodes[i], out);
 		mpk_strbuf_pass(out);
 	}
-	mpk_view_embedded_functions(view, out);
-	mpk_device_functions(view, out);
+	mpk_answer_embedded.text(view, style, out);
+	mpk_answer_device_code.text(view, style, out);
 }
+
+/* --- JSON --------------------------------------------------------------------------------- */
+
+static void put_call_json(const struct mpk_view *view, struct mpk_span name,
+			  const struct mpk_signature *signature, struct mpk_json *j,
+			  struct mpk_json_at *at)
+{
+	struct mpk_strbuf call = { 0 };
+
+	mpk_view_call(view, name, signature, &call);
+	mpk_json_take(j, at, "call", &call);
+}
+
+static void put_kernel_call_json(const struct mpk_view *view, const struct mpk_view_node *node,
+				 size_t index, struct mpk_json *j, struct mpk_json_at *at)
+{
+	struct mpk_strbuf call = { 0 };
+
+	mpk_view_kernel_call(view, node, index, &call);
+	mpk_json_take(j, at, "call", &call);
+}
+
+/* What is known of those modules that hold code or run it. */
+static void put_known(const struct mpk_view *view, struct mpk_json *j, struct mpk_json_at *at)
+{
+	struct mpk_json_at *list = mpk_json_array(j, at, "modules"), *o;
+
+	for (size_t i = 0; i < view->count; i++) {
+		const struct mpk_view_node *n = &view->nodes[i];
+
+		if (!n->show_info || (!n->info->piece_count && !n->models.count) ||
+		    !mpk_view_shows_whole(n) || !mpk_view_shows_node(n))
+			continue;
+		o = mpk_json_object(j, list, NULL);
+		mpk_json_text(j, o, "module", n->path);
+		mpk_json_span(j, o, "kind", n->node->kind);
+		mpk_node_json(n, j, o);
+	}
+}
+
+static void functions_json(const void *what, struct mpk_json *j, struct mpk_json_at *at)
+{
+	const struct mpk_view *view = what;
+	const struct mpk_image *image = view->image;
+	struct mpk_json_at *list, *o;
+
+	mpk_list_head_json(view, j, at);
+	list = mpk_json_array(j, at, "functions");
+	for (size_t i = 0; i < image->function_count; i++) {
+		const struct mpk_image_function *f = &image->functions[i];
+
+		/* --run takes the name for an executor's function first:
+		 * the call has its arguments */
+		const struct mpk_signature *model = mpk_view_called_instead(view, i);
+
+		if (!mpk_view_shows(view, mpk_span_str(f->name)))
+			continue;
+		o = mpk_list_function_json(view, i, j, list);
+		if (mpk_view_doc(view, i).len)
+			mpk_json_span(j, o, "doc", mpk_view_doc(view, i));
+		put_call_json(view, model ? model->name : mpk_span_str(mpk_view_called(view, i)),
+			      model ? model : mpk_view_host(view, i), j, o);
+	}
+	if (view->texts && view->texts->unassigned_count)
+		mpk_json_spans(j, at, "unassigned_metadata", view->texts->unassigned,
+			       view->texts->unassigned_count);
+	/* one list for all modules: who looks for a name need not walk the tree */
+	list = mpk_json_array(j, at, "models");
+	for (size_t n = 0; n < view->count; n++) {
+		const struct mpk_models *m = &view->nodes[n].models;
+
+		for (size_t i = 0; i < m->count; i++) {
+			if (!mpk_view_shows_part(&view->nodes[n], m->items[i].name))
+				continue;
+			o = mpk_list_model_json(&m->items[i], j, list);
+			mpk_json_text(j, o, "module", view->nodes[n].path);
+			mpk_json_span(j, o, "kind", view->nodes[n].node->kind);
+			put_call_json(view, m->items[i].name, &m->items[i], j, o);
+		}
+	}
+	list = mpk_json_array(j, at, "kernels");
+	for (size_t n = 0; n < view->count; n++) {
+		const struct mpk_kernels *k = mpk_view_kernels(&view->nodes[n]);
+
+		for (size_t i = 0; k && i < k->function_count; i++) {
+			if (!mpk_view_shows_part(&view->nodes[n], k->functions[i].key))
+				continue;
+			o = mpk_list_kernel_json(&k->functions[i], j, list);
+			mpk_node_kernel_json(&view->nodes[n], i, j, o);
+			mpk_json_text(j, o, "module", view->nodes[n].path);
+			mpk_json_span(j, o, "kind", view->nodes[n].node->kind);
+			put_kernel_call_json(view, &view->nodes[n], i, j, o);
+		}
+	}
+	put_known(view, j, at);
+	mpk_answer_embedded.json(view, j, at);
+	mpk_device_rows_json(view, j, at);
+	mpk_answer_device_code.json(view, j, at);
+}
+
+const struct mpk_answer mpk_answer_functions = { .text = functions_text,
+						 .json = functions_json,
+						 .is_apart = true };

@@ -1,125 +1,62 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The summary and --functions as JSON (minspect.schema.json, minspect-functions.schema.json). */
-#include <elf.h>
+/* json.c - what the documents of the summary and of --functions have in common (minspect.schema.json,
+ * minspect-functions.schema.json): functions, kernels, models, and what is known of a module */
+#include <inttypes.h>
 
-#include "code/target.h"
-#include "model/device_code.h"
-#include "model/embedded.h"
-#include "model/filter.h"
-#include "model/node_info.h"
-#include "model/origin.h"
+#include "code/show.h"
+#include "graphjson/graphjson.h"
+#include "list/internal/members.h"
 
-/* The note with the name and the digest of the blob; null where the file has none. */
-static void list_json_put_note(const struct mpk_note *note, struct mpk_json *j,
-			       struct mpk_json_at *at)
+/* --- the file ---------------------------------------------------------------------------- */
+
+static const char *container_word(enum mpk_container container)
 {
-	char digits[MPK_DIGEST_TEXT];
-	struct mpk_json_at *o;
+	static const char *const names[] = {
+		[MPK_CONTAINER_ELF_SO] = "elf-so",
+		[MPK_CONTAINER_ELF_OBJ] = "elf-object",
+		[MPK_CONTAINER_ARCHIVE] = "archive",
+		[MPK_CONTAINER_TAR] = "tar",
+		[MPK_CONTAINER_BLOB] = "blob",
+		[MPK_CONTAINER_MACHO_SO] = "macho-library",
+		[MPK_CONTAINER_MACHO_OBJ] = "macho-object",
+		[MPK_CONTAINER_PE_SO] = "pe-library",
+		[MPK_CONTAINER_COFF_OBJ] = "coff-object",
+		[MPK_CONTAINER_C] = "c-source",
+	};
 
-	if (!note->name) {
-		mpk_json_null(j, at, "stamp");
-		return;
-	}
-	o = mpk_json_object(j, at, "stamp");
-	mpk_json_text(j, o, "name", note->name);
-	mpk_json_text(j, o, "xxh128", mpk_digest_print(note->digest, MPK_XXH128_BYTES, digits));
+	return names[container];
 }
 
-/* null for a file without a blob: a member that is always there spares readers a case. */
-static void put_blob(const struct mpk_view *v, struct mpk_json *j, struct mpk_json_at *at)
+static const char *convention_word(enum mpk_convention convention)
+{
+	static const char *const names[] = {
+		[MPK_CONV_NONE] = "none",
+		[MPK_CONV_LEGACY] = "legacy",
+		[MPK_CONV_FFI021] = "ffi-0.21",
+		[MPK_CONV_FFI] = "ffi",
+	};
+
+	return names[convention];
+}
+
+/* What the documents of the summary and of --functions have in common. */
+void mpk_list_head_json(const struct mpk_view *v, struct mpk_json *j, struct mpk_json_at *at)
 {
 	const struct mpk_image *image = v->image;
-	struct mpk_json_at *o;
 
-	if (!image->has_blob) {
-		mpk_json_null(j, at, "blob");
-		return;
-	}
-	o = mpk_json_object(j, at, "blob");
-	mpk_json_text(j, o, "symbol", image->blob_symbol);
-	mpk_json_text(j, o, "prefix", image->prefix);
-	mpk_json_text(j, o, "section", image->blob_section);
-	mpk_json_u64(j, o, "offset", image->blob_off);
-	mpk_json_u64(j, o, "address", image->blob_address);
-	mpk_json_u64(j, o, "bytes", image->blob.len);
-	/* what the tree takes of "bytes"; less where something follows it */
-	mpk_json_u64(j, o, "used", v->tree ? v->tree->used : 0);
-	list_json_put_note(&image->note, j, o);
+	mpk_json_text(j, at, "file", v->name);
+	mpk_json_u64(j, at, "bytes", v->file_bytes);
+	mpk_json_text(j, at, "container", container_word(image->container));
+	mpk_json_text(j, at, "member", image->member);
+	mpk_json_text(j, at, "generation",
+		      image->gen_known ? mpk_generation_get(image->gen)->abi : NULL);
+	mpk_json_text(j, at, "convention", convention_word(image->convention));
 }
 
-/* null for files of other formats, which "format" and "machine" describe. */
-static void put_elf(const struct mpk_image *image, struct mpk_json *j, struct mpk_json_at *at)
-{
-	struct mpk_json_at *o;
-
-	if (!image->elf_class) {
-		mpk_json_null(j, at, "elf");
-		return;
-	}
-	o = mpk_json_object(j, at, "elf");
-	mpk_json_text(j, o, "machine", image->machine_name);
-	mpk_json_u64(j, o, "machine_number", image->machine);
-	mpk_json_u64(j, o, "class", image->elf_class);
-	mpk_json_text(j, o, "byte_order", image->big_endian ? "big" : "little");
-	mpk_json_text(j, o, "type",
-		      image->type == ET_REL    ? "REL"
-		      : image->type == ET_EXEC ? "EXEC"
-		      : image->type == ET_DYN  ? "DYN"
-					       : "other");
-}
-
-static void list_json_put_names(struct mpk_json *j, struct mpk_json_at *at, const char *key,
-				const char *const *names, size_t count)
-{
-	struct mpk_json_at *list = mpk_json_array(j, at, key);
-
-	for (size_t i = 0; i < count; i++)
-		mpk_json_text(j, list, NULL, names[i]);
-}
-
-static void list_json_put_signature(const struct mpk_signature *s, struct mpk_json *j,
-				    struct mpk_json_at *at);
-
-/* Returns the object, to which --functions adds what the summary has not. */
-static struct mpk_json_at *list_json_put_function(const struct mpk_view *view, size_t index,
-						  struct mpk_json *j, struct mpk_json_at *list)
-{
-	const struct mpk_image_function *f = &view->image->functions[index];
-	struct mpk_json_at *o = mpk_json_object(j, list, NULL);
-
-	mpk_json_text(j, o, "name", f->name);
-	mpk_json_text(j, o, "symbol", f->symbol);
-	mpk_json_u64(j, o, "address", f->address);
-	mpk_json_u64(j, o, "bytes", f->bytes);
-	mpk_json_bool(j, o, "entry", f->is_entry);
-	mpk_json_text(j, o, "alias_of", f->alias_of);
-	mpk_json_text(j, o, "member", f->member);
-	list_json_put_signature(mpk_view_host(view, index), j, o);
-	return o;
-}
-
-/* A kernel as its table has it. Launch tags stay texts, so that tags which
- * are new to this program are shown, too. */
-static struct mpk_json_at *list_json_put_kernel(const struct mpk_function_info *f,
-						struct mpk_json *j, struct mpk_json_at *list)
-{
-	struct mpk_json_at *o = mpk_json_object(j, list, NULL), *sub;
-	char type[MPK_DTYPE_TEXT];
-
-	mpk_json_span(j, o, "name", f->key);
-	sub = mpk_json_array(j, o, "arguments");
-	for (size_t i = 0; i < f->arg_count; i++)
-		mpk_json_text(j, sub, NULL, mpk_dtype_print(f->arg_types[i], type));
-	mpk_json_spans(j, o, "launch", f->launch_tags, f->launch_tag_count);
-	sub = mpk_json_array(j, o, "extra_tags");
-	for (size_t i = 0; i < f->extra_tag_count; i++)
-		mpk_json_i64(j, sub, NULL, f->extra_tags[i]);
-	return o;
-}
+/* --- signatures -------------------------------------------------------------------------- */
 
 /* Extents are numbers, symbolic ones their names. */
-static void list_json_put_shape(const struct mpk_type *t, struct mpk_json *j,
-				struct mpk_json_at *at)
+static void put_shape(const struct mpk_type *t, struct mpk_json *j, struct mpk_json_at *at)
 {
 	struct mpk_json_at *array;
 
@@ -138,8 +75,8 @@ static void list_json_put_shape(const struct mpk_type *t, struct mpk_json *j,
 	}
 }
 
-static void list_json_put_params(const struct mpk_param *list, size_t count, const char *key,
-				 struct mpk_json *j, struct mpk_json_at *at)
+static void put_params(const struct mpk_param *list, size_t count, const char *key,
+		       struct mpk_json *j, struct mpk_json_at *at)
 {
 	static const char *const kinds[] = {
 		[MPK_TYPE_ANY] = "any",       [MPK_TYPE_TENSOR] = "tensor",
@@ -159,32 +96,28 @@ static void list_json_put_params(const struct mpk_param *list, size_t count, con
 		/* a type of 0 bits is one that is not known */
 		mpk_json_text(j, o, "dtype",
 			      t->dtype.bits ? mpk_dtype_print(t->dtype, name) : NULL);
-		list_json_put_shape(t, j, o);
+		put_shape(t, j, o);
 		if (t->kind == MPK_TYPE_NAMED)
 			mpk_json_span(j, o, "title", t->title);
 		/* only OpenCL images have a scope; null where the kernel does not say which */
 		if (t->scope)
 			mpk_json_text(j, o, "scope", *t->scope ? t->scope : NULL);
 		if (t->kind == MPK_TYPE_TUPLE)
-			list_json_put_params(t->fields, t->field_count, "fields", j, o);
+			put_params(t->fields, t->field_count, "fields", j, o);
 	}
 }
 
 /* The line of the listing, for those who show a signature and do not take it apart. */
-static void list_json_put_text(const struct mpk_signature *s, struct mpk_json *j,
-			       struct mpk_json_at *at)
+static void put_text(const struct mpk_signature *s, struct mpk_json *j, struct mpk_json_at *at)
 {
 	struct mpk_strbuf text = { 0 };
 
 	mpk_signature_text(s, &text);
-	j->failed |= text.failed;
-	mpk_json_text(j, at, "signature", mpk_strbuf_text(&text));
-	mpk_strbuf_fini(&text);
+	mpk_json_take(j, at, "signature", &text);
 }
 
 /* "signature", "inputs" and "device"; null: not known. */
-static void list_json_put_signature(const struct mpk_signature *s, struct mpk_json *j,
-				    struct mpk_json_at *at)
+static void put_signature(const struct mpk_signature *s, struct mpk_json *j, struct mpk_json_at *at)
 {
 	mpk_json_text(j, at, "device", s ? mpk_dl_device_name(s->device) : NULL);
 	if (!s) {
@@ -192,269 +125,201 @@ static void list_json_put_signature(const struct mpk_signature *s, struct mpk_js
 		mpk_json_null(j, at, "inputs");
 		return;
 	}
-	list_json_put_text(s, j, at);
-	list_json_put_params(s->inputs, s->input_count, "inputs", j, at);
+	put_text(s, j, at);
+	put_params(s->inputs, s->input_count, "inputs", j, at);
+}
+
+/* --- what can be called ------------------------------------------------------------------ */
+
+/* Returns the object, to which --functions adds what the summary has not. */
+struct mpk_json_at *mpk_list_function_json(const struct mpk_view *view, size_t index,
+					   struct mpk_json *j, struct mpk_json_at *list)
+{
+	const struct mpk_image_function *f = &view->image->functions[index];
+	struct mpk_json_at *o = mpk_json_object(j, list, NULL);
+
+	mpk_json_text(j, o, "name", f->name);
+	mpk_json_text(j, o, "symbol", f->symbol);
+	mpk_json_u64(j, o, "address", f->address);
+	mpk_json_u64(j, o, "bytes", f->bytes);
+	mpk_json_bool(j, o, "entry", f->is_entry);
+	mpk_json_text(j, o, "alias_of", f->alias_of);
+	mpk_json_text(j, o, "member", f->member);
+	put_signature(mpk_view_host(view, index), j, o);
+	return o;
+}
+
+/* A kernel as its table has it. Launch tags stay texts, so that tags which
+ * are new to this program are shown, too. */
+struct mpk_json_at *mpk_list_kernel_json(const struct mpk_function_info *f, struct mpk_json *j,
+					 struct mpk_json_at *list)
+{
+	struct mpk_json_at *o = mpk_json_object(j, list, NULL), *sub;
+	char type[MPK_DTYPE_TEXT];
+
+	mpk_json_span(j, o, "name", f->key);
+	sub = mpk_json_array(j, o, "arguments");
+	for (size_t i = 0; i < f->arg_count; i++)
+		mpk_json_text(j, sub, NULL, mpk_dtype_print(f->arg_types[i], type));
+	mpk_json_spans(j, o, "launch", f->launch_tags, f->launch_tag_count);
+	sub = mpk_json_array(j, o, "extra_tags");
+	for (size_t i = 0; i < f->extra_tag_count; i++)
+		mpk_json_i64(j, sub, NULL, f->extra_tags[i]);
+	return o;
 }
 
 /* A function of an executor. Returns the object, to which
  * --functions adds the module and a call. */
-static struct mpk_json_at *put_model(const struct mpk_signature *m, struct mpk_json *j,
-				     struct mpk_json_at *list)
+struct mpk_json_at *mpk_list_model_json(const struct mpk_signature *m, struct mpk_json *j,
+					struct mpk_json_at *list)
 {
 	struct mpk_json_at *o = mpk_json_object(j, list, NULL);
 
 	mpk_json_span(j, o, "name", m->name);
-	list_json_put_text(m, j, o);
+	put_text(m, j, o);
 	mpk_json_bool(j, o, "named_inputs", m->named_inputs);
-	list_json_put_params(m->inputs, m->input_count, "inputs", j, o);
+	put_params(m->inputs, m->input_count, "inputs", j, o);
 	/* null: not known; an empty list would say that nothing is returned */
 	if (m->outputs_known)
-		list_json_put_params(m->outputs, m->output_count, "outputs", j, o);
+		put_params(m->outputs, m->output_count, "outputs", j, o);
 	else
 		mpk_json_null(j, o, "outputs");
 	return o;
 }
 
-const char *mpk_view_role_name(const struct mpk_kind *kind)
-{
-	static const char *const names[] = {
-		[MPK_ROLE_HOST] = "host",         [MPK_ROLE_DEVICE] = "device",
-		[MPK_ROLE_EXECUTOR] = "executor", [MPK_ROLE_DATA] = "data",
-		[MPK_ROLE_EXTERN] = "extern",     [MPK_ROLE_SOURCE] = "source",
-		[MPK_ROLE_UNKNOWN] = "unknown",
-	};
+/* --- code --------------------------------------------------------------------------- */
 
-	return names[kind ? kind->role : MPK_ROLE_UNKNOWN];
+/* Kernels that the code lists and the table does not. */
+static void put_unlisted(const struct mpk_node_info *info, const struct mpk_code_info *code,
+			 struct mpk_json *j, struct mpk_json_at *at)
+{
+	const struct mpk_code_info *lister = mpk_code_info_lister(code);
+	struct mpk_json_at *list = NULL, *o;
+
+	for (size_t i = 0; lister && i < lister->kernel_count; i++) {
+		struct mpk_span name = lister->kernels[i].name;
+
+		if (mpk_names_find(&info->table, name, NULL))
+			continue;
+		list = list ? list : mpk_json_array(j, at, "unlisted");
+		o = mpk_json_object(j, list, NULL);
+		mpk_json_span(j, o, "name", name);
+		mpk_code_figures_json(code, name, j, o);
+	}
 }
 
-void mpk_view_targets_json(const struct mpk_view *view, const struct mpk_view_node *n,
-			   struct mpk_json *j, struct mpk_json_at *at)
+/* An object for each run of code; "kernel" is null where it is for all kernels of the table. */
+static void put_pieces(const struct mpk_node_info *info, struct mpk_json *j, struct mpk_json_at *at)
 {
-	const struct mpk_code_target *targets;
-	struct mpk_json_at *list, *o;
-	size_t count;
+	struct mpk_json_at *list = mpk_json_array(j, at, "code"), *o;
 
-	j->failed |= mpk_view_targets(view, n, &targets, &count, NULL) != MPK_OK;
-	/* modules without GPU code have no such member */
-	if (!count)
-		return;
-	list = mpk_json_array(j, at, "targets");
+	for (size_t i = 0; i < info->piece_count; i++) {
+		const struct mpk_code_piece *p = &info->pieces[i];
+
+		o = mpk_json_object(j, list, NULL);
+		if (p->key)
+			mpk_json_span(j, o, "kernel", *p->key);
+		else
+			mpk_json_null(j, o, "kernel");
+		mpk_code_info_json(&p->code, j, o);
+		/* a piece for one kernel is described with that kernel alone */
+		if (!p->key && !p->code.problem)
+			put_unlisted(info, &p->code, j, o);
+	}
+}
+
+/* What --verify found of this kernel, so that its readers need no second document. */
+static void put_findings(const struct mpk_view_node *node, size_t index, struct mpk_json *j,
+			 struct mpk_json_at *at)
+{
+	struct mpk_json_at *list = mpk_json_array(j, at, "findings"), *o;
+	size_t count;
+	const struct mpk_view_finding *f = mpk_node_findings(node, index, &count);
+
 	for (size_t i = 0; i < count; i++) {
 		o = mpk_json_object(j, list, NULL);
-		mpk_json_text(j, o, "name", targets[i].name);
-		/* the version of the PTX language, which decides whether a driver can compile it */
-		if (targets[i].kind == MPK_TARGET_PTX)
-			mpk_json_printf(j, o, "ptx", "%u.%u", targets[i].ptx_major,
-					targets[i].ptx_minor);
-		else
-			mpk_json_null(j, o, "ptx");
+		mpk_json_text(j, o, "check", f[i].check);
+		mpk_json_text(j, o, "severity", mpk_severity_name(f[i].severity));
+		mpk_json_text(j, o, "message", f[i].text);
 	}
 }
 
-/* "index" and "children" count in the file: a filter hides modules,
- * but gives none another number. */
-static void put_node(const struct mpk_view *view, size_t index, struct mpk_json *j,
-		     struct mpk_json_at *list)
+void mpk_node_kernel_json(const struct mpk_view_node *node, size_t index, struct mpk_json *j,
+			  struct mpk_json_at *at)
 {
-	const struct mpk_view_node *n = &view->nodes[index];
-	const struct mpk_kernels *k = mpk_view_kernels(n);
-	struct mpk_json_at *o = mpk_json_object(j, list, NULL), *sub;
+	static const char *const states[] = {
+		[MPK_CODE_DEFINED] = "yes",
+		[MPK_CODE_FUNCTION] = "not-launchable",
+		[MPK_CODE_POSSIBLE] = "unknown",
+		[MPK_CODE_MISSING] = "no",
+	};
+	const struct mpk_kernels *table = mpk_view_kernels(node);
 
-	mpk_json_u64(j, o, "index", index);
-	mpk_json_text(j, o, "path", n->path);
-	mpk_json_span(j, o, "kind", n->node->kind);
-	mpk_json_text(j, o, "role", mpk_view_role_name(n->kind));
-	mpk_json_u64(j, o, "offset", n->node->payload_off);
-	mpk_json_u64(j, o, "bytes", n->node->payload.len);
-	sub = mpk_json_array(j, o, "children");
-	for (size_t i = 0; i < n->node->child_count; i++)
-		mpk_json_u64(j, sub, NULL, n->node->children[i]);
-	if (mpk_view_format(n).len)
-		mpk_json_span(j, o, "format", mpk_view_format(n));
-	mpk_view_targets_json(view, n, j, o);
-	if (k) {
-		sub = mpk_json_array(j, o, "kernels");
-		for (size_t i = 0; i < k->function_count; i++)
-			if (mpk_view_shows_part(n, k->functions[i].key))
-				mpk_node_kernel_json(
-					n, i, j, list_json_put_kernel(&k->functions[i], j, sub));
+	if (!node->show_info || !table)
+		return;
+	mpk_json_text(j, at, "in_code", states[mpk_node_info_defines(node->info, table, index)]);
+	mpk_code_figures_json(mpk_node_code(node->info, table, index), table->functions[index].key,
+			      j, at);
+	put_findings(node, index, j, at);
+}
+
+/* --- tensors ------------------------------------------------------------------------ */
+
+/* null when there is no number to give */
+static void put_range(const struct mpk_stats *s, struct mpk_json *j, struct mpk_json_at *o)
+{
+	if (s->kind == MPK_STATS_NONE || s->count == s->nans + s->infs) {
+		mpk_json_null(j, o, "min");
+		mpk_json_null(j, o, "max");
+		mpk_json_null(j, o, "mean");
+		return;
 	}
-	if (n->models.count) {
-		sub = mpk_json_array(j, o, "models");
-		for (size_t i = 0; i < n->models.count; i++)
-			if (mpk_view_shows_part(n, n->models.items[i].name))
-				(void)put_model(&n->models.items[i], j, sub);
+	/* integers stay integers: a double would round those of 64 bits */
+	if (s->kind == MPK_STATS_FLOAT) {
+		mpk_json_f64(j, o, "min", s->range.f.min);
+		mpk_json_f64(j, o, "max", s->range.f.max);
+	} else if (s->kind == MPK_STATS_SIGNED) {
+		mpk_json_i64(j, o, "min", s->range.i.min);
+		mpk_json_i64(j, o, "max", s->range.i.max);
+	} else {
+		mpk_json_u64(j, o, "min", s->range.u.min);
+		mpk_json_u64(j, o, "max", s->range.u.max);
 	}
-	/* where a part was chosen, nothing is said of the whole */
-	if (mpk_view_shows_whole(n))
-		mpk_node_json(n, j, o);
-	if (n->problem)
-		mpk_json_error(j, o, "problem", n->problem);
+	mpk_json_f64(j, o, "mean", s->mean);
 }
 
-/* What the documents of the summary and of --functions have in common. */
-static void list_json_put_head(const struct mpk_view *v, struct mpk_json *j, struct mpk_json_at *at)
+/* NaNs and infinities are counted apart, as JSON has no numbers for them (RFC 8259, 6). */
+static void put_tensors(const struct mpk_node_info *info, struct mpk_json *j,
+			struct mpk_json_at *at)
 {
-	const struct mpk_image *image = v->image;
+	struct mpk_json_at *list = mpk_json_array(j, at, "tensors"), *o;
+	char type[MPK_DTYPE_TEXT];
 
-	mpk_json_text(j, at, "file", v->name);
-	mpk_json_u64(j, at, "bytes", v->file_bytes);
-	mpk_json_text(j, at, "container", mpk_view_container(image->container));
-	mpk_json_text(j, at, "member", image->member);
-	mpk_json_text(j, at, "generation",
-		      image->gen_known ? mpk_generation_get(image->gen)->abi : NULL);
-	mpk_json_text(j, at, "convention", mpk_view_convention(image->convention));
-}
+	for (size_t i = 0; i < info->tensor_count; i++) {
+		const struct mpk_tensor_info *t = &info->tensors[i];
 
-/* The page has this, too, and lists functions and modules in its own way. */
-void mpk_view_about_json(const struct mpk_view *view, struct mpk_json *j, struct mpk_json_at *at)
-{
-	const struct mpk_image *image = view->image;
-	const struct mpk_span *loaders;
-	size_t count;
-
-	list_json_put_head(view, j, at);
-	mpk_json_text(j, at, "releases",
-		      image->gen_known ? mpk_generation_get(image->gen)->releases : NULL);
-	mpk_json_text(j, at, "format", mpk_view_format_name(image->format));
-	mpk_json_text(j, at, "machine", image->machine_name);
-	if (mpk_view_loaders(view, &loaders, &count, NULL) == MPK_OK)
-		mpk_json_spans(j, at, "loaders", loaders, count);
-	else
-		j->failed = true;
-	put_elf(image, j, at);
-	list_json_put_names(j, at, "members", image->members, image->member_count);
-	put_blob(view, j, at);
-}
-
-void mpk_view_summary_json(const struct mpk_view *view, struct mpk_json *j, struct mpk_json_at *at)
-{
-	const struct mpk_image *image = view->image;
-	struct mpk_json_at *list;
-
-	mpk_view_about_json(view, j, at);
-	list = mpk_json_array(j, at, "functions");
-	for (size_t i = 0; i < image->function_count; i++)
-		if (mpk_view_shows(view, mpk_span_str(image->functions[i].name)))
-			(void)list_json_put_function(view, i, j, list);
-	list_json_put_names(j, at, "context_symbols", image->context_symbols,
-			    image->context_symbol_count);
-	list_json_put_names(j, at, "undefined", image->undefined, image->undefined_count);
-	list_json_put_names(j, at, "needed", image->needed, image->needed_count);
-	mpk_view_origin_json(view, j, at);
-	list = mpk_json_array(j, at, "tree");
-	for (size_t i = 0; i < view->count; i++)
-		if (mpk_view_shows_node(&view->nodes[i]))
-			put_node(view, i, j, list);
-	mpk_view_embedded_json(view, j, at);
-	/* devices alone: the containers may be gigabytes, and --functions is what reads them */
-	mpk_device_rows_json(view, j, at);
-	if (view->tree && view->tree->warning.code != MPK_OK)
-		mpk_json_error(j, at, "warning", &view->tree->warning);
-}
-
-/* Puts a command line and frees it. */
-static void list_json_put_line(struct mpk_strbuf *call, struct mpk_json *j, struct mpk_json_at *at)
-{
-	j->failed |= call->failed;
-	mpk_json_text(j, at, "call", mpk_strbuf_text(call));
-	mpk_strbuf_fini(call);
-}
-
-static void list_json_put_call(const struct mpk_view *view, struct mpk_span name,
-			       const struct mpk_signature *signature, struct mpk_json *j,
-			       struct mpk_json_at *at)
-{
-	struct mpk_strbuf call = { 0 };
-
-	mpk_view_call(view, name, signature, &call);
-	list_json_put_line(&call, j, at);
-}
-
-static void put_kernel_call(const struct mpk_view *view, const struct mpk_view_node *node,
-			    size_t index, struct mpk_json *j, struct mpk_json_at *at)
-{
-	struct mpk_strbuf call = { 0 };
-
-	mpk_view_kernel_call(view, node, index, &call);
-	list_json_put_line(&call, j, at);
-}
-
-/* What is known of those modules that hold code or run it. */
-static void put_modules(const struct mpk_view *view, struct mpk_json *j, struct mpk_json_at *at)
-{
-	struct mpk_json_at *list = mpk_json_array(j, at, "modules"), *o;
-
-	for (size_t i = 0; i < view->count; i++) {
-		const struct mpk_view_node *n = &view->nodes[i];
-
-		if (!n->show_info || (!n->info->piece_count && !n->models.count) ||
-		    !mpk_view_shows_whole(n) || !mpk_view_shows_node(n))
-			continue;
 		o = mpk_json_object(j, list, NULL);
-		mpk_json_text(j, o, "module", n->path);
-		mpk_json_span(j, o, "kind", n->node->kind);
-		mpk_node_json(n, j, o);
+		mpk_json_text(j, o, "name", t->name);
+		mpk_json_text(j, o, "dtype", mpk_dtype_print(t->record->dtype, type));
+		mpk_json_i64s(j, o, "shape", t->record->shape, t->record->ndim);
+		mpk_json_u64(j, o, "bytes", t->record->data.len);
+		put_range(&t->stats, j, o);
+		mpk_json_u64(j, o, "nans", t->stats.nans);
+		mpk_json_u64(j, o, "infinities", t->stats.infs);
 	}
 }
 
-void mpk_view_functions_json(const struct mpk_view *view, struct mpk_json *j,
-			     struct mpk_json_at *at)
+void mpk_node_json(const struct mpk_view_node *node, struct mpk_json *j, struct mpk_json_at *at)
 {
-	const struct mpk_image *image = view->image;
-	struct mpk_json_at *list, *o;
+	const struct mpk_payload_view *row = mpk_view_row(node);
+	struct mpk_payload_content content = mpk_view_content(node);
 
-	list_json_put_head(view, j, at);
-	list = mpk_json_array(j, at, "functions");
-	for (size_t i = 0; i < image->function_count; i++) {
-		const struct mpk_image_function *f = &image->functions[i];
-
-		/* --run takes the name for an executor's function first:
-		 * the call has its arguments */
-		const struct mpk_signature *model = mpk_view_called_instead(view, i);
-
-		if (!mpk_view_shows(view, mpk_span_str(f->name)))
-			continue;
-		o = list_json_put_function(view, i, j, list);
-		if (mpk_view_doc(view, i).len)
-			mpk_json_span(j, o, "doc", mpk_view_doc(view, i));
-		list_json_put_call(view,
-				   model ? model->name : mpk_span_str(mpk_view_called(view, i)),
-				   model ? model : mpk_view_host(view, i), j, o);
-	}
-	if (view->texts && view->texts->unassigned_count)
-		mpk_json_spans(j, at, "unassigned_metadata", view->texts->unassigned,
-			       view->texts->unassigned_count);
-	/* one list for all modules: who looks for a name need not walk the tree */
-	list = mpk_json_array(j, at, "models");
-	for (size_t n = 0; n < view->count; n++) {
-		const struct mpk_models *m = &view->nodes[n].models;
-
-		for (size_t i = 0; i < m->count; i++) {
-			if (!mpk_view_shows_part(&view->nodes[n], m->items[i].name))
-				continue;
-			o = put_model(&m->items[i], j, list);
-			mpk_json_text(j, o, "module", view->nodes[n].path);
-			mpk_json_span(j, o, "kind", view->nodes[n].node->kind);
-			list_json_put_call(view, m->items[i].name, &m->items[i], j, o);
-		}
-	}
-	list = mpk_json_array(j, at, "kernels");
-	for (size_t n = 0; n < view->count; n++) {
-		const struct mpk_kernels *k = mpk_view_kernels(&view->nodes[n]);
-
-		for (size_t i = 0; k && i < k->function_count; i++) {
-			if (!mpk_view_shows_part(&view->nodes[n], k->functions[i].key))
-				continue;
-			o = list_json_put_kernel(&k->functions[i], j, list);
-			mpk_node_kernel_json(&view->nodes[n], i, j, o);
-			mpk_json_text(j, o, "module", view->nodes[n].path);
-			mpk_json_span(j, o, "kind", view->nodes[n].node->kind);
-			put_kernel_call(view, &view->nodes[n], i, j, o);
-		}
-	}
-	put_modules(view, j, at);
-	mpk_view_embedded_json(view, j, at);
-	mpk_device_rows_json(view, j, at);
-	mpk_device_json(view, j, at);
+	if (!node->show_info)
+		return;
+	if (node->info->piece_count)
+		put_pieces(node->info, j, at);
+	if (row->json)
+		row->json(&content, j, at);
+	if (node->info->tensor_count)
+		put_tensors(node->info, j, at);
 }

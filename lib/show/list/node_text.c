@@ -96,33 +96,16 @@ static void piece_lines(const struct mpk_view_node *node, const struct mpk_code_
 		unlisted_lines(node, code, indent, out);
 }
 
-struct lines {
-	const char *indent;
-	struct mpk_strbuf *out;
-};
-
-/* One line for each image that has the kernel, under its name. */
-static void kernel_line(const struct mpk_code_info *code, size_t kernel, void *arg)
-{
-	const struct lines *l = arg;
-
-	if (!code->format->kernel_text)
-		return;
-	mpk_strbuf_puts(l->out, l->indent);
-	code->format->kernel_text(code, kernel, l->out);
-	mpk_strbuf_putc(l->out, '\n');
-}
-
 /* What --verify finds of this kernel; that its code lacks it, the mark says. */
 static void finding_lines(const struct mpk_view_node *node, size_t index, bool is_marked,
-			  const struct lines *l)
+			  const char *indent, struct mpk_strbuf *out)
 {
 	size_t count;
 	const struct mpk_view_finding *f = mpk_node_findings(node, index, &count);
 
 	for (size_t i = 0; i < count; i++)
 		if (!is_marked || strcmp(f[i].check, "kernel-defined") != 0)
-			mpk_strbuf_printf(l->out, "%s%s: %s [%s]\n", l->indent,
+			mpk_strbuf_printf(out, "%s%s: %s [%s]\n", indent,
 					  mpk_severity_name(f[i].severity), f[i].text, f[i].check);
 }
 
@@ -138,16 +121,16 @@ void mpk_node_kernel_lines(const struct mpk_view_node *node, size_t index, const
 		[MPK_CODE_MISSING] = "not in the code",
 	};
 	const struct mpk_kernels *table = mpk_view_kernels(node);
-	struct lines lines = { indent, out };
 	const char *mark;
 
 	if (!node->show_info || !table)
 		return;
 	mark = marks[mpk_node_info_defines(node->info, table, index)];
-	mpk_node_info_each(node->info, table, index, kernel_line, &lines);
+	mpk_code_figure_lines(mpk_node_code(node->info, table, index), table->functions[index].key,
+			      indent, out);
 	if (mark)
 		mpk_strbuf_printf(out, "%s%s\n", indent, mark);
-	finding_lines(node, index, mark != NULL, &lines);
+	finding_lines(node, index, mark != NULL, indent, out);
 }
 
 /* Nothing where the code was not read: the plain listing comes here, too. */

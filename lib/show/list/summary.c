@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* summary.c - what a file is, in a page; and in a line, as one of an archive */
+/* summary.c - what a file is, in a page; and in half a line, for the list of an archive */
+#include <elf.h>
 #include <inttypes.h>
 #include <string.h>
 
-#include "list/brief.h"
+#include "list/internal/members.h"
+#include "list/list.h"
 #include "model/device_code.h"
-#include "model/embedded.h"
 #include "model/filter.h"
 #include "model/origin.h"
-#include "model/view.h"
 #include "text/escape.h"
 #include "text/phrase.h"
 #include "text/table.h"
 
 /* By the header alone a position-independent program is ET_DYN,
  * as a library is, and is called one (ELF gABI). */
-static const char *what(const struct mpk_image *image)
+static const char *kind_of_file(const struct mpk_image *image)
 {
 	switch (image->container) {
 	case MPK_CONTAINER_ELF_SO:
-		return image->type == 2 /* ET_EXEC */ ? "program" : "library";
+		return image->type == ET_EXEC ? "program" : "library";
 	case MPK_CONTAINER_ELF_OBJ:
 		return "object";
 	case MPK_CONTAINER_MACHO_SO:
@@ -59,7 +59,7 @@ static void summary_put_head(const struct mpk_view *v, struct mpk_style style,
 				  image->big_endian ? " big-endian" : "");
 	else if (image->machine_name)
 		mpk_strbuf_printf(out, "%s ", image->machine_name);
-	mpk_strbuf_printf(out, "%s, %s\n", what(image), MPK_SIZE(v->file_bytes));
+	mpk_strbuf_printf(out, "%s, %s\n", kind_of_file(image), MPK_SIZE(v->file_bytes));
 	if (image->member) {
 		mpk_strbuf_puts(out, "  member     ");
 		mpk_escape(out, mpk_span_str(image->member));
@@ -165,8 +165,9 @@ static bool is_of_tvm(const struct mpk_image *image)
 }
 
 /* From the whole to its parts. The tree comes last, as it may be long. */
-void mpk_view_summary(const struct mpk_view *view, struct mpk_style style, struct mpk_strbuf *out)
+static void summary_text(const void *what, struct mpk_style style, struct mpk_strbuf *out)
 {
+	const struct mpk_view *view = what;
 	const struct mpk_image *image = view->image;
 
 	summary_put_head(view, style, out);
@@ -178,10 +179,10 @@ void mpk_view_summary(const struct mpk_view *view, struct mpk_style style, struc
 		mpk_strbuf_puts(out, "  blob       none: no module of TVM, nothing to call\n");
 	}
 	summary_put_functions(view, out);
-	mpk_view_embedded_summary(view, out);
-	mpk_device_summary(view, out);
+	mpk_answer_embedded.line(view, style, out);
+	mpk_answer_device_code.line(view, style, out);
 	put_needed(image, out);
-	mpk_view_origin_summary(view, out);
+	mpk_answer_origin.text(view, style, out);
 	if (!view->tree)
 		return;
 	if (view->tree->warning.code != MPK_OK)
@@ -192,7 +193,178 @@ void mpk_view_summary(const struct mpk_view *view, struct mpk_style style, struc
 	mpk_view_tree(view, style, out);
 }
 
-/* --- a line for each file of an archive ------------------------------------------------- */
+/* --- JSON --------------------------------------------------------------------------------- */
+
+/* The note with the name and the digest of the blob; null where the file has none. */
+static void put_note(const struct mpk_note *note, struct mpk_json *j, struct mpk_json_at *at)
+{
+	char digits[MPK_DIGEST_TEXT];
+	struct mpk_json_at *o;
+
+	if (!note->name) {
+		mpk_json_null(j, at, "stamp");
+		return;
+	}
+	o = mpk_json_object(j, at, "stamp");
+	mpk_json_text(j, o, "name", note->name);
+	mpk_json_text(j, o, "xxh128", mpk_digest_print(note->digest, MPK_XXH128_BYTES, digits));
+}
+
+/* null for a file without a blob: a member that is always there spares readers a case. */
+static void put_blob_json(const struct mpk_view *v, struct mpk_json *j, struct mpk_json_at *at)
+{
+	const struct mpk_image *image = v->image;
+	struct mpk_json_at *o;
+
+	if (!image->has_blob) {
+		mpk_json_null(j, at, "blob");
+		return;
+	}
+	o = mpk_json_object(j, at, "blob");
+	mpk_json_text(j, o, "symbol", image->blob_symbol);
+	mpk_json_text(j, o, "prefix", image->prefix);
+	mpk_json_text(j, o, "section", image->blob_section);
+	mpk_json_u64(j, o, "offset", image->blob_off);
+	mpk_json_u64(j, o, "address", image->blob_address);
+	mpk_json_u64(j, o, "bytes", image->blob.len);
+	/* what the tree takes of "bytes"; less where something follows it */
+	mpk_json_u64(j, o, "used", v->tree ? v->tree->used : 0);
+	put_note(&image->note, j, o);
+}
+
+/* null for files of other formats, which "format" and "machine" describe. */
+static void put_elf(const struct mpk_image *image, struct mpk_json *j, struct mpk_json_at *at)
+{
+	struct mpk_json_at *o;
+
+	if (!image->elf_class) {
+		mpk_json_null(j, at, "elf");
+		return;
+	}
+	o = mpk_json_object(j, at, "elf");
+	mpk_json_text(j, o, "machine", image->machine_name);
+	mpk_json_u64(j, o, "machine_number", image->machine);
+	mpk_json_u64(j, o, "class", image->elf_class);
+	mpk_json_text(j, o, "byte_order", image->big_endian ? "big" : "little");
+	mpk_json_text(j, o, "type",
+		      image->type == ET_REL    ? "REL"
+		      : image->type == ET_EXEC ? "EXEC"
+		      : image->type == ET_DYN  ? "DYN"
+					       : "other");
+}
+
+static void put_texts(struct mpk_json *j, struct mpk_json_at *at, const char *key,
+		      const char *const *names, size_t count)
+{
+	struct mpk_json_at *list = mpk_json_array(j, at, key);
+
+	for (size_t i = 0; i < count; i++)
+		mpk_json_text(j, list, NULL, names[i]);
+}
+
+static const char *format_word(enum mpk_file_format format)
+{
+	static const char *const names[] = {
+		[MPK_FILE_BLOB] = NULL,   [MPK_FILE_ELF] = "elf", [MPK_FILE_MACHO] = "macho",
+		[MPK_FILE_COFF] = "coff", [MPK_FILE_PE] = "pe",   [MPK_FILE_C] = "c",
+	};
+
+	return names[format];
+}
+
+/* The page has this, too, and lists functions and modules in its own way. */
+void mpk_list_about_json(const struct mpk_view *view, struct mpk_json *j, struct mpk_json_at *at)
+{
+	const struct mpk_image *image = view->image;
+	const struct mpk_span *loaders;
+	size_t count;
+
+	mpk_list_head_json(view, j, at);
+	mpk_json_text(j, at, "releases",
+		      image->gen_known ? mpk_generation_get(image->gen)->releases : NULL);
+	mpk_json_text(j, at, "format", format_word(image->format));
+	mpk_json_text(j, at, "machine", image->machine_name);
+	if (mpk_view_loaders(view, &loaders, &count, NULL) == MPK_OK)
+		mpk_json_spans(j, at, "loaders", loaders, count);
+	else
+		j->failed = true;
+	put_elf(image, j, at);
+	put_texts(j, at, "members", image->members, image->member_count);
+	put_blob_json(view, j, at);
+}
+
+/* "index" and "children" count in the file: a filter hides modules,
+ * but gives none another number. */
+static void put_node(const struct mpk_view *view, size_t index, struct mpk_json *j,
+		     struct mpk_json_at *list)
+{
+	const struct mpk_view_node *n = &view->nodes[index];
+	const struct mpk_kernels *k = mpk_view_kernels(n);
+	struct mpk_json_at *o = mpk_json_object(j, list, NULL), *sub;
+
+	mpk_json_u64(j, o, "index", index);
+	mpk_json_text(j, o, "path", n->path);
+	mpk_json_span(j, o, "kind", n->node->kind);
+	mpk_json_text(j, o, "role", mpk_view_role_name(n->kind));
+	mpk_json_u64(j, o, "offset", n->node->payload_off);
+	mpk_json_u64(j, o, "bytes", n->node->payload.len);
+	sub = mpk_json_array(j, o, "children");
+	for (size_t i = 0; i < n->node->child_count; i++)
+		mpk_json_u64(j, sub, NULL, n->node->children[i]);
+	if (mpk_view_format(n).len)
+		mpk_json_span(j, o, "format", mpk_view_format(n));
+	mpk_view_targets_json(view, n, j, o);
+	if (k) {
+		sub = mpk_json_array(j, o, "kernels");
+		for (size_t i = 0; i < k->function_count; i++)
+			if (mpk_view_shows_part(n, k->functions[i].key))
+				mpk_node_kernel_json(
+					n, i, j, mpk_list_kernel_json(&k->functions[i], j, sub));
+	}
+	if (n->models.count) {
+		sub = mpk_json_array(j, o, "models");
+		for (size_t i = 0; i < n->models.count; i++)
+			if (mpk_view_shows_part(n, n->models.items[i].name))
+				(void)mpk_list_model_json(&n->models.items[i], j, sub);
+	}
+	/* where a part was chosen, nothing is said of the whole */
+	if (mpk_view_shows_whole(n))
+		mpk_node_json(n, j, o);
+	if (n->problem)
+		mpk_json_error(j, o, "problem", n->problem);
+}
+
+static void summary_json(const void *what, struct mpk_json *j, struct mpk_json_at *at)
+{
+	const struct mpk_view *view = what;
+	const struct mpk_image *image = view->image;
+	struct mpk_json_at *list;
+
+	mpk_list_about_json(view, j, at);
+	list = mpk_json_array(j, at, "functions");
+	for (size_t i = 0; i < image->function_count; i++)
+		if (mpk_view_shows(view, mpk_span_str(image->functions[i].name)))
+			(void)mpk_list_function_json(view, i, j, list);
+	put_texts(j, at, "context_symbols", image->context_symbols, image->context_symbol_count);
+	put_texts(j, at, "undefined", image->undefined, image->undefined_count);
+	put_texts(j, at, "needed", image->needed, image->needed_count);
+	mpk_answer_origin.json(view, j, at);
+	list = mpk_json_array(j, at, "tree");
+	for (size_t i = 0; i < view->count; i++)
+		if (mpk_view_shows_node(&view->nodes[i]))
+			put_node(view, i, j, list);
+	mpk_answer_embedded.json(view, j, at);
+	/* devices alone: the containers may be gigabytes, and --functions is what reads them */
+	mpk_device_rows_json(view, j, at);
+	if (view->tree && view->tree->warning.code != MPK_OK)
+		mpk_json_error(j, at, "warning", &view->tree->warning);
+}
+
+const struct mpk_answer mpk_answer_summary = { .text = summary_text,
+					       .json = summary_json,
+					       .is_apart = true };
+
+/* --- in half a line ----------------------------------------------------------------------- */
 
 /* The kinds of the first four modules that need a loader: the line is one of many. */
 static void put_kinds(const struct mpk_view *view, struct mpk_strbuf *out)
@@ -231,11 +403,13 @@ static void put_gpu(const struct mpk_view *view, const char *before, struct mpk_
 }
 
 /* What there is none of is left out. A file without any of it has a sentence that says so. */
-void mpk_brief_text(const struct mpk_view *view, struct mpk_strbuf *out)
+static void brief_line(const void *what, struct mpk_style style, struct mpk_strbuf *out)
 {
+	const struct mpk_view *view = what;
 	const struct mpk_image *image = view->image;
 	size_t start;
 
+	(void)style;
 	mpk_strbuf_printf(out, "%s: ", image->machine_name ? image->machine_name : "any machine");
 	/* what comes after this has a comma before it, unless it is the first */
 	start = out->len;
@@ -256,8 +430,9 @@ void mpk_brief_text(const struct mpk_view *view, struct mpk_strbuf *out)
 		mpk_strbuf_puts(out, "no module of TVM, nothing to call, no GPU code");
 }
 
-void mpk_brief_json(const struct mpk_view *view, struct mpk_json *j, struct mpk_json_at *at)
+static void brief_json(const void *what, struct mpk_json *j, struct mpk_json_at *at)
 {
+	const struct mpk_view *view = what;
 	struct mpk_json_at *list;
 
 	mpk_json_text(j, at, "machine", view->image->machine_name);
@@ -270,3 +445,5 @@ void mpk_brief_json(const struct mpk_view *view, struct mpk_json *j, struct mpk_
 	mpk_json_u64(j, at, "embedded", view->image->embedded_count);
 	mpk_device_rows_json(view, j, at);
 }
+
+const struct mpk_answer mpk_answer_brief = { .line = brief_line, .json = brief_json };

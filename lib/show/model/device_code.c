@@ -2,10 +2,9 @@
 /* device_code.c - GPU code of any library, TVM's or not: which devices it is for, and its containers
  *
  * A library may have gigabytes of it, packed. So targets are read from headers alone, and a container is
- * unpacked, shown and forgotten before the next one. */
+ * unpacked, looked at and forgotten before the next one. */
 #include "model/device_code.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,12 +12,9 @@
 #include "base/strmap.h"
 #include "base/vec.h"
 #include "code/target.h"
-#include "elf/device_code.h"
-#include "model/filter.h"
+#include "elf/image.h"
 #include "offload/offload.h"
 #include "text/escape.h"
-#include "text/phrase.h"
-#include "text/table.h"
 
 /* --- targets ---------------------------------------------------------------------------- */
 
@@ -264,127 +260,4 @@ enum mpk_code mpk_device_each(const struct mpk_view *view,
 	for (size_t i = 0; i < view->image->device_count; i++)
 		MPK_TRY(read_one(&view->image->devices[i], each, arg, err));
 	return MPK_OK;
-}
-
-/* --- text ------------------------------------------------------------------------------ */
-
-/* "sm_90 cubin: 3 images, 1.2 MiB, 4.1 MiB unpacked (zstd)" */
-static void device_code_put_row(const struct mpk_device_row *r, struct mpk_strbuf *out)
-{
-	mpk_escape(out, mpk_span_str(r->target));
-	mpk_strbuf_printf(out, " %s: ", r->what);
-	mpk_put_count(out, r->images, "image");
-	if (r->bytes)
-		mpk_strbuf_printf(out, ", %s", MPK_SIZE(r->bytes));
-	if (r->plain_bytes != r->bytes)
-		mpk_strbuf_printf(out, ", %s unpacked", MPK_SIZE(r->plain_bytes));
-	if (strcmp(r->packing, "stored") != 0)
-		mpk_strbuf_printf(out, " (%s)",
-				  strcmp(r->packing, "several") == 0 ? "packed in several ways"
-								     : r->packing);
-	mpk_strbuf_putc(out, '\n');
-}
-
-void mpk_device_summary(const struct mpk_view *view, struct mpk_strbuf *out)
-{
-	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
-	struct mpk_device_rows rows;
-
-	if (!view->image->device_count)
-		return;
-	if (mpk_device_rows(view, &scratch, &rows, NULL) != MPK_OK) {
-		out->failed = true;
-		return;
-	}
-	for (size_t i = 0; i < rows.count; i++) {
-		/* 13 columns: all labels of the summary are as wide */
-		mpk_strbuf_puts(out, i ? "             " : "  GPU code   ");
-		device_code_put_row(&rows.items[i], out);
-	}
-	if (rows.broken) {
-		mpk_strbuf_puts(out, rows.count ? "             " : "  GPU code   ");
-		mpk_put_count(out, rows.broken, "container");
-		mpk_strbuf_puts(out, " that cannot be read; --verify says why\n");
-	}
-}
-
-struct text {
-	const struct mpk_view *view;
-	struct mpk_strbuf *out;
-};
-
-/* A container is read even where a filter hides it: its kernels are not known before,
- * and a filter may choose one of them. */
-static enum mpk_code put_container(const struct mpk_view_code *c, void *arg, struct mpk_error *err)
-{
-	const struct text *t = arg;
-
-	(void)err;
-	if (mpk_view_shows_code(t->view, c))
-		mpk_view_code_text(t->view, c, t->out);
-	return MPK_OK;
-}
-
-void mpk_device_functions(const struct mpk_view *view, struct mpk_strbuf *out)
-{
-	struct text t = { view, out };
-
-	if (mpk_device_each(view, put_container, &t, NULL) != MPK_OK)
-		out->failed = true;
-}
-
-/* --- JSON ------------------------------------------------------------------------------ */
-
-void mpk_device_rows_json(const struct mpk_view *view, struct mpk_json *j, struct mpk_json_at *at)
-{
-	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
-	struct mpk_json_at *list = mpk_json_array(j, at, "gpu_code"), *o;
-	struct mpk_device_rows rows = { 0 };
-
-	/* a failure leaves rows as it was, so what follows writes an empty list */
-	if (mpk_device_rows(view, &scratch, &rows, NULL) != MPK_OK)
-		j->failed = true;
-	for (size_t i = 0; i < rows.count; i++) {
-		const struct mpk_device_row *r = &rows.items[i];
-
-		o = mpk_json_object(j, list, NULL);
-		mpk_json_text(j, o, "target", r->target);
-		mpk_json_text(j, o, "image", r->what);
-		mpk_json_u64(j, o, "images", r->images);
-		mpk_json_u64(j, o, "bytes", r->bytes);
-		mpk_json_u64(j, o, "plain_bytes", r->plain_bytes);
-		mpk_json_text(j, o, "packing", r->packing);
-	}
-}
-
-/* What add_container needs; a callback has one argument. */
-struct json_list {
-	const struct mpk_view *view;
-	struct mpk_json *j;
-	struct mpk_json_at *list;
-};
-
-/* One element of "device_code". Its path is what --disasm takes. */
-static enum mpk_code add_container(const struct mpk_view_code *c, void *arg, struct mpk_error *err)
-{
-	const struct json_list *l = arg;
-	struct mpk_json_at *o;
-
-	(void)err;
-	if (!mpk_view_shows_code(l->view, c))
-		return MPK_OK;
-	o = mpk_json_object(l->j, l->list, NULL);
-	mpk_json_text(l->j, o, "path", c->path);
-	mpk_json_text(l->j, o, "section", c->at->name);
-	mpk_json_text(l->j, o, "member", c->at->member);
-	mpk_view_code_json(l->view, c, l->j, o);
-	return MPK_OK;
-}
-
-void mpk_device_json(const struct mpk_view *view, struct mpk_json *j, struct mpk_json_at *at)
-{
-	struct json_list l = { view, j, mpk_json_array(j, at, "device_code") };
-
-	if (mpk_device_each(view, add_container, &l, NULL) != MPK_OK)
-		j->failed = true;
 }

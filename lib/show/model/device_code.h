@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device_code.h - GPU code of any library, in every view (elf/device_code.h)
+/* device_code.h - GPU code of any library, in every view (elf/image.h)
  *
  * Libraries have gigabytes of it. A listing reads headers alone; where kernels are asked for, one
  * container is read at a time and forgotten before the next.
@@ -55,16 +55,12 @@ enum mpk_code mpk_device_each(const struct mpk_view *view,
 						    struct mpk_error *err),
 			      void *arg, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_device_summary - append a line for each row
- * mpk_device_functions - append what each container is, with its images and kernels
- * Failures are remembered by out. */
-void mpk_device_summary(const struct mpk_view *view, struct mpk_strbuf *out);
-void mpk_device_functions(const struct mpk_view *view, struct mpk_strbuf *out);
+/* of struct mpk_view: a line for each row in short; in full what each container is, with its images and kernels;
+ * "device_code" in JSON, the containers with their images and kernels */
+extern const struct mpk_answer mpk_answer_device_code;
 
-/* mpk_device_rows_json - put "gpu_code", the rows
- * mpk_device_json - put "device_code", the containers with their images and kernels */
+/* mpk_device_rows_json - put "gpu_code", the rows */
 void mpk_device_rows_json(const struct mpk_view *view, struct mpk_json *j, struct mpk_json_at *at);
-void mpk_device_json(const struct mpk_view *view, struct mpk_json *j, struct mpk_json_at *at);
 
 /* mpk_device_path - ".nv_fatbin:3", escaped, in arena; NULL: memory is out */
 const char *mpk_device_path(const struct mpk_image_device *d, struct mpk_arena *arena);

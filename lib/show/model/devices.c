@@ -2,6 +2,7 @@
 /* devices.c - --devices: what can run on this machine, and which modules of a file can */
 #include "model/devices.h"
 
+#include "session/hint.h"
 #include "text/escape.h"
 #include "text/table.h"
 
@@ -28,10 +29,12 @@ void mpk_device_groups_fini(struct mpk_device_groups *groups)
 	mpk_device_list_fini(&groups->list);
 }
 
-void mpk_device_groups_text(const struct mpk_device_groups *groups, struct mpk_strbuf *out)
+static void devices_text(const void *what, struct mpk_style style, struct mpk_strbuf *out)
 {
+	const struct mpk_device_groups *groups = what;
 	struct mpk_table t = { 0 };
 
+	(void)style;
 	for (size_t i = 0; i < groups->list.count; i++) {
 		const struct mpk_device_info *d = &groups->list.items[i];
 
@@ -56,9 +59,9 @@ void mpk_device_groups_text(const struct mpk_device_groups *groups, struct mpk_s
 					  groups->items[i].reason.text);
 }
 
-void mpk_device_groups_json(const struct mpk_device_groups *groups, struct mpk_json *j,
-			    struct mpk_json_at *at)
+static void devices_json(const void *what, struct mpk_json *j, struct mpk_json_at *at)
 {
+	const struct mpk_device_groups *groups = what;
 	struct mpk_json_at *list = mpk_json_array(j, at, "devices"), *o;
 
 	for (size_t i = 0; i < groups->list.count; i++) {
@@ -85,6 +88,8 @@ void mpk_device_groups_json(const struct mpk_device_groups *groups, struct mpk_j
 		mpk_json_text(j, o, "reason", groups->items[i].reason.text);
 	}
 }
+
+const struct mpk_answer mpk_answer_devices = { .text = devices_text, .json = devices_json };
 
 /* --- modules ------------------------------------------------------------------------ */
 
@@ -115,6 +120,7 @@ static const struct mpk_device_info *device_for(const struct mpk_device_groups *
 			if (mpk_device_check(&groups->list.items[g->first + k], kernels, why) ==
 			    MPK_OK)
 				return &groups->list.items[g->first + k];
+		mpk_hint_add(why);
 	}
 	return NULL;
 }

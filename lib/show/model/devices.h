@@ -27,11 +27,9 @@ enum mpk_code mpk_device_groups_find(struct mpk_device_groups *out,
 				     struct mpk_error *err) MPK_MUST_CHECK;
 void mpk_device_groups_fini(struct mpk_device_groups *groups);
 
-/* mpk_device_groups_text - append a table of the devices, and why others are missing
- * mpk_device_groups_json - put "devices" and "unavailable" (minspect-devices.schema.json) */
-void mpk_device_groups_text(const struct mpk_device_groups *groups, struct mpk_strbuf *out);
-void mpk_device_groups_json(const struct mpk_device_groups *groups, struct mpk_json *j,
-			    struct mpk_json_at *at);
+/* of struct mpk_device_groups: a table of the devices, and why others are missing; "devices" and "unavailable" in
+ * JSON (minspect-devices.schema.json) */
+extern const struct mpk_answer mpk_answer_devices;
 
 /* mpk_view_devices - for each device module of a file which device runs it, or why none does
  * @out     receives lines, unless

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* embedded.c - GPU code that a library has beside the tree of its modules, as sections of its own: read once,
- * and said as the code of a module is */
+/* embedded.c - GPU code that a library has beside the tree of its modules, said as the code of a module is
+ *
+ * Sections of TVM's own are read once; those of any library, which may be gigabytes, when they are shown. */
 #include "model/embedded.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "code/show.h"
+#include "model/device_code.h"
 #include "model/filter.h"
+#include "model/node_info.h"
 #include "text/escape.h"
 #include "text/phrase.h"
 #include "text/table.h"
@@ -35,6 +39,19 @@ const struct mpk_code_info *mpk_view_embedded_lister(const struct mpk_view_code 
 	return c->code.problem ? NULL : mpk_code_info_lister(&c->code);
 }
 
+/* It, or one of its kernels, is chosen. */
+static bool shows_code(const struct mpk_view *view, const struct mpk_view_code *c)
+{
+	const struct mpk_code_info *lister = mpk_view_embedded_lister(c);
+
+	if (mpk_view_shows(view, mpk_span_str(c->path)))
+		return true;
+	for (size_t i = 0; lister && i < lister->kernel_count; i++)
+		if (mpk_view_shows(view, lister->kernels[i].name))
+			return true;
+	return false;
+}
+
 /* --- text ------------------------------------------------------------------------------------ */
 
 /* The path is the name that options take. The offset counts in the file,
@@ -52,12 +69,14 @@ static void embedded_put_title(const struct mpk_view_code *c, struct mpk_strbuf 
 	mpk_strbuf_putc(out, '\n');
 }
 
-void mpk_view_embedded_summary(const struct mpk_view *view, struct mpk_strbuf *out)
+static void embedded_summary(const void *what, struct mpk_style style, struct mpk_strbuf *out)
 {
+	const struct mpk_view *view = what;
 	size_t shown = 0;
 
+	(void)style;
 	for (size_t i = 0; i < view->image->embedded_count; i++) {
-		if (!mpk_view_shows_code(view, &view->embedded[i]))
+		if (!shows_code(view, &view->embedded[i]))
 			continue;
 		/* the label is that of the list: whichever code a filter leaves first has it */
 		mpk_strbuf_puts(out, shown++ ? "             " : "  embedded   ");
@@ -65,29 +84,10 @@ void mpk_view_embedded_summary(const struct mpk_view *view, struct mpk_strbuf *o
 	}
 }
 
-struct lines {
-	const char *indent;
-	struct mpk_strbuf *out;
-};
-
-/* A format that knows no figures of its kernels gets no line. */
-static void embedded_put_figures(const struct mpk_code_info *code, size_t kernel, void *arg)
+static bool shows_kernel(const struct mpk_view *view, const struct mpk_view_code *c,
+			 struct mpk_span name)
 {
-	const struct lines *l = arg;
-
-	if (!code->format || !code->format->kernel_text)
-		return;
-	mpk_strbuf_puts(l->out, l->indent);
-	code->format->kernel_text(code, kernel, l->out);
-	mpk_strbuf_putc(l->out, '\n');
-}
-
-void mpk_view_code_figures(const struct mpk_view_code *c, struct mpk_span kernel,
-			   const char *indent, struct mpk_strbuf *out)
-{
-	struct lines lines = { indent, out };
-
-	mpk_code_info_each(&c->code, kernel, embedded_put_figures, &lines);
+	return mpk_view_shows(view, mpk_span_str(c->path)) || mpk_view_shows(view, name);
 }
 
 /* Names come from one lister, so that a fatbin of several images has each kernel once. Figures come
@@ -100,17 +100,17 @@ static void embedded_put_kernels(const struct mpk_view *view, const struct mpk_v
 	for (size_t i = 0; lister && i < lister->kernel_count; i++) {
 		struct mpk_span name = lister->kernels[i].name;
 
-		if (!mpk_view_shows_kernel(view, c, name))
+		if (!shows_kernel(view, c, name))
 			continue;
 		mpk_strbuf_puts(out, "  ");
 		mpk_escape(out, name);
 		mpk_strbuf_putc(out, '\n');
-		mpk_view_code_figures(c, name, "    ", out);
+		mpk_code_figure_lines(&c->code, name, "    ", out);
 	}
 }
 
-void mpk_view_code_text(const struct mpk_view *view, const struct mpk_view_code *c,
-			struct mpk_strbuf *out)
+static void code_text(const struct mpk_view *view, const struct mpk_view_code *c,
+		      struct mpk_strbuf *out)
 {
 	embedded_put_title(c, out);
 	/* of code that does not read, the title has the problem already */
@@ -119,35 +119,20 @@ void mpk_view_code_text(const struct mpk_view *view, const struct mpk_view_code 
 	embedded_put_kernels(view, c, out);
 }
 
-void mpk_view_embedded_functions(const struct mpk_view *view, struct mpk_strbuf *out)
+static void embedded_functions(const void *what, struct mpk_style style, struct mpk_strbuf *out)
 {
+	const struct mpk_view *view = what;
+
+	(void)style;
 	for (size_t i = 0; i < view->image->embedded_count; i++)
-		if (mpk_view_shows_code(view, &view->embedded[i]))
-			mpk_view_code_text(view, &view->embedded[i], out);
+		if (shows_code(view, &view->embedded[i]))
+			code_text(view, &view->embedded[i], out);
 }
 
 /* --- JSON ------------------------------------------------------------------------------------ */
 
-struct figures {
-	struct mpk_json *j;
-	struct mpk_json_at *list;
-};
-
-/* "format" tells the figures of several images apart. */
-static void add_figures(const struct mpk_code_info *code, size_t kernel, void *arg)
-{
-	const struct figures *f = arg;
-	struct mpk_json_at *o;
-
-	if (!code->format || !code->format->kernel_json)
-		return;
-	o = mpk_json_object(f->j, f->list, NULL);
-	mpk_json_text(f->j, o, "format", code->format->word);
-	code->format->kernel_json(code, kernel, f->j, o);
-}
-
-void mpk_view_code_json(const struct mpk_view *view, const struct mpk_view_code *c,
-			struct mpk_json *j, struct mpk_json_at *at)
+static void code_json(const struct mpk_view *view, const struct mpk_view_code *c,
+		      struct mpk_json *j, struct mpk_json_at *at)
 {
 	const struct mpk_code_info *lister = mpk_view_embedded_lister(c);
 	struct mpk_json_at *list, *o;
@@ -158,25 +143,24 @@ void mpk_view_code_json(const struct mpk_view *view, const struct mpk_view_code 
 	list = mpk_json_array(j, at, "kernels");
 	for (size_t i = 0; lister && i < lister->kernel_count; i++) {
 		struct mpk_span name = lister->kernels[i].name;
-		struct figures figures = { .j = j };
 
-		if (!mpk_view_shows_kernel(view, c, name))
+		if (!shows_kernel(view, c, name))
 			continue;
 		o = mpk_json_object(j, list, NULL);
 		mpk_json_span(j, o, "name", name);
-		figures.list = mpk_json_array(j, o, "figures");
-		mpk_code_info_each(&c->code, name, add_figures, &figures);
+		mpk_code_figures_json(&c->code, name, j, o);
 	}
 }
 
-void mpk_view_embedded_json(const struct mpk_view *view, struct mpk_json *j, struct mpk_json_at *at)
+static void embedded_json(const void *what, struct mpk_json *j, struct mpk_json_at *at)
 {
+	const struct mpk_view *view = what;
 	struct mpk_json_at *list = mpk_json_array(j, at, "embedded"), *o;
 
 	for (size_t i = 0; i < view->image->embedded_count; i++) {
 		const struct mpk_view_code *c = &view->embedded[i];
 
-		if (!mpk_view_shows_code(view, c))
+		if (!shows_code(view, c))
 			continue;
 		o = mpk_json_object(j, list, NULL);
 		mpk_json_text(j, o, "name", c->at->name);
@@ -185,6 +169,140 @@ void mpk_view_embedded_json(const struct mpk_view *view, struct mpk_json *j, str
 		mpk_json_text(j, o, "member", c->at->member);
 		/* bytes up to the symbol that ends it: a replacement may be as long */
 		mpk_json_u64(j, o, "room", c->at->room_bytes);
-		mpk_view_code_json(view, c, j, o);
+		code_json(view, c, j, o);
 	}
 }
+
+const struct mpk_answer mpk_answer_embedded = { .text = embedded_functions,
+						.line = embedded_summary,
+						.json = embedded_json };
+
+/* --- GPU code of any library ------------------------------------------------------------------ */
+
+/* "sm_90 cubin: 3 images, 1.2 MiB, 4.1 MiB unpacked (zstd)" */
+static void put_device_row(const struct mpk_device_row *r, struct mpk_strbuf *out)
+{
+	mpk_escape(out, mpk_span_str(r->target));
+	mpk_strbuf_printf(out, " %s: ", r->what);
+	mpk_put_count(out, r->images, "image");
+	if (r->bytes)
+		mpk_strbuf_printf(out, ", %s", MPK_SIZE(r->bytes));
+	if (r->plain_bytes != r->bytes)
+		mpk_strbuf_printf(out, ", %s unpacked", MPK_SIZE(r->plain_bytes));
+	if (strcmp(r->packing, "stored") != 0)
+		mpk_strbuf_printf(out, " (%s)",
+				  strcmp(r->packing, "several") == 0 ? "packed in several ways"
+								     : r->packing);
+	mpk_strbuf_putc(out, '\n');
+}
+
+static void device_summary(const void *what, struct mpk_style style, struct mpk_strbuf *out)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	const struct mpk_view *view = what;
+	struct mpk_device_rows rows;
+
+	(void)style;
+	if (!view->image->device_count)
+		return;
+	if (mpk_device_rows(view, &scratch, &rows, NULL) != MPK_OK) {
+		out->failed = true;
+		return;
+	}
+	for (size_t i = 0; i < rows.count; i++) {
+		/* 13 columns: all labels of the summary are as wide */
+		mpk_strbuf_puts(out, i ? "             " : "  GPU code   ");
+		put_device_row(&rows.items[i], out);
+	}
+	if (rows.broken) {
+		mpk_strbuf_puts(out, rows.count ? "             " : "  GPU code   ");
+		mpk_put_count(out, rows.broken, "container");
+		mpk_strbuf_puts(out, " that cannot be read; --verify says why\n");
+	}
+}
+
+struct text {
+	const struct mpk_view *view;
+	struct mpk_strbuf *out;
+};
+
+/* A container is read even where a filter hides it: its kernels are not known before,
+ * and a filter may choose one of them. */
+static enum mpk_code put_container(const struct mpk_view_code *c, void *arg, struct mpk_error *err)
+{
+	const struct text *t = arg;
+
+	(void)err;
+	if (shows_code(t->view, c))
+		code_text(t->view, c, t->out);
+	return MPK_OK;
+}
+
+static void device_functions(const void *what, struct mpk_style style, struct mpk_strbuf *out)
+{
+	const struct mpk_view *view = what;
+	struct text t = { view, out };
+
+	(void)style;
+	if (mpk_device_each(view, put_container, &t, NULL) != MPK_OK)
+		out->failed = true;
+}
+
+void mpk_device_rows_json(const struct mpk_view *view, struct mpk_json *j, struct mpk_json_at *at)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	struct mpk_json_at *list = mpk_json_array(j, at, "gpu_code"), *o;
+	struct mpk_device_rows rows = { 0 };
+
+	/* a failure leaves rows as it was, so what follows writes an empty list */
+	if (mpk_device_rows(view, &scratch, &rows, NULL) != MPK_OK)
+		j->failed = true;
+	for (size_t i = 0; i < rows.count; i++) {
+		const struct mpk_device_row *r = &rows.items[i];
+
+		o = mpk_json_object(j, list, NULL);
+		mpk_json_text(j, o, "target", r->target);
+		mpk_json_text(j, o, "image", r->what);
+		mpk_json_u64(j, o, "images", r->images);
+		mpk_json_u64(j, o, "bytes", r->bytes);
+		mpk_json_u64(j, o, "plain_bytes", r->plain_bytes);
+		mpk_json_text(j, o, "packing", r->packing);
+	}
+}
+
+/* What add_container needs; a callback has one argument. */
+struct json_list {
+	const struct mpk_view *view;
+	struct mpk_json *j;
+	struct mpk_json_at *list;
+};
+
+/* One element of "device_code". Its path is what --disasm takes. */
+static enum mpk_code add_container(const struct mpk_view_code *c, void *arg, struct mpk_error *err)
+{
+	const struct json_list *l = arg;
+	struct mpk_json_at *o;
+
+	(void)err;
+	if (!shows_code(l->view, c))
+		return MPK_OK;
+	o = mpk_json_object(l->j, l->list, NULL);
+	mpk_json_text(l->j, o, "path", c->path);
+	mpk_json_text(l->j, o, "section", c->at->name);
+	mpk_json_text(l->j, o, "member", c->at->member);
+	code_json(l->view, c, l->j, o);
+	return MPK_OK;
+}
+
+static void device_json(const void *what, struct mpk_json *j, struct mpk_json_at *at)
+{
+	const struct mpk_view *view = what;
+	struct json_list l = { view, j, mpk_json_array(j, at, "device_code") };
+
+	if (mpk_device_each(view, add_container, &l, NULL) != MPK_OK)
+		j->failed = true;
+}
+
+const struct mpk_answer mpk_answer_device_code = { .text = device_functions,
+						   .line = device_summary,
+						   .json = device_json };

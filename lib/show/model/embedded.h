@@ -22,26 +22,9 @@ enum mpk_code mpk_view_read_embedded(const struct mpk_image *image, struct mpk_a
 				     const struct mpk_view_code **out,
 				     struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_view_code_figures - append a line of what the code, and one of what each of its images, tells
- * of a kernel that it has */
-void mpk_view_code_figures(const struct mpk_view_code *c, struct mpk_span kernel,
-			   const char *indent, struct mpk_strbuf *out);
-
-/* mpk_view_code_text - append what a run of code is, where it is, its images, its kernels
- * mpk_view_code_json - put "code" and "kernels" into an object */
-void mpk_view_code_text(const struct mpk_view *view, const struct mpk_view_code *c,
-			struct mpk_strbuf *out);
-void mpk_view_code_json(const struct mpk_view *view, const struct mpk_view_code *c,
-			struct mpk_json *j, struct mpk_json_at *at);
-
-/* mpk_view_embedded_summary - append a line for each: what it is, and where
- * mpk_view_embedded_functions - the same with a line for each kernel, and what its code says */
-void mpk_view_embedded_summary(const struct mpk_view *view, struct mpk_strbuf *out);
-void mpk_view_embedded_functions(const struct mpk_view *view, struct mpk_strbuf *out);
-
-/* mpk_view_embedded_json - put "embedded", an array */
-void mpk_view_embedded_json(const struct mpk_view *view, struct mpk_json *j,
-			    struct mpk_json_at *at);
+/* of struct mpk_view: a line for each run of code in short, what it is, and where; in full with a line for each kernel,
+ * and what its code says; "embedded", an array, in JSON */
+extern const struct mpk_answer mpk_answer_embedded;
 
 /* mpk_view_embedded_lister - whose kernels those of the code are, or NULL when nobody can tell */
 const struct mpk_code_info *mpk_view_embedded_lister(const struct mpk_view_code *c);

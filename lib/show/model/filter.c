@@ -2,7 +2,7 @@
 /* filter.c - what --filter chooses of a file, and which of several filters chose something */
 #include "model/filter.h"
 
-#include "text/match.h"
+#include "text/names.h"
 
 /* A path is chosen only by a filter that looks like one, else "0" would choose half of a tree. */
 static bool is_path_chosen(const char *path, const char *filter)
@@ -96,23 +96,4 @@ bool mpk_view_shows_part(const struct mpk_view_node *n, struct mpk_span name)
 		note_node(n);
 	/* n->whole comes last: mpk_view_chooses also notes who chose the part */
 	return !n->choice || mpk_view_chooses(n->choice, name) || n->whole;
-}
-
-bool mpk_view_shows_kernel(const struct mpk_view *view, const struct mpk_view_code *c,
-			   struct mpk_span name)
-{
-	return mpk_view_shows(view, mpk_span_str(c->path)) || mpk_view_shows(view, name);
-}
-
-bool mpk_view_shows_code(const struct mpk_view *view, const struct mpk_view_code *c)
-{
-	const struct mpk_code_info *lister =
-		c->code.problem ? NULL : mpk_code_info_lister(&c->code);
-
-	if (mpk_view_shows(view, mpk_span_str(c->path)))
-		return true;
-	for (size_t i = 0; lister && i < lister->kernel_count; i++)
-		if (mpk_view_shows(view, lister->kernels[i].name))
-			return true;
-	return false;
 }

@@ -9,9 +9,8 @@
 #ifndef MPK_MODEL_FILTER_H
 #define MPK_MODEL_FILTER_H
 
-#include "model/embedded.h"
 #include "model/view.h"
-#include "text/match.h"
+#include "text/names.h"
 
 /* mpk_view_filter - show only what is named so from now on
  * @choice  lives as long as the view; a filter that begins with '/' also chooses modules by their
@@ -31,11 +30,5 @@ bool mpk_view_shows(const struct mpk_view *view, struct mpk_span name);
 bool mpk_view_shows_node(const struct mpk_view_node *n);
 bool mpk_view_shows_whole(const struct mpk_view_node *n);
 bool mpk_view_shows_part(const struct mpk_view_node *n, struct mpk_span name);
-
-/* mpk_view_shows_code - whether code beside the tree is shown: it, or one of its kernels, is chosen
- * mpk_view_shows_kernel - whether a kernel of it is */
-bool mpk_view_shows_code(const struct mpk_view *view, const struct mpk_view_code *c);
-bool mpk_view_shows_kernel(const struct mpk_view *view, const struct mpk_view_code *c,
-			   struct mpk_span name);
 
 #endif

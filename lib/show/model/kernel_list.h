@@ -7,7 +7,7 @@
 #ifndef MPK_MODEL_KERNEL_LIST_H
 #define MPK_MODEL_KERNEL_LIST_H
 
-#include "code/figure.h"
+#include "code/show.h"
 #include "io/digest.h"
 #include "model/view.h"
 

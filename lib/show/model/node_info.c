@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "code/show.h"
+
 /* --- tensors ------------------------------------------------------------------------ */
 
 /* The payload's own name for a tensor, else the last step of its file name. */
@@ -90,6 +92,59 @@ enum mpk_code mpk_view_show_info(struct mpk_view *view, bool tensors, struct mpk
 	return MPK_OK;
 }
 
+/* --- figures ------------------------------------------------------------------------ */
+
+/* What goes with each run of code that has a kernel. */
+struct figures {
+	const char *indent;
+	struct mpk_strbuf *out;
+	struct mpk_json *j;
+	struct mpk_json_at *list;
+};
+
+/* A format that knows no figures of its kernels gets no line. */
+static void figure_line(const struct mpk_code_info *code, size_t kernel, void *arg)
+{
+	const struct figures *f = arg;
+
+	if (!code->format || !code->format->kernel_text)
+		return;
+	mpk_strbuf_puts(f->out, f->indent);
+	code->format->kernel_text(code, kernel, f->out);
+	mpk_strbuf_putc(f->out, '\n');
+}
+
+/* "format" tells the figures of several images apart. */
+static void figure_object(const struct mpk_code_info *code, size_t kernel, void *arg)
+{
+	const struct figures *f = arg;
+	struct mpk_json_at *o;
+
+	if (!code->format || !code->format->kernel_json)
+		return;
+	o = mpk_json_object(f->j, f->list, NULL);
+	mpk_json_text(f->j, o, "format", code->format->word);
+	code->format->kernel_json(code, kernel, f->j, o);
+}
+
+void mpk_code_figure_lines(const struct mpk_code_info *code, struct mpk_span kernel,
+			   const char *indent, struct mpk_strbuf *out)
+{
+	struct figures f = { .indent = indent, .out = out };
+
+	if (code)
+		mpk_code_info_each(code, kernel, figure_line, &f);
+}
+
+void mpk_code_figures_json(const struct mpk_code_info *code, struct mpk_span kernel,
+			   struct mpk_json *j, struct mpk_json_at *at)
+{
+	struct figures f = { .j = j, .list = mpk_json_array(j, at, "figures") };
+
+	if (code)
+		mpk_code_info_each(code, kernel, figure_object, &f);
+}
+
 /* --- questions ---------------------------------------------------------------------- */
 
 /* Of several pieces for one kernel the first counts, as for loaders. */
@@ -104,16 +159,21 @@ static const struct mpk_code_info *node_info_code_of(const struct mpk_node_info 
 	return &info->pieces[0].code;
 }
 
+const struct mpk_code_info *mpk_node_code(const struct mpk_node_info *info,
+					  const struct mpk_kernels *table, size_t index)
+{
+	return node_info_code_of(info, table->functions[index].key);
+}
+
 void mpk_node_info_each(const struct mpk_node_info *info, const struct mpk_kernels *table,
 			size_t index,
 			void (*fn)(const struct mpk_code_info *code, size_t kernel, void *arg),
 			void *arg)
 {
-	struct mpk_span name = table->functions[index].key;
-	const struct mpk_code_info *code = node_info_code_of(info, name);
+	const struct mpk_code_info *code = mpk_node_code(info, table, index);
 
 	if (code)
-		mpk_code_info_each(code, name, fn, arg);
+		mpk_code_info_each(code, table->functions[index].key, fn, arg);
 }
 
 enum mpk_code_defines mpk_node_info_defines(const struct mpk_node_info *info,

@@ -35,6 +35,18 @@ void mpk_node_info_each(const struct mpk_node_info *info, const struct mpk_kerne
 			void (*fn)(const struct mpk_code_info *code, size_t kernel, void *arg),
 			void *arg);
 
+/* mpk_node_code - that code; NULL: none has it */
+const struct mpk_code_info *mpk_node_code(const struct mpk_node_info *info,
+					  const struct mpk_kernels *table, size_t index);
+
+/* mpk_code_figure_lines - append a line of what code, and one of what each of its images, tells of a kernel
+ * mpk_code_figures_json - put "figures", the same, an object for each run of code
+ * @code    NULL: there is none */
+void mpk_code_figure_lines(const struct mpk_code_info *code, struct mpk_span kernel,
+			   const char *indent, struct mpk_strbuf *out);
+void mpk_code_figures_json(const struct mpk_code_info *code, struct mpk_span kernel,
+			   struct mpk_json *j, struct mpk_json_at *at);
+
 /* mpk_node_info_defines - whether kernel `index` of the table is in the code */
 enum mpk_code_defines mpk_node_info_defines(const struct mpk_node_info *info,
 					    const struct mpk_kernels *table, size_t index);
@@ -56,12 +68,5 @@ const struct mpk_view_finding *mpk_node_findings(const struct mpk_view_node *nod
 void mpk_node_lines(const struct mpk_view_node *node, const char *indent, struct mpk_strbuf *out);
 void mpk_node_kernel_lines(const struct mpk_view_node *node, size_t index, const char *indent,
 			   struct mpk_strbuf *out);
-
-/* mpk_node_json - put "code", "executor" and "tensors", as far as there are, into at
- * mpk_node_kernel_json - put "in_code", "figures" and "findings" of one kernel of the table
- * Nothing before mpk_view_show_info. */
-void mpk_node_json(const struct mpk_view_node *node, struct mpk_json *j, struct mpk_json_at *at);
-void mpk_node_kernel_json(const struct mpk_view_node *node, size_t index, struct mpk_json *j,
-			  struct mpk_json_at *at);
 
 #endif

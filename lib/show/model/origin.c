@@ -8,7 +8,7 @@
 #include "text/escape.h"
 #include "text/phrase.h"
 #include "text/table.h"
-#include "trust/sshsig.h"
+#include "trust/seal.h"
 
 /* in the summary, which has a line for them; JSON has all */
 enum { TOOLS_SHOWN = 4 };
@@ -81,7 +81,7 @@ static void put_details(const struct mpk_provenance *p, struct mpk_strbuf *out)
 	}
 }
 
-static void put_provenance(const struct mpk_view *view, const struct mpk_view_origin *o,
+static void put_provenance(const struct mpk_view_origin *o, struct mpk_style style,
 			   struct mpk_strbuf *out)
 {
 	const struct mpk_provenance *p = &o->provenance;
@@ -104,12 +104,13 @@ static void put_provenance(const struct mpk_view *view, const struct mpk_view_or
 	mpk_strbuf_puts(out, p->tool_count > TOOLS_SHOWN ? ", ..." : "");
 	mpk_put_also(out, p->input_count, "input");
 	mpk_strbuf_putc(out, '\n');
-	if (view->show_origin)
+	if (style.verbose)
 		put_details(p, out);
 }
 
-void mpk_view_origin_summary(const struct mpk_view *view, struct mpk_strbuf *out)
+static void origin_text(const void *what, struct mpk_style style, struct mpk_strbuf *out)
 {
+	const struct mpk_view *view = what;
 	struct mpk_view_origin o;
 
 	if (mpk_view_origin(view, &o, NULL) != MPK_OK) {
@@ -117,19 +118,10 @@ void mpk_view_origin_summary(const struct mpk_view *view, struct mpk_strbuf *out
 		return;
 	}
 	origin_put_signature(&o.notes, out);
-	put_provenance(view, &o, out);
+	put_provenance(&o, style, out);
 }
 
 /* --- JSON ------------------------------------------------------------------------ */
-
-/* Puts a text and frees it. A text that memory ran out for fails the document. */
-static void put_buffer(const char *key, struct mpk_strbuf *text, struct mpk_json *j,
-		       struct mpk_json_at *at)
-{
-	j->failed |= text->failed;
-	mpk_json_text(j, at, key, mpk_strbuf_text(text));
-	mpk_strbuf_fini(text);
-}
 
 /* Key, fingerprint and signature are given in the text forms of OpenSSH, which its tools read. */
 static void put_seal(const struct mpk_origin *n, uint64_t base, struct mpk_json *j,
@@ -141,15 +133,16 @@ static void put_seal(const struct mpk_origin *n, uint64_t base, struct mpk_json 
 	mpk_ssh_key_put(&n->seal.key, &key);
 	mpk_ssh_fingerprint_put(n->seal.fingerprint, &fingerprint);
 	mpk_sshsig_put(&n->seal.key, n->seal.signature, &armor);
-	put_buffer("fingerprint", &fingerprint, j, o);
-	put_buffer("key", &key, j, o);
+	mpk_json_take(j, o, "fingerprint", &fingerprint);
+	mpk_json_take(j, o, "key", &key);
 	mpk_json_text(j, o, "namespace", MPK_SSHSIG_NAMESPACE);
 	mpk_json_u64(j, o, "offset", base + n->seal.off + MPK_SEAL_SIGNATURE_AT);
 	mpk_json_u64(j, o, "bytes", MPK_ED25519_BYTES);
-	put_buffer("sshsig", &armor, j, o);
+	mpk_json_take(j, o, "sshsig", &armor);
 }
 
-void mpk_provenance_json(const struct mpk_provenance *p, struct mpk_json *j, struct mpk_json_at *at)
+static void put_provenance_json(const struct mpk_provenance *p, struct mpk_json *j,
+				struct mpk_json_at *at)
 {
 	struct mpk_json_at *list = mpk_json_array(j, at, "tools");
 	char digits[MPK_DIGEST_TEXT];
@@ -174,8 +167,9 @@ void mpk_provenance_json(const struct mpk_provenance *p, struct mpk_json *j, str
 	}
 }
 
-void mpk_view_origin_json(const struct mpk_view *view, struct mpk_json *j, struct mpk_json_at *at)
+static void origin_json(const void *what, struct mpk_json *j, struct mpk_json_at *at)
 {
+	const struct mpk_view *view = what;
 	struct mpk_view_origin o;
 
 	if (mpk_view_origin(view, &o, NULL) != MPK_OK) {
@@ -186,5 +180,7 @@ void mpk_view_origin_json(const struct mpk_view *view, struct mpk_json *j, struc
 	if (o.notes.has_seal && o.notes.seal_count == 1)
 		put_seal(&o.notes, view->image->bytes_off, j, at);
 	if (o.has_provenance)
-		mpk_provenance_json(&o.provenance, j, mpk_json_object(j, at, "provenance"));
+		put_provenance_json(&o.provenance, j, mpk_json_object(j, at, "provenance"));
 }
+
+const struct mpk_answer mpk_answer_origin = { .text = origin_text, .json = origin_json };

@@ -23,13 +23,8 @@ struct mpk_view_origin {
 enum mpk_code mpk_view_origin(const struct mpk_view *view, struct mpk_view_origin *out,
 			      struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_view_origin_summary - append the lines of the summary: who signed, what built it
- * mpk_view_origin_json - "signature" and "provenance" in object at, where there are such */
-void mpk_view_origin_summary(const struct mpk_view *view, struct mpk_strbuf *out);
-void mpk_view_origin_json(const struct mpk_view *view, struct mpk_json *j, struct mpk_json_at *at);
-
-/* mpk_provenance_json - its tools, options and inputs as members of object at */
-void mpk_provenance_json(const struct mpk_provenance *p, struct mpk_json *j,
-			 struct mpk_json_at *at);
+/* of struct mpk_view: the lines of the summary, who signed, what built it, and in verbose text from what; "signature"
+ * and "provenance" in JSON, where there are such */
+extern const struct mpk_answer mpk_answer_origin;
 
 #endif

@@ -10,7 +10,6 @@
 #include "base/strmap.h"
 #include "code/target.h"
 #include "model/embedded.h"
-#include "model/internal/names.h"
 #include "model/view.h"
 
 /* The first importer of a node and the node's position among its imports. */
@@ -143,13 +142,6 @@ enum mpk_code mpk_view_init(struct mpk_view *view, const char *name, uint64_t fi
 	return MPK_OK;
 }
 
-const struct mpk_signature *mpk_view_host(const struct mpk_view *view, size_t index)
-{
-	if (view->names->targets)
-		index = view->names->targets[index];
-	return index == SIZE_MAX ? NULL : view->host[index];
-}
-
 struct mpk_span mpk_view_format(const struct mpk_view_node *node)
 {
 	const struct mpk_kernels *k = mpk_view_kernels(node);
@@ -162,44 +154,16 @@ const char *mpk_view_title(const struct mpk_view_node *node)
 	return node->kind ? node->kind->title : "unknown kind";
 }
 
-const char *mpk_view_container(enum mpk_container container)
+const char *mpk_view_role_name(const struct mpk_kind *kind)
 {
 	static const char *const names[] = {
-		[MPK_CONTAINER_ELF_SO] = "elf-so",
-		[MPK_CONTAINER_ELF_OBJ] = "elf-object",
-		[MPK_CONTAINER_ARCHIVE] = "archive",
-		[MPK_CONTAINER_TAR] = "tar",
-		[MPK_CONTAINER_BLOB] = "blob",
-		[MPK_CONTAINER_MACHO_SO] = "macho-library",
-		[MPK_CONTAINER_MACHO_OBJ] = "macho-object",
-		[MPK_CONTAINER_PE_SO] = "pe-library",
-		[MPK_CONTAINER_COFF_OBJ] = "coff-object",
-		[MPK_CONTAINER_C] = "c-source",
+		[MPK_ROLE_HOST] = "host",         [MPK_ROLE_DEVICE] = "device",
+		[MPK_ROLE_EXECUTOR] = "executor", [MPK_ROLE_DATA] = "data",
+		[MPK_ROLE_EXTERN] = "extern",     [MPK_ROLE_SOURCE] = "source",
+		[MPK_ROLE_UNKNOWN] = "unknown",
 	};
 
-	return names[container];
-}
-
-const char *mpk_view_format_name(enum mpk_file_format format)
-{
-	static const char *const names[] = {
-		[MPK_FILE_BLOB] = NULL,   [MPK_FILE_ELF] = "elf", [MPK_FILE_MACHO] = "macho",
-		[MPK_FILE_COFF] = "coff", [MPK_FILE_PE] = "pe",   [MPK_FILE_C] = "c",
-	};
-
-	return names[format];
-}
-
-const char *mpk_view_convention(enum mpk_convention convention)
-{
-	static const char *const names[] = {
-		[MPK_CONV_NONE] = "none",
-		[MPK_CONV_LEGACY] = "legacy",
-		[MPK_CONV_FFI021] = "ffi-0.21",
-		[MPK_CONV_FFI] = "ffi",
-	};
-
-	return names[convention];
+	return names[kind ? kind->role : MPK_ROLE_UNKNOWN];
 }
 
 /* --- loaders ---------------------------------------------------------------------------- */
@@ -240,4 +204,28 @@ enum mpk_code mpk_view_targets(const struct mpk_view *view, const struct mpk_vie
 	if (mpk_code_targets(k->data, view->arena, out, count, &problem) != MPK_OK)
 		*count = 0; /* --verify tells why */
 	return problem.code == MPK_E_NOMEM ? mpk_fail_nomem(err) : MPK_OK;
+}
+
+void mpk_view_targets_json(const struct mpk_view *view, const struct mpk_view_node *n,
+			   struct mpk_json *j, struct mpk_json_at *at)
+{
+	const struct mpk_code_target *targets;
+	struct mpk_json_at *list, *o;
+	size_t count;
+
+	j->failed |= mpk_view_targets(view, n, &targets, &count, NULL) != MPK_OK;
+	/* modules without GPU code have no such member */
+	if (!count)
+		return;
+	list = mpk_json_array(j, at, "targets");
+	for (size_t i = 0; i < count; i++) {
+		o = mpk_json_object(j, list, NULL);
+		mpk_json_text(j, o, "name", targets[i].name);
+		/* the version of the PTX language, which decides whether a driver can compile it */
+		if (targets[i].kind == MPK_TARGET_PTX)
+			mpk_json_printf(j, o, "ptx", "%u.%u", targets[i].ptx_major,
+					targets[i].ptx_minor);
+		else
+			mpk_json_null(j, o, "ptx");
+	}
 }

@@ -11,25 +11,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "answer/answer.h"
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/report.h"
 #include "base/strbuf.h"
 #include "blob/blob.h"
 #include "elf/image.h"
-#include "hostcode/getters.h"
 #include "hostcode/host.h"
 #include "payload.h"
 #include "payload/payload_view.h"
 #include "program/model.h"
 #include "text/json.h"
-#include "text/match.h"
+#include "text/names.h"
 
 enum { MPK_VIEW_PATH = 64 };
 
 struct mpk_code_target; /* code/target.h */
 struct mpk_view_code;   /* embedded.h */
-struct mpk_view_names;  /* names.h */
+struct mpk_view_names;  /* call.c */
 
 /* What is wrong with one kernel of a module. */
 struct mpk_view_finding {
@@ -70,9 +70,7 @@ struct mpk_view {
 	const struct mpk_image *image;
 	const struct mpk_signature *const *host; /* of image->functions; NULL: not known */
 	const struct mpk_host_texts *texts;      /* what getters say; NULL: not asked */
-	bool show_docs;                          /* --functions prints them */
 	struct mpk_view_choice *choice;          /* chooses what is shown (filter.h); NULL: all */
-	bool show_origin;                        /* the summary prints all of the provenance */
 	bool in_archive; /* the file is a member of a zip archive: nothing loads it from there */
 	const struct mpk_tree *tree; /* NULL when the image has no blob */
 	struct mpk_view_node *nodes; /* tree->count of them */
@@ -90,12 +88,6 @@ struct mpk_view {
 enum mpk_code mpk_view_init(struct mpk_view *view, const char *name, uint64_t file_bytes,
 			    const struct mpk_image *image, const struct mpk_tree *tree,
 			    struct mpk_arena *arena, struct mpk_error *err) MPK_MUST_CHECK;
-
-/* How text is drawn; cmd/ knows what the terminal can. */
-struct mpk_style {
-	bool color;
-	bool unicode;
-};
 
 /* mpk_view_row - what can be said of a module's payload; a row without anything where none is decoded
  * mpk_view_content - what that row looks at */
@@ -138,39 +130,23 @@ enum mpk_code mpk_view_targets(const struct mpk_view *view, const struct mpk_vie
 const char *mpk_view_title(const struct mpk_view_node *node);
 
 /* mpk_view_counts - append ", 2 kernels" or ", 1 function, 3 constants (1.2 KiB)": what
- * a module holds; nothing when there is nothing to count
- * mpk_view_details - append one line for each kernel, callable function, constant list */
+ * a module holds; nothing when there is nothing to count */
 void mpk_view_counts(const struct mpk_view_node *node, struct mpk_strbuf *out);
 
-/* mpk_view_container, mpk_view_format_name, mpk_view_convention, mpk_view_role_name - words that JSON and text share:
- * "elf-so", "elf", "ffi", "device"; stable. A bare blob has no format: NULL; of a kind without a
- * row the role is "unknown" */
-const char *mpk_view_container(enum mpk_container container);
-const char *mpk_view_format_name(enum mpk_file_format format);
-const char *mpk_view_convention(enum mpk_convention convention);
+/* mpk_view_role_name - "device": a word that JSON and the page share; stable
+ * @kind    NULL, a kind without a row: "unknown" */
 const char *mpk_view_role_name(const struct mpk_kind *kind);
-
-/* mpk_view_summary - what the file is, and its tree, as text
- * mpk_view_functions - callable functions and kernels, each with a call to paste
- * Failures are remembered by out. */
-void mpk_view_summary(const struct mpk_view *view, struct mpk_style style, struct mpk_strbuf *out);
-void mpk_view_functions(const struct mpk_view *view, struct mpk_style style,
-			struct mpk_strbuf *out);
 
 /* mpk_view_tree - the tree alone, one module a line and its kernels below */
 void mpk_view_tree(const struct mpk_view *view, struct mpk_style style, struct mpk_strbuf *out);
 
 /* mpk_view_call - append a command line that calls a function
+ * The host code of a bare blob is in a LIBRARY.so, and so is what a file of another system than Linux must
+ * become first.
  * @signature  what is known of it; NULL: the file does not tell its arguments. Capitals stand for
  *          what only the caller knows. */
 void mpk_view_call(const struct mpk_view *view, struct mpk_span function,
 		   const struct mpk_signature *signature, struct mpk_strbuf *out);
-
-/* mpk_view_call_begin - append the part of it that is in front of arguments; the host code of a bare
- * blob is in a LIBRARY.so, and so is what a file of another system than Linux must become first
- * @node    of a kernel the module that has it; NULL: it is none */
-void mpk_view_call_begin(const struct mpk_view *view, struct mpk_span function,
-			 const struct mpk_view_node *node, struct mpk_strbuf *out);
 
 /* mpk_view_kernel_call - the same for kernel `index` of a decoded device module: with the types and the
  * block that its code tells, once mpk_view_show_info has read it
@@ -192,13 +168,15 @@ enum mpk_code mpk_view_take_texts(struct mpk_view *view, const struct mpk_host_t
 				  struct mpk_error *err) MPK_MUST_CHECK;
 struct mpk_span mpk_view_doc(const struct mpk_view *view, size_t index);
 
-/* mpk_view_model - the function of an executor in the tree that --run calls by this name, or whose
- * compiled body has it ("__vmtir__main", which takes a virtual machine); NULL: none */
-const struct mpk_signature *mpk_view_model(const struct mpk_view *view, struct mpk_span name);
+/* mpk_view_read_names - fill view->names, once payloads are decoded; in time that is linear but for sorting
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_view_read_names(struct mpk_view *view, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_view_called - the name under which --run calls host function `index`: of an alias that for which it
  * stands
- * mpk_view_called_instead - mpk_view_model of that name: what a call of it leads to; NULL: host code */
+ * mpk_view_called_instead - what a call of it leads to: the function of an executor in the tree that --run calls by
+ *          this name, or whose compiled body has it ("__vmtir__main", which takes a virtual machine); NULL: host
+ *          code */
 const char *mpk_view_called(const struct mpk_view *view, size_t index);
 const struct mpk_signature *mpk_view_called_instead(const struct mpk_view *view, size_t index);
 
@@ -207,15 +185,7 @@ const struct mpk_signature *mpk_view_called_instead(const struct mpk_view *view,
 void mpk_view_host_text(const struct mpk_view *view, size_t index, const char *names,
 			struct mpk_strbuf *out);
 
-/* mpk_view_summary_json, mpk_view_functions_json - the same as members of object at
- * (schemas minspect.schema.json and minspect-functions.schema.json) */
-void mpk_view_summary_json(const struct mpk_view *view, struct mpk_json *j, struct mpk_json_at *at);
-void mpk_view_functions_json(const struct mpk_view *view, struct mpk_json *j,
-			     struct mpk_json_at *at);
-
-/* mpk_view_about_json - what comes before the functions and the tree in the summary
- * mpk_view_targets_json - "targets" of a module; nothing for modules without */
-void mpk_view_about_json(const struct mpk_view *view, struct mpk_json *j, struct mpk_json_at *at);
+/* mpk_view_targets_json - put "targets" of a module; nothing for modules without */
 void mpk_view_targets_json(const struct mpk_view *view, const struct mpk_view_node *n,
 			   struct mpk_json *j, struct mpk_json_at *at);
 

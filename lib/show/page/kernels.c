@@ -269,7 +269,7 @@ enum mpk_code mpk_page_code_kernels_json(struct mpk_page *page, const struct mpk
 		mpk_json_text(j, o, "module", c->path);
 		/* code beside the tree has no table, which would say what kernels take */
 		mpk_json_null(j, o, "signature");
-		mpk_view_code_figures(c, lister->kernels[i].name, "", &lines);
+		mpk_code_figure_lines(&c->code, lister->kernels[i].name, "", &lines);
 		mpk_json_take(j, o, "lines", &lines);
 		mpk_json_null(j, o, "call");
 		if (!page->compares)

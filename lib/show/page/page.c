@@ -10,6 +10,7 @@
 #include "code/info.h"
 #include "code/show.h"
 #include "graph/dot.h"
+#include "list/list.h"
 #include "model/device_code.h"
 #include "model/embedded.h"
 #include "model/node_info.h"
@@ -43,7 +44,8 @@ void mpk_page_init(struct mpk_page *page, bool several)
 	page->document = mpk_rope_of(&page->arena);
 	mpk_json_init(&page->json, 1);
 	/* in a form that is safe inside of a script element of HTML */
-	mpk_json_stream_script(&page->json, page_take, page);
+	page->json.in_script = true;
+	mpk_json_stream(&page->json, page_take, page);
 	page->files = mpk_json_array(&page->json, page->json.root, "files");
 }
 
@@ -257,7 +259,7 @@ static enum mpk_code put_sizes(const struct mpk_view *view, struct mpk_json *j,
 
 	MPK_TRY(mpk_size_read(view, &scratch, &size, err));
 	size.files.count = size.modules.count = 0; /* the page has its modules and parts already */
-	mpk_size_json(view, &size, j, mpk_json_object(j, at, "size"));
+	mpk_answer_size.json(&size, j, mpk_json_object(j, at, "size"));
 	return MPK_OK;
 }
 
@@ -267,10 +269,11 @@ static enum mpk_code put_findings(const struct mpk_view *view, const struct mpk_
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
 	struct mpk_report report = { 0 };
+	const struct mpk_verified verified = { view->name, &report };
 	enum mpk_code code = mpk_verify_run(view, file, &scratch, &report, err);
 
 	if (code == MPK_OK)
-		mpk_verify_json(view->name, &report, j, mpk_json_object(j, at, "verify"));
+		mpk_answer_verify.json(&verified, j, mpk_json_object(j, at, "verify"));
 	mpk_report_fini(&report);
 	return code;
 }
@@ -284,7 +287,7 @@ enum mpk_code mpk_page_add(struct mpk_page *page, const struct mpk_view *view,
 	page->compares |= view->in_archive; /* an archive may have several */
 	/* packed code is longer than the file; more than this only a hostile file needs */
 	page->digests_left = 8 * view->file_bytes;
-	mpk_view_about_json(view, j, mpk_json_object(j, at, "about"));
+	mpk_list_about_json(view, j, mpk_json_object(j, at, "about"));
 	MPK_TRY(put_sizes(view, j, at, err)); /* takes most memory, the page grows later */
 	list = mpk_json_array(j, at, "tree");
 	for (size_t i = 0; i < view->count; i++)
@@ -299,7 +302,7 @@ enum mpk_code mpk_page_add(struct mpk_page *page, const struct mpk_view *view,
 enum mpk_code mpk_page_document(struct mpk_page *page, struct mpk_rope *out, struct mpk_error *err)
 {
 	MPK_TRY(mpk_rope_status(&page->document, err));
-	MPK_TRY(mpk_json_print_script(&page->json, &page->rest, err));
+	MPK_TRY(mpk_json_print(&page->json, &page->rest, err));
 	mpk_json_fini(&page->json);
 	/* first what was passed on before, then what was open until now */
 	mpk_rope_put_rope(out, &page->document);

@@ -428,7 +428,7 @@ static enum mpk_code part_find(struct finder *f, bool raw)
 		return find_raw(f);
 	if (f->wanted.path.len)
 		MPK_TRY(mpk_part_place(f->view, f->wanted.path, &place, f->err));
-	MPK_TRY(mpk_extract_plan_at(f->view, f->wanted.path, f->arena, &f->plan, f->err));
+	MPK_TRY(mpk_extract_plan(f->view, f->wanted.path, f->arena, &f->plan, f->err));
 	return f->wanted.name.len ? find_name(f) : find_main(f);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* factory.c - graph and AOT executors: parameters, and a graph as JSON
+/* factory.c - graph and AOT executors, parameters and a graph as JSON; and the constants of host code
  *
  * The graph is read once when the file is opened (lib/run/executor/model.c), as it also says what the
  * model takes and gives; a graph that does not read is the problem of its module, and nothing is said
@@ -79,9 +79,16 @@ static enum mpk_code read_storage(const struct mpk_payload_content *c, struct mp
 
 /* --- parameters --------------------------------------------------------------------------- */
 
+/* Named tensors: the parameters of a model, or the constants of host code, which are nothing else. */
+static const struct mpk_params *params_of(const struct mpk_payload *p)
+{
+	return p->tag == MPK_PAYLOAD_CONSTS ? &p->u.consts.consts : &p->u.factory.params;
+}
+
+/* Their names are parts for --filter, and what --diff knows a module by that has moved. */
 static bool param_at(const struct mpk_payload *p, size_t index, struct mpk_span *name)
 {
-	const struct mpk_strs *names = &p->u.factory.params.names;
+	const struct mpk_strs *names = &params_of(p)->names;
 
 	if (index >= names->count)
 		return false;
@@ -89,22 +96,30 @@ static bool param_at(const struct mpk_payload *p, size_t index, struct mpk_span 
 	return true;
 }
 
-static void factory_put_counts(const struct mpk_payload *p, struct mpk_strbuf *out)
+static void put_param_counts(const struct mpk_payload *p, struct mpk_strbuf *out)
 {
-	const struct mpk_params *params = &p->u.factory.params;
+	const struct mpk_params *params = params_of(p);
 	uint64_t bytes = 0;
 
 	for (size_t i = 0; i < params->names.count; i++)
 		bytes += params->tensors[i].data.len; /* parts of one file: the sum cannot wrap */
-	mpk_put_tensor_counts(params->names.count, bytes, "parameter", out);
+	mpk_put_tensor_counts(params->names.count, bytes,
+			      p->tag == MPK_PAYLOAD_CONSTS ? "constant" : "parameter", out);
 }
 
-static void factory_put_param(const struct mpk_payload *p, size_t index, struct mpk_strbuf *out)
+static void put_param(const struct mpk_payload *p, size_t index, struct mpk_strbuf *out)
 {
-	const struct mpk_params *params = &p->u.factory.params;
+	const struct mpk_params *params = params_of(p);
 
 	mpk_tensor_text(params->names.items[index], &params->tensors[index], out);
 }
+
+const struct mpk_payload_view mpk_payload_view_consts = {
+	.part = param_at,
+	.defines = param_at,
+	.counts = put_param_counts,
+	.part_text = put_param,
+};
 
 /* --- text and JSON ------------------------------------------------------------------------ */
 
@@ -399,8 +414,8 @@ static void factory_diff(struct mpk_differ *d, const struct mpk_payload_content 
 const struct mpk_payload_view mpk_payload_view_factory = {
 	.read = read_storage,
 	.part = param_at,
-	.counts = factory_put_counts,
-	.part_text = factory_put_param,
+	.counts = put_param_counts,
+	.part_text = put_param,
 	.text = factory_put_lines,
 	.json = factory_put_json,
 	.graph_count = factory_count_graphs,

@@ -127,7 +127,7 @@ static bool jumps(const struct jumps *j)
 	return j->to[0] != SIZE_MAX || j->to[1] != SIZE_MAX;
 }
 
-bool mpk_graph_jumps(const struct mpk_graph_code *g)
+static bool has_jumps(const struct mpk_graph_code *g)
 {
 	for (size_t at = 0; at < g->count; at++) {
 		struct jumps j = jumps_of(g, at);
@@ -186,7 +186,7 @@ static void put_block(struct mpk_graph_builder *b, const struct mpk_graph_code *
 	(void)mpk_graph_add_node(b, MPK_MODEL_BLOCK, &label, &detail);
 }
 
-void mpk_graph_put_blocks(struct mpk_graph_builder *b, const struct mpk_graph_code *g)
+static void put_blocks(struct mpk_graph_builder *b, const struct mpk_graph_code *g)
 {
 	size_t *block = mpk_arena_array(b->arena, g->count, sizeof *block), from = 0;
 
@@ -208,4 +208,13 @@ void mpk_graph_put_blocks(struct mpk_graph_builder *b, const struct mpk_graph_co
 			if (j.to[i] != SIZE_MAX)
 				mpk_graph_add_edge(b, block[at], block[j.to[i]], j.labels[i]);
 	}
+}
+
+bool mpk_graph_put_flow(struct mpk_graph_builder *b, const struct mpk_graph_code *g)
+{
+	bool flows = has_jumps(g);
+
+	if (flows)
+		put_blocks(b, g);
+	return flows;
 }

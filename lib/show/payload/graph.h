@@ -109,9 +109,8 @@ struct mpk_graph_code {
 	void (*name)(const struct mpk_graph_code *g, size_t at, struct mpk_strbuf *out);
 };
 
-/* mpk_graph_jumps - whether any instruction jumps
- * mpk_graph_put_blocks - the basic blocks as nodes, the jumps as edges */
-bool mpk_graph_jumps(const struct mpk_graph_code *g);
-void mpk_graph_put_blocks(struct mpk_graph_builder *b, const struct mpk_graph_code *g);
+/* mpk_graph_put_flow - of code that jumps, the basic blocks as nodes, the jumps as edges
+ * Returns  whether any instruction jumps; else nothing is put */
+bool mpk_graph_put_flow(struct mpk_graph_builder *b, const struct mpk_graph_code *g);
 
 #endif

@@ -109,10 +109,7 @@ static bool function_at(const struct mpk_payload *p, size_t index, struct mpk_pa
 
 static void put_listing(const struct mpk_payload *p, size_t index, struct mpk_strbuf *out)
 {
-	if (index == MPK_ALL_FUNCTIONS)
-		mpk_relax_dump(&p->u.relax, out);
-	else
-		mpk_relax_dump_func(&p->u.relax, index, out);
+	mpk_relax_dump(&p->u.relax, index == MPK_ALL_FUNCTIONS ? MPK_RELAX_ALL : index, out);
 }
 
 /* The byte code need not have passed its check: an index out of range is no call. */

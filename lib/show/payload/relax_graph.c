@@ -243,10 +243,8 @@ enum mpk_code mpk_graph_of_relax(const struct mpk_relax *x, size_t index, struct
 	if (r.f->kind != MPK_RELAX_VM)
 		return MPK_OK;
 	g.count = (size_t)(r.f->end - r.f->start);
-	out->is_flow = mpk_graph_jumps(&g);
-	if (out->is_flow)
-		mpk_graph_put_blocks(&b, &g);
-	else if (has_its_registers(r.f))
+	out->is_flow = mpk_graph_put_flow(&b, &g);
+	if (!out->is_flow && has_its_registers(r.f))
 		MPK_TRY(put_values(&r, err));
 	return mpk_graph_builder_finish(&b, out, err);
 }

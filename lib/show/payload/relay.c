@@ -315,10 +315,8 @@ static enum mpk_code relay_read_graph(const struct mpk_payload_content *c, size_
 				    .name = print_name };
 
 	out->name = r.f->info.count ? r.f->info.items[0] : (struct mpk_span){ 0 };
-	out->is_flow = mpk_graph_jumps(&g);
-	if (out->is_flow)
-		mpk_graph_put_blocks(&b, &g);
-	else if (has_its_registers(r.f))
+	out->is_flow = mpk_graph_put_flow(&b, &g);
+	if (!out->is_flow && has_its_registers(r.f))
 		MPK_TRY(put_values(&r, err));
 	return mpk_graph_builder_finish(&b, out, err);
 }

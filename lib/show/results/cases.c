@@ -2,10 +2,9 @@
 /* cases.c - what became of the cases of a case file, as text, TAP, JSON and JUnit */
 #include <string.h>
 
-#include "results/cases.h"
 #include "results/results.h"
 #include "text/escape.h"
-#include "text/xml.h"
+#include "text/markup.h"
 
 struct mpk_cases_report mpk_cases_report_of(const char *file, const char *cases_file,
 					    const struct mpk_cases *cases,
@@ -43,8 +42,9 @@ static void put_times(const struct mpk_case *c, const struct mpk_case_outcome *o
 	mpk_strbuf_putc(out, ')');
 }
 
-void mpk_cases_text(const struct mpk_cases_report *report, bool times, struct mpk_strbuf *out)
+static void cases_text(const void *what, struct mpk_style style, struct mpk_strbuf *out)
 {
+	const struct mpk_cases_report *report = what;
 	static const char *const words[] = { "ok   ", "FAIL ", "skip " };
 
 	for (size_t i = 0; i < report->cases->count; i++) {
@@ -59,7 +59,7 @@ void mpk_cases_text(const struct mpk_cases_report *report, bool times, struct mp
 			mpk_escape(out, mpk_span_str(report->cases_file));
 			mpk_strbuf_printf(out, ":%u)", (unsigned)c->pos.line);
 		}
-		if (times && !c->skip)
+		if (style.verbose && !c->skip)
 			put_times(c, o, out);
 		if (o->why.len)
 			mpk_strbuf_printf(out, ": %s", mpk_strbuf_text(&o->why));
@@ -84,8 +84,11 @@ static void put_tap_text(const char *text, struct mpk_strbuf *out)
 	out->failed |= escaped.failed;
 }
 
-void mpk_cases_tap(const struct mpk_cases_report *report, struct mpk_strbuf *out)
+static void cases_tap(const void *what, struct mpk_style style, struct mpk_strbuf *out)
 {
+	const struct mpk_cases_report *report = what;
+
+	(void)style;
 	/* the plan comes first, by which a reader knows a report that was cut off */
 	mpk_strbuf_printf(out, "TAP version 13\n1..%zu\n", report->cases->count);
 	for (size_t i = 0; i < report->cases->count; i++) {
@@ -141,9 +144,9 @@ static void put_case(const struct mpk_case *c, const struct mpk_case_outcome *o,
 		mpk_timing_json(&o->timing, o->calls, j, at);
 }
 
-void mpk_cases_json(const struct mpk_cases_report *report, struct mpk_json *j,
-		    struct mpk_json_at *at)
+static void cases_json(const void *what, struct mpk_json *j, struct mpk_json_at *at)
 {
+	const struct mpk_cases_report *report = what;
 	struct mpk_json_at *list = mpk_json_array(j, at, "cases");
 
 	for (size_t i = 0; i < report->cases->count; i++)
@@ -206,11 +209,13 @@ static void put_junit_case(struct mpk_strbuf *out, const struct mpk_cases_report
 }
 
 /* A suite has its counts in attributes, so the cases are counted before they are written. */
-void mpk_cases_junit(const struct mpk_cases_report *report, struct mpk_strbuf *out)
+static void cases_junit(const void *what, struct mpk_style style, struct mpk_strbuf *out)
 {
+	const struct mpk_cases_report *report = what;
 	size_t failures = 0;
 	double seconds = 0;
 
+	(void)style;
 	for (size_t i = 0; i < report->cases->count; i++) {
 		failures += is_failure(&report->outcomes[i]);
 		seconds += report->outcomes[i].seconds;
@@ -227,3 +232,7 @@ void mpk_cases_junit(const struct mpk_cases_report *report, struct mpk_strbuf *o
 		put_junit_case(out, report, i);
 	mpk_strbuf_puts(out, "  </testsuite>\n</testsuites>\n");
 }
+
+const struct mpk_answer mpk_answer_cases = {
+	.text = cases_text, .json = cases_json, .tap = cases_tap, .junit = cases_junit
+};

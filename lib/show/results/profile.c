@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* profile.c - profiles and comparisons with a dump: as text, JSON, and as trace events for a viewer of
  * timelines */
-#include "results/profile.h"
+#include "results/results.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "results/results.h"
 #include "text/escape.h"
 #include "text/phrase.h"
 #include "text/table.h"
@@ -120,12 +119,14 @@ static void put_sums(const struct mpk_profile *p, double total, struct mpk_strbu
 	mpk_strbuf_putc(out, '\n');
 }
 
-void mpk_profile_text(const struct mpk_profile *p, struct mpk_strbuf *out)
+static void profile_text(const void *what, struct mpk_style style, struct mpk_strbuf *out)
 {
+	const struct mpk_profile *p = what;
 	/* columns 2 to 7 are numbers */
 	struct mpk_table t = { .right = 0xfc };
 	double total = sum(p);
 
+	(void)style;
 	profile_put_head(&t);
 	for (size_t i = 0; i < p->row_count; i++)
 		profile_put_row(&p->rows[i], total, &t);
@@ -152,8 +153,9 @@ static const char *kind_name(enum mpk_operator_kind kind)
 	return "control";
 }
 
-void mpk_profile_json(const struct mpk_profile *p, struct mpk_json *j, struct mpk_json_at *at)
+static void profile_json(const void *what, struct mpk_json *j, struct mpk_json_at *at)
 {
+	const struct mpk_profile *p = what;
 	double total = sum(p);
 	struct mpk_json_at *list;
 	char device[32];
@@ -179,6 +181,8 @@ void mpk_profile_json(const struct mpk_profile *p, struct mpk_json *j, struct mp
 		mpk_json_f64(j, o, "share", profile_share(r->total, total) / 100);
 	}
 }
+
+const struct mpk_answer mpk_answer_profile = { .text = profile_text, .json = profile_json };
 
 /* --- trace events --------------------------------------------------------------------------- */
 
@@ -245,10 +249,12 @@ void mpk_profile_events(const struct mpk_profile *p, const char *process, struct
 
 /* Later operators compute with what the first one gave:
  * it has the reason, the others are counted. */
-void mpk_comparisons_text(const struct mpk_comparisons *c, struct mpk_strbuf *out)
+static void comparisons_text(const void *what, struct mpk_style style, struct mpk_strbuf *out)
 {
+	const struct mpk_comparisons *c = what;
 	const struct mpk_compared *first = mpk_comparisons_first(c);
 
+	(void)style;
 	if (!first)
 		return;
 	mpk_strbuf_printf(out, "operator %" PRIu64 ", '%s' (%s): ", first->number,
@@ -258,8 +264,11 @@ void mpk_comparisons_text(const struct mpk_comparisons *c, struct mpk_strbuf *ou
 	mpk_strbuf_printf(out, "; the first of %zu that differ, of %zu", c->differing, c->count);
 }
 
-void mpk_comparisons_gaps(const struct mpk_comparisons *c, struct mpk_strbuf *out)
+static void comparisons_gaps(const void *what, struct mpk_style style, struct mpk_strbuf *out)
 {
+	const struct mpk_comparisons *c = what;
+
+	(void)style;
 	if (!c->missing && !c->unused)
 		return;
 	mpk_strbuf_printf(
@@ -269,9 +278,9 @@ void mpk_comparisons_gaps(const struct mpk_comparisons *c, struct mpk_strbuf *ou
 		c->count, c->missing, c->unused);
 }
 
-void mpk_comparisons_json(const struct mpk_comparisons *c, struct mpk_json *j,
-			  struct mpk_json_at *at)
+static void comparisons_json(const void *what, struct mpk_json *j, struct mpk_json_at *at)
 {
+	const struct mpk_comparisons *c = what;
 	struct mpk_json_at *list;
 
 	at = mpk_json_object(j, at, "comparison");
@@ -292,3 +301,7 @@ void mpk_comparisons_json(const struct mpk_comparisons *c, struct mpk_json *j,
 		mpk_json_f64(j, o, "max_rel_error", item->comparison.max_rel);
 	}
 }
+
+const struct mpk_answer mpk_answer_comparisons = { .text = comparisons_text,
+						   .line = comparisons_gaps,
+						   .json = comparisons_json };

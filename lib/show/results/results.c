@@ -5,25 +5,21 @@
 
 #include <string.h>
 
-#include "value/array.h"
 #include "value/element.h"
 #include "value/parse.h"
 #include "value/scalars.h"
 
 /* --- values ------------------------------------------------------------------------- */
 
-void mpk_results_text(const struct mpk_call_result *r, struct mpk_strbuf *out)
+static void results_text(const void *what, struct mpk_style style, struct mpk_strbuf *out)
 {
+	const struct mpk_call_result *r = what;
+
+	(void)style;
 	for (size_t i = 0; i < r->count; i++) {
 		mpk_value_print(out, &r->values[i], MPK_PRINT_ELEMENTS_MAX);
 		mpk_strbuf_putc(out, '\n');
 	}
-}
-
-enum mpk_code mpk_results_npy(const struct mpk_tensor *t, struct mpk_rope *rope,
-			      struct mpk_error *err)
-{
-	return mpk_array_write(t, rope, err);
 }
 
 /* Integers are written in full: beyond 2^53 it is for the reader not to round them (RFC 8259, 6).
@@ -128,13 +124,16 @@ static void results_put_value(const struct mpk_value *v, struct mpk_json *j, str
 	}
 }
 
-void mpk_results_json(const struct mpk_call_result *r, struct mpk_json *j, struct mpk_json_at *at)
+static void results_json(const void *what, struct mpk_json *j, struct mpk_json_at *at)
 {
+	const struct mpk_call_result *r = what;
 	struct mpk_json_at *list = mpk_json_array(j, at, "results");
 
 	for (size_t i = 0; i < r->count; i++)
 		results_put_value(&r->values[i], j, mpk_json_object(j, list, NULL));
 }
+
+const struct mpk_answer mpk_answer_results = { .text = results_text, .json = results_json };
 
 void mpk_comparison_json(const struct mpk_comparison *c, size_t i, struct mpk_json *j,
 			 struct mpk_json_at *list)

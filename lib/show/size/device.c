@@ -3,7 +3,6 @@
  * the digest of its code. */
 #include "size/internal/device.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,10 +10,8 @@
 #include "base/vec.h"
 #include "io/digest.h"
 #include "model/device_code.h"
-#include "text/escape.h"
-#include "text/table.h"
 
-enum { SHOWN = 16, SAME_MIN = 64 }; /* shorter code is alike by chance */
+enum { SAME_MIN = 64 }; /* shorter code is alike by chance */
 
 /* One kernel of one image. */
 struct seen {
@@ -222,52 +219,4 @@ enum mpk_code mpk_size_read_devices(const struct mpk_view *view, const struct mp
 	MPK_TRY(size_device_read_rows(view, sink->arena, out, err));
 	MPK_TRY(mpk_device_each(view, read_container, &r, err));
 	return find_same(&r, out, err);
-}
-
-/* --- showing ---------------------------------------------------------------------------- */
-
-/* Bytes of machine code as unpacked: in a compressed container less would be saved in the file. */
-static uint64_t to_save(const struct mpk_size *size)
-{
-	uint64_t sum = 0;
-
-	for (size_t i = 0; i < size->same_kernel_count; i++)
-		sum += size->same_kernels[i].item.bytes * (size->same_kernels[i].count - 1);
-	return sum;
-}
-
-void mpk_size_devices_text(const struct mpk_size *size, struct mpk_style style,
-			   struct mpk_strbuf *out)
-{
-	if (!size->same_kernel_count)
-		return;
-	mpk_strbuf_printf(out, "%skernels that are there more than once%s\n",
-			  style.color ? "\033[1m" : "", style.color ? "\033[0m" : "");
-	for (size_t i = 0; i < size->same_kernel_count && i < SHOWN; i++) {
-		const struct mpk_size_kernel *k = &size->same_kernels[i];
-
-		mpk_strbuf_printf(out, "  %zu times %s: ", k->count, MPK_SIZE(k->item.bytes));
-		mpk_escape(out, mpk_span_str(k->target));
-		mpk_strbuf_putc(out, ' ');
-		mpk_escape(out, k->item.name);
-		mpk_strbuf_putc(out, '\n');
-	}
-	if (size->same_kernel_count > SHOWN)
-		mpk_strbuf_printf(out, "  and %zu more\n", size->same_kernel_count - SHOWN);
-	mpk_strbuf_printf(out, "  %s of machine code could be saved\n", MPK_SIZE(to_save(size)));
-}
-
-void mpk_size_devices_json(const struct mpk_size *size, struct mpk_json *j, struct mpk_json_at *at)
-{
-	struct mpk_json_at *list = mpk_json_array(j, at, "same_kernels"), *o;
-
-	for (size_t i = 0; i < size->same_kernel_count; i++) {
-		const struct mpk_size_kernel *k = &size->same_kernels[i];
-
-		o = mpk_json_object(j, list, NULL);
-		mpk_json_span(j, o, "name", k->item.name);
-		mpk_json_text(j, o, "target", k->target);
-		mpk_json_u64(j, o, "bytes", k->item.bytes);
-		mpk_json_u64(j, o, "count", k->count);
-	}
 }

@@ -1,25 +1,58 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* print.c - --size as text and JSON: tables of the largest, each with the number of those that it leaves out */
-#include "size/internal/device.h"
+/* print.c - --size in each of its forms
+ *
+ * Text is tables of the largest, each with the number of those that it leaves out; JSON and CSV have all. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "model/filter.h"
+#include "model/kernel_list.h"
 #include "size/size.h"
 #include "text/escape.h"
+#include "text/markup.h"
 #include "text/table.h"
 
-enum { SHOWN = 16 }; /* rows of each table; --json has all */
+enum {
+	SHOWN = 16,     /* rows of each table of the text */
+	ROWS_MAX = 100, /* of Markdown */
+};
+
+/* What is listed, in this order. */
+static const struct list {
+	const char *title;
+	const char *key, *name; /* of the array in JSON, and of the member with an item's name */
+	size_t off;             /* in struct mpk_size */
+	bool has_path, in_markdown;
+} lists[] = {
+	{ "sections", "sections", "name", offsetof(struct mpk_size, sections), false, true },
+	{ "GPU code", "gpu_code", "name", offsetof(struct mpk_size, gpu), false, false },
+	{ "modules", "modules", "kind", offsetof(struct mpk_size, modules), true, true },
+	{ "parts", "parts", "name", offsetof(struct mpk_size, files), true, true },
+	{ "kernels", "kernels", "name", offsetof(struct mpk_size, kernels), true, true },
+};
+
+static struct mpk_size_list list_of(const struct mpk_size *size, const struct list *l)
+{
+	struct mpk_size_list list;
+
+	memcpy(&list, (const char *)size + l->off, sizeof list);
+	return list;
+}
+
+/* The share of the whole file: a file of no bytes has no shares. */
+static double share(const struct mpk_size *size, uint64_t bytes)
+{
+	uint64_t whole = size->view->file_bytes;
+
+	return whole ? 100.0 * (double)bytes / (double)whole : 0.0;
+}
+
+/* --- text ------------------------------------------------------------------------------- */
 
 static void title(const char *text, struct mpk_style style, struct mpk_strbuf *out)
 {
 	mpk_strbuf_printf(out, "%s%s%s\n", style.color ? "\033[1m" : "", text,
 			  style.color ? "\033[0m" : "");
-}
-
-/* Bytes in a unit that people read, and the share of the whole file: a file of no bytes has no
- * shares. */
-static void row(struct mpk_table *t, uint64_t bytes, uint64_t whole)
-{
-	mpk_table_row(t);
-	mpk_table_cell(t, "%s", MPK_SIZE(bytes));
-	mpk_table_cell(t, "%.1f%%", whole ? 100.0 * (double)bytes / (double)whole : 0.0);
 }
 
 /* Names are a stranger's: escaped for the terminal and cut, so that a table stays one. */
@@ -32,23 +65,27 @@ static void cell_escaped(struct mpk_table *t, struct mpk_span text)
 
 /* Columns to the right for numbers, then path and name; sections have no path, so their name
  * takes its column. */
-static void put_list(const struct mpk_view *view, const char *name,
-		     const struct mpk_size_list *list, struct mpk_style style,
+static void put_list(const struct mpk_size *size, const struct list *l, struct mpk_style style,
 		     struct mpk_strbuf *out)
 {
+	struct mpk_size_list list = list_of(size, l);
 	struct mpk_table t = { .right = 3 };
 
-	if (list->count)
-		title(name, style, out);
-	for (size_t i = 0; i < list->count && i < SHOWN; i++) {
-		row(&t, list->items[i].bytes, view->file_bytes);
-		if (list->items[i].path)
-			cell_escaped(&t, mpk_span_str(list->items[i].path));
-		cell_escaped(&t, list->items[i].name);
+	if (list.count)
+		title(l->title, style, out);
+	for (size_t i = 0; i < list.count && i < SHOWN; i++) {
+		const struct mpk_size_item *item = &list.items[i];
+
+		mpk_table_row(&t);
+		mpk_table_cell(&t, "%s", MPK_SIZE(item->bytes));
+		mpk_table_cell(&t, "%.1f%%", share(size, item->bytes));
+		if (item->path)
+			cell_escaped(&t, mpk_span_str(item->path));
+		cell_escaped(&t, item->name);
 	}
 	mpk_table_print(&t, "  ", out);
-	if (list->count > SHOWN)
-		mpk_strbuf_printf(out, "  and %zu more\n", list->count - SHOWN);
+	if (list.count > SHOWN)
+		mpk_strbuf_printf(out, "  and %zu more\n", list.count - SHOWN);
 	mpk_table_fini(&t);
 }
 
@@ -75,52 +112,76 @@ static void put_copies(const struct mpk_size *size, struct mpk_style style, stru
 		mpk_strbuf_printf(out, "  %s could be saved\n", MPK_SIZE(size->wasted));
 }
 
-void mpk_size_text(const struct mpk_view *view, const struct mpk_size *size, struct mpk_style style,
-		   struct mpk_strbuf *out)
+/* Kernels of GPU code. Bytes of machine code as unpacked: in a compressed container less would be saved in the
+ * file. */
+static void put_same_kernels(const struct mpk_size *size, struct mpk_style style,
+			     struct mpk_strbuf *out)
 {
-	mpk_escape(out, mpk_span_str(view->name));
-	mpk_strbuf_printf(out, ": %s", MPK_SIZE(view->file_bytes));
+	uint64_t to_save = 0;
+
+	if (!size->same_kernel_count)
+		return;
+	title("kernels that are there more than once", style, out);
+	for (size_t i = 0; i < size->same_kernel_count; i++) {
+		const struct mpk_size_kernel *k = &size->same_kernels[i];
+
+		to_save += k->item.bytes * (k->count - 1);
+		if (i >= SHOWN)
+			continue;
+		mpk_strbuf_printf(out, "  %zu times %s: ", k->count, MPK_SIZE(k->item.bytes));
+		mpk_escape(out, mpk_span_str(k->target));
+		mpk_strbuf_putc(out, ' ');
+		mpk_escape(out, k->item.name);
+		mpk_strbuf_putc(out, '\n');
+	}
+	if (size->same_kernel_count > SHOWN)
+		mpk_strbuf_printf(out, "  and %zu more\n", size->same_kernel_count - SHOWN);
+	mpk_strbuf_printf(out, "  %s of machine code could be saved\n", MPK_SIZE(to_save));
+}
+
+static void size_text(const void *what, struct mpk_style style, struct mpk_strbuf *out)
+{
+	const struct mpk_size *size = what;
+
+	mpk_escape(out, mpk_span_str(size->view->name));
+	mpk_strbuf_printf(out, ": %s", MPK_SIZE(size->view->file_bytes));
 	if (size->sections.count)
 		mpk_strbuf_printf(out, ", %s of it headers and padding", MPK_SIZE(size->other));
 	mpk_strbuf_putc(out, '\n');
-	put_list(view, "sections", &size->sections, style, out);
-	put_list(view, "GPU code", &size->gpu, style, out);
-	put_list(view, "modules", &size->modules, style, out);
-	put_list(view, "parts", &size->files, style, out);
-	put_list(view, "kernels", &size->kernels, style, out);
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(lists); i++)
+		put_list(size, &lists[i], style, out);
 	put_copies(size, style, out);
-	mpk_size_devices_text(size, style, out);
+	put_same_kernels(size, style, out);
 }
+
+/* --- JSON ------------------------------------------------------------------------------- */
 
 /* A run of copies has the same members as any other list, so that a script reads both with one
  * function. */
-static void list_json(const struct mpk_size_list *list, const char *key, const char *name,
-		      struct mpk_json *j, struct mpk_json_at *at)
+static void put_list_json(struct mpk_size_list list, const char *key, const char *name,
+			  struct mpk_json *j, struct mpk_json_at *at)
 {
 	struct mpk_json_at *array = mpk_json_array(j, at, key), *o;
 
-	for (size_t i = 0; i < list->count; i++) {
+	for (size_t i = 0; i < list.count; i++) {
 		o = mpk_json_object(j, array, NULL);
-		if (list->items[i].path)
-			mpk_json_text(j, o, "path", list->items[i].path);
-		mpk_json_span(j, o, name, list->items[i].name);
-		mpk_json_u64(j, o, "bytes", list->items[i].bytes);
+		if (list.items[i].path)
+			mpk_json_text(j, o, "path", list.items[i].path);
+		mpk_json_span(j, o, name, list.items[i].name);
+		mpk_json_u64(j, o, "bytes", list.items[i].bytes);
 	}
 }
 
-void mpk_size_json(const struct mpk_view *view, const struct mpk_size *size, struct mpk_json *j,
-		   struct mpk_json_at *at)
+static void size_json(const void *what, struct mpk_json *j, struct mpk_json_at *at)
 {
+	const struct mpk_size *size = what;
 	struct mpk_json_at *list, *o;
 
-	mpk_json_text(j, at, "file", view->name);
-	mpk_json_u64(j, at, "bytes", view->file_bytes);
+	mpk_json_text(j, at, "file", size->view->name);
+	mpk_json_u64(j, at, "bytes", size->view->file_bytes);
 	mpk_json_u64(j, at, "other", size->other);
-	list_json(&size->sections, "sections", "name", j, at);
-	list_json(&size->gpu, "gpu_code", "name", j, at);
-	list_json(&size->modules, "modules", "kind", j, at);
-	list_json(&size->files, "parts", "name", j, at);
-	list_json(&size->kernels, "kernels", "name", j, at);
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(lists); i++)
+		put_list_json(list_of(size, &lists[i]), lists[i].key, lists[i].name, j, at);
 	list = mpk_json_array(j, at, "duplicates");
 	for (size_t i = 0; i < size->copy_count; i++) {
 		const struct mpk_size_copies *c = &size->copies[i];
@@ -128,8 +189,248 @@ void mpk_size_json(const struct mpk_view *view, const struct mpk_size *size, str
 
 		o = mpk_json_object(j, list, NULL);
 		mpk_json_u64(j, o, "bytes", run.items[0].bytes);
-		list_json(&run, "copies", "name", j, o);
+		put_list_json(run, "copies", "name", j, o);
 	}
 	mpk_json_u64(j, at, "wasted", size->wasted);
-	mpk_size_devices_json(size, j, at);
+	list = mpk_json_array(j, at, "same_kernels");
+	for (size_t i = 0; i < size->same_kernel_count; i++) {
+		const struct mpk_size_kernel *k = &size->same_kernels[i];
+
+		o = mpk_json_object(j, list, NULL);
+		mpk_json_span(j, o, "name", k->item.name);
+		mpk_json_text(j, o, "target", k->target);
+		mpk_json_u64(j, o, "bytes", k->item.bytes);
+		mpk_json_u64(j, o, "count", k->count);
+	}
 }
+
+/* --- CSV ------------------------------------------------------------------------------- */
+
+/* One row; what it has not is empty. */
+struct row {
+	const char *row; /* "section"; see minspect(1) */
+	const char *path;
+	struct mpk_span kind, name;
+	const char *target;
+	const struct mpk_tensor_record *tensor;
+	bool has_bytes;
+	uint64_t bytes;
+	const struct mpk_figures *figures;
+};
+
+/* A cell with a comma, a quote or a line end is quoted. What a spreadsheet would take for a formula gets an
+ * apostrophe in front: names come from files of strangers. */
+static void put_cell(struct mpk_strbuf *out, struct mpk_span text)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf escaped = { 0 };
+	const char *p;
+	bool quote;
+
+	mpk_escape(&escaped, text);
+	out->failed |= escaped.failed;
+	p = mpk_strbuf_text(&escaped);
+	quote = strpbrk(p, ",\"") || *p == ' ' || (escaped.len && p[escaped.len - 1] == ' ');
+	mpk_strbuf_puts(out, quote ? "\"" : "");
+	mpk_strbuf_puts(out, *p && strchr("=+-@", *p) ? "'" : "");
+	for (; *p; p++) {
+		mpk_strbuf_puts(out, *p == '"' ? "\"" : "");
+		mpk_strbuf_putc(out, *p);
+	}
+	mpk_strbuf_puts(out, quote ? "\"" : "");
+}
+
+/* An empty cell for NULL: RFC 4180 wants as many fields in each line. */
+static void put_text(struct mpk_strbuf *out, const char *text)
+{
+	put_cell(out, mpk_span_str(text ? text : ""));
+	mpk_strbuf_putc(out, ',');
+}
+
+/* "float32", "2x3"; of a scalar the shape is empty */
+static void put_tensor(struct mpk_strbuf *out, const struct mpk_tensor_record *t)
+{
+	char type[MPK_DTYPE_TEXT];
+
+	mpk_strbuf_printf(out, "%s,", t ? mpk_dtype_print(t->dtype, type) : "");
+	for (size_t i = 0; t && i < t->ndim; i++)
+		mpk_strbuf_printf(out, "%s%" PRId64, i ? "x" : "", t->shape[i]);
+	mpk_strbuf_putc(out, ',');
+}
+
+/* The order of columns is that of csv_head. Lines end with CR LF, as RFC 4180 says. */
+static void put_row(struct mpk_strbuf *out, const struct mpk_view *view, struct row r)
+{
+	put_text(out, view->name);
+	put_text(out, r.row);
+	put_text(out, r.path);
+	put_cell(out, r.kind);
+	mpk_strbuf_putc(out, ',');
+	put_cell(out, r.name);
+	mpk_strbuf_putc(out, ',');
+	put_text(out, r.target);
+	put_tensor(out, r.tensor);
+	if (r.has_bytes)
+		mpk_strbuf_printf(out, "%" PRIu64, r.bytes);
+	for (unsigned i = 0; i < MPK_FIGURE_COUNT; i++) {
+		mpk_strbuf_putc(out, ',');
+		if (r.figures && r.figures->values[i].state == MPK_FIGURE_KNOWN)
+			mpk_strbuf_printf(out, "%" PRIu64, r.figures->values[i].number);
+		else if (r.figures && r.figures->values[i].state)
+			mpk_strbuf_puts(out, "unknown");
+	}
+	mpk_strbuf_puts(out, "\r\n");
+	mpk_strbuf_pass(out);
+}
+
+static void csv_head(const void *what, struct mpk_style style, struct mpk_strbuf *out)
+{
+	(void)what;
+	(void)style;
+	mpk_strbuf_puts(out, "file,row,path,kind,name,target,dtype,shape,bytes");
+	for (unsigned i = 0; i < MPK_FIGURE_COUNT; i++)
+		mpk_strbuf_printf(out, ",%s", mpk_figure_row((enum mpk_figure)i)->word);
+	mpk_strbuf_puts(out, "\r\n");
+}
+
+/* Code beside the tree is of no module and has no kind. */
+static struct mpk_span kind_of(const struct mpk_view_node *node)
+{
+	return node ? node->node->kind : (struct mpk_span){ 0 };
+}
+
+/* The filter of --filter names modules, parts and kernels: a kernel is shown with its container
+ * or by itself. */
+static bool shows(const struct mpk_view *view, const struct mpk_listed_kernel *k)
+{
+	if (k->node)
+		return mpk_view_shows_part(k->node, k->name);
+	return mpk_view_shows(view, mpk_span_str(k->container ? k->container : k->path)) ||
+	       mpk_view_shows(view, k->name);
+}
+
+/* Bytes are the machine code of the kernel where the format says how much that is, else the cell
+ * is empty. */
+static void put_kernels(const struct mpk_view *view, const struct mpk_kernel_list *list,
+			struct mpk_strbuf *out)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		const struct mpk_listed_kernel *k = &list->items[i];
+
+		if (!shows(view, k))
+			continue;
+		bool sized = k->figures.values[MPK_FIGURE_CODE].state == MPK_FIGURE_KNOWN;
+
+		put_row(out, view,
+			(struct row){ .row = "kernel",
+				      .path = k->container ? k->container : k->path,
+				      .kind = kind_of(k->node),
+				      .name = k->name,
+				      .target = k->target,
+				      .has_bytes = sized,
+				      .bytes = k->figures.values[MPK_FIGURE_CODE].number,
+				      .figures = &k->figures });
+	}
+}
+
+static void size_csv(const void *what, struct mpk_style style, struct mpk_strbuf *out)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	const struct mpk_size *size = what;
+	const struct mpk_view *view = size->view;
+	struct mpk_kernel_list kernels;
+
+	(void)style;
+	if (mpk_view_all_kernels(view, &scratch, &kernels, NULL) != MPK_OK) {
+		out->failed = true;
+		return;
+	}
+	put_row(out, view,
+		(struct row){ .row = "file", .has_bytes = true, .bytes = view->file_bytes });
+	if (view->image->has_blob)
+		put_row(out, view,
+			(struct row){ .row = "blob",
+				      .name = mpk_span_str(view->image->blob_symbol
+								   ? view->image->blob_symbol
+								   : ""),
+				      .has_bytes = true,
+				      .bytes = mpk_image_blob(view->image).len });
+	for (size_t i = 0; i < size->sections.count; i++)
+		put_row(out, view,
+			(struct row){ .row = "section",
+				      .name = size->sections.items[i].name,
+				      .has_bytes = true,
+				      .bytes = size->sections.items[i].bytes });
+	for (size_t i = 0; i < size->modules.count; i++)
+		put_row(out, view,
+			(struct row){ .row = "module",
+				      .path = size->modules.items[i].path,
+				      .kind = size->modules.items[i].name,
+				      .has_bytes = true,
+				      .bytes = size->modules.items[i].bytes });
+	for (size_t i = 0; i < size->files.count; i++) {
+		const struct mpk_size_item *f = &size->files.items[i];
+
+		put_row(out, view,
+			(struct row){ .row = f->tensor ? "tensor" : "part",
+				      .path = f->path,
+				      .kind = kind_of(f->node),
+				      .name = f->title.len ? f->title : f->name,
+				      .tensor = f->tensor,
+				      .has_bytes = true,
+				      .bytes = f->bytes });
+	}
+	put_kernels(view, &kernels, out);
+}
+
+/* --- Markdown ---------------------------------------------------------------------------- */
+
+/* In a fold each, so that a comment on a pull request stays short; absolute bytes beside the
+ * readable ones, for who compares two of them. */
+static void put_fold(const struct mpk_size *size, const struct list *l, struct mpk_strbuf *out)
+{
+	struct mpk_size_list list = list_of(size, l);
+
+	if (!list.count || !l->in_markdown)
+		return;
+	mpk_strbuf_printf(out, "\n<details><summary>%s: %zu</summary>\n\n%s bytes | | |\n%s",
+			  l->title, list.count, l->has_path ? "| module | name |" : "| name |",
+			  l->has_path ? "|---|---|---:|---:|---:|\n" : "|---|---:|---:|---:|\n");
+	for (size_t i = 0; i < list.count && i < ROWS_MAX; i++) {
+		const struct mpk_size_item *item = &list.items[i];
+
+		mpk_strbuf_puts(out, "| ");
+		if (l->has_path) {
+			mpk_markdown_code(out, mpk_span_str(item->path ? item->path : ""));
+			mpk_strbuf_puts(out, " | ");
+		}
+		mpk_markdown_code(out, item->name);
+		mpk_strbuf_printf(out, " | %" PRIu64 " | %s | %.1f%% |\n", item->bytes,
+				  MPK_SIZE(item->bytes), share(size, item->bytes));
+	}
+	if (list.count > ROWS_MAX)
+		mpk_strbuf_printf(out, "\nand %zu more\n", list.count - ROWS_MAX);
+	mpk_strbuf_puts(out, "\n</details>\n");
+}
+
+static void size_markdown(const void *what, struct mpk_style style, struct mpk_strbuf *out)
+{
+	const struct mpk_size *size = what;
+
+	(void)style;
+	mpk_strbuf_puts(out, "### ");
+	mpk_markdown_code(out, mpk_span_str(size->view->name));
+	mpk_strbuf_printf(out, ": %s\n", MPK_SIZE(size->view->file_bytes));
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(lists); i++)
+		put_fold(size, &lists[i], out);
+	if (size->copy_count)
+		mpk_strbuf_printf(out,
+				  "\n%s stand in the file more than once and could be saved.\n",
+				  MPK_SIZE(size->wasted));
+}
+
+const struct mpk_answer mpk_answer_size = { .text = size_text,
+					    .json = size_json,
+					    .markdown = size_markdown,
+					    .csv_head = csv_head,
+					    .csv = size_csv,
+					    .is_apart = true };

@@ -15,7 +15,7 @@
 #include "model/filter.h"
 #include "model/node_info.h"
 #include "size/internal/device.h"
-#include "text/natural.h"
+#include "text/names.h"
 
 enum { COPY_MIN = 64 }; /* shorter pieces are alike by chance, and not worth a line */
 
@@ -299,7 +299,7 @@ enum mpk_code mpk_size_read(const struct mpk_view *view, struct mpk_arena *arena
 			    struct mpk_size *out, struct mpk_error *err)
 {
 	MPK_CLEANUP(sizer_fini) struct sizer s = { .view = view, .arena = arena, .err = err };
-	struct mpk_size size = { 0 };
+	struct mpk_size size = { .view = view };
 	const struct mpk_size_sink sink = { arena, add_part, size_add_kernel, &s };
 
 	MPK_TRY(size_read_sections(&s, &size.other));

@@ -34,6 +34,7 @@ struct mpk_size_copies {
 };
 
 struct mpk_size {
+	const struct mpk_view *view;   /* borrowed */
 	struct mpk_size_list gpu;      /* GPU code of any library by device: "sm_90 cubin" */
 	struct mpk_size_list sections; /* largest first; empty for a bare blob */
 	uint64_t other;                /* headers, padding and, in archives, other members */
@@ -55,25 +56,10 @@ struct mpk_size {
 enum mpk_code mpk_size_read(const struct mpk_view *view, struct mpk_arena *arena,
 			    struct mpk_size *out, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_size_text - append tables of sections, modules, files, kernels and duplicates; the
- * first sixteen rows of each */
-void mpk_size_text(const struct mpk_view *view, const struct mpk_size *size, struct mpk_style style,
-		   struct mpk_strbuf *out);
-
-/* mpk_size_json - the same, complete, as members of object at */
-void mpk_size_json(const struct mpk_view *view, const struct mpk_size *size, struct mpk_json *j,
-		   struct mpk_json_at *at);
-
-/* mpk_size_csv_head - append the line of column names; they are stable (minspect(1))
- * mpk_size_csv - append a row for the file, its blob, and each section, module, part, tensor and kernel
- * Returns  MPK_OK; MPK_E_NOMEM
- * mpk_size_markdown - append tables for a pull request, folded */
-void mpk_size_csv_head(struct mpk_strbuf *out);
-enum mpk_code mpk_size_csv(const struct mpk_view *view, const struct mpk_size *size,
-			   struct mpk_arena *arena, struct mpk_strbuf *out,
-			   struct mpk_error *err) MPK_MUST_CHECK;
-void mpk_size_markdown(const struct mpk_view *view, const struct mpk_size *size,
-		       struct mpk_strbuf *out);
+/* of struct mpk_size: text has the first sixteen rows of each table, JSON and CSV all; Markdown folds them.
+ * CSV has a row for the file, its blob, and each section, module, part, tensor and kernel; its columns are
+ * stable (minspect(1)). */
+extern const struct mpk_answer mpk_answer_size;
 
 /* mpk_size_parse - "2GiB", "500 MB", "4096": KiB is 1024, kB and KB are 1000
  * Returns  true and sets *out; false when it is no size or does not fit */

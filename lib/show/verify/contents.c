@@ -5,13 +5,12 @@
 #include <string.h>
 
 #include "code/verify.h"
-#include "io/flat.h"
+#include "io/reader.h"
 #include "model/device_code.h"
 #include "model/embedded.h"
 #include "model/node_info.h"
 #include "model/origin.h"
 #include "trust/seal.h"
-#include "trust/sshsig.h"
 #include "verify/verify.h"
 
 /* The tree as if it had been read, and what its payloads lie in. */

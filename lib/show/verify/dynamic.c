@@ -5,12 +5,21 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "elf/dynamic.h"
 #include "elf/linking.h"
 #include "elf/symbols.h"
-#include "elf/versions.h"
 #include "text/escape.h"
 #include "verify/verify.h"
+
+/* A check cannot go on: memory is out, or what it reads cannot be read. */
+static void say_error(struct mpk_verify *v, const struct mpk_error *err)
+{
+	struct mpk_verify_position at = { .offset = err->at.offset };
+
+	if (err->code == MPK_E_NOMEM)
+		v->report->failed = true;
+	at.space = err->at.has_offset ? err->at.space : NULL;
+	mpk_verify_say_at(v, MPK_ERROR, at, "%s", err->text);
+}
 
 /* DT_INIT_ARRAY or DT_FINI_ARRAY */
 struct functions {
@@ -47,7 +56,7 @@ static bool is_code(const struct relocations *r, uint64_t address)
 {
 	uint32_t flags;
 
-	return mpk_linking_has_descriptors(r->linking.elf) ||
+	return r->linking.has_descriptors ||
 	       (mpk_elf_is_loaded(r->linking.elf, address, 1, &flags) && flags & PF_X);
 }
 
@@ -92,7 +101,7 @@ static void look_at(void *arg, const struct mpk_relocation *x)
 
 	if (r->has_fault || (!x->type && !x->is_relative))
 		return;
-	if (!x->is_relative && !mpk_linking_knows_type(e, x->type)) {
+	if (!x->is_relative && x->is_foreign) {
 		tell(r, x->off,
 		     "a relocation is of the type %" PRIu32 ", which is none of its machine",
 		     x->type);
@@ -182,7 +191,7 @@ static void check_relocations(struct mpk_verify *v)
 	}
 	code = mpk_linking_relocations(&r.linking, look_at, &r, &err);
 	if (code != MPK_OK)
-		mpk_verify_say_error(v, &err);
+		say_error(v, &err);
 	else
 		unrelocated_functions(&r);
 }
@@ -278,7 +287,7 @@ static void table_is_loaded(struct mpk_verify *v, const struct mpk_linking *l,
 		return;
 	}
 	/* functions of these machines are called through descriptors, which are data */
-	if (mpk_linking_has_descriptors(l->elf))
+	if (l->has_descriptors)
 		flags &= ~(uint32_t)PF_X;
 	uint32_t has = 0;
 	if (size && (!mpk_elf_is_loaded(l->elf, address, size, &has) || (has & flags) != flags))
@@ -365,7 +374,7 @@ static void versions(struct mpk_verify *v, const struct mpk_linking *l)
 	if (code == MPK_OK)
 		code = mpk_versions_defined(l->elf, v->arena, &defined, &count, &err);
 	if (code != MPK_OK)
-		mpk_verify_say_error(v, &err);
+		say_error(v, &err);
 }
 
 static void dynamic_section(struct mpk_verify *v)
@@ -377,7 +386,7 @@ static void dynamic_section(struct mpk_verify *v)
 	if (v->view->image->type != ET_DYN)
 		return;
 	if (mpk_linking_open(v->elf, &l, &err) != MPK_OK) {
-		mpk_verify_say_error(v, &err);
+		say_error(v, &err);
 		return;
 	}
 	if (!mpk_dynamic_find(l.dynamic, l.count, DT_STRTAB, &ignored) ||
@@ -428,7 +437,7 @@ static const char *symbol_fault(const struct mpk_verify *v, const struct mpk_lin
 		return NULL;
 	if (!mpk_elf_is_loaded(l->elf, s->value, 0, &flags))
 		return "nothing of the library is loaded";
-	if (is_code && !(flags & PF_X) && !mpk_linking_has_descriptors(l->elf))
+	if (is_code && !(flags & PF_X) && !l->has_descriptors)
 		return "no code is loaded";
 	if (!is_code && is_filled(v->view->image, s->name) &&
 	    (!(flags & PF_W) || is_sealed(l->elf, s->value)))
@@ -471,7 +480,7 @@ static void dynamic_symbols(struct mpk_verify *v)
 		return;
 	}
 	if (code != MPK_OK)
-		mpk_verify_say_error(v, &err);
+		say_error(v, &err);
 }
 
 const struct mpk_check mpk_checks_dynamic[] = {

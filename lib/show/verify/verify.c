@@ -220,16 +220,6 @@ void mpk_verify_say(struct mpk_verify *v, enum mpk_severity severity, const char
 	va_end(ap);
 }
 
-void mpk_verify_say_error(struct mpk_verify *v, const struct mpk_error *err)
-{
-	struct mpk_verify_position at = { .offset = err->at.offset };
-
-	if (err->code == MPK_E_NOMEM)
-		v->report->failed = true;
-	at.space = err->at.has_offset ? err->at.space : NULL;
-	mpk_verify_say_at(v, MPK_ERROR, at, "%s", err->text);
-}
-
 void mpk_verify_say_at(struct mpk_verify *v, enum mpk_severity severity,
 		       struct mpk_verify_position at, const char *fmt, ...)
 {
@@ -263,14 +253,31 @@ static void print_count(size_t count, const char *what, struct mpk_strbuf *out)
 		mpk_strbuf_printf(out, ", %zu %s%s", count, what, count == 1 ? "" : "s");
 }
 
-void mpk_verify_print(const char *name, struct mpk_report *report, struct mpk_style style,
-		      bool notes, struct mpk_strbuf *out)
+/* Who asked for a signature wants to see that there is one, also where other notes are left out. */
+static void put_signed(const struct mpk_verified *v, struct mpk_strbuf *out)
 {
+	for (size_t i = 0; i < v->report->count; i++) {
+		const struct mpk_finding *f = &v->report->findings[i];
+
+		if (f->severity != MPK_NOTE || strcmp(f->check, "signature") != 0)
+			continue;
+		mpk_escape(out, mpk_span_str(v->file));
+		mpk_strbuf_puts(out, ": ");
+		mpk_escape_sentence(out, mpk_span_str(f->error.text));
+		mpk_strbuf_putc(out, '\n');
+	}
+}
+
+static void verify_text(const void *what, struct mpk_style style, struct mpk_strbuf *out)
+{
+	const struct mpk_verified *v = what;
+	struct mpk_report *report = v->report;
+
 	mpk_report_sort(report);
 	for (size_t i = 0; i < report->count; i++)
-		if (notes || report->findings[i].severity != MPK_NOTE)
+		if (style.verbose || report->findings[i].severity != MPK_NOTE)
 			mpk_verify_print_finding(&report->findings[i], style, out);
-	mpk_escape(out, mpk_span_str(name));
+	mpk_escape(out, mpk_span_str(v->file));
 	if (report->errors)
 		mpk_strbuf_printf(out, ": %zu error%s", report->errors,
 				  report->errors == 1 ? "" : "s");
@@ -280,15 +287,18 @@ void mpk_verify_print(const char *name, struct mpk_report *report, struct mpk_st
 	if (report->dropped)
 		mpk_strbuf_printf(out, ", %zu left out", report->dropped);
 	mpk_strbuf_putc(out, '\n');
+	if (!style.verbose)
+		put_signed(v, out);
 }
 
-void mpk_verify_json(const char *name, struct mpk_report *report, struct mpk_json *j,
-		     struct mpk_json_at *at)
+static void verify_json(const void *what, struct mpk_json *j, struct mpk_json_at *at)
 {
+	const struct mpk_verified *v = what;
+	struct mpk_report *report = v->report;
 	struct mpk_json_at *list, *o;
 
 	mpk_report_sort(report);
-	mpk_json_text(j, at, "file", name);
+	mpk_json_text(j, at, "file", v->file);
 	mpk_json_u64(j, at, "errors", report->errors);
 	mpk_json_u64(j, at, "warnings", report->warnings);
 	mpk_json_u64(j, at, "left_out", report->dropped);
@@ -310,3 +320,5 @@ void mpk_verify_json(const char *name, struct mpk_report *report, struct mpk_jso
 		mpk_json_text(j, o, "message", f->error.text);
 	}
 }
+
+const struct mpk_answer mpk_answer_verify = { .text = verify_text, .json = verify_json };

@@ -38,7 +38,7 @@ struct mpk_verify {
 	const struct mpk_verify_file *file; /* or NULL */
 	struct mpk_arena *arena;            /* scratch */
 	struct mpk_report *report;
-	bool skips_hash;   /* whoever asks looks for symbols itself (elf/hash.h) */
+	bool skips_hash;   /* whoever asks looks for symbols itself (elf/linking.h) */
 	const char *check; /* the one that runs */
 	struct mpk_verify_position position; /* what it looks at */
 	struct mpk_span kernel;              /* the one that it looks at; empty: the whole module */
@@ -112,21 +112,20 @@ enum mpk_code mpk_verify_contents(const struct mpk_tree *tree, const char *name,
 void mpk_verify_print_finding(const struct mpk_finding *f, struct mpk_style style,
 			      struct mpk_strbuf *out);
 
-/* mpk_verify_print - append the findings, sorted, one a line, then the verdict: "a.so: no
- * errors" or "a.so: 2 errors, 1 warning"
- * @notes   whether notes are printed too
- * mpk_verify_json - the same as members of object at */
-void mpk_verify_print(const char *name, struct mpk_report *report, struct mpk_style style,
-		      bool notes, struct mpk_strbuf *out);
-void mpk_verify_json(const char *name, struct mpk_report *report, struct mpk_json *j,
-		     struct mpk_json_at *at);
+/* What --verify says of a file. */
+struct mpk_verified {
+	const char *file;          /* its name, not escaped */
+	struct mpk_report *report; /* is sorted when it is printed */
+};
+
+/* of struct mpk_verified: the findings, one a line, then the verdict, "a.so: no errors" or "a.so: 2 errors,
+ * 1 warning". Notes are in verbose text alone, but for that of a signature, which follows the verdict. */
+extern const struct mpk_answer mpk_answer_verify;
 
 /* mpk_verify_say - report a finding of the check that runs, where it looks
- * mpk_verify_say_at - the same elsewhere
- * mpk_verify_say_error - that a check could not go on: memory is out, or what it reads cannot be read */
+ * mpk_verify_say_at - the same elsewhere */
 void mpk_verify_say(struct mpk_verify *v, enum mpk_severity severity, const char *fmt, ...)
 	MPK_PRINTF(3, 4);
-void mpk_verify_say_error(struct mpk_verify *v, const struct mpk_error *err);
 void mpk_verify_say_at(struct mpk_verify *v, enum mpk_severity severity,
 		       struct mpk_verify_position at, const char *fmt, ...) MPK_PRINTF(4, 5);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* model_step STUBS LIBRARY FUNCTION STEPS LENGTHS EXTENT... - what a step of a model costs here
+/* model_step LIBRARY FUNCTION STEPS LENGTHS EXTENT... - what a step of a model costs here
  *
  * Loads LIBRARY and calls FUNCTION with one float32 tensor of the EXTENTs; `n` among them stands
  * for 1 to LENGTHS in turn. Prints: nanoseconds of loading, resident KiB then, nanoseconds of the
@@ -177,25 +177,25 @@ int main(int argc, char **argv)
 	struct mpk_function *f;
 	struct mpk_host_code code;
 
-	if (argc < 6)
+	if (argc < 5)
 		return 2;
-	size_t steps = (size_t)atoll(argv[4]), lengths = (size_t)atoll(argv[5]);
+	size_t steps = (size_t)atoll(argv[3]), lengths = (size_t)atoll(argv[4]);
 	double start = now();
 
-	need(mpk_mapping_open(argv[2], &map, &err), &err);
+	need(mpk_mapping_open(argv[1], &map, &err), &err);
 	need(mpk_image_open(map.bytes, NULL, &arena, &image, &err), &err);
 	need(mpk_blob_read(image.blob, image.gen, &arena, &tree, &err), &err);
-	struct mpk_library_options options = { .path = argv[2], .image = &image, .tree = &tree };
-	struct mpk_runtime_options runtime_options = { .stub_dir = argv[1] };
+	struct mpk_library_options options = { .path = argv[1], .image = &image, .tree = &tree };
+	struct mpk_runtime_options runtime_options = { 0 };
 
 	need(mpk_library_code(&options, &arena, &code, &err), &err);
 	need(mpk_runtime_create(&runtime_options, &runtime, &err), &err);
 	need(mpk_executors_add(runtime, &err), &err);
 	need(mpk_library_open(runtime, &code, &library, &err), &err);
-	need(mpk_library_find(library, argv[3], &f, &err), &err);
+	need(mpk_library_find(library, argv[2], &f, &err), &err);
 	double loaded = now() - start;
 	long loaded_size = resident();
-	struct mpk_value *inputs = make_inputs(argv + 6, (size_t)argc - 6, (int64_t)lengths);
+	struct mpk_value *inputs = make_inputs(argv + 5, (size_t)argc - 5, (int64_t)lengths);
 	double first = time_step(f, &inputs[0]), step = time_steps(f, inputs, lengths, steps);
 	struct mpk_relax_vm *vm =
 		mpk_relax_machine_of((const struct mpk_node_module *)mpk_library_root(library));

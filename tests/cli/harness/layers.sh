@@ -25,7 +25,7 @@ plant 'an application to ELF files' lib/run/executor/executor.c '#include "elf/i
 plant 'an internal header' lib/show/diff/diff.c "#include \"elf/internal/$internal\""
 plant 'files in formats' formats/ar/read.c '#include <fcntl.h>'
 plant 'text out of lib' lib/show/header/header.c 'static void f(void) { printf("x"); }'
-plant 'LLVM beside the plug-in' lib/pack/emit/archive.c '#include <llvm-c/Core.h>'
+plant 'LLVM beside the plug-in' lib/pack/emit/library.c '#include <llvm-c/Core.h>'
 mkdir -p tree/lib/know/novel && echo '/* */' >tree/lib/know/novel/a.c
 echo 'a room without a name: lib/know/novel/a.c' >>planted
 check --includes >found 2>/dev/null || :

@@ -1,5 +1,5 @@
 # The manual names every check, every schema, every kind of module and every launch tag there is.
-kinds=$(sed -n 's/^\t[A-Z]*("\([^"]*\)",.*/\1/p; s/^\t{ "\([^"]*\)",.*/\1/p' "$ROOT/formats/kinds.c")
+kinds=$(sed -n 's/^\t[A-Z]*("\([^"]*\)",.*/\1/p; s/^\t{ "\([^"]*\)",.*/\1/p' "$ROOT/formats/kinds.def")
 checks=$(sed -n 's/^\t{ "\([a-z-]*\)", ".*/\1/p' "$ROOT"/lib/show/verify/*.c
 	sed -n 's/^\t\.check = "\(.*\)",$/\1/p' "$ROOT"/lib/know/code/*.c)
 schemas=$(cd "$ROOT/man/schema" && ls | sed 's/\.schema\.json//')

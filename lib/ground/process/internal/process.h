@@ -53,8 +53,6 @@ bool mpk_keeper_has_ended(const struct mpk_keeper *k);
  * Returns  how the worker ended, as of waitpid(2); how the keeper did, if it was killed before that */
 int mpk_keeper_take(struct mpk_keeper *k, bool kills);
 
-/* --- What happens in a child before the work itself; for this room only --- */
-
 /* A page that parent and child both see. A module that the child runs may write anything here:
  * the parent believes none of it further than to its own length. */
 struct mpk_process_self {
@@ -63,20 +61,7 @@ struct mpk_process_self {
 	struct mpk_error error;
 };
 
-/* mpk_process_child_main - do the work of a child, in the child
- * @output  the end of a pipe that it prints into; MPK_OUTPUT_COPIED
- * @others  the process that forked it, which may be gone by now; of one that is contained, whom it must not
- *          reach */
-MPK_NORETURN void mpk_process_child_main(const struct mpk_process *p, struct mpk_process_self *self,
-					 int output, const struct mpk_keeper_others *others);
-
-/* What a child prints, on its way to a descriptor that the child does not have; for this room only
- *
- * Who has a descriptor can do more with it than write: cut a log to nothing, go back in it, let it not wait,
- * stop the terminal that it is. A pipe holds nothing but what was written.
- */
-
-/* Zero-initialise; mpk_copier_open; mpk_copier_close in every case. */
+/* Where what a child prints is copied to a descriptor that it does not have. */
 struct mpk_copier {
 	bool is_open;
 	int in;    /* of the pipe; does not wait */
@@ -89,23 +74,33 @@ struct mpk_copier {
 	size_t at;
 };
 
-/* mpk_copier_open - between a new pipe and out, a descriptor that stays the caller's
- * Returns  MPK_OK; MPK_E_IO */
-enum mpk_code mpk_copier_open(int out, uint64_t bytes_max, struct mpk_copier *c,
+/* A child that runs, or none. Zero-initialise; mpk_child_start. */
+struct mpk_child {
+	const struct mpk_process *p;
+	struct mpk_process_end *end; /* set when it has ended */
+	pid_t pid;                   /* 0: none runs; of a contained child, its keeper */
+	struct mpk_keeper keeper;
+	struct mpk_copier copier;
+	struct mpk_process_self *self;
+	int64_t deadline; /* nanoseconds of the monotonic clock; 0: none */
+	bool is_deaf;     /* hear has had enough */
+};
+
+/* mpk_child_start - fork it, with this signal mask
+ * @end     receives how it ends
+ * Returns  MPK_OK; MPK_E_IO: no process could be made; MPK_E_NOMEM */
+enum mpk_code mpk_child_start(const struct mpk_process *p, const sigset_t *mask,
+			      struct mpk_process_end *end, struct mpk_child *out,
 			      struct mpk_error *err) MPK_MUST_CHECK;
-void mpk_copier_close(struct mpk_copier *c);
 
-/* mpk_copier_started - the child has its end: close ours of it */
-void mpk_copier_started(struct mpk_copier *c);
+/* mpk_child_look - copy what it has printed, hear what it has said, and see to its end: when it has come, when its time
+ * is up, when hear says so, or when it is to stop, which counts as late. c->pid is 0 then.
+ * Returns  nanoseconds until there is something to do, unless mpk_child_wait_for tells of something before that */
+int64_t mpk_child_look(struct mpk_child *c, bool stops);
 
-/* mpk_copier_wait_for - what poll is to wait for before the next step; a negative descriptor: nothing */
-struct pollfd mpk_copier_wait_for(const struct mpk_copier *c);
-
-/* mpk_copier_step - copy what there is without waiting, a few pages at most */
-void mpk_copier_step(struct mpk_copier *c);
-
-/* mpk_copier_drain - copy the rest, when the child has ended; waits for whoever reads */
-void mpk_copier_drain(struct mpk_copier *c);
+/* mpk_child_wait_for - what poll is to wait for before the next look */
+enum { MPK_CHILD_FDS = 3 };
+void mpk_child_wait_for(const struct mpk_child *c, struct pollfd fds[MPK_CHILD_FDS]);
 
 /* The one fork() of this project, and what a new process does first; for this room only */
 
@@ -116,15 +111,6 @@ void mpk_copier_drain(struct mpk_copier *c);
  * @mask    the child's signal mask
  * Returns  as fork() */
 pid_t mpk_fork(const sigset_t *mask);
-
-/* mpk_fork_into - the same, into namespaces of its own: flags of clone(2); 0: none
- * Of one that has some no SIGCHLD tells the end, and it is waited for with __WALL.
- * Returns  as fork(); -1 also where the system has none for this process, or where it has threads, which
- *          may hold locks that the child would wait for */
-pid_t mpk_fork_into(uint64_t namespaces, const sigset_t *mask);
-
-/* mpk_close_all_but - close every descriptor but one; where the kernel has no such call they stay open */
-void mpk_close_all_but(int fd);
 
 /* --- The processes that a contained child leaves behind; for this room only --- */
 
@@ -137,9 +123,6 @@ struct mpk_children {
 /* mpk_children_list - append those that there are
  * Returns  MPK_OK; MPK_E_NOMEM */
 enum mpk_code mpk_children_list(struct mpk_children *out, struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_children_has - whether it is a child of this process, one that runs or one that nobody has reaped */
-bool mpk_children_has(pid_t pid);
 
 /* mpk_orphans_kill - kill and reap every child of this process that is not among the spared
  * What a child started is this process's own once the child is dead: it is a "subreaper"

@@ -18,29 +18,21 @@
 
 enum { MPK_FILTER_MAX = 512, MPK_FILTER_WORDS = 16 };
 
+/* Zero-initialise; add rules; install. Calls of another ABI than this program's are refused. */
 struct mpk_filter {
 	struct sock_filter code[MPK_FILTER_MAX];
 	unsigned short len;
 	bool failed; /* too long */
 };
 
-/* mpk_filter_begin - calls of another ABI than this program's are refused
- * Returns  false: it is not known how the machine names its own */
-bool mpk_filter_begin(struct mpk_filter *f);
-
-/* mpk_filter_call - decide on system call nr with action (SECCOMP_RET_...) */
-void mpk_filter_call(struct mpk_filter *f, long nr, uint32_t action);
-
-/* mpk_filter_value - decide on system call nr when the low 32 bits of argument index are value */
-void mpk_filter_value(struct mpk_filter *f, long nr, unsigned index, uint32_t value,
-		      uint32_t action);
-
-/* mpk_filter_masked - the same when the bits of mask in them are value */
-void mpk_filter_masked(struct mpk_filter *f, long nr, unsigned index, uint32_t mask, uint32_t value,
-		       uint32_t action);
+/* mpk_filter_add - decide on system call nr with action (SECCOMP_RET_...)
+ * @index, mask, value  of an argument, the low 32 bits: the rule decides when those of mask in them are
+ *          value; a mask of 0: always */
+void mpk_filter_add(struct mpk_filter *f, long nr, unsigned index, uint32_t mask, uint32_t value,
+		    uint32_t action);
 
 /* mpk_filter_install - with an action for what no rule decided
- * Returns  false: the system refuses it */
+ * Returns  false: the system refuses it, or it is not known how the machine names its own ABI */
 bool mpk_filter_install(struct mpk_filter *f, uint32_t action);
 
 /* What the files of this room do for each other: system calls, signals, namespaces and
@@ -55,11 +47,6 @@ bool mpk_calls_restrict(const struct mpk_sandbox *s);
 /* mpk_calls_known - whether mpk_calls_restrict would work here */
 bool mpk_calls_known(void);
 
-/* mpk_landlock_scope - files stay as they are; but no process outside is signalled, however that is done, or
- * traced; sets no_new_privs unless the process may do without
- * Returns  false where the system cannot */
-bool mpk_landlock_scope(void);
-
 /* mpk_namespaces_enter - user, network, IPC and mount namespaces of its own, with no file but what s says is
  * readable, nobody's user and group, and no capability in any
  * The process must have one thread.
@@ -67,11 +54,9 @@ bool mpk_landlock_scope(void);
  *          go in any case */
 void mpk_namespaces_enter(const struct mpk_sandbox *s, struct mpk_sandbox_state *out);
 
-/* mpk_namespaces_try - what mpk_namespaces_enter would get; tried in a child process */
-void mpk_namespaces_try(struct mpk_sandbox_state *out);
-
-/* mpk_powers_drop_all - keep no capabilities(7); programs that are started later may have them
+/* mpk_powers_drop - keep no capabilities(7), or with keeps_files those over files; in the second case programs
+ * that are started later have no others, either
  * Returns  false: the system refuses */
-bool mpk_powers_drop_all(void);
+bool mpk_powers_drop(bool keeps_files);
 
 #endif

@@ -51,108 +51,30 @@ struct mpk_code_relocation {
  * Returns  MPK_OK; MPK_E_NOMEM */
 enum mpk_code mpk_code_read_fixups(struct mpk_code_file *f, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* --- An ELF file as an image --- */
+/* --- What symbols tell, in an image --- */
 
-/* mpk_image_read_elf - fill all parts of an image that one ELF file tells, member left out
- * @elf     open; may be closed afterwards
- * @gen     as mpk_image_read_symbols
- * Returns  MPK_OK; MPK_E_CORRUPT; MPK_E_NOMEM */
-enum mpk_code mpk_image_read_elf(const struct mpk_elf *elf, const enum mpk_generation *gen,
-				 struct mpk_arena *arena, struct mpk_image *image,
-				 struct mpk_error *err) MPK_MUST_CHECK;
-
-/* Which symbols of a library are its blob, its functions and its helpers
- *
- * Symbols come from whatever format the file has; they are described in ELF's terms (STT_FUNC,
- * STB_GLOBAL), which say all that the others can.
- */
-
-/* What the names in a symbol table say about the generation; collected one by one. */
-struct mpk_marks {
-	bool current, hybrid, legacy; /* symbols that only this generation has */
-	bool tvm;                     /* symbols that some generation has */
-};
-
-/* The symbols of one file. */
-struct mpk_symbol_source {
-	const void *self; /* handed to the functions below */
-	size_t count;
-	uint64_t base; /* where the file begins in the input: offsets count from there */
-	uint64_t size; /* of the file */
-	/* One symbol; its name lives as long as the image.
-	 * Returns  MPK_OK; MPK_E_CORRUPT */
-	enum mpk_code (*get)(const void *self, size_t index, struct mpk_symbol *out,
-			     struct mpk_error *err);
-	/* The bytes of a defined data symbol, and where they stand in the file; all up to the end
-	 * of its section when its size is not known.
-	 * Returns  MPK_OK; MPK_E_CORRUPT, MPK_E_SYNTAX: there are none; MPK_E_NOMEM */
-	enum mpk_code (*bytes)(const void *self, const struct mpk_symbol *s, struct mpk_span *out,
-			       uint64_t *off, struct mpk_error *err);
-	/* The name of a symbol's section, or NULL. */
-	const char *(*section)(const void *self, const struct mpk_symbol *s);
-};
-
-/* What all symbols of a file say together. Zero-initialise. */
-struct mpk_survey {
-	struct mpk_symbol blob; /* when rank is not 0 */
-	enum mpk_generation gen;
-	size_t prefix; /* length of the system-lib prefix */
-	unsigned rank; /* 0: there is no blob */
-	struct mpk_marks marks;
-	bool has_ctx;
-};
-
-/* mpk_symbols_survey - look through all symbols; adds to *out
- * Returns  MPK_OK; MPK_E_CORRUPT, also when the names of all symbols, one by one, are longer than any real
- *          file's can be: they may overlap, and whoever looks at each would not come to an end */
-enum mpk_code mpk_symbols_survey(const struct mpk_symbol_source *source, struct mpk_survey *out,
-				 struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_image_read_symbols - fill what symbols tell: blob, generation, convention, functions
- * @found   the survey of this source
- * @gen     generation that functions are to be taken as, when the file itself does not
- *          tell (objects of an archive whose blob is in another member); may be NULL
- * Returns  MPK_OK; MPK_E_CORRUPT; MPK_E_SYNTAX; MPK_E_NOMEM */
+/* mpk_image_read_symbols - mpk_exports_read into the fields that an image has for it
+ * Returns  as that */
 enum mpk_code mpk_image_read_symbols(const struct mpk_symbol_source *source,
 				     const struct mpk_survey *found, const enum mpk_generation *gen,
 				     struct mpk_arena *arena, struct mpk_image *image,
 				     struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_image_sort_functions - by name, in the order of mpk_natural_compare, then symbol, then as
- * they came, which qsort alone does not promise */
-void mpk_image_sort_functions(struct mpk_image_function *functions, size_t count);
+/* --- Files as images --- */
 
-/* Functions that a library exports without being callable: of compilers and runtimes
- *
- * Before 0.22 TVM calls whatever name the dynamic linker finds in a library, so every exported
- * function is one of the module, also "_Z3fooPfi", "__fused" or "a.b$c". Left out is only what by
- * its name comes from elsewhere:
- *   - what starts and ends programs: _init, _fini, _start, _GLOBAL__..., _ITM_..., _dl_...
- *   - TVM's own: __tvm_... but for __tvm_main__, __TVM..., TVM with a capital after it
- *   - support of compilers: __cxa_..., __gcc_..., _Unwind_..., sanitizers, registration of GPU code,
- *     arithmetic such as __udivti3 and __truncsfhf2
- *   - the C++ library, and what the compiler made of C++: operators, tables, thunks; and weak functions
- *     with a C++ name, which are templates and inline functions of headers
- */
+/* How files of some formats become images.
+ * @read    fills all parts of an image that the file tells, member left out
+ *          off: of bytes in the input; gen: as mpk_image_read_symbols; image: zeroed
+ *          Returns MPK_OK; MPK_E_CORRUPT; MPK_E_SYNTAX: a C source, or the array that is its blob;
+ *          MPK_E_UNSUPPORTED: no blob, but another kind of file, which the text names; MPK_E_NOMEM */
+struct mpk_image_reader {
+	enum mpk_code (*read)(enum mpk_file_format format, struct mpk_span bytes, uint64_t off,
+			      const enum mpk_generation *gen, struct mpk_arena *arena,
+			      struct mpk_image *image, struct mpk_error *err);
+};
 
-/* mpk_name_starts - whether a name begins with a prefix */
-static inline bool mpk_name_starts(const char *name, const char *prefix)
-{
-	return strncmp(name, prefix, strlen(prefix)) == 0;
-}
-
-/* mpk_name_is_one_of - whether a name is in a list of count names */
-static inline bool mpk_name_is_one_of(const char *name, const char *const *list, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		if (strcmp(name, list[i]) == 0)
-			return true;
-	return false;
-}
-
-/* mpk_name_is_internal - whether a function of that name is no function of the module
- * @weak    whether its symbol is weak */
-bool mpk_name_is_internal(const char *name, bool weak);
+/* ELF; Mach-O, COFF, PE and C; and bytes of no other format, as a bare blob. */
+extern const struct mpk_image_reader mpk_elf_images, mpk_object_images, mpk_blob_images;
 
 /* An ELF file changed in place: what extending a stub and replacing a blob share
  *

@@ -98,21 +98,17 @@ static inline struct mpk_span mpk_unit_alias(const struct mpk_unit *u, struct mp
 		       : (struct mpk_span){ 0 };
 }
 
-/* mpk_unit_prototypes - find signatures in the prototypes that code of TVM 0.22 and later holds
- * mpk_unit_assertions - find those of code of older TVM in the texts of its assertions
- * mpk_unit_tilelang - find those that TileLang's host code tells
- * All set `found` of functions that have none.
- * Returns  MPK_OK; MPK_E_NOMEM */
-enum mpk_code mpk_unit_prototypes(struct mpk_unit *u, struct mpk_error *err) MPK_MUST_CHECK;
-enum mpk_code mpk_unit_assertions(struct mpk_unit *u, struct mpk_error *err) MPK_MUST_CHECK;
-enum mpk_code mpk_unit_tilelang(struct mpk_unit *u, struct mpk_error *err) MPK_MUST_CHECK;
+/* One way to find signatures in a unit.
+ * @read        sets `found` of functions that have none
+ *              Returns MPK_OK; MPK_E_NOMEM
+ * @sentences   it reads the texts of assertions, which are looked for only where there are some */
+struct mpk_unit_reader {
+	enum mpk_code (*read)(struct mpk_unit *u, struct mpk_error *err);
+	bool sentences;
+};
 
-/* mpk_unit_device - the one device whose name the code of f points at, as it does to say that a tensor
- * is on another; texts are looked for near `near`, bytes of the unit's constants
- * @device  receives DLPack's number; 0: none, several, or a machine whose code is not searched
- * Returns  MPK_OK; MPK_E_NOMEM */
-enum mpk_code mpk_unit_device(struct mpk_unit *u, const struct mpk_image_function *f,
-			      const uint8_t *near, int32_t *device,
-			      struct mpk_error *err) MPK_MUST_CHECK;
+/* The prototypes that code of TVM 0.22 and later holds; the assertions of code of older TVM; what TileLang's
+ * host code tells. */
+extern const struct mpk_unit_reader mpk_unit_prototypes, mpk_unit_assertions, mpk_unit_tilelang;
 
 #endif

@@ -160,21 +160,18 @@ void mpk_relax_set_rank(struct mpk_relax_typing *r, int64_t ndim, struct mpk_typ
 void mpk_relax_type_call(struct mpk_relax_typing *r, const struct mpk_relax_instr *instr,
 			 struct mpk_span name, struct mpk_relax_content *out);
 
-/* mpk_relax_join - what values of both types have in common */
-struct mpk_type mpk_relax_join(struct mpk_relax_typing *r, const struct mpk_type *a,
-			       const struct mpk_type *b);
+/* mpk_relax_same_extent - whether extent i of two types is the same */
+static inline bool mpk_relax_same_extent(const struct mpk_type *a, const struct mpk_type *b,
+					 size_t i)
+{
+	struct mpk_span x = mpk_type_symbol(a, i), y = mpk_type_symbol(b, i);
+
+	return x.len || y.len ? mpk_span_equal(x, y) : a->shape[i] == b->shape[i];
+}
 
 /* mpk_relax_refine - a type with what the text of a check adds to it: names of extents, and what was
  * not known */
 struct mpk_type mpk_relax_refine(struct mpk_relax_typing *r, const struct mpk_type *t,
 				 const struct mpk_type *told);
-
-/* mpk_relax_type_result - what a callee that returns gives in this call, in symbols of the caller */
-struct mpk_type mpk_relax_type_result(struct mpk_relax_typing *r,
-				      const struct mpk_relax_instr *instr,
-				      const struct mpk_relax_function_type *callee);
-
-/* mpk_relax_same_type - whether two types say the same */
-bool mpk_relax_same_type(const struct mpk_type *a, const struct mpk_type *b);
 
 #endif

@@ -7,6 +7,7 @@
 #ifndef MPK_TRUST_INTERNAL_ED25519_H
 #define MPK_TRUST_INTERNAL_ED25519_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -36,8 +37,8 @@ enum mpk_code mpk_ed25519_prepare(struct mpk_error *err) MPK_MUST_CHECK;
 /* mpk_ed25519_public - the public key of key->seed, into key->public_key
  * mpk_ed25519_sign - sign a message; the same key and message give the same signature
  * mpk_ed25519_verify - whether a signature is of this message and key
- * mpk_ed25519_pem - the seed of a private key in PEM (PKCS #8), as `openssl genpkey` writes it
- * mpk_ed25519_public_pem - the key of a public one in PEM (SubjectPublicKeyInfo)
+ * mpk_ed25519_pem - the seed of a private key in PEM (PKCS #8), as `openssl genpkey` writes it, or the key of a
+ *          public one (SubjectPublicKeyInfo)
  * Returns  MPK_OK; MPK_E_DIFFERENT (verify): it is not; MPK_E_SYNTAX (pem): not such a key, with what
  *          it is where that is known; MPK_E_LOAD; MPK_E_NOMEM; MPK_E_INTERNAL: libcrypto refused */
 enum mpk_code mpk_ed25519_public(struct mpk_secret_key *key, struct mpk_error *err) MPK_MUST_CHECK;
@@ -47,9 +48,8 @@ enum mpk_code mpk_ed25519_sign(const struct mpk_secret_key *key, struct mpk_span
 enum mpk_code mpk_ed25519_verify(const struct mpk_public_key *key, struct mpk_span message,
 				 const uint8_t signature[MPK_ED25519_BYTES],
 				 struct mpk_error *err) MPK_MUST_CHECK;
-enum mpk_code mpk_ed25519_pem(struct mpk_span text, struct mpk_secret_key *out,
+enum mpk_code mpk_ed25519_pem(struct mpk_span text, bool is_secret,
+			      uint8_t out[MPK_ED25519_KEY_BYTES],
 			      struct mpk_error *err) MPK_MUST_CHECK;
-enum mpk_code mpk_ed25519_public_pem(struct mpk_span text, struct mpk_public_key *out,
-				     struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

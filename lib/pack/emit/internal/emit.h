@@ -9,7 +9,6 @@
 #include "base/error.h"
 #include "base/rope.h"
 #include "emit/emit.h"
-#include "emit/packed.h"
 #include "io/mapping.h"
 #include "io/output.h"
 #include "toolchain/toolchain.h"
@@ -19,7 +18,7 @@
 enum mpk_csource_form {
 	MPK_CSOURCE_PLAIN,  /* the bytes as C: arrays when small, string literals when not */
 	MPK_CSOURCE_INCBIN, /* file-scope assembly that includes a file: GNU C on ELF */
-	MPK_CSOURCE_STUB,   /* MPK_STUB_BYTES of zeros, for elf/extend.h; GNU C on ELF, too */
+	MPK_CSOURCE_STUB,   /* MPK_STUB_BYTES of zeros, for elf/edit.h; GNU C on ELF, too */
 };
 
 /* Up to this many bytes an array is used, which every C and C++ compiler takes. A string
@@ -44,8 +43,8 @@ enum mpk_code mpk_csource_store(const struct mpk_csource *c, const char *path,
 
 /* One run of mpk_emit, shared by the files of this room
  *
- * From below: build.c reads what tools made, puts a blob into it and writes; library.c and
- * archive.c make outputs of the objects; emit.c makes the objects and decides which output.
+ * From below: build.c reads what tools made, puts a blob into it and writes; library.c makes
+ * libraries of the objects; emit.c makes the objects, archives of them, and decides which output.
  */
 
 /* How the blob gets into its object, and with that into the library. From MPK_LARGE_BYTES on
@@ -83,18 +82,8 @@ void mpk_build_settled(const struct mpk_build *b);
 enum mpk_code mpk_build_accept(const struct mpk_build *b, struct mpk_span bytes,
 			       struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_build_note - the package note of the blob's object, for the strategy. An object or library
- * that is extended last is given its digest while it is written, any other has it from the
- * start. */
-enum mpk_code mpk_build_note(struct mpk_build *b, struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_build_csource - the blob as plain C */
-struct mpk_csource mpk_build_csource(const struct mpk_build *b);
-
-/* mpk_build_write, mpk_build_write_packed - a rope to e->out, or a file with its package note
- * renewed to path; whole or not at all, and not in a dry run */
-enum mpk_code mpk_build_write(struct mpk_build *b, const struct mpk_rope *rope,
-			      struct mpk_error *err) MPK_MUST_CHECK;
+/* mpk_build_write_packed - a file with its package note renewed to path; whole or not at all, and not in a
+ * dry run */
 enum mpk_code mpk_build_write_packed(struct mpk_build *b, const char *path, unsigned mode,
 				     const struct mpk_packed *s,
 				     struct mpk_error *err) MPK_MUST_CHECK;
@@ -120,13 +109,11 @@ enum mpk_code mpk_build_file_extend(struct mpk_build *b, const char *path,
 				    struct mpk_error *err) MPK_MUST_CHECK;
 void mpk_build_file_close(struct mpk_build_file *f);
 
-/* --- library.c, archive.c --------------------------------------------------------- */
+/* --- library.c -------------------------------------------------------------------- */
 
 /* mpk_build_library - the library at e->out
- * mpk_build_archive - the archive at e->out, .a or .tar
  * mpk_build_base - the library at e->out, a copy of e->base with another blob */
 enum mpk_code mpk_build_library(struct mpk_build *b, struct mpk_error *err) MPK_MUST_CHECK;
-enum mpk_code mpk_build_archive(struct mpk_build *b, struct mpk_error *err) MPK_MUST_CHECK;
 enum mpk_code mpk_build_base(struct mpk_build *b, struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

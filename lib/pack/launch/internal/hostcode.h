@@ -131,20 +131,23 @@ struct mpk_host_unit {
 				* at start-up for every function; NULL otherwise */
 };
 
+/* mpk_host_add - append an instruction, which is copied
+ * Returns  the number of its value, when it has one; -1: it has none, or memory is out */
+int mpk_host_add(struct mpk_hostfn *f, const struct mpk_host_insn *insn, bool has_value);
+
+/* An instruction with a result, whose number it gives; one without. */
+#define MPK_HOST_VALUE(f, ...) mpk_host_add(f, &(struct mpk_host_insn){ __VA_ARGS__ }, true)
+#define MPK_HOST_EFFECT(f, ...) (void)mpk_host_add(f, &(struct mpk_host_insn){ __VA_ARGS__ }, false)
+
 /* Builders; each returns the number of its value. */
 int mpk_host_const(struct mpk_hostfn *f, int64_t v);
-int mpk_host_fconst(struct mpk_hostfn *f, double v);
-int mpk_host_null(struct mpk_hostfn *f);
 int mpk_host_text(struct mpk_hostfn *f, const char *text);
-int mpk_host_name(struct mpk_hostfn *f, const char *const *names, size_t count, int index);
 int mpk_host_global(struct mpk_hostfn *f, const char *name);
 int mpk_host_function(struct mpk_hostfn *f, const char *name);
 int mpk_host_arg(struct mpk_hostfn *f, unsigned index, enum mpk_host_type type);
 int mpk_host_slot(struct mpk_hostfn *f, size_t bytes);
 int mpk_host_load(struct mpk_hostfn *f, enum mpk_host_mem mem, int base, int64_t off);
-int mpk_host_acquire(struct mpk_hostfn *f, int base);
 void mpk_host_store(struct mpk_hostfn *f, enum mpk_host_mem mem, int base, int64_t off, int value);
-void mpk_host_release(struct mpk_hostfn *f, int base, int value);
 int mpk_host_op2(struct mpk_hostfn *f, enum mpk_host_op op, int a, int b);
 int mpk_host_select(struct mpk_hostfn *f, int cond, int yes, int no, enum mpk_host_type type);
 int mpk_host_convert(struct mpk_hostfn *f, enum mpk_host_op op, int a);
@@ -152,7 +155,6 @@ int mpk_host_label(struct mpk_hostfn *f);
 void mpk_host_set_label(struct mpk_hostfn *f, int label);
 void mpk_host_jump_if(struct mpk_hostfn *f, int cond, int label);
 void mpk_host_jump(struct mpk_hostfn *f, int label);
-void mpk_host_return(struct mpk_hostfn *f, int32_t value);
 
 /* mpk_host_comment - a remark in the printed code; anything that could end it is replaced */
 void mpk_host_comment(struct mpk_hostfn *f, const char *text);
@@ -168,12 +170,46 @@ int mpk_host_call(struct mpk_hostfn *f, int function, char result, const char *p
 void mpk_host_snprintf(struct mpk_hostfn *f, int buf, size_t size, const char *format,
 		       const int *args, const char *pass);
 
-/* mpk_host_print_c - the unit as one C11 source; GNU C for weak symbols and overflow checks
- * mpk_host_print_ll - the unit as LLVM IR (opaque pointers, LLVM 15 on), no target triple
- * Returns  MPK_OK; MPK_E_NOMEM */
-enum mpk_code mpk_host_print_c(const struct mpk_host_unit *unit, struct mpk_strbuf *out,
-			       struct mpk_error *err) MPK_MUST_CHECK;
-enum mpk_code mpk_host_print_ll(const struct mpk_host_unit *unit, struct mpk_strbuf *out,
-				struct mpk_error *err) MPK_MUST_CHECK;
+/* --- as text ---
+ *
+ * A language is a form for each operation: text in which these stand for parts of the instruction.
+ *
+ *     $d            its result's number        $a $b $c   its values' numbers
+ *     $i            imm, decimal               $s         text, as it is
+ *     $0 ... $9     numbers for helper values that no other instruction of the function uses
+ *
+ * Any other letter is the language's own.
+ */
+
+struct mpk_host_printer;
+
+struct mpk_host_language {
+	/* the whole unit
+	 * Returns  MPK_OK; MPK_E_NOMEM */
+	enum mpk_code (*print)(const struct mpk_host_unit *unit, struct mpk_strbuf *out,
+			       struct mpk_error *err);
+	/* the form of an instruction; "" for one that needs no text */
+	const char *(*form)(const struct mpk_host_insn *in);
+	/* a letter of its own */
+	void (*put)(struct mpk_host_printer *p, char letter, const struct mpk_host_insn *in);
+	/* what is before the instructions of a function; "}" ends it */
+	void (*begin)(struct mpk_host_printer *p, const struct mpk_hostfn *f);
+};
+
+/* One C11 source, GNU C for weak symbols and overflow checks; LLVM IR (opaque pointers, LLVM 15 on), no target triple.
+ */
+extern const struct mpk_host_language mpk_host_c, mpk_host_ll;
+
+struct mpk_host_printer {
+	const struct mpk_host_language *language;
+	struct mpk_strbuf *out;
+	unsigned helpers; /* helper values of the current function so far */
+};
+
+/* mpk_host_print_functions - the unit's functions, in their order
+ * Returns  MPK_OK; MPK_E_NOMEM when one of them could not be built. Failures of out are
+ *          remembered by it. */
+enum mpk_code mpk_host_print_functions(struct mpk_host_printer *p, const struct mpk_host_unit *unit,
+				       struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

@@ -25,13 +25,11 @@ struct mpk_kernel_index {
 enum { MPK_KERNEL_INDEX_LETTERS = 64 * 1024 * 1024 }; /* a third of a second */
 
 /* mpk_kernel_index_init - index the kernel tables of a manifest
- * @index   to be released by mpk_kernel_index_fini in every case; its lists are in arena
+ * @index   its lists are in arena; the caller releases its map in every case
  * Returns  MPK_OK; MPK_E_NOMEM */
 enum mpk_code mpk_kernel_index_init(const struct mpk_manifest *m, struct mpk_arena *arena,
 				    struct mpk_kernel_index *index,
 				    struct mpk_error *err) MPK_MUST_CHECK;
-
-void mpk_kernel_index_fini(struct mpk_kernel_index *index);
 
 /* What is being resolved; findings go to the report with the check's name. */
 struct mpk_resolve {
@@ -60,22 +58,21 @@ void mpk_resolve_finding(struct mpk_resolve *r, struct mpk_error *err);
 /* mpk_resolve_array - memory of the arena, never of no bytes; NULL sets r->nomem */
 void *mpk_resolve_array(struct mpk_resolve *r, size_t count, size_t size);
 
-/* mpk_resolve_scan - a text of the manifest with its position, for the scanners of parse.h */
-struct mpk_scan mpk_resolve_scan(const struct mpk_toml_str *m);
-
 /* mpk_resolve_names - whether the function has all names of an expression; reported else */
 bool mpk_resolve_names(struct mpk_resolve *r, const struct mpk_expr *e, struct mpk_pos pos);
 
-/* mpk_resolve_kernel - "MODULE.KERNEL" in the kernel tables; sets step->module and kernel
- * Returns  NULL: there is none (reported, with what was meant) */
-const struct mpk_manifest_function *mpk_resolve_kernel(struct mpk_resolve *r,
-						       const struct mpk_toml_str *name,
-						       struct mpk_launch_step *step);
+/* mpk_resolve_expr - a text of the manifest as an expression, of which the function has all names
+ * @out     set also when a name is unknown
+ * Returns  false: it is not (reported) */
+bool mpk_resolve_expr(struct mpk_resolve *r, const struct mpk_toml_str *text,
+		      const struct mpk_expr **out);
 
-/* mpk_resolve_extents - grid, block and shared memory of a step, and whether the kernel's launch
- * tags carry them; sets step->tags first
- * @kernel  NULL: it is not known, nor its tags */
-void mpk_resolve_extents(struct mpk_resolve *r, const struct mpk_manifest_step *m,
-			 const struct mpk_manifest_function *kernel, struct mpk_launch_step *step);
+/* mpk_expr_name - the name that is all of a text, but for blanks; empty: it is anything else */
+struct mpk_span mpk_expr_name(struct mpk_span text);
+
+/* mpk_resolve_step - its kernel, device, arguments and extents; what does not hold is reported
+ * A step whose kernel is not found has none, and is checked as far as that goes without it. */
+void mpk_resolve_step(struct mpk_resolve *r, const struct mpk_manifest_step *m,
+		      struct mpk_launch_step *step);
 
 #endif

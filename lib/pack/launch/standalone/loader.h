@@ -4,7 +4,7 @@
  * Two compilers see these files. The project's own build compiles each like any other, so that
  * warnings, sanitizers and tests see them. Into a library whose manifest says
  * `standalone = true` mpack compiles their text, one file after the other, together with the
- * table mpk_sa_kernels of that library (launch/standalone.h); includes in quotes are left out
+ * table mpk_sa_kernels of that library (package/generate.c); includes in quotes are left out
  * there. So they need libc and nothing else - the CUDA driver or the OpenCL loader is opened when
  * the first function is called - and no two may define the same name, static or not.
  *

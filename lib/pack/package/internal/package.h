@@ -13,7 +13,6 @@
 #include "io/mapping.h"
 #include "launch/launch.h"
 #include "manifest/graph.h"
-#include "package/init.h"
 #include "package/package.h"
 #include "sourcecode/sourcecode.h"
 
@@ -27,7 +26,7 @@
 const char *mpk_code_format_guess(const char *const *formats, size_t max, const char *kind,
 				  const char *path, struct mpk_span bytes);
 
-/* --- What the parts of init.h share --- */
+/* --- What the parts of mpk_init_manifest share --- */
 
 /* A kernel of a module. */
 struct mpk_init_kernel {
@@ -100,9 +99,6 @@ void mpk_init_put_functions(struct mpk_init *in, const struct mpk_init_module *m
  * Returns  NULL: memory is out */
 void mpk_init_put_text(struct mpk_strbuf *out, struct mpk_span text);
 
-/* mpk_init_has_suffix - ".cl" of "a/b.cl"; NULL ends the list */
-bool mpk_init_has_suffix(const char *path, const char *const *suffixes);
-
 /* --- What the parts of mpk_package_load share --- */
 
 /* A step of a launch function, whose kernel is "ID.KERNEL". */
@@ -122,7 +118,8 @@ struct mpk_loader {
 	struct mpk_strmap memory_names;       /* name -> index in memory_files */
 	const struct mpk_code_kernel ***code; /* of each module, of each kernel of its table: what
 					       * its code says; NULL where it does not */
-	const struct mpk_loader_step *steps;  /* by id, else as they stand in the manifest */
+	const struct mpk_loader_step
+		*steps; /* by id, else as they stand in the manifest; table.c */
 	size_t step_count;
 	const struct mpk_rope *contents; /* of the modules, in the order of the manifest */
 	const char **inputs;             /* malloc'ed */
@@ -157,33 +154,22 @@ void mpk_loader_put_device(struct mpk_loader *l, struct mpk_manifest_module *m,
 void mpk_loader_put_executor(struct mpk_loader *l, const struct mpk_manifest_module *m,
 			     struct mpk_rope *rope);
 
-/* mpk_loader_list_steps - set l->steps to those of all launch functions that name a module
- * Returns  false: out of memory */
-bool mpk_loader_list_steps(struct mpk_loader *l) MPK_MUST_CHECK;
+/* mpk_loader_fill_table - add a row for each kernel of the module that a launch function names and the table does not,
+ * when the code has it and says which parameters it takes; report a table without rows, with rows to fill in
+ * @data    the module's code, or NULL
+ * @valid   what there is of code files could be read */
+void mpk_loader_fill_table(struct mpk_loader *l, struct mpk_manifest_module *m,
+			   struct mpk_file *data, bool valid);
 
-/* mpk_loader_complete_table - add a row for each kernel of the module that a launch function names
- * and the table does not, when the code has it and says which parameters it takes
- * @data    the module's code */
-void mpk_loader_complete_table(struct mpk_loader *l, struct mpk_manifest_module *m,
-			       struct mpk_file *data);
-
-/* mpk_loader_missing_table - report a table without rows, with rows to fill in
- * @data    the module's code, or NULL */
-void mpk_loader_missing_table(struct mpk_loader *l, const struct mpk_manifest_module *m,
-			      struct mpk_file *data);
-
-/* mpk_loader_dedup - let the importers of modules with equal kind, bytes and imports import
- * the first of them, so that the others are left out
- * @root    becomes the first of its equals, too; modules with empty bytes count, host modules do not */
-void mpk_loader_dedup(struct mpk_loader *l, struct mpk_module *modules, size_t count, size_t *root);
-
-/* mpk_loader_launches - check the launch functions and put their code into the tree
+/* mpk_loader_finish - check the launch functions and put their code into the tree; and, when the manifest wants it
+ * and nothing is wrong, let the importers of modules with equal kind, bytes and imports import the first of them, so
+ * that the others are left out: modules with empty bytes count, host modules do not
  * @modules  room for one more than *count; a host module may be added
- * @root    set to that host module unless the manifest names a root
+ * @root    set to that host module unless the manifest names a root; becomes the first of its equals, too
  * Returns  manifest->launch_count functions, or NULL when there are none or they do not
  *          hold (findings) */
-const struct mpk_launch *mpk_loader_launches(struct mpk_loader *l, struct mpk_module *modules,
-					     size_t *count, size_t *root);
+const struct mpk_launch *mpk_loader_finish(struct mpk_loader *l, struct mpk_module *modules,
+					   size_t *count, size_t *root);
 
 /* OpenCL source as TVM's loader wants it: a program a kernel, after a line that names
  * the kernel (internal)

@@ -2,7 +2,7 @@
 /* backend.h - what a back end provides; private to lib/run/device
  *
  * A back end embeds the base structs as its first members and is found through its row in
- * devices.def. The callers of these operations (device.c, module.c) have checked what is common:
+ * device/profile.h. The callers of these operations (device.c, module.c) have checked what is common:
  * empty and overlapping ranges, NULL, the key of a kernel, the launch plan.
  */
 #ifndef MPK_DEVICE_INTERNAL_BACKEND_H

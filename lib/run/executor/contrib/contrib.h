@@ -39,4 +39,9 @@ extern const struct mpk_contrib_globals mpk_contrib_blas;
 enum mpk_code mpk_contrib_add_random(struct mpk_runtime *runtime,
 				     struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_contrib_add_globals - let the code of a runtime call all of these
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_contrib_add_globals(struct mpk_runtime *runtime,
+				      struct mpk_error *err) MPK_MUST_CHECK;
+
 #endif

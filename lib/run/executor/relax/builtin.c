@@ -84,7 +84,7 @@ enum mpk_code mpk_relax_builtin_function(const struct mpk_relax_builtin *builtin
 	return MPK_OK;
 }
 
-enum mpk_code mpk_relax_add_builtins(struct mpk_runtime *runtime, struct mpk_error *err)
+enum mpk_code mpk_relax_add_globals(struct mpk_runtime *runtime, struct mpk_error *err)
 {
 	const struct mpk_relax_builtin *b;
 

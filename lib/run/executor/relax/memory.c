@@ -63,11 +63,10 @@ static enum mpk_code alloc_storage(const struct mpk_value *args, size_t count,
 	MPK_TRY(dtype_arg(name, args, 3, &dtype, err));
 	scope = scope_arg(args, count, 4);
 	if (device < 0 || (uint64_t)device >= vm->device_count)
-		return mpk_relax_raise(
-			err, "ValueError",
-			"%s: device %" PRId64
-			" of %zu: the model wants more devices, name them with --device A,B",
-			name, device, vm->device_count);
+		return mpk_relax_raise(err, "ValueError",
+				       "%s: device %" PRId64
+				       " of %zu: the model wants more devices",
+				       name, device, vm->device_count);
 	if (!relax_memory_is_plain(scope)) {
 		MPK_TRY(mpk_texture_storage(mpk_runtime_devices(vm->program->base.runtime),
 					    vm->devices[device],

@@ -396,6 +396,7 @@ struct mpk_relax_vm *mpk_relax_machine_of(const struct mpk_node_module *node)
 
 const struct mpk_loader mpk_relax_executor = {
 	.accepts = relax_accepts,
+	.payload = &mpk_reader_relax,
 	.has = mpk_node_model_has,
 	.open = relax_open_node,
 	.find = find_node,

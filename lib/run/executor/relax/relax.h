@@ -16,9 +16,9 @@ struct mpk_relax_vm;
  * before the first was looked up. Borrowed */
 struct mpk_relax_vm *mpk_relax_machine_of(const struct mpk_node_module *node);
 
-/* mpk_relax_add_builtins - what compiled functions look up as global functions
+/* mpk_relax_add_globals - what compiled functions look up as global functions
  * Returns  MPK_OK; MPK_E_NOMEM */
-enum mpk_code mpk_relax_add_builtins(struct mpk_runtime *runtime,
-				     struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_relax_add_globals(struct mpk_runtime *runtime,
+				    struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "abi/any_list.h"
-#include "executor/constant.h"
 #include "executor/plan/plan.h"
 #include "text/escape.h"
 
@@ -133,7 +132,7 @@ static enum mpk_code relax_vm_make_tensor(struct mpk_relax_vm *vm,
 	struct mpk_tensor *t;
 	enum mpk_code code;
 
-	MPK_TRY(mpk_constant_storage(vm->program->base.host, r->data, r->dtype, vm->devices[0],
+	MPK_TRY(mpk_program_constant(&vm->program->base, r->data, r->dtype, vm->devices[0],
 				     &storage, err));
 	code = mpk_tensor_view(storage, 0, r->dtype, r->shape, r->ndim, &t, err);
 	mpk_storage_drop(storage);

@@ -3,7 +3,7 @@
  *
  * mpk_relay_check made sure of registers, constants, packed functions and jumps. What it leaves is
  * checked here: devices, types, shapes, how many arguments a function takes, and that a function
- * ends. Fields are numbered as formats/relayvm/ops.c lists them.
+ * ends. Fields are numbered as formats/relayvm/code.c lists them.
  */
 #include "executor/relay/internal/relay.h"
 

@@ -163,6 +163,7 @@ static bool relay_name_at(struct mpk_node_module *node, size_t i, struct mpk_spa
 
 const struct mpk_loader mpk_relay_executor = {
 	.accepts = relay_accepts,
+	.payload = &mpk_reader_relay,
 	.has = mpk_node_model_has,
 	.open = relay_open_node,
 	.find = find_node,

@@ -12,9 +12,8 @@
 #include <string.h>
 
 #include "executor/check.h"
-#include "executor/constant.h"
 #include "executor/plan/plan.h"
-#include "program/model.h"
+#include "program/relay.h"
 #include "text/escape.h"
 
 /* --- the program ---------------------------------------------------------------------------- */
@@ -48,7 +47,7 @@ static enum mpk_code load_program(struct mpk_program *base, struct mpk_node_modu
 	MPK_TRY(mpk_node_payload(node, &p->base.arena, &payload, err));
 	p->x = payload.u.relay;
 	MPK_TRY(mpk_relay_check(&p->x, err));
-	MPK_TRY(mpk_models_of(&payload, &p->base.arena, &p->models, err));
+	MPK_TRY(mpk_relay_signatures(&p->x, &p->base.arena, &p->signatures, err));
 	MPK_TRY(mpk_relay_decode(p, err));
 	p->late =
 		mpk_arena_array(&p->base.arena, p->x.const_count + 1, sizeof(struct mpk_tensor *));
@@ -164,8 +163,7 @@ static enum mpk_code make_stored(struct mpk_relay_vm *vm, const struct mpk_tenso
 {
 	struct mpk_storage *storage;
 
-	MPK_TRY(mpk_constant_storage(vm->program->base.host, r->data, r->dtype, where, &storage,
-				     err));
+	MPK_TRY(mpk_program_constant(&vm->program->base, r->data, r->dtype, where, &storage, err));
 	enum mpk_code code = mpk_tensor_view(storage, 0, r->dtype, r->shape, r->ndim, out, err);
 
 	mpk_storage_drop(storage);
@@ -300,7 +298,7 @@ static enum mpk_code fill_values(struct mpk_relay_closure *c, const struct mpk_a
 				 struct mpk_value *values, struct mpk_error *err)
 {
 	const struct mpk_array *captured = c->captured.array;
-	const struct mpk_signature *model = &c->vm->program->models.items[c->function];
+	const struct mpk_signature *model = &c->vm->program->signatures[c->function];
 
 	for (size_t i = 0; i < captured->count; i++)
 		values[i] = captured->items[i];
@@ -361,7 +359,7 @@ enum mpk_code mpk_relay_closure_make(struct mpk_relay_vm *vm, size_t function,
 	};
 	/* what a closure captured is missing in its parameters, which no signature says */
 	if (captured.array->count == 0)
-		c->base.signature = &vm->program->models.items[function];
+		c->base.signature = &vm->program->signatures[function];
 	c->vm = vm;
 	c->function = function;
 	c->captured = captured;

@@ -243,6 +243,7 @@ static enum mpk_code open_aot(struct mpk_node_module *node, struct mpk_error *er
 
 const struct mpk_loader mpk_aot_executor = {
 	.accepts = accepts_aot,
+	.payload = &mpk_reader_aot,
 	.has = mpk_node_model_has,
 	.open = open_aot,
 	.find = mpk_static_find,

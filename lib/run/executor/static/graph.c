@@ -356,6 +356,7 @@ static enum mpk_code open_graph(struct mpk_node_module *node, struct mpk_error *
 
 const struct mpk_loader mpk_graph_executor = {
 	.accepts = accepts_graph,
+	.payload = &mpk_reader_graph,
 	.has = mpk_node_model_has,
 	.open = open_graph,
 	.find = mpk_static_find,

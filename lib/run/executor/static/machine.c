@@ -13,7 +13,6 @@
 #include "abi/packed.h"
 #include "base/refs.h"
 #include "executor/check.h"
-#include "executor/constant.h"
 #include "runtime/devices.h"
 #include "runtime/observer.h"
 
@@ -255,7 +254,7 @@ static enum mpk_code place_content(struct static_machine *m, size_t i, struct mp
 	uint32_t storage = m->program->tensors[in->tensor].storage;
 
 	if (!m->contents[i])
-		MPK_TRY(mpk_constant_storage(m->program->base.host, in->content,
+		MPK_TRY(mpk_program_constant(&m->program->base, in->content,
 					     in->is_native ? bytes : to->dl.dtype,
 					     m->memories[storage].device, &m->contents[i], err));
 	if (m->program->storages[storage].is_zero_copy) {

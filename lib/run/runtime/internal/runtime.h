@@ -7,10 +7,10 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/lock.h"
 #include "blob/blob.h"
 #include "device/device.h"
 #include "runtime/host.h"
-#include "runtime/stub.h"
 #include "value/module.h"
 #include "value/storage.h"
 
@@ -79,13 +79,57 @@ enum mpk_code mpk_kernel_name_ambiguous(const struct mpk_tree *tree,
 
 /* --- The functions that module code expects of its loader, and how it gets them --- */
 
-/* mpk_module_api - what the runtime stubs forward to and context pointers point at; static */
-const struct mpk_stub_table *mpk_module_api(void);
+/* Whose names they are: of all generations, of tvm-ffi, of TVM up to 0.20. */
+enum { MPK_API_BACKEND = 1, MPK_API_FFI = 2, MPK_API_LEGACY = 4 };
 
-/* mpk_host_link - open what module code imports by name, then the library, then look whether
- * anything is missing; fills host->handle
+/* mpk_module_api_parts - those that a library of a convention has */
+static inline unsigned mpk_module_api_parts(enum mpk_convention convention)
+{
+	return MPK_API_BACKEND | (convention == MPK_CONV_LEGACY ? MPK_API_LEGACY : MPK_API_FFI);
+}
+
+typedef void mpk_module_code(void);
+
+/* A function that module code imports by this name, or calls through a pointer "__NAME" of its own. */
+struct mpk_module_symbol {
+	unsigned part; /* MPK_API_... */
+	const char *name;
+	mpk_module_code *code;
+};
+
+/* mpk_module_api - all of them; static
+ * mpk_module_api_find - the code of a name in these parts; NULL: they have none */
+const struct mpk_module_symbol *mpk_module_api(size_t *count);
+mpk_module_code *mpk_module_api_find(const char *name, unsigned parts);
+
+/* mpk_host_link - open the library, write our functions into the slots of what it imports, look whether
+ * anything is missing; fills host->handle and host->copy
  * Returns  as mpk_library_open */
 enum mpk_code mpk_host_link(struct mpk_host *host, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* --- A copy of a library in memory, for one host alone --- */
+
+struct mpk_elfdyn; /* elfdyn/elfdyn.h */
+
+/* mpk_copy_open - open a copy of a host's library whose imports need not be there yet
+ * Fills host->handle, and host->copy with the copy's descriptor, which is to be closed after the handle: the
+ * dynamic linker knows an open library by its name, and that has the number in it.
+ * @object  of the library's bytes
+ * @parts   MPK_API_...: imports of these names may be missing; they are then NULL, until they are written
+ * @runs    the library's constructors are left out: mpk_copy_construct calls them
+ * Returns  MPK_OK; MPK_E_LOAD: as dlopen says, or this system has no files in memory that code may be
+ *          in; MPK_E_NOMEM */
+enum mpk_code mpk_copy_open(struct mpk_host *host, const struct mpk_elfdyn *object, unsigned parts,
+			    bool runs, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_copy_is_cheap - whether what a copy would have to hold, all but the blob, is small */
+bool mpk_copy_is_cheap(const struct mpk_elfdyn *object);
+
+/* mpk_copy_construct - call the constructors of a copy that was opened without */
+void mpk_copy_construct(const struct mpk_elfdyn *object, uintptr_t base);
+
+/* mpk_link_at_fork - a child opens libraries as if no thread of its parent was just opening one */
+void mpk_link_at_fork(enum mpk_fork_moment moment);
 
 #define MPK_TVM_FFI_SONAME "libtvm_ffi.so"
 

@@ -3,7 +3,7 @@
 #ifndef MPK_SESSION_INTERNAL_CASE_FILE_H
 #define MPK_SESSION_INTERNAL_CASE_FILE_H
 
-#include "toml/reader.h"
+#include "toml/toml.h"
 
 /* What a case may say itself or leave to [defaults]. */
 struct mpk_case_place {

@@ -30,7 +30,6 @@ enum mpk_report_kind {
 	MPK_REPORT_LOADED,   /* the library is: now the function is called */
 	MPK_REPORT_RETURNED, /* the reply is the result */
 	MPK_REPORT_FAILED,   /* the reply is a struct mpk_error */
-	MPK_REPORT_AGAIN,    /* as mpk_library_open says; the child ends */
 };
 
 /* From the child. */
@@ -53,6 +52,7 @@ struct mpk_session_work {
 	struct mpk_error
 		unloadable; /* why the library cannot be loaded, once that is known; else MPK_OK */
 	struct mpk_channel channel; /* where orders come from and reports go to */
+	int spare; /* a file in memory that isolated code's library may be copied to; -1: none */
 	/* A file in memory, in which each reply (session/internal/reply.h) takes the place of the one before. */
 	int reply;
 };
@@ -104,6 +104,11 @@ static inline bool mpk_watch_is_asked(const struct mpk_watch *watch)
  * a call that works */
 void mpk_argument_hint_add(const struct mpk_library_options *options, const struct mpk_call *call,
 			   struct mpk_arena *arena, struct mpk_error *err);
+
+/* mpk_model_hint_add - to the error of a function of a model whose values do not fit its signature: a call that
+ * works */
+void mpk_model_hint_add(const struct mpk_function *f, const struct mpk_args *args,
+			struct mpk_error *err);
 
 /* A tensor of the file for an input of the function. */
 struct mpk_param_choice {

@@ -55,8 +55,6 @@ void mpk_diff_kernel(struct mpk_differ *d, const struct mpk_listed_kernel *a,
 void mpk_diff_kernels(struct mpk_differ *d, const struct mpk_kernel_list *a,
 		      const struct mpk_kernel_list *b);
 
-/* --- model.c ----------------------------------------------------------------- */
-
 /* mpk_diff_listings - two listings of byte code (mpk_relax_dump, mpk_relay_dump), function by function,
  * an instruction a line; numbers of instructions do not count */
 void mpk_diff_listings(struct mpk_differ *d, struct mpk_span a, struct mpk_span b);

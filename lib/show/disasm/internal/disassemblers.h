@@ -41,15 +41,6 @@ enum mpk_code mpk_disasm_start(const struct mpk_disasm_setup *setup, struct mpk_
 			       struct mpk_error *err) MPK_MUST_CHECK;
 void mpk_disasm_stop(struct mpk_disasm *d);
 
-/* mpk_disasm_code - the instructions of a function
- * @out     in arena; their texts live until the next question, are safe to print, and say
- *          ".byte 0x0f, 0x0b" where no instruction is
- * Returns  MPK_OK; MPK_E_LOAD: there is no LLVM; MPK_E_UNSUPPORTED: it does not know the machine;
- *          MPK_E_TOOL: it crashed, or took too long; MPK_E_NOMEM */
-enum mpk_code mpk_disasm_code(struct mpk_disasm *d, const struct mpk_llvm_code *code,
-			      struct mpk_arena *arena, struct mpk_llvm_instruction **out,
-			      size_t *count, struct mpk_error *err) MPK_MUST_CHECK;
-
 /* mpk_disasm_run - what a tool prints of a whole file
  * @out     not made safe to print; lives until the next question
  * Returns  MPK_OK; MPK_E_LOAD: it is not installed, with where it was looked for; MPK_E_TOOL: what it
@@ -57,8 +48,8 @@ enum mpk_code mpk_disasm_code(struct mpk_disasm *d, const struct mpk_llvm_code *
 enum mpk_code mpk_disasm_run(struct mpk_disasm *d, enum mpk_disasm_tool tool, struct mpk_span file,
 			     struct mpk_span *out, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* The two helpers' answers (process/helper.h); data is the setup. */
-mpk_helper_fn mpk_disasm_answer_code, mpk_disasm_answer_tool;
+/* The answer of the helper that asks LLVM (process/helper.h); data is the setup. */
+mpk_helper_fn mpk_disasm_answer_code;
 
 /* mpk_disasm_limit - no more memory and time than a disassembler needs, for this process */
 void mpk_disasm_limit(void);

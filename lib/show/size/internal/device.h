@@ -20,9 +20,4 @@ struct mpk_size_sink {
 enum mpk_code mpk_size_read_devices(const struct mpk_view *view, const struct mpk_size_sink *sink,
 				    struct mpk_size *out, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_size_devices_text, mpk_size_devices_json - the kernels that are there more than once */
-void mpk_size_devices_text(const struct mpk_size *size, struct mpk_style style,
-			   struct mpk_strbuf *out);
-void mpk_size_devices_json(const struct mpk_size *size, struct mpk_json *j, struct mpk_json_at *at);
-
 #endif

@@ -85,9 +85,9 @@ static inline bool mpk_relay_place_is_plain(const struct mpk_relay_place *place)
 }
 
 struct mpk_relay_program {
-	struct mpk_program base;  /* first */
-	struct mpk_relay x;       /* views of the blob */
-	struct mpk_models models; /* what each function takes, by its index */
+	struct mpk_program base;                /* first */
+	struct mpk_relay x;                     /* views of the blob */
+	const struct mpk_signature *signatures; /* what each function takes, by its index */
 	const struct mpk_relay_place *places;
 	size_t place_count;
 	uint32_t host_place; /* of scalars and shapes */

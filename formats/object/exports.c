@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* exports.c - which symbols are a library's blob, its functions and its helpers
+ *
+ * Symbols are walked twice: what a name means depends on the generation, which only all of them
+ * tell. */
+#include "object/exports.h"
+
+#include <elf.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/compiler.h"
+#include "base/vec.h"
+#include "text/names.h"
+
+/* --- names ------------------------------------------------------------------------------------ */
+
+bool mpk_symbol_suffix(const char *name, const char *suffix, size_t *prefix_len)
+{
+	size_t n = strlen(name), m = strlen(suffix);
+
+	if (n < m || memcmp(name + n - m, suffix, m) != 0)
+		return false;
+	*prefix_len = n - m;
+	return true;
+}
+
+enum mpk_code mpk_elf_check_names(const char *whose, uint64_t base, uint64_t size, size_t count,
+				  uint64_t bytes, struct mpk_error *err)
+{
+	enum { EACH = 4, LEAST = 1 << 20 };
+
+	if (bytes <= LEAST || (bytes - LEAST) / EACH <= size)
+		return MPK_OK;
+	return mpk_fail_offset(err, MPK_E_CORRUPT, "file", base,
+			       "the names of %s overlap: those of the first %zu have %" PRIu64
+			       " bytes, the file has %" PRIu64,
+			       whose, count, bytes, size);
+}
+
+#define FFI_PREFIX "__tvm_ffi_"
+
+/* Names that share the prefix of functions but are none (tvm-blob(5), SYMBOLS). */
+static bool is_ffi_special(const char *name)
+{
+	size_t prefix;
+
+	return mpk_name_starts(name, FFI_PREFIX MPK_GETTER_METADATA) ||
+	       mpk_name_starts(name, FFI_PREFIX MPK_GETTER_DOC) ||
+	       mpk_name_starts(name, "__tvm_ffi__cubin_") ||
+	       mpk_symbol_suffix(name, "__tvm_ffi__library_bin", &prefix) ||
+	       mpk_symbol_suffix(name, "__tvm_ffi__library_ctx", &prefix) ||
+	       mpk_symbol_suffix(name, "__tvm_ffi_library_bin", &prefix) ||
+	       mpk_symbol_suffix(name, "__tvm_ffi_library_ctx", &prefix);
+}
+
+/* Note what this symbol tells */
+static void marks_add(struct mpk_marks *marks, const struct mpk_symbol *s)
+{
+	/* pointers that a library defines, or the functions it imports instead */
+	static const char *const hybrid[] = { "TVMFFIFunctionCall",
+					      "TVMFFIErrorSetRaisedFromCStr" };
+	static const char *const legacy[] = { "TVMFuncCall", "TVMAPISetLastError" };
+	const char *name = s->name;
+	size_t prefix;
+
+	if (s->defined && mpk_name_starts(name, FFI_PREFIX) && !is_ffi_special(name))
+		marks->current = true;
+	if (s->defined && mpk_symbol_suffix(name, "__tvm_ffi__library_ctx", &prefix))
+		marks->current = true;
+	if (s->defined && mpk_symbol_suffix(name, "__tvm_ffi_library_ctx", &prefix))
+		marks->hybrid = true;
+	if (s->defined && mpk_symbol_suffix(name, "__tvm_module_ctx", &prefix))
+		marks->legacy = true;
+	if (s->defined && strcmp(name, "__tvm_main__") == 0)
+		marks->tvm = true;
+
+	bool pointer = s->defined && mpk_name_starts(name, "__TVM");
+	if (!pointer && (s->defined || !mpk_name_starts(name, "TVM")))
+		return;
+	name += pointer ? 2 : 0;
+	marks->hybrid |= mpk_name_is_one_of(name, hybrid, MPK_ARRAY_COUNT(hybrid));
+	marks->legacy |= mpk_name_is_one_of(name, legacy, MPK_ARRAY_COUNT(legacy));
+	marks->tvm |= pointer || mpk_name_starts(name, "TVMBackend");
+}
+
+/* Defined, and visible outside of its file. */
+static bool is_global(const struct mpk_symbol *s)
+{
+	return s->defined && s->name[0] &&
+	       (s->bind == STB_GLOBAL || s->bind == STB_WEAK || s->bind == STB_GNU_UNIQUE) &&
+	       (s->visibility == STV_DEFAULT || s->visibility == STV_PROTECTED);
+}
+
+/* A __TVM... pointer that the loader fills */
+static bool symbol_is_context(const struct mpk_symbol *s)
+{
+	return is_global(s) && s->type == STT_OBJECT && mpk_name_starts(s->name, "__TVM");
+}
+
+/* __tvm_main__ data: names the entry function */
+static bool symbol_is_entry_name(const struct mpk_symbol *s)
+{
+	return is_global(s) && s->type == STT_OBJECT && strcmp(s->name, "__tvm_main__") == 0;
+}
+
+/* The name under which a caller finds this function, or NULL
+ * Left out: what TVM's code generators, compilers and tvm-ffi's headers put beside the
+ * functions of a module. Before 0.22 functions have no prefix and any exported one is callable;
+ * internal.h says which names are known to come from elsewhere. */
+static const char *symbol_function(const struct mpk_symbol *s, enum mpk_generation gen)
+{
+	if (!is_global(s) || (s->type != STT_FUNC && s->type != STT_GNU_IFUNC))
+		return NULL;
+	if (gen != MPK_GEN_CURRENT)
+		return mpk_name_is_internal(s->name, s->bind == STB_WEAK) ? NULL : s->name;
+	if (!mpk_name_starts(s->name, FFI_PREFIX) || is_ffi_special(s->name) ||
+	    !s->name[strlen(FFI_PREFIX)])
+		return NULL;
+	return s->name + strlen(FFI_PREFIX);
+}
+
+/* "_metadata_add" or "_doc_add" of a function that gives a text about add; else NULL */
+static const char *symbol_getter(const struct mpk_symbol *s)
+{
+	bool is = mpk_name_starts(s->name, FFI_PREFIX MPK_GETTER_METADATA) ||
+		  mpk_name_starts(s->name, FFI_PREFIX MPK_GETTER_DOC);
+
+	return is && is_global(s) && s->type == STT_FUNC ? s->name + strlen(FFI_PREFIX) : NULL;
+}
+
+/* Lists while they grow; moved to the arena at the end. */
+struct lists {
+	struct mpk_image_function *functions;
+	size_t function_count, function_cap;
+	struct mpk_image_function *getters;
+	size_t getter_count, getter_cap;
+	const char **context;
+	size_t context_count, context_cap;
+	const char **undefined;
+	size_t undefined_count, undefined_cap;
+};
+
+static void lists_fini(struct lists *l)
+{
+	free(l->functions);
+	free(l->getters);
+	free(l->context);
+	free(l->undefined);
+}
+
+/* The plain name before one with a prefix, newer generations before older ones, as TVM's loader
+ * looks for them. */
+static void consider_blob(struct mpk_survey *best, const struct mpk_symbol *s)
+{
+	if (!s->defined || (s->type != STT_OBJECT && s->type != STT_NOTYPE))
+		return;
+	for (unsigned g = 0; g < MPK_GENERATION_COUNT; g++) {
+		const struct mpk_generation_info *info = mpk_generation_get((enum mpk_generation)g);
+		size_t prefix = 0;
+
+		if (!mpk_symbol_suffix(s->name, info->blob_symbol, &prefix) &&
+		    strcmp(s->name, info->standalone_symbol) != 0)
+			continue;
+		unsigned rank = 1 + g + (prefix ? 0 : MPK_GENERATION_COUNT);
+		if (rank > best->rank) {
+			best->blob = *s;
+			best->gen = (enum mpk_generation)g;
+			best->prefix = prefix;
+			best->rank = rank;
+		}
+		return;
+	}
+}
+
+enum mpk_code mpk_symbols_survey(const struct mpk_symbol_source *t, struct mpk_survey *out,
+				 struct mpk_error *err)
+{
+	uint64_t bytes = 0;
+	size_t prefix;
+
+	for (size_t i = 0; i < t->count; i++) {
+		struct mpk_symbol s;
+
+		MPK_TRY(t->get(t->self, i, &s, err));
+		bytes += strlen(s.name);
+		MPK_TRY(mpk_elf_check_names("symbols", t->base, t->size, i + 1, bytes, err));
+		consider_blob(out, &s);
+		marks_add(&out->marks, &s);
+		for (unsigned g = 0; g < MPK_GENERATION_COUNT; g++)
+			if (s.defined &&
+			    mpk_symbol_suffix(
+				    s.name, mpk_generation_get((enum mpk_generation)g)->ctx_symbol,
+				    &prefix))
+				out->has_ctx = true;
+	}
+	return MPK_OK;
+}
+
+static enum mpk_code functions_add_name(const char ***list, size_t *count, size_t *cap,
+					const char *name, struct mpk_error *err)
+{
+	MPK_TRY_ALLOC(mpk_vec_reserve(list, cap, *count + 1, sizeof **list), err);
+	(*list)[(*count)++] = name;
+	return MPK_OK;
+}
+
+/* The function that the data of __tvm_main__ names. */
+static enum mpk_code entry_alias(const struct mpk_symbol_source *t, const struct mpk_symbol *s,
+				 const char **out, struct mpk_error *err)
+{
+	struct mpk_span text;
+	uint64_t off;
+
+	MPK_TRY(t->bytes(t->self, s, &text, &off, err));
+	*out = text.len && memchr(text.data, 0, text.len) ? (const char *)text.data : NULL;
+	if (!*out)
+		return mpk_fail_offset(err, MPK_E_CORRUPT, "file", t->base + off,
+				       "symbol __tvm_main__ holds no NUL-terminated name");
+	return MPK_OK;
+}
+
+static enum mpk_code add_function(struct lists *l, const struct mpk_symbol_source *t,
+				  const struct mpk_symbol *s, const struct mpk_exports *e,
+				  struct mpk_error *err)
+{
+	const char *entry = mpk_generation_get(e->gen)->entry;
+	size_t prefix = e->prefix ? strlen(e->prefix) : 0;
+	struct mpk_image_function f = {
+		.symbol = s->name,
+		.address = s->value,
+		.bytes = s->bytes,
+		.weak = s->bind == STB_WEAK,
+		.is_entry = strcmp(s->name, entry) == 0,
+	};
+
+	f.name = symbol_function(s, e->gen);
+	if (e->gen != MPK_GEN_CURRENT && symbol_is_entry_name(s)) {
+		f.name = s->name;
+		MPK_TRY(entry_alias(t, s, &f.alias_of, err));
+	}
+	if (!f.name)
+		return MPK_OK;
+	if (prefix && strncmp(f.name, e->prefix, prefix) == 0 && f.name[prefix])
+		f.name += prefix;
+	MPK_TRY_ALLOC(mpk_vec_reserve(&l->functions, &l->function_cap, l->function_count + 1,
+				      sizeof *l->functions),
+		      err);
+	l->functions[l->function_count++] = f;
+	return MPK_OK;
+}
+
+static enum mpk_code add_getter(struct lists *l, const struct mpk_symbol *s, struct mpk_error *err)
+{
+	struct mpk_image_function f = {
+		.name = symbol_getter(s), .symbol = s->name, .address = s->value, .bytes = s->bytes
+	};
+
+	if (!f.name)
+		return MPK_OK;
+	MPK_TRY_ALLOC(mpk_vec_reserve(&l->getters, &l->getter_cap, l->getter_count + 1,
+				      sizeof *l->getters),
+		      err);
+	l->getters[l->getter_count++] = f;
+	return MPK_OK;
+}
+
+static enum mpk_code functions_collect(const struct mpk_symbol_source *t,
+				       const struct mpk_exports *e, struct lists *l,
+				       struct mpk_error *err)
+{
+	for (size_t i = 0; i < t->count; i++) {
+		struct mpk_symbol s;
+
+		MPK_TRY(t->get(t->self, i, &s, err));
+		if (!s.defined && s.bind != STB_WEAK && s.name[0] && s.bind != STB_LOCAL)
+			MPK_TRY(functions_add_name(&l->undefined, &l->undefined_count,
+						   &l->undefined_cap, s.name, err));
+		if (symbol_is_context(&s))
+			MPK_TRY(functions_add_name(&l->context, &l->context_count, &l->context_cap,
+						   s.name, err));
+		if (e->convention != MPK_CONV_NONE)
+			MPK_TRY(add_function(l, t, &s, e, err));
+		if (e->convention == MPK_CONV_FFI)
+			MPK_TRY(add_getter(l, &s, err));
+	}
+	return MPK_OK;
+}
+
+static int functions_by_name(const void *a, const void *b)
+{
+	const struct mpk_image_function *x = a, *y = b;
+	int order = mpk_natural_compare(x->name, y->name);
+
+	if (!order)
+		order = strcmp(x->symbol, y->symbol);
+	return order ? order : (x->order > y->order) - (x->order < y->order);
+}
+
+void mpk_image_sort_functions(struct mpk_image_function *functions, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		functions[i].order = i;
+	if (count)
+		qsort(functions, count, sizeof *functions, functions_by_name);
+}
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* One symbol in several versions is listed once. */
+static size_t drop_repeated(struct mpk_image_function *f, size_t count)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (!kept || strcmp(f[kept - 1].symbol, f[i].symbol) != 0)
+			f[kept++] = f[i];
+	return kept;
+}
+
+static void *move(struct mpk_arena *arena, const void *list, size_t count, size_t size)
+{
+	return mpk_arena_copy(arena, count ? list : "", count * size);
+}
+
+static enum mpk_code functions_finish(struct lists *l, struct mpk_arena *arena,
+				      struct mpk_exports *out, struct mpk_error *err)
+{
+	mpk_image_sort_functions(l->functions, l->function_count);
+	l->function_count = drop_repeated(l->functions, l->function_count);
+	mpk_image_sort_functions(l->getters, l->getter_count);
+	l->getter_count = drop_repeated(l->getters, l->getter_count);
+	if (l->context_count)
+		qsort(l->context, l->context_count, sizeof *l->context, by_text);
+	if (l->undefined_count)
+		qsort(l->undefined, l->undefined_count, sizeof *l->undefined, by_text);
+
+	out->functions = move(arena, l->functions, l->function_count, sizeof *l->functions);
+	out->getters = move(arena, l->getters, l->getter_count, sizeof *l->getters);
+	out->context_symbols = move(arena, l->context, l->context_count, sizeof *l->context);
+	out->undefined = move(arena, l->undefined, l->undefined_count, sizeof *l->undefined);
+	MPK_TRY_ALLOC(out->functions && out->getters && out->context_symbols && out->undefined,
+		      err);
+	out->function_count = l->function_count;
+	out->getter_count = l->getter_count;
+	out->context_symbol_count = l->context_count;
+	out->undefined_count = l->undefined_count;
+	return MPK_OK;
+}
+
+static enum mpk_code set_blob(const struct mpk_symbol_source *t, const struct mpk_survey *found,
+			      struct mpk_arena *arena, struct mpk_exports *out,
+			      struct mpk_error *err)
+{
+	const struct mpk_generation_info *info = mpk_generation_get(found->gen);
+	const struct mpk_symbol *blob = &found->blob;
+	uint64_t off;
+
+	MPK_TRY(t->bytes(t->self, blob, &out->blob, &off, err));
+	out->has_blob = true;
+	out->gen = found->gen;
+	out->gen_known = true;
+	out->standalone = strcmp(blob->name, info->standalone_symbol) == 0;
+	out->blob_off = t->base + off;
+	out->blob_address = blob->value;
+	out->blob_symbol_bytes = blob->bytes;
+	out->blob_symbol = blob->name;
+	out->blob_section = t->section(t->self, blob);
+	out->prefix = mpk_arena_copy(arena, blob->name, found->prefix);
+	return out->prefix ? MPK_OK : mpk_fail_nomem(err);
+}
+
+/* Without a blob the other symbols tell (tvm-blob(5), SYMBOLS). */
+static void set_convention(struct mpk_exports *out, const struct mpk_marks *marks,
+			   const enum mpk_generation *gen)
+{
+	static const enum mpk_convention conventions[MPK_GENERATION_COUNT] = {
+		[MPK_GEN_LEGACY] = MPK_CONV_LEGACY,
+		[MPK_GEN_HYBRID] = MPK_CONV_FFI021,
+		[MPK_GEN_CURRENT] = MPK_CONV_FFI,
+	};
+
+	if (!out->has_blob) {
+		out->gen_known = gen || marks->current || marks->hybrid || marks->legacy;
+		if (!out->gen_known && !marks->tvm)
+			return;
+		out->gen = gen              ? *gen
+			   : marks->current ? MPK_GEN_CURRENT
+			   : marks->hybrid  ? MPK_GEN_HYBRID
+					    : MPK_GEN_LEGACY;
+	}
+	out->convention = conventions[out->gen];
+}
+
+enum mpk_code mpk_exports_read(const struct mpk_symbol_source *t, const struct mpk_survey *found,
+			       const enum mpk_generation *gen, struct mpk_arena *arena,
+			       struct mpk_exports *out, struct mpk_error *err)
+{
+	MPK_CLEANUP(lists_fini) struct lists lists = { 0 };
+
+	*out = (struct mpk_exports){ .prefix = "", .has_ctx = found->has_ctx };
+	if (found->rank)
+		MPK_TRY(set_blob(t, found, arena, out, err));
+	set_convention(out, &found->marks, gen);
+	MPK_TRY(functions_collect(t, out, &lists, err));
+	if (!out->has_blob && !lists.function_count)
+		out->convention = MPK_CONV_NONE;
+	return functions_finish(&lists, arena, out, err);
+}

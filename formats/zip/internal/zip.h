@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* zip.h - what the readers of directories and of members share */
+#ifndef MPK_FORMATS_ZIP_INTERNAL_ZIP_H
+#define MPK_FORMATS_ZIP_INTERNAL_ZIP_H
+
+#include "zip/zip.h"
+
+enum mpk_zip_method { MPK_ZIP_STORED = 0, MPK_ZIP_DEFLATED = 8 };
+
+/* mpk_zip_bad - MPK_E_CORRUPT at an offset, as a sentence about the archive */
+enum mpk_code mpk_zip_bad(const char *space, uint64_t off, const char *what, struct mpk_error *err);
+
+/* mpk_zip_raw - the bytes of a member as they are stored
+ * Returns  MPK_OK; MPK_E_CORRUPT: it is not where the directory says */
+enum mpk_code mpk_zip_raw(struct mpk_span zip, const struct mpk_zip_member *m, const char *space,
+			  struct mpk_span *out, struct mpk_error *err) MPK_MUST_CHECK;
+
+#endif

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Text of files in markup: Markdown for code reviews, attributes of XML for JUnit. Control bytes become escapes first,
+ * as everywhere.
+ *
+ * Escaping Markdown by backslashes depends on the renderer, so names go into code spans, whose only rule is the length
+ * of the run of backticks around them. XML cannot hold control characters even as references; the two noncharacters of
+ * Unicode that it also forbids become U+FFFD. */
+#include "text/markup.h"
+
+#include <string.h>
+
+#include "base/compiler.h"
+#include "text/escape.h"
+
+/* --- Markdown ------------------------------------------------------------------------------ */
+
+/* Of one byte: a code span or a fence must have more backticks around it than there are in
+ * it. */
+static size_t longest_run(struct mpk_span s, uint8_t byte)
+{
+	size_t longest = 0, run = 0;
+
+	for (size_t i = 0; i < s.len; i++) {
+		run = s.data[i] == byte ? run + 1 : 0;
+		longest = run > longest ? run : longest;
+	}
+	return longest;
+}
+
+static void put_run(struct mpk_strbuf *out, char c, size_t count)
+{
+	while (count--)
+		mpk_strbuf_putc(out, c);
+}
+
+static void markdown_put_code(struct mpk_strbuf *out, const struct mpk_strbuf *escaped)
+{
+	struct mpk_span s = mpk_span_of(mpk_strbuf_text(escaped), escaped->len);
+	size_t ticks = longest_run(s, '`') + 1;
+	/* one blank on each side is taken off again, and parts the text from the ticks */
+	bool pad = s.len && (s.data[0] == '`' || s.data[s.len - 1] == '`' || s.data[0] == ' ' ||
+			     s.data[s.len - 1] == ' ');
+
+	out->failed |= escaped->failed;
+	if (!s.len)
+		return;
+	put_run(out, '`', ticks);
+	put_run(out, ' ', pad);
+	for (size_t i = 0; i < s.len; i++) {
+		if (s.data[i] == '|') /* a table ends a cell even in code */
+			mpk_strbuf_putc(out, '\\');
+		/* sentences may have line feeds in them, table cells not */
+		mpk_strbuf_putc(out, s.data[i] == '\n' ? ' ' : (char)s.data[i]);
+	}
+	put_run(out, ' ', pad);
+	put_run(out, '`', ticks);
+}
+
+void mpk_markdown_code(struct mpk_strbuf *out, struct mpk_span text)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf escaped = { 0 };
+
+	mpk_escape(&escaped, text);
+	markdown_put_code(out, &escaped);
+}
+
+/* A sentence of ours about a file: line feeds stay line feeds until put_code turns them
+ * into blanks. */
+void mpk_markdown_said(struct mpk_strbuf *out, const char *sentence)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf escaped = { 0 };
+
+	mpk_escape_controls(&escaped, mpk_span_str(sentence));
+	markdown_put_code(out, &escaped);
+}
+
+void mpk_markdown_html(struct mpk_strbuf *out, const char *sentence)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf escaped = { 0 };
+
+	mpk_escape_controls(&escaped, mpk_span_str(sentence));
+	out->failed |= escaped.failed;
+	for (const char *p = mpk_strbuf_text(&escaped); *p; p++) {
+		/* an empty line ends an HTML block; a mention would call people */
+		if (*p == '<' || *p == '>' || *p == '&' || *p == '"' || *p == '@')
+			mpk_strbuf_printf(out, "&#%d;", *p);
+		else
+			mpk_strbuf_putc(out, *p == '\n' ? ' ' : *p);
+	}
+}
+
+/* The text is code that was printed already; a fence needs no escapes but its own length. */
+void mpk_markdown_fence(struct mpk_strbuf *out, const char *language, struct mpk_span text)
+{
+	size_t ticks = longest_run(text, '`') + 1;
+
+	if (ticks < 3)
+		ticks = 3;
+	put_run(out, '`', ticks);
+	mpk_strbuf_printf(out, "%s\n", language);
+	mpk_strbuf_put_span(out, text);
+	if (text.len && text.data[text.len - 1] != '\n')
+		mpk_strbuf_putc(out, '\n');
+	put_run(out, '`', ticks);
+	mpk_strbuf_putc(out, '\n');
+}
+
+/* --- XML ----------------------------------------------------------------------------------- */
+
+/* The characters U+FFFE and U+FFFF, which XML does not allow even as references. */
+static bool is_noncharacter(const char *p)
+{
+	return memcmp(p, "\xef\xbf", 2) == 0 && (p[2] == '\xbe' || p[2] == '\xbf');
+}
+
+/* One character, or the three bytes of a noncharacter. */
+static void put_char(struct mpk_strbuf *out, const char **at)
+{
+	static const struct {
+		char c;
+		const char *reference;
+	} special[] = { { '&', "&amp;" }, { '<', "&lt;" }, { '>', "&gt;" }, { '"', "&quot;" } };
+	const char *p = (*at)++;
+
+	if (strnlen(p, 3) == 3 && is_noncharacter(p)) {
+		mpk_strbuf_puts(out, "\xef\xbf\xbd");
+		*at += 2;
+		return;
+	}
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(special); i++)
+		if (*p == special[i].c) {
+			mpk_strbuf_puts(out, special[i].reference);
+			return;
+		}
+	mpk_strbuf_putc(out, *p);
+}
+
+void mpk_xml_escaped_attribute(struct mpk_strbuf *out, const char *name, const char *text)
+{
+	mpk_strbuf_printf(out, " %s=\"", name);
+	while (*text)
+		put_char(out, &text);
+	mpk_strbuf_putc(out, '"');
+}
+
+void mpk_xml_attribute(struct mpk_strbuf *out, const char *name, const char *value)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf escaped = { 0 };
+
+	mpk_escape(&escaped, mpk_span_str(value));
+	out->failed |= escaped.failed;
+	mpk_xml_escaped_attribute(out, name, mpk_strbuf_text(&escaped));
+}

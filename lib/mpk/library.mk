@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+# library.mk - libmpk-run: the shared library, the archives, what finds them; included by the Makefile
+#
+# Compiled apart from the programs, for size: without unwind tables, as errors are values, and each function in a
+# section of its own, so that the linker leaves out what mpk/run.h does not reach. What runs in every call is
+# compiled for speed. Folders that are listed here in vain cost time alone.
+OBJCOPY    ?= objcopy
+LIBDIR     ?= $(PREFIX)/lib
+INCLUDEDIR ?= $(PREFIX)/include
+RUN_ROOMS := $(addprefix lib/,ground/base ground/io ground/text know/signature know/program know/code \
+	$(addprefix run/,device value abi runtime library executor executor/contrib executor/plan executor/relax \
+	executor/relay executor/static)) formats $(wildcard formats/*)
+RUN_SRC   := $(sort $(foreach r,$(RUN_ROOMS),$(wildcard $(r)/*.c)))
+RUN_OBJ   := $(RUN_SRC:%.c=$(O)/run/%.o)
+RUN_SOVERSION := 0
+RUN_SO    := $(O)/librun/libmpk-run.so.$(RUN_SOVERSION)
+RUN_LIBS  := $(RUN_SO) $(O)/librun/libmpk-run.so $(O)/librun/libmpkrun.a $(O)/librun/libmpkrun-pic.a
+# -ftrivial-auto-var-init fills buffers of kilobytes in every call; all others of HARDEN stay. At -Os gcc takes what
+# a callee sets for unset; the programs are compiled with the warning.
+RUN_CFLAGS  = $(filter-out -ftrivial-auto-var-init=zero,$(ALL_CFLAGS)) -ffunction-sections -fdata-sections \
+	-fno-asynchronous-unwind-tables -fno-unwind-tables -Wno-maybe-uninitialized -Os
+RUN_LDFLAGS = $(filter-out -fuse-ld=%,$(ALL_LDFLAGS)) -Wl,--gc-sections
+RUN_NEEDS  := -lm -ldl -pthread
+# The functions of the header, which everything is reached from.
+RUN_NAMES   = $(shell sed -n '/^MPKR_API/s/\x28.*//p' lib/mpk/run.h | awk '{ print $$NF }' | tr -d '*')
+RUN_FAST  := $(addprefix $(O)/run/lib/run/,$(addsuffix .o,abi/ffi abi/ffi_object abi/packed executor/plan/run \
+	executor/relax/interp executor/relay/interp executor/static/machine library/call library/place \
+	runtime/allocator runtime/parallel value/storage value/tensor value/value))
+$(filter $(RUN_FAST),$(RUN_OBJ)): private RUN_SPEED := -O2
+
+$(O)/run/%.o: %.c $(O)/flags lib/mpk/library.mk
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(RUN_CFLAGS) $(RUN_SPEED) -MMD -MP -c $< -o $@
+
+# The archives have hidden functions: a program or library that takes one in exports none of them.
+RUN_PUBLIC := $(patsubst %.c,%,$(wildcard lib/run/library/*.c))
+$(O)/run-static/%.o: %.c $(O)/flags lib/mpk/library.mk
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) -DMPKR_STATIC $(RUN_CFLAGS) -O2 -MMD -MP -c $< -o $@
+
+$(O)/librun/run.a: $(RUN_OBJ)
+	$(Q)mkdir -p $(@D) && rm -f $@ && $(AR) rcsD $@ $^
+
+$(RUN_SO): $(O)/librun/run.a lib/mpk/exports.map lib/mpk/run.h
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) -shared -Wl,-soname,$(@F) -Wl,--version-script=lib/mpk/exports.map $(RUN_LDFLAGS) \
+		$(if $(filter asan fuzz cov,$(VARIANT)),,-Wl,--no-undefined) -Wl,--as-needed -Wl,-Map=$@.map \
+		$(RUN_NAMES:%=-Wl,-u,%) -o $@ $< $(RUN_NEEDS)
+
+$(O)/librun/libmpk-run.so: $(RUN_SO)
+	$(Q)ln -sf $(<F) $@
+
+# One object, in which nothing but the functions of the header has a name. It is position-independent and its functions
+# are hidden, so that programs and shared libraries take the same; the second name is the one that is looked for where
+# archives for shared libraries have names of their own.
+RUN_STATIC_OBJ := $(RUN_PUBLIC:%=$(O)/run-static/%.o)
+$(O)/run-static/mpk-run.o: $(RUN_STATIC_OBJ) $(O)/librun/run.a
+	$(call say,LD,$@)
+	$(Q)$(LD) -r --gc-sections $(RUN_NAMES:%=-u %) -o $@ $(RUN_STATIC_OBJ) $(O)/librun/run.a
+	$(Q)$(OBJCOPY) -w --keep-global-symbol='mpkr_*' --strip-unneeded $@
+$(O)/librun/libmpkrun.a $(O)/librun/libmpkrun-pic.a: $(O)/run-static/mpk-run.o
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && $(AR) rcsD $@ $<
+
+# What finds the library goes from where it lies itself, so that a folder may be moved as a whole.
+UP_FROM = $(shell realpath -ms --relative-to='$(1)' '$(PREFIX)')
+RUN_FILL = sed -e 's|@UP@|$(call UP_FROM,$(1))|' -e 's|@LIBDIR@|$(shell realpath -ms --relative-to='$(PREFIX)' '$(LIBDIR)')|' \
+	-e 's|@INCLUDEDIR@|$(shell realpath -ms --relative-to='$(PREFIX)' '$(INCLUDEDIR)')|' -e 's|@VERSION@|$(VERSION)|' \
+	-e 's|@POINTER@|$(shell getconf LONG_BIT | awk '{ print $$1 / 8 }')|'
+RUN_CMAKE = $(LIBDIR)/cmake/mpk-run
+
+install-run: $(RUN_LIBS)
+	$(Q)$(INSTALL) -d '$(DESTDIR)$(LIBDIR)/pkgconfig' '$(DESTDIR)$(RUN_CMAKE)' '$(DESTDIR)$(INCLUDEDIR)/mpk'
+	$(Q)$(INSTALL) -m 644 lib/mpk/run.h '$(DESTDIR)$(INCLUDEDIR)/mpk/run.h'
+	$(Q)$(INSTALL) -m 644 $(RUN_SO) $(O)/librun/libmpkrun.a $(O)/librun/libmpkrun-pic.a '$(DESTDIR)$(LIBDIR)'
+	$(Q)ln -sf $(notdir $(RUN_SO)) '$(DESTDIR)$(LIBDIR)/libmpk-run.so'
+	$(Q)$(call RUN_FILL,$(LIBDIR)/pkgconfig) lib/mpk/mpk-run.pc.in >'$(DESTDIR)$(LIBDIR)/pkgconfig/mpk-run.pc'
+	$(Q)for f in mpk-run-config mpk-run-config-version; do \
+		$(call RUN_FILL,$(LIBDIR)/cmake) lib/mpk/$$f.cmake.in >'$(DESTDIR)$(RUN_CMAKE)/'$$f.cmake || exit; done
+
+# The same in the build, for tests and for those who want to try it: PKG_CONFIG_PATH=out/release/sdk/lib/pkgconfig
+RUN_SDK := $(O)/sdk/lib/pkgconfig/mpk-run.pc
+$(RUN_SDK): $(RUN_LIBS) $(wildcard lib/mpk/*)
+	$(call say,GEN,$(O)/sdk)
+	$(Q)$(MAKE) --no-print-directory install-run O='$(O)' DESTDIR= PREFIX='$(abspath $(O))/sdk' \
+		LIBDIR='$(abspath $(O))/sdk/lib' INCLUDEDIR='$(abspath $(O))/sdk/include'
+
+uninstall-run:
+	rm -f '$(DESTDIR)$(INCLUDEDIR)/mpk/run.h' '$(DESTDIR)$(LIBDIR)/pkgconfig/mpk-run.pc' \
+		$(foreach f,$(notdir $(RUN_LIBS)),'$(DESTDIR)$(LIBDIR)/$(f)')
+	rm -rf '$(DESTDIR)$(RUN_CMAKE)'
+	rmdir '$(DESTDIR)$(INCLUDEDIR)/mpk' 2>/dev/null || :
+
+-include $(RUN_OBJ:.o=.d) $(RUN_STATIC_OBJ:.o=.d)
+.PHONY: install-run uninstall-run

@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* mpk/run.h - run models and functions that Apache TVM compiled, without TVM
+ *
+ *     mpkr_model *model;
+ *     mpkr_function *f;
+ *     struct mpkr_error err;
+ *     float x[64] = { 0 };
+ *     int64_t shape[2] = { 1, 64 };
+ *     struct mpkr_tensor in = mpkr_tensor_on_host(x, MPKR_DTYPE_FLOAT, 32, 2, shape);
+ *     const struct mpkr_tensor *inputs[1] = { &in };
+ *     struct mpkr_result *result;
+ *     size_t count;
+ *
+ *     if (mpkr_open("mlp.so", NULL, &model, &err) || mpkr_find(model, "main", &f, &err) ||
+ *         mpkr_call(f, inputs, 1, &result, 1, &count, &err))
+ *             ... err.text says why ...
+ *     ... (float *)result->tensor.data, result->tensor.shape[0] ...
+ *     mpkr_free(result);
+ *     mpkr_drop(f);
+ *     mpkr_close(model);
+ *
+ * Files: shared libraries for this machine that TVM 0.8 to 0.27, tvm-ffi or mpack wrote, with or without
+ * models: Relax VM (byte code and compiled), Relay VM, graph and AOT executors, plain host functions,
+ * launch functions; code for the CPU, for OpenCL and for CUDA, whose drivers are opened when a model first
+ * needs them.
+ *
+ * Ownership: what open, find, session and call give is the caller's, who gives it back with the function
+ * that is named there, in any order: a function keeps its model, a result keeps its memory, whatever is
+ * closed first. What a caller passes is borrowed until the function returns, unless it says otherwise.
+ *
+ * Threads: every function may be called from every thread. Calls of functions of one model wait for each
+ * other; for calls side by side open a session a thread (mpkr_session), which shares code and weights.
+ * One mpkr_function must not be dropped, or be given a kind with mpkr_expect, while it is called.
+ *
+ * Processes: a child of fork(2) may use models that run on the CPU, also when its parent ran loops on
+ * several threads. Drivers of GPUs do not survive a fork: open such models in the child.
+ *
+ * Errors: functions that return int return 0 (MPKR_OK) or an enum mpkr_code and describe it in *err; err may
+ * be NULL. On failure nothing that an argument points to has changed, except where a function says so, and
+ * but for *err.
+ *
+ * A good guest: the library reads no environment, writes to no stream, starts no process, leaves signals,
+ * locale and the symbols of others alone, and keeps no state but that of what is open. Code in a model's
+ * file is code: opening runs its constructors and calling runs it, with the rights of the process. Open no
+ * file that you would not run.
+ *
+ * C99, and C++ as it is; no other header is needed. Functions and structs that are here keep their meaning
+ * within a soname (libmpk-run.so.0); structs that callers fill begin with their size where they may grow,
+ * and enums grow at their ends: expect codes and kinds that you do not know.
+ */
+#ifndef MPK_RUN_H
+#define MPK_RUN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The version of this header. */
+#define MPKR_VERSION_MAJOR 0
+#define MPKR_VERSION_MINOR 1
+#define MPKR_VERSION_PATCH 0
+#define MPKR_VERSION                                                                               \
+	(MPKR_VERSION_MAJOR << 16 | MPKR_VERSION_MINOR << 8 | MPKR_VERSION_PATCH) /* 0xMMmmpp */
+
+/* MPKR_STATIC, defined before this header: functions are of the same program or library, and exported by
+ * nobody (libmpkrun.a). */
+#ifndef MPKR_API
+#if defined(MPKR_STATIC) || !defined(__GNUC__)
+#define MPKR_API
+#else
+#define MPKR_API __attribute__((visibility("default")))
+#endif
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* mpkr_version - MPKR_VERSION of the library that is loaded */
+MPKR_API uint32_t mpkr_version(void);
+
+/* --- errors ---------------------------------------------------------------------------------- */
+
+enum mpkr_code {
+	MPKR_OK = 0,
+	MPKR_E_USAGE =
+		1,     /* what the caller passed makes no sense here: a wrong count, type, shape or
+				 * device of a tensor, no room for results */
+	MPKR_E_IO = 2, /* a file is missing or cannot be read */
+	MPKR_E_CORRUPT = 3,     /* bytes that cannot be what they claim to be */
+	MPKR_E_UNSUPPORTED = 4, /* valid, and not done here: the text says what */
+	MPKR_E_NOT_FOUND = 5,   /* no function, input or output of that name or number */
+	MPKR_E_LOAD =
+		6, /* no shared library of a model, one for another machine, symbols or libraries
+				 * that it needs and nobody has */
+	MPKR_E_DEVICE = 7, /* no driver, or no such device */
+	MPKR_E_RAISED =
+		8, /* the model's code raised an error, "ValueError: ...", or a kernel failed */
+	MPKR_E_NO_MEMORY = 9, /* of the host; that of devices is MPKR_E_RAISED */
+	MPKR_E_INTERNAL = 10  /* a defect of this library */
+};
+
+struct mpkr_error {
+	int code; /* enum mpkr_code; written on failure alone, like text */
+	char text
+		[1020]; /* one sentence, UTF-8 without control characters, ended by NUL; longer ones are cut */
+};
+
+/* --- tensors --------------------------------------------------------------------------------- */
+
+/* DLPack's numbers (dlpack.h has more). */
+enum mpkr_device_type {
+	MPKR_DEVICE_CPU = 1,
+	MPKR_DEVICE_CUDA = 2,
+	MPKR_DEVICE_CUDA_HOST = 3, /* pinned memory: host memory here */
+	MPKR_DEVICE_OPENCL = 4
+};
+enum mpkr_dtype_code {
+	MPKR_DTYPE_INT = 0,
+	MPKR_DTYPE_UINT = 1,
+	MPKR_DTYPE_FLOAT = 2,
+	MPKR_DTYPE_BFLOAT = 4,
+	MPKR_DTYPE_BOOL = 6 /* 8 bits */
+};
+
+struct mpkr_device {
+	int32_t device_type; /* enum mpkr_device_type */
+	int32_t device_id;   /* 0 is the first */
+};
+
+struct mpkr_dtype {
+	uint8_t code;   /* enum mpkr_dtype_code, or another of DLPack's */
+	uint8_t bits;   /* of one element: 32 of float32 */
+	uint16_t lanes; /* 1, but for vectors */
+};
+
+/* To the byte DLPack's DLTensor, which has not changed since 2020: a DLTensor of dlpack.h or of another
+ * library is passed by a cast of its address. (A name of our own, because DLTensor is a typedef of a struct
+ * without a tag: there is nothing to declare that would not clash with dlpack.h.) */
+struct mpkr_tensor {
+	void *data;                /* CPU and CUDA: an address */
+	struct mpkr_device device; /* where data is */
+	int32_t ndim;              /* 0 to 32; 0: a single element */
+	struct mpkr_dtype dtype;
+	int64_t *shape;       /* ndim extents >= 0, the outermost first; ndim 0: not read */
+	int64_t *strides;     /* ndim distances in elements; NULL: row-major without gaps */
+	uint64_t byte_offset; /* of the first element from data */
+};
+
+/* To the byte DLPack's DLManagedTensorVersioned (1.x): whoever takes those by address, such as
+ * from_dlpack() by way of a capsule "dltensor_versioned", takes this. */
+struct mpkr_result {
+	struct {
+		uint32_t major, minor;
+	} version;                                 /* of DLPack: 1.0 */
+	void *manager_ctx;                         /* the library's own */
+	void (*deleter)(struct mpkr_result *self); /* gives it back, from any thread; never NULL */
+	uint64_t flags;                            /* of DLPack: 0 */
+	struct mpkr_tensor
+		tensor; /* strides are there, and those of a tensor without gaps; byte_offset is 0
+				    * and data a multiple of 64 in host memory */
+};
+
+/* mpkr_free - give a result back; NULL is fine */
+static inline void mpkr_free(struct mpkr_result *result)
+{
+	if (result)
+		result->deleter(result);
+}
+
+/* mpkr_tensor_on_host - describe memory of the caller; nothing is copied or checked
+ * @bits    of one element
+ * @shape   ndim extents; kept by the tensor, so they must live as long */
+static inline struct mpkr_tensor mpkr_tensor_on_host(const void *data, int dtype_code, int bits,
+						     int32_t ndim, const int64_t *shape)
+{
+	struct mpkr_tensor t;
+
+	t.data = (void *)(uintptr_t)data;
+	t.device.device_type = MPKR_DEVICE_CPU;
+	t.device.device_id = 0;
+	t.ndim = ndim;
+	t.dtype.code = (uint8_t)dtype_code;
+	t.dtype.bits = (uint8_t)bits;
+	t.dtype.lanes = 1;
+	t.shape = (int64_t *)(uintptr_t)shape;
+	t.strides = NULL;
+	t.byte_offset = 0;
+	return t;
+}
+
+/* --- models ---------------------------------------------------------------------------------- */
+
+typedef struct mpkr_model mpkr_model;
+typedef struct mpkr_function mpkr_function;
+
+/* Zero-initialise, set size, set what is wanted. */
+struct mpkr_options {
+	size_t size; /* sizeof(struct mpkr_options) of the caller: fields beyond it count as 0 */
+	/* where models run and where host functions get their tensors; device_type 0: on the device that the
+	 * code in the file is for, the first of its kind, and on the CPU where that is for several kinds */
+	struct mpkr_device device;
+	unsigned
+		threads; /* of parallel loops on the CPU; 0: one for each core that the process may use */
+	uint32_t flags; /* 0 */
+};
+
+/* mpkr_open - open the shared library of a model; its constructors run
+ * The same file may be open several times. It must not be changed while it is open; replace it by
+ * rename(2).
+ * @path    of a file, relative to the working directory, never searched for
+ * @options NULL: all zero
+ * @out     to be closed by mpkr_close
+ * Returns  MPKR_OK; MPKR_E_IO; MPKR_E_LOAD; MPKR_E_CORRUPT; MPKR_E_USAGE (options: a size below that of the
+ *          first release, unknown flags, a device type that is none of the above); MPKR_E_NO_MEMORY.
+ *          A device is not opened before mpkr_find needs it. */
+MPKR_API int mpkr_open(const char *path, const struct mpkr_options *options, mpkr_model **out,
+		       struct mpkr_error *err);
+
+/* mpkr_open_memory - the same with the bytes of such a file
+ * @bytes   len bytes at any address, borrowed and not to be changed until the model, its functions and its
+ *          results are all given back: weights are used where they lie
+ * Returns  as mpkr_open; MPKR_E_LOAD also where the system allows no files in memory (memfd_create(2)) */
+MPKR_API int mpkr_open_memory(const void *bytes, size_t len, const struct mpkr_options *options,
+			      mpkr_model **out, struct mpkr_error *err);
+
+/* mpkr_close - give the model back; functions and results that are left stay good. NULL is fine */
+MPKR_API void mpkr_close(mpkr_model *model);
+
+/* mpkr_bind_params - give a model the weights that its file has not: those of a .params file of TVM, or
+ * of an .npz file of NumPy whose members are stored or deflated
+ * Inputs that are named in the file are then no inputs of calls any more, and weights that the file of the
+ * model has are replaced. Each weight is read once, when a function that needs it is found. Of a
+ * name in several files the one that was bound last counts; names that a function does not have are
+ * left aside.
+ * @path    read now and mapped: not to be changed while the model is open
+ * Returns  MPKR_OK; MPKR_E_USAGE: a function was found before; MPKR_E_IO; MPKR_E_CORRUPT;
+ *          MPKR_E_UNSUPPORTED; MPKR_E_NO_MEMORY */
+MPKR_API int mpkr_bind_params(mpkr_model *model, const char *path, struct mpkr_error *err);
+
+/* --- functions ------------------------------------------------------------------------------- */
+
+/* mpkr_function_count - how many functions can be called: those of models first, then host functions, which
+ * may be kernels that the models call
+ * mpkr_function_name - the name of number i, for mpkr_find; valid until the model is closed. NULL: i is not
+ *          below the count, or memory is out
+ * mpkr_function_signature - what it takes and gives, for people: "main(x: float32[1, 64]) ->
+ *          (float32[1, 10])"; "add(...)" where the file does not say. Valid until the model is closed;
+ *          NULL as above. It finds the function, and so may open a device */
+MPKR_API size_t mpkr_function_count(mpkr_model *model);
+MPKR_API const char *mpkr_function_name(mpkr_model *model, size_t i);
+MPKR_API const char *mpkr_function_signature(mpkr_model *model, size_t i);
+
+/* mpkr_find - a function by its name
+ * @name    as mpkr_function_name has it; "/0#main" for that of the module at a path of the file's tree; NULL:
+ *          the first function
+ * @out     to be dropped by mpkr_drop
+ * Returns  MPKR_OK; MPKR_E_NOT_FOUND with what was nearly meant; MPKR_E_DEVICE; MPKR_E_LOAD: something that
+ *          the function calls is missing; MPKR_E_CORRUPT; MPKR_E_UNSUPPORTED; MPKR_E_RAISED: the device
+ *          refuses code or memory; MPKR_E_NO_MEMORY; with bound parameters as mpkr_bind_params, and
+ *          MPKR_E_USAGE: one of another type or shape than the function takes is refused by mpkr_call */
+MPKR_API int mpkr_find(mpkr_model *model, const char *name, mpkr_function **out,
+		       struct mpkr_error *err);
+
+/* mpkr_session - the same function in a session of its own: another machine over the same code and weights,
+ * whose calls wait for none of another session. For functions that are no models it differs in its
+ * lock alone: they must be able to run on several threads at once.
+ * @out     to be dropped by mpkr_drop
+ * Returns  as mpkr_find */
+MPKR_API int mpkr_session(mpkr_function *function, mpkr_function **out, struct mpkr_error *err);
+
+/* mpkr_drop - give a function back. NULL is fine */
+MPKR_API void mpkr_drop(mpkr_function *function);
+
+/* What an input or output is. All cross a call as tensors: numbers as tensors of one element,
+ * shapes as int64 tensors of one dimension, texts as uint8 tensors of one dimension. */
+enum mpkr_kind {
+	MPKR_KIND_ANY =
+		0, /* the file does not say: passed as a tensor, unless mpkr_expect says more */
+	MPKR_KIND_TENSOR = 1,
+	MPKR_KIND_NUMBER =
+		2, /* an integer, float or bool, as the element of its tensor is; an integer goes for
+			       * a float */
+	MPKR_KIND_SHAPE = 3, /* one extent for each element, of int64 */
+	MPKR_KIND_TEXT = 4,  /* bytes of UTF-8, without a NUL */
+	MPKR_KIND_OTHER = 5  /* something else, such as a function: not to be passed here */
+};
+
+enum { MPKR_RANK_MAX = 32 };
+
+struct mpkr_type {
+	enum mpkr_kind kind;
+	const char *name;        /* "" for none; valid until the function is dropped */
+	struct mpkr_dtype dtype; /* tensors, numbers; bits 0: any */
+	int32_t ndim; /* tensors; shapes: how many extents; -1: any, and shape is not set */
+	int64_t shape[MPKR_RANK_MAX]; /* ndim extents; -1: any, and not known before the call */
+};
+
+/* mpkr_input, mpkr_output - what input or output number i of a function is, from 0
+ * Tuples among inputs or outputs count as what is in them, one after the other. Parameters that the file
+ * fills, or mpkr_bind_params, are no inputs. Ask for 0, 1, ... until MPKR_E_NOT_FOUND: a function of
+ * which the file does not say what it takes, as most host functions, has none at once, and
+ * takes what it is given.
+ * Returns  MPKR_OK; MPKR_E_NOT_FOUND */
+MPKR_API int mpkr_input(const mpkr_function *function, size_t i, struct mpkr_type *out);
+MPKR_API int mpkr_output(const mpkr_function *function, size_t i, struct mpkr_type *out);
+
+/* mpkr_expect - say what input number i is where the file does not (MPKR_KIND_ANY, or beyond the inputs it
+ * knows): host functions take numbers as tensors of one element only then
+ * Returns  MPKR_OK; MPKR_E_USAGE: the file says otherwise, an unknown kind, i > 1023; MPKR_E_NO_MEMORY */
+MPKR_API int mpkr_expect(mpkr_function *function, size_t i, enum mpkr_kind kind,
+			 struct mpkr_error *err);
+
+/* --- calls ----------------------------------------------------------------------------------- */
+
+/* mpkr_call - call a function and wait for its end
+ *
+ * Inputs are held against the function's signature before anything runs, are borrowed for the call and not
+ * written. In host memory they are used where they lie if they begin at a multiple of 64 bytes and have
+ * no gaps; others are copied first. In host memory they go to a model on any device; in CUDA memory to a
+ * model on that very device (same id), of the primary context, and what makes their content
+ * must have ended. Nothing else is taken. An input that is NULL is passed as "none".
+ *
+ * The exception are functions that are no models and write into what they are given, as all kernels and
+ * launch functions do: they write into the caller's tensors. Pass them writable memory, and see
+ * mpkr_call_into, which says which these are.
+ *
+ * Results are the caller's own and never lie over inputs, weights or other results of other calls: a function
+ * that returns its input or a weight returns a copy. They are in CUDA memory where the first tensor
+ * among the inputs is, else in host memory. A tuple is several results, one after the other; a number, shape
+ * or text is a tensor (enum mpkr_kind); "none" is no result.
+ *
+ * @in      n inputs
+ * @results receives the results, at most room of them; each to be given back by mpkr_free
+ * @count   how many there are; set on success, and when room is too small
+ * Returns  MPKR_OK; MPKR_E_USAGE: inputs that are not what the function takes, or less room than results,
+ *          which are then lost; MPKR_E_RAISED; MPKR_E_DEVICE; MPKR_E_UNSUPPORTED: a result that is no
+ *          tensor, such as a function; MPKR_E_NO_MEMORY; for models whose parts load when they are needed also
+ *          MPKR_E_LOAD and MPKR_E_CORRUPT. A kernel that faults on a device may make it useless for the
+ *          process. */
+MPKR_API int mpkr_call(mpkr_function *function, const struct mpkr_tensor *const *in, size_t n,
+		       struct mpkr_result **results, size_t room, size_t *count,
+		       struct mpkr_error *err);
+
+/* mpkr_call_into - the same with results in tensors of the caller
+ *
+ * Models: results are copied into out, in host memory or in CUDA memory of the model's device, with any
+ * strides in host memory. Their types and shapes must be those of the results.
+ *
+ * Other functions: in and then out are their arguments, as kernels and launch functions take them, and
+ * what they write into out is there afterwards, wherever it lies. What they return is dropped.
+ *
+ * @out     m tensors, which lie over no input nor over each other
+ * Returns  as mpkr_call; MPKR_E_USAGE: another number, type or shape of results than of tensors in out.
+ *          On failure a model has not written to out; another function may have. */
+MPKR_API int mpkr_call_into(mpkr_function *function, const struct mpkr_tensor *const *in, size_t n,
+			    const struct mpkr_tensor *const *out, size_t m, struct mpkr_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What becomes of modules between the manifest and the tree: executors get payloads, launch functions are checked against what the code of
+ * their kernels demands, and placed among the modules; modules that are the same twice become one with several
+ * importers. A driver refuses a block that a kernel was not compiled for at every call, so this is reported when the
+ * package is built. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "factory/factory.h"
+#include "launch/launch.h"
+#include "package/internal/package.h"
+#include "text/escape.h"
+#include "text/json_read.h"
+
+/* --- graph and AOT executors --------------------------------------------------- */
+
+/* The parameter file. Its tensors are copied as they stand in it, all at once: one by one, those
+ * that are not large would pass through memory. */
+static bool executor_params(struct mpk_loader *l, const struct mpk_manifest_module *m,
+			    struct mpk_params *out, struct mpk_rope *tensors)
+{
+	struct mpk_toml_str name = mpk_manifest_module_extra(m, "params");
+	const struct mpk_file *f = name.text ? mpk_loader_open(l, name) : NULL;
+	struct mpk_error err = { 0 };
+
+	if (!f)
+		return !name.text;
+	if (mpk_params_read(f->map.bytes, l->arena, out, &err) == MPK_OK) {
+		mpk_loader_put(f, out->tensors_off, f->map.bytes.len - out->tensors_off, tensors);
+		out->content = tensors;
+		return true;
+	}
+	if (err.code == MPK_E_NOMEM)
+		l->failed = true;
+	else
+		mpk_loader_error(l, name.pos, err.code, "payload-format", "'%s': at byte %llu: %s",
+				 MPK_QUOTE(mpk_toml_str_span(name)),
+				 (unsigned long long)err.at.offset, err.text);
+	return false;
+}
+
+/* Only as far as to tell a graph from another JSON file: the executor reads it when it is
+ * loaded. */
+static void executor_check_graph(struct mpk_loader *l, struct mpk_toml_str name,
+				 struct mpk_span text)
+{
+	struct mpk_json_value graph, nodes;
+	struct mpk_error why = { 0 };
+
+	if (mpk_json_read(text, &graph, &why) != MPK_OK) {
+		mpk_loader_error(l, name.pos, MPK_E_CORRUPT, "payload-format",
+				 "'%s': line %u, column %u: %s", MPK_QUOTE(mpk_toml_str_span(name)),
+				 why.at.line, why.at.column, why.text);
+		return;
+	}
+	nodes = mpk_json_value_get(graph, "nodes");
+	if (mpk_json_value_type(nodes) != MPK_JSON_ARRAY)
+		mpk_loader_error(l, name.pos, MPK_E_CORRUPT, "payload-format",
+				 "'%s' is no graph: it has no array 'nodes'",
+				 MPK_QUOTE(mpk_toml_str_span(name)));
+}
+
+/* A graph that is wrong was reported; its bytes are still put into the payload, which a
+ * package with findings never becomes. */
+static bool executor_graph(struct mpk_loader *l, const struct mpk_manifest_module *m,
+			   struct mpk_factory *out, const struct mpk_file **file)
+{
+	struct mpk_toml_str name = mpk_manifest_module_extra(m, "graph");
+
+	*file = name.text ? mpk_loader_open(l, name) : NULL;
+	if (!*file)
+		return !name.text;
+	executor_check_graph(l, name, (*file)->map.bytes);
+	out->has_graph = true;
+	out->graph_json = (*file)->map.bytes;
+	return true;
+}
+
+/* "default" is what TVM calls a module that was given no name. */
+void mpk_loader_put_executor(struct mpk_loader *l, const struct mpk_manifest_module *m,
+			     struct mpk_rope *rope)
+{
+	struct mpk_toml_str name = mpk_manifest_module_extra(m, "name");
+	struct mpk_factory f = { .module_name = name.text ? mpk_toml_str_span(name)
+							  : mpk_span_str("default") };
+	struct mpk_rope tensors = mpk_rope_of(l->arena);
+	const struct mpk_file *graph;
+	bool has_graph = executor_graph(l, m, &f, &graph);
+
+	if (!executor_params(l, m, &f.params, &tensors) || !has_graph)
+		return;
+	mpk_factory_write(rope, &f);
+	if (graph)
+		mpk_mapping_use_file(&graph->map, rope);
+}
+
+/* --- blocks and shared memory ----------------------------------------------------- */
+
+/* The extents of a block that do not depend on arguments. */
+struct block {
+	int64_t extent[3];
+	bool constant[3];
+	bool all; /* constant */
+};
+
+/* An extent that is not given is 1, as in the generated code. */
+static struct block block_of(const struct mpk_launch_step *step)
+{
+	struct block b = { .all = true };
+
+	for (size_t i = 0; i < 3; i++) {
+		b.extent[i] = 1;
+		b.constant[i] = !step->block[i].expr ||
+				mpk_expr_constant(step->block[i].expr, &b.extent[i]);
+		b.all &= b.constant[i];
+	}
+	return b;
+}
+
+/* Extents are at least 1 and drivers count to 1024: what does not fit is too many, too. */
+static uint64_t threads(const int64_t extent[3])
+{
+	uint64_t n = 1;
+
+	for (size_t i = 0; i < 3; i++)
+		if (__builtin_mul_overflow(n, (uint64_t)extent[i], &n))
+			return UINT64_MAX;
+	return n;
+}
+
+static const struct mpk_code_kernel *package_launch_kernel_of(const struct mpk_loader *l,
+							      const struct mpk_launch_step *step)
+{
+	const struct mpk_code_kernel **code = l->code[step->module];
+
+	return code ? code[step->row] : NULL;
+}
+
+/* OpenCL passes local memory as an argument of the kernel, and TVM's loader has none to
+ * give. */
+static void check_shared(struct mpk_loader *l, const struct mpk_manifest_step *m,
+			 const struct mpk_launch_step *step, const char *function)
+{
+	const struct mpk_manifest_module *module = &l->manifest->modules[step->module];
+
+	if (m->shared.text && mpk_span_is(mpk_toml_str_span(module->key), "opencl"))
+		mpk_loader_error(
+			l, m->shared.pos, MPK_E_CONFLICT, "launch-function",
+			"function '%s': OpenCL has no dynamic shared memory: kernel '%s' would not get it",
+			function, step->kernel);
+}
+
+/* The code knows what it was compiled for: reqd_work_group_size, .reqntid and the like in
+ * block, .maxntid in max_threads. Extents that depend on arguments are left to the driver. */
+static void check_block(struct mpk_loader *l, const struct mpk_manifest_step *m,
+			const struct mpk_launch_step *step, const char *function)
+{
+	const struct mpk_code_kernel *k = package_launch_kernel_of(l, step);
+	struct mpk_pos pos = m->block.count ? m->block.pos : m->pos;
+	struct block b = block_of(step);
+	bool other = false;
+
+	for (size_t i = 0; k && k->block[0] && i < 3; i++)
+		other |= b.constant[i] && b.extent[i] != k->block[i];
+	if (other) {
+		mpk_loader_error(l, pos, MPK_E_CONFLICT, "launch-block",
+				 "function '%s': kernel '%s' was compiled for a block of %" PRIu32
+				 "x%" PRIu32 "x%" PRIu32 " and runs in no other",
+				 function, step->kernel, k->block[0], k->block[1], k->block[2]);
+		return;
+	}
+	if (!k || !k->max_threads[0] || !b.all)
+		return;
+	uint64_t most = (uint64_t)k->max_threads[0] * k->max_threads[1] * k->max_threads[2];
+	if (threads(b.extent) > most)
+		mpk_loader_error(l, pos, MPK_E_CONFLICT, "launch-block",
+				 "function '%s': kernel '%s' was compiled for at most %" PRIu64
+				 " threads, but a block has %" PRIu64,
+				 function, step->kernel, most, threads(b.extent));
+}
+
+static void check_steps(struct mpk_loader *l, const struct mpk_launch *launches)
+{
+	for (size_t i = 0; i < l->manifest->launch_count; i++)
+		for (size_t s = 0; !launches[i].broken && s < launches[i].step_count; s++) {
+			const struct mpk_manifest_step *m = &l->manifest->launches[i].steps[s];
+
+			check_block(l, m, &launches[i].steps[s], launches[i].name);
+			check_shared(l, m, &launches[i].steps[s], launches[i].name);
+		}
+}
+
+/* --- their place ------------------------------------------------------------------ */
+
+/* The module that the generated code joins: the first host module, otherwise a new one after
+ * all others, which becomes the root unless the manifest names another. */
+static size_t host_of(const struct mpk_manifest *m, struct mpk_module *modules, size_t *count,
+		      size_t *root)
+{
+	for (size_t i = 0; i < m->module_count; i++)
+		if (m->modules[i].is_host)
+			return i;
+	modules[*count] = (struct mpk_module){
+		.name = mpk_span_str("launch functions"),
+		.is_host = true,
+	};
+	if (!m->root.text)
+		*root = *count;
+	return (*count)++;
+}
+
+/* Of each module whether a host module imports it. */
+static bool *imported(struct mpk_loader *l, const struct mpk_module *modules, size_t count)
+{
+	bool *known = mpk_arena_array(l->arena, count, sizeof *known);
+
+	for (size_t m = 0; known && m < count; m++)
+		for (size_t i = 0; modules[m].is_host && i < modules[m].import_count; i++)
+			known[modules[m].imports[i]] = true;
+	return known;
+}
+
+/* The code finds its kernels among the imports of the library: those that no host module
+ * imports yet are added. */
+static void import_kernels(struct mpk_loader *l, const struct mpk_launch *launches,
+			   struct mpk_module *modules, size_t count, size_t host)
+{
+	size_t most = modules[host].import_count, used = most;
+
+	for (size_t i = 0; i < l->manifest->launch_count; i++)
+		most += launches[i].step_count;
+	size_t *imports = mpk_arena_array(l->arena, most, sizeof *imports);
+	bool *known = imported(l, modules, count);
+	if (!imports || !known) {
+		l->failed = true;
+		return;
+	}
+	if (used)
+		memcpy(imports, modules[host].imports, used * sizeof *imports);
+	for (size_t i = 0; i < l->manifest->launch_count; i++) {
+		for (size_t s = 0; s < launches[i].step_count; s++) {
+			size_t module = launches[i].steps[s].module;
+
+			if (!known[module])
+				imports[used++] = module;
+			known[module] = true;
+		}
+	}
+	modules[host].imports = imports;
+	modules[host].import_count = used;
+}
+
+/* Blocks are checked also when other functions do not hold, so that one run finds all
+ * mistakes. */
+static const struct mpk_launch *place_launches(struct mpk_loader *l, struct mpk_module *modules,
+					       size_t *count, size_t *root)
+{
+	const struct mpk_launch *launches = NULL;
+	enum mpk_code code;
+
+	if (!l->manifest->launch_count)
+		return NULL;
+	code = mpk_launch_resolve(l->manifest, l->arena, l->report, &launches, NULL);
+	if (code == MPK_E_NOMEM)
+		l->failed = true;
+	if (launches)
+		check_steps(l, launches);
+	if (code != MPK_OK || !launches || !l->manifest->valid)
+		return NULL;
+	size_t host = host_of(l->manifest, modules, count, root);
+	import_kernels(l, launches, modules, *count, host);
+	return launches;
+}
+
+/* --- the same module twice ----------------------------------------------------- */
+
+/* The bytes of a piece: in memory, or in the mapping of the file that it is a range of. */
+static const uint8_t *piece_bytes(const struct mpk_loader *l, const struct mpk_piece *p)
+{
+	struct mpk_span view;
+
+	if (p->data)
+		return p->data;
+	for (const struct mpk_file *f = l->files; f; f = f->next)
+		if (f->map.fd == p->fd && mpk_span_sub(f->map.bytes, p->off, p->len, &view))
+			return view.data;
+	return NULL;
+}
+
+/* Piece by piece, whatever the boundaries. */
+static bool same_content(const struct mpk_loader *l, const struct mpk_rope *a,
+			 const struct mpk_rope *b)
+{
+	size_t i = 0, k = 0;
+	uint64_t a_off = 0, b_off = 0;
+
+	while (i < a->count && k < b->count) {
+		uint64_t a_left = a->pieces[i].len - a_off, b_left = b->pieces[k].len - b_off;
+		uint64_t n = a_left < b_left ? a_left : b_left;
+		const uint8_t *x = piece_bytes(l, &a->pieces[i]);
+		const uint8_t *y = piece_bytes(l, &b->pieces[k]);
+
+		if (!x || !y || (x + a_off != y + b_off && memcmp(x + a_off, y + b_off, n) != 0))
+			return false;
+		a_off = n == a_left ? 0 : a_off + n;
+		b_off = n == b_left ? 0 : b_off + n;
+		i += n == a_left;
+		k += n == b_left;
+	}
+	return true;
+}
+
+static bool same_module(const struct mpk_loader *l, const struct mpk_module *a,
+			const struct mpk_module *b)
+{
+	return a->content->len == b->content->len && mpk_span_equal(a->kind, b->kind) &&
+	       a->import_count == b->import_count &&
+	       (a->import_count == 0 ||
+		memcmp(a->imports, b->imports, a->import_count * sizeof *a->imports) == 0) &&
+	       same_content(l, a->content, b->content);
+}
+
+/* Candidates side by side: by size, then kind, then position in the manifest. */
+struct candidate {
+	const struct mpk_module *module;
+	size_t index;
+};
+
+/* Equal modules have equal lengths and kinds, so that a search for twins ends where the
+ * length changes. */
+static int dedup_compare(const void *a, const void *b)
+{
+	const struct candidate *x = a, *y = b;
+	uint64_t x_len = x->module->content->len, y_len = y->module->content->len;
+	int r = mpk_span_compare(x->module->kind, y->module->kind);
+
+	if (x_len != y_len)
+		return x_len < y_len ? -1 : 1;
+	return r ? r : (x->index > y->index) - (x->index < y->index);
+}
+
+static size_t list_candidates(const struct mpk_module *modules, const size_t *twin, size_t count,
+			      struct candidate *out)
+{
+	size_t used = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (!modules[i].is_host && twin[i] == i)
+			out[used++] = (struct candidate){ &modules[i], i };
+	qsort(out, used, sizeof *out, dedup_compare);
+	return used;
+}
+
+/* Finds twins among modules whose imports are as they stand now; true when there are any. */
+static bool find_twins(const struct mpk_loader *l, const struct mpk_module *modules, size_t *twin,
+		       size_t count, struct candidate *c)
+{
+	size_t used = list_candidates(modules, twin, count, c);
+	bool found = false;
+
+	for (size_t i = 0; i < used; i++) {
+		if (twin[c[i].index] != c[i].index)
+			continue;
+		for (size_t k = i + 1; k < used; k++) {
+			if (c[k].module->content->len != c[i].module->content->len)
+				break;
+			if (twin[c[k].index] == c[k].index &&
+			    same_module(l, c[i].module, c[k].module)) {
+				twin[c[k].index] = c[i].index;
+				found = true;
+			}
+		}
+	}
+	return found;
+}
+
+/* Imports are copied before they change: the manifest's own arrays stay what the user
+ * wrote. */
+static bool redirect(struct mpk_loader *l, struct mpk_module *modules, const size_t *twin,
+		     size_t count, size_t *root)
+{
+	for (size_t i = 0; i < count; i++) {
+		size_t *imports =
+			mpk_arena_array(l->arena, modules[i].import_count, sizeof *imports);
+
+		if (!imports)
+			return false;
+		for (size_t k = 0; k < modules[i].import_count; k++)
+			imports[k] = twin[modules[i].imports[k]];
+		modules[i].imports = imports;
+	}
+	*root = twin[*root];
+	return true;
+}
+
+/* Importers of twins may be twins themselves, so it goes on until nothing is found. */
+static void dedup(struct mpk_loader *l, struct mpk_module *modules, size_t count, size_t *root)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	size_t *twin = mpk_arena_array(&scratch, count, sizeof *twin);
+	struct candidate *c = mpk_arena_array(&scratch, count, sizeof *c);
+
+	if (!twin || !c) {
+		l->failed = true;
+		return;
+	}
+	for (size_t i = 0; i < count; i++)
+		twin[i] = i;
+	while (find_twins(l, modules, twin, count, c)) {
+		if (!redirect(l, modules, twin, count, root)) {
+			l->failed = true;
+			return;
+		}
+	}
+}
+
+const struct mpk_launch *mpk_loader_finish(struct mpk_loader *l, struct mpk_module *modules,
+					   size_t *count, size_t *root)
+{
+	const struct mpk_launch *launches = place_launches(l, modules, count, root);
+
+	if (l->manifest->dedup && l->manifest->valid && !l->report->errors && !l->failed)
+		dedup(l, modules, *count, root);
+	return launches;
+}

@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* call.c - calls: arguments placed, the function run, results handed over
+ *
+ * A caller's results and tensors are touched when nothing can fail any more.
+ */
+#include "library/internal/library.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "abi/convention.h"
+#include "base/strbuf.h"
+
+/* A call under way; the session is locked. */
+struct call {
+	struct mpkr_function *f;
+	struct mpk_run_arg *args; /* as the caller passed them: tuples taken apart */
+	size_t arg_count;
+	struct mpk_value *values; /* of open inputs, then of bound parameters; tuples are owned */
+	struct mpk_span *names;   /* of values; NULL: none has a name */
+	size_t value_count;
+	struct mpk_value result;
+	struct mpk_run_tensors tensors;
+	struct mpk_run_arg few_args[8]; /* most functions need no allocation */
+	struct mpk_value few_values[8];
+};
+
+static void call_fini(struct call *c)
+{
+	mpk_run_tensors_fini(&c->tensors);
+	mpk_value_drop(&c->result);
+	/* what values hold of args is borrowed, but for tuples */
+	for (size_t i = 0; c->values && i < c->value_count; i++)
+		if (c->values[i].kind == MPK_VALUE_ARRAY)
+			mpk_value_drop(&c->values[i]);
+	for (size_t i = 0; c->args && i < c->arg_count; i++)
+		mpk_value_drop(&c->args[i].value);
+	if (c->values != c->few_values)
+		free(c->values);
+	if (c->args != c->few_args)
+		free(c->args);
+	free(c->names);
+}
+
+static enum mpk_code call_init(struct call *c, struct mpkr_function *f, size_t arg_count,
+			       struct mpk_error *err)
+{
+	size_t open = mpk_run_function_is_model(f) ? f->open_count : arg_count;
+
+	c->f = f;
+	c->arg_count = arg_count;
+	c->value_count = open + f->bound_count;
+	c->args = c->few_args;
+	c->values = c->few_values;
+	if (arg_count > MPK_ARRAY_COUNT(c->few_args))
+		c->args = calloc(arg_count, sizeof *c->args);
+	if (c->value_count > MPK_ARRAY_COUNT(c->few_values))
+		c->values = calloc(c->value_count, sizeof *c->values);
+	if (f->bound_count)
+		c->names = calloc(c->value_count, sizeof *c->names);
+	MPK_TRY_ALLOC(c->args && c->values && (c->names || !f->bound_count), err);
+	for (size_t i = 0; i < f->bound_count; i++) {
+		c->values[open + i] = mpk_value_of_tensor(f->bound[i].tensor);
+		c->names[open + i] = f->bound[i].name;
+	}
+	return MPK_OK;
+}
+
+/* --- arguments -------------------------------------------------------------------------------- */
+
+static enum mpk_code check_input_count(const struct mpkr_function *f, size_t count,
+				       struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
+
+	if (count > MPK_ARGS_MAX)
+		return mpk_fail(err, MPK_E_USAGE, "%zu inputs; at most %d are passed", count,
+				MPK_ARGS_MAX);
+	if (!mpk_run_function_is_model(f) || count == f->input_count)
+		return MPK_OK;
+	mpk_signature_text(f->function->signature, &text);
+	return mpk_fail(err, MPK_E_USAGE, "%zu input%s for %zu%s: %s", count, count == 1 ? "" : "s",
+			f->input_count, f->bound_count ? " that bound parameters leave open" : "",
+			mpk_strbuf_text(&text));
+}
+
+/* Tuples are put together again; *at is the next argument. */
+static enum mpk_code put_together(struct call *c, const struct mpk_type *type, size_t *at,
+				  struct mpk_value *out, bool is_owned, struct mpk_error *err)
+{
+	if (type->kind != MPK_TYPE_TUPLE) {
+		const struct mpk_value *v = &c->args[(*at)++].value;
+
+		*out = is_owned ? mpk_value_hold(*v) : *v;
+		return MPK_OK;
+	}
+	MPK_TRY(mpk_value_of_array(type->field_count, out, err));
+	for (size_t i = 0; i < type->field_count; i++)
+		MPK_TRY(put_together(c, &type->fields[i].type, at, &out->array->items[i], true,
+				     err));
+	return MPK_OK;
+}
+
+static enum mpk_code place_all(struct call *c, const struct mpkr_tensor *const *in, size_t n,
+			       const struct mpkr_tensor *const *more, struct mpk_error *err)
+{
+	const struct mpkr_function *f = c->f;
+	size_t at = 0;
+
+	for (size_t i = 0; i < c->arg_count; i++)
+		MPK_TRY(mpk_run_place(f, i < n ? in[i] : more[i - n], i, &c->args[i], err));
+	if (!mpk_run_function_is_model(f)) {
+		for (size_t i = 0; i < c->arg_count; i++)
+			c->values[i] = c->args[i].value;
+		return MPK_OK;
+	}
+	for (size_t i = 0; i < f->open_count; i++)
+		MPK_TRY(put_together(c, f->open[i], &at, &c->values[i], false, err));
+	return MPK_OK;
+}
+
+/* Where results are wanted: where the first tensor is. */
+static struct mpk_dldevice home_of(const struct call *c)
+{
+	for (size_t i = 0; i < c->arg_count; i++)
+		if (c->args[i].from && c->args[i].value.kind == MPK_VALUE_TENSOR)
+			return c->args[i].from->device;
+	return (struct mpk_dldevice){ MPK_DL_CPU, 0 };
+}
+
+/* --- the call --------------------------------------------------------------------------------- */
+
+/* A call ends when what it started on devices has ended. */
+static enum mpk_code run_once(struct call *c, struct mpk_function *f, struct mpk_error *err)
+{
+	const struct mpk_args args = { c->values, c->names, c->value_count };
+
+	MPK_TRY(mpk_function_call(f, &args, &c->result, err));
+	return mpk_devices_sync(mpk_runtime_devices(c->f->model->runtime), err);
+}
+
+/* Kernels look at the device of what they are given before they touch anything, so that another order of
+ * devices is as good a guess when the first one fails. */
+static bool may_turn(const struct mpkr_function *f, enum mpk_code code, const struct mpk_error *err)
+{
+	return code == MPK_E_RAISED && f->model->is_guess && f->model->where.type > MPK_DL_CPU &&
+	       mpk_run_function_is_model(f) && strstr(err->text, ".device_type");
+}
+
+static enum mpk_code run(struct call *c, struct mpk_error *err)
+{
+	enum mpk_code code = run_once(c, c->f->function, err);
+	struct mpk_error ignored;
+	struct mpk_function *turned;
+
+	if (!may_turn(c->f, code, err))
+		return code;
+	mpk_value_drop(&c->result);
+	if (mpk_run_turn(c->f, &turned, &ignored) != MPK_OK)
+		return code;
+	if (run_once(c, turned, &ignored) != MPK_OK) {
+		mpk_function_drop(turned);
+		return code;
+	}
+	/* names of bound parameters and types are those of the program, which both hold */
+	mpk_function_drop(c->f->function);
+	c->f->function = turned;
+	return MPK_OK;
+}
+
+static enum mpk_code write_back(struct call *c, size_t first, struct mpk_error *err)
+{
+	if (mpk_run_function_is_model(c->f))
+		return MPK_OK;
+	for (size_t i = first; i < c->arg_count; i++)
+		MPK_TRY(mpk_run_write_back(c->f, &c->args[i], err));
+	return MPK_OK;
+}
+
+/* What the function returned no longer holds what is in it. */
+static enum mpk_code collect_results(struct call *c, struct mpk_error *err)
+{
+	MPK_TRY(mpk_run_tensors_collect(&c->tensors, &c->result, err));
+	mpk_value_drop(&c->result);
+	return MPK_OK;
+}
+
+/* --- results of the library ------------------------------------------------------------------- */
+
+static enum mpk_code give_results(struct call *c, struct mpkr_result **results,
+				  struct mpk_error *err)
+{
+	struct mpk_run_tensors *t = &c->tensors;
+	size_t made = 0;
+
+	for (size_t i = 0; i < t->count; i++)
+		MPK_TRY(mpk_run_own(c->f->model, &t->items[i], c->args, c->arg_count, home_of(c),
+				    err));
+	struct mpkr_result **all = calloc(t->count + 1, sizeof(struct mpkr_result *));
+
+	MPK_TRY_ALLOC(all, err);
+	while (made < t->count && (all[made] = mpk_run_result(c->f->model, t->items[made])))
+		t->items[made++] = NULL;
+	if (made == t->count && made)
+		memcpy(results, all, made * sizeof(struct mpkr_result *));
+	for (size_t i = 0; i < made && made < t->count; i++)
+		mpkr_free(all[i]);
+	free(all);
+	MPK_TRY_ALLOC(made == t->count, err);
+	return MPK_OK;
+}
+
+struct wanted {
+	struct mpkr_result **results;
+	size_t room;
+	size_t *count;
+};
+
+static enum mpk_code call(struct call *c, const struct mpkr_tensor *const *in, size_t n,
+			  const struct wanted *wanted, struct mpk_error *err)
+{
+	MPK_TRY(place_all(c, in, n, NULL, err));
+	MPK_TRY(run(c, err));
+	MPK_TRY(write_back(c, 0, err));
+	MPK_TRY(collect_results(c, err));
+	if (c->tensors.count > wanted->room) {
+		*wanted->count = c->tensors.count;
+		return mpk_fail(err, MPK_E_USAGE, "%zu results, and room for %zu", c->tensors.count,
+				wanted->room);
+	}
+	MPK_TRY(give_results(c, wanted->results, err));
+	*wanted->count = c->tensors.count;
+	return MPK_OK;
+}
+
+static enum mpk_code call_checked(mpkr_function *f, const struct mpkr_tensor *const *in, size_t n,
+				  const struct wanted *wanted, struct mpk_error *err)
+{
+	MPK_CLEANUP(call_fini) struct call c = { 0 };
+
+	if (!f || (n && !in) || !wanted->count || (wanted->room && !wanted->results))
+		return mpk_fail(err, MPK_E_USAGE, "a pointer that is needed is NULL");
+	MPK_TRY(check_input_count(f, n, err));
+	MPK_TRY(call_init(&c, f, n, err));
+	return call(&c, in, n, wanted, err);
+}
+
+int mpkr_call(mpkr_function *function, const struct mpkr_tensor *const *in, size_t n,
+	      struct mpkr_result **results, size_t room, size_t *count, struct mpkr_error *err)
+{
+	const struct wanted wanted = { results, room, count };
+	struct mpk_error failure;
+	enum mpk_code code;
+
+	if (function)
+		(void)pthread_mutex_lock(&function->session->lock);
+	code = call_checked(function, in, n, &wanted, &failure);
+	if (function)
+		(void)pthread_mutex_unlock(&function->session->lock);
+	return code == MPK_OK ? MPKR_OK : mpk_run_report(&failure, err);
+}
+
+/* --- results in tensors of the caller --------------------------------------------------------- */
+
+static const struct mpk_dltensor *public_tensor(const struct mpkr_tensor *t)
+{
+	return (const struct mpk_dltensor *)(const void *)t;
+}
+
+static enum mpk_code check_out(const struct call *c, const struct mpk_dltensor *out, size_t i,
+			       struct mpk_error *err)
+{
+	char what[32];
+
+	(void)snprintf(what, sizeof what, "output %zu", i);
+	if (!out)
+		return mpk_fail(err, MPK_E_USAGE, "%s is NULL", what);
+	MPK_TRY(mpk_run_check_tensor(out, what, err));
+	if (mpk_dldevice_is_host(out->device))
+		return MPK_OK;
+	if (out->device.type != MPK_DL_CUDA || !mpk_dldevice_equal(out->device, c->f->model->where))
+		return mpk_fail(err, MPK_E_USAGE,
+				"%s is in memory of device %d of type %d, where the model is not",
+				what, out->device.id, out->device.type);
+	if (!mpk_dltensor_is_compact(out))
+		return mpk_fail(err, MPK_E_UNSUPPORTED,
+				"%s is on a device and its rows are not contiguous", what);
+	return MPK_OK;
+}
+
+/* A bit of bool has a byte of its own, whatever a release calls its type. */
+static bool is_same_element(struct mpk_dtype a, struct mpk_dtype b)
+{
+	return mpk_dtype_equal(a, b) || (mpk_dtype_is_bool(a) && mpk_dtype_is_bool(b));
+}
+
+static enum mpk_code check_fit(const struct mpk_tensor *t, const struct mpk_dltensor *out, size_t i,
+			       struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf said = { 0 };
+	struct mpk_type type;
+
+	if (is_same_element(t->dl.dtype, out->dtype) && t->dl.ndim == out->ndim &&
+	    (!out->ndim ||
+	     memcmp(t->dl.shape, out->shape, (size_t)out->ndim * sizeof *out->shape) == 0))
+		return MPK_OK;
+	type = mpk_type_tensor(t->dl.dtype, t->dl.shape, (size_t)t->dl.ndim, NULL);
+	mpk_type_text(&type, &said);
+	mpk_strbuf_puts(&said, ", not ");
+	type = mpk_type_tensor(out->dtype, out->shape, (size_t)out->ndim, NULL);
+	mpk_type_text(&type, &said);
+	return mpk_fail(err, MPK_E_USAGE, "output %zu is %s", i, mpk_strbuf_text(&said));
+}
+
+static enum mpk_code copy_out(struct call *c, struct mpk_tensor **t, const struct mpk_dltensor *out,
+			      struct mpk_error *err)
+{
+	struct mpk_devices *devices = mpk_runtime_devices(c->f->model->runtime);
+
+	if (!mpk_dldevice_is_host(out->device)) {
+		MPK_TRY(mpk_devices_copy(devices, &(*t)->dl, out, (*t)->bytes, err));
+		return mpk_devices_sync(devices, err);
+	}
+	mpk_tensor_copy_to(*t, out);
+	return MPK_OK;
+}
+
+/* Everything that can fail comes before the first byte is written, but for what a device may refuse. */
+static enum mpk_code put_out(struct call *c, const struct mpkr_tensor *const *out, size_t m,
+			     struct mpk_error *err)
+{
+	static const struct mpk_dldevice host = { MPK_DL_CPU, 0 };
+	struct mpk_run_tensors *t = &c->tensors;
+
+	if (t->count != m)
+		return mpk_fail(err, MPK_E_USAGE, "%zu results for %zu outputs", t->count, m);
+	for (size_t i = 0; i < m; i++)
+		MPK_TRY(check_fit(t->items[i], public_tensor(out[i]), i, err));
+	for (size_t i = 0; i < m; i++)
+		if (mpk_dldevice_is_host(public_tensor(out[i])->device))
+			MPK_TRY(mpk_run_own(c->f->model, &t->items[i], c->args, c->arg_count, host,
+					    err));
+	for (size_t i = 0; i < m; i++)
+		MPK_TRY(copy_out(c, &t->items[i], public_tensor(out[i]), err));
+	return MPK_OK;
+}
+
+static enum mpk_code call_into(mpkr_function *f, const struct mpkr_tensor *const *in, size_t n,
+			       const struct mpkr_tensor *const *out, size_t m,
+			       struct mpk_error *err)
+{
+	MPK_CLEANUP(call_fini) struct call c = { 0 };
+	bool is_model;
+
+	if (!f || (n && !in) || (m && !out))
+		return mpk_fail(err, MPK_E_USAGE, "a pointer that is needed is NULL");
+	is_model = mpk_run_function_is_model(f);
+	if (n > MPK_ARGS_MAX || m > MPK_ARGS_MAX)
+		return mpk_fail(err, MPK_E_USAGE,
+				"%zu inputs and %zu outputs; at most %d are passed", n, m,
+				MPK_ARGS_MAX);
+	MPK_TRY(check_input_count(f, is_model ? n : n + m, err));
+	MPK_TRY(call_init(&c, f, is_model ? n : n + m, err));
+	for (size_t i = 0; i < m; i++)
+		MPK_TRY(check_out(&c, public_tensor(out[i]), i, err));
+	MPK_TRY(place_all(&c, in, n, out, err));
+	MPK_TRY(run(&c, err));
+	if (!is_model)
+		return write_back(&c, n, err);
+	MPK_TRY(collect_results(&c, err));
+	return put_out(&c, out, m, err);
+}
+
+int mpkr_call_into(mpkr_function *function, const struct mpkr_tensor *const *in, size_t n,
+		   const struct mpkr_tensor *const *out, size_t m, struct mpkr_error *err)
+{
+	struct mpk_error failure;
+	enum mpk_code code;
+
+	if (function)
+		(void)pthread_mutex_lock(&function->session->lock);
+	code = call_into(function, in, n, out, m, &failure);
+	if (function)
+		(void)pthread_mutex_unlock(&function->session->lock);
+	return code == MPK_OK ? MPKR_OK : mpk_run_report(&failure, err);
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* library.h - what the files behind mpk/run.h share: models, sessions, functions
+ *
+ * A model is a runtime with one library in it. It is counted: its handle, its functions and every result hold
+ * it, because the memory of a result may be the runtime's.
+ */
+#ifndef MPK_LIBRARY_INTERNAL_LIBRARY_H
+#define MPK_LIBRARY_INTERNAL_LIBRARY_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "mpk/run.h"
+#include "runtime/devices.h"
+#include "runtime/library.h"
+#include "runtime/runtime.h"
+#include "signature/signature.h"
+#include "value/param_file.h"
+#include "value/value.h"
+
+/* --- models ---------------------------------------------------------------------------------- */
+
+/* A file of parameters; the one that was bound last comes first. */
+struct mpk_run_params {
+	struct mpk_param_file *file;
+	struct mpk_run_params *next;
+};
+
+/* What a caller of a model sees in its list of functions; texts are in the model's arena. */
+struct mpk_run_entry {
+	const char *name;
+	const char *signature; /* NULL: not asked for so far */
+};
+
+struct mpkr_model {
+	atomic_uint refs;
+	pthread_mutex_t lock; /* recursive; over all below that is not constant */
+	struct mpk_runtime_options options;
+	struct mpk_runtime *runtime;
+	struct mpk_library *library;
+	const struct mpk_host_code *code; /* of library */
+	struct mpk_dldevice where;        /* of its tensors */
+	bool is_guess;                    /* nobody named it */
+	bool is_found;                    /* a function of it was looked up */
+	struct mpk_run_params *params;
+	struct mpk_run_session *first; /* of functions that mpkr_find gives */
+	struct mpk_arena arena;
+	struct mpk_run_entry *entries;
+	size_t entry_count, entry_cap;
+	bool is_listed;
+};
+
+/* mpk_run_model_hold, mpk_run_model_drop - count references; at the last everything goes */
+struct mpkr_model *mpk_run_model_hold(struct mpkr_model *model);
+void mpk_run_model_drop(struct mpkr_model *model);
+
+/* mpk_run_list - fill the list of functions, if it is not; the model is locked
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_run_list(struct mpkr_model *model, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_run_params_of - a bound parameter in host memory, or NULL in *out
+ * @out     one reference
+ * Returns  as mpk_param_file_tensor */
+enum mpk_code mpk_run_params_of(const struct mpkr_model *model, struct mpk_span name,
+				struct mpk_tensor **out, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_run_params_late - give executables their late-bound constants; the model is locked, before the
+ * first function is looked up
+ * Returns  as mpk_relay_bind_found and mpk_param_file_tensor */
+enum mpk_code mpk_run_params_late(struct mpkr_model *model, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* --- functions ------------------------------------------------------------------------------- */
+
+/* Functions of which one runs at a time. */
+struct mpk_run_session {
+	atomic_uint refs;
+	pthread_mutex_t lock;
+};
+
+/* mpk_run_session_create - one reference in *out
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_run_session_create(struct mpk_run_session **out,
+				     struct mpk_error *err) MPK_MUST_CHECK;
+/* mpk_run_session_drop - NULL is fine */
+void mpk_run_session_drop(struct mpk_run_session *session);
+
+/* An input or output as a caller passes it: what is in tuples counts by itself. */
+struct mpk_run_leaf {
+	const struct mpk_type *type;
+	const char *name; /* "" for none; in the arena of the function */
+};
+
+/* A parameter that mpkr_bind_params gave, where the function wants it. */
+struct mpk_run_bound {
+	struct mpk_span name;
+	struct mpk_tensor *tensor;
+};
+
+struct mpkr_function {
+	struct mpkr_model *model;
+	struct mpk_run_session *session;
+	struct mpk_function *function;
+	struct mpk_arena arena;
+	const struct mpk_type **open; /* of inputs of its signature that a call gives, in order */
+	size_t open_count;
+	struct mpk_run_leaf *inputs, *outputs; /* open and outputs, tuples taken apart */
+	size_t input_count, output_count;
+	struct mpk_run_bound *bound;
+	size_t bound_count;
+	uint8_t *expected; /* enum mpkr_kind, of inputs */
+	size_t expected_count;
+};
+
+/* mpk_run_function_is_model - whether the function knows what it takes, and writes to none of it */
+static inline bool mpk_run_function_is_model(const struct mpkr_function *f)
+{
+	return f->function->signature != NULL;
+}
+
+/* mpk_run_look_up - a function by its name, on the device of the model, which is locked
+ * Returns  MPK_OK, one reference in *out; as mpkr_find */
+enum mpk_code mpk_run_look_up(struct mpkr_model *model, const char *name, struct mpk_function **out,
+			      struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_run_function_create - what a caller holds of a function that was looked up
+ * @found   taken over, also on failure
+ * @session one more reference is taken
+ * Returns  MPK_OK; MPK_E_NOMEM; what reading and placing bound parameters gave */
+enum mpk_code mpk_run_function_create(struct mpkr_model *model, struct mpk_run_session *session,
+				      struct mpk_function *found, struct mpkr_function **out,
+				      struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_run_turn - the function once more, for a machine that numbers the host before the device that was
+ * guessed; the session is locked
+ * Returns  as mpkr_find */
+enum mpk_code mpk_run_turn(const struct mpkr_function *f, struct mpk_function **out,
+			   struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_run_kind - what input i is; MPKR_KIND_ANY where nobody says */
+enum mpkr_kind mpk_run_kind(const struct mpkr_function *f, size_t i);
+
+/* --- calls ----------------------------------------------------------------------------------- */
+
+/* An argument of a call under way. */
+struct mpk_run_arg {
+	const struct mpk_dltensor *from; /* the caller's; NULL: "none" was passed */
+	struct mpk_value value;          /* owned */
+	bool is_copy;                    /* value is a tensor with other memory than the caller's */
+};
+
+/* mpk_run_place - an input as a value, where the function wants it
+ * @i       its number, for messages and its kind
+ * @out     zeroed; the caller drops out->value in every case
+ * Returns  MPK_OK; MPK_E_USAGE; MPK_E_DEVICE; MPK_E_UNSUPPORTED; MPK_E_NOMEM */
+enum mpk_code mpk_run_place(const struct mpkr_function *f, const struct mpkr_tensor *in, size_t i,
+			    struct mpk_run_arg *out, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_run_write_back - what a function that is no model wrote to a copy, to the caller's tensor; memory that
+ * it left as it was is not written, as it may be read-only
+ * Returns  MPK_OK; as mpk_devices_fetch; MPK_E_NOMEM */
+enum mpk_code mpk_run_write_back(const struct mpkr_function *f, const struct mpk_run_arg *arg,
+				 struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_run_check_tensor - whether a tensor of a caller holds together
+ * @what    "input 0", for messages
+ * Returns  MPK_OK; MPK_E_USAGE */
+enum mpk_code mpk_run_check_tensor(const struct mpk_dltensor *t, const char *what,
+				   struct mpk_error *err) MPK_MUST_CHECK;
+
+/* The tensors of a result, tuples taken apart, wherever they are. */
+struct mpk_run_tensors {
+	struct mpk_tensor **items; /* one reference each */
+	size_t count, cap;
+};
+
+/* mpk_run_tensors_collect - take a result apart; what is no tensor becomes one in host memory
+ * Returns  MPK_OK; MPK_E_UNSUPPORTED: something that is none; MPK_E_NOMEM */
+enum mpk_code mpk_run_tensors_collect(struct mpk_run_tensors *tensors, const struct mpk_value *v,
+				      struct mpk_error *err) MPK_MUST_CHECK;
+void mpk_run_tensors_fini(struct mpk_run_tensors *tensors);
+
+/* mpk_run_own - replace a tensor by one with memory of its own, compact, where it is wanted
+ * @args    count arguments, whose memory is not its own
+ * @home    where it is wanted
+ * Returns  MPK_OK; MPK_E_UNSUPPORTED; MPK_E_DEVICE; MPK_E_RAISED; MPK_E_NOMEM */
+enum mpk_code mpk_run_own(struct mpkr_model *model, struct mpk_tensor **tensor,
+			  const struct mpk_run_arg *args, size_t count, struct mpk_dldevice home,
+			  struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_run_public_type - a type as callers see it */
+struct mpkr_dtype mpk_run_public_type(struct mpk_dtype t);
+
+/* mpk_run_result - a tensor as a caller has it
+ * @tensor  one reference is taken over on success
+ * Returns  NULL when memory is out */
+struct mpkr_result *mpk_run_result(struct mpkr_model *model, struct mpk_tensor *tensor);
+
+/* --- errors ---------------------------------------------------------------------------------- */
+
+/* mpk_run_report - an error as a caller sees it
+ * @out     may be NULL
+ * Returns  its enum mpkr_code */
+int mpk_run_report(const struct mpk_error *err, struct mpkr_error *out);
+
+#endif

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* list.c - which functions a model has, and their signatures as text
+ *
+ * Functions of executables come first, in the order of the file: they are what a caller looks for, and host
+ * functions of such a library are mostly their kernels.
+ */
+#include "library/internal/library.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/strbuf.h"
+#include "base/vec.h"
+#include "runtime/node.h"
+
+static bool has_entry(const struct mpkr_model *model, struct mpk_span name)
+{
+	for (size_t i = 0; i < model->entry_count; i++)
+		if (mpk_span_is(name, model->entries[i].name))
+			return true;
+	return false;
+}
+
+static enum mpk_code list_name(struct mpkr_model *model, struct mpk_span name,
+			       struct mpk_error *err)
+{
+	const char *text;
+
+	if (!name.len || has_entry(model, name))
+		return MPK_OK;
+	text = mpk_arena_text(&model->arena, name);
+	MPK_TRY_ALLOC(text && mpk_vec_reserve(&model->entries, &model->entry_cap,
+					      model->entry_count + 1, sizeof *model->entries),
+		      err);
+	model->entries[model->entry_count++] = (struct mpk_run_entry){ .name = text };
+	return MPK_OK;
+}
+
+/* An executable reads its names when it is opened, which a look-up of anything does. One that cannot be
+ * opened has none here; finding a function of it says why. */
+static enum mpk_code add_executable(struct mpkr_model *model, struct mpk_node_module *node,
+				    struct mpk_error *err)
+{
+	struct mpk_function *none = NULL;
+	struct mpk_span name;
+
+	if (!node->loader || !node->loader->has || !node->loader->name_at)
+		return MPK_OK;
+	if (!node->is_open && node->base.find(&node->base, "", &none, NULL) == MPK_OK)
+		mpk_function_drop(none);
+	for (size_t i = 0; node->is_open && node->loader->name_at(node, i, &name); i++)
+		MPK_TRY(list_name(model, name, err));
+	return MPK_OK;
+}
+
+static enum mpk_code add_executables(struct mpkr_model *model, struct mpk_error *err)
+{
+	struct mpk_module **modules;
+	enum mpk_code code = MPK_OK;
+	size_t count;
+
+	MPK_TRY(mpk_library_modules(model->library, &modules, &count, err));
+	for (size_t i = 0; i < count && code == MPK_OK; i++)
+		if (modules[i])
+			code = add_executable(model, (struct mpk_node_module *)modules[i], err);
+	free(modules);
+	return code;
+}
+
+enum mpk_code mpk_run_list(struct mpkr_model *model, struct mpk_error *err)
+{
+	const struct mpk_host_code *code = model->code;
+
+	if (model->is_listed)
+		return MPK_OK;
+	MPK_TRY(add_executables(model, err));
+	for (size_t i = 0; i < code->function_count; i++)
+		if (!code->functions[i].alias_of)
+			MPK_TRY(list_name(model, mpk_span_str(code->functions[i].name), err));
+	model->is_listed = true;
+	return MPK_OK;
+}
+
+/* --- for callers ------------------------------------------------------------------------------ */
+
+/* The model is locked. */
+static struct mpk_run_entry *entry_at(mpkr_model *model, size_t i)
+{
+	if (mpk_run_list(model, NULL) != MPK_OK || i >= model->entry_count)
+		return NULL;
+	return &model->entries[i];
+}
+
+size_t mpkr_function_count(mpkr_model *model)
+{
+	size_t count;
+
+	if (!model)
+		return 0;
+	(void)pthread_mutex_lock(&model->lock);
+	count = mpk_run_list(model, NULL) == MPK_OK ? model->entry_count : 0;
+	(void)pthread_mutex_unlock(&model->lock);
+	return count;
+}
+
+const char *mpkr_function_name(mpkr_model *model, size_t i)
+{
+	const struct mpk_run_entry *entry;
+	const char *name;
+
+	if (!model)
+		return NULL;
+	(void)pthread_mutex_lock(&model->lock);
+	entry = entry_at(model, i);
+	name = entry ? entry->name : NULL;
+	(void)pthread_mutex_unlock(&model->lock);
+	return name;
+}
+
+/* What cannot be found, for want of a device, is listed all the same. Parameters that are bound may be inputs
+ * of its signature: it is the file's. */
+static const char *signature_of(struct mpkr_model *model, const char *name)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
+	struct mpk_function *f = NULL;
+	char *copy;
+
+	if (mpk_run_look_up(model, name, &f, NULL) == MPK_OK && f->signature)
+		mpk_signature_text(f->signature, &text);
+	else
+		mpk_strbuf_printf(&text, "%s(...)", name);
+	mpk_function_drop(f);
+	copy = text.failed ? NULL : mpk_arena_copy(&model->arena, text.data, text.len);
+	return copy;
+}
+
+const char *mpkr_function_signature(mpkr_model *model, size_t i)
+{
+	struct mpk_run_entry *entry;
+	const char *signature = NULL;
+
+	if (!model)
+		return NULL;
+	(void)pthread_mutex_lock(&model->lock);
+	entry = entry_at(model, i);
+	if (entry && !entry->signature)
+		entry->signature = signature_of(model, entry->name);
+	if (entry)
+		signature = entry->signature;
+	(void)pthread_mutex_unlock(&model->lock);
+	return signature;
+}

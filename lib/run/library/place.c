@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* place.c - inputs: a caller's tensors as values, where the function wants them
+ *
+ * Compiled code takes for granted that host memory begins at a multiple of MPK_STORAGE_ALIGN and has no gaps.
+ * What lies so is used where it lies, also by a function that writes to it. Everything else is copied; what a
+ * function that is no model wrote to such a copy is brought back.
+ */
+#include "library/internal/library.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "program/device_kind.h"
+#include "runtime/textures.h"
+#include "value/element.h"
+
+/* --- what a caller passes --------------------------------------------------------------------- */
+
+enum mpk_code mpk_run_check_tensor(const struct mpk_dltensor *t, const char *what,
+				   struct mpk_error *err)
+{
+	uint64_t bytes;
+	struct mpk_error size;
+
+	if (t->ndim < 0 || t->ndim > MPK_TENSOR_NDIM_MAX)
+		return mpk_fail(err, MPK_E_USAGE, "%s has %d dimensions; at most %d are possible",
+				what, t->ndim, MPK_TENSOR_NDIM_MAX);
+	if (t->ndim && !t->shape)
+		return mpk_fail(err, MPK_E_USAGE, "%s has no shape", what);
+	if (!t->dtype.bits || !t->dtype.lanes)
+		return mpk_fail(err, MPK_E_USAGE, "%s has elements of no bits", what);
+	if (mpk_tensor_bytes_of(t->dtype, t->shape, (size_t)t->ndim, &bytes, &size) != MPK_OK)
+		return mpk_fail(err, MPK_E_USAGE, "%s: %s", what, size.text);
+	if (bytes && !t->data)
+		return mpk_fail(err, MPK_E_USAGE, "%s has no data", what);
+	return MPK_OK;
+}
+
+/* What is no tensor to the function is read by the processor. */
+static enum mpk_code host_elements(const struct mpk_dltensor *t, size_t i, const char *wanted,
+				   struct mpk_tensor **out, struct mpk_error *err)
+{
+	if (!mpk_dldevice_is_host(t->device))
+		return mpk_fail(err, MPK_E_USAGE, "input %zu is %s: it is passed in host memory", i,
+				wanted);
+	MPK_TRY(mpk_tensor_create(t->dtype, t->shape, (size_t)t->ndim, MPK_STORAGE_PRIVATE, out,
+				  err));
+	mpk_tensor_copy_from(*out, t);
+	return MPK_OK;
+}
+
+/* --- numbers, shapes, texts ------------------------------------------------------------------- */
+
+static bool number_of(const struct mpk_tensor *t, struct mpk_value *out)
+{
+	struct mpk_element e;
+
+	if (mpk_tensor_count(t) != 1)
+		return false;
+	e = mpk_element_load(t->dl.dtype, mpk_dltensor_data(&t->dl));
+	switch (e.class) {
+	case MPK_ELEMENT_BOOL:
+		*out = mpk_value_of_bool(e.i != 0);
+		return true;
+	case MPK_ELEMENT_INT:
+		*out = mpk_value_of_int(e.i);
+		return true;
+	case MPK_ELEMENT_UINT:
+		*out = mpk_value_of_int((int64_t)e.u);
+		return true;
+	case MPK_ELEMENT_FLOAT:
+		*out = mpk_value_of_float(e.f);
+		return true;
+	case MPK_ELEMENT_NONE:
+		break;
+	}
+	return false;
+}
+
+static bool is_int64(struct mpk_dtype t)
+{
+	return t.code == MPK_DTYPE_INT && t.bits == 64 && t.lanes == 1;
+}
+
+static bool is_bytes(struct mpk_dtype t)
+{
+	return t.code <= MPK_DTYPE_UINT && t.bits == 8 && t.lanes == 1;
+}
+
+static enum mpk_code place_number(const struct mpk_dltensor *t, size_t i, struct mpk_value *out,
+				  struct mpk_error *err)
+{
+	struct mpk_tensor *host;
+	bool fits;
+
+	MPK_TRY(host_elements(t, i, "a number", &host, err));
+	fits = number_of(host, out);
+	mpk_tensor_drop(host);
+	if (!fits)
+		return mpk_fail(err, MPK_E_USAGE,
+				"input %zu is a number: it is passed as one integer, float or bool",
+				i);
+	return MPK_OK;
+}
+
+static enum mpk_code place_shape(const struct mpk_dltensor *t, size_t i, struct mpk_value *out,
+				 struct mpk_error *err)
+{
+	struct mpk_tensor *host;
+	enum mpk_code code;
+
+	if (t->ndim != 1 || !is_int64(t->dtype) || t->shape[0] > MPK_TENSOR_NDIM_MAX)
+		return mpk_fail(
+			err, MPK_E_USAGE,
+			"input %zu is a shape: it is passed as int64 of one dimension, at most %d",
+			i, MPK_TENSOR_NDIM_MAX);
+	MPK_TRY(host_elements(t, i, "a shape", &host, err));
+	code = mpk_value_of_shape(mpk_dltensor_data(&host->dl), (size_t)t->shape[0], out, err);
+	mpk_tensor_drop(host);
+	return code;
+}
+
+static enum mpk_code place_text(const struct mpk_dltensor *t, size_t i, struct mpk_value *out,
+				struct mpk_error *err)
+{
+	struct mpk_tensor *host;
+	enum mpk_code code;
+
+	if (t->ndim != 1 || !is_bytes(t->dtype))
+		return mpk_fail(err, MPK_E_USAGE,
+				"input %zu is a text: it is passed as uint8 of one dimension", i);
+	MPK_TRY(host_elements(t, i, "a text", &host, err));
+	code = mpk_value_of_text(MPK_VALUE_STR, mpk_tensor_span(host), out, err);
+	mpk_tensor_drop(host);
+	return code;
+}
+
+/* --- tensors ---------------------------------------------------------------------------------- */
+
+/* Where input i is to be. */
+static struct mpk_dldevice place_of(const struct mpkr_function *f, size_t i)
+{
+	const struct mpk_type *type = i < f->input_count ? f->inputs[i].type : NULL;
+
+	if (type && type->kind == MPK_TYPE_TENSOR && type->device &&
+	    type->device != f->model->where.type)
+		return (struct mpk_dldevice){ .type = type->device };
+	return f->model->where;
+}
+
+/* The caller's tensor as the code sees it: in memory of the CPU, also where that is pinned, and with no offset. */
+static struct mpk_dltensor plain(const struct mpk_dltensor *t)
+{
+	struct mpk_dltensor dl = *t;
+
+	if (mpk_dldevice_is_host(dl.device))
+		dl.device = (struct mpk_dldevice){ MPK_DL_CPU, 0 };
+	if (dl.data)
+		dl.data = (char *)dl.data + dl.byte_offset;
+	dl.byte_offset = 0;
+	return dl;
+}
+
+static enum mpk_code place_on_host(const struct mpk_dltensor *t, struct mpk_run_arg *out,
+				   struct mpk_error *err)
+{
+	const struct mpk_dltensor dl = plain(t);
+	struct mpk_tensor *made;
+
+	out->is_copy = (uintptr_t)dl.data % MPK_STORAGE_ALIGN != 0 || !mpk_dltensor_is_compact(&dl);
+	if (out->is_copy)
+		MPK_TRY(mpk_tensor_create(dl.dtype, dl.shape, (size_t)dl.ndim, MPK_STORAGE_PRIVATE,
+					  &made, err));
+	else
+		MPK_TRY(mpk_tensor_wrap(&dl, NULL, &made, err));
+	if (out->is_copy)
+		mpk_tensor_copy_from(made, &dl);
+	out->value = mpk_value_of_tensor(made);
+	return MPK_OK;
+}
+
+/* @scope   the image that it is to be; NULL: none */
+static enum mpk_code send_to_device(const struct mpkr_function *f, const struct mpk_dltensor *t,
+				    struct mpk_dldevice where, const char *scope,
+				    struct mpk_run_arg *out, struct mpk_error *err)
+{
+	struct mpk_devices *devices = mpk_runtime_devices(f->model->runtime);
+	struct mpk_run_arg host = { 0 };
+	struct mpk_tensor *sent;
+	enum mpk_code code;
+
+	MPK_TRY(place_on_host(t, &host, err));
+	if (scope && scope[0])
+		code = mpk_texture_send(devices, host.value.tensor, scope, where, &sent, err);
+	else
+		code = mpk_devices_send(devices, host.value.tensor, where, &sent, err);
+	mpk_value_drop(&host.value);
+	MPK_TRY(code);
+	out->is_copy = true;
+	out->value = mpk_value_of_tensor(sent);
+	return MPK_OK;
+}
+
+/* Memory of a device is used where it lies. OpenCL's belongs to a context that is not ours. */
+static enum mpk_code place_device_memory(const struct mpk_dltensor *t, struct mpk_dldevice where,
+					 size_t i, struct mpk_run_arg *out, struct mpk_error *err)
+{
+	const struct mpk_dltensor dl = plain(t);
+	struct mpk_tensor *made;
+
+	if (t->device.type != MPK_DL_CUDA || !mpk_dldevice_equal(t->device, where))
+		return mpk_fail(
+			err, MPK_E_USAGE,
+			"input %zu is in memory of device %d of type %d; the function takes it in host memory%s%s",
+			i, t->device.id, t->device.type,
+			where.type == MPK_DL_CUDA ? " or on another device of kind " : "",
+			where.type == MPK_DL_CUDA ? "cuda" : "");
+	if (!mpk_dltensor_is_compact(&dl))
+		return mpk_fail(err, MPK_E_UNSUPPORTED,
+				"input %zu is on a device and its rows are not contiguous", i);
+	MPK_TRY(mpk_tensor_wrap(&dl, NULL, &made, err));
+	out->value = mpk_value_of_tensor(made);
+	return MPK_OK;
+}
+
+static enum mpk_code place_tensor(const struct mpkr_function *f, const struct mpk_dltensor *t,
+				  size_t i, struct mpk_run_arg *out, struct mpk_error *err)
+{
+	const struct mpk_type *type = i < f->input_count ? f->inputs[i].type : NULL;
+	struct mpk_dldevice where = place_of(f, i);
+
+	if (!mpk_dldevice_is_host(t->device))
+		return place_device_memory(t, where, i, out, err);
+	if (mpk_dldevice_is_host(where))
+		return place_on_host(t, out, err);
+	return send_to_device(f, t, where, type ? type->scope : NULL, out, err);
+}
+
+enum mpk_code mpk_run_place(const struct mpkr_function *f, const struct mpkr_tensor *in, size_t i,
+			    struct mpk_run_arg *out, struct mpk_error *err)
+{
+	const struct mpk_dltensor *t = (const struct mpk_dltensor *)(const void *)in;
+	char what[32];
+
+	if (!t)
+		return MPK_OK;
+	(void)snprintf(what, sizeof what, "input %zu", i);
+	MPK_TRY(mpk_run_check_tensor(t, what, err));
+	out->from = t;
+	switch (mpk_run_kind(f, i)) {
+	case MPKR_KIND_NUMBER:
+		return place_number(t, i, &out->value, err);
+	case MPKR_KIND_SHAPE:
+		return place_shape(t, i, &out->value, err);
+	case MPKR_KIND_TEXT:
+		return place_text(t, i, &out->value, err);
+	case MPKR_KIND_ANY:
+	case MPKR_KIND_TENSOR:
+		return place_tensor(f, t, i, out, err);
+	case MPKR_KIND_OTHER:
+		break;
+	}
+	return mpk_fail(err, MPK_E_UNSUPPORTED, "input %zu is nothing that can be passed here", i);
+}
+
+/* --- back ------------------------------------------------------------------------------------- */
+
+/* What is there now, as a compact host tensor. */
+static enum mpk_code fetch_copy(const struct mpkr_function *f, struct mpk_tensor *t,
+				struct mpk_tensor **out, struct mpk_error *err)
+{
+	enum mpk_code code;
+
+	if (mpk_dldevice_is_host(t->dl.device)) {
+		*out = mpk_tensor_hold(t);
+		return MPK_OK;
+	}
+	MPK_TRY(mpk_tensor_create(t->dl.dtype, t->dl.shape, (size_t)t->dl.ndim, MPK_STORAGE_PRIVATE,
+				  out, err));
+	code = mpk_devices_fetch(mpk_runtime_devices(f->model->runtime), &t->dl, *out, err);
+	if (code != MPK_OK)
+		mpk_tensor_drop(*out);
+	return code;
+}
+
+static enum mpk_code write_if_changed(const struct mpk_tensor *now, const struct mpk_dltensor *to,
+				      struct mpk_error *err)
+{
+	struct mpk_tensor *before;
+
+	MPK_TRY(mpk_tensor_create(to->dtype, to->shape, (size_t)to->ndim, MPK_STORAGE_PRIVATE,
+				  &before, err));
+	mpk_tensor_copy_from(before, to);
+	if (now->bytes && memcmp(mpk_dltensor_data(&now->dl), mpk_dltensor_data(&before->dl),
+				 (size_t)now->bytes) != 0)
+		mpk_tensor_copy_to(now, to);
+	mpk_tensor_drop(before);
+	return MPK_OK;
+}
+
+enum mpk_code mpk_run_write_back(const struct mpkr_function *f, const struct mpk_run_arg *arg,
+				 struct mpk_error *err)
+{
+	struct mpk_tensor *now;
+	enum mpk_code code;
+
+	if (!arg->is_copy)
+		return MPK_OK;
+	MPK_TRY(fetch_copy(f, arg->value.tensor, &now, err));
+	code = write_if_changed(now, arg->from, err);
+	mpk_tensor_drop(now);
+	return code;
+}

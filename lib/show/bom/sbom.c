@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sbom.c - a bill of materials in the formats of CycloneDX 1.6 (ECMA-424) and SPDX 2.3
+ *
+ * In CycloneDX what the library holds are its components; what it was made from is excluded from what runs, as
+ * its scope says. SPDX knows packages and files in packages; modules are packages here, for they come from where
+ * the library comes from, and nobody can tell their licence from their bytes. */
+#include "bom/bom.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+/* --- CycloneDX --------------------------------------------------------------------------- */
+
+/* "SHA-256" is spelt with a hyphen in CycloneDX's enumeration of algorithms, other than in SPDX. */
+static void cdx_put_hash(const char *sha256, struct mpk_json *j, struct mpk_json_at *at)
+{
+	struct mpk_json_at *o = mpk_json_object(j, mpk_json_array(j, at, "hashes"), NULL);
+
+	mpk_json_text(j, o, "alg", "SHA-256");
+	mpk_json_text(j, o, "content", sha256);
+}
+
+/* Properties are CycloneDX's place for what it has no member for; names have a namespace, here
+ * "mpack:". */
+static void cdx_put_property(const char *name, struct mpk_span value, struct mpk_json *j,
+			     struct mpk_json_at *list)
+{
+	struct mpk_json_at *o = mpk_json_object(j, list, NULL);
+
+	mpk_json_text(j, o, "name", name);
+	mpk_json_span(j, o, "value", value);
+}
+
+/* As a string: values of properties are strings in the schema. */
+static void cdx_put_bytes(uint64_t bytes, struct mpk_json *j, struct mpk_json_at *list)
+{
+	struct mpk_json_at *o = mpk_json_object(j, list, NULL);
+
+	mpk_json_text(j, o, "name", "mpack:bytes");
+	mpk_json_printf(j, o, "value", "%llu", (unsigned long long)bytes);
+}
+
+/* metadata.component is what the document is about; the library is no entry of components. */
+static void cdx_put_metadata(const struct mpk_bom *b, struct mpk_json *j, struct mpk_json_at *at)
+{
+	const struct mpk_bom_author *author = b->author;
+	struct mpk_json_at *meta = mpk_json_object(j, at, "metadata"), *o, *list;
+
+	list = mpk_json_array(j, mpk_json_object(j, meta, "tools"), "components");
+	o = mpk_json_object(j, list, NULL);
+	mpk_json_text(j, o, "type", "application");
+	mpk_json_text(j, o, "name", author->name);
+	mpk_json_text(j, o, "version", author->version);
+	o = mpk_json_object(j, meta, "component");
+	mpk_json_text(j, o, "bom-ref", "library");
+	mpk_json_text(j, o, "type", "library");
+	mpk_json_text(j, o, "name", b->name);
+	cdx_put_hash(b->sha256, j, o);
+	list = mpk_json_array(j, o, "properties");
+	cdx_put_property("mpack:file", mpk_span_str(b->file), j, list);
+	cdx_put_bytes(b->bytes, j, list);
+	for (size_t i = 0; b->has_provenance && i < b->provenance.option_count; i++)
+		cdx_put_property("mpack:option", mpk_span_str(b->provenance.options[i]), j, list);
+}
+
+static void cdx_put_part(const struct mpk_bom_part *p, struct mpk_json *j, struct mpk_json_at *list)
+{
+	struct mpk_json_at *o = mpk_json_object(j, list, NULL);
+
+	mpk_json_text(j, o, "bom-ref", p->id);
+	mpk_json_text(j, o, "type", p->is_data ? "data" : "library");
+	mpk_json_span(j, o, "name", p->kind);
+	mpk_json_text(j, o, "scope", "required");
+	cdx_put_hash(p->sha256, j, o);
+	list = mpk_json_array(j, o, "properties");
+	cdx_put_property("mpack:path", mpk_span_str(p->path), j, list);
+	if (p->format.len)
+		cdx_put_property("mpack:format", p->format, j, list);
+	cdx_put_bytes(p->bytes, j, list);
+}
+
+/* Libraries by the name that DT_NEEDED has, without a hash: which file answers to it is decided
+ * where the library is loaded. */
+static void cdx_put_needed(const struct mpk_bom *b, struct mpk_json *j, struct mpk_json_at *list)
+{
+	for (size_t i = 0; i < b->needed_count; i++) {
+		struct mpk_json_at *o = mpk_json_object(j, list, NULL);
+
+		mpk_json_printf(j, o, "bom-ref", "needed-%zu", i);
+		mpk_json_text(j, o, "type", "library");
+		mpk_json_text(j, o, "name", b->needed[i]);
+		mpk_json_text(j, o, "scope", "required");
+	}
+}
+
+/* Tools and sources have the scope "excluded", which the specification has for what is not part
+ * of the delivered component at run time. */
+static void cdx_put_origin(const struct mpk_provenance *p, struct mpk_json *j,
+			   struct mpk_json_at *list)
+{
+	char digits[MPK_DIGEST_TEXT];
+
+	for (size_t i = 0; i < p->tool_count; i++) {
+		struct mpk_json_at *o = mpk_json_object(j, list, NULL);
+
+		mpk_json_printf(j, o, "bom-ref", "tool-%zu", i);
+		mpk_json_text(j, o, "type", "application");
+		mpk_json_text(j, o, "name", p->tools[i].name);
+		mpk_json_text(j, o, "version", p->tools[i].version);
+		mpk_json_text(j, o, "scope", "excluded");
+	}
+	for (size_t i = 0; i < p->input_count; i++) {
+		struct mpk_json_at *o = mpk_json_object(j, list, NULL);
+
+		mpk_json_printf(j, o, "bom-ref", "input-%zu", i);
+		mpk_json_text(j, o, "type", "file");
+		mpk_json_text(j, o, "name", p->inputs[i].name);
+		mpk_json_text(j, o, "scope", "excluded");
+		cdx_put_hash(mpk_digest_print(p->inputs[i].sha256, MPK_DIGEST_BYTES, digits), j, o);
+	}
+}
+
+/* Only what the library itself consists of or loads: tools and inputs are no dependencies of a
+ * running program. */
+static void cdx_put_dependencies(const struct mpk_bom *b, struct mpk_json *j,
+				 struct mpk_json_at *at)
+{
+	struct mpk_json_at *o = mpk_json_object(j, mpk_json_array(j, at, "dependencies"), NULL),
+			   *list;
+
+	mpk_json_text(j, o, "ref", "library");
+	list = mpk_json_array(j, o, "dependsOn");
+	for (size_t i = 0; i < b->part_count; i++)
+		mpk_json_text(j, list, NULL, b->parts[i].id);
+	for (size_t i = 0; i < b->needed_count; i++)
+		mpk_json_printf(j, list, NULL, "needed-%zu", i);
+}
+
+static void cyclonedx_json(const void *what, struct mpk_json *j, struct mpk_json_at *at)
+{
+	const struct mpk_bom *b = what;
+	struct mpk_json_at *list;
+
+	mpk_json_text(j, at, "$schema", "http://cyclonedx.org/schema/bom-1.6.schema.json");
+	mpk_json_text(j, at, "bomFormat", "CycloneDX");
+	mpk_json_text(j, at, "specVersion", "1.6");
+	mpk_json_printf(j, at, "serialNumber", "urn:uuid:%s", b->uuid);
+	mpk_json_u64(j, at, "version", 1);
+	cdx_put_metadata(b, j, at);
+	list = mpk_json_array(j, at, "components");
+	for (size_t i = 0; i < b->part_count; i++)
+		cdx_put_part(&b->parts[i], j, list);
+	cdx_put_needed(b, j, list);
+	if (b->has_provenance)
+		cdx_put_origin(&b->provenance, j, list);
+	cdx_put_dependencies(b, j, at);
+}
+
+const struct mpk_answer mpk_answer_cyclonedx = { .json = cyclonedx_json };
+
+/* --- SPDX -------------------------------------------------------------------------------- */
+
+/* "SHA256" without a hyphen, as SPDX 2.3 spells it (7.10, package checksum). */
+static void spdx_put_checksum(const char *sha256, struct mpk_json *j, struct mpk_json_at *at)
+{
+	struct mpk_json_at *o = mpk_json_object(j, mpk_json_array(j, at, "checksums"), NULL);
+
+	mpk_json_text(j, o, "algorithm", "SHA256");
+	mpk_json_text(j, o, "checksumValue", sha256);
+}
+
+/* A package begun; its reference is "SPDXRef-" and id. */
+static struct mpk_json_at *spdx_put_package(const char *id, struct mpk_span name,
+					    const char *purpose, struct mpk_json *j,
+					    struct mpk_json_at *list)
+{
+	struct mpk_json_at *o = mpk_json_object(j, list, NULL);
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf ref = { 0 };
+
+	mpk_strbuf_printf(&ref, "SPDXRef-%s", id);
+	j->failed |= ref.failed;
+	mpk_json_text(j, o, "SPDXID", mpk_strbuf_text(&ref));
+	mpk_json_span(j, o, "name", name);
+	mpk_json_text(j, o, "downloadLocation", "NOASSERTION");
+	mpk_json_bool(j, o, "filesAnalyzed", false);
+	mpk_json_text(j, o, "licenseConcluded", "NOASSERTION");
+	mpk_json_text(j, o, "licenseDeclared", "NOASSERTION");
+	mpk_json_text(j, o, "copyrightText", "NOASSERTION");
+	mpk_json_text(j, o, "primaryPackagePurpose", purpose);
+	return o;
+}
+
+/* primaryPackagePurpose has no word for weights: parts that are data are OTHER. */
+static void spdx_put_parts(const struct mpk_bom *b, struct mpk_json *j, struct mpk_json_at *list)
+{
+	for (size_t i = 0; i < b->part_count; i++) {
+		const struct mpk_bom_part *p = &b->parts[i];
+		struct mpk_json_at *o =
+			spdx_put_package(p->id, p->kind, p->is_data ? "OTHER" : "LIBRARY", j, list);
+		MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf comment = { 0 };
+
+		spdx_put_checksum(p->sha256, j, o);
+		mpk_strbuf_printf(&comment, "module %s of the library, %llu bytes", p->path,
+				  (unsigned long long)p->bytes);
+		j->failed |= comment.failed;
+		mpk_json_text(j, o, "comment", mpk_strbuf_text(&comment));
+	}
+}
+
+/* The library first, then its modules, then what it needs and what it was made from;
+ * spdx_put_relationships says which is which. */
+static void spdx_put_packages(const struct mpk_bom *b, struct mpk_json *j, struct mpk_json_at *at)
+{
+	struct mpk_json_at *list = mpk_json_array(j, at, "packages"), *o;
+	char digits[MPK_DIGEST_TEXT], id[32];
+
+	o = spdx_put_package("library", mpk_span_str(b->name), "LIBRARY", j, list);
+	mpk_json_text(j, o, "packageFileName", b->file);
+	spdx_put_checksum(b->sha256, j, o);
+	spdx_put_parts(b, j, list);
+	for (size_t i = 0; i < b->needed_count; i++) {
+		(void)snprintf(id, sizeof id, "needed-%zu", i);
+		(void)spdx_put_package(id, mpk_span_str(b->needed[i]), "LIBRARY", j, list);
+	}
+	for (size_t i = 0; b->has_provenance && i < b->provenance.tool_count; i++) {
+		const struct mpk_provenance_tool *t = &b->provenance.tools[i];
+
+		(void)snprintf(id, sizeof id, "tool-%zu", i);
+		o = spdx_put_package(id, mpk_span_str(t->name), "APPLICATION", j, list);
+		mpk_json_text(j, o, "versionInfo", t->version);
+	}
+	for (size_t i = 0; b->has_provenance && i < b->provenance.input_count; i++) {
+		const struct mpk_provenance_input *in = &b->provenance.inputs[i];
+
+		(void)snprintf(id, sizeof id, "input-%zu", i);
+		o = spdx_put_package(id, mpk_span_str(in->name), "SOURCE", j, list);
+		spdx_put_checksum(mpk_digest_print(in->sha256, MPK_DIGEST_BYTES, digits), j, o);
+	}
+}
+
+/* Both ends are SPDX identifiers and get their prefix here, so that callers use the same id as
+ * for the package. */
+static void spdx_relate(const char *from, const char *type, const char *to, struct mpk_json *j,
+			struct mpk_json_at *list)
+{
+	struct mpk_json_at *o = mpk_json_object(j, list, NULL);
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf a = { 0 };
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf b = { 0 };
+
+	mpk_strbuf_printf(&a, "SPDXRef-%s", from);
+	mpk_strbuf_printf(&b, "SPDXRef-%s", to);
+	j->failed |= a.failed || b.failed;
+	mpk_json_text(j, o, "spdxElementId", mpk_strbuf_text(&a));
+	mpk_json_text(j, o, "relationshipType", type);
+	mpk_json_text(j, o, "relatedSpdxElement", mpk_strbuf_text(&b));
+}
+
+/* SPDX 2.3, clause 11. The direction differs by type: a tool is BUILD_TOOL_OF the library, the
+ * library is GENERATED_FROM its input. */
+static void spdx_put_relationships(const struct mpk_bom *b, struct mpk_json *j,
+				   struct mpk_json_at *at)
+{
+	struct mpk_json_at *list = mpk_json_array(j, at, "relationships");
+	char id[32];
+
+	spdx_relate("DOCUMENT", "DESCRIBES", "library", j, list);
+	for (size_t i = 0; i < b->part_count; i++)
+		spdx_relate("library", "CONTAINS", b->parts[i].id, j, list);
+	for (size_t i = 0; i < b->needed_count; i++) {
+		(void)snprintf(id, sizeof id, "needed-%zu", i);
+		spdx_relate("library", "DYNAMIC_LINK", id, j, list);
+	}
+	for (size_t i = 0; b->has_provenance && i < b->provenance.tool_count; i++) {
+		(void)snprintf(id, sizeof id, "tool-%zu", i);
+		spdx_relate(id, "BUILD_TOOL_OF", "library", j, list);
+	}
+	for (size_t i = 0; b->has_provenance && i < b->provenance.input_count; i++) {
+		(void)snprintf(id, sizeof id, "input-%zu", i);
+		spdx_relate("library", "GENERATED_FROM", id, j, list);
+	}
+}
+
+/* The time is the caller's and not the clock's, so that the same file makes the same document.
+ * The format is that of SPDX 2.3, 6.9: UTC to the second. */
+static void spdx_put_creation(const struct mpk_bom_author *author, struct mpk_json *j,
+			      struct mpk_json_at *at)
+{
+	struct mpk_json_at *o = mpk_json_object(j, at, "creationInfo"), *list;
+	time_t created = (time_t)author->created;
+	struct tm utc = { 0 };
+	char text[64];
+
+	if (!gmtime_r(&created, &utc) || !strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc))
+		j->failed = true;
+	mpk_json_text(j, o, "created", text);
+	list = mpk_json_array(j, o, "creators");
+	mpk_json_printf(j, list, NULL, "Tool: %s-%.*s", author->name,
+			(int)strcspn(author->version, " "), author->version);
+}
+
+static void spdx_json(const void *what, struct mpk_json *j, struct mpk_json_at *at)
+{
+	const struct mpk_bom *b = what;
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf space = { 0 };
+
+	mpk_json_text(j, at, "spdxVersion", "SPDX-2.3");
+	mpk_json_text(j, at, "dataLicense", "CC0-1.0");
+	mpk_json_text(j, at, "SPDXID", "SPDXRef-DOCUMENT");
+	mpk_json_text(j, at, "name", b->name);
+	mpk_strbuf_printf(&space, "https://spdx.org/spdxdocs/%s-%s", b->author->name, b->uuid);
+	j->failed |= space.failed;
+	mpk_json_text(j, at, "documentNamespace", mpk_strbuf_text(&space));
+	spdx_put_creation(b->author, j, at);
+	spdx_put_packages(b, j, at);
+	spdx_put_relationships(b, j, at);
+}
+
+const struct mpk_answer mpk_answer_spdx = { .json = spdx_json };

@@ -1,0 +1,7 @@
+# the library from Rust, by declarations of its functions
+sdk=$(dirname "$BIN")/sdk
+[ -e "$sdk" ] || { echo "this build has no library for applications"; exit 77; }
+[ "$(uname -m)" = x86_64 ] || { echo "the fixtures are libraries for x86-64"; exit 77; }
+rustc --version >/dev/null 2>&1 || { echo "rustc is not installed"; exit 77; }
+rustc -O -o call "$ROOT/tests/embed/call.rs" -L "$sdk/lib" -l mpk-run
+LD_LIBRARY_PATH=$sdk/lib ./call data/relax/gelu.so

@@ -1,0 +1,483 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* parallel loops: their tasks, threads and errors, loops in loops and side by side, in processes that
+ * fork; how often the system is asked for its cores */
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdatomic.h>
+
+#include "abi/raised.h"
+#include "io/mapping.h"
+#include "process_seen.h"
+#include "runtime/internal/parallel.h"
+#include "runtime/internal/process.h"
+#include "runtime/parallel.h"
+#include "runtime/runtime.h"
+
+/* --- what asks (the Makefile has the linker wrap it) ------------------------------------------ */
+
+static atomic_int asked;
+static size_t cores_seen;
+
+int __real_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set);
+int __wrap_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set);
+int __wrap_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set)
+{
+	(void)atomic_fetch_add(&asked, 1);
+	if (!cores_seen)
+		return __real_sched_getaffinity(pid, size, set);
+	CPU_ZERO(set);
+	for (size_t i = 0; i < cores_seen; i++)
+		CPU_SET(i, set);
+	return 0;
+}
+
+long __real_sysconf(int name);
+long __wrap_sysconf(int name);
+long __wrap_sysconf(int name)
+{
+	(void)atomic_fetch_add(&asked, name == _SC_NPROCESSORS_ONLN);
+	return __real_sysconf(name);
+}
+
+static const struct mpk_runtime_options options;
+
+/* NULL: there is no memory. */
+static struct mpk_runtime *make_runtime(void)
+{
+	struct mpk_runtime *runtime = NULL;
+	struct mpk_error err = { 0 };
+
+	return mpk_runtime_create(&options, &runtime, &err) == MPK_OK ? runtime : NULL;
+}
+
+static int do_nothing(int task, struct mpk_parallel_env *env, void *data)
+{
+	(void)task, (void)env, (void)data;
+	return 0;
+}
+
+static void *ask_in_thread(void *argument)
+{
+	for (int i = 0; i < 10; i++)
+		if (mpk_parallel_cores() != 3)
+			*(bool *)argument = true;
+	return NULL;
+}
+
+START_TEST(cores_are_asked_for_once)
+{
+	struct mpk_runtime *runtime;
+	pthread_t thread;
+	bool differ = false;
+
+	cores_seen = 3;
+	for (int i = 0; i < 100; i++) {
+		ck_assert_int_eq(mpk_parallel_cores(), 3);
+		ck_assert_int_eq(mpk_parallel_launch(do_nothing, NULL, 3), 0);
+	}
+	ck_assert_int_eq(asked, 1);
+	/* another thread may have other cores */
+	ck_assert_int_eq(pthread_create(&thread, NULL, ask_in_thread, &differ), 0);
+	ck_assert_int_eq(pthread_join(thread, NULL), 0);
+	ck_assert(!differ);
+	ck_assert_int_eq(asked, 2);
+	cores_seen = 5;
+	ck_assert_int_eq(mpk_parallel_cores(), 3);
+	runtime = make_runtime();
+	ck_assert_ptr_nonnull(runtime);
+	ck_assert_int_eq(mpk_parallel_cores(), 5);
+	ck_assert_int_eq(mpk_parallel_cores(), 5);
+	ck_assert_int_eq(asked, 3);
+	cores_seen = 7;
+	pid_t pid = fork_with_limit();
+	if (pid == 0)
+		_exit(mpk_parallel_cores() != 7 || mpk_parallel_cores() != 7 || asked != 4 ? 1 : 0);
+	ck_assert_int_eq(child_end(pid), 0);
+	ck_assert_int_eq(mpk_parallel_cores(), 5);
+	mpk_runtime_destroy(runtime);
+}
+END_TEST
+
+/* --- tasks ----------------------------------------------------------------------------------- */
+
+enum { MANY = 8 };
+
+struct seen {
+	atomic_int runs[MANY], phase[MANY];
+	pthread_t threads[MANY];
+	bool in_step;
+};
+
+/* No task is a phase ahead of another behind a barrier. */
+static int run_in_step(int task, struct mpk_parallel_env *env, void *data)
+{
+	struct seen *seen = data;
+
+	seen->threads[task] = pthread_self();
+	(void)atomic_fetch_add(&seen->runs[task], 1);
+	for (int phase = 1; phase <= 5; phase++) {
+		atomic_store(&seen->phase[task], phase);
+		if (mpk_parallel_barrier(env) != 0)
+			return -1;
+		for (int i = 0; i < env->num_task; i++)
+			if (atomic_load(&seen->phase[i]) < phase)
+				seen->in_step = false;
+		if (mpk_parallel_barrier(env) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+START_TEST(tasks_have_threads_of_their_own)
+{
+	for (int count = 1; count <= MANY; count++) {
+		struct seen seen = { .in_step = true };
+
+		ck_assert_int_eq(mpk_parallel_launch(run_in_step, &seen, count), 0);
+		ck_assert(seen.in_step);
+		ck_assert(pthread_equal(seen.threads[0], pthread_self()));
+		for (int i = 0; i < MANY; i++) {
+			ck_assert_int_eq(seen.runs[i], i < count);
+			for (int j = 0; j < i && i < count; j++)
+				ck_assert(!pthread_equal(seen.threads[i], seen.threads[j]));
+		}
+	}
+	ck_assert_int_eq(threads_now(), MANY);
+}
+END_TEST
+
+struct failing {
+	int task;
+	bool others_wait;
+};
+
+static int fail_one(int task, struct mpk_parallel_env *env, void *data)
+{
+	const struct failing *f = data;
+
+	if (task == f->task) {
+		mpk_raised_set(MPK_E_RAISED, mpk_span_str("ValueError"), mpk_span_str("no"));
+		return 7;
+	}
+	return f->others_wait ? mpk_parallel_barrier(env) : 0;
+}
+
+/* Those who wait at a barrier for a task that failed are let go. */
+START_TEST(a_failure_is_the_loops)
+{
+	for (int i = 0; i < 2 * MANY; i++) {
+		struct failing f = { i % MANY, i >= MANY };
+
+		mpk_raised_get()->is_set = false;
+		ck_assert_int_eq(mpk_parallel_launch(fail_one, &f, MANY), 7);
+		ck_assert(mpk_raised_get()->is_set);
+		ck_assert_str_eq(mpk_raised_get()->kind, "ValueError");
+	}
+	ck_assert_int_eq(mpk_parallel_launch(do_nothing, NULL, 0), -1);
+	ck_assert_int_eq(mpk_parallel_launch(do_nothing, NULL, MPK_PARALLEL_TASKS_MAX + 1), -1);
+}
+END_TEST
+
+static int add_task(int task, struct mpk_parallel_env *env, void *data)
+{
+	(void)env;
+	(void)atomic_fetch_add((atomic_int *)data, task + 1);
+	mpk_workspace_give(mpk_workspace_take(1000));
+	return 0;
+}
+
+static int launch_in_task(int task, struct mpk_parallel_env *env, void *data)
+{
+	atomic_int sum = 0;
+	int rc = mpk_parallel_launch(add_task, &sum, 3);
+
+	if (rc || atomic_load(&sum) != 6)
+		return -1;
+	(void)atomic_fetch_add((atomic_int *)data, task + 1);
+	return mpk_parallel_barrier(env);
+}
+
+static void *launch_often(void *argument)
+{
+	struct mpk_runtime *runtime = make_runtime();
+
+	for (int i = 0; i < 300; i++) {
+		atomic_int sum = 0;
+
+		if (!runtime || mpk_parallel_launch(launch_in_task, &sum, 3) != 0 ||
+		    atomic_load(&sum) != 6)
+			*(atomic_bool *)argument = true;
+		if (i % 50 == 49) {
+			mpk_runtime_destroy(runtime);
+			runtime = make_runtime();
+		}
+	}
+	mpk_runtime_destroy(runtime);
+	return NULL;
+}
+
+/* Loops in tasks of loops, of several threads, while runtimes come and go. */
+START_TEST(loops_side_by_side)
+{
+	enum { THREADS = 3 };
+	atomic_bool failed = false;
+	pthread_t threads[THREADS];
+
+	for (int i = 0; i < THREADS; i++)
+		ck_assert_int_eq(pthread_create(&threads[i], NULL, launch_often, &failed), 0);
+	for (int i = 0; i < THREADS; i++)
+		ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
+	ck_assert(!failed);
+	ck_assert_int_eq(threads_after_moments(1), 1);
+}
+END_TEST
+
+/* --- threads --------------------------------------------------------------------------------- */
+
+/* A worker is there for the next loop before the one it worked for is over. */
+START_TEST(nothing_grows)
+{
+	enum { LOOPS = 200000, SLACK = 2 << 20 };
+	atomic_int sum = 0;
+	long before;
+
+	for (int i = 0; i < 100; i++)
+		ck_assert_int_eq(mpk_parallel_launch(add_task, &sum, 2), 0);
+	before = resident_bytes();
+	for (int i = 0; i < LOOPS; i++)
+		if (mpk_parallel_launch(add_task, &sum, 2) != 0)
+			ck_abort_msg("loop %d failed", i);
+	ck_assert_int_eq(threads_now(), 2);
+	ck_assert_int_le(resident_bytes() - before, SLACK);
+	ck_assert_int_eq(sum, 3 * (LOOPS + 100));
+}
+END_TEST
+
+START_TEST(the_last_runtime_takes_the_threads)
+{
+	struct mpk_runtime *a = make_runtime(), *b = make_runtime();
+
+	ck_assert(a && b);
+	ck_assert_int_eq(mpk_parallel_launch(do_nothing, NULL, MANY), 0);
+	mpk_runtime_destroy(a);
+	ck_assert_int_eq(threads_now(), MANY);
+	mpk_runtime_destroy(b);
+	ck_assert_int_eq(threads_after_moments(1), 1);
+	a = make_runtime();
+	ck_assert_int_eq(mpk_parallel_launch(do_nothing, NULL, 3), 0);
+	ck_assert_int_eq(threads_now(), 3);
+	mpk_runtime_destroy(a);
+	ck_assert_int_eq(threads_after_moments(1), 1);
+}
+END_TEST
+
+static int read_mask(int task, struct mpk_parallel_env *env, void *data)
+{
+	if (pthread_sigmask(SIG_SETMASK, NULL, &((sigset_t *)data)[task]) != 0)
+		return -1;
+	return mpk_parallel_barrier(env);
+}
+
+/* Signals for the process find a thread of the program. */
+START_TEST(signals_are_the_programs)
+{
+	sigset_t masks[2];
+
+	ck_assert_int_eq(mpk_parallel_launch(read_mask, masks, 2), 0);
+	ck_assert(sigismember(&masks[1], SIGTERM) && sigismember(&masks[1], SIGCHLD));
+	ck_assert(!sigismember(&masks[1], SIGSEGV) && !sigismember(&masks[1], SIGPROF));
+	ck_assert(!sigismember(&masks[0], SIGTERM));
+}
+END_TEST
+
+static sem_t is_held, may_leave;
+
+static void hold_thread(int number)
+{
+	(void)number;
+	(void)sem_post(&is_held);
+	while (sem_wait(&may_leave) != 0)
+		;
+}
+
+static int tell_thread(int task, struct mpk_parallel_env *env, void *data)
+{
+	(void)env;
+	((pthread_t *)data)[task] = pthread_self();
+	return 0;
+}
+
+static int tell_thread_at_barrier(int task, struct mpk_parallel_env *env, void *data)
+{
+	return tell_thread(task, env, data) == 0 ? mpk_parallel_barrier(env) : -1;
+}
+
+/* A worker that does not get to its task: the loop ends without it, and the next one has it again. */
+START_TEST(a_late_worker_costs_nothing)
+{
+	struct sigaction hold = { .sa_handler = hold_thread }, before;
+	pthread_t threads[3], workers[3];
+
+	ck_assert_int_eq(sem_init(&is_held, 0, 0), 0);
+	ck_assert_int_eq(sem_init(&may_leave, 0, 0), 0);
+	ck_assert_int_eq(sigaction(SIGPROF, &hold, &before), 0);
+	ck_assert_int_eq(mpk_parallel_launch(tell_thread_at_barrier, workers, 3), 0);
+	for (int i = 1; i < 3; i++)
+		ck_assert_int_eq(pthread_kill(workers[i], SIGPROF), 0);
+	for (int i = 1; i < 3; i++)
+		while (sem_wait(&is_held) != 0)
+			;
+	for (int round = 0; round < 100; round++) {
+		memset(threads, 0, sizeof threads);
+		ck_assert_int_eq(mpk_parallel_launch(tell_thread, threads, 3), 0);
+		for (int i = 0; i < 3; i++)
+			ck_assert(pthread_equal(threads[i], pthread_self()));
+	}
+	for (int i = 1; i < 3; i++)
+		ck_assert_int_eq(sem_post(&may_leave), 0);
+	ck_assert_int_eq(mpk_parallel_launch(tell_thread_at_barrier, threads, 3), 0);
+	ck_assert(!pthread_equal(threads[1], threads[0]));
+	ck_assert(!pthread_equal(threads[2], threads[0]));
+	ck_assert_int_eq(threads_now(), 3);
+	ck_assert_int_eq(sigaction(SIGPROF, &before, NULL), 0);
+	(void)sem_destroy(&is_held);
+	(void)sem_destroy(&may_leave);
+}
+END_TEST
+
+/* --- forks ----------------------------------------------------------------------------------- */
+
+static atomic_bool enough;
+
+static bool use_all(void)
+{
+	struct mpk_runtime *runtime = make_runtime();
+	struct mpk_mapping m;
+	struct mpk_error err = { 0 };
+	atomic_int sum = 0;
+	bool used = runtime && mpk_parallel_launch(launch_in_task, &sum, 2) == 0 &&
+		    atomic_load(&sum) == 3 &&
+		    mpk_mapping_open("/proc/self/exe", &m, &err) == MPK_OK;
+
+	if (used)
+		mpk_mapping_close(&m);
+	mpk_runtime_destroy(runtime);
+	return used;
+}
+
+static void *use_until_enough(void *argument)
+{
+	while (!atomic_load(&enough))
+		if (!use_all())
+			*(atomic_bool *)argument = true;
+	return NULL;
+}
+
+/* Whatever lock a thread of the parent has at that moment. */
+START_TEST(forks_while_all_is_used)
+{
+	enum { THREADS = 2, FORKS = 50 };
+	pthread_t threads[THREADS];
+	atomic_bool failed = false;
+
+	for (int i = 0; i < THREADS; i++)
+		ck_assert_int_eq(pthread_create(&threads[i], NULL, use_until_enough, &failed), 0);
+	for (int i = 0; i < FORKS; i++) {
+		pid_t pid = fork_with_limit();
+
+		/* sanitizers have allocators that a fork may leave locked for ever */
+		if (pid == 0 && MPK_IS_SANITIZED)
+			_exit(0);
+		if (pid == 0) {
+			int used = use_all() && use_all();
+
+			/* runtimes of the parent stay: their threads are not here to destroy them */
+			mpk_workers_end();
+			_exit(used && threads_after_moments(1) == 1 ? 0 : 1);
+		}
+		ck_assert_int_eq(child_end(pid), 0);
+	}
+	atomic_store(&enough, true);
+	for (int i = 0; i < THREADS; i++)
+		ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
+	ck_assert(!failed);
+}
+END_TEST
+
+static atomic_int running, may_go_on;
+
+static int wait_in_once(void *data)
+{
+	(void)data;
+	atomic_store(&running, 1);
+	while (!may_go_on)
+		(void)usleep(100);
+	return 0;
+}
+
+static int count_runs(void *data)
+{
+	(void)atomic_fetch_add((atomic_int *)data, 1);
+	return 0;
+}
+
+static void *run_slot(void *slot)
+{
+	(void)mpk_once_run(slot, wait_in_once, NULL);
+	return NULL;
+}
+
+/* What a thread of the parent was running once has not run in the child. */
+START_TEST(fork_while_something_runs_once)
+{
+	struct mpk_runtime *runtime = make_runtime();
+	void *slot = NULL;
+	pthread_t thread;
+	atomic_int runs = 0;
+
+	ck_assert_int_eq(pthread_create(&thread, NULL, run_slot, &slot), 0);
+	while (!running)
+		(void)usleep(100);
+	pid_t pid = fork_with_limit();
+	if (pid == 0) {
+		for (int i = 0; i < 3; i++)
+			if (mpk_once_run(&slot, count_runs, &runs) != 0)
+				_exit(2);
+		_exit(runs != 1 ? 1 : 0);
+	}
+	ck_assert_int_eq(child_end(pid), 0);
+	atomic_store(&may_go_on, 1);
+	ck_assert_int_eq(mpk_once_run(&slot, count_runs, &runs), 0);
+	ck_assert_int_eq(pthread_join(thread, NULL), 0);
+	ck_assert_int_eq(runs, 0);
+	mpk_runtime_destroy(runtime);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("parallel");
+	TCase *tc = tcase_create("parallel");
+	SRunner *r = srunner_create(s);
+
+	tcase_set_timeout(tc, 60);
+	tcase_add_checked_fixture(tc, hide_threads, NULL);
+	tcase_add_test(tc, cores_are_asked_for_once);
+	tcase_add_test(tc, tasks_have_threads_of_their_own);
+	tcase_add_test(tc, a_failure_is_the_loops);
+	tcase_add_test(tc, loops_side_by_side);
+	tcase_add_test(tc, nothing_grows);
+	tcase_add_test(tc, the_last_runtime_takes_the_threads);
+	tcase_add_test(tc, signals_are_the_programs);
+	tcase_add_test(tc, a_late_worker_costs_nothing);
+	tcase_add_test(tc, forks_while_all_is_used);
+	tcase_add_test(tc, fork_while_something_runs_once);
+	suite_add_tcase(s, tc);
+	srunner_run_all(r, CK_NORMAL);
+	int failed = srunner_ntests_failed(r);
+
+	srunner_free(r);
+	return failed != 0;
+}

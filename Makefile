@@ -108,7 +108,7 @@ TOML_SO  := $(O)/libexec/minspect/toml.so
 # What applications link, built with the release.
 include lib/mpk/library.mk
 .DEFAULT_GOAL := all
-RUN_ALL := $(if $(filter release deb,$(notdir $(O))),$(RUN_SDK))
+RUN_ALL := $(if $(filter release deb,$(notdir $(O))),$(RUN_SDK) $(RUN_ARCHIVE))
 
 all: $(O)/bin/mpack $(O)/bin/minspect $(RUN_ALL) $(TOML_SO) $(SA_OBJ) $(SA_LEGACY_OBJ)
 

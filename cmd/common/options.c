@@ -311,6 +311,11 @@ static void print_help(const struct mpk_command *command, bool all)
 	(void)mpk_print(MPK_STDOUT, "\nexamples:\n%s", command->examples);
 }
 
+const char *mpk_version_number(void)
+{
+	return MPK_VERSION;
+}
+
 const char *mpk_version_program(void)
 {
 	return MPK_VERSION " (commit " MPK_COMMIT ")";

@@ -94,8 +94,10 @@ bool mpk_options_parse(const struct mpk_command *command, int argc, char **argv,
 /* mpk_options_fini - free the lists of a command */
 void mpk_options_fini(const struct mpk_command *command);
 
-/* mpk_version_program, mpk_version_llvm - "0.1.0 (commit 1234abcd)", "19.1.7": as --version prints
+/* mpk_version_number - "0.1.0": what builds of other commits have, too
+ * mpk_version_program, mpk_version_llvm - "0.1.0 (commit 1234abcd)", "19.1.7": as --version prints
  * them; static. That of LLVM is "" in a build without it. */
+const char *mpk_version_number(void);
 const char *mpk_version_program(void);
 const char *mpk_version_llvm(void);
 

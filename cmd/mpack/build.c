@@ -27,6 +27,7 @@
 #include "mpack/input.h"
 #include "mpack/mpack.h"
 #include "process/process.h"
+#include "standalone/standalone.h"
 #include "text/escape.h"
 #include "text/phrase.h"
 
@@ -57,6 +58,8 @@ static const struct mpk_option options[] = {
 	  .target = &opt.ldflags, .decides_bytes = true },
 	{ 'j', "jobs", MPK_OPT_TEXT, "N", "compile N sources at a time (default: processors)",
 	  .target = &opt.jobs },
+	{ 0, "standalone", MPK_OPT_FLAG, NULL, "a library of models that needs no runtime",
+	  .target = &opt.standalone, .decides_bytes = true },
 	{ 0, "system-lib", MPK_OPT_FLAG, NULL, "register the blob at start, for static linking",
 	  .target = &opt.system_lib, .decides_bytes = true },
 	{ 0, "prefix", MPK_OPT_TEXT, "P", "prefix of a system library's symbols",
@@ -88,111 +91,15 @@ static const struct mpk_option options[] = {
 
 static const struct mpk_command command = {
 	.name = "build",
-	.usage = "mpack build [MANIFEST|FILE.blob] [-o OUT]",
+	.usage = "mpack build [MANIFEST|FILE.blob|LIBRARY --standalone] [-o OUT]",
 	.summary = "Pack what a manifest (./mpack.toml) names into one file, by default NAME.so\n"
 		   "in this folder, after the package.",
 	.examples = "  mpack build mpack.toml -o deploy.so\n"
 		    "  mpack build model.blob -o model.o --target aarch64-linux-gnu\n"
+		    "  mpack build model.so --standalone -o deploy.so\n"
 		    "  mpack build -o deploy.a --system-lib --prefix net_\n",
 	.options = options,
 };
-
-/* --- options --------------------------------------------------------------------- */
-
-static int find_kind(enum mpk_emit_kind *out)
-{
-	struct mpk_span words[MPK_EMIT_KIND_COUNT];
-	const char *dot = opt.output ? strrchr(opt.output, '.') : NULL;
-
-	if (!opt.output && !opt.emit)
-		return MPK_EXIT_OK; /* a library */
-	for (unsigned k = 0; k < MPK_EMIT_KIND_COUNT; k++) {
-		const struct mpk_emit_name *name = mpk_emit_name((enum mpk_emit_kind)k);
-
-		words[k] = mpk_span_str(name->name);
-		if (opt.emit ? strcmp(opt.emit, name->name) == 0
-			     : dot && strcmp(dot, name->suffix) == 0) {
-			*out = (enum mpk_emit_kind)k;
-			return MPK_EXIT_OK;
-		}
-	}
-	if (!opt.emit)
-		return mpk_diag_usage(
-			"the suffix of '%s' does not say what to write; name it .so, .o, .c, .a, .tar or .blob, or use --emit",
-			opt.output);
-	size_t near = mpk_closest(mpk_span_str(opt.emit), words, MPK_EMIT_KIND_COUNT);
-	if (near < MPK_EMIT_KIND_COUNT)
-		return mpk_diag_usage(
-			"--emit takes so, obj, c, a, tar or blob, not '%s'; did you mean %s?",
-			opt.emit, mpk_emit_name((enum mpk_emit_kind)near)->name);
-	return mpk_diag_usage("--emit takes so, obj, c, a, tar or blob, not '%s'", opt.emit);
-}
-
-static bool is_symbol_part(const char *text)
-{
-	static const char all[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
-	const char *letters = all + 10;
-
-	return strspn(text, letters) > 0 && text[strspn(text, all)] == '\0';
-}
-
-static bool is_stdout(void)
-{
-	return opt.output && strcmp(opt.output, "-") == 0;
-}
-
-static bool is_pipe(const char *path)
-{
-	struct stat st;
-
-	return stat(path, &st) == 0 && !S_ISREG(st.st_mode);
-}
-
-/* A build without LLVM has one way. */
-static bool is_via_c(void)
-{
-	return opt.via ? strcmp(opt.via, "c") == 0 : !*mpk_version_llvm();
-}
-
-static int check_words(enum mpk_emit_kind kind)
-{
-	if (opt.via && strcmp(opt.via, "llvm") != 0 && strcmp(opt.via, "c") != 0)
-		return mpk_diag_usage("--via takes llvm or c, not '%s'", opt.via);
-	/* It is a prefix of the symbol of the blob, which only a system library may choose. */
-	if (opt.prefix && !opt.system_lib)
-		return mpk_diag_usage("--prefix is for system libraries: add --system-lib");
-	if (opt.prefix && *opt.prefix && !is_symbol_part(opt.prefix))
-		return mpk_diag_usage("--prefix takes letters, digits and '_', not '%s'",
-				      opt.prefix);
-	if (is_stdout() && kind != MPK_EMIT_C && kind != MPK_EMIT_BLOB)
-		return mpk_diag_usage("only C source and blobs are written to standard output");
-	/* Both are notes, which only ELF files have. */
-	if ((opt.sign || opt.provenance) && kind != MPK_EMIT_SO && kind != MPK_EMIT_OBJ)
-		return mpk_diag_usage("--%s is for .so and .o, which have room for it%s",
-				      opt.sign ? "sign" : "provenance",
-				      opt.sign ? "; sign another file beside it: ssh-keygen -Y sign"
-					       : "");
-	/* Process substitution, as in --sign <(...), makes a pipe. */
-	if (opt.check_repro && opt.sign && is_pipe(opt.sign))
-		return mpk_diag_usage("--check-repro builds twice, and '%s' can be read once only",
-				      opt.sign);
-	if (opt.check_repro && (!opt.output || is_stdout() || opt.dry_run))
-		return mpk_diag_usage("--check-repro compares files: name one with -o");
-	return MPK_EXIT_OK;
-}
-
-static int count_jobs(unsigned *out)
-{
-	uint64_t n = 0;
-	cpu_set_t set;
-
-	if (opt.jobs && (!mpk_parse_u64(mpk_span_str(opt.jobs), &n) || n == 0 || n > 1024))
-		return mpk_diag_usage("--jobs takes a number from 1 to 1024, not '%s'", opt.jobs);
-	if (!opt.jobs)
-		n = sched_getaffinity(0, sizeof set, &set) == 0 ? (uint64_t)CPU_COUNT(&set) : 1;
-	*out = (unsigned)n;
-	return MPK_EXIT_OK;
-}
 
 /* --- the output's name ----------------------------------------------------------- */
 
@@ -317,7 +224,7 @@ static enum mpk_code fill_emit(struct mpk_input *in, struct mpk_emit *e, struct 
 	e->symbol = parts->symbol;
 	e->sources = parts->sources;
 	e->source_count = parts->source_count;
-	e->via_c = is_via_c();
+	e->via_c = mpk_build_is_via_c(&opt);
 	e->system_lib = opt.system_lib;
 	e->prefix = opt.prefix ? opt.prefix : "";
 	e->tools.dir = parts->is_blob ? NULL : real_folder(&in->arena, parts->dir_named);
@@ -333,6 +240,8 @@ static enum mpk_code fill_emit(struct mpk_input *in, struct mpk_emit *e, struct 
 	MPK_TRY(list_args(&in->arena, &opt.ldflags, &e->tools.ldflags, err));
 	MPK_TRY(mpk_compiler_find(&in->arena, opt.cc, opt.cxx, &e->tools.cc, &e->tools.cxx, err));
 	MPK_TRY(mpk_tvm_headers_find(&in->arena, &e->tools.headers, err));
+	if (e->symbol && strcmp(e->symbol, MPK_STANDALONE_SYMBOL) == 0)
+		MPK_TRY(mpk_build_add_executor(&in->arena, e, err));
 	/* A finished library cannot be taken apart into the objects that an archive holds. */
 	if (e->base && (e->kind == MPK_EMIT_A || e->kind == MPK_EMIT_TAR))
 		return mpk_fail(
@@ -375,7 +284,7 @@ static int finish_build(struct mpk_input *in, const struct mpk_emit *e)
 		print_line(MPK_STDOUT, "# write ", e->out, size);
 		return MPK_EXIT_OK;
 	}
-	if (opt.depfile && mpk_depfile_write(opt.depfile, e->out, in->parts.files,
+	if (opt.depfile && mpk_depfile_write(opt.depfile, opt.depfile_of ? opt.depfile_of : e->out, in->parts.files,
 					     in->parts.file_count, &err) != MPK_OK)
 		return mpk_diag_error(&err);
 	if (!opt.output && !mpk_common.quiet)
@@ -403,7 +312,7 @@ static void confine_build(void *data, const char *scratch)
 	mpk_confine(&c);
 }
 
-static int build_once(enum mpk_emit_kind kind, const char *path)
+int mpk_build_run(enum mpk_emit_kind kind, const char *path, const char *executor)
 {
 	struct mpk_input in = { 0 };
 	struct mpk_error err = { 0 };
@@ -416,13 +325,20 @@ static int build_once(enum mpk_emit_kind kind, const char *path)
 					 .target = opt.target,
 					 .system_lib = opt.system_lib,
 					 .prefix = opt.prefix ? opt.prefix : "",
-					 .via_c = is_via_c() };
-	int status = count_jobs(&e.tools.jobs);
+					 .via_c = mpk_build_is_via_c(&opt),
+					 .executor = executor };
+	int status = mpk_build_count_jobs(&opt, &e.tools.jobs);
 
 	if (status == MPK_EXIT_OK)
 		status = mpk_input_load(path, &how, &in);
 	e.tools.hooks = &tool_hooks;
 	e.hooks = &hooks;
+	if (status == MPK_EXIT_OK && in.parts.is_carried && !opt.plain) {
+		status = kind == MPK_EMIT_SO ? mpk_build_carried(&opt, path, in.parts.name)
+					     : mpk_diag_usage("a standalone package is built as .so");
+		mpk_input_close(&in);
+		return status;
+	}
 	if (status == MPK_EXIT_OK && (fill_emit(&in, &e, &err) != MPK_OK ||
 				      prepare_seal(&in, &e, &seal, &key, &err) != MPK_OK))
 		status = mpk_diag_error(&err);
@@ -444,6 +360,12 @@ static int build_once(enum mpk_emit_kind kind, const char *path)
 	return status;
 }
 
+static int run(enum mpk_emit_kind kind, const char *input)
+{
+	return opt.standalone ? mpk_build_carried(&opt, input, NULL)
+			      : mpk_build_run(kind, input, NULL);
+}
+
 struct first_build {
 	enum mpk_emit_kind kind;
 	const char *input;
@@ -452,7 +374,7 @@ struct first_build {
 static enum mpk_code build_first(struct mpk_process_self *self, void *data, struct mpk_error *err)
 {
 	const struct first_build *b = data;
-	int status = build_once(b->kind, b->input);
+	int status = run(b->kind, b->input);
 
 	(void)self;
 	(void)err;
@@ -487,11 +409,9 @@ int mpack_build(int argc, char **argv)
 	input = first < argc ? argv[first] : MPACK_MANIFEST;
 	if (argc - first > 1)
 		return mpk_diag_usage("one manifest at a time: '%s' is too much", argv[first + 1]);
-	status = find_kind(&kind);
+	status = mpk_build_check_options(&opt, &kind);
 	if (status == MPK_EXIT_OK)
-		status = check_words(kind);
-	if (status == MPK_EXIT_OK)
-		status = opt.check_repro ? build_twice(kind, input) : build_once(kind, input);
+		status = opt.check_repro ? build_twice(kind, input) : run(kind, input);
 	mpk_options_fini(&command);
 	return status;
 }

@@ -14,11 +14,39 @@
 struct mpk_build_options {
 	const char *output, *emit, *via, *abi, *target, *cc, *cxx, *jobs, *prefix, *depfile;
 	const char *save_temps;
+	const char *depfile_of; /* what it says is made; NULL: the output */
+	bool plain;             /* for models a manifest's standalone is left aside */
 	struct mpk_option_list cflags, ldflags;
 	const char *sign;
-	bool system_lib, dry_run, print_commands, fsync, check_repro, provenance, allow_empty,
+	bool standalone, system_lib, dry_run, print_commands, fsync, check_repro, provenance, allow_empty,
 		force;
 };
+
+/* mpk_build_check_options - whether the options go together
+ * mpk_build_count_jobs - of compilers at a time
+ * Return   the exit status; an error was printed
+ * mpk_build_is_via_c - whether the blob becomes an object through C: a build without LLVM has that way alone */
+int mpk_build_check_options(const struct mpk_build_options *o, enum mpk_emit_kind *kind);
+int mpk_build_count_jobs(const struct mpk_build_options *o, unsigned *out);
+bool mpk_build_is_via_c(const struct mpk_build_options *o);
+
+/* mpk_build_run - read an input, emit it, say what was written
+ * @executor its version: the input is a library that is to be carried with it; NULL: it is not
+ * Returns  the exit status */
+int mpk_build_run(enum mpk_emit_kind kind, const char *input, const char *executor);
+
+/* mpk_build_carried - what the input gives as a library that carries its executor: from a finished library in one step,
+ * from a manifest, an object or an archive in two
+ * @o       output may be changed while it runs
+ * @name    of the package; NULL: after the input
+ * Returns  the exit status */
+int mpk_build_carried(struct mpk_build_options *o, const char *input, const char *name);
+
+/* mpk_build_add_executor - the archive of the run library, and what linking it takes, for a library that
+ * carries a model
+ * Returns  MPK_OK; MPK_E_LOAD: there is no archive for the target; MPK_E_NOMEM */
+enum mpk_code mpk_build_add_executor(struct mpk_arena *arena, struct mpk_emit *e,
+				     struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_origin_describe - the provenance of a build, as the text of its note
  * Runs compiler and linker to ask for their versions. The inputs are hashed, and stay under watch until

@@ -17,6 +17,8 @@
 #include "kinds.h"
 #include "mpack/mpack.h"
 #include "package/package.h"
+#include "program/model.h"
+#include "standalone/standalone.h"
 #include "text/escape.h"
 #include "verify/verify.h"
 
@@ -151,6 +153,43 @@ static int load_blob(struct mpk_input *in, const char *abi)
 	return status == MPK_EXIT_OK ? set_files(in, in->path) : status;
 }
 
+/* --- a finished library --------------------------------------------------------------- */
+
+static enum mpk_code carry_library(struct mpk_input *in, const struct mpk_input_options *o,
+				   struct mpk_error *err)
+{
+	struct mpk_handover *parts = &in->parts;
+	struct mpk_compile_source *source = mpk_arena_array(&in->arena, 1, sizeof *source);
+
+	MPK_TRY_ALLOC(source, err);
+	*source = (struct mpk_compile_source){ .path = "standalone.c", .kind = MPK_SOURCE_C };
+	MPK_TRY(mpk_standalone_plan(in->text.bytes, o->executor, &in->arena, &parts->blob,
+				    &source->text, err));
+	parts->gen = MPK_GEN_CURRENT;
+	parts->symbol = MPK_STANDALONE_SYMBOL;
+	parts->sources = source;
+	parts->source_count = 1;
+	parts->has_blob = parts->has_host = parts->has_sources = parts->has_callable = true;
+	parts->module_count = 1;
+	return MPK_OK;
+}
+
+static int load_library(struct mpk_input *in, const struct mpk_input_options *o)
+{
+	struct mpk_error err = { 0 };
+	enum mpk_code code = carry_library(in, o, &err);
+
+	in->parts.is_blob = true;
+	in->parts.name = input_name_of(&in->arena, in->path);
+	in->parts.dir_named = "";
+	if (code == MPK_OK && !in->parts.name)
+		code = mpk_fail_nomem(&err);
+	mpk_error_at_file(&err, in->path);
+	int status = report_status(in, code, &err);
+
+	return status == MPK_EXIT_OK ? set_files(in, in->path) : status;
+}
+
 /* --- a manifest ------------------------------------------------------------------ */
 
 /* Host sources are classified here and not by the package, which does not compile. */
@@ -270,6 +309,15 @@ static void take_parts(struct mpk_input *in)
 		parts->has_host |= manifest->modules[i].is_host;
 }
 
+/* A standalone package with models is one that carries their executor. */
+static bool has_models(const struct mpk_tree *tree)
+{
+	for (size_t i = 0; i < tree->count; i++)
+		if (mpk_model_is_kind(tree->nodes[i].kind))
+			return true;
+	return false;
+}
+
 static enum mpk_code load_package(struct mpk_input *in, const struct mpk_input_options *o,
 				  struct mpk_error *err)
 {
@@ -279,6 +327,9 @@ static enum mpk_code load_package(struct mpk_input *in, const struct mpk_input_o
 
 	MPK_TRY(mpk_package_load(&input, &in->arena, &in->report, &in->package, err));
 	in->parts.gen = in->package.manifest.gen;
+	in->parts.is_carried = in->package.manifest.standalone && has_models(&in->package.tree);
+	if (in->parts.is_carried) /* the library that is carried is one like others */
+		in->package.manifest.standalone = false;
 	in->sources = mpk_arena_array(&in->arena, in->package.source_count + MPK_GENERATED_MAX,
 				      sizeof *in->sources);
 	MPK_TRY_ALLOC(in->sources, err);
@@ -337,8 +388,9 @@ static bool is_blob(const char *path, struct mpk_span bytes)
 
 int mpk_input_read(const struct mpk_input_options *o, struct mpk_input *in)
 {
-	int status =
-		is_blob(in->path, in->text.bytes) ? load_blob(in, o->abi) : load_manifest(in, o);
+	int status = o->executor				   ? load_library(in, o)
+		     : is_blob(in->path, in->text.bytes) ? load_blob(in, o->abi)
+							 : load_manifest(in, o);
 	struct mpk_error err = { 0 };
 
 	return status == MPK_EXIT_OK && mpk_memory_check(&err) != MPK_OK ? mpk_diag_error(&err)

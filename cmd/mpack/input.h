@@ -31,6 +31,8 @@ struct mpk_input_options {
 	const char *prefix; /* of a system library, "" otherwise */
 	bool system_lib;
 	bool via_c;      /* launch functions become C, not LLVM IR */
+	const char *executor; /* it is a finished library, to be carried with an executor of this
+			       * version; NULL: it is a manifest or a blob */
 	bool only_check; /* nothing is built of it: parts need not have what is generated */
 };
 

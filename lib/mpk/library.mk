@@ -53,14 +53,21 @@ $(O)/librun/libmpk-run.so: $(RUN_SO)
 # One object, in which nothing but the functions of the header has a name. It is position-independent and its functions
 # are hidden, so that programs and shared libraries take the same; the second name is the one that is looked for where
 # archives for shared libraries have names of their own.
+# Those that the code of standalone libraries calls, too.
+RUN_STATIC_NAMES = $(RUN_NAMES) mpkr_enter mpkr_answer mpkr_raised mpkr_item
 RUN_STATIC_OBJ := $(RUN_PUBLIC:%=$(O)/run-static/%.o)
 $(O)/run-static/mpk-run.o: $(RUN_STATIC_OBJ) $(O)/librun/run.a
 	$(call say,LD,$@)
-	$(Q)$(LD) -r --gc-sections $(RUN_NAMES:%=-u %) -o $@ $(RUN_STATIC_OBJ) $(O)/librun/run.a
+	$(Q)$(LD) -r --gc-sections $(RUN_STATIC_NAMES:%=-u %) -o $@ $(RUN_STATIC_OBJ) $(O)/librun/run.a
 	$(Q)$(OBJCOPY) -w --keep-global-symbol='mpkr_*' --strip-unneeded $@
 $(O)/librun/libmpkrun.a $(O)/librun/libmpkrun-pic.a: $(O)/run-static/mpk-run.o
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && $(AR) rcsD $@ $<
+
+# What mpack links into standalone libraries.
+RUN_ARCHIVE := $(O)/libexec/mpack/libmpkrun-pic.a
+$(RUN_ARCHIVE): $(O)/librun/libmpkrun-pic.a
+	$(Q)mkdir -p $(@D) && cp $< $@
 
 # What finds the library goes from where it lies itself, so that a folder may be moved as a whole.
 UP_FROM = $(shell realpath -ms --relative-to='$(1)' '$(PREFIX)')

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! call.rs - mpk/run.h from Rust, by declarations alone: rustc call.rs -L DIR -l mpk-run
-use std::ffi::{c_char, c_int, c_void, CStr, CString};
+use std::ffi::{CStr, CString};
+use std::os::raw::{c_char, c_int, c_void};
 use std::ptr;
 
 #[repr(C)]

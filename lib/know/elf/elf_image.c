@@ -12,6 +12,7 @@
 #include "elf/reader.h"
 #include "elf/symbols.h"
 #include "fatbin/fatbin.h"
+#include "standalone/standalone.h"
 
 /* Device code that lies in a library beside its blob, or without one
  *
@@ -400,6 +401,65 @@ static enum mpk_code fill_image(const struct mpk_elf *elf, const enum mpk_genera
 	return mpk_elf_needed(elf, arena, &image->needed, &image->needed_count, err);
 }
 
+/* Names are looked for where they all are first: a library may have a hundred thousand. */
+static enum mpk_code find_carrier(const struct mpk_elf *elf, struct mpk_span *out,
+				  struct mpk_error *err)
+{
+	struct mpk_symtab table;
+	struct mpk_symbol s;
+	uint64_t off;
+
+	*out = (struct mpk_span){ 0 };
+	MPK_TRY(mpk_symtab_dynamic(elf, &table, err));
+	if (!table.strings.len || !memmem(table.strings.data, table.strings.len,
+					  MPK_STANDALONE_SYMBOL, strlen(MPK_STANDALONE_SYMBOL)))
+		return MPK_OK;
+	for (size_t i = 1; i < table.count; i++) {
+		MPK_TRY(mpk_symtab_get(&table, i, &s, err));
+		if (s.defined && strcmp(s.name, MPK_STANDALONE_SYMBOL) == 0)
+			return mpk_symbol_bytes(elf, &s, out, &off, err);
+	}
+	return MPK_OK;
+}
+
+enum mpk_code mpk_image_carrier(struct mpk_span file, struct mpk_span *out, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_elf_close) struct mpk_elf elf = { 0 };
+
+	*out = (struct mpk_span){ 0 };
+	if (!mpk_span_starts(file, ELFMAG))
+		return MPK_OK;
+	MPK_TRY(mpk_elf_open(file, 0, &elf, err));
+	return find_carrier(&elf, out, err);
+}
+
+/* A standalone library is looked at as the library that it carries. Its own symbol decides, which strip keeps; its own
+ * note tells the digest of all that it carries.
+ * Returns  MPK_OK, also for any other library; what reading both gives */
+static enum mpk_code read_carried(const struct mpk_elf *elf, struct mpk_arena *arena,
+				  struct mpk_image *image, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_elf_close) struct mpk_elf inner = { 0 };
+	struct mpk_standalone model;
+	struct mpk_span bytes, library;
+	struct mpk_note note;
+
+	MPK_TRY(find_carrier(elf, &bytes, err));
+	if (!bytes.len)
+		return MPK_OK;
+	MPK_TRY(mpk_standalone_read(bytes, arena, &model, err));
+	MPK_TRY(mpk_standalone_library(&model, arena, &library, err));
+	MPK_TRY(mpk_note_find(elf, MPK_STANDALONE_SYMBOL, arena, &note, err));
+	MPK_TRY(mpk_elf_open(library, 0, &inner, err));
+	*image = (struct mpk_image){ .prefix = "" };
+	MPK_TRY(fill_image(&inner, NULL, arena, image, err));
+	image->is_packed = true;
+	image->carrier = mpk_span_of(bytes.data, (size_t)model.bytes);
+	image->executor = model.executor;
+	image->note = note;
+	return MPK_OK;
+}
+
 static enum mpk_code elf_image_read(enum mpk_file_format format, struct mpk_span bytes,
 				    uint64_t off, const enum mpk_generation *gen,
 				    struct mpk_arena *arena, struct mpk_image *image,
@@ -409,7 +469,8 @@ static enum mpk_code elf_image_read(enum mpk_file_format format, struct mpk_span
 
 	(void)format;
 	MPK_TRY(mpk_elf_open(bytes, off, &elf, err));
-	return fill_image(&elf, gen, arena, image, err);
+	MPK_TRY(fill_image(&elf, gen, arena, image, err));
+	return image->has_blob ? MPK_OK : read_carried(&elf, arena, image, err);
 }
 
 const struct mpk_image_reader mpk_elf_images = { elf_image_read };

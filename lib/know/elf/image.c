@@ -420,7 +420,7 @@ enum mpk_code mpk_image_open(struct mpk_span bytes, const char *member, struct m
 				MPK_QUOTE(mpk_span_str(member)));
 	else
 		MPK_TRY(read_one(&(struct mpk_member){ .bytes = content }, arena, out, err));
-	out->is_packed = packed;
+	out->is_packed |= packed;
 	return MPK_OK;
 }
 
@@ -443,6 +443,6 @@ enum mpk_code mpk_image_check_digest(const struct mpk_image *image, const struct
 
 	if (!image->has_blob || !image->note.name)
 		return MPK_OK;
-	MPK_TRY(mpk_note_digest(mpk_image_blob(image), map, NULL, arena, digest, err));
+	MPK_TRY(mpk_note_digest(mpk_image_noted(image), map, NULL, arena, digest, err));
 	return mpk_note_compare(&image->note, digest, err);
 }

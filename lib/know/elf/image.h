@@ -71,7 +71,11 @@ struct mpk_image {
 	struct mpk_span bytes; /* the file of that format inside the input */
 	uint64_t bytes_off;    /* its offset in the input file, or, when is_packed, in
 				    * what the input file unpacks to */
-	bool is_packed;        /* the input is compressed; bytes are in the arena */
+	bool is_packed;        /* the input is compressed, or carries the library among other
+				* bytes; bytes are in the arena */
+	struct mpk_span carrier; /* of a standalone library: what it carries the library as
+				  * (standalone/standalone.h); empty: it is none */
+	const char *executor;    /* the version of the executor in it; NULL: none */
 
 	uint16_t machine;         /* EM_*; 0: a bare blob, C, or no number of ELF's */
 	const char *machine_name; /* "x86-64", "AArch64", "S390", ...; "machine 0x1234"; NULL:
@@ -95,7 +99,8 @@ struct mpk_image {
 	const char *blob_symbol;    /* with the system-lib prefix, if any */
 	const char *blob_section;   /* ".rodata", ".lrodata"; NULL without section headers */
 	const char *prefix;         /* system-lib prefix; "" when none */
-	struct mpk_note note;       /* the package note; name NULL: there is none */
+	struct mpk_note note;       /* the package note, of carrier where there is one; name
+				     * NULL: there is none */
 	const char *lost_blob;      /* symbol of a blob that a package note tells of and no symbol
 				     * table; NULL when all is there */
 
@@ -144,6 +149,18 @@ enum mpk_code mpk_image_open(struct mpk_span bytes, const char *member, struct m
 /* mpk_image_blob - as much of image->blob as the blob itself says it has: the symbol may have
  * more, a string's NUL or a sanitizer's red zone; all of it when the blob says too much */
 struct mpk_span mpk_image_blob(const struct mpk_image *image);
+
+/* mpk_image_noted - the bytes of which the package note tells the digest: those of the blob, or what carries it */
+static inline struct mpk_span mpk_image_noted(const struct mpk_image *image)
+{
+	return image->carrier.len ? image->carrier : mpk_image_blob(image);
+}
+
+/* mpk_image_carrier - what a standalone library has under its symbol, without looking into it
+ * @out     empty: the file is none
+ * Returns  MPK_OK, also for what is no ELF file; MPK_E_CORRUPT; MPK_E_NOMEM */
+enum mpk_code mpk_image_carrier(struct mpk_span file, struct mpk_span *out,
+				struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_image_check_symbol - whether the blob that the package note tells of has its symbol
  * Returns  MPK_OK, also without a note; MPK_E_CORRUPT */

@@ -32,18 +32,24 @@ static enum mpk_code compare_beginning(struct mpk_span blob, const struct mpk_ro
 static enum mpk_code confirm(struct mpk_span bytes, const struct mpk_rope *blob,
 			     struct mpk_arena *arena, struct mpk_error *err)
 {
-	struct mpk_image image;
+	struct mpk_image image = { 0 };
+	struct mpk_span packed;
 
-	MPK_TRY(mpk_image_open(bytes, NULL, arena, &image, err));
+	/* what a standalone library carries is looked at by whoever needs it: it is as large as its model */
+	MPK_TRY(mpk_image_carrier(bytes, &packed, err));
+	if (!packed.len) {
+		MPK_TRY(mpk_image_open(bytes, NULL, arena, &image, err));
+		packed = image.blob;
+	}
 	if (!blob)
 		return MPK_OK;
-	if (!image.has_blob)
+	if (!packed.len)
 		return mpk_fail(err, MPK_E_NO_BLOB, "there is no blob in it");
-	if (image.blob.len < blob->len)
+	if (packed.len < blob->len)
 		return mpk_fail(err, MPK_E_CORRUPT,
-				"its blob has %zu bytes, %" PRIu64 " were packed", image.blob.len,
+				"its blob has %zu bytes, %" PRIu64 " were packed", packed.len,
 				blob->len);
-	return compare_beginning(image.blob, blob, err);
+	return compare_beginning(packed, blob, err);
 }
 
 enum mpk_code mpk_confirm_file(const struct mpk_mapping *file, const struct mpk_rope *blob,

@@ -160,7 +160,7 @@ static void put_assembly(struct mpk_strbuf *text, const struct mpk_csource *c)
 			  "\t\"\\t.globl %s\\n\\t.type %s, STT_OBJECT\\n\"\n"
 			  "\t\"\\t.size %s, %" PRIu64 "\\n%s:\\n\"\n\t\"\\t",
 			  c->lrodata ? ".lrodata,\\\"al\\\",@progbits" : ".rodata",
-			  stub ? STUB_ALIGN : 16, c->symbol, c->symbol, c->symbol,
+			  stub ? STUB_ALIGN : (int)c->align, c->symbol, c->symbol, c->symbol,
 			  stub ? (uint64_t)stub_bytes(c) : c->size, c->symbol);
 	if (stub) {
 		mpk_strbuf_printf(text, ".zero %d", stub_bytes(c));
@@ -227,8 +227,11 @@ static enum mpk_code put_source(struct printer *p, const struct mpk_csource *c,
 				    "#ifdef __cplusplus\n#define MPK_NUL +1\nextern \"C\" {\n"
 				    "#else\n#define MPK_NUL\n#endif\n");
 	if (c->form == MPK_CSOURCE_PLAIN) {
-		mpk_strbuf_printf(&p->text, "MPK_EXPORT extern const unsigned char %s[];\n",
+		mpk_strbuf_printf(&p->text, "MPK_EXPORT extern const unsigned char %s[]",
 				  c->symbol);
+		if (c->align > 16)
+			mpk_strbuf_printf(&p->text, " __attribute__((aligned(%u)))", c->align);
+		mpk_strbuf_puts(&p->text, ";\n");
 		MPK_TRY(put_plain(p, c, err));
 	} else {
 		put_assembly(&p->text, c);

@@ -47,6 +47,7 @@ static struct mpk_csource plain_csource(const struct mpk_build *b)
 	return (struct mpk_csource){ .form = MPK_CSOURCE_PLAIN,
 				     .symbol = b->symbol,
 				     .bytes = b->e->blob,
+				     .align = b->e->align ? b->e->align : 16,
 				     .register_fn = b->register_fn,
 				     .note = b->note };
 }
@@ -79,7 +80,7 @@ static enum mpk_code run_blob(struct mpk_process_self *self, void *data, struct 
 		.large = b->lrodata,
 		.bytes = mpk_span_of(stub, sizeof stub),
 		.register_fn = b->register_fn,
-		.align = b->strategy == MPK_STRATEGY_FULL ? 16 : 4096,
+		.align = b->strategy != MPK_STRATEGY_FULL ? 4096 : b->e->align ? b->e->align : 16,
 		.prefix = b->e->prefix,
 		.note = { MPK_NOTE_SECTION, MPK_NOTE_OWNER, MPK_NOTE_TYPE, b->note },
 	};

@@ -51,6 +51,7 @@ struct mpk_emit {
 	const struct mpk_compile_source *sources;
 	const char *symbol; /* of the blob, instead of the generation's; or NULL */
 	size_t source_count;
+	unsigned align;         /* of the blob in memory, bytes; 0: as TVM's */
 	bool via_c;             /* the blob becomes an object through C, not LLVM */
 	bool system_lib;        /* register the symbol at start */
 	const char *prefix;     /* of the blob symbol; "" */
@@ -142,6 +143,7 @@ struct mpk_handover {
 	bool has_host;     /* a module is host code */
 	bool has_sources;  /* some sources are the user's, not generated */
 	bool has_callable; /* a module is not data alone */
+	bool is_carried;   /* what is built of it is to be carried by a library with its executor */
 };
 
 /* A file that pieces of the blob lie in, open. */

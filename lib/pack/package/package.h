@@ -118,6 +118,21 @@ enum mpk_code mpk_generate(const struct mpk_package *package,
 			   struct mpk_generated out[MPK_GENERATED_MAX], size_t *count,
 			   struct mpk_error *err) MPK_MUST_CHECK;
 
+/* --- a library that carries its executor --- */
+
+/* mpk_standalone_plan - what a standalone library is linked of, besides the archive of the run library
+ * It exports a function for each function of the library's models, in the convention of the current tvm-ffi, with
+ * metadata and documentation; where there is no model, one for each host function.
+ * @library a finished shared library with a blob, of any generation; borrowed as long as *model
+ * @executor the version of the run library
+ * @model   receives the content of MPK_STANDALONE_SYMBOL (standalone/standalone.h); in arena
+ * @source  receives C source of the functions
+ * Returns  MPK_OK; MPK_E_UNSUPPORTED: an archive, a library that is standalone already, a function whose
+ *          name is no symbol; MPK_E_NO_BLOB; MPK_E_NOTFOUND: no function; MPK_E_CORRUPT; MPK_E_NOMEM */
+enum mpk_code mpk_standalone_plan(struct mpk_span library, const char *executor,
+				  struct mpk_arena *arena, struct mpk_rope *model,
+				  struct mpk_span *source, struct mpk_error *err) MPK_MUST_CHECK;
+
 /* --- the way back: from a module tree to a manifest with its payload files --- */
 
 /* What the manifest is called, and the copy of the library that gives the host code. */

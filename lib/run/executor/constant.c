@@ -132,6 +132,8 @@ enum mpk_code mpk_constant_storage(struct mpk_host *host, struct mpk_span conten
 				   struct mpk_dtype type, struct mpk_dldevice where,
 				   struct mpk_storage **out, struct mpk_error *err)
 {
+	if (host->code.moved.find)
+		content = host->code.moved.find(host->code.moved.user, content);
 	MPK_TRY(constant_load(host, content, mpk_dtype_number_bytes(type), where, out, err));
 	mpk_runtime_loaded(host->runtime, content.len);
 	return MPK_OK;

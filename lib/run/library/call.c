@@ -261,6 +261,60 @@ int mpkr_call(mpkr_function *function, const struct mpkr_tensor *const *in, size
 	return code == MPK_OK ? MPKR_OK : mpk_run_report(&failure, err);
 }
 
+/* --- results as values ------------------------------------------------------------------------ */
+
+/* A tuple is made anew: what the function returned may be kept by it. */
+static enum mpk_code own_value(struct call *c, const struct mpk_value *v, struct mpk_value *out,
+			       struct mpk_error *err)
+{
+	enum mpk_code code = MPK_OK;
+
+	*out = (struct mpk_value){ 0 };
+	if (v->kind == MPK_VALUE_TENSOR) {
+		struct mpk_tensor *t = mpk_tensor_hold(v->tensor);
+
+		code = mpk_run_own(c->f->model, &t, c->args, c->arg_count, home_of(c), err);
+		if (code != MPK_OK)
+			mpk_tensor_drop(t);
+		else
+			*out = mpk_value_of_tensor(t);
+		return code;
+	}
+	if (v->kind != MPK_VALUE_ARRAY) {
+		*out = mpk_value_hold(*v);
+		return MPK_OK;
+	}
+	MPK_TRY(mpk_value_of_array(v->array->count, out, err));
+	for (size_t i = 0; i < v->array->count && code == MPK_OK; i++)
+		code = own_value(c, &v->array->items[i], &out->array->items[i], err);
+	if (code != MPK_OK)
+		mpk_value_drop(out);
+	return code;
+}
+
+static enum mpk_code call_value(mpkr_function *f, const struct mpkr_tensor *const *in, size_t n,
+				struct mpk_value *out, struct mpk_error *err)
+{
+	MPK_CLEANUP(call_fini) struct call c = { 0 };
+
+	MPK_TRY(check_input_count(f, n, err));
+	MPK_TRY(call_init(&c, f, n, err));
+	MPK_TRY(place_all(&c, in, n, NULL, err));
+	MPK_TRY(run(&c, err));
+	return own_value(&c, &c.result, out, err);
+}
+
+enum mpk_code mpk_run_call_value(mpkr_function *f, const struct mpkr_tensor *const *in, size_t n,
+				 struct mpk_value *out, struct mpk_error *err)
+{
+	enum mpk_code code;
+
+	(void)pthread_mutex_lock(&f->session->lock);
+	code = call_value(f, in, n, out, err);
+	(void)pthread_mutex_unlock(&f->session->lock);
+	return code;
+}
+
 /* --- results in tensors of the caller --------------------------------------------------------- */
 
 static const struct mpk_dltensor *public_tensor(const struct mpkr_tensor *t)

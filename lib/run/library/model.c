@@ -116,19 +116,13 @@ static enum mpk_code choose_device(struct mpkr_model *model, const struct mpkr_o
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
-/* Where the library lies. */
-struct origin {
-	const char *path;       /* NULL: in memory */
-	struct mpk_span memory; /* where there is no path */
-};
-
-static enum mpk_code open_file(const struct origin *origin, struct mpk_library_file **out,
+static enum mpk_code open_file(const struct mpk_run_origin *origin, struct mpk_library_file **out,
 			       struct mpk_error *err)
 {
 	enum mpk_code code;
 
 	if (!origin->path)
-		return mpk_library_file_of_memory(origin->memory, out, err);
+		return mpk_library_file_of_memory(origin->memory, origin->moved, out, err);
 	code = mpk_library_file_open(origin->path, out, err);
 	if (code != MPK_OK)
 		mpk_error_at_file(err, origin->path);
@@ -136,7 +130,7 @@ static enum mpk_code open_file(const struct origin *origin, struct mpk_library_f
 }
 
 /* Once the library is open the file is its own. */
-static enum mpk_code open_library(struct mpkr_model *model, const struct origin *origin,
+static enum mpk_code open_library(struct mpkr_model *model, const struct mpk_run_origin *origin,
 				  struct mpk_error *err)
 {
 	struct mpk_library_file *file;
@@ -153,7 +147,7 @@ static enum mpk_code open_library(struct mpkr_model *model, const struct origin 
 	return mpk_failed(code);
 }
 
-static enum mpk_code fill_model(struct mpkr_model *model, const struct origin *origin,
+static enum mpk_code fill_model(struct mpkr_model *model, const struct mpk_run_origin *origin,
 				const struct mpkr_options *options, struct mpk_error *err)
 {
 	model->options = (struct mpk_runtime_options){ .threads = options->threads };
@@ -164,8 +158,9 @@ static enum mpk_code fill_model(struct mpkr_model *model, const struct origin *o
 	return choose_device(model, options, err);
 }
 
-static enum mpk_code open_model(const struct origin *origin, const struct mpkr_options *options,
-				struct mpkr_model **out, struct mpk_error *err)
+enum mpk_code mpk_run_model_open(const struct mpk_run_origin *origin,
+				 const struct mpkr_options *options, struct mpkr_model **out,
+				 struct mpk_error *err)
 {
 	struct mpkr_options taken;
 	struct mpkr_model *model;
@@ -187,12 +182,12 @@ static enum mpk_code open_model(const struct origin *origin, const struct mpkr_o
 	return MPK_OK;
 }
 
-static int open_reported(struct origin origin, const struct mpkr_options *options, mpkr_model **out,
+static int open_reported(struct mpk_run_origin origin, const struct mpkr_options *options, mpkr_model **out,
 			 struct mpkr_error *err)
 {
 	struct mpk_error failure;
 
-	if (open_model(&origin, options, out, &failure) == MPK_OK)
+	if (mpk_run_model_open(&origin, options, out, &failure) == MPK_OK)
 		return MPKR_OK;
 	return mpk_run_report(&failure, err);
 }
@@ -200,12 +195,12 @@ static int open_reported(struct origin origin, const struct mpkr_options *option
 int mpkr_open(const char *path, const struct mpkr_options *options, mpkr_model **out,
 	      struct mpkr_error *err)
 {
-	return open_reported((struct origin){ .path = path }, options, out, err);
+	return open_reported((struct mpk_run_origin){ .path = path }, options, out, err);
 }
 
 int mpkr_open_memory(const void *bytes, size_t len, const struct mpkr_options *options,
 		     mpkr_model **out, struct mpkr_error *err)
 {
-	return open_reported((struct origin){ .memory = mpk_span_of(bytes, len) }, options, out,
+	return open_reported((struct mpk_run_origin){ .memory = mpk_span_of(bytes, len) }, options, out,
 			     err);
 }

@@ -115,10 +115,13 @@ enum mpk_code mpk_library_file_open(const char *path, struct mpk_library_file **
 	return file_make(path, (struct mpk_span){ 0 }, out, err);
 }
 
-enum mpk_code mpk_library_file_of_memory(struct mpk_span bytes, struct mpk_library_file **out,
-					 struct mpk_error *err)
+enum mpk_code mpk_library_file_of_memory(struct mpk_span bytes, const struct mpk_moved *moved,
+					 struct mpk_library_file **out, struct mpk_error *err)
 {
-	return file_make(NULL, bytes, out, err);
+	MPK_TRY(file_make(NULL, bytes, out, err));
+	if (moved)
+		(*out)->code.moved = *moved;
+	return MPK_OK;
 }
 
 const struct mpk_host_code *mpk_library_file_code(const struct mpk_library_file *file)

@@ -17,11 +17,13 @@ struct mpk_library_file;
 /* mpk_library_file_open - read a file; it must not be changed while it is open
  * mpk_library_file_of_memory - read what a caller has in memory
  * @bytes   borrowed until the file is closed
+ * @moved   where tensors of its blob are instead of there; NULL: they are there
  * Returns  MPK_OK; MPK_E_IO; MPK_E_LOAD: no shared library, or one for another machine; MPK_E_CORRUPT: it or
  *          its blob does not read; MPK_E_NO_BLOB: neither a blob nor functions are in it; MPK_E_NOMEM */
 enum mpk_code mpk_library_file_open(const char *path, struct mpk_library_file **out,
 				    struct mpk_error *err) MPK_MUST_CHECK;
-enum mpk_code mpk_library_file_of_memory(struct mpk_span bytes, struct mpk_library_file **out,
+enum mpk_code mpk_library_file_of_memory(struct mpk_span bytes, const struct mpk_moved *moved,
+					 struct mpk_library_file **out,
 					 struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_library_file_code - what mpk_library_open takes; borrowed. Once that has succeeded, the file is given

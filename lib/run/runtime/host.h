@@ -29,6 +29,13 @@ struct mpk_host_function {
 	const char *alias_of; /* the function that it is another name of; NULL: it is one itself */
 };
 
+/* Where the content of tensors of the blob really lies, when it is not in it. */
+struct mpk_moved {
+	/* content as it is, or what stands for it elsewhere */
+	struct mpk_span (*find)(const void *user, struct mpk_span content);
+	const void *user;
+};
+
 /* What a library's file says about its code. Everything is borrowed as long as anything of the
  * library lives; `owner` is then given back to `release`. */
 struct mpk_host_code {
@@ -43,6 +50,7 @@ struct mpk_host_code {
 	const struct mpk_host_function *functions;
 	size_t function_count;
 	const struct mpk_tree *tree; /* of its blob; NULL without one */
+	struct mpk_moved moved;      /* find NULL: all of the blob is where it should be */
 	/* DLPack's number of the device on which the host function of that name wants its tensors; 0:
 	 * not known. NULL: all of the library's code runs on the CPU, or nobody knows */
 	int32_t (*device_of)(void *user, const char *name);

@@ -31,6 +31,9 @@ struct mpk_observer;
 struct mpk_payload_reader;
 struct mpk_runtime;
 
+/* What the C and C++ code of tvm-ffi is in, of every release. */
+#define MPK_TVM_FFI_SONAME "libtvm_ffi.so"
+
 /* Where the real libtvm_ffi.so is looked for when a library needs it. */
 struct mpk_tvm_ffi_search {
 	const char *explicit_path; /* named by the user: only this; NULL: not named */

@@ -376,7 +376,7 @@ static enum mpk_code check_note(struct mpk_check_state *s, struct mpk_error *err
 			MPK_QUOTE(mpk_span_str(image->lost_blob)));
 	if (!image->has_blob || !image->note.name)
 		return MPK_OK;
-	MPK_TRY(mpk_note_digest(mpk_image_blob(image), s->map, NULL, s->arena, digest, err));
+	MPK_TRY(mpk_note_digest(mpk_image_noted(image), s->map, NULL, s->arena, digest, err));
 	if (mpk_note_compare(&image->note, digest, NULL) != MPK_OK)
 		mpk_check_say(
 			s, MPK_ERROR, NULL,

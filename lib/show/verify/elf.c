@@ -222,7 +222,7 @@ static void blob_digest(struct mpk_verify *v)
 			"its structure cannot be seen");
 	if (!image->has_blob || !note->name || (v->file && v->file->skips_digest))
 		return;
-	code = mpk_note_digest(mpk_image_blob(image), v->file ? v->file->map : NULL,
+	code = mpk_note_digest(mpk_image_noted(image), v->file ? v->file->map : NULL,
 			       v->file ? v->file->tap : NULL, v->arena, digest, &err);
 	v->report->failed |= code == MPK_E_NOMEM;
 	if (code != MPK_OK) {

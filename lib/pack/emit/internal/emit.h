@@ -30,6 +30,7 @@ struct mpk_csource {
 	const char *symbol;
 	const struct mpk_rope *bytes; /* PLAIN */
 	const char *file;             /* INCBIN: its path, as the assembler will open it */
+	unsigned align;               /* of the bytes in memory; 16: as TVM has them */
 	uint64_t size;                /* INCBIN: of the file, bytes */
 	bool lrodata;                 /* STUB: in .lrodata, not .rodata */
 	const char *register_fn;      /* system library: called with name and address; NULL */

@@ -55,6 +55,19 @@ struct mpkr_model {
 	bool is_listed;
 };
 
+/* Where a model's library lies. */
+struct mpk_run_origin {
+	const char *path;              /* NULL: in memory */
+	struct mpk_span memory;        /* where there is no path */
+	const struct mpk_moved *moved; /* of what is in memory; or NULL */
+};
+
+/* mpk_run_model_open - as mpkr_open
+ * Returns  MPK_OK; what mpkr_open reports */
+enum mpk_code mpk_run_model_open(const struct mpk_run_origin *origin,
+				 const struct mpkr_options *options, struct mpkr_model **out,
+				 struct mpk_error *err) MPK_MUST_CHECK;
+
 /* mpk_run_model_hold, mpk_run_model_drop - count references; at the last everything goes */
 struct mpkr_model *mpk_run_model_hold(struct mpkr_model *model);
 void mpk_run_model_drop(struct mpkr_model *model);
@@ -159,6 +172,13 @@ struct mpk_run_arg {
  * Returns  MPK_OK; MPK_E_USAGE; MPK_E_DEVICE; MPK_E_UNSUPPORTED; MPK_E_NOMEM */
 enum mpk_code mpk_run_place(const struct mpkr_function *f, const struct mpkr_tensor *in, size_t i,
 			    struct mpk_run_arg *out, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_run_call_value - as mpkr_call, with a result as the function gives it: tensors, own and compact, are where the
+ * first tensor among the inputs is
+ * @out     owned by the caller
+ * Returns  MPK_OK; what mpkr_call reports */
+enum mpk_code mpk_run_call_value(mpkr_function *f, const struct mpkr_tensor *const *in, size_t n,
+				 struct mpk_value *out, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_run_write_back - what a function that is no model wrote to a copy, to the caller's tensor; memory that
  * it left as it was is not written, as it may be read-only

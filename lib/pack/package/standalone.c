@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* standalone.c - a finished library as a standalone one carries it, and the entries of that one
+ *
+ * A library that was linked cannot be linked again, so it is carried as it is: without its blob, which a linker or
+ * the system would otherwise have in memory twice, as bytes that the executor opens as a library in memory. The new
+ * library has one function for each of its models' functions, as tvm-ffi calls them. They are C, for the
+ * compiler; what they call is in the archive of the run library (lib/run/library/standalone.c).
+ */
+#include "package/package.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/vec.h"
+#include "elf/image.h"
+#include "kinds.h"
+#include "payload.h"
+#include "program/model.h"
+#include "standalone/standalone.h"
+#include "text/escape.h"
+
+/* What is found in a library on the way. */
+struct carrier {
+	struct mpk_arena *arena;
+	struct mpk_image image;
+	struct mpk_tree tree;
+	struct mpk_standalone_tensor *tensors; /* malloc'ed while they grow, in the order of the blob */
+	size_t tensor_count, tensor_cap;
+	struct mpk_strbuf text;
+	size_t function_count;
+	struct mpk_error *err;
+};
+
+static void carrier_fini(struct carrier *c)
+{
+	free(c->tensors);
+	mpk_strbuf_fini(&c->text);
+}
+
+/* --- tensors ---------------------------------------------------------------------------------- */
+
+/* Parts come in stored order. */
+static enum mpk_code take_tensors(struct carrier *c, const struct mpk_payload *p)
+{
+	struct mpk_extracted_files parts;
+
+	MPK_TRY(mpk_payload_parts(p, c->arena, &parts, c->err));
+	for (size_t i = 0; i < parts.count; i++) {
+		const struct mpk_extracted_file *f = &parts.items[i];
+
+		if (!f->tensor || !f->stored || f->data.len < MPK_STANDALONE_TENSOR_MIN)
+			continue;
+		MPK_TRY_ALLOC(mpk_vec_reserve(&c->tensors, &c->tensor_cap, c->tensor_count + 1,
+						 sizeof *c->tensors),
+				 c->err);
+		c->tensors[c->tensor_count++] =
+			(struct mpk_standalone_tensor){ f->off, f->data.len };
+	}
+	return MPK_OK;
+}
+
+static int by_offset(const void *a, const void *b)
+{
+	const struct mpk_standalone_tensor *x = a, *y = b;
+
+	return x->off < y->off ? -1 : x->off > y->off;
+}
+
+/* --- entries ---------------------------------------------------------------------------------- */
+
+static const char preamble[] =
+	"/* The entries of a standalone model; made by mpack. */\n"
+	"struct mpkr_entry {\n"
+	"\tconst void *model;\n\tconst char *name;\n\tvoid *function;\n};\n"
+	"extern const unsigned char " MPK_STANDALONE_SYMBOL "[];\n"
+	"int mpkr_enter(struct mpkr_entry *, const void *, int, void *);\n"
+	"int mpkr_answer(const char *, void *);\n"
+	"const char *mpkr_raised(void);\n"
+	"int mpkr_item(const void *, unsigned long, void *);\n"
+	"#define EXPORT __attribute__((visibility(\"default\")))\n"
+	"EXPORT const char *__mpk_standalone_error(void)\n"
+	"{\n\treturn mpkr_raised();\n}\n"
+	"EXPORT int __mpk_standalone_item(const void *from, unsigned long i, void *out)\n"
+	"{\n\treturn mpkr_item(from, i, out);\n}\n";
+
+/* Names that are symbols as they are: others would need the quotes that not every assembler has. */
+static bool is_plain(struct mpk_span name)
+{
+	for (size_t i = 0; i < name.len; i++) {
+		uint8_t c = name.data[i];
+
+		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+		      c == '_' || c == '.' || c == '$'))
+			return false;
+	}
+	return name.len > 0;
+}
+
+static void put_literal(struct mpk_strbuf *out, struct mpk_span text)
+{
+	mpk_strbuf_putc(out, '"');
+	for (size_t i = 0; i < text.len; i++) {
+		uint8_t c = text.data[i];
+
+		if (c < ' ' || c >= 127 || c == '"' || c == '\\' || c == '?')
+			mpk_strbuf_printf(out, "\\%03o", c);
+		else
+			mpk_strbuf_putc(out, (char)c);
+	}
+	mpk_strbuf_putc(out, '"');
+}
+
+static const char schema_array[] = "{\"type\":\"ffi.Array\",\"args\":[{\"type\":\"Any\"}]}";
+
+/* As tvm-ffi's own exporter says them (signature.h). */
+static void put_schema_type(struct mpk_strbuf *out, const struct mpk_type *t, bool is_input)
+{
+	bool is_real = t->dtype.code == MPK_DTYPE_FLOAT || t->dtype.code == MPK_DTYPE_BFLOAT;
+	const char *name = "Any";
+
+	if (t->kind == MPK_TYPE_TENSOR)
+		name = is_input ? "DLTensor*" : "ffi.Tensor";
+	else if (t->kind == MPK_TYPE_SHAPE)
+		name = "ffi.Shape";
+	else if (t->kind == MPK_TYPE_STRING)
+		name = "str";
+	else if (t->kind == MPK_TYPE_SCALAR)
+		name = mpk_dtype_is_bool(t->dtype) ? "bool" : is_real ? "float" : "int";
+	if (t->kind == MPK_TYPE_TUPLE)
+		mpk_strbuf_puts(out, schema_array);
+	else
+		mpk_strbuf_printf(out, "{\"type\":\"%s\"}", name);
+}
+
+static void put_schema_body(struct mpk_strbuf *out, const struct mpk_signature *s)
+{
+	mpk_strbuf_puts(out, "{\"type\":\"ffi.Function\",\"named_args\":{\"return\":[");
+	if (s->outputs_known && s->output_count == 1)
+		put_schema_type(out, &s->outputs[0].type, false);
+	else if (s->outputs_known && s->output_count > 1)
+		mpk_strbuf_puts(out, schema_array);
+	else
+		mpk_strbuf_puts(out, "{\"type\":\"Any\"}");
+	mpk_strbuf_puts(out, "],\"params\":[");
+	for (size_t i = 0; i < s->input_count; i++) {
+		mpk_strbuf_puts(out, i ? "," : "");
+		put_schema_type(out, &s->inputs[i].type, true);
+	}
+	mpk_strbuf_puts(out, "]}}");
+}
+
+/* The text within is JSON once more. */
+static void put_metadata(struct mpk_strbuf *out, const struct mpk_signature *s)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf body = { 0 };
+
+	put_schema_body(&body, s);
+	mpk_strbuf_puts(out, MPK_SCHEMA_BEGIN "\"");
+	for (size_t i = 0; i < body.len; i++) {
+		if (body.data[i] == '"')
+			mpk_strbuf_putc(out, '\\');
+		mpk_strbuf_putc(out, body.data[i]);
+	}
+	mpk_strbuf_puts(out, "\"}");
+}
+
+/* A function that gives a text: what tvm-ffi asks for beside a function. */
+static void put_getter(struct carrier *c, const char *what, struct mpk_span name,
+		       const struct mpk_strbuf *text)
+{
+	struct mpk_strbuf *out = &c->text;
+
+	mpk_strbuf_printf(out,
+			  "EXPORT int get_%s%zu(void *, const void *, int, void *)\n"
+			  "\t__asm__(\"__tvm_ffi_%s%.*s\");\n"
+			  "int get_%s%zu(void *self, const void *args, int count, void *result)\n"
+			  "{\n\t(void)self;\n\t(void)args;\n\t(void)count;\n\treturn mpkr_answer(\n\t\t",
+			  what, c->function_count, what, (int)name.len, (const char *)name.data,
+			  what, c->function_count);
+	put_literal(out, mpk_span_of(text->data, text->len));
+	mpk_strbuf_puts(out, ",\n\t\tresult);\n}\n");
+}
+
+static void put_getters(struct carrier *c, const struct mpk_signature *s)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf metadata = { 0 }, doc = { 0 };
+
+	put_metadata(&metadata, s);
+	mpk_signature_text(s, &doc);
+	put_getter(c, MPK_GETTER_METADATA, s->name, &metadata);
+	put_getter(c, MPK_GETTER_DOC, s->name, &doc);
+	if (metadata.failed || doc.failed)
+		c->text.failed = true;
+}
+
+/* @signature  NULL: a host function, of which nothing is told */
+static enum mpk_code put_entry(struct carrier *c, struct mpk_span name,
+			       const struct mpk_signature *signature)
+{
+	struct mpk_strbuf *out = &c->text;
+
+	if (!is_plain(name))
+		return mpk_fail(c->err, MPK_E_UNSUPPORTED,
+				"its function '%s' has a name that is no symbol", MPK_QUOTE(name));
+	mpk_strbuf_printf(
+		out, "static struct mpkr_entry entry%zu = { " MPK_STANDALONE_SYMBOL ", ",
+		c->function_count);
+	put_literal(out, name);
+	mpk_strbuf_printf(out,
+			  ", 0 };\n"
+			  "EXPORT int call%zu(void *, const void *, int, void *)\n"
+			  "\t__asm__(\"__tvm_ffi_%.*s\");\n"
+			  "int call%zu(void *self, const void *args, int count, void *result)\n"
+			  "{\n\t(void)self;\n\treturn mpkr_enter(&entry%zu, args, count, result);\n}\n",
+			  c->function_count, (int)name.len, (const char *)name.data,
+			  c->function_count, c->function_count);
+	if (signature)
+		put_getters(c, signature);
+	c->function_count++;
+	return MPK_OK;
+}
+
+/* --- the library ------------------------------------------------------------------------------ */
+
+/* Several executables of one library may have functions of one name: callers get the first's. */
+static bool is_listed(const struct carrier *c, struct mpk_span name)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf mark = { 0 };
+
+	mpk_strbuf_printf(&mark, "__asm__(\"__tvm_ffi_%.*s\")", (int)name.len,
+			  (const char *)name.data);
+	return !mark.failed && c->text.data && strstr(c->text.data, mark.data);
+}
+
+static enum mpk_code take_node(struct carrier *c, const struct mpk_node *node)
+{
+	const struct mpk_kind *kind = mpk_kind_find(node->kind);
+	struct mpk_payload p;
+	struct mpk_models models = { 0 };
+
+	if (!kind || node->is_lib)
+		return MPK_OK;
+	MPK_TRY(mpk_payload_decode(kind, c->tree.gen, mpk_source_of(node), c->arena, &p, c->err));
+	if (!mpk_model_is_kind(node->kind))
+		return MPK_OK;
+	MPK_TRY(take_tensors(c, &p));
+	MPK_TRY(mpk_models_of(&p, c->arena, &models, c->err));
+	for (size_t i = 0; i < models.count; i++)
+		if (!is_listed(c, models.items[i].name))
+			MPK_TRY(put_entry(c, models.items[i].name, &models.items[i]));
+	return MPK_OK;
+}
+
+static enum mpk_code take_host_functions(struct carrier *c)
+{
+	for (size_t i = 0; i < c->image.function_count; i++)
+		if (!c->image.functions[i].alias_of)
+			MPK_TRY(put_entry(c, mpk_span_str(c->image.functions[i].name), NULL));
+	return MPK_OK;
+}
+
+static enum mpk_code read_carried(struct carrier *c, struct mpk_span library)
+{
+	const struct mpk_image *image = &c->image;
+
+	MPK_TRY(mpk_image_open(library, NULL, c->arena, &c->image, c->err));
+	if (image->carrier.len)
+		return mpk_fail(c->err, MPK_E_UNSUPPORTED, "it carries its executor already");
+	if (image->container != MPK_CONTAINER_ELF_SO || image->is_packed)
+		return mpk_fail(
+			c->err, MPK_E_UNSUPPORTED,
+			"only a shared library of ELF can be carried; link the objects first");
+	if (!image->has_blob)
+		return mpk_fail(c->err, MPK_E_NO_BLOB,
+				"it has no module blob: plain tvm-ffi calls it as it is");
+	MPK_TRY(mpk_image_check_digest(image, NULL, c->arena, c->err));
+	MPK_TRY(mpk_blob_read(mpk_image_blob(image), image->gen, c->arena, &c->tree, c->err));
+	mpk_strbuf_puts(&c->text, preamble);
+	for (size_t i = 0; i < c->tree.count; i++)
+		MPK_TRY(take_node(c, &c->tree.nodes[i]));
+	if (!c->function_count)
+		MPK_TRY(take_host_functions(c));
+	if (!c->function_count)
+		return mpk_fail(c->err, MPK_E_NOTFOUND, "no function of it can be called");
+	if (c->tensor_count)
+		qsort(c->tensors, c->tensor_count, sizeof *c->tensors, by_offset);
+	return MPK_OK;
+}
+
+enum mpk_code mpk_standalone_plan(struct mpk_span library, const char *executor,
+				  struct mpk_arena *arena, struct mpk_rope *model,
+				  struct mpk_span *source, struct mpk_error *err)
+{
+	MPK_CLEANUP(carrier_fini) struct carrier c = { .arena = arena, .err = err };
+	char *text;
+
+	MPK_TRY(read_carried(&c, library));
+	MPK_TRY(mpk_strbuf_status(&c.text, err));
+	text = mpk_arena_copy(arena, c.text.data, c.text.len);
+	MPK_TRY_ALLOC(text, err);
+	*source = mpk_span_of(text, c.text.len);
+	*model = mpk_rope_of(arena);
+	struct mpk_span blob = mpk_image_blob(&c.image);
+	const struct mpk_standalone_tensor *tensors =
+		mpk_arena_keep(arena, c.tensors, c.tensor_count, sizeof *c.tensors);
+
+	MPK_TRY_ALLOC(tensors, err);
+	mpk_standalone_write(library, blob, c.image.gen, executor, tensors, c.tensor_count, model);
+	return mpk_rope_status(model, err);
+}

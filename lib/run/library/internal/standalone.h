@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* standalone.h - what the code of a standalone library calls; mpack writes these declarations into its source
+ * (pack/package/standalone.c) */
+#ifndef MPK_LIBRARY_INTERNAL_STANDALONE_H
+#define MPK_LIBRARY_INTERNAL_STANDALONE_H
+
+/* A function of the carried model. */
+struct mpkr_entry {
+	const void *model; /* standalone/standalone.h; for the whole process */
+	const char *name;  /* as mpkr_find takes it */
+	void *function;    /* what was found; NULL at first */
+};
+
+/* mpkr_enter - call it; any thread
+ * @args    count cells of 16 bytes; borrowed
+ * @result  a cell, owned by the caller
+ * Returns  0; -1 with the error raised, in the real libtvm_ffi.so where one is in the process */
+int mpkr_enter(struct mpkr_entry *entry, const void *args, int count, void *result);
+
+/* mpkr_answer - a text as a result */
+int mpkr_answer(const char *text, void *result);
+
+/* mpkr_raised - what failed last in this thread, "ValueError: ..."; "" when nothing has */
+const char *mpkr_raised(void);
+
+/* mpkr_item - result i of an array of results
+ * @out     a cell, owned by the caller
+ * Returns  0; -1: there is none */
+int mpkr_item(const void *from, unsigned long i, void *out);
+
+#endif

@@ -12,9 +12,11 @@
 #include "elf/edit.h"
 #include "elf/foreign.h"
 #include "elf/image.h"
+#include "standalone/standalone.h"
 #include "emit/emit.h"
 #include "io/mapping.h"
 #include "io/output.h"
+#include "io/reader.h"
 #include "mpack/mpack.h"
 #include "package/package.h"
 #include "text/escape.h"
@@ -196,21 +198,50 @@ static enum mpk_code write_out(struct mpk_mapping *file, const struct mpk_packed
 	return mpk_output_finish(o, code, err);
 }
 
+/* The library that is carried with another blob, as the file carries it. Its code knows where that is.
+ * @out     receives it */
+static enum mpk_code carry_again(struct edit *e, const struct mpk_rope *blob, struct mpk_rope *out,
+				 struct mpk_error *err)
+{
+	struct mpk_span old = e->image.bytes, library, ignored;
+	struct mpk_rope rope = mpk_rope_of(&e->arena);
+	struct mpk_private file = {
+		.data = (uint8_t *)mpk_arena_copy(&e->arena, old.data, old.len), .len = old.len
+	};
+
+	MPK_TRY_ALLOC(file.data, err);
+	MPK_TRY(mpk_elf_replace(&file, e->image.blob_symbol, blob, &e->arena, &rope, err));
+	MPK_TRY(mpk_rope_load(&rope, &e->arena, &library, err));
+	MPK_TRY(mpk_standalone_plan(library, e->image.executor, &e->arena, out, &ignored, err));
+	if (out->len <= e->image.carrier.len)
+		return MPK_OK;
+	return mpk_fail(
+		err, MPK_E_UNSUPPORTED,
+		"the model would be larger than its room in this standalone library, by %llu bytes: unpack it and build it anew",
+		(unsigned long long)(out->len - e->image.carrier.len));
+}
+
 static enum mpk_code write_library(struct edit *e, const struct mpk_rope *blob,
 				   struct mpk_error *err)
 {
 	struct mpk_rope rope = mpk_rope_of(&e->arena), old = mpk_rope_of(&e->arena);
+	struct mpk_rope model = mpk_rope_of(&e->arena);
+	const bool carries = e->image.carrier.len > 0;
+	const char *symbol = carries ? MPK_STANDALONE_SYMBOL : e->image.blob_symbol;
 	struct mpk_private file;
 
-	mpk_rope_put_view(&old, mpk_image_blob(&e->image));
+	if (carries)
+		MPK_TRY(carry_again(e, blob, &model, err));
+	blob = carries ? &model : blob;
+	mpk_rope_put_view(&old, mpk_image_noted(&e->image));
 	mpk_mapping_use_file(&e->file, &old);
 	MPK_TRY(mpk_rope_status(&old, err));
-	MPK_TRY(mpk_private_open(&e->file, e->image.blob, &file, err));
+	MPK_TRY(mpk_private_open(&e->file, carries ? e->image.carrier : e->image.blob, &file, err));
 	enum mpk_code code = mpk_origin_void(&file, &e->had_origin, err);
 	if (code == MPK_OK)
 		code = swap_codes(e, &file, err);
 	if (code == MPK_OK)
-		code = mpk_elf_replace(&file, e->image.blob_symbol, blob, &e->arena, &rope, err);
+		code = mpk_elf_replace(&file, symbol, blob, &e->arena, &rope, err);
 	struct mpk_packed packed = {
 		.file = &file, .note = e->image.note, .rope = &rope, .blob = blob, .old = &old
 	};

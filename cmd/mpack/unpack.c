@@ -169,7 +169,7 @@ static enum mpk_code make_plan(struct unpack *u, const char *path, struct mpk_er
 	struct mpk_unpack_input input = { .tree = &u->tree,
 					  .blob = u->image.blob,
 					  .name = u->image.note.name,
-					  .standalone = u->image.standalone,
+					  .standalone = u->image.standalone || u->image.executor,
 					  .host_only = is_host_only(&u->image) };
 
 	if (!input.name)
@@ -178,7 +178,7 @@ static enum mpk_code make_plan(struct unpack *u, const char *path, struct mpk_er
 	if (u->image.container == MPK_CONTAINER_ELF_SO)
 		/* The code of a linked library cannot be taken apart; the manifest names the
 		 * library as its base. */
-		input.library = u->file.bytes;
+		input.library = u->image.bytes;
 	else if (u->image.member_count && has_host(&u->tree))
 		MPK_TRY(take_objects(u, &input, err));
 	return mpk_unpack_plan(&input, &u->arena, &u->plan, err);

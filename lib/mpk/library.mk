@@ -54,7 +54,7 @@ $(O)/librun/libmpk-run.so: $(RUN_SO)
 # are hidden, so that programs and shared libraries take the same; the second name is the one that is looked for where
 # archives for shared libraries have names of their own.
 # Those that the code of standalone libraries calls, too.
-RUN_STATIC_NAMES = $(RUN_NAMES) mpkr_enter mpkr_answer mpkr_raised mpkr_item
+RUN_STATIC_NAMES = $(RUN_NAMES) mpkr_enter mpkr_answer mpkr_raised mpkr_item mpkr_forget
 RUN_STATIC_OBJ := $(RUN_PUBLIC:%=$(O)/run-static/%.o)
 $(O)/run-static/mpk-run.o: $(RUN_STATIC_OBJ) $(O)/librun/run.a
 	$(call say,LD,$@)
@@ -78,7 +78,7 @@ RUN_CMAKE = $(LIBDIR)/cmake/mpk-run
 
 install-run: $(RUN_LIBS)
 	$(Q)$(INSTALL) -d '$(DESTDIR)$(LIBDIR)/pkgconfig' '$(DESTDIR)$(RUN_CMAKE)' '$(DESTDIR)$(INCLUDEDIR)/mpk'
-	$(Q)$(INSTALL) -m 644 lib/mpk/run.h '$(DESTDIR)$(INCLUDEDIR)/mpk/run.h'
+	$(Q)$(INSTALL) -m 644 lib/mpk/run.h lib/mpk/standalone.h '$(DESTDIR)$(INCLUDEDIR)/mpk'
 	$(Q)$(INSTALL) -m 644 $(RUN_SO) $(O)/librun/libmpkrun.a $(O)/librun/libmpkrun-pic.a '$(DESTDIR)$(LIBDIR)'
 	$(Q)ln -sf $(notdir $(RUN_SO)) '$(DESTDIR)$(LIBDIR)/libmpk-run.so'
 	$(Q)$(call RUN_FILL,$(LIBDIR)/pkgconfig) lib/mpk/mpk-run.pc.in >'$(DESTDIR)$(LIBDIR)/pkgconfig/mpk-run.pc'
@@ -93,7 +93,7 @@ $(RUN_SDK): $(RUN_LIBS) $(wildcard lib/mpk/*)
 		LIBDIR='$(abspath $(O))/sdk/lib' INCLUDEDIR='$(abspath $(O))/sdk/include'
 
 uninstall-run:
-	rm -f '$(DESTDIR)$(INCLUDEDIR)/mpk/run.h' '$(DESTDIR)$(LIBDIR)/pkgconfig/mpk-run.pc' \
+	rm -f '$(DESTDIR)$(INCLUDEDIR)/mpk/run.h' '$(DESTDIR)$(INCLUDEDIR)/mpk/standalone.h' '$(DESTDIR)$(LIBDIR)/pkgconfig/mpk-run.pc' \
 		$(foreach f,$(notdir $(RUN_LIBS)),'$(DESTDIR)$(LIBDIR)/$(f)')
 	rm -rf '$(DESTDIR)$(RUN_CMAKE)'
 	rmdir '$(DESTDIR)$(INCLUDEDIR)/mpk' 2>/dev/null || :

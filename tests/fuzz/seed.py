@@ -151,6 +151,10 @@ def put_made(seeds):
         head = struct.pack("<IIQQ", kind, 0x00012002, 1, 0x00012002)
         for what in (0, 1, 8, 16, 32):  # a result, with a profile, with outputs; an error; values
             seeds.put("fuzz_wire", "%d-%d" % (kind, what), bytes([what]) + head + struct.pack("<q", 2) + bytes(96))
+    # a standalone model: 8 bytes of code, a blob of 200 with a tensor in it, 8 bytes of code
+    model = b"MPKMODEL" + struct.pack("<2I9Q", 1, 2, 400, 224, 8, 232, 8, 200, 3, 128, 0)[:-8] + b"0.1.0".ljust(48, b"\0")
+    model += struct.pack("<9Q", 20, 240, 0, 64, 320, 1, 36, 260, 0).ljust(96, b"\0") + bytes(range(176))
+    seeds.put("fuzz_standalone", "model", model)
     # DWARF 4 and 5: a header, one file, two rows
     program = b"\0\x09\x02" + struct.pack("<Q", 0x1000) + b"\x03\x05\x01\x4b\x02\x10\0\x01\x01"
     four = b"\x01\x01\x01\xfb\x0e\x0d\0\x01\x01\x01\x01\0\0\0\x01\0\0\x01" + b"/src\0\0a.c\0\1\0\0\0"

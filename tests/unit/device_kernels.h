@@ -8,14 +8,7 @@
 
 #include "assert_error.h"
 #include "device/device.h"
-
-/* PoCL and the compiler in it keep memory of every program they built. The name is that
- * which the leak checker asks for. */
-__attribute__((visibility("default"))) const char *__lsan_default_suppressions(void);
-const char *__lsan_default_suppressions(void)
-{
-	return "leak:libpocl\nleak:libLLVM\nleak:libclang\n";
-}
+#include "leaks.h"
 
 struct table_row {
 	const char *key;

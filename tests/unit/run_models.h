@@ -4,6 +4,7 @@
 #define MPK_TESTS_UNIT_RUN_MODELS_H
 
 #include "harness.h"
+#include "leaks.h"
 #include "mpk/run.h"
 #include "npy/npy.h"
 #include "skip.h"

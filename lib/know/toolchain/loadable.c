@@ -125,7 +125,7 @@ bool mpk_loadable_is_needed(const struct mpk_image *image)
 {
 	enum mpk_source_kind kind;
 
-	if (image->container == MPK_CONTAINER_ELF_OBJ)
+	if (image->container == MPK_CONTAINER_ELF_OBJ || image->carrier.len)
 		return true;
 	if (image->container != MPK_CONTAINER_ARCHIVE && image->container != MPK_CONTAINER_TAR)
 		return false;
@@ -335,6 +335,8 @@ enum mpk_code mpk_loadable_link(const struct mpk_loadable_options *options,
 		out->path = NULL;
 		return mpk_fail_nomem(err);
 	}
+	if (options->image->carrier.len) /* linked long ago */
+		return mpk_output_store(out->path, options->image->bytes, err);
 	MPK_TRY(loadable_add_all(&j, err));
 	return link_logged(&j, err);
 }

@@ -3,7 +3,7 @@
  *
  * An object, an archive and a .tar that TVM exported hold the code of a library that nobody has
  * linked yet. They are linked as TVM's own exporter would do it, into a file of ours that is gone
- * when the caller is, whatever ends it.
+ * when the caller is, whatever ends it. The library that a standalone one carries is written there as it is.
  */
 #ifndef MPK_TOOLCHAIN_LOADABLE_H
 #define MPK_TOOLCHAIN_LOADABLE_H
@@ -29,7 +29,7 @@ struct mpk_loadable {
 };
 
 /* mpk_loadable_is_needed - whether the file has to be linked before it can be loaded: an object,
- * or an archive that holds objects or sources */
+ * or an archive that holds objects or sources; or written out: what a standalone library carries */
 bool mpk_loadable_is_needed(const struct mpk_image *image);
 
 /* mpk_loadable_link - compile the sources of a .tar, link all of it

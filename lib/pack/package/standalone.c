@@ -78,11 +78,14 @@ static const char preamble[] =
 	"int mpkr_answer(const char *, void *);\n"
 	"const char *mpkr_raised(void);\n"
 	"int mpkr_item(const void *, unsigned long, void *);\n"
+	"void mpkr_forget(void *);\n"
 	"#define EXPORT __attribute__((visibility(\"default\")))\n"
 	"EXPORT const char *__mpk_standalone_error(void)\n"
 	"{\n\treturn mpkr_raised();\n}\n"
 	"EXPORT int __mpk_standalone_item(const void *from, unsigned long i, void *out)\n"
-	"{\n\treturn mpkr_item(from, i, out);\n}\n";
+	"{\n\treturn mpkr_item(from, i, out);\n}\n"
+	"EXPORT void __mpk_standalone_drop(void *result)\n"
+	"{\n\tmpkr_forget(result);\n}\n";
 
 /* Names that are symbols as they are: others would need the quotes that not every assembler has. */
 static bool is_plain(struct mpk_span name)

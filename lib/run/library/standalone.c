@@ -443,13 +443,17 @@ static enum mpk_code call_model(mpkr_function *f, const struct mpk_ffi_any *args
 				struct mpk_value *out, struct mpk_error *err)
 {
 	MPK_CLEANUP(arguments_fini) struct arguments a = { 0 };
+	enum mpk_code code;
 
 	for (size_t i = 0; i < count; i++)
 		MPK_TRY(push_cell(&a, &args[i], i, 0, err));
 	for (size_t i = 0; i < a.count; i++)
-		if (a.scalars[i] && mpk_run_kind(f, i) == MPKR_KIND_TENSOR)
+		if ((a.scalars[i] || !a.tensors[i]) && mpk_run_kind(f, i) == MPKR_KIND_TENSOR)
 			return mpk_fail(err, MPK_E_CONFLICT, "input %zu takes a tensor", i);
-	return mpk_run_call_value(f, a.tensors, a.count, out, err);
+	code = mpk_run_call_value(f, a.tensors, a.count, out, err);
+	if (code == MPK_E_USAGE && a.count != f->input_count)
+		err->code = code = MPK_E_CONFLICT; /* as Python calls a wrong number of arguments */
+	return code;
 }
 
 int mpkr_enter(struct mpkr_entry *entry, const void *args, int count, void *result)
@@ -505,4 +509,9 @@ int mpkr_item(const void *from, unsigned long i, void *out)
 		 !call_real("ffi.ArrayGetItem", args, 2, out))
 		code = mpk_fail(&err, MPK_E_RANGE, "there is no result %lu", i);
 	return code == MPK_OK ? 0 : fail(&err);
+}
+
+void mpkr_forget(void *result)
+{
+	mpk_ffi_any_drop(MPK_CONV_FFI, result);
 }

@@ -194,6 +194,8 @@ enum mpk_code mpk_copy_open(struct mpk_host *host, const struct mpk_elfdyn *obje
 	}
 	const char *text = dlerror();
 
+	if (access("/proc/self/fd", X_OK) != 0)
+		text = "a library in memory is opened by way of /proc, which is not there";
 	if (strncmp(text, name, strlen(name)) == 0)
 		text += strlen(name) + 2; /* ": " */
 	(void)mpk_fail(err, MPK_E_LOAD, "%s", MPK_QUOTE(mpk_span_str(text)));

@@ -90,6 +90,12 @@ static void put_loaders(const struct mpk_view *v, struct mpk_strbuf *out)
 		mpk_strbuf_puts(out, "  needs      no loader: it brings its own for its kernels\n");
 		return;
 	}
+	if (v->image->executor) {
+		mpk_strbuf_puts(out, "  needs      no loader: it carries its executor, version ");
+		mpk_escape(out, mpk_span_str(v->image->executor));
+		mpk_strbuf_putc(out, '\n');
+		return;
+	}
 	if (mpk_view_loaders(v, &kinds, &count, NULL) != MPK_OK) {
 		out->failed = true;
 		return;
@@ -348,6 +354,8 @@ static void summary_json(const void *what, struct mpk_json *j, struct mpk_json_a
 	put_texts(j, at, "context_symbols", image->context_symbols, image->context_symbol_count);
 	put_texts(j, at, "undefined", image->undefined, image->undefined_count);
 	put_texts(j, at, "needed", image->needed, image->needed_count);
+	if (image->executor)
+		mpk_json_text(j, at, "executor", image->executor);
 	mpk_answer_origin.json(view, j, at);
 	list = mpk_json_array(j, at, "tree");
 	for (size_t i = 0; i < view->count; i++)

@@ -28,4 +28,7 @@ const char *mpkr_raised(void);
  * Returns  0; -1: there is none */
 int mpkr_item(const void *from, unsigned long i, void *out);
 
+/* mpkr_forget - give a result back; its cell is none then */
+void mpkr_forget(void *result);
+
 #endif

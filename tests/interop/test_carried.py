@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Models that carry their executor, under plain tvm-ffi: fixtures of TVM 0.18 and 0.27, and a fresh export, with and
+without the real TVM in the process, in either order."""
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from conftest import DATA
+
+PRELUDE = """
+import sys
+import numpy as np
+import tvm_ffi
+library, data = sys.argv[1:3]
+load = lambda name: np.load(data + "/" + name + ".npy")
+m = tvm_ffi.load_module(library)
+
+def call(name, *args):
+    r = m[name](*map(tvm_ffi.from_dlpack, args))
+    return [np.from_dlpack(r)] if hasattr(r, "__dlpack__") else [np.from_dlpack(i) for i in r]
+
+def raises(kind, text, name, *args):
+    try:
+        m[name](*args)
+    except Exception as e:
+        assert type(e) is kind and text in str(e), (type(e), str(e))
+    else:
+        raise AssertionError("no error: " + text)
+"""
+
+RELAX = """
+for given, wanted in zip(call("forward", load("{0}.in0")), [load("{0}.out%d" % i) for i in range({1})]):
+    assert given.dtype == wanted.dtype and np.allclose(given, wanted, rtol=1e-5, atol=1e-6)
+    assert not given.ctypes.data % 64
+"""
+
+LEGACY = """
+for given, wanted in zip(call("{0}", load("mlp.data"), load("mlp.extra")), (load("mlp_llvm.out0"), load("mlp_llvm.out1"))):
+    assert np.allclose(given, wanted, rtol=1e-5, atol=1e-6)
+"""
+
+CASES = {
+    "relax/gelu.so": RELAX.format("gelu", 1),
+    "relax/gelu_dyn.so": RELAX.format("gelu_dyn", 1),
+    "relax/embed_dyn.so": RELAX.format("embed_dyn", 1),
+    "relax/twoout_dyn.so": RELAX.format("twoout_dyn", 2),
+    "relax/gelu_opencl.so": RELAX.format("gelu_opencl", 1),
+    "legacy/mlp_llvm.so": LEGACY.format("default"),
+    "legacy/mlp_vm.so": LEGACY.format("main"),
+    "legacy/mlp_aot.so": LEGACY.format("default"),
+    "legacy/mlp_opencl.so": LEGACY.format("default"),
+}
+
+KINDS = """
+x = tvm_ffi.from_dlpack(load("gelu.in0"))
+raises(ValueError, "takes float32[4, 24], not float32[3, 3]", "forward", np.zeros((3, 3), np.float32))
+raises(ValueError, "not float64[4, 24]", "forward", np.zeros((4, 24)))
+raises(TypeError, "0 inputs for 1", "forward")
+raises(TypeError, "2 inputs for 1", "forward", x, x)
+for wrong in (5, "x", None, 1.5, tvm_ffi.Shape((2, 3))):
+    raises(TypeError, "input 0 takes a tensor", "forward", wrong)
+assert m.get_function_doc("forward") == "forward(x: f32[4, 24]) -> (f32[4, 24])"
+assert "DLTensor*" in str(m.get_function_metadata("forward"))
+kept = m["forward"](x)
+del m
+wanted = load("gelu.out0")
+assert np.array_equal(np.from_dlpack(kept), wanted)
+"""
+
+TVM = """
+from tvm import relax
+model = relax.VirtualMachine(tvm.runtime.load_module(data + "/gelu.so"), tvm.cpu())["forward"]
+x = tvm.runtime.tensor(load("gelu.in0"))
+for _ in range(20):
+    assert np.array_equal(model(x).numpy(), np.from_dlpack(m["forward"](x)))
+"""
+
+# Weights that TVM leaves unaligned are used where they lie: 64 MiB of them cost the process less than one.
+WEIGHTS = """
+import tvm
+from tvm import relax
+from tvm.script import relax as R
+bb = relax.BlockBuilder()
+x = relax.Var("x", R.Tensor((1, 4096), "float32"))
+w = np.random.default_rng(5).standard_normal((4096, 4096)).astype("float32")
+with bb.function("forward", [x]):
+    with bb.dataflow():
+        y = bb.emit(relax.op.matmul(x, relax.const(w)))
+        out = bb.emit_output(relax.op.multiply(y, relax.const(np.float32(2))))
+    bb.emit_func_output(out)
+tvm.compile(bb.get(), target="llvm").export_library(sys.argv[1])
+np.save(sys.argv[2], np.ones((1, 4096), "float32") @ w * 2)
+"""
+
+ANONYMOUS = """
+def anonymous():
+    with open("/proc/self/smaps_rollup") as f:
+        return next(int(line.split()[1]) for line in f if line.startswith("Anonymous:"))
+x = np.ones((1, 4096), np.float32)
+before = anonymous()
+m = tvm_ffi.load_module(library)
+result = m["forward"](tvm_ffi.from_dlpack(x))
+grown = anonymous() - before
+assert grown < 1024, grown
+assert np.allclose(np.from_dlpack(result), np.load(data), rtol=1e-3, atol=1e-2)
+"""
+
+
+def python(code, *args):
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code), *map(str, args)], capture_output=True, text=True,
+                          timeout=300)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture(name="carry")
+def carry_library(mpack, tmp_path):
+    def carry(library):
+        out = tmp_path / "carried.so"
+        mpack("build", library, "--standalone", "-o", out)
+        return out
+    return carry
+
+
+@pytest.mark.parametrize("library", CASES)
+def test_fixtures(carry, library):
+    python(PRELUDE + CASES[library], carry(DATA / library), (DATA / library).parent)
+
+
+def test_kinds_of_errors_and_what_is_told(carry):
+    python(PRELUDE + KINDS, carry(DATA / "relax/gelu.so"), DATA / "relax")
+
+
+@pytest.mark.parametrize("order", ("import tvm\n" + PRELUDE + TVM, PRELUDE + "call('forward', load('gelu.in0'))\nimport tvm\n" + TVM),
+                         ids=("tvm first", "tvm last"))
+def test_beside_tvm(carry, order):
+    python(order, carry(DATA / "relax/gelu.so"), DATA / "relax")
+
+
+def test_weights_stay_in_the_file(carry, tmp_path):
+    python(WEIGHTS_PRELUDE + WEIGHTS, tmp_path / "model.so", tmp_path / "wanted.npy")
+    python(PRELUDE + ANONYMOUS, carry(tmp_path / "model.so"), tmp_path / "wanted.npy")
+
+
+def test_objects_are_linked_first(carry, tmp_path):
+    python(WEIGHTS_PRELUDE + WEIGHTS, tmp_path / "model.tar", tmp_path / "wanted.npy")
+    python(PRELUDE + ANONYMOUS, carry(tmp_path / "model.tar"), tmp_path / "wanted.npy")
+
+
+WEIGHTS_PRELUDE = "import sys\nimport numpy as np\n"

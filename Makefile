@@ -375,7 +375,7 @@ install: all install-run $(COMPLETIONS)
 		$(INSTALL) -D -m 644 $(O)/completion.bash '$(DESTDIR)$(COMPLETIONDIR)/'$$p && \
 		$(INSTALL) -D -m 644 $(O)/completion.fish '$(DESTDIR)$(FISHDIR)/'$$p.fish || exit; done
 	$(Q)$(INSTALL) -D -m 644 $(O)/completion.zsh '$(DESTDIR)$(ZSHDIR)/_minspect'
-	$(Q)for f in $(O)/libexec/*/*; do $(INSTALL) -D $$f '$(DESTDIR)$(LIBEXECDIR)/'$${f#$(O)/libexec/} || exit; done
+	$(Q)for f in $$(find $(O)/libexec -type f); do $(INSTALL) -D $$f '$(DESTDIR)$(LIBEXECDIR)/'$${f#$(O)/libexec/} || exit; done
 	$(Q)for f in $(MAN_FILES); do $(INSTALL) -D -m 644 $$f '$(DESTDIR)$(MANDIR)/man'$${f##*.}/$${f##*/} || exit; done
 	$(Q)for f in $(SCHEMA_FILES); do $(INSTALL) -D -m 644 $$f '$(DESTDIR)$(DATADIR)/mpack/schema/'$${f##*/} || exit; done
 

@@ -284,8 +284,8 @@ static int finish_build(struct mpk_input *in, const struct mpk_emit *e)
 		print_line(MPK_STDOUT, "# write ", e->out, size);
 		return MPK_EXIT_OK;
 	}
-	if (opt.depfile && mpk_depfile_write(opt.depfile, opt.depfile_of ? opt.depfile_of : e->out, in->parts.files,
-					     in->parts.file_count, &err) != MPK_OK)
+	if (opt.depfile && mpk_depfile_write(opt.depfile, opt.depfile_of ? opt.depfile_of : e->out,
+					     in->parts.files, in->parts.file_count, &err) != MPK_OK)
 		return mpk_diag_error(&err);
 	if (!opt.output && !mpk_common.quiet)
 		print_line(MPK_STDERR, "mpack: wrote ", e->out, "");
@@ -334,8 +334,9 @@ int mpk_build_run(enum mpk_emit_kind kind, const char *path, const char *executo
 	e.tools.hooks = &tool_hooks;
 	e.hooks = &hooks;
 	if (status == MPK_EXIT_OK && in.parts.is_carried && !opt.plain) {
-		status = kind == MPK_EMIT_SO ? mpk_build_carried(&opt, path, in.parts.name)
-					     : mpk_diag_usage("a standalone package is built as .so");
+		status = kind == MPK_EMIT_SO
+				 ? mpk_build_carried(&opt, path, in.parts.name)
+				 : mpk_diag_usage("a standalone package is built as .so");
 		mpk_input_close(&in);
 		return status;
 	}

@@ -18,8 +18,8 @@ struct mpk_build_options {
 	bool plain;             /* for models a manifest's standalone is left aside */
 	struct mpk_option_list cflags, ldflags;
 	const char *sign;
-	bool standalone, system_lib, dry_run, print_commands, fsync, check_repro, provenance, allow_empty,
-		force;
+	bool standalone, system_lib, dry_run, print_commands, fsync, check_repro, provenance,
+		allow_empty, force;
 };
 
 /* mpk_build_check_options - whether the options go together

@@ -56,8 +56,8 @@ enum mpk_code mpk_build_add_executor(struct mpk_arena *arena, struct mpk_emit *e
 	if (access(archive, R_OK) != 0)
 		return mpk_fail(
 			err, MPK_E_LOAD,
-			"there is no run library for %s: '%s' is missing; 'make CC=... librun' builds it for a machine",
-			e->tools.target.triple, archive);
+			"there is no run library for %s: '%s' is missing; 'make run-for TARGET=%s' builds it",
+			e->tools.target.triple, archive, e->tools.target.triple);
 	for (size_t i = 0; i < e->source_count; i++)
 		sources[i] = e->sources[i];
 	sources[e->source_count] =
@@ -184,8 +184,7 @@ static int in_two_steps(struct mpk_build_options *o, const char *input, const ch
 			&(struct mpk_error){ .code = MPK_E_NOMEM, .text = "out of memory" });
 	o->output = made;
 	o->depfile_of = made;
-	if (links && o->depfile &&
-	    mpk_depfile_write(o->depfile, made, &input, 1, &err) != MPK_OK)
+	if (links && o->depfile && mpk_depfile_write(o->depfile, made, &input, 1, &err) != MPK_OK)
 		return mpk_diag_error(&err);
 	status = run_first(&s);
 	if (status != MPK_EXIT_OK || o->dry_run)
@@ -211,7 +210,8 @@ static enum mpk_code look_at(const char *input, bool *is_library, bool *is_linke
 		*is_library = type != ET_REL;
 		*is_linked = type == ET_REL;
 	} else {
-		*is_linked = mpk_ar_is(map.bytes) || mpk_tar_is(map.bytes) || mpk_gzip_is(map.bytes);
+		*is_linked =
+			mpk_ar_is(map.bytes) || mpk_tar_is(map.bytes) || mpk_gzip_is(map.bytes);
 	}
 	mpk_mapping_close(&map);
 	return MPK_OK;

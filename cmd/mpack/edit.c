@@ -12,13 +12,13 @@
 #include "elf/edit.h"
 #include "elf/foreign.h"
 #include "elf/image.h"
-#include "standalone/standalone.h"
 #include "emit/emit.h"
 #include "io/mapping.h"
 #include "io/output.h"
 #include "io/reader.h"
 #include "mpack/mpack.h"
 #include "package/package.h"
+#include "standalone/standalone.h"
 #include "text/escape.h"
 #include "toolchain/confirm.h"
 #include "trust/seal.h"
@@ -205,9 +205,8 @@ static enum mpk_code carry_again(struct edit *e, const struct mpk_rope *blob, st
 {
 	struct mpk_span old = e->image.bytes, library, ignored;
 	struct mpk_rope rope = mpk_rope_of(&e->arena);
-	struct mpk_private file = {
-		.data = (uint8_t *)mpk_arena_copy(&e->arena, old.data, old.len), .len = old.len
-	};
+	struct mpk_private file = { .data = (uint8_t *)mpk_arena_copy(&e->arena, old.data, old.len),
+				    .len = old.len };
 
 	MPK_TRY_ALLOC(file.data, err);
 	MPK_TRY(mpk_elf_replace(&file, e->image.blob_symbol, blob, &e->arena, &rope, err));

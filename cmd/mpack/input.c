@@ -160,8 +160,10 @@ static enum mpk_code carry_library(struct mpk_input *in, const struct mpk_input_
 {
 	struct mpk_handover *parts = &in->parts;
 	struct mpk_compile_source *source = mpk_arena_array(&in->arena, 1, sizeof *source);
+	const struct mpk_target target = mpk_target_parse(o->target);
 
 	MPK_TRY_ALLOC(source, err);
+	MPK_TRY(mpk_source_check(in->path, &target, err));
 	*source = (struct mpk_compile_source){ .path = "standalone.c", .kind = MPK_SOURCE_C };
 	MPK_TRY(mpk_standalone_plan(in->text.bytes, o->executor, &in->arena, &parts->blob,
 				    &source->text, err));
@@ -388,7 +390,7 @@ static bool is_blob(const char *path, struct mpk_span bytes)
 
 int mpk_input_read(const struct mpk_input_options *o, struct mpk_input *in)
 {
-	int status = o->executor				   ? load_library(in, o)
+	int status = o->executor                         ? load_library(in, o)
 		     : is_blob(in->path, in->text.bytes) ? load_blob(in, o->abi)
 							 : load_manifest(in, o);
 	struct mpk_error err = { 0 };

@@ -30,10 +30,10 @@ struct mpk_input_options {
 	const char *target; /* triple instead of the manifest's, or NULL */
 	const char *prefix; /* of a system library, "" otherwise */
 	bool system_lib;
-	bool via_c;      /* launch functions become C, not LLVM IR */
+	bool via_c;           /* launch functions become C, not LLVM IR */
 	const char *executor; /* it is a finished library, to be carried with an executor of this
 			       * version; NULL: it is a manifest or a blob */
-	bool only_check; /* nothing is built of it: parts need not have what is generated */
+	bool only_check;      /* nothing is built of it: parts need not have what is generated */
 };
 
 /* mpk_input_load - read and check path: a .blob or a manifest, "-" for either on standard input

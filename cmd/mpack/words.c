@@ -23,7 +23,7 @@ static int find_kind(const struct mpk_build_options *o, enum mpk_emit_kind *out)
 
 		words[k] = mpk_span_str(name->name);
 		if (o->emit ? strcmp(o->emit, name->name) == 0
-			     : dot && strcmp(dot, name->suffix) == 0) {
+			    : dot && strcmp(dot, name->suffix) == 0) {
 			*out = (enum mpk_emit_kind)k;
 			return MPK_EXIT_OK;
 		}
@@ -71,7 +71,8 @@ static int check_words(const struct mpk_build_options *o, enum mpk_emit_kind kin
 	if (o->via && strcmp(o->via, "llvm") != 0 && strcmp(o->via, "c") != 0)
 		return mpk_diag_usage("--via takes llvm or c, not '%s'", o->via);
 	if (o->standalone && (kind != MPK_EMIT_SO || o->system_lib))
-		return mpk_diag_usage("--standalone makes a shared library, .so, that is no system library");
+		return mpk_diag_usage(
+			"--standalone makes a shared library, .so, that is no system library");
 	/* It is a prefix of the symbol of the blob, which only a system library may choose. */
 	if (o->prefix && !o->system_lib)
 		return mpk_diag_usage("--prefix is for system libraries: add --system-lib");
@@ -85,7 +86,7 @@ static int check_words(const struct mpk_build_options *o, enum mpk_emit_kind kin
 		return mpk_diag_usage("--%s is for .so and .o, which have room for it%s",
 				      o->sign ? "sign" : "provenance",
 				      o->sign ? "; sign another file beside it: ssh-keygen -Y sign"
-					       : "");
+					      : "");
 	/* Process substitution, as in --sign <(...), makes a pipe. */
 	if (o->check_repro && o->sign && is_pipe(o->sign))
 		return mpk_diag_usage("--check-repro builds twice, and '%s' can be read once only",

@@ -266,7 +266,7 @@ void mpk_standalone_write(struct mpk_span library, struct mpk_span blob, enum mp
 	p->tensors_off = p->end = p->between_off + p->between_bytes;
 	for (size_t i = 0; i < tensor_count; i++)
 		p->end = aligned(p->end) + tensors[i].bytes;
-	(void)strncpy(version, executor, sizeof version - 1);
+	memcpy(version, executor, strnlen(executor, sizeof version - 1));
 	mpk_rope_put_bytes(out, mpk_span_str(magic));
 	mpk_rope_put_u32(out, MPK_STANDALONE_VERSION);
 	mpk_rope_put_u32(out, (uint32_t)gen);

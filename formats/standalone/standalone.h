@@ -36,11 +36,11 @@ struct mpk_standalone_piece {
 
 struct mpk_standalone {
 	enum mpk_generation gen;
-	uint64_t bytes;             /* of all of it */
-	const char *executor;       /* the version of the library that runs it, "0.1.0" */
-	struct mpk_span before;     /* of the carried library: what precedes its blob */
-	struct mpk_span after;      /* and what follows */
-	uint64_t blob_bytes;        /* between the two */
+	uint64_t bytes;         /* of all of it */
+	const char *executor;   /* the version of the library that runs it, "0.1.0" */
+	struct mpk_span before; /* of the carried library: what precedes its blob */
+	struct mpk_span after;  /* and what follows */
+	uint64_t blob_bytes;    /* between the two */
 	const struct mpk_standalone_piece *pieces; /* which make up the blob, in its order */
 	size_t piece_count;
 };

@@ -69,6 +69,15 @@ RUN_ARCHIVE := $(O)/libexec/mpack/libmpkrun-pic.a
 $(RUN_ARCHIVE): $(O)/librun/libmpkrun-pic.a
 	$(Q)mkdir -p $(@D) && cp $< $@
 
+# The same for another machine: make run-for TARGET=aarch64-linux-gnu, with the compiler and binutils of that name.
+# Headers that are the same for every machine come from this one's.
+run-for:
+	$(if $(TARGET),,$(error name the machine: TARGET=aarch64-linux-gnu))
+	$(Q)$(MAKE) --no-print-directory O=out/for/$(TARGET) CC=$(TARGET)-gcc LD=$(TARGET)-ld AR=$(TARGET)-ar \
+		OBJCOPY=$(TARGET)-objcopy CPPFLAGS='$(CPPFLAGS) -idirafter /usr/include' \
+		out/for/$(TARGET)/librun/libmpkrun-pic.a
+	$(Q)mkdir -p $(O)/libexec/mpack/$(TARGET) && cp out/for/$(TARGET)/librun/libmpkrun-pic.a $(O)/libexec/mpack/$(TARGET)
+
 # What finds the library goes from where it lies itself, so that a folder may be moved as a whole.
 UP_FROM = $(shell realpath -ms --relative-to='$(1)' '$(PREFIX)')
 RUN_FILL = sed -e 's|@UP@|$(call UP_FROM,$(1))|' -e 's|@LIBDIR@|$(shell realpath -ms --relative-to='$(PREFIX)' '$(LIBDIR)')|' \
@@ -99,4 +108,4 @@ uninstall-run:
 	rmdir '$(DESTDIR)$(INCLUDEDIR)/mpk' 2>/dev/null || :
 
 -include $(RUN_OBJ:.o=.d) $(RUN_STATIC_OBJ:.o=.d)
-.PHONY: install-run uninstall-run
+.PHONY: run-for install-run uninstall-run

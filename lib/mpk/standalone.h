@@ -3,8 +3,8 @@
  *
  *     void *library = dlopen("./deploy.so", RTLD_NOW | RTLD_LOCAL);
  *     mpks_function *forward = (mpks_function *)dlsym(library, "__tvm_ffi_forward");
- *     mpks_error *error = (mpks_error *)dlsym(library, MPKS_ERROR);
- *     mpks_drop *drop = (mpks_drop *)dlsym(library, MPKS_DROP);
+ *     mpks_error *error = (mpks_error *)dlsym(library, MPK_STANDALONE_ERROR);
+ *     mpks_drop *drop = (mpks_drop *)dlsym(library, MPK_STANDALONE_DROP);
  *     struct mpks_cell in = mpks_tensor(&x), out = { 0 };       x: a DLTensor
  *
  *     if (forward(NULL, &in, 1, &out))
@@ -36,9 +36,9 @@ enum {
 	MPKS_BOOL = 2,
 	MPKS_FLOAT = 3,
 	MPKS_DLTENSOR = 7, /* an argument: the address of a DLTensor */
-	MPKS_TEXT = 8,	   /* an argument: UTF-8 that a NUL ends */
+	MPKS_TEXT = 8,     /* an argument: UTF-8 that a NUL ends */
 	MPKS_TENSOR = 70,  /* a result */
-	MPKS_ARRAY = 71	   /* several results */
+	MPKS_ARRAY = 71    /* several results */
 };
 
 /* An argument or a result, 16 bytes: tvm-ffi's TVMFFIAny. */
@@ -64,16 +64,16 @@ typedef int mpks_function(void *self, const struct mpks_cell *args, int32_t coun
 
 /* What failed last in this thread: "ValueError: input 'x' takes float32[4, 24], not ...". Never NULL; valid until the
  * next call of this thread. */
-#define MPKS_ERROR "__mpk_standalone_error"
+#define MPK_STANDALONE_ERROR "__mpk_standalone_error"
 typedef const char *mpks_error(void);
 
 /* Result i of an MPKS_ARRAY, from 0; *out is owned by the caller, like every result.
  * Returns  0; another value: there is no such result, or memory is out */
-#define MPKS_ITEM "__mpk_standalone_item"
+#define MPK_STANDALONE_ITEM "__mpk_standalone_item"
 typedef int mpks_item(const struct mpks_cell *array, unsigned long i, struct mpks_cell *out);
 
 /* Give a result back; the cell is MPKS_NONE then. */
-#define MPKS_DROP "__mpk_standalone_drop"
+#define MPK_STANDALONE_DROP "__mpk_standalone_drop"
 typedef void mpks_drop(struct mpks_cell *result);
 
 /* mpks_tensor - a DLTensor as an argument; borrowed */

@@ -38,7 +38,13 @@ int main(int argc, char **argv)
 {
 	int64_t shape[2] = { argc > 3 ? atoi(argv[3]) : 1, argc > 4 ? atoi(argv[4]) : 1 };
 	float *x = calloc((size_t)(shape[0] * shape[1]), sizeof *x);
-	struct tensor in = { .data = x, .device_type = 1, .ndim = 2, .code = 2, .bits = 32, .lanes = 1, .shape = shape };
+	struct tensor in = { .data = x,
+			     .device_type = 1,
+			     .ndim = 2,
+			     .code = 2,
+			     .bits = 32,
+			     .lanes = 1,
+			     .shape = shape };
 	struct mpks_cell arg = mpks_tensor(&in), out = { 0 }, item = { 0 };
 	void *library = argc > 4 ? dlopen(argv[1], RTLD_NOW | RTLD_LOCAL) : NULL;
 	char symbol[64];
@@ -49,9 +55,9 @@ int main(int argc, char **argv)
 	}
 	(void)snprintf(symbol, sizeof symbol, "__tvm_ffi_%s", argv[2]);
 	mpks_function *function = (mpks_function *)(uintptr_t)dlsym(library, symbol);
-	mpks_error *error = (mpks_error *)(uintptr_t)dlsym(library, MPKS_ERROR);
-	mpks_item *take = (mpks_item *)(uintptr_t)dlsym(library, MPKS_ITEM);
-	mpks_drop *drop = (mpks_drop *)(uintptr_t)dlsym(library, MPKS_DROP);
+	mpks_error *error = (mpks_error *)(uintptr_t)dlsym(library, MPK_STANDALONE_ERROR);
+	mpks_item *take = (mpks_item *)(uintptr_t)dlsym(library, MPK_STANDALONE_ITEM);
+	mpks_drop *drop = (mpks_drop *)(uintptr_t)dlsym(library, MPK_STANDALONE_DROP);
 
 	for (int64_t i = 0; i < shape[0] * shape[1]; i++)
 		x[i] = (float)(i % 7) / 7;

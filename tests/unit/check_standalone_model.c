@@ -64,8 +64,8 @@ static void check_model(struct mpk_span library, size_t from, size_t count)
 	for (size_t i = 0; i < s.piece_count; i++) {
 		if (!s.pieces[i].is_tensor)
 			continue;
-		ck_assert_uint_eq((size_t)(s.pieces[i].bytes.data - bytes.data) % MPK_STANDALONE_ALIGN,
-				  0);
+		ck_assert_uint_eq(
+			(size_t)(s.pieces[i].bytes.data - bytes.data) % MPK_STANDALONE_ALIGN, 0);
 		ck_assert_uint_eq(s.pieces[i].blob_off, all_tensors[from + seen].off);
 		ck_assert_uint_eq(s.pieces[i].bytes.len, all_tensors[from + seen].bytes);
 		seen++;

@@ -68,10 +68,10 @@ struct mpk_image {
 	enum mpk_container container;
 	const char *member; /* archive or tar member the rest speaks of, else NULL */
 	enum mpk_file_format format;
-	struct mpk_span bytes; /* the file of that format inside the input */
-	uint64_t bytes_off;    /* its offset in the input file, or, when is_packed, in
+	struct mpk_span bytes;   /* the file of that format inside the input */
+	uint64_t bytes_off;      /* its offset in the input file, or, when is_packed, in
 				    * what the input file unpacks to */
-	bool is_packed;        /* the input is compressed, or carries the library among other
+	bool is_packed;          /* the input is compressed, or carries the library among other
 				* bytes; bytes are in the arena */
 	struct mpk_span carrier; /* of a standalone library: what it carries the library as
 				  * (standalone/standalone.h); empty: it is none */

@@ -80,7 +80,9 @@ static enum mpk_code run_blob(struct mpk_process_self *self, void *data, struct 
 		.large = b->lrodata,
 		.bytes = mpk_span_of(stub, sizeof stub),
 		.register_fn = b->register_fn,
-		.align = b->strategy != MPK_STRATEGY_FULL ? 4096 : b->e->align ? b->e->align : 16,
+		.align = b->strategy != MPK_STRATEGY_FULL ? 4096
+			 : b->e->align                    ? b->e->align
+							  : 16,
 		.prefix = b->e->prefix,
 		.note = { MPK_NOTE_SECTION, MPK_NOTE_OWNER, MPK_NOTE_TYPE, b->note },
 	};

@@ -150,8 +150,8 @@ static void put_sources(struct writer *w, const struct mpk_handover *h)
 
 static void put_facts(struct writer *w, const struct mpk_handover *h)
 {
-	const bool flags[] = { h->has_blob, h->is_blob, h->has_host, h->has_sources,
-			       h->has_callable, h->is_carried };
+	const bool flags[] = { h->has_blob,    h->is_blob,      h->has_host,
+			       h->has_sources, h->has_callable, h->is_carried };
 
 	mpk_rope_put_u64(&w->out, h->gen);
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(flags); i++)
@@ -278,8 +278,8 @@ static enum mpk_code get_names(struct reader *r, struct mpk_handover *out, struc
  * anything is allocated (mpk_read_count). */
 static enum mpk_code get_facts(struct reader *r, struct mpk_handover *out, struct mpk_error *err)
 {
-	bool *const flags[] = { &out->has_blob, &out->is_blob, &out->has_host, &out->has_sources,
-				&out->has_callable, &out->is_carried };
+	bool *const flags[] = { &out->has_blob,    &out->is_blob,      &out->has_host,
+				&out->has_sources, &out->has_callable, &out->is_carried };
 	uint64_t gen, modules;
 
 	MPK_TRY(mpk_read_u64(&r->c, "generation", &gen, err));

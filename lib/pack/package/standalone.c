@@ -25,7 +25,8 @@ struct carrier {
 	struct mpk_arena *arena;
 	struct mpk_image image;
 	struct mpk_tree tree;
-	struct mpk_standalone_tensor *tensors; /* malloc'ed while they grow, in the order of the blob */
+	struct mpk_standalone_tensor
+		*tensors; /* malloc'ed while they grow, in the order of the blob */
 	size_t tensor_count, tensor_cap;
 	struct mpk_strbuf text;
 	size_t function_count;
@@ -52,8 +53,8 @@ static enum mpk_code take_tensors(struct carrier *c, const struct mpk_payload *p
 		if (!f->tensor || !f->stored || f->data.len < MPK_STANDALONE_TENSOR_MIN)
 			continue;
 		MPK_TRY_ALLOC(mpk_vec_reserve(&c->tensors, &c->tensor_cap, c->tensor_count + 1,
-						 sizeof *c->tensors),
-				 c->err);
+					      sizeof *c->tensors),
+			      c->err);
 		c->tensors[c->tensor_count++] =
 			(struct mpk_standalone_tensor){ f->off, f->data.len };
 	}
@@ -174,13 +175,14 @@ static void put_getter(struct carrier *c, const char *what, struct mpk_span name
 {
 	struct mpk_strbuf *out = &c->text;
 
-	mpk_strbuf_printf(out,
-			  "EXPORT int get_%s%zu(void *, const void *, int, void *)\n"
-			  "\t__asm__(\"__tvm_ffi_%s%.*s\");\n"
-			  "int get_%s%zu(void *self, const void *args, int count, void *result)\n"
-			  "{\n\t(void)self;\n\t(void)args;\n\t(void)count;\n\treturn mpkr_answer(\n\t\t",
-			  what, c->function_count, what, (int)name.len, (const char *)name.data,
-			  what, c->function_count);
+	mpk_strbuf_printf(
+		out,
+		"EXPORT int get_%s%zu(void *, const void *, int, void *)\n"
+		"\t__asm__(\"__tvm_ffi_%s%.*s\");\n"
+		"int get_%s%zu(void *self, const void *args, int count, void *result)\n"
+		"{\n\t(void)self;\n\t(void)args;\n\t(void)count;\n\treturn mpkr_answer(\n\t\t",
+		what, c->function_count, what, (int)name.len, (const char *)name.data, what,
+		c->function_count);
 	put_literal(out, mpk_span_of(text->data, text->len));
 	mpk_strbuf_puts(out, ",\n\t\tresult);\n}\n");
 }
@@ -206,18 +208,18 @@ static enum mpk_code put_entry(struct carrier *c, struct mpk_span name,
 	if (!is_plain(name))
 		return mpk_fail(c->err, MPK_E_UNSUPPORTED,
 				"its function '%s' has a name that is no symbol", MPK_QUOTE(name));
-	mpk_strbuf_printf(
-		out, "static struct mpkr_entry entry%zu = { " MPK_STANDALONE_SYMBOL ", ",
-		c->function_count);
+	mpk_strbuf_printf(out, "static struct mpkr_entry entry%zu = { " MPK_STANDALONE_SYMBOL ", ",
+			  c->function_count);
 	put_literal(out, name);
-	mpk_strbuf_printf(out,
-			  ", 0 };\n"
-			  "EXPORT int call%zu(void *, const void *, int, void *)\n"
-			  "\t__asm__(\"__tvm_ffi_%.*s\");\n"
-			  "int call%zu(void *self, const void *args, int count, void *result)\n"
-			  "{\n\t(void)self;\n\treturn mpkr_enter(&entry%zu, args, count, result);\n}\n",
-			  c->function_count, (int)name.len, (const char *)name.data,
-			  c->function_count, c->function_count);
+	mpk_strbuf_printf(
+		out,
+		", 0 };\n"
+		"EXPORT int call%zu(void *, const void *, int, void *)\n"
+		"\t__asm__(\"__tvm_ffi_%.*s\");\n"
+		"int call%zu(void *self, const void *args, int count, void *result)\n"
+		"{\n\t(void)self;\n\treturn mpkr_enter(&entry%zu, args, count, result);\n}\n",
+		c->function_count, (int)name.len, (const char *)name.data, c->function_count,
+		c->function_count);
 	if (signature)
 		put_getters(c, signature);
 	c->function_count++;

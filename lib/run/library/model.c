@@ -182,8 +182,8 @@ enum mpk_code mpk_run_model_open(const struct mpk_run_origin *origin,
 	return MPK_OK;
 }
 
-static int open_reported(struct mpk_run_origin origin, const struct mpkr_options *options, mpkr_model **out,
-			 struct mpkr_error *err)
+static int open_reported(struct mpk_run_origin origin, const struct mpkr_options *options,
+			 mpkr_model **out, struct mpkr_error *err)
 {
 	struct mpk_error failure;
 
@@ -201,6 +201,6 @@ int mpkr_open(const char *path, const struct mpkr_options *options, mpkr_model *
 int mpkr_open_memory(const void *bytes, size_t len, const struct mpkr_options *options,
 		     mpkr_model **out, struct mpkr_error *err)
 {
-	return open_reported((struct mpk_run_origin){ .memory = mpk_span_of(bytes, len) }, options, out,
-			     err);
+	return open_reported((struct mpk_run_origin){ .memory = mpk_span_of(bytes, len) }, options,
+			     out, err);
 }

@@ -7,7 +7,7 @@ unshare -m true 2>/dev/null || { echo "only root has a root folder of its own"; 
 cc -std=gnu17 -I"$sdk/include" -o call "$ROOT/tests/embed/standalone.c" -ldl
 mpack build data/relax/gelu.so --standalone -o gelu.so
 mkdir -p root/proc
-cp --parents $(ldd ./call ./gelu.so | grep -oE '/[^ :()]*\.so[^ :()]*' | grep -v gelu | sort -u) root
+ldd ./call ./gelu.so | grep -oE '/[^ :()]*\.so[^ :()]*' | grep -v gelu | sort -u | xargs -I{} cp --parents {} root
 cp call gelu.so root
 find root -type f | sed 's|.*/||; s|-[0-9.]*so|.so|; s|ld-.*|ld.so|' | sort
 unshare -m sh -c 'mount --bind /proc root/proc && exec chroot root /call /gelu.so forward 4 24'

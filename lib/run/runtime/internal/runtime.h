@@ -131,7 +131,6 @@ void mpk_copy_construct(const struct mpk_elfdyn *object, uintptr_t base);
 /* mpk_link_at_fork - a child opens libraries as if no thread of its parent was just opening one */
 void mpk_link_at_fork(enum mpk_fork_moment moment);
 
-
 /* mpk_tvm_ffi_global - a function of the real registry, as a handle that is never given
  * back; false when there is no real library or it has none of that name */
 bool mpk_tvm_ffi_global(const char *name, void **out);

@@ -107,6 +107,7 @@ TOML_SO  := $(O)/libexec/minspect/toml.so
 
 # What applications link, built with the release.
 include lib/mpk/library.mk
+include lib/python/python.mk
 .DEFAULT_GOAL := all
 RUN_ALL := $(if $(filter release deb,$(notdir $(O))),$(RUN_SDK) $(RUN_ARCHIVE))
 

@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run, inspect and pack what Apache TVM compiled, without TVM.
+
+    >>> import mpk
+    >>> model = mpk.open("deploy.so")
+    >>> y = model.forward(x)              # NumPy in, NumPy out; PyTorch and DLPack as well
+    >>> mpk.tree("deploy.so")["tree"]     # what is in it; nothing of it runs
+    >>> mpk.check("deploy.so", tvm="0.27", device_arch="sm_90")["verdict"]
+
+`mpk.tvm` has callables for TVM's `export_library`. The programs `mpack` and `minspect` come with the package.
+"""
+from ._run import Error, Function, Model, Tensor, Type, library_version, open  # pylint: disable=redefined-builtin
+from ._tools import ToolError, check, functions, program, tree, verify
+
+__version__ = library_version()
+__all__ = ["Error", "Function", "Model", "Tensor", "ToolError", "Type", "check", "functions", "library_version", "open",
+           "program", "tree", "verify"]

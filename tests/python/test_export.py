@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""TVM's export_library through mpk.tvm: the same modules as TVM's own library, loaded and run by TVM."""
+import json
+
+import numpy as np
+import pytest
+import tvm
+from tvm import relax
+from tvm.script import relax as R
+
+import mpk
+import mpk.tvm
+
+
+def compiled(target="llvm"):
+    bb = relax.BlockBuilder()
+    x = relax.Var("x", R.Tensor((4, 64), "float32"))
+    weights = np.random.default_rng(3).standard_normal((64, 32)).astype("float32")
+    with bb.function("forward", [x]):
+        with bb.dataflow():
+            y = bb.emit(relax.op.matmul(x, relax.const(weights)))
+            out = bb.emit_output(relax.op.nn.relu(y))
+        bb.emit_func_output(out)
+    return tvm.compile(bb.get(), target=target), weights
+
+
+def modules(path):
+    """Kind and size of each module, by its place in the tree."""
+    found = []
+
+    def walk(value):
+        if isinstance(value, dict):
+            if "kind" in value and "path" in value:
+                found.append((value["path"], value["kind"], value.get("bytes"), value.get("xxh128")))
+            for v in value.values():
+                walk(v)
+        elif isinstance(value, list):
+            for v in value:
+                walk(v)
+
+    walk(json.loads(json.dumps(mpk.tree(path))))
+    return found
+
+
+@pytest.mark.parametrize("how", ["both", "fcompile alone"])
+def test_the_library_is_that_of_tvm(tmp_path, how):
+    executable, weights = compiled()
+    executable.export_library(str(tmp_path / "tvm.so"))
+    more = {"fpack_imports": mpk.tvm.fpack_imports} if how == "both" else {}
+    executable.export_library(str(tmp_path / "mpk.so"), fcompile=mpk.tvm.fcompile, **more)
+    assert modules(tmp_path / "mpk.so") == modules(tmp_path / "tvm.so") != []
+    assert mpk.verify(tmp_path / "mpk.so")["errors"] == 0
+    x = np.random.default_rng(4).standard_normal((4, 64)).astype("float32")
+    vm = relax.VirtualMachine(tvm.runtime.load_module(str(tmp_path / "mpk.so")), tvm.cpu())
+    given = vm["forward"](tvm.runtime.tensor(x)).numpy()
+    np.testing.assert_allclose(given, np.maximum(x @ weights, 0), rtol=1e-4, atol=1e-4)
+    assert np.array_equal(mpk.open(tmp_path / "mpk.so").forward(x), given)
+
+
+def test_what_the_compiler_says_is_raised(tmp_path):
+    executable, _ = compiled()
+    with pytest.raises((RuntimeError, mpk.ToolError), match="no-such-flag|unrecognized"):
+        executable.export_library(str(tmp_path / "mpk.so"), fcompile=mpk.tvm.fcompile,
+                                  fpack_imports=mpk.tvm.fpack_imports, options=["-fno-such-flag"])
+    assert not (tmp_path / "mpk.so").exists()

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The package mpk: models of the fixtures against what TVM computed, errors, DLPack, threads, the answers of minspect."""
+import gc
+import pathlib
+import threading
+
+import numpy as np
+import pytest
+
+import mpk
+from mpk import _run
+
+DATA = pathlib.Path(__file__).resolve().parents[1] / "data"
+RELAX, LEGACY = DATA / "relax", DATA / "legacy"
+
+
+def load(name):
+    return np.load(RELAX / f"{name}.npy")
+
+
+@pytest.mark.parametrize("name, outputs", [("gelu", 1), ("gelu_dyn", 1), ("embed_dyn", 1), ("twoout_dyn", 2)])
+def test_relax_models_give_what_tvm_gave(name, outputs):
+    result = mpk.open(RELAX / f"{name}.so").forward(load(f"{name}.in0"))
+    results = result if outputs > 1 else (result,)
+    assert len(results) == outputs
+    for i, given in enumerate(results):
+        assert isinstance(given, np.ndarray)
+        np.testing.assert_allclose(given, load(f"{name}.out{i}"), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name, function", [("mlp_llvm", "default"), ("mlp_vm", "main"), ("mlp_aot", "default")])
+def test_models_of_tvm_018(name, function):
+    data, extra = np.load(LEGACY / "mlp.data.npy"), np.load(LEGACY / "mlp.extra.npy")
+    for i, given in enumerate(mpk.open(LEGACY / f"{name}.so")[function](data, extra)):
+        np.testing.assert_allclose(given, np.load(LEGACY / f"mlp_llvm.out{i}.npy"), rtol=1e-5, atol=1e-6)
+
+
+def test_any_layout_and_read_only_arrays():
+    f, x = mpk.open(RELAX / "gelu.so").forward, load("gelu.in0")
+    wanted = f(x)
+    fixed = x.copy()
+    fixed.flags.writeable = False
+    for given in (np.asfortranarray(x), fixed, np.stack([x, x], -1)[..., 0], x[::-1][::-1]):
+        assert np.array_equal(f(given), wanted)
+    wanted[:] = 0  # a result is the caller's own
+    assert np.array_equal(f(x), load("gelu.out0"))
+
+
+class Exporter:
+    """Somebody else's array: DLPack and nothing more."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __dlpack__(self, **how):
+        return self.array.__dlpack__(**how)
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+
+def test_dlpack_there_and_back_without_a_copy():
+    f, x = mpk.open(RELAX / "gelu.so").forward, load("gelu.in0")
+    result = f(Exporter(x))
+    assert isinstance(result, mpk.Tensor)
+    assert (result.shape, result.dtype, result.device) == ((4, 24), "float32", ("cpu", 0))
+    arrays = [np.from_dlpack(result), np.asarray(result)]
+    assert arrays[0].ctypes.data == arrays[1].ctypes.data
+    del result
+    gc.collect()
+    assert all(np.array_equal(a, load("gelu.out0")) for a in arrays)
+    arrays.clear()
+    for version in (None, (1, 0)):
+        capsule = f(Exporter(x)).__dlpack__(max_version=version)
+        assert len(_run._handed) == 1
+        del capsule  # nobody took it
+        gc.collect()
+        assert not _run._handed
+
+
+def test_what_a_function_says_of_itself():
+    model = mpk.open(RELAX / "gelu.so")
+    f = model.forward
+    assert f.__doc__ == f.signature == "forward(x: f32[4, 24]) -> (f32[4, 24])"
+    assert [(t.name, t.kind, t.dtype, t.shape) for t in f.inputs] == [("x", "tensor", "float32", (4, 24))]
+    assert f.outputs[0].shape == (4, 24)
+    assert model.functions[0] == "forward" and "forward" in dir(model)
+    assert model.forward is f
+
+
+def test_errors_are_those_of_python():
+    model = mpk.open(RELAX / "gelu.so")
+    x = load("gelu.in0")
+    with pytest.raises(ValueError, match=r"not float32\[3, 3\]"):
+        model.forward(np.zeros((3, 3), np.float32))
+    with pytest.raises(TypeError, match="2 inputs for 1"):
+        model.forward(x, x)
+    with pytest.raises(TypeError, match="object"):
+        model.forward(object())
+    with pytest.raises(AttributeError, match="no function 'backward'"):
+        model.backward(x)
+    with pytest.raises(KeyError, match="no function 'backward'"):
+        model["backward"]
+    with pytest.raises(OSError, match="cannot open"):
+        mpk.open(DATA / "no such file.so")
+    with pytest.raises(mpk.Error):
+        mpk.open(__file__)
+    with pytest.raises(ValueError, match="a device is"):
+        mpk.open(RELAX / "gelu.so", device="tpu")
+    model.close()
+    with pytest.raises(ValueError, match="closed"):
+        model["forward"]
+
+
+def test_functions_outlive_their_model():
+    with mpk.open(RELAX / "gelu.so") as model:
+        f = model.forward
+    del model
+    gc.collect()
+    assert np.array_equal(f(load("gelu.in0")), load("gelu.out0"))
+
+
+def test_sessions_run_side_by_side():
+    f, x = mpk.open(RELAX / "gelu.so").forward, load("gelu.in0")
+    wanted, wrong = f(x), []
+
+    def work(session):
+        for _ in range(500):
+            if not np.array_equal(session(x), wanted):
+                wrong.append(session)
+
+    threads = [threading.Thread(target=work, args=(f.session(),)) for _ in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not wrong
+
+
+def test_parameters_are_bound(tmp_path):
+    w = np.arange(6, dtype=np.float32)
+    np.savez(tmp_path / "params.npz", other=w)
+    model = mpk.open(RELAX / "gelu.so")
+    model.bind_params(tmp_path / "params.npz")  # names that no function has are left aside
+    assert np.array_equal(model.forward(load("gelu.in0")), load("gelu.out0"))
+    with pytest.raises(ValueError):
+        model.bind_params(tmp_path / "params.npz")
+
+
+def test_answers_of_minspect():
+    path = RELAX / "gelu.so"
+    assert mpk.tree(path)["generation"] == "ffi"
+    assert mpk.verify(path)["errors"] == 0
+    assert mpk.check(path, tvm="0.27")["verdict"] == "loads"
+    text = str(mpk.functions(path))
+    assert "forward" in text and "layer_norm" in text
+    with pytest.raises(mpk.ToolError) as why:
+        mpk.tree(DATA / "no such file.so")
+    assert why.value.status == 3 and "cannot open" in str(why.value)

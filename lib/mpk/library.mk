@@ -53,12 +53,14 @@ $(O)/librun/libmpk-run.so: $(RUN_SO)
 # One object, in which nothing but the functions of the header has a name. It is position-independent and its functions
 # are hidden, so that programs and shared libraries take the same; the second name is the one that is looked for where
 # archives for shared libraries have names of their own.
-# Those that the code of standalone libraries calls, too.
-RUN_STATIC_NAMES = $(RUN_NAMES) mpkr_enter mpkr_answer mpkr_raised mpkr_item mpkr_forget
+# mpk-model.o is for mpack, which links it into standalone libraries: their code calls other functions.
+RUN_MODEL_NAMES = mpkr_enter mpkr_answer mpkr_raised mpkr_item mpkr_forget
 RUN_STATIC_OBJ := $(RUN_PUBLIC:%=$(O)/run-static/%.o)
-$(O)/run-static/mpk-run.o: $(RUN_STATIC_OBJ) $(O)/librun/run.a
+$(O)/run-static/mpk-run.o: RUN_KEPT = $(RUN_NAMES)
+$(O)/run-static/mpk-model.o: RUN_KEPT = $(RUN_MODEL_NAMES)
+$(O)/run-static/mpk-run.o $(O)/run-static/mpk-model.o: $(RUN_STATIC_OBJ) $(O)/librun/run.a
 	$(call say,LD,$@)
-	$(Q)$(LD) -r --gc-sections $(RUN_STATIC_NAMES:%=-u %) -o $@ $(RUN_STATIC_OBJ) $(O)/librun/run.a
+	$(Q)$(LD) -r --gc-sections $(RUN_KEPT:%=-u %) -o $@ $(RUN_STATIC_OBJ) $(O)/librun/run.a
 	$(Q)$(OBJCOPY) -w --keep-global-symbol='mpkr_*' --strip-unneeded $@
 $(O)/librun/libmpkrun.a $(O)/librun/libmpkrun-pic.a: $(O)/run-static/mpk-run.o
 	$(call say,AR,$@)
@@ -66,8 +68,9 @@ $(O)/librun/libmpkrun.a $(O)/librun/libmpkrun-pic.a: $(O)/run-static/mpk-run.o
 
 # What mpack links into standalone libraries.
 RUN_ARCHIVE := $(O)/libexec/mpack/libmpkrun-pic.a
-$(RUN_ARCHIVE): $(O)/librun/libmpkrun-pic.a
-	$(Q)mkdir -p $(@D) && cp $< $@
+$(RUN_ARCHIVE): $(O)/run-static/mpk-model.o
+	$(call say,AR,$@)
+	$(Q)mkdir -p $(@D) && rm -f $@ && $(AR) rcsD $@ $<
 
 # The same for another machine: make run-for TARGET=aarch64-linux-gnu, with the compiler and binutils of that name.
 # Headers that are the same for every machine come from this one's.
@@ -75,8 +78,8 @@ run-for:
 	$(if $(TARGET),,$(error name the machine: TARGET=aarch64-linux-gnu))
 	$(Q)$(MAKE) --no-print-directory O=out/for/$(TARGET) CC=$(TARGET)-gcc LD=$(TARGET)-ld AR=$(TARGET)-ar \
 		OBJCOPY=$(TARGET)-objcopy CPPFLAGS='$(CPPFLAGS) -idirafter /usr/include' \
-		out/for/$(TARGET)/librun/libmpkrun-pic.a
-	$(Q)mkdir -p $(O)/libexec/mpack/$(TARGET) && cp out/for/$(TARGET)/librun/libmpkrun-pic.a $(O)/libexec/mpack/$(TARGET)
+		out/for/$(TARGET)/libexec/mpack/libmpkrun-pic.a
+	$(Q)mkdir -p $(O)/libexec/mpack/$(TARGET) && cp out/for/$(TARGET)/libexec/mpack/libmpkrun-pic.a $(O)/libexec/mpack/$(TARGET)
 
 # What finds the library goes from where it lies itself, so that a folder may be moved as a whole.
 UP_FROM = $(shell realpath -ms --relative-to='$(1)' '$(PREFIX)')

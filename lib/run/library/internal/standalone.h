@@ -11,6 +11,9 @@
 
 /* --- for the code of a library -------------------------------------------------------------------- */
 
+/* Not for whoever takes the library as it is. */
+#pragma GCC visibility push(hidden)
+
 /* A function of the carried model. */
 struct mpkr_entry {
 	const void *model; /* standalone/standalone.h; for the whole process */
@@ -37,6 +40,8 @@ int mpkr_item(const void *from, unsigned long i, void *out);
 
 /* mpkr_forget - give a result back; its cell is none then */
 void mpkr_forget(void *result);
+
+#pragma GCC visibility pop
 
 /* --- cells ---------------------------------------------------------------------------------------- */
 

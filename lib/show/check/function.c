@@ -278,7 +278,7 @@ static const char *not_known(const struct mpk_check_state *s)
 
 	if (s->other_format)
 		return "its format is another";
-	if (s->view->image->standalone)
+	if (s->view->image->standalone || s->view->image->executor)
 		return "it brings its own runtime";
 	if (s->report->errors > s->result->call_errors)
 		return "it does not load";

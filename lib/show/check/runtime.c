@@ -53,11 +53,17 @@ static bool reads(const struct mpk_there *there, enum mpk_generation *out)
 	return false;
 }
 
+/* The generation whose loaders find its functions: a standalone library has entries of its own, whatever it carries. */
+static enum mpk_generation called_as(const struct mpk_image *image)
+{
+	return image->executor ? MPK_GEN_CURRENT : image->gen;
+}
+
 /* A file whose generation is not known passes as legacy and as hybrid, and never as current. */
 static bool same_generation(const struct mpk_image *image, enum mpk_generation there)
 {
-	if (image->gen_known)
-		return image->gen == there;
+	if (image->gen_known || image->executor)
+		return called_as(image) == there;
 	return there == MPK_GEN_LEGACY || there == MPK_GEN_HYBRID;
 }
 
@@ -110,7 +116,7 @@ static enum mpk_code runtime_check_format(struct mpk_check_state *s, const char 
 		mpk_check_say(
 			s, MPK_ERROR, NULL,
 			"its format is that of %s, and %s reads that of %s: no module and no function of it is found there; compile it with a TVM of that format",
-			mpk_generation_get(image->gen)->releases, mpk_check_where(s->there),
+			mpk_generation_get(called_as(image))->releases, mpk_check_where(s->there),
 			mpk_generation_get(there)->releases);
 	return MPK_OK;
 }
@@ -317,7 +323,7 @@ static enum mpk_code check_loaders(struct mpk_check_state *s, const char **skipp
 
 	MPK_TRY(find_lacks(s, err));
 	*skipped = s->other_format ? OTHER_FORMAT : NULL;
-	if (s->other_format || s->view->image->standalone)
+	if (s->other_format || s->view->image->standalone || s->view->image->executor)
 		return MPK_OK;
 	MPK_TRY(mpk_view_loaders(s->view, &kinds, &count, err));
 	MPK_TRY(needs_runtime(s, &needs, err));

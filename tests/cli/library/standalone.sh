@@ -23,3 +23,8 @@ at=$(($(minspect --json gelu.so >/dev/null && grep -abo MPKMODEL damaged.so | he
 printf 'x' | dd of=damaged.so bs=1 seek=$at conv=notrunc 2>/dev/null
 minspect --verify damaged.so >said 2>&1 || echo "damaged: $?, $(grep -c 'the blob is damaged' said)"
 minspect --run forward gelu.so --input x=@data/relax/gelu.in0.npy --expect @data/relax/gelu.out0.npy >/dev/null && echo "minspect runs it"
+# whatever it carries, tvm-ffi of today calls it, and nobody before
+mpack build data/legacy/mlp_llvm.so --standalone -o mlp.so
+for release in 0.27 0.18; do
+	minspect --check --tvm $release mlp.so || echo "status $?"
+done

@@ -460,6 +460,8 @@ static enum mpk_code check_symbol(struct mpk_check_state *s, const char **skippe
 	*skipped = not_linked(s);
 	if (!*skipped && s->other_format)
 		*skipped = "its format is another";
+	if (!*skipped && s->view->image->executor)
+		*skipped = "it brings its own runtime";
 	if (!*skipped && !s->there->searchable && !mpk_check_where(s->there))
 		*skipped = MPK_CHECK_UNSAID;
 	if (*skipped)

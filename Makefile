@@ -377,10 +377,12 @@ install: all install-run $(COMPLETIONS)
 		$(INSTALL) -D -m 644 $(O)/completion.fish '$(DESTDIR)$(FISHDIR)/'$$p.fish || exit; done
 	$(Q)$(INSTALL) -D -m 644 $(O)/completion.zsh '$(DESTDIR)$(ZSHDIR)/_minspect'
 	$(Q)for f in $$(find $(O)/libexec -type f); do $(INSTALL) -D $$f '$(DESTDIR)$(LIBEXECDIR)/'$${f#$(O)/libexec/} || exit; done
+	$(Q)$(INSTALL) -D -m 644 scripts/cmake/mpack-config.cmake '$(DESTDIR)$(LIBDIR)/cmake/mpack/mpack-config.cmake'
 	$(Q)for f in $(MAN_FILES); do $(INSTALL) -D -m 644 $$f '$(DESTDIR)$(MANDIR)/man'$${f##*.}/$${f##*/} || exit; done
 	$(Q)for f in $(SCHEMA_FILES); do $(INSTALL) -D -m 644 $$f '$(DESTDIR)$(DATADIR)/mpack/schema/'$${f##*/} || exit; done
 
 uninstall: uninstall-run
+	rm -rf '$(DESTDIR)$(LIBDIR)/cmake/mpack'
 	rm -f '$(DESTDIR)$(BINDIR)/mpack' '$(DESTDIR)$(BINDIR)/minspect' \
 		'$(DESTDIR)$(COMPLETIONDIR)/mpack' '$(DESTDIR)$(COMPLETIONDIR)/minspect' \
 		'$(DESTDIR)$(FISHDIR)/mpack.fish' '$(DESTDIR)$(FISHDIR)/minspect.fish' '$(DESTDIR)$(ZSHDIR)/_minspect'

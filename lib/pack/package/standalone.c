@@ -244,11 +244,9 @@ static enum mpk_code take_node(struct carrier *c, const struct mpk_node *node)
 	struct mpk_payload p;
 	struct mpk_models models = { 0 };
 
-	if (!kind || node->is_lib)
+	if (!kind || node->is_lib || !mpk_model_is_kind(node->kind))
 		return MPK_OK;
 	MPK_TRY(mpk_payload_decode(kind, c->tree.gen, mpk_source_of(node), c->arena, &p, c->err));
-	if (!mpk_model_is_kind(node->kind))
-		return MPK_OK;
 	MPK_TRY(take_tensors(c, &p));
 	MPK_TRY(mpk_models_of(&p, c->arena, &models, c->err));
 	for (size_t i = 0; i < models.count; i++)

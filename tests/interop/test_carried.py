@@ -69,6 +69,53 @@ wanted = load("gelu.out0")
 assert np.array_equal(np.from_dlpack(kept), wanted)
 """
 
+# A caller's allocator, as PyTorch sets one: results are made by it, and given back to it.
+ALLOCATOR = """
+import ctypes as c
+import gc
+
+class Tensor(c.Structure):
+    _fields_ = [("data", c.c_void_p), ("device", c.c_int32 * 2), ("ndim", c.c_int32), ("code", c.c_uint8),
+                ("bits", c.c_uint8), ("lanes", c.c_uint16), ("shape", c.POINTER(c.c_int64)),
+                ("strides", c.POINTER(c.c_int64)), ("byte_offset", c.c_uint64)]
+
+class Managed(c.Structure):
+    _fields_ = [("version", c.c_uint32 * 2), ("ctx", c.c_void_p), ("deleter", c.c_void_p), ("flags", c.c_uint64),
+                ("tensor", Tensor)]
+
+kept, alive = [], [0]
+
+@c.CFUNCTYPE(None, c.c_void_p)
+def delete(_):
+    alive[0] -= 1
+
+@c.CFUNCTYPE(c.c_int, c.POINTER(Tensor), c.POINTER(c.c_void_p), c.c_void_p, c.c_void_p)
+def allocate(like, out, *_):
+    t = like.contents
+    extents = t.shape[:t.ndim]
+    memory = (c.c_char * (int(np.prod(extents)) * t.bits // 8 + 64))()
+    shape, strides = (c.c_int64 * t.ndim)(*extents), (c.c_int64 * t.ndim)()
+    step = 1
+    for i in reversed(range(t.ndim)):
+        strides[i] = step
+        step *= extents[i]
+    made = Managed((1, 0), None, c.cast(delete, c.c_void_p), 0,
+                   Tensor((c.addressof(memory) + 63) // 64 * 64, (1, 0), t.ndim, t.code, t.bits, 1, shape, strides, 0))
+    kept.append((made, memory, shape, strides))
+    alive[0] += 1
+    out[0] = c.addressof(made)
+    return 0
+
+before = c.c_void_p()
+assert c.CDLL("libtvm_ffi.so").TVMFFIEnvSetDLPackManagedTensorAllocator(allocate, 0, c.byref(before)) == 0
+[result] = call("forward", load("gelu.in0"))
+assert alive == [1] and np.array_equal(result, load("gelu.out0"))
+assert result.ctypes.data == kept[0][0].tensor.data
+del result
+gc.collect()
+assert alive == [0]
+"""
+
 TVM = """
 from tvm import relax
 model = relax.VirtualMachine(tvm.runtime.load_module(data + "/gelu.so"), tvm.cpu())["forward"]
@@ -130,6 +177,10 @@ def test_fixtures(carry, library):
 
 def test_kinds_of_errors_and_what_is_told(carry):
     python(PRELUDE + KINDS, carry(DATA / "relax/gelu.so"), DATA / "relax")
+
+
+def test_results_are_made_by_the_callers_allocator(carry):
+    python(PRELUDE + ALLOCATOR, carry(DATA / "relax/gelu.so"), DATA / "relax")
 
 
 @pytest.mark.parametrize("order", ("import tvm\n" + PRELUDE + TVM, PRELUDE + "call('forward', load('gelu.in0'))\nimport tvm\n" + TVM),

@@ -11,7 +11,8 @@
 # INPUT is a manifest, or, with STANDALONE, a finished library. The target NAME is part of all; its property
 # MPACK_LIBRARY is the path. The library is made again when a file changes that the last build has read: mpack writes which
 # (--depfile), so that none is named twice. C sources go through the compiler of the project's C, where it has one.
-find_program(MPACK_EXECUTABLE mpack HINTS "${CMAKE_CURRENT_LIST_DIR}/../../../bin" NO_CACHE)
+# Debian calls it mpack-tvm: its mpack is another program.
+find_program(MPACK_EXECUTABLE NAMES mpack-tvm mpack HINTS "${CMAKE_CURRENT_LIST_DIR}/../../../bin" NO_CACHE)
 if(NOT MPACK_EXECUTABLE)
   set(mpack_FOUND FALSE)
   set(mpack_NOT_FOUND_MESSAGE "the program mpack is not in PATH; name it: -DMPACK_EXECUTABLE=FILE")

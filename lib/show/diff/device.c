@@ -42,19 +42,19 @@ static int by_content(const void *a, const void *b)
 
 /* The images by what they are and for which device, each group a run of one sorted copy. The
  * original order is that of the linker's objects, which means nothing. */
-static enum mpk_code group_images(struct side *s, const struct mpk_image_list *images,
-				  struct mpk_arena *arena)
+static enum mpk_code group_images(struct side *s, struct mpk_arena *arena)
 {
+	const struct mpk_kernel_list *from = &s->kernels;
 	struct mpk_listed_image *list =
-		mpk_arena_keep(arena, images->items, images->count, sizeof *list);
+		mpk_arena_keep(arena, from->images, from->image_count, sizeof *list);
 	struct group *g = NULL;
 
-	s->groups = mpk_arena_array(arena, images->count, sizeof *s->groups);
+	s->groups = mpk_arena_array(arena, from->image_count, sizeof *s->groups);
 	if (!list || !s->groups)
 		return MPK_E_NOMEM;
-	if (images->count)
-		qsort(list, images->count, sizeof *list, by_content);
-	for (size_t i = 0; i < images->count; i++) {
+	if (from->image_count)
+		qsort(list, from->image_count, sizeof *list, by_content);
+	for (size_t i = 0; i < from->image_count; i++) {
 		if (!g || strcmp(list[i].what, list[i - 1].what) != 0) {
 			g = &s->groups[s->group_count++];
 			*g = (struct group){ .name = mpk_span_str(list[i].what),
@@ -85,13 +85,12 @@ static struct group *find_group(const struct side *s, const char *name)
  * its kernels has no digest, since then equal kernels cannot be proved equal. */
 static bool read_side(struct mpk_differ *d, const struct mpk_view *view, struct side *s)
 {
-	struct mpk_image_list images;
-
 	*s = (struct side){ 0 };
 	for (size_t i = 0; i < view->image->device_count; i++)
 		s->bytes += view->image->devices[i].bytes.len;
-	if (mpk_view_device_kernels(view, d->arena, &s->kernels, &images, NULL) != MPK_OK ||
-	    group_images(s, &images, d->arena) != MPK_OK)
+	if (mpk_kernel_list_read(view, MPK_KERNELS_OF_DEVICES, 0, d->arena, &s->kernels, NULL) !=
+		    MPK_OK ||
+	    group_images(s, d->arena) != MPK_OK)
 		return false;
 	for (size_t i = 0; i < s->kernels.count; i++) {
 		struct group *g = find_group(s, s->kernels.items[i].image);

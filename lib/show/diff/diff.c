@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "diff/internal/compare.h"
-#include "model/embedded.h"
+#include "model/device_code.h"
 #include "model/node_info.h"
 #include "text/escape.h"
 
@@ -153,8 +153,10 @@ static void compare_figures(struct mpk_differ *d, const struct node *a, const st
 {
 	struct mpk_kernel_list x, y;
 
-	if (mpk_view_node_kernels(a->view, a->index, d->arena, &x, NULL) == MPK_OK &&
-	    mpk_view_node_kernels(b->view, b->index, d->arena, &y, NULL) == MPK_OK)
+	if (mpk_kernel_list_read(a->view, MPK_KERNELS_OF_NODE, a->index, d->arena, &x, NULL) ==
+		    MPK_OK &&
+	    mpk_kernel_list_read(b->view, MPK_KERNELS_OF_NODE, b->index, d->arena, &y, NULL) ==
+		    MPK_OK)
 		mpk_diff_kernels(d, &x, &y);
 	else
 		d->diff->failed = true;
@@ -294,8 +296,10 @@ static void compare_code_kernels(struct mpk_differ *d, const struct code *a, con
 	if (x && y)
 		mpk_differ_match(d, &kernel, x->kernels, x->kernel_count, y->kernels,
 				 y->kernel_count);
-	if (mpk_view_code_kernels(a->view, a->index, d->arena, &p, NULL) == MPK_OK &&
-	    mpk_view_code_kernels(b->view, b->index, d->arena, &q, NULL) == MPK_OK)
+	if (mpk_kernel_list_read(a->view, MPK_KERNELS_OF_EMBEDDED, a->index, d->arena, &p, NULL) ==
+		    MPK_OK &&
+	    mpk_kernel_list_read(b->view, MPK_KERNELS_OF_EMBEDDED, b->index, d->arena, &q, NULL) ==
+		    MPK_OK)
 		mpk_diff_kernels(d, &p, &q);
 	else
 		d->diff->failed = true;

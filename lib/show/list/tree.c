@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "code/target.h"
-#include "model/filter.h"
 #include "model/node_info.h"
 #include "model/view.h"
 #include "text/escape.h"

@@ -28,18 +28,9 @@ static enum mpk_code find_late(void *user, struct mpk_span name, struct mpk_tens
 
 enum mpk_code mpk_run_params_late(struct mpkr_model *model, struct mpk_error *err)
 {
-	struct mpk_module **modules;
-	enum mpk_code code = MPK_OK;
-	size_t count;
-
 	if (!model->params)
 		return MPK_OK;
-	MPK_TRY(mpk_library_modules(model->library, &modules, &count, err));
-	for (size_t i = 0; i < count && code == MPK_OK; i++)
-		if (modules[i] && mpk_relay_has_late(modules[i]))
-			code = mpk_relay_bind_found(modules[i], find_late, model, err);
-	free(modules);
-	return code;
+	return mpk_relay_bind_library(model->library, find_late, model, err);
 }
 
 static enum mpk_code bind_file(struct mpkr_model *model, const char *path, struct mpk_error *err)

@@ -40,18 +40,9 @@ static enum mpk_code find_late(void *user, struct mpk_span name, struct mpk_tens
 /* Give executables their late-bound constants; the model is locked, before the first function is looked up */
 static enum mpk_code params_bind_late(struct mpkr_model *model, struct mpk_error *err)
 {
-	struct mpk_module **modules;
-	enum mpk_code code = MPK_OK;
-	size_t count;
-
 	if (!model->params)
 		return MPK_OK;
-	MPK_TRY(mpk_library_modules(model->library, &modules, &count, err));
-	for (size_t i = 0; i < count && code == MPK_OK; i++)
-		if (modules[i] && mpk_relay_has_late(modules[i]))
-			code = mpk_relay_bind_found(modules[i], find_late, model, err);
-	free(modules);
-	return code;
+	return mpk_relay_bind_library(model->library, find_late, model, err);
 }
 
 static enum mpk_code bind_file(struct mpkr_model *model, const char *path, struct mpk_error *err)
@@ -197,7 +188,7 @@ static enum mpk_code bind_one(struct mpkr_function *f, const struct mpk_param *p
 			      bool *is_bound, struct mpk_error *err)
 {
 	struct mpk_run_bound *b = &f->bound[f->bound_count];
-	struct mpk_dldevice where = f->model->where;
+	struct mpk_dldevice where = f->where;
 	struct mpk_tensor *host;
 	enum mpk_code code;
 
@@ -236,6 +227,8 @@ static enum mpk_code read_signature(struct mpkr_function *f, struct mpk_error *e
 	const struct mpk_signature *s = f->function->signature;
 	bool *is_bound;
 
+	if (f->kernel)
+		return mpk_run_kernel_inputs(f, err);
 	if (!s)
 		return MPK_OK;
 	is_bound = mpk_arena_array(&f->arena, s->input_count + 1, sizeof *is_bound);
@@ -272,20 +265,22 @@ void mpkr_drop(mpkr_function *f)
 }
 
 enum mpk_code mpk_run_function_create(struct mpkr_model *model, struct mpk_run_session *session,
-				      struct mpk_function *found, struct mpkr_function **out,
-				      struct mpk_error *err)
+				      const struct mpk_kernel_found *found,
+				      struct mpkr_function **out, struct mpk_error *err)
 {
 	struct mpkr_function *f = calloc(1, sizeof *f);
 	enum mpk_code code;
 
 	if (!f) {
-		mpk_function_drop(found);
+		mpk_function_drop(found->function);
 		return mpk_fail_nomem(err);
 	}
 	f->model = mpk_run_model_hold(model);
 	mpk_refs_hold(&session->refs);
 	f->session = session;
-	f->function = found;
+	f->function = found->function;
+	f->kernel = found->info;
+	f->where = found->where;
 	code = read_signature(f, err);
 	if (code != MPK_OK) {
 		mpkr_drop(f);
@@ -300,7 +295,7 @@ enum mpk_code mpk_run_function_create(struct mpkr_model *model, struct mpk_run_s
 static enum mpk_code find_function(struct mpkr_model *model, const char *name,
 				   struct mpkr_function **out, struct mpk_error *err)
 {
-	struct mpk_function *found = NULL;
+	struct mpk_kernel_found found = { .where = model->where };
 
 	if (!name) {
 		MPK_TRY(mpk_run_list(model, err));
@@ -308,8 +303,8 @@ static enum mpk_code find_function(struct mpkr_model *model, const char *name,
 			return mpk_fail(err, MPK_E_NOTFOUND, "no function can be called by name");
 		name = model->entries[0].name;
 	}
-	MPK_TRY(mpk_run_look_up(model, name, &found, err));
-	return mpk_run_function_create(model, model->first, found, out, err);
+	MPK_TRY(mpk_run_look_up(model, name, &found.function, err));
+	return mpk_run_function_create(model, model->first, &found, out, err);
 }
 
 int mpkr_find(mpkr_model *model, const char *name, mpkr_function **out, struct mpkr_error *err)
@@ -344,20 +339,20 @@ static enum mpk_code copy_expected(const struct mpkr_function *from, struct mpkr
 static enum mpk_code open_session(const struct mpkr_function *f, struct mpkr_function **out,
 				  struct mpk_error *err)
 {
+	struct mpk_kernel_found again = { NULL, f->kernel, f->where };
 	struct mpk_run_session *session;
-	struct mpk_function *again;
 	struct mpkr_function *made;
 	enum mpk_code code;
 
-	MPK_TRY(mpk_machine_again(f->function, &again, err));
-	if (!again)
-		again = mpk_function_hold(f->function);
+	MPK_TRY(mpk_machine_again(f->function, &again.function, err));
+	if (!again.function)
+		again.function = mpk_function_hold(f->function);
 	code = mpk_run_session_create(&session, err);
 	if (code != MPK_OK) {
-		mpk_function_drop(again);
+		mpk_function_drop(again.function);
 		return mpk_failed(code);
 	}
-	code = mpk_run_function_create(f->model, session, again, &made, err);
+	code = mpk_run_function_create(f->model, session, &again, &made, err);
 	/* the function holds it */
 	mpk_run_session_drop(session);
 	MPK_TRY(code);

@@ -367,7 +367,7 @@ static enum mpk_code find_entry(struct mpkr_entry *entry, mpkr_function **out,
 				struct mpk_error *err)
 {
 	mpkr_function *f = __atomic_load_n(&entry->function, __ATOMIC_ACQUIRE);
-	struct mpk_function *found = NULL;
+	struct mpk_kernel_found found = { 0 };
 	struct mpkr_model *model;
 	enum mpk_code code;
 
@@ -377,9 +377,11 @@ static enum mpk_code find_entry(struct mpkr_entry *entry, mpkr_function **out,
 	(void)pthread_mutex_lock(&lock);
 	code = mpk_run_open_carried(entry->model, &model, err);
 	if (code == MPK_OK)
-		code = mpk_run_look_up(model, entry->name, &found, err);
-	if (code == MPK_OK)
-		code = mpk_run_function_create(model, model->first, found, &f, err);
+		code = mpk_run_look_up(model, entry->name, &found.function, err);
+	if (code == MPK_OK) {
+		found.where = model->where;
+		code = mpk_run_function_create(model, model->first, &found, &f, err);
+	}
 	if (code == MPK_OK) {
 		*out = f;
 		__atomic_store_n(&entry->function, f, __ATOMIC_RELEASE);

@@ -97,7 +97,8 @@ static void *alloc_workspace(int type, int id, uint64_t bytes, int code, int bit
 	else if (runtime)
 		data = alloc_on_device(runtime, (struct mpk_dldevice){ type, id }, bytes);
 	if (!data)
-		(void)fail_text(MPK_E_RAISED, "no memory for the workspace of a function");
+		(void)fail_text(type == MPK_DL_CPU ? MPK_E_NOMEM : MPK_E_RAISED,
+				"no memory for the workspace of a function");
 	return data;
 }
 

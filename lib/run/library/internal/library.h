@@ -74,7 +74,6 @@ enum mpk_code mpk_run_list(struct mpkr_model *model, struct mpk_error *err) MPK_
 
 /* --- library files --------------------------------------------------------------------------- */
 
-<<<<<<< HEAD
 /* A compiled library as a file or in memory, read as far as its loader has to know it: its blob, its symbols
  * and what it imports. Nothing of it is executed. */
 struct mpk_library_file;
@@ -94,12 +93,6 @@ enum mpk_code mpk_library_file_of_memory(struct mpk_span bytes, const struct mpk
 /* mpk_library_file_code - what mpk_library_open takes; borrowed. Once that has succeeded, the file is given
  * back by what it opened, when nothing of that is left, and no longer by mpk_library_file_close. */
 const struct mpk_host_code *mpk_library_file_code(const struct mpk_library_file *file);
-=======
-/* mpk_run_params_late - give executables their late-bound constants; the model is locked, before the
- * first function is looked up
- * Returns  as mpk_relay_bind_library and mpk_param_file_tensor */
-enum mpk_code mpk_run_params_late(struct mpkr_model *model, struct mpk_error *err) MPK_MUST_CHECK;
->>>>>>> main
 
 /* --- functions ------------------------------------------------------------------------------- */
 

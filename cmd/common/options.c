@@ -382,7 +382,7 @@ static int take_word(struct table *t, char **argv, int argc)
 }
 
 /* Makes what -o names the value of the action that was given, where that writes a file or folder. */
-static int take_output(const struct table *t)
+static int take_file_of_o(const struct table *t)
 {
 	const struct mpk_option *action = NULL, *output = NULL;
 
@@ -423,7 +423,7 @@ bool mpk_options_parse(const struct mpk_command *command, int argc, char **argv,
 	}
 	/* Outputs are checked before any work, which may take minutes. */
 	if (*status == MPK_EXIT_OK && names_output)
-		*status = take_output(&t);
+		*status = take_file_of_o(&t);
 	if (*status == MPK_EXIT_OK)
 		*status =
 			mpk_outputs_check(command->options, argv + optind, (size_t)(argc - optind));

@@ -113,7 +113,7 @@ static bool is_of_mpack(const char *word)
 	return false;
 }
 
-/* "minspect verfiy deploy.so": the first operand is meant as an action, unless there is such a file.
+/* A misspelt word: the first operand is meant as an action, unless there is such a file.
  * Returns  MPK_EXIT_OK: it is not */
 static int check_first(const char *word)
 {

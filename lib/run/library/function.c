@@ -45,6 +45,18 @@ static enum mpk_code params_bind_late(struct mpkr_model *model, struct mpk_error
 	return mpk_relay_bind_library(model->library, find_late, model, err);
 }
 
+/* A member that is not compressed: the library links no zlib. */
+static enum mpk_code read_stored(struct mpk_span zip, const struct mpk_zip_member *m,
+				 struct mpk_arena *arena, struct mpk_span *out,
+				 struct mpk_error *err)
+{
+	static const struct mpk_zip_options options = { .space = "npz",
+							.advice = "save it with numpy.savez" };
+
+	(void)arena; /* a view needs no memory */
+	return mpk_zip_stored(zip, m, &options, out, err);
+}
+
 static enum mpk_code bind_file(struct mpkr_model *model, const char *path, struct mpk_error *err)
 {
 	struct mpk_run_params *p;
@@ -55,7 +67,7 @@ static enum mpk_code bind_file(struct mpkr_model *model, const char *path, struc
 				"parameters are bound before a function is found");
 	p = calloc(1, sizeof *p);
 	MPK_TRY_ALLOC(p, err);
-	code = mpk_param_file_open_as(path, mpk_npz_stored, &p->file, err);
+	code = mpk_param_file_open_as(path, read_stored, &p->file, err);
 	if (code != MPK_OK) {
 		free(p);
 		return mpk_failed(code);

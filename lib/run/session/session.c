@@ -407,12 +407,13 @@ static enum mpk_code enter_sandbox(struct mpk_session_work *work, struct mpk_err
 /* The sandbox comes first: the library's constructors run in it. */
 static enum mpk_code open_session(struct mpk_session *s, struct mpk_error *err)
 {
-	const struct mpk_library_options *library = &s->work->library;
+	struct mpk_library_options *library = &s->work->library;
 
 	MPK_TRY(enter_sandbox(s->work, err));
+	library->runtime.loaded = count_loaded;
+	library->runtime.loaded_user = s->side;
 	MPK_TRY(mpk_runtime_create(&library->runtime, &s->runtime, err));
 	MPK_TRY(mpk_executors_add(s->runtime, err));
-	mpk_runtime_watch_loads(s->runtime, count_loaded, s->side);
 	/* most of a model's blob are constants */
 	mpk_child_load(s->side, library->image ? library->image->blob.len : 0);
 	return MPK_OK;

@@ -123,7 +123,8 @@ static enum mpk_code open_file(const struct mpk_run_origin *origin, struct mpk_l
 	enum mpk_code code;
 
 	if (!origin->path)
-		return mpk_library_file_of_memory(origin->memory, origin->moved, out, err);
+		return mpk_library_file_of_memory(origin->memory, origin->moved, origin->symbol,
+						  out, err);
 	code = mpk_library_file_open(origin->path, out, err);
 	if (code != MPK_OK)
 		mpk_error_at_file(err, origin->path);

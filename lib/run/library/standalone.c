@@ -4,7 +4,8 @@
  * The library's own code is C that mpack wrote (pack/package/standalone.c); it calls the functions of
  * library/internal/standalone.h, of which the archive has one copy a library. At the first call the carried library is
  * laid out in memory as it was, but for its large tensors, which stay where the file has them, and opened as
- * any library in memory is. It stays open as long as the process: results are tensors that anybody may keep.
+ * any library in memory is. Where its host code is linked into the new library as well, it is only read there, and
+ * nothing is opened. It stays as long as the process: results are tensors that anybody may keep.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,8 @@ static struct {
 	struct mpk_standalone parts;
 	const uint8_t *blob; /* where it was laid out */
 	struct mpk_moved moved;
+	const struct mpkr_symbol *symbols; /* of host code that is linked in; NULL: it is not */
+	size_t symbol_count;
 	mpkr_model *model;
 } carried;
 
@@ -55,6 +58,27 @@ static struct mpk_span find_moved(const void *user, struct mpk_span content)
 	return mpk_span_of(p->bytes.data + off, content.len);
 }
 
+static int compare_symbol(const void *name, const void *symbol)
+{
+	return strcmp(name, ((const struct mpkr_symbol *)symbol)->name);
+}
+
+static void *find_symbol(const char *name)
+{
+	const struct mpkr_symbol *found =
+		bsearch(name, carried.symbols, carried.symbol_count, sizeof *found, compare_symbol);
+
+	return found ? (void *)(uintptr_t)found->address : NULL;
+}
+
+static void standalone_take_symbols(const struct mpkr_symbol *symbols)
+{
+	carried.symbols = symbols;
+	carried.symbol_count = 0;
+	while (symbols && symbols[carried.symbol_count].name)
+		carried.symbol_count++;
+}
+
 /* Pages that nothing is written to are none of the process. */
 static enum mpk_code carried_lay_out(struct mpk_span *out, struct mpk_error *err)
 {
@@ -77,14 +101,14 @@ static enum mpk_code carried_lay_out(struct mpk_span *out, struct mpk_error *err
 }
 
 /* The symbol's size is not at hand here; the header tells it, and the linker put it there. */
-static enum mpk_code open_carried(const void *model, struct mpk_error *err)
+static enum mpk_code open_carried(const struct mpkr_entry *entry, struct mpk_error *err)
 {
 	struct mpk_run_origin origin = { .moved = &carried.moved };
 
 	if (carried.model)
 		return MPK_OK;
 	if (!carried.blob) {
-		MPK_TRY(mpk_standalone_read(mpk_span_of(model, SIZE_MAX / 2), &carried.arena,
+		MPK_TRY(mpk_standalone_read(mpk_span_of(entry->model, SIZE_MAX / 2), &carried.arena,
 					    &carried.parts, err));
 		MPK_TRY(carried_lay_out(&origin.memory, err));
 	} else {
@@ -94,6 +118,8 @@ static enum mpk_code open_carried(const void *model, struct mpk_error *err)
 					    carried.parts.after.len);
 	}
 	carried.moved.find = find_moved;
+	standalone_take_symbols(entry->symbols);
+	origin.symbol = carried.symbol_count ? find_symbol : NULL;
 	return mpk_run_model_open(&origin, NULL, &carried.model, err);
 }
 
@@ -108,7 +134,7 @@ static enum mpk_code find_entry(struct mpkr_entry *entry, mpkr_function **out,
 	if (f)
 		return MPK_OK;
 	(void)pthread_mutex_lock(&lock);
-	code = open_carried(entry->model, err);
+	code = open_carried(entry, err);
 	if (code == MPK_OK)
 		code = mpk_run_look_up(carried.model, entry->name, &found.function, err);
 	if (code == MPK_OK) {

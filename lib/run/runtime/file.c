@@ -116,9 +116,11 @@ enum mpk_code mpk_library_file_open(const char *path, struct mpk_library_file **
 }
 
 enum mpk_code mpk_library_file_of_memory(struct mpk_span bytes, const struct mpk_moved *moved,
+					 void *(*symbol)(const char *name),
 					 struct mpk_library_file **out, struct mpk_error *err)
 {
 	MPK_TRY(file_make(NULL, bytes, out, err));
+	(*out)->code.symbol = symbol;
 	if (moved)
 		(*out)->code.moved = *moved;
 	return MPK_OK;

@@ -18,11 +18,13 @@ struct mpk_library_file;
  * mpk_library_file_of_memory - read what a caller has in memory
  * @bytes   borrowed until the file is closed
  * @moved   where tensors of its blob are instead of there; NULL: they are there
+ * @symbol  as of struct mpk_host_code; NULL: it is opened
  * Returns  MPK_OK; MPK_E_IO; MPK_E_LOAD: no shared library, or one for another machine; MPK_E_CORRUPT: it or
  *          its blob does not read; MPK_E_NO_BLOB: neither a blob nor functions are in it; MPK_E_NOMEM */
 enum mpk_code mpk_library_file_open(const char *path, struct mpk_library_file **out,
 				    struct mpk_error *err) MPK_MUST_CHECK;
 enum mpk_code mpk_library_file_of_memory(struct mpk_span bytes, const struct mpk_moved *moved,
+					 void *(*symbol)(const char *name),
 					 struct mpk_library_file **out,
 					 struct mpk_error *err) MPK_MUST_CHECK;
 

@@ -72,6 +72,11 @@ bool mpk_host_register(struct mpk_host *host, const char *name, void *address)
 	return true;
 }
 
+void *mpk_host_symbol(const struct mpk_host *host, const char *name)
+{
+	return host->code.symbol ? host->code.symbol(name) : dlsym(host->handle, name);
+}
+
 /* --- functions ---------------------------------------------------------------------- */
 
 struct host_function {
@@ -165,7 +170,7 @@ enum mpk_code mpk_host_find(struct mpk_host *host, struct mpk_module *module, co
 	if (f && f->alias_of)
 		f = listed(&host->code, f->alias_of);
 	if (f)
-		address = dlsym(host->handle, f->symbol);
+		address = mpk_host_symbol(host, f->symbol);
 	if (!address)
 		address = registered_address(host, name);
 	if (!address)

@@ -7,7 +7,6 @@
  */
 #include "runtime/library.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +28,7 @@ static void set_context(struct mpk_host *host, struct mpk_module *context)
 
 	mpk_strbuf_printf(&symbol, "%s%s", host->code.prefix ? host->code.prefix : "",
 			  mpk_generation_get(host->code.gen)->ctx_symbol);
-	host->ctx_slot = dlsym(host->handle, mpk_strbuf_text(&symbol));
+	host->ctx_slot = mpk_host_symbol(host, mpk_strbuf_text(&symbol));
 	if (host->ctx_slot)
 		*host->ctx_slot = context;
 }
@@ -49,7 +48,7 @@ static void fill_pointers(struct mpk_host *host, struct mpk_module *context)
 		if (!(symbols[i].part & parts))
 			continue;
 		(void)snprintf(name, sizeof name, "__%s", symbols[i].name);
-		slot = dlsym(host->handle, name);
+		slot = mpk_host_symbol(host, name);
 		if (slot)
 			*slot = symbols[i].code;
 	}
@@ -77,7 +76,8 @@ static enum mpk_code library_load(struct mpk_library *lib, struct mpk_runtime *r
 	/* until all went well the code is the caller's */
 	lib->host->code.release = NULL;
 	MPK_TRY(mpk_node_modules(lib->host, &lib->root, &context, err));
-	MPK_TRY(mpk_host_link(lib->host, err));
+	if (!code->symbol) /* else the linker has resolved what it imports */
+		MPK_TRY(mpk_host_link(lib->host, err));
 	fill_pointers(lib->host, context);
 	lib->host->code.release = code->release;
 	return MPK_OK;

@@ -59,9 +59,10 @@ struct mpkr_model {
 
 /* Where a model's library lies. */
 struct mpk_run_origin {
-	const char *path;              /* NULL: in memory */
-	struct mpk_span memory;        /* where there is no path */
-	const struct mpk_moved *moved; /* of what is in memory; or NULL */
+	const char *path;                  /* NULL: in memory */
+	struct mpk_span memory;            /* where there is no path */
+	const struct mpk_moved *moved;     /* of what is in memory; or NULL */
+	void *(*symbol)(const char *name); /* its code, which is in this program; or NULL */
 };
 
 /* mpk_run_model_open - as mpkr_open

@@ -202,8 +202,8 @@ COMMIT = $(shell cat COMMIT 2>/dev/null || git rev-parse --short=12 HEAD 2>/dev/
 CONFIG_TEXT = \#define MPK_VERSION "$(VERSION)"\n\#define MPK_COMMIT "$(COMMIT)"\n\#define MPK_LIBELF_VERSION "$(shell $(PKG_CONFIG) --modversion libelf 2>/dev/null)"\n\#define MPK_LLVM_VERSION "$(if $(LLVM_CONFIG),$(shell $(LLVM_CONFIG) --version 2>/dev/null))"\n\#define MPK_LIBEXECDIR "$(ABSOLUTE_LIBEXECDIR)"\n
 $(O)/gen/common/config.h: FORCE
 	$(Q)mkdir -p $(@D); printf '$(CONFIG_TEXT)' | cmp -s - $@ || printf '$(CONFIG_TEXT)' > $@
-$(O)/cmd/common/options.o $(O)/cmd/common/find.o: $(O)/gen/common/config.h
-$(O)/cmd/common/options.o $(O)/cmd/common/find.o: CPPFLAGS += -I$(O)/gen
+$(O)/cmd/common/help.o $(O)/cmd/common/find.o: $(O)/gen/common/config.h
+$(O)/cmd/common/help.o $(O)/cmd/common/find.o: CPPFLAGS += -I$(O)/gen
 $(LLVM_OBJ): CPPFLAGS += $(LLVM_CPPFLAGS)
 
 $(O)/%.o: %.c $(O)/flags

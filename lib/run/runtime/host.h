@@ -89,9 +89,6 @@ enum mpk_code mpk_host_create(struct mpk_runtime *runtime, const struct mpk_host
 struct mpk_host *mpk_host_hold(struct mpk_host *host);
 void mpk_host_drop(struct mpk_host *host);
 
-/* mpk_host_symbol - the address of a symbol of its code; NULL: it has none of that name */
-void *mpk_host_symbol(const struct mpk_host *host, const char *name);
-
 /* mpk_host_context - what a thread that runs its code is to say (context.h) */
 struct mpk_context mpk_host_context(const struct mpk_host *host);
 

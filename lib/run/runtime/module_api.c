@@ -11,7 +11,6 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "abi/any_list.h"
 #include "abi/convention.h"
 #include "abi/ffi_object.h"
 #include "abi/raised.h"
@@ -65,6 +64,26 @@ static int get_func_from_env(void *ctx, const char *name, void **out)
 
 /* --- memory and threads ------------------------------------------------------------- */
 
+/* Errors get lost here: a C function returns NULL alone. */
+static void *alloc_on_device(struct mpk_runtime *runtime, struct mpk_dldevice where, uint64_t bytes)
+{
+	struct mpk_device *device;
+	void *data = NULL;
+
+	if (mpk_devices_get(mpk_runtime_devices(runtime), where, &device, NULL) != MPK_OK ||
+	    mpk_device_alloc(device, bytes, &data, NULL) != MPK_OK)
+		return NULL;
+	return data;
+}
+
+static void free_on_device(struct mpk_runtime *runtime, struct mpk_dldevice where, void *data)
+{
+	struct mpk_device *device;
+
+	if (mpk_devices_get(mpk_runtime_devices(runtime), where, &device, NULL) == MPK_OK)
+		mpk_device_free(device, data);
+}
+
 static void *alloc_workspace(int type, int id, uint64_t bytes, int code, int bits)
 {
 	struct mpk_runtime *runtime = mpk_context_get().runtime;
@@ -75,8 +94,7 @@ static void *alloc_workspace(int type, int id, uint64_t bytes, int code, int bit
 	if (type == MPK_DL_CPU)
 		data = mpk_workspace_take(bytes);
 	else if (runtime)
-		data = mpk_devices_alloc(mpk_runtime_devices(runtime),
-					 (struct mpk_dldevice){ type, id }, bytes);
+		data = alloc_on_device(runtime, (struct mpk_dldevice){ type, id }, bytes);
 	if (!data)
 		(void)fail_text(type == MPK_DL_CPU ? MPK_E_NOMEM : MPK_E_RAISED,
 				"no memory for the workspace of a function");
@@ -90,8 +108,7 @@ static int free_workspace(int type, int id, void *data)
 	if (type == MPK_DL_CPU)
 		mpk_workspace_give(data);
 	else if (runtime)
-		mpk_devices_free(mpk_runtime_devices(runtime), (struct mpk_dldevice){ type, id },
-				 data);
+		free_on_device(runtime, (struct mpk_dldevice){ type, id }, data);
 	return 0;
 }
 
@@ -269,7 +286,7 @@ static int ffi_own(const struct mpk_ffi_any *view, struct mpk_ffi_any *out)
 	return 0;
 }
 
-/* --- lists of compiled functions (any_list.h) ----------------------------------------------------- */
+/* --- lists of compiled functions ---------------------------------------------------------------- */
 
 /* set_arg lends item `index` to an argument, move takes what a call returned, reset makes an item none. */
 

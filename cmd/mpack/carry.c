@@ -29,7 +29,7 @@
 #include "tar/tar.h"
 #include "text/escape.h"
 #include "toolchain/loadable.h"
-#include "toolchain/scratch.h"
+#include "toolchain/toolchain.h"
 
 /* --- the archive -------------------------------------------------------------------------------- */
 

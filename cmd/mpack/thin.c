@@ -15,7 +15,7 @@
 #include "mpack/mpack.h"
 #include "text/escape.h"
 #include "thin/thin.h"
-#include "toolchain/confirm.h"
+#include "toolchain/toolchain.h"
 
 static const char *output;
 static bool drop_debug, drop_relocatable, compress, allow_missing, durable, force;

@@ -187,7 +187,7 @@ static struct demangle_type qualified(struct demangler *d)
 
 	for (;;) {
 		if (demangle_accept(d, "r"))
-			qualifiers = demangle_text(d, " __restrict__%s", qualifiers);
+			qualifiers = demangle_text(d, " restrict%s", qualifiers);
 		else if (demangle_accept(d, "V"))
 			qualifiers = demangle_text(d, " volatile%s", qualifiers);
 		else if (demangle_accept(d, "K"))

@@ -8,7 +8,7 @@
 
 #include "itanium/demangle.h"
 
-enum { NAME_WIDTH = 96, INDENT = 4 };
+enum { NAME_WIDTH = 96, INDENT = 4, PIECE = 64 << 10 };
 
 static bool is_word(char c)
 {
@@ -135,21 +135,23 @@ static void keep_better(struct place *best, size_t at, unsigned cost)
 		*best = (struct place){ at, cost, true };
 }
 
-/* A blank between arguments or columns costs least, one within an argument more. */
-static unsigned cost_of(struct mpk_span s, size_t at, int depth)
+/* A blank between arguments or columns costs least, one within an argument more; of a command line one
+ * in front of an option. */
+static unsigned cost_of(struct mpk_span s, size_t at, int depth, bool command)
 {
+	if (command)
+		return at + 1 < s.len && s.data[at + 1] == '-' ? 0 : 4;
+
 	bool is_behind_comma = s.data[at - 1] == ',' || s.data[at - 1] == ';';
 	bool is_of_columns = depth == 0 && at + 1 < s.len && s.data[at + 1] == ' ';
 
 	return 2 * (unsigned)(depth > 1 ? depth - 1 : 0) + !(is_behind_comma || is_of_columns);
 }
 
-/* A blank; of a command line one in front of an option, outside of quotes. */
-static bool can_break(struct mpk_span s, size_t at, bool command)
+/* The first of several blanks. */
+static bool can_break(struct mpk_span s, size_t at)
 {
-	if (s.data[at] != ' ' || !at || s.data[at - 1] == ' ')
-		return false;
-	return !command || (at + 1 < s.len && s.data[at + 1] == '-');
+	return s.data[at] == ' ' && at && s.data[at - 1] != ' ';
 }
 
 /* The blank to break at, so that at most room columns are in front of it, if there is one; s.len: there is none. A
@@ -169,11 +171,11 @@ static size_t find_break(struct mpk_span s, size_t skip, size_t room, int depth,
 		depth = depth_after(c, depth);
 		if (column > room && any.is_there)
 			break;
-		if (column < skip || is_quoted || !can_break(s, at, command))
+		if (column < skip || is_quoted || !can_break(s, at))
 			continue;
-		keep_better(&any, at, cost_of(s, at, depth));
-		if (column >= skip + (room - skip) / 3)
-			keep_better(&late, at, cost_of(s, at, depth));
+		keep_better(&any, at, cost_of(s, at, depth, command));
+		if (command || column >= skip + (room - skip) / 3)
+			keep_better(&late, at, cost_of(s, at, depth, command));
 		if (column > room)
 			break;
 	}
@@ -272,6 +274,8 @@ void mpk_lines_put(const char *text, size_t len, void *lines)
 			put_line(l, mpk_span_of(text, n));
 		}
 		mpk_strbuf_putc(&l->out, '\n');
+		if (l->out.len >= PIECE)
+			hand_over(l);
 		text = end + 1;
 		len -= n + 1;
 	}

@@ -308,8 +308,9 @@ enum mpk_code mpk_size_read(const struct mpk_view *view, struct mpk_arena *arena
 		MPK_TRY(read_embedded(&s, &view->embedded[i]));
 	s.shows_all = false;
 	MPK_TRY(mpk_size_read_devices(view, &sink, &size, err));
-	if (view->image->device_count) /* there may be thousands */
-		sort_largest(&s.kernels);
+	/* Modules stay in the order of the tree: there are few, and their paths are looked for. */
+	sort_largest(&s.files);
+	sort_largest(&s.kernels);
 	MPK_TRY(size_settle(&s, &s.sections, &size.sections));
 	MPK_TRY(size_settle(&s, &s.modules, &size.modules));
 	MPK_TRY(size_settle(&s, &s.files, &size.files));

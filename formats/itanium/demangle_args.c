@@ -7,18 +7,18 @@
 
 #include "itanium/internal/demangler.h"
 
-static const struct demangle_type nothing = { .left = "", .right = "" };
+static const struct mpk_demangle_type nothing = { .left = "", .right = "" };
 
 /* --- reading ------------------------------------------------------------------------------------ */
 
-const char *demangle_fail(struct demangler *d)
+const char *mpk_demangle_fail(struct mpk_demangler *d)
 {
 	d->failed = true;
 	d->at = d->s.len;
 	return "";
 }
 
-const char *demangle_text(struct demangler *d, const char *fmt, ...)
+const char *mpk_demangle_text(struct mpk_demangler *d, const char *fmt, ...)
 {
 	const char *text;
 	va_list ap;
@@ -29,17 +29,17 @@ const char *demangle_text(struct demangler *d, const char *fmt, ...)
 	text = mpk_arena_vprintf(&d->arena, fmt, ap);
 	va_end(ap);
 	if (!text)
-		return demangle_fail(d);
+		return mpk_demangle_fail(d);
 	d->spent += strlen(text) + 1;
-	return d->spent > DEMANGLE_TEXT ? demangle_fail(d) : text;
+	return d->spent > DEMANGLE_TEXT ? mpk_demangle_fail(d) : text;
 }
 
-char demangle_peek(const struct demangler *d, size_t ahead)
+char mpk_demangle_peek(const struct mpk_demangler *d, size_t ahead)
 {
 	return d->s.len - d->at > ahead ? (char)d->s.data[d->at + ahead] : '\0';
 }
 
-bool demangle_accept(struct demangler *d, const char *text)
+bool mpk_demangle_accept(struct mpk_demangler *d, const char *text)
 {
 	size_t n = strlen(text);
 
@@ -49,48 +49,49 @@ bool demangle_accept(struct demangler *d, const char *text)
 	return true;
 }
 
-void demangle_remember(struct demangler *d, struct demangle_type t)
+void mpk_demangle_remember(struct mpk_demangler *d, struct mpk_demangle_type t)
 {
 	if (d->known_count == DEMANGLE_SUBSTITUTIONS)
-		(void)demangle_fail(d);
+		(void)mpk_demangle_fail(d);
 	else
 		d->known[d->known_count++] = t;
 }
 
-size_t demangle_number(struct demangler *d)
+size_t mpk_demangle_number(struct mpk_demangler *d)
 {
 	size_t n = 0;
-	char c = demangle_peek(d, 0);
+	char c = mpk_demangle_peek(d, 0);
 
 	if (c < '0' || c > '9')
-		(void)demangle_fail(d);
-	for (; c >= '0' && c <= '9'; d->at++, c = demangle_peek(d, 0))
+		(void)mpk_demangle_fail(d);
+	for (; c >= '0' && c <= '9'; d->at++, c = mpk_demangle_peek(d, 0))
 		n = n < d->s.len ? n * 10 + (size_t)(c - '0') : n;
 	return d->failed ? 0 : n;
 }
 
-const char *demangle_source_name(struct demangler *d)
+const char *mpk_demangle_source_name(struct mpk_demangler *d)
 {
-	size_t n = demangle_number(d);
+	size_t n = mpk_demangle_number(d);
 	struct mpk_span name;
 
 	if (d->failed || !n || !mpk_span_sub(d->s, d->at, n, &name))
-		return demangle_fail(d);
+		return mpk_demangle_fail(d);
 	d->at += n;
-	return demangle_text(d, "%.*s", (int)name.len, (const char *)name.data);
+	return mpk_demangle_text(d, "%.*s", (int)name.len, (const char *)name.data);
 }
 
 /* "_", "0_", "A_" behind an S: 0, 1, 11; behind a T in decimal digits. */
-size_t demangle_sequence(struct demangler *d, unsigned base)
+size_t mpk_demangle_sequence(struct mpk_demangler *d, unsigned base)
 {
 	size_t n = 0;
 	bool given = false;
 
-	for (char c = demangle_peek(d, 0); c != '_'; c = demangle_peek(d, 0), given = true) {
+	for (char c = mpk_demangle_peek(d, 0); c != '_';
+	     c = mpk_demangle_peek(d, 0), given = true) {
 		bool digit = c >= '0' && c <= '9';
 
 		if (!digit && (base == 10 || c < 'A' || c > 'Z')) {
-			(void)demangle_fail(d);
+			(void)mpk_demangle_fail(d);
 			return 0;
 		}
 		n = n * base + (size_t)(digit ? c - '0' : c - 'A' + 10);
@@ -101,20 +102,21 @@ size_t demangle_sequence(struct demangler *d, unsigned base)
 	return n + given;
 }
 
-static const char *pack_text(struct demangler *d, const struct demangle_arg *pack)
+static const char *pack_text(struct mpk_demangler *d, const struct mpk_demangle_arg *pack)
 {
 	const char *text = "";
 
 	for (size_t i = 0; i < pack->count; i++)
-		text = demangle_text(d, "%s%s%s%s", text, *text ? ", " : "",
-				     pack->elements[i].type.left, pack->elements[i].type.right);
+		text = mpk_demangle_text(d, "%s%s%s%s", text, *text ? ", " : "",
+					 pack->elements[i].type.left, pack->elements[i].type.right);
 	return text;
 }
 
 /* A pack where a type stands: all of it, or in an expansion the element that this turn is of. */
-static struct demangle_type pack_param(struct demangler *d, const struct demangle_arg *pack)
+static struct mpk_demangle_type pack_param(struct mpk_demangler *d,
+					   const struct mpk_demangle_arg *pack)
 {
-	struct demangle_type t = nothing;
+	struct mpk_demangle_type t = nothing;
 
 	if (!d->element)
 		return pack->type;
@@ -125,7 +127,7 @@ static struct demangle_type pack_param(struct demangler *d, const struct demangl
 	return t;
 }
 
-struct demangle_type demangle_substitution(struct demangler *d)
+struct mpk_demangle_type mpk_demangle_substitution(struct mpk_demangler *d)
 {
 	static const struct {
 		char code[2];
@@ -136,24 +138,24 @@ struct demangle_type demangle_substitution(struct demangler *d)
 	size_t i;
 
 	for (i = 0; i < MPK_ARRAY_COUNT(rows); i++)
-		if (demangle_accept(d, rows[i].code))
-			return (struct demangle_type){ .left = rows[i].text, .right = "" };
-	i = demangle_sequence(d, 36);
+		if (mpk_demangle_accept(d, rows[i].code))
+			return (struct mpk_demangle_type){ .left = rows[i].text, .right = "" };
+	i = mpk_demangle_sequence(d, 36);
 	if (!d->failed && i < d->known_count)
 		return d->known[i].pack ? pack_param(d, d->known[i].pack) : d->known[i];
-	(void)demangle_fail(d);
+	(void)mpk_demangle_fail(d);
 	return nothing;
 }
 
 /* --- template arguments --------------------------------------------------------------------------- */
 
-struct demangle_type demangle_param(struct demangler *d)
+struct mpk_demangle_type mpk_demangle_param(struct mpk_demangler *d)
 {
-	size_t i = demangle_sequence(d, 10);
-	const struct demangle_arg *arg;
+	size_t i = mpk_demangle_sequence(d, 10);
+	const struct mpk_demangle_arg *arg;
 
 	if (d->failed || i >= d->arg_count) {
-		(void)demangle_fail(d);
+		(void)mpk_demangle_fail(d);
 		return nothing;
 	}
 	arg = &d->args[i];
@@ -161,71 +163,71 @@ struct demangle_type demangle_param(struct demangler *d)
 }
 
 /* "Lb1E" true, "Lj4E" 4u, "LN2ns1EE2E" (ns::E)2, "L_Z1fvE" f() */
-static const char *literal(struct demangler *d)
+static const char *arg_literal(struct mpk_demangler *d)
 {
 	static const char suffixes[][5] = { "i", "ju", "ll", "mul", "xll", "yull" };
-	char code = demangle_peek(d, 0);
-	struct demangle_type t;
+	char code = mpk_demangle_peek(d, 0);
+	struct mpk_demangle_type t;
 	const char *sign;
 	size_t begin;
 
-	if (demangle_accept(d, "_Z"))
-		return demangle_other(d);
-	if (demangle_accept(d, "b0"))
+	if (mpk_demangle_accept(d, "_Z"))
+		return mpk_demangle_other(d);
+	if (mpk_demangle_accept(d, "b0"))
 		return "false";
-	if (demangle_accept(d, "b1"))
+	if (mpk_demangle_accept(d, "b1"))
 		return "true";
-	t = demangle_type_read(d);
-	sign = demangle_accept(d, "n") ? "-" : "";
+	t = mpk_demangle_type_read(d);
+	sign = mpk_demangle_accept(d, "n") ? "-" : "";
 	begin = d->at;
-	while (demangle_peek(d, 0) && demangle_peek(d, 0) != 'E')
+	while (mpk_demangle_peek(d, 0) && mpk_demangle_peek(d, 0) != 'E')
 		d->at++;
-	const char *value = demangle_text(d, "%s%.*s", sign, (int)(d->at - begin),
-					  (const char *)d->s.data + begin);
+	const char *value = mpk_demangle_text(d, "%s%.*s", sign, (int)(d->at - begin),
+					      (const char *)d->s.data + begin);
 
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(suffixes); i++)
 		if (suffixes[i][0] == code)
-			return demangle_text(d, "%s%s", value, suffixes[i] + 1);
+			return mpk_demangle_text(d, "%s%s", value, suffixes[i] + 1);
 	if (strchr("fde", code))
-		return demangle_text(d, "(%s)[%s]", t.left, value);
-	return demangle_text(d, "(%s%s)%s", t.left, t.right, value);
+		return mpk_demangle_text(d, "(%s)[%s]", t.left, value);
+	return mpk_demangle_text(d, "(%s%s)%s", t.left, t.right, value);
 }
 
 /* The few expressions that template arguments of kernels are: the address of a function, a literal, a
  * parameter. */
-static const char *expression(struct demangler *d)
+static const char *expression(struct mpk_demangler *d)
 {
-	if (demangle_accept(d, "ad"))
-		return demangle_text(d, "&(%s)", expression(d));
-	if (demangle_accept(d, "L")) {
-		const char *text = literal(d);
+	if (mpk_demangle_accept(d, "ad"))
+		return mpk_demangle_text(d, "&(%s)", expression(d));
+	if (mpk_demangle_accept(d, "L")) {
+		const char *text = arg_literal(d);
 
-		return demangle_accept(d, "E") ? text : demangle_fail(d);
+		return mpk_demangle_accept(d, "E") ? text : mpk_demangle_fail(d);
 	}
-	if (demangle_accept(d, "T"))
-		return demangle_param(d).left;
-	return demangle_fail(d);
+	if (mpk_demangle_accept(d, "T"))
+		return mpk_demangle_param(d).left;
+	return mpk_demangle_fail(d);
 }
 
-static struct demangle_arg arg_read(struct demangler *d);
+static struct mpk_demangle_arg arg_read(struct mpk_demangler *d);
 
-static struct demangle_arg pack_read(struct demangler *d)
+static struct mpk_demangle_arg pack_read(struct mpk_demangler *d)
 {
-	struct demangle_arg arg = { .is_pack = true }, *items, *kept;
+	struct mpk_demangle_arg arg = { .is_pack = true }, *items, *kept;
 	size_t cap = 0;
 
 	items = NULL;
-	while (!d->failed && !demangle_accept(d, "E")) {
-		struct demangle_arg one = arg_read(d);
+	while (!d->failed && !mpk_demangle_accept(d, "E")) {
+		struct mpk_demangle_arg one = arg_read(d);
 
 		if (arg.count == cap) {
-			struct demangle_arg *more;
+			struct mpk_demangle_arg *more;
 
 			cap = cap ? 2 * cap : 4;
 			more = cap > DEMANGLE_ARGS ? NULL
 						   : mpk_arena_array(&d->arena, cap, sizeof *more);
 			if (!more) {
-				(void)demangle_fail(d);
+				(void)mpk_demangle_fail(d);
 				break;
 			}
 			for (size_t i = 0; i < arg.count; i++)
@@ -240,35 +242,35 @@ static struct demangle_arg pack_read(struct demangler *d)
 	/* What refers to the pack lives longer than this. */
 	kept = mpk_arena_keep(&d->arena, &arg, 1, sizeof arg);
 	if (!kept)
-		(void)demangle_fail(d);
+		(void)mpk_demangle_fail(d);
 	else
 		kept->type.pack = kept;
 	arg.type.pack = kept;
 	return arg;
 }
 
-static struct demangle_arg arg_read(struct demangler *d)
+static struct mpk_demangle_arg arg_read(struct mpk_demangler *d)
 {
-	struct demangle_arg arg = { .type = nothing };
+	struct mpk_demangle_arg arg = { .type = nothing };
 
 	if (++d->depth > DEMANGLE_DEPTH) {
-		(void)demangle_fail(d);
-	} else if (demangle_accept(d, "J")) {
+		(void)mpk_demangle_fail(d);
+	} else if (mpk_demangle_accept(d, "J")) {
 		arg = pack_read(d);
-	} else if (demangle_accept(d, "L") || demangle_accept(d, "X")) {
+	} else if (mpk_demangle_accept(d, "L") || mpk_demangle_accept(d, "X")) {
 		bool is_literal = d->s.data[d->at - 1] == 'L';
 
-		arg.type.left = is_literal ? literal(d) : expression(d);
-		if (!demangle_accept(d, "E"))
-			(void)demangle_fail(d);
+		arg.type.left = is_literal ? arg_literal(d) : expression(d);
+		if (!mpk_demangle_accept(d, "E"))
+			(void)mpk_demangle_fail(d);
 	} else {
-		arg.type = demangle_type_read(d);
+		arg.type = mpk_demangle_type_read(d);
 	}
 	d->depth--;
 	return arg;
 }
 
-const char *demangle_args(struct demangler *d, bool tag)
+const char *mpk_demangle_args(struct mpk_demangler *d, bool tag)
 {
 	const char *text = "";
 	bool shown = !d->form.deepest || d->template_depth < d->form.deepest;
@@ -276,15 +278,15 @@ const char *demangle_args(struct demangler *d, bool tag)
 	if (tag)
 		d->arg_count = 0;
 	d->template_depth++;
-	while (!d->failed && !demangle_accept(d, "E")) {
-		struct demangle_arg arg = arg_read(d);
+	while (!d->failed && !mpk_demangle_accept(d, "E")) {
+		struct mpk_demangle_arg arg = arg_read(d);
 
 		if (tag && d->arg_count < DEMANGLE_ARGS)
 			d->args[d->arg_count++] = arg;
 		if (shown && *arg.type.left)
-			text = demangle_text(d, "%s%s%s%s", text, *text ? ", " : "", arg.type.left,
-					     arg.type.right);
+			text = mpk_demangle_text(d, "%s%s%s%s", text, *text ? ", " : "",
+						 arg.type.left, arg.type.right);
 	}
 	d->template_depth--;
-	return shown ? demangle_text(d, "<%s>", text) : "<...>";
+	return shown ? mpk_demangle_text(d, "<%s>", text) : "<...>";
 }

@@ -5,7 +5,7 @@
 
 #include "itanium/internal/demangler.h"
 
-static const struct demangle_type nothing = { .left = "", .right = "" };
+static const struct mpk_demangle_type nothing = { .left = "", .right = "" };
 
 static const char *builtin(char c)
 {
@@ -33,7 +33,8 @@ static const char *builtin(char c)
 }
 
 /* "*", "&" or "&&" in front of what would be declared. */
-static struct demangle_type pointer(struct demangler *d, struct demangle_type t, const char *sign)
+static struct mpk_demangle_type pointer(struct mpk_demangler *d, struct mpk_demangle_type t,
+					const char *sign)
 {
 	size_t len = strlen(t.left);
 	bool is_reference = len && t.left[len - 1] == '&' && *sign == '&';
@@ -43,83 +44,84 @@ static struct demangle_type pointer(struct demangler *d, struct demangle_type t,
 		return t;
 	if (is_reference) {
 		len -= len > 1 && t.left[len - 2] == '&' ? 2 : 1;
-		t.left = demangle_text(d, "%.*s", (int)len, t.left);
+		t.left = mpk_demangle_text(d, "%.*s", (int)len, t.left);
 	}
 	/* A function and an array stand around the sign: "void (*)(int)", "int (*) [3]". */
 	bool is_around = *t.right == '(' || *t.right == ' ';
 
-	t.left = demangle_text(d,
-			       *t.right == ' ' ? "%s (%s"
-			       : is_around     ? "%s(%s"
-					       : "%s%s",
-			       t.left, sign);
-	t.right = is_around ? demangle_text(d, ")%s", t.right) : t.right;
+	t.left = mpk_demangle_text(d,
+				   *t.right == ' ' ? "%s (%s"
+				   : is_around     ? "%s(%s"
+						   : "%s%s",
+				   t.left, sign);
+	t.right = is_around ? mpk_demangle_text(d, ")%s", t.right) : t.right;
 	t.pack = NULL;
 	return t;
 }
 
-const char *demangle_list(struct demangler *d)
+const char *mpk_demangle_list(struct mpk_demangler *d)
 {
 	const char *text = "";
 
-	if (demangle_peek(d, 0) == 'v' &&
-	    (!demangle_peek(d, 1) || strchr("E.", demangle_peek(d, 1)))) {
+	if (mpk_demangle_peek(d, 0) == 'v' &&
+	    (!mpk_demangle_peek(d, 1) || strchr("E.", mpk_demangle_peek(d, 1)))) {
 		d->at++;
 		return text;
 	}
-	while (!d->failed && demangle_peek(d, 0) && !strchr("E.", demangle_peek(d, 0))) {
-		struct demangle_type t = demangle_type_read(d);
+	while (!d->failed && mpk_demangle_peek(d, 0) && !strchr("E.", mpk_demangle_peek(d, 0))) {
+		struct mpk_demangle_type t = mpk_demangle_type_read(d);
 
 		if (*t.left)
-			text = demangle_text(d, "%s%s%s%s", text, *text ? ", " : "", t.left,
-					     t.right);
+			text = mpk_demangle_text(d, "%s%s%s%s", text, *text ? ", " : "", t.left,
+						 t.right);
 	}
 	return text;
 }
 
-static struct demangle_type function(struct demangler *d)
+static struct mpk_demangle_type function(struct mpk_demangler *d)
 {
-	struct demangle_type t;
+	struct mpk_demangle_type t;
 	const char *params;
 
-	(void)demangle_accept(d, "Y");
-	t = demangle_type_read(d);
-	params = demangle_list(d);
-	if (!demangle_accept(d, "E"))
-		(void)demangle_fail(d);
-	t.left = demangle_text(d, *t.right ? "%s" : "%s ", t.left);
-	t.right = demangle_text(d, "(%s)%s", params, t.right);
+	(void)mpk_demangle_accept(d, "Y");
+	t = mpk_demangle_type_read(d);
+	params = mpk_demangle_list(d);
+	if (!mpk_demangle_accept(d, "E"))
+		(void)mpk_demangle_fail(d);
+	t.left = mpk_demangle_text(d, *t.right ? "%s" : "%s ", t.left);
+	t.right = mpk_demangle_text(d, "(%s)%s", params, t.right);
 	return t;
 }
 
-static struct demangle_type array(struct demangler *d)
+static struct mpk_demangle_type array(struct mpk_demangler *d)
 {
-	const char *size =
-		demangle_peek(d, 0) == '_' ? "" : demangle_text(d, "%zu", demangle_number(d));
-	struct demangle_type t;
+	const char *size = mpk_demangle_peek(d, 0) == '_'
+				   ? ""
+				   : mpk_demangle_text(d, "%zu", mpk_demangle_number(d));
+	struct mpk_demangle_type t;
 
-	if (!demangle_accept(d, "_"))
-		(void)demangle_fail(d);
-	t = demangle_type_read(d);
-	t.right = demangle_text(d, " [%s]%s", size, *t.right == ' ' ? t.right + 1 : t.right);
+	if (!mpk_demangle_accept(d, "_"))
+		(void)mpk_demangle_fail(d);
+	t = mpk_demangle_type_read(d);
+	t.right = mpk_demangle_text(d, " [%s]%s", size, *t.right == ' ' ? t.right + 1 : t.right);
 	return t;
 }
 
-static struct demangle_type member_pointer(struct demangler *d)
+static struct mpk_demangle_type member_pointer(struct mpk_demangler *d)
 {
-	struct demangle_type of = demangle_type_read(d), t = demangle_type_read(d);
+	struct mpk_demangle_type of = mpk_demangle_type_read(d), t = mpk_demangle_type_read(d);
 
 	if (*t.right == '(') {
-		t.left = demangle_text(d, "%s(%s::*", t.left, of.left);
-		t.right = demangle_text(d, ")%s", t.right);
+		t.left = mpk_demangle_text(d, "%s(%s::*", t.left, of.left);
+		t.right = mpk_demangle_text(d, ")%s", t.right);
 	} else {
-		t.left = demangle_text(d, "%s %s::*", t.left, of.left);
+		t.left = mpk_demangle_text(d, "%s %s::*", t.left, of.left);
 	}
 	return t;
 }
 
 /* "DpT_": the pattern once for each element. It is read as often; what it numbers, it numbers once. */
-static struct demangle_type pack_expansion(struct demangler *d)
+static struct mpk_demangle_type pack_expansion(struct mpk_demangler *d)
 {
 	const size_t *outer = d->element, begin = d->at, known = d->known_count;
 	size_t i = 0;
@@ -130,18 +132,18 @@ static struct demangle_type pack_expansion(struct demangler *d)
 		d->at = begin;
 		d->known_count = known;
 		d->expanded = 1;
-		struct demangle_type t = demangle_type_read(d);
+		struct mpk_demangle_type t = mpk_demangle_type_read(d);
 
 		if (i < d->expanded)
-			text = demangle_text(d, "%s%s%s%s", text, *text ? ", " : "", t.left,
-					     t.right);
+			text = mpk_demangle_text(d, "%s%s%s%s", text, *text ? ", " : "", t.left,
+						 t.right);
 	} while (!d->failed && ++i < d->expanded);
 	d->element = outer;
-	return (struct demangle_type){ .left = text, .right = "" };
+	return (struct mpk_demangle_type){ .left = text, .right = "" };
 }
 
 /* Types that begin with a D. Returns  those of the language, which are not numbered, by *numbered false */
-static struct demangle_type d_type(struct demangler *d, bool *numbered)
+static struct mpk_demangle_type d_type(struct mpk_demangler *d, bool *numbered)
 {
 	static const struct {
 		char code[5];
@@ -152,147 +154,150 @@ static struct demangle_type d_type(struct demangler *d, bool *numbered)
 		     { "f", "decimal32" }, { "d", "decimal64" },      { "e", "decimal128" } };
 
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(rows); i++) {
-		if (demangle_accept(d, rows[i].code)) {
+		if (mpk_demangle_accept(d, rows[i].code)) {
 			*numbered = false;
-			return (struct demangle_type){ .left = rows[i].text, .right = "" };
+			return (struct mpk_demangle_type){ .left = rows[i].text, .right = "" };
 		}
 	}
-	if (demangle_accept(d, "p"))
+	if (mpk_demangle_accept(d, "p"))
 		return pack_expansion(d);
-	if (demangle_accept(d, "v")) {
-		size_t lanes = demangle_number(d);
+	if (mpk_demangle_accept(d, "v")) {
+		size_t lanes = mpk_demangle_number(d);
 
-		if (!demangle_accept(d, "_"))
-			(void)demangle_fail(d);
-		struct demangle_type t = demangle_type_read(d);
+		if (!mpk_demangle_accept(d, "_"))
+			(void)mpk_demangle_fail(d);
+		struct mpk_demangle_type t = mpk_demangle_type_read(d);
 
-		t.left = demangle_text(d, "%s __vector(%zu)", t.left, lanes);
+		t.left = mpk_demangle_text(d, "%s __vector(%zu)", t.left, lanes);
 		return t;
 	}
-	if (demangle_accept(d, "oF")) {
-		struct demangle_type t = function(d);
+	if (mpk_demangle_accept(d, "oF")) {
+		struct mpk_demangle_type t = function(d);
 
-		t.right = demangle_text(d, "%s noexcept", t.right);
+		t.right = mpk_demangle_text(d, "%s noexcept", t.right);
 		return t;
 	}
-	(void)demangle_fail(d);
+	(void)mpk_demangle_fail(d);
 	return nothing;
 }
 
 /* "const" behind the type, or behind the parameters of a function. */
-static struct demangle_type qualified(struct demangler *d)
+static struct mpk_demangle_type qualified(struct mpk_demangler *d)
 {
 	const char *qualifiers = "";
-	struct demangle_type t;
+	struct mpk_demangle_type t;
 
 	for (;;) {
-		if (demangle_accept(d, "r"))
-			qualifiers = demangle_text(d, " restrict%s", qualifiers);
-		else if (demangle_accept(d, "V"))
-			qualifiers = demangle_text(d, " volatile%s", qualifiers);
-		else if (demangle_accept(d, "K"))
-			qualifiers = demangle_text(d, " const%s", qualifiers);
+		if (mpk_demangle_accept(d, "r"))
+			qualifiers = mpk_demangle_text(d, " restrict%s", qualifiers);
+		else if (mpk_demangle_accept(d, "V"))
+			qualifiers = mpk_demangle_text(d, " volatile%s", qualifiers);
+		else if (mpk_demangle_accept(d, "K"))
+			qualifiers = mpk_demangle_text(d, " const%s", qualifiers);
 		else
 			break;
 	}
 	/* Those of a member function are part of its type. */
-	t = demangle_accept(d, "F") ? function(d) : demangle_type_read(d);
+	t = mpk_demangle_accept(d, "F") ? function(d) : mpk_demangle_type_read(d);
 	if (*t.right == '(' && !strstr(t.left, "(*"))
-		t.right = demangle_text(d, "%s%s", t.right, qualifiers);
+		t.right = mpk_demangle_text(d, "%s%s", t.right, qualifiers);
 	else
-		t.left = demangle_text(d, "%s%s", t.left, qualifiers);
+		t.left = mpk_demangle_text(d, "%s%s", t.left, qualifiers);
 	t.pack = NULL;
 	return t;
 }
 
 /* A template parameter; one that is a template has arguments. */
-static struct demangle_type parameter(struct demangler *d)
+static struct mpk_demangle_type parameter(struct mpk_demangler *d)
 {
-	struct demangle_type t = demangle_param(d);
+	struct mpk_demangle_type t = mpk_demangle_param(d);
 
-	if (demangle_peek(d, 0) != 'I')
+	if (mpk_demangle_peek(d, 0) != 'I')
 		return t;
-	demangle_remember(d, t);
+	mpk_demangle_remember(d, t);
 	d->at++;
-	t.left = demangle_text(d, "%s%s", t.left, demangle_args(d, false));
+	t.left = mpk_demangle_text(d, "%s%s", t.left, mpk_demangle_args(d, false));
 	return t;
 }
 
 /* A class, an enumeration, or what was there before. */
-static struct demangle_type named(struct demangler *d, bool *numbered)
+static struct mpk_demangle_type named(struct mpk_demangler *d, bool *numbered)
 {
-	bool is_substitution = demangle_peek(d, 0) == 'S' && demangle_peek(d, 1) != 't';
+	bool is_substitution = mpk_demangle_peek(d, 0) == 'S' && mpk_demangle_peek(d, 1) != 't';
 
 	if (is_substitution) {
 		d->at++;
-		struct demangle_type t = demangle_substitution(d);
+		struct mpk_demangle_type t = mpk_demangle_substitution(d);
 
-		if (demangle_peek(d, 0) != 'I') {
+		if (mpk_demangle_peek(d, 0) != 'I') {
 			*numbered = false;
 			return t;
 		}
 		d->at++;
-		t.left = demangle_text(d, "%s%s", t.left, demangle_args(d, false));
+		t.left = mpk_demangle_text(d, "%s%s", t.left, mpk_demangle_args(d, false));
 		return t;
 	}
-	return (struct demangle_type){ .left = demangle_name_read(d, false).text, .right = "" };
+	return (struct mpk_demangle_type){ .left = mpk_demangle_name_read(d, false).text,
+					   .right = "" };
 }
 
-static struct demangle_type compound(struct demangler *d, bool *numbered)
+static struct mpk_demangle_type compound(struct mpk_demangler *d, bool *numbered)
 {
-	struct demangle_type t;
+	struct mpk_demangle_type t;
 	const char *name;
 
-	if (demangle_accept(d, "P"))
-		return pointer(d, demangle_type_read(d), "*");
-	if (demangle_accept(d, "R"))
-		return pointer(d, demangle_type_read(d), "&");
-	if (demangle_accept(d, "O"))
-		return pointer(d, demangle_type_read(d), "&&");
-	if (strchr("rVK", demangle_peek(d, 0)))
+	if (mpk_demangle_accept(d, "P"))
+		return pointer(d, mpk_demangle_type_read(d), "*");
+	if (mpk_demangle_accept(d, "R"))
+		return pointer(d, mpk_demangle_type_read(d), "&");
+	if (mpk_demangle_accept(d, "O"))
+		return pointer(d, mpk_demangle_type_read(d), "&&");
+	if (strchr("rVK", mpk_demangle_peek(d, 0)))
 		return qualified(d);
-	if (demangle_accept(d, "F"))
+	if (mpk_demangle_accept(d, "F"))
 		return function(d);
-	if (demangle_accept(d, "A"))
+	if (mpk_demangle_accept(d, "A"))
 		return array(d);
-	if (demangle_accept(d, "M"))
+	if (mpk_demangle_accept(d, "M"))
 		return member_pointer(d);
-	if (demangle_accept(d, "T"))
+	if (mpk_demangle_accept(d, "T"))
 		return parameter(d);
-	if (demangle_accept(d, "D"))
+	if (mpk_demangle_accept(d, "D"))
 		return d_type(d, numbered);
-	if (demangle_accept(d, "u"))
-		return (struct demangle_type){ .left = demangle_source_name(d), .right = "" };
-	if (demangle_peek(d, 0) == 'U' && !strchr("lt", demangle_peek(d, 1))) {
+	if (mpk_demangle_accept(d, "u"))
+		return (struct mpk_demangle_type){ .left = mpk_demangle_source_name(d),
+						   .right = "" };
+	if (mpk_demangle_peek(d, 0) == 'U' && !strchr("lt", mpk_demangle_peek(d, 1))) {
 		d->at++;
-		name = demangle_source_name(d);
-		t = demangle_type_read(d);
-		t.left = demangle_text(d, "%s %s", t.left, name);
+		name = mpk_demangle_source_name(d);
+		t = mpk_demangle_type_read(d);
+		t.left = mpk_demangle_text(d, "%s %s", t.left, name);
 		return t;
 	}
-	if (demangle_accept(d, "C")) {
-		t = demangle_type_read(d);
-		t.left = demangle_text(d, "%s _Complex", t.left);
+	if (mpk_demangle_accept(d, "C")) {
+		t = mpk_demangle_type_read(d);
+		t.left = mpk_demangle_text(d, "%s _Complex", t.left);
 		return t;
 	}
 	return named(d, numbered);
 }
 
-struct demangle_type demangle_type_read(struct demangler *d)
+struct mpk_demangle_type mpk_demangle_type_read(struct mpk_demangler *d)
 {
-	struct demangle_type t = nothing;
-	const char *word = builtin(demangle_peek(d, 0));
+	struct mpk_demangle_type t = nothing;
+	const char *word = builtin(mpk_demangle_peek(d, 0));
 	bool numbered = true;
 
-	if (++d->depth > DEMANGLE_DEPTH || ++d->steps > DEMANGLE_STEPS || !demangle_peek(d, 0)) {
-		(void)demangle_fail(d);
+	if (++d->depth > DEMANGLE_DEPTH || ++d->steps > DEMANGLE_STEPS ||
+	    !mpk_demangle_peek(d, 0)) {
+		(void)mpk_demangle_fail(d);
 	} else if (word) {
 		d->at++;
 		t.left = word;
 	} else {
 		t = compound(d, &numbered);
 		if (numbered)
-			demangle_remember(d, t);
+			mpk_demangle_remember(d, t);
 	}
 	d->depth--;
 	return t;

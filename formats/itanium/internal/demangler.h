@@ -15,23 +15,23 @@ enum {
 	DEMANGLE_TEXT = 256 << 10, /* bytes of all texts that are made on the way */
 };
 
-struct demangle_arg;
+struct mpk_demangle_arg;
 
 /* A type around the name that would be declared: "void (*" and ")(int)". */
-struct demangle_type {
+struct mpk_demangle_type {
 	const char *left, *right;
-	const struct demangle_arg *pack; /* it is this pack, or an element of it; NULL: none */
+	const struct mpk_demangle_arg *pack; /* it is this pack, or an element of it; NULL: none */
 };
 
 /* A template argument; of a pack its elements. */
-struct demangle_arg {
-	struct demangle_type type;
-	const struct demangle_arg *elements;
+struct mpk_demangle_arg {
+	struct mpk_demangle_type type;
+	const struct mpk_demangle_arg *elements;
 	size_t count;
 	bool is_pack;
 };
 
-struct demangler {
+struct mpk_demangler {
 	struct mpk_span s;
 	size_t at;
 	bool failed;
@@ -39,10 +39,10 @@ struct demangler {
 	size_t steps, spent;
 	struct mpk_arena arena;
 	struct mpk_demangle_form form;
-	struct demangle_type known[DEMANGLE_SUBSTITUTIONS];
+	struct mpk_demangle_type known[DEMANGLE_SUBSTITUTIONS];
 	size_t known_count;
 	/* Of the function, which T_ and its like stand for. */
-	struct demangle_arg args[DEMANGLE_ARGS];
+	struct mpk_demangle_arg args[DEMANGLE_ARGS];
 	size_t arg_count;
 	/* In the expansion of a pack the element that is read; else NULL. */
 	const size_t *element;
@@ -50,48 +50,58 @@ struct demangler {
 };
 
 /* What stands behind a name of a function. */
-struct demangle_name {
+struct mpk_demangle_name {
 	const char *text;
 	const char *qualifiers; /* " const", of a member function */
 	bool is_template;       /* it ends with template arguments, so that a return type follows */
 	bool has_no_return;     /* nevertheless: of a constructor or a conversion */
 };
 
-const char *demangle_text(struct demangler *d, const char *fmt, ...) MPK_PRINTF(2, 3);
-const char *demangle_fail(struct demangler *d);
-char demangle_peek(const struct demangler *d, size_t ahead);
-bool demangle_accept(struct demangler *d, const char *text);
-void demangle_remember(struct demangler *d, struct demangle_type t);
-size_t demangle_number(struct demangler *d);
+/* mpk_demangle_text - a text in the arena, within the limit of all texts; "" after a failure */
+const char *mpk_demangle_text(struct mpk_demangler *d, const char *fmt, ...) MPK_PRINTF(2, 3);
 
-/* demangle_source_name - "3foo" */
-const char *demangle_source_name(struct demangler *d);
+/* mpk_demangle_fail - end the reading; returns "" */
+const char *mpk_demangle_fail(struct mpk_demangler *d);
 
-/* demangle_substitution - after an 'S' */
-struct demangle_type demangle_substitution(struct demangler *d);
+/* mpk_demangle_peek - the character so many further on; NUL: there is none
+ * mpk_demangle_accept - pass over a text, if it stands here
+ * mpk_demangle_number - a decimal number; 0 after a failure */
+char mpk_demangle_peek(const struct mpk_demangler *d, size_t ahead);
+bool mpk_demangle_accept(struct mpk_demangler *d, const char *text);
+size_t mpk_demangle_number(struct mpk_demangler *d);
 
-/* demangle_param - after a 'T': what the template parameter stands for */
-struct demangle_type demangle_param(struct demangler *d);
+/* mpk_demangle_remember - number what was read, for a substitution */
+void mpk_demangle_remember(struct mpk_demangler *d, struct mpk_demangle_type t);
 
-/* demangle_sequence - behind an 'S' or 'T': "_", "0_", "A_" are 0, 1, 11 */
-size_t demangle_sequence(struct demangler *d, unsigned base);
+/* mpk_demangle_source_name - "3foo" */
+const char *mpk_demangle_source_name(struct mpk_demangler *d);
 
-/* demangle_args - "<float, 4>", after an 'I'
+/* mpk_demangle_substitution - after an 'S' */
+struct mpk_demangle_type mpk_demangle_substitution(struct mpk_demangler *d);
+
+/* mpk_demangle_param - after a 'T': what the template parameter stands for */
+struct mpk_demangle_type mpk_demangle_param(struct mpk_demangler *d);
+
+/* mpk_demangle_sequence - behind an 'S' or 'T': "_", "0_", "A_" are 0, 1, 11 */
+size_t mpk_demangle_sequence(struct mpk_demangler *d, unsigned base);
+
+/* mpk_demangle_args - "<float, 4>", after an 'I'
  * @tag     they are those of the function, so T_ stands for them */
-const char *demangle_args(struct demangler *d, bool tag);
+const char *mpk_demangle_args(struct mpk_demangler *d, bool tag);
 
-/* demangle_name_read - a name; is that of a function when tag is set */
-struct demangle_name demangle_name_read(struct demangler *d, bool tag);
+/* mpk_demangle_name_read - a name; is that of a function when tag is set */
+struct mpk_demangle_name mpk_demangle_name_read(struct mpk_demangler *d, bool tag);
 
-/* demangle_encoding - a name with the parameters of a function */
-const char *demangle_encoding(struct demangler *d, bool is_whole);
+/* mpk_demangle_encoding - a name with the parameters of a function */
+const char *mpk_demangle_encoding(struct mpk_demangler *d, bool is_whole);
 
-/* demangle_other - the same of another function than the one that T_ is of */
-const char *demangle_other(struct demangler *d);
+/* mpk_demangle_other - the same of another function than the one that T_ is of */
+const char *mpk_demangle_other(struct mpk_demangler *d);
 
-struct demangle_type demangle_type_read(struct demangler *d);
+/* mpk_demangle_type_read - a type; numbered unless it is one of the language */
+struct mpk_demangle_type mpk_demangle_type_read(struct mpk_demangler *d);
 
-/* demangle_list - types up to an 'E', a '.' or the end, separated by commas; "v" alone is none */
-const char *demangle_list(struct demangler *d);
+/* mpk_demangle_list - types up to an 'E', a '.' or the end, separated by commas; "v" alone is none */
+const char *mpk_demangle_list(struct mpk_demangler *d);
 
 #endif

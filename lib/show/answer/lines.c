@@ -10,7 +10,7 @@
 
 enum { NAME_WIDTH = 96, INDENT = 4, PIECE = 64 << 10 };
 
-static bool is_word(char c)
+static bool lines_is_word(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
 	       c == '_' || c == '$';
@@ -56,8 +56,8 @@ static size_t symbol_end(struct mpk_span line, size_t begin)
 	size_t at = begin;
 
 	while (at < line.len &&
-	       (is_word((char)line.data[at]) ||
-		(line.data[at] == '.' && at + 1 < line.len && is_word((char)line.data[at + 1]))))
+	       (lines_is_word((char)line.data[at]) || (line.data[at] == '.' && at + 1 < line.len &&
+						       lines_is_word((char)line.data[at + 1]))))
 		at++;
 	return at;
 }
@@ -75,7 +75,7 @@ static void put_names(struct mpk_span line, struct mpk_strbuf *out)
 			break;
 		end = symbol_end(line, begin);
 		at = end > begin ? end : begin + 2;
-		if (is_word(before) || before == '#')
+		if (lines_is_word(before) || before == '#')
 			continue;
 		mpk_strbuf_put(out, (const char *)line.data + from, begin - from);
 		from = begin;
@@ -251,7 +251,7 @@ static void put_line(struct mpk_lines *l, struct mpk_span line)
 		mpk_strbuf_put_span(&l->out, line);
 }
 
-static void hand_over(struct mpk_lines *l)
+static void lines_pass(struct mpk_lines *l)
 {
 	if (l->out.len)
 		l->take(l->out.data, l->out.len, l->arg);
@@ -275,12 +275,12 @@ void mpk_lines_put(const char *text, size_t len, void *lines)
 		}
 		mpk_strbuf_putc(&l->out, '\n');
 		if (l->out.len >= PIECE)
-			hand_over(l);
+			lines_pass(l);
 		text = end + 1;
 		len -= n + 1;
 	}
 	mpk_strbuf_put(&l->begun, text, len);
-	hand_over(l);
+	lines_pass(l);
 }
 
 bool mpk_lines_end(struct mpk_lines *l)
@@ -289,7 +289,7 @@ bool mpk_lines_end(struct mpk_lines *l)
 
 	if (l->begun.len)
 		put_line(l, mpk_span_of(l->begun.data, l->begun.len));
-	hand_over(l);
+	lines_pass(l);
 	is_whole = !l->begun.failed && !l->out.failed;
 	mpk_strbuf_fini(&l->begun);
 	mpk_strbuf_fini(&l->out);

@@ -39,8 +39,10 @@ struct mpk_size {
 	struct mpk_size_list sections; /* largest first; empty for a bare blob */
 	uint64_t other;                /* headers, padding and, in archives, other members */
 	struct mpk_size_list modules;  /* their payloads, by kind */
-	struct mpk_size_list files;    /* that --extract would write, as far as they stand there; largest first */
-	struct mpk_size_list kernels;  /* machine code by kernel, where the format tells; largest first */
+	struct mpk_size_list
+		files; /* that --extract would write, as far as they stand there; largest first */
+	struct mpk_size_list
+		kernels; /* machine code by kernel, where the format tells; largest first */
 	struct mpk_size_list
 		sorted; /* files whose copies are named, by length and content, longest first */
 	const struct mpk_size_copies *copies; /* runs of sorted; longest first */
@@ -60,9 +62,5 @@ enum mpk_code mpk_size_read(const struct mpk_view *view, struct mpk_arena *arena
  * CSV has a row for the file, its blob, and each section, module, part, tensor and kernel; its columns are
  * stable (minspect(1)). */
 extern const struct mpk_answer mpk_answer_size;
-
-/* mpk_size_parse - "2GiB", "500 MB", "4096": KiB is 1024, kB and KB are 1000
- * Returns  true and sets *out; false when it is no size or does not fit */
-bool mpk_size_parse(struct mpk_span text, uint64_t *out);
 
 #endif

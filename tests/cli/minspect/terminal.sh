@@ -19,6 +19,6 @@ minspect json gelu.so | cmp - wrapped
 on 60 "minspect size --csv gelu.so" >wrapped
 minspect size --csv gelu.so | tr -d '\r' | cmp - wrapped
 # a command line that goes on in further lines is one
-on 72 "minspect functions gelu.so --filter layer_norm" | sed -n '/^    minspect --run layer_norm /,/[^\\]$/p' | head -n 3 >command
-cat command
-sh command >/dev/null && echo "it runs"
+on 72 "minspect functions gelu.so --filter layer_norm" | sed -n '/^    minspect --run layer_norm /,/[^\\]$/p' | head -n 3 >line
+cat line
+sh line >/dev/null && echo "it runs"

@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "base/vec.h"
-#include "io/copy.h"
 
 /* Up to here a copy costs less than a mapping, its page fault and what each mapping adds to
  * a fork. Copies are aligned as tensors want to be, as a mapping would be. */
@@ -64,6 +63,20 @@ static enum mpk_code mapping_read_all(int fd, bool is_device, struct mpk_span *o
 	}
 	*out = mpk_span_of(data, len); /* data is never NULL here: room was reserved */
 	return MPK_OK;
+}
+
+ssize_t mpk_read_at(int fd, void *to, size_t len, uint64_t off)
+{
+	size_t done = 0;
+	ssize_t n;
+
+	while (done < len &&
+	       (n = pread(fd, (char *)to + done, len - done, (off_t)(off + done))) != 0) {
+		if (n < 0 && errno != EINTR)
+			return -1;
+		done += n > 0 ? (size_t)n : 0;
+	}
+	return (ssize_t)done;
 }
 
 /* A file that shrinks meanwhile gives fewer bytes; mpk_mappings_check will find that it
@@ -372,19 +385,6 @@ void mpk_mapping_close_file(struct mpk_mapping *m)
 	(void)close(m->fd);
 	m->fd = -1;
 	m->origin->fd = -1;
-}
-
-/* Whole pages within the part: the kernel may drop them and read them again from the file.
- * Of memory that is not mapped it would drop the only copy. */
-void mpk_mapping_forget(const struct mpk_mapping *m, struct mpk_span part)
-{
-	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-	uintptr_t begin = ((uintptr_t)part.data + page - 1) / page * page;
-	uintptr_t end = ((uintptr_t)part.data + part.len) / page * page;
-
-	if (m->mapped && begin < end && part.data >= m->bytes.data &&
-	    part.data + part.len <= m->bytes.data + m->bytes.len)
-		(void)madvise((void *)begin, end - begin, MADV_DONTNEED);
 }
 
 void mpk_mapping_use_file(const struct mpk_mapping *m, struct mpk_rope *rope)

@@ -4,8 +4,10 @@
 #define MPK_IO_MAPPING_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/stat.h>
+#include <sys/types.h>
 
 #include "base/error.h"
 #include "base/lock.h"
@@ -93,10 +95,6 @@ void mpk_mappings_at_fork(enum mpk_fork_moment moment);
  * A mapping of a pipe has no file: nothing changes then. */
 void mpk_mapping_use_file(const struct mpk_mapping *m, struct mpk_rope *rope);
 
-/* mpk_mapping_forget - give back the pages of a part that was read: they are read from the file again should
- * somebody look there. Of what is no mapping of a file nothing is given back. */
-void mpk_mapping_forget(const struct mpk_mapping *m, struct mpk_span part);
-
 /* The bytes of a mapping, open to changes that do not get into the file. */
 struct mpk_private {
 	uint8_t *data;
@@ -116,5 +114,9 @@ void mpk_private_close(const struct mpk_mapping *m, struct mpk_private *p);
 
 /* mpk_mapping_close - release; safe on a zeroed or closed mapping */
 void mpk_mapping_close(struct mpk_mapping *m);
+
+/* mpk_read_at - len bytes of a file from an offset
+ * Returns  how many there are, len at most; -1 with errno */
+ssize_t mpk_read_at(int fd, void *to, size_t len, uint64_t off);
 
 #endif

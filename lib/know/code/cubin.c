@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "code/cuda_images.h"
+#include "code/info.h"
 #include "code/param.h"
 #include "code/show.h"
-#include "code/verify.h"
 #include "cubin/cubin.h"
 #include "text/escape.h"
 #include "text/phrase.h"
@@ -165,7 +165,7 @@ const struct mpk_code_format mpk_format_cubin = {
 	.has_code_bytes = true,
 	.claims = { { "cuda", "cubin" } },
 	.read = read_cubin,
-	.targets = mpk_cubin_targets,
+	.targets = mpk_cuda_images,
 	.content_bytes = sizeof(struct mpk_cubin),
 	.param_bytes = cubin_param_bytes,
 	.param = cubin_param,

@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "code/internal/cuda_tables.h"
 #include "text/escape.h"
 
 /* Devices: "CUDA GPU Compute Capability" and, for the older ones, "Legacy CUDA GPU Compute
@@ -25,7 +24,7 @@
 /* sm_101 was renamed sm_110 by CUDA 13.0; their cubins differ in the number that drivers compare.
  * sm_88 is a target of ptxas 13.0 and in no list of devices: taken as an embedded one, which claims
  * the least. */
-const struct mpk_cuda_device mpk_cuda_devices[] = {
+const struct mpk_cuda_gpu mpk_cuda_devices[] = {
 	{ 20, false, { 3, 0 } },   { 21, false, { 3, 2 } },
 	{ 30, false, { 4, 1 } },   { 32, true, { 6, 0 } },
 	{ 35, false, { 5, 0 } },   { 37, false, { 6, 5 } },
@@ -181,40 +180,6 @@ size_t mpk_cuda_choose(const struct mpk_code_target *images, size_t count,
 	return chosen;
 }
 
-/* --- words ------------------------------------------------------------------------------ */
-
-/* One sentence for each reason, for the message that a user reads. */
-void mpk_cuda_why(const struct mpk_code_target *image, const struct mpk_cuda_place *place,
-		  struct mpk_strbuf *out)
-{
-	static const char *const reasons[] = {
-		[MPK_CUDA_RUNS] = "runs",
-		[MPK_CUDA_COMPILES] = "runs",
-		[MPK_CUDA_OTHER_MAJOR] =
-			"machine code runs on devices of its own major version, from its own on",
-		[MPK_CUDA_TEGRA] = "machine code does not run on Tegra and other devices alike",
-		[MPK_CUDA_ARCH_ONLY] = "runs on exactly this architecture",
-		[MPK_CUDA_FAMILY_ONLY] = "runs on devices of its family alone",
-		[MPK_CUDA_LATER] = "PTX for this device and later ones",
-		[MPK_CUDA_PTX_VERSION] = "PTX that the driver is too old for",
-		[MPK_CUDA_TOOLKIT] = "made by CUDA 13 or later, the driver is older",
-		[MPK_CUDA_PACKED] = "packed with zstd, which drivers unpack from CUDA 12.4 on",
-		[MPK_CUDA_UNLINKED] = "relocatable: it must be linked first",
-		[MPK_CUDA_LTO] = "LTO IR: it must be linked first",
-		[MPK_CUDA_UNKNOWN] = "of a kind that no driver is known to run",
-	};
-	enum mpk_cuda_fit fit = mpk_cuda_fit(image, place);
-
-	mpk_escape(out, mpk_span_str(image->name));
-	if (image->kind == MPK_TARGET_PTX)
-		mpk_strbuf_printf(out, " PTX %u.%u", image->ptx_major, image->ptx_minor);
-	if (fit == MPK_CUDA_UNKNOWN)
-		mpk_strbuf_printf(out, " (kind %u of image, such as Tile IR: %s)", image->kind_code,
-				  reasons[fit]);
-	else
-		mpk_strbuf_printf(out, " (%s)", reasons[fit]);
-}
-
 unsigned mpk_cuda_device_parse(const char *text)
 {
 	unsigned long major, minor;
@@ -243,26 +208,6 @@ unsigned mpk_cuda_device_parse(const char *text)
 			return (unsigned)major;
 	}
 	return 0;
-}
-
-/* The first release that knows the architecture. */
-struct mpk_cuda_version mpk_cuda_driver_for(unsigned sm)
-{
-	for (size_t i = 0; mpk_cuda_devices[i].sm; i++)
-		if (mpk_cuda_devices[i].sm == sm)
-			return mpk_cuda_devices[i].since;
-	return (struct mpk_cuda_version){ 0 };
-}
-
-/* The first release whose drivers take that version. */
-struct mpk_cuda_version mpk_cuda_driver_of_ptx(unsigned major, unsigned minor)
-{
-	const struct mpk_cuda_version wanted = { major, minor };
-
-	for (size_t i = 0; mpk_cuda_drivers[i].cuda.major; i++)
-		if (mpk_cuda_compare(mpk_cuda_drivers[i].ptx, wanted) >= 0)
-			return mpk_cuda_drivers[i].cuda;
-	return (struct mpk_cuda_version){ 0 };
 }
 
 /* A driver's own number: the newest row of a branch that is not above it. */

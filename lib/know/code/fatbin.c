@@ -5,8 +5,8 @@
 #include <stdio.h>
 
 #include "code/cuda_images.h"
+#include "code/info.h"
 #include "code/show.h"
-#include "code/verify.h"
 #include "fatbin/fatbin.h"
 #include "text/escape.h"
 #include "text/phrase.h"
@@ -212,7 +212,7 @@ const struct mpk_code_format mpk_format_fatbin = {
 	.claims = { { "cuda", "fatbin" } },
 	.tolerated = { { "cuda", "cubin" } }, /* TVM labels fatbins so */
 	.read = read_fatbin,
-	.targets = mpk_fatbin_targets,
+	.targets = mpk_cuda_images,
 	.content_bytes = sizeof(struct mpk_fatbin),
 	.text = fatbin_put_text,
 	.lines = fatbin_put_lines,

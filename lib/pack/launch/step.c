@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/search.h"
+#include "base/vec.h"
 #include "launch/internal/resolve.h"
 #include "text/escape.h"
 #include "toml/toml.h"

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "itanium/itanium.h"
 #include "package/internal/package.h"
 #include "ptx/ptx.h"
 #include "sourcecode/sourcecode.h"
@@ -264,6 +265,19 @@ static const char *refusal_of(struct mpk_init *in, const struct mpk_code_param *
 		label);
 }
 
+/* A kernel's name as its source has it, without the scopes and types that its symbol carries; a name that is no
+ * mangled one is its own. */
+static enum mpk_code short_name_of(struct mpk_span symbol, struct mpk_arena *arena,
+				   struct mpk_span *out, struct mpk_error *err)
+{
+	struct mpk_itanium_function f = { .name = symbol };
+
+	if (mpk_itanium_is(symbol) && mpk_itanium_read(symbol, arena, &f, err) == MPK_E_NOMEM)
+		return MPK_E_NOMEM;
+	*out = f.name;
+	return MPK_OK;
+}
+
 /* Sources of CUDA and HIP: the symbol that the kernel is going to have. */
 static enum mpk_code init_kernels_find_symbol(struct mpk_init *in, const struct mpk_init_module *m,
 					      size_t i, struct mpk_init_kernel *k)
@@ -274,7 +288,7 @@ static enum mpk_code init_kernels_find_symbol(struct mpk_init *in, const struct 
 
 	k->symbol = m->code->kernels[i].name;
 	if (m->code->format != &mpk_format_cuda)
-		return mpk_code_info_short_name(k->symbol, in->arena, &k->short_name, in->err);
+		return short_name_of(k->symbol, in->arena, &k->short_name, in->err);
 	k->short_name = k->symbol;
 	if (!mpk_source_code_symbol(&source->kernels[i], &m->code->source->index, &symbol)) {
 		k->refusal =

@@ -12,15 +12,12 @@
 #include <string.h>
 
 #include "base/strbuf.h"
-#include "executor/check.h"
 #include "executor/executor.h"
 #include "executor/relay/relay.h"
-#include "hostcode/host.h"
 #include "runtime/devices.h"
 #include "runtime/kernels.h"
 #include "runtime/library.h"
 #include "runtime/textures.h"
-#include "session/hint.h"
 #include "text/escape.h"
 #include "text/phrase.h"
 #include "value/param_file.h"
@@ -145,21 +142,6 @@ static enum mpk_code find_constant(void *user, struct mpk_span name, struct mpk_
 	return mpk_param_file_tensor(file, index, true, out, err);
 }
 
-/* Give constants that executables among the modules name and do not have
- * their values; before functions are looked up
- * @modules count, some NULL
- * Returns  MPK_OK; MPK_E_CONFLICT: functions were looked up before; as mpk_param_file_tensor and
- *          mpk_relay_bind */
-static enum mpk_code bind_late_constants(struct mpk_param_file *file,
-					 struct mpk_module *const *modules, size_t count,
-					 struct mpk_error *err)
-{
-	for (size_t i = 0; i < count; i++)
-		if (modules[i] && mpk_relay_has_late(modules[i]))
-			MPK_TRY(mpk_relay_bind_found(modules[i], find_constant, file, err));
-	return MPK_OK;
-}
-
 /* --- placement ------------------------------------------------------------------------------- */
 
 static const struct mpk_param *named_param(const struct mpk_call *call,
@@ -249,63 +231,6 @@ static enum mpk_code send_argument(struct mpk_devices *devices, const struct mpk
 				   err);
 }
 
-/* --- a call that works ----------------------------------------------------------------------- */
-
-/* The signature of the host function that was called, when its arguments do not fit; else NULL. "none"
- * and names are left to the function: no text says which arguments may be left out. */
-static const struct mpk_signature *broken_signature(const struct mpk_image *image,
-						    const struct mpk_call *call,
-						    struct mpk_arena *arena)
-{
-	const struct mpk_signature *const *all, *signature;
-
-	for (size_t i = 0; i < call->arg_count; i++)
-		if (call->args[i].kind == MPK_VALUE_NONE || (call->names && call->names[i].len))
-			return NULL;
-	if (call->kernel || call->params || mpk_host_signatures(image, arena, &all, NULL) != MPK_OK)
-		return NULL;
-	signature = mpk_host_signature_find(image, all, call->function);
-	if (!signature ||
-	    mpk_signature_check(signature, call->args, call->arg_count, NULL) == MPK_OK)
-		return NULL;
-	return signature;
-}
-
-void mpk_argument_hint_add(const struct mpk_library_options *options, const struct mpk_call *call,
-			   struct mpk_arena *arena, struct mpk_error *err)
-{
-	const struct mpk_signature *signature = NULL;
-
-	if (options->explains_calls && err->code == MPK_E_RAISED)
-		signature = broken_signature(options->image, call, arena);
-	if (signature)
-		mpk_hint_add_call(signature, err);
-}
-
-static bool has_name_twice(const struct mpk_args *args)
-{
-	for (size_t i = 0; args->names && i < args->count; i++)
-		for (size_t k = 0; k < i; k++)
-			if (args->names[i].len && mpk_span_equal(args->names[i], args->names[k]))
-				return true;
-	return false;
-}
-
-/* The error is of the call when binding its values fails again; other values that make no sense are refused
- * with the same code. */
-void mpk_model_hint_add(const struct mpk_function *f, const struct mpk_args *args,
-			struct mpk_error *err)
-{
-	struct mpk_value *ordered;
-
-	if (err->code != MPK_E_USAGE || has_name_twice(args))
-		return;
-	if (mpk_signature_order(f->signature, args, &ordered, NULL) == MPK_OK)
-		free(ordered);
-	else
-		mpk_hint_add_call(f->signature, err);
-}
-
 /* --- opening --------------------------------------------------------------------------------- */
 
 static struct mpk_devices *devices_of(const struct mpk_session *s)
@@ -349,17 +274,12 @@ static enum mpk_code need_library(struct mpk_session *s, struct mpk_error *err)
 /* Constants that the library leaves to a file; before a function of it is looked up. */
 static enum mpk_code bind_late(struct mpk_session *s, struct mpk_error *err)
 {
-	struct mpk_module **modules;
-	size_t count;
-	enum mpk_code code;
+	struct mpk_param_file *params = s->call->params;
 
-	if (!s->call->params || s->call->params == s->bound)
+	if (!params || params == s->bound)
 		return MPK_OK;
-	MPK_TRY(mpk_library_modules(s->library, &modules, &count, err));
-	code = bind_late_constants(s->call->params, modules, count, err);
-	free(modules);
-	s->bound = s->call->params;
-	return code;
+	s->bound = params;
+	return mpk_relay_bind_library(s->library, find_constant, params, err);
 }
 
 /* Models get the devices before the look-up, as they are loaded by it. */
@@ -385,24 +305,19 @@ static enum mpk_code open_function(struct mpk_session *s, struct mpk_error *err)
 static enum mpk_code open_kernel(struct mpk_session *s, const struct mpk_tree *tree,
 				 struct mpk_error *err)
 {
-	struct mpk_dldevice asked = s->call->device;
+	struct mpk_kernel_found found;
 
-	s->where = asked;
+	s->where = s->call->device;
 	if (!tree)
 		return mpk_fail(err, MPK_E_NOTFOUND,
 				"no kernel '%s': the library has no blob, so there are no modules",
 				MPK_QUOTE(mpk_span_str(s->call->function)));
 	if (!s->kernels)
 		MPK_TRY(mpk_kernel_set_create(s->runtime, tree, &s->kernels, err));
-	MPK_TRY(mpk_kernel_set_find(s->kernels, s->call->function, s->call->kernel, &s->function,
-				    &s->where, err));
-	if (asked.type == s->where.type)
-		s->where = asked;
-	else if (asked.type)
-		return mpk_fail(err, MPK_E_USAGE, "kernel '%s' is code for %s, not for %s",
-				s->function->name,
-				mpk_device_kind_name(mpk_device_kind_from(s->where.type)),
-				mpk_device_kind_name(mpk_device_kind_from(asked.type)));
+	MPK_TRY(mpk_kernel_set_find(s->kernels, s->call->function, s->call->kernel, s->where,
+				    &found, err));
+	s->function = found.function;
+	s->where = found.where;
 	return MPK_OK;
 }
 
@@ -437,8 +352,11 @@ static enum mpk_code send_args(struct mpk_session *s, size_t more, struct mpk_er
 	for (size_t i = 0; i < call->arg_count; i++) {
 		if (call->names)
 			s->names[i] = call->names[i];
-		MPK_TRY(send_argument(devices_of(s), call, s->function->signature, i, s->where,
-				      &s->args[i], err));
+		if (call->kept && call->kept[i].len)
+			MPK_TRY(mpk_kept_get(&s->kept, call->kept[i], &s->args[i], err));
+		else
+			MPK_TRY(send_argument(devices_of(s), call, s->function->signature, i,
+					      s->where, &s->args[i], err));
 	}
 	return MPK_OK;
 }

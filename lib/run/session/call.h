@@ -62,6 +62,11 @@ struct mpk_call {
 	const struct mpk_dldevice
 		*places; /* of each argument, type 0: where `device` and the function
 					    * say; NULL: all so */
+	const struct mpk_span
+		*kept;    /* of each argument: the kept value that it is, "cache", "cache[1]";
+				      * empty: args has it; NULL: all so */
+	const char *keep; /* the name under which later calls find the result; NULL: none.
+				      * Without the "$" */
 	size_t arg_count;
 	struct mpk_param_file *params; /* inputs by name, where the call itself has none of that
 					* name; NULL: none */
@@ -82,12 +87,6 @@ struct mpk_call {
  * Returns  MPK_OK; MPK_E_DEVICE as mpk_devices_default says */
 enum mpk_code mpk_call_choose_device(const struct mpk_library_options *library,
 				     struct mpk_call *call, struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_call_check_isolated - whether isolated code can be called where the call says
- * Returns  MPK_OK, also without a sandbox; MPK_E_USAGE: on a device */
-enum mpk_code mpk_call_check_isolated(const struct mpk_library_options *library,
-				      const struct mpk_call *call,
-				      struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_call_run - load the library in a child process and call the function there
  * For a kernel only library->tree is used.

@@ -17,6 +17,7 @@
 #include "runtime/library.h"
 #include "session/batch.h"
 #include "session/call.h"
+#include "session/internal/kept.h"
 #include "signature/signature.h"
 #include "value/module.h"
 
@@ -85,6 +86,7 @@ struct mpk_session {
 	struct mpk_value *args;    /* the call's, then those of its file of parameters */
 	struct mpk_span *names;    /* of args; NULL: none has one */
 	size_t arg_count;
+	struct mpk_kept kept;               /* by the calls before */
 	const struct mpk_param_file *bound; /* whose late-bound constants executables have */
 };
 
@@ -100,15 +102,10 @@ static inline bool mpk_watch_is_asked(const struct mpk_watch *watch)
 	return watch->profiles || watch->traces || watch->dump || watch->compare;
 }
 
-/* mpk_argument_hint_add - to the error of a host function whose arguments do not fit its signature:
- * a call that works */
-void mpk_argument_hint_add(const struct mpk_library_options *options, const struct mpk_call *call,
-			   struct mpk_arena *arena, struct mpk_error *err);
-
-/* mpk_model_hint_add - to the error of a function of a model whose values do not fit its signature: a call that
- * works */
-void mpk_model_hint_add(const struct mpk_function *f, const struct mpk_args *args,
-			struct mpk_error *err);
+/* mpk_session_hint_add - to the error of a call whose arguments do not fit the signature of its function: a call
+ * that works (hint.c) */
+void mpk_session_hint_add(struct mpk_session *s, const struct mpk_args *args,
+			  struct mpk_error *err);
 
 /* A tensor of the file for an input of the function. */
 struct mpk_param_choice {

@@ -155,6 +155,7 @@ static struct mpk_devices *session_devices(const struct mpk_session *s)
 /* Functions and libraries before the runtime that they were loaded into. */
 static void session_fini(struct mpk_session *s)
 {
+	mpk_kept_fini(&s->kept);
 	mpk_library_close(s->library);
 	mpk_kernel_set_destroy(s->kernels);
 	mpk_runtime_destroy(s->runtime);
@@ -296,6 +297,8 @@ static enum mpk_code call_and_reply(struct mpk_session *s, struct mpk_wire *wire
 	rc = watchers_init(&watchers, s->call, session_devices(s), err);
 	if (rc == MPK_OK)
 		rc = call_all(s, &watchers, seconds, &result, err);
+	if (rc == MPK_OK && s->call->keep)
+		rc = mpk_kept_set(&s->kept, s->call->keep, &result, err);
 	mpk_runtime_set_observers(s->runtime, NULL);
 	if (rc == MPK_OK)
 		rc = reply(s, &watchers, mpk_span_of(seconds, bytes), &result, wire, err);

@@ -76,6 +76,7 @@ struct mpk_image {
 	struct mpk_span carrier; /* of a standalone library: what it carries the library as
 				  * (standalone/standalone.h); empty: it is none */
 	const char *executor;    /* the version of the executor in it; NULL: none */
+	bool is_linked;          /* the executor has the host code linked in */
 
 	uint16_t machine;         /* EM_*; 0: a bare blob, C, or no number of ELF's */
 	const char *machine_name; /* "x86-64", "AArch64", "S390", ...; "machine 0x1234"; NULL:
@@ -193,6 +194,11 @@ bool mpk_elf_is_device_section(const char *name);
 enum mpk_code mpk_elf_device_code(const struct mpk_elf *elf, struct mpk_arena *arena,
 				  const struct mpk_image_device **out, size_t *count,
 				  struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_device_container_bytes - how long the container is that begins at an offset of a section
+ * @is_empty  receives whether it is one without images
+ * Returns  0: there is none, it does not say, or it says more than there is */
+size_t mpk_device_container_bytes(struct mpk_span section, size_t at, bool *is_empty);
 
 /* mpk_device_code_split - the same for the bytes of one section
  * @off, @section   where it is in the input, and its name; borrowed

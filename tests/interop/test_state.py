@@ -52,6 +52,9 @@ def test_greedy(mode, minspect, tmp_path):
         token = numpy.array([greedy(logits)], "int32")
         logits = forward(story, "decode", [7], token, [1])
     story.compare(minspect, library)
+    if mode == "bytecode":  # which says what is a cache by what it is given to
+        inputs, outputs = relaxrun.signatures_in(minspect, library)["decode"]
+        assert [x["title"] for x in inputs + outputs if x["kind"] == "named"] == ["KV cache"] * 2
 
 
 # --- caches in any order of operations ------------------------------------------------------------
@@ -467,3 +470,22 @@ def test_weights(small, minspect, tmp_path):
     story.call(cache + "clear")
     story.call("vm.builtin.param_array_from_cache", "w", 1)
     story.compare(minspect, library)
+
+
+@pytest.mark.parametrize("mode", relaxrun.MODES)
+def test_all_that_is_missing(mode, minspect, tmp_path):
+    """Functions that nobody has are named at once, also by compiled code, which looks them up one by one."""
+    library = tmp_path / "model.so"
+    module = relaxlib.parse("""
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((2,), "float32")):
+        a = R.call_pure_packed("acme.one", x, ty_args=(R.Any,))
+        b = R.call_pure_packed("vm.builtin.copy", a, ty_args=(R.Any,))
+        c = R.call_pure_packed("acme.two", b, ty_args=(R.Any,))
+        return c
+""")
+    relaxrun.relax.build(module, "llvm", exec_mode=mode).export_library(str(library))
+    said = minspect("--run", "main", library, "--input", "2xf32", status=6)
+    assert "acme.one, acme.two" in said.stderr

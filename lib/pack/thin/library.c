@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cursor.h"
 #include "base/num.h"
 #include "base/vec.h"
 #include "elf/image.h"
@@ -42,6 +43,19 @@ static void library_fini(struct library *l)
 	free(l->containers);
 	mpk_thin_references_fini(&l->references);
 	free(l->patches.items);
+}
+
+/* Where these are in the header of every class, and how a number of two bytes lies in this byte order. */
+bool mpk_thin_takes(struct mpk_span file)
+{
+	unsigned type, machine;
+
+	if (file.len < sizeof(Elf64_Ehdr) || !mpk_span_starts(file, ELFMAG) ||
+	    file.data[EI_CLASS] != ELFCLASS64 || file.data[EI_DATA] != ELFDATA2LSB)
+		return false;
+	type = mpk_load_u16(file.data + offsetof(Elf64_Ehdr, e_type));
+	machine = mpk_load_u16(file.data + offsetof(Elf64_Ehdr, e_machine));
+	return type == ET_DYN && (machine == EM_X86_64 || machine == EM_AARCH64);
 }
 
 static enum mpk_code library_open(struct library *l, struct mpk_span file)

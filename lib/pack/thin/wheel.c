@@ -60,7 +60,7 @@ struct writing {
 	int failed; /* errno */
 };
 
-static void write_piece(void *arg, uint64_t off, struct mpk_span piece)
+static void write_unpacked(void *arg, uint64_t off, struct mpk_span piece)
 {
 	struct writing *w = arg;
 
@@ -73,7 +73,7 @@ static enum mpk_code unpack(struct wheel *w, const struct mpk_zip_member *m,
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
 	struct writing to = { .fd = w->scratch->plain };
-	const struct mpk_deflate_sink sink = { write_piece, &to };
+	const struct mpk_deflate_sink sink = { write_unpacked, &to };
 	struct mpk_deflate_index *ignored;
 
 	if (ftruncate(to.fd, 0) != 0)

@@ -18,8 +18,9 @@ arch='-gencode=arch=compute_75,code=sm_75 -gencode=arch=compute_80,code=sm_80 -g
 	-gencode=arch=compute_100,code=sm_100 -gencode=arch=compute_120,code=[sm_120,compute_120]'
 for i in 1 2 3; do
 	mode=$(echo none speed size | cut -d ' ' -f $i)
+	test $i = 3 && rdc=true || rdc=false
 	# shellcheck disable=SC2086
-	"$nvcc" $arch -lineinfo -rdc=$([ $i = 3 ] && echo true || echo false) --compress-mode=$mode -DKERNEL=k$i -DENTRY=e$i \
+	"$nvcc" $arch -lineinfo -rdc=$rdc --compress-mode=$mode -DKERNEL=k$i -DENTRY=e$i \
 		-Xcompiler -fPIC -c a.cu -o $i.o
 done
 # shellcheck disable=SC2086

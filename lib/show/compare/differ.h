@@ -111,6 +111,10 @@ void mpk_differ_lines(struct mpk_differ *d, const char *what, struct mpk_span na
 void mpk_differ_tensors(struct mpk_differ *d, struct mpk_span name,
 			const struct mpk_tensor_record *a, const struct mpk_tensor_record *b);
 
+/* mpk_differ_put_type - append "f32[2, 3]", and a scalar as "f32[]", as values are typed for --run */
+void mpk_differ_put_type(struct mpk_dtype dtype, const int64_t *shape, size_t ndim,
+			 struct mpk_strbuf *out);
+
 /* mpk_differ_content - a change of two runs of bytes, if they differ: with hunks where both are texts, else as
  * mpk_differ_bytes */
 void mpk_differ_content(struct mpk_differ *d, const char *what, struct mpk_span name,

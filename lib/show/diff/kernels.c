@@ -330,10 +330,8 @@ static void compare_matched(struct mpk_differ *d, const struct side *a,
 /* Keys are unique: the list numbers copies of a kernel, and the number is a part of the key. */
 static bool index_keys(const struct mpk_kernel_list *list, struct mpk_strmap *out)
 {
-	size_t at;
-
 	for (size_t i = 0; i < list->count; i++)
-		if (mpk_strmap_put(out, list->items[i].key, i, &at) < 0)
+		if (mpk_strmap_put(out, list->items[i].key, i, NULL) < 0)
 			return false;
 	return true;
 }

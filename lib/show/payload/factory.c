@@ -223,18 +223,18 @@ static enum mpk_code payload_factory_read_graph(const struct mpk_payload_content
 	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap weights = { 0 };
 	const struct mpk_params *params = &c->payload->u.factory.params;
 	const struct mpk_graph_json *g = c->graph;
-	size_t *drawn = mpk_arena_array(arena, g->node_count, sizeof *drawn), found;
+	size_t *drawn = mpk_arena_array(arena, g->node_count, sizeof *drawn);
 
 	(void)index; /* there is one */
 	MPK_TRY_ALLOC(drawn, err);
 	for (size_t i = 0; i < params->names.count; i++)
-		if (mpk_strmap_put(&weights, params->names.items[i], i, &found) < 0)
+		if (mpk_strmap_put(&weights, params->names.items[i], i, NULL) < 0)
 			return mpk_fail_nomem(err);
 	for (size_t i = 0; i < g->node_count; i++) {
 		const struct mpk_graph_node *node = &g->nodes[i];
 
 		drawn[i] = MPK_NO_NODE;
-		if (node->is_input && mpk_strmap_find(&weights, mpk_span_str(node->name), &found))
+		if (node->is_input && mpk_strmap_find(&weights, mpk_span_str(node->name), NULL))
 			continue;
 		drawn[i] = draw_node(&b, g, i);
 		for (size_t k = 0; k < node->input_count; k++)
@@ -285,24 +285,15 @@ static void put_inputs(const struct graph_node *n, struct mpk_strbuf *out)
 	mpk_strbuf_puts(out, n->node->input_count ? ")" : "()");
 }
 
-static void put_dims(const int64_t *shape, size_t ndim, struct mpk_strbuf *out)
-{
-	for (size_t i = 0; i < ndim; i++)
-		mpk_strbuf_printf(out, "%s%" PRId64, i ? ", " : "", shape[i]);
-}
-
 static void put_types(const struct graph_node *n, struct mpk_strbuf *out)
 {
 	size_t end = n->graph->row_ptr[n->index + 1];
-	char type[MPK_DTYPE_TEXT];
 
 	for (size_t i = n->graph->row_ptr[n->index]; i < end; i++) {
 		const struct mpk_graph_entry *e = &n->graph->entries[i];
 
 		mpk_strbuf_puts(out, i > n->graph->row_ptr[n->index] ? ", " : "");
-		mpk_strbuf_printf(out, "%s[", mpk_dtype_print_short(e->dtype, type));
-		put_dims(e->shape, e->ndim, out);
-		mpk_strbuf_putc(out, ']');
+		mpk_differ_put_type(e->dtype, e->shape, e->ndim, out);
 	}
 }
 

@@ -63,7 +63,7 @@ struct mpk_check {
 
 /* The checks in the order they run; each array ends with a row whose name is NULL. */
 extern const struct mpk_check mpk_checks_elf[], mpk_checks_dynamic[];
-extern const struct mpk_check mpk_checks_contents[], mpk_checks_payload[];
+extern const struct mpk_check mpk_checks_contents[], mpk_checks_payload[], mpk_checks_code[];
 
 /* mpk_verify_run - run every check
  * What the code says is read unless a view asked before, and stays with the nodes.

@@ -205,8 +205,7 @@ static void spdx_relate(const char *from, const char *type, const char *to, stru
 			struct mpk_json_at *list)
 {
 	struct mpk_json_at *o = mpk_json_object(j, list, NULL);
-	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf a = { 0 };
-	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf b = { 0 };
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf a = { 0 }, b = { 0 };
 
 	mpk_strbuf_printf(&a, "SPDXRef-%s", from);
 	mpk_strbuf_printf(&b, "SPDXRef-%s", to);

@@ -83,19 +83,29 @@ static const void *item(const struct mpk_diff_thing *t, const void *list, size_t
 	return (const uint8_t *)list + i * t->bytes;
 }
 
+static struct mpk_span name_of(const struct mpk_diff_thing *t, const void *list, size_t i)
+{
+	const uint8_t *at = item(t, list, i);
+	struct mpk_span name;
+
+	if (t->name)
+		return t->name(at);
+	memcpy(&name, at + t->name_at, sizeof name);
+	return name;
+}
+
 void mpk_differ_match(struct mpk_differ *d, const struct mpk_diff_thing *t, const void *a,
 		      size_t a_count, const void *b, size_t b_count)
 {
-	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap in_a = { 0 };
-	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap in_b = { 0 };
+	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap in_a = { 0 }, in_b = { 0 };
 	size_t at;
 
 	for (size_t i = 0; i < a_count; i++)
-		d->diff->failed |= mpk_strmap_put(&in_a, t->name(item(t, a, i)), i, &at) < 0;
+		d->diff->failed |= mpk_strmap_put(&in_a, name_of(t, a, i), i, &at) < 0;
 	for (size_t i = 0; i < b_count; i++)
-		d->diff->failed |= mpk_strmap_put(&in_b, t->name(item(t, b, i)), i, &at) < 0;
+		d->diff->failed |= mpk_strmap_put(&in_b, name_of(t, b, i), i, &at) < 0;
 	for (size_t i = 0; i < a_count; i++) {
-		struct mpk_span name = t->name(item(t, a, i));
+		struct mpk_span name = name_of(t, a, i);
 
 		if (!mpk_strmap_find(&in_b, name, &at))
 			add_whole(d, MPK_DIFF_REMOVED, t, name);
@@ -103,7 +113,7 @@ void mpk_differ_match(struct mpk_differ *d, const struct mpk_diff_thing *t, cons
 			t->compare(d, name, item(t, a, i), item(t, b, at));
 	}
 	for (size_t i = 0; i < b_count; i++) {
-		struct mpk_span name = t->name(item(t, b, i));
+		struct mpk_span name = name_of(t, b, i);
 
 		if (!mpk_strmap_find(&in_a, name, &at))
 			add_whole(d, MPK_DIFF_ADDED, t, name);

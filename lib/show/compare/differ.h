@@ -65,8 +65,9 @@ struct mpk_differ {
 /* A kind of thing that has a name: two lists of them are matched by name, then compared. */
 struct mpk_diff_thing {
 	const char *what;
-	size_t bytes; /* of an item of the lists */
-	struct mpk_span (*name)(const void *item);
+	size_t bytes;                              /* of an item of the lists */
+	struct mpk_span (*name)(const void *item); /* NULL: a struct mpk_span in the item */
+	size_t name_at;                            /* where in the item that is */
 	/* Adds what changed between two of one name; NULL: nothing can. */
 	void (*compare)(struct mpk_differ *d, struct mpk_span name, const void *a, const void *b);
 	bool is_place;     /* its name is the path of what is in it */

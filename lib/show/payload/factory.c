@@ -181,8 +181,7 @@ static void put_result_type(const struct mpk_graph_json *g, size_t node, struct 
  * executor does itself, by their name. */
 static size_t draw_node(struct mpk_graph_builder *b, const struct mpk_graph_json *g, size_t index)
 {
-	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf label = { 0 };
-	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf detail = { 0 };
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf label = { 0 }, detail = { 0 };
 	const struct mpk_graph_node *n = &g->nodes[index];
 	bool plain = n->is_input || n->func_name[0] == '_'; /* __nop, __copy */
 	size_t at;
@@ -327,8 +326,7 @@ static void put_change(const char *what, const struct graph_node *a, const struc
 		       void (*put)(const struct graph_node *n, struct mpk_strbuf *out),
 		       struct mpk_strbuf *out)
 {
-	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf x = { 0 };
-	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf y = { 0 };
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf x = { 0 }, y = { 0 };
 
 	put(a, &x);
 	put(b, &y);

@@ -165,8 +165,7 @@ static void number_blocks(const struct mpk_graph_code *g, size_t *block)
 static void put_block(struct mpk_graph_builder *b, const struct mpk_graph_code *g, size_t from,
 		      size_t end)
 {
-	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf label = { 0 };
-	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf detail = { 0 };
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf label = { 0 }, detail = { 0 };
 	size_t names = 0;
 
 	mpk_strbuf_printf(&label, "%zu", from);

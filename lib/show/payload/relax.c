@@ -238,8 +238,7 @@ static void relax_put_name(struct mpk_span name, struct mpk_strbuf *out)
 static size_t relax_add_step(const struct reader *r, const struct mpk_relax_instr *instr,
 			     struct mpk_span name)
 {
-	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf label = { 0 };
-	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf detail = { 0 };
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf label = { 0 }, detail = { 0 };
 	enum mpk_model_node_kind kind =
 		mpk_span_starts(name, BUILTIN) ? MPK_MODEL_BUILTIN : MPK_MODEL_OPERATOR;
 

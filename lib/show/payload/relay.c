@@ -190,8 +190,7 @@ static struct mpk_span callee(const struct reader *r, const struct mpk_relay_ins
  * done by the virtual machine itself. */
 static size_t add_step(const struct reader *r, const struct mpk_relay_instr *instr)
 {
-	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf label = { 0 };
-	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf detail = { 0 };
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf label = { 0 }, detail = { 0 };
 	struct mpk_span name = callee(r, instr);
 
 	mpk_relay_dump_instr(r->x, instr, &detail);

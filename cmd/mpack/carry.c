@@ -25,7 +25,7 @@
 #include "process/process.h"
 #include "tar/tar.h"
 #include "toolchain/loadable.h"
-#include "toolchain/scratch.h"
+#include "toolchain/toolchain.h"
 
 /* --- the archive -------------------------------------------------------------------------------- */
 

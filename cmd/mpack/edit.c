@@ -20,7 +20,7 @@
 #include "package/package.h"
 #include "standalone/standalone.h"
 #include "text/escape.h"
-#include "toolchain/confirm.h"
+#include "toolchain/toolchain.h"
 #include "trust/seal.h"
 #include "verify/verify.h"
 

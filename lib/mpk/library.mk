@@ -9,7 +9,7 @@ LIBDIR     ?= $(PREFIX)/lib
 INCLUDEDIR ?= $(PREFIX)/include
 RUN_ROOMS := $(addprefix lib/,ground/base ground/io ground/text know/signature know/program know/code \
 	$(addprefix run/,device value abi runtime library executor executor/contrib executor/plan executor/relax \
-	executor/relay executor/static)) formats $(wildcard formats/*)
+	executor/relay executor/state executor/static)) formats $(wildcard formats/*)
 RUN_SRC   := $(sort $(foreach r,$(RUN_ROOMS),$(wildcard $(r)/*.c)))
 RUN_OBJ   := $(RUN_SRC:%.c=$(O)/run/%.o)
 RUN_SOVERSION := 0
@@ -17,7 +17,9 @@ RUN_SO    := $(O)/librun/libmpk-run.so.$(RUN_SOVERSION)
 RUN_LIBS  := $(RUN_SO) $(O)/librun/libmpk-run.so $(O)/librun/libmpkrun.a $(O)/librun/libmpkrun-pic.a
 # -ftrivial-auto-var-init fills buffers of kilobytes in every call; all others of HARDEN stay. At -Os gcc takes what
 # a callee sets for unset; the programs are compiled with the warning.
-RUN_CFLAGS  = $(filter-out -ftrivial-auto-var-init=zero,$(ALL_CFLAGS)) -ffunction-sections -fdata-sections \
+# Caches, recurrent states and samplers are left out, as few models have them: RUN_STATE=1 takes them in, 70 KiB.
+RUN_STATE ?= 0
+RUN_CFLAGS  = -DMPK_RUN_STATE=$(RUN_STATE) $(filter-out -ftrivial-auto-var-init=zero,$(ALL_CFLAGS)) -ffunction-sections -fdata-sections \
 	-fno-asynchronous-unwind-tables -fno-unwind-tables -Wno-maybe-uninitialized -Os
 RUN_LDFLAGS = $(filter-out -fuse-ld=%,$(ALL_LDFLAGS)) -Wl,--gc-sections
 RUN_NEEDS  := -lm -ldl -pthread

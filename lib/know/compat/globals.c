@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table is made (globals.def); which option of TVM's build brings what the wheels lack is read in its
  * CMake files. */
-#include "compat/globals.h"
+#include "compat/release.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "base/search.h"
+#include "base/vec.h"
 
 enum {
 	FFI = 1 << 0,

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/search.h"
 #include "base/vec.h"
 #include "compat/dso.h"
 #include "elf/linking.h"

@@ -17,7 +17,6 @@
 #include "io/output.h"
 #include "io/path.h"
 #include "text/escape.h"
-#include "toolchain/confirm.h"
 #include "toolchain/toolchain.h"
 
 struct job {

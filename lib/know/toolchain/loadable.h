@@ -10,7 +10,7 @@
 
 #include "elf/image.h"
 #include "process/process.h"
-#include "toolchain/scratch.h"
+#include "toolchain/toolchain.h"
 
 struct mpk_loadable_options {
 	const char *path;              /* the file */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/cursor.h"
-#include "base/search.h"
+#include "base/vec.h"
 #include "io/copy.h"
 #include "package/package.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/num.h"
-#include "base/search.h"
+#include "base/vec.h"
 #include "launch/internal/resolve.h"
 #include "text/escape.h"
 #include "toml/toml.h"

@@ -75,16 +75,6 @@ struct mpk_context mpk_host_context(const struct mpk_host *host)
 				     .convention = host->code.convention };
 }
 
-/* Names are the module's own constants, so the pointers stay good as long as it is open. */
-bool mpk_host_register(struct mpk_host *host, const char *name, void *address)
-{
-	if (!mpk_vec_reserve(&host->registered, &host->registered_cap, host->registered_count + 1,
-			     sizeof *host->registered))
-		return false;
-	host->registered[host->registered_count++] = (struct mpk_registered){ name, address };
-	return true;
-}
-
 /* --- functions ---------------------------------------------------------------------- */
 
 struct host_function {
@@ -486,6 +476,9 @@ enum mpk_code mpk_library_find(struct mpk_library *lib, const char *name, struct
 
 	free(modules);
 	MPK_TRY(code);
+	/* what applications do with a model between its calls: the state of its caches is theirs */
+	if (!f)
+		f = mpk_function_hold(mpk_runtime_find_global(lib->host->runtime, name));
 	if (!f)
 		return library_not_found(lib, name, err);
 	*out = f;

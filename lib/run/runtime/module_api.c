@@ -15,6 +15,7 @@
 #include "abi/ffi_object.h"
 #include "abi/raised.h"
 #include "base/strbuf.h"
+#include "base/vec.h"
 #include "runtime/context.h"
 #include "runtime/devices.h"
 #include "runtime/internal/process.h"
@@ -132,6 +133,16 @@ static int run_once(void **slot, int (*fn)(void *), void *data, int bytes)
 {
 	(void)bytes;
 	return mpk_once_run(slot, fn, data);
+}
+
+/* Names are the module's own constants, so the pointers stay good as long as it is open. */
+bool mpk_host_register(struct mpk_host *host, const char *name, void *address)
+{
+	if (!mpk_vec_reserve(&host->registered, &host->registered_cap, host->registered_count + 1,
+			     sizeof *host->registered))
+		return false;
+	host->registered[host->registered_count++] = (struct mpk_registered){ name, address };
+	return true;
 }
 
 static int register_symbol(const char *name, void *address)

@@ -62,6 +62,11 @@ struct mpk_call {
 	const struct mpk_dldevice
 		*places; /* of each argument, type 0: where `device` and the function
 					    * say; NULL: all so */
+	const struct mpk_span
+		*kept;    /* of each argument: the kept value that it is, "cache", "cache[1]";
+				      * empty: args has it; NULL: all so */
+	const char *keep; /* the name under which later calls find the result; NULL: none.
+				      * Without the "$" */
 	size_t arg_count;
 	struct mpk_param_file *params; /* inputs by name, where the call itself has none of that
 					* name; NULL: none */

@@ -6,6 +6,7 @@
  *   name = "adds"                   else the function's name and the case's number
  *   run = "addone"
  *   args = [{ input = "4xf32=1,2,3,4" }, { out = "4xf32" }]
+ *   keep = "cache"                  what it returns; an input of later cases is then "$cache"
  *   expect = ["4xf32=2,3,4,5"]      or raises = "expected float32"
  *   atol, rtol, timeout, device, params, grid, block, shared, repeat, warmup, skip = "why"
  *

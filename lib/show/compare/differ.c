@@ -5,6 +5,7 @@
  * allocation is noted in the list, and the comparison goes on, so that callers need not ask after each step. */
 #include "compare/differ.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -140,6 +141,17 @@ bool mpk_differ_texts(struct mpk_differ *d, const char *what, struct mpk_span na
 	mpk_strbuf_fini(a);
 	mpk_strbuf_fini(b);
 	return differ;
+}
+
+void mpk_differ_put_type(struct mpk_dtype dtype, const int64_t *shape, size_t ndim,
+			 struct mpk_strbuf *out)
+{
+	char type[MPK_DTYPE_TEXT];
+
+	mpk_strbuf_printf(out, "%s[", mpk_dtype_print_short(dtype, type));
+	for (size_t i = 0; i < ndim; i++)
+		mpk_strbuf_printf(out, "%s%" PRId64, i ? ", " : "", shape[i]);
+	mpk_strbuf_putc(out, ']');
 }
 
 struct mpk_difference *mpk_differ_bytes(struct mpk_differ *d, const char *what,

@@ -167,17 +167,6 @@ struct mpk_tensor_diff mpk_tensor_compare(const struct mpk_tensor_record *a,
 	return out;
 }
 
-void mpk_differ_put_type(struct mpk_dtype dtype, const int64_t *shape, size_t ndim,
-			 struct mpk_strbuf *out)
-{
-	char type[MPK_DTYPE_TEXT];
-
-	mpk_strbuf_printf(out, "%s[", mpk_dtype_print_short(dtype, type));
-	for (size_t i = 0; i < ndim; i++)
-		mpk_strbuf_printf(out, "%s%" PRId64, i ? ", " : "", shape[i]);
-	mpk_strbuf_putc(out, ']');
-}
-
 void mpk_tensor_diff_text(const struct mpk_tensor_diff *d, const struct mpk_tensor_record *a,
 			  const struct mpk_tensor_record *b, struct mpk_strbuf *out)
 {

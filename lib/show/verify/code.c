@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "code/info.h"
 #include "code/param.h"
-#include "code/verify.h"
 #include "model/node_info.h"
 #include "sourcecode/sourcecode.h"
 #include "text/escape.h"

@@ -399,6 +399,21 @@ static enum mpk_code take_section(struct reader *r, const struct mpk_cubin_secti
 	return MPK_OK;
 }
 
+#define UNTOLD UINT32_MAX
+
+/* The sum counts where there is one; a frame alone only for a kernel that calls nothing. */
+static bool stack_bytes(const struct mpk_cubin_stack *s, uint32_t *out)
+{
+	uint32_t bytes = s->has_total ? s->total : s->frame;
+
+	if (s->has_total ? s->total == UNTOLD : !s->has_frame || s->calls)
+		return false;
+	if (s->calls_out || s->inner > bytes)
+		return false;
+	*out = bytes;
+	return true;
+}
+
 static enum mpk_code cubin_read_sections(struct reader *r, struct mpk_error *err)
 {
 	for (size_t i = 0; i < r->elf.section_count; i++) {
@@ -414,7 +429,7 @@ static enum mpk_code cubin_read_sections(struct reader *r, struct mpk_error *err
 		if (!k->code_bytes)
 			return mpk_fail(err, MPK_E_CORRUPT, "cubin: kernel '%s' has no code",
 					MPK_QUOTE(k->name));
-		k->has_stack = mpk_cubin_stack_bytes(&r->stacks[i], &k->stack_bytes);
+		k->has_stack = stack_bytes(&r->stacks[i], &k->stack_bytes);
 	}
 	return MPK_OK;
 }

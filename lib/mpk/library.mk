@@ -58,12 +58,16 @@ $(O)/librun/libmpk-run.so: $(RUN_SO)
 # mpk-model.o is for mpack, which links it into standalone libraries: their code calls other functions.
 RUN_MODEL_NAMES = mpkr_enter mpkr_answer mpkr_raised mpkr_item mpkr_forget
 RUN_STATIC_OBJ := $(RUN_PUBLIC:%=$(O)/run-static/%.o)
+# Host code that is linked beside it finds there what it imports of its loader.
 $(O)/run-static/mpk-run.o: RUN_KEPT = $(RUN_NAMES)
+$(O)/run-static/mpk-run.o: RUN_GLOBAL := mpkr_*
+$(O)/run-static/mpk-model.o: RUN_GLOBAL := mpkr_* TVM*
+$(O)/run/lib/run/runtime/module_api.o: private CPPFLAGS += -DMPK_RUN_LINKED
 $(O)/run-static/mpk-model.o: RUN_KEPT = $(RUN_MODEL_NAMES)
 $(O)/run-static/mpk-run.o $(O)/run-static/mpk-model.o: $(RUN_STATIC_OBJ) $(O)/librun/run.a
 	$(call say,LD,$@)
 	$(Q)$(LD) -r --gc-sections $(RUN_KEPT:%=-u %) -o $@ $(RUN_STATIC_OBJ) $(O)/librun/run.a
-	$(Q)$(OBJCOPY) -w --keep-global-symbol='mpkr_*' --strip-unneeded $@
+	$(Q)$(OBJCOPY) -w $(RUN_GLOBAL:%=--keep-global-symbol='%') --strip-unneeded $@
 $(O)/librun/libmpkrun.a $(O)/librun/libmpkrun-pic.a: $(O)/run-static/mpk-run.o
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && $(AR) rcsD $@ $<

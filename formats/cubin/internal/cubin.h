@@ -74,8 +74,4 @@ enum mpk_code mpk_cubin_stack_calls(struct mpk_span graph,
 				    struct mpk_cubin_stack *(*at)(void *arg, uint32_t symbol),
 				    void *arg, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_cubin_stack_bytes - the bytes of stack
- * Returns  false: nobody knows */
-bool mpk_cubin_stack_bytes(const struct mpk_cubin_stack *s, uint32_t *out);
-
 #endif

@@ -100,6 +100,7 @@ struct mpk_toolchain {
 	const char *llvm;         /* path of libexec/mpack/llvm.so */
 	int log;                  /* descriptor for what tools print; 0: our standard error */
 	bool dry_run;             /* call the hooks, run and write nothing */
+	bool links_cxx;           /* an object is of C++, whose driver links then */
 	bool no_sandbox;          /* LLVM may do what this process may */
 	bool sources_checked;     /* mpk_source_check was called for all sources, by a process that
 				   * can do less harm with what it reads */
@@ -155,6 +156,20 @@ void mpk_llvm_confine(const struct mpk_compilation *c);
  *          LLVM), too */
 enum mpk_code mpk_compile_sources(struct mpk_compilation *c, const struct mpk_job *first,
 				  struct mpk_error *err) MPK_MUST_CHECK;
+
+/* The functions that tvm-ffi finds have this prefix, and in kept objects the other. */
+#define MPK_FUNCTION_PREFIX "__tvm_ffi_"
+#define MPK_FUNCTION_PREFIX_KEPT "__tvm_mpk_"
+
+/* mpk_objects_keep - copies of the objects of a compilation for the link of another library, which has functions of its
+ * own with the names that theirs have: N.o or, of an archive, N.a, from 0
+ * Functions and variables that tvm-ffi looks up get another prefix, of the same length. An object of the blob alone is
+ * left out. The objects are read in a process without rights.
+ * @folder  empty. It stays so where objects cannot be used like that: no ELF, code of a link-time optimizer, a blob beside
+ *          code or in an archive, names that share their bytes with others
+ * Returns  MPK_OK; MPK_E_CORRUPT; MPK_E_IO; MPK_E_NOMEM; MPK_E_INTERNAL: that process crashed */
+enum mpk_code mpk_objects_keep(const struct mpk_compilation *c, const char *folder,
+			       struct mpk_error *err) MPK_MUST_CHECK;
 
 /* --- a link ---------------------------------------------------------------------- */
 

@@ -69,6 +69,11 @@ void mpk_host_drop(struct mpk_host *host)
 	free(host);
 }
 
+static void *symbol_of(const struct mpk_host *host, const char *name)
+{
+	return host->code.symbol ? host->code.symbol(name) : dlsym(host->handle, name);
+}
+
 struct mpk_context mpk_host_context(const struct mpk_host *host)
 {
 	return (struct mpk_context){ .runtime = host->runtime,
@@ -168,7 +173,7 @@ enum mpk_code mpk_host_find(struct mpk_host *host, struct mpk_module *module, co
 	if (f && f->alias_of)
 		f = listed(&host->code, f->alias_of);
 	if (f)
-		address = dlsym(host->handle, f->symbol);
+		address = symbol_of(host, f->symbol);
 	if (!address)
 		address = registered_address(host, name);
 	if (!address)
@@ -185,7 +190,7 @@ static void set_context(struct mpk_host *host, struct mpk_module *context)
 
 	mpk_strbuf_printf(&symbol, "%s%s", host->code.prefix ? host->code.prefix : "",
 			  mpk_generation_get(host->code.gen)->ctx_symbol);
-	host->ctx_slot = dlsym(host->handle, mpk_strbuf_text(&symbol));
+	host->ctx_slot = symbol_of(host, mpk_strbuf_text(&symbol));
 	if (host->ctx_slot)
 		*host->ctx_slot = context;
 }
@@ -205,7 +210,7 @@ static void fill_pointers(struct mpk_host *host, struct mpk_module *context)
 		if (!(symbols[i].part & parts))
 			continue;
 		(void)snprintf(name, sizeof name, "__%s", symbols[i].name);
-		slot = dlsym(host->handle, name);
+		slot = symbol_of(host, name);
 		if (slot)
 			*slot = symbols[i].code;
 	}
@@ -233,7 +238,8 @@ static enum mpk_code library_load(struct mpk_library *lib, struct mpk_runtime *r
 	/* until all went well the code is the caller's */
 	lib->host->code.release = NULL;
 	MPK_TRY(mpk_node_modules(lib->host, &lib->root, &context, err));
-	MPK_TRY(mpk_host_link(lib->host, err));
+	if (!code->symbol) /* else the linker has resolved what it imports */
+		MPK_TRY(mpk_host_link(lib->host, err));
 	fill_pointers(lib->host, context);
 	lib->host->code.release = code->release;
 	return MPK_OK;

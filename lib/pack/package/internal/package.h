@@ -26,6 +26,17 @@
 const char *mpk_code_format_guess(const char *const *formats, size_t max, const char *kind,
 				  const char *path, struct mpk_span bytes);
 
+/* --- Host code that is linked into a standalone library --- */
+
+/* mpk_linked_table - the symbols of a library's code as C, for the executor that is linked beside that code
+ * @archive of the run library, whose functions the code is to find
+ * @out     receives "const struct mpkr_symbol mpkr_symbols[] = { ... };"
+ * @why     receives NULL; a sentence: why the code cannot be linked in, and nothing was written
+ * Returns  MPK_OK; MPK_E_CORRUPT; MPK_E_NOMEM */
+enum mpk_code mpk_linked_table(const struct mpk_image *image, struct mpk_span archive,
+			       struct mpk_arena *arena, struct mpk_strbuf *out, const char **why,
+			       struct mpk_error *err) MPK_MUST_CHECK;
+
 /* --- What the parts of mpk_init_manifest share --- */
 
 /* A kernel of a module. */

@@ -36,6 +36,7 @@ struct minspect_action {
 	/* Looks at a zip archive that is named without a member; returns an exit status. NULL: the
 	 * libraries in it are looked at that hold something. */
 	int (*archive)(struct minspect_look *l);
+	bool is_verbatim; /* its text is out of a file, or for programs: no line of it is changed */
 	const char *single; /* "extract": this action takes one library alone; NULL: any number */
 };
 

@@ -16,7 +16,6 @@
 #include "observe/compare.h"
 #include "observe/profile.h"
 #include "program/model.h"
-#include "session/batch.h"
 #include "session/cases.h"
 #include "session/hint.h"
 #include "text/escape.h"

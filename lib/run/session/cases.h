@@ -17,7 +17,7 @@
 
 #include "base/arena.h"
 #include "base/report.h"
-#include "session/batch.h"
+#include "session/call.h"
 #include "text/names.h"
 #include "toml/toml.h"
 

@@ -9,7 +9,7 @@
 
 #include "base/num.h"
 #include "base/vec.h"
-#include "session/internal/wire.h"
+#include "session/internal/reply.h"
 #include "text/escape.h"
 
 static struct mpk_kept_item *find_kept(const struct mpk_kept *kept, struct mpk_span name)

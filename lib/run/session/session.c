@@ -25,7 +25,6 @@
 #include "runtime/library.h"
 #include "session/hint.h"
 #include "session/internal/reply.h"
-#include "session/internal/wire.h"
 
 /* --- orders and reports ---------------------------------------------------------------------- */
 

@@ -17,7 +17,7 @@
 #include "params/params.h"
 #include "text/escape.h"
 #include "value/array.h"
-#include "value/scalars.h"
+#include "value/element.h"
 
 struct mpk_param_file {
 	atomic_uint refs;

@@ -12,7 +12,6 @@
 #include "text/escape.h"
 #include "value/element.h"
 #include "value/function.h"
-#include "value/scalars.h"
 
 /* "f32", "i64", "bool", "bf16"; the long name where there is no short one */
 static const char *dtype_short(struct mpk_dtype t, char out[MPK_DTYPE_TEXT])

@@ -15,7 +15,6 @@
 #include "base/error.h"
 #include "runtime/kernels.h"
 #include "runtime/library.h"
-#include "session/batch.h"
 #include "session/call.h"
 #include "session/internal/kept.h"
 #include "signature/signature.h"

@@ -133,10 +133,6 @@ const char *mpk_view_title(const struct mpk_view_node *node);
  * a module holds; nothing when there is nothing to count */
 void mpk_view_counts(const struct mpk_view_node *node, struct mpk_strbuf *out);
 
-/* mpk_view_role_name - "device": a word that JSON and the page share; stable
- * @kind    NULL, a kind without a row: "unknown" */
-const char *mpk_view_role_name(const struct mpk_kind *kind);
-
 /* mpk_view_tree - the tree alone, one module a line and its kernels below */
 void mpk_view_tree(const struct mpk_view *view, struct mpk_style style, struct mpk_strbuf *out);
 

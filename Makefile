@@ -156,7 +156,8 @@ $(O)/tests/fakes/old/libcuda.so.1: private CPPFLAGS += -DFAKE_CUDA_OLD_DRIVER
 $(FAKES): $(FAKE_SRC) $(wildcard tests/fakes/*.h) lib/run/device/internal/cuda_abi.h $(O)/flags
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(ALL_CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libcuda.so.1 -o $@ $(FAKE_SRC)
-FAKE_USERS := $(filter $(O)/tests/unit/check_device_cuda% $(O)/tests/unit/check_run_devices,$(UNIT_BIN))
+FAKE_USERS := $(filter $(O)/tests/unit/check_device_cuda% $(O)/tests/unit/check_run_devices $(O)/tests/unit/check_run_kernels \
+	$(O)/tests/unit/check_run_memory,$(UNIT_BIN))
 $(FAKE_USERS:%=%.o): private CPPFLAGS += -Itests/fakes
 $(FAKE_USERS): | $(FAKES)
 # Modules of each calling convention, for the tests of the runtime: plain C, as users would compile it.
@@ -174,6 +175,9 @@ $(O)/tests/unit/check_runtime $(O)/tests/unit/check_batch $(O)/tests/unit/check_
 # The readers whose calls check_read_once counts.
 COUNTED := ar cubin fatbin graph_json ptx source_code spirv
 $(O)/tests/unit/check_read_once: private ALL_LDFLAGS += $(COUNTED:%=-Wl,--wrap=mpk_%_read)
+# The allocations that check_run_memory lets fail.
+ALLOCATORS := malloc calloc realloc aligned_alloc strdup strndup
+$(O)/tests/unit/check_run_memory: private ALL_LDFLAGS += $(ALLOCATORS:%=-Wl,--wrap=%)
 # The runtime in a shared object, as applications have it.
 GUEST := $(O)/tests/guest/guest.so
 $(GUEST): $(O)/tests/guest/guest.o $(call wings,run know ground)
@@ -198,8 +202,8 @@ COMMIT = $(shell cat COMMIT 2>/dev/null || git rev-parse --short=12 HEAD 2>/dev/
 CONFIG_TEXT = \#define MPK_VERSION "$(VERSION)"\n\#define MPK_COMMIT "$(COMMIT)"\n\#define MPK_LIBELF_VERSION "$(shell $(PKG_CONFIG) --modversion libelf 2>/dev/null)"\n\#define MPK_LLVM_VERSION "$(if $(LLVM_CONFIG),$(shell $(LLVM_CONFIG) --version 2>/dev/null))"\n\#define MPK_LIBEXECDIR "$(ABSOLUTE_LIBEXECDIR)"\n
 $(O)/gen/common/config.h: FORCE
 	$(Q)mkdir -p $(@D); printf '$(CONFIG_TEXT)' | cmp -s - $@ || printf '$(CONFIG_TEXT)' > $@
-$(O)/cmd/common/options.o $(O)/cmd/common/find.o: $(O)/gen/common/config.h
-$(O)/cmd/common/options.o $(O)/cmd/common/find.o: CPPFLAGS += -I$(O)/gen
+$(O)/cmd/common/help.o $(O)/cmd/common/find.o: $(O)/gen/common/config.h
+$(O)/cmd/common/help.o $(O)/cmd/common/find.o: CPPFLAGS += -I$(O)/gen
 $(LLVM_OBJ): CPPFLAGS += $(LLVM_CPPFLAGS)
 
 $(O)/%.o: %.c $(O)/flags

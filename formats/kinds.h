@@ -40,18 +40,6 @@ struct mpk_kind {
 /* mpk_kind_find - the row for a kind, or NULL for kinds this program does not know */
 const struct mpk_kind *mpk_kind_find(struct mpk_span name);
 
-struct mpk_payload_reader; /* payload.h */
-
-/* Of a kind, how its payload reads; without what writes it. */
-struct mpk_kind_layout {
-	const char *name;
-	const struct mpk_payload_reader *reader;
-	const struct mpk_record_schema *schema;
-};
-
-/* mpk_kind_layout_find - the layout of a kind's payload, or NULL as mpk_kind_find */
-const struct mpk_kind_layout *mpk_kind_layout_find(struct mpk_span name);
-
 /* mpk_kind_at - the i-th row, NULL past the end; for lists and "did you mean" */
 const struct mpk_kind *mpk_kind_at(size_t i);
 

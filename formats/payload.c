@@ -17,20 +17,6 @@ static void write_empty(const struct mpk_payload *p, struct mpk_rope *rope)
 const struct mpk_payload_reader mpk_reader_empty = { MPK_PAYLOAD_EMPTY, read_empty };
 const struct mpk_codec mpk_codec_empty = { &mpk_reader_empty, write_empty, NULL };
 
-enum mpk_code mpk_payload_read(struct mpk_cursor *c, const struct mpk_kind_layout *layout,
-			       enum mpk_generation gen, struct mpk_arena *arena,
-			       struct mpk_payload *out, struct mpk_error *err)
-{
-	/* what a reader may ask of its kind: which layouts there are, which fields */
-	const struct mpk_kind kind = { .name = layout->name, .schema = layout->schema };
-	struct mpk_payload p = { .tag = layout->reader->tag, .kind = &kind, .gen = gen };
-
-	MPK_TRY(layout->reader->read(c, arena, &p, err));
-	p.kind = NULL;
-	*out = p;
-	return MPK_OK;
-}
-
 /* start: with all that a reader may ask of what it fills. */
 static enum mpk_code decode(const struct mpk_payload *start,
 			    const struct mpk_payload_reader *reader, struct mpk_source bytes,

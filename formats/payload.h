@@ -92,13 +92,6 @@ struct mpk_codec {
 	enum mpk_code (*files)(const struct mpk_payload *p, struct mpk_files *files);
 };
 
-/* mpk_payload_read - read the payload that begins at c, and no byte more
- * For containers that do not say how long a payload is. out->kind is NULL.
- * Returns  MPK_OK; MPK_E_CORRUPT with the offset; MPK_E_NOMEM */
-enum mpk_code mpk_payload_read(struct mpk_cursor *c, const struct mpk_kind_layout *layout,
-			       enum mpk_generation gen, struct mpk_arena *arena,
-			       struct mpk_payload *out, struct mpk_error *err) MPK_MUST_CHECK;
-
 /* The payload of a node that was read. */
 static inline struct mpk_source mpk_source_of(const struct mpk_node *node)
 {

@@ -1,25 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parses a command line by the rows of its table (options.h), and prints --help, --help=table
- * and --version. getopt_long does the splitting; what it cannot do is here: lists, values that
- * may be given once, and "did you mean" for unknown options. */
+/* Parses a command line by the rows of its table (options.h). getopt_long does the splitting; what
+ * it cannot do is here: lists, values that may be given once, "did you mean" for unknown options,
+ * options that are written as words, and -o, which is the output of any action. */
 #include "common/options.h"
 
 #include <getopt.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/strmap.h"
 #include "base/vec.h"
-#include "blob/blob.h"
-#include "common/config.h"
 #include "common/diag.h"
+#include "common/help.h"
 #include "common/outputs.h"
-#include "common/print.h"
-#include "sandbox/sandbox.h"
-
-/* More rows than any command has; table_add takes no more. */
-enum { OPTIONS_MAX = 96 };
 
 static bool version_wanted;
 static const char *help_wanted;
@@ -34,19 +29,19 @@ static const struct mpk_option common_options[] = {
 	{ 0, "progress", MPK_OPT_WHEN, "WHEN", "auto, always or never",
 	  .target = &mpk_common.progress },
 	{ 'h', "help", MPK_OPT_MAYBE, "all", "this help; --help=all lists every option",
-	  .target = &help_wanted, .values = "words: all" },
+	  .target = &help_wanted, .word = MPK_WORD_ALONE, .values = "words: all" },
 	{ 'V', "version", MPK_OPT_FLAG, NULL, "program, commit, library versions",
-	  .target = &version_wanted },
+	  .target = &version_wanted, .word = MPK_WORD_ALONE },
 	{ 0 },
 };
 
 /* The command's rows and the common ones as one array. */
 struct table {
-	const struct mpk_option *rows[OPTIONS_MAX];
+	const struct mpk_option *rows[MPK_OPTIONS_MAX];
 	size_t count;
-	bool given[OPTIONS_MAX];
-	struct option longs[OPTIONS_MAX + 1];
-	char shorts[2 * OPTIONS_MAX + 2];
+	bool given[MPK_OPTIONS_MAX];
+	struct option longs[MPK_OPTIONS_MAX + 1];
+	char shorts[2 * MPK_OPTIONS_MAX + 2];
 };
 
 static bool takes_argument(enum mpk_option_kind kind)
@@ -61,14 +56,21 @@ static bool takes_one_value(enum mpk_option_kind kind)
 	return kind == MPK_OPT_TEXT || kind == MPK_OPT_MAYBE || kind == MPK_OPT_WHEN;
 }
 
-static void table_add(struct table *t, const struct mpk_option *rows)
+bool mpk_option_has_o(const struct mpk_option *row)
+{
+	return row->action && row->kind == MPK_OPT_TEXT && row->path >= MPK_WRITES_FILE;
+}
+
+/* @has_o  -o names the output, so that what follows --html is an operand */
+static void table_add(struct table *t, const struct mpk_option *rows, bool has_o)
 {
 	size_t at = strlen(t->shorts);
 
-	for (; rows->name && t->count < OPTIONS_MAX; rows++) {
+	for (; rows->name && t->count < MPK_OPTIONS_MAX; rows++) {
 		t->longs[t->count] = (struct option){
 			.name = rows->name,
-			.has_arg = rows->kind == MPK_OPT_MAYBE  ? optional_argument
+			.has_arg = rows->kind == MPK_OPT_MAYBE || (has_o && mpk_option_has_o(rows))
+					   ? optional_argument
 				   : takes_argument(rows->kind) ? required_argument
 								: no_argument,
 			/* Values from 256 on are indices of rows, which no letter can be
@@ -133,7 +135,7 @@ static bool options_set(const struct mpk_option *o, const char *value, struct mp
 
 static int unknown_option(const struct table *t, const char *word)
 {
-	struct mpk_span names[OPTIONS_MAX];
+	struct mpk_span names[MPK_OPTIONS_MAX];
 	const char *name = word + strspn(word, "-");
 	struct mpk_span typed = mpk_span_of(name, strcspn(name, "="));
 
@@ -260,134 +262,173 @@ const char *mpk_option_value(const struct mpk_option *row, size_t i)
 	return value;
 }
 
-/* For scripts/completion, which would have to guess from the help: a line an option, and in it
- * between tabs the letter, the name, "=" where the value is optional, the word for the value,
- * .values and the help. */
-static void print_rows(const struct mpk_option *rows)
+bool mpk_option_goes_with(const struct mpk_option *row, const char *action)
 {
-	for (; rows->name; rows++) {
-		char letter[2] = { rows->letter, 0 };
+	const char *words = row->with;
+	size_t len = strlen(action);
 
-		(void)mpk_print(MPK_STDOUT, "%s\t%s\t%s\t%s\t%s\t%s\n", letter, rows->name,
-				rows->kind == MPK_OPT_MAYBE ? "=" : "",
-				rows->argument ? rows->argument : "",
-				rows->values ? rows->values : "", rows->help);
+	for (; words && *words; words += strcspn(words, " "), words += *words == ' ')
+		if (strcspn(words, " ") == len && strncmp(words, action, len) == 0)
+			return true;
+	return !words || strcmp(row->with, "*") == 0;
+}
+
+/* --- words ----------------------------------------------------------------------------------- */
+
+/* Whether the command line has -o or --output. getopt has not parsed it yet, as that decides how it is parsed. */
+static bool has_o(int argc, char **argv)
+{
+	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+		if (strncmp(argv[i], "-o", 2) == 0 || strcmp(argv[i], "--output") == 0 ||
+		    strncmp(argv[i], "--output=", 9) == 0)
+			return true;
+	return false;
+}
+
+static bool has_action(const struct table *t)
+{
+	for (size_t i = 0; i < t->count; i++)
+		if (t->given[i] && t->rows[i]->action)
+			return true;
+	return false;
+}
+
+/* The row whose name the first operand is; t->count: it is a file. A call with operands behind the word means
+ * the same whatever lies in the folder. Where no such call can be meant, a file of that name is opened. */
+static size_t find_word(const struct table *t, char **operands, size_t count)
+{
+	size_t i = 0;
+	struct stat st;
+
+	if (!count)
+		return t->count;
+	while (i < t->count && (!t->rows[i]->word || strcmp(t->rows[i]->name, operands[0]) != 0))
+		i++;
+	if (i == t->count || t->rows[i]->word == MPK_WORD_ALONE || help_wanted)
+		return i;
+	return (count == 1 || has_action(t)) && stat(operands[0], &st) == 0 && S_ISREG(st.st_mode)
+		       ? t->count
+		       : i;
+}
+
+/* Whether the first operand is the optional value of a word: "sbom spdx FILE". The other rows of that kind look
+ * at their operands themselves. */
+static bool is_value(const struct mpk_option *row, const char *operand)
+{
+	const char *at =
+		row->values && strncmp(row->values, "words: ", 7) == 0 ? row->values + 6 : "";
+	size_t len = strlen(operand);
+
+	if (row->target == &help_wanted)
+		return true;
+	for (; *at; at += strcspn(at, " "))
+		if (*++at && strcspn(at, " ") == len && strncmp(at, operand, len) == 0)
+			return true;
+	return false;
+}
+
+/* The value of a word, which stands behind it. *count falls by what is taken.
+ * Returns  NULL after a message */
+static const char *word_value(const struct mpk_option *row, bool o_given, char **operands,
+			      size_t *count)
+{
+	if (row->kind == MPK_OPT_FLAG ||
+	    (row->kind == MPK_OPT_TEXT && o_given && mpk_option_has_o(row)))
+		return "";
+	if (row->kind == MPK_OPT_MAYBE && (!*count || !is_value(row, operands[0])))
+		return "";
+	/* "html FILE": the page, on standard output */
+	if (*count == 1 && mpk_option_has_o(row) && row->path == MPK_WRITES_FILE)
+		return "-";
+	if (*count == 1 && mpk_option_has_o(row)) {
+		(void)mpk_diag_usage("%s: where to? %s %s %s -o %s", row->name, mpk_common.program,
+				     row->name, operands[0], row->argument);
+		return NULL;
 	}
-}
-
-static void help_rows(const struct mpk_option *rows, size_t most)
-{
-	for (size_t i = 0; i < most && rows[i].name; i++) {
-		char left[64], letter[8] = "    ";
-		const char *again = rows[i].kind == MPK_OPT_LIST ? "..." : "";
-
-		if (rows[i].letter)
-			(void)snprintf(letter, sizeof letter, "-%c, ", rows[i].letter);
-		(void)snprintf(left, sizeof left, "%s--%s%s%s%s%s%s", letter, rows[i].name,
-			       rows[i].kind == MPK_OPT_MAYBE ? "[=" : "",
-			       rows[i].argument && rows[i].kind != MPK_OPT_MAYBE ? " " : "",
-			       rows[i].argument ? rows[i].argument : "",
-			       rows[i].kind == MPK_OPT_MAYBE ? "]" : "", again);
-		(void)mpk_print(MPK_STDOUT, "  %-28s %s\n", left, rows[i].help);
+	if (!*count) {
+		(void)mpk_diag_usage("%s: %s is missing: %s %s %s FILE", row->name, row->argument,
+				     mpk_common.program, row->name, row->argument);
+		return NULL;
 	}
+	--*count;
+	return operands[0];
 }
 
-/* All options, or the first screen of at most 24 lines. */
-static void print_help(const struct mpk_command *command, bool all)
+/* Takes a word, and its value, from the operands. */
+static int take_word(struct table *t, char **argv, int argc)
 {
-	/* With the usage, the common lines and three examples, 14 rows make a screen of 24
-	 * lines. */
-	size_t count = 0, most = command->screen ? command->screen : 14;
+	size_t count = (size_t)(argc - optind);
+	size_t at = find_word(t, argv + optind, count), left = count - 1;
+	const struct mpk_option *row = at < t->count ? t->rows[at] : NULL;
+	struct mpk_error err = { 0 };
+	const char *value = "";
 
-	while (command->options[count].name)
-		count++;
-	(void)mpk_print(MPK_STDOUT, "usage: %s\n%s\n%s", command->usage, command->summary,
-			count ? "\n" : "");
-	help_rows(command->options, all ? OPTIONS_MAX : most);
-	if (all)
-		help_rows(common_options, OPTIONS_MAX);
-	else if (count > most)
-		(void)mpk_print(MPK_STDOUT, "  %-28s %s\n", "    --help=all", "every option");
-	(void)mpk_print(MPK_STDOUT, "\nexamples:\n%s", command->examples);
+	if (!row)
+		return MPK_EXIT_OK;
+	if (t->given[at] && takes_one_value(row->kind))
+		return mpk_diag_usage("%s is given twice, and takes one value", row->name);
+	t->given[at] = true;
+	/* "run --help": what is missing is what the help says. */
+	if (!help_wanted)
+		value = word_value(row, has_o(argc, argv), argv + optind + 1, &left);
+	else if (!*help_wanted)
+		help_wanted = row->name;
+	optind = argc - (int)left;
+	if (!value)
+		return MPK_EXIT_USAGE;
+	if (help_wanted || options_set(row, value, &err))
+		return MPK_EXIT_OK;
+	return mpk_diag_error(&err);
 }
 
-const char *mpk_version_number(void)
+/* Makes what -o names the value of the action that was given, where that writes a file or folder. */
+static int take_file_of_o(const struct table *t)
 {
-	return MPK_VERSION;
-}
+	const struct mpk_option *action = NULL, *output = NULL;
 
-const char *mpk_version_program(void)
-{
-	return MPK_VERSION " (commit " MPK_COMMIT ")";
-}
-
-const char *mpk_version_llvm(void)
-{
-	return MPK_LLVM_VERSION;
-}
-
-static void print_version(void)
-{
-	(void)mpk_print(MPK_STDOUT, "%s %s\nlibelf %s\nLLVM %s\n", mpk_common.program,
-			mpk_version_program(), MPK_LIBELF_VERSION,
-			*mpk_version_llvm() ? mpk_version_llvm() : "none");
-	/* What the kernel offers, not what this call uses: --version enters no sandbox. */
-	const struct mpk_sandbox_state can = mpk_sandbox_support();
-
-	(void)mpk_print(MPK_STDOUT, "sandbox %s\n",
-			can.files && can.calls ? "files (Landlock), system calls (seccomp)"
-			: can.files            ? "files (Landlock)"
-			: can.calls            ? "system calls (seccomp)"
-					       : "none on this system");
-	if (can.namespaces)
-		(void)mpk_print(MPK_STDOUT, "namespaces %snetwork, IPC, mount%s\n",
-				can.own_user ? "user, " : "",
-				can.own_root ? "" : "; without a root folder of their own");
-	else
-		(void)mpk_print(MPK_STDOUT, "namespaces none on this system\n");
-	for (unsigned g = 0; g < MPK_GENERATION_COUNT; g++) {
-		const struct mpk_generation_info *info = mpk_generation_get((enum mpk_generation)g);
-
-		(void)mpk_print(MPK_STDOUT, "generation %-8s %s (%s)\n", info->abi,
-				info->blob_symbol, info->releases);
+	for (size_t i = 0; i < t->count; i++) {
+		if (t->given[i] && mpk_option_has_o(t->rows[i]))
+			action = t->rows[i];
+		if (t->given[i] && t->rows[i]->path == MPK_WRITES_RESULT)
+			output = t->rows[i];
 	}
+	if (!action || !output)
+		return MPK_EXIT_OK;
+	if (mpk_option_count(output) != 1 || **(const char **)action->target)
+		return mpk_diag_usage("--%s has one output", action->name);
+	*(const char **)action->target = mpk_option_value(output, 0);
+	((struct mpk_option_list *)output->target)->count = 0;
+	return MPK_EXIT_OK;
 }
 
 bool mpk_options_parse(const struct mpk_command *command, int argc, char **argv, int *first,
 		       int *status)
 {
 	struct table t = { .shorts = ":" };
+	bool names_output = command->has_words && has_o(argc, argv);
 
-	table_add(&t, command->options);
-	table_add(&t, common_options);
+	table_add(&t, command->options, names_output);
+	table_add(&t, common_options, names_output);
 	*status = parse(&t, argc, argv);
-	/* Outputs are checked before any work, which may take minutes. Help needs no outputs. */
-	if (*status == MPK_EXIT_OK && !help_wanted && !version_wanted)
+	if (*status == MPK_EXIT_OK && command->has_words)
+		*status = take_word(&t, argv, argc);
+	if (*status == MPK_EXIT_OK && help_wanted) {
+		*status = mpk_help_print(command, common_options, help_wanted,
+					 optind < argc ? argv[optind] : NULL);
+		return false;
+	}
+	if (*status == MPK_EXIT_OK && version_wanted) {
+		*status = mpk_help_print_version();
+		return false;
+	}
+	/* Outputs are checked before any work, which may take minutes. */
+	if (*status == MPK_EXIT_OK && names_output)
+		*status = take_file_of_o(&t);
+	if (*status == MPK_EXIT_OK)
 		*status =
 			mpk_outputs_check(command->options, argv + optind, (size_t)(argc - optind));
-	if (*status != MPK_EXIT_OK)
-		return false;
 	*first = optind;
-	if (help_wanted && strcmp(help_wanted, "table") == 0) {
-		print_rows(command->options);
-		print_rows(common_options);
-	} else if (help_wanted) {
-		print_help(command, strcmp(help_wanted, "all") == 0);
-	} else if (version_wanted) {
-		print_version();
-	} else {
-		return true;
-	}
-	/* Help and version were printed without looking at errors; printing nothing once more
-	 * reports a full disk or a closed pipe. */
-	int failed = mpk_print(MPK_STDOUT, "%s", "");
-	if (failed) {
-		struct mpk_error err = { 0 };
-
-		(void)mpk_fail_errno(&err, MPK_E_IO, failed, "cannot write to standard output");
-		*status = mpk_diag_error(&err);
-	}
-	return false;
+	return *status == MPK_EXIT_OK;
 }
 
 void mpk_options_fini(const struct mpk_command *command)

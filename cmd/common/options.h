@@ -35,6 +35,16 @@ enum mpk_option_path {
 	MPK_WRITES_FORCE,  /* of a flag: what is not read may be replaced, whatever it is */
 };
 
+/* Whether the name of an option may stand in front of the operands without its dashes, "minspect verify FILE". */
+enum mpk_word {
+	MPK_NO_WORD,
+	MPK_WORD,       /* it may; operands follow */
+	MPK_WORD_ALONE, /* it may, and then needs none: "minspect devices" */
+};
+
+/* What an option does that is an action; the program defines it, and this folder only asks whether there is one. */
+struct mpk_action;
+
 /* A row gives the first five fields by position, all others by name, and those that do not apply not at all. */
 struct mpk_option {
 	char letter;      /* 'o', or 0 for none */
@@ -44,14 +54,27 @@ struct mpk_option {
 	const char *help;     /* one line, no full stop */
 	void *target;         /* as the kind says */
 	enum mpk_option_path path;
+	enum mpk_word word;
+	const struct mpk_action *action; /* NULL: it belongs to actions (with) */
 	const char *
 		with; /* the actions that understand the option, "run cases"; the word "none" is for
-			     * no action. NULL: every action does */
+			     * no action. NULL: every action does; "*": too, and their help has it among
+			     * their own */
 	const char *values; /* what completion offers for the value, as scripts/completion lists it:
 			     * "functions", "words: a b". NULL: what argument and help say */
 	bool is_case_key;   /* minspect: with --cases each case has a key of this name instead */
 	bool decides_bytes; /* mpack build: the output depends on it, so --check-repro repeats it */
 };
+
+/* More rows than any command has; no more are read. */
+enum { MPK_OPTIONS_MAX = 112 };
+
+/* mpk_option_goes_with - whether an action understands an option, by the row's "with" */
+bool mpk_option_goes_with(const struct mpk_option *row, const char *action);
+
+/* mpk_option_has_o - whether it is an action that writes a file or folder, which -o may name as well:
+ * "--html OUT FILE", "--html FILE -o OUT" */
+bool mpk_option_has_o(const struct mpk_option *row);
 
 /* mpk_option_count - how many values of an option were given; of a flag 1 when it was given
  * mpk_option_value - the i-th of them; for MPK_WRITES_RESULT the file in it, for MPK_READS_PAIR the file,
@@ -79,10 +102,16 @@ struct mpk_command {
 	const struct mpk_option *options; /* ended by a row with name NULL */
 	size_t screen;                    /* how many rows the first screen shows; 0: 14, which with
 				 * three examples makes 24 lines */
+	bool has_words; /* the first operand may be the name of an option (enum mpk_word) */
 };
 
 /* mpk_options_parse - fill the targets; common options (-v -q --color --progress --help
  * --version) are understood in every command
+ *
+ * Where a command has words, the first operand may be one, "run FN FILE" for "--run FN FILE". A file of that name
+ * is opened instead where it is the only operand, or an action was given as an option; "./run" is a file always.
+ * The value of an option with a letter 'o' and several meanings (MPK_WRITES_RESULT) becomes that of an action that
+ * writes a file or folder: "html FILE -o OUT" is "--html OUT FILE".
  * @argv    argv[0] is the command's name; permuted so that operands come last
  * @first   receives the index of the first operand
  * @status  receives what to exit with where there is nothing left to do

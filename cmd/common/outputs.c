@@ -146,44 +146,65 @@ static int check_new(const struct output *o, char *const *operands, size_t count
 	return mpk_diag_error(&err);
 }
 
-static int check_replaced(const struct output *o, char *const *operands, size_t count)
+/* Whether an output is a file that is read. They are compared as files, not as names: a link to the input is the
+ * input, too. Where that cannot be known, err is set. */
+static bool is_input(const char *path, const struct stat *output, struct mpk_error *err)
 {
-	bool may_be_read = o->row->path == MPK_WRITES_EDITED;
+	struct stat input;
+
+	return is_there(path, &input, err) && output->st_dev == input.st_dev &&
+	       output->st_ino == input.st_ino && S_ISREG(output->st_mode);
+}
+
+/* The same for the files that options name: --diff OTHER, --baseline B.json. */
+static bool is_read_by_option(const struct mpk_option *row, const struct stat *output,
+			      struct mpk_error *err)
+{
+	for (; row->name; row++) {
+		bool reads = row->path == MPK_READS_FILE || row->path == MPK_READS_PAIR;
+
+		for (size_t i = 0; reads && i < mpk_option_count(row) && !err->code; i++) {
+			const char *path = mpk_option_value(row, i);
+
+			if (path && is_input(path, output, err))
+				return true;
+		}
+	}
+	return false;
+}
+
+static int check_replaced(const struct output *o, const struct mpk_option *options,
+			  char *const *operands, size_t count)
+{
 	struct mpk_error err = { 0 };
-	struct stat st, input;
+	struct stat st;
+	bool is_read = false;
 
 	/* Standard output replaces no file. */
 	if (strcmp(o->path, "-") == 0)
 		return MPK_EXIT_OK;
 	if (!is_there(o->path, &st, &err))
 		return err.code ? mpk_diag_error(&err) : check_new(o, operands, count);
-	for (size_t i = 0; i < count; i++) {
-		bool other = is_there(operands[i], &input, &err);
-
-		if (err.code)
-			return mpk_diag_error(&err);
-		/* Operands are compared as files, not as names: a link to the input is the
-		 * input, too. */
-		if (!other || st.st_dev != input.st_dev || st.st_ino != input.st_ino ||
-		    !S_ISREG(st.st_mode))
-			continue;
-		if (may_be_read)
-			return MPK_EXIT_OK;
-		(void)mpk_fail(&err, MPK_E_USAGE,
-			       "this is an input, too, and would be overwritten");
-		mpk_error_at_file(&err, o->path);
-		return mpk_diag_error(&err);
-	}
-	return check_new(o, operands, count);
+	for (size_t i = 0; i < count && !is_read && !err.code; i++)
+		is_read = is_input(operands[i], &st, &err);
+	if (is_read && o->row->path == MPK_WRITES_EDITED)
+		return MPK_EXIT_OK;
+	is_read = is_read || is_read_by_option(options, &st, &err);
+	if (!is_read)
+		return err.code ? mpk_diag_error(&err) : check_new(o, operands, count);
+	(void)mpk_fail(&err, MPK_E_USAGE, "this is an input, too, and would be overwritten");
+	mpk_error_at_file(&err, o->path);
+	return mpk_diag_error(&err);
 }
 
-static int check_all(const struct outputs *o, char *const *operands, size_t count)
+static int check_all(const struct outputs *o, const struct mpk_option *options,
+		     char *const *operands, size_t count)
 {
 	int status = outputs_check_names(o);
 
 	for (size_t i = 0; i < o->count && status == MPK_EXIT_OK; i++)
 		if (o->items[i].row->path != MPK_WRITES_FOLDER)
-			status = check_replaced(&o->items[i], operands, count);
+			status = check_replaced(&o->items[i], options, operands, count);
 	return status;
 }
 
@@ -199,7 +220,8 @@ int mpk_outputs_check(const struct mpk_option *options, char *const *operands, s
 		else if (row->path >= MPK_WRITES_FILE)
 			code = collect_row(row, &outputs, &err);
 	}
-	int status = code == MPK_OK ? check_all(&outputs, operands, count) : mpk_diag_error(&err);
+	int status = code == MPK_OK ? check_all(&outputs, options, operands, count)
+				    : mpk_diag_error(&err);
 
 	free(outputs.items);
 	return status;

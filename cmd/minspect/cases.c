@@ -3,6 +3,7 @@
  * --isolate the code that is called must not find out what is expected of it: then a child reads
  * the case file and hands on only the calls, and the expected results are read when all calls
  * are over. */
+#include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -43,6 +44,23 @@ static enum mpk_code read_defaults(const struct minspect_options *o, struct run_
 	return MPK_OK;
 }
 
+/* The parser in the shared object at path, which stays open. */
+static enum mpk_code toml_open(const char *path, mpk_toml_parser **out, struct mpk_error *err)
+{
+	void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	mpk_toml_parser *parser = NULL;
+
+	if (handle)
+		*(void **)&parser = dlsym(handle, "mpk_toml_parse_bytes");
+	if (!parser)
+		return mpk_fail(
+			err, MPK_E_LOAD,
+			"cannot load the TOML parser, which is installed with this program: %s",
+			MPK_QUOTE(mpk_span_str(dlerror())));
+	*out = parser;
+	return MPK_OK;
+}
+
 /* --- the case file ------------------------------------------------------------------ */
 
 static enum mpk_code open_parser(struct mpk_arena *arena, mpk_toml_parser **out,
@@ -51,7 +69,7 @@ static enum mpk_code open_parser(struct mpk_arena *arena, mpk_toml_parser **out,
 	const char *path = mpk_libexec_find(arena, "minspect/toml.so");
 
 	MPK_TRY_ALLOC(path, err);
-	return mpk_toml_open(path, out, err);
+	return toml_open(path, out, err);
 }
 
 static enum mpk_code open_source(const struct minspect_options *o, struct run_request *request,

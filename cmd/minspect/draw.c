@@ -4,6 +4,7 @@
  * all of them were read, so that a failure leaves no half of a page. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/diag.h"
 #include "common/progress.h"
@@ -68,6 +69,8 @@ int minspect_html(const struct minspect_options *o)
 	mpk_page_init(&page, o->file_count > 1);
 	if (o->json)
 		return mpk_diag_usage("--html writes a page; --json goes with every other action");
+	if (strcmp(o->html, "-") == 0 && isatty(STDOUT_FILENO))
+		return mpk_diag_usage("a page is for a browser, not for a terminal; give -o FILE");
 	int status = minspect_each(o, &action, &page);
 
 	return status == MPK_EXIT_OK ? save_page(o->html, &page) : status;

@@ -3,6 +3,7 @@
  * understand, enters the sandbox, and calls the action. Everything that an inspection needs from
  * outside the sandbox is opened before: helpers of the disassembler, keys, libraries that
  * compute digests. */
+#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -10,75 +11,32 @@
 #include "base/strmap.h"
 #include "common/confine.h"
 #include "common/diag.h"
-#include "common/explain.h"
 #include "common/outputs.h"
 #include "common/signals.h"
+#include "io/output.h"
 #include "minspect/minspect.h"
 
-/* The operands of --explain are words, no files. */
-static int explain_operand(const struct minspect_options *o)
+static const struct mpk_action summary = { minspect_show, .inspects = true };
+static const struct mpk_option summary_row = { .name = "", .action = &summary };
+
+/* The row of the action asked for; NULL after two. */
+static const struct mpk_option *choose_action(void)
 {
-	return mpk_explain(o->explain, o->files, o->file_count, o->json);
-}
+	const struct mpk_option *chosen = &summary_row;
 
-/* A row for each action: its option, its function, and whether it only inspects, so that nothing
- * of FILE is executed and the sandbox can be entered. */
-static const struct action {
-	const char *option;
-	int (*act)(const struct minspect_options *o);
-	bool inspects; /* nothing of FILE is executed */
-} actions[] = {
-	{ "functions", minspect_functions, true },
-	{ "size", minspect_size, true },
-	{ "diff", minspect_diff, true },
-	{ "show", minspect_part, true },
-	{ "disasm", minspect_disasm, true },
-	{ "extract", minspect_extract, true },
-	{ "verify", minspect_verify, true },
-	{ "check", minspect_check, true },
-	{ "baseline", minspect_baseline, true },
-	{ "header", minspect_header, true },
-	{ "run", minspect_run, false },
-	{ "cases", minspect_cases, false },
-	{ "devices", minspect_devices, false },
-	{ "explain", explain_operand, false },
-	{ "sbom", minspect_sbom, true },
-	{ "attestation", minspect_attestation, true },
-	{ "html", minspect_html, true },
-	{ "dot", minspect_dot, true },
-};
-
-static const struct action summary = { "", minspect_show, true };
-
-/* The action asked for; NULL after two. */
-static const struct action *choose_action(void)
-{
-	const struct action *chosen = &summary;
-
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(actions); i++) {
-		if (!mpk_option_count(minspect_option(actions[i].option)))
+	for (const struct mpk_option *row = minspect_command.options; row->name; row++) {
+		if (!row->action || !mpk_option_count(row))
 			continue;
 		/* Two actions would be two documents on one standard output. */
-		if (chosen != &summary) {
+		if (chosen != &summary_row) {
 			(void)mpk_diag_usage(
 				"--%s and --%s are two different actions; give one of them",
-				chosen->option, actions[i].option);
+				chosen->name, row->name);
 			return NULL;
 		}
-		chosen = &actions[i];
+		chosen = row;
 	}
 	return chosen;
-}
-
-/* Whether the words of a row's "with" have one, "run" in "run cases". */
-static bool has_word(const char *words, const char *word)
-{
-	size_t len = strlen(word);
-
-	for (; *words; words += strcspn(words, " "), words += *words == ' ')
-		if (strcspn(words, " ") == len && strncmp(words, word, len) == 0)
-			return true;
-	return false;
 }
 
 static int fail_belonging(const struct mpk_option *row)
@@ -100,14 +58,14 @@ static int fail_belonging(const struct mpk_option *row)
 
 /* Options that the action does not understand. They are an error, because a check that was meant
  * to be made would pass without having been made. */
-static int check_belongings(const struct action *action)
+static int check_belongings(const struct mpk_option *action)
 {
-	const char *word = *action->option ? action->option : "none";
+	const char *word = *action->name ? action->name : "none";
 
 	for (const struct mpk_option *row = minspect_command.options; row->name; row++) {
-		if (!row->with || !mpk_option_count(row) || has_word(row->with, word))
+		if (!mpk_option_count(row) || mpk_option_goes_with(row, word))
 			continue;
-		if (action->act == minspect_cases && row->is_case_key)
+		if (action->action->act == minspect_cases && row->is_case_key)
 			return mpk_diag_usage("--%s is for --run; a case says that in its file",
 					      row->name);
 		return fail_belonging(row);
@@ -115,28 +73,32 @@ static int check_belongings(const struct action *action)
 	return MPK_EXIT_OK;
 }
 
-/* "minspect --diff lib.so" has taken the only file for the value of --diff. */
-static int no_file(const struct action *action)
+/* "minspect diff lib.so" has taken the only file for the value of diff. */
+static int no_file(const struct mpk_option *row)
 {
-	const struct mpk_option *row = minspect_option(action->option);
-
-	if (!row || row->kind != MPK_OPT_TEXT)
+	if (row->kind != MPK_OPT_TEXT)
 		return mpk_diag_usage("no file given");
-	return mpk_diag_usage("--%s took '%s' as %s; FILE is missing: minspect --%s %s FILE",
+	return mpk_diag_usage("--%s took '%s' as %s; FILE is missing: minspect %s %s FILE",
 			      row->name, *(const char *const *)row->target, row->argument,
 			      row->name, row->argument);
 }
 
-/* The action whose option a word is, or nearly is; NULL: none. */
-static const struct action *nearest_action(const char *word)
+/* The action whose name a word nearly is; NULL: none. */
+static const char *nearest_action(const char *word)
 {
-	struct mpk_span names[MPK_ARRAY_COUNT(actions)];
-	size_t near;
+	struct mpk_span names[MPK_OPTIONS_MAX] = { 0 };
+	const char *words[MPK_OPTIONS_MAX];
+	size_t count = 0, near;
 
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(actions); i++)
-		names[i] = mpk_span_str(actions[i].option);
-	near = mpk_closest(mpk_span_str(word), names, MPK_ARRAY_COUNT(actions));
-	return near < MPK_ARRAY_COUNT(actions) ? &actions[near] : NULL;
+	for (const struct mpk_option *row = minspect_command.options;
+	     row->name && count < MPK_OPTIONS_MAX; row++) {
+		if (!row->word)
+			continue;
+		words[count] = row->name;
+		names[count++] = mpk_span_str(row->name);
+	}
+	near = mpk_closest(mpk_span_str(word), names, count);
+	return near < count ? words[near] : NULL;
 }
 
 static bool is_of_mpack(const char *word)
@@ -151,18 +113,17 @@ static bool is_of_mpack(const char *word)
 	return false;
 }
 
-/* "minspect verify deploy.so": the first operand is an action, unless there is such a file.
- * Returns  MPK_EXIT_OK: it is none */
+/* A misspelt word: the first operand is meant as an action, unless there is such a file.
+ * Returns  MPK_EXIT_OK: it is not */
 static int check_first(const char *word)
 {
-	const struct action *near = nearest_action(word);
+	const char *near = nearest_action(word);
 
 	/* A word with a dot or a slash was meant as a file, whether there is one or not. */
 	if (strpbrk(word, "./") || access(word, F_OK) == 0)
 		return MPK_EXIT_OK;
 	if (near)
-		return mpk_diag_usage("there is no file '%s'; did you mean --%s?", word,
-				      near->option);
+		return mpk_diag_usage("there is no file '%s'; did you mean %s?", word, near);
 	if (is_of_mpack(word))
 		return mpk_diag_usage("there is no file '%s'; did you mean 'mpack %s'?", word,
 				      word);
@@ -208,34 +169,79 @@ static void confine_action(void)
 	mpk_confine(&c);
 }
 
+/* What is asked for before an action of which nothing is known but its row. */
+static int prepare(const struct mpk_option *action)
+{
+	const struct minspect_options *o = &minspect_options;
+	int status;
+
+	/* --call-metadata runs getters of FILE in a child process, so it is no inspection. */
+	if (!action->action->inspects || o->call_metadata) {
+		if (!o->max_memory)
+			return MPK_EXIT_OK;
+		return o->isolate
+			       ? minspect_memory_parse(o->max_memory)
+			       : mpk_diag_usage(
+					 "--max-memory is for inspection and goes with --isolate; "
+					 "--%s alone has no such limit",
+					 action->name);
+	}
+	status = minspect_memory_init(o->max_memory);
+	if (status == MPK_EXIT_OK)
+		status = minspect_verify_prepare(o);
+	confine_action();
+	return status;
+}
+
+/* Whether the action prints its answer, and -o names a file for it. --run saves results there, --show a part; of
+ * those that write files, -o has become the value. */
+static bool prints_to_file(const struct mpk_option *action)
+{
+	return minspect_options.outputs.count && action->action->act != minspect_run &&
+	       action->action->act != minspect_part;
+}
+
+/* The action with its standard output in a file, which appears when there is an answer. */
+static int act_into_file(const struct mpk_option *action)
+{
+	const struct mpk_option_list *outputs = &minspect_options.outputs;
+	const char *path = mpk_option_value(outputs->items[0].option, 0);
+	struct mpk_error err = { 0 };
+	struct mpk_output *output;
+
+	if (outputs->count > 1)
+		return mpk_diag_usage("one answer has one output, not %zu", outputs->count);
+	if (mpk_output_open(path, 0666, &output, &err) != MPK_OK)
+		return mpk_diag_error(&err);
+	if (dup2(mpk_output_fd(output), STDOUT_FILENO) < 0)
+		(void)mpk_fail_errno(&err, MPK_E_IO, errno, "cannot write there");
+	int status = err.code == MPK_OK ? action->action->act(&minspect_options)
+					: mpk_exit_status(err.code);
+
+	if (status != MPK_EXIT_OK && status != MPK_EXIT_DIFFERENT) {
+		mpk_output_abandon(output);
+		return err.code == MPK_OK ? status : mpk_diag_error(&err);
+	}
+	return mpk_output_commit(output, &err) == MPK_OK ? status : mpk_diag_error(&err);
+}
+
 static int act(void)
 {
-	const struct action *action = choose_action();
+	const struct mpk_option *action = choose_action();
 	int status = action ? check_belongings(action) : MPK_EXIT_USAGE;
 
 	if (status != MPK_EXIT_OK)
 		return status;
-	if (minspect_options.file_count == 0 && action->act != minspect_devices &&
-	    action->act != explain_operand)
+	if (minspect_options.file_count == 0 && !action->action->alone)
 		return no_file(action);
-	if (action == &summary)
+	if (action == &summary_row)
 		status = check_first(minspect_options.files[0]);
-	/* --call-metadata runs getters of FILE in a child process, so it is no inspection. */
-	if (status == MPK_EXIT_OK && action->inspects && !minspect_options.call_metadata) {
-		status = minspect_memory_init(minspect_options.max_memory);
-		if (status == MPK_EXIT_OK)
-			status = minspect_verify_prepare(&minspect_options);
-		confine_action();
-	} else if (status == MPK_EXIT_OK && minspect_options.max_memory) {
-		status =
-			minspect_options.isolate
-				? minspect_memory_parse(minspect_options.max_memory)
-				: mpk_diag_usage(
-					  "--max-memory is for inspection and goes with --isolate; "
-					  "--%s alone has no such limit",
-					  action->option);
-	}
-	return status == MPK_EXIT_OK ? action->act(&minspect_options) : status;
+	if (status == MPK_EXIT_OK)
+		status = prepare(action);
+	if (status != MPK_EXIT_OK)
+		return status;
+	return prints_to_file(action) ? act_into_file(action)
+				      : action->action->act(&minspect_options);
 }
 
 int main(int argc, char **argv)

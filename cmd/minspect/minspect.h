@@ -15,11 +15,20 @@
 #include "io/mapping.h"
 #include "toolchain/loadable.h"
 
+struct minspect_options;
+
+/* What an action does: .action of its row in options.c. */
+struct mpk_action {
+	int (*act)(const struct minspect_options *o);
+	bool inspects; /* nothing of FILE is executed, so the sandbox can be entered */
+	bool alone;    /* it takes no FILE */
+};
+
 /* Everything a command line of minspect can say; filled from the table in options.c.
  * Texts are as the user typed them, NULL when the option was not given: the action that
  * uses one parses it. */
 struct minspect_options {
-	/* actions; main.c sees that there is at most one */
+	/* actions; main.c sees that there is at most one. Each is a row with .action. */
 	bool functions, verify, size, check;
 	const char *extract, *diff, *header, *run, *cases, *show, *disasm, *explain;
 	const char *html, *dot;
@@ -44,7 +53,8 @@ struct minspect_options {
 	struct mpk_option_list arguments; /* --input and --out, in their common order;
 					   * items[i].option->name says which */
 	struct mpk_option_list expects;   /* --expect */
-	struct mpk_option_list outputs;   /* --output */
+	struct mpk_option_list outputs;   /* -o, --output; empty where it named the value of an
+					   * action, "html FILE -o OUT" */
 	const char *device, *atol, *rtol, *repeat, *warmup, *timeout;
 	const char *params;
 	const char *profile, *dump, *compare;
@@ -59,9 +69,6 @@ struct minspect_options {
 };
 
 extern const struct mpk_command minspect_command;
-
-/* minspect_option - the row of an option, "run"; NULL: there is none */
-const struct mpk_option *minspect_option(const char *name);
 
 /* The one command line of this process; what the table's rows point into. */
 extern struct minspect_options minspect_options;

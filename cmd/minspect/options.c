@@ -1,61 +1,85 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The option table of minspect (common/options.h says what a row holds). Rows are in the order
- * of --help, the actions that people use most first, because the first screen shows no more than
- * 15 rows. */
+/* The option table of minspect (common/options.h says what a row holds), in which actions are rows,
+ * too. Rows are in the order of --help, the actions that people use most first, because the first
+ * screen shows no more than 13 of them. Of an action's options the ten that people use most come
+ * first, because its help shows ten a screen. */
 #include "minspect/minspect.h"
 
-#include <string.h>
+#include "common/explain.h"
 
 struct minspect_options minspect_options;
 
 #define O minspect_options
 
+/* The operands of --explain are words, no files. */
+static int explain_operand(const struct minspect_options *o)
+{
+	return mpk_explain(o->explain, o->files, o->file_count, o->json);
+}
+
+/* What an action does: it only looks at FILE, calls code of it, or needs no file. */
+#define LOOKS(f)                                                                                   \
+	.word = MPK_WORD, .action = &(const struct mpk_action)                                     \
+	{                                                                                          \
+		.act = f, .inspects = true                                                         \
+	}
+#define CALLS(f)                                                                                   \
+	.word = MPK_WORD, .action = &(const struct mpk_action)                                     \
+	{                                                                                          \
+		.act = f                                                                           \
+	}
+#define ALONE(f)                                                                                   \
+	.word = MPK_WORD_ALONE, .action = &(const struct mpk_action)                               \
+	{                                                                                          \
+		.act = f, .alone = true                                                            \
+	}
+
 static const struct mpk_option options[] = {
 	{ 0, "functions", MPK_OPT_FLAG, NULL, "callable functions and kernels, with signatures",
-	  .target = &O.functions },
+	  .target = &O.functions, LOOKS(minspect_functions) },
 	{ 0, "size", MPK_OPT_FLAG, NULL, "bytes by section, module and kernel; duplicates",
-	  .target = &O.size },
-	{ 0, "diff", MPK_OPT_TEXT, "OTHER", "what FILE has that OTHER has not, and the other way",
-	  .target = &O.diff, .path = MPK_READS_FILE, .values = "libraries" },
+	  .target = &O.size, LOOKS(minspect_size) },
+	{ 0, "diff", MPK_OPT_TEXT, "OTHER", "what differs between OTHER, the older, and FILE",
+	  .target = &O.diff, .path = MPK_READS_FILE, .values = "libraries", LOOKS(minspect_diff) },
 	{ 0, "extract", MPK_OPT_TEXT, "DIR", "every payload and its parts as files, and an index",
-	  .target = &O.extract, .path = MPK_WRITES_FOLDER },
+	  .target = &O.extract, .path = MPK_WRITES_FOLDER, LOOKS(minspect_extract) },
 	{ 0, "show", MPK_OPT_TEXT, "PATH[#NAME]", "one payload, kernel or tensor: /1, /1#vadd",
-	  .target = &O.show, .values = "paths" },
+	  .target = &O.show, .values = "paths", LOOKS(minspect_part) },
 	{ 0, "disasm", MPK_OPT_MAYBE, "FN", "instructions of a function, kernel or byte code",
-	  .target = &O.disasm, .values = "functions" },
+	  .target = &O.disasm, .values = "functions", LOOKS(minspect_disasm) },
 	{ 0, "verify", MPK_OPT_FLAG, NULL, "check structure and payloads to the last byte",
-	  .target = &O.verify },
+	  .target = &O.verify, LOOKS(minspect_verify) },
 	{ 0, "check", MPK_OPT_FLAG, NULL, "will it load there? by default on this machine",
-	  .target = &O.check },
+	  .target = &O.check, LOOKS(minspect_check) },
 	{ 0, "html", MPK_OPT_TEXT, "OUT", "one page for a browser: tree, sizes, texts, graphs",
-	  .target = &O.html, .path = MPK_WRITES_FILE },
+	  .target = &O.html, .path = MPK_WRITES_FILE, LOOKS(minspect_html) },
+	{ 0, "header", MPK_OPT_TEXT, "OUT.h", "its functions as C declares them, and OUT.pyi",
+	  .target = &O.header, .path = MPK_WRITES_FILE, LOOKS(minspect_header) },
 	{ 0, "run", MPK_OPT_TEXT, "FN", "load FILE and call FN", .target = &O.run,
-	  .values = "functions" },
+	  .values = "functions", CALLS(minspect_run) },
 	{ 0, "cases", MPK_OPT_TEXT, "FILE.toml", "many calls in one process, for CI",
-	  .target = &O.cases },
-	{ 0, "json", MPK_OPT_FLAG, NULL, "one JSON document instead of text", .target = &O.json },
+	  .target = &O.cases, CALLS(minspect_cases) },
+	{ 0, "json", MPK_OPT_FLAG, NULL, "one JSON document instead of text", .target = &O.json,
+	  .word = MPK_WORD },
 	{ 0, "input", MPK_OPT_LIST, "V", "an argument: 2x3xf32=1,2,3,4,5,6 @x.npy i64=5 5 str=a",
 	  .target = &O.arguments, .with = "run", .values = "value", .is_case_key = true },
 	{ 0, "out", MPK_OPT_LIST, "SPEC", "an argument that FN fills: 4xf32",
 	  .target = &O.arguments, .with = "run", .values = "value", .is_case_key = true },
 	{ 0, "expect", MPK_OPT_LIST, "V", "what the next result must be, or 'ignored'",
 	  .target = &O.expects, .with = "run", .values = "value", .is_case_key = true },
-	{ 0, "output", MPK_OPT_LIST, "[N=]@F.npy", "save a result, or what --show gives",
-	  .target = &O.outputs, .path = MPK_WRITES_RESULT, .with = "run show", .values = "value",
-	  .is_case_key = true },
+	{ 'o', "output", MPK_OPT_LIST, "FILE", "where to write; of run a result: [N=]@FILE.npy",
+	  .target = &O.outputs, .path = MPK_WRITES_RESULT, .with = "*", .values = "value" },
 	{ 0, "raw", MPK_OPT_FLAG, NULL, "with --show: the payload as it stands in the blob",
 	  .target = &O.raw, .with = "show" },
 	{ 0, "device", MPK_OPT_TEXT, "DEV[:N]", "where tensors live: cpu, opencl or cuda",
 	  .target = &O.device, .with = "run cases", .values = "words: cpu opencl cuda" },
 	{ 0, "params", MPK_OPT_TEXT, "FILE", "inputs of a model by name: .params or .npz",
 	  .target = &O.params, .with = "run cases", .values = "files: *.params *.npz" },
-	{ 0, "header", MPK_OPT_TEXT, "OUT.h", "its functions as C declares them, and OUT.pyi",
-	  .target = &O.header, .path = MPK_WRITES_FILE },
 	{ 0, "baseline", MPK_OPT_TEXT, "B.json",
 	  "do kernels need more than they did? no GPU is used", .target = &O.baseline,
-	  .path = MPK_READS_FILE },
+	  .path = MPK_READS_FILE, LOOKS(minspect_baseline) },
 	{ 0, "dot", MPK_OPT_TEXT, "tree|model", "the modules, or the model, for Graphviz",
-	  .target = &O.dot },
+	  .target = &O.dot, LOOKS(minspect_dot) },
 	{ 0, "tvm", MPK_OPT_LIST, "0.27", "with --check: the TVM release there, or ffi",
 	  .target = &O.releases, .with = "check", .values = "releases" },
 	{ 0, "runtime", MPK_OPT_LIST, "LIB", "with --check: a library whose loaders are there",
@@ -77,7 +101,7 @@ static const struct mpk_option options[] = {
 	  "with --functions: run FILE's own code to ask it what its functions take",
 	  .target = &O.call_metadata, .with = "functions" },
 	{ 0, "max-memory", MPK_OPT_TEXT, "SIZE",
-	  "of an inspection (default: 64 MiB and 4 times FILE), or none", .target = &O.max_memory,
+	  "how much it may take (default: 64 MiB and 4 times FILE)", .target = &O.max_memory,
 	  .values = "words: none" },
 	{ 0, "digest", MPK_OPT_TEXT, "NAME", "with --extract: xxh128 (default), sha256 or none",
 	  .target = &O.digest, .with = "extract", .values = "words: xxh128 sha256 none" },
@@ -116,9 +140,8 @@ static const struct mpk_option options[] = {
 	  .target = &O.compare, .with = "run" },
 	{ 0, "isolate", MPK_OPT_FLAG, NULL, "FN keeps no files, connections, processes; cpu only",
 	  .target = &O.isolate, .with = "run cases functions" },
-	{ 0, "force", MPK_OPT_FLAG, NULL, "run what --verify finds errors in; overwrite any file",
-	  .target = &O.force, .path = MPK_WRITES_FORCE,
-	  .with = "run functions cases show html header baseline" },
+	{ 0, "force", MPK_OPT_FLAG, NULL, "run what verify finds errors in; overwrite any file",
+	  .target = &O.force, .path = MPK_WRITES_FORCE, .with = "*" },
 	{ 0, "timeout", MPK_OPT_TEXT, "S", "give up after S seconds", .target = &O.timeout,
 	  .with = "run cases functions" },
 	{ 0, "grid", MPK_OPT_TEXT, "X[,Y[,Z]]", "blocks, when FN is a kernel", .target = &O.grid,
@@ -140,35 +163,28 @@ static const struct mpk_option options[] = {
 	{ 0, "no-skip", MPK_OPT_FLAG, NULL, "a case that would be skipped fails",
 	  .target = &O.no_skip, .with = "cases" },
 	{ 0, "sbom", MPK_OPT_MAYBE, "FORM", "a bill of materials: cyclonedx (default) or spdx",
-	  .target = &O.sbom, .values = "words: cyclonedx spdx" },
+	  .target = &O.sbom, .values = "words: cyclonedx spdx", LOOKS(minspect_sbom) },
 	{ 0, "attestation", MPK_OPT_MAYBE, "FORM",
 	  "what it was built from, for SLSA: statement (default) or predicate",
-	  .target = &O.attestation, .values = "words: statement predicate" },
+	  .target = &O.attestation, .values = "words: statement predicate",
+	  LOOKS(minspect_attestation) },
 	{ 0, "devices", MPK_OPT_FLAG, NULL, "list the devices that --device can name",
-	  .target = &O.devices },
+	  .target = &O.devices, ALONE(minspect_devices) },
 	{ 0, "explain", MPK_OPT_MAYBE, "ID",
 	  "what the word in brackets behind a finding means; none: list them", .target = &O.explain,
-	  .values = "ids" },
+	  .values = "ids", ALONE(explain_operand) },
 	{ 0 },
 };
 
 const struct mpk_command minspect_command = {
 	.name = "",
 	.usage = "minspect [ACTION] [OPTION]... FILE...",
-	.summary =
-		"Show, check and call what a compiled module holds. FILE may be lib.a(devc.o) or app.whl!/lib.so.",
+	.summary = "Show, check and call what a compiled module holds. FILE may also be a member,\n"
+		   "lib.a(devc.o) or app.whl!/lib.so. An action is a word or an option, --verify.",
 	.examples = "  minspect deploy.so\n"
-		    "  minspect --functions --json deploy.so\n"
-		    "  minspect --run addone deploy.so --input 4xf32=1,2,3,4 --out 4xf32\n",
+		    "  minspect functions --json deploy.so\n"
+		    "  minspect run addone deploy.so --input 4xf32=1,2,3,4 --out 4xf32\n",
 	.options = options,
-	.screen = 15,
+	.screen = 13,
+	.has_words = true,
 };
-
-const struct mpk_option *minspect_option(const char *name)
-{
-	const struct mpk_option *row = options;
-
-	while (row->name && strcmp(row->name, name) != 0)
-		row++;
-	return row->name ? row : NULL;
-}

@@ -27,7 +27,7 @@ static enum mpk_code to_terminal(struct minspect_look *l, const struct mpk_rope 
 	if (!mpk_code_is_text(text))
 		return mpk_fail(
 			err, MPK_E_USAGE,
-			"these are %zu bytes that are no text, and standard output is a terminal; give --output FILE",
+			"these are %zu bytes that are no text, and standard output is a terminal; give -o FILE",
 			text.len);
 	while (text.len && text.data[text.len - 1] == '\0')
 		text.len--; /* the NUL that ends a C string is no part of the text */

@@ -4,6 +4,7 @@
  * "app.aab!/base.apk!/lib/arm64-v8a/lib.so". An archive that is named alone has every library in
  * it looked at, one after the other. */
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "common/diag.h"
@@ -193,9 +194,22 @@ static enum mpk_code zip_find(const struct mpk_zip_member *members, size_t count
 	return *object ? MPK_OK : mpk_fail_nomem(err);
 }
 
+/* Whole pages within the part: the kernel may drop them and read them again from the file.
+ * Of memory that is not mapped it would drop the only copy. */
+static void mapping_forget(const struct mpk_mapping *m, struct mpk_span part)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	uintptr_t begin = ((uintptr_t)part.data + page - 1) / page * page;
+	uintptr_t end = ((uintptr_t)part.data + part.len) / page * page;
+
+	if (m->mapped && begin < end && part.data >= m->bytes.data &&
+	    part.data + part.len <= m->bytes.data + m->bytes.len)
+		(void)madvise((void *)begin, end - begin, MADV_DONTNEED);
+}
+
 static void zip_forget(void *arg, struct mpk_span bytes)
 {
-	mpk_mapping_forget(arg, bytes);
+	mapping_forget(arg, bytes);
 }
 
 /* From now on it is the member that is inspected. */
@@ -237,7 +251,7 @@ enum mpk_code minspect_zip_read(struct minspect_file *f, const struct mpk_zip_me
 enum mpk_code minspect_zip_open(struct minspect_file *f, const struct mpk_zip_member *m,
 				struct mpk_error *err)
 {
-	if (!mpk_zip_is_deflated(m) || m->plain < PARTS_LEAST || m->plain > SIZE_MAX / 2)
+	if (m->method != MPK_ZIP_DEFLATED || m->plain < PARTS_LEAST || m->plain > SIZE_MAX / 2)
 		return minspect_zip_read(f, m, err);
 	count_member(f, m);
 

@@ -34,14 +34,13 @@
 static struct mpk_build_options opt;
 
 static const struct mpk_option options[] = {
-	{ 'o', "output", MPK_OPT_TEXT, "FILE",
-	  "write FILE; its suffix says what: .so .o .c .a .tar .blob", .target = &opt.output,
-	  .path = MPK_WRITES_FILE },
+	{ 'o', "output", MPK_OPT_TEXT, "FILE", "what its suffix says: .so .o .c .a .tar .blob",
+	  .target = &opt.output, .path = MPK_WRITES_FILE },
 	{ 0, "emit", MPK_OPT_TEXT, "WHAT", "so, obj, c, a, tar or blob, whatever the suffix",
 	  .target = &opt.emit },
-	{ 0, "via", MPK_OPT_TEXT, "WAY", "how the blob becomes an object: llvm (default) or c",
+	{ 0, "via", MPK_OPT_TEXT, "WAY", "how to make the object: llvm (default) or c",
 	  .target = &opt.via, .values = "words: llvm c", .decides_bytes = true },
-	{ 0, "abi", MPK_OPT_TEXT, "ABI", "ffi, ffi-0.21 or legacy, instead of the manifest's",
+	{ 0, "abi", MPK_OPT_TEXT, "ABI", "ffi, ffi-0.21 or legacy, not the manifest's",
 	  .target = &opt.abi, .decides_bytes = true },
 	{ 0, "target", MPK_OPT_TEXT, "TRIPLE", "the machine, instead of the manifest's",
 	  .target = &opt.target,
@@ -50,7 +49,7 @@ static const struct mpk_option options[] = {
 	  .decides_bytes = true },
 	{ 0, "cc", MPK_OPT_TEXT, "CC", "compiler driver (default: $CC, else cc)",
 	  .target = &opt.cc },
-	{ 0, "cxx", MPK_OPT_TEXT, "CXX", "the same of C++ (default: $CXX, else c++, or as CC says)",
+	{ 0, "cxx", MPK_OPT_TEXT, "CXX", "the same of C++ (default: $CXX, or as CC says)",
 	  .target = &opt.cxx, .decides_bytes = true },
 	{ 0, "cflag", MPK_OPT_LIST, "FLAG", "give FLAG to the compiler", .target = &opt.cflags,
 	  .decides_bytes = true },
@@ -94,6 +93,7 @@ static const struct mpk_command command = {
 	.usage = "mpack build [MANIFEST|FILE.blob|LIBRARY --standalone] [-o OUT]",
 	.summary = "Pack what a manifest (./mpack.toml) names into one file, by default NAME.so\n"
 		   "in this folder, after the package.",
+	.screen = 13,
 	.examples = "  mpack build mpack.toml -o deploy.so\n"
 		    "  mpack build model.blob -o model.o --target aarch64-linux-gnu\n"
 		    "  mpack build model.so --standalone -o deploy.so\n"

@@ -74,8 +74,8 @@ static int run_command(int argc, char **argv)
 	}
 
 	if (is_of_minspect(argv[0]))
-		return mpk_diag_usage("unknown command '%s'; did you mean 'minspect --%s'?",
-				      argv[0], argv[0]);
+		return mpk_diag_usage("unknown command '%s'; did you mean 'minspect %s'?", argv[0],
+				      argv[0]);
 	/* A file in the place of the command: the command was forgotten. */
 	if (access(argv[0], F_OK) == 0)
 		return mpk_diag_usage("no command given; did you mean 'mpack %s %s'?",
@@ -90,6 +90,7 @@ static int run_command(int argc, char **argv)
 int main(int argc, char **argv)
 {
 	static const char *explain;
+	static char help[] = "--help";
 	static const struct mpk_option options[] = {
 		{ 0, "explain", MPK_OPT_MAYBE, "ID",
 		  "what the word in brackets behind an error means", .target = &explain,
@@ -109,7 +110,7 @@ int main(int argc, char **argv)
 			"  sign FILE -o OUT --key KEY  sign a library or object\n"
 			"  unpack FILE -o DIR          take one apart into a manifest and files\n"
 			"\n"
-			"mpack COMMAND --help tells more. MANIFEST is ./" MPACK_MANIFEST
+			"mpack help COMMAND tells more. MANIFEST is ./" MPACK_MANIFEST
 			" when it is not given.",
 		.examples = "  mpack init vadd.cl >" MPACK_MANIFEST "\n"
 			    "  mpack build -o deploy.so\n"
@@ -122,6 +123,11 @@ int main(int argc, char **argv)
 	mpk_signals_init();
 	/* Files with the note of mpack are its own, and may be replaced without --force. */
 	mpk_outputs_begin(MPK_NOTE_MARK, sizeof MPK_NOTE_MARK - 1);
+	/* "mpack help build" is "mpack build --help". */
+	if (argc > 1 && strcmp(argv[1], "help") == 0) {
+		argv[1] = argc > 2 ? argv[2] : help;
+		argv[argc > 2 ? 2 : 1] = help;
+	}
 	/* Options before the command are those of mpack itself: --help, --version, --explain. */
 	if (argc > 1 && argv[1][0] != '-')
 		return run_command(argc - 1, argv + 1);

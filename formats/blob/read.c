@@ -10,10 +10,54 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/compiler.h"
 #include "base/cursor.h"
+#include "kinds.def"
 #include "payload.h"
 #include "text/escape.h"
 #include "wire.h"
+
+/* --- payloads without a length ------------------------------------------------------------- */
+
+/* Of a kind, how its payload reads; without what writes it. */
+struct kind_layout {
+	const char *name;
+	const struct mpk_payload_reader *reader;
+	const struct mpk_record_schema *schema;
+};
+
+#define DECLARE(key, title, role, first, last, codec, schema)                                      \
+	extern const struct mpk_payload_reader mpk_reader_##codec;
+MPK_KINDS(DECLARE)
+
+static const struct kind_layout layouts[] = {
+#define ROW(key, title, role, first, last, codec, schema) { key, &mpk_reader_##codec, schema },
+	MPK_KINDS(ROW)
+};
+
+/* NULL for a kind that this program does not know. */
+static const struct kind_layout *layout_find(struct mpk_span name)
+{
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(layouts); i++)
+		if (mpk_span_is(name, layouts[i].name))
+			return &layouts[i];
+	return NULL;
+}
+
+/* The payload that begins at c, and no byte more. out->kind is NULL. */
+static enum mpk_code payload_read(struct mpk_cursor *c, const struct kind_layout *layout,
+				  enum mpk_generation gen, struct mpk_arena *arena,
+				  struct mpk_payload *out, struct mpk_error *err)
+{
+	/* what a reader may ask of its kind: which layouts there are, which fields */
+	const struct mpk_kind kind = { .name = layout->name, .schema = layout->schema };
+	struct mpk_payload p = { .tag = layout->reader->tag, .kind = &kind, .gen = gen };
+
+	MPK_TRY(layout->reader->read(c, arena, &p, err));
+	p.kind = NULL;
+	*out = p;
+	return MPK_OK;
+}
 
 /* Two vec<u64>, unchecked. */
 struct mpk_links {
@@ -185,8 +229,8 @@ static bool modules_fill(struct mpk_cursor c, size_t count, enum mpk_generation 
 		if (mpk_read_str(&c, "kind", &key, NULL) != MPK_OK)
 			return false;
 
-		const struct mpk_kind_layout *kind = mpk_kind_layout_find(key);
-		if (!kind || mpk_payload_read(&c, kind, gen, &scratch, &ignored, NULL) != MPK_OK)
+		const struct kind_layout *kind = layout_find(key);
+		if (!kind || payload_read(&c, kind, gen, &scratch, &ignored, NULL) != MPK_OK)
 			return false;
 	}
 	return mpk_cursor_left(&c) == 0;
@@ -202,8 +246,7 @@ static size_t find_next(const struct mpk_legacy *r, size_t end, size_t remaining
 		uint64_t n = mpk_load_u64(c.bytes.data + c.pos);
 		struct mpk_span key;
 
-		if (n == 0 || !mpk_span_sub(c.bytes, c.pos + 8, n, &key) ||
-		    !mpk_kind_layout_find(key))
+		if (n == 0 || !mpk_span_sub(c.bytes, c.pos + 8, n, &key) || !layout_find(key))
 			continue;
 		if (modules_fill(c, remaining, r->tree->gen))
 			return c.pos;
@@ -251,18 +294,18 @@ static void legacy_recover(struct mpk_legacy *r, struct mpk_node *node)
  */
 
 /* Payloads are read only to find their ends. */
-static enum mpk_code blob_read_payload(struct mpk_legacy *r, const struct mpk_kind_layout *kind,
+static enum mpk_code blob_read_payload(struct mpk_legacy *r, const struct kind_layout *kind,
 				       struct mpk_error *err)
 {
 	struct mpk_arena scratch MPK_CLEANUP(mpk_arena_fini) = { 0 };
 	struct mpk_payload ignored;
 
-	return mpk_payload_read(&r->c, kind, r->tree->gen, &scratch, &ignored, err);
+	return payload_read(&r->c, kind, r->tree->gen, &scratch, &ignored, err);
 }
 
 static enum mpk_code read_module(struct mpk_legacy *r, struct mpk_node *node, struct mpk_error *err)
 {
-	const struct mpk_kind_layout *kind = mpk_kind_layout_find(node->kind);
+	const struct kind_layout *kind = layout_find(node->kind);
 
 	node->payload_off = r->c.pos;
 	node->is_lib = mpk_span_is(node->kind, MPK_KIND_LIB);

@@ -102,4 +102,12 @@ struct mpk_fatbin_scan {
 void mpk_fatbin_scan(struct mpk_fatbin_scan *s, uint64_t off, struct mpk_span piece,
 		     void (*found)(void *arg, uint64_t off, size_t len), void *arg);
 
+/* mpk_fatbin_kind_name - "PTX", "cubin", "LTO IR", "other"
+ * mpk_fatbin_packing_name - "stored", "LZ4", "zstd"
+ * mpk_fatbin_suffix - "a": this architecture alone; "f": its family (PTX ISA, "Target-specific features");
+ *          "": neither */
+const char *mpk_fatbin_kind_name(enum mpk_fatbin_kind kind);
+const char *mpk_fatbin_packing_name(enum mpk_fatbin_packing packing);
+const char *mpk_fatbin_suffix(const struct mpk_fatbin_entry *e);
+
 #endif

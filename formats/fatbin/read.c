@@ -290,3 +290,31 @@ void mpk_fatbin_scan(struct mpk_fatbin_scan *s, uint64_t off, struct mpk_span pi
 			fatbin_follow(s, found, arg);
 	}
 }
+
+const char *mpk_fatbin_kind_name(enum mpk_fatbin_kind kind)
+{
+	static const char *const names[] = {
+		[MPK_FATBIN_PTX] = "PTX",
+		[MPK_FATBIN_ELF] = "cubin",
+		[MPK_FATBIN_LTO] = "LTO IR",
+		[MPK_FATBIN_OTHER] = "other",
+	};
+
+	return names[kind];
+}
+
+const char *mpk_fatbin_packing_name(enum mpk_fatbin_packing packing)
+{
+	static const char *const names[] = {
+		[MPK_FATBIN_STORED] = "stored",
+		[MPK_FATBIN_LZ4] = "LZ4",
+		[MPK_FATBIN_ZSTD] = "zstd",
+	};
+
+	return names[packing];
+}
+
+const char *mpk_fatbin_suffix(const struct mpk_fatbin_entry *e)
+{
+	return e->arch_specific ? "a" : e->family_specific ? "f" : "";
+}

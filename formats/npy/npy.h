@@ -63,12 +63,6 @@ enum mpk_code mpk_npz_read(struct mpk_span bytes, const struct mpk_zip_member *m
 			   struct mpk_arena *arena, struct mpk_span *out,
 			   struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_npz_stored - the same of one that is not compressed; arena is left alone
- * Returns  as mpk_npz_read; MPK_E_UNSUPPORTED also for one that is */
-enum mpk_code mpk_npz_stored(struct mpk_span bytes, const struct mpk_zip_member *member,
-			     struct mpk_arena *arena, struct mpk_span *out,
-			     struct mpk_error *err) MPK_MUST_CHECK;
-
 /* mpk_npz_name - the name of an array: its member's without ".npy" */
 struct mpk_span mpk_npz_name(struct mpk_span member);
 

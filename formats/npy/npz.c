@@ -22,16 +22,6 @@ struct mpk_span mpk_npz_name(struct mpk_span name)
 	return ends_npy(name) ? mpk_span_of(name.data, name.len - 4) : name;
 }
 
-enum mpk_code mpk_npz_stored(struct mpk_span zip, const struct mpk_zip_member *m,
-			     struct mpk_arena *arena, struct mpk_span *out, struct mpk_error *err)
-{
-	static const struct mpk_zip_options options = { .space = "npz",
-							.advice = "save it with numpy.savez" };
-
-	(void)arena; /* a view needs no memory */
-	return mpk_zip_stored(zip, m, &options, out, err);
-}
-
 enum mpk_code mpk_npz_list(struct mpk_span bytes, struct mpk_arena *arena,
 			   struct mpk_zip_member **out, size_t *count, struct mpk_error *err)
 {

@@ -5,7 +5,13 @@
  * kinds.c; which is why neither function here knows any kind. */
 #include "record/record.h"
 
+#include "kinds.def"
 #include "payload.h"
+
+const struct mpk_record_schema mpk_schema_json_runtime =
+	FIELDS(STR("symbol"), FILE_AS("graph_json", "graph.json"), STRS("const_names"));
+const struct mpk_record_schema mpk_schema_static_library =
+	FIELDS(FILE_AS("data", "library.o"), STRS("func_names"));
 
 /* --- Records: one loop over the fields of a schema --- */
 

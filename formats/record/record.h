@@ -48,7 +48,7 @@ struct mpk_record {
 	struct mpk_record_value values[MPK_RECORD_FIELDS];
 };
 
-/* static_library: data, func_names; json_runtime: symbol, graph_json, const_names (layouts.c) */
+/* static_library: data, func_names; json_runtime: symbol, graph_json, const_names */
 extern const struct mpk_record_schema mpk_schema_json_runtime, mpk_schema_static_library;
 
 /* mpk_record_write - the inverse, to the byte; strings are borrowed until r is written */

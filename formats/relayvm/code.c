@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* code.c - instructions of the Relay VM: the fields of each as letters, which reading, checks and listing share */
-#include "relayvm/internal/ops.h"
+#include "relayvm/relayvm.h"
 
 #include <inttypes.h>
 
-#include "relayvm/relayvm.h"
 #include "text/escape.h"
 
 /* FORMAT.md 3 */
@@ -57,11 +56,6 @@ static size_t relay_garbage(const struct mpk_relay_instr *instr,
 {
 	return mpk_relay_word(instr, 0) == MPK_RELAY_ALLOC_STORAGE &&
 	       instr->count - 1 > strlen(shape->fields);
-}
-
-const char *mpk_relay_op_name(enum mpk_relay_op op)
-{
-	return shapes[op].name;
 }
 
 /* Word 0 is the opcode, so field i - 1 is that of word i. */
@@ -182,7 +176,7 @@ static void relayvm_put_name(struct mpk_strbuf *out, struct mpk_strs names, int6
 		mpk_strbuf_printf(out, "#%" PRId64, index);
 }
 
-/* The letters are those of internal/ops.h. */
+/* The letters are those of struct mpk_relay_shape. */
 static void put_field(const struct mpk_relay *x, char letter, int64_t value, struct mpk_strbuf *out)
 {
 	switch (letter) {
@@ -233,7 +227,7 @@ void mpk_relay_dump_instr(const struct mpk_relay *x, const struct mpk_relay_inst
 }
 
 /* One line an instruction, numbered as jumps count them. */
-void mpk_relay_dump_func(const struct mpk_relay *x, size_t index, struct mpk_strbuf *out)
+static void dump_func(const struct mpk_relay *x, size_t index, struct mpk_strbuf *out)
 {
 	const struct mpk_relay_func *f = &x->funcs[index];
 
@@ -253,8 +247,9 @@ void mpk_relay_dump_func(const struct mpk_relay *x, size_t index, struct mpk_str
 	mpk_strbuf_putc(out, '\n');
 }
 
-void mpk_relay_dump(const struct mpk_relay *x, struct mpk_strbuf *out)
+void mpk_relay_dump(const struct mpk_relay *x, size_t index, struct mpk_strbuf *out)
 {
 	for (size_t i = 0; i < x->func_count && !out->failed; i++)
-		mpk_relay_dump_func(x, i, out);
+		if (index == MPK_RELAY_ALL || index == i)
+			dump_func(x, i, out);
 }

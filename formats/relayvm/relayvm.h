@@ -118,17 +118,26 @@ static inline int64_t mpk_relay_word(const struct mpk_relay_instr *instr, size_t
  * Returns  MPK_OK; MPK_E_CORRUPT: the first fault, naming function and instruction */
 enum mpk_code mpk_relay_check(const struct mpk_relay *x, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_relay_dump - append a listing: a function after the other, an instruction a line */
-void mpk_relay_dump(const struct mpk_relay *x, struct mpk_strbuf *out);
+/* mpk_relay_dump - append a listing: a function after the other, an instruction a line
+ * @index   of the function, < func_count; MPK_RELAY_ALL: of all of them */
+#define MPK_RELAY_ALL SIZE_MAX
+void mpk_relay_dump(const struct mpk_relay *x, size_t index, struct mpk_strbuf *out);
 
-/* mpk_relay_dump_func - the part of it that is function index; index < func_count */
-void mpk_relay_dump_func(const struct mpk_relay *x, size_t index, struct mpk_strbuf *out);
 /* mpk_relay_dump_instr - append one instruction as that listing has it, without number and line feed */
 void mpk_relay_dump_instr(const struct mpk_relay *x, const struct mpk_relay_instr *instr,
 			  struct mpk_strbuf *out);
 
-/* mpk_relay_op_name - "invoke_packed" */
-const char *mpk_relay_op_name(enum mpk_relay_op op);
+/* The form of an instruction. */
+struct mpk_relay_shape {
+	const char *name;
+	/* One letter a field: r register, d destination register, i number, f function,
+	 * p packed function, c constant, j jump; n: so many more follow at the end. */
+	const char *fields;
+	char rest; /* what those are: r or i; 0 when there are none */
+};
+
+/* mpk_relay_shape - NULL for an opcode that no release knows */
+const struct mpk_relay_shape *mpk_relay_shape(int64_t op, enum mpk_relay_layout layout);
 
 /* mpk_relay_word_role - what word i of an instruction that was read is, 0 < i < count: 'r' a register,
  * 'd' the one of the result, 'i' a number, 'f' a function, 'p' a packed one, 'c' a constant, 'j' a

@@ -13,18 +13,18 @@ static bool zip_holds(struct mpk_span data, const struct mpk_zip_member *m)
 	       crc32_z(crc32_z(0, NULL, 0), data.data, data.len) == m->checksum;
 }
 
-/* The bytes of a member as they are stored, once it is one that can be read. */
-static enum mpk_code open_member(struct mpk_span zip, const struct mpk_zip_member *m,
-				 const struct mpk_zip_options *o, struct mpk_span *out,
-				 struct mpk_error *err)
+/* The packed bytes of a member, once it is one that can be unpacked. */
+static enum mpk_code open_deflated(struct mpk_span zip, const struct mpk_zip_member *m,
+				   const struct mpk_zip_options *o, struct mpk_span *out,
+				   struct mpk_error *err)
 {
 	if (m->flags & 1)
 		return mpk_fail(err, MPK_E_UNSUPPORTED, "'%s' is encrypted", MPK_QUOTE(m->name));
-	if (m->method != MPK_ZIP_STORED && m->method != MPK_ZIP_DEFLATED)
+	if (m->method != MPK_ZIP_DEFLATED)
 		return mpk_fail(err, MPK_E_UNSUPPORTED, "'%s' is compressed by method %u; %s",
 				MPK_QUOTE(m->name), m->method, o->advice);
 	MPK_TRY(mpk_zip_raw(zip, m, o->space, out, err));
-	if (m->method == MPK_ZIP_DEFLATED && m->plain > mpk_deflate_limit(out->len))
+	if (m->plain > mpk_deflate_limit(out->len))
 		return mpk_fail(err, MPK_E_UNSUPPORTED,
 				"'%s' unpacks to more than 128 times its size; %s",
 				MPK_QUOTE(m->name), o->advice);
@@ -53,33 +53,27 @@ enum mpk_code mpk_zip_read(struct mpk_span zip, const struct mpk_zip_member *m,
 {
 	struct mpk_span stored, data;
 
-	MPK_TRY(open_member(zip, m, o, &stored, err));
-	if (m->method == MPK_ZIP_DEFLATED) {
-		enum mpk_code code =
-			mpk_deflate_read(stored, m->plain, o->reader, arena, &data, err);
-
-		if (code != MPK_OK)
-			return fail_in_member(m, code, err);
-		if (!zip_holds(data, m))
-			return fail_checksum(m, o->space, err);
-		*out = data;
+	if (m->method != MPK_ZIP_DEFLATED) {
+		MPK_TRY(mpk_zip_stored(zip, m, o, &stored, err));
+		if (o->check_stored && !zip_holds(stored, m))
+			return mpk_zip_bad(o->space, m->local,
+					   "a stored member is not what its checksum says", err);
+		*out = stored;
 		return MPK_OK;
 	}
-	if (m->stored != m->plain)
-		return mpk_zip_bad(o->space, m->local, "a stored member has two sizes", err);
-	if (o->check_stored && !zip_holds(stored, m))
-		return mpk_zip_bad(o->space, m->local,
-				   "a stored member is not what its checksum says", err);
-	*out = stored;
+	MPK_TRY(open_deflated(zip, m, o, &stored, err));
+
+	enum mpk_code code = mpk_deflate_read(stored, m->plain, o->reader, arena, &data, err);
+
+	if (code != MPK_OK)
+		return fail_in_member(m, code, err);
+	if (!zip_holds(data, m))
+		return fail_checksum(m, o->space, err);
+	*out = data;
 	return MPK_OK;
 }
 
 /* --- a member in parts ------------------------------------------------------------------- */
-
-bool mpk_zip_is_deflated(const struct mpk_zip_member *m)
-{
-	return m->method == MPK_ZIP_DEFLATED;
-}
 
 struct summing {
 	const struct mpk_deflate_sink *sink;
@@ -104,7 +98,7 @@ enum mpk_code mpk_zip_index(struct mpk_span zip, const struct mpk_zip_member *m,
 	struct mpk_deflate_index *x = NULL;
 	struct mpk_span stored;
 
-	MPK_TRY(open_member(zip, m, o, &stored, err));
+	MPK_TRY(open_deflated(zip, m, o, &stored, err));
 
 	enum mpk_code code = mpk_deflate_index_build(stored, m->plain, interval, o->reader, &both,
 						     arena, &x, err);

@@ -16,6 +16,9 @@
 #include "base/span.h"
 #include "deflate/deflate.h"
 
+/* The methods of compression that are read. */
+enum mpk_zip_method { MPK_ZIP_STORED = 0, MPK_ZIP_DEFLATED = 8 };
+
 struct mpk_zip_member {
 	struct mpk_span name;   /* "pkg/lib.so", a folder's with a slash at its end; not checked */
 	uint16_t flags, method; /* as stored */
@@ -60,9 +63,6 @@ enum mpk_code mpk_zip_read(struct mpk_span bytes, const struct mpk_zip_member *m
 enum mpk_code mpk_zip_stored(struct mpk_span bytes, const struct mpk_zip_member *m,
 			     const struct mpk_zip_options *options, struct mpk_span *out,
 			     struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_zip_is_deflated - whether a member is compressed in the way that mpk_zip_index can read */
-bool mpk_zip_is_deflated(const struct mpk_zip_member *m);
 
 /* mpk_zip_index - the same of a deflated member, without memory for all of its content
  * @interval, @sink  as mpk_deflate_index_build; sink has seen content before it is known to be wrong

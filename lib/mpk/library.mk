@@ -25,7 +25,7 @@ RUN_NEEDS  := -lm -ldl -pthread
 RUN_NAMES   = $(shell sed -n '/^MPKR_API/s/\x28.*//p' lib/mpk/run.h | awk '{ print $$NF }' | tr -d '*')
 RUN_FAST  := $(addprefix $(O)/run/lib/run/,$(addsuffix .o,abi/ffi abi/ffi_object abi/packed executor/plan/run \
 	executor/relax/interp executor/relay/interp executor/static/machine library/call library/place \
-	runtime/allocator runtime/parallel value/storage value/tensor value/value))
+	runtime/devices runtime/parallel value/storage value/tensor value/value))
 $(filter $(RUN_FAST),$(RUN_OBJ)): private RUN_SPEED := -O2
 
 $(O)/run/%.o: %.c $(O)/flags lib/mpk/library.mk

@@ -261,6 +261,27 @@ MPKR_API const char *mpkr_function_signature(mpkr_model *model, size_t i);
 MPKR_API int mpkr_find(mpkr_model *model, const char *name, mpkr_function **out,
 		       struct mpkr_error *err);
 
+/* How a kernel is launched. Zero-initialise, set size, set what the kernel has; 0 counts as 1. */
+struct mpkr_launch {
+	size_t size;           /* sizeof(struct mpkr_launch) of the caller */
+	uint64_t grid[3];      /* blocks, x first: CUDA's gridDim, OpenCL's work groups */
+	uint64_t block[3];     /* threads of a block: CUDA's blockDim, OpenCL's local size */
+	uint64_t shared_bytes; /* of dynamic shared memory */
+};
+
+/* mpkr_find_kernel - device code of the model's file by itself, without the host code that launches it
+ * It is called like any function that is no model, with what its own parameters take: tensors, which it may
+ * write to, and numbers, as mpkr_input says. Nobody knows how many elements of a tensor it touches: a launch
+ * that reaches beyond them damages memory of the device.
+ * @name    of the kernel in its module; "/0#name" for that of the module at a path of the file's tree
+ * @launch  NULL: one thread
+ * @out     to be dropped by mpkr_drop
+ * Returns  MPKR_OK; MPKR_E_NOT_FOUND with what was nearly meant; MPKR_E_USAGE: an extent of an axis that the kernel
+ *          has not, a name of several kernels, code for another kind of device than the model was opened on;
+ *          MPKR_E_DEVICE; MPKR_E_CORRUPT; MPKR_E_UNSUPPORTED; MPKR_E_NO_MEMORY. Code is loaded at the first call. */
+MPKR_API int mpkr_find_kernel(mpkr_model *model, const char *name, const struct mpkr_launch *launch,
+			      mpkr_function **out, struct mpkr_error *err);
+
 /* mpkr_session - the same function in a session of its own: another machine over the same code and weights,
  * whose calls wait for none of another session. For functions that are no models it differs in its
  * lock alone: they must be able to run on several threads at once.

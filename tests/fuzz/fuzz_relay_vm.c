@@ -12,7 +12,7 @@
 #include "executor/relay/internal/relay.h"
 #include "executor/relay/relay.h"
 #include "payload.h"
-#include "relayvm/internal/ops.h"
+#include "relayvm/relayvm.h"
 #include "runtime.h"
 #include "runtime/node.h"
 

@@ -157,3 +157,21 @@ def test_answers_of_minspect():
     with pytest.raises(mpk.ToolError) as why:
         mpk.tree(DATA / "no such file.so")
     assert why.value.status == 3 and "cannot open" in str(why.value)
+
+
+def test_kernels_by_themselves():
+    model = mpk.open(DATA / "cuda" / "saxpy_opencl.so")
+    try:
+        kernel = model.kernel("saxpy_kernel", grid=3, block=(256,))
+    except mpk.Error as error:
+        pytest.skip(str(error))
+    assert [t.kind for t in kernel.inputs] == ["tensor", "tensor", "number", "number"]
+    x, y = np.arange(600, dtype=np.float32), np.ones(600, np.float32)
+    assert kernel(x, y, 2.0, 515) is None
+    np.testing.assert_array_equal(y, np.where(x < 515, 2 * x + 1, 1))
+    with pytest.raises(TypeError, match="takes 4 inputs, not 1"):
+        kernel(x)
+    with pytest.raises(ValueError, match="no axis blockIdx.y"):
+        model.kernel("saxpy_kernel", grid=(1, 2))
+    with pytest.raises(KeyError, match="did you mean"):
+        model.kernel("saxpy_kernal")

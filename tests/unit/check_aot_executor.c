@@ -3,7 +3,6 @@
  * elsewhere. Its structures are data of this program, whose functions stand for the library's. */
 #include "executor/static/internal/static.h"
 #include "factory_made.h"
-#include "runtime/segments.h"
 #include "tensor/tensor.h"
 
 /* --- metadata as a compiler writes it ------------------------------------------------------- */
@@ -366,15 +365,15 @@ START_TEST(segments)
 	const void *code = (const void *)(uintptr_t)entry;
 	char *heap = malloc(16);
 
-	ck_assert_uint_ge(mpk_segments_room(code, text), sizeof text);
-	ck_assert_uint_eq(mpk_segments_room(code, text + 1), mpk_segments_room(code, text) - 1);
-	ck_assert_uint_ge(mpk_segments_room(code, &metadata), sizeof metadata);
-	ck_assert_uint_eq(mpk_segments_room(code, NULL), 0);
-	ck_assert_uint_eq(mpk_segments_room(code, heap), 0);
-	ck_assert_uint_eq(mpk_segments_room(code, &heap), 0);
+	ck_assert_uint_ge(mpk_static_room(code, text), sizeof text);
+	ck_assert_uint_eq(mpk_static_room(code, text + 1), mpk_static_room(code, text) - 1);
+	ck_assert_uint_ge(mpk_static_room(code, &metadata), sizeof metadata);
+	ck_assert_uint_eq(mpk_static_room(code, NULL), 0);
+	ck_assert_uint_eq(mpk_static_room(code, heap), 0);
+	ck_assert_uint_eq(mpk_static_room(code, &heap), 0);
 	/* another object's */
-	ck_assert_uint_eq(mpk_segments_room(code, (const void *)(uintptr_t)getppid), 0);
-	ck_assert_uint_eq(mpk_segments_room(heap, text), 0);
+	ck_assert_uint_eq(mpk_static_room(code, (const void *)(uintptr_t)getppid), 0);
+	ck_assert_uint_eq(mpk_static_room(heap, text), 0);
 	free(heap);
 }
 END_TEST

@@ -217,7 +217,7 @@ START_TEST(relay_listing)
 	load(&l, "formats/25_legacy_relay_vm.blob", OLD, false, 0);
 	ck_assert_int_eq(l.p.u.relay.layout, MPK_RELAY_14);
 	ck_assert(mpk_span_is(l.p.u.relay.version, "0.18.0"));
-	mpk_relay_dump(&l.p.u.relay, &out);
+	mpk_relay_dump(&l.p.u.relay, MPK_RELAY_ALL, &out);
 	/* TVM leaves the size register of alloc_storage unset when a shape follows */
 	ck_assert_ptr_nonnull(strstr(out.data, "%2 = alloc_storage 64, 2, 32, 1, 0, 4\n"));
 	ck_assert_ptr_nonnull(strstr(out.data, "invoke_packed vm_mod_fused_add, 1, %0, %5, %4\n"));

@@ -3,7 +3,7 @@
 #include "assert_error.h"
 #include "harness.h"
 #include "program/internal/program.h"
-#include "program/relax.h"
+#include "program/model.h"
 #include "relax_made.h"
 
 /* --- texts --------------------------------------------------------------------------------- */

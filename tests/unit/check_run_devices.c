@@ -53,8 +53,7 @@ static void saxpy_once(const struct mpk_tree *tree, enum mpk_dl_device type)
 	struct mpk_kernel_extents extents = { .grid = { 1 }, .block = { 256 } };
 	struct mpk_runtime *runtime = NULL;
 	struct mpk_kernel_set *kernels = NULL;
-	struct mpk_function *saxpy = NULL;
-	struct mpk_dldevice where = { 0, 0 };
+	struct mpk_kernel_found found;
 	struct mpk_error err = { 0 };
 	struct mpk_tensor *x = tensor_of(8, 1), *y = tensor_of(8, 10), *sent[2];
 
@@ -62,20 +61,21 @@ static void saxpy_once(const struct mpk_tree *tree, enum mpk_dl_device type)
 	struct mpk_devices *devices = mpk_runtime_devices(runtime);
 
 	ck_assert_ok(mpk_kernel_set_create(runtime, tree, &kernels, &err), err);
-	ck_assert_ok(mpk_kernel_set_find(kernels, "saxpy_kernel", &extents, &saxpy, &where, &err),
+	ck_assert_ok(mpk_kernel_set_find(kernels, "saxpy_kernel", &extents,
+					 (struct mpk_dldevice){ 0 }, &found, &err),
 		     err);
 	/* the function keeps what it needs */
 	mpk_kernel_set_destroy(kernels);
-	ck_assert_int_eq(where.type, (int)type);
-	ck_assert_ok(mpk_devices_send(devices, x, where, &sent[0], &err), err);
-	ck_assert_ok(mpk_devices_send(devices, y, where, &sent[1], &err), err);
+	ck_assert_int_eq(found.where.type, (int)type);
+	ck_assert_ok(mpk_devices_send(devices, x, found.where, &sent[0], &err), err);
+	ck_assert_ok(mpk_devices_send(devices, y, found.where, &sent[1], &err), err);
 	struct mpk_value values[] = { mpk_value_of_tensor(sent[0]), mpk_value_of_tensor(sent[1]),
 				      mpk_value_of_float(2), mpk_value_of_int(6) };
 	struct mpk_value result = { 0 };
 
 	struct mpk_args args = { values, NULL, 4 };
 
-	ck_assert_ok(mpk_function_call(saxpy, &args, &result, &err), err);
+	ck_assert_ok(mpk_function_call(found.function, &args, &result, &err), err);
 	ck_assert_ok(mpk_devices_fetch(devices, &sent[1]->dl, y, &err), err);
 	for (int i = 0; i < 8; i++)
 		ck_assert_float_eq(((float *)y->dl.data)[i],
@@ -84,7 +84,7 @@ static void saxpy_once(const struct mpk_tree *tree, enum mpk_dl_device type)
 		mpk_tensor_drop(sent[i]);
 	mpk_tensor_drop(x);
 	mpk_tensor_drop(y);
-	mpk_function_drop(saxpy);
+	mpk_function_drop(found.function);
 	mpk_runtime_destroy(runtime);
 }
 

@@ -5,10 +5,10 @@
 #include <pthread.h>
 
 #include "abi/packed.h"
+#include "library/internal/library.h"
 #include "module_made.h"
 #include "robust.h"
 #include "runtime/context.h"
-#include "runtime/file.h"
 #include "runtime/internal/runtime.h"
 #include "runtime/library.h"
 #include "runtime/runtime.h"

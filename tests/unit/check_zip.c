@@ -304,7 +304,7 @@ static enum mpk_code read_alike(struct mpk_span bytes, struct mpk_error *err)
 	enum mpk_code code = mpk_zip_list(bytes, "file", &scratch, &members, &count, err);
 
 	for (size_t i = 0; code == MPK_OK && i < count; i++) {
-		if (!mpk_zip_is_deflated(&members[i]))
+		if (members[i].method != MPK_ZIP_DEFLATED)
 			continue;
 		len = 0;
 		code = mpk_zip_read(bytes, &members[i], &options, &scratch, &content, err);

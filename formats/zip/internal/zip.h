@@ -5,8 +5,6 @@
 
 #include "zip/zip.h"
 
-enum mpk_zip_method { MPK_ZIP_STORED = 0, MPK_ZIP_DEFLATED = 8 };
-
 /* mpk_zip_bad - MPK_E_CORRUPT at an offset, as a sentence about the archive */
 enum mpk_code mpk_zip_bad(const char *space, uint64_t off, const char *what, struct mpk_error *err);
 

@@ -374,19 +374,6 @@ void mpk_mapping_close_file(struct mpk_mapping *m)
 	m->origin->fd = -1;
 }
 
-/* Whole pages within the part: the kernel may drop them and read them again from the file.
- * Of memory that is not mapped it would drop the only copy. */
-void mpk_mapping_forget(const struct mpk_mapping *m, struct mpk_span part)
-{
-	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-	uintptr_t begin = ((uintptr_t)part.data + page - 1) / page * page;
-	uintptr_t end = ((uintptr_t)part.data + part.len) / page * page;
-
-	if (m->mapped && begin < end && part.data >= m->bytes.data &&
-	    part.data + part.len <= m->bytes.data + m->bytes.len)
-		(void)madvise((void *)begin, end - begin, MADV_DONTNEED);
-}
-
 void mpk_mapping_use_file(const struct mpk_mapping *m, struct mpk_rope *rope)
 {
 	uintptr_t base = (uintptr_t)m->bytes.data;

@@ -93,10 +93,6 @@ void mpk_mappings_at_fork(enum mpk_fork_moment moment);
  * A mapping of a pipe has no file: nothing changes then. */
 void mpk_mapping_use_file(const struct mpk_mapping *m, struct mpk_rope *rope);
 
-/* mpk_mapping_forget - give back the pages of a part that was read: they are read from the file again should
- * somebody look there. Of what is no mapping of a file nothing is given back. */
-void mpk_mapping_forget(const struct mpk_mapping *m, struct mpk_span part);
-
 /* The bytes of a mapping, open to changes that do not get into the file. */
 struct mpk_private {
 	uint8_t *data;

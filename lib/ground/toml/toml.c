@@ -7,7 +7,6 @@
  */
 #include "toml/toml.h"
 
-#include <dlfcn.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -117,22 +116,6 @@ enum mpk_code mpk_toml_parse_by(mpk_toml_parser *parser, struct mpk_span text,
 	mpk_escape_to(mpk_span_str(fault.text), escaped, sizeof escaped);
 	unescape_backslashes(escaped);
 	return mpk_fail_line(err, MPK_E_SYNTAX, fault.pos.line, fault.pos.column, "%s", escaped);
-}
-
-enum mpk_code mpk_toml_open(const char *path, mpk_toml_parser **out, struct mpk_error *err)
-{
-	void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-	mpk_toml_parser *parser = NULL;
-
-	if (handle)
-		*(void **)&parser = dlsym(handle, "mpk_toml_parse_bytes");
-	if (!parser)
-		return mpk_fail(
-			err, MPK_E_LOAD,
-			"cannot load the TOML parser, which is installed with this program: %s",
-			MPK_QUOTE(mpk_span_str(dlerror())));
-	*out = parser;
-	return MPK_OK;
 }
 
 const struct mpk_toml_entry *mpk_toml_find(const struct mpk_toml *table, const char *key)

@@ -28,11 +28,6 @@ static inline MPK_MUST_CHECK enum mpk_code mpk_toml_parse(struct mpk_span text,
 	return mpk_toml_parse_by(mpk_toml_parse_bytes, text, memory, out, err);
 }
 
-/* mpk_toml_open - the parser in the shared object at path; it stays open
- * Returns  MPK_OK; MPK_E_LOAD with the loader's reason */
-enum mpk_code mpk_toml_open(const char *path, mpk_toml_parser **out,
-			    struct mpk_error *err) MPK_MUST_CHECK;
-
 /* mpk_toml_find - the entry with this key, or NULL */
 const struct mpk_toml_entry *mpk_toml_find(const struct mpk_toml *table, const char *key);
 

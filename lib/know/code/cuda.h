@@ -51,10 +51,6 @@ enum mpk_cuda_fit mpk_cuda_fit(const struct mpk_code_target *image,
 size_t mpk_cuda_choose(const struct mpk_code_target *images, size_t count,
 		       const struct mpk_cuda_place *place);
 
-/* mpk_cuda_why - append why an image does not run: "sm_80 (Tegra takes code for Tegra alone)" */
-void mpk_cuda_why(const struct mpk_code_target *image, const struct mpk_cuda_place *place,
-		  struct mpk_strbuf *out);
-
 /* mpk_cuda_device_parse - "sm_86", "sm_90a", "8.6" as compute capability
  * Returns  86; 0: no device of that name is known */
 unsigned mpk_cuda_device_parse(const char *text);

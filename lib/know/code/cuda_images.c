@@ -11,40 +11,13 @@
 
 #include "base/vec.h"
 #include "cubin/cubin.h"
+#include "fatbin/fatbin.h"
 #include "ptx/ptx.h"
-
-const char *mpk_fatbin_kind_name(enum mpk_fatbin_kind kind)
-{
-	static const char *const names[] = {
-		[MPK_FATBIN_PTX] = "PTX",
-		[MPK_FATBIN_ELF] = "cubin",
-		[MPK_FATBIN_LTO] = "LTO IR",
-		[MPK_FATBIN_OTHER] = "other",
-	};
-
-	return names[kind];
-}
-
-const char *mpk_fatbin_packing_name(enum mpk_fatbin_packing packing)
-{
-	static const char *const names[] = {
-		[MPK_FATBIN_STORED] = "stored",
-		[MPK_FATBIN_LZ4] = "LZ4",
-		[MPK_FATBIN_ZSTD] = "zstd",
-	};
-
-	return names[packing];
-}
-
-const char *mpk_fatbin_suffix(const struct mpk_fatbin_entry *e)
-{
-	return e->arch_specific ? "a" : e->family_specific ? "f" : "";
-}
 
 /* --- one image ------------------------------------------------------------------------- */
 
-enum mpk_code mpk_ptx_targets(struct mpk_span bytes, struct mpk_arena *arena,
-			      struct mpk_code_target **out, size_t *count, struct mpk_error *err)
+static enum mpk_code ptx_targets(struct mpk_span bytes, struct mpk_arena *arena,
+				 struct mpk_code_target **out, size_t *count, struct mpk_error *err)
 {
 	struct mpk_code_target *t = mpk_arena_alloc(arena, sizeof *t);
 	struct mpk_ptx p;
@@ -63,8 +36,9 @@ enum mpk_code mpk_ptx_targets(struct mpk_span bytes, struct mpk_arena *arena,
 	return MPK_OK;
 }
 
-enum mpk_code mpk_cubin_targets(struct mpk_span bytes, struct mpk_arena *arena,
-				struct mpk_code_target **out, size_t *count, struct mpk_error *err)
+static enum mpk_code cubin_targets(struct mpk_span bytes, struct mpk_arena *arena,
+				   struct mpk_code_target **out, size_t *count,
+				   struct mpk_error *err)
 {
 	struct mpk_code_target *t = mpk_arena_alloc(arena, sizeof *t);
 	struct mpk_cubin c;
@@ -126,8 +100,9 @@ static enum mpk_code add_target(const struct mpk_fatbin_entry *e, void *arg, str
 	return MPK_OK;
 }
 
-enum mpk_code mpk_fatbin_targets(struct mpk_span bytes, struct mpk_arena *arena,
-				 struct mpk_code_target **out, size_t *count, struct mpk_error *err)
+static enum mpk_code fatbin_targets(struct mpk_span bytes, struct mpk_arena *arena,
+				    struct mpk_code_target **out, size_t *count,
+				    struct mpk_error *err)
 {
 	struct target_list list = { 0 };
 	enum mpk_code code = mpk_fatbin_head(bytes, add_target, &list, err);
@@ -145,18 +120,17 @@ enum mpk_code mpk_fatbin_targets(struct mpk_span bytes, struct mpk_arena *arena,
 
 /* Recognised as the table of formats does it: a text is PTX by its first word. */
 enum mpk_code mpk_cuda_images(struct mpk_span bytes, struct mpk_arena *arena,
-			      const struct mpk_code_target **out, size_t *count,
-			      struct mpk_error *err)
+			      struct mpk_code_target **out, size_t *count, struct mpk_error *err)
 {
 	struct mpk_code_target *targets = NULL;
 	size_t n = 0;
 
 	if (mpk_code_is_text(bytes) && mpk_ptx_is(bytes))
-		MPK_TRY(mpk_ptx_targets(bytes, arena, &targets, &n, err));
+		MPK_TRY(ptx_targets(bytes, arena, &targets, &n, err));
 	else if (mpk_cubin_is(bytes))
-		MPK_TRY(mpk_cubin_targets(bytes, arena, &targets, &n, err));
+		MPK_TRY(cubin_targets(bytes, arena, &targets, &n, err));
 	else if (mpk_fatbin_is(bytes))
-		MPK_TRY(mpk_fatbin_targets(bytes, arena, &targets, &n, err));
+		MPK_TRY(fatbin_targets(bytes, arena, &targets, &n, err));
 	*out = targets;
 	*count = n;
 	return MPK_OK;

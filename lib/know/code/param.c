@@ -136,15 +136,3 @@ bool mpk_code_info_argument(const struct mpk_code_param *p, struct mpk_dtype *ou
 	}
 	return false;
 }
-
-/* A name that is no mangled one is its own short name. */
-enum mpk_code mpk_code_info_short_name(struct mpk_span symbol, struct mpk_arena *arena,
-				       struct mpk_span *out, struct mpk_error *err)
-{
-	struct mpk_itanium_function f = { .name = symbol };
-
-	if (mpk_itanium_is(symbol) && mpk_itanium_read(symbol, arena, &f, err) == MPK_E_NOMEM)
-		return MPK_E_NOMEM;
-	*out = f.name;
-	return MPK_OK;
-}

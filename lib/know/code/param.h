@@ -46,20 +46,4 @@ enum mpk_code mpk_code_info_params(const struct mpk_code_info *info, size_t kern
  * Returns  false when no table can: it is none that a runtime passes, or nothing is known */
 bool mpk_code_info_argument(const struct mpk_code_param *p, struct mpk_dtype *out);
 
-/* mpk_code_info_check_row - hold a row of a kernel table against the code
- * What tables, builds and checks say of a kernel's parameters is decided here: how many there are, their sizes
- * and kinds, and what no runtime passes. Where macros or a condition leave something open, it is a warning.
- * @kernel  an index into code->kernels
- * @say     is called for each finding
- * Returns  MPK_OK, also with findings; MPK_E_NOMEM */
-typedef void mpk_code_say_row(void *arg, enum mpk_severity severity, const char *text);
-enum mpk_code mpk_code_info_check_row(const struct mpk_code_info *code, size_t kernel,
-				      const struct mpk_function_info *row, mpk_code_say_row *say,
-				      void *arg, struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_code_info_short_name - a kernel's name as its source has it: without the scopes and types that its
- * symbol carries; the symbol where it is no such */
-enum mpk_code mpk_code_info_short_name(struct mpk_span symbol, struct mpk_arena *arena,
-				       struct mpk_span *out, struct mpk_error *err) MPK_MUST_CHECK;
-
 #endif

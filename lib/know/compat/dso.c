@@ -208,15 +208,6 @@ bool mpk_dso_loads(const struct mpk_dso *dso, struct mpk_span kind)
 	return false;
 }
 
-/* Version names are few: a list is searched. */
-bool mpk_dso_has_version(const struct mpk_dso *dso, const char *version)
-{
-	for (size_t i = 0; i < dso->version_count; i++)
-		if (strcmp(dso->versions[i], version) == 0)
-			return true;
-	return false;
-}
-
 bool mpk_dso_defines(const struct mpk_dso *dso, const char *symbol)
 {
 	size_t value;

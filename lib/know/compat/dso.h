@@ -62,9 +62,6 @@ enum mpk_code mpk_dso_read_globals(struct mpk_dso *dso, struct mpk_error *err) M
 /* mpk_dso_registers - whether it registers a global function; false also when nobody read them */
 bool mpk_dso_registers(const struct mpk_dso *dso, struct mpk_span name);
 
-/* mpk_dso_has_version - whether it defines a symbol version */
-bool mpk_dso_has_version(const struct mpk_dso *dso, const char *version);
-
 /* mpk_dso_defines - whether it defines a symbol */
 bool mpk_dso_defines(const struct mpk_dso *dso, const char *symbol);
 

@@ -63,13 +63,4 @@ enum { MPK_CALLER_BYTES = 96 };
 size_t mpk_elf_callees(const struct mpk_elf *e, const struct mpk_plt_names *plt, uint64_t address,
 		       uint64_t bytes, struct mpk_callee *out, size_t most);
 
-/* mpk_elf_object_callees - the symbols that relocations name in the code of a function, in an object of any
- * machine; most of them are called
- * @symbol  of the function
- * @out     most places, their addresses 0
- * Returns  MPK_OK, also for files that are no objects, with none; MPK_E_CORRUPT; MPK_E_NOMEM */
-enum mpk_code mpk_elf_object_callees(const struct mpk_elf *e, const char *symbol,
-				     struct mpk_callee *out, size_t most, size_t *count,
-				     struct mpk_error *err) MPK_MUST_CHECK;
-
 #endif

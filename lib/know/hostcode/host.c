@@ -199,6 +199,66 @@ static const struct mpk_unit_function *called(const struct mpk_unit *u, const st
 	return NULL;
 }
 
+/* --- objects -------------------------------------------------------------------------- */
+
+/* Objects have no addresses that differ between sections: the symbol is found by its name. */
+static enum mpk_code find_definition(const struct mpk_symtab *t, const char *name,
+				     struct mpk_symbol *out, bool *found, struct mpk_error *err)
+{
+	*found = false;
+	for (size_t i = 1; i < t->count && !*found; i++) {
+		MPK_TRY(mpk_symtab_get(t, i, out, err));
+		*found = out->defined && out->section && strcmp(out->name, name) == 0;
+	}
+	return MPK_OK;
+}
+
+/* In an object a call is a relocation within the function's bytes; most is the room in out. */
+static enum mpk_code add_relocated(const struct mpk_elf *e, const GElf_Shdr *section,
+				   const struct mpk_symtab *symbols, const struct mpk_symbol *in,
+				   struct mpk_callee *out, size_t most, size_t *count,
+				   struct mpk_error *err)
+{
+	size_t n = mpk_elf_relocations(e, section);
+	struct mpk_symbol symbol;
+	GElf_Rela r;
+
+	for (size_t i = 0; i < n && *count < most && mpk_elf_relocation(e, section, i, &r); i++) {
+		if (r.r_offset < in->value || r.r_offset - in->value >= in->bytes ||
+		    GELF_R_SYM(r.r_info) >= symbols->count)
+			continue;
+		MPK_TRY(mpk_symtab_get(symbols, GELF_R_SYM(r.r_info), &symbol, err));
+		if (symbol.name[0])
+			out[(*count)++] = (struct mpk_callee){ .symbol = symbol.name };
+	}
+	return MPK_OK;
+}
+
+/* The symbols that relocations name in the code of a function, in an object of any machine; most of them are called.
+ * @out has room for most of them; their addresses are 0. */
+static enum mpk_code object_callees(const struct mpk_elf *e, const char *symbol,
+				    struct mpk_callee *out, size_t most, size_t *count,
+				    struct mpk_error *err)
+{
+	struct mpk_symtab symbols;
+	struct mpk_symbol in;
+	GElf_Shdr section;
+	bool found;
+
+	*count = 0;
+	if (e->header.e_type != ET_REL)
+		return MPK_OK;
+	MPK_TRY(mpk_symtab_static(e, &symbols, err));
+	MPK_TRY(find_definition(&symbols, symbol, &in, &found, err));
+	for (size_t i = 1; found && i < e->section_count; i++) {
+		MPK_TRY(mpk_elf_section(e, i, &section, err));
+		if ((section.sh_type == SHT_RELA || section.sh_type == SHT_REL) &&
+		    section.sh_info == in.section)
+			MPK_TRY(add_relocated(e, &section, &symbols, &in, out, most, count, err));
+	}
+	return MPK_OK;
+}
+
 /* TVM gives a library of one main function an entry of the name "main" that only calls it: what that
  * takes, the entry takes. */
 static enum mpk_code hostcode_host_read_entry(struct mpk_unit *u, struct mpk_unit_function *entry,
@@ -210,8 +270,8 @@ static enum mpk_code hostcode_host_read_entry(struct mpk_unit *u, struct mpk_uni
 	size_t count;
 
 	if (u->elf->header.e_type == ET_REL) {
-		MPK_TRY(mpk_elf_object_callees(u->elf, entry->function->symbol, callees,
-					       MPK_ARRAY_COUNT(callees), &count, err));
+		MPK_TRY(object_callees(u->elf, entry->function->symbol, callees,
+				       MPK_ARRAY_COUNT(callees), &count, err));
 	} else {
 		MPK_TRY(mpk_plt_names_read(u->elf, &plt, err));
 		count = mpk_elf_callees(u->elf, &plt, entry->function->address,

@@ -10,8 +10,6 @@
 #include "base/strmap.h"
 #include "graphjson/graphjson.h"
 #include "kinds.h"
-#include "program/relax.h"
-#include "program/relay.h"
 
 /* Functions in byte code; the rest of the table is what they call. */
 static enum mpk_code relax_models(const struct mpk_payload *p, struct mpk_arena *arena,

@@ -11,7 +11,7 @@
  * read again until no result changes; a call of a function that is not known yet counts for nothing
  * until then. Each second pass goes backwards, so that chains of calls take two or three.
  */
-#include "program/relax.h"
+#include "program/model.h"
 
 #include <stdlib.h>
 #include <string.h>

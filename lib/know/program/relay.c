@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* relay.c - the functions in Relay byte code, which has the names of their inputs alone */
-#include "program/relay.h"
+#include "program/model.h"
 
 /* Parameters of which the names alone are known. */
 static struct mpk_param *untyped(struct mpk_strs names, struct mpk_arena *arena)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "kernels/kernels.h"
 #include "text/escape.h"
 
 /* --- kinds ------------------------------------------------------------------------ */
@@ -115,6 +116,115 @@ static void check_package(struct mpk_toml_reader *r, void *package)
 				    QUOTE(m->name));
 }
 
+/* --- the rules of [[module.function]] ----------------------------------------------- */
+
+/* What [package] said, which comes before all that needs it. */
+static const struct mpk_manifest *schema_package(const struct mpk_toml_reader *r)
+{
+	return r->user;
+}
+
+static void unknown_dtype(struct mpk_toml_reader *r, struct mpk_toml_str name)
+{
+	const char *meant = mpk_dtype_suggest(mpk_toml_str_span(name));
+
+	if (meant)
+		mpk_toml_read_error(r, name.pos, "dtype",
+				    "'%s' is no data type; did you mean '%s'?", QUOTE(name), meant);
+	else
+		mpk_toml_read_error(
+			r, name.pos, "dtype",
+			"'%s' is no data type: handle for a buffer, or float32, int64, uint8, ...",
+			QUOTE(name));
+}
+
+static void read_args(struct mpk_toml_reader *r, struct mpk_manifest_function *f)
+{
+	struct mpk_dtype *args = mpk_arena_array(r->arena, f->arg_names.count, sizeof *args);
+
+	if (!args) {
+		r->failed = true;
+		return;
+	}
+	for (size_t i = 0; i < f->arg_names.count; i++) {
+		struct mpk_toml_str name = f->arg_names.items[i];
+
+		if (!mpk_dtype_parse(mpk_toml_str_span(name), &args[i]))
+			unknown_dtype(r, name);
+	}
+	f->args = args;
+	f->arg_count = f->arg_names.count;
+}
+
+static void unknown_tag(struct mpk_toml_reader *r, struct mpk_toml_str tag)
+{
+	static const char *const known[] = {
+		"blockIdx.x",
+		"blockIdx.y",
+		"blockIdx.z",
+		"threadIdx.x",
+		"threadIdx.y",
+		"threadIdx.z",
+		"clusterCtaIdx.x",
+		"clusterCtaIdx.y",
+		"clusterCtaIdx.z",
+		"tirx.use_dyn_shared_memory",
+		"tirx.use_cooperative_launch",
+		"tirx.use_programtic_dependent_launch",
+	};
+	struct mpk_span names[MPK_ARRAY_COUNT(known)];
+	char near[MPK_TOML_SUGGEST_BYTES];
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(known); i++)
+		names[i] = mpk_span_str(known[i]);
+	mpk_toml_read_error(
+		r, tag.pos, "launch-tag", "'%s' is no launch tag%s", QUOTE(tag),
+		mpk_toml_suggest(mpk_toml_str_span(tag), names, MPK_ARRAY_COUNT(names), near));
+}
+
+/* Older loaders know the tir. spelling, newer ones tirx.; 0.22 and 0.23 write as ffi does
+ * but still say tir., so that only the old containers are certain. What loads its kernels itself
+ * knows both. */
+static void check_spelling(struct mpk_toml_reader *r, struct mpk_toml_str tag)
+{
+	if (strncmp(tag.text, "tirx.", 5) == 0 && schema_package(r)->gen != MPK_GEN_CURRENT &&
+	    !schema_package(r)->standalone)
+		mpk_toml_read_warn(r, tag.pos, "launch-tag",
+				   "loaders of ABI %s know it as 'tir.%s'",
+				   mpk_generation_get(schema_package(r)->gen)->abi, QUOTE(tag) + 5);
+}
+
+/* An axis may stand several times, as TVM's own tables have it: each takes a value. */
+static void check_launch(struct mpk_toml_reader *r, const struct mpk_manifest_function *f)
+{
+	bool shared = false;
+
+	for (size_t i = 0; i < f->launch.count; i++) {
+		struct mpk_toml_str text = f->launch.items[i];
+		enum mpk_launch_tag tag = mpk_launch_tag_parse(mpk_toml_str_span(text));
+
+		if (tag == MPK_TAG_UNKNOWN) {
+			unknown_tag(r, text);
+			continue;
+		}
+		if (shared)
+			mpk_toml_read_error(
+				r, text.pos, "launch-tag",
+				"'%s' stands behind dynamic shared memory, which is the last value a caller passes",
+				QUOTE(text));
+		check_spelling(r, text);
+		shared |= tag == MPK_TAG_DYN_SHARED;
+	}
+}
+
+static void check_function(struct mpk_toml_reader *r, void *function)
+{
+	struct mpk_manifest_function *f = function;
+
+	read_args(r, f);
+	check_launch(r, f);
+}
+
 #define ROWS(schema) .rows = &(schema)
 #define KEY(kind_, type, member, required_)                                                        \
 	{ .name = #member,                                                                         \
@@ -146,7 +256,7 @@ static const struct mpk_toml_field function_fields[] = {
 
 static const struct mpk_toml_schema function_schema = {
 	SCHEMA("[[module.function]]", struct mpk_manifest_function, function_fields),
-	.done = mpk_manifest_function_check,
+	.done = check_function,
 };
 
 static const struct mpk_toml_field module_fields[] = {

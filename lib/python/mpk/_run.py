@@ -49,6 +49,10 @@ class _Options(c.Structure):
                 ("flags", c.c_uint32)]
 
 
+class _Launch(c.Structure):
+    _fields_ = [("size", c.c_size_t), ("grid", c.c_uint64 * 3), ("block", c.c_uint64 * 3), ("shared_bytes", c.c_uint64)]
+
+
 class _Type(c.Structure):
     _fields_ = [("kind", c.c_int), ("name", c.c_char_p), ("code", c.c_uint8), ("bits", c.c_uint8),
                 ("lanes", c.c_uint16), ("ndim", c.c_int32), ("shape", c.c_int64 * _RANK_MAX)]
@@ -70,6 +74,7 @@ def _load() -> c.CDLL:
             "function_count": [c.c_void_p], "function_name": [c.c_void_p, c.c_size_t],
             "function_signature": [c.c_void_p, c.c_size_t],
             "find": [c.c_void_p, c.c_char_p, c.POINTER(c.c_void_p), c.POINTER(_Error)],
+            "find_kernel": [c.c_void_p, c.c_char_p, c.POINTER(_Launch), c.POINTER(c.c_void_p), c.POINTER(_Error)],
             "session": [c.c_void_p, c.POINTER(c.c_void_p), c.POINTER(_Error)],
             "input": [c.c_void_p, c.c_size_t, c.POINTER(_Type)],
             "output": [c.c_void_p, c.c_size_t, c.POINTER(_Type)],
@@ -263,6 +268,13 @@ def _like(values: Sequence[Any]) -> Callable[[Tensor], Any]:
     return lambda t: t
 
 
+def _extents(value: int | Sequence[int]) -> Any:
+    values = (value,) if isinstance(value, int) else tuple(value)
+    if not 1 <= len(values) <= 3 or min(values) < 1:
+        raise ValueError("a launch has one to three extents of at least 1")
+    return (c.c_uint64 * 3)(*values)
+
+
 # --- models ---------------------------------------------------------------------------------------
 
 class Type:
@@ -405,6 +417,20 @@ class Model:
             if name in names:
                 signature = (_lib.mpkr_function_signature(handle, names.index(name)) or signature.encode()).decode()
             return self._functions.setdefault(name, Function(found, name, signature))
+
+    def kernel(self, name: str, *, grid: int | Sequence[int] = 1, block: int | Sequence[int] = 1, shared: int = 0) -> Function:
+        """Device code of the file by itself, without the host code that launches it.
+
+        It is called with what its own parameters take, and writes into the arrays that it is given. Nobody knows how much of
+        them it touches: a launch that reaches beyond damages memory of the device.
+
+        :param name: of the kernel, or "/0#name" for that of the module at a path of the file's tree
+        :param grid: blocks along x, or x, y, z; :param block: threads of a block; :param shared: bytes of dynamic shared memory
+        """
+        found, error = c.c_void_p(), _Error()
+        launch = _Launch(c.sizeof(_Launch), _extents(grid), _extents(block), shared)
+        _check(_lib.mpkr_find_kernel(self._open(), name.encode(), c.byref(launch), c.byref(found), c.byref(error)), error)
+        return Function(found, name, f"{name}(...)")
 
     def __getattr__(self, name: str) -> Function:
         if name.startswith("_"):

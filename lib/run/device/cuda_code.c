@@ -12,7 +12,7 @@
 #include "code/cuda_images.h"
 
 struct images {
-	const struct mpk_code_target *items;
+	struct mpk_code_target *items;
 	size_t count; /* 0: the bytes are no CUDA code that this program reads */
 };
 

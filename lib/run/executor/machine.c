@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/compiler.h"
 #include "base/lock.h"
 #include "base/refs.h"
 #include "base/vec.h"
 #include "executor/constant.h"
-#include "program/model.h"
 #include "runtime/context.h"
 #include "text/escape.h"
 
@@ -342,6 +342,44 @@ enum mpk_code mpk_node_model_machine(struct mpk_node_model *model, struct mpk_ma
 	return MPK_OK;
 }
 
+static bool relax_has(const struct mpk_payload *p, struct mpk_span name)
+{
+	const struct mpk_relax *x = &p->u.relax;
+
+	for (size_t i = 0; i < x->func_count; i++)
+		if (x->funcs[i].kind != MPK_RELAX_PACKED && mpk_span_equal(x->funcs[i].name, name))
+			return true;
+	return false;
+}
+
+static bool relay_has(const struct mpk_payload *p, struct mpk_span name)
+{
+	const struct mpk_relay *x = &p->u.relay;
+
+	for (size_t i = 0; i < x->func_count && i < x->globals.count; i++)
+		if (mpk_span_equal(x->globals.items[i], name))
+			return true;
+	return false;
+}
+
+static bool factory_has(const struct mpk_payload *p, struct mpk_span name)
+{
+	return mpk_span_equal(p->u.factory.module_name, name);
+}
+
+/* model_has - whether a caller finds a function of that name in an executor's payload; nothing is
+ * read but names */
+static bool model_has(const struct mpk_payload *p, struct mpk_span name)
+{
+	static bool (*const rows[])(const struct mpk_payload *, struct mpk_span) = {
+		[MPK_PAYLOAD_RELAX] = relax_has,
+		[MPK_PAYLOAD_RELAY] = relay_has,
+		[MPK_PAYLOAD_FACTORY] = factory_has,
+	};
+
+	return (size_t)p->tag < MPK_ARRAY_COUNT(rows) && rows[p->tag] && rows[p->tag](p, name);
+}
+
 enum mpk_code mpk_node_model_has(struct mpk_node_module *node, const char *name, bool *out,
 				 struct mpk_error *err)
 {
@@ -360,7 +398,7 @@ enum mpk_code mpk_node_model_has(struct mpk_node_module *node, const char *name,
 	if (code == MPK_E_NOMEM)
 		return code;
 	/* a payload that nobody can read has no function: opening it will say why */
-	*out = code == MPK_OK && mpk_model_has(&payload, wanted);
+	*out = code == MPK_OK && model_has(&payload, wanted);
 	return MPK_OK;
 }
 

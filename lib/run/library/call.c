@@ -77,8 +77,11 @@ static enum mpk_code check_input_count(const struct mpkr_function *f, size_t cou
 	if (count > MPK_ARGS_MAX)
 		return mpk_fail(err, MPK_E_USAGE, "%zu inputs; at most %d are passed", count,
 				MPK_ARGS_MAX);
-	if (!mpk_run_function_is_model(f) || count == f->input_count)
+	if (count == f->input_count || (!mpk_run_function_is_model(f) && !f->kernel))
 		return MPK_OK;
+	if (f->kernel)
+		return mpk_fail(err, MPK_E_USAGE, "kernel '%s' takes %zu inputs, not %zu",
+				f->function->name, f->input_count, count);
 	mpk_signature_text(f->function->signature, &text);
 	return mpk_fail(err, MPK_E_USAGE, "%zu input%s for %zu%s: %s", count, count == 1 ? "" : "s",
 			f->input_count, f->bound_count ? " that bound parameters leave open" : "",
@@ -144,7 +147,7 @@ static enum mpk_code run_once(struct call *c, struct mpk_function *f, struct mpk
  * devices is as good a guess when the first one fails. */
 static bool may_turn(const struct mpkr_function *f, enum mpk_code code, const struct mpk_error *err)
 {
-	return code == MPK_E_RAISED && f->model->is_guess && f->model->where.type > MPK_DL_CPU &&
+	return code == MPK_E_RAISED && f->model->is_guess && f->where.type > MPK_DL_CPU &&
 	       mpk_run_function_is_model(f) && strstr(err->text, ".device_type");
 }
 
@@ -333,10 +336,11 @@ static enum mpk_code check_out(const struct call *c, const struct mpk_dltensor *
 	MPK_TRY(mpk_run_check_tensor(out, what, err));
 	if (mpk_dldevice_is_host(out->device))
 		return MPK_OK;
-	if (out->device.type != MPK_DL_CUDA || !mpk_dldevice_equal(out->device, c->f->model->where))
-		return mpk_fail(err, MPK_E_USAGE,
-				"%s is in memory of device %d of type %d, where the model is not",
-				what, out->device.id, out->device.type);
+	if (out->device.type != MPK_DL_CUDA || !mpk_dldevice_equal(out->device, c->f->where))
+		return mpk_fail(
+			err, MPK_E_USAGE,
+			"%s is in memory of device %d of type %d, where the function is not", what,
+			out->device.id, out->device.type);
 	if (!mpk_dltensor_is_compact(out))
 		return mpk_fail(err, MPK_E_UNSUPPORTED,
 				"%s is on a device and its rows are not contiguous", what);

@@ -9,8 +9,88 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "abi/convention.h"
 #include "base/refs.h"
 #include "executor/machine.h"
+#include "executor/relay/relay.h"
+#include "npy/npy.h"
+
+/* --- parameters from files: late-bound constants, and inputs that are always the same --------- */
+
+/* A bound parameter in host memory, or NULL in *out */
+static enum mpk_code bound_param(const struct mpkr_model *model, struct mpk_span name,
+				 struct mpk_tensor **out, struct mpk_error *err)
+{
+	size_t index;
+
+	*out = NULL;
+	for (const struct mpk_run_params *p = model->params; name.len && p; p = p->next)
+		if (mpk_param_file_find(p->file, name, &index))
+			return mpk_param_file_tensor(p->file, index,
+						     mpk_dldevice_is_host(model->where), out, err);
+	return MPK_OK;
+}
+
+static enum mpk_code find_late(void *user, struct mpk_span name, struct mpk_tensor **out,
+			       struct mpk_error *err)
+{
+	return bound_param(user, name, out, err);
+}
+
+/* Give executables their late-bound constants; the model is locked, before the first function is looked up */
+static enum mpk_code params_bind_late(struct mpkr_model *model, struct mpk_error *err)
+{
+	if (!model->params)
+		return MPK_OK;
+	return mpk_relay_bind_library(model->library, find_late, model, err);
+}
+
+/* A member that is not compressed: the library links no zlib. */
+static enum mpk_code read_stored(struct mpk_span zip, const struct mpk_zip_member *m,
+				 struct mpk_arena *arena, struct mpk_span *out,
+				 struct mpk_error *err)
+{
+	static const struct mpk_zip_options options = { .space = "npz",
+							.advice = "save it with numpy.savez" };
+
+	(void)arena; /* a view needs no memory */
+	return mpk_zip_stored(zip, m, &options, out, err);
+}
+
+static enum mpk_code bind_file(struct mpkr_model *model, const char *path, struct mpk_error *err)
+{
+	struct mpk_run_params *p;
+	enum mpk_code code;
+
+	if (model->is_found)
+		return mpk_fail(err, MPK_E_USAGE,
+				"parameters are bound before a function is found");
+	p = calloc(1, sizeof *p);
+	MPK_TRY_ALLOC(p, err);
+	code = mpk_param_file_open_as(path, read_stored, &p->file, err);
+	if (code != MPK_OK) {
+		free(p);
+		return mpk_failed(code);
+	}
+	p->next = model->params;
+	model->params = p;
+	return MPK_OK;
+}
+
+int mpkr_bind_params(mpkr_model *model, const char *path, struct mpkr_error *err)
+{
+	struct mpk_error failure;
+	enum mpk_code code;
+
+	if (!model || !path) {
+		(void)mpk_fail(&failure, MPK_E_USAGE, "a pointer that is needed is NULL");
+		return mpk_run_report(&failure, err);
+	}
+	(void)pthread_mutex_lock(&model->lock);
+	code = bind_file(model, path, &failure);
+	(void)pthread_mutex_unlock(&model->lock);
+	return code == MPK_OK ? MPKR_OK : mpk_run_report(&failure, err);
+}
 
 /* --- sessions --------------------------------------------------------------------------------- */
 
@@ -40,7 +120,7 @@ enum mpk_code mpk_run_look_up(struct mpkr_model *model, const char *name, struct
 			      struct mpk_error *err)
 {
 	if (!model->is_found)
-		MPK_TRY(mpk_run_params_late(model, err));
+		MPK_TRY(params_bind_late(model, err));
 	model->is_found = true;
 	MPK_TRY(mpk_devices_use(mpk_runtime_devices(model->runtime), model->where, err));
 	return mpk_library_find(model->library, name, out, err);
@@ -120,11 +200,11 @@ static enum mpk_code bind_one(struct mpkr_function *f, const struct mpk_param *p
 			      bool *is_bound, struct mpk_error *err)
 {
 	struct mpk_run_bound *b = &f->bound[f->bound_count];
-	struct mpk_dldevice where = f->model->where;
+	struct mpk_dldevice where = f->where;
 	struct mpk_tensor *host;
 	enum mpk_code code;
 
-	MPK_TRY(mpk_run_params_of(f->model, param->name, &host, err));
+	MPK_TRY(bound_param(f->model, param->name, &host, err));
 	*is_bound = host != NULL;
 	if (!host)
 		return MPK_OK;
@@ -159,6 +239,8 @@ static enum mpk_code read_signature(struct mpkr_function *f, struct mpk_error *e
 	const struct mpk_signature *s = f->function->signature;
 	bool *is_bound;
 
+	if (f->kernel)
+		return mpk_run_kernel_inputs(f, err);
 	if (!s)
 		return MPK_OK;
 	is_bound = mpk_arena_array(&f->arena, s->input_count + 1, sizeof *is_bound);
@@ -195,20 +277,22 @@ void mpkr_drop(mpkr_function *f)
 }
 
 enum mpk_code mpk_run_function_create(struct mpkr_model *model, struct mpk_run_session *session,
-				      struct mpk_function *found, struct mpkr_function **out,
-				      struct mpk_error *err)
+				      const struct mpk_kernel_found *found,
+				      struct mpkr_function **out, struct mpk_error *err)
 {
 	struct mpkr_function *f = calloc(1, sizeof *f);
 	enum mpk_code code;
 
 	if (!f) {
-		mpk_function_drop(found);
+		mpk_function_drop(found->function);
 		return mpk_fail_nomem(err);
 	}
 	f->model = mpk_run_model_hold(model);
 	mpk_refs_hold(&session->refs);
 	f->session = session;
-	f->function = found;
+	f->function = found->function;
+	f->kernel = found->info;
+	f->where = found->where;
 	code = read_signature(f, err);
 	if (code != MPK_OK) {
 		mpkr_drop(f);
@@ -223,7 +307,7 @@ enum mpk_code mpk_run_function_create(struct mpkr_model *model, struct mpk_run_s
 static enum mpk_code find_function(struct mpkr_model *model, const char *name,
 				   struct mpkr_function **out, struct mpk_error *err)
 {
-	struct mpk_function *found = NULL;
+	struct mpk_kernel_found found = { .where = model->where };
 
 	if (!name) {
 		MPK_TRY(mpk_run_list(model, err));
@@ -231,8 +315,8 @@ static enum mpk_code find_function(struct mpkr_model *model, const char *name,
 			return mpk_fail(err, MPK_E_NOTFOUND, "no function can be called by name");
 		name = model->entries[0].name;
 	}
-	MPK_TRY(mpk_run_look_up(model, name, &found, err));
-	return mpk_run_function_create(model, model->first, found, out, err);
+	MPK_TRY(mpk_run_look_up(model, name, &found.function, err));
+	return mpk_run_function_create(model, model->first, &found, out, err);
 }
 
 int mpkr_find(mpkr_model *model, const char *name, mpkr_function **out, struct mpkr_error *err)
@@ -267,20 +351,20 @@ static enum mpk_code copy_expected(const struct mpkr_function *from, struct mpkr
 static enum mpk_code open_session(const struct mpkr_function *f, struct mpkr_function **out,
 				  struct mpk_error *err)
 {
+	struct mpk_kernel_found again = { NULL, f->kernel, f->where };
 	struct mpk_run_session *session;
-	struct mpk_function *again;
 	struct mpkr_function *made;
 	enum mpk_code code;
 
-	MPK_TRY(mpk_machine_again(f->function, &again, err));
-	if (!again)
-		again = mpk_function_hold(f->function);
+	MPK_TRY(mpk_machine_again(f->function, &again.function, err));
+	if (!again.function)
+		again.function = mpk_function_hold(f->function);
 	code = mpk_run_session_create(&session, err);
 	if (code != MPK_OK) {
-		mpk_function_drop(again);
+		mpk_function_drop(again.function);
 		return mpk_failed(code);
 	}
-	code = mpk_run_function_create(f->model, session, again, &made, err);
+	code = mpk_run_function_create(f->model, session, &again, &made, err);
 	/* the function holds it */
 	mpk_run_session_drop(session);
 	MPK_TRY(code);
@@ -309,4 +393,108 @@ int mpkr_session(mpkr_function *function, mpkr_function **out, struct mpkr_error
 	(void)pthread_mutex_unlock(&function->model->lock);
 	(void)pthread_mutex_unlock(&function->session->lock);
 	return code == MPK_OK ? MPKR_OK : mpk_run_report(&failure, err);
+}
+
+/* --- what inputs and outputs are to a caller, and what he says of them himself ----------------- */
+
+static enum mpkr_kind public_kind(const struct mpk_type *type)
+{
+	switch (type->kind) {
+	case MPK_TYPE_ANY:
+	case MPK_TYPE_NAMED:
+		break;
+	case MPK_TYPE_TENSOR:
+		return MPKR_KIND_TENSOR;
+	case MPK_TYPE_SHAPE:
+		return MPKR_KIND_SHAPE;
+	case MPK_TYPE_SCALAR:
+		return MPKR_KIND_NUMBER;
+	case MPK_TYPE_STRING:
+		return MPKR_KIND_TEXT;
+	case MPK_TYPE_TUPLE:
+	case MPK_TYPE_FUNCTION:
+		return MPKR_KIND_OTHER;
+	}
+	return MPKR_KIND_ANY;
+}
+
+enum mpkr_kind mpk_run_kind(const struct mpkr_function *f, size_t i)
+{
+	enum mpkr_kind kind = i < f->input_count ? public_kind(f->inputs[i].type) : MPKR_KIND_ANY;
+
+	if (kind == MPKR_KIND_ANY && i < f->expected_count)
+		return (enum mpkr_kind)f->expected[i];
+	return kind;
+}
+
+static void put_extents(const struct mpk_type *type, struct mpkr_type *out)
+{
+	if (!type->ranked || type->ndim > MPKR_RANK_MAX)
+		return;
+	out->ndim = (int32_t)type->ndim;
+	for (size_t i = 0; i < type->ndim; i++)
+		out->shape[i] = mpk_type_symbol(type, i).len ? -1 : type->shape[i];
+}
+
+static int describe(const struct mpk_run_leaf *leaf, enum mpkr_kind kind, struct mpkr_type *out)
+{
+	*out = (struct mpkr_type){
+		.kind = kind,
+		.name = leaf->name,
+		.dtype = mpk_run_public_type(leaf->type->dtype),
+		.ndim = -1,
+	};
+	put_extents(leaf->type, out);
+	return MPKR_OK;
+}
+
+int mpkr_input(const mpkr_function *f, size_t i, struct mpkr_type *out)
+{
+	if (!f || !out || i >= f->input_count)
+		return MPKR_E_NOT_FOUND;
+	return describe(&f->inputs[i], mpk_run_kind(f, i), out);
+}
+
+int mpkr_output(const mpkr_function *f, size_t i, struct mpkr_type *out)
+{
+	if (!f || !out || i >= f->output_count)
+		return MPKR_E_NOT_FOUND;
+	return describe(&f->outputs[i], public_kind(f->outputs[i].type), out);
+}
+
+static enum mpk_code expect_kind(struct mpkr_function *f, size_t i, enum mpkr_kind kind,
+				 struct mpk_error *err)
+{
+	uint8_t *grown;
+
+	if ((unsigned)kind > MPKR_KIND_TEXT)
+		return mpk_fail(err, MPK_E_USAGE, "a kind that no input can have: %d", (int)kind);
+	if (i >= MPK_ARGS_MAX)
+		return mpk_fail(err, MPK_E_USAGE, "input %zu: at most %d are passed", i,
+				MPK_ARGS_MAX);
+	if (i < f->input_count && public_kind(f->inputs[i].type) != MPKR_KIND_ANY) {
+		if (kind == public_kind(f->inputs[i].type))
+			return MPK_OK;
+		return mpk_fail(err, MPK_E_USAGE, "the file says what input %zu is", i);
+	}
+	if (i >= f->expected_count) {
+		grown = realloc(f->expected, i + 1);
+		MPK_TRY_ALLOC(grown, err);
+		memset(grown + f->expected_count, MPKR_KIND_ANY, i + 1 - f->expected_count);
+		f->expected = grown;
+		f->expected_count = i + 1;
+	}
+	f->expected[i] = (uint8_t)kind;
+	return MPK_OK;
+}
+
+int mpkr_expect(mpkr_function *f, size_t i, enum mpkr_kind kind, struct mpkr_error *err)
+{
+	struct mpk_error failure;
+
+	if (!f)
+		(void)mpk_fail(&failure, MPK_E_USAGE, "a pointer that is needed is NULL");
+	else if (expect_kind(f, i, kind, &failure) == MPK_OK)
+		return MPKR_OK;
+	return mpk_run_report(&failure, err);
 }

@@ -42,12 +42,15 @@ static enum mpk_code add_executable(struct mpkr_model *model, struct mpk_node_mo
 				    struct mpk_error *err)
 {
 	struct mpk_function *none = NULL;
+	struct mpk_error why = { 0 };
 	struct mpk_span name;
 
 	if (!node->loader || !node->loader->has || !node->loader->name_at)
 		return MPK_OK;
-	if (!node->is_open && node->base.find(&node->base, "", &none, NULL) == MPK_OK)
+	if (!node->is_open && node->base.find(&node->base, "", &none, &why) == MPK_OK)
 		mpk_function_drop(none);
+	if (why.code == MPK_E_NOMEM)
+		return mpk_fail_nomem(err);
 	for (size_t i = 0; node->is_open && node->loader->name_at(node, i, &name); i++)
 		MPK_TRY(list_name(model, name, err));
 	return MPK_OK;
@@ -123,9 +126,12 @@ static const char *signature_of(struct mpkr_model *model, const char *name)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
 	struct mpk_function *f = NULL;
+	struct mpk_error why = { 0 };
 	char *copy;
 
-	if (mpk_run_look_up(model, name, &f, NULL) == MPK_OK && f->signature)
+	if (mpk_run_look_up(model, name, &f, &why) != MPK_OK && why.code == MPK_E_NOMEM)
+		return NULL;
+	if (f && f->signature)
 		mpk_signature_text(f->signature, &text);
 	else
 		mpk_strbuf_printf(&text, "%s(...)", name);

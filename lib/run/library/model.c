@@ -8,12 +8,139 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
+#include "base/arena.h"
 #include "base/lock.h"
 #include "base/refs.h"
+#include "elfdyn/elfdyn.h"
 #include "executor/executor.h"
+#include "io/mapping.h"
 #include "program/device_kind.h"
-#include "runtime/file.h"
+#include "standalone/standalone.h"
+
+/* --- from the bytes of a library to what its loader has to know -------------------------------- */
+
+/* The symbols that the dynamic linker will see tell where the blob is, in which generation, and what can be
+ * called (object/exports.h). Lists, names and the tree live in one arena, views lead into the bytes, so a
+ * file is one thing to give back. */
+
+struct mpk_library_file {
+	struct mpk_arena arena;
+	struct mpk_mapping mapping; /* closed for bytes of a caller */
+	struct mpk_elfdyn object;
+	struct mpk_tree tree;
+	struct mpk_host_code code;
+	char *path;
+};
+
+/* For a file of which nothing was opened. NULL is fine. */
+static void library_file_close(struct mpk_library_file *file)
+{
+	if (!file)
+		return;
+	mpk_mapping_close(&file->mapping);
+	mpk_arena_fini(&file->arena);
+	free(file);
+}
+
+static void file_release(void *owner)
+{
+	library_file_close(owner);
+}
+
+static enum mpk_code file_functions(struct mpk_library_file *file, const struct mpk_exports *e,
+				    struct mpk_error *err)
+{
+	struct mpk_host_function *functions =
+		mpk_arena_array(&file->arena, e->function_count + 1, sizeof *functions);
+
+	MPK_TRY_ALLOC(functions, err);
+	for (size_t i = 0; i < e->function_count; i++) {
+		const struct mpk_image_function *f = &e->functions[i];
+
+		functions[i] =
+			(struct mpk_host_function){ f->name, f->symbol, f->is_entry, f->alias_of };
+	}
+	file->code.functions = functions;
+	file->code.function_count = e->function_count;
+	return MPK_OK;
+}
+
+static enum mpk_code file_read(struct mpk_library_file *file, struct mpk_span bytes,
+			       struct mpk_error *err)
+{
+	struct mpk_survey found = { 0 };
+	struct mpk_exports e;
+
+	MPK_TRY(mpk_elfdyn_read(bytes, &file->arena, &file->object, err));
+	const struct mpk_symbol_source source = mpk_elfdyn_source(&file->object);
+
+	MPK_TRY(mpk_symbols_survey(&source, &found, err));
+	MPK_TRY(mpk_exports_read(&source, &found, NULL, &file->arena, &e, err));
+	if (!e.has_blob && !e.function_count)
+		return mpk_fail(err, MPK_E_NO_BLOB,
+				"neither a module blob nor a callable function is in it");
+	/* a standalone library loads its kernels itself */
+	if (e.has_blob && !e.standalone) {
+		MPK_TRY(mpk_blob_read(e.blob, e.gen, &file->arena, &file->tree, err));
+		file->code.tree = &file->tree;
+	}
+	file->code.path = file->path;
+	file->code.object = &file->object;
+	file->code.wants_copy = true;
+	file->code.gen = e.gen;
+	file->code.convention = e.convention;
+	file->code.prefix = e.prefix;
+	file->code.owner = file;
+	file->code.release = file_release;
+	return file_functions(file, &e, err);
+}
+
+static enum mpk_code file_make(const char *path, struct mpk_span bytes,
+			       struct mpk_library_file **out, struct mpk_error *err)
+{
+	struct mpk_library_file *file = calloc(1, sizeof *file);
+	enum mpk_code rc = MPK_OK;
+
+	MPK_TRY_ALLOC(file, err);
+	file->mapping.fd = -1;
+	if (path) {
+		rc = mpk_mapping_open(path, &file->mapping, err);
+		bytes = file->mapping.bytes;
+		file->path = mpk_arena_text(&file->arena, mpk_span_str(path));
+	}
+	if (rc == MPK_OK && path && !file->path)
+		rc = mpk_fail_nomem(err);
+	if (rc == MPK_OK)
+		rc = file_read(file, bytes, err);
+	if (rc != MPK_OK) {
+		library_file_close(file);
+		return mpk_failed(rc);
+	}
+	*out = file;
+	return MPK_OK;
+}
+
+enum mpk_code mpk_library_file_open(const char *path, struct mpk_library_file **out,
+				    struct mpk_error *err)
+{
+	return file_make(path, (struct mpk_span){ 0 }, out, err);
+}
+
+enum mpk_code mpk_library_file_of_memory(struct mpk_span bytes, const struct mpk_moved *moved,
+					 struct mpk_library_file **out, struct mpk_error *err)
+{
+	MPK_TRY(file_make(NULL, bytes, out, err));
+	if (moved)
+		(*out)->code.moved = *moved;
+	return MPK_OK;
+}
+
+const struct mpk_host_code *mpk_library_file_code(const struct mpk_library_file *file)
+{
+	return &file->code;
+}
 
 uint32_t mpkr_version(void)
 {
@@ -33,6 +160,7 @@ void mpk_run_model_drop(struct mpkr_model *model)
 {
 	if (!model || mpk_refs_drop(&model->refs))
 		return;
+	mpk_kernel_set_destroy(model->kernels);
 	mpk_library_close(model->library);
 	mpk_runtime_destroy(model->runtime);
 	while (model->params) {
@@ -116,7 +244,14 @@ static enum mpk_code choose_device(struct mpkr_model *model, const struct mpkr_o
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
-static enum mpk_code open_file(const struct mpk_run_origin *origin, struct mpk_library_file **out,
+/* Where a model's library lies. */
+struct origin {
+	const char *path;              /* NULL: in memory */
+	struct mpk_span memory;        /* where there is no path */
+	const struct mpk_moved *moved; /* of what is in memory; or NULL */
+};
+
+static enum mpk_code open_file(const struct origin *origin, struct mpk_library_file **out,
 			       struct mpk_error *err)
 {
 	enum mpk_code code;
@@ -130,7 +265,7 @@ static enum mpk_code open_file(const struct mpk_run_origin *origin, struct mpk_l
 }
 
 /* Once the library is open the file is its own. */
-static enum mpk_code open_library(struct mpkr_model *model, const struct mpk_run_origin *origin,
+static enum mpk_code open_library(struct mpkr_model *model, const struct origin *origin,
 				  struct mpk_error *err)
 {
 	struct mpk_library_file *file;
@@ -141,13 +276,13 @@ static enum mpk_code open_library(struct mpkr_model *model, const struct mpk_run
 	code = mpk_library_open(model->runtime, model->code, &model->library, err);
 	if (code == MPK_OK)
 		return code;
-	mpk_library_file_close(file);
+	library_file_close(file);
 	if (origin->path)
 		mpk_error_at_file(err, origin->path);
 	return mpk_failed(code);
 }
 
-static enum mpk_code fill_model(struct mpkr_model *model, const struct mpk_run_origin *origin,
+static enum mpk_code fill_model(struct mpkr_model *model, const struct origin *origin,
 				const struct mpkr_options *options, struct mpk_error *err)
 {
 	model->options = (struct mpk_runtime_options){ .threads = options->threads };
@@ -158,9 +293,9 @@ static enum mpk_code fill_model(struct mpkr_model *model, const struct mpk_run_o
 	return choose_device(model, options, err);
 }
 
-enum mpk_code mpk_run_model_open(const struct mpk_run_origin *origin,
-				 const struct mpkr_options *options, struct mpkr_model **out,
-				 struct mpk_error *err)
+/* As mpkr_open. */
+static enum mpk_code model_open(const struct origin *origin, const struct mpkr_options *options,
+				struct mpkr_model **out, struct mpk_error *err)
 {
 	struct mpkr_options taken;
 	struct mpkr_model *model;
@@ -182,12 +317,12 @@ enum mpk_code mpk_run_model_open(const struct mpk_run_origin *origin,
 	return MPK_OK;
 }
 
-static int open_reported(struct mpk_run_origin origin, const struct mpkr_options *options,
-			 mpkr_model **out, struct mpkr_error *err)
+static int open_reported(struct origin origin, const struct mpkr_options *options, mpkr_model **out,
+			 struct mpkr_error *err)
 {
 	struct mpk_error failure;
 
-	if (mpk_run_model_open(&origin, options, out, &failure) == MPK_OK)
+	if (model_open(&origin, options, out, &failure) == MPK_OK)
 		return MPKR_OK;
 	return mpk_run_report(&failure, err);
 }
@@ -195,12 +330,96 @@ static int open_reported(struct mpk_run_origin origin, const struct mpkr_options
 int mpkr_open(const char *path, const struct mpkr_options *options, mpkr_model **out,
 	      struct mpkr_error *err)
 {
-	return open_reported((struct mpk_run_origin){ .path = path }, options, out, err);
+	return open_reported((struct origin){ .path = path }, options, out, err);
 }
 
 int mpkr_open_memory(const void *bytes, size_t len, const struct mpkr_options *options,
 		     mpkr_model **out, struct mpkr_error *err)
 {
-	return open_reported((struct mpk_run_origin){ .memory = mpk_span_of(bytes, len) }, options,
-			     out, err);
+	return open_reported((struct origin){ .memory = mpk_span_of(bytes, len) }, options, out,
+			     err);
+}
+
+/* --- the carried library ------------------------------------------------------------------------ */
+
+/* One a library: its archive has one copy of this file. */
+static struct {
+	struct mpk_arena arena;
+	struct mpk_standalone parts;
+	const uint8_t *blob; /* where it was laid out */
+	struct mpk_moved moved;
+	mpkr_model *model;
+} carried;
+
+/* The piece that content is all or part of, when it is one that stayed in the file. */
+static struct mpk_span find_moved(const void *user, struct mpk_span content)
+{
+	const struct mpk_standalone *s = &carried.parts;
+	size_t low = 0, high = s->piece_count;
+	uint64_t off;
+
+	(void)user;
+	if (content.data < carried.blob || content.data >= carried.blob + s->blob_bytes)
+		return content;
+	off = (uint64_t)(content.data - carried.blob);
+	while (high - low > 1) {
+		size_t middle = low + (high - low) / 2;
+
+		if (s->pieces[middle].blob_off <= off)
+			low = middle;
+		else
+			high = middle;
+	}
+	const struct mpk_standalone_piece *p = &s->pieces[low];
+
+	off -= p->blob_off;
+	if (!p->is_tensor || off > p->bytes.len || content.len > p->bytes.len - off)
+		return content;
+	return mpk_span_of(p->bytes.data + off, content.len);
+}
+
+/* Pages that nothing is written to are none of the process. */
+static enum mpk_code carried_lay_out(struct mpk_span *out, struct mpk_error *err)
+{
+	const struct mpk_standalone *s = &carried.parts;
+	size_t len = s->before.len + (size_t)s->blob_bytes + s->after.len;
+	uint8_t *to = mmap(NULL, len, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (to == MAP_FAILED)
+		return mpk_fail_nomem(err);
+	memcpy(to, s->before.data, s->before.len);
+	for (size_t i = 0; i < s->piece_count; i++)
+		if (!s->pieces[i].is_tensor)
+			memcpy(to + s->before.len + s->pieces[i].blob_off, s->pieces[i].bytes.data,
+			       s->pieces[i].bytes.len);
+	memcpy(to + s->before.len + s->blob_bytes, s->after.data, s->after.len);
+	carried.blob = to + s->before.len;
+	*out = mpk_span_of(to, len);
+	return MPK_OK;
+}
+
+/* The symbol's size is not at hand here; the header tells it, and the linker put it there. */
+enum mpk_code mpk_run_open_carried(const void *standalone, struct mpkr_model **out,
+				   struct mpk_error *err)
+{
+	struct origin origin = { .moved = &carried.moved };
+
+	*out = carried.model;
+	if (carried.model)
+		return MPK_OK;
+	if (!carried.blob) {
+		MPK_TRY(mpk_standalone_read(mpk_span_of(standalone, SIZE_MAX / 2), &carried.arena,
+					    &carried.parts, err));
+		MPK_TRY(carried_lay_out(&origin.memory, err));
+	} else {
+		origin.memory =
+			mpk_span_of(carried.blob - carried.parts.before.len,
+				    carried.parts.before.len + (size_t)carried.parts.blob_bytes +
+					    carried.parts.after.len);
+	}
+	carried.moved.find = find_moved;
+	MPK_TRY(model_open(&origin, NULL, &carried.model, err));
+	*out = carried.model;
+	return MPK_OK;
 }

@@ -143,10 +143,9 @@ static struct mpk_dldevice place_of(const struct mpkr_function *f, size_t i)
 {
 	const struct mpk_type *type = i < f->input_count ? f->inputs[i].type : NULL;
 
-	if (type && type->kind == MPK_TYPE_TENSOR && type->device &&
-	    type->device != f->model->where.type)
+	if (type && type->kind == MPK_TYPE_TENSOR && type->device && type->device != f->where.type)
 		return (struct mpk_dldevice){ .type = type->device };
-	return f->model->where;
+	return f->where;
 }
 
 /* The caller's tensor as the code sees it: in memory of the CPU, also where that is pinned, and with no offset. */

@@ -6,113 +6,382 @@
  * laid out in memory as it was, but for its large tensors, which stay where the file has them, and opened as
  * any library in memory is. It stays open as long as the process: results are tensors that anybody may keep.
  */
+#include <dlfcn.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "abi/convention.h"
+#include "abi/ffi_object.h"
+#include "base/vec.h"
+#include "library/internal/library.h"
 #include "library/internal/standalone.h"
 #include "runtime/library.h"
-#include "standalone/standalone.h"
+#include "runtime/runtime.h"
 
-/* --- the carried library ------------------------------------------------------------------------ */
+/* What crosses the entry is cells of tvm-ffi. The caller may have the real libtvm_ffi.so or none. Cells, tensors, shapes and texts are the same bytes for both;
+ * arrays, and what a Python program sees raised, belong to the real one, which is looked for whenever it is
+ * needed, because it may come after the first call. */
 
-/* One a library: its archive has one copy of this file. */
-static struct {
-	struct mpk_arena arena;
-	struct mpk_standalone parts;
-	const uint8_t *blob; /* where it was laid out */
-	struct mpk_moved moved;
-	mpkr_model *model;
-} carried;
+/* --- the real tvm-ffi --------------------------------------------------------------------------- */
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+typedef int allocate_fn(struct mpk_dltensor *like, void **out);
+typedef void *allocator_fn(void);
 
-/* The piece that content is all or part of, when it is one that stayed in the file. */
-static struct mpk_span find_moved(const void *user, struct mpk_span content)
+/* What of it is used; zero where there is none. */
+struct real {
+	mpk_ffi_raise_fn *raise;
+	mpk_ffi_get_global_fn *get_global;
+	allocator_fn *allocator; /* whether the caller has set one of his own */
+	allocate_fn *allocate;
+};
+
+/* It is never unloaded: C++ objects of it are in the process. */
+static struct real find_real(void)
 {
-	const struct mpk_standalone *s = &carried.parts;
-	size_t low = 0, high = s->piece_count;
-	uint64_t off;
+	static atomic_uintptr_t found;
+	struct real r = { 0 };
+	void *handle = (void *)atomic_load(&found);
 
-	(void)user;
-	if (content.data < carried.blob || content.data >= carried.blob + s->blob_bytes)
-		return content;
-	off = (uint64_t)(content.data - carried.blob);
-	while (high - low > 1) {
-		size_t middle = low + (high - low) / 2;
-
-		if (s->pieces[middle].blob_off <= off)
-			low = middle;
-		else
-			high = middle;
+	if (!handle) {
+		handle = dlopen(MPK_TVM_FFI_SONAME, RTLD_LAZY | RTLD_NOLOAD);
+		if (!handle || !dlsym(handle, "TVMFFIGetVersion"))
+			return r;
+		atomic_store(&found, (uintptr_t)handle);
 	}
-	const struct mpk_standalone_piece *p = &s->pieces[low];
-
-	off -= p->blob_off;
-	if (!p->is_tensor || off > p->bytes.len || content.len > p->bytes.len - off)
-		return content;
-	return mpk_span_of(p->bytes.data + off, content.len);
+	r.raise = MPK_CODE(mpk_ffi_raise_fn, dlsym(handle, "TVMFFIErrorSetRaisedFromCStr"));
+	r.get_global = MPK_CODE(mpk_ffi_get_global_fn, dlsym(handle, "TVMFFIFunctionGetGlobal"));
+	r.allocator =
+		MPK_CODE(allocator_fn, dlsym(handle, "TVMFFIEnvGetDLPackManagedTensorAllocator"));
+	r.allocate = MPK_CODE(allocate_fn, dlsym(handle, "TVMFFIEnvTensorAlloc"));
+	return r;
 }
 
-/* Pages that nothing is written to are none of the process. */
-static enum mpk_code carried_lay_out(struct mpk_span *out, struct mpk_error *err)
+/* @out     owned; what is raised there stays raised */
+static bool call_real(const char *name, const struct mpk_ffi_any *args, int32_t count,
+		      struct mpk_ffi_any *out)
 {
-	const struct mpk_standalone *s = &carried.parts;
-	size_t len = s->before.len + (size_t)s->blob_bytes + s->after.len;
-	uint8_t *to = mmap(NULL, len, PROT_READ | PROT_WRITE,
-			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	const struct mpk_ffi_bytes key = { name, strlen(name) };
+	const struct real real = find_real();
+	const struct mpk_ffi_function_cell *cell;
+	void *function = NULL;
+	int status;
 
-	if (to == MAP_FAILED)
+	*out = (struct mpk_ffi_any){ 0 };
+	if (!real.get_global || real.get_global(&key, &function) != 0 || !function)
+		return false;
+	cell = mpk_ffi_cell(MPK_CONV_FFI, function);
+	status = cell->safe_call(function, args, count, out);
+	mpk_ffi_drop(MPK_CONV_FFI, function);
+	return status == 0;
+}
+
+/* --- errors --------------------------------------------------------------------------------------- */
+
+static _Thread_local char raised[sizeof((struct mpk_error *)0)->text + 80];
+
+/* As TVM's virtual machine and Python call such failures. */
+static const char *error_kind(enum mpk_code code)
+{
+	static const char *const kinds[MPK_CODE_COUNT] = {
+		[MPK_E_USAGE] = "ValueError",   [MPK_E_RANGE] = "ValueError",
+		[MPK_E_CONFLICT] = "TypeError", [MPK_E_NOMEM] = "MemoryError",
+		[MPK_E_IO] = "OSError",         [MPK_E_NOTFOUND] = "AttributeError",
+	};
+
+	return kinds[code] ? kinds[code] : "RuntimeError";
+}
+
+/* "ValueError: text" of the model's own code has its kind. */
+static size_t kind_bytes(const char *text)
+{
+	size_t len = strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz");
+
+	return len > 5 && len < 60 && strncmp(text + len - 5, "Error", 5) == 0 &&
+			       strncmp(text + len, ": ", 2) == 0
+		       ? len
+		       : 0;
+}
+
+/* Raise an error, as TVM and Python call such ones */
+static int cell_fail(const struct mpk_error *err)
+{
+	const struct real real = find_real();
+	size_t len = err->code == MPK_E_RAISED ? kind_bytes(err->text) : 0;
+	const char *message = err->text + (len ? len + 2 : 0);
+	char kind[64];
+
+	(void)snprintf(kind, sizeof kind, "%.*s", len ? (int)len : (int)sizeof kind - 1,
+		       len ? err->text : error_kind(err->code));
+	(void)snprintf(raised, sizeof raised, "%s: %s", kind, message);
+	if (real.raise)
+		real.raise(kind, message);
+	return -1;
+}
+
+/* --- arguments ------------------------------------------------------------------------------------ */
+
+/* What a cell that is no tensor is as one. */
+struct scalar {
+	struct mpkr_tensor tensor;
+	int64_t value[1];
+	int64_t extent;
+};
+
+/* Arguments as tensors, as mpk_run_call_value takes them; arrays count as what is in them. Zero-initialise. */
+struct cells {
+	const struct mpkr_tensor **tensors;
+	struct scalar **scalars; /* NULL for tensors */
+	size_t count, cap, scalar_cap;
+	struct mpk_ffi_any *items; /* of arrays, owned */
+	size_t item_count, item_cap;
+};
+
+static void cells_fini(struct cells *a)
+{
+	for (size_t i = 0; i < a->count; i++)
+		free(a->scalars[i]);
+	for (size_t i = 0; i < a->item_count; i++)
+		mpk_ffi_any_drop(MPK_CONV_FFI, &a->items[i]);
+	free(a->tensors);
+	free(a->scalars);
+	free(a->items);
+}
+
+static enum mpk_code push_argument(struct cells *a, const struct mpkr_tensor *t,
+				   struct scalar *owned, struct mpk_error *err)
+{
+	if (!mpk_vec_reserve(&a->tensors, &a->cap, a->count + 1, sizeof(void *)) ||
+	    !mpk_vec_reserve(&a->scalars, &a->scalar_cap, a->count + 1, sizeof(void *))) {
+		free(owned);
 		return mpk_fail_nomem(err);
-	memcpy(to, s->before.data, s->before.len);
-	for (size_t i = 0; i < s->piece_count; i++)
-		if (!s->pieces[i].is_tensor)
-			memcpy(to + s->before.len + s->pieces[i].blob_off, s->pieces[i].bytes.data,
-			       s->pieces[i].bytes.len);
-	memcpy(to + s->before.len + s->blob_bytes, s->after.data, s->after.len);
-	carried.blob = to + s->before.len;
-	*out = mpk_span_of(to, len);
+	}
+	a->tensors[a->count] = t;
+	a->scalars[a->count++] = owned;
 	return MPK_OK;
 }
 
-/* The symbol's size is not at hand here; the header tells it, and the linker put it there. */
-static enum mpk_code open_carried(const void *model, struct mpk_error *err)
+/* @data    bytes of ndim 0 or 1; NULL: the value in the scalar */
+static enum mpk_code push_scalar(struct cells *a, struct mpkr_dtype type, const void *data,
+				 int64_t value, int64_t extent, struct mpk_error *err)
 {
-	struct mpk_run_origin origin = { .moved = &carried.moved };
+	struct scalar *s = calloc(1, sizeof *s);
 
-	if (carried.model)
-		return MPK_OK;
-	if (!carried.blob) {
-		MPK_TRY(mpk_standalone_read(mpk_span_of(model, SIZE_MAX / 2), &carried.arena,
-					    &carried.parts, err));
-		MPK_TRY(carried_lay_out(&origin.memory, err));
-	} else {
-		origin.memory =
-			mpk_span_of(carried.blob - carried.parts.before.len,
-				    carried.parts.before.len + (size_t)carried.parts.blob_bytes +
-					    carried.parts.after.len);
-	}
-	carried.moved.find = find_moved;
-	return mpk_run_model_open(&origin, NULL, &carried.model, err);
+	MPK_TRY_ALLOC(s, err);
+	s->value[0] = value;
+	s->extent = extent;
+	s->tensor = (struct mpkr_tensor){ .data = (void *)(uintptr_t)(data ? data : s->value),
+					  .device = { MPKR_DEVICE_CPU, 0 },
+					  .ndim = extent >= 0,
+					  .dtype = type,
+					  .shape = &s->extent };
+	return push_argument(a, &s->tensor, s, err);
 }
+
+static enum mpk_code push_text(struct cells *a, const char *text, size_t len, struct mpk_error *err)
+{
+	return push_scalar(a, (struct mpkr_dtype){ MPKR_DTYPE_UINT, 8, 1 }, text, 0, (int64_t)len,
+			   err);
+}
+
+static enum mpk_code push_cell(struct cells *a, const struct mpk_ffi_any *cell, size_t i, int depth,
+			       struct mpk_error *err);
+
+/* An array counts as what is in it. */
+static enum mpk_code push_array(struct cells *a, const struct mpk_ffi_any *array, size_t i,
+				int depth, struct mpk_error *err)
+{
+	struct mpk_ffi_any args[2] = { *array, { .type_index = MPK_FFI_INT } }, size;
+
+	if (depth > 16 || !call_real("ffi.ArraySize", args, 1, &size))
+		return mpk_fail(err, MPK_E_CONFLICT, "argument %zu is an array that cannot be read",
+				i);
+	for (int64_t k = 0; k < size.v_int64; k++) {
+		args[1].v_int64 = k;
+		MPK_TRY_ALLOC(mpk_vec_reserve(&a->items, &a->item_cap, a->item_count + 1,
+					      sizeof *a->items),
+			      err);
+		if (!call_real("ffi.ArrayGetItem", args, 2, &a->items[a->item_count]))
+			return mpk_fail(err, MPK_E_CONFLICT, "item %lld of argument %zu is missing",
+					(long long)k, i);
+		const struct mpk_ffi_any item = a->items[a->item_count++];
+
+		MPK_TRY(push_cell(a, &item, i, depth + 1, err));
+	}
+	return MPK_OK;
+}
+
+static enum mpk_code push_cell(struct cells *a, const struct mpk_ffi_any *cell, size_t i, int depth,
+			       struct mpk_error *err)
+{
+	static const struct mpkr_dtype integer = { MPKR_DTYPE_INT, 64, 1 };
+	const struct mpk_ffi_text_cell *text;
+	const struct mpk_ffi_shape_cell *shape;
+
+	switch (cell->type_index) {
+	case MPK_FFI_NONE:
+		return push_argument(a, NULL, NULL, err);
+	case MPK_FFI_DLTENSOR:
+		return push_argument(a, cell->v_ptr, NULL, err);
+	case MPK_FFI_TENSOR:
+		return push_argument(a, mpk_ffi_cell(MPK_CONV_FFI, cell->v_ptr), NULL, err);
+	case MPK_FFI_INT:
+		return push_scalar(a, integer, NULL, cell->v_int64, -1, err);
+	case MPK_FFI_BOOL:
+		return push_scalar(a, (struct mpkr_dtype){ MPKR_DTYPE_BOOL, 8, 1 }, NULL,
+				   cell->v_int64 != 0, -1, err);
+	case MPK_FFI_FLOAT:
+		return push_scalar(a, (struct mpkr_dtype){ MPKR_DTYPE_FLOAT, 64, 1 }, NULL,
+				   cell->v_int64, -1, err);
+	case MPK_FFI_SHAPE:
+		shape = mpk_ffi_cell(MPK_CONV_FFI, cell->v_ptr);
+		return push_scalar(a, integer, shape->data, 0, (int64_t)shape->size, err);
+	case MPK_FFI_RAW_STR:
+		return push_text(a, cell->v_c_str, strlen(cell->v_c_str), err);
+	case MPK_FFI_STR:
+		text = mpk_ffi_cell(MPK_CONV_FFI, cell->v_ptr);
+		return push_text(a, text->data, text->size, err);
+	case MPK_FFI_ARRAY:
+		return push_array(a, cell, i, depth, err);
+	default:
+		break;
+	}
+	if (cell->type_index == MPK_FFI_SMALL_STR && cell->small_len <= MPK_FFI_SMALL_MAX)
+		return push_scalar(a, (struct mpkr_dtype){ MPKR_DTYPE_UINT, 8, 1 }, NULL,
+				   cell->v_int64, cell->small_len, err);
+	return mpk_fail(err, MPK_E_CONFLICT,
+			"argument %zu is nothing that a model takes (type %d of tvm-ffi)", i,
+			cell->type_index);
+}
+
+/* Count cells, borrowed until mpk_run_cells_fini */
+static enum mpk_code cells_take(struct cells *a, const struct mpk_ffi_any *cells, size_t count,
+				struct mpk_error *err)
+{
+	for (size_t i = 0; i < count; i++)
+		MPK_TRY(push_cell(a, &cells[i], i, 0, err));
+	return MPK_OK;
+}
+
+/* --- results -------------------------------------------------------------------------------------- */
+
+/* Where the caller has said how tensors are allocated, they are: to him they are his own then. */
+static bool put_allocated(const struct mpk_tensor *t, struct mpk_ffi_any *out)
+{
+	const struct real real = find_real();
+	struct mpk_dltensor like = t->dl;
+	void *made = NULL;
+
+	if (!mpk_dldevice_is_host(t->dl.device) || !real.allocator || !real.allocate ||
+	    !real.allocator() || real.allocate(&like, &made) != 0 || !made)
+		return false;
+	mpk_tensor_copy_to(t, mpk_ffi_cell(MPK_CONV_FFI, made));
+	*out = (struct mpk_ffi_any){ .type_index = MPK_FFI_TENSOR, .v_ptr = made };
+	return true;
+}
+
+static enum mpk_code cell_put(const struct mpk_value *v, struct mpk_ffi_any *out,
+			      struct mpk_error *err);
+
+/* Arrays are the real library's; a program without it gets one that __mpk_standalone_item looks into. */
+static enum mpk_code put_results(const struct mpk_value *v, struct mpk_ffi_any *out,
+				 struct mpk_error *err)
+{
+	size_t count = v->array->count;
+	struct mpk_ffi_any *cells;
+	enum mpk_code code = MPK_OK;
+
+	if (!find_real().get_global)
+		return mpk_ffi_encode(MPK_CONV_FFI, v, out, err);
+	cells = calloc(count + 1, sizeof *cells);
+	MPK_TRY_ALLOC(cells, err);
+	for (size_t i = 0; i < count && code == MPK_OK; i++)
+		code = cell_put(&v->array->items[i], &cells[i], err);
+	if (code == MPK_OK && !call_real("ffi.Array", cells, (int32_t)count, out))
+		code = mpk_fail(err, MPK_E_UNSUPPORTED, "this libtvm_ffi.so makes no arrays");
+	for (size_t i = 0; i < count; i++)
+		mpk_ffi_any_drop(MPK_CONV_FFI, &cells[i]);
+	free(cells);
+	return code;
+}
+
+/* A result as a cell: where the caller has set how tensors are allocated, in such */
+static enum mpk_code cell_put(const struct mpk_value *v, struct mpk_ffi_any *out,
+			      struct mpk_error *err)
+{
+	if (v->kind == MPK_VALUE_ARRAY)
+		return put_results(v, out, err);
+	if (v->kind == MPK_VALUE_TENSOR && put_allocated(v->tensor, out))
+		return MPK_OK;
+	return mpk_ffi_encode(MPK_CONV_FFI, v, out, err);
+}
+
+/* --- for the library's own code ----------------------------------------------------------------- */
+
+int mpkr_answer(const char *text, void *result)
+{
+	struct mpk_value v = { 0 };
+	struct mpk_error err = { 0 };
+	enum mpk_code code = mpk_value_of_text(MPK_VALUE_STR, mpk_span_str(text), &v, &err);
+
+	if (code == MPK_OK)
+		code = mpk_ffi_encode(MPK_CONV_FFI, &v, result, &err);
+	mpk_value_drop(&v);
+	return code == MPK_OK ? 0 : cell_fail(&err);
+}
+
+const char *mpkr_raised(void)
+{
+	return raised;
+}
+
+int mpkr_item(const void *from, unsigned long i, void *out)
+{
+	const struct mpk_ffi_any *cell = from;
+	const struct mpk_value *v;
+	struct mpk_error err = { 0 };
+	struct mpk_ffi_any args[2] = { *cell,
+				       { .type_index = MPK_FFI_INT, .v_int64 = (int64_t)i } };
+	enum mpk_code code = MPK_OK;
+
+	v = cell->type_index == MPK_FFI_ARRAY ? mpk_ffi_box_value(MPK_CONV_FFI, cell->v_ptr) : NULL;
+	if (v && i < v->array->count)
+		code = cell_put(&v->array->items[i], out, &err);
+	else if (v || cell->type_index != MPK_FFI_ARRAY ||
+		 !call_real("ffi.ArrayGetItem", args, 2, out))
+		code = mpk_fail(&err, MPK_E_RANGE, "there is no result %lu", i);
+	return code == MPK_OK ? 0 : cell_fail(&err);
+}
+
+void mpkr_forget(void *result)
+{
+	mpk_ffi_any_drop(MPK_CONV_FFI, result);
+}
+
+/* --- functions of the carried library ------------------------------------------------------- */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* over what is opened and found */
 
 static enum mpk_code find_entry(struct mpkr_entry *entry, mpkr_function **out,
 				struct mpk_error *err)
 {
 	mpkr_function *f = __atomic_load_n(&entry->function, __ATOMIC_ACQUIRE);
-	struct mpk_function *found = NULL;
+	struct mpk_kernel_found found = { 0 };
+	struct mpkr_model *model;
 	enum mpk_code code;
 
 	*out = f;
 	if (f)
 		return MPK_OK;
 	(void)pthread_mutex_lock(&lock);
-	code = open_carried(entry->model, err);
+	code = mpk_run_open_carried(entry->model, &model, err);
 	if (code == MPK_OK)
-		code = mpk_run_look_up(carried.model, entry->name, &found, err);
-	if (code == MPK_OK)
-		code = mpk_run_function_create(carried.model, carried.model->first, found, &f, err);
+		code = mpk_run_look_up(model, entry->name, &found.function, err);
+	if (code == MPK_OK) {
+		found.where = model->where;
+		code = mpk_run_function_create(model, model->first, &found, &f, err);
+	}
 	if (code == MPK_OK) {
 		*out = f;
 		__atomic_store_n(&entry->function, f, __ATOMIC_RELEASE);
@@ -145,10 +414,10 @@ static enum mpk_code call_host(mpkr_function *f, const struct mpk_ffi_any *args,
 static enum mpk_code call_model(mpkr_function *f, const struct mpk_ffi_any *args, size_t count,
 				struct mpk_value *out, struct mpk_error *err)
 {
-	MPK_CLEANUP(mpk_run_cells_fini) struct mpk_run_cells a = { 0 };
+	MPK_CLEANUP(cells_fini) struct cells a = { 0 };
 	enum mpk_code code;
 
-	MPK_TRY(mpk_run_cells_take(&a, args, count, err));
+	MPK_TRY(cells_take(&a, args, count, err));
 	for (size_t i = 0; i < a.count; i++)
 		if ((a.scalars[i] || !a.tensors[i]) && mpk_run_kind(f, i) == MPKR_KIND_TENSOR)
 			return mpk_fail(err, MPK_E_CONFLICT, "input %zu takes a tensor", i);
@@ -174,7 +443,7 @@ int mpkr_enter(struct mpkr_entry *entry, const void *args, int count, void *resu
 		code = (mpk_run_function_is_model(f) ? call_model : call_host)(
 			f, args, (size_t)count, &out, &err);
 	if (code == MPK_OK)
-		code = mpk_run_cell_put(&out, result, &err);
+		code = cell_put(&out, result, &err);
 	mpk_value_drop(&out);
-	return code == MPK_OK ? 0 : mpk_run_cell_fail(&err);
+	return code == MPK_OK ? 0 : cell_fail(&err);
 }

@@ -25,6 +25,36 @@ void mpk_profile_fini(struct mpk_profile *p)
 
 /* --- measuring ------------------------------------------------------------------------------ */
 
+/* Tuples are looked into, not those within them: kernels have none. */
+static bool on_device(const struct mpk_value *v, struct mpk_dldevice *out)
+{
+	for (size_t i = 0; v->kind == MPK_VALUE_ARRAY && i < v->array->count; i++)
+		if (v->array->items[i].kind == MPK_VALUE_TENSOR &&
+		    on_device(&v->array->items[i], out))
+			return true;
+	if (v->kind != MPK_VALUE_TENSOR || mpk_dldevice_is_host(v->tensor->dl.device))
+		return false;
+	*out = v->tensor->dl.device;
+	return true;
+}
+
+/* Where an operator works: the first device other than the host's that any of its tensors lies on; a
+ * builtin, or where there is none, the host. @result: what it returned; NULL: nothing so far */
+static struct mpk_dldevice operator_device(const struct mpk_operator *op,
+					   const struct mpk_value *result)
+{
+	struct mpk_dldevice device = { MPK_DL_CPU, 0 };
+
+	if (op->kind == MPK_OPERATOR_BUILTIN)
+		return device;
+	for (size_t i = 0; i < op->count; i++)
+		if (on_device(&op->operands[i].value, &device))
+			return device;
+	if (result)
+		(void)on_device(result, &device);
+	return device;
+}
+
 /* The host's own operators are done when they return. */
 static enum mpk_code wait_for(struct mpk_profiler *p, struct mpk_dldevice device,
 			      struct mpk_error *err)
@@ -40,7 +70,7 @@ static enum mpk_code profile_begin(struct mpk_observer *self, const struct mpk_o
 	MPK_TRY_ALLOC(mpk_vec_reserve(&p->open, &p->open_cap, p->open_count + 1, sizeof *p->open),
 		      err);
 	/* what was queued before, an input's copy, is not this operator's */
-	MPK_TRY(wait_for(p, mpk_operator_device(op, NULL), err));
+	MPK_TRY(wait_for(p, operator_device(op, NULL), err));
 	p->open[p->open_count] = (struct mpk_profile_open){ .start = mpk_clock_seconds() };
 	if (p->origin == 0)
 		p->origin = p->open[0].start;
@@ -104,7 +134,7 @@ static enum mpk_code profile_end(struct mpk_observer *self, const struct mpk_ope
 				 const struct mpk_value *result, struct mpk_error *err)
 {
 	struct mpk_profiler *p = (struct mpk_profiler *)self;
-	struct mpk_dldevice device = mpk_operator_device(op, result);
+	struct mpk_dldevice device = operator_device(op, result);
 	struct mpk_profile_open *open;
 	struct mpk_profile_row *r;
 	double seconds, own;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* copy.c - a library opened from a copy of its file in memory
+/* copy.c - opening a library's object: the file itself, or a copy of it in memory
  *
  * The dynamic linker opens a file once per process and gives everybody the same object, while a library's
  * context symbol and its pointers lead to one loader alone. A copy is nobody else's. It may also differ from
@@ -15,6 +15,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <link.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,7 +51,8 @@ static struct mpk_span blob_of(const struct mpk_elfdyn *object)
 	return blob;
 }
 
-bool mpk_copy_is_cheap(const struct mpk_elfdyn *object)
+/* Whether what a copy would have to hold, all but the blob, is small. */
+static bool is_cheap(const struct mpk_elfdyn *object)
 {
 	return object->bytes.len <= COPY_BYTES_MAX ||
 	       object->bytes.len - blob_of(object).len <= COPY_BYTES_MAX;
@@ -170,8 +172,9 @@ static void open_needed(const struct mpk_elfdyn *object, const char *path)
 	free(whole);
 }
 
-enum mpk_code mpk_copy_open(struct mpk_host *host, const struct mpk_elfdyn *object, unsigned parts,
-			    bool runs, struct mpk_error *err)
+/* The dynamic linker knows an open library by its name, and that has the descriptor's number in it. */
+static enum mpk_code open_copy(struct mpk_host *host, const struct mpk_elfdyn *object,
+			       unsigned parts, bool runs, struct mpk_error *err)
 {
 	int file = take_file(mpk_runtime_options(host->runtime)->spare_file);
 	char name[40];
@@ -203,18 +206,54 @@ enum mpk_code mpk_copy_open(struct mpk_host *host, const struct mpk_elfdyn *obje
 	return mpk_failed(MPK_E_LOAD);
 }
 
-/* As the dynamic linker does: the one function first, then the array; what they are handed no library of
- * compiled modules looks at. */
-void mpk_copy_construct(const struct mpk_elfdyn *object, uintptr_t base)
-{
-	typedef void constructor(int argc, char **argv, char **envp);
-	char *nothing[] = { NULL };
-	constructor **array = (constructor **)(base + object->init_array.value);
+/* --- the file itself ------------------------------------------------------------------------ */
 
-	if (object->init.off)
-		((constructor *)(base + object->init.value))(0, nothing, nothing);
-	for (size_t i = 0;
-	     object->init_array.off && i < object->init_array_bytes.value / sizeof *array; i++)
-		if (array[i] && (uintptr_t)array[i] != UINTPTR_MAX)
-			array[i](0, nothing, nothing);
+/* Two that find a file not open yet would both open it. */
+static pthread_mutex_t file_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Not taken before a fork, as a constructor may itself fork. */
+void mpk_link_at_fork(enum mpk_fork_moment moment)
+{
+	if (moment == MPK_FORK_CHILD)
+		mpk_lock_free_in_child(&file_lock);
+}
+
+/* The file itself; NULL in host->handle when somebody in this process has it open already, maybe another
+ * loader, whose pointers are in it. */
+static enum mpk_code open_file(struct mpk_host *host, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf path = { 0 };
+	const char *name = host->code.path, *text = NULL;
+	void *others;
+
+	/* "x.so" would be searched in the linker's path */
+	mpk_strbuf_printf(&path, "%s%s", strchr(name, '/') ? "" : "./", name);
+	MPK_TRY(mpk_strbuf_status(&path, err));
+	(void)pthread_mutex_lock(&file_lock);
+	others = dlopen(path.data, RTLD_LAZY | RTLD_NOLOAD);
+	if (!others) {
+		host->handle = dlopen(path.data, RTLD_LAZY | RTLD_LOCAL);
+		text = host->handle ? NULL : dlerror();
+	}
+	(void)pthread_mutex_unlock(&file_lock);
+	if (others)
+		(void)dlclose(others);
+	if (!text)
+		return MPK_OK;
+	/* the message begins with the path, which the caller puts in front anyway */
+	if (strncmp(text, path.data, path.len) == 0)
+		text += path.len + 2;
+	return mpk_fail(err, MPK_E_LOAD, "%s", MPK_QUOTE(mpk_span_str(text)));
+}
+
+/* Of a large library each process would have a copy: it is shared where that can be. */
+enum mpk_code mpk_object_open(struct mpk_host *host, const struct mpk_elfdyn *object,
+			      unsigned parts, bool needs_copy, bool runs, struct mpk_error *err)
+{
+	if (!needs_copy && !(host->code.wants_copy && is_cheap(object))) {
+		MPK_TRY(open_file(host, err));
+		if (host->handle)
+			return MPK_OK;
+	}
+	return open_copy(host, object, parts, runs, err);
 }

@@ -45,11 +45,6 @@ enum mpk_code mpk_devices_use(struct mpk_devices *devices, struct mpk_dldevice w
 /* mpk_devices_current - the current device of a kind */
 struct mpk_dldevice mpk_devices_current(struct mpk_devices *devices, enum mpk_device_kind kind);
 
-/* mpk_devices_alloc, mpk_devices_free - workspace of module code on a device, by plain address
- * Returns  NULL when there is none to be had */
-void *mpk_devices_alloc(struct mpk_devices *devices, struct mpk_dldevice where, uint64_t bytes);
-void mpk_devices_free(struct mpk_devices *devices, struct mpk_dldevice where, void *data);
-
 /* mpk_devices_add_images - note what images the kernels of a tree take: of one layer as compilers
  * up to TVM 0.22 write them, or arrays, which their source says
  * mpk_devices_image_arrays - whether a tree that was added takes arrays

@@ -360,6 +360,16 @@ static enum mpk_code check_axes(const struct mpk_function_info *info,
 	return MPK_OK;
 }
 
+static enum mpk_code check_device(const struct code *code, const struct mpk_function_info *info,
+				  struct mpk_dldevice asked, struct mpk_error *err)
+{
+	if (!asked.type || asked.type == (int32_t)code->kind)
+		return MPK_OK;
+	return mpk_fail(err, MPK_E_USAGE, "kernel '%s' is code for %s, not for %s",
+			MPK_QUOTE(info->key), mpk_device_kind_name(code->kind),
+			mpk_device_kind_name(mpk_device_kind_from(asked.type)));
+}
+
 static void fix_extents(struct kernel_function *f, const struct mpk_kernel_extents *e)
 {
 	f->is_direct = true;
@@ -465,7 +475,7 @@ static enum mpk_code kernels_search(struct mpk_kernel_set *set, const struct mpk
 
 enum mpk_code mpk_kernel_set_find(struct mpk_kernel_set *set, const char *name,
 				  const struct mpk_kernel_extents *extents,
-				  struct mpk_function **out, struct mpk_dldevice *where,
+				  struct mpk_dldevice asked, struct mpk_kernel_found *out,
 				  struct mpk_error *err)
 {
 	const struct mpk_function_info *info;
@@ -473,14 +483,14 @@ enum mpk_code mpk_kernel_set_find(struct mpk_kernel_set *set, const char *name,
 	struct mpk_kernel_name wanted;
 	struct code *code = NULL;
 
-	MPK_TRY(mpk_kernel_name_parse(set->tree, name, where->type, &wanted, err));
+	MPK_TRY(mpk_kernel_name_parse(set->tree, name, asked.type, &wanted, err));
 	MPK_TRY(kernels_search(set, &wanted, &code, err));
 	info = mpk_kernels_find(&code->kernels, mpk_span_str(wanted.name));
+	MPK_TRY(check_device(code, info, asked, err));
 	MPK_TRY(check_axes(info, extents, err));
 	MPK_TRY(kernels_make(code, info, info->launch_tag_count, &f, err));
 	fix_extents(f, extents);
 	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): where search() succeeds it has set this */
-	*where = (struct mpk_dldevice){ (int32_t)code->kind, 0 };
-	*out = &f->base;
+	*out = (struct mpk_kernel_found){ &f->base, info, { (int32_t)code->kind, asked.id } };
 	return MPK_OK;
 }

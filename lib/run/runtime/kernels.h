@@ -4,6 +4,7 @@
 #define MPK_RUNTIME_KERNELS_H
 
 #include "base/error.h"
+#include "kernels/kernels.h"
 #include "runtime/devices.h"
 #include "runtime/runtime.h"
 #include "value/function.h"
@@ -31,18 +32,25 @@ enum mpk_code mpk_kernel_set_create(struct mpk_runtime *runtime, const struct mp
 /* mpk_kernel_set_destroy - functions of it stay as long as they are held. NULL is fine */
 void mpk_kernel_set_destroy(struct mpk_kernel_set *set);
 
+/* A kernel that was found. */
+struct mpk_kernel_found {
+	struct mpk_function *function; /* one reference */
+	const struct mpk_function_info
+		*info;             /* its row of the module's table; while the function is held */
+	struct mpk_dldevice where; /* where it runs, and its tensors are to be */
+};
+
 /* mpk_kernel_set_find - a kernel of any cuda or opencl node as a function of its own
  * parameters alone (tensors, numbers); the extents are fixed
  * @name    of the kernel, or "/0#name" of the module at a path (mpk_tree_path)
- * @where   holds the device that the code is to be for where several modules have the name, type 0:
- *          any; receives the device that the kernel runs on unless the caller says another of the
- *          same kind
- * Returns  MPK_OK, one reference in *out; MPK_E_NOTFOUND with "did you mean", also when there is no
+ * @asked   the device; type 0: the first of the kind that the code is for. Of several modules that have the
+ *          name, the one for this kind is meant
+ * Returns  MPK_OK; MPK_E_NOTFOUND with "did you mean", also when there is no
  *          such module; MPK_E_USAGE: an extent for an axis that the kernel does not have, a name
- *          of several kernels, which are named; MPK_E_CORRUPT */
+ *          of several kernels, which are named, or code for another kind of device than asked; MPK_E_CORRUPT */
 enum mpk_code mpk_kernel_set_find(struct mpk_kernel_set *set, const char *name,
 				  const struct mpk_kernel_extents *extents,
-				  struct mpk_function **out, struct mpk_dldevice *where,
+				  struct mpk_dldevice asked, struct mpk_kernel_found *out,
 				  struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

@@ -312,60 +312,28 @@ static enum mpk_code check_symbols(struct opening *o, const char *why, struct mp
 
 /* --- the library -------------------------------------------------------------------- */
 
-/* Two that find a file not open yet would both open it. */
-static pthread_mutex_t file_lock = PTHREAD_MUTEX_INITIALIZER;
-
-/* Not taken before a fork, as a constructor may itself fork. */
-void mpk_link_at_fork(enum mpk_fork_moment moment)
+/* As the dynamic linker does: the one function first, then the array; what they are handed no library of
+ * compiled modules looks at. */
+static void construct(const struct mpk_elfdyn *object, uintptr_t base)
 {
-	if (moment == MPK_FORK_CHILD)
-		mpk_lock_free_in_child(&file_lock);
+	typedef void constructor(int argc, char **argv, char **envp);
+	char *nothing[] = { NULL };
+	constructor **array = (constructor **)(base + object->init_array.value);
+
+	if (object->init.off)
+		((constructor *)(base + object->init.value))(0, nothing, nothing);
+	for (size_t i = 0;
+	     object->init_array.off && i < object->init_array_bytes.value / sizeof *array; i++)
+		if (array[i] && (uintptr_t)array[i] != UINTPTR_MAX)
+			array[i](0, nothing, nothing);
 }
 
-/* The file itself; NULL in host->handle when somebody in this process has it open already, maybe another
- * loader, whose pointers are in it. */
-static enum mpk_code open_file(struct opening *o, struct mpk_error *err)
-{
-	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf path = { 0 };
-	const char *name = o->host->code.path, *text = NULL;
-	void *others;
-
-	/* "x.so" would be searched in the linker's path */
-	mpk_strbuf_printf(&path, "%s%s", strchr(name, '/') ? "" : "./", name);
-	MPK_TRY(mpk_strbuf_status(&path, err));
-	(void)pthread_mutex_lock(&file_lock);
-	others = dlopen(path.data, RTLD_LAZY | RTLD_NOLOAD);
-	if (!others) {
-		o->host->handle = dlopen(path.data, RTLD_LAZY | RTLD_LOCAL);
-		text = o->host->handle ? NULL : dlerror();
-	}
-	(void)pthread_mutex_unlock(&file_lock);
-	if (others)
-		(void)dlclose(others);
-	if (!text)
-		return MPK_OK;
-	/* the message begins with the path, which the caller puts in front anyway */
-	if (strncmp(text, path.data, path.len) == 0)
-		text += path.len + 2;
-	return mpk_fail(err, MPK_E_LOAD, "%s", MPK_QUOTE(mpk_span_str(text)));
-}
-
-/* Of a large library each process would have a copy: it is shared where that can be. */
-static bool wants_copy(const struct opening *o)
+/* Its own pointers, or the order in which they are written, forbid to open the file itself. */
+static bool needs_copy(const struct opening *o)
 {
 	const struct mpk_host_code *code = &o->host->code;
 
-	return !code->path || has_constructors(o) || wants_early(o) ||
-	       (code->wants_copy && mpk_copy_is_cheap(&o->object));
-}
-
-static enum mpk_code open_code(struct opening *o, bool constructs, struct mpk_error *err)
-{
-	if (!wants_copy(o))
-		MPK_TRY(open_file(o, err));
-	if (o->host->handle)
-		return MPK_OK;
-	return mpk_copy_open(o->host, &o->object, o->parts, constructs, err);
+	return !code->path || has_constructors(o) || wants_early(o);
 }
 
 /* What constructors register belongs to the library whose constructors run. */
@@ -379,7 +347,7 @@ static enum mpk_code open_object(struct opening *o, struct mpk_error *err)
 
 	context.loading = host;
 	before = mpk_context_swap(context);
-	rc = open_code(o, constructs, err);
+	rc = mpk_object_open(host, &o->object, o->parts, needs_copy(o), constructs, err);
 	if (rc == MPK_OK)
 		rc = base_of(host->handle, &base, err);
 	if (rc == MPK_OK && brings_real(host->handle))
@@ -387,7 +355,7 @@ static enum mpk_code open_object(struct opening *o, struct mpk_error *err)
 	if (rc == MPK_OK)
 		rc = write_slots(o, base, err);
 	if (rc == MPK_OK && constructs)
-		mpk_copy_construct(&o->object, base);
+		construct(&o->object, base);
 	(void)mpk_context_swap(before);
 	return rc;
 }

@@ -65,6 +65,26 @@ static int get_func_from_env(void *ctx, const char *name, void **out)
 
 /* --- memory and threads ------------------------------------------------------------- */
 
+/* Errors get lost here: a C function returns NULL alone. */
+static void *alloc_on_device(struct mpk_runtime *runtime, struct mpk_dldevice where, uint64_t bytes)
+{
+	struct mpk_device *device;
+	void *data = NULL;
+
+	if (mpk_devices_get(mpk_runtime_devices(runtime), where, &device, NULL) != MPK_OK ||
+	    mpk_device_alloc(device, bytes, &data, NULL) != MPK_OK)
+		return NULL;
+	return data;
+}
+
+static void free_on_device(struct mpk_runtime *runtime, struct mpk_dldevice where, void *data)
+{
+	struct mpk_device *device;
+
+	if (mpk_devices_get(mpk_runtime_devices(runtime), where, &device, NULL) == MPK_OK)
+		mpk_device_free(device, data);
+}
+
 static void *alloc_workspace(int type, int id, uint64_t bytes, int code, int bits)
 {
 	struct mpk_runtime *runtime = mpk_context_get().runtime;
@@ -75,10 +95,10 @@ static void *alloc_workspace(int type, int id, uint64_t bytes, int code, int bit
 	if (type == MPK_DL_CPU)
 		data = mpk_workspace_take(bytes);
 	else if (runtime)
-		data = mpk_devices_alloc(mpk_runtime_devices(runtime),
-					 (struct mpk_dldevice){ type, id }, bytes);
+		data = alloc_on_device(runtime, (struct mpk_dldevice){ type, id }, bytes);
 	if (!data)
-		(void)fail_text(MPK_E_RAISED, "no memory for the workspace of a function");
+		(void)fail_text(type == MPK_DL_CPU ? MPK_E_NOMEM : MPK_E_RAISED,
+				"no memory for the workspace of a function");
 	return data;
 }
 
@@ -89,8 +109,7 @@ static int free_workspace(int type, int id, void *data)
 	if (type == MPK_DL_CPU)
 		mpk_workspace_give(data);
 	else if (runtime)
-		mpk_devices_free(mpk_runtime_devices(runtime), (struct mpk_dldevice){ type, id },
-				 data);
+		free_on_device(runtime, (struct mpk_dldevice){ type, id }, data);
 	return 0;
 }
 

@@ -30,17 +30,20 @@ static enum mpk_code node_find_host(struct mpk_module *self, const char *name,
 	return mpk_host_find(node_of(self)->host, self, name, out, err);
 }
 
-/* A failure is kept: opening again would read the payload again and say the same. */
+/* A failure is kept: opening again would read the payload again and say the same. Memory may be there again. */
 static enum mpk_code node_open_node(struct mpk_node_module *node, struct mpk_error *err)
 {
 	if (node->is_open)
 		return MPK_OK;
+	if (node->failure.code == MPK_E_NOMEM)
+		node->failure = (struct mpk_error){ 0 };
 	if (node->failure.code == MPK_OK && node->loader->open(node, &node->failure) == MPK_OK) {
 		node->is_open = true;
 		return MPK_OK;
 	}
-	*err = node->failure;
-	return mpk_failed(err->code);
+	if (err)
+		*err = node->failure;
+	return mpk_failed(node->failure.code);
 }
 
 static enum mpk_code find_loaded(struct mpk_module *self, const char *name,

@@ -86,10 +86,4 @@ enum mpk_code mpk_operator_end(struct mpk_observer *first, const struct mpk_oper
 enum mpk_code mpk_operator_control(struct mpk_observer *first, const struct mpk_operator *op,
 				   struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_operator_device - where it works: the first device other than the host's that any of its tensors
- * lies on; a builtin, or where there is none, the host
- * @result  what it returned; NULL: nothing so far */
-struct mpk_dldevice mpk_operator_device(const struct mpk_operator *op,
-					const struct mpk_value *result);
-
 #endif

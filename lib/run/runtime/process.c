@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* process.c - what runtimes have in common in their process: it is counted, forks and ends
+/* process.c - what runtimes have in common: scratch memory, what runs once, a process that forks and ends
  *
  * This code may be in a shared object that its process closes while it has threads, and forks when
  * other threads are in it. Handlers of fork are registered for the object that they are in, so glibc
@@ -10,13 +10,337 @@
  * are free, and what they guard is as its threads left it.
  */
 #include <pthread.h>
+#include <stdalign.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdlib.h>
 
 #include "base/compiler.h"
+#include "base/num.h"
 #include "io/mapping.h"
 #include "runtime/internal/parallel.h"
 #include "runtime/internal/process.h"
 #include "runtime/internal/runtime.h"
 #include "runtime/parallel.h"
+
+/* --- what module code wants to run once -------------------------------------------------------- */
+
+/* No lock is held while something runs once. It may launch a parallel loop whose tasks, in other
+ * threads, run other things once, or come to the same slot again: with a lock around it they would
+ * wait for whoever waits for them. */
+
+/* Something that is being run; lives on the stack of the thread that runs it. */
+struct mpk_once {
+	void **slot;
+	struct mpk_once *outer; /* what its thread was running once before */
+	struct mpk_once *next;  /* in the list of all */
+};
+
+static pthread_mutex_t once_lock = PTHREAD_MUTEX_INITIALIZER; /* over the list and the slots */
+static pthread_cond_t once_ended = PTHREAD_COND_INITIALIZER;
+static struct mpk_once *once_running;
+static _Thread_local struct mpk_once *inside;
+
+struct mpk_once *mpk_once_current(void)
+{
+	return inside;
+}
+
+void mpk_once_inherit(struct mpk_once *outer)
+{
+	inside = outer;
+}
+
+/* A slot that this thread is already running once: waiting for it would be for ever. */
+static bool is_inside(void *const *slot)
+{
+	for (const struct mpk_once *o = inside; o; o = o->outer)
+		if (o->slot == slot)
+			return true;
+	return false;
+}
+
+static bool is_running(void *const *slot)
+{
+	for (const struct mpk_once *o = once_running; o; o = o->next)
+		if (o->slot == slot)
+			return true;
+	return false;
+}
+
+/* Whether the caller is to run it: then *self is listed, and finish must follow. */
+static bool begin_once(void **slot, struct mpk_once *self)
+{
+	bool mine;
+
+	if (is_inside(slot))
+		return false;
+	(void)pthread_mutex_lock(&once_lock);
+	while (is_running(slot))
+		(void)pthread_cond_wait(&once_ended, &once_lock);
+	mine = !__atomic_load_n(slot, __ATOMIC_ACQUIRE);
+	if (mine) {
+		*self = (struct mpk_once){ slot, inside, once_running };
+		once_running = self;
+		inside = self;
+	}
+	(void)pthread_mutex_unlock(&once_lock);
+	return mine;
+}
+
+static void finish_once(struct mpk_once *self, void *value)
+{
+	struct mpk_once **link = &once_running;
+
+	(void)pthread_mutex_lock(&once_lock);
+	while (*link != self)
+		link = &(*link)->next;
+	*link = self->next;
+	inside = self->outer;
+	if (value)
+		__atomic_store_n(self->slot, value, __ATOMIC_RELEASE);
+	(void)pthread_cond_broadcast(&once_ended);
+	(void)pthread_mutex_unlock(&once_lock);
+}
+
+int mpk_once_run(void **slot, int (*fn)(void *data), void *data)
+{
+	struct mpk_once self;
+	int rc;
+
+	if (__atomic_load_n(slot, __ATOMIC_ACQUIRE) || !begin_once(slot, &self))
+		return 0;
+	rc = fn(data);
+	finish_once(&self, slot); /* any pointer that is not NULL */
+	return rc;
+}
+
+/* A NULL handle would make the slot look as if nothing had run. */
+int mpk_once_init(void **slot, int (*init)(void **result), int *bad_handle)
+{
+	struct mpk_once self;
+	void *result = NULL;
+	int rc;
+
+	*bad_handle = 0;
+	if (__atomic_load_n(slot, __ATOMIC_ACQUIRE) || !begin_once(slot, &self))
+		return 0;
+	rc = init(&result);
+	*bad_handle = rc == 0 && !result;
+	finish_once(&self, rc == 0 ? result : NULL);
+	return *bad_handle ? -1 : rc;
+}
+
+/* What threads of the parent were running never ends in a child, so that its threads would wait for
+ * ever: whoever comes first runs it again. */
+static void forget_other_threads(void)
+{
+	once_running = NULL;
+	for (struct mpk_once *o = inside; o; o = o->outer) {
+		o->next = once_running;
+		once_running = o;
+	}
+	once_ended = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+}
+
+/* Keep it whole in a child, where what other threads were running can be run again */
+static void once_at_fork(enum mpk_fork_moment moment)
+{
+	if (moment == MPK_FORK_CHILD)
+		forget_other_threads();
+	mpk_lock_at_fork(&once_lock, moment);
+}
+
+/* --- scratch memory of compiled functions ------------------------------------------------------ */
+
+/* They take and give it back on each call, so a thread keeps what it freed for its next request, in
+ * a pool that is its own and needs no lock. The thread's end frees it, or the end of the last
+ * runtime: pools that have something are listed. */
+
+enum {
+	WORKSPACE_ALIGN = 128, /* bytes; what the strictest release of TVM assumed */
+	KEPT_MAX = 16,
+};
+
+/* Stands before the memory handed out, as long as the alignment. */
+struct block {
+	uint64_t bytes;     /* usable */
+	struct block *next; /* in the list of free ones */
+};
+
+struct pool {
+	struct block *free;
+	unsigned count;
+	atomic_bool changes; /* its thread is at the two above */
+	bool is_listed;
+	struct pool *next, **at; /* in the list of all */
+};
+
+static _Thread_local struct pool pool;
+
+static pthread_mutex_t pools_lock = PTHREAD_MUTEX_INITIALIZER; /* over what follows */
+static struct pool *pools;
+static pthread_key_t pool_key; /* its values are pools, so that the end of a thread is heard of */
+static enum { KEY_NONE, KEY_THERE, KEY_NEVER } key_state;
+
+/* A fork sees the stores of other threads in the order of these fences. */
+static void begin_change(void)
+{
+	atomic_store_explicit(&pool.changes, true, memory_order_relaxed);
+	atomic_thread_fence(memory_order_release);
+}
+
+static void end_change(void)
+{
+	atomic_store_explicit(&pool.changes, false, memory_order_release);
+}
+
+static void empty_pool(struct pool *p)
+{
+	while (p->free) {
+		struct block *b = p->free;
+
+		p->free = b->next;
+		free(b);
+	}
+	p->count = 0;
+}
+
+/* With the lock. */
+static void unlist_pool(struct pool *p)
+{
+	*p->at = p->next;
+	if (p->next)
+		p->next->at = p->at;
+	p->is_listed = false;
+}
+
+/* At the end of a thread. The lock is given back last: who ends this library has it after that. */
+static void leave_pool(void *argument)
+{
+	struct pool *p = argument;
+
+	(void)pthread_mutex_lock(&pools_lock);
+	if (p->is_listed)
+		unlist_pool(p);
+	empty_pool(p);
+	(void)pthread_mutex_unlock(&pools_lock);
+}
+
+/* Without a key nobody would free what the thread keeps. */
+static bool list_pool(void)
+{
+	mpk_process_watch_forks();
+	(void)pthread_mutex_lock(&pools_lock);
+	if (key_state == KEY_NONE && pthread_key_create(&pool_key, leave_pool) == 0)
+		key_state = KEY_THERE;
+	pool.is_listed = key_state == KEY_THERE && pthread_setspecific(pool_key, &pool) == 0;
+	if (pool.is_listed) {
+		pool.next = pools;
+		pool.at = &pools;
+		if (pools)
+			pools->at = &pool.next;
+		pools = &pool;
+	}
+	(void)pthread_mutex_unlock(&pools_lock);
+	return pool.is_listed;
+}
+
+static struct block *take_block(uint64_t bytes)
+{
+	for (struct block **at = &pool.free; *at; at = &(*at)->next) {
+		struct block *b = *at;
+
+		/* a block much larger than asked for is kept for who needs it */
+		if (b->bytes < bytes || b->bytes / 4 > bytes)
+			continue;
+		begin_change();
+		*at = b->next;
+		pool.count--;
+		end_change();
+		return b;
+	}
+	return NULL;
+}
+
+void *mpk_workspace_take(uint64_t bytes)
+{
+	struct block *b = take_block(bytes);
+	uint64_t room;
+
+	if (!b) {
+		if (!mpk_align_up(bytes ? bytes : 1, WORKSPACE_ALIGN, &room) ||
+		    !mpk_add_u64(room, WORKSPACE_ALIGN, &room) || room > SIZE_MAX / 2)
+			return NULL;
+		b = aligned_alloc(WORKSPACE_ALIGN, (size_t)room);
+		if (!b)
+			return NULL;
+		b->bytes = room - WORKSPACE_ALIGN;
+	}
+	return (char *)b + WORKSPACE_ALIGN;
+}
+
+void mpk_workspace_give(void *data)
+{
+	if (!data)
+		return;
+
+	struct block *b = (struct block *)(void *)((char *)data - WORKSPACE_ALIGN);
+
+	if (pool.count >= KEPT_MAX || (!pool.is_listed && !list_pool())) {
+		free(b);
+		return;
+	}
+	begin_change();
+	b->next = pool.free;
+	pool.free = b;
+	pool.count++;
+	end_change();
+}
+
+/* They stay listed: their threads go on, and hear of nothing. */
+static void workspaces_empty(void)
+{
+	(void)pthread_mutex_lock(&pools_lock);
+	for (struct pool *p = pools; p; p = p->next)
+		empty_pool(p);
+	(void)pthread_mutex_unlock(&pools_lock);
+}
+
+/* What threads keep stays theirs: at the end of a program they may be running. */
+static void workspaces_end(void)
+{
+	(void)pthread_mutex_lock(&pools_lock);
+	if (key_state == KEY_THERE)
+		(void)pthread_key_delete(pool_key);
+	key_state = KEY_NEVER;
+	(void)pthread_mutex_unlock(&pools_lock);
+}
+
+/* The pools of threads that are not here lie in memory that the next thread gets. One that its thread
+ * was at may be in pieces, and what is in it is lost. */
+static void forget_pools(void)
+{
+	struct pool *next;
+
+	for (struct pool *p = pools; p; p = next) {
+		next = p->next;
+		if (p == &pool)
+			continue;
+		unlist_pool(p);
+		if (!atomic_load_explicit(&p->changes, memory_order_acquire))
+			empty_pool(p);
+	}
+}
+
+/* A child frees what threads of its parent kept */
+static void workspaces_at_fork(enum mpk_fork_moment moment)
+{
+	if (moment == MPK_FORK_CHILD)
+		forget_pools();
+	mpk_lock_at_fork(&pools_lock, moment);
+}
 
 /* Held while the last runtime takes all else with it, so that the next one waits for that. */
 static pthread_mutex_t members_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -32,9 +356,9 @@ static void at_fork(enum mpk_fork_moment moment)
 	for (struct mpk_process_member *m = members; m; m = m->next)
 		if (m->devices)
 			mpk_devices_at_fork(m->devices, moment);
-	mpk_once_at_fork(moment);
+	once_at_fork(moment);
 	mpk_workers_at_fork(moment);
-	mpk_workspaces_at_fork(moment);
+	workspaces_at_fork(moment);
 	mpk_mappings_at_fork(moment);
 	mpk_link_at_fork(moment);
 	if (moment != MPK_FORK_PREPARE)
@@ -105,7 +429,7 @@ void mpk_process_leave(struct mpk_process_member *member)
 		unlink_member(member);
 	if (!members) {
 		mpk_workers_end();
-		mpk_workspaces_empty();
+		workspaces_empty();
 	}
 	(void)pthread_mutex_unlock(&members_lock);
 }
@@ -116,8 +440,8 @@ __attribute__((destructor)) static void end_process(void)
 {
 	(void)pthread_mutex_lock(&members_lock);
 	mpk_workers_end();
-	mpk_workspaces_end();
+	workspaces_end();
 	if (!members)
-		mpk_workspaces_empty();
+		workspaces_empty();
 	(void)pthread_mutex_unlock(&members_lock);
 }

@@ -16,6 +16,7 @@
 #include "runtime/devices.h"
 #include "runtime/internal/process.h"
 #include "runtime/kernels.h"
+#include "runtime/observer.h"
 #include "runtime/textures.h"
 
 /* --- the context of a thread ----------------------------------------------------------------- */
@@ -280,4 +281,49 @@ const struct mpk_runtime_options *mpk_runtime_options(const struct mpk_runtime *
 struct mpk_devices *mpk_runtime_devices(struct mpk_runtime *runtime)
 {
 	return runtime->devices;
+}
+
+/* --- operators, as observers see them ---------------------------------------------------------- */
+
+enum mpk_code mpk_operator_init(struct mpk_operator *op, size_t count, struct mpk_error *err)
+{
+	op->operands = calloc(count + 1, sizeof *op->operands);
+	MPK_TRY_ALLOC(op->operands, err);
+	op->count = count;
+	return MPK_OK;
+}
+
+void mpk_operator_fini(struct mpk_operator *op)
+{
+	free(op->operands);
+	op->operands = NULL;
+	op->count = 0;
+}
+
+enum mpk_code mpk_operator_begin(struct mpk_observer *first, const struct mpk_operator *op,
+				 struct mpk_error *err)
+{
+	for (struct mpk_observer *o = first; o; o = o->next)
+		if (o->begin)
+			MPK_TRY(o->begin(o, op, err));
+	return MPK_OK;
+}
+
+/* Innermost first, the reverse of begin: by recursion, as the list is short and linked one way. */
+enum mpk_code mpk_operator_end(struct mpk_observer *first, const struct mpk_operator *op,
+			       const struct mpk_value *result, struct mpk_error *err)
+{
+	if (!first)
+		return MPK_OK;
+	MPK_TRY(mpk_operator_end(first->next, op, result, err));
+	return first->end ? first->end(first, op, result, err) : MPK_OK;
+}
+
+enum mpk_code mpk_operator_control(struct mpk_observer *first, const struct mpk_operator *op,
+				   struct mpk_error *err)
+{
+	for (struct mpk_observer *o = first; o; o = o->next)
+		if (o->control)
+			MPK_TRY(o->control(o, op, err));
+	return MPK_OK;
 }

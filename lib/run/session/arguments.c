@@ -145,21 +145,6 @@ static enum mpk_code find_constant(void *user, struct mpk_span name, struct mpk_
 	return mpk_param_file_tensor(file, index, true, out, err);
 }
 
-/* Give constants that executables among the modules name and do not have
- * their values; before functions are looked up
- * @modules count, some NULL
- * Returns  MPK_OK; MPK_E_CONFLICT: functions were looked up before; as mpk_param_file_tensor and
- *          mpk_relay_bind */
-static enum mpk_code bind_late_constants(struct mpk_param_file *file,
-					 struct mpk_module *const *modules, size_t count,
-					 struct mpk_error *err)
-{
-	for (size_t i = 0; i < count; i++)
-		if (modules[i] && mpk_relay_has_late(modules[i]))
-			MPK_TRY(mpk_relay_bind_found(modules[i], find_constant, file, err));
-	return MPK_OK;
-}
-
 /* --- placement ------------------------------------------------------------------------------- */
 
 static const struct mpk_param *named_param(const struct mpk_call *call,
@@ -349,17 +334,12 @@ static enum mpk_code need_library(struct mpk_session *s, struct mpk_error *err)
 /* Constants that the library leaves to a file; before a function of it is looked up. */
 static enum mpk_code bind_late(struct mpk_session *s, struct mpk_error *err)
 {
-	struct mpk_module **modules;
-	size_t count;
-	enum mpk_code code;
+	struct mpk_param_file *params = s->call->params;
 
-	if (!s->call->params || s->call->params == s->bound)
+	if (!params || params == s->bound)
 		return MPK_OK;
-	MPK_TRY(mpk_library_modules(s->library, &modules, &count, err));
-	code = bind_late_constants(s->call->params, modules, count, err);
-	free(modules);
-	s->bound = s->call->params;
-	return code;
+	s->bound = params;
+	return mpk_relay_bind_library(s->library, find_constant, params, err);
 }
 
 /* Models get the devices before the look-up, as they are loaded by it. */
@@ -385,24 +365,19 @@ static enum mpk_code open_function(struct mpk_session *s, struct mpk_error *err)
 static enum mpk_code open_kernel(struct mpk_session *s, const struct mpk_tree *tree,
 				 struct mpk_error *err)
 {
-	struct mpk_dldevice asked = s->call->device;
+	struct mpk_kernel_found found;
 
-	s->where = asked;
+	s->where = s->call->device;
 	if (!tree)
 		return mpk_fail(err, MPK_E_NOTFOUND,
 				"no kernel '%s': the library has no blob, so there are no modules",
 				MPK_QUOTE(mpk_span_str(s->call->function)));
 	if (!s->kernels)
 		MPK_TRY(mpk_kernel_set_create(s->runtime, tree, &s->kernels, err));
-	MPK_TRY(mpk_kernel_set_find(s->kernels, s->call->function, s->call->kernel, &s->function,
-				    &s->where, err));
-	if (asked.type == s->where.type)
-		s->where = asked;
-	else if (asked.type)
-		return mpk_fail(err, MPK_E_USAGE, "kernel '%s' is code for %s, not for %s",
-				s->function->name,
-				mpk_device_kind_name(mpk_device_kind_from(s->where.type)),
-				mpk_device_kind_name(mpk_device_kind_from(asked.type)));
+	MPK_TRY(mpk_kernel_set_find(s->kernels, s->call->function, s->call->kernel, s->where,
+				    &found, err));
+	s->function = found.function;
+	s->where = found.where;
 	return MPK_OK;
 }
 

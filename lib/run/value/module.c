@@ -117,21 +117,26 @@ static enum mpk_code push_imports(struct walk *w, const struct mpk_module *m, st
 	return MPK_OK;
 }
 
-/* A failure is remembered, not returned: another module may have the function. */
-static struct mpk_function *ask(struct mpk_module *m, const char *name,
-				struct mpk_module_search *search)
+/* A failure is remembered, not returned: another module may have the function. Without memory nobody knows who
+ * has it, so that ends the search. */
+static enum mpk_code ask(struct mpk_module *m, const char *name, struct mpk_function **out,
+			 struct mpk_module_search *search, struct mpk_error *err)
 {
-	struct mpk_function *found = NULL;
 	struct mpk_error why = { 0 };
 
+	*out = NULL;
 	if (!m->find) {
 		if (!search->unloadable)
 			search->unloadable = m;
-		return NULL;
+		return MPK_OK;
 	}
-	if (m->find(m, name, &found, &why) != MPK_OK && search->failure.code == MPK_OK)
+	if (m->find(m, name, out, &why) == MPK_OK)
+		return MPK_OK;
+	if (why.code == MPK_E_NOMEM)
+		return mpk_fail_nomem(err);
+	if (search->failure.code == MPK_OK)
 		search->failure = why;
-	return found;
+	return MPK_OK;
 }
 
 static enum mpk_code value_module_walk(struct mpk_module *from, const char *name,
@@ -149,7 +154,7 @@ static enum mpk_code value_module_walk(struct mpk_module *from, const char *name
 		MPK_TRY(meet(&w, m, &is_new, err));
 		if (!is_new)
 			continue;
-		*out = ask(m, name, search);
+		MPK_TRY(ask(m, name, out, search, err));
 		MPK_TRY(push_imports(&w, m, err));
 	}
 	return MPK_OK;
@@ -165,6 +170,6 @@ enum mpk_code mpk_module_find_import(struct mpk_module *m, const char *name,
 enum mpk_code mpk_module_find(struct mpk_module *m, const char *name, struct mpk_function **out,
 			      struct mpk_module_search *search, struct mpk_error *err)
 {
-	*out = ask(m, name, search);
+	MPK_TRY(ask(m, name, out, search, err));
 	return *out ? MPK_OK : value_module_walk(m, name, out, search, err);
 }

@@ -18,7 +18,7 @@
 struct mpk_param_file;
 struct mpk_zip_member;
 
-/* Reads an array of an .npz file: mpk_npz_read, or mpk_npz_stored. */
+/* Reads an array of an .npz file: mpk_npz_read, or one that knows none that are compressed. */
 typedef enum mpk_code mpk_param_read_fn(struct mpk_span zip, const struct mpk_zip_member *member,
 					struct mpk_arena *arena, struct mpk_span *out,
 					struct mpk_error *err);

@@ -57,6 +57,40 @@ static void put_advice(const struct mpk_code_target *images, size_t count,
 		mpk_strbuf_puts(out, ": add machine code or PTX");
 }
 
+/* --- words ------------------------------------------------------------------------------ */
+
+/* One sentence for each reason, for the message that a user reads. */
+static void put_reason(const struct mpk_code_target *image, const struct mpk_cuda_place *place,
+		       struct mpk_strbuf *out)
+{
+	static const char *const reasons[] = {
+		[MPK_CUDA_RUNS] = "runs",
+		[MPK_CUDA_COMPILES] = "runs",
+		[MPK_CUDA_OTHER_MAJOR] =
+			"machine code runs on devices of its own major version, from its own on",
+		[MPK_CUDA_TEGRA] = "machine code does not run on Tegra and other devices alike",
+		[MPK_CUDA_ARCH_ONLY] = "runs on exactly this architecture",
+		[MPK_CUDA_FAMILY_ONLY] = "runs on devices of its family alone",
+		[MPK_CUDA_LATER] = "PTX for this device and later ones",
+		[MPK_CUDA_PTX_VERSION] = "PTX that the driver is too old for",
+		[MPK_CUDA_TOOLKIT] = "made by CUDA 13 or later, the driver is older",
+		[MPK_CUDA_PACKED] = "packed with zstd, which drivers unpack from CUDA 12.4 on",
+		[MPK_CUDA_UNLINKED] = "relocatable: it must be linked first",
+		[MPK_CUDA_LTO] = "LTO IR: it must be linked first",
+		[MPK_CUDA_UNKNOWN] = "of a kind that no driver is known to run",
+	};
+	enum mpk_cuda_fit fit = mpk_cuda_fit(image, place);
+
+	mpk_escape(out, mpk_span_str(image->name));
+	if (image->kind == MPK_TARGET_PTX)
+		mpk_strbuf_printf(out, " PTX %u.%u", image->ptx_major, image->ptx_minor);
+	if (fit == MPK_CUDA_UNKNOWN)
+		mpk_strbuf_printf(out, " (kind %u of image, such as Tile IR: %s)", image->kind_code,
+				  reasons[fit]);
+	else
+		mpk_strbuf_printf(out, " (%s)", reasons[fit]);
+}
+
 /* Says for each image why it does not run, then what would help: the two are often different
  * things, such as PTX that is too new for the driver. */
 static void say_none(struct mpk_check_state *s, const char *path,
@@ -70,7 +104,7 @@ static void say_none(struct mpk_check_state *s, const char *path,
 	mpk_strbuf_puts(&out, ": ");
 	for (size_t i = 0; i < count && i < MPK_NAMES_SHOWN; i++) {
 		mpk_strbuf_puts(&out, i ? ", " : "");
-		mpk_cuda_why(&images[i], p, &out);
+		put_reason(&images[i], p, &out);
 	}
 	mpk_put_more(&out, count);
 	mpk_strbuf_puts(&out, count ? "" : "there is no image in it");

@@ -162,6 +162,15 @@ static void say_missing(struct mpk_check_state *s, const struct mpk_scope_gap *g
 		      s->there->libs ? ", or copy it there" : "");
 }
 
+/* Version names are few: a list is searched. */
+static bool dso_has_version(const struct mpk_dso *dso, const char *version)
+{
+	for (size_t i = 0; i < dso->version_count; i++)
+		if (strcmp(dso->versions[i], version) == 0)
+			return true;
+	return false;
+}
+
 /* Versions of symbols beside glibc's, such as GLIBCXX_3.4.32, that a library has not. */
 static enum mpk_code check_versions(struct mpk_check_state *s, struct mpk_error *err)
 {
@@ -173,7 +182,7 @@ static enum mpk_code check_versions(struct mpk_check_state *s, struct mpk_error 
 	for (size_t i = 0; i < count; i++) {
 		const struct mpk_dso *d = mpk_scope_dso(&s->scope, needs[i].file);
 
-		if (needs[i].weak || !d || mpk_dso_has_version(d, needs[i].version) ||
+		if (needs[i].weak || !d || dso_has_version(d, needs[i].version) ||
 		    parse_glibc(needs[i].version, &major, &minor))
 			continue;
 		mpk_check_say(s, MPK_ERROR, NULL,

@@ -95,10 +95,7 @@ static bool function_at(const struct mpk_payload *p, size_t index, struct mpk_pa
 
 static void put_listing(const struct mpk_payload *p, size_t index, struct mpk_strbuf *out)
 {
-	if (index == MPK_ALL_FUNCTIONS)
-		mpk_relay_dump(&p->u.relay, out);
-	else
-		mpk_relay_dump_func(&p->u.relay, index, out);
+	mpk_relay_dump(&p->u.relay, index == MPK_ALL_FUNCTIONS ? MPK_RELAY_ALL : index, out);
 }
 
 /* --- verdicts ----------------------------------------------------------------------------- */
@@ -205,7 +202,7 @@ static size_t add_step(const struct reader *r, const struct mpk_relay_instr *ins
 	if (name.len)
 		mpk_escape(&label, name);
 	else
-		mpk_strbuf_puts(&label, mpk_relay_op_name(op_of(instr)));
+		mpk_strbuf_puts(&label, mpk_relay_shape(op_of(instr), r->x->layout)->name);
 	return mpk_graph_add_node(r->b, name.len ? MPK_MODEL_OPERATOR : MPK_MODEL_BUILTIN, &label,
 				  &detail);
 }

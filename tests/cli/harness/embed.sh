@@ -15,7 +15,7 @@ plant()
 	echo "$1: $2 $3" >>planted
 }
 plant 'the environment' lib/run/executor/machine getenv
-plant 'its next of kin' lib/run/runtime/host secure_getenv
+plant 'its next of kin' lib/run/runtime/node secure_getenv
 plant 'output' lib/run/abi/legacy puts
 plant 'output, as compilers check it' lib/run/device/cpu __printf_chk
 plant 'a process, in what is called' lib/ground/base/vec popen

@@ -62,6 +62,15 @@ offer minspect --run f --input @
 # what the README writes: the function first, then the file; here lies one library
 cp ../data/relax/gelu_opencl.so .
 offer minspect --run fused_m
+# an action as a word
+offer minspect ru
+offer minspect run fused_m
+offer minspect run fused_matmul g
+offer minspect verify g
+offer minspect html g
+offer minspect help di
+offer minspect explain blob-d
+offer minspect dot ''
 END
 bash offer.bash
 test ! -e pwned

@@ -1,11 +1,10 @@
-# a forgotten FILE, dashes that are missing, a command of the other program
+# a forgotten FILE, a word that is misspelt, a command of the other program
 look() { minspect "$@" 2>&1 || echo "status $?"; }
 look --run vadd
 look --cases f.toml
 look --extract dir
 look --diff a.so
 look --verify
-look verify data/formats/01_opencl_scale.so
 look functoins data/formats/01_opencl_scale.so
 look Run data/formats/01_opencl_scale.so
 look build data/launch/opencl.toml

@@ -24,7 +24,8 @@ WITH = {"mpack build --depfile": [["INPUT.blob", "-o", "made.so"]],
         "mpack build --save-temps": [["INPUT.blob", "-o", "made.so"]],
         "minspect --junit": [["--cases", "cases.toml", "ffi.so"], ["--baseline", "base.json", "INPUT.so"]],
         "minspect --baseline": [["--update-baseline", "INPUT.so"]],
-        "minspect --output": [["--show", "/0", "INPUT.so"], ["--run", "forward", *MODEL]],
+        "minspect --output": [["--show", "/0", "INPUT.so"], ["--verify", "INPUT.so"], ["--html", "INPUT.so"],
+                              ["header", "INPUT.so"], ["--run", "forward", *MODEL]],
         "minspect --profile": [["--run", "forward", *MODEL]],
         "minspect --dump": [["--run", "forward", *MODEL]]}
 VALUES = {"minspect --output": ["%s", "@%s", "0=@%s"]}

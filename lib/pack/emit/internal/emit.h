@@ -44,7 +44,7 @@ enum mpk_code mpk_csource_store(const struct mpk_csource *c, const char *path,
 
 /* One run of mpk_emit, shared by the files of this room
  *
- * From below: build.c reads what tools made, puts a blob into it and writes; library.c makes
+ * From below: library.c reads what tools made, puts a blob into it and writes, and makes
  * libraries of the objects; emit.c makes the objects, archives of them, and decides which output.
  */
 
@@ -73,15 +73,10 @@ struct mpk_build {
 /* What follows fails with MPK_E_TOOL (a compiler or linker did), MPK_E_IO, MPK_E_NOMEM, or
  * as mpk_emit says. */
 
-/* --- build.c --------------------------------------------------------------------- */
+/* --- library.c ------------------------------------------------------------------- */
 
 /* mpk_build_settled - report to the caller of mpk_emit that no tool will be run any more */
 void mpk_build_settled(const struct mpk_build *b);
-
-/* mpk_build_accept - ask the caller of mpk_emit whether a package without a blob is worth its name
- * Returns  MPK_OK; what the hook says */
-enum mpk_code mpk_build_accept(const struct mpk_build *b, struct mpk_span bytes,
-			       struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_build_write_packed - a file with its package note renewed to path; whole or not at all, and not in a
  * dry run */
@@ -98,19 +93,14 @@ struct mpk_build_file {
 };
 
 /* mpk_build_file_open - the file as it is
- * mpk_build_file_patch - open it to patches, but for the bytes in keep; the rope is empty then
  * mpk_build_file_extend - open it and extend its stub to the blob
  * Returns  as mpk_elf_extend, too */
 enum mpk_code mpk_build_file_open(struct mpk_build *b, const char *path, struct mpk_build_file *out,
 				  struct mpk_error *err) MPK_MUST_CHECK;
-enum mpk_code mpk_build_file_patch(struct mpk_build *b, struct mpk_span keep,
-				   struct mpk_build_file *f, struct mpk_error *err) MPK_MUST_CHECK;
 enum mpk_code mpk_build_file_extend(struct mpk_build *b, const char *path,
 				    struct mpk_build_file *out,
 				    struct mpk_error *err) MPK_MUST_CHECK;
 void mpk_build_file_close(struct mpk_build_file *f);
-
-/* --- library.c -------------------------------------------------------------------- */
 
 /* mpk_build_library - the library at e->out
  * mpk_build_base - the library at e->out, a copy of e->base with another blob */

@@ -26,7 +26,4 @@ extern const struct mpk_toml_schema mpk_manifest_schema;
 /* mpk_manifest_module_check - the rules of one [[module]] that need no other module (struct mpk_manifest_module) */
 void mpk_manifest_module_check(struct mpk_toml_reader *r, void *module);
 
-/* mpk_manifest_function_check - the same for one [[module.function]] (struct mpk_manifest_function) */
-void mpk_manifest_function_check(struct mpk_toml_reader *r, void *function);
-
 #endif

@@ -85,11 +85,6 @@ struct mpk_init {
  * Returns  MPK_OK; MPK_E_UNSUPPORTED: it has none; MPK_E_NOMEM */
 enum mpk_code mpk_init_read_kernels(struct mpk_init *in, struct mpk_init_module *m) MPK_MUST_CHECK;
 
-/* mpk_init_read_launch - fill what the code of kernel i says of its launch
- * Returns  MPK_OK; MPK_E_NOMEM; what the reader of PTX finds */
-enum mpk_code mpk_init_read_launch(struct mpk_init *in, struct mpk_init_module *m, size_t i,
-				   struct mpk_init_kernel *k) MPK_MUST_CHECK;
-
 /* mpk_init_put_rows, mpk_init_put_functions - append the kernel table; the launch functions */
 void mpk_init_put_rows(struct mpk_init *in, const struct mpk_init_module *m);
 void mpk_init_put_functions(struct mpk_init *in, const struct mpk_init_module *m);
@@ -146,13 +141,10 @@ void mpk_loader_error(struct mpk_loader *l, struct mpk_pos pos, enum mpk_code co
 		      const char *check, const char *fmt, ...) MPK_PRINTF(5, 6);
 
 /* mpk_loader_put_device - the payload of a device module from its code files and kernel table
- * mpk_loader_put_executor - the payload of a GraphExecutorFactory or AotExecutorFactory
- * Append to rope; problems become findings. A device module's table gets the rows that launch
+ * Appends to rope; problems become findings. A device module's table gets the rows that launch
  * functions tell. */
 void mpk_loader_put_device(struct mpk_loader *l, struct mpk_manifest_module *m,
 			   struct mpk_rope *rope);
-void mpk_loader_put_executor(struct mpk_loader *l, const struct mpk_manifest_module *m,
-			     struct mpk_rope *rope);
 
 /* mpk_loader_fill_table - add a row for each kernel of the module that a launch function names and the table does not,
  * when the code has it and says which parameters it takes; report a table without rows, with rows to fill in

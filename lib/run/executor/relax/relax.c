@@ -15,7 +15,6 @@
 #include "base/strmap.h"
 #include "executor/relax/internal/relax.h"
 #include "program/model.h"
-#include "program/relax.h"
 #include "runtime/node.h"
 #include "text/escape.h"
 

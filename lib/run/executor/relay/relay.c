@@ -223,8 +223,8 @@ static enum mpk_code bind_constant(struct mpk_relay_program *p, size_t index,
 	return MPK_OK;
 }
 
-enum mpk_code mpk_relay_bind_found(struct mpk_module *module, mpk_relay_find_fn *find_value,
-				   void *user, struct mpk_error *err)
+static enum mpk_code bind_found(struct mpk_module *module, mpk_relay_find_fn *find_value,
+				void *user, struct mpk_error *err)
 {
 	struct mpk_relay_program *p;
 	struct mpk_node_module *node;
@@ -274,10 +274,11 @@ enum mpk_code mpk_relay_bind(struct mpk_module *module, const struct mpk_relay_b
 {
 	struct bindings b = { bindings, count };
 
-	return mpk_relay_bind_found(module, find_binding, &b, err);
+	return bind_found(module, find_binding, &b, err);
 }
 
-bool mpk_relay_has_late(struct mpk_module *module)
+/* False for modules of another kind, and for those that do not load. */
+static bool has_late(struct mpk_module *module)
 {
 	const struct mpk_relay_program *p;
 	struct mpk_node_module *node;
@@ -289,4 +290,19 @@ bool mpk_relay_has_late(struct mpk_module *module)
 		if (p->x.consts[i].late_bound)
 			return true;
 	return false;
+}
+
+enum mpk_code mpk_relay_bind_library(struct mpk_library *library, mpk_relay_find_fn *find_value,
+				     void *user, struct mpk_error *err)
+{
+	struct mpk_module **modules;
+	enum mpk_code code = MPK_OK;
+	size_t count;
+
+	MPK_TRY(mpk_library_modules(library, &modules, &count, err));
+	for (size_t i = 0; i < count && code == MPK_OK; i++)
+		if (modules[i] && has_late(modules[i]))
+			code = bind_found(modules[i], find_value, user, err);
+	free(modules);
+	return code;
 }

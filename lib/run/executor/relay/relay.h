@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/span.h"
+#include "runtime/library.h"
 #include "runtime/runtime.h"
 #include "value/module.h"
 #include "value/tensor.h"
@@ -34,14 +35,11 @@ enum mpk_code mpk_relay_bind(struct mpk_module *module, const struct mpk_relay_b
 typedef enum mpk_code mpk_relay_find_fn(void *user, struct mpk_span name, struct mpk_tensor **out,
 					struct mpk_error *err);
 
-/* mpk_relay_bind_found - the same with tensors that are looked up: only those it needs are asked for
- * Returns  as mpk_relay_bind; what find returned */
-enum mpk_code mpk_relay_bind_found(struct mpk_module *module, mpk_relay_find_fn *find, void *user,
-				   struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_relay_has_late - whether an executable names constants that it does not have; false for
- * modules of another kind, and for those that do not load */
-bool mpk_relay_has_late(struct mpk_module *module);
+/* mpk_relay_bind_library - the same for every executable of a library that names constants which it does not have,
+ * with tensors that are looked up: only those that are needed are asked for
+ * Returns  MPK_OK, also for a library without such executables; as mpk_relay_bind; what find returned */
+enum mpk_code mpk_relay_bind_library(struct mpk_library *library, mpk_relay_find_fn *find,
+				     void *user, struct mpk_error *err) MPK_MUST_CHECK;
 
 struct mpk_node_module;
 struct mpk_relay_vm;

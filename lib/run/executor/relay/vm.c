@@ -13,7 +13,7 @@
 
 #include "executor/check.h"
 #include "executor/plan/plan.h"
-#include "program/relay.h"
+#include "program/model.h"
 #include "text/escape.h"
 
 /* --- the program ---------------------------------------------------------------------------- */

@@ -15,7 +15,6 @@
 #include "executor/static/internal/static.h"
 #include "graphjson/graphjson.h"
 #include "program/model.h"
-#include "runtime/segments.h"
 #include "text/escape.h"
 
 struct loader {
@@ -141,7 +140,7 @@ static enum mpk_code find_linked(const struct loader *l, uint32_t entry, struct 
 	if (data.kind == MPK_VALUE_OPAQUE && data.opaque)
 		*out = mpk_span_of(data.opaque, (size_t)bytes);
 	mpk_value_drop(&data);
-	if (out->data && mpk_segments_room(l->linked->address, out->data) < bytes)
+	if (out->data && mpk_static_room(l->linked->address, out->data) < bytes)
 		return mpk_fail(l->err, MPK_E_CORRUPT,
 				"graph: storage %" PRId64 " is a linked parameter of %" PRIu64
 				" bytes, which the library has not where it says",

@@ -8,6 +8,7 @@
 #include "executor/static/internal/static.h"
 
 #include <inttypes.h>
+#include <link.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -339,4 +340,47 @@ enum mpk_code mpk_static_find(struct mpk_node_module *node, const char *name,
 	MPK_TRY(mpk_node_model_machine(&m->base, &machine, err));
 	p = (const struct mpk_static_program *)m->base.program;
 	return mpk_machine_bind(machine, 0, m->factory.module_name, &p->model, out, err);
+}
+
+/* --- memory of a shared object --------------------------------------------------------------- */
+
+struct segment_search {
+	uintptr_t code, data;
+	size_t room;
+};
+
+/* How many bytes of a segment begin at an address; 0 when it is not in it. */
+static size_t room_in(const struct dl_phdr_info *object, size_t segment, uintptr_t address)
+{
+	const ElfW(Phdr) *s = &object->dlpi_phdr[segment];
+	uintptr_t start = object->dlpi_addr + s->p_vaddr;
+
+	if (s->p_type != PT_LOAD || !(s->p_flags & PF_R) || address < start ||
+	    address - start >= s->p_memsz)
+		return 0;
+	return s->p_memsz - (address - start);
+}
+
+/* Stops at the object that has the code: addresses of others say nothing. */
+static int segments_look_into(struct dl_phdr_info *object, size_t size, void *user)
+{
+	struct segment_search *s = user;
+	bool has_code = false;
+
+	(void)size;
+	for (size_t i = 0; i < object->dlpi_phnum; i++)
+		has_code |= room_in(object, i, s->code) > 0;
+	for (size_t i = 0; has_code && i < object->dlpi_phnum && !s->room; i++)
+		s->room = room_in(object, i, s->data);
+	return has_code;
+}
+
+/* The dynamic linker's list of segments is asked, as reading a pointer that leads nowhere ends the
+ * process. */
+size_t mpk_static_room(const void *code, const void *data)
+{
+	struct segment_search s = { (uintptr_t)code, (uintptr_t)data, 0 };
+
+	(void)dl_iterate_phdr(segments_look_into, &s);
+	return s.room;
 }

@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "mpk/run.h"
 #include "runtime/devices.h"
+#include "runtime/kernels.h"
 #include "runtime/library.h"
 #include "runtime/runtime.h"
 #include "signature/signature.h"
@@ -43,6 +44,7 @@ struct mpkr_model {
 	struct mpk_runtime_options options;
 	struct mpk_runtime *runtime;
 	struct mpk_library *library;
+	struct mpk_kernel_set *kernels;   /* NULL: none was asked for by itself so far */
 	const struct mpk_host_code *code; /* of library */
 	struct mpk_dldevice where;        /* of its tensors */
 	bool is_guess;                    /* nobody named it */
@@ -55,18 +57,12 @@ struct mpkr_model {
 	bool is_listed;
 };
 
-/* Where a model's library lies. */
-struct mpk_run_origin {
-	const char *path;              /* NULL: in memory */
-	struct mpk_span memory;        /* where there is no path */
-	const struct mpk_moved *moved; /* of what is in memory; or NULL */
-};
-
-/* mpk_run_model_open - as mpkr_open
- * Returns  MPK_OK; what mpkr_open reports */
-enum mpk_code mpk_run_model_open(const struct mpk_run_origin *origin,
-				 const struct mpkr_options *options, struct mpkr_model **out,
-				 struct mpk_error *err) MPK_MUST_CHECK;
+/* mpk_run_open_carried - the model that a standalone library carries, opened at the first call; it stays open
+ * @standalone  standalone/standalone.h; one a process, borrowed for ever
+ * @out     borrowed
+ * Returns  MPK_OK; what mpkr_open_memory reports. One caller at a time */
+enum mpk_code mpk_run_open_carried(const void *standalone, struct mpkr_model **out,
+				   struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_run_model_hold, mpk_run_model_drop - count references; at the last everything goes */
 struct mpkr_model *mpk_run_model_hold(struct mpkr_model *model);
@@ -76,16 +72,27 @@ void mpk_run_model_drop(struct mpkr_model *model);
  * Returns  MPK_OK; MPK_E_NOMEM */
 enum mpk_code mpk_run_list(struct mpkr_model *model, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_run_params_of - a bound parameter in host memory, or NULL in *out
- * @out     one reference
- * Returns  as mpk_param_file_tensor */
-enum mpk_code mpk_run_params_of(const struct mpkr_model *model, struct mpk_span name,
-				struct mpk_tensor **out, struct mpk_error *err) MPK_MUST_CHECK;
+/* --- library files --------------------------------------------------------------------------- */
 
-/* mpk_run_params_late - give executables their late-bound constants; the model is locked, before the
- * first function is looked up
- * Returns  as mpk_relay_bind_found and mpk_param_file_tensor */
-enum mpk_code mpk_run_params_late(struct mpkr_model *model, struct mpk_error *err) MPK_MUST_CHECK;
+/* A compiled library as a file or in memory, read as far as its loader has to know it: its blob, its symbols
+ * and what it imports. Nothing of it is executed. */
+struct mpk_library_file;
+
+/* mpk_library_file_open - read a file; it must not be changed while it is open
+ * mpk_library_file_of_memory - read what a caller has in memory
+ * @bytes   borrowed until the file is closed
+ * @moved   where tensors of its blob are instead of there; NULL: they are there
+ * Returns  MPK_OK; MPK_E_IO; MPK_E_LOAD: no shared library, or one for another machine; MPK_E_CORRUPT: it or
+ *          its blob does not read; MPK_E_NO_BLOB: neither a blob nor functions are in it; MPK_E_NOMEM */
+enum mpk_code mpk_library_file_open(const char *path, struct mpk_library_file **out,
+				    struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_library_file_of_memory(struct mpk_span bytes, const struct mpk_moved *moved,
+					 struct mpk_library_file **out,
+					 struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_library_file_code - what mpk_library_open takes; borrowed. Once that has succeeded, the file is given
+ * back by what it opened, when nothing of that is left, and no longer by mpk_library_file_close. */
+const struct mpk_host_code *mpk_library_file_code(const struct mpk_library_file *file);
 
 /* --- functions ------------------------------------------------------------------------------- */
 
@@ -118,6 +125,9 @@ struct mpkr_function {
 	struct mpkr_model *model;
 	struct mpk_run_session *session;
 	struct mpk_function *function;
+	const struct mpk_function_info
+		*kernel;           /* what a kernel with fixed extents takes; NULL: it is none */
+	struct mpk_dldevice where; /* of its tensors, unless its signature says otherwise */
 	struct mpk_arena arena;
 	const struct mpk_type **open; /* of inputs of its signature that a call gives, in order */
 	size_t open_count;
@@ -140,12 +150,17 @@ static inline bool mpk_run_function_is_model(const struct mpkr_function *f)
 enum mpk_code mpk_run_look_up(struct mpkr_model *model, const char *name, struct mpk_function **out,
 			      struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_run_kernel_inputs - the inputs of a kernel, from its row of the table
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_run_kernel_inputs(struct mpkr_function *f, struct mpk_error *err) MPK_MUST_CHECK;
+
 /* mpk_run_function_create - what a caller holds of a function that was looked up
- * @found   taken over, also on failure
+ * @found   taken over, also on failure; info is NULL for all but kernels with fixed extents
  * @session one more reference is taken
  * Returns  MPK_OK; MPK_E_NOMEM; what reading and placing bound parameters gave */
 enum mpk_code mpk_run_function_create(struct mpkr_model *model, struct mpk_run_session *session,
-				      struct mpk_function *found, struct mpkr_function **out,
+				      const struct mpk_kernel_found *found,
+				      struct mpkr_function **out,
 				      struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_run_turn - the function once more, for a machine that numbers the host before the device that was

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* standalone.h - standalone libraries: what their code calls, and how cells cross
+/* standalone.h - standalone libraries: what their code calls
  *
  * mpack writes the declarations of mpkr_... into the source of each library (pack/package/standalone.c).
  */
 #ifndef MPK_LIBRARY_INTERNAL_STANDALONE_H
 #define MPK_LIBRARY_INTERNAL_STANDALONE_H
-
-#include "abi/convention.h"
-#include "library/internal/library.h"
 
 /* --- for the code of a library -------------------------------------------------------------------- */
 
@@ -42,33 +39,5 @@ int mpkr_item(const void *from, unsigned long i, void *out);
 void mpkr_forget(void *result);
 
 #pragma GCC visibility pop
-
-/* --- cells ---------------------------------------------------------------------------------------- */
-
-struct mpk_run_scalar; /* what is no tensor, as one */
-
-/* Arguments as tensors, as mpk_run_call_value takes them; arrays count as what is in them. Zero-initialise. */
-struct mpk_run_cells {
-	const struct mpkr_tensor **tensors;
-	struct mpk_run_scalar **scalars; /* NULL for tensors */
-	size_t count, cap, scalar_cap;
-	struct mpk_ffi_any *items; /* of arrays, owned */
-	size_t item_count, item_cap;
-};
-
-/* mpk_run_cells_take - count cells, borrowed until mpk_run_cells_fini
- * Returns  MPK_OK; MPK_E_CONFLICT: a kind of value that no model takes; MPK_E_NOMEM */
-enum mpk_code mpk_run_cells_take(struct mpk_run_cells *a, const struct mpk_ffi_any *cells,
-				 size_t count, struct mpk_error *err) MPK_MUST_CHECK;
-void mpk_run_cells_fini(struct mpk_run_cells *a);
-
-/* mpk_run_cell_put - a result as a cell: where the caller has set how tensors are allocated, in such
- * Returns  MPK_OK; MPK_E_UNSUPPORTED; MPK_E_NOMEM */
-enum mpk_code mpk_run_cell_put(const struct mpk_value *v, struct mpk_ffi_any *out,
-			       struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_run_cell_fail - raise an error, as TVM and Python call such ones
- * Returns  -1 */
-int mpk_run_cell_fail(const struct mpk_error *err);
 
 #endif

@@ -8,7 +8,7 @@
 
 #include "base/lock.h"
 
-/* --- what runs once (once.c) --- */
+/* --- what runs once (process.c) --- */
 
 struct mpk_once;
 
@@ -16,9 +16,6 @@ struct mpk_once;
  * mpk_once_inherit - make it that of another thread, which waits for this one */
 struct mpk_once *mpk_once_current(void);
 void mpk_once_inherit(struct mpk_once *outer);
-
-/* mpk_once_at_fork - keep it whole in a child, where what other threads were running can be run again */
-void mpk_once_at_fork(enum mpk_fork_moment moment);
 
 /* --- kept threads (workers.c) --- */
 

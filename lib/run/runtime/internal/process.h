@@ -33,25 +33,17 @@ void mpk_process_leave(struct mpk_process_member *member);
 /* mpk_process_watch_forks - see to it that a child of fork finds things whole; from the first call on */
 void mpk_process_watch_forks(void);
 
-/* --- scratch memory (workspace.c) --- */
+/* --- scratch memory --- */
 
 /* mpk_workspace_take - memory on the CPU, aligned to 128; NULL: there is none
  * mpk_workspace_give - give it back, from any thread, which keeps some for its next; NULL is fine */
 void *mpk_workspace_take(uint64_t bytes);
 void mpk_workspace_give(void *data);
 
-/* mpk_workspaces_empty - free what threads keep; none of them may take or give meanwhile
- * mpk_workspaces_end - from now on nothing of ours runs when a thread ends, and no thread keeps any more
- * mpk_workspaces_at_fork - a child frees what threads of its parent kept */
-void mpk_workspaces_empty(void);
-void mpk_workspaces_end(void);
-void mpk_workspaces_at_fork(enum mpk_fork_moment moment);
-
 /* --- locks of a runtime --- */
 
-/* mpk_devices_at_fork, mpk_allocator_at_fork - let a child use the memory of its parent on the CPU; other
+/* mpk_devices_at_fork - let a child use the memory of its parent on the CPU; other
  * devices do not work there */
 void mpk_devices_at_fork(struct mpk_devices *devices, enum mpk_fork_moment moment);
-void mpk_allocator_at_fork(struct mpk_allocator *a, enum mpk_fork_moment moment);
 
 #endif

@@ -107,26 +107,23 @@ mpk_module_code *mpk_module_api_find(const char *name, unsigned parts);
  * Returns  as mpk_library_open */
 enum mpk_code mpk_host_link(struct mpk_host *host, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* --- A copy of a library in memory, for one host alone --- */
+/* --- The object of a library (copy.c) --- */
 
 struct mpk_elfdyn; /* elfdyn/elfdyn.h */
 
-/* mpk_copy_open - open a copy of a host's library whose imports need not be there yet
- * Fills host->handle, and host->copy with the copy's descriptor, which is to be closed after the handle: the
- * dynamic linker knows an open library by its name, and that has the number in it.
+/* mpk_object_open - open the file, or a copy for this host alone, whose imports need not be there yet
+ * Fills host->handle; for a copy also host->copy, its descriptor, which is to be closed after the handle.
  * @object  of the library's bytes
- * @parts   MPK_API_...: imports of these names may be missing; they are then NULL, until they are written
- * @runs    the library's constructors are left out: mpk_copy_construct calls them
+ * @parts   MPK_API_...: imports of these names may be missing in a copy; they are then NULL, until they are
+ *          written
+ * @needs_copy  the file itself will not do; else it is opened where nobody has it open and a copy would
+ *          be large or is not wanted
+ * @runs    the constructors of a copy are left out, for the caller to call
  * Returns  MPK_OK; MPK_E_LOAD: as dlopen says, or this system has no files in memory that code may be
  *          in; MPK_E_NOMEM */
-enum mpk_code mpk_copy_open(struct mpk_host *host, const struct mpk_elfdyn *object, unsigned parts,
-			    bool runs, struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_copy_is_cheap - whether what a copy would have to hold, all but the blob, is small */
-bool mpk_copy_is_cheap(const struct mpk_elfdyn *object);
-
-/* mpk_copy_construct - call the constructors of a copy that was opened without */
-void mpk_copy_construct(const struct mpk_elfdyn *object, uintptr_t base);
+enum mpk_code mpk_object_open(struct mpk_host *host, const struct mpk_elfdyn *object,
+			      unsigned parts, bool needs_copy, bool runs,
+			      struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_link_at_fork - a child opens libraries as if no thread of its parent was just opening one */
 void mpk_link_at_fork(enum mpk_fork_moment moment);

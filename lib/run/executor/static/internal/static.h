@@ -213,4 +213,11 @@ enum mpk_code mpk_static_find(struct mpk_node_module *node, const char *name,
 bool mpk_static_name_at(struct mpk_node_module *node, size_t i, struct mpk_span *out);
 void mpk_static_close(struct mpk_node_module *node);
 
+/* mpk_static_room - how many bytes may be read from an address on: functions of a library may return pointers
+ * to its own data, and whether one leads there can be known before it is followed
+ * @code    an address in the shared object whose memory counts: one of its functions
+ * Returns  the bytes up to the end of the segment that data is in; 0 when it is in none of that
+ *          object's readable ones */
+size_t mpk_static_room(const void *code, const void *data);
+
 #endif

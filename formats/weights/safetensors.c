@@ -56,6 +56,8 @@ static enum mpk_code take_type(struct mpk_json_value v, const char *what, struct
 		w->dtype = (struct mpk_dtype){ types[i].code, types[i].bits, 1 };
 		return MPK_OK;
 	}
+	if (mpk_json_value_type(v) != MPK_JSON_STRING)
+		return mpk_fail(err, MPK_E_CORRUPT, "%s: dtype is no text", what);
 	return mpk_fail(err, MPK_E_UNSUPPORTED, "%s: unknown type %s", what, MPK_QUOTE(v.text));
 }
 

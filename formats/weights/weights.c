@@ -240,7 +240,8 @@ static void check_tail(struct layout *l, size_t shard, uint64_t end)
 		return;
 	if (!l->w->is_gapless && bytes - end < l->w->align)
 		return;
-	(void)mpk_fail(&e, MPK_E_CORRUPT, "%" PRIu64 " bytes after the last tensor", bytes - end);
+	(void)mpk_fail(&e, MPK_E_CORRUPT, "%" PRIu64 " byte%s after the last tensor", bytes - end,
+		       bytes - end == 1 ? "" : "s");
 	add_finding(l, l->w->is_gapless ? MPK_ERROR : MPK_WARNING, "tensor-gap", shard, end, &e);
 }
 

@@ -32,8 +32,9 @@ struct mpk_param_file {
 	struct mpk_strmap names;
 	/* one of the three, by number */
 	const struct mpk_tensor_record *records; /* .params */
-	const struct mpk_zip_member *members;    /* .npz */
-	const struct mpk_weight *weights;        /* all others, of set */
+	struct mpk_strs record_names;
+	const struct mpk_zip_member *members; /* .npz */
+	const struct mpk_weight *weights;     /* all others, of set */
 	struct mpk_weight_set set;
 };
 
@@ -71,6 +72,7 @@ static enum mpk_code param_file_read_params(struct mpk_param_file *f, struct mpk
 	for (size_t i = 0; i < params.names.count; i++)
 		MPK_TRY(param_file_add_name(f, params.names.items[i], i, err));
 	f->records = params.tensors;
+	f->record_names = params.names;
 	return MPK_OK;
 }
 
@@ -150,6 +152,29 @@ const char *mpk_param_file_path(const struct mpk_param_file *f)
 bool mpk_param_file_find(const struct mpk_param_file *f, struct mpk_span name, size_t *index)
 {
 	return mpk_strmap_find(&f->names, name, index);
+}
+
+size_t mpk_param_file_count(const struct mpk_param_file *f)
+{
+	return f->names.count;
+}
+
+struct mpk_span mpk_param_file_name(const struct mpk_param_file *f, size_t index)
+{
+	return f->records   ? f->record_names.items[index]
+	       : f->members ? f->members[index].name
+			    : f->weights[index].name;
+}
+
+bool mpk_param_file_type(const struct mpk_param_file *f, size_t index, struct mpk_dtype *dtype,
+			 const int64_t **shape, size_t *ndim)
+{
+	if (f->members)
+		return false;
+	*dtype = f->records ? f->records[index].dtype : f->weights[index].dtype;
+	*shape = f->records ? f->records[index].shape : f->weights[index].shape;
+	*ndim = f->records ? f->records[index].ndim : f->weights[index].ndim;
+	return f->records || f->weights[index].coding != MPK_WEIGHT_BLOCKS;
 }
 
 uint64_t mpk_param_file_bytes(const struct mpk_param_file *f, size_t index)

@@ -46,6 +46,17 @@ const char *mpk_param_file_path(const struct mpk_param_file *f);
 /* mpk_param_file_find - whether there is a tensor of that name; *index is its number */
 bool mpk_param_file_find(const struct mpk_param_file *f, struct mpk_span name, size_t *index);
 
+/* mpk_param_file_count - how many tensors there are
+ * mpk_param_file_name - the name of one of them, in the order of the file */
+size_t mpk_param_file_count(const struct mpk_param_file *f);
+struct mpk_span mpk_param_file_name(const struct mpk_param_file *f, size_t index);
+
+/* mpk_param_file_type - what one of them is, without its elements
+ * @shape   receives extents, valid as long as the file; ndim of them
+ * Returns  false: it would have to be unpacked, or cannot be read */
+bool mpk_param_file_type(const struct mpk_param_file *f, size_t index, struct mpk_dtype *dtype,
+			 const int64_t **shape, size_t *ndim);
+
 /* mpk_param_file_bytes - the size of one of its tensors, without reading it */
 uint64_t mpk_param_file_bytes(const struct mpk_param_file *f, size_t index);
 

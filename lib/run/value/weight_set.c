@@ -120,10 +120,8 @@ static enum mpk_code read_shards(struct mpk_weight_set *set, struct mpk_arena *a
 		enum mpk_code code = read_shard(set, shards, items, i, arena, &problem);
 		if (code == MPK_E_NOMEM)
 			return mpk_fail_nomem(err);
-		if (code != MPK_OK) {
-			mpk_error_prefix(&problem, "%s: ", MPK_QUOTE(w->shards[i].name));
+		if (code != MPK_OK)
 			MPK_TRY(keep_problem(&set->places[i], arena, &problem, err));
-		}
 	}
 	w->items = items;
 	w->shards = shards;
@@ -164,8 +162,11 @@ enum mpk_code mpk_weight_set_check(const struct mpk_weight_set *set, struct mpk_
 	for (size_t i = 0; i < w->shard_count; i++) {
 		if (!set->places[i].problem)
 			continue;
-		if (err)
+		if (err) {
 			*err = *set->places[i].problem;
+			mpk_error_prefix(err, "%s: ", MPK_QUOTE(w->shards[i].name));
+			err->at.file[0] = '\0';
+		}
 		return mpk_failed(set->places[i].problem->code);
 	}
 	for (size_t i = 0; i < w->count; i++)

@@ -14,7 +14,7 @@
 static void find_problem(struct mpk_report *report, enum mpk_severity severity, const char *check,
 			 struct mpk_span shard, struct mpk_error *e)
 {
-	e->at = (struct mpk_where){ 0 };
+	e->at = (struct mpk_where){ 0 }; /* the file is named when all are there */
 	if (shard.len)
 		mpk_error_prefix(e, "%s: ", MPK_QUOTE(shard));
 	mpk_report_add(report, severity, check, e);
@@ -47,7 +47,7 @@ static enum mpk_code check_shard(const struct mpk_weight_shard *shard,
 
 	if (place->problem) {
 		e = *place->problem;
-		find_problem(report, MPK_ERROR, "shard", (struct mpk_span){ 0 }, &e);
+		find_problem(report, MPK_ERROR, "shard", shard->name, &e);
 		return MPK_OK;
 	}
 	if (shard->has_bytes && shard->bytes != place->bytes.len) {
@@ -105,5 +105,7 @@ enum mpk_code mpk_weightfile_verify(const struct mpk_weightfile *f, const struct
 		MPK_TRY(check_shard(&f->set.weights.shards[i], &f->set.places[i], report, err));
 	MPK_TRY(check_places(f, report, err));
 	check_elements(f, tap, report);
+	for (size_t i = 0; i < report->count; i++)
+		mpk_error_at_file(&report->findings[i].error, f->name);
 	return report->failed ? mpk_fail_nomem(err) : MPK_OK;
 }

@@ -100,10 +100,12 @@ int minspect_devices(const struct minspect_options *o)
 {
 	static const struct minspect_action action = { .look = look_for_devices,
 						       .begin = begin_devices };
-	MPK_CLEANUP(mpk_device_groups_fini) struct mpk_device_groups groups = { 0 };
+	struct mpk_device_groups groups = { 0 };
 	struct mpk_error err = { 0 };
+	int status = mpk_device_groups_find(&groups, &err) == MPK_OK
+			     ? minspect_each(o, &action, &groups)
+			     : mpk_diag_error(&err);
 
-	if (mpk_device_groups_find(&groups, &err) != MPK_OK)
-		return mpk_diag_error(&err);
-	return minspect_each(o, &action, &groups);
+	mpk_device_list_fini(&groups.list);
+	return status;
 }

@@ -12,7 +12,6 @@
 #include "common/diag.h"
 #include "common/print.h"
 #include "io/output.h"
-#include "model/filter.h"
 
 struct mpk_style minspect_style(void)
 {

@@ -35,7 +35,7 @@ static enum mpk_code add_to_page(const struct minspect_options *o, struct minspe
 	MPK_TRY(mpk_output_check_path(o->html, err));
 	MPK_TRY(mpk_view_show_info(l->view, false, err));
 	MPK_TRY(mpk_view_mark_images(l->view, err));
-	MPK_TRY(mpk_view_read_texts(l->view, err));
+	MPK_TRY(mpk_view_read_texts(l->view, NULL, err));
 	MPK_TRY(mpk_verify_kernels(l->view, err));
 	return mpk_page_add(l->user, l->view, &file, err);
 }

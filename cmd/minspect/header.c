@@ -47,7 +47,8 @@ static int declare(const struct minspect_options *o, struct minspect_look *l)
 	if (mpk_output_check_path(o->header, &err) != MPK_OK ||
 	    (!to_stdout && mpk_output_check_path(stub, &err) != MPK_OK))
 		return mpk_diag_error(&err);
-	mpk_header_put(l->view, &c, &python);
+	mpk_answer_c_header.text(l->view, minspect_style(), &c);
+	mpk_answer_python_stub.text(l->view, minspect_style(), &python);
 	if (l->json) {
 		mpk_json_text(l->json, l->at, "file", l->file->name);
 		mpk_json_text(l->json, l->at, "header", mpk_strbuf_text(&c));

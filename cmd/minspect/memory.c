@@ -11,7 +11,6 @@
 #include "base/num.h"
 #include "common/diag.h"
 #include "minspect/minspect.h"
-#include "size/size.h"
 #include "text/escape.h"
 #include "text/table.h"
 

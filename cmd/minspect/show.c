@@ -11,7 +11,6 @@
 #include "list/list.h"
 #include "minspect/document.h"
 #include "minspect/run.h"
-#include "model/filter.h"
 #include "model/node_info.h"
 #include "session/batch.h"
 #include "text/escape.h"
@@ -184,7 +183,7 @@ static enum mpk_code take_getter_texts(struct minspect_file *file,
 			MPK_TRY(take_getter_text(image, &image->getters[i], &item->result,
 						 &file->arena, texts, err));
 	}
-	return mpk_view_take_texts(view, texts, err);
+	return mpk_view_read_texts(view, texts, err);
 }
 
 static enum mpk_code call_metadata(const struct minspect_options *o, struct minspect_file *file,
@@ -229,7 +228,7 @@ static enum mpk_code show_read_functions(const struct minspect_options *o, struc
 	MPK_TRY(mpk_view_mark_images(l->view, err));
 	if (o->call_metadata)
 		MPK_TRY(call_metadata(o, l->file, l->view, err));
-	return mpk_view_read_texts(l->view, err);
+	return mpk_view_read_texts(l->view, NULL, err);
 }
 
 static int list_functions(const struct minspect_options *o, struct minspect_look *l)

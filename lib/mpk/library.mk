@@ -23,7 +23,7 @@ RUN_LDFLAGS = $(filter-out -fuse-ld=%,$(ALL_LDFLAGS)) -Wl,--gc-sections
 RUN_NEEDS  := -lm -ldl -pthread
 # The functions of the header, which everything is reached from.
 RUN_NAMES   = $(shell sed -n '/^MPKR_API/s/\x28.*//p' lib/mpk/run.h | awk '{ print $$NF }' | tr -d '*')
-RUN_FAST  := $(addprefix $(O)/run/lib/run/,$(addsuffix .o,abi/ffi abi/ffi_object abi/packed executor/plan/run \
+RUN_FAST  := $(addprefix $(O)/run/lib/run/,$(addsuffix .o,abi/ffi abi/ffi_object executor/plan/run \
 	executor/relax/interp executor/relay/interp executor/static/machine library/call library/place \
 	runtime/devices runtime/parallel value/storage value/tensor value/value))
 $(filter $(RUN_FAST),$(RUN_OBJ)): private RUN_SPEED := -O2

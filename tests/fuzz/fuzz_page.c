@@ -18,7 +18,8 @@ static void put_page(struct mpk_view *view, struct mpk_strbuf *out)
 
 	mpk_page_init(&page, true);
 	if (mpk_view_show_info(view, false, NULL) == MPK_OK &&
-	    mpk_view_read_texts(view, NULL) == MPK_OK && mpk_verify_kernels(view, NULL) == MPK_OK &&
+	    mpk_view_read_texts(view, NULL, NULL) == MPK_OK &&
+	    mpk_verify_kernels(view, NULL) == MPK_OK &&
 	    mpk_page_add(&page, view, NULL, NULL) == MPK_OK) {
 		FUZZ_REQUIRE(mpk_page_document(&page, &document, NULL) == MPK_OK);
 		FUZZ_REQUIRE(mpk_rope_flat(&document, &content, NULL) == MPK_OK);

@@ -8,12 +8,10 @@
 
 #include "base/half.h"
 #include "base/native.h"
-#include "compare/host.h"
+#include "compare/compare.h"
 #include "compare/internal/compare.h"
-#include "compare/spirv.h"
-#include "compare/tensor.h"
-#include "compare/text.h"
 #include "cubin/cubin.h"
+#include "diff/internal/compare.h"
 #include "harness.h"
 #include "text/markup.h"
 

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "image_made.h"
-#include "model/embedded.h"
+#include "model/device_code.h"
 #include "package/package.h"
 
 static struct mpk_image open_image(struct mpk_span bytes)
@@ -32,13 +32,14 @@ START_TEST(real)
 {
 	struct mpk_span bytes = load(real_files[_i]);
 	struct mpk_image image = open_image(bytes);
-	const struct mpk_view_code *view;
+	struct mpk_view view;
 
 	ck_assert_uint_eq(image.embedded_count, MPK_ARRAY_COUNT(codes));
-	ck_assert_int_eq(mpk_view_read_embedded(&image, &arena, &view, NULL), MPK_OK);
+	ck_assert_int_eq(mpk_view_init(&view, "lib.so", bytes.len, &image, NULL, &arena, NULL),
+			 MPK_OK);
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(codes); i++) {
 		const struct mpk_image_code *c = &image.embedded[i];
-		const struct mpk_code_info *lister = mpk_view_embedded_lister(&view[i]);
+		const struct mpk_code_info *lister = mpk_view_embedded_lister(&view.embedded[i]);
 
 		ck_assert_str_eq(c->name, codes[i].name);
 		ck_assert_str_eq(c->symbol, codes[i].symbol);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What views say of code and tensors: figures against what ptxas -v printed, statistics
- * against numbers worked out by hand (model/node_info.h, payload/stats.h) */
+ * against numbers worked out by hand (model/node_info.h, payload/payload_view.h) */
 #include "harness.h"
 
 #include "base/compiler.h"

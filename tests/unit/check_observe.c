@@ -115,9 +115,11 @@ static enum mpk_code tell_end(struct mpk_observer *o, const struct mpk_operator 
 
 START_TEST(observers_lie_within_each_other)
 {
-	struct teller b = { { NULL, tell_begin, tell_end, tell_begin }, 'b', false };
+	struct teller b = { { .begin = tell_begin, .end = tell_end, .control = tell_begin },
+			    'b',
+			    false };
 	struct mpk_observer silent = { .next = &b.base };
-	struct teller a = { { &silent, tell_begin, tell_end, NULL }, 'a', false };
+	struct teller a = { { .next = &silent, .begin = tell_begin, .end = tell_end }, 'a', false };
 	struct mpk_operator op = { 0 };
 
 	ck_assert_ok(mpk_operator_begin(&a.base, &op, &err), err);
@@ -170,7 +172,7 @@ START_TEST(time_within_is_counted_once)
 	struct mpk_profiler p;
 
 	measure(&p);
-	ck_assert_ok(mpk_profile_encode(&p.profile, &bytes, &err), err);
+	ck_assert_ok(p.base.encode(&p.base, &bytes, &err), err);
 	ck_assert_ok(mpk_profile_decode(mpk_span_of(bytes.data, bytes.len), &back, &err), err);
 	ck_assert_uint_eq(back.row_count, 2);
 	ck_assert(mpk_span_is(back.rows[0].name, "inner"));
@@ -189,7 +191,7 @@ START_TEST(time_within_is_counted_once)
 	mpk_answer_profile.text(&back, (struct mpk_style){ 0 }, &text);
 	ck_assert_ptr_nonnull(strstr(mpk_strbuf_text(&text), "of 100 ms in 1 call"));
 	mpk_profile_fini(&back);
-	mpk_profiler_fini(&p);
+	p.base.fini(&p.base);
 }
 END_TEST
 
@@ -202,7 +204,7 @@ START_TEST(damaged_profiles_are_refused)
 	struct guarded g;
 
 	measure(&p);
-	ck_assert_ok(mpk_profile_encode(&p.profile, &bytes, &err), err);
+	ck_assert_ok(p.base.encode(&p.base, &bytes, &err), err);
 	g = guarded_create(bytes.len);
 	for (size_t len = 0; len < bytes.len; len++) {
 		struct mpk_span cut = guarded_put(&g, mpk_span_of(bytes.data, len));
@@ -223,7 +225,7 @@ START_TEST(damaged_profiles_are_refused)
 		bytes.data[at] = (char)(bytes.data[at] ^ 0x81);
 	}
 	guarded_free(&g);
-	mpk_profiler_fini(&p);
+	p.base.fini(&p.base);
 }
 END_TEST
 
@@ -247,7 +249,7 @@ START_TEST(a_line_an_operator)
 	ck_assert_ok(mpk_operator_control(&t.base, &m.op, &err), err);
 	ck_assert_ok(mpk_operator_end(&t.base, &m.op, &m.values[0], &err), err);
 	operator_fini(&m);
-	mpk_tracer_fini(&t);
+	t.base.fini(&t.base);
 	ck_assert_int_eq(close(fd), 0);
 	ck_assert_ok(mpk_mapping_open("trace", &map, &err), err);
 	ck_assert_msg(mpk_span_is(map.bytes,
@@ -353,7 +355,7 @@ START_TEST(what_cannot_be_read_is_left_out)
 		     err);
 	ck_assert_ok(mpk_operator_end(&c.base, &op, &v, &err), err);
 	ck_assert_uint_eq(c.done.missing, 1);
-	mpk_comparer_fini(&c);
+	c.base.fini(&c.base);
 	mpk_value_drop(&v);
 }
 END_TEST
@@ -368,20 +370,20 @@ static void comparer_open(struct mpk_comparer *c, const char *dump)
 
 START_TEST(the_same_is_equal)
 {
-	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf bytes = { 0 }, text = { 0 };
 	struct mpk_comparer c;
 
 	make_dump("d");
 	comparer_open(&c, "d");
 	dump_four(&c.base);
-	ck_assert_ok(mpk_comparer_end(&c, &err), err);
+	ck_assert_ok(c.base.encode(&c.base, &bytes, &err), err);
 	ck_assert_uint_eq(c.done.count, 4);
 	ck_assert_uint_eq(c.done.differing, 0);
 	ck_assert_uint_eq(c.done.missing + c.done.unused, 0);
 	mpk_answer_comparisons.text(&c.done, (struct mpk_style){ 0 }, &text);
 	mpk_answer_comparisons.line(&c.done, (struct mpk_style){ 0 }, &text);
 	ck_assert_uint_eq(text.len, 0);
-	mpk_comparer_fini(&c);
+	c.base.fini(&c.base);
 }
 END_TEST
 
@@ -399,9 +401,8 @@ START_TEST(the_first_that_differs_is_told)
 	ck_assert_ok(RUN(&c.base, "two/x", 0, "2xf32=3,5", "3xi64=5,6,7"), err);
 	/* each result of the dump is compared once */
 	ck_assert_ok(RUN(&c.base, "two/x", 0, "2xf32=3,5", "3xi64=5,6,7"), err);
-	ck_assert_ok(mpk_comparer_end(&c, &err), err);
-	ck_assert_ok(mpk_comparisons_encode(&c.done, &bytes, &err), err);
-	mpk_comparer_fini(&c);
+	ck_assert_ok(c.base.encode(&c.base, &bytes, &err), err);
+	c.base.fini(&c.base);
 	ck_assert_ok(mpk_comparisons_decode(mpk_span_of(bytes.data, bytes.len), &back, &err), err);
 	ck_assert_uint_eq(back.count, 3);
 	ck_assert_uint_eq(back.differing, 2);
@@ -426,6 +427,7 @@ END_TEST
 
 START_TEST(other_dumps_are_refused)
 {
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf bytes = { 0 };
 	const struct mpk_tolerance by_type = { -1, -1 };
 	struct mpk_comparer c;
 
@@ -434,21 +436,21 @@ START_TEST(other_dumps_are_refused)
 	ck_assert_int_eq(RUN(&c.base, "one", 0, "3xbool"), MPK_E_CONFLICT);
 	ck_assert_text(err, "operator 0, 'one', computes 3xbool here and 2xbool there");
 	ck_assert_str_eq(err.at.file, "d");
-	mpk_comparer_fini(&c);
+	c.base.fini(&c.base);
 	comparer_open(&c, "d");
 	ck_assert_ok(RUN(&c.base, "another", 0, "2xf32"), err);
-	ck_assert_int_eq(mpk_comparer_end(&c, &err), MPK_E_CONFLICT);
+	ck_assert_int_eq(c.base.encode(&c.base, &bytes, &err), MPK_E_CONFLICT);
 	ck_assert_text(err, "a dump of another model: none of its 4 results");
-	mpk_comparer_fini(&c);
+	c.base.fini(&c.base);
 	ck_assert_int_eq(mpk_comparer_init(&c, devices, "no", by_type, &err), MPK_E_IO);
-	mpk_comparer_fini(&c);
+	c.base.fini(&c.base);
 	run("mkdir empty; touch empty/a.npy empty/0-b.npy empty/0000-c.txt");
 	ck_assert_int_eq(mpk_comparer_init(&c, devices, "empty", by_type, &err), MPK_E_CORRUPT);
-	mpk_comparer_fini(&c);
+	c.base.fini(&c.base);
 	run("rm d/0001*; echo damaged >d/0001-one.npy");
 	comparer_open(&c, "d");
 	ck_assert_int_eq(RUN(&c.base, "one", 0, "2xbool"), MPK_E_CORRUPT);
-	mpk_comparer_fini(&c);
+	c.base.fini(&c.base);
 }
 END_TEST
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "session/call.h"
+#include "session/internal/reply.h"
 #include "session/internal/wire.h"
 #include "value/compare.h"
 #include "value/element.h"

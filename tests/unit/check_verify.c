@@ -374,11 +374,15 @@ END_TEST
 
 static bool is_tested(const char *check)
 {
-	static const char *const elsewhere[] = {
-		"blob-size",    "blob-section",  "segment-alignment", "payload",   "several-libs",
-		"unreached",    "child-order",   "container", /* and in check_verify_code.c */
-		"fatbin-image", "offload-image", "spirv-module",      "byte-code", "opencl-source"
-	};
+	static const char
+		*const elsewhere[] = {
+			"blob-size",    "blob-section",  "segment-alignment",
+			"payload",      "several-libs",  "unreached",
+			"child-order",  "container", /* and in check_verify_code.c */
+			"fatbin-image", "offload-image", "spirv-module",
+			"byte-code",    "opencl-source", "embedded-code",
+			"gpu-code",     "signature",     "provenance" /* by cases of tests/cli */
+		};
 	bool tested = false;
 
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(payloads); i++)
@@ -395,8 +399,8 @@ static bool is_tested(const char *check)
 /* Every name in the tables, and of the rows of code formats, is one that a test asks for. */
 START_TEST(every_check_is_tested)
 {
-	static const struct mpk_check *const tables[] = { mpk_checks_elf, mpk_checks_tree,
-							  mpk_checks_payload, mpk_checks_code };
+	static const struct mpk_check *const tables[] = { mpk_checks_elf, mpk_checks_contents,
+							  mpk_checks_payload };
 
 	for (size_t t = 0; t < MPK_ARRAY_COUNT(tables); t++)
 		for (const struct mpk_check *c = tables[t]; c->name; c++) {

@@ -7,6 +7,7 @@
 #include "model/node_info.h"
 #include "robust.h"
 #include "size/size.h"
+#include "text/table.h"
 #include "verify/verify.h"
 
 static struct mpk_arena arena;

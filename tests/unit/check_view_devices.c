@@ -157,7 +157,7 @@ START_TEST(this_machine)
 	ck_assert_uint_eq(here.items[0].count, 1);
 	for (size_t i = 0; i < MPK_DEVICE_GROUPS; i++)
 		ck_assert(here.items[i].count || here.items[i].reason.text[0]);
-	mpk_device_groups_fini(&here);
+	mpk_device_list_fini(&here.list);
 }
 END_TEST
 

@@ -5,6 +5,7 @@
 
 #include "assert_error.h"
 #include "harness.h"
+#include "session/internal/reply.h"
 #include "session/internal/wire.h"
 #include "value/parse.h"
 

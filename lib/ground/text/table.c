@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/num.h"
 #include "base/vec.h"
 
 void mpk_table_row(struct mpk_table *t)
@@ -142,4 +143,46 @@ const char *mpk_size_print(uint64_t bytes, char out[MPK_SIZE_TEXT])
 		value /= 1024;
 	(void)snprintf(out, MPK_SIZE_TEXT, "%.1f %s", value, units[u]);
 	return out;
+}
+
+/* Binary and decimal units, as in IEC 80000-13: KiB is 1024, kB is 1000. A product that overflows
+ * is refused and not clipped. */
+bool mpk_size_parse(struct mpk_span text, uint64_t *out)
+{
+	static const struct {
+		const char *name;
+		uint64_t bytes;
+	} units[] = {
+		{ "", 1 },
+		{ "B", 1 },
+		{ "KiB", 1024 },
+		{ "MiB", 1 << 20 },
+		{ "GiB", 1 << 30 },
+		{ "TiB", (uint64_t)1 << 40 },
+		/* a letter alone as in ls, dd and du */
+		{ "K", 1024 },
+		{ "M", 1 << 20 },
+		{ "G", 1 << 30 },
+		{ "T", (uint64_t)1 << 40 },
+		{ "kB", 1000 },
+		{ "KB", 1000 },
+		{ "MB", 1000000 },
+		{ "GB", 1000000000 },
+		{ "TB", 1000000000000 },
+	};
+	struct mpk_span number = text, unit;
+	uint64_t value;
+
+	for (number.len = 0; number.len < text.len; number.len++)
+		if (text.data[number.len] < '0' || text.data[number.len] > '9')
+			break;
+	unit = mpk_span_of(text.data + number.len, text.len - number.len);
+	while (unit.len && unit.data[0] == ' ')
+		unit = mpk_span_of(unit.data + 1, unit.len - 1);
+	if (!mpk_parse_u64(number, &value))
+		return false;
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(units); i++)
+		if (mpk_span_is(unit, units[i].name))
+			return mpk_mul_u64(value, units[i].bytes, out);
+	return false;
 }

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/span.h"
 #include "base/strbuf.h"
 
 enum { MPK_TABLE_COLUMNS = 8, MPK_SIZE_TEXT = 16 };
@@ -44,5 +45,9 @@ const char *mpk_size_print(uint64_t bytes, char out[MPK_SIZE_TEXT]);
 
 /* The same as an expression, for an argument of printf. */
 #define MPK_SIZE(bytes) mpk_size_print((bytes), (char[MPK_SIZE_TEXT]){ 0 })
+
+/* mpk_size_parse - "2GiB", "500 MB", "4096": KiB is 1024, kB and KB are 1000
+ * Returns  true and sets *out; false when it is no size or does not fit */
+bool mpk_size_parse(struct mpk_span text, uint64_t *out);
 
 #endif

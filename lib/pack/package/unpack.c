@@ -128,8 +128,9 @@ static enum mpk_code package_unpack_put_kernels(const struct body *b, const stru
 
 /* --- executors --------------------------------------------------------------------------- */
 
-static enum mpk_code put_factory(const struct body *b, const struct mpk_factory *f)
+static enum mpk_code put_factory(const struct body *b, const struct mpk_payload *p)
 {
+	const struct mpk_factory *f = &p->u.factory;
 	struct mpk_rope rope = mpk_rope_of(b->arena);
 	struct mpk_span params;
 
@@ -144,6 +145,12 @@ static enum mpk_code put_factory(const struct body *b, const struct mpk_factory 
 }
 
 /* --- any module ------------------------------------------------------------------------ */
+
+/* How a manifest says what a payload holds; without a row it stays bytes. */
+static enum mpk_code (*const forms[])(const struct body *b, const struct mpk_payload *p) = {
+	[MPK_PAYLOAD_KERNELS] = package_unpack_put_kernels,
+	[MPK_PAYLOAD_FACTORY] = put_factory,
+};
 
 static enum mpk_code put_body_parts(const struct mpk_node *node, enum mpk_generation gen,
 				    const char *folder, struct unpacked_files *files,
@@ -162,11 +169,7 @@ static enum mpk_code put_body_parts(const struct mpk_node *node, enum mpk_genera
 		return code;
 	if (code != MPK_OK)
 		return MPK_OK;
-	if (p.tag == MPK_PAYLOAD_KERNELS)
-		return package_unpack_put_kernels(&b, &p);
-	if (p.tag == MPK_PAYLOAD_FACTORY)
-		return put_factory(&b, &p.u.factory);
-	return MPK_OK;
+	return p.tag < MPK_ARRAY_COUNT(forms) && forms[p.tag] ? forms[p.tag](&b, &p) : MPK_OK;
 }
 
 static enum mpk_code put_body_raw(const struct mpk_node *node, const char *folder,

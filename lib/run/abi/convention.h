@@ -94,6 +94,12 @@ struct mpk_legacy_slot {
 	struct mpk_legacy_box box;
 };
 
+/* An item of the lists that compiled functions of the Relax VM work on: the value, and what it looks like as an argument. */
+struct mpk_legacy_item {
+	struct mpk_value value;
+	struct mpk_legacy_slot slot;
+};
+
 /* mpk_legacy_encode - a value as an argument, borrowed; slot and value must stay as long as it is
  * mpk_legacy_decode - an argument or result as a value, *out owned
  * Return  MPK_OK; MPK_E_UNSUPPORTED: a value that the convention cannot hold, an object of TVM's own

@@ -256,24 +256,8 @@ static enum mpk_code compare_operator(struct mpk_observer *self, const struct mp
 	return mpk_results_each(op, result, &c->count, compare_result, c, err);
 }
 
-enum mpk_code mpk_comparer_init(struct mpk_comparer *c, struct mpk_devices *devices,
-				const char *dir, struct mpk_tolerance tolerance,
-				struct mpk_error *err)
-{
-	*c = (struct mpk_comparer){ .base = { .end = compare_operator },
-				    .devices = devices,
-				    .dir = dir,
-				    .tolerance = tolerance };
-	return mpk_dump_index_read(&c->dump, dir, err);
-}
-
-void mpk_comparer_fini(struct mpk_comparer *c)
-{
-	mpk_comparisons_fini(&c->done);
-	mpk_dump_index_fini(&c->dump);
-}
-
-enum mpk_code mpk_comparer_end(struct mpk_comparer *c, struct mpk_error *err)
+/* The run is over. */
+static enum mpk_code comparer_end(struct mpk_comparer *c, struct mpk_error *err)
 {
 	c->done.unused = c->dump.count - c->done.count;
 	if (c->done.count)
@@ -292,9 +276,13 @@ static void observe_compare_put_text(struct mpk_strbuf *out, const char *text)
 	mpk_strbuf_put(out, text, strlen(text) + 1);
 }
 
-enum mpk_code mpk_comparisons_encode(const struct mpk_comparisons *c, struct mpk_strbuf *out,
+static enum mpk_code comparer_encode(struct mpk_observer *self, struct mpk_strbuf *out,
 				     struct mpk_error *err)
 {
+	struct mpk_comparer *comparer = (struct mpk_comparer *)self;
+	const struct mpk_comparisons *c = &comparer->done;
+
+	MPK_TRY(comparer_end(comparer, err));
 	mpk_strbuf_put(out, (const char *)&c->missing, sizeof c->missing);
 	mpk_strbuf_put(out, (const char *)&c->unused, sizeof c->unused);
 	for (size_t i = 0; i < c->count; i++) {
@@ -316,6 +304,29 @@ enum mpk_code mpk_comparisons_encode(const struct mpk_comparisons *c, struct mpk
 	}
 	return mpk_strbuf_status(out, err);
 }
+
+static void comparer_fini(struct mpk_observer *self)
+{
+	struct mpk_comparer *c = (struct mpk_comparer *)self;
+
+	mpk_comparisons_fini(&c->done);
+	mpk_dump_index_fini(&c->dump);
+}
+
+enum mpk_code mpk_comparer_init(struct mpk_comparer *c, struct mpk_devices *devices,
+				const char *dir, struct mpk_tolerance tolerance,
+				struct mpk_error *err)
+{
+	*c = (struct mpk_comparer){ .base = { .end = compare_operator,
+					      .encode = comparer_encode,
+					      .fini = comparer_fini },
+				    .devices = devices,
+				    .dir = dir,
+				    .tolerance = tolerance };
+	return mpk_dump_index_read(&c->dump, dir, err);
+}
+
+/* --- from bytes ------------------------------------------------------------------------------ */
 
 static enum mpk_code observe_compare_damaged(struct mpk_error *err)
 {

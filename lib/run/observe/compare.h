@@ -39,9 +39,7 @@ static inline const struct mpk_compared *mpk_comparisons_first(const struct mpk_
 	return NULL;
 }
 
-/* mpk_comparisons_encode, mpk_comparisons_decode - as mpk_profile_encode, mpk_profile_decode */
-enum mpk_code mpk_comparisons_encode(const struct mpk_comparisons *c, struct mpk_strbuf *out,
-				     struct mpk_error *err) MPK_MUST_CHECK;
+/* mpk_comparisons_decode - what a comparer encoded; as mpk_profile_decode */
 enum mpk_code mpk_comparisons_decode(struct mpk_span bytes, struct mpk_comparisons *out,
 				     struct mpk_error *err) MPK_MUST_CHECK;
 
@@ -84,17 +82,13 @@ struct mpk_comparer {
 /* mpk_comparer_init - an observer that compares with the dump in a directory
  * Its functions fail with MPK_E_CONFLICT when the dump is of another model or other inputs: a result has
  * another type or shape there; and as mpk_result_fetch and mpk_tensor_load_file do. That numbers differ
- * is no failure, nor that an operator is not in the dump.
+ * is no failure, nor that an operator is not in the dump. What it encodes are its comparisons; that fails with
+ * MPK_E_CONFLICT when the run and the dump have nothing in common.
  * @devices, @dir  borrowed as long as it observes
  * Returns  MPK_OK; MPK_E_IO: no such directory; MPK_E_CORRUPT: no file of a dump in it.
- *          mpk_comparer_fini in every case. */
+ *          base.fini in every case. */
 enum mpk_code mpk_comparer_init(struct mpk_comparer *c, struct mpk_devices *devices,
 				const char *dir, struct mpk_tolerance tolerance,
 				struct mpk_error *err) MPK_MUST_CHECK;
-void mpk_comparer_fini(struct mpk_comparer *c);
-
-/* mpk_comparer_end - the run is over
- * Returns  MPK_OK; MPK_E_CONFLICT: the run and the dump have nothing in common */
-enum mpk_code mpk_comparer_end(struct mpk_comparer *c, struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

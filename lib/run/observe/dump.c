@@ -221,8 +221,19 @@ static enum mpk_code dump_end(struct mpk_observer *self, const struct mpk_operat
 	return mpk_results_each(op, result, &d->count, write_result, d, err);
 }
 
+static enum mpk_code dump_encode(struct mpk_observer *self, struct mpk_strbuf *out,
+				 struct mpk_error *err)
+{
+	const struct mpk_dumper *d = (const struct mpk_dumper *)self;
+
+	mpk_strbuf_put(out, (const char *)&d->left_out, sizeof d->left_out);
+	return mpk_strbuf_status(out, err);
+}
+
 void mpk_dumper_init(struct mpk_dumper *d, struct mpk_devices *devices,
 		     const struct mpk_directory *to)
 {
-	*d = (struct mpk_dumper){ .base = { .end = dump_end }, .devices = devices, .to = to };
+	*d = (struct mpk_dumper){ .base = { .end = dump_end, .encode = dump_encode },
+				  .devices = devices,
+				  .to = to };
 }

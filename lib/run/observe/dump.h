@@ -54,7 +54,8 @@ struct mpk_dumper {
 
 /* mpk_dumper_init - an observer that writes into a directory
  * @devices, @to  borrowed as long as it observes. Its functions fail as mpk_result_fetch and
- *          mpk_directory_write do; but what cannot be read is left out, and counted */
+ *          mpk_directory_write do; but what cannot be read is left out, and counted: left_out is what it
+ *          encodes */
 void mpk_dumper_init(struct mpk_dumper *d, struct mpk_devices *devices,
 		     const struct mpk_directory *to);
 

@@ -156,22 +156,6 @@ static enum mpk_code profile_end(struct mpk_observer *self, const struct mpk_ope
 	return add_event(p, row, open->start, seconds, err);
 }
 
-void mpk_profiler_init(struct mpk_profiler *p, struct mpk_devices *devices, bool keeps_events)
-{
-	*p = (struct mpk_profiler){ .base = { .begin = profile_begin, .end = profile_end },
-				    .devices = devices,
-				    .keeps_events = keeps_events };
-}
-
-void mpk_profiler_fini(struct mpk_profiler *p)
-{
-	mpk_profile_fini(&p->profile);
-	mpk_strmap_fini(&p->index);
-	mpk_strbuf_fini(&p->key);
-	free(p->open);
-	p->open = NULL;
-}
-
 /* --- as bytes ------------------------------------------------------------------------------- */
 
 /* Both ends are this very program. */
@@ -191,9 +175,10 @@ static void profile_put(struct mpk_strbuf *out, const void *data, size_t len)
 	mpk_strbuf_put(out, data, len);
 }
 
-enum mpk_code mpk_profile_encode(const struct mpk_profile *p, struct mpk_strbuf *out,
-				 struct mpk_error *err)
+static enum mpk_code profile_encode(struct mpk_observer *self, struct mpk_strbuf *out,
+				    struct mpk_error *err)
 {
+	const struct mpk_profile *p = &((const struct mpk_profiler *)self)->profile;
 	struct head head = { p->row_count, p->event_count, p->calls, p->seconds };
 
 	profile_put(out, &head, sizeof head);
@@ -217,6 +202,31 @@ enum mpk_code mpk_profile_encode(const struct mpk_profile *p, struct mpk_strbuf 
 		profile_put(out, p->events, p->event_count * sizeof *p->events);
 	return mpk_strbuf_status(out, err);
 }
+
+/* --- the observer --------------------------------------------------------------------------- */
+
+static void profiler_fini(struct mpk_observer *self)
+{
+	struct mpk_profiler *p = (struct mpk_profiler *)self;
+
+	mpk_profile_fini(&p->profile);
+	mpk_strmap_fini(&p->index);
+	mpk_strbuf_fini(&p->key);
+	free(p->open);
+	p->open = NULL;
+}
+
+void mpk_profiler_init(struct mpk_profiler *p, struct mpk_devices *devices, bool keeps_events)
+{
+	*p = (struct mpk_profiler){ .base = { .begin = profile_begin,
+					      .end = profile_end,
+					      .encode = profile_encode,
+					      .fini = profiler_fini },
+				    .devices = devices,
+				    .keeps_events = keeps_events };
+}
+
+/* --- from bytes ----------------------------------------------------------------------------- */
 
 static enum mpk_code profile_damaged(struct mpk_error *err)
 {

@@ -56,15 +56,12 @@ struct mpk_profiler {
 
 /* mpk_profiler_init - an observer that measures
  * @devices borrowed as long as it observes
- * Its functions fail as mpk_devices_sync, and with MPK_E_NOMEM. mpk_profiler_fini. */
+ * Its functions fail as mpk_devices_sync, and with MPK_E_NOMEM. It encodes its profile. */
 void mpk_profiler_init(struct mpk_profiler *p, struct mpk_devices *devices, bool keeps_events);
-void mpk_profiler_fini(struct mpk_profiler *p);
 
-/* mpk_profile_encode, mpk_profile_decode - as bytes, for another process of this program
+/* mpk_profile_decode - what a profiler encoded
  * @bytes   from a process that may have been damaged: nothing in them is believed
- * Returns  MPK_OK; MPK_E_NOMEM; decode: MPK_E_CORRUPT. mpk_profile_fini in every case. */
-enum mpk_code mpk_profile_encode(const struct mpk_profile *p, struct mpk_strbuf *out,
-				 struct mpk_error *err) MPK_MUST_CHECK;
+ * Returns  MPK_OK; MPK_E_NOMEM; MPK_E_CORRUPT. mpk_profile_fini in every case. */
 enum mpk_code mpk_profile_decode(struct mpk_span bytes, struct mpk_profile *out,
 				 struct mpk_error *err) MPK_MUST_CHECK;
 

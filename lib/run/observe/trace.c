@@ -188,14 +188,16 @@ static enum mpk_code trace_end(struct mpk_observer *self, const struct mpk_opera
 	return end_line(t, err);
 }
 
-void mpk_tracer_init(struct mpk_tracer *t, int fd)
+static void tracer_fini(struct mpk_observer *self)
 {
-	*t = (struct mpk_tracer){
-		.base = { .begin = trace_begin, .end = trace_end, .control = trace_begin }, .fd = fd
-	};
+	mpk_strbuf_fini(&((struct mpk_tracer *)self)->line);
 }
 
-void mpk_tracer_fini(struct mpk_tracer *t)
+void mpk_tracer_init(struct mpk_tracer *t, int fd)
 {
-	mpk_strbuf_fini(&t->line);
+	*t = (struct mpk_tracer){ .base = { .begin = trace_begin,
+					    .end = trace_end,
+					    .control = trace_begin,
+					    .fini = tracer_fini },
+				  .fd = fd };
 }

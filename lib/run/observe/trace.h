@@ -20,8 +20,7 @@ struct mpk_tracer {
 };
 
 /* mpk_tracer_init - an observer that writes to a descriptor; a line that cannot be written is lost
- * Its functions fail with MPK_E_NOMEM alone. mpk_tracer_fini. */
+ * Its functions fail with MPK_E_NOMEM alone. */
 void mpk_tracer_init(struct mpk_tracer *t, int fd);
-void mpk_tracer_fini(struct mpk_tracer *t);
 
 #endif

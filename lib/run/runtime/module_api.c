@@ -11,7 +11,6 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "abi/any_list.h"
 #include "abi/convention.h"
 #include "abi/ffi_object.h"
 #include "abi/raised.h"
@@ -287,7 +286,7 @@ static int ffi_own(const struct mpk_ffi_any *view, struct mpk_ffi_any *out)
 	return 0;
 }
 
-/* --- lists of compiled functions (any_list.h) ----------------------------------------------------- */
+/* --- lists of compiled functions ---------------------------------------------------------------- */
 
 /* set_arg lends item `index` to an argument, move takes what a call returned, reset makes an item none. */
 

@@ -56,6 +56,8 @@ struct mpk_operator {
 	struct mpk_place to; /* where what is returned goes */
 };
 
+struct mpk_strbuf; /* base/strbuf.h */
+
 /* All functions may be NULL. A failure ends the run with it. */
 struct mpk_observer {
 	struct mpk_observer *next; /* innermost last: begins last and ends first */
@@ -67,6 +69,10 @@ struct mpk_observer {
 	/* an instruction of kind CONTROL: it has no end */
 	enum mpk_code (*control)(struct mpk_observer *self, const struct mpk_operator *op,
 				 struct mpk_error *err);
+	/* when the run is over: what it saw, as bytes for another process of this program */
+	enum mpk_code (*encode)(struct mpk_observer *self, struct mpk_strbuf *out,
+				struct mpk_error *err);
+	void (*fini)(struct mpk_observer *self);
 };
 
 /* mpk_operator_init - room for count operands, all none

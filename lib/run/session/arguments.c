@@ -12,15 +12,12 @@
 #include <string.h>
 
 #include "base/strbuf.h"
-#include "executor/check.h"
 #include "executor/executor.h"
 #include "executor/relay/relay.h"
-#include "hostcode/host.h"
 #include "runtime/devices.h"
 #include "runtime/kernels.h"
 #include "runtime/library.h"
 #include "runtime/textures.h"
-#include "session/hint.h"
 #include "text/escape.h"
 #include "text/phrase.h"
 #include "value/param_file.h"
@@ -125,63 +122,6 @@ static enum mpk_code send_argument(struct mpk_devices *devices, const struct mpk
 	MPK_TRY(argument_place(call, param, i, others, &where, err));
 	return send_argument_value(devices, &call->args[i], param ? &param->type : NULL, where, out,
 				   err);
-}
-
-/* --- a call that works ----------------------------------------------------------------------- */
-
-/* The signature of the host function that was called, when its arguments do not fit; else NULL. "none"
- * and names are left to the function: no text says which arguments may be left out. */
-static const struct mpk_signature *broken_signature(const struct mpk_image *image,
-						    const struct mpk_call *call,
-						    struct mpk_arena *arena)
-{
-	const struct mpk_signature *const *all, *signature;
-
-	for (size_t i = 0; i < call->arg_count; i++)
-		if (call->args[i].kind == MPK_VALUE_NONE || (call->names && call->names[i].len))
-			return NULL;
-	if (call->kernel || call->params || mpk_host_signatures(image, arena, &all, NULL) != MPK_OK)
-		return NULL;
-	signature = mpk_host_signature_find(image, all, call->function);
-	if (!signature ||
-	    mpk_signature_check(signature, call->args, call->arg_count, NULL) == MPK_OK)
-		return NULL;
-	return signature;
-}
-
-void mpk_argument_hint_add(const struct mpk_library_options *options, const struct mpk_call *call,
-			   struct mpk_arena *arena, struct mpk_error *err)
-{
-	const struct mpk_signature *signature = NULL;
-
-	if (options->explains_calls && err->code == MPK_E_RAISED)
-		signature = broken_signature(options->image, call, arena);
-	if (signature)
-		mpk_hint_add_call(signature, err);
-}
-
-static bool has_name_twice(const struct mpk_args *args)
-{
-	for (size_t i = 0; args->names && i < args->count; i++)
-		for (size_t k = 0; k < i; k++)
-			if (args->names[i].len && mpk_span_equal(args->names[i], args->names[k]))
-				return true;
-	return false;
-}
-
-/* The error is of the call when binding its values fails again; other values that make no sense are refused
- * with the same code. */
-void mpk_model_hint_add(const struct mpk_function *f, const struct mpk_args *args,
-			struct mpk_error *err)
-{
-	struct mpk_value *ordered;
-
-	if (err->code != MPK_E_USAGE || has_name_twice(args))
-		return;
-	if (mpk_signature_order(f->signature, args, &ordered, NULL) == MPK_OK)
-		free(ordered);
-	else
-		mpk_hint_add_call(f->signature, err);
 }
 
 /* --- opening --------------------------------------------------------------------------------- */

@@ -129,21 +129,17 @@ static void order(struct batch *b, size_t i)
 static bool batch_take(struct batch *b, size_t i, const struct mpk_report_message *m, bool copies)
 {
 	struct mpk_batch_item *item = &b->items[i];
-	struct mpk_wire_map *reply = NULL;
-	enum mpk_code rc = (copies ? mpk_wire_copy_fd : mpk_wire_map_fd)(
-		b->work.reply, m->reply_bytes, &reply, &item->error);
-	bool is_read = rc == MPK_OK;
+	const struct mpk_reply reply = { .fd = b->work.reply,
+					 .bytes = m->reply_bytes,
+					 .is_error = m->kind == MPK_REPORT_FAILED,
+					 .copies = copies,
+					 .seconds = item->seconds };
+	bool is_read = mpk_reply_take(item->call, &reply, &item->result, &item->error);
 
 	b->is_known[i] = true;
-	if (is_read && m->kind == MPK_REPORT_FAILED)
-		is_read = mpk_reply_read_error(reply, &item->error);
-	else if (is_read)
-		is_read = mpk_reply_read(item->call, reply, item->seconds, copies, &item->result,
-					 &item->error) == MPK_OK;
 	/* isolated code has no device that could be missing: a failure, nothing to pass over */
 	if (item->error.code == MPK_E_DEVICE && b->work.library.sandbox)
 		item->error.code = MPK_E_RAISED;
-	mpk_wire_map_drop(reply);
 	return is_read;
 }
 

@@ -83,12 +83,6 @@ struct mpk_call {
 enum mpk_code mpk_call_choose_device(const struct mpk_library_options *library,
 				     struct mpk_call *call, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_call_check_isolated - whether isolated code can be called where the call says
- * Returns  MPK_OK, also without a sandbox; MPK_E_USAGE: on a device */
-enum mpk_code mpk_call_check_isolated(const struct mpk_library_options *library,
-				      const struct mpk_call *call,
-				      struct mpk_error *err) MPK_MUST_CHECK;
-
 /* mpk_call_run - load the library in a child process and call the function there
  * For a kernel only library->tree is used.
  * Returns  MPK_OK; all that mpk_kernel_set_find, mpk_library_open, mpk_library_find,

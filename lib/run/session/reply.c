@@ -7,13 +7,113 @@
  */
 #include "session/internal/reply.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "base/num.h"
 #include "base/vec.h"
 #include "observe/compare.h"
 #include "observe/profile.h"
 #include "text/escape.h"
+
+/* --- the file that the child wrote ----------------------------------------------------------- */
+
+/* The writing end leaves no holes: a size without memory for it is made up, and reading it would
+ * take as long and as much as somebody likes. */
+static enum mpk_code check_size(int fd, uint64_t bytes, struct mpk_error *err)
+{
+	enum { BLOCK_BYTES = 512 };
+	struct stat st;
+
+	if (fstat(fd, &st) != 0)
+		return mpk_fail_errno(err, MPK_E_IO, errno, "cannot look at the result");
+	if (bytes > (uint64_t)st.st_size ||
+	    (bytes + BLOCK_BYTES - 1) / BLOCK_BYTES > (uint64_t)st.st_blocks)
+		return mpk_wire_damaged(err);
+	return MPK_OK;
+}
+
+/* The size is checked before it is mapped: reading beyond the end of a file is SIGBUS. */
+static enum mpk_code map_create(int fd, uint64_t bytes, struct mpk_wire_map **out,
+				struct mpk_error *err)
+{
+	struct mpk_wire_map *m;
+
+	MPK_TRY(check_size(fd, bytes, err));
+	m = calloc(1, sizeof *m);
+	MPK_TRY_ALLOC(m, err);
+	atomic_init(&m->refs, 1);
+	*out = m;
+	return MPK_OK;
+}
+
+/* For a child that has ended: nobody can change the file any more, so a mapping is enough. */
+enum mpk_code mpk_wire_map_fd(int fd, uint64_t bytes, struct mpk_wire_map **out,
+			      struct mpk_error *err)
+{
+	struct mpk_wire_map *m;
+
+	MPK_TRY(map_create(fd, bytes, &m, err));
+	if (bytes) {
+		/* private: results may be worked on without touching the file */
+		void *data = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+
+		if (data == MAP_FAILED) {
+			mpk_wire_map_drop(m);
+			return mpk_fail_errno(err, MPK_E_NOMEM, errno, "cannot map the result");
+		}
+		m->bytes = mpk_span_of(data, (size_t)bytes);
+		m->is_mapped = true;
+	}
+	*out = m;
+	return MPK_OK;
+}
+
+/* For a child that goes on: a copy cannot change while it is read. */
+static enum mpk_code wire_read_all(int fd, uint8_t *data, uint64_t bytes, struct mpk_error *err)
+{
+	for (uint64_t done = 0; done < bytes;) {
+		ssize_t n = pread(fd, data + done, (size_t)(bytes - done), (off_t)done);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return mpk_fail_errno(err, MPK_E_IO, errno, "cannot read the result");
+		if (n == 0)
+			return mpk_wire_damaged(err); /* it became shorter */
+		done += (uint64_t)n;
+	}
+	return MPK_OK;
+}
+
+enum mpk_code mpk_wire_copy_fd(int fd, uint64_t bytes, struct mpk_wire_map **out,
+			       struct mpk_error *err)
+{
+	struct mpk_wire_map *m;
+	enum mpk_code code;
+	uint64_t room;
+	uint8_t *data;
+
+	MPK_TRY(map_create(fd, bytes, &m, err));
+	/* tensors in it are as aligned as in a mapping */
+	data = mpk_align_up(bytes ? bytes : 1, MPK_STORAGE_ALIGN, &room)
+		       ? aligned_alloc(MPK_STORAGE_ALIGN, (size_t)room)
+		       : NULL;
+	m->bytes = mpk_span_of(data, data ? (size_t)bytes : 0);
+	code = data ? wire_read_all(fd, data, bytes, err) : mpk_fail_nomem(err);
+	if (code != MPK_OK) {
+		mpk_wire_map_drop(m);
+		return mpk_failed(code);
+	}
+	*out = m;
+	return MPK_OK;
+}
+
+/* --- what is in it --------------------------------------------------------------------------- */
 
 /* Appends v, or the items of an array one by one; takes v over. */
 static enum mpk_code flatten(struct mpk_call_result *r, size_t *cap, struct mpk_value v,
@@ -128,7 +228,9 @@ static enum mpk_code read_watch(const struct mpk_watch *watch, struct mpk_wire_m
 		MPK_TRY(mpk_profile_decode(bytes, r->profile, err));
 	}
 	if (watch->dump) {
-		MPK_TRY(mpk_wire_get(reply, sizeof r->dump_left_out, &bytes, err));
+		MPK_TRY(get_sized(reply, &bytes, err));
+		if (bytes.len != sizeof r->dump_left_out)
+			return mpk_fail(err, MPK_E_RAISED, "the reply is damaged: its dump");
 		memcpy(&r->dump_left_out, bytes.data, sizeof r->dump_left_out);
 	}
 	if (!watch->compare)
@@ -193,4 +295,20 @@ bool mpk_reply_shares(const struct mpk_value *arg)
 {
 	return arg->kind == MPK_VALUE_TENSOR && arg->tensor->storage &&
 	       arg->tensor->storage->is_shared;
+}
+
+bool mpk_reply_take(const struct mpk_call *call, const struct mpk_reply *reply,
+		    struct mpk_call_result *out, struct mpk_error *err)
+{
+	struct mpk_wire_map *map = NULL;
+	bool is_read = (reply->copies ? mpk_wire_copy_fd : mpk_wire_map_fd)(reply->fd, reply->bytes,
+									    &map, err) == MPK_OK;
+
+	if (is_read && reply->is_error)
+		is_read = mpk_reply_read_error(map, err);
+	else if (is_read)
+		is_read = mpk_reply_read(call, map, reply->seconds, reply->copies, out, err) ==
+			  MPK_OK;
+	mpk_wire_map_drop(map);
+	return is_read;
 }

@@ -85,9 +85,12 @@ static enum mpk_code watchers_init(struct watchers *w, const struct mpk_call *ca
 
 static void watchers_fini(struct watchers *w)
 {
-	mpk_tracer_fini(&w->tracer);
-	mpk_comparer_fini(&w->comparer);
-	mpk_profiler_fini(&w->profiler);
+	struct mpk_observer *const all[] = { &w->tracer.base, &w->comparer.base,
+					     &w->profiler.base };
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(all); i++)
+		if (all[i]->fini)
+			all[i]->fini(all[i]);
 }
 
 /* In front: it begins before those that are there, and ends after them. */
@@ -120,32 +123,27 @@ static void watchers_timed(struct watchers *w, double seconds)
 	w->profiler.profile.seconds += seconds;
 }
 
-static enum mpk_code put_sized(struct mpk_wire *wire, const struct mpk_strbuf *bytes,
-			       struct mpk_error *err)
+static enum mpk_code put_seen(struct mpk_observer *o, struct mpk_wire *wire, struct mpk_error *err)
 {
-	uint64_t len = bytes->len;
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf bytes = { 0 };
+	uint64_t len;
 
+	MPK_TRY(o->encode(o, &bytes, err));
+	len = bytes.len;
 	MPK_TRY(mpk_wire_put(wire, mpk_span_of(&len, sizeof len), err));
-	return mpk_wire_put(wire, mpk_span_of(bytes->data, bytes->len), err);
+	return mpk_wire_put(wire, mpk_span_of(bytes.data, bytes.len), err);
 }
 
 static enum mpk_code watchers_reply(struct watchers *w, struct mpk_wire *wire,
 				    struct mpk_error *err)
 {
-	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf profile = { 0 }, comparisons = { 0 };
+	const struct mpk_watch *watch = &w->call->watch;
 
-	if (w->call->watch.profiles) {
-		MPK_TRY(mpk_profile_encode(&w->profiler.profile, &profile, err));
-		MPK_TRY(put_sized(wire, &profile, err));
-	}
-	if (w->call->watch.dump)
-		MPK_TRY(mpk_wire_put(
-			wire, mpk_span_of(&w->dumper.left_out, sizeof w->dumper.left_out), err));
-	if (!w->call->watch.compare)
-		return MPK_OK;
-	MPK_TRY(mpk_comparer_end(&w->comparer, err));
-	MPK_TRY(mpk_comparisons_encode(&w->comparer.done, &comparisons, err));
-	return put_sized(wire, &comparisons, err);
+	if (watch->profiles)
+		MPK_TRY(put_seen(&w->profiler.base, wire, err));
+	if (watch->dump)
+		MPK_TRY(put_seen(&w->dumper.base, wire, err));
+	return watch->compare ? put_seen(&w->comparer.base, wire, err) : MPK_OK;
 }
 
 /* --- the session ----------------------------------------------------------------------------- */
@@ -184,10 +182,7 @@ static enum mpk_code call_once(struct mpk_session *s, struct mpk_value *result,
 	if (rc == MPK_OK)
 		return mpk_devices_sync(session_devices(s), err);
 	mpk_error_at_path(err, s->call->function);
-	if (s->function->address)
-		mpk_argument_hint_add(&s->work->library, s->call, &s->arena, err);
-	else if (s->function->signature)
-		mpk_model_hint_add(s->function, &args, err);
+	mpk_session_hint_add(s, &args, err);
 	return rc;
 }
 

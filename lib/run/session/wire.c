@@ -187,101 +187,10 @@ enum mpk_code mpk_wire_put_value(struct mpk_wire *w, const struct mpk_value *v,
 
 /* --- reading ------------------------------------------------------------------------ */
 
-static enum mpk_code wire_damaged(struct mpk_error *err)
+enum mpk_code mpk_wire_damaged(struct mpk_error *err)
 {
 	return mpk_fail(err, MPK_E_RAISED,
 			"the module damaged its process: the result that came back is broken");
-}
-
-/* The writing end leaves no holes: a size without memory for it is made up, and reading it would
- * take as long and as much as somebody likes. */
-static enum mpk_code check_size(int fd, uint64_t bytes, struct mpk_error *err)
-{
-	enum { BLOCK_BYTES = 512 };
-	struct stat st;
-
-	if (fstat(fd, &st) != 0)
-		return mpk_fail_errno(err, MPK_E_IO, errno, "cannot look at the result");
-	if (bytes > (uint64_t)st.st_size ||
-	    (bytes + BLOCK_BYTES - 1) / BLOCK_BYTES > (uint64_t)st.st_blocks)
-		return wire_damaged(err);
-	return MPK_OK;
-}
-
-/* The size is checked before it is mapped: reading beyond the end of a file is SIGBUS. */
-static enum mpk_code map_create(int fd, uint64_t bytes, struct mpk_wire_map **out,
-				struct mpk_error *err)
-{
-	struct mpk_wire_map *m;
-
-	MPK_TRY(check_size(fd, bytes, err));
-	m = calloc(1, sizeof *m);
-	MPK_TRY_ALLOC(m, err);
-	atomic_init(&m->refs, 1);
-	*out = m;
-	return MPK_OK;
-}
-
-/* For a child that has ended: nobody can change the file any more, so a mapping is enough. */
-enum mpk_code mpk_wire_map_fd(int fd, uint64_t bytes, struct mpk_wire_map **out,
-			      struct mpk_error *err)
-{
-	struct mpk_wire_map *m;
-
-	MPK_TRY(map_create(fd, bytes, &m, err));
-	if (bytes) {
-		/* private: results may be worked on without touching the file */
-		void *data = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
-
-		if (data == MAP_FAILED) {
-			mpk_wire_map_drop(m);
-			return mpk_fail_errno(err, MPK_E_NOMEM, errno, "cannot map the result");
-		}
-		m->bytes = mpk_span_of(data, (size_t)bytes);
-		m->is_mapped = true;
-	}
-	*out = m;
-	return MPK_OK;
-}
-
-/* For a child that goes on: a copy cannot change while it is read. */
-static enum mpk_code wire_read_all(int fd, uint8_t *data, uint64_t bytes, struct mpk_error *err)
-{
-	for (uint64_t done = 0; done < bytes;) {
-		ssize_t n = pread(fd, data + done, (size_t)(bytes - done), (off_t)done);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return mpk_fail_errno(err, MPK_E_IO, errno, "cannot read the result");
-		if (n == 0)
-			return wire_damaged(err); /* it became shorter */
-		done += (uint64_t)n;
-	}
-	return MPK_OK;
-}
-
-enum mpk_code mpk_wire_copy_fd(int fd, uint64_t bytes, struct mpk_wire_map **out,
-			       struct mpk_error *err)
-{
-	struct mpk_wire_map *m;
-	enum mpk_code code;
-	uint64_t room;
-	uint8_t *data;
-
-	MPK_TRY(map_create(fd, bytes, &m, err));
-	/* tensors in it are as aligned as in a mapping */
-	data = mpk_align_up(bytes ? bytes : 1, MPK_STORAGE_ALIGN, &room)
-		       ? aligned_alloc(MPK_STORAGE_ALIGN, (size_t)room)
-		       : NULL;
-	m->bytes = mpk_span_of(data, data ? (size_t)bytes : 0);
-	code = data ? wire_read_all(fd, data, bytes, err) : mpk_fail_nomem(err);
-	if (code != MPK_OK) {
-		mpk_wire_map_drop(m);
-		return mpk_failed(code);
-	}
-	*out = m;
-	return MPK_OK;
 }
 
 /* Tensors made of a reply hold it, so it may outlive everything else of the session. */
@@ -303,7 +212,7 @@ enum mpk_code mpk_wire_get(struct mpk_wire_map *m, uint64_t len, struct mpk_span
 			   struct mpk_error *err)
 {
 	if (!mpk_span_sub(m->bytes, m->pos, len, out))
-		return wire_damaged(err);
+		return mpk_wire_damaged(err);
 	m->pos += len;
 	return MPK_OK;
 }
@@ -320,7 +229,7 @@ static enum mpk_code get_extents(struct mpk_wire_map *m, uint64_t ndim, int64_t 
 	struct mpk_span raw;
 
 	if (ndim > MPK_TENSOR_NDIM_MAX)
-		return wire_damaged(err);
+		return mpk_wire_damaged(err);
 	MPK_TRY(mpk_wire_get(m, ndim * sizeof out[0], &raw, err));
 	if (raw.len)
 		memcpy(out, raw.data, raw.len);
@@ -359,7 +268,7 @@ static enum mpk_code get_tensor(struct mpk_wire_map *m, const struct head *h, st
 	MPK_TRY(get_extents(m, h->count, extents, err));
 	if (!mpk_align_up(m->pos, MPK_STORAGE_ALIGN, &m->pos) ||
 	    mpk_tensor_bytes_of(h->dtype, extents, (size_t)h->count, &bytes, NULL) != MPK_OK)
-		return wire_damaged(err);
+		return mpk_wire_damaged(err);
 	MPK_TRY(mpk_wire_get(m, bytes, &data, err));
 	return view_tensor(m, h->dtype, extents, (size_t)h->count, data, out, err);
 }
@@ -376,7 +285,7 @@ static enum mpk_code get_array(struct mpk_wire_map *m, uint64_t count, unsigned 
 	MPK_CLEANUP(mpk_value_drop) struct mpk_value v = { 0 };
 
 	if (depth == MPK_WIRE_NEST_MAX || count > (m->bytes.len - m->pos) / sizeof(struct head))
-		return wire_damaged(err);
+		return mpk_wire_damaged(err);
 	MPK_TRY(mpk_value_of_array((size_t)count, &v, err));
 	for (size_t i = 0; i < v.array->count; i++)
 		MPK_TRY(get_value(m, depth + 1, &v.array->items[i], err));
@@ -431,13 +340,13 @@ static enum mpk_code get_value(struct mpk_wire_map *m, unsigned depth, struct mp
 	MPK_TRY(mpk_wire_get(m, sizeof h, &raw, err));
 	memcpy(&h, raw.data, sizeof h);
 	if (h.kind >= MPK_VALUE_KIND_COUNT)
-		return wire_damaged(err);
+		return mpk_wire_damaged(err);
 
 	struct mpk_value v = { .kind = (enum mpk_value_kind)h.kind, .type = h.type };
 
 	/* the type of a number is how it is printed */
 	if (v.type.bits > 64 || (v.type.bits && v.type.lanes != 1))
-		return wire_damaged(err);
+		return mpk_wire_damaged(err);
 	switch (v.kind) {
 	case MPK_VALUE_NONE:
 		break;

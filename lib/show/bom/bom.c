@@ -7,7 +7,7 @@
 #include "bom/bom.h"
 #include "code/info.h"
 #include "io/path.h"
-#include "model/embedded.h"
+#include "model/device_code.h"
 #include "text/escape.h"
 
 struct reading {

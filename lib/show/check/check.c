@@ -285,7 +285,7 @@ static void check_text(const void *what, struct mpk_style style, struct mpk_strb
 	enum verdict verdict = verdict_of(result);
 
 	for (size_t i = 0; i < report->count; i++)
-		mpk_verify_print_finding(&report->findings[i], style, out);
+		mpk_answer_finding.line(&report->findings[i], style, out);
 	mpk_escape(out, mpk_span_str(result->file));
 	mpk_strbuf_puts(out, verdicts[verdict]);
 	put_there(result->there, out);

@@ -9,7 +9,7 @@
 #include "base/arena.h"
 #include "base/strbuf.h"
 #include "code/show.h"
-#include "compare/text.h"
+#include "tensor/tensor.h"
 
 enum mpk_diff_sign { MPK_DIFF_REMOVED, MPK_DIFF_ADDED, MPK_DIFF_CHANGED };
 
@@ -106,6 +106,10 @@ bool mpk_differ_texts(struct mpk_differ *d, const char *what, struct mpk_span na
  * @unit    what a line is called: "line", "instruction" */
 void mpk_differ_lines(struct mpk_differ *d, const char *what, struct mpk_span name,
 		      const char *unit, struct mpk_span a, struct mpk_span b);
+
+/* mpk_differ_tensors - a change of two tensors of one name, if their values differ */
+void mpk_differ_tensors(struct mpk_differ *d, struct mpk_span name,
+			const struct mpk_tensor_record *a, const struct mpk_tensor_record *b);
 
 /* mpk_differ_content - a change of two runs of bytes, if they differ: with hunks where both are texts, else as
  * mpk_differ_bytes */

@@ -3,7 +3,7 @@
  *
  * When a function grows, all that follows in the file moves. Two distances in code are the same when they lead
  * to the same name, or to the same bytes, wherever both are. */
-#include "compare/host.h"
+#include "compare/compare.h"
 
 #include <stdlib.h>
 #include <string.h>

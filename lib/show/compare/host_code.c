@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/cursor.h"
-#include "compare/host.h"
+#include "compare/compare.h"
 #include "compare/internal/compare.h"
 #include "elf/aarch64.h"
 

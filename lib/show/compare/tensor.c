@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Weights of two builds are alike but for a few, or different all over. Equal stretches are passed over as
  * bytes; elements are read as numbers where bytes differ. */
-#include "compare/tensor.h"
+#include "compare/compare.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
 #include "base/native.h"
+#include "compare/differ.h"
 #include "value/scalars.h"
 
 enum { STRETCH = 4096 }; /* bytes that are compared at once; whole scalars of every plain type */
@@ -210,4 +211,16 @@ void mpk_tensor_diff_text(const struct mpk_tensor_diff *d, const struct mpk_tens
 				  d->unordered);
 	if (d->bits_only)
 		mpk_strbuf_printf(out, ", %" PRIu64 " more only in their bits", d->bits_only);
+}
+
+void mpk_differ_tensors(struct mpk_differ *d, struct mpk_span name,
+			const struct mpk_tensor_record *a, const struct mpk_tensor_record *b)
+{
+	struct mpk_tensor_diff found = mpk_tensor_compare(a, b);
+	struct mpk_strbuf text = { 0 };
+
+	if (found.is_comparable && !found.differing && !found.bits_only)
+		return;
+	mpk_tensor_diff_text(&found, a, b, &text);
+	(void)mpk_differ_add(d, MPK_DIFF_CHANGED, "tensor", name, mpk_differ_take(d, &text));
 }

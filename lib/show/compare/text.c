@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What two texts begin and end with alike is cut off first: of a large text with a small change only that
+/* text.c - two texts line by line. What they begin and end with alike is cut off first: of a large text with a small change only that
  * change is looked at. Lines become numbers, equal ones for equal lines; those that stand in one text
  * only have no partner for certain and are not searched for one. */
-#include "compare/text.h"
+#include "compare/compare.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/vec.h"
+#include "compare/differ.h"
 #include "compare/internal/compare.h"
 #include "text/escape.h"
+#include "text/phrase.h"
+#include "text/table.h"
 
 /* --- windows ------------------------------------------------------------------------- */
 
@@ -23,8 +26,7 @@ static size_t common_prefix(struct mpk_span a, struct mpk_span b)
 	return i;
 }
 
-/* At most so many bytes as the prefix leaves: prefix and suffix of the shorter text must not
- * overlap. */
+/* At most so many bytes as the prefix leaves: prefix and suffix of the shorter text must not overlap. */
 static size_t common_suffix(struct mpk_span a, struct mpk_span b, size_t most)
 {
 	size_t i = 0;
@@ -149,8 +151,7 @@ static uint64_t compare_text_hash(struct mpk_span s)
  * one that is nowhere else. */
 enum { PROBES_MAX = 64 };
 
-/* Open addressing with linear probing. A line that equals no earlier one becomes the first of its
- * kind. */
+/* Open addressing with linear probing. A line that equals no earlier one becomes the first of its kind. */
 static uint32_t first_equal(struct lines *l, uint32_t i)
 {
 	struct mpk_span text = any_line(l, i);
@@ -402,9 +403,8 @@ static size_t hunk_end(const struct mpk_text_diff *d, size_t i)
 {
 	const struct mpk_text_change *c = d->changes;
 
-	for (i++; i < d->count; i++)
-		if (c[i].a - (c[i - 1].a + c[i - 1].a_count) > 2 * MPK_TEXT_CONTEXT)
-			break;
+	while (++i < d->count && c[i].a - (c[i - 1].a + c[i - 1].a_count) <= 2 * MPK_TEXT_CONTEXT)
+		;
 	return i;
 }
 
@@ -447,4 +447,54 @@ size_t mpk_text_unified(const struct mpk_text_diff *d, size_t limit, struct mpk_
 		left_out += out->len >= most;
 	}
 	return left_out;
+}
+
+/* "2 lines removed, 1 added" */
+static void put_line_counts(uint64_t removed, uint64_t added, const char *unit,
+			    struct mpk_strbuf *out)
+{
+	if (removed) {
+		mpk_put_count(out, removed, unit);
+		mpk_strbuf_puts(out, added ? " removed, " : " removed");
+	}
+	if (removed && added)
+		mpk_strbuf_printf(out, "%" PRIu64, added);
+	else if (added)
+		mpk_put_count(out, added, unit);
+	mpk_strbuf_puts(out, added ? " added" : "");
+}
+
+/* Hunks share one budget for the whole comparison. The counts are complete even where hunks are left out. */
+static void differ_add_lines(struct mpk_differ *d, const char *what, struct mpk_span name,
+			     const char *unit, const struct mpk_text_diff *text)
+{
+	struct mpk_strbuf counts = { 0 }, hunks = { 0 };
+	size_t left_out = mpk_text_unified(text, d->lines_left, &hunks);
+	struct mpk_difference *item;
+	const char *lines;
+
+	put_line_counts(text->removed, text->added, unit, &counts);
+	if (left_out)
+		mpk_strbuf_printf(&counts, "; %zu hunk%s not shown", left_out,
+				  left_out == 1 ? "" : "s");
+	d->lines_left -= hunks.len < d->lines_left ? hunks.len : d->lines_left;
+	lines = mpk_differ_take(d, &hunks);
+	item = mpk_differ_add(d, MPK_DIFF_CHANGED, what, name, mpk_differ_take(d, &counts));
+	if (item && lines)
+		item->lines = lines;
+}
+
+void mpk_differ_lines(struct mpk_differ *d, const char *what, struct mpk_span name,
+		      const char *unit, struct mpk_span a, struct mpk_span b)
+{
+	MPK_CLEANUP(mpk_text_diff_fini) struct mpk_text_diff text = { 0 };
+
+	if (mpk_text_compare(a, b, &text, NULL) != MPK_OK)
+		d->diff->failed = true;
+	else if (text.is_too_large)
+		(void)mpk_differ_change(d, what, name,
+					"%s -> %s, too many different lines to be matched",
+					MPK_SIZE(a.len), MPK_SIZE(b.len));
+	else if (!text.is_equal)
+		differ_add_lines(d, what, name, unit, &text);
 }

@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* code.c - what differs between two runs of code, in the terms of its format, between two kernels, and between tensors
+/* code.c - what differs between two runs of code, in the terms of its format
  *
  * A compiler seldom writes the same bytes twice, so for cubins, fatbins and SPIR-V it is said whether the code
  * itself differs. Byte code is compared as its listing, which names what it refers to: one instruction more then
  * changes one line, and not every index below it. */
 #include "diff/internal/compare.h"
 
-#include <inttypes.h>
 #include <string.h>
 
-#include "compare/spirv.h"
-#include "compare/tensor.h"
+#include "base/cursor.h"
 #include "cubin/cubin.h"
 #include "fatbin/fatbin.h"
 #include "text/phrase.h"
@@ -85,6 +83,75 @@ static bool compare_cubins(struct mpk_differ *d, const char *what, struct mpk_sp
 	return true;
 }
 
+/* --- SPIR-V -------------------------------------------------------------------------------
+ *
+ * Instructions that only describe are passed over; everything else must be equal word by word. A compiler that
+ * numbers its results in another order makes other code here. */
+
+enum {
+	HEADER_WORDS = 5, /* magic, version, generator, bound, schema */
+	HEADER_BYTES = 4 * HEADER_WORDS,
+	GENERATOR = 2,
+	/* OpSourceContinued, OpSource, OpSourceExtension, OpName, OpMemberName, OpString, OpLine */
+	FIRST_DEBUG = 2,
+	LAST_DEBUG = 8,
+	NO_LINE = 317,
+	MODULE_PROCESSED = 330,
+};
+
+static const uint32_t MAGIC = 0x07230203;
+
+static bool is_debug(uint32_t op)
+{
+	return (op >= FIRST_DEBUG && op <= LAST_DEBUG) || op == NO_LINE || op == MODULE_PROCESSED;
+}
+
+/* The next instruction that runs; false: there is none, or it is broken (then *at stays in front). */
+static bool spirv_next(struct mpk_span s, size_t *at, struct mpk_span *out)
+{
+	while (s.len - *at >= 4) {
+		uint32_t word = mpk_load_u32(s.data + *at);
+
+		if (!(word >> 16) || !mpk_span_sub(s, *at, (uint64_t)(word >> 16) * 4, out))
+			return false;
+		*at += out->len;
+		if (!is_debug(word & 0xffff))
+			return true;
+	}
+	return false;
+}
+
+/* The generator word names the compiler and its version (SPIR-V specification, 2.3), which is no
+ * code. The bound stays compared: other numbers of results are other code here. */
+static bool same_header(struct mpk_span a, struct mpk_span b)
+{
+	if (a.len < HEADER_BYTES || b.len < HEADER_BYTES || mpk_load_u32(a.data) != MAGIC)
+		return false;
+	for (size_t i = 0; i < HEADER_WORDS; i++)
+		if (i != GENERATOR && memcmp(a.data + 4 * i, b.data + 4 * i, 4) != 0)
+			return false;
+	return true;
+}
+
+bool mpk_spirv_same_code(struct mpk_span a, struct mpk_span b)
+{
+	size_t x = HEADER_BYTES, y = x;
+	struct mpk_span p, q;
+
+	if (!same_header(a, b))
+		return false;
+	for (;;) {
+		bool more = spirv_next(a, &x, &p);
+
+		if (more != spirv_next(b, &y, &q))
+			return false;
+		if (!more)
+			return x == a.len && y == b.len;
+		if (!mpk_span_equal(p, q))
+			return false;
+	}
+}
+
 /* SPIR-V keeps names, source and line numbers in the same stream as the code. A build with other
  * debug information changes bytes and no instruction that runs. */
 static void compare_spirv(struct mpk_differ *d, const char *what, struct mpk_span name,
@@ -154,8 +221,8 @@ static void compare_images(struct mpk_differ *d, struct mpk_span name, const voi
 		return;
 	if (!mpk_span_equal(x->code->bytes, y->code->bytes)) {
 		mpk_diff_code(d, "image", name,
-			      (struct mpk_diff_code_side){ x->code->bytes, x->code },
-			      (struct mpk_diff_code_side){ y->code->bytes, y->code });
+			      (struct mpk_diff_code_side){ x->code->bytes, x->code, false },
+			      (struct mpk_diff_code_side){ y->code->bytes, y->code, false });
 		return;
 	}
 	item = mpk_differ_change(d, "image", name, "%s -> %s, packed in another way, code equal",
@@ -177,123 +244,6 @@ static void compare_fatbins(struct mpk_differ *d, const struct mpk_code_info *a,
 
 	if (x && y)
 		mpk_differ_match(d, &image, x, a->image_count, y, b->image_count);
-}
-
-void mpk_diff_code(struct mpk_differ *d, const char *what, struct mpk_span name,
-		   struct mpk_diff_code_side a, struct mpk_diff_code_side b)
-{
-	if (mpk_span_equal(a.bytes, b.bytes))
-		return;
-	if (both_are(a, b, &mpk_format_cubin) && compare_cubins(d, what, name, a.bytes, b.bytes))
-		return;
-	if (both_are(a, b, &mpk_format_fatbin))
-		compare_fatbins(d, a.code, b.code);
-	else if (both_are(a, b, &mpk_format_spirv))
-		compare_spirv(d, what, name, a.bytes, b.bytes);
-	else
-		mpk_differ_content(d, what, name, a.bytes, b.bytes);
-}
-
-/* --- kernels ------------------------------------------------------------------------------- */
-
-/* Behind the path, that a module which moved has another of. */
-static struct mpk_span kernel_key(const void *item)
-{
-	const struct mpk_listed_kernel *k = item;
-	size_t skip = strlen(k->path);
-
-	return mpk_span_of(k->key.data + skip, k->key.len - skip);
-}
-
-/* A figure that only one format has is no change of the kernel, so it is left out. The list is
- * in the order of enum mpk_figure, which mpk_diff_kernel relies on. */
-static size_t changes_of(const struct mpk_listed_kernel *a, const struct mpk_listed_kernel *b,
-			 struct mpk_figure_change out[MPK_FIGURE_COUNT])
-{
-	size_t n = 0;
-
-	for (unsigned i = 0; i < MPK_FIGURE_COUNT; i++)
-		if (mpk_figures_differ(&a->figures, &b->figures, (enum mpk_figure)i))
-			out[n++] = (struct mpk_figure_change){ (enum mpk_figure)i,
-							       a->figures.values[i],
-							       b->figures.values[i] };
-	return n;
-}
-
-static void put_changes(const struct mpk_figure_change *changes, size_t count,
-			struct mpk_strbuf *out)
-{
-	for (size_t i = 0; i < count; i++) {
-		const struct mpk_figure_change *c = &changes[i];
-
-		mpk_strbuf_printf(out, "%s%s ", i ? ", " : "", mpk_figure_row(c->figure)->label);
-		mpk_figure_put(c->figure, c->before, out);
-		mpk_strbuf_puts(out, " -> ");
-		mpk_figure_put(c->figure, c->after, out);
-	}
-}
-
-/* Bytes that differ between two runs of equal length; the caller compares the lengths. */
-static uint64_t count_differing(struct mpk_span a, struct mpk_span b)
-{
-	uint64_t n = 0;
-
-	for (size_t i = 0; i < a.len; i++)
-		n += a.data[i] != b.data[i];
-	return n;
-}
-
-void mpk_diff_kernel(struct mpk_differ *d, const struct mpk_listed_kernel *a,
-		     const struct mpk_listed_kernel *b)
-{
-	struct mpk_figure_change changes[MPK_FIGURE_COUNT];
-	size_t count = changes_of(a, b, changes);
-	bool other = a->has_digest && b->has_digest &&
-		     memcmp(a->digest, b->digest, sizeof a->digest) != 0;
-	bool rewritten = a->code.len == b->code.len && a->code.len <= d->code_left;
-	struct mpk_strbuf text = { 0 };
-	struct mpk_difference *item;
-
-	/* charged before the comparison: kernels of a hostile file may all share one long run of
-	 * code */
-	d->code_left -= rewritten ? a->code.len : 0;
-	rewritten = rewritten && !mpk_span_equal(a->code, b->code);
-	if (!count && !rewritten && !other)
-		return;
-	put_changes(changes, count, &text);
-	/* a change of the code's size, the last figure, says already that the code differs */
-	if (other && !(count && changes[count - 1].figure == MPK_FIGURE_CODE))
-		mpk_strbuf_printf(&text, "%scode differs", count ? ", " : "");
-	if (rewritten)
-		mpk_strbuf_printf(&text, "%s%" PRIu64 " of %zu bytes of code differ",
-				  count ? ", " : "", count_differing(a->code, b->code),
-				  a->code.len);
-	item = mpk_differ_add(d, MPK_DIFF_CHANGED, "kernel", a->name, mpk_differ_take(d, &text));
-	if (!item)
-		return;
-	item->target = a->target;
-	item->figures = mpk_arena_keep(d->arena, changes, count, sizeof *changes);
-	item->figure_count = item->figures ? count : 0;
-	d->diff->failed |= !item->figures;
-}
-
-static void diff_code_compare_kernels(struct mpk_differ *d, struct mpk_span key, const void *a,
-				      const void *b)
-{
-	(void)key;
-	mpk_diff_kernel(d, a, b);
-}
-
-void mpk_diff_kernels(struct mpk_differ *d, const struct mpk_kernel_list *a,
-		      const struct mpk_kernel_list *b)
-{
-	static const struct mpk_diff_thing kernel = { .what = "kernel",
-						      .bytes = sizeof(struct mpk_listed_kernel),
-						      .name = kernel_key,
-						      .compare = diff_code_compare_kernels,
-						      .only_matched = true };
-
-	mpk_differ_match(d, &kernel, a->items, a->count, b->items, b->count);
 }
 
 /* --- byte code ------------------------------------------------------------------------ */
@@ -403,7 +353,7 @@ static void compare_listed(struct mpk_differ *d, struct mpk_span name, const voi
 
 /* Functions are matched by name, so that one that moved in the table is not reported as removed
  * and added. */
-void mpk_diff_listings(struct mpk_differ *d, struct mpk_span a, struct mpk_span b)
+static void compare_listings(struct mpk_differ *d, struct mpk_span a, struct mpk_span b)
 {
 	static const struct mpk_diff_thing function = { .what = "byte code",
 							.bytes = sizeof(struct listed_function),
@@ -417,16 +367,23 @@ void mpk_diff_listings(struct mpk_differ *d, struct mpk_span a, struct mpk_span 
 		mpk_differ_match(d, &function, x, a_count, y, b_count);
 }
 
-/* --- tensors ------------------------------------------------------------------------------ */
+/* --- all of them --------------------------------------------------------------------------- */
 
-void mpk_diff_tensors(struct mpk_differ *d, struct mpk_span name, const struct mpk_tensor_record *a,
-		      const struct mpk_tensor_record *b)
+void mpk_diff_code(struct mpk_differ *d, const char *what, struct mpk_span name,
+		   struct mpk_diff_code_side a, struct mpk_diff_code_side b)
 {
-	struct mpk_tensor_diff found = mpk_tensor_compare(a, b);
-	struct mpk_strbuf text = { 0 };
-
-	if (found.is_comparable && !found.differing && !found.bits_only)
+	if (mpk_span_equal(a.bytes, b.bytes))
 		return;
-	mpk_tensor_diff_text(&found, a, b, &text);
-	(void)mpk_differ_add(d, MPK_DIFF_CHANGED, "tensor", name, mpk_differ_take(d, &text));
+	if (a.is_listing && b.is_listing) {
+		compare_listings(d, a.bytes, b.bytes);
+		return;
+	}
+	if (both_are(a, b, &mpk_format_cubin) && compare_cubins(d, what, name, a.bytes, b.bytes))
+		return;
+	if (both_are(a, b, &mpk_format_fatbin))
+		compare_fatbins(d, a.code, b.code);
+	else if (both_are(a, b, &mpk_format_spirv))
+		compare_spirv(d, what, name, a.bytes, b.bytes);
+	else
+		mpk_differ_content(d, what, name, a.bytes, b.bytes);
 }

@@ -7,10 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compare/compare.h"
 #include "diff/internal/compare.h"
-#include "model/embedded.h"
 #include "model/node_info.h"
 #include "text/escape.h"
+#include "text/phrase.h"
 
 /* A module and the file that it is in. */
 struct node {
@@ -34,20 +35,19 @@ static struct mpk_span part_name(const void *item)
 	return mpk_span_str(p->file->name);
 }
 
-/* graph.json and byte code have comparisons of their own, which name operators and instructions.
- * A listing that is made from the payload is not stored, so bytes of it mean nothing. */
+/* A listing that is made from the payload is not stored, so bytes of it mean nothing. */
+static struct mpk_diff_code_side code_side(const struct part *p)
+{
+	return (struct mpk_diff_code_side){ p->file->data, p->code,
+					    !p->file->stored &&
+						    strcmp(p->file->name, "bytecode.txt") == 0 };
+}
+
+/* graph.json has a comparison of its own, node by node. */
 static void compare_parts(struct mpk_differ *d, struct mpk_span name, const void *a, const void *b)
 {
-	const struct part *p = a, *q = b;
-	const struct mpk_extracted_file *x = p->file, *y = q->file;
-
-	if (mpk_span_is(name, "graph.json")) /* compared node by node */
-		return;
-	if (mpk_span_is(name, "bytecode.txt") && !x->stored && !y->stored)
-		mpk_diff_listings(d, x->data, y->data);
-	else
-		mpk_diff_code(d, "part", name, (struct mpk_diff_code_side){ x->data, p->code },
-			      (struct mpk_diff_code_side){ y->data, q->code });
+	if (!mpk_span_is(name, "graph.json"))
+		mpk_diff_code(d, "part", name, code_side(a), code_side(b));
 }
 
 /* The name as the payload spells it, where there is one: that of a file is changed until a
@@ -64,7 +64,7 @@ static void compare_tensors(struct mpk_differ *d, struct mpk_span name, const vo
 {
 	const struct part *x = a, *y = b;
 
-	mpk_diff_tensors(d, name, x->file->tensor, y->file->tensor);
+	mpk_differ_tensors(d, name, x->file->tensor, y->file->tensor);
 }
 
 /* What was read of a part as code, found by its address: parts and pieces are views of one
@@ -121,7 +121,7 @@ static struct mpk_span kernel_name(const void *item)
 }
 
 /* Compares what the table says of a kernel: its arguments and launch tags. Registers and machine
- * code are compare_figures' matter. */
+ * code are those of mpk_diff_kernels. */
 static void diff_compare_kernels(struct mpk_differ *d, struct mpk_span name, const void *a,
 				 const void *b)
 {
@@ -146,18 +146,6 @@ static void compare_models(struct mpk_differ *d, struct mpk_span name, const voi
 	mpk_signature_text(a, &x);
 	mpk_signature_text(b, &y);
 	(void)mpk_differ_texts(d, "model function", name, &x, &y);
-}
-
-/* Figures are read from the machine code, which the table of kernels does not have. */
-static void compare_figures(struct mpk_differ *d, const struct node *a, const struct node *b)
-{
-	struct mpk_kernel_list x, y;
-
-	if (mpk_view_node_kernels(a->view, a->index, d->arena, &x, NULL) == MPK_OK &&
-	    mpk_view_node_kernels(b->view, b->index, d->arena, &y, NULL) == MPK_OK)
-		mpk_diff_kernels(d, &x, &y);
-	else
-		d->diff->failed = true;
 }
 
 /* From what a caller sees to what only a compiler does: kernels, functions, structure, then
@@ -189,7 +177,8 @@ static void compare_payloads(struct mpk_differ *d, const struct node *a, const s
 
 	mpk_differ_match(d, &kernel, x ? x->functions : NULL, x ? x->function_count : 0,
 			 y ? y->functions : NULL, y ? y->function_count : 0);
-	compare_figures(d, a, b);
+	/* figures are read from the machine code, which the table of kernels does not have */
+	mpk_diff_kernels(d, MPK_KERNELS_OF_NODE, a->view, a->index, b->view, b->index);
 	mpk_differ_match(d, &model, m->items, m->count, n->items, n->count);
 	if (row->diff && row == mpk_view_row(b->node))
 		row->diff(d, &content, &other);
@@ -260,98 +249,98 @@ static void compare_trees(struct mpk_differ *d, const struct mpk_view *a, const 
 	}
 }
 
-/* --- code beside the tree ------------------------------------------------------------- */
+/* --- sections ----------------------------------------------------------------------------- */
 
-struct code {
-	const struct mpk_view *view;
-	const struct mpk_view_code *code;
-	size_t index;
+struct section_names {
+	struct mpk_span *items;
+	size_t count;
 };
 
-static struct mpk_span code_path(const void *item)
+/* What no program runs: it may differ. */
+static bool is_beside_code(const char *name)
 {
-	const struct code *c = item;
+	static const char *const beginnings[] = { ".note",      ".comment",   ".debug",
+						  ".zdebug",    ".symtab",    ".strtab",
+						  ".shstrtab",  ".gnu_debug", ".gnu.build",
+						  ".rela.debug" };
 
-	return mpk_span_str(c->code->path);
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(beginnings); i++)
+		if (strncmp(name, beginnings[i], strlen(beginnings[i])) == 0)
+			return true;
+	return false;
 }
 
-static struct mpk_span code_kernel_name(const void *item)
+/* A section of type SHT_NOBITS (.bss) has a size and no bytes in the file (ELF gABI, Sections):
+ * its offset must not be read. */
+static bool section_bytes(const struct mpk_elf *e, size_t i, struct mpk_span *out)
 {
-	const struct mpk_code_kernel *k = item;
+	GElf_Shdr h;
 
-	return k->name;
+	if (mpk_elf_section(e, i, &h, NULL) != MPK_OK)
+		return false;
+	if (h.sh_type == SHT_NOBITS)
+		*out = mpk_span_of(NULL, 0);
+	else if (!mpk_span_sub(e->bytes, h.sh_offset, h.sh_size, out))
+		return false;
+	return true;
 }
 
-static void compare_code_kernels(struct mpk_differ *d, const struct code *a, const struct code *b)
+/* The sections of two files with as many of them in the same order; false for others. */
+static bool differing_sections(struct mpk_differ *d, const struct mpk_elf *a,
+			       const struct mpk_elf *b, struct section_names *out, bool *code)
 {
-	static const struct mpk_diff_thing kernel = { .what = "kernel",
-						      .bytes = sizeof(struct mpk_code_kernel),
-						      .name = code_kernel_name };
-	const struct mpk_code_info *x = mpk_view_embedded_lister(a->code);
-	const struct mpk_code_info *y = mpk_view_embedded_lister(b->code);
-	struct mpk_kernel_list p, q;
+	uint64_t left = 4 * (uint64_t)a->bytes.len; /* sections of a hostile file may overlap */
+	struct mpk_span x, y;
 
-	if (x && y)
-		mpk_differ_match(d, &kernel, x->kernels, x->kernel_count, y->kernels,
-				 y->kernel_count);
-	if (mpk_view_code_kernels(a->view, a->index, d->arena, &p, NULL) == MPK_OK &&
-	    mpk_view_code_kernels(b->view, b->index, d->arena, &q, NULL) == MPK_OK)
-		mpk_diff_kernels(d, &p, &q);
-	else
-		d->diff->failed = true;
+	out->items = mpk_arena_array(d->arena, a->section_count, sizeof *out->items);
+	d->diff->failed |= !out->items;
+	if (!out->items || !a->section_count || a->section_count != b->section_count)
+		return false;
+	for (size_t i = 1; i < a->section_count; i++) {
+		const char *name = mpk_elf_section_name(a, i), *other = mpk_elf_section_name(b, i);
+
+		if (!name || !other || strcmp(name, other) != 0 || !section_bytes(a, i, &x) ||
+		    !section_bytes(b, i, &y))
+			return false;
+		if (x.len > left)
+			return false;
+		left -= x.len;
+		if (mpk_span_equal(x, y))
+			continue;
+		out->items[out->count++] = mpk_span_str(name); /* of the file */
+		*code |= !is_beside_code(name);
+	}
+	return out->count > 0;
 }
 
-static void compare_codes(struct mpk_differ *d, struct mpk_span path, const void *left,
-			  const void *right)
+/* Files that differ and whose meaning does not: names the sections, so that a reader sees whether
+ * it is a build ID, debug information or something that a program may run. */
+static void compare_rest(struct mpk_differ *d, const struct mpk_view *a, struct mpk_span a_bytes,
+			 const struct mpk_view *b, struct mpk_span b_bytes)
 {
-	const struct code *x = left, *y = right;
-	const struct mpk_view_code *a = x->code, *b = y->code;
-	size_t before = d->diff->count;
+	MPK_CLEANUP(mpk_host_code_close) struct mpk_host_code x = { 0 };
+	MPK_CLEANUP(mpk_host_code_close) struct mpk_host_code y = { 0 };
+	struct mpk_strbuf text = { 0 };
+	struct section_names names = { 0 };
+	struct mpk_difference *item;
+	bool code = false;
 
-	(void)path;
-	d->path = a->path;
-	if (mpk_span_equal(a->at->bytes, b->at->bytes))
+	if (mpk_host_code_open(a->image, d->arena, &x, NULL) != MPK_OK ||
+	    mpk_host_code_open(b->image, d->arena, &y, NULL) != MPK_OK || !x.elf.elf ||
+	    !y.elf.elf || !differing_sections(d, &x.elf, &y.elf, &names, &code)) {
+		(void)mpk_differ_bytes(d, "bytes", (struct mpk_span){ 0 }, a_bytes, b_bytes);
 		return;
-	if (a->code.format != b->code.format)
-		mpk_differ_words(d, "code", a->code.format->name, b->code.format->name);
-	else
-		mpk_diff_code(d, "code", (struct mpk_span){ 0 },
-			      (struct mpk_diff_code_side){ a->at->bytes, &a->code },
-			      (struct mpk_diff_code_side){ b->at->bytes, &b->code });
-	compare_code_kernels(d, x, y);
-	if (d->diff->count == before)
-		(void)mpk_differ_bytes(d, "code", (struct mpk_span){ 0 }, a->at->bytes,
-				       b->at->bytes);
-}
-
-static const struct code *codes_of(struct mpk_differ *d, const struct mpk_view *view)
-{
-	struct code *list = mpk_arena_array(d->arena, view->image->embedded_count, sizeof *list);
-
-	d->diff->failed |= !list;
-	for (size_t i = 0; list && i < view->image->embedded_count; i++)
-		list[i] = (struct code){ view, &view->embedded[i], i };
-	return list;
+	}
+	mpk_strbuf_puts(&text, "in ");
+	mpk_put_names(&text, names.items, names.count);
+	mpk_strbuf_puts(&text, code ? "" : "; code equal");
+	item = mpk_differ_add(d, MPK_DIFF_CHANGED, "bytes", (struct mpk_span){ 0 },
+			      mpk_differ_take(d, &text));
+	if (item)
+		item->same_code = !code;
 }
 
 /* --- all of it -------------------------------------------------------------------------- */
-
-static void compare_modules(struct mpk_differ *d, const struct mpk_view *a,
-			    const struct mpk_view *b)
-{
-	static const struct mpk_diff_thing code = { .what = "code",
-						    .bytes = sizeof(struct code),
-						    .name = code_path,
-						    .compare = compare_codes,
-						    .is_place = true };
-	const struct code *a_codes = codes_of(d, a), *b_codes = codes_of(d, b);
-
-	compare_trees(d, a, b);
-	if (a_codes && b_codes)
-		mpk_differ_match(d, &code, a_codes, a->image->embedded_count, b_codes,
-				 b->image->embedded_count);
-	d->path = "";
-}
 
 static struct mpk_diff_side diff_side(const struct mpk_view *view, struct mpk_span bytes)
 {
@@ -377,10 +366,10 @@ enum mpk_code mpk_diff_views(const struct mpk_view *a, struct mpk_span a_bytes,
 	diff = (struct mpk_diff){ .older = diff_side(a, a_bytes), .newer = diff_side(b, b_bytes) };
 	if (!mpk_span_equal(a_bytes, b_bytes)) {
 		mpk_diff_host(&d, a, b);
-		compare_modules(&d, a, b);
-		mpk_diff_devices(&d, a, b);
+		compare_trees(&d, a, b);
+		mpk_diff_beside(&d, a, b);
 		if (!diff.count)
-			mpk_diff_rest(&d, a, a_bytes, b, b_bytes);
+			compare_rest(&d, a, a_bytes, b, b_bytes);
 	}
 	*out = diff;
 	out->items = mpk_arena_keep(arena, diff.items, diff.count, sizeof *diff.items);

@@ -7,7 +7,7 @@
 #include "model/view.h"
 
 /* mpk_diff_views - compare two files, the older first: generation and machine, host
- * functions, modules wherever they stand (diff_match.h), and within modules of one kind what they hold in its own terms: kernels
+ * functions, modules wherever they stand, and within modules of one kind what they hold in its own terms: kernels
  * and callable functions by name, texts line by line, byte code by function, graphs by node, machine code
  * by kernel, tensors by element; then GPU code of any library by device and kernel. Two files that differ in nothing of that but in bytes give entries
  * that say where.

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* host.c - what differs in the library itself: machine, functions and what they take, host code, libraries
- * that it needs
- *
- * Sections are compared only when nothing else differs: they all change with any change of the code. */
+ * that it needs */
 #include "diff/internal/compare.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/strmap.h"
-#include "compare/host.h"
+#include "compare/compare.h"
 #include "text/escape.h"
 #include "text/phrase.h"
 
@@ -253,90 +251,4 @@ void mpk_diff_host(struct mpk_differ *d, const struct mpk_view *x, const struct 
 	    are_of_a_kind(&p.code, &q.code))
 		compare_locals(d, &p, &q);
 	mpk_differ_match(d, &needed, a->needed, a->needed_count, b->needed, b->needed_count);
-}
-
-/* --- sections ----------------------------------------------------------------------------- */
-
-/* What no program runs: it may differ. */
-static bool is_beside_code(const char *name)
-{
-	static const char *const beginnings[] = { ".note",      ".comment",   ".debug",
-						  ".zdebug",    ".symtab",    ".strtab",
-						  ".shstrtab",  ".gnu_debug", ".gnu.build",
-						  ".rela.debug" };
-
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(beginnings); i++)
-		if (strncmp(name, beginnings[i], strlen(beginnings[i])) == 0)
-			return true;
-	return false;
-}
-
-/* A section of type SHT_NOBITS (.bss) has a size and no bytes in the file (ELF gABI, Sections):
- * its offset must not be read. */
-static bool section_bytes(const struct mpk_elf *e, size_t i, struct mpk_span *out)
-{
-	GElf_Shdr h;
-
-	if (mpk_elf_section(e, i, &h, NULL) != MPK_OK)
-		return false;
-	if (h.sh_type == SHT_NOBITS)
-		*out = mpk_span_of(NULL, 0);
-	else if (!mpk_span_sub(e->bytes, h.sh_offset, h.sh_size, out))
-		return false;
-	return true;
-}
-
-/* The sections of two files with as many of them in the same order; false for others. */
-static bool differing_sections(struct mpk_differ *d, const struct mpk_elf *a,
-			       const struct mpk_elf *b, struct names *out, bool *code)
-{
-	uint64_t left = 4 * (uint64_t)a->bytes.len; /* sections of a hostile file may overlap */
-	struct mpk_span x, y;
-
-	out->items = mpk_arena_array(d->arena, a->section_count, sizeof *out->items);
-	d->diff->failed |= !out->items;
-	if (!out->items || !a->section_count || a->section_count != b->section_count)
-		return false;
-	for (size_t i = 1; i < a->section_count; i++) {
-		const char *name = mpk_elf_section_name(a, i), *other = mpk_elf_section_name(b, i);
-
-		if (!name || !other || strcmp(name, other) != 0 || !section_bytes(a, i, &x) ||
-		    !section_bytes(b, i, &y))
-			return false;
-		if (x.len > left)
-			return false;
-		left -= x.len;
-		if (mpk_span_equal(x, y))
-			continue;
-		out->items[out->count++] = mpk_span_str(name); /* of the file */
-		*code |= !is_beside_code(name);
-	}
-	return out->count > 0;
-}
-
-/* Files that differ and whose meaning does not: names the sections, so that a reader sees whether
- * it is a build ID, debug information or something that a program may run. */
-void mpk_diff_rest(struct mpk_differ *d, const struct mpk_view *a, struct mpk_span a_bytes,
-		   const struct mpk_view *b, struct mpk_span b_bytes)
-{
-	MPK_CLEANUP(mpk_host_code_close) struct mpk_host_code x = { 0 };
-	MPK_CLEANUP(mpk_host_code_close) struct mpk_host_code y = { 0 };
-	struct mpk_strbuf text = { 0 };
-	struct names names = { 0 };
-	struct mpk_difference *item;
-	bool code = false;
-
-	if (mpk_host_code_open(a->image, d->arena, &x, NULL) != MPK_OK ||
-	    mpk_host_code_open(b->image, d->arena, &y, NULL) != MPK_OK || !x.elf.elf ||
-	    !y.elf.elf || !differing_sections(d, &x.elf, &y.elf, &names, &code)) {
-		(void)mpk_differ_bytes(d, "bytes", (struct mpk_span){ 0 }, a_bytes, b_bytes);
-		return;
-	}
-	mpk_strbuf_puts(&text, "in ");
-	mpk_put_names(&text, names.items, names.count);
-	mpk_strbuf_puts(&text, code ? "" : "; code equal");
-	item = mpk_differ_add(d, MPK_DIFF_CHANGED, "bytes", (struct mpk_span){ 0 },
-			      mpk_differ_take(d, &text));
-	if (item)
-		item->same_code = !code;
 }

@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* code.c - machine code as text: what the disassembler is asked for, by function and by object
  *
- * LLVM runs in a helper process (tool.c), so that code which makes it crash costs a listing and no more. */
-#include <dlfcn.h>
+ * LLVM runs in a helper process (helpers.c), so that code which makes it crash costs a listing and no more. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
-#include "base/compiler.h"
 #include "base/cursor.h"
 #include "base/vec.h"
-#include "disasm/internal/disassemblers.h"
-#include "disasm/listing.h"
-#include "sandbox/sandbox.h"
+#include "disasm/internal/job.h"
 #include "text/escape.h"
 #include "llvm/llvm.h"
 
@@ -83,100 +78,6 @@ static enum mpk_code disasm_code_target_of(const struct mpk_code_file *f, bool t
 			f->machine, f->big_endian ? "big" : "little");
 }
 
-/* of LLVM's helper, and of each start of another tool */
-enum { MEMORY_BYTES = 1 << 30, CPU_SECONDS = 120 };
-
-/* The head of a question and of each row of an answer, as they go through a pipe. Both ends are
- * this program, so the layout is the compiler's. */
-struct question {
-	char triple[48], cpu[48], features[128];
-	uint64_t address;
-	uint32_t step;
-};
-
-struct listing_row {
-	uint64_t address, target;
-	uint32_t bytes;
-	uint16_t text_bytes;
-	uint8_t has_text, has_target;
-};
-
-void mpk_disasm_limit(void)
-{
-	const struct rlimit memory = { MEMORY_BYTES, MEMORY_BYTES };
-	const struct rlimit cpu = { CPU_SECONDS, CPU_SECONDS }, core = { 0, 0 };
-
-	(void)setrlimit(RLIMIT_CORE, &core);
-	(void)setrlimit(RLIMIT_CPU, &cpu);
-	/* shadow memory counts as data and is larger than any limit */
-	if (!MPK_IS_SANITIZED)
-		(void)setrlimit(RLIMIT_DATA, &memory);
-}
-
-/* --- in the helper ---------------------------------------------------------------------------- */
-
-/* A row without a text is one that LLVM knew no instruction for. */
-static void disasm_code_put_row(const struct mpk_llvm_instruction *i, void *arg)
-{
-	size_t len = i->text ? strlen(i->text) : 0;
-	struct listing_row row = {
-		.address = i->address,
-		.target = i->target,
-		.bytes = (uint32_t)i->bytes,
-		.text_bytes = (uint16_t)(len < UINT16_MAX ? len : UINT16_MAX),
-		.has_text = i->text != NULL,
-		.has_target = i->has_target,
-	};
-
-	mpk_strbuf_put(arg, (const char *)&row, sizeof row);
-	mpk_strbuf_put(arg, i->text, row.text_bytes);
-}
-
-/* Before the first question is looked at: what it holds may take the process over. */
-static enum mpk_code open_llvm(const struct mpk_disasm_setup *setup, const struct mpk_llvm **out,
-			       struct mpk_error *err)
-{
-	static const struct mpk_llvm *llvm;
-	const struct mpk_sandbox nothing = { 0 };
-
-	if (!llvm) {
-		mpk_disasm_limit();
-		if (mpk_llvm_open(setup->llvm, &llvm, NULL) != MPK_OK)
-			return mpk_fail(err, MPK_E_LOAD,
-					"machine code is disassembled by LLVM 19, which cannot be "
-					"loaded (%s); install libLLVM 19",
-					MPK_QUOTE(mpk_span_str(setup->llvm)));
-		if (!setup->no_sandbox && !MPK_IS_SANITIZED)
-			(void)mpk_sandbox_enter(&nothing);
-	}
-	*out = llvm;
-	return MPK_OK;
-}
-
-enum mpk_code mpk_disasm_answer_code(void *data, struct mpk_span bytes, struct mpk_strbuf *answer,
-				     struct mpk_error *err)
-{
-	const struct mpk_llvm *llvm;
-	struct question q;
-
-	if (bytes.len < sizeof q)
-		return mpk_fail(err, MPK_E_INTERNAL, "a question without its head");
-	memcpy(&q, bytes.data, sizeof q);
-	/* they came through a pipe: that they end is not taken for granted */
-	q.triple[sizeof q.triple - 1] = q.cpu[sizeof q.cpu - 1] = '\0';
-	q.features[sizeof q.features - 1] = '\0';
-	MPK_TRY(open_llvm(data, &llvm, err));
-	const struct mpk_llvm_code code = {
-		.triple = q.triple,
-		.cpu = q.cpu,
-		.features = q.features,
-		.address = q.address,
-		.bytes = mpk_span_of(bytes.data + sizeof q, bytes.len - sizeof q),
-		.step = q.step ? q.step : 1,
-	};
-	return llvm->disassemble(&code, disasm_code_put_row, answer, err);
-}
-
 /* --- who asks ------------------------------------------------------------------------------------ */
 
 struct reader {
@@ -217,7 +118,7 @@ static enum mpk_code read_row(struct reader *r, struct mpk_cursor *c, struct mpk
 {
 	struct mpk_llvm_instruction *i;
 	struct mpk_span head, text, bytes;
-	struct listing_row row;
+	struct mpk_disasm_row row;
 
 	MPK_TRY(mpk_read_bytes(c, "row", sizeof row, &head, err));
 	memcpy(&row, head.data, sizeof row);
@@ -246,7 +147,7 @@ static enum mpk_code ask_llvm(struct mpk_disasm *d, const struct mpk_llvm_code *
 			      struct mpk_arena *arena, struct mpk_llvm_instruction **out,
 			      size_t *count, struct mpk_error *err)
 {
-	struct question q = { .address = code->address, .step = code->step };
+	struct mpk_disasm_question q = { .address = code->address, .step = code->step };
 	MPK_CLEANUP(disasm_code_reader_fini)
 	struct reader r = { code->bytes, code->address, arena, NULL, 0, 0 };
 	struct mpk_llvm_instruction *list;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Device code by its format: what is text is shown, of one kernel where its reader can cut that out; cubins
- * go to nvdisasm and SPIR-V to spirv-dis, whose text is cut; machine code in ELF files goes to LLVM.
- * Containers of a library are read one at a time, and forgotten before the next. */
+/* device.c - device code by its format: what is text is shown, of one kernel where its reader can cut that out; cubins
+ * go to nvdisasm and SPIR-V to spirv-dis, whose text is cut; machine code in ELF files goes to LLVM. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "disasm/listing.h"
+#include "disasm/internal/job.h"
 #include "model/device_code.h"
 #include "sourcecode/sourcecode.h"
 #include "text/escape.h"
@@ -28,6 +27,20 @@ static enum mpk_code disasm_device_put_text(struct mpk_disasm_job *j, const char
 	};
 
 	return mpk_disasm_put(j, &l);
+}
+
+/* What a tool prints of a whole file, not made safe to print; it lives until the next question.
+ * Returns  MPK_OK; MPK_E_LOAD: it is not installed; MPK_E_TOOL: what it complained about, or that it crashed or took
+ *          too long; MPK_E_NOMEM */
+static enum mpk_code run_tool(struct mpk_disasm *d, enum mpk_disasm_tool tool, struct mpk_span file,
+			      struct mpk_span *out, struct mpk_error *err)
+{
+	const uint8_t head = (uint8_t)tool;
+	const struct mpk_span parts[2] = { mpk_span_of(&head, 1), file };
+
+	MPK_TRY(mpk_helper_ask(&d->tools, parts, 2, &d->answer, err));
+	*out = mpk_span_of(d->answer.data, d->answer.len);
+	return MPK_OK;
 }
 
 /* --- texts that are cut ------------------------------------------------------------------------------- */
@@ -84,7 +97,7 @@ static enum mpk_code cubin(struct mpk_disasm_job *j, const char *path,
 
 	if (j->wanted.name.len && !mpk_code_info_find(code, j->wanted.name, &kernel))
 		return MPK_OK;
-	status = mpk_disasm_run(j->d, MPK_DISASM_NVDISASM, code->bytes, &text, &err);
+	status = run_tool(j->d, MPK_DISASM_NVDISASM, code->bytes, &text, &err);
 	if (status != MPK_OK)
 		return mpk_disasm_note(j, status, &err);
 	if (!j->wanted.name.len)
@@ -167,7 +180,7 @@ static enum mpk_code spirv(struct mpk_disasm_job *j, const char *path,
 
 	if (j->wanted.name.len && !mpk_code_info_find(code, j->wanted.name, &kernel))
 		return MPK_OK;
-	status = mpk_disasm_run(j->d, MPK_DISASM_SPIRV_DIS, code->bytes, &text, &err);
+	status = run_tool(j->d, MPK_DISASM_SPIRV_DIS, code->bytes, &text, &err);
 	if (status != MPK_OK)
 		return mpk_disasm_note(j, status, &err);
 	/* of a module for one kernel, the types and constants that it uses belong to it */
@@ -296,32 +309,4 @@ enum mpk_code mpk_disasm_device(struct mpk_disasm_job *j, const char *path,
 	if (mpk_span_starts(code->bytes, "\177ELF"))
 		return elf(j, path, code);
 	return f->is_text ? text_code(j, path, code) : cannot(j, code);
-}
-
-static enum mpk_code container(struct mpk_disasm_job *j, const struct mpk_image_device *d)
-{
-	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
-	const char *path = mpk_device_path(d, &scratch);
-	struct mpk_view_code c;
-	enum mpk_code status;
-
-	MPK_TRY_ALLOC(path, j->err);
-	if (j->wanted.path.len && !mpk_span_is(j->wanted.path, path))
-		return MPK_OK;
-	MPK_TRY(mpk_device_container(d, &scratch, &c, j->err));
-	j->arena = &scratch;
-	/* names of a miss are printed in the end, when this container is gone */
-	j->names.keep = j->view->arena;
-	status = mpk_disasm_device(j, c.path, &c.code);
-	mpk_part_names_add_code(&j->names, &c.code);
-	j->names.keep = NULL;
-	j->arena = j->view->arena;
-	return status;
-}
-
-enum mpk_code mpk_disasm_devices(struct mpk_disasm_job *j)
-{
-	for (size_t i = 0; i < j->view->image->device_count; i++)
-		MPK_TRY(container(j, &j->view->image->devices[i]));
-	return MPK_OK;
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A name may be that of several things: of a function of byte code and of the host function that it
+/* listing.c - --disasm: what a name means, and its listings
+ *
+ * A name may be that of several things: of a function of byte code and of the host function that it
  * calls, of a kernel in several images. All of them are listed, modules in the order of the tree. */
-#include "disasm/listing.h"
+#include "disasm/internal/job.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +11,7 @@
 #include "ar/ar.h"
 #include "base/strmap.h"
 #include "elf/object_image.h"
-#include "model/embedded.h"
+#include "model/device_code.h"
 #include "model/node_info.h"
 #include "text/escape.h"
 
@@ -266,6 +268,28 @@ static enum mpk_code module(struct mpk_disasm_job *j, size_t index)
 	return MPK_OK;
 }
 
+/* GPU code of any library is read one container at a time, and forgotten before the next. */
+static enum mpk_code container(struct mpk_disasm_job *j, const struct mpk_image_device *d)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	const char *path = mpk_device_path(d, &scratch);
+	struct mpk_view_code c;
+	enum mpk_code status;
+
+	MPK_TRY_ALLOC(path, j->err);
+	if (j->wanted.path.len && !mpk_span_is(j->wanted.path, path))
+		return MPK_OK;
+	MPK_TRY(mpk_device_container(d, &scratch, &c, j->err));
+	j->arena = &scratch;
+	/* names of a miss are printed in the end, when this container is gone */
+	j->names.keep = j->view->arena;
+	status = mpk_disasm_device(j, c.path, &c.code);
+	mpk_part_names_add_code(&j->names, &c.code);
+	j->names.keep = NULL;
+	j->arena = j->view->arena;
+	return status;
+}
+
 static bool has_host_node(const struct mpk_view *view)
 {
 	for (size_t i = 0; i < view->count; i++)
@@ -291,7 +315,9 @@ static enum mpk_code modules(struct mpk_disasm_job *j)
 		MPK_TRY(mpk_disasm_device(j, c->path, &c->code));
 		mpk_part_names_add_code(&j->names, &c->code);
 	}
-	return mpk_disasm_devices(j);
+	for (size_t i = 0; i < j->view->image->device_count; i++)
+		MPK_TRY(container(j, &j->view->image->devices[i]));
+	return MPK_OK;
 }
 
 /* The module under which host code is listed; "" where the file has none. */

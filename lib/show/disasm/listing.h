@@ -1,11 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* listing.h - minspect --disasm: what functions, kernels and byte code do, instruction by instruction */
+/* listing.h - minspect --disasm: what functions, kernels and byte code do, instruction by instruction
+ *
+ * What is disassembled comes from strangers, and what does it is large. So it happens in two helper
+ * processes (process/helper.h), which have bounds of time and memory. Neither does anything until it is asked.
+ */
 #ifndef MPK_DISASM_LISTING_H
 #define MPK_DISASM_LISTING_H
 
-#include "disasm/internal/disassemblers.h"
+#include "elf/code.h"
 #include "model/view.h"
-#include "part/part.h"
+#include "process/helper.h"
+#include "llvm/llvm.h"
+
+enum mpk_disasm_tool {
+	MPK_DISASM_NVDISASM,  /* NVIDIA's, for cubins */
+	MPK_DISASM_SPIRV_DIS, /* of SPIRV-Tools */
+	MPK_DISASM_TOOLS
+};
+
+/* What the helpers may use; lives as long as they do. */
+struct mpk_disasm_setup {
+	const char *llvm; /* path of libexec/mpack/llvm.so */
+	/* paths at which a program may be, ended by NULL; the first that is there is taken */
+	const char *const *tools[MPK_DISASM_TOOLS];
+	bool no_sandbox;
+};
+
+/* Zero-initialise; mpk_disasm_start; mpk_disasm_stop. */
+struct mpk_disasm {
+	struct mpk_helper llvm, tools;
+	struct mpk_strbuf answer; /* of the last question */
+};
+
+/* mpk_disasm_start - before this process enters its sandbox
+ * Returns  MPK_OK; MPK_E_IO */
+enum mpk_code mpk_disasm_start(const struct mpk_disasm_setup *setup, struct mpk_disasm *out,
+			       struct mpk_error *err) MPK_MUST_CHECK;
+void mpk_disasm_stop(struct mpk_disasm *d);
 
 /* One function, kernel or module. */
 struct mpk_listing {
@@ -40,8 +71,8 @@ struct mpk_disasm_sink {
  *          ".hip_fatbin:0#vadd"; NULL: all host functions, or where there are none all modules and all
  *          GPU code
  * Returns  MPK_OK; MPK_E_NOTFOUND with "did you mean"; MPK_E_UNSUPPORTED: no disassembler knows this code;
- *          MPK_E_LOAD: there is no LLVM; as mpk_disasm_run; what put returned. Where one image of several
- *          fails, the others are given first. */
+ *          MPK_E_LOAD: there is no LLVM, or no such tool; MPK_E_TOOL: one failed; what put returned. Where one
+ *          image of several fails, the others are given first. */
 enum mpk_code mpk_view_disasm(const struct mpk_view *view, const char *text, struct mpk_disasm *d,
 			      const struct mpk_disasm_sink *sink,
 			      struct mpk_error *err) MPK_MUST_CHECK;
@@ -49,43 +80,5 @@ enum mpk_code mpk_view_disasm(const struct mpk_view *view, const char *text, str
 /* of struct mpk_listing: as objdump lays it out, in verbose text with the bytes of each instruction; branches
  * have their targets' names. JSON is that of minspect-disasm.schema.json. */
 extern const struct mpk_answer mpk_answer_listing;
-
-/* --- for the parts of this view ---------------------------------------------------------------- */
-
-struct mpk_disasm_job {
-	const struct mpk_view *view;
-	struct mpk_part_name wanted;
-	struct mpk_disasm *d;
-	const struct mpk_disasm_sink *sink;
-	struct mpk_arena *arena; /* of what is read on the way: the view's, or of one container */
-	struct mpk_part_names names; /* that could have been meant */
-	size_t found;                /* listings, and failures to make one */
-	enum mpk_code failure;       /* of the first that failed; the others went on */
-	struct mpk_error error;
-	struct mpk_error *err;
-};
-
-/* mpk_disasm_device - a run of device code: all of it, or the kernel or image that is wanted
- * mpk_disasm_devices - the GPU code of the library that the path leads to, or all of it
- * mpk_disasm_files - the functions of machine code in an ELF file: the wanted one, or all
- * Return   MPK_OK, also when it is not there; what put returned; MPK_E_NOMEM. Failures of disassemblers are
- *          noted in the job. */
-enum mpk_code mpk_disasm_device(struct mpk_disasm_job *j, const char *path,
-				const struct mpk_code_info *code) MPK_MUST_CHECK;
-enum mpk_code mpk_disasm_devices(struct mpk_disasm_job *j) MPK_MUST_CHECK;
-
-/* mpk_disasm_function - one function of machine code
- * @name    as the user knows it
- * Returns  as above */
-enum mpk_code mpk_disasm_function(struct mpk_disasm_job *j, const char *path, struct mpk_span name,
-				  const char *format, struct mpk_code_file *file,
-				  const struct mpk_code_function *function) MPK_MUST_CHECK;
-
-/* mpk_disasm_put - hand a listing on
- * mpk_disasm_note - remember a failure that ends nothing but its own listing
- * Returns  MPK_OK, or a failure that ends all: MPK_E_NOMEM */
-enum mpk_code mpk_disasm_put(struct mpk_disasm_job *j, const struct mpk_listing *l) MPK_MUST_CHECK;
-enum mpk_code mpk_disasm_note(struct mpk_disasm_job *j, enum mpk_code code,
-			      const struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

@@ -10,7 +10,6 @@
 #include "base/vec.h"
 #include "extract/extract.h"
 #include "model/device_code.h"
-#include "model/embedded.h"
 #include "npy/npy.h"
 #include "text/json.h"
 

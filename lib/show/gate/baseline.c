@@ -231,13 +231,13 @@ enum mpk_code mpk_baseline_measure(const struct mpk_view *view, struct mpk_arena
 
 	if (view->image->has_blob)
 		f.blob_bytes = mpk_image_blob(view->image).len;
-	MPK_TRY(mpk_view_all_kernels(view, &scratch, &now, err));
+	MPK_TRY(mpk_kernel_list_read(view, MPK_KERNELS_OF_FILE, 0, &scratch, &now, err));
 	list = mpk_arena_array(arena, now.count, sizeof *list);
 	f.name = mpk_arena_text(arena, mpk_span_str(base_name(view->name)));
 	MPK_TRY_ALLOC(list && f.name, err);
 	for (size_t i = 0; i < now.count; i++)
 		MPK_TRY(keep_kernel(&now.items[i], arena, &list[i], err));
-	f.kernels = (struct mpk_kernel_list){ list, now.count };
+	f.kernels = (struct mpk_kernel_list){ .items = list, .count = now.count };
 	*out = f;
 	return MPK_OK;
 }

@@ -210,10 +210,12 @@ static void put_c_function(const struct mpk_view *view, size_t index, bool legac
 		put_typed(f, s, legacy, out);
 }
 
-static void put_c(const struct mpk_view *view, struct mpk_strbuf *out)
+static void c_text(const void *what, struct mpk_style style, struct mpk_strbuf *out)
 {
+	const struct mpk_view *view = what;
 	bool legacy = view->image->convention == MPK_CONV_LEGACY;
 
+	(void)style;
 	header_put_title(view, "/* The functions of ", ", declared by minspect --header.\n", out);
 	mpk_strbuf_puts(out,
 			" * NAME_call returns 0, or what the function returns when it fails. */\n"
@@ -263,10 +265,12 @@ static void put_python_function(const struct mpk_view *view, size_t index, struc
 	mpk_strbuf_puts(out, s ? ") -> None: ...\n" : ", *args: Any) -> Any: ...\n");
 }
 
-static void put_python(const struct mpk_view *view, struct mpk_strbuf *out)
+static void python_text(const void *what, struct mpk_style style, struct mpk_strbuf *out)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
+	const struct mpk_view *view = what;
 
+	(void)style;
 	header_put_title(view, "# The functions of ", ", declared by minspect --header\n", out);
 	mpk_strbuf_puts(out, "from typing import Any, Protocol\n\n"
 			     "Tensor = Any  # whatever has __dlpack__\n\n\n"
@@ -284,8 +288,5 @@ static void put_python(const struct mpk_view *view, struct mpk_strbuf *out)
 		}
 }
 
-void mpk_header_put(const struct mpk_view *view, struct mpk_strbuf *c, struct mpk_strbuf *python)
-{
-	put_c(view, c);
-	put_python(view, python);
-}
+const struct mpk_answer mpk_answer_c_header = { .text = c_text },
+			mpk_answer_python_stub = { .text = python_text };

@@ -5,12 +5,11 @@
 
 #include "model/view.h"
 
-/* mpk_header_put - declare the functions for both languages
- * A function whose name is no identifier is named in a comment. Nothing of the file gets out of its
- * comment or name. Failures are remembered by the buffers.
- * @c       receives a C header: for each host function what the library exports, and where its arguments
- *          are known a typed function NAME_call that passes them in the library's calling convention
- * @python  receives a stub (.pyi) for the module that tvm_ffi.load_module returns */
-void mpk_header_put(const struct mpk_view *view, struct mpk_strbuf *c, struct mpk_strbuf *python);
+/* Of struct mpk_view. A function whose name is no identifier is named in a comment. Nothing of the file gets out of its
+ * comment or name.
+ * mpk_answer_c_header - a C header: for each host function what the library exports, and where its arguments are known
+ *          a typed function NAME_call that passes them in the library's calling convention
+ * mpk_answer_python_stub - a stub (.pyi) for the module that tvm_ffi.load_module returns */
+extern const struct mpk_answer mpk_answer_c_header, mpk_answer_python_stub;
 
 #endif

@@ -5,7 +5,6 @@
 #include "list/internal/members.h"
 #include "list/list.h"
 #include "model/device_code.h"
-#include "model/filter.h"
 #include "program/model.h"
 #include "text/escape.h"
 #include "text/phrase.h"

@@ -453,21 +453,8 @@ void mpk_view_kernel_call(const struct mpk_view *view, const struct mpk_view_nod
 
 /* --- what getters say ------------------------------------------------------------------- */
 
-enum mpk_code mpk_view_read_texts(struct mpk_view *view, struct mpk_error *err)
-{
-	struct mpk_host_texts *texts;
-
-	if (view->texts || !view->image->getter_count)
-		return MPK_OK;
-	texts = mpk_arena_alloc(view->arena, sizeof *texts);
-	MPK_TRY_ALLOC(texts, err);
-	MPK_TRY(mpk_host_texts_read(view->image, view->arena, texts, err));
-	view->texts = texts;
-	return MPK_OK;
-}
-
-enum mpk_code mpk_view_take_texts(struct mpk_view *view, const struct mpk_host_texts *texts,
-				  struct mpk_error *err)
+static enum mpk_code take_texts(struct mpk_view *view, const struct mpk_host_texts *texts,
+				struct mpk_error *err)
 {
 	const struct mpk_image *image = view->image;
 	/* the list of a view is constant: a copy takes what is new */
@@ -480,6 +467,22 @@ enum mpk_code mpk_view_take_texts(struct mpk_view *view, const struct mpk_host_t
 			MPK_TRY(mpk_host_texts_signature(image, texts, i, view->arena, &list[i],
 							 err));
 	view->host = list;
+	view->texts = texts;
+	return MPK_OK;
+}
+
+enum mpk_code mpk_view_read_texts(struct mpk_view *view, const struct mpk_host_texts *given,
+				  struct mpk_error *err)
+{
+	struct mpk_host_texts *texts;
+
+	if (given)
+		return take_texts(view, given, err);
+	if (view->texts || !view->image->getter_count)
+		return MPK_OK;
+	texts = mpk_arena_alloc(view->arena, sizeof *texts);
+	MPK_TRY_ALLOC(texts, err);
+	MPK_TRY(mpk_host_texts_read(view->image, view->arena, texts, err));
 	view->texts = texts;
 	return MPK_OK;
 }

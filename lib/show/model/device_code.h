@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device_code.h - GPU code of any library, in every view (elf/image.h)
+/* device_code.h - GPU code beside the tree of modules: what getters of TVM name, and that of any library
  *
  * Libraries have gigabytes of it. A listing reads headers alone; where kernels are asked for, one
  * container is read at a time and forgotten before the next.
@@ -8,9 +8,29 @@
 #define MPK_MODEL_DEVICE_CODE_H
 
 #include "base/arena.h"
+#include "code/info.h"
 #include "code/target.h"
-#include "model/embedded.h"
 #include "model/view.h"
+
+/* --- code that getters name (elf/internal/embedded.h) ----------------------------------------- */
+
+/* What --replace calls it: this and its name. */
+#define MPK_EMBEDDED_PATH "cubin:"
+
+struct mpk_view_code {
+	const struct mpk_image_code *at;
+	const char *path;          /* "cubin:my_kernels" */
+	struct mpk_code_info code; /* offsets count in the file */
+};
+
+/* of struct mpk_view: a line for each run of code in short, what it is, and where; in full with a line for each kernel,
+ * and what its code says; "embedded", an array, in JSON */
+extern const struct mpk_answer mpk_answer_embedded;
+
+/* mpk_view_embedded_lister - whose kernels those of the code are, or NULL when nobody can tell */
+const struct mpk_code_info *mpk_view_embedded_lister(const struct mpk_view_code *c);
+
+/* --- GPU code of any library (elf/image.h) ---------------------------------------------------- */
 
 /* All images of one sort for one device. */
 struct mpk_device_row {

@@ -24,11 +24,6 @@ enum mpk_code mpk_device_groups_find(struct mpk_device_groups *out, struct mpk_e
 	return MPK_OK;
 }
 
-void mpk_device_groups_fini(struct mpk_device_groups *groups)
-{
-	mpk_device_list_fini(&groups->list);
-}
-
 static void devices_text(const void *what, struct mpk_style style, struct mpk_strbuf *out)
 {
 	const struct mpk_device_groups *groups = what;

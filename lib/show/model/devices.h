@@ -15,7 +15,7 @@ struct mpk_device_group {
 	struct mpk_error reason; /* when count is 0 */
 };
 
-/* Zero-initialise, fill, mpk_device_groups_fini. */
+/* Zero-initialise, fill, mpk_device_list_fini of the list. */
 struct mpk_device_groups {
 	struct mpk_device_list list;
 	struct mpk_device_group items[MPK_DEVICE_GROUPS];
@@ -25,7 +25,6 @@ struct mpk_device_groups {
  * Returns  MPK_OK, also when there are no devices; MPK_E_NOMEM */
 enum mpk_code mpk_device_groups_find(struct mpk_device_groups *out,
 				     struct mpk_error *err) MPK_MUST_CHECK;
-void mpk_device_groups_fini(struct mpk_device_groups *groups);
 
 /* of struct mpk_device_groups: a table of the devices, and why others are missing; "devices" and "unavailable" in
  * JSON (minspect-devices.schema.json) */

@@ -2,37 +2,16 @@
 /* embedded.c - GPU code that a library has beside the tree of its modules, said as the code of a module is
  *
  * Sections of TVM's own are read once; those of any library, which may be gigabytes, when they are shown. */
-#include "model/embedded.h"
+#include "model/device_code.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 #include "code/show.h"
-#include "model/device_code.h"
-#include "model/filter.h"
 #include "model/node_info.h"
 #include "text/escape.h"
 #include "text/phrase.h"
 #include "text/table.h"
-
-enum mpk_code mpk_view_read_embedded(const struct mpk_image *image, struct mpk_arena *arena,
-				     const struct mpk_view_code **out, struct mpk_error *err)
-{
-	struct mpk_view_code *list = mpk_arena_array(arena, image->embedded_count, sizeof *list);
-
-	MPK_TRY_ALLOC(list, err);
-	for (size_t i = 0; i < image->embedded_count; i++) {
-		const struct mpk_image_code *at = &image->embedded[i];
-
-		list[i].at = at;
-		list[i].path = mpk_arena_printf(arena, MPK_EMBEDDED_PATH "%s", at->name);
-		MPK_TRY_ALLOC(list[i].path, err);
-		/* no kind of module claims a format here: the bytes say which it is */
-		MPK_TRY(mpk_code_info_read(at->bytes, at->off, NULL, arena, &list[i].code, err));
-	}
-	*out = list;
-	return MPK_OK;
-}
 
 const struct mpk_code_info *mpk_view_embedded_lister(const struct mpk_view_code *c)
 {

@@ -11,7 +11,6 @@
 #include "base/strmap.h"
 #include "base/vec.h"
 #include "model/device_code.h"
-#include "model/embedded.h"
 #include "model/node_info.h"
 
 struct lister {
@@ -239,14 +238,6 @@ static enum mpk_code add_devices(struct lister *l, const struct mpk_view *view)
 
 /* --- lists ------------------------------------------------------------------------------- */
 
-/* The list moves to the arena, and what it grew in is freed by lister_fini. */
-static enum mpk_code kernel_list_keep(const struct lister *l, struct mpk_kernel_list *out)
-{
-	out->items = mpk_arena_keep(l->arena, l->items, l->count, sizeof *l->items);
-	out->count = l->count;
-	return out->items ? MPK_OK : mpk_fail_nomem(l->err);
-}
-
 /* Names are made unique within a module. */
 static void next_path(struct lister *l)
 {
@@ -254,55 +245,43 @@ static void next_path(struct lister *l)
 	l->names = (struct mpk_strmap){ 0 };
 }
 
-enum mpk_code mpk_view_node_kernels(const struct mpk_view *view, size_t index,
-				    struct mpk_arena *arena, struct mpk_kernel_list *out,
-				    struct mpk_error *err)
+static enum mpk_code add_all(struct lister *l, const struct mpk_view *view)
 {
-	MPK_CLEANUP(lister_fini) struct lister l = { .arena = arena, .err = err };
-
-	MPK_TRY(add_node(&l, view, index));
-	return kernel_list_keep(&l, out);
+	for (size_t i = 0; i < view->count; i++) {
+		MPK_TRY(add_node(l, view, i));
+		next_path(l);
+	}
+	for (size_t i = 0; i < view->image->embedded_count; i++) {
+		MPK_TRY(kernel_list_add_embedded(l, &view->embedded[i]));
+		next_path(l);
+	}
+	return add_devices(l, view);
 }
 
-enum mpk_code mpk_view_code_kernels(const struct mpk_view *view, size_t index,
-				    struct mpk_arena *arena, struct mpk_kernel_list *out,
-				    struct mpk_error *err)
-{
-	MPK_CLEANUP(lister_fini) struct lister l = { .arena = arena, .err = err };
-
-	MPK_TRY(kernel_list_add_embedded(&l, &view->embedded[index]));
-	return kernel_list_keep(&l, out);
-}
-
-enum mpk_code mpk_view_all_kernels(const struct mpk_view *view, struct mpk_arena *arena,
+/* The lists move to the arena, and what they grew in is freed by lister_fini. */
+enum mpk_code mpk_kernel_list_read(const struct mpk_view *view, enum mpk_kernels_of of,
+				   size_t index, struct mpk_arena *arena,
 				   struct mpk_kernel_list *out, struct mpk_error *err)
 {
 	MPK_CLEANUP(lister_fini) struct lister l = { .arena = arena, .err = err };
 
-	for (size_t i = 0; i < view->count; i++) {
-		MPK_TRY(add_node(&l, view, i));
-		next_path(&l);
+	switch (of) {
+	case MPK_KERNELS_OF_FILE:
+		MPK_TRY(add_all(&l, view));
+		break;
+	case MPK_KERNELS_OF_NODE:
+		MPK_TRY(add_node(&l, view, index));
+		break;
+	case MPK_KERNELS_OF_EMBEDDED:
+		MPK_TRY(kernel_list_add_embedded(&l, &view->embedded[index]));
+		break;
+	case MPK_KERNELS_OF_DEVICES:
+		MPK_TRY(add_devices(&l, view));
+		break;
 	}
-	for (size_t i = 0; i < view->image->embedded_count; i++) {
-		MPK_TRY(kernel_list_add_embedded(&l, &view->embedded[i]));
-		next_path(&l);
-	}
-	MPK_TRY(add_devices(&l, view));
-	return kernel_list_keep(&l, out);
-}
-
-enum mpk_code mpk_view_device_kernels(const struct mpk_view *view, struct mpk_arena *arena,
-				      struct mpk_kernel_list *out, struct mpk_image_list *images,
-				      struct mpk_error *err)
-{
-	MPK_CLEANUP(lister_fini)
-	struct lister l = { .arena = arena, .err = err };
-
-	MPK_TRY(add_devices(&l, view));
-	if (images) {
-		images->items = mpk_arena_keep(arena, l.images, l.image_count, sizeof *l.images);
-		MPK_TRY_ALLOC(images->items, err);
-		images->count = l.image_count;
-	}
-	return kernel_list_keep(&l, out);
+	*out = (struct mpk_kernel_list){
+		mpk_arena_keep(arena, l.items, l.count, sizeof *l.items), l.count,
+		mpk_arena_keep(arena, l.images, l.image_count, sizeof *l.images), l.image_count
+	};
+	return out->items && out->images ? MPK_OK : mpk_fail_nomem(err);
 }

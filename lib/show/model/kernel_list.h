@@ -32,11 +32,6 @@ struct mpk_listed_kernel {
 	size_t copy;   /* which of those it is, from 2 on, as its key says; 0: the first */
 };
 
-struct mpk_kernel_list {
-	const struct mpk_listed_kernel *items;
-	size_t count;
-};
-
 /* An image of a library's GPU code, unpacked. */
 struct mpk_listed_image {
 	const char *what; /* "cubin sm_80", "PTX compute_90", "code object gfx90a" */
@@ -44,10 +39,13 @@ struct mpk_listed_image {
 	uint8_t digest[MPK_XXH128_BYTES];
 };
 
-struct mpk_image_list {
-	const struct mpk_listed_image
-		*items; /* in file order; a container that does not read is one */
+struct mpk_kernel_list {
+	const struct mpk_listed_kernel *items;
 	size_t count;
+	/* of a library's GPU code: what has the kernels, and what has none, in file order; a container that does
+	 * not read is one */
+	const struct mpk_listed_image *images;
+	size_t image_count;
 };
 
 /* mpk_kernel_key - what tells a kernel from others: the same text for the same kernel in two files
@@ -56,27 +54,21 @@ struct mpk_image_list {
 struct mpk_span mpk_kernel_key(struct mpk_arena *arena, const char *path, const char *target,
 			       struct mpk_span name, size_t copy);
 
-/* mpk_view_node_kernels - the kernels of module `index`: those of its table, and those that only its code
- * has
- * mpk_view_all_kernels - those of all modules, of the code beside them, and of GPU code, in this order
+/* Whose kernels. */
+enum mpk_kernels_of {
+	MPK_KERNELS_OF_FILE, /* of all below, in this order */
+	MPK_KERNELS_OF_NODE, /* of a module: those of its table, and those that only its code has */
+	MPK_KERNELS_OF_EMBEDDED, /* of code beside the tree, which view->embedded has */
+	MPK_KERNELS_OF_DEVICES,  /* of GPU code of any library; containers are read one at a time */
+};
+
+/* mpk_kernel_list_read - list kernels
+ * @index   of the module, or of the code beside the tree
  * @arena   receives the list
- * Return   MPK_OK; MPK_E_NOMEM */
-enum mpk_code mpk_view_node_kernels(const struct mpk_view *view, size_t index,
-				    struct mpk_arena *arena, struct mpk_kernel_list *out,
-				    struct mpk_error *err) MPK_MUST_CHECK;
-enum mpk_code mpk_view_all_kernels(const struct mpk_view *view, struct mpk_arena *arena,
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_kernel_list_read(const struct mpk_view *view, enum mpk_kernels_of of,
+				   size_t index, struct mpk_arena *arena,
 				   struct mpk_kernel_list *out,
 				   struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_view_code_kernels - the same of code beside the tree, which view->embedded has at index */
-enum mpk_code mpk_view_code_kernels(const struct mpk_view *view, size_t index,
-				    struct mpk_arena *arena, struct mpk_kernel_list *out,
-				    struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_view_device_kernels - the same of GPU code of any library; containers are read one at a time
- * @images  receives what has the kernels, and what has none; or NULL */
-enum mpk_code mpk_view_device_kernels(const struct mpk_view *view, struct mpk_arena *arena,
-				      struct mpk_kernel_list *out, struct mpk_image_list *images,
-				      struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

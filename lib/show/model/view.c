@@ -9,7 +9,7 @@
 
 #include "base/strmap.h"
 #include "code/target.h"
-#include "model/embedded.h"
+#include "model/device_code.h"
 #include "model/view.h"
 
 /* The first importer of a node and the node's position among its imports. */
@@ -114,6 +114,26 @@ static enum mpk_code view_decode(struct mpk_view_node *n, enum mpk_generation ge
 	return keep_problem(n, &problem, arena, err);
 }
 
+/* Code that getters name is read once, that of any library, which may be gigabytes, when it is shown. */
+static enum mpk_code read_embedded(const struct mpk_image *image, struct mpk_arena *arena,
+				   const struct mpk_view_code **out, struct mpk_error *err)
+{
+	struct mpk_view_code *list = mpk_arena_array(arena, image->embedded_count, sizeof *list);
+
+	MPK_TRY_ALLOC(list, err);
+	for (size_t i = 0; i < image->embedded_count; i++) {
+		const struct mpk_image_code *at = &image->embedded[i];
+
+		list[i].at = at;
+		list[i].path = mpk_arena_printf(arena, MPK_EMBEDDED_PATH "%s", at->name);
+		MPK_TRY_ALLOC(list[i].path, err);
+		/* no kind of module claims a format here: the bytes say which it is */
+		MPK_TRY(mpk_code_info_read(at->bytes, at->off, NULL, arena, &list[i].code, err));
+	}
+	*out = list;
+	return MPK_OK;
+}
+
 enum mpk_code mpk_view_init(struct mpk_view *view, const char *name, uint64_t file_bytes,
 			    const struct mpk_image *image, const struct mpk_tree *tree,
 			    struct mpk_arena *arena, struct mpk_error *err)
@@ -131,7 +151,7 @@ enum mpk_code mpk_view_init(struct mpk_view *view, const char *name, uint64_t fi
 	for (size_t i = 0; i < v.count; i++)
 		v.nodes[i].node = &tree->nodes[i];
 	MPK_TRY(mpk_host_signatures(image, arena, &v.host, err));
-	MPK_TRY(mpk_view_read_embedded(image, arena, &v.embedded, err));
+	MPK_TRY(read_embedded(image, arena, &v.embedded, err));
 	MPK_TRY(set_paths(&v, arena, err));
 	for (size_t i = 0; i < v.count; i++)
 		/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): no nodes without a tree */
@@ -228,4 +248,100 @@ void mpk_view_targets_json(const struct mpk_view *view, const struct mpk_view_no
 		else
 			mpk_json_null(j, o, "ptx");
 	}
+}
+
+/* --- what a filter chooses --------------------------------------------------------------- */
+
+/* A path is chosen only by a filter that looks like one, else "0" would choose half of a tree. */
+static bool is_path_chosen(const char *path, const char *filter)
+{
+	return filter[0] == '/' && mpk_name_matches(mpk_span_str(path), filter);
+}
+
+/* Functions of executors, kernels, tensors: what the listing prints a line of. */
+static bool has_part(const struct mpk_view_node *n, const char *filter)
+{
+	const struct mpk_payload_view *row = mpk_view_row(n);
+	struct mpk_span name;
+
+	for (size_t i = 0; i < n->models.count; i++)
+		if (mpk_name_matches(n->models.items[i].name, filter))
+			return true;
+	for (size_t i = 0; row->part && row->part(n->payload, i, &name); i++)
+		if (mpk_name_matches(name, filter))
+			return true;
+	return false;
+}
+
+/* A module is chosen by its path or its kind, and all that is in it with it. */
+static bool chooses_whole(const struct mpk_view_node *n, const char *filter)
+{
+	return is_path_chosen(n->path, filter) || mpk_name_matches(n->node->kind, filter);
+}
+
+void mpk_view_filter(struct mpk_view *view, struct mpk_view_choice *choice)
+{
+	view->choice = choice;
+	for (size_t i = 0; i < view->count; i++) {
+		struct mpk_view_node *n = &view->nodes[i];
+
+		n->choice = choice;
+		n->whole = false;
+		/* until a filter chooses the module or a part of it */
+		n->hidden = true;
+		/* all filters are tried: one may choose the module and another only a part of it */
+		for (size_t f = 0; f < choice->filter.count; f++) {
+			const char *filter = choice->filter.items[f];
+			bool whole = chooses_whole(n, filter);
+
+			n->whole |= whole;
+			n->hidden &= !whole && !has_part(n, filter);
+		}
+	}
+}
+
+bool mpk_view_chooses(struct mpk_view_choice *choice, struct mpk_span name)
+{
+	/* no search ends early: every filter that matches is noted as one that chose something */
+	bool any = !choice->filter.count;
+
+	for (size_t f = 0; f < choice->filter.count; f++)
+		if (mpk_name_matches(name, choice->filter.items[f]))
+			any = choice->shown[f] = true;
+	return any;
+}
+
+/* A module is shown: note who chose it, or something in it. */
+static void note_node(const struct mpk_view_node *n)
+{
+	struct mpk_view_choice *c = n->choice;
+
+	for (size_t f = 0; f < c->filter.count; f++)
+		c->shown[f] = c->shown[f] || chooses_whole(n, c->filter.items[f]) ||
+			      has_part(n, c->filter.items[f]);
+}
+
+bool mpk_view_shows(const struct mpk_view *view, struct mpk_span name)
+{
+	return !view->choice || mpk_view_chooses(view->choice, name);
+}
+
+bool mpk_view_shows_node(const struct mpk_view_node *n)
+{
+	if (n->choice && !n->hidden)
+		note_node(n);
+	return !n->choice || !n->hidden;
+}
+
+bool mpk_view_shows_whole(const struct mpk_view_node *n)
+{
+	return !n->choice || n->whole;
+}
+
+bool mpk_view_shows_part(const struct mpk_view_node *n, struct mpk_span name)
+{
+	if (n->choice && n->whole)
+		note_node(n);
+	/* n->whole comes last: mpk_view_chooses also notes who chose the part */
+	return !n->choice || mpk_view_chooses(n->choice, name) || n->whole;
 }

@@ -28,7 +28,7 @@
 enum { MPK_VIEW_PATH = 64 };
 
 struct mpk_code_target; /* code/target.h */
-struct mpk_view_code;   /* embedded.h */
+struct mpk_view_code;   /* device_code.h */
 struct mpk_view_names;  /* call.c */
 
 /* What is wrong with one kernel of a module. */
@@ -45,7 +45,7 @@ struct mpk_view_node {
 	const char *path;                  /* as mpk_tree_path prints it */
 	bool decoded;                      /* payload is filled */
 	bool show_info;                    /* views show info */
-	bool hidden;                       /* neither it nor a part of it is chosen (filter.h) */
+	bool hidden;                       /* neither it nor a part of it is chosen (below) */
 	bool whole;                        /* it is chosen, and all of its parts with it */
 	const struct mpk_payload *payload; /* an empty one where none is decoded; never NULL */
 	struct mpk_models models;          /* executors: what can be called */
@@ -55,7 +55,7 @@ struct mpk_view_node {
 	const struct mpk_view_finding
 		*findings; /* about its kernels, sorted by them (mpk_verify_kernels) */
 	size_t finding_count;
-	struct mpk_view_choice *choice; /* chooses its parts (filter.h); NULL: there is none */
+	struct mpk_view_choice *choice; /* chooses its parts (below); NULL: there is none */
 };
 
 /* What is shown of a file, and which of the filters chose something that was printed. */
@@ -70,7 +70,7 @@ struct mpk_view {
 	const struct mpk_image *image;
 	const struct mpk_signature *const *host; /* of image->functions; NULL: not known */
 	const struct mpk_host_texts *texts;      /* what getters say; NULL: not asked */
-	struct mpk_view_choice *choice;          /* chooses what is shown (filter.h); NULL: all */
+	struct mpk_view_choice *choice;          /* chooses what is shown (below); NULL: all */
 	bool in_archive; /* the file is a member of a zip archive: nothing loads it from there */
 	const struct mpk_tree *tree; /* NULL when the image has no blob */
 	struct mpk_view_node *nodes; /* tree->count of them */
@@ -157,14 +157,12 @@ void mpk_view_kernel_call(const struct mpk_view *view, const struct mpk_view_nod
 /* mpk_view_host - what host function `index` of the image takes; NULL: the file does not tell */
 const struct mpk_signature *mpk_view_host(const struct mpk_view *view, size_t index);
 
-/* mpk_view_read_texts - what the file's getters hold as constants; unless others were taken
- * mpk_view_take_texts - take texts that calls of the getters gave, and signatures from them where the file
- * itself tells none
- * @texts   borrowed
- * Return   MPK_OK; MPK_E_NOMEM
+/* mpk_view_read_texts - what the file's getters hold as constants, unless texts were given before
+ * @given   what calls of the getters gave, borrowed; with it signatures come from them where the file itself tells
+ *          none. NULL: nobody called them
+ * Returns  MPK_OK; MPK_E_NOMEM
  * mpk_view_doc - what is said about host function `index`; empty: nothing, or not known */
-enum mpk_code mpk_view_read_texts(struct mpk_view *view, struct mpk_error *err) MPK_MUST_CHECK;
-enum mpk_code mpk_view_take_texts(struct mpk_view *view, const struct mpk_host_texts *texts,
+enum mpk_code mpk_view_read_texts(struct mpk_view *view, const struct mpk_host_texts *given,
 				  struct mpk_error *err) MPK_MUST_CHECK;
 struct mpk_span mpk_view_doc(const struct mpk_view *view, size_t index);
 
@@ -188,5 +186,32 @@ void mpk_view_host_text(const struct mpk_view *view, size_t index, const char *n
 /* mpk_view_targets_json - put "targets" of a module; nothing for modules without */
 void mpk_view_targets_json(const struct mpk_view *view, const struct mpk_view_node *n,
 			   struct mpk_json *j, struct mpk_json_at *at);
+
+/* --- --filter: which functions, kernels, tensors and modules are shown ------------------------
+ *
+ * A module is shown whole when its kind or its path is chosen, else with those of its parts that are,
+ * and not at all without any. What is not shown is not counted differently: sizes and indices stay
+ * those of the file. Whoever prints asks here right before, and that is noted: what a filter chose is what
+ * was printed for it.
+ */
+
+/* mpk_view_filter - show only what is named so from now on
+ * @choice  lives as long as the view; a filter that begins with '/' also chooses modules by their
+ *          path. What is asked for below, and shown, is noted in it. */
+void mpk_view_filter(struct mpk_view *view, struct mpk_view_choice *choice);
+
+/* mpk_view_chooses - whether a name is chosen, which is noted; all of them where there is no filter */
+bool mpk_view_chooses(struct mpk_view_choice *choice, struct mpk_span name);
+
+/* mpk_view_shows - whether something that belongs to no module is shown, such as a function of the
+ * library; all of it without a filter */
+bool mpk_view_shows(const struct mpk_view *view, struct mpk_span name);
+
+/* mpk_view_shows_node - whether a module is shown at all
+ * mpk_view_shows_whole - whether all of it is, and not only some of its parts
+ * mpk_view_shows_part - whether a kernel, function or tensor of it is */
+bool mpk_view_shows_node(const struct mpk_view_node *n);
+bool mpk_view_shows_whole(const struct mpk_view_node *n);
+bool mpk_view_shows_part(const struct mpk_view_node *n, struct mpk_span name);
 
 #endif

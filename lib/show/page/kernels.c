@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/strmap.h"
-#include "model/embedded.h"
+#include "model/device_code.h"
 #include "model/node_info.h"
 #include "page/page.h"
 #include "sourcecode/sourcecode.h"

@@ -12,7 +12,6 @@
 #include "graph/dot.h"
 #include "list/list.h"
 #include "model/device_code.h"
-#include "model/embedded.h"
 #include "model/node_info.h"
 #include "size/size.h"
 #include "text/escape.h"

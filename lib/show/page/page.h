@@ -10,7 +10,7 @@
 
 #include "base/rope.h"
 #include "extract/extract.h"
-#include "model/embedded.h"
+#include "model/device_code.h"
 #include "model/view.h"
 #include "verify/verify.h"
 

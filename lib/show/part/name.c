@@ -8,7 +8,6 @@
 #include "base/strmap.h"
 #include "base/vec.h"
 #include "model/device_code.h"
-#include "model/embedded.h"
 #include "model/node_info.h"
 #include "text/escape.h"
 

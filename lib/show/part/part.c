@@ -9,7 +9,6 @@
 
 #include "extract/extract.h"
 #include "model/device_code.h"
-#include "model/embedded.h"
 #include "model/node_info.h"
 #include "sourcecode/sourcecode.h"
 #include "text/escape.h"

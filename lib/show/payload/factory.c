@@ -79,16 +79,20 @@ static enum mpk_code read_storage(const struct mpk_payload_content *c, struct mp
 
 /* --- parameters --------------------------------------------------------------------------- */
 
-/* Named tensors: the parameters of a model, or the constants of host code, which are nothing else. */
-static const struct mpk_params *params_of(const struct mpk_payload *p)
+static const struct mpk_params *factory_params(const struct mpk_payload *p)
 {
-	return p->tag == MPK_PAYLOAD_CONSTS ? &p->u.consts.consts : &p->u.factory.params;
+	return &p->u.factory.params;
 }
 
-/* Their names are parts for --filter, and what --diff knows a module by that has moved. */
+static const struct mpk_params *host_consts(const struct mpk_payload *p)
+{
+	return &p->u.consts.consts;
+}
+
+/* Of either: their names are parts for --filter, and what --diff knows a module by that has moved. */
 static bool param_at(const struct mpk_payload *p, size_t index, struct mpk_span *name)
 {
-	const struct mpk_strs *names = &params_of(p)->names;
+	const struct mpk_strs *names = &mpk_payload_view_of(p)->params(p)->names;
 
 	if (index >= names->count)
 		return false;
@@ -98,23 +102,25 @@ static bool param_at(const struct mpk_payload *p, size_t index, struct mpk_span 
 
 static void put_param_counts(const struct mpk_payload *p, struct mpk_strbuf *out)
 {
-	const struct mpk_params *params = params_of(p);
+	const struct mpk_payload_view *row = mpk_payload_view_of(p);
+	const struct mpk_params *params = row->params(p);
 	uint64_t bytes = 0;
 
 	for (size_t i = 0; i < params->names.count; i++)
 		bytes += params->tensors[i].data.len; /* parts of one file: the sum cannot wrap */
-	mpk_put_tensor_counts(params->names.count, bytes,
-			      p->tag == MPK_PAYLOAD_CONSTS ? "constant" : "parameter", out);
+	mpk_put_tensor_counts(params->names.count, bytes, row->params_word, out);
 }
 
 static void put_param(const struct mpk_payload *p, size_t index, struct mpk_strbuf *out)
 {
-	const struct mpk_params *params = params_of(p);
+	const struct mpk_params *params = mpk_payload_view_of(p)->params(p);
 
-	mpk_tensor_text(params->names.items[index], &params->tensors[index], out);
+	mpk_tensor_text(params->names.items[index], &params->tensors[index], NULL, out);
 }
 
 const struct mpk_payload_view mpk_payload_view_consts = {
+	.params = host_consts,
+	.params_word = "constant",
 	.part = param_at,
 	.defines = param_at,
 	.counts = put_param_counts,
@@ -188,7 +194,8 @@ static size_t draw_node(struct mpk_graph_builder *b, const struct mpk_graph_json
 				: plain     ? MPK_MODEL_BUILTIN
 					    : MPK_MODEL_OPERATOR,
 				&label, &detail);
-	mpk_graph_add_type(b, at, at == MPK_NO_NODE ? NULL : b->nodes[at].detail);
+	if (at != MPK_NO_NODE)
+		b->nodes[at].type = b->nodes[at].detail;
 	return at;
 }
 
@@ -412,6 +419,8 @@ static void factory_diff(struct mpk_differ *d, const struct mpk_payload_content 
 }
 
 const struct mpk_payload_view mpk_payload_view_factory = {
+	.params = factory_params,
+	.params_word = "parameter",
 	.read = read_storage,
 	.part = param_at,
 	.counts = put_param_counts,

@@ -28,7 +28,8 @@ size_t mpk_graph_add_node(struct mpk_graph_builder *b, enum mpk_model_node_kind 
 
 enum { TYPES_MAX = 1000 }; /* bytes */
 
-void mpk_graph_add_type(struct mpk_graph_builder *b, size_t node, const char *type)
+/* A node computes one more value of this type, in the builder's arena; NULL: not known. */
+static void add_type(struct mpk_graph_builder *b, size_t node, const char *type)
 {
 	const char *old;
 
@@ -64,7 +65,7 @@ void mpk_graph_pass(struct mpk_graph_builder *b, struct mpk_graph_register *reg,
 {
 	/* who gets the memory first writes to it: from here on the value comes from there */
 	if (reg->is_room) {
-		mpk_graph_add_type(b, node, reg->type);
+		add_type(b, node, reg->type);
 		*reg = (struct mpk_graph_register){ .node = node };
 	} else if (reg->node != node)
 		mpk_graph_add_edge(b, reg->node, node, "");

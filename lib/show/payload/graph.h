@@ -72,10 +72,6 @@ struct mpk_graph_register {
 size_t mpk_graph_add_node(struct mpk_graph_builder *b, enum mpk_model_node_kind kind,
 			  const struct mpk_strbuf *label, const struct mpk_strbuf *detail);
 
-/* mpk_graph_add_type - a node computes one more value of this type
- * @type    in the builder's arena; NULL: not known */
-void mpk_graph_add_type(struct mpk_graph_builder *b, size_t node, const char *type);
-
 /* mpk_graph_add_edge - append an edge, unless it is the last one again; nothing from MPK_NO_NODE
  * @label   static storage */
 void mpk_graph_add_edge(struct mpk_graph_builder *b, size_t from, size_t to, const char *label);

@@ -15,7 +15,6 @@
 #include "compat/release.h"
 #include "payload.h"
 #include "payload/graph.h"
-#include "payload/stats.h"
 #include "signature/signature.h"
 #include "text/json.h"
 
@@ -25,6 +24,32 @@ struct mpk_graph_json; /* graphjson/graphjson.h */
 struct mpk_code_piece {
 	const struct mpk_span *key; /* the one kernel it is for; NULL: all of the table */
 	struct mpk_code_info code;
+};
+
+/* The values of a tensor in a few numbers. */
+enum mpk_stats_kind {
+	MPK_STATS_NONE, /* of a type that is not read here: complex, 4 and 8-bit floats, ... */
+	MPK_STATS_FLOAT,
+	MPK_STATS_SIGNED,
+	MPK_STATS_UNSIGNED, /* bool among them */
+};
+
+struct mpk_stats {
+	enum mpk_stats_kind kind;
+	uint64_t count;      /* elements, lanes counted one by one */
+	uint64_t nans, infs; /* not in the numbers below */
+	union {
+		struct {
+			double min, max;
+		} f;
+		struct {
+			int64_t min, max;
+		} i;
+		struct {
+			uint64_t min, max;
+		} u;
+	} range;     /* meaningful when count > nans + infs */
+	double mean; /* meaningful as range is */
 };
 
 /* A tensor of the payload, and its values in short. */
@@ -84,6 +109,9 @@ struct mpk_payload_calls {
 struct mpk_payload_view {
 	/* The table of kernels that device code comes with. */
 	const struct mpk_kernels *(*kernels)(const struct mpk_payload *p);
+	/* Tensors with names, and what one of them is called: "parameter". */
+	const struct mpk_params *(*params)(const struct mpk_payload *p);
+	const char *params_word;
 	/* Reads the code or the graph, for all that ask about it later; out is zero. */
 	enum mpk_code (*read)(const struct mpk_payload_content *c, struct mpk_arena *arena,
 			      struct mpk_node_info *out, struct mpk_error *err);
@@ -147,9 +175,18 @@ const struct mpk_payload_view *mpk_payload_view_of(const struct mpk_payload *p);
 /* mpk_view_kernel_text - append "name(handle, int32)", and the launch tags when tags */
 void mpk_view_kernel_text(const struct mpk_function_info *f, bool tags, struct mpk_strbuf *out);
 
-/* mpk_tensor_text - append "w1: float32[4, 24] (384 B)" */
+/* mpk_stats_of - read every element: float16, bfloat16, float32, float64, integers of 8 to 64
+ * bits and bool; little-endian, unaligned */
+struct mpk_stats mpk_stats_of(const struct mpk_tensor_record *t);
+
+/* mpk_stats_text - append "min -1, max 2.5, mean 0.25, 1 NaN, 2 infinite"; nothing when
+ * there is nothing to say */
+void mpk_stats_text(const struct mpk_stats *s, struct mpk_strbuf *out);
+
+/* mpk_tensor_text - append "w1: float32[4, 24] (384 B)"
+ * @stats   and after it its values in short; NULL: nobody has read them */
 void mpk_tensor_text(struct mpk_span name, const struct mpk_tensor_record *t,
-		     struct mpk_strbuf *out);
+		     const struct mpk_stats *stats, struct mpk_strbuf *out);
 
 /* mpk_put_tensor_counts - append ", 3 parameters (1.2 KiB)"
  * @what    one of them is called so: "parameter" */

@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "model/filter.h"
 #include "model/kernel_list.h"
 #include "size/size.h"
 #include "text/escape.h"
@@ -340,7 +339,8 @@ static void size_csv(const void *what, struct mpk_style style, struct mpk_strbuf
 	struct mpk_kernel_list kernels;
 
 	(void)style;
-	if (mpk_view_all_kernels(view, &scratch, &kernels, NULL) != MPK_OK) {
+	if (mpk_kernel_list_read(view, MPK_KERNELS_OF_FILE, 0, &scratch, &kernels, NULL) !=
+	    MPK_OK) {
 		out->failed = true;
 		return;
 	}

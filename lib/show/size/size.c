@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the bytes of a file are: sections of the library around the blob, files that its payloads
+/* size.c - where the bytes of a file are: sections of the library around the blob, files that its payloads
  * would make, machine code by kernel. Equal content is found by sorting, not by digests: what is
  * reported as a copy is one. */
 #include "size/size.h"
@@ -7,14 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/num.h"
+#include "base/strmap.h"
 #include "base/vec.h"
 #include "elf/object_image.h"
 #include "elf/reader.h"
-#include "model/embedded.h"
-#include "model/filter.h"
+#include "io/digest.h"
+#include "model/device_code.h"
 #include "model/node_info.h"
-#include "size/internal/device.h"
 #include "text/names.h"
 
 enum { COPY_MIN = 64 }; /* shorter pieces are alike by chance, and not worth a line */
@@ -31,7 +30,7 @@ struct sizer {
 	struct mpk_error *err;
 	struct growing sections, modules, files, kernels;
 	const struct mpk_view_node
-		*whole; /* the module whose rows are added, where it is shown whole */
+		*whole; /* the module whose rows are added, if it is shown whole */
 	bool shows_all; /* the code beside the tree whose rows are added is */
 };
 
@@ -55,8 +54,7 @@ static enum mpk_code size_add(const struct sizer *s, struct growing *g, struct m
 	return MPK_OK;
 }
 
-/* Arrays grow in malloc and are moved to the arena once: growing there would leave each smaller
- * copy in it. */
+/* Arrays grow in malloc and are moved to the arena once: growing there would leave each smaller copy in it. */
 static enum mpk_code size_settle(const struct sizer *s, struct growing *g,
 				 struct mpk_size_list *out)
 {
@@ -71,11 +69,10 @@ static enum mpk_code size_settle(const struct sizer *s, struct growing *g,
 static int size_larger_first(const void *a, const void *b)
 {
 	const struct mpk_size_item *x = a, *y = b;
-	int order;
+	int order = mpk_span_compare(x->name, y->name);
 
 	if (x->bytes != y->bytes)
 		return x->bytes > y->bytes ? -1 : 1;
-	order = mpk_span_compare(x->name, y->name);
 	return order || !x->path || !y->path ? order : mpk_natural_compare(x->path, y->path);
 }
 
@@ -136,22 +133,21 @@ static enum mpk_code size_read_sections(struct sizer *s, uint64_t *other)
 	return MPK_OK;
 }
 
-/* A payload that did not decode is one part: its bytes are there all the same and must be in the
- * sum. */
+/* A payload that did not decode is one part: its bytes are there all the same and must be in the sum. */
 static enum mpk_code read_files(struct sizer *s, const struct mpk_view_node *n)
 {
 	struct mpk_extracted_files files = { 0 };
 	struct mpk_span payload = n->node->payload;
 
+	if (!n->decoded && payload.len)
+		return size_add(s, &s->files,
+				(struct mpk_size_item){ .path = n->path,
+							.node = n,
+							.name = mpk_span_str("payload"),
+							.data = payload,
+							.bytes = payload.len });
 	if (!n->decoded)
-		return payload.len
-			       ? size_add(s, &s->files,
-					  (struct mpk_size_item){ .path = n->path,
-								  .node = n,
-								  .name = mpk_span_str("payload"),
-								  .data = payload,
-								  .bytes = payload.len })
-			       : MPK_OK;
+		return MPK_OK;
 	MPK_TRY(mpk_payload_extract(n->payload, s->arena, &files, s->err));
 	for (size_t i = 0; i < files.count; i++) {
 		const struct mpk_extracted_file *f = &files.items[i];
@@ -165,13 +161,24 @@ static enum mpk_code read_files(struct sizer *s, const struct mpk_view_node *n)
 	return MPK_OK;
 }
 
-/* Kernels with code of their own, or in code that says how long each is. What is wrong with code
- * that does not read, --verify tells. */
+/* Kernels of code that says how long each is. */
+static enum mpk_code add_kernels_of(struct sizer *s, const char *path,
+				    const struct mpk_view_node *n, const struct mpk_code_info *code)
+{
+	for (size_t i = 0; i < code->kernel_count; i++)
+		MPK_TRY(size_add(s, &s->kernels,
+				 (struct mpk_size_item){ .path = path,
+							 .node = n,
+							 .name = code->kernels[i].name,
+							 .bytes = code->kernels[i].code_bytes }));
+	return MPK_OK;
+}
+
+/* Kernels with code of their own, or in code of all. What is wrong with code that does not read, --verify tells. */
 static enum mpk_code size_read_kernels(struct sizer *s, size_t index)
 {
 	const struct mpk_view_node *n = &s->view->nodes[index];
 	const struct mpk_kernels *k = mpk_view_kernels(n);
-	const struct mpk_code_info *code;
 	const struct mpk_node_info *info;
 
 	for (size_t i = 0; k && i < k->source_count; i++)
@@ -184,14 +191,7 @@ static enum mpk_code size_read_kernels(struct sizer *s, size_t index)
 	if (!k || k->layout != MPK_KERNELS_PLAIN || !mpk_code_format_of(k->data)->has_code_bytes)
 		return MPK_OK;
 	MPK_TRY(mpk_view_info(s->view, index, &info, s->err));
-	code = &info->pieces[0].code;
-	for (size_t i = 0; i < code->kernel_count; i++)
-		MPK_TRY(size_add(s, &s->kernels,
-				 (struct mpk_size_item){ .path = n->path,
-							 .node = n,
-							 .name = code->kernels[i].name,
-							 .bytes = code->kernels[i].code_bytes }));
-	return MPK_OK;
+	return add_kernels_of(s, n->path, n, &info->pieces[0].code);
 }
 
 /* A module's own row has the bytes of its payload, of which the parts are a breakdown: the two
@@ -214,8 +214,7 @@ static enum mpk_code read_modules(struct sizer *s)
 	return MPK_OK;
 }
 
-/* Longest first, then by bytes, so that equal content is adjacent. Most comparisons end at the
- * length. */
+/* Longest first, then by bytes, so that equal content is adjacent. Most comparisons end at the length. */
 static int by_content(const void *a, const void *b)
 {
 	const struct mpk_size_item *x = a, *y = b;
@@ -265,34 +264,216 @@ static enum mpk_code find_copies(struct mpk_arena *arena, struct mpk_size *out,
 /* Code beside the tree: a part of its own, and its kernels. */
 static enum mpk_code read_embedded(struct sizer *s, const struct mpk_view_code *c)
 {
-	const struct mpk_code_info *code = &c->code;
-
 	s->shows_all = mpk_view_shows(s->view, mpk_span_str(c->path));
 	MPK_TRY(size_add(s, &s->files,
 			 (struct mpk_size_item){ .path = c->path,
 						 .name = mpk_span_str(c->at->name),
 						 .data = c->at->bytes,
 						 .bytes = c->at->bytes.len }));
-	for (size_t i = 0; code->format->has_code_bytes && i < code->kernel_count; i++)
-		MPK_TRY(size_add(s, &s->kernels,
-				 (struct mpk_size_item){ .path = c->path,
-							 .name = code->kernels[i].name,
-							 .bytes = code->kernels[i].code_bytes }));
+	return c->code.format->has_code_bytes ? add_kernels_of(s, c->path, NULL, &c->code) : MPK_OK;
+}
+
+/* --- GPU code of any library ---------------------------------------------------------------- */
+
+/* One kernel of one image. */
+struct seen {
+	const char *path, *target;
+	struct mpk_span name;
+	uint64_t bytes;
+	uint8_t digest[MPK_XXH128_BYTES];
+};
+
+/* What is read of a container is forgotten before the next: of a kernel stay its name, its device and the digest of
+ * its code. */
+struct reading {
+	struct sizer *s;
+	struct mpk_strmap names; /* kernel names are the same in every image of a container */
+	const char **kept;       /* by the number in names; malloc'ed */
+	size_t kept_cap;
+	struct seen *seen; /* malloc'ed */
+	size_t count, cap;
+};
+
+static void reading_fini(struct reading *r)
+{
+	mpk_strmap_fini(&r->names);
+	free(r->kept);
+	free(r->seen);
+}
+
+/* One copy of each text in the arena: a library has a million kernels of some thousand names. */
+static enum mpk_code size_keep_name(struct reading *r, struct mpk_span text, const char **out,
+				    struct mpk_error *err)
+{
+	size_t n;
+	const char *copy;
+
+	if (mpk_strmap_find(&r->names, text, &n)) {
+		*out = r->kept[n];
+		return MPK_OK;
+	}
+	copy = mpk_arena_text(r->s->arena, text);
+	MPK_TRY_ALLOC(copy, err);
+	MPK_TRY_ALLOC(mpk_vec_reserve(&r->kept, &r->kept_cap, r->names.count + 1, sizeof *r->kept),
+		      err);
+	r->kept[r->names.count] = copy;
+	if (mpk_strmap_put(&r->names, mpk_span_of(copy, text.len), r->names.count, &n) < 0)
+		return mpk_fail_nomem(err);
+	*out = copy;
 	return MPK_OK;
 }
 
-static enum mpk_code add_part(void *arg, struct mpk_size_item item)
+/* Machine code of less than COPY_MIN bytes is listed and not compared. */
+static enum mpk_code size_add_kernel(struct reading *r, const char *path, const char *target,
+				     const struct mpk_code_kernel *k, struct mpk_error *err)
 {
-	struct sizer *s = arg;
+	struct seen s = { .path = path, .target = target, .bytes = k->code_bytes };
+	const char *name;
 
-	return size_add(s, &s->files, item);
+	MPK_TRY(size_keep_name(r, k->name, &name, err));
+	s.name = mpk_span_of(name, k->name.len);
+	MPK_TRY(size_add(r->s, &r->s->kernels,
+			 (struct mpk_size_item){ .path = path, .name = s.name, .bytes = s.bytes }));
+	if (k->code.len < COPY_MIN)
+		return MPK_OK;
+	MPK_TRY(mpk_digest_span(MPK_DIGEST_XXH128, k->code, s.digest, err));
+	MPK_TRY_ALLOC(mpk_vec_reserve(&r->seen, &r->cap, r->count + 1, sizeof s), err);
+	r->seen[r->count++] = s;
+	return MPK_OK;
 }
 
-static enum mpk_code size_add_kernel(void *arg, struct mpk_size_item item)
+/* An image by itself, or all of a container that has no images. */
+static enum mpk_code size_add_image(struct reading *r, const char *container,
+				    const struct mpk_code_info *image, struct mpk_error *err)
 {
-	struct sizer *s = arg;
+	const char *target, *path;
 
-	return size_add(s, &s->kernels, item);
+	if (!image->format || !image->format->has_code_bytes || !image->kernel_count)
+		return MPK_OK;
+	MPK_TRY(size_keep_name(r, mpk_span_str(mpk_device_target(image)), &target, err));
+	path = mpk_arena_printf(r->s->arena, "%s %s", container, target);
+	MPK_TRY_ALLOC(path, err);
+	for (size_t i = 0; i < image->kernel_count; i++)
+		MPK_TRY(size_add_kernel(r, path, target, &image->kernels[i], err));
+	return MPK_OK;
+}
+
+/* Parts are containers as they stand in the file: what is equal packed is equal unpacked. */
+static enum mpk_code size_read_container(const struct mpk_view_code *c, void *arg,
+					 struct mpk_error *err)
+{
+	struct reading *r = arg;
+	const char *path, *name, *word = c->code.format->word;
+
+	MPK_TRY(size_keep_name(r, mpk_span_str(c->path), &path, err));
+	MPK_TRY(size_keep_name(r, mpk_span_str(word ? word : "other"), &name, err));
+	MPK_TRY(size_add(r->s, &r->s->files,
+			 (struct mpk_size_item){ .path = path,
+						 .name = mpk_span_str(name),
+						 .data = c->at->bytes,
+						 .bytes = c->at->bytes.len }));
+	if (!c->code.image_count)
+		return size_add_image(r, path, &c->code, err);
+	for (size_t i = 0; i < c->code.image_count; i++)
+		MPK_TRY(size_add_image(r, path, &c->code.images[i], err));
+	return MPK_OK;
+}
+
+/* Digest first, as it separates nearly all. */
+static int like_code(const struct seen *x, const struct seen *y)
+{
+	int order = memcmp(x->digest, y->digest, sizeof x->digest);
+
+	order = order ? order : mpk_span_compare(x->name, y->name);
+	return order ? order : strcmp(x->target, y->target);
+}
+
+/* The path makes the order complete, so that the output does not depend on qsort. */
+static int by_code(const void *a, const void *b)
+{
+	const struct seen *x = a, *y = b;
+	int order = like_code(x, y);
+
+	return order ? order : strcmp(x->path, y->path);
+}
+
+/* By what could be saved: one copy stays, so that a kernel counts one time less than it is there. */
+static int most_first(const void *a, const void *b)
+{
+	const struct mpk_size_kernel *x = a, *y = b;
+	uint64_t left = x->item.bytes * (x->count - 1), right = y->item.bytes * (y->count - 1);
+	int order = mpk_span_compare(x->item.name, y->item.name);
+
+	if (left != right)
+		return left > right ? -1 : 1;
+	order = order ? order : strcmp(x->target, y->target);
+	return order ? order : strcmp(x->item.path, y->item.path);
+}
+
+/* Equal digests of 128 bits count as equal code: the code itself is forgotten by now. Groups need two members, so
+ * that half of the kernels is room enough. */
+static enum mpk_code find_same(struct reading *r, struct mpk_size *out, struct mpk_error *err)
+{
+	struct mpk_size_kernel *same = mpk_arena_array(r->s->arena, r->count / 2, sizeof *same);
+	size_t n = 0, end;
+
+	MPK_TRY_ALLOC(same, err);
+	if (r->count)
+		qsort(r->seen, r->count, sizeof *r->seen, by_code);
+	for (size_t i = 0; i < r->count; i = end) {
+		const struct seen *s = &r->seen[i];
+
+		for (end = i + 1; end < r->count && s->bytes == r->seen[end].bytes &&
+				  like_code(s, &r->seen[end]) == 0;)
+			end++;
+		if (end == i + 1)
+			continue;
+		same[n++] = (struct mpk_size_kernel){
+			.item = { .path = s->path, .name = s->name, .bytes = s->bytes },
+			.target = s->target,
+			.count = end - i,
+		};
+	}
+	if (n)
+		qsort(same, n, sizeof *same, most_first);
+	out->same_kernels = same;
+	out->same_kernel_count = n;
+	return MPK_OK;
+}
+
+/* A line for each device and sort of code, "sm_90 cubin", from the same rows that the listing shows. */
+static enum mpk_code read_rows(const struct sizer *s, struct mpk_size *out)
+{
+	struct mpk_device_rows rows;
+	struct mpk_size_item *items;
+
+	MPK_TRY(mpk_device_rows(s->view, s->arena, &rows, s->err));
+	items = mpk_arena_array(s->arena, rows.count, sizeof *items);
+	MPK_TRY_ALLOC(items, s->err);
+	for (size_t i = 0; i < rows.count; i++) {
+		const char *name = mpk_arena_printf(s->arena, "%s %s", rows.items[i].target,
+						    rows.items[i].what);
+
+		MPK_TRY_ALLOC(name, s->err);
+		items[i] = (struct mpk_size_item){ .name = mpk_span_str(name),
+						   .bytes = rows.items[i].bytes };
+	}
+	out->gpu = (struct mpk_size_list){ items, rows.count };
+	return MPK_OK;
+}
+
+/* The images, their kernels, and which kernels are the same: name, device and machine code are. Compression does not
+ * find that, as each image is packed alone. */
+static enum mpk_code read_devices(struct sizer *s, struct mpk_size *out)
+{
+	MPK_CLEANUP(reading_fini) struct reading r = { .s = s };
+
+	if (!s->view->image->device_count)
+		return MPK_OK;
+	MPK_TRY(read_rows(s, out));
+	MPK_TRY(mpk_device_each(s->view, size_read_container, &r, s->err));
+	sort_largest(&s->kernels); /* there may be thousands */
+	return find_same(&r, out, s->err);
 }
 
 enum mpk_code mpk_size_read(const struct mpk_view *view, struct mpk_arena *arena,
@@ -300,16 +481,13 @@ enum mpk_code mpk_size_read(const struct mpk_view *view, struct mpk_arena *arena
 {
 	MPK_CLEANUP(sizer_fini) struct sizer s = { .view = view, .arena = arena, .err = err };
 	struct mpk_size size = { .view = view };
-	const struct mpk_size_sink sink = { arena, add_part, size_add_kernel, &s };
 
 	MPK_TRY(size_read_sections(&s, &size.other));
 	MPK_TRY(read_modules(&s));
 	for (size_t i = 0; i < view->image->embedded_count; i++)
 		MPK_TRY(read_embedded(&s, &view->embedded[i]));
 	s.shows_all = false;
-	MPK_TRY(mpk_size_read_devices(view, &sink, &size, err));
-	if (view->image->device_count) /* there may be thousands */
-		sort_largest(&s.kernels);
+	MPK_TRY(read_devices(&s, &size));
 	MPK_TRY(size_settle(&s, &s.sections, &size.sections));
 	MPK_TRY(size_settle(&s, &s.modules, &size.modules));
 	MPK_TRY(size_settle(&s, &s.files, &size.files));
@@ -317,46 +495,4 @@ enum mpk_code mpk_size_read(const struct mpk_view *view, struct mpk_arena *arena
 	MPK_TRY(find_copies(arena, &size, err));
 	*out = size;
 	return MPK_OK;
-}
-
-/* Binary and decimal units, as in IEC 80000-13: KiB is 1024, kB is 1000. A product that overflows
- * is refused and not clipped. */
-bool mpk_size_parse(struct mpk_span text, uint64_t *out)
-{
-	static const struct {
-		const char *name;
-		uint64_t bytes;
-	} units[] = {
-		{ "", 1 },
-		{ "B", 1 },
-		{ "KiB", 1024 },
-		{ "MiB", 1 << 20 },
-		{ "GiB", 1 << 30 },
-		{ "TiB", (uint64_t)1 << 40 },
-		/* a letter alone as in ls, dd and du */
-		{ "K", 1024 },
-		{ "M", 1 << 20 },
-		{ "G", 1 << 30 },
-		{ "T", (uint64_t)1 << 40 },
-		{ "kB", 1000 },
-		{ "KB", 1000 },
-		{ "MB", 1000000 },
-		{ "GB", 1000000000 },
-		{ "TB", 1000000000000 },
-	};
-	struct mpk_span number = text, unit;
-	uint64_t value;
-
-	for (number.len = 0; number.len < text.len; number.len++)
-		if (text.data[number.len] < '0' || text.data[number.len] > '9')
-			break;
-	unit = mpk_span_of(text.data + number.len, text.len - number.len);
-	while (unit.len && unit.data[0] == ' ')
-		unit = mpk_span_of(unit.data + 1, unit.len - 1);
-	if (!mpk_parse_u64(number, &value))
-		return false;
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(units); i++)
-		if (mpk_span_is(unit, units[i].name))
-			return mpk_mul_u64(value, units[i].bytes, out);
-	return false;
 }

@@ -61,8 +61,4 @@ enum mpk_code mpk_size_read(const struct mpk_view *view, struct mpk_arena *arena
  * stable (minspect(1)). */
 extern const struct mpk_answer mpk_answer_size;
 
-/* mpk_size_parse - "2GiB", "500 MB", "4096": KiB is 1024, kB and KB are 1000
- * Returns  true and sets *out; false when it is no size or does not fit */
-bool mpk_size_parse(struct mpk_span text, uint64_t *out);
-
 #endif

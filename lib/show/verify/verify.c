@@ -11,6 +11,7 @@
 #include "base/vec.h"
 #include "model/node_info.h"
 #include "text/escape.h"
+#include "text/phrase.h"
 #include "verify/verify.h"
 
 /* One check on one module. The position is set before each call, so that a check that says
@@ -84,7 +85,6 @@ enum mpk_code mpk_verify_payloads(const struct mpk_view *view, struct mpk_arena 
 
 	MPK_TRY(verify_read_code(view, err));
 	run_table(&v, mpk_checks_payload);
-	run_table(&v, mpk_checks_code);
 	return report->failed ? mpk_fail_nomem(err) : MPK_OK;
 }
 
@@ -127,13 +127,12 @@ static int by_kernel(const void *a, const void *b)
 }
 
 /* Checks with of_kernels alone: findings about a module as a whole have no row to appear in. */
-static void run_kernel_checks(struct mpk_verify *v, const struct mpk_check *checks,
-			      const struct mpk_view_node *node)
+static void run_kernel_checks(struct mpk_verify *v, const struct mpk_view_node *node)
 {
-	for (; checks->name; checks++) {
-		v->check = checks->name;
-		if (checks->of_kernels)
-			run_node(v, checks, node);
+	for (const struct mpk_check *c = mpk_checks_payload; c->name; c++) {
+		v->check = c->name;
+		if (c->of_kernels)
+			run_node(v, c, node);
 	}
 }
 
@@ -142,8 +141,7 @@ static enum mpk_code find_in_node(struct mpk_verify *v, struct finder *f,
 				  struct mpk_view_node *node, struct mpk_error *err)
 {
 	f->count = 0;
-	run_kernel_checks(v, mpk_checks_payload, node);
-	run_kernel_checks(v, mpk_checks_code, node);
+	run_kernel_checks(v, node);
 	if (v->report->failed || f->failed)
 		return mpk_fail_nomem(err);
 	if (!f->count)
@@ -183,9 +181,7 @@ enum mpk_code mpk_verify_run(const struct mpk_view *view, const struct mpk_verif
 		run_table(&v, mpk_checks_elf);
 		run_table(&v, mpk_checks_dynamic);
 	}
-	run_table(&v, mpk_checks_tree);
-	run_table(&v, mpk_checks_embedded);
-	run_table(&v, mpk_checks_origin);
+	run_table(&v, mpk_checks_contents);
 	return mpk_verify_payloads(view, arena, report, err);
 }
 
@@ -232,9 +228,9 @@ void mpk_verify_say_at(struct mpk_verify *v, enum mpk_severity severity,
 
 /* --- as text and JSON ------------------------------------------------------------------- */
 
-void mpk_verify_print_finding(const struct mpk_finding *f, struct mpk_style style,
-			      struct mpk_strbuf *out)
+static void finding_line(const void *what, struct mpk_style style, struct mpk_strbuf *out)
 {
+	const struct mpk_finding *f = what;
 	const char *color = f->severity == MPK_ERROR ? "\033[1;31m" : "\033[1;33m";
 	char position[768];
 
@@ -247,11 +243,7 @@ void mpk_verify_print_finding(const struct mpk_finding *f, struct mpk_style styl
 	mpk_strbuf_printf(out, " [%s]\n", f->check);
 }
 
-static void print_count(size_t count, const char *what, struct mpk_strbuf *out)
-{
-	if (count)
-		mpk_strbuf_printf(out, ", %zu %s%s", count, what, count == 1 ? "" : "s");
-}
+const struct mpk_answer mpk_answer_finding = { .line = finding_line };
 
 /* Who asked for a signature wants to see that there is one, also where other notes are left out. */
 static void put_signed(const struct mpk_verified *v, struct mpk_strbuf *out)
@@ -276,14 +268,13 @@ static void verify_text(const void *what, struct mpk_style style, struct mpk_str
 	mpk_report_sort(report);
 	for (size_t i = 0; i < report->count; i++)
 		if (style.verbose || report->findings[i].severity != MPK_NOTE)
-			mpk_verify_print_finding(&report->findings[i], style, out);
+			finding_line(&report->findings[i], style, out);
 	mpk_escape(out, mpk_span_str(v->file));
+	mpk_strbuf_puts(out, report->errors ? ": " : ": no errors");
 	if (report->errors)
-		mpk_strbuf_printf(out, ": %zu error%s", report->errors,
-				  report->errors == 1 ? "" : "s");
-	else
-		mpk_strbuf_puts(out, ": no errors");
-	print_count(report->warnings, "warning", out);
+		mpk_put_count(out, report->errors, "error");
+	if (report->warnings)
+		mpk_put_also(out, report->warnings, "warning");
 	if (report->dropped)
 		mpk_strbuf_printf(out, ", %zu left out", report->dropped);
 	mpk_strbuf_putc(out, '\n');

@@ -62,13 +62,8 @@ struct mpk_check {
 };
 
 /* The checks in the order they run; each array ends with a row whose name is NULL. */
-extern const struct mpk_check mpk_checks_elf[];
-extern const struct mpk_check mpk_checks_dynamic[];
-extern const struct mpk_check mpk_checks_tree[];
-extern const struct mpk_check mpk_checks_payload[];
-extern const struct mpk_check mpk_checks_code[];
-extern const struct mpk_check mpk_checks_embedded[];
-extern const struct mpk_check mpk_checks_origin[];
+extern const struct mpk_check mpk_checks_elf[], mpk_checks_dynamic[];
+extern const struct mpk_check mpk_checks_contents[], mpk_checks_payload[];
 
 /* mpk_verify_run - run every check
  * What the code says is read unless a view asked before, and stays with the nodes.
@@ -108,9 +103,8 @@ enum mpk_code mpk_verify_contents(const struct mpk_tree *tree, const char *name,
 				  void (*place)(void *data, size_t node, struct mpk_error *error),
 				  void *data, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_verify_print_finding - append one finding as a line: where, how bad, what, which check */
-void mpk_verify_print_finding(const struct mpk_finding *f, struct mpk_style style,
-			      struct mpk_strbuf *out);
+/* of struct mpk_finding: a line, where, how bad, what, which check */
+extern const struct mpk_answer mpk_answer_finding;
 
 /* What --verify says of a file. */
 struct mpk_verified {

@@ -16,7 +16,7 @@ plant()
 }
 plant 'the environment' lib/run/executor/machine getenv
 plant 'its next of kin' lib/run/runtime/node secure_getenv
-plant 'output' lib/run/abi/legacy puts
+plant 'output' lib/run/abi/convention puts
 plant 'output, as compilers check it' lib/run/device/cpu __printf_chk
 plant 'a process, in what is called' lib/ground/base/vec popen
 plant 'a signal' lib/run/executor/relax/vm sigaction

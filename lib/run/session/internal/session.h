@@ -100,15 +100,10 @@ static inline bool mpk_watch_is_asked(const struct mpk_watch *watch)
 	return watch->profiles || watch->traces || watch->dump || watch->compare;
 }
 
-/* mpk_argument_hint_add - to the error of a host function whose arguments do not fit its signature:
- * a call that works */
-void mpk_argument_hint_add(const struct mpk_library_options *options, const struct mpk_call *call,
-			   struct mpk_arena *arena, struct mpk_error *err);
-
-/* mpk_model_hint_add - to the error of a function of a model whose values do not fit its signature: a call that
- * works */
-void mpk_model_hint_add(const struct mpk_function *f, const struct mpk_args *args,
-			struct mpk_error *err);
+/* mpk_session_hint_add - to the error of a call whose arguments do not fit the signature of its function: a call
+ * that works (hint.c) */
+void mpk_session_hint_add(struct mpk_session *s, const struct mpk_args *args,
+			  struct mpk_error *err);
 
 /* --- inputs from a file of parameters (params.c) ------------------------------------------------ */
 

@@ -57,17 +57,11 @@ struct mpk_wire_map {
 	uint64_t pos;
 };
 
-/* mpk_wire_map_fd - map the first bytes bytes of fd; one reference in *out
- * For when all that could write to fd have ended.
- * Returns  MPK_OK; MPK_E_RAISED: they are not there, or nobody wrote them; MPK_E_NOMEM */
-enum mpk_code mpk_wire_map_fd(int fd, uint64_t bytes, struct mpk_wire_map **out,
-			      struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_wire_copy_fd - the same as a copy, which nobody can change any more
- * Returns  as mpk_wire_map_fd; MPK_E_IO */
-enum mpk_code mpk_wire_copy_fd(int fd, uint64_t bytes, struct mpk_wire_map **out,
-			       struct mpk_error *err) MPK_MUST_CHECK;
+/* mpk_wire_map_drop - a reference less; NULL is fine */
 void mpk_wire_map_drop(struct mpk_wire_map *m);
+
+/* mpk_wire_damaged - MPK_E_RAISED: what came back is not what the child's own code writes */
+enum mpk_code mpk_wire_damaged(struct mpk_error *err);
 
 /* mpk_wire_get - the next bytes as a view
  * Returns  MPK_OK; MPK_E_RAISED when the reply ends early */

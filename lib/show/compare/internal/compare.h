@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "compare/host.h"
+#include "compare/compare.h"
 
 /* --- What addresses in the host code of two files mean --- */
 

@@ -40,45 +40,36 @@ enum mpk_code mpk_match_modules(const struct mpk_view *a, const struct mpk_view 
 struct mpk_diff_code_side {
 	struct mpk_span bytes;
 	const struct mpk_code_info *code; /* NULL: nobody read them as code */
+	bool is_listing;                  /* of byte code (mpk_relax_dump, mpk_relay_dump) */
 };
 
-/* mpk_diff_code - changes of two texts line by line, of cubins by section, of fatbins by image, of SPIR-V
- * by whether only names and lines changed; of anything else by bytes
+/* mpk_diff_code - changes of two texts line by line, of listings by function, where numbers of instructions do not
+ * count, of cubins by section, of fatbins by image, of SPIR-V by whether only names and lines changed; of anything
+ * else by bytes
  * @what, @name   the thing that has the code: "part", "kernels.ptx" */
 void mpk_diff_code(struct mpk_differ *d, const char *what, struct mpk_span name,
 		   struct mpk_diff_code_side a, struct mpk_diff_code_side b);
 
-/* mpk_diff_kernel - changes of the figures of one kernel, and of its machine code
- * mpk_diff_kernels - changes of the figures of kernels that both lists have, and of their machine code */
-void mpk_diff_kernel(struct mpk_differ *d, const struct mpk_listed_kernel *a,
-		     const struct mpk_listed_kernel *b);
-void mpk_diff_kernels(struct mpk_differ *d, const struct mpk_kernel_list *a,
-		      const struct mpk_kernel_list *b);
+/* mpk_spirv_same_code - whether two modules have the same instructions, but for names, source texts and
+ * lines, and the number of the tool that wrote them
+ * @a, @b   any bytes; what does not read is not the same */
+bool mpk_spirv_same_code(struct mpk_span a, struct mpk_span b);
 
-/* mpk_diff_listings - two listings of byte code (mpk_relax_dump, mpk_relay_dump), function by function,
- * an instruction a line; numbers of instructions do not count */
-void mpk_diff_listings(struct mpk_differ *d, struct mpk_span a, struct mpk_span b);
+/* --- kernels.c --------------------------------------------------------------- */
 
-/* mpk_diff_tensors - two tensors of one name */
-void mpk_diff_tensors(struct mpk_differ *d, struct mpk_span name, const struct mpk_tensor_record *a,
-		      const struct mpk_tensor_record *b);
+/* mpk_diff_kernels - changes of the figures of kernels that both have, and of their machine code
+ * @i, @k   of which module of a and of b, or which code beside the tree */
+void mpk_diff_kernels(struct mpk_differ *d, enum mpk_kernels_of of, const struct mpk_view *a,
+		      size_t i, const struct mpk_view *b, size_t k);
 
-/* --- device.c ---------------------------------------------------------------- */
-
-/* mpk_diff_devices - images of devices that only one has, kernels of the others that came, went or changed,
- * and images that differ beside their kernels. In which section and container an image is, and how it
- * is packed, is no difference unless it is the only one. */
-void mpk_diff_devices(struct mpk_differ *d, const struct mpk_view *a, const struct mpk_view *b);
+/* mpk_diff_beside - code beside the tree that getters name; then GPU code of any library: images of devices that only
+ * one has, kernels of the others that came, went or changed, and images that differ beside their kernels. In
+ * which section and container an image is, and how it is packed, is no difference unless it is the only one. */
+void mpk_diff_beside(struct mpk_differ *d, const struct mpk_view *a, const struct mpk_view *b);
 
 /* --- host.c ------------------------------------------------------------------ */
 
-/* mpk_diff_host - all of that */
+/* mpk_diff_host - machine, generation, functions, and the libraries that are needed */
 void mpk_diff_host(struct mpk_differ *d, const struct mpk_view *a, const struct mpk_view *b);
-
-/* mpk_diff_rest - for two files that differ in nothing that was looked at: in which of their sections, or
- * in how many bytes
- * @a_bytes, @b_bytes  the whole files */
-void mpk_diff_rest(struct mpk_differ *d, const struct mpk_view *a, struct mpk_span a_bytes,
-		   const struct mpk_view *b, struct mpk_span b_bytes);
 
 #endif

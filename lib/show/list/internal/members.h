@@ -3,7 +3,7 @@
 #ifndef MPK_LIST_INTERNAL_MEMBERS_H
 #define MPK_LIST_INTERNAL_MEMBERS_H
 
-#include "model/embedded.h"
+#include "model/device_code.h"
 #include "model/node_info.h"
 #include "model/origin.h"
 

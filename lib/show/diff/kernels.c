@@ -1,14 +1,211 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Containers follow the order of the linker's objects, and hold as many images as there are devices: a
+/* kernels.c - what differs between kernels, between code beside the tree, and between GPU code of any library
+ *
+ * Containers follow the order of the linker's objects, and hold as many images as there are devices: a
  * kernel is matched by its name and device in all of them. What is said of a container that is read is
  * kept as digests: two libraries' code would not fit in memory. */
-
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/strmap.h"
 #include "diff/internal/compare.h"
+#include "model/device_code.h"
 #include "text/table.h"
+
+/* --- kernels ------------------------------------------------------------------------------- */
+
+/* Behind the path, that a module which moved has another of. */
+static struct mpk_span kernel_key(const void *item)
+{
+	const struct mpk_listed_kernel *k = item;
+	size_t skip = strlen(k->path);
+
+	return mpk_span_of(k->key.data + skip, k->key.len - skip);
+}
+
+/* A figure that only one format has is no change of the kernel, so it is left out. The list is
+ * in the order of enum mpk_figure, which compare_kernel relies on. */
+static size_t changes_of(const struct mpk_listed_kernel *a, const struct mpk_listed_kernel *b,
+			 struct mpk_figure_change out[MPK_FIGURE_COUNT])
+{
+	size_t n = 0;
+
+	for (unsigned i = 0; i < MPK_FIGURE_COUNT; i++)
+		if (mpk_figures_differ(&a->figures, &b->figures, (enum mpk_figure)i))
+			out[n++] = (struct mpk_figure_change){ (enum mpk_figure)i,
+							       a->figures.values[i],
+							       b->figures.values[i] };
+	return n;
+}
+
+static void put_changes(const struct mpk_figure_change *changes, size_t count,
+			struct mpk_strbuf *out)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct mpk_figure_change *c = &changes[i];
+
+		mpk_strbuf_printf(out, "%s%s ", i ? ", " : "", mpk_figure_row(c->figure)->label);
+		mpk_figure_put(c->figure, c->before, out);
+		mpk_strbuf_puts(out, " -> ");
+		mpk_figure_put(c->figure, c->after, out);
+	}
+}
+
+/* Bytes that differ between two runs of equal length; the caller compares the lengths. */
+static uint64_t count_differing(struct mpk_span a, struct mpk_span b)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < a.len; i++)
+		n += a.data[i] != b.data[i];
+	return n;
+}
+
+static void compare_kernel(struct mpk_differ *d, const struct mpk_listed_kernel *a,
+			   const struct mpk_listed_kernel *b)
+{
+	struct mpk_figure_change changes[MPK_FIGURE_COUNT];
+	size_t count = changes_of(a, b, changes);
+	bool other = a->has_digest && b->has_digest &&
+		     memcmp(a->digest, b->digest, sizeof a->digest) != 0;
+	bool rewritten = a->code.len == b->code.len && a->code.len <= d->code_left;
+	struct mpk_strbuf text = { 0 };
+	struct mpk_difference *item;
+
+	/* charged before the comparison: kernels of a hostile file may all share one long run of
+	 * code */
+	d->code_left -= rewritten ? a->code.len : 0;
+	rewritten = rewritten && !mpk_span_equal(a->code, b->code);
+	if (!count && !rewritten && !other)
+		return;
+	put_changes(changes, count, &text);
+	/* a change of the code's size, the last figure, says already that the code differs */
+	if (other && !(count && changes[count - 1].figure == MPK_FIGURE_CODE))
+		mpk_strbuf_printf(&text, "%scode differs", count ? ", " : "");
+	if (rewritten)
+		mpk_strbuf_printf(&text, "%s%" PRIu64 " of %zu bytes of code differ",
+				  count ? ", " : "", count_differing(a->code, b->code),
+				  a->code.len);
+	item = mpk_differ_add(d, MPK_DIFF_CHANGED, "kernel", a->name, mpk_differ_take(d, &text));
+	if (!item)
+		return;
+	item->target = a->target;
+	item->figures = mpk_arena_keep(d->arena, changes, count, sizeof *changes);
+	item->figure_count = item->figures ? count : 0;
+	d->diff->failed |= !item->figures;
+}
+
+static void diff_kernels_compare(struct mpk_differ *d, struct mpk_span key, const void *a,
+				 const void *b)
+{
+	(void)key;
+	compare_kernel(d, a, b);
+}
+
+void mpk_diff_kernels(struct mpk_differ *d, enum mpk_kernels_of of, const struct mpk_view *a,
+		      size_t i, const struct mpk_view *b, size_t k)
+{
+	static const struct mpk_diff_thing kernel = { .what = "kernel",
+						      .bytes = sizeof(struct mpk_listed_kernel),
+						      .name = kernel_key,
+						      .compare = diff_kernels_compare,
+						      .only_matched = true };
+	struct mpk_kernel_list x, y;
+
+	if (mpk_kernel_list_read(a, of, i, d->arena, &x, NULL) == MPK_OK &&
+	    mpk_kernel_list_read(b, of, k, d->arena, &y, NULL) == MPK_OK)
+		mpk_differ_match(d, &kernel, x.items, x.count, y.items, y.count);
+	else
+		d->diff->failed = true;
+}
+
+/* --- code beside the tree ------------------------------------------------------------- */
+
+struct code {
+	const struct mpk_view *view;
+	const struct mpk_view_code *code;
+	size_t index;
+};
+
+static struct mpk_span code_path(const void *item)
+{
+	const struct code *c = item;
+
+	return mpk_span_str(c->code->path);
+}
+
+static struct mpk_span code_kernel_name(const void *item)
+{
+	const struct mpk_code_kernel *k = item;
+
+	return k->name;
+}
+
+static void compare_code_kernels(struct mpk_differ *d, const struct code *a, const struct code *b)
+{
+	static const struct mpk_diff_thing kernel = { .what = "kernel",
+						      .bytes = sizeof(struct mpk_code_kernel),
+						      .name = code_kernel_name };
+	const struct mpk_code_info *x = mpk_view_embedded_lister(a->code);
+	const struct mpk_code_info *y = mpk_view_embedded_lister(b->code);
+
+	if (x && y)
+		mpk_differ_match(d, &kernel, x->kernels, x->kernel_count, y->kernels,
+				 y->kernel_count);
+	mpk_diff_kernels(d, MPK_KERNELS_OF_EMBEDDED, a->view, a->index, b->view, b->index);
+}
+
+static void compare_codes(struct mpk_differ *d, struct mpk_span path, const void *left,
+			  const void *right)
+{
+	const struct code *x = left, *y = right;
+	const struct mpk_view_code *a = x->code, *b = y->code;
+	size_t before = d->diff->count;
+
+	(void)path;
+	d->path = a->path;
+	if (mpk_span_equal(a->at->bytes, b->at->bytes))
+		return;
+	if (a->code.format != b->code.format)
+		mpk_differ_words(d, "code", a->code.format->name, b->code.format->name);
+	else
+		mpk_diff_code(d, "code", (struct mpk_span){ 0 },
+			      (struct mpk_diff_code_side){ a->at->bytes, &a->code, false },
+			      (struct mpk_diff_code_side){ b->at->bytes, &b->code, false });
+	compare_code_kernels(d, x, y);
+	if (d->diff->count == before)
+		(void)mpk_differ_bytes(d, "code", (struct mpk_span){ 0 }, a->at->bytes,
+				       b->at->bytes);
+}
+
+static const struct code *codes_of(struct mpk_differ *d, const struct mpk_view *view)
+{
+	struct code *list = mpk_arena_array(d->arena, view->image->embedded_count, sizeof *list);
+
+	d->diff->failed |= !list;
+	for (size_t i = 0; list && i < view->image->embedded_count; i++)
+		list[i] = (struct code){ view, &view->embedded[i], i };
+	return list;
+}
+
+static void compare_embedded(struct mpk_differ *d, const struct mpk_view *a,
+			     const struct mpk_view *b)
+{
+	static const struct mpk_diff_thing code = { .what = "code",
+						    .bytes = sizeof(struct code),
+						    .name = code_path,
+						    .compare = compare_codes,
+						    .is_place = true };
+	const struct code *x = codes_of(d, a), *y = codes_of(d, b);
+
+	if (x && y)
+		mpk_differ_match(d, &code, x, a->image->embedded_count, y,
+				 b->image->embedded_count);
+	d->path = "";
+}
+
+/* --- GPU code of any library ---------------------------------------------------------------- */
 
 /* All images of one sort for one device. */
 struct group {
@@ -42,19 +239,19 @@ static int by_content(const void *a, const void *b)
 
 /* The images by what they are and for which device, each group a run of one sorted copy. The
  * original order is that of the linker's objects, which means nothing. */
-static enum mpk_code group_images(struct side *s, const struct mpk_image_list *images,
-				  struct mpk_arena *arena)
+static enum mpk_code group_images(struct side *s, struct mpk_arena *arena)
 {
+	const struct mpk_kernel_list *from = &s->kernels;
 	struct mpk_listed_image *list =
-		mpk_arena_keep(arena, images->items, images->count, sizeof *list);
+		mpk_arena_keep(arena, from->images, from->image_count, sizeof *list);
 	struct group *g = NULL;
 
-	s->groups = mpk_arena_array(arena, images->count, sizeof *s->groups);
+	s->groups = mpk_arena_array(arena, from->image_count, sizeof *s->groups);
 	if (!list || !s->groups)
 		return MPK_E_NOMEM;
-	if (images->count)
-		qsort(list, images->count, sizeof *list, by_content);
-	for (size_t i = 0; i < images->count; i++) {
+	if (from->image_count)
+		qsort(list, from->image_count, sizeof *list, by_content);
+	for (size_t i = 0; i < from->image_count; i++) {
 		if (!g || strcmp(list[i].what, list[i - 1].what) != 0) {
 			g = &s->groups[s->group_count++];
 			*g = (struct group){ .name = mpk_span_str(list[i].what),
@@ -85,13 +282,12 @@ static struct group *find_group(const struct side *s, const char *name)
  * its kernels has no digest, since then equal kernels cannot be proved equal. */
 static bool read_side(struct mpk_differ *d, const struct mpk_view *view, struct side *s)
 {
-	struct mpk_image_list images;
-
 	*s = (struct side){ 0 };
 	for (size_t i = 0; i < view->image->device_count; i++)
 		s->bytes += view->image->devices[i].bytes.len;
-	if (mpk_view_device_kernels(view, d->arena, &s->kernels, &images, NULL) != MPK_OK ||
-	    group_images(s, &images, d->arena) != MPK_OK)
+	if (mpk_kernel_list_read(view, MPK_KERNELS_OF_DEVICES, 0, d->arena, &s->kernels, NULL) !=
+		    MPK_OK ||
+	    group_images(s, d->arena) != MPK_OK)
 		return false;
 	for (size_t i = 0; i < s->kernels.count; i++) {
 		struct group *g = find_group(s, s->kernels.items[i].image);
@@ -101,8 +297,6 @@ static bool read_side(struct mpk_differ *d, const struct mpk_view *view, struct 
 	}
 	return true;
 }
-
-/* --- kernels ------------------------------------------------------------------------------ */
 
 /* Of a device that one library is not for, its images are named, not each kernel. */
 static void diff_device_add_kernel(struct mpk_differ *d, enum mpk_diff_sign sign,
@@ -122,12 +316,13 @@ static void diff_device_add_kernel(struct mpk_differ *d, enum mpk_diff_sign sign
 
 /* Marks the group when a difference was reported, so that compare_group does not report the same
  * change again as one of images. */
-static void compare_kernel(struct mpk_differ *d, const struct side *a,
-			   const struct mpk_listed_kernel *k, const struct mpk_listed_kernel *other)
+static void compare_matched(struct mpk_differ *d, const struct side *a,
+			    const struct mpk_listed_kernel *k,
+			    const struct mpk_listed_kernel *other)
 {
 	size_t before = d->diff->count;
 
-	mpk_diff_kernel(d, k, other);
+	compare_kernel(d, k, other);
 	if (d->diff->count > before)
 		find_group(a, k->image)->told = true;
 }
@@ -158,7 +353,7 @@ static void diff_device_compare_kernels(struct mpk_differ *d, const struct side 
 		const struct mpk_listed_kernel *k = &a->kernels.items[i];
 
 		if (mpk_strmap_find(&in_b, k->key, &at))
-			compare_kernel(d, a, k, &b->kernels.items[at]);
+			compare_matched(d, a, k, &b->kernels.items[at]);
 		else
 			diff_device_add_kernel(d, MPK_DIFF_REMOVED, a, k);
 	}
@@ -242,7 +437,8 @@ static bool same_containers(const struct mpk_image *a, const struct mpk_image *b
 
 /* Groups come before kernels and images after them, because each step relies on what the one
  * before it has marked. */
-void mpk_diff_devices(struct mpk_differ *d, const struct mpk_view *x, const struct mpk_view *y)
+static void compare_devices(struct mpk_differ *d, const struct mpk_view *x,
+			    const struct mpk_view *y)
 {
 	size_t before = d->diff->count;
 	struct mpk_difference *item;
@@ -270,4 +466,10 @@ void mpk_diff_devices(struct mpk_differ *d, const struct mpk_view *x, const stru
 			item->same_code = true;
 	}
 	d->path = "";
+}
+
+void mpk_diff_beside(struct mpk_differ *d, const struct mpk_view *a, const struct mpk_view *b)
+{
+	compare_embedded(d, a, b);
+	compare_devices(d, a, b);
 }

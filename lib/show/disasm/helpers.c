@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Programs of others, started by the helper that is outside of the sandbox, one for each question. They get
- * the file under a name in /proc, so that nothing is written to a disk; they may read libraries, start
- * themselves, and write to their standard output. */
+/* helpers.c - the two helper processes, in which strangers' code meets LLVM and the tools of GPU vendors
+ *
+ * One opens LLVM at its first question and then gives up all files and nearly all system calls. The other starts a
+ * program for each question. It gets the file under a name in /proc, so that nothing is written to a disk; it
+ * may read libraries, start itself, and write to its standard output. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -14,10 +16,93 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
-#include "disasm/internal/disassemblers.h"
+#include "disasm/internal/job.h"
 #include "process/process.h"
 #include "sandbox/sandbox.h"
 #include "text/escape.h"
+#include "llvm/llvm.h"
+
+/* of LLVM's helper, and of each start of another program */
+enum { MEMORY_BYTES = 1 << 30, CPU_SECONDS = 120 };
+
+/* No more memory and time than a disassembler needs, for this process. */
+static void limit_helper(void)
+{
+	const struct rlimit memory = { MEMORY_BYTES, MEMORY_BYTES };
+	const struct rlimit cpu = { CPU_SECONDS, CPU_SECONDS }, core = { 0, 0 };
+
+	(void)setrlimit(RLIMIT_CORE, &core);
+	(void)setrlimit(RLIMIT_CPU, &cpu);
+	/* shadow memory counts as data and is larger than any limit */
+	if (!MPK_IS_SANITIZED)
+		(void)setrlimit(RLIMIT_DATA, &memory);
+}
+
+/* --- LLVM --------------------------------------------------------------------------------------------- */
+
+/* A row without a text is one that LLVM knew no instruction for. */
+static void put_llvm_row(const struct mpk_llvm_instruction *i, void *arg)
+{
+	size_t len = i->text ? strlen(i->text) : 0;
+	struct mpk_disasm_row row = {
+		.address = i->address,
+		.target = i->target,
+		.bytes = (uint32_t)i->bytes,
+		.text_bytes = (uint16_t)(len < UINT16_MAX ? len : UINT16_MAX),
+		.has_text = i->text != NULL,
+		.has_target = i->has_target,
+	};
+
+	mpk_strbuf_put(arg, (const char *)&row, sizeof row);
+	mpk_strbuf_put(arg, i->text, row.text_bytes);
+}
+
+/* Before the first question is looked at: what it holds may take the process over. */
+static enum mpk_code open_llvm(const struct mpk_disasm_setup *setup, const struct mpk_llvm **out,
+			       struct mpk_error *err)
+{
+	static const struct mpk_llvm *llvm;
+	const struct mpk_sandbox nothing = { 0 };
+
+	if (!llvm) {
+		limit_helper();
+		if (mpk_llvm_open(setup->llvm, &llvm, NULL) != MPK_OK)
+			return mpk_fail(err, MPK_E_LOAD,
+					"machine code is disassembled by LLVM 19, which cannot be "
+					"loaded (%s); install libLLVM 19",
+					MPK_QUOTE(mpk_span_str(setup->llvm)));
+		if (!setup->no_sandbox && !MPK_IS_SANITIZED)
+			(void)mpk_sandbox_enter(&nothing);
+	}
+	*out = llvm;
+	return MPK_OK;
+}
+
+static enum mpk_code answer_code(void *data, struct mpk_span bytes, struct mpk_strbuf *answer,
+				 struct mpk_error *err)
+{
+	const struct mpk_llvm *llvm;
+	struct mpk_disasm_question q;
+
+	if (bytes.len < sizeof q)
+		return mpk_fail(err, MPK_E_INTERNAL, "a question without its head");
+	memcpy(&q, bytes.data, sizeof q);
+	/* they came through a pipe: that they end is not taken for granted */
+	q.triple[sizeof q.triple - 1] = q.cpu[sizeof q.cpu - 1] = '\0';
+	q.features[sizeof q.features - 1] = '\0';
+	MPK_TRY(open_llvm(data, &llvm, err));
+	const struct mpk_llvm_code code = {
+		.triple = q.triple,
+		.cpu = q.cpu,
+		.features = q.features,
+		.address = q.address,
+		.bytes = mpk_span_of(bytes.data + sizeof q, bytes.len - sizeof q),
+		.step = q.step ? q.step : 1,
+	};
+	return llvm->disassemble(&code, put_llvm_row, answer, err);
+}
+
+/* --- programs: in the program's process ---------------------------------------------------------------- */
 
 /* for one file; a tool that takes longer hangs */
 static const double SECONDS = 60;
@@ -50,10 +135,8 @@ static bool find_program(struct job *j, const char *const *paths)
 	return false;
 }
 
-/* --- in the program's process ---------------------------------------------------------------------- */
-
 /* A kernel without Landlock gives no sandbox. That is no reason to refuse: the limits of
- * mpk_disasm_limit hold in any case. */
+ * limit_helper hold in any case. */
 static void enter_sandbox(const struct job *j)
 {
 	char folder[PATH_MAX];
@@ -85,7 +168,7 @@ static enum mpk_code become_program(struct mpk_process_self *self, void *data,
 	(void)self;
 	/* opened by this name, the file is read from its beginning, wherever j->input is */
 	(void)snprintf(file, sizeof file, "/proc/self/fd/%d", j->input);
-	mpk_disasm_limit();
+	limit_helper();
 	/* of the files, the program keeps the input, which loses its close-on-exec flag */
 	if (dup2(j->output, STDOUT_FILENO) < 0 || dup2(j->messages, STDERR_FILENO) < 0 ||
 	    fcntl(j->input, F_SETFD, 0) < 0)
@@ -96,7 +179,7 @@ static enum mpk_code become_program(struct mpk_process_self *self, void *data,
 	return mpk_fail_errno(err, MPK_E_TOOL, errno, "cannot start %s", j->tool->name);
 }
 
-/* --- in the helper ------------------------------------------------------------------------------------ */
+/* --- programs: in the helper ---------------------------------------------------------------------------- */
 
 /* The descriptor shares its offset with the program, which left it at the end of what it wrote. */
 static enum mpk_code tool_load(int fd, struct mpk_strbuf *out, struct mpk_error *err)
@@ -190,18 +273,7 @@ static enum mpk_code answer_tool(void *data, struct mpk_span bytes, struct mpk_s
 	return tool_run(&j, mpk_span_of(bytes.data + 1, bytes.len - 1), answer, err);
 }
 
-/* --- who asks -------------------------------------------------------------------------------------------- */
-
-enum mpk_code mpk_disasm_run(struct mpk_disasm *d, enum mpk_disasm_tool tool, struct mpk_span file,
-			     struct mpk_span *out, struct mpk_error *err)
-{
-	const uint8_t head = (uint8_t)tool;
-	const struct mpk_span parts[2] = { mpk_span_of(&head, 1), file };
-
-	MPK_TRY(mpk_helper_ask(&d->tools, parts, 2, &d->answer, err));
-	*out = mpk_span_of(d->answer.data, d->answer.len);
-	return MPK_OK;
-}
+/* --- both ------------------------------------------------------------------------------------------------ */
 
 enum mpk_code mpk_disasm_start(const struct mpk_disasm_setup *setup, struct mpk_disasm *out,
 			       struct mpk_error *err)
@@ -209,7 +281,7 @@ enum mpk_code mpk_disasm_start(const struct mpk_disasm_setup *setup, struct mpk_
 	void *data = (void *)(uintptr_t)setup; /* the answers change nothing of it */
 
 	*out = (struct mpk_disasm){ 0 };
-	MPK_TRY(mpk_helper_start(mpk_disasm_answer_code, data, &out->llvm, err));
+	MPK_TRY(mpk_helper_start(answer_code, data, &out->llvm, err));
 	return mpk_helper_start(answer_tool, data, &out->tools, err);
 }
 

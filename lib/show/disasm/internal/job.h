@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* job.h - what the files of --disasm share: one question of the user while it is answered, and the form in which
+ * LLVM's helper is asked */
+#ifndef MPK_DISASM_INTERNAL_JOB_H
+#define MPK_DISASM_INTERNAL_JOB_H
+
+#include "disasm/listing.h"
+#include "part/part.h"
+
+/* The head of a question and of each row of an answer, as they go through a pipe. Both ends are
+ * this program, so the layout is the compiler's. */
+struct mpk_disasm_question {
+	char triple[48], cpu[48], features[128];
+	uint64_t address;
+	uint32_t step;
+};
+
+struct mpk_disasm_row {
+	uint64_t address, target;
+	uint32_t bytes;
+	uint16_t text_bytes;
+	uint8_t has_text, has_target;
+};
+
+struct mpk_disasm_job {
+	const struct mpk_view *view;
+	struct mpk_part_name wanted;
+	struct mpk_disasm *d;
+	const struct mpk_disasm_sink *sink;
+	struct mpk_arena *arena; /* of what is read on the way: the view's, or of one container */
+	struct mpk_part_names names; /* that could have been meant */
+	size_t found;                /* listings, and failures to make one */
+	enum mpk_code failure;       /* of the first that failed; the others went on */
+	struct mpk_error error;
+	struct mpk_error *err;
+};
+
+/* mpk_disasm_device - a run of device code: all of it, or the kernel or image that is wanted
+ * Returns  MPK_OK, also when it is not there; what put returned; MPK_E_NOMEM. Failures of disassemblers are
+ *          noted in the job. */
+enum mpk_code mpk_disasm_device(struct mpk_disasm_job *j, const char *path,
+				const struct mpk_code_info *code) MPK_MUST_CHECK;
+
+/* mpk_disasm_function - one function of machine code
+ * @name    as the user knows it
+ * Returns  as above */
+enum mpk_code mpk_disasm_function(struct mpk_disasm_job *j, const char *path, struct mpk_span name,
+				  const char *format, struct mpk_code_file *file,
+				  const struct mpk_code_function *function) MPK_MUST_CHECK;
+
+/* mpk_disasm_put - hand a listing on
+ * mpk_disasm_note - remember a failure that ends nothing but its own listing
+ * Returns  MPK_OK, or a failure that ends all: MPK_E_NOMEM */
+enum mpk_code mpk_disasm_put(struct mpk_disasm_job *j, const struct mpk_listing *l) MPK_MUST_CHECK;
+enum mpk_code mpk_disasm_note(struct mpk_disasm_job *j, enum mpk_code code,
+			      const struct mpk_error *err) MPK_MUST_CHECK;
+
+#endif

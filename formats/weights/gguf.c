@@ -121,8 +121,8 @@ static enum mpk_code read_value(struct mpk_cursor *c, uint32_t type, int depth,
 				struct mpk_strbuf *out, struct mpk_error *err);
 
 /* The first values of a list, and how many there are; the others are passed over. */
-static enum mpk_code read_list(struct mpk_cursor *c, int depth, struct mpk_strbuf *out,
-			       struct mpk_error *err)
+static enum mpk_code gguf_read_list(struct mpk_cursor *c, int depth, struct mpk_strbuf *out,
+				    struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf rest = { 0 };
 	uint32_t type;
@@ -159,7 +159,7 @@ static enum mpk_code read_value(struct mpk_cursor *c, uint32_t type, int depth,
 		return mpk_fail_offset(err, MPK_E_CORRUPT, c->space, mpk_cursor_offset(c),
 				       "a value of type %" PRIu32, type);
 	if (type == GGUF_LIST)
-		return read_list(c, depth, out, err);
+		return gguf_read_list(c, depth, out, err);
 	if (type != GGUF_STRING)
 		return read_number(c, type, out, err);
 	MPK_TRY(mpk_read_str(c, "value", &text, err));

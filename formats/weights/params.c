@@ -5,7 +5,7 @@
 #include "base/cursor.h"
 #include "weights/weights.h"
 
-static bool is_params(struct mpk_span file)
+static bool weights_is_params(struct mpk_span file)
 {
 	return file.len >= 8 && mpk_load_u64(file.data) == MPK_PARAMS_MAGIC;
 }
@@ -41,4 +41,4 @@ static enum mpk_code weights_read_params(struct mpk_span file, struct mpk_arena 
 }
 
 const struct mpk_weights_format mpk_weights_params = { "params", "file of TVM parameters",
-						       is_params, weights_read_params };
+						       weights_is_params, weights_read_params };

@@ -90,9 +90,10 @@ static enum mpk_code take_place(struct mpk_json_value v, const char *what, uint6
 	return MPK_OK;
 }
 
-static enum mpk_code take_tensor(struct mpk_json_value key, struct mpk_json_value v,
-				 uint64_t header_end, uint64_t file_bytes, struct mpk_arena *arena,
-				 struct mpk_weight *w, struct mpk_error *err)
+static enum mpk_code safetensors_take_tensor(struct mpk_json_value key, struct mpk_json_value v,
+					     uint64_t header_end, uint64_t file_bytes,
+					     struct mpk_arena *arena, struct mpk_weight *w,
+					     struct mpk_error *err)
 {
 	const char *name;
 	char what[160];
@@ -128,8 +129,8 @@ static enum mpk_code read_safetensors(struct mpk_span file, struct mpk_arena *ar
 		if (mpk_json_value_is(each.key, "__metadata__"))
 			MPK_TRY(mpk_weight_take_notes(v, arena, out, err));
 		else
-			MPK_TRY(take_tensor(each.key, v, 8 + header, file.len, arena,
-					    &items[out->count++], err));
+			MPK_TRY(safetensors_take_tensor(each.key, v, 8 + header, file.len, arena,
+							&items[out->count++], err));
 	}
 	*shard = (struct mpk_weight_shard){ .has_bytes = true,
 					    .bytes = file.len,

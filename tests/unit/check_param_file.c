@@ -232,8 +232,9 @@ END_TEST
 START_TEST(halves_become_floats)
 {
 	open_fixture("weights/cache-bf16/tensor-cache.json");
-	expect_text("a", true,
-		    "3x4xf32=[[0.001953125 0.25195312 0.5 0.75][1 1.25 1.5 1.75][2 2.25 2.5 2.75]]");
+	expect_text(
+		"a", true,
+		"3x4xf32=[[0.001953125 0.25195312 0.5 0.75][1 1.25 1.5 1.75][2 2.25 2.5 2.75]]");
 	mpk_param_file_drop(file);
 	open_fixture("weights/cache-bf16/tensor-cache-b16.json");
 	expect_text("a", false,

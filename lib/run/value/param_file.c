@@ -100,9 +100,14 @@ static enum mpk_code param_file_open_file(struct mpk_param_file *f, const char *
 	format = mpk_weights_format_of(bytes);
 	if (mpk_npz_is(bytes))
 		code = read_npz(f, err);
+	else if (format == &mpk_weights_params)
+		code = param_file_read_params(f, err);
+	else if (format)
+		code = read_weights(f, err);
 	else
-		code = format && format != &mpk_weights_params ? read_weights(f, err)
-							       : param_file_read_params(f, err);
+		code = mpk_fail(
+			err, MPK_E_CORRUPT,
+			"this is no file of parameters; those of TVM, .npz, safetensors and GGUF can be read");
 	if (code != MPK_OK)
 		mpk_error_at_file(err, path);
 	return code;

@@ -29,8 +29,9 @@ static enum mpk_code map_shard(const char *folder, int len, struct mpk_span name
 	return MPK_OK;
 }
 
-static enum mpk_code keep_problem(struct mpk_weight_place *place, struct mpk_arena *arena,
-				  const struct mpk_error *problem, struct mpk_error *err)
+static enum mpk_code weight_set_keep_problem(struct mpk_weight_place *place,
+					     struct mpk_arena *arena,
+					     const struct mpk_error *problem, struct mpk_error *err)
 {
 	place->problem = mpk_arena_keep(arena, problem, 1, sizeof *problem);
 	place->bytes = (struct mpk_span){ 0 };
@@ -60,7 +61,7 @@ static enum mpk_code open_places(struct mpk_weight_set *set, struct mpk_span fil
 		if (code == MPK_E_NOMEM)
 			return mpk_fail_nomem(err);
 		if (code != MPK_OK)
-			MPK_TRY(keep_problem(place, arena, &problem, err));
+			MPK_TRY(weight_set_keep_problem(place, arena, &problem, err));
 	}
 	return MPK_OK;
 }
@@ -121,7 +122,7 @@ static enum mpk_code read_shards(struct mpk_weight_set *set, struct mpk_arena *a
 		if (code == MPK_E_NOMEM)
 			return mpk_fail_nomem(err);
 		if (code != MPK_OK)
-			MPK_TRY(keep_problem(&set->places[i], arena, &problem, err));
+			MPK_TRY(weight_set_keep_problem(&set->places[i], arena, &problem, err));
 	}
 	w->items = items;
 	w->shards = shards;

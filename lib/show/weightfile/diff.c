@@ -3,7 +3,7 @@
  *
  * What differs is a list as that of two libraries, so it prints as theirs does. The formats of the two may differ: a
  * model that was converted is compared with what it was. */
-#include "compare/tensor.h"
+#include "compare/compare.h"
 #include "weightfile/weightfile.h"
 
 #include <stdlib.h>
@@ -17,7 +17,7 @@ struct side_tensor {
 	struct mpk_tensor_record record;
 };
 
-static struct mpk_span tensor_name(const void *item)
+static struct mpk_span side_name(const void *item)
 {
 	return ((const struct side_tensor *)item)->name;
 }
@@ -40,18 +40,12 @@ static void compare_weights(struct mpk_differ *d, struct mpk_span name, const vo
 			    const void *b)
 {
 	const struct side_tensor *x = a, *y = b;
-	struct mpk_strbuf text = { 0 };
 
 	if (x->weight->coding == MPK_WEIGHT_BLOCKS || y->weight->coding == MPK_WEIGHT_BLOCKS) {
 		compare_blocks(d, name, x, y);
 		return;
 	}
-	struct mpk_tensor_diff found = mpk_tensor_compare(&x->record, &y->record);
-
-	if (found.is_comparable && !found.differing && !found.bits_only)
-		return;
-	mpk_tensor_diff_text(&found, &x->record, &y->record, &text);
-	(void)mpk_differ_add(d, MPK_DIFF_CHANGED, "tensor", name, mpk_differ_take(d, &text));
+	mpk_differ_tensors(d, name, &x->record, &y->record);
 }
 
 static struct side_tensor *side_of(const struct mpk_weightfile *f, struct mpk_arena *arena)
@@ -80,7 +74,7 @@ enum mpk_code mpk_weightfile_diff(const struct mpk_weightfile *older,
 {
 	static const struct mpk_diff_thing tensor = { .what = "tensor",
 						      .bytes = sizeof(struct side_tensor),
-						      .name = tensor_name,
+						      .name = side_name,
 						      .compare = compare_weights };
 	struct side_tensor *a, *b;
 	struct mpk_diff diff = { .older = { older->name, older->bytes, 0 },

@@ -12,7 +12,7 @@
 #include "minspect/document.h"
 #include "minspect/run.h"
 #include "model/node_info.h"
-#include "session/batch.h"
+#include "session/call.h"
 #include "text/escape.h"
 #include "text/table.h"
 #include "verify/verify.h"

@@ -233,6 +233,7 @@ static enum mpk_code fill_emit(struct mpk_input *in, struct mpk_emit *e, struct 
 	MPK_TRY_ALLOC(e->tools.llvm, err);
 	e->tmpdir = tmp && *tmp ? tmp : "/tmp";
 	e->save_temps = opt.save_temps;
+	e->objects = opt.keep;
 	e->tools.dry_run = opt.dry_run;
 	e->tools.no_sandbox = mpk_common.no_sandbox;
 	e->tools.sources_checked = true;
@@ -241,7 +242,7 @@ static enum mpk_code fill_emit(struct mpk_input *in, struct mpk_emit *e, struct 
 	MPK_TRY(mpk_compiler_find(&in->arena, opt.cc, opt.cxx, &e->tools.cc, &e->tools.cxx, err));
 	MPK_TRY(mpk_tvm_headers_find(&in->arena, &e->tools.headers, err));
 	if (e->symbol && strcmp(e->symbol, MPK_STANDALONE_SYMBOL) == 0)
-		MPK_TRY(mpk_build_add_executor(&in->arena, e, err));
+		MPK_TRY(mpk_build_add_executor(&opt, parts, &in->arena, e, err));
 	/* A finished library cannot be taken apart into the objects that an archive holds. */
 	if (e->base && (e->kind == MPK_EMIT_A || e->kind == MPK_EMIT_TAR))
 		return mpk_fail(
@@ -328,7 +329,10 @@ int mpk_build_run(enum mpk_emit_kind kind, const char *path, const char *executo
 					 .via_c = mpk_build_is_via_c(&opt),
 					 .executor = executor };
 	int status = mpk_build_count_jobs(&opt, &e.tools.jobs);
+	const struct mpk_target target = mpk_target_parse(opt.target);
 
+	if (executor && opt.objects)
+		how.archive = mpk_build_archive(&in.arena, &target);
 	if (status == MPK_EXIT_OK)
 		status = mpk_input_load(path, &how, &in);
 	e.tools.hooks = &tool_hooks;

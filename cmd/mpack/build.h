@@ -16,6 +16,9 @@ struct mpk_build_options {
 	const char *save_temps;
 	const char *depfile_of; /* what it says is made; NULL: the output */
 	bool plain;             /* for models a manifest's standalone is left aside */
+	const char *
+		keep; /* a folder that receives the objects of a library that is to be carried; NULL */
+	const char *objects; /* of the library that is carried: that folder; NULL */
 	struct mpk_option_list cflags, ldflags;
 	const char *sign;
 	bool standalone, system_lib, dry_run, print_commands, fsync, check_repro, provenance,
@@ -42,11 +45,15 @@ int mpk_build_run(enum mpk_emit_kind kind, const char *input, const char *execut
  * Returns  the exit status */
 int mpk_build_carried(struct mpk_build_options *o, const char *input, const char *name);
 
-/* mpk_build_add_executor - the archive of the run library, and what linking it takes, for a library that
- * carries a model
+/* mpk_build_archive - the path of the archive of the run library; NULL: no memory */
+const char *mpk_build_archive(struct mpk_arena *arena, const struct mpk_target *target);
+
+/* mpk_build_add_executor - that archive, the objects of what is carried, where they are to be linked in, and what
+ * linking takes, for a library that carries a model
  * Returns  MPK_OK; MPK_E_LOAD: there is no archive for the target; MPK_E_NOMEM */
-enum mpk_code mpk_build_add_executor(struct mpk_arena *arena, struct mpk_emit *e,
-				     struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_build_add_executor(const struct mpk_build_options *o,
+				     const struct mpk_handover *parts, struct mpk_arena *arena,
+				     struct mpk_emit *e, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_origin_describe - the provenance of a build, as the text of its note
  * Runs compiler and linker to ask for their versions. The inputs are hashed, and stay under watch until

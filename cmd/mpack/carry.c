@@ -3,12 +3,15 @@
  *
  * A finished library is carried as it is. A manifest is built to a library first, objects and archives are linked to
  * one, in a process of its own, because a process that has built can start no program any more; what it
- * makes lies in a folder that goes with us.
+ * makes lies in a folder that goes with us. Of such a library the objects are at hand: they are linked in, so that
+ * nothing of it has to be opened from memory.
  */
 #include <elf.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "ar/ar.h"
@@ -24,8 +27,9 @@
 #include "mpack/mpack.h"
 #include "process/process.h"
 #include "tar/tar.h"
+#include "text/escape.h"
 #include "toolchain/loadable.h"
-#include "toolchain/scratch.h"
+#include "toolchain/toolchain.h"
 
 /* --- the archive -------------------------------------------------------------------------------- */
 
@@ -35,7 +39,7 @@ static const char *const link_flags[] = {
 	"-Wl,-Bsymbolic", "-Wl,--gc-sections", "-Wl,-z,nodelete", "-lm", "-ldl", "-pthread",
 };
 
-static const char *find_archive(struct mpk_arena *arena, const struct mpk_target *target)
+const char *mpk_build_archive(struct mpk_arena *arena, const struct mpk_target *target)
 {
 	const char *name = target->is_native ? "mpack/libmpkrun-pic.a"
 					     : mpk_arena_printf(arena, "mpack/%s/libmpkrun-pic.a",
@@ -44,15 +48,57 @@ static const char *find_archive(struct mpk_arena *arena, const struct mpk_target
 	return name ? mpk_libexec_find(arena, name) : NULL;
 }
 
-enum mpk_code mpk_build_add_executor(struct mpk_arena *arena, struct mpk_emit *e,
-				     struct mpk_error *err)
+/* Object number i of what is carried; NULL: there are no more. */
+static const char *find_object(struct mpk_arena *arena, const char *folder, size_t i,
+			       enum mpk_source_kind *kind)
 {
+	static const enum mpk_source_kind kinds[] = { MPK_SOURCE_OBJECT, MPK_SOURCE_ARCHIVE };
+
+	for (size_t k = 0; k < MPK_ARRAY_COUNT(kinds); k++) {
+		const char *path = mpk_arena_printf(arena, "%s/%zu.%c", folder, i, "oa"[k]);
+
+		*kind = kinds[k];
+		if (path && access(path, R_OK) == 0)
+			return path;
+	}
+	return NULL;
+}
+
+static size_t count_objects(struct mpk_arena *arena, const char *folder)
+{
+	enum mpk_source_kind ignored;
+	size_t count = 0;
+
+	while (folder && find_object(arena, folder, count, &ignored))
+		count++;
+	return count;
+}
+
+static void say_unlinked(const struct mpk_emit *e, struct mpk_arena *arena, const char *why)
+{
+	const char *text = mpk_arena_printf(
+		arena,
+		"the host code is carried, to be opened by way of /proc, and not linked in: %s",
+		MPK_QUOTE(mpk_span_str(why)));
+
+	if (text)
+		e->tools.hooks->note(e->tools.hooks->data, text);
+}
+
+enum mpk_code mpk_build_add_executor(const struct mpk_build_options *o,
+				     const struct mpk_handover *parts, struct mpk_arena *arena,
+				     struct mpk_emit *e, struct mpk_error *err)
+{
+	size_t objects = parts->unlinked ? 0 : count_objects(arena, o->objects);
 	struct mpk_compile_source *sources =
-		mpk_arena_array(arena, e->source_count + 1, sizeof *sources);
-	const char *archive = find_archive(arena, &e->tools.target);
+		mpk_arena_array(arena, e->source_count + objects + 1, sizeof *sources);
+	const char *archive = mpk_build_archive(arena, &e->tools.target);
 	struct mpk_argv flags = { .arena = arena };
 
 	MPK_TRY_ALLOC(sources && archive, err);
+	if (parts->unlinked)
+		say_unlinked(e, arena, parts->unlinked);
+	e->tools.links_cxx = objects && parts->needs_cxx;
 	if (access(archive, R_OK) != 0)
 		return mpk_fail(
 			err, MPK_E_LOAD,
@@ -60,10 +106,15 @@ enum mpk_code mpk_build_add_executor(struct mpk_arena *arena, struct mpk_emit *e
 			e->tools.target.triple, archive, e->tools.target.triple);
 	for (size_t i = 0; i < e->source_count; i++)
 		sources[i] = e->sources[i];
-	sources[e->source_count] =
+	for (size_t i = 0; i < objects; i++) {
+		struct mpk_compile_source *s = &sources[e->source_count++];
+
+		s->path = find_object(arena, o->objects, i, &s->kind);
+		MPK_TRY_ALLOC(s->path, err);
+	}
+	sources[e->source_count++] =
 		(struct mpk_compile_source){ .path = archive, .kind = MPK_SOURCE_ARCHIVE };
 	e->sources = sources;
-	e->source_count++;
 	e->align = 64; /* tensors are aligned to it, counted from the beginning */
 	mpk_argv_add_all(&flags, &e->tools.ldflags);
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(link_flags); i++)
@@ -76,7 +127,7 @@ enum mpk_code mpk_build_add_executor(struct mpk_arena *arena, struct mpk_emit *e
 
 struct first_step {
 	struct mpk_build_options *o;
-	const char *input, *library;
+	const char *input, *library, *objects;
 	bool links; /* objects; else a manifest is built */
 };
 
@@ -86,7 +137,9 @@ static enum mpk_code link_objects(const struct first_step *s, struct mpk_error *
 	struct mpk_loadable linked = { 0 };
 	struct mpk_mapping file = { 0 }, made = { 0 };
 	struct mpk_image image;
-	struct mpk_loadable_options how = { .path = s->input, .image = &image };
+	struct mpk_loadable_options how = { .path = s->input,
+					    .image = &image,
+					    .objects = s->objects };
 	const char *tmp = getenv("TMPDIR");
 	enum mpk_code code;
 
@@ -121,6 +174,7 @@ static enum mpk_code make_library(struct mpk_process_self *self, void *data, str
 	if (s->links)
 		return link_objects(s, err);
 	s->o->output = s->library;
+	s->o->keep = s->objects;
 	s->o->sign = s->o->save_temps = NULL;
 	s->o->standalone = s->o->provenance = s->o->fsync = false;
 	s->o->plain = true;
@@ -148,17 +202,19 @@ static int run_first(struct first_step *s)
 /* --- both steps ----------------------------------------------------------------------------------- */
 
 static enum mpk_code plan_first(struct mpk_scratch *scratch, struct mpk_arena *arena,
-				const char *input, const char *name, const char **library,
-				struct mpk_error *err)
+				const char *name, struct first_step *s, struct mpk_error *err)
 {
-	const char *tmp = getenv("TMPDIR"), *base = mpk_path_name(name ? name : input);
+	const char *tmp = getenv("TMPDIR"), *base = mpk_path_name(name ? name : s->input);
 	const char *dot = name ? NULL : strchr(base, '.');
 
 	MPK_TRY(mpk_scratch_open(tmp && *tmp ? tmp : "/tmp", NULL, scratch, err));
 	base = mpk_arena_printf(arena, "%.*s.so",
 				dot && dot != base ? (int)(dot - base) : (int)strlen(base), base);
-	*library = base ? mpk_scratch_file(scratch, arena, base) : NULL;
-	MPK_TRY_ALLOC(*library, err);
+	s->library = base ? mpk_scratch_file(scratch, arena, base) : NULL;
+	s->objects = mpk_scratch_file(scratch, arena, "objects");
+	MPK_TRY_ALLOC(s->library && s->objects, err);
+	if (mkdir(s->objects, 0700) != 0)
+		return mpk_fail_errno(err, MPK_E_IO, errno, "cannot make '%s'", s->objects);
 	return MPK_OK;
 }
 
@@ -175,7 +231,7 @@ static int in_two_steps(struct mpk_build_options *o, const char *input, const ch
 	if (o->provenance)
 		return mpk_diag_usage(
 			"--provenance tells of one build: build the library with it, then carry that");
-	if (plan_first(&scratch, &arena, input, name, &s.library, &err) != MPK_OK)
+	if (plan_first(&scratch, &arena, name, &s, &err) != MPK_OK)
 		return mpk_diag_error(&err);
 	if (!made)
 		made = mpk_arena_text(&arena, mpk_span_str(mpk_path_name(s.library)));
@@ -190,6 +246,7 @@ static int in_two_steps(struct mpk_build_options *o, const char *input, const ch
 	if (status != MPK_EXIT_OK || o->dry_run)
 		return status;
 	o->depfile = NULL; /* what was read, the first step told */
+	o->objects = count_objects(&arena, s.objects) ? s.objects : NULL;
 	return mpk_build_run(MPK_EMIT_SO, s.library, mpk_version_number());
 }
 

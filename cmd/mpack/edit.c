@@ -20,7 +20,7 @@
 #include "package/package.h"
 #include "standalone/standalone.h"
 #include "text/escape.h"
-#include "toolchain/confirm.h"
+#include "toolchain/toolchain.h"
 #include "trust/seal.h"
 #include "verify/verify.h"
 
@@ -203,15 +203,19 @@ static enum mpk_code write_out(struct mpk_mapping *file, const struct mpk_packed
 static enum mpk_code carry_again(struct edit *e, const struct mpk_rope *blob, struct mpk_rope *out,
 				 struct mpk_error *err)
 {
-	struct mpk_span old = e->image.bytes, library, ignored;
+	struct mpk_span old = e->image.bytes;
+	struct mpk_standalone_input input = { .executor = e->image.executor,
+					      .is_linked = e->image.is_linked };
+	struct mpk_standalone_plan plan;
 	struct mpk_rope rope = mpk_rope_of(&e->arena);
 	struct mpk_private file = { .data = (uint8_t *)mpk_arena_copy(&e->arena, old.data, old.len),
 				    .len = old.len };
 
 	MPK_TRY_ALLOC(file.data, err);
 	MPK_TRY(mpk_elf_replace(&file, e->image.blob_symbol, blob, &e->arena, &rope, err));
-	MPK_TRY(mpk_rope_load(&rope, &e->arena, &library, err));
-	MPK_TRY(mpk_standalone_plan(library, e->image.executor, &e->arena, out, &ignored, err));
+	MPK_TRY(mpk_rope_load(&rope, &e->arena, &input.library, err));
+	MPK_TRY(mpk_standalone_plan(&input, &e->arena, &plan, err));
+	*out = plan.model;
 	if (out->len <= e->image.carrier.len)
 		return MPK_OK;
 	return mpk_fail(

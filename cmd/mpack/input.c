@@ -161,12 +161,22 @@ static enum mpk_code carry_library(struct mpk_input *in, const struct mpk_input_
 	struct mpk_handover *parts = &in->parts;
 	struct mpk_compile_source *source = mpk_arena_array(&in->arena, 1, sizeof *source);
 	const struct mpk_target target = mpk_target_parse(o->target);
+	MPK_CLEANUP(mpk_mapping_close) struct mpk_mapping archive = { .fd = -1 };
+	struct mpk_standalone_input carried = { .library = in->text.bytes,
+						.executor = o->executor };
+	struct mpk_standalone_plan plan;
 
 	MPK_TRY_ALLOC(source, err);
 	MPK_TRY(mpk_source_check(in->path, &target, err));
 	*source = (struct mpk_compile_source){ .path = "standalone.c", .kind = MPK_SOURCE_C };
-	MPK_TRY(mpk_standalone_plan(in->text.bytes, o->executor, &in->arena, &parts->blob,
-				    &source->text, err));
+	/* one that is missing is told of by whoever links it */
+	if (o->archive && mpk_mapping_open(o->archive, &archive, NULL) == MPK_OK)
+		carried.archive = archive.bytes;
+	MPK_TRY(mpk_standalone_plan(&carried, &in->arena, &plan, err));
+	source->text = plan.source;
+	parts->blob = plan.model;
+	parts->needs_cxx = plan.needs_cxx;
+	parts->unlinked = plan.unlinked;
 	parts->gen = MPK_GEN_CURRENT;
 	parts->symbol = MPK_STANDALONE_SYMBOL;
 	parts->sources = source;

@@ -33,7 +33,9 @@ struct mpk_input_options {
 	bool via_c;           /* launch functions become C, not LLVM IR */
 	const char *executor; /* it is a finished library, to be carried with an executor of this
 			       * version; NULL: it is a manifest or a blob */
-	bool only_check;      /* nothing is built of it: parts need not have what is generated */
+	const char *
+		archive; /* of the run library, when the objects of that library are at hand; NULL */
+	bool only_check; /* nothing is built of it: parts need not have what is generated */
 };
 
 /* mpk_input_load - read and check path: a .blob or a manifest, "-" for either on standard input

@@ -12,7 +12,7 @@
 #include "io/mapping.h"
 #include "mpack/build.h"
 #include "process/process.h"
-#include "toolchain/scratch.h"
+#include "toolchain/toolchain.h"
 
 /* A path that still leads there from another directory; it must exist. NULL: no memory. */
 static const char *absolute(struct mpk_arena *arena, const char *path)

@@ -14,7 +14,7 @@
 #include "io/mapping.h"
 #include "io/output.h"
 #include "mpack/mpack.h"
-#include "toolchain/confirm.h"
+#include "toolchain/toolchain.h"
 
 /* --- the private key --------------------------------------------------------------------- */
 

@@ -21,23 +21,19 @@ bool mpk_cubin_is(struct mpk_span bytes)
 	       mpk_load_u16(bytes.data + 18) == MPK_CUBIN_EM_CUDA;
 }
 
-uint64_t mpk_cubin_read_limit(struct mpk_span bytes)
+enum mpk_code mpk_cubin_spend(const struct mpk_cubin_elf *elf, uint64_t *spent, uint64_t bytes,
+			      struct mpk_error *err)
 {
-	return READ_FACTOR * (uint64_t)bytes.len + READ_BASE;
-}
-
-enum mpk_code mpk_cubin_spend(uint64_t *left, uint64_t bytes, struct mpk_error *err)
-{
-	if (bytes > *left)
+	if (bytes > READ_FACTOR * (uint64_t)elf->bytes.len + READ_BASE - *spent)
 		return mpk_fail(
 			err, MPK_E_CORRUPT,
 			"cubin: names or sections overlap so that they are %u times the file",
 			(unsigned)READ_FACTOR);
-	*left -= bytes;
+	*spent += bytes;
 	return MPK_OK;
 }
 
-void mpk_cubin_take_header(const struct mpk_cubin_elf *elf, struct mpk_cubin *out)
+static void take_header(const struct mpk_cubin_elf *elf, struct mpk_cubin *out)
 {
 	out->abi = elf->abi;
 	out->relocatable = elf->type == MPK_CUBIN_ET_REL;
@@ -49,8 +45,7 @@ void mpk_cubin_take_header(const struct mpk_cubin_elf *elf, struct mpk_cubin *ou
 	}
 }
 
-enum mpk_code mpk_cubin_take_compat(struct mpk_cursor c, struct mpk_cubin *out,
-				    struct mpk_error *err)
+static enum mpk_code take_compat(struct mpk_cursor c, struct mpk_cubin *out, struct mpk_error *err)
 {
 	struct mpk_cubin_attribute a;
 
@@ -65,12 +60,12 @@ enum mpk_code mpk_cubin_take_compat(struct mpk_cursor c, struct mpk_cubin *out,
 enum mpk_code mpk_cubin_read_head(struct mpk_span bytes, struct mpk_cubin *out,
 				  struct mpk_error *err)
 {
-	uint64_t left = mpk_cubin_read_limit(bytes);
 	struct mpk_cubin cubin = { 0 };
 	struct mpk_cubin_elf elf;
+	uint64_t spent = 0;
 
 	MPK_TRY(mpk_cubin_elf_open(bytes, MPK_CUBIN_EM_CUDA, "cubin", &elf, err));
-	mpk_cubin_take_header(&elf, &cubin);
+	take_header(&elf, &cubin);
 	for (size_t i = 0; i < elf.section_count; i++) {
 		struct mpk_cubin_section s;
 		struct mpk_span data;
@@ -79,8 +74,8 @@ enum mpk_code mpk_cubin_read_head(struct mpk_span bytes, struct mpk_cubin *out,
 		if (!mpk_span_is(s.name, ".nv.compat"))
 			continue;
 		MPK_TRY(mpk_cubin_elf_data(&elf, &s, &data, err));
-		MPK_TRY(mpk_cubin_spend(&left, data.len, err));
-		MPK_TRY(mpk_cubin_take_compat(mpk_cursor_of(data, s.off, "payload"), &cubin, err));
+		MPK_TRY(mpk_cubin_spend(&elf, &spent, data.len, err));
+		MPK_TRY(take_compat(mpk_cursor_of(data, s.off, "payload"), &cubin, err));
 	}
 	*out = cubin;
 	return MPK_OK;

@@ -61,8 +61,6 @@ enum mpk_code mpk_cubin_attribute_need(const struct mpk_cubin_attribute *a, size
 
 enum { ROW_BYTES = 8 };
 
-#define UNTOLD UINT32_MAX
-
 /* Lists of the graph begin with a row of symbol 0 and one of these. */
 #define CALLS (UINT32_MAX)
 #define OFFERED (UINT32_MAX - 1)
@@ -131,17 +129,4 @@ enum mpk_code mpk_cubin_stack_calls(struct mpk_span graph,
 	}
 	free(offered);
 	return MPK_OK;
-}
-
-/* The sum counts where there is one; a frame alone only for a kernel that calls nothing. */
-bool mpk_cubin_stack_bytes(const struct mpk_cubin_stack *s, uint32_t *out)
-{
-	uint32_t bytes = s->has_total ? s->total : s->frame;
-
-	if (s->has_total ? s->total == UNTOLD : !s->has_frame || s->calls)
-		return false;
-	if (s->calls_out || s->inner > bytes)
-		return false;
-	*out = bytes;
-	return true;
 }

@@ -29,7 +29,7 @@ struct reader {
 	struct mpk_cubin_stack *stacks;   /* of each kernel */
 	uint32_t *section_kernels;        /* the kernel of each section, from 1 on; 0: none */
 	struct mpk_strmap by_name;
-	uint64_t bytes_left; /* of names and attributes that will still be read: they may overlap */
+	uint64_t bytes_spent; /* of names and attributes that were read: they may overlap */
 };
 
 static void cubin_reader_fini(struct reader *r)
@@ -94,7 +94,7 @@ static enum mpk_code cubin_read_kernels(struct reader *r, struct mpk_error *err)
 
 	for (size_t i = 0; i < r->symbol_count; i++) {
 		MPK_TRY(mpk_cubin_elf_symbol(&r->elf, r->symbols, r->strings, i, &s, err));
-		MPK_TRY(mpk_cubin_spend(&r->bytes_left, s.name.len, err));
+		MPK_TRY(mpk_cubin_spend(&r->elf, &r->bytes_spent, s.name.len, err));
 		count += is_kernel(&s);
 	}
 	r->kernels = mpk_arena_array(r->arena, count, sizeof *r->kernels);
@@ -286,14 +286,12 @@ static enum mpk_code read_info(struct reader *r, const struct mpk_cubin_section 
 	struct mpk_span data;
 
 	MPK_TRY(mpk_cubin_elf_data(&r->elf, s, &data, err));
-	MPK_TRY(mpk_cubin_spend(&r->bytes_left, data.len, err));
+	MPK_TRY(mpk_cubin_spend(&r->elf, &r->bytes_spent, data.len, err));
 	c = mpk_cursor_of(data, s->off, "payload");
 	if (mpk_span_starts(s->name, ".nv.info.")) {
 		k = cubin_kernel_of(r, cubin_skip(s->name, strlen(".nv.info.")));
 		return k ? read_kernel_info(r, k, c, err) : MPK_OK;
 	}
-	if (!mpk_span_is(s->name, ".nv.info"))
-		return mpk_cubin_take_compat(c, r->out, err);
 	while (mpk_cursor_left(&c)) {
 		MPK_TRY(mpk_cubin_attribute_next(&c, &a, err));
 		MPK_TRY(take_module(r, &a, err));
@@ -369,7 +367,7 @@ static enum mpk_code take_calls(struct reader *r, const struct mpk_cubin_section
 	struct mpk_span graph;
 
 	MPK_TRY(mpk_cubin_elf_data(&r->elf, s, &graph, err));
-	MPK_TRY(mpk_cubin_spend(&r->bytes_left, graph.len, err));
+	MPK_TRY(mpk_cubin_spend(&r->elf, &r->bytes_spent, graph.len, err));
 	return mpk_cubin_stack_calls(graph, stack_at, r, err);
 }
 
@@ -380,8 +378,7 @@ static enum mpk_code take_section(struct reader *r, const struct mpk_cubin_secti
 
 	if (mpk_span_starts(s->name, ".text."))
 		return take_code(r, s, err);
-	if (mpk_span_is(s->name, ".nv.info") || mpk_span_starts(s->name, ".nv.info.") ||
-	    mpk_span_is(s->name, ".nv.compat"))
+	if (mpk_span_is(s->name, ".nv.info") || mpk_span_starts(s->name, ".nv.info."))
 		return read_info(r, s, err);
 	if (mpk_span_is(s->name, ".note.nv.tkinfo"))
 		return read_tool_note(r, s, err);
@@ -402,13 +399,28 @@ static enum mpk_code take_section(struct reader *r, const struct mpk_cubin_secti
 	return MPK_OK;
 }
 
+#define UNTOLD UINT32_MAX
+
+/* The sum counts where there is one; a frame alone only for a kernel that calls nothing. */
+static bool stack_bytes(const struct mpk_cubin_stack *s, uint32_t *out)
+{
+	uint32_t bytes = s->has_total ? s->total : s->frame;
+
+	if (s->has_total ? s->total == UNTOLD : !s->has_frame || s->calls)
+		return false;
+	if (s->calls_out || s->inner > bytes)
+		return false;
+	*out = bytes;
+	return true;
+}
+
 static enum mpk_code cubin_read_sections(struct reader *r, struct mpk_error *err)
 {
 	for (size_t i = 0; i < r->elf.section_count; i++) {
 		struct mpk_cubin_section s;
 
 		MPK_TRY(mpk_cubin_elf_section(&r->elf, i, &s, err));
-		MPK_TRY(mpk_cubin_spend(&r->bytes_left, s.name.len, err));
+		MPK_TRY(mpk_cubin_spend(&r->elf, &r->bytes_spent, s.name.len, err));
 		MPK_TRY(take_section(r, &s, err));
 	}
 	for (size_t i = 0; i < r->out->kernel_count; i++) {
@@ -417,7 +429,7 @@ static enum mpk_code cubin_read_sections(struct reader *r, struct mpk_error *err
 		if (!k->code_bytes)
 			return mpk_fail(err, MPK_E_CORRUPT, "cubin: kernel '%s' has no code",
 					MPK_QUOTE(k->name));
-		k->has_stack = mpk_cubin_stack_bytes(&r->stacks[i], &k->stack_bytes);
+		k->has_stack = stack_bytes(&r->stacks[i], &k->stack_bytes);
 	}
 	return MPK_OK;
 }
@@ -427,12 +439,10 @@ enum mpk_code mpk_cubin_read(struct mpk_span bytes, struct mpk_arena *arena, str
 {
 	struct mpk_cubin cubin = { 0 };
 	MPK_CLEANUP(cubin_reader_fini)
-	struct reader r = { .arena = arena,
-			    .out = &cubin,
-			    .bytes_left = mpk_cubin_read_limit(bytes) };
+	struct reader r = { .arena = arena, .out = &cubin };
 
+	MPK_TRY(mpk_cubin_read_head(bytes, &cubin, err));
 	MPK_TRY(mpk_cubin_elf_open(bytes, MPK_CUBIN_EM_CUDA, "cubin", &r.elf, err));
-	mpk_cubin_take_header(&r.elf, &cubin);
 	MPK_TRY(find_symbols(&r, err));
 	MPK_TRY(cubin_read_kernels(&r, err));
 	MPK_TRY(cubin_read_sections(&r, err));

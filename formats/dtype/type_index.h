@@ -47,6 +47,7 @@ enum mpk_ffi_type {
 	MPK_FFI_FUNCTION = 68,
 	MPK_FFI_MODULE = 73,
 	MPK_FFI_STORAGE = 128, /* vm.Storage; above 127 the numbers are dynamic */
+	MPK_FFI_STATE = 129,   /* caches and states of models, an object of ours */
 };
 
 /* The four that they do not. */

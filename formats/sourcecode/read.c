@@ -236,31 +236,11 @@ static void set_scopes(const struct reader *r, struct mpk_source_code_kernel *k)
 	}
 }
 
-/* The innermost group that a place is in, or NULL. */
-static const struct mpk_source_code_group *
-sourcecode_group_at(const struct mpk_source_code_groups *groups, size_t off)
-{
-	size_t low = 0, high = groups->count, i;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (groups->items[middle].from <= off)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (i = low - 1; low && i != SIZE_MAX; i = groups->items[i].around)
-		if (off < groups->items[i].to)
-			return &groups->items[i];
-	return NULL;
-}
-
 static enum mpk_code sourcecode_add(struct reader *r, struct mpk_source_code_kernel *k,
 				    struct mpk_error *err)
 {
 	const struct mpk_source_code_group *group =
-		sourcecode_group_at(&r->groups, (size_t)(k->name.data - r->lex.bytes.data));
+		mpk_source_code_group_at(&r->groups, (size_t)(k->name.data - r->lex.bytes.data));
 
 	set_scopes(r, k);
 	k->condition = group ? group->condition : (struct mpk_span){ 0 };

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "base/search.h"
 #include "base/vec.h"
 #include "lexer/lexer.h"
 

@@ -13,7 +13,7 @@
 
 static const char magic[] = "MPKMODEL";
 
-enum { HEADER_BYTES = 128, PIECE_BYTES = 24 };
+enum { HEADER_BYTES = 128, PIECE_BYTES = 24, IS_LINKED = 1 };
 
 #define SPACE "standalone model"
 
@@ -86,7 +86,7 @@ static enum mpk_code read_header(struct mpk_span bytes, struct mpk_standalone *o
 	struct mpk_cursor c = mpk_cursor_of(bytes, 0, SPACE);
 	uint64_t off[2], len[2], all, count;
 	struct mpk_span mark, version;
-	uint32_t number, gen;
+	uint32_t number, gen, flags;
 
 	MPK_TRY(mpk_read_bytes(&c, "mark", 8, &mark, err));
 	if (!mpk_span_is(mark, magic))
@@ -106,6 +106,10 @@ static enum mpk_code read_header(struct mpk_span bytes, struct mpk_standalone *o
 	MPK_TRY(mpk_read_u64(&c, "count of pieces", &count, err));
 	MPK_TRY(mpk_read_u64(&c, "offset of pieces", pieces_off, err));
 	MPK_TRY(mpk_read_bytes(&c, "executor", MPK_STANDALONE_EXECUTOR_BYTES, &version, err));
+	MPK_TRY(mpk_read_u32(&c, "flags", &flags, err));
+	if (flags & ~(uint32_t)IS_LINKED)
+		return mpk_fail(err, MPK_E_UNSUPPORTED,
+				"a standalone model with unknown flags: 0x%x", flags);
 	if (gen >= MPK_GENERATION_COUNT || all < HEADER_BYTES || all > bytes.len)
 		return standalone_corrupt(8, "its header says what cannot be", err);
 	if (!memchr(version.data, 0, version.len))
@@ -116,6 +120,7 @@ static enum mpk_code read_header(struct mpk_span bytes, struct mpk_standalone *o
 		return standalone_corrupt(64, "its pieces lie outside of it", err);
 	out->gen = (enum mpk_generation)gen;
 	out->bytes = all;
+	out->is_linked = (flags & IS_LINKED) != 0;
 	out->executor = (const char *)version.data;
 	out->piece_count = (size_t)count;
 	r->end = *pieces_off + count * PIECE_BYTES;
@@ -247,9 +252,10 @@ static void put_piece(void *data, uint64_t blob_off, uint64_t len, bool is_tenso
 	mpk_rope_put_view(w->out, mpk_span_of(w->blob.data + blob_off, (size_t)len));
 }
 
-void mpk_standalone_write(struct mpk_span library, struct mpk_span blob, enum mpk_generation gen,
-			  const char *executor, const struct mpk_standalone_tensor *tensors,
-			  size_t tensor_count, struct mpk_rope *out)
+void mpk_standalone_write(struct mpk_span library, struct mpk_span blob,
+			  const struct mpk_standalone_facts *facts,
+			  const struct mpk_standalone_tensor *tensors, size_t tensor_count,
+			  struct mpk_rope *out)
 {
 	struct writing w = { .blob = blob, .out = out };
 	struct plan *p = &w.plan;
@@ -266,10 +272,10 @@ void mpk_standalone_write(struct mpk_span library, struct mpk_span blob, enum mp
 	p->tensors_off = p->end = p->between_off + p->between_bytes;
 	for (size_t i = 0; i < tensor_count; i++)
 		p->end = aligned(p->end) + tensors[i].bytes;
-	memcpy(version, executor, strnlen(executor, sizeof version - 1));
+	memcpy(version, facts->executor, strnlen(facts->executor, sizeof version - 1));
 	mpk_rope_put_bytes(out, mpk_span_str(magic));
 	mpk_rope_put_u32(out, MPK_STANDALONE_VERSION);
-	mpk_rope_put_u32(out, (uint32_t)gen);
+	mpk_rope_put_u32(out, (uint32_t)facts->gen);
 	mpk_rope_put_u64(out, p->end);
 	mpk_rope_put_u64(out, at);
 	mpk_rope_put_u64(out, before);
@@ -279,7 +285,8 @@ void mpk_standalone_write(struct mpk_span library, struct mpk_span blob, enum mp
 	mpk_rope_put_u64(out, p->count);
 	mpk_rope_put_u64(out, HEADER_BYTES);
 	mpk_rope_put_bytes(out, mpk_span_of(version, sizeof version));
-	put_zeros(out, 104, HEADER_BYTES);
+	mpk_rope_put_u32(out, facts->is_linked ? IS_LINKED : 0);
+	put_zeros(out, 108, HEADER_BYTES);
 	w.between = p->between_off;
 	w.tensor = p->tensors_off;
 	walk(p, put_row, &w);

@@ -38,6 +38,7 @@ struct mpk_standalone {
 	enum mpk_generation gen;
 	uint64_t bytes;         /* of all of it */
 	const char *executor;   /* the version of the library that runs it, "0.1.0" */
+	bool is_linked;         /* its host code is linked in beside it, too */
 	struct mpk_span before; /* of the carried library: what precedes its blob */
 	struct mpk_span after;  /* and what follows */
 	uint64_t blob_bytes;    /* between the two */
@@ -63,13 +64,21 @@ struct mpk_standalone_tensor {
 	uint64_t off, bytes;
 };
 
+/* What is written beside the library's own bytes. */
+struct mpk_standalone_facts {
+	enum mpk_generation gen;
+	const char *executor;
+	bool is_linked;
+};
+
 /* mpk_standalone_write - the inverse of reading
  * @library the whole file; borrowed until out is written
  * @blob    part of it: the bytes of the blob
  * @tensors in the order of the blob, none over another
  * Failures are remembered by the rope. */
-void mpk_standalone_write(struct mpk_span library, struct mpk_span blob, enum mpk_generation gen,
-			  const char *executor, const struct mpk_standalone_tensor *tensors,
-			  size_t tensor_count, struct mpk_rope *out);
+void mpk_standalone_write(struct mpk_span library, struct mpk_span blob,
+			  const struct mpk_standalone_facts *facts,
+			  const struct mpk_standalone_tensor *tensors, size_t tensor_count,
+			  struct mpk_rope *out);
 
 #endif

@@ -9,7 +9,7 @@ LIBDIR     ?= $(PREFIX)/lib
 INCLUDEDIR ?= $(PREFIX)/include
 RUN_ROOMS := $(addprefix lib/,ground/base ground/io ground/text know/signature know/program know/code \
 	$(addprefix run/,device value abi runtime library executor executor/contrib executor/plan executor/relax \
-	executor/relay executor/static)) formats $(wildcard formats/*)
+	executor/relay executor/state executor/static)) formats $(wildcard formats/*)
 RUN_SRC   := $(sort $(foreach r,$(RUN_ROOMS),$(wildcard $(r)/*.c)))
 RUN_OBJ   := $(RUN_SRC:%.c=$(O)/run/%.o)
 RUN_SOVERSION := 0
@@ -17,7 +17,9 @@ RUN_SO    := $(O)/librun/libmpk-run.so.$(RUN_SOVERSION)
 RUN_LIBS  := $(RUN_SO) $(O)/librun/libmpk-run.so $(O)/librun/libmpkrun.a $(O)/librun/libmpkrun-pic.a
 # -ftrivial-auto-var-init fills buffers of kilobytes in every call; all others of HARDEN stay. At -Os gcc takes what
 # a callee sets for unset; the programs are compiled with the warning.
-RUN_CFLAGS  = $(filter-out -ftrivial-auto-var-init=zero,$(ALL_CFLAGS)) -ffunction-sections -fdata-sections \
+# Caches, recurrent states and samplers are left out, as few models have them: RUN_STATE=1 takes them in, 70 KiB.
+RUN_STATE ?= 0
+RUN_CFLAGS  = -DMPK_RUN_STATE=$(RUN_STATE) $(filter-out -ftrivial-auto-var-init=zero,$(ALL_CFLAGS)) -ffunction-sections -fdata-sections \
 	-fno-asynchronous-unwind-tables -fno-unwind-tables -Wno-maybe-uninitialized -Os
 # Tables hold addresses, each of which takes 24 bytes to be relocated at load, and about one in the form that glibc reads
 # from 2.36 on. Empty: the old form, for older systems and other C libraries.
@@ -29,7 +31,7 @@ RUN_NEEDS  := -lm -ldl -pthread
 RUN_NAMES   = $(shell sed -n '/^MPKR_API/s/\x28.*//p' lib/mpk/run.h | awk '{ print $$NF }' | tr -d '*')
 RUN_FAST  := $(addprefix $(O)/run/lib/run/,$(addsuffix .o,abi/ffi abi/ffi_object executor/plan/run \
 	executor/relax/interp executor/relay/interp executor/static/machine library/call library/place \
-	runtime/devices runtime/parallel value/storage value/tensor value/value))
+	runtime/devices runtime/parallel value/tensor value/value))
 $(filter $(RUN_FAST),$(RUN_OBJ)): private RUN_SPEED := -O2
 
 $(O)/run/%.o: %.c $(O)/flags lib/mpk/library.mk
@@ -60,12 +62,16 @@ $(O)/librun/libmpk-run.so: $(RUN_SO)
 # mpk-model.o is for mpack, which links it into standalone libraries: their code calls other functions.
 RUN_MODEL_NAMES = mpkr_enter mpkr_answer mpkr_raised mpkr_item mpkr_forget
 RUN_STATIC_OBJ := $(RUN_PUBLIC:%=$(O)/run-static/%.o)
+# Host code that is linked beside it finds there what it imports of its loader.
 $(O)/run-static/mpk-run.o: RUN_KEPT = $(RUN_NAMES)
+$(O)/run-static/mpk-run.o: RUN_GLOBAL := mpkr_*
+$(O)/run-static/mpk-model.o: RUN_GLOBAL := mpkr_* TVM*
+$(O)/run/lib/run/runtime/module_api.o: private CPPFLAGS += -DMPK_RUN_LINKED
 $(O)/run-static/mpk-model.o: RUN_KEPT = $(RUN_MODEL_NAMES)
 $(O)/run-static/mpk-run.o $(O)/run-static/mpk-model.o: $(RUN_STATIC_OBJ) $(O)/librun/run.a
 	$(call say,LD,$@)
 	$(Q)$(LD) -r --gc-sections $(RUN_KEPT:%=-u %) -o $@ $(RUN_STATIC_OBJ) $(O)/librun/run.a
-	$(Q)$(OBJCOPY) -w --keep-global-symbol='mpkr_*' --strip-unneeded $@
+	$(Q)$(OBJCOPY) -w $(RUN_GLOBAL:%=--keep-global-symbol='%') --strip-unneeded $@
 $(O)/librun/libmpkrun.a $(O)/librun/libmpkrun-pic.a: $(O)/run-static/mpk-run.o
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && $(AR) rcsD $@ $<

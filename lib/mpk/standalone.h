@@ -12,7 +12,8 @@
  *     ... (DLTensor *)mpks_result(&out) ...
  *     drop(&out);
  *
- * `mpack build model.so --standalone` makes such libraries. They need libc and libm. Functions have the convention of
+ * `mpack build model.so --standalone` makes such libraries. They need libc and libm; those of a finished library /proc
+ * as well, those of objects (model.tar) not. Functions have the convention of
  * the current tvm-ffi, so that Python's tvm_ffi.load_module() and C++ programs with its headers call them
  * as well; this header is for programs that have neither. It is C99, and C++ as it is.
  *

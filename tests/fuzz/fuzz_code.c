@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_code - device code of any format, recognised by its bytes, with all that is asked of its row */
+#include "code/info.h"
 #include "code/show.h"
-#include "code/verify.h"
 #include "fuzz.h"
 
 static void ask_kernels(const struct mpk_code_info *info, struct mpk_json *j,

@@ -61,6 +61,9 @@ def put_file(seeds, name, suffix, data):
     if suffix == "gz":
         seeds.put("fuzz_deflate", name, b"\1" + data)
         seeds.put("fuzz_deflate", name + "-raw", b"\0" + data[10:])
+    if suffix == "c":
+        seeds.put("fuzz_cfunction", name, b"\0" + data)
+        seeds.put("fuzz_cfunction", name + "-cxx", b"\1" + data)
     if suffix in SOURCES:
         seeds.put("fuzz_sourcecode", name, bytes([SOURCES[suffix]]) + data)
     if suffix in INIT:

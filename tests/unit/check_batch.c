@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* calls in child processes: what one call does to its process ends with that call */
 #include "module_made.h"
-#include "session/batch.h"
+#include "session/call.h"
 
 enum { CALLS_MAX = 8 };
 

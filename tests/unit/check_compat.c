@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What runs where: CUDA images on devices and with drivers, loaders and symbols of releases. */
 #include "code/cuda.h"
-#include "code/internal/cuda_tables.h"
 #include "compat/release.h"
 #include "harness.h"
 #include "kinds.h"
@@ -86,7 +85,7 @@ START_TEST(every_pair)
 	const struct mpk_code_target t = target_of((size_t)_i);
 	size_t seen = 0;
 
-	for (const struct mpk_cuda_device *d = mpk_cuda_devices; d->sm; d++, seen++) {
+	for (const struct mpk_cuda_gpu *d = mpk_cuda_devices; d->sm; d++, seen++) {
 		const struct mpk_cuda_place place = { .sm = d->sm };
 		char word[8];
 		bool runs = mpk_cuda_fit(&t, &place) <= MPK_CUDA_COMPILES;
@@ -188,7 +187,7 @@ END_TEST
 
 START_TEST(tables_ascend)
 {
-	for (const struct mpk_cuda_device *d = mpk_cuda_devices; d[1].sm; d++)
+	for (const struct mpk_cuda_gpu *d = mpk_cuda_devices; d[1].sm; d++)
 		ck_assert_uint_lt(d->sm, d[1].sm);
 	for (const struct mpk_cuda_driver *d = mpk_cuda_drivers; d[1].cuda.major; d++) {
 		ck_assert_int_lt(mpk_cuda_compare(d->cuda, d[1].cuda), 0);

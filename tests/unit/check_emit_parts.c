@@ -7,7 +7,6 @@
 
 #include "elf/target.h"
 #include "emit/internal/emit.h"
-#include "toolchain/scratch.h"
 #include "toolchain/toolchain.h"
 
 /* --- jobs ------------------------------------------------------------------------ */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Types of less than 16 bits (value/narrow.h, value/scalars.h), held against what ml_dtypes made of
+/* Types of less than 16 bits (value/element.h), held against what ml_dtypes made of
  * them (tests/data/narrow), and every type's numbers as text, out and in */
 #include <check.h>
 #include <math.h>
@@ -11,9 +11,8 @@
 #include "io/mapping.h"
 #include "npy/npy.h"
 #include "value/array.h"
-#include "value/narrow.h"
+#include "value/element.h"
 #include "value/parse.h"
-#include "value/scalars.h"
 
 static struct mpk_arena arena;
 

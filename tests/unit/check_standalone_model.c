@@ -41,8 +41,9 @@ static struct mpk_span write_model(struct mpk_span library, size_t from, size_t 
 	struct mpk_error err = { 0 };
 	struct mpk_span out;
 
-	mpk_standalone_write(library, mpk_span_of(library.data + BLOB_AT, BLOB), MPK_GEN_HYBRID,
-			     "1.2.3", all_tensors + from, count, &rope);
+	mpk_standalone_write(library, mpk_span_of(library.data + BLOB_AT, BLOB),
+			     &(struct mpk_standalone_facts){ MPK_GEN_HYBRID, "1.2.3", count % 2 },
+			     all_tensors + from, count, &rope);
 	ck_assert_ok(mpk_rope_flat(&rope, &out, &err), err);
 	return out;
 }
@@ -56,6 +57,7 @@ static void check_model(struct mpk_span library, size_t from, size_t count)
 
 	ck_assert_ok(mpk_standalone_read(bytes, &arena, &s, &err), err);
 	ck_assert_ok(mpk_standalone_library(&s, &arena, &again, &err), err);
+	ck_assert_int_eq(s.is_linked, count % 2);
 	ck_assert_uint_eq(again.len, library.len);
 	ck_assert_mem_eq(again.data, library.data, library.len);
 	ck_assert_uint_eq(s.bytes, bytes.len);

@@ -10,7 +10,6 @@
 
 #include "session/call.h"
 #include "session/internal/reply.h"
-#include "session/internal/wire.h"
 #include "value/compare.h"
 #include "value/element.h"
 #include "value/parse.h"

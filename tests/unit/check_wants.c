@@ -3,7 +3,7 @@
  * symbols; also in files that are damaged. */
 #include <stdlib.h>
 
-#include "compat/globals.h"
+#include "compat/release.h"
 #include "elf/linking.h"
 #include "elf/wants.h"
 #include "robust.h"

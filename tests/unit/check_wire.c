@@ -6,7 +6,6 @@
 #include "assert_error.h"
 #include "harness.h"
 #include "session/internal/reply.h"
-#include "session/internal/wire.h"
 #include "value/parse.h"
 
 static const struct mpk_dtype f32 = { MPK_DTYPE_FLOAT, 32, 1 };

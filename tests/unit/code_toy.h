@@ -8,8 +8,8 @@
 #define MPK_TESTS_UNIT_CODE_TOY_H
 
 #include "base/cursor.h"
+#include "code/info.h"
 #include "code/show.h"
-#include "code/verify.h"
 #include "text/phrase.h"
 
 struct toy {

@@ -46,21 +46,13 @@ enum mpk_code mpk_cubin_attribute_next(struct mpk_cursor *c, struct mpk_cubin_at
 enum mpk_code mpk_cubin_attribute_need(const struct mpk_cubin_attribute *a, size_t n,
 				       struct mpk_error *err) MPK_MUST_CHECK;
 
-struct mpk_cubin;
 struct mpk_cubin_elf; /* cubin/elf.h */
 
-/* mpk_cubin_read_limit - how many bytes of names and attributes are read of a file: they may overlap
- * mpk_cubin_spend - count some of them
- * Returns  MPK_OK; MPK_E_CORRUPT: more than that */
-uint64_t mpk_cubin_read_limit(struct mpk_span bytes);
-enum mpk_code mpk_cubin_spend(uint64_t *left, uint64_t bytes, struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_cubin_take_header - sm, arch_specific, abi and relocatable as the ELF header has them
- * mpk_cubin_take_compat - arch_specific as the attributes of .nv.compat have it
- * Returns  MPK_OK; MPK_E_CORRUPT: a broken attribute */
-void mpk_cubin_take_header(const struct mpk_cubin_elf *elf, struct mpk_cubin *out);
-enum mpk_code mpk_cubin_take_compat(struct mpk_cursor c, struct mpk_cubin *out,
-				    struct mpk_error *err) MPK_MUST_CHECK;
+/* mpk_cubin_spend - count bytes of names and attributes that are read of a file: they may overlap
+ * @spent   so far, at first 0
+ * Returns  MPK_OK; MPK_E_CORRUPT: together they are far more than the file */
+enum mpk_code mpk_cubin_spend(const struct mpk_cubin_elf *elf, uint64_t *spent, uint64_t bytes,
+			      struct mpk_error *err) MPK_MUST_CHECK;
 
 /* How much stack a kernel needs with all that it calls, if anybody knows (FORMAT.md 4.1) */
 
@@ -81,9 +73,5 @@ struct mpk_cubin_stack {
 enum mpk_code mpk_cubin_stack_calls(struct mpk_span graph,
 				    struct mpk_cubin_stack *(*at)(void *arg, uint32_t symbol),
 				    void *arg, struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_cubin_stack_bytes - the bytes of stack
- * Returns  false: nobody knows */
-bool mpk_cubin_stack_bytes(const struct mpk_cubin_stack *s, uint32_t *out);
 
 #endif

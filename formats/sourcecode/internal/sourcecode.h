@@ -47,6 +47,10 @@ enum mpk_code mpk_source_code_conditions(struct mpk_span text, struct mpk_arena 
 					 struct mpk_source_code_groups *groups,
 					 struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_source_code_group_at - the innermost group that a place is in, or NULL */
+const struct mpk_source_code_group *
+mpk_source_code_group_at(const struct mpk_source_code_groups *groups, size_t off);
+
 /* What a source calls types: typedefs, aliases, records, enumerations, and macros for them (internal) */
 
 enum mpk_source_code_type_kind {

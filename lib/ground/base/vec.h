@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/compiler.h"
 #include "base/error.h"
@@ -25,5 +26,26 @@ void mpk_memory_failed(void);
 /* mpk_memory_check - whether all that was done in this process had the memory that it asked for
  * Returns  MPK_OK; MPK_E_NOMEM, from the first failure on */
 enum mpk_code mpk_memory_check(struct mpk_error *err) MPK_MUST_CHECK;
+
+/* --- looking up in a sorted array what may stand there several times, or not itself --- */
+
+/* mpk_lower_bound - the first of count items of size bytes that does not come before key
+ * @items   sorted by compare, the function that qsort() had
+ * Returns  its index; count when all come before key */
+static inline size_t mpk_lower_bound(const void *items, size_t count, size_t size, const void *key,
+				     int (*compare)(const void *a, const void *b))
+{
+	size_t low = 0, high = count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (compare((const uint8_t *)items + middle * size, key) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
 
 #endif

@@ -45,10 +45,6 @@ void mpk_copy_watch(void (*moved)(uint64_t bytes));
  * Returns  false with errno */
 bool mpk_write_all(int fd, struct mpk_span bytes, const uint64_t *off);
 
-/* mpk_read_at - len bytes of a file from an offset
- * Returns  how many there are, len at most; -1 with errno */
-ssize_t mpk_read_at(int fd, void *to, size_t len, uint64_t off);
-
 /* mpk_write_pieces - append pieces of a rope to out at its current position
  * Neighbouring pieces in memory are gathered into one system call.
  * @tap     sees every byte; may be NULL

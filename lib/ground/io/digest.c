@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* XXH128 is inlined from the library's header, so that a program that hashes nothing does not load
+/* digest.c - digests of bytes, ropes and files
+ *
+ * XXH128 is inlined from the library's header, so that a program that hashes nothing does not load
  * it. SHA-256 is left to libcrypto, which has code for every processor; it is loaded when it is first
  * asked for. */
 #define XXH_INLINE_ALL
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
 #include <xxhash.h>
 
 #include "io/digest.h"
-
-#include <stdlib.h>
-#include <string.h>
-
-#include "io/libcrypto.h"
 #include "io/reader.h"
 
 /* What each kind of digest is made with. */
@@ -83,6 +83,36 @@ static const char *const evp_names[] = {
 
 _Static_assert(sizeof(struct evp) == sizeof evp_names / sizeof *evp_names * sizeof(void *),
 	       "one name for each function");
+
+/* --- libcrypto: all symbols are looked up before any is used, so that a library without one of them is refused as a
+ * whole ------------------------------------------------------------------------------------- */
+
+enum mpk_code mpk_libcrypto_load(const char *what, const char *const *names, size_t count,
+				 void *table, struct mpk_error *err)
+{
+	/* the name that OpenSSL gives the library for the ABI of its version 3 */
+	void *lib = dlopen("libcrypto.so.3", RTLD_NOW | RTLD_LOCAL);
+
+	if (!lib)
+		return mpk_fail(
+			err, MPK_E_LOAD,
+			"%s needs OpenSSL's libcrypto.so.3, which cannot be loaded; install OpenSSL 3 (Debian: apt install libssl3)",
+			what);
+	for (size_t i = 0; i < count; i++) {
+		if (dlsym(lib, names[i]))
+			continue;
+		dlclose(lib);
+		return mpk_fail(err, MPK_E_LOAD, "libcrypto.so.3 has no %s", names[i]);
+	}
+	for (size_t i = 0; i < count; i++) {
+		/* copied as bytes, since ISO C has no conversion between object and
+		 * function pointers */
+		void *symbol = dlsym(lib, names[i]);
+
+		memcpy((char *)table + i * sizeof symbol, &symbol, sizeof symbol);
+	}
+	return MPK_OK;
+}
 
 /* Loaded by the first mpk_digest_init; all later calls, also those of a hashing thread,
  * only read the table. */

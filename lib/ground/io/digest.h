@@ -81,4 +81,19 @@ enum mpk_code mpk_digest_span(enum mpk_digest_kind kind, struct mpk_span bytes, 
  * Returns  out */
 const char *mpk_digest_print(const uint8_t *digest, size_t bytes, char out[MPK_DIGEST_TEXT]);
 
+/* --- OpenSSL's libcrypto, loaded when it is first needed
+ *
+ * Programs start in a millisecond and work without it; what needs cryptography says what to
+ * install where it is missing. Its functions are declared by those who call them: the types are
+ * opaque in OpenSSL's own headers, too, and the interface of OpenSSL 3 is kept by its soname. --- */
+
+/* mpk_libcrypto_load - the functions of these names, in their order
+ * The library stays loaded: there is no moment at which nobody will want it again.
+ * @what    needs it, for the message: "SHA-256"
+ * @table   a struct of count function pointers; untouched on failure
+ * Returns  MPK_OK; MPK_E_LOAD: it is not installed, or lacks a name. Not thread-safe at the
+ *          first call of a process. */
+enum mpk_code mpk_libcrypto_load(const char *what, const char *const *names, size_t count,
+				 void *table, struct mpk_error *err) MPK_MUST_CHECK;
+
 #endif

@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "base/vec.h"
-#include "io/copy.h"
 
 /* Up to here a copy costs less than a mapping, its page fault and what each mapping adds to
  * a fork. Copies are aligned as tensors want to be, as a mapping would be. */
@@ -64,6 +63,20 @@ static enum mpk_code mapping_read_all(int fd, bool is_device, struct mpk_span *o
 	}
 	*out = mpk_span_of(data, len); /* data is never NULL here: room was reserved */
 	return MPK_OK;
+}
+
+ssize_t mpk_read_at(int fd, void *to, size_t len, uint64_t off)
+{
+	size_t done = 0;
+	ssize_t n;
+
+	while (done < len &&
+	       (n = pread(fd, (char *)to + done, len - done, (off_t)(off + done))) != 0) {
+		if (n < 0 && errno != EINTR)
+			return -1;
+		done += n > 0 ? (size_t)n : 0;
+	}
+	return (ssize_t)done;
 }
 
 /* A file that shrinks meanwhile gives fewer bytes; mpk_mappings_check will find that it

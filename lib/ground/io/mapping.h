@@ -4,8 +4,10 @@
 #define MPK_IO_MAPPING_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/stat.h>
+#include <sys/types.h>
 
 #include "base/error.h"
 #include "base/lock.h"
@@ -112,5 +114,9 @@ void mpk_private_close(const struct mpk_mapping *m, struct mpk_private *p);
 
 /* mpk_mapping_close - release; safe on a zeroed or closed mapping */
 void mpk_mapping_close(struct mpk_mapping *m);
+
+/* mpk_read_at - len bytes of a file from an offset
+ * Returns  how many there are, len at most; -1 with errno */
+ssize_t mpk_read_at(int fd, void *to, size_t len, uint64_t off);
 
 #endif

@@ -20,7 +20,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "io/copy.h"
+#include "io/mapping.h"
 #include "io/path.h"
 
 /* So much of a file is looked at, from its beginning and before its end. */

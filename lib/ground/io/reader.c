@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "io/copy.h"
+#include "io/mapping.h"
 
 /* --- piece by piece ------------------------------------------------------------ */
 

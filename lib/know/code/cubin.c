@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "code/cuda_images.h"
+#include "code/info.h"
 #include "code/param.h"
 #include "code/show.h"
-#include "code/verify.h"
 #include "cubin/cubin.h"
 #include "text/escape.h"
 #include "text/phrase.h"

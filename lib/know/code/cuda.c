@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "code/internal/cuda_tables.h"
 #include "text/escape.h"
 
 /* Devices: "CUDA GPU Compute Capability" and, for the older ones, "Legacy CUDA GPU Compute
@@ -25,7 +24,7 @@
 /* sm_101 was renamed sm_110 by CUDA 13.0; their cubins differ in the number that drivers compare.
  * sm_88 is a target of ptxas 13.0 and in no list of devices: taken as an embedded one, which claims
  * the least. */
-const struct mpk_cuda_device mpk_cuda_devices[] = {
+const struct mpk_cuda_gpu mpk_cuda_devices[] = {
 	{ 20, false, { 3, 0 } },   { 21, false, { 3, 2 } },
 	{ 30, false, { 4, 1 } },   { 32, true, { 6, 0 } },
 	{ 35, false, { 5, 0 } },   { 37, false, { 6, 5 } },
@@ -209,26 +208,6 @@ unsigned mpk_cuda_device_parse(const char *text)
 			return (unsigned)major;
 	}
 	return 0;
-}
-
-/* The first release that knows the architecture. */
-struct mpk_cuda_version mpk_cuda_driver_for(unsigned sm)
-{
-	for (size_t i = 0; mpk_cuda_devices[i].sm; i++)
-		if (mpk_cuda_devices[i].sm == sm)
-			return mpk_cuda_devices[i].since;
-	return (struct mpk_cuda_version){ 0 };
-}
-
-/* The first release whose drivers take that version. */
-struct mpk_cuda_version mpk_cuda_driver_of_ptx(unsigned major, unsigned minor)
-{
-	const struct mpk_cuda_version wanted = { major, minor };
-
-	for (size_t i = 0; mpk_cuda_drivers[i].cuda.major; i++)
-		if (mpk_cuda_compare(mpk_cuda_drivers[i].ptx, wanted) >= 0)
-			return mpk_cuda_drivers[i].cuda;
-	return (struct mpk_cuda_version){ 0 };
 }
 
 /* A driver's own number: the newest row of a branch that is not above it. */

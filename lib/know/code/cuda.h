@@ -59,11 +59,23 @@ unsigned mpk_cuda_device_parse(const char *text);
  * Returns  whether it is one that is known, or newer than all of these */
 bool mpk_cuda_driver_parse(const char *text, struct mpk_cuda_version *out);
 
-/* mpk_cuda_driver_for - the CUDA version of the first driver that knows a device; 0.0: any */
-struct mpk_cuda_version mpk_cuda_driver_for(unsigned sm);
+/* --- devices and drivers ---------------------------------------------------------------- */
 
-/* mpk_cuda_driver_of_ptx - the CUDA version of the first driver that takes PTX of this version
- * Returns  0.0: newer than all that are known */
-struct mpk_cuda_version mpk_cuda_driver_of_ptx(unsigned major, unsigned minor);
+struct mpk_cuda_gpu {
+	unsigned sm;
+	bool tegra;                    /* Jetson, DRIVE */
+	struct mpk_cuda_version since; /* the first CUDA release that knows it */
+};
+
+struct mpk_cuda_driver {
+	struct mpk_cuda_version cuda, ptx; /* the newest PTX ISA that it takes */
+	unsigned branch;                   /* of the Linux driver; 0: not known */
+};
+
+extern const struct mpk_cuda_gpu mpk_cuda_devices[];    /* ascending; ended by sm 0 */
+extern const struct mpk_cuda_driver mpk_cuda_drivers[]; /* ascending; ended by 0.0 */
+
+/* mpk_cuda_compare - as memcmp */
+int mpk_cuda_compare(struct mpk_cuda_version a, struct mpk_cuda_version b);
 
 #endif

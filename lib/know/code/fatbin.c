@@ -5,8 +5,8 @@
 #include <stdio.h>
 
 #include "code/cuda_images.h"
+#include "code/info.h"
 #include "code/show.h"
-#include "code/verify.h"
 #include "fatbin/fatbin.h"
 #include "text/escape.h"
 #include "text/phrase.h"

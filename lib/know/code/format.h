@@ -22,7 +22,7 @@
 
 struct mpk_code_info;   /* info.h */
 struct mpk_code_target; /* target.h */
-struct mpk_code_verify; /* verify.h */
+struct mpk_code_verify; /* info.h */
 struct mpk_code_param;  /* param.h */
 struct mpk_figures;     /* show.h */
 

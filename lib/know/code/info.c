@@ -9,8 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/search.h"
-#include "code/verify.h"
+#include "base/vec.h"
 
 struct mpk_names_item {
 	struct mpk_span name;

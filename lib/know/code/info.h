@@ -12,6 +12,7 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "base/report.h"
 #include "base/span.h"
 #include "code/format.h"
 #include "sourcecode/sourcecode.h"
@@ -160,5 +161,27 @@ bool mpk_code_info_find(const struct mpk_code_info *info, struct mpk_span name, 
 void mpk_code_info_each(const struct mpk_code_info *info, struct mpk_span name,
 			void (*fn)(const struct mpk_code_info *code, size_t kernel, void *arg),
 			void *arg);
+
+/* --- where the verify functions of code formats put what they find --- */
+
+struct mpk_code_verify {
+	struct mpk_report *report;
+	const char *file;     /* as the user named it */
+	const char *path;     /* of the module in the tree */
+	const char *space;    /* what offsets count in; NULL: "blob" */
+	struct mpk_span kind; /* of the module: decides what a runtime looks for */
+	const char *check;    /* the name that findings carry */
+};
+
+/* mpk_code_say - report a finding
+ * @off     where in the blob, or in v->space, bytes */
+void mpk_code_say(const struct mpk_code_verify *v, enum mpk_severity severity, uint64_t off,
+		  const char *fmt, ...) MPK_PRINTF(4, 5);
+
+/* mpk_code_say_problem - report as an error why code does not read
+ * @info    has a problem
+ * @what    is in front: "image 0: ", or "" */
+void mpk_code_say_problem(const struct mpk_code_verify *v, const struct mpk_code_info *info,
+			  const char *what);
 
 #endif

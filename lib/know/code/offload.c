@@ -7,9 +7,9 @@
 
 #include "base/compiler.h"
 #include "base/num.h"
+#include "code/info.h"
 #include "code/show.h"
 #include "code/target.h"
-#include "code/verify.h"
 #include "offload/offload.h"
 #include "text/escape.h"
 #include "text/phrase.h"

@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/search.h"
 #include "base/strmap.h"
+#include "base/vec.h"
+#include "code/info.h"
 #include "code/param.h"
 #include "code/show.h"
-#include "code/verify.h"
 #include "sourcecode/sourcecode.h"
 #include "text/escape.h"
 #include "text/phrase.h"

@@ -3,9 +3,9 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "code/info.h"
 #include "code/param.h"
 #include "code/show.h"
-#include "code/verify.h"
 #include "spirv/spirv.h"
 #include "text/escape.h"
 #include "text/phrase.h"

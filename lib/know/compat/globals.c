@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table is made (globals.def); which option of TVM's build brings what the wheels lack is read in its
+/* globals.c - the global functions that a TVM has, and those that a library registers
+ *
+ * The table is made (globals.def); which option of TVM's build brings what the wheels lack is read in its
  * CMake files. */
-#include "compat/globals.h"
+#include "compat/release.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "base/search.h"
+#include "base/vec.h"
+#include "compat/dso.h"
+#include "elf/linking.h"
+#include "elf/reach.h"
 
 enum {
 	FFI = 1 << 0,
@@ -153,4 +159,211 @@ enum mpk_global_state mpk_release_global(const struct mpk_release *release, stru
 	       : where & wheel->python  ? MPK_GLOBAL_PYTHON
 	       : where & wheel->cuda    ? MPK_GLOBAL_SIDECAR
 					: MPK_GLOBAL_MISSING;
+}
+
+/* --- what a library registers
+ *
+ * TVM and its like register functions in initializers: those point at the names and call what registers, or call
+ * functions of one file that do. Two calls deep every name of TVM's wheels is found (tests/interop), and none that
+ * other code only looks up, as the compiler does those that it writes into programs. Compilers load two pointers at
+ * once from where the dynamic linker puts them, too. */
+
+enum { DEPTH = 3, NAME_MAX_BYTES = 128 };
+
+/* A word that is an address once the library is loaded. */
+struct pointer {
+	uint64_t address, to;
+};
+
+struct walk {
+	const struct mpk_reach *reach;
+	struct pointer *pointers; /* by address */
+	size_t pointer_count, pointer_cap;
+	struct mpk_strmap *names;
+	struct mpk_strmap
+		exported; /* functions that it exports, and calls by their symbols: their pieces */
+	uint8_t *depths;  /* of each piece: calls from an initializer, and one; 0: not reached */
+	size_t *queue, queued;
+	size_t piece;
+	bool failed;
+};
+
+static void reach_piece(struct walk *w, size_t piece, uint8_t depth)
+{
+	if (w->depths[piece])
+		return;
+	w->depths[piece] = depth;
+	w->queue[w->queued++] = piece;
+}
+
+static void take_initializer(void *arg, size_t piece)
+{
+	reach_piece(arg, piece, 1);
+}
+
+static void registry_take_name(struct walk *w, uint64_t address)
+{
+	struct mpk_span bytes, name;
+	size_t ignored;
+	uint64_t off;
+
+	if (!mpk_elf_at_address(w->reach->elf, address, &bytes, &off))
+		return;
+	if (bytes.len > NAME_MAX_BYTES)
+		bytes.len = NAME_MAX_BYTES;
+	name = mpk_span_of(bytes.data, strnlen((const char *)bytes.data, bytes.len));
+	if (name.len < 2 || name.len == bytes.len)
+		return;
+	for (size_t i = 0; i < name.len; i++)
+		if (name.data[i] <= ' ' || name.data[i] >= 0x7f)
+			return;
+	w->failed |= mpk_strmap_put(w->names, name, 0, &ignored) < 0;
+}
+
+static int registry_by_address(const void *a, const void *b)
+{
+	const struct pointer *x = a, *y = b;
+
+	return (x->address > y->address) - (x->address < y->address);
+}
+
+static void take_pointers(struct walk *w, uint64_t address)
+{
+	for (uint64_t at = address; at <= address + 8; at += 8) {
+		const struct pointer key = { .address = at };
+		size_t i = mpk_lower_bound(w->pointers, w->pointer_count, sizeof key, &key,
+					   registry_by_address);
+
+		if (i < w->pointer_count && w->pointers[i].address == at)
+			registry_take_name(w, w->pointers[i].to);
+	}
+}
+
+static void registry_take_relocation(void *arg, const struct mpk_relocation *r)
+{
+	struct walk *w = arg;
+
+	if (!r->is_relative || !r->has_addend || w->failed)
+		return;
+	if (mpk_vec_reserve(&w->pointers, &w->pointer_cap, w->pointer_count + 1,
+			    sizeof *w->pointers))
+		w->pointers[w->pointer_count++] =
+			(struct pointer){ r->address, (uint64_t)r->addend };
+	else
+		w->failed = true;
+}
+
+static enum mpk_code read_pointers(struct walk *w, struct mpk_error *err)
+{
+	struct mpk_linking l;
+
+	MPK_TRY(mpk_linking_open(w->reach->elf, &l, err));
+	MPK_TRY(mpk_linking_relocations(&l, registry_take_relocation, w, err));
+	if (w->pointer_count)
+		qsort(w->pointers, w->pointer_count, sizeof *w->pointers, registry_by_address);
+	return MPK_OK;
+}
+
+static enum mpk_code read_exported(struct walk *w, struct mpk_error *err)
+{
+	struct mpk_symtab table;
+	struct mpk_symbol s;
+	size_t ignored;
+
+	MPK_TRY(mpk_symtab_dynamic(w->reach->elf, &table, err));
+	for (size_t i = 1; i < table.count; i++) {
+		size_t piece;
+
+		MPK_TRY(mpk_symtab_get(&table, i, &s, err));
+		if (!s.defined || s.type != STT_FUNC)
+			continue;
+		piece = mpk_reach_piece(w->reach, s.value);
+		if (piece < w->reach->count)
+			MPK_TRY_ALLOC(mpk_strmap_put(&w->exported, mpk_span_str(s.name), piece,
+						     &ignored) >= 0,
+				      err);
+	}
+	return MPK_OK;
+}
+
+static void take_ref(void *arg, const struct mpk_reach_ref *ref)
+{
+	struct walk *w = arg;
+
+	uint8_t depth = w->depths[w->piece];
+	size_t piece = ref->piece;
+
+	if (depth < DEPTH && (ref->kind == MPK_REACH_CODE ||
+			      (ref->kind == MPK_REACH_SYMBOL &&
+			       mpk_strmap_find(&w->exported, mpk_span_str(ref->symbol), &piece))))
+		reach_piece(w, piece, (uint8_t)(depth + 1));
+	else if (ref->kind == MPK_REACH_DATA)
+		registry_take_name(w, ref->to);
+	else if (ref->kind == MPK_REACH_LOAD)
+		take_pointers(w, ref->to);
+}
+
+static enum mpk_code walk_from(struct walk *w, struct mpk_error *err)
+{
+	MPK_TRY(read_pointers(w, err));
+	MPK_TRY(read_exported(w, err));
+	MPK_TRY(mpk_reach_initializers(w->reach, take_initializer, w, err));
+	for (size_t at = 0; at < w->queued && !w->failed; at++) {
+		w->piece = w->queue[at];
+		mpk_reach_each(w->reach, w->piece, take_ref, w);
+	}
+	return w->failed ? mpk_fail_nomem(err) : MPK_OK;
+}
+
+static enum mpk_code read_names(const struct mpk_reach *reach, struct mpk_strmap *names,
+				struct mpk_error *err)
+{
+	struct walk w = {
+		.reach = reach,
+		.names = names,
+		.depths = calloc(reach->count + 1, sizeof *w.depths),
+		.queue = calloc(reach->count + 1, sizeof *w.queue),
+	};
+	enum mpk_code code = w.depths && w.queue ? walk_from(&w, err) : mpk_fail_nomem(err);
+
+	mpk_strmap_fini(&w.exported);
+	free(w.pointers);
+	free(w.depths);
+	free(w.queue);
+	return code;
+}
+
+/* The older registry took names as std::string, whose texts compilers may turn into code. */
+static bool is_of_tvm_ffi(const struct mpk_dso *dso)
+{
+	if (mpk_dso_defines(dso, "TVMFFIFunctionSetGlobal"))
+		return true;
+	for (size_t i = 0; i < dso->needed_count; i++)
+		if (strcmp(dso->needed[i], "libtvm_ffi.so") == 0)
+			return true;
+	return false;
+}
+
+enum mpk_code mpk_dso_read_globals(struct mpk_dso *dso, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_elf_close) struct mpk_elf elf = { 0 };
+	struct mpk_reach reach;
+	enum mpk_code code;
+
+	if (dso->globals_read || !is_of_tvm_ffi(dso))
+		return MPK_OK;
+	MPK_TRY(mpk_elf_open(dso->map.bytes, 0, &elf, err));
+	MPK_TRY(mpk_reach_open(&elf, &reach, err));
+	code = read_names(&reach, &dso->globals, err);
+	dso->globals_known = reach.count > 0;
+	dso->globals_read = code == MPK_OK;
+	mpk_reach_close(&reach);
+	return code;
+}
+
+bool mpk_dso_registers(const struct mpk_dso *dso, struct mpk_span name)
+{
+	size_t value;
+
+	return mpk_strmap_find(&dso->globals, name, &value);
 }

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "amdgpu/amdgpu.h"
-#include "base/search.h"
+#include "base/vec.h"
 #include "elf/code.h"
 #include "elf/object_image.h"
 #include "elf/plt.h"
@@ -163,7 +163,6 @@ static enum mpk_code open_elf(struct mpk_span bytes, struct mpk_code_file *f, st
 	/* only of files of 64 bits the PLT is known (plt.c); the slots of objects are made by the linker */
 	if (!f->relocatable && f->bits == 64)
 		MPK_TRY(mpk_plt_names_read(&f->elf, &f->plt, err));
-	MPK_TRY(mpk_code_read_fixups(f, err));
 	return read_amd(f, err);
 }
 

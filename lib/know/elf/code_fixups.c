@@ -1,11 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a linker will put into the code of an object: in the bytes themselves there is nothing yet. */
+/* code_fixups.c - what a linker will put into the code of an object: in the bytes themselves there is nothing yet. */
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "base/search.h"
+#include "base/vec.h"
 #include "elf/internal/elf.h"
 #include "elf/symbols.h"
+
+struct mpk_code_fixups {
+	size_t target, index; /* section headers */
+};
+
+struct mpk_code_relocation {
+	uint64_t off; /* from the section's beginning */
+	int64_t addend;
+	const char *name;
+};
 
 static int compare_relocations(const void *a, const void *b)
 {
@@ -25,20 +35,21 @@ static int compare_fixups(const void *a, const void *b)
 
 /* Only which sections belong together; the relocations of a section are read when a function of
  * it is shown. */
-enum mpk_code mpk_code_read_fixups(struct mpk_code_file *f, struct mpk_error *err)
+static bool read_fixups(struct mpk_code_file *f)
 {
 	GElf_Shdr h;
 
-	if (!f->relocatable)
-		return MPK_OK;
+	if (f->fixups)
+		return true;
 	f->fixups = mpk_arena_array(f->arena, f->elf.section_count, sizeof *f->fixups);
-	MPK_TRY_ALLOC(f->fixups, err);
+	if (!f->fixups)
+		return false;
 	for (size_t i = 1; i < f->elf.section_count; i++)
 		if (mpk_elf_section(&f->elf, i, &h, NULL) == MPK_OK &&
 		    (h.sh_type == SHT_RELA || h.sh_type == SHT_REL))
 			f->fixups[f->fixup_count++] = (struct mpk_code_fixups){ h.sh_info, i };
 	qsort(f->fixups, f->fixup_count, sizeof *f->fixups, compare_fixups);
-	return MPK_OK;
+	return true;
 }
 
 /* x86-64 counts from after the four bytes that are filled. */
@@ -122,7 +133,7 @@ bool mpk_code_file_put_relocation(struct mpk_code_file *f, size_t section, uint6
 	const struct mpk_code_relocation *r;
 	size_t i;
 
-	if (!f->is_elf || !f->relocatable)
+	if (!f->is_elf || !f->relocatable || !read_fixups(f))
 		return false;
 	read_relocations(f, section);
 	i = mpk_lower_bound(f->relocations, f->relocation_count, sizeof key, &key,

@@ -456,6 +456,7 @@ static enum mpk_code read_carried(const struct mpk_elf *elf, struct mpk_arena *a
 	image->is_packed = true;
 	image->carrier = mpk_span_of(bytes.data, (size_t)model.bytes);
 	image->executor = model.executor;
+	image->is_linked = model.is_linked;
 	image->note = note;
 	return MPK_OK;
 }

@@ -76,6 +76,7 @@ struct mpk_image {
 	struct mpk_span carrier; /* of a standalone library: what it carries the library as
 				  * (standalone/standalone.h); empty: it is none */
 	const char *executor;    /* the version of the executor in it; NULL: none */
+	bool is_linked;          /* the executor has the host code linked in */
 
 	uint16_t machine;         /* EM_*; 0: a bare blob, C, or no number of ELF's */
 	const char *machine_name; /* "x86-64", "AArch64", "S390", ...; "machine 0x1234"; NULL:

@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "base/cursor.h"
-#include "base/search.h"
+#include "base/vec.h"
 #include "elf/aarch64.h"
 #include "elf/symbols.h"
 

@@ -17,7 +17,6 @@
 #include <string.h>
 
 #include "base/num.h"
-#include "base/search.h"
 #include "base/vec.h"
 
 /* The header says so; libelf has converted it, the bytes themselves are as in the file. */

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/search.h"
 #include "base/strmap.h"
 #include "base/vec.h"
 

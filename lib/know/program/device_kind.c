@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device_kind.c - the kinds of devices as devices.def lists them */
+/* device_kind.c - the kinds of devices as devices.def lists them, and the one that a library's functions expect their
+ * tensors on, which its kernels tell */
 #include "program/device_kind.h"
 
 #include <string.h>
 
 #include "base/compiler.h"
+#include "kinds.h"
+#include "text/escape.h"
 
 static const struct kind_row {
 	enum mpk_device_kind kind;
@@ -54,4 +57,42 @@ enum mpk_device_kind mpk_device_kind_from(int64_t dlpack_type)
 		if ((int64_t)kind_rows[i].kind == dlpack_type)
 			return kind_rows[i].kind;
 	return MPK_DEVICE_NONE;
+}
+
+/* A kind of module with device code that no back end here runs. */
+static bool is_foreign(struct mpk_span kind)
+{
+	const struct mpk_kind *row = mpk_kind_find(kind);
+
+	return row && row->role == MPK_ROLE_DEVICE && mpk_device_kind_of(kind) == MPK_DEVICE_NONE;
+}
+
+/* With kernels for two kinds of devices nobody can say which is meant: then the host, where a
+ * wrong guess is reported and does not crash. */
+enum mpk_code mpk_devices_default(const struct mpk_tree *tree, struct mpk_dldevice *out,
+				  struct mpk_error *err)
+{
+	struct mpk_dldevice found = { MPK_DL_CPU, 0 };
+	const struct mpk_node *foreign = NULL;
+	bool several = false;
+
+	for (size_t i = 0; tree && i < tree->count; i++) {
+		int32_t kind = (int32_t)mpk_device_kind_of(tree->nodes[i].kind);
+
+		if (is_foreign(tree->nodes[i].kind))
+			foreign = &tree->nodes[i];
+		if (kind <= MPK_DL_CPU || kind == found.type)
+			continue;
+		several = found.type != MPK_DL_CPU;
+		found.type = kind;
+	}
+	if (foreign && found.type == MPK_DL_CPU)
+		return mpk_fail(
+			err, MPK_E_DEVICE,
+			"the device code is of kind '%s', which none of the devices here runs (%s)",
+			MPK_QUOTE(foreign->kind), mpk_device_kind_names());
+	if (several)
+		found.type = MPK_DL_CPU;
+	*out = found;
+	return MPK_OK;
 }

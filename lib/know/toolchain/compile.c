@@ -391,7 +391,7 @@ static bool has_cxx(const struct mpk_compilation *c)
 	for (size_t i = 0; i < c->source_count; i++)
 		if (c->sources[i].kind == MPK_SOURCE_CXX)
 			return true;
-	return false;
+	return c->tools->links_cxx;
 }
 
 enum mpk_code mpk_link_run(struct mpk_compilation *c, const struct mpk_link *l,

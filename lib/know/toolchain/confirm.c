@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading a finished file once more. Its blob was hashed while it was copied, so comparing the
  * length and the first bytes is enough to find a linker that dropped or moved it. */
-#include "toolchain/confirm.h"
+#include "toolchain/toolchain.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

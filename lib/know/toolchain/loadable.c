@@ -17,7 +17,6 @@
 #include "io/output.h"
 #include "io/path.h"
 #include "text/escape.h"
-#include "toolchain/confirm.h"
 #include "toolchain/toolchain.h"
 
 struct job {
@@ -105,7 +104,9 @@ static enum mpk_code add_member(struct job *j, const char *name, struct mpk_span
 static enum mpk_code loadable_add_all(struct job *j, struct mpk_error *err)
 {
 	const struct mpk_image *image = j->options->image;
-	bool in_place = !image->is_packed && !j->options->member_alone;
+	/* of members the one with the blob can be told from the others */
+	bool in_place = !image->is_packed && !j->options->member_alone &&
+			(!j->options->objects || image->container == MPK_CONTAINER_ELF_OBJ);
 
 	j->sources = mpk_arena_array(j->arena, image->member_count + 1, sizeof *j->sources);
 	MPK_TRY_ALLOC(j->sources, err);
@@ -291,6 +292,8 @@ static enum mpk_code compile_and_link(struct job *j, int log, struct mpk_error *
 	struct mpk_link link = { .out = j->out->path };
 
 	MPK_TRY(mpk_compile_sources(&c, NULL, err));
+	if (o->objects)
+		MPK_TRY(mpk_objects_keep(&c, o->objects, err));
 	/* the build id of a library without a blob (emit/library.c): its other half is zeros */
 	uint8_t digest[MPK_BUILD_ID_BYTES];
 	MPK_TRY(mpk_link_hash(&c, mpk_generation_get(o->image->gen)->blob_symbol, digest, err));

@@ -10,7 +10,7 @@
 
 #include "elf/image.h"
 #include "process/process.h"
-#include "toolchain/scratch.h"
+#include "toolchain/toolchain.h"
 
 struct mpk_loadable_options {
 	const char *path;              /* the file */
@@ -20,6 +20,7 @@ struct mpk_loadable_options {
 	struct mpk_words headers;      /* for sources in a .tar: as in struct mpk_toolchain */
 	const char *tmpdir;            /* where the library may go */
 	const char *llvm;              /* path of libexec/mpack/llvm.so, for IR in a .tar */
+	const char *objects;           /* as of mpk_objects_keep; NULL */
 };
 
 /* Zero-initialise; mpk_loadable_link; mpk_loadable_close. */

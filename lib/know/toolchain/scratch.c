@@ -2,7 +2,7 @@
 /* A folder for intermediate files. A build may be killed at any moment, and weights of gigabytes must
  * not stay in /tmp then: a process that waits for our end removes what is left. It is started before
  * the folder is made, because a kill between the two would leave the folder. */
-#include "toolchain/scratch.h"
+#include "toolchain/toolchain.h"
 
 #include <errno.h>
 #include <fcntl.h>

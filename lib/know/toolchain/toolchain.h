@@ -14,10 +14,40 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "base/rope.h"
 #include "base/span.h"
 #include "elf/target.h"
+#include "io/mapping.h"
+#include "io/output.h"
+#include "process/helper.h"
 #include "process/process.h"
-#include "toolchain/scratch.h"
+
+/* --- a private directory for intermediate files that never outlives us ---------- */
+
+/* Zero-initialise; mpk_scratch_open; mpk_scratch_close. */
+struct mpk_scratch {
+	char *path;                 /* no trailing slash */
+	bool keep;                  /* a directory of the user's */
+	char *env[2];               /* "TMPDIR=..." for tools, and NULL: what a killed one leaves is
+				     * removed with the rest. A user's directory is not for that. */
+	struct mpk_cleanup cleanup; /* removes the directory after our death */
+};
+
+/* mpk_scratch_open - make PARENT/mpack-XXXXXX, readable by its owner only
+ * A process of its own waits for our end, whatever it is, and removes the directory with all
+ * that is in it when mpk_scratch_close did not.
+ * @keep    a directory to use instead, made when it is not there and left as it is
+ *          afterwards; NULL: none
+ * Returns  MPK_OK; MPK_E_IO, also when keep has files that no build has put there; MPK_E_NOMEM */
+enum mpk_code mpk_scratch_open(const char *parent, const char *keep, struct mpk_scratch *out,
+			       struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_scratch_file - the path of a file in it, in arena; NULL when memory is out */
+const char *mpk_scratch_file(const struct mpk_scratch *s, struct mpk_arena *arena,
+			     const char *name);
+
+/* mpk_scratch_close - remove the directory; safe on a zeroed or closed one */
+void mpk_scratch_close(struct mpk_scratch *s);
 
 /* --- sources --------------------------------------------------------------------- */
 
@@ -70,6 +100,7 @@ struct mpk_toolchain {
 	const char *llvm;         /* path of libexec/mpack/llvm.so */
 	int log;                  /* descriptor for what tools print; 0: our standard error */
 	bool dry_run;             /* call the hooks, run and write nothing */
+	bool links_cxx;           /* an object is of C++, whose driver links then */
 	bool no_sandbox;          /* LLVM may do what this process may */
 	bool sources_checked;     /* mpk_source_check was called for all sources, by a process that
 				   * can do less harm with what it reads */
@@ -126,6 +157,20 @@ void mpk_llvm_confine(const struct mpk_compilation *c);
 enum mpk_code mpk_compile_sources(struct mpk_compilation *c, const struct mpk_job *first,
 				  struct mpk_error *err) MPK_MUST_CHECK;
 
+/* The functions that tvm-ffi finds have this prefix, and in kept objects the other. */
+#define MPK_FUNCTION_PREFIX "__tvm_ffi_"
+#define MPK_FUNCTION_PREFIX_KEPT "__tvm_mpk_"
+
+/* mpk_objects_keep - copies of the objects of a compilation for the link of another library, which has functions of its
+ * own with the names that theirs have: N.o or, of an archive, N.a, from 0
+ * Functions and variables that tvm-ffi looks up get another prefix, of the same length. An object of the blob alone is
+ * left out. The objects are read in a process without rights.
+ * @folder  empty. It stays so where objects cannot be used like that: no ELF, code of a link-time optimizer, a blob beside
+ *          code or in an archive, names that share their bytes with others
+ * Returns  MPK_OK; MPK_E_CORRUPT; MPK_E_IO; MPK_E_NOMEM; MPK_E_INTERNAL: that process crashed */
+enum mpk_code mpk_objects_keep(const struct mpk_compilation *c, const char *folder,
+			       struct mpk_error *err) MPK_MUST_CHECK;
+
 /* --- a link ---------------------------------------------------------------------- */
 
 enum { MPK_BUILD_ID_BYTES = 16 };
@@ -150,5 +195,20 @@ enum mpk_code mpk_link_run(struct mpk_compilation *c, const struct mpk_link *l,
 			   struct mpk_error *err) MPK_MUST_CHECK;
 enum mpk_code mpk_link_check(const struct mpk_compilation *c, const char *linked,
 			     struct mpk_error *err) MPK_MUST_CHECK;
+
+/* --- a finished file is read again before it takes its name ---------------------- */
+
+/* mpk_confirm_file - that a loader will find the blob in a library, an object, or an archive of such
+ * The file must open as minspect opens it and hold a blob that is as long as the one packed and begins
+ * as that does. The rest is not read again: it was hashed while it was written.
+ * @blob    what was packed; NULL: host code alone, which only has to open
+ * Returns  MPK_OK; MPK_E_TOOL: it is something else, what a broken linker leaves; MPK_E_NOMEM */
+enum mpk_code mpk_confirm_file(const struct mpk_mapping *file, const struct mpk_rope *blob,
+			       struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_confirm_output - the same for what was written so far; nothing to say of a pipe
+ * Returns  as mpk_confirm_file; MPK_E_IO */
+enum mpk_code mpk_confirm_output(const struct mpk_output *o, const struct mpk_rope *blob,
+				 struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

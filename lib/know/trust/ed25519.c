@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ed25519.c - Ed25519 signatures and PEM keys, by libcrypto
  *
- * libcrypto is opened on first use (io/libcrypto.h): most runs of mpack sign nothing, and a machine
+ * libcrypto is opened on first use (io/digest.h): most runs of mpack sign nothing, and a machine
  * without it can do all the rest. The functions that are used are declared here and not included,
  * so that building needs no headers of OpenSSL. Everything that OpenSSL allocates is freed before
  * the function returns, on every path.
@@ -11,7 +11,7 @@
 #include <limits.h>
 #include <string.h>
 
-#include "io/libcrypto.h"
+#include "io/digest.h"
 
 /* The part of OpenSSL 3's interface that is used (openssl/evp.h, pem.h, bio.h). */
 struct crypto {

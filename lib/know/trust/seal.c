@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* seal.c - the signature of a library: made, found and checked, in OpenSSH's terms
+/* seal.c - the two notes that say where a library comes from, found and emptied; and the signature: made and checked, in
+ * OpenSSH's terms
+ *
+ * Anybody may have written the notes: sizes and versions are compared before a field is taken, and more than one of a
+ * kind is counted, as two statements are none. A note of zeros is room for a signature that was there: a tool that
+ * changes a library empties the note and leaves its place.
  *
  * What is signed is the SHA-256 of the whole ELF file with the 64 bytes of the signature zeroed, in
  * the message that `ssh-keygen -Y sign` would sign (PROTOCOL.sshsig), so that a signature can be
@@ -16,10 +21,142 @@
 
 #include "base/arena.h"
 #include "elf/edit.h"
+#include "elf/note.h"
 #include "io/copy.h"
 #include "text/base64.h"
+#include "trust/origin.h"
 
 static const char algorithm[] = "ssh-ed25519";
+
+/* --- the notes ------------------------------------------------------------------------------ */
+
+/* Emptied, not removed: removing a section would move everything after it. */
+static bool is_empty(struct mpk_span text)
+{
+	for (size_t i = 0; i < text.len; i++)
+		if (text.data[i])
+			return false;
+	return true;
+}
+
+/* What begins with another version is counted and reported as unknown, not as missing. */
+static void see_seal(struct mpk_origin *o, const struct mpk_elf_note *n)
+{
+	static const uint8_t head[MPK_SEAL_KEY_AT] = { MPK_SEAL_VERSION, 1, 0, 0 };
+	const uint8_t *text = n->text.data;
+
+	if (n->text.len == MPK_SEAL_BYTES && is_empty(n->text)) {
+		o->has_room = true;
+		o->room_off = n->off;
+		return;
+	}
+	o->seal_count++;
+	if (n->text.len != MPK_SEAL_BYTES || memcmp(text, head, sizeof head) != 0) {
+		o->is_unknown = true;
+		return;
+	}
+	if (o->has_seal)
+		return;
+	o->has_seal = true;
+	o->seal.off = n->off;
+	memcpy(o->seal.key.bytes, text + MPK_SEAL_KEY_AT, sizeof o->seal.key.bytes);
+	memcpy(o->seal.fingerprint, text + MPK_SEAL_FINGERPRINT_AT, sizeof o->seal.fingerprint);
+	memcpy(o->seal.signature, text + MPK_SEAL_SIGNATURE_AT, sizeof o->seal.signature);
+}
+
+/* With two of them none is shown: which one is true cannot be known. */
+static void see_provenance(struct mpk_origin *o, const struct mpk_elf_note *n)
+{
+	size_t len = strnlen((const char *)n->text.data, n->text.len);
+
+	if (is_empty(n->text))
+		return;
+	o->provenance_count++;
+	o->provenance = o->provenance_count == 1 && len <= MPK_PROVENANCE_MAX
+				? mpk_span_of(n->text.data, len)
+				: (struct mpk_span){ 0 };
+	o->provenance_off = n->off;
+}
+
+static bool see_note(void *data, const struct mpk_elf_note *n)
+{
+	if (mpk_elf_note_is(n, MPK_ORIGIN_OWNER, MPK_SEAL_TYPE))
+		see_seal(data, n);
+	else if (mpk_elf_note_is(n, MPK_ORIGIN_OWNER, MPK_PROVENANCE_TYPE))
+		see_provenance(data, n);
+	return true;
+}
+
+/* One walk over the notes finds both. */
+void mpk_origin_find(const struct mpk_elf *e, struct mpk_origin *out)
+{
+	*out = (struct mpk_origin){ 0 };
+	mpk_elf_notes(e, see_note, out);
+}
+
+/* The inverse of see_seal, byte for byte. */
+void mpk_seal_write(const struct mpk_seal *seal, uint8_t out[MPK_SEAL_BYTES])
+{
+	memset(out, 0, MPK_SEAL_BYTES);
+	out[0] = MPK_SEAL_VERSION;
+	out[1] = 1;
+	memcpy(out + MPK_SEAL_KEY_AT, seal->key.bytes, sizeof seal->key.bytes);
+	memcpy(out + MPK_SEAL_FINGERPRINT_AT, seal->fingerprint, sizeof seal->fingerprint);
+	memcpy(out + MPK_SEAL_SIGNATURE_AT, seal->signature, sizeof seal->signature);
+}
+
+/* --- emptying -------------------------------------------------------------------- */
+
+/* As found first, and emptied then: what is emptied may be a part of another note. */
+enum { EMPTIED_MAX = 16 };
+
+struct emptying {
+	struct {
+		uint64_t off, len;
+	} ranges[EMPTIED_MAX];
+	size_t count;
+};
+
+/* Sixteen are far more than mpack writes; what is beyond is left as it is. */
+static bool see_own(void *data, const struct mpk_elf_note *n)
+{
+	struct emptying *e = data;
+
+	if (!mpk_elf_note_is(n, MPK_ORIGIN_OWNER, MPK_SEAL_TYPE) &&
+	    !mpk_elf_note_is(n, MPK_ORIGIN_OWNER, MPK_PROVENANCE_TYPE))
+		return true;
+	if (is_empty(n->text))
+		return true;
+	e->ranges[e->count].off = n->off;
+	e->ranges[e->count++].len = n->text.len;
+	return e->count < EMPTIED_MAX;
+}
+
+/* Whoever changes a library calls this first: a signature of other bytes, and the provenance of
+ * another build, would be false from then on. */
+enum mpk_code mpk_origin_void(const struct mpk_private *file, bool *had, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_elf_close) struct mpk_elf elf = { 0 };
+	struct emptying e = { .count = 0 };
+	uint64_t keep_end = file->keep_off + file->keep_len;
+
+	if (had)
+		*had = false;
+	if (mpk_elf_open(mpk_span_of(file->data, file->len), 0, &elf, NULL) != MPK_OK)
+		return MPK_OK;
+	mpk_elf_notes(&elf, see_own, &e);
+	for (size_t i = 0; i < e.count; i++) {
+		uint64_t off = e.ranges[i].off, end = off + e.ranges[i].len;
+
+		if (off < keep_end && end > file->keep_off)
+			return mpk_fail_offset(err, MPK_E_CORRUPT, "file", off,
+					       "a note of mpack stands within the blob");
+		memset(file->data + off, 0, (size_t)e.ranges[i].len);
+	}
+	if (had)
+		*had = e.count > 0;
+	return MPK_OK;
+}
 
 enum { ARMOR_COLUMNS = 70, SSHSIG_BYTES = 300 };
 

@@ -429,6 +429,8 @@ static enum mpk_code emit_with_scratch(struct mpk_build *b, struct mpk_error *er
 		code = emit_object(b, err);
 	} else {
 		code = make_objects(b, err);
+		if (code == MPK_OK && b->e->objects && !b->e->tools.dry_run)
+			code = mpk_objects_keep(&b->c, b->e->objects, err);
 		if (code == MPK_OK)
 			code = b->e->kind == MPK_EMIT_SO ? mpk_build_library(b, err)
 							 : build_archive(b, err);

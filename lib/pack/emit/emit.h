@@ -57,6 +57,8 @@ struct mpk_emit {
 	const char *prefix;     /* of the blob symbol; "" */
 	const char *tmpdir;     /* where intermediate files may go */
 	const char *save_temps; /* where they go and stay instead; NULL */
+	const char *
+		objects; /* SO: a folder that receives the objects of the sources (mpk_objects_keep); NULL */
 	struct mpk_toolchain tools;
 	/* what a library or object of ELF gets before it takes its name; NULL: nothing */
 	const struct mpk_seal_job *seal;
@@ -144,6 +146,8 @@ struct mpk_handover {
 	bool has_sources;  /* some sources are the user's, not generated */
 	bool has_callable; /* a module is not data alone */
 	bool is_carried;   /* what is built of it is to be carried by a library with its executor */
+	bool needs_cxx;    /* of what is carried: its objects need the libraries of C++ */
+	const char *unlinked; /* of what is carried: why its objects are not linked in; NULL */
 };
 
 /* A file that pieces of the blob lie in, open. */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/cursor.h"
-#include "base/search.h"
+#include "base/vec.h"
 #include "io/copy.h"
 #include "package/package.h"
 
@@ -150,8 +150,8 @@ static void put_sources(struct writer *w, const struct mpk_handover *h)
 
 static void put_facts(struct writer *w, const struct mpk_handover *h)
 {
-	const bool flags[] = { h->has_blob,    h->is_blob,      h->has_host,
-			       h->has_sources, h->has_callable, h->is_carried };
+	const bool flags[] = { h->has_blob,     h->is_blob,    h->has_host, h->has_sources,
+			       h->has_callable, h->is_carried, h->needs_cxx };
 
 	mpk_rope_put_u64(&w->out, h->gen);
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(flags); i++)
@@ -163,6 +163,7 @@ static void put_facts(struct writer *w, const struct mpk_handover *h)
 	handover_put_text(w, h->dir_named);
 	handover_put_text(w, h->target);
 	handover_put_text(w, h->base);
+	handover_put_text(w, h->unlinked);
 	mpk_rope_put_u64(&w->out, h->file_count);
 	for (size_t i = 0; i < h->file_count; i++)
 		handover_put_text(w, h->files[i]);
@@ -271,6 +272,7 @@ static enum mpk_code get_names(struct reader *r, struct mpk_handover *out, struc
 	MPK_TRY(get_needed(r, "folder", &out->dir_named, err));
 	MPK_TRY(get_text(r, "target", &out->target, err));
 	MPK_TRY(get_text(r, "base", &out->base, err));
+	MPK_TRY(get_text(r, "reason", &out->unlinked, err));
 	return out->base && is_option(out->base) ? handover_refuse(r, "a base", err) : MPK_OK;
 }
 
@@ -279,7 +281,8 @@ static enum mpk_code get_names(struct reader *r, struct mpk_handover *out, struc
 static enum mpk_code get_facts(struct reader *r, struct mpk_handover *out, struct mpk_error *err)
 {
 	bool *const flags[] = { &out->has_blob,    &out->is_blob,      &out->has_host,
-				&out->has_sources, &out->has_callable, &out->is_carried };
+				&out->has_sources, &out->has_callable, &out->is_carried,
+				&out->needs_cxx };
 	uint64_t gen, modules;
 
 	MPK_TRY(mpk_read_u64(&r->c, "generation", &gen, err));

@@ -15,7 +15,7 @@
 #include "elf/image.h"
 #include "emit/internal/emit.h"
 #include "io/reader.h"
-#include "toolchain/confirm.h"
+#include "toolchain/toolchain.h"
 
 /* --- files that tools made, and writing ------------------------------------------- */
 

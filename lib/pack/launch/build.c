@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "base/strmap.h"
 #include "dtype/type_index.h"
 #include "launch/internal/gen.h"
 
@@ -18,22 +19,35 @@
  * The form is that of tvm-ffi's own exporter for C++: {"type_schema": TEXT}, TEXT being JSON again.
  */
 
+static const char *number_name(struct mpk_dtype t)
+{
+	if (mpk_dtype_is_bool(t))
+		return "bool";
+	return t.code == MPK_DTYPE_FLOAT || t.code == MPK_DTYPE_BFLOAT ? "float" : "int";
+}
+
 static const char *type_name(const struct mpk_launch_param *p)
 {
-	if (p->is_tensor)
-		return "DLTensor*";
-	if (mpk_dtype_is_bool(p->dtype))
-		return "bool";
-	return p->dtype.code == MPK_DTYPE_FLOAT || p->dtype.code == MPK_DTYPE_BFLOAT ? "float"
-										     : "int";
+	return p->is_tensor ? "DLTensor*" : number_name(p->dtype);
+}
+
+static const char *result_name(const struct mpk_launch *l)
+{
+	const struct mpk_launch_step *last = l->step_count ? &l->steps[l->step_count - 1] : NULL;
+
+	return last && last->callee && last->returns == MPK_RETURNS_VALUE
+		       ? number_name(last->callee->result.dtype)
+		       : "None";
 }
 
 /* Quotes within quotes: the text in type_schema is escaped once. */
 static void put_schema(const struct mpk_launch *l, struct mpk_strbuf *out)
 {
-	mpk_strbuf_puts(out,
-			"{\"type_schema\":\"{\\\"type\\\":\\\"ffi.Function\\\",\\\"named_args\\\":"
-			"{\\\"return\\\":[{\\\"type\\\":\\\"None\\\"}],\\\"params\\\":[");
+	mpk_strbuf_printf(
+		out,
+		"{\"type_schema\":\"{\\\"type\\\":\\\"ffi.Function\\\",\\\"named_args\\\":"
+		"{\\\"return\\\":[{\\\"type\\\":\\\"%s\\\"}],\\\"params\\\":[",
+		result_name(l));
 	for (size_t i = 0; i < l->param_count; i++) {
 		const struct mpk_launch_param *p = &l->params[i];
 
@@ -144,8 +158,14 @@ struct unit {
 	size_t global_count, extern_count;
 	const char *ctx, *device_slot;
 	const char *const *names;
+	struct mpk_strmap callees;
 	bool failed;
 };
+
+static void unit_fini(struct unit *u)
+{
+	mpk_strmap_fini(&u->callees);
+}
 
 /* Three texts in one, in the arena; "" when memory is out, which is noted. */
 static const char *text(struct unit *u, const char *a, const char *b, const char *c)
@@ -165,11 +185,12 @@ static void add_global(struct unit *u, const char *name, bool weak)
  * a call of it, and plain tvm-ffi has no workspace. */
 static bool is_called(const struct mpk_launch *launches, size_t count, unsigned name)
 {
-	bool called = name != MPK_GEN_ALLOC && name != MPK_GEN_FREE;
+	bool of_temps = name == MPK_GEN_ALLOC || name == MPK_GEN_FREE;
 
-	for (size_t i = 0; !called && i < count; i++)
-		called = launches[i].temp_count > 0;
-	return called;
+	for (size_t i = 0; i < count; i++)
+		if (of_temps ? launches[i].temp_count > 0 : !launches[i].on_host)
+			return true;
+	return name == MPK_GEN_RAISE;
 }
 
 /* What all functions of a unit share: the context, the globals that cache look-ups, and the
@@ -211,6 +232,31 @@ static void shared_names(struct unit *u, const struct mpk_launch *launches, size
 		};
 		if (imports)
 			add_global(u, text(u, "__", name, ""), true);
+	}
+}
+
+/* The C functions that are called, each once. */
+static void list_callees(struct unit *u, const struct mpk_launch *launches, size_t count)
+{
+	size_t ignored;
+
+	for (size_t i = 0; i < count; i++) {
+		for (size_t s = 0; s < launches[i].step_count; s++) {
+			const struct mpk_launch_step *step = &launches[i].steps[s];
+			int put = step->callee
+					  ? mpk_strmap_put(&u->callees, mpk_span_str(step->kernel),
+							   0, &ignored)
+					  : 0;
+
+			u->failed |= put < 0;
+			if (put <= 0)
+				continue;
+			u->externs[u->extern_count++] = (struct mpk_host_extern){
+				.name = step->kernel,
+				.label = text(u, MPK_GEN_CALLEE, step->kernel, ""),
+				.link = MPK_HOST_STRONG,
+			};
+		}
 	}
 }
 
@@ -353,16 +399,19 @@ enum mpk_code mpk_launch_build(const struct mpk_launch *launches, size_t count,
 {
 	struct mpk_hostfn *functions = mpk_arena_array(arena, 2 * count + 1, sizeof *functions);
 	bool metadata = count && has_metadata(&launches[0], mode);
-	struct unit u = { .arena = arena, .mode = mode, .prefix = prefix };
-	size_t globals = MPK_GEN_RUNTIME_COUNT + 2;
+	MPK_CLEANUP(unit_fini) struct unit u = { .arena = arena, .mode = mode, .prefix = prefix };
+	size_t globals = MPK_GEN_RUNTIME_COUNT + 2, externs = MPK_GEN_RUNTIME_COUNT + 1;
 
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
 		globals += launches[i].step_count;
+		externs += launches[i].step_count;
+	}
 	u.globals = mpk_arena_array(arena, globals, sizeof *u.globals);
-	u.externs = mpk_arena_array(arena, MPK_GEN_RUNTIME_COUNT + 1, sizeof *u.externs);
+	u.externs = mpk_arena_array(arena, externs, sizeof *u.externs);
 	MPK_TRY_ALLOC(functions && u.globals && u.externs, err);
 	if (count)
 		shared_names(&u, launches, count);
+	list_callees(&u, launches, count);
 	for (size_t i = 0; !u.failed && i < count; i++)
 		build_function(&u, &launches[i], i, &functions[i]);
 	for (size_t i = 0; !u.failed && metadata && i < count; i++)

@@ -193,7 +193,7 @@ static void gen_put_param(struct mpk_gen *g, const struct mpk_launch_param *p,
 	mpk_strbuf_puts(out, p->is_tensor ? ")" : "");
 }
 
-void mpk_gen_prototype(struct mpk_gen *g, struct mpk_strbuf *out)
+static void gen_put_prototype(struct mpk_gen *g, struct mpk_strbuf *out)
 {
 	const struct mpk_launch *l = g->launch;
 
@@ -203,4 +203,21 @@ void mpk_gen_prototype(struct mpk_gen *g, struct mpk_strbuf *out)
 		gen_put_param(g, &l->params[i], out);
 	}
 	mpk_strbuf_putc(out, ')');
+}
+
+/* The prototype is the end of a text of the code: minspect reads it there, whatever the ABI. */
+void mpk_gen_check_count(struct mpk_gen *g)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf said = { 0 };
+	const struct mpk_launch *l = g->launch;
+	int count = mpk_host_arg(g->f, 2, MPK_HOST_I64);
+	const char *text;
+
+	mpk_strbuf_printf(&said, "%s: takes %zu argument%s, got %%lld, when calling ", l->name,
+			  l->param_count, l->param_count == 1 ? "" : "s");
+	gen_put_prototype(g, &said);
+	text = mpk_arena_copy(g->arena, mpk_strbuf_text(&said), said.len);
+	g->f->failed |= said.failed || !text;
+	mpk_gen_guard(g, mpk_gen_equals(g, count, (int64_t)l->param_count), "TypeError",
+		      text ? text : "", "l", &count);
 }

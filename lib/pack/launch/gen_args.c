@@ -223,7 +223,8 @@ static void gen_args_check_device(struct mpk_gen *g, const struct mpk_launch_par
 	int32_t type = g->launch->device_type;
 	const char *where = mpk_gen_format(g, "on %s", mpk_dl_device_name(type));
 	int device = mpk_host_load(g->f, MPK_MEM_I32, dl, DL_DEVICE_TYPE);
-	int good = mpk_gen_equals(g, device, type), fine = mpk_host_label(g->f);
+	int good = g->launch->on_host ? mpk_gen_on_host(g, dl) : mpk_gen_equals(g, device, type);
+	int fine = mpk_host_label(g->f);
 
 	if (g->mode == MPK_LAUNCH_STANDALONE && !g->launch->plain_pointers) {
 		/* a buffer handle could be of any OpenCL context, and cannot be asked safely */
@@ -393,9 +394,8 @@ static void bind_variables(struct mpk_gen *g)
 	}
 }
 
-static void check_shape(struct mpk_gen *g, size_t i, int dl)
+static void check_same_device(struct mpk_gen *g, const struct mpk_launch_param *p, int dl)
 {
-	const struct mpk_launch_param *p = &g->launch->params[i];
 	int id = mpk_host_load(g->f, MPK_MEM_I32, dl, DL_DEVICE_ID);
 	int good = mpk_host_op2(g->f, MPK_OP_EQ, id, g->device_id);
 
@@ -405,6 +405,14 @@ static void check_shape(struct mpk_gen *g, size_t i, int dl)
 		      mpk_gen_format(g, "%s: is on device %%lld, the first tensor on device %%lld",
 				     who(g, p)),
 		      "ll", (int[]){ id, g->device_id });
+}
+
+static void check_shape(struct mpk_gen *g, size_t i, int dl)
+{
+	const struct mpk_launch_param *p = &g->launch->params[i];
+
+	if (!g->launch->on_host)
+		check_same_device(g, p, dl);
 	for (size_t d = 0; d < p->rank; d++) {
 		int extent = shape_at(g, dl, d);
 		int want = mpk_gen_expr(g, p->dims[d], p->dim_texts[d]);
@@ -437,23 +445,6 @@ static void check_shapes(struct mpk_gen *g)
 	}
 }
 
-/* The prototype is the end of a text of the code: minspect reads it there, whatever the ABI. */
-static void check_count(struct mpk_gen *g)
-{
-	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf said = { 0 };
-	const struct mpk_launch *l = g->launch;
-	int count = mpk_host_arg(g->f, 2, MPK_HOST_I64);
-	const char *text;
-
-	mpk_strbuf_printf(&said, "%s: takes %zu argument%s, got %%lld, when calling ", l->name,
-			  l->param_count, l->param_count == 1 ? "" : "s");
-	mpk_gen_prototype(g, &said);
-	text = mpk_arena_copy(g->arena, mpk_strbuf_text(&said), said.len);
-	g->f->failed |= said.failed || !text;
-	mpk_gen_guard(g, mpk_gen_equals(g, count, (int64_t)l->param_count), "TypeError",
-		      text ? text : "", "l", &count);
-}
-
 /* The device number of the first tensor that is always there; standalone: of the first
  * such one on the device, 0 when all are in host memory. */
 static int device_of_first(struct mpk_gen *g)
@@ -477,7 +468,7 @@ void mpk_gen_arguments(struct mpk_gen *g)
 {
 	const struct mpk_launch *l = g->launch;
 
-	check_count(g);
+	mpk_gen_check_count(g);
 	for (size_t i = 0; i < l->param_count; i++) {
 		mpk_host_comment(
 			g->f, mpk_gen_format(g, "argument %.*s", MPK_SPAN_ARG(l->params[i].name)));

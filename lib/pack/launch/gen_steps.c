@@ -453,7 +453,8 @@ void mpk_gen_steps(struct mpk_gen *g)
 {
 	int slot = mpk_host_slot(g->f, 16);
 
-	gen_steps_set_device(g);
+	if (!g->launch->on_host)
+		gen_steps_set_device(g);
 	for (size_t i = 0; g->mode == MPK_LAUNCH_STANDALONE && i < g->launch->param_count; i++)
 		if (g->launch->params[i].is_tensor)
 			stage(g, i);
@@ -461,6 +462,10 @@ void mpk_gen_steps(struct mpk_gen *g)
 		mpk_host_store(g->f, MPK_MEM_I64, g->temps[i], 8, g->device_id);
 		allocate_temp(g, i);
 	}
-	for (size_t i = 0; i < g->launch->step_count; i++)
-		launch_step(g, i, slot);
+	for (size_t i = 0; i < g->launch->step_count; i++) {
+		if (g->launch->steps[i].callee)
+			mpk_gen_call(g, &g->launch->steps[i]);
+		else
+			launch_step(g, i, slot);
+	}
 }

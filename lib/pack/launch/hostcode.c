@@ -135,8 +135,19 @@ void mpk_host_comment(struct mpk_hostfn *f, const char *text)
 	MPK_HOST_EFFECT(f, .op = MPK_OP_COMMENT, .text = copy);
 }
 
-/* The letters of pass are static texts of the callers; there are never more than
- * MPK_HOST_ARGS_MAX. */
+/* As many as there are letters, never more than MPK_HOST_ARGS_MAX. */
+static const int *hostcode_keep(struct mpk_hostfn *f, const char *pass, const int *args)
+{
+	size_t count = strlen(pass);
+	int *copy = mpk_arena_array(f->arena, count + 1, sizeof *copy);
+
+	f->failed |= !copy;
+	if (copy && count)
+		memcpy(copy, args, count * sizeof *copy);
+	return copy;
+}
+
+/* The letters of pass live as long as the function. */
 int mpk_host_call(struct mpk_hostfn *f, int function, char result, const char *pass,
 		  const int *args)
 {
@@ -145,10 +156,12 @@ int mpk_host_call(struct mpk_hostfn *f, int function, char result, const char *p
 		.a = function,
 		.result = result,
 		.pass = pass,
-		.type = result == 'p' ? MPK_HOST_PTR : MPK_HOST_I64,
+		.args = hostcode_keep(f, pass, args),
+		.type = result == 'p'                    ? MPK_HOST_PTR
+			: result == 'f' || result == 'd' ? MPK_HOST_F64
+							 : MPK_HOST_I64,
 	};
 
-	memcpy(insn.args, args, strlen(pass) * sizeof *args);
 	return mpk_host_add(f, &insn, result != 'v');
 }
 
@@ -161,10 +174,9 @@ void mpk_host_snprintf(struct mpk_hostfn *f, int buf, size_t size, const char *f
 		.imm = (int64_t)size,
 		.text = format,
 		.pass = pass,
+		.args = hostcode_keep(f, pass, args),
 	};
 
-	if (*pass)
-		memcpy(insn.args, args, strlen(pass) * sizeof *args);
 	(void)mpk_host_add(f, &insn, false);
 }
 

@@ -29,6 +29,7 @@
 #include "kernels/kernels.h"
 #include "launch/internal/hostcode.h"
 #include "manifest/manifest.h"
+#include "sourcecode/cfunction.h"
 
 /* --- integer expressions over shape variables: "(n + 127) / 128" ---
  *
@@ -127,9 +128,19 @@ struct mpk_launch_extent {
 	struct mpk_span text;
 };
 
+/* What becomes of the result of a C function. */
+enum mpk_launch_returns {
+	MPK_RETURNS_NOTHING, /* it has none, or nobody asks */
+	MPK_RETURNS_STATUS,  /* anything but 0 is an error */
+	MPK_RETURNS_VALUE,   /* it is the result of the launch function */
+};
+
 struct mpk_launch_step {
-	const char *kernel; /* the kernel's key */
-	size_t module, row; /* index of its module in the manifest, and in its kernel table */
+	const struct mpk_cfunction
+		*callee; /* the C function that is called instead of a kernel; NULL: none */
+	enum mpk_launch_returns returns;
+	const char *kernel; /* the kernel's key, or the C function's name */
+	size_t module, row; /* kernels: index of the module in the manifest, and in its table */
 	const struct mpk_launch_arg *args;
 	size_t arg_count;
 	struct mpk_launch_extent grid[3], block[3], cluster[3], shared;
@@ -141,6 +152,7 @@ struct mpk_launch {
 	const char *name;
 	enum mpk_generation gen;
 	int32_t device_type; /* enum mpk_dl_device that the tensors must have */
+	bool on_host;        /* it calls C functions, and tensors are in host memory */
 	bool plain_pointers; /* data is an address one may add to (all but OpenCL) */
 	const struct mpk_launch_param *params, *temps;
 	size_t param_count, temp_count;

@@ -5,7 +5,9 @@
  * assumed; arithmetic that may wrap is unsigned.
  */
 #include <inttypes.h>
+#include <string.h>
 
+#include "base/compiler.h"
 #include "launch/internal/hostcode.h"
 
 static const char *const prelude =
@@ -72,34 +74,53 @@ static const char *c_type(enum mpk_host_type type)
 	return "int64_t ";
 }
 
+/* What a letter of a call is in C. */
+static const char *letter_type(char letter)
+{
+	static const struct {
+		char letter;
+		const char *type;
+	} types[] = {
+		{ 'p', "void *" },   { 'b', "int8_t" },  { 'B', "uint8_t" },  { 'h', "int16_t" },
+		{ 'H', "uint16_t" }, { 'i', "int32_t" }, { 'I', "uint32_t" }, { 'l', "int64_t" },
+		{ 'L', "uint64_t" }, { 'z', "_Bool" },   { 'f', "float" },    { 'd', "double" },
+	};
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(types); i++)
+		if (types[i].letter == letter)
+			return types[i].type;
+	return "void";
+}
+
 /* Through a cast of the address: externs are declared as bytes, as one name may have
  * different types in releases of TVM. */
 static void print_c_put_call(struct mpk_strbuf *out, const struct mpk_host_insn *in)
 {
-	const char *result = in->result == 'i' ? "int" : in->result == 'p' ? "void *" : "void";
-
 	if (in->dst >= 0)
 		mpk_strbuf_printf(out, "v%d = ", in->dst);
-	mpk_strbuf_printf(out, "((%s (*)(", result);
+	mpk_strbuf_printf(out, "((%s (*)(", in->result == 'i' ? "int" : letter_type(in->result));
 	for (size_t i = 0; in->pass[i]; i++)
-		mpk_strbuf_printf(out, "%s%s", i ? ", " : "",
-				  in->pass[i] == 'p'   ? "void *"
-				  : in->pass[i] == 'i' ? "int32_t"
-						       : "int64_t");
-	mpk_strbuf_printf(out, "))v%d)(", in->a);
-	for (size_t i = 0; in->pass[i]; i++)
-		mpk_strbuf_printf(out, "%s%sv%d", i ? ", " : "",
-				  in->pass[i] == 'i' ? "(int32_t)" : "", in->args[i]);
+		mpk_strbuf_printf(out, "%s%s", i ? ", " : "", letter_type(in->pass[i]));
+	mpk_strbuf_printf(out, "%s))v%d)(", *in->pass ? "" : "void", in->a);
+	for (size_t i = 0; in->pass[i]; i++) {
+		mpk_strbuf_puts(out, i ? ", " : "");
+		if (!strchr("pld", in->pass[i])) /* values have the types of these */
+			mpk_strbuf_printf(out, "(%s)", letter_type(in->pass[i]));
+		mpk_strbuf_printf(out, "v%d", in->args[i]);
+	}
 	mpk_strbuf_putc(out, ')');
 }
 
-/* $q a string, $k a constant, $f a floating one, $n a list of names, $m what lies in memory,
+/* $L an external function's label, $q a string, $k a constant, $f a floating one, $n a list of names, $m what lies in memory,
  * $x arguments of snprintf, $l a call */
 static void print_c_put_own(struct mpk_host_printer *p, char letter, const struct mpk_host_insn *in)
 {
 	static const char *const mem[MPK_MEM_COUNT] = { "u8", "u16", "i32", "i64", "ptr", "f64" };
 
 	switch (letter) {
+	case 'L':
+		mpk_strbuf_puts(p->out, in->name_count ? in->names[0] : in->text);
+		break;
 	case 'q':
 		print_c_put_string(p->out, in->text);
 		break;
@@ -144,7 +165,7 @@ static const char *print_c_form_of(const struct mpk_host_insn *in)
 		[MPK_OP_TEXT] = "\tv$d = (void *)$q;\n",
 		[MPK_OP_NAMES] = "\tv$d = (void *)(const char *const[]){ $n}[v$a];\n",
 		[MPK_OP_GLOBAL] = "\tv$d = &$s;\n",
-		[MPK_OP_FUNCTION] = "\tv$d = (void *)$s;\n",
+		[MPK_OP_FUNCTION] = "\tv$d = (void *)$L;\n",
 		[MPK_OP_ARG] = "\tv$d = a$i;\n",
 		[MPK_OP_SLOT] = "\tmemset(s$d, 0, sizeof s$d);\n\tv$d = s$d;\n",
 		[MPK_OP_LOAD] = "\tv$d = load_$m(v$a, $i);\n",
@@ -224,10 +245,26 @@ static void put_globals(struct mpk_strbuf *out, const struct mpk_host_unit *unit
 		[MPK_HOST_HIDDEN] = "__attribute__((visibility(\"hidden\"))) ",
 	};
 
+	for (size_t i = 0; i < unit->extern_count; i++) {
+		if (!unit->externs[i].label)
+			continue;
+		mpk_strbuf_puts(
+			out,
+			"#define TEXT_OF(x) #x\n"
+			"#define PREFIX_OF(x) TEXT_OF(x)\n"
+			"#define SYMBOL(name) __asm__(PREFIX_OF(__USER_LABEL_PREFIX__) name)\n");
+		break;
+	}
 	/* declared as bytes: only the address counts, calls cast it to the right type */
-	for (size_t i = 0; i < unit->extern_count; i++)
-		mpk_strbuf_printf(out, "extern %schar %s[];\n", links[unit->externs[i].link],
-				  unit->externs[i].name);
+	for (size_t i = 0; i < unit->extern_count; i++) {
+		const struct mpk_host_extern *e = &unit->externs[i];
+
+		mpk_strbuf_printf(out, "extern %schar %s[]", links[e->link],
+				  e->label ? e->label : e->name);
+		if (e->label)
+			mpk_strbuf_printf(out, " SYMBOL(\"%s\")", e->name);
+		mpk_strbuf_puts(out, ";\n");
+	}
 	for (size_t i = 0; i < unit->global_count; i++)
 		mpk_strbuf_printf(out, "%s void *%s;\n",
 				  unit->globals[i].weak ? "EXPORT __attribute__((weak))" : "static",

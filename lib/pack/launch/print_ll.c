@@ -60,37 +60,65 @@ static unsigned name_table(struct ll_printer *p, const struct mpk_host_insn *in)
 	return p->constant_count++;
 }
 
+/* What a letter of a call is in LLVM IR: its type, how a value becomes it, and it a value. */
+struct letter {
+	char letter;
+	const char *type, *extension, *wide, *narrow, *widen;
+};
+
+static const struct letter *letter_of(char letter)
+{
+	static const struct letter letters[] = {
+		{ 'v', "void", "", NULL, NULL, NULL },
+		{ 'p', "ptr", "", "ptr", NULL, NULL },
+		{ 'l', "i64", "", "i64", NULL, NULL },
+		{ 'L', "i64", "", "i64", NULL, NULL },
+		{ 'd', "double", "", "double", NULL, NULL },
+		{ 'f', "float", "", "double", "fptrunc", "fpext" },
+		{ 'b', "i8", "signext ", "i64", "trunc", "sext" },
+		{ 'B', "i8", "zeroext ", "i64", "trunc", "zext" },
+		{ 'h', "i16", "signext ", "i64", "trunc", "sext" },
+		{ 'H', "i16", "zeroext ", "i64", "trunc", "zext" },
+		{ 'i', "i32", "signext ", "i64", "trunc", "sext" },
+		{ 'I', "i32", "zeroext ", "i64", "trunc", "zext" },
+		{ 'z', "i1", "zeroext ", "i64", "trunc", "zext" },
+	};
+	size_t i = 0;
+
+	while (letters[i].letter != letter)
+		i++; /* the builders know no others */
+	return &letters[i];
+}
+
 static void print_ll_put_call(struct mpk_host_printer *p, const struct mpk_host_insn *in)
 {
-	unsigned narrow[MPK_HOST_ARGS_MAX] = { 0 };
-	const char *result = in->result == 'i' ? "i32" : in->result == 'p' ? "ptr" : "void";
+	const struct letter *result = letter_of(in->result);
+	unsigned first = p->helpers;
 
 	for (size_t i = 0; in->pass[i]; i++) {
-		if (in->pass[i] != 'i')
-			continue;
-		narrow[i] = p->helpers++;
-		mpk_strbuf_printf(p->out, "  %%t%u = trunc i64 %%v%d to i32\n", narrow[i],
-				  in->args[i]);
+		const struct letter *l = letter_of(in->pass[i]);
+
+		if (l->narrow)
+			mpk_strbuf_printf(p->out, "  %%t%u = %s %s %%v%d to %s\n", p->helpers++,
+					  l->narrow, l->wide, in->args[i], l->type);
 	}
 	mpk_strbuf_puts(p->out, "  ");
-	if (in->result == 'i')
+	if (result->widen)
 		mpk_strbuf_printf(p->out, "%%t%u = ", p->helpers);
-	else if (in->result == 'p')
+	else if (in->dst >= 0)
 		mpk_strbuf_printf(p->out, "%%v%d = ", in->dst);
-	mpk_strbuf_printf(p->out, "call %s %%v%d(", result, in->a);
+	mpk_strbuf_printf(p->out, "call %s %%v%d(", result->type, in->a);
 	for (size_t i = 0; in->pass[i]; i++) {
-		mpk_strbuf_puts(p->out, i ? ", " : "");
-		if (in->pass[i] == 'i') /* C ABIs of some targets want the extension stated */
-			mpk_strbuf_printf(p->out, "i32 signext %%t%u", narrow[i]);
-		else
-			mpk_strbuf_printf(p->out, "%s %%v%d", in->pass[i] == 'p' ? "ptr" : "i64",
-					  in->args[i]);
+		const struct letter *l = letter_of(in->pass[i]);
+
+		/* C ABIs of some targets want the extension stated */
+		mpk_strbuf_printf(p->out, "%s%s %s%%%c%d", i ? ", " : "", l->type, l->extension,
+				  l->narrow ? 't' : 'v', l->narrow ? (int)first++ : in->args[i]);
 	}
 	mpk_strbuf_puts(p->out, ")\n");
-	if (in->result == 'i') {
-		mpk_strbuf_printf(p->out, "  %%v%d = sext i32 %%t%u to i64\n", in->dst, p->helpers);
-		p->helpers++;
-	}
+	if (result->widen)
+		mpk_strbuf_printf(p->out, "  %%v%d = %s %s %%t%u to %s\n", in->dst, result->widen,
+				  result->type, p->helpers++, result->wide);
 }
 
 /* $q the number of a string constant, $n of a table of them, $N its length, $f the bits of a

@@ -112,7 +112,8 @@ static void check_anchor(struct mpk_resolve *r)
 	for (size_t i = 0; i < r->launch->param_count; i++)
 		if (r->launch->params[i].is_tensor && !r->launch->params[i].optional)
 			return;
-	if (r->incomplete || r->manifest->standalone || !r->source->valid)
+	if (r->incomplete || r->manifest->standalone || !r->source->valid ||
+	    (r->source->step_count && r->source->steps[0].calls.text))
 		return;
 	MPK_COMPLAIN(r, r->source->pos,
 		     "it needs one tensor parameter that is not optional, which tells the device");

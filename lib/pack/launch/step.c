@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/num.h"
-#include "base/search.h"
+#include "base/vec.h"
 #include "launch/internal/resolve.h"
 #include "text/escape.h"
 #include "toml/toml.h"
@@ -308,7 +307,7 @@ static void resolve_extents(struct mpk_resolve *r, const struct mpk_manifest_ste
 		check_tags(r, m, step);
 }
 
-/* --- devices and arguments ---------------------------------------------------------- */
+/* --- devices ---------------------------------------------------------- */
 
 static const struct {
 	const char *kind;
@@ -340,118 +339,11 @@ static void resolve_set_device(struct mpk_resolve *r, const struct mpk_launch_st
 	MPK_COMPLAIN(r, pos, "modules of kind '%s' cannot be launched", kind->text);
 }
 
-/* An argument that is the bare name of a parameter or temporary; false otherwise. */
-static bool named_arg(struct mpk_resolve *r, struct mpk_launch_arg *a, struct mpk_span name)
-{
-	const struct mpk_launch *l = r->launch;
-	size_t i, t;
-	bool param = mpk_strmap_find(&r->params, name, &i);
-
-	if (param && l->params[i].is_tensor) {
-		a->kind = MPK_ARG_PARAM;
-		a->index = i;
-	} else if (mpk_strmap_find(&r->temps, name, &t)) {
-		a->kind = MPK_ARG_TEMP;
-		a->index = t;
-	} else if (param && mpk_dtype_is_real(l->params[i].dtype)) {
-		a->kind = MPK_ARG_REAL;
-		a->index = i;
-	} else {
-		return false;
-	}
-	return true;
-}
-
-/* A driver copies as many bytes as the kernel declares: a tensor in the place of a number
- * would be a pointer that it computes with. */
-static void check_arg_type(struct mpk_resolve *r, const struct mpk_launch_arg *a,
-			   struct mpk_pos pos, const char *kernel)
-{
-	char want[MPK_DTYPE_TEXT];
-	bool handle = a->dtype.code == MPK_DTYPE_HANDLE;
-	bool tensor =
-		a->kind == MPK_ARG_PARAM || a->kind == MPK_ARG_TEMP || a->kind == MPK_ARG_NULL;
-	bool real = a->kind == MPK_ARG_REAL || a->kind == MPK_ARG_LITERAL;
-
-	if (tensor == handle && real == (!handle && mpk_dtype_is_real(a->dtype)))
-		return;
-	if (a->kind == MPK_ARG_INT && mpk_dtype_is_real(a->dtype))
-		return; /* an integer is a fine real number */
-	MPK_COMPLAIN(r, pos, "'%s' is a%s, but kernel '%s' takes %s there", MPK_QUOTE(a->text),
-		     a->kind == MPK_ARG_NULL ? " null pointer"
-		     : tensor                ? " tensor"
-		     : real                  ? " real number"
-					     : "n integer",
-		     kernel, handle ? "a buffer" : mpk_dtype_print(a->dtype, want));
-}
-
-/* A handle without a tensor: scratch memory that a kernel takes and does not use. */
-static bool is_null(const struct mpk_launch_arg *a)
-{
-	return mpk_span_is(a->text, "none") ||
-	       (a->dtype.code == MPK_DTYPE_HANDLE && mpk_span_is(a->text, "0"));
-}
-
-/* False when the argument is nothing that is known (reported). */
-static bool resolve_arg(struct mpk_resolve *r, const struct mpk_toml_str *text,
-			struct mpk_launch_arg *a)
-{
-	struct mpk_span name = mpk_expr_name(mpk_toml_str_span(*text));
-
-	a->text = mpk_toml_str_span(*text);
-	if (is_null(a)) {
-		a->kind = MPK_ARG_NULL;
-		return true;
-	}
-	if (name.len && named_arg(r, a, name))
-		return true;
-	if (memchr(text->text, '.', text->len) && mpk_parse_f64(a->text, &a->literal)) {
-		a->kind = MPK_ARG_LITERAL;
-		return true;
-	}
-	a->kind = MPK_ARG_INT;
-	return mpk_resolve_expr(r, text, &a->expr);
-}
-
-/* The number of arguments is checked first: without that, each later one would be compared
- * with the wrong parameter. */
-static void resolve_args(struct mpk_resolve *r, const struct mpk_manifest_step *m,
-			 const struct mpk_manifest_function *kernel, struct mpk_launch_step *step)
-{
-	struct mpk_launch_arg *args = mpk_resolve_array(r, m->args.count, sizeof *args);
-
-	if (!args)
-		return;
-	step->args = args;
-	step->arg_count = m->args.count;
-	if (!m->args.present && !r->source->valid)
-		return; /* that they are missing is reported already */
-	if (m->args.count != kernel->arg_count) {
-		MPK_COMPLAIN(r, m->args.present ? m->args.pos : m->pos,
-			     "kernel '%s' takes %zu argument%s, %zu given", step->kernel,
-			     kernel->arg_count, kernel->arg_count == 1 ? "" : "s", m->args.count);
-		return;
-	}
-	if (m->args.count > MPK_LAUNCH_ARGS_MAX) {
-		MPK_COMPLAIN(r, m->args.pos, "more than %d arguments", MPK_LAUNCH_ARGS_MAX);
-		return;
-	}
-	for (size_t i = 0; i < m->args.count; i++) {
-		args[i].dtype = kernel->args[i];
-		if (resolve_arg(r, &m->args.items[i], &args[i]))
-			check_arg_type(r, &args[i], m->args.items[i].pos, step->kernel);
-	}
-}
-
 /* What can be said of a step without its kernel: whether the names in it are known. */
 static void resolve_bare_step(struct mpk_resolve *r, const struct mpk_manifest_step *m,
 			      struct mpk_launch_step *step)
 {
-	for (size_t i = 0; i < m->args.count; i++) {
-		struct mpk_launch_arg ignored = { 0 };
-
-		(void)resolve_arg(r, &m->args.items[i], &ignored);
-	}
+	mpk_resolve_args(r, m, NULL, step);
 	resolve_extents(r, m, NULL, step);
 }
 
@@ -462,6 +354,10 @@ void mpk_resolve_step(struct mpk_resolve *r, const struct mpk_manifest_step *m,
 {
 	const struct mpk_manifest_function *kernel;
 
+	if (m->calls.text) {
+		mpk_resolve_call(r, m, step);
+		return;
+	}
 	if (!m->kernel.text && r->source->valid)
 		MPK_COMPLAIN(r, m->pos, "no kernel is given");
 	kernel = m->kernel.text ? resolve_kernel(r, &m->kernel, step) : NULL;
@@ -471,6 +367,6 @@ void mpk_resolve_step(struct mpk_resolve *r, const struct mpk_manifest_step *m,
 		return;
 	}
 	resolve_set_device(r, step, m->kernel.pos);
-	resolve_args(r, m, kernel, step);
+	mpk_resolve_args(r, m, kernel, step);
 	resolve_extents(r, m, kernel, step);
 }

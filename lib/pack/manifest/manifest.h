@@ -50,8 +50,10 @@ struct mpk_manifest_module { /* [[module]] */
 	struct mpk_pos pos;
 };
 
-struct mpk_manifest_step {                      /* one kernel launch of a launch function */
+struct mpk_manifest_step { /* one kernel launch of a launch function, or a call of a C function */
 	struct mpk_toml_str kernel;             /* "module.kernel" */
+	struct mpk_toml_str calls;              /* instead: "int f(const float *x, int n)" */
+	struct mpk_toml_str returns;            /* calls: what its result is; absent: by its type */
 	struct mpk_toml_list args, grid, block; /* TOML integers are kept as decimal text */
 	struct mpk_toml_list cluster;           /* CUDA: blocks of a cluster */
 	struct mpk_toml_str shared;             /* bytes of dynamic shared memory, an expression */
@@ -61,7 +63,7 @@ struct mpk_manifest_step {                      /* one kernel launch of a launch
 };
 
 /* [[function]]: a launch function. Its language is checked by launch/launch.h. The keys
- * kernel, args, grid, block, shared of the table itself make one step; `steps`, an
+ * kernel, args, grid, block, shared, or calls, of the table itself make one step; `steps`, an
  * array of tables with those keys, makes several and excludes them. */
 struct mpk_manifest_launch {
 	struct mpk_toml_str name;

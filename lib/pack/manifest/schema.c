@@ -299,118 +299,6 @@ static const struct mpk_toml_schema module_schema = {
 	.done = mpk_manifest_module_check,
 };
 
-/* --- [[function]] ------------------------------------------------------------------- */
-
-static const struct mpk_toml_field step_fields[] = {
-	KEY(TEXT, struct mpk_manifest_step, kernel, true),
-	KEY(EXPRS, struct mpk_manifest_step, args, true),
-	KEY(EXPRS, struct mpk_manifest_step, grid, true),
-	KEY(EXPRS, struct mpk_manifest_step, block, true),
-	KEY(EXPRS, struct mpk_manifest_step, cluster, false),
-	KEY(EXPR, struct mpk_manifest_step, shared, false),
-	KEY(BOOL, struct mpk_manifest_step, cooperative, false),
-	KEY(BOOL, struct mpk_manifest_step, pdl, false),
-};
-
-static const struct mpk_toml_schema step_schema = {
-	SCHEMA("[[function.steps]]", struct mpk_manifest_step, step_fields),
-};
-
-#define OWN(kind_, member)                                                                         \
-	{ .name = #member,                                                                         \
-	  .kind = MPK_TOML_FIELD_##kind_,                                                          \
-	  .off = offsetof(struct mpk_manifest_launch_row, own.member) }
-
-static const struct mpk_toml_field launch_fields[] = {
-	{ .name = "name",
-	  .kind = MPK_TOML_FIELD_TEXT,
-	  .required = true,
-	  .off = offsetof(struct mpk_manifest_launch_row, launch.name) },
-	{ .name = "params",
-	  .kind = MPK_TOML_FIELD_TEXTS,
-	  .required = true,
-	  .off = offsetof(struct mpk_manifest_launch_row, launch.params) },
-	{ .name = "temps",
-	  .kind = MPK_TOML_FIELD_TEXTS,
-	  .off = offsetof(struct mpk_manifest_launch_row, launch.temps) },
-	OWN(TEXT, kernel),
-	OWN(EXPRS, args),
-	OWN(EXPRS, grid),
-	OWN(EXPRS, block),
-	OWN(EXPRS, cluster),
-	OWN(EXPR, shared),
-	OWN(BOOL, cooperative),
-	OWN(BOOL, pdl),
-	TABLES("steps", struct mpk_manifest_launch_row, launch.steps, launch.step_count,
-	       step_schema),
-};
-
-/* The first key of a step in [[function]] itself, for a finding about it; line 0: there is
- * none. */
-static struct mpk_pos own_step_pos(const struct mpk_manifest_step *own)
-{
-	const struct mpk_pos positions[] = { own->kernel.pos, own->args.pos,    own->grid.pos,
-					     own->block.pos,  own->cluster.pos, own->shared.pos };
-
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(positions); i++)
-		if (positions[i].line)
-			return positions[i];
-	return (struct mpk_pos){ 0 };
-}
-
-static void need(struct mpk_toml_reader *r, const struct mpk_manifest_launch_row *row, bool present,
-		 const char *key)
-{
-	if (!present)
-		mpk_toml_read_error(r, row->launch.pos, "missing-key", "[[function]] needs '%s'",
-				    key);
-}
-
-/* A function of one kernel has no [[function.steps]]: its keys are in the table itself and
- * become one step. */
-static void take_own_step(struct mpk_toml_reader *r, struct mpk_manifest_launch_row *row)
-{
-	struct mpk_manifest_step *step = mpk_arena_alloc(r->arena, sizeof *step);
-
-	if (!step) {
-		r->failed = true;
-		return;
-	}
-	need(r, row, row->own.kernel.text, "kernel");
-	need(r, row, row->own.args.present, "args");
-	need(r, row, row->own.grid.present, "grid");
-	need(r, row, row->own.block.present, "block");
-	*step = row->own;
-	step->pos = row->launch.pos;
-	row->launch.steps = step;
-	row->launch.step_count = 1;
-}
-
-/* Either steps or the keys of one step; both would leave open which comes first. */
-static void finish_launch(struct mpk_toml_reader *r, void *out)
-{
-	struct mpk_manifest_launch_row *row = out;
-	struct mpk_pos own = own_step_pos(&row->own);
-
-	if (!row->launch.steps)
-		take_own_step(r, row);
-	else if (own.line)
-		mpk_toml_read_error(r, own, "steps",
-				    "'steps' holds the kernels; this belongs into one of them");
-	else if (!row->launch.step_count)
-		mpk_toml_read_error(r, row->launch.pos, "steps", "'steps' is empty");
-	row->launch.valid = r->report->errors == r->row_errors;
-}
-
-static const struct mpk_toml_schema launch_schema = {
-	.what = "[[function]]",
-	.fields = launch_fields,
-	.field_count = MPK_ARRAY_COUNT(launch_fields),
-	.bytes = sizeof(struct mpk_manifest_launch_row),
-	.pos_off = offsetof(struct mpk_manifest_launch_row, launch.pos),
-	.done = finish_launch,
-};
-
 /* --- [package] and the file ----------------------------------------------------------- */
 
 static const struct mpk_toml_field package_fields[] = {
@@ -442,7 +330,8 @@ static const struct mpk_toml_field file_fields[] = {
 	  .off = offsetof(struct mpk_manifest_draft, package),
 	  ROWS(package_schema) },
 	TABLES("module", struct mpk_manifest_draft, modules, module_count, module_schema),
-	TABLES("function", struct mpk_manifest_draft, launches, launch_count, launch_schema),
+	TABLES("function", struct mpk_manifest_draft, launches, launch_count,
+	       mpk_manifest_launch_schema),
 };
 
 const struct mpk_toml_schema mpk_manifest_schema = {

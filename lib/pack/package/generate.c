@@ -268,15 +268,24 @@ static enum mpk_code generate_keep(struct mpk_strbuf *text, enum text which,
 	return MPK_OK;
 }
 
+/* C functions are linked, and who calls nothing else loads nothing. */
+static bool needs_loader(const struct mpk_package *p)
+{
+	for (size_t i = 0; p->manifest.standalone && i < p->launch_count; i++)
+		if (!p->launches[i].on_host)
+			return true;
+	return false;
+}
+
 /* The same instructions, printed as C or as LLVM IR, as the blob goes through the one or
  * the other. */
 static enum mpk_code functions(const struct mpk_package *p, const struct mpk_generate_options *how,
 			       struct mpk_arena *arena, struct mpk_generated *out,
 			       struct mpk_error *err)
 {
-	enum mpk_launch_mode mode = p->manifest.standalone ? MPK_LAUNCH_STANDALONE
-				    : how->system_lib      ? MPK_LAUNCH_SYSTEM_LIB
-							   : MPK_LAUNCH_IMPORTS;
+	enum mpk_launch_mode mode = needs_loader(p)   ? MPK_LAUNCH_STANDALONE
+				    : how->system_lib ? MPK_LAUNCH_SYSTEM_LIB
+						      : MPK_LAUNCH_IMPORTS;
 	struct mpk_strbuf text MPK_CLEANUP(mpk_strbuf_fini) = { 0 };
 	struct mpk_host_unit unit;
 
@@ -389,7 +398,7 @@ enum mpk_code mpk_generate(const struct mpk_package *package,
 			"a standalone package loads its kernels itself; a system library leaves that to the program it is linked into");
 	if (!how->only_check)
 		MPK_TRY(functions(package, how, arena, &out[(*count)++], err));
-	if (standalone)
+	if (needs_loader(package))
 		MPK_TRY(loader(package, arena, &out[(*count)++], err));
 	return MPK_OK;
 }

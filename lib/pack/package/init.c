@@ -2,146 +2,14 @@
 /* A file's part follows from its bytes; its suffix decides only where a text could be several things. */
 #include "package/package.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "blob/blob.h"
 #include "elf/image.h"
-#include "hostcode/host.h"
 #include "io/path.h"
 #include "package/internal/package.h"
 #include "text/escape.h"
-
-/* --- host code -------------------------------------------------------------------- */
-
-/* What host code offers: functions of objects by their symbols, of sources by the names that stand in them. */
-
-static const char prefix[] = "__tvm_ffi_";
-
-/* Where functions begin in a text: an exporter's macro names them, too. */
-static const char *const openings[] = { prefix, "TVM_FFI_DLL_EXPORT_TYPED_FUNC(" };
-
-/* Of C and of symbols: '.' and '$' are in names that compilers make. */
-static bool is_name_byte(uint8_t c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-	       c == '_' || c == '.' || c == '$';
-}
-
-static void init_put_line(struct mpk_init *in, const struct mpk_init_file *file,
-			  struct mpk_span text)
-{
-	mpk_strbuf_puts(&in->host_lines, "# ");
-	mpk_escape(&in->host_lines, mpk_span_str(file->path));
-	mpk_strbuf_puts(&in->host_lines, ": ");
-	mpk_escape(&in->host_lines, text);
-	mpk_strbuf_putc(&in->host_lines, '\n');
-}
-
-/* A name that host code has is no launch function's.
- * Returns  1: it was new, 0: it was not, -1: memory is out */
-static int init_take(struct mpk_init *in, struct mpk_span name)
-{
-	const char *copy = mpk_arena_text(in->arena, name);
-	size_t found;
-
-	return copy ? mpk_strmap_put(&in->names, mpk_span_str(copy), 0, &found) : -1;
-}
-
-/* A function of C++ without extern "C" before it has a mangled symbol. Returns where those end; NULL: there are
- * none */
-static const uint8_t *mangled_end(const struct mpk_init_file *file, const char *opening)
-{
-	static const char *const cxx[] = { ".cc", ".cpp", ".cxx", NULL };
-	static const char linkage[] = "extern \"C\"";
-	const uint8_t *at;
-
-	if (opening != prefix || !mpk_path_has_suffix(file->path, cxx))
-		return NULL;
-	at = memmem(file->bytes.data, file->bytes.len, linkage, sizeof linkage - 1);
-	return at ? at + sizeof linkage - 1 : file->bytes.data + file->bytes.len;
-}
-
-static enum mpk_code scan_text(struct mpk_init *in, const struct mpk_init_file *file,
-			       const char *opening, size_t *count)
-{
-	const uint8_t *at = file->bytes.data, *end = at + file->bytes.len;
-	const uint8_t *mangled = mangled_end(file, opening);
-
-	while ((at = memmem(at, (size_t)(end - at), opening, strlen(opening)))) {
-		struct mpk_span name = { .data = at += strlen(opening) };
-		int taken;
-
-		while (at < end && is_name_byte(*at))
-			at++;
-		name.len = (size_t)(at - name.data);
-		/* __tvm_ffi__x is no function; '%', as in text that makes such names, no end */
-		if (!name.len || name.data[0] == '_' || at == end || *at == '%' || *at == '#')
-			continue;
-		++*count;
-		if (mangled && name.data < mangled) {
-			mpk_strbuf_puts(&in->host_lines, "# decide: no loader finds the next one, "
-							 "which is not extern \"C\"\n");
-			init_put_line(in, file, name);
-			continue;
-		}
-		taken = init_take(in, name);
-		if (taken < 0)
-			return mpk_fail_nomem(in->err);
-		if (taken)
-			init_put_line(in, file, name);
-	}
-	return MPK_OK;
-}
-
-static enum mpk_code init_read_source(struct mpk_init *in, const struct mpk_init_file *file)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(openings); i++)
-		MPK_TRY(scan_text(in, file, openings[i], &count));
-	if (!count)
-		mpk_strbuf_printf(&in->host_lines,
-				  "# decide: what loaders are to find in %s is called %sNAME\n",
-				  MPK_QUOTE(mpk_span_str(file->path)), prefix);
-	return MPK_OK;
-}
-
-static enum mpk_code read_object(struct mpk_init *in, const struct mpk_init_file *file)
-{
-	const struct mpk_signature *const *signatures;
-	struct mpk_image image;
-
-	MPK_TRY(mpk_image_open(file->bytes, NULL, in->arena, &image, in->err));
-	MPK_TRY(mpk_host_signatures(&image, in->arena, &signatures, in->err));
-	for (size_t i = 0; i < image.function_count; i++) {
-		MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
-		const struct mpk_image_function *f = &image.functions[i];
-
-		if (f->is_entry || f->alias_of)
-			continue;
-		if (signatures[i])
-			mpk_signature_text(signatures[i], &text);
-		else
-			mpk_strbuf_puts(&text, f->name);
-		MPK_TRY(mpk_strbuf_status(&text, in->err));
-		init_put_line(in, file, mpk_span_of(text.data, text.len));
-		if (init_take(in, mpk_span_str(f->name)) < 0)
-			return mpk_fail_nomem(in->err);
-	}
-	if (image.function_count && image.gen_known)
-		in->abi = mpk_generation_get(image.gen)->abi;
-	return MPK_OK;
-}
-
-static enum mpk_code read_host_code(struct mpk_init *in, const struct mpk_init_file *file)
-{
-	static const char *const texts[] = { ".c", ".cc", ".cpp", ".cxx", ".ll", NULL };
-	static const char *const bitcode[] = { ".bc", NULL };
-
-	if (mpk_path_has_suffix(file->path, texts))
-		return init_read_source(in, file);
-	return mpk_path_has_suffix(file->path, bitcode) ? MPK_OK : read_object(in, file);
-}
 
 /* --- files --------------------------------------------------------------------------- */
 
@@ -266,13 +134,18 @@ static enum mpk_code add_base(struct mpk_init *in, const struct mpk_init_file *f
 static enum mpk_code init_add_file(struct mpk_init *in, const struct mpk_init_file *file)
 {
 	static const char *const library[] = { ".so", NULL };
+	static const char *const headers[] = { ".h", ".hh", ".hpp", ".hxx", NULL };
 	const struct mpk_code_format *f = init_format_of(file);
 
 	if (!file->bytes.len)
 		return mpk_fail(in->err, MPK_E_UNSUPPORTED, "the file is empty");
+	if (mpk_path_has_suffix(file->path, headers)) {
+		in->header = in->header ? in->header : file;
+		return mpk_init_read_host(in, file);
+	}
 	if (is_host_code(file, f)) {
 		in->hosts[in->host_count++] = file;
-		return read_host_code(in, file);
+		return mpk_init_read_host(in, file);
 	}
 	if (f == &mpk_format_elf)
 		return add_base(in, file);
@@ -457,6 +330,13 @@ static enum mpk_code print_all(struct mpk_init *in)
 		mpk_error_at_file(in->err, in->base->path);
 		return MPK_E_UNSUPPORTED;
 	}
+	if (in->header && !in->host_count) {
+		(void)mpk_fail(
+			in->err, MPK_E_UNSUPPORTED,
+			"a header has no code: name the sources, objects or archive with its functions, too");
+		mpk_error_at_file(in->err, in->header->path);
+		return MPK_E_UNSUPPORTED;
+	}
 	MPK_TRY(check_any(in));
 	init_put_package(in);
 	if (has_host(in))
@@ -465,6 +345,7 @@ static enum mpk_code print_all(struct mpk_init *in)
 		init_put_module(in, &in->modules[i]);
 	for (size_t i = 0; i < in->module_count; i++)
 		mpk_init_put_functions(in, &in->modules[i]);
+	mpk_init_put_calls(in);
 	return mpk_strbuf_status(in->out, in->err);
 }
 
@@ -472,6 +353,9 @@ static void init_fini(struct mpk_init *in)
 {
 	mpk_strmap_fini(&in->symbols);
 	mpk_strmap_fini(&in->names);
+	mpk_strmap_fini(&in->call_names);
+	mpk_strmap_fini(&in->defined);
+	free(in->calls);
 	mpk_strbuf_fini(&in->host_lines);
 	for (size_t i = 0; in->modules && i < in->count; i++) /* one that failed is not counted */
 		mpk_strmap_fini(&in->modules[i].shared);

@@ -209,7 +209,7 @@ static enum mpk_code read_launch(struct mpk_init *in, struct mpk_init_module *m,
 /* --- names --------------------------------------------------------------------------------- */
 
 /* A name that no function has yet: the wish, or the wish and a number. NULL: memory is out. */
-static const char *take_function_name(struct mpk_init *in, struct mpk_span wish)
+const char *mpk_init_take_name(struct mpk_init *in, struct mpk_span wish)
 {
 	const char *name = mpk_arena_text(in->arena, wish);
 	size_t found;
@@ -430,7 +430,7 @@ static enum mpk_code init_kernels_read_kernel(struct mpk_init *in, struct mpk_in
 	m->row_count += !k->refusal;
 	m->function_count += !k->open;
 	if (!k->refusal) {
-		k->function = take_function_name(in, k->short_name);
+		k->function = mpk_init_take_name(in, k->short_name);
 		MPK_TRY_ALLOC(k->function, in->err);
 	}
 	return MPK_OK;

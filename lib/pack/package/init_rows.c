@@ -11,7 +11,7 @@ void mpk_init_put_text(struct mpk_strbuf *out, struct mpk_span text)
 }
 
 /* A comment stays on its line whatever a name holds. */
-static void init_kernels_put_comment(struct mpk_init *in, const char *indent, struct mpk_span text)
+void mpk_init_put_comment(struct mpk_init *in, const char *indent, struct mpk_span text)
 {
 	mpk_strbuf_printf(in->out, "%s# ", indent);
 	for (size_t i = 0; i < text.len; i++) {
@@ -38,7 +38,7 @@ static void put_declaration(struct mpk_init *in, const struct mpk_init_kernel *k
 	mpk_strbuf_putc(&line, ')');
 	in->out->failed |= line.failed;
 	if (!line.failed)
-		init_kernels_put_comment(in, "  ", mpk_span_of(line.data, line.len));
+		mpk_init_put_comment(in, "  ", mpk_span_of(line.data, line.len));
 }
 
 /* What the code does not tell is marked "decide": the file is complete only when no such

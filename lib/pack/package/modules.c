@@ -48,7 +48,7 @@ static uint64_t threads(const int64_t extent[3])
 static const struct mpk_code_kernel *package_launch_kernel_of(const struct mpk_loader *l,
 							      const struct mpk_launch_step *step)
 {
-	const struct mpk_code_kernel **code = l->code[step->module];
+	const struct mpk_code_kernel **code = step->callee ? NULL : l->code[step->module];
 
 	return code ? code[step->row] : NULL;
 }
@@ -158,6 +158,8 @@ static void import_kernels(struct mpk_loader *l, const struct mpk_launch *launch
 		for (size_t s = 0; s < launches[i].step_count; s++) {
 			size_t module = launches[i].steps[s].module;
 
+			if (launches[i].steps[s].callee) /* it is linked */
+				continue;
 			if (!known[module])
 				imports[used++] = module;
 			known[module] = true;

@@ -120,18 +120,33 @@ enum mpk_code mpk_generate(const struct mpk_package *package,
 
 /* --- a library that carries its executor --- */
 
+struct mpk_standalone_input {
+	struct mpk_span
+		library; /* finished and shared, with a blob, of any generation; borrowed as long as the plan */
+	const char *executor; /* the version of the run library */
+	struct mpk_span
+		archive; /* of the run library, where the library's objects are at hand and can be linked
+				  * beside it; empty: they are not */
+	bool is_linked; /* they were, and all that is planned is another content */
+};
+
+struct mpk_standalone_plan {
+	struct mpk_rope
+		model; /* the content of MPK_STANDALONE_SYMBOL (standalone/standalone.h); in the arena */
+	struct mpk_span source; /* C of the functions, and of a table of the host code's symbols */
+	const char *
+		unlinked; /* a sentence: why the objects are not to be linked in; NULL: they are, or none are there */
+	bool needs_cxx; /* they need the libraries of C++ */
+};
+
 /* mpk_standalone_plan - what a standalone library is linked of, besides the archive of the run library
  * It exports a function for each function of the library's models, in the convention of the current tvm-ffi, with
  * metadata and documentation; where there is no model, one for each host function.
- * @library a finished shared library with a blob, of any generation; borrowed as long as *model
- * @executor the version of the run library
- * @model   receives the content of MPK_STANDALONE_SYMBOL (standalone/standalone.h); in arena
- * @source  receives C source of the functions
  * Returns  MPK_OK; MPK_E_UNSUPPORTED: an archive, a library that is standalone already, a function whose
  *          name is no symbol; MPK_E_NO_BLOB; MPK_E_NOTFOUND: no function; MPK_E_CORRUPT; MPK_E_NOMEM */
-enum mpk_code mpk_standalone_plan(struct mpk_span library, const char *executor,
-				  struct mpk_arena *arena, struct mpk_rope *model,
-				  struct mpk_span *source, struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_standalone_plan(const struct mpk_standalone_input *input, struct mpk_arena *arena,
+				  struct mpk_standalone_plan *out,
+				  struct mpk_error *err) MPK_MUST_CHECK;
 
 /* --- the way back: from a module tree to a manifest with its payload files --- */
 

@@ -2,16 +2,19 @@
 /* standalone.c - a finished library as a standalone one carries it, and the entries of that one
  *
  * A library that was linked cannot be linked again, so it is carried as it is: without its blob, which a linker or
- * the system would otherwise have in memory twice, as bytes that the executor opens as a library in memory. The new
+ * the system would otherwise have in memory twice, as bytes that the executor opens as a library in memory. Where its
+ * objects are at hand they are linked in, too, and what is carried is only read: by the executor, and by whoever
+ * inspects or unpacks the file. The new
  * library has one function for each of its models' functions, as tvm-ffi calls them. They are C, for the
  * compiler; what they call is in the archive of the run library (lib/run/library/standalone.c).
  */
-#include "package/package.h"
+#include "package/internal/package.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/strmap.h"
 #include "base/vec.h"
 #include "elf/image.h"
 #include "kinds.h"
@@ -30,12 +33,14 @@ struct carrier {
 	size_t tensor_count, tensor_cap;
 	struct mpk_strbuf text;
 	size_t function_count;
+	struct mpk_strmap exported; /* symbols of the new library; in the arena */
 	struct mpk_error *err;
 };
 
 static void carrier_fini(struct carrier *c)
 {
 	free(c->tensors);
+	mpk_strmap_fini(&c->exported);
 	mpk_strbuf_fini(&c->text);
 }
 
@@ -72,8 +77,10 @@ static int by_offset(const void *a, const void *b)
 
 static const char preamble[] =
 	"/* The entries of a standalone model; made by mpack. */\n"
+	"struct mpkr_symbol {\n\tconst char *name;\n\tconst void *address;\n};\n"
 	"struct mpkr_entry {\n"
-	"\tconst void *model;\n\tconst char *name;\n\tvoid *function;\n};\n"
+	"\tconst void *model;\n\tconst struct mpkr_symbol *symbols;\n"
+	"\tconst char *name;\n\tvoid *function;\n};\n"
 	"extern const unsigned char " MPK_STANDALONE_SYMBOL "[];\n"
 	"int mpkr_enter(struct mpkr_entry *, const void *, int, void *);\n"
 	"int mpkr_answer(const char *, void *);\n"
@@ -169,12 +176,26 @@ static void put_metadata(struct mpk_strbuf *out, const struct mpk_signature *s)
 	mpk_strbuf_puts(out, "\"}");
 }
 
+/* A symbol that the new library has.
+ * Returns  false: it has one of that name */
+static bool take_name(struct carrier *c, const char *what, struct mpk_span name)
+{
+	char *symbol = mpk_arena_printf(c->arena, "__tvm_ffi_%s%.*s", what, (int)name.len,
+					(const char *)name.data);
+	size_t ignored;
+	int put = symbol ? mpk_strmap_put(&c->exported, mpk_span_str(symbol), 0, &ignored) : -1;
+
+	c->text.failed |= put < 0;
+	return put > 0;
+}
+
 /* A function that gives a text: what tvm-ffi asks for beside a function. */
 static void put_getter(struct carrier *c, const char *what, struct mpk_span name,
 		       const struct mpk_strbuf *text)
 {
 	struct mpk_strbuf *out = &c->text;
 
+	(void)take_name(c, what, name);
 	mpk_strbuf_printf(
 		out,
 		"EXPORT int get_%s%zu(void *, const void *, int, void *)\n"
@@ -205,11 +226,15 @@ static enum mpk_code put_entry(struct carrier *c, struct mpk_span name,
 {
 	struct mpk_strbuf *out = &c->text;
 
+	/* several executables of one library may have functions of one name: callers get the first's */
+	if (!take_name(c, "", name))
+		return MPK_OK;
 	if (!is_plain(name))
 		return mpk_fail(c->err, MPK_E_UNSUPPORTED,
 				"its function '%s' has a name that is no symbol", MPK_QUOTE(name));
-	mpk_strbuf_printf(out, "static struct mpkr_entry entry%zu = { " MPK_STANDALONE_SYMBOL ", ",
-			  c->function_count);
+	mpk_strbuf_printf(
+		out, "static struct mpkr_entry entry%zu = { " MPK_STANDALONE_SYMBOL ", SYMBOLS, ",
+		c->function_count);
 	put_literal(out, name);
 	mpk_strbuf_printf(
 		out,
@@ -228,16 +253,6 @@ static enum mpk_code put_entry(struct carrier *c, struct mpk_span name,
 
 /* --- the library ------------------------------------------------------------------------------ */
 
-/* Several executables of one library may have functions of one name: callers get the first's. */
-static bool is_listed(const struct carrier *c, struct mpk_span name)
-{
-	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf mark = { 0 };
-
-	mpk_strbuf_printf(&mark, "__asm__(\"__tvm_ffi_%.*s\")", (int)name.len,
-			  (const char *)name.data);
-	return !mark.failed && c->text.data && strstr(c->text.data, mark.data);
-}
-
 static enum mpk_code take_node(struct carrier *c, const struct mpk_node *node)
 {
 	const struct mpk_kind *kind = mpk_kind_find(node->kind);
@@ -250,8 +265,7 @@ static enum mpk_code take_node(struct carrier *c, const struct mpk_node *node)
 	MPK_TRY(take_tensors(c, &p));
 	MPK_TRY(mpk_models_of(&p, c->arena, &models, c->err));
 	for (size_t i = 0; i < models.count; i++)
-		if (!is_listed(c, models.items[i].name))
-			MPK_TRY(put_entry(c, models.items[i].name, &models.items[i]));
+		MPK_TRY(put_entry(c, models.items[i].name, &models.items[i]));
 	return MPK_OK;
 }
 
@@ -279,7 +293,6 @@ static enum mpk_code read_carried(struct carrier *c, struct mpk_span library)
 				"it has no module blob: plain tvm-ffi calls it as it is");
 	MPK_TRY(mpk_image_check_digest(image, NULL, c->arena, c->err));
 	MPK_TRY(mpk_blob_read(mpk_image_blob(image), image->gen, c->arena, &c->tree, c->err));
-	mpk_strbuf_puts(&c->text, preamble);
 	for (size_t i = 0; i < c->tree.count; i++)
 		MPK_TRY(take_node(c, &c->tree.nodes[i]));
 	if (!c->function_count)
@@ -291,24 +304,56 @@ static enum mpk_code read_carried(struct carrier *c, struct mpk_span library)
 	return MPK_OK;
 }
 
-enum mpk_code mpk_standalone_plan(struct mpk_span library, const char *executor,
-				  struct mpk_arena *arena, struct mpk_rope *model,
-				  struct mpk_span *source, struct mpk_error *err)
+/* The entries, before them what they use, and the table of symbols where the code is linked in. */
+static enum mpk_code finish_source(struct carrier *c, struct mpk_span archive,
+				   struct mpk_standalone_plan *out, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf table = { 0 }, text = { 0 };
+	char *copy;
+
+	if (archive.len)
+		MPK_TRY(mpk_linked_table(&c->image, archive, c->arena, &table, &out->unlinked,
+					 err));
+	mpk_strbuf_puts(&text, preamble);
+	mpk_strbuf_puts(&text, table.len ? "extern const struct mpkr_symbol mpkr_symbols[]\n"
+					   "\t__attribute__((visibility(\"hidden\")));\n"
+					   "#define SYMBOLS mpkr_symbols\n"
+					 : "#define SYMBOLS 0\n");
+	mpk_strbuf_put_span(&text, mpk_span_of(c->text.data, c->text.len));
+	mpk_strbuf_put_span(&text, mpk_span_of(table.data, table.len));
+	text.failed |= c->text.failed || table.failed;
+	MPK_TRY(mpk_strbuf_status(&text, err));
+	copy = mpk_arena_copy(c->arena, text.data, text.len);
+	MPK_TRY_ALLOC(copy, err);
+	out->source = mpk_span_of(copy, text.len);
+	return MPK_OK;
+}
+
+static bool needs_cxx(const struct mpk_image *image)
+{
+	for (size_t i = 0; i < image->needed_count; i++)
+		if (strncmp(image->needed[i], "libstdc++.", 10) == 0 ||
+		    strncmp(image->needed[i], "libc++.", 7) == 0)
+			return true;
+	return false;
+}
+
+enum mpk_code mpk_standalone_plan(const struct mpk_standalone_input *input, struct mpk_arena *arena,
+				  struct mpk_standalone_plan *out, struct mpk_error *err)
 {
 	MPK_CLEANUP(carrier_fini) struct carrier c = { .arena = arena, .err = err };
-	char *text;
+	struct mpk_standalone_facts facts = { .executor = input->executor };
+	const struct mpk_standalone_tensor *tensors;
 
-	MPK_TRY(read_carried(&c, library));
-	MPK_TRY(mpk_strbuf_status(&c.text, err));
-	text = mpk_arena_copy(arena, c.text.data, c.text.len);
-	MPK_TRY_ALLOC(text, err);
-	*source = mpk_span_of(text, c.text.len);
-	*model = mpk_rope_of(arena);
-	struct mpk_span blob = mpk_image_blob(&c.image);
-	const struct mpk_standalone_tensor *tensors =
-		mpk_arena_keep(arena, c.tensors, c.tensor_count, sizeof *c.tensors);
-
+	*out = (struct mpk_standalone_plan){ .model = mpk_rope_of(arena) };
+	MPK_TRY(read_carried(&c, input->library));
+	MPK_TRY(finish_source(&c, input->archive, out, err));
+	out->needs_cxx = needs_cxx(&c.image);
+	tensors = mpk_arena_keep(arena, c.tensors, c.tensor_count, sizeof *c.tensors);
 	MPK_TRY_ALLOC(tensors, err);
-	mpk_standalone_write(library, blob, c.image.gen, executor, tensors, c.tensor_count, model);
-	return mpk_rope_status(model, err);
+	facts.gen = c.image.gen;
+	facts.is_linked = input->is_linked || (input->archive.len && !out->unlinked);
+	mpk_standalone_write(input->library, mpk_image_blob(&c.image), &facts, tensors,
+			     c.tensor_count, &out->model);
+	return mpk_rope_status(&out->model, err);
 }

@@ -8,7 +8,7 @@
 
 #include "base/strmap.h"
 #include "code/format.h"
-#include "code/verify.h"
+#include "code/info.h"
 #include "kinds.h"
 #include "package/internal/package.h"
 #include "payload.h"

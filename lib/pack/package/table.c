@@ -10,9 +10,9 @@
 #include <string.h>
 
 #include "base/num.h"
-#include "base/search.h"
 #include "base/strbuf.h"
 #include "base/strmap.h"
+#include "base/vec.h"
 #include "code/info.h"
 #include "package/internal/package.h"
 #include "text/escape.h"

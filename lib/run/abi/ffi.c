@@ -298,7 +298,8 @@ enum mpk_code mpk_ffi_encode(enum mpk_convention conv, const struct mpk_value *v
 		return encode_function(conv, v->function, out, err);
 	if (v->kind == MPK_VALUE_ARRAY)
 		return encode_array(conv, v, out, err);
-	if (real && (v->kind == MPK_VALUE_MODULE || v->kind == MPK_VALUE_STORAGE))
+	if (real && (v->kind == MPK_VALUE_MODULE || v->kind == MPK_VALUE_STORAGE ||
+		     (v->kind == MPK_VALUE_OBJECT && !v->object->handle)))
 		return mpk_fail(err, MPK_E_UNSUPPORTED,
 				"a %s of this program cannot be passed to C++ code of tvm-ffi",
 				mpk_value_kind_name(v->kind));

@@ -230,6 +230,9 @@ static enum mpk_code encode_object(enum mpk_convention conv, const struct mpk_va
 		return give_object(MPK_FFI_MODULE, mpk_ffi_make_box(conv, MPK_FFI_MODULE, v), out,
 				   err);
 	case MPK_VALUE_OBJECT:
+		if (!v->object->handle) /* of this program */
+			return give_object(MPK_FFI_STATE, mpk_ffi_make_box(conv, MPK_FFI_STATE, v),
+					   out, err);
 		mpk_ffi_hold(conv, v->object->handle);
 		return give_object(object_type(conv, v->object->handle), v->object->handle, out,
 				   err);

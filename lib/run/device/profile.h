@@ -29,6 +29,9 @@
 #ifndef MPK_RUN_CONTRIB /* sorting, matrix products, random numbers */
 #define MPK_RUN_CONTRIB 1
 #endif
+#ifndef MPK_RUN_STATE /* builtins of the Relax VM for caches, recurrent states, sampling */
+#define MPK_RUN_STATE 1
+#endif
 
 #if MPK_RUN_OPENCL
 #define MPK_PROFILE_OPENCL(X) X(opencl, OPENCL)

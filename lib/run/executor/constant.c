@@ -6,7 +6,7 @@
  * where the blob left them unaligned, turned on machines of the other byte order, and sent to devices
  * straight from the mapping.
  */
-#include "executor/constant.h"
+#include "executor/machine.h"
 
 #include <string.h>
 

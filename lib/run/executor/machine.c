@@ -13,7 +13,6 @@
 #include "base/lock.h"
 #include "base/refs.h"
 #include "base/vec.h"
-#include "executor/constant.h"
 #include "runtime/context.h"
 #include "text/escape.h"
 

@@ -205,4 +205,17 @@ static inline void mpk_frames_set(struct mpk_frames *f, uint32_t reg, struct mpk
 	mpk_value_drop(&old);
 }
 
+/* --- content of a library (constant.c) ------------------------------------------------------- */
+
+/* mpk_constant_storage - content of a library as a storage
+ * @host    whose content it is; held by a storage that leads into it
+ * @content of the blob, or data of the library's code. Nobody may write to the storage.
+ * @type    of its elements, whose numbers are little-endian there
+ * @where   device of the storage
+ * @out     one reference; at least content.len bytes
+ * Returns  MPK_OK; MPK_E_DEVICE: the device does not open, or has no room; MPK_E_NOMEM */
+enum mpk_code mpk_constant_storage(struct mpk_host *host, struct mpk_span content,
+				   struct mpk_dtype type, struct mpk_dldevice where,
+				   struct mpk_storage **out, struct mpk_error *err) MPK_MUST_CHECK;
+
 #endif

@@ -5,6 +5,7 @@
  * and the devices that one names do not change those of another.
  */
 #include "library/internal/library.h"
+#include "library/internal/standalone.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -129,9 +130,11 @@ enum mpk_code mpk_library_file_open(const char *path, struct mpk_library_file **
 }
 
 enum mpk_code mpk_library_file_of_memory(struct mpk_span bytes, const struct mpk_moved *moved,
+					 void *(*symbol)(const char *name),
 					 struct mpk_library_file **out, struct mpk_error *err)
 {
 	MPK_TRY(file_make(NULL, bytes, out, err));
+	(*out)->code.symbol = symbol;
 	if (moved)
 		(*out)->code.moved = *moved;
 	return MPK_OK;
@@ -246,9 +249,10 @@ static enum mpk_code choose_device(struct mpkr_model *model, const struct mpkr_o
 
 /* Where a model's library lies. */
 struct origin {
-	const char *path;              /* NULL: in memory */
-	struct mpk_span memory;        /* where there is no path */
-	const struct mpk_moved *moved; /* of what is in memory; or NULL */
+	const char *path;                  /* NULL: in memory */
+	struct mpk_span memory;            /* where there is no path */
+	const struct mpk_moved *moved;     /* of what is in memory; or NULL */
+	void *(*symbol)(const char *name); /* its code, which is in this program; or NULL */
 };
 
 static enum mpk_code open_file(const struct origin *origin, struct mpk_library_file **out,
@@ -257,7 +261,8 @@ static enum mpk_code open_file(const struct origin *origin, struct mpk_library_f
 	enum mpk_code code;
 
 	if (!origin->path)
-		return mpk_library_file_of_memory(origin->memory, origin->moved, out, err);
+		return mpk_library_file_of_memory(origin->memory, origin->moved, origin->symbol,
+						  out, err);
 	code = mpk_library_file_open(origin->path, out, err);
 	if (code != MPK_OK)
 		mpk_error_at_file(err, origin->path);
@@ -348,6 +353,8 @@ static struct {
 	struct mpk_standalone parts;
 	const uint8_t *blob; /* where it was laid out */
 	struct mpk_moved moved;
+	const struct mpkr_symbol *symbols; /* of host code that is linked in; NULL: it is not */
+	size_t symbol_count;
 	mpkr_model *model;
 } carried;
 
@@ -378,6 +385,27 @@ static struct mpk_span find_moved(const void *user, struct mpk_span content)
 	return mpk_span_of(p->bytes.data + off, content.len);
 }
 
+static int compare_symbol(const void *name, const void *symbol)
+{
+	return strcmp(name, ((const struct mpkr_symbol *)symbol)->name);
+}
+
+static void *find_symbol(const char *name)
+{
+	const struct mpkr_symbol *found =
+		bsearch(name, carried.symbols, carried.symbol_count, sizeof *found, compare_symbol);
+
+	return found ? (void *)(uintptr_t)found->address : NULL;
+}
+
+static void model_take_symbols(const struct mpkr_symbol *symbols)
+{
+	carried.symbols = symbols;
+	carried.symbol_count = 0;
+	while (symbols && symbols[carried.symbol_count].name)
+		carried.symbol_count++;
+}
+
 /* Pages that nothing is written to are none of the process. */
 static enum mpk_code carried_lay_out(struct mpk_span *out, struct mpk_error *err)
 {
@@ -400,8 +428,8 @@ static enum mpk_code carried_lay_out(struct mpk_span *out, struct mpk_error *err
 }
 
 /* The symbol's size is not at hand here; the header tells it, and the linker put it there. */
-enum mpk_code mpk_run_open_carried(const void *standalone, struct mpkr_model **out,
-				   struct mpk_error *err)
+enum mpk_code mpk_run_open_carried(const void *standalone, const struct mpkr_symbol *symbols,
+				   struct mpkr_model **out, struct mpk_error *err)
 {
 	struct origin origin = { .moved = &carried.moved };
 
@@ -419,6 +447,8 @@ enum mpk_code mpk_run_open_carried(const void *standalone, struct mpkr_model **o
 					    carried.parts.after.len);
 	}
 	carried.moved.find = find_moved;
+	model_take_symbols(symbols);
+	origin.symbol = carried.symbol_count ? find_symbol : NULL;
 	MPK_TRY(model_open(&origin, NULL, &carried.model, err));
 	*out = carried.model;
 	return MPK_OK;

@@ -4,7 +4,8 @@
  * The library's own code is C that mpack wrote (pack/package/standalone.c); it calls the functions of
  * library/internal/standalone.h, of which the archive has one copy a library. At the first call the carried library is
  * laid out in memory as it was, but for its large tensors, which stay where the file has them, and opened as
- * any library in memory is. It stays open as long as the process: results are tensors that anybody may keep.
+ * any library in memory is. Where its host code is linked into the new library as well, it is only read there, and
+ * nothing is opened. It stays as long as the process: results are tensors that anybody may keep.
  */
 #include <dlfcn.h>
 #include <stdatomic.h>
@@ -375,7 +376,7 @@ static enum mpk_code find_entry(struct mpkr_entry *entry, mpkr_function **out,
 	if (f)
 		return MPK_OK;
 	(void)pthread_mutex_lock(&lock);
-	code = mpk_run_open_carried(entry->model, &model, err);
+	code = mpk_run_open_carried(entry->model, entry->symbols, &model, err);
 	if (code == MPK_OK)
 		code = mpk_run_look_up(model, entry->name, &found.function, err);
 	if (code == MPK_OK) {

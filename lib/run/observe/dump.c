@@ -13,8 +13,7 @@
 #include "npy/npy.h"
 #include "text/escape.h"
 #include "value/array.h"
-#include "value/narrow.h"
-#include "value/scalars.h"
+#include "value/element.h"
 
 enum {
 	NEST_MAX = 16,  /* tuples within tuples */

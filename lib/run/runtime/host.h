@@ -51,6 +51,9 @@ struct mpk_host_code {
 	size_t function_count;
 	const struct mpk_tree *tree; /* of its blob; NULL without one */
 	struct mpk_moved moved;      /* find NULL: all of the blob is where it should be */
+	/* where the code is a part of this program already: the address of a symbol, NULL where it has none of that name;
+	 * NULL: the library is opened */
+	void *(*symbol)(const char *name);
 	/* DLPack's number of the device on which the host function of that name wants its tensors; 0:
 	 * not known. NULL: all of the library's code runs on the CPU, or nobody knows */
 	int32_t (*device_of)(void *user, const char *name);

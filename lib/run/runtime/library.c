@@ -69,20 +69,15 @@ void mpk_host_drop(struct mpk_host *host)
 	free(host);
 }
 
+static void *symbol_of(const struct mpk_host *host, const char *name)
+{
+	return host->code.symbol ? host->code.symbol(name) : dlsym(host->handle, name);
+}
+
 struct mpk_context mpk_host_context(const struct mpk_host *host)
 {
 	return (struct mpk_context){ .runtime = host->runtime,
 				     .convention = host->code.convention };
-}
-
-/* Names are the module's own constants, so the pointers stay good as long as it is open. */
-bool mpk_host_register(struct mpk_host *host, const char *name, void *address)
-{
-	if (!mpk_vec_reserve(&host->registered, &host->registered_cap, host->registered_count + 1,
-			     sizeof *host->registered))
-		return false;
-	host->registered[host->registered_count++] = (struct mpk_registered){ name, address };
-	return true;
 }
 
 /* --- functions ---------------------------------------------------------------------- */
@@ -178,7 +173,7 @@ enum mpk_code mpk_host_find(struct mpk_host *host, struct mpk_module *module, co
 	if (f && f->alias_of)
 		f = listed(&host->code, f->alias_of);
 	if (f)
-		address = dlsym(host->handle, f->symbol);
+		address = symbol_of(host, f->symbol);
 	if (!address)
 		address = registered_address(host, name);
 	if (!address)
@@ -195,7 +190,7 @@ static void set_context(struct mpk_host *host, struct mpk_module *context)
 
 	mpk_strbuf_printf(&symbol, "%s%s", host->code.prefix ? host->code.prefix : "",
 			  mpk_generation_get(host->code.gen)->ctx_symbol);
-	host->ctx_slot = dlsym(host->handle, mpk_strbuf_text(&symbol));
+	host->ctx_slot = symbol_of(host, mpk_strbuf_text(&symbol));
 	if (host->ctx_slot)
 		*host->ctx_slot = context;
 }
@@ -215,7 +210,7 @@ static void fill_pointers(struct mpk_host *host, struct mpk_module *context)
 		if (!(symbols[i].part & parts))
 			continue;
 		(void)snprintf(name, sizeof name, "__%s", symbols[i].name);
-		slot = dlsym(host->handle, name);
+		slot = symbol_of(host, name);
 		if (slot)
 			*slot = symbols[i].code;
 	}
@@ -243,7 +238,8 @@ static enum mpk_code library_load(struct mpk_library *lib, struct mpk_runtime *r
 	/* until all went well the code is the caller's */
 	lib->host->code.release = NULL;
 	MPK_TRY(mpk_node_modules(lib->host, &lib->root, &context, err));
-	MPK_TRY(mpk_host_link(lib->host, err));
+	if (!code->symbol) /* else the linker has resolved what it imports */
+		MPK_TRY(mpk_host_link(lib->host, err));
 	fill_pointers(lib->host, context);
 	lib->host->code.release = code->release;
 	return MPK_OK;
@@ -486,6 +482,9 @@ enum mpk_code mpk_library_find(struct mpk_library *lib, const char *name, struct
 
 	free(modules);
 	MPK_TRY(code);
+	/* what applications do with a model between its calls: the state of its caches is theirs */
+	if (!f)
+		f = mpk_function_hold(mpk_runtime_find_global(lib->host->runtime, name));
 	if (!f)
 		return library_not_found(lib, name, err);
 	*out = f;

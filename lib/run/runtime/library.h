@@ -43,7 +43,8 @@ enum mpk_code mpk_library_modules(struct mpk_library *library, struct mpk_module
  * It is, of these the first that is there: the function of this name of an executable in the tree, of
  * several the first; the host function of this name or symbol; for "main", "__tvm_main__" and
  * "__tvm_ffi_main" the entry of the host code; for "PATH#NAME" what the module at that path of the tree
- * itself has; what TVM finds in the tree, such as a kernel.
+ * itself has; what TVM finds in the tree, such as a kernel; a global function of the runtime, such as a
+ * builtin of the Relax VM.
  * Returns  MPK_OK, one reference in *out; MPK_E_NOTFOUND with "did you mean", also of a model's
  *          functions, and, when the tree has a model that nobody here runs, its kind; what made a
  *          module fail that may have it */

@@ -15,6 +15,7 @@
 #include "abi/ffi_object.h"
 #include "abi/raised.h"
 #include "base/strbuf.h"
+#include "base/vec.h"
 #include "runtime/context.h"
 #include "runtime/devices.h"
 #include "runtime/internal/process.h"
@@ -132,6 +133,16 @@ static int run_once(void **slot, int (*fn)(void *), void *data, int bytes)
 {
 	(void)bytes;
 	return mpk_once_run(slot, fn, data);
+}
+
+/* Names are the module's own constants, so the pointers stay good as long as it is open. */
+bool mpk_host_register(struct mpk_host *host, const char *name, void *address)
+{
+	if (!mpk_vec_reserve(&host->registered, &host->registered_cap, host->registered_count + 1,
+			     sizeof *host->registered))
+		return false;
+	host->registered[host->registered_count++] = (struct mpk_registered){ name, address };
+	return true;
 }
 
 static int register_symbol(const char *name, void *address)
@@ -378,47 +389,68 @@ static void *get_stream(int32_t device_type, int32_t device_id)
 	return NULL;
 }
 
-#define ROW(part, name, function) { MPK_API_##part, name, (mpk_module_code *)(function) }
+/* Those of a part; what module code may have linked in, first. X(name, function) */
+#define BACKEND_API(X)                                                                             \
+	X(TVMBackendGetFuncFromEnv, get_func_from_env)                                             \
+	X(TVMBackendAllocWorkspace, alloc_workspace)                                               \
+	X(TVMBackendFreeWorkspace, free_workspace)                                                 \
+	X(TVMBackendParallelLaunch, parallel_launch)                                               \
+	X(TVMBackendParallelBarrier, parallel_barrier)                                             \
+	X(TVMBackendRunOnce, run_once)
 
+#define FFI_API(X)                                                                                 \
+	X(TVMFFIFunctionCall, ffi_call)                                                            \
+	X(TVMFFIErrorSetRaisedFromCStr, ffi_raise)                                                 \
+	X(TVMFFIErrorSetRaisedFromCStrParts, ffi_raise_parts)                                      \
+	X(TVMFFIErrorSetRaised, ffi_raise_object)                                                  \
+	X(TVMFFIErrorMoveFromRaised, ffi_move_raised)                                              \
+	X(TVMFFIErrorCreate, ffi_make_error)                                                       \
+	X(TVMFFIEnvModLookupFromImports, get_func_from_env)                                        \
+	X(TVMFFIHandleInitOnce, ffi_init_once)                                                     \
+	X(TVMFFIHandleDeinitOnce, ffi_deinit_once)                                                 \
+	X(TVMFFIObjectIncRef, ffi_hold)                                                            \
+	X(TVMFFIObjectDecRef, ffi_drop)                                                            \
+	X(TVMFFIObjectFree, ffi_drop) /* 0.21's name for it */                                     \
+	X(TVMFFIFunctionGetGlobal, ffi_get_global)                                                 \
+	X(TVMFFIStringFromByteArray, ffi_make_string)                                              \
+	X(TVMFFIBytesFromByteArray, ffi_make_bytes)                                                \
+	X(TVMFFIAnyViewToOwnedAny, ffi_own)                                                        \
+	X(TVMFFIEnvGetStream, get_stream)                                                          \
+	X(TVMBackendAnyListSetPackedArg, ffi_list_set_arg)                                         \
+	X(TVMBackendAnyListMoveFromPackedReturn, ffi_list_move)                                    \
+	X(TVMBackendAnyListResetItem, ffi_list_reset)
+
+#define ROW(part, name, function) { MPK_API_##part, name, (mpk_module_code *)(function) },
+#define BACKEND_ROW(name, function) ROW(BACKEND, #name, function)
+#define FFI_ROW(name, function) ROW(FFI, #name, function)
+
+/* clang-format off */
 static const struct mpk_module_symbol symbols[] = {
-	ROW(BACKEND, "TVMBackendGetFuncFromEnv", get_func_from_env),
-	ROW(BACKEND, "TVMBackendAllocWorkspace", alloc_workspace),
-	ROW(BACKEND, "TVMBackendFreeWorkspace", free_workspace),
-	ROW(BACKEND, "TVMBackendParallelLaunch", parallel_launch),
-	ROW(BACKEND, "TVMBackendParallelBarrier", parallel_barrier),
-	ROW(BACKEND, "TVMBackendRunOnce", run_once),
-	ROW(BACKEND, "TVMBackendRegisterSystemLibSymbol", register_symbol),
+	BACKEND_API(BACKEND_ROW)
+	ROW(BACKEND, "TVMBackendRegisterSystemLibSymbol", register_symbol)
 
-	ROW(FFI, "TVMFFIFunctionCall", ffi_call),
-	ROW(FFI, "TVMFFIErrorSetRaisedFromCStr", ffi_raise),
-	ROW(FFI, "TVMFFIErrorSetRaisedFromCStrParts", ffi_raise_parts),
-	ROW(FFI, "TVMFFIErrorSetRaised", ffi_raise_object),
-	ROW(FFI, "TVMFFIErrorMoveFromRaised", ffi_move_raised),
-	ROW(FFI, "TVMFFIErrorCreate", ffi_make_error),
-	ROW(FFI, "TVMFFIEnvModLookupFromImports", get_func_from_env),
-	ROW(FFI, "TVMFFIEnvModRegisterSystemLibSymbol", register_symbol),
-	ROW(FFI, "TVMFFIHandleInitOnce", ffi_init_once),
-	ROW(FFI, "TVMFFIHandleDeinitOnce", ffi_deinit_once),
-	ROW(FFI, "TVMFFIObjectIncRef", ffi_hold),
-	ROW(FFI, "TVMFFIObjectDecRef", ffi_drop),
-	ROW(FFI, "TVMFFIObjectFree", ffi_drop), /* 0.21's name for it */
-	ROW(FFI, "TVMFFIFunctionGetGlobal", ffi_get_global),
-	ROW(FFI, "TVMFFIStringFromByteArray", ffi_make_string),
-	ROW(FFI, "TVMFFIBytesFromByteArray", ffi_make_bytes),
-	ROW(FFI, "TVMFFIAnyViewToOwnedAny", ffi_own),
-	ROW(FFI, "TVMFFIEnvGetStream", get_stream),
-	ROW(FFI, "TVMBackendAnyListSetPackedArg", ffi_list_set_arg),
-	ROW(FFI, "TVMBackendAnyListMoveFromPackedReturn", ffi_list_move),
-	ROW(FFI, "TVMBackendAnyListResetItem", ffi_list_reset),
+	FFI_API(FFI_ROW)
+	ROW(FFI, "TVMFFIEnvModRegisterSystemLibSymbol", register_symbol)
 
-	ROW(LEGACY, "TVMFuncCall", mpk_legacy_enter),
-	ROW(LEGACY, "TVMAPISetLastError", tvm_set_last_error),
-	ROW(LEGACY, "TVMGetLastError", tvm_get_last_error),
-	ROW(LEGACY, "TVMFuncGetGlobal", tvm_get_global),
-	ROW(LEGACY, "TVMBackendAnyListSetPackedArg", tvm_list_set_arg),
-	ROW(LEGACY, "TVMBackendAnyListMoveFromPackedReturn", tvm_list_move),
-	ROW(LEGACY, "TVMBackendAnyListResetItem", tvm_list_reset),
+	ROW(LEGACY, "TVMFuncCall", mpk_legacy_enter)
+	ROW(LEGACY, "TVMAPISetLastError", tvm_set_last_error)
+	ROW(LEGACY, "TVMGetLastError", tvm_get_last_error)
+	ROW(LEGACY, "TVMFuncGetGlobal", tvm_get_global)
+	ROW(LEGACY, "TVMBackendAnyListSetPackedArg", tvm_list_set_arg)
+	ROW(LEGACY, "TVMBackendAnyListMoveFromPackedReturn", tvm_list_move)
+	ROW(LEGACY, "TVMBackendAnyListResetItem", tvm_list_reset)
 };
+/* clang-format on */
+
+/* Host code that is linked into a standalone library has them from the linker: no other code sees them. Host code of
+ * the old convention has pointers for all that it calls but the first part. */
+#ifdef MPK_RUN_LINKED
+#define LINKED(name, function)                                                                     \
+	extern __typeof__(function) linked_##name __asm__(#name)                                   \
+		__attribute__((alias(#function), visibility("hidden")));
+BACKEND_API(LINKED)
+FFI_API(LINKED)
+#endif
 
 const struct mpk_module_symbol *mpk_module_api(size_t *count)
 {

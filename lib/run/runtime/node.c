@@ -17,8 +17,6 @@
 #include "runtime/devices.h"
 #include "text/escape.h"
 
-static const uint64_t MAGIC = UINT64_C(0x6d706b206e6f6465);
-
 static struct mpk_node_module *node_of(struct mpk_module *m)
 {
 	return (struct mpk_node_module *)m;
@@ -87,7 +85,7 @@ static struct mpk_node_module *node_make(struct mpk_host *host, size_t index)
 	atomic_init(&node->base.refs, 1);
 	node->base.destroy = node_destroy;
 	node->base.kind = mpk_span_str(MPK_KIND_LIB);
-	node->magic = MAGIC;
+	node->magic = MPK_NODE_MAGIC;
 	node->host = mpk_host_hold(host);
 	node->index = index;
 	if (tree && tree->count) {
@@ -149,15 +147,6 @@ enum mpk_code mpk_node_modules(struct mpk_host *host, struct mpk_module **root,
 		mpk_module_drop(modules[i]);
 	free(modules);
 	return code;
-}
-
-/* Module code may pass what its own library left in the context, when another loader opened it
- * first. */
-struct mpk_node_module *mpk_node_of_context(void *context)
-{
-	struct mpk_node_module *node = context;
-
-	return node && node->magic == MAGIC ? node : NULL;
 }
 
 /* --- imports ------------------------------------------------------------------------ */

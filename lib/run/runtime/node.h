@@ -23,9 +23,12 @@ struct mpk_binding {
 	struct mpk_function *function;
 };
 
+/* Marks a context that is ours, not another pointer. */
+#define MPK_NODE_MAGIC UINT64_C(0x6d706b206e6f6465)
+
 struct mpk_node_module {
 	struct mpk_module base;
-	uint64_t magic; /* marks a context that is ours, not another pointer */
+	uint64_t magic; /* MPK_NODE_MAGIC */
 	struct mpk_host *host;
 	const struct mpk_node *node;     /* NULL: a library without a blob */
 	size_t index;                    /* in host->code.tree */
@@ -45,8 +48,14 @@ struct mpk_node_module {
 enum mpk_code mpk_node_modules(struct mpk_host *host, struct mpk_module **root,
 			       struct mpk_module **context, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_node_of_context - the module that module code passes as its context; NULL: none of ours */
-struct mpk_node_module *mpk_node_of_context(void *context);
+/* mpk_node_of_context - the module that module code passes as its context; NULL: none of ours. It may pass what its
+ * own library left there, when another loader opened it first. */
+static inline struct mpk_node_module *mpk_node_of_context(void *context)
+{
+	struct mpk_node_module *node = context;
+
+	return node && node->magic == MPK_NODE_MAGIC ? node : NULL;
+}
 
 static inline bool mpk_node_is_host(const struct mpk_node_module *node)
 {

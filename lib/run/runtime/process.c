@@ -19,6 +19,7 @@
 #include "base/compiler.h"
 #include "base/num.h"
 #include "io/mapping.h"
+#include "runtime/devices.h"
 #include "runtime/internal/parallel.h"
 #include "runtime/internal/process.h"
 #include "runtime/internal/runtime.h"
@@ -408,13 +409,6 @@ void mpk_process_enter(struct mpk_process_member *member, struct mpk_devices *de
 	(void)pthread_mutex_unlock(&members_lock);
 }
 
-void mpk_process_hide_devices(struct mpk_process_member *member)
-{
-	(void)pthread_mutex_lock(&members_lock);
-	member->devices = NULL;
-	(void)pthread_mutex_unlock(&members_lock);
-}
-
 static void unlink_member(struct mpk_process_member *member)
 {
 	*member->at = member->next;
@@ -422,8 +416,15 @@ static void unlink_member(struct mpk_process_member *member)
 		member->next->at = member->at;
 }
 
+/* Before the devices go, forks have nothing to do with them any more. */
 void mpk_process_leave(struct mpk_process_member *member)
 {
+	struct mpk_devices *devices = member->devices;
+
+	(void)pthread_mutex_lock(&members_lock);
+	member->devices = NULL;
+	(void)pthread_mutex_unlock(&members_lock);
+	mpk_devices_destroy(devices);
 	(void)pthread_mutex_lock(&members_lock);
 	if (member->at)
 		unlink_member(member);

@@ -44,8 +44,6 @@ struct mpk_runtime {
 	size_t model_device_count;
 	bool devices_are_guessed;
 	struct mpk_observer *observers;
-	void (*loaded)(void *user, uint64_t bytes);
-	void *loaded_user;
 	const struct mpk_loader **loaders;
 	size_t loader_count, loader_cap;
 	struct mpk_function **globals; /* the latest last */
@@ -159,17 +157,10 @@ struct mpk_observer *mpk_runtime_observers(const struct mpk_runtime *runtime)
 	return runtime->observers;
 }
 
-void mpk_runtime_watch_loads(struct mpk_runtime *runtime,
-			     void (*loaded)(void *user, uint64_t bytes), void *user)
-{
-	runtime->loaded = loaded;
-	runtime->loaded_user = user;
-}
-
 void mpk_runtime_loaded(const struct mpk_runtime *runtime, uint64_t bytes)
 {
-	if (runtime->loaded)
-		runtime->loaded(runtime->loaded_user, bytes);
+	if (runtime->options.loaded)
+		runtime->options.loaded(runtime->options.loaded_user, bytes);
 }
 
 enum mpk_code mpk_runtime_add_loader(struct mpk_runtime *runtime, const struct mpk_loader *loader,
@@ -203,8 +194,6 @@ void mpk_runtime_destroy(struct mpk_runtime *runtime)
 	for (size_t i = 0; i < runtime->global_count; i++)
 		mpk_function_drop(runtime->globals[i]);
 	free(runtime->globals);
-	mpk_process_hide_devices(&runtime->member);
-	mpk_devices_destroy(runtime->devices);
 	free(runtime->loaders);
 	mpk_process_leave(&runtime->member);
 	free(runtime);

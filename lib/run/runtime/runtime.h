@@ -49,6 +49,9 @@ struct mpk_runtime_options {
 	const char *cuda_home; /* a CUDA toolkit, for sources that are compiled; NULL: none */
 	unsigned threads;      /* of parallel loops; 0: one for each core that this process
 				* may use */
+	void (*loaded)(void *user,
+		       uint64_t bytes); /* hears of content that was loaded; NULL: nobody */
+	void *loaded_user;
 };
 
 /* How nodes of some kinds come to life; one row a kind of loader, static storage. */
@@ -145,11 +148,7 @@ const struct mpk_dldevice *mpk_runtime_get_devices(const struct mpk_runtime *run
 void mpk_runtime_set_observers(struct mpk_runtime *runtime, struct mpk_observer *first);
 struct mpk_observer *mpk_runtime_observers(const struct mpk_runtime *runtime);
 
-/* mpk_runtime_watch_loads - who hears of content that was loaded: constants of models, parameters
- * @loaded  receives the bytes of each piece; NULL: nobody
- * mpk_runtime_loaded - report one */
-void mpk_runtime_watch_loads(struct mpk_runtime *runtime,
-			     void (*loaded)(void *user, uint64_t bytes), void *user);
+/* mpk_runtime_loaded - report content that was loaded: constants of models, parameters */
 void mpk_runtime_loaded(const struct mpk_runtime *runtime, uint64_t bytes);
 
 /* mpk_runtime_add_function - a global function by its own name; a reference is taken over

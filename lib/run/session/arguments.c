@@ -259,8 +259,11 @@ static enum mpk_code send_args(struct mpk_session *s, size_t more, struct mpk_er
 	for (size_t i = 0; i < call->arg_count; i++) {
 		if (call->names)
 			s->names[i] = call->names[i];
-		MPK_TRY(send_argument(devices_of(s), call, s->function->signature, i, s->where,
-				      &s->args[i], err));
+		if (call->kept && call->kept[i].len)
+			MPK_TRY(mpk_kept_get(&s->kept, call->kept[i], &s->args[i], err));
+		else
+			MPK_TRY(send_argument(devices_of(s), call, s->function->signature, i,
+					      s->where, &s->args[i], err));
 	}
 	return MPK_OK;
 }

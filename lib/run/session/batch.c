@@ -5,7 +5,7 @@
  * of that is read once, when the call is over, and judged as the child's word on that call alone. A
  * report that cannot be about the call that was ordered ends the child.
  */
-#include "session/batch.h"
+#include "session/call.h"
 
 #include <errno.h>
 #include <math.h>

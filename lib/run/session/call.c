@@ -16,7 +16,6 @@
 #include "observe/compare.h"
 #include "observe/profile.h"
 #include "program/model.h"
-#include "session/batch.h"
 #include "session/cases.h"
 #include "session/hint.h"
 #include "text/escape.h"
@@ -324,6 +323,21 @@ static enum mpk_code cases_run_judge(const struct mpk_case *c, const struct mpk_
 
 /* --- all cases of a file ------------------------------------------------------------- */
 
+/* Isolated code has a process for each call. */
+static enum mpk_code check_kept(const struct mpk_library_options *library,
+				const struct mpk_call *call, struct mpk_error *err)
+{
+	bool has_kept = call->keep != NULL;
+
+	for (size_t i = 0; call->kept && i < call->arg_count; i++)
+		has_kept |= call->kept[i].len != 0;
+	if (!library->sandbox || !has_kept)
+		return MPK_OK;
+	return mpk_fail(
+		err, MPK_E_USAGE,
+		"nothing can be kept for later calls where each call has a process of its own");
+}
+
 /* Where the call takes place; a case that has no place is skipped. */
 static void cases_run_prepare(const struct mpk_library_options *library, const struct mpk_case *c,
 			      struct mpk_call *call, struct mpk_batch_item *item)
@@ -332,7 +346,8 @@ static void cases_run_prepare(const struct mpk_library_options *library, const s
 		return;
 	*call = c->call;
 	if (mpk_call_choose_device(library, call, &item->error) != MPK_OK ||
-	    call_check_isolated(library, call, &item->error) != MPK_OK)
+	    call_check_isolated(library, call, &item->error) != MPK_OK ||
+	    check_kept(library, call, &item->error) != MPK_OK)
 		return;
 	item->call = call;
 	item->timeout = c->timeout;

@@ -62,6 +62,11 @@ struct mpk_call {
 	const struct mpk_dldevice
 		*places; /* of each argument, type 0: where `device` and the function
 					    * say; NULL: all so */
+	const struct mpk_span
+		*kept;    /* of each argument: the kept value that it is, "cache", "cache[1]";
+				      * empty: args has it; NULL: all so */
+	const char *keep; /* the name under which later calls find the result; NULL: none.
+				      * Without the "$" */
 	size_t arg_count;
 	struct mpk_param_file *params; /* inputs by name, where the call itself has none of that
 					* name; NULL: none */
@@ -114,5 +119,29 @@ enum mpk_code mpk_expect_check(const struct mpk_expect *expect,
 			       const struct mpk_call_result *results, size_t i,
 			       struct mpk_tolerance tolerance, struct mpk_comparison *out,
 			       struct mpk_error *err) MPK_MUST_CHECK;
+
+/* --- many calls in one child process ----------------------------------------------------------- */
+
+/* What one call does to its process ends with that call: after a crash, a timeout or an
+ * error on a device the calls after it go on in a fresh child. */
+
+struct mpk_batch_item {
+	const struct mpk_call *call; /* NULL: left out */
+	double timeout;              /* seconds; 0: none */
+
+	/* what mpk_batch_run found out */
+	struct mpk_error error;        /* code MPK_OK: the function returned */
+	bool crashed;                  /* the process ended in the call: error says how */
+	double seconds;                /* all of it, arguments and warm-up included */
+	struct mpk_call_result result; /* when it returned */
+};
+
+/* mpk_batch_run - make the calls of count items, in their order
+ * The library is loaded for the first item that needs it; when that fails, all such items
+ * have the failure as their error.
+ * @items   the calls' outputs must be their own: no two calls share one
+ * Returns  MPK_OK whatever the calls did; MPK_E_IO, MPK_E_NOMEM: there was no child */
+enum mpk_code mpk_batch_run(const struct mpk_library_options *library, struct mpk_batch_item *items,
+			    size_t count, struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

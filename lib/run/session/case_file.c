@@ -68,6 +68,9 @@ static void check_case(struct mpk_toml_reader *r, void *row)
 	if (c->raises.text && c->expect.present)
 		mpk_toml_read_error(r, c->raises.pos, "raises",
 				    "a call that raises has no results for 'expect'");
+	if (c->raises.text && c->keep.text)
+		mpk_toml_read_error(r, c->raises.pos, "raises",
+				    "a call that raises has no results to 'keep'");
 }
 
 static const struct mpk_toml_field case_fields[] = {
@@ -81,6 +84,7 @@ static const struct mpk_toml_field case_fields[] = {
 	  .rows = &arg_schema,
 	  .off = offsetof(struct mpk_case_table, args),
 	  .count_off = offsetof(struct mpk_case_table, arg_count) },
+	FIELD(struct mpk_case_table, keep, MPK_TOML_FIELD_TEXT),
 	FIELD(struct mpk_case_table, expect, MPK_TOML_FIELD_TEXTS),
 	FIELD(struct mpk_case_table, raises, MPK_TOML_FIELD_TEXT),
 	FIELD(struct mpk_case_table, skip, MPK_TOML_FIELD_TEXT),
@@ -180,6 +184,7 @@ static void put_case(struct mpk_strbuf *out, const struct mpk_case_table *t)
 {
 	mpk_strbuf_puts(out, "[[case]]\n");
 	put_key_text(out, "run", t->run);
+	put_key_text(out, "keep", t->keep);
 	if (t->skip.text)
 		mpk_strbuf_puts(out, "skip = \"yes\"\n");
 	put_case_args(out, t);

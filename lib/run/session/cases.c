@@ -9,6 +9,7 @@
 #include "base/strmap.h"
 #include "base/vec.h"
 #include "session/internal/case_file.h"
+#include "session/internal/kept.h"
 #include "text/escape.h"
 #include "value/param_file.h"
 #include "value/parse.h"
@@ -197,6 +198,40 @@ static const char *from_here(struct builder *b, const char *text)
 	return moved ? moved : text;
 }
 
+/* "$cache", "cache=$cache": the result of an earlier case stands for it. */
+static bool take_kept(struct builder *b, struct mpk_toml_str said, struct mpk_span *name,
+		      struct mpk_span *kept)
+{
+	const char *value = said.text;
+	struct mpk_span whole;
+	size_t item;
+
+	(void)mpk_value_split_name(said.text, name, &value);
+	if (value[0] != '$')
+		return false;
+	*kept = mpk_span_str(value + 1);
+	if (!mpk_kept_split(*kept, &whole, &item))
+		mpk_toml_read_error(
+			&b->r, said.pos, "value",
+			"'%s' is no name of a kept value, as '$cache' is, or '$pair[1]'",
+			MPK_QUOTE(mpk_span_str(value)));
+	return true;
+}
+
+/* The name under which later cases find what this one returns. */
+static void take_keep(struct builder *b, const struct mpk_case_table *t, struct mpk_case *c)
+{
+	struct mpk_span name;
+	size_t item;
+
+	if (!t->keep.text)
+		return;
+	if (!mpk_kept_split(mpk_span_str(t->keep.text), &name, &item) || item != SIZE_MAX)
+		mpk_toml_read_error(&b->r, t->keep.pos, "value",
+				    "'keep' takes a name of letters, digits, '_', '-' and '.'");
+	c->call.keep = t->keep.text;
+}
+
 /* What was made before a mistake is dropped with the case, by call.arg_count. */
 static void take_args(struct builder *b, const struct mpk_case_table *t, struct mpk_case *c)
 {
@@ -205,7 +240,9 @@ static void take_args(struct builder *b, const struct mpk_case_table *t, struct 
 	bool *is_out = mpk_arena_array(b->arena, t->arg_count + 1, sizeof *is_out);
 	struct mpk_dldevice *places = mpk_arena_array(b->arena, t->arg_count + 1, sizeof *places);
 
-	if (!args || !names || !is_out || !places) {
+	struct mpk_span *kept = mpk_arena_array(b->arena, t->arg_count + 1, sizeof *kept);
+
+	if (!args || !names || !is_out || !places || !kept) {
 		b->r.failed = true;
 		return;
 	}
@@ -213,6 +250,7 @@ static void take_args(struct builder *b, const struct mpk_case_table *t, struct 
 	c->call.names = names;
 	c->call.is_out = is_out;
 	c->call.places = places;
+	c->call.kept = kept;
 	for (size_t i = 0; i < t->arg_count; i++) {
 		const struct mpk_case_arg *arg = &t->args[i];
 		struct mpk_toml_str said = arg->out.text ? arg->out : arg->input;
@@ -223,6 +261,8 @@ static void take_args(struct builder *b, const struct mpk_case_table *t, struct 
 		c->call.arg_count++;
 		if (!arg->input.text == !arg->out.text)
 			continue; /* a mistake that is reported already */
+		if (!is_out[i] && take_kept(b, said, &names[i], &kept[i]))
+			continue;
 		rc = mpk_value_parse_argument(from_here(b, said.text), is_out[i], &names[i],
 					      &places[i], &args[i], &why);
 		if (rc != MPK_OK)
@@ -287,6 +327,7 @@ static void take_case(struct builder *b, const struct mpk_case_table *t, size_t 
 	if (!c->call.params)
 		c->call.params = b->options.params ? b->options.params : b->file.params;
 	take_args(b, t, c);
+	take_keep(b, t, c);
 }
 
 static bool is_any_named(const struct mpk_cases *cases, const char *filter)

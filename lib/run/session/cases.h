@@ -6,6 +6,7 @@
  *   name = "adds"                   else the function's name and the case's number
  *   run = "addone"
  *   args = [{ input = "4xf32=1,2,3,4" }, { out = "4xf32" }]
+ *   keep = "cache"                  what it returns; an input of later cases is then "$cache"
  *   expect = ["4xf32=2,3,4,5"]      or raises = "expected float32"
  *   atol, rtol, timeout, device, params, grid, block, shared, repeat, warmup, skip = "why"
  *
@@ -16,7 +17,7 @@
 
 #include "base/arena.h"
 #include "base/report.h"
-#include "session/batch.h"
+#include "session/call.h"
 #include "text/names.h"
 #include "toml/toml.h"
 

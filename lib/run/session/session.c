@@ -25,7 +25,6 @@
 #include "runtime/library.h"
 #include "session/hint.h"
 #include "session/internal/reply.h"
-#include "session/internal/wire.h"
 
 /* --- orders and reports ---------------------------------------------------------------------- */
 
@@ -156,6 +155,7 @@ static struct mpk_devices *session_devices(const struct mpk_session *s)
 /* Functions and libraries before the runtime that they were loaded into. */
 static void session_fini(struct mpk_session *s)
 {
+	mpk_kept_fini(&s->kept);
 	mpk_library_close(s->library);
 	mpk_kernel_set_destroy(s->kernels);
 	mpk_runtime_destroy(s->runtime);
@@ -297,6 +297,8 @@ static enum mpk_code call_and_reply(struct mpk_session *s, struct mpk_wire *wire
 	rc = watchers_init(&watchers, s->call, session_devices(s), err);
 	if (rc == MPK_OK)
 		rc = call_all(s, &watchers, seconds, &result, err);
+	if (rc == MPK_OK && s->call->keep)
+		rc = mpk_kept_set(&s->kept, s->call->keep, &result, err);
 	mpk_runtime_set_observers(s->runtime, NULL);
 	if (rc == MPK_OK)
 		rc = reply(s, &watchers, mpk_span_of(seconds, bytes), &result, wire, err);
@@ -404,12 +406,13 @@ static enum mpk_code enter_sandbox(struct mpk_session_work *work, struct mpk_err
 /* The sandbox comes first: the library's constructors run in it. */
 static enum mpk_code open_session(struct mpk_session *s, struct mpk_error *err)
 {
-	const struct mpk_library_options *library = &s->work->library;
+	struct mpk_library_options *library = &s->work->library;
 
 	MPK_TRY(enter_sandbox(s->work, err));
+	library->runtime.loaded = count_loaded;
+	library->runtime.loaded_user = s->side;
 	MPK_TRY(mpk_runtime_create(&library->runtime, &s->runtime, err));
 	MPK_TRY(mpk_executors_add(s->runtime, err));
-	mpk_runtime_watch_loads(s->runtime, count_loaded, s->side);
 	/* most of a model's blob are constants */
 	mpk_child_load(s->side, library->image ? library->image->blob.len : 0);
 	return MPK_OK;

@@ -6,7 +6,7 @@
  * values. The reading end trusts nothing: it checks that the file has memory for each size that it
  * claims, and nests no deeper than MPK_WIRE_NEST_MAX.
  */
-#include "session/internal/wire.h"
+#include "session/internal/reply.h"
 
 #include <errno.h>
 #include <stdlib.h>

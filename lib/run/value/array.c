@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/native.h"
-#include "value/scalars.h"
+#include "value/element.h"
 
 /* NumPy writes types that it does not know as "V" and their size. Of two bytes there is one in
  * use. */

@@ -11,9 +11,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "value/narrow.h"
+#include "value/element.h"
 #include "value/parse.h"
-#include "value/scalars.h"
 
 /* By the bits of the fraction: 10 of float16, 7 of bfloat16, 23 of float32. Integers and floats
  * of 8 bits and less are compared exactly. */

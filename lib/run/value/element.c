@@ -16,8 +16,6 @@
 #include "base/half.h"
 #include "base/native.h"
 #include "base/num.h"
-#include "value/narrow.h"
-#include "value/scalars.h"
 
 /* --- one number ------------------------------------------------------------------------------ */
 

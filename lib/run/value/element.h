@@ -9,6 +9,7 @@
 #include "base/span.h"
 #include "base/strbuf.h"
 #include "dtype/dtype.h"
+#include "value/tensor.h"
 
 enum mpk_element_class {
 	MPK_ELEMENT_NONE, /* complex, handles, vectors: no text form, bits only */
@@ -35,7 +36,7 @@ bool mpk_element_is_plain(struct mpk_dtype t);
 
 /* mpk_element_load - the number at p (any alignment); class NONE for types without one
  * A type of less than 8 bits has the lowest bits of a byte, here and below; tensors pack them
- * (scalars.h). */
+ *. */
 struct mpk_element mpk_element_load(struct mpk_dtype t, const void *p);
 
 /* mpk_element_store - write it as t, floats rounded once; the caller chose one that
@@ -68,5 +69,61 @@ static inline double mpk_element_to_double(struct mpk_element e)
 		return e.f;
 	return e.class == MPK_ELEMENT_UINT ? (double)e.u : (double)e.i;
 }
+
+/* --- elements of a tensor, one after the other ------------------------------------------------- */
+
+/* Two things make numbers of a tensor's bytes more than an array. Types of less than a byte are packed, the
+ * first element in the lowest bits, as DLPack has it; an element may lie across two bytes. Types of
+ * several lanes are vectors, whose lanes count as one more dimension, the innermost. */
+
+/* Bytes of the widest scalar: 255 bits. */
+enum { MPK_SCALAR_MAX = 32 };
+
+/* A compact tensor in host memory as scalars. */
+struct mpk_scalars {
+	struct mpk_dtype dtype; /* of one lane, where it has lanes */
+	int32_t ndim;
+	int64_t shape[MPK_TENSOR_NDIM_MAX + 1];
+	uint64_t count;
+	uint8_t *data; /* NULL: no memory, or on a device */
+};
+
+/* mpk_scalars_of - the scalars of a tensor; data is the tensor's */
+struct mpk_scalars mpk_scalars_of(const struct mpk_dltensor *dl);
+
+/* mpk_scalar_at - the bytes of scalar index < count, as the functions of element.h take them
+ * @raw     holds them where they are packed
+ * Returns  raw, or a place in data */
+const void *mpk_scalar_at(const struct mpk_scalars *s, uint64_t index, uint8_t raw[MPK_SCALAR_MAX]);
+
+/* mpk_scalar_put - write the bytes of scalar index < count; its neighbours stay as they are */
+void mpk_scalar_put(const struct mpk_scalars *s, uint64_t index, const void *bytes);
+
+/* mpk_dtype_is_packed - whether several elements, or lanes, may share a byte */
+bool mpk_dtype_is_packed(struct mpk_dtype t);
+
+/* mpk_dtype_size - bytes of count elements, as DLPack and TVM have them
+ * Returns  false when there are more than 2^64 */
+bool mpk_dtype_size(struct mpk_dtype t, uint64_t count, uint64_t *bytes);
+
+/* --- floating-point types of less than 16 bits ------------------------------------------------- */
+
+/* The formats are those of the OCP specifications of 8-bit and microscaling formats, and the
+ * variants that ml_dtypes has beside them. Narrowing rounds once, to nearest with ties to even, and
+ * gives what ml_dtypes gives for a float: beyond the largest number infinity, or NaN where there
+ * is none, or the largest number where there is neither. */
+
+/* mpk_dtype_is_narrow - one of these types, of one lane */
+bool mpk_dtype_is_narrow(struct mpk_dtype t);
+
+/* mpk_narrow_to_f64 - the value of the lowest t.bits bits; higher ones are ignored
+ * mpk_narrow_from_f64 - the nearest number of type t; a NaN keeps its sign where there are two
+ * @t       a narrow type */
+double mpk_narrow_to_f64(struct mpk_dtype t, uint8_t bits);
+uint8_t mpk_narrow_from_f64(struct mpk_dtype t, double value);
+
+/* mpk_narrow_fits - whether a number, infinity or NaN is one of type t after rounding: not above the
+ * largest, and zero, a sign, infinity or NaN only where the type has it */
+bool mpk_narrow_fits(struct mpk_dtype t, double value);
 
 #endif

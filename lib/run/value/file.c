@@ -9,8 +9,8 @@
 #include "base/native.h"
 #include "io/mapping.h"
 #include "value/array.h"
+#include "value/element.h"
 #include "value/parse.h"
-#include "value/scalars.h"
 
 /* What a file says it holds. */
 struct content {

@@ -5,7 +5,7 @@
  * of its range mean. The codes, and the order of the rows, are those of DLDataTypeCode in DLPack
  * 1.1; the values are those of ml_dtypes, which TVM and JAX use.
  */
-#include "value/narrow.h"
+#include "value/element.h"
 
 #include <math.h>
 

@@ -19,7 +19,7 @@
 #include "params/params.h"
 #include "text/escape.h"
 #include "value/array.h"
-#include "value/scalars.h"
+#include "value/element.h"
 #include "value/weight_set.h"
 
 struct mpk_param_file {

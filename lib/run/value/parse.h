@@ -61,10 +61,6 @@ void mpk_value_print(struct mpk_strbuf *buf, const struct mpk_value *v, size_t l
 /* mpk_tensor_print_type - append "2x3xf32", "[]i64" */
 void mpk_tensor_print_type(struct mpk_strbuf *buf, const struct mpk_dltensor *dl);
 
-/* mpk_dtype_short - "f32", "i64", "bool", "bf16"; the long name where there is no short
- * one */
-const char *mpk_dtype_short(struct mpk_dtype t, char out[MPK_DTYPE_TEXT]);
-
 /* mpk_tensor_load_file - the array in a file as a CPU tensor (file.c)
  * @spec    "PATH" or "PATH.npz:KEY"
  * @want    NULL: the file must say its type (.npy, .npz); else the dtype and shape that the

@@ -12,9 +12,9 @@
 #include "text/escape.h"
 #include "value/element.h"
 #include "value/function.h"
-#include "value/scalars.h"
 
-const char *mpk_dtype_short(struct mpk_dtype t, char out[MPK_DTYPE_TEXT])
+/* "f32", "i64", "bool", "bf16"; the long name where there is no short one */
+static const char *dtype_short(struct mpk_dtype t, char out[MPK_DTYPE_TEXT])
 {
 	/* uint1, which TVM up to 0.22 has for it, too */
 	return mpk_element_class(t) == MPK_ELEMENT_BOOL ? "bool" : mpk_dtype_print_short(t, out);
@@ -28,7 +28,7 @@ void mpk_tensor_print_type(struct mpk_strbuf *buf, const struct mpk_dltensor *dl
 		mpk_strbuf_puts(buf, "[]");
 	for (int32_t i = 0; i < dl->ndim; i++)
 		mpk_strbuf_printf(buf, "%" PRId64 "x", dl->shape[i]);
-	mpk_strbuf_puts(buf, mpk_dtype_short(dl->dtype, name));
+	mpk_strbuf_puts(buf, dtype_short(dl->dtype, name));
 }
 
 /* Brackets that open before or close after scalar i. */
@@ -117,7 +117,7 @@ static void print_number(struct mpk_strbuf *buf, const struct mpk_value *v)
 	if (!is_int)
 		e.f = v->real;
 	mpk_element_store(t, e, raw);
-	mpk_strbuf_printf(buf, "%s=", mpk_dtype_short(t, name));
+	mpk_strbuf_printf(buf, "%s=", dtype_short(t, name));
 	mpk_element_print(buf, t, raw);
 }
 

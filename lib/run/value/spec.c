@@ -14,8 +14,7 @@
 #include "base/num.h"
 #include "base/strmap.h"
 #include "text/escape.h"
-#include "value/narrow.h"
-#include "value/scalars.h"
+#include "value/element.h"
 
 /* --- types ----------------------------------------------------------------------------------- */
 

@@ -27,6 +27,26 @@ static void check_device_put_place(const struct mpk_cuda_place *p, struct mpk_st
 				  p->driver.major, p->driver.minor);
 }
 
+/* The first release that knows the architecture. */
+static struct mpk_cuda_version driver_for(unsigned sm)
+{
+	for (size_t i = 0; mpk_cuda_devices[i].sm; i++)
+		if (mpk_cuda_devices[i].sm == sm)
+			return mpk_cuda_devices[i].since;
+	return (struct mpk_cuda_version){ 0 };
+}
+
+/* The first release whose drivers take that version. */
+static struct mpk_cuda_version driver_of_ptx(unsigned major, unsigned minor)
+{
+	const struct mpk_cuda_version wanted = { major, minor };
+
+	for (size_t i = 0; mpk_cuda_drivers[i].cuda.major; i++)
+		if (mpk_cuda_compare(mpk_cuda_drivers[i].ptx, wanted) >= 0)
+			return mpk_cuda_drivers[i].cuda;
+	return (struct mpk_cuda_version){ 0 };
+}
+
 /* What would help, of what nearly ran: a newer driver, else code for the device. */
 static void put_advice(const struct mpk_code_target *images, size_t count,
 		       const struct mpk_cuda_place *p, struct mpk_strbuf *out)
@@ -35,8 +55,7 @@ static void put_advice(const struct mpk_code_target *images, size_t count,
 	size_t i = mpk_cuda_choose(images, count, &any_driver);
 
 	if (i < count && images[i].kind == MPK_TARGET_PTX) {
-		struct mpk_cuda_version v =
-			mpk_cuda_driver_of_ptx(images[i].ptx_major, images[i].ptx_minor);
+		struct mpk_cuda_version v = driver_of_ptx(images[i].ptx_major, images[i].ptx_minor);
 
 		if (v.major)
 			mpk_strbuf_printf(out,
@@ -329,7 +348,7 @@ static enum mpk_code check_driver(struct mpk_check_state *s, const char **skippe
 				  struct mpk_error *err)
 {
 	const struct mpk_cuda_place *p = &s->there->cuda;
-	struct mpk_cuda_version since = mpk_cuda_driver_for(p->sm);
+	struct mpk_cuda_version since = driver_for(p->sm);
 
 	(void)err;
 	if (!has_code(s->view, true))

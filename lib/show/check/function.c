@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "check/internal/run.h"
-#include "compat/globals.h"
+#include "compat/release.h"
 #include "kinds.h"
 #include "text/escape.h"
 

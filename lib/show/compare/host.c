@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/search.h"
+#include "base/vec.h"
 #include "compare/internal/compare.h"
 #include "elf/plt.h"
 #include "elf/symbols.h"

@@ -9,7 +9,7 @@
 
 #include "base/native.h"
 #include "compare/differ.h"
-#include "value/scalars.h"
+#include "value/element.h"
 
 enum { STRETCH = 4096 }; /* bytes that are compared at once; whole scalars of every plain type */
 

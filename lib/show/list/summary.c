@@ -92,6 +92,8 @@ static void put_loaders(const struct mpk_view *v, struct mpk_strbuf *out)
 	if (v->image->executor) {
 		mpk_strbuf_puts(out, "  needs      no loader: it carries its executor, version ");
 		mpk_escape(out, mpk_span_str(v->image->executor));
+		if (v->image->is_linked)
+			mpk_strbuf_puts(out, ", with the host code linked in");
 		mpk_strbuf_putc(out, '\n');
 		return;
 	}

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/search.h"
+#include "base/vec.h"
 #include "code/param.h"
 #include "model/node_info.h"
 

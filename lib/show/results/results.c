@@ -7,7 +7,6 @@
 
 #include "value/element.h"
 #include "value/parse.h"
-#include "value/scalars.h"
 
 /* --- values ------------------------------------------------------------------------- */
 

@@ -54,12 +54,14 @@ static void title(const char *text, struct mpk_style style, struct mpk_strbuf *o
 			  style.color ? "\033[0m" : "");
 }
 
-/* Names are a stranger's: escaped for the terminal and cut, so that a table stays one. */
+/* Names are a stranger's: escaped for the terminal and cut, so that a table stays one. Symbols of C++ get shorter
+ * names later (answer/lines.h), if they are whole. */
 static void cell_escaped(struct mpk_table *t, struct mpk_span text)
 {
-	char cut[128];
+	char cut[2048];
 
-	mpk_table_cell(t, "%s", mpk_escape_to(text, cut, sizeof cut));
+	mpk_table_cell(t, "%s",
+		       mpk_escape_to(text, cut, mpk_span_starts(text, "_Z") ? sizeof cut : 128));
 }
 
 /* Columns to the right for numbers, then path and name; sections have no path, so their name

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "code/verify.h"
+#include "code/info.h"
 #include "io/reader.h"
 #include "model/device_code.h"
 #include "model/node_info.h"

@@ -123,4 +123,7 @@ void mpk_verify_say(struct mpk_verify *v, enum mpk_severity severity, const char
 void mpk_verify_say_at(struct mpk_verify *v, enum mpk_severity severity,
 		       struct mpk_verify_position at, const char *fmt, ...) MPK_PRINTF(4, 5);
 
+/* mpk_verify_parameters - the check "kernel-parameters" of a module */
+void mpk_verify_parameters(struct mpk_verify *v, const struct mpk_view_node *n);
+
 #endif

@@ -13,7 +13,7 @@
 #include "text/escape.h"
 #include "text/phrase.h"
 #include "text/table.h"
-#include "value/scalars.h"
+#include "value/element.h"
 
 /* --- what elements are ------------------------------------------------------------------------ */
 

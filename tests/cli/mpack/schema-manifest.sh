@@ -3,7 +3,11 @@ python3 -c 'import jsonschema' 2>/dev/null || { echo "python3 has no jsonschema"
 cp "$DATA"/launch/*.cl .
 printf '.version 8.0\n.target sm_80\n.address_size 64\n.visible .entry f(.param .u64 a, .param .u32 n) { ret; }\n' >k.ptx
 cp k.ptx f.ptx
-echo 'int __tvm_ffi_h(void *s, void *a, int n, void *r) { return 0; }' >h.c
+cat >h.c <<'END'
+int __tvm_ffi_h(void *s, void *a, int n, void *r) { return 0; }
+int c(int *x, int n) { return *x + n; }
+void d(int *x, int n) { *x = n; }
+END
 printf x >bytes.bin
 cat >all.toml <<'END'
 [package]
@@ -62,6 +66,22 @@ kernel = "k.f"
 args = ["a", "n"]
 grid = [1]
 block = [1]
+
+[[function]]
+name = "c"
+params = ["x: int32[n]"]
+calls = "int c(int *x, int n)"
+returns = "status"
+
+[[function]]
+name = "c_steps"
+params = ["x: int32[n]"]
+  [[function.steps]]
+  calls = "void d(int *x, int n)"
+  args = ["x", "n"]
+  [[function.steps]]
+  calls = "int c(int *x, int n)"
+  returns = "value"
 END
 echo 'extern "C" __global__ void g(float *a, float b) { *a = b; }' >c.cu
 mpack unpack "$DATA/legacy/mlp_llvm.so" -o model

@@ -37,20 +37,6 @@ struct mpk_code_mark {
 	bool is_data;
 };
 
-struct mpk_code_fixups {
-	size_t target, index; /* section headers */
-};
-
-struct mpk_code_relocation {
-	uint64_t off; /* from the section's beginning */
-	int64_t addend;
-	const char *name;
-};
-
-/* mpk_code_read_fixups - note which sections have relocations for which
- * Returns  MPK_OK; MPK_E_NOMEM */
-enum mpk_code mpk_code_read_fixups(struct mpk_code_file *f, struct mpk_error *err) MPK_MUST_CHECK;
-
 /* --- What symbols tell, in an image --- */
 
 /* mpk_image_read_symbols - mpk_exports_read into the fields that an image has for it

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ed25519.h - signatures of RFC 8032, made and checked by OpenSSL's libcrypto
  *
- * libcrypto is the library that computes SHA-256 here already (io/libcrypto.h); its interface is
+ * libcrypto is the library that computes SHA-256 here already (io/digest.h); its interface is
  * kept by its soname, and it is loaded when a signature is made or checked, never before.
  */
 #ifndef MPK_TRUST_INTERNAL_ED25519_H

@@ -52,6 +52,9 @@ struct mpk_gen {
 	int device_id;
 };
 
+/* What a C function is called in generated C source, so that it hides no name there. */
+#define MPK_GEN_CALLEE "mpk_callee_"
+
 /* A staged tensor's slot: device pointer, host pointer, bytes, device number. */
 enum {
 	MPK_GEN_MESSAGE = 512,
@@ -97,15 +100,18 @@ int mpk_gen_runtime(struct mpk_gen *g, enum mpk_gen_runtime which);
 /* mpk_gen_expr - value of an expression; guards against overflow and division by zero */
 int mpk_gen_expr(struct mpk_gen *g, const struct mpk_expr *e, struct mpk_span text);
 
-/* mpk_gen_prototype - append what the function takes, "f(x: Tensor([n], float32), k: int32)": as TVM's
- * code writes it, so that one reader does for both; the text is part of a printf format */
-void mpk_gen_prototype(struct mpk_gen *g, struct mpk_strbuf *out);
+/* mpk_gen_check_count - guard that there are as many arguments as parameters; the message ends with what the
+ * function takes, "f(x: Tensor([n], float32), k: int32)": as TVM's code writes it, so that one reader does for both */
+void mpk_gen_check_count(struct mpk_gen *g);
 
 /* mpk_gen_arguments - check and unpack everything the caller passed */
 void mpk_gen_arguments(struct mpk_gen *g);
 
 /* mpk_gen_on_host - 1 when the tensor is in host memory, else 0; standalone only */
 int mpk_gen_on_host(struct mpk_gen *g, int dl);
+
+/* mpk_gen_call - call the C function of a step */
+void mpk_gen_call(struct mpk_gen *g, const struct mpk_launch_step *s);
 
 /* mpk_gen_steps - temporaries, copies of host tensors and kernel calls */
 void mpk_gen_steps(struct mpk_gen *g);

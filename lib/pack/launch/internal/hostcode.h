@@ -39,7 +39,8 @@ enum mpk_host_op {
 	MPK_OP_TEXT,     /* address of the constant C string text */
 	MPK_OP_NAMES,    /* the C string names[a]; 0 <= a < name_count is the builder's duty */
 	MPK_OP_GLOBAL,   /* address of the global pointer variable text */
-	MPK_OP_FUNCTION, /* address of the external function text; null when weak and absent */
+	MPK_OP_FUNCTION, /* address of the external function text; null when weak and absent;
+			  * names[0]: its label in C */
 	MPK_OP_ARG,      /* function parameter imm; I64 or PTR by type */
 	MPK_OP_SLOT,     /* address of imm bytes of stack, 16-byte aligned, zeroed */
 	MPK_OP_LOAD,     /* mem at pointer a + imm */
@@ -73,7 +74,7 @@ enum mpk_host_op {
 	MPK_OP_COUNT
 };
 
-enum { MPK_HOST_ARGS_MAX = 8 };
+enum { MPK_HOST_ARGS_MAX = 256 };
 
 struct mpk_host_insn {
 	enum mpk_host_op op;
@@ -86,7 +87,7 @@ struct mpk_host_insn {
 	const char *text;
 	const char *const *names;
 	size_t name_count;
-	int args[MPK_HOST_ARGS_MAX];
+	const int *args;  /* in the arena */
 	const char *pass; /* one letter an argument, see mpk_host_call */
 	char result;      /* a letter, too */
 };
@@ -113,7 +114,9 @@ enum mpk_host_link { MPK_HOST_WEAK, MPK_HOST_STRONG, MPK_HOST_HIDDEN };
 
 /* A function that the code refers to and somebody else defines. */
 struct mpk_host_extern {
-	const char *name;
+	const char *name; /* its symbol; what OP_FUNCTION calls it */
+	const char *
+		label; /* what C source calls it, so that it hides no name there; NULL: as its symbol */
 	enum mpk_host_link link; /* weak: may be absent; hidden: in the same library */
 };
 
@@ -160,9 +163,10 @@ void mpk_host_jump(struct mpk_hostfn *f, int label);
 void mpk_host_comment(struct mpk_hostfn *f, const char *text);
 
 /* mpk_host_call - call through a pointer
- * @pass    one letter an argument: 'p' pointer, 'i' 32-bit, 'l' 64-bit integer
- * @result  'i' a C int (the value), 'p' a pointer, 'v' nothing (-1 is returned)
- * @args    value numbers, as many as pass has letters, at most MPK_HOST_ARGS_MAX */
+ * @pass    one letter an argument: 'p' pointer, 'b' 8-bit, 'h' 16-bit, 'i' 32-bit, 'l' 64-bit integer, their capitals
+ *          without sign, 'z' bool, 'f' float, 'd' double
+ * @result  such a letter; 'v' nothing (-1 is returned)
+ * @args    value numbers: I64 for integers, F64 for real numbers, as many as pass has letters, at most MPK_HOST_ARGS_MAX */
 int mpk_host_call(struct mpk_hostfn *f, int function, char result, const char *pass,
 		  const int *args);
 

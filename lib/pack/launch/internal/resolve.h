@@ -70,6 +70,15 @@ bool mpk_resolve_expr(struct mpk_resolve *r, const struct mpk_toml_str *text,
 /* mpk_expr_name - the name that is all of a text, but for blanks; empty: it is anything else */
 struct mpk_span mpk_expr_name(struct mpk_span text);
 
+/* mpk_resolve_args - the arguments of a step, held against what its kernel takes; problems are reported
+ * @kernel  NULL: it is not known, and only names are looked at */
+void mpk_resolve_args(struct mpk_resolve *r, const struct mpk_manifest_step *m,
+		      const struct mpk_manifest_function *kernel, struct mpk_launch_step *step);
+
+/* mpk_resolve_call - a step that calls a C function; what does not hold is reported */
+void mpk_resolve_call(struct mpk_resolve *r, const struct mpk_manifest_step *m,
+		      struct mpk_launch_step *step);
+
 /* mpk_resolve_step - its kernel, device, arguments and extents; what does not hold is reported
  * A step whose kernel is not found has none, and is checked as far as that goes without it. */
 void mpk_resolve_step(struct mpk_resolve *r, const struct mpk_manifest_step *m,

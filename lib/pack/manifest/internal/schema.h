@@ -23,6 +23,9 @@ struct mpk_manifest_draft {
 /* The whole file, into struct mpk_manifest_draft. */
 extern const struct mpk_toml_schema mpk_manifest_schema;
 
+/* A [[function]], into struct mpk_manifest_launch_row. */
+extern const struct mpk_toml_schema mpk_manifest_launch_schema;
+
 /* mpk_manifest_module_check - the rules of one [[module]] that need no other module (struct mpk_manifest_module) */
 void mpk_manifest_module_check(struct mpk_toml_reader *r, void *module);
 

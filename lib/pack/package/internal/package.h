@@ -14,6 +14,7 @@
 #include "launch/launch.h"
 #include "manifest/graph.h"
 #include "package/package.h"
+#include "sourcecode/cfunction.h"
 #include "sourcecode/sourcecode.h"
 
 /* --- Which code format a file is in --- */
@@ -25,6 +26,17 @@
  * Returns   one of the formats, or NULL when none fits */
 const char *mpk_code_format_guess(const char *const *formats, size_t max, const char *kind,
 				  const char *path, struct mpk_span bytes);
+
+/* --- Host code that is linked into a standalone library --- */
+
+/* mpk_linked_table - the symbols of a library's code as C, for the executor that is linked beside that code
+ * @archive of the run library, whose functions the code is to find
+ * @out     receives "const struct mpkr_symbol mpkr_symbols[] = { ... };"
+ * @why     receives NULL; a sentence: why the code cannot be linked in, and nothing was written
+ * Returns  MPK_OK; MPK_E_CORRUPT; MPK_E_NOMEM */
+enum mpk_code mpk_linked_table(const struct mpk_image *image, struct mpk_span archive,
+			       struct mpk_arena *arena, struct mpk_strbuf *out, const char **why,
+			       struct mpk_error *err) MPK_MUST_CHECK;
 
 /* --- What the parts of mpk_init_manifest share --- */
 
@@ -64,6 +76,13 @@ struct mpk_init_module {
 	const bool *owns_shared;  /* PTX: for each kernel, whether it has one of its own */
 };
 
+/* A C function, in a source or a header. */
+struct mpk_init_call {
+	const struct mpk_cfunction *f;
+	const struct mpk_init_file *file;
+	bool is_header; /* a header declares it */
+};
+
 struct mpk_init {
 	struct mpk_arena *arena;
 	struct mpk_strbuf *out;
@@ -75,9 +94,15 @@ struct mpk_init {
 	const struct mpk_init_file *base;
 	struct mpk_init_module *modules;
 	size_t module_count;
-	struct mpk_strmap symbols;    /* of kernels */
-	struct mpk_strmap names;      /* of functions */
-	const char *abi;              /* of the objects; NULL: none says */
+	struct mpk_strmap symbols;          /* of kernels */
+	struct mpk_strmap names;            /* of functions */
+	const char *abi;                    /* of the objects; NULL: none says */
+	const struct mpk_init_file *header; /* the first one; NULL: there is none */
+	struct mpk_init_call *calls;        /* malloc'ed; in the order of the files */
+	size_t call_count, call_cap;
+	struct mpk_strmap call_names; /* to indices */
+	struct mpk_strmap defined;    /* symbols that objects and archives define */
+	bool hides_symbols;           /* there is host code whose symbols are not seen here */
 	struct mpk_strbuf host_lines; /* comments: what the host code offers */
 };
 
@@ -89,10 +114,21 @@ enum mpk_code mpk_init_read_kernels(struct mpk_init *in, struct mpk_init_module 
 void mpk_init_put_rows(struct mpk_init *in, const struct mpk_init_module *m);
 void mpk_init_put_functions(struct mpk_init *in, const struct mpk_init_module *m);
 
+/* mpk_init_read_host - what a file of host code or a header offers
+ * Returns  MPK_OK; MPK_E_NOMEM; what the readers of objects and of C find */
+enum mpk_code mpk_init_read_host(struct mpk_init *in,
+				 const struct mpk_init_file *file) MPK_MUST_CHECK;
+
+/* mpk_init_put_calls - append the functions that call C functions */
+void mpk_init_put_calls(struct mpk_init *in);
+
 /* mpk_init_put_text - append a string of TOML, with its quotes
+ * mpk_init_put_comment - append "# " and a text on one line, whatever is in it
  * mpk_init_take_name - a name that no function has yet: the wish, or the wish and a number
  * Returns  NULL: memory is out */
 void mpk_init_put_text(struct mpk_strbuf *out, struct mpk_span text);
+void mpk_init_put_comment(struct mpk_init *in, const char *indent, struct mpk_span text);
+const char *mpk_init_take_name(struct mpk_init *in, struct mpk_span wish);
 
 /* --- What the parts of mpk_package_load share --- */
 

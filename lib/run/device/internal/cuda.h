@@ -47,7 +47,7 @@ enum mpk_code mpk_cuda_enter(struct mpk_cuda_device *device, struct mpk_error *e
 
 extern const struct mpk_device_code_ops mpk_cuda_code_ops; /* cuda_kernels.c */
 
-/* --- what a payload holds, judged without a driver (cuda_code.c) ------------------------------ */
+/* --- what a payload holds, judged without a driver (cuda.c) ----------------------------------- */
 
 enum { MPK_CUDA_CODE_TEXT = 200 };
 

@@ -29,17 +29,12 @@ extern const struct mpk_contrib_globals mpk_contrib_sort;
  * by plain loops: for models that were compiled for a BLAS to run without it, slowly. */
 extern const struct mpk_contrib_globals mpk_contrib_blas;
 
-/* mpk_contrib_add_random - tvm.contrib.random.uniform([seed, seed2,] low, high, out), .normal([seed,
- * seed2,] mean, deviation, out), .randint(low, high, out), .random_fill(out),
- * .random_fill_for_measure(out), .seed(seed)
+/* mpk_contrib_add_globals - let the code of a runtime call all of these, and:
+ * tvm.contrib.random.uniform([seed, seed2,] low, high, out), .normal([seed, seed2,] mean, deviation, out),
+ * .randint(low, high, out), .random_fill(out), .random_fill_for_measure(out), .seed(seed)
  * One stream of numbers a runtime, which begins with seed 0 and so is the same in each run until
  * .seed changes it; TVM's begins anywhere. A call with a seed other than (0, 0) does not touch the
  * stream and gives the same numbers each time. The numbers are not TVM's.
- * Returns  MPK_OK; MPK_E_NOMEM */
-enum mpk_code mpk_contrib_add_random(struct mpk_runtime *runtime,
-				     struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_contrib_add_globals - let the code of a runtime call all of these
  * Returns  MPK_OK; MPK_E_NOMEM */
 enum mpk_code mpk_contrib_add_globals(struct mpk_runtime *runtime,
 				      struct mpk_error *err) MPK_MUST_CHECK;

@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "base/compiler.h"
 #include "base/refs.h"
 #include "executor/contrib/contrib.h"
 #include "executor/contrib/internal/args.h"
@@ -304,7 +305,8 @@ static enum mpk_code random_add_all(struct mpk_runtime *runtime, struct engine *
 	return MPK_OK;
 }
 
-enum mpk_code mpk_contrib_add_random(struct mpk_runtime *runtime, struct mpk_error *err)
+/* These functions share one stream of numbers, so they are made together. */
+static enum mpk_code contrib_add_random(struct mpk_runtime *runtime, struct mpk_error *err)
 {
 	struct engine *engine = calloc(1, sizeof *engine);
 	enum mpk_code code;
@@ -315,4 +317,18 @@ enum mpk_code mpk_contrib_add_random(struct mpk_runtime *runtime, struct mpk_err
 	code = random_add_all(runtime, engine, err);
 	engine_drop(engine);
 	return code;
+}
+
+/* --- all families of tvm.contrib.*, added to a runtime ---------------------------------------- */
+
+/* Rows of a table; random numbers have a state and are added apart. */
+static const struct mpk_contrib_globals *const contribs[] = { &mpk_contrib_sort,
+							      &mpk_contrib_blas };
+
+enum mpk_code mpk_contrib_add_globals(struct mpk_runtime *runtime, struct mpk_error *err)
+{
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(contribs); i++)
+		MPK_TRY(mpk_runtime_add_globals(runtime, contribs[i]->rows, contribs[i]->count,
+						err));
+	return contrib_add_random(runtime, err);
 }

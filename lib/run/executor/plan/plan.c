@@ -215,7 +215,8 @@ static struct mpk_plan *find_plan(struct mpk_plans *plans, size_t function,
 	return NULL;
 }
 
-void mpk_plans_add(struct mpk_plans *plans, struct mpk_plan *plan)
+/* Keep a plan, in place of the one of its set that was used longest ago */
+static void plans_add(struct mpk_plans *plans, struct mpk_plan *plan)
 {
 	struct mpk_plan **set = set_of(plans, plan->key.hash), **oldest = &set[0];
 
@@ -291,7 +292,8 @@ static bool assign_slots(struct mpk_plans *plans, struct mpk_plan_storage **orde
 	return true;
 }
 
-bool mpk_plans_place(struct mpk_plans *plans, struct mpk_recording *r)
+/* Give the storages of a recording slots; false when there are too many, or memory is out */
+static bool plans_place(struct mpk_plans *plans, struct mpk_recording *r)
 {
 	struct mpk_plan_storage **order =
 		calloc(r->storage_count + 1, sizeof(struct mpk_plan_storage *));
@@ -314,6 +316,25 @@ bool mpk_plans_place(struct mpk_plans *plans, struct mpk_recording *r)
 
 /* --- a call --------------------------------------------------------------------------------- */
 
+/* Of a call that returned; one that failed says nothing about the next.
+ * @recording  owned; NULL: it cannot be repeated */
+static void keep_plan(struct mpk_plans *plans, size_t function, struct mpk_recording *recording)
+{
+	struct mpk_plan *plan = NULL;
+
+	if (recording && plans_place(plans, recording))
+		plan = mpk_plan_make(plans, recording);
+	else
+		mpk_recording_free(recording);
+	if (plan) {
+		plans_add(plans, plan);
+		return;
+	}
+	plans->stats.unplannable++;
+	if (function < MPK_PLANS_FUNCTIONS)
+		plans->unplannable |= UINT64_C(1) << function;
+}
+
 /* Inputs get storages of their own, so that the recorder tells them apart. */
 static enum mpk_code call_recorded(struct mpk_plans *plans,
 				   const struct mpk_plan_interpreter *interpreter, size_t function,
@@ -328,10 +349,15 @@ static enum mpk_code call_recorded(struct mpk_plans *plans,
 	MPK_TRY_ALLOC(own, err);
 	for (size_t i = 0; i < count; i++)
 		own[i] = mpk_value_hold(args[i]);
-	*recorder = mpk_recorder_begin(plans, function, own, count);
+	*recorder = mpk_recorder_begin(plans, own, count);
 	code = interpreter->interpret(interpreter->machine, function, own, count, result, err);
-	if (*recorder)
-		mpk_recorder_end(*recorder, code == MPK_OK ? result : NULL);
+	if (*recorder) {
+		struct mpk_recording *recording =
+			mpk_recorder_end(*recorder, code == MPK_OK ? result : NULL);
+
+		if (code == MPK_OK)
+			keep_plan(plans, function, recording);
+	}
 	*recorder = NULL;
 	for (size_t i = 0; i < count; i++)
 		mpk_value_drop(&own[i]);

@@ -17,10 +17,61 @@
 struct mpk_recorder {
 	struct mpk_plans *plans;
 	struct mpk_recording *plan;
-	size_t function;
 	bool failed;
 	struct mpk_origins origins;
 };
+
+/* --- where storages came from --------------------------------------------------------------- */
+
+/* Open addressing: the entry of a storage, or the free one where it belongs. Storages are
+ * aligned, so that the low bits of their addresses say nothing. */
+static struct mpk_origin_entry *entry_of(struct mpk_origin_entry *table, size_t cap,
+					 const struct mpk_storage *s)
+{
+	size_t at = ((uintptr_t)s >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 20 & (cap - 1);
+
+	while (table[at].storage && table[at].storage != s)
+		at = (at + 1) & (cap - 1);
+	return &table[at];
+}
+
+static bool grow_origins(struct mpk_origins *o)
+{
+	size_t cap = o->cap ? 2 * o->cap : 64;
+	struct mpk_origin_entry *table = calloc(cap, sizeof *table);
+
+	if (!table)
+		return false;
+	for (size_t i = 0; i < o->cap; i++)
+		if (o->items[i].storage)
+			*entry_of(table, cap, o->items[i].storage) = o->items[i];
+	free(o->items);
+	o->items = table;
+	o->cap = cap;
+	return true;
+}
+
+/* What is known of a storage from now on; false when memory is out */
+static bool origin_put(struct mpk_origins *o, const struct mpk_origin_entry *known)
+{
+	struct mpk_origin_entry *e;
+
+	if (2 * o->count >= o->cap && !grow_origins(o))
+		return false;
+	e = entry_of(o->items, o->cap, known->storage);
+	o->count += !e->storage;
+	*e = *known;
+	return true;
+}
+
+/* What is known of a storage; MPK_ORIGIN_UNKNOWN also for NULL */
+static struct mpk_origin_entry origin_get(const struct mpk_origins *o,
+					  const struct mpk_storage *storage)
+{
+	if (!storage || !o->cap)
+		return (struct mpk_origin_entry){ 0 };
+	return *entry_of(o->items, o->cap, storage);
+}
 
 /* --- storages ------------------------------------------------------------------------------ */
 
@@ -29,14 +80,14 @@ static void know(struct mpk_recorder *r, const struct mpk_storage *s, enum mpk_o
 {
 	const struct mpk_origin_entry known = { s, origin, (uint32_t)index };
 
-	if (!mpk_origin_put(&r->origins, &known))
+	if (!origin_put(&r->origins, &known))
 		r->failed = true;
 }
 
 /* What is known of the storage that a tensor lies in. */
 static struct mpk_origin_entry look_up(const struct mpk_recorder *r, const struct mpk_tensor *t)
 {
-	return mpk_origin_get(&r->origins, t->storage);
+	return origin_get(&r->origins, t->storage);
 }
 
 /* --- begin --------------------------------------------------------------------------------- */
@@ -110,15 +161,14 @@ static bool copy_key(struct mpk_plan_key *to, const struct mpk_plan_key *from)
 	return true;
 }
 
-struct mpk_recorder *mpk_recorder_begin(struct mpk_plans *plans, size_t function,
-					struct mpk_value *args, size_t count)
+struct mpk_recorder *mpk_recorder_begin(struct mpk_plans *plans, struct mpk_value *args,
+					size_t count)
 {
 	struct mpk_recorder *r = calloc(1, sizeof *r);
 
 	if (!r)
 		return NULL;
 	r->plans = plans;
-	r->function = function;
 	r->plan = calloc(1, sizeof *r->plan);
 	if (!r->plan || !copy_key(&r->plan->key, &plans->key)) {
 		recorder_free(r);
@@ -411,25 +461,14 @@ static bool take_result(struct mpk_recorder *r, const struct mpk_value *v, unsig
 	return true;
 }
 
-void mpk_recorder_end(struct mpk_recorder *r, const struct mpk_value *result)
+struct mpk_recording *mpk_recorder_end(struct mpk_recorder *r, const struct mpk_value *result)
 {
-	struct mpk_plans *plans = r->plans;
+	struct mpk_recording *recording = NULL;
 
-	struct mpk_plan *plan = NULL;
-	bool good = result && !r->failed && take_result(r, result, 0, &r->plan->result) &&
-		    mpk_plans_place(plans, r->plan);
-
-	/* the recording belongs to the plan from here on, whatever comes of it */
-	if (good) {
-		plan = mpk_plan_make(plans, r->plan);
+	if (result && !r->failed && take_result(r, result, 0, &r->plan->result)) {
+		recording = r->plan;
 		r->plan = NULL;
 	}
-	if (plan) {
-		mpk_plans_add(plans, plan);
-	} else if (result) { /* a call that failed says nothing about the next one */
-		plans->stats.unplannable++;
-		if (r->function < MPK_PLANS_FUNCTIONS)
-			plans->unplannable |= UINT64_C(1) << r->function;
-	}
 	recorder_free(r);
+	return recording;
 }

@@ -2,7 +2,7 @@
 /* builtin.c - the table of all builtins, as functions of a runtime, and what they do with their arguments
  *
  * The rows are in program/relax_builtins.def, the functions in five files, by what they work on: shapes,
- * memory, closures, data, selections. Byte code finds them by name when it is loaded, compiled
+ * memory, closures, data, selections; those of caches and other states are in executor/state. Byte code finds them by name when it is loaded, compiled
  * functions as globals of the runtime. Both pass whatever the model says, so that each argument is
  * checked for its kind. Errors have the words of TVM's own builtins.
  */
@@ -13,13 +13,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/profile.h"
 #include "executor/relax/relax.h"
+#include "runtime/context.h"
 
 /* Every builtin with the family that has its row. */
 static const struct {
 	const char *name;
 	const struct mpk_relax_builtins *family;
 } names[] = {
+#if !MPK_RUN_STATE
+#define MPK_RELAX_STATE(...)
+#endif
 #define MPK_RELAX_BUILTIN(name, effect, family, call, typing)                                      \
 	{ name, &mpk_relax_##family##_builtins },
 #include "program/relax_builtins.def"
@@ -51,6 +56,7 @@ const struct mpk_relax_builtin *mpk_relax_builtin_find(struct mpk_span name)
 struct builtin_function {
 	struct mpk_function base;
 	const struct mpk_relax_builtin *builtin;
+	struct mpk_runtime *runtime; /* for calls that no module code makes; NULL: there are none */
 };
 
 static enum mpk_code call_builtin(struct mpk_function *self, const struct mpk_args *args,
@@ -58,7 +64,16 @@ static enum mpk_code call_builtin(struct mpk_function *self, const struct mpk_ar
 {
 	struct builtin_function *f = (struct builtin_function *)self;
 
-	return f->builtin->call(args->values, args->count, result, err);
+	struct mpk_context before = mpk_context_get(), own = before;
+	enum mpk_code code;
+
+	if (before.runtime || !f->runtime)
+		return f->builtin->call(args->values, args->count, result, err);
+	own.runtime = f->runtime;
+	(void)mpk_context_swap(own);
+	code = f->builtin->call(args->values, args->count, result, err);
+	(void)mpk_context_swap(before);
+	return code;
 }
 
 static void destroy_builtin(struct mpk_function *self)
@@ -92,6 +107,7 @@ enum mpk_code mpk_relax_add_globals(struct mpk_runtime *runtime, struct mpk_erro
 		struct mpk_function *f;
 
 		MPK_TRY(mpk_relax_builtin_function(b, &f, err));
+		((struct builtin_function *)f)->runtime = runtime;
 		MPK_TRY(mpk_runtime_add_function(runtime, f, err));
 	}
 	return MPK_OK;

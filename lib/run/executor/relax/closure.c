@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "executor/relax/internal/relax.h"
+#include "runtime/context.h"
+#include "runtime/runtime.h"
 
 /* A closure: a function with values that are appended to the arguments of each call. */
 struct closure {
@@ -162,8 +164,34 @@ static enum mpk_code get_cached_alloc(const struct mpk_value *args, size_t count
 	return mpk_function_call(f, &(struct mpk_args){ 0 }, result, err);
 }
 
+/* (nothing, name of a global function, line, arguments...): the function gets the line and the arguments. */
+static enum mpk_code invoke_debug_func(const struct mpk_value *args, size_t count,
+				       struct mpk_value *result, struct mpk_error *err)
+{
+	static const char name[] = "vm.builtin.invoke_debug_func";
+	struct mpk_runtime *runtime = mpk_context_get().runtime;
+	struct mpk_value returned = { 0 };
+	struct mpk_function *f = NULL;
+
+	(void)result;
+	MPK_TRY(mpk_relax_arity(name, count, 3, SIZE_MAX, err));
+	if (args[0].kind != MPK_VALUE_NONE || args[1].kind != MPK_VALUE_STR ||
+	    args[2].kind != MPK_VALUE_STR)
+		return mpk_relax_raise(err, "TypeError", "%s: wrong arguments", name);
+	if (runtime)
+		f = mpk_runtime_find_global(runtime, args[1].text->data);
+	if (!f)
+		return mpk_relax_raise(err, "ValueError",
+				       "%s: there is no global function '%s' in this program", name,
+				       args[1].text->data);
+	MPK_TRY(mpk_function_call(f, &(struct mpk_args){ args + 2, NULL, count - 2 }, &returned,
+				  err));
+	mpk_value_drop(&returned);
+	return MPK_OK;
+}
+
 static const struct mpk_relax_builtin rows[] = {
 #define MPK_ROW_closure(...) __VA_ARGS__,
-#include "executor/relax/internal/family.def"
+#include "executor/relax/family.def"
 };
 const struct mpk_relax_builtins mpk_relax_closure_builtins = { rows, MPK_ARRAY_COUNT(rows) };

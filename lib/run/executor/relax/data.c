@@ -140,6 +140,6 @@ static enum mpk_code assert_op(const struct mpk_value *args, size_t count, struc
 
 static const struct mpk_relax_builtin rows[] = {
 #define MPK_ROW_data(...) __VA_ARGS__,
-#include "executor/relax/internal/family.def"
+#include "executor/relax/family.def"
 };
 const struct mpk_relax_builtins mpk_relax_data_builtins = { rows, MPK_ARRAY_COUNT(rows) };

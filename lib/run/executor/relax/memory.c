@@ -371,6 +371,6 @@ static enum mpk_code clear(const struct mpk_value *args, size_t count, struct mp
 
 static const struct mpk_relax_builtin rows[] = {
 #define MPK_ROW_memory(...) __VA_ARGS__,
-#include "executor/relax/internal/family.def"
+#include "executor/relax/family.def"
 };
 const struct mpk_relax_builtins mpk_relax_memory_builtins = { rows, MPK_ARRAY_COUNT(rows) };

@@ -315,6 +315,6 @@ static enum mpk_code unique(const struct mpk_value *args, size_t count, struct m
 
 static const struct mpk_relax_builtin rows[] = {
 #define MPK_ROW_select(...) __VA_ARGS__,
-#include "executor/relax/internal/family.def"
+#include "executor/relax/family.def"
 };
 const struct mpk_relax_builtins mpk_relax_select_builtins = { rows, MPK_ARRAY_COUNT(rows) };

@@ -373,8 +373,20 @@ static enum mpk_code check_func_info(const struct mpk_value *args, size_t count,
 		       : shape_wrong_type(args, count, "a function", err);
 }
 
+static enum mpk_code check_string_info(const struct mpk_value *args, size_t count,
+				       struct mpk_value *result, struct mpk_error *err)
+{
+	MPK_TRY(mpk_relax_arity("vm.builtin.check_string_info", count, 2, 2, err));
+	(void)result;
+	if (args[0].kind == MPK_VALUE_STR)
+		return MPK_OK;
+	return mpk_relax_raise(err, "TypeError", "%s expect a string, not %s",
+			       args[1].kind == MPK_VALUE_STR ? args[1].text->data : "",
+			       mpk_value_kind_name(args[0].kind));
+}
+
 static const struct mpk_relax_builtin rows[] = {
 #define MPK_ROW_shape(...) __VA_ARGS__,
-#include "executor/relax/internal/family.def"
+#include "executor/relax/family.def"
 };
 const struct mpk_relax_builtins mpk_relax_shape_builtins = { rows, MPK_ARRAY_COUNT(rows) };

@@ -143,65 +143,6 @@ static void stop_vm(struct mpk_machine *m)
 	mpk_frames_fini(&vm->frames);
 }
 
-/* --- constants ----------------------------------------------------------------------------- */
-
-/* Numbers of LOAD_CONSTI are tensors of one int64, as TVM makes them. */
-static enum mpk_code make_number(int64_t number, struct mpk_tensor **out, struct mpk_error *err)
-{
-	static const struct mpk_dtype i64 = { MPK_DTYPE_INT, 64, 1 };
-	static const int64_t one = 1;
-
-	MPK_TRY(mpk_tensor_create(i64, &one, 1, MPK_STORAGE_PRIVATE, out, err));
-	memcpy((*out)->dl.data, &number, sizeof number);
-	return MPK_OK;
-}
-
-/* A constant of the file, where it lies or as a copy (constant.h). */
-static enum mpk_code make_stored(struct mpk_relay_vm *vm, const struct mpk_tensor_record *r,
-				 struct mpk_dldevice where, struct mpk_tensor **out,
-				 struct mpk_error *err)
-{
-	struct mpk_storage *storage;
-
-	MPK_TRY(mpk_program_constant(&vm->program->base, r->data, r->dtype, where, &storage, err));
-	enum mpk_code code = mpk_tensor_view(storage, 0, r->dtype, r->shape, r->ndim, out, err);
-
-	mpk_storage_drop(storage);
-	return code;
-}
-
-/* Constants are made when they are first used: a call of one function needs few of a model's. */
-static enum mpk_code make_constant(struct mpk_relay_vm *vm, size_t index, struct mpk_tensor **out,
-				   struct mpk_error *err)
-{
-	const struct mpk_relay_program *p = vm->program;
-
-	if (index >= p->x.const_count)
-		return make_number(p->numbers[index - p->x.const_count], out, err);
-	const struct mpk_relay_const *c = &p->x.consts[index];
-	uint32_t place = p->const_places[index];
-
-	if (!mpk_relay_place_is_plain(&p->places[place]))
-		return mpk_fail(err, MPK_E_UNSUPPORTED, "constant %zu is to be an image, '%s'",
-				index, MPK_QUOTE(p->places[place].scope));
-	if (!c->late_bound)
-		return make_stored(vm, &c->tensor, vm->devices[place], out, err);
-	if (!p->late[index])
-		return mpk_fail(err, MPK_E_LOAD, "constant '%s' was never bound",
-				MPK_QUOTE(c->name));
-	return mpk_devices_send(mpk_relay_vm_devices(vm), p->late[index], vm->devices[place], out,
-				err);
-}
-
-enum mpk_code mpk_relay_vm_constant(struct mpk_relay_vm *vm, size_t index, struct mpk_tensor **out,
-				    struct mpk_error *err)
-{
-	if (!vm->constants[index])
-		MPK_TRY(make_constant(vm, index, &vm->constants[index], err));
-	*out = vm->constants[index];
-	return MPK_OK;
-}
-
 /* --- calls ---------------------------------------------------------------------------------- */
 
 enum { FEW = 16 }; /* arguments that find room without an allocation */

@@ -57,12 +57,15 @@ struct mpkr_model {
 	bool is_listed;
 };
 
+struct mpkr_symbol; /* library/internal/standalone.h */
+
 /* mpk_run_open_carried - the model that a standalone library carries, opened at the first call; it stays open
  * @standalone  standalone/standalone.h; one a process, borrowed for ever
+ * @symbols  of its host code, when that is linked in (library/internal/standalone.h); else NULL
  * @out     borrowed
  * Returns  MPK_OK; what mpkr_open_memory reports. One caller at a time */
-enum mpk_code mpk_run_open_carried(const void *standalone, struct mpkr_model **out,
-				   struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_run_open_carried(const void *standalone, const struct mpkr_symbol *symbols,
+				   struct mpkr_model **out, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_run_model_hold, mpk_run_model_drop - count references; at the last everything goes */
 struct mpkr_model *mpk_run_model_hold(struct mpkr_model *model);
@@ -82,11 +85,13 @@ struct mpk_library_file;
  * mpk_library_file_of_memory - read what a caller has in memory
  * @bytes   borrowed until the file is closed
  * @moved   where tensors of its blob are instead of there; NULL: they are there
+ * @symbol  as of struct mpk_host_code; NULL: it is opened
  * Returns  MPK_OK; MPK_E_IO; MPK_E_LOAD: no shared library, or one for another machine; MPK_E_CORRUPT: it or
  *          its blob does not read; MPK_E_NO_BLOB: neither a blob nor functions are in it; MPK_E_NOMEM */
 enum mpk_code mpk_library_file_open(const char *path, struct mpk_library_file **out,
 				    struct mpk_error *err) MPK_MUST_CHECK;
 enum mpk_code mpk_library_file_of_memory(struct mpk_span bytes, const struct mpk_moved *moved,
+					 void *(*symbol)(const char *name),
 					 struct mpk_library_file **out,
 					 struct mpk_error *err) MPK_MUST_CHECK;
 

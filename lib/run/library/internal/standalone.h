@@ -11,11 +11,19 @@
 /* Not for whoever takes the library as it is. */
 #pragma GCC visibility push(hidden)
 
+/* A symbol of host code that is linked into the library. */
+struct mpkr_symbol {
+	const char *name;
+	const void *address;
+};
+
 /* A function of the carried model. */
 struct mpkr_entry {
 	const void *model; /* standalone/standalone.h; for the whole process */
-	const char *name;  /* as mpkr_find takes it */
-	void *function;    /* what was found; NULL at first */
+	/* ascending by the bytes of their names, ended by a NULL; NULL: the code is carried, to be opened from memory */
+	const struct mpkr_symbol *symbols;
+	const char *name; /* as mpkr_find takes it */
+	void *function;   /* what was found; NULL at first */
 };
 
 /* mpkr_enter - call it; any thread

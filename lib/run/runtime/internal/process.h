@@ -23,11 +23,9 @@ struct mpk_process_member {
 };
 
 /* mpk_process_enter - list a runtime; its cores are asked for again
- * mpk_process_hide_devices - before they go: forks have nothing to do with them any more
- * mpk_process_leave - the opposite, when nothing else of it is left; after the last one nothing is left of
- *                     all. One that is not listed is fine. */
+ * mpk_process_leave - destroy its devices and take it off the list, when nothing else of it is left; after the last
+ *                     one nothing is left of all. One that is not listed is fine. */
 void mpk_process_enter(struct mpk_process_member *member, struct mpk_devices *devices);
-void mpk_process_hide_devices(struct mpk_process_member *member);
 void mpk_process_leave(struct mpk_process_member *member);
 
 /* mpk_process_watch_forks - see to it that a child of fork finds things whole; from the first call on */

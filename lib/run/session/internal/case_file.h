@@ -18,7 +18,7 @@ struct mpk_case_arg { /* one of the two is there */
 
 struct mpk_case_table { /* [[case]] */
 	struct mpk_case_place place;
-	struct mpk_toml_str name, run, raises, skip;
+	struct mpk_toml_str name, run, keep, raises, skip;
 	struct mpk_case_arg *args;
 	size_t arg_count;
 	struct mpk_toml_list expect, grid, block;

@@ -15,8 +15,8 @@
 #include "base/error.h"
 #include "runtime/kernels.h"
 #include "runtime/library.h"
-#include "session/batch.h"
 #include "session/call.h"
+#include "session/internal/kept.h"
 #include "signature/signature.h"
 #include "value/module.h"
 
@@ -85,6 +85,7 @@ struct mpk_session {
 	struct mpk_value *args;    /* the call's, then those of its file of parameters */
 	struct mpk_span *names;    /* of args; NULL: none has one */
 	size_t arg_count;
+	struct mpk_kept kept;               /* by the calls before */
 	const struct mpk_param_file *bound; /* whose late-bound constants executables have */
 };
 

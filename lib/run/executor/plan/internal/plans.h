@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plans.h - plans from within: the recording of a call, the tape of its steps, the plans of a machine
  *
- * A recording (record.c, recording.c) is what a call did. Its storages get slots (plan.c), its steps
+ * A recording (record.c) is what a call did. Its storages get slots (plan.c), its steps
  * are laid out on a tape (tape.c), and a plan is a tape with the words that are its own (run.c).
  */
 #ifndef MPK_EXECUTOR_PLAN_INTERNAL_PLANS_H
@@ -135,23 +135,17 @@ struct mpk_origins {
 	size_t count, cap; /* cap: a power of two, at most half of it filled */
 };
 
-/* mpk_origin_put - what is known of a storage from now on; false when memory is out */
-bool mpk_origin_put(struct mpk_origins *origins, const struct mpk_origin_entry *known);
-
-/* mpk_origin_get - what is known of a storage; MPK_ORIGIN_UNKNOWN also for NULL */
-struct mpk_origin_entry mpk_origin_get(const struct mpk_origins *origins,
-				       const struct mpk_storage *storage);
-
 /* mpk_recorder_begin - record the call that follows
  * @args    replaced by values of the same content in which every tensor has a storage of its own,
  *          so that one tensor passed twice is two inputs; owned by the caller
  * Returns  NULL when memory is out: the call goes on unrecorded, args are as they were */
-struct mpk_recorder *mpk_recorder_begin(struct mpk_plans *plans, size_t function,
-					struct mpk_value *args, size_t count);
+struct mpk_recorder *mpk_recorder_begin(struct mpk_plans *plans, struct mpk_value *args,
+					size_t count);
 
-/* mpk_recorder_end - keep the plan, if the call went well and can be repeated; frees r
- * @result  of the call, or NULL when it failed */
-void mpk_recorder_end(struct mpk_recorder *r, const struct mpk_value *result);
+/* mpk_recorder_end - what was recorded, owned by the caller; frees r
+ * @result  of the call, or NULL when it failed
+ * Returns  NULL: the call failed, or cannot be repeated */
+struct mpk_recording *mpk_recorder_end(struct mpk_recorder *r, const struct mpk_value *result);
 
 /* --- tapes and plans ------------------------------------------------------------------------ */
 
@@ -223,10 +217,6 @@ struct mpk_plans {
 	struct mpk_plan_stats stats;
 };
 
-/* mpk_plans_place - give the storages of a recording slots; false when there are too many, or memory
- * is out */
-bool mpk_plans_place(struct mpk_plans *plans, struct mpk_recording *recording);
-
 /* mpk_plan_make - the plan of a recorded call: on a tape that another plan has, or on its own
  * @recording  owned from now on; its storages have their slots
  * Returns     NULL when memory is out */
@@ -238,9 +228,6 @@ static inline void mpk_plan_set_word(struct mpk_plan_tape *t, size_t i, uint64_t
 {
 	memcpy(&t->words[i], &value, sizeof value);
 }
-
-/* mpk_plans_add - keep a plan, in place of the one of its set that was used longest ago */
-void mpk_plans_add(struct mpk_plans *plans, struct mpk_plan *plan);
 
 /* mpk_plan_run - the call by its plan
  * @result  none on entry; owned afterwards

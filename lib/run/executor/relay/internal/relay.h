@@ -158,13 +158,6 @@ static inline struct mpk_devices *mpk_relay_vm_devices(const struct mpk_relay_vm
 	return mpk_runtime_devices(vm->program->base.runtime);
 }
 
-/* mpk_relay_vm_constant - a constant on its device, made when it is first asked for
- * @out     borrowed from the machine; not to be written
- * Returns  MPK_OK; MPK_E_LOAD: it was never bound; MPK_E_UNSUPPORTED: it is to be an image;
- *          MPK_E_NOMEM, MPK_E_DEVICE */
-enum mpk_code mpk_relay_vm_constant(struct mpk_relay_vm *vm, size_t index, struct mpk_tensor **out,
-				    struct mpk_error *err) MPK_MUST_CHECK;
-
 /* --- functions as values ------------------------------------------------------------------- */
 
 /* A function with its first arguments; those that a caller looked up have none. */

@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cfunction.c - the functions of a C text
+ *
+ * No preprocessor and no parser of C: at the outermost level, and in blocks of extern "C" and namespaces, a
+ * function is words, a name, parentheses, and a semicolon or braces. What reads otherwise is passed over, as a
+ * macro's call is; nothing that is found is wrong for that.
+ */
+#include "sourcecode/cfunction.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "base/strmap.h"
+#include "base/vec.h"
+#include "lexer/lexer.h"
+#include "sourcecode/internal/cfunction.h"
+
+enum { BLOCKS_MAX = 32, PARAMS_MAX = 256 };
+
+/* Words of the declaration that is being read. */
+struct head {
+	const uint8_t *start;
+	struct mpk_token last; /* the word before, which may be the name */
+	size_t words;
+	bool extern_c, is_extern, is_static, is_inline, is_template, is_namespace, is_typedef,
+		is_record;
+};
+
+/* One that was found; the texts are read when all are. */
+struct found {
+	struct mpk_span name, result, params, body;
+	uint32_t line;
+	bool extern_c, is_local, is_template, is_asm, is_inline;
+	struct mpk_span condition;
+};
+
+struct reader {
+	struct mpk_lexer lex;
+	bool is_cxx;
+	struct mpk_source_code_groups groups;
+	struct head head;
+	bool extern_c[BLOCKS_MAX]; /* of the blocks around */
+	size_t depth;
+	struct found *found; /* malloc'ed */
+	size_t count, cap;
+	struct mpk_strmap names; /* to indices */
+};
+
+static void reader_fini(struct reader *r)
+{
+	free(r->found);
+	mpk_strmap_fini(&r->names);
+}
+
+static bool at_end(const struct reader *r)
+{
+	return r->lex.t.kind == MPK_TOKEN_END;
+}
+
+static void new_declaration(struct reader *r)
+{
+	r->head = (struct head){ 0 };
+}
+
+/* Names before parentheses that are no function's. */
+static bool is_keyword(struct mpk_span word)
+{
+	static const char *const words[] = {
+		"__attribute__", "__declspec", "alignas",        "_Alignas",      "__asm__",
+		"asm",           "if",         "while",          "for",           "switch",
+		"return",        "sizeof",     "_Static_assert", "static_assert", "decltype",
+		"typeof",        "__typeof__", "operator",       "int",           "void",
+		"float",         "double",     "char",           "long",          "short",
+		"unsigned",      "signed",     "bool",           "_Bool",         "const",
+		"__asm",         "noexcept",   "throw",          "explicit",      "requires",
+	};
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(words); i++)
+		if (mpk_span_is(word, words[i]))
+			return true;
+	return word.data[0] == '.' || (word.data[0] >= '0' && word.data[0] <= '9');
+}
+
+/* From what opens to the token after its end.
+ * @inside  may be NULL; receives the text between */
+static enum mpk_code skip_group(struct reader *r, struct mpk_span *inside, struct mpk_error *err)
+{
+	const uint8_t *from = r->lex.t.text.data + 1;
+	size_t depth = 0;
+
+	do {
+		if (at_end(r))
+			return MPK_OK;
+		if (r->lex.t.kind == MPK_TOKEN_PUNCT) {
+			depth += strchr("([{", r->lex.t.text.data[0]) != NULL;
+			depth -= strchr(")]}", r->lex.t.text.data[0]) != NULL;
+		}
+		if (inside)
+			*inside = mpk_span_of(from, (size_t)(r->lex.t.text.data - from));
+		MPK_TRY(mpk_lexer_next(&r->lex, err));
+	} while (depth);
+	return MPK_OK;
+}
+
+/* Up to the semicolon of a declaration that is none of a function, past what is in brackets. */
+static enum mpk_code skip_rest(struct reader *r, struct mpk_error *err)
+{
+	while (!at_end(r) && !mpk_lexer_at(&r->lex, ';') && !mpk_lexer_at(&r->lex, '}')) {
+		if (r->lex.t.kind == MPK_TOKEN_PUNCT && strchr("([{", r->lex.t.text.data[0]))
+			MPK_TRY(skip_group(r, NULL, err));
+		else
+			MPK_TRY(mpk_lexer_next(&r->lex, err));
+	}
+	return MPK_OK;
+}
+
+/* A declaration and its definition are one function; the definition tells more. */
+static enum mpk_code cfunction_add(struct reader *r, struct found *f, struct mpk_error *err)
+{
+	const struct mpk_source_code_group *group =
+		mpk_source_code_group_at(&r->groups, (size_t)(f->name.data - r->lex.bytes.data));
+	size_t at = r->count;
+	int put = mpk_strmap_put(&r->names, f->name, r->count, &at);
+
+	MPK_TRY_ALLOC(put >= 0, err);
+	f->condition = group ? group->condition : (struct mpk_span){ 0 };
+	if (put) {
+		MPK_TRY_ALLOC(mpk_vec_reserve(&r->found, &r->cap, r->count + 1, sizeof *f), err);
+		r->found[r->count++] = *f;
+		return MPK_OK;
+	}
+	f->extern_c |= r->found[at].extern_c;
+	f->is_local |= r->found[at].is_local;
+	/* "extern int f(int);" beside an inline definition makes a symbol of it */
+	f->is_inline &= r->found[at].is_inline || !f->body.len;
+	if (f->body.len && !r->found[at].body.len)
+		r->found[at] = *f;
+	r->found[at].extern_c = f->extern_c;
+	r->found[at].is_local = f->is_local;
+	r->found[at].is_inline = f->is_inline;
+	return MPK_OK;
+}
+
+/* After the parameters: attributes, then a semicolon, a comma or the body. Anything else shows that it was a
+ * macro's call, and a declaration begins there.
+ * @is_one  receives whether it is a function */
+static enum mpk_code finish(struct reader *r, struct found *f, bool *is_one, struct mpk_error *err)
+{
+	*is_one = true;
+	while (r->lex.t.kind == MPK_TOKEN_WORD) {
+		struct mpk_span word = r->lex.t.text;
+
+		if (!is_keyword(word) && !mpk_span_is(word, "override"))
+			break;
+		f->is_asm |= mpk_span_is(word, "asm") || mpk_span_is(word, "__asm__") ||
+			     mpk_span_is(word, "__asm");
+		if (mpk_span_is(word, "int") || mpk_span_is(word, "void") ||
+		    mpk_span_is(word, "float") || mpk_span_is(word, "double") ||
+		    mpk_span_is(word, "unsigned") || mpk_span_is(word, "long") ||
+		    mpk_span_is(word, "char") || mpk_span_is(word, "short"))
+			break; /* a macro's call before a declaration, or parameters of before 1989 */
+		MPK_TRY(mpk_lexer_next(&r->lex, err));
+		if (mpk_lexer_at(&r->lex, '('))
+			MPK_TRY(skip_group(r, NULL, err));
+	}
+	if (mpk_lexer_at(&r->lex, '{')) {
+		MPK_TRY(skip_group(r, &f->body, err));
+		if (!f->body.len) /* "{}" is a body, too */
+			f->body = mpk_span_str(" ");
+		new_declaration(r);
+		return MPK_OK;
+	}
+	if (mpk_lexer_at(&r->lex, ';') || mpk_lexer_at(&r->lex, ','))
+		return skip_rest(r, err);
+	*is_one = false;
+	new_declaration(r);
+	return MPK_OK;
+}
+
+static bool is_in_c(const struct reader *r)
+{
+	for (size_t i = 0; i < r->depth && i < BLOCKS_MAX; i++)
+		if (r->extern_c[i])
+			return true;
+	return false;
+}
+
+static enum mpk_code read_function(struct reader *r, struct mpk_error *err)
+{
+	const struct head *h = &r->head;
+	struct found f = { .name = h->last.text,
+			   .line = h->last.line,
+			   .result = mpk_span_of(h->start, (size_t)(h->last.text.data - h->start)),
+			   .extern_c = h->extern_c || is_in_c(r) || !r->is_cxx,
+			   .is_local = h->is_static,
+			   .is_inline = h->is_inline && !h->is_extern,
+			   .is_template = h->is_template };
+	bool is_one, is_typedef = h->is_typedef;
+
+	MPK_TRY(skip_group(r, &f.params, err));
+	MPK_TRY(finish(r, &f, &is_one, err));
+	return is_one && !is_typedef ? cfunction_add(r, &f, err) : MPK_OK;
+}
+
+static enum mpk_code open_brace(struct reader *r, struct mpk_error *err)
+{
+	const struct head *h = &r->head;
+
+	if (!h->is_namespace && !(h->extern_c && !h->words)) {
+		if (!h->is_record) /* else "struct s { int x; } f(int);" */
+			new_declaration(r);
+		return skip_group(r, NULL, err);
+	}
+	if (r->depth < BLOCKS_MAX)
+		r->extern_c[r->depth] = h->extern_c;
+	r->depth++;
+	new_declaration(r);
+	return mpk_lexer_next(&r->lex, err);
+}
+
+static void note_word(struct reader *r)
+{
+	struct head *h = &r->head;
+	const struct mpk_token *t = &r->lex.t;
+
+	h->is_typedef |= mpk_token_is_word(t, "typedef");
+	h->is_static |= mpk_token_is_word(t, "static");
+	h->is_inline |= mpk_token_is_word(t, "inline") || mpk_token_is_word(t, "__inline") ||
+			mpk_token_is_word(t, "__inline__");
+	h->is_template |= mpk_token_is_word(t, "template");
+	h->is_namespace |= mpk_token_is_word(t, "namespace");
+	h->is_record |= mpk_token_is_word(t, "struct") || mpk_token_is_word(t, "union") ||
+			mpk_token_is_word(t, "enum") || mpk_token_is_word(t, "class");
+	h->is_extern |= mpk_token_is_word(t, "extern");
+	if (!mpk_token_is_word(t, "extern"))
+		h->words++;
+	h->last = *t;
+}
+
+/* One token of a declaration at the outermost level. */
+static enum mpk_code cfunction_follow(struct reader *r, struct mpk_error *err)
+{
+	struct head *h = &r->head;
+	bool named = h->last.text.len && !is_keyword(h->last.text) && h->words > 1;
+
+	if (!h->start)
+		h->start = r->lex.t.text.data;
+	if (mpk_lexer_at(&r->lex, '(')) {
+		if (named)
+			return read_function(r, err);
+		if (h->words == 1 && h->last.text.len && !is_keyword(h->last.text))
+			new_declaration(r); /* a macro's call */
+		h->last = (struct mpk_token){ 0 };
+		return skip_group(r, NULL, err);
+	}
+	if (mpk_lexer_at(&r->lex, '{'))
+		return open_brace(r, err);
+	if (mpk_lexer_at(&r->lex, '='))
+		return skip_rest(r, err);
+	if (r->lex.t.kind == MPK_TOKEN_WORD) {
+		note_word(r);
+	} else if (r->lex.t.kind == MPK_TOKEN_STRING) {
+		h->extern_c |= mpk_span_is(r->lex.t.text, "\"C\"");
+	} else {
+		h->last = (struct mpk_token){ 0 };
+	}
+	return mpk_lexer_next(&r->lex, err);
+}
+
+static enum mpk_code cfunction_read_all(struct reader *r, struct mpk_error *err)
+{
+	MPK_TRY(mpk_lexer_next(&r->lex, err));
+	while (!at_end(r)) {
+		bool brace = mpk_lexer_at(&r->lex, '}');
+
+		if (!brace && !mpk_lexer_at(&r->lex, ';')) {
+			MPK_TRY(cfunction_follow(r, err));
+			continue;
+		}
+		r->depth -= brace && r->depth;
+		new_declaration(r);
+		MPK_TRY(mpk_lexer_next(&r->lex, err));
+	}
+	return MPK_OK;
+}
+
+/* --- what was found ----------------------------------------------------------------------------- */
+
+/* The text up to the next comma outside of brackets; false: there is none. */
+static bool next_param(struct mpk_span s, size_t *at, struct mpk_span *out)
+{
+	size_t depth = 0, i = *at;
+
+	if (i > s.len)
+		return false;
+	for (; i < s.len && (depth || s.data[i] != ','); i++) {
+		depth += strchr("([{<", s.data[i]) != NULL;
+		depth -= depth && strchr(")]}>", s.data[i]);
+	}
+	*out = mpk_span_of(s.data + *at, i - *at);
+	*at = i + 1;
+	return true;
+}
+
+static bool cfunction_is_blank(struct mpk_span s)
+{
+	for (size_t i = 0; i < s.len; i++)
+		if (s.data[i] > ' ')
+			return false;
+	return true;
+}
+
+static struct mpk_span trim(struct mpk_span s)
+{
+	while (s.len && s.data[s.len - 1] <= ' ')
+		s.len--;
+	while (s.len && s.data[0] <= ' ')
+		s = mpk_span_of(s.data + 1, s.len - 1);
+	return s;
+}
+
+static const char *cfunction_refusal(const struct found *f, struct mpk_span params)
+{
+	if (f->is_template)
+		return "is a template, which has no symbol until something instantiates it";
+	if (f->is_local)
+		return "is static, and nothing outside of its file can call it";
+	if (f->is_inline)
+		return "is inline, and its file need not have a symbol of it";
+	if (!f->extern_c)
+		return "is C++ without extern \"C\", and its symbol is another than its name";
+	if (f->is_asm)
+		return "has a symbol of its own choice";
+	if (params.len && memmem(params.data, params.len, "...", 3))
+		return "takes any number of arguments";
+	return NULL;
+}
+
+/* The parameters in one pass, then once more: "void f(float x[n], int n)" is no C, but bodies name any. */
+static enum mpk_code read_params(struct mpk_span text, struct mpk_source_code_index *index,
+				 struct mpk_arena *arena, struct mpk_cfunction_value **out,
+				 size_t *count, struct mpk_error *err)
+{
+	size_t most = 0, at = 0, used = 0;
+	struct mpk_span one;
+
+	*count = 0;
+	text = trim(text);
+	if (!text.len || mpk_span_is(text, "void"))
+		return MPK_OK;
+	while (next_param(text, &at, &one))
+		most++;
+	if (most > PARAMS_MAX)
+		return MPK_OK;
+	*out = mpk_arena_array(arena, most, sizeof **out);
+	MPK_TRY_ALLOC(*out, err);
+	for (at = 0; next_param(text, &at, &one);)
+		if (!cfunction_is_blank(one) && !mpk_span_is(trim(one), "..."))
+			mpk_cfunction_value_read(trim(one), index, *out, used, &(*out)[used]),
+				used++;
+	*count = used;
+	return MPK_OK;
+}
+
+static enum mpk_code cfunction_take(const struct found *f, struct mpk_source_code_index *index,
+				    struct mpk_arena *arena, struct mpk_cfunction *out,
+				    struct mpk_error *err)
+{
+	struct mpk_cfunction_value *params = NULL;
+
+	*out = (struct mpk_cfunction){ .name = f->name,
+				       .line = f->line,
+				       .is_defined = f->body.len > 0,
+				       .is_local = f->is_local || f->is_inline,
+				       .refusal = cfunction_refusal(f, f->params),
+				       .condition = f->condition };
+	mpk_cfunction_value_read(trim(f->result), index, NULL, 0, &out->result);
+	out->result.name = (struct mpk_span){ 0 };
+	if (out->refusal)
+		return MPK_OK;
+	MPK_TRY(read_params(f->params, index, arena, &params, &out->param_count, err));
+	if (!params && !cfunction_is_blank(f->params) && !mpk_span_is(trim(f->params), "void"))
+		out->refusal = "takes more than 256 arguments";
+	if (out->is_defined)
+		MPK_TRY(mpk_cfunction_body_read(f->body, index, out, params, err));
+	out->params = params;
+	return MPK_OK;
+}
+
+enum mpk_code mpk_cfunctions_read(struct mpk_span bytes, bool is_cxx, struct mpk_arena *arena,
+				  const struct mpk_cfunction **out, size_t *count,
+				  struct mpk_error *err)
+{
+	MPK_CLEANUP(reader_fini)
+	struct reader r = { .lex = { .language = "C", .c_like = true }, .is_cxx = is_cxx };
+	struct mpk_source_code_index index = { .arena = arena };
+	struct mpk_cfunction *functions;
+	const uint8_t *nul;
+
+	while (bytes.len && bytes.data[bytes.len - 1] == '\0')
+		bytes.len--;
+	nul = bytes.len ? memchr(bytes.data, 0, bytes.len) : NULL;
+	if (nul)
+		return mpk_fail_offset(err, MPK_E_CORRUPT, "payload", (size_t)(nul - bytes.data),
+				       "C: a NUL inside the text");
+	MPK_TRY(mpk_source_code_plain(bytes, false, arena, &r.lex.bytes, err));
+	MPK_TRY(mpk_source_code_conditions(r.lex.bytes, arena, &r.lex.bytes, &r.groups, err));
+	index.bytes = r.lex.bytes;
+	MPK_TRY(cfunction_read_all(&r, err));
+	functions = mpk_arena_array(arena, r.count, sizeof *functions);
+	MPK_TRY_ALLOC(functions, err);
+	for (size_t i = 0; i < r.count; i++)
+		MPK_TRY(cfunction_take(&r.found[i], &index, arena, &functions[i], err));
+	*out = functions;
+	*count = r.count;
+	return MPK_OK;
+}

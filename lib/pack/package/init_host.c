@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* init_host.c - what host code offers: functions that loaders find, and C functions that a launch function can call
+ *
+ * A source that exports functions for loaders is complete; of any other the C functions are proposed.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "ar/ar.h"
+#include "base/vec.h"
+#include "blob/blob.h"
+#include "elf/image.h"
+#include "elf/symbols.h"
+#include "hostcode/host.h"
+#include "io/path.h"
+#include "package/internal/package.h"
+#include "text/escape.h"
+
+/* What host code offers: functions of objects by their symbols, of sources by the names that stand in them. */
+
+static const char prefix[] = "__tvm_ffi_";
+
+/* Where functions begin in a text: an exporter's macro names them, too. */
+static const char *const openings[] = { prefix, "TVM_FFI_DLL_EXPORT_TYPED_FUNC(" };
+
+/* Of C and of symbols: '.' and '$' are in names that compilers make. */
+static bool is_name_byte(uint8_t c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+	       c == '_' || c == '.' || c == '$';
+}
+
+static void init_put_line(struct mpk_init *in, const struct mpk_init_file *file,
+			  struct mpk_span text)
+{
+	mpk_strbuf_puts(&in->host_lines, "# ");
+	mpk_escape(&in->host_lines, mpk_span_str(file->path));
+	mpk_strbuf_puts(&in->host_lines, ": ");
+	mpk_escape(&in->host_lines, text);
+	mpk_strbuf_putc(&in->host_lines, '\n');
+}
+
+/* A name that host code has is no launch function's.
+ * Returns  1: it was new, 0: it was not, -1: memory is out */
+static int init_take(struct mpk_init *in, struct mpk_span name)
+{
+	const char *copy = mpk_arena_text(in->arena, name);
+	size_t found;
+
+	return copy ? mpk_strmap_put(&in->names, mpk_span_str(copy), 0, &found) : -1;
+}
+
+/* A function of C++ without extern "C" before it has a mangled symbol. Returns where those end; NULL: there are
+ * none */
+static const uint8_t *mangled_end(const struct mpk_init_file *file, const char *opening)
+{
+	static const char *const cxx[] = { ".cc", ".cpp", ".cxx", NULL };
+	static const char linkage[] = "extern \"C\"";
+	const uint8_t *at;
+
+	if (opening != prefix || !mpk_path_has_suffix(file->path, cxx))
+		return NULL;
+	at = memmem(file->bytes.data, file->bytes.len, linkage, sizeof linkage - 1);
+	return at ? at + sizeof linkage - 1 : file->bytes.data + file->bytes.len;
+}
+
+static enum mpk_code scan_text(struct mpk_init *in, const struct mpk_init_file *file,
+			       const char *opening, size_t *count)
+{
+	const uint8_t *at = file->bytes.data, *end = at + file->bytes.len;
+	const uint8_t *mangled = mangled_end(file, opening);
+
+	while ((at = memmem(at, (size_t)(end - at), opening, strlen(opening)))) {
+		struct mpk_span name = { .data = at += strlen(opening) };
+		int taken;
+
+		while (at < end && is_name_byte(*at))
+			at++;
+		name.len = (size_t)(at - name.data);
+		/* __tvm_ffi__x is no function; '%', as in text that makes such names, no end */
+		if (!name.len || name.data[0] == '_' || at == end || *at == '%' || *at == '#')
+			continue;
+		++*count;
+		if (mangled && name.data < mangled) {
+			mpk_strbuf_puts(&in->host_lines, "# decide: no loader finds the next one, "
+							 "which is not extern \"C\"\n");
+			init_put_line(in, file, name);
+			continue;
+		}
+		taken = init_take(in, name);
+		if (taken < 0)
+			return mpk_fail_nomem(in->err);
+		if (taken)
+			init_put_line(in, file, name);
+	}
+	return MPK_OK;
+}
+
+/* --- C functions -------------------------------------------------------------------- */
+
+/* Of declarations and definitions in several files the definition counts, else the first. */
+static enum mpk_code add_call(struct mpk_init *in, const struct mpk_init_file *file,
+			      const struct mpk_cfunction *f, bool is_header)
+{
+	struct mpk_init_call call = { f, file, is_header };
+	size_t at = in->call_count;
+	int put = mpk_strmap_put(&in->call_names, f->name, in->call_count, &at);
+
+	MPK_TRY_ALLOC(put >= 0 && mpk_vec_reserve(&in->calls, &in->call_cap, in->call_count + 1,
+						  sizeof *in->calls),
+		      in->err);
+	if (put) {
+		in->calls[in->call_count++] = call;
+		return MPK_OK;
+	}
+	is_header |= in->calls[at].is_header;
+	if (f->is_defined && !in->calls[at].f->is_defined)
+		in->calls[at] = call;
+	in->calls[at].is_header = is_header;
+	return MPK_OK;
+}
+
+/* @count   receives how many of them can be called */
+static enum mpk_code read_functions(struct mpk_init *in, const struct mpk_init_file *file,
+				    size_t *count)
+{
+	static const char *const c[] = { ".c", NULL };
+	static const char *const headers[] = { ".h", NULL };
+	bool is_header = !mpk_path_has_suffix(file->path, c);
+	bool is_cxx = is_header && !mpk_path_has_suffix(file->path, headers);
+	static const char *const sources[] = { ".cc", ".cpp", ".cxx", NULL };
+	const struct mpk_cfunction *list;
+	size_t all;
+
+	is_header &= !mpk_path_has_suffix(file->path, sources);
+	MPK_TRY(mpk_cfunctions_read(file->bytes, is_cxx, in->arena, &list, &all, in->err));
+	for (size_t i = 0; i < all; i++) {
+		*count += list[i].is_defined && !list[i].refusal;
+		MPK_TRY(add_call(in, file, &list[i], is_header));
+	}
+	return MPK_OK;
+}
+
+/* What an object defines for others: C functions that a header declares. */
+static enum mpk_code list_defined(struct mpk_init *in, struct mpk_span object)
+{
+	MPK_CLEANUP(mpk_elf_close) struct mpk_elf elf = { 0 };
+	struct mpk_symtab table;
+	struct mpk_symbol s;
+	size_t ignored;
+
+	if (!mpk_span_starts(object, ELFMAG)) {
+		in->hides_symbols = true;
+		return MPK_OK;
+	}
+	MPK_TRY(mpk_elf_open(object, 0, &elf, in->err));
+	MPK_TRY(mpk_symtab_static(&elf, &table, in->err));
+	for (size_t i = 1; i < table.count; i++) {
+		MPK_TRY(mpk_symtab_get(&table, i, &s, in->err));
+		if (s.defined && s.name[0] && (s.bind == STB_GLOBAL || s.bind == STB_WEAK))
+			MPK_TRY_ALLOC(mpk_strmap_put(&in->defined, mpk_span_str(s.name), 0,
+						     &ignored) >= 0,
+				      in->err);
+	}
+	return MPK_OK;
+}
+
+static enum mpk_code read_symbols(struct mpk_init *in, const struct mpk_init_file *file)
+{
+	struct mpk_ar ar;
+
+	if (!mpk_ar_is(file->bytes))
+		return list_defined(in, file->bytes);
+	MPK_TRY(mpk_ar_read(file->bytes, in->arena, &ar, in->err));
+	for (size_t i = 0; i < ar.member_count; i++)
+		MPK_TRY(list_defined(in, ar.members[i].data));
+	return MPK_OK;
+}
+
+/* --- files ---------------------------------------------------------------------------- */
+
+static enum mpk_code init_read_source(struct mpk_init *in, const struct mpk_init_file *file)
+{
+	static const char *const ir[] = { ".ll", NULL };
+	size_t count = 0;
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(openings); i++)
+		MPK_TRY(scan_text(in, file, openings[i], &count));
+	if (!count && !mpk_path_has_suffix(file->path, ir))
+		MPK_TRY(read_functions(in, file, &count));
+	if (!count)
+		mpk_strbuf_printf(&in->host_lines,
+				  "# decide: what loaders are to find in %s is called %sNAME\n",
+				  MPK_QUOTE(mpk_span_str(file->path)), prefix);
+	return MPK_OK;
+}
+
+static enum mpk_code read_object(struct mpk_init *in, const struct mpk_init_file *file)
+{
+	const struct mpk_signature *const *signatures;
+	struct mpk_image image;
+
+	MPK_TRY(read_symbols(in, file));
+	MPK_TRY(mpk_image_open(file->bytes, NULL, in->arena, &image, in->err));
+	MPK_TRY(mpk_host_signatures(&image, in->arena, &signatures, in->err));
+	for (size_t i = 0; i < image.function_count; i++) {
+		MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
+		const struct mpk_image_function *f = &image.functions[i];
+
+		if (f->is_entry || f->alias_of)
+			continue;
+		if (signatures[i])
+			mpk_signature_text(signatures[i], &text);
+		else
+			mpk_strbuf_puts(&text, f->name);
+		MPK_TRY(mpk_strbuf_status(&text, in->err));
+		init_put_line(in, file, mpk_span_of(text.data, text.len));
+		if (init_take(in, mpk_span_str(f->name)) < 0)
+			return mpk_fail_nomem(in->err);
+	}
+	if (image.function_count && image.gen_known)
+		in->abi = mpk_generation_get(image.gen)->abi;
+	return MPK_OK;
+}
+
+enum mpk_code mpk_init_read_host(struct mpk_init *in, const struct mpk_init_file *file)
+{
+	static const char *const texts[] = { ".c", ".cc", ".cpp", ".cxx", ".ll", NULL };
+	static const char *const bitcode[] = { ".bc", NULL };
+	static const char *const headers[] = { ".h", ".hh", ".hpp", ".hxx", NULL };
+	static const char *const ir[] = { ".ll", NULL };
+	size_t ignored = 0;
+
+	if (mpk_path_has_suffix(file->path, headers))
+		return read_functions(in, file, &ignored);
+	in->hides_symbols |=
+		mpk_path_has_suffix(file->path, ir) || mpk_path_has_suffix(file->path, bitcode);
+	if (mpk_path_has_suffix(file->path, texts))
+		return init_read_source(in, file);
+	return mpk_path_has_suffix(file->path, bitcode) ? MPK_OK : read_object(in, file);
+}

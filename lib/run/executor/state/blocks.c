@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* blocks.c - sequences of a cache: they come and go, and grow page by page
+ *
+ * What can be refused is refused before anything is changed, so that a cache stays whole after an error.
+ * A fork is the one change that takes more than one step, and is in fork.c.
+ */
+#include "executor/state/internal/blocks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/vec.h"
+#include "executor/state/internal/fork.h"
+
+static void sequence_fini(struct mpk_sequence *s)
+{
+	mpk_ints_fini(&s->parents);
+	mpk_ints_fini(&s->depths);
+}
+
+void mpk_blocks_clear(struct mpk_blocks *b)
+{
+	for (size_t i = 0; i < b->sequence_count; i++)
+		sequence_fini(&b->sequences[i]);
+	for (size_t i = 0; i < b->count; i++)
+		mpk_ints_fini(&b->items[i].pages);
+	b->sequence_count = b->count = 0;
+	b->free_pages.count = b->free_blocks.count = 0;
+	b->fresh = 0;
+}
+
+void mpk_blocks_fini(struct mpk_blocks *b)
+{
+	mpk_blocks_clear(b);
+	free(b->sequences);
+	free(b->items);
+	mpk_ints_fini(&b->free_pages);
+	mpk_ints_fini(&b->free_blocks);
+}
+
+int32_t mpk_blocks_free_pages(const struct mpk_blocks *b)
+{
+	return b->page_count - b->fresh + (int32_t)b->free_pages.count;
+}
+
+struct mpk_sequence *mpk_blocks_find(const struct mpk_blocks *b, int64_t id)
+{
+	for (size_t i = 0; i < b->sequence_count; i++)
+		if (b->sequences[i].id == id)
+			return &b->sequences[i];
+	return NULL;
+}
+
+enum mpk_code mpk_blocks_get(const struct mpk_blocks *b, int64_t id, struct mpk_sequence **out,
+			     struct mpk_error *err)
+{
+	*out = mpk_blocks_find(b, id);
+	return mpk_state_check(*out, err, "sequence \"%lld\" is not in the cache", (long long)id);
+}
+
+/* --- pages and blocks ---------------------------------------------------------------------------- */
+
+enum mpk_code mpk_blocks_take_page(struct mpk_blocks *b, int32_t *out, struct mpk_error *err)
+{
+	if (b->free_pages.count)
+		*out = b->free_pages.items[--b->free_pages.count];
+	else if (b->fresh < b->page_count)
+		*out = b->fresh++;
+	else
+		return mpk_relax_raise(err, "InternalError",
+				       "the cache is full: all of its %d pages are used",
+				       (int)b->page_count);
+	return MPK_OK;
+}
+
+enum mpk_code mpk_blocks_take(struct mpk_blocks *b, int32_t *out, struct mpk_error *err)
+{
+	struct mpk_block *block;
+
+	if (b->free_blocks.count) {
+		*out = b->free_blocks.items[--b->free_blocks.count];
+	} else {
+		if (b->count >= INT32_MAX ||
+		    !mpk_vec_reserve(&b->items, &b->cap, b->count + 1, sizeof *b->items))
+			return mpk_fail_nomem(err);
+		b->items[b->count] = (struct mpk_block){ 0 };
+		*out = (int32_t)b->count++;
+	}
+	block = &b->items[*out];
+	block->pages.count = 0;
+	*block = (struct mpk_block){ .pages = block->pages, .parent = -1 };
+	return MPK_OK;
+}
+
+/* A list of free pages or blocks has room for all of them before one is freed. */
+static enum mpk_code room_to_free(struct mpk_blocks *b, struct mpk_error *err)
+{
+	if (mpk_vec_reserve(&b->free_pages.items, &b->free_pages.cap, (size_t)b->fresh + 1,
+			    sizeof(int32_t)) &&
+	    mpk_vec_reserve(&b->free_blocks.items, &b->free_blocks.cap, b->count + 1,
+			    sizeof(int32_t)))
+		return MPK_OK;
+	return mpk_fail_nomem(err);
+}
+
+static void free_page(struct mpk_blocks *b, int32_t page)
+{
+	if (page != MPK_PAGE_NONE)
+		b->free_pages.items[b->free_pages.count++] = page;
+}
+
+static void free_block(struct mpk_blocks *b, int32_t index)
+{
+	struct mpk_block *block = &b->items[index];
+
+	for (size_t i = 0; i < block->pages.count; i++)
+		free_page(b, block->pages.items[i]);
+	block->pages.count = 0;
+	b->free_blocks.items[b->free_blocks.count++] = index;
+}
+
+/* --- sequences ----------------------------------------------------------------------------------- */
+
+/* Its length is that of its blocks. */
+enum mpk_code mpk_blocks_insert(struct mpk_blocks *b, int64_t id, int32_t last,
+				struct mpk_error *err)
+{
+	struct mpk_sequence *s;
+
+	if (!mpk_vec_reserve(&b->sequences, &b->sequence_cap, b->sequence_count + 1,
+			     sizeof *b->sequences))
+		return mpk_fail_nomem(err);
+	s = &b->sequences[b->sequence_count++];
+	*s = (struct mpk_sequence){
+		.id = id, .last = last, .window = -1, .is_chain = true, .is_committed = true
+	};
+	for (int32_t at = last; at != -1; at = b->items[at].parent)
+		s->length += b->items[at].length;
+	b->items[last].refs++;
+	return MPK_OK;
+}
+
+enum mpk_code mpk_blocks_add(struct mpk_blocks *b, int64_t id, struct mpk_error *err)
+{
+	int32_t block;
+
+	MPK_TRY(mpk_state_check(!mpk_blocks_find(b, id), err,
+				"sequence \"%lld\" is already in the cache", (long long)id));
+	MPK_TRY(mpk_blocks_take(b, &block, err));
+	return mpk_blocks_insert(b, id, block, err);
+}
+
+static void drop_sequence(struct mpk_blocks *b, struct mpk_sequence *s)
+{
+	sequence_fini(s);
+	*s = b->sequences[--b->sequence_count];
+}
+
+enum mpk_code mpk_blocks_remove(struct mpk_blocks *b, int64_t id, struct mpk_error *err)
+{
+	struct mpk_sequence *s;
+	int32_t at;
+
+	MPK_TRY(mpk_blocks_get(b, id, &s, err));
+	MPK_TRY(room_to_free(b, err));
+	at = s->last;
+	while (at != -1 && b->items[at].refs == 1) {
+		free_block(b, at);
+		at = b->items[at].parent;
+	}
+	if (at != -1)
+		b->items[at].refs--;
+	drop_sequence(b, s);
+	return MPK_OK;
+}
+
+/* The rest is in blocks that others have, too: the sequence becomes a fork of itself. */
+static enum mpk_code pop_shared(struct mpk_blocks *b, int64_t id, int32_t length,
+				struct mpk_error *err)
+{
+	int64_t other = -1 - id;
+	struct mpk_sequence *s;
+
+	MPK_TRY(mpk_blocks_fork(b, id, other, length, err));
+	MPK_TRY(mpk_blocks_remove(b, id, err));
+	MPK_TRY(mpk_blocks_get(b, other, &s, err));
+	s->id = id;
+	return MPK_OK;
+}
+
+/* The last pages of a block that the sequence has for itself. */
+static void shorten(struct mpk_blocks *b, struct mpk_block *block, int32_t count)
+{
+	int32_t kept = (block->length - count + b->page_size - 1) / b->page_size;
+
+	while ((int64_t)block->pages.count > kept)
+		free_page(b, block->pages.items[--block->pages.count]);
+	block->length -= count;
+}
+
+enum mpk_code mpk_blocks_pop(struct mpk_blocks *b, int64_t id, int64_t count, struct mpk_error *err)
+{
+	struct mpk_sequence *s;
+	int32_t left;
+
+	MPK_TRY(mpk_blocks_get(b, id, &s, err));
+	MPK_TRY(mpk_state_check(
+		count <= s->length, err,
+		"sequence \"%lld\" has %d tokens, of which %lld cannot be taken back",
+		(long long)id, (int)s->length, (long long)count));
+	MPK_TRY(room_to_free(b, err));
+	left = (int32_t)count;
+	while (left && b->items[s->last].refs == 1) {
+		struct mpk_block *block = &b->items[s->last];
+
+		if (left <= block->length || block->parent == -1) {
+			shorten(b, block, left <= block->length ? left : block->length);
+			s->length -= left;
+			return MPK_OK;
+		}
+		left -= block->length;
+		s->length -= block->length;
+		free_block(b, s->last);
+		s->last = block->parent;
+	}
+	return left ? pop_shared(b, id, s->length - left, err) : MPK_OK;
+}
+
+void mpk_blocks_trace(const struct mpk_blocks *b, const struct mpk_sequence *s,
+		      struct mpk_ints *out)
+{
+	size_t first = out->count;
+
+	for (int32_t at = s->last; at != -1; at = b->items[at].parent)
+		mpk_ints_push(out, at);
+	for (size_t i = first, k = out->count; !out->failed && i + 1 < k; i++) {
+		int32_t block = out->items[i];
+
+		out->items[i] = out->items[--k];
+		out->items[k] = block;
+	}
+}
+
+/* --- growing ------------------------------------------------------------------------------------- */
+
+/* What leaves the window leaves the cache, but for the tokens that are kept. */
+static enum mpk_code slide(struct mpk_blocks *b, struct mpk_sequence *s, struct mpk_error *err)
+{
+	struct mpk_block *block = &b->items[s->last];
+	int32_t by = s->length - s->window, sinks, first;
+
+	if (by <= 0)
+		return MPK_OK;
+	if (s->sink > 0 && !block->sink)
+		block->sink = block->offset = s->sink;
+	MPK_TRY(mpk_state_check(block->length - by >= block->sink, err,
+				"the window of sequence \"%lld\" slides beyond its last block",
+				(long long)s->id));
+	sinks = (block->sink + b->page_size - 1) / b->page_size;
+	first = (block->offset + by) / b->page_size;
+	block->offset = (block->offset + by) % b->page_size;
+	for (; first > sinks && (size_t)sinks < block->pages.count; first--) {
+		int32_t *gone = &block->pages.items[sinks];
+
+		free_page(b, *gone);
+		memmove(gone, gone + 1, (--block->pages.count - (size_t)sinks) * sizeof *gone);
+	}
+	block->offset += first * b->page_size;
+	block->length -= by;
+	s->length = s->window;
+	return MPK_OK;
+}
+
+/* A window that slides takes pages that are freed only when it has slid. */
+static enum mpk_code grow_pages(struct mpk_blocks *b, struct mpk_block *block, int64_t pages,
+				bool slides, struct mpk_error *err)
+{
+	while ((int64_t)block->pages.count < pages) {
+		int32_t page = MPK_PAGE_NONE;
+
+		if (!slides || mpk_blocks_free_pages(b))
+			MPK_TRY(mpk_blocks_take_page(b, &page, err));
+		mpk_ints_push(&block->pages, page);
+		if (block->pages.failed) {
+			free_page(b, page);
+			block->pages.failed = false;
+			return mpk_fail_nomem(err);
+		}
+	}
+	return MPK_OK;
+}
+
+enum mpk_code mpk_blocks_grow(struct mpk_blocks *b, struct mpk_sequence *s, int32_t count,
+			      bool slides, struct mpk_error *err)
+{
+	struct mpk_block *block = &b->items[s->last];
+	int64_t used = (int64_t)block->length - block->sink + block->offset;
+	bool moves = slides && s->window != -1;
+
+	MPK_TRY(mpk_state_check(block->refs == 1, err,
+				"the last block of sequence \"%lld\" is shared and cannot grow",
+				(long long)s->id));
+	MPK_TRY(room_to_free(b, err));
+	MPK_TRY(grow_pages(b, block, (used + count + b->page_size - 1) / b->page_size, moves, err));
+	block->length += count;
+	if (!moves)
+		return MPK_OK;
+	MPK_TRY(room_to_free(b, err));
+	MPK_TRY(slide(b, s, err));
+	for (size_t i = 0; i < block->pages.count; i++)
+		if (block->pages.items[i] == MPK_PAGE_NONE)
+			MPK_TRY(mpk_blocks_take_page(b, &block->pages.items[i], err));
+	return MPK_OK;
+}
+
+/* --- places -------------------------------------------------------------------------------------- */
+
+enum mpk_code mpk_blocks_place(const struct mpk_blocks *b, const struct mpk_block *block,
+			       int32_t offset, int32_t *out, struct mpk_error *err)
+{
+	size_t page = (size_t)(offset / b->page_size);
+
+	if (offset < 0 || page >= block->pages.count || block->pages.items[page] < 0)
+		return mpk_relax_raise(err, "InternalError",
+				       "the cache has no page for token %d of a block",
+				       (int)offset);
+	*out = block->pages.items[page] * b->page_size + offset % b->page_size;
+	return MPK_OK;
+}
+
+enum mpk_code mpk_blocks_places(const struct mpk_blocks *b, const struct mpk_sequence *s,
+				struct mpk_ints *out, struct mpk_error *err)
+{
+	struct mpk_ints trace = { 0 };
+	enum mpk_code rc = MPK_OK;
+
+	mpk_blocks_trace(b, s, &trace);
+	for (size_t i = 0; i < trace.count && rc == MPK_OK; i++) {
+		const struct mpk_block *block = &b->items[trace.items[i]];
+
+		for (int32_t k = 0; k < block->length && rc == MPK_OK; k++) {
+			int32_t place = 0;
+
+			rc = mpk_blocks_place(b, block,
+					      k < block->sink ? k : k - block->sink + block->offset,
+					      &place, err);
+			mpk_ints_push(out, place);
+		}
+	}
+	if (rc == MPK_OK && (trace.failed || out->failed))
+		rc = mpk_fail_nomem(err);
+	mpk_ints_fini(&trace);
+	return rc;
+}

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* forward.c - a paged cache as a state with sequences, and the begin of its forward passes
+ *
+ * A pass gets room for its new tokens before or after its page tables are made: attention over pages sees
+ * the tokens of the pass where their keys and values are appended before it, and sees those of earlier
+ * passes alone where attention among new tokens is computed by itself.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "executor/state/internal/paged.h"
+
+/* --- sequences --------------------------------------------------------------------------------- */
+
+static enum mpk_code paged_clear(struct mpk_kv_state *s, struct mpk_error *err)
+{
+	struct mpk_paged *c = (struct mpk_paged *)s;
+
+	(void)err;
+	mpk_blocks_clear(&c->blocks);
+	mpk_paged_pass_fini(&c->pass);
+	return MPK_OK;
+}
+
+static enum mpk_code paged_add(struct mpk_kv_state *s, int64_t id, struct mpk_error *err)
+{
+	return mpk_blocks_add(&((struct mpk_paged *)s)->blocks, id, err);
+}
+
+static enum mpk_code paged_remove(struct mpk_kv_state *s, int64_t id, struct mpk_error *err)
+{
+	return mpk_blocks_remove(&((struct mpk_paged *)s)->blocks, id, err);
+}
+
+static enum mpk_code paged_fork(struct mpk_kv_state *s, int64_t parent, int64_t child, int64_t at,
+				struct mpk_error *err)
+{
+	return mpk_blocks_fork(&((struct mpk_paged *)s)->blocks, parent, child, at, err);
+}
+
+static enum mpk_code paged_pop(struct mpk_kv_state *s, int64_t id, int64_t count,
+			       struct mpk_error *err)
+{
+	return mpk_blocks_pop(&((struct mpk_paged *)s)->blocks, id, count, err);
+}
+
+/* Nothing is left to do when a pass ends: kernels of devices are in order. */
+static enum mpk_code paged_end(struct mpk_kv_state *s, struct mpk_error *err)
+{
+	(void)s;
+	(void)err;
+	return MPK_OK;
+}
+
+static void paged_destroy(struct mpk_kv_state *s)
+{
+	struct mpk_paged *c = (struct mpk_paged *)s;
+
+	mpk_paged_pass_fini(&c->pass);
+	mpk_blocks_fini(&c->blocks);
+	for (int32_t i = 0; c->pages && i < c->layer_count; i++)
+		mpk_tensor_drop(c->pages[i]);
+	free(c->pages);
+	free(c->attention);
+	mpk_tensor_drop(c->rope_factors);
+	for (size_t i = 0; i < MPK_PAGED_KERNEL_COUNT; i++)
+		mpk_function_drop(c->kernels[i]);
+}
+
+/* --- the begin of a pass ----------------------------------------------------------------------- */
+
+/* What is only needed until the tables of the pass are there. */
+struct begin {
+	const struct mpk_kv_batch *batch;
+	struct mpk_sequence **sequences;
+	struct mpk_paged_trace *traces;
+	int32_t *lengths_before; /* of the last blocks */
+};
+
+static void begin_fini(struct begin *b)
+{
+	for (size_t i = 0; b->traces && i < b->batch->count; i++)
+		mpk_ints_fini(&b->traces[i].blocks);
+	free(b->sequences);
+	free(b->traces);
+	free(b->lengths_before);
+}
+
+/* Tokens that a pass may have: as many as pages have, or as many as it is made for when windows slide. */
+static int64_t most_tokens(const struct mpk_paged *c)
+{
+	int64_t room = (int64_t)c->blocks.page_count * c->blocks.page_size;
+
+	return c->slides && c->chunk > room ? c->chunk : room;
+}
+
+/* How many pages a sequence takes when it grows, before its window slides. */
+static int64_t pages_wanted(const struct mpk_paged *c, const struct mpk_sequence *s, int64_t count)
+{
+	const struct mpk_block *block = &c->blocks.items[s->last];
+	int64_t used = (int64_t)block->length - block->sink + block->offset + count;
+	int64_t more = (used + c->blocks.page_size - 1) / c->blocks.page_size -
+		       (int64_t)block->pages.count;
+
+	return more > 0 && !(c->slides && s->window != -1) ? more : 0;
+}
+
+/* Nothing is changed before all of the batch is known to fit. */
+static enum mpk_code check_batch(struct mpk_paged *c, struct begin *b, struct mpk_error *err)
+{
+	int64_t total = 0, pages = 0, most = most_tokens(c);
+
+	MPK_TRY(mpk_state_check(b->batch->count, err, "a forward pass of no sequences"));
+	for (size_t i = 0; i < b->batch->count; i++) {
+		int64_t length = b->batch->lengths[i];
+
+		MPK_TRY(mpk_blocks_get(&c->blocks, b->batch->ids[i], &b->sequences[i], err));
+		MPK_TRY(mpk_state_check(length > 0, err,
+					"sequence \"%lld\" cannot grow by %lld tokens",
+					(long long)b->batch->ids[i], (long long)length));
+		MPK_TRY(mpk_state_check(
+			length <= most - total, err,
+			"the cache is full: a forward pass of more than %lld tokens",
+			(long long)most));
+		total += length;
+		pages += pages_wanted(c, b->sequences[i], length);
+		MPK_TRY(mpk_state_check(b->batch->parents || b->sequences[i]->is_committed, err,
+					"the tree of tokens of sequence \"%lld\" is not committed",
+					(long long)b->batch->ids[i]));
+		MPK_TRY(mpk_state_check(
+			c->blocks.items[b->sequences[i]->last].refs == 1, err,
+			"the last block of sequence \"%lld\" is shared and cannot grow",
+			(long long)b->batch->ids[i]));
+	}
+	return mpk_state_check(pages <= mpk_blocks_free_pages(&c->blocks), err,
+			       "the cache is full: the forward pass wants %lld pages of %d",
+			       (long long)pages, (int)mpk_blocks_free_pages(&c->blocks));
+}
+
+static enum mpk_code begin_alloc(struct begin *b, struct mpk_error *err)
+{
+	b->sequences = calloc(b->batch->count + 1, sizeof(struct mpk_sequence *));
+	b->traces = calloc(b->batch->count + 1, sizeof *b->traces);
+	b->lengths_before = calloc(b->batch->count + 1, sizeof *b->lengths_before);
+	MPK_TRY_ALLOC(b->sequences && b->traces && b->lengths_before, err);
+	return MPK_OK;
+}
+
+/* What each sequence is before it grows. */
+static enum mpk_code note_sequences(struct mpk_paged *c, struct begin *b, bool *decodes,
+				    bool *has_tree, struct mpk_error *err)
+{
+	struct mpk_paged_pass *p = &c->pass;
+
+	*decodes = true;
+	*has_tree = false;
+	p->ids = calloc(b->batch->count, sizeof *p->ids);
+	MPK_TRY_ALLOC(p->ids, err);
+	mpk_ints_push(&p->ends, 0);
+	for (size_t i = 0; i < b->batch->count; i++) {
+		struct mpk_sequence *s = b->sequences[i];
+		int32_t count = (int32_t)b->batch->lengths[i];
+
+		p->ids[i] = b->batch->ids[i];
+		mpk_ints_push(&p->counts, count);
+		p->total += count;
+		mpk_ints_push(&p->ends, p->total);
+		mpk_ints_push(&p->starts,
+			      s->length - (s->is_committed ? 0 : (int32_t)s->parents.count));
+		b->lengths_before[i] = c->blocks.items[s->last].length;
+		mpk_blocks_trace(&c->blocks, s, &b->traces[i].blocks);
+		if (b->traces[i].blocks.failed)
+			return mpk_fail_nomem(err);
+		s->length += count;
+		*decodes &= count == 1;
+		*has_tree |= !s->is_committed;
+	}
+	return p->counts.failed || p->ends.failed || p->starts.failed ? mpk_fail_nomem(err)
+								      : MPK_OK;
+}
+
+static enum mpk_code grow_all(struct mpk_paged *c, const struct begin *b, struct mpk_error *err)
+{
+	for (size_t i = 0; i < b->batch->count; i++)
+		MPK_TRY(mpk_blocks_grow(&c->blocks, b->sequences[i], c->pass.counts.items[i],
+					c->slides, err));
+	return MPK_OK;
+}
+
+/* Where a new token goes; -1: a window that slid has no place for it. */
+static enum mpk_code place_token(struct mpk_paged *c, const struct mpk_block *block, int32_t before,
+				 int32_t from_end, int32_t number, struct mpk_error *err)
+{
+	int32_t at = block->length - from_end, place = -1;
+
+	if (before + number < block->sink)
+		MPK_TRY(mpk_blocks_place(&c->blocks, block, before + number, &place, err));
+	else if (at >= block->sink)
+		MPK_TRY(mpk_blocks_place(&c->blocks, block, at - block->sink + block->offset,
+					 &place, err));
+	mpk_ints_push(&c->pass.places, place);
+	return MPK_OK;
+}
+
+static enum mpk_code place_tokens(struct mpk_paged *c, const struct begin *b, struct mpk_error *err)
+{
+	struct mpk_paged_pass *p = &c->pass;
+
+	for (size_t i = 0; i < b->batch->count; i++) {
+		const struct mpk_sequence *s = b->sequences[i];
+		const struct mpk_block *block = &c->blocks.items[s->last];
+		int32_t count = p->counts.items[i];
+
+		for (int32_t k = 0; k < count; k++) {
+			bool has_depth = s->depths.count >= (size_t)count;
+			size_t node = s->depths.count - (size_t)count + (size_t)k;
+
+			mpk_ints_push(&p->query_positions,
+				      p->starts.items[i] + (has_depth ? s->depths.items[node] : k));
+			MPK_TRY(place_token(c, block, b->lengths_before[i], count - k, k, err));
+		}
+	}
+	return p->query_positions.failed || p->places.failed ? mpk_fail_nomem(err) : MPK_OK;
+}
+
+static void forget_trees(struct mpk_paged *c, const struct begin *b)
+{
+	for (size_t i = 0; i < b->batch->count; i++) {
+		struct mpk_sequence *s = b->sequences[i];
+
+		s->is_chain = true;
+		s->parents.count = s->depths.count = 0;
+	}
+	for (size_t d = 0; d < MPK_PAGED_DEPTHS; d++)
+		c->pass.levels[d].is_chain = true;
+}
+
+static enum mpk_code begin_pass(struct mpk_paged *c, struct begin *b, struct mpk_error *err)
+{
+	bool decodes, has_tree;
+
+	MPK_TRY(begin_alloc(b, err));
+	MPK_TRY(check_batch(c, b, err));
+	if (b->batch->parents)
+		MPK_TRY(mpk_paged_check_tree(c, b->sequences, b->batch, err));
+	mpk_paged_pass_fini(&c->pass);
+	MPK_TRY(note_sequences(c, b, &decodes, &has_tree, err));
+	mpk_paged_choose(c, b->traces, decodes);
+	c->pass.appends_first =
+		(!c->slides && c->pass.levels[c->pass.depth_count - 1].decodes) || has_tree;
+	if (b->batch->parents)
+		MPK_TRY(mpk_paged_take_tree(c, b->sequences, b->batch, b->traces, err));
+	else
+		forget_trees(c, b);
+	if (c->pass.appends_first)
+		MPK_TRY(grow_all(c, b, err));
+	MPK_TRY(mpk_paged_levels(c, b->traces, err));
+	if (!c->pass.appends_first)
+		MPK_TRY(grow_all(c, b, err));
+	MPK_TRY(place_tokens(c, b, err));
+	c->pass.is_begun = true;
+	return MPK_OK;
+}
+
+static enum mpk_code paged_begin(struct mpk_kv_state *s, const struct mpk_kv_batch *batch,
+				 struct mpk_error *err)
+{
+	struct begin b = { .batch = batch };
+	enum mpk_code rc = begin_pass((struct mpk_paged *)s, &b, err);
+
+	begin_fini(&b);
+	return rc;
+}
+
+const struct mpk_kv_ops mpk_paged_ops = {
+	.clear = paged_clear,
+	.add = paged_add,
+	.remove = paged_remove,
+	.fork = paged_fork,
+	.pop = paged_pop,
+	.begin = paged_begin,
+	.end = paged_end,
+	.destroy = paged_destroy,
+};

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* paged.h - a cache of keys and values in pages: what it is made of, what a forward pass prepares
+ *
+ * vm.builtin.paged_attention_kv_cache_create of TVM 0.25 to 0.27. Tables and copies are ours; attention,
+ * rotary embedding and what writes into pages are kernels of the model, given to the cache when it is
+ * created. Before each pass the tables of its sequences become tensors of int32 for these kernels.
+ */
+#ifndef MPK_EXECUTOR_STATE_INTERNAL_PAGED_H
+#define MPK_EXECUTOR_STATE_INTERNAL_PAGED_H
+
+#include "executor/state/internal/blocks.h"
+
+enum {
+	MPK_PAGED_DEPTHS = 2,     /* levels of shared blocks that kernels see apart */
+	MPK_PAGED_TREE_MAX = 256, /* nodes in the tree of one sequence */
+};
+
+/* What the model computes with a layer. */
+enum mpk_attention {
+	MPK_ATTENTION_MHA,
+	MPK_ATTENTION_MLA,     /* keys and values compressed to one vector */
+	MPK_ATTENTION_LINEAR,  /* has a number, and no use so far */
+	MPK_ATTENTION_SLIDING, /* as MHA, over a window of the last tokens */
+	MPK_ATTENTION_COUNT
+};
+
+enum mpk_paged_rope {
+	MPK_ROPE_NONE,
+	MPK_ROPE_NORMAL, /* before attention, by a kernel of its own */
+	MPK_ROPE_INLINE, /* in the attention kernels */
+};
+
+/* The kernels, by what they are for. */
+enum mpk_paged_kernel {
+	MPK_PAGED_APPEND,     /* keys and values into pages */
+	MPK_PAGED_APPEND_MLA, /* the same of MLA */
+	MPK_PAGED_RAGGED,     /* attention of new tokens among each other */
+	MPK_PAGED_PREFILL,    /* of new tokens to pages */
+	MPK_PAGED_DECODE,     /* of one new token of each sequence to pages */
+	MPK_PAGED_PREFILL_SLIDING,
+	MPK_PAGED_DECODE_SLIDING,
+	MPK_PAGED_TREE_PAGED,
+	MPK_PAGED_TREE,
+	MPK_PAGED_MLA,
+	MPK_PAGED_MERGE,     /* two attentions into one */
+	MPK_PAGED_MERGE_MLA, /* the same, as attention_kv_cache_merge_attn_output_inplace asks */
+	MPK_PAGED_SPLIT,     /* queries, keys, values from one tensor, with rotary embedding */
+	MPK_PAGED_COPY,      /* of a page */
+	MPK_PAGED_DEBUG,     /* keys and values of a sequence, in a row */
+	MPK_PAGED_COMPACT,   /* tokens of a tree that were accepted */
+	MPK_PAGED_KERNEL_COUNT
+};
+
+/* What a pass says of one level of blocks: for kernels in the order of blocks. */
+struct mpk_paged_level {
+	struct mpk_ints queries;                   /* tokens before each block */
+	struct mpk_ints page_ends, pages;          /* pages before each block; all of them */
+	struct mpk_ints slid_ends, slid_pages;     /* the same of the window of sliding layers */
+	struct mpk_ints last_lengths;              /* tokens in the last page */
+	struct mpk_ints offsets, sinks;            /* of windows */
+	struct mpk_ints positions, slid_positions; /* of the first key */
+	struct mpk_ints tree_ends, tree; /* nodes before each sequence; order of each node */
+	bool is_chain;
+	bool decodes; /* one new token each: the kernel for that */
+};
+
+/* The same as tensors. */
+struct mpk_paged_tensors {
+	struct mpk_tensor *queries, *page_ends, *pages, *slid_ends, *slid_pages;
+	struct mpk_tensor *lengths, *slid_lengths, *positions, *slid_positions, *tree_ends, *tree;
+};
+
+/* A pass, from begin_forward until the next one. */
+struct mpk_paged_pass {
+	bool is_begun, is_synced;
+	int64_t *ids;           /* of its sequences */
+	struct mpk_ints counts; /* new tokens of each */
+	int32_t total;          /* of all */
+	size_t depth_count;
+	bool appends_first; /* keys and values are in pages before attention */
+	struct mpk_paged_level levels[MPK_PAGED_DEPTHS];
+	struct mpk_ints starts; /* position of the first new token of each sequence */
+	struct mpk_ints query_positions,
+		places;       /* of each new token: in its sequence, in all pages */
+	struct mpk_ints ends; /* new tokens before each sequence */
+	/* for kernels, made when the first one needs them */
+	struct mpk_paged_tensors on_device[MPK_PAGED_DEPTHS];
+	struct mpk_tensor *t_starts, *t_query_positions, *t_places, *t_ends;
+	struct mpk_tensor *q, *k, *v, *output, *lse, *merged_lse; /* scratch */
+};
+
+struct mpk_paged {
+	struct mpk_kv_state base; /* first */
+	int32_t layer_first, layer_count;
+	int64_t query_heads, kv_heads, qk_dim, v_dim;
+	int64_t chunk; /* tokens in a pass, at most */
+	bool slides;   /* sequences may have windows */
+	bool layers_slide;
+	bool has_heads;       /* a layer has multi-head attention */
+	int64_t layer_window; /* tokens that sliding layers see */
+	uint8_t *attention;   /* enum mpk_attention of each layer, from layer 0 of the model on */
+	enum mpk_paged_rope rope;
+	double rope_scale, rope_theta;
+	struct mpk_tensor *rope_factors; /* NULL: none */
+	struct mpk_dtype dtype;
+	struct mpk_dldevice where;
+	struct mpk_function *kernels[MPK_PAGED_KERNEL_COUNT];
+	struct mpk_tensor **pages; /* layer_count */
+	struct mpk_blocks blocks;
+	struct mpk_paged_pass pass;
+};
+
+/* mpk_paged_ops - caches of this kind (forward.c) */
+extern const struct mpk_kv_ops mpk_paged_ops;
+
+/* mpk_paged_pass_fini - the pass is over, and its tensors go (pass.c)
+ * mpk_paged_unsync - its tensors alone */
+void mpk_paged_pass_fini(struct mpk_paged_pass *p);
+void mpk_paged_unsync(struct mpk_paged_pass *p);
+
+/* mpk_paged_sync - make the tensors of the pass that began, unless they are there (pass.c)
+ * Returns  MPK_OK; MPK_E_RAISED: none began, or it has more tokens than the cache is made for;
+ *          as mpk_state_ints */
+enum mpk_code mpk_paged_sync(struct mpk_paged *c, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_paged_levels - fill the levels of the pass, but for trees (levels.c)
+ * @traces  the blocks of each of its sequences
+ * Returns  MPK_OK; MPK_E_NOMEM */
+struct mpk_paged_trace {
+	struct mpk_ints blocks;
+};
+enum mpk_code mpk_paged_levels(struct mpk_paged *c, const struct mpk_paged_trace *traces,
+			       struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_paged_choose - depth_count, and which levels decode (levels.c)
+ * @decodes  all sequences grow by one token */
+void mpk_paged_choose(struct mpk_paged *c, const struct mpk_paged_trace *traces, bool decodes);
+
+/* mpk_paged_check_tree - whether the trees of tokens can be taken (tree.c)
+ * @sequences  of the batch
+ * Returns  MPK_OK; MPK_E_RAISED */
+enum mpk_code mpk_paged_check_tree(const struct mpk_paged *c, struct mpk_sequence *const *sequences,
+				   const struct mpk_kv_batch *batch,
+				   struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_paged_take_tree - the trees of a batch that was checked, into sequences and levels (tree.c)
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_paged_take_tree(struct mpk_paged *c, struct mpk_sequence *const *sequences,
+				  const struct mpk_kv_batch *batch,
+				  const struct mpk_paged_trace *traces,
+				  struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_paged_commit - keep the path from the root to a leaf of each sequence's tree, -1: nothing of it (tree.c)
+ * Returns  MPK_OK; MPK_E_RAISED; MPK_E_NOMEM; as mpk_state_call */
+enum mpk_code mpk_paged_commit(struct mpk_paged *c, const struct mpk_shape *ids,
+			       const struct mpk_shape *leaves,
+			       struct mpk_error *err) MPK_MUST_CHECK;
+
+/* The tensors of one layer's attention, which builtins get from the model. */
+struct mpk_paged_call {
+	int32_t layer; /* of this cache, from 0 on */
+	enum mpk_attention attention;
+	double scale;
+	struct mpk_tensor *q, *k, *v, *output, *lse; /* borrowed; NULL: not of this builtin */
+};
+
+/* mpk_paged_attend_* - attention of new tokens among each other, to pages, and both (attend.c)
+ * The pass is synced.
+ * Returns  MPK_OK; MPK_E_RAISED; as mpk_state_call */
+enum mpk_code mpk_paged_attend_self(struct mpk_paged *c, const struct mpk_paged_call *a,
+				    struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_paged_attend_cross(struct mpk_paged *c, const struct mpk_paged_call *a,
+				     struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_paged_attend_both(struct mpk_paged *c, const struct mpk_paged_call *a,
+				    struct mpk_error *err) MPK_MUST_CHECK;
+
+#endif

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* window.c - the older cache: one tensor whose first dimension grows, or goes round
+ *
+ * Appending doubles the memory when it is full. A cache with a largest size begins again at its first
+ * entry, or after those that it keeps ("attention sinks"). Entries are whole rows of the first dimension.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "executor/state/internal/state.h"
+
+struct window_cache {
+	struct mpk_object object; /* first */
+	struct mpk_tensor *data;
+	int64_t filled, next; /* entries; where the next one goes when it goes round */
+};
+
+static void release_window(struct mpk_object *object)
+{
+	struct window_cache *c = (struct window_cache *)object;
+
+	mpk_tensor_drop(c->data);
+	free(c);
+}
+
+static enum mpk_code take_cache(const char *name, const struct mpk_value *args, size_t i,
+				struct window_cache **out, struct mpk_error *err)
+{
+	struct mpk_object *object;
+
+	MPK_TRY(mpk_state_object(name, args, i, release_window, "a cache of one tensor", &object,
+				 err));
+	*out = (struct window_cache *)object;
+	return MPK_OK;
+}
+
+/* Entries of the cache's type and shape, in a compact tensor. */
+static enum mpk_code take_entries(const char *name, const struct window_cache *c,
+				  const struct mpk_value *args, size_t i, struct mpk_tensor **out,
+				  struct mpk_error *err)
+{
+	const struct mpk_dltensor *dl, *own = &c->data->dl;
+
+	MPK_TRY(mpk_relax_tensor(name, args, i, out, err));
+	dl = &(*out)->dl;
+	MPK_TRY(mpk_state_check(mpk_dtype_equal(dl->dtype, own->dtype) && dl->ndim == own->ndim &&
+					mpk_dltensor_is_compact(dl),
+				err, "%s: entries have another type than the cache", name));
+	for (int32_t k = 1; k < dl->ndim; k++)
+		MPK_TRY(mpk_state_check(dl->shape[k] == own->shape[k], err,
+					"%s: extent %d of the entries is %lld, not %lld", name,
+					(int)k, (long long)dl->shape[k], (long long)own->shape[k]));
+	return MPK_OK;
+}
+
+/* Bytes of one entry; of a cache without room those of its shape. */
+static enum mpk_code entry_bytes(const struct window_cache *c, uint64_t *out, struct mpk_error *err)
+{
+	return mpk_tensor_bytes_of(c->data->dl.dtype, c->data->dl.shape + 1,
+				   (size_t)c->data->dl.ndim - 1, out, err);
+}
+
+/* Entries of one tensor to a place of the cache, which has room. */
+static enum mpk_code put_entries(struct window_cache *c, struct mpk_tensor *from, int64_t first,
+				 int64_t count, int64_t at, struct mpk_error *err)
+{
+	uint64_t bytes;
+
+	MPK_TRY(entry_bytes(c, &bytes, err));
+	return mpk_state_copy(
+		(struct mpk_state_bytes){ from, (uint64_t)first * bytes, (uint64_t)count * bytes },
+		(struct mpk_state_bytes){ c->data, (uint64_t)at * bytes, (uint64_t)count * bytes },
+		err);
+}
+
+static enum mpk_code make_room(struct window_cache *c, int64_t entries, struct mpk_error *err)
+{
+	int64_t shape[MPK_TENSOR_NDIM_MAX], room = c->data->dl.shape[0];
+	struct mpk_tensor *made, *old = c->data;
+	enum mpk_code rc;
+
+	if (entries <= room)
+		return MPK_OK;
+	MPK_TRY(mpk_state_check(room > 0, err, "a cache without room cannot be doubled"));
+	while (room < entries && room <= INT64_MAX / 2)
+		room *= 2;
+	memcpy(shape, old->dl.shape, (size_t)old->dl.ndim * sizeof *shape);
+	shape[0] = room;
+	MPK_TRY(mpk_state_pages(old->dl.dtype, shape, (size_t)old->dl.ndim, old->dl.device, &made,
+				err));
+	rc = mpk_state_copy((struct mpk_state_bytes){ old, 0, old->bytes },
+			    (struct mpk_state_bytes){ made, 0, old->bytes }, err);
+	if (rc != MPK_OK) {
+		mpk_tensor_drop(made);
+		return rc;
+	}
+	c->data = made;
+	mpk_tensor_drop(old);
+	return MPK_OK;
+}
+
+static enum mpk_code append_entries(struct window_cache *c, struct mpk_tensor *t,
+				    struct mpk_error *err)
+{
+	int64_t count = t->dl.shape[0];
+
+	MPK_TRY(mpk_state_check(count <= INT64_MAX - c->filled, err, "too many entries"));
+	MPK_TRY(make_room(c, c->filled + count, err));
+	MPK_TRY(put_entries(c, t, 0, count, c->filled, err));
+	c->filled += count;
+	return MPK_OK;
+}
+
+/* --- builtins ------------------------------------------------------------------------------------ */
+
+static enum mpk_code fill_window(struct window_cache *c, const char *name,
+				 const struct mpk_value *args, struct mpk_error *err)
+{
+	struct mpk_tensor *init, *entries;
+	const struct mpk_shape *room;
+	int64_t filled;
+
+	MPK_TRY(mpk_relax_tensor(name, args, 0, &init, err));
+	MPK_TRY(mpk_state_shape(name, args, 1, &room, err));
+	MPK_TRY(mpk_relax_int(name, args, 2, &filled, err));
+	MPK_TRY(mpk_state_check(room->ndim > 0 && room->ndim <= MPK_TENSOR_NDIM_MAX, err,
+				"%s: a cache of %zu dimensions", name, room->ndim));
+	MPK_TRY(mpk_state_pages(init->dl.dtype, room->extents, room->ndim, init->dl.device,
+				&c->data, err));
+	MPK_TRY(take_entries(name, c, args, 0, &entries, err));
+	MPK_TRY(append_entries(c, entries, err));
+	if (filled < 0)
+		return MPK_OK;
+	MPK_TRY(mpk_state_check(filled <= c->data->dl.shape[0], err,
+				"%s: %lld entries of %lld are filled", name, (long long)filled,
+				(long long)c->data->dl.shape[0]));
+	c->filled = c->next = filled;
+	return MPK_OK;
+}
+
+static enum mpk_code window_create(const struct mpk_value *args, size_t count,
+				   struct mpk_value *result, struct mpk_error *err)
+{
+	static const char name[] = "vm.builtin.attention_kv_cache_create";
+	struct mpk_value made = { .kind = MPK_VALUE_OBJECT };
+	struct window_cache *c;
+	enum mpk_code rc;
+
+	MPK_TRY(mpk_relax_arity(name, count, 3, 3, err));
+	c = calloc(1, sizeof *c);
+	MPK_TRY_ALLOC(c, err);
+	atomic_init(&c->object.refs, 1);
+	c->object.type = "relax.vm.AttentionKVCacheLegacy";
+	c->object.release = release_window;
+	made.object = &c->object;
+	rc = fill_window(c, name, args, err);
+	if (rc != MPK_OK)
+		mpk_value_drop(&made);
+	else
+		*result = made;
+	return rc;
+}
+
+static enum mpk_code window_append(const struct mpk_value *args, size_t count,
+				   struct mpk_value *result, struct mpk_error *err)
+{
+	static const char name[] = "vm.builtin.attention_kv_cache_append";
+	struct window_cache *c;
+	struct mpk_tensor *t;
+
+	MPK_TRY(mpk_relax_arity(name, count, 2, 2, err));
+	MPK_TRY(take_cache(name, args, 0, &c, err));
+	MPK_TRY(take_entries(name, c, args, 1, &t, err));
+	MPK_TRY(append_entries(c, t, err));
+	*result = mpk_value_hold(args[0]);
+	return MPK_OK;
+}
+
+static enum mpk_code window_update(const struct mpk_value *args, size_t count,
+				   struct mpk_value *result, struct mpk_error *err)
+{
+	static const char name[] = "vm.builtin.attention_kv_cache_update";
+	struct window_cache *c;
+	struct mpk_tensor *t;
+
+	MPK_TRY(mpk_relax_arity(name, count, 2, 2, err));
+	MPK_TRY(take_cache(name, args, 0, &c, err));
+	MPK_TRY(take_entries(name, c, args, 1, &t, err));
+	MPK_TRY(mpk_state_check(t->dl.shape[0] == c->filled, err,
+				"%s: %lld entries for the %lld that are filled", name,
+				(long long)t->dl.shape[0], (long long)c->filled));
+	MPK_TRY(put_entries(c, t, 0, c->filled, 0, err));
+	*result = mpk_value_hold(args[0]);
+	return MPK_OK;
+}
+
+/* What does not fit before the largest size goes to the begin, after what is kept there. */
+static enum mpk_code put_round(struct window_cache *c, struct mpk_tensor *t, int64_t most,
+			       int64_t kept, struct mpk_error *err)
+{
+	int64_t count = t->dl.shape[0], first = most - c->next;
+
+	MPK_TRY(mpk_state_check(kept >= 0 && kept <= most && count <= most - kept &&
+					c->next <= most,
+				err, "%lld entries for a window of %lld that keeps %lld",
+				(long long)count, (long long)most, (long long)kept));
+	if (first > count)
+		first = count;
+	MPK_TRY(make_room(c, c->filled + count < most ? c->filled + count : most, err));
+	MPK_TRY(put_entries(c, t, 0, first, c->next, err));
+	c->filled = c->filled + count < most ? c->filled + count : most;
+	c->next += first;
+	if (first == count)
+		return MPK_OK;
+	MPK_TRY(put_entries(c, t, first, count - first, kept, err));
+	c->next = count - first + kept;
+	return MPK_OK;
+}
+
+static enum mpk_code override(const char *name, const struct mpk_value *args, size_t count,
+			      struct mpk_value *result, struct mpk_error *err)
+{
+	struct window_cache *c;
+	struct mpk_tensor *t;
+	int64_t most, kept = 0;
+
+	MPK_TRY(take_cache(name, args, 0, &c, err));
+	MPK_TRY(take_entries(name, c, args, 1, &t, err));
+	MPK_TRY(mpk_relax_int(name, args, 2, &most, err));
+	if (count == 4)
+		MPK_TRY(mpk_relax_int(name, args, 3, &kept, err));
+	MPK_TRY(put_round(c, t, most, kept, err));
+	*result = mpk_value_hold(args[0]);
+	return MPK_OK;
+}
+
+static enum mpk_code window_override(const struct mpk_value *args, size_t count,
+				     struct mpk_value *result, struct mpk_error *err)
+{
+	static const char name[] = "vm.builtin.attention_kv_cache_window_override";
+
+	MPK_TRY(mpk_relax_arity(name, count, 3, 3, err));
+	return override(name, args, count, result, err);
+}
+
+static enum mpk_code window_sinks(const struct mpk_value *args, size_t count,
+				  struct mpk_value *result, struct mpk_error *err)
+{
+	static const char name[] = "vm.builtin.attention_kv_cache_window_override_with_sinks";
+
+	MPK_TRY(mpk_relax_arity(name, count, 4, 4, err));
+	return override(name, args, count, result, err);
+}
+
+/* A view: what is written to it later is in the cache, as in TVM. */
+static enum mpk_code window_view(const struct mpk_value *args, size_t count,
+				 struct mpk_value *result, struct mpk_error *err)
+{
+	static const char name[] = "vm.builtin.attention_kv_cache_view";
+	int64_t shape[MPK_TENSOR_NDIM_MAX];
+	const struct mpk_shape *asked;
+	struct window_cache *c;
+	struct mpk_tensor *t;
+
+	MPK_TRY(mpk_relax_arity(name, count, 1, 2, err));
+	MPK_TRY(take_cache(name, args, 0, &c, err));
+	memcpy(shape, c->data->dl.shape, (size_t)c->data->dl.ndim * sizeof *shape);
+	shape[0] = c->filled;
+	if (count == 2) {
+		MPK_TRY(mpk_state_shape(name, args, 1, &asked, err));
+		MPK_TRY(mpk_state_check(
+			asked->ndim == (size_t)c->data->dl.ndim &&
+				memcmp(asked->extents, shape, asked->ndim * sizeof *shape) == 0,
+			err, "%s: %lld entries are filled, and the shape is another", name,
+			(long long)c->filled));
+	}
+	MPK_TRY(mpk_state_view(c->data, shape, (size_t)c->data->dl.ndim, &t, err));
+	*result = mpk_value_of_tensor(t);
+	return MPK_OK;
+}
+
+/* @count   entries of each; -1: all */
+static enum mpk_code pop_all(const char *name, const struct mpk_value *args, int64_t count,
+			     struct mpk_error *err)
+{
+	struct window_cache *c;
+	struct mpk_array *all;
+
+	MPK_TRY(mpk_state_array(name, args, 0, &all, err));
+	for (size_t i = 0; i < all->count; i++) {
+		MPK_TRY(take_cache(name, all->items, i, &c, err));
+		if (count == -1)
+			c->next = c->filled = 0;
+		MPK_TRY(mpk_state_check(count <= c->filled, err,
+					"%s: %lld of %lld entries cannot be taken back", name,
+					(long long)count, (long long)c->filled));
+		if (count > 0)
+			c->filled -= count;
+	}
+	return MPK_OK;
+}
+
+static enum mpk_code window_popn(const struct mpk_value *args, size_t count,
+				 struct mpk_value *result, struct mpk_error *err)
+{
+	static const char name[] = "vm.builtin.attention_kv_cache_array_popn";
+	int64_t n;
+
+	(void)result;
+	MPK_TRY(mpk_relax_arity(name, count, 2, 2, err));
+	MPK_TRY(mpk_relax_int(name, args, 1, &n, err));
+	MPK_TRY(mpk_state_check(n >= 0, err, "%s: %lld entries", name, (long long)n));
+	return pop_all(name, args, n, err);
+}
+
+static enum mpk_code window_clear(const struct mpk_value *args, size_t count,
+				  struct mpk_value *result, struct mpk_error *err)
+{
+	static const char name[] = "vm.builtin.attention_kv_cache_array_clear";
+
+	(void)result;
+	MPK_TRY(mpk_relax_arity(name, count, 1, 1, err));
+	return pop_all(name, args, -1, err);
+}
+
+static const struct mpk_relax_builtin rows[] = {
+#define MPK_ROW_window(...) __VA_ARGS__,
+#include "executor/relax/family.def"
+};
+const struct mpk_relax_builtins mpk_relax_window_builtins = { rows, MPK_ARRAY_COUNT(rows) };

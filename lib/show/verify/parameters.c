@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* parameters.c - rows of a kernel table against the kernels' code: how many parameters there are, their sizes and kinds,
+ * and what no runtime passes
+ *
+ * Where macros or a condition leave something open, it is a warning. */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "code/param.h"
+#include "model/node_info.h"
+#include "text/escape.h"
+#include "verify/verify.h"
+
+/* One kernel under the check. */
+struct check {
+	const struct mpk_code_info *code;
+	const struct mpk_code_kernel *kernel;
+	const struct mpk_function_info *row;
+	struct mpk_verify *v;
+};
+
+static void row_say(const struct check *c, enum mpk_severity severity, const char *fmt, ...)
+	MPK_PRINTF(3, 4);
+
+/* Whoever compiles may see another kernel than the one that was read. */
+static void row_say(const struct check *c, enum mpk_severity severity, const char *fmt, ...)
+{
+	char text[sizeof((struct mpk_error *)0)->text];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	mpk_verify_say(c->v, c->kernel->condition.len ? MPK_WARNING : severity, "%s", text);
+}
+
+static bool is_tensor_map(const struct mpk_function_info *row, size_t i)
+{
+	enum { TENSOR_MAP = 1 };
+
+	return i < row->extra_tag_count && row->extra_tags[i] == TENSOR_MAP &&
+	       row->arg_types[i].code == MPK_DTYPE_HANDLE;
+}
+
+/* The bytes of argument i as a launch passes it; 0: not known for certain. */
+static uint64_t argument_bytes(const struct mpk_function_info *row, size_t i, uint64_t pointer)
+{
+	enum { TENSOR_MAP_BYTES = 128 };
+	struct mpk_dtype t = row->arg_types[i];
+
+	if (t.lanes != 1)
+		return 0;
+	if (t.code == MPK_DTYPE_HANDLE)
+		return is_tensor_map(row, i) ? TENSOR_MAP_BYTES : pointer;
+	return t.bits == 32 || t.bits == 64 ? t.bits / 8U : 0;
+}
+
+/* --- kinds -------------------------------------------------------------------------------- */
+
+static bool row_is_integer(struct mpk_dtype t)
+{
+	return t.code == MPK_DTYPE_INT || t.code == MPK_DTYPE_UINT || t.code == MPK_DTYPE_BOOL;
+}
+
+/* Whether a table's type passes a number that a source takes: signs of integers do not matter to bytes. CUDA
+ * copies as many bytes as the kernel takes, from the lowest on, and takes an address for a number. */
+static bool passes_number(const struct check *c, struct mpk_dtype table, struct mpk_dtype code)
+{
+	bool cuda = c->code->format == &mpk_format_cuda;
+
+	if (table.code == MPK_DTYPE_HANDLE)
+		return cuda && row_is_integer(code) && code.bits == 64;
+	if (table.lanes != 1)
+		return true;
+	if (mpk_dtype_is_real(table) != mpk_dtype_is_real(code))
+		return false;
+	return table.bits == code.bits ||
+	       (cuda && row_is_integer(table) && row_is_integer(code) && table.bits > code.bits);
+}
+
+static bool passes_address(const struct check *c, struct mpk_dtype table)
+{
+	return table.code == MPK_DTYPE_HANDLE ||
+	       (c->code->format == &mpk_format_cuda && row_is_integer(table) && table.bits == 64);
+}
+
+/* --- arguments ------------------------------------------------------------------------------ */
+
+static void say_kind(const struct check *c, size_t i, const struct mpk_code_param *p,
+		     const char *why)
+{
+	char type[MPK_DTYPE_TEXT];
+
+	if (p->text.len)
+		row_say(c, MPK_ERROR,
+			"argument %zu of kernel '%s' is '%s' in the code, %s in the table%s", i,
+			MPK_QUOTE(c->row->key), MPK_QUOTE(p->text),
+			mpk_dtype_print(c->row->arg_types[i], type), why);
+	else
+		row_say(c, MPK_ERROR,
+			"argument %zu of kernel '%s' is a vector or struct in the code, %s in the table%s",
+			i, MPK_QUOTE(c->row->key), mpk_dtype_print(c->row->arg_types[i], type),
+			why);
+}
+
+/* What is passed by value gets there when it is as large, and an address as far as it is one. */
+static void check_value(const struct check *c, size_t i, const struct mpk_code_param *p)
+{
+	uint64_t bytes = argument_bytes(c->row, i, c->code->pointer_bytes);
+	bool handle = c->row->arg_types[i].code == MPK_DTYPE_HANDLE && !is_tensor_map(c->row, i);
+
+	if ((bytes && p->least_bytes > bytes) || (handle && !p->holds_address))
+		say_kind(c, i, p, ": no runtime passes structs, vectors or samplers by value");
+	else if (handle && !p->least_bytes)
+		row_say(c, MPK_WARNING,
+			"argument %zu of kernel '%s' is '%s', and what is in it is not to be seen: handle in the table passes an address",
+			i, MPK_QUOTE(c->row->key), MPK_QUOTE(p->text));
+}
+
+static void check_argument(const struct check *c, size_t i, const struct mpk_code_param *p)
+{
+	struct mpk_dtype table = c->row->arg_types[i];
+
+	switch (p->kind) {
+	case MPK_CODE_PARAM_LOCAL:
+		row_say(c, MPK_ERROR,
+			"argument %zu of kernel '%s' is '%s': no runtime passes local memory", i,
+			MPK_QUOTE(c->row->key), MPK_QUOTE(p->text));
+		break;
+	case MPK_CODE_PARAM_VALUE:
+		check_value(c, i, p);
+		break;
+	case MPK_CODE_PARAM_NUMBER: /* of what is no text the sizes tell */
+		if (p->text.len && !passes_number(c, table, p->dtype))
+			say_kind(c, i, p, "");
+		break;
+	case MPK_CODE_PARAM_BUFFER:
+	case MPK_CODE_PARAM_IMAGE:
+		if (p->text.len && !passes_address(c, table))
+			say_kind(c, i, p, "");
+		break;
+	case MPK_CODE_PARAM_UNKNOWN:
+		if (p->text.len && table.code == MPK_DTYPE_HANDLE)
+			row_say(c, MPK_WARNING,
+				"argument %zu of kernel '%s' is '%s', whose type is not to be seen in the text: handle in the table passes an address",
+				i, MPK_QUOTE(c->row->key), MPK_QUOTE(p->text));
+		break;
+	}
+}
+
+static bool same_bytes(const struct check *c, size_t i, const struct mpk_code_param *p)
+{
+	uint64_t table = argument_bytes(c->row, i, c->code->pointer_bytes);
+	char type[MPK_DTYPE_TEXT];
+
+	if (!c->code->format->param_bytes || !table || table == p->bytes)
+		return true;
+	row_say(c, MPK_ERROR,
+		"argument %zu of kernel '%s' has %" PRIu64 " bytes in the code, %" PRIu64
+		" in the table (%s)",
+		i, MPK_QUOTE(c->row->key), p->bytes, table,
+		mpk_dtype_print(c->row->arg_types[i], type));
+	return false;
+}
+
+/* --- rows ------------------------------------------------------------------------------------ */
+
+/* Whether the code says for certain how many parameters there are: of a source, each is one that is known. */
+static bool counts(const struct check *c, const struct mpk_code_param *params)
+{
+	for (size_t i = 0; i < c->kernel->param_count; i++)
+		if (params[i].text.len && params[i].kind == MPK_CODE_PARAM_UNKNOWN)
+			return false;
+	return true;
+}
+
+/* Where macros may make parameters, their number is no more than a hint. */
+static void check_params(const struct check *c, const struct mpk_code_param *params)
+{
+	size_t count = c->kernel->param_count;
+
+	if (count != c->row->arg_count) {
+		row_say(c, counts(c, params) ? MPK_ERROR : MPK_WARNING,
+			"kernel '%s' has %zu parameters in the code, %zu in the table",
+			MPK_QUOTE(c->row->key), count, c->row->arg_count);
+		return;
+	}
+	for (size_t i = 0; i < count; i++)
+		if (same_bytes(c, i, &params[i]))
+			check_argument(c, i, &params[i]);
+}
+
+static void check_unpassable(const struct check *c, size_t kernel)
+{
+	for (size_t i = 0; i < c->kernel->param_count; i++) {
+		struct mpk_span text = c->code->format->unpassable(c->code, kernel, i);
+
+		if (text.len)
+			row_say(c, MPK_ERROR,
+				"parameter %zu of kernel '%s' is '%s', which no runtime passes", i,
+				MPK_QUOTE(c->row->key), MPK_QUOTE(text));
+	}
+}
+
+/* One row of a table, and the check that it is under. */
+struct parameters {
+	struct mpk_verify *v;
+	const struct mpk_function_info *f;
+};
+
+/* A kernel can be in several images, and each is compared with the table: a fatbin may have been
+ * made of sources that differ. */
+static void check_row(const struct mpk_code_info *code, size_t kernel, void *arg)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	const struct parameters *p = arg;
+	const struct mpk_code_format *f = code->format;
+	struct check c = { code, &code->kernels[kernel], p->f, p->v };
+	const struct mpk_code_param *params;
+
+	p->v->kernel = p->f->key;
+	p->v->position.offset = code->off;
+	if (c.kernel->condition.len && !c.kernel->has_variants)
+		row_say(&c, MPK_WARNING,
+			"kernel '%s' stands behind '%s': whether there is one depends on who compiles the text",
+			MPK_QUOTE(p->f->key), MPK_QUOTE(c.kernel->condition));
+	if (f->unpassable)
+		check_unpassable(&c, kernel);
+	else if (!f->param_bytes && !f->counts_params)
+		return;
+	else if (mpk_code_info_params(code, kernel, &scratch, &params, NULL) == MPK_OK)
+		check_params(&c, params);
+	else
+		p->v->report->failed = true;
+}
+
+void mpk_verify_parameters(struct mpk_verify *v, const struct mpk_view_node *n)
+{
+	const struct mpk_kernels *k = mpk_view_kernels(n);
+
+	for (size_t i = 0; i < k->function_count; i++) {
+		struct parameters p = { v, &k->functions[i] };
+
+		mpk_node_info_each(n->info, k, i, check_row, &p);
+	}
+}

@@ -46,8 +46,8 @@ static bool is_safetensors(struct mpk_span file)
 	return file.len > 9 && file.data[8] == '{' && mpk_load_u64(file.data) <= file.len - 8;
 }
 
-static enum mpk_code take_type(struct mpk_json_value v, const char *what, struct mpk_weight *w,
-			       struct mpk_error *err)
+static enum mpk_code safetensors_take_type(struct mpk_json_value v, const char *what,
+					   struct mpk_weight *w, struct mpk_error *err)
 {
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(types); i++) {
 		if (!mpk_json_value_is(v, types[i].type))
@@ -103,7 +103,7 @@ static enum mpk_code safetensors_take_tensor(struct mpk_json_value key, struct m
 	(void)snprintf(what, sizeof what, "tensor '%.120s'", MPK_QUOTE(w->name));
 	if (mpk_json_value_type(v) != MPK_JSON_OBJECT)
 		return mpk_fail(err, MPK_E_CORRUPT, "%s: no object", what);
-	MPK_TRY(take_type(mpk_json_value_get(v, "dtype"), what, w, err));
+	MPK_TRY(safetensors_take_type(mpk_json_value_get(v, "dtype"), what, w, err));
 	MPK_TRY(mpk_weight_take_shape(mpk_json_value_get(v, "shape"), what, arena, w, err));
 	return take_place(mpk_json_value_get(v, "data_offsets"), what, header_end, file_bytes, w,
 			  err);

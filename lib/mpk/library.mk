@@ -36,7 +36,7 @@ $(filter $(RUN_FAST),$(RUN_OBJ)): private RUN_SPEED := -O2
 
 $(O)/run/%.o: %.c $(O)/flags lib/mpk/library.mk
 	$(call say,CC,$@)
-	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(RUN_CFLAGS) $(RUN_SPEED) -MMD -MP -c $< -o $@
+	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(RUN_DEFINES) $(RUN_CFLAGS) $(RUN_SPEED) -MMD -MP -c $< -o $@
 
 # The archives have hidden functions: a program or library that takes one in exports none of them.
 RUN_PUBLIC := $(patsubst %.c,%,$(wildcard lib/run/library/*.c))
@@ -66,7 +66,7 @@ RUN_STATIC_OBJ := $(RUN_PUBLIC:%=$(O)/run-static/%.o)
 $(O)/run-static/mpk-run.o: RUN_KEPT = $(RUN_NAMES)
 $(O)/run-static/mpk-run.o: RUN_GLOBAL := mpkr_*
 $(O)/run-static/mpk-model.o: RUN_GLOBAL := mpkr_* TVM*
-$(O)/run/lib/run/runtime/module_api.o: private CPPFLAGS += -DMPK_RUN_LINKED
+$(O)/run/lib/run/runtime/module_api.o: private RUN_DEFINES := -DMPK_RUN_LINKED
 $(O)/run-static/mpk-model.o: RUN_KEPT = $(RUN_MODEL_NAMES)
 $(O)/run-static/mpk-run.o $(O)/run-static/mpk-model.o: $(RUN_STATIC_OBJ) $(O)/librun/run.a
 	$(call say,LD,$@)

@@ -183,10 +183,6 @@ const struct mpk_signature *mpk_view_called_instead(const struct mpk_view *view,
 void mpk_view_host_text(const struct mpk_view *view, size_t index, const char *names,
 			struct mpk_strbuf *out);
 
-/* mpk_view_targets_json - put "targets" of a module; nothing for modules without */
-void mpk_view_targets_json(const struct mpk_view *view, const struct mpk_view_node *n,
-			   struct mpk_json *j, struct mpk_json_at *at);
-
 /* --- --filter: which functions, kernels, tensors and modules are shown ------------------------
  *
  * A module is shown whole when its kind or its path is chosen, else with those of its parts that are,

@@ -21,7 +21,11 @@ RUN_LIBS  := $(RUN_SO) $(O)/librun/libmpk-run.so $(O)/librun/libmpkrun.a $(O)/li
 RUN_STATE ?= 0
 RUN_CFLAGS  = -DMPK_RUN_STATE=$(RUN_STATE) $(filter-out -ftrivial-auto-var-init=zero,$(ALL_CFLAGS)) -ffunction-sections -fdata-sections \
 	-fno-asynchronous-unwind-tables -fno-unwind-tables -Wno-maybe-uninitialized -Os
-RUN_LDFLAGS = $(filter-out -fuse-ld=%,$(ALL_LDFLAGS)) -Wl,--gc-sections
+# Tables hold addresses, each of which takes 24 bytes to be relocated at load, and about one in the form that glibc reads
+# from 2.36 on. Empty: the old form, for older systems and other C libraries.
+RUN_RELR  ?= $(if $(filter x86_64,$(MACHINE)),-Wl$(COMMA)-z$(COMMA)pack-relative-relocs)
+COMMA     := ,
+RUN_LDFLAGS = $(filter-out -fuse-ld=%,$(ALL_LDFLAGS)) -Wl,--gc-sections $(RUN_RELR)
 RUN_NEEDS  := -lm -ldl -pthread
 # The functions of the header, which everything is reached from.
 RUN_NAMES   = $(shell sed -n '/^MPKR_API/s/\x28.*//p' lib/mpk/run.h | awk '{ print $$NF }' | tr -d '*')

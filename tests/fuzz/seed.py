@@ -42,7 +42,8 @@ class Seeds:
 BY_SUFFIX = {
     "a": ["ar"], "tar": ["tar"], "cubin": ["cubin"], "fatbin": ["fatbin"], "ptx": ["ptx"], "spv": ["spirv"],
     "c": ["csource"], "hsaco": ["amdgpu"], "bundle": ["offload"], "npy": ["npy"], "npz": ["npz", "zip"],
-    "dylib": ["macho"], "dll": ["coff"], "obj": ["coff"], "params": ["params"], "json": [],
+    "dylib": ["macho"], "dll": ["coff"], "obj": ["coff"], "params": ["params", "weights"], "json": ["weights"],
+    "safetensors": ["weights"], "gguf": ["weights"],
     "so": ["elfdyn"],
 }
 DEVICE = {"cubin", "fatbin", "ptx", "spv", "cu", "cl", "hip", "hsaco", "bundle"}

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cursor.h"
 #include "base/num.h"
 #include "base/vec.h"
 #include "elf/image.h"
@@ -42,6 +43,19 @@ static void library_fini(struct library *l)
 	free(l->containers);
 	mpk_thin_references_fini(&l->references);
 	free(l->patches.items);
+}
+
+/* Where these are in the header of every class, and how a number of two bytes lies in this byte order. */
+bool mpk_thin_takes(struct mpk_span file)
+{
+	unsigned type, machine;
+
+	if (file.len < sizeof(Elf64_Ehdr) || !mpk_span_starts(file, ELFMAG) ||
+	    file.data[EI_CLASS] != ELFCLASS64 || file.data[EI_DATA] != ELFDATA2LSB)
+		return false;
+	type = mpk_load_u16(file.data + offsetof(Elf64_Ehdr, e_type));
+	machine = mpk_load_u16(file.data + offsetof(Elf64_Ehdr, e_machine));
+	return type == ET_DYN && (machine == EM_X86_64 || machine == EM_AARCH64);
 }
 
 static enum mpk_code library_open(struct library *l, struct mpk_span file)
@@ -275,7 +289,7 @@ static void place_containers(struct library *l, struct mpk_thin_section *s)
 	s->size = at - s->header.sh_addr;
 }
 
-static bool is_changed(const struct library *l)
+static bool has_changed(const struct library *l)
 {
 	for (size_t i = 0; i < l->container_count; i++)
 		if (l->containers[i].changed)
@@ -337,7 +351,7 @@ static enum mpk_code thin_library(struct library *l, struct mpk_rope *out)
 	l->thin.report->libraries++;
 	MPK_TRY(find_containers(l));
 	MPK_TRY(check_missing(l));
-	if (!is_changed(l)) {
+	if (!has_changed(l)) {
 		mpk_rope_put_view(out, l->elf.bytes);
 		return mpk_rope_status(out, l->err);
 	}

@@ -90,7 +90,7 @@ static int bom_look(const struct minspect_options *o, struct minspect_look *l)
 
 static int bom_run(const struct minspect_options *o, const struct form *form)
 {
-	static const struct minspect_action action = { .look = bom_look };
+	static const struct minspect_action action = { .look = bom_look, .is_verbatim = true };
 	struct minspect_options as_text = *o;
 	/* minspect_each takes its user pointer without const. */
 	struct form copy = *form;

@@ -8,6 +8,7 @@
 #include <locale.h>
 #include <string.h>
 
+#include "answer/lines.h"
 #include "base/vec.h"
 #include "common/diag.h"
 #include "common/print.h"
@@ -60,6 +61,18 @@ static int write_rest(const struct mpk_strbuf *out, int failed)
 		return MPK_EXIT_OK;
 	(void)mpk_fail_errno(&err, MPK_E_IO, failed, "cannot write to standard output");
 	return mpk_diag_error(&err);
+}
+
+/* What is left of a text for people. */
+static int write_lines(struct mpk_lines *lines, const struct mpk_strbuf *out, const int *failed)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf nothing = { 0 };
+
+	nothing.failed = mpk_strbuf_status(out, NULL) != MPK_OK;
+	mpk_lines_put(mpk_strbuf_text(out), out->len, lines);
+	if (!mpk_lines_end(lines))
+		nothing.failed = true;
+	return write_rest(&nothing, *failed);
 }
 
 int minspect_write(const struct mpk_strbuf *out)
@@ -193,6 +206,36 @@ static int look_opened(struct looking *k, struct minspect_file *file, enum mpk_c
 	return status;
 }
 
+enum mpk_code minspect_weights_open(struct minspect_file *file, struct mpk_weightfile *out,
+				    struct mpk_error *err)
+{
+	enum mpk_code code;
+
+	*out = (struct mpk_weightfile){ .name = file->name, .bytes = file->bytes.len };
+	code = mpk_weight_set_open(file->bytes, file->name, &file->arena, &out->set, err);
+	for (size_t i = 0; out->set.places && i < out->set.weights.shard_count; i++)
+		minspect_memory_grow(out->set.places[i].map.bytes.len);
+	if (code != MPK_OK)
+		mpk_error_at_file(err, file->name);
+	return code;
+}
+
+static int look_weights(struct looking *k, struct minspect_file *file)
+{
+	struct mpk_weightfile f;
+	struct mpk_error err = { 0 };
+	enum mpk_code code = minspect_weights_open(file, &f, &err);
+	bool is_refused = code == MPK_E_CORRUPT && k->action->refuse;
+	int status = code == MPK_OK ? k->action->weights(k->o, k->l, &f)
+		     : is_refused   ? k->action->refuse(k->o, k->l, &err)
+				    : minspect_report(k->l, &err);
+
+	if (is_verdict(status) && mpk_mappings_check(&err) != MPK_OK)
+		status = mpk_diag_error(&err);
+	mpk_weight_set_close(&f.set);
+	return status;
+}
+
 /* Of an archive the libraries are what a filter chooses. */
 static int look_archive(struct looking *k)
 {
@@ -250,7 +293,12 @@ static int document_look(struct looking *k, const char *name)
 	} else {
 		if (l->json)
 			l->at = mpk_json_object(l->json, l->files, NULL);
-		status = is_archive ? look_archive(k) : look_opened(k, &file, code, &err);
+		if (is_archive)
+			status = look_archive(k);
+		else
+			status = file.is_weights && k->action->weights
+					 ? look_weights(k, &file)
+					 : look_opened(k, &file, code, &err);
 	}
 	l->file = NULL;
 	minspect_file_close(&file);
@@ -261,6 +309,10 @@ int minspect_each(const struct minspect_options *o, const struct minspect_action
 		  void *user)
 {
 	int failed = 0;
+	struct mpk_lines lines = { .take = write_piece,
+				   .arg = &failed,
+				   .width = mpk_columns(),
+				   .mangled = mpk_common.verbose > 0 };
 	MPK_CLEANUP(mpk_strbuf_fini)
 	struct mpk_strbuf out = { .take = write_piece, .arg = &failed };
 	struct mpk_json j = { 0 };
@@ -268,8 +320,13 @@ int minspect_each(const struct minspect_options *o, const struct minspect_action
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
 	struct looking k = { o, action, &l };
 	struct mpk_error err = { 0 };
-	int status = MPK_EXIT_OK;
+	int status = MPK_EXIT_OK, written;
+	bool is_for_people = !o->json && !o->csv && !o->markdown && !action->is_verbatim;
 
+	if (is_for_people) {
+		out.take = mpk_lines_put;
+		out.arg = &lines;
+	}
 	if (!open_choice(o, &arena, &l.choice))
 		return mpk_diag_error((mpk_fail_nomem(&err), &err));
 	if (o->json) {
@@ -295,7 +352,9 @@ int minspect_each(const struct minspect_options *o, const struct minspect_action
 			warn_of_filter(&l, o->files[i]);
 		status = status ? status : got;
 	}
-	int written = o->json ? print_rest(&j, failed) : write_rest(&out, failed);
+	written = o->json         ? print_rest(&j, failed)
+		  : is_for_people ? write_lines(&lines, &out, &failed)
+				  : write_rest(&out, failed);
 	/* an output that could not be written counts more than a difference */
 	return written && is_verdict(status) ? written : status;
 }

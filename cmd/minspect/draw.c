@@ -62,7 +62,7 @@ static int save_page(const char *path, struct mpk_page *page)
 
 int minspect_html(const struct minspect_options *o)
 {
-	static const struct minspect_action action = { .look = draw_add_file };
+	static const struct minspect_action action = { .look = draw_add_file, .is_verbatim = true };
 	MPK_CLEANUP(mpk_page_fini) struct mpk_page page;
 
 	/* Several files are shown side by side, one has the page for itself. */
@@ -107,7 +107,7 @@ static int draw_graph(const struct minspect_options *o, struct minspect_look *l)
 
 int minspect_dot(const struct minspect_options *o)
 {
-	static const struct minspect_action action = { .look = draw_graph };
+	static const struct minspect_action action = { .look = draw_graph, .is_verbatim = true };
 
 	if (strcmp(o->dot, "tree") != 0 && strcmp(o->dot, "model") != 0)
 		return mpk_diag_usage("--dot takes tree or model, not '%s'",

@@ -63,7 +63,9 @@ static int declare(const struct minspect_options *o, struct minspect_look *l)
 
 int minspect_header(const struct minspect_options *o)
 {
-	static const struct minspect_action action = { .look = declare, .single = "header" };
+	static const struct minspect_action action = { .look = declare,
+						       .is_verbatim = true,
+						       .single = "header" };
 
 	if (o->file_count != 1)
 		return mpk_diag_usage("--header takes one file, not %zu", o->file_count);

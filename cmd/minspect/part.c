@@ -60,7 +60,9 @@ static int show(const struct minspect_options *o, struct minspect_look *l)
 
 int minspect_part(const struct minspect_options *o)
 {
-	static const struct minspect_action action = { .look = show, .single = "show" };
+	static const struct minspect_action action = { .look = show,
+						       .is_verbatim = true,
+						       .single = "show" };
 
 	if (o->json)
 		return mpk_diag_usage("--show gives the bytes as they are; --json describes them "

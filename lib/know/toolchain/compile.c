@@ -206,7 +206,8 @@ static void add_flags(const struct mpk_compilation *c, struct mpk_argv *v, const
 		mpk_argv_add(v, "-fPIC");
 	add_prefix_maps(c, v);
 	/* GCC puts random numbers into names that must differ between objects */
-	mpk_argv_printf(v, "-frandom-seed=%s", seed);
+	/* distcc takes what ends like a source for the source */
+	mpk_argv_printf(v, "-frandom-seed=%s:", seed);
 	if (own)
 		mpk_argv_add_all(v, own);
 	mpk_argv_add_all(v, &t->cflags);

@@ -10,6 +10,8 @@
 #include "text/phrase.h"
 #include "text/table.h"
 
+enum { NAME_MAX_SHOWN = 36 };
+
 /* "cpu", "opencl:0" */
 static const char *device_name(struct mpk_dldevice device, char out[32])
 {
@@ -48,29 +50,51 @@ static void put_time(struct mpk_table *t, double seconds)
 	mpk_table_cell(t, "%s", mpk_strbuf_text(&text));
 }
 
-static void profile_put_head(struct mpk_table *t)
+/* The columns, without those of -v: then the table fits 80 columns, as long as names do. */
+static void profile_put_head(struct mpk_table *t, struct mpk_style style)
 {
-	static const char *const words[] = { "operator", "device", "calls", "total",
-					     "mean",     "min",    "max",   "share" };
+	static const struct {
+		const char *word;
+		bool is_verbose;
+	} columns[] = { { "operator", false }, { "device", false }, { "calls", false },
+			{ "total", false },    { "mean", false },   { "min", true },
+			{ "max", true },       { "share", false } };
 
 	mpk_table_row(t);
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(words); i++)
-		mpk_table_cell(t, "%s", words[i]);
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(columns); i++)
+		if (style.verbose || !columns[i].is_verbose)
+			mpk_table_cell(t, "%s", columns[i].word);
 }
 
-/* One operator. Its name is a text of the file and may have control characters. */
-static void profile_put_row(const struct mpk_profile_row *r, double total, struct mpk_table *t)
+/* A name is a text of the file and may have control characters. A long one is cut in its middle, as
+ * those of TVM begin and end alike; -v shows it. */
+static void put_operator(struct mpk_table *t, struct mpk_span name, struct mpk_style style)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
+
+	mpk_escape(&text, name);
+	if (style.verbose || text.len <= NAME_MAX_SHOWN)
+		mpk_table_cell(t, "%s", mpk_strbuf_text(&text));
+	else
+		mpk_table_cell(t, "%.*s...%s", NAME_MAX_SHOWN / 2 - 2, text.data,
+			       text.data + text.len - (NAME_MAX_SHOWN / 2 - 1));
+}
+
+static void profile_put_row(const struct mpk_profile_row *r, double total, struct mpk_style style,
+			    struct mpk_table *t)
 {
 	char device[32];
 
 	mpk_table_row(t);
-	mpk_table_cell(t, "%s", MPK_QUOTE(r->name));
+	put_operator(t, r->name, style);
 	mpk_table_cell(t, "%s", device_name(r->device, device));
 	mpk_table_cell(t, "%" PRIu64, r->calls);
 	put_time(t, r->total);
 	put_time(t, r->total / (double)(r->calls ? r->calls : 1));
-	put_time(t, r->min);
-	put_time(t, r->max);
+	if (style.verbose) {
+		put_time(t, r->min);
+		put_time(t, r->max);
+	}
 	mpk_table_cell(t, "%5.1f%%", profile_share(r->total, total));
 }
 
@@ -122,14 +146,13 @@ static void put_sums(const struct mpk_profile *p, double total, struct mpk_strbu
 static void profile_text(const void *what, struct mpk_style style, struct mpk_strbuf *out)
 {
 	const struct mpk_profile *p = what;
-	/* columns 2 to 7 are numbers */
+	/* columns from 2 on are numbers */
 	struct mpk_table t = { .right = 0xfc };
 	double total = sum(p);
 
-	(void)style;
-	profile_put_head(&t);
+	profile_put_head(&t, style);
 	for (size_t i = 0; i < p->row_count; i++)
-		profile_put_row(&p->rows[i], total, &t);
+		profile_put_row(&p->rows[i], total, style, &t);
 	mpk_table_print(&t, "", out);
 	mpk_table_fini(&t);
 	put_sums(p, total, out);
@@ -138,20 +161,12 @@ static void profile_text(const void *what, struct mpk_style style, struct mpk_st
 /* --- JSON ----------------------------------------------------------------------------------- */
 
 /* Words for JSON and for the categories of a trace: they stay as they are. */
-static const char *kind_name(enum mpk_operator_kind kind)
-{
-	switch (kind) {
-	case MPK_OPERATOR_KERNEL:
-		return "kernel";
-	case MPK_OPERATOR_COPY:
-		return "copy";
-	case MPK_OPERATOR_BUILTIN:
-		return "builtin";
-	case MPK_OPERATOR_CONTROL:
-		break;
-	}
-	return "control";
-}
+static const char *const kinds[] = {
+	[MPK_OPERATOR_KERNEL] = "kernel",
+	[MPK_OPERATOR_COPY] = "copy",
+	[MPK_OPERATOR_BUILTIN] = "builtin",
+	[MPK_OPERATOR_CONTROL] = "control",
+};
 
 static void profile_json(const void *what, struct mpk_json *j, struct mpk_json_at *at)
 {
@@ -170,7 +185,7 @@ static void profile_json(const void *what, struct mpk_json *j, struct mpk_json_a
 		struct mpk_json_at *o = mpk_json_object(j, list, NULL);
 
 		mpk_json_span(j, o, "name", r->name);
-		mpk_json_text(j, o, "kind", kind_name(r->kind));
+		mpk_json_text(j, o, "kind", kinds[r->kind]);
 		mpk_json_text(j, o, "device", device_name(r->device, device));
 		mpk_json_u64(j, o, "calls", r->calls);
 		mpk_json_f64(j, o, "total", r->total);
@@ -219,7 +234,7 @@ static void put_event(const struct mpk_profile *p, const struct mpk_profile_even
 	mpk_strbuf_puts(out, ",\n{\"ph\": \"X\", \"pid\": 1, ");
 	mpk_strbuf_printf(out, "\"tid\": %zu, \"ts\": %.3f, \"dur\": %.3f, \"cat\": \"%s\", ",
 			  thread_of(p, r->device), e->start * 1e6, e->seconds * 1e6,
-			  kind_name(r->kind));
+			  kinds[r->kind]);
 	mpk_strbuf_puts(out, "\"name\": ");
 	/* a name has any bytes, JSON is UTF-8 (RFC 8259) */
 	mpk_escape_json(out, r->name, "\\ufffd");

@@ -472,7 +472,6 @@ static enum mpk_code read_devices(struct sizer *s, struct mpk_size *out)
 		return MPK_OK;
 	MPK_TRY(read_rows(s, out));
 	MPK_TRY(mpk_device_each(s->view, size_read_container, &r, s->err));
-	sort_largest(&s->kernels); /* there may be thousands */
 	return find_same(&r, out, s->err);
 }
 
@@ -488,6 +487,9 @@ enum mpk_code mpk_size_read(const struct mpk_view *view, struct mpk_arena *arena
 		MPK_TRY(read_embedded(&s, &view->embedded[i]));
 	s.shows_all = false;
 	MPK_TRY(read_devices(&s, &size));
+	/* Modules stay in the order of the tree: there are few, and their paths are looked for. */
+	sort_largest(&s.files);
+	sort_largest(&s.kernels);
 	MPK_TRY(size_settle(&s, &s.sections, &size.sections));
 	MPK_TRY(size_settle(&s, &s.modules, &size.modules));
 	MPK_TRY(size_settle(&s, &s.files, &size.files));

@@ -39,8 +39,10 @@ struct mpk_size {
 	struct mpk_size_list sections; /* largest first; empty for a bare blob */
 	uint64_t other;                /* headers, padding and, in archives, other members */
 	struct mpk_size_list modules;  /* their payloads, by kind */
-	struct mpk_size_list files;    /* that --extract would write, as far as they stand there */
-	struct mpk_size_list kernels;  /* machine code by kernel, where the format tells */
+	struct mpk_size_list
+		files; /* that --extract would write, as far as they stand there; largest first */
+	struct mpk_size_list
+		kernels; /* machine code by kernel, where the format tells; largest first */
 	struct mpk_size_list
 		sorted; /* files whose copies are named, by length and content, longest first */
 	const struct mpk_size_copies *copies; /* runs of sorted; longest first */

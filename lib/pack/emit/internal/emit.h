@@ -33,8 +33,9 @@ struct mpk_csource {
 	unsigned align;               /* of the bytes in memory; 16: as TVM has them */
 	uint64_t size;                /* INCBIN: of the file, bytes */
 	bool lrodata;                 /* STUB: in .lrodata, not .rodata */
-	const char *register_fn;      /* system library: called with name and address; NULL */
-	const char *note;             /* text of the note (elf/note.h), for ELF; NULL */
+	unsigned lead; /* STUB: zeros before it, from a page of the file on; less than a page */
+	const char *register_fn; /* system library: called with name and address; NULL */
+	const char *note;        /* text of the note (elf/note.h), for ELF; NULL */
 };
 
 /* mpk_csource_store - write the source to a file

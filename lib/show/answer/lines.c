@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Makes lines readable after they were made: symbols of C++ get the names that were written, and long
+ * lines are broken where arguments end. It stands behind all answers, so that none has to know the
+ * width of the terminal, and a table that is wider than it is broken like any other line. */
+#include "answer/lines.h"
+
+#include <string.h>
+
+#include "itanium/demangle.h"
+
+enum { NAME_WIDTH = 96, INDENT = 4, PIECE = 64 << 10 };
+
+static bool lines_is_word(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+	       c == '_' || c == '$';
+}
+
+/* What a user pastes into a shell. */
+static bool is_command(struct mpk_span line)
+{
+	size_t at = 0;
+
+	while (at < line.len && line.data[at] == ' ')
+		at++;
+	line = mpk_span_of(line.data + at, line.len - at);
+	return mpk_span_starts(line, "minspect ") || mpk_span_starts(line, "mpack ");
+}
+
+/* --- names of C++ ------------------------------------------------------------------------------ */
+
+/* The longest form that is not too long. Returns  false: it is no such symbol */
+static bool put_name(struct mpk_span symbol, bool has_params, struct mpk_strbuf *out)
+{
+	static const struct mpk_demangle_form forms[] = {
+		{ .deepest = 0 },
+		{ .no_params = true },
+		{ .no_params = true, .deepest = 2 },
+		{ .no_params = true, .deepest = 1 },
+	};
+	size_t len = out->len;
+
+	for (size_t i = has_params; i < MPK_ARRAY_COUNT(forms); i++) {
+		out->len = len;
+		if (!mpk_demangle(symbol, forms[i], out))
+			return false;
+		if (out->len - len <= NAME_WIDTH)
+			break;
+	}
+	return true;
+}
+
+/* The end of a symbol that begins at begin. Clones have dots in theirs; a dot at the end is of a sentence. */
+static size_t symbol_end(struct mpk_span line, size_t begin)
+{
+	size_t at = begin;
+
+	while (at < line.len &&
+	       (lines_is_word((char)line.data[at]) || (line.data[at] == '.' && at + 1 < line.len &&
+						       lines_is_word((char)line.data[at + 1]))))
+		at++;
+	return at;
+}
+
+static void put_names(struct mpk_span line, struct mpk_strbuf *out)
+{
+	size_t from = 0, at = 0;
+
+	while (at + 2 < line.len) {
+		const uint8_t *found = memmem(line.data + at, line.len - at, "_Z", 2);
+		size_t begin = found ? (size_t)(found - line.data) : line.len, end;
+		char before = begin && found ? (char)line.data[begin - 1] : ' ';
+
+		if (!found)
+			break;
+		end = symbol_end(line, begin);
+		at = end > begin ? end : begin + 2;
+		if (lines_is_word(before) || before == '#')
+			continue;
+		mpk_strbuf_put(out, (const char *)line.data + from, begin - from);
+		from = begin;
+		if (put_name(mpk_span_of(line.data + begin, end - begin),
+			     end < line.len && line.data[end] == '(', out))
+			from = end;
+	}
+	mpk_strbuf_put(out, (const char *)line.data + from, line.len - from);
+}
+
+/* --- breaking lines ------------------------------------------------------------------------------ */
+
+/* The bytes of what stands at s: a colour, which has no width, or a character. */
+static size_t next(struct mpk_span s, size_t *columns)
+{
+	size_t n = 1;
+
+	*columns = 1;
+	if (s.data[0] == '\033') {
+		while (n < s.len && s.data[n] != 'm')
+			n++;
+		*columns = 0;
+		return n < s.len ? n + 1 : n;
+	}
+	while (n < s.len && (s.data[n] & 0xc0) == 0x80)
+		n++;
+	return n;
+}
+
+static size_t width_of(struct mpk_span s)
+{
+	size_t width = 0, columns;
+
+	for (size_t at = 0; at < s.len; width += columns)
+		at += next(mpk_span_of(s.data + at, s.len - at), &columns);
+	return width;
+}
+
+static int depth_after(char c, int depth)
+{
+	if (c == '(' || c == '[' || c == '{')
+		return depth + 1;
+	return depth && (c == ')' || c == ']' || c == '}') ? depth - 1 : depth;
+}
+
+/* Where a line can be broken. */
+struct place {
+	size_t at;
+	unsigned cost; /* the less, the better */
+	bool is_there;
+};
+
+/* Of equal places the last. */
+static void keep_better(struct place *best, size_t at, unsigned cost)
+{
+	if (!best->is_there || cost <= best->cost)
+		*best = (struct place){ at, cost, true };
+}
+
+/* A blank between arguments or columns costs least, one within an argument more; of a command line one
+ * in front of an option. */
+static unsigned cost_of(struct mpk_span s, size_t at, int depth, bool command)
+{
+	if (command)
+		return at + 1 < s.len && s.data[at + 1] == '-' ? 0 : 4;
+
+	bool is_behind_comma = s.data[at - 1] == ',' || s.data[at - 1] == ';';
+	bool is_of_columns = depth == 0 && at + 1 < s.len && s.data[at + 1] == ' ';
+
+	return 2 * (unsigned)(depth > 1 ? depth - 1 : 0) + !(is_behind_comma || is_of_columns);
+}
+
+/* The first of several blanks. */
+static bool can_break(struct mpk_span s, size_t at)
+{
+	return s.data[at] == ' ' && at && s.data[at - 1] != ' ';
+}
+
+/* The blank to break at, so that at most room columns are in front of it, if there is one; s.len: there is none. A
+ * place in the first third would leave a short line, and counts only where there is no other.
+ * @skip   columns at the beginning that are kept together */
+static size_t find_break(struct mpk_span s, size_t skip, size_t room, int depth, bool command)
+{
+	struct place late = { .at = s.len }, any = late;
+	size_t column = 0, columns;
+	bool is_quoted = false;
+
+	for (size_t at = 0, n; at < s.len; at += n, column += columns) {
+		char c = (char)s.data[at];
+
+		n = next(mpk_span_of(s.data + at, s.len - at), &columns);
+		is_quoted ^= command && c == '\'';
+		depth = depth_after(c, depth);
+		if (column > room && any.is_there)
+			break;
+		if (column < skip || is_quoted || !can_break(s, at))
+			continue;
+		keep_better(&any, at, cost_of(s, at, depth, command));
+		if (command || column >= skip + (room - skip) / 3)
+			keep_better(&late, at, cost_of(s, at, depth, command));
+		if (column > room)
+			break;
+	}
+	return late.is_there ? late.at : any.at;
+}
+
+/* What a further line begins with, of the line's own beginning: blanks, and the lines of a tree that go on. Returns
+ * its columns */
+static size_t put_indent(struct mpk_span line, struct mpk_strbuf *out)
+{
+	static const struct {
+		const char *from, *to;
+	} rows[] = { { " ", " " }, { "│", "│" }, { "├", "│" }, { "└", " " },
+		     { "─", " " }, { "|", "|" }, { "`", " " }, { "-", " " } };
+	size_t width = 0, at = 0;
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(rows); i++) {
+		if (!mpk_span_starts(mpk_span_of(line.data + at, line.len - at), rows[i].from))
+			continue;
+		mpk_strbuf_puts(out, rows[i].to);
+		at += strlen(rows[i].from);
+		width++;
+		i = SIZE_MAX; /* the next one, from the first row on */
+	}
+	return width;
+}
+
+static void put_wrapped(struct mpk_span line, size_t width, struct mpk_strbuf *out)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf begin = { 0 };
+	bool command = is_command(line);
+	size_t skip = put_indent(line, &begin), further = skip + INDENT, used = 0;
+	int depth = 0;
+
+	if (command) /* "minspect --run" stays together */
+		skip += strlen("minspect --");
+	while (further + 16 < width && used + width_of(line) > width) {
+		size_t room = width - used - (command ? 2 : 0);
+		size_t at = find_break(line, skip, room, depth, command);
+
+		if (at == line.len)
+			break;
+		for (size_t i = 0; i < at; i++)
+			depth = depth_after((char)line.data[i], depth);
+		mpk_strbuf_put(out, (const char *)line.data, at);
+		mpk_strbuf_puts(out, command ? " \\\n" : "\n");
+		while (at < line.len && line.data[at] == ' ')
+			at++;
+		line = mpk_span_of(line.data + at, line.len - at);
+		mpk_strbuf_put(out, begin.data, begin.len);
+		mpk_strbuf_printf(out, "%*s", INDENT, "");
+		used = further;
+		skip = 0;
+	}
+	mpk_strbuf_put_span(out, line);
+}
+
+/* --- all of it ------------------------------------------------------------------------------------ */
+
+static void put_line(struct mpk_lines *l, struct mpk_span line)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf named = { 0 };
+
+	if (!l->mangled && !is_command(line) && mpk_span_has(line, "_Z")) {
+		put_names(line, &named);
+		if (!named.failed)
+			line = mpk_span_of(named.data, named.len);
+	}
+	/* Bytes are at least as many as columns. */
+	if (l->width && line.len > l->width)
+		put_wrapped(line, l->width, &l->out);
+	else
+		mpk_strbuf_put_span(&l->out, line);
+}
+
+static void lines_pass(struct mpk_lines *l)
+{
+	if (l->out.len)
+		l->take(l->out.data, l->out.len, l->arg);
+	l->out.len = 0;
+}
+
+void mpk_lines_put(const char *text, size_t len, void *lines)
+{
+	struct mpk_lines *l = lines;
+	const char *end;
+
+	while ((end = memchr(text, '\n', len))) {
+		size_t n = (size_t)(end - text);
+
+		if (l->begun.len) {
+			mpk_strbuf_put(&l->begun, text, n);
+			put_line(l, mpk_span_of(l->begun.data, l->begun.len));
+			l->begun.len = 0;
+		} else {
+			put_line(l, mpk_span_of(text, n));
+		}
+		mpk_strbuf_putc(&l->out, '\n');
+		if (l->out.len >= PIECE)
+			lines_pass(l);
+		text = end + 1;
+		len -= n + 1;
+	}
+	mpk_strbuf_put(&l->begun, text, len);
+	lines_pass(l);
+}
+
+bool mpk_lines_end(struct mpk_lines *l)
+{
+	bool is_whole;
+
+	if (l->begun.len)
+		put_line(l, mpk_span_of(l->begun.data, l->begun.len));
+	lines_pass(l);
+	is_whole = !l->begun.failed && !l->out.failed;
+	mpk_strbuf_fini(&l->begun);
+	mpk_strbuf_fini(&l->out);
+	return is_whole;
+}

@@ -12,8 +12,9 @@ for target in x86_64-linux-gnu aarch64-linux-gnu; do
 				-nogpulib -nogpuinc -O2 -fPIC -c data/gpu/$name.hip -o $name.o
 		done
 		# LLVM 19 unpacks no bundle that another one follows
+		test "$mode" && more='' || more=second.o
 		# shellcheck disable=SC2086
-		ld.lld-19 -shared first.o $(test "$mode" || echo second.o) -o hip.so
+		ld.lld-19 -shared first.o $more -o hip.so
 		for keep in gfx906 gfx90a,gfx1100; do
 			mpack thin hip.so -o out.so --keep $keep --force
 			minspect --verify out.so

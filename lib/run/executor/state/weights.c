@@ -238,7 +238,7 @@ static enum mpk_code numbered(const char *name, const struct mpk_value *args, si
 }
 
 static enum mpk_code weights_named(const char *name, const struct mpk_value *names, size_t count,
-			   struct mpk_value *out, struct mpk_error *err)
+				   struct mpk_value *out, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_value_drop) struct mpk_value made = { 0 };
 	struct pool *p;
@@ -282,8 +282,8 @@ static enum mpk_code params_named(const struct mpk_value *args, size_t count,
 static enum mpk_code params_unpacked(const struct mpk_value *args, size_t count,
 				     struct mpk_value *result, struct mpk_error *err)
 {
-	return weights_named("vm.builtin.param_array_from_cache_by_name_unpacked", args, count, result,
-		     err);
+	return weights_named("vm.builtin.param_array_from_cache_by_name_unpacked", args, count,
+			     result, err);
 }
 
 /* --- as a module --------------------------------------------------------------------------------- */

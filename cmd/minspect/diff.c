@@ -37,9 +37,45 @@ static int diff_file(const struct minspect_options *o, struct minspect_look *l)
 	return status;
 }
 
+static enum mpk_code diff_open_weights(struct minspect_file *file, struct mpk_weightfile *out,
+				       struct mpk_error *err)
+{
+	*out = (struct mpk_weightfile){ 0 };
+	if (file->is_weights)
+		return minspect_weights_open(file, out, err);
+	(void)mpk_fail(err, MPK_E_UNSUPPORTED,
+		       "this is no file of weights, which the other one is");
+	mpk_error_at_file(err, file->name);
+	return MPK_E_UNSUPPORTED;
+}
+
+static int diff_weights(const struct minspect_options *o, struct minspect_look *l,
+			const struct mpk_weightfile *f)
+{
+	struct minspect_file other;
+	struct mpk_weightfile older = { 0 };
+	struct mpk_error err = { 0 };
+	struct mpk_diff found = { 0 };
+	enum mpk_code code = minspect_file_open(o->diff, &other, &err);
+
+	if (code == MPK_OK || other.is_weights)
+		code = diff_open_weights(&other, &older, &err);
+	if (code == MPK_OK)
+		code = mpk_weightfile_diff(&older, f, &l->file->arena, &found, &err);
+	if (code == MPK_OK && (found.count || l->json || o->markdown))
+		minspect_answer(o, l, &mpk_answer_diff, &found);
+	int status = code != MPK_OK ? mpk_diag_error(&err)
+		     : found.count  ? MPK_EXIT_DIFFERENT
+				    : MPK_EXIT_OK;
+
+	mpk_weight_set_close(&older.set);
+	minspect_file_close(&other);
+	return status;
+}
+
 int minspect_diff(const struct minspect_options *o)
 {
-	static const struct minspect_action action = { .look = diff_file };
+	static const struct minspect_action action = { .look = diff_file, .weights = diff_weights };
 
 	if (o->markdown && o->json)
 		return mpk_diag_usage("--markdown and --json are two forms; give one of them");

@@ -206,6 +206,36 @@ static int look_opened(struct looking *k, struct minspect_file *file, enum mpk_c
 	return status;
 }
 
+enum mpk_code minspect_weights_open(struct minspect_file *file, struct mpk_weightfile *out,
+				    struct mpk_error *err)
+{
+	enum mpk_code code;
+
+	*out = (struct mpk_weightfile){ .name = file->name, .bytes = file->bytes.len };
+	code = mpk_weight_set_open(file->bytes, file->name, &file->arena, &out->set, err);
+	for (size_t i = 0; out->set.places && i < out->set.weights.shard_count; i++)
+		minspect_memory_grow(out->set.places[i].map.bytes.len);
+	if (code != MPK_OK)
+		mpk_error_at_file(err, file->name);
+	return code;
+}
+
+static int look_weights(struct looking *k, struct minspect_file *file)
+{
+	struct mpk_weightfile f;
+	struct mpk_error err = { 0 };
+	enum mpk_code code = minspect_weights_open(file, &f, &err);
+	bool is_refused = code == MPK_E_CORRUPT && k->action->refuse;
+	int status = code == MPK_OK ? k->action->weights(k->o, k->l, &f)
+		     : is_refused   ? k->action->refuse(k->o, k->l, &err)
+				    : minspect_report(k->l, &err);
+
+	if (is_verdict(status) && mpk_mappings_check(&err) != MPK_OK)
+		status = mpk_diag_error(&err);
+	mpk_weight_set_close(&f.set);
+	return status;
+}
+
 /* Of an archive the libraries are what a filter chooses. */
 static int look_archive(struct looking *k)
 {
@@ -263,7 +293,12 @@ static int document_look(struct looking *k, const char *name)
 	} else {
 		if (l->json)
 			l->at = mpk_json_object(l->json, l->files, NULL);
-		status = is_archive ? look_archive(k) : look_opened(k, &file, code, &err);
+		if (is_archive)
+			status = look_archive(k);
+		else
+			status = file.is_weights && k->action->weights
+					 ? look_weights(k, &file)
+					 : look_opened(k, &file, code, &err);
 	}
 	l->file = NULL;
 	minspect_file_close(&file);

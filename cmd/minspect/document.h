@@ -8,6 +8,7 @@
 #include "minspect/minspect.h"
 #include "model/view.h"
 #include "text/json.h"
+#include "weightfile/weightfile.h"
 
 /* One file under one action. */
 struct minspect_look {
@@ -36,6 +37,9 @@ struct minspect_action {
 	/* Looks at a zip archive that is named without a member; returns an exit status. NULL: the
 	 * libraries in it are looked at that hold something. */
 	int (*archive)(struct minspect_look *l);
+	/* Looks at a file of weights; NULL: that is an error. */
+	int (*weights)(const struct minspect_options *o, struct minspect_look *l,
+		       const struct mpk_weightfile *f);
 	bool is_verbatim; /* its text is out of a file, or for programs: no line of it is changed */
 	const char *single; /* "extract": this action takes one library alone; NULL: any number */
 };
@@ -68,6 +72,11 @@ void minspect_separate(struct minspect_look *l);
 
 /* minspect_print_json - the document to standard output; frees it; returns an exit status */
 int minspect_print_json(struct mpk_json *j);
+
+/* minspect_weights_open - a file of weights with its shards, which count as files that are inspected
+ * Returns  as mpk_weight_set_open, the error carrying the file's name. mpk_weight_set_close in every case. */
+enum mpk_code minspect_weights_open(struct minspect_file *file, struct mpk_weightfile *out,
+				    struct mpk_error *err) MPK_MUST_CHECK;
 
 /* minspect_save - write a file that appears whole or not at all; "-": standard output
  * Returns  an exit status; an error is printed with the name of the file */

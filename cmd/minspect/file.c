@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "text/escape.h"
+#include "weights/weights.h"
 #include "zip/zip.h"
 
 /* "lib.a(devc.o)": the member; NULL when there is a file of the whole name. */
@@ -98,6 +99,12 @@ static enum mpk_code open_image(struct minspect_file *f, const char *member, str
 {
 	struct mpk_image *image = &f->image;
 
+	f->is_weights = !member && mpk_weights_format_of(f->bytes);
+	if (f->is_weights)
+		return mpk_fail(
+			err, MPK_E_UNSUPPORTED,
+			"this is a %s: it can be listed, verified, compared and given to --params, and holds no compiled module",
+			mpk_weights_format_of(f->bytes)->title);
 	MPK_TRY(mpk_image_open(f->bytes, member, &f->arena, image, err));
 	if (image->has_blob)
 		return mpk_blob_read(image->blob, image->gen, &f->arena, &f->tree, err);

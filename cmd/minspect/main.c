@@ -130,14 +130,32 @@ static int check_first(const char *word)
 	return MPK_EXIT_OK;
 }
 
+/* The shards of weights that a JSON document names lie in its folder. */
+static void confine_shards(struct mpk_confine *c, const char *path)
+{
+	const char *slash = path ? strrchr(path, '/') : NULL;
+	size_t len = path ? strlen(path) : 0;
+	char *folder;
+
+	if (len < 5 || strcmp(path + len - 5, ".json") != 0)
+		return;
+	/* lives as long as the process, as command lines do */
+	folder = slash ? strndup(path, (size_t)(slash + 1 - path)) : strdup(".");
+	mpk_confine_input(c, folder);
+	c->failed |= !folder;
+}
+
 /* An inspection reads the files of its command line, and writes next to its outputs. */
 static void confine_action(void)
 {
 	const struct minspect_options *o = &minspect_options;
 	struct mpk_confine c = { 0 };
 
-	for (size_t i = 0; i < o->file_count; i++)
+	for (size_t i = 0; i < o->file_count; i++) {
 		mpk_confine_input(&c, o->files[i]);
+		confine_shards(&c, o->files[i]);
+	}
+	confine_shards(&c, o->diff);
 	/* All options that were given belong to this action: check_belongings saw to it. */
 	mpk_confine_options(&c, minspect_command.options);
 	if (o->update_baseline) /* makes an output of an input */

@@ -90,12 +90,13 @@ struct minspect_file {
 	struct mpk_image image;
 	struct mpk_tree tree; /* when image.has_blob */
 	bool member_alone;    /* a member was named: "lib.a(devc.o)" */
+	bool is_weights;      /* a file of weights: what bytes hold is read by formats/weights */
 	/* of objects that were linked to be called: then all else is of the linked library */
 	struct mpk_loadable loadable;
 };
 
 /* minspect_file_open - open FILE, also "lib.a(devc.o)", "app.whl!/pkg/lib.so" and "-"
- * Returns  MPK_OK; MPK_E_NO_BLOB when there is neither a blob nor a function in it, with
+ * Returns  MPK_OK; MPK_E_UNSUPPORTED for a file of weights, with is_weights and bytes filled; MPK_E_NO_BLOB when there is neither a blob nor a function in it, with
  *          everything else filled, and for a zip archive without a name in it when libraries is
  *          filled; else as mpk_mapping_open, mpk_image_open and
  *          mpk_blob_read say, the error carrying the file's name.

@@ -244,9 +244,22 @@ static int list_functions(const struct minspect_options *o, struct minspect_look
 	return MPK_EXIT_OK;
 }
 
+static int list_weights(const struct minspect_options *o, struct minspect_look *l,
+			const struct mpk_weightfile *f)
+{
+	struct mpk_weightfile shown = *f;
+
+	shown.filter = l->choice.filter.count ? &l->choice.filter : NULL;
+	shown.has_figures = mpk_common.verbose > 0;
+	minspect_answer(o, l, &mpk_answer_weights, &shown);
+	return MPK_EXIT_OK;
+}
+
 int minspect_show(const struct minspect_options *o)
 {
-	static const struct minspect_action action = { .look = summarize, .archive = list_archive };
+	static const struct minspect_action action = { .look = summarize,
+						       .archive = list_archive,
+						       .weights = list_weights };
 
 	return minspect_each(o, &action, NULL);
 }

@@ -8,6 +8,7 @@
 
 #include "common/diag.h"
 #include "common/progress.h"
+#include "io/digest.h"
 #include "minspect/document.h"
 
 static struct mpk_public_keys keys; /* of --pubkey */
@@ -50,6 +51,25 @@ static int verify_file(const struct minspect_options *o, struct minspect_look *l
 	return verify_finish(o, l, &report);
 }
 
+static int verify_weights(const struct minspect_options *o, struct minspect_look *l,
+			  const struct mpk_weightfile *f)
+{
+	static const struct mpk_tap tap = { verify_see, NULL };
+	struct mpk_report report = { 0 };
+	struct mpk_error err = { 0 };
+	uint64_t bytes = f->bytes;
+
+	for (size_t i = 0; i < f->set.weights.shard_count; i++)
+		bytes += f->set.places[i].map.bytes.len;
+	mpk_progress_begin("verifying", bytes);
+	enum mpk_code code = mpk_weightfile_verify(f, &tap, &report, &err);
+	mpk_progress_end();
+	if (code == MPK_OK)
+		return verify_finish(o, l, &report);
+	mpk_report_fini(&report);
+	return mpk_diag_error(&err);
+}
+
 /* A file that cannot be read at all is the first thing that verification finds. */
 static int verify_refuse(const struct minspect_options *o, struct minspect_look *l,
 			 const struct mpk_error *err)
@@ -66,6 +86,10 @@ int minspect_verify_prepare(const struct minspect_options *o)
 {
 	struct mpk_error err = { 0 };
 
+	/* What computes the checksums of shards; where it is missing, those that need it say so. */
+	MPK_CLEANUP(mpk_digest_fini) struct mpk_digest digest = { 0 };
+
+	(void)!mpk_digest_init(&digest, MPK_DIGEST_MD5, NULL);
 	if (!o->pubkey || (mpk_public_keys_read(o->pubkey, &keys, &err) == MPK_OK &&
 			   mpk_ed25519_prepare(&err) == MPK_OK))
 		return MPK_EXIT_OK;
@@ -75,7 +99,8 @@ int minspect_verify_prepare(const struct minspect_options *o)
 int minspect_verify(const struct minspect_options *o)
 {
 	static const struct minspect_action action = { .look = verify_file,
-						       .refuse = verify_refuse };
+						       .refuse = verify_refuse,
+						       .weights = verify_weights };
 
 	return minspect_each(o, &action, NULL);
 }

@@ -59,6 +59,8 @@ static const struct mpk_option options[] = {
 	  .target = &opt.jobs },
 	{ 0, "standalone", MPK_OPT_FLAG, NULL, "a library of models that needs no runtime",
 	  .target = &opt.standalone, .decides_bytes = true },
+	{ 0, "page-align", MPK_OPT_FLAG, NULL, "begin the largest payload at a page of the file",
+	  .target = &opt.page_align, .decides_bytes = true },
 	{ 0, "system-lib", MPK_OPT_FLAG, NULL, "register the blob at start, for static linking",
 	  .target = &opt.system_lib, .decides_bytes = true },
 	{ 0, "prefix", MPK_OPT_TEXT, "P", "prefix of a system library's symbols",
@@ -225,6 +227,7 @@ static enum mpk_code fill_emit(struct mpk_input *in, struct mpk_emit *e, struct 
 	e->sources = parts->sources;
 	e->source_count = parts->source_count;
 	e->via_c = mpk_build_is_via_c(&opt);
+	e->page_align = opt.page_align;
 	e->system_lib = opt.system_lib;
 	e->prefix = opt.prefix ? opt.prefix : "";
 	e->tools.dir = parts->is_blob ? NULL : real_folder(&in->arena, parts->dir_named);
@@ -237,6 +240,7 @@ static enum mpk_code fill_emit(struct mpk_input *in, struct mpk_emit *e, struct 
 	e->tools.dry_run = opt.dry_run;
 	e->tools.no_sandbox = mpk_common.no_sandbox;
 	e->tools.sources_checked = true;
+	e->tools.libraries = parts->libraries;
 	MPK_TRY(list_args(&in->arena, &opt.cflags, &e->tools.cflags, err));
 	MPK_TRY(list_args(&in->arena, &opt.ldflags, &e->tools.ldflags, err));
 	MPK_TRY(mpk_compiler_find(&in->arena, opt.cc, opt.cxx, &e->tools.cc, &e->tools.cxx, err));

@@ -21,8 +21,8 @@ struct mpk_build_options {
 	const char *objects; /* of the library that is carried: that folder; NULL */
 	struct mpk_option_list cflags, ldflags;
 	const char *sign;
-	bool standalone, system_lib, dry_run, print_commands, fsync, check_repro, provenance,
-		allow_empty, force;
+	bool page_align, standalone, system_lib, dry_run, print_commands, fsync, check_repro,
+		provenance, allow_empty, force;
 };
 
 /* mpk_build_check_options - whether the options go together

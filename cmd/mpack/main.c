@@ -20,8 +20,9 @@ static const struct {
 	const char *name;
 	int (*run)(int argc, char **argv);
 } commands[] = {
-	{ "build", mpack_build }, { "check", mpack_check }, { "edit", mpack_edit },
-	{ "init", mpack_init },   { "sign", mpack_sign },   { "unpack", mpack_unpack },
+	{ "build", mpack_build },   { "check", mpack_check }, { "edit", mpack_edit },
+	{ "init", mpack_init },     { "sign", mpack_sign },   { "thin", mpack_thin },
+	{ "unpack", mpack_unpack },
 };
 
 /* What the other program does. */
@@ -108,6 +109,7 @@ int main(int argc, char **argv)
 			"  edit FILE -o OUT            swap payloads in a library or blob\n"
 			"  init FILE...                print a manifest filled in from kernels and code\n"
 			"  sign FILE -o OUT --key KEY  sign a library or object\n"
+			"  thin LIB|WHEEL -o OUT       take GPU code of other architectures out\n"
 			"  unpack FILE -o DIR          take one apart into a manifest and files\n"
 			"\n"
 			"mpack help COMMAND tells more. MANIFEST is ./" MPACK_MANIFEST

@@ -28,6 +28,10 @@ int mpack_init(int argc, char **argv);
  * Returns  the exit status */
 int mpack_sign(int argc, char **argv);
 
+/* mpack_thin - take GPU code out of a library or wheel; argv[0] is the command's name
+ * Returns  the exit status */
+int mpack_thin(int argc, char **argv);
+
 /* mpack_unpack - take a library or blob apart; argv[0] is the command's name
  * Returns  the exit status */
 int mpack_unpack(int argc, char **argv);

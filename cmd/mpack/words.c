@@ -78,6 +78,9 @@ static int check_words(const struct mpk_build_options *o, enum mpk_emit_kind kin
 {
 	if (o->via && strcmp(o->via, "llvm") != 0 && strcmp(o->via, "c") != 0)
 		return mpk_diag_usage("--via takes llvm or c, not '%s'", o->via);
+	if (o->page_align && (kind != MPK_EMIT_SO || o->standalone))
+		return mpk_diag_usage(
+			"--page-align is for shared libraries, .so, that are not standalone");
 	if (o->standalone && (kind != MPK_EMIT_SO || o->system_lib))
 		return mpk_diag_usage(
 			"--standalone makes a shared library, .so, that is no system library");

@@ -13,6 +13,7 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "base/rope.h"
 #include "base/span.h"
 
 struct mpk_cubin_param {
@@ -87,5 +88,16 @@ struct mpk_cubin_difference {
 enum mpk_code mpk_cubin_compare(struct mpk_span a, struct mpk_span b, struct mpk_arena *arena,
 				const struct mpk_cubin_difference **out, size_t *count,
 				struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_cubin_strip - the cubin without debug sections: .debug_*, .nv_debug_*, their relocations, and the same of the
+ * second form of code that cubins for sm_100 and later have
+ * Kernels, and all else that is loaded, stay to the byte; so do the numbers of sections.
+ * @bytes   the whole file; borrowed by out
+ * @out     is appended to; untouched when there is nothing to take out
+ * @dropped receives how many bytes of such sections there were
+ * Returns  MPK_OK; MPK_E_CORRUPT: parts beyond the end, tables over one another; MPK_E_UNSUPPORTED; MPK_E_NOMEM
+ * Format   FORMAT.md 7 */
+enum mpk_code mpk_cubin_strip(struct mpk_span bytes, struct mpk_rope *out, uint64_t *dropped,
+			      struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

@@ -9,6 +9,7 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "base/rope.h"
 #include "base/span.h"
 
 enum mpk_fatbin_kind {
@@ -33,10 +34,12 @@ struct mpk_fatbin_entry {
 	bool debug;
 	unsigned ptx_major, ptx_minor; /* PTX: its .version; else 0 */
 	enum mpk_fatbin_packing packing;
-	struct mpk_span data; /* the image, or its packed bytes; may end with padding */
-	uint64_t data_off;    /* of data in the payload */
-	uint64_t plain_bytes; /* of the image when unpacked */
-	struct mpk_span name; /* the source's name in debug builds; else empty */
+	struct mpk_span data;  /* the image, or its packed bytes; may end with padding */
+	uint64_t data_off;     /* of data in the payload */
+	uint64_t plain_bytes;  /* of the image when unpacked */
+	struct mpk_span name;  /* the source's name in debug builds; else empty */
+	struct mpk_span whole; /* header, image and padding, as they are in the container */
+	size_t head_bytes;     /* of the header in it */
 };
 
 struct mpk_fatbin {
@@ -80,6 +83,36 @@ enum mpk_code mpk_fatbin_head(struct mpk_span bytes,
 enum mpk_code mpk_fatbin_unpack(const struct mpk_fatbin_entry *e, uint64_t *left,
 				struct mpk_arena *arena, struct mpk_span *out,
 				struct mpk_error *err) MPK_MUST_CHECK;
+
+/* --- writing -------------------------------------------------------------------------------- */
+
+enum { MPK_FATBIN_HEADER_BYTES = 16, MPK_FATBIN_ALIGN = 8 };
+
+/* mpk_fatbin_put_header - append the header of a container
+ * @entry_bytes  of all entries that follow it; 0: a container without images, which drivers take for one
+ *          that has no code for their device */
+void mpk_fatbin_put_header(struct mpk_rope *out, uint64_t entry_bytes);
+
+/* mpk_fatbin_put_image - append an entry with another image
+ * What the header says of the architecture, the name and the options stays; the lengths, the packing and the flag
+ * of debug information are written anew. The image is padded to MPK_FATBIN_ALIGN.
+ * @e       what the entry was
+ * @image   its new bytes, packed as packing says; borrowed by out
+ * @plain_bytes  of the image when unpacked
+ * @debug   whether it has debug information
+ * Returns  MPK_OK; MPK_E_RANGE: an image of 4 GiB and more cannot be packed; MPK_E_NOMEM */
+enum mpk_code mpk_fatbin_put_image(struct mpk_rope *out, const struct mpk_fatbin_entry *e,
+				   const struct mpk_rope *image, enum mpk_fatbin_packing packing,
+				   uint64_t plain_bytes, bool debug,
+				   struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_fatbin_pack - compress an image as the toolkit does
+ * @packing LZ4 or zstd
+ * @out     in arena
+ * Returns  MPK_OK; MPK_E_RANGE: too large for LZ4; MPK_E_NOMEM */
+enum mpk_code mpk_fatbin_pack(struct mpk_span plain, enum mpk_fatbin_packing packing,
+			      struct mpk_arena *arena, struct mpk_span *out,
+			      struct mpk_error *err) MPK_MUST_CHECK;
 
 /* --- where fatbin headers probably are, in content that passes by once ---------------------
  *

@@ -143,6 +143,8 @@ static enum mpk_code fatbin_read_entry(struct mpk_cursor *c, struct mpk_fatbin_e
 	}
 	MPK_TRY(take_data(&h, &e, off, err));
 	MPK_TRY(fatbin_take_name(head, &h, &e, off, err));
+	e.whole = mpk_span_of(c->bytes.data + c->pos, at.pos - c->pos);
+	e.head_bytes = h.head_bytes;
 	*out = e;
 	*c = at;
 	return MPK_OK;

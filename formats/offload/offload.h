@@ -15,6 +15,7 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "base/rope.h"
 #include "base/span.h"
 
 /* One image. Texts are views of the container. */
@@ -25,6 +26,7 @@ struct mpk_offload_entry {
 	struct mpk_span data;   /* may be empty: that of the host is elsewhere */
 	uint64_t data_off;      /* of data in the container */
 	bool is_host;
+	struct mpk_span id; /* of a bundle: the identifier as it is stored; else empty */
 };
 
 struct mpk_offload {
@@ -106,5 +108,26 @@ enum mpk_code mpk_offload_unpack(const struct mpk_offload_packed *p, size_t most
 enum mpk_code mpk_offload_list_head(struct mpk_span bytes, struct mpk_arena *arena,
 				    struct mpk_offload *out, const uint64_t **sizes,
 				    struct mpk_error *err) MPK_MUST_CHECK;
+
+/* --- writing ---------------------------------------------------------------------------------- */
+
+/* mpk_offload_put_bundle - append a bundle of some of the images of another one
+ * Each image is as aligned in the bundle as it was, up to 4096 bytes, which loaders count on.
+ * @entries of the old bundle; images are borrowed by out
+ * @keep    of each whether it is in the new one
+ * Returns  MPK_OK; MPK_E_RANGE; MPK_E_NOMEM */
+enum mpk_code mpk_offload_put_bundle(struct mpk_rope *out, const struct mpk_offload_entry *entries,
+				     const bool *keep, size_t count,
+				     struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_offload_pack - a compressed bundle
+ * @as      gives version and method
+ * @bundle  what is in it
+ * @level   of the compressor, as its library counts them: zlib 1 - 9, zstd 1 - 19
+ * @out     in arena
+ * Returns  MPK_OK; MPK_E_RANGE: too large for the version; MPK_E_NOMEM */
+enum mpk_code mpk_offload_pack(const struct mpk_offload_packed *as, struct mpk_span bundle,
+			       int level, struct mpk_arena *arena, struct mpk_span *out,
+			       struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

@@ -109,6 +109,7 @@ static enum mpk_code read_heads(struct mpk_span bytes, struct mpk_arena *arena, 
 		MPK_TRY(mpk_read_u64(&c, "bundle: size", &out->sizes[i], err));
 		MPK_TRY(mpk_read_str(&c, "bundle: identifier", &id, err));
 		mpk_offload_split_id(id, &out->entries[i]);
+		out->entries[i].id = id;
 	}
 	out->head_bytes = mpk_cursor_offset(&c);
 	return MPK_OK;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* read.c - members, stored and deflated, held against their checksums */
-#include <string.h>
 #include <zlib.h>
 
 #include "deflate/deflate.h"

@@ -21,7 +21,11 @@ RUN_LIBS  := $(RUN_SO) $(O)/librun/libmpk-run.so $(O)/librun/libmpkrun.a $(O)/li
 RUN_STATE ?= 0
 RUN_CFLAGS  = -DMPK_RUN_STATE=$(RUN_STATE) $(filter-out -ftrivial-auto-var-init=zero,$(ALL_CFLAGS)) -ffunction-sections -fdata-sections \
 	-fno-asynchronous-unwind-tables -fno-unwind-tables -Wno-maybe-uninitialized -Os
-RUN_LDFLAGS = $(filter-out -fuse-ld=%,$(ALL_LDFLAGS)) -Wl,--gc-sections
+# Tables hold addresses, each of which takes 24 bytes to be relocated at load, and about one in the form that glibc reads
+# from 2.36 on. Empty: the old form, for older systems and other C libraries.
+RUN_RELR  ?= $(if $(filter x86_64,$(MACHINE)),-Wl$(COMMA)-z$(COMMA)pack-relative-relocs)
+COMMA     := ,
+RUN_LDFLAGS = $(filter-out -fuse-ld=%,$(ALL_LDFLAGS)) -Wl,--gc-sections $(RUN_RELR)
 RUN_NEEDS  := -lm -ldl -pthread
 # The functions of the header, which everything is reached from.
 RUN_NAMES   = $(shell sed -n '/^MPKR_API/s/\x28.*//p' lib/mpk/run.h | awk '{ print $$NF }' | tr -d '*')
@@ -32,7 +36,7 @@ $(filter $(RUN_FAST),$(RUN_OBJ)): private RUN_SPEED := -O2
 
 $(O)/run/%.o: %.c $(O)/flags lib/mpk/library.mk
 	$(call say,CC,$@)
-	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(RUN_CFLAGS) $(RUN_SPEED) -MMD -MP -c $< -o $@
+	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(RUN_DEFINES) $(RUN_CFLAGS) $(RUN_SPEED) -MMD -MP -c $< -o $@
 
 # The archives have hidden functions: a program or library that takes one in exports none of them.
 RUN_PUBLIC := $(patsubst %.c,%,$(wildcard lib/run/library/*.c))
@@ -62,7 +66,7 @@ RUN_STATIC_OBJ := $(RUN_PUBLIC:%=$(O)/run-static/%.o)
 $(O)/run-static/mpk-run.o: RUN_KEPT = $(RUN_NAMES)
 $(O)/run-static/mpk-run.o: RUN_GLOBAL := mpkr_*
 $(O)/run-static/mpk-model.o: RUN_GLOBAL := mpkr_* TVM*
-$(O)/run/lib/run/runtime/module_api.o: private CPPFLAGS += -DMPK_RUN_LINKED
+$(O)/run/lib/run/runtime/module_api.o: private RUN_DEFINES := -DMPK_RUN_LINKED
 $(O)/run-static/mpk-model.o: RUN_KEPT = $(RUN_MODEL_NAMES)
 $(O)/run-static/mpk-run.o $(O)/run-static/mpk-model.o: $(RUN_STATIC_OBJ) $(O)/librun/run.a
 	$(call say,LD,$@)

@@ -9,7 +9,7 @@ WHEEL_FILES := $(addprefix $(WHEEL_BUILD)/,bin/mpack bin/minspect libexec/minspe
 WHEEL_LIBS  := -Wl,-Bstatic -lelf -lz -llz4 -lzstd -Wl,-Bdynamic -lm -ldl -pthread
 
 wheel:
-	$(Q)$(MAKE) --no-print-directory O=$(WHEEL_BUILD) LLVM_CONFIG= BASE_LIBS='$(WHEEL_LIBS)' \
+	$(Q)$(MAKE) --no-print-directory O=$(WHEEL_BUILD) LLVM_CONFIG= RUN_RELR= BASE_LIBS='$(WHEEL_LIBS)' \
 		$(WHEEL_FILES)
 	$(Q)python3 lib/python/build_wheel.py '$(VERSION)' $(WHEEL_BUILD) out/wheel
 

@@ -42,7 +42,8 @@ class Seeds:
 BY_SUFFIX = {
     "a": ["ar"], "tar": ["tar"], "cubin": ["cubin"], "fatbin": ["fatbin"], "ptx": ["ptx"], "spv": ["spirv"],
     "c": ["csource"], "hsaco": ["amdgpu"], "bundle": ["offload"], "npy": ["npy"], "npz": ["npz", "zip"],
-    "dylib": ["macho"], "dll": ["coff"], "obj": ["coff"], "params": ["params"], "json": [],
+    "dylib": ["macho"], "dll": ["coff"], "obj": ["coff"], "params": ["params", "weights"], "json": ["weights"],
+    "safetensors": ["weights"], "gguf": ["weights"],
     "so": ["elfdyn"],
 }
 DEVICE = {"cubin", "fatbin", "ptx", "spv", "cu", "cl", "hip", "hsaco", "bundle"}
@@ -57,6 +58,9 @@ def put_file(seeds, name, suffix, data):
         seeds.put("fuzz_macho", name, data)
     if suffix in DEVICE:
         seeds.put("fuzz_code", name, data)
+    if suffix in ("so", "cubin") and len(data) < 52000:
+        for how in (1, 2, 15, 29):  # what is kept, and what else is done
+            seeds.put("fuzz_thin", f"{name}-{how}", bytes([how]) + data)
     if suffix == "gz":
         seeds.put("fuzz_deflate", name, b"\1" + data)
         seeds.put("fuzz_deflate", name + "-raw", b"\0" + data[10:])

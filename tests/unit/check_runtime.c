@@ -131,8 +131,9 @@ START_TEST(files_of_their_own)
 
 	(void)snprintf(path, sizeof path, "%s/%s.so", modules, conventions[_i]);
 	ck_assert_ok(mpk_library_file_open(path, &files[0], &err), err);
-	ck_assert_ok(mpk_library_file_of_memory(robust_load(&arena, path), NULL, NULL, &files[1], &err),
-		     err);
+	ck_assert_ok(
+		mpk_library_file_of_memory(robust_load(&arena, path), NULL, NULL, &files[1], &err),
+		err);
 	for (int i = 0; i < 2; i++) {
 		ck_assert_ok(mpk_library_open(runtime, mpk_library_file_code(files[i]),
 					      &libraries[i], &err),

@@ -400,7 +400,7 @@ static bool is_tested(const char *check)
 START_TEST(every_check_is_tested)
 {
 	static const struct mpk_check *const tables[] = { mpk_checks_elf, mpk_checks_contents,
-							  mpk_checks_payload };
+							  mpk_checks_payload, mpk_checks_code };
 
 	for (size_t t = 0; t < MPK_ARRAY_COUNT(tables); t++)
 		for (const struct mpk_check *c = tables[t]; c->name; c++) {

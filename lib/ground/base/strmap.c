@@ -97,7 +97,8 @@ bool mpk_strmap_find(const struct mpk_strmap *map, struct mpk_span key, size_t *
 	const struct mpk_strmap_slot *slot = probe(map->slots, map->cap, keyed(key));
 	if (!slot->key.data)
 		return false;
-	*value = slot->value;
+	if (value)
+		*value = slot->value;
 	return true;
 }
 

@@ -18,12 +18,13 @@ struct mpk_strmap {
 };
 
 /* mpk_strmap_put - key -> value unless key is there already
- * @found   receives the value that key has afterwards: the old one if there was one
+ * @found   receives the value that key has afterwards: the old one if there was one; or NULL
  * Returns  1 inserted, 0 was there already, -1 out of memory (*found untouched) */
 int mpk_strmap_put(struct mpk_strmap *map, struct mpk_span key, size_t value,
 		   size_t *found) MPK_MUST_CHECK;
 
-/* mpk_strmap_find - true and the value, or false */
+/* mpk_strmap_find - true and the value, or false
+ * @value   or NULL */
 bool mpk_strmap_find(const struct mpk_strmap *map, struct mpk_span key, size_t *value);
 
 void mpk_strmap_fini(struct mpk_strmap *map);

@@ -242,6 +242,12 @@ static bool is_final(int error)
 	return error == ENOSPC || error == EDQUOT || error == EFBIG || error == EIO;
 }
 
+/* Extents are shared from page to page, and only by a call that begins at one. */
+static uint64_t next_step(const struct copy *c)
+{
+	return STEP_BYTES - c->from % PAGE_BYTES;
+}
+
 /* Up to len bytes inside the kernel; when it will not, in_kernel becomes false. */
 static enum mpk_code copy_in_kernel(struct copy *c, uint64_t len, struct mpk_error *err)
 {
@@ -249,7 +255,7 @@ static enum mpk_code copy_in_kernel(struct copy *c, uint64_t len, struct mpk_err
 		MPK_TRY(check_stopped(err));
 		off64_t from = (off64_t)c->from, to = (off64_t)c->to;
 		ssize_t n = copy_file_range(c->in, &from, c->out, c->positioned ? &to : NULL,
-					    (size_t)min_u64(len, STEP_BYTES), 0);
+					    (size_t)min_u64(len, next_step(c)), 0);
 
 		if (n < 0 && errno == EINTR)
 			continue;

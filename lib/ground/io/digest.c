@@ -62,7 +62,7 @@ static const struct digest_ops xxh128 = { "xxh128",     sizeof(XXH128_canonical_
 					  xxh128_init,  xxh128_update,
 					  xxh128_final, xxh128_fini };
 
-/* --- SHA-256 ---------------------------------------------------------------------- */
+/* --- SHA-256 and MD5 ---------------------------------------------------------------------- */
 
 /* The part of OpenSSL 3's EVP interface that is used (openssl/evp.h). The types are
  * opaque there, too. */
@@ -70,13 +70,14 @@ struct evp {
 	void *(*ctx_new)(void);
 	void (*ctx_free)(void *ctx);
 	const void *(*sha256)(void);
+	const void *(*md5)(void);
 	int (*init)(void *ctx, const void *type, void *engine);
 	int (*update)(void *ctx, const void *data, size_t len);
 	int (*final)(void *ctx, unsigned char *out, unsigned *len);
 };
 
 static const char *const evp_names[] = {
-	"EVP_MD_CTX_new",    "EVP_MD_CTX_free",  "EVP_sha256",
+	"EVP_MD_CTX_new",    "EVP_MD_CTX_free",  "EVP_sha256",         "EVP_md5",
 	"EVP_DigestInit_ex", "EVP_DigestUpdate", "EVP_DigestFinal_ex",
 };
 
@@ -121,56 +122,71 @@ static const struct evp *load_evp(struct mpk_error *err)
 	static bool loaded;
 
 	if (!loaded)
-		loaded = mpk_libcrypto_load("SHA-256", evp_names, MPK_ARRAY_COUNT(evp_names), &evp,
-					    err) == MPK_OK;
+		loaded = mpk_libcrypto_load("SHA-256 or MD5", evp_names, MPK_ARRAY_COUNT(evp_names),
+					    &evp, err) == MPK_OK;
 	return loaded ? &evp : NULL;
 }
 
-static enum mpk_code sha256_broken(struct mpk_error *err)
+static enum mpk_code evp_broken(struct mpk_error *err)
 {
-	return mpk_fail(err, MPK_E_INTERNAL, "libcrypto failed to compute a SHA-256");
+	return mpk_fail(err, MPK_E_INTERNAL, "libcrypto failed to compute a digest");
 }
 
-static enum mpk_code sha256_init(void **state, struct mpk_error *err)
+/* @type    of the table; a system of the United States' FIPS 140 has no MD5 */
+static enum mpk_code evp_init(const struct evp *evp, const void *type, void **state,
+			      struct mpk_error *err)
 {
-	const struct evp *evp = load_evp(err);
-	void *ctx;
+	void *ctx = evp->ctx_new();
 
-	if (!evp)
-		return MPK_E_LOAD;
-	ctx = evp->ctx_new();
 	MPK_TRY_ALLOC(ctx, err);
-	if (evp->init(ctx, evp->sha256(), NULL) != 1) {
+	if (!type || evp->init(ctx, type, NULL) != 1) {
 		evp->ctx_free(ctx);
-		return sha256_broken(err);
+		return mpk_fail(err, MPK_E_LOAD, "libcrypto does not compute this digest here");
 	}
 	*state = ctx;
 	return MPK_OK;
 }
 
-static enum mpk_code sha256_update(void *state, struct mpk_span bytes, struct mpk_error *err)
+static enum mpk_code sha256_init(void **state, struct mpk_error *err)
 {
-	return load_evp(NULL)->update(state, bytes.data, bytes.len) == 1 ? MPK_OK
-									 : sha256_broken(err);
+	const struct evp *evp = load_evp(err);
+
+	return evp ? evp_init(evp, evp->sha256(), state, err) : MPK_E_LOAD;
 }
 
-static enum mpk_code sha256_final(void *state, uint8_t *out, struct mpk_error *err)
+static enum mpk_code md5_init(void **state, struct mpk_error *err)
 {
-	return load_evp(NULL)->final(state, out, NULL) == 1 ? MPK_OK : sha256_broken(err);
+	const struct evp *evp = load_evp(err);
+
+	return evp ? evp_init(evp, evp->md5(), state, err) : MPK_E_LOAD;
 }
 
-static void sha256_fini(void *state)
+static enum mpk_code evp_update(void *state, struct mpk_span bytes, struct mpk_error *err)
+{
+	return load_evp(NULL)->update(state, bytes.data, bytes.len) == 1 ? MPK_OK : evp_broken(err);
+}
+
+static enum mpk_code evp_final(void *state, uint8_t *out, struct mpk_error *err)
+{
+	return load_evp(NULL)->final(state, out, NULL) == 1 ? MPK_OK : evp_broken(err);
+}
+
+static void evp_fini(void *state)
 {
 	load_evp(NULL)->ctx_free(state);
 }
 
-static const struct digest_ops sha256 = { "sha256",      32,           sha256_init,
-					  sha256_update, sha256_final, sha256_fini };
+static const struct digest_ops sha256 = {
+	"sha256", 32, sha256_init, evp_update, evp_final, evp_fini
+};
+static const struct digest_ops md5 = { "md5", 16, md5_init, evp_update, evp_final, evp_fini };
 
 /* --- digests ---------------------------------------------------------------------- */
 
 static const struct digest_ops *ops_of(enum mpk_digest_kind kind)
 {
+	if (kind == MPK_DIGEST_MD5)
+		return &md5;
 	return kind == MPK_DIGEST_SHA256 ? &sha256 : &xxh128;
 }
 

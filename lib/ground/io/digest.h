@@ -18,9 +18,10 @@
 #include "io/copy.h"
 
 enum mpk_digest_kind {
-	MPK_DIGEST_XXH128, /* XXH3, 128 bits, seed 0; most significant byte first */
-	MPK_DIGEST_SHA256, /* FIPS 180-4 */
-	MPK_DIGEST_KIND_COUNT
+	MPK_DIGEST_XXH128,     /* XXH3, 128 bits, seed 0; most significant byte first */
+	MPK_DIGEST_SHA256,     /* FIPS 180-4 */
+	MPK_DIGEST_KIND_COUNT, /* of those that users can ask for */
+	MPK_DIGEST_MD5,        /* RFC 1321; only to hold files against what others noted of them */
 };
 
 /* Of the longest digest, and of its text with a NUL. */
@@ -38,8 +39,8 @@ const char *mpk_digest_name(enum mpk_digest_kind kind);
 size_t mpk_digest_bytes(enum mpk_digest_kind kind);
 
 /* mpk_digest_init - begin
- * Returns  MPK_OK; MPK_E_LOAD (SHA-256, and libcrypto is not installed: the text says what
- *          to install); MPK_E_NOMEM. Not thread-safe at the first call of a process. */
+ * Returns  MPK_OK; MPK_E_LOAD (SHA-256 or MD5, and libcrypto is not installed: the text says
+ *          what to install; or it does not compute MD5); MPK_E_NOMEM. Not thread-safe at the first call of a process. */
 enum mpk_code mpk_digest_init(struct mpk_digest *d, enum mpk_digest_kind kind,
 			      struct mpk_error *err) MPK_MUST_CHECK;
 

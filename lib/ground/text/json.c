@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A document is kept as its text, without blanks, to which each value is appended: a tree of values takes
- * ten times the memory, and files may have a hundred thousand modules to tell of. This file has the rules that all
- * documents share: no number that a reader would round, no string that is not UTF-8, no failure
- * that is reported twice. */
+/* json.c - documents as their text, without blanks, to which each value is appended: a tree of values takes ten
+ * times the memory, and files may have a hundred thousand modules. The rules that all documents share are here: no
+ * number that a reader would round, no string that is not UTF-8, no failure that is reported twice. */
 #include "text/json.h"
 
 #include <assert.h>
@@ -28,7 +27,6 @@ struct mpk_json_at {
 
 /* A document's text is gone through once, in pieces when somebody takes them, and set with lines and blanks or
  * without. Pieces end between values, never within one. */
-
 enum { PIECE_BYTES = 1 << 20 };
 
 static void new_line(const struct mpk_json_print *p, struct mpk_strbuf *out)
@@ -460,6 +458,15 @@ void mpk_json_spans(struct mpk_json *j, struct mpk_json_at *at, const char *key,
 
 	for (size_t i = 0; i < count; i++)
 		mpk_json_span(j, list, NULL, items[i]);
+}
+
+void mpk_json_texts(struct mpk_json *j, struct mpk_json_at *at, const char *key,
+		    const char *const *items, size_t count)
+{
+	struct mpk_json_at *list = mpk_json_array(j, at, key);
+
+	for (size_t i = 0; i < count; i++)
+		mpk_json_text(j, list, NULL, items[i]);
 }
 
 void mpk_json_i64s(struct mpk_json *j, struct mpk_json_at *at, const char *key,

@@ -83,10 +83,12 @@ void mpk_json_span(struct mpk_json *j, struct mpk_json_at *at, const char *key, 
 void mpk_json_take(struct mpk_json *j, struct mpk_json_at *at, const char *key,
 		   struct mpk_strbuf *text);
 
-/* mpk_json_spans, mpk_json_i64s - an array of strings; of numbers
+/* mpk_json_spans, mpk_json_texts, mpk_json_i64s - an array of strings; of numbers
  * mpk_json_printf - a formatted string of at most 63 bytes; for numbers with words around them */
 void mpk_json_spans(struct mpk_json *j, struct mpk_json_at *at, const char *key,
 		    const struct mpk_span *items, size_t count);
+void mpk_json_texts(struct mpk_json *j, struct mpk_json_at *at, const char *key,
+		    const char *const *items, size_t count);
 void mpk_json_i64s(struct mpk_json *j, struct mpk_json_at *at, const char *key,
 		   const int64_t *items, size_t count);
 void mpk_json_printf(struct mpk_json *j, struct mpk_json_at *at, const char *key, const char *fmt,

@@ -12,8 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "text/escape.h"
-
 /* Devices: "CUDA GPU Compute Capability" and, for the older ones, "Legacy CUDA GPU Compute
  * Capability" (developer.nvidia.com/cuda-gpus, cuda-legacy-gpus), whose Jetson column is tegra here;
  * since: the "Release History" of the PTX ISA, column of supported targets; for sm_100 and sm_101 the first

@@ -12,7 +12,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/strbuf.h"
 #include "code/target.h"
 
 struct mpk_cuda_version {

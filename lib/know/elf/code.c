@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names are asked for once an instruction, by code that may be hostile: every table is sorted once, and
  * a question is a binary search. */
-#include "elf/internal/elf.h"
+#include "elf/code.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -9,11 +9,30 @@
 
 #include "amdgpu/amdgpu.h"
 #include "base/vec.h"
-#include "elf/code.h"
 #include "elf/object_image.h"
 #include "elf/plt.h"
 #include "elf/symbols.h"
 #include "object/object.h"
+
+/* There may be millions: they are kept small. */
+struct mpk_code_symbol {
+	uint64_t address;
+	uint64_t bytes;
+	const char *name;
+	const uint8_t *content; /* of files that are not ELF: its bytes */
+	uint32_t
+		section; /* 0 but for objects, so that addresses of different sections stay apart */
+	uint32_t home;   /* the section that it is in */
+	uint8_t rank;    /* of several at one address the least is meant */
+	bool is_function, thumb;
+};
+
+/* Code or data begins: "$x", "$d". */
+struct mpk_code_mark {
+	uint64_t address;
+	uint32_t section;
+	bool is_data;
+};
 
 static int compare_places(const void *a, const void *b)
 {

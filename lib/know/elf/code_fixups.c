@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/vec.h"
-#include "elf/internal/elf.h"
+#include "elf/code.h"
 #include "elf/symbols.h"
 
 struct mpk_code_fixups {

@@ -60,14 +60,23 @@ static uint64_t packed_bytes(struct mpk_span section, size_t at)
 	return bytes ? bytes : until_next(section, at);
 }
 
-/* How long the container at the beginning is; 0: it does not say, or says too much. */
-static size_t container_bytes(struct mpk_span section, size_t at, bool *is_empty)
+/* Decides between a container and bytes of another kind, for which no length is asked. */
+static bool begins_container(struct mpk_span bytes)
+{
+	return mpk_fatbin_is(bytes) || mpk_offload_is(bytes) || mpk_offload_is_packed(bytes) ||
+	       mpk_offload_begins_image(bytes);
+}
+
+size_t mpk_device_container_bytes(struct mpk_span section, size_t at, bool *is_empty)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
 	struct mpk_span bytes = mpk_span_of(section.data + at, section.len - at);
 	struct mpk_offload list;
 	uint64_t used = 0;
 
+	*is_empty = false;
+	if (!begins_container(bytes))
+		return 0;
 	if (mpk_fatbin_is(bytes) && bytes.len >= FATBIN_BYTES) {
 		used = mpk_load_u64(bytes.data + 8);
 		*is_empty = used == 0;
@@ -85,13 +94,6 @@ static size_t container_bytes(struct mpk_span section, size_t at, bool *is_empty
 	return used <= bytes.len ? (size_t)used : 0;
 }
 
-/* Decides between a container and bytes of another kind, for which no length is asked. */
-static bool begins_container(struct mpk_span bytes)
-{
-	return mpk_fatbin_is(bytes) || mpk_offload_is(bytes) || mpk_offload_is_packed(bytes) ||
-	       mpk_offload_begins_image(bytes);
-}
-
 enum mpk_code mpk_device_code_split(struct mpk_span bytes, uint64_t off, const char *section,
 				    struct mpk_image_device **items, size_t *count, size_t *cap,
 				    struct mpk_error *err)
@@ -100,7 +102,7 @@ enum mpk_code mpk_device_code_split(struct mpk_span bytes, uint64_t off, const c
 
 	for (;; at += len) {
 		struct mpk_span rest;
-		bool is_empty = false;
+		bool is_empty;
 
 		/* Linkers pad with zeros, and no container begins with one. */
 		while (at < bytes.len && bytes.data[at] == 0)
@@ -108,7 +110,7 @@ enum mpk_code mpk_device_code_split(struct mpk_span bytes, uint64_t off, const c
 		if (at == bytes.len)
 			return MPK_OK;
 		rest = mpk_span_of(bytes.data + at, bytes.len - at);
-		len = begins_container(rest) ? container_bytes(bytes, at, &is_empty) : 0;
+		len = mpk_device_container_bytes(bytes, at, &is_empty);
 		if (!len)
 			len = rest.len;
 		/* A container without images has nothing to show. */

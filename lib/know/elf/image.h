@@ -195,6 +195,11 @@ enum mpk_code mpk_elf_device_code(const struct mpk_elf *elf, struct mpk_arena *a
 				  const struct mpk_image_device **out, size_t *count,
 				  struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_device_container_bytes - how long the container is that begins at an offset of a section
+ * @is_empty  receives whether it is one without images
+ * Returns  0: there is none, it does not say, or it says more than there is */
+size_t mpk_device_container_bytes(struct mpk_span section, size_t at, bool *is_empty);
+
 /* mpk_device_code_split - the same for the bytes of one section
  * @off, @section   where it is in the input, and its name; borrowed
  * @items, @count, @cap   a malloc'ed list that grows */

@@ -12,7 +12,6 @@
 #include "elf/plt.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/cursor.h"
 #include "base/vec.h"

@@ -155,13 +155,16 @@ static void put_assembly(struct mpk_strbuf *text, const struct mpk_csource *c)
 {
 	bool stub = c->form == MPK_CSOURCE_STUB;
 
+	mpk_strbuf_printf(text, "__asm__(\".section %s\\n\"\n\t\"\\t.balign %d\\n\"\n",
+			  c->lrodata ? ".lrodata,\\\"al\\\",@progbits" : ".rodata",
+			  stub ? STUB_ALIGN : (int)c->align);
+	if (stub && c->lead)
+		mpk_strbuf_printf(text, "\t\"\\t.zero %u\\n\"\n", c->lead);
 	mpk_strbuf_printf(text,
-			  "__asm__(\".section %s\\n\"\n\t\"\\t.balign %d\\n\"\n"
 			  "\t\"\\t.globl %s\\n\\t.type %s, STT_OBJECT\\n\"\n"
 			  "\t\"\\t.size %s, %" PRIu64 "\\n%s:\\n\"\n\t\"\\t",
-			  c->lrodata ? ".lrodata,\\\"al\\\",@progbits" : ".rodata",
-			  stub ? STUB_ALIGN : (int)c->align, c->symbol, c->symbol, c->symbol,
-			  stub ? (uint64_t)stub_bytes(c) : c->size, c->symbol);
+			  c->symbol, c->symbol, c->symbol, stub ? (uint64_t)stub_bytes(c) : c->size,
+			  c->symbol);
 	if (stub) {
 		mpk_strbuf_printf(text, ".zero %d", stub_bytes(c));
 	} else {

@@ -131,6 +131,30 @@ static enum mpk_code probe_incbin(struct mpk_build *b, bool *yes, struct mpk_err
 	return MPK_OK;
 }
 
+enum { FILE_PAGE = 4096 };
+
+/* A file system that shares extents between files shares whole pages. Of the blob one file alone can lie as it lies in
+ * its own pages, as the distances between them are the format's: the largest. A linked stub begins at a page; with so many
+ * bytes before it, that file's bytes do in the library. 0: there is no such file, or the linker copies the blob. */
+static unsigned lead_of(const struct mpk_build *b)
+{
+	const struct mpk_rope *blob = b->e->blob;
+	uint64_t at = 0, most = FILE_PAGE, lead = 0;
+
+	if (!b->e->page_align || b->strategy != MPK_STRATEGY_EXTEND_LIBRARY)
+		return 0;
+	for (size_t i = 0; i < blob->count; i++) {
+		const struct mpk_piece *p = &blob->pieces[i];
+
+		if (!p->data && p->len > most) {
+			most = p->len;
+			lead = p->off - at; /* modulo a page */
+		}
+		at += p->len;
+	}
+	return (unsigned)(lead % FILE_PAGE);
+}
+
 /* A stub or an included file costs nothing to compile; where the compiler cannot do
  * either, or the blob is small, it is C that any compiler takes. */
 static enum mpk_code choose_form(struct mpk_build *b, struct mpk_csource *c, struct mpk_error *err)
@@ -154,6 +178,7 @@ static enum mpk_code choose_form(struct mpk_build *b, struct mpk_csource *c, str
 	if (b->strategy != MPK_STRATEGY_FULL) {
 		c->form = MPK_CSOURCE_STUB;
 		c->lrodata = b->lrodata;
+		c->lead = lead_of(b);
 		return MPK_OK;
 	}
 	c->form = MPK_CSOURCE_INCBIN;
@@ -171,13 +196,13 @@ static enum mpk_code blob_job(struct mpk_build *b, struct mpk_job *job, struct m
 
 	b->blob_object = mpk_scratch_file(&b->c.scratch, b->c.arena, "devc.o");
 	MPK_TRY_ALLOC(b->blob_object && source, err);
-	if (!b->e->via_c)
+	if (!b->e->via_c && !lead_of(b))
 		return mpk_llvm_job(&b->c, "the blob", b->symbol, b->blob_object, run_blob, b, job,
 				    err);
 	MPK_TRY(choose_form(b, &c, err));
 	if (!b->e->tools.dry_run)
 		MPK_TRY(mpk_csource_store(&c, source, err));
-	return mpk_compile_c(&b->c, source, b->blob_object, job, err);
+	return mpk_compile_c(&b->c, source, b->blob_object, NULL, job, err);
 }
 
 /* --- archives ------------------------------------------------------------------ */
@@ -429,6 +454,8 @@ static enum mpk_code emit_with_scratch(struct mpk_build *b, struct mpk_error *er
 		code = emit_object(b, err);
 	} else {
 		code = make_objects(b, err);
+		if (code == MPK_OK && b->c.source_count && !b->e->tools.dry_run)
+			code = mpk_build_check_symbols(b, err);
 		if (code == MPK_OK && b->e->objects && !b->e->tools.dry_run)
 			code = mpk_objects_keep(&b->c, b->e->objects, err);
 		if (code == MPK_OK)

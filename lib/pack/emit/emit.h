@@ -52,6 +52,7 @@ struct mpk_emit {
 	const char *symbol; /* of the blob, instead of the generation's; or NULL */
 	size_t source_count;
 	unsigned align;         /* of the blob in memory, bytes; 0: as TVM's */
+	bool page_align;        /* SO: its largest file begins at a page, see lead_of() */
 	bool via_c;             /* the blob becomes an object through C, not LLVM */
 	bool system_lib;        /* register the symbol at start */
 	const char *prefix;     /* of the blob symbol; "" */
@@ -137,7 +138,8 @@ struct mpk_handover {
 	const char *base;      /* a finished library that gives the code; NULL */
 	const struct mpk_compile_source *sources;
 	size_t source_count;
-	const char *const *files; /* every file read or named, the input itself first */
+	struct mpk_words libraries; /* what the manifest says that the linker is to take */
+	const char *const *files;   /* every file read or named, the input itself first */
 	size_t file_count;
 	size_t module_count;
 	bool has_blob;

@@ -146,17 +146,16 @@ static enum mpk_code put_factory(const struct body *b, const struct mpk_payload 
 
 /* --- any module ------------------------------------------------------------------------ */
 
-/* How a manifest says what a payload holds; without a row it stays bytes. */
-static enum mpk_code (*const forms[])(const struct body *b, const struct mpk_payload *p) = {
-	[MPK_PAYLOAD_KERNELS] = package_unpack_put_kernels,
-	[MPK_PAYLOAD_FACTORY] = put_factory,
-};
-
 static enum mpk_code put_body_parts(const struct mpk_node *node, enum mpk_generation gen,
 				    const char *folder, struct unpacked_files *files,
 				    struct mpk_arena *arena, struct mpk_strbuf *out,
 				    struct mpk_error *err)
 {
+	/* how a manifest says what a payload holds; without a row it stays bytes */
+	static enum mpk_code (*const forms[])(const struct body *b, const struct mpk_payload *p) = {
+		[MPK_PAYLOAD_KERNELS] = package_unpack_put_kernels,
+		[MPK_PAYLOAD_FACTORY] = put_factory,
+	};
 	struct body b = { folder, files, arena, out, err };
 	const struct mpk_kind *kind = node->opaque ? NULL : mpk_kind_find(node->kind);
 	struct mpk_payload p;
@@ -165,11 +164,9 @@ static enum mpk_code put_body_parts(const struct mpk_node *node, enum mpk_genera
 	if (!kind || (kind->role != MPK_ROLE_DEVICE && kind->role != MPK_ROLE_EXECUTOR))
 		return MPK_OK;
 	code = mpk_payload_decode(kind, gen, mpk_source_of(node), arena, &p, err);
-	if (code == MPK_E_NOMEM)
-		return code;
-	if (code != MPK_OK)
-		return MPK_OK;
-	return p.tag < MPK_ARRAY_COUNT(forms) && forms[p.tag] ? forms[p.tag](&b, &p) : MPK_OK;
+	if (code != MPK_OK || p.tag >= MPK_ARRAY_COUNT(forms) || !forms[p.tag])
+		return code == MPK_E_NOMEM ? code : MPK_OK;
+	return forms[p.tag](&b, &p);
 }
 
 static enum mpk_code put_body_raw(const struct mpk_node *node, const char *folder,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* convention.h - values across the C boundary, in TVM's calling conventions
  *
- * legacy.c (value array and type codes) and ffi.c (16-byte tagged cells) are the only
+ * convention.c (value array and type codes) and ffi.c (16-byte tagged cells) are the only
  * places that know how arguments look to module code. Every kind of value crosses both ways:
  * what a convention has no layout for (storages; in the legacy one shapes and arrays, too)
  * crosses as an object that only this program looks into.

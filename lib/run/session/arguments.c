@@ -4,7 +4,7 @@
  * The library is loaded for the first call that needs it, and only once, also when that fails: each
  * later call gets the same sentence. One model may take inputs on the host and on a device, so each
  * argument is placed by itself: where the function asks for it, else where the call says, else where
- * the others are. Inputs that a file of parameters has come after those of the call, by name.
+ * the others are. Inputs that a file of parameters has come after those of the call, by name (params.c).
  */
 #include "session/internal/session.h"
 
@@ -22,114 +22,7 @@
 #include "text/phrase.h"
 #include "value/param_file.h"
 
-/* --- inputs from a file of parameters -------------------------------------------------------- */
-
-/* The inputs of a function, and what becomes of them. */
-struct inputs {
-	const struct mpk_call *call;
-	struct mpk_param_choice *chosen;
-	size_t chosen_count;
-	struct mpk_span *left; /* nothing has a value for them by name; in order */
-	size_t left_count;
-};
-
-static bool arguments_is_named(const struct mpk_call *call, struct mpk_span name)
-{
-	for (size_t i = 0; call->names && i < call->arg_count; i++)
-		if (call->names[i].len && mpk_span_equal(call->names[i], name))
-			return true;
-	return false;
-}
-
-/* What the call names itself comes before the file. */
-static bool arguments_choose(struct inputs *in, struct mpk_span name)
-{
-	struct mpk_param_choice *c = &in->chosen[in->chosen_count];
-
-	c->name = name;
-	if (arguments_is_named(in->call, name))
-		return true;
-	if (!name.len || !mpk_param_file_find(in->call->params, name, &c->index))
-		return false;
-	in->chosen_count++;
-	return true;
-}
-
-static size_t count_unnamed(const struct mpk_call *call)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < call->arg_count; i++)
-		count += !call->names || !call->names[i].len;
-	return count;
-}
-
-/* All missing names at once: users fill them in one go. */
-static enum mpk_code arguments_missing(const struct inputs *in, size_t given, struct mpk_error *err)
-{
-	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf names = { 0 };
-	const char *path = mpk_param_file_path(in->call->params);
-
-	mpk_put_names(&names, in->left + given, in->left_count - given);
-	return mpk_fail(err, MPK_E_USAGE, "inputs that neither '%s' nor the call gives: %s",
-			MPK_QUOTE(mpk_span_str(path)), mpk_strbuf_text(&names));
-}
-
-static enum mpk_code left_over(const struct inputs *in, size_t given, struct mpk_error *err)
-{
-	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf names = { 0 };
-	const char *path = mpk_param_file_path(in->call->params);
-
-	if (in->left_count)
-		mpk_strbuf_puts(&names, ": ");
-	mpk_put_names(&names, in->left, in->left_count);
-	return mpk_fail(err, MPK_E_USAGE,
-			"%zu value%s without a name for %zu input%s that '%s' leaves open%s", given,
-			given == 1 ? "" : "s", in->left_count, in->left_count == 1 ? "" : "s",
-			MPK_QUOTE(mpk_span_str(path)), mpk_strbuf_text(&names));
-}
-
-/* Values without a name fill, in order, the inputs that nothing else gives. */
-static enum mpk_code check_left(const struct inputs *in, struct mpk_error *err)
-{
-	size_t given = count_unnamed(in->call);
-
-	if (given < in->left_count)
-		return arguments_missing(in, given, err);
-	return given > in->left_count ? left_over(in, given, err) : MPK_OK;
-}
-
-enum mpk_code mpk_params_choose(const struct mpk_call *call, const struct mpk_signature *m,
-				struct mpk_param_choice **out, size_t *count, struct mpk_error *err)
-{
-	struct inputs in = { .call = call };
-	enum mpk_code code = MPK_OK;
-
-	if (!m)
-		return mpk_fail(
-			err, MPK_E_USAGE,
-			"'%s' is no model: its arguments have no names that parameters of a file could have",
-			MPK_QUOTE(mpk_span_str(call->function)));
-	in.chosen = calloc(m->input_count + m->param_count + 1, sizeof *in.chosen);
-	in.left = calloc(m->input_count + 1, sizeof *in.left);
-	if (!in.chosen || !in.left)
-		code = mpk_fail_nomem(err);
-	for (size_t i = 0; code == MPK_OK && i < m->input_count; i++)
-		if (!arguments_choose(&in, m->inputs[i].name))
-			in.left[in.left_count++] = m->inputs[i].name;
-	for (size_t i = 0; code == MPK_OK && i < m->param_count; i++)
-		(void)arguments_choose(&in, m->params[i].name);
-	if (code == MPK_OK)
-		code = check_left(&in, err);
-	free(in.left);
-	if (code != MPK_OK) {
-		free(in.chosen);
-		return mpk_failed(code);
-	}
-	*out = in.chosen;
-	*count = in.chosen_count;
-	return MPK_OK;
-}
+/* --- constants from a file of parameters ------------------------------------------------------ */
 
 static enum mpk_code find_constant(void *user, struct mpk_span name, struct mpk_tensor **out,
 				   struct mpk_error *err)
@@ -321,21 +214,35 @@ static enum mpk_code open_kernel(struct mpk_session *s, const struct mpk_tree *t
 	return MPK_OK;
 }
 
-/* Sent one by one, so that a file of many GiB is not in memory twice. */
-static enum mpk_code send_param(struct mpk_session *s, const struct mpk_param_choice *p,
-				struct mpk_error *err)
+static enum mpk_code send_tensor(struct mpk_session *s, size_t index, struct mpk_value *out,
+				 struct mpk_error *err)
 {
 	struct mpk_tensor *t;
 	enum mpk_code code;
 
-	MPK_TRY(mpk_param_file_tensor(s->call->params, p->index, mpk_dldevice_is_host(s->where), &t,
+	MPK_TRY(mpk_param_file_tensor(s->call->params, index, mpk_dldevice_is_host(s->where), &t,
 				      err));
-	code = mpk_devices_send(devices_of(s), t, s->where, &s->args[s->arg_count].tensor, err);
+	code = mpk_devices_send(devices_of(s), t, s->where, &out->tensor, err);
 	mpk_tensor_drop(t);
 	MPK_TRY(code);
-	mpk_runtime_loaded(s->runtime, s->args[s->arg_count].tensor->bytes);
-	s->args[s->arg_count].kind = MPK_VALUE_TENSOR;
-	s->names[s->arg_count++] = p->name;
+	mpk_runtime_loaded(s->runtime, out->tensor->bytes);
+	out->kind = MPK_VALUE_TENSOR;
+	return MPK_OK;
+}
+
+/* Sent one by one, so that a file of many GiB is not in memory twice. */
+static enum mpk_code send_param(struct mpk_session *s, const struct mpk_param_choice *p,
+				struct mpk_error *err)
+{
+	struct mpk_value *arg = &s->args[s->arg_count];
+
+	if (p->is_tuple)
+		MPK_TRY(mpk_value_of_array(p->count, arg, err));
+	s->names[s->arg_count++] = p->name; /* from here on it is dropped with the others */
+	if (!p->is_tuple)
+		return send_tensor(s, p->indices[0], arg, err);
+	for (size_t i = 0; i < p->count; i++)
+		MPK_TRY(send_tensor(s, p->indices[i], &arg->array->items[i], err));
 	return MPK_OK;
 }
 
@@ -364,19 +271,21 @@ static enum mpk_code send_args(struct mpk_session *s, size_t more, struct mpk_er
 /* A file of parameters for all cases is left aside for functions that are no models. */
 static enum mpk_code send_all(struct mpk_session *s, struct mpk_error *err)
 {
-	struct mpk_param_choice *chosen;
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	const struct mpk_param_choice *chosen;
 	enum mpk_code code;
 	size_t count;
 
 	if (!s->call->params || (!s->function->signature && s->call->params_for_models))
 		return send_args(s, 0, err);
-	MPK_TRY(mpk_params_choose(s->call, s->function->signature, &chosen, &count, err));
+	MPK_TRY(mpk_params_choose(s->call, s->function->signature, &scratch, &chosen, &count, err));
 	code = send_args(s, count, err);
 	for (size_t i = 0; i < count; i++)
-		mpk_child_load(s->side, mpk_param_file_bytes(s->call->params, chosen[i].index));
+		for (size_t k = 0; k < chosen[i].count; k++)
+			mpk_child_load(s->side,
+				       mpk_param_file_bytes(s->call->params, chosen[i].indices[k]));
 	for (size_t i = 0; i < count && code == MPK_OK; i++)
 		code = send_param(s, &chosen[i], err);
-	free(chosen);
 	return code;
 }
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* param_file.c - tensors by name from a file: .params of TVM, .npz of NumPy
+/* param_file.c - tensors by name from a file: .params of TVM, .npz of NumPy, safetensors, GGUF, TVM's tensor cache
  *
- * The first bytes say which of the two it is. The file stays mapped: a tensor that lies aligned
- * in it and is large is a view of the mapping, others are copied when they are asked for. A tensor
- * may be asked for by several calls.
+ * The first bytes say which of them it is. Files stay mapped: a tensor that lies aligned in one and
+ * is large is a view of the mapping, others are copied when they are asked for. A tensor may be asked for by several
+ * calls. What names other files, an index or a cache, has its neighbours mapped when it is opened, so that
+ * one that is missing is found before anything runs.
  */
 #include "value/param_file.h"
 
@@ -11,6 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/cursor.h"
 #include "base/native.h"
 #include "base/strmap.h"
 #include "io/mapping.h"
@@ -18,6 +20,7 @@
 #include "text/escape.h"
 #include "value/array.h"
 #include "value/element.h"
+#include "value/weight_set.h"
 
 struct mpk_param_file {
 	atomic_uint refs;
@@ -27,9 +30,12 @@ struct mpk_param_file {
 	bool is_writable; /* the pages: code may write into its inputs */
 	struct mpk_arena arena;
 	struct mpk_strmap names;
-	/* one of the two, by number */
+	/* one of the three, by number */
 	const struct mpk_tensor_record *records; /* .params */
-	const struct mpk_zip_member *members;    /* .npz */
+	struct mpk_strs record_names;
+	const struct mpk_zip_member *members; /* .npz */
+	const struct mpk_weight *weights;     /* all others, of set */
+	struct mpk_weight_set set;
 };
 
 /* --- opening -------------------------------------------------------------------------------- */
@@ -66,18 +72,42 @@ static enum mpk_code param_file_read_params(struct mpk_param_file *f, struct mpk
 	for (size_t i = 0; i < params.names.count; i++)
 		MPK_TRY(param_file_add_name(f, params.names.items[i], i, err));
 	f->records = params.tensors;
+	f->record_names = params.names;
+	return MPK_OK;
+}
+
+static enum mpk_code read_weights(struct mpk_param_file *f, struct mpk_error *err)
+{
+	MPK_TRY(mpk_weight_set_open(f->map.bytes, f->path, &f->arena, &f->set, err));
+	MPK_TRY(mpk_weight_set_check(&f->set, err));
+	for (size_t i = 0; i < f->set.weights.count; i++)
+		MPK_TRY(param_file_add_name(f, f->set.weights.items[i].name, i, err));
+	f->weights = f->set.weights.items;
 	return MPK_OK;
 }
 
 static enum mpk_code param_file_open_file(struct mpk_param_file *f, const char *path,
 					  struct mpk_error *err)
 {
+	const struct mpk_weights_format *format;
 	enum mpk_code code;
+	struct mpk_span bytes;
 
 	f->path = strdup(path);
 	MPK_TRY_ALLOC(f->path, err);
 	MPK_TRY(mpk_mapping_open(path, &f->map, err));
-	code = mpk_npz_is(f->map.bytes) ? read_npz(f, err) : param_file_read_params(f, err);
+	bytes = f->map.bytes;
+	format = mpk_weights_format_of(bytes);
+	if (mpk_npz_is(bytes))
+		code = read_npz(f, err);
+	else if (format == &mpk_weights_params)
+		code = param_file_read_params(f, err);
+	else if (format)
+		code = read_weights(f, err);
+	else
+		code = mpk_fail(
+			err, MPK_E_CORRUPT,
+			"this is no file of parameters; those of TVM, .npz, safetensors and GGUF can be read");
 	if (code != MPK_OK)
 		mpk_error_at_file(err, path);
 	return code;
@@ -112,6 +142,7 @@ void mpk_param_file_drop(struct mpk_param_file *f)
 	if (!f || atomic_fetch_sub_explicit(&f->refs, 1, memory_order_acq_rel) != 1)
 		return;
 	mpk_strmap_fini(&f->names);
+	mpk_weight_set_close(&f->set);
 	mpk_arena_fini(&f->arena);
 	mpk_mapping_close(&f->map);
 	free(f->path);
@@ -128,9 +159,34 @@ bool mpk_param_file_find(const struct mpk_param_file *f, struct mpk_span name, s
 	return mpk_strmap_find(&f->names, name, index);
 }
 
+size_t mpk_param_file_count(const struct mpk_param_file *f)
+{
+	return f->names.count;
+}
+
+struct mpk_span mpk_param_file_name(const struct mpk_param_file *f, size_t index)
+{
+	return f->records   ? f->record_names.items[index]
+	       : f->members ? f->members[index].name
+			    : f->weights[index].name;
+}
+
+bool mpk_param_file_type(const struct mpk_param_file *f, size_t index, struct mpk_dtype *dtype,
+			 const int64_t **shape, size_t *ndim)
+{
+	if (f->members)
+		return false;
+	*dtype = f->records ? f->records[index].dtype : f->weights[index].dtype;
+	*shape = f->records ? f->records[index].shape : f->weights[index].shape;
+	*ndim = f->records ? f->records[index].ndim : f->weights[index].ndim;
+	return f->records || f->weights[index].coding != MPK_WEIGHT_BLOCKS;
+}
+
 uint64_t mpk_param_file_bytes(const struct mpk_param_file *f, size_t index)
 {
-	return f->records ? f->records[index].data.len : f->members[index].plain;
+	return f->records   ? f->records[index].data.len
+	       : f->members ? f->members[index].plain
+			    : f->weights[index].len;
 }
 
 /* --- tensors -------------------------------------------------------------------------------- */
@@ -169,19 +225,54 @@ static enum mpk_code of_member(struct mpk_param_file *f, const struct mpk_zip_me
 	return mpk_array_settle(out, err);
 }
 
-static bool is_in_file(const struct mpk_param_file *f, struct mpk_span data)
+/* Little-endian elements in the terms of an array. */
+static enum mpk_code of_weight(const struct mpk_param_file *f, const struct mpk_weight *w,
+			       struct mpk_npy *out, struct mpk_error *err)
 {
-	return data.data >= f->map.bytes.data && data.data < f->map.bytes.data + f->map.bytes.len;
+	struct mpk_span data;
+
+	if (w->coding == MPK_WEIGHT_BLOCKS)
+		return mpk_fail(
+			err, MPK_E_UNSUPPORTED,
+			"tensor '%s' is quantized as %s: only the software that wrote it reads that",
+			MPK_QUOTE(w->name), w->type);
+	if (w->ndim > MPK_NPY_NDIM_MAX)
+		return mpk_fail(err, MPK_E_UNSUPPORTED, "a tensor of %zu dimensions", w->ndim);
+	if (!mpk_weight_set_bytes(&f->set, w, &data)) /* the set was checked */
+		return mpk_fail(err, MPK_E_CORRUPT, "tensor '%s' does not lie in its file",
+				MPK_QUOTE(w->name));
+	*out = (struct mpk_npy){ .dtype = w->dtype, .ndim = w->ndim, .data = data };
+	if (w->ndim)
+		memcpy(out->shape, w->shape, w->ndim * sizeof out->shape[0]);
+	return MPK_OK;
+}
+
+/* Upper halves of float32, as caches of weights may have them, become float32. */
+static enum mpk_code widen(const struct mpk_npy *npy, struct mpk_tensor **out,
+			   struct mpk_error *err)
+{
+	uint32_t *to;
+
+	MPK_TRY(mpk_tensor_create(npy->dtype, npy->shape, npy->ndim, MPK_STORAGE_PRIVATE, out,
+				  err));
+	to = mpk_dltensor_data(&(*out)->dl);
+	for (size_t i = 0; i < npy->data.len / 2; i++)
+		to[i] = (uint32_t)mpk_load_u16(npy->data.data + 2 * i) << 16;
+	return MPK_OK;
+}
+
+static bool lies_in(struct mpk_span file, struct mpk_span data)
+{
+	return file.data && data.data >= file.data && data.data < file.data + file.len;
 }
 
 /* Pages become private when they are written to. */
-static bool make_writable(struct mpk_param_file *f)
+static bool make_writable(const struct mpk_mapping *map, bool *is_writable)
 {
-	if (!f->is_writable)
-		f->is_writable =
-			f->map.mapped && mprotect((void *)(uintptr_t)f->map.bytes.data,
-						  f->map.bytes.len, PROT_READ | PROT_WRITE) == 0;
-	return f->is_writable;
+	if (!*is_writable)
+		*is_writable = map->mapped && mprotect((void *)(uintptr_t)map->bytes.data,
+						       map->bytes.len, PROT_READ | PROT_WRITE) == 0;
+	return *is_writable;
 }
 
 static bool is_native(const struct mpk_npy *npy)
@@ -189,13 +280,27 @@ static bool is_native(const struct mpk_npy *npy)
 	return npy->is_big == MPK_BIG_ENDIAN || mpk_dtype_number_bytes(npy->dtype) == 1;
 }
 
-static bool can_stay(struct mpk_param_file *f, const struct mpk_npy *npy, bool is_for_kernels)
+/* The shard of a weight; NULL: it lies in the file itself, as all others do. */
+static struct mpk_weight_place *place_of(const struct mpk_param_file *f, size_t index)
 {
-	if (!is_native(npy) || !is_in_file(f, npy->data))
+	struct mpk_weight_place *place =
+		f->weights ? &f->set.places[f->weights[index].shard] : NULL;
+
+	return place && place->map.bytes.data ? place : NULL;
+}
+
+static bool can_stay(struct mpk_param_file *f, size_t index, const struct mpk_npy *npy,
+		     bool is_for_kernels)
+{
+	struct mpk_weight_place *place = place_of(f, index);
+	const struct mpk_mapping *map = place ? &place->map : &f->map;
+
+	if (!is_native(npy) || !lies_in(map->bytes, npy->data))
 		return false;
 	return !is_for_kernels ||
 	       (npy->data.len >= MPK_IN_PLACE_FROM &&
-		(uintptr_t)npy->data.data % MPK_STORAGE_ALIGN == 0 && make_writable(f));
+		(uintptr_t)npy->data.data % MPK_STORAGE_ALIGN == 0 &&
+		make_writable(map, place ? &place->is_writable : &f->is_writable));
 }
 
 static void release_file(void *file)
@@ -221,17 +326,27 @@ static enum mpk_code view(struct mpk_param_file *f, const struct mpk_npy *npy,
 	return code;
 }
 
+static enum mpk_code find_array(struct mpk_param_file *f, size_t index, struct mpk_arena *unpacked,
+				struct mpk_npy *out, struct mpk_error *err)
+{
+	if (f->records)
+		return of_record(&f->records[index], out, err);
+	return f->members ? of_member(f, &f->members[index], unpacked, out, err)
+			  : of_weight(f, &f->weights[index], out, err);
+}
+
 enum mpk_code mpk_param_file_tensor(struct mpk_param_file *f, size_t index, bool is_for_kernels,
 				    struct mpk_tensor **out, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena unpacked = { 0 };
+	bool widens = f->weights && f->weights[index].coding == MPK_WEIGHT_BF16_UPPER;
 	struct mpk_npy npy;
-	enum mpk_code code = f->records ? of_record(&f->records[index], &npy, err)
-					: of_member(f, &f->members[index], &unpacked, &npy, err);
+	enum mpk_code code = find_array(f, index, &unpacked, &npy, err);
 
 	if (code == MPK_OK)
-		code = can_stay(f, &npy, is_for_kernels) ? view(f, &npy, out, err)
-							 : mpk_array_copy(&npy, out, err);
+		code = widens                                     ? widen(&npy, out, err)
+		       : can_stay(f, index, &npy, is_for_kernels) ? view(f, &npy, out, err)
+								  : mpk_array_copy(&npy, out, err);
 	if (code != MPK_OK)
 		mpk_error_at_file(err, f->path);
 	return code;

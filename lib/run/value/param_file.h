@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* param_file.h - a file of named tensors: TVM's .params, NumPy's .npz
+/* param_file.h - a file of named tensors: TVM's .params and tensor cache, NumPy's .npz, safetensors, GGUF
  *
- * The file is mapped; of its tensors only those that somebody asks for are read.
+ * The file is mapped, and those beside it that it names; of its tensors only those that somebody asks for are read.
  */
 #ifndef MPK_VALUE_PARAM_FILE_H
 #define MPK_VALUE_PARAM_FILE_H
@@ -24,8 +24,9 @@ typedef enum mpk_code mpk_param_read_fn(struct mpk_span zip, const struct mpk_zi
 					struct mpk_error *err);
 
 /* mpk_param_file_open - open a file and read its names
- * Returns  MPK_OK, one reference in *out; MPK_E_IO; MPK_E_CORRUPT: neither of the two, a file that
- *          does not hold together, a name that occurs twice; MPK_E_NOMEM. Errors carry the file */
+ * Returns  MPK_OK, one reference in *out; MPK_E_IO; MPK_E_CORRUPT: none of these, a file that
+ *          does not hold together, a name that occurs twice; MPK_E_SYNTAX: JSON that does not parse;
+ *          MPK_E_UNSUPPORTED as mpk_weights_read; MPK_E_NOMEM. Errors carry the file */
 enum mpk_code mpk_param_file_open(const char *path, struct mpk_param_file **out,
 				  struct mpk_error *err) MPK_MUST_CHECK;
 
@@ -45,6 +46,17 @@ const char *mpk_param_file_path(const struct mpk_param_file *f);
 /* mpk_param_file_find - whether there is a tensor of that name; *index is its number */
 bool mpk_param_file_find(const struct mpk_param_file *f, struct mpk_span name, size_t *index);
 
+/* mpk_param_file_count - how many tensors there are
+ * mpk_param_file_name - the name of one of them, in the order of the file */
+size_t mpk_param_file_count(const struct mpk_param_file *f);
+struct mpk_span mpk_param_file_name(const struct mpk_param_file *f, size_t index);
+
+/* mpk_param_file_type - what one of them is, without its elements
+ * @shape   receives extents, valid as long as the file; ndim of them
+ * Returns  false: it would have to be unpacked, or cannot be read */
+bool mpk_param_file_type(const struct mpk_param_file *f, size_t index, struct mpk_dtype *dtype,
+			 const int64_t **shape, size_t *ndim);
+
 /* mpk_param_file_bytes - the size of one of its tensors, without reading it */
 uint64_t mpk_param_file_bytes(const struct mpk_param_file *f, size_t index);
 
@@ -54,7 +66,7 @@ uint64_t mpk_param_file_bytes(const struct mpk_param_file *f, size_t index);
  * @is_for_kernels  aligned to MPK_STORAGE_ALIGN: for code of the host. Else it lies anywhere, and is
  *          only read: to be sent to a device
  * Returns  MPK_OK, one reference in *out; MPK_E_CORRUPT; MPK_E_UNSUPPORTED: elements of less than a
- *          byte, opaque ones, a compression or an order that npy.h has not; MPK_E_NOMEM. Errors carry
+ *          byte, opaque ones, quantized ones, a compression or an order that npy.h has not; MPK_E_NOMEM. Errors carry
  *          the file */
 enum mpk_code mpk_param_file_tensor(struct mpk_param_file *f, size_t index, bool is_for_kernels,
 				    struct mpk_tensor **out, struct mpk_error *err) MPK_MUST_CHECK;

@@ -13,7 +13,7 @@
 struct reading {
 	const struct mpk_view *view;
 	const struct mpk_mapping *map;
-	struct mpk_bom_part *parts;
+	struct mpk_bom_thing *things;
 	size_t count;
 };
 
@@ -41,51 +41,92 @@ static const char *make_id(struct mpk_arena *arena, const char *what, const char
 	return id;
 }
 
+static enum mpk_code bom_add(struct reading *r, struct mpk_bom_thing thing, const uint8_t *sha256,
+			     struct mpk_error *err)
+{
+	struct mpk_arena *arena = r->view->arena;
+	char digits[MPK_DIGEST_TEXT];
+
+	if (sha256)
+		thing.sha256 = mpk_arena_text(
+			arena, mpk_span_str(mpk_digest_print(sha256, MPK_DIGEST_BYTES, digits)));
+	MPK_TRY_ALLOC(thing.id && (thing.sha256 || !sha256), err);
+	r->things[r->count++] = thing;
+	return MPK_OK;
+}
+
 /* The identifier is a reference within the document, and the digest is of the part's bytes as
  * they are in the file. */
-static enum mpk_code bom_add(struct reading *r, struct mpk_bom_part *part, const char *what,
-			     const char *name, struct mpk_span bytes, struct mpk_error *err)
+static enum mpk_code add_part(struct reading *r, struct mpk_bom_thing part, struct mpk_span bytes,
+			      struct mpk_error *err)
 {
 	uint8_t digest[MPK_DIGEST_BYTES];
 
-	part->id = make_id(r->view->arena, what, name);
-	MPK_TRY_ALLOC(part->id, err);
-	part->bytes = bytes.len;
+	part.bytes = bytes.len;
 	MPK_TRY(bom_hash(r, bytes, digest, err));
-	(void)mpk_digest_print(digest, MPK_DIGEST_BYTES, part->sha256);
-	r->parts[r->count++] = *part;
-	return MPK_OK;
+	return bom_add(r, part, digest, err);
 }
 
-/* Modules without a payload have no bytes that could be identified, so they are no components. */
-static enum mpk_code add_nodes(struct reading *r, struct mpk_error *err)
-{
-	for (size_t i = 0; i < r->view->count; i++) {
-		const struct mpk_view_node *n = &r->view->nodes[i];
-		struct mpk_bom_part part = { .path = n->path,
-					     .kind = n->node->kind,
-					     .format = mpk_view_format(n),
-					     .is_data = n->kind && n->kind->role == MPK_ROLE_DATA };
-
-		if (n->node->payload.len)
-			MPK_TRY(bom_add(r, &part, "module", n->path, n->node->payload, err));
-	}
-	return MPK_OK;
-}
-
-/* Numbered: names of symbols may become the same as references. */
-static enum mpk_code bom_add_embedded(struct reading *r, struct mpk_error *err)
+/* Modules without a payload have no bytes that could be identified, so they are no components. Code beside the tree is
+ * numbered: names of symbols may become the same as references. */
+static enum mpk_code add_parts(struct reading *r, struct mpk_error *err)
 {
 	const struct mpk_view *v = r->view;
 
-	for (size_t i = 0; i < v->image->embedded_count; i++) {
-		struct mpk_bom_part part = { .path = v->embedded[i].path,
-					     .kind = mpk_span_str("cubin") };
-		char number[24];
+	for (size_t i = 0; i < v->count; i++) {
+		const struct mpk_view_node *n = &v->nodes[i];
+		bool is_data = n->kind && n->kind->role == MPK_ROLE_DATA;
 
-		(void)snprintf(number, sizeof number, "%zu", i);
-		MPK_TRY(bom_add(r, &part, "code", number, v->image->embedded[i].bytes, err));
+		if (n->node->payload.len)
+			MPK_TRY(add_part(r,
+					 (struct mpk_bom_thing){
+						 .class = is_data ? MPK_BOM_DATA : MPK_BOM_CODE,
+						 .id = make_id(v->arena, "module", n->path),
+						 .name = n->node->kind,
+						 .path = n->path,
+						 .format = mpk_view_format(n) },
+					 n->node->payload, err));
 	}
+	for (size_t i = 0; i < v->image->embedded_count; i++)
+		MPK_TRY(add_part(
+			r,
+			(struct mpk_bom_thing){ .class = MPK_BOM_CODE,
+						.id = mpk_arena_printf(v->arena, "code-%zu", i),
+						.name = mpk_span_str("cubin"),
+						.path = v->embedded[i].path },
+			v->image->embedded[i].bytes, err));
+	return MPK_OK;
+}
+
+static enum mpk_code add_other(struct reading *r, enum mpk_bom_class class, size_t i,
+			       const char *name, const char *version, const uint8_t *sha256,
+			       struct mpk_error *err)
+{
+	static const char *const words[] = {
+		[MPK_BOM_NEEDED] = "needed", [MPK_BOM_TOOL] = "tool", [MPK_BOM_INPUT] = "input"
+	};
+	const char *id = mpk_arena_printf(r->view->arena, "%s-%zu", words[class], i);
+
+	return bom_add(r,
+		       (struct mpk_bom_thing){ class, id, mpk_span_str(name), .version = version },
+		       sha256, err);
+}
+
+/* Libraries by the name that DT_NEEDED has, without a digest: which file answers to it is decided where the library
+ * is loaded. */
+static enum mpk_code add_others(struct reading *r, const struct mpk_provenance *p,
+				struct mpk_error *err)
+{
+	const struct mpk_image *image = r->view->image;
+
+	for (size_t i = 0; i < image->needed_count; i++)
+		MPK_TRY(add_other(r, MPK_BOM_NEEDED, i, image->needed[i], NULL, NULL, err));
+	for (size_t i = 0; p && i < p->tool_count; i++)
+		MPK_TRY(add_other(r, MPK_BOM_TOOL, i, p->tools[i].name, p->tools[i].version, NULL,
+				  err));
+	for (size_t i = 0; p && i < p->input_count; i++)
+		MPK_TRY(add_other(r, MPK_BOM_INPUT, i, p->inputs[i].name, NULL, p->inputs[i].sha256,
+				  err));
 	return MPK_OK;
 }
 
@@ -134,22 +175,23 @@ enum mpk_code mpk_bom_read(const struct mpk_view *view, const struct mpk_mapping
 	struct reading r = { .view = view, .map = map };
 	struct mpk_bom b = { .author = author,
 			     .file = mpk_path_name(view->name),
-			     .bytes = bytes.len,
-			     .needed = image->needed,
-			     .needed_count = image->needed_count };
+			     .bytes = bytes.len };
 
 	b.name = image->note.name && *image->note.name ? image->note.name : b.file;
-	r.parts = mpk_arena_array(view->arena, view->count + image->embedded_count + 1,
-				  sizeof *r.parts);
-	MPK_TRY_ALLOC(r.parts, err);
 	MPK_TRY(read_origin(view, &b, err));
+	r.things = mpk_arena_array(
+		view->arena,
+		view->count + image->embedded_count + image->needed_count +
+			(b.has_provenance ? b.provenance.tool_count + b.provenance.input_count : 0),
+		sizeof *r.things);
+	MPK_TRY_ALLOC(r.things, err);
 	MPK_TRY(bom_hash(&r, bytes, b.digest, err));
 	(void)mpk_digest_print(b.digest, MPK_DIGEST_BYTES, b.sha256);
 	make_uuid(b.digest, b.uuid);
-	MPK_TRY(add_nodes(&r, err));
-	MPK_TRY(bom_add_embedded(&r, err));
-	b.parts = r.parts;
-	b.part_count = r.count;
+	MPK_TRY(add_parts(&r, err));
+	MPK_TRY(add_others(&r, b.has_provenance ? &b.provenance : NULL, err));
+	b.things = r.things;
+	b.count = r.count;
 	*out = b;
 	return MPK_OK;
 }
@@ -171,9 +213,8 @@ static void bom_put_definition(const struct mpk_provenance *p, struct mpk_json *
 	char digits[MPK_DIGEST_TEXT];
 
 	mpk_json_text(j, o, "buildType", "urn:x-mpack:build:1");
-	list = mpk_json_array(j, mpk_json_object(j, o, "externalParameters"), "options");
-	for (size_t i = 0; i < p->option_count; i++)
-		mpk_json_text(j, list, NULL, p->options[i]);
+	mpk_json_texts(j, mpk_json_object(j, o, "externalParameters"), "options", p->options,
+		       p->option_count);
 	list = mpk_json_array(j, o, "resolvedDependencies");
 	for (size_t i = 0; i < p->input_count; i++) {
 		struct mpk_json_at *input = mpk_json_object(j, list, NULL);

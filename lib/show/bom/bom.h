@@ -19,15 +19,25 @@ struct mpk_bom_author {
 	const char *builder;        /* URI of who built the file, for the statement */
 };
 
-/* A module with bytes, code beside the blob. */
-struct mpk_bom_part {
-	const char *id;         /* "module-0-1", "code-my_kernels": letters, digits, '.', '-' */
-	const char *path;       /* as minspect names it: "/0/1", "cubin:my_kernels" */
-	struct mpk_span kind;   /* "opencl"; of code "cubin" and its like */
-	struct mpk_span format; /* of code; empty where it is not known */
-	bool is_data;           /* weights and the like: no code */
-	uint64_t bytes;
-	char sha256[MPK_DIGEST_TEXT];
+/* What a thing is to the library. */
+enum mpk_bom_class {
+	MPK_BOM_CODE,   /* a module with bytes, code beside the blob */
+	MPK_BOM_DATA,   /* the same of weights and the like: no code */
+	MPK_BOM_NEEDED, /* a library, as DT_NEEDED names it */
+	MPK_BOM_TOOL,   /* that built it */
+	MPK_BOM_INPUT,  /* that it was made from */
+};
+
+/* What is not known of a thing is NULL, or empty. */
+struct mpk_bom_thing {
+	enum mpk_bom_class class;
+	const char *id;         /* "module-0-1", "needed-0": letters, digits, '.', '-' */
+	struct mpk_span name;   /* of code its kind, "opencl" */
+	const char *version;    /* of tools */
+	const char *path;       /* of code, as minspect names it: "/0/1", "cubin:my_kernels" */
+	struct mpk_span format; /* of code */
+	uint64_t bytes;         /* of code */
+	const char *sha256;     /* of code and inputs */
 };
 
 struct mpk_bom {
@@ -35,13 +45,11 @@ struct mpk_bom {
 	const char *name; /* of the package, else of the file */
 	const char *file; /* without folders */
 	uint64_t bytes;
-	uint8_t digest[MPK_DIGEST_BYTES]; /* SHA-256 of the file */
-	char sha256[MPK_DIGEST_TEXT];     /* the same as text */
-	char uuid[37];                    /* made of the digest */
-	const struct mpk_bom_part *parts;
-	size_t part_count;
-	const char *const *needed; /* libraries, as DT_NEEDED names them */
-	size_t needed_count;
+	uint8_t digest[MPK_DIGEST_BYTES];   /* SHA-256 of the file */
+	char sha256[MPK_DIGEST_TEXT];       /* the same as text */
+	char uuid[37];                      /* made of the digest */
+	const struct mpk_bom_thing *things; /* modules and code, then the others by class */
+	size_t count;
 	bool has_provenance;
 	struct mpk_provenance provenance;
 };

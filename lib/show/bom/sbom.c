@@ -10,6 +10,22 @@
 #include <string.h>
 #include <time.h>
 
+/* How the two formats say what a thing is to the library. CycloneDX has the scope "excluded" for what is not part of
+ * the delivered component at run time. primaryPackagePurpose of SPDX has no word for weights. The direction of
+ * relationships (SPDX 2.3, clause 11) differs: a tool is BUILD_TOOL_OF the library, the library is GENERATED_FROM
+ * its input. */
+static const struct {
+	const char *type, *scope;           /* of CycloneDX */
+	const char *purpose, *relationship; /* of SPDX */
+	bool to_library;
+} classes[] = {
+	[MPK_BOM_CODE] = { "library", "required", "LIBRARY", "CONTAINS", false },
+	[MPK_BOM_DATA] = { "data", "required", "OTHER", "CONTAINS", false },
+	[MPK_BOM_NEEDED] = { "library", "required", "LIBRARY", "DYNAMIC_LINK", false },
+	[MPK_BOM_TOOL] = { "application", "excluded", "APPLICATION", "BUILD_TOOL_OF", true },
+	[MPK_BOM_INPUT] = { "file", "excluded", "SOURCE", "GENERATED_FROM", false },
+};
+
 /* --- CycloneDX --------------------------------------------------------------------------- */
 
 /* "SHA-256" is spelt with a hyphen in CycloneDX's enumeration of algorithms, other than in SPDX. */
@@ -64,61 +80,26 @@ static void cdx_put_metadata(const struct mpk_bom *b, struct mpk_json *j, struct
 		cdx_put_property("mpack:option", mpk_span_str(b->provenance.options[i]), j, list);
 }
 
-static void cdx_put_part(const struct mpk_bom_part *p, struct mpk_json *j, struct mpk_json_at *list)
+static void cdx_put_thing(const struct mpk_bom_thing *t, struct mpk_json *j,
+			  struct mpk_json_at *list)
 {
 	struct mpk_json_at *o = mpk_json_object(j, list, NULL);
 
-	mpk_json_text(j, o, "bom-ref", p->id);
-	mpk_json_text(j, o, "type", p->is_data ? "data" : "library");
-	mpk_json_span(j, o, "name", p->kind);
-	mpk_json_text(j, o, "scope", "required");
-	cdx_put_hash(p->sha256, j, o);
+	mpk_json_text(j, o, "bom-ref", t->id);
+	mpk_json_text(j, o, "type", classes[t->class].type);
+	mpk_json_span(j, o, "name", t->name);
+	if (t->version)
+		mpk_json_text(j, o, "version", t->version);
+	mpk_json_text(j, o, "scope", classes[t->class].scope);
+	if (t->sha256)
+		cdx_put_hash(t->sha256, j, o);
+	if (!t->path)
+		return;
 	list = mpk_json_array(j, o, "properties");
-	cdx_put_property("mpack:path", mpk_span_str(p->path), j, list);
-	if (p->format.len)
-		cdx_put_property("mpack:format", p->format, j, list);
-	cdx_put_bytes(p->bytes, j, list);
-}
-
-/* Libraries by the name that DT_NEEDED has, without a hash: which file answers to it is decided
- * where the library is loaded. */
-static void cdx_put_needed(const struct mpk_bom *b, struct mpk_json *j, struct mpk_json_at *list)
-{
-	for (size_t i = 0; i < b->needed_count; i++) {
-		struct mpk_json_at *o = mpk_json_object(j, list, NULL);
-
-		mpk_json_printf(j, o, "bom-ref", "needed-%zu", i);
-		mpk_json_text(j, o, "type", "library");
-		mpk_json_text(j, o, "name", b->needed[i]);
-		mpk_json_text(j, o, "scope", "required");
-	}
-}
-
-/* Tools and sources have the scope "excluded", which the specification has for what is not part
- * of the delivered component at run time. */
-static void cdx_put_origin(const struct mpk_provenance *p, struct mpk_json *j,
-			   struct mpk_json_at *list)
-{
-	char digits[MPK_DIGEST_TEXT];
-
-	for (size_t i = 0; i < p->tool_count; i++) {
-		struct mpk_json_at *o = mpk_json_object(j, list, NULL);
-
-		mpk_json_printf(j, o, "bom-ref", "tool-%zu", i);
-		mpk_json_text(j, o, "type", "application");
-		mpk_json_text(j, o, "name", p->tools[i].name);
-		mpk_json_text(j, o, "version", p->tools[i].version);
-		mpk_json_text(j, o, "scope", "excluded");
-	}
-	for (size_t i = 0; i < p->input_count; i++) {
-		struct mpk_json_at *o = mpk_json_object(j, list, NULL);
-
-		mpk_json_printf(j, o, "bom-ref", "input-%zu", i);
-		mpk_json_text(j, o, "type", "file");
-		mpk_json_text(j, o, "name", p->inputs[i].name);
-		mpk_json_text(j, o, "scope", "excluded");
-		cdx_put_hash(mpk_digest_print(p->inputs[i].sha256, MPK_DIGEST_BYTES, digits), j, o);
-	}
+	cdx_put_property("mpack:path", mpk_span_str(t->path), j, list);
+	if (t->format.len)
+		cdx_put_property("mpack:format", t->format, j, list);
+	cdx_put_bytes(t->bytes, j, list);
 }
 
 /* Only what the library itself consists of or loads: tools and inputs are no dependencies of a
@@ -131,10 +112,8 @@ static void cdx_put_dependencies(const struct mpk_bom *b, struct mpk_json *j,
 
 	mpk_json_text(j, o, "ref", "library");
 	list = mpk_json_array(j, o, "dependsOn");
-	for (size_t i = 0; i < b->part_count; i++)
-		mpk_json_text(j, list, NULL, b->parts[i].id);
-	for (size_t i = 0; i < b->needed_count; i++)
-		mpk_json_printf(j, list, NULL, "needed-%zu", i);
+	for (size_t i = 0; i < b->count && b->things[i].class <= MPK_BOM_NEEDED; i++)
+		mpk_json_text(j, list, NULL, b->things[i].id);
 }
 
 static void cyclonedx_json(const void *what, struct mpk_json *j, struct mpk_json_at *at)
@@ -149,11 +128,8 @@ static void cyclonedx_json(const void *what, struct mpk_json *j, struct mpk_json
 	mpk_json_u64(j, at, "version", 1);
 	cdx_put_metadata(b, j, at);
 	list = mpk_json_array(j, at, "components");
-	for (size_t i = 0; i < b->part_count; i++)
-		cdx_put_part(&b->parts[i], j, list);
-	cdx_put_needed(b, j, list);
-	if (b->has_provenance)
-		cdx_put_origin(&b->provenance, j, list);
+	for (size_t i = 0; i < b->count; i++)
+		cdx_put_thing(&b->things[i], j, list);
 	cdx_put_dependencies(b, j, at);
 }
 
@@ -191,21 +167,23 @@ static struct mpk_json_at *spdx_put_package(const char *id, struct mpk_span name
 	return o;
 }
 
-/* primaryPackagePurpose has no word for weights: parts that are data are OTHER. */
-static void spdx_put_parts(const struct mpk_bom *b, struct mpk_json *j, struct mpk_json_at *list)
+static void spdx_put_thing(const struct mpk_bom_thing *t, struct mpk_json *j,
+			   struct mpk_json_at *list)
 {
-	for (size_t i = 0; i < b->part_count; i++) {
-		const struct mpk_bom_part *p = &b->parts[i];
-		struct mpk_json_at *o =
-			spdx_put_package(p->id, p->kind, p->is_data ? "OTHER" : "LIBRARY", j, list);
-		MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf comment = { 0 };
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf comment = { 0 };
+	struct mpk_json_at *o =
+		spdx_put_package(t->id, t->name, classes[t->class].purpose, j, list);
 
-		spdx_put_checksum(p->sha256, j, o);
-		mpk_strbuf_printf(&comment, "module %s of the library, %llu bytes", p->path,
-				  (unsigned long long)p->bytes);
-		j->failed |= comment.failed;
-		mpk_json_text(j, o, "comment", mpk_strbuf_text(&comment));
-	}
+	if (t->version)
+		mpk_json_text(j, o, "versionInfo", t->version);
+	if (t->sha256)
+		spdx_put_checksum(t->sha256, j, o);
+	if (!t->path)
+		return;
+	mpk_strbuf_printf(&comment, "module %s of the library, %llu bytes", t->path,
+			  (unsigned long long)t->bytes);
+	j->failed |= comment.failed;
+	mpk_json_text(j, o, "comment", mpk_strbuf_text(&comment));
 }
 
 /* The library first, then its modules, then what it needs and what it was made from;
@@ -213,30 +191,12 @@ static void spdx_put_parts(const struct mpk_bom *b, struct mpk_json *j, struct m
 static void spdx_put_packages(const struct mpk_bom *b, struct mpk_json *j, struct mpk_json_at *at)
 {
 	struct mpk_json_at *list = mpk_json_array(j, at, "packages"), *o;
-	char digits[MPK_DIGEST_TEXT], id[32];
 
 	o = spdx_put_package("library", mpk_span_str(b->name), "LIBRARY", j, list);
 	mpk_json_text(j, o, "packageFileName", b->file);
 	spdx_put_checksum(b->sha256, j, o);
-	spdx_put_parts(b, j, list);
-	for (size_t i = 0; i < b->needed_count; i++) {
-		(void)snprintf(id, sizeof id, "needed-%zu", i);
-		(void)spdx_put_package(id, mpk_span_str(b->needed[i]), "LIBRARY", j, list);
-	}
-	for (size_t i = 0; b->has_provenance && i < b->provenance.tool_count; i++) {
-		const struct mpk_provenance_tool *t = &b->provenance.tools[i];
-
-		(void)snprintf(id, sizeof id, "tool-%zu", i);
-		o = spdx_put_package(id, mpk_span_str(t->name), "APPLICATION", j, list);
-		mpk_json_text(j, o, "versionInfo", t->version);
-	}
-	for (size_t i = 0; b->has_provenance && i < b->provenance.input_count; i++) {
-		const struct mpk_provenance_input *in = &b->provenance.inputs[i];
-
-		(void)snprintf(id, sizeof id, "input-%zu", i);
-		o = spdx_put_package(id, mpk_span_str(in->name), "SOURCE", j, list);
-		spdx_put_checksum(mpk_digest_print(in->sha256, MPK_DIGEST_BYTES, digits), j, o);
-	}
+	for (size_t i = 0; i < b->count; i++)
+		spdx_put_thing(&b->things[i], j, list);
 }
 
 /* Both ends are SPDX identifiers and get their prefix here, so that callers use the same id as
@@ -245,8 +205,7 @@ static void spdx_relate(const char *from, const char *type, const char *to, stru
 			struct mpk_json_at *list)
 {
 	struct mpk_json_at *o = mpk_json_object(j, list, NULL);
-	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf a = { 0 };
-	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf b = { 0 };
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf a = { 0 }, b = { 0 };
 
 	mpk_strbuf_printf(&a, "SPDXRef-%s", from);
 	mpk_strbuf_printf(&b, "SPDXRef-%s", to);
@@ -256,28 +215,19 @@ static void spdx_relate(const char *from, const char *type, const char *to, stru
 	mpk_json_text(j, o, "relatedSpdxElement", mpk_strbuf_text(&b));
 }
 
-/* SPDX 2.3, clause 11. The direction differs by type: a tool is BUILD_TOOL_OF the library, the
- * library is GENERATED_FROM its input. */
 static void spdx_put_relationships(const struct mpk_bom *b, struct mpk_json *j,
 				   struct mpk_json_at *at)
 {
 	struct mpk_json_at *list = mpk_json_array(j, at, "relationships");
-	char id[32];
 
 	spdx_relate("DOCUMENT", "DESCRIBES", "library", j, list);
-	for (size_t i = 0; i < b->part_count; i++)
-		spdx_relate("library", "CONTAINS", b->parts[i].id, j, list);
-	for (size_t i = 0; i < b->needed_count; i++) {
-		(void)snprintf(id, sizeof id, "needed-%zu", i);
-		spdx_relate("library", "DYNAMIC_LINK", id, j, list);
-	}
-	for (size_t i = 0; b->has_provenance && i < b->provenance.tool_count; i++) {
-		(void)snprintf(id, sizeof id, "tool-%zu", i);
-		spdx_relate(id, "BUILD_TOOL_OF", "library", j, list);
-	}
-	for (size_t i = 0; b->has_provenance && i < b->provenance.input_count; i++) {
-		(void)snprintf(id, sizeof id, "input-%zu", i);
-		spdx_relate("library", "GENERATED_FROM", id, j, list);
+	for (size_t i = 0; i < b->count; i++) {
+		const char *id = b->things[i].id, *type = classes[b->things[i].class].relationship;
+
+		if (classes[b->things[i].class].to_library)
+			spdx_relate(id, type, "library", j, list);
+		else
+			spdx_relate("library", type, id, j, list);
 	}
 }
 

@@ -53,6 +53,19 @@ const char *mpk_check_where(const struct mpk_there *there)
 	return there->installed ? "the TVM of this environment" : "the named libraries";
 }
 
+const char *mpk_check_place(const struct mpk_there *there)
+{
+	return there->libs ? "in the directory of --libs" : "on this machine";
+}
+
+bool mpk_check_needs_ffi(const struct mpk_dso *d)
+{
+	for (size_t i = 0; i < d->needed_count; i++)
+		if (strcmp(d->needed[i], "libtvm_ffi.so") == 0)
+			return true;
+	return false;
+}
+
 /* --- what a process there has loaded ---------------------------------------------------- */
 
 /* Of every process with glibc and a runtime in C++; libc.so is musl's, which has all in one. */
@@ -327,15 +340,6 @@ static void put_there_json(const struct mpk_there *there, struct mpk_json *j,
 		mpk_json_null(j, o, "driver");
 }
 
-static void put_names_json(const char *const *names, size_t count, const char *key,
-			   struct mpk_json *j, struct mpk_json_at *at)
-{
-	struct mpk_json_at *list = mpk_json_array(j, at, key);
-
-	for (size_t i = 0; i < count; i++)
-		mpk_json_text(j, list, NULL, names[i]);
-}
-
 /* calls is in the order of the report, so that one walk joins the two lists. */
 static void put_findings_json(const struct mpk_check_result *result, struct mpk_json *j,
 			      struct mpk_json_at *at)
@@ -355,8 +359,8 @@ static void put_findings_json(const struct mpk_check_result *result, struct mpk_
 		mpk_json_text(j, o, "path", path[0] ? path : NULL);
 		mpk_json_text(j, o, "message", f->error.text);
 		mpk_json_text(j, o, "when", is_call ? "call" : "load");
-		put_names_json(is_call ? call->functions : NULL, is_call ? call->count : 0,
-			       "functions", j, o);
+		mpk_json_texts(j, o, "functions", is_call ? call->functions : NULL,
+			       is_call ? call->count : 0);
 		call = is_call ? call->next : call;
 	}
 }
@@ -400,7 +404,7 @@ static void check_json(const void *what, struct mpk_json *j, struct mpk_json_at 
 	else
 		mpk_json_bool(j, at, "loads", verdict != MPK_CHECK_REFUSED);
 	mpk_json_text(j, at, "verdict", verdicts[verdict]);
-	put_names_json(result->failing, result->failing_count, "failing", j, at);
+	mpk_json_texts(j, at, "failing", result->failing, result->failing_count);
 	put_there_json(result->there, j, at);
 	mpk_json_u64(j, at, "errors", result->report.errors);
 	mpk_json_u64(j, at, "warnings", result->report.warnings);

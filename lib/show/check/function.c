@@ -23,9 +23,7 @@ struct own {
 /* The value is not used: the map is a set of names. */
 static enum mpk_code add_own(struct own *own, struct mpk_span name, struct mpk_error *err)
 {
-	size_t ignored;
-
-	MPK_TRY_ALLOC(mpk_strmap_put(&own->modules, name, 0, &ignored) >= 0, err);
+	MPK_TRY_ALLOC(mpk_strmap_put(&own->modules, name, 0, NULL) >= 0, err);
 	return MPK_OK;
 }
 
@@ -53,33 +51,16 @@ static enum mpk_code read_own(const struct mpk_check_state *s, struct own *own,
 	own->is_open = image->container == MPK_CONTAINER_BLOB;
 	for (size_t i = 0; i < image->function_count; i++) {
 		struct mpk_span name = mpk_span_str(image->functions[i].name);
-		size_t ignored;
 
-		if (!mpk_strmap_find(&s->lost, name, &ignored))
-			MPK_TRY_ALLOC(mpk_strmap_put(&own->host, name, 0, &ignored) >= 0, err);
+		if (!mpk_strmap_find(&s->lost, name, NULL))
+			MPK_TRY_ALLOC(mpk_strmap_put(&own->host, name, 0, NULL) >= 0, err);
 	}
 	for (size_t i = 0; i < s->view->count; i++)
 		MPK_TRY(add_node(own, &s->view->nodes[i], err));
 	return MPK_OK;
 }
 
-static bool is_in(const struct mpk_strmap *names, struct mpk_span name)
-{
-	size_t ignored;
-
-	return mpk_strmap_find(names, name, &ignored);
-}
-
 /* --- global functions -------------------------------------------------------------------- */
-
-/* A library that links libtvm_ffi.so finds the functions that it registers when it is loaded. */
-static bool needs_tvm_ffi(const struct mpk_dso *d)
-{
-	for (size_t i = 0; i < d->needed_count; i++)
-		if (strcmp(d->needed[i], "libtvm_ffi.so") == 0)
-			return true;
-	return false;
-}
 
 /* What the named libraries register, and tvm-ffi's own where one needs it. */
 static enum mpk_code ask_runtimes(const struct mpk_check_state *s, struct mpk_span name,
@@ -98,7 +79,7 @@ static enum mpk_code ask_runtimes(const struct mpk_check_state *s, struct mpk_sp
 		MPK_TRY(mpk_dso_read_globals(d, err));
 		known |= d->globals_known;
 		if ((mpk_dso_registers(d, name) && !info.is_pythons) ||
-		    (is_ffis && needs_tvm_ffi(d))) {
+		    (is_ffis && mpk_check_needs_ffi(d))) {
 			*out = MPK_GLOBAL_THERE;
 			return MPK_OK;
 		}
@@ -148,7 +129,7 @@ static enum mpk_code is_missing(struct mpk_check_state *s, const struct own *own
 	enum mpk_global_state state;
 
 	*out = false;
-	if (is_in(&own->modules, name))
+	if (mpk_strmap_find(&own->modules, name, NULL))
 		return MPK_OK;
 	MPK_TRY(find_global(s, name, &state, info, err));
 	if (state == MPK_GLOBAL_SIDECAR) {
@@ -200,7 +181,7 @@ static enum mpk_code function_check_entry(struct mpk_check_state *s, const struc
 	char why[256];
 	bool missing;
 
-	if (f->kind != MPK_FUNCTION_IMPORTED || is_in(&own->host, f->name))
+	if (f->kind != MPK_FUNCTION_IMPORTED || mpk_strmap_find(&own->host, f->name, NULL))
 		return MPK_OK;
 	MPK_TRY(is_missing(s, own, f->name, &missing, &info, err));
 	if (!missing)
@@ -252,7 +233,6 @@ static enum mpk_code function_check_names(struct mpk_check_state *s, const struc
 					  struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap seen = { 0 };
-	size_t ignored;
 
 	if (!mpk_check_is_linked(s))
 		return MPK_OK;
@@ -263,7 +243,7 @@ static enum mpk_code function_check_names(struct mpk_check_state *s, const struc
 
 		if (w->kind != MPK_WANT_NAME)
 			continue;
-		added = mpk_strmap_put(&seen, mpk_span_str(w->name), 0, &ignored);
+		added = mpk_strmap_put(&seen, mpk_span_str(w->name), 0, NULL);
 		MPK_TRY_ALLOC(added >= 0, err);
 		if (added)
 			MPK_TRY(function_check_name(s, w->name, own, err));

@@ -144,11 +144,6 @@ static const char *not_searched(const struct mpk_check_state *s)
 	return why ? why : s->there->searchable ? NULL : MPK_CHECK_UNSAID;
 }
 
-static const char *check_host_place(const struct mpk_there *there)
-{
-	return there->libs ? "in the directory of --libs" : "on this machine";
-}
-
 static void say_missing(struct mpk_check_state *s, const struct mpk_scope_gap *gap)
 {
 	const char *owner = strcmp(gap->name, "libcuda.so.1") == 0
@@ -158,7 +153,7 @@ static void say_missing(struct mpk_check_state *s, const struct mpk_scope_gap *g
 
 	mpk_check_say(s, MPK_ERROR, NULL, "%s%s needs %s%s, which is not %s: install it there%s",
 		      gap->by ? QUOTED(gap->by->path) : "it", gap->by ? ", which it needs," : "",
-		      QUOTED(gap->name), owner, check_host_place(s->there),
+		      QUOTED(gap->name), owner, mpk_check_place(s->there),
 		      s->there->libs ? ", or copy it there" : "");
 }
 
@@ -225,14 +220,6 @@ static bool runtime_defines(const struct mpk_there *there, const char *name)
 	return false;
 }
 
-static bool needs_tvm_ffi(const struct mpk_dso *d)
-{
-	for (size_t i = 0; i < d->needed_count; i++)
-		if (strcmp(d->needed[i], "libtvm_ffi.so") == 0)
-			return true;
-	return false;
-}
-
 /* A named library that needs libtvm_ffi.so brings it: its names are those of the newest that is known,
  * unless it is named too. */
 static bool implied(const struct mpk_there *there, const char *name)
@@ -242,7 +229,7 @@ static bool implied(const struct mpk_there *there, const char *name)
 	if (!mpk_release_parse("ffi", &newest) || !mpk_release_symbol(&newest, name))
 		return false;
 	for (const struct mpk_dso *d = there->runtimes; d; d = d->next)
-		if (needs_tvm_ffi(d))
+		if (mpk_check_needs_ffi(d))
 			return true;
 	return false;
 }
@@ -363,13 +350,12 @@ static enum mpk_code check_undefined(struct mpk_check_state *s, const struct mpk
 			mpk_check_say(s, MPK_WARNING, u->name,
 				      "undefined: no library %s defines it; glibc and libstdc++ "
 				      "were not looked at",
-				      check_host_place(s->there));
+				      mpk_check_place(s->there));
 		return MPK_OK;
 	}
-	(void)snprintf(where, sizeof where, ", which is not %s%s",
-		       mpk_check_is_tvms(u->name) ? "in " : "",
-		       mpk_check_is_tvms(u->name) ? mpk_check_where(s->there)
-						  : check_host_place(s->there));
+	(void)snprintf(
+		where, sizeof where, ", which is not %s%s", mpk_check_is_tvms(u->name) ? "in " : "",
+		mpk_check_is_tvms(u->name) ? mpk_check_where(s->there) : mpk_check_place(s->there));
 	return say_undefined(s, u, where, is_eager(eager, u), err);
 }
 

@@ -34,8 +34,7 @@ static void names_fini(struct names *n)
 /* @name    lives as long as the findings */
 static enum mpk_code linking_add_name(struct names *n, const char *name, struct mpk_error *err)
 {
-	size_t ignored;
-	int added = mpk_strmap_put(&n->known, mpk_span_str(name), 0, &ignored);
+	int added = mpk_strmap_put(&n->known, mpk_span_str(name), 0, NULL);
 
 	MPK_TRY_ALLOC(added >= 0, err);
 	if (!added)
@@ -121,17 +120,16 @@ static enum mpk_code linking_add_call(void *arg, size_t from, size_t to, struct 
 static bool is_among(const struct names *of, const struct mpk_payload_function *f)
 {
 	char text[256];
-	size_t ignored;
 
 	if (f->kind == MPK_FUNCTION_BYTE_CODE)
 		return false;
 	if (f->kind == MPK_FUNCTION_IMPORTED)
-		return mpk_strmap_find(&of->known, f->name, &ignored);
+		return mpk_strmap_find(&of->known, f->name, NULL);
 	if (f->name.len >= sizeof text - sizeof "__vmtir__")
 		return false;
 	(void)snprintf(text, sizeof text, "__vmtir__%.*s", (int)f->name.len,
 		       (const char *)f->name.data);
-	return mpk_strmap_find(&of->known, mpk_span_str(text), &ignored);
+	return mpk_strmap_find(&of->known, mpk_span_str(text), NULL);
 }
 
 /* @marked  room for each function */
@@ -363,7 +361,7 @@ static enum mpk_code check_functions(struct mpk_check_state *s, struct mpk_hash 
 {
 	const struct mpk_image *image = s->view->image;
 	const char **lost = mpk_arena_array(s->arena, image->function_count + 1, sizeof *lost);
-	size_t count = 0, ignored;
+	size_t count = 0;
 
 	MPK_TRY_ALLOC(lost, err);
 	for (size_t i = 0; i < image->function_count; i++) {
@@ -372,8 +370,7 @@ static enum mpk_code check_functions(struct mpk_check_state *s, struct mpk_hash 
 		if (f->alias_of || f->is_entry || mpk_hash_find(h, f->symbol) == MPK_HASH_FOUND)
 			continue;
 		lost[count++] = f->name;
-		MPK_TRY_ALLOC(mpk_strmap_put(&s->lost, mpk_span_str(f->name), 0, &ignored) >= 0,
-			      err);
+		MPK_TRY_ALLOC(mpk_strmap_put(&s->lost, mpk_span_str(f->name), 0, NULL) >= 0, err);
 	}
 	if (!count)
 		return MPK_OK;

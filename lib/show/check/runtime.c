@@ -31,13 +31,8 @@ static bool reads_of(const struct mpk_dso *d, enum mpk_generation *out)
 		*out = signs[i].gen;
 		return true;
 	}
-	for (size_t i = 0; i < d->needed_count; i++) {
-		if (strcmp(d->needed[i], "libtvm_ffi.so") != 0)
-			continue;
-		*out = MPK_GEN_CURRENT;
-		return true;
-	}
-	return false;
+	*out = MPK_GEN_CURRENT;
+	return mpk_check_needs_ffi(d);
 }
 
 /* Which generation is read there; false: nobody says. */
@@ -159,7 +154,7 @@ static void say_sidecar(struct mpk_check_state *s, const char *path, struct mpk_
 		s, gpu ? MPK_WARNING : MPK_ERROR, path,
 		"the loader for '%s' is in %s of the wheel of %s, which needs %s, and that is not %s: %s",
 		MPK_QUOTE(kind), sidecar->file, s->there->release.name, gap,
-		s->there->libs ? "in the directory of --libs" : "on this machine",
+		mpk_check_place(s->there),
 		driver ? "load it where there is a driver (with --device-arch or --driver one counts as there)"
 		       : "install the CUDA runtime there");
 }
@@ -235,9 +230,9 @@ static enum mpk_code find_lack(struct mpk_check_state *s, struct mpk_dso *d, str
 		MPK_TRY(mpk_scope_need(&s->scope, d->needed[i], &state, &gap, err));
 		if (state != MPK_SCOPE_MISSING)
 			continue;
-		d->lacks = mpk_arena_printf(
-			s->arena, "needs %s, which is not %s", MPK_QUOTE(mpk_span_str(gap.name)),
-			s->there->libs ? "in the directory of --libs" : "on this machine");
+		d->lacks = mpk_arena_printf(s->arena, "needs %s, which is not %s",
+					    MPK_QUOTE(mpk_span_str(gap.name)),
+					    mpk_check_place(s->there));
 		MPK_TRY_ALLOC(d->lacks, err);
 	}
 	return MPK_OK;

@@ -5,6 +5,7 @@
  * allocation is noted in the list, and the comparison goes on, so that callers need not ask after each step. */
 #include "compare/differ.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,19 +84,29 @@ static const void *item(const struct mpk_diff_thing *t, const void *list, size_t
 	return (const uint8_t *)list + i * t->bytes;
 }
 
+static struct mpk_span name_of(const struct mpk_diff_thing *t, const void *list, size_t i)
+{
+	const uint8_t *at = item(t, list, i);
+	struct mpk_span name;
+
+	if (t->name)
+		return t->name(at);
+	memcpy(&name, at + t->name_at, sizeof name);
+	return name;
+}
+
 void mpk_differ_match(struct mpk_differ *d, const struct mpk_diff_thing *t, const void *a,
 		      size_t a_count, const void *b, size_t b_count)
 {
-	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap in_a = { 0 };
-	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap in_b = { 0 };
+	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap in_a = { 0 }, in_b = { 0 };
 	size_t at;
 
 	for (size_t i = 0; i < a_count; i++)
-		d->diff->failed |= mpk_strmap_put(&in_a, t->name(item(t, a, i)), i, &at) < 0;
+		d->diff->failed |= mpk_strmap_put(&in_a, name_of(t, a, i), i, &at) < 0;
 	for (size_t i = 0; i < b_count; i++)
-		d->diff->failed |= mpk_strmap_put(&in_b, t->name(item(t, b, i)), i, &at) < 0;
+		d->diff->failed |= mpk_strmap_put(&in_b, name_of(t, b, i), i, &at) < 0;
 	for (size_t i = 0; i < a_count; i++) {
-		struct mpk_span name = t->name(item(t, a, i));
+		struct mpk_span name = name_of(t, a, i);
 
 		if (!mpk_strmap_find(&in_b, name, &at))
 			add_whole(d, MPK_DIFF_REMOVED, t, name);
@@ -103,7 +114,7 @@ void mpk_differ_match(struct mpk_differ *d, const struct mpk_diff_thing *t, cons
 			t->compare(d, name, item(t, a, i), item(t, b, at));
 	}
 	for (size_t i = 0; i < b_count; i++) {
-		struct mpk_span name = t->name(item(t, b, i));
+		struct mpk_span name = name_of(t, b, i);
 
 		if (!mpk_strmap_find(&in_a, name, &at))
 			add_whole(d, MPK_DIFF_ADDED, t, name);
@@ -130,6 +141,17 @@ bool mpk_differ_texts(struct mpk_differ *d, const char *what, struct mpk_span na
 	mpk_strbuf_fini(a);
 	mpk_strbuf_fini(b);
 	return differ;
+}
+
+void mpk_differ_put_type(struct mpk_dtype dtype, const int64_t *shape, size_t ndim,
+			 struct mpk_strbuf *out)
+{
+	char type[MPK_DTYPE_TEXT];
+
+	mpk_strbuf_printf(out, "%s[", mpk_dtype_print_short(dtype, type));
+	for (size_t i = 0; i < ndim; i++)
+		mpk_strbuf_printf(out, "%s%" PRId64, i ? ", " : "", shape[i]);
+	mpk_strbuf_putc(out, ']');
 }
 
 struct mpk_difference *mpk_differ_bytes(struct mpk_differ *d, const char *what,

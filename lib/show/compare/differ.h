@@ -65,8 +65,9 @@ struct mpk_differ {
 /* A kind of thing that has a name: two lists of them are matched by name, then compared. */
 struct mpk_diff_thing {
 	const char *what;
-	size_t bytes; /* of an item of the lists */
-	struct mpk_span (*name)(const void *item);
+	size_t bytes;                              /* of an item of the lists */
+	struct mpk_span (*name)(const void *item); /* NULL: a struct mpk_span in the item */
+	size_t name_at;                            /* where in the item that is */
 	/* Adds what changed between two of one name; NULL: nothing can. */
 	void (*compare)(struct mpk_differ *d, struct mpk_span name, const void *a, const void *b);
 	bool is_place;     /* its name is the path of what is in it */
@@ -110,6 +111,10 @@ void mpk_differ_lines(struct mpk_differ *d, const char *what, struct mpk_span na
 /* mpk_differ_tensors - a change of two tensors of one name, if their values differ */
 void mpk_differ_tensors(struct mpk_differ *d, struct mpk_span name,
 			const struct mpk_tensor_record *a, const struct mpk_tensor_record *b);
+
+/* mpk_differ_put_type - append "f32[2, 3]", and a scalar as "f32[]", as values are typed for --run */
+void mpk_differ_put_type(struct mpk_dtype dtype, const int64_t *shape, size_t ndim,
+			 struct mpk_strbuf *out);
 
 /* mpk_differ_content - a change of two runs of bytes, if they differ: with hunks where both are texts, else as
  * mpk_differ_bytes */

@@ -22,16 +22,8 @@ struct differ {
 	long double sum; /* of all |a - b| */
 };
 
-/* A distance from or to NaN or infinity is no number, and one of them would make the mean
- * useless: they are counted apart. */
-static void add_float(struct differ *d, uint64_t i, double x, double y)
+static void add_gap(struct differ *d, uint64_t i, double gap)
 {
-	double gap = fabs(x - y);
-
-	if (!isfinite(x) || !isfinite(y)) {
-		d->out->unordered++;
-		return;
-	}
 	d->sum += (long double)gap;
 	if (gap > d->out->max_abs) {
 		d->out->max_abs = gap;
@@ -96,17 +88,13 @@ static void compare_scalar(struct differ *d, uint64_t i)
 		d->out->first = i;
 	if (!d->out->has_values)
 		return;
-	if (x.class == MPK_ELEMENT_FLOAT) {
-		add_float(d, i, x.f, y.f);
-		return;
-	}
-	double gap = distance(x, y);
-
-	d->sum += (long double)gap;
-	if (gap > d->out->max_abs) {
-		d->out->max_abs = gap;
-		d->out->max_at = i;
-	}
+	if (x.class != MPK_ELEMENT_FLOAT)
+		add_gap(d, i, distance(x, y));
+	else if (isfinite(x.f) && isfinite(y.f))
+		add_gap(d, i, fabs(x.f - y.f));
+	else
+		/* such a distance is no number, and one of them would make the mean useless */
+		d->out->unordered++;
 }
 
 /* Stretches that are equal as bytes are skipped with memcmp, which is faster than any loop over
@@ -179,24 +167,13 @@ struct mpk_tensor_diff mpk_tensor_compare(const struct mpk_tensor_record *a,
 	return out;
 }
 
-/* "f32[2, 3]", and a scalar as "f32[]", as values are typed for --run. */
-static void tensor_put_type(const struct mpk_tensor_record *t, struct mpk_strbuf *out)
-{
-	char type[MPK_DTYPE_TEXT];
-
-	mpk_strbuf_printf(out, "%s[", mpk_dtype_print_short(t->dtype, type));
-	for (size_t i = 0; i < t->ndim; i++)
-		mpk_strbuf_printf(out, "%s%" PRId64, i ? ", " : "", t->shape[i]);
-	mpk_strbuf_putc(out, ']');
-}
-
 void mpk_tensor_diff_text(const struct mpk_tensor_diff *d, const struct mpk_tensor_record *a,
 			  const struct mpk_tensor_record *b, struct mpk_strbuf *out)
 {
 	if (!d->is_comparable) {
-		tensor_put_type(a, out);
+		mpk_differ_put_type(a->dtype, a->shape, a->ndim, out);
 		mpk_strbuf_puts(out, " -> ");
-		tensor_put_type(b, out);
+		mpk_differ_put_type(b->dtype, b->shape, b->ndim, out);
 		return;
 	}
 	mpk_strbuf_printf(out, "%" PRIu64 " of %" PRIu64 " element%s differ%s", d->differing,

@@ -310,8 +310,7 @@ static enum mpk_code compare_text_collect(struct mpk_text_diff *d, const bool *g
 static enum mpk_code compare_text_search(struct mpk_text_diff *d, struct mpk_error *err)
 {
 	MPK_CLEANUP(lines_fini) struct lines l = { 0 };
-	MPK_CLEANUP(side_fini) struct side a = { 0 };
-	MPK_CLEANUP(side_fini) struct side b = { 0 };
+	MPK_CLEANUP(side_fini) struct side a = { 0 }, b = { 0 };
 
 	MPK_TRY(number_lines(d, &l, err));
 	MPK_TRY(keep_common(&l, 0, d->a.count, &a, err));

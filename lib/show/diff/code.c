@@ -176,13 +176,6 @@ struct image {
 	const struct mpk_code_info *code;
 };
 
-static struct mpk_span image_name(const void *item)
-{
-	const struct image *image = item;
-
-	return image->name;
-}
-
 /* The images of a fatbin under names that are the same in both files. An "a" or "f" is part of
  * the name, because code for sm_90a does not run on what sm_90 code runs on. */
 static const struct image *diff_code_images_of(struct mpk_differ *d,
@@ -238,7 +231,7 @@ static void compare_fatbins(struct mpk_differ *d, const struct mpk_code_info *a,
 {
 	static const struct mpk_diff_thing image = { .what = "image",
 						     .bytes = sizeof(struct image),
-						     .name = image_name,
+						     .name_at = offsetof(struct image, name),
 						     .compare = compare_images };
 	const struct image *x = diff_code_images_of(d, a), *y = diff_code_images_of(d, b);
 
@@ -336,13 +329,6 @@ static struct listed_function *split_listing(struct mpk_differ *d, struct mpk_sp
 	return list;
 }
 
-static struct mpk_span listed_name(const void *item)
-{
-	const struct listed_function *f = item;
-
-	return f->name;
-}
-
 /* "Instruction" is the unit in the text, since a line of a listing is one. */
 static void compare_listed(struct mpk_differ *d, struct mpk_span name, const void *a, const void *b)
 {
@@ -357,7 +343,8 @@ static void compare_listings(struct mpk_differ *d, struct mpk_span a, struct mpk
 {
 	static const struct mpk_diff_thing function = { .what = "byte code",
 							.bytes = sizeof(struct listed_function),
-							.name = listed_name,
+							.name_at = offsetof(struct listed_function,
+									    name),
 							.compare = compare_listed };
 	size_t a_count, b_count;
 	const struct listed_function *x = split_listing(d, strip_numbers(d, a), &a_count);

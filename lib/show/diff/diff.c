@@ -113,13 +113,6 @@ static struct parts parts_of(struct mpk_differ *d, const struct node *n)
 
 /* --- kernels and functions of modules -------------------------------------------------- */
 
-static struct mpk_span kernel_name(const void *item)
-{
-	const struct mpk_function_info *f = item;
-
-	return f->key;
-}
-
 /* Compares what the table says of a kernel: its arguments and launch tags. Registers and machine
  * code are those of mpk_diff_kernels. */
 static void diff_compare_kernels(struct mpk_differ *d, struct mpk_span name, const void *a,
@@ -130,13 +123,6 @@ static void diff_compare_kernels(struct mpk_differ *d, struct mpk_span name, con
 	mpk_view_kernel_text(a, true, &x);
 	mpk_view_kernel_text(b, true, &y);
 	(void)mpk_differ_texts(d, "kernel", name, &x, &y);
-}
-
-static struct mpk_span model_name(const void *item)
-{
-	const struct mpk_signature *m = item;
-
-	return m->name;
 }
 
 static void compare_models(struct mpk_differ *d, struct mpk_span name, const void *a, const void *b)
@@ -154,11 +140,13 @@ static void compare_payloads(struct mpk_differ *d, const struct node *a, const s
 {
 	static const struct mpk_diff_thing kernel = { .what = "kernel",
 						      .bytes = sizeof(struct mpk_function_info),
-						      .name = kernel_name,
+						      .name_at = offsetof(struct mpk_function_info,
+									  key),
 						      .compare = diff_compare_kernels };
 	static const struct mpk_diff_thing model = { .what = "model function",
 						     .bytes = sizeof(struct mpk_signature),
-						     .name = model_name,
+						     .name_at =
+							     offsetof(struct mpk_signature, name),
 						     .compare = compare_models };
 	static const struct mpk_diff_thing part = { .what = "part",
 						    .bytes = sizeof(struct part),
@@ -318,8 +306,7 @@ static bool differing_sections(struct mpk_differ *d, const struct mpk_elf *a,
 static void compare_rest(struct mpk_differ *d, const struct mpk_view *a, struct mpk_span a_bytes,
 			 const struct mpk_view *b, struct mpk_span b_bytes)
 {
-	MPK_CLEANUP(mpk_host_code_close) struct mpk_host_code x = { 0 };
-	MPK_CLEANUP(mpk_host_code_close) struct mpk_host_code y = { 0 };
+	MPK_CLEANUP(mpk_host_code_close) struct mpk_host_code x = { 0 }, y = { 0 };
 	struct mpk_strbuf text = { 0 };
 	struct section_names names = { 0 };
 	struct mpk_difference *item;

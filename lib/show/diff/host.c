@@ -237,8 +237,7 @@ void mpk_diff_host(struct mpk_differ *d, const struct mpk_view *x, const struct 
 						      .bytes = sizeof(const char *),
 						      .name = diff_host_text_of };
 	const struct mpk_image *a = x->image, *b = y->image;
-	MPK_CLEANUP(host_fini) struct host p = { 0 };
-	MPK_CLEANUP(host_fini) struct host q = { 0 };
+	MPK_CLEANUP(host_fini) struct host p = { 0 }, q = { 0 };
 
 	host_open(d, x, &p);
 	host_open(d, y, &q);

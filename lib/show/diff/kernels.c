@@ -135,18 +135,12 @@ static struct mpk_span code_path(const void *item)
 	return mpk_span_str(c->code->path);
 }
 
-static struct mpk_span code_kernel_name(const void *item)
-{
-	const struct mpk_code_kernel *k = item;
-
-	return k->name;
-}
-
 static void compare_code_kernels(struct mpk_differ *d, const struct code *a, const struct code *b)
 {
 	static const struct mpk_diff_thing kernel = { .what = "kernel",
 						      .bytes = sizeof(struct mpk_code_kernel),
-						      .name = code_kernel_name };
+						      .name_at = offsetof(struct mpk_code_kernel,
+									  name) };
 	const struct mpk_code_info *x = mpk_view_embedded_lister(a->code);
 	const struct mpk_code_info *y = mpk_view_embedded_lister(b->code);
 
@@ -330,10 +324,8 @@ static void compare_matched(struct mpk_differ *d, const struct side *a,
 /* Keys are unique: the list numbers copies of a kernel, and the number is a part of the key. */
 static bool index_keys(const struct mpk_kernel_list *list, struct mpk_strmap *out)
 {
-	size_t at;
-
 	for (size_t i = 0; i < list->count; i++)
-		if (mpk_strmap_put(out, list->items[i].key, i, &at) < 0)
+		if (mpk_strmap_put(out, list->items[i].key, i, NULL) < 0)
 			return false;
 	return true;
 }
@@ -341,8 +333,7 @@ static bool index_keys(const struct mpk_kernel_list *list, struct mpk_strmap *ou
 static void diff_device_compare_kernels(struct mpk_differ *d, const struct side *a,
 					const struct side *b)
 {
-	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap in_a = { 0 };
-	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap in_b = { 0 };
+	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap in_a = { 0 }, in_b = { 0 };
 	size_t at;
 
 	if (!index_keys(&a->kernels, &in_a) || !index_keys(&b->kernels, &in_b)) {
@@ -363,13 +354,6 @@ static void diff_device_compare_kernels(struct mpk_differ *d, const struct side 
 }
 
 /* --- images ------------------------------------------------------------------------------- */
-
-static struct mpk_span group_name(const void *item)
-{
-	const struct group *g = item;
-
-	return g->name;
-}
 
 /* Of two sorted lists: those of a that b has not. */
 static size_t count_missing(const struct group *a, const struct group *b)
@@ -412,7 +396,7 @@ static void match_groups(struct mpk_differ *d, struct side *a, struct side *b)
 {
 	static const struct mpk_diff_thing image = { .what = "image",
 						     .bytes = sizeof(struct group),
-						     .name = group_name };
+						     .name_at = offsetof(struct group, name) };
 
 	for (size_t i = 0; i < a->group_count; i++) {
 		struct group *other = find_group(b, (const char *)a->groups[i].name.data);

@@ -117,65 +117,65 @@ static enum mpk_code each_left(struct matcher *m,
 	return MPK_OK;
 }
 
-/* Where the run of alike entries ends that begins at `at`, and where its entries of b begin. */
-static size_t end_of_run(const struct entries *e, size_t at, size_t end,
-			 int (*order)(const void *a, const void *b), size_t *middle)
-{
-	size_t i = at;
-
-	while (i < end && order(&e->items[at], &e->items[i]) == 0 && e->items[i].side == 0)
-		i++;
-	*middle = i;
-	while (i < end && order(&e->items[at], &e->items[i]) == 0)
-		i++;
-	return i;
-}
-
-/* --- 1: equal bytes ----------------------------------------------------------------------- */
-
 static int order_of(size_t a, size_t b)
 {
 	return (a > b) - (a < b);
 }
 
+/* By which entries are alike. */
+struct likeness {
+	int (*like)(const struct entry *x, const struct entry *y);
+};
+
 /* Ties are ordered by file and then by position, so that of equal modules the first pairs with
  * the first, and so that qsort, which is not stable, cannot change the answer. */
-static int match_by_place(const struct entry *x, const struct entry *y)
+static int by_likeness(const void *a, const void *b, void *arg)
 {
-	int order = order_of(x->side, y->side);
+	const struct likeness *l = arg;
+	const struct entry *x = a, *y = b;
+	int order = l->like(x, y);
 
+	order = order ? order : order_of(x->side, y->side);
 	return order ? order : order_of(x->index, y->index);
 }
 
+/* Sorts entries [at, end), and calls fn for each run of alike ones that both files have: those of a are [at, middle),
+ * those of b [middle, next). */
+static enum mpk_code each_run(struct matcher *m, size_t at, size_t end,
+			      int (*like)(const struct entry *x, const struct entry *y),
+			      enum mpk_code (*fn)(struct matcher *m, size_t at, size_t middle,
+						  size_t next))
+{
+	struct likeness likeness = { like };
+	struct entry *e = m->entries.items;
+
+	if (end > at)
+		qsort_r(&e[at], end - at, sizeof *e, by_likeness, &likeness);
+	for (size_t middle, next; at < end; at = next) {
+		for (middle = at; middle < end && like(&e[at], &e[middle]) == 0 && !e[middle].side;)
+			middle++;
+		for (next = middle; next < end && like(&e[at], &e[next]) == 0;)
+			next++;
+		if (middle > at && next > middle)
+			MPK_TRY(fn(m, at, middle, next));
+	}
+	return MPK_OK;
+}
+
+/* --- 1: equal bytes ----------------------------------------------------------------------- */
+
 /* Kind and length are compared before content: most modules differ in one of them, and then no
  * byte of a payload has to be read. */
-static int like_length(const void *a, const void *b)
+static int like_length(const struct entry *x, const struct entry *y)
 {
-	const struct entry *x = a, *y = b;
 	int order = mpk_span_compare(x->node->kind, y->node->kind);
 
 	return order ? order : order_of(x->node->payload.len, y->node->payload.len);
 }
 
-static int by_length(const void *a, const void *b)
+static int like_digest(const struct entry *x, const struct entry *y)
 {
-	int order = like_length(a, b);
-
-	return order ? order : match_by_place(a, b);
-}
-
-static int like_digest(const void *a, const void *b)
-{
-	const struct entry *x = a, *y = b;
-
 	return memcmp(x->by.digest, y->by.digest, sizeof x->by.digest);
-}
-
-static int by_digest(const void *a, const void *b)
-{
-	int order = like_digest(a, b);
-
-	return order ? order : match_by_place(a, b);
 }
 
 static enum mpk_code match_add_module(struct matcher *m, size_t side, size_t index)
@@ -195,48 +195,39 @@ static void match_equal_places(struct matcher *m)
 			pair(m, a, b, true);
 }
 
-/* Payloads of one kind and length: pairs of one digest, in order. */
-static enum mpk_code match_digests(struct matcher *m, size_t at, size_t end)
+/* A digest proves nothing against who made the file: who compares looks again. */
+static enum mpk_code pair_in_order(struct matcher *m, size_t at, size_t middle, size_t next)
 {
-	struct entry *e = m->entries.items;
-	size_t middle, next;
+	const struct entry *e = m->entries.items;
 
-	for (size_t i = at; i < end; i++)
-		MPK_TRY(mpk_digest_span(MPK_DIGEST_XXH128, e[i].node->payload, e[i].by.digest,
-					m->err));
-	qsort(&e[at], end - at, sizeof *e, by_digest);
-	for (; at < end; at = next) {
-		next = end_of_run(&m->entries, at, end, like_digest, &middle);
-		/* a digest proves nothing against who made the file: who compares looks again */
-		for (size_t i = at, k = middle; i < middle && k < next; i++, k++)
-			pair(m, e[i].index, e[k].index, false);
-	}
+	for (size_t i = at, k = middle; i < middle && k < next; i++, k++)
+		pair(m, e[i].index, e[k].index, false);
 	return MPK_OK;
 }
 
-/* Runs of one kind and length: a pair is compared directly, more of them by digest, so that a
+/* Payloads of one kind and length: a pair is compared directly, more of them by digest, so that a
  * payload is read a fixed number of times however many look alike. */
+static enum mpk_code match_lengths(struct matcher *m, size_t at, size_t middle, size_t next)
+{
+	struct entry *e = m->entries.items;
+
+	if (next - at == 2) {
+		if (!is_place(m, e[at].index, e[middle].index) &&
+		    mpk_span_equal(e[at].node->payload, e[middle].node->payload))
+			pair(m, e[at].index, e[middle].index, true);
+		return MPK_OK;
+	}
+	for (size_t i = at; i < next; i++)
+		MPK_TRY(mpk_digest_span(MPK_DIGEST_XXH128, e[i].node->payload, e[i].by.digest,
+					m->err));
+	return each_run(m, at, next, like_digest, pair_in_order);
+}
+
 static enum mpk_code match_equal(struct matcher *m)
 {
-	const struct entry *e;
-	size_t middle, next;
-
 	match_equal_places(m);
 	MPK_TRY(each_left(m, match_add_module));
-	e = m->entries.items;
-	if (m->entries.count)
-		qsort(m->entries.items, m->entries.count, sizeof *e, by_length);
-	for (size_t at = 0; at < m->entries.count; at = next) {
-		next = end_of_run(&m->entries, at, m->entries.count, like_length, &middle);
-		if (middle == at || middle == next)
-			continue;
-		if (next - at > 2)
-			MPK_TRY(match_digests(m, at, next));
-		else if (!is_place(m, e[at].index, e[middle].index) &&
-			 mpk_span_equal(e[at].node->payload, e[middle].node->payload))
-			pair(m, e[at].index, e[middle].index, true);
-	}
-	return MPK_OK;
+	return each_run(m, 0, m->entries.count, like_length, match_lengths);
 }
 
 /* --- 2: shared names ------------------------------------------------------------------------ */
@@ -260,19 +251,11 @@ static enum mpk_code add_defined(struct matcher *m, size_t side, size_t index)
 
 /* Only modules of one kind are candidates: a name that a CUDA module and a host module share is a
  * kernel and its caller. */
-static int like_name(const void *a, const void *b)
+static int like_name(const struct entry *x, const struct entry *y)
 {
-	const struct entry *x = a, *y = b;
 	int order = mpk_span_compare(x->by.name, y->by.name);
 
 	return order ? order : mpk_span_compare(x->node->kind, y->node->kind);
-}
-
-static int match_by_name(const void *a, const void *b)
-{
-	int order = like_name(a, b);
-
-	return order ? order : match_by_place(a, b);
 }
 
 static int by_pair(const void *a, const void *b)
@@ -341,15 +324,9 @@ static void count_shared(struct shares *s)
 static enum mpk_code match_names(struct matcher *m)
 {
 	struct shares *s = &m->shares;
-	size_t middle, next;
 
 	MPK_TRY(each_left(m, add_defined));
-	if (m->entries.count)
-		qsort(m->entries.items, m->entries.count, sizeof *m->entries.items, match_by_name);
-	for (size_t at = 0; at < m->entries.count; at = next) {
-		next = end_of_run(&m->entries, at, m->entries.count, like_name, &middle);
-		MPK_TRY(add_sharers(m, at, middle, next));
-	}
+	MPK_TRY(each_run(m, 0, m->entries.count, like_name, add_sharers));
 	if (!s->count)
 		return MPK_OK;
 	count_shared(s);
@@ -372,18 +349,9 @@ static void match_places(struct matcher *m, bool of_one_kind)
 			pair(m, a, b, false);
 }
 
-static int like_kind(const void *a, const void *b)
+static int like_kind(const struct entry *x, const struct entry *y)
 {
-	const struct entry *x = a, *y = b;
-
 	return mpk_span_compare(x->node->kind, y->node->kind);
-}
-
-static int by_kind(const void *a, const void *b)
-{
-	int order = like_kind(a, b);
-
-	return order ? order : match_by_place(a, b);
 }
 
 /* Those that define no name. */
@@ -400,36 +368,27 @@ static enum mpk_code add_nameless(struct matcher *m, size_t side, size_t index)
 
 /* A kind with one module left in each file: it was rewritten so that no name survived, which is
  * still the same module to a reader. */
-static enum mpk_code match_last_of_kind(struct matcher *m)
+static enum mpk_code pair_of_kind(struct matcher *m, size_t at, size_t middle, size_t next)
 {
-	const struct entry *e;
-	size_t middle, next;
+	const struct entry *e = m->entries.items;
 
-	MPK_TRY(each_left(m, add_nameless));
-	e = m->entries.items;
-	if (m->entries.count)
-		qsort(m->entries.items, m->entries.count, sizeof *e, by_kind);
-	for (size_t at = 0; at < m->entries.count; at = next) {
-		next = end_of_run(&m->entries, at, m->entries.count, like_kind, &middle);
-		if (middle == at + 1 && next == middle + 1)
-			pair(m, e[at].index, e[middle].index, false);
-	}
+	if (next - at == 2)
+		pair(m, e[at].index, e[middle].index, false);
 	return MPK_OK;
 }
 
 /* From the surest sign to the weakest; what comes later sees only what is left. */
 static enum mpk_code match_all(struct matcher *m)
 {
-	size_t found;
-
 	for (size_t i = 0; i < m->b->count; i++)
-		MPK_TRY_ALLOC(mpk_strmap_put(&m->paths, mpk_span_str(m->b->nodes[i].path), i,
-					     &found) >= 0,
-			      m->err);
+		MPK_TRY_ALLOC(
+			mpk_strmap_put(&m->paths, mpk_span_str(m->b->nodes[i].path), i, NULL) >= 0,
+			m->err);
 	MPK_TRY(match_equal(m));
 	MPK_TRY(match_names(m));
 	match_places(m, true);
-	MPK_TRY(match_last_of_kind(m));
+	MPK_TRY(each_left(m, add_nameless));
+	MPK_TRY(each_run(m, 0, m->entries.count, like_kind, pair_of_kind));
 	match_places(m, false);
 	return MPK_OK;
 }

@@ -51,7 +51,6 @@ static void host_fini(struct host *h)
 static enum mpk_code host_init(struct mpk_disasm_job *j, struct host *h)
 {
 	const struct mpk_image *image = j->view->image;
-	size_t ignored;
 
 	h->line_budget = MPK_CODE_LINE_BYTES;
 	h->files = mpk_arena_array(j->view->arena, image->member_count + 1,
@@ -60,7 +59,7 @@ static enum mpk_code host_init(struct mpk_disasm_job *j, struct host *h)
 	h->count = image->member_count + 1;
 	for (size_t i = 0; i < image->member_count; i++)
 		MPK_TRY_ALLOC(mpk_strmap_put(&h->by_member, mpk_span_str(image->members[i]), i,
-					     &ignored) >= 0,
+					     NULL) >= 0,
 			      j->err);
 	return MPK_OK;
 }

@@ -280,19 +280,13 @@ static void listing_json(const void *what, struct mpk_json *j, struct mpk_json_a
 {
 	const struct mpk_listing *l = what;
 
-	if (*l->path)
-		mpk_json_text(j, o, "path", l->path);
-	else
-		mpk_json_null(j, o, "path");
+	mpk_json_text(j, o, "path", *l->path ? l->path : NULL);
 	if (l->name.len)
 		mpk_json_span(j, o, "name", l->name);
 	else
 		mpk_json_null(j, o, "name");
 	mpk_json_text(j, o, "format", l->format);
-	if (*l->target)
-		mpk_json_text(j, o, "target", l->target);
-	else
-		mpk_json_null(j, o, "target");
+	mpk_json_text(j, o, "target", *l->target ? l->target : NULL);
 	/* the text of a tool is not cut into instructions */
 	if (!l->symbol) {
 		mpk_json_span(j, o, "text", l->text);

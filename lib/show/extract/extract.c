@@ -13,14 +13,6 @@
 #include "npy/npy.h"
 #include "text/json.h"
 
-struct planning {
-	const struct mpk_view *view;
-	struct mpk_arena *arena;
-	enum mpk_code (*each)(const struct mpk_extract_file *file, void *arg);
-	void *arg;
-	size_t container;
-};
-
 /* A device's name as a part of a file's: "gfx90a-xnack+". */
 static const char *plain(const char *target, struct mpk_arena *arena)
 {
@@ -59,90 +51,6 @@ static enum mpk_code extract_make(const struct mpk_view *view, struct mpk_extrac
 
 /* --- the plan ---------------------------------------------------------------------------- */
 
-/* Bytes that are in the file get their offset, which --json shows; what is packed gets a function
- * that makes it. */
-static enum mpk_code plan_bytes(struct planning *p, const struct mpk_view_code *c,
-				struct mpk_extract_file *file, struct mpk_span bytes,
-				struct mpk_error *err)
-{
-	file->path = mpk_arena_text(p->arena, mpk_span_str(c->path));
-	MPK_TRY_ALLOC(file->name && file->path, err);
-	file->kind = mpk_span_str("gpu");
-	file->content = (struct mpk_rope){ .arena = p->arena };
-	file->is_device = true;
-	file->container = p->container;
-	if (lies_in(bytes, c->at->bytes)) {
-		file->stored = true;
-		file->off = c->at->off + (uint64_t)(bytes.data - c->at->bytes.data);
-		file->bytes = bytes.len;
-		mpk_rope_put_view(&file->content, bytes);
-		MPK_TRY(mpk_rope_status(&file->content, err));
-	} else {
-		file->make = extract_make;
-	}
-	return p->each(file, p->arg);
-}
-
-/* The name has the numbers of container and image, so that it is unique without a look at
- * others. */
-static enum mpk_code plan_image(struct planning *p, const struct mpk_view_code *c, size_t i,
-				struct mpk_error *err)
-{
-	const struct mpk_code_info *image = &c->code.images[i];
-	const char *target = plain(mpk_device_target(image), p->arena);
-	struct mpk_extract_file file = { .image = i };
-
-	if (!image->bytes.len)
-		return MPK_OK; /* of the host, whose code is elsewhere */
-	MPK_TRY_ALLOC(target, err);
-	file.name = mpk_arena_printf(p->arena, "gpu/%zu-%zu%s%s.%s", p->container, i,
-				     *target ? "-" : "", target, mpk_device_suffix(image));
-	return plan_bytes(p, c, &file, image->bytes, err);
-}
-
-static enum mpk_code plan_container(struct planning *p, const struct mpk_view_code *c,
-				    struct mpk_error *err)
-{
-	struct mpk_extract_file file = { 0 };
-
-	for (size_t i = 0; i < c->code.image_count; i++)
-		MPK_TRY(plan_image(p, c, i, err));
-	if (!c->code.image_count) {
-		file.name = mpk_arena_printf(p->arena, "gpu/%zu.%s", p->container,
-					     mpk_device_suffix(&c->code));
-		MPK_TRY(plan_bytes(p, c, &file, c->at->bytes, err));
-	}
-	return MPK_OK;
-}
-
-static enum mpk_code plan_device(struct planning *p, struct mpk_span path, struct mpk_error *err)
-{
-	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
-	const struct mpk_image_device *d = &p->view->image->devices[p->container];
-	const char *own = mpk_device_path(d, &scratch);
-	struct mpk_view_code c;
-
-	MPK_TRY_ALLOC(own, err);
-	if (path.len && !mpk_span_is(path, own))
-		return MPK_OK;
-	MPK_TRY(mpk_device_container(d, &scratch, &c, err));
-	return plan_container(p, &c, err);
-}
-
-static enum mpk_code
-plan_devices(const struct mpk_view *view, struct mpk_span path, struct mpk_arena *arena,
-	     enum mpk_code (*each)(const struct mpk_extract_file *file, void *arg), void *arg,
-	     struct mpk_error *err)
-{
-	struct planning p = { view, arena, each, arg, 0 };
-
-	for (; p.container < view->image->device_count; p.container++)
-		MPK_TRY(plan_device(&p, path, err));
-	return MPK_OK;
-}
-
-/* --- modules, and the plan of all ------------------------------------------------------- */
-
 /* The functions of a library as a document. They are the library's and not a module's: when several modules
  * are host code, and a hostile file has thousands, one file is for all of them. */
 struct host {
@@ -154,6 +62,7 @@ struct planner {
 	const struct mpk_view *view;
 	struct mpk_arena *arena;
 	struct host *host;
+	struct mpk_span path;            /* of what is planned; empty: all */
 	struct mpk_extract_file **files; /* malloc'ed while it grows; each in the arena */
 	size_t count, cap;
 	struct mpk_error *err;
@@ -162,6 +71,11 @@ struct planner {
 static void planner_fini(struct planner *p)
 {
 	free(p->files);
+}
+
+static bool is_at(const struct planner *p, const char *own)
+{
+	return !p->path.len || mpk_span_is(p->path, own);
 }
 
 /* Room for one more file; its rope makes what it needs in the arena. */
@@ -308,11 +222,13 @@ static enum mpk_code add_host(struct planner *p, const struct mpk_view_node *n,
 static enum mpk_code plan_node(struct planner *p, size_t index)
 {
 	const struct mpk_view_node *n = &p->view->nodes[index];
-	const char *directory = mpk_node_folder(n->node, index, p->arena);
 	struct mpk_extracted_files files = { 0 };
+	const char *directory;
 
-	if (!directory)
-		return mpk_fail_nomem(p->err);
+	if (!is_at(p, n->path))
+		return MPK_OK;
+	directory = mpk_node_folder(n->node, index, p->arena);
+	MPK_TRY_ALLOC(directory, p->err);
 	if (n->node->is_lib)
 		return add_host(p, n, directory);
 	if (n->decoded)
@@ -339,6 +255,8 @@ static enum mpk_code plan_embedded(struct planner *p, size_t index)
 	const char *word = c->code.format->word, *name = c->at->name;
 	struct mpk_extract_file *f;
 
+	if (!is_at(p, c->path))
+		return MPK_OK;
 	f = extract_add(p, NULL,
 			extract_is_plain(name) ? mpk_arena_printf(p->arena, "embedded/%zu-%s.%s",
 								  index, name, word ? word : "bin")
@@ -355,36 +273,91 @@ static enum mpk_code plan_embedded(struct planner *p, size_t index)
 	return mpk_rope_status(&f->content, p->err);
 }
 
-static enum mpk_code extract_add_image(const struct mpk_extract_file *file, void *arg)
+/* --- GPU code of any library -------------------------------------------------------------- */
+
+/* Bytes that are in the file get their offset, which --json shows; what is packed gets a function
+ * that makes it. */
+static enum mpk_code extract_add_bytes(struct planner *p, const struct mpk_view_code *c,
+				       const char *name, size_t container, size_t image,
+				       struct mpk_span bytes)
 {
-	struct planner *p = arg;
-	struct mpk_extract_file *f = extract_add(p, NULL, file->name);
+	struct mpk_extract_file *f = extract_add(p, NULL, name);
 
 	MPK_TRY_ALLOC(f, p->err);
-	*f = *file;
-	return MPK_OK;
+	f->path = mpk_arena_text(p->arena, mpk_span_str(c->path));
+	MPK_TRY_ALLOC(f->path, p->err);
+	f->kind = mpk_span_str("gpu");
+	f->is_device = true;
+	f->container = container;
+	f->image = image;
+	f->stored = lies_in(bytes, c->at->bytes);
+	if (!f->stored) {
+		f->make = extract_make;
+		return MPK_OK;
+	}
+	f->off = c->at->off + (uint64_t)(bytes.data - c->at->bytes.data);
+	f->bytes = bytes.len;
+	mpk_rope_put_view(&f->content, bytes);
+	return mpk_rope_status(&f->content, p->err);
 }
 
-static bool is_at(struct mpk_span path, const char *own)
+/* The name has the numbers of container and image, so that it is unique without a look at
+ * others. */
+static enum mpk_code plan_image(struct planner *p, const struct mpk_view_code *c, size_t container,
+				size_t i)
 {
-	return !path.len || mpk_span_is(path, own);
+	const struct mpk_code_info *image = &c->code.images[i];
+	const char *target = plain(mpk_device_target(image), p->arena);
+
+	if (!image->bytes.len)
+		return MPK_OK; /* of the host, whose code is elsewhere */
+	MPK_TRY_ALLOC(target, p->err);
+	return extract_add_bytes(p, c,
+				 mpk_arena_printf(p->arena, "gpu/%zu-%zu%s%s.%s", container, i,
+						  *target ? "-" : "", target,
+						  mpk_device_suffix(image)),
+				 container, i, image->bytes);
 }
+
+static enum mpk_code plan_device(struct planner *p, size_t index)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	const struct mpk_image_device *d = &p->view->image->devices[index];
+	const char *own = mpk_device_path(d, &scratch);
+	struct mpk_view_code c;
+
+	MPK_TRY_ALLOC(own, p->err);
+	if (!is_at(p, own))
+		return MPK_OK;
+	MPK_TRY(mpk_device_container(d, &scratch, &c, p->err));
+	for (size_t i = 0; i < c.code.image_count; i++)
+		MPK_TRY(plan_image(p, &c, index, i));
+	if (c.code.image_count)
+		return MPK_OK;
+	return extract_add_bytes(
+		p, &c, mpk_arena_printf(p->arena, "gpu/%zu.%s", index, mpk_device_suffix(&c.code)),
+		index, 0, c.at->bytes);
+}
+
+/* --- all of it ---------------------------------------------------------------------------- */
 
 enum mpk_code mpk_extract_plan(const struct mpk_view *view, struct mpk_span path,
 			       struct mpk_arena *arena, struct mpk_extract *out,
 			       struct mpk_error *err)
 {
 	struct host host = { .arena = arena };
-	MPK_CLEANUP(planner_fini) struct planner p = { view, arena, &host, NULL, 0, 0, err };
+	MPK_CLEANUP(planner_fini)
+	struct planner p = {
+		.view = view, .arena = arena, .host = &host, .path = path, .err = err
+	};
 	struct mpk_extract_file **files;
 
 	for (size_t i = 0; i < view->count; i++)
-		if (is_at(path, view->nodes[i].path))
-			MPK_TRY(plan_node(&p, i));
+		MPK_TRY(plan_node(&p, i));
 	for (size_t i = 0; i < view->image->embedded_count; i++)
-		if (is_at(path, view->embedded[i].path))
-			MPK_TRY(plan_embedded(&p, i));
-	MPK_TRY(plan_devices(view, path, arena, extract_add_image, &p, err));
+		MPK_TRY(plan_embedded(&p, i));
+	for (size_t i = 0; i < view->image->device_count; i++)
+		MPK_TRY(plan_device(&p, i));
 	files = mpk_arena_keep(arena, p.files, p.count, sizeof(struct mpk_extract_file *));
 	MPK_TRY_ALLOC(files, err);
 	*out = (struct mpk_extract){ view, files, p.count, MPK_DIGEST_KIND_COUNT };
@@ -398,7 +371,8 @@ static enum mpk_code hand_over(const struct mpk_view *view,
 			       struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
-	MPK_CLEANUP(planner_fini) struct planner p = { view, &arena, host, NULL, 0, 0, err };
+	MPK_CLEANUP(planner_fini)
+	struct planner p = { .view = view, .arena = &arena, .host = host, .err = err };
 
 	MPK_TRY(plan(&p, index));
 	for (size_t i = 0; i < p.count; i++)
@@ -411,15 +385,13 @@ enum mpk_code mpk_extract_each(const struct mpk_view *view, mpk_extract_fn *fn, 
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
 	struct host host = { .arena = &arena };
-	MPK_CLEANUP(planner_fini) struct planner p = { view, &arena, &host, NULL, 0, 0, err };
 
 	for (size_t i = 0; i < view->count; i++)
 		MPK_TRY(hand_over(view, plan_node, i, &host, fn, arg, err));
 	for (size_t i = 0; i < view->image->embedded_count; i++)
 		MPK_TRY(hand_over(view, plan_embedded, i, &host, fn, arg, err));
-	MPK_TRY(plan_devices(view, mpk_span_of(NULL, 0), &arena, extract_add_image, &p, err));
-	for (size_t i = 0; i < p.count; i++)
-		MPK_TRY(fn(p.files[i], arg, err));
+	for (size_t i = 0; i < view->image->device_count; i++)
+		MPK_TRY(hand_over(view, plan_device, i, &host, fn, arg, err));
 	return MPK_OK;
 }
 

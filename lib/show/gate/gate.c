@@ -99,8 +99,7 @@ static void judge_kernel(struct judge *j, const struct mpk_listed_kernel *before
 static void judge_kernels(struct judge *j, const struct mpk_kernel_list *before,
 			  const struct mpk_kernel_list *now)
 {
-	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap old = { 0 };
-	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap new = { 0 };
+	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap old = { 0 }, new = { 0 };
 	size_t at;
 
 	for (size_t i = 0; i < before->count; i++)
@@ -307,8 +306,7 @@ static void gate_json(const void *what, struct mpk_json *j, struct mpk_json_at *
 static void put_test(const struct mpk_gate *g, const struct mpk_listed_kernel *kernel, size_t *at,
 		     struct mpk_strbuf *out)
 {
-	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf name = { 0 };
-	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf why = { 0 };
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf name = { 0 }, why = { 0 };
 
 	gate_put_kernel(kernel, &name);
 	for (; *at < g->count && g->items[*at].kernel == kernel; ++*at) {

@@ -2,7 +2,6 @@
 /* functions.c - --functions: what can be called, by whom it is called, with a command line to paste */
 #include <string.h>
 
-#include "list/internal/members.h"
 #include "list/list.h"
 #include "model/device_code.h"
 #include "program/model.h"
@@ -152,17 +151,12 @@ static void put_other_code(const struct mpk_view_node *n, struct mpk_strbuf *out
 	mpk_node_lines(n, "  ", out);
 }
 
-static const char *convention_text(enum mpk_convention convention)
-{
-	static const char *const texts[] = {
-		[MPK_CONV_NONE] = "no calling convention",
-		[MPK_CONV_LEGACY] = "TVMValue arrays, TVM 0.2 - 0.20",
-		[MPK_CONV_FFI021] = "tvm-ffi of TVM 0.21",
-		[MPK_CONV_FFI] = "tvm-ffi",
-	};
-
-	return texts[convention];
-}
+static const char *const conventions[] = {
+	[MPK_CONV_NONE] = "no calling convention",
+	[MPK_CONV_LEGACY] = "TVMValue arrays, TVM 0.2 - 0.20",
+	[MPK_CONV_FFI021] = "tvm-ffi of TVM 0.21",
+	[MPK_CONV_FFI] = "tvm-ffi",
+};
 
 static void functions_put_functions(const struct mpk_view *view, struct mpk_style style,
 				    struct mpk_strbuf *out)
@@ -175,7 +169,7 @@ static void functions_put_functions(const struct mpk_view *view, struct mpk_styl
 			continue;
 		if (!shown++)
 			mpk_strbuf_printf(out, "host functions (%s%s)\n",
-					  convention_text(image->convention),
+					  conventions[image->convention],
 					  image->gen_known ? "" : " or tvm-ffi of TVM 0.21");
 		functions_put_function(view, i, style, out);
 		mpk_strbuf_pass(out);
@@ -206,16 +200,6 @@ static void functions_text(const void *what, struct mpk_style style, struct mpk_
 }
 
 /* --- JSON --------------------------------------------------------------------------------- */
-
-static void put_call_json(const struct mpk_view *view, struct mpk_span name,
-			  const struct mpk_signature *signature, struct mpk_json *j,
-			  struct mpk_json_at *at)
-{
-	struct mpk_strbuf call = { 0 };
-
-	mpk_view_call(view, name, signature, &call);
-	mpk_json_take(j, at, "call", &call);
-}
 
 static void put_kernel_call_json(const struct mpk_view *view, const struct mpk_view_node *node,
 				 size_t index, struct mpk_json *j, struct mpk_json_at *at)
@@ -250,23 +234,11 @@ static void functions_json(const void *what, struct mpk_json *j, struct mpk_json
 	const struct mpk_image *image = view->image;
 	struct mpk_json_at *list, *o;
 
-	mpk_list_head_json(view, j, at);
+	mpk_list_about_json(view, false, j, at);
 	list = mpk_json_array(j, at, "functions");
-	for (size_t i = 0; i < image->function_count; i++) {
-		const struct mpk_image_function *f = &image->functions[i];
-
-		/* --run takes the name for an executor's function first:
-		 * the call has its arguments */
-		const struct mpk_signature *model = mpk_view_called_instead(view, i);
-
-		if (!mpk_view_shows(view, mpk_span_str(f->name)))
-			continue;
-		o = mpk_list_function_json(view, i, j, list);
-		if (mpk_view_doc(view, i).len)
-			mpk_json_span(j, o, "doc", mpk_view_doc(view, i));
-		put_call_json(view, model ? model->name : mpk_span_str(mpk_view_called(view, i)),
-			      model ? model : mpk_view_host(view, i), j, o);
-	}
+	for (size_t i = 0; i < image->function_count; i++)
+		if (mpk_view_shows(view, mpk_span_str(image->functions[i].name)))
+			mpk_list_function_json(view, i, MPK_LIST_INPUTS | MPK_LIST_CALL, j, list);
 	if (view->texts && view->texts->unassigned_count)
 		mpk_json_spans(j, at, "unassigned_metadata", view->texts->unassigned,
 			       view->texts->unassigned_count);
@@ -281,7 +253,7 @@ static void functions_json(const void *what, struct mpk_json *j, struct mpk_json
 			o = mpk_list_model_json(&m->items[i], j, list);
 			mpk_json_text(j, o, "module", view->nodes[n].path);
 			mpk_json_span(j, o, "kind", view->nodes[n].node->kind);
-			put_call_json(view, m->items[i].name, &m->items[i], j, o);
+			mpk_list_call_json(view, m->items[i].name, &m->items[i], j, o);
 		}
 	}
 	list = mpk_json_array(j, at, "kernels");

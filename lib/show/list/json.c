@@ -1,56 +1,127 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* json.c - what the documents of the summary and of --functions have in common (minspect.schema.json,
  * minspect-functions.schema.json): functions, kernels, models, and what is known of a module */
+#include <elf.h>
 #include <inttypes.h>
 
 #include "code/show.h"
+#include "code/target.h"
 #include "graphjson/graphjson.h"
-#include "list/internal/members.h"
+#include "list/list.h"
 
 /* --- the file ---------------------------------------------------------------------------- */
 
-static const char *container_word(enum mpk_container container)
-{
-	static const char *const names[] = {
-		[MPK_CONTAINER_ELF_SO] = "elf-so",
-		[MPK_CONTAINER_ELF_OBJ] = "elf-object",
-		[MPK_CONTAINER_ARCHIVE] = "archive",
-		[MPK_CONTAINER_TAR] = "tar",
-		[MPK_CONTAINER_BLOB] = "blob",
-		[MPK_CONTAINER_MACHO_SO] = "macho-library",
-		[MPK_CONTAINER_MACHO_OBJ] = "macho-object",
-		[MPK_CONTAINER_PE_SO] = "pe-library",
-		[MPK_CONTAINER_COFF_OBJ] = "coff-object",
-		[MPK_CONTAINER_C] = "c-source",
-	};
+static const char *const containers[] = {
+	[MPK_CONTAINER_ELF_SO] = "elf-so",
+	[MPK_CONTAINER_ELF_OBJ] = "elf-object",
+	[MPK_CONTAINER_ARCHIVE] = "archive",
+	[MPK_CONTAINER_TAR] = "tar",
+	[MPK_CONTAINER_BLOB] = "blob",
+	[MPK_CONTAINER_MACHO_SO] = "macho-library",
+	[MPK_CONTAINER_MACHO_OBJ] = "macho-object",
+	[MPK_CONTAINER_PE_SO] = "pe-library",
+	[MPK_CONTAINER_COFF_OBJ] = "coff-object",
+	[MPK_CONTAINER_C] = "c-source",
+};
 
-	return names[container];
+static const char *const conventions[] = {
+	[MPK_CONV_NONE] = "none",
+	[MPK_CONV_LEGACY] = "legacy",
+	[MPK_CONV_FFI021] = "ffi-0.21",
+	[MPK_CONV_FFI] = "ffi",
+};
+
+/* The note with the name and the digest of the blob; null where the file has none. */
+static void put_note(const struct mpk_note *note, struct mpk_json *j, struct mpk_json_at *at)
+{
+	char digits[MPK_DIGEST_TEXT];
+	struct mpk_json_at *o;
+
+	if (!note->name) {
+		mpk_json_null(j, at, "stamp");
+		return;
+	}
+	o = mpk_json_object(j, at, "stamp");
+	mpk_json_text(j, o, "name", note->name);
+	mpk_json_text(j, o, "xxh128", mpk_digest_print(note->digest, MPK_XXH128_BYTES, digits));
 }
 
-static const char *convention_word(enum mpk_convention convention)
-{
-	static const char *const names[] = {
-		[MPK_CONV_NONE] = "none",
-		[MPK_CONV_LEGACY] = "legacy",
-		[MPK_CONV_FFI021] = "ffi-0.21",
-		[MPK_CONV_FFI] = "ffi",
-	};
-
-	return names[convention];
-}
-
-/* What the documents of the summary and of --functions have in common. */
-void mpk_list_head_json(const struct mpk_view *v, struct mpk_json *j, struct mpk_json_at *at)
+/* null for a file without a blob: a member that is always there spares readers a case. */
+static void put_blob_json(const struct mpk_view *v, struct mpk_json *j, struct mpk_json_at *at)
 {
 	const struct mpk_image *image = v->image;
+	struct mpk_json_at *o;
 
-	mpk_json_text(j, at, "file", v->name);
-	mpk_json_u64(j, at, "bytes", v->file_bytes);
-	mpk_json_text(j, at, "container", container_word(image->container));
+	if (!image->has_blob) {
+		mpk_json_null(j, at, "blob");
+		return;
+	}
+	o = mpk_json_object(j, at, "blob");
+	mpk_json_text(j, o, "symbol", image->blob_symbol);
+	mpk_json_text(j, o, "prefix", image->prefix);
+	mpk_json_text(j, o, "section", image->blob_section);
+	mpk_json_u64(j, o, "offset", image->blob_off);
+	mpk_json_u64(j, o, "address", image->blob_address);
+	mpk_json_u64(j, o, "bytes", image->blob.len);
+	/* what the tree takes of "bytes"; less where something follows it */
+	mpk_json_u64(j, o, "used", v->tree ? v->tree->used : 0);
+	put_note(&image->note, j, o);
+}
+
+/* null for files of other formats, which "format" and "machine" describe. */
+static void put_elf(const struct mpk_image *image, struct mpk_json *j, struct mpk_json_at *at)
+{
+	struct mpk_json_at *o;
+
+	if (!image->elf_class) {
+		mpk_json_null(j, at, "elf");
+		return;
+	}
+	o = mpk_json_object(j, at, "elf");
+	mpk_json_text(j, o, "machine", image->machine_name);
+	mpk_json_u64(j, o, "machine_number", image->machine);
+	mpk_json_u64(j, o, "class", image->elf_class);
+	mpk_json_text(j, o, "byte_order", image->big_endian ? "big" : "little");
+	mpk_json_text(j, o, "type",
+		      image->type == ET_REL    ? "REL"
+		      : image->type == ET_EXEC ? "EXEC"
+		      : image->type == ET_DYN  ? "DYN"
+					       : "other");
+}
+
+static const char *const formats[] = {
+	[MPK_FILE_BLOB] = NULL,   [MPK_FILE_ELF] = "elf", [MPK_FILE_MACHO] = "macho",
+	[MPK_FILE_COFF] = "coff", [MPK_FILE_PE] = "pe",   [MPK_FILE_C] = "c",
+};
+
+/* The page has all of it, and lists functions and modules in its own way. */
+void mpk_list_about_json(const struct mpk_view *view, bool in_full, struct mpk_json *j,
+			 struct mpk_json_at *at)
+{
+	const struct mpk_image *image = view->image;
+	const struct mpk_generation_info *gen =
+		image->gen_known ? mpk_generation_get(image->gen) : NULL;
+	const struct mpk_span *loaders;
+	size_t count;
+
+	mpk_json_text(j, at, "file", view->name);
+	mpk_json_u64(j, at, "bytes", view->file_bytes);
+	mpk_json_text(j, at, "container", containers[image->container]);
 	mpk_json_text(j, at, "member", image->member);
-	mpk_json_text(j, at, "generation",
-		      image->gen_known ? mpk_generation_get(image->gen)->abi : NULL);
-	mpk_json_text(j, at, "convention", convention_word(image->convention));
+	mpk_json_text(j, at, "generation", gen ? gen->abi : NULL);
+	mpk_json_text(j, at, "convention", conventions[image->convention]);
+	if (!in_full)
+		return;
+	mpk_json_text(j, at, "releases", gen ? gen->releases : NULL);
+	mpk_json_text(j, at, "format", formats[image->format]);
+	mpk_json_text(j, at, "machine", image->machine_name);
+	if (mpk_view_loaders(view, &loaders, &count, NULL) == MPK_OK)
+		mpk_json_spans(j, at, "loaders", loaders, count);
+	else
+		j->failed = true;
+	put_elf(image, j, at);
+	mpk_json_texts(j, at, "members", image->members, image->member_count);
+	put_blob_json(view, j, at);
 }
 
 /* --- signatures -------------------------------------------------------------------------- */
@@ -116,37 +187,51 @@ static void put_text(const struct mpk_signature *s, struct mpk_json *j, struct m
 	mpk_json_take(j, at, "signature", &text);
 }
 
-/* "signature", "inputs" and "device"; null: not known. */
-static void put_signature(const struct mpk_signature *s, struct mpk_json *j, struct mpk_json_at *at)
-{
-	mpk_json_text(j, at, "device", s ? mpk_dl_device_name(s->device) : NULL);
-	if (!s) {
-		mpk_json_null(j, at, "signature");
-		mpk_json_null(j, at, "inputs");
-		return;
-	}
-	put_text(s, j, at);
-	put_params(s->inputs, s->input_count, "inputs", j, at);
-}
-
 /* --- what can be called ------------------------------------------------------------------ */
 
-/* Returns the object, to which --functions adds what the summary has not. */
-struct mpk_json_at *mpk_list_function_json(const struct mpk_view *view, size_t index,
-					   struct mpk_json *j, struct mpk_json_at *list)
+void mpk_list_call_json(const struct mpk_view *view, struct mpk_span function,
+			const struct mpk_signature *signature, struct mpk_json *j,
+			struct mpk_json_at *at)
+{
+	struct mpk_strbuf call = { 0 };
+
+	mpk_view_call(view, function, signature, &call);
+	mpk_json_take(j, at, "call", &call);
+}
+
+/* "signature", "inputs" and "device" are null where the file does not tell them. --run takes a name for an executor's
+ * function first: the call has its arguments. */
+void mpk_list_function_json(const struct mpk_view *view, size_t index, unsigned details,
+			    struct mpk_json *j, struct mpk_json_at *list)
 {
 	const struct mpk_image_function *f = &view->image->functions[index];
+	const struct mpk_signature *s = mpk_view_host(view, index);
+	const struct mpk_signature *model = mpk_view_called_instead(view, index);
 	struct mpk_json_at *o = mpk_json_object(j, list, NULL);
 
 	mpk_json_text(j, o, "name", f->name);
 	mpk_json_text(j, o, "symbol", f->symbol);
-	mpk_json_u64(j, o, "address", f->address);
+	if (details & MPK_LIST_INPUTS)
+		mpk_json_u64(j, o, "address", f->address);
 	mpk_json_u64(j, o, "bytes", f->bytes);
 	mpk_json_bool(j, o, "entry", f->is_entry);
 	mpk_json_text(j, o, "alias_of", f->alias_of);
 	mpk_json_text(j, o, "member", f->member);
-	put_signature(mpk_view_host(view, index), j, o);
-	return o;
+	mpk_json_text(j, o, "device", s ? mpk_dl_device_name(s->device) : NULL);
+	if (s)
+		put_text(s, j, o);
+	else
+		mpk_json_null(j, o, "signature");
+	if (s && details & MPK_LIST_INPUTS)
+		put_params(s->inputs, s->input_count, "inputs", j, o);
+	else if (details & MPK_LIST_INPUTS)
+		mpk_json_null(j, o, "inputs");
+	if (!(details & MPK_LIST_CALL))
+		return;
+	if (mpk_view_doc(view, index).len)
+		mpk_json_span(j, o, "doc", mpk_view_doc(view, index));
+	mpk_list_call_json(view, model ? model->name : mpk_span_str(mpk_view_called(view, index)),
+			   model ? model : s, j, o);
 }
 
 /* A kernel as its table has it. Launch tags stay texts, so that tags which
@@ -185,6 +270,65 @@ struct mpk_json_at *mpk_list_model_json(const struct mpk_signature *m, struct mp
 	else
 		mpk_json_null(j, o, "outputs");
 	return o;
+}
+
+/* --- modules ------------------------------------------------------------------------------- */
+
+/* Stable words. */
+static const char *const roles[] = {
+	[MPK_ROLE_HOST] = "host",         [MPK_ROLE_DEVICE] = "device",
+	[MPK_ROLE_EXECUTOR] = "executor", [MPK_ROLE_DATA] = "data",
+	[MPK_ROLE_EXTERN] = "extern",     [MPK_ROLE_SOURCE] = "source",
+	[MPK_ROLE_UNKNOWN] = "unknown",
+};
+
+/* Modules without GPU code have no "targets". */
+static void put_targets(const struct mpk_view *view, const struct mpk_view_node *n,
+			struct mpk_json *j, struct mpk_json_at *at)
+{
+	const struct mpk_code_target *targets;
+	struct mpk_json_at *list, *o;
+	size_t count;
+
+	j->failed |= mpk_view_targets(view, n, &targets, &count, NULL) != MPK_OK;
+	if (!count)
+		return;
+	list = mpk_json_array(j, at, "targets");
+	for (size_t i = 0; i < count; i++) {
+		o = mpk_json_object(j, list, NULL);
+		mpk_json_text(j, o, "name", targets[i].name);
+		/* the version of the PTX language, which decides whether a driver can compile it */
+		if (targets[i].kind == MPK_TARGET_PTX)
+			mpk_json_printf(j, o, "ptx", "%u.%u", targets[i].ptx_major,
+					targets[i].ptx_minor);
+		else
+			mpk_json_null(j, o, "ptx");
+	}
+}
+
+void mpk_list_module_json(const struct mpk_view *view, const struct mpk_view_node *n, bool for_page,
+			  struct mpk_json *j, struct mpk_json_at *o)
+{
+	struct mpk_strbuf counts = { 0 };
+	struct mpk_json_at *children;
+
+	mpk_json_text(j, o, "path", n->path);
+	mpk_json_span(j, o, "kind", n->node->kind);
+	if (for_page)
+		mpk_json_text(j, o, "title", mpk_view_title(n));
+	mpk_json_text(j, o, "role", roles[n->kind ? n->kind->role : MPK_ROLE_UNKNOWN]);
+	mpk_json_u64(j, o, "offset", n->node->payload_off);
+	mpk_json_u64(j, o, "bytes", n->node->payload.len);
+	if (for_page) {
+		mpk_view_counts(n, &counts);
+		mpk_json_take(j, o, "counts", &counts);
+	}
+	children = mpk_json_array(j, o, "children");
+	for (size_t i = 0; i < n->node->child_count; i++)
+		mpk_json_u64(j, children, NULL, n->node->children[i]);
+	if (mpk_view_format(n).len)
+		mpk_json_span(j, o, "format", mpk_view_format(n));
+	put_targets(view, n, j, o);
 }
 
 /* --- code --------------------------------------------------------------------------- */

@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "list/internal/members.h"
 #include "list/list.h"
 #include "model/device_code.h"
 #include "model/origin.h"
@@ -202,104 +201,6 @@ static void summary_text(const void *what, struct mpk_style style, struct mpk_st
 
 /* --- JSON --------------------------------------------------------------------------------- */
 
-/* The note with the name and the digest of the blob; null where the file has none. */
-static void put_note(const struct mpk_note *note, struct mpk_json *j, struct mpk_json_at *at)
-{
-	char digits[MPK_DIGEST_TEXT];
-	struct mpk_json_at *o;
-
-	if (!note->name) {
-		mpk_json_null(j, at, "stamp");
-		return;
-	}
-	o = mpk_json_object(j, at, "stamp");
-	mpk_json_text(j, o, "name", note->name);
-	mpk_json_text(j, o, "xxh128", mpk_digest_print(note->digest, MPK_XXH128_BYTES, digits));
-}
-
-/* null for a file without a blob: a member that is always there spares readers a case. */
-static void put_blob_json(const struct mpk_view *v, struct mpk_json *j, struct mpk_json_at *at)
-{
-	const struct mpk_image *image = v->image;
-	struct mpk_json_at *o;
-
-	if (!image->has_blob) {
-		mpk_json_null(j, at, "blob");
-		return;
-	}
-	o = mpk_json_object(j, at, "blob");
-	mpk_json_text(j, o, "symbol", image->blob_symbol);
-	mpk_json_text(j, o, "prefix", image->prefix);
-	mpk_json_text(j, o, "section", image->blob_section);
-	mpk_json_u64(j, o, "offset", image->blob_off);
-	mpk_json_u64(j, o, "address", image->blob_address);
-	mpk_json_u64(j, o, "bytes", image->blob.len);
-	/* what the tree takes of "bytes"; less where something follows it */
-	mpk_json_u64(j, o, "used", v->tree ? v->tree->used : 0);
-	put_note(&image->note, j, o);
-}
-
-/* null for files of other formats, which "format" and "machine" describe. */
-static void put_elf(const struct mpk_image *image, struct mpk_json *j, struct mpk_json_at *at)
-{
-	struct mpk_json_at *o;
-
-	if (!image->elf_class) {
-		mpk_json_null(j, at, "elf");
-		return;
-	}
-	o = mpk_json_object(j, at, "elf");
-	mpk_json_text(j, o, "machine", image->machine_name);
-	mpk_json_u64(j, o, "machine_number", image->machine);
-	mpk_json_u64(j, o, "class", image->elf_class);
-	mpk_json_text(j, o, "byte_order", image->big_endian ? "big" : "little");
-	mpk_json_text(j, o, "type",
-		      image->type == ET_REL    ? "REL"
-		      : image->type == ET_EXEC ? "EXEC"
-		      : image->type == ET_DYN  ? "DYN"
-					       : "other");
-}
-
-static void put_texts(struct mpk_json *j, struct mpk_json_at *at, const char *key,
-		      const char *const *names, size_t count)
-{
-	struct mpk_json_at *list = mpk_json_array(j, at, key);
-
-	for (size_t i = 0; i < count; i++)
-		mpk_json_text(j, list, NULL, names[i]);
-}
-
-static const char *format_word(enum mpk_file_format format)
-{
-	static const char *const names[] = {
-		[MPK_FILE_BLOB] = NULL,   [MPK_FILE_ELF] = "elf", [MPK_FILE_MACHO] = "macho",
-		[MPK_FILE_COFF] = "coff", [MPK_FILE_PE] = "pe",   [MPK_FILE_C] = "c",
-	};
-
-	return names[format];
-}
-
-/* The page has this, too, and lists functions and modules in its own way. */
-void mpk_list_about_json(const struct mpk_view *view, struct mpk_json *j, struct mpk_json_at *at)
-{
-	const struct mpk_image *image = view->image;
-	const struct mpk_span *loaders;
-	size_t count;
-
-	mpk_list_head_json(view, j, at);
-	mpk_json_text(j, at, "releases",
-		      image->gen_known ? mpk_generation_get(image->gen)->releases : NULL);
-	mpk_json_text(j, at, "format", format_word(image->format));
-	mpk_json_text(j, at, "machine", image->machine_name);
-	if (mpk_view_loaders(view, &loaders, &count, NULL) == MPK_OK)
-		mpk_json_spans(j, at, "loaders", loaders, count);
-	else
-		j->failed = true;
-	put_elf(image, j, at);
-	put_texts(j, at, "members", image->members, image->member_count);
-	put_blob_json(view, j, at);
-}
-
 /* "index" and "children" count in the file: a filter hides modules,
  * but gives none another number. */
 static void put_node(const struct mpk_view *view, size_t index, struct mpk_json *j,
@@ -310,17 +211,7 @@ static void put_node(const struct mpk_view *view, size_t index, struct mpk_json 
 	struct mpk_json_at *o = mpk_json_object(j, list, NULL), *sub;
 
 	mpk_json_u64(j, o, "index", index);
-	mpk_json_text(j, o, "path", n->path);
-	mpk_json_span(j, o, "kind", n->node->kind);
-	mpk_json_text(j, o, "role", mpk_view_role_name(n->kind));
-	mpk_json_u64(j, o, "offset", n->node->payload_off);
-	mpk_json_u64(j, o, "bytes", n->node->payload.len);
-	sub = mpk_json_array(j, o, "children");
-	for (size_t i = 0; i < n->node->child_count; i++)
-		mpk_json_u64(j, sub, NULL, n->node->children[i]);
-	if (mpk_view_format(n).len)
-		mpk_json_span(j, o, "format", mpk_view_format(n));
-	mpk_view_targets_json(view, n, j, o);
+	mpk_list_module_json(view, n, false, j, o);
 	if (k) {
 		sub = mpk_json_array(j, o, "kernels");
 		for (size_t i = 0; i < k->function_count; i++)
@@ -347,14 +238,15 @@ static void summary_json(const void *what, struct mpk_json *j, struct mpk_json_a
 	const struct mpk_image *image = view->image;
 	struct mpk_json_at *list;
 
-	mpk_list_about_json(view, j, at);
+	mpk_list_about_json(view, true, j, at);
 	list = mpk_json_array(j, at, "functions");
 	for (size_t i = 0; i < image->function_count; i++)
 		if (mpk_view_shows(view, mpk_span_str(image->functions[i].name)))
-			(void)mpk_list_function_json(view, i, j, list);
-	put_texts(j, at, "context_symbols", image->context_symbols, image->context_symbol_count);
-	put_texts(j, at, "undefined", image->undefined, image->undefined_count);
-	put_texts(j, at, "needed", image->needed, image->needed_count);
+			mpk_list_function_json(view, i, MPK_LIST_INPUTS, j, list);
+	mpk_json_texts(j, at, "context_symbols", image->context_symbols,
+		       image->context_symbol_count);
+	mpk_json_texts(j, at, "undefined", image->undefined, image->undefined_count);
+	mpk_json_texts(j, at, "needed", image->needed, image->needed_count);
 	if (image->executor)
 		mpk_json_text(j, at, "executor", image->executor);
 	mpk_answer_origin.json(view, j, at);

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "base/strmap.h"
-#include "base/vec.h"
 #include "code/param.h"
 #include "kernels/kernels.h"
 #include "model/node_info.h"
@@ -36,17 +35,6 @@ struct mpk_view_names {
 	struct mpk_dldevice device; /* where --run puts tensors when nobody says; type 0: nowhere */
 };
 
-/* A list while it grows; malloc'ed. */
-struct spans {
-	struct mpk_span *items;
-	size_t count, cap;
-};
-
-static void spans_fini(struct spans *s)
-{
-	free(s->items);
-}
-
 static int by_text(const void *a, const void *b)
 {
 	return mpk_span_compare(*(const struct mpk_span *)a, *(const struct mpk_span *)b);
@@ -54,30 +42,18 @@ static int by_text(const void *a, const void *b)
 
 /* --- kernels ---------------------------------------------------------------------------------- */
 
-/* Notes the keys of module `index`: first has each with the module that had it first, several those that
- * another module has, too. */
-static enum mpk_code add_kernels(const struct mpk_kernels *k, size_t index,
-				 struct mpk_strmap *first, struct mpk_strmap *several,
-				 struct spans *shared, struct mpk_error *err)
-{
-	for (size_t i = 0; i < k->function_count; i++) {
-		struct mpk_span key = k->functions[i].key;
-		size_t owner, ignored;
-		int added;
+/* A key and the module that has it. */
+struct owned {
+	struct mpk_span key;
+	size_t module;
+};
 
-		MPK_TRY_ALLOC(mpk_strmap_put(first, key, index, &owner) >= 0, err);
-		if (owner == index)
-			continue;
-		added = mpk_strmap_put(several, key, 0, &ignored);
-		MPK_TRY_ALLOC(added >= 0, err);
-		if (!added)
-			continue;
-		MPK_TRY_ALLOC(mpk_vec_reserve(&shared->items, &shared->cap, shared->count + 1,
-					      sizeof *shared->items),
-			      err);
-		shared->items[shared->count++] = key;
-	}
-	return MPK_OK;
+static int by_key(const void *a, const void *b)
+{
+	const struct owned *x = a, *y = b;
+	int order = mpk_span_compare(x->key, y->key);
+
+	return order ? order : (x->module > y->module) - (x->module < y->module);
 }
 
 /* Sorts the names that several modules have. Only such a name needs a path in a command line, and
@@ -85,25 +61,37 @@ static enum mpk_code add_kernels(const struct mpk_kernels *k, size_t index,
 static enum mpk_code find_shared(const struct mpk_view *view, struct mpk_view_names *names,
 				 struct mpk_error *err)
 {
-	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap first = { 0 };
-	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap several = { 0 };
-	MPK_CLEANUP(spans_fini) struct spans shared = { 0 };
-	size_t modules = 0;
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	const struct mpk_kernels *k;
+	size_t modules = 0, count = 0, n = 0;
+	struct mpk_span *shared;
+	struct owned *list;
 
-	for (size_t i = 0; i < view->count; i++)
-		modules += mpk_view_kernels(&view->nodes[i]) != NULL;
-	for (size_t i = 0; modules > 1 && i < view->count; i++) {
-		const struct mpk_kernels *k = mpk_view_kernels(&view->nodes[i]);
-
-		if (k)
-			MPK_TRY(add_kernels(k, i, &first, &several, &shared, err));
+	for (size_t i = 0; i < view->count; i++) {
+		k = mpk_view_kernels(&view->nodes[i]);
+		modules += k != NULL;
+		count += k ? k->function_count : 0;
 	}
-	if (shared.count)
-		qsort(shared.items, shared.count, sizeof *shared.items, by_text);
-	names->shared =
-		mpk_arena_keep(view->arena, shared.items, shared.count, sizeof *shared.items);
+	if (modules < 2)
+		return MPK_OK;
+	list = mpk_arena_array(&scratch, count, sizeof *list);
+	shared = mpk_arena_array(&scratch, count, sizeof *shared);
+	MPK_TRY_ALLOC(list && shared, err);
+	for (size_t i = 0, at = 0; i < view->count; i++) {
+		k = mpk_view_kernels(&view->nodes[i]);
+		for (size_t f = 0; k && f < k->function_count; f++)
+			list[at++] = (struct owned){ k->functions[f].key, i };
+	}
+	if (count)
+		qsort(list, count, sizeof *list, by_key);
+	for (size_t i = 1; i < count; i++)
+		if (mpk_span_equal(list[i].key, list[i - 1].key) &&
+		    list[i].module != list[i - 1].module &&
+		    (!n || !mpk_span_equal(shared[n - 1], list[i].key)))
+			shared[n++] = list[i].key;
+	names->shared = mpk_arena_keep(view->arena, shared, n, sizeof *shared);
 	MPK_TRY_ALLOC(names->shared, err);
-	names->shared_count = shared.count;
+	names->shared_count = n;
 	return MPK_OK;
 }
 
@@ -130,7 +118,7 @@ static enum mpk_code find_models(const struct mpk_view *view, struct mpk_view_na
 {
 	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap known = { 0 };
 	struct model_name *models;
-	size_t most = 0, n = 0, ignored;
+	size_t most = 0, n = 0;
 
 	for (size_t i = 0; i < view->count; i++)
 		if (view->nodes[i].models.count && mpk_model_is_kind(view->nodes[i].node->kind))
@@ -142,7 +130,7 @@ static enum mpk_code find_models(const struct mpk_view *view, struct mpk_view_na
 
 		for (size_t k = 0; k < m->count && mpk_model_is_kind(view->nodes[i].node->kind);
 		     k++) {
-			int added = mpk_strmap_put(&known, m->items[k].name, 0, &ignored);
+			int added = mpk_strmap_put(&known, m->items[k].name, 0, NULL);
 
 			MPK_TRY_ALLOC(added >= 0, err);
 			if (added)
@@ -207,7 +195,7 @@ static enum mpk_code find_targets(const struct mpk_view *view, struct mpk_view_n
 {
 	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap map = { 0 };
 	const struct mpk_image *image = view->image;
-	size_t *targets, aliases = 0, ignored;
+	size_t *targets, aliases = 0;
 
 	for (size_t i = 0; i < image->function_count; i++)
 		aliases += image->functions[i].alias_of != NULL;
@@ -221,7 +209,7 @@ static enum mpk_code find_targets(const struct mpk_view *view, struct mpk_view_n
 		/* an alias of its own name is skipped: the name means
 		 * the function that it leads to */
 		if (!f->alias_of || strcmp(f->alias_of, f->name) != 0)
-			MPK_TRY_ALLOC(mpk_strmap_put(&map, mpk_span_str(f->name), i, &ignored) >= 0,
+			MPK_TRY_ALLOC(mpk_strmap_put(&map, mpk_span_str(f->name), i, NULL) >= 0,
 				      err);
 	}
 	for (size_t i = 0; i < image->function_count; i++)

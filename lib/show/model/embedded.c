@@ -200,31 +200,42 @@ static void device_summary(const void *what, struct mpk_style style, struct mpk_
 	}
 }
 
-struct text {
+/* What a container is put into: a text, or a list of a document. */
+struct shown {
 	const struct mpk_view *view;
 	struct mpk_strbuf *out;
+	struct mpk_json *j;
+	struct mpk_json_at *list;
 };
 
 /* A container is read even where a filter hides it: its kernels are not known before,
  * and a filter may choose one of them. */
 static enum mpk_code put_container(const struct mpk_view_code *c, void *arg, struct mpk_error *err)
 {
-	const struct text *t = arg;
+	const struct shown *s = arg;
+	struct mpk_json_at *o;
 
 	(void)err;
-	if (shows_code(t->view, c))
-		code_text(t->view, c, t->out);
+	if (!shows_code(s->view, c))
+		return MPK_OK;
+	if (s->out) {
+		code_text(s->view, c, s->out);
+		return MPK_OK;
+	}
+	o = mpk_json_object(s->j, s->list, NULL);
+	mpk_json_text(s->j, o, "path", c->path); /* which --disasm takes */
+	mpk_json_text(s->j, o, "section", c->at->name);
+	mpk_json_text(s->j, o, "member", c->at->member);
+	code_json(s->view, c, s->j, o);
 	return MPK_OK;
 }
 
 static void device_functions(const void *what, struct mpk_style style, struct mpk_strbuf *out)
 {
-	const struct mpk_view *view = what;
-	struct text t = { view, out };
+	struct shown s = { .view = what, .out = out };
 
 	(void)style;
-	if (mpk_device_each(view, put_container, &t, NULL) != MPK_OK)
-		out->failed = true;
+	out->failed |= mpk_device_each(what, put_container, &s, NULL) != MPK_OK;
 }
 
 void mpk_device_rows_json(const struct mpk_view *view, struct mpk_json *j, struct mpk_json_at *at)
@@ -249,37 +260,11 @@ void mpk_device_rows_json(const struct mpk_view *view, struct mpk_json *j, struc
 	}
 }
 
-/* What add_container needs; a callback has one argument. */
-struct json_list {
-	const struct mpk_view *view;
-	struct mpk_json *j;
-	struct mpk_json_at *list;
-};
-
-/* One element of "device_code". Its path is what --disasm takes. */
-static enum mpk_code add_container(const struct mpk_view_code *c, void *arg, struct mpk_error *err)
-{
-	const struct json_list *l = arg;
-	struct mpk_json_at *o;
-
-	(void)err;
-	if (!shows_code(l->view, c))
-		return MPK_OK;
-	o = mpk_json_object(l->j, l->list, NULL);
-	mpk_json_text(l->j, o, "path", c->path);
-	mpk_json_text(l->j, o, "section", c->at->name);
-	mpk_json_text(l->j, o, "member", c->at->member);
-	code_json(l->view, c, l->j, o);
-	return MPK_OK;
-}
-
 static void device_json(const void *what, struct mpk_json *j, struct mpk_json_at *at)
 {
-	const struct mpk_view *view = what;
-	struct json_list l = { view, j, mpk_json_array(j, at, "device_code") };
+	struct shown s = { .view = what, .j = j, .list = mpk_json_array(j, at, "device_code") };
 
-	if (mpk_device_each(view, add_container, &l, NULL) != MPK_OK)
-		j->failed = true;
+	j->failed |= mpk_device_each(what, put_container, &s, NULL) != MPK_OK;
 }
 
 const struct mpk_answer mpk_answer_device_code = { .text = device_functions,

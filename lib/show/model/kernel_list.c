@@ -50,7 +50,7 @@ struct mpk_span mpk_kernel_key(struct mpk_arena *arena, const char *path, const 
 /* What is there twice is numbered. */
 static enum mpk_code kernel_list_make_key(struct lister *l, struct mpk_listed_kernel *k)
 {
-	size_t first, found;
+	size_t first;
 
 	k->key = mpk_kernel_key(l->arena, k->path, k->target, k->name, 0);
 	MPK_TRY_ALLOC(k->key.data, l->err);
@@ -60,7 +60,7 @@ static enum mpk_code kernel_list_make_key(struct lister *l, struct mpk_listed_ke
 		k->key = mpk_kernel_key(l->arena, k->path, k->target, k->name, k->copy);
 		MPK_TRY_ALLOC(k->key.data, l->err);
 	}
-	MPK_TRY_ALLOC(mpk_strmap_put(&l->keys, k->key, l->count, &found) >= 0, l->err);
+	MPK_TRY_ALLOC(mpk_strmap_put(&l->keys, k->key, l->count, NULL) >= 0, l->err);
 	return MPK_OK;
 }
 
@@ -100,7 +100,6 @@ static enum mpk_code kernel_list_add(struct lister *l, const struct mpk_code_inf
 	struct mpk_listed_kernel k = {
 		.path = l->path, .node = l->node, .name = name, .target = ""
 	};
-	size_t found;
 
 	if (code) {
 		k.target = kernel_list_target_of(l, code);
@@ -116,7 +115,7 @@ static enum mpk_code kernel_list_add(struct lister *l, const struct mpk_code_inf
 	if (l->container)
 		k.name = mpk_span_of(k.key.data + k.key.len - name.len, name.len);
 	else
-		MPK_TRY_ALLOC(mpk_strmap_put(&l->names, name, 0, &found) >= 0, l->err);
+		MPK_TRY_ALLOC(mpk_strmap_put(&l->names, name, 0, NULL) >= 0, l->err);
 	MPK_TRY_ALLOC(mpk_vec_reserve(&l->items, &l->cap, l->count + 1, sizeof *l->items), l->err);
 	l->items[l->count++] = k;
 	return MPK_OK;
@@ -139,7 +138,6 @@ static enum mpk_code add_node(struct lister *l, const struct mpk_view *view, siz
 	const struct mpk_view_node *n = &view->nodes[index];
 	const struct mpk_kernels *table = mpk_view_kernels(n);
 	const struct mpk_node_info *info;
-	size_t found;
 
 	MPK_TRY(mpk_view_info(view, index, &info, l->err));
 	l->path = n->path;
@@ -150,7 +148,7 @@ static enum mpk_code add_node(struct lister *l, const struct mpk_view *view, siz
 	for (size_t i = 0; table && i < table->function_count; i++) {
 		struct mpk_span name = table->functions[i].key;
 
-		if (!mpk_strmap_find(&l->names, name, &found))
+		if (!mpk_strmap_find(&l->names, name, NULL))
 			MPK_TRY(kernel_list_add(l, NULL, 0, name));
 	}
 	return MPK_OK;

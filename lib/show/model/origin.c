@@ -153,9 +153,7 @@ static void put_provenance_json(const struct mpk_provenance *p, struct mpk_json 
 		mpk_json_text(j, o, "name", p->tools[i].name);
 		mpk_json_text(j, o, "version", p->tools[i].version);
 	}
-	list = mpk_json_array(j, at, "options");
-	for (size_t i = 0; i < p->option_count; i++)
-		mpk_json_text(j, list, NULL, p->options[i]);
+	mpk_json_texts(j, at, "options", p->options, p->option_count);
 	list = mpk_json_array(j, at, "inputs");
 	for (size_t i = 0; i < p->input_count; i++) {
 		struct mpk_json_at *o = mpk_json_object(j, list, NULL);

@@ -174,18 +174,6 @@ const char *mpk_view_title(const struct mpk_view_node *node)
 	return node->kind ? node->kind->title : "unknown kind";
 }
 
-const char *mpk_view_role_name(const struct mpk_kind *kind)
-{
-	static const char *const names[] = {
-		[MPK_ROLE_HOST] = "host",         [MPK_ROLE_DEVICE] = "device",
-		[MPK_ROLE_EXECUTOR] = "executor", [MPK_ROLE_DATA] = "data",
-		[MPK_ROLE_EXTERN] = "extern",     [MPK_ROLE_SOURCE] = "source",
-		[MPK_ROLE_UNKNOWN] = "unknown",
-	};
-
-	return names[kind ? kind->role : MPK_ROLE_UNKNOWN];
-}
-
 /* --- loaders ---------------------------------------------------------------------------- */
 
 enum mpk_code mpk_view_loaders(const struct mpk_view *view, const struct mpk_span **out,
@@ -193,12 +181,12 @@ enum mpk_code mpk_view_loaders(const struct mpk_view *view, const struct mpk_spa
 {
 	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap known = { 0 };
 	struct mpk_span *kinds = mpk_arena_array(view->arena, view->count, sizeof *kinds);
-	size_t n = 0, ignored;
+	size_t n = 0;
 
 	MPK_TRY_ALLOC(kinds, err);
 	for (size_t i = 0; i < view->count; i++) {
 		const struct mpk_node *node = view->nodes[i].node;
-		int added = node->is_lib ? 0 : mpk_strmap_put(&known, node->kind, 0, &ignored);
+		int added = node->is_lib ? 0 : mpk_strmap_put(&known, node->kind, 0, NULL);
 
 		MPK_TRY_ALLOC(added >= 0, err);
 		if (added)
@@ -224,30 +212,6 @@ enum mpk_code mpk_view_targets(const struct mpk_view *view, const struct mpk_vie
 	if (mpk_code_targets(k->data, view->arena, out, count, &problem) != MPK_OK)
 		*count = 0; /* --verify tells why */
 	return problem.code == MPK_E_NOMEM ? mpk_fail_nomem(err) : MPK_OK;
-}
-
-void mpk_view_targets_json(const struct mpk_view *view, const struct mpk_view_node *n,
-			   struct mpk_json *j, struct mpk_json_at *at)
-{
-	const struct mpk_code_target *targets;
-	struct mpk_json_at *list, *o;
-	size_t count;
-
-	j->failed |= mpk_view_targets(view, n, &targets, &count, NULL) != MPK_OK;
-	/* modules without GPU code have no such member */
-	if (!count)
-		return;
-	list = mpk_json_array(j, at, "targets");
-	for (size_t i = 0; i < count; i++) {
-		o = mpk_json_object(j, list, NULL);
-		mpk_json_text(j, o, "name", targets[i].name);
-		/* the version of the PTX language, which decides whether a driver can compile it */
-		if (targets[i].kind == MPK_TARGET_PTX)
-			mpk_json_printf(j, o, "ptx", "%u.%u", targets[i].ptx_major,
-					targets[i].ptx_minor);
-		else
-			mpk_json_null(j, o, "ptx");
-	}
 }
 
 /* --- what a filter chooses --------------------------------------------------------------- */

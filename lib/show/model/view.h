@@ -133,10 +133,6 @@ const char *mpk_view_title(const struct mpk_view_node *node);
  * a module holds; nothing when there is nothing to count */
 void mpk_view_counts(const struct mpk_view_node *node, struct mpk_strbuf *out);
 
-/* mpk_view_role_name - "device": a word that JSON and the page share; stable
- * @kind    NULL, a kind without a row: "unknown" */
-const char *mpk_view_role_name(const struct mpk_kind *kind);
-
 /* mpk_view_tree - the tree alone, one module a line and its kernels below */
 void mpk_view_tree(const struct mpk_view *view, struct mpk_style style, struct mpk_strbuf *out);
 
@@ -182,10 +178,6 @@ const struct mpk_signature *mpk_view_called_instead(const struct mpk_view *view,
  * @names   goes between an alias and what it names */
 void mpk_view_host_text(const struct mpk_view *view, size_t index, const char *names,
 			struct mpk_strbuf *out);
-
-/* mpk_view_targets_json - put "targets" of a module; nothing for modules without */
-void mpk_view_targets_json(const struct mpk_view *view, const struct mpk_view_node *n,
-			   struct mpk_json *j, struct mpk_json_at *at);
 
 /* --- --filter: which functions, kernels, tensors and modules are shown ------------------------
  *

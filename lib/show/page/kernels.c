@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels of a page, with digests by which it tells those of several files apart. A kernel has two: of its
+/* kernels.c - kernels of a page, with digests by which it tells those of several files apart. A kernel has two: of its
  * own definition or machine code, and, where the code is text, of what is around the definitions:
  * functions and macros that it may use. */
 #include <string.h>
@@ -63,7 +63,7 @@ static enum mpk_code kernels_put_own(struct digests *d, struct mpk_span bytes)
 static enum mpk_code find_programs(struct digests *d, const struct mpk_code_info *code)
 {
 	struct programs *p = &d->programs;
-	size_t count, found;
+	size_t count;
 
 	if (p->code == code)
 		return MPK_OK;
@@ -76,7 +76,7 @@ static enum mpk_code find_programs(struct digests *d, const struct mpk_code_info
 	}
 	MPK_TRY(mpk_source_code_split(code->bytes, &d->arena, &p->pieces, &count, d->err));
 	for (size_t i = 0; i < count; i++)
-		MPK_TRY_ALLOC(mpk_strmap_put(&p->names, p->pieces[i].name, i, &found) >= 0, d->err);
+		MPK_TRY_ALLOC(mpk_strmap_put(&p->names, p->pieces[i].name, i, NULL) >= 0, d->err);
 	return MPK_OK;
 }
 
@@ -225,57 +225,45 @@ static enum mpk_code kernels_end(struct digests *d, struct mpk_json_at *o)
 	return d->has_around ? kernels_put_digest(d, o, "around", &d->around) : MPK_OK;
 }
 
+/* Code beside the tree has no table, which would say what kernels take. */
 enum mpk_code mpk_page_kernels_json(struct mpk_page *page, const struct mpk_view *view,
-				    const struct mpk_view_node *n, struct mpk_json_at *list,
-				    struct mpk_error *err)
+				    const struct mpk_view_node *n, const struct mpk_view_code *c,
+				    struct mpk_json_at *list, struct mpk_error *err)
 {
 	MPK_CLEANUP(digests_fini) struct digests d = { .page = page, .err = err };
-	const struct mpk_kernels *k = mpk_view_kernels(n);
+	const struct mpk_kernels *table = n ? mpk_view_kernels(n) : NULL;
+	const struct mpk_code_info *lister = n ? NULL : mpk_view_embedded_lister(c);
+	size_t count = table ? table->function_count : lister ? lister->kernel_count : 0;
 	struct mpk_json *j = &page->json;
 
-	for (size_t i = 0; k && i < k->function_count; i++) {
+	for (size_t i = 0; i < count; i++) {
+		struct mpk_span name = table ? table->functions[i].key : lister->kernels[i].name;
 		struct mpk_json_at *o = mpk_json_object(j, list, NULL);
 		struct mpk_strbuf text = { 0 }, lines = { 0 }, call = { 0 };
 
-		mpk_json_span(j, o, "name", k->functions[i].key);
-		mpk_json_text(j, o, "module", n->path);
-		mpk_view_kernel_text(&k->functions[i], true, &text);
-		mpk_json_take(j, o, "signature", &text);
-		mpk_node_kernel_lines(n, i, "", &lines);
+		mpk_json_span(j, o, "name", name);
+		mpk_json_text(j, o, "module", table ? n->path : c->path);
+		if (table) {
+			mpk_view_kernel_text(&table->functions[i], true, &text);
+			mpk_json_take(j, o, "signature", &text);
+			mpk_node_kernel_lines(n, i, "", &lines);
+			mpk_view_kernel_call(view, n, i, &call);
+		} else {
+			mpk_json_null(j, o, "signature");
+			mpk_code_figure_lines(&c->code, name, "", &lines);
+		}
 		mpk_json_take(j, o, "lines", &lines);
-		mpk_view_kernel_call(view, n, i, &call);
-		mpk_json_take(j, o, "call", &call);
-		if (!page->compares || !n->info)
+		if (table)
+			mpk_json_take(j, o, "call", &call);
+		else
+			mpk_json_null(j, o, "call");
+		if (!page->compares || (table && !n->info))
 			continue;
 		MPK_TRY(kernels_begin(&d));
-		mpk_node_info_each(n->info, k, i, kernels_put_code, &d);
-		MPK_TRY(kernels_end(&d, o));
-	}
-	return MPK_OK;
-}
-
-enum mpk_code mpk_page_code_kernels_json(struct mpk_page *page, const struct mpk_view_code *c,
-					 struct mpk_json_at *list, struct mpk_error *err)
-{
-	MPK_CLEANUP(digests_fini) struct digests d = { .page = page, .err = err };
-	const struct mpk_code_info *lister = mpk_view_embedded_lister(c);
-	struct mpk_json *j = &page->json;
-
-	for (size_t i = 0; lister && i < lister->kernel_count; i++) {
-		struct mpk_json_at *o = mpk_json_object(j, list, NULL);
-		struct mpk_strbuf lines = { 0 };
-
-		mpk_json_span(j, o, "name", lister->kernels[i].name);
-		mpk_json_text(j, o, "module", c->path);
-		/* code beside the tree has no table, which would say what kernels take */
-		mpk_json_null(j, o, "signature");
-		mpk_code_figure_lines(&c->code, lister->kernels[i].name, "", &lines);
-		mpk_json_take(j, o, "lines", &lines);
-		mpk_json_null(j, o, "call");
-		if (!page->compares)
-			continue;
-		MPK_TRY(kernels_begin(&d));
-		mpk_code_info_each(&c->code, lister->kernels[i].name, kernels_put_code, &d);
+		if (table)
+			mpk_node_info_each(n->info, table, i, kernels_put_code, &d);
+		else
+			mpk_code_info_each(&c->code, name, kernels_put_code, &d);
 		MPK_TRY(kernels_end(&d, o));
 	}
 	return MPK_OK;

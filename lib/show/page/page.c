@@ -62,23 +62,10 @@ static void page_put_module(const struct mpk_view *view, size_t index, struct mp
 			    struct mpk_json_at *list)
 {
 	const struct mpk_view_node *n = &view->nodes[index];
-	struct mpk_json_at *o = mpk_json_object(j, list, NULL), *children;
-	struct mpk_strbuf counts = { 0 }, lines = { 0 };
+	struct mpk_json_at *o = mpk_json_object(j, list, NULL);
+	struct mpk_strbuf lines = { 0 };
 
-	mpk_json_text(j, o, "path", n->path);
-	mpk_json_span(j, o, "kind", n->node->kind);
-	mpk_json_text(j, o, "title", mpk_view_title(n));
-	mpk_json_text(j, o, "role", mpk_view_role_name(n->kind));
-	mpk_json_u64(j, o, "offset", n->node->payload_off);
-	mpk_json_u64(j, o, "bytes", n->node->payload.len);
-	mpk_view_counts(n, &counts);
-	mpk_json_take(j, o, "counts", &counts);
-	children = mpk_json_array(j, o, "children");
-	for (size_t i = 0; i < n->node->child_count; i++)
-		mpk_json_u64(j, children, NULL, n->node->children[i]);
-	if (mpk_view_format(n).len)
-		mpk_json_span(j, o, "format", mpk_view_format(n));
-	mpk_view_targets_json(view, n, j, o);
+	mpk_list_module_json(view, n, true, j, o);
 	mpk_node_lines(n, "", &lines);
 	mpk_json_take(j, o, "lines", &lines);
 	if (n->problem)
@@ -87,51 +74,6 @@ static void page_put_module(const struct mpk_view *view, size_t index, struct mp
 
 /* --- what can be called ----------------------------------------------------------------------- */
 
-static void page_put_signature(const struct mpk_signature *s, struct mpk_json *j,
-			       struct mpk_json_at *o)
-{
-	struct mpk_strbuf text = { 0 };
-
-	if (!s) {
-		mpk_json_null(j, o, "signature");
-		return;
-	}
-	mpk_signature_text(s, &text);
-	mpk_json_take(j, o, "signature", &text);
-}
-
-static void page_put_call(const struct mpk_view *view, struct mpk_span name,
-			  const struct mpk_signature *s, struct mpk_json *j, struct mpk_json_at *o)
-{
-	struct mpk_strbuf call = { 0 };
-
-	mpk_view_call(view, name, s, &call);
-	mpk_json_take(j, o, "call", &call);
-}
-
-static void page_put_function(const struct mpk_view *view, size_t index, struct mpk_json *j,
-			      struct mpk_json_at *list)
-{
-	const struct mpk_image_function *f = &view->image->functions[index];
-	const struct mpk_signature *model = mpk_view_called_instead(view, index);
-	const struct mpk_signature *s = mpk_view_host(view, index);
-	struct mpk_json_at *o = mpk_json_object(j, list, NULL);
-
-	mpk_json_text(j, o, "name", f->name);
-	mpk_json_text(j, o, "symbol", f->symbol);
-	mpk_json_u64(j, o, "bytes", f->bytes);
-	mpk_json_bool(j, o, "entry", f->is_entry);
-	mpk_json_text(j, o, "alias_of", f->alias_of);
-	mpk_json_text(j, o, "member", f->member);
-	mpk_json_text(j, o, "device", s ? mpk_dl_device_name(s->device) : NULL);
-	page_put_signature(s, j, o);
-	if (mpk_view_doc(view, index).len)
-		mpk_json_span(j, o, "doc", mpk_view_doc(view, index));
-	/* as --functions says: an executor's function goes before the compiled one of its name */
-	page_put_call(view, model ? model->name : mpk_span_str(mpk_view_called(view, index)),
-		      model ? model : s, j, o);
-}
-
 /* Functions of executors, with the module that has them: two modules may have the same. */
 static void put_models(const struct mpk_view *view, const struct mpk_view_node *n,
 		       struct mpk_json *j, struct mpk_json_at *list)
@@ -139,11 +81,13 @@ static void put_models(const struct mpk_view *view, const struct mpk_view_node *
 	for (size_t i = 0; i < n->models.count; i++) {
 		const struct mpk_signature *m = &n->models.items[i];
 		struct mpk_json_at *o = mpk_json_object(j, list, NULL);
+		struct mpk_strbuf text = { 0 };
 
 		mpk_json_span(j, o, "name", m->name);
 		mpk_json_text(j, o, "module", n->path);
-		page_put_signature(m, j, o);
-		page_put_call(view, m->name, m, j, o);
+		mpk_signature_text(m, &text);
+		mpk_json_take(j, o, "signature", &text);
+		mpk_list_call_json(view, m->name, m, j, o);
 	}
 }
 
@@ -170,7 +114,7 @@ static enum mpk_code put_container(const struct mpk_view_code *c, void *arg, str
 	if (!c->code.problem && c->code.format->lines)
 		c->code.format->lines(&c->code, "", &lines);
 	mpk_json_take(j, o, "lines", &lines);
-	return mpk_page_code_kernels_json(l->page, c, l->kernels, err);
+	return mpk_page_kernels_json(l->page, NULL, NULL, c, l->kernels, err);
 }
 
 /* Functions and kernels of all modules in lists of their own: the page has a table for each. */
@@ -183,15 +127,16 @@ static enum mpk_code put_calls(struct mpk_page *page, const struct mpk_view *vie
 	enum mpk_code code;
 
 	for (size_t i = 0; i < view->image->function_count; i++)
-		page_put_function(view, i, j, list);
+		mpk_list_function_json(view, i, MPK_LIST_CALL, j, list);
 	list = mpk_json_array(j, at, "models");
 	for (size_t i = 0; i < view->count; i++)
 		put_models(view, &view->nodes[i], j, list);
 	l.kernels = mpk_json_array(j, at, "kernels");
 	for (size_t i = 0; i < view->count; i++)
-		MPK_TRY(mpk_page_kernels_json(page, view, &view->nodes[i], l.kernels, err));
+		MPK_TRY(mpk_page_kernels_json(page, view, &view->nodes[i], NULL, l.kernels, err));
 	for (size_t i = 0; i < view->image->embedded_count; i++)
-		MPK_TRY(mpk_page_code_kernels_json(page, &view->embedded[i], l.kernels, err));
+		MPK_TRY(mpk_page_kernels_json(page, view, NULL, &view->embedded[i], l.kernels,
+					      err));
 	/* the list of kernels is still open, so containers wait in a document of their own */
 	mpk_json_init_list(&l.containers);
 	code = mpk_device_each(view, put_container, &l, err);
@@ -199,6 +144,218 @@ static enum mpk_code put_calls(struct mpk_page *page, const struct mpk_view *vie
 	mpk_json_fini(&l.containers);
 	mpk_device_rows_json(view, j, at);
 	return code;
+}
+
+/* --- parts: tensors, code, and texts with their content, as far as they go --------------------- */
+
+/* Which colours a text gets, by the suffix that --extract gives it. */
+static const struct {
+	const char *suffix, *language;
+} languages[] = {
+	{ ".ptx", "ptx" },   { ".cl", "opencl" },    { ".cu", "cuda" },  { ".metal", "metal" },
+	{ ".wgsl", "wgsl" }, { ".json", "json" },    { ".c", "c" },      { ".cc", "c" },
+	{ ".h", "c" },       { ".txt", "bytecode" }, { ".hip", "cuda" }, { ".ll", "llvm" },
+};
+
+static bool ends_in(const char *name, const char *suffix)
+{
+	size_t len = strlen(name), end = strlen(suffix);
+
+	return len >= end && strcmp(name + len - end, suffix) == 0;
+}
+
+/* NULL: a text of no language that the page can colour. */
+static const char *language_of(const char *name)
+{
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(languages); i++)
+		if (ends_in(name, languages[i].suffix))
+			return languages[i].language;
+	return NULL;
+}
+
+/* A text has no control characters but those that lay it out. One that is long is judged by its
+ * beginning. */
+static bool parts_is_text(struct mpk_span s)
+{
+	enum { JUDGED = 4096 };
+
+	for (size_t i = 0; i < s.len && i < JUDGED; i++)
+		if (s.data[i] == 0x7f || (s.data[i] < 0x20 && !memchr("\t\n\r\f", s.data[i], 4)))
+			return false;
+	return s.len > 0;
+}
+
+/* As much of a text as fits: whole lines, or at least whole characters. */
+static struct mpk_span cut(struct mpk_span s, uint64_t most)
+{
+	size_t len = (size_t)most;
+
+	if (s.len <= most)
+		return s;
+	while (len && s.data[len - 1] != '\n')
+		len--;
+	if (!len)
+		for (len = (size_t)most; len && (s.data[len] & 0xc0) == 0x80;)
+			len--;
+	return mpk_span_of(s.data, len);
+}
+
+/* The content of a text. What consists of several pieces, or is a tensor, is named only. */
+static void parts_put_text(struct mpk_page *page, const struct mpk_extract_file *f,
+			   struct mpk_json_at *o)
+{
+	const struct mpk_piece *piece = f->content.count == 1 ? f->content.pieces : NULL;
+	const char *language = language_of(f->name);
+	uint64_t most = page->texts_left < MPK_PAGE_TEXT_MAX ? page->texts_left : MPK_PAGE_TEXT_MAX;
+	struct mpk_span all, shown;
+
+	if (!piece || !piece->data || f->tensor)
+		return;
+	all = mpk_span_of(piece->data, (size_t)piece->len);
+	while (all.len && all.data[all.len - 1] == 0) /* PTX ends like a string of C */
+		all.len--;
+	if (!parts_is_text(all))
+		return;
+	shown = cut(all, most);
+	page->texts_left -= shown.len;
+	mpk_json_text(&page->json, o, "language", language ? language : "text");
+	mpk_json_span(&page->json, o, "text", shown);
+	if (shown.len < all.len)
+		mpk_json_u64(&page->json, o, "shown", shown.len);
+}
+
+/* By digests the page finds parts that are the same in several files. */
+static enum mpk_code parts_put_digest(struct mpk_page *page, struct mpk_extract_file *f,
+				      const struct mpk_mapping *map, struct mpk_json_at *o,
+				      struct mpk_error *err)
+{
+	uint8_t digest[MPK_DIGEST_BYTES];
+	char digits[MPK_DIGEST_TEXT];
+
+	/* what is large is read through windows of its file: it would count as memory */
+	if (map)
+		mpk_mapping_use_file(map, &f->content);
+	MPK_TRY(mpk_digest_rope(MPK_DIGEST_XXH128, &f->content, NULL, digest, err));
+	mpk_json_text(&page->json, o, "xxh128",
+		      mpk_digest_print(digest, mpk_digest_bytes(MPK_DIGEST_XXH128), digits));
+	return MPK_OK;
+}
+
+static enum mpk_code parts_put_part(struct mpk_page *page, struct mpk_extract_file *f,
+				    const struct mpk_mapping *map, struct mpk_json_at *list,
+				    struct mpk_error *err)
+{
+	struct mpk_json *j = &page->json;
+	struct mpk_json_at *o = mpk_json_object(j, list, NULL);
+	/* the first step of the name is the folder of the module, which the page shows anyway */
+	const char *slash = strchr(f->name, '/');
+	char type[MPK_DTYPE_TEXT];
+
+	mpk_json_text(j, o, "module", f->path);
+	mpk_json_text(j, o, "name", slash ? slash + 1 : f->name);
+	if (f->title.len)
+		mpk_json_span(j, o, "title", f->title);
+	/* of an .npy file without its header, as --size counts */
+	mpk_json_u64(j, o, "bytes", f->stored ? f->bytes : f->content.len);
+	mpk_json_bool(j, o, "stored", f->stored);
+	if (f->tensor) {
+		mpk_json_text(j, o, "dtype", mpk_dtype_print(f->tensor->dtype, type));
+		mpk_json_i64s(j, o, "shape", f->tensor->shape, f->tensor->ndim);
+	}
+	parts_put_text(page, f, o);
+	return page->compares ? parts_put_digest(page, f, map, o, err) : MPK_OK;
+}
+
+/* What is packed in the file is unpacked for as long as it is looked at. */
+static enum mpk_code unpack_part(struct mpk_page *page, const struct mpk_view *view,
+				 struct mpk_extract_file *f, const struct mpk_mapping *map,
+				 struct mpk_json_at *list, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	enum mpk_code code;
+
+	if (!f->make)
+		return parts_put_part(page, f, map, list, err);
+	MPK_TRY(f->make(view, f, &scratch, err));
+	code = parts_put_part(page, f, NULL, list, err);
+	/* its bytes were in scratch */
+	f->content = (struct mpk_rope){ 0 };
+	return code;
+}
+
+/* Texts that stand in a container with other images: the PTX of a fatbin. --show calls them by these names. */
+static enum mpk_code put_images(struct mpk_page *page, const struct mpk_view *view,
+				const char *path, const struct mpk_code_info *code,
+				struct mpk_json_at *list, struct mpk_error *err)
+{
+	for (size_t i = 0; i < code->image_count; i++) {
+		const struct mpk_code_info *image = &code->images[i];
+		struct mpk_extract_file file = { .path = path,
+						 .content = { .arena = view->arena } };
+		struct mpk_span target;
+		bool is_ptx;
+
+		if (!image->format || !image->format->is_text || image->problem)
+			continue;
+		target = mpk_span_str(mpk_device_target(image));
+		/* PTX is for an architecture and all after it: "compute_90", not "sm_90" */
+		is_ptx = image->format == &mpk_format_ptx && mpk_span_starts(target, "sm_");
+		file.name =
+			mpk_arena_printf(view->arena, "images/%s%s.%s", is_ptx ? "compute_" : "",
+					 MPK_QUOTE(mpk_span_of(target.data + (is_ptx ? 3 : 0),
+							       target.len - (is_ptx ? 3 : 0))),
+					 mpk_device_suffix(image));
+		MPK_TRY_ALLOC(file.name, err);
+		mpk_rope_put_view(&file.content, image->bytes);
+		MPK_TRY(mpk_rope_status(&file.content, err));
+		MPK_TRY(parts_put_part(page, &file, NULL, list, err));
+	}
+	return MPK_OK;
+}
+
+/* Modules in the order of the tree, then the code beside it. */
+static enum mpk_code put_all_images(struct mpk_page *page, const struct mpk_view *view,
+				    struct mpk_json_at *list, struct mpk_error *err)
+{
+	const struct mpk_node_info *info;
+
+	for (size_t i = 0; i < view->count; i++) {
+		MPK_TRY(mpk_view_info(view, i, &info, err));
+		for (size_t k = 0; k < info->piece_count; k++)
+			MPK_TRY(put_images(page, view, view->nodes[i].path, &info->pieces[k].code,
+					   list, err));
+	}
+	for (size_t i = 0; i < view->image->embedded_count; i++)
+		MPK_TRY(put_images(page, view, view->embedded[i].path, &view->embedded[i].code,
+				   list, err));
+	return MPK_OK;
+}
+
+/* What a part is put into. */
+struct parts {
+	struct mpk_page *page;
+	const struct mpk_view *view;
+	const struct mpk_mapping *map;
+	struct mpk_json_at *list;
+};
+
+static enum mpk_code parts_put_file(struct mpk_extract_file *f, void *arg, struct mpk_error *err)
+{
+	const struct parts *p = arg;
+
+	if (ends_in(f->name, "/functions.json")) /* the page has its own table */
+		return MPK_OK;
+	return unpack_part(p->page, p->view, f, p->map, p->list, err);
+}
+
+static enum mpk_code put_parts(struct mpk_page *page, const struct mpk_view *view,
+			       const struct mpk_mapping *map, struct mpk_json_at *at,
+			       struct mpk_error *err)
+{
+	struct parts parts = { page, view, map, mpk_json_array(&page->json, at, "parts") };
+
+	MPK_TRY(mpk_extract_each(view, parts_put_file, &parts, err));
+	return put_all_images(page, view, parts.list, err);
 }
 
 /* --- graphs ----------------------------------------------------------------------------------- */
@@ -286,13 +443,13 @@ enum mpk_code mpk_page_add(struct mpk_page *page, const struct mpk_view *view,
 	page->compares |= view->in_archive; /* an archive may have several */
 	/* packed code is longer than the file; more than this only a hostile file needs */
 	page->digests_left = 8 * view->file_bytes;
-	mpk_list_about_json(view, j, mpk_json_object(j, at, "about"));
+	mpk_list_about_json(view, true, j, mpk_json_object(j, at, "about"));
 	MPK_TRY(put_sizes(view, j, at, err)); /* takes most memory, the page grows later */
 	list = mpk_json_array(j, at, "tree");
 	for (size_t i = 0; i < view->count; i++)
 		page_put_module(view, i, j, list);
 	MPK_TRY(put_calls(page, view, at, err));
-	MPK_TRY(mpk_page_parts_json(page, view, file ? file->map : NULL, at, err));
+	MPK_TRY(put_parts(page, view, file ? file->map : NULL, at, err));
 	MPK_TRY(put_graphs(view, j, at, err));
 	MPK_TRY(put_findings(view, file, j, at, err));
 	return j->failed ? mpk_fail_nomem(err) : MPK_OK;

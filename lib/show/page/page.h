@@ -56,24 +56,13 @@ enum mpk_code mpk_page_print(struct mpk_page *page, struct mpk_rope *out,
 enum mpk_code mpk_page_document(struct mpk_page *page, struct mpk_rope *out,
 				struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_page_parts_json - put "parts" of a file: what --extract would write of it, texts with their
- * content; lib/show/page/page.c alone calls it
- * @map     NULL: the bytes are in memory
- * Returns  MPK_OK; MPK_E_IO; MPK_E_NOMEM */
-enum mpk_code mpk_page_parts_json(struct mpk_page *page, const struct mpk_view *view,
-				  const struct mpk_mapping *map, struct mpk_json_at *at,
-				  struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_page_kernels_json - put the kernels of a module, and where the page compares what tells them from
- * others: "xxh128" of their own text or code, "around" of the text around all of them; neither where
- * that would be too much to read
- * mpk_page_code_kernels_json - the same of code that is no module; lib/show/page/page.c alone calls them
- * Return   MPK_OK; MPK_E_NOMEM */
+/* mpk_page_kernels_json - put the kernels of a module or of code beside the tree, and where the page compares what tells
+ * them from others: "xxh128" of their own text or code, "around" of the text around all of them; neither where
+ * that would be too much to read. lib/show/page/page.c alone calls it.
+ * @n, @c   one of them is NULL
+ * Returns  MPK_OK; MPK_E_NOMEM */
 enum mpk_code mpk_page_kernels_json(struct mpk_page *page, const struct mpk_view *view,
-				    const struct mpk_view_node *n, struct mpk_json_at *list,
-				    struct mpk_error *err) MPK_MUST_CHECK;
-enum mpk_code mpk_page_code_kernels_json(struct mpk_page *page, const struct mpk_view_code *c,
-					 struct mpk_json_at *list,
-					 struct mpk_error *err) MPK_MUST_CHECK;
+				    const struct mpk_view_node *n, const struct mpk_view_code *c,
+				    struct mpk_json_at *list, struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

@@ -181,8 +181,7 @@ static void put_result_type(const struct mpk_graph_json *g, size_t node, struct 
  * executor does itself, by their name. */
 static size_t draw_node(struct mpk_graph_builder *b, const struct mpk_graph_json *g, size_t index)
 {
-	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf label = { 0 };
-	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf detail = { 0 };
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf label = { 0 }, detail = { 0 };
 	const struct mpk_graph_node *n = &g->nodes[index];
 	bool plain = n->is_input || n->func_name[0] == '_'; /* __nop, __copy */
 	size_t at;
@@ -223,18 +222,18 @@ static enum mpk_code payload_factory_read_graph(const struct mpk_payload_content
 	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap weights = { 0 };
 	const struct mpk_params *params = &c->payload->u.factory.params;
 	const struct mpk_graph_json *g = c->graph;
-	size_t *drawn = mpk_arena_array(arena, g->node_count, sizeof *drawn), found;
+	size_t *drawn = mpk_arena_array(arena, g->node_count, sizeof *drawn);
 
 	(void)index; /* there is one */
 	MPK_TRY_ALLOC(drawn, err);
 	for (size_t i = 0; i < params->names.count; i++)
-		if (mpk_strmap_put(&weights, params->names.items[i], i, &found) < 0)
+		if (mpk_strmap_put(&weights, params->names.items[i], i, NULL) < 0)
 			return mpk_fail_nomem(err);
 	for (size_t i = 0; i < g->node_count; i++) {
 		const struct mpk_graph_node *node = &g->nodes[i];
 
 		drawn[i] = MPK_NO_NODE;
-		if (node->is_input && mpk_strmap_find(&weights, mpk_span_str(node->name), &found))
+		if (node->is_input && mpk_strmap_find(&weights, mpk_span_str(node->name), NULL))
 			continue;
 		drawn[i] = draw_node(&b, g, i);
 		for (size_t k = 0; k < node->input_count; k++)
@@ -285,24 +284,15 @@ static void put_inputs(const struct graph_node *n, struct mpk_strbuf *out)
 	mpk_strbuf_puts(out, n->node->input_count ? ")" : "()");
 }
 
-static void put_dims(const int64_t *shape, size_t ndim, struct mpk_strbuf *out)
-{
-	for (size_t i = 0; i < ndim; i++)
-		mpk_strbuf_printf(out, "%s%" PRId64, i ? ", " : "", shape[i]);
-}
-
 static void put_types(const struct graph_node *n, struct mpk_strbuf *out)
 {
 	size_t end = n->graph->row_ptr[n->index + 1];
-	char type[MPK_DTYPE_TEXT];
 
 	for (size_t i = n->graph->row_ptr[n->index]; i < end; i++) {
 		const struct mpk_graph_entry *e = &n->graph->entries[i];
 
 		mpk_strbuf_puts(out, i > n->graph->row_ptr[n->index] ? ", " : "");
-		mpk_strbuf_printf(out, "%s[", mpk_dtype_print_short(e->dtype, type));
-		put_dims(e->shape, e->ndim, out);
-		mpk_strbuf_putc(out, ']');
+		mpk_differ_put_type(e->dtype, e->shape, e->ndim, out);
 	}
 }
 
@@ -336,8 +326,7 @@ static void put_change(const char *what, const struct graph_node *a, const struc
 		       void (*put)(const struct graph_node *n, struct mpk_strbuf *out),
 		       struct mpk_strbuf *out)
 {
-	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf x = { 0 };
-	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf y = { 0 };
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf x = { 0 }, y = { 0 };
 
 	put(a, &x);
 	put(b, &y);

@@ -165,8 +165,7 @@ static void number_blocks(const struct mpk_graph_code *g, size_t *block)
 static void put_block(struct mpk_graph_builder *b, const struct mpk_graph_code *g, size_t from,
 		      size_t end)
 {
-	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf label = { 0 };
-	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf detail = { 0 };
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf label = { 0 }, detail = { 0 };
 	size_t names = 0;
 
 	mpk_strbuf_printf(&label, "%zu", from);
@@ -211,11 +210,21 @@ static void put_blocks(struct mpk_graph_builder *b, const struct mpk_graph_code 
 	}
 }
 
-bool mpk_graph_put_flow(struct mpk_graph_builder *b, const struct mpk_graph_code *g)
+enum mpk_code mpk_graph_of_code(const struct mpk_graph_code *g, struct mpk_arena *arena,
+				struct mpk_model_graph *out, struct mpk_error *err)
 {
-	bool flows = has_jumps(g);
+	MPK_CLEANUP(mpk_graph_builder_fini) struct mpk_graph_builder b = { .arena = arena };
+	struct mpk_graph_register *regs;
 
-	if (flows)
-		put_blocks(b, g);
-	return flows;
+	out->is_flow = has_jumps(g);
+	if (out->is_flow) {
+		put_blocks(&b, g);
+	} else if (g->values) {
+		regs = mpk_arena_array(arena, (size_t)g->registers, sizeof *regs);
+		MPK_TRY_ALLOC(regs, err);
+		for (uint64_t i = 0; i < g->registers; i++)
+			regs[i].node = MPK_NO_NODE;
+		g->values(g, &b, regs);
+	}
+	return mpk_graph_builder_finish(&b, out, err);
 }

@@ -85,12 +85,6 @@ enum mpk_code mpk_graph_builder_finish(struct mpk_graph_builder *b, struct mpk_m
 				       struct mpk_error *err) MPK_MUST_CHECK;
 void mpk_graph_builder_fini(struct mpk_graph_builder *b);
 
-/* mpk_graph_of_relax - the graph of function `index` of an executable that passed its check
- * @out     name, is_flow, nodes and edges are set; no nodes: it has none to draw
- * Returns  MPK_OK; MPK_E_NOMEM */
-enum mpk_code mpk_graph_of_relax(const struct mpk_relax *x, size_t index, struct mpk_arena *arena,
-				 struct mpk_model_graph *out, struct mpk_error *err) MPK_MUST_CHECK;
-
 /* What cuts instructions into blocks. */
 struct mpk_graph_code {
 	const void *code;
@@ -103,10 +97,17 @@ struct mpk_graph_code {
 	void (*print)(const struct mpk_graph_code *g, size_t at, struct mpk_strbuf *out);
 	/* What it calls, or an empty text: the words of a block's label. */
 	void (*name)(const struct mpk_graph_code *g, size_t at, struct mpk_strbuf *out);
+	/* Of code that does not jump, adds operators as nodes and values as edges, in the order of its run. regs
+	 * hold nothing yet. NULL: there is nothing to draw then. */
+	void (*values)(const struct mpk_graph_code *g, struct mpk_graph_builder *b,
+		       struct mpk_graph_register *regs);
+	uint64_t registers; /* how many there are, when values are drawn */
 };
 
-/* mpk_graph_put_flow - of code that jumps, the basic blocks as nodes, the jumps as edges
- * Returns  whether any instruction jumps; else nothing is put */
-bool mpk_graph_put_flow(struct mpk_graph_builder *b, const struct mpk_graph_code *g);
+/* mpk_graph_of_code - of code that jumps, the basic blocks as nodes and the jumps as edges; else operators and values
+ * @out     is_flow, nodes and edges are set; no nodes: it has none to draw
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_graph_of_code(const struct mpk_graph_code *g, struct mpk_arena *arena,
+				struct mpk_model_graph *out, struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

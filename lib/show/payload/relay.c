@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* relay.c - executables of the Relay virtual machine: byte code, constants, and its functions as graphs
  *
- * The graph is found as that of Relax (relax_graph.c), but instructions say by their shape which of their
+ * The graph is found as that of Relax (relax.c), but instructions say by their shape which of their
  * words are registers, and invoke_packed how many of its arguments it writes. */
 #include "payload/payload_view.h"
 
@@ -190,8 +190,7 @@ static struct mpk_span callee(const struct reader *r, const struct mpk_relay_ins
  * done by the virtual machine itself. */
 static size_t add_step(const struct reader *r, const struct mpk_relay_instr *instr)
 {
-	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf label = { 0 };
-	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf detail = { 0 };
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf label = { 0 }, detail = { 0 };
 	struct mpk_span name = callee(r, instr);
 
 	mpk_relay_dump_instr(r->x, instr, &detail);
@@ -237,21 +236,21 @@ static void relay_read_instr(const struct reader *r, const struct mpk_relay_inst
 }
 
 /* Parameters are in the first registers when TVM's virtual machine enters a function. */
-static enum mpk_code put_values(struct reader *r, struct mpk_error *err)
+static void put_values(const struct mpk_graph_code *g, struct mpk_graph_builder *b,
+		       struct mpk_graph_register *regs)
 {
-	r->regs = mpk_arena_array(r->b->arena, (size_t)r->f->register_file_size, sizeof *r->regs);
-	MPK_TRY_ALLOC(r->regs, err);
-	for (uint64_t i = 0; i < r->f->register_file_size; i++)
-		r->regs[i].node = MPK_NO_NODE;
-	for (size_t i = 0; i < r->f->params.count && i < r->f->register_file_size; i++) {
+	struct reader r = *(const struct reader *)g->code;
+
+	r.b = b;
+	r.regs = regs;
+	for (size_t i = 0; i < r.f->params.count && i < r.f->register_file_size; i++) {
 		MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf label = { 0 };
 
-		mpk_escape(&label, r->f->params.items[i]);
-		r->regs[i].node = mpk_graph_add_node(r->b, MPK_MODEL_INPUT, &label, NULL);
+		mpk_escape(&label, r.f->params.items[i]);
+		regs[i].node = mpk_graph_add_node(b, MPK_MODEL_INPUT, &label, NULL);
 	}
-	for (size_t i = 0; i < r->f->instr_count; i++)
-		relay_read_instr(r, &r->f->instrs[i]);
-	return MPK_OK;
+	for (size_t i = 0; i < r.f->instr_count; i++)
+		relay_read_instr(&r, &r.f->instrs[i]);
 }
 
 /* --- functions that jump -------------------------------------------------------------------- */
@@ -303,19 +302,17 @@ static enum mpk_code relay_read_graph(const struct mpk_payload_content *c, size_
 				      struct mpk_error *err)
 {
 	const struct mpk_relay *x = &c->payload->u.relay;
-	MPK_CLEANUP(mpk_graph_builder_fini) struct mpk_graph_builder b = { .arena = arena };
-	struct reader r = { .x = x, .f = &x->funcs[index], .b = &b };
-	struct mpk_graph_code g = { .code = &r,
-				    .count = r.f->instr_count,
-				    .jumps = find_jumps,
-				    .print = print_instr,
-				    .name = print_name };
+	const struct reader r = { .x = x, .f = &x->funcs[index] };
+	const struct mpk_graph_code g = { .code = &r,
+					  .count = r.f->instr_count,
+					  .jumps = find_jumps,
+					  .print = print_instr,
+					  .name = print_name,
+					  .values = has_its_registers(r.f) ? put_values : NULL,
+					  .registers = r.f->register_file_size };
 
 	out->name = r.f->info.count ? r.f->info.items[0] : (struct mpk_span){ 0 };
-	out->is_flow = mpk_graph_put_flow(&b, &g);
-	if (!out->is_flow && has_its_registers(r.f))
-		MPK_TRY(put_values(&r, err));
-	return mpk_graph_builder_finish(&b, out, err);
+	return mpk_graph_of_code(&g, arena, out, err);
 }
 
 /* Drawing relies on the checks of --verify: byte code that fails them has no graph. */

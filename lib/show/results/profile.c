@@ -161,20 +161,12 @@ static void profile_text(const void *what, struct mpk_style style, struct mpk_st
 /* --- JSON ----------------------------------------------------------------------------------- */
 
 /* Words for JSON and for the categories of a trace: they stay as they are. */
-static const char *kind_name(enum mpk_operator_kind kind)
-{
-	switch (kind) {
-	case MPK_OPERATOR_KERNEL:
-		return "kernel";
-	case MPK_OPERATOR_COPY:
-		return "copy";
-	case MPK_OPERATOR_BUILTIN:
-		return "builtin";
-	case MPK_OPERATOR_CONTROL:
-		break;
-	}
-	return "control";
-}
+static const char *const kinds[] = {
+	[MPK_OPERATOR_KERNEL] = "kernel",
+	[MPK_OPERATOR_COPY] = "copy",
+	[MPK_OPERATOR_BUILTIN] = "builtin",
+	[MPK_OPERATOR_CONTROL] = "control",
+};
 
 static void profile_json(const void *what, struct mpk_json *j, struct mpk_json_at *at)
 {
@@ -193,7 +185,7 @@ static void profile_json(const void *what, struct mpk_json *j, struct mpk_json_a
 		struct mpk_json_at *o = mpk_json_object(j, list, NULL);
 
 		mpk_json_span(j, o, "name", r->name);
-		mpk_json_text(j, o, "kind", kind_name(r->kind));
+		mpk_json_text(j, o, "kind", kinds[r->kind]);
 		mpk_json_text(j, o, "device", device_name(r->device, device));
 		mpk_json_u64(j, o, "calls", r->calls);
 		mpk_json_f64(j, o, "total", r->total);
@@ -242,7 +234,7 @@ static void put_event(const struct mpk_profile *p, const struct mpk_profile_even
 	mpk_strbuf_puts(out, ",\n{\"ph\": \"X\", \"pid\": 1, ");
 	mpk_strbuf_printf(out, "\"tid\": %zu, \"ts\": %.3f, \"dur\": %.3f, \"cat\": \"%s\", ",
 			  thread_of(p, r->device), e->start * 1e6, e->seconds * 1e6,
-			  kind_name(r->kind));
+			  kinds[r->kind]);
 	mpk_strbuf_puts(out, "\"name\": ");
 	/* a name has any bytes, JSON is UTF-8 (RFC 8259) */
 	mpk_escape_json(out, r->name, "\\ufffd");

@@ -20,14 +20,16 @@ enum {
 static const struct list {
 	const char *title;
 	const char *key, *name; /* of the array in JSON, and of the member with an item's name */
+	const char *row;        /* of CSV; NULL: none of these items */
 	size_t off;             /* in struct mpk_size */
 	bool has_path, in_markdown;
 } lists[] = {
-	{ "sections", "sections", "name", offsetof(struct mpk_size, sections), false, true },
-	{ "GPU code", "gpu_code", "name", offsetof(struct mpk_size, gpu), false, false },
-	{ "modules", "modules", "kind", offsetof(struct mpk_size, modules), true, true },
-	{ "parts", "parts", "name", offsetof(struct mpk_size, files), true, true },
-	{ "kernels", "kernels", "name", offsetof(struct mpk_size, kernels), true, true },
+	{ "sections", "sections", "name", "section", offsetof(struct mpk_size, sections), false,
+	  true },
+	{ "GPU code", "gpu_code", "name", NULL, offsetof(struct mpk_size, gpu), false, false },
+	{ "modules", "modules", "kind", "module", offsetof(struct mpk_size, modules), true, true },
+	{ "parts", "parts", "name", "part", offsetof(struct mpk_size, files), true, true },
+	{ "kernels", "kernels", "name", NULL, offsetof(struct mpk_size, kernels), true, true },
 };
 
 static struct mpk_size_list list_of(const struct mpk_size *size, const struct list *l)
@@ -299,6 +301,28 @@ static struct mpk_span kind_of(const struct mpk_view_node *node)
 	return node ? node->node->kind : (struct mpk_span){ 0 };
 }
 
+/* What has a kind for a name has no other. */
+static void put_items(const struct mpk_size *size, const struct list *l, struct mpk_strbuf *out)
+{
+	struct mpk_size_list list = list_of(size, l);
+	bool is_kind = strcmp(l->name, "kind") == 0;
+
+	for (size_t i = 0; i < list.count; i++) {
+		const struct mpk_size_item *item = &list.items[i];
+
+		put_row(out, size->view,
+			(struct row){ .row = item->tensor ? "tensor" : l->row,
+				      .path = item->path,
+				      .kind = kind_of(item->node),
+				      .name = is_kind           ? (struct mpk_span){ 0 }
+					      : item->title.len ? item->title
+								: item->name,
+				      .tensor = item->tensor,
+				      .has_bytes = true,
+				      .bytes = item->bytes });
+	}
+}
+
 /* The filter of --filter names modules, parts and kernels: a kernel is shown with its container
  * or by itself. */
 static bool shows(const struct mpk_view *view, const struct mpk_listed_kernel *k)
@@ -356,31 +380,9 @@ static void size_csv(const void *what, struct mpk_style style, struct mpk_strbuf
 								   : ""),
 				      .has_bytes = true,
 				      .bytes = mpk_image_blob(view->image).len });
-	for (size_t i = 0; i < size->sections.count; i++)
-		put_row(out, view,
-			(struct row){ .row = "section",
-				      .name = size->sections.items[i].name,
-				      .has_bytes = true,
-				      .bytes = size->sections.items[i].bytes });
-	for (size_t i = 0; i < size->modules.count; i++)
-		put_row(out, view,
-			(struct row){ .row = "module",
-				      .path = size->modules.items[i].path,
-				      .kind = size->modules.items[i].name,
-				      .has_bytes = true,
-				      .bytes = size->modules.items[i].bytes });
-	for (size_t i = 0; i < size->files.count; i++) {
-		const struct mpk_size_item *f = &size->files.items[i];
-
-		put_row(out, view,
-			(struct row){ .row = f->tensor ? "tensor" : "part",
-				      .path = f->path,
-				      .kind = kind_of(f->node),
-				      .name = f->title.len ? f->title : f->name,
-				      .tensor = f->tensor,
-				      .has_bytes = true,
-				      .bytes = f->bytes });
-	}
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(lists); i++)
+		if (lists[i].row)
+			put_items(size, &lists[i], out);
 	put_kernels(view, &kernels, out);
 }
 

@@ -85,6 +85,7 @@ enum mpk_code mpk_verify_payloads(const struct mpk_view *view, struct mpk_arena 
 
 	MPK_TRY(verify_read_code(view, err));
 	run_table(&v, mpk_checks_payload);
+	run_table(&v, mpk_checks_code);
 	return report->failed ? mpk_fail_nomem(err) : MPK_OK;
 }
 
@@ -127,12 +128,13 @@ static int by_kernel(const void *a, const void *b)
 }
 
 /* Checks with of_kernels alone: findings about a module as a whole have no row to appear in. */
-static void run_kernel_checks(struct mpk_verify *v, const struct mpk_view_node *node)
+static void run_kernel_checks(struct mpk_verify *v, const struct mpk_check *checks,
+			      const struct mpk_view_node *node)
 {
-	for (const struct mpk_check *c = mpk_checks_payload; c->name; c++) {
-		v->check = c->name;
-		if (c->of_kernels)
-			run_node(v, c, node);
+	for (; checks->name; checks++) {
+		v->check = checks->name;
+		if (checks->of_kernels)
+			run_node(v, checks, node);
 	}
 }
 
@@ -141,7 +143,8 @@ static enum mpk_code find_in_node(struct mpk_verify *v, struct finder *f,
 				  struct mpk_view_node *node, struct mpk_error *err)
 {
 	f->count = 0;
-	run_kernel_checks(v, node);
+	run_kernel_checks(v, mpk_checks_payload, node);
+	run_kernel_checks(v, mpk_checks_code, node);
 	if (v->report->failed || f->failed)
 		return mpk_fail_nomem(err);
 	if (!f->count)

@@ -63,7 +63,7 @@ struct mpk_check {
 
 /* The checks in the order they run; each array ends with a row whose name is NULL. */
 extern const struct mpk_check mpk_checks_elf[], mpk_checks_dynamic[];
-extern const struct mpk_check mpk_checks_contents[], mpk_checks_payload[];
+extern const struct mpk_check mpk_checks_contents[], mpk_checks_payload[], mpk_checks_code[];
 
 /* mpk_verify_run - run every check
  * What the code says is read unless a view asked before, and stays with the nodes.
@@ -122,8 +122,5 @@ void mpk_verify_say(struct mpk_verify *v, enum mpk_severity severity, const char
 	MPK_PRINTF(3, 4);
 void mpk_verify_say_at(struct mpk_verify *v, enum mpk_severity severity,
 		       struct mpk_verify_position at, const char *fmt, ...) MPK_PRINTF(4, 5);
-
-/* mpk_verify_parameters - the check "kernel-parameters" of a module */
-void mpk_verify_parameters(struct mpk_verify *v, const struct mpk_view_node *n);
 
 #endif

@@ -3,20 +3,7 @@ sdk=$(dirname "$BIN")/sdk
 [ -e "$sdk" ] || { echo "this build has no library for applications"; exit 77; }
 command -v cc >/dev/null || { echo "cc is not installed"; exit 77; }
 case $(printf '\1\0' | od -An -td2 | tr -d ' ') in 1) ;; *) echo "the blob among the sources is for little-endian machines"; exit 77 ;; esac
-# what the sources of the export want of TVM's headers
-mkdir -p include/tvm/runtime include/tvm/ffi
-cat >include/tvm/ffi/c_api.h <<END
-#pragma once
-#include <stdint.h>
-#include <stddef.h>
-#define TVM_DLL __attribute__((visibility("default")))
-typedef struct { int32_t type_index; uint32_t pad; union { int64_t v_int64; double v_float64; void *v_ptr; }; } TVMFFIAny;
-typedef struct { void *data; struct { int32_t device_type, device_id; } device; int32_t ndim;
-	struct { uint8_t code, bits; uint16_t lanes; } dtype; int64_t *shape, *strides; uint64_t byte_offset; } DLTensor;
-void TVMFFIErrorSetRaisedFromCStrParts(const char *, const char **, int32_t);
-END
-: >include/tvm/runtime/c_backend_api.h
-echo '#include "tvm/ffi/c_api.h"' >include/tvm/runtime/base.h
+. "$ROOT/tests/embed/tvm_headers.sh"
 export CPATH=$PWD/include
 cc -std=gnu17 -I"$sdk/include" -o call "$ROOT/tests/embed/standalone.c" -ldl
 

@@ -15,28 +15,6 @@
 #include "elf/symbols.h"
 #include "io/mapping.h"
 
-/* --- The tables of lib/know/elf/code.h; for its files only --- */
-
-/* There may be millions: they are kept small. */
-struct mpk_code_symbol {
-	uint64_t address;
-	uint64_t bytes;
-	const char *name;
-	const uint8_t *content; /* of files that are not ELF: its bytes */
-	uint32_t
-		section; /* 0 but for objects, so that addresses of different sections stay apart */
-	uint32_t home;   /* the section that it is in */
-	uint8_t rank;    /* of several at one address the least is meant */
-	bool is_function, thumb;
-};
-
-/* Code or data begins: "$x", "$d". */
-struct mpk_code_mark {
-	uint64_t address;
-	uint32_t section;
-	bool is_data;
-};
-
 /* --- What symbols tell, in an image --- */
 
 /* mpk_image_read_symbols - mpk_exports_read into the fields that an image has for it

@@ -33,8 +33,9 @@ struct mpk_csource {
 	unsigned align;               /* of the bytes in memory; 16: as TVM has them */
 	uint64_t size;                /* INCBIN: of the file, bytes */
 	bool lrodata;                 /* STUB: in .lrodata, not .rodata */
-	const char *register_fn;      /* system library: called with name and address; NULL */
-	const char *note;             /* text of the note (elf/note.h), for ELF; NULL */
+	unsigned lead; /* STUB: zeros before it, from a page of the file on; less than a page */
+	const char *register_fn; /* system library: called with name and address; NULL */
+	const char *note;        /* text of the note (elf/note.h), for ELF; NULL */
 };
 
 /* mpk_csource_store - write the source to a file
@@ -72,6 +73,15 @@ struct mpk_build {
 
 /* What follows fails with MPK_E_TOOL (a compiler or linker did), MPK_E_IO, MPK_E_NOMEM, or
  * as mpk_emit says. */
+
+/* --- conflicts.c ----------------------------------------------------------------- */
+
+/* mpk_build_check_symbols - refuse objects of which two define one symbol, also as members of archives
+ * Weak and common symbols and those of COMDAT groups may be there twice.
+ * Returns  MPK_OK; MPK_E_CONFLICT naming both files; MPK_E_CORRUPT; MPK_E_INTERNAL: the process that reads them was
+ *          ended */
+enum mpk_code mpk_build_check_symbols(const struct mpk_build *b,
+				      struct mpk_error *err) MPK_MUST_CHECK;
 
 /* --- library.c ------------------------------------------------------------------- */
 

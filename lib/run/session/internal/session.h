@@ -101,27 +101,38 @@ static inline bool mpk_watch_is_asked(const struct mpk_watch *watch)
 	return watch->profiles || watch->traces || watch->dump || watch->compare;
 }
 
+/* mpk_session_name_missing - to the error of compiled code that looked up what nobody has: all that is missing
+ * (missing.c) */
+void mpk_session_name_missing(struct mpk_session *s, struct mpk_error *err);
+
 /* mpk_session_hint_add - to the error of a call whose arguments do not fit the signature of its function: a call
  * that works (hint.c) */
 void mpk_session_hint_add(struct mpk_session *s, const struct mpk_args *args,
 			  struct mpk_error *err);
 
-/* A tensor of the file for an input of the function. */
+/* --- inputs from a file of parameters (params.c) ------------------------------------------------ */
+
+/* What the file has for an input of the function: a tensor, or those of a tuple. */
 struct mpk_param_choice {
 	struct mpk_span name; /* of the input; borrowed from its signature */
-	size_t index;         /* in the file */
+	bool is_tuple;
+	const size_t *indices; /* in the file */
+	size_t count;          /* 1 unless it is a tuple */
 };
 
 /* mpk_params_choose - which tensors of call->params the call needs: those of inputs, and of
  * parameters that the library has, to which the call itself gives nothing by name
+ * A tensor is an input's by its name, by the name that PyTorch's exporter makes of its ("p_fc1_weight" of
+ * "fc1.weight"), or, named "param_0", "param_1", ..., by its place among the inputs that are left at the end. An input that
+ * is a tuple of tensors takes them by the names of its fields, by "param_0" and so on, or all in the order of the file.
  * What else the file has is for other functions. Values without a name are for the inputs that are
  * left.
  * @m       of the function; NULL: it is no model
- * @out     receives *count choices; to be freed
- * Returns  MPK_OK; MPK_E_USAGE: no model, inputs that neither the file nor the call gives (all are
- *          named), or values that are left over; MPK_E_NOMEM */
+ * @arena   receives the choices
+ * Returns  MPK_OK; MPK_E_USAGE: no model; inputs that neither the file nor the call gives, tensors of another type or
+ *          shape than their inputs (all are listed), or values that are left over; MPK_E_NOMEM */
 enum mpk_code mpk_params_choose(const struct mpk_call *call, const struct mpk_signature *m,
-				struct mpk_param_choice **out, size_t *count,
-				struct mpk_error *err) MPK_MUST_CHECK;
+				struct mpk_arena *arena, const struct mpk_param_choice **out,
+				size_t *count, struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

@@ -90,4 +90,11 @@ bool mpk_check_is_tvms(const char *symbol);
 /* mpk_check_where - "TVM 0.27", "the named libraries": whose loaders count; NULL: nobody's */
 const char *mpk_check_where(const struct mpk_there *there);
 
+/* mpk_check_place - "on this machine": where libraries are looked for */
+const char *mpk_check_place(const struct mpk_there *there);
+
+/* mpk_check_needs_ffi - whether a library links libtvm_ffi.so: then it finds the functions that it registers when it
+ * is loaded, and is of tvm-ffi's generation */
+bool mpk_check_needs_ffi(const struct mpk_dso *d);
+
 #endif

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* mpack thin writes a library, or a wheel, with less GPU code in it. It needs no CUDA toolkit and runs nothing: the
+ * input is parsed and the output written by one process in a sandbox. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/vec.h"
+#include "common/confine.h"
+#include "common/diag.h"
+#include "common/options.h"
+#include "common/progress.h"
+#include "io/digest.h"
+#include "io/mapping.h"
+#include "io/output.h"
+#include "mpack/mpack.h"
+#include "text/escape.h"
+#include "thin/thin.h"
+#include "toolchain/toolchain.h"
+#include "zip/zip.h"
+
+static const char *output;
+static bool drop_debug, drop_relocatable, compress, allow_missing, durable, force;
+static struct mpk_option_list keep;
+
+static const struct mpk_option options[] = {
+	{ 'o', "output", MPK_OPT_TEXT, "OUT", "write OUT, a library or wheel as the input is",
+	  .target = &output, .path = MPK_WRITES_FILE },
+	{ 0, "keep", MPK_OPT_LIST, "ARCH[,ARCH]...",
+	  "architectures to keep: sm_90, compute_80, gfx90a", .target = &keep },
+	{ 0, "drop-debug", MPK_OPT_FLAG, NULL, "drop line tables and debug sections of cubins",
+	  .target = &drop_debug },
+	{ 0, "drop-relocatable", MPK_OPT_FLAG, NULL,
+	  "drop device code that is input of a linker (__nv_relfatbin)",
+	  .target = &drop_relocatable },
+	{ 0, "compress", MPK_OPT_FLAG, NULL, "pack stored images with zstd (CUDA 12.4 and later)",
+	  .target = &compress },
+	{ 0, "allow-missing", MPK_OPT_FLAG, NULL,
+	  "write it even if kernels lose their code for a kept architecture",
+	  .target = &allow_missing },
+	{ 0, "force", MPK_OPT_FLAG, NULL, "overwrite what mpack did not write", .target = &force,
+	  .path = MPK_WRITES_FORCE },
+	{ 0, "fsync", MPK_OPT_FLAG, NULL, "return when the output is on the disk",
+	  .target = &durable },
+	{ 0 },
+};
+
+static const struct mpk_command command = {
+	.name = "thin",
+	.usage = "mpack thin LIB|WHEEL -o OUT --keep ARCH...",
+	.summary = "Take GPU code of other architectures out of a library or wheel.",
+	.examples =
+		"  mpack thin libnccl.so.2 -o thin/libnccl.so.2 --keep sm_90 --drop-relocatable\n"
+		"  mpack thin app.whl -o thin/app.whl --keep sm_80,sm_90,compute_90\n"
+		"  minspect --size thin/libnccl.so.2\n",
+	.options = options,
+};
+
+struct thinning {
+	struct mpk_arena arena;
+	struct mpk_mapping file;
+	struct mpk_thin_options o;
+	struct mpk_thin_report report;
+	struct mpk_span *words; /* malloc'ed */
+	size_t count, cap;
+};
+
+/* --- options ------------------------------------------------------------------------------- */
+
+/* "--keep a,b --keep c" is a list of three. */
+static enum mpk_code read_keep(struct thinning *t, struct mpk_error *err)
+{
+	for (size_t i = 0; i < keep.count; i++) {
+		const char *at = keep.items[i].value, *end;
+
+		for (;; at = end + 1) {
+			end = strchrnul(at, ',');
+
+			struct mpk_span word = mpk_span_of(at, (size_t)(end - at));
+
+			MPK_TRY(mpk_thin_check_word(word, err));
+			MPK_TRY_ALLOC(
+				mpk_vec_reserve(&t->words, &t->cap, t->count + 1, sizeof *t->words),
+				err);
+			t->words[t->count++] = word;
+			if (!*end)
+				break;
+		}
+	}
+	t->o.keep = t->words;
+	t->o.keep_count = t->count;
+	return MPK_OK;
+}
+
+/* --- writing --------------------------------------------------------------------------------- */
+
+static enum mpk_code write_library(struct thinning *t, struct mpk_error *err)
+{
+	struct mpk_rope rope = mpk_rope_of(&t->arena);
+	struct mpk_output *o = NULL;
+	enum mpk_code code;
+
+	MPK_TRY(mpk_thin_library(t->file.bytes, &t->o, &t->arena, &rope, &t->report, err));
+	MPK_TRY(mpk_thin_check_used(&t->o, &t->report, err));
+	mpk_mapping_use_file(&t->file, &rope);
+	MPK_TRY(mpk_output_open(output, 0777, &o, err));
+	mpk_progress_begin("writing", rope.len);
+	code = mpk_output_write_rope(o, &rope, NULL, err);
+	mpk_progress_end();
+	if (code == MPK_OK)
+		code = mpk_confirm_output(o, NULL, err);
+	return mpk_output_finish(o, code, err);
+}
+
+/* Files without names beside the output, as an output is until it is finished; neither becomes one. */
+static enum mpk_code write_wheel(struct thinning *t, struct mpk_error *err)
+{
+	struct mpk_output *plain = NULL, *packed = NULL, *o = NULL;
+	struct mpk_rope rope = mpk_rope_of(&t->arena);
+	struct mpk_thin_scratch scratch;
+	enum mpk_code code = mpk_output_open(output, 0600, &plain, err);
+
+	if (code == MPK_OK && mpk_output_is_through(plain))
+		code = mpk_fail(err, MPK_E_UNSUPPORTED,
+				"a wheel does not go into a pipe or a device");
+	if (code == MPK_OK)
+		code = mpk_output_open(output, 0600, &packed, err);
+	if (code == MPK_OK) {
+		scratch = (struct mpk_thin_scratch){ mpk_output_fd(plain), mpk_output_fd(packed) };
+		code = mpk_thin_wheel(&t->file, &scratch, &t->o, &t->arena, &rope, &t->report, err);
+	}
+	if (code == MPK_OK)
+		code = mpk_thin_check_used(&t->o, &t->report, err);
+	if (code == MPK_OK) {
+		mpk_mapping_use_file(&t->file, &rope);
+		code = mpk_output_open(output, 0666, &o, err);
+	}
+	if (code == MPK_OK) {
+		code = mpk_output_write_rope(o, &rope, NULL, err);
+		code = mpk_output_finish(o, code, err);
+	}
+	mpk_output_abandon(packed);
+	mpk_output_abandon(plain);
+	return code;
+}
+
+static enum mpk_code thin_run(struct thinning *t, const char *path, struct mpk_error *err)
+{
+	t->o.drop_debug = drop_debug;
+	t->o.drop_relocatable = drop_relocatable;
+	t->o.compress = compress;
+	t->o.allow_missing = allow_missing;
+	MPK_TRY(read_keep(t, err));
+	MPK_TRY(mpk_mapping_open(path, &t->file, err));
+
+	enum mpk_code code = (mpk_zip_is(t->file.bytes) ? write_wheel : write_library)(t, err);
+
+	if (code != MPK_OK && code != MPK_E_USAGE)
+		mpk_error_at_file(err, path);
+	return code;
+}
+
+static int thin(const char *path)
+{
+	struct thinning t = { .file = { .fd = -1 } };
+	struct mpk_error err = { 0 };
+	int status = thin_run(&t, path, &err) == MPK_OK ? MPK_EXIT_OK : mpk_diag_error(&err);
+
+	if (status == MPK_EXIT_OK)
+		mpk_diag_note("%s: %zu of %zu images in %zu containers taken out, %" PRIu64
+			      " bytes",
+			      MPK_QUOTE(mpk_span_str(path)), t.report.dropped, t.report.images,
+			      t.report.containers, t.report.dropped_bytes);
+	if (status == MPK_EXIT_OK && t.report.had_origin)
+		mpk_diag_warn(
+			"%s: its signature and provenance told of the file before, and were taken out; 'mpack sign' signs it anew",
+			MPK_QUOTE(mpk_span_str(path)));
+	if (status == MPK_EXIT_OK && t.report.had_record_signature)
+		mpk_diag_warn("%s: its RECORD was signed; the signature was taken out",
+			      MPK_QUOTE(mpk_span_str(path)));
+	mpk_mapping_close(&t.file);
+	mpk_strbuf_fini(&t.report.present);
+	mpk_arena_fini(&t.arena);
+	free(t.words);
+	return status;
+}
+
+static void thin_confine(const char *path)
+{
+	struct mpk_confine c = { 0 };
+
+	mpk_confine_input(&c, path);
+	mpk_confine_options(&c, options);
+	mpk_confine(&c);
+}
+
+/* Before the sandbox, in which libcrypto could not be opened. A library needs none, so that a failure waits for a wheel. */
+static void load_sha256(void)
+{
+	struct mpk_digest d = { 0 };
+
+	(void)!mpk_digest_init(&d, MPK_DIGEST_SHA256, NULL);
+	mpk_digest_fini(&d);
+}
+
+int mpack_thin(int argc, char **argv)
+{
+	int first, status;
+
+	if (!mpk_options_parse(&command, argc, argv, &first, &status))
+		return status;
+	if (argc - first != 1)
+		status = mpk_diag_usage("thin takes one file, not %d", argc - first);
+	else if (!output)
+		status = mpk_diag_usage("no output given: name it with -o");
+	else if (!keep.count && !drop_debug && !drop_relocatable && !compress)
+		status = mpk_diag_usage(
+			"nothing to take out: name the architectures to keep with --keep");
+	if (status == MPK_EXIT_OK) {
+		if (durable)
+			mpk_output_make_durable();
+		load_sha256();
+		thin_confine(argv[first]);
+		status = thin(argv[first]);
+	}
+	mpk_options_fini(&command);
+	return status;
+}

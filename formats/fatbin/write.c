@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* write.c - containers and entries with other images than they had
+ *
+ * An entry's header is copied and only those fields are changed that tell of the image, because a newer toolkit may
+ * store in the others what is not known here. Apart from read.c, so that who reads fatbins links no compressor.
+ */
+#include "fatbin/fatbin.h"
+
+#include <lz4.h>
+#include <string.h>
+#include <zstd.h>
+
+#include "base/cursor.h"
+#include "base/num.h"
+
+#define CONTAINER_MAGIC UINT32_C(0xba55ed50)
+
+enum {
+	CONTAINER_VERSION = 1,
+	/* where in the header of an entry, FORMAT.md 2 */
+	DATA_BYTES_AT = 8,
+	PACKED_BYTES_AT = 16,
+	FLAGS_AT = 40,
+	PLAIN_BYTES_AT = 56,
+	/* FORMAT.md 3 */
+	FLAG_DEBUG = 0x2,
+	FLAG_LZ4 = 0x2000,
+	FLAG_ZSTD = 0x8000,
+	/* Of the levels of zstd, the last whose time is still about that of a copy through a slow disk. */
+	ZSTD_LEVEL = 9,
+};
+
+void mpk_fatbin_put_header(struct mpk_rope *out, uint64_t entry_bytes)
+{
+	mpk_rope_put_u32(out, CONTAINER_MAGIC);
+	mpk_rope_put_u16(out, CONTAINER_VERSION);
+	mpk_rope_put_u16(out, MPK_FATBIN_HEADER_BYTES);
+	mpk_rope_put_u64(out, entry_bytes);
+}
+
+static void fatbin_store(uint8_t *at, uint64_t value, size_t bytes)
+{
+	for (size_t i = 0; i < bytes; i++)
+		at[i] = (uint8_t)(value >> 8 * i);
+}
+
+static uint64_t flags_with(uint64_t flags, enum mpk_fatbin_packing packing, bool debug)
+{
+	flags &= ~(uint64_t)(FLAG_LZ4 | FLAG_ZSTD | FLAG_DEBUG);
+	if (packing == MPK_FATBIN_ZSTD)
+		flags |= FLAG_ZSTD;
+	if (packing == MPK_FATBIN_LZ4)
+		flags |= FLAG_LZ4;
+	return debug ? flags | FLAG_DEBUG : flags;
+}
+
+enum mpk_code mpk_fatbin_put_image(struct mpk_rope *out, const struct mpk_fatbin_entry *e,
+				   const struct mpk_rope *image, enum mpk_fatbin_packing packing,
+				   uint64_t plain_bytes, bool debug, struct mpk_error *err)
+{
+	static const uint8_t zeros[MPK_FATBIN_ALIGN];
+	uint8_t *head = (uint8_t *)mpk_arena_copy(out->arena, e->whole.data, e->head_bytes);
+	bool packed = packing != MPK_FATBIN_STORED;
+	uint64_t room;
+
+	MPK_TRY_ALLOC(head, err);
+	if ((packed && image->len > UINT32_MAX) ||
+	    !mpk_align_up(image->len, MPK_FATBIN_ALIGN, &room))
+		return mpk_fail(err, MPK_E_RANGE, "fatbin: an image is too large");
+	fatbin_store(head + DATA_BYTES_AT, room, 8);
+	fatbin_store(head + PACKED_BYTES_AT, packed ? image->len : 0, 4);
+	fatbin_store(head + FLAGS_AT, flags_with(mpk_load_u64(head + FLAGS_AT), packing, debug), 8);
+	fatbin_store(head + PLAIN_BYTES_AT, packed ? plain_bytes : 0, 8);
+	mpk_rope_put_view(out, mpk_span_of(head, e->head_bytes));
+	mpk_rope_put_rope(out, image);
+	mpk_rope_put_view(out, mpk_span_of(zeros, (size_t)(room - image->len)));
+	return mpk_rope_status(out, err);
+}
+
+/* The buffer of the worst case is larger than the result, which alone stays in the arena. */
+enum mpk_code mpk_fatbin_pack(struct mpk_span plain, enum mpk_fatbin_packing packing,
+			      struct mpk_arena *arena, struct mpk_span *out, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	bool zstd = packing == MPK_FATBIN_ZSTD;
+	size_t most, len;
+	void *to;
+
+	if (!zstd && plain.len > LZ4_MAX_INPUT_SIZE)
+		return mpk_fail(err, MPK_E_RANGE, "fatbin: an image is too large for LZ4");
+	most = zstd ? ZSTD_compressBound(plain.len) : (size_t)LZ4_compressBound((int)plain.len);
+	to = mpk_arena_alloc(&scratch, most + 1);
+	MPK_TRY_ALLOC(to, err);
+	len = zstd ? ZSTD_compress(to, most, plain.data, plain.len, ZSTD_LEVEL)
+		   : (size_t)LZ4_compress_default((const char *)plain.data, to, (int)plain.len,
+						  (int)most);
+	if (zstd ? ZSTD_isError(len) : len == 0)
+		return mpk_fail_nomem(err);
+	to = mpk_arena_copy(arena, to, len);
+	MPK_TRY_ALLOC(to, err);
+	*out = mpk_span_of(to, len);
+	return MPK_OK;
+}

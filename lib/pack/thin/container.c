@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* container.c - what becomes of one container of device code
+ *
+ * Images that are kept as they are stay views of the file, so that a gigabyte of them costs a list. What is unpacked
+ * to be looked at, or to lose its debug sections, is freed before the next image. A container that does not read is
+ * refused: what is not understood is not cut.
+ */
+#include <stdio.h>
+
+#include "code/info.h"
+#include "cubin/cubin.h"
+#include "fatbin/fatbin.h"
+#include "offload/offload.h"
+#include "text/escape.h"
+#include "thin/internal/thin.h"
+
+/* The levels of zstd and zlib that bundles are packed with again: the usual one, and where the result would be larger
+ * than the whole bundle was, the last. */
+enum { LEVEL_USUAL = 6, LEVEL_LAST_ZLIB = 9, LEVEL_LAST_ZSTD = 19 };
+
+/* A container whose images have been listed. */
+struct listed {
+	const struct mpk_code_target *targets;
+	bool *kept; /* of each target */
+	size_t count, kept_count;
+};
+
+static enum mpk_code list_images(struct mpk_thin *t, struct mpk_span bytes, struct mpk_arena *arena,
+				 struct listed *out, struct mpk_error *err)
+{
+	struct listed l = { 0 };
+
+	MPK_TRY(mpk_code_targets(bytes, arena, &l.targets, &l.count, err));
+	l.kept = mpk_arena_array(arena, l.count + 1, sizeof *l.kept);
+	MPK_TRY_ALLOC(l.kept, err);
+	for (size_t i = 0; i < l.count; i++) {
+		l.kept[i] = mpk_thin_keeps(t, &l.targets[i]);
+		l.kept_count += l.kept[i];
+		t->report->images++;
+		if (l.kept[i])
+			continue;
+		t->report->dropped++;
+		t->report->dropped_bytes += l.targets[i].bytes;
+	}
+	*out = l;
+	return MPK_OK;
+}
+
+/* --- kernels of two images ------------------------------------------------------------------- */
+
+static enum mpk_code read_entry(const struct mpk_fatbin_entry *e, struct mpk_arena *arena,
+				struct mpk_code_info *out, struct mpk_error *err)
+{
+	uint64_t left = MPK_FATBIN_TOTAL_MAX;
+	struct mpk_span plain;
+
+	enum mpk_code code = mpk_fatbin_unpack(e, &left, arena, &plain, err);
+
+	if (code == MPK_E_UNSUPPORTED) { /* too large to be looked into */
+		out->problem = err;
+		return MPK_OK;
+	}
+	MPK_TRY(code);
+	return mpk_code_info_read(plain, 0, NULL, arena, out, err);
+}
+
+/* Where a device gets another image than before, that must have the same kernels. Images that do not read are compared
+ * with nothing. */
+static enum mpk_code compare_kernels(struct mpk_thin *t, const char *where, struct mpk_span word,
+				     const struct mpk_fatbin_entry *before,
+				     const struct mpk_fatbin_entry *after, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	struct mpk_code_info old = { 0 }, now = { 0 };
+
+	MPK_TRY(read_entry(before, &scratch, &old, err));
+	MPK_TRY(read_entry(after, &scratch, &now, err));
+	for (size_t i = 0; !old.problem && i < old.kernel_count; i++) {
+		char what[160], name[96];
+
+		if (mpk_code_info_defines(&now, old.kernels[i].name) != MPK_CODE_MISSING)
+			continue;
+		(void)snprintf(what, sizeof what, "kernel '%s' in an image that is dropped alone",
+			       mpk_escape_to(old.kernels[i].name, name, sizeof name));
+		mpk_thin_miss(t, where, word, what);
+		break;
+	}
+	return MPK_OK;
+}
+
+static enum mpk_code compare_fatbin(struct mpk_thin *t, const char *where, bool is_relocatable,
+				    const struct mpk_fatbin *f, const struct listed *l,
+				    struct mpk_error *err)
+{
+	MPK_TRY(mpk_thin_compare(t, where, l->targets, l->kept, l->count, err));
+	for (size_t w = 0; w < t->o->keep_count; w++) {
+		struct mpk_thin_choice c;
+
+		MPK_TRY(mpk_thin_choose(t->o->keep[w], l->targets, l->kept, l->count, &c, err));
+		if (c.after < l->count && !is_relocatable)
+			t->served |= UINT64_C(1) << w % 64;
+		if (c.before == l->count || c.after == l->count || c.before == c.after)
+			continue;
+		MPK_TRY(compare_kernels(t, where, t->o->keep[w], &f->entries[c.before],
+					&f->entries[c.after], err));
+	}
+	return MPK_OK;
+}
+
+/* --- fatbins ---------------------------------------------------------------------------------- */
+
+/* A cubin without debug sections, packed again as it was. */
+static enum mpk_code put_stripped(struct mpk_thin *t, const struct mpk_fatbin_entry *e,
+				  struct mpk_rope *out, bool *done, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	struct mpk_rope plain = mpk_rope_of(&scratch), image = mpk_rope_of(t->arena);
+	bool stored = e->packing == MPK_FATBIN_STORED;
+	uint64_t left = MPK_FATBIN_TOTAL_MAX, dropped;
+	struct mpk_span cubin, flat;
+
+	*done = false;
+	MPK_TRY(mpk_fatbin_unpack(e, &left, &scratch, &cubin, err));
+	MPK_TRY(mpk_cubin_strip(cubin, stored ? &image : &plain, &dropped, err));
+	if (!dropped)
+		return MPK_OK;
+	if (!stored) {
+		MPK_TRY(mpk_rope_flat(&plain, &flat, err));
+		MPK_TRY(mpk_fatbin_pack(flat, e->packing, t->arena, &cubin, err));
+		mpk_rope_put_view(&image, cubin);
+	}
+	t->report->debug_bytes += dropped;
+	*done = true;
+	return mpk_fatbin_put_image(out, e, &image, e->packing, stored ? image.len : flat.len,
+				    false, err);
+}
+
+/* Packed only where that saves something. */
+static enum mpk_code put_packed(struct mpk_thin *t, const struct mpk_fatbin_entry *e,
+				struct mpk_rope *out, bool *done, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	struct mpk_rope stripped = mpk_rope_of(&scratch), image = mpk_rope_of(t->arena);
+	struct mpk_span plain = e->data, packed;
+	uint64_t dropped = 0;
+
+	*done = false;
+	if (t->o->drop_debug && e->kind == MPK_FATBIN_ELF)
+		MPK_TRY(mpk_cubin_strip(e->data, &stripped, &dropped, err));
+	if (dropped)
+		MPK_TRY(mpk_rope_flat(&stripped, &plain, err));
+	MPK_TRY(mpk_fatbin_pack(plain, MPK_FATBIN_ZSTD, t->arena, &packed, err));
+	if (packed.len >= plain.len)
+		return MPK_OK;
+	mpk_rope_put_view(&image, packed);
+	t->report->debug_bytes += dropped;
+	*done = true;
+	return mpk_fatbin_put_image(out, e, &image, MPK_FATBIN_ZSTD, plain.len,
+				    e->debug && !dropped, err);
+}
+
+static enum mpk_code thin_put_entry(struct mpk_thin *t, const struct mpk_fatbin_entry *e,
+				    struct mpk_rope *out, bool *changed, struct mpk_error *err)
+{
+	bool done = false;
+
+	if (t->o->compress && e->packing == MPK_FATBIN_STORED && e->data.len &&
+	    (e->kind == MPK_FATBIN_ELF || e->kind == MPK_FATBIN_PTX))
+		MPK_TRY(put_packed(t, e, out, &done, err));
+	if (!done && t->o->drop_debug && e->kind == MPK_FATBIN_ELF)
+		MPK_TRY(put_stripped(t, e, out, &done, err));
+	*changed |= done;
+	if (!done)
+		mpk_rope_put_view(out, e->whole);
+	return mpk_rope_status(out, err);
+}
+
+static enum mpk_code thin_fatbin(struct mpk_thin *t, struct mpk_thin_container *c,
+				 const char *where, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	struct mpk_rope entries = mpk_rope_of(t->arena);
+	struct mpk_fatbin f;
+	struct listed l;
+
+	MPK_TRY(mpk_fatbin_read(c->bytes, &scratch, &f, err));
+	MPK_TRY(list_images(t, c->bytes, &scratch, &l, err));
+	MPK_TRY(compare_fatbin(t, where, c->is_relocatable, &f, &l, err));
+	c->changed = l.kept_count < l.count;
+	for (size_t i = 0; i < f.entry_count; i++)
+		if (l.kept[i])
+			MPK_TRY(thin_put_entry(t, &f.entries[i], &entries, &c->changed, err));
+	mpk_fatbin_put_header(&c->content, entries.len);
+	mpk_rope_put_rope(&c->content, &entries);
+	return mpk_rope_status(&c->content, err);
+}
+
+/* Wrappers point to it, and the runtime hands it to the driver: it stays, without images. */
+static enum mpk_code empty_fatbin(struct mpk_thin *t, struct mpk_thin_container *c,
+				  struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	const struct mpk_code_target *targets;
+	size_t count;
+
+	MPK_TRY(mpk_code_targets(c->bytes, &scratch, &targets, &count, err));
+	for (size_t i = 0; i < count; i++) {
+		(void)mpk_thin_keeps(t, &targets[i]);
+		t->report->dropped_bytes += targets[i].bytes;
+	}
+	for (size_t w = 0; w < t->o->keep_count; w++) {
+		struct mpk_thin_choice choice;
+
+		MPK_TRY(mpk_thin_choose(t->o->keep[w], targets, NULL, count, &choice, err));
+		if (choice.before < count)
+			t->unlinked |= UINT64_C(1) << w % 64;
+	}
+	t->report->images += count;
+	t->report->dropped += count;
+	c->changed = count > 0;
+	mpk_fatbin_put_header(&c->content, 0);
+	return mpk_rope_status(&c->content, err);
+}
+
+/* --- bundles ---------------------------------------------------------------------------------- */
+
+/* Entries of the host have no target: its code is not in the bundle. */
+static enum mpk_code put_bundle(struct mpk_thin *t, struct mpk_span bytes, const char *where,
+				struct mpk_rope *out, bool *changed, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	struct mpk_offload bundle;
+	struct listed l;
+	size_t k = 0;
+	bool *keep;
+
+	MPK_TRY(mpk_offload_read(bytes, &scratch, &bundle, err));
+	MPK_TRY(list_images(t, bytes, &scratch, &l, err));
+	MPK_TRY(mpk_thin_compare(t, where, l.targets, l.kept, l.count, err));
+	keep = mpk_arena_array(&scratch, bundle.entry_count + 1, sizeof *keep);
+	MPK_TRY_ALLOC(keep, err);
+	for (size_t i = 0; i < bundle.entry_count; i++)
+		keep[i] = bundle.entries[i].is_host || l.kept[k++];
+	*changed = l.kept_count < l.count;
+	return mpk_offload_put_bundle(out, bundle.entries, keep, bundle.entry_count, err);
+}
+
+static enum mpk_code thin_packed(struct mpk_thin *t, struct mpk_thin_container *c,
+				 const char *where, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	struct mpk_rope rope = mpk_rope_of(&scratch);
+	struct mpk_offload_packed p;
+	struct mpk_span bundle, packed;
+	bool zstd;
+
+	MPK_TRY(mpk_offload_read_packed(c->bytes, &p, err));
+	MPK_TRY(mpk_offload_unpack(&p, SIZE_MAX, &scratch, &bundle, err));
+	MPK_TRY(put_bundle(t, bundle, where, &rope, &c->changed, err));
+	if (!c->changed)
+		return MPK_OK;
+	zstd = p.method == MPK_OFFLOAD_ZSTD;
+	MPK_TRY(mpk_rope_flat(&rope, &bundle, err));
+	MPK_TRY(mpk_offload_pack(&p, bundle, LEVEL_USUAL, t->arena, &packed, err));
+	if (packed.len > c->bytes.len)
+		MPK_TRY(mpk_offload_pack(&p, bundle, zstd ? LEVEL_LAST_ZSTD : LEVEL_LAST_ZLIB,
+					 t->arena, &packed, err));
+	mpk_rope_put_view(&c->content, packed);
+	return mpk_rope_status(&c->content, err);
+}
+
+static enum mpk_code thin_bundle(struct mpk_thin *t, struct mpk_thin_container *c,
+				 const char *where, struct mpk_error *err)
+{
+	return put_bundle(t, c->bytes, where, &c->content, &c->changed, err);
+}
+
+/* One image, that host code has the beginning and the end of. Whether another one is left for the device is asked of
+ * all together, by the caller. */
+static enum mpk_code thin_binary(struct mpk_thin *t, struct mpk_thin_container *c,
+				 struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	struct listed l;
+
+	MPK_TRY(list_images(t, c->bytes, &scratch, &l, err));
+	c->is_binary = true;
+	c->changed = c->is_gone = l.count > 0 && !l.kept_count;
+	return MPK_OK;
+}
+
+/* --- any of them -------------------------------------------------------------------------------- */
+
+static bool is_bundle(struct mpk_span bytes)
+{
+	return mpk_span_starts(bytes, "__CLANG_OFFLOAD_BUNDLE__");
+}
+
+enum mpk_code mpk_thin_container(struct mpk_thin *t, struct mpk_thin_container *c,
+				 const char *where, struct mpk_error *err)
+{
+	enum mpk_code code = MPK_OK;
+
+	c->content = mpk_rope_of(t->arena);
+	if (mpk_fatbin_is(c->bytes))
+		code = c->is_relocatable && t->o->drop_relocatable ? empty_fatbin(t, c, err)
+								   : thin_fatbin(t, c, where, err);
+	else if (mpk_offload_is_packed(c->bytes))
+		code = thin_packed(t, c, where, err);
+	else if (is_bundle(c->bytes))
+		code = thin_bundle(t, c, where, err);
+	else if (mpk_offload_is(c->bytes))
+		code = thin_binary(t, c, err);
+	if (code == MPK_OK && c->content.len > c->bytes.len)
+		code = mpk_fail(err, MPK_E_UNSUPPORTED, "it would become larger");
+	if (code != MPK_OK) {
+		mpk_error_prefix(err, "%s: ", where);
+		return code;
+	}
+	if (c->changed)
+		return MPK_OK;
+	c->content = mpk_rope_of(t->arena);
+	mpk_rope_put_view(&c->content, c->bytes);
+	return mpk_rope_status(&c->content, err);
+}

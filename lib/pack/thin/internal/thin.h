@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* thin.h - what the files of this room share, and nobody else includes */
+#ifndef MPK_THIN_INTERNAL_THIN_H
+#define MPK_THIN_INTERNAL_THIN_H
+
+#include "code/target.h"
+#include "elf/reader.h"
+#include "thin/thin.h"
+
+/* --- containers ------------------------------------------------------------------------------- */
+
+/* A container of device code in a library. */
+struct mpk_thin_container {
+	struct mpk_span bytes; /* as it was */
+	uint64_t off;          /* in the ELF file */
+	uint64_t address,
+		moved; /* where it was loaded, and where it will be; 0: its section is not loaded */
+	struct mpk_rope content; /* as it will be */
+	bool changed;            /* content is another than bytes */
+	bool is_binary;      /* of LLVM: one image, of which host code knows beginning and end */
+	bool is_gone;        /* is_binary, and its image is taken out: content is empty */
+	bool is_relocatable; /* input of a linker: no driver loads it by itself */
+	bool referenced;     /* a word that is relocated has its address */
+	bool is_host;        /* no device code: what else is in the section of a blob */
+	bool pinned;         /* it has to stay at its address */
+};
+
+/* What is done to one file. */
+struct mpk_thin {
+	const struct mpk_thin_options *o;
+	struct mpk_arena *arena;
+	struct mpk_thin_report *report;
+	struct mpk_strbuf
+		missing; /* containers without code for a kept architecture: what is said of them */
+	size_t missing_count;
+	/* a bit for each word of keep: what is loaded by drivers has code for it; what is not did have */
+	uint64_t served, unlinked;
+};
+
+/* mpk_thin_container - what becomes of one container
+ * @c       bytes and is_relocatable are set; content, changed, is_binary and is_gone are filled
+ * @where   names it in messages: ".nv_fatbin:3"
+ * Returns  MPK_OK; MPK_E_CORRUPT, MPK_E_UNSUPPORTED: it does not read; MPK_E_NOMEM */
+enum mpk_code mpk_thin_container(struct mpk_thin *t, struct mpk_thin_container *c,
+				 const char *where, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_thin_keeps - whether an architecture is among those to keep; notes that it is there */
+bool mpk_thin_keeps(struct mpk_thin *t, const struct mpk_code_target *target);
+
+/* What a driver takes of a container: indices of images; their number: nothing. */
+struct mpk_thin_choice {
+	size_t before, after;
+};
+
+/* mpk_thin_choose - what a driver takes for the device that a word of keep names
+ * @kept    of each target whether it is kept; NULL: all are
+ * Returns  MPK_OK, also for a word that names no device; MPK_E_NOMEM */
+enum mpk_code mpk_thin_choose(struct mpk_span word, const struct mpk_code_target *targets,
+			      const bool *kept, size_t count, struct mpk_thin_choice *out,
+			      struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_thin_miss - note that a kept architecture would lose something
+ * @what    "compute_80 PTX alone" */
+void mpk_thin_miss(struct mpk_thin *t, const char *where, struct mpk_span word, const char *what);
+
+/* mpk_thin_compare - note it if a container had code for a kept architecture and has none any more
+ * @kept    of each target whether it is kept
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_thin_compare(struct mpk_thin *t, const char *where,
+			       const struct mpk_code_target *targets, const bool *kept,
+			       size_t count, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_thin_check_missing - MPK_E_CONFLICT if something was noted and that is not allowed */
+enum mpk_code mpk_thin_check_missing(const struct mpk_thin *t,
+				     struct mpk_error *err) MPK_MUST_CHECK;
+
+/* --- words that point to containers ------------------------------------------------------------ */
+
+/* A part of the file that is replaced by bytes of the same length. */
+struct mpk_thin_patch {
+	uint64_t off;
+	uint8_t bytes[8];
+	uint8_t len;
+};
+
+struct mpk_thin_patches {
+	struct mpk_thin_patch *items; /* malloc'ed */
+	size_t count, cap;
+};
+
+/* mpk_thin_patch_add - note a number of len bytes, at most 8, little-endian
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_thin_patch_add(struct mpk_thin_patches *p, uint64_t off, uint64_t value,
+				 unsigned len, struct mpk_error *err) MPK_MUST_CHECK;
+
+struct mpk_thin_reference;
+
+/* Zero-initialise; mpk_thin_references_fini. */
+struct mpk_thin_references {
+	struct mpk_thin_reference *items; /* malloc'ed */
+	size_t count, cap;
+	bool failed;
+};
+
+/* mpk_thin_references_find - all words that point into containers, and which containers have to stay
+ * @c       loaded containers by address; referenced and pinned are set
+ * Returns  MPK_OK; MPK_E_UNSUPPORTED: something points into the middle of a container that changes; MPK_E_CORRUPT;
+ *          MPK_E_NOMEM */
+enum mpk_code mpk_thin_references_find(const struct mpk_elf *elf, struct mpk_thin_container *c,
+				       size_t count, struct mpk_thin_references *out,
+				       struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_thin_references_patch - what they and symbols are to be when containers are where moved says
+ * Returns  MPK_OK; MPK_E_CORRUPT; MPK_E_NOMEM */
+enum mpk_code mpk_thin_references_patch(const struct mpk_elf *elf,
+					const struct mpk_thin_references *r,
+					const struct mpk_thin_container *c, size_t count,
+					struct mpk_thin_patches *out,
+					struct mpk_error *err) MPK_MUST_CHECK;
+
+void mpk_thin_references_fini(struct mpk_thin_references *r);
+
+/* --- modules of TVM's ---------------------------------------------------------------------------- */
+
+/* The blob of a library. */
+struct mpk_thin_blob {
+	struct mpk_span old; /* as it was, a view of the file */
+	struct mpk_rope content;
+	bool changed;
+};
+
+/* mpk_thin_blob - what becomes of a library's blob
+ * @patches receives the digest in the note that tells of it
+ * Returns  MPK_OK, also without a blob; as mpk_thin_container; MPK_E_UNSUPPORTED: one that cannot be written again */
+enum mpk_code mpk_thin_blob(struct mpk_thin *t, struct mpk_span file, struct mpk_thin_blob *out,
+			    struct mpk_thin_patches *patches, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* --- the file anew ------------------------------------------------------------------------------ */
+
+/* A section of device code. */
+struct mpk_thin_section {
+	size_t index; /* of its header */
+	GElf_Shdr header;
+	struct mpk_thin_container *containers; /* by address */
+	size_t container_count;
+	uint64_t size; /* bytes that it will have */
+};
+
+/* mpk_thin_write - the file with sections that are shorter
+ * @sections  by file offset
+ * @patches  sorted here
+ * Returns  MPK_OK; MPK_E_UNSUPPORTED: segments or sections that cannot be cut, with the reason; MPK_E_CORRUPT:
+ *          tables lie over one another; MPK_E_RANGE; MPK_E_NOMEM */
+enum mpk_code mpk_thin_write(const struct mpk_elf *elf, const struct mpk_thin_section *sections,
+			     size_t section_count, struct mpk_thin_patches *patches,
+			     struct mpk_arena *arena, struct mpk_rope *out,
+			     struct mpk_error *err) MPK_MUST_CHECK;
+
+#endif

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* keep.c - which architectures are kept, and what would be without code then
+ *
+ * A word of --keep is at once the name of images and of a device. As a name it chooses images. As a device it asks
+ * of every container whether the driver finds code for it there: where it found some before and would find none
+ * afterwards, the library would fail on that device when the first kernel is launched.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "amdgpu/amdgpu.h"
+#include "base/num.h"
+#include "code/cuda.h"
+#include "text/escape.h"
+#include "thin/internal/thin.h"
+
+enum { MISSING_SHOWN = 3, USED_WORDS = 64 };
+
+static const char *const cuda_prefixes[] = { "sm_", "compute_", "lto_" };
+
+/* The number of "sm_90a", with a suffix of at most one letter; 0: it is none of NVIDIA's. */
+static unsigned cuda_number(struct mpk_span word)
+{
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(cuda_prefixes); i++) {
+		size_t n = strlen(cuda_prefixes[i]);
+		uint64_t sm;
+
+		if (!mpk_span_starts(word, cuda_prefixes[i]))
+			continue;
+		word = mpk_span_of(word.data + n, word.len - n);
+		if (word.len && (word.data[word.len - 1] == 'a' || word.data[word.len - 1] == 'f'))
+			word.len--;
+		return mpk_parse_u64(word, &sm) && sm > 0 && sm < 10000 ? (unsigned)sm : 0;
+	}
+	return 0;
+}
+
+static bool is_cuda_word(struct mpk_span word)
+{
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(cuda_prefixes); i++)
+		if (mpk_span_starts(word, cuda_prefixes[i]))
+			return true;
+	return false;
+}
+
+/* Also a triple, such as "spir64", whose images have no architecture. */
+enum mpk_code mpk_thin_check_word(struct mpk_span word, struct mpk_error *err)
+{
+	bool digits = word.len > 0;
+
+	for (size_t i = 0; i < word.len; i++) {
+		uint8_t c = word.data[i];
+
+		if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || (i && strchr("_:+-", c))))
+			return mpk_fail(err, MPK_E_USAGE,
+					"--keep takes names of architectures such as sm_90, "
+					"compute_80 or gfx90a, not '%s'",
+					MPK_QUOTE(word));
+		digits = digits && c >= '0' && c <= '9';
+	}
+	if (!word.len || digits || (is_cuda_word(word) && !cuda_number(word)))
+		return mpk_fail(err, MPK_E_USAGE,
+				"--keep takes names of architectures such as sm_90, compute_80 or "
+				"gfx90a, not '%s'",
+				MPK_QUOTE(word));
+	return MPK_OK;
+}
+
+/* "gfx90a" means it with any features, "gfx90a:xnack+" these alone, "spir64" every triple that begins so. An image
+ * of a kind that is not known goes with the binary or the PTX of its number. */
+static bool word_means(struct mpk_span word, const struct mpk_code_target *t)
+{
+	struct mpk_span name = mpk_span_str(t->name);
+
+	if (mpk_span_equal(word, name))
+		return true;
+	if (t->kind == MPK_TARGET_OTHER && t->sm)
+		return cuda_number(word) == t->sm;
+	if (is_cuda_word(word) || word.len >= name.len || memcmp(word.data, name.data, word.len))
+		return false;
+	return mpk_span_starts(word, "gfx") ? name.data[word.len] == ':'
+					    : name.data[word.len] == '-';
+}
+
+static void note_present(struct mpk_thin_report *r, const char *name)
+{
+	char word[48];
+
+	(void)snprintf(word, sizeof word, " %s ", name);
+	if (!r->present.len)
+		mpk_strbuf_putc(&r->present, ' ');
+	if (!strstr(mpk_strbuf_text(&r->present), word))
+		mpk_strbuf_puts(&r->present, word + 1);
+}
+
+bool mpk_thin_keeps(struct mpk_thin *t, const struct mpk_code_target *target)
+{
+	bool keeps = t->o->keep_count == 0;
+
+	note_present(t->report, target->name);
+	for (size_t i = 0; i < t->o->keep_count; i++) {
+		if (!word_means(t->o->keep[i], target))
+			continue;
+		keeps = true;
+		if (i < USED_WORDS)
+			t->report->keep_used |= UINT64_C(1) << i;
+	}
+	return keeps;
+}
+
+enum mpk_code mpk_thin_check_used(const struct mpk_thin_options *o, const struct mpk_thin_report *r,
+				  struct mpk_error *err)
+{
+	struct mpk_span there = mpk_span_str(mpk_strbuf_text(&r->present));
+	char names[512];
+
+	for (size_t i = 0; i < o->keep_count && i < USED_WORDS && !o->allow_missing; i++) {
+		if (r->keep_used >> i & 1)
+			continue;
+		if (!there.len)
+			return mpk_fail(err, MPK_E_USAGE, "there is no device code in it");
+		return mpk_fail(
+			err, MPK_E_USAGE, "there is no image for %s; there are those for%s",
+			MPK_QUOTE(o->keep[i]),
+			mpk_escape_to(mpk_span_of(there.data, there.len - 1), names, sizeof names));
+	}
+	return MPK_OK;
+}
+
+/* --- what a device finds ------------------------------------------------------------------- */
+
+static size_t choose_amd(struct mpk_span word, const struct mpk_code_target *targets,
+			 const bool *kept, size_t count)
+{
+	char device[MPK_AMDGPU_TARGET];
+
+	(void)snprintf(device, sizeof device, "%.*s", (int)word.len, (const char *)word.data);
+	for (size_t i = 0; i < count; i++)
+		if ((!kept || kept[i]) && targets[i].kind == MPK_TARGET_BINARY &&
+		    mpk_amdgpu_runs(targets[i].name, device))
+			return i;
+	return count;
+}
+
+/* The driver's choice knows nothing of what is taken out: such images are given a kind that nothing runs. */
+static enum mpk_code choose_cuda(unsigned sm, const struct mpk_code_target *targets,
+				 const bool *kept, size_t count, struct mpk_thin_choice *out,
+				 struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	const struct mpk_cuda_place place = { .sm = sm };
+	struct mpk_code_target *left = mpk_arena_keep(&scratch, targets, count, sizeof *left);
+
+	MPK_TRY_ALLOC(left, err);
+	for (size_t i = 0; i < count; i++)
+		if (kept && !kept[i])
+			left[i].kind = MPK_TARGET_OTHER;
+	out->before = mpk_cuda_choose(targets, count, &place);
+	out->after = mpk_cuda_choose(left, count, &place);
+	return MPK_OK;
+}
+
+enum mpk_code mpk_thin_choose(struct mpk_span word, const struct mpk_code_target *targets,
+			      const bool *kept, size_t count, struct mpk_thin_choice *out,
+			      struct mpk_error *err)
+{
+	unsigned sm = cuda_number(word);
+
+	if (sm)
+		return choose_cuda(sm, targets, kept, count, out, err);
+	if (mpk_span_starts(word, "gfx"))
+		*out = (struct mpk_thin_choice){ choose_amd(word, targets, NULL, count),
+						 choose_amd(word, targets, kept, count) };
+	else
+		*out = (struct mpk_thin_choice){ count, count };
+	return MPK_OK;
+}
+
+void mpk_thin_miss(struct mpk_thin *t, const char *where, struct mpk_span word, const char *what)
+{
+	if (t->missing_count++ < MISSING_SHOWN) {
+		mpk_strbuf_printf(&t->missing, "%s%s has %s for ", t->missing.len ? ", " : "",
+				  where, what);
+		mpk_escape(&t->missing, word);
+	}
+}
+
+enum mpk_code mpk_thin_compare(struct mpk_thin *t, const char *where,
+			       const struct mpk_code_target *targets, const bool *kept,
+			       size_t count, struct mpk_error *err)
+{
+	for (size_t w = 0; w < t->o->keep_count; w++) {
+		struct mpk_thin_choice choice;
+		char what[96];
+
+		MPK_TRY(mpk_thin_choose(t->o->keep[w], targets, kept, count, &choice, err));
+		if (choice.before == count || choice.after < count)
+			continue;
+		(void)snprintf(what, sizeof what, "%s %s alone", targets[choice.before].name,
+			       targets[choice.before].what ? targets[choice.before].what : "code");
+		mpk_thin_miss(t, where, t->o->keep[w], what);
+	}
+	return MPK_OK;
+}
+
+enum mpk_code mpk_thin_check_missing(const struct mpk_thin *t, struct mpk_error *err)
+{
+	if (!t->missing_count || t->o->allow_missing)
+		return mpk_strbuf_status(&t->missing, err);
+	if (t->missing_count > MISSING_SHOWN)
+		return mpk_fail(err, MPK_E_CONFLICT,
+				"kernels would lose their code: %s, and %zu more; keep these, too, "
+				"or say --allow-missing",
+				mpk_strbuf_text(&t->missing), t->missing_count - MISSING_SHOWN);
+	return mpk_fail(
+		err, MPK_E_CONFLICT,
+		"kernels would lose their code: %s; keep these, too, or say --allow-missing",
+		mpk_strbuf_text(&t->missing));
+}

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* layout.c - a library with shorter sections: what leaves the file, and the headers that say so
+ *
+ * A section of device code lies between others whose addresses host code has. So no address changes but within the
+ * section, where containers move together; what is free behind them is a hole in the addresses. Whole pages of a hole
+ * leave the file: the segment (PT_LOAD) is split in two, of which the second begins at the first page after the hole
+ * and is loaded where it was. File offsets from there on are smaller by a multiple of the page size, so that every
+ * segment goes on to be loaded at its address.
+ *
+ * A segment more is a program header more, for which linkers leave no room behind the table. What follows the table
+ * then moves to the beginning of the hole (room.c); where that is not possible, the table does.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/num.h"
+#include "thin/internal/layout.h"
+
+enum {
+	PAGE = 4096,
+	PAGE_MAX = 65536, /* of AArch64 */
+	ALIGN_MAX = 64 << 20,
+	EHDR_BYTES = sizeof(Elf64_Ehdr),
+	PHDR_BYTES = sizeof(Elf64_Phdr),
+	SHDR_BYTES = sizeof(Elf64_Shdr),
+};
+
+/* --- holes and cuts ---------------------------------------------------------------------------- */
+
+static bool is_loaded_by(const GElf_Phdr *p, const GElf_Shdr *h)
+{
+	return p->p_type == PT_LOAD && h->sh_offset >= p->p_offset &&
+	       h->sh_offset - p->p_offset <= p->p_filesz &&
+	       h->sh_size <= p->p_filesz - (h->sh_offset - p->p_offset) &&
+	       h->sh_addr - p->p_vaddr == h->sh_offset - p->p_offset;
+}
+
+static enum mpk_code find_segment(struct mpk_thin_layout *l, const GElf_Shdr *h, size_t *out)
+{
+	size_t found = l->elf->segment_count;
+
+	for (size_t i = 0; (h->sh_flags & SHF_ALLOC) && i < l->elf->segment_count; i++) {
+		if (!is_loaded_by(&l->segments[i], h))
+			continue;
+		if (found < l->elf->segment_count)
+			return mpk_fail_offset(l->err, MPK_E_CORRUPT, "file", h->sh_offset,
+					       "two segments load the same device code");
+		found = i;
+	}
+	if ((h->sh_flags & SHF_ALLOC) && found == l->elf->segment_count)
+		return mpk_fail_offset(l->err, MPK_E_UNSUPPORTED, "file", h->sh_offset,
+				       "no segment loads the device code as its section says");
+	*out = found;
+	return MPK_OK;
+}
+
+void mpk_thin_cut_hole(const struct mpk_thin_layout *l, struct mpk_thin_hole *h)
+{
+	h->cut_off = (h->off + l->page - 1) & ~(l->page - 1);
+	h->cut_end = h->end & ~(l->page - 1);
+	if (h->cut_end <= h->cut_off)
+		h->cut_end = h->cut_off = h->end;
+}
+
+static enum mpk_code find_holes(struct mpk_thin_layout *l)
+{
+	for (size_t i = 0; i < l->section_count; i++) {
+		const struct mpk_thin_section *s = &l->sections[i];
+		struct mpk_thin_hole *h = &l->holes[i];
+		const GElf_Phdr *p;
+
+		h->section = s;
+		h->off = s->header.sh_offset + s->size;
+		h->end = s->header.sh_offset + s->header.sh_size;
+		MPK_TRY(find_segment(l, &s->header, &h->segment));
+		if (h->segment < l->elf->segment_count) {
+			p = &l->segments[h->segment];
+			if ((p->p_offset - p->p_vaddr) & (l->page - 1))
+				return mpk_fail(l->err, MPK_E_UNSUPPORTED,
+						"a segment is not aligned to pages");
+			h->at_tail =
+				h->end == p->p_offset + p->p_filesz && p->p_filesz == p->p_memsz;
+		}
+		mpk_thin_cut_hole(l, h);
+	}
+	return MPK_OK;
+}
+
+static bool is_split(const struct mpk_thin_layout *l, const struct mpk_thin_hole *h)
+{
+	return mpk_thin_is_cut(h) && h->segment < l->elf->segment_count && !h->at_tail;
+}
+
+static size_t count_splits(const struct mpk_thin_layout *l)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < l->section_count; i++)
+		count += is_split(l, &l->holes[i]);
+	return count;
+}
+
+/* --- the table of program headers ---------------------------------------------------------------- */
+
+/* Whether bytes of the file belong to nothing: some linkers and editors leave room. */
+static bool is_unused(const struct mpk_thin_layout *l, uint64_t off, uint64_t len)
+{
+	struct mpk_span bytes;
+
+	if (!mpk_span_sub(l->elf->bytes, off, len, &bytes))
+		return false;
+	for (size_t i = 0; i < bytes.len; i++)
+		if (bytes.data[i])
+			return false;
+	for (size_t i = 1; i < l->elf->section_count; i++) {
+		GElf_Shdr h;
+
+		if (mpk_elf_section(l->elf, i, &h, NULL) == MPK_OK && h.sh_type != SHT_NULL &&
+		    h.sh_offset < off + len && h.sh_offset + h.sh_size >= off)
+			return false;
+	}
+	return off + len <= l->elf->header.e_shoff ||
+	       off >= l->elf->header.e_shoff + l->elf->section_count * SHDR_BYTES;
+}
+
+/* Programs are started by kernels of which older ones take the file offset of the table for its address. */
+static bool takes_table(const struct mpk_thin_layout *l, const struct mpk_thin_hole *h,
+			uint64_t bytes)
+{
+	const GElf_Phdr *p;
+
+	if (h->segment >= l->elf->segment_count || !mpk_thin_is_cut(h) ||
+	    h->end - h->off < bytes + 8)
+		return false;
+	p = &l->segments[h->segment];
+	for (size_t i = 0; i < l->elf->segment_count; i++)
+		if (l->segments[i].p_type == PT_INTERP && p->p_offset != p->p_vaddr)
+			return false;
+	return true;
+}
+
+static struct mpk_thin_hole *largest_hole(struct mpk_thin_layout *l, uint64_t bytes)
+{
+	struct mpk_thin_hole *best = NULL;
+
+	for (size_t i = 0; i < l->section_count; i++) {
+		struct mpk_thin_hole *h = &l->holes[i];
+
+		if (takes_table(l, h, bytes) && (!best || h->end - h->off > best->end - best->off))
+			best = h;
+	}
+	return best;
+}
+
+/* So little is free that program headers have no place in it: it stays, as zeros, where a segment would be split. */
+static void fill_holes(struct mpk_thin_layout *l)
+{
+	for (size_t i = 0; i < l->section_count; i++)
+		if (is_split(l, &l->holes[i]))
+			l->holes[i].cut_off = l->holes[i].cut_end = l->holes[i].end;
+	l->split_count = 0;
+}
+
+/* strip(1) of GNU puts the table where it belongs, behind the ELF header, whatever is there: so it stays there if
+ * it can. */
+static enum mpk_code place_table(struct mpk_thin_layout *l, struct mpk_thin_patches *patches)
+{
+	const GElf_Ehdr *e = &l->elf->header;
+	uint64_t old = (uint64_t)e->e_phnum * PHDR_BYTES, bytes;
+	struct mpk_thin_hole *h;
+
+	l->split_count = count_splits(l);
+	l->table_off = e->e_phoff;
+	bytes = old + l->split_count * PHDR_BYTES;
+	if (!l->split_count || is_unused(l, e->e_phoff + old, bytes - old))
+		return MPK_OK;
+	h = largest_hole(l, bytes);
+	if (h)
+		MPK_TRY(mpk_thin_make_room(l, bytes - old, h, patches));
+	if (h && l->block_off == l->block_end) {
+		l->table_off = (h->off + 7) & ~UINT64_C(7);
+		h->off = l->table_off + bytes;
+		mpk_thin_cut_hole(l, h);
+		l->table_moves = true;
+	}
+	if (!h || count_splits(l) < l->split_count)
+		fill_holes(l);
+	return MPK_OK;
+}
+
+/* --- where things are afterwards --------------------------------------------------------------------- */
+
+uint64_t mpk_thin_moved(const struct mpk_thin_layout *l, uint64_t off)
+{
+	uint64_t by = 0;
+
+	for (size_t i = 0; i < l->section_count; i++) {
+		const struct mpk_thin_hole *h = &l->holes[i];
+
+		if (mpk_thin_is_cut(h) && off > h->cut_off)
+			by += (off < h->cut_end ? off : h->cut_end) - h->cut_off;
+	}
+	return off - by;
+}
+
+static bool touches_cut(const struct mpk_thin_layout *l, uint64_t off, uint64_t len)
+{
+	for (size_t i = 0; len && i < l->section_count; i++) {
+		const struct mpk_thin_hole *h = &l->holes[i];
+
+		if (mpk_thin_is_cut(h) && off < h->cut_end &&
+		    (off > h->cut_off || len > h->cut_off - off))
+			return true;
+	}
+	return false;
+}
+
+enum mpk_code mpk_thin_overlap(const struct mpk_thin_layout *l, uint64_t off)
+{
+	return mpk_fail_offset(l->err, MPK_E_CORRUPT, "file", off,
+			       "something else of the file lies in its device code");
+}
+
+/* Nothing but holes may be in what leaves the file. */
+static enum mpk_code check_cuts(const struct mpk_thin_layout *l)
+{
+	const GElf_Ehdr *e = &l->elf->header;
+
+	if (touches_cut(l, 0, EHDR_BYTES) ||
+	    touches_cut(l, e->e_phoff, (uint64_t)e->e_phnum * PHDR_BYTES) ||
+	    touches_cut(l, e->e_shoff, l->elf->section_count * SHDR_BYTES))
+		return mpk_thin_overlap(l, 0);
+	for (size_t i = 1, own = 0; i < l->elf->section_count; i++) {
+		GElf_Shdr h;
+
+		MPK_TRY(mpk_elf_section(l->elf, i, &h, l->err));
+		for (own = 0; own < l->section_count && l->sections[own].index != i;)
+			own++;
+		if (own == l->section_count && h.sh_type != SHT_NOBITS && h.sh_type != SHT_NULL &&
+		    touches_cut(l, h.sh_offset, h.sh_size))
+			return mpk_thin_overlap(l, h.sh_offset);
+	}
+	for (size_t i = 0; i < l->elf->segment_count; i++) {
+		const GElf_Phdr *p = &l->segments[i];
+		bool own = false;
+
+		for (size_t k = 0; k < l->section_count; k++)
+			own |= l->holes[k].segment == i;
+		if (!own && touches_cut(l, p->p_offset, p->p_filesz))
+			return mpk_thin_overlap(l, p->p_offset);
+	}
+	return MPK_OK;
+}
+
+/* --- the whole ------------------------------------------------------------------------------------------- */
+
+/* x86-64 has pages of 4 KiB whatever a linker aligned to; of AArch64 the linker knows for which it was. */
+static enum mpk_code read_segments(struct mpk_thin_layout *l)
+{
+	GElf_Phdr *segments =
+		mpk_arena_array(l->arena, l->elf->segment_count + 1, sizeof *segments);
+	uint64_t most = PAGE;
+
+	MPK_TRY_ALLOC(segments, l->err);
+	for (size_t i = 0; i < l->elf->segment_count; i++) {
+		GElf_Phdr *p = &segments[i];
+
+		if (!mpk_elf_segment(l->elf, i, p))
+			return mpk_fail(l->err, MPK_E_CORRUPT, "a program header does not read");
+		if (p->p_type != PT_LOAD)
+			continue;
+		if (p->p_align > ALIGN_MAX || (p->p_align & (p->p_align - 1)) ||
+		    p->p_memsz < p->p_filesz)
+			return mpk_fail(l->err, MPK_E_UNSUPPORTED, "a segment of unusual form");
+		most = p->p_align > most ? p->p_align : most;
+	}
+	most = most < PAGE_MAX ? most : PAGE_MAX;
+	l->segments = segments;
+	l->page = l->elf->header.e_machine == EM_X86_64 ? PAGE : most;
+	return MPK_OK;
+}
+
+enum mpk_code mpk_thin_write(const struct mpk_elf *elf, const struct mpk_thin_section *sections,
+			     size_t section_count, struct mpk_thin_patches *patches,
+			     struct mpk_arena *arena, struct mpk_rope *out, struct mpk_error *err)
+{
+	struct mpk_thin_layout l = { .elf = elf,
+				     .arena = arena,
+				     .sections = sections,
+				     .section_count = section_count,
+				     .err = err };
+
+	if (section_count > MPK_THIN_SECTIONS_MAX ||
+	    elf->header.e_phnum + section_count >= PN_XNUM ||
+	    elf->header.e_phnum != elf->segment_count ||
+	    elf->header.e_shnum != elf->section_count ||
+	    (elf->segment_count && elf->header.e_phentsize != PHDR_BYTES) ||
+	    elf->header.e_shentsize != SHDR_BYTES)
+		return mpk_fail(err, MPK_E_UNSUPPORTED, "ELF tables of unusual form");
+	MPK_TRY(read_segments(&l));
+	MPK_TRY(find_holes(&l));
+	MPK_TRY(place_table(&l, patches));
+	MPK_TRY(check_cuts(&l));
+	return mpk_thin_assemble(&l, patches, out);
+}

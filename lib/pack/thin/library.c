@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* library.c - a library with the device code of chosen architectures only
+ *
+ * First each container is made anew, then it is found out what points to it, then it gets its place. A container that
+ * nothing hinders moves to the end of the one before it, so that all that is free in a section is in one hole at its
+ * end; one that must stay has the hole before it, as zeros. Containers are never joined or left out, not even empty
+ * ones: each is registered by host code of its own.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cursor.h"
+#include "base/num.h"
+#include "base/vec.h"
+#include "elf/image.h"
+#include "elf/note.h"
+#include "thin/internal/thin.h"
+#include "trust/origin.h"
+
+#define RELOCATABLE "__nv_relfatbin"
+
+enum { ALIGN_MAX = 4096, WORD_BYTES = 8 };
+
+struct library {
+	struct mpk_elf elf;
+	struct mpk_thin thin;
+	struct mpk_thin_section *sections; /* malloc'ed; by file offset */
+	size_t section_count, section_cap;
+	struct mpk_thin_container
+		*containers; /* malloc'ed; of all sections, those that are loaded first */
+	size_t container_count, container_cap, loaded_count;
+	struct mpk_thin_references references;
+	struct mpk_thin_patches patches;
+	struct mpk_thin_blob blob;
+	struct mpk_error *err;
+};
+
+static void library_fini(struct library *l)
+{
+	mpk_elf_close(&l->elf);
+	mpk_strbuf_fini(&l->thin.missing);
+	free(l->sections);
+	free(l->containers);
+	mpk_thin_references_fini(&l->references);
+	free(l->patches.items);
+}
+
+/* Where these are in the header of every class, and how a number of two bytes lies in this byte order. */
+bool mpk_thin_takes(struct mpk_span file)
+{
+	unsigned type, machine;
+
+	if (file.len < sizeof(Elf64_Ehdr) || !mpk_span_starts(file, ELFMAG) ||
+	    file.data[EI_CLASS] != ELFCLASS64 || file.data[EI_DATA] != ELFDATA2LSB)
+		return false;
+	type = mpk_load_u16(file.data + offsetof(Elf64_Ehdr, e_type));
+	machine = mpk_load_u16(file.data + offsetof(Elf64_Ehdr, e_machine));
+	return type == ET_DYN && (machine == EM_X86_64 || machine == EM_AARCH64);
+}
+
+static enum mpk_code library_open(struct library *l, struct mpk_span file)
+{
+	const GElf_Ehdr *e = &l->elf.header;
+
+	if (!mpk_span_starts(file, ELFMAG))
+		return mpk_fail(l->err, MPK_E_UNSUPPORTED, "not an ELF file");
+	MPK_TRY(mpk_elf_open(file, 0, &l->elf, l->err));
+	if (e->e_type == ET_EXEC)
+		return mpk_fail(
+			l->err, MPK_E_UNSUPPORTED,
+			"a program that is linked to one address does not tell what points to its device code; link it as PIE");
+	if (e->e_type != ET_DYN || !l->elf.segment_count)
+		return mpk_fail(
+			l->err, MPK_E_UNSUPPORTED,
+			"only linked libraries are thinned; of an object, thin what it is linked into");
+	if (e->e_ident[EI_CLASS] != ELFCLASS64 || e->e_ident[EI_DATA] != ELFDATA2LSB ||
+	    (e->e_machine != EM_X86_64 && e->e_machine != EM_AARCH64))
+		return mpk_fail(l->err, MPK_E_UNSUPPORTED,
+				"only libraries for x86-64 and 64-bit Arm are thinned");
+	return MPK_OK;
+}
+
+/* --- sections and their containers ---------------------------------------------------------------- */
+
+/* Images by themselves are found by host code at both ends, in ways that each compiler has of its own. */
+static bool is_thinned(const char *name)
+{
+	return mpk_elf_is_device_section(name) &&
+	       strncmp(name, "__CLANG_OFFLOAD_BUNDLE__", 24) != 0;
+}
+
+static int by_section_offset(const void *a, const void *b)
+{
+	const struct mpk_thin_section *x = a, *y = b;
+
+	return (x->header.sh_offset > y->header.sh_offset) -
+	       (x->header.sh_offset < y->header.sh_offset);
+}
+
+static bool has_blob(const struct library *l, const GElf_Shdr *h)
+{
+	uint64_t off = (uint64_t)(l->blob.old.data - l->elf.bytes.data);
+
+	return l->blob.changed && (h->sh_flags & SHF_ALLOC) && h->sh_type != SHT_NOBITS &&
+	       off >= h->sh_offset && off - h->sh_offset < h->sh_size &&
+	       l->blob.old.len <= h->sh_size - (off - h->sh_offset);
+}
+
+static enum mpk_code find_sections(struct library *l)
+{
+	uint64_t left = l->elf.bytes.len;
+
+	for (size_t i = 1; i < l->elf.section_count; i++) {
+		const char *name = mpk_elf_section_name(&l->elf, i);
+		struct mpk_thin_section s = { .index = i };
+
+		MPK_TRY(mpk_elf_section(&l->elf, i, &s.header, l->err));
+		if (!(name && is_thinned(name)) && !has_blob(l, &s.header))
+			continue;
+		if (s.header.sh_type == SHT_NOBITS || !s.header.sh_size)
+			continue;
+		if (s.header.sh_size > left)
+			return mpk_fail_offset(l->err, MPK_E_CORRUPT, "file", s.header.sh_offset,
+					       "sections of device code overlap");
+		left -= s.header.sh_size;
+		MPK_TRY_ALLOC(mpk_vec_reserve(&l->sections, &l->section_cap, l->section_count + 1,
+					      sizeof *l->sections),
+			      l->err);
+		l->sections[l->section_count++] = s;
+	}
+	if (l->section_count)
+		qsort(l->sections, l->section_count, sizeof *l->sections, by_section_offset);
+	return MPK_OK;
+}
+
+static enum mpk_code add_container(struct library *l, struct mpk_thin_section *s,
+				   struct mpk_thin_container *c, struct mpk_span bytes)
+{
+	uint64_t off = (uint64_t)(bytes.data - l->elf.bytes.data);
+
+	c->bytes = bytes;
+	c->off = off;
+	c->address = s->header.sh_addr + (off - s->header.sh_offset);
+	MPK_TRY_ALLOC(mpk_vec_reserve(&l->containers, &l->container_cap, l->container_count + 1,
+				      sizeof *l->containers),
+		      l->err);
+	l->containers[l->container_count++] = *c;
+	s->container_count++;
+	return MPK_OK;
+}
+
+/* The blob stays at its address, and so does what is in front of it and behind it. */
+static enum mpk_code split_around_blob(struct library *l, struct mpk_thin_section *s)
+{
+	struct mpk_span old = l->blob.old;
+	struct mpk_thin_container host = { .is_host = true, .pinned = true };
+	struct mpk_thin_container blob = { .changed = true, .pinned = true };
+	const uint8_t *begin = l->elf.bytes.data + s->header.sh_offset;
+	const uint8_t *end = begin + s->header.sh_size;
+
+	blob.content = l->blob.content;
+	if (old.data > begin)
+		MPK_TRY(add_container(l, s, &host, mpk_span_of(begin, (size_t)(old.data - begin))));
+	MPK_TRY(add_container(l, s, &blob, old));
+	begin = old.data + old.len;
+	while (begin < end && !*begin)
+		begin++;
+	return begin < end ? add_container(l, s, &host, mpk_span_of(begin, (size_t)(end - begin)))
+			   : MPK_OK;
+}
+
+/* What is no container reaches to the end of the section, and stays. */
+static enum mpk_code split_section(struct library *l, struct mpk_thin_section *s)
+{
+	const char *name = mpk_elf_section_name(&l->elf, s->index);
+	struct mpk_span bytes;
+	size_t at = 0, len;
+	bool is_empty;
+
+	if (has_blob(l, &s->header))
+		return split_around_blob(l, s);
+	if (!mpk_span_sub(l->elf.bytes, s->header.sh_offset, s->header.sh_size, &bytes))
+		return mpk_fail(l->err, MPK_E_CORRUPT, "a section lies beyond the end");
+	for (;; at += len) {
+		struct mpk_thin_container c = { .is_relocatable = strcmp(name, RELOCATABLE) == 0 };
+
+		while (at < bytes.len && !bytes.data[at])
+			at++;
+		if (at == bytes.len)
+			return MPK_OK;
+		len = mpk_device_container_bytes(bytes, at, &is_empty);
+		c.pinned = !len;
+		len = len ? len : bytes.len - at;
+		MPK_TRY(add_container(l, s, &c, mpk_span_of(bytes.data + at, len)));
+	}
+}
+
+static enum mpk_code thin_section(struct library *l, struct mpk_thin_section *s)
+{
+	const char *name = mpk_elf_section_name(&l->elf, s->index);
+
+	for (size_t i = 0; i < s->container_count; i++) {
+		struct mpk_thin_container *c = &s->containers[i];
+		char where[80];
+
+		(void)snprintf(where, sizeof where, "%s:%zu", name, i);
+		if (c->pinned && c->changed)
+			continue; /* a blob */
+		if (c->pinned) {
+			c->content = mpk_rope_of(l->thin.arena);
+			mpk_rope_put_view(&c->content, c->bytes);
+			continue;
+		}
+		l->thin.report->containers++;
+		MPK_TRY(mpk_thin_container(&l->thin, c, where, l->err));
+	}
+	return MPK_OK;
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const struct mpk_thin_section *x = *(struct mpk_thin_section *const *)a;
+	const struct mpk_thin_section *y = *(struct mpk_thin_section *const *)b;
+	bool loads_x = x->header.sh_flags & SHF_ALLOC, loads_y = y->header.sh_flags & SHF_ALLOC;
+
+	if (loads_x != loads_y)
+		return loads_x ? -1 : 1;
+	return (x->header.sh_addr > y->header.sh_addr) - (x->header.sh_addr < y->header.sh_addr);
+}
+
+/* Containers of what is loaded stand first, by address, to be searched. */
+static enum mpk_code find_containers(struct library *l)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	struct mpk_thin_section **order =
+		mpk_arena_array(&scratch, l->section_count + 1, sizeof *order);
+	size_t at = 0;
+
+	MPK_TRY_ALLOC(order, l->err);
+	for (size_t i = 0; i < l->section_count; i++)
+		order[i] = &l->sections[i];
+	qsort(order, l->section_count, sizeof *order, by_address);
+	for (size_t i = 0; i < l->section_count; i++) {
+		const GElf_Shdr *h = &order[i]->header, *before;
+
+		before = i ? &order[i - 1]->header : NULL;
+		if (before && (h->sh_flags & SHF_ALLOC) &&
+		    h->sh_addr - before->sh_addr < before->sh_size)
+			return mpk_fail_offset(l->err, MPK_E_CORRUPT, "file", h->sh_offset,
+					       "sections of device code overlap");
+		MPK_TRY(split_section(l, order[i]));
+		if (h->sh_flags & SHF_ALLOC)
+			l->loaded_count = l->container_count;
+	}
+	for (size_t i = 0; i < l->section_count; i++) {
+		order[i]->containers = l->container_count ? l->containers + at : NULL;
+		at += order[i]->container_count;
+	}
+	for (size_t i = 0; i < l->section_count; i++)
+		MPK_TRY(thin_section(l, &l->sections[i]));
+	return MPK_OK;
+}
+
+/* --- what is missing afterwards -------------------------------------------------------------------- */
+
+/* Clang's offload binaries have an image each, and a runtime looks for one that fits among all. */
+static enum mpk_code compare_binaries(struct library *l)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	struct mpk_code_target *targets =
+		mpk_arena_array(&scratch, l->container_count + 1, sizeof *targets);
+	bool *kept = mpk_arena_array(&scratch, l->container_count + 1, sizeof *kept);
+	size_t count = 0;
+
+	MPK_TRY_ALLOC(targets && kept, l->err);
+	for (size_t i = 0; i < l->container_count; i++) {
+		const struct mpk_thin_container *c = &l->containers[i];
+		const struct mpk_code_target *list;
+		size_t n;
+
+		if (!c->is_binary)
+			continue;
+		MPK_TRY(mpk_code_targets(c->bytes, &scratch, &list, &n, l->err));
+		if (!n)
+			continue;
+		kept[count] = !c->is_gone;
+		targets[count++] = list[0];
+	}
+	return mpk_thin_compare(&l->thin, "the offload binaries", targets, kept, count, l->err);
+}
+
+static enum mpk_code check_missing(struct library *l)
+{
+	MPK_TRY(compare_binaries(l));
+	for (size_t w = 0; w < l->thin.o->keep_count && w < 64; w++)
+		if ((l->thin.unlinked & ~l->thin.served) >> w & 1)
+			mpk_thin_miss(&l->thin, RELOCATABLE, l->thin.o->keep[w], "code");
+	return mpk_thin_check_missing(&l->thin, l->err);
+}
+
+/* --- places ------------------------------------------------------------------------------------------ */
+
+/* A container is aligned as it happened to be, up to what its section asks for. */
+static uint64_t align_of(const struct mpk_thin_section *s, const struct mpk_thin_container *c)
+{
+	uint64_t own = c->address ? c->address & -c->address : ALIGN_MAX;
+	uint64_t asked = s->header.sh_addralign;
+
+	asked = asked > WORD_BYTES ? asked : WORD_BYTES;
+	asked = asked < ALIGN_MAX && (asked & (asked - 1)) == 0 ? asked : ALIGN_MAX;
+	return own < asked ? own : asked;
+}
+
+/* No container gets behind where it was: each is at most as long as before, and aligned as it was. */
+static void place_containers(struct library *l, struct mpk_thin_section *s)
+{
+	uint64_t at = s->header.sh_addr;
+
+	for (size_t i = 0; i < s->container_count; i++) {
+		struct mpk_thin_container *c = &s->containers[i];
+		uint64_t align = align_of(s, c);
+
+		c->moved = (at + align - 1) & ~(align - 1);
+		if (c->pinned && c->moved != c->address) {
+			l->thin.report->pinned++;
+			l->thin.report->zeroed_bytes += c->address - c->moved;
+			c->moved = c->address;
+		}
+		at = c->moved + c->content.len;
+	}
+	s->size = at - s->header.sh_addr;
+}
+
+static bool has_changed(const struct library *l)
+{
+	for (size_t i = 0; i < l->container_count; i++)
+		if (l->containers[i].changed)
+			return true;
+	return false;
+}
+
+/* --- notes that would be false ------------------------------------------------------------------------ */
+
+static bool see_origin_note(void *data, const struct mpk_elf_note *n)
+{
+	struct library *l = data;
+	bool had = false;
+
+	if (!mpk_elf_note_is(n, MPK_ORIGIN_OWNER, MPK_SEAL_TYPE) &&
+	    !mpk_elf_note_is(n, MPK_ORIGIN_OWNER, MPK_PROVENANCE_TYPE))
+		return true;
+	for (size_t i = 0; i < n->text.len; i += WORD_BYTES) {
+		size_t left = n->text.len - i;
+		unsigned len = left < WORD_BYTES ? (unsigned)left : WORD_BYTES;
+
+		for (unsigned k = 0; k < len; k++)
+			had |= n->text.data[i + k] != 0;
+		if (mpk_thin_patch_add(&l->patches, n->off + i, 0, len, l->err) != MPK_OK) {
+			l->references.failed = true;
+			return false;
+		}
+	}
+	l->thin.report->had_origin |= had;
+	return true;
+}
+
+/* A signature of other bytes, and the provenance of another build, would be false. */
+static enum mpk_code void_origin(struct library *l)
+{
+	mpk_elf_notes(&l->elf, see_origin_note, l);
+	return l->references.failed ? mpk_fail_nomem(l->err) : MPK_OK;
+}
+
+/* --- the whole -------------------------------------------------------------------------------------------- */
+
+static enum mpk_code move_containers(struct library *l)
+{
+	MPK_TRY(mpk_thin_references_find(&l->elf, l->containers, l->loaded_count, &l->references,
+					 l->err));
+	for (size_t i = 0; i < l->section_count; i++)
+		place_containers(l, &l->sections[i]);
+	return mpk_thin_references_patch(&l->elf, &l->references, l->containers, l->loaded_count,
+					 &l->patches, l->err);
+}
+
+static enum mpk_code thin_library(struct library *l, struct mpk_rope *out)
+{
+	MPK_TRY(mpk_thin_blob(&l->thin, l->elf.bytes, &l->blob, &l->patches, l->err));
+	MPK_TRY(find_sections(l));
+	if (!l->section_count) {
+		mpk_rope_put_view(out, l->elf.bytes);
+		return mpk_rope_status(out, l->err);
+	}
+	MPK_TRY(find_containers(l));
+	MPK_TRY(check_missing(l));
+	if (!has_changed(l)) {
+		mpk_rope_put_view(out, l->elf.bytes);
+		return mpk_rope_status(out, l->err);
+	}
+	MPK_TRY(move_containers(l));
+	MPK_TRY(void_origin(l));
+	return mpk_thin_write(&l->elf, l->sections, l->section_count, &l->patches, l->thin.arena,
+			      out, l->err);
+}
+
+enum mpk_code mpk_thin_library(struct mpk_span file, const struct mpk_thin_options *options,
+			       struct mpk_arena *arena, struct mpk_rope *out,
+			       struct mpk_thin_report *report, struct mpk_error *err)
+{
+	MPK_CLEANUP(library_fini)
+	struct library l = { .thin = { .o = options, .arena = arena, .report = report },
+			     .err = err };
+
+	MPK_TRY(library_open(&l, file));
+	return thin_library(&l, out);
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* thin.h - a linked library, or a wheel of such, with the GPU code of chosen architectures only
+ *
+ * Of each container of device code (fatbins of nvcc, offload bundles of HIP, offload binaries of Clang, fatbins in a
+ * TVM module) the images of other architectures are taken out, and their bytes leave the file.
+ *
+ * What is promised: at every address that the library is loaded to, memory has the same bytes as before, but for the
+ * containers and for the words that point to them. Addresses of sections do not change, nor does any byte of an image
+ * that is kept as it is. How that is done is told in layout.c.
+ */
+#ifndef MPK_THIN_THIN_H
+#define MPK_THIN_THIN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/rope.h"
+#include "base/span.h"
+#include "base/strbuf.h"
+#include "io/mapping.h"
+
+/* What is to be done. Zero-initialise; borrowed while it is used. */
+struct mpk_thin_options {
+	const struct mpk_span
+		*keep;     /* "sm_90", "compute_80", "gfx90a", as mpk_thin_check_word takes them */
+	size_t keep_count; /* 0: all architectures */
+	bool drop_debug;   /* debug sections of cubins */
+	bool drop_relocatable; /* device code that is input of a linker: __nv_relfatbin */
+	bool compress;         /* pack images of fatbins that are stored */
+	bool allow_missing;    /* kernels without code for a kept architecture are no error */
+};
+
+/* What was done. Counters grow over several libraries. */
+struct mpk_thin_report {
+	uint64_t keep_used; /* a bit for each of the first 64 words of keep that an image has */
+	size_t containers, images; /* that were there */
+	size_t dropped;            /* images taken out */
+	uint64_t dropped_bytes;    /* of these, as they were stored */
+	uint64_t debug_bytes;      /* of debug sections, unpacked */
+	size_t pinned;             /* containers that must stay at their address */
+	uint64_t zeroed_bytes; /* freed bytes in front of those, which stay in the file as zeros */
+	bool had_record_signature; /* of a wheel; dropped */
+	bool had_origin;           /* a signature or provenance told of the file before; emptied */
+	struct mpk_strbuf
+		present; /* names of the architectures that were found, " sm_80 sm_90"; to be freed */
+};
+
+/* mpk_thin_check_word - whether a word names an architecture as --keep takes it
+ * Returns  MPK_OK; MPK_E_USAGE */
+enum mpk_code mpk_thin_check_word(struct mpk_span word, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_thin_check_used - whether every word of keep was found in a file
+ * Returns  MPK_OK; MPK_E_USAGE: a word names an architecture of which there is no image, with those that there are */
+enum mpk_code mpk_thin_check_used(const struct mpk_thin_options *o, const struct mpk_thin_report *r,
+				  struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_thin_library - the library with less in it
+ * ELF, 64 bits, little-endian, for x86-64 or AArch64; the machine of this program does not matter.
+ * @file    the whole library; borrowed by out
+ * @arena   receives what is new
+ * @out     the new library, which may equal the old one
+ * @report  is added to
+ * Returns  MPK_OK, also where there is nothing to take out; MPK_E_UNSUPPORTED: the file is no such library, or
+ *          laid out in a way that cannot be followed, with the reason; MPK_E_CONFLICT: kernels would lose the code
+ *          for a kept architecture (allow_missing); MPK_E_CORRUPT; MPK_E_RANGE; MPK_E_NOMEM */
+enum mpk_code mpk_thin_library(struct mpk_span file, const struct mpk_thin_options *options,
+			       struct mpk_arena *arena, struct mpk_rope *out,
+			       struct mpk_thin_report *report,
+			       struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_thin_takes - whether a file is one that mpk_thin_library takes: a linked library of ELF for one of its machines */
+bool mpk_thin_takes(struct mpk_span file);
+
+/* Two open files that may be written and grow: for a library that is unpacked, and for those that were packed again. */
+struct mpk_thin_scratch {
+	int plain, packed;
+};
+
+/* mpk_thin_wheel - a zip archive with thinned libraries, and RECORD of a wheel with their digests
+ * Members that do not change are copied as they are; of those that do, names, times and rights stay. Libraries are
+ * members with .so in their names; what mpk_thin_takes does not take stays.
+ * @out     borrows the bytes of file, and ranges of scratch->packed
+ * Returns  MPK_OK, also where there is nothing to take out; as mpk_thin_library, with the member's name; MPK_E_IO;
+ *          MPK_E_LOAD: no libcrypto for SHA-256 */
+enum mpk_code mpk_thin_wheel(const struct mpk_mapping *file, const struct mpk_thin_scratch *scratch,
+			     const struct mpk_thin_options *options, struct mpk_arena *arena,
+			     struct mpk_rope *out, struct mpk_thin_report *report,
+			     struct mpk_error *err) MPK_MUST_CHECK;
+
+#endif

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* verify.c - whether a file of weights and its shards are as its document says
+ *
+ * Places come from the document alone; checksums and elements take all bytes once. A shard with a problem is one
+ * finding, and its tensors are not looked at. */
+#include "weightfile/weightfile.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "io/digest.h"
+#include "text/escape.h"
+
+static void find_problem(struct mpk_report *report, enum mpk_severity severity, const char *check,
+			 struct mpk_span shard, struct mpk_error *e)
+{
+	e->at = (struct mpk_where){ 0 }; /* the file is named when all are there */
+	if (shard.len)
+		mpk_error_prefix(e, "%s: ", MPK_QUOTE(shard));
+	mpk_report_add(report, severity, check, e);
+}
+
+static enum mpk_code check_digest(const struct mpk_weight_shard *shard, struct mpk_span bytes,
+				  struct mpk_report *report, struct mpk_error *err)
+{
+	uint8_t digest[MPK_DIGEST_BYTES];
+	char text[MPK_DIGEST_TEXT];
+	struct mpk_error e;
+
+	if (!shard->md5.len)
+		return MPK_OK;
+	MPK_TRY(mpk_digest_span(MPK_DIGEST_MD5, bytes, digest, err));
+	(void)mpk_digest_print(digest, mpk_digest_bytes(MPK_DIGEST_MD5), text);
+	if (mpk_span_is(shard->md5, text))
+		return MPK_OK;
+	(void)mpk_fail(&e, MPK_E_CORRUPT, "its MD5 is %s, and the document says %s", text,
+		       MPK_QUOTE(shard->md5));
+	find_problem(report, MPK_ERROR, "shard", shard->name, &e);
+	return MPK_OK;
+}
+
+static enum mpk_code check_shard(const struct mpk_weight_shard *shard,
+				 const struct mpk_weight_place *place, struct mpk_report *report,
+				 struct mpk_error *err)
+{
+	struct mpk_error e;
+
+	if (place->problem) {
+		e = *place->problem;
+		find_problem(report, MPK_ERROR, "shard", shard->name, &e);
+		return MPK_OK;
+	}
+	if (shard->has_bytes && shard->bytes != place->bytes.len) {
+		(void)mpk_fail(&e, MPK_E_CORRUPT,
+			       "it has %zu bytes, and the document says %" PRIu64, place->bytes.len,
+			       shard->bytes);
+		find_problem(report, MPK_ERROR, "shard", shard->name, &e);
+	}
+	return check_digest(shard, place->bytes, report, err);
+}
+
+static void check_elements(const struct mpk_weightfile *f, const struct mpk_tap *tap,
+			   struct mpk_report *report)
+{
+	const struct mpk_weights *w = &f->set.weights;
+
+	for (size_t i = 0; i < w->count; i++) {
+		struct mpk_weight_figures g;
+		struct mpk_span bytes;
+		struct mpk_error e;
+
+		if (tap && mpk_weight_set_bytes(&f->set, &w->items[i], &bytes))
+			tap->see(tap->data, bytes);
+		if (!mpk_weight_figures_of(&f->set, &w->items[i], &g) || !g.not_finite)
+			continue;
+		(void)mpk_fail(&e, MPK_E_CORRUPT,
+			       "%" PRIu64 " of %" PRIu64
+			       " elements of tensor '%s' are NaN or infinite",
+			       g.not_finite, g.count, MPK_QUOTE(w->items[i].name));
+		find_problem(report, MPK_WARNING, "not-finite", w->shards[w->items[i].shard].name,
+			     &e);
+	}
+}
+
+/* Ends of tensors are held against files that are there. */
+static enum mpk_code check_places(const struct mpk_weightfile *f, struct mpk_report *report,
+				  struct mpk_error *err)
+{
+	size_t count = f->set.weights.shard_count;
+	uint64_t *bytes = calloc(count + 1, sizeof *bytes);
+	enum mpk_code code;
+
+	MPK_TRY_ALLOC(bytes, err);
+	for (size_t i = 0; i < count; i++)
+		bytes[i] = f->set.places[i].problem ? UINT64_MAX : f->set.places[i].bytes.len;
+	code = mpk_weights_lay_out(&f->set.weights, bytes, report, err);
+	free(bytes);
+	return code;
+}
+
+enum mpk_code mpk_weightfile_verify(const struct mpk_weightfile *f, const struct mpk_tap *tap,
+				    struct mpk_report *report, struct mpk_error *err)
+{
+	for (size_t i = 0; i < f->set.weights.shard_count; i++)
+		MPK_TRY(check_shard(&f->set.weights.shards[i], &f->set.places[i], report, err));
+	MPK_TRY(check_places(f, report, err));
+	check_elements(f, tap, report);
+	for (size_t i = 0; i < report->count; i++)
+		mpk_error_at_file(&report->findings[i].error, f->name);
+	return report->failed ? mpk_fail_nomem(err) : MPK_OK;
+}

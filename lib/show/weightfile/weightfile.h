@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* weightfile.h - files of weights: what is in them, whether they hold together, how two differ */
+#ifndef MPK_WEIGHTFILE_WEIGHTFILE_H
+#define MPK_WEIGHTFILE_WEIGHTFILE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "answer/answer.h"
+#include "base/report.h"
+#include "compare/differ.h"
+#include "io/copy.h"
+#include "text/names.h"
+#include "value/weight_set.h"
+
+/* A file of weights that is looked at. */
+struct mpk_weightfile {
+	const char *name; /* as the user named it, not escaped */
+	uint64_t bytes;   /* of it alone, without its shards */
+	struct mpk_weight_set set;
+	const struct mpk_name_filter *filter; /* chooses tensors by name; NULL: all */
+	bool has_figures;                     /* JSON has the figures of elements, too */
+};
+
+/* of struct mpk_weightfile: a line of the whole, one for each type, one for each tensor; in verbose text what the
+ * document says of itself, and of each tensor its least, greatest and mean element and how many are no numbers, for
+ * which all of it is read. In JSON the same (minspect.schema.json, "weights"). */
+extern const struct mpk_answer mpk_answer_weights;
+
+/* Of the elements of a tensor. */
+struct mpk_weight_figures {
+	uint64_t count, not_finite; /* all; those that are NaN or infinite */
+	bool has_range;             /* one at least is a number */
+	double least, greatest, mean;
+};
+
+/* mpk_weight_figures_of - read all elements
+ * Returns  false: they are quantized, complex or packed, or do not lie in their file */
+bool mpk_weight_figures_of(const struct mpk_weight_set *set, const struct mpk_weight *w,
+			   struct mpk_weight_figures *out);
+
+/* mpk_weight_stored - the type of the elements as they are stored */
+static inline struct mpk_dtype mpk_weight_stored(const struct mpk_weight *w)
+{
+	return w->coding == MPK_WEIGHT_BF16_UPPER ? (struct mpk_dtype){ MPK_DTYPE_BFLOAT, 16, 1 }
+						  : w->dtype;
+}
+
+/* mpk_weightfile_verify - findings about tensors that do not lie in their files, lie over one another or leave gaps
+ * (mpk_weights_lay_out); "shard": one is missing, of another size or with another checksum; "not-finite": warnings
+ * about elements that are no numbers
+ * @tap     sees what is read; may be NULL
+ * Returns  MPK_OK, whatever was found; MPK_E_LOAD: what computes checksums is not installed; MPK_E_NOMEM */
+enum mpk_code mpk_weightfile_verify(const struct mpk_weightfile *f, const struct mpk_tap *tap,
+				    struct mpk_report *report,
+				    struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_weightfile_diff - tensors that only one of two files has, and those whose type, shape or elements differ
+ * @arena   receives the differences
+ * @out     as mpk_diff_views fills it: mpk_answer_diff prints it
+ * Returns  MPK_OK; as mpk_weight_set_check; MPK_E_NOMEM */
+enum mpk_code mpk_weightfile_diff(const struct mpk_weightfile *older,
+				  const struct mpk_weightfile *newer, struct mpk_arena *arena,
+				  struct mpk_diff *out, struct mpk_error *err) MPK_MUST_CHECK;
+
+#endif

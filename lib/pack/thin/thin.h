@@ -36,7 +36,6 @@ struct mpk_thin_options {
 /* What was done. Counters grow over several libraries. */
 struct mpk_thin_report {
 	uint64_t keep_used; /* a bit for each of the first 64 words of keep that an image has */
-	size_t libraries;   /* with device code */
 	size_t containers, images; /* that were there */
 	size_t dropped;            /* images taken out */
 	uint64_t dropped_bytes;    /* of these, as they were stored */

@@ -425,6 +425,7 @@ static enum mpk_code do_item(struct mpk_session *s, const struct mpk_error *open
 	}
 	if (rc != MPK_OK) {
 		m.kind = MPK_REPORT_FAILED;
+		mpk_session_name_missing(s, &failure);
 		mpk_hint_add(&failure);
 		wire = (struct mpk_wire){ .fd = s->work->reply };
 		MPK_TRY(mpk_wire_put(&wire, mpk_span_of(&failure, sizeof failure), err));

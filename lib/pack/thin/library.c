@@ -275,7 +275,7 @@ static void place_containers(struct library *l, struct mpk_thin_section *s)
 	s->size = at - s->header.sh_addr;
 }
 
-static bool is_changed(const struct library *l)
+static bool library_is_changed(const struct library *l)
 {
 	for (size_t i = 0; i < l->container_count; i++)
 		if (l->containers[i].changed)
@@ -337,7 +337,7 @@ static enum mpk_code thin_library(struct library *l, struct mpk_rope *out)
 	l->thin.report->libraries++;
 	MPK_TRY(find_containers(l));
 	MPK_TRY(check_missing(l));
-	if (!is_changed(l)) {
+	if (!library_is_changed(l)) {
 		mpk_rope_put_view(out, l->elf.bytes);
 		return mpk_rope_status(out, l->err);
 	}

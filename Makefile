@@ -7,6 +7,7 @@
 # make afl            minspect under AFL++
 # make interop        against real TVM             make bench                ratios against cp, cc and peers
 # make install DESTDIR= PREFIX=/usr/local          make lint | tidy          static checks
+# make static         minspect for looking, in one file that runs anywhere
 # make dist           a release as a tarball       make distcheck            and what comes out of it
 # make deb            a Debian package
 VERSION := $(shell cat VERSION)
@@ -19,6 +20,10 @@ MANDIR  ?= $(PREFIX)/share/man
 DATADIR ?= $(PREFIX)/share
 DESTDIR ?=
 INSTALL ?= install
+# Programs and shared libraries are stripped where they are installed. STRIP= leaves that to a packager's tools.
+STRIP   ?= $(shell $(CC) -print-prog-name=strip)
+# $(call stripped,FILE...): a command in front of others
+stripped = $(if $(STRIP),$(STRIP) $(1) && )
 # empty: without LLVM; mpack then compiles C only, as where its plug-in is not installed
 LLVM_CONFIG ?= llvm-config-19
 PKG_CONFIG  ?= pkg-config
@@ -376,11 +381,13 @@ COMPLETIONS   := $(addprefix $(O)/completion.,bash zsh fish)
 install: all install-run $(COMPLETIONS)
 	$(Q)$(INSTALL) -d '$(DESTDIR)$(BINDIR)'
 	$(Q)$(INSTALL) $(O)/bin/mpack $(O)/bin/minspect '$(DESTDIR)$(BINDIR)'
+	$(Q)$(call stripped,'$(DESTDIR)$(BINDIR)/mpack' '$(DESTDIR)$(BINDIR)/minspect'):
 	$(Q)for p in minspect mpack; do \
 		$(INSTALL) -D -m 644 $(O)/completion.bash '$(DESTDIR)$(COMPLETIONDIR)/'$$p && \
 		$(INSTALL) -D -m 644 $(O)/completion.fish '$(DESTDIR)$(FISHDIR)/'$$p.fish || exit; done
 	$(Q)$(INSTALL) -D -m 644 $(O)/completion.zsh '$(DESTDIR)$(ZSHDIR)/_minspect'
 	$(Q)for f in $$(find $(O)/libexec -type f); do $(INSTALL) -D $$f '$(DESTDIR)$(LIBEXECDIR)/'$${f#$(O)/libexec/} || exit; done
+	$(Q)$(call stripped,$(patsubst $(O)/libexec/%,'$(DESTDIR)$(LIBEXECDIR)/%',$(TOML_SO) $(LLVM_SO))):
 	$(Q)$(INSTALL) -D -m 644 scripts/cmake/mpack-config.cmake '$(DESTDIR)$(LIBDIR)/cmake/mpack/mpack-config.cmake'
 	$(Q)for f in $(MAN_FILES); do $(INSTALL) -D -m 644 $$f '$(DESTDIR)$(MANDIR)/man'$${f##*.}/$${f##*/} || exit; done
 	$(Q)for f in $(SCHEMA_FILES); do $(INSTALL) -D -m 644 $$f '$(DESTDIR)$(DATADIR)/mpack/schema/'$${f##*/} || exit; done
@@ -404,7 +411,12 @@ dist:
 distcheck:
 	$(Q)sh scripts/dist --check
 
-# A Debian package of the working tree, in out/deb; make debcheck also asks lintian and the programs in it.
+# minspect for looking alone, linked statically with musl: out/static/minspect
+static:
+	$(Q)sh scripts/static
+.PHONY: static
+
+# Debian packages of the working tree, in out/deb; make debcheck also asks lintian and the programs in it.
 deb:
 	$(Q)sh scripts/deb
 

@@ -97,7 +97,7 @@ static void print_word(const struct mpk_option *row)
 /* --- the first screen, and every option -------------------------------------------------------- */
 
 /* Actions as words; those that the screen has no room for by their names alone. */
-static void print_words(const struct mpk_command *command)
+static void help_put_words(const struct mpk_command *command)
 {
 	char names[WIDTH] = "";
 	size_t shown = 0;
@@ -128,7 +128,7 @@ static void print_help(const struct mpk_command *command, const struct mpk_optio
 	(void)mpk_print(MPK_STDOUT, "usage: %s\n%s\n%s", command->usage, command->summary,
 			count ? "\n" : "");
 	if (command->has_words && !all) {
-		print_words(command);
+		help_put_words(command);
 	} else {
 		for (size_t i = 0; i < count && (all || i < most); i++)
 			print_option(&command->options[i], command->options[i].help);

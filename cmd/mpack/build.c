@@ -240,6 +240,7 @@ static enum mpk_code fill_emit(struct mpk_input *in, struct mpk_emit *e, struct 
 	e->tools.dry_run = opt.dry_run;
 	e->tools.no_sandbox = mpk_common.no_sandbox;
 	e->tools.sources_checked = true;
+	e->tools.libraries = parts->libraries;
 	MPK_TRY(list_args(&in->arena, &opt.cflags, &e->tools.cflags, err));
 	MPK_TRY(list_args(&in->arena, &opt.ldflags, &e->tools.ldflags, err));
 	MPK_TRY(mpk_compiler_find(&in->arena, opt.cc, opt.cxx, &e->tools.cc, &e->tools.cxx, err));

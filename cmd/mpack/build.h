@@ -28,7 +28,8 @@ struct mpk_build_options {
 /* mpk_build_check_options - whether the options go together
  * mpk_build_count_jobs - of compilers at a time
  * Return   the exit status; an error was printed
- * mpk_build_is_via_c - whether the blob becomes an object through C: a build without LLVM has that way alone */
+ * mpk_build_is_via_c - whether the blob becomes an object through C: as --via says, else where LLVM is not
+ *          built in, or its plug-in not installed */
 int mpk_build_check_options(const struct mpk_build_options *o, enum mpk_emit_kind *kind);
 int mpk_build_count_jobs(const struct mpk_build_options *o, unsigned *out);
 bool mpk_build_is_via_c(const struct mpk_build_options *o);

@@ -71,7 +71,7 @@ int mpack_init(int argc, char **argv)
 		.name = "init",
 		.usage = "mpack init FILE...",
 		.summary =
-			"Print a manifest that packs these files: kernels, their argument types and\n"
+			"Print a manifest that packs these files: kernels and C functions, their types and\n"
 			"launch tags, launch functions. It builds as it is; what only you can know is\n"
 			"marked \"decide\".",
 		.examples = "  mpack init vadd.cl >" MPACK_MANIFEST "\n"

@@ -215,6 +215,7 @@ static void add_sources(struct mpk_input *in, const char *triple)
 		struct mpk_compile_source *s = &in->sources[in->parts.source_count];
 
 		s->path = p->sources[i].path;
+		s->flags = p->sources[i].flags;
 		enum mpk_code code = mpk_source_classify(s->path, &s->kind, &err);
 		bool compiled = s->kind == MPK_SOURCE_OBJECT || s->kind == MPK_SOURCE_ARCHIVE;
 
@@ -314,6 +315,7 @@ static void take_parts(struct mpk_input *in)
 	parts->target = manifest->target.text;
 	parts->base = in->package.base;
 	parts->sources = in->sources;
+	parts->libraries = in->package.libraries;
 	parts->has_sources = in->package.source_count > 0;
 	parts->has_callable = has_callable_module(&in->package.tree);
 	parts->module_count = manifest->module_count;

@@ -170,7 +170,10 @@ static enum mpk_code add_options(struct describing *d, struct mpk_error *err)
 	if (e->system_lib)
 		mpk_argv_add(&d->options, "--system-lib");
 	add_option(d, "prefix", *e->prefix ? e->prefix : NULL);
+	for (size_t i = 0; i < e->source_count; i++)
+		add_flags(d, "cflag", &e->sources[i].flags);
 	add_flags(d, "cflag", &e->tools.cflags);
+	add_flags(d, "ldflag", &e->tools.libraries);
 	add_flags(d, "ldflag", &e->tools.ldflags);
 	return d->options.failed ? mpk_fail_nomem(err) : MPK_OK;
 }

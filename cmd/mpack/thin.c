@@ -10,12 +10,14 @@
 #include "common/diag.h"
 #include "common/options.h"
 #include "common/progress.h"
+#include "io/digest.h"
 #include "io/mapping.h"
 #include "io/output.h"
 #include "mpack/mpack.h"
 #include "text/escape.h"
 #include "thin/thin.h"
 #include "toolchain/toolchain.h"
+#include "zip/zip.h"
 
 static const char *output;
 static bool drop_debug, drop_relocatable, compress, allow_missing, durable, force;
@@ -110,6 +112,38 @@ static enum mpk_code write_library(struct thinning *t, struct mpk_error *err)
 	return mpk_output_finish(o, code, err);
 }
 
+/* Files without names beside the output, as an output is until it is finished; neither becomes one. */
+static enum mpk_code write_wheel(struct thinning *t, struct mpk_error *err)
+{
+	struct mpk_output *plain = NULL, *packed = NULL, *o = NULL;
+	struct mpk_rope rope = mpk_rope_of(&t->arena);
+	struct mpk_thin_scratch scratch;
+	enum mpk_code code = mpk_output_open(output, 0600, &plain, err);
+
+	if (code == MPK_OK && mpk_output_is_through(plain))
+		code = mpk_fail(err, MPK_E_UNSUPPORTED,
+				"a wheel does not go into a pipe or a device");
+	if (code == MPK_OK)
+		code = mpk_output_open(output, 0600, &packed, err);
+	if (code == MPK_OK) {
+		scratch = (struct mpk_thin_scratch){ mpk_output_fd(plain), mpk_output_fd(packed) };
+		code = mpk_thin_wheel(&t->file, &scratch, &t->o, &t->arena, &rope, &t->report, err);
+	}
+	if (code == MPK_OK)
+		code = mpk_thin_check_used(&t->o, &t->report, err);
+	if (code == MPK_OK) {
+		mpk_mapping_use_file(&t->file, &rope);
+		code = mpk_output_open(output, 0666, &o, err);
+	}
+	if (code == MPK_OK) {
+		code = mpk_output_write_rope(o, &rope, NULL, err);
+		code = mpk_output_finish(o, code, err);
+	}
+	mpk_output_abandon(packed);
+	mpk_output_abandon(plain);
+	return code;
+}
+
 static enum mpk_code thin_run(struct thinning *t, const char *path, struct mpk_error *err)
 {
 	t->o.drop_debug = drop_debug;
@@ -119,7 +153,7 @@ static enum mpk_code thin_run(struct thinning *t, const char *path, struct mpk_e
 	MPK_TRY(read_keep(t, err));
 	MPK_TRY(mpk_mapping_open(path, &t->file, err));
 
-	enum mpk_code code = write_library(t, err);
+	enum mpk_code code = (mpk_zip_is(t->file.bytes) ? write_wheel : write_library)(t, err);
 
 	if (code != MPK_OK && code != MPK_E_USAGE)
 		mpk_error_at_file(err, path);
@@ -141,6 +175,9 @@ static int thin(const char *path)
 		mpk_diag_warn(
 			"%s: its signature and provenance told of the file before, and were taken out; 'mpack sign' signs it anew",
 			MPK_QUOTE(mpk_span_str(path)));
+	if (status == MPK_EXIT_OK && t.report.had_record_signature)
+		mpk_diag_warn("%s: its RECORD was signed; the signature was taken out",
+			      MPK_QUOTE(mpk_span_str(path)));
 	mpk_mapping_close(&t.file);
 	mpk_strbuf_fini(&t.report.present);
 	mpk_arena_fini(&t.arena);
@@ -155,6 +192,15 @@ static void thin_confine(const char *path)
 	mpk_confine_input(&c, path);
 	mpk_confine_options(&c, options);
 	mpk_confine(&c);
+}
+
+/* Before the sandbox, in which libcrypto could not be opened. A library needs none, so that a failure waits for a wheel. */
+static void load_sha256(void)
+{
+	struct mpk_digest d = { 0 };
+
+	(void)!mpk_digest_init(&d, MPK_DIGEST_SHA256, NULL);
+	mpk_digest_fini(&d);
 }
 
 int mpack_thin(int argc, char **argv)
@@ -173,6 +219,7 @@ int mpack_thin(int argc, char **argv)
 	if (status == MPK_EXIT_OK) {
 		if (durable)
 			mpk_output_make_durable();
+		load_sha256();
 		thin_confine(argv[first]);
 		status = thin(argv[first]);
 	}

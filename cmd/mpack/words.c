@@ -3,10 +3,12 @@
 #include <sched.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/num.h"
 #include "base/strmap.h"
 #include "common/diag.h"
+#include "common/find.h"
 #include "common/options.h"
 #include "mpack/build.h"
 #include "text/phrase.h"
@@ -60,10 +62,16 @@ static bool is_pipe(const char *path)
 	return stat(path, &st) == 0 && !S_ISREG(st.st_mode);
 }
 
-/* A build without LLVM has one way. */
+/* Where the plug-in is not installed, as it is a package of its own, there is one way. */
 bool mpk_build_is_via_c(const struct mpk_build_options *o)
 {
-	return o->via ? strcmp(o->via, "c") == 0 : !*mpk_version_llvm();
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
+	const char *plug_in;
+
+	if (o->via || !*mpk_version_llvm())
+		return !o->via || strcmp(o->via, "c") == 0;
+	plug_in = mpk_libexec_find(&arena, "mpack/llvm.so");
+	return plug_in && access(plug_in, R_OK) != 0;
 }
 
 static int check_words(const struct mpk_build_options *o, enum mpk_emit_kind kind)

@@ -221,7 +221,7 @@ static struct mpk_demangle_type parameter(struct mpk_demangler *d)
 }
 
 /* A class, an enumeration, or what was there before. */
-static struct mpk_demangle_type named(struct mpk_demangler *d, bool *numbered)
+static struct mpk_demangle_type named_type(struct mpk_demangler *d, bool *numbered)
 {
 	bool is_substitution = mpk_demangle_peek(d, 0) == 'S' && mpk_demangle_peek(d, 1) != 't';
 
@@ -279,7 +279,7 @@ static struct mpk_demangle_type compound(struct mpk_demangler *d, bool *numbered
 		t.left = mpk_demangle_text(d, "%s _Complex", t.left);
 		return t;
 	}
-	return named(d, numbered);
+	return named_type(d, numbered);
 }
 
 struct mpk_demangle_type mpk_demangle_type_read(struct mpk_demangler *d)

@@ -42,8 +42,8 @@ enum mpk_code mpk_zip_bad(const char *space, uint64_t off, const char *what, str
 }
 
 /* The record that ends the archive may be followed by a comment. */
-static enum mpk_code find_end(struct mpk_span zip, const char *space, size_t *out,
-			      struct mpk_error *err)
+enum mpk_code mpk_zip_end(struct mpk_span zip, const char *space, size_t *out,
+			  struct mpk_error *err)
 {
 	if (zip.len >= END_BYTES) {
 		size_t last = zip.len - END_BYTES;
@@ -81,7 +81,7 @@ static enum mpk_code read_directory(struct mpk_span zip, struct directory *out,
 {
 	size_t end = 0;
 
-	MPK_TRY(find_end(zip, out->space, &end, err));
+	MPK_TRY(mpk_zip_end(zip, out->space, &end, err));
 	out->count = mpk_load_u16(zip.data + end + 10);
 	out->off = mpk_load_u32(zip.data + end + 16);
 	if (out->count == UINT16_MAX || out->off == UINT32_MAX)
@@ -137,6 +137,7 @@ static enum mpk_code read_member(struct mpk_cursor *c, struct mpk_zip_member *ou
 		.plain = mpk_load_u32(head.data + 24),
 		.local = mpk_load_u32(head.data + 42),
 	};
+	m.entry = mpk_span_of(head.data, head.len + name.len + extra.len + comment.len);
 	MPK_TRY(read_zip64(extra, c->space, &m, err));
 	*out = m;
 	return MPK_OK;

@@ -13,6 +13,7 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "base/rope.h"
 #include "base/span.h"
 #include "deflate/deflate.h"
 
@@ -25,6 +26,7 @@ struct mpk_zip_member {
 	uint32_t checksum;      /* CRC-32 of the content */
 	uint64_t stored, plain; /* bytes, compressed and not, as the directory says */
 	uint64_t local;         /* offset of the member's own header */
+	struct mpk_span entry;  /* of the directory, as it is stored */
 };
 
 /* mpk_zip_is - whether the bytes begin as a zip archive does */
@@ -77,5 +79,32 @@ enum mpk_code mpk_zip_index(struct mpk_span bytes, const struct mpk_zip_member *
  * Returns  MPK_OK; MPK_E_NOTFOUND with "did you mean"; MPK_E_NOMEM */
 enum mpk_code mpk_zip_find(const struct mpk_zip_member *members, size_t count, struct mpk_span name,
 			   size_t *out, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* --- writing ---------------------------------------------------------------------------------- */
+
+/* What becomes of a member. Zero-initialised: it stays. */
+struct mpk_zip_change {
+	const struct mpk_rope *content; /* as it is to be stored; NULL: it stays as it is */
+	bool is_dropped;
+	uint16_t method;   /* of content */
+	uint32_t checksum; /* CRC-32 of what it unpacks to */
+	uint64_t plain;    /* bytes of that */
+};
+
+/* mpk_zip_method - how new content of a member is to be stored: as the old one was, if that is known here
+ * Returns  0: as it is; 8: deflated */
+uint16_t mpk_zip_method(const struct mpk_zip_member *m);
+
+/* mpk_zip_rewrite - the archive with other content of some members
+ * The others are copied with their headers, names, times and rights of all stay.
+ * @members of mpk_zip_list, with a change for each
+ * @out     borrows bytes and contents
+ * Returns  MPK_OK; MPK_E_CORRUPT: members that overlap, or are not where the directory says; MPK_E_RANGE: it would
+ *          have 4 GiB or more; MPK_E_NOMEM
+ * Format   FORMAT.md 1 - 3 */
+enum mpk_code mpk_zip_rewrite(struct mpk_span bytes, const char *space,
+			      const struct mpk_zip_member *members,
+			      const struct mpk_zip_change *changes, size_t count,
+			      struct mpk_rope *out, struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

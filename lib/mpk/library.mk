@@ -102,6 +102,7 @@ install-run: $(RUN_LIBS)
 	$(Q)$(INSTALL) -d '$(DESTDIR)$(LIBDIR)/pkgconfig' '$(DESTDIR)$(RUN_CMAKE)' '$(DESTDIR)$(INCLUDEDIR)/mpk'
 	$(Q)$(INSTALL) -m 644 lib/mpk/run.h lib/mpk/standalone.h '$(DESTDIR)$(INCLUDEDIR)/mpk'
 	$(Q)$(INSTALL) -m 644 $(RUN_SO) $(O)/librun/libmpkrun.a $(O)/librun/libmpkrun-pic.a '$(DESTDIR)$(LIBDIR)'
+	$(Q)$(call stripped,'$(DESTDIR)$(LIBDIR)/$(notdir $(RUN_SO))'):
 	$(Q)ln -sf $(notdir $(RUN_SO)) '$(DESTDIR)$(LIBDIR)/libmpk-run.so'
 	$(Q)$(call RUN_FILL,$(LIBDIR)/pkgconfig) lib/mpk/mpk-run.pc.in >'$(DESTDIR)$(LIBDIR)/pkgconfig/mpk-run.pc'
 	$(Q)for f in mpk-run-config mpk-run-config-version; do \
@@ -111,7 +112,7 @@ install-run: $(RUN_LIBS)
 RUN_SDK := $(O)/sdk/lib/pkgconfig/mpk-run.pc
 $(RUN_SDK): $(RUN_LIBS) $(wildcard lib/mpk/*)
 	$(call say,GEN,$(O)/sdk)
-	$(Q)$(MAKE) --no-print-directory install-run O='$(O)' DESTDIR= PREFIX='$(abspath $(O))/sdk' \
+	$(Q)$(MAKE) --no-print-directory install-run STRIP= O='$(O)' DESTDIR= PREFIX='$(abspath $(O))/sdk' \
 		LIBDIR='$(abspath $(O))/sdk/lib' INCLUDEDIR='$(abspath $(O))/sdk/include'
 
 uninstall-run:

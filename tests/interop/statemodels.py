@@ -73,8 +73,13 @@ class Decoder(nn.Module):
     def batch_decode(self, x, cache):
         return self.head(self.hidden(x, cache)), cache
 
-    def positions(self, x, cache):
-        return cache.get_query_positions(x.shape[0])
+    def apart(self, q, k, v, cache):
+        """Attention of new tokens, to pages, and both with keys of another layer."""
+        scale = HEAD_DIM ** -0.5
+        own, own_lse = cache.self_attention(1, q, k, v, scale)
+        far, far_lse = cache.cross_attention(1, q, HEAD_DIM, scale)
+        both = cache.attention_with_shared_kv(1, q, k, v, scale)
+        return own, own_lse, far, far_lse, both, cache.get_query_positions(q.shape[1])
 
     def softmax_with_temperature(self, logits, temperature):
         return op.softmax(logits / op.reshape(temperature, (temperature.shape[0], 1, 1)), axis=-1)
@@ -106,6 +111,8 @@ class Decoder(nn.Module):
             "batch_prefill": {"x": tensor(1, "n", HIDDEN), "positions": tensor("b", dtype="int32"),
                               "cache": cache, "$": mode},
             "batch_decode": {"x": tensor("b", 1, HIDDEN), "cache": cache, "$": mode},
+            "apart": {"q": tensor(1, "n", HEADS, HEAD_DIM), "k": tensor(1, "n", KV_HEADS, HEAD_DIM),
+                      "v": tensor(1, "n", KV_HEADS, HEAD_DIM), "cache": cache, "$": plain},
             "softmax_with_temperature": {"logits": tensor("b", 1, VOCABULARY),
                                          "temperature": tensor("b"), "$": plain},
             "create_paged_kv_cache": {
@@ -126,3 +133,25 @@ def decoder(rng, **options):
     weights = [(rng.standard_normal([int(x) for x in p.shape]) * 0.15).astype("float32")
                for _, p in named]
     return module, weights
+
+
+@relax.expr_functor.mutator
+class SwapTrees(relax.expr_functor.PyExprMutator):
+    """TVM's list of kernels for the CPU has those of trees in the other order than its cache takes them."""
+
+    def visit_call_(self, call):
+        call = self.visit_expr_post_order(call)
+        name = getattr(call.args[0], "global_symbol", "") if call.args else ""
+        if name != "vm.builtin.paged_attention_kv_cache_create":
+            return call
+        args = list(call.args)  # the first is the builtin
+        args[21], args[22] = args[22], args[21]
+        return relax.Call(call.op, args, call.attrs, call.ty_args)
+
+
+def with_trees(module):
+    """The module, its kernels for trees of tokens where the cache looks for them."""
+    mutator = SwapTrees(module)
+    function = mutator.visit_expr(module["create_paged_kv_cache"])
+    mutator.builder_.update_func(module.get_global_var("create_paged_kv_cache"), function)
+    return mutator.builder_.get()

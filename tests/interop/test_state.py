@@ -18,9 +18,10 @@ def started(machine, weights, folder, window=0, sizes=CACHE_ARGUMENTS):
     return story
 
 
-def forward(story, function, ids, tokens, lengths, tolerance=1e-4):
+def forward(story, function, ids, tokens, lengths, tolerance=1e-4, tree=None):
     """A pass of an engine: begin, embed, the model, end. tokens in a row of all sequences."""
-    story.call(KV + "begin_forward", Kept("cache"), shape(*ids), shape(*lengths))
+    story.call(KV + "begin_forward", Kept("cache"), shape(*ids), shape(*lengths),
+               *([shape(*tree)] if tree else []))
     hidden = story.call("embed", tokens, story.weights, tolerance=tolerance).numpy()
     count, width = hidden.shape
     if function == "batch_decode":
@@ -51,6 +52,9 @@ def test_greedy(mode, minspect, tmp_path):
         token = numpy.array([greedy(logits)], "int32")
         logits = forward(story, "decode", [7], token, [1])
     story.compare(minspect, library)
+    if mode == "bytecode":  # which says what is a cache by what it is given to
+        inputs, outputs = relaxrun.signatures_in(minspect, library)["decode"]
+        assert [x["title"] for x in inputs + outputs if x["kind"] == "named"] == ["KV cache"] * 2
 
 
 # --- caches in any order of operations ------------------------------------------------------------
@@ -165,6 +169,51 @@ def test_random(seed, mode, minspect, tmp_path):
     story.compare(minspect, library)
 
 
+def random_tree(rng, count):
+    return [int(rng.integers(-1, i)) if rng.random() < 0.6 else i - 1 for i in range(count)]
+
+
+@pytest.mark.parametrize("mode", relaxrun.MODES)
+def test_trees(mode, minspect, tmp_path):
+    """Trees of tokens: several continuations in one pass, of which one path is committed."""
+    rng = numpy.random.default_rng(8)
+    module, weights = statemodels.decoder(rng)
+    library = tmp_path / "model.so"
+    machine = relaxrun.build(statemodels.with_trees(module), library, mode)
+    story = started(machine, weights, tmp_path)
+    for i in range(3):
+        story.call(KV + "add_sequence", Kept("cache"), i)
+    lengths = {0: 0, 1: 0, 2: 0}
+    for step in range(8):
+        ids, counts = [0, 1, 2], [int(rng.integers(2, 8)) for _ in range(3)]
+        forward(story, "batch_prefill", ids, rng.integers(0, 96, sum(counts)).astype("int32"),
+                counts)
+        if step == 2:
+            story.call(KV + "fork_sequence", Kept("cache"), 0, 9, 16)
+            story.call(KV + "remove_sequence", Kept("cache"), 9)
+        trees = [random_tree(rng, int(rng.integers(1, 7))) for _ in ids]
+        sizes = [len(t) for t in trees]
+        forward(story, "batch_prefill", ids, rng.integers(0, 96, sum(sizes)).astype("int32"), sizes,
+                tree=sum(trees, []))
+        story.call(CACHE + "get_query_positions", Kept("cache"))
+        if step == 5:  # a pass without a tree, a fork: not before the commit
+            story.call(KV + "begin_forward", Kept("cache"), shape(0), shape(1))
+            story.call(KV + "fork_sequence", Kept("cache"), 1, 20, -1)
+            break
+        leaves = [int(rng.integers(-1, n)) for n in sizes]
+        story.call(CACHE + "commit_accepted_token_tree_nodes", Kept("cache"), shape(*ids),
+                   shape(*leaves))
+        story.call(CACHE + "get_total_sequence_length", Kept("cache"))
+        for i, count, tree, leaf in zip(ids, counts, trees, leaves):
+            lengths[i] += count
+            while leaf != -1:
+                lengths[i], leaf = lengths[i] + 1, tree[leaf]
+        compare_contents(story, lengths)
+    story.call(KV + "begin_forward", Kept("cache"), shape(0), shape(2), shape(-1, 1))
+    story.call(KV + "begin_forward", Kept("cache"), shape(0), shape(2), shape(-1))
+    story.compare(minspect, library)
+
+
 def test_sliding_window(minspect, tmp_path):
     """Sequences whose windows slide, with and without tokens that are kept, forked within these."""
     rng = numpy.random.default_rng(5)
@@ -207,6 +256,37 @@ def test_sliding_layers(mode, minspect, tmp_path):
                           [1, 1] if step % 3 else [int(rng.integers(1, 20)) for _ in range(2)])
         sequences.look()
     sequences.act(25)
+    story.compare(minspect, library)
+
+
+@pytest.mark.parametrize("mode", relaxrun.MODES)
+def test_attention_apart(mode, minspect, tmp_path):
+    """Attention to new tokens and to pages by builtins of their own, in passes of one token and of more."""
+    rng = numpy.random.default_rng(9)
+    module, weights = statemodels.decoder(rng)
+    library = tmp_path / "model.so"
+    story = started(relaxrun.build(module, library, mode), weights, tmp_path)
+
+    def heads(count, kind):
+        return rng.standard_normal((1, count, kind, statemodels.HEAD_DIM)).astype("float32")
+
+    for i in range(2):
+        story.call(KV + "add_sequence", Kept("cache"), i)
+    # without a pass that began TVM 0.27 reads what nobody has set
+    for counts in [20, 9], [4, 1], [1, 1], [1, 1], [3, 3]:
+        total = sum(counts)
+        forward(story, "batch_prefill", [0, 1], rng.integers(0, 96, total).astype("int32"), counts)
+        if counts != [1, 1]:  # else keys would be read that nobody has appended
+            story.call(KV + "begin_forward", Kept("cache"), shape(0, 1), shape(*counts))
+        for rows in total, total + 1:
+            story.call("apart", heads(rows, 4), heads(rows, 2), heads(rows, 2), Kept("cache"),
+                       tolerance=1e-4)
+        story.call(CACHE + "merge_attn_output_inplace", Kept("cache"),
+                   *[numpy.zeros((2, 4, 16), "float32"), numpy.zeros((2, 4), "float32")] * 2)
+        story.call(CACHE + "append_mla_kv", Kept("cache"), 0, numpy.zeros((total, 16), "float32"))
+        if counts != [1, 1]:
+            story.call(KV + "popn", Kept("cache"), 0, counts[0])
+            story.call(KV + "popn", Kept("cache"), 1, counts[1])
     story.compare(minspect, library)
 
 
@@ -390,3 +470,22 @@ def test_weights(small, minspect, tmp_path):
     story.call(cache + "clear")
     story.call("vm.builtin.param_array_from_cache", "w", 1)
     story.compare(minspect, library)
+
+
+@pytest.mark.parametrize("mode", relaxrun.MODES)
+def test_all_that_is_missing(mode, minspect, tmp_path):
+    """Functions that nobody has are named at once, also by compiled code, which looks them up one by one."""
+    library = tmp_path / "model.so"
+    module = relaxlib.parse("""
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((2,), "float32")):
+        a = R.call_pure_packed("acme.one", x, ty_args=(R.Any,))
+        b = R.call_pure_packed("vm.builtin.copy", a, ty_args=(R.Any,))
+        c = R.call_pure_packed("acme.two", b, ty_args=(R.Any,))
+        return c
+""")
+    relaxrun.relax.build(module, "llvm", exec_mode=mode).export_library(str(library))
+    said = minspect("--run", "main", library, "--input", "2xf32", status=6)
+    assert "acme.one, acme.two" in said.stderr

@@ -22,6 +22,9 @@ struct sample {
 	struct mpk_span bytes; /* as written */
 };
 
+static const char *const flags[] = { "-std=c17", "-DX=a b", "-Isub/inc", "-O3" };
+static const char *const libraries[] = { "-lm", "sub/libx.so" };
+
 static void open_sample(struct sample *s)
 {
 	struct mpk_error err = { 0 };
@@ -35,9 +38,12 @@ static void open_sample(struct sample *s)
 	s->open[0] = (struct mpk_handover_file){ files[0], &s->input };
 	s->open[1] = (struct mpk_handover_file){ files[1], &s->large };
 	s->open[2] = (struct mpk_handover_file){ files[2], &s->small };
-	s->sources[0] = (struct mpk_compile_source){ "sub/f.c", MPK_SOURCE_C, { NULL, 0 } };
-	s->sources[1] =
-		(struct mpk_compile_source){ "launch.ll", MPK_SOURCE_IR, mpk_span_str("; IR") };
+	s->sources[0] = (struct mpk_compile_source){ .path = "sub/f.c",
+						     .kind = MPK_SOURCE_C,
+						     .flags = { flags, MPK_ARRAY_COUNT(flags) } };
+	s->sources[1] = (struct mpk_compile_source){ .path = "launch.ll",
+						     .kind = MPK_SOURCE_IR,
+						     .text = mpk_span_str("; IR") };
 	s->parts = (struct mpk_handover){
 		.gen = MPK_GEN_LEGACY,
 		.blob = mpk_rope_of(&arena),
@@ -46,6 +52,7 @@ static void open_sample(struct sample *s)
 		.dir_named = "",
 		.sources = s->sources,
 		.source_count = 2,
+		.libraries = { libraries, MPK_ARRAY_COUNT(libraries) },
 		.files = files,
 		.file_count = 3,
 		.module_count = 7,
@@ -118,6 +125,13 @@ START_TEST(all_of_it_arrives)
 	ck_assert_str_eq(got.sources[0].path, "sub/f.c");
 	ck_assert_int_eq(got.sources[0].kind, MPK_SOURCE_C);
 	ck_assert_ptr_null(got.sources[0].text.data);
+	ck_assert_uint_eq(got.sources[0].flags.count, MPK_ARRAY_COUNT(flags));
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(flags); i++)
+		ck_assert_str_eq(got.sources[0].flags.items[i], flags[i]);
+	ck_assert_uint_eq(got.sources[1].flags.count, 0);
+	ck_assert_uint_eq(got.libraries.count, MPK_ARRAY_COUNT(libraries));
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(libraries); i++)
+		ck_assert_str_eq(got.libraries.items[i], libraries[i]);
 	ck_assert_int_eq(got.sources[1].kind, MPK_SOURCE_IR);
 	ck_assert(mpk_span_is(got.sources[1].text, "; IR"));
 
@@ -214,6 +228,65 @@ static enum mpk_code read_any(struct mpk_span bytes, struct mpk_error *err)
 	return code;
 }
 
+/* Who took the reader over starts no program and writes no file by what compilers and linkers are given. */
+START_TEST(flags_that_run_or_write_are_refused)
+{
+	static const char *const words[] = {
+		"-fplugin=x",
+		"-fplugin-arg-x-y",
+		"-fpass-plugin=x",
+		"-o",
+		"-ox",
+		"@x",
+		"x.c",
+		"-wrapper",
+		"-Wl,-z,now",
+		"-Wp,x",
+		"-specs=x",
+		"-B.",
+		"-Xclang",
+		"-load",
+		"-include",
+		"-I",
+		"-D",
+		"-D-",
+		"-fuse-ld=x",
+		"-mllvm",
+		"-fmodule-mapper=|x",
+		"-MF",
+		"-save-temps",
+		"",
+		"-fprofile-dir=x",
+		"-fdump-tree-all",
+		"-f/x",
+		"--sysroot=x",
+		"-x",
+		"-T",
+	};
+	static const char *const others[] = { "-l", "-l-x", "-l/x",       "-Wl,-z,now", "@x",
+					      "",   "-T",   "-fplugin=x", "-o" };
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(words) + MPK_ARRAY_COUNT(others); i++) {
+		bool is_flag = i < MPK_ARRAY_COUNT(words);
+		const char *word = is_flag ? words[i] : others[i - MPK_ARRAY_COUNT(words)];
+		struct mpk_handover_maps maps = { 0 };
+		struct mpk_error err = { 0 };
+		struct mpk_handover got;
+		struct sample s;
+
+		open_sample(&s);
+		if (is_flag)
+			s.sources[0].flags = (struct mpk_words){ &word, 1 };
+		else
+			s.parts.libraries = (struct mpk_words){ &word, 1 };
+		write_sample(&s);
+		ck_assert_msg(read_back(&s, &got, &maps, &err) == MPK_E_CORRUPT, "'%s'", word);
+		mpk_handover_close(&maps);
+		close_sample(&s);
+	}
+}
+END_TEST
+
 START_TEST(any_bytes)
 {
 	struct sample s;
@@ -246,6 +319,7 @@ int main(void)
 	tcase_add_test(tc, all_of_it_arrives);
 	tcase_add_test(tc, files_that_change_are_refused);
 	tcase_add_test(tc, nothing_leads_elsewhere);
+	tcase_add_test(tc, flags_that_run_or_write_are_refused);
 	tcase_add_test(tc, any_bytes);
 	tcase_add_test(tc, no_room);
 	suite_add_tcase(s, tc);

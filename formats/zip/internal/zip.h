@@ -13,4 +13,9 @@ enum mpk_code mpk_zip_bad(const char *space, uint64_t off, const char *what, str
 enum mpk_code mpk_zip_raw(struct mpk_span zip, const struct mpk_zip_member *m, const char *space,
 			  struct mpk_span *out, struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_zip_end - where the record is that ends the archive, which only a comment may follow
+ * Returns  MPK_OK; MPK_E_CORRUPT: there is none */
+enum mpk_code mpk_zip_end(struct mpk_span zip, const char *space, size_t *out,
+			  struct mpk_error *err) MPK_MUST_CHECK;
+
 #endif

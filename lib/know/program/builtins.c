@@ -382,10 +382,53 @@ static const struct typing_row {
 #define TYPE(function) function
 #define NO_TYPE(reason) NULL
 #define MPK_RELAX_BUILTIN(name, effect, family, call, typing) { name, typing },
-#define MPK_RELAX_STATE(...) /* states say nothing of types */
+#define MPK_RELAX_STATE(...) /* as type_state says */
 #include "program/relax_builtins.def"
 #undef MPK_RELAX_BUILTIN
 };
+
+/* Builtins of states, by how their names begin: what their first argument is. */
+static const struct {
+	const char *prefix, *title; /* NULL: nothing is known */
+} states[] = {
+	{ "vm.builtin.attention_kv_cache_array_", NULL },
+	{ "vm.builtin.attention_kv_cache_", "KV cache" },
+	{ "vm.builtin.paged_attention_kv_cache_create", "KV cache" },
+	{ "vm.builtin.kv_state_", "KV cache or recurrent state" },
+	{ "vm.builtin.rnn_state_", "recurrent state" },
+};
+
+static bool ends_in(struct mpk_span name, const char *end)
+{
+	size_t len = strlen(end);
+
+	return name.len >= len && memcmp(name.data + name.len - len, end, len) == 0;
+}
+
+/* What makes a state returns one, and what changes it returns the same. */
+static void type_state(struct mpk_relax_typing *r, const struct mpk_relax_instr *instr,
+		       struct mpk_span name, struct mpk_relax_content *out)
+{
+	struct mpk_relax_content *c = mpk_relax_content_at(r, instr, 0);
+	struct mpk_type state = { .kind = MPK_TYPE_NAMED }, *first;
+	size_t i = 0;
+
+	while (i < MPK_ARRAY_COUNT(states) && !mpk_span_starts(name, states[i].prefix))
+		i++;
+	if (i == MPK_ARRAY_COUNT(states) || !states[i].title || r->branched)
+		return;
+	state.title = mpk_span_str(states[i].title);
+	if (ends_in(name, "_create")) {
+		out->type = state;
+		return;
+	}
+	first = !c ? NULL : c->input ? c->input : &c->type;
+	if (first && first->kind == MPK_TYPE_ANY)
+		*first = state;
+	if (ends_in(name, "_append") || ends_in(name, "_update") || ends_in(name, "_mla_kv") ||
+	    ends_in(name, "_override") || ends_in(name, "_with_sinks") || ends_in(name, "_set"))
+		out->type = state;
+}
 
 static int builtins_by_name(const void *name, const void *row)
 {
@@ -401,6 +444,8 @@ void mpk_relax_type_call(struct mpk_relax_typing *r, const struct mpk_relax_inst
 
 	if (row && row->read)
 		row->read(r, instr, out);
+	else if (!row)
+		type_state(r, instr, name, out);
 	for (size_t i = 0; i < instr->arg_count; i++) {
 		const struct mpk_relax_content *c = mpk_relax_content_at(r, instr, i);
 

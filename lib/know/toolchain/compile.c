@@ -194,7 +194,7 @@ static void add_prefix_maps(const struct mpk_compilation *c, struct mpk_argv *v)
 }
 
 static void add_flags(const struct mpk_compilation *c, struct mpk_argv *v, const char *seed,
-		      bool cxx)
+		      const struct mpk_words *own, bool cxx)
 {
 	const struct mpk_toolchain *t = c->tools;
 
@@ -208,19 +208,22 @@ static void add_flags(const struct mpk_compilation *c, struct mpk_argv *v, const
 	/* GCC puts random numbers into names that must differ between objects */
 	/* distcc takes what ends like a source for the source */
 	mpk_argv_printf(v, "-frandom-seed=%s:", seed);
+	if (own)
+		mpk_argv_add_all(v, own);
 	mpk_argv_add_all(v, &t->cflags);
 	mpk_argv_add_all(v, &t->headers);
 }
 
 enum mpk_code mpk_compile_c(struct mpk_compilation *c, const char *source, const char *object,
-			    struct mpk_job *job, struct mpk_error *err)
+			    const struct mpk_words *flags, struct mpk_job *job,
+			    struct mpk_error *err)
 {
 	struct mpk_argv v = { .arena = c->arena };
 	const char *name = mpk_path_name(source);
 	enum mpk_source_kind kind;
 
 	MPK_TRY(mpk_source_classify(source, &kind, err));
-	add_flags(c, &v, name, kind == MPK_SOURCE_CXX);
+	add_flags(c, &v, name, flags, kind == MPK_SOURCE_CXX);
 	mpk_argv_add(&v, source);
 	mpk_argv_add(&v, "-o");
 	mpk_argv_add(&v, object);
@@ -303,13 +306,13 @@ static enum mpk_code compile_source(struct mpk_compilation *c, size_t i, const c
 	if (s->kind == MPK_SOURCE_IR)
 		return compile_ir(c, s, *object, job, err);
 	if (!s->text.data)
-		return mpk_compile_c(c, s->path, *object, job, err);
+		return mpk_compile_c(c, s->path, *object, &s->flags, job, err);
 
 	const char *file = mpk_scratch_file(&c->scratch, c->arena, mpk_path_name(s->path));
 	MPK_TRY_ALLOC(file, err);
 	if (!c->tools->dry_run)
 		MPK_TRY(mpk_output_store(file, s->text, err));
-	return mpk_compile_c(c, file, *object, job, err);
+	return mpk_compile_c(c, file, *object, &s->flags, job, err);
 }
 
 enum mpk_code mpk_compile_sources(struct mpk_compilation *c, const struct mpk_job *first,
@@ -344,6 +347,15 @@ enum mpk_code mpk_compile_sources(struct mpk_compilation *c, const struct mpk_jo
  * section ends with the blob (elf/edit.h), and the user's flags come after that, because a
  * linker takes from a library only what objects before it on the line have asked for. */
 
+/* Its bytes, not its name: the same package may be built from another folder. */
+static enum mpk_code hash_file(struct mpk_digest *d, const char *path, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_mapping_close) struct mpk_mapping map = { .fd = -1 };
+
+	MPK_TRY(mpk_mapping_open(path, &map, err));
+	return mpk_digest_update(d, map.bytes, err);
+}
+
 enum mpk_code mpk_link_hash(const struct mpk_compilation *c, const char *symbol, uint8_t *out,
 			    struct mpk_error *err)
 {
@@ -351,13 +363,13 @@ enum mpk_code mpk_link_hash(const struct mpk_compilation *c, const char *symbol,
 	uint8_t digest[MPK_DIGEST_BYTES];
 
 	MPK_TRY(mpk_digest_init(&d, MPK_DIGEST_XXH128, err));
-	for (size_t i = 0; i < c->source_count; i++) {
-		struct mpk_mapping map = { 0 };
+	for (size_t i = 0; i < c->source_count; i++)
+		MPK_TRY(hash_file(&d, c->objects[i], err));
+	for (size_t i = 0; i < c->tools->libraries.count; i++) {
+		const char *word = c->tools->libraries.items[i];
 
-		MPK_TRY(mpk_mapping_open(c->objects[i], &map, err));
-		enum mpk_code code = mpk_digest_update(&d, map.bytes, err);
-		mpk_mapping_close(&map);
-		MPK_TRY(code);
+		MPK_TRY(*word == '-' ? mpk_digest_update(&d, mpk_span_str(word), err)
+				     : hash_file(&d, word, err));
 	}
 	for (size_t i = 0; i < c->tools->ldflags.count; i++)
 		MPK_TRY(mpk_digest_update(&d, mpk_span_str(c->tools->ldflags.items[i]), err));
@@ -418,6 +430,7 @@ enum mpk_code mpk_link_run(struct mpk_compilation *c, const struct mpk_link *l,
 		add_object(&v, t, c->sources[i].kind, c->objects[i]);
 	if (l->last)
 		mpk_argv_add(&v, l->last);
+	mpk_argv_add_all(&v, &t->libraries);
 	mpk_argv_add_all(&v, &t->ldflags);
 	if (v.failed)
 		return mpk_fail_nomem(err);

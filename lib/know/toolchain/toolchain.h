@@ -62,7 +62,8 @@ enum mpk_source_kind {
 struct mpk_compile_source {
 	const char *path; /* as this process opens it; of a text: the name it goes by */
 	enum mpk_source_kind kind;
-	struct mpk_span text; /* IR or C that is in no file; data NULL: in the file */
+	struct mpk_span text;   /* IR or C that is in no file; data NULL: in the file */
+	struct mpk_words flags; /* of C and C++: besides those of all sources, before them */
 };
 
 /* mpk_source_classify - what a host source is, by its suffix
@@ -92,17 +93,18 @@ struct mpk_toolchain {
 	struct mpk_words cc;  /* the compiler driver, at least one word */
 	struct mpk_words cxx; /* the driver for C++, at least one word where a source is C++ */
 	struct mpk_words cflags, ldflags;
-	struct mpk_words headers; /* of the compiler: where headers are that nobody named */
-	const char *dir;          /* of the manifest: absolute, or NULL */
-	const char *dir_named;    /* the same as the sources' paths begin: "sub/"; or "" or NULL */
-	const char *cwd;          /* absolute, or NULL; none of these three gets into objects */
-	unsigned jobs;            /* children at a time; 0 is 1 */
-	const char *llvm;         /* path of libexec/mpack/llvm.so */
-	int log;                  /* descriptor for what tools print; 0: our standard error */
-	bool dry_run;             /* call the hooks, run and write nothing */
-	bool links_cxx;           /* an object is of C++, whose driver links then */
-	bool no_sandbox;          /* LLVM may do what this process may */
-	bool sources_checked;     /* mpk_source_check was called for all sources, by a process that
+	struct mpk_words libraries; /* "-lm", or paths of files; before ldflags */
+	struct mpk_words headers;   /* of the compiler: where headers are that nobody named */
+	const char *dir;            /* of the manifest: absolute, or NULL */
+	const char *dir_named; /* the same as the sources' paths begin: "sub/"; or "" or NULL */
+	const char *cwd;       /* absolute, or NULL; none of these three gets into objects */
+	unsigned jobs;         /* children at a time; 0 is 1 */
+	const char *llvm;      /* path of libexec/mpack/llvm.so */
+	int log;               /* descriptor for what tools print; 0: our standard error */
+	bool dry_run;          /* call the hooks, run and write nothing */
+	bool links_cxx;        /* an object is of C++, whose driver links then */
+	bool no_sandbox;       /* LLVM may do what this process may */
+	bool sources_checked;  /* mpk_source_check was called for all sources, by a process that
 				   * can do less harm with what it reads */
 	const struct mpk_tool_hooks *hooks;
 };
@@ -135,9 +137,11 @@ struct mpk_compilation {
 	const char *const *objects; /* a path per source: its object, or the archive itself */
 };
 
-/* mpk_compile_c - the job that compiles a file of C or C++ */
+/* mpk_compile_c - the job that compiles a file of C or C++
+ * @flags   of this file; NULL: none */
 enum mpk_code mpk_compile_c(struct mpk_compilation *c, const char *source, const char *object,
-			    struct mpk_job *job, struct mpk_error *err) MPK_MUST_CHECK;
+			    const struct mpk_words *flags, struct mpk_job *job,
+			    struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_llvm_job - a job that lets LLVM write an object, announced now
  * @name    of what is compiled, for messages; @from  the same where the step is announced */

@@ -202,7 +202,7 @@ static enum mpk_code blob_job(struct mpk_build *b, struct mpk_job *job, struct m
 	MPK_TRY(choose_form(b, &c, err));
 	if (!b->e->tools.dry_run)
 		MPK_TRY(mpk_csource_store(&c, source, err));
-	return mpk_compile_c(&b->c, source, b->blob_object, job, err);
+	return mpk_compile_c(&b->c, source, b->blob_object, NULL, job, err);
 }
 
 /* --- archives ------------------------------------------------------------------ */
@@ -454,6 +454,8 @@ static enum mpk_code emit_with_scratch(struct mpk_build *b, struct mpk_error *er
 		code = emit_object(b, err);
 	} else {
 		code = make_objects(b, err);
+		if (code == MPK_OK && b->c.source_count && !b->e->tools.dry_run)
+			code = mpk_build_check_symbols(b, err);
 		if (code == MPK_OK && b->e->objects && !b->e->tools.dry_run)
 			code = mpk_objects_keep(&b->c, b->e->objects, err);
 		if (code == MPK_OK)

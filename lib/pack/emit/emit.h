@@ -138,7 +138,8 @@ struct mpk_handover {
 	const char *base;      /* a finished library that gives the code; NULL */
 	const struct mpk_compile_source *sources;
 	size_t source_count;
-	const char *const *files; /* every file read or named, the input itself first */
+	struct mpk_words libraries; /* what the manifest says that the linker is to take */
+	const char *const *files;   /* every file read or named, the input itself first */
 	size_t file_count;
 	size_t module_count;
 	bool has_blob;

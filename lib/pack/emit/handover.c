@@ -9,6 +9,7 @@
 #include "base/cursor.h"
 #include "base/vec.h"
 #include "io/copy.h"
+#include "manifest/manifest.h"
 #include "package/package.h"
 
 static const uint64_t NONE = UINT64_MAX; /* no text; a piece that is in no file */
@@ -135,11 +136,19 @@ static void put_files(struct writer *w)
 	}
 }
 
+static void put_words(struct writer *w, const struct mpk_words *words)
+{
+	mpk_rope_put_u64(&w->out, words->count);
+	for (size_t i = 0; i < words->count; i++)
+		handover_put_text(w, words->items[i]);
+}
+
 static void put_sources(struct writer *w, const struct mpk_handover *h)
 {
 	mpk_rope_put_u64(&w->out, h->source_count);
 	for (size_t i = 0; i < h->source_count; i++) {
 		handover_put_text(w, h->sources[i].path);
+		put_words(w, &h->sources[i].flags);
 		mpk_rope_put_u8(&w->out, h->sources[i].text.data != NULL);
 		if (!h->sources[i].text.data)
 			continue;
@@ -167,6 +176,7 @@ static void put_facts(struct writer *w, const struct mpk_handover *h)
 	mpk_rope_put_u64(&w->out, h->file_count);
 	for (size_t i = 0; i < h->file_count; i++)
 		handover_put_text(w, h->files[i]);
+	put_words(w, &h->libraries);
 }
 
 enum mpk_code mpk_handover_write(const struct mpk_handover *h,
@@ -245,6 +255,25 @@ static bool is_option(const char *path)
 	return *path == '-' || *path == '@';
 }
 
+/* Each of them is what the manifest's own check lets pass, or the handover is refused. */
+static enum mpk_code get_words(struct reader *r, const char *what, bool (*is_one)(const char *word),
+			       struct mpk_words *out, struct mpk_error *err)
+{
+	size_t count;
+
+	MPK_TRY(mpk_read_count(&r->c, what, sizeof(uint64_t), &count, err));
+	const char **list = mpk_arena_array(r->arena, count, sizeof *list);
+
+	MPK_TRY_ALLOC(list, err);
+	for (size_t i = 0; i < count; i++) {
+		MPK_TRY(get_needed(r, what, &list[i], err));
+		if (!is_one(list[i]))
+			return handover_refuse(r, what, err);
+	}
+	*out = (struct mpk_words){ list, count };
+	return MPK_OK;
+}
+
 static enum mpk_code get_list(struct reader *r, struct mpk_handover *out, struct mpk_error *err)
 {
 	size_t count;
@@ -294,7 +323,8 @@ static enum mpk_code get_facts(struct reader *r, struct mpk_handover *out, struc
 	MPK_TRY(mpk_read_u64(&r->c, "modules", &modules, err));
 	out->module_count = (size_t)modules;
 	MPK_TRY(get_names(r, out, err));
-	return get_list(r, out, err);
+	MPK_TRY(get_list(r, out, err));
+	return get_words(r, "a library", mpk_manifest_is_library, &out->libraries, err);
 }
 
 static enum mpk_code handover_open_file(struct reader *r, struct mpk_mapping *map,
@@ -357,6 +387,7 @@ static enum mpk_code get_source(struct reader *r, struct mpk_compile_source *s,
 	uint64_t len;
 
 	MPK_TRY(get_needed(r, "source", &s->path, err));
+	MPK_TRY(get_words(r, "a flag", mpk_manifest_is_cflag, &s->flags, err));
 	MPK_TRY(get_flag(r, &is_text, err));
 	if (mpk_source_classify(s->path, &s->kind, NULL) != MPK_OK || is_option(s->path))
 		return handover_refuse(r, "a source", err);

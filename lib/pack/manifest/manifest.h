@@ -37,6 +37,8 @@ struct mpk_manifest_extra {
 struct mpk_manifest_module { /* [[module]] */
 	struct mpk_toml_str id, kind, format, data, payload;
 	struct mpk_toml_list sources, imports;
+	struct mpk_toml_list cflags, include, defines, libs; /* host: for its compiler and linker */
+	struct mpk_toml_str std;                             /* host: "c17", "c++20" */
 	struct mpk_toml_list nvrtc_options; /* CUDA source: of its compilation at run time */
 	const struct mpk_manifest_function *functions;
 	size_t function_count;
@@ -95,6 +97,12 @@ struct mpk_manifest {
 /* mpk_manifest_module_extra - the value of a key that belongs to the kind; text NULL when absent */
 struct mpk_toml_str mpk_manifest_module_extra(const struct mpk_manifest_module *module,
 					      const char *key);
+
+/* mpk_manifest_is_cflag - whether a manifest may have a compiler given this word: it decides how code is compiled, not
+ * which programs run nor which files they write
+ * mpk_manifest_is_library - the same for the linker: "-lNAME", or a path that is no option */
+bool mpk_manifest_is_cflag(const char *flag);
+bool mpk_manifest_is_library(const char *word);
 
 /* mpk_manifest_parse - TOML text to manifest, every rule that needs no other file checked
  * @text    whole file, UTF-8; @path names it in findings

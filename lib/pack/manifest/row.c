@@ -341,6 +341,7 @@ static void row_check_kind(struct mpk_toml_reader *r, struct mpk_manifest_module
 	m->key = m->kind;
 	if (kind && !m->payload.text)
 		m->key = (struct mpk_toml_str){ kind->key, strlen(kind->key), m->kind.pos };
+	mpk_manifest_flags_check(r, m);
 	if (!m->is_host)
 		row_refuse(r, m->sources.pos, "sources", "only host modules have sources");
 	if (is_reserved(m->kind)) {
@@ -349,7 +350,9 @@ static void row_check_kind(struct mpk_toml_reader *r, struct mpk_manifest_module
 				    QUOTE(m->kind));
 	} else if (m->is_host) {
 		check_host(r, m);
-		refuse_extras(r, m, "a host module has 'id', 'kind', 'sources' and 'imports'");
+		refuse_extras(
+			r, m,
+			"a host module has 'id', 'kind', 'sources', 'imports', 'cflags', 'include', 'defines', 'std' and 'libs'");
 	} else if (m->payload.text) {
 		check_payload_only(r, m);
 	} else if (!kind) {

@@ -268,6 +268,11 @@ static const struct mpk_toml_field module_fields[] = {
 	KEY(TEXTS, struct mpk_manifest_module, sources, false),
 	KEY(TEXTS, struct mpk_manifest_module, imports, false),
 	KEY(TEXTS, struct mpk_manifest_module, nvrtc_options, false),
+	KEY(TEXTS, struct mpk_manifest_module, cflags, false),
+	KEY(TEXTS, struct mpk_manifest_module, include, false),
+	KEY(TEXTS, struct mpk_manifest_module, defines, false),
+	KEY(TEXTS, struct mpk_manifest_module, libs, false),
+	KEY(TEXT, struct mpk_manifest_module, std, false),
 	TABLES("function", struct mpk_manifest_module, functions, function_count, function_schema),
 };
 

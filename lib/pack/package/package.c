@@ -150,12 +150,13 @@ void mpk_loader_put(const struct mpk_file *f, uint64_t off, uint64_t len, struct
 
 /* What the compiler is to read is only looked for, so that a slip is found here with its
  * position and together with all others. */
-static const char *look_for(struct mpk_loader *l, struct mpk_toml_str name)
+const char *mpk_loader_look_for(struct mpk_loader *l, struct mpk_toml_str name, bool is_input)
 {
 	const char *path = loader_path(l, name);
 
 	if (!path)
 		return NULL;
+	l->input_count -= !is_input; /* it was noted last */
 	if (!loader_memory_file(l, name) && access(path, R_OK) != 0)
 		mpk_loader_error(l, name.pos, MPK_E_IO, "source-file", "'%s': cannot read: %s",
 				 MPK_QUOTE(mpk_toml_str_span(name)), strerror(errno));
@@ -166,9 +167,9 @@ static const char *look_for(struct mpk_loader *l, struct mpk_toml_str name)
 static void look_for_payload(struct mpk_loader *l, const struct mpk_manifest_module *m)
 {
 	if (m->payload.text)
-		(void)look_for(l, m->payload);
+		(void)mpk_loader_look_for(l, m->payload, true);
 	if (m->data.text)
-		(void)look_for(l, m->data);
+		(void)mpk_loader_look_for(l, m->data, true);
 }
 
 /* --- graph and AOT executors --------------------------------------------------- */
@@ -322,36 +323,6 @@ static struct mpk_module *load_modules(struct mpk_loader *l, struct mpk_manifest
 	return modules;
 }
 
-/* --- host code ----------------------------------------------------------------------------- */
-
-/* Sources of modules that nothing imports are no part of the package. */
-static void list_sources(struct mpk_loader *l, const bool *unreached, struct mpk_package *out)
-{
-	size_t most = 0;
-
-	for (size_t i = 0; i < l->manifest->module_count; i++)
-		most += l->manifest->modules[i].sources.count;
-
-	struct mpk_host_source *sources = mpk_arena_array(l->arena, most, sizeof *sources);
-	if (!sources) {
-		l->failed = true;
-		return;
-	}
-	for (size_t i = 0; i < l->manifest->module_count; i++) {
-		const struct mpk_toml_list *list = &l->manifest->modules[i].sources;
-
-		for (size_t k = 0; k < list->count && !unreached[i]; k++)
-			sources[out->source_count++] = (struct mpk_host_source){
-				.path = look_for(l, list->items[k]),
-				.module = i,
-				.pos = list->items[k].pos,
-			};
-	}
-	out->sources = sources;
-	if (l->manifest->base.text)
-		out->base = look_for(l, l->manifest->base);
-}
-
 /* --- the whole ------------------------------------------------------------------------------ */
 
 /* The first error, but one about contents before those about missing files. */
@@ -410,7 +381,9 @@ static enum mpk_code package_build(struct mpk_loader *l, struct mpk_package *out
 		out->needs_blob = mpk_graph_needs_blob(&graph, &out->tree);
 	}
 	MPK_TRY(map_nodes(l, out, err));
-	list_sources(l, unreached, out);
+	mpk_loader_list_sources(l, unreached, out);
+	if (manifest->base.text)
+		out->base = mpk_loader_look_for(l, manifest->base, true);
 	return MPK_OK;
 }
 

@@ -18,12 +18,14 @@
 #include "kernels/kernels.h"
 #include "launch/launch.h"
 #include "manifest/manifest.h"
+#include "process/process.h"
 
 /* Host code to be compiled or linked. */
 struct mpk_host_source {
-	const char *path;   /* to open it: the manifest's folder and the path written there */
-	size_t module;      /* index in the manifest */
-	struct mpk_pos pos; /* where the manifest names it */
+	const char *path;       /* to open it: the manifest's folder and the path written there */
+	struct mpk_words flags; /* for its compiler, mpk_manifest_is_cflag each */
+	size_t module;          /* index in the manifest */
+	struct mpk_pos pos;     /* where the manifest names it */
 };
 
 /* An input file, open until the package is closed. */
@@ -44,6 +46,7 @@ struct mpk_package {
 	struct mpk_rope blob;      /* its bytes, header included; large payloads are file ranges */
 	const struct mpk_host_source *sources; /* of the modules that root reaches, in order */
 	size_t source_count;
+	struct mpk_words libraries;        /* for the linker, mpk_manifest_is_library each */
 	const struct mpk_launch *launches; /* functions whose host code is generated */
 	size_t launch_count;
 	const char *base;          /* the finished library that gives the code, or NULL */

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cursor.h"
 #include "base/num.h"
 #include "base/vec.h"
 #include "elf/image.h"
@@ -31,6 +32,7 @@ struct library {
 	size_t container_count, container_cap, loaded_count;
 	struct mpk_thin_references references;
 	struct mpk_thin_patches patches;
+	struct mpk_thin_blob blob;
 	struct mpk_error *err;
 };
 
@@ -42,6 +44,19 @@ static void library_fini(struct library *l)
 	free(l->containers);
 	mpk_thin_references_fini(&l->references);
 	free(l->patches.items);
+}
+
+/* Where these are in the header of every class, and how a number of two bytes lies in this byte order. */
+bool mpk_thin_takes(struct mpk_span file)
+{
+	unsigned type, machine;
+
+	if (file.len < sizeof(Elf64_Ehdr) || !mpk_span_starts(file, ELFMAG) ||
+	    file.data[EI_CLASS] != ELFCLASS64 || file.data[EI_DATA] != ELFDATA2LSB)
+		return false;
+	type = mpk_load_u16(file.data + offsetof(Elf64_Ehdr, e_type));
+	machine = mpk_load_u16(file.data + offsetof(Elf64_Ehdr, e_machine));
+	return type == ET_DYN && (machine == EM_X86_64 || machine == EM_AARCH64);
 }
 
 static enum mpk_code library_open(struct library *l, struct mpk_span file)
@@ -83,6 +98,15 @@ static int by_section_offset(const void *a, const void *b)
 	       (x->header.sh_offset < y->header.sh_offset);
 }
 
+static bool has_blob(const struct library *l, const GElf_Shdr *h)
+{
+	uint64_t off = (uint64_t)(l->blob.old.data - l->elf.bytes.data);
+
+	return l->blob.changed && (h->sh_flags & SHF_ALLOC) && h->sh_type != SHT_NOBITS &&
+	       off >= h->sh_offset && off - h->sh_offset < h->sh_size &&
+	       l->blob.old.len <= h->sh_size - (off - h->sh_offset);
+}
+
 static enum mpk_code find_sections(struct library *l)
 {
 	uint64_t left = l->elf.bytes.len;
@@ -91,9 +115,9 @@ static enum mpk_code find_sections(struct library *l)
 		const char *name = mpk_elf_section_name(&l->elf, i);
 		struct mpk_thin_section s = { .index = i };
 
-		if (!name || !is_thinned(name))
-			continue;
 		MPK_TRY(mpk_elf_section(&l->elf, i, &s.header, l->err));
+		if (!(name && is_thinned(name)) && !has_blob(l, &s.header))
+			continue;
 		if (s.header.sh_type == SHT_NOBITS || !s.header.sh_size)
 			continue;
 		if (s.header.sh_size > left)
@@ -110,6 +134,42 @@ static enum mpk_code find_sections(struct library *l)
 	return MPK_OK;
 }
 
+static enum mpk_code add_container(struct library *l, struct mpk_thin_section *s,
+				   struct mpk_thin_container *c, struct mpk_span bytes)
+{
+	uint64_t off = (uint64_t)(bytes.data - l->elf.bytes.data);
+
+	c->bytes = bytes;
+	c->off = off;
+	c->address = s->header.sh_addr + (off - s->header.sh_offset);
+	MPK_TRY_ALLOC(mpk_vec_reserve(&l->containers, &l->container_cap, l->container_count + 1,
+				      sizeof *l->containers),
+		      l->err);
+	l->containers[l->container_count++] = *c;
+	s->container_count++;
+	return MPK_OK;
+}
+
+/* The blob stays at its address, and so does what is in front of it and behind it. */
+static enum mpk_code split_around_blob(struct library *l, struct mpk_thin_section *s)
+{
+	struct mpk_span old = l->blob.old;
+	struct mpk_thin_container host = { .is_host = true, .pinned = true };
+	struct mpk_thin_container blob = { .changed = true, .pinned = true };
+	const uint8_t *begin = l->elf.bytes.data + s->header.sh_offset;
+	const uint8_t *end = begin + s->header.sh_size;
+
+	blob.content = l->blob.content;
+	if (old.data > begin)
+		MPK_TRY(add_container(l, s, &host, mpk_span_of(begin, (size_t)(old.data - begin))));
+	MPK_TRY(add_container(l, s, &blob, old));
+	begin = old.data + old.len;
+	while (begin < end && !*begin)
+		begin++;
+	return begin < end ? add_container(l, s, &host, mpk_span_of(begin, (size_t)(end - begin)))
+			   : MPK_OK;
+}
+
 /* What is no container reaches to the end of the section, and stays. */
 static enum mpk_code split_section(struct library *l, struct mpk_thin_section *s)
 {
@@ -118,6 +178,8 @@ static enum mpk_code split_section(struct library *l, struct mpk_thin_section *s
 	size_t at = 0, len;
 	bool is_empty;
 
+	if (has_blob(l, &s->header))
+		return split_around_blob(l, s);
 	if (!mpk_span_sub(l->elf.bytes, s->header.sh_offset, s->header.sh_size, &bytes))
 		return mpk_fail(l->err, MPK_E_CORRUPT, "a section lies beyond the end");
 	for (;; at += len) {
@@ -130,14 +192,7 @@ static enum mpk_code split_section(struct library *l, struct mpk_thin_section *s
 		len = mpk_device_container_bytes(bytes, at, &is_empty);
 		c.pinned = !len;
 		len = len ? len : bytes.len - at;
-		c.bytes = mpk_span_of(bytes.data + at, len);
-		c.off = s->header.sh_offset + at;
-		c.address = s->header.sh_addr + at;
-		MPK_TRY_ALLOC(mpk_vec_reserve(&l->containers, &l->container_cap,
-					      l->container_count + 1, sizeof *l->containers),
-			      l->err);
-		l->containers[l->container_count++] = c;
-		s->container_count++;
+		MPK_TRY(add_container(l, s, &c, mpk_span_of(bytes.data + at, len)));
 	}
 }
 
@@ -150,12 +205,14 @@ static enum mpk_code thin_section(struct library *l, struct mpk_thin_section *s)
 		char where[80];
 
 		(void)snprintf(where, sizeof where, "%s:%zu", name, i);
-		l->thin.report->containers++;
+		if (c->pinned && c->changed)
+			continue; /* a blob */
 		if (c->pinned) {
 			c->content = mpk_rope_of(l->thin.arena);
 			mpk_rope_put_view(&c->content, c->bytes);
 			continue;
 		}
+		l->thin.report->containers++;
 		MPK_TRY(mpk_thin_container(&l->thin, c, where, l->err));
 	}
 	return MPK_OK;
@@ -275,7 +332,7 @@ static void place_containers(struct library *l, struct mpk_thin_section *s)
 	s->size = at - s->header.sh_addr;
 }
 
-static bool library_is_changed(const struct library *l)
+static bool has_changed(const struct library *l)
 {
 	for (size_t i = 0; i < l->container_count; i++)
 		if (l->containers[i].changed)
@@ -329,15 +386,15 @@ static enum mpk_code move_containers(struct library *l)
 
 static enum mpk_code thin_library(struct library *l, struct mpk_rope *out)
 {
+	MPK_TRY(mpk_thin_blob(&l->thin, l->elf.bytes, &l->blob, &l->patches, l->err));
 	MPK_TRY(find_sections(l));
 	if (!l->section_count) {
 		mpk_rope_put_view(out, l->elf.bytes);
 		return mpk_rope_status(out, l->err);
 	}
-	l->thin.report->libraries++;
 	MPK_TRY(find_containers(l));
 	MPK_TRY(check_missing(l));
-	if (!library_is_changed(l)) {
+	if (!has_changed(l)) {
 		mpk_rope_put_view(out, l->elf.bytes);
 		return mpk_rope_status(out, l->err);
 	}

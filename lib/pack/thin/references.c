@@ -126,6 +126,13 @@ static bool target_of(struct search *s, const struct mpk_relocation *r, uint64_t
 	return true;
 }
 
+static bool is_device(const struct search *s, uint64_t address)
+{
+	size_t i = container_at(s->c, s->count, address);
+
+	return i < s->count && !s->c[i].is_host;
+}
+
 static void take_relocation(void *arg, const struct mpk_relocation *r)
 {
 	struct search *s = arg;
@@ -134,8 +141,7 @@ static void take_relocation(void *arg, const struct mpk_relocation *r)
 
 	if (s->code != MPK_OK)
 		return;
-	if (container_at(s->c, s->count, r->address) < s->count ||
-	    container_at(s->c, s->count, r->address + WORD_BYTES - 1) < s->count) {
+	if (is_device(s, r->address) || is_device(s, r->address + WORD_BYTES - 1)) {
 		s->code = mpk_fail_offset(s->err, MPK_E_UNSUPPORTED, "file", r->off,
 					  "a relocation is for a word in device code");
 		return;

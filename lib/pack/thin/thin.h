@@ -20,6 +20,7 @@
 #include "base/rope.h"
 #include "base/span.h"
 #include "base/strbuf.h"
+#include "io/mapping.h"
 
 /* What is to be done. Zero-initialise; borrowed while it is used. */
 struct mpk_thin_options {
@@ -35,14 +36,14 @@ struct mpk_thin_options {
 /* What was done. Counters grow over several libraries. */
 struct mpk_thin_report {
 	uint64_t keep_used; /* a bit for each of the first 64 words of keep that an image has */
-	size_t libraries;   /* with device code */
 	size_t containers, images; /* that were there */
 	size_t dropped;            /* images taken out */
 	uint64_t dropped_bytes;    /* of these, as they were stored */
 	uint64_t debug_bytes;      /* of debug sections, unpacked */
 	size_t pinned;             /* containers that must stay at their address */
 	uint64_t zeroed_bytes; /* freed bytes in front of those, which stay in the file as zeros */
-	bool had_origin;       /* a signature or provenance told of the file before; emptied */
+	bool had_record_signature; /* of a wheel; dropped */
+	bool had_origin;           /* a signature or provenance told of the file before; emptied */
 	struct mpk_strbuf
 		present; /* names of the architectures that were found, " sm_80 sm_90"; to be freed */
 };
@@ -69,5 +70,24 @@ enum mpk_code mpk_thin_library(struct mpk_span file, const struct mpk_thin_optio
 			       struct mpk_arena *arena, struct mpk_rope *out,
 			       struct mpk_thin_report *report,
 			       struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_thin_takes - whether a file is one that mpk_thin_library takes: a linked library of ELF for one of its machines */
+bool mpk_thin_takes(struct mpk_span file);
+
+/* Two open files that may be written and grow: for a library that is unpacked, and for those that were packed again. */
+struct mpk_thin_scratch {
+	int plain, packed;
+};
+
+/* mpk_thin_wheel - a zip archive with thinned libraries, and RECORD of a wheel with their digests
+ * Members that do not change are copied as they are; of those that do, names, times and rights stay. Libraries are
+ * members with .so in their names; what mpk_thin_takes does not take stays.
+ * @out     borrows the bytes of file, and ranges of scratch->packed
+ * Returns  MPK_OK, also where there is nothing to take out; as mpk_thin_library, with the member's name; MPK_E_IO;
+ *          MPK_E_LOAD: no libcrypto for SHA-256 */
+enum mpk_code mpk_thin_wheel(const struct mpk_mapping *file, const struct mpk_thin_scratch *scratch,
+			     const struct mpk_thin_options *options, struct mpk_arena *arena,
+			     struct mpk_rope *out, struct mpk_thin_report *report,
+			     struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

@@ -11,6 +11,7 @@
 
 #include "abi/convention.h"
 #include "base/strbuf.h"
+#include "executor/machine.h"
 
 /* A call under way; the session is locked. */
 struct call {
@@ -143,21 +144,14 @@ static enum mpk_code run_once(struct call *c, struct mpk_function *f, struct mpk
 	return mpk_devices_sync(mpk_runtime_devices(c->f->model->runtime), err);
 }
 
-/* Kernels look at the device of what they are given before they touch anything, so that another order of
- * devices is as good a guess when the first one fails. */
-static bool may_turn(const struct mpkr_function *f, enum mpk_code code, const struct mpk_error *err)
-{
-	return code == MPK_E_RAISED && f->model->is_guess && f->where.type > MPK_DL_CPU &&
-	       mpk_run_function_is_model(f) && strstr(err->text, ".device_type");
-}
-
 static enum mpk_code run(struct call *c, struct mpk_error *err)
 {
 	enum mpk_code code = run_once(c, c->f->function, err);
 	struct mpk_error ignored;
 	struct mpk_function *turned;
 
-	if (!may_turn(c->f, code, err))
+	if (code == MPK_OK || !c->f->model->is_guess ||
+	    !mpk_machine_may_turn(c->f->function, c->f->where, err))
 		return code;
 	mpk_value_drop(&c->result);
 	if (mpk_run_turn(c->f, &turned, &ignored) != MPK_OK)

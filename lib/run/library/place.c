@@ -269,18 +269,11 @@ enum mpk_code mpk_run_place(const struct mpkr_function *f, const struct mpkr_ten
 static enum mpk_code fetch_copy(const struct mpkr_function *f, struct mpk_tensor *t,
 				struct mpk_tensor **out, struct mpk_error *err)
 {
-	enum mpk_code code;
-
 	if (mpk_dldevice_is_host(t->dl.device)) {
 		*out = mpk_tensor_hold(t);
 		return MPK_OK;
 	}
-	MPK_TRY(mpk_tensor_create(t->dl.dtype, t->dl.shape, (size_t)t->dl.ndim, MPK_STORAGE_PRIVATE,
-				  out, err));
-	code = mpk_devices_fetch(mpk_runtime_devices(f->model->runtime), &t->dl, *out, err);
-	if (code != MPK_OK)
-		mpk_tensor_drop(*out);
-	return code;
+	return mpk_devices_copy_to_host(mpk_runtime_devices(f->model->runtime), &t->dl, out, err);
 }
 
 static enum mpk_code write_if_changed(const struct mpk_tensor *now, const struct mpk_dltensor *to,

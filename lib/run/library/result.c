@@ -141,25 +141,6 @@ static bool is_handed_on(const struct mpk_tensor *t, const struct mpk_run_arg *a
 	       !lies_over(t, args, count);
 }
 
-static enum mpk_code copy_to_host(struct mpk_devices *devices, struct mpk_tensor *t,
-				  struct mpk_tensor **out, struct mpk_error *err)
-{
-	enum mpk_code code = MPK_OK;
-
-	if (!mpk_dldevice_is_host(t->dl.device) && !mpk_dltensor_is_compact(&t->dl))
-		return mpk_fail(err, MPK_E_UNSUPPORTED,
-				"a result is on a device and its rows are not contiguous");
-	MPK_TRY(mpk_tensor_create(t->dl.dtype, t->dl.shape, (size_t)t->dl.ndim, MPK_STORAGE_PRIVATE,
-				  out, err));
-	if (mpk_dldevice_is_host(t->dl.device))
-		mpk_tensor_copy_from(*out, &t->dl);
-	else
-		code = mpk_devices_fetch(devices, &t->dl, *out, err);
-	if (code != MPK_OK)
-		mpk_tensor_drop(*out);
-	return code;
-}
-
 static enum mpk_code copy_on_device(struct mpk_devices *devices, const struct mpk_tensor *t,
 				    struct mpk_tensor **out, struct mpk_error *err)
 {
@@ -192,7 +173,7 @@ enum mpk_code mpk_run_own(struct mpkr_model *model, struct mpk_tensor **tensor,
 	if (!to_host && mpk_dldevice_equal(home, t->dl.device)) {
 		MPK_TRY(copy_on_device(devices, t, &own, err));
 	} else {
-		MPK_TRY(copy_to_host(devices, t, &own, err));
+		MPK_TRY(mpk_devices_copy_to_host(devices, &t->dl, &own, err));
 		if (!to_host) {
 			host = own;
 			code = mpk_devices_send(devices, host, home, &own, err);

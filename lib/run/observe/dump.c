@@ -123,35 +123,12 @@ static enum mpk_code as_numpy(struct mpk_tensor *t, struct mpk_tensor **out, str
 }
 
 /* A copy, as the next kernel may write to the tensor. */
-static enum mpk_code fetch(struct mpk_devices *devices, const struct mpk_tensor *t,
-			   struct mpk_tensor **out, struct mpk_error *err)
-{
-	const struct mpk_dltensor *dl = &t->dl;
-	struct mpk_tensor *copy;
-	enum mpk_code code = MPK_OK;
-
-	if (!mpk_dldevice_is_host(dl->device) && !mpk_dltensor_is_compact(dl))
-		return mpk_fail(err, MPK_E_UNSUPPORTED,
-				"a tensor on a device whose rows are not contiguous");
-	MPK_TRY(mpk_tensor_create(dl->dtype, dl->shape, (size_t)dl->ndim, MPK_STORAGE_PRIVATE,
-				  &copy, err));
-	if (mpk_dldevice_is_host(dl->device))
-		mpk_tensor_copy_from(copy, dl);
-	else
-		code = mpk_devices_fetch(devices, dl, copy, err);
-	if (code == MPK_OK)
-		*out = copy;
-	else
-		mpk_tensor_drop(copy);
-	return code;
-}
-
 enum mpk_code mpk_result_fetch(struct mpk_devices *devices, const struct mpk_tensor *t,
 			       struct mpk_tensor **out, struct mpk_error *err)
 {
 	struct mpk_tensor *copy;
 
-	MPK_TRY(fetch(devices, t, &copy, err));
+	MPK_TRY(mpk_devices_copy_to_host(devices, &t->dl, &copy, err));
 	return as_numpy(copy, out, err);
 }
 

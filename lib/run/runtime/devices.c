@@ -484,6 +484,29 @@ enum mpk_code mpk_devices_fetch(struct mpk_devices *devices, const struct mpk_dl
 			       (size_t)to->bytes, err);
 }
 
+enum mpk_code mpk_devices_copy_to_host(struct mpk_devices *devices, const struct mpk_dltensor *from,
+				       struct mpk_tensor **out, struct mpk_error *err)
+{
+	enum mpk_code code = MPK_OK;
+	struct mpk_tensor *copy;
+
+	if (!mpk_dldevice_is_host(from->device) && !mpk_dltensor_is_compact(from))
+		return mpk_fail(err, MPK_E_UNSUPPORTED,
+				"a tensor on a device whose rows are not contiguous");
+	MPK_TRY(mpk_tensor_create(from->dtype, from->shape, (size_t)from->ndim, MPK_STORAGE_PRIVATE,
+				  &copy, err));
+	if (mpk_dldevice_is_host(from->device))
+		mpk_tensor_copy_from(copy, from);
+	else
+		code = mpk_devices_fetch(devices, from, copy, err);
+	if (code != MPK_OK) {
+		mpk_tensor_drop(copy);
+		return mpk_failed(code);
+	}
+	*out = copy;
+	return MPK_OK;
+}
+
 enum mpk_code mpk_devices_sync(struct mpk_devices *devices, struct mpk_error *err)
 {
 	enum mpk_code code = MPK_OK;

@@ -79,6 +79,13 @@ enum mpk_code mpk_devices_send(struct mpk_devices *devices, struct mpk_tensor *t
 enum mpk_code mpk_devices_fetch(struct mpk_devices *devices, const struct mpk_dltensor *from,
 				struct mpk_tensor *to, struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_devices_copy_to_host - a copy of a tensor, wherever it is, compact and in host memory
+ * Returns  MPK_OK, one reference in *out; MPK_E_UNSUPPORTED: on a device, and its rows are not contiguous; as
+ *          mpk_devices_fetch; MPK_E_NOMEM */
+enum mpk_code mpk_devices_copy_to_host(struct mpk_devices *devices, const struct mpk_dltensor *from,
+				       struct mpk_tensor **out,
+				       struct mpk_error *err) MPK_MUST_CHECK;
+
 /* mpk_devices_sync - wait for everything on every open device
  * Returns  MPK_OK; MPK_E_RAISED (a kernel faulted); MPK_E_DEVICE */
 enum mpk_code mpk_devices_sync(struct mpk_devices *devices, struct mpk_error *err) MPK_MUST_CHECK;

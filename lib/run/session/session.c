@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "executor/executor.h"
+#include "executor/machine.h"
 #include "observe/compare.h"
 #include "observe/dump.h"
 #include "observe/profile.h"
@@ -231,7 +232,6 @@ static enum mpk_code fetch_value(struct mpk_session *s, struct mpk_value *v, uns
 				 struct mpk_error *err)
 {
 	struct mpk_tensor *copy;
-	enum mpk_code code;
 
 	if (depth > MPK_WIRE_NEST_MAX)
 		return MPK_OK; /* the reply will say so */
@@ -241,19 +241,10 @@ static enum mpk_code fetch_value(struct mpk_session *s, struct mpk_value *v, uns
 		return MPK_OK;
 	const struct mpk_dltensor *dl = &v->tensor->dl;
 
-	if (mpk_dldevice_is_host(dl->device)) {
-		code = mpk_tensor_compact(v->tensor, &copy, err);
-	} else if (!mpk_dltensor_is_compact(dl)) {
-		return mpk_fail(err, MPK_E_UNSUPPORTED,
-				"a tensor on a device whose rows are not contiguous");
-	} else {
-		MPK_TRY(mpk_tensor_create(dl->dtype, dl->shape, (size_t)dl->ndim,
-					  MPK_STORAGE_PRIVATE, &copy, err));
-		code = mpk_devices_fetch(session_devices(s), dl, copy, err);
-		if (code != MPK_OK)
-			mpk_tensor_drop(copy);
-	}
-	MPK_TRY(code);
+	if (mpk_dldevice_is_host(dl->device))
+		MPK_TRY(mpk_tensor_compact(v->tensor, &copy, err));
+	else
+		MPK_TRY(mpk_devices_copy_to_host(session_devices(s), dl, &copy, err));
 	mpk_value_drop(v);
 	*v = mpk_value_of_tensor(copy);
 	return MPK_OK;
@@ -315,15 +306,13 @@ static enum mpk_code report_item(struct mpk_session *s, struct mpk_report_messag
 	return send_report(&s->work->channel, &m, err);
 }
 
-/* Compiled functions do not say in which order they number devices. Their kernels look before they touch
- * anything, so the other order is as good a guess when the first one fails. */
-static bool may_turn(const struct mpk_session *s, enum mpk_code rc, const struct mpk_error *err)
+/* What observers have seen of a call cannot be taken back. */
+static bool may_turn(const struct mpk_session *s, const struct mpk_error *err)
 {
 	const struct mpk_watch *watch = &s->call->watch;
 
-	return rc == MPK_E_RAISED && !s->is_turned && s->call->device_is_guess && s->function &&
-	       s->function->signature && s->where.type > MPK_DL_CPU && !watch->dump &&
-	       !watch->compare && strstr(err->text, ".device_type");
+	return !s->is_turned && s->call->device_is_guess && s->function && !watch->dump &&
+	       !watch->compare && mpk_machine_may_turn(s->function, s->where, err);
 }
 
 /* The first error is kept: the user asked for that order of devices. */
@@ -359,7 +348,7 @@ static enum mpk_code call_ordered(struct mpk_session *s, struct mpk_wire *wire,
 				    err));
 	if (rc == MPK_OK)
 		rc = call_and_reply(s, wire, err);
-	return may_turn(s, rc, err) ? call_turned(s, wire, err) : rc;
+	return rc != MPK_OK && may_turn(s, err) ? call_turned(s, wire, err) : rc;
 }
 
 /* A driver does not always recover from what a kernel did. */
@@ -436,6 +425,7 @@ static enum mpk_code do_item(struct mpk_session *s, const struct mpk_error *open
 	}
 	if (rc != MPK_OK) {
 		m.kind = MPK_REPORT_FAILED;
+		mpk_session_name_missing(s, &failure);
 		mpk_hint_add(&failure);
 		wire = (struct mpk_wire){ .fd = s->work->reply };
 		MPK_TRY(mpk_wire_put(&wire, mpk_span_of(&failure, sizeof failure), err));

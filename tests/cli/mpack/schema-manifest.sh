@@ -22,6 +22,11 @@ dedup = false
 id = "host"
 kind = "host"
 sources = ["h.c"]
+cflags = ["-O3", "-Wall"]
+include = ["."]
+defines = ["A", "B=1"]
+std = "c17"
+libs = ["m"]
 imports = ["k", "own", "src"]
 
 [[module]]

@@ -74,6 +74,15 @@ struct mpk_build {
 /* What follows fails with MPK_E_TOOL (a compiler or linker did), MPK_E_IO, MPK_E_NOMEM, or
  * as mpk_emit says. */
 
+/* --- conflicts.c ----------------------------------------------------------------- */
+
+/* mpk_build_check_symbols - refuse objects of which two define one symbol, also as members of archives
+ * Weak and common symbols and those of COMDAT groups may be there twice.
+ * Returns  MPK_OK; MPK_E_CONFLICT naming both files; MPK_E_CORRUPT; MPK_E_INTERNAL: the process that reads them was
+ *          ended */
+enum mpk_code mpk_build_check_symbols(const struct mpk_build *b,
+				      struct mpk_error *err) MPK_MUST_CHECK;
+
 /* --- library.c ------------------------------------------------------------------- */
 
 /* mpk_build_settled - report to the caller of mpk_emit that no tool will be run any more */

@@ -165,6 +165,15 @@ enum { MPK_LOADER_LETTERS = 64 * 1024 * 1024 }; /* a third of a second */
  * at the key's value then. One for all keys that name it, so that all find the same bytes. */
 struct mpk_file *mpk_loader_open(struct mpk_loader *l, struct mpk_toml_str name);
 
+/* mpk_loader_look_for - the path of a file or folder that is not read here; one that is not there is a finding
+ * @is_input  it is one of the package's inputs; a folder is not
+ * Returns  NULL: out of memory */
+const char *mpk_loader_look_for(struct mpk_loader *l, struct mpk_toml_str name, bool is_input);
+
+/* mpk_loader_list_sources - the host code of the package, with flags and libraries
+ * @unreached  of each module whether the root does not reach it: then it is no part of the package */
+void mpk_loader_list_sources(struct mpk_loader *l, const bool *unreached, struct mpk_package *out);
+
 /* mpk_loader_code - a file as its reader finds it, read once; NULL: out of memory */
 const struct mpk_code_info *mpk_loader_code(struct mpk_loader *l, struct mpk_file *f);
 

@@ -21,6 +21,7 @@ struct mpk_thin_container {
 	bool is_gone;        /* is_binary, and its image is taken out: content is empty */
 	bool is_relocatable; /* input of a linker: no driver loads it by itself */
 	bool referenced;     /* a word that is relocated has its address */
+	bool is_host;        /* no device code: what else is in the section of a blob */
 	bool pinned;         /* it has to stay at its address */
 };
 
@@ -118,6 +119,21 @@ enum mpk_code mpk_thin_references_patch(const struct mpk_elf *elf,
 					struct mpk_error *err) MPK_MUST_CHECK;
 
 void mpk_thin_references_fini(struct mpk_thin_references *r);
+
+/* --- modules of TVM's ---------------------------------------------------------------------------- */
+
+/* The blob of a library. */
+struct mpk_thin_blob {
+	struct mpk_span old; /* as it was, a view of the file */
+	struct mpk_rope content;
+	bool changed;
+};
+
+/* mpk_thin_blob - what becomes of a library's blob
+ * @patches receives the digest in the note that tells of it
+ * Returns  MPK_OK, also without a blob; as mpk_thin_container; MPK_E_UNSUPPORTED: one that cannot be written again */
+enum mpk_code mpk_thin_blob(struct mpk_thin *t, struct mpk_span file, struct mpk_thin_blob *out,
+			    struct mpk_thin_patches *patches, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* --- the file anew ------------------------------------------------------------------------------ */
 

@@ -76,16 +76,6 @@ void mpk_confine_output(struct mpk_confine *c, const char *path)
 	c->failed |= !parent;
 }
 
-void mpk_confine_scratch(struct mpk_confine *c, const char *path)
-{
-	char *folder = path && c->writable_count < MPK_CONFINE_MAX ? strdup(path) : NULL;
-
-	if (folder)
-		c->writable[c->writable_count++] = folder;
-	c->emptied = folder ? mpk_path_folder(folder) : NULL;
-	c->failed |= path && !c->emptied;
-}
-
 void mpk_confine_options(struct mpk_confine *c, const struct mpk_option *options)
 {
 	for (const struct mpk_option *row = options; row->name; row++) {

@@ -27,12 +27,9 @@ void mpk_confine_options(struct mpk_confine *c, const struct mpk_option *options
 /* mpk_confine_input - a file, or a folder with all below it, that will be read; NULL is fine. Of
  * "lib.a(devc.o)" and "app.whl!/lib.so" the archive. Borrowed.
  * mpk_confine_output - a file or folder that will appear, through a temporary name beside it; NULL and
- * "-" are fine
- * mpk_confine_scratch - a folder in which files are made and removed, and which is removed itself at the
- * end; NULL is fine */
+ * "-" are fine */
 void mpk_confine_input(struct mpk_confine *c, const char *path);
 void mpk_confine_output(struct mpk_confine *c, const char *path);
-void mpk_confine_scratch(struct mpk_confine *c, const char *path);
 
 /* mpk_confine - enter the sandbox, unless --no-sandbox was given; c is emptied
  * Where a system has no sandbox, the program goes on without one, and -v says so. */

@@ -234,35 +234,6 @@ static int print_topic(const struct mpk_command *command, const struct mpk_optio
 			      count ? "" : "; --help=all lists every option");
 }
 
-/* Help and version were printed without looking at errors; printing nothing once more reports a
- * full disk or a closed pipe. */
-static int finish(int status)
-{
-	int failed = mpk_print(MPK_STDOUT, "%s", "");
-	struct mpk_error err = { 0 };
-
-	if (!failed)
-		return status;
-	(void)mpk_fail_errno(&err, MPK_E_IO, failed, "cannot write to standard output");
-	return mpk_diag_error(&err);
-}
-
-int mpk_help_print(const struct mpk_command *command, const struct mpk_option *common,
-		   const char *topic, const char *screen)
-{
-	int status = MPK_EXIT_OK;
-
-	if (strcmp(topic, "table") == 0) {
-		print_table(command->options);
-		print_table(common);
-	} else if (!*topic || strcmp(topic, "all") == 0) {
-		print_help(command, common, *topic);
-	} else {
-		status = print_topic(command, common, topic, screen);
-	}
-	return finish(status);
-}
-
 /* --- the version ----------------------------------------------------------------------------------- */
 
 const char *mpk_version_number(void)
@@ -280,7 +251,7 @@ const char *mpk_version_llvm(void)
 	return MPK_LLVM_VERSION;
 }
 
-int mpk_help_print_version(void)
+static void print_version(void)
 {
 	(void)mpk_print(MPK_STDOUT, "%s %s\nlibelf %s\nLLVM %s\n", mpk_common.program,
 			mpk_version_program(), MPK_LIBELF_VERSION,
@@ -305,5 +276,35 @@ int mpk_help_print_version(void)
 		(void)mpk_print(MPK_STDOUT, "generation %-8s %s (%s)\n", info->abi,
 				info->blob_symbol, info->releases);
 	}
-	return finish(MPK_EXIT_OK);
+}
+
+/* Help and version were printed without looking at errors; printing nothing once more reports a
+ * full disk or a closed pipe. */
+static int finish(int status)
+{
+	int failed = mpk_print(MPK_STDOUT, "%s", "");
+	struct mpk_error err = { 0 };
+
+	if (!failed)
+		return status;
+	(void)mpk_fail_errno(&err, MPK_E_IO, failed, "cannot write to standard output");
+	return mpk_diag_error(&err);
+}
+
+int mpk_help_print(const struct mpk_command *command, const struct mpk_option *common,
+		   const char *topic, const char *screen)
+{
+	int status = MPK_EXIT_OK;
+
+	if (!topic) {
+		print_version();
+	} else if (strcmp(topic, "table") == 0) {
+		print_table(command->options);
+		print_table(common);
+	} else if (!*topic || strcmp(topic, "all") == 0) {
+		print_help(command, common, *topic);
+	} else {
+		status = print_topic(command, common, topic, screen);
+	}
+	return finish(status);
 }

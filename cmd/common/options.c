@@ -56,11 +56,6 @@ static bool takes_one_value(enum mpk_option_kind kind)
 	return kind == MPK_OPT_TEXT || kind == MPK_OPT_MAYBE || kind == MPK_OPT_WHEN;
 }
 
-bool mpk_option_has_o(const struct mpk_option *row)
-{
-	return row->action && row->kind == MPK_OPT_TEXT && row->path >= MPK_WRITES_FILE;
-}
-
 /* @has_o  -o names the output, so that what follows --html is an operand */
 static void table_add(struct table *t, const struct mpk_option *rows, bool has_o)
 {
@@ -412,13 +407,9 @@ bool mpk_options_parse(const struct mpk_command *command, int argc, char **argv,
 	*status = parse(&t, argc, argv);
 	if (*status == MPK_EXIT_OK && command->has_words)
 		*status = take_word(&t, argv, argc);
-	if (*status == MPK_EXIT_OK && help_wanted) {
+	if (*status == MPK_EXIT_OK && (help_wanted || version_wanted)) {
 		*status = mpk_help_print(command, common_options, help_wanted,
 					 optind < argc ? argv[optind] : NULL);
-		return false;
-	}
-	if (*status == MPK_EXIT_OK && version_wanted) {
-		*status = mpk_help_print_version();
 		return false;
 	}
 	/* Outputs are checked before any work, which may take minutes. */

@@ -74,7 +74,10 @@ bool mpk_option_goes_with(const struct mpk_option *row, const char *action);
 
 /* mpk_option_has_o - whether it is an action that writes a file or folder, which -o may name as well:
  * "--html OUT FILE", "--html FILE -o OUT" */
-bool mpk_option_has_o(const struct mpk_option *row);
+static inline bool mpk_option_has_o(const struct mpk_option *row)
+{
+	return row->action && row->kind == MPK_OPT_TEXT && row->path >= MPK_WRITES_FILE;
+}
 
 /* mpk_option_count - how many values of an option were given; of a flag 1 when it was given
  * mpk_option_value - the i-th of them; for MPK_WRITES_RESULT the file in it, for MPK_READS_PAIR the file,

@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "common/diag.h"
@@ -38,14 +37,6 @@ bool mpk_color_on(enum mpk_stream stream)
 	if ((none && *none) || (term && strcmp(term, "dumb") == 0))
 		return false;
 	return isatty(fileno(common_print_file_of(stream)));
-}
-
-size_t mpk_columns(void)
-{
-	struct winsize size;
-
-	return isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col
-										     : 0;
 }
 
 /* The length of the colour that s begins with; 0: none. */

@@ -26,9 +26,6 @@ int mpk_print_text(enum mpk_stream stream, const char *text, size_t len);
  * process and may crash. Before anything is printed. */
 void mpk_print_by_lines(void);
 
-/* mpk_columns - how wide the terminal is that standard output goes to; 0: it goes to none, or nobody knows */
-size_t mpk_columns(void);
-
 /* mpk_color_on - whether a stream gets colours: --color, NO_COLOR, TERM=dumb, a terminal */
 bool mpk_color_on(enum mpk_stream stream);
 

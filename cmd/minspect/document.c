@@ -7,6 +7,8 @@
 #include <langinfo.h>
 #include <locale.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "answer/lines.h"
 #include "base/vec.h"
@@ -23,6 +25,15 @@ struct mpk_style minspect_style(void)
 		.unicode = strcmp(nl_langinfo(CODESET), "UTF-8") == 0,
 		.verbose = mpk_common.verbose > 0,
 	};
+}
+
+/* 0: standard output goes to no terminal, or nobody knows how wide it is. */
+static size_t terminal_columns(void)
+{
+	struct winsize size;
+
+	return isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col
+										     : 0;
 }
 
 void minspect_answer(const struct minspect_options *o, struct minspect_look *l,
@@ -311,7 +322,7 @@ int minspect_each(const struct minspect_options *o, const struct minspect_action
 	int failed = 0;
 	struct mpk_lines lines = { .take = write_piece,
 				   .arg = &failed,
-				   .width = mpk_columns(),
+				   .width = terminal_columns(),
 				   .mangled = mpk_common.verbose > 0 };
 	MPK_CLEANUP(mpk_strbuf_fini)
 	struct mpk_strbuf out = { .take = write_piece, .arg = &failed };

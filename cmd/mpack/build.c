@@ -24,6 +24,7 @@
 #include "common/progress.h"
 #include "common/signals.h"
 #include "io/output.h"
+#include "io/path.h"
 #include "mpack/input.h"
 #include "mpack/mpack.h"
 #include "process/process.h"
@@ -209,6 +210,31 @@ static const char *real_folder(struct mpk_arena *arena, const char *folder)
 	return copy;
 }
 
+/* Where the plug-in is not installed, as it is a package of its own, there is one way. */
+static bool is_via_c(const struct mpk_build_options *o)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
+	const char *plug_in;
+
+	if (o->via || !*mpk_version_llvm())
+		return !o->via || strcmp(o->via, "c") == 0;
+	plug_in = mpk_libexec_find(&arena, "mpack/llvm.so");
+	return plug_in && access(plug_in, R_OK) != 0;
+}
+
+static int count_jobs(const struct mpk_build_options *o, unsigned *out)
+{
+	uint64_t n = 0;
+	cpu_set_t set;
+
+	if (o->jobs && (!mpk_parse_u64(mpk_span_str(o->jobs), &n) || n == 0 || n > 1024))
+		return mpk_diag_usage("--jobs takes a number from 1 to 1024, not '%s'", o->jobs);
+	if (!o->jobs)
+		n = sched_getaffinity(0, sizeof set, &set) == 0 ? (uint64_t)CPU_COUNT(&set) : 1;
+	*out = (unsigned)n;
+	return MPK_EXIT_OK;
+}
+
 static enum mpk_code fill_emit(struct mpk_input *in, struct mpk_emit *e, struct mpk_error *err)
 {
 	const struct mpk_handover *parts = &in->parts;
@@ -226,7 +252,7 @@ static enum mpk_code fill_emit(struct mpk_input *in, struct mpk_emit *e, struct 
 	e->symbol = parts->symbol;
 	e->sources = parts->sources;
 	e->source_count = parts->source_count;
-	e->via_c = mpk_build_is_via_c(&opt);
+	e->via_c = is_via_c(&opt);
 	e->page_align = opt.page_align;
 	e->system_lib = opt.system_lib;
 	e->prefix = opt.prefix ? opt.prefix : "";
@@ -302,6 +328,17 @@ static enum mpk_code accept(void *data, struct mpk_span bytes, struct mpk_error 
 	return opt.allow_empty ? MPK_OK : mpk_refuse_uncallable(data, bytes, err);
 }
 
+/* A folder in which files are made and removed, and which is removed itself at the end; NULL is fine. */
+static void confine_scratch(struct mpk_confine *c, const char *path)
+{
+	char *folder = path && c->writable_count < MPK_CONFINE_MAX ? strdup(path) : NULL;
+
+	if (folder)
+		c->writable[c->writable_count++] = folder;
+	c->emptied = folder ? mpk_path_folder(folder) : NULL;
+	c->failed |= path && !c->emptied;
+}
+
 /* What is left is to read what the tools made, and objects and archives of the user's, and to
  * write. */
 static void confine_build(void *data, const char *scratch)
@@ -313,7 +350,7 @@ static void confine_build(void *data, const char *scratch)
 	mpk_confine_input(&c, "/");
 	mpk_confine_output(&c, e->out);
 	mpk_confine_output(&c, opt.depfile);
-	mpk_confine_scratch(&c, scratch);
+	confine_scratch(&c, scratch);
 	mpk_confine(&c);
 }
 
@@ -330,9 +367,9 @@ int mpk_build_run(enum mpk_emit_kind kind, const char *path, const char *executo
 					 .target = opt.target,
 					 .system_lib = opt.system_lib,
 					 .prefix = opt.prefix ? opt.prefix : "",
-					 .via_c = mpk_build_is_via_c(&opt),
+					 .via_c = is_via_c(&opt),
 					 .executor = executor };
-	int status = mpk_build_count_jobs(&opt, &e.tools.jobs);
+	int status = count_jobs(&opt, &e.tools.jobs);
 	const struct mpk_target target = mpk_target_parse(opt.target);
 
 	if (executor && opt.objects)

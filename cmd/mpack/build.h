@@ -26,13 +26,8 @@ struct mpk_build_options {
 };
 
 /* mpk_build_check_options - whether the options go together
- * mpk_build_count_jobs - of compilers at a time
- * Return   the exit status; an error was printed
- * mpk_build_is_via_c - whether the blob becomes an object through C: as --via says, else where LLVM is not
- *          built in, or its plug-in not installed */
+ * Returns  the exit status; an error was printed */
 int mpk_build_check_options(const struct mpk_build_options *o, enum mpk_emit_kind *kind);
-int mpk_build_count_jobs(const struct mpk_build_options *o, unsigned *out);
-bool mpk_build_is_via_c(const struct mpk_build_options *o);
 
 /* mpk_build_run - read an input, emit it, say what was written
  * @executor its version: the input is a library that is to be carried with it; NULL: it is not

@@ -71,9 +71,9 @@ int mpack_init(int argc, char **argv)
 		.name = "init",
 		.usage = "mpack init FILE...",
 		.summary =
-			"Print a manifest that packs these files: kernels and C functions, their types and\n"
-			"launch tags, launch functions. It builds as it is; what only you can know is\n"
-			"marked \"decide\".",
+			"Print a manifest that packs these files: kernels and C functions, their\n"
+			"types and launch tags, launch functions. It builds as it is; what only you can\n"
+			"know is marked \"decide\".",
 		.examples = "  mpack init vadd.cl >" MPACK_MANIFEST "\n"
 			    "  mpack init host.c kernels.ptx >" MPACK_MANIFEST "\n"
 			    "  mpack init deploy.so more.cl | mpack check -\n",

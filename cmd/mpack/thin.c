@@ -94,6 +94,35 @@ static enum mpk_code read_keep(struct thinning *t, struct mpk_error *err)
 
 /* --- writing --------------------------------------------------------------------------------- */
 
+/* What was written is read again as if it were to be thinned to the same: nothing may be left to do. */
+static enum mpk_code confirm(const struct thinning *t, const struct mpk_output *o,
+			     struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
+	MPK_CLEANUP(mpk_mapping_close) struct mpk_mapping map = { .fd = -1 };
+	const struct mpk_thin_options again = { .keep = t->o.keep,
+						.keep_count = t->o.keep_count,
+						.drop_relocatable = t->o.drop_relocatable,
+						.allow_missing = true };
+	struct mpk_rope rope = mpk_rope_of(&arena);
+	struct mpk_thin_report report = { 0 };
+	struct mpk_error why = { 0 };
+	enum mpk_code code;
+
+	MPK_TRY(mpk_confirm_output(o, NULL, err));
+	if (mpk_output_is_through(o))
+		return MPK_OK;
+	MPK_TRY(mpk_mapping_of_fd(mpk_output_fd(o), "output", &map, err));
+	code = mpk_thin_library(map.bytes, &again, &arena, &rope, &report, &why);
+	mpk_strbuf_fini(&report.present);
+	if (code == MPK_E_NOMEM)
+		return mpk_fail_nomem(err);
+	if (code == MPK_OK && rope.count == 1 && rope.pieces[0].data == map.bytes.data)
+		return MPK_OK;
+	return mpk_fail(err, MPK_E_INTERNAL, "what was written does not read as what was meant%s%s",
+			why.text[0] ? ": " : "", why.text);
+}
+
 static enum mpk_code write_library(struct thinning *t, struct mpk_error *err)
 {
 	struct mpk_rope rope = mpk_rope_of(&t->arena);
@@ -108,7 +137,7 @@ static enum mpk_code write_library(struct thinning *t, struct mpk_error *err)
 	code = mpk_output_write_rope(o, &rope, NULL, err);
 	mpk_progress_end();
 	if (code == MPK_OK)
-		code = mpk_confirm_output(o, NULL, err);
+		code = confirm(t, o, err);
 	return mpk_output_finish(o, code, err);
 }
 

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* words.c - what the options of `mpack build` say together: the kind of output, and what excludes what */
-#include <sched.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/num.h"
 #include "base/strmap.h"
 #include "common/diag.h"
-#include "common/find.h"
 #include "common/options.h"
 #include "mpack/build.h"
 #include "text/phrase.h"
@@ -62,18 +58,6 @@ static bool is_pipe(const char *path)
 	return stat(path, &st) == 0 && !S_ISREG(st.st_mode);
 }
 
-/* Where the plug-in is not installed, as it is a package of its own, there is one way. */
-bool mpk_build_is_via_c(const struct mpk_build_options *o)
-{
-	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
-	const char *plug_in;
-
-	if (o->via || !*mpk_version_llvm())
-		return !o->via || strcmp(o->via, "c") == 0;
-	plug_in = mpk_libexec_find(&arena, "mpack/llvm.so");
-	return plug_in && access(plug_in, R_OK) != 0;
-}
-
 static int check_words(const struct mpk_build_options *o, enum mpk_emit_kind kind)
 {
 	if (o->via && strcmp(o->via, "llvm") != 0 && strcmp(o->via, "c") != 0)
@@ -104,19 +88,6 @@ static int check_words(const struct mpk_build_options *o, enum mpk_emit_kind kin
 				      o->sign);
 	if (o->check_repro && (!o->output || writes_stdout(o) || o->dry_run))
 		return mpk_diag_usage("--check-repro compares files: name one with -o");
-	return MPK_EXIT_OK;
-}
-
-int mpk_build_count_jobs(const struct mpk_build_options *o, unsigned *out)
-{
-	uint64_t n = 0;
-	cpu_set_t set;
-
-	if (o->jobs && (!mpk_parse_u64(mpk_span_str(o->jobs), &n) || n == 0 || n > 1024))
-		return mpk_diag_usage("--jobs takes a number from 1 to 1024, not '%s'", o->jobs);
-	if (!o->jobs)
-		n = sched_getaffinity(0, sizeof set, &set) == 0 ? (uint64_t)CPU_COUNT(&set) : 1;
-	*out = (unsigned)n;
 	return MPK_EXIT_OK;
 }
 

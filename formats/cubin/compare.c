@@ -42,15 +42,19 @@ static void comparison_fini(struct comparison *c)
 	free(c->items);
 }
 
-/* Sections that no driver runs: what is in them may differ. */
+/* Sections that no driver runs: what is in them may differ. Code for sm_100 and later has a second form, whose
+ * sections are named as those of the first behind a prefix. */
 static bool is_beside_code(struct mpk_span name)
 {
+	static const char second[] = ".nv.merc";
 	static const char *const beginnings[] = { ".debug",        ".nv_debug",     ".note",
 						  ".comment",      ".rel.debug",    ".rela.debug",
 						  ".rel.nv_debug", ".rela.nv_debug" };
 	static const char *const tables[] = { "", ".symtab", ".strtab", ".shstrtab",
 					      ".symtab_shndx" };
 
+	if (mpk_span_starts(name, second))
+		name = mpk_span_of(name.data + sizeof second - 1, name.len - (sizeof second - 1));
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(beginnings); i++)
 		if (mpk_span_starts(name, beginnings[i]))
 			return true;

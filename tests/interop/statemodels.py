@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """A decoder as MLC-LLM makes them, small and with random weights: a paged cache, and kernels of TIR."""
-import numpy
+import inspect
+
 import tvm
-from tvm import relax, tirx
+from tvm import relax
 from tvm.relax.frontend import nn
 from tvm.relax.frontend.nn import op
 from tvm.relax.frontend.nn.llm.kv_cache import RopeMode, TIRPagedKVCache
 
+# TVM 0.27 on: windows of layers have a size, and layers share keys.
+IS_NEW = "layer_sliding_window_size" in inspect.signature(TIRPagedKVCache.__init__).parameters
 VOCABULARY, HIDDEN, LAYERS, HEADS, KV_HEADS, HEAD_DIM = 96, 32, 3, 4, 2, 16
 
 
@@ -78,7 +81,7 @@ class Decoder(nn.Module):
         scale = HEAD_DIM ** -0.5
         own, own_lse = cache.self_attention(1, q, k, v, scale)
         far, far_lse = cache.cross_attention(1, q, HEAD_DIM, scale)
-        both = cache.attention_with_shared_kv(1, q, k, v, scale)
+        both = cache.attention_with_shared_kv(1, q, k, v, scale) if IS_NEW else own
         return own, own_lse, far, far_lse, both, cache.get_query_positions(q.shape[1])
 
     def softmax_with_temperature(self, logits, temperature):
@@ -94,9 +97,9 @@ class Decoder(nn.Module):
             num_attention_heads=HEADS, num_key_value_heads=KV_HEADS, qk_head_dim=HEAD_DIM,
             v_head_dim=HEAD_DIM, mla_original_qk_head_dim=0, mla_original_v_head_dim=0,
             rope_mode=self.rope, rope_scale=1, rope_theta=10000, rope_scaling={},
-            rope_ext_factors=relax.PrimValue(0) if hasattr(relax, "PrimValue") else relax.prim_value(0),
+            rope_ext_factors=getattr(relax, "prim_value", getattr(relax, "PrimValue", None))(0),
             rotary_dim=HEAD_DIM, enable_disaggregation=False, dtype=self.cache_dtype,
-            target=self.target, layer_sliding_window_size=self.window)
+            target=self.target, **({"layer_sliding_window_size": self.window} if IS_NEW else {}))
 
     def spec(self):
         def tensor(*shape, dtype="float32"):

@@ -255,4 +255,20 @@ def test_random_programs_are_linked_in(mode, tmp_path):
     python(LINKED, tmp_path, ROOT / "tests" / "interop", mode)
 
 
+@pytest.mark.parametrize("mode", ("bytecode", "compiled"))
+def test_devices_are_linked_in(carry, minspect, mode, tmp_path):
+    import test_relax_devices as devices  # pylint: disable=import-outside-toplevel
+
+    devices.compiled("device_first", mode, tmp_path / "model.tar")
+    library = carry(tmp_path / "model.tar")
+    said = minspect(library).stdout
+    assert "with the host code linked in" in said and "opencl" in said
+    python(PRELUDE + """
+x, y = np.array([1, 2, 3, 4], "float32"), np.array([5, 6, 7, 8], "float32")
+for _ in range(3):
+    assert call("main", x, y)[0].tolist() == (2 * x * y).tolist()
+    assert call("both", x)[0].tolist() == (2 * x * x).tolist()
+""", library, tmp_path)
+
+
 WEIGHTS_PRELUDE = "import sys\nimport numpy as np\n"

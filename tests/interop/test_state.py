@@ -243,6 +243,8 @@ def test_sliding_window(minspect, tmp_path):
 @pytest.mark.parametrize("mode", relaxrun.MODES)
 def test_sliding_layers(mode, minspect, tmp_path):
     """Layers that see the last tokens alone, beside one that sees all."""
+    if not statemodels.IS_NEW:
+        pytest.skip("windows of layers are computed as TVM 0.27 does")
     rng = numpy.random.default_rng(6)
     module, weights = statemodels.decoder(rng, kinds=["mha_sliding", "mha", "mha_sliding"],
                                           window=32)
@@ -340,10 +342,18 @@ class Module:
 """
 
 
+def parse(source):
+    """Relax as this TVM spells it: what is any value was an object in TVM 0.25."""
+    if not hasattr(relaxlib.R, "Any"):
+        for new, old in ("R.Any", "R.Object"), (" ty_args", " sinfo_args"), ("out_ty", "out_sinfo"):
+            source = source.replace(new, old)
+    return relaxlib.parse(source)
+
+
 @pytest.fixture(scope="module")
 def small(tmp_path_factory):
     folder = tmp_path_factory.mktemp("small")
-    return folder / "model.so", relaxrun.build(relaxlib.parse(SMALL), folder / "model.so")
+    return folder / "model.so", relaxrun.build(parse(SMALL), folder / "model.so")
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -446,8 +456,9 @@ def test_sampling(small, minspect, tmp_path):
     story.call("vm.builtin.sample_top_p_from_prob", nothing, 0.9, 0.5)
     story.call("vm.builtin.sample_top_p_from_prob", numpy.ones((2, 4), "float32"), 0.9, 0.5)
     story.call("vm.builtin.sample_top_p_from_logits", numpy.ones(4, "float64"), 1.0, 0.9, 0.5)
-    story.call("vm.builtin.check_string_info", "text", "where")
-    story.call("vm.builtin.check_string_info", 3, "where")
+    if statemodels.IS_NEW:
+        story.call("vm.builtin.check_string_info", "text", "where")
+        story.call("vm.builtin.check_string_info", 3, "where")
     story.compare(minspect, library)
 
 
@@ -476,7 +487,7 @@ def test_weights(small, minspect, tmp_path):
 def test_all_that_is_missing(mode, minspect, tmp_path):
     """Functions that nobody has are named at once, also by compiled code, which looks them up one by one."""
     library = tmp_path / "model.so"
-    module = relaxlib.parse("""
+    module = parse("""
 @I.ir_module
 class Module:
     @R.function

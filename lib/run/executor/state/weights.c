@@ -237,8 +237,8 @@ static enum mpk_code numbered(const char *name, const struct mpk_value *args, si
 	return take_numbered(p, prefix, wanted, out, err);
 }
 
-static enum mpk_code named(const char *name, const struct mpk_value *names, size_t count,
-			   struct mpk_value *out, struct mpk_error *err)
+static enum mpk_code weights_named(const char *name, const struct mpk_value *names, size_t count,
+				   struct mpk_value *out, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_value_drop) struct mpk_value made = { 0 };
 	struct pool *p;
@@ -263,7 +263,7 @@ static enum mpk_code named_in_array(const char *name, const struct mpk_value *ar
 
 	MPK_TRY(mpk_relax_arity(name, count, 1, 1, err));
 	MPK_TRY(mpk_state_array(name, args, 0, &names, err));
-	return named(name, names->items, names->count, out, err);
+	return weights_named(name, names->items, names->count, out, err);
 }
 
 static enum mpk_code params(const struct mpk_value *args, size_t count, struct mpk_value *result,
@@ -282,8 +282,8 @@ static enum mpk_code params_named(const struct mpk_value *args, size_t count,
 static enum mpk_code params_unpacked(const struct mpk_value *args, size_t count,
 				     struct mpk_value *result, struct mpk_error *err)
 {
-	return named("vm.builtin.param_array_from_cache_by_name_unpacked", args, count, result,
-		     err);
+	return weights_named("vm.builtin.param_array_from_cache_by_name_unpacked", args, count,
+			     result, err);
 }
 
 /* --- as a module --------------------------------------------------------------------------------- */

@@ -53,12 +53,10 @@ static enum mpk_code library_find_kernel(struct mpkr_model *model, const char *n
 					 const struct mpk_kernel_extents *extents,
 					 struct mpkr_function **out, struct mpk_error *err)
 {
-	struct mpk_dldevice asked = { 0 };
+	static const struct mpk_dldevice any;
+	struct mpk_dldevice asked = model->is_guess ? any : model->where;
 	struct mpk_kernel_found found;
 	enum mpk_code code;
-
-	if (!model->is_guess)
-		asked = model->where;
 
 	if (!model->code->tree)
 		return mpk_fail(err, MPK_E_NOTFOUND,

@@ -2,7 +2,6 @@
 """Calls in a row that share objects, made by TVM at once and by minspect as one case file."""
 import numpy
 import relaxrun
-import tvm
 import tvm_ffi
 
 
@@ -91,13 +90,5 @@ def shape(*extents):
     return relaxrun.Shape(extents)
 
 
-def tokens(rng, count, vocabulary):
-    return rng.integers(0, vocabulary, count).astype("int32")
-
-
 def greedy(logits):
     return int(numpy.argmax(logits.numpy().reshape(-1, logits.shape[-1])[-1]))
-
-
-def on_cpu(array):
-    return tvm.runtime.tensor(array) if hasattr(tvm.runtime, "tensor") else tvm.nd.array(array)

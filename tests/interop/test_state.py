@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Models with state give TVM's numbers: caches, recurrent states, sampling."""
+import ctypes.util
+
 import numpy
 import pytest
 import relaxlib
 import relaxrun
 import statemodels
+import tvm
 from staterun import CACHE, KV, Kept, Story, greedy, shape
 
 CACHE_ARGUMENTS = [shape(4), shape(256), shape(64), shape(16)]
@@ -292,6 +295,35 @@ def test_attention_apart(mode, minspect, tmp_path):
     story.compare(minspect, library)
 
 
+def test_opencl(minspect, tmp_path):
+    """The same on a device: TVM's package has no OpenCL runtime, so the numbers are those of its CPU.
+
+    A prompt and single tokens: TVM 0.27's kernel that merges two attentions reads what other work items of
+    its group have written, which works where they run in step, not on a CPU.
+    """
+    if not ctypes.util.find_library("OpenCL"):
+        pytest.skip("no OpenCL library")
+    dlight = pytest.importorskip("tvm.s_tir.dlight")
+    target = tvm.target.Target({"kind": "opencl", "max_num_threads": 256, "thread_warp_size": 1,
+                                "max_shared_memory_per_block": 16384}, host="llvm")
+    module, _ = statemodels.decoder(numpy.random.default_rng(1), target=target)
+    with target:
+        module = relaxrun.relax.transform.LegalizeOps()(module)
+        module = dlight.ApplyDefaultSchedule(
+            dlight.gpu.Matmul(), dlight.gpu.GEMV(), dlight.gpu.Reduction(),
+            dlight.gpu.GeneralReduction(), dlight.gpu.Fallback())(module)
+        relaxrun.relax.build(module, target=target).export_library(str(tmp_path / "device.so"))
+    rng = numpy.random.default_rng(1)
+    module, weights = statemodels.decoder(rng)
+    story = started(relaxrun.build(module, tmp_path / "host.so"), weights, tmp_path)
+    for i, n in enumerate((20, 37)):
+        story.call(KV + "add_sequence", Kept("cache"), i)
+        forward(story, "prefill", [i], rng.integers(0, 96, n).astype("int32"), [n])
+    for _ in range(4):
+        forward(story, "batch_decode", [0, 1], rng.integers(0, 96, 2).astype("int32"), [1, 1])
+    story.compare(minspect, tmp_path / "device.so", "--device", "opencl")
+
+
 # --- without a model ------------------------------------------------------------------------------
 
 SMALL = """
@@ -500,3 +532,168 @@ class Module:
     relaxrun.relax.build(module, "llvm", exec_mode=mode).export_library(str(library))
     said = minspect("--run", "main", library, "--input", "2xf32", status=6)
     assert "acme.one, acme.two" in said.stderr
+
+
+# --- MLA -------------------------------------------------------------------------------------------
+
+# TVM's own kernels for it are for GPUs. These compute something of all tables that they are given.
+MLA = """
+@I.ir_module
+class Module:
+    @T.prim_func
+    def append(p: T.handle, k: T.handle, a: T.handle):
+        n, m = T.int32(), T.int32()
+        P = T.match_buffer(p, (n, 4, 3), "float32")
+        K = T.match_buffer(k, (m, 3), "float32")
+        A = T.match_buffer(a, (m,), "int32", elem_offset=T.int32())
+        for i, j in T.grid(m, 3):
+            if A[i] != -1:
+                P[A[i] // 4, A[i] % 4, j] = K[i, j]
+
+    @T.prim_func
+    def ragged(q: T.handle, b: T.handle, k: T.handle, v: T.handle, c: T.handle, x: T.handle,
+               y: T.handle, o: T.handle, l: T.handle, causal: T.int32, rotary: T.int32,
+               scale: T.float32, theta: T.float32, sm: T.float32):
+        n, s = T.int32(), T.int32()
+        Q = T.match_buffer(q, (n, 2, 3), "float32")
+        B = T.match_buffer(b, (s + 1,), "int32", elem_offset=T.int32())
+        K = T.match_buffer(k, (n, 2, 3), "float32")
+        V = T.match_buffer(v, (n, 2, 2), "float32")
+        C = T.match_buffer(c, (s + 1,), "int32", elem_offset=T.int32())
+        X = T.match_buffer(x, (n,), "int32", elem_offset=T.int32())
+        Y = T.match_buffer(y, (s,), "int32", elem_offset=T.int32())
+        O = T.match_buffer(o, (n, 2, 2), "float32")
+        L = T.match_buffer(l, (n, 2), "float32")
+        for i in range(s):
+            for r in range(B[i + 1] - B[i]):
+                for h in range(2):
+                    L[B[i] + r, h] = T.cast(X[B[i] + r] + Y[i] * 100 + C[i], "float32")
+                    for d in range(2):
+                        O[B[i] + r, h, d] = Q[B[i] + r, h, d] + K[B[i] + r, h, d] * sm \\
+                            + V[B[i] + r, h, d] + T.cast(causal + 10 * rotary, "float32")
+
+    @T.prim_func
+    def paged(q: T.handle, b: T.handle, p: T.handle, e: T.handle, g: T.handle, w: T.handle,
+              o: T.handle, l: T.handle, causal: T.int32, sm: T.float32):
+        n, s, m, t = T.int32(), T.int32(), T.int32(), T.int32()
+        Q = T.match_buffer(q, (n, 2, 3), "float32")
+        B = T.match_buffer(b, (s + 1,), "int32", elem_offset=T.int32())
+        P = T.match_buffer(p, (m, 4, 3), "float32")
+        E = T.match_buffer(e, (s + 1,), "int32", elem_offset=T.int32())
+        G = T.match_buffer(g, (t,), "int32", elem_offset=T.int32())
+        W = T.match_buffer(w, (s,), "int32", elem_offset=T.int32())
+        O = T.match_buffer(o, (n, 2, 2), "float32")
+        L = T.match_buffer(l, (n, 2), "float32")
+        for i in range(s):
+            for r in range(B[i + 1] - B[i]):
+                for h in range(2):
+                    L[B[i] + r, h] = T.cast(W[i] + 10 * (E[i + 1] - E[i]), "float32")
+                    for d in range(2):
+                        O[B[i] + r, h, d] = Q[B[i] + r, h, d] * sm + T.cast(causal, "float32")
+                        for a in range(E[i + 1] - E[i]):
+                            for c in range(T.if_then_else(E[i] + a + 1 == E[i + 1], W[i], 4)):
+                                O[B[i] + r, h, d] = O[B[i] + r, h, d] + P[G[E[i] + a], c, d] \\
+                                    * T.cast(a * 4 + c + 1, "float32")
+
+    @T.prim_func
+    def merge(o: T.handle, l: T.handle, p: T.handle, m: T.handle):
+        n = T.int32()
+        O = T.match_buffer(o, (n, 2, 2), "float32")
+        L = T.match_buffer(l, (n, 2), "float32")
+        P = T.match_buffer(p, (n, 2, 2), "float32")
+        M = T.match_buffer(m, (n, 2), "float32")
+        for i, h in T.grid(n, 2):
+            L[i, h] = L[i, h] + M[i, h] * T.float32(2)
+            for d in range(2):
+                O[i, h, d] = O[i, h, d] * T.float32(0.5) + P[i, h, d]
+
+    @T.prim_func
+    def copy_page(p: T.handle, a: T.int64, b: T.int64, c: T.int64):
+        n = T.int32()
+        P = T.match_buffer(p, (n, 4, 3), "float32")
+        for i, j in T.grid(4, 3):
+            if T.Cast("int64", i) < c:
+                P[b, i, j] = P[a, i, j]
+
+    @T.prim_func
+    def read(p: T.handle, a: T.handle, o: T.handle, layer: T.int64):
+        n, m = T.int32(), T.int32()
+        P = T.match_buffer(p, (n, 4, 3), "float32")
+        A = T.match_buffer(a, (m,), "int32", elem_offset=T.int32())
+        O = T.match_buffer(o, (2, m, 3), "float32")
+        for i, j in T.grid(m, 3):
+            O[layer, i, j] = P[A[i] // 4, A[i] % 4, j]
+
+    @R.function
+    def create(x: R.Tensor((), "float32")):
+        cls = Module
+        c = R.call_pure_packed(
+            "vm.builtin.paged_attention_kv_cache_create", R.shape([4, 80, 32, 4, 0, 1024]),
+            R.shape([0, 2]), R.prim_value(2), R.prim_value(1), R.prim_value(3), R.prim_value(2),
+            R.shape([1, 1]), R.prim_value(0), R.prim_value(0), R.prim_value(1), R.prim_value(10000),
+            R.prim_value(0), x, cls.append, cls.append, (R.str("tirx"), cls.ragged), R.tuple(),
+            R.tuple(), R.tuple(), R.tuple(), R.tuple(), R.tuple(), (R.str("tirx"), cls.paged),
+            (cls.merge, cls.merge), cls.merge, cls.copy_page, cls.read, cls.merge,
+            ty_args=(R.Any,))
+        return c
+
+    @R.function
+    def step(c: R.Any, q: R.Tensor(("n", 2, 3), "float32"), k: R.Tensor(("n", 2, 3), "float32"),
+             v: R.Tensor(("n", 2, 2), "float32"), kv: R.Tensor(("n", 3), "float32")):
+        n = T.int64()
+        d = R.call_pure_packed("vm.builtin.attention_kv_cache_append_mla_kv", c, R.prim_value(1), kv,
+                               ty_args=(R.Any,))
+        a = R.call_dps_packed("vm.builtin.attention_kv_cache_self_attention",
+                              (d, R.prim_value(1), R.prim_value(0.5), q, k, v),
+                              out_ty=[R.Tensor((n, 2, 2), "float32"), R.Tensor((n, 2), "float32")])
+        b = R.call_dps_packed("vm.builtin.attention_kv_cache_cross_attention",
+                              (d, R.prim_value(1), R.prim_value(0.25), q),
+                              out_ty=[R.Tensor((n, 2, 2), "float32"), R.Tensor((n, 2), "float32")])
+        m = R.call_pure_packed("vm.builtin.attention_kv_cache_merge_attn_output_inplace", d, a[0],
+                               a[1], b[0], b[1], ty_args=(R.Tuple(
+                                   R.Tensor((n, 2, 2), "float32"), R.Tensor((n, 2), "float32")),))
+        return (m[0], m[1], b[0], b[1])
+"""
+
+
+@pytest.mark.parametrize("mode", relaxrun.MODES)
+def test_mla(mode, minspect, tmp_path):
+    rng, library = numpy.random.default_rng(12), tmp_path / "model.so"
+    story = Story(tmp_path, relaxrun.build(parse(MLA), library, mode))
+    story.call("create", numpy.zeros((), "float32"), keep="cache")
+
+    def values(*extents):
+        return rng.standard_normal(extents).astype("float32")
+
+    lengths = {}
+    for i in range(14):
+        if i in (0, 1, 5):
+            story.call(KV + "add_sequence", Kept("cache"), i)
+            lengths[i] = 0
+        if i in (4, 8):
+            story.call(KV + "fork_sequence", Kept("cache"), 0, 20 + i, lengths[0] - i // 4)
+            lengths[20 + i] = lengths[0] - i // 4
+        if i == 10:
+            story.call(KV + "popn", Kept("cache"), 24, 3)
+            story.call(KV + "remove_sequence", Kept("cache"), 1)
+            lengths[24] -= 3
+            del lengths[1]
+        ids = list(lengths)
+        counts = [1 if i % 2 else int(rng.integers(1, 5)) for _ in ids]
+        story.call(KV + "begin_forward", Kept("cache"), shape(*ids), shape(*counts))
+        n = sum(counts)
+        story.call(CACHE + "append_mla_kv", Kept("cache"), 0, values(n, 3))
+        if i == 0:  # without pages there is no attention to them, and nobody sets its result
+            story.call(CACHE + "append_mla_kv", Kept("cache"), 1, values(n, 3))
+        else:
+            story.call("step", Kept("cache"), values(n, 2, 3), values(n, 2, 3), values(n, 2, 2),
+                       values(n, 3), tolerance=1e-5)
+        story.call(KV + "end_forward", Kept("cache"))
+        for chosen, count in zip(ids, counts):
+            lengths[chosen] += count
+    story.call(CACHE + "debug_get_kv_mla", Kept("cache"), 0, 0, lengths[0],
+               numpy.zeros((2, lengths[0], 3), "float32"), out=(4,))
+    story.call(KV + "begin_forward", Kept("cache"), shape(0), shape(1), shape(-1))
+    for wrong in values(1, 2), values(1, 3, 1), values(500, 3):
+        story.call(CACHE + "append_mla_kv", Kept("cache"), 0, wrong)
+    story.compare(minspect, library)

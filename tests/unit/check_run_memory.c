@@ -18,8 +18,11 @@ static bool has_failed;
 
 static bool fails(void)
 {
-	has_failed |= until == 1;
-	return until && !--until;
+	bool now = until == 1;
+
+	has_failed |= now;
+	until -= until > 0;
+	return now;
 }
 
 void *__real_malloc(size_t bytes);

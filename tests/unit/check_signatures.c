@@ -103,7 +103,13 @@ static const struct {
 	  "f(i: i8, u: u64, x: bf16, b: bool, h: handle, g: handle)" },
 	{ "f(A: Tensor([4], int4), B: Tensor([4], float32x4))", "f(A: i4[4], B: f32x4[4])" },
 	{ "a.b-c(A: Tensor([0], float64))", "a.b-c(A: f64[0])" },
+	{ "dot(x: Tensor([n], float32)) -> (float64)", "dot(x: f32[n]) -> (f64)" },
+	{ "one() -> (bool)", "one() -> (bool)" },
 	/* cut, or something else */
+	{ "f(A: float32) -> (float64", NULL },
+	{ "f(A: float32) -> ()", NULL },
+	{ "f(A: float32) -> (f) -> (float64)", NULL },
+	{ "f(A: float32) -> float64", NULL },
 	{ "saxpy(alpha: float32, X: Tensor([n], float32), Y: Ten", NULL },
 	{ "saxpy(alpha: float32, X: Tensor([n], float32)", NULL },
 	{ "saxpy(alpha: float32, X: Tensor([n, float32))", NULL },

@@ -151,6 +151,33 @@ static bool has_controls(struct mpk_span text)
 	return false;
 }
 
+/* ") -> (float64)", which mpack writes after the parameters of a function that gives a number; it is cut off. */
+static enum mpk_code read_result(struct mpk_span *text, struct mpk_arena *arena,
+				 struct mpk_signature *s, struct mpk_error *err)
+{
+	static const char arrow[] = ") -> (";
+	const uint8_t *at =
+		text->len ? memmem(text->data, text->len, arrow, sizeof arrow - 1) : NULL;
+	size_t before = at ? (size_t)(at - text->data) + 1 : text->len;
+	struct mpk_span result;
+	struct mpk_param *output;
+
+	if (!at)
+		return MPK_OK;
+	if (!between(mpk_span_of(at + 1, text->len - before), " -> (", ")", &result))
+		return no_prototype(err);
+	output = mpk_arena_alloc(arena, sizeof *output);
+	MPK_TRY_ALLOC(output, err);
+	*output = (struct mpk_param){ .name = { 0 } };
+	MPK_TRY(prototype_read_type(result, arena, &output->type, err));
+	s->outputs_known = true;
+	s->fills_inputs = false;
+	s->outputs = output;
+	s->output_count = 1;
+	*text = mpk_span_of(text->data, before);
+	return MPK_OK;
+}
+
 /* Views of the text, which must live as long as the signature. */
 static enum mpk_code read_prototype(struct mpk_span text, struct mpk_arena *arena,
 				    struct mpk_signature *out, struct mpk_error *err)
@@ -163,6 +190,7 @@ static enum mpk_code read_prototype(struct mpk_span text, struct mpk_arena *aren
 	if (!open || open == text.data || has_controls(text))
 		return no_prototype(err);
 	s.name = mpk_span_of(text.data, (size_t)(open - text.data));
+	MPK_TRY(read_result(&text, arena, &s, err));
 	if (!between(mpk_span_of(open, text.len - s.name.len), "(", ")", &list))
 		return no_prototype(err);
 	params = mpk_arena_array(arena, most_items(list), sizeof *params);

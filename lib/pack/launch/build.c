@@ -33,11 +33,9 @@ static const char *type_name(const struct mpk_launch_param *p)
 
 static const char *result_name(const struct mpk_launch *l)
 {
-	const struct mpk_launch_step *last = l->step_count ? &l->steps[l->step_count - 1] : NULL;
+	struct mpk_dtype result = mpk_gen_result(l);
 
-	return last && last->callee && last->returns == MPK_RETURNS_VALUE
-		       ? number_name(last->callee->result.dtype)
-		       : "None";
+	return result.bits ? number_name(result) : "None";
 }
 
 /* Quotes within quotes: the text in type_schema is escaped once. */

@@ -174,6 +174,15 @@ int mpk_gen_expr(struct mpk_gen *g, const struct mpk_expr *e, struct mpk_span te
 	return -1;
 }
 
+struct mpk_dtype mpk_gen_result(const struct mpk_launch *l)
+{
+	const struct mpk_launch_step *last = l->step_count ? &l->steps[l->step_count - 1] : NULL;
+
+	return last && last->callee && last->returns == MPK_RETURNS_VALUE
+		       ? last->callee->result.dtype
+		       : (struct mpk_dtype){ 0 };
+}
+
 /* --- prototypes ------------------------------------------------------------------- */
 
 /* "x: Tensor([n, 4], float32)" */
@@ -196,6 +205,8 @@ static void gen_put_param(struct mpk_gen *g, const struct mpk_launch_param *p,
 static void gen_put_prototype(struct mpk_gen *g, struct mpk_strbuf *out)
 {
 	const struct mpk_launch *l = g->launch;
+	struct mpk_dtype result = mpk_gen_result(l);
+	char type[MPK_DTYPE_TEXT];
 
 	mpk_strbuf_printf(out, "%s(", l->name);
 	for (size_t i = 0; i < l->param_count; i++) {
@@ -203,6 +214,8 @@ static void gen_put_prototype(struct mpk_gen *g, struct mpk_strbuf *out)
 		gen_put_param(g, &l->params[i], out);
 	}
 	mpk_strbuf_putc(out, ')');
+	if (result.bits)
+		mpk_strbuf_printf(out, " -> (%s)", mpk_dtype_print(result, type));
 }
 
 /* The prototype is the end of a text of the code: minspect reads it there, whatever the ABI. */

@@ -57,7 +57,7 @@ static struct flags module_flags(struct mpk_loader *l, const struct mpk_manifest
 }
 
 /* Only what a compiler of C or C++ reads is compiled with flags. */
-static struct mpk_words flags_of(const struct flags *f, const char *path)
+static struct mpk_words source_flags(const struct flags *f, const char *path)
 {
 	const char *dot = path ? strrchr(path, '.') : NULL;
 
@@ -102,7 +102,7 @@ void mpk_loader_list_sources(struct mpk_loader *l, const bool *unreached, struct
 
 			sources[out->source_count++] = (struct mpk_host_source){
 				.path = path,
-				.flags = flags_of(&flags, path),
+				.flags = source_flags(&flags, path),
 				.module = i,
 				.pos = m->sources.items[k].pos,
 			};

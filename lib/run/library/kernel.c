@@ -53,7 +53,8 @@ static enum mpk_code library_find_kernel(struct mpkr_model *model, const char *n
 					 const struct mpk_kernel_extents *extents,
 					 struct mpkr_function **out, struct mpk_error *err)
 {
-	struct mpk_dldevice asked = model->is_guess ? (struct mpk_dldevice){ 0 } : model->where;
+	static const struct mpk_dldevice any;
+	struct mpk_dldevice asked = model->is_guess ? any : model->where;
 	struct mpk_kernel_found found;
 	enum mpk_code code;
 

@@ -16,6 +16,7 @@ for via in llvm c; do
 		run give_$type out.so --input -3
 	done
 	run give_nothing out.so
+	minspect --functions out.so | grep -A 1 '^  dot\|^  give_f32\|^  axpb'
 done
 # generations whose functions have no prefix: another name than that of the C function
 sed 's/^name    = "/&call_/' mpack.toml >old.toml

@@ -100,6 +100,9 @@ int mpk_gen_runtime(struct mpk_gen *g, enum mpk_gen_runtime which);
 /* mpk_gen_expr - value of an expression; guards against overflow and division by zero */
 int mpk_gen_expr(struct mpk_gen *g, const struct mpk_expr *e, struct mpk_span text);
 
+/* mpk_gen_result - the type of the function's result; 0 bits: it has none */
+struct mpk_dtype mpk_gen_result(const struct mpk_launch *l);
+
 /* mpk_gen_check_count - guard that there are as many arguments as parameters; the message ends with what the
  * function takes, "f(x: Tensor([n], float32), k: int32)": as TVM's code writes it, so that one reader does for both */
 void mpk_gen_check_count(struct mpk_gen *g);

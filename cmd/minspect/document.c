@@ -24,6 +24,7 @@ struct mpk_style minspect_style(void)
 		.color = mpk_color_on(MPK_STDOUT),
 		.unicode = strcmp(nl_langinfo(CODESET), "UTF-8") == 0,
 		.verbose = mpk_common.verbose > 0,
+		.is_terminal = isatty(STDOUT_FILENO),
 	};
 }
 

@@ -79,68 +79,69 @@ static bool is_of_cxx(const char *name, bool weak)
 
 /* --- all of them -------------------------------------------------------------------------------- */
 
+static const char *const families[] = {
+	/* of linkers and C libraries */
+	"_GLOBAL__",
+	"_ITM_",
+	"_dl_",
+	"_Unwind_",
+	"__libc_",
+	"__do_global_",
+	"__frame_dummy",
+	"__stack_chk_",
+	"__tls_",
+	"__emutls_",
+	"__register_frame",
+	"__deregister_frame",
+	/* of compilers */
+	"__cxa_",
+	"__cxx_",
+	"__gxx_",
+	"__gcc_",
+	"__gnu_",
+	"__clang_",
+	"__x86.",
+	"__x86_",
+	"__aarch64_",
+	"__arm_sme",
+	"__arm_tpidr2",
+	"__atomic_",
+	"__sync_",
+	"__kmpc_",
+	"__llvm_",
+	"__gcov_",
+	"__cyg_profile_",
+	"__morestack",
+	"__splitstack_",
+	/* of sanitizers */
+	"__asan_",
+	"__hwasan_",
+	"__lsan_",
+	"__msan_",
+	"__tsan_",
+	"__ubsan_",
+	"__sanitizer_",
+	"__sancov_",
+	"__interceptor_",
+	/* of GPU code that is registered */
+	"__cuda",
+	"__nv_",
+	"__hip_",
+	"__hip",
+	"__device_stub__",
+	"__sti____",
+	"__fatbin",
+	"__NV_",
+	/* of TVM and of standalone libraries */
+	"__tvm_",
+	"__TVM",
+	"__mpk_",
+};
+
 bool mpk_name_is_internal(const char *name, bool weak)
 {
 	static const char *const names[] = { "_init",   "_fini",          "_start",
 					     "_mcount", "__gmon_start__", "__libc_start_main" };
-	static const char *const families[] = {
-		/* of linkers and C libraries */
-		"_GLOBAL__",
-		"_ITM_",
-		"_dl_",
-		"_Unwind_",
-		"__libc_",
-		"__do_global_",
-		"__frame_dummy",
-		"__stack_chk_",
-		"__tls_",
-		"__emutls_",
-		"__register_frame",
-		"__deregister_frame",
-		/* of compilers */
-		"__cxa_",
-		"__cxx_",
-		"__gxx_",
-		"__gcc_",
-		"__gnu_",
-		"__clang_",
-		"__x86.",
-		"__x86_",
-		"__aarch64_",
-		"__arm_sme",
-		"__arm_tpidr2",
-		"__atomic_",
-		"__sync_",
-		"__kmpc_",
-		"__llvm_",
-		"__gcov_",
-		"__cyg_profile_",
-		"__morestack",
-		"__splitstack_",
-		/* of sanitizers */
-		"__asan_",
-		"__hwasan_",
-		"__lsan_",
-		"__msan_",
-		"__tsan_",
-		"__ubsan_",
-		"__sanitizer_",
-		"__sancov_",
-		"__interceptor_",
-		/* of GPU code that is registered */
-		"__cuda",
-		"__nv_",
-		"__hip_",
-		"__hip",
-		"__device_stub__",
-		"__sti____",
-		"__fatbin",
-		"__NV_",
-		/* of TVM and of standalone libraries */
-		"__tvm_",
-		"__TVM",
-		"__mpk_",
-	};
 
 	if (strcmp(name, "__tvm_main__") == 0)
 		return false;

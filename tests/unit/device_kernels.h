@@ -3,7 +3,10 @@
 #ifndef MPK_TESTS_UNIT_DEVICE_KERNELS_H
 #define MPK_TESTS_UNIT_DEVICE_KERNELS_H
 
+#include <stdlib.h>
+
 #include <check.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "assert_error.h"

@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* seal.c - the two notes that say where a library comes from, found and emptied; and the signature: made and checked, in
- * OpenSSH's terms
+/* seal.c - the notes that say where a library comes from, and its signature, in OpenSSH's terms
  *
  * Anybody may have written the notes: sizes and versions are compared before a field is taken, and more than one of a
- * kind is counted, as two statements are none. A note of zeros is room for a signature that was there: a tool that
- * changes a library empties the note and leaves its place.
+ * kind is counted, as two statements are none. A tool that changes a library leaves a note of zeros in its place.
  *
- * What is signed is the SHA-256 of the whole ELF file with the 64 bytes of the signature zeroed, in
- * the message that `ssh-keygen -Y sign` would sign (PROTOCOL.sshsig), so that a signature can be
- * checked with OpenSSH alone. The key and its fingerprint are in the note and thereby covered.
+ * What is signed is the SHA-256 of the whole ELF file with the 64 bytes of the signature zeroed, in the message that
+ * `ssh-keygen -Y sign` would sign (PROTOCOL.sshsig): OpenSSH alone can check it. The key and its fingerprint are covered.
  *
  * A signature proves only what it covers. Therefore the place of the note must not itself be where
- * the file says how it is read (check_place), and a file with two signatures is refused.
- */
+ * the file says how it is read (check_place), and a file with two signatures is refused. */
 #include "trust/seal.h"
 
 #include <errno.h>

@@ -331,7 +331,7 @@ enum mpk_code mpk_thin_references_find(const struct mpk_elf *elf, struct mpk_thi
 				       size_t count, struct mpk_thin_references *out,
 				       struct mpk_error *err)
 {
-	struct mpk_error ignored;
+	struct mpk_error ignored = { 0 };
 	struct search s = {
 		.elf = elf, .c = c, .count = count, .out = out, .err = err ? err : &ignored
 	};

@@ -16,7 +16,8 @@
 struct mpk_style {
 	bool color;
 	bool unicode;
-	bool verbose; /* -v: also what few want to see */
+	bool verbose;     /* -v: also what few want to see */
+	bool is_terminal; /* a person reads it in lines of some width: long names may be cut */
 };
 
 /* Append a text; failures are remembered by out.

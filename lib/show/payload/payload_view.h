@@ -161,7 +161,9 @@ struct mpk_payload_view {
 	 * payloads alike. Both are of this row. */
 	void (*diff)(struct mpk_differ *d, const struct mpk_payload_content *a,
 		     const struct mpk_payload_content *b);
-	/* --verify: what loaders and interpreters rely on without looking again. */
+	/* --verify: what loaders and interpreters rely on without looking again: the first mistake, which is
+	 * reported at the payload; mpack refuses to pack it. check is the word of that finding. */
+	const char *check;
 	enum mpk_code (*verify)(const struct mpk_payload *p, struct mpk_error *err);
 	/* --check: what keeps a TVM from loading or running it.
 	 * @release  the TVM that it is to run on; NULL: nobody said which */

@@ -493,6 +493,7 @@ const struct mpk_payload_view mpk_payload_view_relax = {
 	.graph_count = relax_count_graphs,
 	.graph = relax_read_graph,
 	.diff = relax_diff,
+	.check = "byte-code",
 	.verify = relax_verify,
 	.needs = relax_find_needs,
 };

@@ -331,6 +331,7 @@ const struct mpk_payload_view mpk_payload_view_relay = {
 	.disasm = put_listing,
 	.graph_count = relay_count_graphs,
 	.graph = relay_read_graph,
+	.check = "byte-code",
 	.verify = relay_verify,
 	.needs = relay_find_needs,
 };

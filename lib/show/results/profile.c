@@ -67,13 +67,13 @@ static void profile_put_head(struct mpk_table *t, struct mpk_style style)
 }
 
 /* A name is a text of the file and may have control characters. A long one is cut in its middle, as
- * those of TVM begin and end alike; -v shows it. */
+ * those of TVM begin and end alike; -v shows it, and so does what is no terminal. */
 static void put_operator(struct mpk_table *t, struct mpk_span name, struct mpk_style style)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
 
 	mpk_escape(&text, name);
-	if (style.verbose || text.len <= NAME_MAX_SHOWN)
+	if (style.verbose || !style.is_terminal || text.len <= NAME_MAX_SHOWN)
 		mpk_table_cell(t, "%s", mpk_strbuf_text(&text));
 	else
 		mpk_table_cell(t, "%.*s...%s", NAME_MAX_SHOWN / 2 - 2, text.data,

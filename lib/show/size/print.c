@@ -309,14 +309,13 @@ static void put_items(const struct mpk_size *size, const struct list *l, struct 
 
 	for (size_t i = 0; i < list.count; i++) {
 		const struct mpk_size_item *item = &list.items[i];
+		struct mpk_span name = item->title.len ? item->title : item->name;
 
 		put_row(out, size->view,
 			(struct row){ .row = item->tensor ? "tensor" : l->row,
 				      .path = item->path,
 				      .kind = kind_of(item->node),
-				      .name = is_kind           ? (struct mpk_span){ 0 }
-					      : item->title.len ? item->title
-								: item->name,
+				      .name = mpk_span_of(name.data, is_kind ? 0 : name.len),
 				      .tensor = item->tensor,
 				      .has_bytes = true,
 				      .bytes = item->bytes });

@@ -35,13 +35,15 @@ static void payload_tail(struct mpk_verify *v, const struct mpk_view_node *n)
 }
 
 /* What loaders and interpreters rely on without looking again. */
-static void byte_code(struct mpk_verify *v, const struct mpk_view_node *n)
+static void payload_content(struct mpk_verify *v, const struct mpk_view_node *n)
 {
 	struct mpk_error err = { 0 };
 	const struct mpk_payload_view *row = mpk_view_row(n);
 
 	if (!row->verify || row->verify(n->payload, &err) == MPK_OK)
 		return;
+	if (row->check)
+		v->check = row->check;
 	v->position.offset = n->node->payload_off;
 	mpk_verify_say(v, MPK_ERROR, "%s", err.text);
 }
@@ -149,7 +151,7 @@ static void kernel_arguments(struct mpk_verify *v, const struct mpk_view_node *n
 const struct mpk_check mpk_checks_payload[] = {
 	{ "payload", "every payload reads as its kind says", .node = payload },
 	{ "payload-tail", "nothing follows what TVM reads", .node = payload_tail },
-	{ "byte-code", "byte code is sound: registers, indices, jumps", .node = byte_code },
+	{ "byte-code", "byte code is sound: registers, indices, jumps", .node = payload_content },
 	{ "kernel-name", "kernels have names, each once", .kernels = kernel_name,
 	  .of_kernels = true },
 	{ "launch-tag", "launch tags are known, and in a legal order", .kernels = launch_tags,

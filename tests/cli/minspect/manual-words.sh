@@ -3,7 +3,7 @@ kinds=$(sed -n 's/^\t[A-Z]*("\([^"]*\)",.*/\1/p; s/^\t{ "\([^"]*\)",.*/\1/p' "$R
 checks=$(sed -n 's/^\t{ "\([a-z-]*\)", ".*/\1/p' "$ROOT"/lib/show/verify/*.c
 	sed -n 's/^\t\.check = "\(.*\)",$/\1/p' "$ROOT"/lib/know/code/*.c)
 schemas=$(cd "$ROOT/man/schema" && ls | sed 's/\.schema\.json//')
-tags=$(sed -n 's/.*"\(tirx\.[a-z_]*\)".*/\1/p' "$ROOT/formats/kernels/tags.c")
+tags=$(sed -n 's/.*"\(tirx\.[a-z_]*\)".*/\1/p' "$ROOT/formats/kernels/read.c")
 test "$(echo "$kinds" | wc -w)" -ge 40
 test "$(echo "$checks" | wc -w)" -ge 20
 test "$(echo "$schemas" | wc -w)" -ge 9

@@ -3,8 +3,6 @@
 #ifndef MPK_TESTS_UNIT_DEVICE_KERNELS_H
 #define MPK_TESTS_UNIT_DEVICE_KERNELS_H
 
-#include <stdlib.h>
-
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>

@@ -81,6 +81,15 @@ enum mpk_code mpk_build_write_packed(struct mpk_build *b, const char *path, unsi
 	return mpk_output_finish(o, code, err);
 }
 
+/* A rope to e->out. */
+enum mpk_code mpk_build_write(struct mpk_build *b, const struct mpk_rope *rope,
+			      struct mpk_error *err)
+{
+	struct mpk_packed s = { .rope = rope };
+
+	return mpk_build_write_packed(b, b->e->out, 0666, &s, err);
+}
+
 /* A view of the mapping: nothing is copied before the output is written. */
 enum mpk_code mpk_build_file_open(struct mpk_build *b, const char *path, struct mpk_build_file *out,
 				  struct mpk_error *err)

@@ -161,7 +161,8 @@ static enum mpk_code run_link(struct mpk_build *b, const char *out, const char *
 
 /* --- from the linker's file to the output ---------------------------------------- */
 
-static enum mpk_code confirm(const struct mpk_build *b, const char *linked, struct mpk_error *err)
+static enum mpk_code library_confirm(const struct mpk_build *b, const char *linked,
+				     struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_mapping_close) struct mpk_mapping map = { 0 };
 
@@ -192,7 +193,7 @@ static enum mpk_code library_take(struct mpk_build *b, const char *linked, struc
 {
 	struct mpk_output *o = NULL;
 
-	MPK_TRY(confirm(b, linked, err));
+	MPK_TRY(library_confirm(b, linked, err));
 	MPK_TRY(seal(b, linked, err));
 	MPK_TRY(mpk_output_open(b->e->out, 0777, &o, err));
 	return mpk_output_finish(o, mpk_output_take(o, linked, err), err);

@@ -11,6 +11,7 @@
 #include "common/diag.h"
 #include "common/find.h"
 #include "minspect/document.h"
+#include "part/part.h"
 
 /* Of the process and not of a call: the helpers use it as long as they live. */
 static struct {
@@ -126,7 +127,9 @@ static int disassemble(const struct minspect_options *o, struct minspect_look *l
 		mpk_json_text(l->json, l->at, "file", l->file->name);
 		l->list = mpk_json_array(l->json, l->at, "listings");
 	}
-	code = mpk_view_disasm(l->view, name, &state.disasm, &sink, &err);
+	code = name ? mpk_part_symbol(l->view, name, &l->file->arena, &name, &err) : MPK_OK;
+	if (code == MPK_OK)
+		code = mpk_view_disasm(l->view, name, &state.disasm, &sink, &err);
 	if (code == MPK_OK)
 		return MPK_EXIT_OK;
 	mpk_error_at_file(&err, l->file->name);
@@ -152,8 +155,12 @@ static bool is_file(const char *name)
 {
 	struct minspect_file f = { .name = name };
 	const char *path, *inner;
-	bool is = strchr(name, '(') || strcmp(name, "-") == 0 || access(name, F_OK) == 0;
+	/* "scale(float*, int)" has no file in front of it. */
+	char *archive = strndup(name, strcspn(name, "("));
+	bool is = !archive || access(archive, F_OK) == 0 || strcmp(name, "-") == 0 ||
+		  access(name, F_OK) == 0;
 
+	free(archive);
 	if (is || minspect_zip_split(&f, &path, &inner, NULL) != MPK_OK)
 		is = true;
 	else

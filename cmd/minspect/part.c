@@ -43,9 +43,11 @@ static int show(const struct minspect_options *o, struct minspect_look *l)
 	struct mpk_error err = { 0 };
 	struct mpk_rope content;
 
-	enum mpk_code code =
-		mpk_part_find(l->view, o->show, o->raw, &l->file->arena, &content, &err);
+	const char *part;
+	enum mpk_code code = mpk_part_symbol(l->view, o->show, &l->file->arena, &part, &err);
 
+	if (code == MPK_OK)
+		code = mpk_part_find(l->view, part, o->raw, &l->file->arena, &content, &err);
 	if (code == MPK_OK && !path && isatty(STDOUT_FILENO)) {
 		code = to_terminal(l, &content, &err);
 	} else if (code == MPK_OK) {

@@ -17,7 +17,7 @@ RUN_SO    := $(O)/librun/libmpk-run.so.$(RUN_SOVERSION)
 RUN_LIBS  := $(RUN_SO) $(O)/librun/libmpk-run.so $(O)/librun/libmpkrun.a $(O)/librun/libmpkrun-pic.a
 # -ftrivial-auto-var-init fills buffers of kilobytes in every call; all others of HARDEN stay. At -Os gcc takes what
 # a callee sets for unset; the programs are compiled with the warning.
-# Caches, recurrent states and samplers are left out, as few models have them: RUN_STATE=1 takes them in, 70 KiB.
+# Caches, recurrent states and samplers are left out, as few models have them: RUN_STATE=1 in a build folder of its own takes them in, 50 KiB.
 RUN_STATE ?= 0
 RUN_CFLAGS  = -DMPK_RUN_STATE=$(RUN_STATE) $(filter-out -ftrivial-auto-var-init=zero,$(ALL_CFLAGS)) -ffunction-sections -fdata-sections \
 	-fno-asynchronous-unwind-tables -fno-unwind-tables -Wno-maybe-uninitialized -Os

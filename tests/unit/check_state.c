@@ -328,6 +328,7 @@ START_TEST(sizes_are_checked_when_a_cache_is_made)
 		{ 0, SHAPE(INT64_MAX, 1, 1, 1, 1) },
 		{ 0, SHAPE(1, INT32_MAX - 1, 1, 1024, 0) },
 		{ 0, SHAPE(1, 1, INT64_MIN, 4, 0) },
+		{ 0, SHAPE(1, 1, 1, (1 << 24) + 1, 0) },
 		{ 0, SHAPE(1, 1, 1, 4, 0, 0) },
 		{ 1, SHAPE(0, 3) },
 		{ 1, SHAPE(-1, 1) },
@@ -415,6 +416,28 @@ START_TEST(a_pass_begins_before_attention)
 	ck_assert_ok(attend(c, 1, 6), err);
 	ck_assert_ok(attend(c, 1, 9), err); /* rows that a model padded */
 	ck_assert_uint_eq(appended, 12);
+	mpk_value_drop(&c);
+}
+END_TEST
+
+START_TEST(numbers_of_windows_do_not_overflow)
+{
+	struct made m = arguments(true, nothing);
+	struct mpk_value c;
+
+	mpk_value_drop(&m.args[0]);
+	m.args[0] = SHAPE(SEQUENCES, CAPACITY, INT64_MAX, PAGE, 1);
+	ck_assert_ok(call_all("paged_attention_kv_cache_create", m.args, 28), err);
+	c = result;
+	result = (struct mpk_value){ 0 };
+	GOOD("kv_state_add_sequence", same(c), integer(1));
+	RAISES("a window of", "attention_kv_cache_enable_sliding_window_for_seq", same(c),
+	       integer(1), integer(INT32_MAX), integer(0));
+	GOOD("attention_kv_cache_enable_sliding_window_for_seq", same(c), integer(1),
+	     integer(1 << 30), integer((1 << 30) - 1));
+	RAISES("cache is full", "kv_state_begin_forward", same(c), SHAPE(1), SHAPE(INT64_MAX));
+	RAISES("cache is full", "kv_state_begin_forward", same(c), SHAPE(1), SHAPE((1 << 24) + 1));
+	RAISES("cache is full", "kv_state_begin_forward", same(c), SHAPE(1), SHAPE(1000));
 	mpk_value_drop(&c);
 }
 END_TEST
@@ -726,6 +749,7 @@ int main(void)
 	tcase_add_test(tc, sizes_are_checked_when_a_cache_is_made);
 	tcase_add_test(tc, a_cache_is_no_other_object);
 	tcase_add_test(tc, a_pass_begins_before_attention);
+	tcase_add_test(tc, numbers_of_windows_do_not_overflow);
 	tcase_add_test(tc, a_kernel_cannot_change_its_cache);
 	tcase_add_loop_test(tc, operations_in_any_order, 0, 6);
 	tcase_add_loop_test(tc, pages_come_back_without_windows, 0, 4);

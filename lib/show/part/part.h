@@ -25,6 +25,14 @@ struct mpk_part_place {
 	const struct mpk_image_device *device; /* NULL: no container of GPU code */
 };
 
+/* mpk_part_symbol - the same part with the symbol of a kernel in the place of its name in C++, as texts show it:
+ * "/0#scale<float>(float*, int)", also without the parameters; the first that is named so
+ * @arena   receives it, unless it is text itself, as where no kernel has the name
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_part_symbol(const struct mpk_view *view, const char *text,
+			      struct mpk_arena *arena, const char **out,
+			      struct mpk_error *err) MPK_MUST_CHECK;
+
 /* mpk_part_place - what a path leads to
  * Returns  MPK_OK; MPK_E_NOTFOUND with "did you mean" */
 enum mpk_code mpk_part_place(const struct mpk_view *view, struct mpk_span path,

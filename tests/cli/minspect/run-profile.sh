@@ -62,11 +62,6 @@ minspect --run forward data/relax/gelu.so --input @data/relax/gelu.in0.npy --pro
 python3 check.py "$ROOT/man/schema"
 # into a pipe, alone
 minspect --run main data/formats/06_relax_vm.so --input 4xf32 --profile=- | python3 -m json.tool >/dev/null
-# 80 columns, but for results; -v has whole names and the extremes
-# shellcheck disable=SC2086 # words
-minspect --run default data/legacy/mlp_llvm.so $mlp --profile | sed 1,2d | awk 'length > 80'
-# shellcheck disable=SC2086 # words
-minspect --run default data/legacy/mlp_llvm.so $mlp --profile -v | grep -o 'tvmgen_default_fused_nn_contrib_dense_pack_add_tanh_add  cpu'
 # what is no model, where the file cannot be written, another action
 minspect --run add data/formats/06_relax_vm.so --input 4xf32 --input 4xf32 --out 4xf32 --profile || echo $?
 minspect --run main data/formats/06_relax_vm.so --input 4xf32 --profile=missing/p.json >/dev/null || echo $?

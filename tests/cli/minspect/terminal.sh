@@ -22,3 +22,7 @@ minspect size --csv gelu.so | tr -d '\r' | cmp - wrapped
 on 72 "minspect functions gelu.so --filter layer_norm" | sed -n '/^    minspect --run layer_norm /,/[^\\]$/p' | head -n 3 >line
 cat line
 sh line >/dev/null && echo "it runs"
+# the table of a profile fits a terminal; -v has whole names
+mlp="--input data=@data/legacy/mlp.data.npy --input extra=@data/legacy/mlp.extra.npy"
+on 80 "minspect run default data/legacy/mlp_llvm.so $mlp --profile" | sed -n '/^operator /,$p' | awk 'length > 80'
+on 80 "minspect run default data/legacy/mlp_llvm.so $mlp --profile -v" | grep -o 'tvmgen_default_fused_nn_contrib_dense_pack_add_tanh_add  cpu'

@@ -27,7 +27,8 @@ static enum mpk_code take_capacity(struct mpk_paged *c, const struct mpk_shape *
 				"a cache is configured by 5 or 6 numbers, not %zu", config->ndim));
 	page_size = e[3];
 	MPK_TRY(mpk_state_check(e[0] >= 0 && e[0] < INT32_MAX && e[1] >= 0 && e[1] < INT32_MAX &&
-					page_size > 0 && page_size < INT32_MAX && e[2] >= 0,
+					page_size > 0 && page_size <= MPK_PAGED_PAGE_MAX &&
+					e[2] >= 0,
 				err, "a cache of %lld sequences and %lld tokens in pages of %lld",
 				(long long)e[0], (long long)e[1], (long long)page_size));
 	c->chunk = e[2];

@@ -90,8 +90,9 @@ static void begin_fini(struct begin *b)
 static int64_t most_tokens(const struct mpk_paged *c)
 {
 	int64_t room = (int64_t)c->blocks.page_count * c->blocks.page_size;
+	int64_t most = c->chunk < MPK_PAGED_PASS_MAX ? c->chunk : MPK_PAGED_PASS_MAX;
 
-	return c->slides && c->chunk > room ? c->chunk : room;
+	return c->slides && most > room ? most : room;
 }
 
 /* How many pages a sequence takes when it grows, before its window slides. */
@@ -122,6 +123,9 @@ static enum mpk_code check_batch(struct mpk_paged *c, struct begin *b, struct mp
 			length <= most - total, err,
 			"the cache is full: a forward pass of more than %lld tokens",
 			(long long)most));
+		MPK_TRY(mpk_state_check(length <= INT32_MAX - b->sequences[i]->length, err,
+					"sequence \"%lld\" gets too long",
+					(long long)b->batch->ids[i]));
 		total += length;
 		pages += pages_wanted(c, b->sequences[i], length);
 		MPK_TRY(mpk_state_check(b->batch->parents || b->sequences[i]->is_committed, err,

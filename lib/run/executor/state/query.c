@@ -103,7 +103,7 @@ static enum mpk_code do_slide(struct mpk_paged *c, const char *name, const struc
 	MPK_TRY(mpk_state_check(c->slides || c->layers_slide, err,
 				"the cache was not made for sliding windows"));
 	MPK_TRY(mpk_blocks_get(&c->blocks, id, &s, err));
-	MPK_TRY(mpk_state_check(kept >= 0 && window > kept && window <= INT32_MAX, err,
+	MPK_TRY(mpk_state_check(kept >= 0 && window > kept && window <= MPK_PAGED_WINDOW_MAX, err,
 				"a window of %lld tokens that keeps the first %lld",
 				(long long)window, (long long)kept));
 	MPK_TRY(mpk_state_check(s->window == -1, err,

@@ -13,6 +13,11 @@
 enum {
 	MPK_PAGED_DEPTHS = 2,     /* levels of shared blocks that kernels see apart */
 	MPK_PAGED_TREE_MAX = 256, /* nodes in the tree of one sequence */
+	/* so that sums of a few of them have 31 bits */
+	MPK_PAGED_PAGE_MAX = 1 << 24, /* tokens in a page */
+	MPK_PAGED_PASS_MAX =
+		1 << 24, /* tokens in a pass beyond what pages hold, for windows that slide */
+	MPK_PAGED_WINDOW_MAX = 1 << 30, /* tokens in a window */
 };
 
 /* What the model computes with a layer. */

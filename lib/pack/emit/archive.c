@@ -149,7 +149,7 @@ static enum mpk_code write_tar(const struct bundle *u, struct mpk_rope *rope, st
 }
 
 /* The mappings stay open until the rope is written, because it has views of them. */
-enum mpk_code mpk_build_archive(struct mpk_build *b, struct mpk_error *err)
+enum mpk_code mpk_build_bundle(struct mpk_build *b, struct mpk_error *err)
 {
 	struct bundle u = { .arena = b->c.arena };
 	struct mpk_build_file f = { 0 };

@@ -286,7 +286,7 @@ static enum mpk_code emit_with_scratch(struct mpk_build *b, struct mpk_error *er
 			code = mpk_objects_keep(&b->c, b->e->objects, err);
 		if (code == MPK_OK)
 			code = b->e->kind == MPK_EMIT_SO ? mpk_build_library(b, err)
-							 : mpk_build_archive(b, err);
+							 : mpk_build_bundle(b, err);
 	}
 	mpk_scratch_close(&b->c.scratch);
 	return code;

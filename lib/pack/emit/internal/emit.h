@@ -76,8 +76,8 @@ struct mpk_build {
 
 /* --- archive.c ------------------------------------------------------------------- */
 
-/* mpk_build_archive - the archive or the .tar at e->out */
-enum mpk_code mpk_build_archive(struct mpk_build *b, struct mpk_error *err) MPK_MUST_CHECK;
+/* mpk_build_bundle - the archive or the .tar at e->out */
+enum mpk_code mpk_build_bundle(struct mpk_build *b, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* --- conflicts.c ----------------------------------------------------------------- */
 

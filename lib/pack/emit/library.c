@@ -81,6 +81,15 @@ enum mpk_code mpk_build_write_packed(struct mpk_build *b, const char *path, unsi
 	return mpk_output_finish(o, code, err);
 }
 
+/* A rope to e->out. */
+enum mpk_code mpk_build_write(struct mpk_build *b, const struct mpk_rope *rope,
+			      struct mpk_error *err)
+{
+	struct mpk_packed s = { .rope = rope };
+
+	return mpk_build_write_packed(b, b->e->out, 0666, &s, err);
+}
+
 /* A view of the mapping: nothing is copied before the output is written. */
 enum mpk_code mpk_build_file_open(struct mpk_build *b, const char *path, struct mpk_build_file *out,
 				  struct mpk_error *err)
@@ -152,7 +161,8 @@ static enum mpk_code run_link(struct mpk_build *b, const char *out, const char *
 
 /* --- from the linker's file to the output ---------------------------------------- */
 
-static enum mpk_code confirm(const struct mpk_build *b, const char *linked, struct mpk_error *err)
+static enum mpk_code library_confirm(const struct mpk_build *b, const char *linked,
+				     struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_mapping_close) struct mpk_mapping map = { 0 };
 
@@ -183,7 +193,7 @@ static enum mpk_code library_take(struct mpk_build *b, const char *linked, struc
 {
 	struct mpk_output *o = NULL;
 
-	MPK_TRY(confirm(b, linked, err));
+	MPK_TRY(library_confirm(b, linked, err));
 	MPK_TRY(seal(b, linked, err));
 	MPK_TRY(mpk_output_open(b->e->out, 0777, &o, err));
 	return mpk_output_finish(o, mpk_output_take(o, linked, err), err);

@@ -289,7 +289,14 @@ static int look_library(const struct minspect_file *archive, size_t library, con
 	return check_memory(name, status);
 }
 
-static int document_look(struct looking *k, const char *name)
+/* A file of a folder that turns out to hold nothing, or to be of another kind, was not asked for. */
+static bool is_passed_over(enum mpk_code code, bool is_found)
+{
+	return is_found && (code == MPK_E_NO_BLOB || code == MPK_E_UNSUPPORTED);
+}
+
+/* Returns  an exit status; -1: there is nothing to say of it */
+static int document_look(struct looking *k, const char *name, bool is_found)
 {
 	struct minspect_look *l = k->l;
 	struct mpk_error err = { 0 };
@@ -299,7 +306,10 @@ static int document_look(struct looking *k, const char *name)
 	int status;
 
 	l->file = &file;
-	if (is_archive && !k->action->archive) {
+	if (!is_archive && !(file.is_weights && k->action->weights) &&
+	    is_passed_over(code, is_found)) {
+		status = -1;
+	} else if (is_archive && !k->action->archive) {
 		status = minspect_zip_each(&file, k->action->single, k->action->single != NULL,
 					   look_library, k);
 	} else {
@@ -315,6 +325,64 @@ static int document_look(struct looking *k, const char *name)
 	l->file = NULL;
 	minspect_file_close(&file);
 	return check_memory(name, status);
+}
+
+/* A document, and what comes in it before the files. */
+static void begin_document(struct looking *k, struct mpk_json *j, int *failed)
+{
+	struct minspect_look *l = k->l;
+
+	if (k->o->json) {
+		mpk_json_init(j, 1);
+		if (!k->o->json_lines)
+			mpk_json_stream(j, write_piece, failed);
+		l->json = j;
+		l->at = j->root;
+	}
+	if (k->action->begin)
+		k->action->begin(k->o, l);
+	if (k->o->json)
+		l->files = mpk_json_array(j, j->root, "files");
+}
+
+/* With --json=lines each file has a document of its own, which is written as soon as it is complete. */
+static int end_line(struct mpk_json *j, bool is_wanted, int *failed)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf line = { 0 };
+	struct mpk_error err = { 0 };
+	enum mpk_code code = is_wanted ? mpk_json_line(j, &line, &err) : MPK_OK;
+
+	mpk_json_fini(j);
+	if (code != MPK_OK)
+		return mpk_diag_error(&err);
+	mpk_strbuf_puts(&line, is_wanted ? "\n" : "");
+	write_piece(mpk_strbuf_text(&line), line.len, failed);
+	return MPK_EXIT_OK;
+}
+
+/* Each file has its own warnings of --filter. */
+static int look_at_file(struct looking *k, struct mpk_json *j, size_t i, int *failed)
+{
+	const struct minspect_options *o = k->o;
+	struct minspect_look *l = k->l;
+
+	l->filters = false;
+	for (size_t f = 0; f < l->choice.filter.count; f++)
+		l->choice.shown[f] = false;
+	if (o->json_lines)
+		begin_document(k, j, failed);
+
+	int got = document_look(k, o->files[i], o->is_found && o->is_found[i]);
+
+	/* After another error, that nothing was shown says nothing about the filter. */
+	if (is_verdict(got))
+		warn_of_filter(l, o->files[i]);
+	if (!o->json_lines)
+		return got;
+
+	int written = end_line(j, got >= 0, failed);
+
+	return written ? written : got < 0 ? MPK_EXIT_OK : got;
 }
 
 int minspect_each(const struct minspect_options *o, const struct minspect_action *action,
@@ -341,32 +409,16 @@ int minspect_each(const struct minspect_options *o, const struct minspect_action
 	}
 	if (!open_choice(o, &arena, &l.choice))
 		return mpk_diag_error((mpk_fail_nomem(&err), &err));
-	if (o->json) {
-		mpk_json_init(&j, 1);
-		mpk_json_stream(&j, write_piece, &failed);
-		l.json = &j;
-		l.at = j.root;
-	}
-	if (action->begin)
-		action->begin(o, &l);
-	if (o->json)
-		l.files = mpk_json_array(&j, j.root, "files");
+	if (!o->json_lines)
+		begin_document(&k, &j, &failed);
 	for (size_t i = 0; i < o->file_count; i++) {
-		/* Each file has its own warnings of --filter. */
-		l.filters = false;
-		for (size_t f = 0; f < l.choice.filter.count; f++)
-			l.choice.shown[f] = false;
+		int got = look_at_file(&k, &j, i, &failed);
 
-		int got = document_look(&k, o->files[i]);
-
-		/* After another error, that nothing was shown says nothing about the filter. */
-		if (is_verdict(got))
-			warn_of_filter(&l, o->files[i]);
 		status = status ? status : got;
 	}
-	written = o->json         ? print_rest(&j, failed)
-		  : is_for_people ? write_lines(&lines, &out, &failed)
-				  : write_rest(&out, failed);
+	written = o->json && !o->json_lines ? print_rest(&j, failed)
+		  : is_for_people           ? write_lines(&lines, &out, &failed)
+					    : write_rest(&out, failed);
 	/* an output that could not be written counts more than a difference */
 	return written && is_verdict(status) ? written : status;
 }

@@ -15,6 +15,7 @@
 #include "common/signals.h"
 #include "io/output.h"
 #include "minspect/minspect.h"
+#include "text/escape.h"
 
 static const struct mpk_action summary = { minspect_show, .inspects = true };
 static const struct mpk_option summary_row = { .name = "", .action = &summary };
@@ -146,14 +147,14 @@ static void confine_shards(struct mpk_confine *c, const char *path)
 }
 
 /* An inspection reads the files of its command line, and writes next to its outputs. */
-static void confine_action(void)
+static void confine_action(char *const *named, size_t named_count)
 {
 	const struct minspect_options *o = &minspect_options;
 	struct mpk_confine c = { 0 };
 
-	for (size_t i = 0; i < o->file_count; i++) {
-		mpk_confine_input(&c, o->files[i]);
-		confine_shards(&c, o->files[i]);
+	for (size_t i = 0; i < named_count; i++) {
+		mpk_confine_input(&c, named[i]);
+		confine_shards(&c, named[i]);
 	}
 	confine_shards(&c, o->diff);
 	/* All options that were given belong to this action: check_belongings saw to it. */
@@ -172,7 +173,9 @@ static void confine_action(void)
 /* What is asked for before an action of which nothing is known but its row. */
 static int prepare(const struct mpk_option *action)
 {
-	const struct minspect_options *o = &minspect_options;
+	struct minspect_options *o = &minspect_options;
+	char *const *named = o->files;
+	size_t named_count = o->file_count;
 	int status;
 
 	/* --call-metadata runs getters of FILE in a child process, so it is no inspection. */
@@ -189,7 +192,9 @@ static int prepare(const struct mpk_option *action)
 	status = minspect_memory_init(o->max_memory);
 	if (status == MPK_EXIT_OK)
 		status = minspect_verify_prepare(o);
-	confine_action();
+	if (status == MPK_EXIT_OK && o->json_lines)
+		status = minspect_folders_expand(o);
+	confine_action(named, named_count);
 	return status;
 }
 
@@ -225,10 +230,31 @@ static int act_into_file(const struct mpk_option *action)
 	return mpk_output_commit(output, &err) == MPK_OK ? status : mpk_diag_error(&err);
 }
 
+/* What --json says. Lines are of actions that look at files; --run and --cases have one answer. */
+static int choose_form(const struct mpk_option *action)
+{
+	struct minspect_options *o = &minspect_options;
+
+	o->json = o->json_form != NULL;
+	o->json_lines = o->json && strcmp(o->json_form, "lines") == 0;
+	if (o->json && *o->json_form && !o->json_lines)
+		return mpk_diag_usage("--json takes lines, or nothing, not '%s'",
+				      MPK_QUOTE(mpk_span_str(o->json_form)));
+	if (o->json_lines && !action->action->inspects)
+		return mpk_diag_usage(
+			"--json=lines is for actions that look at files; --%s has one "
+			"document",
+			action->name);
+	return MPK_EXIT_OK;
+}
+
 static int act(void)
 {
 	const struct mpk_option *action = choose_action();
 	int status = action ? check_belongings(action) : MPK_EXIT_USAGE;
+
+	if (status == MPK_EXIT_OK)
+		status = choose_form(action);
 
 	if (status != MPK_EXIT_OK)
 		return status;

@@ -33,8 +33,9 @@ struct minspect_options {
 	const char *extract, *diff, *header, *run, *cases, *show, *disasm, *explain;
 	const char *html, *dot;
 
-	bool json;
-	bool call_metadata; /* --functions */
+	const char *json_form; /* "": one document; "lines": one for each file, in a line */
+	bool json, json_lines; /* what that says */
+	bool call_metadata;    /* --functions */
 	const char *max_memory;
 	const char *budget;                   /* --size */
 	bool csv;                             /* --size */
@@ -66,6 +67,8 @@ struct minspect_options {
 	/* operands */
 	char **files;
 	size_t file_count;
+	const bool *
+		is_found; /* of each file: it was found in a folder that is named; NULL: none was */
 };
 
 extern const struct mpk_command minspect_command;
@@ -143,6 +146,10 @@ int minspect_zip_each(const struct minspect_file *archive, const char *action, b
 		      int (*one)(const struct minspect_file *archive, size_t library,
 				 const char *name, void *arg),
 		      void *arg);
+
+/* minspect_folders_expand - put the files below folders that are named in the place of these
+ * Returns  an exit status, after a message when it is not MPK_EXIT_OK */
+int minspect_folders_expand(struct minspect_options *o);
 
 /* minspect_memory_parse - understand --max-memory, and limit nothing yet
  * Returns  an exit status, after a message when it is not MPK_EXIT_OK

@@ -149,7 +149,8 @@ class SwapTrees(relax.expr_functor.PyExprMutator):
             return call
         args = list(call.args)  # the first is the builtin
         args[21], args[22] = args[22], args[21]
-        return relax.Call(call.op, args, call.attrs, call.ty_args)
+        types = call.ty_args if hasattr(call, "ty_args") else call.sinfo_args  # before TVM 0.26
+        return relax.Call(call.op, args, call.attrs, types)
 
 
 def with_trees(module):

@@ -362,7 +362,8 @@ END_TEST
 static const int64_t a_shape[] = { 3, 4 }, b_shape[] = { 2 }, wrong_shape[] = { 4, 3 };
 static const struct mpk_dtype i64 = { MPK_DTYPE_INT, 64, 1 };
 
-#define TENSOR(dtype, shape, ndim) { MPK_TYPE_TENSOR, dtype, true, ndim, shape }
+#define TENSOR(dtype_, shape_, ndim_)                                                              \
+	{ .kind = MPK_TYPE_TENSOR, .dtype = dtype_, .ranked = true, .ndim = ndim_, .shape = shape_ }
 
 static enum mpk_code choose_for(const struct mpk_param *takes, size_t takes_count, size_t given,
 				const struct mpk_param_choice **out, size_t *chosen)

@@ -13,8 +13,8 @@ static struct mpk_weights weights_of(const char *name)
 	struct mpk_weights w;
 	char path[128];
 
-	(void)snprintf(path, sizeof path, "weights/%s", name);
-	ck_assert_ok(mpk_weights_read(fixture_load(path), &arena, &w, &err), err);
+	(void)snprintf(path, sizeof path, "tests/data/weights/%s", name);
+	ck_assert_ok(mpk_weights_read(robust_load(&arena, path), &arena, &w, &err), err);
 	return w;
 }
 

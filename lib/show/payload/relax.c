@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* relax.c - executables of the Relax virtual machine: byte code, constants, the functions they call, and its functions
- * as graphs */
+/* relax.c - executables of the Relax VM: byte code, constants, the functions they call, graphs of its functions */
 #include "payload/payload_view.h"
 
 #include <inttypes.h>
@@ -350,8 +349,7 @@ static void print_name(const struct mpk_graph_code *g, size_t at, struct mpk_str
 		relax_put_name(r->x->funcs[instr.func].name, out);
 }
 
-/* Each register that a compiler makes is an argument or the result of an instruction. More of them
- * than that is a number that a file claims, and no memory is taken for it. */
+/* Each register that a compiler makes is an argument or a result. No memory is taken for more of them. */
 static bool has_its_registers(const struct mpk_relax_func *f)
 {
 	return (uint64_t)f->num_args <= f->params.count &&
@@ -364,6 +362,10 @@ static enum mpk_code relax_read_graph(const struct mpk_payload_content *c, size_
 {
 	const struct mpk_relax *x = &c->payload->u.relax;
 	const struct reader r = { .x = x, .f = &x->funcs[index] };
+
+	out->name = r.f->name;
+	if (r.f->kind != MPK_RELAX_VM) /* others need not begin before they end */
+		return MPK_OK;
 	const struct mpk_graph_code g = { .code = &r,
 					  .count = (size_t)(r.f->end - r.f->start),
 					  .jumps = find_jumps,
@@ -372,8 +374,7 @@ static enum mpk_code relax_read_graph(const struct mpk_payload_content *c, size_
 					  .values = has_its_registers(r.f) ? put_values : NULL,
 					  .registers = (uint64_t)r.f->register_file_size };
 
-	out->name = r.f->name;
-	return r.f->kind == MPK_RELAX_VM ? mpk_graph_of_code(&g, arena, out, err) : MPK_OK;
+	return mpk_graph_of_code(&g, arena, out, err);
 }
 
 /* Drawing relies on the checks of --verify: byte code that fails them has no graph. */

@@ -95,9 +95,12 @@ void mpk_loader_list_sources(struct mpk_loader *l, const bool *unreached, struct
 	}
 	for (size_t i = 0; i < l->manifest->module_count; i++) {
 		const struct mpk_manifest_module *m = &l->manifest->modules[i];
-		struct flags flags = unreached[i] ? (struct flags){ 0 } : module_flags(l, m);
+		struct flags flags;
 
-		for (size_t k = 0; k < m->sources.count && !unreached[i]; k++) {
+		if (unreached[i])
+			continue;
+		flags = module_flags(l, m);
+		for (size_t k = 0; k < m->sources.count; k++) {
 			const char *path = mpk_loader_look_for(l, m->sources.items[k], true);
 
 			sources[out->source_count++] = (struct mpk_host_source){
@@ -107,7 +110,7 @@ void mpk_loader_list_sources(struct mpk_loader *l, const bool *unreached, struct
 				.pos = m->sources.items[k].pos,
 			};
 		}
-		for (size_t k = 0; k < m->libs.count && !unreached[i]; k++)
+		for (size_t k = 0; k < m->libs.count; k++)
 			libraries[out->libraries.count++] = library(l, m->libs.items[k]);
 	}
 	out->sources = sources;

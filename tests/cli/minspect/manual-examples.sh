@@ -17,10 +17,10 @@ while [ -e command$n ]; do
 done
 test $n -gt 6
 
-# the case file of the manual, beside the array that it names
+# the first case file of the manual, beside the array that it names
 lib=data/formats/14_llvm_noblob.so
 sed -n '/^\.Sh CASES/,/^\.Sh CHECKS/p' "$ROOT/man/minspect.1" |
-	sed -n '/^\.Bd/,/^\.Ed/p' | grep -v '^\.' >cases.toml
+	sed -n '/^\.Bd/,/^\.Ed/p; /^\.Ed/q' | grep -v '^\.' >cases.toml
 minspect -q --run add $lib --input 16xf32=1 --input 16xf32=1 --out 16xf32 --output b.npy >b
 minspect --cases cases.toml $lib >cases
 test "$(tail -n 1 cases)" = "2 passed, 0 failed, 0 skipped" || cat cases

@@ -17,6 +17,18 @@ static enum mpk_code diff_compare(struct minspect_look *l, struct minspect_file 
 			      err);
 }
 
+static int answer_diff(const struct minspect_options *o, struct minspect_look *l,
+		       enum mpk_code code, const struct mpk_diff *found,
+		       const struct mpk_error *err)
+{
+	if (code != MPK_OK)
+		return mpk_diag_error(err);
+	/* two files that do not differ have no text, and nothing is between it and the next */
+	if (found->count || l->json || o->markdown)
+		minspect_answer(o, l, &mpk_answer_diff, found);
+	return found->count ? MPK_EXIT_DIFFERENT : MPK_EXIT_OK;
+}
+
 static int diff_file(const struct minspect_options *o, struct minspect_look *l)
 {
 	struct minspect_file other;
@@ -26,12 +38,7 @@ static int diff_file(const struct minspect_options *o, struct minspect_look *l)
 
 	if (code == MPK_OK)
 		code = diff_compare(l, &other, &found, &err);
-	/* two files that do not differ have no text, and nothing is between it and the next */
-	if (code == MPK_OK && (found.count || l->json || o->markdown))
-		minspect_answer(o, l, &mpk_answer_diff, &found);
-	int status = code != MPK_OK ? mpk_diag_error(&err)
-		     : found.count  ? MPK_EXIT_DIFFERENT
-				    : MPK_EXIT_OK;
+	int status = answer_diff(o, l, code, &found, &err);
 
 	minspect_file_close(&other);
 	return status;
@@ -62,11 +69,7 @@ static int diff_weights(const struct minspect_options *o, struct minspect_look *
 		code = diff_open_weights(&other, &older, &err);
 	if (code == MPK_OK)
 		code = mpk_weightfile_diff(&older, f, &l->file->arena, &found, &err);
-	if (code == MPK_OK && (found.count || l->json || o->markdown))
-		minspect_answer(o, l, &mpk_answer_diff, &found);
-	int status = code != MPK_OK ? mpk_diag_error(&err)
-		     : found.count  ? MPK_EXIT_DIFFERENT
-				    : MPK_EXIT_OK;
+	int status = answer_diff(o, l, code, &found, &err);
 
 	mpk_weight_set_close(&older.set);
 	minspect_file_close(&other);

@@ -145,32 +145,35 @@ static void check_fit(struct inputs *in, struct mpk_span name, const struct mpk_
 
 /* --- choices ---------------------------------------------------------------------------------- */
 
-static size_t *choose(struct inputs *in, const struct mpk_param *input, size_t count)
+static void add_choice(struct inputs *in, const struct mpk_param *input, const size_t *indices,
+		       size_t count)
 {
-	size_t *indices = mpk_arena_array(in->arena, count + 1, sizeof *indices);
-
-	in->failed |= !indices;
 	in->chosen[in->chosen_count++] =
 		(struct mpk_param_choice){ .name = input->name,
 					   .is_tuple = input->type.kind == MPK_TYPE_TUPLE,
 					   .indices = indices,
 					   .count = indices ? count : 0 };
-	return indices;
+}
+
+static void choose_one(struct inputs *in, const struct mpk_param *input, size_t index)
+{
+	size_t *indices = mpk_arena_keep(in->arena, &index, 1, sizeof index);
+
+	in->failed |= !indices;
+	add_choice(in, input, indices, 1);
+	check_fit(in, input->name, &input->type, index);
 }
 
 /* What the call names itself comes before the file. */
 static bool choose_by_name(struct inputs *in, const struct mpk_param *input)
 {
-	size_t index, *indices;
+	size_t index;
 
 	if (arguments_is_named(in->call, input->name))
 		return true;
 	if (input->type.kind == MPK_TYPE_TUPLE || !find_tensor(in, input->name, &index))
 		return false;
-	indices = choose(in, input, 1);
-	if (indices)
-		indices[0] = index;
-	check_fit(in, input->name, &input->type, index);
+	choose_one(in, input, index);
 	return true;
 }
 
@@ -186,19 +189,19 @@ static bool find_field(struct inputs *in, const struct mpk_type *tuple, size_t f
 static bool choose_tuple(struct inputs *in, const struct mpk_param *input)
 {
 	const struct mpk_type *t = &input->type;
-	size_t index, *indices;
+	size_t *indices;
 
 	if (t->kind != MPK_TYPE_TUPLE || !input->name.len || !t->field_count)
 		return false;
-	for (size_t i = 0; i < t->field_count; i++)
-		if (!find_field(in, t, i, &index))
+	indices = mpk_arena_array(in->arena, t->field_count, sizeof *indices);
+	in->failed |= !indices;
+	for (size_t i = 0; indices && i < t->field_count; i++)
+		if (!find_field(in, t, i, &indices[i]))
 			return false;
-	indices = choose(in, input, t->field_count);
-	for (size_t i = 0; indices && i < t->field_count; i++) {
-		(void)find_field(in, t, i, &indices[i]);
+	for (size_t i = 0; indices && i < t->field_count; i++)
 		check_fit(in, mpk_param_file_name(in->call->params, indices[i]), &t->fields[i].type,
 			  indices[i]);
-	}
+	add_choice(in, input, indices, t->field_count);
 	return true;
 }
 
@@ -214,7 +217,7 @@ static size_t count_unnamed(const struct mpk_call *call)
 /* Weights follow other inputs by custom, so what is still open at the end is filled first. */
 static void choose_left(struct inputs *in)
 {
-	size_t given = count_unnamed(in->call), numbered = 0, index, *indices;
+	size_t given = count_unnamed(in->call), numbered = 0, index;
 
 	for (size_t i = in->left_count; i-- > 0 && in->left_count > given;)
 		if (choose_tuple(in, in->left[i])) {
@@ -232,13 +235,9 @@ static void choose_left(struct inputs *in)
 		if (!input->name.len || input->type.kind == MPK_TYPE_TUPLE)
 			return;
 	}
-	for (size_t i = 0; i < numbered; i++) {
-		const struct mpk_param *input = in->left[given + i];
-
-		indices = choose(in, input, 1);
-		if (indices && find_numbered(in, i, indices))
-			check_fit(in, input->name, &input->type, indices[0]);
-	}
+	for (size_t i = 0; i < numbered; i++)
+		if (find_numbered(in, i, &index))
+			choose_one(in, in->left[given + i], index);
 	in->left_count = given;
 }
 

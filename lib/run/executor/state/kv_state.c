@@ -71,36 +71,33 @@ static enum mpk_code kv_clear(const struct mpk_value *args, size_t count, struct
 	return mpk_kv_leave(s, s->ops->clear(s, err));
 }
 
-static enum mpk_code kv_add(const struct mpk_value *args, size_t count, struct mpk_value *result,
-			    struct mpk_error *err)
+/* An operation on one sequence. */
+static enum mpk_code on_sequence(const char *name, bool adds, const struct mpk_value *args,
+				 size_t count, struct mpk_error *err)
 {
-	static const char name[] = "vm.builtin.kv_state_add_sequence";
 	struct mpk_kv_state *s;
 	enum mpk_code rc;
 	int64_t id;
 
-	(void)result;
 	MPK_TRY(mpk_kv_enter(name, args, count, 2, 2, NULL, &s, err));
 	rc = mpk_relax_int(name, args, 1, &id, err);
 	if (rc == MPK_OK)
-		rc = s->ops->add(s, id, err);
+		rc = adds ? s->ops->add(s, id, err) : s->ops->remove(s, id, err);
 	return mpk_kv_leave(s, rc);
+}
+
+static enum mpk_code kv_add(const struct mpk_value *args, size_t count, struct mpk_value *result,
+			    struct mpk_error *err)
+{
+	(void)result;
+	return on_sequence("vm.builtin.kv_state_add_sequence", true, args, count, err);
 }
 
 static enum mpk_code kv_remove(const struct mpk_value *args, size_t count, struct mpk_value *result,
 			       struct mpk_error *err)
 {
-	static const char name[] = "vm.builtin.kv_state_remove_sequence";
-	struct mpk_kv_state *s;
-	enum mpk_code rc;
-	int64_t id;
-
 	(void)result;
-	MPK_TRY(mpk_kv_enter(name, args, count, 2, 2, NULL, &s, err));
-	rc = mpk_relax_int(name, args, 1, &id, err);
-	if (rc == MPK_OK)
-		rc = s->ops->remove(s, id, err);
-	return mpk_kv_leave(s, rc);
+	return on_sequence("vm.builtin.kv_state_remove_sequence", false, args, count, err);
 }
 
 static enum mpk_code fork_state(const char *name, struct mpk_kv_state *s,

@@ -303,7 +303,12 @@ enum mpkr_kind {
 			       * a float */
 	MPKR_KIND_SHAPE = 3, /* one extent for each element, of int64 */
 	MPKR_KIND_TEXT = 4,  /* bytes of UTF-8, without a NUL */
-	MPKR_KIND_OTHER = 5  /* something else, such as a function: not to be passed here */
+	MPKR_KIND_OTHER =
+		5, /* something else, such as a function: passed as a value (mpkr_value) */
+	/* of values alone: */
+	MPKR_KIND_NONE = 6,
+	MPKR_KIND_TUPLE = 7, /* of values: an array of TVM's */
+	MPKR_KIND_OBJECT = 8 /* a cache, a state, a function, a module: nothing to look into */
 };
 
 enum { MPKR_RANK_MAX = 32 };
@@ -375,6 +380,80 @@ MPKR_API int mpkr_call(mpkr_function *function, const struct mpkr_tensor *const 
  *          On failure a model has not written to out; another function may have. */
 MPKR_API int mpkr_call_into(mpkr_function *function, const struct mpkr_tensor *const *in, size_t n,
 			    const struct mpkr_tensor *const *out, size_t m, struct mpkr_error *err);
+
+/* --- values ---------------------------------------------------------------------------------- */
+
+/* Whatever a function gives or takes: the cache of a language model, a tuple of weights, a tensor that stays
+ * on its device. What one call gave is passed to the next:
+ *
+ *     struct mpkr_arg sizes[5] = { ... };
+ *     mpkr_value *cache, *logits;
+ *
+ *     mpkr_call_value(create, sizes, 5, &cache, &err);
+ *     struct mpkr_arg args[2] = { { .tensor = &embedded }, { .value = cache } };
+ *     mpkr_call_value(prefill, args, 2, &logits, &err);
+ *
+ * A value belongs to the model whose function gave it, or that it was made for, and is good until it is
+ * dropped, also after the model was closed. Several threads may use it, but what it leads to is one thing: a
+ * cache changes in every call that it is passed to, and two calls at a time, of two sessions, must not have it. */
+typedef struct mpkr_value mpkr_value;
+
+/* An input: one of the two, or "none" if both are NULL. */
+struct mpkr_arg {
+	const struct mpkr_tensor *tensor; /* as mpkr_call takes it */
+	const mpkr_value *value;          /* borrowed; what the function keeps of it, it holds */
+};
+
+/* mpkr_call_value - as mpkr_call, also with values, and with the result as one value
+ * A tuple is passed as one value or as what is in it, one after the other. Tensors in values are used where they
+ * lie, without a copy, if that is where the function wants them; functions that are no models may write to
+ * them. Tensors of the result lie where the function left them, and over no input.
+ * Builtins of TVM's virtual machine are found by mpkr_find as other functions are, such as
+ * "vm.builtin.kv_state_add_sequence".
+ * @out     to be dropped by mpkr_value_drop; never NULL on success, a function that gives nothing gives a value
+ *          of MPKR_KIND_NONE
+ * Returns  as mpkr_call, but for results without room and results that are no tensors; MPKR_E_USAGE also: a value
+ *          of another model, or a tensor and a value in one input */
+MPKR_API int mpkr_call_value(mpkr_function *function, const struct mpkr_arg *in, size_t n,
+			     mpkr_value **out, struct mpkr_error *err);
+
+/* mpkr_value_make - a value of what a caller has
+ * @kind    of the value: MPKR_KIND_TENSOR, _NUMBER, _SHAPE or _TEXT; or MPKR_KIND_NONE
+ * @tensor  as mpkr_call takes one for that kind, in host memory, which is copied; NULL for none
+ * Returns  MPKR_OK; MPKR_E_USAGE; MPKR_E_NO_MEMORY */
+MPKR_API int mpkr_value_make(mpkr_model *model, enum mpkr_kind kind,
+			     const struct mpkr_tensor *tensor, mpkr_value **out,
+			     struct mpkr_error *err);
+
+/* mpkr_value_tuple - a tuple of n inputs; tensors are copied, values are held
+ * Returns  as mpkr_value_make; MPKR_E_USAGE also: a value of another model */
+MPKR_API int mpkr_value_tuple(mpkr_model *model, const struct mpkr_arg *items, size_t n,
+			      mpkr_value **out, struct mpkr_error *err);
+
+/* mpkr_value_kind - what it is: any but MPKR_KIND_ANY and _OTHER. NULL is MPKR_KIND_NONE
+ * mpkr_value_type - the same for people: "tensor", "array", "relax.vm.PagedAttentionKVCache"; valid until the value
+ *          is dropped
+ * mpkr_value_count - how many items a tuple has; 0 for all else */
+MPKR_API enum mpkr_kind mpkr_value_kind(const mpkr_value *value);
+MPKR_API const char *mpkr_value_type(const mpkr_value *value);
+MPKR_API size_t mpkr_value_count(const mpkr_value *value);
+
+/* mpkr_value_item - item number i of a tuple, a value of its own
+ * Returns  MPKR_OK; MPKR_E_NOT_FOUND: it has no such item; MPKR_E_NO_MEMORY */
+MPKR_API int mpkr_value_item(const mpkr_value *value, size_t i, mpkr_value **out,
+			     struct mpkr_error *err);
+
+/* mpkr_value_tensor - a value as a tensor; numbers, shapes and texts as results of mpkr_call
+ * @device_type  MPKR_DEVICE_CPU: in host memory; 0: also in CUDA memory, if it lies there
+ * @out     to be given back by mpkr_free. It is the memory of the value itself, unless that has to be brought to
+ *          the host: who writes to it writes to the value
+ * Returns  MPKR_OK; MPKR_E_USAGE: another device type, none, a tuple or an object; MPKR_E_DEVICE; MPKR_E_RAISED: the
+ *          device failed; MPKR_E_NO_MEMORY */
+MPKR_API int mpkr_value_tensor(const mpkr_value *value, int32_t device_type,
+			       struct mpkr_result **out, struct mpkr_error *err);
+
+/* mpkr_value_drop - give a value back; what it led to goes with the last that leads there. NULL is fine */
+MPKR_API void mpkr_value_drop(mpkr_value *value);
 
 #ifdef __cplusplus
 }

@@ -70,16 +70,11 @@ static enum mpk_code call_init(struct call *c, struct mpkr_function *f, size_t a
 
 /* --- arguments -------------------------------------------------------------------------------- */
 
-static enum mpk_code check_input_count(const struct mpkr_function *f, size_t count,
-				       struct mpk_error *err)
+static enum mpk_code fail_input_count(const struct mpkr_function *f, size_t count,
+				      struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
 
-	if (count > MPK_ARGS_MAX)
-		return mpk_fail(err, MPK_E_USAGE, "%zu inputs; at most %d are passed", count,
-				MPK_ARGS_MAX);
-	if (count == f->input_count || (!mpk_run_function_is_model(f) && !f->kernel))
-		return MPK_OK;
 	if (f->kernel)
 		return mpk_fail(err, MPK_E_USAGE, "kernel '%s' takes %zu inputs, not %zu",
 				f->function->name, f->input_count, count);
@@ -89,39 +84,87 @@ static enum mpk_code check_input_count(const struct mpkr_function *f, size_t cou
 			mpk_strbuf_text(&text));
 }
 
-/* Tuples are put together again; *at is the next argument. */
-static enum mpk_code put_together(struct call *c, const struct mpk_type *type, size_t *at,
+/* Values may be tuples as a whole: what they leave open is seen when they are taken. */
+static enum mpk_code check_input_count(const struct mpkr_function *f, size_t count, bool has_values,
+				       struct mpk_error *err)
+{
+	if (count > MPK_ARGS_MAX)
+		return mpk_fail(err, MPK_E_USAGE, "%zu inputs; at most %d are passed", count,
+				MPK_ARGS_MAX);
+	if (count == f->input_count || (has_values && mpk_run_function_is_model(f)) ||
+	    (!mpk_run_function_is_model(f) && !f->kernel))
+		return MPK_OK;
+	return fail_input_count(f, count, err);
+}
+
+/* What a caller passes, one after the other. */
+struct inputs {
+	const struct mpkr_tensor *const *tensors; /* count; NULL: args */
+	const struct mpkr_tensor *const *more;    /* tensors after those */
+	const struct mpkr_arg *args;
+	size_t count;
+	size_t at, leaf; /* the next one; what it is among the inputs of the function */
+};
+
+static struct mpkr_arg input_at(const struct inputs *in, size_t i)
+{
+	if (!in->tensors && !in->more)
+		return in->args[i];
+	return (struct mpkr_arg){ .tensor = i < in->count ? in->tensors[i]
+							  : in->more[i - in->count] };
+}
+
+/* The next input. A tuple that is passed as a whole counts as what is in it. */
+static enum mpk_code take_next(struct call *c, struct inputs *in, const struct mpk_type *type,
+			       const struct mpk_value **out, struct mpk_error *err)
+{
+	const struct mpkr_arg arg = input_at(in, in->at);
+	struct mpk_run_arg *placed = &c->args[in->at++];
+
+	if (arg.value)
+		MPK_TRY(mpk_run_place_value(c->f, &arg, in->leaf, placed, err));
+	else
+		MPK_TRY(mpk_run_place(c->f, arg.tensor, in->leaf, placed, err));
+	in->leaf += type ? mpk_run_count_leaves(type) : 1;
+	*out = &placed->value;
+	return MPK_OK;
+}
+
+/* Tuples are put together again, unless one is passed as a whole. */
+static enum mpk_code put_together(struct call *c, struct inputs *in, const struct mpk_type *type,
 				  struct mpk_value *out, bool is_owned, struct mpk_error *err)
 {
-	if (type->kind != MPK_TYPE_TUPLE) {
-		const struct mpk_value *v = &c->args[(*at)++].value;
+	const struct mpk_value *v;
 
-		*out = is_owned ? mpk_value_hold(*v) : *v;
+	if (type->kind != MPK_TYPE_TUPLE ||
+	    (in->at < c->arg_count && mpk_run_value_is_tuple(input_at(in, in->at).value))) {
+		if (in->at == c->arg_count)
+			return fail_input_count(c->f, c->arg_count, err);
+		MPK_TRY(take_next(c, in, type, &v, err));
+		*out = is_owned || v->kind == MPK_VALUE_ARRAY ? mpk_value_hold(*v) : *v;
 		return MPK_OK;
 	}
 	MPK_TRY(mpk_value_of_array(type->field_count, out, err));
 	for (size_t i = 0; i < type->field_count; i++)
-		MPK_TRY(put_together(c, &type->fields[i].type, at, &out->array->items[i], true,
+		MPK_TRY(put_together(c, in, &type->fields[i].type, &out->array->items[i], true,
 				     err));
 	return MPK_OK;
 }
 
-static enum mpk_code place_all(struct call *c, const struct mpkr_tensor *const *in, size_t n,
-			       const struct mpkr_tensor *const *more, struct mpk_error *err)
+static enum mpk_code place_all(struct call *c, struct inputs in, struct mpk_error *err)
 {
 	const struct mpkr_function *f = c->f;
-	size_t at = 0;
+	const struct mpk_value *v;
 
-	for (size_t i = 0; i < c->arg_count; i++)
-		MPK_TRY(mpk_run_place(f, i < n ? in[i] : more[i - n], i, &c->args[i], err));
-	if (!mpk_run_function_is_model(f)) {
-		for (size_t i = 0; i < c->arg_count; i++)
-			c->values[i] = c->args[i].value;
-		return MPK_OK;
+	for (size_t i = 0; i < c->arg_count && !mpk_run_function_is_model(f); i++) {
+		MPK_TRY(take_next(c, &in, NULL, &v, err));
+		c->values[i] = v->kind == MPK_VALUE_ARRAY ? mpk_value_hold(*v) : *v;
 	}
+	if (!mpk_run_function_is_model(f))
+		return MPK_OK;
 	for (size_t i = 0; i < f->open_count; i++)
-		MPK_TRY(put_together(c, f->open[i], &at, &c->values[i], false, err));
-	return MPK_OK;
+		MPK_TRY(put_together(c, &in, f->open[i], &c->values[i], false, err));
+	return in.at == c->arg_count ? MPK_OK : fail_input_count(f, c->arg_count, err);
 }
 
 /* Where results are wanted: where the first tensor is. */
@@ -217,7 +260,7 @@ struct wanted {
 static enum mpk_code call(struct call *c, const struct mpkr_tensor *const *in, size_t n,
 			  const struct wanted *wanted, struct mpk_error *err)
 {
-	MPK_TRY(place_all(c, in, n, NULL, err));
+	MPK_TRY(place_all(c, (struct inputs){ .tensors = in, .count = n }, err));
 	MPK_TRY(run(c, err));
 	MPK_TRY(write_back(c, 0, err));
 	MPK_TRY(collect_results(c, err));
@@ -238,7 +281,7 @@ static enum mpk_code call_checked(mpkr_function *f, const struct mpkr_tensor *co
 
 	if (!f || (n && !in) || !wanted->count || (wanted->room && !wanted->results))
 		return mpk_fail(err, MPK_E_USAGE, "a pointer that is needed is NULL");
-	MPK_TRY(check_input_count(f, n, err));
+	MPK_TRY(check_input_count(f, n, false, err));
 	MPK_TRY(call_init(&c, f, n, err));
 	return call(&c, in, n, wanted, err);
 }
@@ -260,9 +303,11 @@ int mpkr_call(mpkr_function *function, const struct mpkr_tensor *const *in, size
 
 /* --- results as values ------------------------------------------------------------------------ */
 
-/* A tuple is made anew: what the function returned may be kept by it. */
-static enum mpk_code own_value(struct call *c, const struct mpk_value *v, struct mpk_value *out,
-			       struct mpk_error *err)
+/* A tuple is made anew: what the function returned may be kept by it.
+ * @home    where tensors are wanted; NULL: where they are */
+static enum mpk_code own_value(struct call *c, const struct mpk_value *v,
+			       const struct mpk_dldevice *home, unsigned depth,
+			       struct mpk_value *out, struct mpk_error *err)
 {
 	enum mpk_code code = MPK_OK;
 
@@ -270,7 +315,8 @@ static enum mpk_code own_value(struct call *c, const struct mpk_value *v, struct
 	if (v->kind == MPK_VALUE_TENSOR) {
 		struct mpk_tensor *t = mpk_tensor_hold(v->tensor);
 
-		code = mpk_run_own(c->f->model, &t, c->args, c->arg_count, home_of(c), err);
+		code = mpk_run_own(c->f->model, &t, c->args, c->arg_count,
+				   home ? *home : t->dl.device, err);
 		if (code != MPK_OK)
 			mpk_tensor_drop(t);
 		else
@@ -281,33 +327,42 @@ static enum mpk_code own_value(struct call *c, const struct mpk_value *v, struct
 		*out = mpk_value_hold(*v);
 		return MPK_OK;
 	}
+	if (depth == MPK_RUN_NEST_MAX)
+		return mpk_fail(err, MPK_E_UNSUPPORTED,
+				"a result of more than %d tuples within each other",
+				MPK_RUN_NEST_MAX);
 	MPK_TRY(mpk_value_of_array(v->array->count, out, err));
+	out->array->tag = v->array->tag;
 	for (size_t i = 0; i < v->array->count && code == MPK_OK; i++)
-		code = own_value(c, &v->array->items[i], &out->array->items[i], err);
+		code = own_value(c, &v->array->items[i], home, depth + 1, &out->array->items[i],
+				 err);
 	if (code != MPK_OK)
 		mpk_value_drop(out);
 	return code;
 }
 
-static enum mpk_code call_value(mpkr_function *f, const struct mpkr_tensor *const *in, size_t n,
+static enum mpk_code call_value(mpkr_function *f, const struct mpkr_arg *in, size_t n, bool is_sent,
 				struct mpk_value *out, struct mpk_error *err)
 {
 	MPK_CLEANUP(call_fini) struct call c = { 0 };
+	struct mpk_dldevice home;
 
-	MPK_TRY(check_input_count(f, n, err));
+	MPK_TRY(check_input_count(f, n, true, err));
 	MPK_TRY(call_init(&c, f, n, err));
-	MPK_TRY(place_all(&c, in, n, NULL, err));
+	MPK_TRY(place_all(&c, (struct inputs){ .args = in }, err));
 	MPK_TRY(run(&c, err));
-	return own_value(&c, &c.result, out, err);
+	MPK_TRY(write_back(&c, 0, err));
+	home = home_of(&c);
+	return own_value(&c, &c.result, is_sent ? &home : NULL, 0, out, err);
 }
 
-enum mpk_code mpk_run_call_value(mpkr_function *f, const struct mpkr_tensor *const *in, size_t n,
-				 struct mpk_value *out, struct mpk_error *err)
+enum mpk_code mpk_run_call_value(mpkr_function *f, const struct mpkr_arg *in, size_t n,
+				 bool is_sent, struct mpk_value *out, struct mpk_error *err)
 {
 	enum mpk_code code;
 
 	(void)pthread_mutex_lock(&f->session->lock);
-	code = call_value(f, in, n, out, err);
+	code = call_value(f, in, n, is_sent, out, err);
 	(void)pthread_mutex_unlock(&f->session->lock);
 	return code;
 }
@@ -412,11 +467,11 @@ static enum mpk_code call_into(mpkr_function *f, const struct mpkr_tensor *const
 		return mpk_fail(err, MPK_E_USAGE,
 				"%zu inputs and %zu outputs; at most %d are passed", n, m,
 				MPK_ARGS_MAX);
-	MPK_TRY(check_input_count(f, is_model ? n : n + m, err));
+	MPK_TRY(check_input_count(f, is_model ? n : n + m, false, err));
 	MPK_TRY(call_init(&c, f, is_model ? n : n + m, err));
 	for (size_t i = 0; i < m; i++)
 		MPK_TRY(check_out(&c, public_tensor(out[i]), i, err));
-	MPK_TRY(place_all(&c, in, n, out, err));
+	MPK_TRY(place_all(&c, (struct inputs){ .tensors = in, .more = out, .count = n }, err));
 	MPK_TRY(run(&c, err));
 	if (!is_model)
 		return write_back(&c, n, err);

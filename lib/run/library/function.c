@@ -146,14 +146,14 @@ enum mpk_code mpk_run_turn(const struct mpkr_function *f, struct mpk_function **
 
 /* --- what it takes ---------------------------------------------------------------------------- */
 
-static size_t count_leaves(const struct mpk_type *type)
+size_t mpk_run_count_leaves(const struct mpk_type *type)
 {
 	size_t count = 0;
 
 	if (type->kind != MPK_TYPE_TUPLE)
 		return 1;
 	for (size_t i = 0; i < type->field_count; i++)
-		count += count_leaves(&type->fields[i].type);
+		count += mpk_run_count_leaves(&type->fields[i].type);
 	return count;
 }
 
@@ -185,7 +185,7 @@ static enum mpk_code take_leaves(struct mpkr_function *f, const struct mpk_param
 	size_t total = 0;
 
 	for (size_t i = 0; i < count; i++)
-		total += is_bound && is_bound[i] ? 0 : count_leaves(&params[i].type);
+		total += is_bound && is_bound[i] ? 0 : mpk_run_count_leaves(&params[i].type);
 	*leaves = at = mpk_arena_array(&f->arena, total + 1, sizeof **leaves);
 	MPK_TRY_ALLOC(at, err);
 	for (size_t i = 0; i < count; i++)

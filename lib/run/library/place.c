@@ -15,6 +15,9 @@
 #include "runtime/textures.h"
 #include "value/element.h"
 
+/* A batch of a language model passes the numbers of its sequences as one shape. */
+enum { EXTENTS_MAX = 1 << 16 };
+
 /* --- what a caller passes --------------------------------------------------------------------- */
 
 enum mpk_code mpk_run_check_tensor(const struct mpk_dltensor *t, const char *what,
@@ -110,11 +113,11 @@ static enum mpk_code place_shape(const struct mpk_dltensor *t, size_t i, struct 
 	struct mpk_tensor *host;
 	enum mpk_code code;
 
-	if (t->ndim != 1 || !is_int64(t->dtype) || t->shape[0] > MPK_TENSOR_NDIM_MAX)
+	if (t->ndim != 1 || !is_int64(t->dtype) || t->shape[0] > EXTENTS_MAX)
 		return mpk_fail(
 			err, MPK_E_USAGE,
 			"input %zu is a shape: it is passed as int64 of one dimension, at most %d",
-			i, MPK_TENSOR_NDIM_MAX);
+			i, EXTENTS_MAX);
 	MPK_TRY(host_elements(t, i, "a shape", &host, err));
 	code = mpk_value_of_shape(mpk_dltensor_data(&host->dl), (size_t)t->shape[0], out, err);
 	mpk_tensor_drop(host);
@@ -136,10 +139,17 @@ static enum mpk_code place_text(const struct mpk_dltensor *t, size_t i, struct m
 	return code;
 }
 
+enum mpk_code mpk_run_place_plain(enum mpkr_kind kind, const struct mpk_dltensor *t, size_t i,
+				  struct mpk_value *out, struct mpk_error *err)
+{
+	if (kind == MPKR_KIND_NUMBER)
+		return place_number(t, i, out, err);
+	return (kind == MPKR_KIND_SHAPE ? place_shape : place_text)(t, i, out, err);
+}
+
 /* --- tensors ---------------------------------------------------------------------------------- */
 
-/* Where input i is to be. */
-static struct mpk_dldevice place_of(const struct mpkr_function *f, size_t i)
+struct mpk_dldevice mpk_run_place_of(const struct mpkr_function *f, size_t i)
 {
 	const struct mpk_type *type = i < f->input_count ? f->inputs[i].type : NULL;
 
@@ -227,7 +237,7 @@ static enum mpk_code place_tensor(const struct mpkr_function *f, const struct mp
 				  size_t i, struct mpk_run_arg *out, struct mpk_error *err)
 {
 	const struct mpk_type *type = i < f->input_count ? f->inputs[i].type : NULL;
-	struct mpk_dldevice where = place_of(f, i);
+	struct mpk_dldevice where = mpk_run_place_of(f, i);
 
 	if (!mpk_dldevice_is_host(t->device))
 		return place_device_memory(t, where, i, out, err);
@@ -240,6 +250,7 @@ enum mpk_code mpk_run_place(const struct mpkr_function *f, const struct mpkr_ten
 			    struct mpk_run_arg *out, struct mpk_error *err)
 {
 	const struct mpk_dltensor *t = (const struct mpk_dltensor *)(const void *)in;
+	enum mpkr_kind kind;
 	char what[32];
 
 	if (!t)
@@ -247,20 +258,13 @@ enum mpk_code mpk_run_place(const struct mpkr_function *f, const struct mpkr_ten
 	(void)snprintf(what, sizeof what, "input %zu", i);
 	MPK_TRY(mpk_run_check_tensor(t, what, err));
 	out->from = t;
-	switch (mpk_run_kind(f, i)) {
-	case MPKR_KIND_NUMBER:
-		return place_number(t, i, &out->value, err);
-	case MPKR_KIND_SHAPE:
-		return place_shape(t, i, &out->value, err);
-	case MPKR_KIND_TEXT:
-		return place_text(t, i, &out->value, err);
-	case MPKR_KIND_ANY:
-	case MPKR_KIND_TENSOR:
+	kind = mpk_run_kind(f, i);
+	if (kind >= MPKR_KIND_NUMBER && kind <= MPKR_KIND_TEXT)
+		return mpk_run_place_plain(kind, t, i, &out->value, err);
+	if (kind <= MPKR_KIND_TENSOR)
 		return place_tensor(f, t, i, out, err);
-	case MPKR_KIND_OTHER:
-		break;
-	}
-	return mpk_fail(err, MPK_E_UNSUPPORTED, "input %zu is nothing that can be passed here", i);
+	return mpk_fail(err, MPK_E_UNSUPPORTED,
+			"input %zu is no tensor, and nothing that is passed as one", i);
 }
 
 /* --- back ------------------------------------------------------------------------------------- */

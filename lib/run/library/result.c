@@ -13,8 +13,6 @@
 #include "base/refs.h"
 #include "base/vec.h"
 
-enum { NEST_MAX = 64 }; /* tuples within tuples */
-
 /* --- taking apart ----------------------------------------------------------------------------- */
 
 /* @t       taken over, also on failure */
@@ -79,9 +77,10 @@ static enum mpk_code collect(struct mpk_run_tensors *tensors, const struct mpk_v
 		return push(tensors, mpk_tensor_hold(v->tensor), err);
 	if (v->kind != MPK_VALUE_ARRAY)
 		return push_plain(tensors, v, err);
-	if (depth == NEST_MAX)
+	if (depth == MPK_RUN_NEST_MAX)
 		return mpk_fail(err, MPK_E_UNSUPPORTED,
-				"a result of more than %d tuples within each other", NEST_MAX);
+				"a result of more than %d tuples within each other",
+				MPK_RUN_NEST_MAX);
 	for (size_t i = 0; i < v->array->count; i++)
 		MPK_TRY(collect(tensors, &v->array->items[i], depth + 1, err));
 	return MPK_OK;

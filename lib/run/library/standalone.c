@@ -132,7 +132,7 @@ struct scalar {
 
 /* Arguments as tensors, as mpk_run_call_value takes them; arrays count as what is in them. Zero-initialise. */
 struct cells {
-	const struct mpkr_tensor **tensors;
+	struct mpkr_arg *args;
 	struct scalar **scalars; /* NULL for tensors */
 	size_t count, cap, scalar_cap;
 	struct mpk_ffi_any *items; /* of arrays, owned */
@@ -145,7 +145,7 @@ static void cells_fini(struct cells *a)
 		free(a->scalars[i]);
 	for (size_t i = 0; i < a->item_count; i++)
 		mpk_ffi_any_drop(MPK_CONV_FFI, &a->items[i]);
-	free(a->tensors);
+	free(a->args);
 	free(a->scalars);
 	free(a->items);
 }
@@ -153,12 +153,12 @@ static void cells_fini(struct cells *a)
 static enum mpk_code push_argument(struct cells *a, const struct mpkr_tensor *t,
 				   struct scalar *owned, struct mpk_error *err)
 {
-	if (!mpk_vec_reserve(&a->tensors, &a->cap, a->count + 1, sizeof(void *)) ||
+	if (!mpk_vec_reserve(&a->args, &a->cap, a->count + 1, sizeof *a->args) ||
 	    !mpk_vec_reserve(&a->scalars, &a->scalar_cap, a->count + 1, sizeof(void *))) {
 		free(owned);
 		return mpk_fail_nomem(err);
 	}
-	a->tensors[a->count] = t;
+	a->args[a->count] = (struct mpkr_arg){ .tensor = t };
 	a->scalars[a->count++] = owned;
 	return MPK_OK;
 }
@@ -420,9 +420,9 @@ static enum mpk_code call_model(mpkr_function *f, const struct mpk_ffi_any *args
 
 	MPK_TRY(cells_take(&a, args, count, err));
 	for (size_t i = 0; i < a.count; i++)
-		if ((a.scalars[i] || !a.tensors[i]) && mpk_run_kind(f, i) == MPKR_KIND_TENSOR)
+		if ((a.scalars[i] || !a.args[i].tensor) && mpk_run_kind(f, i) == MPKR_KIND_TENSOR)
 			return mpk_fail(err, MPK_E_CONFLICT, "input %zu takes a tensor", i);
-	code = mpk_run_call_value(f, a.tensors, a.count, out, err);
+	code = mpk_run_call_value(f, a.args, a.count, true, out, err);
 	if (code == MPK_E_USAGE && a.count != f->input_count)
 		err->code = code = MPK_E_CONFLICT; /* as Python calls a wrong number of arguments */
 	return code;

@@ -144,6 +144,9 @@ struct mpkr_function {
 	size_t expected_count;
 };
 
+/* mpk_run_count_leaves - how many inputs a type counts as */
+size_t mpk_run_count_leaves(const struct mpk_type *type);
+
 /* mpk_run_function_is_model - whether the function knows what it takes, and writes to none of it */
 static inline bool mpk_run_function_is_model(const struct mpkr_function *f)
 {
@@ -193,12 +196,29 @@ struct mpk_run_arg {
 enum mpk_code mpk_run_place(const struct mpkr_function *f, const struct mpkr_tensor *in, size_t i,
 			    struct mpk_run_arg *out, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_run_call_value - as mpkr_call, with a result as the function gives it: tensors, own and compact, are where the
- * first tensor among the inputs is
+/* mpk_run_place_of - where a tensor that is input i is to be */
+struct mpk_dldevice mpk_run_place_of(const struct mpkr_function *f, size_t i);
+
+/* mpk_run_place_plain - a number, shape or text as a value, as kind says
+ * @t       checked
+ * Returns  as mpk_run_place */
+enum mpk_code mpk_run_place_plain(enum mpkr_kind kind, const struct mpk_dltensor *t, size_t i,
+				  struct mpk_value *out, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_run_place_value - the same of a value, which the function may keep
+ * @in      its value
+ * Returns  as mpk_run_place; MPK_E_USAGE: a tensor beside it, or a value of another model */
+enum mpk_code mpk_run_place_value(const struct mpkr_function *f, const struct mpkr_arg *in,
+				  size_t i, struct mpk_run_arg *out,
+				  struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_run_call_value - as mpkr_call, with a result as the function gives it, whose tensors are own and compact
+ * @is_sent they go where the first tensor among the inputs is; else they stay where they are
  * @out     owned by the caller
- * Returns  MPK_OK; what mpkr_call reports */
-enum mpk_code mpk_run_call_value(mpkr_function *f, const struct mpkr_tensor *const *in, size_t n,
-				 struct mpk_value *out, struct mpk_error *err) MPK_MUST_CHECK;
+ * Returns  MPK_OK; what mpkr_call_value reports */
+enum mpk_code mpk_run_call_value(mpkr_function *f, const struct mpkr_arg *in, size_t n,
+				 bool is_sent, struct mpk_value *out,
+				 struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_run_write_back - what a function that is no model wrote to a copy, to the caller's tensor; memory that
  * it left as it was is not written, as it may be read-only
@@ -211,6 +231,21 @@ enum mpk_code mpk_run_write_back(const struct mpkr_function *f, const struct mpk
  * Returns  MPK_OK; MPK_E_USAGE */
 enum mpk_code mpk_run_check_tensor(const struct mpk_dltensor *t, const char *what,
 				   struct mpk_error *err) MPK_MUST_CHECK;
+
+/* --- values ---------------------------------------------------------------------------------- */
+
+enum { MPK_RUN_NEST_MAX = 64 }; /* tuples within tuples of a result */
+
+struct mpkr_value {
+	struct mpkr_model *model; /* its memory may be the runtime's */
+	struct mpk_value value;
+};
+
+/* mpk_run_value_is_tuple - false for NULL */
+static inline bool mpk_run_value_is_tuple(const struct mpkr_value *v)
+{
+	return v && v->value.kind == MPK_VALUE_ARRAY;
+}
 
 /* The tensors of a result, tuples taken apart, wherever they are. */
 struct mpk_run_tensors {

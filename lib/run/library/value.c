@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* value.c - values of callers: made, taken apart, passed on
+ *
+ * A value is a reference to what a function gave, and holds the model, as the memory may be the runtime's. Tensors
+ * in values are compact and have memory of their own, so that calls use them where they lie.
+ */
+#include "library/internal/library.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { ITEMS_MAX = 1 << 20 }; /* of a tuple */
+
+/* @v       taken over on success */
+static enum mpk_code wrap(struct mpkr_model *model, struct mpk_value v, struct mpkr_value **out,
+			  struct mpk_error *err)
+{
+	struct mpkr_value *made = calloc(1, sizeof *made);
+
+	MPK_TRY_ALLOC(made, err);
+	made->model = mpk_run_model_hold(model);
+	made->value = v;
+	*out = made;
+	return MPK_OK;
+}
+
+void mpkr_value_drop(mpkr_value *value)
+{
+	if (!value)
+		return;
+	mpk_value_drop(&value->value);
+	mpk_run_model_drop(value->model);
+	free(value);
+}
+
+/* --- made of what a caller has ------------------------------------------------------------------- */
+
+static enum mpk_code copy_tensor(const struct mpk_dltensor *t, size_t i, struct mpk_value *out,
+				 struct mpk_error *err)
+{
+	struct mpk_tensor *made;
+
+	if (!mpk_dldevice_is_host(t->device))
+		return mpk_fail(err, MPK_E_USAGE, "input %zu is copied, and not in host memory", i);
+	MPK_TRY(mpk_tensor_create(t->dtype, t->shape, (size_t)t->ndim, MPK_STORAGE_PRIVATE, &made,
+				  err));
+	mpk_tensor_copy_from(made, t);
+	*out = mpk_value_of_tensor(made);
+	return MPK_OK;
+}
+
+/* @i       for messages
+ * @out     none; owned afterwards */
+static enum mpk_code make_value(enum mpkr_kind kind, const struct mpkr_tensor *tensor, size_t i,
+				struct mpk_value *out, struct mpk_error *err)
+{
+	const struct mpk_dltensor *t = (const struct mpk_dltensor *)(const void *)tensor;
+	char what[32];
+
+	if (kind == MPKR_KIND_NONE)
+		return MPK_OK;
+	if (kind < MPKR_KIND_TENSOR || kind > MPKR_KIND_TEXT)
+		return mpk_fail(err, MPK_E_USAGE, "a kind of which no value is made: %d",
+				(int)kind);
+	if (!t)
+		return mpk_fail(err, MPK_E_USAGE, "a pointer that is needed is NULL");
+	(void)snprintf(what, sizeof what, "input %zu", i);
+	MPK_TRY(mpk_run_check_tensor(t, what, err));
+	if (kind == MPKR_KIND_TENSOR)
+		return copy_tensor(t, i, out, err);
+	return mpk_run_place_plain(kind, t, i, out, err);
+}
+
+int mpkr_value_make(mpkr_model *model, enum mpkr_kind kind, const struct mpkr_tensor *tensor,
+		    mpkr_value **out, struct mpkr_error *err)
+{
+	struct mpk_value made = { 0 };
+	struct mpk_error failure;
+	enum mpk_code code;
+
+	if (!model || !out)
+		code = mpk_fail(&failure, MPK_E_USAGE, "a pointer that is needed is NULL");
+	else
+		code = make_value(kind, tensor, 0, &made, &failure);
+	if (code == MPK_OK)
+		code = wrap(model, made, out, &failure);
+	if (code == MPK_OK)
+		return MPKR_OK;
+	mpk_value_drop(&made);
+	return mpk_run_report(&failure, err);
+}
+
+static enum mpk_code check_passed(const struct mpkr_model *model, const struct mpkr_arg *arg,
+				  size_t i, struct mpk_error *err)
+{
+	if (arg->tensor)
+		return mpk_fail(err, MPK_E_USAGE, "input %zu is a tensor and a value", i);
+	if (arg->value->model != model)
+		return mpk_fail(err, MPK_E_USAGE, "input %zu is a value of another model", i);
+	return MPK_OK;
+}
+
+static enum mpk_code make_tuple(const struct mpkr_model *model, const struct mpkr_arg *items,
+				size_t n, struct mpk_value *out, struct mpk_error *err)
+{
+	MPK_TRY(mpk_value_of_array(n, out, err));
+	for (size_t i = 0; i < n; i++) {
+		struct mpk_value *v = &out->array->items[i];
+
+		if (!items[i].value) {
+			MPK_TRY(make_value(items[i].tensor ? MPKR_KIND_TENSOR : MPKR_KIND_NONE,
+					   items[i].tensor, i, v, err));
+			continue;
+		}
+		MPK_TRY(check_passed(model, &items[i], i, err));
+		*v = mpk_value_hold(items[i].value->value);
+	}
+	return MPK_OK;
+}
+
+int mpkr_value_tuple(mpkr_model *model, const struct mpkr_arg *items, size_t n, mpkr_value **out,
+		     struct mpkr_error *err)
+{
+	struct mpk_value made = { 0 };
+	struct mpk_error failure;
+	enum mpk_code code;
+
+	if (!model || !out || (n && !items))
+		code = mpk_fail(&failure, MPK_E_USAGE, "a pointer that is needed is NULL");
+	else if (n > ITEMS_MAX)
+		code = mpk_fail(&failure, MPK_E_USAGE,
+				"a tuple of %zu items; at most %d are possible", n, ITEMS_MAX);
+	else
+		code = make_tuple(model, items, n, &made, &failure);
+	if (code == MPK_OK)
+		code = wrap(model, made, out, &failure);
+	if (code == MPK_OK)
+		return MPKR_OK;
+	mpk_value_drop(&made);
+	return mpk_run_report(&failure, err);
+}
+
+/* --- passed -------------------------------------------------------------------------------------- */
+
+/* A tensor of a value, where the function wants it. What was brought there is a copy. */
+static enum mpk_code place_tensor(const struct mpkr_function *f, struct mpk_tensor *t, size_t i,
+				  struct mpk_run_arg *out, struct mpk_error *err)
+{
+	struct mpk_devices *devices = mpk_runtime_devices(f->model->runtime);
+	struct mpk_dldevice where = mpk_run_place_of(f, i);
+	struct mpk_tensor *host, *placed;
+	enum mpk_code code;
+
+	out->from = &t->dl;
+	if (mpk_dldevice_equal(t->dl.device, where)) {
+		out->value = mpk_value_of_tensor(mpk_tensor_hold(t));
+		return MPK_OK;
+	}
+	if (mpk_dldevice_is_host(t->dl.device))
+		host = mpk_tensor_hold(t);
+	else
+		MPK_TRY(mpk_devices_copy_to_host(devices, &t->dl, &host, err));
+	code = mpk_devices_send(devices, host, where, &placed, err);
+	mpk_tensor_drop(host);
+	MPK_TRY(code);
+	out->is_copy = true;
+	out->value = mpk_value_of_tensor(placed);
+	return MPK_OK;
+}
+
+enum mpk_code mpk_run_place_value(const struct mpkr_function *f, const struct mpkr_arg *in,
+				  size_t i, struct mpk_run_arg *out, struct mpk_error *err)
+{
+	const struct mpk_value *v = &in->value->value;
+	enum mpkr_kind kind = mpk_run_kind(f, i);
+
+	MPK_TRY(check_passed(f->model, in, i, err));
+	if (v->kind != MPK_VALUE_TENSOR) {
+		out->value = mpk_value_hold(*v);
+		return MPK_OK;
+	}
+	if (kind >= MPKR_KIND_NUMBER && kind <= MPKR_KIND_TEXT)
+		return mpk_run_place_plain(kind, &v->tensor->dl, i, &out->value, err);
+	return place_tensor(f, v->tensor, i, out, err);
+}
+
+static enum mpk_code call_value(mpkr_function *f, const struct mpkr_arg *in, size_t n,
+				mpkr_value **out, struct mpk_error *err)
+{
+	struct mpk_value result = { 0 };
+	enum mpk_code code;
+
+	if (!f || !out || (n && !in))
+		return mpk_fail(err, MPK_E_USAGE, "a pointer that is needed is NULL");
+	MPK_TRY(mpk_run_call_value(f, in, n, false, &result, err));
+	code = wrap(f->model, result, out, err);
+	if (code != MPK_OK)
+		mpk_value_drop(&result);
+	return code;
+}
+
+int mpkr_call_value(mpkr_function *function, const struct mpkr_arg *in, size_t n, mpkr_value **out,
+		    struct mpkr_error *err)
+{
+	struct mpk_error failure;
+
+	if (call_value(function, in, n, out, &failure) == MPK_OK)
+		return MPKR_OK;
+	return mpk_run_report(&failure, err);
+}
+
+/* --- looked into --------------------------------------------------------------------------------- */
+
+enum mpkr_kind mpkr_value_kind(const mpkr_value *value)
+{
+	switch (value ? value->value.kind : MPK_VALUE_NONE) {
+	case MPK_VALUE_BOOL:
+	case MPK_VALUE_INT:
+	case MPK_VALUE_FLOAT:
+		return MPKR_KIND_NUMBER;
+	case MPK_VALUE_STR:
+	case MPK_VALUE_BYTES:
+		return MPKR_KIND_TEXT;
+	case MPK_VALUE_SHAPE:
+		return MPKR_KIND_SHAPE;
+	case MPK_VALUE_TENSOR:
+		return MPKR_KIND_TENSOR;
+	case MPK_VALUE_ARRAY:
+		return MPKR_KIND_TUPLE;
+	case MPK_VALUE_DTYPE:
+	case MPK_VALUE_DEVICE:
+	case MPK_VALUE_STORAGE:
+	case MPK_VALUE_OPAQUE:
+	case MPK_VALUE_FUNCTION:
+	case MPK_VALUE_MODULE:
+	case MPK_VALUE_OBJECT:
+		return MPKR_KIND_OBJECT;
+	case MPK_VALUE_NONE:
+	case MPK_VALUE_KIND_COUNT:
+		break;
+	}
+	return MPKR_KIND_NONE;
+}
+
+const char *mpkr_value_type(const mpkr_value *value)
+{
+	const struct mpk_value *v = value ? &value->value : NULL;
+
+	if (v && v->kind == MPK_VALUE_OBJECT)
+		return v->object->type;
+	return mpk_value_kind_name(v ? v->kind : MPK_VALUE_NONE);
+}
+
+size_t mpkr_value_count(const mpkr_value *value)
+{
+	return mpk_run_value_is_tuple(value) ? value->value.array->count : 0;
+}
+
+int mpkr_value_item(const mpkr_value *value, size_t i, mpkr_value **out, struct mpkr_error *err)
+{
+	struct mpk_error failure;
+	struct mpk_value item;
+	enum mpk_code code;
+
+	if (!value || !out)
+		code = mpk_fail(&failure, MPK_E_USAGE, "a pointer that is needed is NULL");
+	else if (i >= mpkr_value_count(value))
+		code = mpk_fail(&failure, MPK_E_NOTFOUND, "a value of %zu items has no item %zu",
+				mpkr_value_count(value), i);
+	else {
+		item = mpk_value_hold(value->value.array->items[i]);
+		code = wrap(value->model, item, out, &failure);
+		if (code != MPK_OK)
+			mpk_value_drop(&item);
+	}
+	return code == MPK_OK ? MPKR_OK : mpk_run_report(&failure, err);
+}
+
+/* A tensor where the caller can reach it. */
+static enum mpk_code reach(const struct mpkr_value *value, int32_t device_type,
+			   struct mpk_tensor **out, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_run_tensors_fini) struct mpk_run_tensors tensors = { 0 };
+	const struct mpk_dltensor *dl;
+
+	if (value->value.kind == MPK_VALUE_NONE || value->value.kind == MPK_VALUE_ARRAY)
+		return mpk_fail(err, MPK_E_USAGE, "a value that is no tensor: %s",
+				mpkr_value_type(value));
+	MPK_TRY(mpk_run_tensors_collect(&tensors, &value->value, err));
+	dl = &tensors.items[0]->dl;
+	if (mpk_dldevice_is_host(dl->device) || (!device_type && dl->device.type == MPK_DL_CUDA)) {
+		*out = mpk_tensor_hold(tensors.items[0]);
+		return MPK_OK;
+	}
+	return mpk_devices_copy_to_host(mpk_runtime_devices(value->model->runtime), dl, out, err);
+}
+
+static enum mpk_code value_tensor(const struct mpkr_value *value, int32_t device_type,
+				  struct mpkr_result **out, struct mpk_error *err)
+{
+	struct mpk_tensor *t;
+	struct mpkr_result *made;
+
+	if (!value || !out)
+		return mpk_fail(err, MPK_E_USAGE, "a pointer that is needed is NULL");
+	if (device_type && device_type != MPKR_DEVICE_CPU)
+		return mpk_fail(err, MPK_E_USAGE, "a tensor in memory of device type %d",
+				(int)device_type);
+	MPK_TRY(reach(value, device_type, &t, err));
+	made = mpk_run_result(value->model, t);
+	if (!made) {
+		mpk_tensor_drop(t);
+		return mpk_fail_nomem(err);
+	}
+	*out = made;
+	return MPK_OK;
+}
+
+int mpkr_value_tensor(const mpkr_value *value, int32_t device_type, struct mpkr_result **out,
+		      struct mpkr_error *err)
+{
+	struct mpk_error failure;
+
+	if (value_tensor(value, device_type, out, &failure) == MPK_OK)
+		return MPKR_OK;
+	return mpk_run_report(&failure, err);
+}

@@ -44,6 +44,7 @@ static enum mpk_code nothing_in(const struct mpk_image *image, struct mpk_error 
 	case MPK_CONTAINER_MACHO_SO:
 	case MPK_CONTAINER_PE_SO:
 	case MPK_CONTAINER_BLOB:
+	case MPK_CONTAINER_DEVICE: /* has code for GPUs always */
 		break;
 	case MPK_CONTAINER_ELF_OBJ:
 	case MPK_CONTAINER_MACHO_OBJ:

@@ -62,7 +62,7 @@ struct mpk_ptx {
 	size_t function_count;
 };
 
-/* mpk_ptx_is - whether the bytes look like PTX: .version comes first, comments aside */
+/* mpk_ptx_is - whether the bytes look like PTX: .version and a number come first, comments aside */
 bool mpk_ptx_is(struct mpk_span bytes);
 
 /* mpk_ptx_read - read the declarations of a PTX text

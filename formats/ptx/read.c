@@ -414,7 +414,10 @@ bool mpk_ptx_is(struct mpk_span bytes)
 {
 	struct mpk_lexer lex = { .bytes = bytes, .language = "PTX" };
 
-	return mpk_lexer_next(&lex, NULL) == MPK_OK && mpk_token_is_word(&lex.t, ".version");
+	/* assemblers of hosts have a .version, too, which takes a string */
+	return mpk_lexer_next(&lex, NULL) == MPK_OK && mpk_token_is_word(&lex.t, ".version") &&
+	       mpk_lexer_next(&lex, NULL) == MPK_OK && lex.t.kind == MPK_TOKEN_WORD &&
+	       lex.t.text.data[0] >= '0' && lex.t.text.data[0] <= '9';
 }
 
 enum mpk_code mpk_ptx_read(struct mpk_span bytes, struct mpk_arena *arena, struct mpk_ptx *out,

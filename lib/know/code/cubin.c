@@ -162,6 +162,7 @@ const struct mpk_code_format mpk_format_cubin = {
 	.word = "cubin",
 	.name = "a cubin",
 	.is = mpk_cubin_is,
+	.is_file = true,
 	.has_code_bytes = true,
 	.claims = { { "cuda", "cubin" } },
 	.read = read_cubin,

@@ -28,7 +28,9 @@ static enum mpk_code ptx_targets(struct mpk_span bytes, struct mpk_arena *arena,
 				       .sm = p.sm,
 				       .suffix = p.suffix,
 				       .ptx_major = p.major,
-				       .ptx_minor = p.minor };
+				       .ptx_minor = p.minor,
+				       .bytes = bytes.len,
+				       .plain_bytes = bytes.len };
 	(void)snprintf(t->name, sizeof t->name, "compute_%u%.*s", p.sm, p.suffix ? 1 : 0,
 		       &p.suffix);
 	*out = t;

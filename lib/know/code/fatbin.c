@@ -33,7 +33,8 @@ static const struct mpk_code_format *image_format(const struct mpk_fatbin_entry 
 }
 
 /* What one image lacks is noted with it, and the others are read: a driver takes any one of
- * them. Only missing memory ends the reading. */
+ * them. Only missing memory ends the reading. nvcc masks LTO IR after it has packed it, so that what has no reader stays
+ * as it is stored where it does not unpack. */
 static enum mpk_code fatbin_read_image(const struct mpk_fatbin_entry *e, uint64_t *left,
 				       struct mpk_arena *arena, struct mpk_code_info *out,
 				       struct mpk_error *err)
@@ -42,6 +43,8 @@ static enum mpk_code fatbin_read_image(const struct mpk_fatbin_entry *e, uint64_
 	struct mpk_error problem;
 
 	if (mpk_fatbin_unpack(e, left, arena, &out->bytes, &problem) != MPK_OK) {
+		if (problem.code != MPK_E_NOMEM && !format)
+			return MPK_OK;
 		if (problem.code != MPK_E_NOMEM)
 			out->problem = mpk_arena_keep(arena, &problem, 1, sizeof problem);
 		return out->problem ? MPK_OK : mpk_fail_nomem(err);
@@ -208,6 +211,7 @@ const struct mpk_code_format mpk_format_fatbin = {
 	.word = "fatbin",
 	.name = "a fatbin",
 	.is = mpk_fatbin_is,
+	.is_file = true,
 	.verifies_broken = true,
 	.claims = { { "cuda", "fatbin" } },
 	.tolerated = { { "cuda", "cubin" } }, /* TVM labels fatbins so */

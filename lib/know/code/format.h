@@ -45,6 +45,7 @@ struct mpk_code_format {
 	bool (*is)(struct mpk_span bytes);
 
 	bool is_text;         /* recognised among texts only */
+	bool is_file;         /* a file of it is looked at as a library is (elf/image.h) */
 	bool is_source;       /* text that a driver's compiler reads, after preprocessing */
 	bool counts_params;   /* kernels have as many parameters as the module's table lists,
 			      * unless macros make some; without param_bytes */

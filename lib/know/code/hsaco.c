@@ -300,6 +300,7 @@ const struct mpk_code_format mpk_format_hsaco = {
 	.word = "hsaco",
 	.name = "an AMD GPU code object",
 	.is = mpk_amdgpu_is,
+	.is_file = true,
 	.has_code_bytes = true,
 	.claims = { { "hip", "hsaco" },
 		    { "hip", "hip" },

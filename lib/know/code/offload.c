@@ -403,6 +403,7 @@ const struct mpk_code_format mpk_format_offload = {
 	.word = "offload",
 	.name = "an offload bundle",
 	.is = is_container,
+	.is_file = true,
 	.verifies_broken = true,
 	.claims = { AMD_CLAIMS },
 	.tolerated = { AMD_CLAIMS }, /* the usual one of a kind is a code object by itself */

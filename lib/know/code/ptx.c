@@ -228,6 +228,7 @@ const struct mpk_code_format mpk_format_ptx = {
 	.word = "ptx",
 	.name = "PTX text",
 	.is = mpk_ptx_is,
+	.is_file = true,
 	.is_text = true,
 	.claims = { { "cuda", "ptx" } },
 	.read = read_ptx,

@@ -177,6 +177,7 @@ const struct mpk_code_format mpk_format_spirv = {
 	.word = "spirv",
 	.name = "SPIR-V",
 	.is = mpk_spirv_is,
+	.is_file = true,
 	.claims = { { "vulkan", "vulkan" }, { "vulkan", "spirv" } },
 	.read = read_spirv,
 	.content_bytes = sizeof(struct content),

@@ -151,9 +151,10 @@ static enum mpk_code read_file(enum mpk_file_format format, struct mpk_span byte
 			       struct mpk_image *out, struct mpk_error *err)
 {
 	static const struct mpk_image_reader *const readers[] = {
-		[MPK_FILE_BLOB] = &mpk_blob_images,    [MPK_FILE_ELF] = &mpk_elf_images,
-		[MPK_FILE_MACHO] = &mpk_object_images, [MPK_FILE_COFF] = &mpk_object_images,
-		[MPK_FILE_PE] = &mpk_object_images,    [MPK_FILE_C] = &mpk_object_images,
+		[MPK_FILE_BLOB] = &mpk_blob_images,     [MPK_FILE_ELF] = &mpk_elf_images,
+		[MPK_FILE_MACHO] = &mpk_object_images,  [MPK_FILE_COFF] = &mpk_object_images,
+		[MPK_FILE_PE] = &mpk_object_images,     [MPK_FILE_C] = &mpk_object_images,
+		[MPK_FILE_DEVICE] = &mpk_device_images,
 	};
 	struct mpk_image image = { 0 };
 
@@ -164,10 +165,16 @@ static enum mpk_code read_file(enum mpk_file_format format, struct mpk_span byte
 
 /* --- archives -------------------------------------------------------------------- */
 
+/* What bytes are. Machine code of GPUs is in ELF files, too, so it is asked for first. */
+static enum mpk_file_format format_of_bytes(struct mpk_span bytes)
+{
+	return mpk_file_is_device(bytes) ? MPK_FILE_DEVICE : mpk_file_format_of(bytes);
+}
+
 /* What a member is; MPK_FILE_BLOB: nothing that is linked. Sources are recognised by their names. */
 static enum mpk_file_format image_format_of(const struct mpk_member *m)
 {
-	enum mpk_file_format format = mpk_file_format_of(m->bytes);
+	enum mpk_file_format format = format_of_bytes(m->bytes);
 
 	if (format == MPK_FILE_BLOB && mpk_member_is_source(m->name) &&
 	    mpk_file_is_csource(m->bytes))
@@ -361,7 +368,7 @@ static enum mpk_code read_members(const struct mpk_member *members, size_t count
 static enum mpk_code read_one(const struct mpk_member *m, struct mpk_arena *arena,
 			      struct mpk_image *out, struct mpk_error *err)
 {
-	enum mpk_file_format format = m->name ? image_format_of(m) : mpk_file_format_of(m->bytes);
+	enum mpk_file_format format = m->name ? image_format_of(m) : format_of_bytes(m->bytes);
 	struct mpk_foreign ignored;
 
 	if (format != MPK_FILE_BLOB)

@@ -32,7 +32,8 @@ enum mpk_container {
 	MPK_CONTAINER_MACHO_OBJ,
 	MPK_CONTAINER_PE_SO, /* DLL or program */
 	MPK_CONTAINER_COFF_OBJ,
-	MPK_CONTAINER_C, /* C source */
+	MPK_CONTAINER_C,      /* C source */
+	MPK_CONTAINER_DEVICE, /* code for GPUs by itself: a cubin, PTX, a code object, a fatbin, ... */
 };
 
 /* What the file is that the blob and functions were read from, or that member of an archive. */
@@ -43,6 +44,7 @@ enum mpk_file_format {
 	MPK_FILE_COFF,
 	MPK_FILE_PE,
 	MPK_FILE_C,
+	MPK_FILE_DEVICE,
 };
 
 /* Device code outside of the blob (embedded.h). */
@@ -57,7 +59,7 @@ struct mpk_image_code {
 
 /* A container of device code in a section of its own (device_code.h). */
 struct mpk_image_device {
-	const char *section;   /* ".nv_fatbin" */
+	const char *section;   /* ".nv_fatbin"; MPK_DEVICE_FILE: the file is the container */
 	size_t index;          /* among those of the file: ".nv_fatbin:3" */
 	struct mpk_span bytes; /* of the container */
 	uint64_t off;          /* in the input file */
@@ -116,7 +118,7 @@ struct mpk_image {
 
 	const struct mpk_image_code *embedded; /* ELF only, in the order of the file */
 	size_t embedded_count;
-	const struct mpk_image_device *devices; /* ELF only, in the order of the file */
+	const struct mpk_image_device *devices; /* ELF and device code, in the order of the file */
 	size_t device_count;
 
 	const char *const *context_symbols; /* __TVM... pointers the loader must fill */
@@ -183,6 +185,13 @@ bool mpk_member_is_source(const char *name);
  * Clang offload binaries into .llvm.offloading, and clang-offload-bundler a section for each device.
  * A section has one container an object that was linked, one after the other. Here they are
  * separated by their headers; nothing is unpacked. */
+
+/* In the place of a section's name where a file, or a member of an archive, is code for GPUs by itself. */
+#define MPK_DEVICE_FILE "file"
+
+/* mpk_file_is_device - whether a file is code for GPUs by itself, from its bytes alone: of formats whose row in
+ * code/formats.def has is_file */
+bool mpk_file_is_device(struct mpk_span bytes);
 
 /* mpk_elf_is_device_section - whether a section of this name holds code for GPUs */
 bool mpk_elf_is_device_section(const char *name);

@@ -77,6 +77,10 @@ enum mpk_code mpk_library_check(const struct mpk_library_options *options, struc
 		return mpk_fail(
 			err, MPK_E_LOAD,
 			"a bare blob has no code to call; build a library of it with 'mpack build'");
+	case MPK_CONTAINER_DEVICE:
+		return mpk_fail(
+			err, MPK_E_LOAD,
+			"GPU code by itself has no host code to call; 'mpack init' writes a manifest of it, and 'mpack build' a library");
 	case MPK_CONTAINER_MACHO_SO:
 	case MPK_CONTAINER_PE_SO:
 		return mpk_fail(err, MPK_E_LOAD,

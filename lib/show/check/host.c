@@ -25,12 +25,18 @@ static bool same_machine(const struct mpk_check_state *s)
 	       image->big_endian == (t->elf_data == ELFDATA2MSB);
 }
 
+static const char *no_elf(const struct mpk_image *image)
+{
+	return image->format == MPK_FILE_BLOB     ? "a bare blob has no host code"
+	       : image->format == MPK_FILE_DEVICE ? "GPU code by itself has no host code"
+						  : "it is no ELF file";
+}
+
 /* Why nothing of the dynamic linker's concerns the file; NULL: it does. */
 static const char *not_linked(const struct mpk_check_state *s)
 {
 	if (!s->elf)
-		return s->view->image->format == MPK_FILE_BLOB ? "a bare blob has no host code"
-							       : "it is no ELF file";
+		return no_elf(s->view->image);
 	if (s->view->image->container != MPK_CONTAINER_ELF_SO)
 		return "it must be linked first";
 	return same_machine(s) ? NULL : "it is for another machine";
@@ -58,7 +64,7 @@ static enum mpk_code check_machine(struct mpk_check_state *s, const char **skipp
 			image->format == MPK_FILE_MACHO ? "Mach-O" : "Windows");
 	else if (!s->elf)
 		*skipped = image->container == MPK_CONTAINER_C ? "it is not compiled yet"
-							       : "a bare blob has no host code";
+							       : no_elf(image);
 	else if (!same_machine(s))
 		mpk_check_say(s, MPK_ERROR, NULL,
 			      "it is for %s (%u-bit%s), not for %s: compile it for that target",

@@ -157,10 +157,11 @@ static enum mpk_code internal(struct mpk_disasm_job *j, struct host *h)
 	return MPK_OK;
 }
 
-/* A bare blob has no host code, and C is not compiled yet. */
+/* A bare blob has no host code, nor has code for GPUs by itself, and C is not compiled yet. */
 static bool has_machine_code(const struct mpk_image *image)
 {
-	return image->format != MPK_FILE_BLOB && image->format != MPK_FILE_C;
+	return image->format != MPK_FILE_BLOB && image->format != MPK_FILE_C &&
+	       image->format != MPK_FILE_DEVICE;
 }
 
 static enum mpk_code host_code(struct mpk_disasm_job *j, const char *path)

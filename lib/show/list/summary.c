@@ -35,9 +35,13 @@ static const char *kind_of_file(const struct mpk_image *image)
 	case MPK_CONTAINER_TAR:
 		if (image->format == MPK_FILE_C)
 			return image->is_packed ? "tar.gz of C sources" : "tar of C sources";
+		if (image->format == MPK_FILE_DEVICE)
+			return image->is_packed ? "tar.gz of GPU code" : "tar of GPU code";
 		return image->is_packed ? "tar.gz of objects" : "tar of objects";
 	case MPK_CONTAINER_BLOB:
 		return "bare module blob";
+	case MPK_CONTAINER_DEVICE:
+		return "GPU code";
 	}
 	return "file";
 }
@@ -170,6 +174,15 @@ static bool is_of_tvm(const struct mpk_image *image)
 	return image->has_blob || image->function_count || image->embedded_count;
 }
 
+/* What the file is for, then kernels with what they need, in the place of a tree. */
+static void put_device_code(const struct mpk_view *view, struct mpk_style style,
+			    struct mpk_strbuf *out)
+{
+	mpk_answer_device_code.line(view, style, out);
+	mpk_strbuf_putc(out, '\n');
+	mpk_answer_device_code.text(view, style, out);
+}
+
 /* From the whole to its parts. The tree comes last, as it may be long. */
 static void summary_text(const void *what, struct mpk_style style, struct mpk_strbuf *out)
 {
@@ -177,6 +190,10 @@ static void summary_text(const void *what, struct mpk_style style, struct mpk_st
 	const struct mpk_image *image = view->image;
 
 	summary_put_head(view, style, out);
+	if (image->format == MPK_FILE_DEVICE) {
+		put_device_code(view, style, out);
+		return;
+	}
 	if (is_of_tvm(image)) {
 		put_format(image, out);
 		put_loaders(view, out);
@@ -257,6 +274,8 @@ static void summary_json(const void *what, struct mpk_json *j, struct mpk_json_a
 	mpk_answer_embedded.json(view, j, at);
 	/* devices alone: the containers may be gigabytes, and --functions is what reads them */
 	mpk_device_rows_json(view, j, at);
+	if (image->format == MPK_FILE_DEVICE)
+		mpk_answer_device_code.json(view, j, at);
 	if (view->tree && view->tree->warning.code != MPK_OK)
 		mpk_json_error(j, at, "warning", &view->tree->warning);
 }
@@ -298,7 +317,8 @@ static void put_gpu(const struct mpk_view *view, const char *before, struct mpk_
 	mpk_strbuf_printf(out, "%sGPU code", before);
 	for (size_t i = 0; i < rows.count && i < MPK_NAMES_SHOWN; i++) {
 		mpk_strbuf_puts(out, i ? ", " : " for ");
-		mpk_escape(out, mpk_span_str(rows.items[i].target));
+		mpk_escape(out, mpk_span_str(*rows.items[i].target ? rows.items[i].target
+								   : rows.items[i].what));
 	}
 	mpk_put_more(out, rows.count);
 }
@@ -311,7 +331,9 @@ static void brief_line(const void *what, struct mpk_style style, struct mpk_strb
 	size_t start;
 
 	(void)style;
-	mpk_strbuf_printf(out, "%s: ", image->machine_name ? image->machine_name : "any machine");
+	if (image->format != MPK_FILE_DEVICE)
+		mpk_strbuf_printf(
+			out, "%s: ", image->machine_name ? image->machine_name : "any machine");
 	/* what comes after this has a comma before it, unless it is the first */
 	start = out->len;
 	if (view->count) {

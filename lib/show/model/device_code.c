@@ -197,7 +197,7 @@ bool mpk_device_is_path(struct mpk_span text)
 		return false;
 	memcpy(section, text.data, len);
 	section[len] = '\0';
-	return mpk_elf_is_device_section(section);
+	return mpk_elf_is_device_section(section) || strcmp(section, MPK_DEVICE_FILE) == 0;
 }
 
 const char *mpk_device_target(const struct mpk_code_info *image)

@@ -162,7 +162,7 @@ const struct mpk_answer mpk_answer_embedded = { .text = embedded_functions,
 static void put_device_row(const struct mpk_device_row *r, struct mpk_strbuf *out)
 {
 	mpk_escape(out, mpk_span_str(r->target));
-	mpk_strbuf_printf(out, " %s: ", r->what);
+	mpk_strbuf_printf(out, "%s%s: ", *r->target ? " " : "", r->what);
 	mpk_put_count(out, r->images, "image");
 	if (r->bytes)
 		mpk_strbuf_printf(out, ", %s", MPK_SIZE(r->bytes));

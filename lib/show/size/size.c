@@ -121,7 +121,7 @@ static enum mpk_code size_read_sections(struct sizer *s, uint64_t *other)
 
 	if (image->format == MPK_FILE_ELF)
 		MPK_TRY(read_elf_sections(s, &sum));
-	else if (image->format != MPK_FILE_BLOB)
+	else if (image->format != MPK_FILE_BLOB && image->format != MPK_FILE_DEVICE)
 		MPK_TRY(mpk_file_read_object(image->format, image->bytes, s->arena, &object,
 					     s->err));
 	for (size_t i = 0; i < object.section_count; i++)
@@ -451,12 +451,12 @@ static enum mpk_code read_rows(const struct sizer *s, struct mpk_size *out)
 	items = mpk_arena_array(s->arena, rows.count, sizeof *items);
 	MPK_TRY_ALLOC(items, s->err);
 	for (size_t i = 0; i < rows.count; i++) {
-		const char *name = mpk_arena_printf(s->arena, "%s %s", rows.items[i].target,
-						    rows.items[i].what);
+		const struct mpk_device_row *r = &rows.items[i];
+		const char *name = mpk_arena_printf(s->arena, "%s%s%s", r->target,
+						    *r->target ? " " : "", r->what);
 
 		MPK_TRY_ALLOC(name, s->err);
-		items[i] = (struct mpk_size_item){ .name = mpk_span_str(name),
-						   .bytes = rows.items[i].bytes };
+		items[i] = (struct mpk_size_item){ .name = mpk_span_str(name), .bytes = r->bytes };
 	}
 	out->gpu = (struct mpk_size_list){ items, rows.count };
 	return MPK_OK;

@@ -1,4 +1,4 @@
-# files that hold no module are named for what they are, with what to do: kernels, arrays, models
+# files that hold no module are named for what they are, with what to do: sources, arrays, models
 look() { minspect "$@" 2>&1 || echo "status $?"; }
 printf '{"a": 1}' >a.json
 printf '{"nodes": [], "arg_nodes": []}' >graph.json
@@ -17,9 +17,7 @@ with zipfile.ZipFile("m.pt", "w") as z:
     z.writestr("m/data.pkl", "x")
 with zipfile.ZipFile("x.zip", "w") as z:
     z.writestr("a", "x")'
-for f in data/device/two.sm_90.cubin data/device/two.ptx data/device/compute.spv \
-	data/device/tiny.speed.fatbin data/npy/int8.npy data/npy/one.npz data/launch/opencl.toml \
-	data/formats/09_params.bin data/launch/kernels.cu *.*; do
+for f in data/npy/int8.npy data/npy/one.npz data/launch/opencl.toml data/formats/09_params.bin data/launch/kernels.cu *.*; do
 	look "$f"
 done
 look --verify m.gguf

@@ -37,8 +37,9 @@ struct mpk_image_reader {
 			      struct mpk_image *image, struct mpk_error *err);
 };
 
-/* ELF; Mach-O, COFF, PE and C; and bytes of no other format, as a bare blob. */
-extern const struct mpk_image_reader mpk_elf_images, mpk_object_images, mpk_blob_images;
+/* ELF; Mach-O, COFF, PE and C; code for GPUs; and bytes of no other format, as a bare blob. */
+extern const struct mpk_image_reader mpk_elf_images, mpk_object_images, mpk_device_images,
+	mpk_blob_images;
 
 /* An ELF file changed in place: what extending a stub and replacing a blob share
  *

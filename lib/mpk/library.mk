@@ -19,7 +19,8 @@ RUN_LIBS  := $(RUN_SO) $(O)/librun/libmpk-run.so $(O)/librun/libmpkrun.a $(O)/li
 # a callee sets for unset; the programs are compiled with the warning.
 # Caches, recurrent states and samplers are left out, as few models have them: RUN_STATE=1 in a build folder of its own takes them in, 50 KiB.
 RUN_STATE ?= 0
-RUN_CFLAGS  = -DMPK_RUN_STATE=$(RUN_STATE) $(filter-out -ftrivial-auto-var-init=zero,$(ALL_CFLAGS)) -ffunction-sections -fdata-sections \
+RUN_CFLAGS  = -DMPK_RUN_STATE=$(RUN_STATE) $(RUN_COMMON)
+RUN_COMMON  = $(filter-out -ftrivial-auto-var-init=zero,$(ALL_CFLAGS)) -ffunction-sections -fdata-sections \
 	-fno-asynchronous-unwind-tables -fno-unwind-tables -Wno-maybe-uninitialized -Os
 # Tables hold addresses, each of which takes 24 bytes to be relocated at load, and about one in the form that glibc reads
 # from 2.36 on. Empty: the old form, for older systems and other C libraries.
@@ -52,6 +53,18 @@ $(RUN_SO): $(O)/librun/run.a lib/mpk/exports.map lib/mpk/run.h
 	$(Q)$(CC) $(ALL_CFLAGS) -shared -Wl,-soname,$(@F) -Wl,--version-script=lib/mpk/exports.map $(RUN_LDFLAGS) \
 		$(if $(filter asan fuzz cov,$(VARIANT)),,-Wl,--no-undefined) -Wl,--as-needed -Wl,-Map=$@.map \
 		$(RUN_NAMES:%=-Wl,-u,%) -o $@ $< $(RUN_NEEDS)
+
+# The same with them, for tests: all but their list is the same. Programs that are linked with the other one run with it.
+RUN_WITH_STATE := $(O)/librun/state/libmpk-run.so.$(RUN_SOVERSION)
+RUN_LIST := lib/run/executor/relax/builtin
+$(O)/run-state/$(RUN_LIST).o: $(RUN_LIST).c $(O)/flags lib/mpk/library.mk
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) -DMPK_RUN_STATE=1 $(RUN_COMMON) -MMD -MP -c $< -o $@
+
+$(RUN_WITH_STATE): $(O)/run-state/$(RUN_LIST).o $(O)/librun/run.a lib/mpk/exports.map lib/mpk/run.h
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) -shared -Wl,-soname,$(@F) -Wl,--version-script=lib/mpk/exports.map $(RUN_LDFLAGS) \
+		-Wl,--as-needed $(RUN_NAMES:%=-Wl,-u,%) -o $@ $(O)/run-state/$(RUN_LIST).o $(O)/librun/run.a $(RUN_NEEDS)
 
 $(O)/librun/libmpk-run.so: $(RUN_SO)
 	$(Q)ln -sf $(<F) $@
@@ -121,5 +134,5 @@ uninstall-run:
 	rm -rf '$(DESTDIR)$(RUN_CMAKE)'
 	rmdir '$(DESTDIR)$(INCLUDEDIR)/mpk' 2>/dev/null || :
 
--include $(RUN_OBJ:.o=.d) $(RUN_STATIC_OBJ:.o=.d)
+-include $(RUN_OBJ:.o=.d) $(RUN_STATIC_OBJ:.o=.d) $(O)/run-state/$(RUN_LIST).d
 .PHONY: run-for install-run uninstall-run

@@ -401,7 +401,7 @@ typedef struct mpkr_value mpkr_value;
 /* An input: one of the two, or "none" if both are NULL. */
 struct mpkr_arg {
 	const struct mpkr_tensor *tensor; /* as mpkr_call takes it */
-	const mpkr_value *value;          /* borrowed; what the function keeps of it, it holds */
+	mpkr_value *value;                /* borrowed; what the function keeps of it, it holds */
 };
 
 /* mpkr_call_value - as mpkr_call, also with values, and with the result as one value

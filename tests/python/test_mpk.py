@@ -175,3 +175,27 @@ def test_kernels_by_themselves():
         model.kernel("saxpy_kernel", grid=(1, 2))
     with pytest.raises(KeyError, match="did you mean"):
         model.kernel("saxpy_kernal")
+
+
+def test_values_cross_calls():
+    """A cache, as far as the library of this build has caches; and tuples, whatever the build."""
+    model = mpk.open(RELAX / "twoout_dyn.so")
+    x = load("twoout_dyn.in0")
+    pair = model.tuple([x, 2, "text", mpk.shape(1, 2), None, model.tuple([])])
+    assert isinstance(pair, mpk.Value) and pair.type == "array"
+    with pytest.raises(ValueError, match="takes float32"):
+        model.forward(pair)
+    with pytest.raises(ValueError, match="another model"):
+        mpk.open(RELAX / "gelu.so").forward(pair)
+    try:
+        create = model["vm.builtin.attention_kv_cache_create"]
+    except KeyError:
+        pytest.skip("this library was built without caches")
+    rows = np.arange(8, dtype=np.float32).reshape(4, 2)
+    cache = create(rows[:1], mpk.shape(4, 2), 0)
+    assert isinstance(cache, mpk.Value) and "Cache" in cache.type
+    for row in rows:
+        cache = model["vm.builtin.attention_kv_cache_append"](cache, row[None])
+    view = model["vm.builtin.attention_kv_cache_view"]
+    model.close()
+    np.testing.assert_array_equal(view(cache, mpk.shape(4, 2)), rows)

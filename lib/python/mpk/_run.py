@@ -9,6 +9,7 @@ from __future__ import annotations
 import builtins
 import ctypes as c
 import os
+import re
 import sys
 import threading
 from typing import Any, Callable, Iterator, Sequence
@@ -58,6 +59,10 @@ class _Type(c.Structure):
                 ("lanes", c.c_uint16), ("ndim", c.c_int32), ("shape", c.c_int64 * _RANK_MAX)]
 
 
+class _Arg(c.Structure):
+    _fields_ = [("tensor", c.POINTER(_Tensor)), ("value", c.c_void_p)]
+
+
 _DELETER = c.CFUNCTYPE(None, c.c_void_p)
 _HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -66,7 +71,8 @@ def _load() -> c.CDLL:
     lib = c.CDLL(os.path.join(_HERE, "libmpk-run.so.0"))
     lib.mpkr_version.restype = c.c_uint32
     lib.mpkr_function_count.restype = c.c_size_t
-    lib.mpkr_function_name.restype = lib.mpkr_function_signature.restype = c.c_char_p
+    lib.mpkr_value_count.restype = c.c_size_t
+    lib.mpkr_function_name.restype = lib.mpkr_function_signature.restype = lib.mpkr_value_type.restype = c.c_char_p
     for name, types in {
             "open": [c.c_char_p, c.POINTER(_Options), c.POINTER(c.c_void_p), c.POINTER(_Error)],
             "close": [c.c_void_p], "drop": [c.c_void_p],
@@ -79,7 +85,14 @@ def _load() -> c.CDLL:
             "input": [c.c_void_p, c.c_size_t, c.POINTER(_Type)],
             "output": [c.c_void_p, c.c_size_t, c.POINTER(_Type)],
             "call": [c.c_void_p, c.POINTER(c.POINTER(_Tensor)), c.c_size_t, c.POINTER(c.c_void_p), c.c_size_t,
-                     c.POINTER(c.c_size_t), c.POINTER(_Error)]}.items():
+                     c.POINTER(c.c_size_t), c.POINTER(_Error)],
+            "call_value": [c.c_void_p, c.POINTER(_Arg), c.c_size_t, c.POINTER(c.c_void_p), c.POINTER(_Error)],
+            "value_make": [c.c_void_p, c.c_int, c.POINTER(_Tensor), c.POINTER(c.c_void_p), c.POINTER(_Error)],
+            "value_tuple": [c.c_void_p, c.POINTER(_Arg), c.c_size_t, c.POINTER(c.c_void_p), c.POINTER(_Error)],
+            "value_item": [c.c_void_p, c.c_size_t, c.POINTER(c.c_void_p), c.POINTER(_Error)],
+            "value_tensor": [c.c_void_p, c.c_int32, c.POINTER(c.c_void_p), c.POINTER(_Error)],
+            "value_kind": [c.c_void_p], "value_type": [c.c_void_p], "value_count": [c.c_void_p],
+            "value_drop": [c.c_void_p]}.items():
         getattr(lib, "mpkr_" + name).argtypes = types
     return lib
 
@@ -191,6 +204,56 @@ def _dtype_name(code: int, bits: int, lanes: int) -> str:
     return name if lanes == 1 else f"{name}x{lanes}"
 
 
+# --- values ---------------------------------------------------------------------------------------
+
+_NONE, _TUPLE, _OBJECT = 6, 7, 8  # enum mpkr_kind
+
+
+class Value:
+    """What has no form of its own in Python: a cache, a state, a tuple that stays where it is.
+
+    ``type`` names it ("relax.vm.PagedAttentionKVCache"). It is passed to functions of the model that gave it, which may
+    change it, and is given back with its last name.
+    """
+
+    def __init__(self, handle: c.c_void_p) -> None:
+        self._handle = handle
+        self.type: str = (_lib.mpkr_value_type(handle) or b"").decode()
+
+    def __del__(self) -> None:
+        if handle := self.__dict__.pop("_handle", None):
+            _lib.mpkr_value_drop(handle)
+
+    def __repr__(self) -> str:
+        return f"<mpk.Value {self.type}>"
+
+
+class Shape(tuple[int, ...]):
+    """Extents, where a function takes a shape and its file does not say so, as builtins of TVM's machine do."""
+
+
+def shape(*extents: int) -> Shape:
+    """A shape as an argument: ``model["vm.builtin.kv_state_begin_forward"](cache, mpk.shape(0), mpk.shape(64))``."""
+    return Shape(extents)
+
+
+def _value_leaves(handle: c.c_void_p, on_host: bool) -> Iterator[Tensor | Value]:
+    """What is in a value, tuples one after the other; takes it over."""
+    value, kind = Value(handle), _lib.mpkr_value_kind(handle)
+    error, out = _Error(), c.c_void_p()
+    if kind == _TUPLE:
+        for i in range(_lib.mpkr_value_count(handle)):
+            item = c.c_void_p()
+            _check(_lib.mpkr_value_item(handle, i, c.byref(item), c.byref(error)), error)
+            yield from _value_leaves(item, on_host)
+    elif kind == _OBJECT:
+        yield value
+    elif kind != _NONE:
+        _check(_lib.mpkr_value_tensor(handle, int(on_host), c.byref(out), c.byref(error)), error)
+        if out.value:
+            yield Tensor(out.value)
+
+
 # --- arguments ------------------------------------------------------------------------------------
 
 def _make(data: int, code: int, bits: int, shape: Sequence[int], strides: Sequence[int] | None, keep: Any) -> tuple[_Tensor, Any]:
@@ -239,6 +302,9 @@ def _argument(value: Any) -> tuple[_Tensor, Any] | None:
         text = value.encode()
         memory = c.create_string_buffer(text, len(text) + 1)
         return _make(c.addressof(memory), 1, 8, (len(text),), None, memory)
+    if isinstance(value, Shape):
+        memory = (c.c_int64 * len(value))(*value)
+        return _make(c.addressof(memory), 0, 64, (len(value),), None, memory)
     if (interface := getattr(value, "__array_interface__", None)) is not None:
         return _of_interface(value, interface)
     if hasattr(value, "__dlpack__"):
@@ -246,10 +312,28 @@ def _argument(value: Any) -> tuple[_Tensor, Any] | None:
     raise TypeError(f"{type(value).__name__} is nothing that a model takes: pass an array, a number or a text")
 
 
+def _arguments(values: Sequence[Any], make: Callable[[int, _Tensor], Value]) -> tuple[Any, list[Any]]:
+    """What mpkr_call_value takes, and what keeps it. Numbers, texts and shapes become values, which are what they are
+    also where the file does not say what it takes."""
+    made, keep = (_Arg * len(values))(), []
+    for i, value in enumerate(values):
+        taken = None
+        if not isinstance(value, Value) and (taken := _argument(value)) is not None:
+            kind = 3 if isinstance(value, Shape) else 4 if isinstance(value, str) else 2 if isinstance(value, (int, float)) else 1
+            if kind > 1:
+                value, taken = make(kind, taken[0]), None
+            else:
+                made[i].tensor = c.pointer(taken[0])
+        if isinstance(value, Value):
+            made[i].value = value._handle
+        keep.append((value, taken))
+    return made, keep
+
+
 def _leaves(values: Sequence[Any]) -> Iterator[Any]:
     """What is in tuples and lists, one after the other."""
     for value in values:
-        if isinstance(value, (tuple, list)):
+        if isinstance(value, (tuple, list)) and not isinstance(value, Shape):
             yield from _leaves(value)
         else:
             yield value
@@ -291,16 +375,33 @@ class Type:
         return f"<mpk.Type {self.name or '-'}: {self.kind} {self.dtype} {self.shape}>"
 
 
+class _Open:
+    """A model that is open, until the last of its handle and its functions goes."""
+
+    def __init__(self, handle: c.c_void_p) -> None:
+        self.handle = handle
+
+    def __del__(self) -> None:
+        _lib.mpkr_close(self.handle)
+
+    def make(self, kind: int, tensor: _Tensor) -> Value:
+        made, error = c.c_void_p(), _Error()
+        _check(_lib.mpkr_value_make(self.handle, kind, c.byref(tensor), c.byref(made), c.byref(error)), error)
+        return Value(made)
+
+
 class Function:
-    """A function of a model; call it with arrays, numbers, texts, and tuples of these.
+    """A function of a model; call it with arrays, numbers, texts, shapes, values, and tuples of these.
 
     Results are NumPy arrays or PyTorch tensors where the first array among the arguments is one, else
-    :class:`Tensor`; several come as a tuple. Raises TypeError and ValueError for arguments that the function does not take,
+    :class:`Tensor`; a cache, a state and other objects are a :class:`Value`; several come as a tuple. Raises TypeError and ValueError for arguments that the function does not take,
     what the model raises, and :class:`Error`. Calls of functions of one model wait for each other: see :meth:`session`.
     """
 
-    def __init__(self, handle: c.c_void_p, name: str, signature: str) -> None:
+    def __init__(self, handle: c.c_void_p, name: str, signature: str, model: _Open) -> None:
         self._handle = handle
+        self._model = model
+        self._tensors: list[str] | None = None
         self.name = name
         self.signature = signature
         self.__doc__ = signature
@@ -333,45 +434,61 @@ class Function:
         """The same function in a session of its own: code and weights are shared, calls run side by side."""
         made, error = c.c_void_p(), _Error()
         _check(_lib.mpkr_session(self._handle, c.byref(made), c.byref(error)), error)
-        return Function(made, self.name, self.signature)
+        return Function(made, self.name, self.signature, self._model)
 
-    def __call__(self, *args: Any) -> Any:
-        values = list(_leaves(args))
+    def _call_plain(self, values: list[Any]) -> list[Tensor]:
         taken = [_argument(v) for v in values]
         pointers = (c.POINTER(_Tensor) * len(taken))()
         for i, t in enumerate(taken):
             if t:
                 pointers[i] = c.pointer(t[0])
-        room, count, error = 16, c.c_size_t(), _Error()
+        room, count, error = len(self._tensors or ()), c.c_size_t(), _Error()
         results = (c.c_void_p * room)()
         code = _lib.mpkr_call(self._handle, pointers, len(taken), results, room, c.byref(count), c.byref(error))
-        if code == 1 and count.value > room:  # rare, and the function is called once more
-            room = count.value
-            results = (c.c_void_p * room)()
-            code = _lib.mpkr_call(self._handle, pointers, len(taken), results, room, c.byref(count), c.byref(error))
-        if code == 1 and (expected := self.inputs) and len(expected) != len(taken):
+        self._check_call(code, error)
+        return [Tensor(address) for address in results[:count.value] if address]
+
+    def _call_value(self, values: list[Any]) -> list[Tensor | Value]:
+        given, keep = _arguments(values, self._model.make)
+        out, error = c.c_void_p(), _Error()
+        code = _lib.mpkr_call_value(self._handle, given, len(values), c.byref(out), c.byref(error))
+        self._check_call(code, error)
+        first = next((a.tensor.contents.device_type for a in given if a.tensor), 1)
+        del keep
+        return list(_value_leaves(out, first != 2))
+
+    @staticmethod
+    def _check_call(code: int, error: _Error) -> None:
+        if code == 1 and re.search(rb"^\d+ inputs? for \d|takes \d+ inputs, not ", error.text):
             raise TypeError(error.text.decode("utf-8", "replace"))
         _check(code, error)
+
+    def __call__(self, *args: Any) -> Any:
+        values = list(_leaves(args))
+        if self._tensors is None:  # asked once: what it gives is tensors, as far as the file says, or anything
+            kinds = [t.kind for t in self.outputs]
+            self._tensors = kinds if kinds and all(k == "tensor" for k in kinds) else []
+        made: Sequence[Tensor | Value]
+        if self._tensors and not any(isinstance(v, (Value, Shape)) for v in values):
+            made = self._call_plain(values)
+        else:
+            made = self._call_value(values)
         give = _like(values)
-        made = tuple(give(Tensor(address)) for address in results[:count.value] if address)
-        return made[0] if len(made) == 1 else made or None
+        given = tuple(give(m) if isinstance(m, Tensor) else m for m in made)
+        return given[0] if len(given) == 1 else given or None
 
 
 class Model:
     """A library that is open. Its functions are attributes and items: ``model.forward(x)``, ``model["forward"]``."""
 
     def __init__(self, path: str | os.PathLike[str], device: tuple[int, int] = (0, 0), threads: int = 0) -> None:
-        self._handle = c.c_void_p()
         self._functions: dict[str, Function] = {}
         self._lock = threading.Lock()
         options, error = _Options(c.sizeof(_Options), device[0], device[1], threads, 0), _Error()
         handle = c.c_void_p()
         _check(_lib.mpkr_open(os.fsencode(path), c.byref(options), c.byref(handle), c.byref(error)), error)
-        self._handle = handle
+        self._model = _Open(handle)
         self.path = os.fspath(path)
-
-    def __del__(self) -> None:
-        self.close()
 
     def __enter__(self) -> Model:
         return self
@@ -384,15 +501,17 @@ class Model:
 
     def close(self) -> None:
         """Give the model back. Functions and results that are left stay good."""
-        self.__dict__.get("_functions", {}).clear()
-        if handle := self.__dict__.pop("_handle", None):
-            _lib.mpkr_close(handle)
+        self._functions.clear()
+        self.__dict__.pop("_model", None)
+
+    def _opened(self) -> _Open:
+        model: _Open | None = self.__dict__.get("_model")
+        if model is None:
+            raise ValueError("the model is closed")
+        return model
 
     def _open(self) -> c.c_void_p:
-        handle: c.c_void_p | None = self.__dict__.get("_handle")
-        if not handle:
-            raise ValueError("the model is closed")
-        return handle
+        return self._opened().handle
 
     @property
     def functions(self) -> list[str]:
@@ -405,6 +524,16 @@ class Model:
         error = _Error()
         _check(_lib.mpkr_bind_params(self._open(), os.fsencode(path), c.byref(error)), error)
 
+    def tuple(self, items: Sequence[Any]) -> Value:
+        """Arrays, numbers, texts, shapes and values as one argument; arrays are copied once. It is what a function takes that
+        has all weights in one tuple: ``decode(hidden, cache, model.tuple(weights))``."""
+        model = self._opened()
+        given, keep = _arguments(items, model.make)
+        made, error = c.c_void_p(), _Error()
+        _check(_lib.mpkr_value_tuple(model.handle, given, len(items), c.byref(made), c.byref(error)), error)
+        del keep
+        return Value(made)
+
     def __getitem__(self, name: str) -> Function:
         handle = self._open()
         with self._lock:
@@ -416,7 +545,7 @@ class Model:
             signature = f"{name}(...)"
             if name in names:
                 signature = (_lib.mpkr_function_signature(handle, names.index(name)) or signature.encode()).decode()
-            return self._functions.setdefault(name, Function(found, name, signature))
+            return self._functions.setdefault(name, Function(found, name, signature, self._opened()))
 
     def kernel(self, name: str, *, grid: int | Sequence[int] = 1, block: int | Sequence[int] = 1, shared: int = 0) -> Function:
         """Device code of the file by itself, without the host code that launches it.
@@ -430,7 +559,7 @@ class Model:
         found, error = c.c_void_p(), _Error()
         launch = _Launch(c.sizeof(_Launch), _extents(grid), _extents(block), shared)
         _check(_lib.mpkr_find_kernel(self._open(), name.encode(), c.byref(launch), c.byref(found), c.byref(error)), error)
-        return Function(found, name, f"{name}(...)")
+        return Function(found, name, f"{name}(...)", self._opened())
 
     def __getattr__(self, name: str) -> Function:
         if name.startswith("_"):

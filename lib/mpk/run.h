@@ -202,6 +202,14 @@ struct mpkr_options {
 	unsigned
 		threads; /* of parallel loops on the CPU; 0: one for each core that the process may use */
 	uint32_t flags; /* 0 */
+	/* Two files of others, which the library does not look for itself, as it reads no environment. Both
+	 * texts are borrowed until nothing of the model is left. */
+	const char
+		*tvm_ffi; /* libtvm_ffi.so, for code that was linked against it; NULL: as the linker
+				* finds it */
+	const char *
+		cuda_home; /* a folder of NVIDIA's toolkit, for models that have CUDA sources; NULL: as
+				* the linker finds NVRTC */
 };
 
 /* mpkr_open - open the shared library of a model; its constructors run
@@ -229,7 +237,8 @@ MPKR_API void mpkr_close(mpkr_model *model);
 /* mpkr_bind_params - give a model the weights that its file has not: those of a .params file of TVM, or
  * of an .npz file of NumPy whose members are stored or deflated
  * Inputs that are named in the file are then no inputs of calls any more, and weights that the file of the
- * model has are replaced. Each weight is read once, when a function that needs it is found. Of a
+ * model has are replaced. "fc1.weight" is also the input "fc1_weight", and "p_fc1_weight", as PyTorch's
+ * exporter calls it; of a buffer "b_...", of a constant "c_...". Each weight is read once, when a function that needs it is found. Of a
  * name in several files the one that was bound last counts; names that a function does not have are
  * left aside.
  * @path    read now and mapped: not to be changed while the model is open

@@ -7,6 +7,7 @@
 
 #include "executor/executor.h"
 #include "kinds.h"
+#include "library/internal/library.h"
 #include "module_made.h"
 #include "npy/npy.h"
 #include "program/model.h"
@@ -49,9 +50,9 @@ static const struct fixture fixtures[] = {
 
 struct model {
 	const struct fixture *fixture;
-	struct module_file file;
-	struct mpk_tree tree;
-	struct mpk_host_code code;
+	struct mpk_host_code code; /* opened many times */
+	void (*release)(void *owner);
+	struct mpk_runtime_options options;
 	struct mpk_value inputs[VALUES_MAX], outputs[VALUES_MAX];
 	size_t input_count, output_count;
 };
@@ -81,17 +82,16 @@ static size_t read_tensors(const struct fixture *f, const char *const *names, st
 
 static void model_open(struct model *m, const struct fixture *f)
 {
+	struct mpk_library_file *file;
 	struct mpk_error err = { 0 };
+	char path[4100];
 
 	*m = (struct model){ .fixture = f };
-	ck_assert(find_modules());
-	(void)snprintf(modules, sizeof modules, "tests/data/%s", f->folder);
-	module_file_open(&m->file, f->file);
-	ck_assert_ok(mpk_blob_read(m->file.image.blob, m->file.image.gen, &m->file.arena, &m->tree,
-				   &err),
-		     err);
-	m->file.options.tree = &m->tree;
-	ck_assert_ok(mpk_library_code(&m->file.options, &m->file.arena, &m->code, &err), err);
+	(void)snprintf(path, sizeof path, "tests/data/%s/%s.so", f->folder, f->file);
+	ck_assert_ok(mpk_library_file_open(path, (struct mpk_span){ 0 }, &file, &err), err);
+	m->code = *mpk_library_file_code(file);
+	m->release = m->code.release;
+	m->code.release = NULL;
 	m->input_count = read_tensors(f, f->inputs, m->inputs);
 	m->output_count = read_tensors(f, f->outputs, m->outputs);
 }
@@ -102,7 +102,7 @@ static void model_close(struct model *m)
 		mpk_value_drop(&m->inputs[i]);
 		mpk_value_drop(&m->outputs[i]);
 	}
-	module_file_close(&m->file);
+	m->release(m->code.owner);
 }
 
 /* Whether a result is what is expected. Check's assertions are for the main thread. */
@@ -151,7 +151,7 @@ static bool cycle(const struct model *m, struct mpk_error *err)
 	struct mpk_runtime *runtime = NULL;
 	bool right;
 
-	if (mpk_runtime_create(&m->file.options.runtime, &runtime, err) != MPK_OK)
+	if (mpk_runtime_create(&m->options, &runtime, err) != MPK_OK)
 		return false;
 	right = mpk_executors_add(runtime, err) == MPK_OK &&
 		mpk_library_open(runtime, &m->code, &library, err) == MPK_OK &&

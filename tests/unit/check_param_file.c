@@ -2,9 +2,9 @@
 /* Files of named tensors, and which of them a call needs */
 #include "assert_error.h"
 #include "harness.h"
+#include "library/internal/library.h"
 #include "npy/npy.h"
 #include "params/params.h"
-#include "session/internal/session.h"
 #include "value/param_file.h"
 #include "value/parse.h"
 #include "workdir.h"
@@ -303,43 +303,39 @@ static const struct mpk_signature model = {
 static struct mpk_arena choices;
 
 static enum mpk_code choose(const struct mpk_span *names, size_t count,
-			    const struct mpk_param_choice **out, size_t *chosen)
+			    const struct mpk_run_choice **out, size_t *chosen)
 {
-	struct mpk_value values[4] = { 0 };
-	struct mpk_call call = {
-		.function = "f", .args = values, .names = names, .arg_count = count, .params = file
-	};
+	const struct mpk_run_given given = { .params = file, .names = names, .count = count };
 
-	return mpk_params_choose(&call, &model, &choices, out, chosen, &err);
+	return mpk_run_choose(&given, &model, &choices, out, chosen, &err);
 }
 
 START_TEST(a_file_gives_what_the_call_does_not)
 {
 	const struct mpk_span none[3] = { { 0 } }, first[3] = { NAME("p0") };
-	const struct mpk_param_choice *chosen;
+	const struct mpk_run_choice *chosen;
 	size_t count, index;
 
 	open_fixture("legacy/mlp_llvm.params");
 	/* p0 for an input, p1 in place of the library's own; x and y by position */
 	ck_assert_ok(choose(NULL, 2, &chosen, &count), err);
 	ck_assert_uint_eq(count, 2);
-	ck_assert(mpk_span_is(chosen[0].name, "p0"));
+	ck_assert(mpk_span_is(chosen[0].input->name, "p0"));
 	ck_assert(mpk_param_file_find(file, mpk_span_str("p0"), &index));
 	ck_assert_uint_eq(chosen[0].indices[0], index);
-	ck_assert(mpk_span_is(chosen[1].name, "p1"));
+	ck_assert(mpk_span_is(chosen[1].input->name, "p1"));
 	ck_assert_ok(choose(none, 2, &chosen, &count), err);
 	/* the call's own value comes first */
 	ck_assert_ok(choose(first, 3, &chosen, &count), err);
 	ck_assert_uint_eq(count, 1);
-	ck_assert(mpk_span_is(chosen[0].name, "p1"));
+	ck_assert(mpk_span_is(chosen[0].input->name, "p1"));
 	mpk_param_file_drop(file);
 }
 END_TEST
 
 START_TEST(all_that_lacks_is_named)
 {
-	const struct mpk_param_choice *chosen;
-	struct mpk_call call = { .function = "f" };
+	const struct mpk_run_choice *chosen;
 	size_t count;
 
 	open_fixture("legacy/mlp_llvm.params");
@@ -349,9 +345,6 @@ START_TEST(all_that_lacks_is_named)
 	ck_assert_text(err, "nor the call gives: y");
 	ck_assert_int_eq(choose(NULL, 3, &chosen, &count), MPK_E_USAGE);
 	ck_assert_text(err, "3 values without a name for 2 inputs");
-	ck_assert_int_eq(mpk_params_choose(&call, NULL, &choices, &chosen, &count, &err),
-			 MPK_E_USAGE);
-	ck_assert_text(err, "'f' is no model");
 	mpk_param_file_drop(file);
 	mpk_arena_fini(&choices);
 }
@@ -366,15 +359,12 @@ static const struct mpk_dtype i64 = { MPK_DTYPE_INT, 64, 1 };
 	{ .kind = MPK_TYPE_TENSOR, .dtype = dtype_, .ranked = true, .ndim = ndim_, .shape = shape_ }
 
 static enum mpk_code choose_for(const struct mpk_param *takes, size_t takes_count, size_t given,
-				const struct mpk_param_choice **out, size_t *chosen)
+				const struct mpk_run_choice **out, size_t *chosen)
 {
 	const struct mpk_signature m = { .inputs = takes, .input_count = takes_count };
-	struct mpk_value values[4] = { 0 };
-	struct mpk_call call = {
-		.function = "f", .args = values, .arg_count = given, .params = file
-	};
+	const struct mpk_run_given call = { .params = file, .count = given };
 
-	return mpk_params_choose(&call, &m, &choices, out, chosen, &err);
+	return mpk_run_choose(&call, &m, &choices, out, chosen, &err);
 }
 
 /* x by position; the tuple takes the file's tensors in their order. */
@@ -388,13 +378,13 @@ START_TEST(a_tuple_takes_all)
 		{ .name = NAME("params"),
 		  .type = { .kind = MPK_TYPE_TUPLE, .fields = fields, .field_count = 3 } }
 	};
-	const struct mpk_param_choice *chosen;
+	const struct mpk_run_choice *chosen;
 	size_t count;
 
 	open_fixture("weights/cache/tensor-cache.json");
 	ck_assert_ok(choose_for(takes, 2, 1, &chosen, &count), err);
 	ck_assert_uint_eq(count, 1);
-	ck_assert(chosen[0].is_tuple && mpk_span_is(chosen[0].name, "params"));
+	ck_assert(mpk_span_is(chosen[0].input->name, "params"));
 	ck_assert_uint_eq(chosen[0].count, 3);
 	for (size_t i = 0; i < 3; i++)
 		ck_assert_uint_eq(chosen[0].indices[i], i);
@@ -419,7 +409,7 @@ START_TEST(all_that_does_not_fit_is_named)
 					     .type = TENSOR(f32, wrong_shape, 2) },
 					   { .name = NAME("b"), .type = TENSOR(f32, b_shape, 1) },
 					   { .name = NAME("w"), .type = TENSOR(f32, b_shape, 1) } };
-	const struct mpk_param_choice *chosen;
+	const struct mpk_run_choice *chosen;
 	size_t count;
 
 	open_fixture("weights/small.safetensors");
@@ -444,7 +434,7 @@ START_TEST(exported_names)
 	const struct mpk_param takes[] = { { .name = NAME("p_fc_weight") },
 					   { .name = NAME("b_fc_bias") } };
 	const struct mpk_param unclear[] = { { .name = NAME("p_a_b") } };
-	const struct mpk_param_choice *chosen;
+	const struct mpk_run_choice *chosen;
 	uint64_t len = sizeof document - 1;
 	size_t count;
 	FILE *f;

@@ -339,6 +339,23 @@ START_TEST(files_that_are_none)
 }
 END_TEST
 
+/* A caller of the first release has fewer options, and what lies after them is his own. */
+START_TEST(options_grow)
+{
+	struct mpkr_options options = { .size = sizeof options, .tvm_ffi = "/no/such" };
+	const char *path = data_path("ffi/ffi_cpp.so");
+	mpkr_model *model = NULL;
+
+	NEED_FIXTURES;
+	ck_fails(mpkr_open(path, &options, &model, &err), MPKR_E_LOAD,
+		 "the one named cannot be opened: /no/such");
+	options.size = offsetof(struct mpkr_options, tvm_ffi);
+	if (mpkr_open(path, &options, &model, &err) != MPKR_OK)
+		ck_assert_ptr_nonnull(strstr(err.text, "libtvm_ffi.so, looked for in"));
+	mpkr_close(model);
+}
+END_TEST
+
 START_TEST(devices_that_are_not_there)
 {
 	struct mpkr_options options = { .size = sizeof options,
@@ -399,6 +416,7 @@ int main(void)
 	tcase_add_loop_test(tc, sessions_side_by_side, 0, count);
 	tcase_add_loop_test(tc, many_calls_take_no_more_memory, 0, 7);
 	tcase_add_test(tc, files_that_are_none);
+	tcase_add_test(tc, options_grow);
 	tcase_add_test(tc, devices_that_are_not_there);
 	tcase_add_loop_test(tc, files_that_are_cut_off, 0, 7);
 	suite_add_tcase(s, tc);

@@ -4,6 +4,7 @@
 #define MPK_TESTS_MODEL_LIBRARY_H
 
 #include "executor/executor.h"
+#include "library/internal/library.h"
 #include "module_made.h"
 #include "npy/npy.h"
 #include "payload.h"
@@ -39,33 +40,29 @@ static inline void check_floats(const struct mpk_value *got, const struct mpk_va
 /* --- a library ----------------------------------------------------------------------------- */
 
 struct library {
-	struct module_file file;
-	struct mpk_tree tree;
-	struct mpk_host_code code;
+	const struct mpk_host_code *code;
+	struct mpk_runtime_options options;
 	struct mpk_runtime *runtime;
 	struct mpk_library *library;
 };
 
 static inline void library_open(struct library *l, const char *folder, const char *name)
 {
-	ck_assert(find_modules());
-	(void)snprintf(modules, sizeof modules, "%s", folder);
-	module_file_open(&l->file, name);
-	ck_assert_ok(mpk_blob_read(l->file.image.blob, l->file.image.gen, &l->file.arena, &l->tree,
-				   &err),
-		     err);
-	l->file.options.tree = &l->tree;
-	ck_assert_ok(mpk_library_code(&l->file.options, &l->file.arena, &l->code, &err), err);
-	ck_assert_ok(mpk_runtime_create(&l->file.options.runtime, &l->runtime, &err), err);
+	struct mpk_library_file *file;
+	char path[4100];
+
+	(void)snprintf(path, sizeof path, "%s/%s.so", folder, name);
+	ck_assert_ok(mpk_library_file_open(path, (struct mpk_span){ 0 }, &file, &err), err);
+	l->code = mpk_library_file_code(file);
+	ck_assert_ok(mpk_runtime_create(&l->options, &l->runtime, &err), err);
 	ck_assert_ok(mpk_executors_add(l->runtime, &err), err);
-	ck_assert_ok(mpk_library_open(l->runtime, &l->code, &l->library, &err), err);
+	ck_assert_ok(mpk_library_open(l->runtime, l->code, &l->library, &err), err);
 }
 
 static inline void library_close(struct library *l)
 {
 	mpk_library_close(l->library);
 	mpk_runtime_destroy(l->runtime);
-	module_file_close(&l->file);
 }
 
 #endif

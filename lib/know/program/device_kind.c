@@ -67,32 +67,38 @@ static bool is_foreign(struct mpk_span kind)
 	return row && row->role == MPK_ROLE_DEVICE && mpk_device_kind_of(kind) == MPK_DEVICE_NONE;
 }
 
-/* With kernels for two kinds of devices nobody can say which is meant: then the host, where a
- * wrong guess is reported and does not crash. */
-enum mpk_code mpk_devices_default(const struct mpk_tree *tree, struct mpk_dldevice *out,
-				  struct mpk_error *err)
+struct mpk_dldevice mpk_devices_of(const struct mpk_tree *tree)
 {
 	struct mpk_dldevice found = { MPK_DL_CPU, 0 };
-	const struct mpk_node *foreign = NULL;
-	bool several = false;
 
 	for (size_t i = 0; tree && i < tree->count; i++) {
 		int32_t kind = (int32_t)mpk_device_kind_of(tree->nodes[i].kind);
 
-		if (is_foreign(tree->nodes[i].kind))
-			foreign = &tree->nodes[i];
 		if (kind <= MPK_DL_CPU || kind == found.type)
 			continue;
-		several = found.type != MPK_DL_CPU;
+		if (found.type != MPK_DL_CPU)
+			return (struct mpk_dldevice){ MPK_DL_CPU, 0 };
 		found.type = kind;
 	}
-	if (foreign && found.type == MPK_DL_CPU)
+	return found;
+}
+
+enum mpk_code mpk_devices_default(const struct mpk_tree *tree, struct mpk_dldevice *out,
+				  struct mpk_error *err)
+{
+	const struct mpk_node *foreign = NULL;
+	bool runs = false;
+
+	for (size_t i = 0; tree && i < tree->count; i++) {
+		runs |= mpk_device_kind_of(tree->nodes[i].kind) > MPK_DEVICE_CPU;
+		if (is_foreign(tree->nodes[i].kind))
+			foreign = &tree->nodes[i];
+	}
+	if (foreign && !runs)
 		return mpk_fail(
 			err, MPK_E_DEVICE,
 			"the device code is of kind '%s', which none of the devices here runs (%s)",
 			MPK_QUOTE(foreign->kind), mpk_device_kind_names());
-	if (several)
-		found.type = MPK_DL_CPU;
-	*out = found;
+	*out = mpk_devices_of(tree);
 	return MPK_OK;
 }

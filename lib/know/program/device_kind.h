@@ -44,8 +44,14 @@ enum mpk_device_kind mpk_device_kind_of(struct mpk_span module_kind);
 /* mpk_device_kind_from - the kind with DLPack's number, or MPK_DEVICE_NONE */
 enum mpk_device_kind mpk_device_kind_from(int64_t dlpack_type);
 
-/* mpk_devices_default - where a library's functions expect their tensors when nobody says: on the
- * device of the one kind of device code in the tree, else on the CPU
+/* mpk_devices_of - the device of the one kind of device code in a tree; the CPU where there is none that a back end here
+ * runs, and where there are several: nobody can say then which is meant, and a wrong guess is reported on the host and
+ * does not crash
+ * @tree    may be NULL */
+struct mpk_dldevice mpk_devices_of(const struct mpk_tree *tree);
+
+/* mpk_devices_default - where a library's functions expect their tensors when nobody says: as
+ * mpk_devices_of
  * @tree    may be NULL
  * Returns  MPK_OK; MPK_E_DEVICE when all device code is for devices that nothing here runs
  *          (named) */

@@ -13,21 +13,7 @@
 #include "base/strbuf.h"
 #include "executor/machine.h"
 
-/* A call under way; the session is locked. */
-struct call {
-	struct mpkr_function *f;
-	struct mpk_run_arg *args; /* as the caller passed them: tuples taken apart */
-	size_t arg_count;
-	struct mpk_value *values; /* of open inputs, then of bound parameters; tuples are owned */
-	struct mpk_span *names;   /* of values; NULL: none has a name */
-	size_t value_count;
-	struct mpk_value result;
-	struct mpk_run_tensors tensors;
-	struct mpk_run_arg few_args[8]; /* most functions need no allocation */
-	struct mpk_value few_values[8];
-};
-
-static void call_fini(struct call *c)
+void mpk_run_call_fini(struct mpk_run_call *c)
 {
 	mpk_run_tensors_fini(&c->tensors);
 	mpk_value_drop(&c->result);
@@ -44,28 +30,36 @@ static void call_fini(struct call *c)
 	free(c->names);
 }
 
-static enum mpk_code call_init(struct call *c, struct mpkr_function *f, size_t arg_count,
-			       struct mpk_error *err)
+enum mpk_code mpk_run_call_init(struct mpk_run_call *c, struct mpkr_function *f, size_t arg_count,
+				size_t value_count, bool has_names, struct mpk_error *err)
 {
-	size_t open = mpk_run_function_is_model(f) ? f->open_count : arg_count;
-
+	has_names |= f->bound_count > 0;
 	c->f = f;
 	c->arg_count = arg_count;
-	c->value_count = open + f->bound_count;
+	c->value_count = value_count + f->bound_count;
 	c->args = c->few_args;
 	c->values = c->few_values;
 	if (arg_count > MPK_ARRAY_COUNT(c->few_args))
 		c->args = calloc(arg_count, sizeof *c->args);
 	if (c->value_count > MPK_ARRAY_COUNT(c->few_values))
 		c->values = calloc(c->value_count, sizeof *c->values);
-	if (f->bound_count)
-		c->names = calloc(c->value_count, sizeof *c->names);
-	MPK_TRY_ALLOC(c->args && c->values && (c->names || !f->bound_count), err);
+	if (has_names)
+		c->names = calloc(c->value_count + 1, sizeof *c->names);
+	MPK_TRY_ALLOC(c->args && c->values && (c->names || !has_names), err);
 	for (size_t i = 0; i < f->bound_count; i++) {
-		c->values[open + i] = mpk_value_of_tensor(f->bound[i].tensor);
-		c->names[open + i] = f->bound[i].name;
+		c->values[value_count + i] = mpk_run_borrowed(&f->bound[i].value);
+		c->names[value_count + i] = f->bound[i].name;
 	}
 	return MPK_OK;
+}
+
+/* As the caller passes tensors. */
+static enum mpk_code call_init(struct mpk_run_call *c, struct mpkr_function *f, size_t arg_count,
+			       struct mpk_error *err)
+{
+	return mpk_run_call_init(c, f, arg_count,
+				 mpk_run_function_is_model(f) ? f->open_count : arg_count, false,
+				 err);
 }
 
 /* --- arguments -------------------------------------------------------------------------------- */
@@ -115,8 +109,9 @@ static struct mpkr_arg input_at(const struct inputs *in, size_t i)
 }
 
 /* The next input. A tuple that is passed as a whole counts as what is in it. */
-static enum mpk_code take_next(struct call *c, struct inputs *in, const struct mpk_type *type,
-			       const struct mpk_value **out, struct mpk_error *err)
+static enum mpk_code take_next(struct mpk_run_call *c, struct inputs *in,
+			       const struct mpk_type *type, const struct mpk_value **out,
+			       struct mpk_error *err)
 {
 	const struct mpkr_arg arg = input_at(in, in->at);
 	struct mpk_run_arg *placed = &c->args[in->at++];
@@ -131,8 +126,9 @@ static enum mpk_code take_next(struct call *c, struct inputs *in, const struct m
 }
 
 /* Tuples are put together again, unless one is passed as a whole. */
-static enum mpk_code put_together(struct call *c, struct inputs *in, const struct mpk_type *type,
-				  struct mpk_value *out, bool is_owned, struct mpk_error *err)
+static enum mpk_code put_together(struct mpk_run_call *c, struct inputs *in,
+				  const struct mpk_type *type, struct mpk_value *out, bool is_owned,
+				  struct mpk_error *err)
 {
 	const struct mpk_value *v;
 
@@ -151,7 +147,7 @@ static enum mpk_code put_together(struct call *c, struct inputs *in, const struc
 	return MPK_OK;
 }
 
-static enum mpk_code place_all(struct call *c, struct inputs in, struct mpk_error *err)
+static enum mpk_code place_all(struct mpk_run_call *c, struct inputs in, struct mpk_error *err)
 {
 	const struct mpkr_function *f = c->f;
 	const struct mpk_value *v;
@@ -168,7 +164,7 @@ static enum mpk_code place_all(struct call *c, struct inputs in, struct mpk_erro
 }
 
 /* Where results are wanted: where the first tensor is. */
-static struct mpk_dldevice home_of(const struct call *c)
+static struct mpk_dldevice home_of(const struct mpk_run_call *c)
 {
 	for (size_t i = 0; i < c->arg_count; i++)
 		if (c->args[i].from && c->args[i].value.kind == MPK_VALUE_TENSOR)
@@ -179,24 +175,24 @@ static struct mpk_dldevice home_of(const struct call *c)
 /* --- the call --------------------------------------------------------------------------------- */
 
 /* A call ends when what it started on devices has ended. */
-static enum mpk_code run_once(struct call *c, struct mpk_function *f, struct mpk_error *err)
+static enum mpk_code run_once(struct mpk_run_call *c, struct mpk_function *f, struct mpk_error *err)
 {
 	const struct mpk_args args = { c->values, c->names, c->value_count };
 
+	mpk_value_drop(&c->result);
 	MPK_TRY(mpk_function_call(f, &args, &c->result, err));
 	return mpk_devices_sync(mpk_runtime_devices(c->f->model->runtime), err);
 }
 
-static enum mpk_code run(struct call *c, struct mpk_error *err)
+enum mpk_code mpk_run_call_run(struct mpk_run_call *c, struct mpk_error *err)
 {
 	enum mpk_code code = run_once(c, c->f->function, err);
 	struct mpk_error ignored;
 	struct mpk_function *turned;
 
-	if (code == MPK_OK || !c->f->model->is_guess ||
+	if (code == MPK_OK || c->keeps_order || !c->f->model->is_guess ||
 	    !mpk_machine_may_turn(c->f->function, c->f->where, err))
 		return code;
-	mpk_value_drop(&c->result);
 	if (mpk_run_turn(c->f, &turned, &ignored) != MPK_OK)
 		return code;
 	if (run_once(c, turned, &ignored) != MPK_OK) {
@@ -209,7 +205,7 @@ static enum mpk_code run(struct call *c, struct mpk_error *err)
 	return MPK_OK;
 }
 
-static enum mpk_code write_back(struct call *c, size_t first, struct mpk_error *err)
+static enum mpk_code write_back(struct mpk_run_call *c, size_t first, struct mpk_error *err)
 {
 	if (mpk_run_function_is_model(c->f))
 		return MPK_OK;
@@ -219,7 +215,7 @@ static enum mpk_code write_back(struct call *c, size_t first, struct mpk_error *
 }
 
 /* What the function returned no longer holds what is in it. */
-static enum mpk_code collect_results(struct call *c, struct mpk_error *err)
+static enum mpk_code collect_results(struct mpk_run_call *c, struct mpk_error *err)
 {
 	MPK_TRY(mpk_run_tensors_collect(&c->tensors, &c->result, err));
 	mpk_value_drop(&c->result);
@@ -228,7 +224,7 @@ static enum mpk_code collect_results(struct call *c, struct mpk_error *err)
 
 /* --- results of the library ------------------------------------------------------------------- */
 
-static enum mpk_code give_results(struct call *c, struct mpkr_result **results,
+static enum mpk_code give_results(struct mpk_run_call *c, struct mpkr_result **results,
 				  struct mpk_error *err)
 {
 	struct mpk_run_tensors *t = &c->tensors;
@@ -257,11 +253,11 @@ struct wanted {
 	size_t *count;
 };
 
-static enum mpk_code call(struct call *c, const struct mpkr_tensor *const *in, size_t n,
+static enum mpk_code call(struct mpk_run_call *c, const struct mpkr_tensor *const *in, size_t n,
 			  const struct wanted *wanted, struct mpk_error *err)
 {
 	MPK_TRY(place_all(c, (struct inputs){ .tensors = in, .count = n }, err));
-	MPK_TRY(run(c, err));
+	MPK_TRY(mpk_run_call_run(c, err));
 	MPK_TRY(write_back(c, 0, err));
 	MPK_TRY(collect_results(c, err));
 	if (c->tensors.count > wanted->room) {
@@ -277,7 +273,7 @@ static enum mpk_code call(struct call *c, const struct mpkr_tensor *const *in, s
 static enum mpk_code call_checked(mpkr_function *f, const struct mpkr_tensor *const *in, size_t n,
 				  const struct wanted *wanted, struct mpk_error *err)
 {
-	MPK_CLEANUP(call_fini) struct call c = { 0 };
+	MPK_CLEANUP(mpk_run_call_fini) struct mpk_run_call c = { 0 };
 
 	if (!f || (n && !in) || !wanted->count || (wanted->room && !wanted->results))
 		return mpk_fail(err, MPK_E_USAGE, "a pointer that is needed is NULL");
@@ -305,7 +301,7 @@ int mpkr_call(mpkr_function *function, const struct mpkr_tensor *const *in, size
 
 /* A tuple is made anew: what the function returned may be kept by it.
  * @home    where tensors are wanted; NULL: where they are */
-static enum mpk_code own_value(struct call *c, const struct mpk_value *v,
+static enum mpk_code own_value(const struct mpk_run_call *c, const struct mpk_value *v,
 			       const struct mpk_dldevice *home, unsigned depth,
 			       struct mpk_value *out, struct mpk_error *err)
 {
@@ -323,7 +319,8 @@ static enum mpk_code own_value(struct call *c, const struct mpk_value *v,
 			*out = mpk_value_of_tensor(t);
 		return code;
 	}
-	if (v->kind != MPK_VALUE_ARRAY) {
+	/* a model that nests them deeper would overflow the stack */
+	if (v->kind != MPK_VALUE_ARRAY || depth == MPK_RUN_NEST_MAX) {
 		*out = mpk_value_hold(*v);
 		return MPK_OK;
 	}
@@ -341,19 +338,25 @@ static enum mpk_code own_value(struct call *c, const struct mpk_value *v,
 	return code;
 }
 
+enum mpk_code mpk_run_call_own(const struct mpk_run_call *c, const struct mpk_dldevice *home,
+			       struct mpk_value *out, struct mpk_error *err)
+{
+	return own_value(c, &c->result, home, 0, out, err);
+}
+
 static enum mpk_code call_value(mpkr_function *f, const struct mpkr_arg *in, size_t n, bool is_sent,
 				struct mpk_value *out, struct mpk_error *err)
 {
-	MPK_CLEANUP(call_fini) struct call c = { 0 };
+	MPK_CLEANUP(mpk_run_call_fini) struct mpk_run_call c = { 0 };
 	struct mpk_dldevice home;
 
 	MPK_TRY(check_input_count(f, n, true, err));
 	MPK_TRY(call_init(&c, f, n, err));
 	MPK_TRY(place_all(&c, (struct inputs){ .args = in }, err));
-	MPK_TRY(run(&c, err));
+	MPK_TRY(mpk_run_call_run(&c, err));
 	MPK_TRY(write_back(&c, 0, err));
 	home = home_of(&c);
-	return own_value(&c, &c.result, is_sent ? &home : NULL, 0, out, err);
+	return mpk_run_call_own(&c, is_sent ? &home : NULL, out, err);
 }
 
 enum mpk_code mpk_run_call_value(mpkr_function *f, const struct mpkr_arg *in, size_t n,
@@ -374,8 +377,8 @@ static const struct mpk_dltensor *public_tensor(const struct mpkr_tensor *t)
 	return (const struct mpk_dltensor *)(const void *)t;
 }
 
-static enum mpk_code check_out(const struct call *c, const struct mpk_dltensor *out, size_t i,
-			       struct mpk_error *err)
+static enum mpk_code check_out(const struct mpk_run_call *c, const struct mpk_dltensor *out,
+			       size_t i, struct mpk_error *err)
 {
 	char what[32];
 
@@ -420,8 +423,8 @@ static enum mpk_code check_fit(const struct mpk_tensor *t, const struct mpk_dlte
 	return mpk_fail(err, MPK_E_USAGE, "output %zu is %s", i, mpk_strbuf_text(&said));
 }
 
-static enum mpk_code copy_out(struct call *c, struct mpk_tensor **t, const struct mpk_dltensor *out,
-			      struct mpk_error *err)
+static enum mpk_code copy_out(struct mpk_run_call *c, struct mpk_tensor **t,
+			      const struct mpk_dltensor *out, struct mpk_error *err)
 {
 	struct mpk_devices *devices = mpk_runtime_devices(c->f->model->runtime);
 
@@ -434,7 +437,7 @@ static enum mpk_code copy_out(struct call *c, struct mpk_tensor **t, const struc
 }
 
 /* Everything that can fail comes before the first byte is written, but for what a device may refuse. */
-static enum mpk_code put_out(struct call *c, const struct mpkr_tensor *const *out, size_t m,
+static enum mpk_code put_out(struct mpk_run_call *c, const struct mpkr_tensor *const *out, size_t m,
 			     struct mpk_error *err)
 {
 	static const struct mpk_dldevice host = { MPK_DL_CPU, 0 };
@@ -457,7 +460,7 @@ static enum mpk_code call_into(mpkr_function *f, const struct mpkr_tensor *const
 			       const struct mpkr_tensor *const *out, size_t m,
 			       struct mpk_error *err)
 {
-	MPK_CLEANUP(call_fini) struct call c = { 0 };
+	MPK_CLEANUP(mpk_run_call_fini) struct mpk_run_call c = { 0 };
 	bool is_model;
 
 	if (!f || (n && !in) || (m && !out))
@@ -472,7 +475,7 @@ static enum mpk_code call_into(mpkr_function *f, const struct mpkr_tensor *const
 	for (size_t i = 0; i < m; i++)
 		MPK_TRY(check_out(&c, public_tensor(out[i]), i, err));
 	MPK_TRY(place_all(&c, (struct inputs){ .tensors = in, .more = out, .count = n }, err));
-	MPK_TRY(run(&c, err));
+	MPK_TRY(mpk_run_call_run(&c, err));
 	if (!is_model)
 		return write_back(&c, n, err);
 	MPK_TRY(collect_results(&c, err));

@@ -12,85 +12,6 @@
 #include "abi/convention.h"
 #include "base/refs.h"
 #include "executor/machine.h"
-#include "executor/relay/relay.h"
-#include "npy/npy.h"
-
-/* --- parameters from files: late-bound constants, and inputs that are always the same --------- */
-
-/* A bound parameter in host memory, or NULL in *out */
-static enum mpk_code bound_param(const struct mpkr_model *model, struct mpk_span name,
-				 struct mpk_tensor **out, struct mpk_error *err)
-{
-	size_t index;
-
-	*out = NULL;
-	for (const struct mpk_run_params *p = model->params; name.len && p; p = p->next)
-		if (mpk_param_file_find(p->file, name, &index))
-			return mpk_param_file_tensor(p->file, index,
-						     mpk_dldevice_is_host(model->where), out, err);
-	return MPK_OK;
-}
-
-static enum mpk_code find_late(void *user, struct mpk_span name, struct mpk_tensor **out,
-			       struct mpk_error *err)
-{
-	return bound_param(user, name, out, err);
-}
-
-/* Give executables their late-bound constants; the model is locked, before the first function is looked up */
-static enum mpk_code params_bind_late(struct mpkr_model *model, struct mpk_error *err)
-{
-	if (!model->params)
-		return MPK_OK;
-	return mpk_relay_bind_library(model->library, find_late, model, err);
-}
-
-/* A member that is not compressed: the library links no zlib. */
-static enum mpk_code read_stored(struct mpk_span zip, const struct mpk_zip_member *m,
-				 struct mpk_arena *arena, struct mpk_span *out,
-				 struct mpk_error *err)
-{
-	static const struct mpk_zip_options options = { .space = "npz",
-							.advice = "save it with numpy.savez" };
-
-	(void)arena; /* a view needs no memory */
-	return mpk_zip_stored(zip, m, &options, out, err);
-}
-
-static enum mpk_code bind_file(struct mpkr_model *model, const char *path, struct mpk_error *err)
-{
-	struct mpk_run_params *p;
-	enum mpk_code code;
-
-	if (model->is_found)
-		return mpk_fail(err, MPK_E_USAGE,
-				"parameters are bound before a function is found");
-	p = calloc(1, sizeof *p);
-	MPK_TRY_ALLOC(p, err);
-	code = mpk_param_file_open_as(path, read_stored, &p->file, err);
-	if (code != MPK_OK) {
-		free(p);
-		return mpk_failed(code);
-	}
-	p->next = model->params;
-	model->params = p;
-	return MPK_OK;
-}
-
-int mpkr_bind_params(mpkr_model *model, const char *path, struct mpkr_error *err)
-{
-	struct mpk_error failure;
-	enum mpk_code code;
-
-	if (!model || !path) {
-		(void)mpk_fail(&failure, MPK_E_USAGE, "a pointer that is needed is NULL");
-		return mpk_run_report(&failure, err);
-	}
-	(void)pthread_mutex_lock(&model->lock);
-	code = bind_file(model, path, &failure);
-	(void)pthread_mutex_unlock(&model->lock);
-	return code == MPK_OK ? MPKR_OK : mpk_run_report(&failure, err);
-}
 
 /* --- sessions --------------------------------------------------------------------------------- */
 
@@ -120,7 +41,7 @@ enum mpk_code mpk_run_look_up(struct mpkr_model *model, const char *name, struct
 			      struct mpk_error *err)
 {
 	if (!model->is_found)
-		MPK_TRY(params_bind_late(model, err));
+		MPK_TRY(mpk_run_bind_late(model, model->params, err));
 	model->is_found = true;
 	MPK_TRY(mpk_devices_use(mpk_runtime_devices(model->runtime), model->where, err));
 	return mpk_library_find(model->library, name, out, err);
@@ -137,7 +58,7 @@ enum mpk_code mpk_run_turn(const struct mpkr_function *f, struct mpk_function **
 	(void)pthread_mutex_lock(&model->lock);
 	code = mpk_runtime_set_devices(model->runtime, turned, MPK_ARRAY_COUNT(turned), err);
 	if (code == MPK_OK)
-		code = mpk_library_find(model->library, f->function->name, out, err);
+		code = mpk_library_find(model->library, f->name, out, err);
 	back = mpk_runtime_set_devices(model->runtime, &model->where, 1, NULL);
 	(void)pthread_mutex_unlock(&model->lock);
 	(void)back; /* fewer than before always fit */
@@ -195,60 +116,25 @@ static enum mpk_code take_leaves(struct mpkr_function *f, const struct mpk_param
 	return MPK_OK;
 }
 
-/* Sent one by one, so that parameters of many GiB are not in memory twice. */
-static enum mpk_code bind_one(struct mpkr_function *f, const struct mpk_param *param,
-			      bool *is_bound, struct mpk_error *err)
-{
-	struct mpk_run_bound *b = &f->bound[f->bound_count];
-	struct mpk_dldevice where = f->where;
-	struct mpk_tensor *host;
-	enum mpk_code code;
-
-	MPK_TRY(bound_param(f->model, param->name, &host, err));
-	*is_bound = host != NULL;
-	if (!host)
-		return MPK_OK;
-	if (param->type.kind == MPK_TYPE_TENSOR && param->type.device &&
-	    param->type.device != where.type)
-		where = (struct mpk_dldevice){ .type = param->type.device };
-	code = mpk_devices_send(mpk_runtime_devices(f->model->runtime), host, where, &b->tensor,
-				err);
-	mpk_tensor_drop(host);
-	MPK_TRY(code);
-	b->name = param->name;
-	f->bound_count++;
-	return MPK_OK;
-}
-
-static enum mpk_code bind_all(struct mpkr_function *f, const struct mpk_signature *s,
-			      bool *is_bound, struct mpk_error *err)
-{
-	bool ignored;
-
-	if (!f->model->params)
-		return MPK_OK;
-	for (size_t i = 0; i < s->input_count; i++)
-		MPK_TRY(bind_one(f, &s->inputs[i], &is_bound[i], err));
-	for (size_t i = 0; i < s->param_count; i++)
-		MPK_TRY(bind_one(f, &s->params[i], &ignored, err));
-	return MPK_OK;
-}
-
-static enum mpk_code read_signature(struct mpkr_function *f, struct mpk_error *err)
+static enum mpk_code read_signature(struct mpkr_function *f, const struct mpk_run_binding *binding,
+				    struct mpk_error *err)
 {
 	const struct mpk_signature *s = f->function->signature;
 	bool *is_bound;
 
-	if (f->kernel)
-		return mpk_run_kernel_inputs(f, err);
+	if (!s && binding)
+		MPK_TRY(binding->bind(f, binding->given, err));
 	if (!s)
-		return MPK_OK;
+		return f->kernel ? mpk_run_kernel_inputs(f, err) : MPK_OK;
 	is_bound = mpk_arena_array(&f->arena, s->input_count + 1, sizeof *is_bound);
 	f->open = mpk_arena_array(&f->arena, s->input_count + 1, sizeof *f->open);
 	f->bound =
 		mpk_arena_array(&f->arena, s->input_count + s->param_count + 1, sizeof *f->bound);
 	MPK_TRY_ALLOC(is_bound && f->open && f->bound, err);
-	MPK_TRY(bind_all(f, s, is_bound, err));
+	if (binding)
+		MPK_TRY(binding->bind(f, binding->given, err));
+	else
+		MPK_TRY(mpk_run_bind_model(f, is_bound, err));
 	for (size_t i = 0; i < s->input_count; i++)
 		if (!is_bound[i])
 			f->open[f->open_count++] = &s->inputs[i].type;
@@ -267,7 +153,7 @@ void mpkr_drop(mpkr_function *f)
 	if (!f)
 		return;
 	for (size_t i = 0; i < f->bound_count; i++)
-		mpk_tensor_drop(f->bound[i].tensor);
+		mpk_value_drop(&f->bound[i].value);
 	mpk_function_drop(f->function);
 	mpk_run_session_drop(f->session);
 	free(f->expected);
@@ -277,7 +163,8 @@ void mpkr_drop(mpkr_function *f)
 }
 
 enum mpk_code mpk_run_function_create(struct mpkr_model *model, struct mpk_run_session *session,
-				      const struct mpk_kernel_found *found,
+				      const char *name, const struct mpk_kernel_found *found,
+				      const struct mpk_run_binding *binding,
 				      struct mpkr_function **out, struct mpk_error *err)
 {
 	struct mpkr_function *f = calloc(1, sizeof *f);
@@ -293,7 +180,8 @@ enum mpk_code mpk_run_function_create(struct mpkr_model *model, struct mpk_run_s
 	f->function = found->function;
 	f->kernel = found->info;
 	f->where = found->where;
-	code = read_signature(f, err);
+	f->name = mpk_arena_text(&f->arena, mpk_span_str(name));
+	code = f->name ? read_signature(f, binding, err) : mpk_fail_nomem(err);
 	if (code != MPK_OK) {
 		mpkr_drop(f);
 		return mpk_failed(code);
@@ -316,7 +204,7 @@ static enum mpk_code find_function(struct mpkr_model *model, const char *name,
 		name = model->entries[0].name;
 	}
 	MPK_TRY(mpk_run_look_up(model, name, &found.function, err));
-	return mpk_run_function_create(model, model->first, &found, out, err);
+	return mpk_run_function_create(model, model->first, name, &found, NULL, out, err);
 }
 
 int mpkr_find(mpkr_model *model, const char *name, mpkr_function **out, struct mpkr_error *err)
@@ -364,7 +252,7 @@ static enum mpk_code open_session(const struct mpkr_function *f, struct mpkr_fun
 		mpk_function_drop(again.function);
 		return mpk_failed(code);
 	}
-	code = mpk_run_function_create(f->model, session, &again, &made, err);
+	code = mpk_run_function_create(f->model, session, f->name, &again, NULL, &made, err);
 	/* the function holds it */
 	mpk_run_session_drop(session);
 	MPK_TRY(code);

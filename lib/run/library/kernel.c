@@ -49,35 +49,42 @@ static enum mpk_code take_launch(const struct mpkr_launch *from, struct mpk_kern
 
 /* The device of a model is where its tensors are to be; one that was only guessed does not keep kernels for another
  * from being called. */
-static enum mpk_code library_find_kernel(struct mpkr_model *model, const char *name,
-					 const struct mpk_kernel_extents *extents,
-					 struct mpkr_function **out, struct mpk_error *err)
+enum mpk_code mpk_run_kernel(struct mpkr_model *model, const char *name,
+			     const struct mpk_kernel_extents *extents, struct mpk_kernel_found *out,
+			     struct mpk_error *err)
 {
 	static const struct mpk_dldevice any;
 	struct mpk_dldevice asked = model->is_guess ? any : model->where;
-	struct mpk_kernel_found found;
 	enum mpk_code code;
 
-	if (!model->code->tree)
+	if (!model->tree)
 		return mpk_fail(err, MPK_E_NOTFOUND,
 				"no kernel '%s': the library has no blob, so there are no modules",
 				MPK_QUOTE(mpk_span_str(name)));
 	if (!model->kernels)
-		MPK_TRY(mpk_kernel_set_create(model->runtime, model->code->tree, &model->kernels,
-					      err));
-	MPK_TRY(mpk_kernel_set_find(model->kernels, name, extents, asked, &found, err));
-	code = mpk_devices_use(mpk_runtime_devices(model->runtime), found.where, err);
-	if (code != MPK_OK) {
-		mpk_function_drop(found.function);
-		return mpk_failed(code);
-	}
-	return mpk_run_function_create(model, model->first, &found, out, err);
+		MPK_TRY(mpk_kernel_set_create(model->runtime, model->tree, &model->kernels, err));
+	MPK_TRY(mpk_kernel_set_find(model->kernels, name, extents, asked, out, err));
+	code = mpk_devices_use(mpk_runtime_devices(model->runtime), out->where, err);
+	if (code != MPK_OK)
+		mpk_function_drop(out->function);
+	return code;
+}
+
+static enum mpk_code find_launched(struct mpkr_model *model, const char *name,
+				   const struct mpkr_launch *launch, struct mpkr_function **out,
+				   struct mpk_error *err)
+{
+	struct mpk_kernel_extents extents;
+	struct mpk_kernel_found found;
+
+	MPK_TRY(take_launch(launch, &extents, err));
+	MPK_TRY(mpk_run_kernel(model, name, &extents, &found, err));
+	return mpk_run_function_create(model, model->first, name, &found, NULL, out, err);
 }
 
 int mpkr_find_kernel(mpkr_model *model, const char *name, const struct mpkr_launch *launch,
 		     mpkr_function **out, struct mpkr_error *err)
 {
-	struct mpk_kernel_extents extents;
 	struct mpk_error failure;
 	enum mpk_code code;
 
@@ -86,9 +93,7 @@ int mpkr_find_kernel(mpkr_model *model, const char *name, const struct mpkr_laun
 		return mpk_run_report(&failure, err);
 	}
 	(void)pthread_mutex_lock(&model->lock);
-	code = take_launch(launch, &extents, &failure);
-	if (code == MPK_OK)
-		code = library_find_kernel(model, name, &extents, out, &failure);
+	code = find_launched(model, name, launch, out, &failure);
 	(void)pthread_mutex_unlock(&model->lock);
 	return code == MPK_OK ? MPKR_OK : mpk_run_report(&failure, err);
 }

@@ -98,8 +98,8 @@ static enum mpk_code file_read(struct mpk_library_file *file, struct mpk_span by
 	return file_functions(file, &e, err);
 }
 
-static enum mpk_code file_make(const char *path, struct mpk_span bytes,
-			       struct mpk_library_file **out, struct mpk_error *err)
+enum mpk_code mpk_library_file_open(const char *path, struct mpk_span bytes,
+				    struct mpk_library_file **out, struct mpk_error *err)
 {
 	struct mpk_library_file *file = calloc(1, sizeof *file);
 	enum mpk_code rc = MPK_OK;
@@ -123,24 +123,7 @@ static enum mpk_code file_make(const char *path, struct mpk_span bytes,
 	return MPK_OK;
 }
 
-enum mpk_code mpk_library_file_open(const char *path, struct mpk_library_file **out,
-				    struct mpk_error *err)
-{
-	return file_make(path, (struct mpk_span){ 0 }, out, err);
-}
-
-enum mpk_code mpk_library_file_of_memory(struct mpk_span bytes, const struct mpk_moved *moved,
-					 void *(*symbol)(const char *name),
-					 struct mpk_library_file **out, struct mpk_error *err)
-{
-	MPK_TRY(file_make(NULL, bytes, out, err));
-	(*out)->code.symbol = symbol;
-	if (moved)
-		(*out)->code.moved = *moved;
-	return MPK_OK;
-}
-
-const struct mpk_host_code *mpk_library_file_code(const struct mpk_library_file *file)
+struct mpk_host_code *mpk_library_file_code(struct mpk_library_file *file)
 {
 	return &file->code;
 }
@@ -188,7 +171,7 @@ void mpkr_close(mpkr_model *model)
 /* --- options ---------------------------------------------------------------------------------- */
 
 /* Those of the first release; a caller that was compiled with a later header has more. */
-enum { OPTIONS_SIZE_MIN = sizeof(struct mpkr_options) };
+enum { OPTIONS_SIZE_MIN = offsetof(struct mpkr_options, tvm_ffi) };
 
 static enum mpk_code take_options(const struct mpkr_options *from, struct mpkr_options *out,
 				  struct mpk_error *err)
@@ -199,7 +182,7 @@ static enum mpk_code take_options(const struct mpkr_options *from, struct mpkr_o
 	if (from->size < OPTIONS_SIZE_MIN)
 		return mpk_fail(err, MPK_E_USAGE, "options of %zu bytes: set their size",
 				from->size);
-	memcpy(out, from, sizeof *out);
+	memcpy(out, from, from->size < sizeof *out ? from->size : sizeof *out);
 	if (out->flags)
 		return mpk_fail(err, MPK_E_USAGE, "unknown flags in the options: 0x%x", out->flags);
 	if (out->device.device_id < 0 ||
@@ -213,107 +196,75 @@ static enum mpk_code take_options(const struct mpkr_options *from, struct mpkr_o
 
 /* --- devices ---------------------------------------------------------------------------------- */
 
-/* The device that all device code in a tree is for; with code for several kinds nobody can say which is
- * meant, and the host it is. */
-static struct mpk_dldevice device_of_tree(const struct mpk_tree *tree)
+enum mpk_code mpk_run_set_device(struct mpkr_model *model, struct mpk_dldevice where, bool is_guess,
+				 struct mpk_error *err)
 {
-	struct mpk_dldevice found = { MPK_DL_CPU, 0 };
-
-	for (size_t i = 0; tree && i < tree->count; i++) {
-		int32_t kind = (int32_t)mpk_device_kind_of(tree->nodes[i].kind);
-
-		if (kind <= MPK_DL_CPU || kind == found.type)
-			continue;
-		if (found.type != MPK_DL_CPU)
-			return (struct mpk_dldevice){ MPK_DL_CPU, 0 };
-		found.type = kind;
-	}
-	return found;
+	model->where = where;
+	model->is_guess = is_guess;
+	MPK_TRY(mpk_runtime_set_devices(model->runtime, &where, 1, err));
+	mpk_runtime_guess_devices(model->runtime, is_guess);
+	return MPK_OK;
 }
 
-/* What models are started with that are looked up from now on. The device is opened then. */
-static enum mpk_code choose_device(struct mpkr_model *model, const struct mpkr_options *options,
+static enum mpk_code choose_device(struct mpkr_model *model, struct mpkr_device asked,
 				   struct mpk_error *err)
 {
-	model->where =
-		(struct mpk_dldevice){ options->device.device_type, options->device.device_id };
-	model->is_guess = !model->where.type;
-	if (model->is_guess)
-		model->where = device_of_tree(model->code->tree);
-	MPK_TRY(mpk_runtime_set_devices(model->runtime, &model->where, 1, err));
-	mpk_runtime_guess_devices(model->runtime, model->is_guess);
-	return MPK_OK;
+	struct mpk_dldevice where = { asked.device_type, asked.device_id };
+
+	if (!asked.device_type)
+		where = mpk_devices_of(model->tree);
+	return mpk_run_set_device(model, where, !asked.device_type, err);
 }
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
-/* Where a model's library lies. */
-struct origin {
-	const char *path;                  /* NULL: in memory */
-	struct mpk_span memory;            /* where there is no path */
-	const struct mpk_moved *moved;     /* of what is in memory; or NULL */
-	void *(*symbol)(const char *name); /* its code, which is in this program; or NULL */
-};
-
-static enum mpk_code open_file(const struct origin *origin, struct mpk_library_file **out,
-			       struct mpk_error *err)
+/* A file is read when its library is loaded. Once that is open the file is its own. */
+enum mpk_code mpk_run_load(struct mpkr_model *model, struct mpk_error *err)
 {
-	enum mpk_code code;
+	const struct mpk_run_source *from = &model->source;
+	struct mpk_library_file *file = NULL;
+	enum mpk_code code = MPK_OK;
 
-	if (!origin->path)
-		return mpk_library_file_of_memory(origin->memory, origin->moved, origin->symbol,
-						  out, err);
-	code = mpk_library_file_open(origin->path, out, err);
-	if (code != MPK_OK)
-		mpk_error_at_file(err, origin->path);
-	return code;
+	if (model->library)
+		return MPK_OK;
+	code = mpk_library_file_open(from->path, from->memory, &file, err);
+	if (code == MPK_OK) {
+		file->code.symbol = from->symbol;
+		file->code.moved = from->moved;
+		file->code.device_of = from->device_of;
+		file->code.device_user = from->device_user;
+		file->code.wants_copy = !from->is_alone;
+		code = mpk_library_open(model->runtime, &file->code, &model->library, err);
+	}
+	if (code != MPK_OK) {
+		library_file_close(file);
+		return mpk_failed(code);
+	}
+	model->code = &file->code;
+	if (!model->tree)
+		model->tree = file->code.tree;
+	return MPK_OK;
 }
 
-/* Once the library is open the file is its own. */
-static enum mpk_code open_library(struct mpkr_model *model, const struct origin *origin,
-				  struct mpk_error *err)
+static enum mpk_code fill_model(struct mpkr_model *model, struct mpk_error *err)
 {
-	struct mpk_library_file *file;
-	enum mpk_code code;
-
-	MPK_TRY(open_file(origin, &file, err));
-	model->code = mpk_library_file_code(file);
-	code = mpk_library_open(model->runtime, model->code, &model->library, err);
-	if (code == MPK_OK)
-		return code;
-	library_file_close(file);
-	if (origin->path)
-		mpk_error_at_file(err, origin->path);
-	return mpk_failed(code);
-}
-
-static enum mpk_code fill_model(struct mpkr_model *model, const struct origin *origin,
-				const struct mpkr_options *options, struct mpk_error *err)
-{
-	model->options = (struct mpk_runtime_options){ .threads = options->threads };
 	MPK_TRY(mpk_run_session_create(&model->first, err));
-	MPK_TRY(mpk_runtime_create(&model->options, &model->runtime, err));
-	MPK_TRY(mpk_executors_add(model->runtime, err));
-	MPK_TRY(open_library(model, origin, err));
-	return choose_device(model, options, err);
+	MPK_TRY(mpk_runtime_create(&model->source.runtime, &model->runtime, err));
+	return mpk_executors_add(model->runtime, err);
 }
 
-/* As mpkr_open. */
-static enum mpk_code model_open(const struct origin *origin, const struct mpkr_options *options,
-				struct mpkr_model **out, struct mpk_error *err)
+enum mpk_code mpk_run_create(const struct mpk_run_source *source, struct mpkr_model **out,
+			     struct mpk_error *err)
 {
-	struct mpkr_options taken;
-	struct mpkr_model *model;
+	struct mpkr_model *model = calloc(1, sizeof *model);
 	enum mpk_code code;
 
-	if (!out || (!origin->path && !origin->memory.data))
-		return mpk_fail(err, MPK_E_USAGE, "a pointer that is needed is NULL");
-	MPK_TRY(take_options(options, &taken, err));
-	model = calloc(1, sizeof *model);
 	MPK_TRY_ALLOC(model, err);
 	atomic_init(&model->refs, 1);
 	mpk_lock_init_recursive(&model->lock);
-	code = fill_model(model, origin, &taken, err);
+	model->source = *source;
+	model->tree = source->tree;
+	code = fill_model(model, err);
 	if (code != MPK_OK) {
 		mpk_run_model_drop(model);
 		return mpk_failed(code);
@@ -322,12 +273,41 @@ static enum mpk_code model_open(const struct origin *origin, const struct mpkr_o
 	return MPK_OK;
 }
 
-static int open_reported(struct origin origin, const struct mpkr_options *options, mpkr_model **out,
-			 struct mpkr_error *err)
+/* As mpkr_open. */
+static enum mpk_code model_open(struct mpk_run_source *source, const struct mpkr_options *options,
+				struct mpkr_model **out, struct mpk_error *err)
+{
+	struct mpkr_options taken;
+	struct mpkr_model *model;
+	enum mpk_code code;
+
+	if (!out || (!source->path && !source->memory.data))
+		return mpk_fail(err, MPK_E_USAGE, "a pointer that is needed is NULL");
+	MPK_TRY(take_options(options, &taken, err));
+	source->runtime.threads = taken.threads;
+	source->runtime.tvm_ffi.explicit_path = taken.tvm_ffi;
+	source->runtime.cuda_home = taken.cuda_home;
+	MPK_TRY(mpk_run_create(source, &model, err));
+	code = mpk_run_load(model, err);
+	if (code != MPK_OK && source->path)
+		mpk_error_at_file(err, source->path);
+	if (code == MPK_OK)
+		code = choose_device(model, taken.device, err);
+	if (code != MPK_OK) {
+		mpk_run_model_drop(model);
+		return mpk_failed(code);
+	}
+	model->source.path = NULL; /* the caller's */
+	*out = model;
+	return MPK_OK;
+}
+
+static int open_reported(struct mpk_run_source source, const struct mpkr_options *options,
+			 mpkr_model **out, struct mpkr_error *err)
 {
 	struct mpk_error failure;
 
-	if (model_open(&origin, options, out, &failure) == MPK_OK)
+	if (model_open(&source, options, out, &failure) == MPK_OK)
 		return MPKR_OK;
 	return mpk_run_report(&failure, err);
 }
@@ -335,14 +315,14 @@ static int open_reported(struct origin origin, const struct mpkr_options *option
 int mpkr_open(const char *path, const struct mpkr_options *options, mpkr_model **out,
 	      struct mpkr_error *err)
 {
-	return open_reported((struct origin){ .path = path }, options, out, err);
+	return open_reported((struct mpk_run_source){ .path = path }, options, out, err);
 }
 
 int mpkr_open_memory(const void *bytes, size_t len, const struct mpkr_options *options,
 		     mpkr_model **out, struct mpkr_error *err)
 {
-	return open_reported((struct origin){ .memory = mpk_span_of(bytes, len) }, options, out,
-			     err);
+	return open_reported((struct mpk_run_source){ .memory = mpk_span_of(bytes, len) }, options,
+			     out, err);
 }
 
 /* --- the carried library ------------------------------------------------------------------------ */
@@ -351,8 +331,7 @@ int mpkr_open_memory(const void *bytes, size_t len, const struct mpkr_options *o
 static struct {
 	struct mpk_arena arena;
 	struct mpk_standalone parts;
-	const uint8_t *blob; /* where it was laid out */
-	struct mpk_moved moved;
+	const uint8_t *blob;               /* where it was laid out */
 	const struct mpkr_symbol *symbols; /* of host code that is linked in; NULL: it is not */
 	size_t symbol_count;
 	mpkr_model *model;
@@ -431,7 +410,7 @@ static enum mpk_code carried_lay_out(struct mpk_span *out, struct mpk_error *err
 enum mpk_code mpk_run_open_carried(const void *standalone, const struct mpkr_symbol *symbols,
 				   struct mpkr_model **out, struct mpk_error *err)
 {
-	struct origin origin = { .moved = &carried.moved };
+	struct mpk_run_source source = { .moved.find = find_moved };
 
 	*out = carried.model;
 	if (carried.model)
@@ -439,17 +418,16 @@ enum mpk_code mpk_run_open_carried(const void *standalone, const struct mpkr_sym
 	if (!carried.blob) {
 		MPK_TRY(mpk_standalone_read(mpk_span_of(standalone, SIZE_MAX / 2), &carried.arena,
 					    &carried.parts, err));
-		MPK_TRY(carried_lay_out(&origin.memory, err));
+		MPK_TRY(carried_lay_out(&source.memory, err));
 	} else {
-		origin.memory =
+		source.memory =
 			mpk_span_of(carried.blob - carried.parts.before.len,
 				    carried.parts.before.len + (size_t)carried.parts.blob_bytes +
 					    carried.parts.after.len);
 	}
-	carried.moved.find = find_moved;
 	model_take_symbols(symbols);
-	origin.symbol = carried.symbol_count ? find_symbol : NULL;
-	MPK_TRY(model_open(&origin, NULL, &carried.model, err));
+	source.symbol = carried.symbol_count ? find_symbol : NULL;
+	MPK_TRY(model_open(&source, NULL, &carried.model, err));
 	*out = carried.model;
 	return MPK_OK;
 }

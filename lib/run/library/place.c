@@ -189,21 +189,27 @@ static enum mpk_code place_on_host(const struct mpk_dltensor *t, struct mpk_run_
 	return MPK_OK;
 }
 
-/* @scope   the image that it is to be; NULL: none */
+enum mpk_code mpk_run_send(struct mpkr_model *model, struct mpk_tensor *tensor, const char *scope,
+			   struct mpk_dldevice where, struct mpk_tensor **out,
+			   struct mpk_error *err)
+{
+	struct mpk_devices *devices = mpk_runtime_devices(model->runtime);
+
+	if (scope && scope[0] && where.type != MPK_DL_CPU)
+		return mpk_texture_send(devices, tensor, scope, where, out, err);
+	return mpk_devices_send(devices, tensor, where, out, err);
+}
+
 static enum mpk_code send_to_device(const struct mpkr_function *f, const struct mpk_dltensor *t,
 				    struct mpk_dldevice where, const char *scope,
 				    struct mpk_run_arg *out, struct mpk_error *err)
 {
-	struct mpk_devices *devices = mpk_runtime_devices(f->model->runtime);
 	struct mpk_run_arg host = { 0 };
 	struct mpk_tensor *sent;
 	enum mpk_code code;
 
 	MPK_TRY(place_on_host(t, &host, err));
-	if (scope && scope[0])
-		code = mpk_texture_send(devices, host.value.tensor, scope, where, &sent, err);
-	else
-		code = mpk_devices_send(devices, host.value.tensor, where, &sent, err);
+	code = mpk_run_send(f->model, host.value.tensor, scope, where, &sent, err);
 	mpk_value_drop(&host.value);
 	MPK_TRY(code);
 	out->is_copy = true;

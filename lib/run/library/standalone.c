@@ -381,7 +381,8 @@ static enum mpk_code find_entry(struct mpkr_entry *entry, mpkr_function **out,
 		code = mpk_run_look_up(model, entry->name, &found.function, err);
 	if (code == MPK_OK) {
 		found.where = model->where;
-		code = mpk_run_function_create(model, model->first, &found, &f, err);
+		code = mpk_run_function_create(model, model->first, entry->name, &found, NULL, &f,
+					       err);
 	}
 	if (code == MPK_OK) {
 		*out = f;

@@ -7,7 +7,6 @@
 #include <stddef.h>
 
 #include "base/error.h"
-#include "runtime/kernels.h"
 #include "session/internal/child.h"
 #include "session/library.h"
 #include "value/compare.h"

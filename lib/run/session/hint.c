@@ -12,7 +12,6 @@
 
 #include "base/compiler.h"
 #include "base/strbuf.h"
-#include "executor/check.h"
 #include "hostcode/host.h"
 #include "program/device_kind.h"
 #include "session/internal/session.h"
@@ -74,31 +73,28 @@ void mpk_hint_add_call(const struct mpk_signature *signature, struct mpk_error *
 
 /* The signature of the host function that was called, when its arguments do not fit; else NULL. "none"
  * and names are left to the function: no text says which arguments may be left out. */
-static const struct mpk_signature *broken_signature(const struct mpk_image *image,
-						    const struct mpk_call *call,
-						    struct mpk_arena *arena)
+static const struct mpk_signature *broken_signature(struct mpk_session *s)
 {
+	const struct mpk_image *image = s->work->library.image;
 	const struct mpk_signature *const *all, *signature;
+	const struct mpk_call *call = s->call;
 
 	for (size_t i = 0; i < call->arg_count; i++)
 		if (call->args[i].kind == MPK_VALUE_NONE || (call->names && call->names[i].len))
 			return NULL;
-	if (call->kernel || call->params || mpk_host_signatures(image, arena, &all, NULL) != MPK_OK)
+	if (call->kernel || call->params ||
+	    mpk_host_signatures(image, &s->arena, &all, NULL) != MPK_OK)
 		return NULL;
 	signature = mpk_host_signature_find(image, all, call->function);
-	if (!signature ||
-	    mpk_signature_check(signature, call->args, call->arg_count, NULL) == MPK_OK)
-		return NULL;
-	return signature;
+	return signature && !mpk_run_fits(s->running, signature) ? signature : NULL;
 }
 
-static void hint_host_call(const struct mpk_library_options *options, const struct mpk_call *call,
-			   struct mpk_arena *arena, struct mpk_error *err)
+static void hint_host_call(struct mpk_session *s, struct mpk_error *err)
 {
 	const struct mpk_signature *signature = NULL;
 
-	if (options->explains_calls && err->code == MPK_E_RAISED)
-		signature = broken_signature(options->image, call, arena);
+	if (s->work->library.explains_calls && err->code == MPK_E_RAISED)
+		signature = broken_signature(s);
 	if (signature)
 		mpk_hint_add_call(signature, err);
 }
@@ -114,23 +110,22 @@ static bool has_name_twice(const struct mpk_args *args)
 
 /* The error is of the call when binding its values fails again; other values that make no sense are refused
  * with the same code. */
-static void hint_model_call(const struct mpk_function *f, const struct mpk_args *args,
+static void hint_model_call(const struct mpk_session *s, const struct mpk_signature *signature,
 			    struct mpk_error *err)
 {
-	struct mpk_value *ordered;
+	struct mpk_args args = mpk_run_args(s->running);
 
-	if (err->code != MPK_E_USAGE || has_name_twice(args))
-		return;
-	if (mpk_signature_order(f->signature, args, &ordered, NULL) == MPK_OK)
-		free(ordered);
-	else
-		mpk_hint_add_call(f->signature, err);
+	if (err->code == MPK_E_USAGE && !has_name_twice(&args) &&
+	    !mpk_run_fits(s->running, signature))
+		mpk_hint_add_call(signature, err);
 }
 
-void mpk_session_hint_add(struct mpk_session *s, const struct mpk_args *args, struct mpk_error *err)
+void mpk_session_hint_add(struct mpk_session *s, struct mpk_error *err)
 {
-	if (s->function->address)
-		hint_host_call(&s->work->library, s->call, &s->arena, err);
-	else if (s->function->signature)
-		hint_model_call(s->function, args, err);
+	const struct mpk_function *f = mpk_run_function(s->function);
+
+	if (f->address)
+		hint_host_call(s, err);
+	else if (f->signature)
+		hint_model_call(s, f->signature, err);
 }

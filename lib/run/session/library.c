@@ -111,23 +111,6 @@ enum mpk_code mpk_library_check(const struct mpk_library_options *options, struc
 	return MPK_OK;
 }
 
-/* Symbols say it where there are functions; a blob alone says its generation. */
-static enum mpk_convention convention_of(const struct mpk_image *image)
-{
-	if (image->convention != MPK_CONV_NONE)
-		return image->convention;
-	switch (image->gen) {
-	case MPK_GEN_LEGACY:
-		return MPK_CONV_LEGACY;
-	case MPK_GEN_HYBRID:
-		return MPK_CONV_FFI021;
-	case MPK_GEN_CURRENT:
-	case MPK_GENERATION_COUNT:
-		break;
-	}
-	return MPK_CONV_FFI;
-}
-
 /* --- where functions want their tensors --------------------------------------------------- */
 
 /* Read when the first is asked for: not every call needs it. In the arena. */
@@ -175,8 +158,8 @@ static int32_t device_of(void *user, const char *name)
 }
 
 /* Code of one device alone is on the one that all is on. */
-static enum mpk_code add_places(const struct mpk_library_options *options, struct mpk_arena *arena,
-				struct mpk_host_code *out, struct mpk_error *err)
+enum mpk_code mpk_library_places(const struct mpk_library_options *options, struct mpk_arena *arena,
+				 struct mpk_run_source *out, struct mpk_error *err)
 {
 	const struct mpk_tree *tree = options->tree;
 	struct places *p;
@@ -192,30 +175,4 @@ static enum mpk_code add_places(const struct mpk_library_options *options, struc
 	out->device_of = device_of;
 	out->device_user = p;
 	return MPK_OK;
-}
-
-enum mpk_code mpk_library_code(const struct mpk_library_options *options, struct mpk_arena *arena,
-			       struct mpk_host_code *out, struct mpk_error *err)
-{
-	const struct mpk_image *image = options->image;
-	struct mpk_host_function *functions =
-		mpk_arena_array(arena, image->function_count + 1, sizeof *functions);
-
-	MPK_TRY_ALLOC(functions, err);
-	for (size_t i = 0; i < image->function_count; i++) {
-		const struct mpk_image_function *f = &image->functions[i];
-
-		functions[i] =
-			(struct mpk_host_function){ f->name, f->symbol, f->is_entry, f->alias_of };
-	}
-	*out = (struct mpk_host_code){
-		.path = options->path,
-		.gen = image->gen,
-		.convention = convention_of(image),
-		.prefix = image->prefix,
-		.functions = functions,
-		.function_count = image->function_count,
-		.tree = options->tree,
-	};
-	return add_places(options, arena, out, err);
 }

@@ -9,8 +9,7 @@
 #include "base/error.h"
 #include "blob/blob.h"
 #include "elf/image.h"
-#include "runtime/host.h"
-#include "runtime/runtime.h"
+#include "library/inspect.h"
 #include "sandbox/sandbox.h"
 
 struct mpk_child_state; /* session/internal/child.h */
@@ -38,10 +37,10 @@ struct mpk_library_options {
 enum mpk_code mpk_library_check(const struct mpk_library_options *options,
 				struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_library_code - what the loader is to know of the library's code
- * @arena   receives the functions; everything else is borrowed from options
+/* mpk_library_places - let a model ask where host functions want their tensors, which their code tells
+ * @arena   receives what is read of it; everything else is borrowed from options
  * Returns  MPK_OK; MPK_E_NOMEM */
-enum mpk_code mpk_library_code(const struct mpk_library_options *options, struct mpk_arena *arena,
-			       struct mpk_host_code *out, struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_library_places(const struct mpk_library_options *options, struct mpk_arena *arena,
+				 struct mpk_run_source *out, struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

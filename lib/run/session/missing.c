@@ -16,13 +16,12 @@
 
 static bool is_missing(struct mpk_session *s, const char *name)
 {
-	struct mpk_function *f = NULL;
-	struct mpk_error ignored;
+	mpkr_function *f;
+	int code = mpkr_find(s->model, name, &f, NULL);
 
-	if (mpk_library_find(s->library, name, &f, &ignored) != MPK_OK)
-		return ignored.code == MPK_E_NOTFOUND;
-	mpk_function_drop(f);
-	return false;
+	if (code == MPKR_OK)
+		mpkr_drop(f);
+	return code == MPKR_E_NOT_FOUND;
 }
 
 /* The names in the order of the code; false: fewer than two. */
@@ -52,7 +51,7 @@ void mpk_session_name_missing(struct mpk_session *s, struct mpk_error *err)
 	struct mpk_elf elf = { 0 };
 	size_t used = strlen(err->text);
 
-	if (!s->library || !image || !strstr(err->text, ", which is neither in its imports"))
+	if (!s->is_loaded || !image || !strstr(err->text, ", which is neither in its imports"))
 		return;
 	if (mpk_elf_open(image->bytes, image->bytes_off, &elf, &ignored) == MPK_OK &&
 	    mpk_wants_read(&elf, &wants, &ignored) == MPK_OK && list_missing(s, &wants, &names))

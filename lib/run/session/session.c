@@ -15,15 +15,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "executor/executor.h"
-#include "executor/machine.h"
 #include "observe/compare.h"
 #include "observe/dump.h"
 #include "observe/profile.h"
 #include "observe/trace.h"
-#include "runtime/devices.h"
-#include "runtime/kernels.h"
-#include "runtime/library.h"
 #include "session/hint.h"
 #include "session/internal/reply.h"
 
@@ -148,18 +143,11 @@ static enum mpk_code watchers_reply(struct watchers *w, struct mpk_wire *wire,
 
 /* --- the session ----------------------------------------------------------------------------- */
 
-static struct mpk_devices *session_devices(const struct mpk_session *s)
-{
-	return mpk_runtime_devices(s->runtime);
-}
-
-/* Functions and libraries before the runtime that they were loaded into. */
+/* What was kept before the model that it came from. */
 static void session_fini(struct mpk_session *s)
 {
 	mpk_kept_fini(&s->kept);
-	mpk_library_close(s->library);
-	mpk_kernel_set_destroy(s->kernels);
-	mpk_runtime_destroy(s->runtime);
+	mpkr_close(s->model);
 	mpk_arena_fini(&s->arena);
 }
 
@@ -173,34 +161,30 @@ static void leave_if_copy(const struct mpk_session *s)
 
 /* --- calling ------------------------------------------------------------------------ */
 
-/* A call ends when what it started on devices has ended. */
-static enum mpk_code call_once(struct mpk_session *s, struct mpk_value *result,
-			       struct mpk_error *err)
+static enum mpk_code call_once(struct mpk_session *s, struct mpk_error *err)
 {
-	struct mpk_args args = { s->args, s->names, s->arg_count };
-	enum mpk_code rc = mpk_function_call(s->function, &args, result, err);
+	enum mpk_code rc = mpk_run_once(s->running, err);
 
 	if (rc == MPK_OK)
-		return mpk_devices_sync(session_devices(s), err);
+		return MPK_OK;
 	mpk_error_at_path(err, s->call->function);
-	mpk_session_hint_add(s, &args, err);
+	mpk_session_hint_add(s, err);
 	return rc;
 }
 
 /* Time is taken around the call and its waiting for devices, without the observers' setting up. */
 static enum mpk_code call_all(struct mpk_session *s, struct watchers *watchers, double *seconds,
-			      struct mpk_value *result, struct mpk_error *err)
+			      struct mpk_error *err)
 {
 	const struct mpk_call *call = s->call;
 	bool watched = mpk_watch_is_asked(&call->watch);
 
 	for (unsigned i = 0; i < call->warmup + call->repeat; i++) {
-		mpk_value_drop(result);
 		if (watched)
-			mpk_runtime_set_observers(s->runtime, watchers_of(watchers, i));
+			mpk_run_observe(s->model, watchers_of(watchers, i));
 
 		double start = mpk_clock_seconds();
-		enum mpk_code rc = call_once(s, result, err);
+		enum mpk_code rc = call_once(s, err);
 		double took = mpk_clock_seconds() - start;
 
 		leave_if_copy(s);
@@ -215,38 +199,13 @@ static enum mpk_code call_all(struct mpk_session *s, struct watchers *watchers, 
 
 /* --- results ------------------------------------------------------------------------ */
 
-/* An output on the host was written in place. */
 static enum mpk_code fetch_outputs(struct mpk_session *s, struct mpk_error *err)
 {
 	const struct mpk_call *call = s->call;
 
 	for (size_t i = 0; i < call->arg_count; i++)
-		if (call->is_out[i] && s->args[i].tensor != call->args[i].tensor)
-			MPK_TRY(mpk_devices_fetch(session_devices(s), &s->args[i].tensor->dl,
-						  call->args[i].tensor, err));
-	return MPK_OK;
-}
-
-/* Tensors that the function returned, replaced by compact ones in host memory. */
-static enum mpk_code fetch_value(struct mpk_session *s, struct mpk_value *v, unsigned depth,
-				 struct mpk_error *err)
-{
-	struct mpk_tensor *copy;
-
-	if (depth > MPK_WIRE_NEST_MAX)
-		return MPK_OK; /* the reply will say so */
-	for (size_t i = 0; v->kind == MPK_VALUE_ARRAY && i < v->array->count; i++)
-		MPK_TRY(fetch_value(s, &v->array->items[i], depth + 1, err));
-	if (v->kind != MPK_VALUE_TENSOR)
-		return MPK_OK;
-	const struct mpk_dltensor *dl = &v->tensor->dl;
-
-	if (mpk_dldevice_is_host(dl->device))
-		MPK_TRY(mpk_tensor_compact(v->tensor, &copy, err));
-	else
-		MPK_TRY(mpk_devices_copy_to_host(session_devices(s), dl, &copy, err));
-	mpk_value_drop(v);
-	*v = mpk_value_of_tensor(copy);
+		if (call->is_out[i])
+			MPK_TRY(mpk_run_fetch(s->running, i, call->args[i].tensor, err));
 	return MPK_OK;
 }
 
@@ -262,14 +221,15 @@ static enum mpk_code put_outputs(const struct mpk_call *call, struct mpk_wire *w
 
 /* @seconds  of each call */
 static enum mpk_code reply(struct mpk_session *s, struct watchers *watchers,
-			   struct mpk_span seconds, struct mpk_value *result, struct mpk_wire *wire,
-			   struct mpk_error *err)
+			   struct mpk_span seconds, struct mpk_wire *wire, struct mpk_error *err)
 {
+	MPK_CLEANUP(mpk_value_drop) struct mpk_value result = { 0 };
+
 	MPK_TRY(fetch_outputs(s, err));
-	MPK_TRY(fetch_value(s, result, 0, err));
+	MPK_TRY(mpk_run_fetch_result(s->running, &result, err));
 	MPK_TRY(mpk_wire_put(wire, seconds, err));
 	MPK_TRY(put_outputs(s->call, wire, err));
-	MPK_TRY(mpk_wire_put_value(wire, result, err));
+	MPK_TRY(mpk_wire_put_value(wire, &result, err));
 	MPK_TRY(watchers_reply(watchers, wire, err));
 	return mpk_wire_end(wire, err);
 }
@@ -279,20 +239,19 @@ static enum mpk_code call_and_reply(struct mpk_session *s, struct mpk_wire *wire
 				    struct mpk_error *err)
 {
 	MPK_CLEANUP(watchers_fini) struct watchers watchers = { 0 };
-	MPK_CLEANUP(mpk_value_drop) struct mpk_value result = { 0 };
 	size_t bytes = s->call->repeat * sizeof(double);
 	double *seconds = calloc(s->call->repeat, sizeof *seconds);
 	enum mpk_code rc;
 
 	MPK_TRY_ALLOC(seconds, err);
-	rc = watchers_init(&watchers, s->call, session_devices(s), err);
+	rc = watchers_init(&watchers, s->call, mpk_run_devices(s->model), err);
 	if (rc == MPK_OK)
-		rc = call_all(s, &watchers, seconds, &result, err);
+		rc = call_all(s, &watchers, seconds, err);
 	if (rc == MPK_OK && s->call->keep)
-		rc = mpk_kept_set(&s->kept, s->call->keep, &result, err);
-	mpk_runtime_set_observers(s->runtime, NULL);
+		rc = mpk_kept_set(&s->kept, s->call->keep, mpk_run_returned(s->running), err);
+	mpk_run_observe(s->model, NULL);
 	if (rc == MPK_OK)
-		rc = reply(s, &watchers, mpk_span_of(seconds, bytes), &result, wire, err);
+		rc = reply(s, &watchers, mpk_span_of(seconds, bytes), wire, err);
 	free(seconds);
 	return rc;
 }
@@ -306,49 +265,22 @@ static enum mpk_code report_item(struct mpk_session *s, struct mpk_report_messag
 	return send_report(&s->work->channel, &m, err);
 }
 
-/* What observers have seen of a call cannot be taken back. */
-static bool may_turn(const struct mpk_session *s, const struct mpk_error *err)
-{
-	const struct mpk_watch *watch = &s->call->watch;
-
-	return !s->is_turned && s->call->device_is_guess && s->function && !watch->dump &&
-	       !watch->compare && mpk_machine_may_turn(s->function, s->where, err);
-}
-
-/* The first error is kept: the user asked for that order of devices. */
-static enum mpk_code call_turned(struct mpk_session *s, struct mpk_wire *wire,
-				 struct mpk_error *err)
-{
-	struct mpk_error other = { 0 };
-	enum mpk_code rc;
-
-	mpk_session_end_call(s);
-	s->is_turned = true;
-	rc = mpk_session_begin_call(s, &other);
-	if (rc == MPK_OK)
-		rc = call_and_reply(s, wire, &other);
-	s->is_turned = false;
-	return rc == MPK_OK ? rc : mpk_failed(err->code);
-}
-
 /* Loading is reported, as the parent says in which phase a child ended and gives each its time. */
 static enum mpk_code call_ordered(struct mpk_session *s, struct mpk_wire *wire,
 				  struct mpk_error *err)
 {
-	bool loads = !s->library;
+	bool loads = !s->is_loaded;
 	enum mpk_code rc = mpk_session_begin_call(s, err);
 
 	leave_if_copy(s);
-	if (loads && s->library && s->work->spare >= 0) {
+	if (loads && s->is_loaded && s->work->spare >= 0) {
 		(void)close(s->work->spare); /* the library was opened without it */
 		s->work->spare = -1;
 	}
-	if (loads && s->library)
+	if (loads && s->is_loaded)
 		MPK_TRY(report_item(s, (struct mpk_report_message){ .kind = MPK_REPORT_LOADED },
 				    err));
-	if (rc == MPK_OK)
-		rc = call_and_reply(s, wire, err);
-	return rc != MPK_OK && may_turn(s, err) ? call_turned(s, wire, err) : rc;
+	return rc == MPK_OK ? call_and_reply(s, wire, err) : rc;
 }
 
 /* A driver does not always recover from what a kernel did. */
@@ -400,8 +332,7 @@ static enum mpk_code open_session(struct mpk_session *s, struct mpk_error *err)
 	MPK_TRY(enter_sandbox(s->work, err));
 	library->runtime.loaded = count_loaded;
 	library->runtime.loaded_user = s->side;
-	MPK_TRY(mpk_runtime_create(&library->runtime, &s->runtime, err));
-	MPK_TRY(mpk_executors_add(s->runtime, err));
+	MPK_TRY(mpk_session_open(s, err));
 	/* most of a model's blob are constants */
 	mpk_child_load(s->side, library->image ? library->image->blob.len : 0);
 	return MPK_OK;

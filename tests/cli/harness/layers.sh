@@ -19,6 +19,8 @@ plant 'show to pack' lib/show/size/size.c '#include "emit/emit.h"'
 plant 'minspect to pack' cmd/minspect/size.c '#include "emit/emit.h"'
 plant 'minspect to mpack' cmd/minspect/run.c '#include "mpack/mpack.h"'
 plant 'mpack to run' cmd/mpack/init.c '#include "session/call.h"'
+plant 'session past the library' lib/run/session/batch.c '#include "runtime/library.h"'
+plant 'show past the library' lib/show/size/print.c '#include "executor/executor.h"'
 plant 'common to a program' cmd/common/print.c '#include "minspect/minspect.h"'
 plant 'a room upwards' lib/ground/base/arena.c '#include "text/json.h"'
 plant 'an application to ELF files' lib/run/executor/executor.c '#include "elf/image.h"'
@@ -43,10 +45,15 @@ object()
 	cc -c planted.c -o "tree/out/$1"
 }
 object lib/run/value/value.o mpk_planted
+echo 'int mpk_library_open(void); int mpk_planted_call(void) { return mpk_library_open(); }' >planted.c
+cc -c planted.c -o planted.o && ld -r -o tree/merged.o tree/out/lib/run/session/batch.o planted.o &&
+	mv tree/merged.o tree/out/lib/run/session/batch.o
 object cmd/common/find.o mpk_compiler_find
 check out >found 2>/dev/null || :
 echo '== a call that no header tells'
 grep '^lib/run/value/value.c:' found | sed -n '1{s|:[0-9]*:|:|;p;}'
+echo '== a call past the library'
+grep '^lib/run/session/batch.c:' found | sed -n '1{s|:[0-9]*:|:|;p;}'
 echo '== minspect to pack, by what both programs share'
 grep -c '^cmd/minspect/.*find.c -> lib/pack/emit/emit.c: minspect packs nothing' found | sed 's/[1-9][0-9]*/some/'
 echo '== text past the escapes'

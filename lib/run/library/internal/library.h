@@ -15,6 +15,8 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "base/strmap.h"
+#include "library/inspect.h"
 #include "mpk/run.h"
 #include "runtime/devices.h"
 #include "runtime/kernels.h"
@@ -41,15 +43,18 @@ struct mpk_run_entry {
 struct mpkr_model {
 	atomic_uint refs;
 	pthread_mutex_t lock; /* recursive; over all below that is not constant */
-	struct mpk_runtime_options options;
+	struct mpk_run_source source;
 	struct mpk_runtime *runtime;
-	struct mpk_library *library;
+	struct mpk_library *library;      /* NULL: not loaded so far */
 	struct mpk_kernel_set *kernels;   /* NULL: none was asked for by itself so far */
 	const struct mpk_host_code *code; /* of library */
+	const struct mpk_tree *tree;      /* NULL: there is no blob */
 	struct mpk_dldevice where;        /* of its tensors */
 	bool is_guess;                    /* nobody named it */
 	bool is_found;                    /* a function of it was looked up */
 	struct mpk_run_params *params;
+	const struct mpk_param_file
+		*late; /* of the last call's, whose late-bound constants executables have */
 	struct mpk_run_session *first; /* of functions that mpkr_find gives */
 	struct mpk_arena arena;
 	struct mpk_run_entry *entries;
@@ -81,23 +86,18 @@ enum mpk_code mpk_run_list(struct mpkr_model *model, struct mpk_error *err) MPK_
  * and what it imports. Nothing of it is executed. */
 struct mpk_library_file;
 
-/* mpk_library_file_open - read a file; it must not be changed while it is open
- * mpk_library_file_of_memory - read what a caller has in memory
- * @bytes   borrowed until the file is closed
- * @moved   where tensors of its blob are instead of there; NULL: they are there
- * @symbol  as of struct mpk_host_code; NULL: it is opened
+/* mpk_library_file_open - read a file, which must not be changed while it is open
+ * @path    NULL: what a caller has in memory is read
+ * @bytes   that, borrowed until the file is closed
  * Returns  MPK_OK; MPK_E_IO; MPK_E_LOAD: no shared library, or one for another machine; MPK_E_CORRUPT: it or
  *          its blob does not read; MPK_E_NO_BLOB: neither a blob nor functions are in it; MPK_E_NOMEM */
-enum mpk_code mpk_library_file_open(const char *path, struct mpk_library_file **out,
+enum mpk_code mpk_library_file_open(const char *path, struct mpk_span bytes,
+				    struct mpk_library_file **out,
 				    struct mpk_error *err) MPK_MUST_CHECK;
-enum mpk_code mpk_library_file_of_memory(struct mpk_span bytes, const struct mpk_moved *moved,
-					 void *(*symbol)(const char *name),
-					 struct mpk_library_file **out,
-					 struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_library_file_code - what mpk_library_open takes; borrowed. Once that has succeeded, the file is given
- * back by what it opened, when nothing of that is left, and no longer by mpk_library_file_close. */
-const struct mpk_host_code *mpk_library_file_code(const struct mpk_library_file *file);
+/* mpk_library_file_code - what mpk_library_open takes; borrowed, may be added to. Once that has succeeded, the file
+ * is given back by what it opened, when nothing of that is left. */
+struct mpk_host_code *mpk_library_file_code(struct mpk_library_file *file);
 
 /* --- functions ------------------------------------------------------------------------------- */
 
@@ -123,11 +123,12 @@ struct mpk_run_leaf {
 /* A parameter that mpkr_bind_params gave, where the function wants it. */
 struct mpk_run_bound {
 	struct mpk_span name;
-	struct mpk_tensor *tensor;
+	struct mpk_value value; /* owned */
 };
 
 struct mpkr_function {
 	struct mpkr_model *model;
+	const char *name; /* by which it was found */
 	struct mpk_run_session *session;
 	struct mpk_function *function;
 	const struct mpk_function_info
@@ -158,16 +159,79 @@ static inline bool mpk_run_function_is_model(const struct mpkr_function *f)
 enum mpk_code mpk_run_look_up(struct mpkr_model *model, const char *name, struct mpk_function **out,
 			      struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_run_kernel - a kernel by its name, on the device of the model, which is locked
+ * Returns  MPK_OK, one reference in *out; as mpkr_find_kernel */
+enum mpk_code mpk_run_kernel(struct mpkr_model *model, const char *name,
+			     const struct mpk_kernel_extents *extents, struct mpk_kernel_found *out,
+			     struct mpk_error *err) MPK_MUST_CHECK;
+
 /* mpk_run_kernel_inputs - the inputs of a kernel, from its row of the table
  * Returns  MPK_OK; MPK_E_NOMEM */
 enum mpk_code mpk_run_kernel_inputs(struct mpkr_function *f, struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_run_bind_late - give executables the constants that the library leaves to files; before the first function is
+ * looked up
+ * Returns  MPK_OK; as mpk_relay_bind_library */
+enum mpk_code mpk_run_bind_late(struct mpkr_model *model, const struct mpk_run_params *params,
+				struct mpk_error *err) MPK_MUST_CHECK;
+
+/* Names in a file of parameters. Zero-initialise with file and arena; mpk_strmap_fini(&finder->exported). */
+struct mpk_run_finder {
+	struct mpk_param_file *file;
+	struct mpk_arena *arena;
+	struct mpk_strmap
+		exported;   /* identifiers of tensors -> index; filled when they are needed */
+	bool *is_ambiguous; /* of each tensor: another one has its identifier; NULL: not filled */
+	bool failed;        /* memory is out */
+};
+
+/* mpk_run_find_param - a tensor by its name, or by the name that PyTorch's exporter makes of its */
+bool mpk_run_find_param(struct mpk_run_finder *f, struct mpk_span name, size_t *index);
+
+/* mpk_run_send_param - a tensor of a file where an input of that type is wanted
+ * @out     zeroed; owned
+ * Returns  MPK_OK; as mpk_param_file_tensor and mpk_devices_send */
+enum mpk_code mpk_run_send_param(const struct mpkr_function *f, const struct mpk_type *type,
+				 struct mpk_param_file *file, size_t index, struct mpk_value *out,
+				 struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_run_bind_model - fill f->bound with what mpkr_bind_params gave
+ * @is_bound  of the function's inputs, all false: receives which
+ * Returns  MPK_OK; as mpk_run_send_param; MPK_E_NOMEM */
+enum mpk_code mpk_run_bind_model(struct mpkr_function *f, bool *is_bound,
+				 struct mpk_error *err) MPK_MUST_CHECK;
+
+/* What a file has for an input: a tensor, or those of a tuple. */
+struct mpk_run_choice {
+	const struct mpk_param *input;
+	const size_t *indices; /* in the file */
+	size_t count;          /* 1 unless it is a tuple */
+};
+
+/* mpk_run_choose - which tensors of given->params a call needs, as mpk_run_find says
+ * @m       of the function
+ * @arena   receives the choices
+ * Returns  MPK_OK; MPK_E_USAGE as mpk_run_find; MPK_E_NOMEM */
+enum mpk_code mpk_run_choose(const struct mpk_run_given *given, const struct mpk_signature *m,
+			     struct mpk_arena *arena, const struct mpk_run_choice **out,
+			     size_t *count, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* How f->bound is filled where not by mpk_run_bind_model: an application links it only where it calls it. */
+struct mpk_run_binding {
+	enum mpk_code (*bind)(struct mpkr_function *f, const struct mpk_run_given *given,
+			      struct mpk_error *err);
+	const struct mpk_run_given *given;
+};
+
 /* mpk_run_function_create - what a caller holds of a function that was looked up
+ * @name    by which it was found; copied
  * @found   taken over, also on failure; info is NULL for all but kernels with fixed extents
  * @session one more reference is taken
- * Returns  MPK_OK; MPK_E_NOMEM; what reading and placing bound parameters gave */
+ * @binding parameters for one call; NULL: those that mpkr_bind_params gave
+ * Returns  MPK_OK; MPK_E_NOMEM; what reading and placing parameters gave */
 enum mpk_code mpk_run_function_create(struct mpkr_model *model, struct mpk_run_session *session,
-				      const struct mpk_kernel_found *found,
+				      const char *name, const struct mpk_kernel_found *found,
+				      const struct mpk_run_binding *binding,
 				      struct mpkr_function **out,
 				      struct mpk_error *err) MPK_MUST_CHECK;
 
@@ -188,6 +252,57 @@ struct mpk_run_arg {
 	struct mpk_value value;          /* owned */
 	bool is_copy;                    /* value is a tensor with other memory than the caller's */
 };
+
+/* The tensors of a result, tuples taken apart, wherever they are. */
+struct mpk_run_tensors {
+	struct mpk_tensor **items; /* one reference each */
+	size_t count, cap;
+};
+
+/* A call under way; the session is locked. Zero-initialise. */
+struct mpk_run_call {
+	struct mpkr_function *f;
+	struct mpk_run_arg *args; /* as the caller passed them: tuples taken apart */
+	size_t arg_count;
+	struct mpk_value *values; /* of open inputs, then of bound parameters; tuples are owned */
+	struct mpk_span *names;   /* of values; NULL: none has a name */
+	size_t value_count;
+	struct mpk_value result;
+	bool keeps_order; /* as of mpk_run_begin */
+	struct mpk_run_tensors tensors;
+	struct mpk_run_arg few_args[8]; /* most functions need no allocation */
+	struct mpk_value few_values[8];
+};
+
+/* mpk_run_borrowed - a value as mpk_run_call has it: tuples are owned */
+static inline struct mpk_value mpk_run_borrowed(const struct mpk_value *v)
+{
+	return v->kind == MPK_VALUE_ARRAY ? mpk_value_hold(*v) : *v;
+}
+
+/* mpk_run_call_init - room for arguments and values, after which bound parameters come
+ * Returns  MPK_OK; MPK_E_NOMEM. mpk_run_call_fini in every case */
+enum mpk_code mpk_run_call_init(struct mpk_run_call *c, struct mpkr_function *f, size_t arg_count,
+				size_t value_count, bool has_names,
+				struct mpk_error *err) MPK_MUST_CHECK;
+void mpk_run_call_fini(struct mpk_run_call *c);
+
+/* mpk_run_call_run - call with the values, and wait for devices; with a guessed device in either order
+ * Returns  MPK_OK; as mpk_function_call, mpk_devices_sync */
+enum mpk_code mpk_run_call_run(struct mpk_run_call *c, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_run_call_own - the result as a value with tensors of its own
+ * @home    where they are wanted; NULL: where they are
+ * Returns  MPK_OK; as mpk_run_own; MPK_E_NOMEM */
+enum mpk_code mpk_run_call_own(const struct mpk_run_call *c, const struct mpk_dldevice *home,
+			       struct mpk_value *out, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_run_send - a compact host tensor where it is wanted
+ * @scope   the image that it is to be there; NULL or "": none
+ * Returns  MPK_OK, one reference in *out; as mpk_devices_send and mpk_texture_send */
+enum mpk_code mpk_run_send(struct mpkr_model *model, struct mpk_tensor *tensor, const char *scope,
+			   struct mpk_dldevice where, struct mpk_tensor **out,
+			   struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_run_place - an input as a value, where the function wants it
  * @i       its number, for messages and its kind
@@ -246,12 +361,6 @@ static inline bool mpk_run_value_is_tuple(const struct mpkr_value *v)
 {
 	return v && v->value.kind == MPK_VALUE_ARRAY;
 }
-
-/* The tensors of a result, tuples taken apart, wherever they are. */
-struct mpk_run_tensors {
-	struct mpk_tensor **items; /* one reference each */
-	size_t count, cap;
-};
 
 /* mpk_run_tensors_collect - take a result apart; what is no tensor becomes one in host memory
  * Returns  MPK_OK; MPK_E_UNSUPPORTED: something that is none; MPK_E_NOMEM */

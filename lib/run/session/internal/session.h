@@ -13,12 +13,9 @@
 #include <sys/types.h>
 
 #include "base/error.h"
-#include "runtime/kernels.h"
-#include "runtime/library.h"
+#include "library/inspect.h"
 #include "session/call.h"
 #include "session/internal/kept.h"
-#include "signature/signature.h"
-#include "value/module.h"
 
 /* From the parent. */
 struct mpk_order {
@@ -73,21 +70,22 @@ struct mpk_session {
 	struct mpk_child_side *side;
 	pid_t process; /* the one that was started for it */
 	struct mpk_arena arena;
-	struct mpk_runtime *runtime;
-	struct mpk_library *library;    /* NULL while only kernels were called */
-	struct mpk_kernel_set *kernels; /* NULL while no kernel was called by itself */
+	mpkr_model *model;
+	bool is_loaded; /* its library is; not while only kernels were called */
 
 	struct mpk_order order;
 	const struct mpk_call *call;
-	struct mpk_function *function;
+	mpkr_function *function;
 	struct mpk_dldevice where; /* of the tensors */
-	bool is_turned;            /* the model's first device is the CPU, against the guess */
-	struct mpk_value *args;    /* the call's, then those of its file of parameters */
-	struct mpk_span *names;    /* of args; NULL: none has one */
-	size_t arg_count;
-	struct mpk_kept kept;               /* by the calls before */
-	const struct mpk_param_file *bound; /* whose late-bound constants executables have */
+	struct mpk_value *args;    /* NULL: the call's; else some were kept by the calls before */
+	bool *is_placed;           /* of args: it was kept */
+	struct mpk_run_call *running;
+	struct mpk_kept kept; /* by the calls before */
 };
+
+/* mpk_session_open - the model of the library, which is not loaded yet
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_session_open(struct mpk_session *s, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_session_begin_call - open what s->call calls and put its arguments where they belong
  * Returns  MPK_OK; what loading, the look-up and the arguments fail with (mpk_call_run lists it).
@@ -107,32 +105,6 @@ void mpk_session_name_missing(struct mpk_session *s, struct mpk_error *err);
 
 /* mpk_session_hint_add - to the error of a call whose arguments do not fit the signature of its function: a call
  * that works (hint.c) */
-void mpk_session_hint_add(struct mpk_session *s, const struct mpk_args *args,
-			  struct mpk_error *err);
-
-/* --- inputs from a file of parameters (params.c) ------------------------------------------------ */
-
-/* What the file has for an input of the function: a tensor, or those of a tuple. */
-struct mpk_param_choice {
-	struct mpk_span name; /* of the input; borrowed from its signature */
-	bool is_tuple;
-	const size_t *indices; /* in the file */
-	size_t count;          /* 1 unless it is a tuple */
-};
-
-/* mpk_params_choose - which tensors of call->params the call needs: those of inputs, and of
- * parameters that the library has, to which the call itself gives nothing by name
- * A tensor is an input's by its name, by the name that PyTorch's exporter makes of its ("p_fc1_weight" of
- * "fc1.weight"), or, named "param_0", "param_1", ..., by its place among the inputs that are left at the end. An input that
- * is a tuple of tensors takes them by the names of its fields, by "param_0" and so on, or all in the order of the file.
- * What else the file has is for other functions. Values without a name are for the inputs that are
- * left.
- * @m       of the function; NULL: it is no model
- * @arena   receives the choices
- * Returns  MPK_OK; MPK_E_USAGE: no model; inputs that neither the file nor the call gives, tensors of another type or
- *          shape than their inputs (all are listed), or values that are left over; MPK_E_NOMEM */
-enum mpk_code mpk_params_choose(const struct mpk_call *call, const struct mpk_signature *m,
-				struct mpk_arena *arena, const struct mpk_param_choice **out,
-				size_t *count, struct mpk_error *err) MPK_MUST_CHECK;
+void mpk_session_hint_add(struct mpk_session *s, struct mpk_error *err);
 
 #endif

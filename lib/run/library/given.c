@@ -1,29 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* params.c - which tensors of a file of parameters the inputs of a function take
+/* given.c - parameters for one call, of which it is known what it gives itself: the rest must come from the file
  *
- * Names decide, as far as there are any. What does not fit is said all at once, because whoever feeds a model from a
- * file has one mistake in a hundred places: the missing, those of another type or shape, and what the file has that
- * nobody wants, as that is often the same under another name. */
-#include "session/internal/session.h"
+ * What does not fit is said all at once, because whoever feeds a model from a file has one mistake in a hundred places:
+ * the missing, those of another type or shape, and what the file has that nobody wants, as that is often the same under
+ * another name.
+ */
+#include "library/internal/library.h"
 
-#include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/strbuf.h"
-#include "base/strmap.h"
 #include "text/escape.h"
 #include "text/phrase.h"
-#include "value/param_file.h"
 
 /* The inputs of a function, and what becomes of them. */
 struct inputs {
-	const struct mpk_call *call;
+	const struct mpk_run_given *given;
 	struct mpk_arena *arena;
-	struct mpk_strmap
-		exported;   /* identifiers of tensors -> index; filled when they are needed */
-	bool *is_ambiguous; /* of each tensor: another one has its identifier; NULL: not filled */
-	struct mpk_param_choice *chosen;
+	struct mpk_run_finder finder;
+	struct mpk_run_choice *chosen;
 	size_t chosen_count;
 	const struct mpk_param **left; /* nothing has a value for them by name; in order */
 	size_t left_count;
@@ -36,61 +33,12 @@ enum { WRONG_MAX = 8 }; /* are said, and how many more */
 
 /* --- by name -------------------------------------------------------------------------------- */
 
-static bool arguments_is_named(const struct mpk_call *call, struct mpk_span name)
+static bool arguments_is_named(const struct mpk_run_given *given, struct mpk_span name)
 {
-	for (size_t i = 0; call->names && i < call->arg_count; i++)
-		if (call->names[i].len && mpk_span_equal(call->names[i], name))
+	for (size_t i = 0; given->names && i < given->count; i++)
+		if (given->names[i].len && mpk_span_equal(given->names[i], name))
 			return true;
 	return false;
-}
-
-/* "fc1.weight" as "fc1_weight": what is no letter or digit of ASCII becomes an underscore. */
-static struct mpk_span identifier_of(struct mpk_span name, struct mpk_arena *arena)
-{
-	char *text = mpk_arena_text(arena, name);
-
-	for (size_t i = 0; text && i < name.len; i++)
-		if (!isalnum((unsigned char)text[i]))
-			text[i] = '_';
-	return mpk_span_of(text, text ? name.len : 0);
-}
-
-/* Two tensors of one identifier have none: others might take the one, or the other. */
-static void fill_exported(struct inputs *in)
-{
-	size_t count = mpk_param_file_count(in->call->params), first;
-
-	in->is_ambiguous = mpk_arena_array(in->arena, count + 1, sizeof *in->is_ambiguous);
-	in->failed |= !in->is_ambiguous;
-	for (size_t i = 0; in->is_ambiguous && i < count; i++) {
-		struct mpk_span id =
-			identifier_of(mpk_param_file_name(in->call->params, i), in->arena);
-		int put = id.data ? mpk_strmap_put(&in->exported, id, i, &first) : -1;
-
-		in->failed |= put < 0;
-		if (put == 0)
-			in->is_ambiguous[first] = true;
-	}
-}
-
-/* A parameter is "p_" and its identifier in what torch.export makes, a buffer "b_", a constant "c_". */
-static bool find_exported(struct inputs *in, struct mpk_span name, size_t *index)
-{
-	bool has_prefix = name.len > 2 && name.data[1] == '_' && memchr("pbc", name.data[0], 3);
-
-	if (!in->is_ambiguous)
-		fill_exported(in);
-	return in->is_ambiguous &&
-	       (mpk_strmap_find(&in->exported, name, index) ||
-		(has_prefix && mpk_strmap_find(&in->exported,
-					       mpk_span_of(name.data + 2, name.len - 2), index))) &&
-	       !in->is_ambiguous[*index];
-}
-
-static bool find_tensor(struct inputs *in, struct mpk_span name, size_t *index)
-{
-	return name.len && (mpk_param_file_find(in->call->params, name, index) ||
-			    find_exported(in, name, index));
 }
 
 static bool find_numbered(const struct inputs *in, size_t number, size_t *index)
@@ -98,7 +46,7 @@ static bool find_numbered(const struct inputs *in, size_t number, size_t *index)
 	char name[32];
 
 	(void)snprintf(name, sizeof name, "param_%zu", number);
-	return mpk_param_file_find(in->call->params, mpk_span_str(name), index);
+	return mpk_param_file_find(in->given->params, mpk_span_str(name), index);
 }
 
 /* --- whether it fits -------------------------------------------------------------------------- */
@@ -127,7 +75,7 @@ static void check_fit(struct inputs *in, struct mpk_span name, const struct mpk_
 	const int64_t *shape;
 	size_t ndim;
 
-	if (!mpk_param_file_type(in->call->params, index, &dtype, &shape, &ndim) ||
+	if (!mpk_param_file_type(in->given->params, index, &dtype, &shape, &ndim) ||
 	    fits(t, dtype, shape, ndim))
 		return;
 	if (in->wrong_count++ >= WRONG_MAX)
@@ -149,10 +97,7 @@ static void add_choice(struct inputs *in, const struct mpk_param *input, const s
 		       size_t count)
 {
 	in->chosen[in->chosen_count++] =
-		(struct mpk_param_choice){ .name = input->name,
-					   .is_tuple = input->type.kind == MPK_TYPE_TUPLE,
-					   .indices = indices,
-					   .count = indices ? count : 0 };
+		(struct mpk_run_choice){ input, indices, indices ? count : 0 };
 }
 
 static void choose_one(struct inputs *in, const struct mpk_param *input, size_t index)
@@ -169,9 +114,10 @@ static bool choose_by_name(struct inputs *in, const struct mpk_param *input)
 {
 	size_t index;
 
-	if (arguments_is_named(in->call, input->name))
+	if (arguments_is_named(in->given, input->name))
 		return true;
-	if (input->type.kind == MPK_TYPE_TUPLE || !find_tensor(in, input->name, &index))
+	if (input->type.kind == MPK_TYPE_TUPLE ||
+	    !mpk_run_find_param(&in->finder, input->name, &index))
 		return false;
 	choose_one(in, input, index);
 	return true;
@@ -180,10 +126,11 @@ static bool choose_by_name(struct inputs *in, const struct mpk_param *input)
 /* The tensors of a tuple: by the names of its fields, by numbers, or all of the file. */
 static bool find_field(struct inputs *in, const struct mpk_type *tuple, size_t field, size_t *index)
 {
-	if (find_tensor(in, tuple->fields[field].name, index) || find_numbered(in, field, index))
+	if (mpk_run_find_param(&in->finder, tuple->fields[field].name, index) ||
+	    find_numbered(in, field, index))
 		return true;
 	*index = field;
-	return mpk_param_file_count(in->call->params) == tuple->field_count;
+	return mpk_param_file_count(in->given->params) == tuple->field_count;
 }
 
 static bool choose_tuple(struct inputs *in, const struct mpk_param *input)
@@ -199,25 +146,25 @@ static bool choose_tuple(struct inputs *in, const struct mpk_param *input)
 		if (!find_field(in, t, i, &indices[i]))
 			return false;
 	for (size_t i = 0; indices && i < t->field_count; i++)
-		check_fit(in, mpk_param_file_name(in->call->params, indices[i]), &t->fields[i].type,
-			  indices[i]);
+		check_fit(in, mpk_param_file_name(in->given->params, indices[i]),
+			  &t->fields[i].type, indices[i]);
 	add_choice(in, input, indices, t->field_count);
 	return true;
 }
 
-static size_t count_unnamed(const struct mpk_call *call)
+static size_t count_unnamed(const struct mpk_run_given *given)
 {
 	size_t count = 0;
 
-	for (size_t i = 0; i < call->arg_count; i++)
-		count += !call->names || !call->names[i].len;
+	for (size_t i = 0; i < given->count; i++)
+		count += !given->names || !given->names[i].len;
 	return count;
 }
 
 /* Weights follow other inputs by custom, so what is still open at the end is filled first. */
 static void choose_left(struct inputs *in)
 {
-	size_t given = count_unnamed(in->call), numbered = 0, index;
+	size_t given = count_unnamed(in->given), numbered = 0, index;
 
 	for (size_t i = in->left_count; i-- > 0 && in->left_count > given;)
 		if (choose_tuple(in, in->left[i])) {
@@ -246,7 +193,7 @@ static void choose_left(struct inputs *in)
 /* Names that nobody asked for, if there are any: often what is missing has one of them. */
 static void put_unused(const struct inputs *in, struct mpk_strbuf *out)
 {
-	size_t count = mpk_param_file_count(in->call->params), unused = 0;
+	size_t count = mpk_param_file_count(in->given->params), unused = 0;
 	bool *used = mpk_arena_array(in->arena, count + 1, sizeof *used);
 	struct mpk_span *names = mpk_arena_array(in->arena, count + 1, sizeof *names);
 
@@ -257,7 +204,7 @@ static void put_unused(const struct inputs *in, struct mpk_strbuf *out)
 			used[in->chosen[i].indices[k]] = true;
 	for (size_t i = 0; i < count; i++)
 		if (!used[i])
-			names[unused++] = mpk_param_file_name(in->call->params, i);
+			names[unused++] = mpk_param_file_name(in->given->params, i);
 	if (!unused)
 		return;
 	mpk_strbuf_puts(out, "; it also has: ");
@@ -268,7 +215,7 @@ static void put_unused(const struct inputs *in, struct mpk_strbuf *out)
 static enum mpk_code refuse_params(const struct inputs *in, size_t given, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
-	const char *path = mpk_param_file_path(in->call->params);
+	const char *path = mpk_param_file_path(in->given->params);
 	size_t missing = given < in->left_count ? in->left_count - given : 0;
 	struct mpk_span *names = mpk_arena_array(in->arena, missing + 1, sizeof *names);
 
@@ -294,7 +241,7 @@ static enum mpk_code refuse_params(const struct inputs *in, size_t given, struct
 static enum mpk_code left_over(const struct inputs *in, size_t given, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf names = { 0 };
-	const char *path = mpk_param_file_path(in->call->params);
+	const char *path = mpk_param_file_path(in->given->params);
 	struct mpk_span *list = mpk_arena_array(in->arena, in->left_count + 1, sizeof *list);
 
 	MPK_TRY_ALLOC(list, err);
@@ -312,7 +259,7 @@ static enum mpk_code left_over(const struct inputs *in, size_t given, struct mpk
 static enum mpk_code choose_all(struct inputs *in, const struct mpk_signature *m,
 				struct mpk_error *err)
 {
-	size_t count = m->input_count + m->param_count, given = count_unnamed(in->call);
+	size_t count = m->input_count + m->param_count, given = count_unnamed(in->given);
 
 	in->chosen = mpk_arena_array(in->arena, count + 1, sizeof *in->chosen);
 	in->left = mpk_arena_array(in->arena, m->input_count + 1, sizeof *in->left);
@@ -323,30 +270,92 @@ static enum mpk_code choose_all(struct inputs *in, const struct mpk_signature *m
 	for (size_t i = 0; i < m->param_count; i++)
 		(void)choose_by_name(in, &m->params[i]);
 	choose_left(in);
-	MPK_TRY_ALLOC(!in->failed && !in->wrong.failed, err);
+	MPK_TRY_ALLOC(!in->failed && !in->finder.failed && !in->wrong.failed, err);
 	/* Values without a name fill, in order, the inputs that nothing else gives. */
 	if (given < in->left_count || in->wrong_count)
 		return refuse_params(in, given, err);
 	return given > in->left_count ? left_over(in, given, err) : MPK_OK;
 }
 
-enum mpk_code mpk_params_choose(const struct mpk_call *call, const struct mpk_signature *m,
-				struct mpk_arena *arena, const struct mpk_param_choice **out,
-				size_t *count, struct mpk_error *err)
+enum mpk_code mpk_run_choose(const struct mpk_run_given *given, const struct mpk_signature *m,
+			     struct mpk_arena *arena, const struct mpk_run_choice **out,
+			     size_t *count, struct mpk_error *err)
 {
-	struct inputs in = { .call = call, .arena = arena };
-	enum mpk_code code;
+	struct inputs in = { .given = given,
+			     .arena = arena,
+			     .finder = { .file = given->params, .arena = arena } };
+	enum mpk_code code = choose_all(&in, m, err);
 
+	mpk_strmap_fini(&in.finder.exported);
+	mpk_strbuf_fini(&in.wrong);
+	*out = in.chosen;
+	*count = in.chosen_count;
+	return code;
+}
+
+/* --- binding ---------------------------------------------------------------------------------- */
+
+static enum mpk_code bind_choice(struct mpkr_function *f, struct mpk_param_file *file,
+				 const struct mpk_run_choice *chosen, struct mpk_error *err)
+{
+	struct mpk_run_bound *b = &f->bound[f->bound_count];
+	const struct mpk_type *type = &chosen->input->type;
+
+	if (type->kind == MPK_TYPE_TUPLE)
+		MPK_TRY(mpk_value_of_array(chosen->count, &b->value, err));
+	b->name = chosen->input->name;
+	f->bound_count++; /* from here on it is dropped with the others */
+	if (type->kind != MPK_TYPE_TUPLE)
+		return mpk_run_send_param(f, type, file, chosen->indices[0], &b->value, err);
+	for (size_t i = 0; i < chosen->count; i++)
+		MPK_TRY(mpk_run_send_param(f, &type->fields[i].type, file, chosen->indices[i],
+					   &b->value.array->items[i], err));
+	return MPK_OK;
+}
+
+static enum mpk_code bind_call(struct mpkr_function *f, const struct mpk_run_given *given,
+			       struct mpk_error *err)
+{
+	const struct mpk_signature *m = f->function->signature;
+	struct mpk_param_file *file = given->params;
+	const struct mpk_run_choice *chosen;
+	size_t count;
+
+	if (!file || (!m && given->is_for_models))
+		return MPK_OK;
 	if (!m)
 		return mpk_fail(
 			err, MPK_E_USAGE,
 			"'%s' is no model: its arguments have no names that parameters of a file could have",
-			MPK_QUOTE(mpk_span_str(call->function)));
-	code = choose_all(&in, m, err);
-	mpk_strmap_fini(&in.exported);
-	mpk_strbuf_fini(&in.wrong);
-	MPK_TRY(code);
-	*out = in.chosen;
-	*count = in.chosen_count;
+			MPK_QUOTE(mpk_span_str(f->name)));
+	MPK_TRY(mpk_run_choose(given, m, &f->arena, &chosen, &count, err));
+	for (size_t i = 0; given->to_load && i < count; i++)
+		for (size_t k = 0; k < chosen[i].count; k++)
+			given->to_load(given->user,
+				       mpk_param_file_bytes(file, chosen[i].indices[k]));
+	for (size_t i = 0; i < count; i++)
+		MPK_TRY(bind_choice(f, file, &chosen[i], err));
 	return MPK_OK;
+}
+
+/* --- look-up ---------------------------------------------------------------------------------- */
+
+enum mpk_code mpk_run_find(mpkr_model *model, const char *name,
+			   const struct mpk_kernel_extents *extents,
+			   const struct mpk_run_given *given, mpkr_function **out,
+			   struct mpk_error *err)
+{
+	const struct mpk_run_params late = { .file = given->params };
+	const struct mpk_run_binding binding = { bind_call, given };
+	struct mpk_kernel_found found = { .where = model->where };
+
+	if (extents) {
+		MPK_TRY(mpk_run_kernel(model, name, extents, &found, err));
+	} else {
+		if (given->params && given->params != model->late)
+			MPK_TRY(mpk_run_bind_late(model, &late, err));
+		model->late = given->params;
+		MPK_TRY(mpk_run_look_up(model, name, &found.function, err));
+	}
+	return mpk_run_function_create(model, model->first, name, &found, &binding, out, err);
 }

@@ -69,6 +69,20 @@ static int baseline_check_name(struct gatekeeper *g, const char *name, struct mp
 				    MPK_QUOTE(mpk_span_str(name)));
 }
 
+/* Of files that were found in a folder, and of code for GPUs in an archive, there may be thousands, of few names: they
+ * have their paths below it. */
+static const char *name_in_baseline(const struct minspect_look *l, const char *measured)
+{
+	const char *name = l->view->name;
+	const char *inner = strstr(name, "!/");
+
+	if (l->folder_len)
+		return name + l->folder_len;
+	if (l->view->in_archive && inner && l->view->image->format == MPK_FILE_DEVICE)
+		return inner + 2;
+	return measured;
+}
+
 static bool have_figures(const struct mpk_kernel_list *kernels)
 {
 	for (size_t i = 0; i < kernels->count; i++)
@@ -132,7 +146,9 @@ static int baseline_look(const struct minspect_options *o, struct minspect_look 
 
 	if (mpk_baseline_measure(l->view, &g->arena, &now, &err) != MPK_OK)
 		return mpk_diag_error(&err);
-	status = baseline_check_name(g, now.name, &err);
+	now.name = mpk_arena_printf(&g->arena, "%s", name_in_baseline(l, now.name));
+	status = now.name ? baseline_check_name(g, now.name, &err)
+			  : mpk_diag_error((mpk_fail_nomem(&err), &err));
 	if (status != MPK_EXIT_OK)
 		return status;
 	return g->update ? update(g, l, &now) : hold(o, g, l, &now);

@@ -296,7 +296,7 @@ static bool is_passed_over(enum mpk_code code, bool is_found)
 }
 
 /* Returns  an exit status; -1: there is nothing to say of it */
-static int document_look(struct looking *k, const char *name, bool is_found)
+static int document_look(struct looking *k, const char *name)
 {
 	struct minspect_look *l = k->l;
 	struct mpk_error err = { 0 };
@@ -307,7 +307,7 @@ static int document_look(struct looking *k, const char *name, bool is_found)
 
 	l->file = &file;
 	if (!is_archive && !(file.is_weights && k->action->weights) &&
-	    is_passed_over(code, is_found)) {
+	    is_passed_over(code, l->folder_len > 0)) {
 		status = -1;
 	} else if (is_archive && !k->action->archive) {
 		status = minspect_zip_each(&file, k->action->single, k->action->single != NULL,
@@ -372,13 +372,15 @@ static int look_at_file(struct looking *k, struct mpk_json *j, size_t i, int *fa
 	if (o->json_lines)
 		begin_document(k, j, failed);
 
-	int got = document_look(k, o->files[i], o->is_found && o->is_found[i]);
+	l->folder_len = o->folder_lens ? o->folder_lens[i] : 0;
+
+	int got = document_look(k, o->files[i]);
 
 	/* After another error, that nothing was shown says nothing about the filter. */
 	if (is_verdict(got))
 		warn_of_filter(l, o->files[i]);
 	if (!o->json_lines)
-		return got;
+		return got < 0 ? MPK_EXIT_OK : got;
 
 	int written = end_line(j, got >= 0, failed);
 

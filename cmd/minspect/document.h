@@ -21,7 +21,8 @@ struct minspect_look {
 	struct mpk_json_at *list;      /* an array in this file's, for the action */
 	struct mpk_view_choice choice; /* of --filter; without a filter everything is chosen */
 	bool filters;                  /* the action leaves the choice to it */
-	void *user;                    /* as minspect_each got it */
+	size_t folder_len; /* bytes of the file's name that are a folder's which is named; 0: none is */
+	void *user;        /* as minspect_each got it */
 };
 
 /* An action on files. Functions return an exit status. */

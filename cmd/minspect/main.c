@@ -192,10 +192,10 @@ static int prepare(const struct mpk_option *action)
 	status = minspect_memory_init(o->max_memory);
 	if (status == MPK_EXIT_OK)
 		status = minspect_verify_prepare(o);
-	if (status == MPK_EXIT_OK && o->json_lines)
-		status = minspect_folders_expand(o);
+	if (status != MPK_EXIT_OK)
+		return status;
 	confine_action(named, named_count);
-	return status;
+	return minspect_folders_expand(o);
 }
 
 /* Whether the action prints its answer, and -o names a file for it. --run saves results there, --show a part; of

@@ -67,8 +67,9 @@ struct minspect_options {
 	/* operands */
 	char **files;
 	size_t file_count;
-	const bool *
-		is_found; /* of each file: it was found in a folder that is named; NULL: none was */
+	const size_t *
+		folder_lens; /* of each file: bytes of its name that are the folder's in which it was
+				    * found; 0: it is named itself. NULL: no folder was looked into */
 };
 
 extern const struct mpk_command minspect_command;
@@ -86,9 +87,10 @@ struct minspect_file {
 	struct mpk_demand
 		*demand;       /* NULL, or bytes are those of a member that is unpacked in parts */
 	uint64_t member_bytes; /* what a member that was unpacked counts for minspect_memory_grow */
-	/* of a zip archive without such a name: the members that are libraries, by their names */
+	/* of a zip archive without such a name: the members that are libraries, by their names, and code for
+	 * GPUs, by its bytes */
 	const struct mpk_zip_member *libraries;
-	size_t library_count;
+	size_t library_count, device_count; /* of both, and of code for GPUs */
 	struct mpk_arena arena;
 	struct mpk_image image;
 	struct mpk_tree tree; /* when image.has_blob */
@@ -146,6 +148,9 @@ int minspect_zip_each(const struct minspect_file *archive, const char *action, b
 		      int (*one)(const struct minspect_file *archive, size_t library,
 				 const char *name, void *arg),
 		      void *arg);
+
+/* As much of a file as is looked at to see whether it is one to look into. */
+enum { MINSPECT_HEAD_BYTES = 4096 };
 
 /* minspect_folders_expand - put the files below folders that are named in the place of these
  * Returns  an exit status, after a message when it is not MPK_EXIT_OK */

@@ -67,6 +67,21 @@ static int list_library(struct minspect_look *l, size_t i, struct mpk_table *tab
 	return status;
 }
 
+static void put_archive(const struct minspect_file *f, struct mpk_strbuf *out)
+{
+	size_t libraries = f->library_count - f->device_count;
+
+	mpk_escape(out, mpk_span_str(f->name));
+	mpk_strbuf_printf(out, ": zip archive, %s", MPK_SIZE(f->map.bytes.len));
+	if (libraries)
+		mpk_strbuf_printf(out, ", %zu %s", libraries,
+				  libraries == 1 ? "library" : "libraries");
+	if (f->device_count)
+		mpk_strbuf_printf(out, ", %zu %s of GPU code", f->device_count,
+				  f->device_count == 1 ? "file" : "files");
+	mpk_strbuf_puts(out, "; look at one as FILE!/MEMBER\n");
+}
+
 static int list_archive(struct minspect_look *l)
 {
 	struct mpk_table table = { .right = 1 };
@@ -80,11 +95,7 @@ static int list_archive(struct minspect_look *l)
 		list = mpk_json_array(l->json, l->at, "libraries");
 	} else {
 		minspect_separate(l);
-		mpk_escape(l->out, mpk_span_str(l->file->name));
-		mpk_strbuf_printf(l->out,
-				  ": zip archive, %s, %zu %s; look at one as FILE!/MEMBER\n",
-				  MPK_SIZE(l->file->map.bytes.len), l->file->library_count,
-				  l->file->library_count == 1 ? "library" : "libraries");
+		put_archive(l->file, l->out);
 	}
 	for (size_t i = 0; i < l->file->library_count; i++) {
 		/* --filter chooses libraries of an archive by their names. */

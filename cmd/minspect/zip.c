@@ -300,7 +300,7 @@ static bool ends(struct mpk_span name, const char *suffix)
 	return name.len > len && memcmp(name.data + name.len - len, suffix, len) == 0;
 }
 
-/* By its name: to look into all members would unpack all of the archive. */
+/* By its name: most members of that name are, and a link or a text is said to be none. */
 static bool is_library(struct mpk_span name)
 {
 	static const char *const suffixes[] = { ".so",  ".pyd", ".dll", ".dylib", ".a",
@@ -315,15 +315,29 @@ static bool is_library(struct mpk_span name)
 	return false;
 }
 
+/* By its first bytes, as names of such files have any ending. */
+static bool is_device(const struct minspect_file *f, const struct mpk_zip_member *m)
+{
+	uint8_t head[MINSPECT_HEAD_BYTES];
+	size_t len = mpk_zip_head(f->bytes, m, head, sizeof head);
+
+	return mpk_file_is_device(mpk_span_of(head, len));
+}
+
 enum mpk_code minspect_zip_list(struct minspect_file *f, struct mpk_error *err)
 {
 	struct mpk_zip_member *members;
 	size_t count, n = 0;
 
 	MPK_TRY(mpk_zip_list(f->bytes, "file", &f->arena, &members, &count, err));
-	for (size_t i = 0; i < count; i++)
-		if (is_library(members[i].name))
+	f->device_count = 0;
+	for (size_t i = 0; i < count; i++) {
+		bool is_code = !is_library(members[i].name) && is_device(f, &members[i]);
+
+		f->device_count += is_code;
+		if (is_code || is_library(members[i].name))
 			members[n++] = members[i];
+	}
 	f->libraries = members;
 	f->library_count = n;
 	return MPK_OK;

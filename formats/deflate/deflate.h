@@ -50,6 +50,10 @@ enum mpk_code mpk_deflate_read(struct mpk_span bytes, uint64_t limit,
 			       const struct mpk_deflate_reader *reader, struct mpk_arena *arena,
 			       struct mpk_span *out, struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_deflate_head - the first bytes of what a bare deflate stream unpacks to; no more of it is decoded
+ * Returns  how many there are, at most cap; less than there are, or 0, where the stream is broken or memory is out */
+size_t mpk_deflate_head(struct mpk_span bytes, uint8_t *into, size_t cap);
+
 /* --- parts of a deflate stream, without all of its content in memory --------------------------------
  *
  * A deflate stream can only be decoded from its beginning. So it is decoded once, which also checks it, and the

@@ -214,6 +214,21 @@ enum mpk_code mpk_deflate_read(struct mpk_span bytes, uint64_t limit,
 	return deflate_unpack(d, reader, arena, out, err);
 }
 
+/* Errors are of no interest: who reads all of it meets them again. */
+size_t mpk_deflate_head(struct mpk_span bytes, uint8_t *into, size_t cap)
+{
+	struct decoder d = { .bytes = bytes, .window = WINDOW_RAW, .limit = cap, .into = into };
+	z_stream z = { 0 };
+	int rc = inflateInit2(&z, d.window);
+
+	if (rc != Z_OK)
+		return 0;
+	while (rc == Z_OK && d.out_len < cap)
+		rc = deflate_read_step(&d, &z, NULL);
+	inflateEnd(&z);
+	return (size_t)d.out_len;
+}
+
 /* --- an index: states of the decoder, copied while it runs ------------------------------
  *
  * All memory of zlib comes from the arena, and for reading from a buffer that was allocated before. Nothing is

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* read.c - members, stored and deflated, held against their checksums */
+#include <string.h>
 #include <zlib.h>
 
 #include "deflate/deflate.h"
@@ -70,6 +71,23 @@ enum mpk_code mpk_zip_read(struct mpk_span zip, const struct mpk_zip_member *m,
 		return fail_checksum(m, o->space, err);
 	*out = data;
 	return MPK_OK;
+}
+
+size_t mpk_zip_head(struct mpk_span zip, const struct mpk_zip_member *m, uint8_t *into, size_t cap)
+{
+	struct mpk_span stored;
+	size_t len;
+
+	if ((m->flags & 1) || mpk_zip_raw(zip, m, "file", &stored, NULL) != MPK_OK)
+		return 0;
+	if (m->method == MPK_ZIP_DEFLATED)
+		return mpk_deflate_head(stored, into, cap);
+	if (m->method != MPK_ZIP_STORED)
+		return 0;
+	len = stored.len < cap ? stored.len : cap;
+	if (len)
+		memcpy(into, stored.data, len);
+	return len;
 }
 
 /* --- a member in parts ------------------------------------------------------------------- */

@@ -66,6 +66,11 @@ enum mpk_code mpk_zip_stored(struct mpk_span bytes, const struct mpk_zip_member 
 			     const struct mpk_zip_options *options, struct mpk_span *out,
 			     struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_zip_head - the first bytes of a member, from which its format can be told; nothing of it is checked
+ * Returns  how many there are, at most cap; 0: it has none, or cannot be unpacked */
+size_t mpk_zip_head(struct mpk_span bytes, const struct mpk_zip_member *m, uint8_t *into,
+		    size_t cap);
+
 /* mpk_zip_index - the same of a deflated member, without memory for all of its content
  * @interval, @sink  as mpk_deflate_index_build; sink has seen content before it is known to be wrong
  * @out     in arena, a view of bytes; its parts come from mpk_deflate_index_read

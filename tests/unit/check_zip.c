@@ -186,6 +186,30 @@ START_TEST(reads)
 }
 END_TEST
 
+/* The first bytes alone, fewer where there are fewer; of what is broken whatever came before it. */
+START_TEST(heads)
+{
+	struct mpk_span bytes = make(three, 3, _i & 1, "");
+	struct mpk_zip_member *members;
+	uint8_t head[8];
+	size_t count;
+
+	ck_assert_int_eq(mpk_zip_list(bytes, "file", &arena, &members, &count, NULL), MPK_OK);
+	for (size_t i = 0; i < 3; i++) {
+		size_t want = strlen(three[i].content);
+
+		want = want < sizeof head ? want : sizeof head;
+		ck_assert_uint_eq(mpk_zip_head(bytes, &members[i], head, sizeof head), want);
+		ck_assert_int_eq(memcmp(head, three[i].content, want), 0);
+		ck_assert_uint_eq(mpk_zip_head(bytes, &members[i], head, 0), 0);
+		members[i].method = 12;
+		ck_assert_uint_eq(mpk_zip_head(bytes, &members[i], head, sizeof head), 0);
+		members[i].local = bytes.len;
+		ck_assert_uint_eq(mpk_zip_head(bytes, &members[i], head, sizeof head), 0);
+	}
+}
+END_TEST
+
 START_TEST(finds)
 {
 	struct mpk_zip_member *members;
@@ -345,6 +369,7 @@ int main(void)
 	tcase_set_timeout(tc, 60);
 	tcase_add_checked_fixture(tc, NULL, clear);
 	tcase_add_loop_test(tc, reads, 0, 4);
+	tcase_add_loop_test(tc, heads, 0, 2);
 	tcase_add_test(tc, finds);
 	tcase_add_test(tc, one_name_twice);
 	tcase_add_loop_test(tc, refuses, 0, (int)MPK_ARRAY_COUNT(bad));

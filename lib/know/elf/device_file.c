@@ -48,10 +48,10 @@ static enum mpk_code list_containers(struct mpk_span bytes, uint64_t off, struct
 	return image->devices ? MPK_OK : mpk_fail_nomem(err);
 }
 
-/* Headers that do not read are said with their place in the file: there is nothing else in it. */
-static enum mpk_code check_headers(const struct mpk_image_device *d, struct mpk_error *err)
+enum mpk_code mpk_device_file_check(const struct mpk_image *image, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	const struct mpk_image_device *d = &image->devices[0];
 	const struct mpk_code_target *targets;
 	size_t count;
 	enum mpk_code code = mpk_code_targets(d->bytes, &scratch, &targets, &count, err);
@@ -63,9 +63,10 @@ static enum mpk_code check_headers(const struct mpk_image_device *d, struct mpk_
 	return code;
 }
 
-static enum mpk_code read_device(enum mpk_file_format format, struct mpk_span bytes, uint64_t off,
-				 const enum mpk_generation *gen, struct mpk_arena *arena,
-				 struct mpk_image *image, struct mpk_error *err)
+static enum mpk_code read_device_file(enum mpk_file_format format, struct mpk_span bytes,
+				      uint64_t off, const enum mpk_generation *gen,
+				      struct mpk_arena *arena, struct mpk_image *image,
+				      struct mpk_error *err)
 {
 	(void)gen;
 	*image = (struct mpk_image){
@@ -76,8 +77,7 @@ static enum mpk_code read_device(enum mpk_file_format format, struct mpk_span by
 		.gen = MPK_GEN_CURRENT,
 		.prefix = "",
 	};
-	MPK_TRY(list_containers(bytes, off, arena, image, err));
-	return check_headers(&image->devices[0], err);
+	return list_containers(bytes, off, arena, image, err);
 }
 
-const struct mpk_image_reader mpk_device_images = { read_device };
+const struct mpk_image_reader mpk_device_images = { read_device_file };

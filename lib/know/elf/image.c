@@ -371,8 +371,10 @@ static enum mpk_code read_one(const struct mpk_member *m, struct mpk_arena *aren
 	enum mpk_file_format format = m->name ? image_format_of(m) : format_of_bytes(m->bytes);
 	struct mpk_foreign ignored;
 
-	if (format != MPK_FILE_BLOB)
-		return read_file(format, m->bytes, m->off, NULL, arena, out, err);
+	if (format != MPK_FILE_BLOB) {
+		MPK_TRY(read_file(format, m->bytes, m->off, NULL, arena, out, err));
+		return format == MPK_FILE_DEVICE ? mpk_device_file_check(out, err) : MPK_OK;
+	}
 	if (mpk_file_is_csource(m->bytes) && !mpk_foreign_find(m->bytes, &ignored))
 		return read_file(MPK_FILE_C, m->bytes, m->off, NULL, arena, out, err);
 	return read_file(MPK_FILE_BLOB, m->bytes, m->off, NULL, arena, out, err);

@@ -150,6 +150,15 @@ static enum mpk_code parse_tolerance(const struct parser *p, struct mpk_json_val
 	return MPK_OK;
 }
 
+/* By name, each of which is there once. */
+static bool are_sorted(const struct mpk_baseline_file *files, size_t count)
+{
+	for (size_t i = 1; i < count; i++)
+		if (strcmp(files[i - 1].name, files[i].name) >= 0)
+			return false;
+	return true;
+}
+
 /* The version comes first, so that a file of a later one is refused for that and not for a member
  * that changed. */
 static enum mpk_code parse_document(const struct parser *p, struct mpk_json_value root,
@@ -174,6 +183,7 @@ static enum mpk_code parse_document(const struct parser *p, struct mpk_json_valu
 	for (size_t i = 0; mpk_json_next(&items, &file); i++)
 		MPK_TRY(parse_file(p, file, &list[i]));
 	b.files = list;
+	b.is_sorted = are_sorted(list, b.count);
 	*out = b;
 	return MPK_OK;
 }
@@ -242,7 +252,6 @@ enum mpk_code mpk_baseline_measure(const struct mpk_view *view, struct mpk_arena
 	return MPK_OK;
 }
 
-/* Sorted by name, so that an update changes as few lines of the committed file as possible. */
 static int baseline_by_name(const void *a, const void *b)
 {
 	const struct mpk_baseline_file *x = a, *y = b;
@@ -250,20 +259,70 @@ static int baseline_by_name(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
+/* Documents that a person edited may be in any order. */
+const struct mpk_baseline_file *mpk_baseline_find(const struct mpk_baseline *b, const char *name)
+{
+	const struct mpk_baseline_file key = { .name = name };
+
+	if (b->is_sorted && b->count)
+		return bsearch(&key, b->files, b->count, sizeof key, baseline_by_name);
+	for (size_t i = 0; i < b->count; i++)
+		if (strcmp(b->files[i].name, name) == 0)
+			return &b->files[i];
+	return NULL;
+}
+
+static enum mpk_code make_room(struct mpk_baseline *b, struct mpk_arena *arena,
+			       struct mpk_error *err)
+{
+	size_t room = b->count < 8 ? 16 : b->count * 2;
+	struct mpk_baseline_file *list;
+
+	if (b->count < b->room)
+		return MPK_OK;
+	list = mpk_arena_array(arena, room, sizeof *list);
+	MPK_TRY_ALLOC(list, err);
+	if (b->count)
+		memcpy(list, b->files, b->count * sizeof *list);
+	b->files = list;
+	b->room = room;
+	return MPK_OK;
+}
+
+/* A list in no order, of which a person may have made two files of one name, without all of the given one. */
+static void sort_files(struct mpk_baseline *b, const char *without)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < b->count; i++)
+		if (strcmp(b->files[i].name, without) != 0)
+			b->files[n++] = b->files[i];
+	if (n)
+		qsort(b->files, n, sizeof *b->files, baseline_by_name);
+	b->count = n;
+	b->is_sorted = are_sorted(b->files, n);
+}
+
+/* Sorted by name, so that an update changes as few lines of the committed file as possible. Thousands of files come in
+ * the order of their names: the place of a new one is looked for from the end. */
 enum mpk_code mpk_baseline_update(struct mpk_baseline *b, const struct mpk_baseline_file *file,
 				  struct mpk_arena *arena, struct mpk_error *err)
 {
-	struct mpk_baseline_file *list = mpk_arena_array(arena, b->count + 1, sizeof *list);
-	size_t n = 0;
+	const struct mpk_baseline_file *old;
+	size_t at;
 
-	MPK_TRY_ALLOC(list, err);
-	for (size_t i = 0; i < b->count; i++)
-		if (strcmp(b->files[i].name, file->name) != 0)
-			list[n++] = b->files[i];
-	list[n++] = *file;
-	qsort(list, n, sizeof *list, baseline_by_name);
-	b->files = list;
-	b->count = n;
+	MPK_TRY(make_room(b, arena, err));
+	if (!b->is_sorted)
+		sort_files(b, file->name);
+	old = mpk_baseline_find(b, file->name);
+	if (old) {
+		b->files[old - b->files] = *file;
+		return MPK_OK;
+	}
+	for (at = b->count; at && strcmp(b->files[at - 1].name, file->name) > 0; at--)
+		b->files[at] = b->files[at - 1];
+	b->files[at] = *file;
+	b->count++;
 	return MPK_OK;
 }
 

@@ -122,14 +122,6 @@ static void judge_kernels(struct judge *j, const struct mpk_kernel_list *before,
 							       .measure = MPK_MEASURE_COUNT });
 }
 
-static const struct mpk_baseline_file *find_before(const struct mpk_baseline *b, const char *name)
-{
-	for (size_t i = 0; i < b->count; i++)
-		if (strcmp(b->files[i].name, name) == 0)
-			return &b->files[i];
-	return NULL;
-}
-
 static void gate_free(struct mpk_gate *gate)
 {
 	free(gate->items);
@@ -139,7 +131,7 @@ enum mpk_code mpk_gate_compare(const struct mpk_baseline *b, const struct mpk_ba
 			       double tolerance, struct mpk_arena *arena, struct mpk_gate *out,
 			       struct mpk_error *err)
 {
-	const struct mpk_baseline_file *before = find_before(b, now->name);
+	const struct mpk_baseline_file *before = mpk_baseline_find(b, now->name);
 	MPK_CLEANUP(gate_free)
 	struct mpk_gate gate = { .file = now->name, .now = &now->kernels }; /* while it grows */
 	struct judge j = { .baseline = b, .tolerance = tolerance, .gate = &gate };

@@ -27,9 +27,13 @@ struct mpk_baseline_file {
 struct mpk_baseline {
 	bool has_tolerance[MPK_MEASURE_COUNT];
 	double tolerance[MPK_MEASURE_COUNT]; /* percent by which each may grow; 0 where not given */
-	const struct mpk_baseline_file *files;
-	size_t count;
+	struct mpk_baseline_file *files;     /* in arena */
+	size_t count, room;
+	bool is_sorted; /* by name, each of which is there once */
 };
+
+/* mpk_baseline_find - the file of this name; NULL: there is none */
+const struct mpk_baseline_file *mpk_baseline_find(const struct mpk_baseline *b, const char *name);
 
 /* mpk_baseline_parse - read the document
  * @out     everything is in arena

@@ -16,8 +16,8 @@ names() { jq -c '[.schema_version, (.files[] | [.file, (.libraries // [] | lengt
 { minspect -q functions --json=lines tree/sub data/gpu/cuda.so || echo "status $?" >&2; } | names
 minspect verify --json=lines tree/sub tree/readme.txt 2>/dev/null | jq -c '.files[] | [.file, .errors]'
 minspect --json=lines tree/sub/a.so | wc -l
-# a folder is no file otherwise; one that is not there; another form; actions that have one answer
-minspect tree || echo "status $?"
+# a folder is no file to call; one that is not there; another form; actions that have one answer
+minspect --run main tree || echo "status $?"
 minspect --json=lines gone || echo "status $?"
 minspect --json=rows tree || echo "status $?"
 minspect --run main --json=lines tree/sub/a.so || echo "status $?"

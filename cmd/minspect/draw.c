@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The actions that draw: --html writes the files of the command line as one page, --dot a graph
- * for Graphviz. The files of a page are read one after the other, and the page is written when
+/* The actions that draw: --html writes the files of the command line as one page, --svg a picture of
+ * where the bytes of one are, --dot a graph for Graphviz. The files of a page are read one after the other, and the page is written when
  * all of them were read, so that a failure leaves no half of a page. */
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +10,7 @@
 #include "common/progress.h"
 #include "graph/dot.h"
 #include "io/output.h"
+#include "map/map.h"
 #include "minspect/document.h"
 #include "model/node_info.h"
 #include "page/page.h"
@@ -74,6 +75,36 @@ int minspect_html(const struct minspect_options *o)
 	int status = minspect_each(o, &action, &page);
 
 	return status == MPK_EXIT_OK ? save_page(o->html, &page) : status;
+}
+
+/* --- --svg ------------------------------------------------------------------------------- */
+
+static int draw_map(const struct minspect_options *o, struct minspect_look *l)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	struct mpk_map map;
+	const struct mpk_map_picture picture = { l->view->name, &map };
+	struct mpk_error err = { 0 };
+	struct mpk_size size;
+
+	if (mpk_size_read(l->view, &scratch, &size, &err) != MPK_OK ||
+	    mpk_map_read(l->view, &size, &scratch, &map, &err) != MPK_OK)
+		return minspect_report(l, &err);
+	minspect_answer(o, l, &mpk_answer_map, &picture);
+	return MPK_EXIT_OK;
+}
+
+int minspect_svg(const struct minspect_options *o)
+{
+	static const struct minspect_action action = { .look = draw_map,
+						       .single = "svg",
+						       .is_verbatim = true };
+
+	if (o->file_count != 1)
+		return mpk_diag_usage("--svg draws one file");
+	if (o->json)
+		return mpk_diag_usage("--svg draws a picture; --size --json has its numbers");
+	return minspect_each(o, &action, NULL);
 }
 
 /* --- --dot ------------------------------------------------------------------------------- */

@@ -29,7 +29,7 @@ struct mpk_action {
  * uses one parses it. */
 struct minspect_options {
 	/* actions; main.c sees that there is at most one. Each is a row with .action. */
-	bool functions, verify, size, check;
+	bool functions, verify, size, check, svg;
 	const char *extract, *diff, *header, *run, *cases, *show, *disasm, *explain;
 	const char *html, *dot;
 
@@ -209,6 +209,7 @@ int minspect_attestation(const struct minspect_options *o);
 int minspect_check(const struct minspect_options *o);
 int minspect_header(const struct minspect_options *o);
 int minspect_html(const struct minspect_options *o);
+int minspect_svg(const struct minspect_options *o);
 int minspect_dot(const struct minspect_options *o);
 int minspect_run(const struct minspect_options *o);
 int minspect_cases(const struct minspect_options *o);

@@ -78,6 +78,8 @@ static const struct mpk_option options[] = {
 	{ 0, "baseline", MPK_OPT_TEXT, "B.json",
 	  "do kernels need more than they did? no GPU is used", .target = &O.baseline,
 	  .path = MPK_READS_FILE, LOOKS(minspect_baseline) },
+	{ 0, "svg", MPK_OPT_FLAG, NULL, "a picture of where its bytes are; -o map.svg",
+	  .target = &O.svg, LOOKS(minspect_svg) },
 	{ 0, "dot", MPK_OPT_TEXT, "tree|model", "the modules, or the model, for Graphviz",
 	  .target = &O.dot, LOOKS(minspect_dot) },
 	{ 0, "tvm", MPK_OPT_LIST, "0.27", "with --check: the TVM release there, or ffi",

@@ -7,6 +7,7 @@
 
 #include "check/check.h"
 #include "graph/dot.h"
+#include "map/map.h"
 #include "model/node_info.h"
 #include "page/page.h"
 
@@ -26,6 +27,24 @@ static void put_page(struct mpk_view *view, struct mpk_strbuf *out)
 		mpk_strbuf_put(out, (const char *)content.data, content.len);
 	}
 	mpk_page_fini(&page);
+}
+
+static void put_map(const struct mpk_view *view, struct mpk_arena *arena, struct mpk_strbuf *out)
+{
+	struct mpk_size size;
+	struct mpk_map map;
+
+	if (mpk_size_read(view, arena, &size, NULL) != MPK_OK ||
+	    mpk_map_read(view, &size, arena, &map, NULL) != MPK_OK)
+		return;
+	for (size_t i = 0; i < map.count; i++) {
+		uint64_t sum = 0;
+
+		for (size_t k = map.nodes[i].first; k; k = map.nodes[k].next)
+			sum += map.nodes[k].bytes;
+		FUZZ_REQUIRE(!map.nodes[i].first || sum == map.nodes[i].bytes);
+	}
+	mpk_answer_map.text(&(struct mpk_map_picture){ "x", &map }, (struct mpk_style){ 0 }, out);
 }
 
 static void check(struct mpk_view *view, struct mpk_arena *arena, struct mpk_strbuf *out)
@@ -54,6 +73,7 @@ void fuzz_one(struct mpk_span bytes, struct mpk_arena *arena)
 	if (!fuzz_file_open(bytes, arena, &file))
 		return;
 	check(&file.view, arena, &out);
+	put_map(&file.view, arena, &out);
 	mpk_answer_dot_tree.text(&file.view, (struct mpk_style){ 0 }, &out);
 	if (mpk_model_graphs_read(&file.view, &graphs, NULL) == MPK_OK)
 		mpk_answer_dot_model.text(&graphs, (struct mpk_style){ 0 }, &out);

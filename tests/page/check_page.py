@@ -6,7 +6,7 @@
 
 FOLDER holds pages: model.html of tests/data/relax/gelu_opencl.so, two.html of it and of gelu.so,
 graph.html of legacy/mlp_llvm.so, flow.html of formats/15_relax_cond.blob,
-noted.html of a library with a note, damaged.html of one
+kernels.html of a file with ten thousand kernels, wheel.html of one with 25 libraries, noted.html of a library with a note, damaged.html of one
 with errors, fatbin.html of cuda/fatbin/vadd_cuda.so, many.html of eight files, moved.html of two with the same modules at other paths, gpu.html of gpu/cuda.so in a wheel, hostile.html of a file whose
 names are markup, large.html with a long text. Prints a line a check; 1: one of them failed.
 """
@@ -17,7 +17,7 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from browser import Browser  # noqa: E402
 
-WIDTHS = {"desk": (1280, 900, False), "phone": (390, 844, True)}
+WIDTHS = {"desk": (1280, 900, False), "tablet": (768, 1024, True), "phone": (390, 844, True)}
 failed = 0
 
 
@@ -54,12 +54,13 @@ def rendering(b, folder):
     check("title", b.run("document.title"), "gelu_opencl.so - minspect")
     check("modules in the tree", b.run("[...document.querySelectorAll('.tree [role=treeitem] .kind')].map(e => e.textContent)"),
           ["relax.VMExecutable", "_lib", "opencl"])
-    for name in b.run("TABS.map(tab => tab[0])"):
+    for name in b.run("openTabs()"):
         b.click(f"#tab-{name}")
         check(f"the view {name} opens", b.run(f"document.querySelector('#panel-0-{name}').offsetHeight > 60"))
     b.click("#tab-functions")
     check("a signature", "forward(x: f32[4, 24]) -> (f32[4, 24])" in text(b, "#panel-0-functions"))
-    check("a line that calls it", text(b, ".command code"), "minspect --run forward data/relax/gelu_opencl.so --input 4x24xfloat32=rand")
+    b.click("#panel-0-functions [data-row] td, #panel-0-functions [data-row] .rest")
+    check("a row opens, with a line that calls it", text(b, ".command code"), "minspect --run forward data/relax/gelu_opencl.so --input 4x24xfloat32=rand")
     b.run("navigator.clipboard.writeText = async t => { window.copied = t; }")
     b.click(".command .copy")
     check("its button copies it", b.run("window.copied"), "minspect --run forward data/relax/gelu_opencl.so --input 4x24xfloat32=rand")
@@ -77,23 +78,23 @@ def rendering(b, folder):
 def zooming(b, folder):
     b.open(f"{folder}/model.html")
     b.click("#tab-sizes")
-    check("the map has the file's sections", b.run("document.querySelector('.map button').getAttribute('aria-label').startsWith('.rodata, section, 126')"))
-    areas = b.run("""[...document.querySelectorAll('.map > button:not(.leaf), .map > [role=img]')].map(e => { const r = e.getBoundingClientRect(); return (r.width + 2) * (r.height + 2); })""")
-    whole = b.run("document.querySelector('.map').clientWidth * document.querySelector('.map').clientHeight")
+    check("the map has the file's sections", b.run("document.querySelector('#panel-0-sizes .map button').getAttribute('aria-label').startsWith('.rodata, section, 126')"))
+    areas = b.run("""[...document.querySelectorAll('#panel-0-sizes .map > button:not(.leaf), #panel-0-sizes .map > [role=img]')].map(e => { const r = e.getBoundingClientRect(); return (r.width + 2) * (r.height + 2); })""")
+    whole = b.run("document.querySelector('#panel-0-sizes .map').clientWidth * document.querySelector('#panel-0-sizes .map').clientHeight")
     check("its rectangles fill it", abs(sum(areas) / whole - 1) < 0.02)
     check("and are as large as their shares", abs(areas[0] / whole - 128870 / 166312) < 0.01)
-    b.click(".map button")
-    check("a click zooms", text(b, ".crumbs"), "gelu_opencl.so.rodata, 126\u00a0KiB")
-    b.click(".map button")
-    b.click(".map button")
+    b.click("#panel-0-sizes .map button")
+    check("a click zooms", text(b, "#panel-0-sizes .crumbs"), "gelu_opencl.so.rodata, 126\u00a0KiB")
+    b.click("#panel-0-sizes .map button")
+    b.click("#panel-0-sizes .map button")
     check("down to the parts of a module", b.run("[...document.querySelectorAll('.size-row .name')].map(e => e.textContent)"), ["kernels.cl", "fields"])
     b.key("Escape")
-    check("Esc goes back", "opencl" not in text(b, ".crumbs span"))
-    b.click(".crumbs button")
-    check("so do the crumbs", text(b, ".crumbs"), "gelu_opencl.so, 162\u00a0KiB")
-    b.run("document.querySelector('.map button').focus()")
+    check("Esc goes back", "opencl" not in text(b, "#panel-0-sizes .crumbs span"))
+    b.click("#panel-0-sizes .crumbs button")
+    check("so do the crumbs", text(b, "#panel-0-sizes .crumbs"), "gelu_opencl.so, 162\u00a0KiB")
+    b.run("document.querySelector('#panel-0-sizes .map button').focus()")
     b.key("Enter")
-    check("Enter zooms, and the focus stays in the map", b.run("document.activeElement.closest('.map') !== null && document.querySelector('.crumbs button') !== null"))
+    check("Enter zooms, and the focus stays in the map", b.run("document.activeElement.closest('.map') !== null && document.querySelector('#panel-0-sizes .crumbs button') !== null"))
     clean(b, "model")
 
 
@@ -141,7 +142,7 @@ def searching(b, folder):
     check("names and lines are found", {"function", "kernel", "graph node", "line"} <= set(kinds))
     check("a listbox tells which is chosen", b.run("byId(byId('search').getAttribute('aria-activedescendant')).getAttribute('aria-selected')"), "true")
     b.key("Enter")
-    check("Enter leads there", [shown(b), b.run("document.activeElement.getAttribute('aria-label')")], ["functions", "layer_norm"])
+    check("Enter leads there", [shown(b), b.run("document.activeElement.querySelector('.name').textContent")], ["functions", "layer_norm"])
     b.key("/")
     b.run("byId('search').value = ''")
     b.type("convert_float(")
@@ -162,6 +163,15 @@ def searching(b, folder):
     b.key("/")
     b.type("no such thing")
     check("and what is not there is said", text(b, ".result"), "Nothing has that in its name or text.")
+    for width in (390, 640, 700, 768, 860, 1280):
+        b.size(width, 900)
+        b.run("byId('search').value = ''")
+        b.key("Escape")
+        b.key("/")
+        b.type("layer")
+        check(f"the list of results is whole at {width}", b.run("(r => [r.left >= 0, r.right <= innerWidth, r.width > 300])(byId('results').getBoundingClientRect())"), [True, True, True])
+        b.key("Escape")
+    b.size(*WIDTHS["desk"])
     clean(b, "model")
 
 
@@ -186,20 +196,20 @@ def side_by_side(b, folder):
     b.click("#files button:nth-child(2)")
     check("the other file", text(b, ".overview .facts code"), "data/relax/gelu.so")
     b.click("#tab-functions")
-    check("its differences are marked", count(b, ".card .chip.changed") + count(b, ".card .chip.only") > 0)
+    check("its differences are marked", count(b, ".data-table .chip.changed") + count(b, ".data-table .chip.only") > 0)
     clean(b, "two")
 
 
 def problems_are_told(b, folder):
-    tile = "(e => [e.className, e.textContent])(document.querySelectorAll('.figure')[5])"
+    tile = "(e => [e.className, e.textContent])(document.querySelector('.figure:last-child'))"
     b.open(f"{folder}/noted.html")
     check("a note is no problem", [b.run("files[0].findings.map(f => f.severity)"), b.run(tile)], [["note"], ["figure fine", "0errors"]])
     check("nor does the tab count it", text(b, "#tab-findings .count"), "")
     b.open(f"{folder}/damaged.html")
     wanted = b.run("files[0].verify.errors")
     check("errors have their colour", [b.run(tile)[0], wanted > 0, text(b, "#tab-findings .count").startswith(str(wanted))], ["figure error", True, True])
-    ground = "getComputedStyle(document.querySelectorAll('.figure')[{}]).backgroundColor"
-    check("which is not that of the others", b.run(ground.format(5)) != b.run(ground.format(0)))
+    ground = "getComputedStyle(document.querySelector('.figure:{}-child')).backgroundColor"
+    check("which is not that of the others", b.run(ground.format("last")) != b.run(ground.format("first")))
     clean(b, "damaged")
 
 
@@ -237,7 +247,7 @@ def addresses(b, folder):
     check("a module, too", b.run("location.hash"), "#view=overview&module=/0")
     back = "new Promise(done => { addEventListener('hashchange', () => setTimeout(() => done(0), 50), { once: true }); history.back(); })"
     b.run(back)
-    check("the button of the browser goes back", [b.run("location.hash"), shown(b), b.run("document.activeElement.getAttribute('aria-label')")], [address, "functions", "layer_norm_kernel"])
+    check("the button of the browser goes back", [b.run("location.hash"), shown(b), b.run("document.activeElement.querySelector('.name').textContent")], [address, "functions", "layer_norm_kernel"])
     b.open(f"{folder}/model.html")  # another document: the next address is loaded, not gone to
     b.open(f"{folder}/two.html#file=2&view=texts&module=/&source=bytecode.txt&line=3")
     check("a line of a source in the second file", [b.run("current.index"), shown(b), count(b, ".line.found")], [1, "texts", 1])
@@ -288,7 +298,7 @@ def gpu(b, folder):
     b.click(".gpu .part.opens")
     check("PTX opens", [shown(b), count(b, ".code .line") > 10], ["texts", True])
     b.click("#tab-functions")
-    check("kernels tell what they need", "registers" in text(b, "#panel-0-functions"))
+    check("kernels tell what they need", "Registers" in text(b, "#panel-0-functions thead"))
     clean(b, "gpu")
 
 
@@ -324,7 +334,7 @@ def colours(b, folder):
     for scheme in ("light", "dark"):
         b.colours(scheme)
         bad = []
-        for name in b.run("TABS.map(tab => tab[0])"):
+        for name in b.run("openTabs()"):
             b.click(f"#tab-{name}")
             bad += b.run(low)
         check(f"contrast, {scheme}", bad, [])
@@ -335,7 +345,7 @@ def colours(b, folder):
 def accessible(b, folder):
     b.open(f"{folder}/two.html")
     bad = []
-    for name in b.run("TABS.map(tab => tab[0])"):
+    for name in b.run("openTabs()"):
         b.click(f"#tab-{name}")
         bad += b.run("""[...document.querySelectorAll('button, input, select, [role=treeitem], [role=button], [tabindex="0"]')].filter(e => e.offsetParent !== null
           && !(e.getAttribute('aria-label') || e.textContent.trim() || e.labels?.length || e.getAttribute('aria-labelledby'))).map(e => e.outerHTML.slice(0, 90))""")
@@ -354,7 +364,7 @@ def narrow(b, folder):
             b.size(x, y, mobile)
             b.open(f"{folder}/{page}.html")
             wide = []
-            for name in b.run("TABS.map(tab => tab[0])"):
+            for name in b.run("openTabs()"):
                 b.click(f"#tab-{name}")
                 if b.run("document.documentElement.scrollWidth > document.documentElement.clientWidth"):
                     wide.append(name)
@@ -363,14 +373,103 @@ def narrow(b, folder):
 
 
 def printing(b, folder):
-    b.open(f"{folder}/model.html")
+    wanted = ["overview", "sizes", "functions", "findings"]
+    shown_panels = "[...document.querySelectorAll('[role=tabpanel]')].filter(e => e.offsetHeight > 0).map(e => e.tab)"
+    for visited in ([], ["graph", "findings", "texts", "functions"]):
+        b.open(f"{folder}/model.html")
+        for name in visited:
+            b.click(f"#tab-{name}")
+        b.media("print")
+        b.run("window.dispatchEvent(new Event('beforeprint'))")
+        check(f"paper has the report, whatever was opened: {visited}", b.run(shown_panels), wanted)
+        check("and no controls", count(b, ".tabs button, .copy, #search, .filter"), 0)
+        b.media("")
+    b.click("#tab-texts")
     b.media("print")
     b.run("window.dispatchEvent(new Event('beforeprint'))")
-    check("paper has every view but texts and graphs", b.run("[...document.querySelectorAll('[role=tabpanel]')].filter(e => e.offsetHeight > 0).map(e => e.tab)"),
-          ["overview", "sizes", "functions", "findings"])
-    check("and no controls", count(b, ".tabs button, .copy, #search"), 0)
+    check("a source that is shown is printed alone", [b.run(shown_panels), count(b, ".code .line") > 5], [["texts"], True])
     b.media("")
     clean(b, "model")
+    b.open(f"{folder}/kernels.html")
+    start = time.monotonic()
+    b.run("window.dispatchEvent(new Event('beforeprint'))")
+    pages = len(b.call("Page.printToPDF")["data"])
+    check("ten thousand kernels are printed in ten seconds", [time.monotonic() - start < 10, pages > 10000], [True, True])
+    check("as many as somebody reads, and a word of the others", text(b, ".functions .on-paper"), "and 9,000 more kernels, which minspect --functions kernels.so lists")
+
+
+def tables(b, folder):
+    b.open(f"{folder}/kernels.html")
+    b.click("#tab-functions")
+    panel = "#panel-0-functions"
+    first = f"document.querySelector('{panel} tbody [data-row] .name').textContent"
+    check("a part of ten thousand rows is drawn", 0 < count(b, f"{panel} tbody tr") <= 500)
+    start = time.monotonic()
+    b.click(f"{panel} thead th:first-child button")
+    check("they sort in a second", [time.monotonic() - start < 1.5, b.run(first)], [True, "k0"])
+    b.click(f"{panel} thead th:first-child button")
+    check("and the other way around, layer2 before layer10", b.run(first), "k9999")
+    b.click(f"{panel} .filter")
+    b.type("k77")
+    check("a filter", [b.run(f"[...document.querySelectorAll('{panel} tbody .name')].every(e => e.textContent.includes('k77'))"), text(b, f"{panel} .data-tools .note")], [True, "111 of 10,000 kernels"])
+    b.key("Enter")
+    check("Enter leads to its first row", b.run("document.activeElement.matches('tr[data-row]')"))
+    b.key("Enter")
+    check("and opens it", count(b, f"{panel} .below .command"), 1)
+    b.run("open.kernel('k5')")
+    check("a link shows what the filter had hidden", b.run("document.activeElement.querySelector('.name').textContent"), "k5")
+    clean(b, "kernels")
+    b.open(f"{folder}/gpu.html")
+    b.click("#tab-functions")
+    cell = "[...document.querySelectorAll('{} tbody [data-row]')].map(row => row.querySelector('[data-label={}]').textContent)"
+    heads = b.run(f"[...document.querySelectorAll('{panel} thead th')].map(e => e.textContent)")
+    check("what kernels need has a column each", heads, ["Name", "Devices", "Registers", "Stack", "Shared", "Constants", "Code", "Module"])
+    before = b.run(cell.format(panel, "Registers"))
+    b.click(f"{panel} thead th:nth-child(3) button")
+    after = b.run(cell.format(panel, "Registers"))
+    most = lambda values: [int(v.replace("\u2013", " ").split()[-1]) for v in values]  # noqa: E731
+    check("the most registers are one click away", [most(after), b.run(f"document.querySelector('{panel} th[aria-sort]').getAttribute('aria-sort')")], [sorted(most(before), reverse=True), "descending"])
+    check("C++ has names, and its symbols beside them", b.run(f"[...document.querySelectorAll('{panel} a.name')].filter(e => e.title).map(e => [e.textContent, e.title])")[0],
+          ["shared_kernel<float>(float*, float const*, int)", "_Z13shared_kernelIfEvPT_PKS0_i"])
+    b.run(f"(s => {{ s.value = 'sm_90'; s.dispatchEvent(new Event('change')); }})(document.querySelector('{panel} .device'))")
+    check("figures of one device", all("\u2013" not in value for value in b.run(cell.format(panel, "Code"))))
+    clean(b, "gpu")
+
+
+def levels(b, folder):
+    b.open(f"{folder}/gpu.html")
+    check("the map is on the first screen", b.run("(r => r.top > 0 && r.bottom < innerHeight)(document.querySelector('.overview-map .map').getBoundingClientRect())"))
+    b.click("#tab-sizes")
+    row = "(name => [...document.querySelectorAll('#panel-0-sizes .size-row')].find(e => e.querySelector('.name').textContent.startsWith(name)).click())"
+    b.run(f"{row}('.nv_fatbin')")
+    check("it goes down to devices", {"sm_80 cubin", "sm_90 cubin", "compute_90 PTX"} <= set(b.run("[...document.querySelectorAll('#panel-0-sizes .size-row .name')].map(e => e.textContent)")))
+    b.run(f"{row}('sm_90')")
+    check("and to kernels", "first" in b.run("[...document.querySelectorAll('#panel-0-sizes .size-row .name')].map(e => e.textContent)"))
+    b.run(f"{row}('first')")
+    check("which lead to what they need", [shown(b), b.run("document.activeElement.querySelector('.name').textContent")], ["functions", "first"])
+    b.open(f"{folder}/model.html")
+    b.click("#tab-sizes")
+    b.run(f"{row}('.text')")
+    check("host code has functions", any("layer_norm" in name for name in b.run("[...document.querySelectorAll('#panel-0-sizes .size-row .name')].map(e => e.textContent)")))
+    whole = b.run("(function sum(node) { return !node.children.length || Math.abs(node.children.reduce((s, c) => s + c.bytes, 0) - node.bytes) === 0 && node.children.every(sum); })(sizeMap(files[0]))")
+    check("what is within a box fills it", whole)
+    clean(b, "model")
+
+
+def many_libraries(b, folder):
+    b.open(f"{folder}/wheel.html")
+    spent = b.run("performance.getEntriesByType('navigation')[0].loadEventEnd")
+    check("a wheel of 25 libraries makes at most 5 MB", os.path.getsize(f"{folder}/wheel.html") <= 5 << 20)
+    times = [spent]
+    for _ in range(2):
+        b.open(f"{folder}/wheel.html")
+        times.append(b.run("performance.getEntriesByType('navigation')[0].loadEventEnd"))
+    check("and a second of work for the browser", min(times) < 1000)
+    check("its files are a list, and no 25 columns", [shown(b), count(b, "#panel-files tbody tr"), b.run("openTabs().includes('compare')")], ["files", 25, False])
+    b.click("#panel-files thead th:nth-child(2) button")
+    b.click("#panel-files tbody tr:nth-child(3) td")
+    check("a row leads to its file", [shown(b), b.run("current.index > 0")], ["overview", True])
+    clean(b, "wheel")
 
 
 def hostile(b, folder):
@@ -384,7 +483,7 @@ def hostile(b, folder):
     b.type("onerror")
     check("and results", count(b, ".result") > 0 and count(b, "img") == 0)
     b.key("Escape")
-    for name in b.run("TABS.map(tab => tab[0])"):
+    for name in b.run("openTabs()"):
         b.click(f"#tab-{name}")
     check("in no view", [count(b, "img"), b.run("window.owned === undefined")], [0, True])
     policy = b.run("""new Promise(done => { document.addEventListener('securitypolicyviolation', e => done(e.effectiveDirective));
@@ -414,7 +513,7 @@ def main():
     with Browser() as b:
         b.size(*WIDTHS["desk"])
         b.colours("light")
-        for part in (rendering, zooming, keyboard, searching, side_by_side, problems_are_told, fatbin, many, addresses, moved, graphs, gpu, colours, accessible, narrow, printing, hostile, large):
+        for part in (rendering, zooming, levels, tables, many_libraries, keyboard, searching, side_by_side, problems_are_told, fatbin, many, addresses, moved, graphs, gpu, colours, accessible, narrow, printing, hostile, large):
             try:
                 part(b, folder)
             except RuntimeError as error:

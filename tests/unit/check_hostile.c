@@ -11,6 +11,7 @@
 #include "extract/extract.h"
 #include "graph/dot.h"
 #include "list/list.h"
+#include "map/map.h"
 #include "model/node_info.h"
 #include "package/package.h"
 #include "page/page.h"
@@ -116,6 +117,20 @@ static enum mpk_code look_tree(const struct mpk_view *view, struct mpk_arena *ar
 	return code == MPK_E_UNSUPPORTED ? MPK_OK : code;
 }
 
+/* A picture is written by itself. */
+static enum mpk_code look_map(const struct mpk_view *view, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
+	struct mpk_size size;
+	struct mpk_map map;
+
+	MPK_TRY(mpk_size_read(view, &arena, &size, err));
+	MPK_TRY(mpk_map_read(view, &size, &arena, &map, err));
+	mpk_answer_map.text(&(struct mpk_map_picture){ "x", &map }, (struct mpk_style){ 0 }, &text);
+	return mpk_strbuf_status(&text, err);
+}
+
 static enum mpk_code look_json(const struct mpk_view *view, struct mpk_strbuf *text,
 			       struct mpk_error *err)
 {
@@ -176,6 +191,7 @@ static enum mpk_code look(struct mpk_span bytes, struct mpk_error *err)
 	MPK_TRY(look_json(&view, &text, err));
 	if (image.has_blob)
 		MPK_TRY(look_tree(&view, &arena, &text, err));
+	MPK_TRY(look_map(&view, err));
 	MPK_TRY(look_graphs(&view, &text, err));
 	MPK_TRY(look_page(&view, &text, err));
 	return mpk_strbuf_status(&text, err);

@@ -78,6 +78,44 @@ static void open_file(const char *path, struct opened *o)
 			 MPK_OK);
 }
 
+/* Rows of arrays as objects, by the names of their columns; "$" and "*" are numbers of texts and lists of them. */
+static json_t *rows_of(const json_t *root, const json_t *file, const char *key)
+{
+	const json_t *columns = json_object_get(json_object_get(root, "columns"), key);
+	const json_t *rows = json_object_get(file, key),
+		     *strings = json_object_get(root, "strings");
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < json_array_size(rows); i++) {
+		json_t *row = json_array_get(rows, i), *o = json_object();
+
+		ck_assert_uint_le(json_array_size(row), json_array_size(columns));
+		for (size_t k = 0; k < json_array_size(row); k++) {
+			const char *name = json_string_value(json_array_get(columns, k));
+			json_t *value = json_array_get(row, k);
+
+			if (json_is_null(value))
+				continue;
+			if (*name == '$')
+				value = json_array_get(strings, (size_t)json_integer_value(value));
+			ck_assert_ptr_nonnull(value);
+			json_object_set(o, name + (*name == '$' || *name == '*'), value);
+		}
+		json_array_append_new(list, o);
+	}
+	return list;
+}
+
+static json_t *hydrated(json_t *root)
+{
+	json_t *file = json_array_get(json_object_get(root, "files"), 0);
+	const char *const keys[] = { "kernels", "parts", "map" };
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(keys); i++)
+		json_object_set_new(file, keys[i], rows_of(root, file, keys[i]));
+	return json_incref(file);
+}
+
 /* The page's data of one file; the caller's. */
 static json_t *data_of(const char *path, bool several)
 {
@@ -102,7 +140,7 @@ static json_t *data_of(const char *path, bool several)
 	ck_assert_ptr_nonnull(end);
 	root = json_loadb(begin, (size_t)(end - begin), 0, NULL);
 	ck_assert_ptr_nonnull(root);
-	json_incref(data = json_array_get(json_object_get(root, "files"), 0));
+	data = hydrated(root);
 	json_decref(root);
 	mpk_page_fini(&page);
 	mpk_mapping_close(&o.map);
@@ -202,7 +240,7 @@ static json_t *data_of_text(struct mpk_span text, uint64_t left)
 	ck_assert_int_eq(mpk_page_document(&page, &out, NULL), MPK_OK);
 	ck_assert_int_eq(mpk_rope_flat(&out, &printed, NULL), MPK_OK);
 	root = json_loadb((const char *)printed.data, printed.len, 0, NULL);
-	json_incref(data = json_array_get(json_object_get(root, "files"), 0));
+	data = hydrated(root);
 	json_decref(root);
 	mpk_page_fini(&page);
 	return data;

@@ -29,8 +29,7 @@ static bool is_command(struct mpk_span line)
 
 /* --- names of C++ ------------------------------------------------------------------------------ */
 
-/* The longest form that is not too long. Returns  false: it is no such symbol */
-static bool put_name(struct mpk_span symbol, bool has_params, struct mpk_strbuf *out)
+bool mpk_symbol_name(struct mpk_span symbol, bool has_params, size_t width, struct mpk_strbuf *out)
 {
 	static const struct mpk_demangle_form forms[] = {
 		{ .deepest = 0 },
@@ -44,7 +43,7 @@ static bool put_name(struct mpk_span symbol, bool has_params, struct mpk_strbuf 
 		out->len = len;
 		if (!mpk_demangle(symbol, forms[i], out))
 			return false;
-		if (out->len - len <= NAME_WIDTH)
+		if (out->len - len <= width)
 			break;
 	}
 	return true;
@@ -79,8 +78,8 @@ static void put_names(struct mpk_span line, struct mpk_strbuf *out)
 			continue;
 		mpk_strbuf_put(out, (const char *)line.data + from, begin - from);
 		from = begin;
-		if (put_name(mpk_span_of(line.data + begin, end - begin),
-			     end < line.len && line.data[end] == '(', out))
+		if (mpk_symbol_name(mpk_span_of(line.data + begin, end - begin),
+				    end < line.len && line.data[end] == '(', NAME_WIDTH, out))
 			from = end;
 	}
 	mpk_strbuf_put(out, (const char *)line.data + from, line.len - from);

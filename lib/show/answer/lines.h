@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/span.h"
 #include "base/strbuf.h"
 
 /* Zero-initialise, set the first four. */
@@ -31,6 +32,12 @@ struct mpk_lines {
  * that it can be pasted. Width is counted in characters.
  * @lines   struct mpk_lines */
 void mpk_lines_put(const char *text, size_t len, void *lines);
+
+/* mpk_symbol_name - append what a symbol of C++ names, in the longest form that is not longer than a width: with
+ * parameters, without, with template arguments of two levels, of one
+ * @has_params  they follow already
+ * Returns  false: it is no such symbol; nothing is appended */
+bool mpk_symbol_name(struct mpk_span symbol, bool has_params, size_t width, struct mpk_strbuf *out);
 
 /* mpk_lines_end - the rest, when there is no more text; frees what it held
  * Returns  false: memory was out, and some of the text is lost */

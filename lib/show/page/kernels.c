@@ -2,13 +2,18 @@
 /* kernels.c - kernels of a page, with digests by which it tells those of several files apart. A kernel has two: of its
  * own definition or machine code, and, where the code is text, of what is around the definitions:
  * functions and macros that it may use. */
+#include <inttypes.h>
 #include <string.h>
 
+#include "answer/lines.h"
 #include "base/strmap.h"
+#include "code/show.h"
 #include "model/device_code.h"
 #include "model/node_info.h"
-#include "page/page.h"
+#include "page/internal/page.h"
 #include "sourcecode/sourcecode.h"
+
+enum { PAGE_NAME_WIDTH = 160 };
 
 /* A text of several programs, each of which has its kernel's name. */
 struct programs {
@@ -191,14 +196,15 @@ static void kernels_put_code(const struct mpk_code_info *code, size_t kernel, vo
 		d->code = kernels_put_own(d, k->code.len ? k->code : code->bytes);
 }
 
-static enum mpk_code kernels_put_digest(struct digests *d, struct mpk_json_at *o, const char *key,
+static enum mpk_code kernels_put_digest(struct digests *d, struct mpk_json_at *row,
 					struct mpk_digest *from)
 {
 	uint8_t digest[MPK_DIGEST_BYTES];
 	char digits[MPK_DIGEST_TEXT];
 
 	MPK_TRY(mpk_digest_final(from, digest, d->err));
-	mpk_json_text(&d->page->json, o, key, mpk_digest_print(digest, MPK_XXH128_BYTES, digits));
+	mpk_json_text(&d->page->json, row, NULL,
+		      mpk_digest_print(digest, MPK_XXH128_BYTES, digits));
 	return MPK_OK;
 }
 
@@ -214,57 +220,141 @@ static enum mpk_code kernels_begin(struct digests *d)
 
 /* A digest of a part would claim that kernels are equal which may not be:
  * one that was cut has none. */
-static enum mpk_code kernels_end(struct digests *d, struct mpk_json_at *o)
+static enum mpk_code kernels_end(struct digests *d, struct mpk_json_at *row)
 {
 	MPK_TRY(d->code);
-	if (d->cut)
+	if (d->cut || (!d->has_own && !d->has_around))
 		return MPK_OK;
 	/* a kernel of the table that no code has gets no digest */
 	if (d->has_own)
-		MPK_TRY(kernels_put_digest(d, o, "xxh128", &d->own));
-	return d->has_around ? kernels_put_digest(d, o, "around", &d->around) : MPK_OK;
+		MPK_TRY(kernels_put_digest(d, row, &d->own));
+	else
+		mpk_json_null(&d->page->json, row, NULL);
+	return d->has_around ? kernels_put_digest(d, row, &d->around) : MPK_OK;
+}
+
+/* --- rows ------------------------------------------------------------------------------------- */
+
+struct kernels_put {
+	struct mpk_page *page;
+	struct mpk_json_at *list;
+};
+
+/* Of the device, what the code is, and the figures in their order: empty for one that the format has not, "?" for one that
+ * is not known. Kernels of several libraries have the same. */
+static void kernels_put_figures(const struct mpk_code_info *code, size_t kernel, void *arg)
+{
+	const struct kernels_put *p = arg;
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
+	struct mpk_figures figures = { 0 };
+	bool is_ptx = code->format == &mpk_format_ptx && strncmp(code->target, "sm_", 3) == 0;
+
+	if (code->format->figures)
+		code->format->figures(code, kernel, &figures);
+	/* PTX is for an architecture and all after it */
+	mpk_strbuf_printf(&text, "%s%s|%s", is_ptx ? "compute_" : "",
+			  is_ptx ? code->target + 3 : code->target,
+			  code->format->word ? code->format->word : "");
+	for (unsigned i = 0; i < MPK_FIGURE_COUNT; i++) {
+		mpk_strbuf_putc(&text, '|');
+		if (figures.values[i].state == MPK_FIGURE_KNOWN)
+			mpk_strbuf_printf(&text, "%" PRIu64, figures.values[i].number);
+		else if (figures.values[i].state == MPK_FIGURE_UNKNOWN)
+			mpk_strbuf_putc(&text, '?');
+	}
+	p->page->json.failed |= text.failed;
+	mpk_page_shared(p->page, &p->page->json, p->list, mpk_span_of(text.data, text.len));
+}
+
+/* A line an image: each is there once for all kernels and libraries that say the same. */
+static void kernels_put_lines(struct mpk_page *page, struct mpk_json_at *row,
+			      struct mpk_strbuf *lines)
+{
+	struct mpk_json_at *list = mpk_json_array(&page->json, row, NULL);
+	struct mpk_span left = mpk_span_of(lines->data, lines->len);
+
+	while (left.len) {
+		const uint8_t *end = memchr(left.data, '\n', left.len);
+		size_t len = end ? (size_t)(end - left.data) : left.len;
+
+		mpk_page_shared(page, &page->json, list, mpk_span_of(left.data, len));
+		len += end != NULL;
+		left = mpk_span_of(left.data + len, left.len - len);
+	}
+	page->json.failed |= lines->failed;
+	mpk_strbuf_fini(lines);
+}
+
+/* What the rows of a module or of code beside the tree have in common. */
+struct kernels_of {
+	const struct mpk_view *view;
+	const struct mpk_view_node *n;
+	const struct mpk_view_code *c;
+	const struct mpk_kernels *table; /* NULL: code beside the tree, which has none */
+};
+
+/* What the code says, a line and figures an image. */
+static void kernels_put_known(struct mpk_page *page, const struct kernels_of *of, size_t index,
+			      struct mpk_span name, struct mpk_json_at *row)
+{
+	struct mpk_strbuf lines = { 0 };
+	struct kernels_put put = { .page = page };
+
+	if (of->table)
+		mpk_node_kernel_lines(of->n, index, "", &lines);
+	else
+		mpk_code_figure_lines(&of->c->code, name, "", &lines);
+	kernels_put_lines(page, row, &lines);
+	put.list = mpk_json_array(&page->json, row, NULL);
+	if (of->table && of->n->info)
+		mpk_node_info_each(of->n->info, of->table, index, kernels_put_figures, &put);
+	else if (!of->table)
+		mpk_code_info_each(&of->c->code, name, kernels_put_figures, &put);
+}
+
+static void kernels_put_row(struct mpk_page *page, const struct kernels_of *of, size_t index,
+			    struct mpk_span name, struct mpk_json_at *row)
+{
+	struct mpk_strbuf signature = { 0 }, call = { 0 }, title = { 0 };
+	struct mpk_json *j = &page->json;
+
+	mpk_page_shared(page, j, row, name);
+	mpk_page_shared_text(page, j, row, of->table ? of->n->path : of->c->path);
+	if (of->table) {
+		mpk_view_kernel_text(&of->table->functions[index], true, &signature);
+		mpk_view_kernel_call(of->view, of->n, index, &call);
+	}
+	mpk_page_shared_take(page, j, row, &signature);
+	mpk_page_shared_take(page, j, row, &call);
+	(void)mpk_symbol_name(name, false, PAGE_NAME_WIDTH, &title);
+	mpk_page_shared_take(page, j, row, &title);
+	kernels_put_known(page, of, index, name, row);
 }
 
 /* Code beside the tree has no table, which would say what kernels take. */
-enum mpk_code mpk_page_kernels_json(struct mpk_page *page, const struct mpk_view *view,
-				    const struct mpk_view_node *n, const struct mpk_view_code *c,
-				    struct mpk_json_at *list, struct mpk_error *err)
+enum mpk_code mpk_page_kernels(struct mpk_page *page, const struct mpk_view *view,
+			       const struct mpk_view_node *n, const struct mpk_view_code *c,
+			       struct mpk_json_at *list, struct mpk_error *err)
 {
 	MPK_CLEANUP(digests_fini) struct digests d = { .page = page, .err = err };
-	const struct mpk_kernels *table = n ? mpk_view_kernels(n) : NULL;
+	const struct kernels_of of = { view, n, c, n ? mpk_view_kernels(n) : NULL };
 	const struct mpk_code_info *lister = n ? NULL : mpk_view_embedded_lister(c);
-	size_t count = table ? table->function_count : lister ? lister->kernel_count : 0;
-	struct mpk_json *j = &page->json;
+	size_t count = of.table ? of.table->function_count : lister ? lister->kernel_count : 0;
 
 	for (size_t i = 0; i < count; i++) {
-		struct mpk_span name = table ? table->functions[i].key : lister->kernels[i].name;
-		struct mpk_json_at *o = mpk_json_object(j, list, NULL);
-		struct mpk_strbuf text = { 0 }, lines = { 0 }, call = { 0 };
+		struct mpk_span name =
+			of.table ? of.table->functions[i].key : lister->kernels[i].name;
+		struct mpk_json_at *row = mpk_json_array(&page->json, list, NULL);
 
-		mpk_json_span(j, o, "name", name);
-		mpk_json_text(j, o, "module", table ? n->path : c->path);
-		if (table) {
-			mpk_view_kernel_text(&table->functions[i], true, &text);
-			mpk_json_take(j, o, "signature", &text);
-			mpk_node_kernel_lines(n, i, "", &lines);
-			mpk_view_kernel_call(view, n, i, &call);
-		} else {
-			mpk_json_null(j, o, "signature");
-			mpk_code_figure_lines(&c->code, name, "", &lines);
-		}
-		mpk_json_take(j, o, "lines", &lines);
-		if (table)
-			mpk_json_take(j, o, "call", &call);
-		else
-			mpk_json_null(j, o, "call");
-		if (!page->compares || (table && !n->info))
+		kernels_put_row(page, &of, i, name, row);
+		if (!mpk_page_compares(page) || (of.table && !n->info))
 			continue;
 		MPK_TRY(kernels_begin(&d));
-		if (table)
-			mpk_node_info_each(n->info, table, i, kernels_put_code, &d);
+		if (of.table)
+			mpk_node_info_each(n->info, of.table, i, kernels_put_code, &d);
 		else
 			mpk_code_info_each(&c->code, name, kernels_put_code, &d);
-		MPK_TRY(kernels_end(&d, o));
+		MPK_TRY(kernels_end(&d, row));
 	}
 	return MPK_OK;
 }

@@ -3,16 +3,18 @@
  *
  * The template is built into the program, in one piece; the document goes in at its mark. All that a view of
  * the page shows is put here from what the other answers know, so that the page never says anything else. */
-#include "page/page.h"
-
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "code/info.h"
 #include "code/show.h"
 #include "graph/dot.h"
 #include "list/list.h"
+#include "map/map.h"
 #include "model/device_code.h"
 #include "model/node_info.h"
+#include "page/internal/page.h"
 #include "size/size.h"
 #include "text/escape.h"
 
@@ -25,6 +27,9 @@ __asm__(".pushsection .rodata,\"a\",@progbits\n"
 	".byte 0\n"
 	".popsection\n");
 extern const char mpk_page_template[];
+
+/* What is listed of copies, and how many boxes of the map are within another. */
+enum { COPIES_MOST = 50, NAMED_MOST = 6, MAP_MOST = 300, ARCHIVE_MAP_MOST = 40 };
 
 /* Where the document goes in the template. */
 static const char DATA_MARK[] = "@DATA@";
@@ -39,7 +44,10 @@ static void page_take(const char *text, size_t len, void *arg)
 
 void mpk_page_init(struct mpk_page *page, bool several)
 {
-	*page = (struct mpk_page){ .texts_left = MPK_PAGE_TEXTS_MAX, .compares = several };
+	*page = (struct mpk_page){ .texts_left = MPK_PAGE_TEXTS_MAX,
+				   .text_most = MPK_PAGE_TEXT_MAX,
+				   .map_most = MAP_MOST,
+				   .several = several };
 	page->document = mpk_rope_of(&page->arena);
 	mpk_json_init(&page->json, 1);
 	/* in a form that is safe inside of a script element of HTML */
@@ -52,6 +60,8 @@ void mpk_page_fini(struct mpk_page *page)
 {
 	mpk_json_fini(&page->json);
 	mpk_strbuf_fini(&page->rest);
+	mpk_strmap_fini(&page->numbers);
+	free(page->strings);
 	mpk_arena_fini(&page->arena);
 }
 
@@ -80,13 +90,9 @@ static void put_models(const struct mpk_view *view, const struct mpk_view_node *
 {
 	for (size_t i = 0; i < n->models.count; i++) {
 		const struct mpk_signature *m = &n->models.items[i];
-		struct mpk_json_at *o = mpk_json_object(j, list, NULL);
-		struct mpk_strbuf text = { 0 };
+		struct mpk_json_at *o = mpk_list_model_json(m, j, list);
 
-		mpk_json_span(j, o, "name", m->name);
 		mpk_json_text(j, o, "module", n->path);
-		mpk_signature_text(m, &text);
-		mpk_json_take(j, o, "signature", &text);
 		mpk_list_call_json(view, m->name, m, j, o);
 	}
 }
@@ -114,7 +120,7 @@ static enum mpk_code put_container(const struct mpk_view_code *c, void *arg, str
 	if (!c->code.problem && c->code.format->lines)
 		c->code.format->lines(&c->code, "", &lines);
 	mpk_json_take(j, o, "lines", &lines);
-	return mpk_page_kernels_json(l->page, NULL, NULL, c, l->kernels, err);
+	return mpk_page_kernels(l->page, NULL, NULL, c, l->kernels, err);
 }
 
 /* Functions and kernels of all modules in lists of their own: the page has a table for each. */
@@ -133,10 +139,9 @@ static enum mpk_code put_calls(struct mpk_page *page, const struct mpk_view *vie
 		put_models(view, &view->nodes[i], j, list);
 	l.kernels = mpk_json_array(j, at, "kernels");
 	for (size_t i = 0; i < view->count; i++)
-		MPK_TRY(mpk_page_kernels_json(page, view, &view->nodes[i], NULL, l.kernels, err));
+		MPK_TRY(mpk_page_kernels(page, view, &view->nodes[i], NULL, l.kernels, err));
 	for (size_t i = 0; i < view->image->embedded_count; i++)
-		MPK_TRY(mpk_page_kernels_json(page, view, NULL, &view->embedded[i], l.kernels,
-					      err));
+		MPK_TRY(mpk_page_kernels(page, view, NULL, &view->embedded[i], l.kernels, err));
 	/* the list of kernels is still open, so containers wait in a document of their own */
 	mpk_json_init_list(&l.containers);
 	code = mpk_device_each(view, put_container, &l, err);
@@ -144,218 +149,6 @@ static enum mpk_code put_calls(struct mpk_page *page, const struct mpk_view *vie
 	mpk_json_fini(&l.containers);
 	mpk_device_rows_json(view, j, at);
 	return code;
-}
-
-/* --- parts: tensors, code, and texts with their content, as far as they go --------------------- */
-
-/* Which colours a text gets, by the suffix that --extract gives it. */
-static const struct {
-	const char *suffix, *language;
-} languages[] = {
-	{ ".ptx", "ptx" },   { ".cl", "opencl" },    { ".cu", "cuda" },  { ".metal", "metal" },
-	{ ".wgsl", "wgsl" }, { ".json", "json" },    { ".c", "c" },      { ".cc", "c" },
-	{ ".h", "c" },       { ".txt", "bytecode" }, { ".hip", "cuda" }, { ".ll", "llvm" },
-};
-
-static bool ends_in(const char *name, const char *suffix)
-{
-	size_t len = strlen(name), end = strlen(suffix);
-
-	return len >= end && strcmp(name + len - end, suffix) == 0;
-}
-
-/* NULL: a text of no language that the page can colour. */
-static const char *language_of(const char *name)
-{
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(languages); i++)
-		if (ends_in(name, languages[i].suffix))
-			return languages[i].language;
-	return NULL;
-}
-
-/* A text has no control characters but those that lay it out. One that is long is judged by its
- * beginning. */
-static bool parts_is_text(struct mpk_span s)
-{
-	enum { JUDGED = 4096 };
-
-	for (size_t i = 0; i < s.len && i < JUDGED; i++)
-		if (s.data[i] == 0x7f || (s.data[i] < 0x20 && !memchr("\t\n\r\f", s.data[i], 4)))
-			return false;
-	return s.len > 0;
-}
-
-/* As much of a text as fits: whole lines, or at least whole characters. */
-static struct mpk_span cut(struct mpk_span s, uint64_t most)
-{
-	size_t len = (size_t)most;
-
-	if (s.len <= most)
-		return s;
-	while (len && s.data[len - 1] != '\n')
-		len--;
-	if (!len)
-		for (len = (size_t)most; len && (s.data[len] & 0xc0) == 0x80;)
-			len--;
-	return mpk_span_of(s.data, len);
-}
-
-/* The content of a text. What consists of several pieces, or is a tensor, is named only. */
-static void parts_put_text(struct mpk_page *page, const struct mpk_extract_file *f,
-			   struct mpk_json_at *o)
-{
-	const struct mpk_piece *piece = f->content.count == 1 ? f->content.pieces : NULL;
-	const char *language = language_of(f->name);
-	uint64_t most = page->texts_left < MPK_PAGE_TEXT_MAX ? page->texts_left : MPK_PAGE_TEXT_MAX;
-	struct mpk_span all, shown;
-
-	if (!piece || !piece->data || f->tensor)
-		return;
-	all = mpk_span_of(piece->data, (size_t)piece->len);
-	while (all.len && all.data[all.len - 1] == 0) /* PTX ends like a string of C */
-		all.len--;
-	if (!parts_is_text(all))
-		return;
-	shown = cut(all, most);
-	page->texts_left -= shown.len;
-	mpk_json_text(&page->json, o, "language", language ? language : "text");
-	mpk_json_span(&page->json, o, "text", shown);
-	if (shown.len < all.len)
-		mpk_json_u64(&page->json, o, "shown", shown.len);
-}
-
-/* By digests the page finds parts that are the same in several files. */
-static enum mpk_code parts_put_digest(struct mpk_page *page, struct mpk_extract_file *f,
-				      const struct mpk_mapping *map, struct mpk_json_at *o,
-				      struct mpk_error *err)
-{
-	uint8_t digest[MPK_DIGEST_BYTES];
-	char digits[MPK_DIGEST_TEXT];
-
-	/* what is large is read through windows of its file: it would count as memory */
-	if (map)
-		mpk_mapping_use_file(map, &f->content);
-	MPK_TRY(mpk_digest_rope(MPK_DIGEST_XXH128, &f->content, NULL, digest, err));
-	mpk_json_text(&page->json, o, "xxh128",
-		      mpk_digest_print(digest, mpk_digest_bytes(MPK_DIGEST_XXH128), digits));
-	return MPK_OK;
-}
-
-static enum mpk_code parts_put_part(struct mpk_page *page, struct mpk_extract_file *f,
-				    const struct mpk_mapping *map, struct mpk_json_at *list,
-				    struct mpk_error *err)
-{
-	struct mpk_json *j = &page->json;
-	struct mpk_json_at *o = mpk_json_object(j, list, NULL);
-	/* the first step of the name is the folder of the module, which the page shows anyway */
-	const char *slash = strchr(f->name, '/');
-	char type[MPK_DTYPE_TEXT];
-
-	mpk_json_text(j, o, "module", f->path);
-	mpk_json_text(j, o, "name", slash ? slash + 1 : f->name);
-	if (f->title.len)
-		mpk_json_span(j, o, "title", f->title);
-	/* of an .npy file without its header, as --size counts */
-	mpk_json_u64(j, o, "bytes", f->stored ? f->bytes : f->content.len);
-	mpk_json_bool(j, o, "stored", f->stored);
-	if (f->tensor) {
-		mpk_json_text(j, o, "dtype", mpk_dtype_print(f->tensor->dtype, type));
-		mpk_json_i64s(j, o, "shape", f->tensor->shape, f->tensor->ndim);
-	}
-	parts_put_text(page, f, o);
-	return page->compares ? parts_put_digest(page, f, map, o, err) : MPK_OK;
-}
-
-/* What is packed in the file is unpacked for as long as it is looked at. */
-static enum mpk_code unpack_part(struct mpk_page *page, const struct mpk_view *view,
-				 struct mpk_extract_file *f, const struct mpk_mapping *map,
-				 struct mpk_json_at *list, struct mpk_error *err)
-{
-	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
-	enum mpk_code code;
-
-	if (!f->make)
-		return parts_put_part(page, f, map, list, err);
-	MPK_TRY(f->make(view, f, &scratch, err));
-	code = parts_put_part(page, f, NULL, list, err);
-	/* its bytes were in scratch */
-	f->content = (struct mpk_rope){ 0 };
-	return code;
-}
-
-/* Texts that stand in a container with other images: the PTX of a fatbin. --show calls them by these names. */
-static enum mpk_code put_images(struct mpk_page *page, const struct mpk_view *view,
-				const char *path, const struct mpk_code_info *code,
-				struct mpk_json_at *list, struct mpk_error *err)
-{
-	for (size_t i = 0; i < code->image_count; i++) {
-		const struct mpk_code_info *image = &code->images[i];
-		struct mpk_extract_file file = { .path = path,
-						 .content = { .arena = view->arena } };
-		struct mpk_span target;
-		bool is_ptx;
-
-		if (!image->format || !image->format->is_text || image->problem)
-			continue;
-		target = mpk_span_str(mpk_device_target(image));
-		/* PTX is for an architecture and all after it: "compute_90", not "sm_90" */
-		is_ptx = image->format == &mpk_format_ptx && mpk_span_starts(target, "sm_");
-		file.name =
-			mpk_arena_printf(view->arena, "images/%s%s.%s", is_ptx ? "compute_" : "",
-					 MPK_QUOTE(mpk_span_of(target.data + (is_ptx ? 3 : 0),
-							       target.len - (is_ptx ? 3 : 0))),
-					 mpk_device_suffix(image));
-		MPK_TRY_ALLOC(file.name, err);
-		mpk_rope_put_view(&file.content, image->bytes);
-		MPK_TRY(mpk_rope_status(&file.content, err));
-		MPK_TRY(parts_put_part(page, &file, NULL, list, err));
-	}
-	return MPK_OK;
-}
-
-/* Modules in the order of the tree, then the code beside it. */
-static enum mpk_code put_all_images(struct mpk_page *page, const struct mpk_view *view,
-				    struct mpk_json_at *list, struct mpk_error *err)
-{
-	const struct mpk_node_info *info;
-
-	for (size_t i = 0; i < view->count; i++) {
-		MPK_TRY(mpk_view_info(view, i, &info, err));
-		for (size_t k = 0; k < info->piece_count; k++)
-			MPK_TRY(put_images(page, view, view->nodes[i].path, &info->pieces[k].code,
-					   list, err));
-	}
-	for (size_t i = 0; i < view->image->embedded_count; i++)
-		MPK_TRY(put_images(page, view, view->embedded[i].path, &view->embedded[i].code,
-				   list, err));
-	return MPK_OK;
-}
-
-/* What a part is put into. */
-struct parts {
-	struct mpk_page *page;
-	const struct mpk_view *view;
-	const struct mpk_mapping *map;
-	struct mpk_json_at *list;
-};
-
-static enum mpk_code parts_put_file(struct mpk_extract_file *f, void *arg, struct mpk_error *err)
-{
-	const struct parts *p = arg;
-
-	if (ends_in(f->name, "/functions.json")) /* the page has its own table */
-		return MPK_OK;
-	return unpack_part(p->page, p->view, f, p->map, p->list, err);
-}
-
-static enum mpk_code put_parts(struct mpk_page *page, const struct mpk_view *view,
-			       const struct mpk_mapping *map, struct mpk_json_at *at,
-			       struct mpk_error *err)
-{
-	struct parts parts = { page, view, map, mpk_json_array(&page->json, at, "parts") };
-
-	MPK_TRY(mpk_extract_each(view, parts_put_file, &parts, err));
-	return put_all_images(page, view, parts.list, err);
 }
 
 /* --- graphs ----------------------------------------------------------------------------------- */
@@ -407,15 +200,105 @@ static enum mpk_code put_graphs(const struct mpk_view *view, struct mpk_json *j,
 
 /* --- the whole -------------------------------------------------------------------------------- */
 
-static enum mpk_code put_sizes(const struct mpk_view *view, struct mpk_json *j,
+/* What stands in the file twice, as far as somebody reads it. */
+static void put_copies(const struct mpk_size *size, struct mpk_json *j, struct mpk_json_at *at)
+{
+	struct mpk_json_at *list = mpk_json_array(j, at, "duplicates"), *o, *names;
+	uint64_t same = 0;
+
+	for (size_t i = 0; i < size->copy_count && i < COPIES_MOST; i++) {
+		const struct mpk_size_copies *c = &size->copies[i];
+
+		o = mpk_json_object(j, list, NULL);
+		mpk_json_u64(j, o, "bytes", size->sorted.items[c->first].bytes);
+		mpk_json_u64(j, o, "count", c->count);
+		names = mpk_json_array(j, o, "copies");
+		for (size_t k = c->first; k < c->first + c->count && k < c->first + NAMED_MOST;
+		     k++) {
+			struct mpk_strbuf name = { 0 };
+
+			mpk_strbuf_printf(&name, "%s ", size->sorted.items[k].path);
+			mpk_strbuf_put_span(&name, size->sorted.items[k].name);
+			mpk_json_take(j, names, NULL, &name);
+		}
+	}
+	mpk_json_u64(j, at, "wasted", size->wasted);
+	list = mpk_json_array(j, at, "same_kernels");
+	for (size_t i = 0; i < size->same_kernel_count; i++) {
+		const struct mpk_size_kernel *k = &size->same_kernels[i];
+
+		same += k->item.bytes * (k->count - 1);
+		if (i >= COPIES_MOST)
+			continue;
+		o = mpk_json_object(j, list, NULL);
+		mpk_json_span(j, o, "name", k->item.name);
+		mpk_json_text(j, o, "target", k->target);
+		mpk_json_u64(j, o, "bytes", k->item.bytes);
+		mpk_json_u64(j, o, "count", k->count);
+	}
+	mpk_json_u64(j, at, "same_bytes", same);
+}
+
+/* A row: the depth, the kind, the name, bytes; then what only some have. */
+static void put_map_row(struct mpk_page *page, const struct mpk_map_node *n,
+			struct mpk_json_at *list)
+{
+	struct mpk_json *j = &page->json;
+	struct mpk_json_at *row = mpk_json_array(j, list, NULL);
+	bool is_packed = n->plain_bytes && n->plain_bytes != n->bytes;
+
+	mpk_json_u64(j, row, NULL, n->depth);
+	mpk_page_shared_text(page, j, row, n->kind);
+	mpk_page_shared(page, j, row, n->name);
+	mpk_json_u64(j, row, NULL, n->bytes);
+	if (!n->symbol.len && !n->path && !is_packed)
+		return;
+	mpk_page_shared_text(page, j, row, n->path);
+	if (!n->symbol.len && !is_packed)
+		return;
+	if (n->symbol.len)
+		mpk_page_shared(page, j, row, n->symbol);
+	else
+		mpk_json_null(j, row, NULL);
+	if (is_packed)
+		mpk_json_u64(j, row, NULL, n->plain_bytes);
+}
+
+/* How deep it is, its maker decides, not the file. Of an archive's libraries the largest of each are enough. */
+static void put_map_node(struct mpk_page *page, const struct mpk_map *map, size_t at,
+			 struct mpk_json_at *list)
+{
+	const struct mpk_map_node *n = &map->nodes[at];
+	struct mpk_map_node rest = { .kind = "rest", .depth = n->depth + 1 };
+	size_t count = 0;
+
+	put_map_row(page, n, list);
+	for (size_t i = n->first; i; i = map->nodes[i].next)
+		if (count++ < page->map_most)
+			put_map_node(page, map, i, list);
+		else
+			rest.bytes += map->nodes[i].bytes;
+	if (count > page->map_most) {
+		char name[40];
+
+		(void)snprintf(name, sizeof name, "%zu smaller ones", count - page->map_most);
+		rest.name = mpk_span_str(name);
+		put_map_row(page, &rest, list);
+	}
+}
+
+static enum mpk_code put_sizes(struct mpk_page *page, const struct mpk_view *view,
 			       struct mpk_json_at *at, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	struct mpk_json *j = &page->json;
 	struct mpk_size size;
+	struct mpk_map map;
 
 	MPK_TRY(mpk_size_read(view, &scratch, &size, err));
-	size.files.count = size.modules.count = 0; /* the page has its modules and parts already */
-	mpk_answer_size.json(&size, j, mpk_json_object(j, at, "size"));
+	put_copies(&size, j, mpk_json_object(j, at, "size"));
+	MPK_TRY(mpk_map_read(view, &size, &scratch, &map, err));
+	put_map_node(page, &map, 0, mpk_json_array(j, at, "map"));
 	return MPK_OK;
 }
 
@@ -434,22 +317,34 @@ static enum mpk_code put_findings(const struct mpk_view *view, const struct mpk_
 	return code;
 }
 
+/* An archive may have many libraries, most of which have the same. */
+static void enter_archive(struct mpk_page *page)
+{
+	page->several = true;
+	page->text_most = MPK_PAGE_ARCHIVE_TEXT_MAX;
+	page->map_most = ARCHIVE_MAP_MOST;
+	if (page->texts_left > MPK_PAGE_ARCHIVE_TEXTS_MAX)
+		page->texts_left = MPK_PAGE_ARCHIVE_TEXTS_MAX;
+}
+
 enum mpk_code mpk_page_add(struct mpk_page *page, const struct mpk_view *view,
 			   const struct mpk_verify_file *file, struct mpk_error *err)
 {
 	struct mpk_json *j = &page->json;
 	struct mpk_json_at *at = mpk_json_object(j, page->files, NULL), *list;
 
-	page->compares |= view->in_archive; /* an archive may have several */
+	page->file_count++;
+	if (view->in_archive)
+		enter_archive(page);
 	/* packed code is longer than the file; more than this only a hostile file needs */
 	page->digests_left = 8 * view->file_bytes;
 	mpk_list_about_json(view, true, j, mpk_json_object(j, at, "about"));
-	MPK_TRY(put_sizes(view, j, at, err)); /* takes most memory, the page grows later */
+	MPK_TRY(put_sizes(page, view, at, err)); /* takes most memory, the page grows later */
 	list = mpk_json_array(j, at, "tree");
 	for (size_t i = 0; i < view->count; i++)
 		page_put_module(view, i, j, list);
 	MPK_TRY(put_calls(page, view, at, err));
-	MPK_TRY(put_parts(page, view, file ? file->map : NULL, at, err));
+	MPK_TRY(mpk_page_parts(page, view, file ? file->map : NULL, at, err));
 	MPK_TRY(put_graphs(view, j, at, err));
 	MPK_TRY(put_findings(view, file, j, at, err));
 	return j->failed ? mpk_fail_nomem(err) : MPK_OK;
@@ -457,6 +352,7 @@ enum mpk_code mpk_page_add(struct mpk_page *page, const struct mpk_view *view,
 
 enum mpk_code mpk_page_document(struct mpk_page *page, struct mpk_rope *out, struct mpk_error *err)
 {
+	mpk_page_tables(page);
 	MPK_TRY(mpk_rope_status(&page->document, err));
 	MPK_TRY(mpk_json_print(&page->json, &page->rest, err));
 	mpk_json_fini(&page->json);

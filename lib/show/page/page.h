@@ -9,6 +9,7 @@
 #define MPK_PAGE_PAGE_H
 
 #include "base/rope.h"
+#include "base/strmap.h"
 #include "extract/extract.h"
 #include "model/device_code.h"
 #include "model/view.h"
@@ -19,6 +20,13 @@
 #define MPK_PAGE_TEXT_MAX (UINT64_C(4) << 20)
 #define MPK_PAGE_TEXTS_MAX (UINT64_C(16) << 20)
 
+/* The same of the libraries of an archive, which is looked at as a whole. */
+#define MPK_PAGE_ARCHIVE_TEXT_MAX (UINT64_C(256) << 10)
+#define MPK_PAGE_ARCHIVE_TEXTS_MAX (UINT64_C(2) << 20)
+
+/* So many files are shown side by side: their parts and kernels get digests, by which the page tells them apart. */
+#define MPK_PAGE_COMPARED 8
+
 /* A page while files are added: mpk_page_init, mpk_page_fini. It stays where it is. */
 struct mpk_page {
 	struct mpk_json json;
@@ -27,8 +35,15 @@ struct mpk_page {
 	struct mpk_strbuf rest;   /* what was left of it in the end */
 	struct mpk_json_at *files;
 	uint64_t texts_left;   /* bytes */
+	uint64_t text_most;    /* of one, bytes */
+	size_t map_most;       /* children of a node of the map */
 	uint64_t digests_left; /* bytes of code that will still be read for digests of kernels */
-	bool compares; /* several files, or members of archives: parts and kernels get digests, by which the page tells them apart */
+	bool several;          /* files, or members of archives */
+	size_t file_count;
+	/* texts that many rows have, by their number; malloc'ed, as numbers is */
+	struct mpk_span *strings;
+	size_t string_count, string_cap;
+	struct mpk_strmap numbers;
 };
 
 /* mpk_page_init - an empty page
@@ -55,14 +70,5 @@ enum mpk_code mpk_page_print(struct mpk_page *page, struct mpk_rope *out,
 			     struct mpk_error *err) MPK_MUST_CHECK;
 enum mpk_code mpk_page_document(struct mpk_page *page, struct mpk_rope *out,
 				struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_page_kernels_json - put the kernels of a module or of code beside the tree, and where the page compares what tells
- * them from others: "xxh128" of their own text or code, "around" of the text around all of them; neither where
- * that would be too much to read. lib/show/page/page.c alone calls it.
- * @n, @c   one of them is NULL
- * Returns  MPK_OK; MPK_E_NOMEM */
-enum mpk_code mpk_page_kernels_json(struct mpk_page *page, const struct mpk_view *view,
-				    const struct mpk_view_node *n, const struct mpk_view_code *c,
-				    struct mpk_json_at *list, struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

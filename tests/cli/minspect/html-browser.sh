@@ -95,4 +95,25 @@ END
 mpack build -q large.toml -o data.so
 minspect --html large.html data.so
 
+# ten thousand kernels
+python3 - <<'END'
+names = [f"k{i}" for i in range(10000)]
+with open("kernels.ptx", "w") as f:
+    f.write(".version 8.0\n.target sm_90\n.address_size 64\n" + "".join(f".visible .entry {n}(.param .u64 a)\n{{\n\tret;\n}}\n" for n in names))
+with open("kernels.toml", "w") as f:
+    f.write('[package]\nname = "kernels"\n[[module]]\nid = "k"\nkind = "cuda"\ndata = "kernels.ptx"\nfunction = [\n')
+    f.write("".join(f'{{ name = "{n}", args = ["handle"], launch = ["blockIdx.x"] }},\n' for n in names) + "]\n")
+END
+mpack build -q kernels.toml -o kernels.so
+minspect --html kernels.html kernels.so
+
+# 25 libraries, each with GPU code and a module
+python3 - <<'END'
+import zipfile
+with zipfile.ZipFile("all.whl", "w", zipfile.ZIP_DEFLATED) as z:
+    for i in range(25):
+        z.write(("data/gpu/cuda.so", "kernels.so", "data/relax/gelu_opencl.so")[i % 3 if i < 4 else i % 2 * 2], f"pkg/lib{i}.so")
+END
+minspect --html wheel.html all.whl
+
 python3 "$ROOT/tests/page/check_page.py" .

@@ -41,14 +41,20 @@ minspect --html gpu.html app.whl
 python3 - <<'END'
 import json, re
 page = json.loads(re.search(r'<script[^>]*id="?data"?[^>]*>(.*?)</script>', open("gpu.html").read(), re.S).group(1))
+
+def rows(list, columns):
+    for row in list:
+        yield {c.lstrip("$*"): page["strings"][v] if c[0] == "$" and v is not None else [page["strings"][n] for n in v] if c[0] == "*" else v
+               for c, v in zip(columns, row)}
+
 for file in page["files"]:
     print(file["about"]["file"])
     for row in file["gpu_code"]:
         print(" ", *row.values())
     for c in file["gpu_containers"]:
         print(" ", c["path"], c["title"], c["lines"].splitlines()[-1:])
-    for k in file["kernels"]:
-        print(" ", k["module"], k["name"], k["lines"].splitlines()[-1:])
-    for p in file["parts"]:
+    for k in rows(file["kernels"], page["columns"]["kernels"]):
+        print(" ", k["module"], k["name"], k["lines"][-1:], k["figures"][-1:])
+    for p in rows(file["parts"], page["columns"]["parts"]):
         print(" ", p["module"], p["name"], p["bytes"], len(p["xxh128"]), p.get("text", "-").strip().splitlines()[0])
 END

@@ -33,7 +33,7 @@ function squarify(items, x, y, width, height, place) {
   }
 }
 
-const KIND_NAMES = { section: "section", debug: "debug information", host: "host code", executor: "executor", device: "device code", data: "data", extern: "other runtime", source: "source", unknown: "unknown kind", blob: "module blob", tensor: "tensor", text: "text", code: "code", kernel: "kernel", rest: "the rest", file: "file" };
+const KIND_NAMES = { function: "function", section: "section", debug: "debug information", host: "host code", executor: "executor", device: "device code", gpu: "code of a device", data: "data", extern: "other runtime", source: "source", unknown: "unknown kind", blob: "module blob", tensor: "tensor", text: "text", code: "code", kernel: "kernel", rest: "the rest", file: "file" };
 
 const SMALLEST = 4; // pixels: below that a rectangle cannot be seen
 
@@ -47,16 +47,18 @@ function drawable(children, area) {
   return [...sorted.slice(0, small), { name: `${rest.length} smaller ones`, kind: "rest", bytes: rest.reduce((sum, child) => sum + child.bytes, 0), children: [] }];
 }
 
-function sizesPanel(file, open) {
+// The map alone. listed is called with what it shows now.
+function mapView(file, open, listed) {
   const root = sizeMap(file);
   const crumbs = el("nav", { class: "crumbs", "aria-label": "Where the map is" });
   const area = el("div", { class: "map", role: "group", "aria-label": "Size map" });
-  const list = el("div", { class: "table" });
-  const panel = el("div", { class: "sizes" },
-    heading("Where the bytes are"),
-    el("p", { class: "note" }, "The area of a rectangle is its share of the file. Click one to look into it, Esc to go back."),
-    crumbs, area, list, duplicates(file));
+  const view = el("div", { class: "map-view" }, crumbs, area);
   let trail = [root];
+
+  const partOf = (node) => file.parts.find((part) => part.module === node.path && (part.title || part.name) === node.name);
+  const isPart = (node) => node.path && ["tensor", "text", "code"].includes(node.kind);
+  const isModule = (node) => node.path && node.kind !== "kernel" && !isPart(node) && file.byPath.has(node.path);
+  const textOf = (node) => { const part = isPart(node) && partOf(node); return part && part.text !== undefined ? part : null; };
 
   function zoom(node) {
     trail = [...trail, node];
@@ -64,10 +66,11 @@ function sizesPanel(file, open) {
   }
 
   function enter(node) {
+    const part = textOf(node);
     if (node.children.length) zoom(node);
-    else if (node.part && node.part.text !== undefined) open.text(node.part);
-    else if (node.module) open.module(file.byPath.get(node.module.path));
-    else if (node.kind === "kernel") open.kernel(node.name);
+    else if (part) open.text(part);
+    else if (node.kind === "kernel") open.kernel(node.symbol || node.name, node.path);
+    else if (isModule(node)) open.module(file.byPath.get(node.path));
   }
 
   function back(depth) {
@@ -80,11 +83,11 @@ function sizesPanel(file, open) {
   function cell(path, x, y, w, h) {
     const node = path[path.length - 1], nested = path.length > 1;
     const inner = node.children.length && w > 90 && h > 60;
-    const opens = node.children.length || node.module || (node.part && node.part.text !== undefined) || node.kind === "kernel";
-    const says = `${bytes(node.bytes)}, ${percent(node.bytes, file.bytes)}`;
+    const opens = node.children.length || isModule(node) || textOf(node) || node.kind === "kernel";
+    const says = saysOf(node);
     const classes = ["cell", `c-${node.kind}`, nested && "leaf", inner && "outer", (w < 24 || h < 18) && "tiny"].filter(Boolean).join(" ");
-    const box = nested ? el("div", { class: classes, "aria-hidden": "true", title: `${node.name}\n${says}` })
-      : el(opens ? "button" : "div", { class: classes, type: opens ? "button" : null, role: opens ? null : "img", title: `${node.name}\n${says}`, "aria-label": `${node.name}, ${KIND_NAMES[node.kind] || node.kind}, ${says}` });
+    const box = nested ? el("div", { class: classes, "aria-hidden": "true", title: titleOf(node) })
+      : el(opens ? "button" : "div", { class: classes, type: opens ? "button" : null, role: opens ? null : "img", title: titleOf(node), "aria-label": `${node.name}, ${KIND_NAMES[node.kind] || node.kind}, ${says}` });
     Object.assign(box.style, { left: `${x}px`, top: `${y}px`, width: `${Math.max(1, w - 2)}px`, height: `${Math.max(1, h - 2)}px` });
     if (w > 44 && h > 20) box.append(el("span", { class: "name" }, tail(node.name, Math.floor((w - 14) / 7))));
     if (w > 60 && h > 38 && !inner) box.append(el("span", { class: "size" }, bytes(node.bytes)));
@@ -100,20 +103,9 @@ function sizesPanel(file, open) {
       (child, cx, cy, cw, ch) => cell([...path, child], cx, cy, cw, ch));
   }
 
-  function row(node, whole) {
-    const bar = el("span", { class: "bar", "aria-hidden": "true" });
-    bar.style.setProperty("--share", `${(100 * node.bytes) / Math.max(1, whole)}%`);
-    const line = el("div", { class: `row size-row c-${node.kind}`, "data-row": "", tabindex: "-1", role: "button" },
-      el("span", { class: "swatch", "aria-hidden": "true" }), el("span", { class: "name" }, node.name),
-      el("span", { class: "what" }, KIND_NAMES[node.kind] || node.kind),
-      el("span", { class: "size" }, bytes(node.bytes)), el("span", { class: "share" }, percent(node.bytes, file.bytes)), bar);
-    line.addEventListener("click", () => enter(node));
-    return line;
-  }
-
   function draw(say) {
     const node = trail[trail.length - 1];
-    const held = [area, list].find((part) => part.contains(document.activeElement));
+    const held = area.contains(document.activeElement);
     crumbs.replaceChildren(...trail.map((step, i) => i + 1 < trail.length
       ? el("button", { type: "button", onclick: () => back(i + 1) }, step.name)
       : el("span", { "aria-current": "location" }, `${step.name}, ${bytes(step.bytes)}`)));
@@ -122,25 +114,75 @@ function sizesPanel(file, open) {
     squarify(drawable(node.children, width * height), 0, 0, width, height,
       (child, x, y, w, h) => cell([child], x, y, w, h));
     if (!node.children.length) area.append(empty("Nothing is known of what is in it."));
-    const rows = el("div", { class: "rows", "data-rows": "", "aria-label": "Sizes" });
-    lazyRows(rows, [...node.children].sort((a, b) => b.bytes - a.bytes), (child) => row(child, node.bytes));
-    list.replaceChildren(rows);
     // what had the focus is gone
-    const first = held && held.querySelector("button, [data-row]");
+    const first = held && area.querySelector("button");
     if (first) first.focus({ preventScroll: true });
+    if (listed) listed(node);
     if (say) announce(`${node.name}, ${bytes(node.bytes)}, ${plural(node.children.length, "part")}`);
   }
 
-  panel.escape = () => trail.length > 1 && (back(trail.length - 1), true);
-  panel.shown = () => draw(false);
-  new ResizeObserver(() => area.clientWidth && draw(false)).observe(area);
+  function saysOf(node) {
+    return `${bytes(node.bytes)}, ${percent(node.bytes, root.bytes)}${node.plain && node.plain !== node.bytes ? `, ${bytes(node.plain)} unpacked` : ""}`;
+  }
+
+  function titleOf(node) {
+    return [node.name, node.symbol, `${KIND_NAMES[node.kind] || node.kind}, ${saysOf(node)}`].filter(Boolean).join("\n");
+  }
+
+  view.escape = () => trail.length > 1 && (back(trail.length - 1), true);
+  view.enter = enter;
+  view.draw = () => draw(false);
+  let drawnWidth = 0;
+  new ResizeObserver(() => { if (area.clientWidth && area.clientWidth !== drawnWidth) { drawnWidth = area.clientWidth; draw(false); } }).observe(area);
+  return view;
+}
+
+function sizesPanel(file, open) {
+  const list = el("div", { class: "table" });
+  let map = null;
+
+  function row(node, whole) {
+    const bar = el("span", { class: "bar", "aria-hidden": "true" });
+    bar.style.setProperty("--share", `${(100 * node.bytes) / Math.max(1, whole)}%`);
+    const line = el("div", { class: `row size-row c-${node.kind}`, "data-row": "", tabindex: "-1", role: "button", title: node.symbol },
+      el("span", { class: "swatch", "aria-hidden": "true" }), el("span", { class: "name" }, node.name),
+      el("span", { class: "what" }, KIND_NAMES[node.kind] || node.kind),
+      el("span", { class: "size" }, bytes(node.bytes)), el("span", { class: "share" }, percent(node.bytes, file.bytes)), bar);
+    line.addEventListener("click", () => map.enter(node));
+    return line;
+  }
+
+  map = mapView(file, open, (node) => {
+    const held = list.contains(document.activeElement);
+    const rows = el("div", { class: "rows", "data-rows": "", role: "group", "aria-label": "Sizes" });
+    lazyRows(rows, [...node.children].sort((a, b) => b.bytes - a.bytes), (child) => row(child, node.bytes));
+    list.replaceChildren(rows);
+    const first = held && rows.querySelector("[data-row]");
+    if (first) first.focus({ preventScroll: true });
+  });
+  const panel = el("div", { class: "sizes" },
+    heading("Where the bytes are"),
+    el("p", { class: "note" }, "The area of a rectangle is its share of the file. Click one to look into it, Esc to go back. As a picture: ", el("code", {}, `minspect --svg ${file.name} -o map.svg`)),
+    map, list, duplicates(file), sameKernels(file, open));
+  panel.escape = map.escape;
+  panel.shown = map.draw;
   return panel;
 }
 
 function duplicates(file) {
-  if (!file.size.duplicates.length) return null;
-  return el("section", {}, heading("Stored more than once", file.size.duplicates.length),
-    el("p", { class: "note" }, `${bytes(file.size.wasted)} could be saved.`),
-    el("ul", { class: "plain" }, ...file.size.duplicates.slice(0, 50).map((run) =>
-      el("li", {}, `${run.copies.length} times ${bytes(run.bytes)}: `, el("code", {}, run.copies.slice(0, 6).map((copy) => `${copy.path} ${copy.name}`).join(", ") + (run.copies.length > 6 ? ", ..." : ""))))));
+  const { duplicates: runs, wasted } = file.size;
+  if (!runs.length) return null;
+  return el("section", {}, heading("Stored more than once"),
+    el("p", { class: "note" }, `${bytes(wasted)} could be saved.`),
+    el("ul", { class: "plain" }, ...runs.map((run) =>
+      el("li", {}, `${run.count} times ${bytes(run.bytes)}: `, el("code", {}, run.copies.join(", ") + (run.count > run.copies.length ? ", ..." : ""))))));
+}
+
+function sameKernels(file, open) {
+  const { same_kernels: runs, same_bytes: saved } = file.size;
+  if (!runs.length) return null;
+  return el("section", {}, heading("Kernels that are there more than once"),
+    el("p", { class: "note" }, `${bytes(saved)} of machine code could be saved.`),
+    el("ul", { class: "plain" }, ...runs.map((run) => el("li", {}, `${run.count} times ${bytes(run.bytes)} for ${run.target}: `,
+      el("button", { type: "button", class: "link", onclick: () => open.kernel(run.name) }, titleOfKernel(file, run.name))))));
 }

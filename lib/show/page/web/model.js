@@ -1,6 +1,22 @@
 // model.js - the document, with what the views ask of it: who belongs to which module, what differs
 // between files, where the bytes are.
 
+// Rows of the document are arrays; a column "$name" has numbers of texts, "*lines" lists of them.
+function hydrate(rows, columns) {
+  const names = columns.map((column) => column.replace(/^[$*]/, "")), kinds = columns.map((column) => column[0]);
+  return rows.map((row) => {
+    const item = {};
+    row.forEach((value, i) => { if (value !== null) item[names[i]] = kinds[i] === "$" ? page.strings[value] : kinds[i] === "*" ? value.map((n) => page.strings[n]) : value; });
+    return item;
+  });
+}
+
+// What a kernel needs on a device: "sm_90|cubin|24||..." in the order of page.figures.
+function needsOf(text) {
+  const [target, format, ...values] = text.split("|");
+  return { target, format, values: values.map((value) => (value === "" || value === "?" ? value : Number(value))) };
+}
+
 // The same thing in two files: a module by its number, of which each file has its own path.
 function key(item, file) {
   const at = file.byPath.get(item.module);
@@ -14,10 +30,14 @@ function prepare(file, index) {
   file.bytes = Number(file.about.bytes);
   file.byPath = new Map(file.tree.map((module, i) => [module.path, i]));
   file.gpuPaths = new Set(file.gpu_containers.map((container) => container.path));
+  file.parts = hydrate(file.parts, page.columns.parts);
+  file.kernels = hydrate(file.kernels, page.columns.kernels);
+  for (const kernel of file.kernels) kernel.lines = kernel.lines.join("\n");
   file.tensors = file.parts.filter((part) => part.dtype !== undefined);
   file.texts = file.parts.filter((part) => part.text !== undefined);
   for (const text of file.texts) text.title = text.title || text.name;
   file.findings = file.verify.findings;
+  file.devices = [...new Set(file.kernels.flatMap((kernel) => kernel.figures.map((text) => text.slice(0, text.indexOf("|")))).filter(Boolean))].sort(natural);
   return file;
 }
 
@@ -88,7 +108,11 @@ function numberModules() {
   }
 }
 
-if (files.length > 1) numberModules();
+// More are listed and not compared: nobody reads twenty columns.
+const COMPARED = 8;
+const compares = files.length > 1 && files.length <= COMPARED;
+
+if (compares) numberModules();
 
 // --- what differs -----------------------------------------------------------------------------
 
@@ -144,7 +168,7 @@ function compareKind(kind) {
 }
 
 const differences = {};
-if (files.length > 1) for (const name of Object.keys(KINDS)) differences[name] = compareKind(KINDS[name]);
+if (compares) for (const name of Object.keys(KINDS)) differences[name] = compareKind(KINDS[name]);
 
 // The mark of an item that is not the same in every file.
 function mark(item) {
@@ -155,53 +179,15 @@ function mark(item) {
 
 // --- where the bytes are ------------------------------------------------------------------------
 
-// What is left of a whole beside its named parts.
-function withRest(name, kind, total, children, rest) {
-  const known = children.reduce((sum, child) => sum + child.bytes, 0);
-  if (children.length && total > known)
-    children.push({ name: rest, kind: "rest", bytes: total - known, children: [] });
-  // pieces that overlap are no parts of a whole: then they are not drawn within it
-  return { name, kind, bytes: total, children: known > total ? [] : children };
-}
-
-function partKind(part) {
-  if (part.dtype !== undefined) return "tensor";
-  return part.text !== undefined ? "text" : "code";
-}
-
-function mapModule(file, module) {
-  const mine = file.parts.filter((part) => part.module === module.path && part.stored && part.bytes > 0);
-  const kernels = file.size.kernels.filter((kernel) => kernel.path === module.path);
-  const parts = mine.map((part) => {
-    // code of all kernels in one run: the format tells how much of it is whose
-    const inside = part.name.startsWith("kernels.")
-      ? kernels.map((kernel) => ({ name: kernel.name, kind: "kernel", bytes: Number(kernel.bytes), children: [] }))
-      : [];
-    const node = withRest(part.title || part.name, partKind(part), Number(part.bytes), inside, "tables of the code");
-    node.part = part;
-    return node;
-  });
-  const node = withRest(`${module.path}  ${module.kind}`, module.role, Number(module.bytes), parts, "fields");
-  node.module = module;
-  return node;
-}
-
-function sectionKind(name) {
-  if (/^\.?z?debug/.test(name)) return "debug";
-  return /^\.(text|init|fini|plt)/.test(name) ? "host" : "section";
-}
-
+// The rows are the tree in the order of a walk through it, each with its depth.
 function sizeMap(file) {
-  const modules = file.tree.filter((module) => module.bytes > 0).map((module) => mapModule(file, module));
-  const blob = file.about.blob;
-  const whole = blob && withRest("module blob", "blob", Number(blob.bytes), modules, "names and links");
-  if (!file.size.sections.length) return whole ? withRest(file.short, "file", file.bytes, [whole], "headers and padding") : { name: file.short, kind: "file", bytes: file.bytes, children: [] };
-  let placed = false;
-  const sections = file.size.sections.map((section) => {
-    const size = Number(section.bytes);
-    const holds = whole && !placed && section.name === blob.section && size >= whole.bytes;
-    placed = placed || holds;
-    return withRest(section.name || "(no name)", sectionKind(section.name), size, holds ? [whole] : [], "the rest of the section");
-  });
-  return withRest(file.short, "file", file.bytes, sections, "headers and padding");
+  if (file.mapTree) return file.mapTree;
+  const trail = [];
+  for (const row of hydrate(file.map, page.columns.map)) {
+    const node = { ...row, plain: row.plain || 0, children: [] };
+    trail.length = row.depth;
+    if (row.depth) trail[row.depth - 1].children.push(node);
+    trail.push(node);
+  }
+  return (file.mapTree = trail[0]);
 }

@@ -1,23 +1,30 @@
 // page.js - the views around the panels: which file, which view, which colours, which key.
 
+// A view that a file has nothing for is not offered for it.
 const TABS = [
-  ["compare", "Side by side", () => comparePanel()],
-  ["overview", "Overview", overviewPanel],
-  ["sizes", "Sizes", sizesPanel],
-  ["functions", "Functions", functionsPanel],
-  ["texts", "Sources", textsPanel],
-  ["graph", "Graph", graphPanel],
-  ["findings", "Findings", findingsPanel],
-].filter(([name]) => name !== "compare" || files.length > 1);
+  ["files", "Files", () => filesPanel(), () => files.length > 2],
+  ["compare", "Side by side", () => comparePanel(), () => compares],
+  ["overview", "Overview", overviewPanel, () => true],
+  ["sizes", "Sizes", sizesPanel, () => true],
+  ["functions", "Functions", functionsPanel, (file) => file.functions.length + file.models.length + file.kernels.length > 0],
+  ["texts", "Sources", textsPanel, (file) => file.texts.length > 0],
+  ["graph", "Graph", graphPanel, (file) => file.graphs.length > 0],
+  ["findings", "Findings", findingsPanel, () => true],
+];
+const OF_ALL = ["files", "compare"]; // files together
+
+function openTabs(file) {
+  return TABS.filter(([, , , has]) => has(file || current)).map(([name]) => name);
+}
 
 let current = files[0], shownTab = null;
 const panels = new Map(); // "file tab" -> element
 
 function panelOf(file, name) {
-  const id = name === "compare" ? name : `${file.index} ${name}`;
+  const id = OF_ALL.includes(name) ? name : `${file.index} ${name}`;
   if (!panels.has(id)) {
     const panel = TABS.find((tab) => tab[0] === name)[2](file, open);
-    fill(panel, { role: "tabpanel", id: `panel-${id.replace(" ", "-")}`, "aria-labelledby": `tab-${name}`, hidden: true, "data-file": name === "compare" ? null : file.index }, []);
+    fill(panel, { role: "tabpanel", id: `panel-${id.replace(" ", "-")}`, "aria-labelledby": `tab-${name}`, hidden: true, "data-file": OF_ALL.includes(name) ? null : file.index }, []);
     panel.tab = name;
     panels.set(id, panel);
     byId("main").append(panel);
@@ -45,9 +52,11 @@ function showTab(name, focus) {
 
 function showFile(file) {
   current = file;
+  byId("last").textContent = String(openTabs(file).length);
   for (const [i, button] of [...byId("files").querySelectorAll("button")].entries()) button.setAttribute("aria-pressed", String(i === file.index));
   if (byId("file-choice")) byId("file-choice").value = String(file.index);
   for (const tab of byId("tabs").children) {
+    tab.hidden = !openTabs(file).includes(tab.name);
     const [calls, kernels] = [file.functions.length + file.models.length, file.kernels.length];
     const count = { functions: [calls, kernels].filter(Boolean).join(" + "), texts: file.texts.length, graph: file.graphs.length, findings: file.verify.errors + file.verify.warnings }[tab.name];
     tab.querySelector(".count").textContent = count ? String(count) : "";
@@ -75,8 +84,12 @@ const open = {
     open.address(named(kind, item));
   },
   address: noteAddress,
-  kernel(name) {
-    const kernel = current.kernels.find((k) => k.name === name);
+  file(file) {
+    showFile(file);
+    showTab("overview");
+  },
+  kernel(name, module) {
+    const kernel = current.kernels.find((k) => k.name === name && (!module || k.module === module)) || current.kernels.find((k) => k.name === name);
     if (kernel) open.named("kernels", kernel);
   },
   text: (part, line) => showTab("texts").show(part, line),
@@ -119,20 +132,20 @@ function noteAddress(place) {
 function follow() {
   const place = new URLSearchParams(location.hash.slice(1));
   const file = files[Number(place.get("file") || 1) - 1] || files[0];
-  const view = TABS.find(([name]) => name === place.get("view")) || TABS[0];
   const is = (item, name) => item.name === place.get(name) && (!place.has("module") || (item.module || null) === place.get("module"));
   following = true;
   showFile(file);
-  showTab(view[0]);
+  const view = openTabs().includes(place.get("view")) ? place.get("view") : openTabs()[0];
+  showTab(view);
   const module = file.byPath.get(place.get("module"));
   const kind = Object.keys(WORDS).find((name) => place.has(WORDS[name]));
   const item = kind && file[kind].find((other) => is(other, WORDS[kind]));
   const text = file.texts.find((part) => is(part, "source")), graph = file.graphs[Number(place.get("graph")) - 1];
   const line = Number(place.get("line")) - 1;
-  if (view[0] === "overview" && module !== undefined) open.module(module);
-  if (view[0] === "functions" && item) open.named(kind, item);
-  if (view[0] === "texts" && text) open.text(text, line >= 0 && line < linesOf(text.text).length && Number.isInteger(line) ? line : undefined);
-  if (view[0] === "graph" && graph) open.graph(graph);
+  if (view === "overview" && module !== undefined) open.module(module);
+  if (view === "functions" && item) open.named(kind, item);
+  if (view === "texts" && text) open.text(text, line >= 0 && line < linesOf(text.text).length && Number.isInteger(line) ? line : undefined);
+  if (view === "graph" && graph) open.graph(graph);
   following = false;
 }
 
@@ -176,33 +189,40 @@ function onKey(event) {
   else if (event.key === "k" || (event.key === "ArrowUp" && arrows)) panel.step ? panel.step(-1) : moveRow(panel, -1);
   else if (event.key === "Escape") escape(panel);
   else if (event.key === "Enter" && event.target.matches("[data-row]")) event.target.click();
-  else if (/^[1-9]$/.test(event.key) && TABS[event.key - 1]) showTab(TABS[event.key - 1][0], true);
+  else if (/^[1-9]$/.test(event.key) && openTabs()[event.key - 1]) showTab(openTabs()[event.key - 1], true);
   else return;
   event.preventDefault();
 }
 
 function onTabKey(event) {
-  const at = TABS.findIndex(([name]) => name === shownTab);
-  const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: TABS.length - 1 }[event.key];
+  const names = openTabs(), at = names.indexOf(shownTab);
+  const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: names.length - 1 }[event.key];
   if (to === undefined) return;
-  showTab(TABS[(to + TABS.length) % TABS.length][0], true);
+  showTab(names[(to + names.length) % names.length], true);
   event.preventDefault();
 }
 
 // --- paper --------------------------------------------------------------------------------------
 
-// What was not looked at yet is printed, too: all but texts and graphs, of the file that is shown.
+// A source or a graph is printed alone while it is shown. Else the page is a report: all views of the file, whichever
+// were opened before, without sources and graphs.
 function beforePrint() {
-  for (const [name] of TABS) {
-    if (name === "texts" || name === "graph") continue;
+  const alone = ["texts", "graph"].includes(shownTab);
+  document.body.dataset.print = alone ? "view" : "report";
+  if (alone) return;
+  const names = openTabs().filter((name) => name !== "texts" && name !== "graph");
+  for (const panel of panels.values()) panel.classList.remove("report");
+  for (const name of names) {
     const panel = panelOf(current, name);
+    panel.classList.add("report");
+    byId("main").append(panel); // in the order of the tabs
     if (panel.revealAll) panel.revealAll();
   }
 }
 
 // A button a file, as long as there is room for all of them; else a list.
 function setUpFiles() {
-  const choose = (file) => { showFile(file); showTab(shownTab === "compare" ? "overview" : shownTab); };
+  const choose = (file) => { showFile(file); showTab(OF_ALL.includes(shownTab) || !openTabs().includes(shownTab) ? "overview" : shownTab); };
   if (files.length < 2) return;
   if (files.reduce((sum, file) => sum + file.short.length + 4, 0) <= (window.innerWidth < 600 ? 40 : 70))
     byId("files").append(...files.map((file) => el("button", { type: "button", "aria-pressed": "false", title: file.name, onclick: () => choose(file) }, file.short)));
@@ -226,7 +246,6 @@ function start() {
   byId("tabs").addEventListener("keydown", onTabKey);
   document.addEventListener("keydown", onKey);
   window.addEventListener("beforeprint", beforePrint);
-  byId("last").textContent = String(TABS.length);
   setUpTheme();
   setUpSearch(() => current, (result) => { if (result.file !== current) showFile(result.file); result.go(open); });
   window.addEventListener("hashchange", follow);

@@ -46,24 +46,30 @@ function overviewPanel(file, open) {
   };
   list = treeList(file, select);
   if (file.tree.length) select(0);
+  const figures = [
+    figure(bytes(file.bytes), "in the file", () => open.tab("sizes")),
+    file.tree.length ? counted(file.tree.length, "module", () => moveRow(panel, 0)) : null,
+    file.models.length + file.functions.length ? counted(file.models.length + file.functions.length, "function", () => open.tab("functions")) : null,
+    file.kernels.length ? counted(file.kernels.length, "kernel", () => open.tab("functions")) : null,
+    devicesOf(file).length ? counted(devicesOf(file).length, "device", () => open.tab("functions")) : null,
+    file.tensors.length ? figure(bytes(weights), "of tensors", () => open.tab("sizes")) : null,
+    problemFigure(file, () => open.tab("findings"))];
+  const map = mapView(file, open);
   const panel = el("div", { class: "overview" },
-    el("div", { class: "figures" },
-      figure(bytes(file.bytes), "in the file", () => open.tab("sizes")),
-      counted(file.tree.length, "module", () => moveRow(panel, 0)),
-      counted(file.models.length + file.functions.length, "function", () => open.tab("functions")),
-      counted(file.kernels.length, "kernel", () => open.tab("functions")),
-      file.tensors.length ? figure(bytes(weights), "of tensors", () => open.tab("sizes")) : counted(0, "tensor", () => open.tab("sizes")),
-      problemFigure(file, () => open.tab("findings"))),
-    factList(
+    el("div", { class: "figures" }, ...figures.filter(Boolean)),
+    el("div", { class: "split first" }, el("section", { class: "about", "aria-label": "What it is" }, factList(
       fact("File", el("code", {}, file.name), " ", verdict(file)),
       fact("Container", `${containerName(about)}${about.machine ? `, ${about.machine}` : ""}${about.elf ? `, ${about.elf.class}-bit ${about.elf.byte_order} endian` : ""}`),
       fact("Loads in", about.releases || "not known"),
       about.loaders && about.loaders.length ? fact("Needs loaders for", about.loaders.join(", ")) : null,
       about.blob ? fact("Module blob", `${bytes(about.blob.bytes)}, ${hex(about.blob.offset)} bytes into the file`, about.blob.symbol ? ["  ", el("code", {}, about.blob.symbol)] : "") : fact("Module blob", file.gpu_code.length ? "none" : "none: host code only"),
-      file.gpu_code.length ? fact("GPU code", el("ul", { class: "plain" }, ...file.gpu_code.map((row) => el("li", {}, gpuRow(row))))) : null,
-      about.members && about.members.length ? fact("Members", about.members.join(", ")) : null),
+      file.gpu_code.length ? fact("GPU code", el("ul", { class: "plain" }, ...file.gpu_code.map((row) => el("li", { title: row.packing }, gpuRow(row))))) : null,
+      about.members && about.members.length ? fact("Members", about.members.join(", ")) : null)),
+    el("section", { class: "overview-map", "aria-label": "Where the bytes are" }, map)),
     file.tree.length ? el("div", { class: "split" }, el("section", {}, heading("Modules", file.tree.length), list), detail) : null,
     gpuCode(file, open), beside(file, open));
+  panel.escape = map.escape;
+  panel.shown = map.draw;
   panel.select = select;
   return panel;
 }
@@ -72,14 +78,13 @@ function overviewPanel(file, open) {
 function gpuRow(row) {
   const size = row.bytes ? `, ${bytes(row.bytes)}` : "";
   const plain = row.plain_bytes !== row.bytes ? `, ${bytes(row.plain_bytes)} unpacked` : "";
-  const packing = row.packing === "stored" ? "" : row.packing === "several" ? " (packed in several ways)" : ` (${row.packing})`;
-  return `${row.target} ${row.image}: ${plural(row.images, "image")}${size}${plain}${packing}`;
+  return `${row.target} ${row.image}: ${plural(row.images, "image")}${size}${plain}`;
 }
 
 // GPU code of any library: what compilers put into sections of their own, container by container.
 function gpuCode(file, open) {
   if (!file.gpu_containers.length) return null;
-  const list = el("div", { class: "rows gpu", "data-rows": "", "aria-label": "GPU code" });
+  const list = el("div", { class: "rows gpu", "data-rows": "", role: "group", "aria-label": "GPU code" });
   lazyRows(list, file.gpu_containers, (container) => {
     const parts = file.parts.filter((part) => part.module === container.path);
     return el("article", { class: "card", "data-row": "", tabindex: "-1", "aria-label": container.path },
@@ -99,9 +104,9 @@ function beside(file, open) {
 }
 
 function partsTable(file, parts, open) {
-  const table = el("div", { class: "rows parts", "data-rows": "", "aria-label": "Parts" });
+  const table = el("div", { class: "rows parts", "data-rows": "", role: "group", "aria-label": "Parts" });
   return lazyRows(table, parts, (part) => {
-    const row = el("div", { class: `row part${part.text !== undefined ? " opens" : ""}`, "data-row": "", tabindex: "-1", role: part.text !== undefined ? "button" : null },
+    const row = el("div", { class: `row part${part.text !== undefined ? " opens" : ""}`, "data-row": "", tabindex: "-1", role: part.text !== undefined ? "button" : "group", "aria-label": part.text !== undefined ? null : part.title || part.name },
       el("span", { class: "name" }, part.title || part.name, " ", mark(part)),
       el("span", { class: "what" }, part.dtype !== undefined ? `${part.dtype}[${part.shape.join(", ")}]` : part.text !== undefined ? LANGUAGE_NAMES[part.language] : "binary"),
       el("span", { class: "size" }, bytes(part.bytes)));
@@ -129,44 +134,13 @@ function moduleDetail(file, module, open) {
     ...findings.map((finding) => findingRow(finding, null)),
     ...[[models, "Functions", "models"], [kernels, "Kernels", "kernels"]].map(([list, title, kind]) => list.length
       ? el("section", {}, heading(title, list.length), el("ul", { class: "plain names" }, ...list.slice(0, 100).map((item) =>
-        el("li", {}, el("button", { type: "button", class: "link", onclick: () => open.named(kind, item) }, item.name))), list.length > 100 ? el("li", {}, `and ${list.length - 100} more`) : null))
+        el("li", {}, el("button", { type: "button", class: "link", title: item.title ? item.name : null, onclick: () => open.named(kind, item) }, item.title || item.name))), list.length > 100 ? el("li", {}, `and ${list.length - 100} more`) : null))
       : ""),
     isHost && file.functions.length ? el("p", {}, el("button", { type: "button", class: "link", onclick: () => open.tab("functions") }, "Its functions")) : "",
     ...file.graphs.filter((graph) => graph.module === module.path).slice(0, 20).map((graph) =>
       el("p", {}, el("button", { type: "button", class: "link", onclick: () => open.graph(graph) }, `Graph${graph.name ? ` of ${graph.name}` : ""}`))),
     parts.length ? el("section", {}, heading("Parts", parts.length), partsTable(file, parts, open)) : "",
   ];
-}
-
-// --- functions ----------------------------------------------------------------------------------
-
-function functionCard(item, title, kind) {
-  const signature = item.signature && item.signature.startsWith(item.name) ? item.signature.slice(item.name.length) : "";
-  const lines = (item.lines || "").trimEnd();
-  return el("article", { class: "card", "data-row": "", tabindex: "-1", "aria-label": item.name },
-    el("h3", {}, el("a", { class: "name", href: addressOf("functions", named(kind, item)) }, item.name), el("span", { class: "rest" }, signature), " ",
-      item.entry ? chip("entry") : null, item.alias_of ? chip(`is ${item.alias_of}`) : null, item.device && item.device !== "cpu" ? chip(item.device) : null, mark(item)),
-    el("p", { class: "note" }, [title, item.module, item.member, item.bytes ? bytes(item.bytes) : ""].filter(Boolean).join("  \u00b7  "),
-      signature || lines ? "" : "  \u00b7  the file does not tell what it takes"),
-    item.doc ? el("p", { class: "doc" }, item.doc) : null,
-    lines ? el("pre", { class: "lines-of" }, lines) : null,
-    item.call ? command(item.call, `the command that calls ${item.name}`) : null);
-}
-
-function functionsPanel(file) {
-  const panel = el("div", { class: "functions" });
-  const lists = {};
-  const groups = [["models", "Model functions", "model function"], ["functions", "Host functions", "host function"], ["kernels", "Kernels", "kernel"]];
-  for (const [name, title, what] of groups) {
-    if (!file[name].length) continue;
-    const list = el("div", { class: "cards", "data-rows": "" });
-    panel.append(el("section", {}, heading(title, file[name].length), list));
-    lists[name] = lazyRows(list, file[name], (item) => functionCard(item, what, name));
-  }
-  if (!panel.childNodes.length) panel.append(empty("There is nothing to call in this file."));
-  panel.reveal = (kind, item) => lists[kind].reveal(file[kind].indexOf(item));
-  panel.revealAll = () => Object.values(lists).forEach((list) => list.revealAll());
-  return panel;
 }
 
 // --- texts --------------------------------------------------------------------------------------
@@ -239,7 +213,7 @@ function findingsPanel(file, open) {
   const panel = el("div", { class: "findings" }, heading("Findings", file.findings.length),
     el("p", { class: "note" }, `What minspect --verify says of ${file.short}: `, verdict(file), file.verify.left_out ? ` ${plural(file.verify.left_out, "finding")} more are left out.` : ""));
   if (!file.findings.length) return fill(panel, {}, [empty("Structure and payloads were checked to the last byte; nothing was found.")]);
-  const list = el("div", { class: "rows", "data-rows": "", "aria-label": "Findings" });
+  const list = el("div", { class: "rows", "data-rows": "", role: "group", "aria-label": "Findings" });
   panel.append(list);
   lazyRows(list, file.findings, (finding) => findingRow(finding, file.byPath.has(finding.path) ? () => open.module(file.byPath.get(finding.path)) : null));
   panel.reveal = (finding) => list.reveal(file.findings.indexOf(finding));

@@ -8,7 +8,7 @@ function entries(file) {
   const add = (kind, name, more, go) => list.push({ kind, name, more, go, folded: `${name} ${more}`.toLowerCase() });
   file.models.forEach((m) => add("model", m.name, m.signature || "", (open) => open.named("models", m)));
   file.functions.forEach((f) => add("function", f.name, f.signature || "", (open) => open.named("functions", f)));
-  file.kernels.forEach((k) => add("kernel", k.name, `${k.module} ${k.signature || ""}`, (open) => open.named("kernels", k)));
+  file.kernels.forEach((k) => add("kernel", k.title || k.name, `${k.title ? `${k.name} ` : ""}${k.module} ${k.signature || ""}`, (open) => open.named("kernels", k)));
   file.tree.forEach((m, i) => add("module", m.path, `${m.kind} ${m.title} ${m.format || ""}`, (open) => open.module(i)));
   file.tensors.forEach((t) => add("tensor", t.title || t.name, `${t.module} ${t.dtype} ${t.shape.join("x")}`, (open) => open.module(file.byPath.get(t.module), t)));
   file.texts.forEach((t) => add("text", t.title, `${t.module} ${LANGUAGE_NAMES[t.language]}`, (open) => open.text(t)));

@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* places.c - what is in the sections of a file: GPU code by device and kernel, code that getters of TVM name, and
+ * host functions. Code of a device is packed in most files; its kernels then share the bytes that it takes there by
+ * the sizes that they have unpacked. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "elf/code.h"
+#include "elf/object_image.h"
+#include "elf/reader.h"
+#include "map/internal/map.h"
+#include "model/device_code.h"
+#include "model/node_info.h"
+
+/* --- sections ----------------------------------------------------------------------------------- */
+
+static enum mpk_code elf_sections(struct mpk_map_maker *m)
+{
+	MPK_CLEANUP(mpk_elf_close) struct mpk_elf elf = { 0 };
+	const struct mpk_image *image = m->view->image;
+
+	MPK_TRY(mpk_elf_open(image->bytes, image->bytes_off, &elf, m->err));
+	m->sections = mpk_arena_array(m->arena, elf.section_count, sizeof *m->sections);
+	MPK_TRY_ALLOC(m->sections, m->err);
+	for (size_t i = 1; i < elf.section_count; i++) {
+		const char *name = mpk_elf_section_name(&elf, i);
+		GElf_Shdr h;
+
+		MPK_TRY(mpk_elf_section(&elf, i, &h, m->err));
+		if (h.sh_type == SHT_NOBITS || !h.sh_size)
+			continue;
+		/* the file is closed before the names are shown */
+		name = mpk_arena_text(m->arena, mpk_span_str(name ? name : ""));
+		MPK_TRY_ALLOC(name, m->err);
+		m->sections[m->section_count++] =
+			(struct mpk_map_section){ .name = name,
+						  .off = h.sh_offset,
+						  .bytes = h.sh_size,
+						  .address = h.sh_addr,
+						  .index = i,
+						  .is_code = h.sh_flags & SHF_EXECINSTR };
+	}
+	return MPK_OK;
+}
+
+static enum mpk_code object_sections(struct mpk_map_maker *m)
+{
+	const struct mpk_image *image = m->view->image;
+	struct mpk_object object = { 0 };
+
+	MPK_TRY(mpk_file_read_object(image->format, image->bytes, m->arena, &object, m->err));
+	m->sections = mpk_arena_array(m->arena, object.section_count, sizeof *m->sections);
+	MPK_TRY_ALLOC(m->sections, m->err);
+	for (size_t i = 0; i < object.section_count; i++)
+		if (object.sections[i].content.len)
+			m->sections[m->section_count++] = (struct mpk_map_section){
+				.name = object.sections[i].name ? object.sections[i].name : "",
+				.off = object.sections[i].content_off,
+				.bytes = object.sections[i].content.len,
+				.address = object.sections[i].address,
+				.index = i + 1,
+				.is_code = object.sections[i].is_code,
+			};
+	return MPK_OK;
+}
+
+enum mpk_code mpk_map_read_sections(struct mpk_map_maker *m)
+{
+	switch (m->view->image->format) {
+	case MPK_FILE_BLOB:
+	case MPK_FILE_DEVICE: /* what has no sections */
+		return MPK_OK;
+	case MPK_FILE_ELF:
+		return elf_sections(m);
+	case MPK_FILE_MACHO:
+	case MPK_FILE_COFF:
+	case MPK_FILE_PE:
+	case MPK_FILE_C:
+		break;
+	}
+	return object_sections(m);
+}
+
+/* --- devices ------------------------------------------------------------------------------------ */
+
+/* The node of a name below a parent, which is made when it is first asked for. */
+static enum mpk_code group_of(struct mpk_map_maker *m, size_t parent, struct mpk_span name,
+			      const struct mpk_map_node *made, size_t *out)
+{
+	const char *key = mpk_arena_printf(m->arena, "%zu %.*s", parent, MPK_SPAN_ARG(name));
+
+	MPK_TRY_ALLOC(key, m->err);
+	if (mpk_strmap_find(&m->groups, mpk_span_str(key), out))
+		return MPK_OK;
+	if (made->kind[0] == 'k') /* "kernel" */
+		MPK_TRY(mpk_map_add_symbol(m, parent, *made));
+	else
+		MPK_TRY(mpk_map_add(m, parent, *made, NULL));
+	*out = m->count - 1;
+	MPK_TRY_ALLOC(mpk_strmap_put(&m->groups, mpk_span_str(key), *out, NULL) >= 0, m->err);
+	return MPK_OK;
+}
+
+/* What the headers of a container say: a device has the bytes of all its images. The key of machine code is the
+ * device alone, by which kernels are found. */
+static enum mpk_code add_targets(struct mpk_map_maker *m, size_t parent,
+				 const struct mpk_code_target *targets, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct mpk_code_target *t = &targets[i];
+		const char *what = t->what                       ? t->what
+				   : t->kind == MPK_TARGET_PTX   ? "PTX"
+				   : t->kind == MPK_TARGET_LTO   ? "LTO IR"
+				   : t->kind == MPK_TARGET_OTHER ? "other code"
+								 : "cubin";
+		bool is_binary = t->kind == MPK_TARGET_BINARY;
+		const char *name = mpk_arena_printf(m->arena, "%s %s", t->name, what);
+		struct mpk_map_node made = { .kind = is_binary ? "gpu" : "text" };
+		size_t at;
+
+		MPK_TRY_ALLOC(name, m->err);
+		made.name = mpk_span_str(name);
+		MPK_TRY(group_of(m, parent,
+				 is_binary ? mpk_span_str(mpk_arena_printf(m->arena, "%s", t->name))
+					   : made.name,
+				 &made, &at));
+		m->nodes[at].bytes += t->bytes;
+		m->nodes[at].plain_bytes += t->plain_bytes ? t->plain_bytes : t->bytes;
+	}
+	return MPK_OK;
+}
+
+/* The share of a part in what its whole takes in the file, rounded down, so that the shares never are more than it. */
+static uint64_t share_of(uint64_t part, uint64_t whole, uint64_t plain)
+{
+	unsigned shift = 0;
+
+	while (part >> shift && whole > UINT64_MAX / (part >> shift))
+		shift++;
+	return plain ? (part >> shift) * whole / ((plain >> shift) + (shift != 0)) : 0;
+}
+
+static enum mpk_code add_device_kernel(struct mpk_map_maker *m, size_t parent,
+				       struct mpk_span target, struct mpk_span kernel,
+				       const char *path, uint64_t bytes)
+{
+	const char *key = mpk_arena_printf(m->arena, "%zu %.*s", parent, MPK_SPAN_ARG(target));
+	struct mpk_map_node made = { .kind = "kernel", .name = kernel, .path = path };
+	size_t device, at;
+
+	MPK_TRY_ALLOC(key, m->err);
+	if (!bytes || !mpk_strmap_find(&m->groups, mpk_span_str(key), &device))
+		return MPK_OK;
+	MPK_TRY(group_of(m, device, kernel, &made, &at));
+	m->nodes[at].plain_bytes += bytes;
+	m->nodes[at].bytes = share_of(m->nodes[at].plain_bytes, m->nodes[device].bytes,
+				      m->nodes[device].plain_bytes);
+	return MPK_OK;
+}
+
+/* A module with code for one device alone has its kernels already. */
+enum mpk_code mpk_map_add_images(struct mpk_map_maker *m, size_t part, size_t module)
+{
+	const struct mpk_view_node *n = &m->view->nodes[module];
+	const struct mpk_code_target *targets;
+	const struct mpk_node_info *info;
+	size_t count;
+
+	MPK_TRY(mpk_view_targets(m->view, n, &targets, &count, m->err));
+	MPK_TRY(mpk_view_info(m->view, module, &info, m->err));
+	if (info->piece_count != 1 || !info->pieces[0].code.image_count)
+		return MPK_OK;
+	MPK_TRY(add_targets(m, part, targets, count));
+	for (size_t i = 0; i < info->pieces[0].code.image_count; i++) {
+		const struct mpk_code_info *image = &info->pieces[0].code.images[i];
+
+		if (!image->format || !image->format->has_code_bytes)
+			continue;
+		for (size_t k = 0; k < image->kernel_count; k++)
+			MPK_TRY(add_device_kernel(m, part, mpk_span_str(mpk_device_target(image)),
+						  image->kernels[k].name, n->path,
+						  image->kernels[k].code_bytes));
+	}
+	return MPK_OK;
+}
+
+/* Paths of kernels are ".nv_fatbin:0 sm_90": the section is what is in front of the last colon. */
+static bool split_path(const char *path, struct mpk_span *section, struct mpk_span *target)
+{
+	const char *blank = strrchr(path, ' '), *colon = blank;
+
+	while (colon && colon > path && *colon != ':')
+		colon--;
+	if (!colon || *colon != ':')
+		return false;
+	*section = mpk_span_of(path, (size_t)(colon - path));
+	*target = mpk_span_str(blank + 1);
+	return true;
+}
+
+/* A file may have as many containers as sections: names are looked up once and for all. */
+static enum mpk_code name_sections(struct mpk_map_maker *m, struct mpk_strmap *names)
+{
+	for (size_t i = 0; i < m->section_count; i++)
+		MPK_TRY_ALLOC(mpk_strmap_put(names, mpk_span_str(m->sections[i].name),
+					     m->sections[i].node, NULL) >= 0,
+			      m->err);
+	return MPK_OK;
+}
+
+/* A file that is GPU code alone has it directly below the file. */
+static bool named_section(const struct mpk_map_maker *m, const struct mpk_strmap *names,
+			  struct mpk_span name, size_t *out)
+{
+	*out = 0;
+	return m->view->image->format == MPK_FILE_DEVICE || mpk_strmap_find(names, name, out);
+}
+
+/* Containers that do not read are the rest of their section: --verify says why. */
+static enum mpk_code add_containers(struct mpk_map_maker *m, const struct mpk_strmap *names)
+{
+	const struct mpk_image *image = m->view->image;
+
+	for (size_t i = 0; i < image->device_count; i++) {
+		const struct mpk_image_device *d = &image->devices[i];
+		size_t parent, count;
+		const struct mpk_code_target *targets;
+		struct mpk_error problem = { 0 };
+
+		if (!named_section(m, names, mpk_span_str(d->section), &parent))
+			continue;
+		if (mpk_device_targets(d->section, d->bytes, m->arena, &targets, &count,
+				       &problem) == MPK_OK)
+			MPK_TRY(add_targets(m, parent, targets, count));
+		else if (problem.code == MPK_E_NOMEM)
+			return mpk_fail_nomem(m->err);
+	}
+	return MPK_OK;
+}
+
+static enum mpk_code add_container_kernels(struct mpk_map_maker *m, const struct mpk_strmap *names)
+{
+	struct mpk_span section, target;
+
+	for (size_t i = 0; i < m->size->kernels.count; i++) {
+		const struct mpk_size_item *k = &m->size->kernels.items[i];
+		size_t parent;
+
+		if (k->node || !k->path || !split_path(k->path, &section, &target))
+			continue;
+		if (named_section(m, names, section, &parent))
+			MPK_TRY(add_device_kernel(m, parent, target, k->name, NULL, k->bytes));
+	}
+	return MPK_OK;
+}
+
+enum mpk_code mpk_map_add_devices(struct mpk_map_maker *m)
+{
+	struct mpk_strmap names = { 0 };
+	enum mpk_code code = MPK_OK;
+
+	if (m->view->image->device_count) {
+		code = name_sections(m, &names);
+		code = code == MPK_OK ? add_containers(m, &names) : code;
+		code = code == MPK_OK ? add_container_kernels(m, &names) : code;
+	}
+	mpk_strmap_fini(&names);
+	return code;
+}
+
+static struct mpk_map_section *section_of(struct mpk_map_maker *m, uint64_t off)
+{
+	for (size_t i = 0; i < m->section_count; i++)
+		if (off >= m->sections[i].off && off - m->sections[i].off < m->sections[i].bytes)
+			return &m->sections[i];
+	return NULL;
+}
+
+enum mpk_code mpk_map_add_embedded(struct mpk_map_maker *m)
+{
+	const struct mpk_image *image = m->view->image;
+
+	for (size_t i = 0; i < image->embedded_count; i++) {
+		const struct mpk_view_code *c = &m->view->embedded[i];
+		const struct mpk_map_section *s =
+			c->at->off >= image->bytes_off
+				? section_of(m, c->at->off - image->bytes_off)
+				: NULL;
+		size_t at;
+
+		MPK_TRY(mpk_map_add(m, s ? s->node : 0,
+				    (struct mpk_map_node){ .kind = "gpu",
+							   .name = mpk_span_str(c->path),
+							   .path = c->path,
+							   .bytes = c->at->bytes.len },
+				    &at));
+		for (size_t k = 0;
+		     c->code.format && c->code.format->has_code_bytes && k < c->code.kernel_count;
+		     k++)
+			MPK_TRY(mpk_map_add_symbol(
+				m, at,
+				(struct mpk_map_node){ .kind = "kernel",
+						       .name = c->code.kernels[k].name,
+						       .path = c->path,
+						       .bytes = c->code.kernels[k].code_bytes }));
+	}
+	return MPK_OK;
+}
+
+/* --- host functions ------------------------------------------------------------------------------- */
+
+struct placed {
+	const char *symbol;
+	size_t section;
+	uint64_t address, bytes;
+};
+
+/* At one address the longest, then by name: what is an alias of it is left out. */
+static int map_by_place(const void *a, const void *b)
+{
+	const struct placed *x = a, *y = b;
+
+	if (x->section != y->section)
+		return x->section < y->section ? -1 : 1;
+	if (x->address != y->address)
+		return x->address < y->address ? -1 : 1;
+	if (x->bytes != y->bytes)
+		return x->bytes > y->bytes ? -1 : 1;
+	return strcmp(x->symbol, y->symbol);
+}
+
+/* Sections are sorted by what functions say of theirs: the address in linked files, the number in objects, where each
+ * begins at address 0. */
+static uint64_t section_place(const struct mpk_map_section *s, bool relocatable)
+{
+	return relocatable ? s->index : s->address;
+}
+
+static int map_by_address(const void *a, const void *b)
+{
+	const struct mpk_map_section *x = a, *y = b;
+
+	return x->address < y->address ? -1 : x->address > y->address;
+}
+
+static size_t code_section(const struct mpk_map_maker *m, const struct placed *f, bool relocatable)
+{
+	uint64_t place = relocatable ? f->section : f->address;
+	size_t low = 0, high = m->section_count;
+	const struct mpk_map_section *s;
+
+	while (low < high) { /* the first that begins after it */
+		size_t middle = low + (high - low) / 2;
+
+		if (section_place(&m->sections[middle], relocatable) <= place)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low)
+		return 0;
+	s = &m->sections[low - 1];
+	if (!s->is_code || (relocatable ? s->index != place : place - s->address >= s->bytes))
+		return 0;
+	return s->node;
+}
+
+/* Functions do not overlap in the map: one ends where the next begins. */
+static enum mpk_code add_placed(struct mpk_map_maker *m, struct placed *list, size_t count,
+				bool relocatable)
+{
+	if (count)
+		qsort(list, count, sizeof *list, map_by_place);
+	/* those that are not loaded have address 0 and no code */
+	if (!relocatable && m->section_count)
+		qsort(m->sections, m->section_count, sizeof *m->sections, map_by_address);
+	for (size_t i = 0; i < count; i++) {
+		struct placed *p = &list[i];
+		size_t parent = code_section(m, p, relocatable), next = i + 1;
+		uint64_t bytes = p->bytes;
+		const char *copy;
+
+		if (!parent ||
+		    (i && list[i - 1].section == p->section && list[i - 1].address == p->address))
+			continue;
+		while (next < count && list[next].section == p->section &&
+		       list[next].address == p->address)
+			next++;
+		if (next < count && list[next].section == p->section &&
+		    list[next].address - p->address < bytes)
+			bytes = list[next].address - p->address;
+		copy = mpk_arena_text(m->arena, mpk_span_str(p->symbol));
+		MPK_TRY_ALLOC(copy, m->err);
+		if (bytes)
+			MPK_TRY(mpk_map_add_symbol(
+				m, parent,
+				(struct mpk_map_node){ .kind = "function",
+						       .name = mpk_span_str(copy),
+						       .bytes = bytes }));
+	}
+	return MPK_OK;
+}
+
+static enum mpk_code placed_functions(struct mpk_map_maker *m, struct mpk_code_file *file,
+				      struct mpk_arena *scratch)
+{
+	struct mpk_span *names = mpk_arena_array(scratch, file->symbol_count, sizeof *names);
+	struct placed *list = mpk_arena_array(scratch, file->symbol_count, sizeof *list);
+	size_t count, n = 0;
+
+	MPK_TRY_ALLOC(names && list, m->err);
+	count = mpk_code_file_symbols(file, names, file->symbol_count);
+	for (size_t i = 0; i < count; i++) {
+		struct mpk_code_function f;
+
+		if (mpk_code_file_find(file, (const char *)names[i].data, &f))
+			list[n++] = (struct placed){ f.symbol, f.section, f.address, f.bytes.len };
+	}
+	return add_placed(m, list, n, file->relocatable);
+}
+
+/* A file whose symbols do not read has none here. */
+enum mpk_code mpk_map_add_functions(struct mpk_map_maker *m)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	const struct mpk_image *image = m->view->image;
+	struct mpk_code_file file = { 0 };
+	struct mpk_error problem = { 0 };
+	enum mpk_code code;
+
+	if (image->format == MPK_FILE_BLOB || image->format == MPK_FILE_C ||
+	    image->format == MPK_FILE_DEVICE)
+		return MPK_OK;
+	code = mpk_code_file_open(image->bytes, image->format, &scratch, &file, &problem);
+	if (code == MPK_OK)
+		code = placed_functions(m, &file, &scratch);
+	else
+		code = code == MPK_E_NOMEM ? mpk_fail_nomem(m->err) : MPK_OK;
+	mpk_code_file_close(&file);
+	return code;
+}

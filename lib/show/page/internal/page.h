@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* internal/page.h - what the files of the page share: lists of many rows, which are arrays and not objects, and the
+ * lists of each file */
+#ifndef MPK_PAGE_INTERNAL_PAGE_H
+#define MPK_PAGE_INTERNAL_PAGE_H
+
+#include "page/page.h"
+
+/* Texts that many rows have are in the document once, in "strings"; a row has the number. Columns of such texts
+ * begin with '$' in "columns", where each list of rows has the names of what its arrays hold, and columns of lists of
+ * them with '*'. */
+
+/* mpk_page_shared - append the number of a text to an array
+ * Failures are remembered by the page.
+ * mpk_page_shared_text - the same; NULL is null
+ * mpk_page_shared_take - the same of a buffer, which it frees; an empty one is null */
+void mpk_page_shared(struct mpk_page *page, struct mpk_json *j, struct mpk_json_at *row,
+		     struct mpk_span text);
+void mpk_page_shared_text(struct mpk_page *page, struct mpk_json *j, struct mpk_json_at *row,
+			  const char *text);
+void mpk_page_shared_take(struct mpk_page *page, struct mpk_json *j, struct mpk_json_at *row,
+			  struct mpk_strbuf *text);
+
+/* mpk_page_compares - whether the file that is added now may be shown beside others */
+static inline bool mpk_page_compares(const struct mpk_page *page)
+{
+	return page->several && page->file_count <= MPK_PAGE_COMPARED;
+}
+
+/* mpk_page_tables - put "columns", "figures" and "strings"; no row can be added afterwards */
+void mpk_page_tables(struct mpk_page *page);
+
+/* mpk_page_kernels - put the kernels of a module or of code beside the tree, with what they need on each device, and
+ * where the page compares what tells them from others: the digest of their own text or code, and of the text around
+ * all of them; neither where that would be too much to read
+ * @n, @c   one of them is NULL
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_page_kernels(struct mpk_page *page, const struct mpk_view *view,
+			       const struct mpk_view_node *n, const struct mpk_view_code *c,
+			       struct mpk_json_at *list, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_page_parts - put "parts": what --extract would write, and texts that stand in a container with other images
+ * @map     the file; NULL: its bytes are in memory
+ * Returns  MPK_OK; MPK_E_CORRUPT; MPK_E_IO; MPK_E_NOMEM */
+enum mpk_code mpk_page_parts(struct mpk_page *page, const struct mpk_view *view,
+			     const struct mpk_mapping *map, struct mpk_json_at *at,
+			     struct mpk_error *err) MPK_MUST_CHECK;
+
+#endif

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* parts.c - the parts of a file in the document of the page: what --extract would write, and texts with their content,
+ * as far as they go. */
+#include <string.h>
+
+#include "model/device_code.h"
+#include "model/node_info.h"
+#include "page/internal/page.h"
+#include "text/escape.h"
+
+/* Which colours a text gets, by the suffix that --extract gives it. */
+static const struct {
+	const char *suffix, *language;
+} languages[] = {
+	{ ".ptx", "ptx" },   { ".cl", "opencl" },    { ".cu", "cuda" },  { ".metal", "metal" },
+	{ ".wgsl", "wgsl" }, { ".json", "json" },    { ".c", "c" },      { ".cc", "c" },
+	{ ".h", "c" },       { ".txt", "bytecode" }, { ".hip", "cuda" }, { ".ll", "llvm" },
+};
+
+static bool ends_in(const char *name, const char *suffix)
+{
+	size_t len = strlen(name), end = strlen(suffix);
+
+	return len >= end && strcmp(name + len - end, suffix) == 0;
+}
+
+/* NULL: a text of no language that the page can colour. */
+static const char *language_of(const char *name)
+{
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(languages); i++)
+		if (ends_in(name, languages[i].suffix))
+			return languages[i].language;
+	return NULL;
+}
+
+/* A text has no control characters but those that lay it out. One that is long is judged by its
+ * beginning. */
+static bool parts_is_text(struct mpk_span s)
+{
+	enum { JUDGED = 4096 };
+
+	for (size_t i = 0; i < s.len && i < JUDGED; i++)
+		if (s.data[i] == 0x7f || (s.data[i] < 0x20 && !memchr("\t\n\r\f", s.data[i], 4)))
+			return false;
+	return s.len > 0;
+}
+
+/* As much of a text as fits: whole lines, or at least whole characters. */
+static struct mpk_span cut(struct mpk_span s, uint64_t most)
+{
+	size_t len = (size_t)most;
+
+	if (s.len <= most)
+		return s;
+	while (len && s.data[len - 1] != '\n')
+		len--;
+	if (!len)
+		for (len = (size_t)most; len && (s.data[len] & 0xc0) == 0x80;)
+			len--;
+	return mpk_span_of(s.data, len);
+}
+
+/* The content of a text. What consists of several pieces, or is a tensor, is named only. */
+static void parts_put_text(struct mpk_page *page, const struct mpk_extract_file *f,
+			   struct mpk_json_at *row)
+{
+	const struct mpk_piece *piece = f->content.count == 1 ? f->content.pieces : NULL;
+	const char *language = language_of(f->name);
+	uint64_t most = page->texts_left < page->text_most ? page->texts_left : page->text_most;
+	struct mpk_span all, shown;
+
+	if (!piece || !piece->data || f->tensor)
+		return;
+	all = mpk_span_of(piece->data, (size_t)piece->len);
+	while (all.len && all.data[all.len - 1] == 0) /* PTX ends like a string of C */
+		all.len--;
+	if (!parts_is_text(all))
+		return;
+	shown = cut(all, most);
+	page->texts_left -= shown.len;
+	mpk_json_text(&page->json, row, NULL, language ? language : "text");
+	mpk_json_span(&page->json, row, NULL, shown);
+	if (shown.len < all.len)
+		mpk_json_u64(&page->json, row, NULL, shown.len);
+}
+
+/* By digests the page finds parts that are the same in several files. */
+static enum mpk_code parts_put_digest(struct mpk_page *page, struct mpk_extract_file *f,
+				      const struct mpk_mapping *map, struct mpk_json_at *row,
+				      struct mpk_error *err)
+{
+	uint8_t digest[MPK_DIGEST_BYTES];
+	char digits[MPK_DIGEST_TEXT];
+
+	/* what is large is read through windows of its file: it would count as memory */
+	if (map)
+		mpk_mapping_use_file(map, &f->content);
+	MPK_TRY(mpk_digest_rope(MPK_DIGEST_XXH128, &f->content, NULL, digest, err));
+	mpk_json_text(&page->json, row, NULL,
+		      mpk_digest_print(digest, mpk_digest_bytes(MPK_DIGEST_XXH128), digits));
+	return MPK_OK;
+}
+
+static void parts_put_tensor(struct mpk_page *page, const struct mpk_tensor_record *tensor,
+			     struct mpk_json_at *row)
+{
+	struct mpk_json *j = &page->json;
+	char type[MPK_DTYPE_TEXT];
+
+	if (tensor) {
+		mpk_json_text(j, row, NULL, mpk_dtype_print(tensor->dtype, type));
+		mpk_json_i64s(j, row, NULL, tensor->shape, tensor->ndim);
+		return;
+	}
+	mpk_json_null(j, row, NULL);
+	mpk_json_null(j, row, NULL);
+}
+
+static enum mpk_code parts_put_part(struct mpk_page *page, struct mpk_extract_file *f,
+				    const struct mpk_mapping *map, struct mpk_json_at *list,
+				    struct mpk_error *err)
+{
+	struct mpk_json *j = &page->json;
+	struct mpk_json_at *row = mpk_json_array(j, list, NULL);
+	/* the first step of the name is the folder of the module, which the page shows anyway */
+	const char *slash = strchr(f->name, '/');
+
+	mpk_page_shared_text(page, j, row, f->path);
+	mpk_page_shared_text(page, j, row, slash ? slash + 1 : f->name);
+	if (f->title.len)
+		mpk_page_shared(page, j, row, f->title);
+	else
+		mpk_json_null(j, row, NULL);
+	/* of an .npy file without its header, as --size counts */
+	mpk_json_u64(j, row, NULL, f->stored ? f->bytes : f->content.len);
+	mpk_json_bool(j, row, NULL, f->stored);
+	parts_put_tensor(page, f->tensor, row);
+	if (mpk_page_compares(page))
+		MPK_TRY(parts_put_digest(page, f, map, row, err));
+	else
+		mpk_json_null(j, row, NULL);
+	parts_put_text(page, f, row);
+	return MPK_OK;
+}
+
+/* What is packed in the file is unpacked for as long as it is looked at. */
+static enum mpk_code unpack_part(struct mpk_page *page, const struct mpk_view *view,
+				 struct mpk_extract_file *f, const struct mpk_mapping *map,
+				 struct mpk_json_at *list, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	enum mpk_code code;
+
+	if (!f->make)
+		return parts_put_part(page, f, map, list, err);
+	MPK_TRY(f->make(view, f, &scratch, err));
+	code = parts_put_part(page, f, NULL, list, err);
+	/* its bytes were in scratch */
+	f->content = (struct mpk_rope){ 0 };
+	return code;
+}
+
+/* Texts that stand in a container with other images: the PTX of a fatbin. --show calls them by these names. */
+static enum mpk_code put_images(struct mpk_page *page, const struct mpk_view *view,
+				const char *path, const struct mpk_code_info *code,
+				struct mpk_json_at *list, struct mpk_error *err)
+{
+	for (size_t i = 0; i < code->image_count; i++) {
+		const struct mpk_code_info *image = &code->images[i];
+		struct mpk_extract_file file = { .path = path,
+						 .content = { .arena = view->arena } };
+		struct mpk_span target;
+		bool is_ptx;
+
+		if (!image->format || !image->format->is_text || image->problem)
+			continue;
+		target = mpk_span_str(mpk_device_target(image));
+		/* PTX is for an architecture and all after it: "compute_90", not "sm_90" */
+		is_ptx = image->format == &mpk_format_ptx && mpk_span_starts(target, "sm_");
+		file.name =
+			mpk_arena_printf(view->arena, "images/%s%s.%s", is_ptx ? "compute_" : "",
+					 MPK_QUOTE(mpk_span_of(target.data + (is_ptx ? 3 : 0),
+							       target.len - (is_ptx ? 3 : 0))),
+					 mpk_device_suffix(image));
+		MPK_TRY_ALLOC(file.name, err);
+		mpk_rope_put_view(&file.content, image->bytes);
+		MPK_TRY(mpk_rope_status(&file.content, err));
+		MPK_TRY(parts_put_part(page, &file, NULL, list, err));
+	}
+	return MPK_OK;
+}
+
+/* Modules in the order of the tree, then the code beside it. */
+static enum mpk_code put_all_images(struct mpk_page *page, const struct mpk_view *view,
+				    struct mpk_json_at *list, struct mpk_error *err)
+{
+	const struct mpk_node_info *info;
+
+	for (size_t i = 0; i < view->count; i++) {
+		MPK_TRY(mpk_view_info(view, i, &info, err));
+		for (size_t k = 0; k < info->piece_count; k++)
+			MPK_TRY(put_images(page, view, view->nodes[i].path, &info->pieces[k].code,
+					   list, err));
+	}
+	for (size_t i = 0; i < view->image->embedded_count; i++)
+		MPK_TRY(put_images(page, view, view->embedded[i].path, &view->embedded[i].code,
+				   list, err));
+	return MPK_OK;
+}
+
+/* What a part is put into. */
+struct parts {
+	struct mpk_page *page;
+	const struct mpk_view *view;
+	const struct mpk_mapping *map;
+	struct mpk_json_at *list;
+};
+
+static enum mpk_code parts_put_file(struct mpk_extract_file *f, void *arg, struct mpk_error *err)
+{
+	const struct parts *p = arg;
+
+	if (ends_in(f->name, "/functions.json")) /* the page has its own table */
+		return MPK_OK;
+	return unpack_part(p->page, p->view, f, p->map, p->list, err);
+}
+
+enum mpk_code mpk_page_parts(struct mpk_page *page, const struct mpk_view *view,
+			     const struct mpk_mapping *map, struct mpk_json_at *at,
+			     struct mpk_error *err)
+{
+	struct parts parts = { page, view, map, mpk_json_array(&page->json, at, "parts") };
+
+	MPK_TRY(mpk_extract_each(view, parts_put_file, &parts, err));
+	return put_all_images(page, view, parts.list, err);
+}

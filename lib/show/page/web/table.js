@@ -1,0 +1,276 @@
+// table.js - functions, kernels and files as tables that sort and filter. A row opens below itself, so that what
+// few want to see costs no room; only what is looked at is drawn.
+
+const FIGURE_TITLES = { registers: "Registers", scalar_registers: "Scalar registers", spilled_registers: "Spilled", stack_bytes: "Stack", shared_bytes: "Shared", constant_bytes: "Constants", code_bytes: "Code" };
+
+const parsedNeeds = new Map(); // many kernels have the same
+
+function needs(kernel) {
+  return kernel.figures.map((text) => {
+    if (!parsedNeeds.has(text)) parsedNeeds.set(text, needsOf(text));
+    return parsedNeeds.get(text);
+  });
+}
+
+// A value of a kernel on one device, or the least and the most on all: {low, high}; "" none, "?" not known.
+function figureOf(kernel, index, device) {
+  const values = needs(kernel).filter((need) => !device || need.target === device).map((need) => need.values[index]).filter((value) => value !== "");
+  const known = values.filter((value) => value !== "?");
+  if (!known.length) return values.length ? "?" : "";
+  return { low: Math.min(...known), high: Math.max(...known) };
+}
+
+function figureText(value, isBytes) {
+  if (value === "") return "";
+  if (value === "?") return "unknown";
+  const { low, high } = value;
+  const text = (n) => (isBytes ? bytes(n) : n.toLocaleString("en"));
+  return low === high ? text(high) : `${text(low)} \u2013 ${text(high)}`;
+}
+
+// What a column sorts by: what is not known comes after all that is.
+function figureRank(value) {
+  return value === "" ? -2 : value === "?" ? -1 : value.high;
+}
+
+function kernelColumns(file, chosen) {
+  const columns = page.figures.map((figure, index) => ({ figure, index })).filter(({ index }) => file.kernels.some((kernel) => needs(kernel).some((need) => need.values[index] !== "")));
+  const withModule = new Set(file.kernels.map((kernel) => kernel.module)).size > 1;
+  const targets = (kernel) => [...new Set(needs(kernel).map((need) => need.target).filter(Boolean))];
+  return [
+    ...(file.devices.length ? [{ title: "Devices", whole: true, text: (k) => { const list = targets(k); return list.length > 3 ? `${list.length} devices` : list.join(", "); }, hint: (k) => targets(k).join(", "), rank: (k) => targets(k).length }] : []),
+    ...columns.map(({ figure, index }) => ({ title: FIGURE_TITLES[figure.word] || figure.label, numeric: true, text: (k) => figureText(figureOf(k, index, chosen()), figure.is_bytes), rank: (k) => figureRank(figureOf(k, index, chosen())) })),
+    ...(withModule ? [{ title: "Module", text: (k) => k.module, rank: (k) => k.module }] : []),
+  ];
+}
+
+// "scale<float>" and "(float*, int)": the parameters are what is between the last bracket and its partner.
+function nameParts(label) {
+  if (!label.endsWith(")")) return [label];
+  let open = 0, at = label.length - 1;
+  for (; at > 0; at--) {
+    if (label[at] === ")") open++;
+    else if (label[at] === "(" && !--open) break;
+  }
+  return at > 0 ? [label.slice(0, at), el("span", { class: "params" }, label.slice(at))] : [label];
+}
+
+const TABLE_BATCH = 100, PRINTED = 1000;
+
+// of: { what, items, columns, text: what a filter looks at, head: the first cell, detail: below an open row, devices,
+// label: of an item, more: how to get all of a list that was cut for paper }
+function dataTable(of) {
+  const body = el("tbody", { "data-rows": "" });
+  const more = el("button", { class: "more", type: "button" });
+  const count = el("span", { class: "note", role: "status" });
+  const columns = [{ title: of.first || "Name", text: of.label, rank: of.label }, ...of.columns];
+  const view = { sort: -1, down: false, shown: of.items, drawn: 0 };
+  const open = new Set();
+
+  const filter = el("input", { type: "search", class: "filter", placeholder: `Filter ${of.what}s`, "aria-label": `Filter ${of.what}s by name`, autocomplete: "off", spellcheck: "false" });
+  const heads = columns.map((column, i) => el("th", { scope: "col", class: column.numeric ? "numeric" : null },
+    el("button", { type: "button", onclick: () => sortBy(i) }, column.title, el("span", { class: "arrow", "aria-hidden": "true" }))));
+  const sorting = el("select", { class: "sorting", "aria-label": "Sort by", onchange: (event) => sortBy(Number(event.target.value), true) },
+    el("option", { value: -1 }, "In the order of the file"), ...columns.map((column, i) => el("option", { value: i }, `By ${column.title.toLowerCase()}`)));
+
+  function sortBy(index, keep) {
+    const numeric = index >= 0 && columns[index].numeric;
+    // numbers are asked for the largest first; the third click gives the order of the file
+    if (view.sort !== index || keep) Object.assign(view, { sort: index, down: numeric });
+    else if (view.down === numeric) view.down = !view.down;
+    else view.sort = -1;
+    sorting.value = String(view.sort);
+    update();
+    announce(view.sort < 0 ? "in the order of the file" : `sorted by ${columns[view.sort].title}, ${view.down ? "largest first" : "smallest first"}`);
+  }
+
+  function update() {
+    const wanted = filter.value.trim().toLowerCase();
+    const device = of.device ? of.device() : "";
+    view.shown = of.items.filter((item) => (!wanted || of.text(item).toLowerCase().includes(wanted)) && (!device || of.on(item, device)));
+    if (view.sort >= 0) {
+      const { rank } = columns[view.sort], sign = view.down ? -1 : 1;
+      const ranked = view.shown.map((item) => [rank(item), item]);
+      ranked.sort(([a], [b]) => sign * (typeof a === "number" ? a - b : natural(a, b)));
+      view.shown = ranked.map(([, item]) => item);
+    }
+    heads.forEach((head, i) => {
+      if (i === view.sort) head.setAttribute("aria-sort", view.down ? "descending" : "ascending");
+      else head.removeAttribute("aria-sort");
+    });
+    count.textContent = view.shown.length < of.items.length ? `${view.shown.length.toLocaleString("en")} of ${plural(of.items.length, of.what)}` : "";
+    body.replaceChildren();
+    view.drawn = 0;
+    drawTo(TABLE_BATCH);
+    if (body.firstChild) body.firstChild.tabIndex = 0;
+  }
+
+  function rowOf(item) {
+    const link = el("a", { class: "name", href: of.address(item), title: of.hint ? of.hint(item) : null }, ...nameParts(of.label(item)));
+    const row = el("tr", { "data-row": "", tabindex: "-1" }, el("th", { scope: "row" }, link, of.head ? of.head(item) : null),
+      ...of.columns.map((column) => el("td", { class: column.numeric ? "numeric" : column.whole ? "whole" : null, "data-label": column.title, title: column.hint ? column.hint(item) : null }, column.text(item))));
+    row.item = item;
+    row.addEventListener("click", (event) => {
+      if (event.target.closest("a") || !window.getSelection().isCollapsed) return;
+      if (of.go) of.go(item);
+      else toggle(row);
+    });
+    if (open.has(item)) queueMicrotask(() => { if (row.isConnected && !row.detail) expand(row); });
+    return row;
+  }
+
+  function expand(row) {
+    open.add(row.item);
+    row.detail = el("tr", { class: "below" }, el("td", { colspan: columns.length }, of.detail(row.item)));
+    row.classList.add("open");
+    row.after(row.detail);
+  }
+
+  function toggle(row) {
+    if (!row.detail) return expand(row);
+    open.delete(row.item);
+    row.detail.remove();
+    row.detail = null;
+    row.classList.remove("open");
+  }
+
+  function drawTo(end) {
+    const to = Math.min(view.shown.length, end);
+    for (; view.drawn < to; view.drawn++) body.append(rowOf(view.shown[view.drawn]));
+    more.hidden = view.drawn >= view.shown.length;
+    more.textContent = `${plural(view.shown.length - view.drawn, "more row")}`;
+  }
+
+  filter.addEventListener("input", update);
+  filter.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") { filter.value = ""; update(); }
+    else if (event.key !== "ArrowDown" && event.key !== "Enter") return;
+    if (event.key !== "Escape" && body.firstChild) focusRow(body.firstChild);
+    event.preventDefault();
+    event.stopPropagation();
+  });
+  more.addEventListener("click", () => drawTo(view.drawn + 5 * TABLE_BATCH));
+  const table = el("div", { class: "data" },
+    el("div", { class: "data-tools" }, of.items.length > 5 ? filter : null, of.chooser || null, of.items.length > 1 && columns.length > 1 ? sorting : null, count),
+    el("table", { class: "data-table", "aria-label": of.title }, el("thead", {}, el("tr", {}, ...heads)), body), more,
+    el("p", { class: "note on-paper" }));
+  update();
+  table.update = update;
+  table.reveal = (item) => {
+    let at = view.shown.indexOf(item);
+    if (at < 0) {
+      filter.value = "";
+      if (of.resetDevice) of.resetDevice();
+      update();
+      at = view.shown.indexOf(item);
+    }
+    drawTo(at + 1);
+    const row = [...body.children].find((candidate) => candidate.item === item);
+    if (row && !of.go && !row.detail) expand(row);
+    return row;
+  };
+  // for paper: as many as somebody reads, and a word of those that are left out
+  table.revealAll = () => {
+    drawTo(PRINTED);
+    const left = view.shown.length - view.drawn;
+    table.querySelector(".on-paper").textContent = left > 0 ? `and ${plural(left, "more " + of.what)}${of.more ? `, which ${of.more} lists` : ""}` : "";
+  };
+  return table;
+}
+
+// --- what a file has to call ----------------------------------------------------------------------
+
+function titleOfKernel(file, name) {
+  const kernel = file.kernels.find((item) => item.name === name);
+  return (kernel && kernel.title) || name;
+}
+
+// Below an open row: all that is known, and the command that calls it.
+function itemDetail(item, what) {
+  const lines = (item.lines || "").trimEnd();
+  return el("div", { class: "detail-of" },
+    item.title ? el("p", { class: "note" }, "Symbol ", el("code", {}, item.name)) : null,
+    el("p", { class: "note" }, [what, item.module, item.member, item.bytes ? bytes(item.bytes) : ""].filter(Boolean).join("  \u00b7  "),
+      item.signature || lines ? "" : "  \u00b7  the file does not tell what it takes"),
+    item.doc ? el("p", { class: "doc" }, item.doc) : null,
+    lines ? el("pre", { class: "lines-of" }, lines) : null,
+    item.call ? command(item.call, `the command that calls ${item.name}`) : null);
+}
+
+function signatureOf(item) {
+  return item.signature && item.signature.startsWith(item.name) ? item.signature.slice(item.name.length) : "";
+}
+
+function chips(item) {
+  return [item.entry ? chip("entry") : null, item.alias_of ? chip(`is ${item.alias_of}`) : null, item.device && item.device !== "cpu" ? chip(item.device) : null, mark(item)];
+}
+
+function headOf(item) {
+  const signature = signatureOf(item);
+  return el("span", { class: "rest" }, signature, " ", ...chips(item));
+}
+
+function deviceChooser(file, redraw) {
+  if (file.devices.length < 2) return null;
+  return el("select", { class: "device", "aria-label": "Device", onchange: redraw }, el("option", { value: "" }, "All devices"), ...file.devices.map((device) => el("option", { value: device }, device)));
+}
+
+function kernelTable(file) {
+  let table = null;
+  const chooser = deviceChooser(file, () => table.update());
+  const device = () => (chooser ? chooser.value : "");
+  table = dataTable({
+    what: "kernel", title: "Kernels", items: file.kernels, columns: kernelColumns(file, device), chooser, device, label: (k) => k.title || k.name, hint: (k) => (k.title ? k.name : null),
+    on: (k, wanted) => needs(k).some((need) => need.target === wanted), resetDevice: () => { if (chooser) chooser.value = ""; },
+    text: (k) => `${k.name} ${k.title || ""} ${k.module}`, head: headOf, address: (k) => addressOf("functions", named("kernels", k)), detail: (k) => itemDetail(k, "kernel"), more: `minspect --functions ${file.name}`,
+  });
+  return table;
+}
+
+function functionTable(file, kind, what) {
+  const items = file[kind], withModule = new Set(items.map((item) => item.module)).size > 1;
+  const sized = items.some((item) => item.bytes);
+  return dataTable({
+    what, title: `${what}s`, items, label: (f) => f.name, text: (f) => `${f.name} ${f.signature || ""}`, head: headOf, address: (f) => addressOf("functions", named(kind, f)),
+    columns: [...(sized ? [{ title: "Code", numeric: true, text: (f) => (f.bytes ? bytes(f.bytes) : ""), rank: (f) => Number(f.bytes || 0) }] : []), ...(withModule ? [{ title: "Module", text: (f) => f.module, rank: (f) => f.module }] : [])],
+    detail: (f) => itemDetail(f, what), more: `minspect --functions ${file.name}`,
+  });
+}
+
+function functionsPanel(file) {
+  const panel = el("div", { class: "functions" });
+  const tables = {};
+  const groups = [["models", "Model functions", "model function"], ["functions", "Host functions", "host function"], ["kernels", "Kernels", "kernel"]];
+  for (const [name, title, what] of groups) {
+    if (!file[name].length) continue;
+    tables[name] = name === "kernels" ? kernelTable(file) : functionTable(file, name, what);
+    panel.append(el("section", {}, heading(title, file[name].length.toLocaleString("en")), tables[name]));
+  }
+  panel.reveal = (kind, item) => tables[kind].reveal(item);
+  panel.revealAll = () => Object.values(tables).forEach((table) => table.revealAll());
+  return panel;
+}
+
+// --- all files of the page ------------------------------------------------------------------------
+
+function filesPanel() {
+  const findings = (f) => f.verify.errors + f.verify.warnings;
+  const counted = (title, of) => ({ title, numeric: true, text: (f) => (of(f) ? of(f).toLocaleString("en") : ""), rank: of });
+  const any = (column) => files.some((file) => column.rank(file));
+  const table = dataTable({
+    what: "file", first: "File", title: "Files", items: files, label: (f) => f.short, text: (f) => `${f.name} ${f.devices.join(" ")}`, hint: (f) => f.name, go: (f) => open.file(f), address: (f) => `#${new URLSearchParams({ file: f.index + 1, view: "overview" })}`,
+    columns: [
+      { title: "Size", numeric: true, text: (f) => bytes(f.bytes), rank: (f) => f.bytes },
+      ...[counted("Modules", (f) => f.tree.length), counted("Functions", (f) => f.functions.length + f.models.length), counted("Kernels", (f) => f.kernels.length)].filter(any),
+      ...(files.some((f) => f.gpu_code.length || f.devices.length) ? [{ title: "Devices", text: (f) => { const d = devicesOf(f); return d.length > 4 ? `${d.length} devices` : d.join(", "); }, hint: (f) => devicesOf(f).join(", "), rank: (f) => devicesOf(f).length }] : []),
+      counted("Findings", findings),
+    ].filter((column) => column.title !== "Findings" || any(column)),
+  });
+  const panel = el("div", { class: "files-panel" }, heading("Files", files.length), el("p", { class: "note" }, `${bytes(files.reduce((sum, f) => sum + f.bytes, 0))} in all.`), table);
+  panel.revealAll = table.revealAll;
+  return panel;
+}
+
+function devicesOf(file) {
+  return [...new Set([...file.devices, ...file.gpu_code.map((row) => row.target)])].filter(Boolean).sort(natural);
+}

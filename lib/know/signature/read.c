@@ -108,6 +108,10 @@ static enum mpk_code read_tensor(struct mpk_span inside, struct mpk_arena *arena
 	if (!take_item(&inside, &shape) || !between(shape, "[", "]", &list) ||
 	    !mpk_dtype_parse(inside, &out->dtype))
 		return no_prototype(err);
+	if (mpk_span_is(list, "...")) { /* mpack's, of a tensor of any rank */
+		out->kind = MPK_TYPE_TENSOR;
+		return MPK_OK;
+	}
 	return prototype_read_shape(list, arena, out, err);
 }
 

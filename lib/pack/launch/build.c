@@ -317,6 +317,7 @@ static void open_function(struct mpk_gen *g)
 	g->vars = numbers(g, l->var_count);
 	g->temps = numbers(g, l->temp_count);
 	g->staged = numbers(g, l->param_count);
+	g->counts = numbers(g, l->param_count);
 	for (size_t i = 0; g->temps && i < l->temp_count; i++)
 		g->temps[i] = mpk_host_slot(g->f, 16);
 	for (size_t i = 0; g->staged && i < l->param_count; i++)

@@ -193,6 +193,7 @@ static void gen_put_param(struct mpk_gen *g, const struct mpk_launch_param *p,
 
 	mpk_strbuf_put_span(out, p->name);
 	mpk_strbuf_puts(out, p->is_tensor ? ": Tensor([" : ": ");
+	mpk_strbuf_puts(out, p->any_shape ? "..." : "");
 	for (size_t i = 0; i < p->rank; i++) {
 		mpk_strbuf_puts(out, i ? ", " : "");
 		mpk_strbuf_puts(out, mpk_gen_literal(g, p->dim_texts[i]));

@@ -11,20 +11,6 @@
 
 #include "dtype/type_index.h"
 
-/* Offsets in a DLTensor (dlpack.h), LP64. */
-enum {
-	DL_DATA = 0,
-	DL_DEVICE_TYPE = 8,
-	DL_DEVICE_ID = 12,
-	DL_NDIM = 16,
-	DL_CODE = 20,
-	DL_BITS = 21,
-	DL_LANES = 22,
-	DL_SHAPE = 24,
-	DL_STRIDES = 32,
-	DL_OFFSET = 40,
-};
-
 static int either(struct mpk_gen *g, int a, int b)
 {
 	return mpk_host_op2(g->f, MPK_OP_OR, a, b);
@@ -40,12 +26,6 @@ static int name_at(struct mpk_gen *g, const char *const *names, size_t count, in
 {
 	return MPK_HOST_VALUE(g->f, .op = MPK_OP_NAMES, .type = MPK_HOST_PTR, .names = names,
 			      .name_count = count, .a = index);
-}
-
-/* "vadd: argument 'A'" as a printf format */
-static const char *who(struct mpk_gen *g, const struct mpk_launch_param *p)
-{
-	return mpk_gen_format(g, "%s: argument '%.*s'", g->launch->name, MPK_SPAN_ARG(p->name));
 }
 
 static int gen_args_type_of(struct mpk_gen *g, size_t i)
@@ -80,8 +60,8 @@ static void gen_args_wrong_type(struct mpk_gen *g, const struct mpk_launch_param
 	mpk_host_jump_if(g->f, good, fine);
 	int name = type_name(g, type);
 	mpk_gen_guard(g, mpk_host_const(g->f, 0), "TypeError",
-		      mpk_gen_format(g, "%s: expected %s, got %%s", who(g, p), expected), "p",
-		      &name);
+		      mpk_gen_format(g, "%s: expected %s, got %%s", mpk_gen_who(g, p), expected),
+		      "p", &name);
 	mpk_host_set_label(g->f, fine);
 }
 
@@ -94,7 +74,7 @@ static void int_range(struct mpk_gen *g, const struct mpk_launch_param *p, int v
 
 	if (good >= 0)
 		mpk_gen_guard(g, good, "ValueError",
-			      mpk_gen_format(g, "%s: %%lld does not fit %s", who(g, p),
+			      mpk_gen_format(g, "%s: %%lld does not fit %s", mpk_gen_who(g, p),
 					     mpk_dtype_print(p->dtype, name)),
 			      "l", &value);
 }
@@ -111,6 +91,16 @@ static int int_scalar(struct mpk_gen *g, size_t i)
 			    mpk_gen_format(g, "an integer (%s)", mpk_dtype_print(p->dtype, name)));
 	int value = mpk_host_load(g->f, MPK_MEM_I64, g->args, cell(g, i));
 	int_range(g, p, value);
+	if (p->divisible > 1)
+		mpk_gen_guard(g,
+			      mpk_gen_equals(g,
+					     mpk_host_op2(g->f, MPK_OP_REM, value,
+							  mpk_host_const(g->f, p->divisible)),
+					     0),
+			      "ValueError",
+			      mpk_gen_format(g, "%s: %%lld is no multiple of %u", mpk_gen_who(g, p),
+					     (unsigned)p->divisible),
+			      "l", &value);
 	return value;
 }
 
@@ -163,9 +153,9 @@ static void check_dtype(struct mpk_gen *g, const struct mpk_launch_param *p, int
 		[MPK_DTYPE_BOOL + 1] = "float8 or other type of bits ",
 	};
 	char want[MPK_DTYPE_TEXT];
-	int code = mpk_host_load(g->f, MPK_MEM_U8, dl, DL_CODE);
-	int bits = mpk_host_load(g->f, MPK_MEM_U8, dl, DL_BITS);
-	int lanes = mpk_host_load(g->f, MPK_MEM_U16, dl, DL_LANES);
+	int code = mpk_host_load(g->f, MPK_MEM_U8, dl, MPK_GEN_DL_CODE);
+	int bits = mpk_host_load(g->f, MPK_MEM_U8, dl, MPK_GEN_DL_BITS);
+	int lanes = mpk_host_load(g->f, MPK_MEM_U16, dl, MPK_GEN_DL_LANES);
 	int good = is_type(g, code, p->dtype.code, bits, p->dtype.bits);
 	int fine = mpk_host_label(g->f);
 
@@ -177,19 +167,19 @@ static void check_dtype(struct mpk_gen *g, const struct mpk_launch_param *p, int
 				    MPK_HOST_I64);
 	int name = name_at(g, codes, MPK_ARRAY_COUNT(codes), index);
 	mpk_gen_guard(g, mpk_host_const(g->f, 0), "TypeError",
-		      mpk_gen_format(g, "%s: expected %s, got %%s%%lld", who(g, p),
+		      mpk_gen_format(g, "%s: expected %s, got %%s%%lld", mpk_gen_who(g, p),
 				     mpk_dtype_print(p->dtype, want)),
 		      "pl", (int[]){ name, bits });
 	mpk_host_set_label(g->f, fine);
 	mpk_gen_guard(g, mpk_gen_equals(g, lanes, 1), "TypeError",
-		      mpk_gen_format(g, "%s: expected %s, got vectors of %%lld lanes", who(g, p),
-				     mpk_dtype_print(p->dtype, want)),
+		      mpk_gen_format(g, "%s: expected %s, got vectors of %%lld lanes",
+				     mpk_gen_who(g, p), mpk_dtype_print(p->dtype, want)),
 		      "l", &lanes);
 }
 
 int mpk_gen_on_host(struct mpk_gen *g, int dl)
 {
-	int device = mpk_host_load(g->f, MPK_MEM_I32, dl, DL_DEVICE_TYPE);
+	int device = mpk_host_load(g->f, MPK_MEM_I32, dl, MPK_GEN_DL_DEVICE_TYPE);
 
 	return mpk_gen_one_of(g, device, MPK_DL_CPU, MPK_DL_CUDA_HOST);
 }
@@ -222,7 +212,7 @@ static void gen_args_check_device(struct mpk_gen *g, const struct mpk_launch_par
 {
 	int32_t type = g->launch->device_type;
 	const char *where = mpk_gen_format(g, "on %s", mpk_dl_device_name(type));
-	int device = mpk_host_load(g->f, MPK_MEM_I32, dl, DL_DEVICE_TYPE);
+	int device = mpk_host_load(g->f, MPK_MEM_I32, dl, MPK_GEN_DL_DEVICE_TYPE);
 	int good = g->launch->on_host ? mpk_gen_on_host(g, dl) : mpk_gen_equals(g, device, type);
 	int fine = mpk_host_label(g->f);
 
@@ -237,80 +227,51 @@ static void gen_args_check_device(struct mpk_gen *g, const struct mpk_launch_par
 	mpk_host_jump_if(g->f, good, fine);
 	int name = device_name(g, device);
 	mpk_gen_guard(g, mpk_host_const(g->f, 0), "ValueError",
-		      mpk_gen_format(g, "%s must be %s, is on %%s", who(g, p), where), "p", &name);
+		      mpk_gen_format(g, "%s must be %s, is on %%s", mpk_gen_who(g, p), where), "p",
+		      &name);
 	mpk_host_set_label(g->f, fine);
 }
 
 /* Rank first, as shape and strides are only read up to it. */
 static void check_head(struct mpk_gen *g, const struct mpk_launch_param *p, int dl)
 {
-	int ndim = mpk_host_load(g->f, MPK_MEM_I32, dl, DL_NDIM);
+	int ndim = mpk_host_load(g->f, MPK_MEM_I32, dl, MPK_GEN_DL_NDIM);
 
-	mpk_gen_guard(g, mpk_gen_equals(g, ndim, (int64_t)p->rank), "ValueError",
-		      mpk_gen_format(g, "%s: expected %zu dimension%s, got %%lld", who(g, p),
-				     p->rank, p->rank == 1 ? "" : "s"),
-		      "l", &ndim);
+	if (!p->any_shape)
+		mpk_gen_guard(g, mpk_gen_equals(g, ndim, (int64_t)p->rank), "ValueError",
+			      mpk_gen_format(g, "%s: expected %zu dimension%s, got %%lld",
+					     mpk_gen_who(g, p), p->rank, p->rank == 1 ? "" : "s"),
+			      "l", &ndim);
 	check_dtype(g, p, dl);
 	gen_args_check_device(g, p, dl);
 }
 
-static int shape_at(struct mpk_gen *g, int dl, size_t d)
-{
-	int shape = mpk_host_load(g->f, MPK_MEM_PTR, dl, DL_SHAPE);
-
-	return mpk_host_load(g->f, MPK_MEM_I64, shape, 8 * (int64_t)d);
-}
-
-/* Compact row-major strides; an extent of 1 may have any, as may an empty tensor. */
-static void check_strides(struct mpk_gen *g, const struct mpk_launch_param *p, int dl, int elements)
-{
-	int strides = mpk_host_load(g->f, MPK_MEM_PTR, dl, DL_STRIDES);
-	int expected = mpk_host_const(g->f, 1), one = mpk_host_const(g->f, 1);
-	int empty = mpk_gen_equals(g, elements, 0);
-	int free_choice = either(g, mpk_gen_is_null(g, strides), empty);
-	int done = mpk_host_label(g->f);
-
-	mpk_host_jump_if(g->f, free_choice, done);
-	for (size_t d = p->rank; d-- > 0;) {
-		int extent = shape_at(g, dl, d);
-		int stride = mpk_host_load(g->f, MPK_MEM_I64, strides, 8 * (int64_t)d);
-		int compact = mpk_host_op2(g->f, MPK_OP_EQ, stride, expected);
-		int good = either(g, mpk_host_op2(g->f, MPK_OP_EQ, extent, one), compact);
-
-		mpk_gen_guard(
-			g, good, "ValueError",
-			mpk_gen_format(
-				g,
-				"%s: must be contiguous: stride of dimension %zu is %%lld, expected %%lld",
-				who(g, p), d),
-			"ll", (int[]){ stride, expected });
-		expected = mpk_host_op2(g->f, MPK_OP_MUL, expected, extent);
-	}
-	mpk_host_set_label(g->f, done);
-}
-
 static void check_alignment(struct mpk_gen *g, const struct mpk_launch_param *p, int data)
 {
-	size_t align = mpk_dtype_bytes(p->dtype);
-	int mask = mpk_host_const(g->f, (int64_t)align - 1);
-	int rest =
-		mpk_host_op2(g->f, MPK_OP_AND, mpk_host_convert(g->f, MPK_OP_ADDRESS, data), mask);
+	size_t bytes = mpk_dtype_bytes(p->dtype), align = bytes;
+	int address = mpk_host_convert(g->f, MPK_OP_ADDRESS, data);
 
-	mpk_gen_guard(g, mpk_gen_equals(g, rest, 0), "ValueError",
-		      mpk_gen_format(g, "%s: data is not aligned to %zu bytes", who(g, p), align),
-		      "", NULL);
+	while (p->divisible && align % p->divisible) /* the least that both divide */
+		align += bytes;
+	int rest = mpk_host_op2(g->f, MPK_OP_REM, address, mpk_host_const(g->f, (int64_t)align));
+
+	mpk_gen_guard(
+		g, mpk_gen_equals(g, rest, 0), "ValueError",
+		mpk_gen_format(g, "%s: data is not aligned to %zu bytes", mpk_gen_who(g, p), align),
+		"", NULL);
 }
 
 /* The pointer the kernel gets, with byte_offset and alignment seen to. */
 static void check_data(struct mpk_gen *g, size_t i, int dl, int elements)
 {
 	const struct mpk_launch_param *p = &g->launch->params[i];
-	int data = mpk_host_load(g->f, MPK_MEM_PTR, dl, DL_DATA);
-	int offset = mpk_host_load(g->f, MPK_MEM_I64, dl, DL_OFFSET);
+	int data = mpk_host_load(g->f, MPK_MEM_PTR, dl, MPK_GEN_DL_DATA);
+	int offset = mpk_host_load(g->f, MPK_MEM_I64, dl, MPK_GEN_DL_OFFSET);
 	int present = mpk_gen_equals(g, mpk_gen_is_null(g, data), 0);
 
 	mpk_gen_guard(g, either(g, present, mpk_gen_equals(g, elements, 0)), "ValueError",
-		      mpk_gen_format(g, "%s: has a null data pointer", who(g, p)), "", NULL);
+		      mpk_gen_format(g, "%s: has a null data pointer", mpk_gen_who(g, p)), "",
+		      NULL);
 	int whole = mpk_host_op2(g->f, MPK_OP_OFFSET, data, offset);
 	int done = mpk_host_label(g->f);
 	if (g->mode == MPK_LAUNCH_STANDALONE) {
@@ -323,7 +284,7 @@ static void check_data(struct mpk_gen *g, size_t i, int dl, int elements)
 			mpk_gen_format(
 				g,
 				"%s: byte_offset is %%lld; buffers of this device must be passed from their start",
-				who(g, p)),
+				mpk_gen_who(g, p)),
 			"l", &offset);
 	else
 		check_alignment(g, p, whole);
@@ -335,27 +296,17 @@ static void check_data(struct mpk_gen *g, size_t i, int dl, int elements)
 static void check_tensor(struct mpk_gen *g, size_t i, int dl)
 {
 	const struct mpk_launch_param *p = &g->launch->params[i];
-	int elements = mpk_host_const(g->f, 1), zero = mpk_host_const(g->f, 0);
-
 	mpk_gen_guard(g, mpk_gen_equals(g, mpk_gen_is_null(g, dl), 0), "ValueError",
-		      mpk_gen_format(g, "%s: is a null pointer", who(g, p)), "", NULL);
+		      mpk_gen_format(g, "%s: is a null pointer", mpk_gen_who(g, p)), "", NULL);
 	check_head(g, p, dl);
-	for (size_t d = 0; d < p->rank; d++) {
-		int extent = shape_at(g, dl, d);
-
-		mpk_gen_guard(g, mpk_host_op2(g->f, MPK_OP_LE, zero, extent), "ValueError",
-			      mpk_gen_format(g, "%s: dimension %zu is %%lld", who(g, p), d), "l",
-			      &extent);
-		elements = mpk_host_op2(g->f, MPK_OP_MUL, elements, extent);
-	}
-	check_strides(g, p, dl, elements);
-	check_data(g, i, dl, elements);
+	check_data(g, i, dl, mpk_gen_check_shape(g, i, dl));
 }
 
 static const char *described(struct mpk_gen *g, const struct mpk_launch_param *p)
 {
-	const char *text =
-		mpk_gen_format(g, "a tensor of %zu dimension%s", p->rank, p->rank == 1 ? "" : "s");
+	const char *text = p->any_shape ? "a tensor"
+					: mpk_gen_format(g, "a tensor of %zu dimension%s", p->rank,
+							 p->rank == 1 ? "" : "s");
 
 	return p->optional ? mpk_gen_format(g, "%s or None", text) : text;
 }
@@ -368,6 +319,8 @@ static void unpack_tensor(struct mpk_gen *g, size_t i)
 	int good = either(g, mpk_gen_one_of(g, type, MPK_FFI_DLTENSOR, g->abi->opaque), object);
 
 	g->data[i] = mpk_host_slot(g->f, 16);
+	if (p->any_shape)
+		g->counts[i] = mpk_host_slot(g->f, MPK_GEN_COUNT_BYTES);
 	if (p->optional) {
 		g->dl[i] = mpk_host_slot(g->f, 16);
 		mpk_host_jump_if(g->f, mpk_gen_equals(g, type, g->abi->none), done);
@@ -390,20 +343,20 @@ static void bind_variables(struct mpk_gen *g)
 		const struct mpk_launch_var *v = &g->launch->vars[i];
 
 		g->vars[i] = v->dim == SIZE_MAX ? g->scalar[v->param]
-						: shape_at(g, g->dl[v->param], v->dim);
+						: mpk_gen_extent(g, g->dl[v->param], v->dim);
 	}
 }
 
 static void check_same_device(struct mpk_gen *g, const struct mpk_launch_param *p, int dl)
 {
-	int id = mpk_host_load(g->f, MPK_MEM_I32, dl, DL_DEVICE_ID);
+	int id = mpk_host_load(g->f, MPK_MEM_I32, dl, MPK_GEN_DL_DEVICE_ID);
 	int good = mpk_host_op2(g->f, MPK_OP_EQ, id, g->device_id);
 
 	if (g->mode == MPK_LAUNCH_STANDALONE)
 		good = either(g, good, mpk_gen_on_host(g, dl));
 	mpk_gen_guard(g, good, "ValueError",
 		      mpk_gen_format(g, "%s: is on device %%lld, the first tensor on device %%lld",
-				     who(g, p)),
+				     mpk_gen_who(g, p)),
 		      "ll", (int[]){ id, g->device_id });
 }
 
@@ -414,7 +367,7 @@ static void check_shape(struct mpk_gen *g, size_t i, int dl)
 	if (!g->launch->on_host)
 		check_same_device(g, p, dl);
 	for (size_t d = 0; d < p->rank; d++) {
-		int extent = shape_at(g, dl, d);
+		int extent = mpk_gen_extent(g, dl, d);
 		int want = mpk_gen_expr(g, p->dims[d], p->dim_texts[d]);
 
 		const char *name = p->dims[d]->op == MPK_EXPR_NUMBER
@@ -423,7 +376,7 @@ static void check_shape(struct mpk_gen *g, size_t i, int dl)
 
 		mpk_gen_guard(g, mpk_host_op2(g->f, MPK_OP_EQ, extent, want), "ValueError",
 			      mpk_gen_format(g, "%s: dimension %zu is %%lld, expected %s%s%%lld",
-					     who(g, p), d, name, *name ? " = " : ""),
+					     mpk_gen_who(g, p), d, name, *name ? " = " : ""),
 			      "ll", (int[]){ extent, want });
 	}
 }
@@ -455,7 +408,7 @@ static int device_of_first(struct mpk_gen *g)
 	for (size_t i = l->param_count; i-- > 0;) {
 		if (!l->params[i].is_tensor || l->params[i].optional)
 			continue;
-		int own = mpk_host_load(g->f, MPK_MEM_I32, g->dl[i], DL_DEVICE_ID);
+		int own = mpk_host_load(g->f, MPK_MEM_I32, g->dl[i], MPK_GEN_DL_DEVICE_ID);
 		id = g->mode == MPK_LAUNCH_STANDALONE
 			     ? mpk_host_select(g->f, mpk_gen_on_host(g, g->dl[i]), id, own,
 					       MPK_HOST_I64)

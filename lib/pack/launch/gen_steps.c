@@ -187,10 +187,13 @@ static void release_temp(struct mpk_gen *g, int slot)
 
 /* --- tensors in host memory ----------------------------------------------------------------- */
 
-static int elements(struct mpk_gen *g, const struct mpk_launch_param *p)
+int mpk_gen_count(struct mpk_gen *g, const struct mpk_launch_param *p, size_t i)
 {
-	int n = mpk_host_const(g->f, (int64_t)mpk_dtype_bytes(p->dtype));
+	int n;
 
+	if (p->any_shape)
+		return mpk_host_load(g->f, MPK_MEM_I64, g->counts[i], 0);
+	n = mpk_host_const(g->f, 1);
 	for (size_t d = 0; d < p->rank; d++)
 		n = mpk_host_op2(g->f, MPK_OP_MUL, n, mpk_gen_expr(g, p->dims[d], p->dim_texts[d]));
 	return n;
@@ -207,7 +210,8 @@ static void stage(struct mpk_gen *g, size_t i)
 		mpk_host_jump_if(g->f, mpk_gen_is_null(g, dl), none);
 	}
 	mpk_host_jump_if(g->f, mpk_gen_equals(g, mpk_gen_on_host(g, dl), 0), none);
-	int bytes = elements(g, p);
+	int size = mpk_host_const(g->f, (int64_t)mpk_dtype_bytes(p->dtype));
+	int bytes = mpk_host_op2(g->f, MPK_OP_MUL, size, mpk_gen_count(g, p, i));
 	int host = mpk_host_load(g->f, MPK_MEM_PTR, g->data[i], 0);
 	/* an empty tensor has no copy: its host pointer is nothing that a device may see */
 	mpk_host_store(g->f, MPK_MEM_PTR, g->data[i], 0, null_pointer(g));
@@ -400,6 +404,9 @@ static int nothing_to_do(struct mpk_gen *g, const struct mpk_launch_step *s,
 		const struct mpk_launch_param *p = a->kind == MPK_ARG_PARAM
 							   ? &g->launch->params[a->index]
 							   : &g->launch->temps[a->index];
+		if (p->any_shape)
+			size = mpk_gen_equals(
+				g, mpk_gen_equals(g, mpk_gen_count(g, p, a->index), 0), 0);
 		for (size_t d = 0; d < p->rank; d++) {
 			int zero =
 				mpk_gen_equals(g, mpk_gen_expr(g, p->dims[d], p->dim_texts[d]), 0);
@@ -429,6 +436,13 @@ static void add_extents(struct mpk_gen *g, const struct mpk_launch_step *s, cons
 	}
 }
 
+/* Modules of a standalone library may have kernels of one name; runtimes know names alone. */
+static const char *kernel_key(struct mpk_gen *g, const struct mpk_launch_step *s)
+{
+	return g->mode == MPK_LAUNCH_STANDALONE ? mpk_gen_format(g, "%s.%s", s->id, s->kernel)
+						: s->kernel;
+}
+
 /* Extents are checked before the kernel is looked up, and nothing is launched for empty
  * tensors: drivers refuse a grid of 0. */
 static void launch_step(struct mpk_gen *g, size_t i, int slot)
@@ -441,7 +455,7 @@ static void launch_step(struct mpk_gen *g, size_t i, int slot)
 	struct packed p = packed_begin(g, s->arg_count + s->tag_count);
 
 	mpk_host_jump_if(g->f, nothing_to_do(g, s, &e), skip);
-	look_up(g, g->kernel_slots[i], s->kernel, slot);
+	look_up(g, g->kernel_slots[i], kernel_key(g, s), slot);
 	for (size_t a = 0; a < s->arg_count; a++)
 		add_argument(g, s, &s->args[a], &p);
 	add_extents(g, s, &e, &p);

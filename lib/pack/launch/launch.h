@@ -6,8 +6,9 @@
  * the launch extents and calls the kernels through the library's imports, in the ABI
  * of the package (mpk_launch_build). The language:
  *
- *     param = NAME ":" { "in" | "out" | "inout" | "optional" } DTYPE [ "[" dims "]" ]
- *     dims  = [ expression { "," expression } ]
+ *     param = NAME ":" { qualifier } DTYPE [ "[" dims "]" ]
+ *     qualifier = "in" | "out" | "inout" | "optional" | "divisible" NUMBER
+ *     dims  = "..." | [ expression { "," expression } ]
  *
  * A dimension that is a bare name binds that name (a shape variable) where it first
  * occurs in a parameter that is not optional; every other dimension is checked. Integer
@@ -81,7 +82,7 @@ bool mpk_expr_constant(const struct mpk_expr *e, int64_t *out);
 
 /* --- functions --- */
 
-enum { MPK_LAUNCH_RANK_MAX = 16, MPK_LAUNCH_ARGS_MAX = 256 };
+enum { MPK_LAUNCH_RANK_MAX = 16, MPK_LAUNCH_ARGS_MAX = 256, MPK_LAUNCH_DIVISOR_MAX = 4096 };
 
 enum mpk_launch_direction { MPK_LAUNCH_INOUT, MPK_LAUNCH_IN, MPK_LAUNCH_OUT };
 
@@ -92,6 +93,9 @@ struct mpk_launch_param {
 	enum mpk_launch_direction direction;
 	bool optional; /* None may be passed; the kernel then gets a null pointer */
 	bool is_tensor;
+	bool any_shape; /* "[...]": a tensor of any rank; there are no dims */
+	uint32_t
+		divisible; /* what an integer, or a tensor's address, must be a multiple of; 0: nothing */
 	const struct mpk_expr *const *dims;
 	const struct mpk_span *dim_texts; /* each dimension as written, for messages */
 	size_t rank;
@@ -140,6 +144,7 @@ struct mpk_launch_step {
 		*callee; /* the C function that is called instead of a kernel; NULL: none */
 	enum mpk_launch_returns returns;
 	const char *kernel; /* the kernel's key, or the C function's name */
+	const char *id;     /* of the module that has the kernel */
 	size_t module, row; /* kernels: index of the module in the manifest, and in its table */
 	const struct mpk_launch_arg *args;
 	size_t arg_count;

@@ -321,6 +321,25 @@ static enum mpk_code wrong_element(const struct mpk_scan *s, size_t at, struct m
 			 meant);
 }
 
+/* "divisible 16": what a compiler that specialised a kernel for such arguments relies on. */
+static enum mpk_code scan_divisor(struct mpk_scan *s, struct mpk_launch_param *p,
+				  struct mpk_error *err)
+{
+	size_t from, at;
+	uint64_t n = 0;
+
+	(void)scan_space(s);
+	for (from = at = s->at; at < s->text.len && isdigit(s->text.data[at]);)
+		at++;
+	if (!mpk_parse_u64(mpk_span_of(s->text.data + from, at - from), &n) || !n ||
+	    n > MPK_LAUNCH_DIVISOR_MAX)
+		return scan_fail(s, from, err, "divisible is by a number from 1 to %d",
+				 MPK_LAUNCH_DIVISOR_MAX);
+	p->divisible = (uint32_t)n;
+	s->at = at;
+	return MPK_OK;
+}
+
 static enum mpk_code scan_dtype(struct mpk_scan *s, struct mpk_launch_param *p,
 				struct mpk_error *err)
 {
@@ -331,12 +350,30 @@ static enum mpk_code scan_dtype(struct mpk_scan *s, struct mpk_launch_param *p,
 		(void)scan_space(s);
 		at = s->at;
 		word = scan_name(s);
-	} while (word.len && qualifier(p, word));
+		if (mpk_span_is(word, "divisible")) {
+			MPK_TRY(scan_divisor(s, p, err));
+			continue;
+		}
+		if (!qualifier(p, word))
+			break;
+	} while (word.len);
 	if (!word.len)
 		return scan_fail(s, at, err, "expected a type such as float32");
 	if (mpk_dtype_parse(word, &p->dtype) && is_element(p->dtype))
 		return MPK_OK;
 	return wrong_element(s, at, word, err);
+}
+
+static bool scan_dots(struct mpk_scan *s)
+{
+	static const char dots[] = "...";
+	size_t n = sizeof dots - 1;
+
+	(void)scan_space(s);
+	if (s->text.len - s->at < n || memcmp(s->text.data + s->at, dots, n) != 0)
+		return false;
+	s->at += n;
+	return true;
 }
 
 /* The text of each dimension is kept beside its expression, for messages of the generated
@@ -353,6 +390,9 @@ static enum mpk_code scan_dims(struct mpk_scan *s, struct mpk_arena *arena,
 	p->is_tensor = true;
 	if (scan_char(s, ']'))
 		return MPK_OK;
+	p->any_shape = scan_dots(s);
+	if (p->any_shape)
+		return scan_char(s, ']') ? MPK_OK : scan_fail(s, s->at, err, "expected ']'");
 	do {
 		if (p->rank == MPK_LAUNCH_RANK_MAX)
 			return scan_fail(s, s->at, err, "more than %d dimensions",
@@ -403,57 +443,14 @@ enum mpk_code mpk_launch_param_parse(const struct mpk_toml_str *text, struct mpk
 		return scan_fail(&s, 0, err,
 				 "'%s' is a scalar: in, out and optional are for tensors",
 				 MPK_QUOTE(p.name));
+	if (!p.is_tensor && p.divisible && mpk_dtype_is_real(p.dtype))
+		return scan_fail(&s, 0, err, "'%s' is a real number, which nothing divides",
+				 MPK_QUOTE(p.name));
 	*out = p;
 	return MPK_OK;
 }
 
 /* --- the names that a launch function has -------------------------------------- */
-
-void mpk_resolve_finding(struct mpk_resolve *r, struct mpk_error *err)
-{
-	mpk_error_prefix(err, "function '%s': ", r->launch->name);
-	mpk_error_at_file(err, r->manifest->path);
-	mpk_report_add(r->report, MPK_ERROR, "launch-function", err);
-}
-
-void *mpk_resolve_array(struct mpk_resolve *r, size_t count, size_t size)
-{
-	void *p = mpk_arena_array(r->arena, count ? count : 1, size);
-
-	if (!p)
-		r->nomem = true;
-	return p;
-}
-
-/* False when a name in it is unknown (reported). */
-bool mpk_resolve_names(struct mpk_resolve *r, const struct mpk_expr *e, struct mpk_pos pos)
-{
-	struct mpk_span names[64];
-	/* 64 names are enough to find what was meant; a function that has more is a
-	 * program's */
-	size_t ignored, count = r->launch->var_count < 64 ? r->launch->var_count : 64;
-
-	bool a = !e->a || mpk_resolve_names(r, e->a, pos),
-	     b = !e->b || mpk_resolve_names(r, e->b, pos);
-
-	if (e->op != MPK_EXPR_NAME || mpk_strmap_find(&r->vars, e->name, &ignored))
-		return a && b;
-	if (r->incomplete)
-		return false;
-	for (size_t i = 0; i < count; i++)
-		names[i] = r->launch->vars[i].name;
-
-	size_t near = mpk_closest(e->name, names, count);
-	if (near < count)
-		MPK_COMPLAIN(r, pos, "unknown name '%s'; did you mean '%s'?", MPK_QUOTE(e->name),
-			     MPK_QUOTE(names[near]));
-	else
-		MPK_COMPLAIN(
-			r, pos,
-			"'%s' is neither an integer parameter nor a dimension of a parameter that is always there",
-			MPK_QUOTE(e->name));
-	return false;
-}
 
 bool mpk_resolve_expr(struct mpk_resolve *r, const struct mpk_toml_str *text,
 		      const struct mpk_expr **out)

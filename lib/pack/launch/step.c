@@ -173,6 +173,7 @@ resolve_kernel(struct mpk_resolve *r, const struct mpk_toml_str *name, struct mp
 		return NULL;
 	}
 	step->kernel = module->functions[row->row].name.text;
+	step->id = module->id.text;
 	step->row = row->row;
 	return &module->functions[row->row];
 }

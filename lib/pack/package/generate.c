@@ -19,6 +19,7 @@
  * OpenCL at run time. */
 
 struct standalone_kernel {
+	const char *module;    /* its id in the manifest */
 	const char *name;      /* a C identifier, as device compilers make them */
 	const char *format;    /* "ptx", "cubin", "fatbin", "cl" */
 	uint64_t offset, size; /* of its code in the blob, bytes */
@@ -110,14 +111,14 @@ static enum mpk_code print_standalone(const struct standalone_kernel *kernels, s
 		standalone_put_kernel(out, &kernels[i], i);
 	mpk_strbuf_puts(out, "const struct mpk_sa_kernel mpk_sa_kernels[] = {\n");
 	for (size_t i = 0; i < count; i++)
-		mpk_strbuf_printf(out,
-				  "\t{ \"%s\", \"%s\", %s + %" PRIu64 ", %" PRIu64
-				  ", types_%zu, %zu, tags_%zu, %zu, %d, %d },\n",
-				  kernels[i].name, kernels[i].format, symbol, kernels[i].offset,
-				  kernels[i].size, i, kernels[i].arg_count, i,
-				  value_tags(&kernels[i]),
-				  standalone_has_tag(&kernels[i], MPK_TAG_PROGRAMMATIC),
-				  standalone_has_tag(&kernels[i], MPK_TAG_COOPERATIVE));
+		mpk_strbuf_printf(
+			out,
+			"\t{ \"%s\", \"%s\", %s + %" PRIu64 ", %" PRIu64
+			", types_%zu, %zu, tags_%zu, %zu, %d, %d, \"%s\" },\n",
+			kernels[i].name, kernels[i].format, symbol, kernels[i].offset,
+			kernels[i].size, i, kernels[i].arg_count, i, value_tags(&kernels[i]),
+			standalone_has_tag(&kernels[i], MPK_TAG_PROGRAMMATIC),
+			standalone_has_tag(&kernels[i], MPK_TAG_COOPERATIVE), kernels[i].module);
 	mpk_strbuf_printf(out,
 			  "};\nconst unsigned mpk_sa_kernel_count = %zu;\n"
 			  "const int mpk_sa_device_type = %" PRId32 ";\n",
@@ -200,7 +201,7 @@ static enum mpk_code generate_add_row(struct search *s, const struct mpk_kernels
 /* The blob is read again instead of the manifest: where the code ended up is known by then,
  * whatever was left out or merged. */
 static enum mpk_code generate_add_module(struct search *s, const struct mpk_node *node,
-					 struct mpk_error *err)
+					 const char *id, struct mpk_error *err)
 {
 	struct mpk_cursor c = mpk_cursor_of(node->payload, node->payload_off, "blob");
 	MPK_CLEANUP(pieces_fini) struct pieces pieces = { 0 };
@@ -224,8 +225,10 @@ static enum mpk_code generate_add_module(struct search *s, const struct mpk_node
 		grown[i] = s->rows[i];
 	s->rows = grown;
 	MPK_TRY(read_pieces(s, &k, &pieces, err));
-	for (size_t i = 0; i < k.function_count; i++)
+	for (size_t i = 0; i < k.function_count; i++) {
 		MPK_TRY(generate_add_row(s, &k, &pieces, &k.functions[i], err));
+		s->rows[s->count - 1].module = id;
+	}
 	return MPK_OK;
 }
 
@@ -240,7 +243,9 @@ static enum mpk_code list_kernels(const struct mpk_package *package, struct mpk_
 	MPK_TRY(mpk_blob_read(s.blob, package->manifest.gen, arena, &tree, err));
 	for (size_t i = 0; i < tree.count; i++)
 		if (!tree.nodes[i].is_lib)
-			MPK_TRY(generate_add_module(&s, &tree.nodes[i], err));
+			MPK_TRY(generate_add_module(
+				&s, &tree.nodes[i],
+				package->manifest.modules[package->node_module[i]].id.text, err));
 	*out = s.rows;
 	*count = s.count;
 	return MPK_OK;

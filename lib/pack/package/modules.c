@@ -312,8 +312,34 @@ static bool redirect(struct mpk_loader *l, struct mpk_module *modules, const siz
 	return true;
 }
 
+/* A kernel of a module that is left out is that of its twin. */
+static const struct mpk_launch *follow_twins(struct mpk_loader *l,
+					     const struct mpk_launch *launches, const size_t *twin)
+{
+	size_t count = launches ? l->manifest->launch_count : 0;
+	struct mpk_launch *copy = mpk_arena_keep(l->arena, launches, count, sizeof *copy);
+
+	for (size_t i = 0; copy && i < count; i++) {
+		struct mpk_launch_step *steps =
+			mpk_arena_keep(l->arena, copy[i].steps, copy[i].step_count, sizeof *steps);
+
+		copy[i].steps = steps;
+		if (!steps)
+			return NULL;
+		for (size_t k = 0; k < copy[i].step_count; k++) {
+			if (steps[k].callee)
+				continue;
+			while (twin[steps[k].module] != steps[k].module)
+				steps[k].module = twin[steps[k].module];
+			steps[k].id = l->manifest->modules[steps[k].module].id.text;
+		}
+	}
+	return copy;
+}
+
 /* Importers of twins may be twins themselves, so it goes on until nothing is found. */
-static void dedup(struct mpk_loader *l, struct mpk_module *modules, size_t count, size_t *root)
+static void dedup(struct mpk_loader *l, struct mpk_module *modules, size_t count, size_t *root,
+		  const struct mpk_launch **launches)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
 	size_t *twin = mpk_arena_array(&scratch, count, sizeof *twin);
@@ -331,6 +357,10 @@ static void dedup(struct mpk_loader *l, struct mpk_module *modules, size_t count
 			return;
 		}
 	}
+	if (!*launches)
+		return;
+	*launches = follow_twins(l, *launches, twin);
+	l->failed |= !*launches;
 }
 
 const struct mpk_launch *mpk_loader_finish(struct mpk_loader *l, struct mpk_module *modules,
@@ -339,6 +369,6 @@ const struct mpk_launch *mpk_loader_finish(struct mpk_loader *l, struct mpk_modu
 	const struct mpk_launch *launches = place_launches(l, modules, count, root);
 
 	if (l->manifest->dedup && l->manifest->valid && !l->report->errors && !l->failed)
-		dedup(l, modules, *count, root);
+		dedup(l, modules, *count, root, &launches);
 	return launches;
 }

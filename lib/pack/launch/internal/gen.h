@@ -49,7 +49,22 @@ struct mpk_gen {
 	int *vars;   /* shape variables, I64 */
 	int *temps;  /* slots with the temporaries' pointers */
 	int *staged; /* standalone: slots about tensors copied from the host */
+	int *counts; /* tensors of any shape: slots with the number of elements */
 	int device_id;
+};
+
+/* Offsets in a DLTensor (dlpack.h), LP64. */
+enum {
+	MPK_GEN_DL_DATA = 0,
+	MPK_GEN_DL_DEVICE_TYPE = 8,
+	MPK_GEN_DL_DEVICE_ID = 12,
+	MPK_GEN_DL_NDIM = 16,
+	MPK_GEN_DL_CODE = 20,
+	MPK_GEN_DL_BITS = 21,
+	MPK_GEN_DL_LANES = 22,
+	MPK_GEN_DL_SHAPE = 24,
+	MPK_GEN_DL_STRIDES = 32,
+	MPK_GEN_DL_OFFSET = 40,
 };
 
 /* What a C function is called in generated C source, so that it hides no name there. */
@@ -63,6 +78,7 @@ enum {
 	MPK_GEN_STAGED_SIZE = 16,
 	MPK_GEN_STAGED_ID = 24,
 	MPK_GEN_STAGED_BYTES = 32,
+	MPK_GEN_COUNT_BYTES = 32, /* of mpk_gen_check_shape's slot, which begins with the count */
 };
 
 /* mpk_gen_literal - text for a printf format: every % doubled; arena memory, never NULL
@@ -109,6 +125,21 @@ void mpk_gen_check_count(struct mpk_gen *g);
 
 /* mpk_gen_arguments - check and unpack everything the caller passed */
 void mpk_gen_arguments(struct mpk_gen *g);
+
+/* mpk_gen_who - "vadd: argument 'A'" as a printf format */
+const char *mpk_gen_who(struct mpk_gen *g, const struct mpk_launch_param *p);
+
+/* mpk_gen_extent - extent d of the tensor at dl; d is less than its rank */
+int mpk_gen_extent(struct mpk_gen *g, int dl, size_t d);
+
+/* mpk_gen_check_shape - guard that a tensor is compact, with extents that are not negative; and keep the number of
+ * elements of one of any shape
+ * Returns  the number of its elements, a value */
+int mpk_gen_check_shape(struct mpk_gen *g, size_t i, int dl);
+
+/* mpk_gen_count - the number of elements of a parameter's tensor, or of a temporary: a value
+ * @i       of the parameter; of a temporary not looked at, as its shape is given */
+int mpk_gen_count(struct mpk_gen *g, const struct mpk_launch_param *p, size_t i);
 
 /* mpk_gen_on_host - 1 when the tensor is in host memory, else 0; standalone only */
 int mpk_gen_on_host(struct mpk_gen *g, int dl);

@@ -16,6 +16,16 @@ static _Thread_local int current_device;
 
 static char set_device_handle;
 
+/* "MODULE.KERNEL", where modules have kernels of one name */
+static int is_called(const struct mpk_sa_kernel *k, const char *name)
+{
+	size_t n = k->module ? strlen(k->module) : 0;
+
+	if (n && (strncmp(name, k->module, n) != 0 || name[n] != '.'))
+		return 0;
+	return strcmp(k->name, name + (n ? n + 1 : 0)) == 0;
+}
+
 int mpk_sa_lookup(void *ctx, const char *name, void **out)
 {
 	(void)ctx;
@@ -24,7 +34,7 @@ int mpk_sa_lookup(void *ctx, const char *name, void **out)
 		return 0;
 	}
 	for (unsigned i = 0; i < mpk_sa_kernel_count; i++) {
-		if (strcmp(mpk_sa_kernels[i].name, name) == 0) {
+		if (is_called(&mpk_sa_kernels[i], name)) {
 			*out = (void *)(uintptr_t)&mpk_sa_kernels[i];
 			return 0;
 		}

@@ -46,6 +46,7 @@ struct mpk_sa_kernel {
 	const unsigned char *tags; /* of the values after the arguments */
 	unsigned tag_count;
 	unsigned char programmatic, cooperative; /* CUDA's launch attributes */
+	const char *module; /* its module's id; NULL: no other has a kernel of its name */
 };
 
 extern const struct mpk_sa_kernel mpk_sa_kernels[] MPK_SA_HIDDEN;

@@ -205,7 +205,8 @@ static int open_input(const char *path, const struct mpk_input_options *o, struc
 	in->path = path;
 	if (o->abi && !parse_abi(o->abi, &in->parts.gen))
 		return MPK_EXIT_USAGE;
-	if (mpk_mapping_open(path, &in->text, &err) == MPK_OK)
+	in->text.fd = -1;
+	if (o->cubins || mpk_mapping_open(path, &in->text, &err) == MPK_OK)
 		return MPK_EXIT_OK;
 	/* the first thing that a newcomer types */
 	if (strcmp(path, MPACK_MANIFEST) == 0 && access(path, F_OK) != 0) {

@@ -66,6 +66,7 @@ static const struct mpk_option options[] = {
 	  .target = &opt.system_lib, .decides_bytes = true },
 	{ 0, "prefix", MPK_OPT_TEXT, "P", "prefix of a system library's symbols",
 	  .target = &opt.prefix, .decides_bytes = true },
+	MPK_CUBINS_OPTIONS(opt.cubins),
 	{ 'n', "dry-run", MPK_OPT_FLAG, NULL, "print what would be done, on standard output",
 	  .target = &opt.dry_run },
 	{ 0, "print-commands", MPK_OPT_FLAG, NULL, "print each command before it is run",
@@ -93,14 +94,14 @@ static const struct mpk_option options[] = {
 
 static const struct mpk_command command = {
 	.name = "build",
-	.usage = "mpack build [MANIFEST|FILE.blob|LIBRARY --standalone] [-o OUT]",
+	.usage = "mpack build [MANIFEST|FILE.blob|LIBRARY --standalone|CUBIN --meta JSON] [-o OUT]",
 	.summary = "Pack what a manifest (./mpack.toml) names into one file, by default NAME.so\n"
 		   "in this folder, after the package.",
 	.screen = 13,
 	.examples = "  mpack build mpack.toml -o deploy.so\n"
 		    "  mpack build model.blob -o model.o --target aarch64-linux-gnu\n"
 		    "  mpack build model.so --standalone -o deploy.so\n"
-		    "  mpack build -o deploy.a --system-lib --prefix net_\n",
+		    "  mpack build add.cubin --meta add.json -o add.so\n",
 	.options = options,
 };
 
@@ -372,6 +373,8 @@ int mpk_build_run(enum mpk_emit_kind kind, const char *path, const char *executo
 	int status = count_jobs(&opt, &e.tools.jobs);
 	const struct mpk_target target = mpk_target_parse(opt.target);
 
+	if (!executor && mpk_cubins_are_meant(&opt.cubins, &path, 1))
+		how.cubins = &opt.cubins;
 	if (executor && opt.objects)
 		how.archive = mpk_build_archive(&in.arena, &target);
 	if (status == MPK_EXIT_OK)

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "common/options.h"
 #include "emit/emit.h"
+#include "mpack/cubins.h"
 #include "mpack/input.h"
 
 struct mpk_build_options {
@@ -20,6 +21,7 @@ struct mpk_build_options {
 		keep; /* a folder that receives the objects of a library that is to be carried; NULL */
 	const char *objects; /* of the library that is carried: that folder; NULL */
 	struct mpk_option_list cflags, ldflags;
+	struct mpk_cubins_options cubins;
 	const char *sign;
 	bool page_align, standalone, system_lib, dry_run, print_commands, fsync, check_repro,
 		provenance, allow_empty, force;

@@ -7,8 +7,11 @@
 #include "common/options.h"
 #include "common/print.h"
 #include "io/mapping.h"
+#include "mpack/cubins.h"
 #include "mpack/mpack.h"
 #include "package/package.h"
+
+static struct mpk_cubins_options cubin_options;
 
 static int init_print(const struct mpk_strbuf *text)
 {
@@ -64,19 +67,42 @@ static int init(char **paths, size_t count)
 	return status;
 }
 
+/* Cubins with notes beside them. */
+static int init_cubins(const char *const *paths, size_t count)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
+	MPK_CLEANUP(mpk_cubins_close) struct mpk_cubins kernels = { 0 };
+	struct mpk_confine c = { 0 };
+	struct mpk_error err = { 0 };
+	int status = mpk_cubins_find(&cubin_options, paths, count, &kernels);
+
+	for (size_t i = 0; i < kernels.count; i++) {
+		mpk_confine_input(&c, kernels.files[i].path);
+		mpk_confine_input(&c, kernels.files[i].meta);
+		mpk_confine_input(&c, kernels.files[i].ir);
+	}
+	mpk_confine(&c);
+	if (status != MPK_EXIT_OK)
+		return status;
+	if (mpk_cubins_manifest(&cubin_options, &kernels, paths[0], &arena, &text, &err) != MPK_OK)
+		return mpk_diag_error(&err);
+	return init_print(&text);
+}
+
 int mpack_init(int argc, char **argv)
 {
-	static const struct mpk_option options[] = { { 0 } };
+	static const struct mpk_option options[] = { MPK_CUBINS_OPTIONS(cubin_options), { 0 } };
 	static const struct mpk_command command = {
 		.name = "init",
-		.usage = "mpack init FILE...",
+		.usage = "mpack init FILE... | FILE.cubin --meta FILE.json | FOLDER",
 		.summary =
 			"Print a manifest that packs these files: kernels and C functions, their\n"
 			"types and launch tags, launch functions. It builds as it is; what only you can\n"
 			"know is marked \"decide\".",
 		.examples = "  mpack init vadd.cl >" MPACK_MANIFEST "\n"
 			    "  mpack init host.c kernels.ptx >" MPACK_MANIFEST "\n"
-			    "  mpack init deploy.so more.cl | mpack check -\n",
+			    "  mpack init add.cubin --meta add.json >" MPACK_MANIFEST "\n",
 		.options = options,
 	};
 	int first, status;
@@ -85,6 +111,11 @@ int mpack_init(int argc, char **argv)
 		return status;
 	if (first == argc)
 		return mpk_diag_usage("no file given: name kernels, objects or sources");
+	const char *const *operands = (const char *const *)(argv + first);
+
+	if (mpk_cubins_are_meant(&cubin_options, operands, (size_t)(argc - first)))
+		return init_cubins(operands, (size_t)(argc - first));
+
 	struct mpk_confine c = { 0 };
 
 	for (int i = first; i < argc; i++)

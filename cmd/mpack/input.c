@@ -333,9 +333,9 @@ static bool has_models(const struct mpk_tree *tree)
 }
 
 static enum mpk_code load_package(struct mpk_input *in, const struct mpk_input_options *o,
-				  struct mpk_error *err)
+				  struct mpk_span text, struct mpk_error *err)
 {
-	struct mpk_package_input input = { .text = in->text.bytes,
+	struct mpk_package_input input = { .text = text,
 					   .path = in->path,
 					   .gen = o->abi ? &in->parts.gen : NULL };
 
@@ -379,6 +379,58 @@ static int refuse_bytes(const char *path, struct mpk_span bytes)
 	return mpk_diag_error(&err);
 }
 
+/* What was read, for --depfile and --provenance. */
+static int list_cubins(struct mpk_input *in, const struct mpk_cubins *cubins)
+{
+	struct mpk_error err = { 0 };
+	const char **files =
+		mpk_arena_array(&in->arena, cubins->count * MPK_CUBINS_PARTS, sizeof *files);
+	size_t used = 0;
+
+	for (size_t i = 0; files && i < cubins->count; i++) {
+		const char *const parts[MPK_CUBINS_PARTS] = { cubins->files[i].path,
+							      cubins->files[i].meta,
+							      cubins->files[i].ir };
+
+		for (size_t k = 0; k < MPK_CUBINS_PARTS; k++) {
+			if (!parts[k])
+				continue;
+			files[used] = mpk_arena_text(&in->arena, mpk_span_str(parts[k]));
+			if (!files[used++])
+				return mpk_diag_error((mpk_fail_nomem(&err), &err));
+		}
+	}
+	if (!files)
+		return mpk_diag_error((mpk_fail_nomem(&err), &err));
+	in->parts.files = files;
+	in->parts.file_count = used;
+	return MPK_EXIT_OK;
+}
+
+/* The manifest that `mpack init` prints is in no file; its findings name it so. */
+static int load_cubins(struct mpk_input *in, const struct mpk_input_options *o)
+{
+	MPK_CLEANUP(mpk_cubins_close) struct mpk_cubins cubins = { 0 };
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
+	const char *path = in->path, *copy;
+	struct mpk_error err = { 0 };
+	int status = mpk_cubins_find(o->cubins, &path, 1, &cubins);
+
+	if (status != MPK_EXIT_OK)
+		return status;
+	if (mpk_cubins_manifest(o->cubins, &cubins, path, &in->arena, &text, &err) != MPK_OK)
+		return mpk_diag_error(&err);
+	copy = mpk_arena_copy(&in->arena, mpk_strbuf_text(&text), text.len);
+	if (!copy)
+		return mpk_diag_error((mpk_fail_nomem(&err), &err));
+	in->path = "(manifest)";
+	enum mpk_code code = load_package(in, o, mpk_span_of(copy, text.len), &err);
+
+	in->path = path;
+	status = report_status(in, code, &err);
+	return status == MPK_EXIT_OK ? list_cubins(in, &cubins) : status;
+}
+
 static int load_manifest(struct mpk_input *in, const struct mpk_input_options *o)
 {
 	struct mpk_error err = { 0 };
@@ -386,7 +438,7 @@ static int load_manifest(struct mpk_input *in, const struct mpk_input_options *o
 
 	if (status != MPK_EXIT_OK)
 		return status;
-	enum mpk_code code = load_package(in, o, &err);
+	enum mpk_code code = load_package(in, o, in->text.bytes, &err);
 
 	status = report_status(in, code, &err);
 	return status == MPK_EXIT_OK ? set_files(in, in->path) : status;
@@ -402,7 +454,8 @@ static bool is_blob(const char *path, struct mpk_span bytes)
 
 int mpk_input_read(const struct mpk_input_options *o, struct mpk_input *in)
 {
-	int status = o->executor                         ? load_library(in, o)
+	int status = o->cubins                           ? load_cubins(in, o)
+		     : o->executor                       ? load_library(in, o)
 		     : is_blob(in->path, in->text.bytes) ? load_blob(in, o->abi)
 							 : load_manifest(in, o);
 	struct mpk_error err = { 0 };

@@ -7,6 +7,7 @@
 #include "base/report.h"
 #include "emit/emit.h"
 #include "io/mapping.h"
+#include "mpack/cubins.h"
 #include "package/package.h"
 
 /* Zero-initialise; mpk_input_load; mpk_input_close. */
@@ -36,6 +37,8 @@ struct mpk_input_options {
 	const char *
 		archive; /* of the run library, when the objects of that library are at hand; NULL */
 	bool only_check; /* nothing is built of it: parts need not have what is generated */
+	const struct mpk_cubins_options *
+		cubins; /* it is a cubin or a folder of them, from which the manifest is made; NULL */
 };
 
 /* mpk_input_load - read and check path: a .blob or a manifest, "-" for either on standard input

@@ -158,6 +158,20 @@ static void add_flags(struct describing *d, const char *name, const struct mpk_w
 }
 
 /* Defaults written out: a reader need not know them. */
+/* What the manifest of a cubin was made of, besides files. */
+static void add_cubin_options(struct describing *d, const struct mpk_cubins_options *o)
+{
+	add_option(d, "signature", o->signature);
+	add_option(d, "grid", o->grid);
+	add_option(d, "block", o->block);
+	add_option(d, "cluster", o->cluster);
+	add_option(d, "shared", o->shared);
+	if (o->cooperative)
+		mpk_argv_add(&d->options, "--cooperative");
+	if (o->pdl)
+		mpk_argv_add(&d->options, "--pdl");
+}
+
 static enum mpk_code add_options(struct describing *d, struct mpk_error *err)
 {
 	const struct mpk_emit *e = d->e;
@@ -170,6 +184,7 @@ static enum mpk_code add_options(struct describing *d, struct mpk_error *err)
 	if (e->system_lib)
 		mpk_argv_add(&d->options, "--system-lib");
 	add_option(d, "prefix", *e->prefix ? e->prefix : NULL);
+	add_cubin_options(d, &d->o->cubins);
 	for (size_t i = 0; i < e->source_count; i++)
 		add_flags(d, "cflag", &e->sources[i].flags);
 	add_flags(d, "cflag", &e->tools.cflags);

@@ -38,7 +38,9 @@ static void put_rows(struct mpk_argv *v, const struct mpk_option *options)
 	for (const struct mpk_option *row = options; row->name; row++) {
 		for (size_t i = 0; row->decides_bytes && i < mpk_option_count(row); i++) {
 			mpk_argv_printf(v, "--%s", row->name);
-			if (row->argument)
+			if (row->path == MPK_READS_FILE)
+				mpk_argv_add(v, absolute(v->arena, mpk_option_value(row, i)));
+			else if (row->argument)
 				mpk_argv_add(v, mpk_option_value(row, i));
 		}
 	}

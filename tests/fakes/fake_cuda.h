@@ -54,10 +54,12 @@ extern const struct fake_cuda_probe fake_cuda_probe;
 /* fake_host - the host address of bytes of live device memory, NULL when they are not that */
 void *fake_host(unsigned long long address, size_t bytes);
 
+enum { FAKE_PARAMS = 16 };
+
 /* A kernel the fake can run: its parameters' widths, and what it does on the host. */
 struct fake_kernel {
 	const char *name;
-	size_t param_bytes[8]; /* ended by 0 */
+	size_t param_bytes[FAKE_PARAMS]; /* ended by 0 */
 	/* Returns  0, or the status that a fault gives */
 	unsigned (*run)(const struct fake_launch *launch);
 };

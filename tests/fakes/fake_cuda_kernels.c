@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/half.h"
 #include "device/internal/cuda_abi.h"
 #include "fake_cuda.h"
 
@@ -159,6 +160,100 @@ static unsigned run_spin(const struct fake_launch *l)
 	return MPK_CU_SUCCESS;
 }
 
+/* The kernels of tests/data/triton. What Triton's launcher adds is two pointers, null where it has nothing there. */
+static int has_no_scratch(const struct fake_launch *l, unsigned first)
+{
+	return !address_at(l, first) && !address_at(l, first + 1);
+}
+
+static unsigned run_scaled_add(const struct fake_launch *l)
+{
+	enum { BLOCK = 256 };
+	int32_t n;
+	float alpha;
+
+	memcpy(&n, l->params[3], sizeof n);
+	memcpy(&alpha, l->params[4], sizeof alpha);
+	if (n < 0 || l->block[0] != 128 || !has_no_scratch(l, 5))
+		return MPK_CU_ILLEGAL_ADDRESS;
+	if ((unsigned)n > l->grid[0] * BLOCK)
+		n = (int32_t)(l->grid[0] * BLOCK);
+	const float *x = floats_at(l, 0, (size_t)n), *y = floats_at(l, 1, (size_t)n);
+	float *out = floats_at(l, 2, (size_t)n);
+
+	if (!x || !y || !out)
+		return MPK_CU_ILLEGAL_ADDRESS;
+	for (int32_t i = 0; i < n; i++)
+		out[i] = x[i] + alpha * y[i];
+	return MPK_CU_SUCCESS;
+}
+
+/* An integer of so many bytes, as the device has it. */
+static double integer_at(const struct fake_launch *l, unsigned i, unsigned bytes)
+{
+	int64_t v = 0;
+
+	memcpy(&v, l->params[i], bytes);
+	return (double)(v << (64 - 8 * bytes) >> (64 - 8 * bytes));
+}
+
+static unsigned run_record(const struct fake_launch *l)
+{
+	double *out = fake_host(address_at(l, 0), 9 * sizeof *out);
+	uint8_t flag;
+	uint16_t half[2];
+	float f;
+
+	if (!out || l->block[0] != 32 || !has_no_scratch(l, 10))
+		return MPK_CU_ILLEGAL_ADDRESS;
+	out[0] = integer_at(l, 1, 4);
+	out[1] = integer_at(l, 2, 8);
+	memcpy(&f, l->params[3], sizeof f);
+	out[2] = (double)f;
+	memcpy(&out[3], l->params[4], sizeof out[3]);
+	memcpy(&flag, l->params[5], sizeof flag);
+	out[4] = flag;
+	out[5] = integer_at(l, 6, 1);
+	out[6] = integer_at(l, 7, 2);
+	memcpy(&half[0], l->params[8], sizeof half[0]);
+	memcpy(&half[1], l->params[9], sizeof half[1]);
+	out[7] = (double)mpk_f16_to_f32(half[0]);
+	out[8] = (double)mpk_bf16_to_f32(half[1]);
+	return MPK_CU_SUCCESS;
+}
+
+static unsigned run_clustered(const struct fake_launch *l)
+{
+	uint32_t *out = fake_host(address_at(l, 0), l->grid[0] / 2 * sizeof *out);
+
+	if (!out || !has_no_scratch(l, 1))
+		return MPK_CU_ILLEGAL_ADDRESS;
+	for (unsigned i = 0; i < l->grid[0] / 2; i++)
+		out[i] = l->grid[1] - 1;
+	return MPK_CU_SUCCESS;
+}
+
+/* Each block has 128 bytes for its descriptor. */
+static unsigned run_described(const struct fake_launch *l)
+{
+	enum { DESCRIPTOR = 128, BLOCK = 16 };
+	size_t blocks = (size_t)l->grid[0] * l->grid[1] * l->grid[2];
+	const uint16_t *x;
+	uint16_t *out = fake_host(address_at(l, 1), (size_t)BLOCK * BLOCK * sizeof *out);
+	int32_t size[2];
+
+	memcpy(&size[0], l->params[2], sizeof size[0]);
+	memcpy(&size[1], l->params[3], sizeof size[1]);
+	x = size[0] < BLOCK || size[1] < BLOCK
+		    ? NULL
+		    : fake_host(address_at(l, 0), (size_t)size[0] * (size_t)size[1] * sizeof *x);
+	if (!x || !out || address_at(l, 5) || !fake_host(address_at(l, 4), blocks * DESCRIPTOR))
+		return MPK_CU_ILLEGAL_ADDRESS;
+	for (int32_t i = 0; i < BLOCK * BLOCK; i++)
+		out[i] = x[i / BLOCK * size[1] + i % BLOCK];
+	return MPK_CU_SUCCESS;
+}
+
 const struct fake_kernel *fake_kernel_find(const char *name)
 {
 	static const struct fake_kernel kernels[] = {
@@ -173,6 +268,10 @@ const struct fake_kernel *fake_kernel_find(const char *name)
 		{ "transpose", { 8, 8, 4, 4 }, run_transpose },
 		{ "reduce", { 8, 8, 8 }, run_reduce },
 		{ "scale_half", { 8, 8, 2, 8 }, run_scale_half },
+		{ "scaled_add", { 8, 8, 8, 4, 4, 8, 8 }, run_scaled_add },
+		{ "record", { 8, 4, 8, 4, 8, 1, 1, 2, 2, 2, 8, 8 }, run_record },
+		{ "clustered", { 8, 8, 8 }, run_clustered },
+		{ "described", { 8, 8, 4, 4, 8, 8 }, run_described },
 	};
 
 	for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)

@@ -257,7 +257,7 @@ unsigned cuFuncGetParamInfo(struct mpk_cu_function *f, size_t index, size_t *off
 	const struct fake_kernel *kernel = fake_kernel_find(f->name);
 
 	ENTER("cuFuncGetParamInfo", true, "index=%zu", index);
-	if (!kernel || index >= 8 || !kernel->param_bytes[index])
+	if (!kernel || index >= FAKE_PARAMS || !kernel->param_bytes[index])
 		return MPK_CU_INVALID_VALUE;
 	*offset = 0;
 	*bytes = kernel->param_bytes[index];

@@ -61,6 +61,10 @@ def put_file(seeds, name, suffix, data):
     if suffix in ("so", "cubin") and len(data) < 52000:
         for how in (1, 2, 15, 29):  # what is kept, and what else is done
             seeds.put("fuzz_thin", f"{name}-{how}", bytes([how]) + data)
+    if suffix == "ttir":
+        seeds.put("fuzz_triton", name, b"\0" + data.replace(b"@" + name[:-5].encode(), b"@k"))
+    if suffix == "json" and b"num_warps" in data:
+        seeds.put("fuzz_triton", name, b"\1" + data)
     if suffix == "gz":
         seeds.put("fuzz_deflate", name, b"\1" + data)
         seeds.put("fuzz_deflate", name + "-raw", b"\0" + data[10:])

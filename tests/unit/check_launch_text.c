@@ -16,15 +16,15 @@
 static const struct {
 	uint64_t c, ll;
 } wanted[3][MPK_GENERATION_COUNT] = {
-	{ { 0x8be565d79efd4053, 0xb8672919312e7a4a },
-	  { 0x9099a6f80c93ea30, 0xacdbe274ce95ddab },
-	  { 0xc133d40b9ba3d2b8, 0x2cfe726101a2302b } },
-	{ { 0xe3f3137a81852b8a, 0x8c402389da881627 },
-	  { 0x40b13a0c20fc46d7, 0xbcb93b9dd1eb0e84 },
-	  { 0x7302b1498e8baae1, 0xc4cdb55e7bda26e2 } },
-	{ { 0x01745a3b3a5c7e0a, 0x5ccdd9bca5097e7a },
-	  { 0x502504ad4a419e8e, 0x060bd9c4f4fe5687 },
-	  { 0x6dc8d2eddbffb3d9, 0x36861cb88f263dbc } },
+	{ { 0x9a0aadc437b951fd, 0xa5de5664c4ed7714 },
+	  { 0xd246561fa5ab5851, 0x7e6626b1f252197e },
+	  { 0x9bc5ba2869812003, 0x098c66d53612396a } },
+	{ { 0xa2e114c481215be6, 0x576cd8a8eefa3b13 },
+	  { 0x2dfc472115d4c61e, 0x2a908257498c6713 },
+	  { 0x506651331c117c3c, 0xde4b6f4da3451d71 } },
+	{ { 0x7f15167affe4daba, 0xd064aa3935b33611 },
+	  { 0x14411b79008d6ea5, 0xbfc465cd695f8302 },
+	  { 0x0c36435db5a8dc66, 0x9bacb22de317f2f5 } },
 };
 
 static uint64_t hash(const struct mpk_strbuf *text)

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cubins.h - cubins with what their compilers noted beside them, as `mpack init` and `mpack build` take them */
+#ifndef MPK_CMD_MPACK_CUBINS_H
+#define MPK_CMD_MPACK_CUBINS_H
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/strbuf.h"
+#include "common/options.h"
+#include "io/mapping.h"
+
+struct mpk_cubins_options {
+	struct mpk_option_list metas;
+	const char *signature, *grid, *block, *cluster, *shared;
+	bool cooperative, pdl;
+};
+
+/* The rows of both commands; o is a struct mpk_cubins_options. */
+#define MPK_CUBINS_OPTIONS(o)                                                                      \
+	{ 0,                                                                                       \
+	  "meta",                                                                                  \
+	  MPK_OPT_LIST,                                                                            \
+	  "FILE",                                                                                  \
+	  "what a compiler noted of a cubin: kernel.json",                                         \
+	  .target = &(o).metas,                                                                    \
+	  .path = MPK_READS_FILE,                                                                  \
+	  .decides_bytes = true },                                                                 \
+		{ 0,                                                                               \
+		  "signature",                                                                     \
+		  MPK_OPT_TEXT,                                                                    \
+		  "TYPES",                                                                         \
+		  "what its kernel takes: \"*fp32, i32\"",                                         \
+		  .target = &(o).signature,                                                        \
+		  .decides_bytes = true },                                                         \
+		{ 0,                                                                               \
+		  "grid",                                                                          \
+		  MPK_OPT_TEXT,                                                                    \
+		  "EXPRS",                                                                         \
+		  "blocks: \"ceildiv(n, 128)\"; else arguments",                                   \
+		  .target = &(o).grid,                                                             \
+		  .decides_bytes = true },                                                         \
+		{ 0,                                                                               \
+		  "block",                                                                         \
+		  MPK_OPT_TEXT,                                                                    \
+		  "EXPRS",                                                                         \
+		  "threads of a block",                                                            \
+		  .target = &(o).block,                                                            \
+		  .decides_bytes = true },                                                         \
+		{ 0,                                                                               \
+		  "cluster",                                                                       \
+		  MPK_OPT_TEXT,                                                                    \
+		  "EXPRS",                                                                         \
+		  "blocks of a cluster",                                                           \
+		  .target = &(o).cluster,                                                          \
+		  .decides_bytes = true },                                                         \
+		{ 0,                                                                               \
+		  "shared",                                                                        \
+		  MPK_OPT_TEXT,                                                                    \
+		  "BYTES",                                                                         \
+		  "dynamic shared memory",                                                         \
+		  .target = &(o).shared,                                                           \
+		  .decides_bytes = true },                                                         \
+		{ 0,                                                                               \
+		  "cooperative",                                                                   \
+		  MPK_OPT_FLAG,                                                                    \
+		  NULL,                                                                            \
+		  "launch all blocks at once",                                                     \
+		  .target = &(o).cooperative,                                                      \
+		  .decides_bytes = true },                                                         \
+	{                                                                                          \
+		0, "pdl", MPK_OPT_FLAG, NULL, "programmatic dependent launch", .target = &(o).pdl, \
+			.decides_bytes = true                                                      \
+	}
+
+/* A cubin, and the names of the files beside it; NULL: there is none. */
+struct mpk_cubins_file {
+	const char *path, *meta, *ir;
+};
+
+struct mpk_cubins {
+	struct mpk_cubins_file *files; /* malloc'ed, as their names are */
+	size_t count, cap;
+	struct mpk_mapping *maps; /* MPK_CUBINS_PARTS for each of files */
+};
+
+enum { MPK_CUBINS_PARTS = 3 }; /* files of one, notes included */
+
+/* mpk_cubins_are_meant - whether operands are such cubins: a folder is, and all are where an option says something of
+ * kernels */
+bool mpk_cubins_are_meant(const struct mpk_cubins_options *o, const char *const *paths,
+			  size_t count);
+
+/* mpk_cubins_find - list cubins and their notes; nothing is opened
+ * A file has those that --meta names, in the order of both; of a folder every cubin in it counts, with the notes beside
+ * it, in the order of paths.
+ * @out     zeroed; for mpk_cubins_close in every case
+ * Returns  the exit status; an error was printed */
+int mpk_cubins_find(const struct mpk_cubins_options *o, const char *const *paths, size_t count,
+		    struct mpk_cubins *out);
+
+/* mpk_cubins_manifest - open them and append the manifest
+ * @name    of the package, a path that it is called after
+ * Returns  as mpk_wrap_manifest; MPK_E_IO */
+enum mpk_code mpk_cubins_manifest(const struct mpk_cubins_options *o, struct mpk_cubins *kernels,
+				  const char *name, struct mpk_arena *arena, struct mpk_strbuf *out,
+				  struct mpk_error *err) MPK_MUST_CHECK;
+
+void mpk_cubins_close(struct mpk_cubins *kernels);
+
+#endif

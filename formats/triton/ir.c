@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ir.c - the head of a function in MLIR's text, and the spellings of types
+ *
+ * Nothing but the arguments is read: "tt.func public @add(%x: !tt.ptr<f32> {tt.divisibility = 16 : i32} loc(...), ...)".
+ */
+#include "triton/triton.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/num.h"
+#include "base/vec.h"
+#include "text/escape.h"
+
+/* --- types ------------------------------------------------------------------------------- */
+
+/* MLIR's integers have no sign; NULL: it has no such type. */
+static const struct {
+	const char *signature, *mlir, *dtype;
+} types[] = {
+	{ "i1", "i1", "bool" },
+	{ "i8", "i8", "int8" },
+	{ "i16", "i16", "int16" },
+	{ "i32", "i32", "int32" },
+	{ "i64", "i64", "int64" },
+	{ "u1", NULL, "bool" },
+	{ "u8", NULL, "uint8" },
+	{ "u16", NULL, "uint16" },
+	{ "u32", NULL, "uint32" },
+	{ "u64", NULL, "uint64" },
+	{ "fp16", "f16", "float16" },
+	{ "bf16", "bf16", "bfloat16" },
+	{ "fp32", "f32", "float32" },
+	{ "f32", NULL, "float32" },
+	{ "fp64", "f64", "float64" },
+	{ "fp8e4nv", "f8E4M3FN", "float8_e4m3fn" },
+	{ "fp8e5", "f8E5M2", "float8_e5m2" },
+	{ "fp8e4b8", "f8E4M3FNUZ", "float8_e4m3fnuz" },
+	{ "fp8e5b16", "f8E5M2FNUZ", "float8_e5m2fnuz" },
+	{ "fp8e4b15", "f8E4M3B11FNUZ", "float8_e4m3b11fnuz" },
+};
+
+static struct mpk_span without_blanks(struct mpk_span s)
+{
+	while (s.len && s.data[0] <= ' ')
+		s = mpk_span_of(s.data + 1, s.len - 1);
+	while (s.len && s.data[s.len - 1] <= ' ')
+		s.len--;
+	return s;
+}
+
+/* 0 bits: a type that has no row. */
+static struct mpk_dtype type_of(struct mpk_span word, bool mlir, bool *is_signless)
+{
+	struct mpk_dtype t = { 0 };
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(types); i++) {
+		const char *name = mlir ? types[i].mlir : types[i].signature;
+
+		if (!name || !mpk_span_is(word, name) ||
+		    !mpk_dtype_parse(mpk_span_str(types[i].dtype), &t))
+			continue;
+		*is_signless = mlir && t.code == MPK_DTYPE_INT;
+		return t;
+	}
+	return (struct mpk_dtype){ 0 };
+}
+
+/* "16" after a type, of a signature that Triton's own tools take. */
+static bool cut_hint(struct mpk_span *text, uint32_t *divisible)
+{
+	const uint8_t *colon = text->len ? memchr(text->data, ':', text->len) : NULL;
+	size_t before = colon ? (size_t)(colon - text->data) : text->len;
+	uint64_t n = 1;
+
+	if (colon && (!mpk_parse_u64(mpk_span_of(colon + 1, text->len - before - 1), &n) ||
+		      (n != 1 && n != 16)))
+		return false;
+	*divisible = (uint32_t)n;
+	*text = without_blanks(mpk_span_of(text->data, before));
+	return true;
+}
+
+bool mpk_triton_read_type(struct mpk_span text, struct mpk_triton_param *out)
+{
+	struct mpk_triton_param p = { 0 };
+	struct mpk_span word;
+
+	text = without_blanks(text);
+	if (!cut_hint(&text, &p.divisible))
+		return false;
+	p.text = word = text;
+	p.is_pointer = mpk_span_starts(word, "*");
+	if (p.is_pointer) /* "*kfp32": what nobody writes to */
+		word = mpk_span_of(word.data + 1, word.len - 1);
+	if (p.is_pointer && mpk_span_starts(word, "k"))
+		word = mpk_span_of(word.data + 1, word.len - 1);
+	p.dtype = type_of(word, false, &p.is_signless);
+	if (!p.dtype.bits)
+		return false;
+	*out = p;
+	return true;
+}
+
+/* --- arguments of a function ---------------------------------------------------------------- */
+
+/* The length of the text up to the first of the bytes that is in no brackets and no string; text.len: none. */
+static size_t find_outside(struct mpk_span text, const char *bytes)
+{
+	unsigned depth = 0;
+	bool quoted = false;
+
+	for (size_t i = 0; i < text.len; i++) {
+		char c = (char)text.data[i];
+
+		if (quoted) {
+			i += c == '\\';
+			quoted = c != '"';
+		} else if (!depth && c && strchr(bytes, c)) {
+			return i;
+		} else if (c == '"') {
+			quoted = true;
+		} else if (c == '(' || c == '<' || c == '[' || c == '{') {
+			depth++;
+		} else if ((c == ')' || c == '>' || c == ']' || c == '}') && depth) {
+			depth--;
+		}
+	}
+	return text.len;
+}
+
+enum { BEFORE_NAME = 32 }; /* "public " and its kin */
+
+/* What follows the name and its bracket: "@add(" or "@\"add\"(". */
+static bool find_arguments(struct mpk_span text, const char *name, struct mpk_span *out)
+{
+	static const char opening[] = "tt.func ";
+	const uint8_t *at = text.data, *end = text.data + text.len;
+	size_t len = strlen(name);
+
+	while (at < end && (at = memmem(at, (size_t)(end - at), opening, sizeof opening - 1))) {
+		struct mpk_span left;
+		const uint8_t *sign;
+
+		at += sizeof opening - 1;
+		sign = memchr(at, '@', end - at < BEFORE_NAME ? (size_t)(end - at) : BEFORE_NAME);
+		if (!sign)
+			continue;
+		left = mpk_span_of(sign + 1, (size_t)(end - sign) - 1);
+		bool quoted = mpk_span_starts(left, "\"");
+
+		if (left.len < len + 1 + 2U * quoted ||
+		    memcmp(left.data + quoted, name, len) != 0 ||
+		    (quoted && left.data[len + 1] != '"') || left.data[len + 2U * quoted] != '(')
+			continue;
+		len += 1 + 2U * quoted;
+		*out = mpk_span_of(left.data + len, left.len - len);
+		return true;
+	}
+	return false;
+}
+
+/* "{tt.divisibility = 16 : i32, tt.pointer_range = 32 : i32}"; 1 where it says nothing */
+static uint32_t divisor_of(struct mpk_span attributes)
+{
+	static const char key[] = "tt.divisibility = ";
+	const uint8_t *at = attributes.len
+				    ? memmem(attributes.data, attributes.len, key, sizeof key - 1)
+				    : NULL;
+	struct mpk_span number;
+	uint64_t n;
+
+	if (!at)
+		return 1;
+	at += sizeof key - 1;
+	number = mpk_span_of(at, attributes.len - (size_t)(at - attributes.data));
+	number.len = find_outside(number, " ,}:");
+	return mpk_parse_u64(number, &n) && n && n <= 4096 ? (uint32_t)n : 1;
+}
+
+/* "!tt.ptr<f32>", "!tt.ptr<f32, 1>", "i32"; any other type has no dtype. */
+static void read_mlir_type(struct mpk_span text, struct mpk_triton_param *p)
+{
+	static const char pointer[] = "!tt.ptr<";
+	struct mpk_span word = text;
+
+	p->text = text;
+	p->is_pointer = mpk_span_starts(text, pointer) && text.data[text.len - 1] == '>';
+	if (p->is_pointer) {
+		word = mpk_span_of(text.data + sizeof pointer - 1, text.len - sizeof pointer);
+		word.len = find_outside(word, ",");
+	}
+	p->dtype = type_of(without_blanks(word), true, &p->is_signless);
+}
+
+/* "%x: TYPE {attributes} loc(...)" */
+static enum mpk_code read_argument(struct mpk_span text, struct mpk_triton_param *out,
+				   struct mpk_error *err)
+{
+	size_t colon = find_outside(text, ":");
+	struct mpk_span rest;
+
+	if (!mpk_span_starts(text, "%") || colon + 1 >= text.len)
+		return mpk_fail(err, MPK_E_CORRUPT,
+				"Triton's IR: '%s' is no argument of a function", MPK_QUOTE(text));
+	*out = (struct mpk_triton_param){ .name = without_blanks(
+						  mpk_span_of(text.data + 1, colon - 1)) };
+	rest = without_blanks(mpk_span_of(text.data + colon + 1, text.len - colon - 1));
+	size_t len = find_outside(rest, " ");
+
+	if (!len)
+		return mpk_fail(err, MPK_E_CORRUPT, "Triton's IR: argument '%s' has no type",
+				MPK_QUOTE(out->name));
+	read_mlir_type(mpk_span_of(rest.data, len), out);
+	out->divisible = divisor_of(mpk_span_of(rest.data + len, rest.len - len));
+	return MPK_OK;
+}
+
+enum mpk_code mpk_triton_read_ir(struct mpk_span text, const char *name, struct mpk_arena *arena,
+				 const struct mpk_triton_param **out, size_t *count,
+				 struct mpk_error *err)
+{
+	struct mpk_triton_param *list;
+	size_t most = 1, used = 0, end;
+	struct mpk_span args;
+
+	if (!text.len || !find_arguments(text, name, &args))
+		return mpk_fail(err, MPK_E_CONFLICT, "Triton's IR: there is no function '%s'",
+				MPK_QUOTE(mpk_span_str(name)));
+	end = find_outside(args, ")");
+	if (end == args.len)
+		return mpk_fail(err, MPK_E_CORRUPT, "Triton's IR: the arguments of '%s' do not end",
+				MPK_QUOTE(mpk_span_str(name)));
+	args = without_blanks(mpk_span_of(args.data, end));
+	for (size_t i = 0; i < args.len; i++)
+		most += args.data[i] == ',';
+	list = mpk_arena_array(arena, most, sizeof *list);
+	MPK_TRY_ALLOC(list, err);
+	while (args.len) {
+		size_t len = find_outside(args, ",");
+
+		MPK_TRY(read_argument(without_blanks(mpk_span_of(args.data, len)), &list[used++],
+				      err));
+		len += len < args.len;
+		args = mpk_span_of(args.data + len, args.len - len);
+	}
+	*out = list;
+	*count = used;
+	return MPK_OK;
+}

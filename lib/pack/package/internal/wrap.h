@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* wrap.h - what the parts of mpk_wrap_manifest share */
+#ifndef MPK_PACKAGE_INTERNAL_WRAP_H
+#define MPK_PACKAGE_INTERNAL_WRAP_H
+
+#include "base/strmap.h"
+#include "code/info.h"
+#include "cubin/cubin.h"
+#include "package/wrap.h"
+#include "triton/triton.h"
+
+/* One argument of a kernel. */
+struct mpk_wrap_arg {
+	const char *text;        /* what the function passes: a name, an expression, "none" */
+	const char *declaration; /* of the function's parameter of that name; NULL: it is none */
+	const char *title;       /* for messages: its name, else its number */
+	const char *doubt;       /* a sentence for whoever reads the manifest; NULL */
+	struct mpk_dtype type;   /* as the kernel's table lists it */
+};
+
+/* A kernel on its way into the manifest. */
+struct mpk_wrap {
+	const struct mpk_wrap_file *file;
+	const struct mpk_wrap_options *how;
+	const struct mpk_cubin *cubin;
+	const struct mpk_cubin_kernel *kernel;
+	const struct mpk_triton *triton;    /* NULL: not Triton's */
+	const struct mpk_code_info *source; /* CUDA C++ that declares it; NULL */
+	struct mpk_span ir;
+	struct mpk_arena *arena;
+	struct mpk_error *err;
+	struct mpk_wrap_arg *args; /* as many as the kernel takes */
+	size_t given;              /* those of them that the launcher does not add */
+};
+
+/* How a kernel is launched: expressions, in arena. */
+struct mpk_wrap_launch {
+	const char *grid[3], *block[3], *cluster[3]; /* NULL: not given, 1 */
+	const char *shared;                          /* NULL: none */
+	const char *blocks; /* of the whole grid; for the sizes of temporaries */
+	bool cooperative, programmatic, grid_is_argument;
+};
+
+/* mpk_wrap_choose_launch - grid, block and the rest
+ * @out     its texts are in the arena
+ * Returns  as mpk_wrap_manifest */
+enum mpk_code mpk_wrap_choose_launch(const struct mpk_wrap *w,
+				     struct mpk_wrap_launch *out) MPK_MUST_CHECK;
+
+/* mpk_wrap_read_args - what the kernel takes, from a signature, the IR or a declaration, held to the cubin's sizes
+ * Returns  as mpk_wrap_manifest */
+enum mpk_code mpk_wrap_read_args(struct mpk_wrap *w) MPK_MUST_CHECK;
+
+/* mpk_wrap_split - the items of a list between commas that are in no brackets, without blanks
+ * @out     *count items in arena, views of text
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_wrap_split(const char *text, struct mpk_arena *arena, const struct mpk_span **out,
+			     size_t *count, struct mpk_error *err) MPK_MUST_CHECK;
+
+#endif

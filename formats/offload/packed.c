@@ -17,11 +17,6 @@
 
 enum { WINDOW_LOG_MAX = 30 };
 
-bool mpk_offload_is_packed(struct mpk_span bytes)
-{
-	return bytes.len >= 8 && mpk_span_starts(bytes, "CCOB");
-}
-
 static enum mpk_code read_sizes(struct mpk_cursor *c, unsigned version, uint64_t *all,
 				uint64_t *plain, struct mpk_error *err)
 {

@@ -154,14 +154,16 @@ $(UNIT_BIN): $(O)/tests/unit/%: $(O)/tests/unit/%.o $(CMD_OBJ) $(CXX_OBJ) $(LLVM
 # Driver libraries of the tests: minspect and the unit tests open them in place of the real ones.
 FAKE_SRC  := $(sort $(wildcard tests/fakes/*.c))
 FAKE_CUDA := $(O)/tests/fakes/libcuda.so.1
-FAKES     := $(FAKE_CUDA) $(O)/tests/fakes/old/libcuda.so.1
+FAKE_HIP  := $(O)/tests/fakes/libamdhip64.so.6
+FAKES     := $(FAKE_CUDA) $(O)/tests/fakes/old/libcuda.so.1 $(FAKE_HIP) $(O)/tests/fakes/old/libamdhip64.so.5
 fakes: $(FAKES)
 $(FAKES): private CPPFLAGS += -Itests/fakes
-$(O)/tests/fakes/old/libcuda.so.1: private CPPFLAGS += -DFAKE_CUDA_OLD_DRIVER
-$(FAKES): $(FAKE_SRC) $(wildcard tests/fakes/*.h) lib/run/device/internal/cuda_abi.h $(O)/flags
+$(filter $(O)/tests/fakes/old/%,$(FAKES)): private CPPFLAGS += -DFAKE_CUDA_OLD_DRIVER
+$(filter %/libamdhip64.so.6 %/libamdhip64.so.5,$(FAKES)): private CPPFLAGS += -DFAKE_HIP
+$(FAKES): $(FAKE_SRC) $(wildcard tests/fakes/*.h) lib/run/device/internal/cuda_abi.h lib/run/device/internal/hip_abi.h $(O)/flags
 	$(call say,LD,$@)
-	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(ALL_CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libcuda.so.1 -o $@ $(FAKE_SRC)
-FAKE_USERS := $(filter $(O)/tests/unit/check_device_cuda% $(O)/tests/unit/check_run_devices $(O)/tests/unit/check_run_kernels \
+	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(ALL_CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(@F) -o $@ $(FAKE_SRC)
+FAKE_USERS := $(filter $(O)/tests/unit/check_device_cuda% $(O)/tests/unit/check_device_rocm $(O)/tests/unit/check_run_devices $(O)/tests/unit/check_run_kernels \
 	$(O)/tests/unit/check_run_memory,$(UNIT_BIN))
 $(FAKE_USERS:%=%.o): private CPPFLAGS += -Itests/fakes
 $(FAKE_USERS): | $(FAKES)
@@ -193,6 +195,7 @@ $(O)/tests/unit/check_guest: | $(GUEST)
 $(O)/tests/unit/check_parallel: private ALL_LDFLAGS += -Wl,--wrap=sched_getaffinity -Wl,--wrap=sysconf
 # Where NVIDIA's toolkit is installed, its declarations are compared with ours.
 $(O)/tests/unit/check_cuda_abi.o: CPPFLAGS += -isystem /usr/local/cuda/include
+$(O)/tests/unit/check_hip_abi.o: CPPFLAGS += -isystem /opt/rocm/include
 
 # --- how -------------------------------------------------------------------------
 # Written only when something changed, so that a changed flag or commit rebuilds its users.

@@ -112,7 +112,8 @@ enum mpkr_device_type {
 	MPKR_DEVICE_CPU = 1,
 	MPKR_DEVICE_CUDA = 2,
 	MPKR_DEVICE_CUDA_HOST = 3, /* pinned memory: host memory here */
-	MPKR_DEVICE_OPENCL = 4
+	MPKR_DEVICE_OPENCL = 4,
+	MPKR_DEVICE_ROCM = 10 /* where the library was built with it: mpk-run(3) */
 };
 enum mpkr_dtype_code {
 	MPKR_DTYPE_INT = 0,
@@ -137,7 +138,7 @@ struct mpkr_dtype {
  * library is passed by a cast of its address. (A name of our own, because DLTensor is a typedef of a struct
  * without a tag: there is nothing to declare that would not clash with dlpack.h.) */
 struct mpkr_tensor {
-	void *data;                /* CPU and CUDA: an address */
+	void *data;                /* CPU, CUDA and ROCm: an address */
 	struct mpkr_device device; /* where data is */
 	int32_t ndim;              /* 0 to 32; 0: a single element */
 	struct mpkr_dtype dtype;
@@ -351,8 +352,8 @@ MPKR_API int mpkr_expect(mpkr_function *function, size_t i, enum mpkr_kind kind,
  *
  * Inputs are held against the function's signature before anything runs, are borrowed for the call and not
  * written. In host memory they are used where they lie if they begin at a multiple of 64 bytes and have
- * no gaps; others are copied first. In host memory they go to a model on any device; in CUDA memory to a
- * model on that very device (same id), of the primary context, and what makes their content
+ * no gaps; others are copied first. In host memory they go to a model on any device; in memory of CUDA or
+ * ROCm to a model on that very device (same id; of CUDA's primary context), and what makes their content
  * must have ended. Nothing else is taken. An input that is NULL is passed as "none".
  *
  * The exception are functions that are no models and write into what they are given, as all kernels and
@@ -360,7 +361,7 @@ MPKR_API int mpkr_expect(mpkr_function *function, size_t i, enum mpkr_kind kind,
  * mpkr_call_into, which says which these are.
  *
  * Results are the caller's own and never lie over inputs, weights or other results of other calls: a function
- * that returns its input or a weight returns a copy. They are in CUDA memory where the first tensor
+ * that returns its input or a weight returns a copy. They are on the device where the first tensor
  * among the inputs is, else in host memory. A tuple is several results, one after the other; a number, shape
  * or text is a tensor (enum mpkr_kind); "none" is no result.
  *
@@ -378,7 +379,7 @@ MPKR_API int mpkr_call(mpkr_function *function, const struct mpkr_tensor *const 
 
 /* mpkr_call_into - the same with results in tensors of the caller
  *
- * Models: results are copied into out, in host memory or in CUDA memory of the model's device, with any
+ * Models: results are copied into out, in host memory or in memory of the model's device, with any
  * strides in host memory. Their types and shapes must be those of the results.
  *
  * Other functions: in and then out are their arguments, as kernels and launch functions take them, and

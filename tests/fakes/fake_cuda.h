@@ -9,6 +9,9 @@
  *   FAKE_CUDA_DEVICES  how many devices (1)      FAKE_CUDA_SM      their capability (90)
  *   FAKE_CUDA_DRIVER   driver version (12040)    FAKE_CUDA_LOG     file that gets every call
  *   FAKE_CUDA_FAIL     symbol:nth:status, the nth call of the symbol (from 1) fails
+ *
+ * Compiled with FAKE_HIP it is libamdhip64 instead: its variables begin with FAKE_HIP_, and in place of SM there is
+ *   FAKE_HIP_ARCH      the target of the devices (gfx90a:sramecc+:xnack+)
  */
 #ifndef TESTS_FAKES_FAKE_CUDA_H
 #define TESTS_FAKES_FAKE_CUDA_H
@@ -32,6 +35,8 @@ struct fake_cuda_probe {
 	const struct fake_launch *(*last_launch)(void);
 	/* the stream that the last launch or copy used */
 	void *(*last_stream)(void);
+	/* of HIP: what devices are, "gfx90a:sramecc+:xnack-" */
+	void (*set_arch)(const char *arch);
 };
 
 struct fake_attribute {
@@ -50,6 +55,9 @@ struct fake_launch {
 extern const struct fake_cuda_probe fake_cuda_probe;
 
 /* --- between the files of the fake --- */
+
+/* fake_hip_attribute - CUDA's number of an attribute of devices that HIP numbers otherwise; 0: none of those */
+unsigned fake_hip_attribute(unsigned attribute);
 
 /* fake_host - the host address of bytes of live device memory, NULL when they are not that */
 void *fake_host(unsigned long long address, size_t bytes);

@@ -5,6 +5,15 @@
 
 #include "fake_cuda_state.h"
 
+#ifdef FAKE_HIP
+static unsigned check_image(struct mpk_cu_module *module, const char *image, char *log,
+			    size_t log_bytes)
+{
+	(void)log;
+	(void)log_bytes;
+	return fake_hip_check(module, image);
+}
+#else
 /* A number of a cubin or fatbin: little-endian whatever the machine. */
 static uint64_t load(const char *p, size_t bytes)
 {
@@ -70,6 +79,7 @@ static unsigned check_image(struct mpk_cu_module *module, const char *image, cha
 		return MPK_CU_INVALID_IMAGE;
 	return check_ptx(image, log, log_bytes);
 }
+#endif
 
 static char *log_option(unsigned count, const unsigned *options, void **values, unsigned which,
 			size_t *bytes)
@@ -103,6 +113,8 @@ unsigned cuModuleLoadDataEx(struct mpk_cu_module **out, const void *image, unsig
 	}
 	module->image = calloc(module->bytes + 1, 1);
 	memcpy(module->image, image, module->bytes);
+	module->given = image;
+	module->context = fake_current();
 	module->live = true;
 	fake.modules[fake.module_count++] = module;
 	*out = module;
@@ -117,11 +129,23 @@ static bool is_module(const struct mpk_cu_module *module)
 	return false;
 }
 
+/* HIP reads the image for as long as the module is loaded, and a module is of the device that was entered then. */
+static void check_module(const struct mpk_cu_module *module, const char *what)
+{
+#ifdef FAKE_HIP
+	if (memcmp(module->given, module->image, module->bytes) != 0)
+		(void)fake_misuse(0, "%s: the image changed or is gone", what);
+#endif
+	if (module->context != fake_current())
+		(void)fake_misuse(0, "%s on another device than the module's", what);
+}
+
 unsigned cuModuleUnload(struct mpk_cu_module *module)
 {
 	ENTER("cuModuleUnload", true, "%s", "");
 	if (!is_module(module))
 		return fake_misuse(INVALID_HANDLE, "cuModuleUnload of what is not loaded");
+	check_module(module, "cuModuleUnload");
 	free(module->image);
 	module->image = NULL;
 	module->live = false; /* the struct stays, to know its functions when they are used */
@@ -132,6 +156,8 @@ static bool has_kernel(const struct mpk_cu_module *module, const char *name)
 {
 	char pattern[300];
 
+	if (module->is_packed)
+		return fake_kernel_find(name) != NULL;
 	(void)snprintf(pattern, sizeof pattern, module->is_ptx ? ".entry %s" : "%s", name);
 	return memmem(module->image, module->bytes, pattern, strlen(pattern)) != NULL;
 }
@@ -142,6 +168,7 @@ unsigned cuModuleGetFunction(struct mpk_cu_function **out, struct mpk_cu_module 
 	ENTER("cuModuleGetFunction", true, "%s", name);
 	if (!is_module(module))
 		return fake_misuse(INVALID_HANDLE, "cuModuleGetFunction of what is not loaded");
+	check_module(module, "cuModuleGetFunction");
 	if (!has_kernel(module, name))
 		return MPK_CU_NOT_FOUND;
 	struct mpk_cu_function *f = &module->functions[module->function_count++];
@@ -166,6 +193,7 @@ unsigned cuFuncGetAttribute(int *value, unsigned attribute, struct mpk_cu_functi
 	return 0;
 }
 
+#ifndef FAKE_HIP
 unsigned cuFuncSetAttribute(struct mpk_cu_function *f, unsigned attribute, int value)
 {
 	ENTER("cuFuncSetAttribute", true, "attribute=%u value=%d", attribute, value);
@@ -181,6 +209,7 @@ unsigned cuFuncSetAttribute(struct mpk_cu_function *f, unsigned attribute, int v
 	}
 	return 0;
 }
+#endif
 
 static unsigned check_launch(const struct mpk_cu_function *f, const struct fake_launch *l)
 {
@@ -190,6 +219,7 @@ static unsigned check_launch(const struct mpk_cu_function *f, const struct fake_
 	if (!is_module(f->module))
 		return fake_misuse(INVALID_HANDLE, "launch of '%s' after its module was unloaded",
 				   f->name);
+	check_module(f->module, "a launch");
 	for (unsigned i = 0; i < 6; i++) {
 		unsigned dim = i < 3 ? l->grid[i] : l->block[i - 3];
 
@@ -251,7 +281,27 @@ unsigned cuLaunchKernel(struct mpk_cu_function *f, unsigned grid_x, unsigned gri
 	return run(f, &launch);
 }
 
-#ifndef FAKE_CUDA_OLD_DRIVER
+#ifdef FAKE_HIP
+unsigned hipModuleLaunchCooperativeKernel(struct mpk_cu_function *f, unsigned grid_x,
+					  unsigned grid_y, unsigned grid_z, unsigned block_x,
+					  unsigned block_y, unsigned block_z, unsigned shared_bytes,
+					  struct mpk_cu_stream *stream, void **params)
+{
+	struct fake_launch launch = {
+		.grid = { grid_x, grid_y, grid_z },
+		.block = { block_x, block_y, block_z },
+		.shared_bytes = shared_bytes,
+		.stream = stream,
+		.params = params,
+		.attributes = { { MPK_CU_LAUNCH_COOPERATIVE, 1, 0, 0 } },
+		.attribute_count = 1,
+	};
+
+	ENTER("hipModuleLaunchCooperativeKernel", true, "%s grid=%u,%u,%u block=%u,%u,%u shared=%u",
+	      f->name, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes);
+	return run(f, &launch);
+}
+#elif !defined FAKE_CUDA_OLD_DRIVER
 unsigned cuFuncGetParamInfo(struct mpk_cu_function *f, size_t index, size_t *offset, size_t *bytes)
 {
 	const struct fake_kernel *kernel = fake_kernel_find(f->name);

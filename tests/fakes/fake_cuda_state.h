@@ -6,14 +6,24 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "device/internal/cuda_abi.h"
+#include "device/internal/hip_abi.h"
 #include "fake_cuda.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* Every function gets the type of the table and the symbol that the driver exports. */
+/* Every function gets the type of the table and the symbol that the driver exports. With FAKE_HIP the same functions
+ * are libamdhip64, under the names that HIP has for them. */
+#ifdef FAKE_HIP
+#define DECLARE(name, symbol)                                                                      \
+	EXPORT __typeof__(*((struct mpk_cuda_api *)0)->name) name __asm__(#symbol);
+MPK_HIP_SHARED_SYMBOLS(DECLARE)
+#undef DECLARE
+#define DECLARE(name, need, type, params) EXPORT type name params;
+MPK_HIP_OWN_SYMBOLS(DECLARE)
+#else
 #define DECLARE(name, symbol, need, params, driver) EXPORT unsigned name params __asm__(symbol);
 MPK_CUDA_SYMBOLS(DECLARE)
+#endif
 #undef DECLARE
 
 enum {
@@ -23,8 +33,13 @@ enum {
 	FAIL_MAX = 8,
 	SYMBOL_MAX = 64,
 	LEAK_STATUS = 86,
+#ifdef FAKE_HIP
+	SHARED_DEFAULT = 64 * 1024,
+	SHARED_OPTIN = 64 * 1024,
+#else
 	SHARED_DEFAULT = 48 * 1024,
 	SHARED_OPTIN = 227 * 1024,
+#endif
 	INVALID_CONTEXT = 201,
 	INVALID_HANDLE = 400,
 	INVALID_DEVICE = 101,
@@ -48,8 +63,10 @@ struct mpk_cu_function {
 struct mpk_cu_module {
 	bool live;
 	char *image;
+	const char *given; /* where the caller has it */
+	struct mpk_cu_context *context;
 	size_t bytes;
-	bool is_ptx;
+	bool is_ptx, is_packed;
 	struct mpk_cu_function functions[32];
 	unsigned function_count;
 };
@@ -62,6 +79,7 @@ struct region {
 struct fake_state {
 	bool started;
 	int devices, sm, driver;
+	char arch[64]; /* of HIP: "gfx90a:sramecc+:xnack-" */
 	FILE *log;
 	struct mpk_cu_context contexts[DEVICE_MAX];
 	struct region regions[LIVE_MAX];
@@ -98,6 +116,14 @@ unsigned fake_enter(const char *symbol, bool needs_context, const char *fmt, ...
 		if (status_)                                                                       \
 			return status_;                                                            \
 	} while (0)
+
+/* fake_current - the context that this thread entered last */
+struct mpk_cu_context *fake_current(void);
+
+/* fake_hip_check - whether a code object runs on the device, as HIP decides it
+ * @bytes   receives the size of the image
+ * Returns  0, or the status */
+unsigned fake_hip_check(struct mpk_cu_module *module, const char *image);
 
 /* fake_queue - what is put on a stream; a misuse when another one has work nobody waited for */
 void fake_queue(struct mpk_cu_stream *stream, const char *what);

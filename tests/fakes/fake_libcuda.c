@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fake_libcuda.c - a driver library for machines without a GPU (fake_cuda.h) */
+/* fake_libcuda.c - a driver library for machines without a GPU (fake_cuda.h), of CUDA or, with FAKE_HIP, of HIP */
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,15 @@
 
 #include "fake_cuda_state.h"
 
+#ifdef FAKE_HIP
+#define NAME "fake libamdhip64"
+#define VARIABLE "FAKE_HIP_"
+struct fake_state fake = { .devices = 1, .driver = 60240092, .arch = "gfx90a:sramecc+:xnack+" };
+#else
+#define NAME "fake libcuda"
+#define VARIABLE "FAKE_CUDA_"
 struct fake_state fake = { .devices = 1, .sm = 90, .driver = 12040 };
+#endif
 
 static _Thread_local struct mpk_cu_context *current;
 
@@ -21,8 +29,31 @@ unsigned fake_misuse(unsigned status, const char *fmt, ...)
 	va_end(ap);
 	if (fake.misuses++ == 0)
 		memcpy(fake.first_misuse, text, sizeof text);
-	(void)fprintf(stderr, "fake libcuda: misuse: %s\n", text);
+	(void)fprintf(stderr, NAME ": misuse: %s\n", text);
 	return status;
+}
+
+struct mpk_cu_context *fake_current(void)
+{
+	return current;
+}
+
+/* HIP's name for a function that the code here knows by CUDA's. */
+static const char *exported(const char *symbol)
+{
+#ifdef FAKE_HIP
+	static const char *const rows[][2] = {
+#define ROW(name, hip) { #name, #hip },
+		MPK_HIP_SHARED_SYMBOLS(ROW)
+#undef ROW
+	};
+	size_t len = strcspn(symbol, "_");
+
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+		if (strlen(rows[i][0]) == len && memcmp(rows[i][0], symbol, len) == 0)
+			return rows[i][1];
+#endif
+	return symbol;
 }
 
 static unsigned *count_of(const char *symbol)
@@ -61,6 +92,7 @@ unsigned fake_enter(const char *symbol, bool needs_context, const char *fmt, ...
 {
 	va_list ap;
 
+	symbol = exported(symbol);
 	++*count_of(symbol);
 	if (fake.log) {
 		(void)fprintf(fake.log, "%s ", symbol);
@@ -75,7 +107,7 @@ unsigned fake_enter(const char *symbol, bool needs_context, const char *fmt, ...
 	if (status)
 		return status;
 	if (!fake.started)
-		return fake_misuse(NOT_INITIALIZED, "%s before cuInit", symbol);
+		return fake_misuse(NOT_INITIALIZED, "%s before the driver was started", symbol);
 	if (fake.sticky)
 		return fake.sticky;
 	if (needs_context && (!current || !current->retained))
@@ -92,13 +124,16 @@ static int from_environment(const char *name, int otherwise)
 
 static void read_environment(void)
 {
-	const char *log = getenv("FAKE_CUDA_LOG"), *fail = getenv("FAKE_CUDA_FAIL");
+	const char *log = getenv(VARIABLE "LOG"), *fail = getenv(VARIABLE "FAIL"),
+		   *arch = getenv(VARIABLE "ARCH");
 	char symbol[64];
 	unsigned nth, status;
 
-	fake.devices = from_environment("FAKE_CUDA_DEVICES", fake.devices);
-	fake.sm = from_environment("FAKE_CUDA_SM", fake.sm);
-	fake.driver = from_environment("FAKE_CUDA_DRIVER", fake.driver);
+	fake.devices = from_environment(VARIABLE "DEVICES", fake.devices);
+	fake.sm = from_environment(VARIABLE "SM", fake.sm);
+	fake.driver = from_environment(VARIABLE "DRIVER", fake.driver);
+	if (arch)
+		(void)snprintf(fake.arch, sizeof fake.arch, "%s", arch);
 	if (log)
 		fake.log = fopen(log, "a");
 	if (fail && sscanf(fail, "%63[^:]:%u:%u", symbol, &nth, &status) == 3)
@@ -116,11 +151,12 @@ unsigned cuInit(unsigned flags)
 
 unsigned cuDriverGetVersion(int *version)
 {
-	++*count_of("cuDriverGetVersion"); /* the one call that may come before cuInit */
+	++*count_of(exported("cuDriverGetVersion")); /* the one call that may come before cuInit */
 	*version = fake.driver;
 	return 0;
 }
 
+#ifndef FAKE_HIP
 /* NVRTC asks the driver beside it for private tables, and fails when this is missing. */
 EXPORT unsigned cuGetExportTable(const void **table, const void *id);
 unsigned cuGetExportTable(const void **table, const void *id)
@@ -161,6 +197,7 @@ unsigned cuGetErrorName(unsigned status, const char **name)
 	*name = NULL;
 	return MPK_CU_INVALID_VALUE;
 }
+#endif
 
 unsigned cuDeviceGetCount(int *count)
 {
@@ -207,6 +244,9 @@ unsigned cuDeviceGetAttribute(int *value, unsigned attribute, int device)
 				      2147483647, 65535, 65535, SHARED_DEFAULT };
 
 	ENTER("cuDeviceGetAttribute", false, "attribute=%u device=%d", attribute, device);
+#ifdef FAKE_HIP
+	attribute = fake_hip_attribute(attribute);
+#endif
 	if (!is_device(device))
 		return fake_misuse(INVALID_DEVICE, "cuDeviceGetAttribute of device %d", device);
 	if (attribute >= 1 && attribute <= MPK_CU_MAX_SHARED_PER_BLOCK)
@@ -224,6 +264,7 @@ unsigned cuDeviceGetAttribute(int *value, unsigned attribute, int device)
 	return 0;
 }
 
+#ifndef FAKE_HIP
 unsigned cuDevicePrimaryCtxRetain(struct mpk_cu_context **context, int device)
 {
 	ENTER("cuDevicePrimaryCtxRetain", false, "device=%d", device);
@@ -233,9 +274,11 @@ unsigned cuDevicePrimaryCtxRetain(struct mpk_cu_context **context, int device)
 	*context = &fake.contexts[device];
 	return 0;
 }
+#endif
 
 static size_t probe_live(void);
 
+#ifndef FAKE_HIP
 /* The end of a context is the end of all in it, and of the fault that stopped it. */
 static void end_context(void)
 {
@@ -286,6 +329,18 @@ unsigned cuCtxGetCurrent(struct mpk_cu_context **context)
 	*context = current;
 	return 0;
 }
+#else
+/* A device is entered by its number; nothing of it is given back. */
+unsigned hipSetDevice(int device)
+{
+	ENTER("hipSetDevice", false, "device=%d", device);
+	if (!is_device(device))
+		return INVALID_DEVICE;
+	current = &fake.contexts[device];
+	current->retained = 1;
+	return 0;
+}
+#endif
 
 void fake_queue(struct mpk_cu_stream *stream, const char *what)
 {
@@ -422,9 +477,16 @@ static size_t probe_live(void)
 		live += fake.regions[i].host != NULL;
 	for (size_t i = 0; i < fake.module_count; i++)
 		live += fake.modules[i]->live;
+#ifndef FAKE_HIP
 	for (size_t i = 0; i < DEVICE_MAX; i++)
 		live += fake.contexts[i].retained;
+#endif
 	return live;
+}
+
+static void probe_set_arch(const char *arch)
+{
+	(void)snprintf(fake.arch, sizeof fake.arch, "%s", arch);
 }
 
 static void probe_set_machine(int devices, int sm, int driver)
@@ -446,7 +508,7 @@ static const struct fake_launch *probe_last_launch(void)
 
 EXPORT const struct fake_cuda_probe fake_cuda_probe = {
 	probe_calls,       add_fail,          probe_misuses,     probe_live,
-	probe_set_machine, probe_last_launch, probe_last_stream,
+	probe_set_machine, probe_last_launch, probe_last_stream, probe_set_arch,
 };
 
 /* A test that fails leaves things behind for a reason of its own; so does one that faulted. */
@@ -455,7 +517,7 @@ __attribute__((destructor)) static void report(void)
 	size_t live = fake.sticky ? 0 : probe_live();
 
 	if (live)
-		(void)fprintf(stderr, "fake libcuda: %zu things were never given back\n", live);
+		(void)fprintf(stderr, NAME ": %zu things were never given back\n", live);
 	if (live || fake.misuses)
 		_exit(LEAK_STATUS);
 }

@@ -9,7 +9,7 @@ static const struct {
 	const char *said, *hint;
 } rows[] = {
 	{ "ValueError: the code asks for device 0 of DLPack type 99",
-	  "; minspect runs cpu, opencl, cuda" },
+	  "; minspect runs cpu, opencl, cuda, rocm" },
 	{ "ValueError: vm.builtin.alloc_storage: device 3 of 1: the model wants more devices",
 	  ", name them with --device A,B" },
 	{ "the OpenCL source has no '// Function: NAME' lines, without which TVM does not load it",

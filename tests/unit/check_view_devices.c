@@ -14,7 +14,7 @@ static void clear(void)
 	mpk_arena_fini(&arena);
 }
 
-/* A processor, two CUDA devices and no OpenCL. */
+/* A processor, two CUDA devices, one of AMD and no OpenCL. */
 static struct mpk_device_info infos[] = {
 	{ .kind = MPK_DEVICE_CPU, .name = "C", .arch = "x86-64", .platform = "P" },
 	{ .kind = MPK_DEVICE_CUDA, .name = "old", .arch = "sm_75", .sm = 75 },
@@ -27,6 +27,7 @@ static struct mpk_device_info infos[] = {
 	  .block_limit = 1024,
 	  .shared_bytes = 49152,
 	  .sm = 90 },
+	{ .kind = MPK_DEVICE_ROCM, .name = "red", .arch = "gfx90a:sramecc+:xnack-" },
 };
 
 static struct mpk_device_groups groups = {
@@ -35,7 +36,8 @@ static struct mpk_device_groups groups = {
 		   { .kind = MPK_DEVICE_OPENCL,
 		     .first = 1,
 		     .reason = { .code = MPK_E_DEVICE, .text = "no OpenCL here" } },
-		   { .kind = MPK_DEVICE_CUDA, .first = 1, .count = 2 } },
+		   { .kind = MPK_DEVICE_CUDA, .first = 1, .count = 2 },
+		   { .kind = MPK_DEVICE_ROCM, .first = 3, .count = 1 } },
 };
 
 static const char *taken(struct mpk_strbuf *out)
@@ -54,9 +56,10 @@ START_TEST(list)
 	const char *text;
 
 	mpk_answer_devices.text(&groups, (struct mpk_style){ 0 }, &out);
-	ck_assert_str_eq(taken(&out), "cpu     C    x86-64  0 B      0 units  P\n"
-				      "cuda:0  old  sm_75   0 B      0 units\n"
-				      "cuda:1  new  sm_90   2.0 KiB  7 units\n"
+	ck_assert_str_eq(taken(&out), "cpu     C    x86-64                  0 B      0 units  P\n"
+				      "cuda:0  old  sm_75                   0 B      0 units\n"
+				      "cuda:1  new  sm_90                   2.0 KiB  7 units\n"
+				      "rocm:0  red  gfx90a:sramecc+:xnack-  0 B      0 units\n"
 				      "opencl: no OpenCL here\n");
 	mpk_json_init(&j, 1);
 	mpk_answer_devices.json(&groups, &j, j.root);
@@ -99,6 +102,8 @@ static void make_view(const char *kind, const char *fmt, const char *file)
 }
 
 #define DEVICE "tests/data/device/"
+#define LAUNCH "tests/data/launch/"
+#define GPU "tests/data/gpu/"
 
 static const struct {
 	const char *kind, *fmt, *file;
@@ -114,7 +119,12 @@ static const struct {
 	{ "opencl", "cl", DEVICE "two.cu", "  /0  opencl  does not run here: no OpenCL here\n",
 	  false },
 	{ "webgpu", "wgsl", DEVICE "two.cu",
-	  "  /0  webgpu  does not run here: minspect runs code for cpu, opencl, cuda only\n",
+	  "  /0  webgpu  does not run here: minspect runs code for cpu, opencl, cuda, rocm only\n",
+	  false },
+	{ "hip", "hsaco", LAUNCH "kernels.bundle", "  /0  hip  runs on rocm:0 (red)\n", true },
+	{ "rocm", "hsaco", LAUNCH "kernels.packed", "  /0  rocm  runs on rocm:0 (red)\n", true },
+	{ "hsaco", "hsaco", LAUNCH "kernels.hsaco",
+	  "  /0  hsaco  does not run here: the code is for gfx90a:xnack+, but red is gfx90a:sramecc+:xnack-:",
 	  false },
 	{ "cuda", "", NULL, "  /0  cuda  does not run here: it is broken\n", false },
 	{ "const_loader", "", NULL, "", true }, /* no code for devices */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device_fake.h - the CUDA back end on the driver library of the tests */
+/* device_fake.h - the back ends for GPUs on the driver libraries of the tests */
 #ifndef MPK_TESTS_UNIT_DEVICE_FAKE_H
 #define MPK_TESTS_UNIT_DEVICE_FAKE_H
 
@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
-#include "device/internal/cuda.h"
+#include "device/internal/gpu.h"
 #include "device_kernels.h"
 #include "fake_cuda.h"
 
@@ -18,7 +18,7 @@
 
 #define ENTRY(name) ".visible .entry " name "()\n{\nret;\n}\n"
 
-static const char ptx[] =
+static const char ptx[] __attribute__((unused)) =
 	PTX("50", ENTRY("vadd_kernel") ENTRY("saxpy_kernel") ENTRY("rev_kernel")
 			  ENTRY("spin_kernel") ".visible .func helper()\n{\nret;\n}\n");
 
@@ -41,11 +41,16 @@ static inline const struct fake_cuda_probe *open_fake(const char *name)
 	return probe;
 }
 
-static inline void open_device(void)
+static inline void open_device_of(enum mpk_device_kind kind)
 {
 	struct mpk_error err = { 0 };
 
-	ck_assert_ok(mpk_device_open(MPK_DEVICE_CUDA, 0, &device, &err), err);
+	ck_assert_ok(mpk_device_open(kind, 0, &device, &err), err);
+}
+
+static inline void open_device(void)
+{
+	open_device_of(MPK_DEVICE_CUDA);
 }
 
 static inline void setup(void)

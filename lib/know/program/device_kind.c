@@ -11,14 +11,14 @@
 
 static const struct kind_row {
 	enum mpk_device_kind kind;
-	const char *name, *module_kind;
+	const char *name, *module_kinds;
 } kind_rows[] = {
-#define MPK_DEVICE(name, dlpack, module_kind) { MPK_DEVICE_##dlpack, #name, module_kind },
+#define MPK_DEVICE(name, dlpack, module_kinds) { MPK_DEVICE_##dlpack, #name, module_kinds },
 #include "program/devices.def"
 #undef MPK_DEVICE
 };
 
-#define MPK_DEVICE(name, dlpack, module_kind) ", " #name
+#define MPK_DEVICE(name, dlpack, module_kinds) ", " #name
 static const char kind_names[] =
 #include "program/devices.def"
 	;
@@ -30,7 +30,7 @@ const char *mpk_device_kind_names(void)
 }
 
 const enum mpk_device_kind mpk_device_kinds[] = {
-#define MPK_DEVICE(name, dlpack, module_kind) MPK_DEVICE_##dlpack,
+#define MPK_DEVICE(name, dlpack, module_kinds) MPK_DEVICE_##dlpack,
 #include "program/devices.def"
 #undef MPK_DEVICE
 };
@@ -43,10 +43,23 @@ const char *mpk_device_kind_name(enum mpk_device_kind kind)
 	return "none";
 }
 
+/* Of words with blanks between them. */
+static bool lists(const char *words, struct mpk_span word)
+{
+	for (; *words; words += strspn(words, " ")) {
+		size_t len = strcspn(words, " ");
+
+		if (mpk_span_equal(mpk_span_of(words, len), word))
+			return true;
+		words += len;
+	}
+	return false;
+}
+
 enum mpk_device_kind mpk_device_kind_of(struct mpk_span module_kind)
 {
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(kind_rows); i++)
-		if (kind_rows[i].module_kind && mpk_span_is(module_kind, kind_rows[i].module_kind))
+		if (lists(kind_rows[i].module_kinds, module_kind))
 			return kind_rows[i].kind;
 	return MPK_DEVICE_NONE;
 }

@@ -16,12 +16,12 @@
 /* The numbers are DLPack's. */
 enum mpk_device_kind {
 	MPK_DEVICE_NONE = 0,
-#define MPK_DEVICE(name, dlpack, module_kind) MPK_DEVICE_##dlpack = MPK_DL_##dlpack,
+#define MPK_DEVICE(name, dlpack, module_kinds) MPK_DEVICE_##dlpack = MPK_DL_##dlpack,
 #include "program/devices.def"
 #undef MPK_DEVICE
 };
 
-#define MPK_DEVICE(name, dlpack, module_kind) +1
+#define MPK_DEVICE(name, dlpack, module_kinds) +1
 enum {
 	MPK_DEVICE_KINDS =
 #include "program/devices.def"
@@ -34,10 +34,10 @@ extern const enum mpk_device_kind mpk_device_kinds[MPK_DEVICE_KINDS];
 /* mpk_device_kind_name - "cpu", "cuda", "opencl"; "none" */
 const char *mpk_device_kind_name(enum mpk_device_kind kind);
 
-/* mpk_device_kind_names - all of them, for messages: "cpu, opencl, cuda" */
+/* mpk_device_kind_names - all of them, for messages: "cpu, opencl, cuda, rocm" */
 const char *mpk_device_kind_names(void);
 
-/* mpk_device_kind_of - the kind of device that runs modules of a kind ("cuda", "opencl")
+/* mpk_device_kind_of - the kind of device that runs modules of a kind ("cuda", "opencl", "hip")
  * Returns  MPK_DEVICE_NONE for those that no back end here runs */
 enum mpk_device_kind mpk_device_kind_of(struct mpk_span module_kind);
 

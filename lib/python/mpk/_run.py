@@ -14,7 +14,7 @@ import sys
 import threading
 from typing import Any, Callable, Iterator, Sequence
 
-_DEVICES = {1: "cpu", 2: "cuda", 3: "cuda", 4: "opencl"}
+_DEVICES = {1: "cpu", 2: "cuda", 3: "cuda", 4: "opencl", 10: "rocm"}
 _KINDS = {"i": 0, "u": 1, "f": 2, "b": 6, "c": 5}
 _LETTERS = {0: "i", 1: "u", 2: "f", 5: "c", 6: "b"}
 _NAMES = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 5: "complex", 6: "bool"}
@@ -582,9 +582,9 @@ def open(path: str | os.PathLike[str], *, device: str | None = None, threads: in
     :raises OSError: the file is missing; :raises Error: it is none that can be opened here
     """
     kind, _, number = (device or "").partition(":")
-    kinds = {"": 0, "cpu": 1, "cuda": 2, "opencl": 4}
+    kinds = {"": 0, "cpu": 1, "cuda": 2, "opencl": 4, "rocm": 10}
     if kind not in kinds or (number and not number.isdigit()):
-        raise ValueError(f"a device is cpu, cuda or opencl, with a number after a colon, not '{device}'")
+        raise ValueError(f"a device is cpu, cuda, opencl or rocm, with a number after a colon, not '{device}'")
     return Model(path, (kinds[kind], int(number or 0)), threads)
 
 

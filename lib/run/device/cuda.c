@@ -1,26 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuda.c - the CUDA driver, its devices and their memory
- *
- * A device is its primary context, which other users of CUDA in this process share. Every call that
- * needs a context makes it the thread's current one first, as calls may come from any thread.
- *
- * Kernels run on the caller's stream, or on the default stream when there is none; copies within
- * the device are queued there too. Copies to and from the host use the default stream, for which
- * the caller's need not wait, nor it for the caller's: then such a copy waits for the caller's
- * before it begins and for the default one before it returns.
- */
+/* cuda.c - NVIDIA's GPUs: the CUDA driver, which of its code runs where, and what it is asked to load */
 #include "device/internal/cuda.h"
 
-#include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
+#include <string.h>
 
 #include "base/arena.h"
 #include "code/cuda.h"
 #include "code/cuda_images.h"
 #include "device/internal/driver.h"
-#include "text/escape.h"
+#include "device/internal/gpu.h"
+#include "ptx/ptx.h"
 
 /* --- which architectures CUDA code is for, and whether a device can run it --------------------- */
 
@@ -54,21 +44,21 @@ static int cuda_code_describe(const struct mpk_code_target *t, char *out, size_t
 	return snprintf(out, room, "sm_%u%.*s (%s)", t->sm, t->suffix ? 1 : 0, &t->suffix, form);
 }
 
-const char *mpk_cuda_code_describe(struct mpk_span code, char out[MPK_CUDA_CODE_TEXT])
+static const char *cuda_describe_code(struct mpk_span code, char out[MPK_GPU_CODE_TEXT])
 {
 	struct mpk_arena arena = { 0 };
 	struct images images = cuda_code_images_of(code, &arena);
 	size_t used = 0;
 
 	out[0] = '\0';
-	for (size_t i = 0; i < images.count && used + 2 < MPK_CUDA_CODE_TEXT; i++) {
-		int n = snprintf(out + used, MPK_CUDA_CODE_TEXT - used, "%s", i ? ", " : "");
+	for (size_t i = 0; i < images.count && used + 2 < MPK_GPU_CODE_TEXT; i++) {
+		int n = snprintf(out + used, MPK_GPU_CODE_TEXT - used, "%s", i ? ", " : "");
 
 		used += (size_t)n;
-		n = cuda_code_describe(&images.items[i], out + used, MPK_CUDA_CODE_TEXT - used);
-		used += n < 0                                   ? 0
-			: (size_t)n < MPK_CUDA_CODE_TEXT - used ? (size_t)n
-								: MPK_CUDA_CODE_TEXT - used - 1;
+		n = cuda_code_describe(&images.items[i], out + used, MPK_GPU_CODE_TEXT - used);
+		used += n < 0                                  ? 0
+			: (size_t)n < MPK_GPU_CODE_TEXT - used ? (size_t)n
+							       : MPK_GPU_CODE_TEXT - used - 1;
 	}
 	mpk_arena_fini(&arena);
 	return out;
@@ -76,15 +66,15 @@ const char *mpk_cuda_code_describe(struct mpk_span code, char out[MPK_CUDA_CODE_
 
 /* The rule by which a driver chooses among images is that of code/cuda.h; bytes that nobody here
  * understands are left to the driver. */
-enum mpk_code mpk_cuda_code_check(struct mpk_span code, const struct mpk_device_info *info,
-				  struct mpk_error *err)
+static enum mpk_code check_code(struct mpk_span code, const struct mpk_device_info *info,
+				struct mpk_error *err)
 {
 	const struct mpk_cuda_place place = { .sm = info->sm };
 	struct mpk_arena arena = { 0 };
 	struct images images = cuda_code_images_of(code, &arena);
 	bool runs =
 		!images.count || mpk_cuda_choose(images.items, images.count, &place) < images.count;
-	char held[MPK_CUDA_CODE_TEXT];
+	char held[MPK_GPU_CODE_TEXT];
 
 	mpk_arena_fini(&arena);
 	if (runs)
@@ -92,12 +82,13 @@ enum mpk_code mpk_cuda_code_check(struct mpk_span code, const struct mpk_device_
 	return mpk_fail(
 		err, MPK_E_LOAD,
 		"the code is for %s, but %s is %s: build it for that architecture, or as PTX of it or an earlier one",
-		mpk_cuda_code_describe(code, held), info->name, info->arch);
+		cuda_describe_code(code, held), info->name, info->arch);
 }
 
 /* --- the driver ------------------------------------------------------------------------------ */
 
 static struct mpk_cuda_api cuda_api;
+static const struct mpk_gpu_maker cuda;
 
 static const struct mpk_driver_symbol cuda_symbols[] = {
 #define SYMBOL(member, name, need, params, driver)                                                 \
@@ -112,7 +103,7 @@ static enum mpk_code start_driver(struct mpk_error *err)
 	unsigned status = cuda_api.cuInit(0);
 
 	if (status != MPK_CU_SUCCESS)
-		return mpk_cuda_fail(&cuda_api, err, status, "the driver does not start");
+		return mpk_gpu_fail(&cuda, err, status, "the driver does not start");
 	return MPK_OK;
 }
 
@@ -123,15 +114,6 @@ static struct mpk_driver cuda_driver = { .names = cuda_names,
 					 .start = start_driver,
 					 .without = "no CUDA here: ",
 					 .lock = PTHREAD_MUTEX_INITIALIZER };
-
-/* The driver's functions; opened and initialised at the first call
- * Returns  MPK_OK; MPK_E_DEVICE. Safe from several threads. */
-static enum mpk_code get_cuda(const struct mpk_cuda_api **out, struct mpk_error *err)
-{
-	MPK_TRY(mpk_driver_get(&cuda_driver, err));
-	*out = &cuda_api;
-	return MPK_OK;
-}
 
 /* The usual cause of a status, and which kind of failure it is: no device, code that cannot be
  * loaded, or a call that failed. */
@@ -167,284 +149,166 @@ static const struct mpk_device_status cuda_statuses[] = {
 	  "the grid must be a multiple of the cluster, which the GPU must support", MPK_E_RAISED },
 };
 
-/* "CUDA_ERROR_NO_BINARY_FOR_GPU", in the driver's own storage */
-static const char *status_name(const struct mpk_cuda_api *cu, unsigned status)
+static const char *cuda_status_name(unsigned status)
 {
 	const char *name = NULL;
 
-	if (cu->cuGetErrorName(status, &name) != MPK_CU_SUCCESS || !name)
-		return "unknown CUDA error";
-	return name;
-}
-
-enum mpk_code(mpk_cuda_fail)(const struct mpk_cuda_api *cu, struct mpk_error *err, unsigned status,
-			     const char *fmt, ...)
-{
-	struct mpk_device_status as = mpk_device_status_find(
-		cuda_statuses, MPK_ARRAY_COUNT(cuda_statuses), (long long)status);
-	va_list ap;
-
-	as.name = status_name(cu, status);
-	va_start(ap, fmt);
-	(void)mpk_device_fail_status(err, &as, fmt, ap);
-	va_end(ap);
-	return as.code;
-}
-
-/* --- memory ---------------------------------------------------------------------------------- */
-
-enum mpk_code mpk_cuda_enter(struct mpk_cuda_device *device, struct mpk_error *err)
-{
-	unsigned status = device->cu->cuCtxSetCurrent(device->context);
-
-	if (status != MPK_CU_SUCCESS)
-		return mpk_cuda_fail(device->cu, err, status, "cuda:%u", device->base.info.ordinal);
-	return MPK_OK;
-}
-
-static unsigned long long device_address(const void *data, uint64_t off)
-{
-	return (unsigned long long)(uintptr_t)data + off;
-}
-
-/* cuMemAlloc refuses 0 bytes, but tensors may have no elements: they get one byte. */
-static enum mpk_code cuda_alloc(struct mpk_device *base, uint64_t bytes, void **out,
-				struct mpk_error *err)
-{
-	struct mpk_cuda_device *device = mpk_cuda_device_of(base);
-	unsigned long long address = 0;
-
-	MPK_TRY(mpk_cuda_enter(device, err));
-	unsigned status = device->cu->cuMemAlloc(&address, bytes ? (size_t)bytes : 1);
-
-	if (status != MPK_CU_SUCCESS)
-		return mpk_cuda_fail(device->cu, err, status,
-				     "cannot allocate %" PRIu64 " bytes on cuda:%u (%s)", bytes,
-				     base->info.ordinal, base->info.name);
-	*out = (void *)(uintptr_t)address;
-	return MPK_OK;
-}
-
-static void cuda_free(struct mpk_device *base, void *data)
-{
-	struct mpk_cuda_device *device = mpk_cuda_device_of(base);
-
-	/* After a fault of a kernel the driver refuses this too; there is nothing left to do. */
-	if (mpk_cuda_enter(device, NULL) == MPK_OK)
-		(void)device->cu->cuMemFree(device_address(data, 0));
-}
-
-/* Kernels fail after their launch has returned; this is where a fault shows. */
-static enum mpk_code cuda_sync(struct mpk_device *base, struct mpk_error *err)
-{
-	struct mpk_cuda_device *device = mpk_cuda_device_of(base);
-
-	MPK_TRY(mpk_cuda_enter(device, err));
-	unsigned status = device->cu->cuStreamSynchronize(base->stream);
-
-	if (status != MPK_CU_SUCCESS)
-		return mpk_cuda_fail(device->cu, err, status, "a kernel on cuda:%u failed",
-				     base->info.ordinal);
-	return MPK_OK;
-}
-
-/* What the caller's own stream holds must end before the default stream copies. */
-static enum mpk_code before_host_copy(struct mpk_device *base, struct mpk_error *err)
-{
-	if (base->stream)
-		return cuda_sync(base, err);
-	return mpk_cuda_enter(mpk_cuda_device_of(base), err);
-}
-
-static enum mpk_code cuda_write(struct mpk_device *base, void *to, uint64_t to_off,
-				struct mpk_span from, struct mpk_error *err)
-{
-	const struct mpk_cuda_api *cu = mpk_cuda_device_of(base)->cu;
-
-	MPK_TRY(before_host_copy(base, err));
-	unsigned status = cu->cuMemcpyHtoD(device_address(to, to_off), from.data, from.len);
-
-	/* it returns when the bytes are read, which may be before they are on the device */
-	if (status == MPK_CU_SUCCESS && base->stream)
-		status = cu->cuStreamSynchronize(NULL);
-	if (status != MPK_CU_SUCCESS)
-		return mpk_cuda_fail(cu, err, status, "cannot copy %zu bytes to cuda:%u", from.len,
-				     base->info.ordinal);
-	return MPK_OK;
-}
-
-static enum mpk_code cuda_read(struct mpk_device *base, const void *from, uint64_t from_off,
-			       void *to, size_t n, struct mpk_error *err)
-{
-	const struct mpk_cuda_api *cu = mpk_cuda_device_of(base)->cu;
-
-	MPK_TRY(before_host_copy(base, err));
-	unsigned status = cu->cuMemcpyDtoH(to, device_address(from, from_off), n);
-
-	if (status != MPK_CU_SUCCESS)
-		return mpk_cuda_fail(cu, err, status, "cannot copy %zu bytes from cuda:%u", n,
-				     base->info.ordinal);
-	return MPK_OK;
-}
-
-/* Asynchronous, as a copy within the device is ordered by its stream like a kernel. */
-static enum mpk_code cuda_copy(struct mpk_device *base, const struct mpk_device_copy *copy,
-			       struct mpk_error *err)
-{
-	const struct mpk_cuda_api *cu = mpk_cuda_device_of(base)->cu;
-
-	MPK_TRY(mpk_cuda_enter(mpk_cuda_device_of(base), err));
-	unsigned status = cu->cuMemcpyDtoDAsync(device_address(copy->to, copy->to_off),
-						device_address(copy->from, copy->from_off),
-						(size_t)copy->bytes, base->stream);
-
-	if (status != MPK_CU_SUCCESS)
-		return mpk_cuda_fail(cu, err, status, "cannot copy %" PRIu64 " bytes on cuda:%u",
-				     copy->bytes, base->info.ordinal);
-	return MPK_OK;
+	return cuda_api.cuGetErrorName(status, &name) == MPK_CU_SUCCESS ? name : NULL;
 }
 
 /* --- devices --------------------------------------------------------------------------------- */
 
-/* 0 for what the driver does not know: attributes came with later drivers. */
-static unsigned device_attribute(const struct mpk_cuda_api *cu, int id, unsigned which)
+static void cuda_describe(int id, struct mpk_device_info *info)
 {
-	int value = 0;
-
-	if (cu->cuDeviceGetAttribute(&value, which, id) != MPK_CU_SUCCESS || value < 0)
-		return 0;
-	return (unsigned)value;
-}
-
-/* Everything but the handle may be missing: a listing with a gap is better than none. */
-static enum mpk_code describe_device(const struct mpk_cuda_api *cu, unsigned ordinal, int *id,
-				     struct mpk_device_info *info, struct mpk_error *err)
-{
-	char raw[128] = "";
-	size_t bytes = 0;
 	int version = 0;
-	unsigned status = cu->cuDeviceGet(id, (int)ordinal);
 
-	if (status != MPK_CU_SUCCESS)
-		return mpk_cuda_fail(cu, err, status, "cuda:%u", ordinal);
-	*info = (struct mpk_device_info){ .kind = MPK_DEVICE_CUDA, .ordinal = ordinal };
-	(void)cu->cuDeviceGetName(raw, sizeof raw - 1, *id);
-	mpk_escape_to(mpk_span_str(raw), info->name, sizeof info->name);
-	(void)cu->cuDeviceTotalMem(&bytes, *id);
-	(void)cu->cuDriverGetVersion(&version);
+	(void)cuda_api.cuDriverGetVersion(&version);
 	(void)snprintf(info->platform, sizeof info->platform, "CUDA driver %d.%d", version / 1000,
 		       version % 1000 / 10);
-	info->memory_bytes = bytes;
-	info->compute_units = device_attribute(cu, *id, MPK_CU_MULTIPROCESSORS);
-	info->block_limit = device_attribute(cu, *id, MPK_CU_MAX_THREADS_PER_BLOCK);
-	info->shared_bytes = device_attribute(cu, *id, MPK_CU_MAX_SHARED_OPTIN);
-	/* a driver that does not know of it gives a block no more than the default */
-	if (!info->shared_bytes)
-		info->shared_bytes = device_attribute(cu, *id, MPK_CU_MAX_SHARED_PER_BLOCK);
-	info->sm = 10 * device_attribute(cu, *id, MPK_CU_CAPABILITY_MAJOR) +
-		   device_attribute(cu, *id, MPK_CU_CAPABILITY_MINOR);
+	info->sm = 10 * mpk_gpu_attribute(&cuda_api, id, MPK_CU_CAPABILITY_MAJOR) +
+		   mpk_gpu_attribute(&cuda_api, id, MPK_CU_CAPABILITY_MINOR);
 	(void)snprintf(info->arch, sizeof info->arch, "sm_%u", info->sm);
-	return MPK_OK;
-}
-
-/* A driver without a GPU reports either an error or a count of 0. */
-static enum mpk_code count_devices(const struct mpk_cuda_api *cu, size_t *out,
-				   struct mpk_error *err)
-{
-	int count = 0;
-	unsigned status = cu->cuDeviceGetCount(&count);
-
-	if (status != MPK_CU_SUCCESS)
-		return mpk_cuda_fail(cu, err, status, "no CUDA here");
-	if (count <= 0)
-		return mpk_fail(err, MPK_E_DEVICE, "no CUDA here: the driver finds no GPU");
-	*out = (size_t)count;
-	return MPK_OK;
-}
-
-static enum mpk_code cuda_list(struct mpk_device_list *list, struct mpk_error *err)
-{
-	const struct mpk_cuda_api *cu;
-	size_t count;
-
-	MPK_TRY(get_cuda(&cu, err));
-	MPK_TRY(count_devices(cu, &count, err));
-	for (size_t i = 0; i < count; i++) {
-		struct mpk_device_info info;
-		int id;
-
-		MPK_TRY(describe_device(cu, (unsigned)i, &id, &info, err));
-		MPK_TRY(mpk_device_list_push(list, &info, err));
-	}
-	return MPK_OK;
 }
 
 /* The primary context, which the CUDA runtime API uses too: code of both sees the same memory. */
-static enum mpk_code start_device(struct mpk_cuda_device *device, unsigned ordinal,
-				  struct mpk_error *err)
+static unsigned cuda_start(struct mpk_gpu_device *device)
 {
-	const struct mpk_cuda_api *cu = device->cu;
+	return cuda_api.cuDevicePrimaryCtxRetain(&device->context, device->id);
+}
 
-	MPK_TRY(describe_device(cu, ordinal, &device->id, &device->base.info, err));
-	for (unsigned axis = 0; axis < 3; axis++) {
-		device->block_limits[axis] =
-			device_attribute(cu, device->id, MPK_CU_MAX_BLOCK_X + axis);
-		device->grid_limits[axis] =
-			device_attribute(cu, device->id, MPK_CU_MAX_GRID_X + axis);
-	}
-	device->shared_optin = (unsigned)device->base.info.shared_bytes;
-	unsigned status = cu->cuDevicePrimaryCtxRetain(&device->context, device->id);
+static unsigned cuda_enter(const struct mpk_gpu_device *device)
+{
+	return cuda_api.cuCtxSetCurrent(device->context);
+}
+
+/* Releases the one reference that cuda_start took; the context stays while others have some. */
+static void cuda_stop(struct mpk_gpu_device *device)
+{
+	(void)cuda_api.cuDevicePrimaryCtxRelease(device->id);
+}
+
+/* --- code ------------------------------------------------------------------------------------ */
+
+/* What the driver loads: the payload itself, or what NVRTC makes of CUDA source. */
+static enum mpk_code cuda_get_image(const struct mpk_gpu_device *device,
+				    const struct mpk_kernels *k, struct mpk_gpu_image *out,
+				    struct mpk_error *err)
+{
+	if (mpk_span_is(k->fmt, "cuda"))
+		return mpk_nvrtc_compile(&(struct mpk_nvrtc_source){ k->data, device->base.info.sm,
+								     device->base.cuda_home },
+					 &out->bytes, &out->len, err);
+	return mpk_gpu_copy_image(k->data, out, err);
+}
+
+/* Whether PTX defines that name as .func, which no driver launches. */
+static bool is_ptx_func(struct mpk_span code, struct mpk_span name)
+{
+	struct mpk_arena arena = { 0 };
+	struct mpk_ptx ptx;
+	bool found = false;
+
+	if (mpk_ptx_is(code) && mpk_ptx_read(code, &arena, &ptx, NULL) == MPK_OK)
+		for (size_t i = 0; i < ptx.function_count && !found; i++)
+			found = mpk_span_equal(ptx.functions[i], name);
+	mpk_arena_fini(&arena);
+	return found;
+}
+
+static enum mpk_code cuda_explain_missing(const struct mpk_gpu_kernel *kernel,
+					  struct mpk_error *err)
+{
+	if (!is_ptx_func(kernel->base.module->kernels.data, kernel->base.info->key))
+		return MPK_OK;
+	return mpk_fail(
+		err, MPK_E_LOAD,
+		"kernel '%s': the PTX defines it as .func, which is no kernel; the compiler must emit .entry for it",
+		kernel->base.shown);
+}
+
+/* Drivers before 12.4 have no call for it, and code of old toolkits has no table of parameters. */
+static bool cuda_param_bytes(const struct mpk_gpu_kernel *kernel, size_t i, size_t *bytes)
+{
+	size_t off;
+
+	if (!cuda_api.cuFuncGetParamInfo)
+		return false;
+	unsigned status = cuda_api.cuFuncGetParamInfo(kernel->function, i, &off, bytes);
+
+	if (status == MPK_CU_INVALID_VALUE)
+		*bytes = 0;
+	return status == MPK_CU_SUCCESS || status == MPK_CU_INVALID_VALUE;
+}
+
+static enum mpk_code cuda_launch_extended(const struct mpk_gpu_kernel *kernel,
+					  const struct mpk_cu_launch_config *config,
+					  struct mpk_error *err)
+{
+	if (!cuda_api.cuLaunchKernelEx)
+		return mpk_fail(
+			err, MPK_E_RAISED,
+			"kernel '%s' needs launch attributes (cluster, cooperative or programmatic), which this driver does not have: it must be 11.6 or later",
+			kernel->base.shown);
+	unsigned status = cuda_api.cuLaunchKernelEx(config, kernel->function, kernel->params, NULL);
 
 	if (status != MPK_CU_SUCCESS)
-		return mpk_cuda_fail(cu, err, status, "cannot start_device cuda:%u (%s)", ordinal,
-				     device->base.info.name);
+		return mpk_gpu_fail(&cuda, err, status, "cannot launch kernel '%s'",
+				    kernel->base.shown);
 	return MPK_OK;
 }
 
-/* Counted first: cuDeviceGet of a number beyond the last says "invalid device" and no more. */
+/* --- the tables ------------------------------------------------------------------------------ */
+
+/* The formats that TVM stores (cuda_module.cc): text of PTX or CUDA C++, cubins and fatbins. */
+static const char *const cuda_formats[] = { "ptx", "cubin", "fatbin", "cuda", NULL };
+
+static const struct mpk_gpu_maker cuda = {
+	.kind = MPK_DEVICE_CUDA,
+	.name = "cuda",
+	.interface = "CUDA",
+	.ops = &mpk_cuda_ops,
+	.driver = &cuda_driver,
+	.api = &cuda_api,
+	.statuses = cuda_statuses,
+	.status_count = MPK_ARRAY_COUNT(cuda_statuses),
+	.formats = cuda_formats,
+	.no_form = "neither cubin, fatbin nor PTX",
+	.threads = MPK_CU_MAX_THREADS_PER_BLOCK,
+	.block_x = MPK_CU_MAX_BLOCK_X,
+	.grid_x = MPK_CU_MAX_GRID_X,
+	.shared = MPK_CU_MAX_SHARED_PER_BLOCK,
+	.shared_optin = MPK_CU_MAX_SHARED_OPTIN,
+	.units = MPK_CU_MULTIPROCESSORS,
+	.has_logs = true,
+	.shared_free = 48 * 1024,
+	.status_name = cuda_status_name,
+	.describe = cuda_describe,
+	.start = cuda_start,
+	.enter = cuda_enter,
+	.stop = cuda_stop,
+	.check = check_code,
+	.describe_code = cuda_describe_code,
+	.get_image = cuda_get_image,
+	.explain_missing = cuda_explain_missing,
+	.param_bytes = cuda_param_bytes,
+	.launch_extended = cuda_launch_extended,
+};
+
+static enum mpk_code cuda_list(struct mpk_device_list *list, struct mpk_error *err)
+{
+	return mpk_gpu_list(&cuda, list, err);
+}
+
 static enum mpk_code cuda_open(unsigned ordinal, struct mpk_device **out, struct mpk_error *err)
 {
-	const struct mpk_cuda_api *cu;
-	size_t count;
-
-	MPK_TRY(get_cuda(&cu, err));
-	MPK_TRY(count_devices(cu, &count, err));
-	if (ordinal >= count)
-		return mpk_device_no_such(err, "cuda", ordinal, count);
-	struct mpk_cuda_device *device = calloc(1, sizeof *device);
-
-	MPK_TRY_ALLOC(device, err);
-	device->base.ops = &mpk_cuda_ops;
-	device->cu = cu;
-	enum mpk_code code = start_device(device, ordinal, err);
-
-	if (code != MPK_OK) {
-		free(device);
-		return mpk_failed(code);
-	}
-	*out = &device->base;
-	return MPK_OK;
+	return mpk_gpu_open(&cuda, ordinal, out, err);
 }
 
-/* Releases the one reference that start_device took; the context stays while others have some. */
-static void cuda_close(struct mpk_device *base)
+static enum mpk_code cuda_check(const struct mpk_device_info *info, const struct mpk_kernels *k,
+				struct mpk_error *err)
 {
-	struct mpk_cuda_device *device = mpk_cuda_device_of(base);
-
-	(void)device->cu->cuDevicePrimaryCtxRelease(device->id);
-	free(device);
+	return mpk_gpu_check(&cuda, info, k, err);
 }
 
-const struct mpk_device_ops mpk_cuda_ops = {
-	.list = cuda_list,
-	.open = cuda_open,
-	.close = cuda_close,
-	.alloc = cuda_alloc,
-	.free = cuda_free,
-	.write = cuda_write,
-	.read = cuda_read,
-	.copy = cuda_copy,
-	.sync = cuda_sync,
-	.takes_streams = true,
-	.code = &mpk_cuda_code_ops,
-};
+static const struct mpk_device_code_ops cuda_code = MPK_GPU_CODE_OPS(cuda_check);
+const struct mpk_device_ops mpk_cuda_ops = MPK_GPU_OPS(cuda_list, cuda_open, &cuda_code);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device.h - memory and kernels of CPUs, OpenCL devices and NVIDIA GPUs, by one interface
+/* device.h - memory and kernels of CPUs, OpenCL devices, NVIDIA's and AMD's GPUs, by one interface
  *
- * The driver libraries (libOpenCL.so.1, libcuda.so.1, libnvrtc.so) are opened at first
+ * The driver libraries (libOpenCL.so.1, libcuda.so.1, libnvrtc.so, libamdhip64.so) are opened at first
  * use and stay open; where one is missing or finds no hardware the call that needed it
  * returns MPK_E_DEVICE with one line that says why. Every failure of a driver carries
  * the driver's own name of the error ("CL_OUT_OF_RESOURCES") and its likely cause.
@@ -38,8 +38,8 @@ struct mpk_device_info {
 	enum mpk_device_kind kind;
 	unsigned ordinal;   /* N of "opencl:N" */
 	char name[128];     /* "NVIDIA H100 80GB HBM3" */
-	char platform[128]; /* "Portable Computing Language"; "CUDA driver 13.0" */
-	char arch[64];      /* "sm_90"; "OpenCL C 1.2" */
+	char platform[128]; /* "Portable Computing Language"; "CUDA driver 13.0"; "HIP 6.2" */
+	char arch[64]; /* "sm_90"; "OpenCL C 1.2"; "gfx90a:sramecc+:xnack-", or empty: not known */
 	uint64_t memory_bytes;
 	unsigned compute_units; /* multiprocessors, cores */
 	uint64_t block_limit;   /* work items (threads) in one group (block) */
@@ -55,7 +55,7 @@ struct mpk_device_list {
 	size_t count, cap;
 };
 
-/* mpk_device_parse - "cpu", "cuda", "opencl", "opencl:1"
+/* mpk_device_parse - "cpu", "cuda", "opencl", "opencl:1", "rocm"
  * @kind, @ordinal  receive the kind and the number (0 when there is none)
  * Returns  MPK_OK; MPK_E_USAGE with a "did you mean" */
 enum mpk_code mpk_device_parse(struct mpk_span text, enum mpk_device_kind *kind, unsigned *ordinal,
@@ -91,7 +91,7 @@ enum { MPK_DEVICE_ALIGN = 64 };
 
 /* mpk_device_alloc - memory on the device, aligned to MPK_DEVICE_ALIGN; what it holds is undefined
  * @bytes   0 is allowed and gives memory that can be freed
- * @out     the value of DLTensor.data. CUDA: the device address. OpenCL: the address of a
+ * @out     the value of DLTensor.data. CUDA and ROCm: the device address. OpenCL: the address of a
  *          descriptor whose first field is the cl_mem (what TVM 0.8 on passes to kernels).
  *          CPU: the address
  * Returns  MPK_OK; MPK_E_RAISED (out of device memory, ...); MPK_E_NOMEM */
@@ -148,7 +148,7 @@ enum mpk_code mpk_device_copy(struct mpk_device *device, const struct mpk_device
 enum mpk_code mpk_device_sync(struct mpk_device *device, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_device_set_stream - where later launches and copies are queued; waits for those before
- * @stream  CUDA: a CUstream of the caller, or NULL for the default stream. OpenCL and CPU
+ * @stream  CUDA: a CUstream of the caller, ROCm: a hipStream_t, or NULL for the default stream. OpenCL and CPU
  *          have one queue and take NULL alone
  * Returns  MPK_OK; MPK_E_UNSUPPORTED for a stream that the back end cannot have; as
  *          mpk_device_sync when another stream was set before */

@@ -5,6 +5,7 @@
  * that is in the prelude and in the options. Where this NVRTC does not know the architecture,
  * the driver gets PTX for the newest that both know.
  */
+#include "device/internal/backend.h"
 #include "device/internal/cuda.h"
 
 #include <dlfcn.h>

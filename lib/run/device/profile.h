@@ -17,6 +17,9 @@
 #ifndef MPK_RUN_CUDA
 #define MPK_RUN_CUDA 1
 #endif
+#ifndef MPK_RUN_ROCM
+#define MPK_RUN_ROCM 1
+#endif
 #ifndef MPK_RUN_RELAX
 #define MPK_RUN_RELAX 1
 #endif
@@ -43,6 +46,11 @@
 #else
 #define MPK_PROFILE_CUDA(X)
 #endif
+#if MPK_RUN_ROCM
+#define MPK_PROFILE_ROCM(X) X(rocm, ROCM)
+#else
+#define MPK_PROFILE_ROCM(X)
+#endif
 #if MPK_RUN_RELAX
 #define MPK_PROFILE_RELAX(X) X(relax)
 #else
@@ -65,7 +73,8 @@
 #endif
 
 /* X(name, dlpack): mpk_<name>_ops, of devices whose number is MPK_DEVICE_<dlpack> */
-#define MPK_PROFILE_BACK_ENDS(X) X(cpu, CPU) MPK_PROFILE_OPENCL(X) MPK_PROFILE_CUDA(X)
+#define MPK_PROFILE_BACK_ENDS(X)                                                                   \
+	X(cpu, CPU) MPK_PROFILE_OPENCL(X) MPK_PROFILE_CUDA(X) MPK_PROFILE_ROCM(X)
 
 /* X(name): mpk_<name>_executor, a loader */
 #define MPK_PROFILE_EXECUTORS(X) MPK_PROFILE_STATIC(X) MPK_PROFILE_RELAX(X) MPK_PROFILE_RELAY(X)

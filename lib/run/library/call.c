@@ -388,7 +388,7 @@ static enum mpk_code check_out(const struct mpk_run_call *c, const struct mpk_dl
 	MPK_TRY(mpk_run_check_tensor(out, what, err));
 	if (mpk_dldevice_is_host(out->device))
 		return MPK_OK;
-	if (out->device.type != MPK_DL_CUDA || !mpk_dldevice_equal(out->device, c->f->where))
+	if (!mpk_run_has_addresses(out->device) || !mpk_dldevice_equal(out->device, c->f->where))
 		return mpk_fail(
 			err, MPK_E_USAGE,
 			"%s is in memory of device %d of type %d, where the function is not", what,

@@ -224,13 +224,15 @@ static enum mpk_code place_device_memory(const struct mpk_dltensor *t, struct mp
 	const struct mpk_dltensor dl = plain(t);
 	struct mpk_tensor *made;
 
-	if (t->device.type != MPK_DL_CUDA || !mpk_dldevice_equal(t->device, where))
+	if (!mpk_run_has_addresses(t->device) || !mpk_dldevice_equal(t->device, where))
 		return mpk_fail(
 			err, MPK_E_USAGE,
 			"input %zu is in memory of device %d of type %d; the function takes it in host memory%s%s",
 			i, t->device.id, t->device.type,
-			where.type == MPK_DL_CUDA ? " or on another device of kind " : "",
-			where.type == MPK_DL_CUDA ? "cuda" : "");
+			mpk_run_has_addresses(where) ? " or on another device of kind " : "",
+			mpk_run_has_addresses(where)
+				? mpk_device_kind_name(mpk_device_kind_from(where.type))
+				: "");
 	if (!mpk_dltensor_is_compact(&dl))
 		return mpk_fail(err, MPK_E_UNSUPPORTED,
 				"input %zu is on a device and its rows are not contiguous", i);

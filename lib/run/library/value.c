@@ -288,7 +288,8 @@ static enum mpk_code reach(const struct mpkr_value *value, int32_t device_type,
 				mpkr_value_type(value));
 	MPK_TRY(mpk_run_tensors_collect(&tensors, &value->value, err));
 	dl = &tensors.items[0]->dl;
-	if (mpk_dldevice_is_host(dl->device) || (!device_type && dl->device.type == MPK_DL_CUDA)) {
+	if (mpk_dldevice_is_host(dl->device) ||
+	    (!device_type && mpk_run_has_addresses(dl->device))) {
 		*out = mpk_tensor_hold(tensors.items[0]);
 		return MPK_OK;
 	}

@@ -440,7 +440,7 @@ static enum mpk_code kernels_not_found(const struct mpk_kernel_set *set, const c
 	if (near < count)
 		return mpk_fail(err, MPK_E_NOTFOUND, "no kernel '%s'; did you mean '%s'?",
 				MPK_QUOTE(mpk_span_str(name)), MPK_QUOTE(names[near]));
-	return mpk_fail(err, MPK_E_NOTFOUND, "no kernel '%s' in an opencl or cuda module",
+	return mpk_fail(err, MPK_E_NOTFOUND, "no kernel '%s' in a module for the devices here",
 			MPK_QUOTE(mpk_span_str(name)));
 }
 

@@ -9,7 +9,7 @@
 #include "runtime/runtime.h"
 #include "value/function.h"
 
-/* Brings cuda and opencl nodes to life. Their functions take what a launch takes: a value for
+/* Brings nodes with kernels to life. Their functions take what a launch takes: a value for
  * each parameter, then one for each launch tag that takes one. */
 extern const struct mpk_loader mpk_kernel_loader;
 
@@ -40,7 +40,7 @@ struct mpk_kernel_found {
 	struct mpk_dldevice where; /* where it runs, and its tensors are to be */
 };
 
-/* mpk_kernel_set_find - a kernel of any cuda or opencl node as a function of its own
+/* mpk_kernel_set_find - a kernel of any node with kernels as a function of its own
  * parameters alone (tensors, numbers); the extents are fixed
  * @name    of the kernel, or "/0#name" of the module at a path (mpk_tree_path)
  * @asked   the device; type 0: the first of the kind that the code is for. Of several modules that have the

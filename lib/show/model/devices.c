@@ -2,6 +2,9 @@
 /* devices.c - --devices: what can run on this machine, and which modules of a file can */
 #include "model/devices.h"
 
+#include "amdgpu/amdgpu.h"
+#include "code/target.h"
+#include "offload/offload.h"
 #include "session/hint.h"
 #include "text/escape.h"
 #include "text/table.h"
@@ -88,6 +91,26 @@ const struct mpk_answer mpk_answer_devices = { .text = devices_text, .json = dev
 
 /* --- modules ------------------------------------------------------------------------ */
 
+/* What the back end leaves to its driver, a bundle that is compressed, can be looked into here. */
+static enum mpk_code check_packed(const struct mpk_device_info *d,
+				  const struct mpk_kernels *kernels, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	const struct mpk_code_target *targets;
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf held = { 0 };
+	size_t count;
+
+	if (d->kind != MPK_DEVICE_ROCM || !d->arch[0] || !mpk_offload_is_packed(kernels->data) ||
+	    mpk_code_targets(kernels->data, &scratch, &targets, &count, NULL) != MPK_OK || !count)
+		return MPK_OK;
+	for (size_t i = 0; i < count; i++)
+		if (mpk_amdgpu_runs(targets[i].name, d->arch))
+			return MPK_OK;
+	mpk_code_targets_put(targets, count, &held);
+	return mpk_fail(err, MPK_E_LOAD, "the code is for %s, but %s is %s", mpk_strbuf_text(&held),
+			d->name, d->arch);
+}
+
 /* Which device runs the code of a module, the first that does; NULL: none, and *why says why. */
 static const struct mpk_device_info *device_for(const struct mpk_device_groups *groups,
 						const struct mpk_view_node *node,
@@ -113,7 +136,8 @@ static const struct mpk_device_info *device_for(const struct mpk_device_groups *
 		*why = g->reason;
 		for (size_t k = 0; k < g->count; k++)
 			if (mpk_device_check(&groups->list.items[g->first + k], kernels, why) ==
-			    MPK_OK)
+				    MPK_OK &&
+			    check_packed(&groups->list.items[g->first + k], kernels, why) == MPK_OK)
 				return &groups->list.items[g->first + k];
 		mpk_hint_add(why);
 	}

@@ -140,7 +140,7 @@ struct mpk_device_kernel {
 	pthread_mutex_t lock; /* held by launches: arguments are set, then used */
 };
 
-#define MPK_DEVICE(name, dlpack, module_kind) extern const struct mpk_device_ops mpk_##name##_ops;
+#define MPK_DEVICE(name, dlpack, module_kinds) extern const struct mpk_device_ops mpk_##name##_ops;
 #include "program/devices.def"
 #undef MPK_DEVICE
 

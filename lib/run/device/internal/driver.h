@@ -3,15 +3,15 @@
  *
  * A back end lists what it calls of its library once, in a macro with a row a symbol:
  *
- *   #define HIP_SYMBOLS(X)  \
- *       X(hipMalloc, "hipMalloc", MPK_DRIVER_NEEDS, (void **data, size_t bytes))  \
- *       X(hipFree, "hipFree", MPK_DRIVER_NEEDS, (void *data))
+ *   #define ACME_SYMBOLS(X)  \
+ *       X(alloc, "acmeAlloc_v2", MPK_DRIVER_NEEDS, (void **data, size_t bytes))  \
+ *       X(free, "acmeFree", MPK_DRIVER_NEEDS, (void *data))
  *
  * that is where the function is stored, the name that the library exports, whether that may be
  * absent, and what the back end needs to declare the member. From it follow the struct of function
  * pointers (an X that declares a member) and the rows that fill it (an X that is MPK_DRIVER_SYMBOL). A
- * struct mpk_driver then names the library's files, the rows and the struct. CUDA, NVRTC and OpenCL
- * each have such a list; one more needs nothing here.
+ * struct mpk_driver then names the library's files, the rows and the struct. CUDA, HIP, NVRTC and
+ * OpenCL each have such a list; one more needs nothing here.
  */
 #ifndef MPK_DEVICE_INTERNAL_DRIVER_H
 #define MPK_DEVICE_INTERNAL_DRIVER_H

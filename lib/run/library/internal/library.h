@@ -341,6 +341,13 @@ enum mpk_code mpk_run_call_value(mpkr_function *f, const struct mpkr_arg *in, si
 enum mpk_code mpk_run_write_back(const struct mpkr_function *f, const struct mpk_run_arg *arg,
 				 struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_run_has_addresses - whether a tensor's data on such a device is an address, of memory that every user of the
+ * driver in this process sees */
+static inline bool mpk_run_has_addresses(struct mpk_dldevice device)
+{
+	return device.type == MPK_DL_CUDA || device.type == MPK_DL_ROCM;
+}
+
 /* mpk_run_check_tensor - whether a tensor of a caller holds together
  * @what    "input 0", for messages
  * Returns  MPK_OK; MPK_E_USAGE */

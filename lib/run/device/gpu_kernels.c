@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gpu_kernels.c - machine code and what drivers compile on GPUs of any maker: loading, binding, launching
+ *
+ * Limits are checked here and not left to the driver, whose "invalid value" names neither the
+ * dimension nor the limit. Clusters, cooperative and programmatic launches need attributes, which
+ * the plain launch does not take; all other kernels go through it, as older drivers have
+ * nothing else.
+ */
+#include "device/internal/gpu.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "text/escape.h"
+
+/* --- loading --------------------------------------------------------------------------------- */
+
+enum { LOG_BYTES = 8192 };
+
+/* What one load gets from the driver's compiler. */
+struct jit_logs {
+	char info[LOG_BYTES], error[LOG_BYTES];
+};
+
+static bool has_format(const struct mpk_gpu_maker *maker, struct mpk_span fmt)
+{
+	for (size_t i = 0; maker->formats[i]; i++)
+		if (mpk_span_is(fmt, maker->formats[i]))
+			return true;
+	return false;
+}
+
+static enum mpk_code check_format(const struct mpk_gpu_maker *maker, const struct mpk_kernels *k,
+				  struct mpk_error *err)
+{
+	char names[64] = "";
+	size_t used = 0;
+
+	if (k->layout == MPK_KERNELS_PLAIN && has_format(maker, k->fmt))
+		return MPK_OK;
+	for (size_t i = 0; maker->formats[i]; i++)
+		used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "",
+					 maker->formats[i]);
+	return mpk_fail(err, MPK_E_UNSUPPORTED, "format '%s' is not one that %s runs (%s)",
+			MPK_QUOTE(k->fmt), maker->interface, names);
+}
+
+enum mpk_code mpk_gpu_check(const struct mpk_gpu_maker *maker, const struct mpk_device_info *info,
+			    const struct mpk_kernels *k, struct mpk_error *err)
+{
+	MPK_TRY(check_format(maker, k, err));
+	return maker->check(k->data, info, err);
+}
+
+static void *as_value(unsigned number)
+{
+	return (void *)(uintptr_t)number;
+}
+
+/* Two logs of the driver's compiler: what it did, and what was wrong. The sizes leave room for a
+ * NUL. */
+static unsigned load_image(const struct mpk_gpu_device *device, const char *image,
+			   struct jit_logs *logs, struct mpk_cu_module **out)
+{
+	unsigned options[] = { MPK_CU_JIT_INFO_LOG, MPK_CU_JIT_INFO_LOG_BYTES, MPK_CU_JIT_ERROR_LOG,
+			       MPK_CU_JIT_ERROR_LOG_BYTES };
+	void *values[] = { logs->info, as_value(LOG_BYTES - 1), logs->error,
+			   as_value(LOG_BYTES - 1) };
+
+	return device->cu->cuModuleLoadDataEx(
+		out, image, device->maker->has_logs ? MPK_ARRAY_COUNT(options) : 0, options,
+		values);
+}
+
+/* The driver names its status, but not what the code is for; both architectures say at a glance
+ * whether the code is for another GPU. */
+static enum mpk_code fail_load(const struct mpk_gpu_device *device, const struct mpk_kernels *k,
+			       unsigned status, const struct jit_logs *logs, struct mpk_error *err)
+{
+	const struct mpk_device_info *info = &device->base.info;
+	struct mpk_error reason;
+	char held[MPK_GPU_CODE_TEXT];
+	const char *log = logs->error[0] ? logs->error : logs->info;
+	enum mpk_code code =
+		mpk_gpu_fail(device->maker, &reason, status, "'%s' code does not load on %s",
+			     MPK_QUOTE(k->fmt), info->name);
+	size_t used = strlen(reason.text), left = sizeof reason.text - used;
+
+	(void)device->maker->describe_code(k->data, held);
+	(void)snprintf(reason.text + used, left, "; the device is %s, the code is %s", info->arch,
+		       held[0] ? held : device->maker->no_form);
+	return mpk_device_fail_log(err, code, reason.text, log);
+}
+
+enum mpk_code mpk_gpu_copy_image(struct mpk_span bytes, struct mpk_gpu_image *out,
+				 struct mpk_error *err)
+{
+	char *copy = malloc(bytes.len + 1);
+
+	MPK_TRY_ALLOC(copy, err);
+	memcpy(copy, bytes.data, bytes.len);
+	copy[bytes.len] = '\0';
+	*out = (struct mpk_gpu_image){ copy, bytes.len };
+	return MPK_OK;
+}
+
+/* Two logs of 8 KiB: on the heap, as threads that module code made may have small stacks. */
+static enum mpk_code load_module(struct mpk_gpu_device *device, const struct mpk_kernels *k,
+				 const char *image, struct mpk_cu_module **out,
+				 struct mpk_error *err)
+{
+	struct jit_logs *logs = calloc(1, sizeof *logs);
+	struct mpk_cu_module *module = NULL;
+
+	MPK_TRY_ALLOC(logs, err);
+	unsigned status = load_image(device, image, logs, &module);
+	enum mpk_code code = MPK_OK;
+
+	if (status != MPK_CU_SUCCESS)
+		code = fail_load(device, k, status, logs, err);
+	else
+		*out = module;
+	free(logs);
+	return code;
+}
+
+enum mpk_code mpk_gpu_load(struct mpk_device *base, const struct mpk_kernels *k,
+			   struct mpk_device_module **out, struct mpk_error *err)
+{
+	struct mpk_gpu_device *device = mpk_gpu_device_of(base);
+	struct mpk_gpu_image image = { 0 };
+
+	MPK_TRY(check_format(device->maker, k, err));
+	MPK_TRY(mpk_gpu_enter(device, err));
+	if (k->data.len == 0)
+		return mpk_fail(err, MPK_E_CORRUPT, "the payload holds no code");
+	MPK_TRY(device->maker->get_image(device, k, &image, err));
+	struct mpk_gpu_module *module = calloc(1, sizeof *module);
+	enum mpk_code code = module ? load_module(device, k, image.bytes, &module->module, err)
+				    : mpk_fail_nomem(err);
+
+	if (code == MPK_OK && device->maker->keeps_image)
+		module->image = image;
+	else
+		free(image.bytes);
+	if (code != MPK_OK) {
+		free(module);
+		return mpk_failed(code);
+	}
+	*out = &module->base;
+	return MPK_OK;
+}
+
+void mpk_gpu_unload(struct mpk_device_module *base)
+{
+	struct mpk_gpu_module *module = (struct mpk_gpu_module *)base;
+	struct mpk_gpu_device *device = mpk_gpu_device_of(base->device);
+
+	if (mpk_gpu_enter(device, NULL) == MPK_OK)
+		(void)device->cu->cuModuleUnload(module->module);
+	mpk_arena_fini(&base->arena);
+	free(module->image.bytes);
+	free(module);
+}
+
+/* --- kernels --------------------------------------------------------------------------------- */
+
+enum { CLUSTER_PORTABLE = 8 }; /* blocks in a cluster that every GPU with clusters runs */
+
+/* The base is the first member, so a pointer to it is one to the whole. */
+static struct mpk_gpu_kernel *gpu_kernel_of(struct mpk_device_kernel *kernel)
+{
+	return (struct mpk_gpu_kernel *)kernel;
+}
+
+/* A CUtensorMap is passed by value and has 128 bytes (cuda.h). */
+static size_t planned_bytes(const struct mpk_kernel_param *arg)
+{
+	return arg->form == MPK_PARAM_TENSOR_MAP ? 128 : arg->bytes;
+}
+
+/* Compares the code's parameters with the function table. Where nobody knows them, the launch is the first to find
+ * out. */
+static enum mpk_code check_params(struct mpk_gpu_kernel *kernel, struct mpk_error *err)
+{
+	const struct mpk_gpu_maker *maker = mpk_gpu_kernel_device(kernel)->maker;
+	const struct mpk_launch_plan *plan = &kernel->base.plan;
+
+	for (size_t i = 0; i <= plan->arg_count; i++) {
+		size_t bytes = 0;
+
+		if (!maker->param_bytes(kernel, i, &bytes))
+			return MPK_OK;
+		if (i == plan->arg_count && bytes)
+			return mpk_fail(
+				err, MPK_E_CONFLICT,
+				"kernel '%s' has more parameters in its code than the %zu of the function table",
+				kernel->base.shown, plan->arg_count);
+		if (i == plan->arg_count)
+			return MPK_OK;
+		if (!bytes)
+			return mpk_fail(
+				err, MPK_E_CONFLICT,
+				"kernel '%s' has %zu parameters in its code, but %zu in the function table",
+				kernel->base.shown, i, plan->arg_count);
+		if (bytes != planned_bytes(&plan->args[i]))
+			return mpk_fail(
+				err, MPK_E_CONFLICT,
+				"kernel '%s': parameter %zu has %zu bytes in the code, but %zu in the function table",
+				kernel->base.shown, i, bytes, planned_bytes(&plan->args[i]));
+	}
+	return MPK_OK;
+}
+
+static unsigned function_attribute(const struct mpk_gpu_kernel *kernel, unsigned which)
+{
+	int value = 0;
+
+	if (mpk_gpu_kernel_device(kernel)->cu->cuFuncGetAttribute(
+		    &value, which, kernel->function) != MPK_CU_SUCCESS ||
+	    value < 0)
+		return 0;
+	return (unsigned)value;
+}
+
+/* Arrays of arguments are made once and filled at each launch; the kernel's lock keeps launches
+ * apart. */
+enum mpk_code mpk_gpu_bind(struct mpk_device_kernel *base, struct mpk_error *err)
+{
+	struct mpk_gpu_kernel *kernel = gpu_kernel_of(base);
+	struct mpk_gpu_module *module = (struct mpk_gpu_module *)base->module;
+	struct mpk_gpu_device *device = mpk_gpu_kernel_device(kernel);
+	size_t count = base->plan.arg_count;
+
+	kernel->params = mpk_arena_array(&base->module->arena, count + 1, sizeof *kernel->params);
+	kernel->values = mpk_arena_array(&base->module->arena, count + 1, sizeof *kernel->values);
+	MPK_TRY_ALLOC(kernel->params && kernel->values, err);
+	MPK_TRY(mpk_gpu_enter(device, err));
+	unsigned status =
+		device->cu->cuModuleGetFunction(&kernel->function, module->module, base->name);
+
+	if (status == MPK_CU_NOT_FOUND && device->maker->explain_missing)
+		MPK_TRY(device->maker->explain_missing(kernel, err));
+	if (status != MPK_CU_SUCCESS)
+		return mpk_gpu_fail(device->maker, err, status, "kernel '%s'", base->shown);
+	MPK_TRY(check_params(kernel, err));
+	kernel->thread_limit = function_attribute(kernel, MPK_CU_FUNC_MAX_THREADS);
+	kernel->static_shared = function_attribute(kernel, MPK_CU_FUNC_SHARED_BYTES);
+	kernel->dynamic_shared =
+		device->maker->shared_free ? device->maker->shared_free : device->shared_optin;
+	return MPK_OK;
+}
+
+/* A limit of 0 is one that the driver did not say; then what its interface can hold is the
+ * limit. */
+static enum mpk_code check_axis(const struct mpk_gpu_kernel *kernel, const char *what,
+				const uint64_t dims[3], const unsigned limits[3],
+				struct mpk_error *err)
+{
+	for (unsigned axis = 0; axis < 3; axis++)
+		if (dims[axis] > (limits[axis] ? limits[axis] : UINT32_MAX))
+			return mpk_fail(err, MPK_E_RAISED,
+					"kernel '%s': %s dimension %c is %" PRIu64
+					", but %s allows at most %u",
+					kernel->base.shown, what, "xyz"[axis], dims[axis],
+					mpk_gpu_kernel_device(kernel) -> base.info.name,
+					limits[axis]);
+	return MPK_OK;
+}
+
+/* A launch counts the threads along an axis with 32 bits in HIP. */
+static enum mpk_code check_threads(const struct mpk_gpu_kernel *kernel,
+				   const struct mpk_launch_shape *shape, struct mpk_error *err)
+{
+	uint64_t limit = mpk_gpu_kernel_device(kernel)->maker->axis_threads;
+
+	for (unsigned axis = 0; limit && axis < 3; axis++)
+		if (shape->grid[axis] > limit / shape->block[axis])
+			return mpk_fail(err, MPK_E_RAISED,
+					"kernel '%s': %" PRIu64 " blocks of %" PRIu64
+					" threads along %c, but %s allows at most %" PRIu64
+					" threads",
+					kernel->base.shown, shape->grid[axis], shape->block[axis],
+					"xyz"[axis],
+					mpk_gpu_kernel_device(kernel) -> base.info.name, limit);
+	return MPK_OK;
+}
+
+static enum mpk_code check_limits(const struct mpk_gpu_kernel *kernel,
+				  const struct mpk_launch_shape *shape, struct mpk_error *err)
+{
+	const struct mpk_gpu_device *device = mpk_gpu_kernel_device(kernel);
+	uint64_t threads = mpk_launch_block_size(shape);
+
+	MPK_TRY(check_axis(kernel, "grid", shape->grid, device->grid_limits, err));
+	MPK_TRY(check_axis(kernel, "block", shape->block, device->block_limits, err));
+	MPK_TRY(check_axis(kernel, "cluster", shape->cluster, device->block_limits, err));
+	MPK_TRY(check_axis(kernel, "preferred cluster", shape->preferred_cluster,
+			   device->block_limits, err));
+	MPK_TRY(check_threads(kernel, shape, err));
+	if (kernel->thread_limit && threads > kernel->thread_limit)
+		return mpk_fail(err, MPK_E_RAISED,
+				"kernel '%s': a block of %" PRIu64 "x%" PRIu64 "x%" PRIu64
+				" = %" PRIu64 " threads, but %s allows at most %u for this kernel",
+				kernel->base.shown, shape->block[0], shape->block[1],
+				shape->block[2], threads, device->base.info.name,
+				kernel->thread_limit);
+	if (shape->shared_bytes > device->shared_optin ||
+	    shape->shared_bytes + kernel->static_shared > device->shared_optin)
+		return mpk_fail(
+			err, MPK_E_RAISED,
+			"kernel '%s': %" PRIu64
+			" bytes of dynamic and %u of static shared memory, but %s allows at most %u in a block",
+			kernel->base.shown, shape->shared_bytes, kernel->static_shared,
+			device->base.info.name, device->shared_optin);
+	return MPK_OK;
+}
+
+static enum mpk_code set_function_attribute(struct mpk_gpu_kernel *kernel, unsigned which,
+					    int value, struct mpk_error *err)
+{
+	const struct mpk_gpu_device *device = mpk_gpu_kernel_device(kernel);
+	unsigned status = device->cu->cuFuncSetAttribute(kernel->function, which, value);
+
+	if (status != MPK_CU_SUCCESS)
+		return mpk_gpu_fail(device->maker, err, status, "kernel '%s': attribute %u = %d",
+				    kernel->base.shown, which, value);
+	return MPK_OK;
+}
+
+static uint64_t cluster_size(const uint64_t dims[3])
+{
+	return dims[0] * dims[1] * dims[2]; /* each at most a block dimension: cannot wrap */
+}
+
+/* Both attributes stay set: they only allow more, and setting one costs a call of the driver. */
+static enum mpk_code gpu_prepare(struct mpk_gpu_kernel *kernel,
+				 const struct mpk_launch_shape *shape, struct mpk_error *err)
+{
+	MPK_TRY(check_limits(kernel, shape, err));
+	if (shape->shared_bytes + kernel->static_shared > kernel->dynamic_shared) {
+		MPK_TRY(set_function_attribute(kernel, MPK_CU_FUNC_MAX_DYNAMIC_SHARED,
+					       (int)shape->shared_bytes, err));
+		kernel->dynamic_shared = (unsigned)shape->shared_bytes + kernel->static_shared;
+	}
+	if (!kernel->big_cluster && (cluster_size(shape->cluster) > CLUSTER_PORTABLE ||
+				     cluster_size(shape->preferred_cluster) > CLUSTER_PORTABLE)) {
+		MPK_TRY(set_function_attribute(kernel, MPK_CU_FUNC_NON_PORTABLE_CLUSTER, 1, err));
+		kernel->big_cluster = true;
+	}
+	return MPK_OK;
+}
+
+/* An attribute for a cluster of one block would keep the kernel from the plain launch. */
+static void add_cluster(struct mpk_cu_launch_config *config, unsigned id, const uint64_t dims[3])
+{
+	if (cluster_size(dims) == 1)
+		return;
+	struct mpk_cu_launch_attribute *a = &config->attributes[config->attribute_count++];
+
+	*a = (struct mpk_cu_launch_attribute){ .id = id };
+	a->value.dims.x = (unsigned)dims[0];
+	a->value.dims.y = (unsigned)dims[1];
+	a->value.dims.z = (unsigned)dims[2];
+}
+
+static void add_flag(struct mpk_cu_launch_config *config, unsigned id, bool wanted)
+{
+	if (!wanted)
+		return;
+	struct mpk_cu_launch_attribute *a = &config->attributes[config->attribute_count++];
+
+	*a = (struct mpk_cu_launch_attribute){ .id = id };
+	a->value.flag = 1;
+}
+
+/* The driver returns when the kernel is queued; errors that it reports may be of an earlier one. */
+static enum mpk_code launch_plain(const struct mpk_gpu_kernel *kernel,
+				  const struct mpk_cu_launch_config *c, struct mpk_error *err)
+{
+	const struct mpk_gpu_device *device = mpk_gpu_kernel_device(kernel);
+	unsigned status = device->cu->cuLaunchKernel(
+		kernel->function, c->grid_x, c->grid_y, c->grid_z, c->block_x, c->block_y,
+		c->block_z, c->shared_bytes, c->stream, kernel->params, NULL);
+
+	if (status != MPK_CU_SUCCESS)
+		return mpk_gpu_fail(device->maker, err, status, "cannot launch kernel '%s'",
+				    kernel->base.shown);
+	return MPK_OK;
+}
+
+static void pack_params(struct mpk_gpu_kernel *kernel, const uint64_t *slots)
+{
+	const struct mpk_launch_plan *plan = &kernel->base.plan;
+
+	for (size_t i = 0; i < plan->arg_count; i++) {
+		mpk_launch_pack(&plan->args[i], slots[i], &kernel->values[i]);
+		/* A tensor map is passed by value: the driver reads it where it lies. */
+		kernel->params[i] = plan->args[i].form == MPK_PARAM_TENSOR_MAP
+					    ? (void *)(uintptr_t)slots[i]
+					    : &kernel->values[i];
+	}
+}
+
+/* Nothing is allocated here, and the driver copies the arguments before it returns. */
+enum mpk_code mpk_gpu_launch(struct mpk_device_kernel *base, const uint64_t *slots,
+			     const struct mpk_launch_shape *shape, struct mpk_error *err)
+{
+	struct mpk_gpu_kernel *kernel = gpu_kernel_of(base);
+	struct mpk_cu_launch_attribute attributes[4];
+	struct mpk_cu_launch_config config = { .attributes = attributes };
+
+	MPK_TRY(mpk_gpu_enter(mpk_gpu_kernel_device(kernel), err));
+	MPK_TRY(gpu_prepare(kernel, shape, err));
+	config.grid_x = (unsigned)shape->grid[0];
+	config.grid_y = (unsigned)shape->grid[1];
+	config.grid_z = (unsigned)shape->grid[2];
+	config.block_x = (unsigned)shape->block[0];
+	config.block_y = (unsigned)shape->block[1];
+	config.block_z = (unsigned)shape->block[2];
+	config.shared_bytes = (unsigned)shape->shared_bytes;
+	config.stream = base->module->device->stream;
+	/* The order in which TVM gives them. */
+	add_cluster(&config, MPK_CU_LAUNCH_CLUSTER, shape->cluster);
+	add_cluster(&config, MPK_CU_LAUNCH_PREFERRED_CLUSTER, shape->preferred_cluster);
+	add_flag(&config, MPK_CU_LAUNCH_PROGRAMMATIC, base->plan.programmatic);
+	add_flag(&config, MPK_CU_LAUNCH_COOPERATIVE, base->plan.cooperative);
+	pack_params(kernel, slots);
+	if (config.attribute_count == 0)
+		return launch_plain(kernel, &config, err);
+	return mpk_gpu_kernel_device(kernel)->maker->launch_extended(kernel, &config, err);
+}

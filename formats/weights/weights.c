@@ -17,6 +17,7 @@
 
 static const struct mpk_weights_format *const formats[] = {
 	&mpk_weights_params,
+	&mpk_weights_npz,
 	&mpk_weights_gguf,
 	&mpk_weights_safetensors,
 	&mpk_weights_tensor_cache,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* weights.h - named tensors in files: safetensors, GGUF, TVM's tensor cache and parameters (FORMAT.md)
+/* weights.h - named tensors in files: safetensors, GGUF, NumPy's .npz, TVM's tensor cache and parameters
+ * (FORMAT.md)
  *
  * A document is read whole and its tensors are found where they lie: in the file itself, or in shards, whose names are
  * relative to its folder. What the tensors hold is not looked at.
@@ -74,7 +75,7 @@ struct mpk_weights_format {
 };
 
 extern const struct mpk_weights_format mpk_weights_safetensors, mpk_weights_safetensors_index,
-	mpk_weights_gguf, mpk_weights_tensor_cache, mpk_weights_params;
+	mpk_weights_gguf, mpk_weights_tensor_cache, mpk_weights_params, mpk_weights_npz;
 
 /* mpk_weights_format_of - which of them a file is, by its first bytes and words; NULL: none */
 const struct mpk_weights_format *mpk_weights_format_of(struct mpk_span file);

@@ -9,6 +9,7 @@
 #include "check/internal/run.h"
 #include "compat/release.h"
 #include "kinds.h"
+#include "model/metadata.h"
 #include "text/escape.h"
 
 /* The functions of a file. */
@@ -251,6 +252,51 @@ static enum mpk_code function_check_names(struct mpk_check_state *s, const struc
 	return MPK_OK;
 }
 
+/* --- metadata ---------------------------------------------------------------------------- */
+
+/* What an engine calls beside the functions of the file, as the file's metadata has it. */
+static enum mpk_code check_engine(struct mpk_check_state *s, const struct own *own, bool wanted,
+				  const char *what, const char *name, const char *path,
+				  struct mpk_error *err)
+{
+	struct mpk_global_info info;
+	bool missing = false;
+	char why[256];
+
+	if (wanted)
+		MPK_TRY(is_missing(s, own, mpk_span_str(name), &missing, &info, err));
+	if (!missing)
+		return MPK_OK;
+	put_why(s, &info, why, sizeof why);
+	mpk_check_say(s, MPK_WARNING, path,
+		      "its metadata says %s: an engine calls '%s' for that, %s", what, name, why);
+	return MPK_OK;
+}
+
+static enum mpk_code check_metadata(struct mpk_check_state *s, const struct own *own,
+				    struct mpk_error *err)
+{
+	const struct mpk_metadata *m;
+	struct mpk_span state;
+
+	MPK_TRY(mpk_view_metadata(s->view, &m, err));
+	if (!m)
+		return MPK_OK;
+	state = mpk_span_str(m->kv_state_kind ? m->kv_state_kind : "");
+	MPK_TRY(check_engine(s, own, mpk_span_is(state, "kv_cache") || mpk_span_is(state, "hybrid"),
+			     "a cache of keys and values",
+			     "vm.builtin.attention_kv_cache_attention_with_fused_qkv", m->path,
+			     err));
+	MPK_TRY(check_engine(s, own,
+			     mpk_span_is(state, "rnn_state") || mpk_span_is(state, "hybrid"),
+			     "a recurrent state", "vm.builtin.rnn_state_create", m->path, err));
+	MPK_TRY(check_engine(s, own,
+			     m->tensor_parallel_shards > 1 || m->pipeline_parallel_stages > 1,
+			     "shards or stages", "runtime.disco.nccl.init_ccl", m->path, err));
+	return check_engine(s, own, m->disaggregation, "disaggregation",
+			    "runtime.disco.nvshmem.init_nvshmem", m->path, err);
+}
+
 /* Why nothing is known of the functions there; NULL: it is. */
 static const char *not_known(const struct mpk_check_state *s)
 {
@@ -285,6 +331,8 @@ static enum mpk_code function_check_function(struct mpk_check_state *s, const ch
 		code = check_executables(s, &own, err);
 	if (code == MPK_OK)
 		code = function_check_names(s, &own, err);
+	if (code == MPK_OK)
+		code = check_metadata(s, &own, err);
 	mpk_strmap_fini(&own.modules);
 	mpk_strmap_fini(&own.host);
 	return code;

@@ -6,6 +6,7 @@
 
 #include "list/list.h"
 #include "model/device_code.h"
+#include "model/metadata.h"
 #include "model/origin.h"
 #include "text/escape.h"
 #include "text/phrase.h"
@@ -202,6 +203,7 @@ static void summary_text(const void *what, struct mpk_style style, struct mpk_st
 		mpk_strbuf_puts(out, "  blob       none: no module of TVM, nothing to call\n");
 	}
 	summary_put_functions(view, out);
+	mpk_answer_metadata.line(view, style, out);
 	mpk_answer_embedded.line(view, style, out);
 	mpk_answer_device_code.line(view, style, out);
 	put_needed(image, out);
@@ -267,6 +269,7 @@ static void summary_json(const void *what, struct mpk_json *j, struct mpk_json_a
 	if (image->executor)
 		mpk_json_text(j, at, "executor", image->executor);
 	mpk_answer_origin.json(view, j, at);
+	mpk_answer_metadata.json(view, j, at);
 	list = mpk_json_array(j, at, "tree");
 	for (size_t i = 0; i < view->count; i++)
 		if (mpk_view_shows_node(&view->nodes[i]))

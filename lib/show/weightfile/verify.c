@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "io/digest.h"
+#include "npy/npy.h"
 #include "text/escape.h"
 
 static void find_problem(struct mpk_report *report, enum mpk_severity severity, const char *check,
@@ -98,12 +99,35 @@ static enum mpk_code check_places(const struct mpk_weightfile *f, struct mpk_rep
 	return code;
 }
 
+/* Members of a zip archive have a checksum each. */
+static enum mpk_code check_members(const struct mpk_weightfile *f, struct mpk_report *report,
+				   struct mpk_error *err)
+{
+	static const struct mpk_zip_options options = { .space = "file", .check_stored = true };
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
+	struct mpk_span file = f->set.places[0].bytes, content;
+	struct mpk_zip_member *members;
+	struct mpk_error e;
+	size_t count;
+
+	if (f->set.weights.format != &mpk_weights_npz)
+		return MPK_OK;
+	MPK_TRY(mpk_zip_list(file, "file", &arena, &members, &count, err));
+	for (size_t i = 0; i < count; i++)
+		if (mpk_zip_read(file, &members[i], &options, &arena, &content, &e) != MPK_OK) {
+			mpk_error_prefix(&e, "%s: ", MPK_QUOTE(members[i].name));
+			find_problem(report, MPK_ERROR, "shard", (struct mpk_span){ 0 }, &e);
+		}
+	return MPK_OK;
+}
+
 enum mpk_code mpk_weightfile_verify(const struct mpk_weightfile *f, const struct mpk_tap *tap,
 				    struct mpk_report *report, struct mpk_error *err)
 {
 	for (size_t i = 0; i < f->set.weights.shard_count; i++)
 		MPK_TRY(check_shard(&f->set.weights.shards[i], &f->set.places[i], report, err));
 	MPK_TRY(check_places(f, report, err));
+	MPK_TRY(check_members(f, report, err));
 	check_elements(f, tap, report);
 	for (size_t i = 0; i < report->count; i++)
 		mpk_error_at_file(&report->findings[i].error, f->name);

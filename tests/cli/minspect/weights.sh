@@ -1,6 +1,6 @@
 # files of weights, which safetensors, gguf and TVM wrote: listed, verified, compared, given to a model
 w=data/weights
-for f in small.safetensors types.safetensors model.safetensors.index.json small.gguf cache/tensor-cache.json cache-bf16/tensor-cache.json; do
+for f in small.safetensors types.safetensors model.safetensors.index.json small.gguf small.npz cache/tensor-cache.json cache-bf16/tensor-cache.json; do
 	minspect $w/$f
 	minspect --verify $w/$f
 done
@@ -15,6 +15,12 @@ minspect --diff $w/small.safetensors $w/small.gguf || echo $?
 minspect --diff $w/cache-bf16/tensor-cache-b16.json $w/cache-bf16/tensor-cache.json 2>&1 || echo $?
 minspect --diff $w/small.gguf data/formats/06_relax_vm.so 2>&1 || echo $?
 minspect --diff data/formats/06_relax_vm.so $w/small.gguf 2>&1 || echo $?
+
+minspect --diff $w/small.npz $w/small.safetensors
+# arrays that are not as their checksums; compressed ones, and no archive of arrays
+sed 's/\x00\x00\x80\x3e/\x00\x00\x80\x3d/' $w/small.npz >flipped.npz
+minspect --verify flipped.npz || echo $?
+minspect data/npy/packed.npz 2>&1 || echo $?
 
 # damaged shards and places
 cp -r $w/cache broken

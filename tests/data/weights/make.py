@@ -32,6 +32,8 @@ save_file({"b": b, "c": c}, here / "model-00002-of-00002.safetensors")
     "weight_map": {"a": "model-00001-of-00002.safetensors", "b": "model-00002-of-00002.safetensors",
                    "c": "model-00002-of-00002.safetensors"}}, indent=2) + "\n")
 
+np.savez(here / "small.npz", **small)
+
 w = GGUFWriter(here / "small.gguf", "llama")
 w.add_name("small")
 w.add_array("tokenizer.ggml.tokens", [f"t{i}" for i in range(20)])

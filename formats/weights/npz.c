@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* npz.c - archives of numpy.savez as weights: each array a member, stored as it is (../npy/FORMAT.md)
+ *
+ * Members of numpy.savez_compressed have no place in the file where their elements lie, so they are refused here:
+ * who wants one of them unpacks it (npy/npy.h).
+ */
+#include "npy/npy.h"
+
+#include <string.h>
+
+#include "base/cursor.h"
+#include "text/escape.h"
+#include "weights/weights.h"
+
+/* By the name in the first member's own header, so that other archives are none. */
+static bool weights_is_npz(struct mpk_span file)
+{
+	enum { NAME_LEN = 26, NAME = 30 };
+	size_t len;
+
+	if (!mpk_npz_is(file) || file.len < NAME)
+		return false;
+	len = mpk_load_u16(file.data + NAME_LEN);
+	return len >= 4 && len <= file.len - NAME &&
+	       memcmp(file.data + NAME + len - 4, ".npy", 4) == 0;
+}
+
+static enum mpk_code read_array(struct mpk_span file, const struct mpk_zip_member *m,
+				struct mpk_arena *arena, struct mpk_weight *out,
+				struct mpk_error *err)
+{
+	static const struct mpk_zip_options options = { .space = "file",
+							.advice = "save it with numpy.savez" };
+	struct mpk_span content;
+	struct mpk_npy npy;
+	int64_t *shape;
+
+	MPK_TRY(mpk_zip_stored(file, m, &options, &content, err));
+	MPK_TRY(mpk_npy_read(content, &npy, err));
+	if (npy.is_big)
+		return mpk_fail(err, MPK_E_UNSUPPORTED, "elements in big-endian order");
+	shape = mpk_arena_array(arena, npy.ndim + 1, sizeof *shape);
+	MPK_TRY_ALLOC(shape, err);
+	for (size_t i = 0; i < npy.ndim; i++)
+		shape[i] = npy.shape[i];
+	*out = (struct mpk_weight){ .name = m->name,
+				    .coding = npy.is_opaque ? MPK_WEIGHT_BLOCKS : MPK_WEIGHT_PLAIN,
+				    .type = npy.is_opaque ? "void" : NULL,
+				    .dtype = npy.is_opaque ? (struct mpk_dtype){ 0 } : npy.dtype,
+				    .shape = shape,
+				    .ndim = npy.ndim,
+				    .off = (uint64_t)(npy.data.data - file.data),
+				    .len = npy.data.len };
+	return MPK_OK;
+}
+
+static enum mpk_code weights_read_npz(struct mpk_span file, struct mpk_arena *arena,
+				      struct mpk_weights *out, struct mpk_error *err)
+{
+	struct mpk_weight_shard *shard = mpk_arena_alloc(arena, sizeof *shard);
+	struct mpk_zip_member *members;
+	struct mpk_weight *items;
+	size_t count;
+
+	MPK_TRY_ALLOC(shard, err);
+	MPK_TRY(mpk_npz_list(file, arena, &members, &count, err));
+	items = mpk_arena_array(arena, count + 1, sizeof *items);
+	MPK_TRY_ALLOC(items, err);
+	for (size_t i = 0; i < count; i++)
+		if (read_array(file, &members[i], arena, &items[i], err) != MPK_OK) {
+			mpk_error_prefix(err, "array '%s': ", MPK_QUOTE(members[i].name));
+			return mpk_failed(err->code);
+		}
+	*shard = (struct mpk_weight_shard){ .has_bytes = true, .bytes = file.len };
+	out->items = items;
+	out->count = count;
+	out->shards = shard;
+	out->shard_count = 1;
+	out->has_headers = true;
+	return MPK_OK;
+}
+
+const struct mpk_weights_format mpk_weights_npz = { "npz", "file of NumPy arrays", weights_is_npz,
+						    weights_read_npz };

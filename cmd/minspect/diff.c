@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* --diff OTHER: compares each file of the command line with OTHER, part by part (lib/show/diff).
- * OTHER is the older of the two, as in diff(1). It is opened anew for each file. */
+ * OTHER is the older of the two, as in diff(1), and opened anew for each file. Where it is a folder or an archive, what
+ * one side alone has is a difference, too. */
 #include "diff/diff.h"
 
 #include "common/diag.h"
 #include "minspect/document.h"
+#include "minspect/older.h"
 
 static enum mpk_code diff_compare(struct minspect_look *l, struct minspect_file *other,
 				  struct mpk_diff *diff, struct mpk_error *err)
@@ -29,13 +31,61 @@ static int answer_diff(const struct minspect_options *o, struct minspect_look *l
 	return found->count ? MPK_EXIT_DIFFERENT : MPK_EXIT_OK;
 }
 
+/* A file that one side alone has. */
+static int answer_file(const struct minspect_options *o, struct minspect_look *l,
+		       enum mpk_diff_sign sign, struct mpk_diff_side older,
+		       struct mpk_diff_side newer)
+{
+	struct mpk_difference file = { .sign = sign,
+				       .path = "",
+				       .new_path = "",
+				       .what = "file",
+				       .text = "",
+				       .lines = "",
+				       .target = "" };
+	const struct mpk_diff found = {
+		.older = older, .newer = newer, .items = &file, .count = 1
+	};
+
+	file.name = mpk_span_str(sign == MPK_DIFF_ADDED ? newer.name : older.name);
+	return answer_diff(o, l, MPK_OK, &found, NULL);
+}
+
+static int answer_added(const struct minspect_options *o, struct minspect_look *l)
+{
+	return answer_file(
+		o, l, MPK_DIFF_ADDED, (struct mpk_diff_side){ .name = o->diff },
+		(struct mpk_diff_side){ .name = l->file->name, .bytes = l->file->bytes.len });
+}
+
+static int diff_removed(const struct minspect_options *o, struct minspect_look *l)
+{
+	struct minspect_older *older = l->user;
+	const char *newer = o->files[0], *name;
+	int status = MPK_EXIT_OK;
+
+	if (o->folder_lens && o->folder_lens[0])
+		newer = mpk_arena_printf(&older->arena, "%.*s", (int)o->folder_lens[0] - 1, newer);
+	for (size_t at = 0; minspect_older_left(older, &at, &name);) {
+		if (l->json)
+			l->at = mpk_json_object(l->json, l->files, NULL);
+		status = answer_file(o, l, MPK_DIFF_REMOVED, (struct mpk_diff_side){ .name = name },
+				     (struct mpk_diff_side){ .name = newer ? newer : "" });
+	}
+	return status;
+}
+
 static int diff_file(const struct minspect_options *o, struct minspect_look *l)
 {
 	struct minspect_file other;
 	struct mpk_error err = { 0 };
 	struct mpk_diff found = { 0 };
-	enum mpk_code code = minspect_file_open(o->diff, &other, &err);
+	enum mpk_code code = minspect_older_file(l->user, l, &other, &err);
 
+	if (code == MPK_E_NOTFOUND) {
+		minspect_file_close(&other);
+		return answer_added(o, l);
+	}
 	if (code == MPK_OK)
 		code = diff_compare(l, &other, &found, &err);
 	int status = answer_diff(o, l, code, &found, &err);
@@ -63,8 +113,12 @@ static int diff_weights(const struct minspect_options *o, struct minspect_look *
 	struct mpk_weightfile older = { 0 };
 	struct mpk_error err = { 0 };
 	struct mpk_diff found = { 0 };
-	enum mpk_code code = minspect_file_open(o->diff, &other, &err);
+	enum mpk_code code = minspect_older_file(l->user, l, &other, &err);
 
+	if (code == MPK_E_NOTFOUND) {
+		minspect_file_close(&other);
+		return answer_added(o, l);
+	}
 	if (code == MPK_OK || other.is_weights)
 		code = diff_open_weights(&other, &older, &err);
 	if (code == MPK_OK)
@@ -78,9 +132,17 @@ static int diff_weights(const struct minspect_options *o, struct minspect_look *
 
 int minspect_diff(const struct minspect_options *o)
 {
-	static const struct minspect_action action = { .look = diff_file, .weights = diff_weights };
+	static const struct minspect_action action = { .look = diff_file,
+						       .weights = diff_weights,
+						       .end = diff_removed };
+	MPK_CLEANUP(minspect_older_close) struct minspect_older older;
+	struct mpk_error err = { 0 };
 
-	if (o->markdown && o->json)
+	if (o->markdown && o->json) {
+		older = (struct minspect_older){ .archive.map.fd = -1 };
 		return mpk_diag_usage("--markdown and --json are two forms; give one of them");
-	return minspect_each(o, &action, NULL);
+	}
+	if (minspect_older_open(o->diff, &older, &err) != MPK_OK)
+		return mpk_diag_error(&err);
+	return minspect_each(o, &action, &older);
 }

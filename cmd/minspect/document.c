@@ -387,6 +387,22 @@ static int look_at_file(struct looking *k, struct mpk_json *j, size_t i, int *fa
 	return written ? written : got < 0 ? MPK_EXIT_OK : got;
 }
 
+/* With --json=lines what comes after the files is a line more. */
+static int end_files(struct looking *k, struct mpk_json *j, int *failed)
+{
+	struct minspect_look *l = k->l;
+	int status, written = MPK_EXIT_OK;
+
+	if (!k->action->end)
+		return MPK_EXIT_OK;
+	if (k->o->json_lines)
+		begin_document(k, j, failed);
+	status = k->action->end(k->o, l);
+	if (k->o->json_lines)
+		written = end_line(j, status == MPK_EXIT_DIFFERENT, failed);
+	return written ? written : status;
+}
+
 int minspect_each(const struct minspect_options *o, const struct minspect_action *action,
 		  void *user)
 {
@@ -415,6 +431,11 @@ int minspect_each(const struct minspect_options *o, const struct minspect_action
 		begin_document(&k, &j, &failed);
 	for (size_t i = 0; i < o->file_count; i++) {
 		int got = look_at_file(&k, &j, i, &failed);
+
+		status = status ? status : got;
+	}
+	if (is_verdict(status)) {
+		int got = end_files(&k, &j, &failed);
 
 		status = status ? status : got;
 	}

@@ -41,6 +41,9 @@ struct minspect_action {
 	/* Looks at a file of weights; NULL: that is an error. */
 	int (*weights)(const struct minspect_options *o, struct minspect_look *l,
 		       const struct mpk_weightfile *f);
+	/* Puts what comes after all files; file and view are NULL, files is the list. Returns an exit status;
+	 * NULL: nothing. */
+	int (*end)(const struct minspect_options *o, struct minspect_look *l);
 	bool is_verbatim; /* its text is out of a file, or for programs: no line of it is changed */
 	const char *single; /* "extract": this action takes one library alone; NULL: any number */
 };

@@ -21,12 +21,10 @@ enum { OPEN_FOLDERS = 32, MAGIC_BYTES = 16 };
 
 /* nftw() hands nothing on to whom it calls. */
 static struct {
-	char **items;
-	size_t *folder_lens; /* of each: bytes of its name that are the folder's; 0: it is named itself */
-	size_t count, cap, len_cap;
+	struct minspect_found *found;
 	size_t folder_len; /* of the folder that is walked */
 	bool failed;       /* memory is out */
-} found;
+} walk;
 
 /* Blobs have no magic number, and safetensors begin with a length: their names decide. */
 static bool has_known_suffix(const char *path)
@@ -63,20 +61,20 @@ static bool begins_as_library(const char *path)
 	return mpk_file_is_device(mpk_span_of(head, len));
 }
 
-static void keep(const char *path, size_t folder_len)
+static bool keep(struct minspect_found *found, const char *path, size_t folder_len)
 {
 	char *copy = strdup(path);
 
 	if (!copy ||
-	    !mpk_vec_reserve(&found.items, &found.cap, found.count + 1, sizeof *found.items) ||
-	    !mpk_vec_reserve(&found.folder_lens, &found.len_cap, found.count + 1,
-			     sizeof *found.folder_lens)) {
+	    !mpk_vec_reserve(&found->items, &found->cap, found->count + 1, sizeof *found->items) ||
+	    !mpk_vec_reserve(&found->folder_lens, &found->len_cap, found->count + 1,
+			     sizeof *found->folder_lens)) {
 		free(copy);
-		found.failed = true;
-		return;
+		return false;
 	}
-	found.items[found.count] = copy;
-	found.folder_lens[found.count++] = folder_len;
+	found->items[found->count] = copy;
+	found->folder_lens[found->count++] = folder_len;
+	return true;
 }
 
 static int see_entry(const char *path, const struct stat *st, int type, struct FTW *at)
@@ -86,8 +84,8 @@ static int see_entry(const char *path, const struct stat *st, int type, struct F
 		mpk_diag_warn("%s: cannot be read", MPK_QUOTE(mpk_span_str(path)));
 	if (type == FTW_F && S_ISREG(st->st_mode) &&
 	    (has_known_suffix(path) || begins_as_library(path)))
-		keep(path, found.folder_len);
-	return found.failed;
+		walk.failed = !keep(walk.found, path, walk.folder_len);
+	return walk.failed;
 }
 
 /* Those of one folder have one folder_len: only names are sorted. */
@@ -96,45 +94,64 @@ static int by_path(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static int walk(const char *path)
+enum mpk_code minspect_folder_walk(const char *path, struct minspect_found *found,
+				   struct mpk_error *err)
 {
-	struct mpk_error err = { 0 };
-	size_t first = found.count, len = strlen(path);
+	size_t first = found->count, len = strlen(path);
 
-	found.folder_len = len + (path[len - 1] != '/');
-	if (nftw(path, see_entry, OPEN_FOLDERS, FTW_PHYS) < 0 && !found.failed) {
-		(void)mpk_fail_errno(&err, MPK_E_IO, errno, "cannot be read");
-		mpk_error_at_file(&err, path);
-		return mpk_diag_error(&err);
+	walk.found = found;
+	walk.folder_len = len + (path[len - 1] != '/');
+	walk.failed = false;
+	if (nftw(path, see_entry, OPEN_FOLDERS, FTW_PHYS) < 0 && !walk.failed) {
+		(void)mpk_fail_errno(err, MPK_E_IO, errno, "cannot be read");
+		mpk_error_at_file(err, path);
+		return MPK_E_IO;
 	}
-	if (found.failed)
-		return mpk_diag_error((mpk_fail_nomem(&err), &err));
-	if (found.count > first)
-		qsort(found.items + first, found.count - first, sizeof *found.items, by_path);
-	if (found.count > first || minspect_options.json_lines)
-		return MPK_EXIT_OK;
-	(void)mpk_fail(&err, MPK_E_NO_BLOB,
+	MPK_TRY_ALLOC(!walk.failed, err);
+	if (found->count > first)
+		qsort(found->items + first, found->count - first, sizeof *found->items, by_path);
+	return MPK_OK;
+}
+
+void minspect_found_fini(struct minspect_found *found)
+{
+	for (size_t i = 0; i < found->count; i++)
+		free(found->items[i]);
+	free(found->items);
+	free(found->folder_lens);
+	*found = (struct minspect_found){ 0 };
+}
+
+/* An inventory of nothing is empty; who asks for anything else meant something that is not there. */
+static enum mpk_code expand(const struct minspect_options *o, const char *path,
+			    struct minspect_found *found, struct mpk_error *err)
+{
+	size_t before = found->count;
+	struct stat st;
+
+	if (stat(path, &st) != 0 || !S_ISDIR(st.st_mode)) {
+		MPK_TRY_ALLOC(keep(found, path, 0), err);
+		return MPK_OK;
+	}
+	MPK_TRY(minspect_folder_walk(path, found, err));
+	if (found->count > before || o->json_lines)
+		return MPK_OK;
+	(void)mpk_fail(err, MPK_E_NO_BLOB,
 		       "no library, archive, code for GPUs or file of weights is in this folder");
-	mpk_error_at_file(&err, path);
-	return mpk_diag_error(&err);
+	mpk_error_at_file(err, path);
+	return MPK_E_NO_BLOB;
 }
 
 int minspect_folders_expand(struct minspect_options *o)
 {
+	struct minspect_found found = { 0 }; /* lives as long as the process, as command lines do */
 	struct mpk_error err = { 0 };
-	int status = MPK_EXIT_OK;
-	struct stat st;
 
-	for (size_t i = 0; i < o->file_count && status == MPK_EXIT_OK; i++) {
-		if (stat(o->files[i], &st) == 0 && S_ISDIR(st.st_mode))
-			status = walk(o->files[i]);
-		else
-			keep(o->files[i], 0);
-	}
-	if (status == MPK_EXIT_OK && found.failed)
-		return mpk_diag_error((mpk_fail_nomem(&err), &err));
+	for (size_t i = 0; i < o->file_count; i++)
+		if (expand(o, o->files[i], &found, &err) != MPK_OK)
+			return mpk_diag_error(&err);
 	o->files = found.items;
 	o->file_count = found.count;
 	o->folder_lens = found.folder_lens;
-	return status;
+	return MPK_EXIT_OK;
 }

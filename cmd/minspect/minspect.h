@@ -152,6 +152,19 @@ int minspect_zip_each(const struct minspect_file *archive, const char *action, b
 /* As much of a file as is looked at to see whether it is one to look into. */
 enum { MINSPECT_HEAD_BYTES = 4096 };
 
+/* Files that are found in folders. Zero-initialise; minspect_found_fini. */
+struct minspect_found {
+	char **items;        /* malloc'ed */
+	size_t *folder_lens; /* as those of the options */
+	size_t count, cap, len_cap;
+};
+
+/* minspect_folder_walk - add the files below a folder that are to be looked at, in the order of their paths
+ * Returns  MPK_OK; MPK_E_IO; MPK_E_NOMEM */
+enum mpk_code minspect_folder_walk(const char *path, struct minspect_found *found,
+				   struct mpk_error *err) MPK_MUST_CHECK;
+void minspect_found_fini(struct minspect_found *found);
+
 /* minspect_folders_expand - put the files below folders that are named in the place of these
  * Returns  an exit status, after a message when it is not MPK_EXIT_OK */
 int minspect_folders_expand(struct minspect_options *o);

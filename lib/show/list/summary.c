@@ -266,8 +266,10 @@ static void summary_json(const void *what, struct mpk_json *j, struct mpk_json_a
 		       image->context_symbol_count);
 	mpk_json_texts(j, at, "undefined", image->undefined, image->undefined_count);
 	mpk_json_texts(j, at, "needed", image->needed, image->needed_count);
-	if (image->executor)
+	if (image->executor) {
 		mpk_json_text(j, at, "executor", image->executor);
+		mpk_json_text(j, at, "host_code", image->is_linked ? "linked" : "carried");
+	}
 	mpk_answer_origin.json(view, j, at);
 	mpk_answer_metadata.json(view, j, at);
 	list = mpk_json_array(j, at, "tree");

@@ -10,6 +10,7 @@ cc -std=gnu17 -I"$sdk/include" -o call "$ROOT/tests/embed/standalone.c" -ldl
 # a function of the model and one of the host code are both called main
 mpack build data/csource/relax.tar --standalone -o linked.so
 minspect linked.so | sed -n 's/^  needs      no loader/needs no loader/p'
+minspect --json linked.so | sed -n 's/^ *"\(executor\|host_code\)"/\1/p'
 nm -D --defined-only linked.so | awk '{ print $2, $3 }' | sort
 readelf -d linked.so | sed -n 's/.*NEEDED.*\[\(.*\)\]/needs \1/p' | { grep -vE 'libc\.so|libm\.so|ld-linux' || :; }
 ./call ./linked.so main 2 3

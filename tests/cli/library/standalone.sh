@@ -15,6 +15,7 @@ readelf -d gelu.so | sed -n 's/.*NEEDED.*\[\(.*\)\]/needs \1/p' | { grep -vE 'li
 nm -D --defined-only gelu.so | awk '{ print $2, $3 }' | sort
 # what it carries is what was given
 minspect gelu.so | sed -n 's/^  needs      no loader/needs no loader/p'
+minspect --json gelu.so | sed -n 's/^ *"\(executor\|host_code\)"/\1/p'
 mpack unpack gelu.so -o parts
 cmp parts/base.so data/relax/gelu.so && echo "carried as it was"
 minspect --verify gelu.so

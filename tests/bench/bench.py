@@ -11,7 +11,7 @@ missed by the clock and kept by CPU time is "met in CPU time". Outputs are remov
 outside of its time, since replacing a large file costs as much as writing one. Memory is the
 largest resident size of any process of the tree. BENCH_SIZE (1G) is the size of the large payload;
 the others follow it. Groups: start functions small large huge text
-many calls models library peers. A goal that is missed is
+many calls models library peers weights. A goal that is missed is
 marked, not an error; a program under test that fails is one.
 """
 import argparse
@@ -31,6 +31,7 @@ import functions
 import library
 import models
 import peers
+import weights
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
@@ -487,7 +488,8 @@ def run_models(b):
 
 GROUPS = {"start": start, "functions": lambda b: functions.functions(b, ROOT), "small": small,
           "large": large, "huge": huge, "text": text, "many": many, "calls": calls, "models": run_models,
-          "library": lambda b: library.library(b, ROOT), "peers": lambda b: peers.peers(b, ROOT)}
+          "library": lambda b: library.library(b, ROOT), "peers": lambda b: peers.peers(b, ROOT),
+          "weights": lambda b: weights.weights(b, ROOT)}
 
 
 def main():

@@ -9,6 +9,7 @@ kind = "x.weights"
 payload = "weights"
 END
 [ "$(uname -m)" = x86_64 ] || { echo "large data comes last on x86-64 alone"; exit 77; }
+PATH=$PATH:/usr/sbin:/sbin
 command -v python3 >/dev/null || { echo "python3 is not installed"; exit 77; }
 command -v cc >/dev/null || { echo "cc is not installed"; exit 77; }
 head -c 33554432 /dev/zero | openssl enc -aes-128-ctr -K 00 -iv 00 >weights 2>/dev/null || { echo "openssl is not installed"; exit 77; }
@@ -32,29 +33,38 @@ for word in "x.o" "x.so --standalone"; do
 done
 
 # where extents can be shared they are: what is free does not become less
-shared()
+free()
 {
 	sync -f x
-	now=$(df --output=avail x | tail -n 1)
-	[ $((free - now)) -lt 4096 ] && echo "$1 shares" || echo "$1 took $((free - now)) KiB"
-	free=$now
+	df --output=avail x | tail -n 1
 }
-truncate -s 400M image
-if ! { command -v mkfs.xfs && mkfs.xfs -q -m reflink=1 image && mkdir x && mount -o loop image x; } >/dev/null 2>&1; then
-	echo "no loop device with XFS can be mounted here: sharing is not tried"
-	exit 77
-fi
-trap 'umount x' EXIT
-cp m.toml weights x
-sync -f x
-free=$(df --output=avail x | tail -n 1)
-mpack build x/m.toml -o x/paged.so --page-align
-shared build
-cmp x/paged.so paged.so
-mpack unpack x/paged.so -o x/parts
-shared unpack
-minspect --extract x/files -q x/paged.so
-shared --extract
-mpack edit x/paged.so -o x/edited.so --replace /=x/weights
-shared edit
-cmp x/edited.so paged.so
+shared()
+{
+	now=$(free)
+	[ $((before - now)) -lt 4096 ] && echo "$kind: $1 shares" || echo "$kind: $1 took $((before - now)) KiB"
+	before=$now
+}
+mkdir x
+missing=''
+trap 'umount -q x || :' EXIT
+for kind in xfs btrfs; do
+	rm -f image && truncate -s 400M image
+	case $kind in
+	xfs) mkfs.xfs -q -m reflink=1 image ;;
+	btrfs) mkfs.btrfs -q image ;;
+	esac >mkfs.log 2>&1 && mount -o loop image x >>mkfs.log 2>&1 || { missing="$missing $kind"; continue; }
+	cp m.toml weights x
+	before=$(free)
+	mpack build x/m.toml -o x/paged.so --page-align
+	shared build
+	cmp x/paged.so paged.so
+	mpack unpack x/paged.so -o x/parts
+	shared unpack
+	minspect --extract x/files -q x/paged.so
+	shared --extract
+	mpack edit x/paged.so -o x/edited.so --replace /=x/weights
+	shared edit
+	cmp x/edited.so paged.so
+	umount x
+done
+[ -z "$missing" ] || { echo "no loop device can be mounted here with:$missing"; exit 77; }

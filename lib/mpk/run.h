@@ -211,6 +211,10 @@ struct mpkr_options {
 	const char *
 		cuda_home; /* a folder of NVIDIA's toolkit, for models that have CUDA sources; NULL: as
 				* the linker finds NVRTC */
+	/* CUDA: a cudaStream_t of the device's primary context, which outlives the model and its results. Calls are
+	 * queued there and return before they have ended, but for results in host memory; what a kernel
+	 * does wrong is then reported by a later call. NULL: the default stream, and calls wait */
+	void *stream;
 };
 
 /* mpkr_open - open the shared library of a model; its constructors run

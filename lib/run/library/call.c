@@ -46,6 +46,9 @@ enum mpk_code mpk_run_call_init(struct mpk_run_call *c, struct mpkr_function *f,
 	if (has_names)
 		c->names = calloc(c->value_count + 1, sizeof *c->names);
 	MPK_TRY_ALLOC(c->args && c->values && (c->names || !has_names), err);
+	if (f->model->has_stream)
+		MPK_TRY(mpk_devices_set_stream(mpk_runtime_devices(f->model->runtime), f->where,
+					       f->model->stream, err));
 	for (size_t i = 0; i < f->bound_count; i++) {
 		c->values[value_count + i] = mpk_run_borrowed(&f->bound[i].value);
 		c->names[value_count + i] = f->bound[i].name;
@@ -174,14 +177,15 @@ static struct mpk_dldevice home_of(const struct mpk_run_call *c)
 
 /* --- the call --------------------------------------------------------------------------------- */
 
-/* A call ends when what it started on devices has ended. */
+/* A call ends when what it started on devices has ended. On the caller's stream it ends before: what he queues
+ * there next comes after it, and copies to host memory have waited. */
 static enum mpk_code run_once(struct mpk_run_call *c, struct mpk_function *f, struct mpk_error *err)
 {
 	const struct mpk_args args = { c->values, c->names, c->value_count };
 
 	mpk_value_drop(&c->result);
 	MPK_TRY(mpk_function_call(f, &args, &c->result, err));
-	return mpk_devices_sync(mpk_runtime_devices(c->f->model->runtime), err);
+	return mpk_run_settle(c->f->model, err);
 }
 
 enum mpk_code mpk_run_call_run(struct mpk_run_call *c, struct mpk_error *err)
@@ -360,11 +364,16 @@ static enum mpk_code call_value(mpkr_function *f, const struct mpkr_arg *in, siz
 }
 
 enum mpk_code mpk_run_call_value(mpkr_function *f, const struct mpkr_arg *in, size_t n,
-				 bool is_sent, struct mpk_value *out, struct mpk_error *err)
+				 bool is_sent, const struct mpk_run_stream *stream,
+				 struct mpk_value *out, struct mpk_error *err)
 {
 	enum mpk_code code;
 
 	(void)pthread_mutex_lock(&f->session->lock);
+	if (stream) {
+		f->model->has_stream = stream->is_set;
+		f->model->stream = stream->stream;
+	}
 	code = call_value(f, in, n, is_sent, out, err);
 	(void)pthread_mutex_unlock(&f->session->lock);
 	return code;
@@ -430,7 +439,7 @@ static enum mpk_code copy_out(struct mpk_run_call *c, struct mpk_tensor **t,
 
 	if (!mpk_dldevice_is_host(out->device)) {
 		MPK_TRY(mpk_devices_copy(devices, &(*t)->dl, out, (*t)->bytes, err));
-		return mpk_devices_sync(devices, err);
+		return mpk_run_settle(c->f->model, err);
 	}
 	mpk_tensor_copy_to(*t, out);
 	return MPK_OK;

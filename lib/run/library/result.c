@@ -140,9 +140,16 @@ static bool is_handed_on(const struct mpk_tensor *t, const struct mpk_run_arg *a
 	       !lies_over(t, args, count);
 }
 
-static enum mpk_code copy_on_device(struct mpk_devices *devices, const struct mpk_tensor *t,
+enum mpk_code mpk_run_settle(struct mpkr_model *model, struct mpk_error *err)
+{
+	return model->has_stream ? MPK_OK
+				 : mpk_devices_sync(mpk_runtime_devices(model->runtime), err);
+}
+
+static enum mpk_code copy_on_device(struct mpkr_model *model, const struct mpk_tensor *t,
 				    struct mpk_tensor **out, struct mpk_error *err)
 {
+	struct mpk_devices *devices = mpk_runtime_devices(model->runtime);
 	enum mpk_code code;
 
 	if (!mpk_dltensor_is_compact(&t->dl))
@@ -151,7 +158,7 @@ static enum mpk_code copy_on_device(struct mpk_devices *devices, const struct mp
 	MPK_TRY(mpk_devices_empty(devices, t, t->dl.device, out, err));
 	code = mpk_devices_copy(devices, &t->dl, &(*out)->dl, t->bytes, err);
 	if (code == MPK_OK)
-		code = mpk_devices_sync(devices, err);
+		code = mpk_run_settle(model, err);
 	if (code != MPK_OK)
 		mpk_tensor_drop(*out);
 	return code;
@@ -170,7 +177,7 @@ enum mpk_code mpk_run_own(struct mpkr_model *model, struct mpk_tensor **tensor,
 	    is_handed_on(t, args, count))
 		return MPK_OK;
 	if (!to_host && mpk_dldevice_equal(home, t->dl.device)) {
-		MPK_TRY(copy_on_device(devices, t, &own, err));
+		MPK_TRY(copy_on_device(model, t, &own, err));
 	} else {
 		MPK_TRY(mpk_devices_copy_to_host(devices, &t->dl, &own, err));
 		if (!to_host) {

@@ -29,6 +29,7 @@
 
 typedef int allocate_fn(struct mpk_dltensor *like, void **out);
 typedef void *allocator_fn(void);
+typedef void *get_stream_fn(int32_t device_type, int32_t device_id);
 
 /* What of it is used; zero where there is none. */
 struct real {
@@ -36,6 +37,7 @@ struct real {
 	mpk_ffi_get_global_fn *get_global;
 	allocator_fn *allocator; /* whether the caller has set one of his own */
 	allocate_fn *allocate;
+	get_stream_fn *get_stream;
 };
 
 /* It is never unloaded: C++ objects of it are in the process. */
@@ -56,6 +58,7 @@ static struct real find_real(void)
 	r.allocator =
 		MPK_CODE(allocator_fn, dlsym(handle, "TVMFFIEnvGetDLPackManagedTensorAllocator"));
 	r.allocate = MPK_CODE(allocate_fn, dlsym(handle, "TVMFFIEnvTensorAlloc"));
+	r.get_stream = MPK_CODE(get_stream_fn, dlsym(handle, "TVMFFIEnvGetStream"));
 	return r;
 }
 
@@ -413,17 +416,29 @@ static enum mpk_code call_host(mpkr_function *f, const struct mpk_ffi_any *args,
 	return code;
 }
 
+/* The stream that the caller has set in tvm-ffi, as PyTorch's current one is; not without tvm-ffi, where nobody could
+ * have said so. */
+static struct mpk_run_stream stream_of(const mpkr_function *f)
+{
+	const struct real real = find_real();
+
+	if (!real.get_stream || f->where.type != MPK_DL_CUDA)
+		return (struct mpk_run_stream){ 0 };
+	return (struct mpk_run_stream){ true, real.get_stream(f->where.type, f->where.id) };
+}
+
 static enum mpk_code call_model(mpkr_function *f, const struct mpk_ffi_any *args, size_t count,
 				struct mpk_value *out, struct mpk_error *err)
 {
 	MPK_CLEANUP(cells_fini) struct cells a = { 0 };
+	const struct mpk_run_stream stream = stream_of(f);
 	enum mpk_code code;
 
 	MPK_TRY(cells_take(&a, args, count, err));
 	for (size_t i = 0; i < a.count; i++)
 		if ((a.scalars[i] || !a.args[i].tensor) && mpk_run_kind(f, i) == MPKR_KIND_TENSOR)
 			return mpk_fail(err, MPK_E_CONFLICT, "input %zu takes a tensor", i);
-	code = mpk_run_call_value(f, a.args, a.count, true, out, err);
+	code = mpk_run_call_value(f, a.args, a.count, true, &stream, out, err);
 	if (code == MPK_E_USAGE && a.count != f->input_count)
 		err->code = code = MPK_E_CONFLICT; /* as Python calls a wrong number of arguments */
 	return code;

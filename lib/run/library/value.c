@@ -192,7 +192,7 @@ static enum mpk_code call_value(mpkr_function *f, const struct mpkr_arg *in, siz
 
 	if (!f || !out || (n && !in))
 		return mpk_fail(err, MPK_E_USAGE, "a pointer that is needed is NULL");
-	MPK_TRY(mpk_run_call_value(f, in, n, false, &result, err));
+	MPK_TRY(mpk_run_call_value(f, in, n, false, NULL, &result, err));
 	code = wrap(f->model, result, out, err);
 	if (code != MPK_OK)
 		mpk_value_drop(&result);

@@ -345,6 +345,15 @@ void mpk_devices_at_fork(struct mpk_devices *devices, enum mpk_fork_moment momen
 		mpk_lock_free_in_child(&devices->lock);
 }
 
+enum mpk_code mpk_devices_set_stream(struct mpk_devices *devices, struct mpk_dldevice where,
+				     void *stream, struct mpk_error *err)
+{
+	struct mpk_device *device;
+
+	MPK_TRY(mpk_devices_get(devices, where, &device, err));
+	return mpk_device_set_stream(device, stream, err);
+}
+
 /* --- for module code --------------------------------------------------------------------- */
 
 /* The type in a kernel's source says how this library folds textures; a payload does not say it

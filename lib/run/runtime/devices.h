@@ -42,6 +42,12 @@ enum mpk_code mpk_devices_allocator(struct mpk_devices *devices, struct mpk_dlde
 enum mpk_code mpk_devices_use(struct mpk_devices *devices, struct mpk_dldevice where,
 			      struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_devices_set_stream - queue what follows on a device in a stream of its driver, after what was queued before
+ * @stream  NULL: its default stream
+ * Returns  as mpk_devices_get; MPK_E_UNSUPPORTED: it has no streams; MPK_E_RAISED (a kernel faulted) */
+enum mpk_code mpk_devices_set_stream(struct mpk_devices *devices, struct mpk_dldevice where,
+				     void *stream, struct mpk_error *err) MPK_MUST_CHECK;
+
 /* mpk_devices_current - the current device of a kind */
 struct mpk_dldevice mpk_devices_current(struct mpk_devices *devices, enum mpk_device_kind kind);
 

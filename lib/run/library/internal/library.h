@@ -51,6 +51,8 @@ struct mpkr_model {
 	const struct mpk_tree *tree;      /* NULL: there is no blob */
 	struct mpk_dldevice where;        /* of its tensors */
 	bool is_guess;                    /* nobody named it */
+	bool has_stream;                  /* the caller's, and calls do not wait for their end */
+	void *stream;
 	bool is_found;                    /* a function of it was looked up */
 	struct mpk_run_params *params;
 	const struct mpk_param_file
@@ -327,12 +329,20 @@ enum mpk_code mpk_run_place_value(const struct mpkr_function *f, const struct mp
 				  size_t i, struct mpk_run_arg *out,
 				  struct mpk_error *err) MPK_MUST_CHECK;
 
+/* What a stream is asked for under the lock of the session, as the caller's changes between calls. */
+struct mpk_run_stream {
+	bool is_set;
+	void *stream;
+};
+
 /* mpk_run_call_value - as mpkr_call, with a result as the function gives it, whose tensors are own and compact
  * @is_sent they go where the first tensor among the inputs is; else they stay where they are
+ * @stream  of this call and those after it, of a model all of whose functions are in one session; NULL: as before
  * @out     owned by the caller
  * Returns  MPK_OK; what mpkr_call_value reports */
 enum mpk_code mpk_run_call_value(mpkr_function *f, const struct mpkr_arg *in, size_t n,
-				 bool is_sent, struct mpk_value *out,
+				 bool is_sent, const struct mpk_run_stream *stream,
+				 struct mpk_value *out,
 				 struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_run_write_back - what a function that is no model wrote to a copy, to the caller's tensor; memory that
@@ -374,6 +384,10 @@ static inline bool mpk_run_value_is_tuple(const struct mpkr_value *v)
 enum mpk_code mpk_run_tensors_collect(struct mpk_run_tensors *tensors, const struct mpk_value *v,
 				      struct mpk_error *err) MPK_MUST_CHECK;
 void mpk_run_tensors_fini(struct mpk_run_tensors *tensors);
+
+/* mpk_run_settle - wait for what was started on devices, unless it is on the caller's stream
+ * Returns  MPK_OK; MPK_E_RAISED (a kernel faulted); MPK_E_DEVICE */
+enum mpk_code mpk_run_settle(struct mpkr_model *model, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_run_own - replace a tensor by one with memory of its own, compact, where it is wanted
  * @args    count arguments, whose memory is not its own

@@ -21,13 +21,15 @@
 
 static const char *output;
 static bool drop_debug, drop_relocatable, compress, allow_missing, durable, force;
-static struct mpk_option_list keep;
+static struct mpk_option_list keep, devices;
 
 static const struct mpk_option options[] = {
 	{ 'o', "output", MPK_OPT_TEXT, "OUT", "write OUT, a library or wheel as the input is",
 	  .target = &output, .path = MPK_WRITES_FILE },
 	{ 0, "keep", MPK_OPT_LIST, "ARCH[,ARCH]...",
 	  "architectures to keep: sm_90, compute_80, gfx90a", .target = &keep },
+	{ 0, "device-arch", MPK_OPT_LIST, "ARCH[,ARCH]...",
+	  "devices for which to keep what a driver takes", .target = &devices },
 	{ 0, "drop-debug", MPK_OPT_FLAG, NULL, "drop line tables and debug sections of cubins",
 	  .target = &drop_debug },
 	{ 0, "drop-relocatable", MPK_OPT_FLAG, NULL,
@@ -47,11 +49,12 @@ static const struct mpk_option options[] = {
 
 static const struct mpk_command command = {
 	.name = "thin",
-	.usage = "mpack thin LIB|WHEEL -o OUT --keep ARCH...",
+	.usage = "mpack thin LIB|WHEEL -o OUT --keep ARCH...|--device-arch ARCH...",
 	.summary = "Take GPU code of other architectures out of a library or wheel.",
 	.examples =
 		"  mpack thin libnccl.so.2 -o thin/libnccl.so.2 --keep sm_90 --drop-relocatable\n"
 		"  mpack thin app.whl -o thin/app.whl --keep sm_80,sm_90,compute_90\n"
+		"  mpack thin app.whl -o thin/app.whl --device-arch sm_90\n"
 		"  minspect --size thin/libnccl.so.2\n",
 	.options = options,
 };
@@ -68,17 +71,18 @@ struct thinning {
 /* --- options ------------------------------------------------------------------------------- */
 
 /* "--keep a,b --keep c" is a list of three. */
-static enum mpk_code read_keep(struct thinning *t, struct mpk_error *err)
+static enum mpk_code read_words(struct thinning *t, const char *option,
+				const struct mpk_option_list *list, struct mpk_error *err)
 {
-	for (size_t i = 0; i < keep.count; i++) {
-		const char *at = keep.items[i].value, *end;
+	for (size_t i = 0; i < list->count; i++) {
+		const char *at = list->items[i].value, *end;
 
 		for (;; at = end + 1) {
 			end = strchrnul(at, ',');
 
 			struct mpk_span word = mpk_span_of(at, (size_t)(end - at));
 
-			MPK_TRY(mpk_thin_check_word(word, err));
+			MPK_TRY(mpk_thin_check_word(option, word, err));
 			MPK_TRY_ALLOC(
 				mpk_vec_reserve(&t->words, &t->cap, t->count + 1, sizeof *t->words),
 				err);
@@ -87,6 +91,15 @@ static enum mpk_code read_keep(struct thinning *t, struct mpk_error *err)
 				break;
 		}
 	}
+	return MPK_OK;
+}
+
+/* Devices first. */
+static enum mpk_code read_keep(struct thinning *t, struct mpk_error *err)
+{
+	MPK_TRY(read_words(t, "--device-arch", &devices, err));
+	t->o.device_count = t->count;
+	MPK_TRY(read_words(t, "--keep", &keep, err));
 	t->o.keep = t->words;
 	t->o.keep_count = t->count;
 	return MPK_OK;
@@ -102,6 +115,7 @@ static enum mpk_code confirm(const struct thinning *t, const struct mpk_output *
 	MPK_CLEANUP(mpk_mapping_close) struct mpk_mapping map = { .fd = -1 };
 	const struct mpk_thin_options again = { .keep = t->o.keep,
 						.keep_count = t->o.keep_count,
+						.device_count = t->o.device_count,
 						.drop_relocatable = t->o.drop_relocatable,
 						.allow_missing = true };
 	struct mpk_rope rope = mpk_rope_of(&arena);
@@ -242,9 +256,9 @@ int mpack_thin(int argc, char **argv)
 		status = mpk_diag_usage("thin takes one file, not %d", argc - first);
 	else if (!output)
 		status = mpk_diag_usage("no output given: name it with -o");
-	else if (!keep.count && !drop_debug && !drop_relocatable && !compress)
+	else if (!keep.count && !devices.count && !drop_debug && !drop_relocatable && !compress)
 		status = mpk_diag_usage(
-			"nothing to take out: name the architectures to keep with --keep");
+			"nothing to take out: name the architectures to keep with --keep, or the devices with --device-arch");
 	if (status == MPK_EXIT_OK) {
 		if (durable)
 			mpk_output_make_durable();

@@ -4,34 +4,27 @@
 
     tests/gpu/models.py FOLDER [ARCH]
 
-Needs TVM 0.27 or later (tests/interop/requirements.txt) and nvcc. Each model is a folder with model.so for the GPU (ARCH,
-sm_90 by default), cases.toml with the calls and their arrays. scripts/check-cuda --models FOLDER makes the calls on a
-GPU; tests/gpu/compare.py times them there beside TVM's own runtime.
+Needs TVM 0.27 or later (tests/interop/requirements.txt), and mpack in out/release/bin. Each model is a folder with model.so for the
+GPU (ARCH, sm_90 by default), cases.toml with the calls and their arrays, and, of models without state, standalone.so.
+scripts/check-cuda --models FOLDER makes the calls on a GPU; tests/gpu/compare.py times them there beside TVM's own
+runtime.
 """
 import pathlib
 import shutil
+import subprocess
 import sys
 
 import numpy
 import tvm
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "interop"))
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "tests" / "interop"))
 # pylint: disable=wrong-import-position
 import relaxmodels
 import relaxrun
 import statemodels
 import test_state
 from staterun import KV, Kept, shape
-
-
-class Written:
-    """Stands where a test has minspect: the cases are written, and run elsewhere."""
-
-    def __init__(self):
-        self.stdout = ""
-
-    def __call__(self, *_):
-        return self
 
 
 def cuda(arch):
@@ -49,6 +42,8 @@ def plain(make, folder, target, mode):
     for function, inputs, tag in calls:
         run.add(function, inputs, tolerance=1e-4, tag=tag)
     (folder / "cases.toml").write_text("\n".join(run.lines))
+    subprocess.run([ROOT / "out/release/bin/mpack", "build", folder / "model.so", "--standalone", "-o",
+                    folder / "standalone.so"], check=True)
 
 
 def decoder(act, folder, target, mode, **options):

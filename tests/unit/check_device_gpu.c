@@ -116,7 +116,7 @@ START_TEST(clusters_have_their_size)
 	for (int i = 0; i < 32; i++)
 		ck_assert_uint_eq(got[i], 402);
 	slots[1] = 7; /* no multiple of the cluster */
-	ck_assert_int_eq(mpk_device_launch(clusters, slots, 5, &err), MPK_E_RANGE);
+	ck_assert_int_eq(mpk_device_launch(clusters, slots, 5, &err), MPK_E_RAISED);
 	mpk_device_free(device, out);
 	mpk_device_close(device);
 }
@@ -163,7 +163,7 @@ START_TEST(a_cooperative_grid_waits_for_itself)
 	for (int i = 0; i < 65; i++)
 		ck_assert_uint_eq(got[i], 64 * 128);
 	slots[1] = 1 << 20; /* more than fits on the GPU at once */
-	ck_assert_int_eq(mpk_device_launch(together, slots, 3, &err), MPK_E_RANGE);
+	ck_assert_int_eq(mpk_device_launch(together, slots, 3, &err), MPK_E_RAISED);
 	ck_assert_text(err, "all at once");
 	mpk_device_free(device, out);
 	mpk_device_close(device);

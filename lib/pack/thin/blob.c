@@ -34,9 +34,12 @@ static enum mpk_code note_image(const struct blob *b, struct mpk_span code)
 
 	if (mpk_code_targets(code, &scratch, &targets, &count, NULL) != MPK_OK)
 		return mpk_memory_check(b->err);
+	bool *kept = mpk_arena_array(&scratch, count + 1, sizeof *kept);
+
+	MPK_TRY_ALLOC(kept, b->err);
 	for (size_t i = 0; i < count; i++)
 		(void)mpk_thin_keeps(b->thin, &targets[i]);
-	return MPK_OK;
+	return mpk_thin_keep_devices(b->thin, targets, kept, count, b->err);
 }
 
 /* Kinds that keep each kernel by itself have no containers. */

@@ -33,8 +33,10 @@ static enum mpk_code list_images(struct mpk_thin *t, struct mpk_span bytes, stru
 	MPK_TRY(mpk_code_targets(bytes, arena, &l.targets, &l.count, err));
 	l.kept = mpk_arena_array(arena, l.count + 1, sizeof *l.kept);
 	MPK_TRY_ALLOC(l.kept, err);
-	for (size_t i = 0; i < l.count; i++) {
+	for (size_t i = 0; i < l.count; i++)
 		l.kept[i] = mpk_thin_keeps(t, &l.targets[i]);
+	MPK_TRY(mpk_thin_keep_devices(t, l.targets, l.kept, l.count, err));
+	for (size_t i = 0; i < l.count; i++) {
 		l.kept_count += l.kept[i];
 		t->report->images++;
 		if (l.kept[i])

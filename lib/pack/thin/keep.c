@@ -3,7 +3,8 @@
  *
  * A word of --keep is at once the name of images and of a device. As a name it chooses images. As a device it asks
  * of every container whether the driver finds code for it there: where it found some before and would find none
- * afterwards, the library would fail on that device when the first kernel is launched.
+ * afterwards, the library would fail on that device when the first kernel is launched. A word of --device-arch is a
+ * device alone, and chooses of every container what the driver takes, so that nothing can be missing.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -45,25 +46,22 @@ static bool is_cuda_word(struct mpk_span word)
 }
 
 /* Also a triple, such as "spir64", whose images have no architecture. */
-enum mpk_code mpk_thin_check_word(struct mpk_span word, struct mpk_error *err)
+enum mpk_code mpk_thin_check_word(const char *option, struct mpk_span word, struct mpk_error *err)
 {
-	bool digits = word.len > 0;
+	bool digits = word.len > 0, known = digits;
 
 	for (size_t i = 0; i < word.len; i++) {
 		uint8_t c = word.data[i];
 
-		if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || (i && strchr("_:+-", c))))
-			return mpk_fail(err, MPK_E_USAGE,
-					"--keep takes names of architectures such as sm_90, "
-					"compute_80 or gfx90a, not '%s'",
-					MPK_QUOTE(word));
+		known = known && ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
+				  (i && strchr("_:+-", c)));
 		digits = digits && c >= '0' && c <= '9';
 	}
-	if (!word.len || digits || (is_cuda_word(word) && !cuda_number(word)))
+	if (!known || digits || (is_cuda_word(word) && !cuda_number(word)))
 		return mpk_fail(err, MPK_E_USAGE,
-				"--keep takes names of architectures such as sm_90, compute_80 or "
+				"%s takes names of architectures such as sm_90, compute_80 or "
 				"gfx90a, not '%s'",
-				MPK_QUOTE(word));
+				option, MPK_QUOTE(word));
 	return MPK_OK;
 }
 
@@ -99,7 +97,7 @@ bool mpk_thin_keeps(struct mpk_thin *t, const struct mpk_code_target *target)
 	bool keeps = t->o->keep_count == 0;
 
 	note_present(t->report, target->name);
-	for (size_t i = 0; i < t->o->keep_count; i++) {
+	for (size_t i = t->o->device_count; i < t->o->keep_count; i++) {
 		if (!word_means(t->o->keep[i], target))
 			continue;
 		keeps = true;
@@ -120,6 +118,12 @@ enum mpk_code mpk_thin_check_used(const struct mpk_thin_options *o, const struct
 			continue;
 		if (!there.len)
 			return mpk_fail(err, MPK_E_USAGE, "there is no device code in it");
+		if (i < o->device_count)
+			return mpk_fail(
+				err, MPK_E_USAGE, "there is no image that %s runs; there are those for%s",
+				MPK_QUOTE(o->keep[i]),
+				mpk_escape_to(mpk_span_of(there.data, there.len - 1), names,
+					      sizeof names));
 		return mpk_fail(
 			err, MPK_E_USAGE, "there is no image for %s; there are those for%s",
 			MPK_QUOTE(o->keep[i]),
@@ -177,6 +181,22 @@ enum mpk_code mpk_thin_choose(struct mpk_span word, const struct mpk_code_target
 	return MPK_OK;
 }
 
+enum mpk_code mpk_thin_keep_devices(struct mpk_thin *t, const struct mpk_code_target *targets,
+				    bool *kept, size_t count, struct mpk_error *err)
+{
+	for (size_t w = 0; w < t->o->device_count; w++) {
+		struct mpk_thin_choice choice;
+
+		MPK_TRY(mpk_thin_choose(t->o->keep[w], targets, NULL, count, &choice, err));
+		if (choice.before == count)
+			continue;
+		kept[choice.before] = true;
+		if (w < USED_WORDS)
+			t->report->keep_used |= UINT64_C(1) << w;
+	}
+	return MPK_OK;
+}
+
 void mpk_thin_miss(struct mpk_thin *t, const char *where, struct mpk_span word, const char *what)
 {
 	if (t->missing_count++ < MISSING_SHOWN) {
@@ -211,10 +231,11 @@ enum mpk_code mpk_thin_check_missing(const struct mpk_thin *t, struct mpk_error 
 	if (t->missing_count > MISSING_SHOWN)
 		return mpk_fail(err, MPK_E_CONFLICT,
 				"kernels would lose their code: %s, and %zu more; keep these, too, "
-				"or say --allow-missing",
+				"name the device with --device-arch instead, or say --allow-missing",
 				mpk_strbuf_text(&t->missing), t->missing_count - MISSING_SHOWN);
 	return mpk_fail(
 		err, MPK_E_CONFLICT,
-		"kernels would lose their code: %s; keep these, too, or say --allow-missing",
+		"kernels would lose their code: %s; keep these, too, name the device with "
+		"--device-arch instead, or say --allow-missing",
 		mpk_strbuf_text(&t->missing));
 }

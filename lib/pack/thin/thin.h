@@ -27,6 +27,7 @@ struct mpk_thin_options {
 	const struct mpk_span
 		*keep;     /* "sm_90", "compute_80", "gfx90a", as mpk_thin_check_word takes them */
 	size_t keep_count; /* 0: all architectures */
+	size_t device_count; /* the first of keep are devices: of each container what a driver takes there is kept */
 	bool drop_debug;   /* debug sections of cubins */
 	bool drop_relocatable; /* device code that is input of a linker: __nv_relfatbin */
 	bool compress;         /* pack images of fatbins that are stored */
@@ -48,9 +49,11 @@ struct mpk_thin_report {
 		present; /* names of the architectures that were found, " sm_80 sm_90"; to be freed */
 };
 
-/* mpk_thin_check_word - whether a word names an architecture as --keep takes it
+/* mpk_thin_check_word - whether a word names an architecture as --keep and --device-arch take it
+ * @option  either, for the message
  * Returns  MPK_OK; MPK_E_USAGE */
-enum mpk_code mpk_thin_check_word(struct mpk_span word, struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_thin_check_word(const char *option, struct mpk_span word,
+				  struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_thin_check_used - whether every word of keep was found in a file
  * Returns  MPK_OK; MPK_E_USAGE: a word names an architecture of which there is no image, with those that there are */

@@ -104,13 +104,14 @@ static const char *const folders[] = { "../include", "../include/cccl",
 
 enum {
 	FOLDERS = MPK_ARRAY_COUNT(folders),
-	OPTIONS_MAX = FOLDERS + 6 + MPK_SOURCE_CODE_NVRTC_MAX,
+	FOLDERS_ALL = FOLDERS + 4, /* with those of two toolkits */
+	OPTIONS_MAX = FOLDERS_ALL + 4 + MPK_SOURCE_CODE_NVRTC_MAX,
 	PATH_BYTES = 4200,
 };
 
 struct options {
 	char arch[48];
-	char paths[FOLDERS + 2][PATH_BYTES];
+	char paths[FOLDERS_ALL][PATH_BYTES];
 	char *own[MPK_SOURCE_CODE_NVRTC_MAX]; /* of the source's first line */
 	size_t own_count;
 	const char *list[OPTIONS_MAX + 1];
@@ -171,6 +172,13 @@ static void add_folder(struct options *o, size_t i, const char *dir, const char 
 		o->list[o->count++] = o->paths[i];
 }
 
+/* From CUDA 13 on <cuda/std/...>, which TVM's kernels include, is in a folder of its own. */
+static void add_toolkit(struct options *o, size_t i, const char *dir)
+{
+	add_folder(o, i, dir, "include");
+	add_folder(o, i + 1, dir, "include/cccl");
+}
+
 /* A toolkit that the user named comes first, then what belongs to the compiler. */
 static void add_folders(struct options *o, const char *home)
 {
@@ -185,10 +193,10 @@ static void add_folders(struct options *o, const char *home)
 	if (slash)
 		*slash = '\0';
 	if (home)
-		add_folder(o, FOLDERS + 1, home, "include");
+		add_toolkit(o, FOLDERS + 2, home);
 	for (size_t i = 0; slash && i < FOLDERS; i++)
 		add_folder(o, i, real, folders[i]);
-	add_folder(o, FOLDERS, "/usr/local/cuda", "include");
+	add_toolkit(o, FOLDERS, "/usr/local/cuda");
 	free(real);
 }
 

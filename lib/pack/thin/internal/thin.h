@@ -59,6 +59,12 @@ enum mpk_code mpk_thin_choose(struct mpk_span word, const struct mpk_code_target
 			      const bool *kept, size_t count, struct mpk_thin_choice *out,
 			      struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_thin_keep_devices - of the images of one container, keep those that a driver takes on the devices of --device-arch
+ * @kept    of each target; what is true stays
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_thin_keep_devices(struct mpk_thin *t, const struct mpk_code_target *targets,
+				    bool *kept, size_t count, struct mpk_error *err) MPK_MUST_CHECK;
+
 /* mpk_thin_miss - note that a kept architecture would lose something
  * @what    "compute_80 PTX alone" */
 void mpk_thin_miss(struct mpk_thin *t, const char *where, struct mpk_span word, const char *what);

@@ -40,25 +40,35 @@ struct real {
 	get_stream_fn *get_stream;
 };
 
-/* It is never unloaded: C++ objects of it are in the process. */
+static bool look_for_real(struct real *r)
+{
+	void *handle = dlopen(MPK_TVM_FFI_SONAME, RTLD_LAZY | RTLD_NOLOAD);
+
+	if (!handle || !dlsym(handle, "TVMFFIGetVersion"))
+		return false;
+	r->raise = MPK_CODE(mpk_ffi_raise_fn, dlsym(handle, "TVMFFIErrorSetRaisedFromCStr"));
+	r->get_global = MPK_CODE(mpk_ffi_get_global_fn, dlsym(handle, "TVMFFIFunctionGetGlobal"));
+	r->allocator =
+		MPK_CODE(allocator_fn, dlsym(handle, "TVMFFIEnvGetDLPackManagedTensorAllocator"));
+	r->allocate = MPK_CODE(allocate_fn, dlsym(handle, "TVMFFIEnvTensorAlloc"));
+	r->get_stream = MPK_CODE(get_stream_fn, dlsym(handle, "TVMFFIEnvGetStream"));
+	return true;
+}
+
+/* Once found it stays: it is never unloaded, as C++ objects of it are in the process. */
 static struct real find_real(void)
 {
-	static atomic_uintptr_t found;
+	static atomic_flag is_taken = ATOMIC_FLAG_INIT;
+	static atomic_bool is_known;
+	static struct real known;
 	struct real r = { 0 };
-	void *handle = (void *)atomic_load(&found);
 
-	if (!handle) {
-		handle = dlopen(MPK_TVM_FFI_SONAME, RTLD_LAZY | RTLD_NOLOAD);
-		if (!handle || !dlsym(handle, "TVMFFIGetVersion"))
-			return r;
-		atomic_store(&found, (uintptr_t)handle);
+	if (atomic_load_explicit(&is_known, memory_order_acquire))
+		return known;
+	if (look_for_real(&r) && !atomic_flag_test_and_set(&is_taken)) {
+		known = r;
+		atomic_store_explicit(&is_known, true, memory_order_release);
 	}
-	r.raise = MPK_CODE(mpk_ffi_raise_fn, dlsym(handle, "TVMFFIErrorSetRaisedFromCStr"));
-	r.get_global = MPK_CODE(mpk_ffi_get_global_fn, dlsym(handle, "TVMFFIFunctionGetGlobal"));
-	r.allocator =
-		MPK_CODE(allocator_fn, dlsym(handle, "TVMFFIEnvGetDLPackManagedTensorAllocator"));
-	r.allocate = MPK_CODE(allocate_fn, dlsym(handle, "TVMFFIEnvTensorAlloc"));
-	r.get_stream = MPK_CODE(get_stream_fn, dlsym(handle, "TVMFFIEnvGetStream"));
 	return r;
 }
 

@@ -9,6 +9,7 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/vec.h"
 #include "runtime/internal/process.h"
@@ -202,6 +203,8 @@ struct mpk_devices {
 	struct open_device *open;
 	size_t open_count, open_cap;
 	int32_t current[MPK_DEVICE_KINDS]; /* ordinal, by place in mpk_device_kinds */
+	struct mpk_storage **scratch; /* that module code has, the last one taken at the end */
+	size_t scratch_count, scratch_cap;
 	bool image_arrays;
 	const char *cuda_home;
 	bool forks; /* a fork has the lock, and that of the allocator on the CPU */
@@ -236,6 +239,9 @@ void mpk_devices_destroy(struct mpk_devices *devices)
 {
 	if (!devices)
 		return;
+	while (devices->scratch_count) /* what code forgot to give back */
+		mpk_storage_drop(devices->scratch[--devices->scratch_count]);
+	free(devices->scratch);
 	for (size_t i = devices->open_count; i-- > 0;) {
 		mpk_allocator_destroy(devices->open[i].allocator);
 		mpk_device_close(devices->open[i].device);
@@ -305,6 +311,52 @@ enum mpk_code mpk_devices_allocator(struct mpk_devices *devices, struct mpk_dlde
 	MPK_TRY(devices_get(devices, where, &opened, err));
 	*out = opened.allocator;
 	return MPK_OK;
+}
+
+/* --- scratch memory ---------------------------------------------------------------------- */
+
+/* Kernels that sort or scan ask for it in each call; a driver takes tens of microseconds for what an allocator
+ * has at hand. What is given back and taken again is used in the order of one queue. */
+enum mpk_code mpk_devices_take_scratch(struct mpk_devices *devices, struct mpk_dldevice where,
+				       uint64_t bytes, void **out, struct mpk_error *err)
+{
+	struct mpk_allocator *allocator;
+	struct mpk_storage *storage;
+	bool has_room;
+
+	MPK_TRY(mpk_devices_allocator(devices, where, &allocator, err));
+	MPK_TRY(mpk_allocator_storage(allocator, bytes, &storage, err));
+	(void)pthread_mutex_lock(&devices->lock);
+	has_room = mpk_vec_reserve(&devices->scratch, &devices->scratch_cap,
+				   devices->scratch_count + 1, sizeof(struct mpk_storage *));
+	if (has_room)
+		devices->scratch[devices->scratch_count++] = storage;
+	(void)pthread_mutex_unlock(&devices->lock);
+	if (!has_room) {
+		mpk_storage_drop(storage);
+		return mpk_fail_nomem(err);
+	}
+	*out = storage->data;
+	return MPK_OK;
+}
+
+void mpk_devices_give_scratch(struct mpk_devices *devices, struct mpk_dldevice where, void *data)
+{
+	struct mpk_storage *found = NULL;
+
+	(void)pthread_mutex_lock(&devices->lock);
+	for (size_t i = devices->scratch_count; i-- > 0 && !found;) {
+		struct mpk_storage *s = devices->scratch[i];
+
+		if (s->data != data || !mpk_dldevice_equal(s->device, where))
+			continue;
+		found = s;
+		memmove(&devices->scratch[i], &devices->scratch[i + 1],
+			(--devices->scratch_count - i) * sizeof(struct mpk_storage *));
+	}
+	(void)pthread_mutex_unlock(&devices->lock);
+	if (found)
+		mpk_storage_drop(found);
 }
 
 /* Opened first, so that a device which is missing is an error here and not at the next launch. */

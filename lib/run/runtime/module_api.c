@@ -66,25 +66,6 @@ static int get_func_from_env(void *ctx, const char *name, void **out)
 /* --- memory and threads ------------------------------------------------------------- */
 
 /* Errors get lost here: a C function returns NULL alone. */
-static void *alloc_on_device(struct mpk_runtime *runtime, struct mpk_dldevice where, uint64_t bytes)
-{
-	struct mpk_device *device;
-	void *data = NULL;
-
-	if (mpk_devices_get(mpk_runtime_devices(runtime), where, &device, NULL) != MPK_OK ||
-	    mpk_device_alloc(device, bytes, &data, NULL) != MPK_OK)
-		return NULL;
-	return data;
-}
-
-static void free_on_device(struct mpk_runtime *runtime, struct mpk_dldevice where, void *data)
-{
-	struct mpk_device *device;
-
-	if (mpk_devices_get(mpk_runtime_devices(runtime), where, &device, NULL) == MPK_OK)
-		mpk_device_free(device, data);
-}
-
 static void *alloc_workspace(int type, int id, uint64_t bytes, int code, int bits)
 {
 	struct mpk_runtime *runtime = mpk_context_get().runtime;
@@ -94,8 +75,10 @@ static void *alloc_workspace(int type, int id, uint64_t bytes, int code, int bit
 	(void)bits;
 	if (type == MPK_DL_CPU)
 		data = mpk_workspace_take(bytes);
-	else if (runtime)
-		data = alloc_on_device(runtime, (struct mpk_dldevice){ type, id }, bytes);
+	else if (!runtime || mpk_devices_take_scratch(mpk_runtime_devices(runtime),
+						      (struct mpk_dldevice){ type, id }, bytes,
+						      &data, NULL) != MPK_OK)
+		data = NULL;
 	if (!data)
 		(void)fail_text(type == MPK_DL_CPU ? MPK_E_NOMEM : MPK_E_RAISED,
 				"no memory for the workspace of a function");
@@ -109,7 +92,8 @@ static int free_workspace(int type, int id, void *data)
 	if (type == MPK_DL_CPU)
 		mpk_workspace_give(data);
 	else if (runtime)
-		free_on_device(runtime, (struct mpk_dldevice){ type, id }, data);
+		mpk_devices_give_scratch(mpk_runtime_devices(runtime),
+					 (struct mpk_dldevice){ type, id }, data);
 	return 0;
 }
 

@@ -49,7 +49,8 @@ START_TEST(calls_are_queued)
 	ck_assert_ptr_eq(fake->last_launch()->stream, stream);
 	ck_assert_uint_eq(waits() - before, stream ? 0 : 3);
 	if (stream) { /* what the caller does */
-		ck_assert_ok(mpk_device_set_stream(device, stream, NULL), ((struct mpk_error){ 0 }));
+		ck_assert_ok(mpk_device_set_stream(device, stream, NULL),
+			     ((struct mpk_error){ 0 }));
 		ck_assert_ok(mpk_device_sync(device, NULL), ((struct mpk_error){ 0 }));
 	}
 	ck_assert_ok(mpk_device_read(device, t[2].data, 0, got, sizeof got, NULL),

@@ -354,12 +354,13 @@ START_TEST(refuses_words)
 	struct mpk_error err;
 
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(bad); i++) {
-		ck_assert_int_eq(mpk_thin_check_word("--keep", mpk_span_str(bad[i]), &err), MPK_E_USAGE);
+		ck_assert_int_eq(mpk_thin_check_word("--keep", mpk_span_str(bad[i]), &err),
+				 MPK_E_USAGE);
 		ck_assert_uint_gt(strlen(err.text), 0);
 	}
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(good); i++)
-		ck_assert_msg(mpk_thin_check_word("--keep", mpk_span_str(good[i]), NULL) == MPK_OK, "%s",
-			      good[i]);
+		ck_assert_msg(mpk_thin_check_word("--keep", mpk_span_str(good[i]), NULL) == MPK_OK,
+			      "%s", good[i]);
 }
 END_TEST
 

@@ -119,11 +119,11 @@ enum mpk_code mpk_thin_check_used(const struct mpk_thin_options *o, const struct
 		if (!there.len)
 			return mpk_fail(err, MPK_E_USAGE, "there is no device code in it");
 		if (i < o->device_count)
-			return mpk_fail(
-				err, MPK_E_USAGE, "there is no image that %s runs; there are those for%s",
-				MPK_QUOTE(o->keep[i]),
-				mpk_escape_to(mpk_span_of(there.data, there.len - 1), names,
-					      sizeof names));
+			return mpk_fail(err, MPK_E_USAGE,
+					"there is no image that %s runs; there are those for%s",
+					MPK_QUOTE(o->keep[i]),
+					mpk_escape_to(mpk_span_of(there.data, there.len - 1), names,
+						      sizeof names));
 		return mpk_fail(
 			err, MPK_E_USAGE, "there is no image for %s; there are those for%s",
 			MPK_QUOTE(o->keep[i]),
@@ -229,13 +229,13 @@ enum mpk_code mpk_thin_check_missing(const struct mpk_thin *t, struct mpk_error 
 	if (!t->missing_count || t->o->allow_missing)
 		return mpk_strbuf_status(&t->missing, err);
 	if (t->missing_count > MISSING_SHOWN)
-		return mpk_fail(err, MPK_E_CONFLICT,
-				"kernels would lose their code: %s, and %zu more; keep these, too, "
-				"name the device with --device-arch instead, or say --allow-missing",
-				mpk_strbuf_text(&t->missing), t->missing_count - MISSING_SHOWN);
-	return mpk_fail(
-		err, MPK_E_CONFLICT,
-		"kernels would lose their code: %s; keep these, too, name the device with "
-		"--device-arch instead, or say --allow-missing",
-		mpk_strbuf_text(&t->missing));
+		return mpk_fail(
+			err, MPK_E_CONFLICT,
+			"kernels would lose their code: %s, and %zu more; keep these, too, "
+			"name the device with --device-arch instead, or say --allow-missing",
+			mpk_strbuf_text(&t->missing), t->missing_count - MISSING_SHOWN);
+	return mpk_fail(err, MPK_E_CONFLICT,
+			"kernels would lose their code: %s; keep these, too, name the device with "
+			"--device-arch instead, or say --allow-missing",
+			mpk_strbuf_text(&t->missing));
 }

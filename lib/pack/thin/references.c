@@ -250,7 +250,14 @@ static void pin_if_begins(struct search *s, uint64_t address)
  * that was given its address; and among 100 MB of code every distance occurs by chance. */
 static void search_x86(struct search *s, struct mpk_span code, uint64_t address)
 {
-	enum { REX_W = 0x48, REX_W_MASK = 0xf8, LEA = 0x8d, RIP = 0x05, RIP_MASK = 0xc7, BYTES = 7 };
+	enum {
+		REX_W = 0x48,
+		REX_W_MASK = 0xf8,
+		LEA = 0x8d,
+		RIP = 0x05,
+		RIP_MASK = 0xc7,
+		BYTES = 7
+	};
 
 	for (size_t i = 0; i + BYTES <= code.len; i++)
 		if (code.data[i + 1] == LEA && (code.data[i] & REX_W_MASK) == REX_W &&

@@ -28,7 +28,7 @@ struct mpk_thin_options {
 		*keep;     /* "sm_90", "compute_80", "gfx90a", as mpk_thin_check_word takes them */
 	size_t keep_count; /* 0: all architectures */
 	size_t device_count; /* the first of keep are devices: of each container what a driver takes there is kept */
-	bool drop_debug;   /* debug sections of cubins */
+	bool drop_debug;       /* debug sections of cubins */
 	bool drop_relocatable; /* device code that is input of a linker: __nv_relfatbin */
 	bool compress;         /* pack images of fatbins that are stored */
 	bool allow_missing;    /* kernels without code for a kept architecture are no error */

@@ -218,14 +218,6 @@ static enum mpk_code write_back(struct mpk_run_call *c, size_t first, struct mpk
 	return MPK_OK;
 }
 
-/* What the function returned no longer holds what is in it. */
-static enum mpk_code collect_results(struct mpk_run_call *c, struct mpk_error *err)
-{
-	MPK_TRY(mpk_run_tensors_collect(&c->tensors, &c->result, err));
-	mpk_value_drop(&c->result);
-	return MPK_OK;
-}
-
 /* --- results of the library ------------------------------------------------------------------- */
 
 static enum mpk_code give_results(struct mpk_run_call *c, struct mpkr_result **results,
@@ -263,7 +255,8 @@ static enum mpk_code call(struct mpk_run_call *c, const struct mpkr_tensor *cons
 	MPK_TRY(place_all(c, (struct inputs){ .tensors = in, .count = n }, err));
 	MPK_TRY(mpk_run_call_run(c, err));
 	MPK_TRY(write_back(c, 0, err));
-	MPK_TRY(collect_results(c, err));
+	MPK_TRY(mpk_run_tensors_collect(&c->tensors, &c->result, err));
+	mpk_value_drop(&c->result); /* what the function returned holds its parts no longer */
 	if (c->tensors.count > wanted->room) {
 		*wanted->count = c->tensors.count;
 		return mpk_fail(err, MPK_E_USAGE, "%zu results, and room for %zu", c->tensors.count,
@@ -487,7 +480,8 @@ static enum mpk_code call_into(mpkr_function *f, const struct mpkr_tensor *const
 	MPK_TRY(mpk_run_call_run(&c, err));
 	if (!is_model)
 		return write_back(&c, n, err);
-	MPK_TRY(collect_results(&c, err));
+	MPK_TRY(mpk_run_tensors_collect(&c.tensors, &c.result, err));
+	mpk_value_drop(&c.result);
 	return put_out(&c, out, m, err);
 }
 

@@ -203,7 +203,7 @@ struct mpk_devices {
 	struct open_device *open;
 	size_t open_count, open_cap;
 	int32_t current[MPK_DEVICE_KINDS]; /* ordinal, by place in mpk_device_kinds */
-	struct mpk_storage **scratch; /* that module code has, the last one taken at the end */
+	struct mpk_storage **scratch;      /* that module code has, the last one taken at the end */
 	size_t scratch_count, scratch_cap;
 	bool image_arrays;
 	const char *cuda_home;

@@ -283,10 +283,12 @@ static enum mpk_code call_ordered(struct mpk_session *s, struct mpk_wire *wire,
 	return rc == MPK_OK ? call_and_reply(s, wire, err) : rc;
 }
 
-/* A driver does not always recover from what a kernel did. */
+/* A driver does not always recover from what a kernel did, and says so from then on; what was refused before a launch
+ * leaves the process, and what calls keep in it, as it was. */
 static bool is_unusable(const struct mpk_session *s, enum mpk_code rc)
 {
-	return rc == MPK_E_RAISED && s->where.type > MPK_DL_CPU;
+	return rc == MPK_E_RAISED && s->where.type > MPK_DL_CPU && s->model &&
+	       mpk_devices_sync(mpk_run_devices(s->model), NULL) != MPK_OK;
 }
 
 static void count_loaded(void *side, uint64_t bytes)

@@ -53,7 +53,7 @@ struct mpkr_model {
 	bool is_guess;                    /* nobody named it */
 	bool has_stream;                  /* the caller's, and calls do not wait for their end */
 	void *stream;
-	bool is_found;                    /* a function of it was looked up */
+	bool is_found; /* a function of it was looked up */
 	struct mpk_run_params *params;
 	const struct mpk_param_file
 		*late; /* of the last call's, whose late-bound constants executables have */
@@ -342,8 +342,7 @@ struct mpk_run_stream {
  * Returns  MPK_OK; what mpkr_call_value reports */
 enum mpk_code mpk_run_call_value(mpkr_function *f, const struct mpkr_arg *in, size_t n,
 				 bool is_sent, const struct mpk_run_stream *stream,
-				 struct mpk_value *out,
-				 struct mpk_error *err) MPK_MUST_CHECK;
+				 struct mpk_value *out, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_run_write_back - what a function that is no model wrote to a copy, to the caller's tensor; memory that
  * it left as it was is not written, as it may be read-only

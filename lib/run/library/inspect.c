@@ -14,6 +14,11 @@
 
 /* --- what a model and its functions have ------------------------------------------------------ */
 
+bool mpk_run_works(const mpkr_model *model)
+{
+	return mpk_devices_sync(mpk_runtime_devices(model->runtime), NULL) == MPK_OK;
+}
+
 struct mpk_devices *mpk_run_devices(mpkr_model *model)
 {
 	return mpk_runtime_devices(model->runtime);

@@ -64,6 +64,9 @@ enum mpk_code mpk_run_set_device(mpkr_model *model, struct mpk_dldevice where, b
 struct mpk_devices *mpk_run_devices(mpkr_model *model);
 void mpk_run_observe(mpkr_model *model, struct mpk_observer *first);
 
+/* mpk_run_works - whether its devices have ended without a fault what was started; after one, drivers refuse all */
+bool mpk_run_works(const mpkr_model *model);
+
 /* --- functions ------------------------------------------------------------------------------- */
 
 /* What a call will give, so that a file of parameters gives the rest. */

@@ -288,7 +288,7 @@ static enum mpk_code call_ordered(struct mpk_session *s, struct mpk_wire *wire,
 static bool is_unusable(const struct mpk_session *s, enum mpk_code rc)
 {
 	return rc == MPK_E_RAISED && s->where.type > MPK_DL_CPU && s->model &&
-	       mpk_devices_sync(mpk_run_devices(s->model), NULL) != MPK_OK;
+	       !mpk_run_works(s->model);
 }
 
 static void count_loaded(void *side, uint64_t bytes)

@@ -1,20 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* --diff OTHER: compares each file of the command line with OTHER, part by part (lib/show/diff).
  * OTHER is the older of the two, as in diff(1), and opened anew for each file. Where it is a folder or an archive, what
- * one side alone has is a difference, too. */
+ * one side alone has is a difference, too. With --ignore=noise the code of both is compared (lib/show/digest). */
 #include "diff/diff.h"
 
+#include <string.h>
+
 #include "common/diag.h"
+#include "digest/digest.h"
 #include "minspect/document.h"
 #include "minspect/older.h"
+#include "text/escape.h"
+
+/* What each file does, and not how it is written down. */
+static enum mpk_code compare_digests(struct minspect_look *l, const struct mpk_view *other,
+				     struct mpk_diff *diff, struct mpk_error *err)
+{
+	struct mpk_code_digests *both = mpk_arena_alloc(&l->file->arena, 2 * sizeof *both);
+
+	MPK_TRY_ALLOC(both, err);
+	MPK_TRY(mpk_code_digests_read(other, other->arena, &both[0], err));
+	MPK_TRY(mpk_code_digests_read(l->view, &l->file->arena, &both[1], err));
+	return mpk_code_digests_compare(&both[0], &both[1], &l->file->arena, diff, err);
+}
 
 static enum mpk_code diff_compare(struct minspect_look *l, struct minspect_file *other,
-				  struct mpk_diff *diff, struct mpk_error *err)
+				  bool ignores_noise, struct mpk_diff *diff, struct mpk_error *err)
 {
 	struct mpk_view view;
 
 	MPK_TRY(mpk_view_init(&view, other->name, other->bytes.len, &other->image, &other->tree,
 			      &other->arena, err));
+	if (ignores_noise)
+		return compare_digests(l, &view, diff, err);
 	return mpk_diff_views(&view, other->bytes, l->view, l->file->bytes, &l->file->arena, diff,
 			      err);
 }
@@ -26,7 +44,7 @@ static int answer_diff(const struct minspect_options *o, struct minspect_look *l
 	if (code != MPK_OK)
 		return mpk_diag_error(err);
 	/* two files that do not differ have no text, and nothing is between it and the next */
-	if (found->count || l->json || o->markdown)
+	if (found->count || l->json || o->markdown || o->ignore)
 		minspect_answer(o, l, &mpk_answer_diff, found);
 	return found->count ? MPK_EXIT_DIFFERENT : MPK_EXIT_OK;
 }
@@ -87,7 +105,7 @@ static int diff_file(const struct minspect_options *o, struct minspect_look *l)
 		return answer_added(o, l);
 	}
 	if (code == MPK_OK)
-		code = diff_compare(l, &other, &found, &err);
+		code = diff_compare(l, &other, o->ignore != NULL, &found, &err);
 	int status = answer_diff(o, l, code, &found, &err);
 
 	minspect_file_close(&other);
@@ -113,8 +131,12 @@ static int diff_weights(const struct minspect_options *o, struct minspect_look *
 	struct mpk_weightfile older = { 0 };
 	struct mpk_error err = { 0 };
 	struct mpk_diff found = { 0 };
-	enum mpk_code code = minspect_older_file(l->user, l, &other, &err);
+	enum mpk_code code = MPK_OK;
 
+	if (o->ignore)
+		return mpk_diag_usage("--ignore=noise compares code; '%s' holds weights",
+				      MPK_QUOTE(mpk_span_str(l->file->name)));
+	code = minspect_older_file(l->user, l, &other, &err);
 	if (code == MPK_E_NOTFOUND) {
 		minspect_file_close(&other);
 		return answer_added(o, l);
@@ -135,13 +157,15 @@ int minspect_diff(const struct minspect_options *o)
 	static const struct minspect_action action = { .look = diff_file,
 						       .weights = diff_weights,
 						       .end = diff_removed };
-	MPK_CLEANUP(minspect_older_close) struct minspect_older older;
+	MPK_CLEANUP(minspect_older_close)
+	struct minspect_older older = { .archive.map.fd = -1 };
 	struct mpk_error err = { 0 };
 
-	if (o->markdown && o->json) {
-		older = (struct minspect_older){ .archive.map.fd = -1 };
+	if (o->markdown && o->json)
 		return mpk_diag_usage("--markdown and --json are two forms; give one of them");
-	}
+	if (o->ignore && strcmp(o->ignore, "noise") != 0)
+		return mpk_diag_usage("--ignore takes noise, not '%s'",
+				      MPK_QUOTE(mpk_span_str(o->ignore)));
 	if (minspect_older_open(o->diff, &older, &err) != MPK_OK)
 		return mpk_diag_error(&err);
 	return minspect_each(o, &action, &older);

@@ -167,6 +167,7 @@ static void confine_action(char *const *named, size_t named_count)
 	minspect_extract_prepare(o);
 	minspect_disasm_prepare(o);
 	minspect_bom_prepare(o);
+	minspect_code_digest_prepare(o);
 	mpk_confine(&c);
 }
 

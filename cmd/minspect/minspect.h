@@ -29,7 +29,7 @@ struct mpk_action {
  * uses one parses it. */
 struct minspect_options {
 	/* actions; main.c sees that there is at most one. Each is a row with .action. */
-	bool functions, verify, size, check, svg;
+	bool functions, verify, size, check, svg, code_digest;
 	const char *extract, *diff, *header, *run, *cases, *show, *disasm, *explain;
 	const char *html, *dot;
 
@@ -38,6 +38,7 @@ struct minspect_options {
 	bool call_metadata;    /* --functions */
 	const char *max_memory;
 	const char *budget;                   /* --size */
+	const char *ignore;                   /* --diff */
 	bool csv;                             /* --size */
 	bool markdown;                        /* --size, --diff */
 	const char *baseline, *tolerance;     /* --baseline */
@@ -197,8 +198,13 @@ int minspect_disasm(const struct minspect_options *o);
 int minspect_functions(const struct minspect_options *o);
 int minspect_size(const struct minspect_options *o);
 int minspect_diff(const struct minspect_options *o);
+int minspect_code_digest(const struct minspect_options *o);
 int minspect_baseline(const struct minspect_options *o);
 int minspect_extract(const struct minspect_options *o);
+
+/* minspect_code_digest_prepare - before the sandbox: load what computes SHA-256, for --code-digest and
+ * --diff --ignore=noise */
+void minspect_code_digest_prepare(const struct minspect_options *o);
 
 /* minspect_disasm_take_name - "--disasm vadd deploy.so": the first operand is the name, unless there is such
  * a file */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The option table of minspect (common/options.h says what a row holds), in which actions are rows,
  * too. Rows are in the order of --help, the actions that people use most first, because the first
- * screen shows no more than 13 of them. Of an action's options the ten that people use most come
+ * screen shows no more than 12 of them. Of an action's options the ten that people use most come
  * first, because its help shows ten a screen. */
 #include "minspect/minspect.h"
 
@@ -53,8 +53,6 @@ static const struct mpk_option options[] = {
 	  .target = &O.check, LOOKS(minspect_check) },
 	{ 0, "html", MPK_OPT_TEXT, "OUT", "one page for a browser: tree, sizes, texts, graphs",
 	  .target = &O.html, .path = MPK_WRITES_FILE, LOOKS(minspect_html) },
-	{ 0, "header", MPK_OPT_TEXT, "OUT.h", "its functions as C declares them, and OUT.pyi",
-	  .target = &O.header, .path = MPK_WRITES_FILE, LOOKS(minspect_header) },
 	{ 0, "run", MPK_OPT_TEXT, "FN", "load FILE and call FN", .target = &O.run,
 	  .values = "functions", CALLS(minspect_run) },
 	{ 0, "cases", MPK_OPT_TEXT, "FILE.toml", "many calls in one process, for CI",
@@ -75,11 +73,16 @@ static const struct mpk_option options[] = {
 	  .target = &O.device, .with = "run cases", .values = "words: cpu opencl cuda rocm" },
 	{ 0, "params", MPK_OPT_TEXT, "FILE", "weights of a model: .params .npz .safetensors ...",
 	  .target = &O.params, .with = "run cases", .values = "files: *.params *.npz" },
+	{ 0, "header", MPK_OPT_TEXT, "OUT.h", "its functions as C declares them, and OUT.pyi",
+	  .target = &O.header, .path = MPK_WRITES_FILE, LOOKS(minspect_header) },
 	{ 0, "baseline", MPK_OPT_TEXT, "B.json",
 	  "do kernels need more than they did? no GPU is used", .target = &O.baseline,
 	  .path = MPK_READS_FILE, LOOKS(minspect_baseline) },
 	{ 0, "svg", MPK_OPT_FLAG, NULL, "a picture of where its bytes are; -o map.svg",
 	  .target = &O.svg, LOOKS(minspect_svg) },
+	{ 0, "code-digest", MPK_OPT_FLAG, NULL,
+	  "SHA-256 of each kernel's code, equal for clean rebuilds", .target = &O.code_digest,
+	  LOOKS(minspect_code_digest) },
 	{ 0, "dot", MPK_OPT_TEXT, "tree|model", "the modules, or the model, for Graphviz",
 	  .target = &O.dot, LOOKS(minspect_dot) },
 	{ 0, "tvm", MPK_OPT_LIST, "0.27", "with --check: the TVM release there, or ffi",
@@ -118,6 +121,9 @@ static const struct mpk_option options[] = {
 	  .with = "size" },
 	{ 0, "markdown", MPK_OPT_FLAG, NULL, "with --diff, --size: for a pull request",
 	  .target = &O.markdown, .with = "diff size" },
+	{ 0, "ignore", MPK_OPT_TEXT, "noise",
+	  "with --diff: compare code, not paths, times, line tables", .target = &O.ignore,
+	  .with = "diff", .values = "words: noise" },
 	{ 0, "tolerance", MPK_OPT_TEXT, "PERCENT",
 	  "with --baseline: by how much figures may grow (default: 0)", .target = &O.tolerance,
 	  .with = "baseline" },
@@ -187,6 +193,6 @@ const struct mpk_command minspect_command = {
 		    "  minspect functions --json deploy.so\n"
 		    "  minspect run addone deploy.so --input 4xf32=1,2,3,4 --out 4xf32\n",
 	.options = options,
-	.screen = 13,
+	.screen = 12,
 	.has_words = true,
 };

@@ -54,6 +54,8 @@ struct mpk_amdgpu {
 	bool has_metadata;              /* false: the kernels are not listed, as in version 2 */
 	const struct mpk_amdgpu_kernel *kernels; /* in the order of the metadata */
 	size_t kernel_count;
+	struct mpk_span
+		printf_formats; /* the metadata's list of them, in MessagePack; may be empty */
 };
 
 /* mpk_amdgpu_is - whether the bytes begin as an ELF file for AMD GPUs does */

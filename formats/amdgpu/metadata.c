@@ -18,6 +18,7 @@ struct reader {
 	struct mpk_arena *arena;
 	struct mpk_amdgpu_kernel *kernels;
 	size_t count;
+	struct mpk_span formats; /* of printf */
 	uint64_t left; /* bytes of sections that were not read yet: sections may overlap */
 };
 
@@ -232,6 +233,19 @@ static enum mpk_code amdgpu_read_kernels(struct reader *r, struct mpk_cursor *c,
 	return MPK_OK;
 }
 
+/* What OpenCL's printf prints is nowhere else in the file. */
+static enum mpk_code amdgpu_read_formats(struct reader *r, struct mpk_cursor *c, void *into,
+					 struct mpk_error *err)
+{
+	struct mpk_cursor from = *c;
+	uint64_t begin = mpk_cursor_offset(c);
+
+	(void)into;
+	MPK_TRY(mpk_msgpack_skip(c, err));
+	return mpk_read_bytes(&from, "code object: formats", mpk_cursor_offset(c) - begin,
+			      &r->formats, err);
+}
+
 /* --- notes: FORMAT.md 2 ---------------------------------------------------------------- */
 
 static uint64_t round4(uint64_t n)
@@ -281,7 +295,10 @@ static enum mpk_code read_section(struct reader *r, const struct mpk_cubin_secti
 
 static enum mpk_code read_notes(struct reader *r, bool *found, struct mpk_error *err)
 {
-	const struct field fields[] = { { .key = "amdhsa.kernels", .read = amdgpu_read_kernels } };
+	const struct field fields[] = {
+		{ .key = "amdhsa.kernels", .read = amdgpu_read_kernels },
+		{ .key = "amdhsa.printf", .read = amdgpu_read_formats },
+	};
 	struct mpk_cubin_section s;
 	struct mpk_cursor c;
 	struct mpk_span notes;
@@ -372,6 +389,7 @@ enum mpk_code mpk_amdgpu_read(struct mpk_span bytes, struct mpk_arena *arena,
 	MPK_TRY(amdgpu_read_code(&r, err));
 	object.kernels = r.kernels;
 	object.kernel_count = r.count;
+	object.printf_formats = r.formats;
 	*out = object;
 	return MPK_OK;
 }

@@ -13,8 +13,6 @@
 
 enum {
 	OSABI_V2 = 0x41, /* CUDA 13 */
-	SHT_RELA = 4,
-	SHT_REL = 9,
 	SHT_CUDA_INFO = 0x70000000,
 	SHT_CUDA_PROTOTYPE = 0x70000002,
 };
@@ -123,7 +121,7 @@ static bool same_words(const struct comparison *c, struct mpk_span x, struct mpk
 static bool same_section(struct comparison *c, const struct mpk_cubin_section *s,
 			 const struct mpk_cubin_section *t)
 {
-	bool names_symbols = s->type == SHT_REL || s->type == SHT_RELA ||
+	bool names_symbols = s->type == MPK_CUBIN_SHT_REL || s->type == MPK_CUBIN_SHT_RELA ||
 			     (s->type >= SHT_CUDA_INFO && s->type <= SHT_CUDA_PROTOTYPE);
 	struct mpk_span x, y;
 

@@ -41,6 +41,7 @@ static void load_section(const struct mpk_cubin_elf *elf, size_t i, struct mpk_c
 		.size = mpk_load_u64(p + 32),
 		.link = mpk_load_u32(p + 40),
 		.info = mpk_load_u32(p + 44),
+		.align = mpk_load_u64(p + 48),
 	};
 }
 

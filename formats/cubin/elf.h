@@ -30,7 +30,7 @@ struct mpk_cubin_section {
 	uint32_t type, link, info;
 	uint64_t flags;
 	uint64_t address;
-	uint64_t off, size;
+	uint64_t off, size, align;
 };
 
 struct mpk_cubin_symbol {
@@ -43,8 +43,10 @@ struct mpk_cubin_symbol {
 
 enum {
 	MPK_CUBIN_SHT_SYMTAB = 2,
+	MPK_CUBIN_SHT_RELA = 4,
 	MPK_CUBIN_SHT_NOTE = 7,
 	MPK_CUBIN_SHT_NOBITS = 8,
+	MPK_CUBIN_SHT_REL = 9,
 	MPK_CUBIN_SHT_DYNSYM = 11,
 	MPK_CUBIN_SYMBOL_BYTES = 24,
 	MPK_CUBIN_EM_CUDA = 190,

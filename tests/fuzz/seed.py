@@ -58,6 +58,7 @@ def put_file(seeds, name, suffix, data):
         seeds.put("fuzz_macho", name, data)
     if suffix in DEVICE:
         seeds.put("fuzz_code", name, data)
+        seeds.put("fuzz_canon", name, data)
     if suffix in ("so", "cubin") and len(data) < 52000:
         for how in (1, 2, 15, 29):  # what is kept, and what else is done
             seeds.put("fuzz_thin", f"{name}-{how}", bytes([how]) + data)

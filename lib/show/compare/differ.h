@@ -39,6 +39,8 @@ struct mpk_difference {
 struct mpk_diff_side {
 	const char *name;
 	uint64_t bytes, blob_bytes; /* blob_bytes 0: it has none */
+	const uint8_t *code_digest; /* of its code, when code alone was compared (digest/digest.h);
+				     * else NULL */
 };
 
 struct mpk_diff {

@@ -329,3 +329,78 @@ bool mpk_host_other_import(const struct mpk_host_code *a, uint64_t x, const stru
 	n = plt_slot(b, y);
 	return m && n && m->name && n->name && strcmp(m->name, n->name) != 0;
 }
+
+/* --- the same of one file alone ------------------------------------------------------------- */
+
+/* A text; or what a symbol has from here on; without a symbol as much as any vector, up to the next one or the end of
+ * the section. */
+static bool host_put_data(struct mpk_host_code *h, const struct mpk_host_place *section, uint64_t x,
+			  struct mpk_canon_hash *out)
+{
+	const struct mpk_host_place *p = place_at(h, x);
+	const struct mpk_host_place behind = { .begin = x, .order = SIZE_MAX };
+	size_t next = mpk_lower_bound(h->places, h->place_count, sizeof behind, &behind, by_begin);
+	uint64_t off, len = section->bytes - (x - section->begin);
+	struct mpk_span s;
+	size_t text;
+
+	if (!mpk_elf_at_address(&h->elf, x, &s, &off))
+		return false;
+	if (next < h->place_count && h->places[next].begin - x < len)
+		len = h->places[next].begin - x;
+	if (len > s.len)
+		return false;
+	text = strnlen((const char *)s.data, len < TEXT_MAX ? (size_t)len : TEXT_MAX);
+	if (p)
+		len = p->bytes - (x - p->begin);
+	else if (text > 3 && text < TEXT_MAX)
+		len = text;
+	else if (len > DATA_MIN)
+		len = DATA_MIN;
+	if (len > s.len || len > h->data_left)
+		return false;
+	h->data_left -= len;
+	/* zeros may be what aligns the next symbol */
+	while (!p && len && !s.data[len - 1])
+		len--;
+	mpk_canon_bytes(out, mpk_span_str("data"));
+	mpk_canon_bytes(out, mpk_span_of(s.data, (size_t)len));
+	return true;
+}
+
+static void put_name(struct mpk_canon_hash *out, const char *what, const char *name,
+		     uint64_t distance)
+{
+	mpk_canon_bytes(out, mpk_span_str(what));
+	mpk_canon_symbol(out, mpk_span_str(name));
+	mpk_canon_u64(out, distance);
+}
+
+bool mpk_host_put_target(struct mpk_host_code *h, uint64_t x, bool again,
+			 struct mpk_canon_hash *out)
+{
+	const struct mpk_host_slot *slot = slot_at(h, x);
+	const struct mpk_host_place *s = section_at(h, x), *p;
+
+	if (slot && !slot->name)
+		return again && mpk_host_put_target(h, slot->addend, false, out);
+	if (!slot && !s)
+		return false;
+	if (!slot && strncmp(s->name, ".plt", 4) == 0) {
+		slot = plt_slot(h, x);
+		if (!slot || !slot->name)
+			return false;
+	}
+	if (slot) {
+		put_name(out, "import", slot->name, slot->addend);
+		return true;
+	}
+	if (!(s->flags & (SHF_EXECINSTR | SHF_WRITE)))
+		return host_put_data(h, s, x, out);
+	p = place_at(h, x);
+	if (!p && s->flags & SHF_EXECINSTR)
+		return false;
+	put_name(out, p ? "symbol" : "section", p ? p->name : s->name,
+		 x - (p ? p->begin : s->begin));
+	return true;
+}

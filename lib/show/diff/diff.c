@@ -331,9 +331,11 @@ static void compare_rest(struct mpk_differ *d, const struct mpk_view *a, struct 
 
 static struct mpk_diff_side diff_side(const struct mpk_view *view, struct mpk_span bytes)
 {
-	return (struct mpk_diff_side){ view->name, bytes.len,
-				       view->image->has_blob ? mpk_image_blob(view->image).len
-							     : 0 };
+	return (struct mpk_diff_side){
+		.name = view->name,
+		.bytes = bytes.len,
+		.blob_bytes = view->image->has_blob ? mpk_image_blob(view->image).len : 0,
+	};
 }
 
 static void diff_free(struct mpk_diff *diff)

@@ -2,9 +2,11 @@
 /* print.c - differences as text, JSON and Markdown */
 #include <string.h>
 
+#include "canon/canon.h"
 #include "diff/diff.h"
 #include "text/escape.h"
 #include "text/markup.h"
+#include "text/phrase.h"
 #include "text/table.h"
 
 static const char *const signs[] = {
@@ -45,6 +47,47 @@ static void put_place(const struct mpk_difference *d, struct mpk_strbuf *out)
 		mpk_strbuf_printf(out, " -> %s", d->new_path);
 }
 
+/* As patch(1) wants them. */
+static void put_names(const struct mpk_diff *diff, struct mpk_strbuf *out)
+{
+	mpk_strbuf_puts(out, "--- ");
+	mpk_escape(out, mpk_span_str(diff->older.name));
+	mpk_strbuf_puts(out, "\n+++ ");
+	mpk_escape(out, mpk_span_str(diff->newer.name));
+	mpk_strbuf_putc(out, '\n');
+}
+
+/* "2 kernels, 1 image": how many of what are other code. */
+static void put_counts(const struct mpk_diff *diff, struct mpk_strbuf *out)
+{
+	static const char *const words[] = { "kernel",   "image",           "code",     "module",
+					     "function", "inner functions", "host code" };
+	size_t shown = 0;
+
+	for (size_t w = 0; w < MPK_ARRAY_COUNT(words); w++) {
+		size_t n = 0;
+
+		for (size_t i = 0; i < diff->count; i++)
+			n += strcmp(diff->items[i].what, words[w]) == 0;
+		mpk_strbuf_puts(out, n && shown++ ? ", " : "");
+		if (n && strchr(words[w], ' '))
+			mpk_strbuf_puts(out, words[w]); /* a file has one of these */
+		else if (n)
+			mpk_put_count(out, n, words[w]);
+	}
+}
+
+/* "new.so: same code as old.so" */
+static void put_verdict(const struct mpk_diff *diff, struct mpk_strbuf *out)
+{
+	mpk_escape(out, mpk_span_str(diff->newer.name));
+	mpk_strbuf_puts(out, diff->count ? ": different code than " : ": same code as ");
+	mpk_escape(out, mpk_span_str(diff->older.name));
+	mpk_strbuf_puts(out, diff->count ? ": " : "");
+	put_counts(diff, out);
+	mpk_strbuf_putc(out, '\n');
+}
+
 /* One line for each difference, then its hunk. Without colours the mark is the first byte of
  * the line, so that grep '^+' finds what was added. */
 static void diff_text(const void *what, struct mpk_style style, struct mpk_strbuf *out)
@@ -58,13 +101,10 @@ static void diff_text(const void *what, struct mpk_style style, struct mpk_strbu
 					      [MPK_DIFF_ADDED] = "\033[32m",
 					      [MPK_DIFF_CHANGED] = "\033[33m" };
 
-	if (!diff->count)
-		return;
-	mpk_strbuf_puts(out, "--- ");
-	mpk_escape(out, mpk_span_str(diff->older.name));
-	mpk_strbuf_puts(out, "\n+++ ");
-	mpk_escape(out, mpk_span_str(diff->newer.name));
-	mpk_strbuf_putc(out, '\n');
+	if (diff->newer.code_digest)
+		put_verdict(diff, out);
+	else if (diff->count)
+		put_names(diff, out);
 	for (size_t i = 0; i < diff->count; i++) {
 		const struct mpk_difference *d = &diff->items[i];
 
@@ -96,6 +136,20 @@ static void put_figures(const struct mpk_difference *d, struct mpk_json *j, stru
 	}
 }
 
+static void put_digests(const struct mpk_diff *diff, struct mpk_json *j, struct mpk_json_at *at)
+{
+	char text[MPK_DIGEST_TEXT];
+	struct mpk_json_at *o;
+
+	mpk_json_text(j, at, "verdict", diff->count ? "different code" : "same code");
+	o = mpk_json_object(j, at, "code_digest");
+	mpk_json_text(j, o, "algorithm", MPK_CANON_NAME);
+	mpk_json_text(j, o, "before",
+		      mpk_digest_print(diff->older.code_digest, MPK_DIGEST_BYTES, text));
+	mpk_json_text(j, o, "after",
+		      mpk_digest_print(diff->newer.code_digest, MPK_DIGEST_BYTES, text));
+}
+
 static void diff_json(const void *what, struct mpk_json *j, struct mpk_json_at *at)
 {
 	const struct mpk_diff *diff = what;
@@ -103,6 +157,8 @@ static void diff_json(const void *what, struct mpk_json *j, struct mpk_json_at *
 
 	mpk_json_text(j, at, "file", diff->newer.name);
 	mpk_json_text(j, at, "other", diff->older.name);
+	if (diff->newer.code_digest)
+		put_digests(diff, j, at);
 	list = mpk_json_array(j, at, "differences");
 	for (size_t i = 0; i < diff->count; i++) {
 		const struct mpk_difference *d = &diff->items[i];
@@ -220,7 +276,7 @@ static void put_changes(const struct mpk_diff *diff, struct mpk_strbuf *out)
 		mpk_strbuf_printf(out, " | %s | ", d->what);
 		mpk_markdown_code(out, d->name);
 		mpk_strbuf_puts(out, d->name.len ? " | " : "| ");
-		mpk_markdown_said(out, d->text);
+		mpk_markdown_said(out, d->text[0] ? d->text : d->target);
 		mpk_strbuf_puts(out, " |\n");
 	}
 	if (rows > ROWS_MAX)
@@ -284,7 +340,14 @@ static void diff_markdown(const void *what, struct mpk_style style, struct mpk_s
 	mpk_markdown_code(out, mpk_span_str(a.name));
 	mpk_strbuf_puts(out, "\n\n");
 	if (!diff->count) {
-		mpk_strbuf_puts(out, "No differences.\n");
+		mpk_strbuf_puts(out, b.code_digest ? "Same code.\n" : "No differences.\n");
+		return;
+	}
+	if (b.code_digest) {
+		mpk_strbuf_puts(out, "Different code: ");
+		put_counts(diff, out);
+		mpk_strbuf_puts(out, "\n");
+		put_changes(diff, out);
 		return;
 	}
 	mpk_strbuf_puts(out, "| | before | after | |\n|---|---:|---:|---:|\n");

@@ -27,6 +27,8 @@ look minspect-size --size
 look minspect-check --check --tvm 0.27 --device-arch sm_86
 look minspect-disasm --disasm
 look minspect-diff --diff data/formats/07_relax_opencl.so
+look noise --ignore noise --diff data/formats/07_relax_opencl.so
+look minspect-code-digest --code-digest
 minspect -q --baseline minspect-baseline.json --update-baseline data/formats/*.so data/cuda/fatbin/vadd_cuda.so >measured.txt
 cp data/cuda/cubin/saxpy_cuda.so vadd_cuda.so
 minspect -q --json --baseline minspect-baseline.json data/formats/*.so vadd_cuda.so missing.so cut.so a.dll \
@@ -42,7 +44,7 @@ import json, sys
 from jsonschema import Draft202012Validator
 for name in sys.argv[2:]:
     of = {"verbose": "minspect", "archive": "minspect", "filtered": "minspect-functions", "filtered-summary": "minspect",
-          "extract-embedded": "minspect-extract", "extract-gpu": "minspect-extract"}.get(name, name)
+          "noise": "minspect-diff", "extract-embedded": "minspect-extract", "extract-gpu": "minspect-extract"}.get(name, name)
     schema = json.load(open(f"{sys.argv[1]}/{of}.schema.json"))
     Draft202012Validator.check_schema(schema)
     document = json.load(open(f"{name}.json"))
@@ -58,5 +60,5 @@ for name in sys.argv[2:]:
     print(name)
 END
 python3 validate.py "$ROOT/man/schema" minspect verbose filtered filtered-summary archive minspect-functions minspect-verify minspect-check \
-	minspect-size minspect-disasm minspect-diff minspect-extract extract-embedded extract-gpu minspect-index minspect-header \
+	minspect-size minspect-disasm minspect-diff noise minspect-code-digest minspect-extract extract-embedded extract-gpu minspect-index minspect-header \
 	minspect-explain minspect-baseline minspect-gate

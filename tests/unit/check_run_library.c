@@ -145,6 +145,26 @@ static void store_params(const char *path, const struct array *a, const char *na
 	mpk_arena_fini(&arena);
 }
 
+static void store_safetensors(const char *path, const struct array *a, const char *name)
+{
+	FILE *out = fopen(path, "wb");
+	uint64_t len = a->npy.data.len;
+	char head[256];
+
+	ck_assert_uint_eq(a->npy.ndim, 2);
+	(void)snprintf(
+		head, sizeof head,
+		"{\"%s\":{\"dtype\":\"F32\",\"shape\":[%lld,%lld],\"data_offsets\":[0,%llu]}}",
+		name, (long long)a->npy.shape[0], (long long)a->npy.shape[1],
+		(unsigned long long)len);
+	len = strlen(head);
+	for (int i = 0; i < 8; i++)
+		ck_assert_int_ne(fputc((int)(len >> 8 * i & 255), out), EOF);
+	ck_assert_int_ge(fputs(head, out), 0);
+	ck_assert_uint_eq(fwrite(a->npy.data.data, 1, a->npy.data.len, out), a->npy.data.len);
+	ck_assert_int_eq(fclose(out), 0);
+}
+
 /* An input that a file gives is no input any more. */
 START_TEST(bound_parameters_are_no_inputs)
 {
@@ -163,7 +183,7 @@ START_TEST(bound_parameters_are_no_inputs)
 	ck_assert_int_eq(close(mkstemp(file)), 0);
 	array_load(&data, "legacy/mlp.data.npy", true);
 	array_load(&extra, "legacy/mlp.extra.npy", true);
-	store_params(file, &extra, "extra");
+	(_i ? store_params : store_safetensors)(file, &extra, "extra");
 	ck_ok(mpkr_open(data_path(paths[_i]), NULL, &model, &err));
 	ck_fails(mpkr_bind_params(model, "/no/such", &err), MPKR_E_IO, "/no/such");
 	ck_fails(mpkr_bind_params(model, "tests/data/relax/gelu.so", &err), MPKR_E_CORRUPT, "");

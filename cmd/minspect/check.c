@@ -1,321 +1,54 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* --check: fills in what the library is to be loaded on ("there"): the machine, glibc, TVM, its
- * libraries, GPU and driver. Options say it; what they leave out is taken from this machine
- * where that has the same architecture. lib/show/check then compares. */
+/* --check: each file with each place that the options describe, which lib/show/check compares; then what the files of a
+ * package have together for each GPU. */
 #include "check/check.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-#ifdef __GLIBC__
-#include <gnu/libc-version.h>
-#endif
-
-#include "base/strmap.h"
 #include "common/diag.h"
-#include "io/path.h"
+#include "minspect/check_there.h"
 #include "minspect/document.h"
-#include "minspect/run.h"
-
-/* --- the machine ------------------------------------------------------------------------ */
-
-/* Names that uname, package managers and ELF tools have, and how a target triple begins. */
-static const char *const machines[][2] = {
-	{ "x86_64", "x86_64" },   { "x86-64", "x86_64" },
-	{ "amd64", "x86_64" },    { "aarch64", "aarch64" },
-	{ "arm64", "aarch64" },   { "i386", "i386" },
-	{ "i686", "i686" },       { "x86", "i386" },
-	{ "arm", "arm" },         { "armv7l", "arm" },
-	{ "armhf", "arm" },       { "riscv64", "riscv64" },
-	{ "ppc64le", "ppc64le" }, { "ppc64", "ppc64" },
-	{ "s390x", "s390x" },     { "loongarch64", "loongarch64" },
-};
-
-static int unknown_machine(const char *word)
-{
-	struct mpk_span names[MPK_ARRAY_COUNT(machines)];
-	size_t near;
-
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(machines); i++)
-		names[i] = mpk_span_str(machines[i][0]);
-	near = mpk_closest(mpk_span_str(word), names, MPK_ARRAY_COUNT(names));
-	return mpk_diag_usage("--machine: '%s' is no machine that is known here; did you mean %s?",
-			      word,
-			      near < MPK_ARRAY_COUNT(names) ? machines[near][0]
-							    : "x86_64, aarch64, riscv64, ...");
-}
-
-static int set_machine(const char *word, struct mpk_there *out)
-{
-	const char *triple = NULL;
-
-	for (size_t i = 0; word && i < MPK_ARRAY_COUNT(machines); i++)
-		if (strcmp(word, machines[i][0]) == 0)
-			triple = machines[i][1];
-	if (word && !triple)
-		return unknown_machine(word);
-	out->machine = mpk_target_parse(triple);
-	out->machine_name = mpk_elf_machine(out->machine.machine);
-	return MPK_EXIT_OK;
-}
-
-/* Whether it has this machine's code, which "x86_64" and no option at all mean here. */
-static bool minspect_check_is_here(const struct mpk_target *t)
-{
-	const struct mpk_target here = mpk_target_parse(NULL);
-
-	return t->machine == here.machine && t->elf_class == here.elf_class &&
-	       t->elf_data == here.elf_data;
-}
-
-static int set_glibc(const char *text, struct mpk_there *out)
-{
-	unsigned *major = &out->glibc_major, *minor = &out->glibc_minor;
-	char rest;
-
-#ifdef __GLIBC__
-	/* Of another machine nobody knows the glibc unless --glibc says it. */
-	if (!text && minspect_check_is_here(&out->machine))
-		text = gnu_get_libc_version();
-#endif
-	if (!text || (sscanf(text, "%u.%u%c", major, minor, &rest) == 2 && *major > 0))
-		return MPK_EXIT_OK;
-	return mpk_diag_usage("--glibc takes a version such as 2.28, not '%s'", text);
-}
-
-/* --- libraries -------------------------------------------------------------------------- */
-
-static size_t parts_of(const char *path)
-{
-	size_t n = path && *path ? 1 : 0;
-
-	for (; path && *path; path++)
-		n += *path == ':';
-	return n;
-}
-
-/* LD_LIBRARY_PATH, or the directories of --libs; then those of the named libraries, which find
- * their own beside them. */
-static enum mpk_code set_search(const struct minspect_options *o, struct mpk_arena *arena,
-				struct mpk_there *out, struct mpk_error *err)
-{
-	const char *path = o->libs.count ? NULL : getenv("LD_LIBRARY_PATH");
-	size_t n = 0, most = parts_of(path) + o->runtimes.count + o->libs.count;
-	const char **dirs = mpk_arena_array(arena, most, sizeof *dirs);
-
-	MPK_TRY_ALLOC(dirs, err);
-	for (size_t i = 0; i < o->libs.count; i++) {
-		dirs[n++] = o->libs.items[i].value;
-		out->libs =
-			out->libs ? mpk_arena_printf(arena, "%s:%s", out->libs, dirs[i]) : dirs[i];
-		MPK_TRY_ALLOC(out->libs, err);
-	}
-	for (size_t len; path && *path; path += len + (path[len] == ':')) {
-		len = strcspn(path, ":");
-		if (!len)
-			continue;
-		dirs[n] = mpk_arena_text(arena, mpk_span_of(path, len));
-		MPK_TRY_ALLOC(dirs[n++], err);
-	}
-	for (size_t i = 0; i < o->runtimes.count; i++) {
-		const char *file = o->runtimes.items[i].value, *name = mpk_path_name(file);
-
-		dirs[n] = name == file
-				  ? "."
-				  : mpk_arena_text(arena, mpk_span_of(file, (size_t)(name - file)));
-		MPK_TRY_ALLOC(dirs[n++], err);
-	}
-	/* With --libs only those folders count: the libraries of this machine are not there. */
-	out->search = (struct mpk_search){ dirs, n, !out->libs };
-	out->searchable = out->libs || minspect_check_is_here(&out->machine);
-	return MPK_OK;
-}
-
-static enum mpk_code add_runtime(const char *path, struct mpk_arena *arena, struct mpk_there *out,
-				 struct mpk_error *err)
-{
-	struct mpk_dso *dso = mpk_arena_alloc(arena, sizeof *dso);
-
-	MPK_TRY_ALLOC(dso, err);
-	MPK_TRY(mpk_dso_read(path, arena, dso, err));
-	dso->next = out->runtimes;
-	out->runtimes = dso;
-	return mpk_dso_read_loaders(dso, arena, err);
-}
-
-/* TVM's own libraries are in the package tvm, in the same folder of packages as tvm_ffi. */
-static enum mpk_code add_installed(const char *tvm_ffi, struct mpk_arena *arena,
-				   struct mpk_there *out, struct mpk_error *err)
-{
-	/* As the wheels of TVM have them; a release has some of these. */
-	static const char *const files[] = { "libtvm_runtime_cuda.so", "libtvm_runtime_extra.so",
-					     "libtvm_compiler.so", "libtvm_runtime.so" };
-	static const char beside[] = "tvm_ffi/lib/libtvm_ffi.so";
-	size_t len = strlen(tvm_ffi), tail = sizeof beside - 1;
-
-	for (size_t i = 0;
-	     len > tail && strcmp(tvm_ffi + len - tail, beside) == 0 && i < MPK_ARRAY_COUNT(files);
-	     i++) {
-		const char *path = mpk_arena_printf(arena, "%.*stvm/lib/%s", (int)(len - tail),
-						    tvm_ffi, files[i]);
-
-		MPK_TRY_ALLOC(path, err);
-		if (access(path, R_OK) == 0)
-			MPK_TRY(add_runtime(path, arena, out, err));
-	}
-	return add_runtime(tvm_ffi, arena, out, err);
-}
-
-/* Nobody says which runtime: that of this machine's Python environment, if there is one. */
-static enum mpk_code find_installed(struct mpk_arena *arena, struct mpk_there *out,
-				    struct mpk_error *err)
-{
-	struct mpk_tvm_ffi_search search = { 0 };
-	const char *found = NULL;
-
-	MPK_TRY(minspect_tvm_ffi_paths(arena, &search, err));
-	found = search.explicit_path;
-	for (size_t i = 0; !found && i < search.path_count; i++)
-		if (access(search.paths[i], R_OK) == 0)
-			found = search.paths[i];
-	if (!found || access(found, R_OK) != 0)
-		return MPK_OK;
-	out->installed = true;
-	return add_installed(found, arena, out, err);
-}
-
-static int set_libraries(const struct minspect_options *o, struct mpk_arena *arena,
-			 struct mpk_there *out)
-{
-	struct mpk_error err = { 0 };
-	enum mpk_code code = set_search(o, arena, out, &err);
-	struct stat st;
-
-	for (size_t i = 0; i < o->libs.count; i++) {
-		const char *dir = o->libs.items[i].value;
-
-		if (stat(dir, &st) != 0 || !S_ISDIR(st.st_mode))
-			return mpk_diag_usage("--libs: '%s' is no directory", dir);
-	}
-	/* Each is put in front of the list, so the last comes first to keep the order of the
-	 * command line. */
-	for (size_t i = o->runtimes.count; code == MPK_OK && i-- > 0;)
-		code = add_runtime(o->runtimes.items[i].value, arena, out, &err);
-	if (code == MPK_OK && !out->has_release && !out->runtimes && !out->libs && !o->machine)
-		code = find_installed(arena, out, &err);
-	return code == MPK_OK ? MPK_EXIT_OK : mpk_diag_error(&err);
-}
-
-/* --- runtime and device ----------------------------------------------------------------- */
-
-static int set_release(const char *text, struct mpk_there *out)
-{
-	if (!text)
-		return MPK_EXIT_OK;
-	out->has_release = mpk_release_parse(text, &out->release);
-	if (out->has_release)
-		return MPK_EXIT_OK;
-	return mpk_diag_usage("--tvm takes a release from 0.2 to 0.%u, or ffi for tvm-ffi alone, "
-			      "not '%s'; a later build is named with --runtime",
-			      MPK_RELEASE_NEWEST, text);
-}
-
-static int minspect_check_set_device(const char *arch, struct mpk_there *out)
-{
-	if (!arch)
-		return MPK_EXIT_OK;
-	out->device = arch;
-	/* AMD's architectures are names such as gfx90a; NVIDIA's are numbers. */
-	if (strncmp(arch, "gfx", 3) == 0)
-		out->amd = arch;
-	else
-		out->cuda.sm = mpk_cuda_device_parse(arch);
-	if (out->amd || out->cuda.sm)
-		return MPK_EXIT_OK;
-	return mpk_diag_usage("--device-arch takes a GPU such as sm_90 or gfx90a, not '%s'", arch);
-}
-
-static int set_driver(const char *text, struct mpk_there *out)
-{
-	if (!text || mpk_cuda_driver_parse(text, &out->cuda.driver))
-		return MPK_EXIT_OK;
-	return mpk_diag_usage("--driver takes the CUDA version of a driver, such as 12.4, "
-			      "or its own, such as 550.54, not '%s'",
-			      text);
-}
-
-/* --- places ----------------------------------------------------------------------------- */
-
-/* Every release with every device. */
-struct places {
-	struct mpk_there *items;
-	size_t count;
-};
-
-static const char *value_of(const struct mpk_option_list *list, size_t i)
-{
-	return list->count ? list->items[i].value : NULL;
-}
-
-/* What all of them share: the libraries are opened once. */
-static int set_common(const struct minspect_options *o, struct mpk_arena *arena,
-		      struct mpk_there *out)
-{
-	int status = set_machine(o->machine, out);
-
-	out->has_release = o->releases.count > 0; /* of which none is found on this machine */
-	if (status == MPK_EXIT_OK)
-		status = set_glibc(o->glibc, out);
-	if (status == MPK_EXIT_OK)
-		status = set_driver(o->driver, out);
-	return status == MPK_EXIT_OK ? set_libraries(o, arena, out) : status;
-}
-
-static int set_places(const struct minspect_options *o, const struct mpk_there *common,
-		      struct mpk_arena *arena, struct places *out)
-{
-	size_t releases = o->releases.count ? o->releases.count : 1;
-	size_t devices = o->devices_there.count ? o->devices_there.count : 1;
-	struct mpk_error err = { 0 };
-	int status = MPK_EXIT_OK;
-
-	out->items = mpk_arena_array(arena, releases * devices, sizeof *out->items);
-	if (!out->items) {
-		(void)mpk_fail_nomem(&err);
-		return mpk_diag_error(&err);
-	}
-	for (size_t i = 0; i < releases * devices && status == MPK_EXIT_OK; i++) {
-		struct mpk_there *there = &out->items[out->count++];
-
-		*there = *common;
-		status = set_release(value_of(&o->releases, i / devices), there);
-		if (status == MPK_EXIT_OK)
-			status = minspect_check_set_device(value_of(&o->devices_there, i % devices),
-							   there);
-	}
-	return status;
-}
-
-/* --- the action ------------------------------------------------------------------------- */
+#include "text/escape.h"
 
 static void check_fini(struct mpk_check_result *result)
 {
 	mpk_report_fini(&result->report);
 }
 
-static int check_file(const struct minspect_options *o, struct minspect_look *l,
-		      const struct mpk_there *there)
+static const char *keep_text(struct minspect_places *p, const char *text)
+{
+	const char *copy = text ? mpk_arena_text(p->arena, mpk_span_str(text)) : NULL;
+
+	p->failed |= text && !copy;
+	return copy;
+}
+
+static void count_gpu(struct minspect_places *p, struct minspect_coverage *c,
+		      const struct mpk_check_result *r)
+{
+	c->covered += r->gpu == MPK_CHECK_GPU_RUNS;
+	c->other += r->gpu == MPK_CHECK_GPU_OTHER;
+	if (r->gpu != MPK_CHECK_GPU_LACKS || c->lacking++)
+		return;
+	c->file = keep_text(p, r->file);
+	c->place = keep_text(p, r->gpu_place);
+	c->kernel = keep_text(p, r->gpu_kernel);
+}
+
+static int check_file(const struct minspect_options *o, struct minspect_look *l, size_t i)
 {
 	MPK_CLEANUP(check_fini) struct mpk_check_result result = { 0 };
+	struct minspect_places *places = l->user;
+	struct mpk_there *there = &places->items[i];
 	struct mpk_error err = { 0 };
 
+	there->is_one_of_several = l->file->in_zip || l->folder_len || o->file_count > 1;
+	places->is_package |= there->is_one_of_several;
 	if (mpk_check_run(l->view, &l->file->map, there, &l->file->arena, &result, &err) !=
 	    MPK_OK) {
 		mpk_error_at_file(&err, l->file->name);
 		return minspect_report(l, &err);
 	}
+	if (i < places->devices) /* of the other releases the same */
+		count_gpu(places, &places->coverage[i], &result);
 	minspect_answer(o, l, &mpk_answer_check, &result);
 	return result.report.errors ? MPK_EXIT_DIFFERENT : MPK_EXIT_OK;
 }
@@ -323,30 +56,114 @@ static int check_file(const struct minspect_options *o, struct minspect_look *l,
 /* A verdict for each place, each an entry of its own in a document. */
 static int minspect_check_look(const struct minspect_options *o, struct minspect_look *l)
 {
-	const struct places *places = l->user;
+	struct minspect_places *places = l->user;
 	int status = MPK_EXIT_OK;
 
 	for (size_t i = 0; i < places->count; i++) {
 		/* minspect_each made the entry of the first place. */
 		if (l->json && i)
 			l->at = mpk_json_object(l->json, l->files, NULL);
-		int got = check_file(o, l, &places->items[i]);
+		int got = check_file(o, l, i);
 
 		status = status ? status : got;
 	}
 	return status;
 }
 
+/* --- all files together ------------------------------------------------------------------ */
+
+/* The verdict of a package on one device. Where there is no GPU code at all, there is nothing to say. */
+static const char *coverage_verdict(const struct minspect_coverage *c)
+{
+	return c->lacking ? "lacks-code" : c->covered ? "runs" : c->other ? "other-maker" : "none";
+}
+
+static void put_coverage_json(const struct minspect_places *p, struct mpk_json *j,
+			      struct mpk_json_at *at)
+{
+	struct mpk_json_at *list = mpk_json_array(j, at, "devices"), *o, *first;
+
+	for (size_t i = 0; i < p->devices; i++) {
+		const struct minspect_coverage *c = &p->coverage[i];
+
+		o = mpk_json_object(j, list, NULL);
+		mpk_json_text(j, o, "device", p->items[i].device);
+		mpk_json_text(j, o, "verdict", coverage_verdict(c));
+		mpk_json_u64(j, o, "covered", c->covered);
+		mpk_json_u64(j, o, "lacking", c->lacking);
+		if (!c->lacking) {
+			mpk_json_null(j, o, "first");
+			continue;
+		}
+		first = mpk_json_object(j, o, "first");
+		mpk_json_text(j, first, "file", c->file);
+		mpk_json_text(j, first, "place", c->place);
+		mpk_json_text(j, first, "kernel", c->kernel);
+	}
+}
+
+/* "sm_75: 1 of 2 libraries with code for such GPUs has none for it; first app.whl!/a.so, kernel 'f'" */
+static void put_coverage(const struct minspect_places *p, size_t i, struct mpk_strbuf *out)
+{
+	const struct minspect_coverage *c = &p->coverage[i];
+	size_t all = c->covered + c->lacking;
+
+	mpk_strbuf_printf(out, "%s: ", p->items[i].device);
+	if (!all) {
+		mpk_strbuf_puts(out, c->other ? "no library has code for GPUs of its maker\n"
+					      : "no library has code for particular GPUs\n");
+		return;
+	}
+	if (!c->lacking) {
+		mpk_strbuf_printf(out, "%zu of %zu %s code for it\n", all, all,
+				  all == 1 ? "library has" : "libraries have");
+		return;
+	}
+	mpk_strbuf_printf(out, "%zu of %zu %s lack%s code for it; first ", c->lacking, all,
+			  all == 1 ? "library" : "libraries", c->lacking == 1 ? "s" : "");
+	mpk_escape(out, mpk_span_str(c->file));
+	if (c->kernel) {
+		mpk_strbuf_puts(out, ", kernel ");
+		mpk_escape(out, mpk_span_str(c->kernel));
+	}
+	mpk_strbuf_puts(out, "\n");
+}
+
+/* A device whose maker's code no library has is missing from the package, though no library alone is to blame. */
+static int minspect_check_end(const struct minspect_options *o, struct minspect_look *l)
+{
+	struct minspect_places *p = l->user;
+	struct mpk_error err = { 0 };
+	int status = MPK_EXIT_OK;
+
+	(void)o;
+	if (p->failed)
+		return mpk_diag_error((mpk_fail_nomem(&err), &err));
+	if (!p->items[0].device)
+		return status;
+	if (l->json)
+		put_coverage_json(p, l->json, l->json->root);
+	for (size_t i = 0; i < p->devices; i++) {
+		const struct minspect_coverage *c = &p->coverage[i];
+
+		if (l->out && p->is_package)
+			put_coverage(p, i, l->out);
+		if (c->lacking || (!c->covered && c->other))
+			status = MPK_EXIT_DIFFERENT;
+	}
+	return status;
+}
+
 int minspect_check(const struct minspect_options *o)
 {
-	static const struct minspect_action action = { .look = minspect_check_look };
+	const struct minspect_action action = { .look = minspect_check_look,
+						.end = minspect_check_end,
+						.takes_any = o->abi != NULL };
 	struct mpk_arena arena = { 0 };
 	struct mpk_there common = { 0 };
-	struct places places = { 0 };
-	int status = set_common(o, &arena, &common);
+	struct minspect_places places = { .arena = &arena };
+	int status = minspect_places_set(o, &arena, &common, &places);
 
-	if (status == MPK_EXIT_OK)
-		status = set_places(o, &common, &arena, &places);
 	if (status == MPK_EXIT_OK)
 		status = minspect_each(o, &action, &places);
 	for (struct mpk_dso *d = common.runtimes; d; d = d->next)

@@ -266,6 +266,14 @@ static int check_memory(const char *name, int status)
 	return mpk_diag_error(&err);
 }
 
+/* A library without a blob, functions and GPU code is one all the same. */
+static enum mpk_code take_any(const struct looking *k, const struct minspect_file *file,
+			      enum mpk_code code)
+{
+	return code == MPK_E_NO_BLOB && k->action->takes_any && file->image.elf_class ? MPK_OK
+										      : code;
+}
+
 /* Returns  an exit status; -1: it holds nothing */
 static int look_library(const struct minspect_file *archive, size_t library, const char *name,
 			void *arg)
@@ -278,6 +286,7 @@ static int look_library(const struct minspect_file *archive, size_t library, con
 	int status = -1;
 
 	l->file = &file;
+	code = take_any(k, &file, code);
 	/* A library of an archive that holds nothing is passed over. */
 	if (code != MPK_E_NO_BLOB) {
 		if (l->json)
@@ -305,6 +314,7 @@ static int document_look(struct looking *k, const char *name)
 	bool is_archive = file.library_count > 0;
 	int status;
 
+	code = is_archive ? code : take_any(k, &file, code);
 	l->file = &file;
 	if (!is_archive && !(file.is_weights && k->action->weights) &&
 	    is_passed_over(code, l->folder_len > 0)) {

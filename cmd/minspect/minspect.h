@@ -44,6 +44,7 @@ struct minspect_options {
 	const char *baseline, *tolerance;     /* --baseline */
 	bool update_baseline;                 /* --baseline */
 	const char *machine, *glibc, *driver; /* --check */
+	const char *only, *abi;               /* --check */
 	struct mpk_option_list releases, devices_there, libs,
 		runtimes;   /* --tvm, --device-arch, ... */
 	const char *digest; /* --extract */

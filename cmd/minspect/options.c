@@ -96,7 +96,16 @@ static const struct mpk_option options[] = {
 	  .with = "check" },
 	{ 0, "libs", MPK_OPT_LIST, "DIR", "with --check: where the libraries from there are",
 	  .target = &O.libs, .with = "check" },
-	{ 0, "device-arch", MPK_OPT_LIST, "ARCH", "with --check: the GPU there: sm_90, gfx90a",
+	{ 0, "only", MPK_OPT_TEXT, "CHECK,...", "with --check: these checks alone: device, glibc",
+	  .target = &O.only, .with = "check",
+	  .values =
+		  "words: machine format loader payload linking glibc library symbol function device driver abi" },
+	{ 0, "abi", MPK_OPT_TEXT, "POLICY,...",
+	  "with --check: manylinux_2_28, abi3-3.9, cxx11, tvm-ffi", .target = &O.abi,
+	  .with = "check",
+	  .values =
+		  "words: manylinux_2_17 manylinux_2_28 manylinux_2_34 abi3 abi3-3.9 cxx11 tvm-ffi torch-stable any" },
+	{ 0, "device-arch", MPK_OPT_LIST, "ARCH,...", "with --check: the GPUs there: sm_90, gfx90a",
 	  .target = &O.devices_there, .with = "check",
 	  .values =
 		  "words: sm_70 sm_75 sm_80 sm_86 sm_87 sm_89 sm_90 sm_90a sm_100 sm_100a sm_103 sm_120 gfx906 gfx908 gfx90a gfx942 gfx1030 gfx1100 gfx1201" },

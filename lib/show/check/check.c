@@ -148,12 +148,24 @@ static enum mpk_code scope_init(struct mpk_check_state *s, struct mpk_error *err
 
 /* --- the run ---------------------------------------------------------------------------- */
 
+/* Whether it was asked for; by default everything is. */
+static bool is_check_wanted(const struct mpk_there *there, const char *name)
+{
+	for (size_t i = 0; i < there->only_count; i++)
+		if (strcmp(there->only[i], name) == 0)
+			return true;
+	return !there->only;
+}
+
 /* Every row leaves an item, also when it was skipped: a verdict that does not say what it rests
  * on is worth nothing. */
 static enum mpk_code run_table(struct mpk_check_state *s, const struct mpk_check_row *rows,
 			       struct mpk_check_result *result, struct mpk_error *err)
 {
 	for (; rows->name; rows++) {
+		if (!is_check_wanted(s->there, rows->name))
+			continue;
+
 		struct mpk_check_item *item = &result->items[result->item_count++];
 
 		*item = (struct mpk_check_item){ .name = rows->name };
@@ -176,6 +188,8 @@ static enum mpk_code run_all(struct mpk_check_state *s, struct mpk_check_result 
 	MPK_TRY(run_table(s, mpk_check_host, result, err));
 	MPK_TRY(run_table(s, mpk_check_function, result, err));
 	MPK_TRY(run_table(s, mpk_check_device, result, err));
+	if (s->there->abi) /* a policy that nobody named leaves nothing open */
+		MPK_TRY(run_table(s, mpk_check_abis, result, err));
 	MPK_TRY(mpk_check_sum_calls(s, err));
 	return result->report.failed ? mpk_fail_nomem(err) : MPK_OK;
 }
@@ -215,6 +229,7 @@ enum verdict {
 	MPK_CHECK_LOADS,
 	MPK_CHECK_REFUSED, /* it does not load, or its virtual machine does not start */
 	MPK_CHECK_CALLS,   /* it loads, and some of its functions fail when they are called */
+	MPK_CHECK_POLICY, /* nothing is known against its loading, but it breaks what it is held to */
 	MPK_CHECK_OPEN,
 };
 
@@ -222,8 +237,12 @@ enum verdict {
  * nobody knows whether its modules load. */
 static enum verdict verdict_of(const struct mpk_check_result *result)
 {
-	if (result->report.errors > result->call_errors)
+	if (result->report.errors > result->call_errors + result->policy_errors)
 		return MPK_CHECK_REFUSED;
+	if (result->policy_errors)
+		return MPK_CHECK_POLICY;
+	if (result->there->only && !result->report.errors)
+		return MPK_CHECK_OPEN;
 	for (size_t i = 0; i < result->item_count; i++)
 		if (result->items[i].option && strcmp(result->items[i].name, "loader") == 0)
 			return result->call_errors ? MPK_CHECK_CALLS : MPK_CHECK_OPEN;
@@ -291,6 +310,7 @@ static void check_text(const void *what, struct mpk_style style, struct mpk_strb
 		[MPK_CHECK_LOADS] = ": loads",
 		[MPK_CHECK_REFUSED] = ": does not load",
 		[MPK_CHECK_CALLS] = ": loads",
+		[MPK_CHECK_POLICY] = ": breaks the policy",
 		[MPK_CHECK_OPEN] = ": nothing found against it",
 	};
 	const struct mpk_check_result *result = what;
@@ -387,25 +407,38 @@ static void put_items_json(const struct mpk_check_result *result, struct mpk_jso
 	}
 }
 
+/* Of the device alone: what a gate asks, whatever else keeps the file from loading here. */
+static void put_gpu_json(const struct mpk_check_result *r, struct mpk_json *j,
+			 struct mpk_json_at *at)
+{
+	struct mpk_json_at *o = mpk_json_object(j, at, "gpu");
+
+	mpk_json_text(j, o, "verdict", mpk_check_gpu_name(r->gpu));
+	mpk_json_text(j, o, "place", r->gpu_place);
+	mpk_json_text(j, o, "kernel", r->gpu_kernel);
+}
+
 static void check_json(const void *what, struct mpk_json *j, struct mpk_json_at *at)
 {
 	static const char *const verdicts[] = {
 		[MPK_CHECK_LOADS] = "loads",
 		[MPK_CHECK_REFUSED] = "does-not-load",
 		[MPK_CHECK_CALLS] = "fails-when-called",
+		[MPK_CHECK_POLICY] = "breaks-policy",
 		[MPK_CHECK_OPEN] = "open",
 	};
 	const struct mpk_check_result *result = what;
 	enum verdict verdict = verdict_of(result);
 
 	mpk_json_text(j, at, "file", result->file);
-	if (verdict == MPK_CHECK_OPEN)
+	if (verdict == MPK_CHECK_OPEN || verdict == MPK_CHECK_POLICY)
 		mpk_json_null(j, at, "loads");
 	else
 		mpk_json_bool(j, at, "loads", verdict != MPK_CHECK_REFUSED);
 	mpk_json_text(j, at, "verdict", verdicts[verdict]);
 	mpk_json_texts(j, at, "failing", result->failing, result->failing_count);
 	put_there_json(result->there, j, at);
+	put_gpu_json(result, j, at);
 	mpk_json_u64(j, at, "errors", result->report.errors);
 	mpk_json_u64(j, at, "warnings", result->report.warnings);
 	mpk_json_u64(j, at, "left_out", result->report.dropped);

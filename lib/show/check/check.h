@@ -10,11 +10,22 @@
 
 #include "base/report.h"
 #include "code/cuda.h"
+#include "compat/abi.h"
 #include "compat/dso.h"
 #include "compat/release.h"
 #include "compat/scope.h"
 #include "elf/target.h"
 #include "model/view.h"
+
+/* What a library is held to, whatever is there: nothing of it is looked for. */
+struct mpk_check_abi {
+	const struct mpk_policy *policy; /* whose versions of symbols it may want; NULL: any */
+	bool is_abi3;                    /* of Python it may want the stable ABI alone, */
+	unsigned python_minor;           /* as it was in 3.N; 0: as it ever was */
+	bool cxx11;                      /* strings and lists are those of C++11 */
+	bool tvm_ffi;      /* it wants nothing of Python or torch: tvm-ffi is how it is called */
+	bool torch_stable; /* nothing of torch but what it keeps: its functions in C */
+};
 
 struct mpk_there {
 	bool has_release;
@@ -30,6 +41,11 @@ struct mpk_there {
 	struct mpk_search search;
 	bool searchable; /* its libraries can be looked at */
 
+	const struct mpk_check_abi *abi; /* NULL: nobody asks */
+	const char *const *only;         /* names of checks, no others are made; NULL: all */
+	size_t only_count;
+	bool is_one_of_several; /* libraries of a package, of which each may be for another maker's GPUs */
+
 	const char *device; /* as it was named, or NULL */
 	const char *amd;    /* that device as an AMD target, or NULL */
 	struct mpk_cuda_place cuda;
@@ -42,7 +58,19 @@ struct mpk_check_item {
 	const char *option;  /* what would have it looked at, "--glibc"; NULL: nothing would */
 };
 
-enum { MPK_CHECK_ITEMS = 11 };
+enum { MPK_CHECK_ITEMS = 12 };
+
+/* Whether its GPU code runs on the device there. */
+enum mpk_check_gpu {
+	MPK_CHECK_GPU_UNASKED, /* no device was named, or the check was not made */
+	MPK_CHECK_GPU_NONE,    /* there is no code for particular GPUs */
+	MPK_CHECK_GPU_OTHER,   /* there is, for those of other makers alone */
+	MPK_CHECK_GPU_RUNS,
+	MPK_CHECK_GPU_LACKS, /* some container or module has nothing for it */
+};
+
+/* mpk_check_gpu_name - "unasked", "none", "other-maker", "runs", "lacks-code" */
+const char *mpk_check_gpu_name(enum mpk_check_gpu gpu);
 
 /* An error that shows when functions are called. */
 struct mpk_check_call {
@@ -59,8 +87,13 @@ struct mpk_check_result {
 		report; /* errors: it does not load, or fails when called; warnings: it may */
 	struct mpk_check_call *calls, *last_call; /* in the order of the report */
 	size_t call_errors;         /* how many of the errors are such, left out or not */
+	size_t policy_errors;       /* how many are of what it is held to (mpk_check_abi) */
 	const char *const *failing; /* the functions of calls, sorted, each once */
 	size_t failing_count;
+	enum mpk_check_gpu gpu;
+	const char *gpu_place; /* the first module or container that lacks code; NULL */
+	const char
+		*gpu_kernel; /* the first kernel of it, as it stands there; NULL: it names none */
 	struct mpk_check_item items[MPK_CHECK_ITEMS];
 	size_t item_count;
 };

@@ -15,6 +15,35 @@ static bool is_cuda(const struct mpk_view_node *n)
 	return mpk_span_is(n->node->kind, "cuda");
 }
 
+const char *mpk_check_gpu_name(enum mpk_check_gpu gpu)
+{
+	static const char *const names[] = { "unasked", "none", "other-maker", "runs",
+					     "lacks-code" };
+
+	return names[gpu];
+}
+
+/* The first of them is what a user meets. */
+static enum mpk_code note_lack(struct mpk_check_state *s, const char *place, struct mpk_span kernel,
+			       struct mpk_error *err)
+{
+	if (s->result->gpu == MPK_CHECK_GPU_LACKS)
+		return MPK_OK;
+	s->result->gpu = MPK_CHECK_GPU_LACKS;
+	s->result->gpu_place = place;
+	s->result->gpu_kernel = kernel.len ? mpk_arena_text(s->arena, kernel) : NULL;
+	return kernel.len && !s->result->gpu_kernel ? mpk_fail_nomem(err) : MPK_OK;
+}
+
+static enum mpk_code note_module(struct mpk_check_state *s, const struct mpk_view_node *n,
+				 struct mpk_error *err)
+{
+	const struct mpk_kernels *k = mpk_view_kernels(n);
+	bool any = k && k->function_count;
+
+	return note_lack(s, n->path, any ? k->functions[0].key : (struct mpk_span){ 0 }, err);
+}
+
 /* --- CUDA ------------------------------------------------------------------------------- */
 
 /* Either the device or the driver may be left open, and the sentence then names the other alone. */
@@ -148,8 +177,10 @@ static enum mpk_code check_cuda(struct mpk_check_state *s, struct mpk_error *err
 		MPK_TRY(mpk_view_targets(s->view, n, &images, &count, err));
 		if (!count && mpk_code_format_of(k->data) != &mpk_format_fatbin)
 			continue; /* source, which is compiled for the device that is there */
-		if (mpk_cuda_choose(images, count, &s->there->cuda) == count)
-			say_none(s, n->path, images, count);
+		if (mpk_cuda_choose(images, count, &s->there->cuda) < count)
+			continue;
+		say_none(s, n->path, images, count);
+		MPK_TRY(note_module(s, n, err));
 	}
 	return check_containers(s, true, err);
 }
@@ -186,8 +217,10 @@ static enum mpk_code check_amd(struct mpk_check_state *s, struct mpk_error *err)
 		while (k < count && (images[k].kind != MPK_TARGET_BINARY ||
 				     !mpk_amdgpu_runs(images[k].name, s->there->amd)))
 			k++;
-		if (count && k == count)
-			say_amd(s, n->path, images, count);
+		if (!count || k < count)
+			continue;
+		say_amd(s, n->path, images, count);
+		MPK_TRY(note_module(s, n, err));
 	}
 	return check_containers(s, false, err);
 }
@@ -254,6 +287,20 @@ static enum mpk_code check_container(struct containers *c, const struct mpk_imag
 	return MPK_OK;
 }
 
+/* A kernel of one image is one of all. */
+static enum mpk_code note_container(struct mpk_check_state *s, const struct mpk_image_device *d,
+				    const char *place, struct mpk_error *err)
+{
+	const struct mpk_code_info *lister;
+	struct mpk_view_code c;
+	bool any;
+
+	MPK_TRY(mpk_device_container(d, s->arena, &c, err));
+	lister = c.code.problem ? NULL : mpk_code_info_lister(&c.code);
+	any = lister && lister->kernel_count;
+	return note_lack(s, place, any ? lister->kernels[0].name : (struct mpk_span){ 0 }, err);
+}
+
 /* One finding with its reasons and a count of the others: they fail for the same reason, since
  * one compiler made them with the same options. */
 static enum mpk_code check_containers(struct mpk_check_state *s, bool cuda, struct mpk_error *err)
@@ -271,6 +318,7 @@ static enum mpk_code check_containers(struct mpk_check_state *s, bool cuda, stru
 	MPK_TRY_ALLOC(path, err);
 	MPK_TRY(check_device_images_of(c.first, cuda, s->arena, &images, &count, err));
 	(cuda ? say_none : say_amd)(s, path, images, count);
+	MPK_TRY(note_container(s, c.first, path, err));
 	if (c.failed > 1)
 		mpk_check_say(s, MPK_ERROR, NULL,
 			      "the same holds for %zu more of its %zu containers of GPU code",
@@ -324,6 +372,10 @@ static enum mpk_code check_device_check_device(struct mpk_check_state *s, const 
 	const struct mpk_there *there = s->there;
 	bool cuda = has_code(s->view, true), amd = has_code(s->view, false);
 
+	if (there->device)
+		s->result->gpu = !cuda && !amd               ? MPK_CHECK_GPU_NONE
+				 : (there->amd ? amd : cuda) ? MPK_CHECK_GPU_RUNS
+							     : MPK_CHECK_GPU_OTHER;
 	if (!cuda && !amd)
 		*skipped = "it has no code for particular GPUs";
 	else if (there->amd && amd)
@@ -332,7 +384,7 @@ static enum mpk_code check_device_check_device(struct mpk_check_state *s, const 
 		return check_cuda(s, err);
 	else if (!there->device)
 		*skipped = MPK_CHECK_UNSAID;
-	else if (has_portable(s->view))
+	else if (has_portable(s->view) || there->is_one_of_several)
 		*skipped = "it has no code for GPUs of that maker";
 	else
 		mpk_check_say(s, MPK_ERROR, NULL,

@@ -46,6 +46,7 @@ extern const struct mpk_check_row mpk_check_runtime[];  /* format, loader, paylo
 extern const struct mpk_check_row mpk_check_host[];     /* linking, glibc, library, symbol */
 extern const struct mpk_check_row mpk_check_function[]; /* function */
 extern const struct mpk_check_row mpk_check_device[];   /* device, driver */
+extern const struct mpk_check_row mpk_check_abis[];     /* abi */
 
 /* mpk_check_say - report a finding about the file, or about what is at a tree path
  * @path    NULL: the file

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* check_there.h - what the options of --check describe */
+#ifndef MPK_CMD_MINSPECT_CHECK_THERE_H
+#define MPK_CMD_MINSPECT_CHECK_THERE_H
+
+#include "check/check.h"
+#include "minspect/minspect.h"
+
+/* What the libraries of a command line have for one device. */
+struct minspect_coverage {
+	size_t covered, lacking,
+		other; /* libraries; other: with code for other makers' GPUs alone */
+	const char *file, *place,
+		*kernel; /* of the first that lacks code; in the arena of all places */
+};
+
+/* Every release with every device. */
+struct minspect_places {
+	struct mpk_there *items;
+	size_t count;
+	struct minspect_coverage *coverage; /* of each of the devices */
+	size_t devices;
+	bool is_package; /* of several libraries, or an archive or folder, which may have one */
+	struct mpk_arena *arena;
+	bool failed; /* memory is out */
+};
+
+/* minspect_places_set - fill them from the command line; an error was printed
+ * @common  what all of them share; its runtimes are for mpk_dso_close
+ * Returns  the exit status */
+int minspect_places_set(const struct minspect_options *o, struct mpk_arena *arena,
+			struct mpk_there *common, struct minspect_places *out);
+
+#endif

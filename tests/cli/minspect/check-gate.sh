@@ -1,0 +1,40 @@
+# a verdict for each library and one for all on each GPU: of a wheel, a folder, files that are listed
+cat >wheel.py <<'P'
+import zipfile
+with zipfile.ZipFile("kit.whl", "w", zipfile.ZIP_DEFLATED) as z:
+    for name in ("cuda.so", "hip.so", "hip-packed.so"):
+        z.write("data/gpu/" + name, "kit/" + name)
+    z.write("data/formats/14_llvm_noblob.so", "kit/host.so")
+    z.writestr("kit/__init__.py", "")
+P
+python3 wheel.py
+mkdir kit
+cp data/gpu/*.so kit
+gate() # the lines for all of them, and the status
+{
+	status=0
+	minspect --check --only device "$@" >out || status=$?
+	grep -E '^(sm_|gfx)' out
+	echo "exit $status"
+}
+gate --device-arch sm_75,sm_80,sm_86 --device-arch sm_90 kit.whl
+gate --device-arch sm_80,sm_90,gfx90a:xnack+,gfx1100 kit.whl
+gate --device-arch gfx942,gfx90a:xnack- kit
+gate --device-arch sm_90a,sm_100 data/gpu/cuda.so data/gpu/hip.so
+# a maker that no library has code for; no GPU code at all
+gate --device-arch gfx90a data/gpu/cuda.so data/cuda/cubin/vadd_cuda.so
+gate --device-arch gfx90a data/formats/14_llvm_noblob.so data/relax/gelu.so
+# alone a file says it itself
+minspect --check --only device --device-arch gfx90a data/gpu/cuda.so || echo "exit $?"
+# as JSON: of each file, of all
+minspect --check --only device --device-arch sm_75,sm_90 --json kit.whl >gate.json || echo "exit $?"
+python3 - <<'P'
+import json
+d = json.load(open("gate.json"))
+for f in d["files"]:
+    print(f["file"], f["there"]["device"], f["gpu"]["verdict"], f["gpu"]["place"], f["gpu"]["kernel"], f["checked"])
+print(json.dumps(d["devices"]))
+P
+minspect --check --only device --device-arch sm_75 --json=lines kit | tail -n 1
+minspect --check --only devices --device-arch sm_75 kit || echo "exit $?"
+minspect --check --device-arch sm_75,,sm_90 kit || echo "exit $?"

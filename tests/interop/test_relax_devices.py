@@ -90,3 +90,35 @@ def test_said(mode, minspect, tmp_path):
     assert "its input 0, 'x', on opencl, and the call puts it on cpu" in said
     said = minspect(*call, tensor(X), "--input", tensor(Y) + "@opencl:0", status=2).stderr
     assert "its input 1, 'y', on cpu, and the call puts it on opencl" in said
+
+
+FOUND = """
+@I.ir_module
+class Module:
+    @R.function
+    def nonzero(x: R.Tensor((3, 4), "int32")):
+        y = R.add(x, x)
+        z = R.nonzero(y)
+        return z
+
+    @R.function
+    def unique(x: R.Tensor((3, 4), "int32")):
+        y = R.add(x, x)
+        z = R.unique(y)
+        return z
+"""
+
+
+@pytest.mark.parametrize("mode", relaxrun.MODES)
+def test_as_many_as_the_data_says(mode, minspect, tmp_path):
+    """What NumPy does for TVM: elements are fetched from the device, and results are in host memory."""
+    if not ctypes.util.find_library("OpenCL"):
+        pytest.skip("no OpenCL library")
+    target, library = tvm.target.Target("opencl", host="llvm"), tmp_path / "model.so"
+    with target:
+        relax.build(relaxlib.parse(FOUND), target=target, exec_mode=mode).export_library(str(library))
+    x = numpy.random.default_rng(2).integers(0, 3, (3, 4)).astype("int32")
+    text = "3x4xi32=" + ",".join(map(str, x.ravel()))
+    for function, wanted in ("nonzero", numpy.stack(numpy.nonzero(x))), ("unique", numpy.unique(2 * x)):
+        numpy.save(tmp_path / f"{function}.npy", wanted)
+        minspect("--run", function, library, "--input", text, "--expect", f"@{tmp_path}/{function}.npy")

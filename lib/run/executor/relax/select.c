@@ -10,24 +10,37 @@
 
 #include "executor/contrib/order.h"
 #include "executor/relax/internal/relax.h"
+#include "runtime/context.h"
+#include "runtime/devices.h"
+#include "runtime/runtime.h"
 #include "value/element.h"
 
 static const struct mpk_dtype i64 = { MPK_DTYPE_INT, 64, 1 };
 
-/* What NumPy's functions need: contiguous numbers that the host can read. */
+static void drop_taken(struct mpk_tensor *const *t)
+{
+	mpk_tensor_drop(*t);
+}
+
+/* What NumPy's functions need: contiguous numbers that the host can read. From a device they are fetched; as in TVM,
+ * the result is in host memory then, too.
+ * @out     one reference */
 static enum mpk_code take_tensor(const char *name, const struct mpk_value *args,
 				 struct mpk_tensor **out, struct mpk_error *err)
 {
+	struct mpk_runtime *runtime = mpk_context_get().runtime;
+	struct mpk_tensor *t;
 	char type[MPK_DTYPE_TEXT];
 
-	MPK_TRY(mpk_relax_tensor(name, args, 0, out, err));
-	if (!mpk_dldevice_is_host((*out)->dl.device) || !mpk_dltensor_is_compact(&(*out)->dl) ||
-	    ((*out)->bytes && !(*out)->dl.data))
-		return mpk_relax_raise(err, "TypeError",
-				       "%s takes a contiguous tensor in host memory", name);
-	if (!mpk_element_is_plain((*out)->dl.dtype))
+	MPK_TRY(mpk_relax_tensor(name, args, 0, &t, err));
+	if (!mpk_element_is_plain(t->dl.dtype))
 		return mpk_relax_raise(err, "TypeError", "%s: a tensor of type %s", name,
-				       mpk_dtype_print((*out)->dl.dtype, type));
+				       mpk_dtype_print(t->dl.dtype, type));
+	if (!mpk_dltensor_is_compact(&t->dl) || (t->bytes && !t->dl.data))
+		return mpk_relax_raise(err, "TypeError", "%s takes a contiguous tensor", name);
+	if (!mpk_dldevice_is_host(t->dl.device) && runtime)
+		return mpk_devices_copy_to_host(mpk_runtime_devices(runtime), &t->dl, out, err);
+	*out = mpk_tensor_hold(t);
 	return MPK_OK;
 }
 
@@ -65,7 +78,8 @@ static enum mpk_code nonzero(const struct mpk_value *args, size_t count, struct 
 			     struct mpk_error *err)
 {
 	static const char name[] = "relax.run.nonzero";
-	struct mpk_tensor *x, *positions;
+	MPK_CLEANUP(drop_taken) struct mpk_tensor *x = NULL;
+	struct mpk_tensor *positions;
 	const uint8_t *data;
 	int64_t shape[2] = { 1, 0 }, column = 0;
 	size_t width;
@@ -293,7 +307,7 @@ static enum mpk_code unique(const struct mpk_value *args, size_t count, struct m
 	MPK_CLEANUP(distinct_fini) struct distinct d = { 0 };
 	int64_t flags[1 + LISTS], axis;
 	bool wanted[LISTS];
-	struct mpk_tensor *x;
+	MPK_CLEANUP(drop_taken) struct mpk_tensor *x = NULL;
 	struct slices s;
 
 	MPK_TRY(mpk_relax_arity(name, count, 5, 6, err));

@@ -80,7 +80,7 @@ void minspect_disasm_prepare(const struct minspect_options *o)
 {
 	struct places nvidia, spirv;
 
-	if (!o->disasm)
+	if (!o->disasm && !o->html)
 		return;
 	nvidia = places_of("nvdisasm", true);
 	spirv = places_of("spirv-dis", false);
@@ -92,6 +92,22 @@ void minspect_disasm_prepare(const struct minspect_options *o)
 		state.code = mpk_fail_nomem(&state.err);
 	else
 		state.code = mpk_disasm_start(&state.setup, &state.disasm, &state.err);
+}
+
+enum mpk_code minspect_disasm_take(struct mpk_disasm **out, struct mpk_error *err)
+{
+	if (state.code != MPK_OK) {
+		*err = state.err;
+		return state.code;
+	}
+	*out = &state.disasm;
+	return MPK_OK;
+}
+
+void minspect_disasm_end(void)
+{
+	mpk_disasm_stop(&state.disasm);
+	mpk_arena_fini(&state.arena);
 }
 
 /* --- the action ------------------------------------------------------------------------------------------------ */
@@ -145,8 +161,7 @@ int minspect_disasm(const struct minspect_options *o)
 	int status = state.code == MPK_OK ? minspect_each(o, &action, &count)
 					  : mpk_diag_error(&state.err);
 
-	mpk_disasm_stop(&state.disasm);
-	mpk_arena_fini(&state.arena);
+	minspect_disasm_end();
 	return status;
 }
 

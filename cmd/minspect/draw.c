@@ -9,6 +9,7 @@
 #include "common/diag.h"
 #include "common/progress.h"
 #include "graph/dot.h"
+#include "io/mapping.h"
 #include "io/output.h"
 #include "map/map.h"
 #include "minspect/document.h"
@@ -61,20 +62,83 @@ static int save_page(const char *path, struct mpk_page *page)
 	return minspect_save(path, &content);
 }
 
-int minspect_html(const struct minspect_options *o)
+/* What goes into the page before its files: sources and times are short, or no such thing. */
+enum { READ_MOST = 8 << 20, READ_FILES = 64 };
+
+struct read_files {
+	struct mpk_mapping maps[READ_FILES];
+	size_t count;
+};
+
+static void read_files_fini(struct read_files *r)
+{
+	while (r->count)
+		mpk_mapping_close(&r->maps[--r->count]);
+}
+
+static enum mpk_code draw_read(struct read_files *r, const char *path, struct mpk_span *out,
+			       struct mpk_error *err)
+{
+	enum mpk_code code =
+		r->count == READ_FILES
+			? mpk_fail(err, MPK_E_UNSUPPORTED, "--source names too many files")
+			: mpk_mapping_open(path, &r->maps[r->count], err);
+
+	if (code == MPK_OK) {
+		*out = r->maps[r->count++].bytes;
+		if (out->len > READ_MOST)
+			code = mpk_fail(err, MPK_E_UNSUPPORTED,
+					"a page has room for 8 MiB of it, not for %zu bytes",
+					out->len);
+	}
+	if (code != MPK_OK)
+		mpk_error_at_file(err, path);
+	return code;
+}
+
+static enum mpk_code add_given(const struct minspect_options *o, struct read_files *r,
+			       struct mpk_page *page, struct mpk_error *err)
+{
+	struct mpk_span bytes;
+
+	for (size_t i = 0; i < o->sources.count; i++) {
+		MPK_TRY(draw_read(r, o->sources.items[i].value, &bytes, err));
+		mpk_page_source(page, o->sources.items[i].value, bytes);
+	}
+	if (o->times) {
+		MPK_TRY(draw_read(r, o->times, &bytes, err));
+		mpk_page_times(page, bytes);
+	}
+	return minspect_disasm_take(&page->disasm, err);
+}
+
+static int draw_page(const struct minspect_options *o, struct mpk_page *page)
 {
 	static const struct minspect_action action = { .look = draw_add_file, .is_verbatim = true };
-	MPK_CLEANUP(mpk_page_fini) struct mpk_page page;
+	MPK_CLEANUP(read_files_fini) struct read_files given = { 0 };
+	struct mpk_error err = { 0 };
+	int status;
 
-	/* Several files are shown side by side, one has the page for itself. */
-	mpk_page_init(&page, o->file_count > 1);
+	if (add_given(o, &given, page, &err) != MPK_OK)
+		return mpk_diag_error(&err);
+	status = minspect_each(o, &action, page);
+	return status == MPK_EXIT_OK ? save_page(o->html, page) : status;
+}
+
+int minspect_html(const struct minspect_options *o)
+{
+	MPK_CLEANUP(mpk_page_fini) struct mpk_page page;
+	int status;
+
 	if (o->json)
 		return mpk_diag_usage("--html writes a page; --json goes with every other action");
 	if (strcmp(o->html, "-") == 0 && isatty(STDOUT_FILENO))
 		return mpk_diag_usage("a page is for a browser, not for a terminal; give -o FILE");
-	int status = minspect_each(o, &action, &page);
-
-	return status == MPK_EXIT_OK ? save_page(o->html, &page) : status;
+	/* Several files are shown side by side, one has the page for itself. */
+	mpk_page_init(&page, o->file_count > 1);
+	status = draw_page(o, &page);
+	minspect_disasm_end();
+	return status;
 }
 
 /* --- --svg ------------------------------------------------------------------------------- */

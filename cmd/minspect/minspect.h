@@ -32,6 +32,8 @@ struct minspect_options {
 	bool functions, verify, size, check, svg, code_digest;
 	const char *extract, *diff, *header, *run, *cases, *show, *disasm, *explain;
 	const char *html, *dot;
+	struct mpk_option_list sources; /* --html */
+	const char *times;              /* --html */
 
 	const char *json_form; /* "": one document; "lines": one for each file, in a line */
 	bool json, json_lines; /* what that says */
@@ -211,8 +213,14 @@ void minspect_code_digest_prepare(const struct minspect_options *o);
  * a file */
 void minspect_disasm_take_name(struct minspect_options *o);
 
-/* minspect_disasm_prepare - before the sandbox: start what --disasm may need */
+/* minspect_disasm_prepare - before the sandbox: start what --disasm and --html may need
+ * minspect_disasm_take - those helpers, for --html
+ * Returns  MPK_OK; why they could not be started
+ * minspect_disasm_end - end them */
+struct mpk_disasm;
 void minspect_disasm_prepare(const struct minspect_options *o);
+enum mpk_code minspect_disasm_take(struct mpk_disasm **out, struct mpk_error *err) MPK_MUST_CHECK;
+void minspect_disasm_end(void);
 
 /* minspect_extract_prepare - before the sandbox: load what computes the digest that --extract wants */
 void minspect_extract_prepare(const struct minspect_options *o);

@@ -6,7 +6,8 @@
 
 FOLDER holds pages: model.html of tests/data/relax/gelu_opencl.so, two.html of it and of gelu.so,
 graph.html of legacy/mlp_llvm.so, flow.html of formats/15_relax_cond.blob,
-kernels.html of a file with ten thousand kernels, wheel.html of one with 25 libraries, noted.html of a library with a note, damaged.html of one
+kernels.html of a file with ten thousand kernels, wheel.html of one with 25 libraries, sass.html, nosass.html and host.html of machine code with lines, times.html and
+notimes.html of a model with a profile, noted.html of a library with a note, damaged.html of one
 with errors, fatbin.html of cuda/fatbin/vadd_cuda.so, many.html of eight files, moved.html of two with the same modules at other paths, gpu.html of gpu/cuda.so in a wheel, hostile.html of a file whose
 names are markup, large.html with a long text. Prints a line a check; 1: one of them failed.
 """
@@ -69,7 +70,7 @@ def rendering(b, folder):
     b.click(".text-row:nth-child(2)")
     check("the list marks which text is shown", text(b, "[role=option][aria-selected=true] .name").strip(), "kernels.cl")
     check("OpenCL C has colours", count(b, ".code .t-space") > 10 and count(b, ".code .t-type") > 10)
-    check("the text is whole", b.run("[...document.querySelectorAll('.code .line')].map(e => e.textContent).join('\\n').trimEnd() === files[0].texts[1].text.replace(/^$/gm, ' ').trimEnd()"))
+    check("the text is whole", b.run("[...document.querySelectorAll('#panel-0-texts .code .line')].map(e => e.textContent).join('\\n').trimEnd() === files[0].texts[1].text.replace(/^$/gm, ' ').trimEnd()"))
     b.click("#tab-findings")
     check("nothing was found but a note", [b.run("files[0].findings.map(f => `${f.severity} ${f.check}`)"), text(b, "#panel-0-findings .chip")], [["note blob-digest"], "no errors"])
     clean(b, "model")
@@ -126,7 +127,7 @@ def keyboard(b, folder):
     check("/ goes to the search", b.run("document.activeElement.id"), "search")
     b.key("Escape")
     check("Esc leaves it", b.run("document.activeElement.id"), "")
-    b.key("5")
+    b.key("6")
     b.key("j")
     check("j walks through the graph", text(b, ".detail h3"), "x")
     check("nodes have types", b.run("[...document.querySelectorAll('.g-node')].map(e => [...e.querySelectorAll('text')].map(t => t.textContent))"),
@@ -456,6 +457,59 @@ def levels(b, folder):
     clean(b, "model")
 
 
+def machine(b, folder):
+    """Machine code beside its source: which lines belong together, pointed at, clicked, walked through."""
+    tied = "[...document.querySelectorAll('.panes .code')].map(pane => [...pane.querySelectorAll('.tied')].map(line => line.textContent.trim()))"
+    at = "(r => ({x: r.x + 60, y: r.y + 5}))([...document.querySelectorAll('.panes .code:%s-child .line')].find(l => l.textContent.includes('%s')).getBoundingClientRect())"
+    for page, line, wanted in (("sass", "y[i] = a", "FFMA"), ("host", "return a * a", "imul")):
+        b.open(f"{folder}/{page}.html")
+        if page == "host" and not b.run("files[0].code.length"):
+            check("without LLVM the page says what it wants", "LLVM" in b.run("files[0].code_problems.join(' ')"))
+            continue
+        b.click("#tab-code")
+        check(f"{page}: source and machine code, side by side", [count(b, ".panes .code"), b.run("document.querySelectorAll('.panes .tinted').length > 3")], [2, True])
+        b.call("Input.dispatchMouseEvent", type="mouseMoved", **b.run(at % ("first", line)))
+        b.settle()
+        source, code = b.run(tied)
+        check(f"{page}: pointing at a line marks its instructions", [len(source) == 1 and line in source[0], any(wanted in c for c in code)], [True, True])
+        point = b.run(at % ("last", wanted))
+        for kind in ("mousePressed", "mouseReleased"):
+            b.call("Input.dispatchMouseEvent", type=kind, button="left", clickCount=1, **point)
+        b.call("Input.dispatchMouseEvent", type="mouseMoved", x=5, y=5)
+        b.settle()
+        check(f"{page}: a click on an instruction keeps its line marked", [line in c for c in b.run(tied)[0]], [True])
+        before = b.run(tied)
+        b.key("j" if page == "host" else "k")
+        check(f"{page}: a key goes to another source line", b.run(tied) != before)
+        clean(b, page)
+    b.open(f"{folder}/sass.html")
+    b.click("#tab-functions")
+    b.click("#panel-0-functions section:last-child tbody [data-row] td")
+    b.run("[...document.querySelectorAll('.detail-of .link')].find(e => e.textContent === 'Machine code').click()")
+    check("a kernel leads to its machine code, which has an address", [shown(b), "code=vadd" in b.run("location.hash")], ["code", True])
+    b.run("document.querySelector('.machine select').value = [...document.querySelector('.machine select').options].length - 1; document.querySelector('.machine select').dispatchEvent(new Event('change'))")
+    check("and stands alone, where that is wanted", count(b, ".panes .code"), 1)
+    b.open(f"{folder}/nosass.html")
+    b.click("#tab-code")
+    check("without nvdisasm the page says what it wants", "nvdisasm" in (text(b, "#panel-0-code .cut") or ""))
+
+
+def profiled(b, folder):
+    b.open(f"{folder}/times.html")
+    b.click("#tab-graph")
+    check("nodes are coloured by their time", [count(b, ".g-node.timed") > 4, "coloured by time" in text(b, ".tools .note")], [True, True])
+    shares = b.run("files[0].graphs[0].nodes.filter(n => n.share !== undefined).map(n => n.share)")
+    check("their shares are all of it", abs(sum(shares) - 1) < 1e-6)
+    fills = b.run("[...document.querySelectorAll('.g-node.timed rect')].map(e => getComputedStyle(e).fill)")
+    check("what takes longer has more of the colour", len(set(fills)) > 2)
+    check("edges say what flows along them", "4\u00d724" in b.run("[...document.querySelectorAll('.g-label')].map(e => e.textContent)"))
+    clean(b, "times")
+    b.open(f"{folder}/notimes.html")
+    b.click("#tab-graph")
+    check("what is no profile colours nothing", [count(b, ".g-node.timed"), "the profile has no operator of it" in text(b, ".tools .note")], [0, True])
+    clean(b, "notimes")
+
+
 def many_libraries(b, folder):
     b.open(f"{folder}/wheel.html")
     spent = b.run("performance.getEntriesByType('navigation')[0].loadEventEnd")
@@ -513,7 +567,7 @@ def main():
     with Browser() as b:
         b.size(*WIDTHS["desk"])
         b.colours("light")
-        for part in (rendering, zooming, levels, tables, many_libraries, keyboard, searching, side_by_side, problems_are_told, fatbin, many, addresses, moved, graphs, gpu, colours, accessible, narrow, printing, hostile, large):
+        for part in (rendering, zooming, levels, tables, machine, profiled, many_libraries, keyboard, searching, side_by_side, problems_are_told, fatbin, many, addresses, moved, graphs, gpu, colours, accessible, narrow, printing, hostile, large):
             try:
                 part(b, folder)
             except RuntimeError as error:

@@ -108,12 +108,15 @@ static enum mpk_code answer_code(void *data, struct mpk_span bytes, struct mpk_s
 static const double SECONDS = 60;
 
 static const struct tool {
-	const char *name, *option, *install;
+	const char *name, *option;
+	const char *
+		lines; /* an option, behind the file: source lines, where debug information has them */
+	const char *install;
 } known[] = {
-	[MPK_DISASM_NVDISASM] = { "nvdisasm", "-c",
+	[MPK_DISASM_NVDISASM] = { "nvdisasm", "-c", "-g",
 				  "it comes with NVIDIA's CUDA toolkit, and from PyPI as "
 				  "nvidia-cuda-nvdisasm; name its folder in PATH, or the toolkit in CUDA_HOME" },
-	[MPK_DISASM_SPIRV_DIS] = { "spirv-dis", "--no-color",
+	[MPK_DISASM_SPIRV_DIS] = { "spirv-dis", "--no-color", NULL,
 				   "it comes with SPIRV-Tools (Debian: spirv-tools)" },
 };
 
@@ -161,7 +164,7 @@ static enum mpk_code become_program(struct mpk_process_self *self, void *data,
 {
 	const struct job *j = data;
 	char file[40];
-	const char *const argv[] = { j->tool->name, j->tool->option, file, NULL };
+	const char *const argv[] = { j->tool->name, j->tool->option, file, j->tool->lines, NULL };
 	/* nothing of the user's environment reaches a program that reads a hostile file */
 	const char *const environment[] = { "LC_ALL=C", "PATH=/usr/bin:/bin", NULL };
 

@@ -47,13 +47,31 @@ void mpk_page_init(struct mpk_page *page, bool several)
 	*page = (struct mpk_page){ .texts_left = MPK_PAGE_TEXTS_MAX,
 				   .text_most = MPK_PAGE_TEXT_MAX,
 				   .map_most = MAP_MOST,
+				   .code_left = MPK_PAGE_CODE_MAX,
 				   .several = several };
 	page->document = mpk_rope_of(&page->arena);
 	mpk_json_init(&page->json, 1);
 	/* in a form that is safe inside of a script element of HTML */
 	page->json.in_script = true;
 	mpk_json_stream(&page->json, page_take, page);
-	page->files = mpk_json_array(&page->json, page->json.root, "files");
+}
+
+void mpk_page_source(struct mpk_page *page, const char *name, struct mpk_span text)
+{
+	struct mpk_json *j = &page->json;
+	struct mpk_json_at *o;
+
+	if (!page->sources)
+		page->sources = mpk_json_array(j, j->root, "sources");
+	o = mpk_json_object(j, page->sources, NULL);
+	mpk_json_text(j, o, "name", name);
+	mpk_json_text(j, o, "language", mpk_page_language(name));
+	mpk_json_span(j, o, "text", text);
+}
+
+void mpk_page_times(struct mpk_page *page, struct mpk_span json)
+{
+	mpk_json_span(&page->json, page->json.root, "times", json);
 }
 
 void mpk_page_fini(struct mpk_page *page)
@@ -323,6 +341,7 @@ static void enter_archive(struct mpk_page *page)
 	page->several = true;
 	page->text_most = MPK_PAGE_ARCHIVE_TEXT_MAX;
 	page->map_most = ARCHIVE_MAP_MOST;
+	page->disasm = NULL; /* they are many, and code is asked for library by library */
 	if (page->texts_left > MPK_PAGE_ARCHIVE_TEXTS_MAX)
 		page->texts_left = MPK_PAGE_ARCHIVE_TEXTS_MAX;
 }
@@ -331,8 +350,11 @@ enum mpk_code mpk_page_add(struct mpk_page *page, const struct mpk_view *view,
 			   const struct mpk_verify_file *file, struct mpk_error *err)
 {
 	struct mpk_json *j = &page->json;
-	struct mpk_json_at *at = mpk_json_object(j, page->files, NULL), *list;
+	struct mpk_json_at *at, *list;
 
+	if (!page->files)
+		page->files = mpk_json_array(j, j->root, "files");
+	at = mpk_json_object(j, page->files, NULL);
 	page->file_count++;
 	if (view->in_archive)
 		enter_archive(page);
@@ -345,6 +367,7 @@ enum mpk_code mpk_page_add(struct mpk_page *page, const struct mpk_view *view,
 		page_put_module(view, i, j, list);
 	MPK_TRY(put_calls(page, view, at, err));
 	MPK_TRY(mpk_page_parts(page, view, file ? file->map : NULL, at, err));
+	MPK_TRY(mpk_page_code(page, view, at, err));
 	MPK_TRY(put_graphs(view, j, at, err));
 	MPK_TRY(put_findings(view, file, j, at, err));
 	return j->failed ? mpk_fail_nomem(err) : MPK_OK;

@@ -10,6 +10,7 @@
 
 #include "base/rope.h"
 #include "base/strmap.h"
+#include "disasm/listing.h"
 #include "extract/extract.h"
 #include "model/device_code.h"
 #include "model/view.h"
@@ -19,6 +20,9 @@
  * to get all of it. */
 #define MPK_PAGE_TEXT_MAX (UINT64_C(4) << 20)
 #define MPK_PAGE_TEXTS_MAX (UINT64_C(16) << 20)
+
+/* Of all listings of machine code, bytes. */
+#define MPK_PAGE_CODE_MAX (UINT64_C(3) << 20)
 
 /* The same of the libraries of an archive, which is looked at as a whole. */
 #define MPK_PAGE_ARCHIVE_TEXT_MAX (UINT64_C(256) << 10)
@@ -31,11 +35,14 @@
 struct mpk_page {
 	struct mpk_json json;
 	struct mpk_arena arena;
-	struct mpk_rope document; /* what of the document has left json */
-	struct mpk_strbuf rest;   /* what was left of it in the end */
-	struct mpk_json_at *files;
-	uint64_t texts_left;   /* bytes */
-	uint64_t text_most;    /* of one, bytes */
+	struct mpk_rope document;            /* what of the document has left json */
+	struct mpk_strbuf rest;              /* what was left of it in the end */
+	struct mpk_json_at *files, *sources; /* NULL before the first is added */
+	uint64_t texts_left;                 /* bytes */
+	uint64_t text_most;                  /* of one, bytes */
+	uint64_t code_left;                  /* bytes of listings */
+	struct mpk_disasm *
+		disasm; /* set by who has helpers that disassemble; NULL: no machine code is shown */
 	size_t map_most;       /* children of a node of the map */
 	uint64_t digests_left; /* bytes of code that will still be read for digests of kernels */
 	bool several;          /* files, or members of archives */
@@ -60,6 +67,14 @@ void mpk_page_fini(struct mpk_page *page);
 enum mpk_code mpk_page_add(struct mpk_page *page, const struct mpk_view *view,
 			   const struct mpk_verify_file *file,
 			   struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_page_source - add a source file, which is shown beside the machine code whose debug information names it
+ * @name    of the file; the last part of its path is compared
+ * @text    borrowed until the page is printed
+ * mpk_page_times - the JSON that minspect --run --profile wrote, by which graphs are coloured
+ * Before the first mpk_page_add; failures are remembered by the page. */
+void mpk_page_source(struct mpk_page *page, const char *name, struct mpk_span text);
+void mpk_page_times(struct mpk_page *page, struct mpk_span json);
 
 /* mpk_page_print - append the whole page: HTML without a reference to anything outside of it; nothing can be
  * added then

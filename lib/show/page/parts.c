@@ -12,9 +12,10 @@
 static const struct {
 	const char *suffix, *language;
 } languages[] = {
-	{ ".ptx", "ptx" },   { ".cl", "opencl" },    { ".cu", "cuda" },  { ".metal", "metal" },
-	{ ".wgsl", "wgsl" }, { ".json", "json" },    { ".c", "c" },      { ".cc", "c" },
-	{ ".h", "c" },       { ".txt", "bytecode" }, { ".hip", "cuda" }, { ".ll", "llvm" },
+	{ ".ptx", "ptx" },   { ".cl", "opencl" }, { ".cu", "cuda" }, { ".metal", "metal" },
+	{ ".wgsl", "wgsl" }, { ".json", "json" }, { ".c", "c" },     { ".cc", "c" },
+	{ ".cpp", "c" },     { ".cuh", "cuda" },  { ".h", "c" },     { ".txt", "bytecode" },
+	{ ".hip", "cuda" },  { ".ll", "llvm" },
 };
 
 static bool ends_in(const char *name, const char *suffix)
@@ -24,13 +25,12 @@ static bool ends_in(const char *name, const char *suffix)
 	return len >= end && strcmp(name + len - end, suffix) == 0;
 }
 
-/* NULL: a text of no language that the page can colour. */
-static const char *language_of(const char *name)
+const char *mpk_page_language(const char *name)
 {
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(languages); i++)
 		if (ends_in(name, languages[i].suffix))
 			return languages[i].language;
-	return NULL;
+	return "text";
 }
 
 /* A text has no control characters but those that lay it out. One that is long is judged by its
@@ -65,7 +65,6 @@ static void parts_put_text(struct mpk_page *page, const struct mpk_extract_file 
 			   struct mpk_json_at *row)
 {
 	const struct mpk_piece *piece = f->content.count == 1 ? f->content.pieces : NULL;
-	const char *language = language_of(f->name);
 	uint64_t most = page->texts_left < page->text_most ? page->texts_left : page->text_most;
 	struct mpk_span all, shown;
 
@@ -78,7 +77,7 @@ static void parts_put_text(struct mpk_page *page, const struct mpk_extract_file 
 		return;
 	shown = cut(all, most);
 	page->texts_left -= shown.len;
-	mpk_json_text(&page->json, row, NULL, language ? language : "text");
+	mpk_json_text(&page->json, row, NULL, mpk_page_language(f->name));
 	mpk_json_span(&page->json, row, NULL, shown);
 	if (shown.len < all.len)
 		mpk_json_u64(&page->json, row, NULL, shown.len);

@@ -58,12 +58,14 @@ void mpk_page_tables(struct mpk_page *page)
 	static const char *const parts[] = { "$module",  "$name", "$title", "bytes",
 					     "stored",   "dtype", "shape",  "xxh128",
 					     "language", "text",  "shown" };
+	static const char *const code[] = { "$path", "$name", "$format", "$target", "text" };
 	static const char *const map[] = { "depth", "$kind",   "$name", "bytes",
 					   "$path", "$symbol", "plain" };
 	struct mpk_json *j = &page->json;
 	struct mpk_json_at *at = mpk_json_object(j, j->root, "columns"), *list, *row;
 
 	mpk_json_texts(j, at, "kernels", kernels, MPK_ARRAY_COUNT(kernels));
+	mpk_json_texts(j, at, "code", code, MPK_ARRAY_COUNT(code));
 	mpk_json_texts(j, at, "map", map, MPK_ARRAY_COUNT(map));
 	mpk_json_texts(j, at, "parts", parts, MPK_ARRAY_COUNT(parts));
 	/* what the figures of a kernel are, which follow the device and what the code is: "sm_90|cubin|24||" */

@@ -116,4 +116,36 @@ with zipfile.ZipFile("all.whl", "w", zipfile.ZIP_DEFLATED) as z:
 END
 minspect --html wheel.html all.whl
 
+# machine code with lines: of the host by LLVM, of a GPU by a stand-in for nvdisasm that prints what the real one does
+printf 'static int helper(int a)\n{\n\treturn a * a;\n}\n\nint __tvm_ffi_square(void *self, const void *args, int n, void *out)\n{\n\t*(long *)out = helper(n);\n\treturn 0;\n}\n' >host.c
+cc -g -O1 -shared -fPIC -o host.so host.c
+minspect --html host.html --source host.c host.so
+cat >vadd.cu <<'END'
+__global__ void vadd(float a, const float *x, float *y, int n)
+{
+	int i = blockIdx.x * blockDim.x + threadIdx.x;
+	if (i < n)
+		y[i] = a * x[i];
+}
+END
+minspect --html nosass.html data/cuda/cubin/vadd_cuda.so
+mkdir -p cuda/bin
+cat >cuda/bin/nvdisasm <<'END'
+#!/bin/sh
+[ "$1 $3" = "-c -g" ] || exit 1
+name=$(strings "$2" | sed -n 's/^\.text\.//p' | head -n 1)
+printf '\t.target\tsm_80\n\n//--------------------- .text.%s               --------------------------\n' "$name"
+printf '\t.section\t.text.%s,"ax",@progbits\n%s:\n.text.%s:\n' "$name" "$name" "$name"
+printf '\t//## File "/src/vadd.cu", line %s\n        /*%04x*/                   %s ;\n' 3 0 'S2R R0, SR_TID.X' 4 16 'ISETP.GE.AND P0, PT, R0, c[0x0][0x178], PT' \
+	5 32 'FFMA R7, R2, UR6, RZ' 6 48 EXIT
+END
+chmod +x cuda/bin/nvdisasm
+CUDA_HOME=$PWD/cuda minspect --html sass.html --source vadd.cu data/cuda/cubin/vadd_cuda.so
+
+# a model with a profile of a run, and with what is none
+minspect --run forward data/relax/gelu.so --input 4x24xf32=rand --profile=times.json >/dev/null
+minspect --html times.html --times times.json data/relax/gelu.so
+echo '{"traceEvents": [null, {"ph": "X"}, 3' >notimes.json
+minspect --html notimes.html --times notimes.json data/relax/gelu.so
+
 python3 "$ROOT/tests/page/check_page.py" .

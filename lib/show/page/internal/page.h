@@ -27,6 +27,9 @@ static inline bool mpk_page_compares(const struct mpk_page *page)
 	return page->several && page->file_count <= MPK_PAGE_COMPARED;
 }
 
+/* mpk_page_language - by which rules a text is coloured, by the suffix of its name; "text": by none. Static storage */
+const char *mpk_page_language(const char *name);
+
 /* mpk_page_tables - put "columns", "figures" and "strings"; no row can be added afterwards */
 void mpk_page_tables(struct mpk_page *page);
 
@@ -45,5 +48,11 @@ enum mpk_code mpk_page_kernels(struct mpk_page *page, const struct mpk_view *vie
 enum mpk_code mpk_page_parts(struct mpk_page *page, const struct mpk_view *view,
 			     const struct mpk_mapping *map, struct mpk_json_at *at,
 			     struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_page_code - put "code": listings of machine code, where the page has helpers that disassemble; "code_problems":
+ * why some of it has none; "code_is_cut": there was no room for all of it
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_page_code(struct mpk_page *page, const struct mpk_view *view,
+			    struct mpk_json_at *at, struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

@@ -50,6 +50,14 @@ const LANGUAGES = {
     classify: (m) => ["comment", "string", "register", "call", "number", "type", "word"][m.slice(1).findIndex(Boolean)],
   },
 };
+LANGUAGES.sass = {
+  pattern: /(\/\/.*|\/\*[\da-fx]+\*\/)|("[^"]*"?)|(@!?U?P\w+|\b(?:U?R(?:Z|\d+)|U?P(?:T|\d)|SR_[\w.]+)\b)|(c\[[^\]]*\](?:\[[^\]]*\])?)|(\.?L_\w+|`\([^)]*\))|(\b[A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)*\b)|(-?\b0x[\da-f]+\b|-?\b\d+(?:\.\d+)?\b)/g,
+  classify: (m) => ["comment", "string", "register", "space", "call", "word", "number"][m.slice(1).findIndex((piece) => piece !== undefined)],
+};
+LANGUAGES.asm = {
+  pattern: /(^;.*|#.*|^\s*[\da-f]+:)|(<[^>]*>)|(%\w+|\b[svx](?:\d+|\[\d+:\d+\])|\b(?:exec|vcc|scc|m0)\b)|(^[\da-f]{16})|(\t[a-z][\w.]*)|(\$?-?\b0x[\da-f]+\b|\$?-?\b\d+\b)/g,
+  classify: (m) => ["comment", "call", "register", "comment", "word", "number"][m.slice(1).findIndex((piece) => piece !== undefined)],
+};
 for (const name of ["opencl", "cuda", "metal", "wgsl"]) LANGUAGES[name] = LANGUAGES.c;
 
 const LANGUAGE_NAMES = { opencl: "OpenCL C", cuda: "CUDA C++", metal: "Metal", wgsl: "WGSL", ptx: "PTX", json: "JSON", bytecode: "byte code", c: "C", llvm: "LLVM IR", text: "text" };
@@ -137,8 +145,9 @@ function codeView(text, languageName, label) {
     if (language) watcher.observe(block);
   }
   view.append(...blocks);
+  view.lineAt = (number) => blocks[Math.floor(number / BLOCK)].children[number % BLOCK];
   view.show = (number) => {
-    const line = blocks[Math.floor(number / BLOCK)].children[number % BLOCK];
+    const line = view.lineAt(number);
     for (const old of view.querySelectorAll(".found")) old.classList.remove("found");
     line.classList.add("found");
     line.scrollIntoView({ block: "center" });

@@ -22,7 +22,8 @@ function routed(graph, layer) {
   const points = graph.nodes.map((node, i) => ({ node, index: i, layer: layer[i], up: [], down: [], ...boxOf(node) }));
   const edges = [];
   let budget = 40000;
-  for (const [from, to, label] of graph.edges) {
+  for (const [from, to, said] of graph.edges) {
+    const label = said || (graph.is_flow ? null : shapeOnEdge(graph.nodes[from]));
     const back = from >= to;
     const [a, b] = back ? [to, from] : [from, to];
     const path = [points[a]];
@@ -55,8 +56,49 @@ function typesOf(file, graph) {
     node.type = node.type || (node.kind === "input" ? inputs.get(node.label) : node.kind === "output" && results ? long(results[1]) : undefined);
 }
 
+// How long operators took, by name, microseconds: of a trace, or of the JSON of --run --profile.
+function readTimes() {
+  const times = new Map();
+  const add = (name, us, calls) => { const old = times.get(name) || { us: 0, calls: 0 }; times.set(name, { us: old.us + us, calls: old.calls + calls }); };
+  let given = null;
+  try { given = JSON.parse(page.times); } catch { return times; }
+  for (const event of Array.isArray(given.traceEvents) ? given.traceEvents : Array.isArray(given) ? given : [])
+    if (event && event.ph === "X" && Number.isFinite(event.dur)) add(String(event.name), event.dur, 1);
+  const operators = given.profile && given.profile.operators;
+  for (const row of Array.isArray(operators) ? operators : []) if (row && Number.isFinite(row.total)) add(String(row.name), row.total * 1e6, Number(row.calls) || 1);
+  return times;
+}
+
+const times = page.times === undefined ? null : readTimes();
+
+function duration(us) {
+  return us < 1000 ? `${us.toFixed(us < 10 ? 2 : 0)}\u00a0\u00b5s` : us < 1e6 ? `${(us / 1000).toFixed(us < 1e4 ? 2 : 1)}\u00a0ms` : `${(us / 1e6).toFixed(2)}\u00a0s`;
+}
+
+// The share of each node in the time of the nodes that the profile knows; nodes of one name share it.
+function heatOf(graph) {
+  if (!times) return 0;
+  const same = new Map();
+  const nameOf = (node) => node.label.split("\n")[0];
+  for (const node of graph.nodes) if (times.has(nameOf(node))) same.set(nameOf(node), (same.get(nameOf(node)) || 0) + 1);
+  const whole = [...same.keys()].reduce((sum, name) => sum + times.get(name).us, 0);
+  for (const node of graph.nodes) {
+    const time = times.get(nameOf(node));
+    if (time) Object.assign(node, { us: time.us / same.get(nameOf(node)), share: time.us / same.get(nameOf(node)) / (whole || 1) });
+  }
+  const most = Math.max(0, ...graph.nodes.map((node) => node.share || 0));
+  for (const node of graph.nodes) if (node.share !== undefined) node.heat = most ? node.share / most : 0;
+  return whole;
+}
+
+// "float32[4, 24]" as "4\u00d724", for the edge that it flows along.
+function shapeOnEdge(node) {
+  const shape = node.type && /\[([^\]]*)\]/.exec(node.type);
+  return shape ? shape[1].replace(/,\s*/g, "\u00d7") || "scalar" : null;
+}
+
 function boxOf(node) {
-  const lines = [...node.label.split("\n"), ...(node.type ? [node.type] : [])];
+  const lines = [...node.label.split("\n"), ...(node.type ? [node.type] : []), ...(node.us !== undefined ? [`${duration(node.us)}, ${percent(node.share, 1)}`] : [])];
   const longest = Math.max(...lines.map((line) => line.length));
   return { lines, width: Math.min(NODE.widest, Math.max(56, longest * NODE.character + 24)), height: NODE.height + (lines.length - 1) * NODE.line };
 }
@@ -162,6 +204,10 @@ function nodeShape(point, chosen, choose) {
     svg("rect", { x: point.x - point.width / 2, y: top, width: point.width, height: point.height, rx: node.kind === "input" || node.kind === "output" ? point.height / 2 : 6 }),
     ...point.lines.map((line, i) => svg("text", { x: point.x, y: top + NODE.height / 2 + 4 + i * NODE.line, "text-anchor": "middle", class: i ? "sub" : null }, clip(line, point.width))),
     svg("title", {}, `${node.label}${node.detail ? `\n${node.detail}` : ""}`));
+  if (node.heat !== undefined) {
+    shape.classList.add("timed");
+    shape.style.setProperty("--heat", `${Math.round(6 + 86 * node.heat)}%`);
+  }
   shape.addEventListener("click", () => choose(point.index));
   return shape;
 }
@@ -185,6 +231,7 @@ function neighbours(graph, index, choose) {
 
 function graphView(file, graph, open) {
   typesOf(file, graph);
+  const whole = heatOf(graph);
   const plan = layout(graph);
   const drawing = svg("g", {});
   const picture = svg("svg", { role: "img", "aria-label": `Graph of ${graph.name || graph.module}: ${plural(graph.nodes.length, "node")}, ${plural(graph.edges.length, "edge")}` },
@@ -225,6 +272,7 @@ function graphView(file, graph, open) {
     const called = file.functions.find((f) => f.name === name);
     detail.replaceChildren(el("h3", {}, name.split("\n")[0]), chip(node.kind),
       node.detail && node.detail !== node.type ? el("p", {}, graph.is_flow ? "Instructions" : "Instruction: % is a register, c[] a constant, in: its operands, dst: its result") : "",
+      node.us !== undefined ? el("p", {}, `${duration(node.us)}, ${percent(node.share, 1)} of the graph`) : "",
       node.detail || node.type ? el("pre", {}, node.detail || node.type) : "",
       ...neighbours(graph, index, choose).filter(Boolean),
       called ? el("button", { class: "link", type: "button", onclick: () => open.named("functions", called) }, `host function ${name}`) : "",
@@ -240,7 +288,7 @@ function graphView(file, graph, open) {
       el("button", { type: "button", "aria-label": "Smaller", onclick: () => zoom(scale / 1.3) }, "\u2212"),
       el("button", { type: "button", "aria-label": "Larger", onclick: () => zoom(scale * 1.3) }, "+"),
       el("button", { type: "button", onclick: fit }, "Fit the width"),
-      el("span", { class: "note" }, `${plural(graph.nodes.length, "node")}, ${plural(graph.edges.length, "edge")}${graph.is_flow ? "; a node is a run of instructions" : "; weights are not drawn"}`)),
+      el("span", { class: "note" }, `${plural(graph.nodes.length, "node")}, ${plural(graph.edges.length, "edge")}${graph.is_flow ? "; a node is a run of instructions" : "; weights are not drawn"}${whole ? `; coloured by time, ${duration(whole)} in all` : times ? "; the profile has no operator of it" : ""}`)),
     stage, detail);
   stage.addEventListener("scroll", () => requestAnimationFrame(() => paint(false)));
   view.step = (by) => choose(Math.min(plan.nodes.length - 1, Math.max(0, chosen + by)));

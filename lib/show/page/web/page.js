@@ -8,10 +8,13 @@ const TABS = [
   ["sizes", "Sizes", sizesPanel, () => true],
   ["functions", "Functions", functionsPanel, (file) => file.functions.length + file.models.length + file.kernels.length > 0],
   ["texts", "Sources", textsPanel, (file) => file.texts.length > 0],
+  ["code", "Machine code", codePanel, (file) => file.code.length + file.code_problems.length > 0],
   ["graph", "Graph", graphPanel, (file) => file.graphs.length > 0],
   ["findings", "Findings", findingsPanel, () => true],
 ];
 const OF_ALL = ["files", "compare"]; // files together
+
+const APART = ["texts", "code", "graph"]; // printed alone
 
 function openTabs(file) {
   return TABS.filter(([, , , has]) => has(file || current)).map(([name]) => name);
@@ -58,7 +61,7 @@ function showFile(file) {
   for (const tab of byId("tabs").children) {
     tab.hidden = !openTabs(file).includes(tab.name);
     const [calls, kernels] = [file.functions.length + file.models.length, file.kernels.length];
-    const count = { functions: [calls, kernels].filter(Boolean).join(" + "), texts: file.texts.length, graph: file.graphs.length, findings: file.verify.errors + file.verify.warnings }[tab.name];
+    const count = { functions: [calls, kernels].filter(Boolean).join(" + "), texts: file.texts.length, code: listings(file).length, graph: file.graphs.length, findings: file.verify.errors + file.verify.warnings }[tab.name];
     tab.querySelector(".count").textContent = count ? String(count) : "";
     if (tab.name === "functions") tab.title = `${plural(calls, "function")}, ${plural(kernels, "kernel")}`;
   }
@@ -92,6 +95,7 @@ const open = {
     const kernel = current.kernels.find((k) => k.name === name && (!module || k.module === module)) || current.kernels.find((k) => k.name === name);
     if (kernel) open.named("kernels", kernel);
   },
+  code: (listing) => showTab("code").show(listing),
   text: (part, line) => showTab("texts").show(part, line),
   graph: (graph, node) => showTab("graph").show(graph, node),
   finding(finding) {
@@ -145,6 +149,8 @@ function follow() {
   if (view === "overview" && module !== undefined) open.module(module);
   if (view === "functions" && item) open.named(kind, item);
   if (view === "texts" && text) open.text(text, line >= 0 && line < linesOf(text.text).length && Number.isInteger(line) ? line : undefined);
+  const listing = view === "code" && place.has("code") && listingOf(file, place.get("code"), place.get("target"));
+  if (listing) open.code(listing);
   if (view === "graph" && graph) open.graph(graph);
   following = false;
 }
@@ -207,10 +213,10 @@ function onTabKey(event) {
 // A source or a graph is printed alone while it is shown. Else the page is a report: all views of the file, whichever
 // were opened before, without sources and graphs.
 function beforePrint() {
-  const alone = ["texts", "graph"].includes(shownTab);
+  const alone = APART.includes(shownTab);
   document.body.dataset.print = alone ? "view" : "report";
   if (alone) return;
-  const names = openTabs().filter((name) => name !== "texts" && name !== "graph");
+  const names = openTabs().filter((name) => !APART.includes(name));
   for (const panel of panels.values()) panel.classList.remove("report");
   for (const name of names) {
     const panel = panelOf(current, name);

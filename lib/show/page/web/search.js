@@ -12,6 +12,7 @@ function entries(file) {
   file.tree.forEach((m, i) => add("module", m.path, `${m.kind} ${m.title} ${m.format || ""}`, (open) => open.module(i)));
   file.tensors.forEach((t) => add("tensor", t.title || t.name, `${t.module} ${t.dtype} ${t.shape.join("x")}`, (open) => open.module(file.byPath.get(t.module), t)));
   file.texts.forEach((t) => add("text", t.title, `${t.module} ${LANGUAGE_NAMES[t.language]}`, (open) => open.text(t)));
+  listings(file).forEach((l) => add("machine code", l.title, `${l.path} ${l.target || l.format}`, (open) => open.code(l)));
   file.findings.forEach((f) => add("finding", f.message, f.check, (open) => open.finding(f)));
   file.graphs.forEach((g) => g.nodes.forEach((n, i) => add("graph node", n.label, n.detail || "", (open) => open.graph(g, i))));
   return list;
@@ -93,7 +94,7 @@ function setUpSearch(currentFile, go) {
     results = find(wanted, currentFile());
     list.replaceChildren(...(results.length ? results.map((result, i) =>
       el("div", { class: "result", role: "option", id: `result-${i}`, "aria-selected": "false", onclick: () => choose(i) },
-        chip(result.kind, `k-${result.kind.replace(" ", "-")}`), el("span", { class: "name" }, ...marked(result.name.split("\n").find((line) => line.toLowerCase().includes(wanted)) || result.name.split("\n")[0], wanted)),
+        chip(result.kind, `k-${result.kind.replaceAll(" ", "-")}`), el("span", { class: "name" }, ...marked(result.name.split("\n").find((line) => line.toLowerCase().includes(wanted)) || result.name.split("\n")[0], wanted)),
         el("span", { class: "context" }, files.length > 1 ? `${result.file.short}  ` : "", ...marked(result.more.replace(/\s*\n\s*/g, "  "), wanted))))
       : [el("div", { class: "result none" }, "Nothing has that in its name or text.")]));
     list.hidden = false;

@@ -194,7 +194,8 @@ function itemDetail(item, what) {
       item.signature || lines ? "" : "  \u00b7  the file does not tell what it takes"),
     item.doc ? el("p", { class: "doc" }, item.doc) : null,
     lines ? el("pre", { class: "lines-of" }, lines) : null,
-    item.call ? command(item.call, `the command that calls ${item.name}`) : null);
+    item.call ? command(item.call, `the command that calls ${item.name}`) : null,
+    listingOf(current, item.name) ? el("p", {}, el("button", { type: "button", class: "link", onclick: () => open.code(listingOf(current, item.name)) }, "Machine code")) : null);
 }
 
 function signatureOf(item) {

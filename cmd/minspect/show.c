@@ -12,6 +12,7 @@
 #include "minspect/document.h"
 #include "minspect/run.h"
 #include "model/node_info.h"
+#include "pt2/pt2.h"
 #include "session/call.h"
 #include "text/escape.h"
 #include "text/table.h"
@@ -67,12 +68,17 @@ static int list_library(struct minspect_look *l, size_t i, struct mpk_table *tab
 	return status;
 }
 
-static void put_archive(const struct minspect_file *f, struct mpk_strbuf *out)
+/* @pt2     NULL: it is no package of PyTorch */
+static void put_archive(const struct minspect_file *f, const struct mpk_pt2 *pt2,
+			struct mpk_strbuf *out)
 {
 	size_t libraries = f->library_count - f->device_count;
 
 	mpk_escape(out, mpk_span_str(f->name));
-	mpk_strbuf_printf(out, ": zip archive, %s", MPK_SIZE(f->map.bytes.len));
+	mpk_strbuf_puts(out, pt2 ? ": PyTorch package" : ": zip archive");
+	if (pt2 && pt2->version.len)
+		mpk_strbuf_printf(out, ", version %s", MPK_QUOTE(pt2->version));
+	mpk_strbuf_printf(out, ", %s", MPK_SIZE(f->map.bytes.len));
 	if (libraries)
 		mpk_strbuf_printf(out, ", %zu %s", libraries,
 				  libraries == 1 ? "library" : "libraries");
@@ -82,11 +88,28 @@ static void put_archive(const struct minspect_file *f, struct mpk_strbuf *out)
 	mpk_strbuf_puts(out, "; look at one as FILE!/MEMBER\n");
 }
 
+static enum mpk_code read_package(const struct minspect_file *f, struct mpk_arena *arena, bool *is,
+				  struct mpk_pt2 *out, struct mpk_error *err)
+{
+	struct mpk_zip_member *members;
+	size_t count;
+
+	MPK_TRY(mpk_zip_list(f->bytes, "file", arena, &members, &count, err));
+	return mpk_pt2_read(f->bytes, members, count, arena, is, out, err);
+}
+
 static int list_archive(struct minspect_look *l)
 {
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
 	struct mpk_table table = { .right = 1 };
 	struct mpk_json_at *list = NULL;
+	struct mpk_error err = { 0 };
 	int status = MPK_EXIT_OK;
+	struct mpk_pt2 pt2;
+	bool is_package;
+
+	if (read_package(l->file, &arena, &is_package, &pt2, &err) != MPK_OK)
+		return minspect_report(l, &err);
 
 	if (l->json) {
 		mpk_json_text(l->json, l->at, "file", l->file->name);
@@ -95,7 +118,7 @@ static int list_archive(struct minspect_look *l)
 		list = mpk_json_array(l->json, l->at, "libraries");
 	} else {
 		minspect_separate(l);
-		put_archive(l->file, l->out);
+		put_archive(l->file, is_package ? &pt2 : NULL, l->out);
 	}
 	for (size_t i = 0; i < l->file->library_count; i++) {
 		/* --filter chooses libraries of an archive by their names. */
@@ -109,6 +132,10 @@ static int list_archive(struct minspect_look *l)
 	if (!l->json)
 		mpk_table_print(&table, "  ", l->out);
 	mpk_table_fini(&table);
+	if (is_package && l->json)
+		mpk_answer_package.json(&pt2, l->json, l->at);
+	else if (is_package)
+		mpk_answer_package.text(&pt2, minspect_style(), l->out);
 	return status;
 }
 

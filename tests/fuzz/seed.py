@@ -4,10 +4,12 @@
 
 Each file of DATA goes to the targets that read its format; blobs are cut into payloads; small ELF files are made.
 """
+import io
 import os
 import struct
 import subprocess
 import sys
+import zipfile
 
 import seed_elf
 import seed_text
@@ -59,6 +61,9 @@ def put_file(seeds, name, suffix, data):
     if suffix in DEVICE:
         seeds.put("fuzz_code", name, data)
         seeds.put("fuzz_canon", name, data)
+    if suffix in DEVICE - {"cu", "cl", "hip"}:
+        put_library(seeds, name, data)
+        seeds.put("fuzz_show", name + "-file", b"file:0\0" + data)
     if suffix in ("so", "cubin") and len(data) < 52000:
         for how in (1, 2, 15, 29):  # what is kept, and what else is done
             seeds.put("fuzz_thin", f"{name}-{how}", bytes([how]) + data)
@@ -154,8 +159,25 @@ def put_handovers(seeds):
         seeds.put("fuzz_handover", str(gen), b"sixteen bytes  \n" + facts + opened + sources + pieces)
 
 
+def put_packages(seeds):
+    """Packages of PyTorch, with names in both forms."""
+    config = b'{"config": {"fc.weight": {"path_name": "weight_0"}, "fc.bias": {"path_name": "weight_1"}}}'
+    for method in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        for root in ("", "m/"):
+            out = io.BytesIO()
+            with zipfile.ZipFile(out, "w", method) as z:
+                for name, content in (
+                        ("archive_format", b"pt2"), ("archive_version", b"0"), ("data/weights/weight_0", bytes(64)),
+                        ("data/weights/weight_1", bytes(4)), ("data/weights/m_weights_config.json", config),
+                        ("data/constants/tensor_0", b"x"), ("data/constants/m_constants_config.json", b'{"c": "tensor_0"}'),
+                        ("data/aotinductor/m/k.cubin", b"\x7fELF"), ("models/m.json", b"{}")):
+                    z.writestr(zipfile.ZipInfo(root + name), content, method)
+            seeds.put("fuzz_pt2", f"{method}{root[:-1]}", out.getvalue())
+
+
 def put_made(seeds):
     put_handovers(seeds)
+    put_packages(seeds)
     for target, name, data in seed_text.ideas():
         seeds.put(target, name, data)
     seeds.put("fuzz_msgpack", "map", b"\x82\xa1a\x93\x01\xcd\x12\x34\xd9\x02ab\xa1b\x81\xc3\xcb" + bytes(8))

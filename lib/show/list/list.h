@@ -16,6 +16,9 @@
  *          sm_80, sm_90", and in JSON "machine", "modules", "functions", "embedded", "gpu_code" */
 extern const struct mpk_answer mpk_answer_summary, mpk_answer_functions, mpk_answer_brief;
 
+/* of struct mpk_pt2: weights, constants, models and sample inputs, a line each; "package" in JSON, with all members */
+extern const struct mpk_answer mpk_answer_package;
+
 /* --- what several documents have ---------------------------------------------------------- */
 
 /* mpk_list_about_json - put what the file is, in short, or all that comes before the functions and the tree in the

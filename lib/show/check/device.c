@@ -238,7 +238,12 @@ struct containers {
 /* The other sections are input of a linker of device code, with an image in each container. */
 static bool is_loaded(const struct mpk_image_device *d)
 {
-	return strcmp(d->section, ".nv_fatbin") == 0 || strcmp(d->section, ".hip_fatbin") == 0;
+	static const char *const sections[] = { ".nv_fatbin", ".hip_fatbin", MPK_DEVICE_FILE };
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(sections); i++)
+		if (strcmp(d->section, sections[i]) == 0)
+			return true;
+	return false;
 }
 
 /* The same question that the driver answers when it loads a container: is there one image for

@@ -135,7 +135,8 @@ static bool is_mark(struct mpk_span word)
 	return begins(word, beginnings, MPK_ARRAY_COUNT(beginnings));
 }
 
-static enum mpk_code put_word(struct canon *c, struct declaration *d, struct mpk_span word)
+static enum mpk_code canon_ptx_put_word(struct canon *c, struct declaration *d,
+					struct mpk_span word)
 {
 	uint8_t first = word.data[0];
 	size_t found = 0;
@@ -201,7 +202,7 @@ static enum mpk_code read_words(struct canon *c, struct declaration *d)
 			continue;
 		}
 		if (c->hashes && t.kind == MPK_TOKEN_WORD)
-			MPK_TRY(put_word(c, d, t.text));
+			MPK_TRY(canon_ptx_put_word(c, d, t.text));
 		else if (c->hashes)
 			mpk_canon_bytes(&d->hash, t.text);
 		if (ends(d, &t))

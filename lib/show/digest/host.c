@@ -12,7 +12,7 @@
 #include "base/strmap.h"
 #include "compare/compare.h"
 
-enum { DIGEST = MPK_DIGEST_BYTES };
+enum { DIGEST = MPK_DIGEST_BYTES, DATA_FACTOR = 16, DATA_BASE = 1 << 24 };
 
 static enum mpk_code add_function(struct mpk_digest_rows *r, const char *what, const char *name,
 				  struct mpk_canon_hash *h)
@@ -55,6 +55,8 @@ static void functions_fini(struct functions *f)
 static enum mpk_code open_functions(struct mpk_digest_rows *r, struct functions *f)
 {
 	MPK_TRY(mpk_host_code_open(r->view->image, r->arena, &f->code, r->err));
+	/* what code refers to is hashed for each place that does */
+	f->code.data_left = DATA_BASE + DATA_FACTOR * (uint64_t)r->view->image->bytes.len;
 	f->is_exported = calloc(f->code.count + 1, sizeof *f->is_exported);
 	f->inner = calloc(f->code.count + 1, sizeof *f->inner);
 	MPK_TRY_ALLOC(f->is_exported && f->inner, r->err);

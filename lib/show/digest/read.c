@@ -41,12 +41,12 @@ static const char *word_of(enum mpk_canon_what what)
 
 /* @key     of the one kernel of its module that the code is for; NULL: it is for all of them */
 static enum mpk_code digest_add_code(struct mpk_digest_rows *r, const char *path,
-				     const struct mpk_code_info *code, const struct mpk_span *key,
-				     struct mpk_arena *scratch)
+				     const struct mpk_code_info *code, const struct mpk_span *key)
 {
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
 	struct mpk_canon_rows rows;
 
-	MPK_TRY(mpk_canon_code(code, scratch, &rows, r->err));
+	MPK_TRY(mpk_canon_code(code, &scratch, &rows, r->err));
 	for (size_t i = 0; i < rows.count; i++) {
 		const struct mpk_canon_row *c = &rows.items[i];
 		struct mpk_code_digest row = {
@@ -127,18 +127,15 @@ static enum mpk_code digest_add_node(struct mpk_digest_rows *r, size_t index)
 	MPK_TRY(mpk_canon_end(&h, row.digest, r->err));
 	MPK_TRY(mpk_digest_rows_add(r, &row));
 	for (size_t i = 0; table && i < info->piece_count; i++)
-		MPK_TRY(digest_add_code(r, n->path, &info->pieces[i].code, info->pieces[i].key,
-					r->arena));
+		MPK_TRY(digest_add_code(r, n->path, &info->pieces[i].code, info->pieces[i].key));
 	return MPK_OK;
 }
 
 static enum mpk_code digest_add_container(const struct mpk_view_code *c, void *arg,
 					  struct mpk_error *err)
 {
-	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
-
 	(void)err;
-	return digest_add_code(arg, MPK_DEVICE_PATH, &c->code, NULL, &scratch);
+	return digest_add_code(arg, MPK_DEVICE_PATH, &c->code, NULL);
 }
 
 /* --- all of it ------------------------------------------------------------------------------------- */
@@ -182,8 +179,7 @@ enum mpk_code mpk_code_digests_read(const struct mpk_view *view, struct mpk_aren
 	for (size_t i = 0; i < view->count; i++)
 		MPK_TRY(digest_add_node(&r, i));
 	for (size_t i = 0; i < view->image->embedded_count; i++)
-		MPK_TRY(digest_add_code(&r, view->embedded[i].path, &view->embedded[i].code, NULL,
-					arena));
+		MPK_TRY(digest_add_code(&r, view->embedded[i].path, &view->embedded[i].code, NULL));
 	MPK_TRY(mpk_device_each(view, digest_add_container, &r, err));
 	MPK_TRY(mpk_digest_rows_host(&r));
 	if (r.count)

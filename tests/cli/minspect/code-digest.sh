@@ -18,3 +18,12 @@ wc -l <made | tr -d ' '
 # the code of a file by itself, in a fatbin and in a library has one digest
 minspect --json --code-digest data/device/tiny.none.fatbin data/device/tiny.size.fatbin data/device/tiny.speed.fatbin |
 	jq -r '.files[].digest' | sort -u | wc -l | tr -d ' '
+# digests of cubins by a program that was written from FORMAT.md alone
+python3 "$ROOT/tests/rebuilds/cubin.py" data/device/*.cubin >theirs
+for file in data/device/*.cubin; do
+	echo "$file"
+	minspect --json --code-digest "$file" | jq -r '.files[0].parts | sort_by(.what != "image", .name)[] |
+		"\(.digest) \(.what)\(if .name then " " + .name else "" end)"'
+done >ours
+diff ours theirs
+grep -c ' kernel ' ours

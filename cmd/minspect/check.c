@@ -102,7 +102,7 @@ static void put_coverage_json(const struct minspect_places *p, struct mpk_json *
 	}
 }
 
-/* "sm_75: 1 of 2 libraries with code for such GPUs has none for it; first app.whl!/a.so, kernel 'f'" */
+/* "sm_75: 1 of 2 files with code for such GPUs has none for it; first app.whl!/a.so, kernel 'f'" */
 static void put_coverage(const struct minspect_places *p, size_t i, struct mpk_strbuf *out)
 {
 	const struct minspect_coverage *c = &p->coverage[i];
@@ -110,17 +110,17 @@ static void put_coverage(const struct minspect_places *p, size_t i, struct mpk_s
 
 	mpk_strbuf_printf(out, "%s: ", p->items[i].device);
 	if (!all) {
-		mpk_strbuf_puts(out, c->other ? "no library has code for GPUs of its maker\n"
-					      : "no library has code for particular GPUs\n");
+		mpk_strbuf_puts(out, c->other ? "no file has code for GPUs of its maker\n"
+					      : "no file has code for particular GPUs\n");
 		return;
 	}
 	if (!c->lacking) {
 		mpk_strbuf_printf(out, "%zu of %zu %s code for it\n", all, all,
-				  all == 1 ? "library has" : "libraries have");
+				  all == 1 ? "file has" : "files have");
 		return;
 	}
 	mpk_strbuf_printf(out, "%zu of %zu %s lack%s code for it; first ", c->lacking, all,
-			  all == 1 ? "library" : "libraries", c->lacking == 1 ? "s" : "");
+			  all == 1 ? "file" : "files", c->lacking == 1 ? "s" : "");
 	mpk_escape(out, mpk_span_str(c->file));
 	if (c->kernel) {
 		mpk_strbuf_puts(out, ", kernel ");
@@ -129,7 +129,7 @@ static void put_coverage(const struct minspect_places *p, size_t i, struct mpk_s
 	mpk_strbuf_puts(out, "\n");
 }
 
-/* A device whose maker's code no library has is missing from the package, though no library alone is to blame. */
+/* A device whose maker's code no file has is missing from the package, though no file alone is to blame. */
 static int minspect_check_end(const struct minspect_options *o, struct minspect_look *l)
 {
 	struct minspect_places *p = l->user;

@@ -12,6 +12,7 @@
 #include "base/vec.h"
 #include "code/format.h"
 #include "common/diag.h"
+#include "cubin/cubin.h"
 #include "elf/foreign.h"
 #include "io/path.h"
 #include "kinds.h"
@@ -367,7 +368,11 @@ static int refuse_bytes(const char *path, struct mpk_span bytes)
 
 	if (mpk_code_is_text(bytes) && has_suffix(path, ".toml"))
 		return MPK_EXIT_OK;
-	if (mpk_foreign_find(bytes, &f) && strcmp(f.what, MPK_FOREIGN_MANIFEST) != 0)
+	if (mpk_cubin_is(bytes))
+		(void)mpk_fail(
+			&err, MPK_E_SYNTAX,
+			"this is a cubin, not a manifest; mpack build --meta names what its compiler noted beside it, and 'mpack init' writes a manifest to fill in");
+	else if (mpk_foreign_find(bytes, &f) && strcmp(f.what, MPK_FOREIGN_MANIFEST) != 0)
 		(void)mpk_fail(&err, MPK_E_SYNTAX, "this is %s, not a manifest; %s", f.what, f.how);
 	else if (mpk_span_starts(bytes, "\177ELF") || mpk_span_starts(bytes, "!<arch>\n"))
 		(void)mpk_fail(

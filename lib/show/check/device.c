@@ -235,7 +235,8 @@ struct containers {
 	const struct mpk_image_device *first; /* that has nothing for the device */
 };
 
-/* The other sections are input of a linker of device code, with an image in each container. */
+/* What drivers load: a file of code by itself, too. The other sections are input of a linker of device
+ * code, with an image in each container. */
 static bool is_loaded(const struct mpk_image_device *d)
 {
 	static const char *const sections[] = { ".nv_fatbin", ".hip_fatbin", MPK_DEVICE_FILE };
@@ -265,7 +266,7 @@ static enum mpk_code check_device_images_of(const struct mpk_image_device *d, bo
 					    const struct mpk_code_target **out, size_t *count,
 					    struct mpk_error *err)
 {
-	enum mpk_code code = mpk_code_targets(d->bytes, arena, out, count, NULL);
+	enum mpk_code code = mpk_device_targets(d->section, d->bytes, arena, out, count, NULL);
 
 	if (code == MPK_E_NOMEM)
 		return mpk_fail_nomem(err);

@@ -24,6 +24,8 @@ gate --device-arch sm_90a,sm_100 data/gpu/cuda.so data/gpu/hip.so
 # a maker that no library has code for; no GPU code at all
 gate --device-arch gfx90a data/gpu/cuda.so data/cuda/cubin/vadd_cuda.so
 gate --device-arch gfx90a data/formats/14_llvm_noblob.so data/relax/gelu.so
+# files of code by themselves, as caches have them
+gate --device-arch sm_75,sm_90 data/triton
 # alone a file says it itself
 minspect --check --only device --device-arch gfx90a data/gpu/cuda.so || echo "exit $?"
 # as JSON: of each file, of all

@@ -39,6 +39,7 @@ for change in 's/"num_warps": 4/"num_warps": 8/' 's/"cuda"/"hip"/' 's/"arch": 90
 	cp $t/scaled_add.ttir .
 	refuse 4 $a --meta scaled_add.json
 done
+mpack build $a -o x.so || echo "exit $?"
 # names in a grid are looked at where the manifest is read
 mpack build $a --meta $t/scaled_add.json --grid 'm' -o x.so || status=$?
 test "$status" = 4 && test ! -e x.so

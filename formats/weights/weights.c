@@ -16,12 +16,8 @@
 #include "weights/internal/read.h"
 
 static const struct mpk_weights_format *const formats[] = {
-	&mpk_weights_params,
-	&mpk_weights_npz,
-	&mpk_weights_gguf,
-	&mpk_weights_safetensors,
-	&mpk_weights_tensor_cache,
-	&mpk_weights_safetensors_index,
+	&mpk_weights_params,      &mpk_weights_npz,          &mpk_weights_gguf,
+	&mpk_weights_safetensors, &mpk_weights_tensor_cache, &mpk_weights_safetensors_index,
 };
 
 const struct mpk_weights_format *mpk_weights_format_of(struct mpk_span file)

@@ -113,6 +113,30 @@ def test_batch_of_three_with_forks(name, mode, built, minspect, tmp_path):
     engine.check(minspect, library)
 
 
+@pytest.mark.parametrize("mode", relaxrun.MODES)
+def test_metadata_is_listed(mode, built, minspect):
+    """What the function returns in TVM, without a call."""
+    machine, library, weights, _ = built("q4f32_1", mode)
+    said, listed = json.loads(machine["_metadata"]()), json.loads(minspect("--json", library).stdout)["files"][0]["metadata"]
+    for name, value in said.items():
+        if isinstance(value, (int, str)):
+            assert listed[name] == value, name
+    assert listed["params"] == len(said["params"]) and listed["param_bytes"] == sum(w.nbytes for w in weights)
+    assert {m["function"]: m["bytes"] for m in listed["memory"]} == said["memory_usage"]
+
+
+def test_weights_that_are_inputs_have_types(minspect, tmp_path):
+    """TVM checks none of them: the kernels that take them say what they are."""
+    config = mlcmodels.Config(quantization="q0f32", params="plain", vocabulary=48)
+    module, names, weights = mlcmodels.llama(numpy.random.default_rng(3), config)
+    relaxrun.build(module, tmp_path / "plain.so")
+    inputs, _ = relaxrun.signatures_in(minspect, tmp_path / "plain.so")["prefill"]
+    types = {x["name"]: (x["dtype"], x["shape"]) for x in inputs if x["name"] in names}
+    del types["embed_tokens.weight"]  # which no kernel of this function takes
+    assert types == {n: (str(w.dtype), list(w.shape)) for n, w in zip(names[1:], weights[1:])}
+    assert names[0] == "embed_tokens.weight"
+
+
 # --- by libmpk-run, which makes tokens of its own ------------------------------------------------------
 
 @pytest.fixture(scope="module", name="mpk")

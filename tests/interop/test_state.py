@@ -8,7 +8,10 @@ import relaxlib
 import relaxrun
 import statemodels
 import tvm
+import tvm_ffi
 from staterun import CACHE, KV, Kept, Story, greedy, shape
+
+from conftest import DATA
 
 CACHE_ARGUMENTS = [shape(4), shape(256), shape(64), shape(16)]
 
@@ -58,6 +61,16 @@ def test_greedy(mode, minspect, tmp_path):
     if mode == "bytecode":  # which says what is a cache by what it is given to
         inputs, outputs = relaxrun.signatures_in(minspect, library)["decode"]
         assert [x["title"] for x in inputs + outputs if x["kind"] == "named"] == ["KV cache"] * 2
+
+
+def test_every_builtin_of_tvm_is_known(minspect, tmp_path):
+    """Built, or named with what it needs: none of them is a function that is not found."""
+    names = [n for n in tvm_ffi.registry.list_global_func_names() if n.startswith(("vm.builtin.", "relax.run."))]
+    assert len(names) > 80
+    (tmp_path / "cases.toml").write_text("".join(f'[[case]]\nrun = "{n}"\nraises = "{n} is called"\n' for n in names))
+    done = minspect("--cases", tmp_path / "cases.toml", DATA / "relax" / "gelu.so", status=1)
+    assert "no function" not in done.stdout + done.stderr, done.stdout
+    assert done.stdout.count("FAIL") >= len(names) - 5  # a few take nothing
 
 
 # --- caches in any order of operations ------------------------------------------------------------

@@ -172,8 +172,11 @@ static enum mpk_code node_not_found(const struct mpk_node_module *node, const ch
 				      sizeof path));
 	return mpk_fail(
 		err, MPK_E_LOAD,
-		"the code calls '%s', which is neither in its imports nor a global function of this loader; it needs the TVM runtime that provides it",
-		MPK_QUOTE(mpk_span_str(name)));
+		"the code calls '%s', which is neither in its imports nor a global function of this loader; it needs %s",
+		MPK_QUOTE(mpk_span_str(name)),
+		strncmp(name, "runtime.disco.", 14) == 0
+			? "Disco, sessions of several processes, which only TVM has"
+			: "the TVM runtime that provides it");
 }
 
 static struct mpk_function *known(const struct mpk_node_module *node, const char *name)

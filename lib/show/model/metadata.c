@@ -79,7 +79,7 @@ static struct mpk_span find_text(const struct mpk_view_node *n)
 
 /* --- what it says ---------------------------------------------------------------------------------- */
 
-static int64_t number_of(struct mpk_json_value v)
+static int64_t metadata_number(struct mpk_json_value v)
 {
 	int64_t n;
 
@@ -158,7 +158,7 @@ static enum mpk_code read_text(struct mpk_json_value v, struct mpk_arena *arena,
 		MPK_TRY(mpk_json_value_text(mpk_json_value_get(v, texts[i].key), arena,
 					    texts[i].text, err));
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(numbers); i++)
-		*numbers[i].number = number_of(mpk_json_value_get(v, numbers[i].key));
+		*numbers[i].number = metadata_number(mpk_json_value_get(v, numbers[i].key));
 	out->disaggregation = mpk_span_is(mpk_json_value_get(v, "disaggregation").text, "true");
 	while (mpk_json_next(&params, &param)) {
 		out->param_count++;

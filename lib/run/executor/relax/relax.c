@@ -280,6 +280,7 @@ struct needs {
 	bool *seen;
 	size_t *waiting;
 	size_t waiting_count, missing;
+	bool is_disco; /* one of them is of TVM's sessions of several processes */
 	struct mpk_strbuf names;
 };
 
@@ -300,6 +301,8 @@ static void need_callee(struct needs *n, size_t callee)
 	if (c->action == MPK_ACTION_CALL)
 		n->waiting[n->waiting_count++] = callee;
 	/* all that is missing is named at once, not one function a try */
+	n->is_disco |=
+		c->action == MPK_ACTION_MISSING && mpk_span_starts(c->name, "runtime.disco.");
 	if (c->action == MPK_ACTION_MISSING)
 		mpk_strbuf_printf(&n->names, "%s%s", n->missing++ ? ", " : "", MPK_QUOTE(c->name));
 }
@@ -335,9 +338,12 @@ static enum mpk_code relax_check_function(const struct mpk_relax_program *p, siz
 		return MPK_OK;
 	return mpk_fail(
 		err, MPK_E_LOAD,
-		"'%s' needs %zu function%s that neither the library nor this program has: %s",
+		"'%s' needs %zu function%s that neither the library nor this program has: %s%s",
 		MPK_QUOTE(p->callees[function].name), n.missing, n.missing == 1 ? "" : "s",
-		mpk_strbuf_text(&n.names));
+		mpk_strbuf_text(&n.names),
+		n.is_disco
+			? "; runtime.disco is of sessions of several processes, which only TVM has"
+			: "");
 }
 
 /* --- the module ----------------------------------------------------------------------------- */

@@ -1,110 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Builtins of states with arguments that no compiler makes: each is refused or works, and the kernels that a cache
- * calls never see a page or a place beyond its memory. What TVM's own caches compute is compared in
- * tests/interop/test_state.py. */
-#include <stdlib.h>
-
-#include "assert_error.h"
-#include "executor/relax/builtin.h"
-#include "harness.h"
-#include "runtime/context.h"
-#include "runtime/runtime.h"
-#include "value/module.h"
+/* Caches of pages with arguments that no compiler makes: the kernels that a cache calls never see a page or a place
+ * beyond its memory. */
+#include "state_call.h"
 
 enum { PAGE = 4, LAYERS = 2, HEADS = 2, DIM = 2, CAPACITY = 40, SEQUENCES = 3, CHUNK = 16 };
 
-static const struct mpk_dtype f32 = { MPK_DTYPE_FLOAT, 32, 1 }, i32 = { MPK_DTYPE_INT, 32, 1 };
-
-static struct mpk_runtime *runtime;
-static struct mpk_error err;
-static struct mpk_value result;
-
-/* --- values ------------------------------------------------------------------------------------ */
-
-static struct mpk_value integer(int64_t i)
-{
-	return mpk_value_of_int(i);
-}
-
-static struct mpk_value text(const char *s)
-{
-	struct mpk_value v = { 0 };
-
-	ck_assert_ok(mpk_value_of_text(MPK_VALUE_STR, mpk_span_str(s), &v, &err), err);
-	return v;
-}
-
-static struct mpk_value shape(size_t ndim, const int64_t *extents)
-{
-	struct mpk_value v = { 0 };
-
-	ck_assert_ok(mpk_value_of_shape(extents, ndim, &v, &err), err);
-	return v;
-}
-
-static struct mpk_value tensor(struct mpk_dtype t, size_t ndim, const int64_t *extents)
-{
-	struct mpk_tensor *made = NULL;
-
-	ck_assert_ok(mpk_tensor_create(t, extents, ndim, MPK_STORAGE_PRIVATE, &made, &err), err);
-	return mpk_value_of_tensor(made);
-}
-
-#define SHAPE(...)                                                                                 \
-	shape(sizeof((const int64_t[]){ __VA_ARGS__ }) / 8, (const int64_t[]){ __VA_ARGS__ })
-#define TENSOR(t, ...)                                                                             \
-	tensor(t, sizeof((const int64_t[]){ __VA_ARGS__ }) / 8, (const int64_t[]){ __VA_ARGS__ })
-
-static struct mpk_value tuple(size_t count, const struct mpk_value *items)
-{
-	struct mpk_value v = { 0 };
-
-	ck_assert_ok(mpk_value_of_array(count, &v, &err), err);
-	for (size_t i = 0; i < count; i++)
-		v.array->items[i] = items[i];
-	return v;
-}
-
-#define TUPLE(...)                                                                                 \
-	tuple(sizeof((const struct mpk_value[]){ __VA_ARGS__ }) / sizeof(struct mpk_value),        \
-	      (const struct mpk_value[]){ __VA_ARGS__ })
-
-/* Calls and drops the arguments; the result is dropped by the next call. */
-static enum mpk_code call_all(const char *name, struct mpk_value *args, size_t count)
-{
-	char full[128];
-
-	(void)snprintf(full, sizeof full, "vm.builtin.%s", name);
-	const struct mpk_relax_builtin *b = mpk_relax_builtin_find(mpk_span_str(full));
-
-	ck_assert_msg(b != NULL, "%s", full);
-	mpk_value_drop(&result);
-	err = (struct mpk_error){ 0 };
-	enum mpk_code code = b->call(args, count, &result, &err);
-
-	for (size_t i = 0; i < count; i++)
-		mpk_value_drop(&args[i]);
-	return code;
-}
-
-#define CALL(name, ...)                                                                            \
-	call_all(name, (struct mpk_value[]){ __VA_ARGS__ },                                        \
-		 sizeof((struct mpk_value[]){ __VA_ARGS__ }) / sizeof(struct mpk_value))
-#define GOOD(...) ck_assert_ok(CALL(__VA_ARGS__), err)
-#define RAISES(part, ...)                                                                          \
-	do {                                                                                       \
-		ck_assert_int_eq(CALL(__VA_ARGS__), MPK_E_RAISED);                                 \
-		ck_assert_text(err, part);                                                         \
-	} while (0)
-
-static struct mpk_value same(struct mpk_value v)
-{
-	return mpk_value_hold(v);
-}
-
 /* --- kernels ----------------------------------------------------------------------------------- */
 
-static size_t kernel_calls, appended;
+static size_t appended;
 static struct mpk_value busy; /* a cache that a kernel tries to change */
 
 /* Every number of a table is below a bound, and none below -1. */
@@ -193,17 +96,6 @@ static enum mpk_code read_places(struct mpk_function *self, const struct mpk_arg
 	return MPK_OK;
 }
 
-static enum mpk_code nothing(struct mpk_function *self, const struct mpk_args *args,
-			     struct mpk_value *out, struct mpk_error *why)
-{
-	(void)self;
-	(void)args;
-	(void)out;
-	(void)why;
-	kernel_calls++;
-	return MPK_OK;
-}
-
 static enum mpk_code change_cache(struct mpk_function *self, const struct mpk_args *args,
 				  struct mpk_value *out, struct mpk_error *why)
 {
@@ -211,23 +103,6 @@ static enum mpk_code change_cache(struct mpk_function *self, const struct mpk_ar
 	(void)args;
 	return mpk_relax_builtin_find(mpk_span_str("vm.builtin.kv_state_clear"))
 		->call(&busy, 1, out, why);
-}
-
-typedef enum mpk_code kernel_fn(struct mpk_function *self, const struct mpk_args *args,
-				struct mpk_value *out, struct mpk_error *why);
-
-static void destroy(struct mpk_function *self)
-{
-	free(self);
-}
-
-static struct mpk_value kernel(kernel_fn *call)
-{
-	struct mpk_function *f = calloc(1, sizeof *f);
-
-	ck_assert_ptr_nonnull(f);
-	*f = (struct mpk_function){ .refs = 1, .name = "kernel", .call = call, .destroy = destroy };
-	return mpk_value_of_function(f);
 }
 
 static struct mpk_value by_model(kernel_fn *call)
@@ -293,19 +168,6 @@ static int64_t number(const char *name, struct mpk_value c)
 	GOOD(name, same(c));
 	ck_assert_int_eq(result.kind, MPK_VALUE_INT);
 	return result.integer;
-}
-
-static void setup(void)
-{
-	ck_assert_ok(mpk_runtime_create(&(struct mpk_runtime_options){ 0 }, &runtime, &err), err);
-	(void)mpk_context_swap((struct mpk_context){ .runtime = runtime });
-}
-
-static void teardown(void)
-{
-	mpk_value_drop(&result);
-	(void)mpk_context_swap((struct mpk_context){ 0 });
-	mpk_runtime_destroy(runtime);
 }
 
 static enum mpk_code attend(struct mpk_value c, int64_t layer, int64_t rows)
@@ -460,36 +322,6 @@ END_TEST
 
 /* --- any order of operations --------------------------------------------------------------------- */
 
-static int64_t below(int64_t n)
-{
-	return rand() % n;
-}
-
-/* Ids of sequences that are there, and of some that are not. */
-static struct mpk_value some_id(void)
-{
-	return integer(below(8) - 1);
-}
-
-static void begin(struct mpk_value c, bool grows)
-{
-	int64_t ids[4], lengths[4], parents[64];
-	size_t count = (size_t)below(4), total = 0;
-
-	for (size_t i = 0; i < count; i++) {
-		ids[i] = below(7);
-		lengths[i] = grows ? below(9) : 1;
-		for (int64_t k = 0; k < lengths[i]; k++)
-			parents[total++] = below(6) ? k - 1 : below(k + 2) - 2;
-	}
-	if (below(4) == 0)
-		(void)CALL("kv_state_begin_forward", same(c), shape(count, ids),
-			   shape(count, lengths), shape(total, parents));
-	else
-		(void)CALL("kv_state_begin_forward", same(c), shape(count, ids),
-			   shape(count, lengths));
-}
-
 static void commit(struct mpk_value c)
 {
 	int64_t ids[3], leaves[3];
@@ -591,176 +423,17 @@ START_TEST(pages_come_back_without_windows)
 }
 END_TEST
 
-/* --- other states -------------------------------------------------------------------------------- */
-
-START_TEST(the_older_cache_stays_in_its_memory)
-{
-	struct mpk_value c;
-
-	RAISES("a cache of", "attention_kv_cache_create", TENSOR(f32, 1, 2), shape(0, NULL),
-	       integer(0));
-	RAISES("another type", "attention_kv_cache_create", TENSOR(f32, 1, 2), SHAPE(4),
-	       integer(0));
-	RAISES("cannot be doubled", "attention_kv_cache_create", TENSOR(f32, 1, 2), SHAPE(0, 2),
-	       integer(0));
-	RAISES("are filled", "attention_kv_cache_create", TENSOR(f32, 1, 2), SHAPE(2, 2),
-	       integer(3));
-	GOOD("attention_kv_cache_create", TENSOR(f32, 1, 2), SHAPE(2, 2), integer(-1));
-	c = same(result);
-	RAISES("another type", "attention_kv_cache_append", same(c), TENSOR(i32, 1, 2));
-	RAISES("another type", "attention_kv_cache_append", same(c), TENSOR(f32, 2));
-	RAISES("is 3, not 2", "attention_kv_cache_append", same(c), TENSOR(f32, 1, 3));
-	for (int i = 0; i < 20; i++) {
-		GOOD("attention_kv_cache_append", same(c), TENSOR(f32, 3, 2));
-		GOOD("attention_kv_cache_view", same(c));
-		ck_assert_int_eq(result.tensor->dl.shape[0], 1 + 3 * (i + 1));
-	}
-	RAISES("for a window of", "attention_kv_cache_window_override_with_sinks", same(c),
-	       TENSOR(f32, 3, 2), integer(4), integer(2));
-	RAISES("for a window of", "attention_kv_cache_window_override_with_sinks", same(c),
-	       TENSOR(f32, 3, 2), integer(INT64_MIN), integer(INT64_MIN));
-	RAISES("is another", "attention_kv_cache_view", same(c), SHAPE(60, 2));
-	RAISES("cannot be taken back", "attention_kv_cache_array_popn", TUPLE(same(c)),
-	       integer(62));
-	GOOD("attention_kv_cache_array_clear", TUPLE(same(c)));
-	for (int i = 0; i < 9; i++) {
-		GOOD("attention_kv_cache_window_override_with_sinks", same(c), TENSOR(f32, 3, 2),
-		     integer(7), integer(2));
-		GOOD("attention_kv_cache_view", same(c));
-	}
-	mpk_value_drop(&c);
-}
-END_TEST
-
-START_TEST(penalties_stay_in_the_logits)
-{
-	struct mpk_value ids = TENSOR(i32, 2);
-	int32_t *id = ids.tensor->dl.data;
-
-	id[0] = 4;
-	RAISES("there is no token 4", "apply_repetition_penalty", TENSOR(f32, 4), same(ids),
-	       integer(1));
-	id[0] = -1;
-	RAISES("there is no token -1", "apply_presence_and_frequency_penalty", TENSOR(f32, 4),
-	       same(ids), TENSOR(i32, 2), integer(1), integer(1));
-	id[0] = 0;
-	RAISES("fewer counts", "apply_presence_and_frequency_penalty", TENSOR(f32, 4), same(ids),
-	       TENSOR(i32, 1), integer(1), integer(1));
-	GOOD("apply_repetition_penalty", TENSOR(f32, 4), same(ids), integer(2));
-	RAISES("as many random numbers", "multinomial_from_uniform", TENSOR(f32, 3, 4),
-	       TENSOR(f32, 2));
-	RAISES("no tokens", "sample_top_p_from_prob", TENSOR(f32, 1, 0), integer(1), integer(0));
-	RAISES("several rows", "sample_top_p_from_logits", TENSOR(f32, 2, 2), integer(1),
-	       integer(1), integer(0));
-	GOOD("apply_softmax_with_temperature", TENSOR(f32, 0), integer(1));
-	mpk_value_drop(&ids);
-}
-END_TEST
-
-static struct mpk_value rnn(int64_t layers, int64_t slots, int64_t history)
-{
-	if (CALL("rnn_state_create", integer(layers), integer(slots), integer(history),
-		 TUPLE(kernel(nothing)), TUPLE(kernel(nothing)), TUPLE(TENSOR(f32, 3))) != MPK_OK)
-		return (struct mpk_value){ 0 };
-	return same(result);
-}
-
-START_TEST(recurrent_states_in_any_order)
-{
-	struct mpk_value s = rnn(2, 3, 4);
-
-	srand((unsigned)_i);
-	ck_assert_int_eq(s.kind, MPK_VALUE_OBJECT);
-	ck_assert_int_eq(rnn(0, 1, 1).kind, MPK_VALUE_NONE);
-	ck_assert_int_eq(rnn(1, -1, 1).kind, MPK_VALUE_NONE);
-	ck_assert_int_eq(rnn(INT64_MAX, 1, 1).kind, MPK_VALUE_NONE);
-	ck_assert_int_eq(rnn(1, 1, 0).kind, MPK_VALUE_NONE);
-	ck_assert_int_eq(rnn(1, INT32_MAX - 1, INT32_MAX - 1).kind, MPK_VALUE_NONE);
-	RAISES("no forward pass", "rnn_state_get", same(s), integer(0), integer(0), TENSOR(f32, 3));
-	for (int i = 0; i < 1000; i++) {
-		switch (below(7)) {
-		case 0:
-			(void)CALL("kv_state_add_sequence", same(s), some_id());
-			break;
-		case 1:
-			(void)CALL("kv_state_remove_sequence", same(s), some_id());
-			break;
-		case 2:
-			(void)CALL("kv_state_fork_sequence", same(s), some_id(), some_id(),
-				   integer(-1));
-			break;
-		case 3:
-			(void)CALL("kv_state_popn", same(s), some_id(), integer(below(5)));
-			break;
-		case 4:
-			begin(s, true);
-			break;
-		case 5:
-			(void)CALL("kv_state_end_forward", same(s));
-			break;
-		default:
-			(void)CALL("rnn_state_set", same(s), integer(below(4) - 1),
-				   integer(below(3) - 1), TENSOR(f32, 3));
-			(void)CALL("rnn_state_debug_get", same(s), integer(below(4) - 1),
-				   integer(below(3) - 1), some_id());
-			break;
-		}
-	}
-	mpk_value_drop(&s);
-}
-END_TEST
-
-START_TEST(weights_are_of_one_runtime)
-{
-	GOOD("tensor_cache.update", text("w_0"), TENSOR(f32, 3));
-	RAISES("has 'w_0' already", "tensor_cache.update", text("w_0"), TENSOR(f32, 3));
-	GOOD("tensor_cache.update", text("w_0"), TENSOR(f32, 4), integer(1));
-	GOOD("param_array_from_cache", text("w"), integer(-1));
-	ck_assert_uint_eq(result.array->count, 1);
-	RAISES("has no 'w_1'", "param_array_from_cache", text("w"), integer(2));
-	RAISES("weights of one name", "param_array_from_cache", text("w"), integer(-2));
-	RAISES("must be a string", "param_array_from_cache_by_name", TUPLE(integer(1)));
-	GOOD("param_module_from_cache", text("w"), integer(1));
-	struct mpk_function *get = NULL;
-
-	ck_assert_ok(result.module->find(result.module, "get_params", &get, &err), err);
-	mpk_value_drop(&result);
-	ck_assert_ok(mpk_function_call(get, &(struct mpk_args){ 0 }, &result, &err), err);
-	ck_assert_int_eq(result.array->items[0].tensor->dl.shape[0], 4);
-	mpk_function_drop(get);
-	GOOD("tensor_cache.remove", text("w_0"));
-	GOOD("tensor_cache.get", text("w_0"));
-	ck_assert_int_eq(result.kind, MPK_VALUE_NONE);
-	ck_assert_int_eq(CALL("tensor_cache.load", text("."), integer(1), integer(0)),
-			 MPK_E_UNSUPPORTED);
-	ck_assert_int_eq(CALL("kv_cache_disagg_mark_send", integer(1)), MPK_E_UNSUPPORTED);
-	ck_assert_text(err, "NVSHMEM");
-}
-END_TEST
-
 int main(void)
 {
-	Suite *s = suite_create("state");
-	TCase *tc = tcase_create("state");
-	SRunner *r = srunner_create(s);
+	const struct state_test tests[] = {
+		{ sizes_are_checked_when_a_cache_is_made, 1 },
+		{ a_cache_is_no_other_object, 1 },
+		{ a_pass_begins_before_attention, 1 },
+		{ numbers_of_windows_do_not_overflow, 1 },
+		{ a_kernel_cannot_change_its_cache, 1 },
+		{ operations_in_any_order, 6 },
+		{ pages_come_back_without_windows, 4 },
+	};
 
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_set_timeout(tc, 60);
-	tcase_add_test(tc, sizes_are_checked_when_a_cache_is_made);
-	tcase_add_test(tc, a_cache_is_no_other_object);
-	tcase_add_test(tc, a_pass_begins_before_attention);
-	tcase_add_test(tc, numbers_of_windows_do_not_overflow);
-	tcase_add_test(tc, a_kernel_cannot_change_its_cache);
-	tcase_add_loop_test(tc, operations_in_any_order, 0, 6);
-	tcase_add_loop_test(tc, pages_come_back_without_windows, 0, 4);
-	tcase_add_test(tc, the_older_cache_stays_in_its_memory);
-	tcase_add_test(tc, penalties_stay_in_the_logits);
-	tcase_add_loop_test(tc, recurrent_states_in_any_order, 0, 3);
-	tcase_add_test(tc, weights_are_of_one_runtime);
-	suite_add_tcase(s, tc);
-	srunner_run_all(r, CK_NORMAL);
-	int failed = srunner_ntests_failed(r);
-
-	srunner_free(r);
-	return failed != 0;
+	return state_main("state_paged", tests, MPK_ARRAY_COUNT(tests));
 }

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The older cache, samplers and pools of weights with arguments that no compiler makes */
+#include "state_call.h"
+#include "value/module.h"
+
+START_TEST(the_older_cache_stays_in_its_memory)
+{
+	struct mpk_value c;
+
+	RAISES("a cache of", "attention_kv_cache_create", TENSOR(f32, 1, 2), shape(0, NULL),
+	       integer(0));
+	RAISES("another type", "attention_kv_cache_create", TENSOR(f32, 1, 2), SHAPE(4),
+	       integer(0));
+	RAISES("cannot be doubled", "attention_kv_cache_create", TENSOR(f32, 1, 2), SHAPE(0, 2),
+	       integer(0));
+	RAISES("are filled", "attention_kv_cache_create", TENSOR(f32, 1, 2), SHAPE(2, 2),
+	       integer(3));
+	GOOD("attention_kv_cache_create", TENSOR(f32, 1, 2), SHAPE(2, 2), integer(-1));
+	c = same(result);
+	RAISES("another type", "attention_kv_cache_append", same(c), TENSOR(i32, 1, 2));
+	RAISES("another type", "attention_kv_cache_append", same(c), TENSOR(f32, 2));
+	RAISES("is 3, not 2", "attention_kv_cache_append", same(c), TENSOR(f32, 1, 3));
+	for (int i = 0; i < 20; i++) {
+		GOOD("attention_kv_cache_append", same(c), TENSOR(f32, 3, 2));
+		GOOD("attention_kv_cache_view", same(c));
+		ck_assert_int_eq(result.tensor->dl.shape[0], 1 + 3 * (i + 1));
+	}
+	RAISES("for a window of", "attention_kv_cache_window_override_with_sinks", same(c),
+	       TENSOR(f32, 3, 2), integer(4), integer(2));
+	RAISES("for a window of", "attention_kv_cache_window_override_with_sinks", same(c),
+	       TENSOR(f32, 3, 2), integer(INT64_MIN), integer(INT64_MIN));
+	RAISES("is another", "attention_kv_cache_view", same(c), SHAPE(60, 2));
+	RAISES("cannot be taken back", "attention_kv_cache_array_popn", TUPLE(same(c)),
+	       integer(62));
+	GOOD("attention_kv_cache_array_clear", TUPLE(same(c)));
+	for (int i = 0; i < 9; i++) {
+		GOOD("attention_kv_cache_window_override_with_sinks", same(c), TENSOR(f32, 3, 2),
+		     integer(7), integer(2));
+		GOOD("attention_kv_cache_view", same(c));
+	}
+	mpk_value_drop(&c);
+}
+END_TEST
+
+START_TEST(penalties_stay_in_the_logits)
+{
+	struct mpk_value ids = TENSOR(i32, 2);
+	int32_t *id = ids.tensor->dl.data;
+
+	id[0] = 4;
+	RAISES("there is no token 4", "apply_repetition_penalty", TENSOR(f32, 4), same(ids),
+	       integer(1));
+	id[0] = -1;
+	RAISES("there is no token -1", "apply_presence_and_frequency_penalty", TENSOR(f32, 4),
+	       same(ids), TENSOR(i32, 2), integer(1), integer(1));
+	id[0] = 0;
+	RAISES("fewer counts", "apply_presence_and_frequency_penalty", TENSOR(f32, 4), same(ids),
+	       TENSOR(i32, 1), integer(1), integer(1));
+	GOOD("apply_repetition_penalty", TENSOR(f32, 4), same(ids), integer(2));
+	RAISES("as many random numbers", "multinomial_from_uniform", TENSOR(f32, 3, 4),
+	       TENSOR(f32, 2));
+	RAISES("no tokens", "sample_top_p_from_prob", TENSOR(f32, 1, 0), integer(1), integer(0));
+	RAISES("several rows", "sample_top_p_from_logits", TENSOR(f32, 2, 2), integer(1),
+	       integer(1), integer(0));
+	GOOD("apply_softmax_with_temperature", TENSOR(f32, 0), integer(1));
+	mpk_value_drop(&ids);
+}
+END_TEST
+
+START_TEST(weights_are_of_one_runtime)
+{
+	GOOD("tensor_cache.update", text("w_0"), TENSOR(f32, 3));
+	RAISES("has 'w_0' already", "tensor_cache.update", text("w_0"), TENSOR(f32, 3));
+	GOOD("tensor_cache.update", text("w_0"), TENSOR(f32, 4), integer(1));
+	GOOD("param_array_from_cache", text("w"), integer(-1));
+	ck_assert_uint_eq(result.array->count, 1);
+	RAISES("has no 'w_1'", "param_array_from_cache", text("w"), integer(2));
+	RAISES("weights of one name", "param_array_from_cache", text("w"), integer(-2));
+	RAISES("must be a string", "param_array_from_cache_by_name", TUPLE(integer(1)));
+	GOOD("param_module_from_cache", text("w"), integer(1));
+	struct mpk_function *get = NULL;
+
+	ck_assert_ok(result.module->find(result.module, "get_params", &get, &err), err);
+	mpk_value_drop(&result);
+	ck_assert_ok(mpk_function_call(get, &(struct mpk_args){ 0 }, &result, &err), err);
+	ck_assert_int_eq(result.array->items[0].tensor->dl.shape[0], 4);
+	mpk_function_drop(get);
+	GOOD("tensor_cache.remove", text("w_0"));
+	GOOD("tensor_cache.get", text("w_0"));
+	ck_assert_int_eq(result.kind, MPK_VALUE_NONE);
+	ck_assert_int_eq(CALL("tensor_cache.load", text("."), integer(1), integer(0)),
+			 MPK_E_UNSUPPORTED);
+	ck_assert_int_eq(CALL("kv_cache_disagg_mark_send", integer(1)), MPK_E_UNSUPPORTED);
+	ck_assert_text(err, "NVSHMEM");
+}
+END_TEST
+
+int main(void)
+{
+	const struct state_test tests[] = {
+		{ the_older_cache_stays_in_its_memory, 1 },
+		{ penalties_stay_in_the_logits, 1 },
+		{ weights_are_of_one_runtime, 1 },
+	};
+
+	return state_main("state_other", tests, MPK_ARRAY_COUNT(tests));
+}

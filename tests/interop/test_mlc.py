@@ -125,6 +125,15 @@ def test_metadata_is_listed(mode, built, minspect):
     assert {m["function"]: m["bytes"] for m in listed["memory"]} == said["memory_usage"]
 
 
+@pytest.mark.parametrize("mode", relaxrun.MODES)
+def test_functions_say_which_state_they_take(mode, built, minspect):
+    _, library, _, _ = built("q4f32_1", mode)
+    signatures = relaxrun.signatures_in(minspect, library)
+    for name in "prefill", "decode", "batch_prefill", "batch_decode":
+        assert [x["title"] for x in signatures[name][0] if x["kind"] == "named"] == ["KV cache"], name
+    assert all(x["kind"] != "named" for x in signatures["embed"][0])
+
+
 def test_weights_that_are_inputs_have_types(minspect, tmp_path):
     """TVM checks none of them: the kernels that take them say what they are."""
     config = mlcmodels.Config(quantization="q0f32", params="plain", vocabulary=48)

@@ -6,6 +6,7 @@
  * executor has too, relax_builtins.def.
  */
 #include "program/internal/program.h"
+#include "program/model.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -398,6 +399,15 @@ static const struct {
 	{ "vm.builtin.rnn_state_", "recurrent state" },
 };
 
+const char *mpk_relax_state_title(struct mpk_span builtin)
+{
+	size_t i = 0;
+
+	while (i < MPK_ARRAY_COUNT(states) && !mpk_span_starts(builtin, states[i].prefix))
+		i++;
+	return i < MPK_ARRAY_COUNT(states) ? states[i].title : NULL;
+}
+
 static bool ends_in(struct mpk_span name, const char *end)
 {
 	size_t len = strlen(end);
@@ -411,13 +421,11 @@ static void type_state(struct mpk_relax_typing *r, const struct mpk_relax_instr 
 {
 	struct mpk_relax_content *c = mpk_relax_content_at(r, instr, 0);
 	struct mpk_type state = { .kind = MPK_TYPE_NAMED }, *first;
-	size_t i = 0;
+	const char *title = mpk_relax_state_title(name);
 
-	while (i < MPK_ARRAY_COUNT(states) && !mpk_span_starts(name, states[i].prefix))
-		i++;
-	if (i == MPK_ARRAY_COUNT(states) || !states[i].title || r->branched)
+	if (!title || r->branched)
 		return;
-	state.title = mpk_span_str(states[i].title);
+	state.title = mpk_span_str(title);
 	if (ends_in(name, "_create")) {
 		out->type = state;
 		return;

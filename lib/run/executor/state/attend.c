@@ -6,66 +6,73 @@
  */
 #include "executor/state/internal/paged.h"
 
-static struct mpk_value tensor(struct mpk_tensor *t)
+/* The arguments of a kernel, in the order in which TVM's caches pass them. */
+struct kernel_args {
+	struct mpk_value items[16];
+	size_t count;
+};
+
+static void put_value(struct kernel_args *k, struct mpk_value v)
 {
-	return t ? mpk_value_of_tensor(t) : (struct mpk_value){ 0 };
+	k->items[k->count++] = v;
 }
 
-static struct mpk_value is_inline(enum mpk_paged_rope rope)
+static void put_tensor(struct kernel_args *k, struct mpk_tensor *t)
 {
-	return mpk_value_of_int(rope == MPK_ROPE_INLINE);
+	put_value(k, t ? mpk_value_of_tensor(t) : (struct mpk_value){ 0 });
+}
+
+/* How kernels embed positions, and by what they scale. */
+static void put_scales(struct kernel_args *k, enum mpk_paged_rope rope, double rope_scale,
+		       double rope_theta, double scale)
+{
+	put_value(k, mpk_value_of_int(rope == MPK_ROPE_INLINE));
+	put_value(k, mpk_value_of_float(rope_scale));
+	put_value(k, mpk_value_of_float(rope_theta));
+	put_value(k, mpk_value_of_float(scale));
 }
 
 /* --- among new tokens ------------------------------------------------------------------------------ */
 
+static void put_new_tokens(struct kernel_args *k, const struct mpk_paged_pass *p,
+			   const struct mpk_paged_call *a)
+{
+	put_tensor(k, a->q);
+	put_tensor(k, p->t_ends);
+	put_tensor(k, a->k);
+	put_tensor(k, a->v);
+	put_tensor(k, p->t_ends);
+	put_tensor(k, p->t_query_positions);
+}
+
 static enum mpk_code attend_chain(struct mpk_paged *c, const struct mpk_paged_call *a,
 				  enum mpk_paged_rope rope, struct mpk_error *err)
 {
-	const struct mpk_paged_pass *p = &c->pass;
-	const struct mpk_value args[] = {
-		tensor(a->q),
-		tensor(p->t_ends),
-		tensor(a->k),
-		tensor(a->v),
-		tensor(p->t_ends),
-		tensor(p->t_query_positions),
-		tensor(p->t_starts),
-		tensor(a->output),
-		tensor(a->lse),
-		mpk_value_of_int(1), /* no token sees later ones */
-		is_inline(rope),
-		mpk_value_of_float(c->rope_scale),
-		mpk_value_of_float(c->rope_theta),
-		mpk_value_of_float(a->scale),
-	};
+	struct kernel_args k = { .count = 0 };
 
-	return mpk_state_call(c->kernels[MPK_PAGED_RAGGED], "attention of new tokens", args,
-			      MPK_ARRAY_COUNT(args), err);
+	put_new_tokens(&k, &c->pass, a);
+	put_tensor(&k, c->pass.t_starts);
+	put_tensor(&k, a->output);
+	put_tensor(&k, a->lse);
+	put_value(&k, mpk_value_of_int(1)); /* no token sees later ones */
+	put_scales(&k, rope, c->rope_scale, c->rope_theta, a->scale);
+	return mpk_state_call(c->kernels[MPK_PAGED_RAGGED], "attention of new tokens", k.items,
+			      k.count, err);
 }
 
 static enum mpk_code attend_tree(struct mpk_paged *c, const struct mpk_paged_call *a,
 				 struct mpk_error *err)
 {
-	const struct mpk_paged_pass *p = &c->pass;
-	const struct mpk_value args[] = {
-		tensor(a->q),
-		tensor(p->t_ends),
-		tensor(a->k),
-		tensor(a->v),
-		tensor(p->t_ends),
-		tensor(p->t_query_positions),
-		tensor(p->on_device[0].tree_ends),
-		tensor(p->on_device[0].tree),
-		tensor(a->output),
-		tensor(a->lse),
-		is_inline(c->rope),
-		mpk_value_of_float(c->rope_scale),
-		mpk_value_of_float(c->rope_theta),
-		mpk_value_of_float(a->scale),
-	};
+	struct kernel_args k = { .count = 0 };
 
-	return mpk_state_call(c->kernels[MPK_PAGED_TREE], "attention in a tree of tokens", args,
-			      MPK_ARRAY_COUNT(args), err);
+	put_new_tokens(&k, &c->pass, a);
+	put_tensor(&k, c->pass.on_device[0].tree_ends);
+	put_tensor(&k, c->pass.on_device[0].tree);
+	put_tensor(&k, a->output);
+	put_tensor(&k, a->lse);
+	put_scales(&k, c->rope, c->rope_scale, c->rope_theta, a->scale);
+	return mpk_state_call(c->kernels[MPK_PAGED_TREE], "attention in a tree of tokens", k.items,
+			      k.count, err);
 }
 
 enum mpk_code mpk_paged_attend_self(struct mpk_paged *c, const struct mpk_paged_call *a,
@@ -92,101 +99,84 @@ struct level_call {
 	struct mpk_tensor *output, *lse;
 };
 
+static void put_pages(struct kernel_args *k, struct mpk_paged *c, const struct level_call *l)
+{
+	put_tensor(k, c->pages[l->call->layer]);
+	put_tensor(k, l->page_ends);
+	put_tensor(k, l->pages);
+	put_tensor(k, l->lengths);
+}
+
+static void put_output(struct kernel_args *k, const struct level_call *l)
+{
+	put_tensor(k, l->output);
+	put_tensor(k, l->lse);
+}
+
+static void put_positions(struct kernel_args *k, struct mpk_paged *c, const struct level_call *l)
+{
+	put_tensor(k, l->positions);
+	put_tensor(k, c->pass.t_query_positions);
+	put_output(k, l);
+}
+
 static enum mpk_code call_prefill(struct mpk_paged *c, const struct level_call *l,
 				  struct mpk_error *err)
 {
-	const struct mpk_value args[] = {
-		tensor(l->call->q),
-		tensor(l->t->queries),
-		tensor(c->pages[l->call->layer]),
-		tensor(l->page_ends),
-		tensor(l->pages),
-		tensor(l->lengths),
-		tensor(l->positions),
-		tensor(c->pass.t_query_positions),
-		tensor(l->output),
-		tensor(l->lse),
-		mpk_value_of_int(l->is_causal),
-		is_inline(c->rope),
-		mpk_value_of_float(l->rope_scale),
-		mpk_value_of_float(l->rope_theta),
-		mpk_value_of_float(l->call->scale),
-	};
+	struct kernel_args k = { .count = 0 };
 
+	put_tensor(&k, l->call->q);
+	put_tensor(&k, l->t->queries);
+	put_pages(&k, c, l);
+	put_positions(&k, c, l);
+	put_value(&k, mpk_value_of_int(l->is_causal));
+	put_scales(&k, c->rope, l->rope_scale, l->rope_theta, l->call->scale);
 	return mpk_state_call(c->kernels[l->slides ? MPK_PAGED_PREFILL_SLIDING : MPK_PAGED_PREFILL],
-			      "attention to pages", args, MPK_ARRAY_COUNT(args), err);
+			      "attention to pages", k.items, k.count, err);
 }
 
 static enum mpk_code call_decode(struct mpk_paged *c, const struct level_call *l,
 				 struct mpk_error *err)
 {
-	const struct mpk_value args[] = {
-		tensor(l->call->q),
-		tensor(c->pages[l->call->layer]),
-		tensor(l->page_ends),
-		tensor(l->pages),
-		tensor(l->lengths),
-		tensor(l->positions),
-		tensor(c->pass.t_query_positions),
-		tensor(l->output),
-		tensor(l->lse),
-		is_inline(c->rope),
-		mpk_value_of_float(l->rope_scale),
-		mpk_value_of_float(l->rope_theta),
-		mpk_value_of_float(l->call->scale),
-	};
+	struct kernel_args k = { .count = 0 };
 
+	put_tensor(&k, l->call->q);
+	put_pages(&k, c, l);
+	put_positions(&k, c, l);
+	put_scales(&k, c->rope, l->rope_scale, l->rope_theta, l->call->scale);
 	return mpk_state_call(c->kernels[l->slides ? MPK_PAGED_DECODE_SLIDING : MPK_PAGED_DECODE],
-			      "attention of single tokens to pages", args, MPK_ARRAY_COUNT(args),
-			      err);
+			      "attention of single tokens to pages", k.items, k.count, err);
 }
 
 static enum mpk_code call_tree(struct mpk_paged *c, const struct level_call *l,
 			       struct mpk_error *err)
 {
-	const struct mpk_value args[] = {
-		tensor(l->call->q),
-		tensor(l->t->queries),
-		tensor(c->pages[l->call->layer]),
-		tensor(l->page_ends),
-		tensor(l->pages),
-		tensor(l->lengths),
-		tensor(l->positions),
-		tensor(c->pass.t_query_positions),
-		tensor(l->output),
-		tensor(l->lse),
-		is_inline(c->rope),
-		mpk_value_of_float(l->rope_scale),
-		mpk_value_of_float(l->rope_theta),
-		mpk_value_of_float(l->call->scale),
-		tensor(l->t->tree_ends),
-		tensor(l->t->tree),
-	};
+	struct kernel_args k = { .count = 0 };
 
+	put_tensor(&k, l->call->q);
+	put_tensor(&k, l->t->queries);
+	put_pages(&k, c, l);
+	put_positions(&k, c, l);
+	put_scales(&k, c->rope, l->rope_scale, l->rope_theta, l->call->scale);
+	put_tensor(&k, l->t->tree_ends);
+	put_tensor(&k, l->t->tree);
 	return mpk_state_call(c->kernels[MPK_PAGED_TREE_PAGED],
-			      "attention of a tree of tokens to pages", args, MPK_ARRAY_COUNT(args),
-			      err);
+			      "attention of a tree of tokens to pages", k.items, k.count, err);
 }
 
 static enum mpk_code call_mla(struct mpk_paged *c, const struct level_call *l,
 			      struct mpk_error *err)
 {
-	const struct mpk_value args[] = {
-		tensor(l->call->q),
-		tensor(l->t->queries),
-		tensor(c->pages[l->call->layer]),
-		tensor(l->page_ends),
-		tensor(l->pages),
-		tensor(l->lengths),
-		tensor(l->output),
-		tensor(l->lse),
-		mpk_value_of_int(0),
-		mpk_value_of_float(l->call->scale),
-	};
+	struct kernel_args k = { .count = 0 };
 
 	MPK_TRY(mpk_state_check(l->level->is_chain, err, "caches of MLA take no trees of tokens"));
-	return mpk_state_call(c->kernels[MPK_PAGED_MLA], "attention of MLA", args,
-			      MPK_ARRAY_COUNT(args), err);
+	put_tensor(&k, l->call->q);
+	put_tensor(&k, l->t->queries);
+	put_pages(&k, c, l);
+	put_output(&k, l);
+	put_value(&k, mpk_value_of_int(0));
+	put_value(&k, mpk_value_of_float(l->call->scale));
+	return mpk_state_call(c->kernels[MPK_PAGED_MLA], "attention of MLA", k.items, k.count, err);
 }
 
 /* Layers whose window is part of the model have a rotary embedding of their own. */
@@ -222,10 +212,14 @@ static enum mpk_code call_level(struct mpk_paged *c, const struct level_call *l,
 static enum mpk_code merge(struct mpk_paged *c, const struct mpk_paged_call *a,
 			   struct mpk_error *err)
 {
-	const struct mpk_value args[] = { tensor(a->output), tensor(a->lse), tensor(c->pass.output),
-					  tensor(c->pass.lse) };
+	struct kernel_args k = { .count = 0 };
 
-	return mpk_state_call(c->kernels[MPK_PAGED_MERGE], "merging two attentions", args, 4, err);
+	put_tensor(&k, a->output);
+	put_tensor(&k, a->lse);
+	put_tensor(&k, c->pass.output);
+	put_tensor(&k, c->pass.lse);
+	return mpk_state_call(c->kernels[MPK_PAGED_MERGE], "merging two attentions", k.items,
+			      k.count, err);
 }
 
 /* @count   attentions that output and lse have already; counts on */

@@ -229,6 +229,31 @@ static enum mpk_code read_ir(struct mpk_wrap *w)
 	return MPK_OK;
 }
 
+/* Types of TileLang's headers, which are not in its text: "const half_t* __restrict__ A". */
+static void read_tilelang(const struct mpk_code_param *p, struct mpk_triton_param *out)
+{
+	static const char *const types[][2] = { { "half_t", "float16" },
+						{ "bfloat16_t", "bfloat16" },
+						{ "fp8_e4_t", "float8_e4m3fn" },
+						{ "fp8_e5_t", "float8_e5m2" } };
+	struct mpk_span text = p->text;
+
+	if (mpk_span_starts(text, "const "))
+		text = wrap_trimmed(mpk_span_of(text.data + 6, text.len - 6));
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(types); i++) {
+		size_t n = strlen(types[i][0]);
+		struct mpk_span rest;
+
+		if (!mpk_span_starts(text, types[i][0]) || text.len == n)
+			continue;
+		rest = wrap_trimmed(mpk_span_of(text.data + n, text.len - n));
+		if (!mpk_span_starts(rest, "*") && text.data[n] != ' ')
+			continue;
+		out->is_pointer = mpk_span_starts(rest, "*");
+		(void)mpk_dtype_parse(mpk_span_str(types[i][1]), &out->dtype);
+	}
+}
+
 /* CUDA C++ that declares the kernel. */
 static enum mpk_code read_source(struct mpk_wrap *w)
 {
@@ -241,7 +266,7 @@ static enum mpk_code read_source(struct mpk_wrap *w)
 	MPK_TRY(mpk_code_info_params(w->source, kernel, w->arena, &list, w->err));
 	for (size_t i = 0; i < w->source->kernels[kernel].param_count; i++) {
 		const struct mpk_code_param *p = &list[i];
-		const struct mpk_triton_param typed = {
+		struct mpk_triton_param typed = {
 			.name = p->name,
 			.text = p->text,
 			.is_pointer = p->kind == MPK_CODE_PARAM_BUFFER,
@@ -251,7 +276,11 @@ static enum mpk_code read_source(struct mpk_wrap *w)
 					: (struct mpk_dtype){ 0 },
 		};
 
-		MPK_TRY(add_typed(w, &typed, typed.is_pointer && p->read_only ? "in " : ""));
+		bool read_only = p->read_only || mpk_span_starts(p->text, "const ");
+
+		if (!typed.dtype.bits && mpk_span_has(w->source->bytes, "tl_templates/"))
+			read_tilelang(p, &typed);
+		MPK_TRY(add_typed(w, &typed, typed.is_pointer && read_only ? "in " : ""));
 	}
 	return MPK_OK;
 }

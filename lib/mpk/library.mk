@@ -32,9 +32,9 @@ RUN_LDFLAGS = $(filter-out -fuse-ld=%,$(ALL_LDFLAGS)) -Wl,--gc-sections $(RUN_RE
 RUN_NEEDS  := -lm -ldl -pthread
 # The functions of the header, which everything is reached from.
 RUN_NAMES   = $(shell sed -n '/^MPKR_API/s/\x28.*//p' lib/mpk/run.h | awk '{ print $$NF }' | tr -d '*')
-RUN_FAST  := $(addprefix $(O)/run/lib/run/,$(addsuffix .o,abi/ffi abi/ffi_object executor/plan/run \
-	executor/relax/interp executor/relay/interp executor/static/machine library/call library/place \
-	runtime/devices runtime/parallel value/tensor value/value))
+RUN_FAST  := $(addprefix $(O)/run/lib/run/,$(addsuffix .o,abi/ffi abi/ffi_object abi/view executor/plan/run \
+	executor/relax/cells executor/relax/compiled executor/relax/interp executor/relax/sites executor/relay/interp executor/static/machine library/call library/place \
+	runtime/devices runtime/parallel runtime/vm_api value/tensor value/value))
 $(filter $(RUN_FAST),$(RUN_OBJ)): private RUN_SPEED := -O2
 
 $(O)/run/%.o: %.c $(O)/flags lib/mpk/library.mk
@@ -81,7 +81,7 @@ RUN_STATIC_OBJ := $(RUN_PUBLIC:%=$(O)/run-static/%.o)
 $(O)/run-static/mpk-run.o: RUN_KEPT = $(RUN_NAMES)
 $(O)/run-static/mpk-run.o: RUN_GLOBAL := mpkr_*
 $(O)/run-static/mpk-model.o: RUN_GLOBAL := mpkr_* TVM*
-$(O)/run/lib/run/runtime/module_api.o: private RUN_DEFINES := -DMPK_RUN_LINKED
+$(addprefix $(O)/run/lib/run/runtime/,module_api.o vm_api.o): private RUN_DEFINES := -DMPK_RUN_LINKED
 $(O)/run-static/mpk-model.o: RUN_KEPT = $(RUN_MODEL_NAMES)
 $(O)/run-static/mpk-run.o $(O)/run-static/mpk-model.o: $(RUN_STATIC_OBJ) $(O)/librun/run.a
 	$(call say,LD,$@)

@@ -3,7 +3,7 @@
 """make_models.py OUT BYTES - models by TVM for tests/bench/models.py
 
 OUT/mlp.so, cnn.so, narrow.so (an MLP of width 8, dynamic batch), attention.so (dynamic length, width
-32), wide.so (width 64) and large.so, whose one constant has BYTES.
+32), wide.so (width 64) and large.so, whose one constant has BYTES. NAME-compiled.so: the same in exec_mode="compiled".
 """
 import sys
 
@@ -21,7 +21,7 @@ def weight(*shape):
     return relax.const(random.standard_normal(shape).astype("float32") * 0.1)
 
 
-def save(name, shape, body):
+def save(name, shape, body, mode="bytecode"):
     """forward(x) of a chain of operators; body takes a function that emits one, and x."""
     builder = relax.BlockBuilder()
     x = relax.Var("x", relax.TensorType(shape, "float32"))
@@ -29,7 +29,8 @@ def save(name, shape, body):
         with builder.dataflow():
             result = builder.emit_output(body(builder.emit, x))
         builder.emit_func_output(result)
-    relax.build(builder.get(), target="llvm").export_library(f"{out}/{name}.so")
+    suffix = "" if mode == "bytecode" else f"-{mode}"
+    relax.build(builder.get(), target="llvm", exec_mode=mode).export_library(f"{out}/{name}{suffix}.so")
 
 
 def mlp(emit, x):
@@ -64,11 +65,12 @@ def attention(d):
     return body
 
 
-save("mlp", (4, 32), mlp)
 save("narrow", (tirx.Var("n", "int64"), 8), narrow)
-save("cnn", (1, 3, 16, 16), cnn)
-for name, width in (("attention", 32), ("wide", 64)):
-    save(name, (1, tirx.Var("n", "int64"), width), attention(width))
+for mode in ("bytecode", "compiled"):
+    save("mlp", (4, 32), mlp, mode)
+    save("cnn", (1, 3, 16, 16), cnn, mode)
+    for name, width in (("attention", 32), ("wide", 64)):
+        save(name, (1, tirx.Var("n", "int64"), width), attention(width), mode)
 rows = large_bytes // 4096
 constant = relax.const(random.random((rows, 1024), dtype="float32"))
 save("large", (1024,), lambda emit, x: op.matmul(constant, x))

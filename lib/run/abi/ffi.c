@@ -180,6 +180,13 @@ static enum mpk_code decode_function(enum mpk_convention conv, void *object, str
 	return MPK_OK;
 }
 
+static mpk_ffi_safe_call *code_of(enum mpk_convention conv, const struct mpk_function *f)
+{
+	if (conv == MPK_CONV_FFI021)
+		return mpk_ffi021_enter;
+	return f->cells ? MPK_CODE(mpk_ffi_safe_call, f->cells) : mpk_ffi_enter;
+}
+
 static enum mpk_convention const layouts[2] = { MPK_CONV_FFI, MPK_CONV_FFI021 };
 
 /* The module may hold a handle longer than the function lives. */
@@ -212,7 +219,7 @@ void *mpk_conv_handle(enum mpk_convention conv, struct mpk_function *f)
 	handle = __atomic_load_n(&f->handles[i], __ATOMIC_ACQUIRE);
 	if (handle)
 		return handle;
-	handle = make_function_object(conv, i ? mpk_ffi021_enter : mpk_ffi_enter, f);
+	handle = make_function_object(conv, code_of(conv, f), f);
 	__atomic_store_n(&f->drop_handles, drop_handles, __ATOMIC_RELAXED);
 	if (!handle || __atomic_compare_exchange_n(&f->handles[i], &kept, handle, false,
 						   __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
@@ -226,8 +233,7 @@ void *mpk_conv_handle(enum mpk_convention conv, struct mpk_function *f)
 static enum mpk_code encode_function(enum mpk_convention conv, struct mpk_function *f,
 				     struct mpk_ffi_any *out, struct mpk_error *err)
 {
-	void *object = make_held_function(
-		conv, conv == MPK_CONV_FFI021 ? mpk_ffi021_enter : mpk_ffi_enter, f);
+	void *object = make_held_function(conv, code_of(conv, f), f);
 
 	MPK_TRY_ALLOC(object, err);
 	*out = (struct mpk_ffi_any){ .type_index = MPK_FFI_FUNCTION, .v_ptr = object };

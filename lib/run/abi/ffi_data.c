@@ -151,7 +151,7 @@ static void *make_text_object(enum mpk_convention conv, int32_t type, struct mpk
 }
 
 /* The extents follow the cell; it is 16 bytes long, so they are aligned. */
-static void *make_shape_object(enum mpk_convention conv, const int64_t *extents, size_t ndim)
+void *mpk_ffi_make_shape(enum mpk_convention conv, const int64_t *extents, size_t ndim)
 {
 	struct mpk_ffi_shape_cell *cell;
 	void *object = mpk_ffi_make(conv, mpk_ffi_types_of(conv)->shape,
@@ -160,7 +160,7 @@ static void *make_shape_object(enum mpk_convention conv, const int64_t *extents,
 	if (!object)
 		return NULL;
 	cell = mpk_ffi_cell(conv, object);
-	if (ndim)
+	if (extents && ndim)
 		memcpy(cell + 1, extents, ndim * sizeof extents[0]);
 	cell->data = (const int64_t *)(const void *)(cell + 1);
 	cell->size = ndim;
@@ -179,6 +179,16 @@ static void *make_tensor_object(enum mpk_convention conv, struct mpk_tensor *ten
 	cell->kept = mpk_tensor_hold(tensor);
 	mpk_ffi_set_deleter(conv, object, delete_tensor, delete_tensor_021);
 	return object;
+}
+
+struct mpk_storage *mpk_ffi_storage_of(const void *tensor)
+{
+	const struct tensor_cell *cell =
+		(const void *)((const char *)tensor + sizeof(struct mpk_ffi_object));
+
+	if (mpk_ffi_has_deleter(MPK_CONV_FFI, tensor, delete_tensor, NULL))
+		return cell->kept->storage;
+	return mpk_ffi_view_storage(tensor);
 }
 
 /* --- values to cells ---------------------------------------------------------------- */
@@ -219,7 +229,7 @@ static enum mpk_code encode_object(enum mpk_convention conv, const struct mpk_va
 	switch (v->kind) {
 	case MPK_VALUE_SHAPE:
 		return give_object(types->shape,
-				   make_shape_object(conv, v->shape->extents, v->shape->ndim), out,
+				   mpk_ffi_make_shape(conv, v->shape->extents, v->shape->ndim), out,
 				   err);
 	case MPK_VALUE_TENSOR:
 		return give_object(types->tensor, make_tensor_object(conv, v->tensor), out, err);
@@ -312,14 +322,27 @@ static void release_object_021(void *object)
 	mpk_ffi_drop(MPK_CONV_FFI021, object);
 }
 
+/* One of ours: the same memory, which knows how many hold it. */
+static enum mpk_code decode_own_tensor(const struct mpk_dltensor *dl, struct mpk_storage *storage,
+				       struct mpk_value *out, struct mpk_error *err)
+{
+	struct mpk_tensor *t;
+
+	MPK_TRY(wrap_dltensor(dl, storage, &t, err));
+	*out = mpk_value_of_tensor(t);
+	return MPK_OK;
+}
+
 /* A tensor object of the module: a view of its memory that holds the object. */
 static enum mpk_code decode_tensor(enum mpk_convention conv, void *object, struct mpk_value *out,
 				   struct mpk_error *err)
 {
 	const struct mpk_dltensor *dl = mpk_ffi_cell(conv, object);
-	struct mpk_storage *storage;
+	struct mpk_storage *storage = conv == MPK_CONV_FFI ? mpk_ffi_storage_of(object) : NULL;
 	struct mpk_tensor *t;
 
+	if (storage)
+		return decode_own_tensor(dl, storage, out, err);
 	mpk_ffi_hold(conv, object);
 	enum mpk_code code = mpk_storage_wrap(
 		dl->data, UINT64_MAX, dl->device, object,

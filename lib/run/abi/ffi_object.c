@@ -33,11 +33,6 @@ const struct mpk_ffi_types *mpk_ffi_types_of(enum mpk_convention conv)
 	return conv == MPK_CONV_FFI021 ? &types_021 : &types_current;
 }
 
-void *mpk_ffi_cell(enum mpk_convention conv, void *object)
-{
-	return (char *)object + mpk_ffi_types_of(conv)->header;
-}
-
 /* Relaxed: who holds one reference already sees the object. */
 void mpk_ffi_hold(enum mpk_convention conv, void *object)
 {
@@ -57,8 +52,11 @@ void mpk_ffi_hold(enum mpk_convention conv, void *object)
  * one call of the deleter does both. */
 static void drop_current(struct mpk_ffi_object *o)
 {
-	uint64_t before = __atomic_fetch_sub(&o->refs, 1, __ATOMIC_ACQ_REL);
+	uint64_t before = __atomic_load_n(&o->refs, __ATOMIC_ACQUIRE);
 
+	/* nobody else has it, who could take or give a reference meanwhile */
+	if (before != (WEAK_ONE | 1))
+		before = __atomic_fetch_sub(&o->refs, 1, __ATOMIC_ACQ_REL);
 	if (before == (WEAK_ONE | 1)) {
 		if (o->deleter)
 			o->deleter(o, MPK_FFI_DELETE_STRONG | MPK_FFI_DELETE_WEAK);
@@ -107,10 +105,20 @@ static void delete_plain_021(void *self)
 	free(self);
 }
 
+struct box_cell {
+	struct mpk_value value;
+	struct mpk_ffi_attached attached;
+};
+
 static void delete_box(void *self, int flags)
 {
-	if (flags & MPK_FFI_DELETE_STRONG)
-		mpk_value_drop(mpk_ffi_cell(MPK_CONV_FFI, self));
+	struct box_cell *cell = mpk_ffi_cell(MPK_CONV_FFI, self);
+
+	if (flags & MPK_FFI_DELETE_STRONG) {
+		if (cell->attached.release)
+			cell->attached.release(cell->attached.data);
+		mpk_value_drop(&cell->value);
+	}
 	if (flags & MPK_FFI_DELETE_WEAK)
 		free(self);
 }
@@ -141,10 +149,12 @@ bool mpk_ffi_has_deleter(enum mpk_convention conv, const void *object, mpk_ffi_d
 /* Zeroed, as readers of a cell may look at members that only later releases set. */
 void *mpk_ffi_make(enum mpk_convention conv, int32_t type, size_t cell_bytes)
 {
-	void *object = calloc(1, mpk_ffi_types_of(conv)->header + cell_bytes);
+	size_t bytes = mpk_ffi_types_of(conv)->header + cell_bytes;
+	void *object = malloc(bytes); /* calloc takes nothing out of a thread's cache */
 
 	if (!object)
 		return NULL;
+	memset(object, 0, bytes);
 	if (conv == MPK_CONV_FFI021)
 		*(struct mpk_ffi021_object *)object = (struct mpk_ffi021_object){
 			.type_index = type,
@@ -162,13 +172,13 @@ void *mpk_ffi_make(enum mpk_convention conv, int32_t type, size_t cell_bytes)
 
 void *mpk_ffi_make_box(enum mpk_convention conv, int32_t type, const struct mpk_value *v)
 {
-	struct mpk_value *cell;
+	struct box_cell *cell;
 	void *object = mpk_ffi_make(conv, type, sizeof *cell);
 
 	if (!object)
 		return NULL;
 	cell = mpk_ffi_cell(conv, object);
-	*cell = mpk_value_hold(*v);
+	cell->value = mpk_value_hold(*v);
 	mpk_ffi_set_deleter(conv, object, delete_box, delete_box_021);
 	return object;
 }
@@ -178,6 +188,13 @@ const struct mpk_value *mpk_ffi_box_value(enum mpk_convention conv, const void *
 	if (!mpk_ffi_has_deleter(conv, object, delete_box, delete_box_021))
 		return NULL;
 	return (const struct mpk_value *)((const char *)object + mpk_ffi_types_of(conv)->header);
+}
+
+struct mpk_ffi_attached *mpk_ffi_box_attached(void *object)
+{
+	struct box_cell *cell = mpk_ffi_cell(MPK_CONV_FFI, object);
+
+	return &cell->attached;
 }
 
 static void keep_backtrace(void *self, const struct mpk_ffi_bytes *text, int32_t mode)

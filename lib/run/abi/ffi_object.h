@@ -25,7 +25,11 @@ struct mpk_ffi_types {
 const struct mpk_ffi_types *mpk_ffi_types_of(enum mpk_convention conv);
 
 /* mpk_ffi_cell - what follows the header */
-void *mpk_ffi_cell(enum mpk_convention conv, void *object);
+static inline void *mpk_ffi_cell(enum mpk_convention conv, void *object)
+{
+	return (char *)object + (conv == MPK_CONV_FFI021 ? sizeof(struct mpk_ffi021_object)
+							 : sizeof(struct mpk_ffi_object));
+}
 
 /* mpk_ffi_hold, mpk_ffi_drop - count strong references; the last drop runs the deleter */
 void mpk_ffi_hold(enum mpk_convention conv, void *object);
@@ -47,6 +51,70 @@ void *mpk_ffi_make(enum mpk_convention conv, int32_t type, size_t cell_bytes);
  * mpk_ffi_box_value - what it put into an object; NULL: another made it. Borrowed */
 void *mpk_ffi_make_box(enum mpk_convention conv, int32_t type, const struct mpk_value *v);
 const struct mpk_value *mpk_ffi_box_value(enum mpk_convention conv, const void *object);
+
+/* What goes with an object of ours, of the layout from 0.22 on. */
+struct mpk_ffi_attached {
+	void *data;
+	void (*release)(void *data); /* NULL: nothing */
+};
+
+/* mpk_ffi_box_attached, mpk_ffi_view_attached - of a box; of an object of mpk_ffi_make_view. Borrowed */
+struct mpk_ffi_attached *mpk_ffi_box_attached(void *object);
+struct mpk_ffi_attached *mpk_ffi_view_attached(void *object);
+
+/* mpk_ffi_is_only - whether who asks has the only reference to an object of that layout
+ * mpk_ffi_lend - the second one, where that is so: nobody else can see the count
+ * mpk_ffi_item_drop - as mpk_ffi_any_drop, in the thread that lends: where there are these two references and no
+ * other, nobody else can see the count either */
+static inline bool mpk_ffi_is_only(const void *object)
+{
+	const struct mpk_ffi_object *o = object;
+
+	return (uint32_t)__atomic_load_n(&o->refs, __ATOMIC_ACQUIRE) == 1;
+}
+
+static inline void *mpk_ffi_lend(void *object)
+{
+	struct mpk_ffi_object *o = object;
+
+	o->padding = MPK_FFI_KEPT;
+	__atomic_store_n(&o->refs, o->refs + 1, __ATOMIC_RELAXED);
+	return object;
+}
+
+static inline void mpk_ffi_item_drop(enum mpk_convention conv, struct mpk_ffi_any *any)
+{
+	struct mpk_ffi_object *o =
+		conv == MPK_CONV_FFI && any->type_index >= MPK_FFI_OBJECT ? any->v_ptr : NULL;
+	uint64_t refs =
+		o && o->padding == MPK_FFI_KEPT ? __atomic_load_n(&o->refs, __ATOMIC_ACQUIRE) : 0;
+
+	if ((uint32_t)refs != 2) {
+		mpk_ffi_any_drop(conv, any);
+		return;
+	}
+	__atomic_store_n(&o->refs, refs - 1, __ATOMIC_RELAXED);
+	*any = (struct mpk_ffi_any){ 0 };
+}
+
+/* mpk_ffi_make_shape - a shape with a copy of the extents, which follow its cell; NULL: zeros */
+void *mpk_ffi_make_shape(enum mpk_convention conv, const int64_t *extents, size_t ndim);
+
+/* mpk_ffi_make_view - a compact tensor in a storage, in one block of memory; of the layout from 0.22 on
+ * @storage  one more reference to it is taken
+ * @like     type, ndim >= 0, shape and byte_offset of the tensor; the rest is not looked at
+ * Returns   NULL also where mpk_tensor_view fails
+ * mpk_ffi_is_view - whether an object of mpk_ffi_make_view is that tensor
+ * mpk_ffi_change_view - make an object of mpk_ffi_make_view, to which nobody else has a reference, another tensor in its
+ * storage; false: it has no room for so many dimensions, or as above
+ * mpk_ffi_view_storage - the storage of an object that mpk_ffi_make_view made; NULL: it did not. Borrowed
+ * mpk_ffi_storage_of - the storage of a tensor object of that layout that this program made; NULL: another
+ * made it, or its memory is borrowed for a call. Borrowed */
+void *mpk_ffi_make_view(struct mpk_storage *storage, const struct mpk_dltensor *like);
+bool mpk_ffi_is_view(const void *object, const struct mpk_dltensor *like);
+bool mpk_ffi_change_view(void *object, const struct mpk_dltensor *like);
+struct mpk_storage *mpk_ffi_view_storage(const void *object);
+struct mpk_storage *mpk_ffi_storage_of(const void *tensor);
 
 /* mpk_ffi_make_error - an error object with copies of both texts and an empty backtrace */
 void *mpk_ffi_make_error(enum mpk_convention conv, struct mpk_span kind, struct mpk_span message);

@@ -23,6 +23,9 @@ struct mpk_context {
 /* mpk_context_get - this thread's; the current convention and nothing else when nobody said */
 struct mpk_context mpk_context_get(void);
 
+/* mpk_context_convention - its convention alone, which every call of a compiled function asks for */
+enum mpk_convention mpk_context_convention(void);
+
 /* mpk_context_swap - set this thread's; returns the one before, to be set again afterwards */
 struct mpk_context mpk_context_swap(struct mpk_context context);
 

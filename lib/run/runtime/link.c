@@ -351,7 +351,7 @@ static enum mpk_code open_object(struct opening *o, struct mpk_error *err)
 	if (rc == MPK_OK)
 		rc = base_of(host->handle, &base, err);
 	if (rc == MPK_OK && brings_real(host->handle))
-		o->parts &= ~(unsigned)MPK_API_FFI;
+		o->parts &= ~(unsigned)MPK_API_FFI_ALL;
 	if (rc == MPK_OK)
 		rc = write_slots(o, base, err);
 	if (rc == MPK_OK && constructs)

@@ -19,6 +19,7 @@
 #include "runtime/context.h"
 #include "runtime/devices.h"
 #include "runtime/internal/process.h"
+#include "runtime/internal/vm_api.h"
 #include "runtime/node.h"
 #include "runtime/parallel.h"
 
@@ -141,15 +142,7 @@ static int register_symbol(const char *name, void *address)
 
 static enum mpk_convention ffi_convention(void)
 {
-	return mpk_context_get().convention;
-}
-
-static int ffi_call(void *function, const struct mpk_ffi_any *args, int32_t count,
-		    struct mpk_ffi_any *result)
-{
-	struct mpk_ffi_function_cell *cell = mpk_ffi_cell(ffi_convention(), function);
-
-	return cell->safe_call(function, args, count, result);
+	return mpk_context_convention();
 }
 
 static void ffi_raise(const char *kind, const char *message)
@@ -189,8 +182,12 @@ static void ffi_move_raised(void **out)
 
 static int ffi_init_once(void **slot, int (*init)(void **result))
 {
-	int bad_handle, rc = mpk_once_init(slot, init, &bad_handle);
+	int bad_handle, rc;
 
+	/* compiled code asks before each call */
+	if (__atomic_load_n(slot, __ATOMIC_ACQUIRE))
+		return 0;
+	rc = mpk_once_init(slot, init, &bad_handle);
 	return bad_handle ? fail_text(MPK_E_RAISED, "an initialiser gave no handle") : rc;
 }
 
@@ -281,61 +278,6 @@ static int ffi_own(const struct mpk_ffi_any *view, struct mpk_ffi_any *out)
 	return 0;
 }
 
-/* --- lists of compiled functions ---------------------------------------------------------------- */
-
-/* set_arg lends item `index` to an argument, move takes what a call returned, reset makes an item none. */
-
-static int ffi_list_set_arg(void *items, int index, struct mpk_ffi_any *args, int at)
-{
-	args[at] = ((struct mpk_ffi_any *)items)[index];
-	return 0;
-}
-
-static int ffi_list_reset(void *items, int index)
-{
-	mpk_ffi_any_drop(ffi_convention(), &((struct mpk_ffi_any *)items)[index]);
-	return 0;
-}
-
-static int ffi_list_move(void *items, int index, struct mpk_ffi_any *args, int at)
-{
-	struct mpk_ffi_any moved = args[at];
-
-	args[at] = (struct mpk_ffi_any){ 0 };
-	(void)ffi_list_reset(items, index);
-	((struct mpk_ffi_any *)items)[index] = moved;
-	return 0;
-}
-
-static int tvm_list_set_arg(void *items, int index, union mpk_tvm_value *args, int *codes, int at)
-{
-	struct mpk_legacy_item *item = &((struct mpk_legacy_item *)items)[index];
-	struct mpk_error error;
-
-	return mpk_legacy_encode(&item->value, &item->slot, &args[at], &codes[at], &error) == MPK_OK
-		       ? 0
-		       : fail_call(&error);
-}
-
-static int tvm_list_reset(void *items, int index)
-{
-	mpk_value_drop(&((struct mpk_legacy_item *)items)[index].value);
-	return 0;
-}
-
-static int tvm_list_move(void *items, int index, union mpk_tvm_value *args, int *codes, int at)
-{
-	struct mpk_value moved = { 0 };
-	struct mpk_error error;
-
-	if (mpk_legacy_decode(args[at], codes[at], MPK_LIFETIME_OWNED, &moved, &error) != MPK_OK)
-		return fail_call(&error);
-	(void)tvm_list_reset(items, index);
-	((struct mpk_legacy_item *)items)[index].value = moved;
-	codes[at] = MPK_TVM_NULL;
-	return 0;
-}
-
 /* --- legacy ------------------------------------------------------------------------- */
 
 static void tvm_set_last_error(const char *message)
@@ -383,7 +325,6 @@ static void *get_stream(int32_t device_type, int32_t device_id)
 	X(TVMBackendRunOnce, run_once)
 
 #define FFI_API(X)                                                                                 \
-	X(TVMFFIFunctionCall, ffi_call)                                                            \
 	X(TVMFFIErrorSetRaisedFromCStr, ffi_raise)                                                 \
 	X(TVMFFIErrorSetRaisedFromCStrParts, ffi_raise_parts)                                      \
 	X(TVMFFIErrorSetRaised, ffi_raise_object)                                                  \
@@ -399,14 +340,13 @@ static void *get_stream(int32_t device_type, int32_t device_id)
 	X(TVMFFIStringFromByteArray, ffi_make_string)                                              \
 	X(TVMFFIBytesFromByteArray, ffi_make_bytes)                                                \
 	X(TVMFFIAnyViewToOwnedAny, ffi_own)                                                        \
-	X(TVMFFIEnvGetStream, get_stream)                                                          \
-	X(TVMBackendAnyListSetPackedArg, ffi_list_set_arg)                                         \
-	X(TVMBackendAnyListMoveFromPackedReturn, ffi_list_move)                                    \
-	X(TVMBackendAnyListResetItem, ffi_list_reset)
+	X(TVMFFIEnvGetStream, get_stream)
 
 #define ROW(part, name, function) { MPK_API_##part, name, (mpk_module_code *)(function) },
 #define BACKEND_ROW(name, function) ROW(BACKEND, #name, function)
 #define FFI_ROW(name, function) ROW(FFI, #name, function)
+#define VM_ROWS(name, function)                                                                    \
+	ROW(FFI_NOW, name, mpk_now_##function) ROW(FFI_021, name, mpk_ffi021_##function)
 
 /* clang-format off */
 static const struct mpk_module_symbol symbols[] = {
@@ -414,15 +354,25 @@ static const struct mpk_module_symbol symbols[] = {
 	ROW(BACKEND, "TVMBackendRegisterSystemLibSymbol", register_symbol)
 
 	FFI_API(FFI_ROW)
+	VM_ROWS("TVMFFIFunctionCall", call)
+	VM_ROWS("TVMBackendAnyListMoveFromPackedReturn", list_move)
+	VM_ROWS("TVMBackendAnyListResetItem", list_reset)
+	ROW(FFI, "TVMBackendAnyListSetPackedArg", mpk_ffi_list_set_arg)
+#ifdef MPK_RUN_LINKED
+	/* in no part: the linker leaves out what nobody refers to */
+	ROW(NONE, "TVMFFIFunctionCall", mpk_linked_call)
+	ROW(NONE, "TVMBackendAnyListMoveFromPackedReturn", mpk_linked_list_move)
+	ROW(NONE, "TVMBackendAnyListResetItem", mpk_linked_list_reset)
+#endif
 	ROW(FFI, "TVMFFIEnvModRegisterSystemLibSymbol", register_symbol)
 
 	ROW(LEGACY, "TVMFuncCall", mpk_legacy_enter)
 	ROW(LEGACY, "TVMAPISetLastError", tvm_set_last_error)
 	ROW(LEGACY, "TVMGetLastError", tvm_get_last_error)
 	ROW(LEGACY, "TVMFuncGetGlobal", tvm_get_global)
-	ROW(LEGACY, "TVMBackendAnyListSetPackedArg", tvm_list_set_arg)
-	ROW(LEGACY, "TVMBackendAnyListMoveFromPackedReturn", tvm_list_move)
-	ROW(LEGACY, "TVMBackendAnyListResetItem", tvm_list_reset)
+	ROW(LEGACY, "TVMBackendAnyListSetPackedArg", mpk_tvm_list_set_arg)
+	ROW(LEGACY, "TVMBackendAnyListMoveFromPackedReturn", mpk_tvm_list_move)
+	ROW(LEGACY, "TVMBackendAnyListResetItem", mpk_tvm_list_reset)
 };
 /* clang-format on */
 
@@ -434,6 +384,7 @@ static const struct mpk_module_symbol symbols[] = {
 		__attribute__((alias(#function), visibility("hidden")));
 BACKEND_API(LINKED)
 FFI_API(LINKED)
+
 #endif
 
 const struct mpk_module_symbol *mpk_module_api(size_t *count)

@@ -248,6 +248,7 @@ static bool list_pool(void)
 	return pool.is_listed;
 }
 
+/* @bytes   a multiple of WORKSPACE_ALIGN, as those of blocks are */
 static struct block *take_block(uint64_t bytes)
 {
 	for (struct block **at = &pool.free; *at; at = &(*at)->next) {
@@ -267,17 +268,19 @@ static struct block *take_block(uint64_t bytes)
 
 void *mpk_workspace_take(uint64_t bytes)
 {
-	struct block *b = take_block(bytes);
+	struct block *b;
 	uint64_t room;
 
+	if (!mpk_align_up(bytes ? bytes : 1, WORKSPACE_ALIGN, &room))
+		return NULL;
+	b = take_block(room);
 	if (!b) {
-		if (!mpk_align_up(bytes ? bytes : 1, WORKSPACE_ALIGN, &room) ||
-		    !mpk_add_u64(room, WORKSPACE_ALIGN, &room) || room > SIZE_MAX / 2)
+		if (room > SIZE_MAX / 2 - WORKSPACE_ALIGN)
 			return NULL;
-		b = aligned_alloc(WORKSPACE_ALIGN, (size_t)room);
+		b = aligned_alloc(WORKSPACE_ALIGN, (size_t)room + WORKSPACE_ALIGN);
 		if (!b)
 			return NULL;
-		b->bytes = room - WORKSPACE_ALIGN;
+		b->bytes = room;
 	}
 	return (char *)b + WORKSPACE_ALIGN;
 }

@@ -28,6 +28,11 @@ struct mpk_context mpk_context_get(void)
 	return thread_context;
 }
 
+enum mpk_convention mpk_context_convention(void)
+{
+	return thread_context.convention;
+}
+
 struct mpk_context mpk_context_swap(struct mpk_context context)
 {
 	struct mpk_context before = thread_context;

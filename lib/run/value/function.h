@@ -46,6 +46,10 @@ struct mpk_function {
 	void *address;
 	enum mpk_convention convention;
 
+	/* The same for cells of tvm-ffi as they are (mpk_ffi_safe_call, of the layout from 0.22 on),
+	 * which handles of the function then call; NULL: each call is translated. */
+	void *cells;
+
 	/* What module code of each layout of objects was given for it, NULL: nothing so far;
 	 * abi/convention.h owns these. */
 	void *handles[2];

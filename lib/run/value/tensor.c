@@ -125,13 +125,21 @@ void mpk_storage_drop(struct mpk_storage *s)
 		s->release(s);
 }
 
+/* As mpk_dtype_size, which other types need: most are of whole bytes. */
+static bool size_of(struct mpk_dtype dtype, uint64_t count, uint64_t *out)
+{
+	if (dtype.lanes == 1 && dtype.bits % 8 == 0)
+		return mpk_mul_u64(count, dtype.bits / 8u, out);
+	return mpk_dtype_size(dtype, count, out);
+}
+
 /* A tensor with an extent of 0 is empty however large the others are: their product is not
  * computed, as it may not fit. */
 enum mpk_code mpk_tensor_bytes_of(struct mpk_dtype dtype, const int64_t *shape, size_t ndim,
 				  uint64_t *out, struct mpk_error *err)
 {
 	uint64_t count = 1, bytes = 0;
-	bool empty = mpk_dtype_bytes(dtype) == 0;
+	bool empty = dtype.bits == 0 || dtype.lanes == 0, fits = true;
 
 	if (ndim > MPK_TENSOR_NDIM_MAX)
 		return mpk_fail(err, MPK_E_RANGE, "a tensor of %zu dimensions; at most %d", ndim,
@@ -142,12 +150,10 @@ enum mpk_code mpk_tensor_bytes_of(struct mpk_dtype dtype, const int64_t *shape, 
 		if (shape[i] < 0)
 			return mpk_fail(err, MPK_E_RANGE, "extent %lld of dimension %zu",
 					(long long)shape[i], i);
-		if (!empty && (!mpk_mul_u64(count, (uint64_t)shape[i], &count) ||
-			       !mpk_dtype_size(dtype, count, &bytes) || bytes > INT64_MAX))
-			return mpk_fail(err, MPK_E_RANGE, "a tensor of more than 2^63 bytes");
+		fits &= empty || mpk_mul_u64(count, (uint64_t)shape[i], &count);
 	}
-	if (!empty)
-		(void)mpk_dtype_size(dtype, count, &bytes);
+	if (!empty && (!fits || !size_of(dtype, count, &bytes) || bytes > INT64_MAX))
+		return mpk_fail(err, MPK_E_RANGE, "a tensor of more than 2^63 bytes");
 	*out = empty ? 0 : bytes;
 	return MPK_OK;
 }
@@ -178,10 +184,12 @@ static enum mpk_code tensor_make(struct mpk_dtype dtype, const int64_t *shape, s
 	uint64_t bytes;
 
 	MPK_TRY(mpk_tensor_bytes_of(dtype, shape, ndim, &bytes, err));
-	t = calloc(1, sizeof *t + 2 * ndim * sizeof t->extents[0]);
+	t = malloc(sizeof *t + 2 * ndim * sizeof t->extents[0]);
 	MPK_TRY_ALLOC(t, err);
 	atomic_init(&t->refs, 1);
 	t->bytes = bytes;
+	t->scope = NULL;
+	t->storage = NULL;
 	t->dl = (struct mpk_dltensor){
 		.device = { MPK_DL_CPU, 0 },
 		.ndim = (int32_t)ndim,

@@ -60,9 +60,12 @@ enum { MPK_FFI_SMALL_MAX = 7 };
 struct mpk_ffi_object {
 	uint64_t refs; /* low half strong, high half weak; all strong ones are one weak */
 	int32_t type_index;
-	uint32_t padding;
+	uint32_t padding; /* of objects of ours MPK_FFI_KEPT or 0 */
 	void (*deleter)(void *self, int flags);
 };
+
+/* Who lends an object again and again has a reference to it (mpk_ffi_lend). */
+enum { MPK_FFI_KEPT = 1 };
 
 /* Header of an object of 0.21, 16 bytes. */
 struct mpk_ffi021_object {

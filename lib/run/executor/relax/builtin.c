@@ -93,6 +93,7 @@ enum mpk_code mpk_relax_builtin_function(const struct mpk_relax_builtin *builtin
 		.name = builtin->name,
 		.call = call_builtin,
 		.destroy = destroy_builtin,
+		.cells = mpk_relax_cells_of(builtin->name),
 	};
 	f->builtin = builtin;
 	*out = &f->base;

@@ -14,8 +14,6 @@
 enum match_code { MATCH_IMMEDIATE = 0, MATCH_STORE = 1, MATCH_ANY = 2, MATCH_LOAD = 3 };
 enum make_code { MAKE_IMMEDIATE = 0, MAKE_LOAD = 1 };
 
-enum { SLOTS_MAX = 1 << 20 }; /* symbolic extents of one function */
-
 /* The text that the compiler put in for messages: the last argument. */
 static const char *context_of(const struct mpk_value *args, size_t count)
 {
@@ -39,7 +37,7 @@ static enum mpk_code alloc_shape_heap(const struct mpk_value *args, size_t count
 	MPK_TRY(mpk_relax_arity(name, count, 2, 2, err));
 	MPK_TRY(mpk_relax_machine(name, args, &vm, err));
 	MPK_TRY(mpk_relax_int(name, args, 1, &slots, err));
-	if (slots < 0 || slots > SLOTS_MAX)
+	if (slots < 0 || slots > MPK_RELAX_HEAP_MAX)
 		return mpk_relax_raise(err, "ValueError", "%s: %" PRId64 " slots", name, slots);
 	MPK_TRY(mpk_allocator_storage(vm->allocators[mpk_relax_vm_host(vm)],
 				      (uint64_t)slots * sizeof(int64_t), &storage, err));

@@ -79,13 +79,25 @@ enum mpk_code mpk_kernel_name_ambiguous(const struct mpk_tree *tree,
 
 /* --- The functions that module code expects of its loader, and how it gets them --- */
 
-/* Whose names they are: of all generations, of tvm-ffi, of TVM up to 0.20. */
-enum { MPK_API_BACKEND = 1, MPK_API_FFI = 2, MPK_API_LEGACY = 4 };
+/* Whose names they are: of all generations, of tvm-ffi, of TVM up to 0.20. What compiled functions call
+ * most is there once for each layout of objects, and asks nobody which one it is. */
+enum {
+	MPK_API_NONE = 0,
+	MPK_API_BACKEND = 1,
+	MPK_API_FFI = 2,
+	MPK_API_LEGACY = 4,
+	MPK_API_FFI_NOW = 8,  /* of tvm-ffi from 0.22 on */
+	MPK_API_FFI_021 = 16, /* of 0.21 */
+	MPK_API_FFI_ALL = MPK_API_FFI | MPK_API_FFI_NOW | MPK_API_FFI_021,
+};
 
 /* mpk_module_api_parts - those that a library of a convention has */
 static inline unsigned mpk_module_api_parts(enum mpk_convention convention)
 {
-	return MPK_API_BACKEND | (convention == MPK_CONV_LEGACY ? MPK_API_LEGACY : MPK_API_FFI);
+	if (convention == MPK_CONV_LEGACY)
+		return MPK_API_BACKEND | MPK_API_LEGACY;
+	return MPK_API_BACKEND | MPK_API_FFI |
+	       (convention == MPK_CONV_FFI021 ? MPK_API_FFI_021 : MPK_API_FFI_NOW);
 }
 
 typedef void mpk_module_code(void);

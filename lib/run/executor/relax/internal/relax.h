@@ -104,9 +104,11 @@ enum {
 	MPK_RELAX_DEPTH_MAX = 2048,     /* calls through closures and compiled code */
 	MPK_RELAX_FRAMES_MAX = 1 << 18, /* calls in byte code */
 	MPK_RELAX_STACK_MAX = 1 << 22,  /* their registers */
+	MPK_RELAX_HEAP_MAX = 1 << 20,   /* symbolic extents of one function */
 };
 
 struct mpk_any_list;
+struct mpk_relax_kept;
 struct mpk_observer;
 struct mpk_plans;
 struct mpk_relax_vm;
@@ -132,7 +134,8 @@ struct mpk_relax_vm {
 	uint64_t steps;              /* so far, of the call under way */
 	struct mpk_value *constants; /* made when they are first used; NONE: not so far */
 	struct mpk_any_list *constant_list,
-		*function_list; /* for compiled functions, made then too */
+		*function_list;      /* for compiled functions, made then too */
+	struct mpk_relax_kept *kept; /* by them */
 	struct mpk_frames frames;
 	struct mpk_plans *plans;        /* what was recorded; plan/plan.h */
 	struct mpk_recorder *recorder;  /* of the call under way; NULL: nobody records */
@@ -181,6 +184,37 @@ enum mpk_code mpk_relax_call_compiled(struct mpk_relax_vm *vm, const struct mpk_
 				      const struct mpk_value *args, size_t count,
 				      struct mpk_value *result,
 				      struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_relax_list_destroy - a list that compiled functions work on; NULL is fine */
+void mpk_relax_list_destroy(struct mpk_any_list *list);
+
+/* What compiled functions keep for their next call (sites.c), one list a function of the machine
+ *
+ * mpk_relax_kept_create - nothing so far; NULL when memory is out
+ * mpk_relax_kept_enter - a call of a function begins; what was under way is given back to ..._leave */
+struct mpk_relax_kept *mpk_relax_kept_create(size_t functions);
+void mpk_relax_kept_destroy(struct mpk_relax_kept *k, size_t functions);
+
+struct sites;
+struct mpk_relax_site {
+	struct sites *function;
+	size_t at;
+};
+struct mpk_relax_site mpk_relax_kept_enter(struct mpk_relax_kept *k, size_t function);
+void mpk_relax_kept_leave(struct mpk_relax_kept *k, struct mpk_relax_site before);
+
+/* mpk_relax_kept_storage, ..._tensor, ..._heap, ..._shape - as a cell of tvm-ffi holds it: a storage of a device
+ * of the machine; a tensor in such a storage; a heap of extents, all 0; a shape made of one, whose
+ * extents are to be set (heap NULL: of numbers)
+ * Returns  an object with one reference for the caller; NULL: memory is out, or the tensor is not within the storage */
+void *mpk_relax_kept_storage(struct mpk_relax_vm *vm, size_t device, uint64_t bytes);
+void *mpk_relax_kept_tensor(void *box, const struct mpk_dltensor *like);
+void *mpk_relax_kept_heap(struct mpk_relax_vm *vm, int64_t slots);
+void *mpk_relax_kept_shape(void *heap, size_t ndim, int64_t **extents);
+
+/* mpk_relax_cells_of - the code of a builtin for cells of tvm-ffi as they are: an mpk_ffi_safe_call,
+ * whose object is a handle of the builtin; NULL: there is none (cells.c) */
+void *mpk_relax_cells_of(const char *builtin);
 
 /* mpk_relax_registers - those of the innermost call */
 static inline struct mpk_value *mpk_relax_registers(const struct mpk_relax_vm *vm)

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cells.c - what compiled functions call most, on cells of tvm-ffi as they are
+ *
+ * A compiled function calls a builtin or two for each of its kernels. Translated, each of these calls would
+ * make and free a handful of values. These take tensors, shapes and storages out of the cells and put their
+ * results there, in the layout from TVM 0.22 on. Whatever they do not expect, and all that is an error, goes
+ * the longer way, to the same builtin as a function of values.
+ */
+#include "executor/relax/internal/relax.h"
+
+#include <string.h>
+
+#include "abi/convention.h"
+#include "abi/ffi_object.h"
+
+enum { MATCH_IMMEDIATE = 0, MATCH_STORE = 1, MATCH_ANY = 2, MATCH_LOAD = 3 };
+enum { MAKE_IMMEDIATE = 0, MAKE_LOAD = 1 };
+
+/* --- arguments ----------------------------------------------------------------------------- */
+
+struct call {
+	const struct mpk_ffi_any *args;
+	int32_t count;
+	struct mpk_ffi_any *result;
+};
+
+static const struct mpk_dltensor *tensor_of(const struct mpk_ffi_any *any)
+{
+	return any->type_index == MPK_FFI_TENSOR ? mpk_ffi_cell(MPK_CONV_FFI, any->v_ptr) : NULL;
+}
+
+static bool extents_of(const struct mpk_ffi_any *any, const int64_t **extents, int64_t *ndim)
+{
+	const struct mpk_dltensor *t = tensor_of(any);
+	const struct mpk_ffi_shape_cell *shape;
+
+	if (t) {
+		*extents = t->shape;
+		*ndim = t->ndim;
+		return true;
+	}
+	if (any->type_index != MPK_FFI_SHAPE)
+		return false;
+	shape = mpk_ffi_cell(MPK_CONV_FFI, any->v_ptr);
+	*extents = shape->data;
+	*ndim = (int64_t)shape->size;
+	return true;
+}
+
+static bool is_int(const struct mpk_ffi_any *any)
+{
+	return any->type_index == MPK_FFI_INT;
+}
+
+/* The scope of a memory may be left out. */
+static bool scope_is_plain(const struct call *c, int32_t at)
+{
+	static const char plain[] = "global";
+	const struct mpk_ffi_any *any = &c->args[at];
+
+	if (at == c->count)
+		return true;
+	if (any->type_index == MPK_FFI_SMALL_STR)
+		return any->small_len == sizeof plain - 1 &&
+		       memcmp(any->v_bytes, plain, sizeof plain - 1) == 0;
+	return any->type_index == MPK_FFI_RAW_STR && strcmp(any->v_c_str, plain) == 0;
+}
+
+/* Slots of a heap of symbolic extents. */
+static int64_t *heap_slot(const struct mpk_ffi_any *heap, int64_t index)
+{
+	const struct mpk_dltensor *t = tensor_of(heap);
+
+	if (!t || t->ndim != 1 || t->dtype.code != MPK_DTYPE_INT || t->dtype.bits != 64 ||
+	    !mpk_dldevice_is_host(t->device) || index < 0 || index >= t->shape[0])
+		return NULL;
+	return (int64_t *)mpk_dltensor_data(t) + index;
+}
+
+static bool give(const struct call *c, int32_t type, void *object)
+{
+	if (!object)
+		return false;
+	*c->result = (struct mpk_ffi_any){ .type_index = type, .v_ptr = object };
+	return true;
+}
+
+static bool give_nothing(const struct call *c)
+{
+	*c->result = (struct mpk_ffi_any){ 0 };
+	return true;
+}
+
+/* --- builtins: false where the longer way is to be gone ------------------------------------- */
+
+static bool on_null_value(const struct call *c)
+{
+	return c->count == 0 && give_nothing(c);
+}
+
+static bool on_copy(const struct call *c)
+{
+	int32_t type = c->count == 1 ? c->args[0].type_index : MPK_FFI_DLTENSOR;
+
+	if (type >= MPK_FFI_OBJECT)
+		mpk_ffi_hold(MPK_CONV_FFI, c->args[0].v_ptr);
+	else if (type >= MPK_FFI_DLTENSOR && type != MPK_FFI_SMALL_STR)
+		return false;
+	*c->result = c->args[0];
+	return true;
+}
+
+static bool on_check_tensor_info(const struct call *c)
+{
+	const struct mpk_dltensor *t =
+		c->count == 3 || c->count == 4 ? tensor_of(&c->args[0]) : NULL;
+
+	if (!t || !is_int(&c->args[1]) ||
+	    (c->args[1].v_int64 != -1 && c->args[1].v_int64 != t->ndim))
+		return false;
+	if (c->count == 4 && (c->args[2].type_index != MPK_FFI_DTYPE ||
+			      !mpk_dtype_equal(c->args[2].v_dtype, t->dtype)))
+		return false;
+	return give_nothing(c);
+}
+
+static bool match_one(const struct mpk_ffi_any *heap, int64_t code, int64_t operand, int64_t got)
+{
+	int64_t *slot;
+
+	if (code == MATCH_IMMEDIATE)
+		return got == operand;
+	if (code == MATCH_ANY)
+		return true;
+	slot = code == MATCH_STORE || code == MATCH_LOAD ? heap_slot(heap, operand) : NULL;
+	if (slot && code == MATCH_STORE)
+		*slot = got;
+	return slot && *slot == got;
+}
+
+/* A code and an operand for each extent, then a text. What was stored before an extent that does not match
+ * is stored again on the longer way. */
+static bool on_match_shape(const struct call *c)
+{
+	const int64_t *extents;
+	int64_t ndim;
+
+	if (c->count < 4 || !extents_of(&c->args[0], &extents, &ndim) || !is_int(&c->args[2]) ||
+	    c->args[2].v_int64 != ndim || ndim < 0 || ndim > (c->count - 4) / 2)
+		return false;
+	for (int64_t i = 0; i < ndim; i++) {
+		const struct mpk_ffi_any *pair = &c->args[3 + 2 * i];
+
+		if (!is_int(&pair[0]) || !is_int(&pair[1]) ||
+		    !match_one(&c->args[1], pair[0].v_int64, pair[1].v_int64, extents[i]))
+			return false;
+	}
+	return give_nothing(c);
+}
+
+static bool make_one(const struct mpk_ffi_any *heap, const struct mpk_ffi_any *pair, int64_t *out)
+{
+	const int64_t *from = &pair[1].v_int64;
+
+	if (!is_int(&pair[0]) || !is_int(&pair[1]))
+		return false;
+	if (pair[0].v_int64 == MAKE_LOAD)
+		from = heap_slot(heap, pair[1].v_int64);
+	else if (pair[0].v_int64 != MAKE_IMMEDIATE)
+		return false;
+	if (from)
+		*out = *from;
+	return from != NULL;
+}
+
+static bool on_make_shape(const struct call *c)
+{
+	int64_t ndim = c->count >= 2 && is_int(&c->args[1]) ? c->args[1].v_int64 : -1;
+	int64_t *extents;
+	void *shape;
+
+	if (ndim < 0 || ndim > MPK_TENSOR_NDIM_MAX || ndim > (c->count - 2) / 2)
+		return false;
+	shape = mpk_relax_kept_shape(tensor_of(&c->args[0]) ? c->args[0].v_ptr : NULL, (size_t)ndim,
+				     &extents);
+	for (int64_t i = 0; shape && i < ndim; i++)
+		if (!make_one(&c->args[0], &c->args[2 + 2 * i], &extents[i])) {
+			mpk_ffi_drop(MPK_CONV_FFI, shape);
+			return false;
+		}
+	return give(c, MPK_FFI_SHAPE, shape);
+}
+
+static struct mpk_relax_vm *machine_of(const struct mpk_ffi_any *any)
+{
+	return any->type_index == MPK_FFI_OPAQUE ? any->v_ptr : NULL;
+}
+
+static bool on_alloc_storage(const struct call *c)
+{
+	struct mpk_relax_vm *vm = c->count == 4 || c->count == 5 ? machine_of(&c->args[0]) : NULL;
+	const int64_t *extents;
+	uint64_t bytes;
+	int64_t ndim;
+
+	if (!vm || c->args[1].type_index != MPK_FFI_SHAPE ||
+	    !extents_of(&c->args[1], &extents, &ndim) || !is_int(&c->args[2]) ||
+	    c->args[2].v_int64 < 0 || (uint64_t)c->args[2].v_int64 >= vm->device_count ||
+	    c->args[3].type_index != MPK_FFI_DTYPE || !scope_is_plain(c, 4) ||
+	    mpk_tensor_bytes_of(c->args[3].v_dtype, extents, (size_t)ndim, &bytes, NULL) != MPK_OK)
+		return false;
+	return give(c, MPK_FFI_STORAGE,
+		    mpk_relax_kept_storage(vm, (size_t)c->args[2].v_int64, bytes));
+}
+
+static bool on_alloc_tensor(const struct call *c)
+{
+	struct mpk_dltensor like = { 0 };
+	const int64_t *extents;
+	int64_t ndim;
+
+	if ((c->count != 4 && c->count != 5) || c->args[0].type_index != MPK_FFI_STORAGE ||
+	    !is_int(&c->args[1]) || c->args[1].v_int64 < 0 ||
+	    c->args[2].type_index != MPK_FFI_SHAPE || c->args[3].type_index != MPK_FFI_DTYPE ||
+	    !scope_is_plain(c, 4) || !extents_of(&c->args[2], &extents, &ndim) ||
+	    ndim > MPK_TENSOR_NDIM_MAX)
+		return false;
+	like.dtype = c->args[3].v_dtype;
+	like.ndim = (int32_t)ndim;
+	like.shape = (int64_t *)(uintptr_t)extents;
+	like.byte_offset = (uint64_t)c->args[1].v_int64;
+	return give(c, MPK_FFI_TENSOR, mpk_relax_kept_tensor(c->args[0].v_ptr, &like));
+}
+
+static bool on_alloc_shape_heap(const struct call *c)
+{
+	struct mpk_relax_vm *vm = c->count == 2 ? machine_of(&c->args[0]) : NULL;
+	int64_t slots = vm && is_int(&c->args[1]) ? c->args[1].v_int64 : -1;
+
+	if (slots < 0 || slots > MPK_RELAX_HEAP_MAX)
+		return false;
+	return give(c, MPK_FFI_TENSOR, mpk_relax_kept_heap(vm, slots));
+}
+
+/* The same memory in another shape, which a view of no more than the tensor can be. */
+static bool on_reshape(const struct call *c)
+{
+	const struct mpk_dltensor *t = c->count == 2 ? tensor_of(&c->args[0]) : NULL;
+	struct mpk_storage *storage = t ? mpk_ffi_storage_of(c->args[0].v_ptr) : NULL;
+	uint64_t have, want;
+	struct mpk_dltensor like;
+	const int64_t *extents;
+	int64_t ndim;
+
+	if (!storage || storage->data != t->data || c->args[1].type_index != MPK_FFI_SHAPE ||
+	    !extents_of(&c->args[1], &extents, &ndim) || !mpk_dltensor_is_compact(t) ||
+	    mpk_tensor_bytes_of(t->dtype, t->shape, (size_t)t->ndim, &have, NULL) != MPK_OK ||
+	    mpk_tensor_bytes_of(t->dtype, extents, (size_t)ndim, &want, NULL) != MPK_OK ||
+	    want > have)
+		return false;
+	like = *t;
+	like.ndim = (int32_t)ndim;
+	like.shape = (int64_t *)(uintptr_t)extents;
+	return give(c, MPK_FFI_TENSOR, mpk_ffi_make_view(storage, &like));
+}
+
+/* --- by name ------------------------------------------------------------------------------- */
+
+#define BUILTINS(X)                                                                                \
+	X(alloc_shape_heap)                                                                        \
+	X(alloc_storage)                                                                           \
+	X(alloc_tensor)                                                                            \
+	X(check_tensor_info)                                                                       \
+	X(copy)                                                                                    \
+	X(make_shape)                                                                              \
+	X(match_shape)                                                                             \
+	X(null_value)                                                                              \
+	X(reshape)
+
+#define ENTER(name)                                                                                \
+	static int enter_##name(void *self, const struct mpk_ffi_any *args, int32_t count,         \
+				struct mpk_ffi_any *result)                                        \
+	{                                                                                          \
+		return on_##name(&(struct call){ args, count, result })                            \
+			       ? 0                                                                 \
+			       : mpk_ffi_enter(self, args, count, result);                         \
+	}
+BUILTINS(ENTER)
+
+void *mpk_relax_cells_of(const char *builtin)
+{
+#define ROW(name) { "vm.builtin." #name, enter_##name },
+	static const struct {
+		const char *name;
+		mpk_ffi_safe_call *code;
+	} table[] = { BUILTINS(ROW) };
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(table); i++)
+		if (strcmp(table[i].name, builtin) == 0)
+			return (void *)(uintptr_t)table[i].code;
+	return NULL;
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* compiled.c - functions of exec_mode="compiled": byte code that became code of the library
+ *
+ * They work on lists of values that only functions of this file and of their loader look into, and find
+ * builtins and kernels by name like any code of the library.
+ */
+#include "executor/relax/internal/relax.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "abi/convention.h"
+#include "abi/ffi_object.h"
+#include "abi/packed.h"
+#include "text/escape.h"
+
+enum { LISTS = 4 }; /* arguments of a compiled function */
+
+/* --- lists of values ------------------------------------------------------------------------- */
+
+/* Compiled functions name items by number alone and move them through three functions of their loader, so how a
+ * list looks is ours: cells of tvm-ffi, or values where the convention is the legacy one. */
+struct mpk_any_list {
+	enum mpk_convention conv;
+	size_t count;
+	struct mpk_legacy_item *items; /* legacy; else NULL */
+	struct mpk_ffi_any cells[];
+};
+
+static enum mpk_code any_list_create(enum mpk_convention conv, size_t count,
+				     struct mpk_any_list **out, struct mpk_error *err)
+{
+	bool has_cells = conv != MPK_CONV_LEGACY;
+	size_t bytes =
+		sizeof(struct mpk_any_list) + has_cells * (count + 1) * sizeof(struct mpk_ffi_any);
+	struct mpk_any_list *list = malloc(bytes);
+
+	MPK_TRY_ALLOC(list, err);
+	memset(list, 0, bytes);
+	list->conv = conv;
+	list->count = count;
+	if (!has_cells) {
+		list->items = calloc(count + 1, sizeof *list->items);
+		if (!list->items) {
+			free(list);
+			return mpk_fail_nomem(err);
+		}
+	}
+	*out = list;
+	return MPK_OK;
+}
+
+void mpk_relax_list_destroy(struct mpk_any_list *list)
+{
+	if (!list)
+		return;
+	for (size_t i = 0; i < list->count; i++) {
+		if (list->items)
+			mpk_value_drop(&list->items[i].value);
+		else
+			mpk_ffi_item_drop(list->conv, &list->cells[i]);
+	}
+	free(list->items);
+	free(list);
+}
+
+/* The old item goes first: a list never holds more than its count. */
+static enum mpk_code any_list_set(struct mpk_any_list *list, size_t i, const struct mpk_value *v,
+				  struct mpk_error *err)
+{
+	if (!list->items) {
+		mpk_ffi_any_drop(list->conv, &list->cells[i]);
+		return mpk_ffi_encode(list->conv, v, &list->cells[i], err);
+	}
+	mpk_value_drop(&list->items[i].value);
+	list->items[i].value = mpk_value_hold(*v);
+	return MPK_OK;
+}
+
+static enum mpk_code any_list_get(const struct mpk_any_list *list, size_t i, struct mpk_value *out,
+				  struct mpk_error *err)
+{
+	if (!list->items)
+		return mpk_ffi_decode(list->conv, &list->cells[i], MPK_LIFETIME_OWNED, out, err);
+	*out = mpk_value_hold(list->items[i].value);
+	return MPK_OK;
+}
+
+/* What code is given for the list, and gives to the functions that it imports for it. */
+static void *any_list_items(struct mpk_any_list *list)
+{
+	return list->items ? (void *)list->items : (void *)list->cells;
+}
+
+/* --- compiled functions --------------------------------------------------------------------- */
+
+static enum mpk_code relax_vm_put_functions(struct mpk_relax_vm *vm, enum mpk_convention conv,
+					    struct mpk_error *err)
+{
+	const struct mpk_relax_program *p = vm->program;
+
+	MPK_TRY(any_list_create(conv, p->callee_count, &vm->function_list, err));
+	for (size_t i = 0; i < p->callee_count; i++) {
+		struct mpk_value v = { 0 };
+		bool own;
+
+		MPK_TRY(mpk_relax_vm_function(vm, i, &v.function, err));
+		v.kind = MPK_VALUE_FUNCTION;
+		/* each reference that the list has to this machine is counted, to see when there
+		 * are no others */
+		own = mpk_machine_owns(&vm->base, v.function);
+
+		enum mpk_code code = any_list_set(vm->function_list, i, &v, err);
+
+		vm->base.own_refs += own && code == MPK_OK;
+		mpk_value_drop(&v);
+		MPK_TRY(code);
+	}
+	return MPK_OK;
+}
+
+static enum mpk_code put_constants(struct mpk_relax_vm *vm, enum mpk_convention conv,
+				   struct mpk_error *err)
+{
+	const struct mpk_relax_program *p = vm->program;
+
+	MPK_TRY(any_list_create(conv, p->x.const_count, &vm->constant_list, err));
+	for (size_t i = 0; i < p->x.const_count; i++) {
+		const struct mpk_value *v;
+
+		MPK_TRY(mpk_relax_vm_constant(vm, i, &v, err));
+		MPK_TRY(any_list_set(vm->constant_list, i, v, err));
+	}
+	return MPK_OK;
+}
+
+/* Half of a list would be taken for all of it by the next call_with_lists. */
+static void empty_lists(struct mpk_relax_vm *vm)
+{
+	struct mpk_any_list *functions = vm->function_list;
+
+	vm->function_list = NULL;
+	vm->base.own_refs = 0;
+	mpk_relax_list_destroy(functions);
+	mpk_relax_list_destroy(vm->constant_list);
+	vm->constant_list = NULL;
+}
+
+/* All constants and all functions, made when the first compiled function runs. */
+static enum mpk_code fill_lists(struct mpk_relax_vm *vm, enum mpk_convention conv,
+				struct mpk_error *err)
+{
+	enum mpk_code code;
+
+	if (vm->constant_list)
+		return MPK_OK;
+	if (!vm->kept)
+		vm->kept = mpk_relax_kept_create(vm->program->callee_count);
+	MPK_TRY_ALLOC(vm->kept, err);
+	code = relax_vm_put_functions(vm, conv, err);
+	if (code == MPK_OK)
+		code = put_constants(vm, conv, err);
+	if (code != MPK_OK)
+		empty_lists(vm);
+	return code;
+}
+
+/* Code at an address, with addresses as arguments, which need no object. */
+static enum mpk_code call_at_address(const struct mpk_function *f, const struct mpk_value *lists,
+				     struct mpk_error *err)
+{
+	_Alignas(16) char memory[LISTS * sizeof(struct mpk_ffi_any)];
+	struct mpk_packed p = mpk_packed_at(f->convention, memory, LISTS);
+
+	for (size_t i = 0; i < LISTS; i++)
+		MPK_TRY(mpk_packed_set(&p, i, &lists[i], err));
+	return mpk_packed_call(&p, f->address, NULL, err);
+}
+
+/* f(machine, registers, constants, functions); the result is in the register after the arguments. */
+static enum mpk_code call_with_lists(struct mpk_relax_vm *vm, const struct mpk_relax_callee *c,
+				     struct mpk_any_list *registers, struct mpk_value *result,
+				     struct mpk_error *err)
+{
+	struct mpk_value lists[LISTS] = {
+		mpk_value_of_opaque(vm),
+		mpk_value_of_opaque(any_list_items(registers)),
+		mpk_value_of_opaque(any_list_items(vm->constant_list)),
+		mpk_value_of_opaque(any_list_items(vm->function_list)),
+	};
+	struct mpk_value none = { 0 };
+
+	if (c->function->address)
+		MPK_TRY(call_at_address(c->function, lists, err));
+	else
+		MPK_TRY(mpk_function_call(c->function, &(struct mpk_args){ lists, NULL, LISTS },
+					  &none, err));
+	mpk_value_drop(&none);
+	return any_list_get(registers, c->arg_count, result, err);
+}
+
+enum mpk_code mpk_relax_call_compiled(struct mpk_relax_vm *vm, const struct mpk_relax_callee *c,
+				      const struct mpk_value *args, size_t count,
+				      struct mpk_value *result, struct mpk_error *err)
+{
+	enum mpk_convention conv = c->function->convention;
+	struct mpk_any_list *registers;
+	struct mpk_relax_site before;
+	enum mpk_code code;
+
+	if (count != c->arg_count)
+		return mpk_relax_raise(err, "TypeError", "%s takes %u arguments, not %zu",
+				       MPK_QUOTE(c->name), c->arg_count, count);
+	MPK_TRY(fill_lists(vm, conv, err));
+	/* one more: a function of no result may name no register for it */
+	MPK_TRY(any_list_create(conv, (size_t)c->register_count + 1, &registers, err));
+	code = MPK_OK;
+	for (size_t i = 0; i < count && code == MPK_OK; i++)
+		code = any_list_set(registers, i, &args[i], err);
+	before = mpk_relax_kept_enter(vm->kept, (size_t)(c - vm->program->callees));
+	if (code == MPK_OK)
+		code = call_with_lists(vm, c, registers, result, err);
+	mpk_relax_kept_leave(vm->kept, before);
+	mpk_relax_list_destroy(registers);
+	return code;
+}

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sites.c - storages, tensors and shapes that compiled functions keep from one call to the next
+ *
+ * In each call a compiled function asks for the same objects in the same order. Those of the call before are
+ * given again where nobody else has them any more: a count of references that is 1 says so, and that nobody
+ * can change it meanwhile. A storage keeps the tensors in it, a heap of extents the shapes that were made
+ * from it. What a function asks for in another order is made anew, so that the order is a guess and no more.
+ *
+ * What is kept is not shared by what is alive at other times, so that only small storages are.
+ */
+#include "executor/relax/internal/relax.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "abi/ffi_object.h"
+#include "base/vec.h"
+
+enum {
+	SITES_MAX = 4096,           /* a function, and shapes a heap */
+	VIEWS_MAX = 4,              /* a storage */
+	STORAGE_MAX = 32 << 10,     /* bytes of one */
+	STORAGES_BYTES = 256 << 10, /* of all, a machine */
+};
+
+/* --- objects in the order in which they are asked for ----------------------------------------- */
+
+struct sites {
+	void **objects;
+	size_t count, cap;
+	size_t at;
+};
+
+/* Where the object of the next site is; NULL: there are too many, or memory is out. */
+static void **next_site(struct sites *s)
+{
+	if (s->at == s->count) {
+		if (s->count == SITES_MAX ||
+		    !mpk_vec_reserve(&s->objects, &s->cap, s->count + 1, sizeof *s->objects))
+			return NULL;
+		s->objects[s->count++] = NULL;
+	}
+	return &s->objects[s->at++];
+}
+
+/* Keeps an object that was made just now in place of the one before; the other reference is the caller's. */
+static void *keep(void **site, void *object)
+{
+	if (!object || !site)
+		return object;
+	mpk_ffi_drop(MPK_CONV_FFI, *site);
+	*site = object;
+	return mpk_ffi_lend(object);
+}
+
+static void sites_fini(struct sites *s)
+{
+	for (size_t i = 0; i < s->count; i++)
+		mpk_ffi_drop(MPK_CONV_FFI, s->objects[i]);
+	free(s->objects);
+}
+
+static void release_sites(void *data)
+{
+	sites_fini(data);
+	free(data);
+}
+
+/* --- functions ------------------------------------------------------------------------------ */
+
+struct mpk_relax_kept {
+	uint64_t bytes; /* of storages that were kept so far */
+	struct sites *now;
+	struct sites functions[];
+};
+
+struct mpk_relax_kept *mpk_relax_kept_create(size_t functions)
+{
+	struct mpk_relax_kept *k = calloc(1, sizeof *k + functions * sizeof k->functions[0]);
+
+	return k;
+}
+
+void mpk_relax_kept_destroy(struct mpk_relax_kept *k, size_t functions)
+{
+	for (size_t i = 0; k && i < functions; i++)
+		sites_fini(&k->functions[i]);
+	free(k);
+}
+
+struct mpk_relax_site mpk_relax_kept_enter(struct mpk_relax_kept *k, size_t function)
+{
+	struct mpk_relax_site before = { k->now, k->now ? k->now->at : 0 };
+
+	k->now = &k->functions[function];
+	k->now->at = 0;
+	return before;
+}
+
+void mpk_relax_kept_leave(struct mpk_relax_kept *k, struct mpk_relax_site before)
+{
+	k->now = before.function;
+	if (k->now)
+		k->now->at = before.at;
+}
+
+/* --- storages and tensors ------------------------------------------------------------------- */
+
+/* What a list of sites is attached to. */
+static struct sites *sites_of(const struct mpk_ffi_attached *attached)
+{
+	return attached->release == release_sites ? attached->data : NULL;
+}
+
+static bool attach_sites(struct mpk_ffi_attached *attached)
+{
+	struct sites *s = calloc(1, sizeof *s);
+
+	if (s)
+		*attached = (struct mpk_ffi_attached){ s, release_sites };
+	return s != NULL;
+}
+
+static struct mpk_storage *storage_in(const void *box)
+{
+	const struct mpk_value *v = mpk_ffi_box_value(MPK_CONV_FFI, box);
+
+	return v && v->kind == MPK_VALUE_STORAGE ? v->storage : NULL;
+}
+
+static unsigned holders_of(const struct mpk_storage *storage)
+{
+	return atomic_load_explicit(&storage->refs, memory_order_acquire);
+}
+
+/* Besides the box each of its tensors has a reference, and is idle itself. */
+static bool is_idle(void *box, const struct mpk_storage *storage)
+{
+	const struct sites *views = sites_of(mpk_ffi_box_attached(box));
+
+	if (!views || !mpk_ffi_is_only(box) || holders_of(storage) != 1 + views->count)
+		return false;
+	for (size_t i = 0; i < views->count; i++)
+		if (!mpk_ffi_is_only(views->objects[i]))
+			return false;
+	return true;
+}
+
+static bool is_like(const struct mpk_storage *storage, struct mpk_dldevice where, uint64_t bytes)
+{
+	return mpk_dldevice_equal(storage->device, where) && storage->bytes >= bytes &&
+	       storage->bytes / 4 <= bytes + MPK_STORAGE_ALIGN;
+}
+
+static void *make_box(struct mpk_allocator *allocator, uint64_t bytes)
+{
+	struct mpk_value v = { .kind = MPK_VALUE_STORAGE };
+	void *box;
+
+	if (mpk_allocator_storage(allocator, bytes, &v.storage, NULL) != MPK_OK)
+		return NULL;
+	box = mpk_ffi_make_box(MPK_CONV_FFI, MPK_FFI_STORAGE, &v);
+	mpk_storage_drop(v.storage);
+	return box;
+}
+
+/* In place of what was at the site, which is gone before memory is asked for. */
+static void *make_kept_box(struct mpk_relax_kept *k, void **site, struct mpk_allocator *allocator,
+			   uint64_t bytes)
+{
+	const struct mpk_storage *storage = *site ? storage_in(*site) : NULL;
+	void *box;
+
+	if (storage)
+		k->bytes -= storage->bytes;
+	mpk_ffi_drop(MPK_CONV_FFI, *site);
+	*site = NULL;
+	box = make_box(allocator, bytes);
+	storage = box ? storage_in(box) : NULL;
+	if (!storage || storage->bytes > STORAGES_BYTES - k->bytes ||
+	    !attach_sites(mpk_ffi_box_attached(box)))
+		return box;
+	k->bytes += storage->bytes;
+	return keep(site, box);
+}
+
+void *mpk_relax_kept_storage(struct mpk_relax_vm *vm, size_t device, uint64_t bytes)
+{
+	struct mpk_relax_kept *k = vm->kept;
+	void **site = k && k->now && bytes <= STORAGE_MAX ? next_site(k->now) : NULL;
+	const struct mpk_storage *storage = site && *site ? storage_in(*site) : NULL;
+
+	if (!site)
+		return make_box(vm->allocators[device], bytes);
+	if (storage && is_like(storage, vm->devices[device], bytes) && is_idle(*site, storage))
+		return mpk_ffi_lend(*site);
+	return make_kept_box(k, site, vm->allocators[device], bytes);
+}
+
+/* One that is the same already, else a new one, else another one in its place. */
+void *mpk_relax_kept_tensor(void *box, const struct mpk_dltensor *like)
+{
+	struct mpk_storage *storage = storage_in(box);
+	struct sites *views = storage ? sites_of(mpk_ffi_box_attached(box)) : NULL;
+
+	for (size_t i = 0; views && i < views->count; i++)
+		if (mpk_ffi_is_only(views->objects[i]) && mpk_ffi_is_view(views->objects[i], like))
+			return mpk_ffi_lend(views->objects[i]);
+	for (size_t i = 0; views && views->count == VIEWS_MAX && i < VIEWS_MAX; i++)
+		if (mpk_ffi_is_only(views->objects[i]) &&
+		    mpk_ffi_change_view(views->objects[i], like))
+			return mpk_ffi_lend(views->objects[i]);
+	void *view = storage ? mpk_ffi_make_view(storage, like) : NULL;
+
+	if (!view || !views || views->count == VIEWS_MAX)
+		return view;
+	views->at = views->count;
+	return keep(next_site(views), view);
+}
+
+/* --- extents -------------------------------------------------------------------------------- */
+
+static void *make_heap(struct mpk_allocator *allocator, int64_t slots)
+{
+	struct mpk_dltensor like = { .dtype = { MPK_DTYPE_INT, 64, 1 },
+				     .ndim = 1,
+				     .shape = &slots };
+	struct mpk_storage *storage;
+	void *heap;
+
+	if (mpk_allocator_storage(allocator, (uint64_t)slots * sizeof slots, &storage, NULL) !=
+	    MPK_OK)
+		return NULL;
+	heap = mpk_ffi_make_view(storage, &like);
+	mpk_storage_drop(storage);
+	return heap;
+}
+
+static bool is_idle_heap(void *heap, int64_t slots)
+{
+	const struct mpk_storage *storage = mpk_ffi_view_storage(heap);
+	const struct mpk_dltensor *t = mpk_ffi_cell(MPK_CONV_FFI, heap);
+
+	return storage && mpk_ffi_is_only(heap) && holders_of(storage) == 1 && t->shape[0] == slots;
+}
+
+/* A slot that is read before it was matched is 0, not what was there. */
+void *mpk_relax_kept_heap(struct mpk_relax_vm *vm, int64_t slots)
+{
+	void **site = vm->kept && vm->kept->now ? next_site(vm->kept->now) : NULL;
+	bool again = site && *site && is_idle_heap(*site, slots);
+	void *heap = again ? mpk_ffi_lend(*site)
+			   : make_heap(vm->allocators[mpk_relax_vm_host(vm)], slots);
+	struct sites *shapes;
+
+	if (!heap)
+		return NULL;
+	memset(mpk_ffi_view_storage(heap)->data, 0, (size_t)slots * sizeof slots);
+	shapes = sites_of(mpk_ffi_view_attached(heap));
+	if (shapes)
+		shapes->at = 0;
+	if (again || !site || !attach_sites(mpk_ffi_view_attached(heap)))
+		return heap;
+	return keep(site, heap);
+}
+
+/* The extents are the caller's to fill: nobody else has the shape so far. */
+void *mpk_relax_kept_shape(void *heap, size_t ndim, int64_t **extents)
+{
+	struct sites *shapes =
+		heap && mpk_ffi_view_storage(heap) ? sites_of(mpk_ffi_view_attached(heap)) : NULL;
+	void **site = shapes ? next_site(shapes) : NULL;
+	void *shape = site ? *site : NULL;
+	struct mpk_ffi_shape_cell *cell;
+
+	if (shape && mpk_ffi_is_only(shape) &&
+	    ((struct mpk_ffi_shape_cell *)mpk_ffi_cell(MPK_CONV_FFI, shape))->size == ndim)
+		shape = mpk_ffi_lend(shape);
+	else
+		shape = keep(site, mpk_ffi_make_shape(MPK_CONV_FFI, NULL, ndim));
+	if (!shape)
+		return NULL;
+	cell = mpk_ffi_cell(MPK_CONV_FFI, shape);
+	*extents = (int64_t *)(void *)(cell + 1);
+	return shape;
+}

@@ -358,7 +358,7 @@ check-cuda: all $(O)/tests/unit/check_device_gpu
 
 BENCH_BIN := $(patsubst %.c,$(O)/%,$(sort $(wildcard tests/bench/native/*.c)))
 # What measures code of ours from within; the others are programs by themselves.
-BENCH_OWN := $(O)/tests/bench/native/model_step
+BENCH_OWN := $(addprefix $(O)/tests/bench/native/,model_step parallel_loop)
 $(BENCH_OWN): $(O)/%: %.c $(call wings,run know ground)
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(ALL_CFLAGS) -o $@ $^ $(BASE_LIBS)
@@ -370,8 +370,10 @@ $(filter-out $(BENCH_OWN) $(BENCH_RUN),$(BENCH_BIN)): $(O)/%: %.c
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) -std=gnu17 $(WARN) -O2 $(WERROR_FLAG) -o $@ $< -lOpenCL -ldl
 
+# BENCH names groups, "models parallel"; empty: all.
+BENCH ?=
 bench: all $(BENCH_BIN)
-	$(Q)python3 tests/bench/bench.py --bin $(O)/bin --json out/bench.json
+	$(Q)python3 tests/bench/bench.py --bin $(O)/bin --json out/bench.json $(BENCH)
 
 # --- where it goes -----------------------------------------------------------------
 # Programs, helper programs and shared objects of minspect, manual pages, JSON Schemas, completion.

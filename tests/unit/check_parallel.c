@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 
 #include "abi/raised.h"
+#include "base/clock.h"
 #include "io/mapping.h"
 #include "process_seen.h"
 #include "runtime/internal/parallel.h"
@@ -234,7 +235,184 @@ START_TEST(loops_side_by_side)
 }
 END_TEST
 
+/* --- loops that are divided by the number of their tasks ------------------------------------------ */
+
+enum { ITEMS = 1000 };
+
+struct items {
+	atomic_int runs[ITEMS];
+	atomic_int tasks;
+	unsigned barriers, microseconds;
+	int fails; /* item; -1: none */
+};
+
+static void be_busy(unsigned microseconds)
+{
+	int64_t end = mpk_clock() + (int64_t)microseconds * 1000;
+
+	while (mpk_clock() < end)
+		;
+}
+
+static int run_part(int task, struct mpk_parallel_env *env, void *data)
+{
+	struct items *s = data;
+	int each = (ITEMS + env->num_task - 1) / env->num_task;
+
+	(void)atomic_fetch_add(&s->tasks, 1);
+	for (unsigned i = 0; i < s->barriers; i++)
+		if (mpk_parallel_barrier(env) != 0)
+			return -1;
+	be_busy(s->microseconds / (unsigned)env->num_task);
+	for (int i = task * each; i < (task + 1) * each && i < ITEMS; i++) {
+		if (i == s->fails) {
+			mpk_raised_set(MPK_E_RAISED, mpk_span_str("ValueError"),
+				       mpk_span_str("no"));
+			return 7;
+		}
+		(void)atomic_fetch_add(&s->runs[i], 1);
+	}
+	return 0;
+}
+
+static void check_loop(unsigned threads, unsigned microseconds, unsigned barriers)
+{
+	static struct items s;
+
+	s = (struct items){ .barriers = barriers, .microseconds = microseconds, .fails = -1 };
+	ck_assert_int_eq(mpk_parallel_loop(run_part, &s, threads), 0);
+	for (int i = 0; i < ITEMS; i++)
+		ck_assert_int_eq(s.runs[i], 1);
+	ck_assert_int_ge(s.tasks, 1);
+}
+
+/* Also those that are too short for other threads, and those that nobody knows. */
+START_TEST(each_item_of_a_loop_is_run_once)
+{
+	cores_seen = 4;
+	for (unsigned threads = 1; threads < 9; threads++)
+		for (int i = 0; i < 200; i++)
+			check_loop(threads, i % 50 == 0 ? 3000 : i % 10 == 0 ? 100 : 0, 0);
+	ck_assert_int_le(threads_now(), 4);
+}
+END_TEST
+
+/* More tasks than threads, until they come to a barrier. */
+START_TEST(barriers_in_loops)
+{
+	cores_seen = 3;
+	for (int i = 0; i < 30; i++)
+		check_loop(3, 20000, 3);
+	for (int i = 0; i < 300; i++)
+		check_loop(3, (unsigned)i % 7 * 10, 2);
+}
+END_TEST
+
+START_TEST(a_failure_in_a_loop_is_the_loops)
+{
+	static struct items s;
+
+	cores_seen = 3;
+	for (int i = 0; i < 300; i++) {
+		s = (struct items){ .fails = i * 3, .microseconds = i % 3 ? 0 : 200 };
+		ck_assert_int_eq(mpk_parallel_loop(run_part, &s, 3), 7);
+		ck_assert_str_eq(mpk_raised_get()->kind, "ValueError");
+	}
+}
+END_TEST
+
+static int loop_in_part(int task, struct mpk_parallel_env *env, void *data)
+{
+	struct items inner = { .fails = -1 };
+	int rc = mpk_parallel_loop(run_part, &inner, 4);
+
+	(void)task, (void)env;
+	if (atomic_load(&inner.tasks) != 1)
+		atomic_store((atomic_bool *)data, true);
+	be_busy(50);
+	return rc;
+}
+
+/* All cores are busy already. */
+START_TEST(a_loop_in_a_task_has_one_task)
+{
+	atomic_bool more = false;
+
+	cores_seen = 4;
+	for (int i = 0; i < 50; i++) {
+		ck_assert_int_eq(mpk_parallel_launch(loop_in_part, &more, 3), 0);
+		ck_assert_int_eq(mpk_parallel_loop(loop_in_part, &more, 3), 0);
+	}
+	ck_assert(!more);
+	ck_assert_int_le(threads_now(), 4);
+}
+END_TEST
+
+static void *loop_often(void *argument)
+{
+	for (int i = 0; i < 300; i++) {
+		struct items *s = calloc(1, sizeof *s);
+
+		if (!s)
+			break;
+		s->fails = -1;
+		s->microseconds = (unsigned)i % 5 * 20;
+		s->barriers = i % 11 == 0;
+		if (mpk_parallel_loop(run_part, s, 3) != 0)
+			*(atomic_bool *)argument = true;
+		for (int j = 0; j < ITEMS; j++)
+			if (s->runs[j] != 1)
+				*(atomic_bool *)argument = true;
+		free(s);
+	}
+	return NULL;
+}
+
+START_TEST(loops_of_several_threads)
+{
+	enum { THREADS = 3 };
+	atomic_bool failed = false;
+	pthread_t threads[THREADS];
+
+	cores_seen = 4;
+	for (int i = 0; i < THREADS; i++)
+		ck_assert_int_eq(pthread_create(&threads[i], NULL, loop_often, &failed), 0);
+	for (int i = 0; i < THREADS; i++)
+		ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
+	ck_assert(!failed);
+}
+END_TEST
+
 /* --- threads --------------------------------------------------------------------------------- */
+
+static int hold_in_launch(int task, struct mpk_parallel_env *env, void *data)
+{
+	if (task == 1)
+		be_busy(3000);
+	((int *)data)[task] = mpk_core_here();
+	return mpk_parallel_barrier(env);
+}
+
+/* Where there are two cores, launcher and worker are on one for no longer than it takes to see that. */
+START_TEST(a_worker_leaves_its_launchers_core)
+{
+	cpu_set_t set;
+	int apart = 0, cores[2];
+
+	if (pthread_getaffinity_np(pthread_self(), sizeof set, &set) != 0 || CPU_COUNT(&set) < 2)
+		return;
+	for (int i = 0; i < 50; i++) {
+		ck_assert_int_eq(mpk_parallel_launch(hold_in_launch, cores, 2), 0);
+		apart += cores[0] != cores[1] || cores[0] < 0;
+	}
+	ck_assert_int_ge(apart, 25);
+	/* the launcher's own thread may go where it could before */
+	cpu_set_t after;
+
+	ck_assert_int_eq(pthread_getaffinity_np(pthread_self(), sizeof after, &after), 0);
+	ck_assert(CPU_EQUAL(&set, &after));
+}
+END_TEST
 
 /* A worker is there for the next loop before the one it worked for is over. */
 START_TEST(nothing_grows)
@@ -468,6 +646,12 @@ int main(void)
 	tcase_add_test(tc, tasks_have_threads_of_their_own);
 	tcase_add_test(tc, a_failure_is_the_loops);
 	tcase_add_test(tc, loops_side_by_side);
+	tcase_add_test(tc, each_item_of_a_loop_is_run_once);
+	tcase_add_test(tc, barriers_in_loops);
+	tcase_add_test(tc, a_failure_in_a_loop_is_the_loops);
+	tcase_add_test(tc, a_loop_in_a_task_has_one_task);
+	tcase_add_test(tc, loops_of_several_threads);
+	tcase_add_test(tc, a_worker_leaves_its_launchers_core);
 	tcase_add_test(tc, nothing_grows);
 	tcase_add_test(tc, the_last_runtime_takes_the_threads);
 	tcase_add_test(tc, signals_are_the_programs);

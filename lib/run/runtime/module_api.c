@@ -104,7 +104,7 @@ static int parallel_launch(mpk_parallel_fn *fn, void *data, int num_task)
 	unsigned threads = runtime ? mpk_runtime_options(runtime)->threads : 0;
 
 	if (num_task == 0)
-		num_task = (int)(threads ? threads : mpk_parallel_cores());
+		return mpk_parallel_loop(fn, data, threads ? threads : mpk_parallel_cores());
 	return mpk_parallel_launch(fn, data, num_task);
 }
 

@@ -1,156 +1,197 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* parallel.c - parallel loops of module code
  *
- * Each task has a thread of its own, so that all can meet at a barrier. Only when the launcher's own
- * task has ended is it known that no barrier needs them all any more; it then does what others have
- * not begun.
+ * Each thread of a loop has some of its tasks, the same ones whenever the loop is run again, and takes those of
+ * others when it has done its own. So a thread that is late costs what it is doing, and no more.
+ *
+ * Where tasks meet at a barrier, all of them need a thread. A launch of so many tasks gives each its own. A loop
+ * that was divided into more tasks than threads gets the missing ones when the first task comes to a barrier. Only
+ * when a task has ended is it known that no barrier needs them all any more; others are then done by any thread.
  */
 #include "runtime/parallel.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <unistd.h>
 
 #include "abi/convention.h"
 #include "abi/raised.h"
+#include "base/clock.h"
 #include "runtime/context.h"
 #include "runtime/internal/parallel.h"
 
-/* --- cores ----------------------------------------------------------------------------------- */
-
-static atomic_uint cores_epoch = 1; /* what was known in an earlier one is not known any more */
-
-/* A thread's own, as each may have its own set of cores. */
-static _Thread_local struct {
-	unsigned epoch, count;
-} cores;
-
-/* sysconf reads a file, which takes longer than many a loop. */
-static unsigned ask_cores(void)
-{
-	cpu_set_t set;
-	long online;
-
-	if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0)
-		return (unsigned)CPU_COUNT(&set);
-	online = sysconf(_SC_NPROCESSORS_ONLN);
-	return online > 0 ? (unsigned)online : 1;
-}
-
-unsigned mpk_parallel_cores(void)
-{
-	unsigned epoch = atomic_load_explicit(&cores_epoch, memory_order_relaxed);
-
-	if (cores.epoch != epoch) {
-		cores.count = ask_cores();
-		cores.epoch = epoch;
-	}
-	return cores.count;
-}
-
-void mpk_parallel_forget_cores(void)
-{
-	(void)atomic_fetch_add_explicit(&cores_epoch, 1, memory_order_relaxed);
-}
-
-/* --- tasks ----------------------------------------------------------------------------------- */
-
 enum {
 	SLEEPING = 1, /* of launch.state: the launcher sleeps */
-	TASK = 2,     /* of launch.state: a task that has not ended */
+	WORKER = 2,   /* of launch.state: a worker that has not ended */
+
+	TASK_NS = 5000, /* that a task of a loop takes at least */
+	TASKS_MOST = 8, /* a thread */
+	TASKS_FIRST = 4,
+	WAIT_LEAST = 20000, /* nanoseconds, busily */
+	WAIT_MOST = 200000,
 };
 
-/* One parallel loop; it is gone as soon as no task is left in its state. */
+/* One parallel loop; it is gone as soon as no worker is left in its state. */
 struct launch {
 	atomic_uint state;
 	mpk_parallel_fn *fn;
 	void *data;
 	struct mpk_context context; /* of the thread that launched */
 	struct mpk_once *once;      /* what that thread is running once */
-	int count;
-	pthread_mutex_t lock; /* of what follows */
-	pthread_cond_t changed;
-	int ended;
-	int waiting;    /* tasks at the barrier */
-	unsigned round; /* barriers passed */
-	int status;     /* of the first task that failed */
+	int count;                  /* of tasks */
+	int core;                   /* of that thread; -1: threads stay where they are */
+	int64_t begin, called; /* when it began, and its workers were called; 0: not measured */
+	int64_t done;          /* when its own thread had nothing left to do */
+	atomic_llong busy;     /* nanoseconds of workers */
+	atomic_ullong tasks;   /* of the launcher, as those of workers */
+	struct mpk_worker *workers;
+	atomic_int ended;       /* tasks */
+	atomic_int waiting;     /* tasks at the barrier */
+	pthread_mutex_t lock;   /* of what follows */
+	pthread_cond_t changed; /* a barrier was passed, or will not be */
+	unsigned round;         /* barriers passed */
+	int status;             /* of the first task that failed */
+	bool lacks_threads;     /* there are tasks without one */
+	struct mpk_worker *recruits;
 	struct mpk_raised raised;
 };
 
-static int call_task(struct launch *l, int task)
-{
-	struct mpk_parallel_env env = { .sync_handle = l, .num_task = l->count };
+/* A loop within a task has the thread of that task. */
+static _Thread_local bool in_loop;
 
-	mpk_raised_get()->is_set = false;
-	return l->fn(task, &env, l->data);
+/* --- tasks --------------------------------------------------------------------------------- */
+
+/* A range of tasks: the first, and in the upper half the end. */
+static unsigned long long tasks_of(unsigned first, unsigned end)
+{
+	return (unsigned long long)end << 32 | first;
 }
 
-/* The first failure is the launch's; later ones are often its consequences. */
+/* The owner takes the first of its tasks, others the last. */
+static bool take_task(atomic_ullong *tasks, bool first, int *out)
+{
+	unsigned long long now = atomic_load_explicit(tasks, memory_order_relaxed), then;
+
+	do {
+		unsigned from = (unsigned)now, end = (unsigned)(now >> 32);
+
+		if (from >= end)
+			return false;
+		*out = (int)(first ? from : end - 1);
+		then = first ? tasks_of(from + 1, end) : tasks_of(from, end - 1);
+	} while (!atomic_compare_exchange_weak_explicit(tasks, &now, then, memory_order_acq_rel,
+							memory_order_relaxed));
+	return true;
+}
+
+/* The first failure is the launch's; later ones are often its consequences. Who comes to a barrier counts
+ * itself before it looks for ends, and who ends counts before it looks for those who wait. */
 static void note_end(struct launch *l, int status)
 {
+	atomic_fetch_add(&l->ended, 1);
+	if (!status && !atomic_load(&l->waiting))
+		return;
 	(void)pthread_mutex_lock(&l->lock);
 	if (status && !l->status) {
 		l->status = status;
 		l->raised = *mpk_raised_get();
 	}
-	l->ended++;
-	if (l->waiting)
-		(void)pthread_cond_broadcast(&l->changed);
+	(void)pthread_cond_broadcast(&l->changed);
 	(void)pthread_mutex_unlock(&l->lock);
 }
+
+static void run_task(struct launch *l, int task)
+{
+	struct mpk_parallel_env env = { .sync_handle = l, .num_task = l->count };
+
+	mpk_raised_get()->is_set = false;
+	note_end(l, l->fn(task, &env, l->data));
+}
+
+/* Those of others, from their ends. */
+static void run_tasks(struct launch *l, atomic_ullong *own)
+{
+	bool before = in_loop;
+	int task;
+
+	in_loop = true;
+	while (take_task(own, true, &task))
+		run_task(l, task);
+	while (take_task(&l->tasks, false, &task))
+		run_task(l, task);
+	for (struct mpk_worker *w = l->workers; w; w = w->next)
+		while (take_task(&w->tasks, false, &task))
+			run_task(l, task);
+	in_loop = before;
+}
+
+/* --- workers ------------------------------------------------------------------------------- */
 
 /* From here on *l may be gone; a futex is woken by its address alone. */
 static void let_go(struct launch *l)
 {
-	if (atomic_fetch_sub_explicit(&l->state, TASK, memory_order_acq_rel) == (TASK | SLEEPING))
+	if (atomic_fetch_sub_explicit(&l->state, WORKER, memory_order_acq_rel) ==
+	    (WORKER | SLEEPING))
 		mpk_futex_wake(&l->state);
 }
 
 /* In another thread, which can be called again before its launcher goes on. */
-static void work_on(struct mpk_worker *self, void *data, int task)
+static void work_on(struct mpk_worker *self, void *data, bool woken)
 {
 	struct launch *l = data;
+	int64_t begin = l->begin ? mpk_clock() : 0;
 
+	if (begin && woken)
+		mpk_pace_woke(begin - l->called);
+	if (l->core >= 0 && mpk_core_here() == l->core)
+		mpk_core_leave(&self->place, l->core);
 	(void)mpk_context_swap(l->context);
 	mpk_once_inherit(l->once);
-	note_end(l, call_task(l, task));
+	run_tasks(l, &self->tasks);
 	mpk_legacy_forget_result();
+	if (begin)
+		(void)atomic_fetch_add_explicit(&l->busy, mpk_clock() - begin,
+						memory_order_relaxed);
 	mpk_worker_done(self);
 	let_go(l);
 }
 
-static void work_here(struct launch *l, int task)
+/* Workers that have not begun when the launcher has nothing else to do: what they were to do is done, but for
+ * the tasks of recruits. */
+static void take_back(struct launch *l, struct mpk_worker *workers)
 {
-	note_end(l, call_task(l, task));
-	let_go(l);
+	for (struct mpk_worker *w = workers; w; w = w->next)
+		if (mpk_worker_take_back(w)) {
+			run_tasks(l, &w->tasks);
+			let_go(l);
+		}
 }
 
-/* Tasks whose workers have not begun when the launcher has nothing else to do. They do without a
- * thread of their own: a task has ended, so no barrier can be passed any more. */
-static void work_on_late(struct launch *l, struct mpk_worker *workers)
+static struct mpk_worker *recruits_of(struct launch *l)
 {
-	int task = 1;
+	(void)pthread_mutex_lock(&l->lock);
+	struct mpk_worker *recruits = l->recruits;
 
-	for (struct mpk_worker *w = workers; w; w = mpk_worker_next(w), task++)
-		if (mpk_worker_take_back(w))
-			work_here(l, task);
+	(void)pthread_mutex_unlock(&l->lock);
+	return recruits;
 }
 
-static void wait_for_tasks(struct launch *l)
+/* @patience  nanoseconds */
+static void wait_for_workers(struct launch *l, int64_t patience)
 {
 	unsigned state;
 
-	if (mpk_spin_until_below(&l->state, TASK, mpk_parallel_cores() == 1))
+	if (mpk_spin_until_below(&l->state, WORKER, mpk_parallel_cores() == 1 ? 0 : patience))
 		return;
 	state = atomic_fetch_or_explicit(&l->state, SLEEPING, memory_order_acq_rel) | SLEEPING;
-	while (state >= TASK) {
+	while (state >= WORKER) {
 		mpk_futex_wait(&l->state, state);
 		state = atomic_load_explicit(&l->state, memory_order_acquire);
 	}
 }
+
+/* --- launches ------------------------------------------------------------------------------ */
 
 static int no_threads(int count)
 {
@@ -161,36 +202,248 @@ static int no_threads(int count)
 	return -1;
 }
 
-/* Task 0 runs in the caller, whose core would otherwise wait. */
+/* Task by task, so that what is not set here costs nothing. */
+static void launch_init(struct launch *l, mpk_parallel_fn *fn, void *data, int count)
+{
+	l->fn = fn;
+	l->data = data;
+	l->context = mpk_context_get();
+	l->once = mpk_once_current();
+	l->count = count;
+	atomic_init(&l->state, 0);
+	atomic_init(&l->tasks, tasks_of(0, (unsigned)count));
+	l->core = -1;
+	l->begin = 0;
+	atomic_init(&l->busy, 0);
+	l->workers = NULL;
+	atomic_init(&l->ended, 0);
+	atomic_init(&l->waiting, 0);
+	(void)pthread_mutex_init(&l->lock, NULL);
+	(void)pthread_cond_init(&l->changed, NULL);
+	l->round = 0;
+	l->status = 0;
+	l->lacks_threads = false;
+	l->recruits = NULL;
+}
+
+static void call_workers(struct launch *l, struct mpk_worker *workers, unsigned threads)
+{
+	l->workers = workers;
+	l->called = l->begin ? mpk_clock() : 0;
+	if (threads <= mpk_parallel_cores())
+		l->core = mpk_core_here();
+	(void)atomic_fetch_add_explicit(&l->state, (threads - 1) * WORKER, memory_order_relaxed);
+	for (struct mpk_worker *w = workers; w; w = w->next)
+		mpk_worker_call(w, work_on, l);
+}
+
+/* Each thread gets as many tasks as the others, in their order. The first are the caller's. */
+static void deal_tasks(struct launch *l, struct mpk_worker *workers, unsigned threads)
+{
+	unsigned count = (unsigned)l->count, i = 1;
+
+	l->lacks_threads = count > threads;
+	atomic_store_explicit(&l->tasks, tasks_of(0, count / threads), memory_order_relaxed);
+	for (struct mpk_worker *w = workers; w; w = w->next, i++)
+		atomic_store_explicit(&w->tasks,
+				      tasks_of((unsigned)((uint64_t)count * i / threads),
+					       (unsigned)((uint64_t)count * (i + 1) / threads)),
+				      memory_order_relaxed);
+}
+
+/* The caller's tasks, and the end of the loop. */
+static int finish(struct launch *l, int64_t patience)
+{
+	run_tasks(l, &l->tasks);
+	take_back(l, l->workers);
+	take_back(l, recruits_of(l));
+	l->done = l->begin ? mpk_clock() : 0;
+	wait_for_workers(l, patience);
+	mpk_workers_give_back(l->workers);
+	mpk_workers_give_back(l->recruits);
+	(void)pthread_cond_destroy(&l->changed);
+	(void)pthread_mutex_destroy(&l->lock);
+	if (l->status)
+		*mpk_raised_get() = l->raised;
+	return l->status;
+}
+
+static unsigned length_of(const struct mpk_worker *list)
+{
+	unsigned n = 0;
+
+	for (; list; list = list->next)
+		n++;
+	return n;
+}
+
+/* All threads are there before any task begins: a barrier needs every one of them. */
 int mpk_parallel_launch(mpk_parallel_fn *fn, void *data, int count)
 {
-	struct launch l = {
-		.fn = fn,
-		.data = data,
-		.context = mpk_context_get(),
-		.once = mpk_once_current(),
-		.count = count,
-	};
 	struct mpk_worker *workers;
+	struct launch l;
 
 	if (count < 1 || count > MPK_PARALLEL_TASKS_MAX)
 		return no_threads(count);
 	workers = mpk_workers_take(count - 1);
-	if (count > 1 && !workers)
+	if (length_of(workers) != (unsigned)count - 1) {
+		mpk_workers_give_back(workers);
 		return no_threads(count);
-	atomic_init(&l.state, (unsigned)count * TASK);
-	(void)pthread_mutex_init(&l.lock, NULL);
-	(void)pthread_cond_init(&l.changed, NULL);
-	mpk_workers_call(workers, work_on, &l);
-	work_here(&l, 0);
-	work_on_late(&l, workers);
-	wait_for_tasks(&l);
-	mpk_workers_give_back(workers);
-	(void)pthread_cond_destroy(&l.changed);
-	(void)pthread_mutex_destroy(&l.lock);
-	if (l.status)
-		*mpk_raised_get() = l.raised;
-	return l.status;
+	}
+	launch_init(&l, fn, data, count);
+	deal_tasks(&l, workers, (unsigned)count);
+	call_workers(&l, workers, (unsigned)count);
+	return finish(&l, WAIT_LEAST);
+}
+
+/* --- loops --------------------------------------------------------------------------------- */
+
+/* One task, which has no other to wait for. */
+static int run_alone(mpk_parallel_fn *fn, void *data)
+{
+	struct mpk_parallel_env env = { .num_task = 1 };
+	bool before = in_loop;
+	int status;
+
+	mpk_raised_get()->is_set = false;
+	in_loop = true;
+	status = fn(0, &env, data);
+	in_loop = before;
+	return status;
+}
+
+static unsigned count_tasks(const struct mpk_pace *p, unsigned threads)
+{
+	int64_t each = p->expected ? p->expected / threads / TASK_NS : TASKS_FIRST;
+	unsigned tasks = threads * (unsigned)(each < 1 ? 1 : each > TASKS_MOST ? TASKS_MOST : each);
+
+	return tasks < MPK_PARALLEL_TASKS_MAX ? tasks : MPK_PARALLEL_TASKS_MAX;
+}
+
+/* Longer than a task of the loop takes it is not waited busily for its end. */
+static int64_t patience_of(const struct mpk_pace *p, int count)
+{
+	int64_t task = 2 * p->expected / count;
+
+	return task < WAIT_LEAST ? WAIT_LEAST : task > WAIT_MOST ? WAIT_MOST : task;
+}
+
+static void end_pace(const struct launch *l, struct mpk_pace *p)
+{
+	mpk_pace_end(p, l->done - l->begin + atomic_load_explicit(&l->busy, memory_order_relaxed),
+		     mpk_clock() - l->done);
+}
+
+static int run_shared(mpk_parallel_fn *fn, void *data, struct mpk_worker *workers,
+		      struct mpk_pace *p)
+{
+	unsigned threads = length_of(workers) + 1;
+	struct launch l;
+	int status;
+
+	launch_init(&l, fn, data, (int)count_tasks(p, threads));
+	l.begin = p->begin;
+	deal_tasks(&l, workers, threads);
+	call_workers(&l, workers, threads);
+	status = finish(&l, patience_of(p, l.count));
+	end_pace(&l, p);
+	return status;
+}
+
+/* Workers that have no tasks take those of the caller. */
+static void share_rest(struct launch *l, unsigned threads)
+{
+	struct mpk_worker *workers = mpk_workers_take((int)threads - 1);
+
+	for (struct mpk_worker *w = workers; w; w = w->next)
+		atomic_store_explicit(&w->tasks, 0, memory_order_relaxed);
+	call_workers(l, workers, length_of(workers) + 1);
+}
+
+/* A long loop whose thread is not known to have a core for itself: it begins alone, and goes on with others
+ * once that shows. */
+static int run_alone_first(mpk_parallel_fn *fn, void *data, unsigned threads, struct mpk_pace *p)
+{
+	bool before = in_loop;
+	struct launch l;
+	int task, status;
+
+	launch_init(&l, fn, data, (int)count_tasks(p, threads));
+	l.begin = p->begin;
+	l.lacks_threads = true;
+	in_loop = true;
+	while (!l.workers && take_task(&l.tasks, true, &task)) {
+		run_task(&l, task);
+		if (mpk_pace_ask_again(p))
+			share_rest(&l, threads);
+	}
+	in_loop = before;
+	status = finish(&l, WAIT_LEAST);
+	end_pace(&l, p);
+	return status;
+}
+
+int mpk_parallel_loop(mpk_parallel_fn *fn, void *data, unsigned threads)
+{
+	struct mpk_worker *workers = NULL;
+	unsigned cores = mpk_parallel_cores();
+	struct mpk_pace p;
+	int status;
+
+	if (threads > cores)
+		threads = cores;
+	if (threads < 2 || in_loop)
+		return run_alone(fn, data);
+	if (mpk_pace_begin(&p, fn))
+		workers = mpk_workers_take((int)threads - 1);
+	else if (p.may_become_shared)
+		return run_alone_first(fn, data, threads, &p);
+	if (workers && mpk_worker_sleeps(workers) && !mpk_pace_pays_waking(&p)) {
+		mpk_workers_give_back(workers);
+		workers = NULL;
+	}
+	if (workers)
+		return run_shared(fn, data, workers, &p);
+	p.is_shared = false;
+	status = run_alone(fn, data);
+	mpk_pace_end(&p, 0, 0);
+	return status;
+}
+
+/* --- barriers ------------------------------------------------------------------------------ */
+
+static bool take_any(struct launch *l, int *task)
+{
+	bool taken = take_task(&l->tasks, false, task);
+
+	for (struct mpk_worker *w = l->workers; w && !taken; w = w->next)
+		taken = take_task(&w->tasks, false, task);
+	return taken;
+}
+
+/* With the lock: a thread for each task that has none. Whoever comes to a barrier is in a task, so that the launch is
+ * not over. Without threads no barrier is passed; the task is left out, as its loop fails. */
+static void recruit(struct launch *l)
+{
+	int task;
+
+	l->lacks_threads = false;
+	while (take_any(l, &task)) {
+		struct mpk_worker *w = mpk_workers_take(1);
+
+		if (!w) {
+			atomic_fetch_add(&l->ended, 1);
+			l->status = l->status ? l->status : no_threads(l->count);
+			l->raised = *mpk_raised_get();
+			continue;
+		}
+		atomic_store_explicit(&w->tasks, tasks_of((unsigned)task, (unsigned)task + 1),
+				      memory_order_relaxed);
+		w->next = l->recruits;
+		l->recruits = w;
+		(void)atomic_fetch_add_explicit(&l->state, WORKER, memory_order_acq_rel);
+		mpk_worker_call(w, work_on, l);
+	}
 }
 
 /* The last task to come wakes the others. A task that has ended never comes, so they are let go
@@ -200,17 +453,22 @@ int mpk_parallel_barrier(struct mpk_parallel_env *env)
 	struct launch *l = env->sync_handle;
 	bool passed = true;
 
+	if (!l) /* there is one task */
+		return 0;
 	(void)pthread_mutex_lock(&l->lock);
 	unsigned round = l->round;
-	if (++l->waiting == l->count) {
-		l->waiting = 0;
+
+	if (l->lacks_threads)
+		recruit(l);
+	if (atomic_fetch_add(&l->waiting, 1) + 1 == l->count) {
+		atomic_store(&l->waiting, 0);
 		l->round++;
 		(void)pthread_cond_broadcast(&l->changed);
 	}
-	while (l->round == round && !l->ended)
+	while (l->round == round && !atomic_load(&l->ended))
 		(void)pthread_cond_wait(&l->changed, &l->lock);
 	if (l->round == round) {
-		l->waiting--;
+		(void)atomic_fetch_sub(&l->waiting, 1);
 		passed = false;
 	}
 	(void)pthread_mutex_unlock(&l->lock);

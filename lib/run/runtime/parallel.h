@@ -25,12 +25,19 @@ void mpk_parallel_forget_cores(void);
 
 /* mpk_parallel_launch - run fn(task, env, data) for task 0 to count - 1 at the same time
  * Every task has a thread of its own, so that barriers between them work; task 0 runs in
- * the caller. Those that have not begun when it ends run there, too. Threads are kept for the next launch, until the last runtime is destroyed. May be
- * called from within a task.
+ * the caller. Those that have not begun when another ends may run in its thread. Threads are kept for the next
+ * launch, until the last runtime is destroyed. May be called from within a task.
  * @count   1 to MPK_PARALLEL_TASKS_MAX
  * Returns  0; the first non-zero status of a task (what it raised is then raised in the
- *          caller); -1 when threads cannot be made */
+ *          caller); -1 when threads cannot be made
+ *
+ * mpk_parallel_loop - run a loop that fn divides by the number of tasks it is told: in as many as make it fastest, by
+ * at most so many threads, of which each takes one task after the other. One that waits at a barrier makes as many
+ * threads as there are tasks left. Within a task there is one.
+ * @threads at least 1
+ * Returns  as above; where threads cannot be made it goes on with fewer, unless there is a barrier */
 int mpk_parallel_launch(mpk_parallel_fn *fn, void *data, int count);
+int mpk_parallel_loop(mpk_parallel_fn *fn, void *data, unsigned threads);
 
 /* mpk_parallel_barrier - wait until every task of the launch is here
  * Returns  0; -1 when a task ended instead, so that the others do not wait for ever */

@@ -2,8 +2,8 @@
 /* workers.c - threads that are kept from one parallel loop to the next
  *
  * Kernels of a model launch a loop every few microseconds, and waking a thread takes as long as
- * many a loop. So whoever waits looks for SPIN_NS first, and only then sleeps; whoever has news
- * calls the kernel only when somebody sleeps.
+ * many a loop. So whoever waits looks for a while first (pace.c says how long), and only then sleeps; whoever has
+ * news calls the kernel only when somebody sleeps.
  *
  * A worker is taken for a loop by its launcher, who gives it back after the last task. So the next
  * loop finds it, and all threads that run code of this library when no loop is running are in the
@@ -28,8 +28,7 @@
 #include "runtime/parallel.h"
 
 enum {
-	SPIN_NS = 50000,
-	LOOKS = 64, /* before others may have the core */
+	LOOKS = 64, /* between looks at the clock */
 	/* What a main thread has by default. musl's threads have 128 KiB otherwise, and the code of a
 	 * model does not know that it runs in one. Memory is taken as it is touched. */
 	STACK_BYTES = 8 << 20,
@@ -37,17 +36,6 @@ enum {
 
 /* The state that is waited for is the smallest: mpk_spin_until_below compares with a limit. */
 enum { WORKER_CALLED, WORKER_IDLE, WORKER_SLEEPING, WORKER_WORKS };
-
-struct mpk_worker {
-	pthread_t thread;
-	bool alone; /* its process had one core when it was made */
-	atomic_uint state;
-	mpk_worker_fn *fn; /* once it is called; NULL: it is to end */
-	void *data;
-	int task;
-	struct mpk_worker *next;            /* among idle ones, or those of a launch */
-	struct mpk_worker *all_next, **all; /* among all */
-};
 
 static pthread_mutex_t workers_lock = PTHREAD_MUTEX_INITIALIZER; /* over what follows */
 static struct mpk_worker *idle;
@@ -75,10 +63,10 @@ static void pause_core(void)
 #endif
 }
 
-/* Between looks others may have the core, who may be the ones that are waited for. */
-bool mpk_spin_until_below(atomic_uint *word, unsigned limit, bool alone)
+/* Nobody is given the core meanwhile: the kernel takes the whole time slice for that, where another process wants it. */
+bool mpk_spin_until_below(atomic_uint *word, unsigned limit, int64_t nanoseconds)
 {
-	int64_t end = alone ? 0 : mpk_clock() + SPIN_NS;
+	int64_t end = nanoseconds ? mpk_clock() + nanoseconds : 0;
 
 	do {
 		for (int i = 0; i < LOOKS; i++) {
@@ -86,7 +74,6 @@ bool mpk_spin_until_below(atomic_uint *word, unsigned limit, bool alone)
 				return true;
 			pause_core();
 		}
-		(void)sched_yield();
 	} while (mpk_clock() < end);
 	return false;
 }
@@ -97,17 +84,23 @@ static bool change_state(struct mpk_worker *w, unsigned *from, unsigned to)
 						       memory_order_acquire);
 }
 
-/* Returns when it is called and is the one that answers. */
-static void wait_to_be_called(struct mpk_worker *w)
+/* Returns when it is called and is the one that answers; whether it slept. */
+static bool wait_to_be_called(struct mpk_worker *w)
 {
+	bool slept = false;
+
 	for (;;) {
 		unsigned called = WORKER_CALLED, idle_state = WORKER_IDLE;
 
-		if (mpk_spin_until_below(&w->state, WORKER_IDLE, w->alone) &&
+		if (mpk_spin_until_below(&w->state, WORKER_IDLE,
+					 w->alone ? 0 : mpk_pace_patience()) &&
 		    change_state(w, &called, WORKER_WORKS))
-			return;
-		if (change_state(w, &idle_state, WORKER_SLEEPING) || idle_state == WORKER_SLEEPING)
+			return slept;
+		if (change_state(w, &idle_state, WORKER_SLEEPING) ||
+		    idle_state == WORKER_SLEEPING) {
 			mpk_futex_wait(&w->state, WORKER_SLEEPING);
+			slept = true;
+		}
 	}
 }
 
@@ -123,12 +116,17 @@ void mpk_worker_done(struct mpk_worker *w)
 	atomic_store_explicit(&w->state, WORKER_IDLE, memory_order_release);
 }
 
+/* It may stop sleeping, or begin to, at any time. */
+bool mpk_worker_sleeps(struct mpk_worker *w)
+{
+	return atomic_load_explicit(&w->state, memory_order_relaxed) == WORKER_SLEEPING;
+}
+
 /* The kernel is asked to wake it only when it sleeps. */
-static void call_worker(struct mpk_worker *w, mpk_worker_fn *fn, void *data, int task)
+void mpk_worker_call(struct mpk_worker *w, mpk_worker_fn *fn, void *data)
 {
 	w->fn = fn;
 	w->data = data;
-	w->task = task;
 	if (atomic_exchange_explicit(&w->state, WORKER_CALLED, memory_order_acq_rel) ==
 	    WORKER_SLEEPING)
 		mpk_futex_wake(&w->state);
@@ -143,10 +141,11 @@ static void *work(void *argument)
 	struct mpk_worker *w = argument;
 
 	for (;;) {
-		wait_to_be_called(w);
+		bool slept = wait_to_be_called(w);
+
 		if (!w->fn)
 			return NULL;
-		w->fn(w, w->data, w->task);
+		w->fn(w, w->data, slept);
 	}
 }
 
@@ -235,37 +234,17 @@ void mpk_workers_give_back(struct mpk_worker *list)
 	(void)pthread_mutex_unlock(&workers_lock);
 }
 
-/* All threads are taken before any is started: a barrier needs every one of them. */
 struct mpk_worker *mpk_workers_take(int count)
 {
-	struct mpk_worker *list = take_idle(count);
+	struct mpk_worker *list = take_idle(count), *w;
 
-	for (struct mpk_worker *w = list; w; w = w->next)
+	for (w = list; w; w = w->next)
 		count--;
-	for (; count > 0; count--) {
-		struct mpk_worker *w = make_worker();
-
-		if (!w) {
-			mpk_workers_give_back(list);
-			return NULL;
-		}
+	for (; count > 0 && (w = make_worker()); count--) {
 		w->next = list;
 		list = w;
 	}
 	return list;
-}
-
-struct mpk_worker *mpk_worker_next(const struct mpk_worker *w)
-{
-	return w->next;
-}
-
-void mpk_workers_call(struct mpk_worker *list, mpk_worker_fn *fn, void *data)
-{
-	int task = 1;
-
-	for (struct mpk_worker *w = list; w; w = w->next)
-		call_worker(w, fn, data, task++);
 }
 
 /* --- their end ------------------------------------------------------------------------------ */
@@ -282,7 +261,7 @@ void mpk_workers_end(void)
 		forget_worker(w);
 	(void)pthread_mutex_unlock(&workers_lock);
 	for (struct mpk_worker *w = list; w; w = w->next)
-		call_worker(w, NULL, NULL, 0);
+		mpk_worker_call(w, NULL, NULL);
 	while (list) {
 		struct mpk_worker *w = list;
 

@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* parallel.h - the threads of parallel loops, and what they take over from who launched them */
+/* parallel.h - the threads of parallel loops, where and when they run, and what they take over from who
+ * launched them */
 #ifndef MPK_RUNTIME_INTERNAL_PARALLEL_H
 #define MPK_RUNTIME_INTERNAL_PARALLEL_H
 
+#include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/lock.h"
+#include "runtime/parallel.h"
 
 /* --- what runs once (process.c) --- */
 
@@ -17,29 +22,92 @@ struct mpk_once;
 struct mpk_once *mpk_once_current(void);
 void mpk_once_inherit(struct mpk_once *outer);
 
+/* --- cores (cores.c) --- */
+
+/* What a thread may run on, and where it was moved to. Zero-initialise. */
+struct mpk_place {
+	cpu_set_t allowed, chosen;
+	bool is_known;
+	int64_t moved; /* when last */
+};
+
+/* mpk_core_here - the core that this thread is running on, which all of its hyperthreads have in common; -1:
+ * not known
+ * mpk_core_leave - move this thread to another core, where what it is allowed has one. At most every
+ * millisecond; whoever changes what it is allowed meanwhile is heard */
+int mpk_core_here(void);
+void mpk_core_leave(struct mpk_place *place, int core);
+
+/* --- when a loop is worth other threads (pace.c) --- */
+
+/* What loops of a function took so far. */
+struct mpk_pace_entry {
+	atomic_uintptr_t fn;
+	atomic_uint mean; /* nanoseconds of all its tasks; 0: not known */
+	atomic_uint count;
+};
+
+/* One loop. */
+struct mpk_pace {
+	struct mpk_pace_entry *entry;
+	int64_t begin;    /* 0: it is not measured */
+	int64_t expected; /* nanoseconds, were it run by one thread; 0: not known */
+	bool is_shared;
+	bool may_become_shared; /* it is long, or not known: who began it alone asks again */
+};
+
+/* mpk_pace_begin - whether a loop is worth other threads
+ * mpk_pace_ask_again - the same in the middle of a loop that was not
+ * mpk_pace_pays_waking - whether it still is when they sleep
+ * mpk_pace_end - it has ended; busy: nanoseconds in its tasks, of all threads together; waited: of its launcher, for the
+ * others
+ * Called by any thread, without locks: what they learn from each other is an estimate. */
+bool mpk_pace_begin(struct mpk_pace *p, mpk_parallel_fn *fn);
+bool mpk_pace_ask_again(struct mpk_pace *p);
+bool mpk_pace_pays_waking(const struct mpk_pace *p);
+void mpk_pace_end(struct mpk_pace *p, int64_t busy, int64_t waited);
+
+/* mpk_pace_woke - a thread that slept has begun so many nanoseconds after it was called
+ * mpk_pace_patience - how many nanoseconds a thread waits busily for the next loop */
+void mpk_pace_woke(int64_t taken);
+int64_t mpk_pace_patience(void);
+
 /* --- kept threads (workers.c) --- */
 
 struct mpk_worker;
 
-/* One task. It must say mpk_worker_done before anybody can know that it has ended, and may go on for a moment
- * after that: the worker begins its next task when this one has returned. */
-typedef void mpk_worker_fn(struct mpk_worker *self, void *data, int task);
+/* Work for a thread. It must say mpk_worker_done before anybody can know that it has ended, and may go on for a
+ * moment after that: the worker begins its next one when this one has returned.
+ * @woken   it slept before */
+typedef void mpk_worker_fn(struct mpk_worker *self, void *data, bool woken);
 void mpk_worker_done(struct mpk_worker *self);
 
-/* mpk_workers_take - so many threads that do nothing else, in a list; NULL: not so many can be made
- * mpk_workers_give_back - let others take them; all of their tasks have ended, or were taken back
- * mpk_worker_next - the next of the list, which is its taker's
- * @count  at least 1 */
+struct mpk_worker {
+	pthread_t thread;
+	bool alone; /* its process had one core when it was made */
+	atomic_uint state;
+	mpk_worker_fn *fn; /* once it is called; NULL: it is to end */
+	void *data;
+	atomic_ullong tasks; /* its taker's */
+	struct mpk_place place;
+	struct mpk_worker *next;            /* among idle ones, or those of its taker */
+	struct mpk_worker *all_next, **all; /* among all */
+};
+
+/* mpk_workers_take - threads that do nothing else, in a list
+ * @count  how many; fewer are in the list when memory is out
+ * mpk_workers_give_back - let others take them; what they were called for has ended, or was taken back */
 struct mpk_worker *mpk_workers_take(int count);
 void mpk_workers_give_back(struct mpk_worker *list);
-struct mpk_worker *mpk_worker_next(const struct mpk_worker *w);
 
-/* mpk_workers_call - tasks 1, 2, ... by those of the list, one each, which stays the taker's
- * mpk_worker_take_back - whether it had not begun yet: then it does nothing, and its task is the caller's */
-void mpk_workers_call(struct mpk_worker *list, mpk_worker_fn *fn, void *data);
+/* mpk_worker_call - have one call fn, once
+ * mpk_worker_take_back - whether it had not begun yet: then it does nothing
+ * mpk_worker_sleeps - whether it would have to be woken */
+void mpk_worker_call(struct mpk_worker *w, mpk_worker_fn *fn, void *data);
 bool mpk_worker_take_back(struct mpk_worker *w);
+bool mpk_worker_sleeps(struct mpk_worker *w);
 
-/* mpk_workers_end - end and join all that are in no task; others may still be made and taken */
+/* mpk_workers_end - end and join all that do nothing; others may still be made and taken */
 void mpk_workers_end(void);
 
 /* mpk_workers_at_fork - a child has none of its parent's threads */
@@ -47,10 +115,9 @@ void mpk_workers_at_fork(enum mpk_fork_moment moment);
 
 /* --- waiting --- */
 
-/* mpk_spin_until_below - look at a word until it is below a limit, for a while at most
- * @alone  there is one core, which whoever is waited for needs: look only once
+/* mpk_spin_until_below - look at a word until it is below a limit, for so many nanoseconds; 0: once
  * Returns  whether it is */
-bool mpk_spin_until_below(atomic_uint *word, unsigned limit, bool alone);
+bool mpk_spin_until_below(atomic_uint *word, unsigned limit, int64_t nanoseconds);
 
 /* mpk_futex_wait, mpk_futex_wake - sleep while a word has a value; wake all who sleep at it. The word that
  * is woken at may be gone. */

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pace.c - when a parallel loop is worth other threads
+ *
+ * What loops of a function took is known from those before. A loop that is shorter than a hand-over runs
+ * where it is, as does one that is shorter than it takes to wake a thread, unless loops follow each other so
+ * closely that a thread which is awake serves many of them: those that ran alone save up for it. Threads wait
+ * busily as long as the gaps between loops are worth.
+ *
+ * Beside other busy processes a thread may be away in the middle of its work, and all wait for it. So loops run
+ * alone for a while as soon as that is seen: a launcher waited long for a worker, or lost its own core to
+ * somebody for more than a moment. Tries that end so are made less and less often.
+ */
+#include <sys/resource.h>
+
+#include "base/clock.h"
+#include "runtime/internal/parallel.h"
+
+enum {
+	US = 1000,
+	ENTRIES = 256,
+	SHORT = 2 * US, /* a hand-over between threads that are awake, there and back */
+	TINY = 1 * US,  /* loops of which one of SAMPLED is measured */
+	SAMPLED = 16,
+	WAKE_FIRST = 30 * US, /* before a waking was measured */
+	WAKE_MOST = 200 * US,
+	WAKE_CALL = 10 * US, /* what waking costs the one who does it, and more */
+	BURST = 1000 * US,   /* after a longer gap nothing is saved up */
+	GAP_MOST = 200 * US, /* longer ones are not waited for */
+	PATIENCE_LEAST = 20 * US,
+	PATIENCE_SHORT = 5 * US,
+	LOOK_EVERY = 1000 * US, /* whether a core was lost */
+	LOOK_BACK = 20000 * US,
+	LOST = 700 * US, /* more than a thread of the kernel takes */
+	STALL = 500 * US,
+	CALM_USED = 4000 * US, /* of a core that was not lost, before a thread counts on it */
+	LONG = 8000 * US,      /* a loop that begins alone and may go on shared */
+	REST_FIRST = 20000 * US,
+	REST_MOST = 640000 * US,
+	CALM = 100000 * US, /* after which a try has succeeded */
+};
+
+static struct mpk_pace_entry entries[ENTRIES];
+
+static struct {
+	atomic_llong last_end; /* 0: not measured */
+	atomic_llong gap, wake, saved;
+	atomic_llong alone_until, rest;
+} pace = { .wake = WAKE_FIRST, .rest = REST_FIRST };
+
+/* A thread's own: what it had used when it looked last. */
+static _Thread_local struct {
+	int64_t at, used;
+	int64_t calm_from; /* as used, when it lost its core last */
+	long switches;
+} looked;
+
+static int64_t load(atomic_llong *a)
+{
+	return atomic_load_explicit(a, memory_order_relaxed);
+}
+
+static void store(atomic_llong *a, int64_t v)
+{
+	atomic_store_explicit(a, v, memory_order_relaxed);
+}
+
+/* A mean in which the last ones count most. */
+static void follow(atomic_llong *mean, int64_t v)
+{
+	int64_t m = load(mean);
+
+	store(mean, m + (v - m) / 8);
+}
+
+static void count(atomic_llong *a, int64_t v)
+{
+	(void)atomic_fetch_add_explicit(a, v, memory_order_relaxed);
+}
+
+/* --- loops --------------------------------------------------------------------------------- */
+
+/* Functions that meet at an entry take it from each other. */
+static struct mpk_pace_entry *entry_of(mpk_parallel_fn *fn)
+{
+	uintptr_t address = (uintptr_t)fn;
+	struct mpk_pace_entry *e =
+		&entries[(address >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 56 & (ENTRIES - 1)];
+
+	if (atomic_load_explicit(&e->fn, memory_order_relaxed) != address) {
+		atomic_store_explicit(&e->fn, address, memory_order_relaxed);
+		atomic_store_explicit(&e->mean, 0, memory_order_relaxed);
+	}
+	return e;
+}
+
+static void note_gap(int64_t now)
+{
+	int64_t last = load(&pace.last_end), gap = now - last;
+
+	if (!last)
+		return;
+	follow(&pace.gap, gap < 4 * GAP_MOST ? gap : 4 * GAP_MOST);
+	if (gap > BURST)
+		store(&pace.saved, 0);
+}
+
+/* A try that ends soon makes the next rest longer. */
+static void rest_from(int64_t now)
+{
+	int64_t until = load(&pace.alone_until), rest = load(&pace.rest);
+
+	if (now > until + CALM)
+		rest = REST_FIRST;
+	else if (now > until && rest < REST_MOST)
+		rest *= 2;
+	store(&pace.rest, rest);
+	store(&pace.alone_until, now + rest);
+}
+
+/* Whether this thread lost its core to another process since it looked last: it was made to leave it, and was away
+ * for more than a moment. */
+static bool has_lost_core(int64_t now)
+{
+	struct rusage r;
+	int64_t since = now - looked.at, used;
+	bool lost;
+
+	if (since < LOOK_EVERY || getrusage(RUSAGE_THREAD, &r) != 0)
+		return false;
+	used = (r.ru_utime.tv_sec + r.ru_stime.tv_sec) * MPK_NANOSECONDS +
+	       (r.ru_utime.tv_usec + r.ru_stime.tv_usec) * US;
+	lost = looked.at && since < LOOK_BACK && r.ru_nivcsw > looked.switches &&
+	       since - (used - looked.used) > LOST;
+	/* of its life before nothing is known but how often it had to leave */
+	if (!looked.at && r.ru_nivcsw)
+		looked.calm_from = used - used / r.ru_nivcsw;
+	if (lost)
+		looked.calm_from = used;
+	looked.at = now;
+	looked.used = used;
+	looked.switches = r.ru_nivcsw;
+	return lost;
+}
+
+static bool may_share(int64_t now)
+{
+	if (has_lost_core(now))
+		rest_from(now);
+	return now >= load(&pace.alone_until) && looked.used - looked.calm_from >= CALM_USED;
+}
+
+bool mpk_pace_begin(struct mpk_pace *p, mpk_parallel_fn *fn)
+{
+	*p = (struct mpk_pace){ .entry = entry_of(fn) };
+	p->expected = atomic_load_explicit(&p->entry->mean, memory_order_relaxed);
+	if (p->expected && p->expected < TINY &&
+	    atomic_fetch_add_explicit(&p->entry->count, 1, memory_order_relaxed) % SAMPLED)
+		return false;
+	p->begin = mpk_clock();
+	note_gap(p->begin);
+	p->is_shared = (!p->expected || p->expected >= SHORT) && may_share(p->begin);
+	p->may_become_shared = !p->expected || p->expected >= LONG;
+	return p->is_shared;
+}
+
+bool mpk_pace_ask_again(struct mpk_pace *p)
+{
+	int64_t now = mpk_clock();
+
+	if (now - looked.at < LOOK_EVERY)
+		return false;
+	p->is_shared = may_share(now);
+	return p->is_shared;
+}
+
+bool mpk_pace_pays_waking(const struct mpk_pace *p)
+{
+	int64_t wake = load(&pace.wake);
+
+	if (!p->expected || p->expected > wake + WAKE_CALL)
+		return true;
+	if (load(&pace.gap) > GAP_MOST)
+		return false;
+	count(&pace.saved, p->expected);
+	if (load(&pace.saved) < 2 * wake)
+		return false;
+	store(&pace.saved, 0);
+	return true;
+}
+
+/* --- what is learned ------------------------------------------------------------------------ */
+
+static void learn(struct mpk_pace_entry *e, int64_t taken)
+{
+	unsigned ns = taken < 1 ? 1 : taken < UINT32_MAX / 2 ? (unsigned)taken : UINT32_MAX / 2;
+	unsigned mean = atomic_load_explicit(&e->mean, memory_order_relaxed);
+
+	mean = mean ? mean - mean / 4 + ns / 4 : ns;
+	atomic_store_explicit(&e->mean, mean ? mean : 1, memory_order_relaxed);
+}
+
+void mpk_pace_end(struct mpk_pace *p, int64_t busy, int64_t waited)
+{
+	int64_t now;
+
+	if (!p->begin) {
+		store(&pace.last_end, 0);
+		return;
+	}
+	now = mpk_clock();
+	store(&pace.last_end, now);
+	if (p->is_shared && waited > STALL && waited > p->expected / 4)
+		rest_from(now);
+	else
+		learn(p->entry, p->is_shared ? busy : now - p->begin);
+}
+
+/* --- threads ------------------------------------------------------------------------------- */
+
+void mpk_pace_woke(int64_t taken)
+{
+	follow(&pace.wake, taken < WAKE_MOST ? taken : WAKE_MOST);
+}
+
+int64_t mpk_pace_patience(void)
+{
+	int64_t gap = load(&pace.gap);
+
+	if (gap > GAP_MOST)
+		return PATIENCE_SHORT;
+	return gap < PATIENCE_LEAST / 2 ? PATIENCE_LEAST : 2 * gap;
+}

@@ -23,7 +23,9 @@ RUN_STATE ?= 0
 RUN_ROCM  ?= 0
 RUN_CFLAGS  = -DMPK_RUN_STATE=$(RUN_STATE) -DMPK_RUN_ROCM=$(RUN_ROCM) $(RUN_COMMON)
 RUN_COMMON  = $(filter-out -ftrivial-auto-var-init=zero,$(ALL_CFLAGS)) -ffunction-sections -fdata-sections \
-	-fno-asynchronous-unwind-tables -fno-unwind-tables -Wno-maybe-uninitialized -Os
+	-fno-asynchronous-unwind-tables -fno-unwind-tables -Wno-maybe-uninitialized $(RUN_SMALL)
+# -Oz came with GCC 12
+RUN_SMALL  := $(shell $(CC) -Oz -E - </dev/null >/dev/null 2>&1 && echo -Oz || echo -Os)
 # Tables hold addresses, each of which takes 24 bytes to be relocated at load, and about one in the form that glibc reads
 # from 2.36 on. Empty: the old form, for older systems and other C libraries.
 RUN_RELR  ?= $(if $(filter x86_64,$(MACHINE)),-Wl$(COMMA)-z$(COMMA)pack-relative-relocs)
@@ -32,9 +34,8 @@ RUN_LDFLAGS = $(filter-out -fuse-ld=%,$(ALL_LDFLAGS)) -Wl,--gc-sections $(RUN_RE
 RUN_NEEDS  := -lm -ldl -pthread
 # The functions of the header, which everything is reached from.
 RUN_NAMES   = $(shell sed -n '/^MPKR_API/s/\x28.*//p' lib/mpk/run.h | awk '{ print $$NF }' | tr -d '*')
-RUN_FAST  := $(addprefix $(O)/run/lib/run/,$(addsuffix .o,abi/ffi abi/ffi_object abi/view executor/plan/run \
-	executor/relax/cells executor/relax/compiled executor/relax/interp executor/relax/sites executor/relay/interp executor/static/machine library/call library/place \
-	runtime/devices runtime/parallel runtime/vm_api value/tensor value/value))
+RUN_FAST  := $(addprefix $(O)/run/lib/run/,$(addsuffix .o,abi/ffi abi/ffi_object executor/plan/run \
+	executor/relax/interp library/call runtime/devices runtime/vm_api value/tensor value/value))
 $(filter $(RUN_FAST),$(RUN_OBJ)): private RUN_SPEED := -O2
 
 $(O)/run/%.o: %.c $(O)/flags lib/mpk/library.mk

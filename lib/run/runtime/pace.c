@@ -54,12 +54,12 @@ static _Thread_local struct {
 	long switches;
 } looked;
 
-static int64_t load(atomic_llong *a)
+static int64_t pace_load(atomic_llong *a)
 {
 	return atomic_load_explicit(a, memory_order_relaxed);
 }
 
-static void store(atomic_llong *a, int64_t v)
+static void pace_store(atomic_llong *a, int64_t v)
 {
 	atomic_store_explicit(a, v, memory_order_relaxed);
 }
@@ -67,9 +67,9 @@ static void store(atomic_llong *a, int64_t v)
 /* A mean in which the last ones count most. */
 static void follow(atomic_llong *mean, int64_t v)
 {
-	int64_t m = load(mean);
+	int64_t m = pace_load(mean);
 
-	store(mean, m + (v - m) / 8);
+	pace_store(mean, m + (v - m) / 8);
 }
 
 static void count(atomic_llong *a, int64_t v)
@@ -95,26 +95,26 @@ static struct mpk_pace_entry *entry_of(mpk_parallel_fn *fn)
 
 static void note_gap(int64_t now)
 {
-	int64_t last = load(&pace.last_end), gap = now - last;
+	int64_t last = pace_load(&pace.last_end), gap = now - last;
 
 	if (!last)
 		return;
 	follow(&pace.gap, gap < 4 * GAP_MOST ? gap : 4 * GAP_MOST);
 	if (gap > BURST)
-		store(&pace.saved, 0);
+		pace_store(&pace.saved, 0);
 }
 
 /* A try that ends soon makes the next rest longer. */
 static void rest_from(int64_t now)
 {
-	int64_t until = load(&pace.alone_until), rest = load(&pace.rest);
+	int64_t until = pace_load(&pace.alone_until), rest = pace_load(&pace.rest);
 
 	if (now > until + CALM)
 		rest = REST_FIRST;
 	else if (now > until && rest < REST_MOST)
 		rest *= 2;
-	store(&pace.rest, rest);
-	store(&pace.alone_until, now + rest);
+	pace_store(&pace.rest, rest);
+	pace_store(&pace.alone_until, now + rest);
 }
 
 /* Whether this thread lost its core to another process since it looked last: it was made to leave it, and was away
@@ -146,7 +146,7 @@ static bool may_share(int64_t now)
 {
 	if (has_lost_core(now))
 		rest_from(now);
-	return now >= load(&pace.alone_until) && looked.used - looked.calm_from >= CALM_USED;
+	return now >= pace_load(&pace.alone_until) && looked.used - looked.calm_from >= CALM_USED;
 }
 
 bool mpk_pace_begin(struct mpk_pace *p, mpk_parallel_fn *fn)
@@ -175,16 +175,16 @@ bool mpk_pace_ask_again(struct mpk_pace *p)
 
 bool mpk_pace_pays_waking(const struct mpk_pace *p)
 {
-	int64_t wake = load(&pace.wake);
+	int64_t wake = pace_load(&pace.wake);
 
 	if (!p->expected || p->expected > wake + WAKE_CALL)
 		return true;
-	if (load(&pace.gap) > GAP_MOST)
+	if (pace_load(&pace.gap) > GAP_MOST)
 		return false;
 	count(&pace.saved, p->expected);
-	if (load(&pace.saved) < 2 * wake)
+	if (pace_load(&pace.saved) < 2 * wake)
 		return false;
-	store(&pace.saved, 0);
+	pace_store(&pace.saved, 0);
 	return true;
 }
 
@@ -204,11 +204,11 @@ void mpk_pace_end(struct mpk_pace *p, int64_t busy, int64_t waited)
 	int64_t now;
 
 	if (!p->begin) {
-		store(&pace.last_end, 0);
+		pace_store(&pace.last_end, 0);
 		return;
 	}
 	now = mpk_clock();
-	store(&pace.last_end, now);
+	pace_store(&pace.last_end, now);
 	if (p->is_shared && waited > STALL && waited > p->expected / 4)
 		rest_from(now);
 	else
@@ -224,7 +224,7 @@ void mpk_pace_woke(int64_t taken)
 
 int64_t mpk_pace_patience(void)
 {
-	int64_t gap = load(&pace.gap);
+	int64_t gap = pace_load(&pace.gap);
 
 	if (gap > GAP_MOST)
 		return PATIENCE_SHORT;

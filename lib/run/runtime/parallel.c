@@ -252,7 +252,7 @@ static void deal_tasks(struct launch *l, struct mpk_worker *workers, unsigned th
 }
 
 /* The caller's tasks, and the end of the loop. */
-static int finish(struct launch *l, int64_t patience)
+static int finish_launch(struct launch *l, int64_t patience)
 {
 	run_tasks(l, &l->tasks);
 	take_back(l, l->workers);
@@ -293,7 +293,7 @@ int mpk_parallel_launch(mpk_parallel_fn *fn, void *data, int count)
 	launch_init(&l, fn, data, count);
 	deal_tasks(&l, workers, (unsigned)count);
 	call_workers(&l, workers, (unsigned)count);
-	return finish(&l, WAIT_LEAST);
+	return finish_launch(&l, WAIT_LEAST);
 }
 
 /* --- loops --------------------------------------------------------------------------------- */
@@ -345,7 +345,7 @@ static int run_shared(mpk_parallel_fn *fn, void *data, struct mpk_worker *worker
 	l.begin = p->begin;
 	deal_tasks(&l, workers, threads);
 	call_workers(&l, workers, threads);
-	status = finish(&l, patience_of(p, l.count));
+	status = finish_launch(&l, patience_of(p, l.count));
 	end_pace(&l, p);
 	return status;
 }
@@ -374,11 +374,12 @@ static int run_alone_first(mpk_parallel_fn *fn, void *data, unsigned threads, st
 	in_loop = true;
 	while (!l.workers && take_task(&l.tasks, true, &task)) {
 		run_task(&l, task);
-		if (mpk_pace_ask_again(p))
+		/* a barrier has taken all that is left */
+		if (l.lacks_threads && mpk_pace_ask_again(p))
 			share_rest(&l, threads);
 	}
 	in_loop = before;
-	status = finish(&l, WAIT_LEAST);
+	status = finish_launch(&l, WAIT_LEAST);
 	end_pace(&l, p);
 	return status;
 }

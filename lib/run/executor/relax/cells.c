@@ -29,7 +29,7 @@ static const struct mpk_dltensor *tensor_of(const struct mpk_ffi_any *any)
 	return any->type_index == MPK_FFI_TENSOR ? mpk_ffi_cell(MPK_CONV_FFI, any->v_ptr) : NULL;
 }
 
-static bool extents_of(const struct mpk_ffi_any *any, const int64_t **extents, int64_t *ndim)
+static bool cell_extents(const struct mpk_ffi_any *any, const int64_t **extents, int64_t *ndim)
 {
 	const struct mpk_dltensor *t = tensor_of(any);
 	const struct mpk_ffi_shape_cell *shape;
@@ -77,7 +77,7 @@ static int64_t *heap_slot(const struct mpk_ffi_any *heap, int64_t index)
 	return (int64_t *)mpk_dltensor_data(t) + index;
 }
 
-static bool give(const struct call *c, int32_t type, void *object)
+static bool give_cell(const struct call *c, int32_t type, void *object)
 {
 	if (!object)
 		return false;
@@ -145,7 +145,7 @@ static bool on_match_shape(const struct call *c)
 	const int64_t *extents;
 	int64_t ndim;
 
-	if (c->count < 4 || !extents_of(&c->args[0], &extents, &ndim) || !is_int(&c->args[2]) ||
+	if (c->count < 4 || !cell_extents(&c->args[0], &extents, &ndim) || !is_int(&c->args[2]) ||
 	    c->args[2].v_int64 != ndim || ndim < 0 || ndim > (c->count - 4) / 2)
 		return false;
 	for (int64_t i = 0; i < ndim; i++) {
@@ -188,7 +188,7 @@ static bool on_make_shape(const struct call *c)
 			mpk_ffi_drop(MPK_CONV_FFI, shape);
 			return false;
 		}
-	return give(c, MPK_FFI_SHAPE, shape);
+	return give_cell(c, MPK_FFI_SHAPE, shape);
 }
 
 static struct mpk_relax_vm *machine_of(const struct mpk_ffi_any *any)
@@ -204,13 +204,13 @@ static bool on_alloc_storage(const struct call *c)
 	int64_t ndim;
 
 	if (!vm || c->args[1].type_index != MPK_FFI_SHAPE ||
-	    !extents_of(&c->args[1], &extents, &ndim) || !is_int(&c->args[2]) ||
+	    !cell_extents(&c->args[1], &extents, &ndim) || !is_int(&c->args[2]) ||
 	    c->args[2].v_int64 < 0 || (uint64_t)c->args[2].v_int64 >= vm->device_count ||
 	    c->args[3].type_index != MPK_FFI_DTYPE || !scope_is_plain(c, 4) ||
 	    mpk_tensor_bytes_of(c->args[3].v_dtype, extents, (size_t)ndim, &bytes, NULL) != MPK_OK)
 		return false;
-	return give(c, MPK_FFI_STORAGE,
-		    mpk_relax_kept_storage(vm, (size_t)c->args[2].v_int64, bytes));
+	return give_cell(c, MPK_FFI_STORAGE,
+			 mpk_relax_kept_storage(vm, (size_t)c->args[2].v_int64, bytes));
 }
 
 static bool on_alloc_tensor(const struct call *c)
@@ -222,14 +222,14 @@ static bool on_alloc_tensor(const struct call *c)
 	if ((c->count != 4 && c->count != 5) || c->args[0].type_index != MPK_FFI_STORAGE ||
 	    !is_int(&c->args[1]) || c->args[1].v_int64 < 0 ||
 	    c->args[2].type_index != MPK_FFI_SHAPE || c->args[3].type_index != MPK_FFI_DTYPE ||
-	    !scope_is_plain(c, 4) || !extents_of(&c->args[2], &extents, &ndim) ||
+	    !scope_is_plain(c, 4) || !cell_extents(&c->args[2], &extents, &ndim) ||
 	    ndim > MPK_TENSOR_NDIM_MAX)
 		return false;
 	like.dtype = c->args[3].v_dtype;
 	like.ndim = (int32_t)ndim;
 	like.shape = (int64_t *)(uintptr_t)extents;
 	like.byte_offset = (uint64_t)c->args[1].v_int64;
-	return give(c, MPK_FFI_TENSOR, mpk_relax_kept_tensor(c->args[0].v_ptr, &like));
+	return give_cell(c, MPK_FFI_TENSOR, mpk_relax_kept_tensor(c->args[0].v_ptr, &like));
 }
 
 static bool on_alloc_shape_heap(const struct call *c)
@@ -239,7 +239,7 @@ static bool on_alloc_shape_heap(const struct call *c)
 
 	if (slots < 0 || slots > MPK_RELAX_HEAP_MAX)
 		return false;
-	return give(c, MPK_FFI_TENSOR, mpk_relax_kept_heap(vm, slots));
+	return give_cell(c, MPK_FFI_TENSOR, mpk_relax_kept_heap(vm, slots));
 }
 
 /* The same memory in another shape, which a view of no more than the tensor can be. */
@@ -253,7 +253,7 @@ static bool on_reshape(const struct call *c)
 	int64_t ndim;
 
 	if (!storage || storage->data != t->data || c->args[1].type_index != MPK_FFI_SHAPE ||
-	    !extents_of(&c->args[1], &extents, &ndim) || !mpk_dltensor_is_compact(t) ||
+	    !cell_extents(&c->args[1], &extents, &ndim) || !mpk_dltensor_is_compact(t) ||
 	    mpk_tensor_bytes_of(t->dtype, t->shape, (size_t)t->ndim, &have, NULL) != MPK_OK ||
 	    mpk_tensor_bytes_of(t->dtype, extents, (size_t)ndim, &want, NULL) != MPK_OK ||
 	    want > have)
@@ -261,7 +261,7 @@ static bool on_reshape(const struct call *c)
 	like = *t;
 	like.ndim = (int32_t)ndim;
 	like.shape = (int64_t *)(uintptr_t)extents;
-	return give(c, MPK_FFI_TENSOR, mpk_ffi_make_view(storage, &like));
+	return give_cell(c, MPK_FFI_TENSOR, mpk_ffi_make_view(storage, &like));
 }
 
 /* --- by name ------------------------------------------------------------------------------- */

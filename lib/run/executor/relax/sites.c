@@ -25,14 +25,14 @@ enum {
 
 /* --- objects in the order in which they are asked for ----------------------------------------- */
 
-struct sites {
+struct mpk_relax_sites {
 	void **objects;
 	size_t count, cap;
 	size_t at;
 };
 
 /* Where the object of the next site is; NULL: there are too many, or memory is out. */
-static void **next_site(struct sites *s)
+static void **next_site(struct mpk_relax_sites *s)
 {
 	if (s->at == s->count) {
 		if (s->count == SITES_MAX ||
@@ -53,7 +53,7 @@ static void *keep(void **site, void *object)
 	return mpk_ffi_lend(object);
 }
 
-static void sites_fini(struct sites *s)
+static void sites_fini(struct mpk_relax_sites *s)
 {
 	for (size_t i = 0; i < s->count; i++)
 		mpk_ffi_drop(MPK_CONV_FFI, s->objects[i]);
@@ -70,8 +70,8 @@ static void release_sites(void *data)
 
 struct mpk_relax_kept {
 	uint64_t bytes; /* of storages that were kept so far */
-	struct sites *now;
-	struct sites functions[];
+	struct mpk_relax_sites *now;
+	struct mpk_relax_sites functions[];
 };
 
 struct mpk_relax_kept *mpk_relax_kept_create(size_t functions)
@@ -107,14 +107,14 @@ void mpk_relax_kept_leave(struct mpk_relax_kept *k, struct mpk_relax_site before
 /* --- storages and tensors ------------------------------------------------------------------- */
 
 /* What a list of sites is attached to. */
-static struct sites *sites_of(const struct mpk_ffi_attached *attached)
+static struct mpk_relax_sites *sites_of(const struct mpk_ffi_attached *attached)
 {
 	return attached->release == release_sites ? attached->data : NULL;
 }
 
 static bool attach_sites(struct mpk_ffi_attached *attached)
 {
-	struct sites *s = calloc(1, sizeof *s);
+	struct mpk_relax_sites *s = calloc(1, sizeof *s);
 
 	if (s)
 		*attached = (struct mpk_ffi_attached){ s, release_sites };
@@ -136,7 +136,7 @@ static unsigned holders_of(const struct mpk_storage *storage)
 /* Besides the box each of its tensors has a reference, and is idle itself. */
 static bool is_idle(void *box, const struct mpk_storage *storage)
 {
-	const struct sites *views = sites_of(mpk_ffi_box_attached(box));
+	const struct mpk_relax_sites *views = sites_of(mpk_ffi_box_attached(box));
 
 	if (!views || !mpk_ffi_is_only(box) || holders_of(storage) != 1 + views->count)
 		return false;
@@ -201,7 +201,7 @@ void *mpk_relax_kept_storage(struct mpk_relax_vm *vm, size_t device, uint64_t by
 void *mpk_relax_kept_tensor(void *box, const struct mpk_dltensor *like)
 {
 	struct mpk_storage *storage = storage_in(box);
-	struct sites *views = storage ? sites_of(mpk_ffi_box_attached(box)) : NULL;
+	struct mpk_relax_sites *views = storage ? sites_of(mpk_ffi_box_attached(box)) : NULL;
 
 	for (size_t i = 0; views && i < views->count; i++)
 		if (mpk_ffi_is_only(views->objects[i]) && mpk_ffi_is_view(views->objects[i], like))
@@ -251,7 +251,7 @@ void *mpk_relax_kept_heap(struct mpk_relax_vm *vm, int64_t slots)
 	bool again = site && *site && is_idle_heap(*site, slots);
 	void *heap = again ? mpk_ffi_lend(*site)
 			   : make_heap(vm->allocators[mpk_relax_vm_host(vm)], slots);
-	struct sites *shapes;
+	struct mpk_relax_sites *shapes;
 
 	if (!heap)
 		return NULL;
@@ -267,7 +267,7 @@ void *mpk_relax_kept_heap(struct mpk_relax_vm *vm, int64_t slots)
 /* The extents are the caller's to fill: nobody else has the shape so far. */
 void *mpk_relax_kept_shape(void *heap, size_t ndim, int64_t **extents)
 {
-	struct sites *shapes =
+	struct mpk_relax_sites *shapes =
 		heap && mpk_ffi_view_storage(heap) ? sites_of(mpk_ffi_view_attached(heap)) : NULL;
 	void **site = shapes ? next_site(shapes) : NULL;
 	void *shape = site ? *site : NULL;

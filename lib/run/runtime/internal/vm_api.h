@@ -10,14 +10,14 @@
 
 #include "abi/convention.h"
 
+/* mpk_now_call, ... - of tvm-ffi
+ * mpk_tvm_list_... - of the legacy convention */
 mpk_ffi_safe_call mpk_now_call, mpk_ffi021_call;
-
 int mpk_ffi_list_set_arg(void *items, int index, struct mpk_ffi_any *args, int at);
 int mpk_now_list_move(void *items, int index, struct mpk_ffi_any *args, int at);
 int mpk_ffi021_list_move(void *items, int index, struct mpk_ffi_any *args, int at);
 int mpk_now_list_reset(void *items, int index);
 int mpk_ffi021_list_reset(void *items, int index);
-
 int mpk_tvm_list_set_arg(void *items, int index, union mpk_tvm_value *args, int *codes, int at);
 int mpk_tvm_list_move(void *items, int index, union mpk_tvm_value *args, int *codes, int at);
 int mpk_tvm_list_reset(void *items, int index);

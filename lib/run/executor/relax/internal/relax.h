@@ -190,16 +190,17 @@ void mpk_relax_list_destroy(struct mpk_any_list *list);
 
 /* What compiled functions keep for their next call (sites.c), one list a function of the machine
  *
- * mpk_relax_kept_create - nothing so far; NULL when memory is out
+ */
+struct mpk_relax_sites;
+struct mpk_relax_site {
+	struct mpk_relax_sites *function;
+	size_t at;
+};
+
+/* mpk_relax_kept_create - nothing so far; NULL when memory is out
  * mpk_relax_kept_enter - a call of a function begins; what was under way is given back to ..._leave */
 struct mpk_relax_kept *mpk_relax_kept_create(size_t functions);
 void mpk_relax_kept_destroy(struct mpk_relax_kept *k, size_t functions);
-
-struct sites;
-struct mpk_relax_site {
-	struct sites *function;
-	size_t at;
-};
 struct mpk_relax_site mpk_relax_kept_enter(struct mpk_relax_kept *k, size_t function);
 void mpk_relax_kept_leave(struct mpk_relax_kept *k, struct mpk_relax_site before);
 

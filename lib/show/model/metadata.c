@@ -204,7 +204,8 @@ static void put_number(int64_t n, const char *before, const char *after, bool *a
 	*any = true;
 }
 
-static void put_word(const char *text, const char *before, bool *any, struct mpk_strbuf *out)
+static void metadata_put_word(const char *text, const char *before, bool *any,
+			      struct mpk_strbuf *out)
 {
 	if (!text)
 		return;
@@ -226,8 +227,8 @@ static void metadata_line(const void *what, struct mpk_style style, struct mpk_s
 	if (!m)
 		return;
 	mpk_strbuf_puts(out, "  model      ");
-	put_word(m->model_type, "", &any, out);
-	put_word(m->quantization, "quantization ", &any, out);
+	metadata_put_word(m->model_type, "", &any, out);
+	metadata_put_word(m->quantization, "quantization ", &any, out);
 	put_number(m->context_window_size, "a context of ", " tokens", &any, out);
 	put_number(m->sliding_window_size, "a window of ", " tokens", &any, out);
 	put_number(m->attention_sink_size, "", " of them sinks", &any, out);

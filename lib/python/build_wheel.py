@@ -19,7 +19,7 @@ NAME = "mpk_tools"
 PROGRAMS = {"bin/mpack": "programs/bin/mpack", "bin/minspect": "programs/bin/minspect",
             "libexec/minspect/toml.so": "programs/libexec/minspect/toml.so",
             "libexec/mpack/libmpkrun-pic.a": "programs/libexec/mpack/libmpkrun-pic.a",
-            "librun/libmpk-run.so.0": "libmpk-run.so.0"}
+            "librun/state/libmpk-run.so.0": "libmpk-run.so.0"}
 METADATA = """Metadata-Version: 2.1
 Name: mpk-tools
 Version: {version}

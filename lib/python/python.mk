@@ -5,11 +5,11 @@
 # the wheel needs the C library alone. Its library has caches: a package of 3 MB does not count 50 KiB. How old that may be is what the system it is built on decides.
 WHEEL_BUILD := out/wheel/build
 WHEEL_FILES := $(addprefix $(WHEEL_BUILD)/,bin/mpack bin/minspect libexec/minspect/toml.so \
-	libexec/mpack/libmpkrun-pic.a librun/libmpk-run.so.0)
+	libexec/mpack/libmpkrun-pic.a librun/state/libmpk-run.so.0)
 WHEEL_LIBS  := -Wl,-Bstatic -lelf -lz -llz4 -lzstd -Wl,-Bdynamic -lm -ldl -pthread
 
 wheel:
-	$(Q)$(MAKE) --no-print-directory O=$(WHEEL_BUILD) LLVM_CONFIG= RUN_RELR= RUN_STATE=1 BASE_LIBS='$(WHEEL_LIBS)' \
+	$(Q)$(MAKE) --no-print-directory O=$(WHEEL_BUILD) LLVM_CONFIG= RUN_RELR= BASE_LIBS='$(WHEEL_LIBS)' \
 		$(WHEEL_FILES)
 	$(Q)python3 lib/python/build_wheel.py '$(VERSION)' $(WHEEL_BUILD) out/wheel
 

@@ -45,7 +45,7 @@ static int answer_diff(const struct minspect_options *o, struct minspect_look *l
 		return mpk_diag_error(err);
 	/* two files that do not differ have no text, and nothing is between it and the next */
 	if (found->count || l->json || o->markdown || o->ignore)
-		minspect_answer(o, l, &mpk_answer_diff, found);
+		minspect_answer(o, l, o->ignore ? &mpk_answer_verdict : &mpk_answer_diff, found);
 	return found->count ? MPK_EXIT_DIFFERENT : MPK_EXIT_OK;
 }
 

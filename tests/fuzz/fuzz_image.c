@@ -4,6 +4,7 @@
 #include "view.h"
 
 #include "bom/bom.h"
+#include "digest/digest.h"
 #include "extract/extract.h"
 #include "list/list.h"
 #include "model/node_info.h"
@@ -49,12 +50,15 @@ static void show(struct mpk_view *view, struct mpk_arena *arena, struct mpk_strb
 	struct mpk_json j;
 	struct mpk_size size;
 	struct mpk_extract plan;
+	struct mpk_code_digests digests;
 
 	FUZZ_REQUIRE(mpk_view_show_info(view, true, NULL) == MPK_OK);
 	mpk_answer_summary.text(view, style, out);
 	mpk_answer_functions.text(view, style, out);
 	if (mpk_size_read(view, arena, &size, NULL) == MPK_OK)
 		mpk_answer_size.text(&size, style, out);
+	if (mpk_code_digests_read(view, arena, &digests, NULL) == MPK_OK)
+		mpk_answer_code_digest.text(&digests, style, out);
 	(void)!mpk_extract_plan(view, (struct mpk_span){ 0 }, arena, &plan, NULL);
 	verify(view, arena, out);
 	mpk_json_init(&j, 1);

@@ -10,6 +10,7 @@
 #include "base/compiler.h"
 #include "code/format.h"
 #include "diff/diff.h"
+#include "digest/digest.h"
 #include "elf/image.h"
 #include "extract/extract.h"
 #include "gate/gate.h"
@@ -84,6 +85,15 @@ static enum mpk_code put_size(struct opened *o, struct mpk_strbuf *out, struct m
 
 	MPK_TRY(mpk_size_read(&o->view, &arena, &size, err));
 	return put(&mpk_answer_size, &size, out, err);
+}
+
+static enum mpk_code put_code_digest(struct opened *o, struct mpk_strbuf *out,
+				     struct mpk_error *err)
+{
+	struct mpk_code_digests digests;
+
+	MPK_TRY(mpk_code_digests_read(&o->view, &arena, &digests, err));
+	return put(&mpk_answer_code_digest, &digests, out, err);
 }
 
 static enum mpk_code put_verify(struct opened *o, struct mpk_strbuf *out, struct mpk_error *err)
@@ -165,9 +175,16 @@ static const struct {
 	const char *name;
 	enum mpk_code (*put)(struct opened *o, struct mpk_strbuf *out, struct mpk_error *err);
 } answers[] = {
-	{ "summary", put_summary },   { "functions", put_functions }, { "brief", put_brief },
-	{ "size", put_size },         { "verify", put_verify },       { "diff", put_diff },
-	{ "baseline", put_baseline }, { "extract", put_extract },     { "show", put_part },
+	{ "summary", put_summary },
+	{ "functions", put_functions },
+	{ "brief", put_brief },
+	{ "size", put_size },
+	{ "code-digest", put_code_digest },
+	{ "verify", put_verify },
+	{ "diff", put_diff },
+	{ "baseline", put_baseline },
+	{ "extract", put_extract },
+	{ "show", put_part },
 	{ "html", put_page },
 };
 

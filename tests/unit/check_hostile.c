@@ -7,6 +7,7 @@
 #include <ftw.h>
 #include <malloc.h>
 
+#include "digest/digest.h"
 #include "elf/image.h"
 #include "extract/extract.h"
 #include "graph/dot.h"
@@ -104,6 +105,7 @@ static enum mpk_code look_tree(const struct mpk_view *view, struct mpk_arena *ar
 					  .standalone = view->image->standalone };
 	struct mpk_extract plan;
 	struct mpk_size size;
+	struct mpk_code_digests digests;
 	struct mpk_unpack unpack;
 	enum mpk_code code;
 
@@ -113,6 +115,8 @@ static enum mpk_code look_tree(const struct mpk_view *view, struct mpk_arena *ar
 			       (struct mpk_style){ .verbose = true }, text);
 	MPK_TRY(mpk_size_read(view, arena, &size, err));
 	mpk_answer_size.text(&size, (struct mpk_style){ 0 }, text);
+	MPK_TRY(mpk_code_digests_read(view, arena, &digests, err));
+	mpk_answer_code_digest.text(&digests, (struct mpk_style){ 0 }, text);
 	code = mpk_unpack_plan(&input, arena, &unpack, err);
 	return code == MPK_E_UNSUPPORTED ? MPK_OK : code;
 }
@@ -338,6 +342,14 @@ START_TEST(memory_is_counted)
 }
 END_TEST
 
+/* What computes SHA-256 is loaded at first use and stays: that is no leak of the file that came first. */
+static void load_digests(void)
+{
+	uint8_t out[MPK_DIGEST_BYTES];
+
+	ck_assert_int_eq(mpk_digest_span(MPK_DIGEST_SHA256, mpk_span_str("x"), out, NULL), MPK_OK);
+}
+
 int main(void)
 {
 	Suite *s = suite_create("hostile");
@@ -349,6 +361,7 @@ int main(void)
 	}
 	qsort(files, (size_t)file_count, sizeof *files, by_name);
 	tcase_set_timeout(tc, getenv("MPK_EXHAUSTIVE") ? 0 : 300);
+	tcase_add_checked_fixture(tc, load_digests, NULL);
 	tcase_add_test(tc, memory_is_counted);
 	tcase_add_loop_test(tc, every_prefix, 0, file_count);
 	tcase_add_loop_test(tc, every_byte_flipped, 0, file_count);

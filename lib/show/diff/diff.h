@@ -23,4 +23,7 @@ enum mpk_code mpk_diff_views(const struct mpk_view *a, struct mpk_span a_bytes,
  * indented below, and nothing where nothing differs; Markdown: tables, and hunks folded below them. */
 extern const struct mpk_answer mpk_answer_diff;
 
+/* the same where code alone was compared: a line says whether it is the same, and those of many files are a list */
+extern const struct mpk_answer mpk_answer_verdict;
+
 #endif

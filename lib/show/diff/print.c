@@ -362,3 +362,7 @@ static void diff_markdown(const void *what, struct mpk_style style, struct mpk_s
 const struct mpk_answer mpk_answer_diff = {
 	.text = diff_text, .json = diff_json, .markdown = diff_markdown, .is_apart = true
 };
+
+const struct mpk_answer mpk_answer_verdict = { .text = diff_text,
+					       .json = diff_json,
+					       .markdown = diff_markdown };

@@ -44,13 +44,16 @@ static enum mpk_code read_array(struct mpk_span file, const struct mpk_zip_membe
 	for (size_t i = 0; i < npy.ndim; i++)
 		shape[i] = npy.shape[i];
 	*out = (struct mpk_weight){ .name = m->name,
-				    .coding = npy.is_opaque ? MPK_WEIGHT_BLOCKS : MPK_WEIGHT_PLAIN,
-				    .type = npy.is_opaque ? "void" : NULL,
-				    .dtype = npy.is_opaque ? (struct mpk_dtype){ 0 } : npy.dtype,
+				    .dtype = npy.dtype,
 				    .shape = shape,
 				    .ndim = npy.ndim,
 				    .off = (uint64_t)(npy.data.data - file.data),
 				    .len = npy.data.len };
+	if (npy.is_opaque) {
+		out->coding = MPK_WEIGHT_BLOCKS;
+		out->type = "void";
+		out->dtype = (struct mpk_dtype){ 0 };
+	}
 	return MPK_OK;
 }
 

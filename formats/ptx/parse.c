@@ -204,3 +204,35 @@ enum mpk_code mpk_ptx_take_variable(struct mpk_lexer *r, const struct mpk_ptx_va
 	*out = v;
 	return MPK_OK;
 }
+
+/* --- registers: FORMAT.md 3 ------------------------------------------------------- */
+
+enum mpk_code mpk_ptx_take_registers(struct mpk_lexer *r, uint64_t *count, struct mpk_error *err)
+{
+	bool is_predicate = false;
+
+	for (; r->t.kind == MPK_TOKEN_WORD && r->t.text.data[0] == '.';) {
+		is_predicate |= mpk_token_is_word(&r->t, ".pred");
+		MPK_TRY(mpk_lexer_next(r, err));
+	}
+	while (r->t.kind == MPK_TOKEN_WORD) {
+		uint64_t n = 1;
+
+		MPK_TRY(mpk_lexer_next(r, err));
+		if (mpk_lexer_at(r, '<')) {
+			MPK_TRY(mpk_lexer_next(r, err));
+			if (r->t.kind != MPK_TOKEN_WORD || !parse_number(r->t.text, &n))
+				return MPK_OK;
+			MPK_TRY(mpk_lexer_next(r, err));
+			if (!mpk_lexer_at(r, '>'))
+				return MPK_OK;
+			MPK_TRY(mpk_lexer_next(r, err));
+		}
+		if (!is_predicate && !mpk_add_u64(*count, n, count))
+			*count = UINT64_MAX;
+		if (!mpk_lexer_at(r, ','))
+			return MPK_OK;
+		MPK_TRY(mpk_lexer_next(r, err));
+	}
+	return MPK_OK;
+}

@@ -31,6 +31,8 @@ struct mpk_ptx_kernel {
 	uint32_t cluster[3];     /* .reqnctapercluster; zeros: not given */
 	uint32_t min_blocks;     /* .minnctapersm; 0: not given */
 	uint32_t max_registers;  /* .maxnreg; 0: not given */
+	uint64_t registers;      /* virtual ones that its body declares, predicates aside */
+	uint64_t local_bytes;    /* .local variables that its body declares */
 	bool has_body;           /* false: a mere declaration */
 	struct mpk_span text;    /* the definition, from .visible or .weak to its brace; empty
 				  * without a body */

@@ -158,11 +158,51 @@ static enum mpk_code read_performance(struct reader *r, struct mpk_ptx_kernel *k
 	return MPK_OK;
 }
 
+/* ".local" and what follows; what does not parse as a variable is passed over, as it was before anybody asked. */
+static enum mpk_code read_local(struct reader *r, uint64_t *bytes, struct mpk_error *err)
+{
+	struct mpk_ptx_variable v = { 0 }, *like = NULL;
+
+	for (;;) {
+		enum mpk_code code = mpk_ptx_take_variable(&r->lex, like, &v, err);
+
+		if (code != MPK_OK)
+			return code == MPK_E_SYNTAX && r->lex.t.kind != MPK_TOKEN_END ? MPK_OK
+										      : code;
+		if (!mpk_add_u64(*bytes, v.bytes, bytes))
+			*bytes = UINT64_MAX;
+		if (!mpk_lexer_at(&r->lex, ','))
+			return MPK_OK;
+		MPK_TRY(mpk_lexer_next(&r->lex, err));
+		like = &v;
+	}
+}
+
+/* A declaration at the beginning of a statement, as far as it is of interest. */
+static enum mpk_code read_declaration(struct reader *r, size_t kernel, bool *is,
+				      struct mpk_error *err)
+{
+	struct mpk_ptx_kernel ignored = { 0 };
+	struct mpk_ptx_kernel *k = kernel == MPK_PTX_MODULE ? &ignored : &r->kernels[kernel];
+	const struct mpk_token t = r->lex.t;
+
+	*is = mpk_token_is_word(&t, ".shared") || mpk_token_is_word(&t, ".local") ||
+	      mpk_token_is_word(&t, ".reg");
+	if (!*is)
+		return MPK_OK;
+	MPK_TRY(mpk_lexer_next(&r->lex, err));
+	if (mpk_token_is_word(&t, ".shared"))
+		return read_shared(r, false, kernel, err);
+	return mpk_token_is_word(&t, ".local")
+		       ? read_local(r, &k->local_bytes, err)
+		       : mpk_ptx_take_registers(&r->lex, &k->registers, err);
+}
+
 /* From '{' to its '}': only declarations at the beginning of a statement count. */
 static enum mpk_code ptx_read_body(struct reader *r, size_t kernel, struct mpk_error *err)
 {
 	size_t depth = 0;
-	bool start;
+	bool start, is;
 
 	do {
 		start = r->lex.t.kind == MPK_TOKEN_PUNCT && strchr("{};:", r->lex.t.text.data[0]);
@@ -174,10 +214,8 @@ static enum mpk_code ptx_read_body(struct reader *r, size_t kernel, struct mpk_e
 			return mpk_ptx_wanted(&r->lex, "'}'", err);
 		r->end = r->lex.t.text.data + r->lex.t.text.len;
 		MPK_TRY(mpk_lexer_next(&r->lex, err));
-		while (start && depth && mpk_token_is_word(&r->lex.t, ".shared")) {
-			MPK_TRY(mpk_lexer_next(&r->lex, err));
-			MPK_TRY(read_shared(r, false, kernel, err));
-		}
+		for (is = start && depth; is;)
+			MPK_TRY(read_declaration(r, kernel, &is, err));
 	} while (depth);
 	return MPK_OK;
 }

@@ -68,6 +68,44 @@ START_TEST(nvcc_two)
 	ck_assert_uint_eq(gather->param_count, 3);
 	assert_param(gather, 1, "b8", 24, 8);
 	ck_assert_uint_eq(gather->max_threads[0], 0);
+	/* those of the text, counted by hand */
+	ck_assert_uint_eq(scale->registers, 5 + 7 + 12);
+	ck_assert_uint_eq(scale->local_bytes, 0);
+	ck_assert_uint_eq(gather->registers, 2 + 7 + 23 + 8 + 35);
+	ck_assert_uint_eq(gather->local_bytes, 96);
+}
+END_TEST
+
+/* What bodies declare; statements that only look like it are passed over, and so is what does not parse. */
+static const struct {
+	const char *body;
+	uint64_t registers, local_bytes;
+} bodies[] = {
+	{ "", 0, 0 },
+	{ ".reg .b32 %r<3>;", 3, 0 },
+	{ ".reg .b32 a, b<2>, c; .reg .pred %p<9>;", 4, 0 },
+	{ ".reg .v4 .f32 %f; { .reg .b64 %d<0x10>; }", 17, 0 },
+	{ "l: .reg .b32 %r<1>; mov.reg .b32 x;", 1, 0 },
+	{ ".reg .b32 %r<; .reg .b32 %q<2;", 0, 0 },
+	{ ".reg .b32 %r<99999999999999999999>; .reg; .reg .b32 5;", 1, 0 },
+	{ ".reg .b32 %r<0xffffffffffffffff>; .reg .b32 %q<2>;", UINT64_MAX, 0 },
+	{ ".local .align 8 .b8 a[12], b[4]; .local .f64 c;", 0, 24 },
+	{ ".local a; .local .b8 b[3]; .local .b8 c[x];", 0, 3 },
+	{ ".local .b8 a[0xffffffffffffffff]; .local .b8 b[2];", 0, UINT64_MAX },
+	{ ".shared .b8 s[4]; .local .b8 a[4]; .reg .b16 %h; st.local.b8 [a], %h;", 1, 4 },
+};
+
+START_TEST(declared_in_bodies)
+{
+	char text[256];
+	struct mpk_ptx ptx;
+
+	snprintf(text, sizeof text, HEAD ".func f() { .reg .b32 %%r<7>; } .entry k() { %s }",
+		 bodies[_i].body);
+	ptx = read_ptx(mpk_span_str(mpk_arena_copy(&arena, text, strlen(text))));
+	ck_assert_uint_eq(ptx.kernel_count, 1);
+	ck_assert_uint_eq(ptx.kernels[0].registers, bodies[_i].registers);
+	ck_assert_uint_eq(ptx.kernels[0].local_bytes, bodies[_i].local_bytes);
 }
 END_TEST
 
@@ -312,6 +350,7 @@ int main(void)
 	tcase_add_checked_fixture(tc, NULL, clear);
 	tcase_set_timeout(tc, 120);
 	tcase_add_test(tc, nvcc_two);
+	tcase_add_loop_test(tc, declared_in_bodies, 0, MPK_ARRAY_COUNT(bodies));
 	tcase_add_test(tc, nvcc_shared);
 	tcase_add_test(tc, nvcc_shape);
 	tcase_add_test(tc, tvm);

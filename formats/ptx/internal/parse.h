@@ -32,6 +32,12 @@ enum mpk_code mpk_ptx_take_numbers(struct mpk_lexer *r, uint32_t max, uint32_t *
 enum mpk_code mpk_ptx_skip_past(struct mpk_lexer *r, char stop,
 				struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_ptx_take_registers - what follows .reg: "%p<3>" declares three, "%a, %b" two
+ * What is not like that is left where it is, for a compiler to refuse.
+ * @count   receives how many that are no predicates are added */
+enum mpk_code mpk_ptx_take_registers(struct mpk_lexer *r, uint64_t *count,
+				     struct mpk_error *err) MPK_MUST_CHECK;
+
 /* mpk_ptx_take_variable - one declaration: everything in front of the name, in whatever order (.align N, .v4,
  * .u32, .ptr .global, .attribute(...)), the name and its dimensions ("[24]", "[2][4]", "[]" or none)
  * @like    NULL; or the variable before it in a list of names, which shares what is in front */

@@ -174,6 +174,12 @@ static void ptx_put_kernel_text(const struct mpk_code_info *info, size_t kernel,
 	mpk_strbuf_puts(out, k->param_count ? ")" : "");
 	mpk_strbuf_printf(out, ", %" PRIu64 " B shared%s", c->shared[kernel].bytes,
 			  c->shared[kernel].dynamic ? " and more" : "");
+	if (k->local_bytes)
+		mpk_strbuf_printf(out, ", %" PRIu64 " B local", k->local_bytes);
+	if (k->has_body) {
+		mpk_strbuf_puts(out, ", declares ");
+		mpk_put_count(out, k->registers, "register");
+	}
 	mpk_code_put_shape("at most", k->max_threads, out);
 	mpk_code_put_shape("block", k->block, out);
 	mpk_code_put_shape("cluster", k->cluster, out);
@@ -222,6 +228,8 @@ static void ptx_put_kernel_json(const struct mpk_code_info *info, size_t kernel,
 	mpk_code_json_shape(j, at, "cluster", k->cluster);
 	mpk_json_u64(j, at, "min_blocks", k->min_blocks);
 	mpk_json_u64(j, at, "max_registers", k->max_registers);
+	mpk_json_u64(j, at, "declared_registers", k->registers);
+	mpk_json_u64(j, at, "local_bytes", k->local_bytes);
 }
 
 const struct mpk_code_format mpk_format_ptx = {

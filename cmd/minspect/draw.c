@@ -8,6 +8,7 @@
 
 #include "common/diag.h"
 #include "common/progress.h"
+#include "diff/diff.h"
 #include "graph/dot.h"
 #include "io/mapping.h"
 #include "io/output.h"
@@ -42,12 +43,44 @@ static enum mpk_code add_to_page(const struct minspect_options *o, struct minspe
 	return mpk_page_add(l->user, l->view, &file, err);
 }
 
+/* Of two libraries the page says what --diff says: the first is the older one, and is opened once more. */
+static enum mpk_code draw_differences(const struct minspect_options *o, struct minspect_look *l,
+				      struct minspect_file *older, struct mpk_error *err)
+{
+	struct mpk_diff diff = { 0 };
+	struct mpk_view view;
+
+	MPK_TRY(minspect_file_open(o->files[0], older, err));
+	MPK_TRY(mpk_view_init(&view, older->name, older->bytes.len, &older->image,
+			      older->image.has_blob ? &older->tree : NULL, &older->arena, err));
+	MPK_TRY(mpk_diff_views(&view, older->bytes, l->view, l->file->bytes, &older->arena, &diff,
+			       err));
+	mpk_page_differences(l->user, &diff);
+	return MPK_OK;
+}
+
+static enum mpk_code draw_compare(const struct minspect_options *o, struct minspect_look *l,
+				  struct mpk_error *err)
+{
+	struct minspect_file older;
+	enum mpk_code code;
+
+	if (o->file_count != 2 || strcmp(l->file->name, o->files[1]) != 0)
+		return MPK_OK;
+	code = draw_differences(o, l, &older, err);
+	minspect_file_close(&older);
+	return code;
+}
+
 static int draw_add_file(const struct minspect_options *o, struct minspect_look *l)
 {
 	struct mpk_error err = { 0 };
 
 	mpk_progress_begin("reading", l->view->image->blob.len);
 	enum mpk_code code = add_to_page(o, l, &err);
+
+	if (code == MPK_OK)
+		code = draw_compare(o, l, &err);
 	mpk_progress_end();
 	return code == MPK_OK ? MPK_EXIT_OK : minspect_report(l, &err);
 }

@@ -178,7 +178,16 @@ def searching(b, folder):
 
 def side_by_side(b, folder):
     b.open(f"{folder}/two.html")
-    check("the comparison is first", shown(b), "compare")
+    check("what differs is first", shown(b), "diff")
+    check("as --diff says it", [b.run("page.diff.differences.length"), count(b, "#panel-diff tbody tr[data-row]")], [b.run("page.diff.differences.length")] * 2)
+    b.run("(s => { s.value = 'removed'; s.dispatchEvent(new Event('change')); })(document.querySelector('#panel-diff .data-tools select'))")
+    check("of one sort", b.run("[...new Set([...document.querySelectorAll('#panel-diff tbody .chip')].map(e => e.textContent))]"), ["removed"])
+    b.run("(s => { s.value = ''; s.dispatchEvent(new Event('change')); })(document.querySelector('#panel-diff .data-tools select'))")
+    with_lines = b.run("page.diff.differences.findIndex(d => d.diff)")
+    if with_lines >= 0:
+        b.run(f"document.querySelectorAll('#panel-diff tbody tr[data-row]')[{with_lines}].click()")
+        check("a row opens on its lines", count(b, "#panel-diff .hunks .added, #panel-diff .hunks .removed") > 0)
+    b.click("#tab-compare")
     rows = b.run("[...document.querySelectorAll('.compare tbody tr[data-row]')].map(e => [e.className, ...[...e.children].map(c => c.textContent)])")
     check("a module that one file has not", next(row for row in rows if "/0/0  opencl" in row[1])[3], "not there")
     check("a function that differs", any(row[0] == "state-changed" and "layer_norm" in row[1] for row in rows))
@@ -228,6 +237,9 @@ def many(b, folder):
         b.size(*size)
         b.open(f"{folder}/many.html")
         check(f"eight files on a {width}: nothing is cut or lies over another", b.run(overlap), [])
+        b.open(f"{folder}/two.html")
+        check(f"nor with two on a {width}", b.run(overlap + ".concat([...document.querySelectorAll('.tabs button, #files button')].filter(e => e.offsetParent && e.getBoundingClientRect().right > Math.min(innerWidth, e.parentElement.getBoundingClientRect().right) + 1).map(e => e.textContent))"), [])
+        b.open(f"{folder}/many.html")
         check(f"and the title is whole on a {width}", text(b, "#title"), "8 files")
     b.size(*WIDTHS["desk"])
     b.open(f"{folder}/many.html")
@@ -260,6 +272,7 @@ def addresses(b, folder):
 
 def moved(b, folder):
     b.open(f"{folder}/moved.html")
+    b.click("#tab-compare")
     rows = b.run("Object.fromEntries(Object.entries(differences).map(([name, rows]) => [name, rows.map(row => `${row.label.trim()} ${row.state}`)]))")
     check("modules are found again at other paths", rows["modules"], ["/  example.root same", "/0  opencl changed", "/1  opencl changed", "/0  example.net partial"])
     check("kernels are told apart by their text", rows["kernels"], ["shift changed", "twice same", "scale changed"])

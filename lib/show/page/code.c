@@ -54,7 +54,7 @@ static enum mpk_code code_put(const struct mpk_listing *l, void *arg, struct mpk
 }
 
 /* Why something has no listing is said once. */
-static enum mpk_code ask(struct code_put *p, const struct mpk_view *view, const char *what)
+static enum mpk_code ask_code(struct code_put *p, const struct mpk_view *view, const char *what)
 {
 	const struct mpk_disasm_sink sink = { code_put, p };
 	struct mpk_error error = { 0 };
@@ -102,19 +102,19 @@ static enum mpk_code ask_all(struct code_put *p, const struct mpk_view *view)
 	const struct mpk_image *image = view->image;
 
 	if (image->function_count)
-		MPK_TRY(ask(p, view, NULL));
+		MPK_TRY(ask_code(p, view, NULL));
 	for (size_t i = 0; i < view->count; i++)
 		if (has_machine_code(&view->nodes[i]))
-			MPK_TRY(ask(p, view, view->nodes[i].path));
+			MPK_TRY(ask_code(p, view, view->nodes[i].path));
 	for (size_t i = 0; i < image->embedded_count; i++)
 		if (is_machine_code(&view->embedded[i].code))
-			MPK_TRY(ask(p, view, view->embedded[i].path));
+			MPK_TRY(ask_code(p, view, view->embedded[i].path));
 	for (size_t i = 0; i < image->device_count; i++) {
 		const char *path = mpk_device_path(&image->devices[i], &scratch);
 
 		if (!path)
 			return MPK_E_NOMEM;
-		MPK_TRY(ask(p, view, path));
+		MPK_TRY(ask_code(p, view, path));
 	}
 	return MPK_OK;
 }

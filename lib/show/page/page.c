@@ -373,6 +373,13 @@ enum mpk_code mpk_page_add(struct mpk_page *page, const struct mpk_view *view,
 	return j->failed ? mpk_fail_nomem(err) : MPK_OK;
 }
 
+void mpk_page_differences(struct mpk_page *page, const struct mpk_diff *diff)
+{
+	struct mpk_json *j = &page->json;
+
+	mpk_answer_diff.json(diff, j, mpk_json_object(j, j->root, "diff"));
+}
+
 enum mpk_code mpk_page_document(struct mpk_page *page, struct mpk_rope *out, struct mpk_error *err)
 {
 	mpk_page_tables(page);

@@ -10,6 +10,7 @@
 
 #include "base/rope.h"
 #include "base/strmap.h"
+#include "diff/diff.h"
 #include "disasm/listing.h"
 #include "extract/extract.h"
 #include "model/device_code.h"
@@ -75,6 +76,10 @@ enum mpk_code mpk_page_add(struct mpk_page *page, const struct mpk_view *view,
  * Before the first mpk_page_add; failures are remembered by the page. */
 void mpk_page_source(struct mpk_page *page, const char *name, struct mpk_span text);
 void mpk_page_times(struct mpk_page *page, struct mpk_span json);
+
+/* mpk_page_differences - add what differs between the two files that were added, as --diff says it; nothing can be added
+ * then. Failures are remembered by the page. */
+void mpk_page_differences(struct mpk_page *page, const struct mpk_diff *diff);
 
 /* mpk_page_print - append the whole page: HTML without a reference to anything outside of it; nothing can be
  * added then

@@ -3,6 +3,7 @@
 // A view that a file has nothing for is not offered for it.
 const TABS = [
   ["files", "Files", () => filesPanel(), () => files.length > 2],
+  ["diff", "What differs", () => diffPanel(), () => files.length === 2 && page.diff !== undefined],
   ["compare", "Side by side", () => comparePanel(), () => compares],
   ["overview", "Overview", overviewPanel, () => true],
   ["sizes", "Sizes", sizesPanel, () => true],
@@ -12,7 +13,7 @@ const TABS = [
   ["graph", "Graph", graphPanel, (file) => file.graphs.length > 0],
   ["findings", "Findings", findingsPanel, () => true],
 ];
-const OF_ALL = ["files", "compare"]; // files together
+const OF_ALL = ["files", "diff", "compare"]; // files together
 
 const APART = ["texts", "code", "graph"]; // printed alone
 
@@ -230,7 +231,7 @@ function beforePrint() {
 function setUpFiles() {
   const choose = (file) => { showFile(file); showTab(OF_ALL.includes(shownTab) || !openTabs().includes(shownTab) ? "overview" : shownTab); };
   if (files.length < 2) return;
-  if (files.reduce((sum, file) => sum + file.short.length + 4, 0) <= (window.innerWidth < 600 ? 40 : 70))
+  if (files.reduce((sum, file) => sum + file.short.length + 4, 0) <= (window.innerWidth < 600 ? 40 : window.innerWidth < 900 ? 24 : 70))
     byId("files").append(...files.map((file) => el("button", { type: "button", "aria-pressed": "false", title: file.name, onclick: () => choose(file) }, file.short)));
   else
     byId("files").append(el("select", { id: "file-choice", "aria-label": "File", onchange: (event) => choose(files[Number(event.target.value)]) },

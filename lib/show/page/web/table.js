@@ -275,3 +275,60 @@ function filesPanel() {
 function devicesOf(file) {
   return [...new Set([...file.devices, ...file.gpu_code.map((row) => row.target)])].filter(Boolean).sort(natural);
 }
+
+// --- what differs between two files ---------------------------------------------------------------
+
+const CHANGES = { removed: "error", added: "fine", changed: "warning" };
+
+function figureChanges(figures) {
+  const value = (row, n) => (n === null ? "unknown" : n === undefined ? "" : row.is_bytes ? bytes(n) : Number(n).toLocaleString("en"));
+  return el("table", { class: "figure-changes" }, el("tbody", {}, ...Object.entries(figures).map(([word, { before, after }]) => {
+    const row = page.figures.find((figure) => figure.word === word) || { label: word };
+    const grew = Number(before) && after !== null ? ((100 * (after - before)) / before) : NaN;
+    return el("tr", {}, el("th", { scope: "row" }, row.label), el("td", { class: "numeric" }, value(row, before)), el("td", { class: "numeric" }, value(row, after)),
+      el("td", { class: "numeric" }, Number.isFinite(grew) ? `${grew > 0 ? "+" : ""}${grew.toFixed(1)}\u00a0%` : ""));
+  })));
+}
+
+// Hunks of the unified format.
+function hunks(text, label) {
+  const kind = { "+": "added", "-": "removed", "@": "gap" };
+  return el("pre", { class: "hunks", tabindex: "0", role: "region", "aria-label": label }, ...linesOf(text).map((line) => el("span", { class: kind[line[0]] || null }, `${line}\n`)));
+}
+
+function differenceDetail(item) {
+  return el("div", { class: "detail-of" }, item.text ? el("p", {}, item.text) : null,
+    item.figures && Object.keys(item.figures).length ? figureChanges(item.figures) : null, item.diff ? hunks(item.diff, `Lines of ${item.name || item.what} that differ`) : null,
+    !item.text && !item.diff ? el("p", { class: "note" }, item.change === "removed" ? "The newer file has it no more." : item.change === "added" ? "The older file did not have it." : "Its bytes differ.") : null);
+}
+
+function growth(before, after) {
+  const by = after - before;
+  return by ? `${by > 0 ? "+" : "\u2212"}${bytes(Math.abs(by))}, ${by > 0 ? "+" : "\u2212"}${((100 * Math.abs(by)) / (before || 1)).toFixed(1)}\u00a0%` : "as large";
+}
+
+function diffPanel() {
+  const items = page.diff.differences, [older, newer] = files;
+  if (!items.length) return el("div", {}, heading("What differs"), empty(`${older.short} and ${newer.short} are the same.`));
+  const count = (change) => items.filter((item) => item.change === change).length;
+  const place = (item) => [item.path, item.new_path].filter(Boolean).join(" \u2192 ");
+  const kinds = el("select", { "aria-label": "Which changes", onchange: () => table.update() }, el("option", { value: "" }, "All changes"), ...Object.keys(CHANGES).filter(count).map((change) => el("option", { value: change }, `${change}: ${count(change)}`)));
+  const table = dataTable({
+    what: "difference", title: "What differs", items, label: (d) => d.name || d.what, text: (d) => `${d.name || ""} ${d.what} ${d.text || ""} ${d.target || ""}`,
+    head: (d) => el("span", { class: "rest" }, " ", chip(d.change, CHANGES[d.change])), address: () => addressOf("diff", {}), detail: differenceDetail,
+    chooser: kinds, device: () => kinds.value, on: (d, change) => d.change === change, resetDevice: () => { kinds.value = ""; },
+    columns: [{ title: "What", text: (d) => d.what, rank: (d) => d.what }, ...(items.some(place) ? [{ title: "Where", whole: true, text: place, rank: place }] : []),
+      ...(items.some((d) => d.target) ? [{ title: "Device", text: (d) => d.target || "", rank: (d) => d.target || "" }] : []),
+      { title: "How", text: (d) => excerptEnd(d.text || "", 90), rank: (d) => d.text || "" }],
+    more: `minspect --diff ${older.name} ${newer.name}`,
+  });
+  const panel = el("div", { class: "diff-panel" }, heading("What differs", items.length),
+    factList(fact("Older", el("code", {}, older.name), `  ${bytes(older.bytes)}`), fact("Newer", el("code", {}, newer.name), `  ${bytes(newer.bytes)}, ${growth(older.bytes, newer.bytes)}`)), table);
+  panel.revealAll = table.revealAll;
+  return panel;
+}
+
+function excerptEnd(text, most) {
+  const line = text.split("\n")[0];
+  return line.length > most ? `${line.slice(0, most)}\u2026` : line;
+}

@@ -204,10 +204,11 @@ $(O)/flags: FORCE
 	$(Q)mkdir -p $(@D); echo '$(FLAGS_NOW)' | cmp -s - $@ || echo '$(FLAGS_NOW)' > $@
 
 # What is compiled in must lead there from any directory, also when PREFIX is relative.
+LIBEXEC_FROM_BIN = $(shell realpath -ms --relative-to='$(BINDIR)' '$(LIBEXECDIR)')
 ABSOLUTE_LIBEXECDIR = $(if $(filter /%,$(LIBEXECDIR)),,$(CURDIR)/)$(LIBEXECDIR)
 # A release has its commit in a file: what git says there is about the repository around it, if any.
 COMMIT = $(shell cat COMMIT 2>/dev/null || git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
-CONFIG_TEXT = \#define MPK_VERSION "$(VERSION)"\n\#define MPK_COMMIT "$(COMMIT)"\n\#define MPK_LIBELF_VERSION "$(shell $(PKG_CONFIG) --modversion libelf 2>/dev/null)"\n\#define MPK_LLVM_VERSION "$(if $(LLVM_CONFIG),$(shell $(LLVM_CONFIG) --version 2>/dev/null))"\n\#define MPK_LIBEXECDIR "$(ABSOLUTE_LIBEXECDIR)"\n
+CONFIG_TEXT = \#define MPK_VERSION "$(VERSION)"\n\#define MPK_COMMIT "$(COMMIT)"\n\#define MPK_LIBELF_VERSION "$(shell $(PKG_CONFIG) --modversion libelf 2>/dev/null)"\n\#define MPK_LLVM_VERSION "$(if $(LLVM_CONFIG),$(shell $(LLVM_CONFIG) --version 2>/dev/null))"\n\#define MPK_LIBEXECDIR "$(ABSOLUTE_LIBEXECDIR)"\n\#define MPK_LIBEXEC_FROM_BIN "$(LIBEXEC_FROM_BIN)"\n
 $(O)/gen/common/config.h: FORCE
 	$(Q)mkdir -p $(@D); printf '$(CONFIG_TEXT)' | cmp -s - $@ || printf '$(CONFIG_TEXT)' > $@
 $(O)/cmd/common/help.o $(O)/cmd/common/find.o: $(O)/gen/common/config.h

@@ -73,22 +73,23 @@ enum mpk_code mpk_compiler_find(struct mpk_arena *arena, const char *cc, const c
 
 const char *mpk_libexec_find(struct mpk_arena *arena, const char *name)
 {
+	/* from the program to its parts: in its build folder, and where it was moved together with them */
+	static const char *const ways[] = { "../libexec", MPK_LIBEXEC_FROM_BIN };
 	char self[PATH_MAX];
-	/* A program that was moved, or is still in its build folder, finds its parts by its own
-	 * path. */
 	ssize_t len = readlink("/proc/self/exe", self, sizeof self - 1);
-	const char *slash, *path = NULL;
+	const char *slash = NULL, *path;
 
 	if (len > 0) {
 		self[len] = '\0';
 		slash = strrchr(self, '/');
-		if (slash)
-			path = mpk_arena_printf(arena, "%.*s/../libexec/%s", (int)(slash - self),
-						self, name);
 	}
-	return path && access(path, R_OK) == 0
-		       ? path
-		       : mpk_arena_printf(arena, MPK_LIBEXECDIR "/%s", name);
+	for (size_t i = 0; slash && i < MPK_ARRAY_COUNT(ways); i++) {
+		path = mpk_arena_printf(arena, "%.*s/%s/%s", (int)(slash - self), self, ways[i],
+					name);
+		if (path && access(path, R_OK) == 0)
+			return path;
+	}
+	return mpk_arena_printf(arena, MPK_LIBEXECDIR "/%s", name);
 }
 
 /* --- Python environments ----------------------------------------------------------------- */

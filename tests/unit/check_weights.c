@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files of weights that safetensors, gguf and TVM wrote (tests/data/weights/make.py), and damaged ones */
+/* Files of weights that safetensors, gguf, NumPy and TVM wrote (tests/data/weights/make.py), and damaged ones */
 #include "assert_error.h"
 #include "harness.h"
 #include "robust.h"
@@ -210,6 +210,7 @@ static const char *const files[] = {
 	"small.safetensors",
 	"types.safetensors",
 	"small.gguf",
+	"small.npz",
 	"model.safetensors.index.json",
 	"cache/tensor-cache.json",
 	"cache-bf16/tensor-cache.json",

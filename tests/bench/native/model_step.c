@@ -15,10 +15,9 @@
 #include "executor/plan/internal/plans.h"
 #include "executor/relax/internal/relax.h"
 #include "executor/relax/relax.h"
-#include "io/mapping.h"
+#include "library/internal/library.h"
 #include "runtime/library.h"
 #include "runtime/node.h"
-#include "session/library.h"
 
 enum { WARMUP_MAX = 1000 };
 
@@ -167,31 +166,23 @@ static double time_bare(struct mpk_relax_vm *vm, struct mpk_function *f,
 
 int main(int argc, char **argv)
 {
-	struct mpk_arena arena = { 0 };
-	struct mpk_mapping map = { 0 };
-	struct mpk_image image;
-	struct mpk_tree tree;
 	struct mpk_error err = { 0 };
 	struct mpk_runtime *runtime;
+	struct mpk_library_file *file;
 	struct mpk_library *library;
 	struct mpk_function *f;
-	struct mpk_host_code code;
 
 	if (argc < 5)
 		return 2;
 	size_t steps = (size_t)atoll(argv[3]), lengths = (size_t)atoll(argv[4]);
 	double start = now();
 
-	need(mpk_mapping_open(argv[1], &map, &err), &err);
-	need(mpk_image_open(map.bytes, NULL, &arena, &image, &err), &err);
-	need(mpk_blob_read(image.blob, image.gen, &arena, &tree, &err), &err);
-	struct mpk_library_options options = { .path = argv[1], .image = &image, .tree = &tree };
+	need(mpk_library_file_open(argv[1], (struct mpk_span){ 0 }, &file, &err), &err);
 	struct mpk_runtime_options runtime_options = { 0 };
 
-	need(mpk_library_code(&options, &arena, &code, &err), &err);
 	need(mpk_runtime_create(&runtime_options, &runtime, &err), &err);
 	need(mpk_executors_add(runtime, &err), &err);
-	need(mpk_library_open(runtime, &code, &library, &err), &err);
+	need(mpk_library_open(runtime, mpk_library_file_code(file), &library, &err), &err);
 	need(mpk_library_find(library, argv[2], &f, &err), &err);
 	double loaded = now() - start;
 	long loaded_size = resident();

@@ -60,6 +60,8 @@ static const struct mpk_option options[] = {
 	  .target = &opt.jobs },
 	{ 0, "standalone", MPK_OPT_FLAG, NULL, "a library of models that needs no runtime",
 	  .target = &opt.standalone, .decides_bytes = true },
+	{ 0, "compress", MPK_OPT_TEXT, "zstd", "pack the model of a standalone library",
+	  .target = &opt.compress, .values = "words: zstd", .decides_bytes = true },
 	{ 0, "page-align", MPK_OPT_FLAG, NULL, "begin the largest payload at a page of the file",
 	  .target = &opt.page_align, .decides_bytes = true },
 	{ 0, "system-lib", MPK_OPT_FLAG, NULL, "register the blob at start, for static linking",
@@ -375,6 +377,7 @@ int mpk_build_run(enum mpk_emit_kind kind, const char *path, const char *executo
 
 	if (!executor && mpk_cubins_are_meant(&opt.cubins, &path, 1))
 		how.cubins = &opt.cubins;
+	how.compress = executor && opt.compress;
 	if (executor && opt.objects)
 		how.archive = mpk_build_archive(&in.arena, &target);
 	if (status == MPK_EXIT_OK)
@@ -382,6 +385,8 @@ int mpk_build_run(enum mpk_emit_kind kind, const char *path, const char *executo
 	e.tools.hooks = &tool_hooks;
 	e.hooks = &hooks;
 	if (status == MPK_EXIT_OK && in.parts.is_carried && !opt.plain) {
+		if (in.parts.is_packed)
+			opt.compress = "zstd";
 		status = kind == MPK_EMIT_SO
 				 ? mpk_build_carried(&opt, path, in.parts.name)
 				 : mpk_diag_usage("a standalone package is built as .so");

@@ -14,7 +14,7 @@
 
 struct mpk_build_options {
 	const char *output, *emit, *via, *abi, *target, *cc, *cxx, *jobs, *prefix, *depfile;
-	const char *save_temps;
+	const char *save_temps, *compress;
 	const char *depfile_of; /* what it says is made; NULL: the output */
 	bool plain;             /* for models a manifest's standalone is left aside */
 	const char *

@@ -74,6 +74,9 @@ static size_t count_objects(struct mpk_arena *arena, const char *folder)
 	return count;
 }
 
+/* Its archive, so that nothing but libc and libm is needed where the library runs. */
+static const char *const packed_flags[] = { "-l:libzstd.a", "-Wl,--exclude-libs,libzstd.a" };
+
 static void say_unlinked(const struct mpk_emit *e, struct mpk_arena *arena, const char *why)
 {
 	const char *text = mpk_arena_printf(
@@ -98,6 +101,8 @@ enum mpk_code mpk_build_add_executor(const struct mpk_build_options *o,
 	MPK_TRY_ALLOC(sources && archive, err);
 	if (parts->unlinked)
 		say_unlinked(e, arena, parts->unlinked);
+	if (parts->packing)
+		mpk_diag_warn("%s", parts->packing);
 	e->tools.links_cxx = objects && parts->needs_cxx;
 	if (access(archive, R_OK) != 0)
 		return mpk_fail(
@@ -119,6 +124,8 @@ enum mpk_code mpk_build_add_executor(const struct mpk_build_options *o,
 	mpk_argv_add_all(&flags, &e->tools.ldflags);
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(link_flags); i++)
 		mpk_argv_add(&flags, link_flags[i]);
+	for (size_t i = 0; parts->is_packed && i < MPK_ARRAY_COUNT(packed_flags); i++)
+		mpk_argv_add(&flags, packed_flags[i]);
 	e->tools.ldflags = (struct mpk_words){ flags.items, flags.count };
 	return flags.failed ? mpk_fail_nomem(err) : MPK_OK;
 }
@@ -175,7 +182,7 @@ static enum mpk_code make_library(struct mpk_process_self *self, void *data, str
 		return link_objects(s, err);
 	s->o->output = s->library;
 	s->o->keep = s->objects;
-	s->o->sign = s->o->save_temps = NULL;
+	s->o->sign = s->o->save_temps = s->o->compress = NULL;
 	s->o->standalone = s->o->provenance = s->o->fsync = false;
 	s->o->plain = true;
 	status = mpk_build_run(MPK_EMIT_SO, s->input, NULL);

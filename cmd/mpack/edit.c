@@ -205,7 +205,8 @@ static enum mpk_code carry_again(struct edit *e, const struct mpk_rope *blob, st
 {
 	struct mpk_span old = e->image.bytes;
 	struct mpk_standalone_input input = { .executor = e->image.executor,
-					      .is_linked = e->image.is_linked };
+					      .is_linked = e->image.is_linked,
+					      .compress = e->image.unpacked_bytes > 0 };
 	struct mpk_standalone_plan plan;
 	struct mpk_rope rope = mpk_rope_of(&e->arena);
 	struct mpk_private file = { .data = (uint8_t *)mpk_arena_copy(&e->arena, old.data, old.len),

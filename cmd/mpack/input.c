@@ -164,7 +164,8 @@ static enum mpk_code carry_library(struct mpk_input *in, const struct mpk_input_
 	const struct mpk_target target = mpk_target_parse(o->target);
 	MPK_CLEANUP(mpk_mapping_close) struct mpk_mapping archive = { .fd = -1 };
 	struct mpk_standalone_input carried = { .library = in->text.bytes,
-						.executor = o->executor };
+						.executor = o->executor,
+						.compress = o->compress };
 	struct mpk_standalone_plan plan;
 
 	MPK_TRY_ALLOC(source, err);
@@ -178,6 +179,8 @@ static enum mpk_code carry_library(struct mpk_input *in, const struct mpk_input_
 	parts->blob = plan.model;
 	parts->needs_cxx = plan.needs_cxx;
 	parts->unlinked = plan.unlinked;
+	parts->is_packed = plan.is_packed;
+	parts->packing = plan.packing;
 	parts->gen = MPK_GEN_CURRENT;
 	parts->symbol = MPK_STANDALONE_SYMBOL;
 	parts->sources = source;
@@ -343,6 +346,11 @@ static enum mpk_code load_package(struct mpk_input *in, const struct mpk_input_o
 	MPK_TRY(mpk_package_load(&input, &in->arena, &in->report, &in->package, err));
 	in->parts.gen = in->package.manifest.gen;
 	in->parts.is_carried = in->package.manifest.standalone && has_models(&in->package.tree);
+	in->parts.is_packed = in->package.manifest.compress.text != NULL;
+	if (in->parts.is_packed && !in->parts.is_carried)
+		return mpk_fail(
+			err, MPK_E_UNSUPPORTED,
+			"'compress' is for packages with models: launch functions load their kernels as they are");
 	if (in->parts.is_carried) /* the library that is carried is one like others */
 		in->package.manifest.standalone = false;
 	in->sources = mpk_arena_array(&in->arena, in->package.source_count + MPK_GENERATED_MAX,

@@ -36,6 +36,7 @@ struct mpk_input_options {
 			       * version; NULL: it is a manifest or a blob */
 	const char *
 		archive; /* of the run library, when the objects of that library are at hand; NULL */
+	bool compress;   /* with executor: pack what is carried */
 	bool only_check; /* nothing is built of it: parts need not have what is generated */
 	const struct mpk_cubins_options *
 		cubins; /* it is a cubin or a folder of them, from which the manifest is made; NULL */

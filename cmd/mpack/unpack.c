@@ -170,6 +170,7 @@ static enum mpk_code make_plan(struct unpack *u, const char *path, struct mpk_er
 					  .blob = u->image.blob,
 					  .name = u->image.note.name,
 					  .standalone = u->image.standalone || u->image.executor,
+					  .compress = u->image.unpacked_bytes > 0,
 					  .host_only = is_host_only(&u->image) };
 
 	if (!input.name)

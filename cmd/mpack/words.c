@@ -65,6 +65,11 @@ static int check_words(const struct mpk_build_options *o, enum mpk_emit_kind kin
 	if (o->page_align && (kind != MPK_EMIT_SO || o->standalone))
 		return mpk_diag_usage(
 			"--page-align is for shared libraries, .so, that are not standalone");
+	if (o->compress && strcmp(o->compress, "zstd") != 0)
+		return mpk_diag_usage("--compress takes zstd, not '%s'", o->compress);
+	if (o->compress && !o->standalone)
+		return mpk_diag_usage(
+			"--compress is for standalone libraries: TVM's own loaders unpack nothing; add --standalone");
 	if (o->standalone && (kind != MPK_EMIT_SO || o->system_lib))
 		return mpk_diag_usage(
 			"--standalone makes a shared library, .so, that is no system library");

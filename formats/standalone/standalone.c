@@ -7,13 +7,24 @@
  */
 #include "standalone/standalone.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/cursor.h"
 
 static const char magic[] = "MPKMODEL";
 
-enum { HEADER_BYTES = 128, PIECE_BYTES = 24, IS_LINKED = 1 };
+enum {
+	HEADER_BYTES = 128,
+	PIECE_BYTES = 24,
+	/* flags of the header */
+	IS_LINKED = 1,
+	HAS_PACKED = 2,
+	/* of a piece */
+	IS_TENSOR = 1,
+	IS_PACKED = 2,
+	PACKED_SHIFT = 8, /* above it: how many bytes the frame has */
+};
 
 #define SPACE "standalone model"
 
@@ -46,7 +57,7 @@ static enum mpk_code read_pieces(struct reader *between, struct mpk_cursor *c,
 				 struct mpk_error *err)
 {
 	struct reader tensors = *between;
-	uint64_t at = 0, off, len, kind;
+	uint64_t at = 0, off, len, kind, stored;
 
 	for (size_t i = 0; i < s->piece_count; i++) {
 		struct mpk_standalone_piece *p = &pieces[i];
@@ -55,14 +66,23 @@ static enum mpk_code read_pieces(struct reader *between, struct mpk_cursor *c,
 		MPK_TRY(mpk_read_u64(c, "bytes of a piece", &len, err));
 		MPK_TRY(mpk_read_u64(c, "offset of a piece", &off, err));
 		MPK_TRY(mpk_read_u64(c, "kind of a piece", &kind, err));
-		if (!len || len > s->blob_bytes - at || kind > 1 ||
-		    (kind && off % MPK_STANDALONE_ALIGN))
+		p->is_tensor = kind & IS_TENSOR;
+		p->is_packed = s->is_packed && (kind & IS_PACKED);
+		stored = p->is_packed ? kind >> PACKED_SHIFT : len;
+		kind &= ~(uint64_t)(p->is_packed ? IS_PACKED | UINT64_MAX << PACKED_SHIFT : 0);
+		if (!len || len > s->blob_bytes - at || kind > IS_TENSOR || !stored ||
+		    (p->is_tensor && off % MPK_STANDALONE_ALIGN))
 			return standalone_corrupt(where, "a piece of the blob cannot be", err);
-		MPK_TRY(take_range(kind ? &tensors : between, off, len, where, &p->bytes, err));
+		MPK_TRY(take_range(p->is_tensor ? &tensors : between, off, stored, where, &p->bytes,
+				   err));
 		p->blob_off = at;
-		p->is_tensor = kind == 1;
+		p->plain = len;
+		s->packed_bytes += p->is_packed ? stored : 0;
+		s->plain_bytes += p->is_packed ? len : 0;
 		at += len;
 	}
+	if (s->plain_bytes > MPK_STANDALONE_PLAIN_MAX(s->bytes))
+		return standalone_corrupt(128, "its pieces are said to unpack to too much", err);
 	if (at != s->blob_bytes)
 		return standalone_corrupt(64, "its pieces do not make up the blob", err);
 	return MPK_OK;
@@ -107,7 +127,7 @@ static enum mpk_code read_header(struct mpk_span bytes, struct mpk_standalone *o
 	MPK_TRY(mpk_read_u64(&c, "offset of pieces", pieces_off, err));
 	MPK_TRY(mpk_read_bytes(&c, "executor", MPK_STANDALONE_EXECUTOR_BYTES, &version, err));
 	MPK_TRY(mpk_read_u32(&c, "flags", &flags, err));
-	if (flags & ~(uint32_t)IS_LINKED)
+	if (flags & ~(uint32_t)(IS_LINKED | HAS_PACKED))
 		return mpk_fail(err, MPK_E_UNSUPPORTED,
 				"a standalone model with unknown flags: 0x%x", flags);
 	if (gen >= MPK_GENERATION_COUNT || all < HEADER_BYTES || all > bytes.len)
@@ -121,6 +141,7 @@ static enum mpk_code read_header(struct mpk_span bytes, struct mpk_standalone *o
 	out->gen = (enum mpk_generation)gen;
 	out->bytes = all;
 	out->is_linked = (flags & IS_LINKED) != 0;
+	out->is_packed = (flags & HAS_PACKED) != 0;
 	out->executor = (const char *)version.data;
 	out->piece_count = (size_t)count;
 	r->end = *pieces_off + count * PIECE_BYTES;
@@ -149,22 +170,75 @@ enum mpk_code mpk_standalone_read(struct mpk_span bytes, struct mpk_arena *arena
 	return MPK_OK;
 }
 
-enum mpk_code mpk_standalone_library(const struct mpk_standalone *s, struct mpk_arena *arena,
-				     struct mpk_span *out, struct mpk_error *err)
+/* An arena aligns less than tensors need. */
+static uint8_t *aligned_room(struct mpk_arena *arena, uint64_t bytes)
+{
+	uint8_t *at = mpk_arena_alloc(arena, (size_t)bytes + MPK_STANDALONE_ALIGN);
+
+	return at ? at + (-(uintptr_t)at) % MPK_STANDALONE_ALIGN : NULL;
+}
+
+enum mpk_code mpk_standalone_copy(const struct mpk_standalone_piece *piece,
+				  mpk_standalone_decoder *decode, void *to, struct mpk_error *err)
+{
+	if (!piece->is_packed) {
+		memcpy(to, piece->bytes.data, piece->bytes.len);
+		return MPK_OK;
+	}
+	if (!decode)
+		return mpk_fail(err, MPK_E_UNSUPPORTED, "a " SPACE " that is packed with zstd");
+	if (decode(to, (size_t)piece->plain, piece->bytes.data, piece->bytes.len) != piece->plain)
+		return mpk_fail(err, MPK_E_CORRUPT,
+				SPACE ": a broken zstd frame, of the blob's bytes from %" PRIu64
+				      " on",
+				piece->blob_off);
+	return MPK_OK;
+}
+
+enum mpk_code mpk_standalone_unpack_tensors(struct mpk_standalone *s,
+					    mpk_standalone_decoder *decode, struct mpk_arena *arena,
+					    struct mpk_error *err)
+{
+	struct mpk_standalone_piece *pieces;
+
+	if (!s->is_packed)
+		return MPK_OK;
+	pieces = mpk_arena_array(arena, s->piece_count + 1, sizeof *pieces);
+	MPK_TRY_ALLOC(pieces, err);
+	for (size_t i = 0; i < s->piece_count; i++) {
+		struct mpk_standalone_piece *p = &pieces[i];
+		uint8_t *to;
+
+		*p = s->pieces[i];
+		if (!p->is_packed || !p->is_tensor)
+			continue;
+		to = aligned_room(arena, p->plain);
+		MPK_TRY_ALLOC(to, err);
+		MPK_TRY(mpk_standalone_copy(p, decode, to, err));
+		p->bytes = mpk_span_of(to, (size_t)p->plain);
+		p->is_packed = false;
+	}
+	s->pieces = pieces;
+	return MPK_OK;
+}
+
+enum mpk_code mpk_standalone_library(const struct mpk_standalone *s, mpk_standalone_decoder *decode,
+				     struct mpk_arena *arena, struct mpk_span *out,
+				     struct mpk_error *err)
 {
 	size_t len = s->before.len + (size_t)s->blob_bytes + s->after.len;
 	uint8_t *to = mpk_arena_alloc(arena, len + 1), *blob;
 
 	MPK_TRY_ALLOC(to, err);
-	*out = mpk_span_of(to, len);
 	if (s->before.len)
 		memcpy(to, s->before.data, s->before.len);
 	blob = to + s->before.len;
 	for (size_t i = 0; i < s->piece_count; i++)
-		memcpy(blob + s->pieces[i].blob_off, s->pieces[i].bytes.data,
-		       s->pieces[i].bytes.len);
+		MPK_TRY(mpk_standalone_copy(&s->pieces[i], decode, blob + s->pieces[i].blob_off,
+					    err));
 	if (s->after.len)
 		memcpy(blob + s->blob_bytes, s->after.data, s->after.len);
+	*out = mpk_span_of(to, len);
 	return MPK_OK;
 }
 
@@ -175,61 +249,81 @@ static uint64_t aligned(uint64_t off)
 	return (off + MPK_STANDALONE_ALIGN - 1) / MPK_STANDALONE_ALIGN * MPK_STANDALONE_ALIGN;
 }
 
-/* Where the pieces of a blob will lie. */
+/* The pieces of a blob in its order, and where they will lie. */
 struct plan {
-	const struct mpk_standalone_tensor *tensors;
-	size_t tensor_count, count; /* of tensors, of pieces */
-	uint64_t blob_bytes, between_bytes, between_off, tensors_off, end;
+	struct mpk_standalone_piece *pieces;
+	size_t count;
+	uint64_t between_off, tensors_off, end;
+	uint64_t plain; /* of those that are packed */
 };
 
-typedef void see_piece(void *data, uint64_t blob_off, uint64_t len, bool is_tensor);
+static void add_piece(struct plan *p, struct mpk_span blob, uint64_t off, uint64_t end,
+		      bool is_tensor)
+{
+	if (end > off)
+		p->pieces[p->count++] = (struct mpk_standalone_piece){
+			.blob_off = off,
+			.plain = end - off,
+			.bytes = mpk_span_of(blob.data + off, (size_t)(end - off)),
+			.is_tensor = is_tensor,
+		};
+}
 
-static void walk(const struct plan *p, see_piece *see, void *data)
+static enum mpk_code list_pieces(struct plan *p, struct mpk_span blob,
+				 const struct mpk_standalone_tensor *tensors, size_t count,
+				 struct mpk_arena *arena, struct mpk_error *err)
 {
 	uint64_t at = 0;
 
-	for (size_t i = 0; i < p->tensor_count; i++) {
-		const struct mpk_standalone_tensor *t = &p->tensors[i];
-
-		if (t->off > at)
-			see(data, at, t->off - at, false);
-		see(data, t->off, t->bytes, true);
-		at = t->off + t->bytes;
+	p->pieces = mpk_arena_array(arena, 2 * count + 1, sizeof *p->pieces);
+	MPK_TRY_ALLOC(p->pieces, err);
+	for (size_t i = 0; i < count; i++) {
+		add_piece(p, blob, at, tensors[i].off, false);
+		at = tensors[i].off + tensors[i].bytes;
+		add_piece(p, blob, tensors[i].off, at, true);
 	}
-	if (at < p->blob_bytes)
-		see(data, at, p->blob_bytes - at, false);
+	add_piece(p, blob, at, blob.len, false);
+	return MPK_OK;
 }
 
-static void measure(void *data, uint64_t blob_off, uint64_t len, bool is_tensor)
+static void place(struct plan *p)
 {
-	struct plan *p = data;
-
-	(void)blob_off;
-	p->count++;
-	if (!is_tensor)
-		p->between_bytes += len;
+	p->tensors_off = p->between_off;
+	p->plain = 0;
+	for (size_t i = 0; i < p->count; i++) {
+		p->tensors_off += p->pieces[i].is_tensor ? 0 : p->pieces[i].bytes.len;
+		p->plain += p->pieces[i].is_packed ? p->pieces[i].plain : 0;
+	}
+	p->end = p->tensors_off;
+	for (size_t i = 0; i < p->count; i++)
+		if (p->pieces[i].is_tensor)
+			p->end = aligned(p->end) + p->pieces[i].bytes.len;
 }
 
-struct writing {
-	struct plan plan;
-	struct mpk_span blob;
-	struct mpk_rope *out;
-	uint64_t between, tensor; /* where the next one lies */
-	bool is_tensor;           /* which are written now */
-};
-
-static void put_row(void *data, uint64_t blob_off, uint64_t len, bool is_tensor)
+/* What would unpack to more than readers allow is left as it is, from the last piece on. */
+static enum mpk_code pack_pieces(struct plan *p, struct mpk_span blob,
+				 const struct mpk_standalone_facts *facts, struct mpk_arena *arena,
+				 struct mpk_error *err)
 {
-	struct writing *w = data;
-	uint64_t *at = is_tensor ? &w->tensor : &w->between;
+	struct mpk_span packed;
 
-	(void)blob_off;
-	if (is_tensor)
-		*at = aligned(*at);
-	mpk_rope_put_u64(w->out, len);
-	mpk_rope_put_u64(w->out, *at);
-	mpk_rope_put_u64(w->out, is_tensor);
-	*at += len;
+	for (size_t i = 0; i < p->count; i++) {
+		packed = (struct mpk_span){ 0 };
+		MPK_TRY(facts->pack(p->pieces[i].bytes, arena, &packed, err));
+		if (!packed.len || packed.len >= p->pieces[i].plain)
+			continue;
+		p->pieces[i].bytes = packed;
+		p->pieces[i].is_packed = true;
+	}
+	place(p);
+	for (size_t i = p->count; i-- > 0 && p->plain > MPK_STANDALONE_PLAIN_MAX(p->end);) {
+		struct mpk_standalone_piece *q = &p->pieces[i];
+
+		q->bytes = mpk_span_of(blob.data + q->blob_off, (size_t)q->plain);
+		q->is_packed = false;
+		place(p);
+	}
+	return MPK_OK;
 }
 
 static void put_zeros(struct mpk_rope *out, uint64_t from, uint64_t to)
@@ -239,39 +333,58 @@ static void put_zeros(struct mpk_rope *out, uint64_t from, uint64_t to)
 	mpk_rope_put_bytes(out, mpk_span_of(zeros, (size_t)(to - from)));
 }
 
-static void put_piece(void *data, uint64_t blob_off, uint64_t len, bool is_tensor)
+static void put_rows(const struct plan *p, struct mpk_rope *out)
 {
-	struct writing *w = data;
+	uint64_t between = p->between_off, tensor = p->tensors_off;
 
-	if (is_tensor != w->is_tensor)
-		return;
-	if (is_tensor) {
-		put_zeros(w->out, w->tensor, aligned(w->tensor));
-		w->tensor = aligned(w->tensor) + len;
+	for (size_t i = 0; i < p->count; i++) {
+		const struct mpk_standalone_piece *q = &p->pieces[i];
+		uint64_t *at = q->is_tensor ? &tensor : &between;
+
+		if (q->is_tensor)
+			tensor = aligned(tensor);
+		mpk_rope_put_u64(out, q->plain);
+		mpk_rope_put_u64(out, *at);
+		mpk_rope_put_u64(out, (q->is_tensor ? IS_TENSOR : 0) |
+					      (q->is_packed ? IS_PACKED | (uint64_t)q->bytes.len
+										  << PACKED_SHIFT
+							    : 0));
+		*at += q->bytes.len;
 	}
-	mpk_rope_put_view(w->out, mpk_span_of(w->blob.data + blob_off, (size_t)len));
 }
 
-void mpk_standalone_write(struct mpk_span library, struct mpk_span blob,
-			  const struct mpk_standalone_facts *facts,
-			  const struct mpk_standalone_tensor *tensors, size_t tensor_count,
-			  struct mpk_rope *out)
+static void put_pieces(const struct plan *p, struct mpk_rope *out)
 {
-	struct writing w = { .blob = blob, .out = out };
-	struct plan *p = &w.plan;
+	uint64_t at = p->tensors_off;
+
+	for (size_t i = 0; i < p->count; i++)
+		if (!p->pieces[i].is_tensor)
+			mpk_rope_put_view(out, p->pieces[i].bytes);
+	for (size_t i = 0; i < p->count; i++) {
+		if (!p->pieces[i].is_tensor)
+			continue;
+		put_zeros(out, at, aligned(at));
+		mpk_rope_put_view(out, p->pieces[i].bytes);
+		at = aligned(at) + p->pieces[i].bytes.len;
+	}
+}
+
+enum mpk_code mpk_standalone_write(struct mpk_span library, struct mpk_span blob,
+				   const struct mpk_standalone_facts *facts,
+				   const struct mpk_standalone_tensor *tensors, size_t tensor_count,
+				   uint64_t *saved, struct mpk_rope *out, struct mpk_error *err)
+{
+	struct plan plan = { 0 }, *p = &plan;
 	uint64_t before = (uint64_t)(blob.data - library.data);
 	uint64_t after = library.len - before - blob.len, at;
 	char version[MPK_STANDALONE_EXECUTOR_BYTES] = { 0 };
 
-	*p = (struct plan){ .tensors = tensors,
-			    .tensor_count = tensor_count,
-			    .blob_bytes = blob.len };
-	walk(p, measure, p);
+	MPK_TRY(list_pieces(p, blob, tensors, tensor_count, out->arena, err));
 	at = HEADER_BYTES + p->count * PIECE_BYTES;
 	p->between_off = at + before + after;
-	p->tensors_off = p->end = p->between_off + p->between_bytes;
-	for (size_t i = 0; i < tensor_count; i++)
-		p->end = aligned(p->end) + tensors[i].bytes;
+	place(p);
+	if (facts->pack)
+		MPK_TRY(pack_pieces(p, blob, facts, out->arena, err));
 	memcpy(version, facts->executor, strnlen(facts->executor, sizeof version - 1));
 	mpk_rope_put_bytes(out, mpk_span_str(magic));
 	mpk_rope_put_u32(out, MPK_STANDALONE_VERSION);
@@ -285,15 +398,14 @@ void mpk_standalone_write(struct mpk_span library, struct mpk_span blob,
 	mpk_rope_put_u64(out, p->count);
 	mpk_rope_put_u64(out, HEADER_BYTES);
 	mpk_rope_put_bytes(out, mpk_span_of(version, sizeof version));
-	mpk_rope_put_u32(out, facts->is_linked ? IS_LINKED : 0);
+	mpk_rope_put_u32(out, (facts->is_linked ? IS_LINKED : 0) | (p->plain ? HAS_PACKED : 0));
 	put_zeros(out, 108, HEADER_BYTES);
-	w.between = p->between_off;
-	w.tensor = p->tensors_off;
-	walk(p, put_row, &w);
+	put_rows(p, out);
 	mpk_rope_put_view(out, mpk_span_of(library.data, (size_t)before));
 	mpk_rope_put_view(out, mpk_span_of(blob.data + blob.len, (size_t)after));
-	walk(p, put_piece, &w);
-	w.tensor = p->tensors_off;
-	w.is_tensor = true;
-	walk(p, put_piece, &w);
+	put_pieces(p, out);
+	*saved = 0;
+	for (size_t i = 0; i < p->count; i++)
+		*saved += p->pieces[i].plain - p->pieces[i].bytes.len;
+	return MPK_OK;
 }

@@ -30,6 +30,7 @@ import time
 import functions
 import library
 import models
+import packed
 import parallel
 import peers
 import weights
@@ -490,6 +491,7 @@ def run_models(b):
 GROUPS = {"start": start, "functions": lambda b: functions.functions(b, ROOT), "small": small,
           "large": large, "huge": huge, "text": text, "many": many, "calls": calls, "models": run_models,
           "parallel": lambda b: parallel.parallel(b, ROOT), "library": lambda b: library.library(b, ROOT),
+          "packed": lambda b: packed.packed(b, ROOT),
           "peers": lambda b: peers.peers(b, ROOT), "weights": lambda b: weights.weights(b, ROOT)}
 
 

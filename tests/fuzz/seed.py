@@ -151,8 +151,8 @@ def put_handovers(seeds):
         return struct.pack("<%dQ" % len(n), *n)
 
     for gen in range(3):
-        facts = numbers(gen) + b"\1\0\1\1\1" + numbers(2) + text(b"p") + text(None) + text(b"main") + text(b"sub/")
-        facts += text(None) + text(None) + numbers(1) + text(b"p.toml")
+        facts = numbers(gen) + b"\1\0\1\1\1\0\0\1" + numbers(2) + text(b"p") + text(None) + text(b"main") + text(b"sub/")
+        facts += text(None) * 3 + text(b"it saves little") + numbers(1) + text(b"p.toml") + numbers(0)
         opened = numbers(2) + b"\0\1" + text(b"gone.bin") + numbers(1, 2, 3, 4) if gen == 1 else numbers(1) + b"\0"
         sources = numbers(2) + text(b"sub/f.c") + b"\0" + text(b"launch.ll") + b"\1" + text(b"; IR")
         pieces = numbers(3, 0, 1, 8) + numbers(2**64 - 1, 4) + b"made" + numbers(0, 15, 1)
@@ -185,10 +185,16 @@ def put_made(seeds):
         head = struct.pack("<IIQQ", kind, 0x00012002, 1, 0x00012002)
         for what in (0, 1, 8, 16, 32):  # a result, with a profile, with outputs; an error; values
             seeds.put("fuzz_wire", "%d-%d" % (kind, what), bytes([what]) + head + struct.pack("<q", 2) + bytes(96))
-    # a standalone model: 8 bytes of code, a blob of 200 with a tensor in it, 8 bytes of code
-    model = b"MPKMODEL" + struct.pack("<2I9Q", 1, 2, 400, 224, 8, 232, 8, 200, 3, 128, 0)[:-8] + b"0.1.0".ljust(48, b"\0")
+    # a standalone model: 8 bytes of code, a blob of 120 with a tensor in it, 8 bytes of code
+    model = b"MPKMODEL" + struct.pack("<2I9Q", 1, 2, 400, 224, 8, 232, 8, 120, 3, 128, 0)[:-8] + b"0.1.0".ljust(48, b"\0")
     model += struct.pack("<9Q", 20, 240, 0, 64, 320, 1, 36, 260, 0).ljust(96, b"\0") + bytes(range(176))
     seeds.put("fuzz_standalone", "model", model)
+    # the same with what is before the tensor as a zstd frame of one raw block
+    frame = b"\x28\xb5\x2f\xfd\x20" + bytes([20]) + struct.pack("<I", 20 << 3 | 1)[:3] + bytes(range(20))
+    model = model[:104] + struct.pack("<I", 2) + model[108:128]
+    model += struct.pack("<9Q", 20, 240, 2 | len(frame) << 8, 64, 320, 1, 36, 240 + len(frame), 0).ljust(96, b"\0")
+    model += bytes(16) + frame + bytes(range(131))
+    seeds.put("fuzz_standalone", "packed", model)
     # DWARF 4 and 5: a header, one file, two rows
     program = b"\0\x09\x02" + struct.pack("<Q", 0x1000) + b"\x03\x05\x01\x4b\x02\x10\0\x01\x01"
     four = b"\x01\x01\x01\xfb\x0e\x0d\0\x01\x01\x01\x01\0\0\0\x01\0\0\x01" + b"/src\0\0a.c\0\1\0\0\0"

@@ -34,6 +34,41 @@ static const struct mpk_standalone_tensor all_tensors[] = {
 	{ 0, 4099 }, { 4099, 4096 }, { 9001, 5000 }, { BLOB - 4097, 4097 }
 };
 
+/* Run lengths stand in for zstd: the format does not look into a frame. */
+static enum mpk_code pack_runs(struct mpk_span plain, struct mpk_arena *to, struct mpk_span *out,
+			       struct mpk_error *err)
+{
+	uint8_t *packed = mpk_arena_alloc(to, 2 * plain.len);
+	size_t used = 0;
+
+	MPK_TRY_ALLOC(packed, err);
+	for (size_t i = 0, run; i < plain.len; i += run) {
+		for (run = 1;
+		     run < 255 && i + run < plain.len && plain.data[i + run] == plain.data[i];)
+			run++;
+		packed[used++] = (uint8_t)run;
+		packed[used++] = plain.data[i];
+	}
+	*out = mpk_span_of(packed, used);
+	return MPK_OK;
+}
+
+static size_t unpack_runs(void *to, size_t room, const void *frame, size_t bytes)
+{
+	const uint8_t *from = frame;
+	uint8_t *at = to;
+	size_t done = 0;
+
+	for (size_t i = 0; i + 1 < bytes; i += 2)
+		for (size_t k = 0; k < from[i] && done < room; k++)
+			at[done++] = from[i + 1];
+	return done;
+}
+
+static enum mpk_code (*pack)(struct mpk_span, struct mpk_arena *, struct mpk_span *,
+			     struct mpk_error *);
+static uint64_t saved;
+
 /* @count   of all_tensors from @from */
 static struct mpk_span write_model(struct mpk_span library, size_t from, size_t count)
 {
@@ -41,9 +76,11 @@ static struct mpk_span write_model(struct mpk_span library, size_t from, size_t 
 	struct mpk_error err = { 0 };
 	struct mpk_span out;
 
-	mpk_standalone_write(library, mpk_span_of(library.data + BLOB_AT, BLOB),
-			     &(struct mpk_standalone_facts){ MPK_GEN_HYBRID, "1.2.3", count % 2 },
-			     all_tensors + from, count, &rope);
+	const struct mpk_standalone_facts facts = { MPK_GEN_HYBRID, "1.2.3", count % 2, pack };
+
+	ck_assert_ok(mpk_standalone_write(library, mpk_span_of(library.data + BLOB_AT, BLOB),
+					  &facts, all_tensors + from, count, &saved, &rope, &err),
+		     err);
 	ck_assert_ok(mpk_rope_flat(&rope, &out, &err), err);
 	return out;
 }
@@ -56,7 +93,7 @@ static void check_model(struct mpk_span library, size_t from, size_t count)
 	size_t seen = 0;
 
 	ck_assert_ok(mpk_standalone_read(bytes, &arena, &s, &err), err);
-	ck_assert_ok(mpk_standalone_library(&s, &arena, &again, &err), err);
+	ck_assert_ok(mpk_standalone_library(&s, unpack_runs, &arena, &again, &err), err);
 	ck_assert_int_eq(s.is_linked, count % 2);
 	ck_assert_uint_eq(again.len, library.len);
 	ck_assert_mem_eq(again.data, library.data, library.len);
@@ -75,6 +112,79 @@ static void check_model(struct mpk_span library, size_t from, size_t count)
 	ck_assert_uint_eq(seen, count);
 }
 
+/* Of each size that packs, tensors and what is between them: all is there again, and aligned. */
+START_TEST(packed_pieces_are_unpacked_to_the_byte)
+{
+	struct mpk_span library = make_library(), again, bytes;
+	uint8_t *blob = (uint8_t *)(uintptr_t)library.data + BLOB_AT;
+	struct mpk_standalone s;
+	struct mpk_error err = { 0 };
+
+	pack = pack_runs;
+	memset(blob, 7, 5000);         /* two tensors, the second in part */
+	memset(blob + 14001, 0, 6000); /* most between the third and the last */
+	bytes = write_model(library, 0, MPK_ARRAY_COUNT(all_tensors));
+	ck_assert_uint_gt(saved, 6000);
+	ck_assert_uint_eq(bytes.len < library.len, 1);
+	ck_assert_ok(mpk_standalone_read(bytes, &arena, &s, &err), err);
+	ck_assert(s.is_packed);
+	ck_assert_uint_eq(s.plain_bytes - s.packed_bytes, saved);
+	ck_assert_int_eq(mpk_standalone_library(&s, NULL, &arena, &again, &err), MPK_E_UNSUPPORTED);
+	ck_assert_int_eq(mpk_standalone_unpack_tensors(&s, NULL, &arena, &err), MPK_E_UNSUPPORTED);
+	ck_assert_ok(mpk_standalone_unpack_tensors(&s, unpack_runs, &arena, &err), err);
+	for (size_t i = 0; i < s.piece_count; i++) {
+		ck_assert(!s.pieces[i].is_packed || !s.pieces[i].is_tensor);
+		/* where it lay, or in memory of its own */
+		if (s.pieces[i].is_tensor)
+			ck_assert_uint_eq(
+				((uintptr_t)s.pieces[i].bytes.data -
+				 (s.pieces[i].bytes.data >= bytes.data &&
+						  s.pieces[i].bytes.data < bytes.data + bytes.len
+					  ? (uintptr_t)bytes.data
+					  : 0)) %
+					MPK_STANDALONE_ALIGN,
+				0);
+	}
+	ck_assert_ok(mpk_standalone_library(&s, unpack_runs, &arena, &again, &err), err);
+	ck_assert_uint_eq(again.len, library.len);
+	ck_assert_mem_eq(again.data, library.data, library.len);
+}
+END_TEST
+
+/* A frame that becomes another size, a piece without bytes, one of more than may be: each is refused. */
+START_TEST(packed_pieces_are_held_to_what_is_said)
+{
+	struct mpk_span library = make_library(), bytes;
+	struct mpk_standalone s;
+	struct mpk_error err = { 0 };
+	uint8_t *copy;
+
+	pack = pack_runs;
+	memset((uint8_t *)(uintptr_t)library.data + BLOB_AT, 7, 4099);
+	bytes = write_model(library, 0, 1);
+	copy = (uint8_t *)mpk_arena_copy(&arena, bytes.data, bytes.len);
+	bytes.data = copy;
+	ck_assert_ok(mpk_standalone_read(bytes, &arena, &s, &err), err);
+	ck_assert(s.pieces[0].is_packed && s.pieces[0].is_tensor && !s.pieces[1].is_packed);
+	copy[s.pieces[0].bytes.data - copy] ^= 1; /* a run that is shorter or longer */
+	ck_assert_int_eq(mpk_standalone_unpack_tensors(&s, unpack_runs, &arena, &err),
+			 MPK_E_CORRUPT);
+	ck_assert_text(err, "a broken zstd frame, of the blob's bytes from 0 on");
+	copy[128 + 17] = copy[128 + 18] = 0; /* no bytes in the frame */
+	ck_assert_int_eq(mpk_standalone_read(bytes, &arena, &s, &err), MPK_E_CORRUPT);
+	copy[128 + 17] = 1;
+	copy[128 + 16] |= 4; /* an unknown bit */
+	ck_assert_int_eq(mpk_standalone_read(bytes, &arena, &s, &err), MPK_E_CORRUPT);
+	copy[128 + 16] &= 3;
+	copy[128 + 3] = copy[56 + 3] = 2; /* 32 MiB and more */
+	copy[128 + 4] = copy[56 + 4] = 1;
+	ck_assert_int_eq(mpk_standalone_read(bytes, &arena, &s, &err), MPK_E_CORRUPT);
+	ck_assert_text(err, "unpack to too much");
+	copy[104] &= 1; /* no flag, so no packed piece */
+	ck_assert_int_eq(mpk_standalone_read(bytes, &arena, &s, &err), MPK_E_CORRUPT);
+}
+END_TEST
+
 START_TEST(a_library_is_carried_to_the_byte)
 {
 	struct mpk_span library = make_library();
@@ -92,7 +202,7 @@ static enum mpk_code standalone_reader(struct mpk_span bytes, struct mpk_error *
 	struct mpk_span library;
 
 	MPK_TRY(mpk_standalone_read(bytes, &own, &s, err));
-	return mpk_standalone_library(&s, &own, &library, err);
+	return mpk_standalone_library(&s, unpack_runs, &own, &library, err);
 }
 
 /* The header and the pieces say all that is believed. */
@@ -161,6 +271,8 @@ int main(void)
 	tcase_set_timeout(tc, 60);
 	tcase_add_checked_fixture(tc, NULL, clear);
 	tcase_add_test(tc, a_library_is_carried_to_the_byte);
+	tcase_add_test(tc, packed_pieces_are_unpacked_to_the_byte);
+	tcase_add_test(tc, packed_pieces_are_held_to_what_is_said);
 	tcase_add_test(tc, damage_is_refused_or_harmless);
 	tcase_add_test(tc, headers_are_held_against_the_rest);
 	suite_add_tcase(s, tc);

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <zstd.h>
 
 #include "base/vec.h"
 #include "cubin/elf.h"
@@ -448,7 +449,7 @@ static enum mpk_code read_carried(const struct mpk_elf *elf, struct mpk_arena *a
 	if (!bytes.len)
 		return MPK_OK;
 	MPK_TRY(mpk_standalone_read(bytes, arena, &model, err));
-	MPK_TRY(mpk_standalone_library(&model, arena, &library, err));
+	MPK_TRY(mpk_standalone_library(&model, ZSTD_decompress, arena, &library, err));
 	MPK_TRY(mpk_note_find(elf, MPK_STANDALONE_SYMBOL, arena, &note, err));
 	MPK_TRY(mpk_elf_open(library, 0, &inner, err));
 	*image = (struct mpk_image){ .prefix = "" };
@@ -457,6 +458,8 @@ static enum mpk_code read_carried(const struct mpk_elf *elf, struct mpk_arena *a
 	image->carrier = mpk_span_of(bytes.data, (size_t)model.bytes);
 	image->executor = model.executor;
 	image->is_linked = model.is_linked;
+	image->packed_bytes = model.packed_bytes;
+	image->unpacked_bytes = model.plain_bytes;
 	image->note = note;
 	return MPK_OK;
 }

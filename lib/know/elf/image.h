@@ -79,6 +79,8 @@ struct mpk_image {
 				  * (standalone/standalone.h); empty: it is none */
 	const char *executor;    /* the version of the executor in it; NULL: none */
 	bool is_linked;          /* the executor has the host code linked in */
+	uint64_t packed_bytes;   /* of what is carried packed with zstd: as it lies in the file, */
+	uint64_t unpacked_bytes; /* and unpacked; 0: nothing is */
 
 	uint16_t machine;         /* EM_*; 0: a bare blob, C, or no number of ELF's */
 	const char *machine_name; /* "x86-64", "AArch64", "S390", ...; "machine 0x1234"; NULL:

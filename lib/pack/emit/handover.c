@@ -159,8 +159,8 @@ static void put_sources(struct writer *w, const struct mpk_handover *h)
 
 static void put_facts(struct writer *w, const struct mpk_handover *h)
 {
-	const bool flags[] = { h->has_blob,     h->is_blob,    h->has_host, h->has_sources,
-			       h->has_callable, h->is_carried, h->needs_cxx };
+	const bool flags[] = { h->has_blob,     h->is_blob,    h->has_host,  h->has_sources,
+			       h->has_callable, h->is_carried, h->needs_cxx, h->is_packed };
 
 	mpk_rope_put_u64(&w->out, h->gen);
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(flags); i++)
@@ -173,6 +173,7 @@ static void put_facts(struct writer *w, const struct mpk_handover *h)
 	handover_put_text(w, h->target);
 	handover_put_text(w, h->base);
 	handover_put_text(w, h->unlinked);
+	handover_put_text(w, h->packing);
 	mpk_rope_put_u64(&w->out, h->file_count);
 	for (size_t i = 0; i < h->file_count; i++)
 		handover_put_text(w, h->files[i]);
@@ -302,6 +303,7 @@ static enum mpk_code get_names(struct reader *r, struct mpk_handover *out, struc
 	MPK_TRY(get_text(r, "target", &out->target, err));
 	MPK_TRY(get_text(r, "base", &out->base, err));
 	MPK_TRY(get_text(r, "reason", &out->unlinked, err));
+	MPK_TRY(get_text(r, "word", &out->packing, err));
 	return out->base && is_option(out->base) ? handover_refuse(r, "a base", err) : MPK_OK;
 }
 
@@ -311,7 +313,7 @@ static enum mpk_code get_facts(struct reader *r, struct mpk_handover *out, struc
 {
 	bool *const flags[] = { &out->has_blob,    &out->is_blob,      &out->has_host,
 				&out->has_sources, &out->has_callable, &out->is_carried,
-				&out->needs_cxx };
+				&out->needs_cxx,   &out->is_packed };
 	uint64_t gen, modules;
 
 	MPK_TRY(mpk_read_u64(&r->c, "generation", &gen, err));

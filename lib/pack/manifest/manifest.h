@@ -81,7 +81,8 @@ struct mpk_manifest {
 	const char *path; /* as the user named it */
 	const char *dir;  /* what relative paths are relative to; "" for the cwd */
 	struct mpk_toml_str name, abi, root, target, base;
-	struct mpk_toml_str entry; /* the function that loaders also find as the entry */
+	struct mpk_toml_str entry;    /* the function that loaders also find as the entry */
+	struct mpk_toml_str compress; /* "zstd"; text NULL: nothing is packed */
 	bool standalone, dedup;
 	bool keep_order; /* modules get their indices as they stand in the manifest */
 	enum mpk_generation gen;

@@ -114,6 +114,12 @@ static void check_package(struct mpk_toml_reader *r, void *package)
 	if (m->name.text && strchr(m->name.text, '/'))
 		mpk_toml_read_error(r, m->name.pos, "name", "'name' is a name, not a path: '%s'",
 				    QUOTE(m->name));
+	if (m->compress.text && strcmp(m->compress.text, "zstd") != 0)
+		mpk_toml_read_error(r, m->compress.pos, "compress", "'compress' takes \"zstd\"");
+	else if (m->compress.text && !m->standalone)
+		mpk_toml_read_error(
+			r, m->compress.pos, "compress",
+			"'compress' is for standalone packages: TVM's own loaders unpack nothing");
 }
 
 /* --- the rules of [[module.function]] ----------------------------------------------- */
@@ -314,6 +320,7 @@ static const struct mpk_toml_field package_fields[] = {
 	KEY(TEXT, struct mpk_manifest, base, false),
 	KEY(TEXT, struct mpk_manifest, entry, false),
 	KEY(BOOL, struct mpk_manifest, standalone, false),
+	KEY(TEXT, struct mpk_manifest, compress, false),
 	KEY(BOOL, struct mpk_manifest, dedup, false),
 	KEY(BOOL, struct mpk_manifest, keep_order, false),
 };

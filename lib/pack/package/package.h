@@ -131,6 +131,7 @@ struct mpk_standalone_input {
 		archive; /* of the run library, where the library's objects are at hand and can be linked
 				  * beside it; empty: they are not */
 	bool is_linked; /* they were, and all that is planned is another content */
+	bool compress;  /* pieces of the model that zstd makes smaller by a tenth are packed */
 };
 
 struct mpk_standalone_plan {
@@ -139,7 +140,9 @@ struct mpk_standalone_plan {
 	struct mpk_span source; /* C of the functions, and of a table of the host code's symbols */
 	const char *
 		unlinked; /* a sentence: why the objects are not to be linked in; NULL: they are, or none are there */
-	bool needs_cxx; /* they need the libraries of C++ */
+	bool needs_cxx;      /* they need the libraries of C++ */
+	bool is_packed;      /* the source calls zstd */
+	const char *packing; /* with compress: a sentence, where it does not pay; NULL */
 };
 
 /* mpk_standalone_plan - what a standalone library is linked of, besides the archive of the run library
@@ -169,6 +172,7 @@ struct mpk_unpack_input {
 	const char *target; /* triple of the objects, when they are for another machine; or NULL */
 	bool has_tvm_headers; /* a source includes headers of TVM, which a compiler must be able to find */
 	bool standalone; /* the library brings its own loader */
+	bool compress;   /* and carries a model that is packed */
 	bool host_only;  /* there is no blob: tree is one _lib, and objects are all there is */
 };
 

@@ -13,6 +13,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zstd.h>
 
 #include "base/strmap.h"
 #include "base/vec.h"
@@ -78,9 +79,11 @@ static int by_offset(const void *a, const void *b)
 static const char preamble[] =
 	"/* The entries of a standalone model; made by mpack. */\n"
 	"struct mpkr_symbol {\n\tconst char *name;\n\tconst void *address;\n};\n"
+	"typedef __SIZE_TYPE__ size_type;\n"
 	"struct mpkr_entry {\n"
 	"\tconst void *model;\n\tconst struct mpkr_symbol *symbols;\n"
-	"\tconst char *name;\n\tvoid *function;\n};\n"
+	"\tconst char *name;\n\tvoid *function;\n"
+	"\tsize_type (*decode)(void *, size_type, const void *, size_type);\n};\n"
 	"extern const unsigned char " MPK_STANDALONE_SYMBOL "[];\n"
 	"int mpkr_enter(struct mpkr_entry *, const void *, int, void *);\n"
 	"int mpkr_answer(const char *, void *);\n"
@@ -238,7 +241,7 @@ static enum mpk_code put_entry(struct carrier *c, struct mpk_span name,
 	put_literal(out, name);
 	mpk_strbuf_printf(
 		out,
-		", 0 };\n"
+		", 0, DECODE };\n"
 		"EXPORT int call%zu(void *, const void *, int, void *)\n"
 		"\t__asm__(\"__tvm_ffi_%.*s\");\n"
 		"int call%zu(void *self, const void *args, int count, void *result)\n"
@@ -304,24 +307,88 @@ static enum mpk_code read_carried(struct carrier *c, struct mpk_span library)
 	return MPK_OK;
 }
 
+/* --- packing ---------------------------------------------------------------------------------- */
+
+enum {
+	LEVEL = 15,       /* of zstd: slow to pack, and no slower to unpack than others */
+	LEAST_SAVED = 10, /* per cent: what saves less stays as it is, to be used where it lies */
+	DECODER_BYTES = 228 << 10, /* what zstd adds to the library */
+};
+
+/* With a checksum: a damaged frame is then no other content.
+ * Returns  the bytes of the frame, or an error of zstd */
+static size_t compress_piece(struct mpk_span plain, void *to, size_t room)
+{
+	ZSTD_CCtx *z = ZSTD_createCCtx();
+	size_t rc = 0;
+
+	if (z) {
+		rc = ZSTD_CCtx_setParameter(z, ZSTD_c_compressionLevel, LEVEL);
+		if (!ZSTD_isError(rc))
+			rc = ZSTD_CCtx_setParameter(z, ZSTD_c_checksumFlag, 1);
+		if (!ZSTD_isError(rc))
+			rc = ZSTD_compress2(z, to, room, plain.data, plain.len);
+	}
+	(void)ZSTD_freeCCtx(z);
+	return rc;
+}
+
+static enum mpk_code pack_piece(struct mpk_span plain, struct mpk_arena *arena,
+				struct mpk_span *out, struct mpk_error *err)
+{
+	size_t room = ZSTD_compressBound(plain.len), used;
+	void *to = malloc(room);
+
+	MPK_TRY_ALLOC(to, err);
+	used = compress_piece(plain, to, room);
+	if (!used || ZSTD_isError(used)) {
+		free(to);
+		return mpk_fail_nomem(err); /* nothing else can be the matter */
+	}
+	if (used < plain.len - plain.len / 100 * LEAST_SAVED) {
+		const char *copy = mpk_arena_copy(arena, to, used);
+
+		*out = mpk_span_of(copy, copy ? used : 0);
+	}
+	free(to);
+	return MPK_OK;
+}
+
+/* @plain   bytes of the model as it would be without packing */
+static const char *judge_packing(struct mpk_arena *arena, uint64_t plain, uint64_t saved)
+{
+	if (saved == 0)
+		return "nothing of it becomes a tenth smaller by zstd, so it is carried as it is";
+	if (saved >= DECODER_BYTES && saved >= plain / 100 * LEAST_SAVED)
+		return NULL;
+	return mpk_arena_printf(arena,
+				"zstd saves %" PRIu64 " of %" PRIu64
+				" bytes and adds about %d of its own: "
+				"without --compress the library would be smaller, or nearly so",
+				saved, plain, (int)DECODER_BYTES);
+}
+
 /* The entries, before them what they use, and the table of symbols where the code is linked in. */
-static enum mpk_code finish_source(struct carrier *c, struct mpk_span archive,
+static enum mpk_code finish_source(struct carrier *c, const struct mpk_strbuf *table,
 				   struct mpk_standalone_plan *out, struct mpk_error *err)
 {
-	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf table = { 0 }, text = { 0 };
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
 	char *copy;
 
-	if (archive.len)
-		MPK_TRY(mpk_linked_table(&c->image, archive, c->arena, &table, &out->unlinked,
-					 err));
 	mpk_strbuf_puts(&text, preamble);
-	mpk_strbuf_puts(&text, table.len ? "extern const struct mpkr_symbol mpkr_symbols[]\n"
-					   "\t__attribute__((visibility(\"hidden\")));\n"
-					   "#define SYMBOLS mpkr_symbols\n"
-					 : "#define SYMBOLS 0\n");
+	mpk_strbuf_puts(&text, table->len ? "extern const struct mpkr_symbol mpkr_symbols[]\n"
+					    "\t__attribute__((visibility(\"hidden\")));\n"
+					    "#define SYMBOLS mpkr_symbols\n"
+					  : "#define SYMBOLS 0\n");
+	mpk_strbuf_puts(&text,
+			out->is_packed
+				? "size_type ZSTD_decompress(void *, size_type, const void *, "
+				  "size_type);\n"
+				  "#define DECODE ZSTD_decompress\n"
+				: "#define DECODE 0\n");
 	mpk_strbuf_put_span(&text, mpk_span_of(c->text.data, c->text.len));
-	mpk_strbuf_put_span(&text, mpk_span_of(table.data, table.len));
-	text.failed |= c->text.failed || table.failed;
+	mpk_strbuf_put_span(&text, mpk_span_of(table->data, table->len));
+	text.failed |= c->text.failed || table->failed;
 	MPK_TRY(mpk_strbuf_status(&text, err));
 	copy = mpk_arena_copy(c->arena, text.data, text.len);
 	MPK_TRY_ALLOC(copy, err);
@@ -338,22 +405,40 @@ static bool needs_cxx(const struct mpk_image *image)
 	return false;
 }
 
+static enum mpk_code write_model(struct carrier *c, const struct mpk_standalone_input *input,
+				 struct mpk_standalone_plan *out, struct mpk_error *err)
+{
+	struct mpk_standalone_facts facts = {
+		.gen = c->image.gen,
+		.executor = input->executor,
+		.is_linked = input->is_linked || (input->archive.len && !out->unlinked),
+		.pack = input->compress ? pack_piece : NULL,
+	};
+	const struct mpk_standalone_tensor *tensors =
+		mpk_arena_keep(c->arena, c->tensors, c->tensor_count, sizeof *c->tensors);
+	uint64_t saved;
+
+	MPK_TRY_ALLOC(tensors, err);
+	MPK_TRY(mpk_standalone_write(input->library, mpk_image_blob(&c->image), &facts, tensors,
+				     c->tensor_count, &saved, &out->model, err));
+	out->is_packed = saved > 0;
+	if (input->compress)
+		out->packing = judge_packing(c->arena, out->model.len + saved, saved);
+	return mpk_rope_status(&out->model, err);
+}
+
 enum mpk_code mpk_standalone_plan(const struct mpk_standalone_input *input, struct mpk_arena *arena,
 				  struct mpk_standalone_plan *out, struct mpk_error *err)
 {
 	MPK_CLEANUP(carrier_fini) struct carrier c = { .arena = arena, .err = err };
-	struct mpk_standalone_facts facts = { .executor = input->executor };
-	const struct mpk_standalone_tensor *tensors;
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf table = { 0 };
 
 	*out = (struct mpk_standalone_plan){ .model = mpk_rope_of(arena) };
 	MPK_TRY(read_carried(&c, input->library));
-	MPK_TRY(finish_source(&c, input->archive, out, err));
+	if (input->archive.len)
+		MPK_TRY(mpk_linked_table(&c.image, input->archive, arena, &table, &out->unlinked,
+					 err));
 	out->needs_cxx = needs_cxx(&c.image);
-	tensors = mpk_arena_keep(arena, c.tensors, c.tensor_count, sizeof *c.tensors);
-	MPK_TRY_ALLOC(tensors, err);
-	facts.gen = c.image.gen;
-	facts.is_linked = input->is_linked || (input->archive.len && !out->unlinked);
-	mpk_standalone_write(input->library, mpk_image_blob(&c.image), &facts, tensors,
-			     c.tensor_count, &out->model);
-	return mpk_rope_status(&out->model, err);
+	MPK_TRY(write_model(&c, input, out, err));
+	return finish_source(&c, &table, out, err);
 }

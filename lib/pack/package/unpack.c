@@ -310,6 +310,8 @@ static void package_unpack_put_package(const struct unpacker *u, bool keep_order
 		mpk_strbuf_printf(out, "target = \"%s\"\n", u->in->target);
 	if (u->in->standalone)
 		mpk_strbuf_puts(out, "standalone = true\n");
+	if (u->in->compress)
+		mpk_strbuf_puts(out, "compress = \"zstd\"\n");
 	if (keep_order)
 		mpk_strbuf_puts(out, "keep_order = true\n");
 	if (u->in->library.len)

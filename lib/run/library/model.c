@@ -388,29 +388,44 @@ static void model_take_symbols(const struct mpkr_symbol *symbols)
 }
 
 /* Pages that nothing is written to are none of the process. */
-static enum mpk_code carried_lay_out(struct mpk_span *out, struct mpk_error *err)
+static enum mpk_code carried_lay_out(const struct mpkr_entry *entry, struct mpk_span *out,
+				     struct mpk_error *err)
 {
 	const struct mpk_standalone *s = &carried.parts;
 	size_t len = s->before.len + (size_t)s->blob_bytes + s->after.len;
 	uint8_t *to = mmap(NULL, len, PROT_READ | PROT_WRITE,
 			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
+	enum mpk_code code = MPK_OK;
+
 	if (to == MAP_FAILED)
 		return mpk_fail_nomem(err);
 	memcpy(to, s->before.data, s->before.len);
-	for (size_t i = 0; i < s->piece_count; i++)
+	for (size_t i = 0; i < s->piece_count && code == MPK_OK; i++)
 		if (!s->pieces[i].is_tensor)
-			memcpy(to + s->before.len + s->pieces[i].blob_off, s->pieces[i].bytes.data,
-			       s->pieces[i].bytes.len);
+			code = mpk_standalone_copy(&s->pieces[i], entry->decode,
+						   to + s->before.len + s->pieces[i].blob_off, err);
+	if (code != MPK_OK) {
+		(void)munmap(to, len);
+		return mpk_failed(code);
+	}
 	memcpy(to + s->before.len + s->blob_bytes, s->after.data, s->after.len);
 	carried.blob = to + s->before.len;
 	*out = mpk_span_of(to, len);
 	return MPK_OK;
 }
 
-/* The symbol's size is not at hand here; the header tells it, and the linker put it there. */
-enum mpk_code mpk_run_open_carried(const void *standalone, const struct mpkr_symbol *symbols,
-				   struct mpkr_model **out, struct mpk_error *err)
+/* The symbol's size is not at hand here; the header tells it, and the linker put it there. What is packed is unpacked
+ * once, for as long as the process lives. */
+static enum mpk_code carried_read(const struct mpkr_entry *entry, struct mpk_error *err)
+{
+	MPK_TRY(mpk_standalone_read(mpk_span_of(entry->model, SIZE_MAX / 2), &carried.arena,
+				    &carried.parts, err));
+	return mpk_standalone_unpack_tensors(&carried.parts, entry->decode, &carried.arena, err);
+}
+
+enum mpk_code mpk_run_open_carried(const struct mpkr_entry *entry, struct mpkr_model **out,
+				   struct mpk_error *err)
 {
 	struct mpk_run_source source = { .moved.find = find_moved };
 
@@ -418,16 +433,15 @@ enum mpk_code mpk_run_open_carried(const void *standalone, const struct mpkr_sym
 	if (carried.model)
 		return MPK_OK;
 	if (!carried.blob) {
-		MPK_TRY(mpk_standalone_read(mpk_span_of(standalone, SIZE_MAX / 2), &carried.arena,
-					    &carried.parts, err));
-		MPK_TRY(carried_lay_out(&source.memory, err));
+		MPK_TRY(carried_read(entry, err));
+		MPK_TRY(carried_lay_out(entry, &source.memory, err));
 	} else {
 		source.memory =
 			mpk_span_of(carried.blob - carried.parts.before.len,
 				    carried.parts.before.len + (size_t)carried.parts.blob_bytes +
 					    carried.parts.after.len);
 	}
-	model_take_symbols(symbols);
+	model_take_symbols(entry->symbols);
 	source.symbol = carried.symbol_count ? find_symbol : NULL;
 	MPK_TRY(model_open(&source, NULL, &carried.model, err));
 	*out = carried.model;

@@ -389,7 +389,7 @@ static enum mpk_code find_entry(struct mpkr_entry *entry, mpkr_function **out,
 	if (f)
 		return MPK_OK;
 	(void)pthread_mutex_lock(&lock);
-	code = mpk_run_open_carried(entry->model, entry->symbols, &model, err);
+	code = mpk_run_open_carried(entry, &model, err);
 	if (code == MPK_OK)
 		code = mpk_run_look_up(model, entry->name, &found.function, err);
 	if (code == MPK_OK) {

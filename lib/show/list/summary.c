@@ -98,6 +98,11 @@ static void put_loaders(const struct mpk_view *v, struct mpk_strbuf *out)
 		mpk_escape(out, mpk_span_str(v->image->executor));
 		if (v->image->is_linked)
 			mpk_strbuf_puts(out, ", with the host code linked in");
+		if (v->image->unpacked_bytes) {
+			mpk_strbuf_printf(out, "\n  packed     zstd, %s for %s",
+					  MPK_SIZE(v->image->packed_bytes),
+					  MPK_SIZE(v->image->unpacked_bytes));
+		}
 		mpk_strbuf_putc(out, '\n');
 		return;
 	}
@@ -269,6 +274,10 @@ static void summary_json(const void *what, struct mpk_json *j, struct mpk_json_a
 	if (image->executor) {
 		mpk_json_text(j, at, "executor", image->executor);
 		mpk_json_text(j, at, "host_code", image->is_linked ? "linked" : "carried");
+	}
+	if (image->unpacked_bytes) {
+		mpk_json_u64(j, at, "packed_bytes", image->packed_bytes);
+		mpk_json_u64(j, at, "unpacked_bytes", image->unpacked_bytes);
 	}
 	mpk_answer_origin.json(view, j, at);
 	mpk_answer_metadata.json(view, j, at);

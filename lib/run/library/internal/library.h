@@ -64,15 +64,14 @@ struct mpkr_model {
 	bool is_listed;
 };
 
-struct mpkr_symbol; /* library/internal/standalone.h */
+struct mpkr_entry; /* library/internal/standalone.h */
 
 /* mpk_run_open_carried - the model that a standalone library carries, opened at the first call; it stays open
- * @standalone  standalone/standalone.h; one a process, borrowed for ever
- * @symbols  of its host code, when that is linked in (library/internal/standalone.h); else NULL
+ * @entry   one of the library's functions; borrowed for ever
  * @out     borrowed
  * Returns  MPK_OK; what mpkr_open_memory reports. One caller at a time */
-enum mpk_code mpk_run_open_carried(const void *standalone, const struct mpkr_symbol *symbols,
-				   struct mpkr_model **out, struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_run_open_carried(const struct mpkr_entry *entry, struct mpkr_model **out,
+				   struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_run_model_hold, mpk_run_model_drop - count references; at the last everything goes */
 struct mpkr_model *mpk_run_model_hold(struct mpkr_model *model);

@@ -6,6 +6,8 @@
 #ifndef MPK_LIBRARY_INTERNAL_STANDALONE_H
 #define MPK_LIBRARY_INTERNAL_STANDALONE_H
 
+#include <stddef.h>
+
 /* --- for the code of a library -------------------------------------------------------------------- */
 
 /* Not for whoever takes the library as it is. */
@@ -24,6 +26,8 @@ struct mpkr_entry {
 	const struct mpkr_symbol *symbols;
 	const char *name; /* as mpkr_find takes it */
 	void *function;   /* what was found; NULL at first */
+	/* ZSTD_decompress, where parts of the model are packed and zstd is linked in; NULL */
+	size_t (*decode)(void *to, size_t room, const void *frame, size_t bytes);
 };
 
 /* mpkr_enter - call it; any thread

@@ -144,7 +144,7 @@ function comparePanel() {
       const body = el("tbody", { "data-rows": "" });
       rows.slice(0, 2000).forEach((row) => body.append(...compareRow(kind, row)));
       return el("section", {}, heading(kind.title, rows.length ? `${all.filter((row) => row.state !== "same").length} of ${all.length} differ` : all.length === 1 ? (kind.alike || "the same") : `all ${all.length} ${kind.alike || "the same"}`),
-        rows.length ? el("div", { class: "scroll" }, wide(el("table", { class: "compare" },
+        rows.length ? el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `${kind.title} side by side` }, wide(el("table", { class: "compare" },
           el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Name"), ...files.map((file) => el("th", { scope: "col" }, file.short)))), body))) : null,
         rows.length > 2000 ? el("p", { class: "note" }, `and ${rows.length - 2000} more`) : null);
     }));

@@ -272,6 +272,7 @@ static const struct mpk_gpu_maker cuda = {
 	.statuses = cuda_statuses,
 	.status_count = MPK_ARRAY_COUNT(cuda_statuses),
 	.formats = cuda_formats,
+	.format_names = "ptx, cubin, fatbin, cuda",
 	.no_form = "neither cubin, fatbin nor PTX",
 	.threads = MPK_CU_MAX_THREADS_PER_BLOCK,
 	.block_x = MPK_CU_MAX_BLOCK_X,

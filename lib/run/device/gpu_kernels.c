@@ -13,7 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/profile.h"
 #include "text/escape.h"
+
+/* What AMD's GPUs alone need goes where they are left out, as the library for applications has little room. */
 
 /* --- loading --------------------------------------------------------------------------------- */
 
@@ -35,16 +38,10 @@ static bool has_format(const struct mpk_gpu_maker *maker, struct mpk_span fmt)
 static enum mpk_code check_format(const struct mpk_gpu_maker *maker, const struct mpk_kernels *k,
 				  struct mpk_error *err)
 {
-	char names[64] = "";
-	size_t used = 0;
-
 	if (k->layout == MPK_KERNELS_PLAIN && has_format(maker, k->fmt))
 		return MPK_OK;
-	for (size_t i = 0; maker->formats[i]; i++)
-		used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "",
-					 maker->formats[i]);
 	return mpk_fail(err, MPK_E_UNSUPPORTED, "format '%s' is not one that %s runs (%s)",
-			MPK_QUOTE(k->fmt), maker->interface, names);
+			MPK_QUOTE(k->fmt), maker->interface, maker->format_names);
 }
 
 enum mpk_code mpk_gpu_check(const struct mpk_gpu_maker *maker, const struct mpk_device_info *info,
@@ -70,8 +67,8 @@ static unsigned load_image(const struct mpk_gpu_device *device, const char *imag
 			   as_value(LOG_BYTES - 1) };
 
 	return device->cu->cuModuleLoadDataEx(
-		out, image, device->maker->has_logs ? MPK_ARRAY_COUNT(options) : 0, options,
-		values);
+		out, image, !MPK_RUN_ROCM || device->maker->has_logs ? MPK_ARRAY_COUNT(options) : 0,
+		options, values);
 }
 
 /* The driver names its status, but not what the code is for; both architectures say at a glance
@@ -141,7 +138,7 @@ enum mpk_code mpk_gpu_load(struct mpk_device *base, const struct mpk_kernels *k,
 	enum mpk_code code = module ? load_module(device, k, image.bytes, &module->module, err)
 				    : mpk_fail_nomem(err);
 
-	if (code == MPK_OK && device->maker->keeps_image)
+	if (MPK_RUN_ROCM && code == MPK_OK && device->maker->keeps_image)
 		module->image = image;
 	else
 		free(image.bytes);
@@ -161,7 +158,8 @@ void mpk_gpu_unload(struct mpk_device_module *base)
 	if (mpk_gpu_enter(device, NULL) == MPK_OK)
 		(void)device->cu->cuModuleUnload(module->module);
 	mpk_arena_fini(&base->arena);
-	free(module->image.bytes);
+	if (MPK_RUN_ROCM)
+		free(module->image.bytes);
 	free(module);
 }
 
@@ -241,15 +239,16 @@ enum mpk_code mpk_gpu_bind(struct mpk_device_kernel *base, struct mpk_error *err
 	unsigned status =
 		device->cu->cuModuleGetFunction(&kernel->function, module->module, base->name);
 
-	if (status == MPK_CU_NOT_FOUND && device->maker->explain_missing)
+	if (status == MPK_CU_NOT_FOUND && (!MPK_RUN_ROCM || device->maker->explain_missing))
 		MPK_TRY(device->maker->explain_missing(kernel, err));
 	if (status != MPK_CU_SUCCESS)
 		return mpk_gpu_fail(device->maker, err, status, "kernel '%s'", base->shown);
 	MPK_TRY(check_params(kernel, err));
 	kernel->thread_limit = function_attribute(kernel, MPK_CU_FUNC_MAX_THREADS);
 	kernel->static_shared = function_attribute(kernel, MPK_CU_FUNC_SHARED_BYTES);
-	kernel->dynamic_shared =
-		device->maker->shared_free ? device->maker->shared_free : device->shared_optin;
+	kernel->dynamic_shared = MPK_RUN_ROCM && !device->maker->shared_free
+					 ? device->shared_optin
+					 : device->maker->shared_free;
 	return MPK_OK;
 }
 
@@ -299,7 +298,8 @@ static enum mpk_code check_limits(const struct mpk_gpu_kernel *kernel,
 	MPK_TRY(check_axis(kernel, "cluster", shape->cluster, device->block_limits, err));
 	MPK_TRY(check_axis(kernel, "preferred cluster", shape->preferred_cluster,
 			   device->block_limits, err));
-	MPK_TRY(check_threads(kernel, shape, err));
+	if (MPK_RUN_ROCM)
+		MPK_TRY(check_threads(kernel, shape, err));
 	if (kernel->thread_limit && threads > kernel->thread_limit)
 		return mpk_fail(err, MPK_E_RAISED,
 				"kernel '%s': a block of %" PRIu64 "x%" PRIu64 "x%" PRIu64

@@ -306,6 +306,7 @@ static const struct mpk_gpu_maker rocm = {
 	.statuses = hip_statuses,
 	.status_count = MPK_ARRAY_COUNT(hip_statuses),
 	.formats = rocm_formats,
+	.format_names = "hsaco, hip",
 	.no_form = "neither a code object nor a bundle of them",
 	.threads = MPK_HIP_MAX_THREADS_PER_BLOCK,
 	.block_x = MPK_HIP_MAX_BLOCK_X,

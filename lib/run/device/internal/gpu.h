@@ -33,6 +33,7 @@ struct mpk_gpu_maker {
 	const struct mpk_device_status *statuses; /* with a cause of their own */
 	size_t status_count;
 	const char *const *formats; /* that modules of this kind may have, ended by NULL */
+	const char *format_names;   /* the same in a sentence */
 	const char *no_form; /* what code is that is none of it: "neither cubin, fatbin nor PTX" */
 
 	/* Numbers of attributes of devices; y and z follow x. */

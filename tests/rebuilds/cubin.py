@@ -11,7 +11,8 @@ import sys
 
 NOISE = (".debug", ".nv_debug", ".note", ".comment", ".nv.merc.", ".nv.callgraph", ".nv.prototype", ".nv.rel.", ".symtab",
          ".strtab", ".shstrtab", ".rel.debug", ".rela.debug", ".rel.nv_deb", ".rela.nv_deb", ".nv.reservedSm")
-RELA, NOBITS, REL, INFO = 4, 8, 9, 0x70000000
+RELA, REL, INFO = 4, 9, 0x70000000
+NOBITS = {8, 0x70000007, 0x70000009, 0x7000000a, 0x70000015}
 FIRST_WORD = {2, 6, 7, 8, 0x0a, 0x11, 0x12, 0x13, 0x23, 0x2f}
 
 
@@ -73,7 +74,7 @@ class Section:
         (off, self.type, self.flags, _, place, self.size, self.link, self.info, self.align,
          _) = struct.unpack_from("<IIQQQQIIQQ", data, at)
         self.name = names[off:names.index(b"\0", off)]
-        self.data = b"" if self.type == NOBITS else data[place:place + self.size]
+        self.data = b"" if self.type in NOBITS else data[place:place + self.size]
         self.base, self.node, self.role = self.name, 0, "common"
 
 
@@ -153,7 +154,7 @@ class Cubin:
                     text(s.data[4:] if s.base.startswith(b".nv.capmerc.") else s.data)
                 found[s.node].append(digest("section", symbol(s.base), number(s.type), number(s.flags), number(s.align),
                                             number(s.info >> 24 if s.role == "text" else 0),
-                                            number(s.size if s.type == NOBITS else 0), content))
+                                            number(s.size if s.type in NOBITS else 0), content))
         return [parts(f) for f in found]
 
     def graph(self, own):

@@ -47,6 +47,21 @@ static void canon_cubin_canon_fini(struct canon *c)
 	free(c->whole);
 }
 
+/* Whether a section has a size and no bytes: those of variables without values and of shared and local memory have
+ * types of their own in relocatable files. */
+static bool is_empty(const struct mpk_cubin_section *s)
+{
+	enum {
+		GLOBAL = 0x70000007,
+		LOCAL = 0x70000009,
+		SHARED = 0x7000000a,
+		RESERVED = 0x70000015
+	};
+
+	return s->type == MPK_CUBIN_SHT_NOBITS || s->type == GLOBAL || s->type == LOCAL ||
+	       s->type == SHARED || s->type == RESERVED;
+}
+
 static struct mpk_span canon_cubin_behind(struct mpk_span s, size_t at)
 {
 	return mpk_span_of(s.data + at, s.len - at);
@@ -83,7 +98,7 @@ static enum mpk_code read_variable(struct canon *c, uint32_t i, const struct mpk
 
 	if (c->has_variable[i])
 		return MPK_OK;
-	if (in->head.type != MPK_CUBIN_SHT_NOBITS) {
+	if (!is_empty(&in->head)) {
 		MPK_TRY(mpk_cubin_elf_data(&c->f.elf, &in->head, &data, c->err));
 		if (!mpk_span_sub(data, s->type == STT_SECTION ? 0 : s->value, size, &data))
 			return mpk_fail(c->err, MPK_E_CORRUPT,
@@ -200,7 +215,7 @@ static enum mpk_code canon_cubin_read_section(struct canon *c, const struct mpk_
 	struct mpk_canon_hash h;
 	enum mpk_code code;
 
-	if (s->head.type != MPK_CUBIN_SHT_NOBITS) {
+	if (!is_empty(&s->head)) {
 		MPK_TRY(mpk_cubin_elf_data(&c->f.elf, &s->head, &data, c->err));
 		MPK_TRY(mpk_canon_sections_spend(&c->f, data.len, c->err));
 	}
@@ -213,7 +228,7 @@ static enum mpk_code canon_cubin_read_section(struct canon *c, const struct mpk_
 	mpk_canon_u64(&h, s->head.align);
 	/* of code: where assemblers up to CUDA 11 noted the registers */
 	mpk_canon_u64(&h, s->role == MPK_CANON_TEXT ? s->head.info >> 24 : 0);
-	mpk_canon_u64(&h, s->head.type == MPK_CUBIN_SHT_NOBITS ? s->head.size : 0);
+	mpk_canon_u64(&h, is_empty(&s->head) ? s->head.size : 0);
 	code = put_content(c, s, data, &h);
 	if (code != MPK_OK) {
 		mpk_canon_hash_fini(&h);

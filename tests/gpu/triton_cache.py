@@ -30,9 +30,9 @@ def built(mpack, cubin, folder, *options):
 
 
 def kernels_of_ours(log, mpack, folder):
-    x, y = torch.randn(1000, device="cuda"), torch.randn(1000, device="cuda")
-    out = torch.zeros(1000, device="cuda")
-    built(mpack, DATA / "scaled_add.cubin", folder, "--grid", "ceildiv(n, 256)")(x, y, out, 1000, 0.5)
+    x, y = torch.randn(1024, device="cuda"), torch.randn(1024, device="cuda")
+    out = torch.zeros(1024, device="cuda")
+    built(mpack, DATA / "scaled_add.cubin", folder, "--grid", "ceildiv(n, 256)")(x, y, out, 1024, 0.5)
     log.check("scaled_add", torch.allclose(out, x + 0.5 * y))
 
     f = built(mpack, DATA / "record.cubin", folder, "--grid", "1")

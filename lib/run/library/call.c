@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "abi/convention.h"
+#include "base/refs.h"
 #include "base/strbuf.h"
 #include "executor/machine.h"
 
@@ -46,9 +47,9 @@ enum mpk_code mpk_run_call_init(struct mpk_run_call *c, struct mpkr_function *f,
 	if (has_names)
 		c->names = calloc(c->value_count + 1, sizeof *c->names);
 	MPK_TRY_ALLOC(c->args && c->values && (c->names || !has_names), err);
-	if (f->model->has_stream)
+	if (f->model->stream.is_set)
 		MPK_TRY(mpk_devices_set_stream(mpk_runtime_devices(f->model->runtime), f->where,
-					       f->model->stream, err));
+					       f->model->stream.stream, err));
 	for (size_t i = 0; i < f->bound_count; i++) {
 		c->values[value_count + i] = mpk_run_borrowed(&f->bound[i].value);
 		c->names[value_count + i] = f->bound[i].name;
@@ -296,18 +297,21 @@ int mpkr_call(mpkr_function *function, const struct mpkr_tensor *const *in, size
 
 /* --- results as values ------------------------------------------------------------------------ */
 
-/* A tuple is made anew: what the function returned may be kept by it.
- * @home    where tensors are wanted; NULL: where they are */
-static enum mpk_code own_value(const struct mpk_run_call *c, const struct mpk_value *v,
-			       const struct mpk_dldevice *home, unsigned depth,
+/* A tuple is made anew: what the function returned may be kept by it. Tensors that nobody else holds are handed on.
+ * @home    where tensors are wanted; NULL: where they are
+ * @takes   what is in v is not asked for again */
+static enum mpk_code own_value(const struct mpk_run_call *c, struct mpk_value *v,
+			       const struct mpk_dldevice *home, bool takes, unsigned depth,
 			       struct mpk_value *out, struct mpk_error *err)
 {
 	enum mpk_code code = MPK_OK;
 
 	*out = (struct mpk_value){ 0 };
 	if (v->kind == MPK_VALUE_TENSOR) {
-		struct mpk_tensor *t = mpk_tensor_hold(v->tensor);
+		struct mpk_tensor *t = takes ? v->tensor : mpk_tensor_hold(v->tensor);
 
+		if (takes)
+			*v = *out;
 		code = mpk_run_own(c->f->model, &t, c->args, c->arg_count,
 				   home ? *home : t->dl.device, err);
 		if (code != MPK_OK)
@@ -316,20 +320,19 @@ static enum mpk_code own_value(const struct mpk_run_call *c, const struct mpk_va
 			*out = mpk_value_of_tensor(t);
 		return code;
 	}
-	/* a model that nests them deeper would overflow the stack */
-	if (v->kind != MPK_VALUE_ARRAY || depth == MPK_RUN_NEST_MAX) {
+	if (v->kind != MPK_VALUE_ARRAY) {
 		*out = mpk_value_hold(*v);
 		return MPK_OK;
 	}
-	if (depth == MPK_RUN_NEST_MAX)
-		return mpk_fail(err, MPK_E_UNSUPPORTED,
-				"a result of more than %d tuples within each other",
+	if (depth == MPK_RUN_NEST_MAX) /* the stack has an end */
+		return mpk_fail(err, MPK_E_UNSUPPORTED, "a result with more than %d tuples nested",
 				MPK_RUN_NEST_MAX);
 	MPK_TRY(mpk_value_of_array(v->array->count, out, err));
 	out->array->tag = v->array->tag;
+	takes = takes && mpk_refs_is_only(&v->array->refs);
 	for (size_t i = 0; i < v->array->count && code == MPK_OK; i++)
-		code = own_value(c, &v->array->items[i], home, depth + 1, &out->array->items[i],
-				 err);
+		code = own_value(c, &v->array->items[i], home, takes, depth + 1,
+				 &out->array->items[i], err);
 	if (code != MPK_OK)
 		mpk_value_drop(out);
 	return code;
@@ -338,7 +341,9 @@ static enum mpk_code own_value(const struct mpk_run_call *c, const struct mpk_va
 enum mpk_code mpk_run_call_own(const struct mpk_run_call *c, const struct mpk_dldevice *home,
 			       struct mpk_value *out, struct mpk_error *err)
 {
-	return own_value(c, &c->result, home, 0, out, err);
+	struct mpk_value v = c->result;
+
+	return own_value(c, &v, home, false, 0, out, err);
 }
 
 static enum mpk_code call_value(mpkr_function *f, const struct mpkr_arg *in, size_t n, bool is_sent,
@@ -353,7 +358,7 @@ static enum mpk_code call_value(mpkr_function *f, const struct mpkr_arg *in, siz
 	MPK_TRY(mpk_run_call_run(&c, err));
 	MPK_TRY(write_back(&c, 0, err));
 	home = home_of(&c);
-	return mpk_run_call_own(&c, is_sent ? &home : NULL, out, err);
+	return own_value(&c, &c.result, is_sent ? &home : NULL, true, 0, out, err);
 }
 
 enum mpk_code mpk_run_call_value(mpkr_function *f, const struct mpkr_arg *in, size_t n,
@@ -363,10 +368,8 @@ enum mpk_code mpk_run_call_value(mpkr_function *f, const struct mpkr_arg *in, si
 	enum mpk_code code;
 
 	(void)pthread_mutex_lock(&f->session->lock);
-	if (stream) {
-		f->model->has_stream = stream->is_set;
-		f->model->stream = stream->stream;
-	}
+	if (stream)
+		f->model->stream = *stream;
 	code = call_value(f, in, n, is_sent, out, err);
 	(void)pthread_mutex_unlock(&f->session->lock);
 	return code;
@@ -402,18 +405,15 @@ static enum mpk_code check_out(const struct mpk_run_call *c, const struct mpk_dl
 }
 
 /* A bit of bool has a byte of its own, whatever a release calls its type. */
-static bool is_same_element(struct mpk_dtype a, struct mpk_dtype b)
-{
-	return mpk_dtype_equal(a, b) || (mpk_dtype_is_bool(a) && mpk_dtype_is_bool(b));
-}
-
 static enum mpk_code check_fit(const struct mpk_tensor *t, const struct mpk_dltensor *out, size_t i,
 			       struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf said = { 0 };
 	struct mpk_type type;
 
-	if (is_same_element(t->dl.dtype, out->dtype) && t->dl.ndim == out->ndim &&
+	if ((mpk_dtype_equal(t->dl.dtype, out->dtype) ||
+	     (mpk_dtype_is_bool(t->dl.dtype) && mpk_dtype_is_bool(out->dtype))) &&
+	    t->dl.ndim == out->ndim &&
 	    (!out->ndim ||
 	     memcmp(t->dl.shape, out->shape, (size_t)out->ndim * sizeof *out->shape) == 0))
 		return MPK_OK;

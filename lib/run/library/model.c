@@ -288,8 +288,7 @@ static enum mpk_code model_open(struct mpk_run_source *source, const struct mpkr
 	source->runtime.tvm_ffi.explicit_path = taken.tvm_ffi;
 	source->runtime.cuda_home = taken.cuda_home;
 	MPK_TRY(mpk_run_create(source, &model, err));
-	model->stream = taken.stream;
-	model->has_stream = taken.stream != NULL;
+	model->stream = (struct mpk_run_stream){ taken.stream != NULL, taken.stream };
 	code = mpk_run_load(model, err);
 	if (code != MPK_OK && source->path)
 		mpk_error_at_file(err, source->path);

@@ -142,8 +142,8 @@ static bool is_handed_on(const struct mpk_tensor *t, const struct mpk_run_arg *a
 
 enum mpk_code mpk_run_settle(struct mpkr_model *model, struct mpk_error *err)
 {
-	return model->has_stream ? MPK_OK
-				 : mpk_devices_sync(mpk_runtime_devices(model->runtime), err);
+	return model->stream.is_set ? MPK_OK
+				    : mpk_devices_sync(mpk_runtime_devices(model->runtime), err);
 }
 
 static enum mpk_code copy_on_device(struct mpkr_model *model, const struct mpk_tensor *t,

@@ -432,7 +432,7 @@ static struct mpk_run_stream stream_of(const mpkr_function *f)
 {
 	const struct real real = find_real();
 
-	if (!real.get_stream || f->where.type != MPK_DL_CUDA)
+	if (!real.get_stream || !mpk_run_has_addresses(f->where))
 		return (struct mpk_run_stream){ 0 };
 	return (struct mpk_run_stream){ true, real.get_stream(f->where.type, f->where.id) };
 }

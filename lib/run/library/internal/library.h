@@ -40,6 +40,12 @@ struct mpk_run_entry {
 	const char *signature; /* NULL: not asked for so far */
 };
 
+/* A stream of the caller's, for whose end calls do not wait. */
+struct mpk_run_stream {
+	bool is_set;
+	void *stream;
+};
+
 struct mpkr_model {
 	atomic_uint refs;
 	pthread_mutex_t lock; /* recursive; over all below that is not constant */
@@ -51,9 +57,8 @@ struct mpkr_model {
 	const struct mpk_tree *tree;      /* NULL: there is no blob */
 	struct mpk_dldevice where;        /* of its tensors */
 	bool is_guess;                    /* nobody named it */
-	bool has_stream;                  /* the caller's, and calls do not wait for their end */
-	void *stream;
-	bool is_found; /* a function of it was looked up */
+	struct mpk_run_stream stream; /* of calls from now on, under the lock of their session */
+	bool is_found;                /* a function of it was looked up */
 	struct mpk_run_params *params;
 	const struct mpk_param_file
 		*late; /* of the last call's, whose late-bound constants executables have */
@@ -327,12 +332,6 @@ enum mpk_code mpk_run_place_plain(enum mpkr_kind kind, const struct mpk_dltensor
 enum mpk_code mpk_run_place_value(const struct mpkr_function *f, const struct mpkr_arg *in,
 				  size_t i, struct mpk_run_arg *out,
 				  struct mpk_error *err) MPK_MUST_CHECK;
-
-/* What a stream is asked for under the lock of the session, as the caller's changes between calls. */
-struct mpk_run_stream {
-	bool is_set;
-	void *stream;
-};
 
 /* mpk_run_call_value - as mpkr_call, with a result as the function gives it, whose tensors are own and compact
  * @is_sent they go where the first tensor among the inputs is; else they stay where they are

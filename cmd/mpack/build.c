@@ -96,7 +96,7 @@ static const struct mpk_option options[] = {
 
 static const struct mpk_command command = {
 	.name = "build",
-	.usage = "mpack build [MANIFEST|FILE.blob|LIBRARY --standalone|CUBIN --meta JSON] [-o OUT]",
+	.usage = "mpack build [MANIFEST|BLOB|LIBRARY|CUBIN] [OPTION]... [-o OUT]",
 	.summary = "Pack what a manifest (./mpack.toml) names into one file, by default NAME.so\n"
 		   "in this folder, after the package.",
 	.screen = 13,

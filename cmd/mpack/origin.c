@@ -33,7 +33,8 @@ struct describing {
 
 /* What a program prints, its first SAID_MAX bytes; nothing when it cannot be run: the build will
  * say so better. */
-static enum mpk_code ask(const char *const *argv, char *said, size_t *len, struct mpk_error *err)
+static enum mpk_code ask_program(const char *const *argv, char *said, size_t *len,
+				 struct mpk_error *err)
 {
 	static const char *const env[] = { "LC_ALL=C", NULL };
 	struct mpk_process_end end;
@@ -90,7 +91,7 @@ static enum mpk_code add_program(struct describing *d, const char *name,
 			mpk_argv_add(&v, d->e->tools.ldflags.items[i]);
 	mpk_argv_add(&v, is_linker ? "-Wl,--version" : "--version");
 	MPK_TRY_ALLOC(!v.failed, err);
-	MPK_TRY(ask(v.items, said, &len, err));
+	MPK_TRY(ask_program(v.items, said, &len, err));
 	struct mpk_span text = mpk_span_of(said, len);
 	version = mpk_provenance_version(is_linker ? linker_line(text) : text, d->arena);
 	MPK_TRY_ALLOC(version, err);

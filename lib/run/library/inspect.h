@@ -34,6 +34,9 @@ struct mpk_run_source {
 	 * kernels are called without host code. NULL: not known */
 	const struct mpk_tree *tree;
 	bool is_alone; /* nobody else of the process opens the file: it need not be copied */
+	/* What is called in the place of the file's functions, as what describes them; NULL: these */
+	const struct mpk_host_function *functions;
+	size_t function_count;
 	/* as of struct mpk_host_code */
 	struct mpk_moved moved;
 	void *(*symbol)(const char *name);

@@ -231,6 +231,10 @@ enum mpk_code mpk_run_load(struct mpkr_model *model, struct mpk_error *err)
 	if (code == MPK_OK) {
 		file->code.symbol = from->symbol;
 		file->code.moved = from->moved;
+		if (from->functions) {
+			file->code.functions = from->functions;
+			file->code.function_count = from->function_count;
+		}
 		file->code.device_of = from->device_of;
 		file->code.device_user = from->device_user;
 		file->code.wants_copy = !from->is_alone;

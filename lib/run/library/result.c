@@ -78,8 +78,7 @@ static enum mpk_code collect(struct mpk_run_tensors *tensors, const struct mpk_v
 	if (v->kind != MPK_VALUE_ARRAY)
 		return push_plain(tensors, v, err);
 	if (depth == MPK_RUN_NEST_MAX)
-		return mpk_fail(err, MPK_E_UNSUPPORTED,
-				"a result of more than %d tuples within each other",
+		return mpk_fail(err, MPK_E_UNSUPPORTED, "a result with more than %d tuples nested",
 				MPK_RUN_NEST_MAX);
 	for (size_t i = 0; i < v->array->count; i++)
 		MPK_TRY(collect(tensors, &v->array->items[i], depth + 1, err));

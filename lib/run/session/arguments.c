@@ -12,6 +12,25 @@
 
 #include "text/escape.h"
 
+/* Getters of metadata are no functions of the file, and called like some. */
+static enum mpk_code call_getters(struct mpk_session *s, struct mpk_run_source *source,
+				  struct mpk_error *err)
+{
+	const struct mpk_image *image = s->work->library.image;
+	struct mpk_host_function *functions;
+
+	if (image->functions != image->getters)
+		return MPK_OK;
+	functions = mpk_arena_array(&s->arena, image->function_count + 1, sizeof *functions);
+	MPK_TRY_ALLOC(functions, err);
+	for (size_t i = 0; i < image->function_count; i++)
+		functions[i] = (struct mpk_host_function){ .name = image->functions[i].name,
+							   .symbol = image->functions[i].symbol };
+	source->functions = functions;
+	source->function_count = image->function_count;
+	return MPK_OK;
+}
+
 enum mpk_code mpk_session_open(struct mpk_session *s, struct mpk_error *err)
 {
 	const struct mpk_library_options *library = &s->work->library;
@@ -23,6 +42,7 @@ enum mpk_code mpk_session_open(struct mpk_session *s, struct mpk_error *err)
 	};
 
 	MPK_TRY(mpk_library_places(library, &s->arena, &source, err));
+	MPK_TRY(call_getters(s, &source, err));
 	return mpk_run_create(&source, &s->model, err);
 }
 

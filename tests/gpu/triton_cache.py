@@ -25,7 +25,7 @@ DATA = pathlib.Path(__file__).resolve().parent.parent / "data" / "triton"
 
 def built(mpack, cubin, folder, *options):
     out = folder / f"{cubin.stem}.so"
-    subprocess.run([mpack, "build", cubin, "--meta", cubin.with_suffix(".json"), "-o", out, *options], check=True)
+    subprocess.run([mpack, "build", cubin, "--meta", cubin.with_suffix(".json"), "-o", out, "--via", "c", *options], check=True)
     return tvm_ffi.load_module(str(out))[cubin.stem]
 
 

@@ -77,8 +77,8 @@ enum mpk_code mpk_weightfile_diff(const struct mpk_weightfile *older,
 						      .name = side_name,
 						      .compare = compare_weights };
 	struct side_tensor *a, *b;
-	struct mpk_diff diff = { .older = { older->name, older->bytes, 0 },
-				 .newer = { newer->name, newer->bytes, 0 } };
+	struct mpk_diff diff = { .older = { .name = older->name, .bytes = older->bytes },
+				 .newer = { .name = newer->name, .bytes = newer->bytes } };
 	struct mpk_differ d = { &diff, arena, "", "", MPK_DIFF_LINES_MAX, 0 };
 
 	MPK_TRY(mpk_weight_set_check(&older->set, err));

@@ -71,24 +71,26 @@ static int answer_file(const struct minspect_options *o, struct minspect_look *l
 
 static int answer_added(const struct minspect_options *o, struct minspect_look *l)
 {
-	return answer_file(
-		o, l, MPK_DIFF_ADDED, (struct mpk_diff_side){ .name = o->diff },
-		(struct mpk_diff_side){ .name = l->file->name, .bytes = l->file->bytes.len });
+	const struct mpk_diff_side older = { .name = o->diff },
+				   newer = { .name = l->file->name, .bytes = l->file->bytes.len };
+
+	return answer_file(o, l, MPK_DIFF_ADDED, older, newer);
 }
 
 static int diff_removed(const struct minspect_options *o, struct minspect_look *l)
 {
 	struct minspect_older *older = l->user;
-	const char *newer = o->files[0], *name;
+	struct mpk_diff_side gone = { 0 }, newer = { .name = o->files[0] };
 	int status = MPK_EXIT_OK;
 
 	if (o->folder_lens && o->folder_lens[0])
-		newer = mpk_arena_printf(&older->arena, "%.*s", (int)o->folder_lens[0] - 1, newer);
-	for (size_t at = 0; minspect_older_left(older, &at, &name);) {
+		newer.name = mpk_arena_printf(&older->arena, "%.*s", (int)o->folder_lens[0] - 1,
+					      newer.name);
+	newer.name = newer.name ? newer.name : "";
+	for (size_t at = 0; minspect_older_left(older, &at, &gone.name);) {
 		if (l->json)
 			l->at = mpk_json_object(l->json, l->files, NULL);
-		status = answer_file(o, l, MPK_DIFF_REMOVED, (struct mpk_diff_side){ .name = name },
-				     (struct mpk_diff_side){ .name = newer ? newer : "" });
+		status = answer_file(o, l, MPK_DIFF_REMOVED, gone, newer);
 	}
 	return status;
 }

@@ -101,11 +101,11 @@ static const struct mpk_option options[] = {
 	  .with = "check" },
 	{ 0, "libs", MPK_OPT_LIST, "DIR", "with --check: where the libraries from there are",
 	  .target = &O.libs, .with = "check" },
-	{ 0, "only", MPK_OPT_TEXT, "CHECK,...", "with --check: these checks alone: device, glibc",
-	  .target = &O.only, .with = "check",
+	{ 0, "only", MPK_OPT_TEXT, "CHECK[,CHECK]",
+	  "with --check: these checks alone: device, glibc", .target = &O.only, .with = "check",
 	  .values =
 		  "words: machine format loader payload linking glibc library symbol function device driver abi" },
-	{ 0, "abi", MPK_OPT_TEXT, "POLICY,...",
+	{ 0, "abi", MPK_OPT_TEXT, "POLICY[,POLICY]",
 	  "with --check: manylinux_2_28, abi3-3.9, cxx11, tvm-ffi", .target = &O.abi,
 	  .with = "check",
 	  .values =

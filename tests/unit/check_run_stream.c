@@ -23,7 +23,7 @@ static unsigned waits(void)
  * the caller has no stream. */
 START_TEST(calls_are_queued)
 {
-	int mine; /* any address: the fake only compares it */
+	int mine = 0; /* any address: the fake only compares it */
 	void *stream = _i ? &mine : NULL;
 	struct mpkr_options options = { .size = sizeof options,
 					.device = { MPKR_DEVICE_CUDA, 0 },
@@ -67,9 +67,9 @@ END_TEST
 /* Copies to and from the caller's memory have ended when the call returns. */
 START_TEST(host_memory_is_waited_for)
 {
-	static _Alignas(64) float a[COUNT], b[COUNT], c[COUNT];
+	static _Alignas(64) float a[COUNT] = { 0 }, b[COUNT] = { 0 }, c[COUNT] = { 0 };
 	static const int64_t shape[] = { COUNT };
-	int mine;
+	int mine = 0;
 	struct mpkr_options options = { .size = sizeof options,
 					.device = { MPKR_DEVICE_CUDA, 0 },
 					.stream = &mine };
@@ -102,7 +102,7 @@ END_TEST
 START_TEST(the_cpu_has_none)
 {
 	const struct model *m = &models[0];
-	int mine;
+	int mine = 0;
 	struct mpkr_options options = { .size = sizeof options,
 					.device = { MPKR_DEVICE_CPU, 0 },
 					.stream = &mine };

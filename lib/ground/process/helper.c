@@ -152,9 +152,11 @@ static bool put_question(int fd, const struct mpk_span *parts, size_t count, uin
 	return ok;
 }
 
-/* A crash and a limit of time or memory look alike from here. */
-static enum mpk_code ended(struct mpk_error *err)
+/* A crash and a limit of time or memory look alike from here. What is left of a question or an answer must not be
+ * taken for the next one, so nothing more is asked. */
+static enum mpk_code ended(struct mpk_helper *h, struct mpk_error *err)
 {
+	mpk_helper_stop(h);
 	return mpk_fail(err, MPK_E_TOOL,
 			"the helper process ended without an answer: it crashed, or met its limits "
 			"of time and memory");
@@ -191,12 +193,12 @@ enum mpk_code mpk_helper_ask(struct mpk_helper *h, const struct mpk_span *parts,
 				(unsigned long long)bytes);
 	if (!h->fd || !put_question(h->fd, parts, count, bytes) ||
 	    !helper_get(h->fd, &head, sizeof head) || head.bytes > MPK_HELPER_MAX)
-		return ended(err);
+		return ended(h, err);
 	for (uint64_t left = head.bytes; left;) {
 		size_t n = left < sizeof piece ? (size_t)left : sizeof piece;
 
 		if (!helper_get(h->fd, piece, n))
-			return ended(err);
+			return ended(h, err);
 		mpk_strbuf_put(answer, piece, n);
 		left -= n;
 	}

@@ -320,13 +320,11 @@ static enum mpk_code own_value(const struct mpk_run_call *c, struct mpk_value *v
 			*out = mpk_value_of_tensor(t);
 		return code;
 	}
-	if (v->kind != MPK_VALUE_ARRAY) {
+	/* a model that nests them deeper would overflow the stack */
+	if (v->kind != MPK_VALUE_ARRAY || depth == MPK_RUN_NEST_MAX) {
 		*out = mpk_value_hold(*v);
 		return MPK_OK;
 	}
-	if (depth == MPK_RUN_NEST_MAX) /* the stack has an end */
-		return mpk_fail(err, MPK_E_UNSUPPORTED, "a result with more than %d tuples nested",
-				MPK_RUN_NEST_MAX);
 	MPK_TRY(mpk_value_of_array(v->array->count, out, err));
 	out->array->tag = v->array->tag;
 	takes = takes && mpk_refs_is_only(&v->array->refs);

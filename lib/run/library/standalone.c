@@ -33,6 +33,7 @@ typedef void *get_stream_fn(int32_t device_type, int32_t device_id);
 
 /* What of it is used; zero where there is none. */
 struct real {
+	void *handle; /* held */
 	mpk_ffi_raise_fn *raise;
 	mpk_ffi_get_global_fn *get_global;
 	allocator_fn *allocator; /* whether the caller has set one of his own */
@@ -42,7 +43,7 @@ struct real {
 
 static bool look_for_real(struct real *r)
 {
-	void *handle = dlopen(MPK_TVM_FFI_SONAME, RTLD_LAZY | RTLD_NOLOAD);
+	void *handle = r->handle = dlopen(MPK_TVM_FFI_SONAME, RTLD_LAZY | RTLD_NOLOAD);
 
 	if (!handle || !dlsym(handle, "TVMFFIGetVersion"))
 		return false;

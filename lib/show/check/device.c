@@ -260,6 +260,12 @@ static bool runs(const struct containers *c, const struct mpk_code_target *image
 	return false;
 }
 
+/* SPIR-V is for neither. */
+static bool is_made_for(const struct mpk_code_target *t, bool cuda)
+{
+	return cuda ? t->sm != 0 : strncmp(t->name, "gfx", 3) == 0;
+}
+
 /* The images of a container when it is one for that maker's GPUs; none that do not read. */
 static enum mpk_code check_device_images_of(const struct mpk_image_device *d, bool cuda,
 					    struct mpk_arena *arena,
@@ -270,7 +276,7 @@ static enum mpk_code check_device_images_of(const struct mpk_image_device *d, bo
 
 	if (code == MPK_E_NOMEM)
 		return mpk_fail_nomem(err);
-	if (code != MPK_OK || !*count || !is_loaded(d) || ((*out)[0].sm != 0) != cuda)
+	if (code != MPK_OK || !*count || !is_loaded(d) || !is_made_for(&(*out)[0], cuda))
 		*count = 0;
 	return MPK_OK;
 }

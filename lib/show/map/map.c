@@ -11,7 +11,7 @@
 #include "map/internal/map.h"
 #include "model/device_code.h"
 
-enum { CHILDREN_MOST = 300, NAME_WIDTH = 120 };
+enum { CHILDREN_MOST = 300, MODULES_MOST = CHILDREN_MOST - 1, NAME_WIDTH = 120 };
 
 static const struct {
 	const char *kind, *title, *rest;
@@ -114,27 +114,65 @@ static const char *role_of(const struct mpk_view_node *n)
 	return "unknown";
 }
 
-/* The modules of the blob. Which node a module became is noted: parts and kernels come after, in any order. */
+static enum mpk_code add_module(struct mpk_map_maker *m, size_t blob, size_t i)
+{
+	const struct mpk_view_node *n = &m->view->nodes[i];
+	const char *name =
+		mpk_arena_printf(m->arena, "%s  %.*s", n->path, MPK_SPAN_ARG(n->node->kind));
+
+	MPK_TRY_ALLOC(name, m->err);
+	return mpk_map_add(m, blob,
+			   (struct mpk_map_node){ .kind = role_of(n),
+						  .name = mpk_span_str(name),
+						  .path = n->path,
+						  .bytes = n->node->payload.len },
+			   &m->modules[i]);
+}
+
+/* The largest modules, largest first; of two of one size the earlier. */
+static size_t largest_modules(const struct mpk_view *view, size_t out[MODULES_MOST])
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < view->count; i++) {
+		size_t len = view->nodes[i].node->payload.len, at = count;
+
+		while (at && view->nodes[out[at - 1]].node->payload.len < len)
+			at--;
+		if (!len || at == MODULES_MOST)
+			continue;
+		count += count < MODULES_MOST;
+		memmove(&out[at + 1], &out[at], (count - at - 1) * sizeof *out);
+		out[at] = i;
+	}
+	return count;
+}
+
+/* The modules of the blob, as many as get a box: a file may have a hundred thousand. Which node a module became is
+ * noted: parts and kernels come after, in any order. */
 static enum mpk_code add_modules(struct mpk_map_maker *m, size_t blob)
 {
+	size_t shown[MODULES_MOST], count = largest_modules(m->view, shown), rest = 0;
+	uint64_t bytes = 0;
+	const char *name;
+
 	m->modules = mpk_arena_array(m->arena, m->view->count, sizeof *m->modules);
 	MPK_TRY_ALLOC(m->modules, m->err);
-	for (size_t i = 0; i < m->view->count; i++) {
-		const struct mpk_view_node *n = &m->view->nodes[i];
-		const char *name;
-
-		if (!n->node->payload.len)
-			continue;
-		name = mpk_arena_printf(m->arena, "%s  %.*s", n->path, MPK_SPAN_ARG(n->node->kind));
-		MPK_TRY_ALLOC(name, m->err);
-		MPK_TRY(mpk_map_add(m, blob,
-				    (struct mpk_map_node){ .kind = role_of(n),
-							   .name = mpk_span_str(name),
-							   .path = n->path,
-							   .bytes = n->node->payload.len },
-				    &m->modules[i]));
-	}
-	return MPK_OK;
+	for (size_t i = 0; i < count; i++)
+		MPK_TRY(add_module(m, blob, shown[i]));
+	for (size_t i = 0; i < m->view->count; i++)
+		if (!m->modules[i] && m->view->nodes[i].node->payload.len) {
+			rest++;
+			bytes += m->view->nodes[i].node->payload.len;
+		}
+	if (!rest)
+		return MPK_OK;
+	name = mpk_arena_printf(m->arena, "%zu smaller ones", rest);
+	MPK_TRY_ALLOC(name, m->err);
+	return mpk_map_add(
+		m, blob,
+		(struct mpk_map_node){ .kind = "rest", .name = mpk_span_str(name), .bytes = bytes },
+		NULL);
 }
 
 /* Where the kernels of a module stand: in the part that has all of its code, or in a part each. */

@@ -81,10 +81,8 @@ static enum mpk_code forget_code(struct lister *l, const struct mpk_code_kernel 
 	k->code = (struct mpk_span){ 0 };
 	k->container = l->container;
 	k->image = l->image;
-	if (k->target[0]) {
-		k->target = mpk_arena_text(l->arena, mpk_span_str(k->target));
-		MPK_TRY_ALLOC(k->target, l->err);
-	}
+	k->target = k->target[0] ? mpk_arena_text(l->arena, mpk_span_str(k->target)) : "";
+	MPK_TRY_ALLOC(k->target, l->err);
 	/* beyond the limit a kernel has no digest: a hostile file costs linear time, too */
 	if (!code.len || code.len > l->digest_left)
 		return MPK_OK;

@@ -53,8 +53,9 @@ static enum mpk_code code_put(const struct mpk_listing *l, void *arg, struct mpk
 	return MPK_OK;
 }
 
-/* Why something has no listing is said once. */
-static enum mpk_code ask_code(struct code_put *p, const struct mpk_view *view, const char *what)
+/* Why something has no listing is said once; what fails today and not tomorrow is an error. */
+static enum mpk_code ask_code(struct code_put *p, const struct mpk_view *view, const char *what,
+			      struct mpk_error *err)
 {
 	const struct mpk_disasm_sink sink = { code_put, p };
 	struct mpk_error error = { 0 };
@@ -66,11 +67,12 @@ static enum mpk_code ask_code(struct code_put *p, const struct mpk_view *view, c
 	code = mpk_view_disasm(view, what, p->page->disasm, &sink, &error);
 	if (code == MPK_OK || p->is_full)
 		return MPK_OK;
-	if (code == MPK_E_NOMEM)
+	if (code == MPK_E_NOMEM || code == MPK_E_IO) {
+		*err = error;
 		return code;
+	}
 	text = mpk_arena_text(&p->page->arena, mpk_span_str(error.text));
-	if (!text)
-		return MPK_E_NOMEM;
+	MPK_TRY_ALLOC(text, err);
 	/* what is text, or has no code at all, is no problem */
 	if (code == MPK_E_NOTFOUND || mpk_strmap_put(&p->said, mpk_span_str(text), 0, NULL) != 1)
 		return MPK_OK;
@@ -96,25 +98,24 @@ static bool has_machine_code(const struct mpk_view_node *n)
 	return false;
 }
 
-static enum mpk_code ask_all(struct code_put *p, const struct mpk_view *view)
+static enum mpk_code ask_all(struct code_put *p, const struct mpk_view *view, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
 	const struct mpk_image *image = view->image;
 
 	if (image->function_count)
-		MPK_TRY(ask_code(p, view, NULL));
+		MPK_TRY(ask_code(p, view, NULL, err));
 	for (size_t i = 0; i < view->count; i++)
 		if (has_machine_code(&view->nodes[i]))
-			MPK_TRY(ask_code(p, view, view->nodes[i].path));
+			MPK_TRY(ask_code(p, view, view->nodes[i].path, err));
 	for (size_t i = 0; i < image->embedded_count; i++)
 		if (is_machine_code(&view->embedded[i].code))
-			MPK_TRY(ask_code(p, view, view->embedded[i].path));
+			MPK_TRY(ask_code(p, view, view->embedded[i].path, err));
 	for (size_t i = 0; i < image->device_count; i++) {
 		const char *path = mpk_device_path(&image->devices[i], &scratch);
 
-		if (!path)
-			return MPK_E_NOMEM;
-		MPK_TRY(ask_code(p, view, path));
+		MPK_TRY_ALLOC(path, err);
+		MPK_TRY(ask_code(p, view, path, err));
 	}
 	return MPK_OK;
 }
@@ -129,11 +130,11 @@ enum mpk_code mpk_page_code(struct mpk_page *page, const struct mpk_view *view,
 	put.list = mpk_json_array(j, at, "code");
 	mpk_json_init_list(&put.problems);
 	if (page->disasm)
-		code = ask_all(&put, view);
+		code = ask_all(&put, view, err);
 	j->failed |= put.problems.failed;
 	mpk_json_document(j, at, "code_problems", &put.problems);
 	mpk_json_bool(j, at, "code_is_cut", put.is_full);
 	mpk_json_fini(&put.problems);
 	mpk_strmap_fini(&put.said);
-	return code == MPK_OK ? MPK_OK : mpk_fail_nomem(err);
+	return code == MPK_OK ? MPK_OK : mpk_failed(code);
 }

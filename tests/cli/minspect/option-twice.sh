@@ -66,3 +66,13 @@ done
 
 echo "-- --filter: what one of them chooses"
 minspect --functions --filter vadd --filter saxpy --filter nosuch data/cuda/saxpy_opencl.so data/cuda/vadd_opencl.so
+
+echo "-- --meta: one for each cubin, in their order"
+mpack init data/triton/scaled_add.cubin data/triton/clustered.cubin --meta data/triton/scaled_add.json \
+	--meta data/triton/clustered.json | grep '^name'
+
+echo "-- --source: each is in the page"
+printf 'int first;\n' >first.c
+printf 'int second;\n' >second.c
+minspect --html sources.html --source first.c --source second.c data/cuda/cubin/vadd_cuda.so
+grep -o -e 'int first;' -e 'int second;' sources.html

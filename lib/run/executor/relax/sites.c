@@ -114,11 +114,9 @@ static struct mpk_relax_sites *sites_of(const struct mpk_ffi_attached *attached)
 
 static bool attach_sites(struct mpk_ffi_attached *attached)
 {
-	struct mpk_relax_sites *s = calloc(1, sizeof *s);
-
-	if (s)
-		*attached = (struct mpk_ffi_attached){ s, release_sites };
-	return s != NULL;
+	attached->data = calloc(1, sizeof(struct mpk_relax_sites));
+	attached->release = attached->data ? release_sites : NULL;
+	return attached->data != NULL;
 }
 
 static struct mpk_storage *storage_in(const void *box)

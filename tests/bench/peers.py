@@ -77,7 +77,8 @@ iree.compiler.compile_str(text, target_backends=["llvm-cpu"], extra_args=["--ire
                           output_file=out + "/mlp.vmfb")
 """
 
-# Each gives call(), which returns an array.
+# Each gives call(), whose result array() makes one of NumPy. The model is in files that begin with stem; imported() comes
+# between what is loaded of the peer and what of the model.
 RUN = {
     "mpack --standalone, tvm-ffi": """
 import tvm_ffi
@@ -91,7 +92,7 @@ array = np.from_dlpack
 sys.path.insert(0, out)
 import mpk
 imported()
-f = mpk.open(out + "/mlp.so").forward
+f = mpk.open(stem + ".so").forward
 call = lambda: f(x)
 array = lambda r: r
 """,
@@ -99,7 +100,7 @@ array = lambda r: r
 import tvm
 from tvm import relax
 imported()
-f = relax.VirtualMachine(tvm.runtime.load_module(out + "/mlp.so"), tvm.cpu())["forward"]
+f = relax.VirtualMachine(tvm.runtime.load_module(stem + ".so"), tvm.cpu())["forward"]
 t = tvm.runtime.tensor(x)
 call = lambda: f(t)
 array = lambda r: r.numpy()
@@ -107,7 +108,7 @@ array = lambda r: r.numpy()
     "ONNX Runtime": """
 import onnxruntime
 imported()
-s = onnxruntime.InferenceSession(out + "/mlp.onnx", providers=["CPUExecutionProvider"])
+s = onnxruntime.InferenceSession(stem + ".onnx", providers=["CPUExecutionProvider"])
 call = lambda: s.run(None, {"x": x})
 array = lambda r: r[0]
 """,
@@ -115,7 +116,7 @@ array = lambda r: r[0]
 import iree.runtime as rt
 imported()
 c = rt.SystemContext(config=rt.Config("local-sync"))
-c.add_vm_module(rt.VmModule.mmap(c.instance, out + "/mlp.vmfb"))
+c.add_vm_module(rt.VmModule.mmap(c.instance, stem + ".vmfb"))
 f = c.modules.module["forward"]
 call = lambda: f(x)
 array = lambda r: r.to_host()
@@ -126,6 +127,7 @@ HARNESS = """
 import json, statistics, sys, time
 import numpy as np
 out = sys.argv[1]
+stem = out + "/mlp"
 w = [a for _, a in np.load(out + "/weights.npz").items()]
 x = np.random.default_rng(1).standard_normal((4, 32)).astype("float32")
 base = next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmRSS"))

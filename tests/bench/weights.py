@@ -54,50 +54,19 @@ graph = helper.make_graph([helper.make_node("MatMul", ["w", "x"], ["y"])], "weig
 onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), out + "/weights.onnx")
 """
 
-# Each gives call(), whose result array() makes one of NumPy.
-RUN = {
-    "mpack --standalone, tvm-ffi": """
-import tvm_ffi
-begin()
-f = tvm_ffi.load_module(out + "/standalone.so")["forward"]
-t = tvm_ffi.from_dlpack(x)
-call = lambda: f(t)
-array = np.from_dlpack
-""",
-    "mpk, this project's package": """
-sys.path.insert(0, out)
-import mpk
-begin()
-f = mpk.open(out + "/weights.so").forward
-call = lambda: f(x)
-array = lambda r: r
-""",
-    "TVM 0.27": """
-import tvm
-from tvm import relax
-begin()
-f = relax.VirtualMachine(tvm.runtime.load_module(out + "/weights.so"), tvm.cpu())["forward"]
-t = tvm.runtime.tensor(x)
-call = lambda: f(t)
-array = lambda r: r.numpy()
-""",
-    "ONNX Runtime": """
-import onnxruntime
-begin()
-s = onnxruntime.InferenceSession(out + "/weights.onnx", providers=["CPUExecutionProvider"])
-call = lambda: s.run(None, {"x": x})
-array = lambda r: r[0]
-""",
-}
+# As the peers run their network.
+RUN = {who: peers.RUN[who] for who in
+       ("mpack --standalone, tvm-ffi", "mpk, this project's package", "TVM 0.27", "ONNX Runtime")}
 
 HARNESS = """
 import json, sys, time
 import numpy as np
 out, n = sys.argv[1], int(sys.argv[2])
+stem = out + "/weights"
 x = np.random.default_rng(1).standard_normal((n, 1)).astype("float32")
 def field(path, name):
     return 1024 * next(int(line.split()[1]) for line in open("/proc/self/" + path) if line.startswith(name + ":"))
-def begin():
+def imported():
     global start, base
     base = field("status", "RssAnon")
     start = time.perf_counter()

@@ -154,13 +154,16 @@ static enum mpk_code choose_cuda(unsigned sm, const struct mpk_code_target *targ
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
 	const struct mpk_cuda_place place = { .sm = sm };
-	struct mpk_code_target *left = mpk_arena_keep(&scratch, targets, count, sizeof *left);
+	struct mpk_code_target *left;
 
+	out->before = out->after = mpk_cuda_choose(targets, count, &place);
+	if (!kept)
+		return MPK_OK;
+	left = mpk_arena_keep(&scratch, targets, count, sizeof *left);
 	MPK_TRY_ALLOC(left, err);
 	for (size_t i = 0; i < count; i++)
-		if (kept && !kept[i])
+		if (!kept[i])
 			left[i].kind = MPK_TARGET_OTHER;
-	out->before = mpk_cuda_choose(targets, count, &place);
 	out->after = mpk_cuda_choose(left, count, &place);
 	return MPK_OK;
 }

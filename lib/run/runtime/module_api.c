@@ -76,9 +76,9 @@ static void *alloc_workspace(int type, int id, uint64_t bytes, int code, int bit
 	(void)bits;
 	if (type == MPK_DL_CPU)
 		data = mpk_workspace_take(bytes);
-	else if (!runtime || mpk_devices_take_scratch(mpk_runtime_devices(runtime),
-						      (struct mpk_dldevice){ type, id }, bytes,
-						      &data, NULL) != MPK_OK)
+	else if (runtime && mpk_devices_take_scratch(mpk_runtime_devices(runtime),
+						     (struct mpk_dldevice){ type, id }, bytes,
+						     &data, NULL) != MPK_OK)
 		data = NULL;
 	if (!data)
 		(void)fail_text(type == MPK_DL_CPU ? MPK_E_NOMEM : MPK_E_RAISED,

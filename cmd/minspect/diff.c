@@ -8,6 +8,7 @@
 
 #include "common/diag.h"
 #include "digest/digest.h"
+#include "disasm/changes.h"
 #include "minspect/document.h"
 #include "minspect/older.h"
 #include "text/escape.h"
@@ -27,14 +28,27 @@ static enum mpk_code compare_digests(struct minspect_look *l, const struct mpk_v
 static enum mpk_code diff_compare(struct minspect_look *l, struct minspect_file *other,
 				  bool ignores_noise, struct mpk_diff *diff, struct mpk_error *err)
 {
+	struct mpk_disasm *disasm;
 	struct mpk_view view;
 
 	MPK_TRY(mpk_view_init(&view, other->name, other->bytes.len, &other->image, &other->tree,
 			      &other->arena, err));
 	if (ignores_noise)
 		return compare_digests(l, &view, diff, err);
-	return mpk_diff_views(&view, other->bytes, l->view, l->file->bytes, &l->file->arena, diff,
-			      err);
+	MPK_TRY(minspect_disasm_take(&disasm, err));
+	MPK_TRY(mpk_diff_views(&view, other->bytes, l->view, l->file->bytes, &l->file->arena, diff,
+			       err));
+	return mpk_disasm_changes(disasm, &view, l->view, &l->file->arena, diff, err);
+}
+
+/* Of many files that differ a text says once what is missing. */
+static void say_once(const struct minspect_look *l, struct mpk_diff *diff)
+{
+	static bool said;
+
+	if (said && !l->json)
+		diff->no_instructions = NULL;
+	said |= diff->no_instructions != NULL;
 }
 
 static int answer_diff(const struct minspect_options *o, struct minspect_look *l,
@@ -108,6 +122,7 @@ static int diff_file(const struct minspect_options *o, struct minspect_look *l)
 	}
 	if (code == MPK_OK)
 		code = diff_compare(l, &other, o->ignore != NULL, &found, &err);
+	say_once(l, &found);
 	int status = answer_diff(o, l, code, &found, &err);
 
 	minspect_file_close(&other);
@@ -170,5 +185,8 @@ int minspect_diff(const struct minspect_options *o)
 				      MPK_QUOTE(mpk_span_str(o->ignore)));
 	if (minspect_older_open(o->diff, &older, &err) != MPK_OK)
 		return mpk_diag_error(&err);
-	return minspect_each(o, &action, &older);
+	int status = minspect_each(o, &action, &older);
+
+	minspect_disasm_end();
+	return status;
 }

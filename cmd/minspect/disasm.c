@@ -80,7 +80,7 @@ void minspect_disasm_prepare(const struct minspect_options *o)
 {
 	struct places nvidia, spirv;
 
-	if (!o->disasm && !o->html)
+	if (!o->disasm && !o->html && (!o->diff || o->ignore))
 		return;
 	nvidia = places_of("nvdisasm", true);
 	spirv = places_of("spirv-dis", false);

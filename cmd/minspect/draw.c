@@ -9,6 +9,7 @@
 #include "common/diag.h"
 #include "common/progress.h"
 #include "diff/diff.h"
+#include "disasm/changes.h"
 #include "graph/dot.h"
 #include "io/mapping.h"
 #include "io/output.h"
@@ -48,13 +49,16 @@ static enum mpk_code draw_differences(const struct minspect_options *o, struct m
 				      struct minspect_file *older, struct mpk_error *err)
 {
 	struct mpk_diff diff = { 0 };
+	struct mpk_disasm *disasm;
 	struct mpk_view view;
 
+	MPK_TRY(minspect_disasm_take(&disasm, err));
 	MPK_TRY(minspect_file_open(o->files[0], older, err));
 	MPK_TRY(mpk_view_init(&view, older->name, older->bytes.len, &older->image,
 			      older->image.has_blob ? &older->tree : NULL, &older->arena, err));
 	MPK_TRY(mpk_diff_views(&view, older->bytes, l->view, l->file->bytes, &older->arena, &diff,
 			       err));
+	MPK_TRY(mpk_disasm_changes(disasm, &view, l->view, &older->arena, &diff, err));
 	mpk_page_differences(l->user, &diff);
 	return MPK_OK;
 }

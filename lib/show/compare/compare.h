@@ -68,6 +68,11 @@ void mpk_text_diff_fini(struct mpk_text_diff *d);
  * Returns  the hunks that were left out or cut */
 size_t mpk_text_unified(const struct mpk_text_diff *d, size_t limit, struct mpk_strbuf *out);
 
+/* mpk_text_put_counts - append "2 lines removed, 1 added"; nothing of what is 0
+ * @unit    what a line is called */
+void mpk_text_put_counts(uint64_t removed, uint64_t added, const char *unit,
+			 struct mpk_strbuf *out);
+
 /* --- tensors of one shape and type ------------------------------------------------------------ */
 
 struct mpk_tensor_diff {

@@ -33,6 +33,10 @@ struct mpk_difference {
 	const struct mpk_figure_change *figures; /* of kernels: those that changed */
 	size_t figure_count;
 	bool same_code; /* the bytes differ, the code in them does not */
+	bool other_code; /* instructions may tell how (disasm/changes.h): of a kernel, an image, or the code below */
+	const struct mpk_code_info *older_code,
+		*newer_code; /* of parts without kernels; else NULL */
+	size_t copy;         /* of kernels: as in struct mpk_listed_kernel */
 };
 
 /* One of the two files, as a summary names it. */
@@ -47,6 +51,7 @@ struct mpk_diff {
 	struct mpk_diff_side older, newer;
 	struct mpk_difference *items;
 	size_t count, cap;
+	const char *no_instructions; /* why some kernels have no hunks of instructions, or NULL */
 	bool failed;
 };
 

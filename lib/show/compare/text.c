@@ -448,9 +448,7 @@ size_t mpk_text_unified(const struct mpk_text_diff *d, size_t limit, struct mpk_
 	return left_out;
 }
 
-/* "2 lines removed, 1 added" */
-static void put_line_counts(uint64_t removed, uint64_t added, const char *unit,
-			    struct mpk_strbuf *out)
+void mpk_text_put_counts(uint64_t removed, uint64_t added, const char *unit, struct mpk_strbuf *out)
 {
 	if (removed) {
 		mpk_put_count(out, removed, unit);
@@ -472,7 +470,7 @@ static void differ_add_lines(struct mpk_differ *d, const char *what, struct mpk_
 	struct mpk_difference *item;
 	const char *lines;
 
-	put_line_counts(text->removed, text->added, unit, &counts);
+	mpk_text_put_counts(text->removed, text->added, unit, &counts);
 	if (left_out)
 		mpk_strbuf_printf(&counts, "; %zu hunk%s not shown", left_out,
 				  left_out == 1 ? "" : "s");

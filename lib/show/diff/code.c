@@ -155,16 +155,20 @@ bool mpk_spirv_same_code(struct mpk_span a, struct mpk_span b)
 /* SPIR-V keeps names, source and line numbers in the same stream as the code. A build with other
  * debug information changes bytes and no instruction that runs. */
 static void compare_spirv(struct mpk_differ *d, const char *what, struct mpk_span name,
-			  struct mpk_span a, struct mpk_span b)
+			  struct mpk_diff_code_side a, struct mpk_diff_code_side b)
 {
-	bool same = mpk_spirv_same_code(a, b);
+	bool same = mpk_spirv_same_code(a.bytes, b.bytes);
 	struct mpk_difference *item =
 		same ? mpk_differ_change(d, what, name,
 					 "bytes differ, code equal: names, source or lines")
-		     : mpk_differ_bytes(d, what, name, a, b);
+		     : mpk_differ_bytes(d, what, name, a.bytes, b.bytes);
 
-	if (item)
-		item->same_code = same;
+	if (!item)
+		return;
+	item->same_code = same;
+	item->other_code = !same;
+	item->older_code = a.code;
+	item->newer_code = b.code;
 }
 
 /* --- fatbins ------------------------------------------------------------------------------ */
@@ -370,7 +374,7 @@ void mpk_diff_code(struct mpk_differ *d, const char *what, struct mpk_span name,
 	if (both_are(a, b, &mpk_format_fatbin))
 		compare_fatbins(d, a.code, b.code);
 	else if (both_are(a, b, &mpk_format_spirv))
-		compare_spirv(d, what, name, a.bytes, b.bytes);
+		compare_spirv(d, what, name, a, b);
 	else
 		mpk_differ_content(d, what, name, a.bytes, b.bytes);
 }

@@ -91,6 +91,8 @@ static void compare_kernel(struct mpk_differ *d, const struct mpk_listed_kernel 
 	if (!item)
 		return;
 	item->target = a->target;
+	item->copy = a->copy;
+	item->other_code = other || rewritten || a->code.len != b->code.len;
 	item->figures = mpk_arena_keep(d->arena, changes, count, sizeof *changes);
 	item->figure_count = item->figures ? count : 0;
 	d->diff->failed |= !item->figures;
@@ -384,10 +386,14 @@ static void compare_group(struct mpk_differ *d, const struct group *a, const str
 	if (a->count != b->count)
 		(void)mpk_differ_change(d, "image", a->name, "%zu -> %zu of them, %s -> %s",
 					a->count, b->count, MPK_SIZE(a->bytes), MPK_SIZE(b->bytes));
-	else if (differing && !a->told && !b->told)
-		(void)mpk_differ_change(d, "image", a->name, "%zu of %zu differ%s%s", differing,
-					a->count, differing == 1 ? "s" : "",
-					are_known ? ", but no kernel does" : "");
+	else if (differing && !a->told && !b->told) {
+		struct mpk_difference *item = mpk_differ_change(
+			d, "image", a->name, "%zu of %zu differ%s%s", differing, a->count,
+			differing == 1 ? "s" : "", are_known ? ", but no kernel does" : "");
+
+		if (item)
+			item->other_code = a->count == 1 && !are_known;
+	}
 }
 
 /* Marks the groups that both libraries have before the kernels are looked at: kernels of a group

@@ -122,6 +122,11 @@ static void diff_text(const void *what, struct mpk_style style, struct mpk_strbu
 		put_hunks(d->lines, style, out);
 		mpk_strbuf_pass(out);
 	}
+	if (diff->no_instructions) {
+		mpk_strbuf_putc(out, '(');
+		mpk_strbuf_puts(out, diff->no_instructions);
+		mpk_strbuf_puts(out, ")\n");
+	}
 }
 
 /* Figures as numbers and not as the text has them: a script compares them without parsing units. */
@@ -183,6 +188,8 @@ static void diff_json(const void *what, struct mpk_json *j, struct mpk_json_at *
 		if (d->lines[0])
 			mpk_json_text(j, o, "diff", d->lines);
 	}
+	if (diff->no_instructions)
+		mpk_json_text(j, at, "no_instructions", diff->no_instructions);
 }
 
 /* --- for a pull request ----------------------------------------------------------------- */
@@ -357,6 +364,11 @@ static void diff_markdown(const void *what, struct mpk_style style, struct mpk_s
 	put_kernels(diff, out);
 	put_changes(diff, out);
 	put_hunk_folds(diff, out);
+	if (diff->no_instructions) {
+		mpk_strbuf_putc(out, '\n');
+		mpk_markdown_said(out, diff->no_instructions);
+		mpk_strbuf_putc(out, '\n');
+	}
 }
 
 const struct mpk_answer mpk_answer_diff = {

@@ -32,13 +32,17 @@ static enum mpk_code disasm_device_put_text(struct mpk_disasm_job *j, const char
 /* What a tool prints of a whole file, not made safe to print; it lives until the next question.
  * Returns  MPK_OK; MPK_E_LOAD: it is not installed; MPK_E_TOOL: what it complained about, or that it crashed or took
  *          too long; MPK_E_NOMEM */
-static enum mpk_code run_tool(struct mpk_disasm *d, enum mpk_disasm_tool tool, struct mpk_span file,
-			      struct mpk_span *out, struct mpk_error *err)
+static enum mpk_code run_tool(struct mpk_disasm_job *j, enum mpk_disasm_tool tool,
+			      struct mpk_span file, struct mpk_span *out, struct mpk_error *err)
 {
 	const uint8_t head = (uint8_t)tool;
 	const struct mpk_span parts[2] = { mpk_span_of(&head, 1), file };
+	struct mpk_disasm *d = j->d;
 
-	MPK_TRY(mpk_helper_ask(&d->tools, parts, 2, &d->answer, err));
+	if (!j->answered.data || j->answered.data != file.data || j->answered.len != file.len)
+		MPK_TRY(mpk_helper_ask(&d->tools, parts, 2, &d->answer, err));
+	if (j->keeps_answer)
+		j->answered = file;
 	*out = mpk_span_of(d->answer.data, d->answer.len);
 	return MPK_OK;
 }
@@ -97,7 +101,7 @@ static enum mpk_code cubin(struct mpk_disasm_job *j, const char *path,
 
 	if (j->wanted.name.len && !mpk_code_info_find(code, j->wanted.name, &kernel))
 		return MPK_OK;
-	status = run_tool(j->d, MPK_DISASM_NVDISASM, code->bytes, &text, &err);
+	status = run_tool(j, MPK_DISASM_NVDISASM, code->bytes, &text, &err);
 	if (status != MPK_OK)
 		return mpk_disasm_note(j, status, &err);
 	if (!j->wanted.name.len)
@@ -180,7 +184,7 @@ static enum mpk_code spirv(struct mpk_disasm_job *j, const char *path,
 
 	if (j->wanted.name.len && !mpk_code_info_find(code, j->wanted.name, &kernel))
 		return MPK_OK;
-	status = run_tool(j->d, MPK_DISASM_SPIRV_DIS, code->bytes, &text, &err);
+	status = run_tool(j, MPK_DISASM_SPIRV_DIS, code->bytes, &text, &err);
 	if (status != MPK_OK)
 		return mpk_disasm_note(j, status, &err);
 	/* of a module for one kernel, the types and constants that it uses belong to it */

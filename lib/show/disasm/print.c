@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "disasm/listing.h"
+#include "disasm/internal/job.h"
 #include "text/escape.h"
 
 /* Machines whose branches LLVM prints as a distance: the last operand is that. */
@@ -195,11 +195,24 @@ static void disasm_print_put_bytes(const struct mpk_listing *l,
 	mpk_strbuf_putc(out, ' ');
 }
 
+void mpk_disasm_put_instruction(const struct mpk_listing *l, size_t index, struct mpk_strbuf *out)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf reference = { 0 };
+	const struct mpk_llvm_instruction *i = &l->instructions[index];
+
+	disasm_print_put_text(l, i, out);
+	if (put_reference(l, i, &reference))
+		mpk_strbuf_printf(out, " <%s>", mpk_strbuf_text(&reference));
+	else
+		put_unnamed(l, i, out);
+	out->failed |= reference.failed;
+}
+
 /* Laid out as by objdump: address, bytes, instruction, and in angle brackets what it refers to. */
 static void put_instruction(const struct mpk_listing *l, size_t index, bool bytes,
 			    struct mpk_strbuf *out)
 {
-	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf reference = { 0 }, line = { 0 };
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf line = { 0 };
 	const struct mpk_llvm_instruction *i = &l->instructions[index];
 
 	if (disasm_print_put_line(l, index, &line))
@@ -209,12 +222,7 @@ static void put_instruction(const struct mpk_listing *l, size_t index, bool byte
 	if (bytes)
 		disasm_print_put_bytes(l, i, out);
 	mpk_strbuf_putc(out, '\t');
-	disasm_print_put_text(l, i, out);
-	if (put_reference(l, i, &reference))
-		mpk_strbuf_printf(out, " <%s>", mpk_strbuf_text(&reference));
-	else
-		put_unnamed(l, i, out);
-	out->failed |= reference.failed;
+	mpk_disasm_put_instruction(l, index, out);
 	mpk_strbuf_putc(out, '\n');
 }
 

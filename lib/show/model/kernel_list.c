@@ -65,10 +65,10 @@ static enum mpk_code kernel_list_make_key(struct lister *l, struct mpk_listed_ke
 }
 
 /* PTX is for an architecture and all after it: a fatbin may have it beside a cubin for the same one. */
-static const char *kernel_list_target_of(struct lister *l, const struct mpk_code_info *code)
+const char *mpk_kernel_target(struct mpk_arena *arena, const struct mpk_code_info *code)
 {
 	if (code->format == &mpk_format_ptx && strncmp(code->target, "sm_", 3) == 0)
-		return mpk_arena_printf(l->arena, "compute_%s", code->target + 3);
+		return mpk_arena_printf(arena, "compute_%s", code->target + 3);
 	return code->target;
 }
 
@@ -100,7 +100,7 @@ static enum mpk_code kernel_list_add(struct lister *l, const struct mpk_code_inf
 	};
 
 	if (code) {
-		k.target = kernel_list_target_of(l, code);
+		k.target = mpk_kernel_target(l->arena, code);
 		MPK_TRY_ALLOC(k.target, l->err);
 		k.code = code->kernels[kernel].code;
 		if (code->format->figures)
@@ -179,16 +179,22 @@ static const char *image_word(const struct mpk_code_info *image)
 	return image->format && image->format->word ? image->format->word : "image";
 }
 
+const char *mpk_kernel_image(struct mpk_arena *arena, const struct mpk_code_info *code)
+{
+	const char *target = code->problem || !code->format ? "" : mpk_kernel_target(arena, code);
+
+	return target ? mpk_arena_printf(arena, "%s%s%s", image_word(code), *target ? " " : "",
+					 target)
+		      : NULL;
+}
+
 /* An image has a digest of its own, so that two files can be compared
  * even where no kernel of it is known. */
 static enum mpk_code kernel_list_add_image(struct lister *l, const struct mpk_code_info *code)
 {
 	struct mpk_listed_image image = { .bytes = code->bytes.len };
-	const char *target = code->problem || !code->format ? "" : kernel_list_target_of(l, code);
 
-	MPK_TRY_ALLOC(target, l->err);
-	image.what =
-		mpk_arena_printf(l->arena, "%s%s%s", image_word(code), *target ? " " : "", target);
+	image.what = mpk_kernel_image(l->arena, code);
 	MPK_TRY_ALLOC(image.what, l->err);
 	MPK_TRY(mpk_digest_span(MPK_DIGEST_XXH128, code->bytes, image.digest, l->err));
 	MPK_TRY_ALLOC(

@@ -1,4 +1,9 @@
 # folders and archives are compared file by file, by their paths; what one side alone has is a difference
+# what is told of instructions depends on what is installed: minspect/diff-sass has that
+mkdir -p cuda/bin
+printf '#!/bin/sh\necho "a stand-in" >&2; exit 1\n' >cuda/bin/nvdisasm
+chmod +x cuda/bin/nvdisasm
+export CUDA_HOME="$PWD/cuda"
 mkdir -p old/sub new/sub
 cp data/device/sums.sm_90.cubin old/k.cubin
 cp data/device/sums_spill.sm_90.cubin new/k.cubin
@@ -16,7 +21,7 @@ minspect --diff old --json=lines new >lines.json || echo "status $?"
 jq -c '[.files[] | [.file, .other, (.differences | length)]]' lines.json
 look --diff old --markdown new
 # a file and a folder: the one of its name
-look --diff old new/k.cubin 2>&1 | head -n 4
+look --diff old new/k.cubin 2>&1 | head -n 5
 echo 'int f(void) { return 1; }' | cc -shared -x c -o empty.so -
 python3 - <<'END'
 import os, zipfile
@@ -31,7 +36,7 @@ for side in "old", "new":
     os.link(side + ".whl", "wheels-" + side + "/app.whl")
 END
 look --diff old.whl new.whl
-look --diff old.whl 'new.whl!/pkg/k.cubin' | head -n 3
+look --diff old.whl 'new.whl!/pkg/k.cubin' | head -n 4
 look --diff wheels-old wheels-new | grep '^[-+~]' | head -n 4
 # what is no pair
 look --diff old.whl new/k.cubin

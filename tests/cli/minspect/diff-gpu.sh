@@ -1,4 +1,9 @@
 # GPU code of any library is compared by device and kernel, in whatever container and packing it stands
+# what is told of instructions depends on what is installed: minspect/diff-sass has that
+mkdir -p cuda/bin
+printf '#!/bin/sh\necho "a stand-in" >&2; exit 1\n' >cuda/bin/nvdisasm
+chmod +x cuda/bin/nvdisasm
+export CUDA_HOME="$PWD/cuda"
 cat >make.py <<'PY'
 # make.py NAME.so IMAGE=TARGET... [/ IMAGE=TARGET...]: a library with a bundle for each run of images
 import struct, subprocess, sys

@@ -1,4 +1,9 @@
 # modules are the same wherever they stand: by content, then by what they define, then by path
+# what is told of instructions depends on what is installed: minspect/diff-sass has that
+mkdir -p cuda/bin
+printf '#!/bin/sh\necho "a stand-in" >&2; exit 1\n' >cuda/bin/nvdisasm
+chmod +x cuda/bin/nvdisasm
+export CUDA_HOME="$PWD/cuda"
 cat >blur.cl <<'END'
 static float half_of(float v) { return v / 2; }
 __kernel void blur3(__global float *a, __global float *b, int n)

@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* changes.c - instructions of kernels that differ between two files
+ *
+ * A comparison knows which kernels have other code, by path, name, device and copy. Each file is walked once in the
+ * order in which its kernels were numbered; where one of those is, it is disassembled. The first file's
+ * instructions are kept, those of the second are compared as they come. */
+#include "disasm/changes.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/strmap.h"
+#include "compare/compare.h"
+#include "disasm/internal/job.h"
+#include "disasm/internal/lines.h"
+#include "model/device_code.h"
+#include "model/kernel_list.h"
+#include "model/node_info.h"
+#include "text/table.h"
+
+enum { CHANGES_MOST = 64, HUNKS_MOST = 16 << 10 };
+static const uint64_t IMAGE_BYTES_MOST = UINT64_C(64) << 20;
+
+/* A kernel or an image that has other code. */
+struct change {
+	struct mpk_difference *item;
+	struct mpk_disasm_lines older, newer;
+	bool is_found[2]; /* in each file */
+};
+
+/* What is shown of a comparison. */
+struct chosen {
+	struct change items[CHANGES_MOST];
+	size_t count, more;      /* that are shown, and that are not */
+	struct mpk_arena *arena; /* of the comparison */
+	const char *failure;     /* the first of a disassembler, or NULL */
+};
+
+/* The walk through one of the two files. */
+struct pass {
+	struct mpk_disasm_job job;
+	struct mpk_arena *arena; /* of keys */
+	struct change *changes;
+	size_t count;
+	size_t side;      /* 0 the older file, 1 the newer one */
+	const char *path; /* that kernels have: MPK_DEVICE_PATH for all GPU code beside modules */
+	struct mpk_strmap wanted;  /* keys of kernels and images, to changes */
+	struct mpk_strmap numbers; /* keys without their copy, to places in seen */
+	size_t *seen;              /* how many of a key there were */
+	struct mpk_disasm_lines *into;
+	uint64_t bytes_left; /* of images */
+};
+
+/* --- which kernels --------------------------------------------------------------------------------------- */
+
+static const char *changes_path_of(const struct pass *p, const struct mpk_difference *item)
+{
+	return p->side && item->new_path[0] ? item->new_path : item->path;
+}
+
+/* What a kernel is called in one of the files. An image is called as a kernel of no name. */
+static struct mpk_span key_of(const struct pass *p, const struct mpk_difference *item, size_t copy)
+{
+	bool is_image = strcmp(item->what, "kernel") != 0;
+
+	return mpk_kernel_key(p->arena, changes_path_of(p, item),
+			      is_image ? (const char *)item->name.data : item->target,
+			      is_image ? mpk_span_of("", 0) : item->name, copy);
+}
+
+static enum mpk_code index_changes(struct pass *p)
+{
+	p->seen = mpk_arena_array(p->arena, p->count, sizeof *p->seen);
+	MPK_TRY_ALLOC(p->seen, p->job.err);
+	for (size_t i = 0; i < p->count; i++) {
+		const struct mpk_difference *item = p->changes[i].item;
+		struct mpk_span key, plain;
+
+		if (item->older_code)
+			continue;
+		key = key_of(p, item, item->copy);
+		plain = key_of(p, item, 0);
+		MPK_TRY_ALLOC(key.data && plain.data &&
+				      mpk_strmap_put(&p->wanted, key, i, NULL) >= 0 &&
+				      mpk_strmap_put(&p->numbers, plain, i, NULL) >= 0,
+			      p->job.err);
+	}
+	return MPK_OK;
+}
+
+/* The change that a kernel, or an image where name is empty, is a side of; NULL: it is of no interest. The first of
+ * several is copy 0, the next ones 2 and on, as mpk_kernel_list_read counts them. */
+static struct change *changes_find(struct pass *p, struct mpk_arena *scratch, const char *target,
+				   struct mpk_span name)
+{
+	struct mpk_span key = mpk_kernel_key(scratch, p->path, target, name, 0);
+	size_t at, copy;
+
+	if (!key.data || !mpk_strmap_find(&p->numbers, key, &at))
+		return NULL;
+	copy = ++p->seen[at];
+	if (copy > 1)
+		key = mpk_kernel_key(scratch, p->path, target, name, copy);
+	return key.data && mpk_strmap_find(&p->wanted, key, &at) ? &p->changes[at] : NULL;
+}
+
+/* --- one file ---------------------------------------------------------------------------------------------- */
+
+static enum mpk_code changes_put(const struct mpk_listing *listing, void *arg,
+				 struct mpk_error *err)
+{
+	struct pass *p = arg;
+
+	mpk_disasm_lines_add(p->into, listing);
+	return p->into->failed ? mpk_fail_nomem(err) : MPK_OK;
+}
+
+/* Listings of one kernel, or of all that an image has where name is empty. */
+static enum mpk_code list_change(struct pass *p, struct change *c, struct mpk_span name,
+				 const struct mpk_code_info *code)
+{
+	if (c->is_found[p->side])
+		return MPK_OK;
+	if (code->bytes.len > p->bytes_left)
+		return MPK_OK;
+	c->is_found[p->side] = true;
+	p->into = p->side ? &c->newer : &c->older;
+	p->job.wanted.name = name;
+	return mpk_disasm_device(&p->job, p->path, code);
+}
+
+static enum mpk_code visit_kernels(struct pass *p, const struct mpk_code_info *code)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	const char *target = mpk_kernel_target(&scratch, code);
+	bool found = false;
+
+	MPK_TRY_ALLOC(target, p->job.err);
+	for (size_t i = 0; i < code->kernel_count; i++) {
+		struct change *c = changes_find(p, &scratch, target, code->kernels[i].name);
+
+		found |= c != NULL;
+		if (c)
+			MPK_TRY(list_change(p, c, code->kernels[i].name, code));
+	}
+	/* the next code may be where this one was */
+	p->job.answered = (struct mpk_span){ 0 };
+	p->bytes_left -= found && code->bytes.len <= p->bytes_left ? code->bytes.len : 0;
+	return MPK_OK;
+}
+
+static enum mpk_code visit_code(struct pass *p, const struct mpk_code_info *code)
+{
+	if (code->problem || !code->bytes.len)
+		return MPK_OK;
+	MPK_TRY(visit_kernels(p, code));
+	for (size_t i = 0; i < code->image_count; i++)
+		MPK_TRY(visit_code(p, &code->images[i]));
+	return MPK_OK;
+}
+
+static enum mpk_code visit_image(struct pass *p, const struct mpk_code_info *code)
+{
+	const char *what = mpk_kernel_image(p->job.arena, code);
+	struct change *c;
+
+	MPK_TRY_ALLOC(what, p->job.err);
+	c = code->bytes.len ? changes_find(p, p->job.arena, what, mpk_span_of("", 0)) : NULL;
+	if (c)
+		MPK_TRY(list_change(p, c, mpk_span_of(NULL, 0), code));
+	return visit_code(p, code);
+}
+
+static enum mpk_code visit_container(const struct mpk_view_code *c, void *arg,
+				     struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	struct mpk_arena *before;
+	enum mpk_code code = MPK_OK;
+	struct pass *p = arg;
+
+	(void)err;
+	before = p->job.arena;
+	p->job.arena = &scratch;
+	if (!c->code.image_count)
+		code = visit_image(p, &c->code);
+	for (size_t i = 0; i < c->code.image_count && code == MPK_OK; i++)
+		code = visit_image(p, &c->code.images[i]);
+	p->job.arena = before;
+	return code;
+}
+
+static enum mpk_code visit_node(struct pass *p, size_t index)
+{
+	const struct mpk_node_info *info;
+
+	p->path = p->job.view->nodes[index].path;
+	MPK_TRY(mpk_view_info(p->job.view, index, &info, p->job.err));
+	for (size_t i = 0; i < info->piece_count; i++)
+		if (!info->pieces[i].key)
+			MPK_TRY(visit_code(p, &info->pieces[i].code));
+	return MPK_OK;
+}
+
+/* What is a part without kernels is known already, and needs no key. */
+static enum mpk_code visit_parts(struct pass *p)
+{
+	for (size_t i = 0; i < p->count; i++) {
+		const struct mpk_difference *item = p->changes[i].item;
+		const struct mpk_code_info *code = p->side ? item->newer_code : item->older_code;
+
+		p->path = item->path;
+		if (code)
+			MPK_TRY(list_change(p, &p->changes[i], mpk_span_of(NULL, 0), code));
+		p->job.answered = (struct mpk_span){ 0 };
+	}
+	return MPK_OK;
+}
+
+/* In the order in which mpk_kernel_list_read numbers kernels. */
+static enum mpk_code walk(struct pass *p)
+{
+	const struct mpk_view *view = p->job.view;
+
+	MPK_TRY(index_changes(p));
+	MPK_TRY(visit_parts(p));
+	for (size_t i = 0; i < view->count; i++)
+		MPK_TRY(visit_node(p, i));
+	for (size_t i = 0; i < view->image->embedded_count; i++) {
+		p->path = view->embedded[i].path;
+		MPK_TRY(visit_code(p, &view->embedded[i].code));
+	}
+	p->path = MPK_DEVICE_PATH;
+	return mpk_device_each(view, visit_container, p, p->job.err);
+}
+
+static enum mpk_code read_side(struct chosen *all, struct mpk_disasm *d,
+			       const struct mpk_view *view, size_t side, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena keys = { 0 };
+	struct pass p = {
+		.arena = &keys,
+		.changes = all->items,
+		.count = all->count,
+		.side = side,
+		.bytes_left = IMAGE_BYTES_MOST,
+	};
+	const struct mpk_disasm_sink sink = { changes_put, &p };
+	enum mpk_code code;
+
+	p.job = (struct mpk_disasm_job){ .view = view,
+					 .d = d,
+					 .sink = &sink,
+					 .arena = &keys,
+					 .keeps_answer = true,
+					 .err = err };
+	code = walk(&p);
+	mpk_part_names_fini(&p.job.names);
+	mpk_strmap_fini(&p.wanted);
+	mpk_strmap_fini(&p.numbers);
+	if (code == MPK_OK && p.job.failure != MPK_OK && !all->failure) {
+		all->failure = mpk_arena_text(all->arena, mpk_span_str(p.job.error.text));
+		MPK_TRY_ALLOC(all->failure, err);
+	}
+	return code;
+}
+
+/* --- both files ---------------------------------------------------------------------------------------------- */
+
+/* Hunks show what a reader sees, and were found without numbers of registers. */
+static void show_window(struct mpk_text_window *w, const struct mpk_disasm_lines *l)
+{
+	uint32_t from = w->first && w->first <= l->count ? l->ends[w->first - 1] : 0;
+
+	for (uint32_t i = 0; i < w->count; i++)
+		w->ends[i] = l->ends[w->first + i] - from;
+	w->text = mpk_span_of(l->shown.data + from, w->count ? w->ends[w->count - 1] : 0);
+}
+
+static struct mpk_span line_of(const struct mpk_disasm_lines *l, size_t i)
+{
+	size_t from = i ? l->ends[i - 1] : 0;
+
+	return mpk_span_of(l->shown.data + from, l->ends[i] - from);
+}
+
+/* Instructions that are matched and have other registers, labels or values. */
+static size_t count_renamed(const struct change *c, const struct mpk_text_diff *text)
+{
+	size_t x = 0, y = 0, n = 0, at = 0;
+
+	while (x < c->older.count && y < c->newer.count) {
+		const struct mpk_text_change *next = at < text->count ? &text->changes[at] : NULL;
+
+		if (next && x == text->a.first + next->a && y == text->b.first + next->b) {
+			x += next->a_count;
+			y += next->b_count;
+			at++;
+			continue;
+		}
+		n += !mpk_span_equal(line_of(&c->older, x++), line_of(&c->newer, y++));
+	}
+	return n;
+}
+
+static void put_counts(const struct mpk_text_diff *text, size_t renamed, size_t left_out,
+		       struct mpk_strbuf *out)
+{
+	bool changed = text->removed || text->added;
+
+	mpk_strbuf_puts(out, out->len ? "; " : "");
+	if (changed)
+		mpk_text_put_counts(text->removed, text->added, "instruction", out);
+	else
+		mpk_strbuf_puts(out, renamed ? "same instructions"
+					     : "same instructions, encoded in another way");
+	if (renamed)
+		mpk_strbuf_printf(out, ", %zu%s in other registers", renamed,
+				  changed ? " more" : "");
+	if (left_out)
+		mpk_strbuf_printf(out, "; %zu hunk%s not shown", left_out,
+				  left_out == 1 ? "" : "s");
+}
+
+static enum mpk_code fill(struct change *c, struct mpk_arena *arena, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_text_diff_fini) struct mpk_text_diff text = { 0 };
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf said = { 0 }, hunks = { 0 };
+	size_t renamed, left_out;
+
+	MPK_TRY(mpk_text_compare(mpk_span_of(c->older.plain.data, c->older.plain.len),
+				 mpk_span_of(c->newer.plain.data, c->newer.plain.len), &text, err));
+	if (text.is_too_large)
+		return MPK_OK;
+	renamed = count_renamed(c, &text);
+	/* nothing but registers: then those are what there is to see */
+	if (text.is_equal && renamed) {
+		mpk_text_diff_fini(&text);
+		MPK_TRY(mpk_text_compare(mpk_span_of(c->older.shown.data, c->older.shown.len),
+					 mpk_span_of(c->newer.shown.data, c->newer.shown.len),
+					 &text, err));
+		text.removed = text.added = 0;
+	} else {
+		show_window(&text.a, &c->older);
+		show_window(&text.b, &c->newer);
+	}
+	left_out = text.is_too_large ? 0 : mpk_text_unified(&text, HUNKS_MOST, &hunks);
+	mpk_strbuf_puts(&said, c->item->text);
+	put_counts(&text, renamed, left_out, &said);
+	MPK_TRY(mpk_strbuf_status(&said, err));
+	MPK_TRY(mpk_strbuf_status(&hunks, err));
+	c->item->text = mpk_arena_text(arena, mpk_span_of(said.data, said.len));
+	c->item->lines = mpk_arena_text(arena, mpk_span_of(mpk_strbuf_text(&hunks), hunks.len));
+	MPK_TRY_ALLOC(c->item->text && c->item->lines, err);
+	return MPK_OK;
+}
+
+/* Those that have other code, in order, as many as are shown. */
+static void choose(struct chosen *all, struct mpk_diff *diff)
+{
+	for (size_t i = 0; i < diff->count; i++) {
+		struct mpk_difference *item = &diff->items[i];
+
+		if (!item->other_code || item->lines[0])
+			continue;
+		if (all->count < CHANGES_MOST)
+			all->items[all->count++].item = item;
+		else
+			all->more++;
+	}
+}
+
+static enum mpk_code fill_all(struct chosen *all, struct mpk_diff *diff, struct mpk_error *err)
+{
+	for (size_t i = 0; i < all->count; i++) {
+		struct change *c = &all->items[i];
+
+		if (c->older.count && c->newer.count && !c->older.is_cut && !c->newer.is_cut)
+			MPK_TRY(fill(c, all->arena, err));
+		else
+			all->more++;
+	}
+	if (!all->more)
+		return MPK_OK;
+	diff->no_instructions = mpk_arena_printf(
+		all->arena, "instructions of %zu not shown: %s", all->more,
+		all->failure ? all->failure : "they are too many; --disasm NAME lists them");
+	MPK_TRY_ALLOC(diff->no_instructions, err);
+	return MPK_OK;
+}
+
+enum mpk_code mpk_disasm_changes(struct mpk_disasm *d, const struct mpk_view *a,
+				 const struct mpk_view *b, struct mpk_arena *arena,
+				 struct mpk_diff *diff, struct mpk_error *err)
+{
+	struct chosen all = { .arena = arena };
+	enum mpk_code code = MPK_OK;
+
+	choose(&all, diff);
+	if (all.count)
+		code = read_side(&all, d, a, 0, err);
+	if (code == MPK_OK && all.count)
+		code = read_side(&all, d, b, 1, err);
+	if (code == MPK_OK)
+		code = fill_all(&all, diff, err);
+	for (size_t i = 0; i < all.count; i++) {
+		mpk_disasm_lines_fini(&all.items[i].older);
+		mpk_disasm_lines_fini(&all.items[i].newer);
+	}
+	return code;
+}

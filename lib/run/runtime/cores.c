@@ -5,7 +5,10 @@
  * one core while another is idle. So a worker that finds itself on its launcher's core leaves that core. The
  * launcher's thread is the program's and is left where it is.
  */
+#include <fcntl.h>
 #include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -50,6 +53,35 @@ unsigned mpk_parallel_cores(void)
 void mpk_parallel_forget_cores(void)
 {
 	(void)atomic_fetch_add_explicit(&cores_epoch, 1, memory_order_relaxed);
+}
+
+/* --- how many are free --------------------------------------------------------------------- */
+
+/* Threads that run or could run, this one among them, which is what comes before the slash in
+ * "0.44 1.38 2.33 1/345 1234". 0: not known. */
+static unsigned long count_runnable(void)
+{
+	char text[128], *at;
+	int fd = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
+	ssize_t n;
+
+	if (fd < 0)
+		return 0;
+	n = read(fd, text, sizeof text - 1);
+	(void)close(fd);
+	text[n < 0 ? 0 : n] = '\0';
+	at = strchr(text, '/');
+	while (at && at > text && at[-1] != ' ')
+		at--;
+	return at ? strtoul(at, NULL, 10) : 0;
+}
+
+bool mpk_cores_are_free(unsigned threads)
+{
+	unsigned long runnable = count_runnable();
+	unsigned most = mpk_parallel_cores();
+
+	return runnable && threads <= most && runnable - 1 <= most - threads;
 }
 
 /* --- which --------------------------------------------------------------------------------- */

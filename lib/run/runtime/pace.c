@@ -8,7 +8,8 @@
  *
  * Beside other busy processes a thread may be away in the middle of its work, and all wait for it. So loops run
  * alone for a while as soon as that is seen: a launcher waited long for a worker, or lost its own core to
- * somebody for more than a moment. Tries that end so are made less and less often.
+ * somebody for more than a moment. Tries that end so are made less and less often. A thread of which nothing is
+ * known yet asks the system whether cores are free, and runs loops alone for some milliseconds only if they are not.
  */
 #include <sys/resource.h>
 
@@ -32,8 +33,9 @@ enum {
 	LOOK_BACK = 20000 * US,
 	LOST = 700 * US, /* more than a thread of the kernel takes */
 	STALL = 500 * US,
-	CALM_USED = 4000 * US, /* of a core that was not lost, before a thread counts on it */
-	LONG = 8000 * US,      /* a loop that begins alone and may go on shared */
+	CALM_USED =
+		4000 * US, /* of a core that was not lost, before a thread counts on it unasked */
+	LONG = 8000 * US,  /* a loop that begins alone and may go on shared */
 	REST_FIRST = 20000 * US,
 	REST_MOST = 640000 * US,
 	CALM = 100000 * US, /* after which a try has succeeded */
@@ -125,7 +127,7 @@ static bool has_lost_core(int64_t now)
 	int64_t since = now - looked.at, used;
 	bool lost;
 
-	if (since < LOOK_EVERY || getrusage(RUSAGE_THREAD, &r) != 0)
+	if (getrusage(RUSAGE_THREAD, &r) != 0)
 		return false;
 	used = (r.ru_utime.tv_sec + r.ru_stime.tv_sec) * MPK_NANOSECONDS +
 	       (r.ru_utime.tv_usec + r.ru_stime.tv_usec) * US;
@@ -142,14 +144,34 @@ static bool has_lost_core(int64_t now)
 	return lost;
 }
 
-static bool may_share(int64_t now)
+static bool is_calm(void)
 {
-	if (has_lost_core(now))
-		rest_from(now);
-	return now >= pace_load(&pace.alone_until) && looked.used - looked.calm_from >= CALM_USED;
+	return looked.used - looked.calm_from >= CALM_USED;
 }
 
-bool mpk_pace_begin(struct mpk_pace *p, mpk_parallel_fn *fn)
+/* Where cores are free, nobody is waited for. A second rest in a row is not cut short: what stops the threads then
+ * is not seen from here, as another virtual machine. */
+static void look(int64_t now, unsigned threads)
+{
+	bool rests = now < pace_load(&pace.alone_until);
+
+	if (has_lost_core(now))
+		rest_from(now);
+	else if ((rests ? pace_load(&pace.rest) == REST_FIRST : !is_calm()) &&
+		 mpk_cores_are_free(threads)) {
+		pace_store(&pace.alone_until, now);
+		looked.calm_from = looked.used - CALM_USED;
+	}
+}
+
+static bool may_share(int64_t now, unsigned threads)
+{
+	if (now - looked.at >= LOOK_EVERY)
+		look(now, threads);
+	return now >= pace_load(&pace.alone_until) && is_calm();
+}
+
+bool mpk_pace_begin(struct mpk_pace *p, mpk_parallel_fn *fn, unsigned threads)
 {
 	*p = (struct mpk_pace){ .entry = entry_of(fn) };
 	p->expected = atomic_load_explicit(&p->entry->mean, memory_order_relaxed);
@@ -158,18 +180,18 @@ bool mpk_pace_begin(struct mpk_pace *p, mpk_parallel_fn *fn)
 		return false;
 	p->begin = mpk_clock();
 	note_gap(p->begin);
-	p->is_shared = (!p->expected || p->expected >= SHORT) && may_share(p->begin);
+	p->is_shared = (!p->expected || p->expected >= SHORT) && may_share(p->begin, threads);
 	p->may_become_shared = !p->expected || p->expected >= LONG;
 	return p->is_shared;
 }
 
-bool mpk_pace_ask_again(struct mpk_pace *p)
+bool mpk_pace_ask_again(struct mpk_pace *p, unsigned threads)
 {
 	int64_t now = mpk_clock();
 
 	if (now - looked.at < LOOK_EVERY)
 		return false;
-	p->is_shared = may_share(now);
+	p->is_shared = may_share(now, threads);
 	return p->is_shared;
 }
 

@@ -85,18 +85,23 @@ static bool take_task(atomic_ullong *tasks, bool first, int *out)
 	return true;
 }
 
-/* The first failure is the launch's; later ones are often its consequences. Who comes to a barrier counts
- * itself before it looks for ends, and who ends counts before it looks for those who wait. */
+/* The first failure is the launch's; later ones are often its consequences, so it is noted before others are let go
+ * for it. Who comes to a barrier counts itself before it looks for ends, and who ends counts before it looks for
+ * those who wait. */
 static void note_end(struct launch *l, int status)
 {
+	if (status) {
+		(void)pthread_mutex_lock(&l->lock);
+		if (!l->status) {
+			l->status = status;
+			l->raised = *mpk_raised_get();
+		}
+		(void)pthread_mutex_unlock(&l->lock);
+	}
 	atomic_fetch_add(&l->ended, 1);
-	if (!status && !atomic_load(&l->waiting))
+	if (!atomic_load(&l->waiting))
 		return;
 	(void)pthread_mutex_lock(&l->lock);
-	if (status && !l->status) {
-		l->status = status;
-		l->raised = *mpk_raised_get();
-	}
 	(void)pthread_cond_broadcast(&l->changed);
 	(void)pthread_mutex_unlock(&l->lock);
 }
@@ -312,11 +317,16 @@ static int run_alone(mpk_parallel_fn *fn, void *data)
 	return status;
 }
 
+/* A power of two for each thread: the extents of loops are divided by it more often than by other numbers, and what
+ * is left over makes some tasks shorter than others. */
 static unsigned count_tasks(const struct mpk_pace *p, unsigned threads)
 {
-	int64_t each = p->expected ? p->expected / threads / TASK_NS : TASKS_FIRST;
-	unsigned tasks = threads * (unsigned)(each < 1 ? 1 : each > TASKS_MOST ? TASKS_MOST : each);
+	int64_t task = p->expected / threads;
+	unsigned tasks = threads;
 
+	for (int each = 2;
+	     each <= TASKS_MOST && (task ? task / each >= TASK_NS : each <= TASKS_FIRST); each *= 2)
+		tasks *= 2;
 	return tasks < MPK_PARALLEL_TASKS_MAX ? tasks : MPK_PARALLEL_TASKS_MAX;
 }
 
@@ -375,7 +385,7 @@ static int run_alone_first(mpk_parallel_fn *fn, void *data, unsigned threads, st
 	while (!l.workers && take_task(&l.tasks, true, &task)) {
 		run_task(&l, task);
 		/* a barrier has taken all that is left */
-		if (l.lacks_threads && mpk_pace_ask_again(p))
+		if (l.lacks_threads && mpk_pace_ask_again(p, threads))
 			share_rest(&l, threads);
 	}
 	in_loop = before;
@@ -395,7 +405,7 @@ int mpk_parallel_loop(mpk_parallel_fn *fn, void *data, unsigned threads)
 		threads = cores;
 	if (threads < 2 || in_loop)
 		return run_alone(fn, data);
-	if (mpk_pace_begin(&p, fn))
+	if (mpk_pace_begin(&p, fn, threads))
 		workers = mpk_workers_take((int)threads - 1);
 	else if (p.may_become_shared)
 		return run_alone_first(fn, data, threads, &p);

@@ -31,10 +31,13 @@ struct mpk_place {
 	int64_t moved; /* when last */
 };
 
-/* mpk_core_here - the core that this thread is running on, which all of its hyperthreads have in common; -1:
+/* mpk_cores_are_free - whether no more threads want to run, in all of the system, than leave cores for so many of this
+ * process, the caller among them. Takes some microseconds; false where the system does not tell
+ * mpk_core_here - the core that this thread is running on, which all of its hyperthreads have in common; -1:
  * not known
  * mpk_core_leave - move this thread to another core, where what it is allowed has one. At most every
  * millisecond; whoever changes what it is allowed meanwhile is heard */
+bool mpk_cores_are_free(unsigned threads);
 int mpk_core_here(void);
 void mpk_core_leave(struct mpk_place *place, int core);
 
@@ -62,8 +65,8 @@ struct mpk_pace {
  * mpk_pace_end - it has ended; busy: nanoseconds in its tasks, of all threads together; waited: of its launcher, for the
  * others
  * Called by any thread, without locks: what they learn from each other is an estimate. */
-bool mpk_pace_begin(struct mpk_pace *p, mpk_parallel_fn *fn);
-bool mpk_pace_ask_again(struct mpk_pace *p);
+bool mpk_pace_begin(struct mpk_pace *p, mpk_parallel_fn *fn, unsigned threads);
+bool mpk_pace_ask_again(struct mpk_pace *p, unsigned threads);
 bool mpk_pace_pays_waking(const struct mpk_pace *p);
 void mpk_pace_end(struct mpk_pace *p, int64_t busy, int64_t waited);
 

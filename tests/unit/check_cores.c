@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* free cores: what the system tells of threads that want to run, and a new thread's first loop, which is shared at once where
+ * they leave it cores */
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+
+#include "process_seen.h"
+#include "runtime/internal/parallel.h"
+#include "runtime/parallel.h"
+
+/* --- what tells (the Makefile has the linker wrap it) ------------------------------------------ */
+
+static const char *told; /* instead of /proc/loadavg; NULL: it cannot be read */
+static int times_told;
+
+ssize_t __wrap_read(int fd, void *to, size_t size);
+ssize_t __wrap_read(int fd, void *to, size_t size)
+{
+	(void)fd;
+	times_told++;
+	if (!told)
+		return -1;
+	ck_assert_uint_lt(strlen(told), size);
+	memcpy(to, told, strlen(told));
+	return (ssize_t)strlen(told);
+}
+
+int __wrap_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set);
+int __wrap_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set)
+{
+	(void)pid, (void)size;
+	CPU_ZERO(set);
+	for (size_t i = 0; i < 4; i++)
+		CPU_SET(i, set);
+	return 0;
+}
+
+/* --- cases ------------------------------------------------------------------------------------- */
+
+/* Of four. */
+START_TEST(free_cores)
+{
+	static const struct {
+		const char *told;
+		unsigned most; /* threads that have cores */
+	} cases[] = {
+		{ "0.44 1.38 2.33 1/345 1234\n", 4 },
+		{ "0.44 1.38 2.33 2/345 1234\n", 3 },
+		{ "99.44 91.38 92.33 4/345 1234\n", 1 },
+		{ "0.00 0.00 0.00 5/345 1234\n", 0 },
+		{ "0.00 0.00 0.00 12/345 1234\n", 0 },
+		{ "0.00 0.00 0.00 4294967297/345 1234\n", 0 },
+		{ "0.00 0.00 0.00 18446744073709551615/345 1234\n", 0 },
+		/* nothing is known */
+		{ "0.00 0.00 0.00 0/0 0\n", 0 },
+		{ "0.44 1.38 2.33\n", 0 },
+		{ "/", 0 },
+		{ "", 0 },
+		{ NULL, 0 },
+	};
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		told = cases[i].told;
+		for (unsigned threads = 1; threads < 9; threads++)
+			ck_assert_int_eq(mpk_cores_are_free(threads), threads <= cases[i].most);
+	}
+}
+END_TEST
+
+static int have_no_work(int task, struct mpk_parallel_env *env, void *data)
+{
+	(void)task, (void)env, (void)data;
+	return 0;
+}
+
+static void *first_loop(void *threads)
+{
+	if (mpk_parallel_loop(have_no_work, NULL, 3) == 0)
+		*(int *)threads = threads_now();
+	return NULL;
+}
+
+static int threads_after_first_loop(const char *loadavg)
+{
+	pthread_t thread;
+	int threads = 0;
+
+	told = loadavg;
+	ck_assert_int_eq(pthread_create(&thread, NULL, first_loop, &threads), 0);
+	ck_assert_int_eq(pthread_join(thread, NULL), 0);
+	return threads;
+}
+
+/* This one, the launcher, and its workers. */
+START_TEST(a_first_loop_is_shared_where_cores_are_free)
+{
+	ck_assert_int_eq(threads_after_first_loop("0.00 0.00 0.00 3/100 1\n"), 2);
+	ck_assert_int_eq(threads_after_first_loop(NULL), 2);
+	ck_assert_int_eq(threads_after_first_loop("0.00 0.00 0.00 2/100 1\n"), 4);
+	ck_assert_int_eq(times_told, 3);
+}
+END_TEST
+
+START_TEST(it_is_asked_for_once)
+{
+	told = "0.00 0.00 0.00 1/100 1\n";
+	for (int i = 0; i < 100; i++)
+		ck_assert_int_eq(mpk_parallel_loop(have_no_work, NULL, 3), 0);
+	ck_assert_int_le(times_told, 1);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("cores");
+	TCase *tc = tcase_create("cores");
+	SRunner *r = srunner_create(s);
+
+	tcase_add_checked_fixture(tc, hide_threads, NULL);
+	tcase_add_test(tc, free_cores);
+	tcase_add_test(tc, a_first_loop_is_shared_where_cores_are_free);
+	tcase_add_test(tc, it_is_asked_for_once);
+	suite_add_tcase(s, tc);
+	srunner_run_all(r, CK_NORMAL);
+	int failed = srunner_ntests_failed(r);
+
+	srunner_free(r);
+	return failed != 0;
+}

@@ -29,12 +29,7 @@
 /* What one look at a file may hold: its decoded form, two texts, a JSON document. */
 enum { MEMORY_FACTOR = 16, MEMORY_BASE = 128 << 10 };
 
-#ifdef __has_feature
-#if __has_feature(address_sanitizer)
-#define __SANITIZE_ADDRESS__ 1
-#endif
-#endif
-#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__)
+#if defined(__GLIBC__) && !MPK_IS_ADDRESS_SANITIZED
 #define COUNTS_MEMORY 1
 static size_t live, peak;
 

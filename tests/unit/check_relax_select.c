@@ -33,7 +33,9 @@ static struct mpk_value tensor(const struct input *in)
 		double x = in->elements[i];
 		struct mpk_element e = { .class = mpk_element_class(*in->type), .f = x };
 
-		e.i = (int64_t)x;
+		/* of no use to a type of floating point, and undefined for what no integer is */
+		if (fabs(x) < 0x1p63)
+			e.i = (int64_t)x;
 		e.u = (uint64_t)e.i;
 		mpk_element_store(*in->type, e,
 				  (uint8_t *)t->dl.data + i * mpk_dtype_bytes(*in->type));

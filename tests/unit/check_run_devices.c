@@ -143,7 +143,7 @@ START_TEST(opencl_again_and_again)
 	long more = resident_pages() - before;
 
 	file_close(&f);
-#ifdef __SANITIZE_ADDRESS__
+#if MPK_IS_ADDRESS_SANITIZED
 	/* it keeps freed memory for a while, and reports leaks itself */
 	(void)more;
 	SKIP_TEST("memory is not counted under a sanitizer");

@@ -13,8 +13,8 @@
 #include "base/strmap.h"
 #include "base/vec.h"
 #include "common/diag.h"
+#include "common/files.h"
 #include "common/help.h"
-#include "common/outputs.h"
 
 static bool version_wanted;
 static const char *help_wanted;

@@ -23,7 +23,7 @@ enum mpk_option_kind {
 };
 
 /* Which file or folder an option's value names. Inputs become readable in the sandbox, and outputs are checked
- * before anything is done (common/outputs.h) and become writable in the sandbox (common/confine.h). */
+ * before anything is done and become writable in the sandbox (common/files.h). */
 enum mpk_option_path {
 	MPK_NO_PATH,       /* none, or one that is read before the program enters its sandbox */
 	MPK_READS_FILE,    /* a file or folder that is read in the sandbox */

@@ -134,10 +134,6 @@ int minspect_attestation(const struct minspect_options *o)
 
 void minspect_bom_prepare(const struct minspect_options *o)
 {
-	struct mpk_digest digest = { 0 };
-
-	/* A failure is reported where the digest is used. */
 	if (o->sbom || o->attestation)
-		(void)!mpk_digest_init(&digest, MPK_DIGEST_SHA256, NULL);
-	mpk_digest_fini(&digest);
+		mpk_digest_prepare(MPK_DIGEST_SHA256);
 }

@@ -19,14 +19,10 @@ static int digest_file(const struct minspect_options *o, struct minspect_look *l
 	return MPK_EXIT_OK;
 }
 
-/* A failure is reported where the digest is used. */
 void minspect_code_digest_prepare(const struct minspect_options *o)
 {
-	struct mpk_digest digest = { 0 };
-
 	if (o->code_digest || o->ignore)
-		(void)!mpk_digest_init(&digest, MPK_DIGEST_SHA256, NULL);
-	mpk_digest_fini(&digest);
+		mpk_digest_prepare(MPK_DIGEST_SHA256);
 }
 
 int minspect_code_digest(const struct minspect_options *o)

@@ -208,13 +208,10 @@ static int extract(const struct minspect_options *o, struct minspect_look *l)
 
 void minspect_extract_prepare(const struct minspect_options *o)
 {
-	struct mpk_digest digest = { 0 };
 	enum mpk_digest_kind kind;
 
-	/* A failure is reported where the digest is used. */
 	if (o->extract && o->digest && find_digest(o->digest, &kind))
-		(void)!mpk_digest_init(&digest, kind, NULL);
-	mpk_digest_fini(&digest);
+		mpk_digest_prepare(kind);
 }
 
 int minspect_extract(const struct minspect_options *o)

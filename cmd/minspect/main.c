@@ -9,9 +9,8 @@
 
 #include "base/strbuf.h"
 #include "base/strmap.h"
-#include "common/confine.h"
 #include "common/diag.h"
-#include "common/outputs.h"
+#include "common/files.h"
 #include "common/signals.h"
 #include "io/output.h"
 #include "minspect/minspect.h"
@@ -157,8 +156,6 @@ static void confine_action(char *const *named, size_t named_count)
 		confine_shards(&c, named[i]);
 	}
 	confine_shards(&c, o->diff);
-	/* All options that were given belong to this action: check_belongings saw to it. */
-	mpk_confine_options(&c, minspect_command.options);
 	if (o->update_baseline) /* makes an output of an input */
 		mpk_confine_output(&c, o->baseline);
 	if (o->check) /* the libraries that FILE needs may be in any folder */
@@ -168,7 +165,8 @@ static void confine_action(char *const *named, size_t named_count)
 	minspect_disasm_prepare(o);
 	minspect_bom_prepare(o);
 	minspect_code_digest_prepare(o);
-	mpk_confine(&c);
+	/* All options that were given belong to this action: check_belongings saw to it. */
+	mpk_confine(&c, minspect_command.options);
 }
 
 /* What is asked for before an action of which nothing is known but its row. */

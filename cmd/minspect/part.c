@@ -8,7 +8,6 @@
 
 #include "code/format.h"
 #include "common/diag.h"
-#include "common/outputs.h"
 #include "minspect/document.h"
 #include "text/escape.h"
 

@@ -9,7 +9,6 @@
 
 #include "base/num.h"
 #include "common/diag.h"
-#include "common/outputs.h"
 #include "common/print.h"
 #include "common/progress.h"
 #include "common/signals.h"

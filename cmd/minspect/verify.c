@@ -86,10 +86,7 @@ int minspect_verify_prepare(const struct minspect_options *o)
 {
 	struct mpk_error err = { 0 };
 
-	/* What computes the checksums of shards; where it is missing, those that need it say so. */
-	MPK_CLEANUP(mpk_digest_fini) struct mpk_digest digest = { 0 };
-
-	(void)!mpk_digest_init(&digest, MPK_DIGEST_MD5, NULL);
+	mpk_digest_prepare(MPK_DIGEST_MD5); /* of checksums of shards */
 	if (!o->pubkey || (mpk_public_keys_read(o->pubkey, &keys, &err) == MPK_OK &&
 			   mpk_ed25519_prepare(&err) == MPK_OK))
 		return MPK_EXIT_OK;

@@ -1,36 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mpack build: options, names and the order of the steps; lib/pack does the work. The input is
- * read in a process without rights (apart.c). Then compilers and linkers run, unconfined, and this
- * process enters the sandbox when the last has ended. With --check-repro all of that happens in a
- * child, because a process that has built can start no program any more. */
+/* mpack build: its options, and how often it builds (make.c). With --check-repro that is twice, and the first build
+ * happens in a child, because a process that has built can start no program any more. */
 #include "mpack/build.h"
 
-#include <errno.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
-#include "base/num.h"
 #include "base/strmap.h"
-#include "common/confine.h"
 #include "common/diag.h"
-#include "common/find.h"
 #include "common/options.h"
-#include "common/print.h"
-#include "common/progress.h"
-#include "common/signals.h"
-#include "io/output.h"
-#include "io/path.h"
-#include "mpack/input.h"
 #include "mpack/mpack.h"
 #include "process/process.h"
 #include "standalone/standalone.h"
-#include "text/escape.h"
-#include "text/phrase.h"
 
 static struct mpk_build_options opt;
 
@@ -107,317 +93,248 @@ static const struct mpk_command command = {
 	.options = options,
 };
 
-/* --- the output's name ----------------------------------------------------------- */
+/* --- what the options say together: the kind of output, and what excludes what -------- */
 
-/* Without -o: the package's name, in the current folder. */
-static enum mpk_code choose_output(struct mpk_input *in, enum mpk_emit_kind kind, const char **out,
-				   struct mpk_error *err)
+static int find_kind(const struct mpk_build_options *o, enum mpk_emit_kind *out)
 {
-	const char *path = opt.output;
+	struct mpk_span words[MPK_EMIT_KIND_COUNT];
+	const char *dot = o->output ? strrchr(o->output, '.') : NULL;
 
-	if (!path) {
-		path = mpk_arena_printf(&in->arena, "%s%s", in->parts.name,
-					mpk_emit_name(kind)->suffix);
-		MPK_TRY_ALLOC(path, err);
+	if (!o->output && !o->emit)
+		return MPK_EXIT_OK; /* a library */
+	for (unsigned k = 0; k < MPK_EMIT_KIND_COUNT; k++) {
+		const struct mpk_emit_name *name = mpk_emit_name((enum mpk_emit_kind)k);
+
+		words[k] = mpk_span_str(name->name);
+		if (o->emit ? strcmp(o->emit, name->name) == 0
+			    : dot && strcmp(dot, name->suffix) == 0) {
+			*out = (enum mpk_emit_kind)k;
+			return MPK_EXIT_OK;
+		}
 	}
-	*out = path;
-	return MPK_OK;
+	if (!o->emit)
+		return mpk_diag_usage(
+			"the suffix of '%s' does not say what to write; name it .so, .o, .c, .a, .tar or .blob, or use --emit",
+			o->output);
+	size_t near = mpk_closest(mpk_span_str(o->emit), words, MPK_EMIT_KIND_COUNT);
+	if (near < MPK_EMIT_KIND_COUNT)
+		return mpk_diag_usage(
+			"--emit takes so, obj, c, a, tar or blob, not '%s'; did you mean %s?",
+			o->emit, mpk_emit_name((enum mpk_emit_kind)near)->name);
+	return mpk_diag_usage("--emit takes so, obj, c, a, tar or blob, not '%s'", o->emit);
 }
 
-static enum mpk_code list_args(struct mpk_arena *arena, const struct mpk_option_list *list,
-			       struct mpk_words *out, struct mpk_error *err)
+static bool is_symbol_part(const char *text)
 {
-	struct mpk_argv v = { .arena = arena };
+	static const char all[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
+	const char *letters = all + 10;
 
-	for (size_t i = 0; i < list->count; i++)
-		mpk_argv_add(&v, list->items[i].value);
-	*out = (struct mpk_words){ v.items, v.count };
-	return v.failed ? mpk_fail_nomem(err) : MPK_OK;
+	return strspn(text, letters) > 0 && text[strspn(text, all)] == '\0';
 }
 
-/* --- telling what happens -------------------------------------------------------- */
-
-static enum mpk_stream command_stream(void)
+static bool writes_stdout(const struct mpk_build_options *o)
 {
-	return opt.dry_run ? MPK_STDOUT : MPK_STDERR;
+	return o->output && strcmp(o->output, "-") == 0;
 }
 
-/* A name may have a line end, and what is printed here is pasted. */
-static void print_line(enum mpk_stream stream, const char *before, const char *name,
-		       const char *after)
+static bool is_pipe(const char *path)
 {
-	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
+	struct stat st;
 
-	mpk_escape(&text, mpk_span_str(name));
-	(void)mpk_print(stream, "%s%s%s\n", before, mpk_strbuf_text(&text), after);
+	return stat(path, &st) == 0 && !S_ISREG(st.st_mode);
 }
 
-static void on_command(void *data, const char *const *argv)
+static int check_words(const struct mpk_build_options *o, enum mpk_emit_kind kind)
 {
-	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf line = { 0 };
-
-	(void)data;
-	if (!opt.dry_run && !opt.print_commands && mpk_common.verbose < 2)
-		return;
-	for (size_t i = 0; argv[i]; i++) {
-		mpk_strbuf_puts(&line, i ? " " : "");
-		mpk_shell_quote(&line, mpk_span_str(argv[i]));
-	}
-	(void)mpk_print(command_stream(), "%s\n", mpk_strbuf_text(&line));
+	if (o->via && strcmp(o->via, "llvm") != 0 && strcmp(o->via, "c") != 0)
+		return mpk_diag_usage("--via takes llvm or c, not '%s'", o->via);
+	if (o->page_align && (kind != MPK_EMIT_SO || o->standalone))
+		return mpk_diag_usage(
+			"--page-align is for shared libraries, .so, that are not standalone");
+	if (o->compress && strcmp(o->compress, "zstd") != 0)
+		return mpk_diag_usage("--compress takes zstd, not '%s'", o->compress);
+	if (o->compress && !o->standalone)
+		return mpk_diag_usage(
+			"--compress is for standalone libraries: TVM's own loaders unpack nothing; add --standalone");
+	if (o->standalone && (kind != MPK_EMIT_SO || o->system_lib))
+		return mpk_diag_usage(
+			"--standalone makes a shared library, .so, that is no system library");
+	/* It is a prefix of the symbol of the blob, which only a system library may choose. */
+	if (o->prefix && !o->system_lib)
+		return mpk_diag_usage("--prefix is for system libraries: add --system-lib");
+	if (o->prefix && *o->prefix && !is_symbol_part(o->prefix))
+		return mpk_diag_usage("--prefix takes letters, digits and '_', not '%s'",
+				      o->prefix);
+	if (writes_stdout(o) && kind != MPK_EMIT_C && kind != MPK_EMIT_BLOB)
+		return mpk_diag_usage("only C source and blobs are written to standard output");
+	/* Both are notes, which only ELF files have. */
+	if ((o->sign || o->provenance) && kind != MPK_EMIT_SO && kind != MPK_EMIT_OBJ)
+		return mpk_diag_usage("--%s is for .so and .o, which have room for it%s",
+				      o->sign ? "sign" : "provenance",
+				      o->sign ? "; sign another file beside it: ssh-keygen -Y sign"
+					      : "");
+	/* Process substitution, as in --sign <(...), makes a pipe. */
+	if (o->check_repro && o->sign && is_pipe(o->sign))
+		return mpk_diag_usage("--check-repro builds twice, and '%s' can be read once only",
+				      o->sign);
+	if (o->check_repro && (!o->output || writes_stdout(o) || o->dry_run))
+		return mpk_diag_usage("--check-repro compares files: name one with -o");
+	return MPK_EXIT_OK;
 }
 
-static void on_step(void *data, const char *text)
+/* Whether the options go together; else an error was printed. */
+static int check_options(const struct mpk_build_options *o, enum mpk_emit_kind *kind)
 {
-	(void)data;
-	if (opt.dry_run || opt.print_commands || mpk_common.verbose > 1)
-		print_line(command_stream(), "# ", text, "");
+	int status = find_kind(o, kind);
+
+	return status == MPK_EXIT_OK ? check_words(o, *kind) : status;
 }
 
-static void on_note(void *data, const char *text)
+/* --- --check-repro --------------------------------------------------------------------- */
+
+/* The second build differs in all that must not matter: directory, second, time zone, locale, number of jobs, output
+ * name. It is a new process of this program, because only that gets another environment from its start. */
+
+/* A path that still leads there from another directory; it must exist. NULL: no memory. */
+static const char *absolute(struct mpk_arena *arena, const char *path)
 {
-	(void)data;
-	mpk_diag_note("%s", text);
-}
+	char *full = realpath(path, NULL);
+	const char *copy = mpk_arena_text(arena, mpk_span_str(full ? full : path));
 
-/* --- signals --------------------------------------------------------------------- */
-
-/* The scratch directory has its cleanup process: what is left are temporary names of outputs,
- * and the tools, which do not hear a terminal's signals. */
-static void on_signal(int sig)
-{
-	mpk_process_signal_all(SIGTERM);
-	mpk_output_abandon_all();
-	(void)signal(sig, SIG_DFL);
-	(void)raise(sig);
-}
-
-/* --- the build ------------------------------------------------------------------- */
-
-static bool needs_compiler(const struct mpk_emit *e)
-{
-	bool compiles = e->kind == MPK_EMIT_SO ||
-			(e->via_c && e->kind != MPK_EMIT_C && e->kind != MPK_EMIT_BLOB);
-	for (size_t i = 0; i < e->source_count && e->kind != MPK_EMIT_OBJ; i++)
-		compiles = compiles || e->sources[i].kind == MPK_SOURCE_C ||
-			   e->sources[i].kind == MPK_SOURCE_CXX;
-	return compiles;
-}
-
-/* A folder as the file system calls it, in the arena; NULL: there is none, or no memory. */
-static const char *real_folder(struct mpk_arena *arena, const char *folder)
-{
-	char *path = realpath(*folder ? folder : ".", NULL);
-	const char *copy = path ? mpk_arena_text(arena, mpk_span_str(path)) : NULL;
-
-	free(path);
+	free(full);
 	return copy;
 }
 
-/* Where the plug-in is not installed, as it is a package of its own, there is one way. */
-static bool is_via_c(const struct mpk_build_options *o)
+static void repro_put(struct mpk_argv *v, const char *option, const char *value)
+{
+	if (!value)
+		return;
+	mpk_argv_add(v, option);
+	mpk_argv_add(v, value);
+}
+
+/* The options that decide the bytes, as they were given. */
+static void put_rows(struct mpk_argv *v)
+{
+	for (const struct mpk_option *row = options; row->name; row++) {
+		for (size_t i = 0; row->decides_bytes && i < mpk_option_count(row); i++) {
+			mpk_argv_printf(v, "--%s", row->name);
+			if (row->path == MPK_READS_FILE)
+				mpk_argv_add(v, absolute(v->arena, mpk_option_value(row, i)));
+			else if (row->argument)
+				mpk_argv_add(v, mpk_option_value(row, i));
+		}
+	}
+}
+
+static const char *emit_word(const struct mpk_build_options *o)
+{
+	const char *dot = strrchr(o->output, '.');
+
+	if (o->emit)
+		return o->emit;
+	return strcmp(dot, ".o") == 0 ? "obj" : dot + 1;
+}
+
+/* The same command, but for what must not matter: another output, other paths, another number of
+ * jobs. */
+static void put_command(struct mpk_argv *v, const struct mpk_build_options *o, const char *input,
+			const char *out)
+{
+	const char *cc = o->cc ? o->cc : getenv("CC");
+	bool is_path = cc && strchr(cc, '/') && !strchr(cc, ' ');
+
+	mpk_argv_add(v, "/proc/self/exe");
+	repro_put(v, "build", absolute(v->arena, input));
+	mpk_argv_add(v, "--quiet"); /* what it warns of was said by the first */
+	repro_put(v, "--output", out);
+	repro_put(v, "--emit", emit_word(o));
+	/* Another number than the first build had: with one job nothing is reordered, with
+	 * several it may be. */
+	repro_put(v, "--jobs", o->jobs && strcmp(o->jobs, "1") == 0 ? "3" : "1");
+	repro_put(v, "--cc", is_path ? absolute(v->arena, cc) : o->cc);
+	repro_put(v, "--sign", o->sign ? absolute(v->arena, o->sign) : NULL);
+	put_rows(v);
+}
+
+/* In a world that differs in all that must not matter, also in the second. */
+static enum mpk_code run_again(const char *const *argv, const char *dir, int *status,
+			       struct mpk_error *err)
+{
+	/* Fourteen hours ahead of UTC, and a locale in which the lower case of "I" is no "i". */
+	static const char *const env[] = { "TZ=Pacific/Kiritimati", "LC_ALL=tr_TR.UTF-8", NULL };
+	struct mpk_process again = { .argv = argv, .env = env, .dir = dir };
+	struct mpk_process_end end;
+	time_t started = time(NULL);
+
+	/* __TIME__ has a resolution of a second, so the second build begins in another one. */
+	while (time(NULL) == started)
+		(void)usleep(10000);
+	MPK_TRY(mpk_process_run(&again, 1, 1, &end, err));
+	*status = end.how == MPK_PROCESS_EXITED ? end.status : MPK_EXIT_INTERNAL;
+	return MPK_OK;
+}
+
+static enum mpk_code repro_compare(const char *first, const char *second, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_mapping_close) struct mpk_mapping a = { 0 };
+	MPK_CLEANUP(mpk_mapping_close) struct mpk_mapping b = { 0 };
+	size_t at = 0;
+
+	/* Mapped, not read: outputs may be larger than memory. */
+	MPK_TRY(mpk_mapping_open(first, &a, err));
+	MPK_TRY(mpk_mapping_open(second, &b, err));
+	if (mpk_span_equal(a.bytes, b.bytes))
+		return MPK_OK;
+	while (at < a.bytes.len && at < b.bytes.len && a.bytes.data[at] == b.bytes.data[at])
+		at++;
+	(void)mpk_fail_offset(
+		err, MPK_E_DIFFERENT, "file", at,
+		"a second build gave another file (%zu and %zu bytes); look for __DATE__, __TIME__ or absolute paths in the sources and flags",
+		a.bytes.len, b.bytes.len);
+	mpk_error_at_file(err, first);
+	return MPK_E_DIFFERENT;
+}
+
+static enum mpk_code repro_check(const struct mpk_build_options *o, const char *input,
+				 const struct mpk_scratch *scratch, int *status,
+				 struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
-	const char *plug_in;
+	const char *out = mpk_scratch_file(scratch, &arena, "again");
+	struct mpk_argv v = { .arena = &arena };
 
-	if (o->via || !*mpk_version_llvm())
-		return !o->via || strcmp(o->via, "c") == 0;
-	plug_in = mpk_libexec_find(&arena, "mpack/llvm.so");
-	return plug_in && access(plug_in, R_OK) != 0;
+	put_command(&v, o, input, out);
+	if (v.failed || !out)
+		return mpk_fail_nomem(err);
+	MPK_TRY(run_again(v.items, scratch->path, status, err));
+	return *status == MPK_EXIT_OK ? repro_compare(o->output, out, err) : MPK_OK;
 }
 
-static int count_jobs(const struct mpk_build_options *o, unsigned *out)
+/* Builds once more and compares with what was built. */
+static int build_again(const struct mpk_build_options *o, const char *input)
 {
-	uint64_t n = 0;
-	cpu_set_t set;
-
-	if (o->jobs && (!mpk_parse_u64(mpk_span_str(o->jobs), &n) || n == 0 || n > 1024))
-		return mpk_diag_usage("--jobs takes a number from 1 to 1024, not '%s'", o->jobs);
-	if (!o->jobs)
-		n = sched_getaffinity(0, sizeof set, &set) == 0 ? (uint64_t)CPU_COUNT(&set) : 1;
-	*out = (unsigned)n;
-	return MPK_EXIT_OK;
-}
-
-static enum mpk_code fill_emit(struct mpk_input *in, struct mpk_emit *e, struct mpk_error *err)
-{
-	const struct mpk_handover *parts = &in->parts;
+	MPK_CLEANUP(mpk_scratch_close) struct mpk_scratch scratch = { 0 };
 	const char *tmp = getenv("TMPDIR");
-
-	/* Compilers are given it to keep it out of the output. */
-	e->tools.cwd = real_folder(&in->arena, ".");
-	MPK_TRY(choose_output(in, e->kind, &e->out, err));
-	MPK_TRY(mpk_output_check_path(e->out, err));
-	e->name = parts->name;
-	e->tools.target = mpk_target_parse(opt.target ? opt.target : parts->target);
-	e->gen = parts->gen;
-	e->blob = parts->has_blob ? &parts->blob : NULL;
-	e->base = parts->base;
-	e->symbol = parts->symbol;
-	e->sources = parts->sources;
-	e->source_count = parts->source_count;
-	e->via_c = is_via_c(&opt);
-	e->page_align = opt.page_align;
-	e->system_lib = opt.system_lib;
-	e->prefix = opt.prefix ? opt.prefix : "";
-	e->tools.dir = parts->is_blob ? NULL : real_folder(&in->arena, parts->dir_named);
-	e->tools.dir_named = parts->dir_named;
-	e->tools.llvm = mpk_libexec_find(&in->arena, "mpack/llvm.so");
-	MPK_TRY_ALLOC(e->tools.llvm, err);
-	e->tmpdir = tmp && *tmp ? tmp : "/tmp";
-	e->save_temps = opt.save_temps;
-	e->objects = opt.keep;
-	e->tools.dry_run = opt.dry_run;
-	e->tools.no_sandbox = mpk_common.no_sandbox;
-	e->tools.sources_checked = true;
-	e->tools.libraries = parts->libraries;
-	MPK_TRY(list_args(&in->arena, &opt.cflags, &e->tools.cflags, err));
-	MPK_TRY(list_args(&in->arena, &opt.ldflags, &e->tools.ldflags, err));
-	MPK_TRY(mpk_compiler_find(&in->arena, opt.cc, opt.cxx, &e->tools.cc, &e->tools.cxx, err));
-	MPK_TRY(mpk_tvm_headers_find(&in->arena, &e->tools.headers, err));
-	if (e->symbol && strcmp(e->symbol, MPK_STANDALONE_SYMBOL) == 0)
-		MPK_TRY(mpk_build_add_executor(&opt, parts, &in->arena, e, err));
-	/* A finished library cannot be taken apart into the objects that an archive holds. */
-	if (e->base && (e->kind == MPK_EMIT_A || e->kind == MPK_EMIT_TAR))
-		return mpk_fail(
-			err, MPK_E_UNSUPPORTED,
-			"the code of this package is the finished library '%s', which has no objects; build a .so, .blob, .c or .o",
-			e->base);
-	if (!e->base && !e->tools.target.is_native && !opt.cc && needs_compiler(e))
-		return mpk_fail(
-			err, MPK_E_USAGE,
-			"making this for %s takes a compiler for that machine: name it with --cc",
-			e->tools.target.triple);
-	return MPK_OK;
-}
-
-/* The key is read before anything is built: who mistyped its name need not wait. */
-static enum mpk_code prepare_seal(struct mpk_input *in, struct mpk_emit *e,
-				  struct mpk_seal_job *job, struct mpk_secret_key **key,
-				  struct mpk_error *err)
-{
-	if (opt.sign) {
-		MPK_TRY(mpk_key_open(opt.sign, e->out, key, err));
-		job->key = *key;
-	}
-	if (opt.provenance && !opt.dry_run)
-		MPK_TRY(mpk_origin_describe(&opt, in, e, &job->provenance, err));
-	if (opt.sign || opt.provenance)
-		e->seal = job;
-	return MPK_OK;
-}
-
-static int finish_build(struct mpk_input *in, const struct mpk_emit *e)
-{
-	char size[64];
 	struct mpk_error err = { 0 };
+	int status = MPK_EXIT_OK;
 
-	mpk_warn_uncallable(in, e);
-	if (opt.dry_run) {
-		(void)snprintf(size, sizeof size, ", blob of %llu bytes",
-			       e->blob ? (unsigned long long)e->blob->len : 0ULL);
-		print_line(MPK_STDOUT, "# write ", e->out, size);
-		return MPK_EXIT_OK;
-	}
-	if (opt.depfile && mpk_depfile_write(opt.depfile, opt.depfile_of ? opt.depfile_of : e->out,
-					     in->parts.files, in->parts.file_count, &err) != MPK_OK)
+	enum mpk_code code = mpk_scratch_open(tmp && *tmp ? tmp : "/tmp", NULL, &scratch, &err);
+	if (code == MPK_OK)
+		code = repro_check(o, input, &scratch, &status, &err);
+	if (code != MPK_OK)
 		return mpk_diag_error(&err);
-	if (!opt.output && !mpk_common.quiet)
-		print_line(MPK_STDERR, "mpack: wrote ", e->out, "");
-	return MPK_EXIT_OK;
-}
-
-static enum mpk_code accept(void *data, struct mpk_span bytes, struct mpk_error *err)
-{
-	return opt.allow_empty ? MPK_OK : mpk_refuse_uncallable(data, bytes, err);
-}
-
-/* A folder in which files are made and removed, and which is removed itself at the end; NULL is fine. */
-static void confine_scratch(struct mpk_confine *c, const char *path)
-{
-	char *folder = path && c->writable_count < MPK_CONFINE_MAX ? strdup(path) : NULL;
-
-	if (folder)
-		c->writable[c->writable_count++] = folder;
-	c->emptied = folder ? mpk_path_folder(folder) : NULL;
-	c->failed |= path && !c->emptied;
-}
-
-/* What is left is to read what the tools made, and objects and archives of the user's, and to
- * write. */
-static void confine_build(void *data, const char *scratch)
-{
-	const struct mpk_emit *e = data;
-	struct mpk_confine c = { 0 };
-
-	/* a manifest names files anywhere */
-	mpk_confine_input(&c, "/");
-	mpk_confine_output(&c, e->out);
-	mpk_confine_output(&c, opt.depfile);
-	confine_scratch(&c, scratch);
-	mpk_confine(&c);
-}
-
-int mpk_build_run(enum mpk_emit_kind kind, const char *path, const char *executor)
-{
-	struct mpk_input in = { 0 };
-	struct mpk_error err = { 0 };
-	struct mpk_emit e = { .kind = kind };
-	const struct mpk_tool_hooks tool_hooks = { on_command, on_step, on_note, NULL };
-	const struct mpk_emit_hooks hooks = { &e, confine_build, accept };
-	MPK_CLEANUP(mpk_key_close) struct mpk_secret_key *key = NULL;
-	struct mpk_seal_job seal = { 0 };
-	struct mpk_input_options how = { .abi = opt.abi,
-					 .target = opt.target,
-					 .system_lib = opt.system_lib,
-					 .prefix = opt.prefix ? opt.prefix : "",
-					 .via_c = is_via_c(&opt),
-					 .executor = executor };
-	int status = count_jobs(&opt, &e.tools.jobs);
-	const struct mpk_target target = mpk_target_parse(opt.target);
-
-	if (!executor && mpk_cubins_are_meant(&opt.cubins, &path, 1))
-		how.cubins = &opt.cubins;
-	how.compress = executor && opt.compress;
-	if (executor && opt.objects)
-		how.archive = mpk_build_archive(&in.arena, &target);
 	if (status == MPK_EXIT_OK)
-		status = mpk_input_load(path, &how, &in);
-	e.tools.hooks = &tool_hooks;
-	e.hooks = &hooks;
-	if (status == MPK_EXIT_OK && in.parts.is_carried && !opt.plain) {
-		if (in.parts.is_packed)
-			opt.compress = "zstd";
-		status = kind == MPK_EMIT_SO
-				 ? mpk_build_carried(&opt, path, in.parts.name)
-				 : mpk_diag_usage("a standalone package is built as .so");
-		mpk_input_close(&in);
-		return status;
-	}
-	if (status == MPK_EXIT_OK && (fill_emit(&in, &e, &err) != MPK_OK ||
-				      prepare_seal(&in, &e, &seal, &key, &err) != MPK_OK))
-		status = mpk_diag_error(&err);
-	if (opt.fsync)
-		mpk_output_make_durable();
-	/* From here on there are processes and temporary names to remove. */
-	mpk_interrupt_catch(on_signal);
-	if (status == MPK_EXIT_OK) {
-		mpk_progress_begin("packing", e.blob ? e.blob->len : 0);
-		enum mpk_code code = mpk_emit(&e, &err);
-
-		mpk_progress_end();
-		if (code != MPK_OK)
-			status = mpk_diag_error(&err);
-	}
-	if (status == MPK_EXIT_OK)
-		status = finish_build(&in, &e);
-	mpk_input_close(&in);
+		mpk_diag_note("two builds gave the same file");
 	return status;
 }
+
+/* --- the command ---------------------------------------------------------------------- */
 
 static int run(enum mpk_emit_kind kind, const char *input)
 {
 	return opt.standalone ? mpk_build_carried(&opt, input, NULL)
-			      : mpk_build_run(kind, input, NULL);
+			      : mpk_build_run(&opt, kind, input, NULL);
 }
 
 struct first_build {
@@ -449,7 +366,7 @@ static int build_twice(enum mpk_emit_kind kind, const char *input)
 	if (end.how != MPK_PROCESS_QUIT)
 		return mpk_diag_error(&(struct mpk_error){ .code = MPK_E_INTERNAL,
 							   .text = "the first build was ended" });
-	return end.status == MPK_EXIT_OK ? mpk_repro_check(&opt, options, input) : end.status;
+	return end.status == MPK_EXIT_OK ? build_again(&opt, input) : end.status;
 }
 
 int mpack_build(int argc, char **argv)
@@ -463,7 +380,7 @@ int mpack_build(int argc, char **argv)
 	input = first < argc ? argv[first] : MPACK_MANIFEST;
 	if (argc - first > 1)
 		return mpk_diag_usage("one manifest at a time: '%s' is too much", argv[first + 1]);
-	status = mpk_build_check_options(&opt, &kind);
+	status = check_options(&opt, &kind);
 	if (status == MPK_EXIT_OK)
 		status = opt.check_repro ? build_twice(kind, input) : run(kind, input);
 	mpk_options_fini(&command);

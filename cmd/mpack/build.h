@@ -19,7 +19,8 @@ struct mpk_build_options {
 	bool plain;             /* for models a manifest's standalone is left aside */
 	const char *
 		keep; /* a folder that receives the objects of a library that is to be carried; NULL */
-	const char *objects; /* of the library that is carried: that folder; NULL */
+	const char *
+		objects; /* of the library that is carried: that folder, which may be empty; NULL */
 	struct mpk_option_list cflags, ldflags;
 	struct mpk_cubins_options cubins;
 	const char *sign;
@@ -27,14 +28,12 @@ struct mpk_build_options {
 		provenance, allow_empty, force;
 };
 
-/* mpk_build_check_options - whether the options go together
- * Returns  the exit status; an error was printed */
-int mpk_build_check_options(const struct mpk_build_options *o, enum mpk_emit_kind *kind);
-
 /* mpk_build_run - read an input, emit it, say what was written
+ * @o       may be changed while it runs
  * @executor its version: the input is a library that is to be carried with it; NULL: it is not
  * Returns  the exit status */
-int mpk_build_run(enum mpk_emit_kind kind, const char *input, const char *executor);
+int mpk_build_run(struct mpk_build_options *o, enum mpk_emit_kind kind, const char *input,
+		  const char *executor);
 
 /* mpk_build_carried - what the input gives as a library that carries its executor: from a finished library in one step,
  * from a manifest, an object or an archive in two
@@ -42,16 +41,6 @@ int mpk_build_run(enum mpk_emit_kind kind, const char *input, const char *execut
  * @name    of the package; NULL: after the input
  * Returns  the exit status */
 int mpk_build_carried(struct mpk_build_options *o, const char *input, const char *name);
-
-/* mpk_build_archive - the path of the archive of the run library; NULL: no memory */
-const char *mpk_build_archive(struct mpk_arena *arena, const struct mpk_target *target);
-
-/* mpk_build_add_executor - that archive, the objects of what is carried, where they are to be linked in, and what
- * linking takes, for a library that carries a model
- * Returns  MPK_OK; MPK_E_LOAD: there is no archive for the target; MPK_E_NOMEM */
-enum mpk_code mpk_build_add_executor(const struct mpk_build_options *o,
-				     const struct mpk_handover *parts, struct mpk_arena *arena,
-				     struct mpk_emit *e, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_origin_describe - the provenance of a build, as the text of its note
  * Runs compiler and linker to ask for their versions. The inputs are hashed, and stay under watch until
@@ -77,13 +66,5 @@ void mpk_warn_uncallable(const struct mpk_input *in, const struct mpk_emit *e);
  * Returns  MPK_OK, also when they cannot be read; MPK_E_CONFLICT with the nearest miss */
 enum mpk_code mpk_refuse_uncallable(const struct mpk_emit *e, struct mpk_span bytes,
 				    struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_repro_check - build once more, from another directory, in another second, locale, time
- * zone and job count, and compare with what was built
- * @o       of the first build; options: the rows of its table
- * @input   its operand
- * Returns  the exit status: MPK_EXIT_DIFFERENT with the first byte that differs */
-int mpk_repro_check(const struct mpk_build_options *o, const struct mpk_option *options,
-		    const char *input);
 
 #endif

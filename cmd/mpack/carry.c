@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "ar/ar.h"
-#include "base/cursor.h"
 #include "common/diag.h"
 #include "common/find.h"
 #include "common/options.h"
@@ -24,111 +23,10 @@
 #include "io/output.h"
 #include "io/path.h"
 #include "mpack/build.h"
-#include "mpack/mpack.h"
 #include "process/process.h"
 #include "tar/tar.h"
-#include "text/escape.h"
 #include "toolchain/loadable.h"
 #include "toolchain/toolchain.h"
-
-/* --- the archive -------------------------------------------------------------------------------- */
-
-/* What the run library needs, and what keeps the new library to itself: its own functions are called by itself
- * whatever others export, and results may outlive the handle of a caller. */
-static const char *const link_flags[] = {
-	"-Wl,-Bsymbolic", "-Wl,--gc-sections", "-Wl,-z,nodelete", "-lm", "-ldl", "-pthread",
-};
-
-const char *mpk_build_archive(struct mpk_arena *arena, const struct mpk_target *target)
-{
-	const char *name = target->is_native ? "mpack/libmpkrun-pic.a"
-					     : mpk_arena_printf(arena, "mpack/%s/libmpkrun-pic.a",
-								target->triple);
-
-	return name ? mpk_libexec_find(arena, name) : NULL;
-}
-
-/* Object number i of what is carried; NULL: there are no more. */
-static const char *find_object(struct mpk_arena *arena, const char *folder, size_t i,
-			       enum mpk_source_kind *kind)
-{
-	static const enum mpk_source_kind kinds[] = { MPK_SOURCE_OBJECT, MPK_SOURCE_ARCHIVE };
-
-	for (size_t k = 0; k < MPK_ARRAY_COUNT(kinds); k++) {
-		const char *path = mpk_arena_printf(arena, "%s/%zu.%c", folder, i, "oa"[k]);
-
-		*kind = kinds[k];
-		if (path && access(path, R_OK) == 0)
-			return path;
-	}
-	return NULL;
-}
-
-static size_t count_objects(struct mpk_arena *arena, const char *folder)
-{
-	enum mpk_source_kind ignored;
-	size_t count = 0;
-
-	while (folder && find_object(arena, folder, count, &ignored))
-		count++;
-	return count;
-}
-
-/* Its archive, so that nothing but libc and libm is needed where the library runs. */
-static const char *const packed_flags[] = { "-l:libzstd.a", "-Wl,--exclude-libs,libzstd.a" };
-
-static void say_unlinked(const struct mpk_emit *e, struct mpk_arena *arena, const char *why)
-{
-	const char *text = mpk_arena_printf(
-		arena,
-		"the host code is carried, to be opened by way of /proc, and not linked in: %s",
-		MPK_QUOTE(mpk_span_str(why)));
-
-	if (text)
-		e->tools.hooks->note(e->tools.hooks->data, text);
-}
-
-enum mpk_code mpk_build_add_executor(const struct mpk_build_options *o,
-				     const struct mpk_handover *parts, struct mpk_arena *arena,
-				     struct mpk_emit *e, struct mpk_error *err)
-{
-	size_t objects = parts->unlinked ? 0 : count_objects(arena, o->objects);
-	struct mpk_compile_source *sources =
-		mpk_arena_array(arena, e->source_count + objects + 1, sizeof *sources);
-	const char *archive = mpk_build_archive(arena, &e->tools.target);
-	struct mpk_argv flags = { .arena = arena };
-
-	MPK_TRY_ALLOC(sources && archive, err);
-	if (parts->unlinked)
-		say_unlinked(e, arena, parts->unlinked);
-	if (parts->packing)
-		mpk_diag_warn("%s", parts->packing);
-	e->tools.links_cxx = objects && parts->needs_cxx;
-	if (access(archive, R_OK) != 0)
-		return mpk_fail(
-			err, MPK_E_LOAD,
-			"there is no run library for %s: '%s' is missing; 'make run-for TARGET=%s' builds it",
-			e->tools.target.triple, archive, e->tools.target.triple);
-	for (size_t i = 0; i < e->source_count; i++)
-		sources[i] = e->sources[i];
-	for (size_t i = 0; i < objects; i++) {
-		struct mpk_compile_source *s = &sources[e->source_count++];
-
-		s->path = find_object(arena, o->objects, i, &s->kind);
-		MPK_TRY_ALLOC(s->path, err);
-	}
-	sources[e->source_count++] =
-		(struct mpk_compile_source){ .path = archive, .kind = MPK_SOURCE_ARCHIVE };
-	e->sources = sources;
-	e->align = 64; /* tensors are aligned to it, counted from the beginning */
-	mpk_argv_add_all(&flags, &e->tools.ldflags);
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(link_flags); i++)
-		mpk_argv_add(&flags, link_flags[i]);
-	for (size_t i = 0; parts->is_packed && i < MPK_ARRAY_COUNT(packed_flags); i++)
-		mpk_argv_add(&flags, packed_flags[i]);
-	e->tools.ldflags = (struct mpk_words){ flags.items, flags.count };
-	return flags.failed ? mpk_fail_nomem(err) : MPK_OK;
-}
 
 /* --- the library that is carried ---------------------------------------------------------------- */
 
@@ -185,7 +83,7 @@ static enum mpk_code make_library(struct mpk_process_self *self, void *data, str
 	s->o->sign = s->o->save_temps = s->o->compress = NULL;
 	s->o->standalone = s->o->provenance = s->o->fsync = false;
 	s->o->plain = true;
-	status = mpk_build_run(MPK_EMIT_SO, s->input, NULL);
+	status = mpk_build_run(s->o, MPK_EMIT_SO, s->input, NULL);
 	(void)fflush(NULL);
 	_exit(status);
 }
@@ -253,8 +151,8 @@ static int in_two_steps(struct mpk_build_options *o, const char *input, const ch
 	if (status != MPK_EXIT_OK || o->dry_run)
 		return status;
 	o->depfile = NULL; /* what was read, the first step told */
-	o->objects = count_objects(&arena, s.objects) ? s.objects : NULL;
-	return mpk_build_run(MPK_EMIT_SO, s.library, mpk_version_number());
+	o->objects = s.objects;
+	return mpk_build_run(o, MPK_EMIT_SO, s.library, mpk_version_number());
 }
 
 /* How a file begins says whether it is finished: not its name. */
@@ -288,6 +186,6 @@ int mpk_build_carried(struct mpk_build_options *o, const char *input, const char
 
 	if (look_at(input, &is_library, &is_linked, &err) != MPK_OK)
 		return mpk_diag_error(&err);
-	return is_library ? mpk_build_run(MPK_EMIT_SO, input, mpk_version_number())
+	return is_library ? mpk_build_run(o, MPK_EMIT_SO, input, mpk_version_number())
 			  : in_two_steps(o, input, name, is_linked);
 }

@@ -5,8 +5,8 @@
  * overwritten in its place, because host code points there. */
 #include <string.h>
 
-#include "common/confine.h"
 #include "common/diag.h"
+#include "common/files.h"
 #include "common/options.h"
 #include "common/progress.h"
 #include "elf/edit.h"
@@ -347,15 +347,6 @@ static int edit(const char *path)
 	return status;
 }
 
-static void edit_confine(const char *path)
-{
-	struct mpk_confine c = { 0 };
-
-	mpk_confine_input(&c, path);
-	mpk_confine_options(&c, options);
-	mpk_confine(&c);
-}
-
 /* Before the sandbox, in which neither the key nor libcrypto could be opened. */
 static int prepare_sign(void)
 {
@@ -383,7 +374,7 @@ int mpack_edit(int argc, char **argv)
 	if (status == MPK_EXIT_OK) {
 		if (durable)
 			mpk_output_make_durable();
-		edit_confine(argv[first]);
+		mpk_confine_to(argv[first], options);
 		status = edit(argv[first]);
 	}
 	mpk_key_close(&sign_key);

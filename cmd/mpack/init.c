@@ -2,8 +2,8 @@
 /* mpack init prints a manifest for kernels and host code, which lib/pack/package makes. Standard
  * output is the only output, so that the files of a project are never overwritten. */
 #include "base/vec.h"
-#include "common/confine.h"
 #include "common/diag.h"
+#include "common/files.h"
 #include "common/options.h"
 #include "common/print.h"
 #include "io/mapping.h"
@@ -82,7 +82,7 @@ static int init_cubins(const char *const *paths, size_t count)
 		mpk_confine_input(&c, kernels.files[i].meta);
 		mpk_confine_input(&c, kernels.files[i].ir);
 	}
-	mpk_confine(&c);
+	mpk_confine(&c, NULL);
 	if (status != MPK_EXIT_OK)
 		return status;
 	if (mpk_cubins_manifest(&cubin_options, &kernels, paths[0], &arena, &text, &err) != MPK_OK)
@@ -120,6 +120,6 @@ int mpack_init(int argc, char **argv)
 
 	for (int i = first; i < argc; i++)
 		mpk_confine_input(&c, argv[i]);
-	mpk_confine(&c);
+	mpk_confine(&c, NULL);
 	return init(argv + first, (size_t)(argc - first));
 }

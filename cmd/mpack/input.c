@@ -6,9 +6,7 @@
 #include "mpack/input.h"
 
 #include <string.h>
-#include <unistd.h>
 
-#include "base/strmap.h"
 #include "base/vec.h"
 #include "code/format.h"
 #include "common/diag.h"
@@ -16,7 +14,6 @@
 #include "elf/foreign.h"
 #include "io/path.h"
 #include "kinds.h"
-#include "mpack/mpack.h"
 #include "package/package.h"
 #include "program/model.h"
 #include "standalone/standalone.h"

@@ -7,9 +7,9 @@
 
 #include "base/strmap.h"
 #include "common/diag.h"
-#include "common/explain.h"
+#include "common/files.h"
+#include "common/help.h"
 #include "common/options.h"
-#include "common/outputs.h"
 #include "common/signals.h"
 #include "elf/note.h"
 #include "mpack/mpack.h"

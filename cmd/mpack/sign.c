@@ -7,8 +7,8 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include "common/confine.h"
 #include "common/diag.h"
+#include "common/files.h"
 #include "common/options.h"
 #include "elf/image.h"
 #include "io/mapping.h"
@@ -150,15 +150,12 @@ static int sign_run(const char *path)
 {
 	MPK_CLEANUP(mpk_key_close) struct mpk_secret_key *key = NULL;
 	struct mpk_error err = { 0 };
-	struct mpk_confine c = { 0 };
 
 	if (mpk_key_open(key_path, output, &key, &err) != MPK_OK)
 		return mpk_diag_error(&err);
 	if (durable)
 		mpk_output_make_durable();
-	mpk_confine_input(&c, path);
-	mpk_confine_options(&c, options);
-	mpk_confine(&c);
+	mpk_confine_to(path, options);
 	if (sign(path, key, &err) == MPK_OK)
 		return MPK_EXIT_OK;
 	mpk_error_at_file(&err, path);

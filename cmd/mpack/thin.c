@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/vec.h"
-#include "common/confine.h"
 #include "common/diag.h"
+#include "common/files.h"
 #include "common/options.h"
 #include "common/progress.h"
 #include "io/digest.h"
@@ -228,24 +228,6 @@ static int thin(const char *path)
 	return status;
 }
 
-static void thin_confine(const char *path)
-{
-	struct mpk_confine c = { 0 };
-
-	mpk_confine_input(&c, path);
-	mpk_confine_options(&c, options);
-	mpk_confine(&c);
-}
-
-/* Before the sandbox, in which libcrypto could not be opened. A library needs none, so that a failure waits for a wheel. */
-static void load_sha256(void)
-{
-	struct mpk_digest d = { 0 };
-
-	(void)!mpk_digest_init(&d, MPK_DIGEST_SHA256, NULL);
-	mpk_digest_fini(&d);
-}
-
 int mpack_thin(int argc, char **argv)
 {
 	int first, status;
@@ -262,8 +244,8 @@ int mpack_thin(int argc, char **argv)
 	if (status == MPK_EXIT_OK) {
 		if (durable)
 			mpk_output_make_durable();
-		load_sha256();
-		thin_confine(argv[first]);
+		mpk_digest_prepare(MPK_DIGEST_SHA256); /* for wheels alone */
+		mpk_confine_to(argv[first], options);
 		status = thin(argv[first]);
 	}
 	mpk_options_fini(&command);

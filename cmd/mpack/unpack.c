@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/confine.h"
 #include "common/diag.h"
+#include "common/files.h"
 #include "common/options.h"
 #include "common/signals.h"
 #include "elf/foreign.h"
@@ -238,10 +238,6 @@ int mpack_unpack(int argc, char **argv)
 		return mpk_diag_usage("unpack takes one file, not %d", argc - first);
 	if (!output)
 		return mpk_diag_usage("no directory given: name it with -o");
-	struct mpk_confine c = { 0 };
-
-	mpk_confine_input(&c, argv[first]);
-	mpk_confine_options(&c, options);
-	mpk_confine(&c);
+	mpk_confine_to(argv[first], options);
 	return unpack_once(argv[first]);
 }

@@ -207,6 +207,14 @@ enum mpk_code mpk_digest_init(struct mpk_digest *d, enum mpk_digest_kind kind,
 	return ops_of(kind)->init(&d->state, err);
 }
 
+void mpk_digest_prepare(enum mpk_digest_kind kind)
+{
+	struct mpk_digest d = { 0 };
+
+	(void)!mpk_digest_init(&d, kind, NULL);
+	mpk_digest_fini(&d);
+}
+
 enum mpk_code mpk_digest_update(struct mpk_digest *d, struct mpk_span bytes, struct mpk_error *err)
 {
 	return ops_of(d->kind)->update(d->state, bytes, err);

@@ -38,6 +38,10 @@ struct mpk_digest {
 const char *mpk_digest_name(enum mpk_digest_kind kind);
 size_t mpk_digest_bytes(enum mpk_digest_kind kind);
 
+/* mpk_digest_prepare - load what the kind takes, before a sandbox is entered in which it could not be opened.
+ * A failure is reported where the digest is used. */
+void mpk_digest_prepare(enum mpk_digest_kind kind);
+
 /* mpk_digest_init - begin
  * Returns  MPK_OK; MPK_E_LOAD (SHA-256 or MD5, and libcrypto is not installed: the text says
  *          what to install; or it does not compute MD5); MPK_E_NOMEM. Not thread-safe at the first call of a process. */

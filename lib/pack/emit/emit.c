@@ -172,8 +172,7 @@ static enum mpk_code choose_form(struct mpk_build *b, struct mpk_csource *c, str
 	c->size = e->blob->len;
 	c->file = mpk_scratch_file(&b->c.scratch, b->c.arena, "devc.blob");
 	MPK_TRY_ALLOC(c->file, err);
-	return mpk_build_write_packed(b, c->file, 0666, &(struct mpk_packed){ .rope = e->blob },
-				      err);
+	return mpk_build_write(b, c->file, 0666, &(struct mpk_packed){ .rope = e->blob }, err);
 }
 
 static enum mpk_code blob_job(struct mpk_build *b, struct mpk_job *job, struct mpk_error *err)
@@ -231,7 +230,7 @@ static enum mpk_code emit_object(struct mpk_build *b, struct mpk_error *err)
 	enum mpk_code code = extend ? mpk_build_file_extend(b, b->blob_object, &f, err)
 				    : mpk_build_file_open(b, b->blob_object, &f, err);
 	if (code == MPK_OK)
-		code = mpk_build_write_packed(b, b->e->out, 0666, &f.packed, err);
+		code = mpk_build_write(b, b->e->out, 0666, &f.packed, err);
 	mpk_build_file_close(&f);
 	return code;
 }
@@ -324,7 +323,8 @@ static enum mpk_code emit(struct mpk_build *b, struct mpk_error *err)
 	switch (e->kind) {
 	case MPK_EMIT_BLOB:
 		mpk_build_settled(b);
-		return mpk_build_write(b, e->blob, err);
+		return mpk_build_write(b, e->out, 0666, &(struct mpk_packed){ .rope = e->blob },
+				       err);
 	case MPK_EMIT_C:
 		c = plain_csource(b);
 		mpk_build_settled(b);

@@ -61,8 +61,8 @@ static enum mpk_code seal_output(const struct mpk_build *b, const struct mpk_out
 /* Three looks at the finished file before it takes its name: that a loader finds the blob,
  * that a function can be called, and the seal. Intermediate files in the scratch folder
  * need none. WebAssembly has no reader here. */
-enum mpk_code mpk_build_write_packed(struct mpk_build *b, const char *path, unsigned mode,
-				     const struct mpk_packed *s, struct mpk_error *err)
+enum mpk_code mpk_build_write(struct mpk_build *b, const char *path, unsigned mode,
+			      const struct mpk_packed *s, struct mpk_error *err)
 {
 	struct mpk_output *o = NULL;
 
@@ -79,15 +79,6 @@ enum mpk_code mpk_build_write_packed(struct mpk_build *b, const char *path, unsi
 	if (code == MPK_OK && path == b->e->out && b->e->seal)
 		code = seal_output(b, o, err);
 	return mpk_output_finish(o, code, err);
-}
-
-/* A rope to e->out. */
-enum mpk_code mpk_build_write(struct mpk_build *b, const struct mpk_rope *rope,
-			      struct mpk_error *err)
-{
-	struct mpk_packed s = { .rope = rope };
-
-	return mpk_build_write_packed(b, b->e->out, 0666, &s, err);
 }
 
 /* A view of the mapping: nothing is copied before the output is written. */
@@ -211,7 +202,7 @@ static enum mpk_code link_extended_object(struct mpk_build *b, const char *linke
 	if (code == MPK_OK && !b->e->tools.dry_run) {
 		code = mpk_build_file_extend(b, b->blob_object, &f, err);
 		if (code == MPK_OK)
-			code = mpk_build_write_packed(b, full, 0666, &f.packed, err);
+			code = mpk_build_write(b, full, 0666, &f.packed, err);
 		mpk_build_file_close(&f);
 	}
 	return code == MPK_OK ? run_link(b, linked, full, err) : code;
@@ -227,7 +218,7 @@ static enum mpk_code extend_linked(struct mpk_build *b, const char *linked, stru
 	if (code == MPK_OK) {
 		hooks->step(hooks->data, "extending the linked stub to the blob");
 		mpk_build_settled(b);
-		return mpk_build_write_packed(b, b->e->out, 0777, &f.packed, err);
+		return mpk_build_write(b, b->e->out, 0777, &f.packed, err);
 	}
 	if (code != MPK_E_UNSUPPORTED) {
 		if (err)
@@ -328,7 +319,7 @@ enum mpk_code mpk_build_base(struct mpk_build *b, struct mpk_error *err)
 	mpk_build_settled(b);
 	enum mpk_code code = replace(b, &f, err);
 	if (code == MPK_OK)
-		return mpk_build_write_packed(b, b->e->out, 0777, &f.packed, err);
+		return mpk_build_write(b, b->e->out, 0777, &f.packed, err);
 	mpk_error_at_file(err, b->e->base);
 	return code;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "thin/internal/layout.h"
+#include <elf.h>
 
 enum {
 	EHDR_BYTES = sizeof(Elf64_Ehdr),
@@ -58,15 +59,29 @@ static uint64_t flags_of(const struct mpk_thin_layout *l, const GElf_Phdr *p, ui
 	return p->p_flags & ~(uint64_t)PF_X;
 }
 
+/* moved - where a byte of the file is afterwards; of one that leaves it, what follows the cut */
+static uint64_t moved_off(const struct mpk_thin_layout *l, uint64_t off)
+{
+	uint64_t by = 0;
+
+	for (size_t i = 0; i < l->section_count; i++) {
+		const struct mpk_thin_hole *h = &l->holes[i];
+
+		if (mpk_thin_is_cut(h) && off > h->cut_off)
+			by += (off < h->cut_end ? off : h->cut_end) - h->cut_off;
+	}
+	return off - by;
+}
+
 /* One segment, or of one that is split a part: file bytes [off, end) and zeros up to memory. */
 static void put_segment(const struct mpk_thin_layout *l, const GElf_Phdr *p, uint64_t off,
 			uint64_t end, uint64_t memory, uint8_t *to)
 {
-	uint64_t address = p->p_vaddr + (off - p->p_offset), now = mpk_thin_moved(l, off);
+	uint64_t address = p->p_vaddr + (off - p->p_offset), now = moved_off(l, off);
 	uint64_t shift = 0;
 
 	if (p->p_type != PT_LOAD && end > off && mpk_thin_in_block(l, off, end - off)) {
-		now = mpk_thin_moved(l, l->block_to + (off - l->block_off));
+		now = moved_off(l, l->block_to + (off - l->block_off));
 		shift = l->block_address + (off - l->block_off) - address;
 	}
 	STORE(to, Elf64_Phdr, p_type, p->p_type);
@@ -140,7 +155,7 @@ static void put_own_header(const struct mpk_thin_layout *l, const GElf_Phdr *p, 
 			shift = load->p_vaddr - load->p_offset;
 	}
 	put_segment(l, p, p->p_offset, p->p_offset + bytes, bytes, to);
-	STORE(to, Elf64_Phdr, p_offset, mpk_thin_moved(l, l->table_off));
+	STORE(to, Elf64_Phdr, p_offset, moved_off(l, l->table_off));
 	STORE(to, Elf64_Phdr, p_vaddr, l->table_off + shift);
 	STORE(to, Elf64_Phdr, p_paddr, l->table_off + shift);
 }
@@ -178,7 +193,7 @@ static void put_section(const struct mpk_thin_layout *l, const GElf_Shdr *h, uin
 		STORE(to, Elf64_Shdr, sh_addr, l->block_address + (off - l->block_off));
 		off = l->block_to + (off - l->block_off);
 	}
-	STORE(to, Elf64_Shdr, sh_offset, mpk_thin_moved(l, off));
+	STORE(to, Elf64_Shdr, sh_offset, moved_off(l, off));
 }
 
 static enum mpk_code new_sections(const struct mpk_thin_layout *l, struct mpk_rope *out)
@@ -207,9 +222,9 @@ static enum mpk_code new_header(const struct mpk_thin_layout *l, struct mpk_rope
 	const GElf_Ehdr *e = &l->elf->header;
 
 	MPK_TRY_ALLOC(p, l->err);
-	STORE(p, Elf64_Ehdr, e_phoff, mpk_thin_moved(l, l->table_off));
+	STORE(p, Elf64_Ehdr, e_phoff, moved_off(l, l->table_off));
 	STORE(p, Elf64_Ehdr, e_phnum, l->elf->segment_count + l->split_count);
-	STORE(p, Elf64_Ehdr, e_shoff, mpk_thin_moved(l, e->e_shoff));
+	STORE(p, Elf64_Ehdr, e_shoff, moved_off(l, e->e_shoff));
 	mpk_rope_put_view(out, mpk_span_of(p, EHDR_BYTES));
 	return mpk_rope_status(out, l->err);
 }

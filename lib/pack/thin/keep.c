@@ -6,7 +6,6 @@
  * afterwards, the library would fail on that device when the first kernel is launched. A word of --device-arch is a
  * device alone, and chooses of every container what the driver takes, so that nothing can be missing.
  */
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -16,7 +15,7 @@
 #include "text/escape.h"
 #include "thin/internal/thin.h"
 
-enum { MISSING_SHOWN = 3, USED_WORDS = 64 };
+enum { USED_WORDS = 64 };
 
 static const char *const cuda_prefixes[] = { "sm_", "compute_", "lto_" };
 
@@ -202,7 +201,7 @@ enum mpk_code mpk_thin_keep_devices(struct mpk_thin *t, const struct mpk_code_ta
 
 void mpk_thin_miss(struct mpk_thin *t, const char *where, struct mpk_span word, const char *what)
 {
-	if (t->missing_count++ < MISSING_SHOWN) {
+	if (t->missing_count++ < MPK_THIN_MISSING_SHOWN) {
 		mpk_strbuf_printf(&t->missing, "%s%s has %s for ", t->missing.len ? ", " : "",
 				  where, what);
 		mpk_escape(&t->missing, word);
@@ -225,20 +224,4 @@ enum mpk_code mpk_thin_compare(struct mpk_thin *t, const char *where,
 		mpk_thin_miss(t, where, t->o->keep[w], what);
 	}
 	return MPK_OK;
-}
-
-enum mpk_code mpk_thin_check_missing(const struct mpk_thin *t, struct mpk_error *err)
-{
-	if (!t->missing_count || t->o->allow_missing)
-		return mpk_strbuf_status(&t->missing, err);
-	if (t->missing_count > MISSING_SHOWN)
-		return mpk_fail(
-			err, MPK_E_CONFLICT,
-			"kernels would lose their code: %s, and %zu more; keep these, too, "
-			"name the device with --device-arch instead, or say --allow-missing",
-			mpk_strbuf_text(&t->missing), t->missing_count - MISSING_SHOWN);
-	return mpk_fail(err, MPK_E_CONFLICT,
-			"kernels would lose their code: %s; keep these, too, name the device with "
-			"--device-arch instead, or say --allow-missing",
-			mpk_strbuf_text(&t->missing));
 }

@@ -8,13 +8,16 @@
  * segment goes on to be loaded at its address.
  *
  * A segment more is a program header more, for which linkers leave no room behind the table. What follows the table
- * then moves to the beginning of the hole (room.c); where that is not possible, the table does.
+ * then moves to the beginning of the hole; where that is not possible, the table does. Linkers put notes and the tables
+ * of the dynamic linker there. Nothing but the dynamic section, headers and section symbols has their addresses, so they
+ * can be loaded from somewhere else as a block, with the same distances between their parts.
  */
-#include <inttypes.h>
-#include <stdlib.h>
 
-#include "base/num.h"
 #include "thin/internal/layout.h"
+#include "base/cursor.h"
+#include "elf/symbols.h"
+#include <elf.h>
+#include <string.h>
 
 enum {
 	PAGE = 4096,
@@ -23,6 +26,10 @@ enum {
 	EHDR_BYTES = sizeof(Elf64_Ehdr),
 	PHDR_BYTES = sizeof(Elf64_Phdr),
 	SHDR_BYTES = sizeof(Elf64_Shdr),
+	BLOCK_ALIGN = 64,
+	ROUNDS_MAX = 16,
+	DYN_BYTES = sizeof(Elf64_Dyn),
+	SYM_BYTES = sizeof(Elf64_Sym),
 };
 
 /* --- holes and cuts ---------------------------------------------------------------------------- */
@@ -54,7 +61,8 @@ static enum mpk_code find_segment(struct mpk_thin_layout *l, const GElf_Shdr *h,
 	return MPK_OK;
 }
 
-void mpk_thin_cut_hole(const struct mpk_thin_layout *l, struct mpk_thin_hole *h)
+/* The whole pages of what is free. */
+static void cut_hole(const struct mpk_thin_layout *l, struct mpk_thin_hole *h)
 {
 	h->cut_off = (h->off + l->page - 1) & ~(l->page - 1);
 	h->cut_end = h->end & ~(l->page - 1);
@@ -81,7 +89,7 @@ static enum mpk_code find_holes(struct mpk_thin_layout *l)
 			h->at_tail =
 				h->end == p->p_offset + p->p_filesz && p->p_filesz == p->p_memsz;
 		}
-		mpk_thin_cut_hole(l, h);
+		cut_hole(l, h);
 	}
 	return MPK_OK;
 }
@@ -161,6 +169,172 @@ static void fill_holes(struct mpk_thin_layout *l)
 	l->split_count = 0;
 }
 
+/* The name of the dynamic linker is found by its program header (PT_INTERP). */
+static bool is_movable(const struct mpk_elf *elf, size_t index, const GElf_Shdr *h)
+{
+	const char *name = mpk_elf_section_name(elf, index);
+
+	if (!(h->sh_flags & SHF_ALLOC) || (h->sh_flags & (SHF_WRITE | SHF_EXECINSTR | SHF_TLS)))
+		return false;
+	switch (h->sh_type) {
+	case SHT_NOTE:
+	case SHT_HASH:
+	case SHT_GNU_HASH:
+	case SHT_DYNSYM:
+	case SHT_GNU_versym:
+		return true;
+	default:
+		return name && strcmp(name, ".interp") == 0;
+	}
+}
+
+/* Sections that begin where headers are to be, and all that begins before those end; false: one of them must stay. */
+static bool find_block(const struct mpk_thin_layout *l, uint64_t off, uint64_t end, uint64_t *out)
+{
+	bool grows = true;
+
+	*out = off;
+	for (int round = 0; grows; round++) {
+		grows = false;
+		if (round == ROUNDS_MAX)
+			return false;
+		for (size_t i = 1; i < l->elf->section_count; i++) {
+			GElf_Shdr h;
+
+			if (mpk_elf_section(l->elf, i, &h, NULL) != MPK_OK ||
+			    h.sh_type == SHT_NULL || h.sh_type == SHT_NOBITS ||
+			    h.sh_offset + h.sh_size <= off ||
+			    h.sh_offset >= (*out > end ? *out : end))
+				continue;
+			if (h.sh_offset < off || !is_movable(l->elf, i, &h))
+				return false;
+			if (h.sh_offset + h.sh_size > *out) {
+				*out = h.sh_offset + h.sh_size;
+				grows = true;
+			}
+		}
+	}
+	return *out >= end;
+}
+
+/* Both must be constants that one segment each loads whole, without anything of a header in them. */
+static bool is_loaded(const struct mpk_thin_layout *l, uint64_t off, uint64_t end,
+		      uint64_t *address)
+{
+	const GElf_Ehdr *e = &l->elf->header;
+
+	if (e->e_shoff < end && e->e_shoff + l->elf->section_count * sizeof(Elf64_Shdr) > off)
+		return false;
+	for (size_t i = 0; i < l->elf->segment_count; i++) {
+		const GElf_Phdr *p = &l->segments[i];
+
+		if (p->p_type != PT_LOAD || off < p->p_offset || off - p->p_offset > p->p_filesz ||
+		    end - off > p->p_filesz - (off - p->p_offset))
+			continue;
+		*address = p->p_vaddr + (off - p->p_offset);
+		return true;
+	}
+	return false;
+}
+
+static bool is_pointer_tag(uint64_t tag)
+{
+	switch (tag) {
+	case DT_HASH:
+	case DT_SYMTAB:
+	case DT_GNU_HASH:
+	case DT_VERSYM:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static enum mpk_code patch_dynamic(const struct mpk_thin_layout *l, uint64_t address,
+				   uint64_t bytes, struct mpk_thin_patches *out)
+{
+	for (size_t i = 0; i < l->elf->segment_count; i++) {
+		const GElf_Phdr *p = &l->segments[i];
+		struct mpk_span table;
+
+		if (p->p_type != PT_DYNAMIC ||
+		    !mpk_span_sub(l->elf->bytes, p->p_offset, p->p_filesz, &table))
+			continue;
+		for (size_t at = 0; at + DYN_BYTES <= table.len; at += DYN_BYTES) {
+			uint64_t tag = mpk_load_u64(table.data + at);
+			uint64_t value = mpk_load_u64(table.data + at + 8);
+
+			if (tag == DT_NULL)
+				break;
+			if (is_pointer_tag(tag) && value >= address && value - address < bytes)
+				MPK_TRY(mpk_thin_patch_add(out, p->p_offset + at + 8,
+							   l->block_address + (value - address), 8,
+							   l->err));
+		}
+	}
+	return MPK_OK;
+}
+
+static enum mpk_code patch_symbols(const struct mpk_thin_layout *l, uint64_t address,
+				   uint64_t bytes, struct mpk_thin_patches *out)
+{
+	for (size_t i = 1; i < l->elf->section_count; i++) {
+		struct mpk_symtab table;
+		GElf_Shdr h;
+
+		MPK_TRY(mpk_elf_section(l->elf, i, &h, l->err));
+		if (h.sh_type != SHT_SYMTAB && h.sh_type != SHT_DYNSYM)
+			continue;
+		MPK_TRY(mpk_symtab_open(l->elf, i, &table, l->err));
+		for (size_t k = 1; k < table.count; k++) {
+			struct mpk_symbol s;
+
+			MPK_TRY(mpk_symtab_get(&table, k, &s, l->err));
+			if (!s.defined || !s.section || s.type == STT_TLS || s.value < address ||
+			    s.value - address >= bytes)
+				continue;
+			MPK_TRY(mpk_thin_patch_add(out, table.off + k * SYM_BYTES + 8,
+						   l->block_address + (s.value - address), 8,
+						   l->err));
+		}
+	}
+	return MPK_OK;
+}
+
+/* make_room - find a block behind the program headers that can be loaded elsewhere, and what refers to it
+ * @bytes   that are needed
+ * @hole    receives the block, if there is one; shrinks then
+ * @patches are added to
+ * Returns  MPK_OK, also where there is none; MPK_E_CORRUPT; MPK_E_NOMEM */
+static enum mpk_code place_block(struct mpk_thin_layout *l, uint64_t bytes,
+				 struct mpk_thin_hole *hole, struct mpk_thin_patches *patches)
+{
+	const GElf_Ehdr *e = &l->elf->header;
+	uint64_t off = e->e_phoff + (uint64_t)e->e_phnum * sizeof(Elf64_Phdr), end, address,
+		 ignored;
+	uint64_t to = (hole->off + BLOCK_ALIGN - 1) & ~(uint64_t)(BLOCK_ALIGN - 1);
+
+	/* Program headers belong behind the ELF header, or they have been moved before. */
+	if (e->e_phoff != sizeof(Elf64_Ehdr) || !find_block(l, off, off + bytes, &end) ||
+	    !is_loaded(l, off, end, &address))
+		return MPK_OK;
+	to += off % BLOCK_ALIGN;
+	if (to > hole->end || end - off > hole->end - to ||
+	    !is_loaded(l, to, to + (end - off), &ignored))
+		return MPK_OK;
+	l->block =
+		(uint8_t *)mpk_arena_copy(l->arena, l->elf->bytes.data + off, (size_t)(end - off));
+	MPK_TRY_ALLOC(l->block, l->err);
+	l->block_off = off;
+	l->block_end = end;
+	l->block_to = to;
+	l->block_address = ignored;
+	hole->off = to + (end - off);
+	cut_hole(l, hole);
+	MPK_TRY(patch_dynamic(l, address, end - off, patches));
+	return patch_symbols(l, address, end - off, patches);
+}
+
 /* strip(1) of GNU puts the table where it belongs, behind the ELF header, whatever is there: so it stays there if
  * it can. */
 static enum mpk_code place_table(struct mpk_thin_layout *l, struct mpk_thin_patches *patches)
@@ -176,11 +350,11 @@ static enum mpk_code place_table(struct mpk_thin_layout *l, struct mpk_thin_patc
 		return MPK_OK;
 	h = largest_hole(l, bytes);
 	if (h)
-		MPK_TRY(mpk_thin_make_room(l, bytes - old, h, patches));
+		MPK_TRY(place_block(l, bytes - old, h, patches));
 	if (h && l->block_off == l->block_end) {
 		l->table_off = (h->off + 7) & ~UINT64_C(7);
 		h->off = l->table_off + bytes;
-		mpk_thin_cut_hole(l, h);
+		cut_hole(l, h);
 		l->table_moves = true;
 	}
 	if (!h || count_splits(l) < l->split_count)
@@ -189,19 +363,6 @@ static enum mpk_code place_table(struct mpk_thin_layout *l, struct mpk_thin_patc
 }
 
 /* --- where things are afterwards --------------------------------------------------------------------- */
-
-uint64_t mpk_thin_moved(const struct mpk_thin_layout *l, uint64_t off)
-{
-	uint64_t by = 0;
-
-	for (size_t i = 0; i < l->section_count; i++) {
-		const struct mpk_thin_hole *h = &l->holes[i];
-
-		if (mpk_thin_is_cut(h) && off > h->cut_off)
-			by += (off < h->cut_end ? off : h->cut_end) - h->cut_off;
-	}
-	return off - by;
-}
 
 static bool touches_cut(const struct mpk_thin_layout *l, uint64_t off, uint64_t len)
 {

@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* library.c - a library with the device code of chosen architectures only
  *
- * First each container is made anew, then it is found out what points to it, then it gets its place. A container that
- * nothing hinders moves to the end of the one before it, so that all that is free in a section is in one hole at its
- * end; one that must stay has the hole before it, as zeros. Containers are never joined or left out, not even empty
- * ones: each is registered by host code of its own.
+ * First each container is made anew, then it is found out what points to it and it gets its place (references.c), then
+ * the file is written (layout.c). Containers are never joined or left out, not even empty ones: each is registered by
+ * host code of its own.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cursor.h"
-#include "base/num.h"
 #include "base/vec.h"
 #include "elf/image.h"
 #include "elf/note.h"
@@ -20,7 +17,7 @@
 
 #define RELOCATABLE "__nv_relfatbin"
 
-enum { ALIGN_MAX = 4096, WORD_BYTES = 8 };
+enum { WORD_BYTES = 8 };
 
 struct library {
 	struct mpk_elf elf;
@@ -30,9 +27,9 @@ struct library {
 	struct mpk_thin_container
 		*containers; /* malloc'ed; of all sections, those that are loaded first */
 	size_t container_count, container_cap, loaded_count;
-	struct mpk_thin_references references;
 	struct mpk_thin_patches patches;
 	struct mpk_thin_blob blob;
+	bool failed; /* memory is out */
 	struct mpk_error *err;
 };
 
@@ -42,21 +39,7 @@ static void library_fini(struct library *l)
 	mpk_strbuf_fini(&l->thin.missing);
 	free(l->sections);
 	free(l->containers);
-	mpk_thin_references_fini(&l->references);
 	free(l->patches.items);
-}
-
-/* Where these are in the header of every class, and how a number of two bytes lies in this byte order. */
-bool mpk_thin_takes(struct mpk_span file)
-{
-	unsigned type, machine;
-
-	if (file.len < sizeof(Elf64_Ehdr) || !mpk_span_starts(file, ELFMAG) ||
-	    file.data[EI_CLASS] != ELFCLASS64 || file.data[EI_DATA] != ELFDATA2LSB)
-		return false;
-	type = mpk_load_u16(file.data + offsetof(Elf64_Ehdr, e_type));
-	machine = mpk_load_u16(file.data + offsetof(Elf64_Ehdr, e_machine));
-	return type == ET_DYN && (machine == EM_X86_64 || machine == EM_AARCH64);
 }
 
 static enum mpk_code library_open(struct library *l, struct mpk_span file)
@@ -290,46 +273,30 @@ static enum mpk_code compare_binaries(struct library *l)
 	return mpk_thin_compare(&l->thin, "the offload binaries", targets, kept, count, l->err);
 }
 
+/* What was noted, if that is not allowed. */
+static enum mpk_code refuse_missing(const struct mpk_thin *t, struct mpk_error *err)
+{
+	if (!t->missing_count || t->o->allow_missing)
+		return mpk_strbuf_status(&t->missing, err);
+	if (t->missing_count > MPK_THIN_MISSING_SHOWN)
+		return mpk_fail(
+			err, MPK_E_CONFLICT,
+			"kernels would lose their code: %s, and %zu more; keep these, too, "
+			"name the device with --device-arch instead, or say --allow-missing",
+			mpk_strbuf_text(&t->missing), t->missing_count - MPK_THIN_MISSING_SHOWN);
+	return mpk_fail(err, MPK_E_CONFLICT,
+			"kernels would lose their code: %s; keep these, too, name the device with "
+			"--device-arch instead, or say --allow-missing",
+			mpk_strbuf_text(&t->missing));
+}
+
 static enum mpk_code check_missing(struct library *l)
 {
 	MPK_TRY(compare_binaries(l));
 	for (size_t w = 0; w < l->thin.o->keep_count && w < 64; w++)
 		if ((l->thin.unlinked & ~l->thin.served) >> w & 1)
 			mpk_thin_miss(&l->thin, RELOCATABLE, l->thin.o->keep[w], "code");
-	return mpk_thin_check_missing(&l->thin, l->err);
-}
-
-/* --- places ------------------------------------------------------------------------------------------ */
-
-/* A container is aligned as it happened to be, up to what its section asks for. */
-static uint64_t align_of(const struct mpk_thin_section *s, const struct mpk_thin_container *c)
-{
-	uint64_t own = c->address ? c->address & -c->address : ALIGN_MAX;
-	uint64_t asked = s->header.sh_addralign;
-
-	asked = asked > WORD_BYTES ? asked : WORD_BYTES;
-	asked = asked < ALIGN_MAX && (asked & (asked - 1)) == 0 ? asked : ALIGN_MAX;
-	return own < asked ? own : asked;
-}
-
-/* No container gets behind where it was: each is at most as long as before, and aligned as it was. */
-static void place_containers(struct library *l, struct mpk_thin_section *s)
-{
-	uint64_t at = s->header.sh_addr;
-
-	for (size_t i = 0; i < s->container_count; i++) {
-		struct mpk_thin_container *c = &s->containers[i];
-		uint64_t align = align_of(s, c);
-
-		c->moved = (at + align - 1) & ~(align - 1);
-		if (c->pinned && c->moved != c->address) {
-			l->thin.report->pinned++;
-			l->thin.report->zeroed_bytes += c->address - c->moved;
-			c->moved = c->address;
-		}
-		at = c->moved + c->content.len;
-	}
-	s->size = at - s->header.sh_addr;
+	return refuse_missing(&l->thin, l->err);
 }
 
 static bool has_changed(const struct library *l)
@@ -357,7 +324,7 @@ static bool see_origin_note(void *data, const struct mpk_elf_note *n)
 		for (unsigned k = 0; k < len; k++)
 			had |= n->text.data[i + k] != 0;
 		if (mpk_thin_patch_add(&l->patches, n->off + i, 0, len, l->err) != MPK_OK) {
-			l->references.failed = true;
+			l->failed = true;
 			return false;
 		}
 	}
@@ -369,20 +336,10 @@ static bool see_origin_note(void *data, const struct mpk_elf_note *n)
 static enum mpk_code void_origin(struct library *l)
 {
 	mpk_elf_notes(&l->elf, see_origin_note, l);
-	return l->references.failed ? mpk_fail_nomem(l->err) : MPK_OK;
+	return l->failed ? mpk_fail_nomem(l->err) : MPK_OK;
 }
 
 /* --- the whole -------------------------------------------------------------------------------------------- */
-
-static enum mpk_code move_containers(struct library *l)
-{
-	MPK_TRY(mpk_thin_references_find(&l->elf, l->containers, l->loaded_count, &l->references,
-					 l->err));
-	for (size_t i = 0; i < l->section_count; i++)
-		place_containers(l, &l->sections[i]);
-	return mpk_thin_references_patch(&l->elf, &l->references, l->containers, l->loaded_count,
-					 &l->patches, l->err);
-}
 
 static enum mpk_code thin_library(struct library *l, struct mpk_rope *out)
 {
@@ -398,7 +355,8 @@ static enum mpk_code thin_library(struct library *l, struct mpk_rope *out)
 		mpk_rope_put_view(out, l->elf.bytes);
 		return mpk_rope_status(out, l->err);
 	}
-	MPK_TRY(move_containers(l));
+	MPK_TRY(mpk_thin_move(&l->elf, l->sections, l->section_count, l->containers,
+			      l->loaded_count, l->thin.report, &l->patches, l->err));
 	MPK_TRY(void_origin(l));
 	return mpk_thin_write(&l->elf, l->sections, l->section_count, &l->patches, l->thin.arena,
 			      out, l->err);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* references.c - what points to the containers of a library, so that they can be moved
+/* references.c - what points to the containers of a library, and where they are moved to
+ *
+ * A container that nothing hinders moves to the end of the one before it, so that all that is free in a section is in
+ * one hole at its end; one that must stay has the hole before it, as zeros.
  *
  * A library does not know where it will be loaded. So a word of data that holds an address has a relocation, by which
  * the dynamic linker adds the place; all of these are read here, with the symbols that others may bind to. Only
@@ -8,7 +11,6 @@
  * is, as does what nothing is seen to point to: in both cases there may be more than can be seen. A container that
  * stays costs bytes, no more; one that moved away from a pointer would cost the library.
  */
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/cursor.h"
@@ -24,10 +26,11 @@ enum {
 	SYM_VALUE_AT = 8,
 	SYM_SIZE_AT = 16,
 	SYM_BYTES = 24,
+	ALIGN_MAX = 4096,
 };
 
 /* A word of the library that is relocated, and points to a container. */
-struct mpk_thin_reference {
+struct reference {
 	uint64_t address;   /* of the word */
 	uint64_t target;    /* what it holds */
 	uint64_t addend_at; /* file offset of the addend; 0: the word itself holds it */
@@ -35,21 +38,20 @@ struct mpk_thin_reference {
 	bool is_symbolic; /* a symbol gives the address */
 };
 
+struct references {
+	struct reference *items; /* malloc'ed */
+	size_t count, cap;
+};
+
 struct search {
 	const struct mpk_elf *elf;
 	struct mpk_thin_container *c;
 	size_t count;
 	struct mpk_symtab symbols;
-	struct mpk_thin_references *out;
+	struct references *out;
 	enum mpk_code code;
 	struct mpk_error *err;
 };
-
-void mpk_thin_references_fini(struct mpk_thin_references *r)
-{
-	free(r->items);
-	*r = (struct mpk_thin_references){ 0 };
-}
 
 enum mpk_code mpk_thin_patch_add(struct mpk_thin_patches *p, uint64_t off, uint64_t value,
 				 unsigned len, struct mpk_error *err)
@@ -136,7 +138,7 @@ static bool is_device(const struct search *s, uint64_t address)
 static void take_relocation(void *arg, const struct mpk_relocation *r)
 {
 	struct search *s = arg;
-	struct mpk_thin_references *out = s->out;
+	struct references *out = s->out;
 	uint64_t target;
 
 	if (s->code != MPK_OK)
@@ -156,7 +158,7 @@ static void take_relocation(void *arg, const struct mpk_relocation *r)
 		s->code = mpk_fail_nomem(s->err);
 		return;
 	}
-	out->items[out->count++] = (struct mpk_thin_reference){
+	out->items[out->count++] = (struct reference){
 		.address = r->address,
 		.target = target,
 		.addend_at = r->has_addend ? r->off + RELA_ADDEND_AT : 0,
@@ -166,14 +168,14 @@ static void take_relocation(void *arg, const struct mpk_relocation *r)
 
 static int by_address(const void *a, const void *b)
 {
-	const struct mpk_thin_reference *x = a, *y = b;
+	const struct reference *x = a, *y = b;
 
 	return (x->address > y->address) - (x->address < y->address);
 }
 
 /* OpenMP's runtime gets pairs of words: where an image begins and where it ends. The end of one may be the beginning of
  * the next. */
-static bool is_end(const struct mpk_thin_reference *before, const struct mpk_thin_reference *r,
+static bool is_end(const struct reference *before, const struct reference *r,
 		   const struct mpk_thin_container *c, size_t count)
 {
 	const struct mpk_thin_container *first;
@@ -196,13 +198,13 @@ static enum mpk_code check_middle(const struct mpk_thin_container *c, uint64_t t
 
 static enum mpk_code judge_relocations(struct search *s)
 {
-	struct mpk_thin_references *out = s->out;
+	struct references *out = s->out;
 	size_t kept = 0;
 
 	if (out->count)
 		qsort(out->items, out->count, sizeof *out->items, by_address);
 	for (size_t i = 0; i < out->count; i++) {
-		struct mpk_thin_reference r = out->items[i];
+		struct reference r = out->items[i];
 
 		r.container = container_at(s->c, s->count, r.target);
 		if (kept && is_end(&out->items[kept - 1], &r, s->c, s->count))
@@ -329,9 +331,9 @@ static enum mpk_code find_relocations(struct search *s)
 	return MPK_OK;
 }
 
-enum mpk_code mpk_thin_references_find(const struct mpk_elf *elf, struct mpk_thin_container *c,
-				       size_t count, struct mpk_thin_references *out,
-				       struct mpk_error *err)
+/* All words that point into containers, and which containers have to stay. */
+static enum mpk_code find_references(const struct mpk_elf *elf, struct mpk_thin_container *c,
+				     size_t count, struct references *out, struct mpk_error *err)
 {
 	struct mpk_error ignored = { 0 };
 	struct search s = {
@@ -345,6 +347,39 @@ enum mpk_code mpk_thin_references_find(const struct mpk_elf *elf, struct mpk_thi
 	return MPK_OK;
 }
 
+/* --- places ------------------------------------------------------------------------------------------ */
+
+/* A container is aligned as it happened to be, up to what its section asks for. */
+static uint64_t align_of(const struct mpk_thin_section *s, const struct mpk_thin_container *c)
+{
+	uint64_t own = c->address ? c->address & -c->address : ALIGN_MAX;
+	uint64_t asked = s->header.sh_addralign;
+
+	asked = asked > WORD_BYTES ? asked : WORD_BYTES;
+	asked = asked < ALIGN_MAX && (asked & (asked - 1)) == 0 ? asked : ALIGN_MAX;
+	return own < asked ? own : asked;
+}
+
+/* No container gets behind where it was: each is at most as long as before, and aligned as it was. */
+static void place_containers(struct mpk_thin_section *s, struct mpk_thin_report *report)
+{
+	uint64_t at = s->header.sh_addr;
+
+	for (size_t i = 0; i < s->container_count; i++) {
+		struct mpk_thin_container *c = &s->containers[i];
+		uint64_t align = align_of(s, c);
+
+		c->moved = (at + align - 1) & ~(align - 1);
+		if (c->pinned && c->moved != c->address) {
+			report->pinned++;
+			report->zeroed_bytes += c->address - c->moved;
+			c->moved = c->address;
+		}
+		at = c->moved + c->content.len;
+	}
+	s->size = at - s->header.sh_addr;
+}
+
 /* --- new values ---------------------------------------------------------------------------------------- */
 
 static uint64_t new_target(const struct mpk_thin_container *c, uint64_t target)
@@ -352,7 +387,7 @@ static uint64_t new_target(const struct mpk_thin_container *c, uint64_t target)
 	return c->moved + (c->is_gone ? 0 : target - c->address);
 }
 
-static enum mpk_code patch_reference(const struct mpk_elf *elf, const struct mpk_thin_reference *r,
+static enum mpk_code patch_reference(const struct mpk_elf *elf, const struct reference *r,
 				     const struct mpk_thin_container *c,
 				     struct mpk_thin_patches *out, struct mpk_error *err)
 {
@@ -410,10 +445,10 @@ static enum mpk_code patch_table(const struct mpk_elf *elf, size_t section,
 	return MPK_OK;
 }
 
-enum mpk_code mpk_thin_references_patch(const struct mpk_elf *elf,
-					const struct mpk_thin_references *r,
-					const struct mpk_thin_container *c, size_t count,
-					struct mpk_thin_patches *out, struct mpk_error *err)
+/* What they and symbols are to be when containers are where moved says. */
+static enum mpk_code patch_references(const struct mpk_elf *elf, const struct references *r,
+				      const struct mpk_thin_container *c, size_t count,
+				      struct mpk_thin_patches *out, struct mpk_error *err)
 {
 	for (size_t i = 0; i < r->count; i++)
 		MPK_TRY(patch_reference(elf, &r->items[i], &c[r->items[i].container], out, err));
@@ -425,4 +460,21 @@ enum mpk_code mpk_thin_references_patch(const struct mpk_elf *elf,
 			MPK_TRY(patch_table(elf, i, c, count, out, err));
 	}
 	return MPK_OK;
+}
+
+enum mpk_code mpk_thin_move(const struct mpk_elf *elf, struct mpk_thin_section *sections,
+			    size_t section_count, struct mpk_thin_container *c, size_t count,
+			    struct mpk_thin_report *report, struct mpk_thin_patches *patches,
+			    struct mpk_error *err)
+{
+	struct references found = { 0 };
+	enum mpk_code code = find_references(elf, c, count, &found, err);
+
+	if (code == MPK_OK) {
+		for (size_t i = 0; i < section_count; i++)
+			place_containers(&sections[i], report);
+		code = patch_references(elf, &found, c, count, patches, err);
+	}
+	free(found.items);
+	return code;
 }

@@ -74,9 +74,6 @@ enum mpk_code mpk_thin_library(struct mpk_span file, const struct mpk_thin_optio
 			       struct mpk_thin_report *report,
 			       struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_thin_takes - whether a file is one that mpk_thin_library takes: a linked library of ELF for one of its machines */
-bool mpk_thin_takes(struct mpk_span file);
-
 /* Two open files that may be written and grow: for a library that is unpacked, and for those that were packed again. */
 struct mpk_thin_scratch {
 	int plain, packed;
@@ -84,7 +81,7 @@ struct mpk_thin_scratch {
 
 /* mpk_thin_wheel - a zip archive with thinned libraries, and RECORD of a wheel with their digests
  * Members that do not change are copied as they are; of those that do, names, times and rights stay. Libraries are
- * members with .so in their names; what mpk_thin_takes does not take stays.
+ * members with .so in their names; those that mpk_thin_library does not take stay.
  * @out     borrows the bytes of file, and ranges of scratch->packed
  * Returns  MPK_OK, also where there is nothing to take out; as mpk_thin_library, with the member's name; MPK_E_IO;
  *          MPK_E_LOAD: no libcrypto for SHA-256 */

@@ -12,6 +12,8 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "base/cursor.h"
+#include "elf/note.h"
 #include "io/copy.h"
 #include "io/digest.h"
 #include "io/reader.h"
@@ -232,6 +234,19 @@ static bool is_same(const struct mpk_rope *rope, struct mpk_span bytes)
 	       rope->pieces[0].len == bytes.len;
 }
 
+/* Where these are in the header of every class, and how a number of two bytes lies in this byte order. */
+static bool takes(struct mpk_span file)
+{
+	unsigned type, machine;
+
+	if (file.len < sizeof(Elf64_Ehdr) || !mpk_span_starts(file, ELFMAG) ||
+	    file.data[EI_CLASS] != ELFCLASS64 || file.data[EI_DATA] != ELFDATA2LSB)
+		return false;
+	type = mpk_load_u16(file.data + offsetof(Elf64_Ehdr, e_type));
+	machine = mpk_load_u16(file.data + offsetof(Elf64_Ehdr, e_machine));
+	return type == ET_DYN && (machine == EM_X86_64 || machine == EM_AARCH64);
+}
+
 /* @from    the mapping that plain is a part of */
 static enum mpk_code thin_bytes(struct wheel *w, size_t i, struct mpk_span plain,
 				const struct mpk_mapping *from)
@@ -239,7 +254,7 @@ static enum mpk_code thin_bytes(struct wheel *w, size_t i, struct mpk_span plain
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
 	struct mpk_rope rope = mpk_rope_of(&arena);
 
-	if (!mpk_thin_takes(plain))
+	if (!takes(plain))
 		return MPK_OK;
 	MPK_TRY(mpk_thin_library(plain, w->o, &arena, &rope, w->report, w->err));
 	if (is_same(&rope, plain))

@@ -74,12 +74,10 @@ struct mpk_build {
 /* What follows fails with MPK_E_TOOL (a compiler or linker did), MPK_E_IO, MPK_E_NOMEM, or
  * as mpk_emit says. */
 
-/* --- archive.c ------------------------------------------------------------------- */
+/* --- objects.c ------------------------------------------------------------------- */
 
 /* mpk_build_bundle - the archive or the .tar at e->out */
 enum mpk_code mpk_build_bundle(struct mpk_build *b, struct mpk_error *err) MPK_MUST_CHECK;
-
-/* --- conflicts.c ----------------------------------------------------------------- */
 
 /* mpk_build_check_symbols - refuse objects of which two define one symbol, also as members of archives
  * Weak and common symbols and those of COMDAT groups may be there twice.
@@ -93,15 +91,10 @@ enum mpk_code mpk_build_check_symbols(const struct mpk_build *b,
 /* mpk_build_settled - report to the caller of mpk_emit that no tool will be run any more */
 void mpk_build_settled(const struct mpk_build *b);
 
-/* mpk_build_write_packed - a file with its package note renewed to path; whole or not at all, and not in a
+/* mpk_build_write - a file with its package note renewed to path; whole or not at all, and not in a
  * dry run */
-enum mpk_code mpk_build_write_packed(struct mpk_build *b, const char *path, unsigned mode,
-				     const struct mpk_packed *s,
-				     struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_build_write - the output, of these bytes */
-enum mpk_code mpk_build_write(struct mpk_build *b, const struct mpk_rope *rope,
-			      struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_build_write(struct mpk_build *b, const char *path, unsigned mode,
+			      const struct mpk_packed *s, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* A file that a tool made, and what is made of it. Zero-initialise; close in every case. */
 struct mpk_build_file {

@@ -38,26 +38,11 @@ static inline bool mpk_thin_is_cut(const struct mpk_thin_hole *h)
 	return h->cut_off < h->cut_end;
 }
 
-/* mpk_thin_moved - where a byte of the file is afterwards; of one that leaves it, what follows the cut */
-uint64_t mpk_thin_moved(const struct mpk_thin_layout *l, uint64_t off);
-
 /* Whether a part of the file is in the block that made room. */
 static inline bool mpk_thin_in_block(const struct mpk_thin_layout *l, uint64_t off, uint64_t len)
 {
 	return off >= l->block_off && off < l->block_end && len <= l->block_end - off;
 }
-
-/* mpk_thin_make_room - find a block behind the program headers that can be loaded elsewhere, and what refers to it
- * @bytes   that are needed
- * @hole    receives the block, if there is one; shrinks then
- * @patches are added to
- * Returns  MPK_OK, also where there is none; MPK_E_CORRUPT; MPK_E_NOMEM */
-enum mpk_code mpk_thin_make_room(struct mpk_thin_layout *l, uint64_t bytes,
-				 struct mpk_thin_hole *hole,
-				 struct mpk_thin_patches *patches) MPK_MUST_CHECK;
-
-/* mpk_thin_cut_hole - find the whole pages of what is free */
-void mpk_thin_cut_hole(const struct mpk_thin_layout *l, struct mpk_thin_hole *h);
 
 /* mpk_thin_overlap - MPK_E_CORRUPT: two things lie in the same place of the file */
 enum mpk_code mpk_thin_overlap(const struct mpk_thin_layout *l, uint64_t off);

@@ -69,16 +69,15 @@ enum mpk_code mpk_thin_keep_devices(struct mpk_thin *t, const struct mpk_code_ta
  * @what    "compute_80 PTX alone" */
 void mpk_thin_miss(struct mpk_thin *t, const char *where, struct mpk_span word, const char *what);
 
+/* So many of them are named in the message. */
+enum { MPK_THIN_MISSING_SHOWN = 3 };
+
 /* mpk_thin_compare - note it if a container had code for a kept architecture and has none any more
  * @kept    of each target whether it is kept
  * Returns  MPK_OK; MPK_E_NOMEM */
 enum mpk_code mpk_thin_compare(struct mpk_thin *t, const char *where,
 			       const struct mpk_code_target *targets, const bool *kept,
 			       size_t count, struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_thin_check_missing - MPK_E_CONFLICT if something was noted and that is not allowed */
-enum mpk_code mpk_thin_check_missing(const struct mpk_thin *t,
-				     struct mpk_error *err) MPK_MUST_CHECK;
 
 /* --- words that point to containers ------------------------------------------------------------ */
 
@@ -99,32 +98,25 @@ struct mpk_thin_patches {
 enum mpk_code mpk_thin_patch_add(struct mpk_thin_patches *p, uint64_t off, uint64_t value,
 				 unsigned len, struct mpk_error *err) MPK_MUST_CHECK;
 
-struct mpk_thin_reference;
-
-/* Zero-initialise; mpk_thin_references_fini. */
-struct mpk_thin_references {
-	struct mpk_thin_reference *items; /* malloc'ed */
-	size_t count, cap;
-	bool failed;
+/* A section of device code. */
+struct mpk_thin_section {
+	size_t index; /* of its header */
+	GElf_Shdr header;
+	struct mpk_thin_container *containers; /* by address */
+	size_t container_count;
+	uint64_t size; /* bytes that it will have */
 };
 
-/* mpk_thin_references_find - all words that point into containers, and which containers have to stay
- * @c       loaded containers by address; referenced and pinned are set
+/* mpk_thin_move - find what points into containers, give each its place, and note what of the file changes by that
+ * @sections receive their new sizes
+ * @c       loaded containers by address; referenced, pinned and moved are set
+ * @report  is added to
  * Returns  MPK_OK; MPK_E_UNSUPPORTED: something points into the middle of a container that changes; MPK_E_CORRUPT;
  *          MPK_E_NOMEM */
-enum mpk_code mpk_thin_references_find(const struct mpk_elf *elf, struct mpk_thin_container *c,
-				       size_t count, struct mpk_thin_references *out,
-				       struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_thin_references_patch - what they and symbols are to be when containers are where moved says
- * Returns  MPK_OK; MPK_E_CORRUPT; MPK_E_NOMEM */
-enum mpk_code mpk_thin_references_patch(const struct mpk_elf *elf,
-					const struct mpk_thin_references *r,
-					const struct mpk_thin_container *c, size_t count,
-					struct mpk_thin_patches *out,
-					struct mpk_error *err) MPK_MUST_CHECK;
-
-void mpk_thin_references_fini(struct mpk_thin_references *r);
+enum mpk_code mpk_thin_move(const struct mpk_elf *elf, struct mpk_thin_section *sections,
+			    size_t section_count, struct mpk_thin_container *c, size_t count,
+			    struct mpk_thin_report *report, struct mpk_thin_patches *patches,
+			    struct mpk_error *err) MPK_MUST_CHECK;
 
 /* --- modules of TVM's ---------------------------------------------------------------------------- */
 
@@ -142,15 +134,6 @@ enum mpk_code mpk_thin_blob(struct mpk_thin *t, struct mpk_span file, struct mpk
 			    struct mpk_thin_patches *patches, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* --- the file anew ------------------------------------------------------------------------------ */
-
-/* A section of device code. */
-struct mpk_thin_section {
-	size_t index; /* of its header */
-	GElf_Shdr header;
-	struct mpk_thin_container *containers; /* by address */
-	size_t container_count;
-	uint64_t size; /* bytes that it will have */
-};
 
 /* mpk_thin_write - the file with sections that are shorter
  * @sections  by file offset

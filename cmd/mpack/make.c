@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* make.c - one build of mpack: from an input to the output
+ *
+ * The input is read in a process without rights (apart.c). Then compilers and linkers run, unconfined, and this
+ * process enters the sandbox when the last has ended.
+ */
+#include "mpack/build.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/num.h"
+#include "common/diag.h"
+#include "common/files.h"
+#include "common/find.h"
+#include "common/options.h"
+#include "common/print.h"
+#include "common/progress.h"
+#include "common/signals.h"
+#include "io/output.h"
+#include "io/path.h"
+#include "mpack/input.h"
+#include "mpack/mpack.h"
+#include "process/process.h"
+#include "standalone/standalone.h"
+#include "text/escape.h"
+#include "text/phrase.h"
+#include "toolchain/toolchain.h"
+
+static struct mpk_build_options *opt; /* of the build that runs */
+
+/* --- the output's name ----------------------------------------------------------- */
+
+/* Without -o: the package's name, in the current folder. */
+static enum mpk_code choose_output(struct mpk_input *in, enum mpk_emit_kind kind, const char **out,
+				   struct mpk_error *err)
+{
+	const char *path = opt->output;
+
+	if (!path) {
+		path = mpk_arena_printf(&in->arena, "%s%s", in->parts.name,
+					mpk_emit_name(kind)->suffix);
+		MPK_TRY_ALLOC(path, err);
+	}
+	*out = path;
+	return MPK_OK;
+}
+
+static enum mpk_code list_args(struct mpk_arena *arena, const struct mpk_option_list *list,
+			       struct mpk_words *out, struct mpk_error *err)
+{
+	struct mpk_argv v = { .arena = arena };
+
+	for (size_t i = 0; i < list->count; i++)
+		mpk_argv_add(&v, list->items[i].value);
+	*out = (struct mpk_words){ v.items, v.count };
+	return v.failed ? mpk_fail_nomem(err) : MPK_OK;
+}
+
+/* --- telling what happens -------------------------------------------------------- */
+
+static enum mpk_stream command_stream(void)
+{
+	return opt->dry_run ? MPK_STDOUT : MPK_STDERR;
+}
+
+/* A name may have a line end, and what is printed here is pasted. */
+static void print_line(enum mpk_stream stream, const char *before, const char *name,
+		       const char *after)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
+
+	mpk_escape(&text, mpk_span_str(name));
+	(void)mpk_print(stream, "%s%s%s\n", before, mpk_strbuf_text(&text), after);
+}
+
+static void on_command(void *data, const char *const *argv)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf line = { 0 };
+
+	(void)data;
+	if (!opt->dry_run && !opt->print_commands && mpk_common.verbose < 2)
+		return;
+	for (size_t i = 0; argv[i]; i++) {
+		mpk_strbuf_puts(&line, i ? " " : "");
+		mpk_shell_quote(&line, mpk_span_str(argv[i]));
+	}
+	(void)mpk_print(command_stream(), "%s\n", mpk_strbuf_text(&line));
+}
+
+static void on_step(void *data, const char *text)
+{
+	(void)data;
+	if (opt->dry_run || opt->print_commands || mpk_common.verbose > 1)
+		print_line(command_stream(), "# ", text, "");
+}
+
+static void on_note(void *data, const char *text)
+{
+	(void)data;
+	mpk_diag_note("%s", text);
+}
+
+/* --- signals --------------------------------------------------------------------- */
+
+/* The scratch directory has its cleanup process: what is left are temporary names of outputs,
+ * and the tools, which do not hear a terminal's signals. */
+static void on_signal(int sig)
+{
+	mpk_process_signal_all(SIGTERM);
+	mpk_output_abandon_all();
+	(void)signal(sig, SIG_DFL);
+	(void)raise(sig);
+}
+
+/* --- the run library that is linked in ------------------------------------------------ */
+
+/* What the run library needs, and what keeps the new library to itself: its own functions are called by itself
+ * whatever others export, and results may outlive the handle of a caller. */
+static const char *const link_flags[] = {
+	"-Wl,-Bsymbolic", "-Wl,--gc-sections", "-Wl,-z,nodelete", "-lm", "-ldl", "-pthread",
+};
+
+/* The path of the archive of the run library; NULL: no memory. */
+static const char *archive_of(struct mpk_arena *arena, const struct mpk_target *target)
+{
+	const char *name = target->is_native ? "mpack/libmpkrun-pic.a"
+					     : mpk_arena_printf(arena, "mpack/%s/libmpkrun-pic.a",
+								target->triple);
+
+	return name ? mpk_libexec_find(arena, name) : NULL;
+}
+
+/* Object number i of what is carried; NULL: there are no more. */
+static const char *find_object(struct mpk_arena *arena, const char *folder, size_t i,
+			       enum mpk_source_kind *kind)
+{
+	static const enum mpk_source_kind kinds[] = { MPK_SOURCE_OBJECT, MPK_SOURCE_ARCHIVE };
+
+	for (size_t k = 0; k < MPK_ARRAY_COUNT(kinds); k++) {
+		const char *path = mpk_arena_printf(arena, "%s/%zu.%c", folder, i, "oa"[k]);
+
+		*kind = kinds[k];
+		if (path && access(path, R_OK) == 0)
+			return path;
+	}
+	return NULL;
+}
+
+static size_t count_objects(struct mpk_arena *arena, const char *folder)
+{
+	enum mpk_source_kind ignored;
+	size_t count = 0;
+
+	while (folder && find_object(arena, folder, count, &ignored))
+		count++;
+	return count;
+}
+
+/* Its archive, so that nothing but libc and libm is needed where the library runs. */
+static const char *const packed_flags[] = { "-l:libzstd.a", "-Wl,--exclude-libs,libzstd.a" };
+
+static void say_unlinked(const struct mpk_emit *e, struct mpk_arena *arena, const char *why)
+{
+	const char *text = mpk_arena_printf(
+		arena,
+		"the host code is carried, to be opened by way of /proc, and not linked in: %s",
+		MPK_QUOTE(mpk_span_str(why)));
+
+	if (text)
+		e->tools.hooks->note(e->tools.hooks->data, text);
+}
+
+/* For a library that carries a model: the archive, the objects of what is carried, where they are to be linked in, and
+ * what linking takes. */
+static enum mpk_code add_executor(const struct mpk_build_options *o,
+				  const struct mpk_handover *parts, struct mpk_arena *arena,
+				  struct mpk_emit *e, struct mpk_error *err)
+{
+	size_t objects = parts->unlinked ? 0 : count_objects(arena, o->objects);
+	struct mpk_compile_source *sources =
+		mpk_arena_array(arena, e->source_count + objects + 1, sizeof *sources);
+	const char *archive = archive_of(arena, &e->tools.target);
+	struct mpk_argv flags = { .arena = arena };
+
+	MPK_TRY_ALLOC(sources && archive, err);
+	if (parts->unlinked)
+		say_unlinked(e, arena, parts->unlinked);
+	if (parts->packing)
+		mpk_diag_warn("%s", parts->packing);
+	e->tools.links_cxx = objects && parts->needs_cxx;
+	if (access(archive, R_OK) != 0)
+		return mpk_fail(
+			err, MPK_E_LOAD,
+			"there is no run library for %s: '%s' is missing; 'make run-for TARGET=%s' builds it",
+			e->tools.target.triple, archive, e->tools.target.triple);
+	for (size_t i = 0; i < e->source_count; i++)
+		sources[i] = e->sources[i];
+	for (size_t i = 0; i < objects; i++) {
+		struct mpk_compile_source *s = &sources[e->source_count++];
+
+		s->path = find_object(arena, o->objects, i, &s->kind);
+		MPK_TRY_ALLOC(s->path, err);
+	}
+	sources[e->source_count++] =
+		(struct mpk_compile_source){ .path = archive, .kind = MPK_SOURCE_ARCHIVE };
+	e->sources = sources;
+	e->align = 64; /* tensors are aligned to it, counted from the beginning */
+	mpk_argv_add_all(&flags, &e->tools.ldflags);
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(link_flags); i++)
+		mpk_argv_add(&flags, link_flags[i]);
+	for (size_t i = 0; parts->is_packed && i < MPK_ARRAY_COUNT(packed_flags); i++)
+		mpk_argv_add(&flags, packed_flags[i]);
+	e->tools.ldflags = (struct mpk_words){ flags.items, flags.count };
+	return flags.failed ? mpk_fail_nomem(err) : MPK_OK;
+}
+
+/* --- the build ------------------------------------------------------------------- */
+
+static bool needs_compiler(const struct mpk_emit *e)
+{
+	bool compiles = e->kind == MPK_EMIT_SO ||
+			(e->via_c && e->kind != MPK_EMIT_C && e->kind != MPK_EMIT_BLOB);
+	for (size_t i = 0; i < e->source_count && e->kind != MPK_EMIT_OBJ; i++)
+		compiles = compiles || e->sources[i].kind == MPK_SOURCE_C ||
+			   e->sources[i].kind == MPK_SOURCE_CXX;
+	return compiles;
+}
+
+/* A folder as the file system calls it, in the arena; NULL: there is none, or no memory. */
+static const char *real_folder(struct mpk_arena *arena, const char *folder)
+{
+	char *path = realpath(*folder ? folder : ".", NULL);
+	const char *copy = path ? mpk_arena_text(arena, mpk_span_str(path)) : NULL;
+
+	free(path);
+	return copy;
+}
+
+/* Where the plug-in is not installed, as it is a package of its own, there is one way. */
+static bool is_via_c(const struct mpk_build_options *o)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
+	const char *plug_in;
+
+	if (o->via || !*mpk_version_llvm())
+		return !o->via || strcmp(o->via, "c") == 0;
+	plug_in = mpk_libexec_find(&arena, "mpack/llvm.so");
+	return plug_in && access(plug_in, R_OK) != 0;
+}
+
+static int count_jobs(const struct mpk_build_options *o, unsigned *out)
+{
+	uint64_t n = 0;
+	cpu_set_t set;
+
+	if (o->jobs && (!mpk_parse_u64(mpk_span_str(o->jobs), &n) || n == 0 || n > 1024))
+		return mpk_diag_usage("--jobs takes a number from 1 to 1024, not '%s'", o->jobs);
+	if (!o->jobs)
+		n = sched_getaffinity(0, sizeof set, &set) == 0 ? (uint64_t)CPU_COUNT(&set) : 1;
+	*out = (unsigned)n;
+	return MPK_EXIT_OK;
+}
+
+static enum mpk_code fill_emit(struct mpk_input *in, struct mpk_emit *e, struct mpk_error *err)
+{
+	const struct mpk_handover *parts = &in->parts;
+	const char *tmp = getenv("TMPDIR");
+
+	/* Compilers are given it to keep it out of the output. */
+	e->tools.cwd = real_folder(&in->arena, ".");
+	MPK_TRY(choose_output(in, e->kind, &e->out, err));
+	MPK_TRY(mpk_output_check_path(e->out, err));
+	e->name = parts->name;
+	e->tools.target = mpk_target_parse(opt->target ? opt->target : parts->target);
+	e->gen = parts->gen;
+	e->blob = parts->has_blob ? &parts->blob : NULL;
+	e->base = parts->base;
+	e->symbol = parts->symbol;
+	e->sources = parts->sources;
+	e->source_count = parts->source_count;
+	e->via_c = is_via_c(opt);
+	e->page_align = opt->page_align;
+	e->system_lib = opt->system_lib;
+	e->prefix = opt->prefix ? opt->prefix : "";
+	e->tools.dir = parts->is_blob ? NULL : real_folder(&in->arena, parts->dir_named);
+	e->tools.dir_named = parts->dir_named;
+	e->tools.llvm = mpk_libexec_find(&in->arena, "mpack/llvm.so");
+	MPK_TRY_ALLOC(e->tools.llvm, err);
+	e->tmpdir = tmp && *tmp ? tmp : "/tmp";
+	e->save_temps = opt->save_temps;
+	e->objects = opt->keep;
+	e->tools.dry_run = opt->dry_run;
+	e->tools.no_sandbox = mpk_common.no_sandbox;
+	e->tools.sources_checked = true;
+	e->tools.libraries = parts->libraries;
+	MPK_TRY(list_args(&in->arena, &opt->cflags, &e->tools.cflags, err));
+	MPK_TRY(list_args(&in->arena, &opt->ldflags, &e->tools.ldflags, err));
+	MPK_TRY(mpk_compiler_find(&in->arena, opt->cc, opt->cxx, &e->tools.cc, &e->tools.cxx, err));
+	MPK_TRY(mpk_tvm_headers_find(&in->arena, &e->tools.headers, err));
+	if (e->symbol && strcmp(e->symbol, MPK_STANDALONE_SYMBOL) == 0)
+		MPK_TRY(add_executor(opt, parts, &in->arena, e, err));
+	/* A finished library cannot be taken apart into the objects that an archive holds. */
+	if (e->base && (e->kind == MPK_EMIT_A || e->kind == MPK_EMIT_TAR))
+		return mpk_fail(
+			err, MPK_E_UNSUPPORTED,
+			"the code of this package is the finished library '%s', which has no objects; build a .so, .blob, .c or .o",
+			e->base);
+	if (!e->base && !e->tools.target.is_native && !opt->cc && needs_compiler(e))
+		return mpk_fail(
+			err, MPK_E_USAGE,
+			"making this for %s takes a compiler for that machine: name it with --cc",
+			e->tools.target.triple);
+	return MPK_OK;
+}
+
+/* The key is read before anything is built: who mistyped its name need not wait. */
+static enum mpk_code prepare_seal(struct mpk_input *in, struct mpk_emit *e,
+				  struct mpk_seal_job *job, struct mpk_secret_key **key,
+				  struct mpk_error *err)
+{
+	if (opt->sign) {
+		MPK_TRY(mpk_key_open(opt->sign, e->out, key, err));
+		job->key = *key;
+	}
+	if (opt->provenance && !opt->dry_run)
+		MPK_TRY(mpk_origin_describe(opt, in, e, &job->provenance, err));
+	if (opt->sign || opt->provenance)
+		e->seal = job;
+	return MPK_OK;
+}
+
+static int finish_build(struct mpk_input *in, const struct mpk_emit *e)
+{
+	char size[64];
+	struct mpk_error err = { 0 };
+
+	mpk_warn_uncallable(in, e);
+	if (opt->dry_run) {
+		(void)snprintf(size, sizeof size, ", blob of %llu bytes",
+			       e->blob ? (unsigned long long)e->blob->len : 0ULL);
+		print_line(MPK_STDOUT, "# write ", e->out, size);
+		return MPK_EXIT_OK;
+	}
+	if (opt->depfile &&
+	    mpk_depfile_write(opt->depfile, opt->depfile_of ? opt->depfile_of : e->out,
+			      in->parts.files, in->parts.file_count, &err) != MPK_OK)
+		return mpk_diag_error(&err);
+	if (!opt->output && !mpk_common.quiet)
+		print_line(MPK_STDERR, "mpack: wrote ", e->out, "");
+	return MPK_EXIT_OK;
+}
+
+static enum mpk_code accept(void *data, struct mpk_span bytes, struct mpk_error *err)
+{
+	return opt->allow_empty ? MPK_OK : mpk_refuse_uncallable(data, bytes, err);
+}
+
+/* A folder in which files are made and removed, and which is removed itself at the end; NULL is fine. */
+static void confine_scratch(struct mpk_confine *c, const char *path)
+{
+	char *folder = path && c->writable_count < MPK_CONFINE_MAX ? strdup(path) : NULL;
+
+	if (folder)
+		c->writable[c->writable_count++] = folder;
+	c->emptied = folder ? mpk_path_folder(folder) : NULL;
+	c->failed |= path && !c->emptied;
+}
+
+/* What is left is to read what the tools made, and objects and archives of the user's, and to
+ * write. */
+static void confine_build(void *data, const char *scratch)
+{
+	const struct mpk_emit *e = data;
+	struct mpk_confine c = { 0 };
+
+	/* a manifest names files anywhere */
+	mpk_confine_input(&c, "/");
+	mpk_confine_output(&c, e->out);
+	mpk_confine_output(&c, opt->depfile);
+	confine_scratch(&c, scratch);
+	mpk_confine(&c, NULL);
+}
+
+int mpk_build_run(struct mpk_build_options *o, enum mpk_emit_kind kind, const char *path,
+		  const char *executor)
+{
+	opt = o;
+
+	struct mpk_input in = { 0 };
+	struct mpk_error err = { 0 };
+	struct mpk_emit e = { .kind = kind };
+	const struct mpk_tool_hooks tool_hooks = { on_command, on_step, on_note, NULL };
+	const struct mpk_emit_hooks hooks = { &e, confine_build, accept };
+	MPK_CLEANUP(mpk_key_close) struct mpk_secret_key *key = NULL;
+	struct mpk_seal_job seal = { 0 };
+	struct mpk_input_options how = { .abi = opt->abi,
+					 .target = opt->target,
+					 .system_lib = opt->system_lib,
+					 .prefix = opt->prefix ? opt->prefix : "",
+					 .via_c = is_via_c(opt),
+					 .executor = executor };
+	int status = count_jobs(opt, &e.tools.jobs);
+	const struct mpk_target target = mpk_target_parse(opt->target);
+
+	if (!executor && mpk_cubins_are_meant(&opt->cubins, &path, 1))
+		how.cubins = &opt->cubins;
+	how.compress = executor && opt->compress;
+	if (executor && count_objects(&in.arena, opt->objects))
+		how.archive = archive_of(&in.arena, &target);
+	if (status == MPK_EXIT_OK)
+		status = mpk_input_load(path, &how, &in);
+	e.tools.hooks = &tool_hooks;
+	e.hooks = &hooks;
+	if (status == MPK_EXIT_OK && in.parts.is_carried && !opt->plain) {
+		if (in.parts.is_packed)
+			opt->compress = "zstd";
+		status = kind == MPK_EMIT_SO
+				 ? mpk_build_carried(opt, path, in.parts.name)
+				 : mpk_diag_usage("a standalone package is built as .so");
+		mpk_input_close(&in);
+		return status;
+	}
+	if (status == MPK_EXIT_OK && (fill_emit(&in, &e, &err) != MPK_OK ||
+				      prepare_seal(&in, &e, &seal, &key, &err) != MPK_OK))
+		status = mpk_diag_error(&err);
+	if (opt->fsync)
+		mpk_output_make_durable();
+	/* From here on there are processes and temporary names to remove. */
+	mpk_interrupt_catch(on_signal);
+	if (status == MPK_EXIT_OK) {
+		mpk_progress_begin("packing", e.blob ? e.blob->len : 0);
+		enum mpk_code code = mpk_emit(&e, &err);
+
+		mpk_progress_end();
+		if (code != MPK_OK)
+			status = mpk_diag_error(&err);
+	}
+	if (status == MPK_EXIT_OK)
+		status = finish_build(&in, &e);
+	mpk_input_close(&in);
+	return status;
+}

@@ -113,9 +113,14 @@ call = lambda: s.run(None, {"x": x})
 array = lambda r: r[0]
 """,
     "IREE": """
+import os.path
 import iree.runtime as rt
 imported()
 c = rt.SystemContext(config=rt.Config("local-sync"))
+if os.path.exists(stem + ".irpa"):
+    weights = rt.ParameterIndex()
+    weights.load(stem + ".irpa")
+    c.add_vm_module(rt.create_io_parameters_module(c.instance, weights.create_provider(scope="model")))
 c.add_vm_module(rt.VmModule.mmap(c.instance, stem + ".vmfb"))
 f = c.modules.module["forward"]
 call = lambda: f(x)

@@ -2,7 +2,7 @@
 """A model with weights of BENCH_SIZE (1 GiB): what it takes to load it, and whose memory they are.
 
 y = W @ x with one constant W, compiled by TVM once; run standalone under plain tvm-ffi, by this project's package, by TVM's
-own runtime and by ONNX Runtime, each in processes of their own. All of W is read by a call. Memory that nobody shares is
+own runtime, by ONNX Runtime and by IREE, each in processes of their own. All of W is read by a call. Memory that nobody shares is
 RssAnon; for eight processes at a time it is the sum of their proportional sizes (Pss), in which a page of all eight counts
 once.
 """
@@ -52,11 +52,23 @@ graph = helper.make_graph([helper.make_node("MatMul", ["w", "x"], ["y"])], "weig
                           [helper.make_tensor_value_info("x", TensorProto.FLOAT, (n, 1))],
                           [helper.make_tensor_value_info("y", TensorProto.FLOAT, (n, 1))], [w])
 onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), out + "/weights.onnx")
+import iree.compiler
+import iree.runtime
+import numpy as np
+iree.runtime.save_archive_file({"w": np.memmap(out + "/weights.bin", "float32", "r", shape=(n, n))}, out + "/weights.irpa")
+text = f'''
+util.global private @w = #flow.parameter.named<"model"::"w"> : tensor<{n}x{n}xf32>
+func.func @forward(%x: tensor<{n}x1xf32>) -> tensor<{n}x1xf32> {{
+  %zero = arith.constant 0.0 : f32
+  %w = util.global.load @w : tensor<{n}x{n}xf32>
+  %e = tensor.empty() : tensor<{n}x1xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<{n}x1xf32>) -> tensor<{n}x1xf32>
+  %y = linalg.matmul ins(%w, %x : tensor<{n}x{n}xf32>, tensor<{n}x1xf32>) outs(%f : tensor<{n}x1xf32>) -> tensor<{n}x1xf32>
+  return %y : tensor<{n}x1xf32>
+}}'''
+iree.compiler.compile_str(text, target_backends=["llvm-cpu"], extra_args=["--iree-llvmcpu-target-cpu=host"],
+                          output_file=out + "/weights.vmfb")
 """
-
-# As the peers run their network.
-RUN = {who: peers.RUN[who] for who in
-       ("mpack --standalone, tvm-ffi", "mpk, this project's package", "TVM 0.27", "ONNX Runtime")}
 
 HARNESS = """
 import json, sys, time
@@ -137,7 +149,7 @@ def weights(b, root):
         print(f"SKIP: weights: {missing}", flush=True)
         return
     print(f"{f'{b.size / MIB:.0f} MiB of weights':<30} {'load':>9} {'first':>9} {'a call':>9} {'own memory':>12} {'eight together':>16}")
-    for what, text in RUN.items():
+    for what, text in peers.RUN.items():
         python = tvm if what.startswith("TVM") else other
         rounds = [together(python, text, folder, n, 1)[0][0] for _ in range(3)]
         row = dict(zip(("load", "first", "call", "anonymous"), map(statistics.median, zip(*rounds))))

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* blocks.c - sequences of a cache: they come and go, and grow page by page
+/* blocks.c - sequences of a cache: they come and go, grow page by page, and begin as others do
  *
  * What can be refused is refused before anything is changed, so that a cache stays whole after an error.
- * A fork is the one change that takes more than one step, and is in fork.c.
+ * A fork is the one change that takes more than one step. Full pages up to the fork are shared: where the fork is
+ * within a block, the block is split. The page in which the fork is gets copied as far as the child has it.
  */
 #include "executor/state/internal/blocks.h"
 
@@ -10,7 +11,6 @@
 #include <string.h>
 
 #include "base/vec.h"
-#include "executor/state/internal/fork.h"
 
 static void sequence_fini(struct mpk_sequence *s)
 {
@@ -43,7 +43,8 @@ int32_t mpk_blocks_free_pages(const struct mpk_blocks *b)
 	return b->page_count - b->fresh + (int32_t)b->free_pages.count;
 }
 
-struct mpk_sequence *mpk_blocks_find(const struct mpk_blocks *b, int64_t id)
+/* The sequence of an id; NULL: there is none. Valid until sequences come or go. */
+static struct mpk_sequence *blocks_find(const struct mpk_blocks *b, int64_t id)
 {
 	for (size_t i = 0; i < b->sequence_count; i++)
 		if (b->sequences[i].id == id)
@@ -54,13 +55,13 @@ struct mpk_sequence *mpk_blocks_find(const struct mpk_blocks *b, int64_t id)
 enum mpk_code mpk_blocks_get(const struct mpk_blocks *b, int64_t id, struct mpk_sequence **out,
 			     struct mpk_error *err)
 {
-	*out = mpk_blocks_find(b, id);
+	*out = blocks_find(b, id);
 	return mpk_state_check(*out, err, "sequence \"%lld\" is not in the cache", (long long)id);
 }
 
 /* --- pages and blocks ---------------------------------------------------------------------------- */
 
-enum mpk_code mpk_blocks_take_page(struct mpk_blocks *b, int32_t *out, struct mpk_error *err)
+static enum mpk_code blocks_take_page(struct mpk_blocks *b, int32_t *out, struct mpk_error *err)
 {
 	if (b->free_pages.count)
 		*out = b->free_pages.items[--b->free_pages.count];
@@ -73,7 +74,8 @@ enum mpk_code mpk_blocks_take_page(struct mpk_blocks *b, int32_t *out, struct mp
 	return MPK_OK;
 }
 
-enum mpk_code mpk_blocks_take(struct mpk_blocks *b, int32_t *out, struct mpk_error *err)
+/* A free block, empty and without a parent; blocks may move. */
+static enum mpk_code blocks_take(struct mpk_blocks *b, int32_t *out, struct mpk_error *err)
 {
 	struct mpk_block *block;
 
@@ -122,8 +124,8 @@ static void free_block(struct mpk_blocks *b, int32_t index)
 /* --- sequences ----------------------------------------------------------------------------------- */
 
 /* Its length is that of its blocks. */
-enum mpk_code mpk_blocks_insert(struct mpk_blocks *b, int64_t id, int32_t last,
-				struct mpk_error *err)
+static enum mpk_code blocks_insert(struct mpk_blocks *b, int64_t id, int32_t last,
+				   struct mpk_error *err)
 {
 	struct mpk_sequence *s;
 
@@ -144,10 +146,10 @@ enum mpk_code mpk_blocks_add(struct mpk_blocks *b, int64_t id, struct mpk_error 
 {
 	int32_t block;
 
-	MPK_TRY(mpk_state_check(!mpk_blocks_find(b, id), err,
+	MPK_TRY(mpk_state_check(!blocks_find(b, id), err,
 				"sequence \"%lld\" is already in the cache", (long long)id));
-	MPK_TRY(mpk_blocks_take(b, &block, err));
-	return mpk_blocks_insert(b, id, block, err);
+	MPK_TRY(blocks_take(b, &block, err));
+	return blocks_insert(b, id, block, err);
 }
 
 static void drop_sequence(struct mpk_blocks *b, struct mpk_sequence *s)
@@ -279,7 +281,7 @@ static enum mpk_code grow_pages(struct mpk_blocks *b, struct mpk_block *block, i
 		int32_t page = MPK_PAGE_NONE;
 
 		if (!slides || mpk_blocks_free_pages(b))
-			MPK_TRY(mpk_blocks_take_page(b, &page, err));
+			MPK_TRY(blocks_take_page(b, &page, err));
 		mpk_ints_push(&block->pages, page);
 		if (block->pages.failed) {
 			free_page(b, page);
@@ -309,7 +311,7 @@ enum mpk_code mpk_blocks_grow(struct mpk_blocks *b, struct mpk_sequence *s, int3
 	MPK_TRY(slide(b, s, err));
 	for (size_t i = 0; i < block->pages.count; i++)
 		if (block->pages.items[i] == MPK_PAGE_NONE)
-			MPK_TRY(mpk_blocks_take_page(b, &block->pages.items[i], err));
+			MPK_TRY(blocks_take_page(b, &block->pages.items[i], err));
 	return MPK_OK;
 }
 
@@ -328,27 +330,150 @@ enum mpk_code mpk_blocks_place(const struct mpk_blocks *b, const struct mpk_bloc
 	return MPK_OK;
 }
 
-enum mpk_code mpk_blocks_places(const struct mpk_blocks *b, const struct mpk_sequence *s,
-				struct mpk_ints *out, struct mpk_error *err)
+/* --- forks ------------------------------------------------------------------------------------ */
+
+static enum mpk_code check_fork(const struct mpk_blocks *b, int64_t parent, int64_t child,
+				int64_t at, struct mpk_sequence **out, struct mpk_error *err)
 {
-	struct mpk_ints trace = { 0 };
-	enum mpk_code rc = MPK_OK;
+	struct mpk_sequence *s;
 
-	mpk_blocks_trace(b, s, &trace);
-	for (size_t i = 0; i < trace.count && rc == MPK_OK; i++) {
-		const struct mpk_block *block = &b->items[trace.items[i]];
+	MPK_TRY(mpk_blocks_get(b, parent, &s, err));
+	MPK_TRY(mpk_state_check(!blocks_find(b, child), err,
+				"sequence \"%lld\" is already in the cache", (long long)child));
+	MPK_TRY(mpk_state_check(at >= -1 && at <= s->length, err,
+				"sequence \"%lld\" of %d tokens cannot be forked at %lld",
+				(long long)parent, (int)s->length, (long long)at));
+	MPK_TRY(mpk_state_check(s->is_committed, err,
+				"the tree of tokens of sequence \"%lld\" is not committed",
+				(long long)parent));
+	*out = s;
+	if (s->window == -1)
+		return MPK_OK;
+	int32_t kept = s->length - b->items[s->last].length + s->sink;
 
-		for (int32_t k = 0; k < block->length && rc == MPK_OK; k++) {
-			int32_t place = 0;
+	return mpk_state_check(
+		(at == -1 ? s->length : at) <= kept, err,
+		"sequence \"%lld\" has a window that slides, so that it can be forked "
+		"within its first %d tokens alone",
+		(long long)parent, (int)kept);
+}
 
-			rc = mpk_blocks_place(b, block,
-					      k < block->sink ? k : k - block->sink + block->offset,
-					      &place, err);
-			mpk_ints_push(out, place);
-		}
+/* The parent goes on in a block of its own, as the one that it ends in will be shared. */
+static enum mpk_code end_in_new_block(struct mpk_blocks *b, struct mpk_sequence *s,
+				      struct mpk_error *err)
+{
+	int32_t made;
+
+	MPK_TRY(blocks_take(b, &made, err));
+	b->items[made].start = s->length;
+	b->items[made].parent = s->last;
+	b->items[made].refs = 1;
+	s->last = made;
+	return MPK_OK;
+}
+
+/* The first pages of a block become a block before it, which both sequences have. */
+static enum mpk_code split(struct mpk_blocks *b, int32_t index, int32_t pages, int32_t *out,
+			   struct mpk_error *err)
+{
+	struct mpk_block *block, *first;
+	int32_t tokens = pages * b->page_size;
+
+	MPK_TRY(blocks_take(b, out, err));
+	block = &b->items[index];
+	first = &b->items[*out];
+	for (int32_t i = 0; i < pages; i++)
+		mpk_ints_push(&first->pages, block->pages.items[i]);
+	if (first->pages.failed)
+		return mpk_fail_nomem(err);
+	block->pages.count -= (size_t)pages;
+	memmove(block->pages.items, block->pages.items + pages,
+		block->pages.count * sizeof *block->pages.items);
+	first->parent = block->parent;
+	first->refs = 2;
+	first->start = block->start;
+	first->length = tokens;
+	block->parent = *out;
+	block->start += tokens;
+	block->length -= tokens;
+	return MPK_OK;
+}
+
+/* Where the fork is: the block, and how many of its tokens come before. */
+static int32_t find_block(const struct mpk_blocks *b, const struct mpk_ints *trace, int32_t *tokens)
+{
+	size_t i = 0;
+
+	while (i + 1 < trace->count && b->items[trace->items[i]].length <= *tokens)
+		*tokens -= b->items[trace->items[i++]].length;
+	return trace->items[i];
+}
+
+struct fork {
+	int32_t at;     /* position */
+	int32_t block;  /* that is forked */
+	int32_t tokens; /* of the block that come before the fork */
+};
+
+/* The child's block: its parent, and its part of a page. */
+static enum mpk_code make_child(struct mpk_blocks *b, struct mpk_sequence *s, const struct fork *f,
+				int32_t child, struct mpk_error *err)
+{
+	int32_t in_page = f->tokens % b->page_size, pages = f->tokens / b->page_size;
+	int32_t before = b->items[f->block].parent, page;
+
+	MPK_TRY(mpk_state_check((size_t)(pages + !!in_page) <= b->items[f->block].pages.count, err,
+				"sequence \"%lld\" has lost pages", (long long)s->id));
+	if (pages) {
+		MPK_TRY(split(b, f->block, pages, &before, err));
+		if (s->window != -1 && f->block == s->last)
+			s->sink -= f->tokens - in_page;
+	} else if (before != -1) {
+		b->items[before].refs++;
 	}
-	if (rc == MPK_OK && (trace.failed || out->failed))
-		rc = mpk_fail_nomem(err);
+	b->items[child].parent = before;
+	b->items[child].start = f->at - in_page;
+	b->items[child].length = in_page;
+	if (!in_page)
+		return MPK_OK;
+	MPK_TRY(blocks_take_page(b, &page, err));
+	mpk_ints_push(&b->items[child].pages, page);
+	if (b->items[child].pages.failed)
+		return mpk_fail_nomem(err);
+	return b->copy_page(b, b->items[f->block].pages.items[0], page, in_page, err);
+}
+
+static enum mpk_code fork_here(struct mpk_blocks *b, struct mpk_sequence *s, int64_t child,
+			       int32_t at, struct mpk_error *err)
+{
+	struct fork f = { .at = at, .tokens = at };
+	struct mpk_ints trace = { 0 };
+	int32_t made;
+
+	/* full blocks end where a page ends, so that the page of the fork is known */
+	MPK_TRY(mpk_state_check(at % b->page_size == 0 || mpk_blocks_free_pages(b), err,
+				"the cache is full: all of its %d pages are used",
+				(int)b->page_count));
+	if (at == s->length && at % b->page_size == 0 && b->items[s->last].length > 0)
+		MPK_TRY(end_in_new_block(b, s, err));
+	MPK_TRY(blocks_take(b, &made, err));
+	mpk_blocks_trace(b, s, &trace);
+	bool failed = trace.failed;
+
+	if (!failed)
+		f.block = find_block(b, &trace, &f.tokens);
 	mpk_ints_fini(&trace);
-	return rc;
+	if (failed)
+		return mpk_fail_nomem(err);
+	MPK_TRY(make_child(b, s, &f, made, err));
+	return blocks_insert(b, child, made, err);
+}
+
+enum mpk_code mpk_blocks_fork(struct mpk_blocks *b, int64_t parent, int64_t child, int64_t at,
+			      struct mpk_error *err)
+{
+	struct mpk_sequence *s;
+
+	MPK_TRY(check_fork(b, parent, child, at, &s, err));
+	return fork_here(b, s, child, at == -1 ? s->length : (int32_t)at, err);
 }

@@ -1,14 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* forward.c - a paged cache as a state with sequences, and the begin of its forward passes
+/* forward.c - a paged cache as a state with sequences, the begin of its forward passes, and their trees of tokens
  *
  * A pass gets room for its new tokens before or after its page tables are made: attention over pages sees
  * the tokens of the pass where their keys and values are appended before it, and sees those of earlier
  * passes alone where attention among new tokens is computed by itself.
+ *
+ * An application that guesses tokens lets the model look at all guesses at once: a tree, whose nodes see
+ * their ancestors. Each node gets its number in depth-first order and the one after its last descendant, so
+ * that a kernel knows ancestors by two comparisons.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "executor/state/internal/paged.h"
+
+static void level_fini(struct mpk_paged_level *l)
+{
+	struct mpk_ints *all[] = { &l->queries,    &l->page_ends,      &l->pages,     &l->slid_ends,
+				   &l->slid_pages, &l->last_lengths,   &l->offsets,   &l->sinks,
+				   &l->positions,  &l->slid_positions, &l->tree_ends, &l->tree };
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(all); i++)
+		mpk_ints_fini(all[i]);
+}
+
+/* The pass is over, and its tensors go. */
+static void paged_pass_fini(struct mpk_paged_pass *p)
+{
+	mpk_paged_unsync(p);
+	for (size_t d = 0; d < MPK_PAGED_DEPTHS; d++)
+		level_fini(&p->levels[d]);
+	mpk_ints_fini(&p->counts);
+	mpk_ints_fini(&p->starts);
+	mpk_ints_fini(&p->query_positions);
+	mpk_ints_fini(&p->places);
+	mpk_ints_fini(&p->ends);
+	free(p->ids);
+	*p = (struct mpk_paged_pass){ 0 };
+}
 
 /* --- sequences --------------------------------------------------------------------------------- */
 
@@ -18,7 +46,7 @@ static enum mpk_code paged_clear(struct mpk_kv_state *s, struct mpk_error *err)
 
 	(void)err;
 	mpk_blocks_clear(&c->blocks);
-	mpk_paged_pass_fini(&c->pass);
+	paged_pass_fini(&c->pass);
 	return MPK_OK;
 }
 
@@ -56,7 +84,7 @@ static void paged_destroy(struct mpk_kv_state *s)
 {
 	struct mpk_paged *c = (struct mpk_paged *)s;
 
-	mpk_paged_pass_fini(&c->pass);
+	paged_pass_fini(&c->pass);
 	mpk_blocks_fini(&c->blocks);
 	for (int32_t i = 0; c->pages && i < c->layer_count; i++)
 		mpk_tensor_drop(c->pages[i]);
@@ -65,6 +93,147 @@ static void paged_destroy(struct mpk_kv_state *s)
 	mpk_tensor_drop(c->rope_factors);
 	for (size_t i = 0; i < MPK_PAGED_KERNEL_COUNT; i++)
 		mpk_function_drop(c->kernels[i]);
+}
+
+/* --- trees of tokens -------------------------------------------------------------------------- */
+
+static enum mpk_code check_nodes(const struct mpk_paged *c, const struct mpk_sequence *s,
+				 const int64_t *parents, int64_t count, struct mpk_error *err)
+{
+	int64_t known = (int64_t)s->parents.count;
+
+	MPK_TRY(mpk_state_check(
+		known <= c->blocks.items[s->last].length, err,
+		"the tree of tokens is larger than the last block of its sequence"));
+	MPK_TRY(mpk_state_check(known + count <= MPK_PAGED_TREE_MAX, err,
+				"a tree of %lld tokens; at most %d", (long long)(known + count),
+				MPK_PAGED_TREE_MAX));
+	for (int64_t i = 0; i < count; i++)
+		MPK_TRY(mpk_state_check(parents[i] >= -1 && parents[i] < known + i, err,
+					"token %lld of a tree cannot have parent %lld",
+					(long long)(known + i), (long long)parents[i]));
+	return MPK_OK;
+}
+
+/* Whether the trees of tokens can be taken
+ * @sequences  of the batch */
+static enum mpk_code paged_check_tree(const struct mpk_paged *c,
+				      struct mpk_sequence *const *sequences,
+				      const struct mpk_kv_batch *batch, struct mpk_error *err)
+{
+	size_t at = 0;
+
+	MPK_TRY(mpk_state_check(c->attention[0] != MPK_ATTENTION_MLA, err,
+				"caches of MLA take no trees of tokens"));
+	MPK_TRY(mpk_state_check(!c->slides, err,
+				"caches with sliding windows take no trees of tokens"));
+	MPK_TRY(mpk_state_check(c->rope != MPK_ROPE_INLINE, err,
+				"caches with inline rotary embedding take no trees of tokens"));
+	for (size_t i = 0; i < batch->count; i++) {
+		MPK_TRY(mpk_state_check((uint64_t)batch->lengths[i] <= batch->parent_count - at,
+					err, "a tree of %zu tokens for more new ones",
+					batch->parent_count));
+		MPK_TRY(check_nodes(c, sequences[i], batch->parents + at, batch->lengths[i], err));
+		at += (size_t)batch->lengths[i];
+		for (size_t k = 0; k < i; k++)
+			MPK_TRY(mpk_state_check(batch->ids[k] != batch->ids[i], err,
+						"sequence \"%lld\" has two trees of tokens",
+						(long long)batch->ids[i]));
+	}
+	return mpk_state_check(at == batch->parent_count, err,
+			       "a tree of %zu tokens for %zu new ones", batch->parent_count, at);
+}
+
+/* Depths, and whether each node is the child of the one before it. */
+static enum mpk_code measure(struct mpk_sequence *s, struct mpk_error *err)
+{
+	s->depths.count = 0;
+	s->is_chain = true;
+	s->is_committed = false;
+	for (size_t i = 0; i < s->parents.count; i++) {
+		int32_t parent = s->parents.items[i];
+
+		s->is_chain &= parent == (int32_t)i - 1;
+		mpk_ints_push(&s->depths, parent < 0 ? 0 : s->depths.items[parent] + 1);
+		if (s->depths.failed)
+			return mpk_fail_nomem(err);
+	}
+	return MPK_OK;
+}
+
+/* Parents come before children, so sizes are known from the end, and numbers from the begin. */
+static void put_order(const struct mpk_ints *parents, struct mpk_ints *out)
+{
+	int32_t sizes[MPK_PAGED_TREE_MAX], next[MPK_PAGED_TREE_MAX + 1];
+
+	for (size_t i = 0; i < parents->count; i++)
+		sizes[i] = 1;
+	for (size_t i = parents->count; i-- > 0;)
+		if (parents->items[i] >= 0)
+			sizes[parents->items[i]] += sizes[i];
+	next[0] = 0; /* of roots */
+	for (size_t i = 0; i < parents->count; i++) {
+		int32_t *place = &next[parents->items[i] + 1], number = *place;
+
+		*place += sizes[i];
+		next[i + 1] = number + 1;
+		mpk_ints_push(out, number);
+		mpk_ints_push(out, number + sizes[i]);
+	}
+}
+
+/* A sequence's tree is on the level of its last block, when that has it already; else on the first. */
+static bool is_on_level(const struct mpk_paged *c, const struct mpk_sequence *s,
+			const struct mpk_ints *trace, size_t depth)
+{
+	if (!c->pass.appends_first)
+		return true;
+	return (depth < trace->count && trace->items[depth] == s->last) ||
+	       (depth + 1 == MPK_PAGED_DEPTHS && trace->count > MPK_PAGED_DEPTHS);
+}
+
+static enum mpk_code take_level(struct mpk_paged *c, struct mpk_sequence *const *sequences,
+				const struct mpk_kv_batch *batch,
+				const struct mpk_paged_trace *traces, size_t depth,
+				struct mpk_error *err)
+{
+	struct mpk_paged_level *level = &c->pass.levels[depth];
+	bool is_chain = true;
+	size_t at = 0;
+
+	level->tree_ends.count = level->tree.count = 0;
+	mpk_ints_push(&level->tree_ends, 0);
+	for (size_t i = 0; i < batch->count; at += (size_t)batch->lengths[i++]) {
+		struct mpk_sequence *s = sequences[i];
+
+		if (is_on_level(c, s, &traces[i].blocks, depth)) {
+			for (int64_t k = 0; k < batch->lengths[i]; k++)
+				mpk_ints_push(&s->parents, (int32_t)batch->parents[at + (size_t)k]);
+			if (s->parents.failed)
+				return mpk_fail_nomem(err);
+			MPK_TRY(measure(s, err));
+			put_order(&s->parents, &level->tree);
+			is_chain &= s->is_chain;
+		}
+		mpk_ints_push(&level->tree_ends, (int32_t)level->tree.count / 2);
+	}
+	/* what TVM does, too: a level says nothing of those before it */
+	for (size_t d = 0; d < MPK_PAGED_DEPTHS; d++)
+		c->pass.levels[d].is_chain = true;
+	level->is_chain = is_chain;
+	return level->tree.failed || level->tree_ends.failed ? mpk_fail_nomem(err) : MPK_OK;
+}
+
+/* The trees of a batch that was checked, into sequences and levels. */
+static enum mpk_code paged_take_tree(struct mpk_paged *c, struct mpk_sequence *const *sequences,
+				     const struct mpk_kv_batch *batch,
+				     const struct mpk_paged_trace *traces, struct mpk_error *err)
+{
+	size_t levels = c->pass.appends_first ? c->pass.depth_count : 1;
+
+	for (size_t d = 0; d < levels; d++)
+		MPK_TRY(take_level(c, sequences, batch, traces, d, err));
+	return MPK_OK;
 }
 
 /* --- the begin of a pass ----------------------------------------------------------------------- */
@@ -246,14 +415,14 @@ static enum mpk_code begin_pass(struct mpk_paged *c, struct begin *b, struct mpk
 	MPK_TRY(begin_alloc(b, err));
 	MPK_TRY(check_batch(c, b, err));
 	if (b->batch->parents)
-		MPK_TRY(mpk_paged_check_tree(c, b->sequences, b->batch, err));
-	mpk_paged_pass_fini(&c->pass);
+		MPK_TRY(paged_check_tree(c, b->sequences, b->batch, err));
+	paged_pass_fini(&c->pass);
 	MPK_TRY(note_sequences(c, b, &decodes, &has_tree, err));
 	mpk_paged_choose(c, b->traces, decodes);
 	c->pass.appends_first =
 		(!c->slides && c->pass.levels[c->pass.depth_count - 1].decodes) || has_tree;
 	if (b->batch->parents)
-		MPK_TRY(mpk_paged_take_tree(c, b->sequences, b->batch, b->traces, err));
+		MPK_TRY(paged_take_tree(c, b->sequences, b->batch, b->traces, err));
 	else
 		forget_trees(c, b);
 	if (c->pass.appends_first)

@@ -1,12 +1,200 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pass.c - the tables of a forward pass as tensors for kernels, made when the first kernel needs them
+/* pass.c - the page tables of a pass, by levels of shared blocks, and their tensors for kernels
  *
- * Passes that only keep books (a test, a sequence that is given back at once) so cost no tensors. Scratch
- * memory is as large as the pass, not as large as a pass may be.
+ * Sequences that begin alike share their first block. On the first level a kernel goes once over the
+ * pages of a block for all sequences that have it, on the last over those of each sequence, with all
+ * further blocks of it in a row. A block that is on no level of a sequence has no pages there.
+ *
+ * Tensors are made when the first kernel needs them, so that passes which only keep books (a test, a sequence that is
+ * given back at once) cost none. Scratch memory is as large as the pass, not as large as a pass may be.
  */
-#include <stdlib.h>
-
 #include "executor/state/internal/paged.h"
+
+/* --- levels ----------------------------------------------------------------------------------- */
+
+#define MINIMUM(a, b) ((a) < (b) ? (a) : (b))
+
+/* The block of a sequence on a level; -1: none. */
+static int32_t block_at(const struct mpk_paged_trace *trace, size_t depth)
+{
+	return depth < trace->blocks.count ? trace->blocks.items[depth] : -1;
+}
+
+static int64_t page_count(const struct mpk_blocks *b, int32_t block)
+{
+	return block == -1 ? 0 : (int64_t)b->items[block].pages.count;
+}
+
+/* One token each may have a kernel of its own, unless many of them share their pages. */
+static bool level_decodes(const struct mpk_paged *c, const struct mpk_paged_trace *traces,
+			  size_t depth)
+{
+	int64_t apart = 0, together = 0;
+
+	for (size_t i = 0; i < c->pass.counts.count; i++) {
+		int32_t block = block_at(&traces[i], depth);
+
+		apart += page_count(&c->blocks, block);
+		if (i == 0 || block != block_at(&traces[i - 1], depth))
+			together += page_count(&c->blocks, block);
+	}
+	return together == 0 || (double)apart / (double)together < 32;
+}
+
+void mpk_paged_choose(struct mpk_paged *c, const struct mpk_paged_trace *traces, bool decodes)
+{
+	struct mpk_paged_pass *p = &c->pass;
+
+	p->depth_count = 0;
+	for (size_t i = 0; i < p->counts.count; i++)
+		if (traces[i].blocks.count > p->depth_count)
+			p->depth_count = traces[i].blocks.count;
+	p->depth_count = MINIMUM(p->depth_count, (size_t)MPK_PAGED_DEPTHS);
+	for (size_t d = 0; d < p->depth_count; d++)
+		p->levels[d].decodes = decodes && level_decodes(c, traces, d);
+}
+
+/* --- one block -------------------------------------------------------------------------------- */
+
+/* What kernels see as one block: the last one of a row, and all their pages. */
+struct row {
+	const struct mpk_block *first, *last;
+	int64_t length; /* tokens */
+	size_t pages;
+};
+
+static int32_t window_offset(const struct mpk_paged *c, int64_t length)
+{
+	if (length <= c->layer_window)
+		return 0;
+	return (int32_t)((length - c->layer_window) % c->blocks.page_size);
+}
+
+static int64_t window_pages(const struct mpk_paged *c, int64_t length)
+{
+	if (!length)
+		return 0;
+	return (window_offset(c, length) + MINIMUM(length, c->layer_window) + c->blocks.page_size -
+		1) /
+	       c->blocks.page_size;
+}
+
+/* The last pages, as far as the window of sliding layers reaches. */
+static void put_window(const struct mpk_paged *c, struct mpk_paged_level *level,
+		       const struct row *r)
+{
+	int64_t seen = MINIMUM((int64_t)r->pages, window_pages(c, r->length));
+	int64_t from = r->first->start + r->length - c->layer_window;
+
+	for (size_t i = level->pages.count - (size_t)seen; i < level->pages.count; i++)
+		mpk_ints_push(&level->slid_pages, level->pages.items[i]);
+	mpk_ints_push(&level->slid_ends, (int32_t)level->slid_pages.count);
+	mpk_ints_push(&level->slid_positions, from > 0 ? (int32_t)from : 0);
+}
+
+static void put_row(const struct mpk_paged *c, struct mpk_paged_level *level, const struct row *r)
+{
+	int64_t in_window = r->length - r->last->sink + r->last->offset;
+
+	mpk_ints_push(&level->page_ends, (int32_t)level->pages.count);
+	mpk_ints_push(&level->last_lengths,
+		      r->length ? (int32_t)((in_window - 1) % c->blocks.page_size + 1) : 0);
+	mpk_ints_push(&level->offsets,
+		      c->layers_slide ? window_offset(c, r->length) : r->last->offset);
+	mpk_ints_push(&level->sinks, r->last->sink);
+	mpk_ints_push(&level->positions, r->first->start);
+	if (c->layers_slide && !level->pages.failed)
+		put_window(c, level, r);
+}
+
+static void put_nothing(const struct mpk_paged *c, struct mpk_paged_level *level)
+{
+	mpk_ints_push(&level->page_ends, (int32_t)level->pages.count);
+	mpk_ints_push(&level->last_lengths, 0);
+	mpk_ints_push(&level->offsets, 0);
+	mpk_ints_push(&level->sinks, 0);
+	mpk_ints_push(&level->positions, 0);
+	if (!c->layers_slide)
+		return;
+	mpk_ints_push(&level->slid_ends, (int32_t)level->slid_pages.count);
+	mpk_ints_push(&level->slid_positions, 0);
+}
+
+static void put_sequence(const struct mpk_paged *c, struct mpk_paged_level *level,
+			 const struct mpk_paged_trace *trace, size_t depth)
+{
+	bool is_deepest = depth == MPK_PAGED_DEPTHS - 1;
+	struct row r = { 0 };
+
+	for (size_t i = depth; i < trace->blocks.count && (i == depth || is_deepest); i++) {
+		const struct mpk_block *block = &c->blocks.items[trace->blocks.items[i]];
+
+		if (i == depth)
+			r.first = block;
+		r.last = block;
+		r.length += block->length;
+		r.pages += block->pages.count;
+		for (size_t k = 0; k < block->pages.count; k++)
+			mpk_ints_push(&level->pages, block->pages.items[k]);
+	}
+	if (r.first)
+		put_row(c, level, &r);
+	else
+		put_nothing(c, level);
+}
+
+/* --- a level ------------------------------------------------------------------------------------- */
+
+static void level_clear(struct mpk_paged_level *level)
+{
+	struct mpk_ints *all[] = { &level->queries,       &level->page_ends,  &level->pages,
+				   &level->slid_ends,     &level->slid_pages, &level->last_lengths,
+				   &level->offsets,       &level->sinks,      &level->positions,
+				   &level->slid_positions };
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(all); i++)
+		all[i]->count = 0;
+	mpk_ints_push(&level->queries, 0);
+	mpk_ints_push(&level->page_ends, 0);
+	mpk_ints_push(&level->slid_ends, 0);
+}
+
+static bool level_failed(const struct mpk_paged_level *level)
+{
+	return level->queries.failed || level->page_ends.failed || level->pages.failed ||
+	       level->slid_ends.failed || level->slid_pages.failed || level->last_lengths.failed ||
+	       level->offsets.failed || level->sinks.failed || level->positions.failed ||
+	       level->slid_positions.failed;
+}
+
+/* Neighbours with the same block are one, but where each sequence has its own kernel's turn. */
+static void fill_level(struct mpk_paged *c, const struct mpk_paged_trace *traces, size_t depth)
+{
+	struct mpk_paged_level *level = &c->pass.levels[depth];
+	bool joins = depth != MPK_PAGED_DEPTHS - 1 && !level->decodes;
+	int32_t tokens = 0;
+
+	level_clear(level);
+	for (size_t i = 0; i < c->pass.counts.count; i++) {
+		tokens += c->pass.counts.items[i];
+		if (joins && i + 1 < c->pass.counts.count &&
+		    block_at(&traces[i], depth) == block_at(&traces[i + 1], depth))
+			continue;
+		mpk_ints_push(&level->queries, tokens);
+		put_sequence(c, level, &traces[i], depth);
+	}
+}
+
+enum mpk_code mpk_paged_levels(struct mpk_paged *c, const struct mpk_paged_trace *traces,
+			       struct mpk_error *err)
+{
+	for (size_t d = 0; d < c->pass.depth_count; d++) {
+		fill_level(c, traces, d);
+		if (level_failed(&c->pass.levels[d]))
+			return mpk_fail_nomem(err);
+	}
+	return MPK_OK;
+}
 
 static void drop_tensor(struct mpk_tensor **t)
 {
@@ -35,30 +223,6 @@ void mpk_paged_unsync(struct mpk_paged_pass *p)
 			drop_tensor(all[i]);
 	}
 	p->is_synced = false;
-}
-
-static void level_fini(struct mpk_paged_level *l)
-{
-	struct mpk_ints *all[] = { &l->queries,    &l->page_ends,      &l->pages,     &l->slid_ends,
-				   &l->slid_pages, &l->last_lengths,   &l->offsets,   &l->sinks,
-				   &l->positions,  &l->slid_positions, &l->tree_ends, &l->tree };
-
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(all); i++)
-		mpk_ints_fini(all[i]);
-}
-
-void mpk_paged_pass_fini(struct mpk_paged_pass *p)
-{
-	mpk_paged_unsync(p);
-	for (size_t d = 0; d < MPK_PAGED_DEPTHS; d++)
-		level_fini(&p->levels[d]);
-	mpk_ints_fini(&p->counts);
-	mpk_ints_fini(&p->starts);
-	mpk_ints_fini(&p->query_positions);
-	mpk_ints_fini(&p->places);
-	mpk_ints_fini(&p->ends);
-	free(p->ids);
-	*p = (struct mpk_paged_pass){ 0 };
 }
 
 /* --- tables ------------------------------------------------------------------------------------ */

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* query.c - builtins that ask a paged cache what it has, and those that say how a sequence goes on */
+/* query.c - builtins that ask a paged cache what it has, and those that say how a sequence goes on
+ *
+ * Of a tree of guessed tokens one path is committed: its tokens move to where they belong, and all others go.
+ */
 #include <string.h>
 
+#include "executor/state/internal/blocks.h"
 #include "executor/state/internal/paged.h"
 
 static enum mpk_code enter(const char *name, const struct mpk_value *args, size_t count,
@@ -89,6 +93,145 @@ static enum mpk_code kv_positions(const struct mpk_value *args, size_t count,
 	return mpk_kv_leave(&c->base, rc);
 }
 
+/* --- trees ------------------------------------------------------------------------------------ */
+
+/* A commit, checked: for each sequence the node at which its path ends. */
+struct commit {
+	const struct mpk_shape *ids, *leaves;
+	struct mpk_ints ends, from, to; /* moves before each sequence; places */
+};
+
+static enum mpk_code check_commit(const struct mpk_paged *c, const struct commit *m, bool *is_chain,
+				  struct mpk_error *err)
+{
+	*is_chain = true;
+	MPK_TRY(mpk_state_check(m->ids->ndim == m->leaves->ndim, err,
+				"%zu ids of sequences and %zu nodes", m->ids->ndim,
+				m->leaves->ndim));
+	MPK_TRY(mpk_state_check(!m->ids->ndim ||
+					(c->pass.is_begun && m->ids->ndim <= c->pass.counts.count),
+				err, "the last forward pass had no such sequences"));
+	for (size_t i = 0; i < m->ids->ndim; i++) {
+		int64_t leaf = m->leaves->extents[i];
+		struct mpk_sequence *s;
+
+		MPK_TRY(mpk_blocks_get(&c->blocks, m->ids->extents[i], &s, err));
+		MPK_TRY(mpk_state_check(
+			c->pass.ids[i] == s->id, err,
+			"sequence \"%lld\" is not where the last forward pass had it",
+			(long long)s->id));
+		MPK_TRY(mpk_state_check(
+			leaf == -1 || !s->is_committed, err,
+			"the tree of tokens of sequence \"%lld\" is committed already",
+			(long long)s->id));
+		MPK_TRY(mpk_state_check(leaf >= -1 && leaf < (int64_t)s->depths.count, err,
+					"sequence \"%lld\" has no node %lld in its tree of tokens",
+					(long long)s->id, (long long)leaf));
+		*is_chain = s->is_chain;
+	}
+	return MPK_OK;
+}
+
+/* The path's tokens go to the begin of the tree, but for those that are there. */
+static enum mpk_code put_moves(const struct mpk_paged *c, struct commit *m, size_t i,
+			       const struct mpk_sequence *s, struct mpk_error *err)
+{
+	int32_t first = c->pass.ends.items[i], count = c->pass.counts.items[i];
+	int32_t path[MPK_PAGED_TREE_MAX], length = 0;
+	int64_t node = m->leaves->extents[i];
+
+	for (; node != -1 && length < MPK_PAGED_TREE_MAX; node = s->parents.items[node])
+		path[length++] = (int32_t)node;
+	for (int32_t k = 0; k < length; k++) {
+		int32_t from = path[length - 1 - k];
+
+		if (from == k)
+			continue;
+		MPK_TRY(mpk_state_check(from < count, err,
+					"node %d is none of the last forward pass", (int)from));
+		mpk_ints_push(&m->from, c->pass.places.items[first + from]);
+		mpk_ints_push(&m->to, c->pass.places.items[first + k]);
+	}
+	return MPK_OK;
+}
+
+static enum mpk_code compact(struct mpk_paged *c, struct commit *m, struct mpk_error *err)
+{
+	struct mpk_tensor *ends = NULL, *moves = NULL;
+	enum mpk_code rc = MPK_OK;
+	int64_t count = (int64_t)m->from.count;
+
+	if (!count)
+		return MPK_OK;
+	for (size_t i = 0; i < m->to.count; i++)
+		mpk_ints_push(&m->from, m->to.items[i]);
+	rc = mpk_state_ints(&m->ends, 0, c->where, &ends, err);
+	if (rc == MPK_OK)
+		rc = mpk_state_ints(&m->from, 2, c->where, &moves, err);
+	for (int32_t i = 0; i < c->layer_count && rc == MPK_OK; i++)
+		rc = mpk_state_call(
+			c->kernels[MPK_PAGED_COMPACT], "the tokens of a tree that are kept",
+			(struct mpk_value[]){ mpk_value_of_tensor(c->pages[i]),
+					      mpk_value_of_tensor(ends), mpk_value_of_tensor(moves),
+					      mpk_value_of_int((int64_t)c->pass.counts.count) },
+			4, err);
+	mpk_tensor_drop(ends);
+	mpk_tensor_drop(moves);
+	return rc;
+}
+
+static enum mpk_code move_all(struct mpk_paged *c, struct commit *m, struct mpk_error *err)
+{
+	mpk_ints_push(&m->ends, 0);
+	for (size_t i = 0; i < m->ids->ndim; i++) {
+		struct mpk_sequence *s;
+
+		MPK_TRY(mpk_blocks_get(&c->blocks, m->ids->extents[i], &s, err));
+		MPK_TRY(put_moves(c, m, i, s, err));
+		mpk_ints_push(&m->ends, (int32_t)m->from.count);
+	}
+	if (m->ends.failed || m->from.failed || m->to.failed)
+		return mpk_fail_nomem(err);
+	return compact(c, m, err);
+}
+
+/* What was not accepted is taken back. */
+static enum mpk_code settle(struct mpk_paged *c, const struct commit *m, struct mpk_error *err)
+{
+	for (size_t i = 0; i < m->ids->ndim; i++) {
+		int64_t leaf = m->leaves->extents[i], id = m->ids->extents[i];
+		struct mpk_sequence *s;
+		int64_t kept;
+
+		MPK_TRY(mpk_blocks_get(&c->blocks, id, &s, err));
+		kept = leaf == -1 ? 0 : s->depths.items[leaf] + 1;
+		if (c->pass.counts.items[i] > kept)
+			MPK_TRY(mpk_blocks_pop(&c->blocks, id, c->pass.counts.items[i] - kept,
+					       err));
+		MPK_TRY(mpk_blocks_get(&c->blocks, id, &s, err));
+		s->is_committed = true;
+		s->parents.count = s->depths.count = 0;
+	}
+	return MPK_OK;
+}
+
+/* Keep the path from the root to a leaf of each sequence's tree, -1: nothing of it. */
+static enum mpk_code paged_commit(struct mpk_paged *c, const struct mpk_shape *ids,
+				  const struct mpk_shape *leaves, struct mpk_error *err)
+{
+	struct commit m = { .ids = ids, .leaves = leaves };
+	enum mpk_code rc;
+	bool is_chain;
+
+	MPK_TRY(check_commit(c, &m, &is_chain, err));
+	rc = is_chain ? MPK_OK : move_all(c, &m, err);
+	mpk_ints_fini(&m.ends);
+	mpk_ints_fini(&m.from);
+	mpk_ints_fini(&m.to);
+	MPK_TRY(rc);
+	return settle(c, &m, err);
+}
+
 /* --- how a sequence goes on ---------------------------------------------------------------------- */
 
 static enum mpk_code do_slide(struct mpk_paged *c, const char *name, const struct mpk_value *args,
@@ -133,7 +276,7 @@ static enum mpk_code do_commit(struct mpk_paged *c, const char *name, const stru
 
 	MPK_TRY(mpk_state_shape(name, args, 1, &ids, err));
 	MPK_TRY(mpk_state_shape(name, args, 2, &leaves, err));
-	return mpk_paged_commit(c, ids, leaves, err);
+	return paged_commit(c, ids, leaves, err);
 }
 
 static enum mpk_code kv_commit(const struct mpk_value *args, size_t count, struct mpk_value *result,
@@ -145,6 +288,33 @@ static enum mpk_code kv_commit(const struct mpk_value *args, size_t count, struc
 	(void)result;
 	MPK_TRY(enter(name, args, count, 3, &c, err));
 	return mpk_kv_leave(&c->base, do_commit(c, name, args, err));
+}
+
+/* Append where the tokens of a sequence are, in their order
+ * Returns  as mpk_blocks_place */
+static enum mpk_code blocks_places(const struct mpk_blocks *b, const struct mpk_sequence *s,
+				   struct mpk_ints *out, struct mpk_error *err)
+{
+	struct mpk_ints trace = { 0 };
+	enum mpk_code rc = MPK_OK;
+
+	mpk_blocks_trace(b, s, &trace);
+	for (size_t i = 0; i < trace.count && rc == MPK_OK; i++) {
+		const struct mpk_block *block = &b->items[trace.items[i]];
+
+		for (int32_t k = 0; k < block->length && rc == MPK_OK; k++) {
+			int32_t place = 0;
+
+			rc = mpk_blocks_place(b, block,
+					      k < block->sink ? k : k - block->sink + block->offset,
+					      &place, err);
+			mpk_ints_push(out, place);
+		}
+	}
+	if (rc == MPK_OK && (trace.failed || out->failed))
+		rc = mpk_fail_nomem(err);
+	mpk_ints_fini(&trace);
+	return rc;
 }
 
 /* --- what it holds --------------------------------------------------------------------------------- */
@@ -161,7 +331,7 @@ static enum mpk_code token_places(struct mpk_paged *c, int64_t id, int64_t from,
 	MPK_TRY(mpk_state_check(from >= 0 && from < to && to <= s->length, err,
 				"sequence \"%lld\" of %d tokens has none from %lld to %lld",
 				(long long)id, (int)s->length, (long long)from, (long long)to));
-	rc = mpk_blocks_places(&c->blocks, s, &all, err);
+	rc = blocks_places(&c->blocks, s, &all, err);
 	if (rc == MPK_OK)
 		rc = mpk_state_check((size_t)to <= all.count, err,
 				     "the blocks of sequence \"%lld\" have %zu tokens",
@@ -247,4 +417,5 @@ static const struct mpk_relax_builtin rows[] = {
 #define MPK_ROW_query(...) __VA_ARGS__,
 #include "executor/relax/family.def"
 };
+
 const struct mpk_relax_builtins mpk_relax_query_builtins = { rows, MPK_ARRAY_COUNT(rows) };

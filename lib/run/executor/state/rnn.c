@@ -4,11 +4,12 @@
  * Values of the past are a ring, so that steps can be taken back. What reads and writes values in batches are
  * kernels of the model; which slots a batch has, they get as two tables that begin_forward makes.
  */
+#include "executor/state/internal/rnn.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/vec.h"
-#include "executor/state/internal/rnn.h"
 
 /* --- sequences --------------------------------------------------------------------------------- */
 
@@ -20,8 +21,8 @@ static struct mpk_rnn_sequence *find_sequence(const struct mpk_rnn *r, int64_t i
 	return NULL;
 }
 
-enum mpk_code mpk_rnn_get(const struct mpk_rnn *r, int64_t id, struct mpk_rnn_sequence **out,
-			  struct mpk_error *err)
+static enum mpk_code rnn_sequence_of(const struct mpk_rnn *r, int64_t id,
+				     struct mpk_rnn_sequence **out, struct mpk_error *err)
 {
 	*out = find_sequence(r, id);
 	return mpk_state_check(*out, err, "sequence \"%lld\" is not in the state", (long long)id);
@@ -73,8 +74,8 @@ static void add_to_slots(struct mpk_rnn *r, struct mpk_rnn_sequence s)
 }
 
 /* The bytes of a slot's ring, or of one value in it. */
-struct mpk_state_bytes mpk_rnn_slot(const struct mpk_rnn *r, size_t storage, int64_t slot,
-				    int64_t at)
+static struct mpk_state_bytes rnn_slot(const struct mpk_rnn *r, size_t storage, int64_t slot,
+				       int64_t at)
 {
 	struct mpk_tensor *t = r->storages[storage];
 	uint64_t bytes = t->bytes / (uint64_t)r->slot_count;
@@ -97,7 +98,7 @@ static enum mpk_code rnn_add(struct mpk_kv_state *s, int64_t id, struct mpk_erro
 		struct mpk_tensor *init = r->inits[i % (size_t)r->state_count];
 
 		MPK_TRY(mpk_state_copy((struct mpk_state_bytes){ init, 0, init->bytes },
-				       mpk_rnn_slot(r, i, slot, 0), err));
+				       rnn_slot(r, i, slot, 0), err));
 	}
 	add_to_slots(r, (struct mpk_rnn_sequence){ .id = id, .slot = slot });
 	return MPK_OK;
@@ -108,7 +109,7 @@ static enum mpk_code rnn_remove(struct mpk_kv_state *s, int64_t id, struct mpk_e
 	struct mpk_rnn *r = (struct mpk_rnn *)s;
 	struct mpk_rnn_sequence *gone;
 
-	MPK_TRY(mpk_rnn_get(r, id, &gone, err));
+	MPK_TRY(rnn_sequence_of(r, id, &gone, err));
 	mpk_ints_push(&r->free_slots, gone->slot);
 	if (r->free_slots.failed)
 		return mpk_fail_nomem(err);
@@ -126,12 +127,12 @@ static enum mpk_code rnn_fork(struct mpk_kv_state *s, int64_t parent, int64_t ch
 	int32_t slot;
 
 	(void)at;
-	MPK_TRY(mpk_rnn_get(r, parent, &from, err));
+	MPK_TRY(rnn_sequence_of(r, parent, &from, err));
 	MPK_TRY(take_slot(r, child, &slot, err));
 	made = *find_sequence(r, parent);
 	for (size_t i = 0; i < mpk_rnn_storages(r); i++)
-		MPK_TRY(mpk_state_copy(mpk_rnn_slot(r, i, made.slot, -1),
-				       mpk_rnn_slot(r, i, slot, -1), err));
+		MPK_TRY(mpk_state_copy(rnn_slot(r, i, made.slot, -1), rnn_slot(r, i, slot, -1),
+				       err));
 	made.id = child;
 	made.slot = slot;
 	add_to_slots(r, made);
@@ -144,7 +145,7 @@ static enum mpk_code rnn_pop(struct mpk_kv_state *s, int64_t id, int64_t count,
 	struct mpk_rnn *r = (struct mpk_rnn *)s;
 	struct mpk_rnn_sequence *q;
 
-	MPK_TRY(mpk_rnn_get(r, id, &q, err));
+	MPK_TRY(rnn_sequence_of(r, id, &q, err));
 	MPK_TRY(mpk_state_check(count <= q->past, err,
 				"sequence \"%lld\" can take %lld steps back, not %lld",
 				(long long)id, (long long)q->past, (long long)count));
@@ -177,7 +178,7 @@ static enum mpk_code make_tables(struct mpk_rnn *r, struct mpk_error *err)
 	for (size_t i = 0; i < r->batch && rc == MPK_OK; i++) {
 		struct mpk_rnn_sequence *s;
 
-		rc = mpk_rnn_get(r, r->ids[i], &s, err);
+		rc = rnn_sequence_of(r, r->ids[i], &s, err);
 		if (rc != MPK_OK)
 			break;
 		mpk_ints_push(&slots, s->slot);
@@ -235,7 +236,7 @@ static enum mpk_code rnn_end(struct mpk_kv_state *s, struct mpk_error *err)
 	for (size_t i = 0; i < r->batch; i++) {
 		struct mpk_rnn_sequence *q;
 
-		MPK_TRY(mpk_rnn_get(r, r->ids[i], &q, err));
+		MPK_TRY(rnn_sequence_of(r, r->ids[i], &q, err));
 		if (r->lengths[i] > 1)
 			q->past = 0;
 		else if (q->past < r->history - 1)
@@ -271,7 +272,7 @@ static void rnn_destroy(struct mpk_kv_state *s)
 	mpk_ints_fini(&r->free_slots);
 }
 
-const struct mpk_kv_ops mpk_rnn_ops = {
+static const struct mpk_kv_ops rnn_ops = {
 	.clear = rnn_clear,
 	.add = rnn_add,
 	.remove = rnn_remove,
@@ -281,3 +282,218 @@ const struct mpk_kv_ops mpk_rnn_ops = {
 	.end = rnn_end,
 	.destroy = rnn_destroy,
 };
+
+/* --- builtins ------------------------------------------------------------------------------------ */
+
+static const char create_name[] = "vm.builtin.rnn_state_create";
+
+static enum mpk_code take_numbers(struct mpk_rnn *r, const struct mpk_value *args,
+				  struct mpk_error *err)
+{
+	struct mpk_array *inits;
+
+	MPK_TRY(mpk_relax_int(create_name, args, 0, &r->layer_count, err));
+	MPK_TRY(mpk_relax_int(create_name, args, 1, &r->slot_count, err));
+	MPK_TRY(mpk_relax_int(create_name, args, 2, &r->history, err));
+	MPK_TRY(mpk_state_array(create_name, args, 5, &inits, err));
+	MPK_TRY(mpk_state_check(
+		r->layer_count > 0 && r->layer_count < INT32_MAX && r->slot_count > 0 &&
+			r->slot_count < INT32_MAX && r->history > 0 && r->history < INT32_MAX &&
+			inits->count && inits->count < INT32_MAX,
+		err, "a state of %lld layers, %lld sequences, %lld steps, %zu values",
+		(long long)r->layer_count, (long long)r->slot_count, (long long)r->history,
+		inits->count));
+	/* a bound for what is kept for each, before anything of theirs is allocated */
+	return mpk_state_check(r->layer_count <= (1 << 20) / (int64_t)inits->count, err,
+			       "%lld layers of %zu values", (long long)r->layer_count,
+			       inits->count);
+}
+
+static enum mpk_code take_value(struct mpk_rnn *r, const struct mpk_value *args, size_t i,
+				struct mpk_error *err)
+{
+	struct mpk_tensor *init;
+	struct mpk_function *f;
+
+	MPK_TRY(mpk_relax_tensor(create_name, args[5].array->items, i, &init, err));
+	if (!i)
+		r->where = init->dl.device;
+	MPK_TRY(mpk_state_check(init->dl.device.type == r->where.type &&
+					init->dl.device.id == r->where.id,
+				err, "values of a state on several devices"));
+	MPK_TRY(mpk_state_check(mpk_dltensor_is_compact(&init->dl) &&
+					init->dl.ndim <= MPK_TENSOR_NDIM_MAX - 2,
+				err, "a value of a state with gaps"));
+	r->inits[i] = mpk_tensor_hold(init);
+	MPK_TRY(mpk_state_function(create_name, args[3].array->items, i, &f, err));
+	r->gets[i] = mpk_function_hold(f);
+	MPK_TRY(mpk_state_function(create_name, args[4].array->items, i, &f, err));
+	r->sets[i] = mpk_function_hold(f);
+	return MPK_OK;
+}
+
+static enum mpk_code take_values(struct mpk_rnn *r, const struct mpk_value *args,
+				 struct mpk_error *err)
+{
+	size_t count = args[5].array->count;
+	struct mpk_array *gets, *sets;
+
+	MPK_TRY(mpk_state_array(create_name, args, 3, &gets, err));
+	MPK_TRY(mpk_state_array(create_name, args, 4, &sets, err));
+	MPK_TRY(mpk_state_check(gets->count == count && sets->count == count, err,
+				"%zu and %zu kernels for %zu values of a state", gets->count,
+				sets->count, count));
+	r->gets = calloc(count, sizeof(struct mpk_function *));
+	r->sets = calloc(count, sizeof(struct mpk_function *));
+	r->inits = calloc(count, sizeof(struct mpk_tensor *));
+	MPK_TRY_ALLOC(r->gets && r->sets && r->inits, err);
+	r->state_count = (int64_t)count;
+	for (size_t i = 0; i < count; i++)
+		MPK_TRY(take_value(r, args, i, err));
+	return MPK_OK;
+}
+
+static enum mpk_code make_storages(struct mpk_rnn *r, struct mpk_error *err)
+{
+	r->storages = calloc(mpk_rnn_storages(r), sizeof(struct mpk_tensor *));
+	MPK_TRY_ALLOC(r->storages, err);
+	for (size_t i = 0; i < mpk_rnn_storages(r); i++) {
+		const struct mpk_dltensor *dl = &r->inits[i % (size_t)r->state_count]->dl;
+		int64_t shape[MPK_TENSOR_NDIM_MAX] = { r->slot_count, r->history };
+
+		memcpy(shape + 2, dl->shape, (size_t)dl->ndim * sizeof *shape);
+		MPK_TRY(mpk_state_pages(dl->dtype, shape, (size_t)dl->ndim + 2, r->where,
+					&r->storages[i], err));
+	}
+	return MPK_OK;
+}
+
+static enum mpk_code fill_state(struct mpk_rnn *r, const struct mpk_value *args,
+				struct mpk_error *err)
+{
+	MPK_TRY(take_numbers(r, args, err));
+	MPK_TRY(take_values(r, args, err));
+	return make_storages(r, err);
+}
+
+static enum mpk_code rnn_create(const struct mpk_value *args, size_t count,
+				struct mpk_value *result, struct mpk_error *err)
+{
+	struct mpk_value made = { .kind = MPK_VALUE_OBJECT };
+	struct mpk_rnn *r;
+	enum mpk_code rc;
+
+	MPK_TRY(mpk_relax_arity(create_name, count, 6, 6, err));
+	r = calloc(1, sizeof *r);
+	MPK_TRY_ALLOC(r, err);
+	mpk_kv_init(&r->base, &rnn_ops, "relax.vm.RNNState");
+	made.object = &r->base.object;
+	rc = fill_state(r, args, err);
+	if (rc != MPK_OK)
+		mpk_value_drop(&made);
+	else
+		*result = made;
+	return rc;
+}
+
+static enum mpk_code storage_at(const struct mpk_rnn *r, const char *name,
+				const struct mpk_value *args, size_t *out, int64_t *state,
+				struct mpk_error *err)
+{
+	int64_t layer;
+
+	MPK_TRY(mpk_relax_int(name, args, 1, &layer, err));
+	MPK_TRY(mpk_relax_int(name, args, 2, state, err));
+	MPK_TRY(mpk_state_check(layer >= 0 && layer < r->layer_count && *state >= 0 &&
+					*state < r->state_count,
+				err, "%s: the state has no value %lld in layer %lld", name,
+				(long long)*state, (long long)layer));
+	*out = (size_t)(layer * r->state_count + *state);
+	return MPK_OK;
+}
+
+/* Both kernels take the storage, two tables and the values of the batch. */
+static enum mpk_code call_kernel(struct mpk_rnn *r, const char *name, const struct mpk_value *args,
+				 bool sets, struct mpk_error *err)
+{
+	struct mpk_tensor *t;
+	int64_t state;
+	size_t at;
+
+	MPK_TRY(storage_at(r, name, args, &at, &state, err));
+	MPK_TRY(mpk_relax_tensor(name, args, 3, &t, err));
+	MPK_TRY(mpk_state_check(r->batch && r->slots && !r->is_stale, err,
+				"%s: no forward pass of the state began since it changed", name));
+	const struct mpk_value list[] = { mpk_value_of_tensor(r->storages[at]),
+					  mpk_value_of_tensor(r->slots),
+					  mpk_value_of_tensor(r->rings), args[3] };
+
+	return mpk_state_call(sets ? r->sets[state] : r->gets[state], "a recurrent state", list, 4,
+			      err);
+}
+
+static enum mpk_code rnn_get(const struct mpk_value *args, size_t count, struct mpk_value *result,
+			     struct mpk_error *err)
+{
+	static const char name[] = "vm.builtin.rnn_state_get";
+	struct mpk_kv_state *s;
+
+	(void)result;
+	MPK_TRY(mpk_kv_enter(name, args, count, 4, 4, &rnn_ops, &s, err));
+	return mpk_kv_leave(s, call_kernel((struct mpk_rnn *)s, name, args, false, err));
+}
+
+static enum mpk_code rnn_set(const struct mpk_value *args, size_t count, struct mpk_value *result,
+			     struct mpk_error *err)
+{
+	static const char name[] = "vm.builtin.rnn_state_set";
+	struct mpk_kv_state *s;
+	enum mpk_code rc;
+
+	MPK_TRY(mpk_kv_enter(name, args, count, 4, 4, &rnn_ops, &s, err));
+	rc = mpk_kv_leave(s, call_kernel((struct mpk_rnn *)s, name, args, true, err));
+	if (rc == MPK_OK)
+		*result = mpk_value_hold(args[0]);
+	return rc;
+}
+
+static enum mpk_code copy_value(struct mpk_rnn *r, const char *name, const struct mpk_value *args,
+				struct mpk_value *result, struct mpk_error *err)
+{
+	struct mpk_rnn_sequence *s;
+	struct mpk_tensor *made;
+	int64_t state, id;
+	enum mpk_code rc;
+	size_t at;
+
+	MPK_TRY(storage_at(r, name, args, &at, &state, err));
+	MPK_TRY(mpk_relax_int(name, args, 3, &id, err));
+	MPK_TRY(rnn_sequence_of(r, id, &s, err));
+	const struct mpk_dltensor *dl = &r->inits[state]->dl;
+
+	MPK_TRY(mpk_state_empty(dl->dtype, dl->shape, (size_t)dl->ndim, r->where, &made, err));
+	rc = mpk_state_copy(rnn_slot(r, at, s->slot, s->at),
+			    (struct mpk_state_bytes){ made, 0, made->bytes }, err);
+	if (rc != MPK_OK)
+		mpk_tensor_drop(made);
+	else
+		*result = mpk_value_of_tensor(made);
+	return rc;
+}
+
+static enum mpk_code rnn_debug(const struct mpk_value *args, size_t count, struct mpk_value *result,
+			       struct mpk_error *err)
+{
+	static const char name[] = "vm.builtin.rnn_state_debug_get";
+	struct mpk_kv_state *s;
+
+	MPK_TRY(mpk_kv_enter(name, args, count, 4, 4, &rnn_ops, &s, err));
+	return mpk_kv_leave(s, copy_value((struct mpk_rnn *)s, name, args, result, err));
+}
+
+static const struct mpk_relax_builtin rows[] = {
+#define MPK_ROW_rnn(...) __VA_ARGS__,
+#include "executor/relax/family.def"
+};
+
+const struct mpk_relax_builtins mpk_relax_rnn_builtins = { rows, MPK_ARRAY_COUNT(rows) };

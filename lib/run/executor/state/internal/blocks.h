@@ -56,9 +56,6 @@ void mpk_blocks_clear(struct mpk_blocks *b);
 /* mpk_blocks_free_pages - how many */
 int32_t mpk_blocks_free_pages(const struct mpk_blocks *b);
 
-/* mpk_blocks_find - the sequence of an id; NULL: there is none. Valid until sequences come or go */
-struct mpk_sequence *mpk_blocks_find(const struct mpk_blocks *b, int64_t id);
-
 /* mpk_blocks_get - the same; MPK_E_RAISED: there is none */
 enum mpk_code mpk_blocks_get(const struct mpk_blocks *b, int64_t id, struct mpk_sequence **out,
 			     struct mpk_error *err) MPK_MUST_CHECK;
@@ -89,10 +86,5 @@ enum mpk_code mpk_blocks_grow(struct mpk_blocks *b, struct mpk_sequence *s, int3
  * Returns  MPK_OK; MPK_E_RAISED: the block has no such page */
 enum mpk_code mpk_blocks_place(const struct mpk_blocks *b, const struct mpk_block *block,
 			       int32_t offset, int32_t *out, struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_blocks_places - append where the tokens of a sequence are, in their order
- * Returns  as mpk_blocks_place */
-enum mpk_code mpk_blocks_places(const struct mpk_blocks *b, const struct mpk_sequence *s,
-				struct mpk_ints *out, struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

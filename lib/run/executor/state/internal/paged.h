@@ -118,9 +118,7 @@ struct mpk_paged {
 /* mpk_paged_ops - caches of this kind (forward.c) */
 extern const struct mpk_kv_ops mpk_paged_ops;
 
-/* mpk_paged_pass_fini - the pass is over, and its tensors go (pass.c)
- * mpk_paged_unsync - its tensors alone */
-void mpk_paged_pass_fini(struct mpk_paged_pass *p);
+/* mpk_paged_unsync - its tensors alone */
 void mpk_paged_unsync(struct mpk_paged_pass *p);
 
 /* mpk_paged_sync - make the tensors of the pass that began, unless they are there (pass.c)
@@ -128,7 +126,7 @@ void mpk_paged_unsync(struct mpk_paged_pass *p);
  *          as mpk_state_ints */
 enum mpk_code mpk_paged_sync(struct mpk_paged *c, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_paged_levels - fill the levels of the pass, but for trees (levels.c)
+/* mpk_paged_levels - fill the levels of the pass, but for trees (pass.c)
  * @traces  the blocks of each of its sequences
  * Returns  MPK_OK; MPK_E_NOMEM */
 struct mpk_paged_trace {
@@ -137,29 +135,9 @@ struct mpk_paged_trace {
 enum mpk_code mpk_paged_levels(struct mpk_paged *c, const struct mpk_paged_trace *traces,
 			       struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_paged_choose - depth_count, and which levels decode (levels.c)
+/* mpk_paged_choose - depth_count, and which levels decode (pass.c)
  * @decodes  all sequences grow by one token */
 void mpk_paged_choose(struct mpk_paged *c, const struct mpk_paged_trace *traces, bool decodes);
-
-/* mpk_paged_check_tree - whether the trees of tokens can be taken (tree.c)
- * @sequences  of the batch
- * Returns  MPK_OK; MPK_E_RAISED */
-enum mpk_code mpk_paged_check_tree(const struct mpk_paged *c, struct mpk_sequence *const *sequences,
-				   const struct mpk_kv_batch *batch,
-				   struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_paged_take_tree - the trees of a batch that was checked, into sequences and levels (tree.c)
- * Returns  MPK_OK; MPK_E_NOMEM */
-enum mpk_code mpk_paged_take_tree(struct mpk_paged *c, struct mpk_sequence *const *sequences,
-				  const struct mpk_kv_batch *batch,
-				  const struct mpk_paged_trace *traces,
-				  struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_paged_commit - keep the path from the root to a leaf of each sequence's tree, -1: nothing of it (tree.c)
- * Returns  MPK_OK; MPK_E_RAISED; MPK_E_NOMEM; as mpk_state_call */
-enum mpk_code mpk_paged_commit(struct mpk_paged *c, const struct mpk_shape *ids,
-			       const struct mpk_shape *leaves,
-			       struct mpk_error *err) MPK_MUST_CHECK;
 
 /* The tensors of one layer's attention, which builtins get from the model. */
 struct mpk_paged_call {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rnn.h - what the two files of recurrent states share */
+/* rnn.h - the state of a recurrent model (rnn.c) */
 #ifndef MPK_EXECUTOR_STATE_INTERNAL_RNN_H
 #define MPK_EXECUTOR_STATE_INTERNAL_RNN_H
 
@@ -28,19 +28,6 @@ struct mpk_rnn {
 	bool is_stale; /* slots changed since its tables were made */
 	struct mpk_tensor *slots, *rings;
 };
-
-/* mpk_rnn_ops - states of this kind (rnn.c) */
-extern const struct mpk_kv_ops mpk_rnn_ops;
-
-/* mpk_rnn_get - a sequence by its id; valid until sequences come or go
- * Returns  MPK_OK; MPK_E_RAISED: there is none */
-enum mpk_code mpk_rnn_get(const struct mpk_rnn *r, int64_t id, struct mpk_rnn_sequence **out,
-			  struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_rnn_slot - the bytes of a slot in a storage: its ring, or one value in it
- * @at      of the ring; -1: all of it */
-struct mpk_state_bytes mpk_rnn_slot(const struct mpk_rnn *r, size_t storage, int64_t slot,
-				    int64_t at);
 
 /* mpk_rnn_storages - how many storages a state has */
 static inline size_t mpk_rnn_storages(const struct mpk_rnn *r)

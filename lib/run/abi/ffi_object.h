@@ -116,9 +116,6 @@ bool mpk_ffi_change_view(void *object, const struct mpk_dltensor *like);
 struct mpk_storage *mpk_ffi_view_storage(const void *object);
 struct mpk_storage *mpk_ffi_storage_of(const void *tensor);
 
-/* mpk_ffi_make_error - an error object with copies of both texts and an empty backtrace */
-void *mpk_ffi_make_error(enum mpk_convention conv, struct mpk_span kind, struct mpk_span message);
-
 /* mpk_ffi_set_deleter - what is called when the references of an object of ours are gone, in either
  * layout; at first the memory is freed
  * mpk_ffi_has_deleter - whether an object is one for which that was set */

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* function.c - functions: found, given a session, dropped
+/* function.c - functions as callers see them: listed, found, with what they take and give; kernels by themselves
  *
- * A function that a caller holds has what calls of it need and no call changes: the inputs that are open, with
- * tuples taken apart, and the bound parameters, where it wants them.
+ * Functions of executables come first, in the order of the file: they are what a caller looks for, and host
+ * functions of such a library are mostly their kernels.
+ *
+ * Host code computes what a launch needs from the shapes of its tensors. Whoever calls a kernel without it has to say
+ * that himself, once, when the kernel is found; a call then passes what the kernel's own parameters take.
  */
 #include "library/internal/library.h"
 
@@ -10,28 +13,155 @@
 #include <string.h>
 
 #include "abi/convention.h"
-#include "base/refs.h"
+#include "base/strbuf.h"
+#include "base/vec.h"
 #include "executor/machine.h"
+#include "runtime/node.h"
+#include "text/escape.h"
 
-/* --- sessions --------------------------------------------------------------------------------- */
-
-enum mpk_code mpk_run_session_create(struct mpk_run_session **out, struct mpk_error *err)
+static bool has_entry(const struct mpkr_model *model, struct mpk_span name)
 {
-	struct mpk_run_session *session = calloc(1, sizeof *session);
+	for (size_t i = 0; i < model->entry_count; i++)
+		if (mpk_span_is(name, model->entries[i].name))
+			return true;
+	return false;
+}
 
-	MPK_TRY_ALLOC(session, err);
-	atomic_init(&session->refs, 1);
-	(void)pthread_mutex_init(&session->lock, NULL);
-	*out = session;
+static enum mpk_code list_name(struct mpkr_model *model, struct mpk_span name,
+			       struct mpk_error *err)
+{
+	const char *text;
+
+	if (!name.len || has_entry(model, name))
+		return MPK_OK;
+	text = mpk_arena_text(&model->arena, name);
+	MPK_TRY_ALLOC(text && mpk_vec_reserve(&model->entries, &model->entry_cap,
+					      model->entry_count + 1, sizeof *model->entries),
+		      err);
+	model->entries[model->entry_count++] = (struct mpk_run_entry){ .name = text };
 	return MPK_OK;
 }
 
-void mpk_run_session_drop(struct mpk_run_session *session)
+/* An executable reads its names when it is opened, which a look-up of anything does. One that cannot be
+ * opened has none here; finding a function of it says why. */
+static enum mpk_code add_executable(struct mpkr_model *model, struct mpk_node_module *node,
+				    struct mpk_error *err)
 {
-	if (!session || mpk_refs_drop(&session->refs))
-		return;
-	(void)pthread_mutex_destroy(&session->lock);
-	free(session);
+	struct mpk_function *none = NULL;
+	struct mpk_error why = { 0 };
+	struct mpk_span name;
+
+	if (!node->loader || !node->loader->has || !node->loader->name_at)
+		return MPK_OK;
+	if (!node->is_open && node->base.find(&node->base, "", &none, &why) == MPK_OK)
+		mpk_function_drop(none);
+	if (why.code == MPK_E_NOMEM)
+		return mpk_fail_nomem(err);
+	for (size_t i = 0; node->is_open && node->loader->name_at(node, i, &name); i++)
+		MPK_TRY(list_name(model, name, err));
+	return MPK_OK;
+}
+
+static enum mpk_code add_executables(struct mpkr_model *model, struct mpk_error *err)
+{
+	struct mpk_module **modules;
+	enum mpk_code code = MPK_OK;
+	size_t count;
+
+	MPK_TRY(mpk_library_modules(model->library, &modules, &count, err));
+	for (size_t i = 0; i < count && code == MPK_OK; i++)
+		if (modules[i])
+			code = add_executable(model, (struct mpk_node_module *)modules[i], err);
+	free(modules);
+	return code;
+}
+
+/* Fill the list of functions, if it is not; the model is locked. */
+static enum mpk_code run_list(struct mpkr_model *model, struct mpk_error *err)
+{
+	const struct mpk_host_code *code = model->code;
+
+	if (model->is_listed)
+		return MPK_OK;
+	MPK_TRY(add_executables(model, err));
+	for (size_t i = 0; i < code->function_count; i++)
+		if (!code->functions[i].alias_of)
+			MPK_TRY(list_name(model, mpk_span_str(code->functions[i].name), err));
+	model->is_listed = true;
+	return MPK_OK;
+}
+
+/* --- for callers ------------------------------------------------------------------------------ */
+
+/* The model is locked. */
+static struct mpk_run_entry *entry_at(mpkr_model *model, size_t i)
+{
+	if (run_list(model, NULL) != MPK_OK || i >= model->entry_count)
+		return NULL;
+	return &model->entries[i];
+}
+
+size_t mpkr_function_count(mpkr_model *model)
+{
+	size_t count;
+
+	if (!model)
+		return 0;
+	(void)pthread_mutex_lock(&model->lock);
+	count = run_list(model, NULL) == MPK_OK ? model->entry_count : 0;
+	(void)pthread_mutex_unlock(&model->lock);
+	return count;
+}
+
+const char *mpkr_function_name(mpkr_model *model, size_t i)
+{
+	const struct mpk_run_entry *entry;
+	const char *name;
+
+	if (!model)
+		return NULL;
+	(void)pthread_mutex_lock(&model->lock);
+	entry = entry_at(model, i);
+	name = entry ? entry->name : NULL;
+	(void)pthread_mutex_unlock(&model->lock);
+	return name;
+}
+
+/* What cannot be found, for want of a device, is listed all the same. Parameters that are bound may be inputs
+ * of its signature: it is the file's. */
+static const char *signature_of(struct mpkr_model *model, const char *name)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
+	struct mpk_function *f = NULL;
+	struct mpk_error why = { 0 };
+	char *copy;
+
+	if (mpk_run_look_up(model, name, &f, &why) != MPK_OK && why.code == MPK_E_NOMEM)
+		return NULL;
+	if (f && f->signature)
+		mpk_signature_text(f->signature, &text);
+	else
+		mpk_strbuf_printf(&text, "%s(...)", name);
+	mpk_function_drop(f);
+	copy = text.failed ? NULL : mpk_arena_copy(&model->arena, text.data, text.len);
+	return copy;
+}
+
+const char *mpkr_function_signature(mpkr_model *model, size_t i)
+{
+	struct mpk_run_entry *entry;
+	const char *signature = NULL;
+
+	if (!model)
+		return NULL;
+	(void)pthread_mutex_lock(&model->lock);
+	entry = entry_at(model, i);
+	if (entry && !entry->signature)
+		entry->signature = signature_of(model, entry->name);
+	if (entry)
+		signature = entry->signature;
+	(void)pthread_mutex_unlock(&model->lock);
+	return signature;
 }
 
 /* --- look-up ---------------------------------------------------------------------------------- */
@@ -78,118 +208,6 @@ size_t mpk_run_count_leaves(const struct mpk_type *type)
 	return count;
 }
 
-/* What is in a tuple has the name of its field, or that of the tuple. */
-static bool put_leaves(struct mpkr_function *f, const struct mpk_type *type, struct mpk_span name,
-		       struct mpk_run_leaf **at)
-{
-	if (type->kind != MPK_TYPE_TUPLE) {
-		(*at)->type = type;
-		(*at)->name = mpk_arena_text(&f->arena, name);
-		return (*at)++->name != NULL;
-	}
-	for (size_t i = 0; i < type->field_count; i++) {
-		struct mpk_span own = type->fields[i].name;
-
-		if (!put_leaves(f, &type->fields[i].type, own.len ? own : name, at))
-			return false;
-	}
-	return true;
-}
-
-/* @params  count, some left out where bound says that they are
- * @leaves, @leaf_count  receive them */
-static enum mpk_code take_leaves(struct mpkr_function *f, const struct mpk_param *params,
-				 size_t count, const bool *is_bound, struct mpk_run_leaf **leaves,
-				 size_t *leaf_count, struct mpk_error *err)
-{
-	struct mpk_run_leaf *at;
-	size_t total = 0;
-
-	for (size_t i = 0; i < count; i++)
-		total += is_bound && is_bound[i] ? 0 : mpk_run_count_leaves(&params[i].type);
-	*leaves = at = mpk_arena_array(&f->arena, total + 1, sizeof **leaves);
-	MPK_TRY_ALLOC(at, err);
-	for (size_t i = 0; i < count; i++)
-		if (!is_bound || !is_bound[i])
-			MPK_TRY_ALLOC(put_leaves(f, &params[i].type, params[i].name, &at), err);
-	*leaf_count = total;
-	return MPK_OK;
-}
-
-static enum mpk_code read_signature(struct mpkr_function *f, const struct mpk_run_binding *binding,
-				    struct mpk_error *err)
-{
-	const struct mpk_signature *s = f->function->signature;
-	bool *is_bound;
-
-	if (!s && binding)
-		MPK_TRY(binding->bind(f, binding->given, err));
-	if (!s)
-		return f->kernel ? mpk_run_kernel_inputs(f, err) : MPK_OK;
-	is_bound = mpk_arena_array(&f->arena, s->input_count + 1, sizeof *is_bound);
-	f->open = mpk_arena_array(&f->arena, s->input_count + 1, sizeof *f->open);
-	f->bound =
-		mpk_arena_array(&f->arena, s->input_count + s->param_count + 1, sizeof *f->bound);
-	MPK_TRY_ALLOC(is_bound && f->open && f->bound, err);
-	if (binding)
-		MPK_TRY(binding->bind(f, binding->given, err));
-	else
-		MPK_TRY(mpk_run_bind_model(f, is_bound, err));
-	for (size_t i = 0; i < s->input_count; i++)
-		if (!is_bound[i])
-			f->open[f->open_count++] = &s->inputs[i].type;
-	MPK_TRY(take_leaves(f, s->inputs, s->input_count, is_bound, &f->inputs, &f->input_count,
-			    err));
-	if (!s->outputs_known)
-		return MPK_OK;
-	return take_leaves(f, s->outputs, s->output_count, NULL, &f->outputs, &f->output_count,
-			   err);
-}
-
-/* --- life ------------------------------------------------------------------------------------- */
-
-void mpkr_drop(mpkr_function *f)
-{
-	if (!f)
-		return;
-	for (size_t i = 0; i < f->bound_count; i++)
-		mpk_value_drop(&f->bound[i].value);
-	mpk_function_drop(f->function);
-	mpk_run_session_drop(f->session);
-	free(f->expected);
-	mpk_arena_fini(&f->arena);
-	mpk_run_model_drop(f->model);
-	free(f);
-}
-
-enum mpk_code mpk_run_function_create(struct mpkr_model *model, struct mpk_run_session *session,
-				      const char *name, const struct mpk_kernel_found *found,
-				      const struct mpk_run_binding *binding,
-				      struct mpkr_function **out, struct mpk_error *err)
-{
-	struct mpkr_function *f = calloc(1, sizeof *f);
-	enum mpk_code code;
-
-	if (!f) {
-		mpk_function_drop(found->function);
-		return mpk_fail_nomem(err);
-	}
-	f->model = mpk_run_model_hold(model);
-	mpk_refs_hold(&session->refs);
-	f->session = session;
-	f->function = found->function;
-	f->kernel = found->info;
-	f->where = found->where;
-	f->name = mpk_arena_text(&f->arena, mpk_span_str(name));
-	code = f->name ? read_signature(f, binding, err) : mpk_fail_nomem(err);
-	if (code != MPK_OK) {
-		mpkr_drop(f);
-		return mpk_failed(code);
-	}
-	*out = f;
-	return MPK_OK;
-}
-
 /* --- for callers ------------------------------------------------------------------------------ */
 
 static enum mpk_code find_function(struct mpkr_model *model, const char *name,
@@ -198,7 +216,7 @@ static enum mpk_code find_function(struct mpkr_model *model, const char *name,
 	struct mpk_kernel_found found = { .where = model->where };
 
 	if (!name) {
-		MPK_TRY(mpk_run_list(model, err));
+		MPK_TRY(run_list(model, err));
 		if (!model->entry_count)
 			return mpk_fail(err, MPK_E_NOTFOUND, "no function can be called by name");
 		name = model->entries[0].name;
@@ -219,67 +237,6 @@ int mpkr_find(mpkr_model *model, const char *name, mpkr_function **out, struct m
 	(void)pthread_mutex_lock(&model->lock);
 	code = find_function(model, name, out, &failure);
 	(void)pthread_mutex_unlock(&model->lock);
-	return code == MPK_OK ? MPKR_OK : mpk_run_report(&failure, err);
-}
-
-/* What was said of inputs holds for the copy, too. */
-static enum mpk_code copy_expected(const struct mpkr_function *from, struct mpkr_function *to,
-				   struct mpk_error *err)
-{
-	if (!from->expected_count)
-		return MPK_OK;
-	to->expected = malloc(from->expected_count);
-	MPK_TRY_ALLOC(to->expected, err);
-	memcpy(to->expected, from->expected, from->expected_count);
-	to->expected_count = from->expected_count;
-	return MPK_OK;
-}
-
-/* The model is locked. */
-static enum mpk_code open_session(const struct mpkr_function *f, struct mpkr_function **out,
-				  struct mpk_error *err)
-{
-	struct mpk_kernel_found again = { NULL, f->kernel, f->where };
-	struct mpk_run_session *session;
-	struct mpkr_function *made;
-	enum mpk_code code;
-
-	MPK_TRY(mpk_machine_again(f->function, &again.function, err));
-	if (!again.function)
-		again.function = mpk_function_hold(f->function);
-	code = mpk_run_session_create(&session, err);
-	if (code != MPK_OK) {
-		mpk_function_drop(again.function);
-		return mpk_failed(code);
-	}
-	code = mpk_run_function_create(f->model, session, f->name, &again, NULL, &made, err);
-	/* the function holds it */
-	mpk_run_session_drop(session);
-	MPK_TRY(code);
-	code = copy_expected(f, made, err);
-	if (code != MPK_OK) {
-		mpkr_drop(made);
-		return mpk_failed(code);
-	}
-	*out = made;
-	return MPK_OK;
-}
-
-int mpkr_session(mpkr_function *function, mpkr_function **out, struct mpkr_error *err)
-{
-	struct mpk_error failure;
-	enum mpk_code code;
-
-	if (!function || !out) {
-		(void)mpk_fail(&failure, MPK_E_USAGE, "a pointer that is needed is NULL");
-		return mpk_run_report(&failure, err);
-	}
-	/* a call under way may exchange the machine */
-	(void)pthread_mutex_lock(&function->session->lock);
-	(void)pthread_mutex_lock(&function->model->lock);
-	code = open_session(function, out, &failure);
-	(void)pthread_mutex_unlock(&function->model->lock);
-	(void)pthread_mutex_unlock(&function->session->lock);
 	return code == MPK_OK ? MPKR_OK : mpk_run_report(&failure, err);
 }
 
@@ -385,4 +342,72 @@ int mpkr_expect(mpkr_function *f, size_t i, enum mpkr_kind kind, struct mpkr_err
 	else if (expect_kind(f, i, kind, &failure) == MPK_OK)
 		return MPKR_OK;
 	return mpk_run_report(&failure, err);
+}
+
+/* --- kernels by themselves -------------------------------------------------------------------- */
+
+static enum mpk_code take_launch(const struct mpkr_launch *from, struct mpk_kernel_extents *out,
+				 struct mpk_error *err)
+{
+	*out = (struct mpk_kernel_extents){ 0 };
+	if (!from)
+		return MPK_OK;
+	if (from->size < sizeof *from)
+		return mpk_fail(err, MPK_E_USAGE, "a launch of %zu bytes: set its size",
+				from->size);
+	memcpy(out->grid, from->grid, sizeof out->grid);
+	memcpy(out->block, from->block, sizeof out->block);
+	out->shared_bytes = from->shared_bytes;
+	return MPK_OK;
+}
+
+/* The device of a model is where its tensors are to be; one that was only guessed does not keep kernels for another
+ * from being called. */
+enum mpk_code mpk_run_kernel(struct mpkr_model *model, const char *name,
+			     const struct mpk_kernel_extents *extents, struct mpk_kernel_found *out,
+			     struct mpk_error *err)
+{
+	static const struct mpk_dldevice any;
+	struct mpk_dldevice asked = model->is_guess ? any : model->where;
+	enum mpk_code code;
+
+	if (!model->tree)
+		return mpk_fail(err, MPK_E_NOTFOUND,
+				"no kernel '%s': the library has no blob, so there are no modules",
+				MPK_QUOTE(mpk_span_str(name)));
+	if (!model->kernels)
+		MPK_TRY(mpk_kernel_set_create(model->runtime, model->tree, &model->kernels, err));
+	MPK_TRY(mpk_kernel_set_find(model->kernels, name, extents, asked, out, err));
+	code = mpk_devices_use(mpk_runtime_devices(model->runtime), out->where, err);
+	if (code != MPK_OK)
+		mpk_function_drop(out->function);
+	return code;
+}
+
+static enum mpk_code find_launched(struct mpkr_model *model, const char *name,
+				   const struct mpkr_launch *launch, struct mpkr_function **out,
+				   struct mpk_error *err)
+{
+	struct mpk_kernel_extents extents;
+	struct mpk_kernel_found found;
+
+	MPK_TRY(take_launch(launch, &extents, err));
+	MPK_TRY(mpk_run_kernel(model, name, &extents, &found, err));
+	return mpk_run_function_create(model, model->first, name, &found, NULL, out, err);
+}
+
+int mpkr_find_kernel(mpkr_model *model, const char *name, const struct mpkr_launch *launch,
+		     mpkr_function **out, struct mpkr_error *err)
+{
+	struct mpk_error failure;
+	enum mpk_code code;
+
+	if (!model || !name || !out) {
+		(void)mpk_fail(&failure, MPK_E_USAGE, "a pointer that is needed is NULL");
+		return mpk_run_report(&failure, err);
+	}
+	(void)pthread_mutex_lock(&model->lock);
+	code = find_launched(model, name, launch, out, &failure);
+	(void)pthread_mutex_unlock(&model->lock);
+	return code == MPK_OK ? MPKR_OK : mpk_run_report(&failure, err);
 }

@@ -1,26 +1,113 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* model.c - models: opened from a file or from memory, counted, closed
+/* model.c - models and their functions: made, counted, given sessions, dropped
  *
  * Each model has a runtime of its own, so that two of one process share nothing but the code of this library,
  * and the devices that one names do not change those of another.
+ *
+ * A function that a caller holds has what calls of it need and no call changes: the inputs that are open, with
+ * tuples taken apart, and the bound parameters, where it wants them.
  */
-#include "library/internal/library.h"
-#include "library/internal/standalone.h"
-
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "base/arena.h"
 #include "base/lock.h"
 #include "base/refs.h"
 #include "elfdyn/elfdyn.h"
 #include "executor/executor.h"
+#include "executor/machine.h"
 #include "io/mapping.h"
-#include "program/device_kind.h"
+#include "library/internal/library.h"
 #include "standalone/standalone.h"
 
-/* --- from the bytes of a library to what its loader has to know -------------------------------- */
+/* --- binding ---------------------------------------------------------------------------------- */
+
+/* Of a name in several files the one that was bound last counts. */
+static enum mpk_code bind_named(struct mpkr_function *f, const struct mpk_param *inputs,
+				size_t count, struct mpk_run_finder *finder, bool *is_bound,
+				struct mpk_error *err)
+{
+	size_t index;
+
+	for (size_t i = 0; i < count; i++) {
+		struct mpk_run_bound *b = &f->bound[f->bound_count];
+
+		if (is_bound[i] || inputs[i].type.kind == MPK_TYPE_TUPLE ||
+		    !mpk_run_find_param(finder, inputs[i].name, &index))
+			continue;
+		MPK_TRY(mpk_run_send_param(f, &inputs[i].type, finder->file, index, &b->value,
+					   err));
+		b->name = inputs[i].name;
+		f->bound_count++;
+		is_bound[i] = true;
+	}
+	return finder->failed ? mpk_fail_nomem(err) : MPK_OK;
+}
+
+/* Fill f->bound with what mpkr_bind_params gave
+ * @is_bound  of the function's inputs, all false: receives which */
+static enum mpk_code run_bind_model(struct mpkr_function *f, bool *is_bound, struct mpk_error *err)
+{
+	const struct mpk_signature *s = f->function->signature;
+	bool *is_param_bound =
+		mpk_arena_array(&f->arena, s->param_count + 1, sizeof *is_param_bound);
+	enum mpk_code code = MPK_OK;
+
+	MPK_TRY_ALLOC(is_param_bound, err);
+	for (const struct mpk_run_params *p = f->model->params; p && code == MPK_OK; p = p->next) {
+		struct mpk_run_finder finder = { .file = p->file, .arena = &f->arena };
+
+		code = bind_named(f, s->inputs, s->input_count, &finder, is_bound, err);
+		if (code == MPK_OK)
+			code = bind_named(f, s->params, s->param_count, &finder, is_param_bound,
+					  err);
+		mpk_strmap_fini(&finder.exported);
+	}
+	return code;
+}
+
+/* --- inputs ----------------------------------------------------------------------------------- */
+
+/* The inputs of a kernel, from its row of the table. */
+static enum mpk_code run_kernel_inputs(struct mpkr_function *f, struct mpk_error *err)
+{
+	size_t count = f->kernel->arg_count;
+	struct mpk_type *types = mpk_arena_array(&f->arena, count + 1, sizeof *types);
+
+	f->inputs = mpk_arena_array(&f->arena, count + 1, sizeof *f->inputs);
+	MPK_TRY_ALLOC(types && f->inputs, err);
+	for (size_t i = 0; i < count; i++) {
+		struct mpk_dtype taken = f->kernel->arg_types[i];
+
+		types[i] = (struct mpk_type){ .kind = MPK_TYPE_TENSOR };
+		if (taken.code != MPK_DTYPE_HANDLE)
+			types[i] = (struct mpk_type){ .kind = MPK_TYPE_SCALAR, .dtype = taken };
+		f->inputs[i] = (struct mpk_run_leaf){ &types[i], "" };
+	}
+	f->input_count = count;
+	return MPK_OK;
+}
+
+/* --- sessions --------------------------------------------------------------------------------- */
+
+static enum mpk_code run_session_create(struct mpk_run_session **out, struct mpk_error *err)
+{
+	struct mpk_run_session *session = calloc(1, sizeof *session);
+
+	MPK_TRY_ALLOC(session, err);
+	atomic_init(&session->refs, 1);
+	(void)pthread_mutex_init(&session->lock, NULL);
+	*out = session;
+	return MPK_OK;
+}
+
+static void run_session_drop(struct mpk_run_session *session)
+{
+	if (!session || mpk_refs_drop(&session->refs))
+		return;
+	(void)pthread_mutex_destroy(&session->lock);
+	free(session);
+}
 
 /* The symbols that the dynamic linker will see tell where the blob is, in which generation, and what can be
  * called (object/exports.h). Lists, names and the tree live in one arena, views lead into the bytes, so a
@@ -128,11 +215,6 @@ struct mpk_host_code *mpk_library_file_code(struct mpk_library_file *file)
 	return &file->code;
 }
 
-uint32_t mpkr_version(void)
-{
-	return MPKR_VERSION;
-}
-
 /* --- life ------------------------------------------------------------------------------------- */
 
 struct mpkr_model *mpk_run_model_hold(struct mpkr_model *model)
@@ -156,7 +238,7 @@ void mpk_run_model_drop(struct mpkr_model *model)
 		free(model->params);
 		model->params = next;
 	}
-	mpk_run_session_drop(model->first);
+	run_session_drop(model->first);
 	free(model->entries);
 	mpk_arena_fini(&model->arena);
 	(void)pthread_mutex_destroy(&model->lock);
@@ -166,54 +248,6 @@ void mpk_run_model_drop(struct mpkr_model *model)
 void mpkr_close(mpkr_model *model)
 {
 	mpk_run_model_drop(model);
-}
-
-/* --- options ---------------------------------------------------------------------------------- */
-
-/* Those of the first release; a caller that was compiled with a later header has more. */
-enum { OPTIONS_SIZE_MIN = offsetof(struct mpkr_options, tvm_ffi) };
-
-static enum mpk_code take_options(const struct mpkr_options *from, struct mpkr_options *out,
-				  struct mpk_error *err)
-{
-	*out = (struct mpkr_options){ .size = sizeof *out };
-	if (!from)
-		return MPK_OK;
-	if (from->size < OPTIONS_SIZE_MIN)
-		return mpk_fail(err, MPK_E_USAGE, "options of %zu bytes: set their size",
-				from->size);
-	memcpy(out, from, from->size < sizeof *out ? from->size : sizeof *out);
-	if (out->flags)
-		return mpk_fail(err, MPK_E_USAGE, "unknown flags in the options: 0x%x", out->flags);
-	if (out->device.device_id < 0 ||
-	    (out->device.device_type &&
-	     mpk_device_kind_from(out->device.device_type) == MPK_DEVICE_NONE))
-		return mpk_fail(
-			err, MPK_E_USAGE, "device %d of type %d in the options; models run on: %s",
-			out->device.device_id, out->device.device_type, mpk_device_kind_names());
-	return MPK_OK;
-}
-
-/* --- devices ---------------------------------------------------------------------------------- */
-
-enum mpk_code mpk_run_set_device(struct mpkr_model *model, struct mpk_dldevice where, bool is_guess,
-				 struct mpk_error *err)
-{
-	model->where = where;
-	model->is_guess = is_guess;
-	MPK_TRY(mpk_runtime_set_devices(model->runtime, &where, 1, err));
-	mpk_runtime_guess_devices(model->runtime, is_guess);
-	return MPK_OK;
-}
-
-static enum mpk_code choose_device(struct mpkr_model *model, struct mpkr_device asked,
-				   struct mpk_error *err)
-{
-	struct mpk_dldevice where = { asked.device_type, asked.device_id };
-
-	if (!asked.device_type)
-		where = mpk_devices_of(model->tree);
-	return mpk_run_set_device(model, where, !asked.device_type, err);
 }
 
 /* --- opening ---------------------------------------------------------------------------------- */
@@ -252,7 +286,7 @@ enum mpk_code mpk_run_load(struct mpkr_model *model, struct mpk_error *err)
 
 static enum mpk_code fill_model(struct mpkr_model *model, struct mpk_error *err)
 {
-	MPK_TRY(mpk_run_session_create(&model->first, err));
+	MPK_TRY(run_session_create(&model->first, err));
 	MPK_TRY(mpk_runtime_create(&model->source.runtime, &model->runtime, err));
 	return mpk_executors_add(model->runtime, err);
 }
@@ -277,176 +311,179 @@ enum mpk_code mpk_run_create(const struct mpk_run_source *source, struct mpkr_mo
 	return MPK_OK;
 }
 
-/* As mpkr_open. */
-static enum mpk_code model_open(struct mpk_run_source *source, const struct mpkr_options *options,
-				struct mpkr_model **out, struct mpk_error *err)
+/* --- what it takes ---------------------------------------------------------------------------- */
+
+/* What is in a tuple has the name of its field, or that of the tuple. */
+static bool put_leaves(struct mpkr_function *f, const struct mpk_type *type, struct mpk_span name,
+		       struct mpk_run_leaf **at)
 {
-	struct mpkr_options taken;
-	struct mpkr_model *model;
+	if (type->kind != MPK_TYPE_TUPLE) {
+		(*at)->type = type;
+		(*at)->name = mpk_arena_text(&f->arena, name);
+		return (*at)++->name != NULL;
+	}
+	for (size_t i = 0; i < type->field_count; i++) {
+		struct mpk_span own = type->fields[i].name;
+
+		if (!put_leaves(f, &type->fields[i].type, own.len ? own : name, at))
+			return false;
+	}
+	return true;
+}
+
+/* @params  count, some left out where bound says that they are
+ * @leaves, @leaf_count  receive them */
+static enum mpk_code take_leaves(struct mpkr_function *f, const struct mpk_param *params,
+				 size_t count, const bool *is_bound, struct mpk_run_leaf **leaves,
+				 size_t *leaf_count, struct mpk_error *err)
+{
+	struct mpk_run_leaf *at;
+	size_t total = 0;
+
+	for (size_t i = 0; i < count; i++)
+		total += is_bound && is_bound[i] ? 0 : mpk_run_count_leaves(&params[i].type);
+	*leaves = at = mpk_arena_array(&f->arena, total + 1, sizeof **leaves);
+	MPK_TRY_ALLOC(at, err);
+	for (size_t i = 0; i < count; i++)
+		if (!is_bound || !is_bound[i])
+			MPK_TRY_ALLOC(put_leaves(f, &params[i].type, params[i].name, &at), err);
+	*leaf_count = total;
+	return MPK_OK;
+}
+
+static enum mpk_code read_signature(struct mpkr_function *f, const struct mpk_run_binding *binding,
+				    struct mpk_error *err)
+{
+	const struct mpk_signature *s = f->function->signature;
+	bool *is_bound;
+
+	if (!s && binding)
+		MPK_TRY(binding->bind(f, binding->given, err));
+	if (!s)
+		return f->kernel ? run_kernel_inputs(f, err) : MPK_OK;
+	is_bound = mpk_arena_array(&f->arena, s->input_count + 1, sizeof *is_bound);
+	f->open = mpk_arena_array(&f->arena, s->input_count + 1, sizeof *f->open);
+	f->bound =
+		mpk_arena_array(&f->arena, s->input_count + s->param_count + 1, sizeof *f->bound);
+	MPK_TRY_ALLOC(is_bound && f->open && f->bound, err);
+	if (binding)
+		MPK_TRY(binding->bind(f, binding->given, err));
+	else
+		MPK_TRY(run_bind_model(f, is_bound, err));
+	for (size_t i = 0; i < s->input_count; i++)
+		if (!is_bound[i])
+			f->open[f->open_count++] = &s->inputs[i].type;
+	MPK_TRY(take_leaves(f, s->inputs, s->input_count, is_bound, &f->inputs, &f->input_count,
+			    err));
+	if (!s->outputs_known)
+		return MPK_OK;
+	return take_leaves(f, s->outputs, s->output_count, NULL, &f->outputs, &f->output_count,
+			   err);
+}
+
+/* --- life ------------------------------------------------------------------------------------- */
+
+void mpkr_drop(mpkr_function *f)
+{
+	if (!f)
+		return;
+	for (size_t i = 0; i < f->bound_count; i++)
+		mpk_value_drop(&f->bound[i].value);
+	mpk_function_drop(f->function);
+	run_session_drop(f->session);
+	free(f->expected);
+	mpk_arena_fini(&f->arena);
+	mpk_run_model_drop(f->model);
+	free(f);
+}
+
+enum mpk_code mpk_run_function_create(struct mpkr_model *model, struct mpk_run_session *session,
+				      const char *name, const struct mpk_kernel_found *found,
+				      const struct mpk_run_binding *binding,
+				      struct mpkr_function **out, struct mpk_error *err)
+{
+	struct mpkr_function *f = calloc(1, sizeof *f);
 	enum mpk_code code;
 
-	if (!out || (!source->path && !source->memory.data))
-		return mpk_fail(err, MPK_E_USAGE, "a pointer that is needed is NULL");
-	MPK_TRY(take_options(options, &taken, err));
-	source->runtime.threads = taken.threads;
-	source->runtime.tvm_ffi.explicit_path = taken.tvm_ffi;
-	source->runtime.cuda_home = taken.cuda_home;
-	MPK_TRY(mpk_run_create(source, &model, err));
-	model->stream = (struct mpk_run_stream){ taken.stream != NULL, taken.stream };
-	code = mpk_run_load(model, err);
-	if (code != MPK_OK && source->path)
-		mpk_error_at_file(err, source->path);
-	if (code == MPK_OK)
-		code = choose_device(model, taken.device, err);
-	if (code != MPK_OK) {
-		mpk_run_model_drop(model);
-		return mpk_failed(code);
-	}
-	model->source.path = NULL; /* the caller's */
-	*out = model;
-	return MPK_OK;
-}
-
-static int open_reported(struct mpk_run_source source, const struct mpkr_options *options,
-			 mpkr_model **out, struct mpkr_error *err)
-{
-	struct mpk_error failure;
-
-	if (model_open(&source, options, out, &failure) == MPK_OK)
-		return MPKR_OK;
-	return mpk_run_report(&failure, err);
-}
-
-int mpkr_open(const char *path, const struct mpkr_options *options, mpkr_model **out,
-	      struct mpkr_error *err)
-{
-	return open_reported((struct mpk_run_source){ .path = path }, options, out, err);
-}
-
-int mpkr_open_memory(const void *bytes, size_t len, const struct mpkr_options *options,
-		     mpkr_model **out, struct mpkr_error *err)
-{
-	return open_reported((struct mpk_run_source){ .memory = mpk_span_of(bytes, len) }, options,
-			     out, err);
-}
-
-/* --- the carried library ------------------------------------------------------------------------ */
-
-/* One a library: its archive has one copy of this file. */
-static struct {
-	struct mpk_arena arena;
-	struct mpk_standalone parts;
-	const uint8_t *blob;               /* where it was laid out */
-	const struct mpkr_symbol *symbols; /* of host code that is linked in; NULL: it is not */
-	size_t symbol_count;
-	mpkr_model *model;
-} carried;
-
-/* The piece that content is all or part of, when it is one that stayed in the file. */
-static struct mpk_span find_moved(const void *user, struct mpk_span content)
-{
-	const struct mpk_standalone *s = &carried.parts;
-	size_t low = 0, high = s->piece_count;
-	uint64_t off;
-
-	(void)user;
-	if (content.data < carried.blob || content.data >= carried.blob + s->blob_bytes)
-		return content;
-	off = (uint64_t)(content.data - carried.blob);
-	while (high - low > 1) {
-		size_t middle = low + (high - low) / 2;
-
-		if (s->pieces[middle].blob_off <= off)
-			low = middle;
-		else
-			high = middle;
-	}
-	const struct mpk_standalone_piece *p = &s->pieces[low];
-
-	off -= p->blob_off;
-	if (!p->is_tensor || off > p->bytes.len || content.len > p->bytes.len - off)
-		return content;
-	return mpk_span_of(p->bytes.data + off, content.len);
-}
-
-static int compare_symbol(const void *name, const void *symbol)
-{
-	return strcmp(name, ((const struct mpkr_symbol *)symbol)->name);
-}
-
-static void *find_symbol(const char *name)
-{
-	const struct mpkr_symbol *found =
-		bsearch(name, carried.symbols, carried.symbol_count, sizeof *found, compare_symbol);
-
-	return found ? (void *)(uintptr_t)found->address : NULL;
-}
-
-static void model_take_symbols(const struct mpkr_symbol *symbols)
-{
-	carried.symbols = symbols;
-	carried.symbol_count = 0;
-	while (symbols && symbols[carried.symbol_count].name)
-		carried.symbol_count++;
-}
-
-/* Pages that nothing is written to are none of the process. */
-static enum mpk_code carried_lay_out(const struct mpkr_entry *entry, struct mpk_span *out,
-				     struct mpk_error *err)
-{
-	const struct mpk_standalone *s = &carried.parts;
-	size_t len = s->before.len + (size_t)s->blob_bytes + s->after.len;
-	uint8_t *to = mmap(NULL, len, PROT_READ | PROT_WRITE,
-			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-	enum mpk_code code = MPK_OK;
-
-	if (to == MAP_FAILED)
+	if (!f) {
+		mpk_function_drop(found->function);
 		return mpk_fail_nomem(err);
-	memcpy(to, s->before.data, s->before.len);
-	for (size_t i = 0; i < s->piece_count && code == MPK_OK; i++)
-		if (!s->pieces[i].is_tensor)
-			code = mpk_standalone_copy(&s->pieces[i], entry->decode,
-						   to + s->before.len + s->pieces[i].blob_off, err);
+	}
+	f->model = mpk_run_model_hold(model);
+	mpk_refs_hold(&session->refs);
+	f->session = session;
+	f->function = found->function;
+	f->kernel = found->info;
+	f->where = found->where;
+	f->name = mpk_arena_text(&f->arena, mpk_span_str(name));
+	code = f->name ? read_signature(f, binding, err) : mpk_fail_nomem(err);
 	if (code != MPK_OK) {
-		(void)munmap(to, len);
+		mpkr_drop(f);
 		return mpk_failed(code);
 	}
-	memcpy(to + s->before.len + s->blob_bytes, s->after.data, s->after.len);
-	carried.blob = to + s->before.len;
-	*out = mpk_span_of(to, len);
+	*out = f;
 	return MPK_OK;
 }
 
-/* The symbol's size is not at hand here; the header tells it, and the linker put it there. What is packed is unpacked
- * once, for as long as the process lives. */
-static enum mpk_code carried_read(const struct mpkr_entry *entry, struct mpk_error *err)
-{
-	MPK_TRY(mpk_standalone_read(mpk_span_of(entry->model, SIZE_MAX / 2), &carried.arena,
-				    &carried.parts, err));
-	return mpk_standalone_unpack_tensors(&carried.parts, entry->decode, &carried.arena, err);
-}
+/* --- for callers ------------------------------------------------------------------------------ */
 
-enum mpk_code mpk_run_open_carried(const struct mpkr_entry *entry, struct mpkr_model **out,
+/* What was said of inputs holds for the copy, too. */
+static enum mpk_code copy_expected(const struct mpkr_function *from, struct mpkr_function *to,
 				   struct mpk_error *err)
 {
-	struct mpk_run_source source = { .moved.find = find_moved };
-
-	*out = carried.model;
-	if (carried.model)
+	if (!from->expected_count)
 		return MPK_OK;
-	if (!carried.blob) {
-		MPK_TRY(carried_read(entry, err));
-		MPK_TRY(carried_lay_out(entry, &source.memory, err));
-	} else {
-		source.memory =
-			mpk_span_of(carried.blob - carried.parts.before.len,
-				    carried.parts.before.len + (size_t)carried.parts.blob_bytes +
-					    carried.parts.after.len);
-	}
-	model_take_symbols(entry->symbols);
-	source.symbol = carried.symbol_count ? find_symbol : NULL;
-	MPK_TRY(model_open(&source, NULL, &carried.model, err));
-	*out = carried.model;
+	to->expected = malloc(from->expected_count);
+	MPK_TRY_ALLOC(to->expected, err);
+	memcpy(to->expected, from->expected, from->expected_count);
+	to->expected_count = from->expected_count;
 	return MPK_OK;
+}
+
+/* The model is locked. */
+static enum mpk_code open_session(const struct mpkr_function *f, struct mpkr_function **out,
+				  struct mpk_error *err)
+{
+	struct mpk_kernel_found again = { NULL, f->kernel, f->where };
+	struct mpk_run_session *session;
+	struct mpkr_function *made;
+	enum mpk_code code;
+
+	MPK_TRY(mpk_machine_again(f->function, &again.function, err));
+	if (!again.function)
+		again.function = mpk_function_hold(f->function);
+	code = run_session_create(&session, err);
+	if (code != MPK_OK) {
+		mpk_function_drop(again.function);
+		return mpk_failed(code);
+	}
+	code = mpk_run_function_create(f->model, session, f->name, &again, NULL, &made, err);
+	/* the function holds it */
+	run_session_drop(session);
+	MPK_TRY(code);
+	code = copy_expected(f, made, err);
+	if (code != MPK_OK) {
+		mpkr_drop(made);
+		return mpk_failed(code);
+	}
+	*out = made;
+	return MPK_OK;
+}
+
+int mpkr_session(mpkr_function *function, mpkr_function **out, struct mpkr_error *err)
+{
+	struct mpk_error failure;
+	enum mpk_code code;
+
+	if (!function || !out) {
+		(void)mpk_fail(&failure, MPK_E_USAGE, "a pointer that is needed is NULL");
+		return mpk_run_report(&failure, err);
+	}
+	/* a call under way may exchange the machine */
+	(void)pthread_mutex_lock(&function->session->lock);
+	(void)pthread_mutex_lock(&function->model->lock);
+	code = open_session(function, out, &failure);
+	(void)pthread_mutex_unlock(&function->model->lock);
+	(void)pthread_mutex_unlock(&function->session->lock);
+	return code == MPK_OK ? MPKR_OK : mpk_run_report(&failure, err);
 }

@@ -81,7 +81,7 @@ struct mpk_comparer {
 
 /* mpk_comparer_init - an observer that compares with the dump in a directory
  * Its functions fail with MPK_E_CONFLICT when the dump is of another model or other inputs: a result has
- * another type or shape there; and as mpk_result_fetch and mpk_tensor_load_file do. That numbers differ
+ * another type or shape there; and as mpk_devices_fetch and mpk_tensor_load_file do. That numbers differ
  * is no failure, nor that an operator is not in the dump. What it encodes are its comparisons; that fails with
  * MPK_E_CONFLICT when the run and the dump have nothing in common.
  * @devices, @dir  borrowed as long as it observes

@@ -25,25 +25,6 @@ struct mpk_result {
 typedef enum mpk_code mpk_result_fn(void *user, const struct mpk_result *result,
 				    struct mpk_error *err);
 
-/* mpk_results_each - the tensors that an operator computed: those that it filled, in the order of its
- * operands, then those that it returned; tuples flattened
- * @count   of the operators so far; one more afterwards, unless this one computes nothing
- * Returns  MPK_OK; what fn failed with */
-enum mpk_code mpk_results_each(const struct mpk_operator *op, const struct mpk_value *returned,
-			       size_t *count, mpk_result_fn *fn, void *user,
-			       struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_result_fetch - a compact copy in host memory, or the tensor itself; of a type that NumPy has: bool
- * in a byte, elements that it has not as bytes, of which a last dimension counts those of one
- * Returns  MPK_OK, one reference in *out; MPK_E_UNSUPPORTED: a tensor on a device with gaps, or an image,
- *          which nothing here can read;
- *          MPK_E_RAISED: a kernel faulted; MPK_E_DEVICE; MPK_E_NOMEM */
-enum mpk_code mpk_result_fetch(struct mpk_devices *devices, const struct mpk_tensor *t,
-			       struct mpk_tensor **out, struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_result_file - append the name of its file: "0003-fused_add.npy", of several "0003-split.1.npy" */
-void mpk_result_file(const struct mpk_result *r, struct mpk_strbuf *out);
-
 struct mpk_dumper {
 	struct mpk_observer base; /* first */
 	struct mpk_devices *devices;
@@ -53,7 +34,7 @@ struct mpk_dumper {
 };
 
 /* mpk_dumper_init - an observer that writes into a directory
- * @devices, @to  borrowed as long as it observes. Its functions fail as mpk_result_fetch and
+ * @devices, @to  borrowed as long as it observes. Its functions fail as mpk_devices_fetch and
  *          mpk_directory_write do; but what cannot be read is left out, and counted: left_out is what it
  *          encodes */
 void mpk_dumper_init(struct mpk_dumper *d, struct mpk_devices *devices,

@@ -138,6 +138,37 @@ static int register_symbol(const char *name, void *address)
 	return !host || mpk_host_register(host, name, address) ? 0 : -1;
 }
 
+static void keep_backtrace(void *self, const struct mpk_ffi_bytes *text, int32_t mode)
+{
+	/* C code has no frames worth showing; whoever appends some loses nothing else */
+	(void)self;
+	(void)text;
+	(void)mode;
+}
+
+/* Kind, message and an empty backtrace in one block after the cell. */
+static void *make_error_object(enum mpk_convention conv, struct mpk_span kind,
+			       struct mpk_span message)
+{
+	struct mpk_ffi_error_cell *cell;
+	void *object = mpk_ffi_make(conv, MPK_FFI_ERROR, sizeof *cell + kind.len + message.len + 2);
+	char *text;
+
+	if (!object)
+		return NULL;
+	cell = mpk_ffi_cell(conv, object);
+	text = (char *)(cell + 1);
+	if (kind.len)
+		memcpy(text, kind.data, kind.len);
+	if (message.len)
+		memcpy(text + kind.len + 1, message.data, message.len);
+	cell->kind = (struct mpk_ffi_bytes){ text, kind.len };
+	cell->message = (struct mpk_ffi_bytes){ text + kind.len + 1, message.len };
+	cell->backtrace = (struct mpk_ffi_bytes){ text + kind.len, 0 };
+	cell->update_backtrace = keep_backtrace;
+	return object;
+}
+
 /* --- tvm-ffi ------------------------------------------------------------------------ */
 
 static enum mpk_convention ffi_convention(void)
@@ -174,8 +205,8 @@ static void ffi_move_raised(void **out)
 {
 	struct mpk_raised *r = mpk_raised_get();
 
-	*out = r->is_set ? mpk_ffi_make_error(ffi_convention(), mpk_span_str(r->kind),
-					      mpk_span_str(r->message))
+	*out = r->is_set ? make_error_object(ffi_convention(), mpk_span_str(r->kind),
+					     mpk_span_str(r->message))
 			 : NULL;
 	r->is_set = false;
 }
@@ -256,8 +287,8 @@ static int ffi_make_error(const struct mpk_ffi_bytes *kind, const struct mpk_ffi
 			  const struct mpk_ffi_bytes *backtrace, void **out)
 {
 	(void)backtrace;
-	*out = mpk_ffi_make_error(ffi_convention(), mpk_span_of(kind->data, kind->size),
-				  mpk_span_of(message->data, message->size));
+	*out = make_error_object(ffi_convention(), mpk_span_of(kind->data, kind->size),
+				 mpk_span_of(message->data, message->size));
 	return *out ? 0 : fail_text(MPK_E_NOMEM, "out of memory");
 }
 
@@ -341,7 +372,6 @@ static void *get_stream(int32_t device_type, int32_t device_id)
 	X(TVMFFIBytesFromByteArray, ffi_make_bytes)                                                \
 	X(TVMFFIAnyViewToOwnedAny, ffi_own)                                                        \
 	X(TVMFFIEnvGetStream, get_stream)
-
 #define ROW(part, name, function) { MPK_API_##part, name, (mpk_module_code *)(function) },
 #define BACKEND_ROW(name, function) ROW(BACKEND, #name, function)
 #define FFI_ROW(name, function) ROW(FFI, #name, function)
@@ -374,6 +404,7 @@ static const struct mpk_module_symbol symbols[] = {
 	ROW(LEGACY, "TVMBackendAnyListMoveFromPackedReturn", mpk_tvm_list_move)
 	ROW(LEGACY, "TVMBackendAnyListResetItem", mpk_tvm_list_reset)
 };
+
 /* clang-format on */
 
 /* Host code that is linked into a standalone library has them from the linker: no other code sees them. Host code of

@@ -3,14 +3,199 @@
  *
  * The library is loaded for the first call that needs it, and only once, also when that fails: each
  * later call gets the same sentence. What a function takes, where it wants it, and which inputs a file of
- * parameters gives is the library's business (library/inspect.h).
+ * parameters gives is the library's business (library/inspect.h). Results that a call keeps by name are arguments of
+ * later calls.
  */
 #include "session/internal/session.h"
 
+#include <ctype.h>
+#include <elf.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/num.h"
+#include "base/vec.h"
+#include "hostcode/host.h"
+#include "session/internal/kept.h"
+#include "session/internal/reply.h"
+#include "session/library.h"
 #include "text/escape.h"
+
+/* --- kept results ----------------------------------------------------------------------------- */
+
+static struct mpk_kept_item *find_kept(const struct mpk_kept *kept, struct mpk_span name)
+{
+	for (size_t i = 0; i < kept->count; i++)
+		if (mpk_span_is(name, kept->items[i].name))
+			return &kept->items[i];
+	return NULL;
+}
+
+/* Tuples anew, all else by reference. */
+static enum mpk_code copy_tuples(const struct mpk_value *v, unsigned depth, struct mpk_value *out,
+				 struct mpk_error *err)
+{
+	struct mpk_value made = { 0 };
+	enum mpk_code rc = MPK_OK;
+
+	if (v->kind != MPK_VALUE_ARRAY || depth > MPK_WIRE_NEST_MAX) {
+		*out = mpk_value_hold(*v);
+		return MPK_OK;
+	}
+	MPK_TRY(mpk_value_of_array(v->array->count, &made, err));
+	made.array->tag = v->array->tag;
+	for (size_t i = 0; i < v->array->count && rc == MPK_OK; i++)
+		rc = copy_tuples(&v->array->items[i], depth + 1, &made.array->items[i], err);
+	if (rc != MPK_OK) {
+		mpk_value_drop(&made);
+		return rc;
+	}
+	*out = made;
+	return MPK_OK;
+}
+
+enum mpk_code mpk_kept_set(struct mpk_kept *kept, const char *name, const struct mpk_value *v,
+			   struct mpk_error *err)
+{
+	struct mpk_kept_item *item = find_kept(kept, mpk_span_str(name));
+	struct mpk_value copy = { 0 };
+
+	MPK_TRY(copy_tuples(v, 0, &copy, err));
+	if (!item) {
+		if (!mpk_vec_reserve(&kept->items, &kept->cap, kept->count + 1,
+				     sizeof *kept->items)) {
+			mpk_value_drop(&copy);
+			return mpk_fail_nomem(err);
+		}
+		item = &kept->items[kept->count++];
+		*item = (struct mpk_kept_item){ .name = name };
+	}
+	mpk_value_drop(&item->value);
+	item->value = copy;
+	return MPK_OK;
+}
+
+bool mpk_kept_split(struct mpk_span text, struct mpk_span *name, size_t *item)
+{
+	uint64_t number;
+	size_t len = 0;
+
+	while (len < text.len && (isalnum(text.data[len]) || strchr("_-.", text.data[len])))
+		len++;
+	*name = mpk_span_of(text.data, len);
+	*item = SIZE_MAX;
+	if (len == text.len)
+		return len > 0;
+	if (!len || text.data[len] != '[' || text.data[text.len - 1] != ']' ||
+	    !mpk_parse_u64(mpk_span_of(text.data + len + 1, text.len - len - 2), &number) ||
+	    number >= UINT32_MAX)
+		return false;
+	*item = (size_t)number;
+	return true;
+}
+
+/* What a name means: "cache", or "cache[1]", an item of a tuple. */
+static enum mpk_code kept_get(const struct mpk_kept *kept, struct mpk_span text,
+			      struct mpk_value *out, struct mpk_error *err)
+{
+	const struct mpk_kept_item *item;
+	struct mpk_span name;
+	size_t index;
+
+	if (!mpk_kept_split(text, &name, &index))
+		return mpk_fail(err, MPK_E_USAGE, "'$%s' names no kept value", MPK_QUOTE(text));
+	item = find_kept(kept, name);
+	if (!item)
+		return mpk_fail(
+			err, MPK_E_USAGE,
+			"there is no '$%s': the call that keeps it was not made in this process, or failed",
+			MPK_QUOTE(name));
+	if (index == SIZE_MAX) {
+		*out = mpk_value_hold(item->value);
+		return MPK_OK;
+	}
+	if (item->value.kind != MPK_VALUE_ARRAY || index >= item->value.array->count)
+		return mpk_fail(err, MPK_E_USAGE, "'$%s' has no item %zu: it is %s",
+				MPK_QUOTE(name), index, mpk_value_kind_name(item->value.kind));
+	*out = mpk_value_hold(item->value.array->items[index]);
+	return MPK_OK;
+}
+
+void mpk_kept_fini(struct mpk_kept *kept)
+{
+	for (size_t i = 0; i < kept->count; i++)
+		mpk_value_drop(&kept->items[i].value);
+	free(kept->items);
+	*kept = (struct mpk_kept){ 0 };
+}
+
+/* --- where functions want their tensors --------------------------------------------------- */
+
+/* Read when the first is asked for: not every call needs it. In the arena. */
+struct places {
+	const struct mpk_image *image;
+	struct mpk_arena *arena;
+	struct place {
+		const char *name;
+		int32_t device;
+	} *items; /* by name; NULL: not read so far */
+	size_t count;
+};
+
+static int library_by_name(const void *a, const void *b)
+{
+	return strcmp(((const struct place *)a)->name, ((const struct place *)b)->name);
+}
+
+/* Without memory nothing is known. */
+static void read_places(struct places *p)
+{
+	const struct mpk_signature *const *signatures;
+	size_t n = p->image->function_count;
+
+	p->items = mpk_arena_array(p->arena, n + 1, sizeof *p->items);
+	if (!p->items || mpk_host_signatures(p->image, p->arena, &signatures, NULL) != MPK_OK)
+		return;
+	for (size_t i = 0; i < n; i++)
+		if (signatures[i] && signatures[i]->device)
+			p->items[p->count++] = (struct place){ p->image->functions[i].name,
+							       signatures[i]->device };
+	if (p->count)
+		qsort(p->items, p->count, sizeof *p->items, library_by_name);
+}
+
+static int32_t device_of(void *user, const char *name)
+{
+	struct places *p = user;
+	const struct place key = { .name = name }, *found;
+
+	if (!p->items)
+		read_places(p);
+	found = p->count ? bsearch(&key, p->items, p->count, sizeof key, library_by_name) : NULL;
+	return found ? found->device : 0;
+}
+
+/* Code of one device alone is on the one that all is on. */
+static enum mpk_code library_places(const struct mpk_library_options *options,
+				    struct mpk_arena *arena, struct mpk_run_source *out,
+				    struct mpk_error *err)
+{
+	const struct mpk_tree *tree = options->tree;
+	struct places *p;
+	bool on_device = false;
+
+	for (size_t i = 0; tree && i < tree->count; i++)
+		on_device |= mpk_device_kind_of(tree->nodes[i].kind) > MPK_DEVICE_CPU;
+	if (!on_device)
+		return MPK_OK;
+	p = mpk_arena_alloc(arena, sizeof *p);
+	MPK_TRY_ALLOC(p, err);
+	*p = (struct places){ .image = options->image, .arena = arena };
+	out->device_of = device_of;
+	out->device_user = p;
+	return MPK_OK;
+}
 
 /* Getters of metadata are no functions of the file, and called like some. */
 static enum mpk_code call_getters(struct mpk_session *s, struct mpk_run_source *source,
@@ -41,7 +226,7 @@ enum mpk_code mpk_session_open(struct mpk_session *s, struct mpk_error *err)
 		.runtime = library->runtime,
 	};
 
-	MPK_TRY(mpk_library_places(library, &s->arena, &source, err));
+	MPK_TRY(library_places(library, &s->arena, &source, err));
 	MPK_TRY(call_getters(s, &source, err));
 	return mpk_run_create(&source, &s->model, err);
 }
@@ -125,7 +310,7 @@ static enum mpk_code take_kept(struct mpk_session *s, struct mpk_error *err)
 	for (size_t i = 0; i < call->arg_count; i++) {
 		s->is_placed[i] = call->kept[i].len != 0;
 		if (s->is_placed[i])
-			MPK_TRY(mpk_kept_get(&s->kept, call->kept[i], &s->args[i], err));
+			MPK_TRY(kept_get(&s->kept, call->kept[i], &s->args[i], err));
 		else
 			s->args[i] = mpk_value_hold(call->args[i]);
 	}

@@ -3,12 +3,6 @@
 #include "session/library.h"
 
 #include <elf.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "device/device.h"
-#include "hostcode/host.h"
-#include "text/escape.h"
 
 #if defined(__x86_64__)
 static const struct {
@@ -108,71 +102,5 @@ enum mpk_code mpk_library_check(const struct mpk_library_options *options, struc
 	if (!image->has_blob && !image->function_count)
 		return mpk_fail(err, MPK_E_NO_BLOB,
 				"neither a module blob nor a callable function is in it");
-	return MPK_OK;
-}
-
-/* --- where functions want their tensors --------------------------------------------------- */
-
-/* Read when the first is asked for: not every call needs it. In the arena. */
-struct places {
-	const struct mpk_image *image;
-	struct mpk_arena *arena;
-	struct place {
-		const char *name;
-		int32_t device;
-	} *items; /* by name; NULL: not read so far */
-	size_t count;
-};
-
-static int library_by_name(const void *a, const void *b)
-{
-	return strcmp(((const struct place *)a)->name, ((const struct place *)b)->name);
-}
-
-/* Without memory nothing is known. */
-static void read_places(struct places *p)
-{
-	const struct mpk_signature *const *signatures;
-	size_t n = p->image->function_count;
-
-	p->items = mpk_arena_array(p->arena, n + 1, sizeof *p->items);
-	if (!p->items || mpk_host_signatures(p->image, p->arena, &signatures, NULL) != MPK_OK)
-		return;
-	for (size_t i = 0; i < n; i++)
-		if (signatures[i] && signatures[i]->device)
-			p->items[p->count++] = (struct place){ p->image->functions[i].name,
-							       signatures[i]->device };
-	if (p->count)
-		qsort(p->items, p->count, sizeof *p->items, library_by_name);
-}
-
-static int32_t device_of(void *user, const char *name)
-{
-	struct places *p = user;
-	const struct place key = { .name = name }, *found;
-
-	if (!p->items)
-		read_places(p);
-	found = p->count ? bsearch(&key, p->items, p->count, sizeof key, library_by_name) : NULL;
-	return found ? found->device : 0;
-}
-
-/* Code of one device alone is on the one that all is on. */
-enum mpk_code mpk_library_places(const struct mpk_library_options *options, struct mpk_arena *arena,
-				 struct mpk_run_source *out, struct mpk_error *err)
-{
-	const struct mpk_tree *tree = options->tree;
-	struct places *p;
-	bool on_device = false;
-
-	for (size_t i = 0; tree && i < tree->count; i++)
-		on_device |= mpk_device_kind_of(tree->nodes[i].kind) > MPK_DEVICE_CPU;
-	if (!on_device)
-		return MPK_OK;
-	p = mpk_arena_alloc(arena, sizeof *p);
-	MPK_TRY_ALLOC(p, err);
-	*p = (struct places){ .image = options->image, .arena = arena };
-	out->device_of = device_of;
-	out->device_user = p;
 	return MPK_OK;
 }

@@ -37,10 +37,4 @@ struct mpk_library_options {
 enum mpk_code mpk_library_check(const struct mpk_library_options *options,
 				struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_library_places - let a model ask where host functions want their tensors, which their code tells
- * @arena   receives what is read of it; everything else is borrowed from options
- * Returns  MPK_OK; MPK_E_NOMEM */
-enum mpk_code mpk_library_places(const struct mpk_library_options *options, struct mpk_arena *arena,
-				 struct mpk_run_source *out, struct mpk_error *err) MPK_MUST_CHECK;
-
 #endif

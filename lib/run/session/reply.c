@@ -296,21 +296,3 @@ bool mpk_reply_shares(const struct mpk_value *arg)
 	return arg->kind == MPK_VALUE_TENSOR && arg->tensor->storage &&
 	       arg->tensor->storage->is_shared;
 }
-
-bool mpk_reply_take(const struct mpk_call *call, const struct mpk_reply *reply,
-		    struct mpk_call_result *out, struct mpk_error *err)
-{
-	struct mpk_wire_map *map;
-	bool is_read;
-
-	if ((reply->copies ? mpk_wire_copy_fd(reply->fd, reply->bytes, &map, err)
-			   : mpk_wire_map_fd(reply->fd, reply->bytes, &map, err)) != MPK_OK)
-		return false;
-	if (reply->is_error)
-		is_read = mpk_reply_read_error(map, err);
-	else
-		is_read = mpk_reply_read(call, map, reply->seconds, reply->copies, out, err) ==
-			  MPK_OK;
-	mpk_wire_map_drop(map);
-	return is_read;
-}

@@ -58,9 +58,6 @@ struct mpk_opencl_api {
 enum mpk_code mpk_opencl_api_get(const struct mpk_opencl_api **out,
 				 struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_opencl_error_name - "CL_OUT_OF_RESOURCES"; "OpenCL error -N" for unknown ones */
-const char *mpk_opencl_error_name(cl_int status);
-
 /* mpk_opencl_fail - "<what>: CL_NAME (likely cause)" with the code that fits the status */
 enum mpk_code mpk_opencl_fail(struct mpk_error *err, cl_int status, const char *fmt, ...)
 	MPK_PRINTF(3, 4);

@@ -8,12 +8,10 @@
 #include "executor/relay/internal/relay.h"
 
 #include <inttypes.h>
-#include <string.h>
+#include <stdlib.h>
 
-#include "base/vec.h"
-#include "executor/plan/plan.h"
+#include "executor/check.h"
 #include "runtime/observer.h"
-#include "text/escape.h"
 
 /* --- steps that are observed ---------------------------------------------------------------- */
 
@@ -112,6 +110,18 @@ static enum mpk_code describe_step(const struct mpk_relay_vm *vm, const struct m
 	return MPK_OK;
 }
 
+/* --- steps that go elsewhere --------------------------------------------------------------- */
+
+/* The frame that a step works in, and the result of the run once it is done. */
+struct run {
+	struct mpk_relay_vm *vm;
+	size_t floor; /* frames below belong to other runs */
+	bool done;
+	struct mpk_value result;
+};
+
+/* --- steps that are observed ---------------------------------------------------------------- */
+
 static enum mpk_code watch_step(struct mpk_relay_vm *vm, const struct mpk_relay_step *s,
 				mpk_relay_op_fn *run, struct mpk_value *result,
 				struct mpk_error *err)
@@ -138,6 +148,117 @@ static enum mpk_code watch_control(struct mpk_relay_vm *vm, const struct mpk_rel
 	return mpk_operator_control(vm->observers, &op, err);
 }
 
+/* --- closures --------------------------------------------------------------------------------- */
+
+/* Arguments in the order of the parameters: named ones at their parameter's place, the others at the
+ * places that are left. The first `skip` parameters have their values already. */
+static enum mpk_code order_inputs(const struct mpk_signature *model, size_t skip,
+				  const struct mpk_args *args, struct mpk_value *out,
+				  struct mpk_error *err)
+{
+	struct mpk_signature left = *model;
+	struct mpk_value *values;
+
+	left.inputs += skip;
+	left.input_count -= skip;
+	if (!args->names && args->count == left.input_count) { /* in order as they stand */
+		for (size_t i = 0; i < args->count; i++)
+			out[i] = args->values[i];
+		return MPK_OK;
+	}
+	MPK_TRY(mpk_signature_order(&left, args, &values, err));
+	for (size_t i = 0; i < left.input_count; i++)
+		out[i] = values[i];
+	free(values);
+	return MPK_OK;
+}
+
+static enum mpk_code fill_values(struct mpk_relay_closure *c, const struct mpk_args *args,
+				 struct mpk_value *values, struct mpk_error *err)
+{
+	const struct mpk_array *captured = c->captured.array;
+	const struct mpk_signature *model = &c->vm->program->signatures[c->function];
+
+	for (size_t i = 0; i < captured->count; i++)
+		values[i] = captured->items[i];
+	return order_inputs(model, captured->count, args, values + captured->count, err);
+}
+
+static enum mpk_code call_closure(struct mpk_function *self, const struct mpk_args *args,
+				  struct mpk_value *result, struct mpk_error *err)
+{
+	struct mpk_relay_closure *c = (struct mpk_relay_closure *)self;
+	size_t count = c->vm->program->callees[c->function].params.count;
+	struct mpk_value few[16], *values = few;
+	enum mpk_code code;
+
+	if (count > MPK_ARRAY_COUNT(few))
+		values = malloc(count * sizeof *values);
+	MPK_TRY_ALLOC(values, err);
+	code = fill_values(c, args, values, err);
+	if (code == MPK_OK)
+		code = mpk_function_call(c->bound, &(struct mpk_args){ values, NULL, count },
+					 result, err);
+	if (values != few)
+		free(values);
+	return code;
+}
+
+static void destroy_closure(struct mpk_function *self)
+{
+	struct mpk_relay_closure *c = (struct mpk_relay_closure *)self;
+	struct mpk_function *bound = c->bound;
+
+	mpk_value_drop(&c->captured);
+	free(c);
+	/* last: it may be what keeps the machine */
+	mpk_function_drop(bound);
+}
+
+enum mpk_code mpk_relay_closure_make(struct mpk_relay_vm *vm, size_t function,
+				     struct mpk_value captured, struct mpk_function **out,
+				     struct mpk_error *err)
+{
+	struct mpk_span name = mpk_span_str(vm->program->callees[function].name);
+	struct mpk_relay_closure *c = calloc(1, sizeof *c);
+	enum mpk_code code = c ? mpk_machine_bind(&vm->base, function, name, NULL, &c->bound, err)
+			       : mpk_fail_nomem(err);
+
+	if (code != MPK_OK) {
+		mpk_value_drop(&captured);
+		free(c);
+		return code;
+	}
+	c->base = (struct mpk_function){
+		.refs = 1,
+		.name = vm->program->callees[function].name,
+		.call = call_closure,
+		.destroy = destroy_closure,
+		.takes_names = true,
+	};
+	/* what a closure captured is missing in its parameters, which no signature says */
+	if (captured.array->count == 0)
+		c->base.signature = &vm->program->signatures[function];
+	c->vm = vm;
+	c->function = function;
+	c->captured = captured;
+	*out = &c->base;
+	return MPK_OK;
+}
+
+/* The closure that a value is, when it is one of this machine; else NULL. */
+static const struct mpk_relay_closure *relay_closure_of(const struct mpk_relay_vm *vm,
+							const struct mpk_value *v)
+{
+	const struct mpk_relay_closure *c;
+
+	/* any function may be in a register, also one of another machine */
+	if (v->kind != MPK_VALUE_FUNCTION || v->function->call != call_closure)
+		return NULL;
+	c = (const struct mpk_relay_closure *)v->function;
+	return c->vm == vm ? c : NULL;
+}
+
 /* --- steps that go elsewhere --------------------------------------------------------------- */
 
 /* A call of a function of the program. */
@@ -148,14 +269,6 @@ static enum mpk_code push_frame(struct mpk_relay_vm *vm, size_t callee, struct m
 	return mpk_frames_push(&vm->frames, mpk_span_str(c->name), (uint32_t)callee, c->start,
 			       c->register_count, err);
 }
-
-/* The frame that a step works in, and the result of the run once it is done. */
-struct run {
-	struct mpk_relay_vm *vm;
-	size_t floor; /* frames below belong to other runs */
-	bool done;
-	struct mpk_value result;
-};
 
 static struct mpk_frame *frame_of(const struct run *r)
 {
@@ -191,7 +304,7 @@ static enum mpk_code invoke_closure(struct run *r, const struct mpk_relay_step *
 {
 	struct mpk_relay_vm *vm = r->vm;
 	const struct mpk_value *v = &mpk_relay_registers(vm)[s->reg[0]];
-	const struct mpk_relay_closure *c = mpk_relay_closure_of(vm, v);
+	const struct mpk_relay_closure *c = relay_closure_of(vm, v);
 	size_t wanted;
 
 	if (!c)

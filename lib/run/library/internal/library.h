@@ -82,10 +82,6 @@ enum mpk_code mpk_run_open_carried(const struct mpkr_entry *entry, struct mpkr_m
 struct mpkr_model *mpk_run_model_hold(struct mpkr_model *model);
 void mpk_run_model_drop(struct mpkr_model *model);
 
-/* mpk_run_list - fill the list of functions, if it is not; the model is locked
- * Returns  MPK_OK; MPK_E_NOMEM */
-enum mpk_code mpk_run_list(struct mpkr_model *model, struct mpk_error *err) MPK_MUST_CHECK;
-
 /* --- library files --------------------------------------------------------------------------- */
 
 /* A compiled library as a file or in memory, read as far as its loader has to know it: its blob, its symbols
@@ -112,13 +108,6 @@ struct mpk_run_session {
 	atomic_uint refs;
 	pthread_mutex_t lock;
 };
-
-/* mpk_run_session_create - one reference in *out
- * Returns  MPK_OK; MPK_E_NOMEM */
-enum mpk_code mpk_run_session_create(struct mpk_run_session **out,
-				     struct mpk_error *err) MPK_MUST_CHECK;
-/* mpk_run_session_drop - NULL is fine */
-void mpk_run_session_drop(struct mpk_run_session *session);
 
 /* An input or output as a caller passes it: what is in tuples counts by itself. */
 struct mpk_run_leaf {
@@ -171,10 +160,6 @@ enum mpk_code mpk_run_kernel(struct mpkr_model *model, const char *name,
 			     const struct mpk_kernel_extents *extents, struct mpk_kernel_found *out,
 			     struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_run_kernel_inputs - the inputs of a kernel, from its row of the table
- * Returns  MPK_OK; MPK_E_NOMEM */
-enum mpk_code mpk_run_kernel_inputs(struct mpkr_function *f, struct mpk_error *err) MPK_MUST_CHECK;
-
 /* mpk_run_bind_late - give executables the constants that the library leaves to files; before the first function is
  * looked up
  * Returns  MPK_OK; as mpk_relay_bind_library */
@@ -201,12 +186,6 @@ enum mpk_code mpk_run_send_param(const struct mpkr_function *f, const struct mpk
 				 struct mpk_param_file *file, size_t index, struct mpk_value *out,
 				 struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_run_bind_model - fill f->bound with what mpkr_bind_params gave
- * @is_bound  of the function's inputs, all false: receives which
- * Returns  MPK_OK; as mpk_run_send_param; MPK_E_NOMEM */
-enum mpk_code mpk_run_bind_model(struct mpkr_function *f, bool *is_bound,
-				 struct mpk_error *err) MPK_MUST_CHECK;
-
 /* What a file has for an input: a tensor, or those of a tuple. */
 struct mpk_run_choice {
 	const struct mpk_param *input;
@@ -222,7 +201,7 @@ enum mpk_code mpk_run_choose(const struct mpk_run_given *given, const struct mpk
 			     struct mpk_arena *arena, const struct mpk_run_choice **out,
 			     size_t *count, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* How f->bound is filled where not by mpk_run_bind_model: an application links it only where it calls it. */
+/* How f->bound is filled where not by what mpkr_bind_params gave: an application links it only where it calls it. */
 struct mpk_run_binding {
 	enum mpk_code (*bind)(struct mpkr_function *f, const struct mpk_run_given *given,
 			      struct mpk_error *err);

@@ -91,13 +91,6 @@ struct mpk_reply {
 	double seconds; /* since the call was ordered: no call in it took longer */
 };
 
-/* mpk_reply_take - the outcome of a call
- * @out     zeroed; of a call that returned. mpk_call_result_fini; empty on failure
- * @err     of a call that failed; or why the reply cannot be read
- * Returns  false: it cannot be read */
-bool mpk_reply_take(const struct mpk_call *call, const struct mpk_reply *reply,
-		    struct mpk_call_result *out, struct mpk_error *err);
-
 /* --- its steps ------------------------------------------------------------------------------- */
 
 /* mpk_wire_map_fd - map the first bytes bytes of fd; one reference in *out

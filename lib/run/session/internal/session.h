@@ -99,10 +99,6 @@ static inline bool mpk_watch_is_asked(const struct mpk_watch *watch)
 	return watch->profiles || watch->traces || watch->dump || watch->compare;
 }
 
-/* mpk_session_name_missing - to the error of compiled code that looked up what nobody has: all that is missing
- * (missing.c) */
-void mpk_session_name_missing(struct mpk_session *s, struct mpk_error *err);
-
 /* mpk_session_hint_add - to the error of a call whose arguments do not fit the signature of its function: a call
  * that works (hint.c) */
 void mpk_session_hint_add(struct mpk_session *s, struct mpk_error *err);

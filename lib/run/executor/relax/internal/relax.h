@@ -87,7 +87,7 @@ struct mpk_relax_program {
 	bool resets_tuples; /* a function of it may reset items of the tuples it is given */
 };
 
-/* mpk_relax_place - on which devices byte code wants what it works on (place.c): adds to the inputs of
+/* mpk_relax_place - on which devices byte code wants what it works on (relax.c): adds to the inputs of
  * p's signatures, and to p->devices, what the kernels that the library's host code describes say
  * (struct mpk_host_code); what was known before stays
  * Returns  MPK_OK; MPK_E_NOMEM */
@@ -150,9 +150,7 @@ struct mpk_relax_vm {
  * MPK_RELAX_DEVICES_MAX fail with MPK_E_RANGE. */
 extern const struct mpk_model_kind mpk_relax_kind;
 
-/* mpk_relax_load, mpk_relax_vm_invoke - of struct mpk_model_kind; arguments by position or by name */
-enum mpk_code mpk_relax_load(struct mpk_program *base, struct mpk_node_module *node,
-			     struct mpk_error *err) MPK_MUST_CHECK;
+/* mpk_relax_vm_invoke - of struct mpk_model_kind; arguments by position or by name */
 enum mpk_code mpk_relax_vm_invoke(struct mpk_machine *m, size_t function,
 				  const struct mpk_args *args, struct mpk_value *result,
 				  struct mpk_error *err) MPK_MUST_CHECK;

@@ -177,21 +177,7 @@ enum mpk_code mpk_relay_closure_make(struct mpk_relay_vm *vm, size_t function,
 				     struct mpk_value captured, struct mpk_function **out,
 				     struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_relay_closure_of - the closure that a value is, when it is one of this machine; else NULL */
-const struct mpk_relay_closure *mpk_relay_closure_of(const struct mpk_relay_vm *vm,
-						     const struct mpk_value *v);
-
 /* --- calls --------------------------------------------------------------------------------- */
-
-/* mpk_relay_inputs_take - arguments as kernels take them: each on the device of its parameter, in host
- * memory compact and aligned. What is so already is shared, not copied.
- * @out     owned values, as many as args
- * Returns  MPK_OK; MPK_E_USAGE: a value that Relay does not have, or arrays nested too deep;
- *          MPK_E_UNSUPPORTED: a parameter that is an image; MPK_E_DEVICE; MPK_E_NOMEM. On failure
- *          nothing is owned */
-enum mpk_code mpk_relay_inputs_take(struct mpk_relay_vm *vm, const struct mpk_relay_callee *callee,
-				    const struct mpk_value *args, struct mpk_value *out,
-				    struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_relay_run - run a function in a frame of its own until it returns
  * @args    as many as it has parameters; borrowed

@@ -19,7 +19,7 @@
 #include "value/function.h"
 #include "value/value.h"
 
-/* --- arguments (args.c) ------------------------------------------------------------------------ */
+/* --- arguments ------------------------------------------------------------------------ */
 
 /* mpk_state_real - an argument that counts as a number
  * mpk_state_shape, mpk_state_function, mpk_state_array, mpk_state_text - an argument of that kind; borrowed

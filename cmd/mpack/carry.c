@@ -145,7 +145,8 @@ static int in_two_steps(struct mpk_build_options *o, const char *input, const ch
 			&(struct mpk_error){ .code = MPK_E_NOMEM, .text = "out of memory" });
 	o->output = made;
 	o->depfile_of = made;
-	if (links && o->depfile && mpk_depfile_write(o->depfile, made, &input, 1, &err) != MPK_OK)
+	if (links && o->depfile &&
+	    mpk_depfile_write(o->depfile, made, &input, 1, NULL, &err) != MPK_OK)
 		return mpk_diag_error(&err);
 	status = run_first(&s);
 	if (status != MPK_EXIT_OK || o->dry_run)

@@ -295,6 +295,7 @@ static enum mpk_code fill_emit(struct mpk_input *in, struct mpk_emit *e, struct 
 	e->save_temps = opt->save_temps;
 	e->objects = opt->keep;
 	e->tools.dry_run = opt->dry_run;
+	e->tools.lists_headers = opt->depfile != NULL;
 	e->tools.no_sandbox = mpk_common.no_sandbox;
 	e->tools.sources_checked = true;
 	e->tools.libraries = parts->libraries;
@@ -334,6 +335,14 @@ static enum mpk_code prepare_seal(struct mpk_input *in, struct mpk_emit *e,
 	return MPK_OK;
 }
 
+/* What compilers read, for --depfile: known only before their folder is removed. */
+static struct {
+	struct mpk_arena arena;
+	struct mpk_words read;
+	enum mpk_code code;
+	struct mpk_error err;
+} headers;
+
 static int finish_build(struct mpk_input *in, const struct mpk_emit *e)
 {
 	char size[64];
@@ -346,9 +355,12 @@ static int finish_build(struct mpk_input *in, const struct mpk_emit *e)
 		print_line(MPK_STDOUT, "# write ", e->out, size);
 		return MPK_EXIT_OK;
 	}
+	if (opt->depfile && headers.code != MPK_OK)
+		return mpk_diag_error(&headers.err);
 	if (opt->depfile &&
 	    mpk_depfile_write(opt->depfile, opt->depfile_of ? opt->depfile_of : e->out,
-			      in->parts.files, in->parts.file_count, &err) != MPK_OK)
+			      in->parts.files, in->parts.file_count, &headers.read,
+			      &err) != MPK_OK)
 		return mpk_diag_error(&err);
 	if (!opt->output && !mpk_common.quiet)
 		print_line(MPK_STDERR, "mpack: wrote ", e->out, "");
@@ -384,6 +396,9 @@ static void confine_build(void *data, const char *scratch)
 	mpk_confine_output(&c, opt->depfile);
 	confine_scratch(&c, scratch);
 	mpk_confine(&c, NULL);
+	if (scratch && e->tools.lists_headers)
+		headers.code = mpk_headers_read(scratch, e->source_count, &headers.arena,
+						&headers.read, &headers.err);
 }
 
 int mpk_build_run(struct mpk_build_options *o, enum mpk_emit_kind kind, const char *path,

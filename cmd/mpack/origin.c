@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/strbuf.h"
+#include "base/strmap.h"
 #include "io/digest.h"
 #include "io/output.h"
 #include "io/path.h"
@@ -307,15 +308,40 @@ static void put_rules(struct mpk_strbuf *text, const char *out, const char *cons
 	}
 }
 
-enum mpk_code mpk_depfile_write(const char *path, const char *out, const char *const *files,
-				size_t count, struct mpk_error *err)
+/* The files of the manifest, then what their compilers read beside them. */
+static enum mpk_code list_all(struct mpk_arena *arena, const char *const *files, size_t *count,
+			      const struct mpk_words *headers, const char ***out,
+			      struct mpk_error *err)
 {
-	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
+	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap known = { 0 };
+	size_t more = headers ? headers->count : 0, n = 0;
 
+	*out = mpk_arena_array(arena, *count + more, sizeof **out);
+	MPK_TRY_ALLOC(*out, err);
+	for (; n < *count; n++) {
+		(*out)[n] = files[n];
+		MPK_TRY_ALLOC(mpk_strmap_put(&known, mpk_span_str(files[n]), n, NULL) >= 0, err);
+	}
+	for (size_t i = 0; i < more; i++)
+		if (!mpk_strmap_find(&known, mpk_span_str(headers->items[i]), NULL))
+			(*out)[n++] = headers->items[i];
+	*count = n;
+	return MPK_OK;
+}
+
+enum mpk_code mpk_depfile_write(const char *path, const char *out, const char *const *files,
+				size_t count, const struct mpk_words *headers,
+				struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
+	const char **all;
+
+	MPK_TRY(list_all(&arena, files, &count, headers, &all, err));
 	MPK_TRY(origin_check_name(out, err));
 	for (size_t i = 0; i < count; i++)
-		MPK_TRY(origin_check_name(files[i], err));
-	put_rules(&text, out, files, count);
+		MPK_TRY(origin_check_name(all[i], err));
+	put_rules(&text, out, all, count);
 	MPK_TRY(mpk_strbuf_status(&text, err));
 	return mpk_output_store(path, mpk_span_of(text.data, text.len), err);
 }

@@ -200,6 +200,9 @@ static void add_flags(const struct mpk_compilation *c, struct mpk_argv *v, const
 
 	mpk_argv_add_all(v, cxx ? &t->cxx : &t->cc);
 	mpk_argv_add(v, "-c");
+	/* beside the object, where its name tells */
+	if (t->lists_headers)
+		mpk_argv_add(v, "-MD");
 	mpk_argv_add(v, "-O2");
 	/* clang refuses it for Windows, where every object may go into a library */
 	if (t->target.format != MPK_OBJECT_COFF)

@@ -101,6 +101,7 @@ struct mpk_toolchain {
 	unsigned jobs;         /* children at a time; 0 is 1 */
 	const char *llvm;      /* path of libexec/mpack/llvm.so */
 	int log;               /* descriptor for what tools print; 0: our standard error */
+	bool lists_headers;    /* compilers write what they read, for mpk_headers_read */
 	bool dry_run;          /* call the hooks, run and write nothing */
 	bool links_cxx;        /* an object is of C++, whose driver links then */
 	bool no_sandbox;       /* LLVM may do what this process may */
@@ -160,6 +161,14 @@ void mpk_llvm_confine(const struct mpk_compilation *c);
  *          LLVM), too */
 enum mpk_code mpk_compile_sources(struct mpk_compilation *c, const struct mpk_job *first,
 				  struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_headers_read - the files that compilers read, sources and headers, each once; nothing of IR and objects
+ * To be called when no process is started any more, since it reads what compilers wrote of files of the user's.
+ * @scratch the folder of a compilation with lists_headers, not closed yet
+ * @arena   receives the list
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_headers_read(const char *scratch, size_t source_count, struct mpk_arena *arena,
+			       struct mpk_words *out, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* The functions that tvm-ffi finds have this prefix, and in kept objects the other. */
 #define MPK_FUNCTION_PREFIX "__tvm_ffi_"

@@ -359,7 +359,8 @@ static enum mpk_code load_package(struct mpk_input *in, const struct mpk_input_o
 	MPK_TRY(verify_package(in, err));
 	MPK_TRY(add_generated(in, o, err));
 	take_parts(in);
-	return MPK_OK;
+	return mpk_launch_called(&in->package.manifest, in->package.launches, &in->arena,
+				 &in->parts.called, &in->parts.called_count, err);
 }
 
 /* A library, a kernel or a model in a manifest's place gets better words than a TOML parser has for it. Texts are

@@ -23,6 +23,8 @@ struct sample {
 };
 
 static const char *const flags[] = { "-std=c17", "-DX=a b", "-Isub/inc", "-O3" };
+static const struct mpk_called called[] = { { "axpb", "scaled", 7, 9 },
+					    { "f", "g", 1, UINT32_MAX } };
 static const char *const libraries[] = { "-lm", "sub/libx.so" };
 
 static void open_sample(struct sample *s)
@@ -53,6 +55,8 @@ static void open_sample(struct sample *s)
 		.sources = s->sources,
 		.source_count = 2,
 		.libraries = { libraries, MPK_ARRAY_COUNT(libraries) },
+		.called = called,
+		.called_count = MPK_ARRAY_COUNT(called),
 		.files = files,
 		.file_count = 3,
 		.module_count = 7,
@@ -132,6 +136,13 @@ START_TEST(all_of_it_arrives)
 	ck_assert_uint_eq(got.libraries.count, MPK_ARRAY_COUNT(libraries));
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(libraries); i++)
 		ck_assert_str_eq(got.libraries.items[i], libraries[i]);
+	ck_assert_uint_eq(got.called_count, MPK_ARRAY_COUNT(called));
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(called); i++) {
+		ck_assert_str_eq(got.called[i].symbol, called[i].symbol);
+		ck_assert_str_eq(got.called[i].function, called[i].function);
+		ck_assert_uint_eq(got.called[i].line, called[i].line);
+		ck_assert_uint_eq(got.called[i].column, called[i].column);
+	}
 	ck_assert_int_eq(got.sources[1].kind, MPK_SOURCE_IR);
 	ck_assert(mpk_span_is(got.sources[1].text, "; IR"));
 

@@ -14,6 +14,7 @@
 #include "elf/note.h"
 #include "io/mapping.h"
 #include "io/output.h"
+#include "launch/launch.h"
 #include "toolchain/toolchain.h"
 #include "trust/seal.h"
 
@@ -51,6 +52,9 @@ struct mpk_emit {
 	const struct mpk_compile_source *sources;
 	const char *symbol; /* of the blob, instead of the generation's; or NULL */
 	size_t source_count;
+	const struct mpk_called *called; /* SO: what must be defined */
+	size_t called_count;
+	const char *manifest;   /* that names them, for messages */
 	unsigned align;         /* of the blob in memory, bytes; 0: as TVM's */
 	bool page_align;        /* SO: its largest file begins at a page, see lead_of() */
 	bool via_c;             /* the blob becomes an object through C, not LLVM */
@@ -138,6 +142,8 @@ struct mpk_handover {
 	const char *base;      /* a finished library that gives the code; NULL */
 	const struct mpk_compile_source *sources;
 	size_t source_count;
+	const struct mpk_called *called;
+	size_t called_count;
 	struct mpk_words libraries; /* what the manifest says that the linker is to take */
 	const char *const *files;   /* every file read or named, the input itself first */
 	size_t file_count;

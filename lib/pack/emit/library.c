@@ -253,6 +253,7 @@ enum mpk_code mpk_build_library(struct mpk_build *b, struct mpk_error *err)
 	if (b->strategy != MPK_STRATEGY_EXTEND_LIBRARY)
 		mpk_build_settled(b);
 	MPK_TRY(mpk_link_check(&b->c, linked, err));
+	MPK_TRY(mpk_build_check_callees(b, linked, err));
 	return b->strategy == MPK_STRATEGY_EXTEND_LIBRARY ? extend_linked(b, linked, err)
 							  : library_take(b, linked, err);
 }

@@ -365,6 +365,12 @@ void mpk_packed_set_int(const struct mpk_packed *p, size_t i, int64_t value)
 	set_packed(p, i, MPK_FFI_INT, MPK_TVM_INT, (union mpk_tvm_value){ .v_int64 = value });
 }
 
+void mpk_packed_set_pointer(const struct mpk_packed *p, size_t i, void *pointer)
+{
+	set_packed(p, i, MPK_FFI_OPAQUE, MPK_TVM_HANDLE,
+		   (union mpk_tvm_value){ .v_handle = pointer });
+}
+
 /* Texts are passed as C strings, which need no object in either convention. */
 enum mpk_code mpk_packed_set(const struct mpk_packed *p, size_t i, const struct mpk_value *v,
 			     struct mpk_error *err)

@@ -211,15 +211,10 @@ static void ffi_move_raised(void **out)
 	r->is_set = false;
 }
 
+/* Compiled code asks before each call. */
 static int ffi_init_once(void **slot, int (*init)(void **result))
 {
-	int bad_handle, rc;
-
-	/* compiled code asks before each call */
-	if (__atomic_load_n(slot, __ATOMIC_ACQUIRE))
-		return 0;
-	rc = mpk_once_init(slot, init, &bad_handle);
-	return bad_handle ? fail_text(MPK_E_RAISED, "an initialiser gave no handle") : rc;
+	return __atomic_load_n(slot, __ATOMIC_ACQUIRE) ? 0 : mpk_once_init(slot, init);
 }
 
 static int ffi_deinit_once(void **slot, int (*deinit)(void *handle))

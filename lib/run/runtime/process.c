@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "abi/raised.h"
 #include "base/compiler.h"
 #include "base/num.h"
 #include "io/mapping.h"
@@ -118,19 +119,22 @@ int mpk_once_run(void **slot, int (*fn)(void *data), void *data)
 }
 
 /* A NULL handle would make the slot look as if nothing had run. */
-int mpk_once_init(void **slot, int (*init)(void **result), int *bad_handle)
+int mpk_once_init(void **slot, int (*init)(void **result))
 {
+	struct mpk_error e;
 	struct mpk_once self;
 	void *result = NULL;
 	int rc;
 
-	*bad_handle = 0;
-	if (__atomic_load_n(slot, __ATOMIC_ACQUIRE) || !begin_once(slot, &self))
+	if (!begin_once(slot, &self))
 		return 0;
 	rc = init(&result);
-	*bad_handle = rc == 0 && !result;
 	finish_once(&self, rc == 0 ? result : NULL);
-	return *bad_handle ? -1 : rc;
+	if (rc != 0 || result)
+		return rc;
+	(void)mpk_fail(&e, MPK_E_RAISED, "an initialiser gave no handle");
+	mpk_raised_set_error(&e);
+	return -1;
 }
 
 /* What threads of the parent were running never ends in a child, so that its threads would wait for

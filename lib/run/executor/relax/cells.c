@@ -66,15 +66,25 @@ static bool scope_is_plain(const struct call *c, int32_t at)
 	return any->type_index == MPK_FFI_RAW_STR && strcmp(any->v_c_str, plain) == 0;
 }
 
-/* Slots of a heap of symbolic extents. */
-static int64_t *heap_slot(const struct mpk_ffi_any *heap, int64_t index)
+/* A heap of symbolic extents. What is none has no slots. */
+struct heap {
+	int64_t *slots;
+	int64_t count;
+};
+
+static struct heap heap_of(const struct mpk_ffi_any *any)
 {
-	const struct mpk_dltensor *t = tensor_of(heap);
+	const struct mpk_dltensor *t = tensor_of(any);
 
 	if (!t || t->ndim != 1 || t->dtype.code != MPK_DTYPE_INT || t->dtype.bits != 64 ||
-	    !mpk_dldevice_is_host(t->device) || index < 0 || index >= t->shape[0])
-		return NULL;
-	return (int64_t *)mpk_dltensor_data(t) + index;
+	    !mpk_dldevice_is_host(t->device))
+		return (struct heap){ 0 };
+	return (struct heap){ mpk_dltensor_data(t), t->shape[0] };
+}
+
+static int64_t *heap_slot(struct heap heap, int64_t index)
+{
+	return index < 0 || index >= heap.count ? NULL : heap.slots + index;
 }
 
 static bool give_cell(const struct call *c, int32_t type, void *object)
@@ -124,7 +134,7 @@ static bool on_check_tensor_info(const struct call *c)
 	return give_nothing(c);
 }
 
-static bool match_one(const struct mpk_ffi_any *heap, int64_t code, int64_t operand, int64_t got)
+static bool match_one(struct heap heap, int64_t code, int64_t operand, int64_t got)
 {
 	int64_t *slot;
 
@@ -143,22 +153,24 @@ static bool match_one(const struct mpk_ffi_any *heap, int64_t code, int64_t oper
 static bool on_match_shape(const struct call *c)
 {
 	const int64_t *extents;
+	struct heap heap;
 	int64_t ndim;
 
 	if (c->count < 4 || !cell_extents(&c->args[0], &extents, &ndim) || !is_int(&c->args[2]) ||
 	    c->args[2].v_int64 != ndim || ndim < 0 || ndim > (c->count - 4) / 2)
 		return false;
+	heap = heap_of(&c->args[1]);
 	for (int64_t i = 0; i < ndim; i++) {
 		const struct mpk_ffi_any *pair = &c->args[3 + 2 * i];
 
 		if (!is_int(&pair[0]) || !is_int(&pair[1]) ||
-		    !match_one(&c->args[1], pair[0].v_int64, pair[1].v_int64, extents[i]))
+		    !match_one(heap, pair[0].v_int64, pair[1].v_int64, extents[i]))
 			return false;
 	}
 	return give_nothing(c);
 }
 
-static bool make_one(const struct mpk_ffi_any *heap, const struct mpk_ffi_any *pair, int64_t *out)
+static bool make_one(struct heap heap, const struct mpk_ffi_any *pair, int64_t *out)
 {
 	const int64_t *from = &pair[1].v_int64;
 
@@ -177,14 +189,16 @@ static bool on_make_shape(const struct call *c)
 {
 	int64_t ndim = c->count >= 2 && is_int(&c->args[1]) ? c->args[1].v_int64 : -1;
 	int64_t *extents;
+	struct heap heap;
 	void *shape;
 
 	if (ndim < 0 || ndim > MPK_TENSOR_NDIM_MAX || ndim > (c->count - 2) / 2)
 		return false;
+	heap = heap_of(&c->args[0]);
 	shape = mpk_relax_kept_shape(tensor_of(&c->args[0]) ? c->args[0].v_ptr : NULL, (size_t)ndim,
 				     &extents);
 	for (int64_t i = 0; shape && i < ndim; i++)
-		if (!make_one(&c->args[0], &c->args[2 + 2 * i], &extents[i])) {
+		if (!make_one(heap, &c->args[2 + 2 * i], &extents[i])) {
 			mpk_ffi_drop(MPK_CONV_FFI, shape);
 			return false;
 		}
@@ -194,6 +208,17 @@ static bool on_make_shape(const struct call *c)
 static struct mpk_relax_vm *machine_of(const struct mpk_ffi_any *any)
 {
 	return any->type_index == MPK_FFI_OPAQUE ? any->v_ptr : NULL;
+}
+
+/* TVM gives the bytes themselves. */
+static bool storage_bytes(struct mpk_dtype dtype, const int64_t *extents, int64_t ndim,
+			  uint64_t *out)
+{
+	if (ndim == 1 && dtype.bits == 8 && dtype.lanes == 1 && extents[0] >= 0) {
+		*out = (uint64_t)extents[0];
+		return true;
+	}
+	return mpk_tensor_bytes_of(dtype, extents, (size_t)ndim, out, NULL) == MPK_OK;
 }
 
 static bool on_alloc_storage(const struct call *c)
@@ -207,7 +232,7 @@ static bool on_alloc_storage(const struct call *c)
 	    !cell_extents(&c->args[1], &extents, &ndim) || !is_int(&c->args[2]) ||
 	    c->args[2].v_int64 < 0 || (uint64_t)c->args[2].v_int64 >= vm->device_count ||
 	    c->args[3].type_index != MPK_FFI_DTYPE || !scope_is_plain(c, 4) ||
-	    mpk_tensor_bytes_of(c->args[3].v_dtype, extents, (size_t)ndim, &bytes, NULL) != MPK_OK)
+	    !storage_bytes(c->args[3].v_dtype, extents, ndim, &bytes))
 		return false;
 	return give_cell(c, MPK_FFI_STORAGE,
 			 mpk_relax_kept_storage(vm, (size_t)c->args[2].v_int64, bytes));

@@ -50,16 +50,21 @@ static enum mpk_code any_list_create(enum mpk_convention conv, size_t count,
 	return MPK_OK;
 }
 
-void mpk_relax_list_destroy(struct mpk_any_list *list)
+static void any_list_empty(struct mpk_any_list *list)
 {
-	if (!list)
-		return;
 	for (size_t i = 0; i < list->count; i++) {
 		if (list->items)
 			mpk_value_drop(&list->items[i].value);
 		else
 			mpk_ffi_item_drop(list->conv, &list->cells[i]);
 	}
+}
+
+void mpk_relax_list_destroy(struct mpk_any_list *list)
+{
+	if (!list)
+		return;
+	any_list_empty(list);
 	free(list->items);
 	free(list);
 }
@@ -166,15 +171,27 @@ static enum mpk_code fill_lists(struct mpk_relax_vm *vm, enum mpk_convention con
 }
 
 /* Code at an address, with addresses as arguments, which need no object. */
-static enum mpk_code call_at_address(const struct mpk_function *f, const struct mpk_value *lists,
+static enum mpk_code call_at_address(const struct mpk_function *f, void *const *lists,
 				     struct mpk_error *err)
 {
 	_Alignas(16) char memory[LISTS * sizeof(struct mpk_ffi_any)];
 	struct mpk_packed p = mpk_packed_at(f->convention, memory, LISTS);
 
 	for (size_t i = 0; i < LISTS; i++)
-		MPK_TRY(mpk_packed_set(&p, i, &lists[i], err));
+		mpk_packed_set_pointer(&p, i, lists[i]);
 	return mpk_packed_call(&p, f->address, NULL, err);
+}
+
+static enum mpk_code call_function(struct mpk_function *f, void *const *lists,
+				   struct mpk_error *err)
+{
+	struct mpk_value args[LISTS], none = { 0 };
+
+	for (size_t i = 0; i < LISTS; i++)
+		args[i] = mpk_value_of_opaque(lists[i]);
+	MPK_TRY(mpk_function_call(f, &(struct mpk_args){ args, NULL, LISTS }, &none, err));
+	mpk_value_drop(&none);
+	return MPK_OK;
 }
 
 /* f(machine, registers, constants, functions); the result is in the register after the arguments. */
@@ -182,28 +199,42 @@ static enum mpk_code call_with_lists(struct mpk_relax_vm *vm, const struct mpk_r
 				     struct mpk_any_list *registers, struct mpk_value *result,
 				     struct mpk_error *err)
 {
-	struct mpk_value lists[LISTS] = {
-		mpk_value_of_opaque(vm),
-		mpk_value_of_opaque(any_list_items(registers)),
-		mpk_value_of_opaque(any_list_items(vm->constant_list)),
-		mpk_value_of_opaque(any_list_items(vm->function_list)),
-	};
-	struct mpk_value none = { 0 };
+	void *lists[LISTS] = { vm, any_list_items(registers), any_list_items(vm->constant_list),
+			       any_list_items(vm->function_list) };
 
 	if (c->function->address)
 		MPK_TRY(call_at_address(c->function, lists, err));
 	else
-		MPK_TRY(mpk_function_call(c->function, &(struct mpk_args){ lists, NULL, LISTS },
-					  &none, err));
-	mpk_value_drop(&none);
+		MPK_TRY(call_function(c->function, lists, err));
 	return any_list_get(registers, c->arg_count, result, err);
+}
+
+/* One more than it has registers: a function of no result may name no register for it. Those of the call before are
+ * taken again, but for a call within a call. */
+static enum mpk_code take_registers(struct mpk_relax_vm *vm, const struct mpk_relax_callee *c,
+				    struct mpk_any_list **out, struct mpk_error *err)
+{
+	size_t count = (size_t)c->register_count + 1;
+
+	*out = vm->register_list;
+	vm->register_list = NULL;
+	if (*out && (*out)->count == count)
+		return MPK_OK;
+	mpk_relax_list_destroy(*out);
+	return any_list_create(c->function->convention, count, out, err);
+}
+
+static void give_registers(struct mpk_relax_vm *vm, struct mpk_any_list *registers)
+{
+	any_list_empty(registers);
+	mpk_relax_list_destroy(vm->register_list);
+	vm->register_list = registers;
 }
 
 enum mpk_code mpk_relax_call_compiled(struct mpk_relax_vm *vm, const struct mpk_relax_callee *c,
 				      const struct mpk_value *args, size_t count,
 				      struct mpk_value *result, struct mpk_error *err)
 {
-	enum mpk_convention conv = c->function->convention;
 	struct mpk_any_list *registers;
 	struct mpk_relax_site before;
 	enum mpk_code code;
@@ -211,9 +242,8 @@ enum mpk_code mpk_relax_call_compiled(struct mpk_relax_vm *vm, const struct mpk_
 	if (count != c->arg_count)
 		return mpk_relax_raise(err, "TypeError", "%s takes %u arguments, not %zu",
 				       MPK_QUOTE(c->name), c->arg_count, count);
-	MPK_TRY(fill_lists(vm, conv, err));
-	/* one more: a function of no result may name no register for it */
-	MPK_TRY(any_list_create(conv, (size_t)c->register_count + 1, &registers, err));
+	MPK_TRY(fill_lists(vm, c->function->convention, err));
+	MPK_TRY(take_registers(vm, c, &registers, err));
 	code = MPK_OK;
 	for (size_t i = 0; i < count && code == MPK_OK; i++)
 		code = any_list_set(registers, i, &args[i], err);
@@ -221,6 +251,6 @@ enum mpk_code mpk_relax_call_compiled(struct mpk_relax_vm *vm, const struct mpk_
 	if (code == MPK_OK)
 		code = call_with_lists(vm, c, registers, result, err);
 	mpk_relax_kept_leave(vm->kept, before);
-	mpk_relax_list_destroy(registers);
+	give_registers(vm, registers);
 	return code;
 }

@@ -314,6 +314,7 @@ static void stop_vm(struct mpk_machine *m)
 
 	mpk_plans_destroy(vm->plans);
 	mpk_relax_list_destroy(vm->constant_list);
+	mpk_relax_list_destroy(vm->register_list);
 	mpk_relax_kept_destroy(vm->kept, vm->program->callee_count);
 	for (size_t i = 0; vm->constants && i < vm->program->x.const_count; i++)
 		mpk_value_drop(&vm->constants[i]);

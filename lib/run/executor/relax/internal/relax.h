@@ -134,7 +134,8 @@ struct mpk_relax_vm {
 	uint64_t steps;              /* so far, of the call under way */
 	struct mpk_value *constants; /* made when they are first used; NONE: not so far */
 	struct mpk_any_list *constant_list,
-		*function_list;      /* for compiled functions, made then too */
+		*function_list,      /* for compiled functions, made then too */
+		*register_list;      /* empty, for the next one */
 	struct mpk_relax_kept *kept; /* by them */
 	struct mpk_frames frames;
 	struct mpk_plans *plans;        /* what was recorded; plan/plan.h */

@@ -3,21 +3,32 @@
  *
  * A model may have gigabytes of constants. Where they are aligned in the mapped file and in the order of
  * this machine, kernels read the file's own pages, and loading them costs nothing. They are copied
- * where the blob left them unaligned, turned on machines of the other byte order, and sent to devices
- * straight from the mapping.
+ * where the blob left them unaligned, and the file's pages given back, turned on machines of the other byte order,
+ * and sent to devices straight from the mapping.
  */
 #include "executor/machine.h"
 
+#include <fcntl.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/native.h"
 #include "runtime/devices.h"
 #include "runtime/parallel.h"
 
 enum {
-	COPY_TASKS = 4,       /* more do not copy faster: memory is the limit */
-	COPY_LEAST = 4 << 20, /* bytes from which on threads are worth their start */
+	COPY_TASKS = 4,        /* more do not copy faster: memory is the limit */
+	COPY_LEAST = 4 << 20,  /* bytes from which on threads are worth their start */
+	GIVE_LEAST = 1 << 18,  /* and from which on pages of the file are given back */
+	PIECE_BYTES = 1 << 20, /* before they are */
+	PAGE_LEAST = 4096,
 };
+
+/* Of a page's 64 bits in /proc/self/pagemap. */
+#define PAGE_PRESENT (UINT64_C(1) << 63)
+#define PAGE_SWAPPED (UINT64_C(1) << 62)
+#define PAGE_OF_FILE (UINT64_C(1) << 61) /* or shared, which it stays in memory for */
 
 static void release_host(void *host)
 {
@@ -38,20 +49,46 @@ static enum mpk_code in_place(struct mpk_host *host, struct mpk_span content,
 	return code;
 }
 
-/* A constant that is copied by several threads. */
+/* A constant that is copied, by several threads where that is worth it. */
 struct copy {
 	uint8_t *to;
 	struct mpk_span from;
 	size_t each; /* bytes, of all threads but the last */
+	int pages;   /* /proc/self/pagemap; -1: pages are not given back */
 };
+
+/* Pages of the file that were copied need not stay in memory beside the copy: they are read again where they are wanted
+ * again. That is so where each is the file's own, which the system tells of every page, and not where the content
+ * is in memory of this process. Those that have something else in them stay, to which somebody may write just now,
+ * and the last one, if there is more to copy of it. */
+static void give_pages_back(const struct copy *c, const uint8_t *begin, const uint8_t *end)
+{
+	uint64_t known[PIECE_BYTES / PAGE_LEAST + 1];
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t first = (uintptr_t)(begin == c->from.data ? begin + page - 1 : begin) / page;
+	size_t last = (uintptr_t)end / page, count = last > first ? last - first : 0;
+
+	if (pread(c->pages, known, count * sizeof known[0], (off_t)(first * sizeof known[0])) !=
+	    (ssize_t)(count * sizeof known[0]))
+		return;
+	for (size_t i = 0; i < count; i++)
+		if (known[i] & (PAGE_PRESENT | PAGE_SWAPPED) && !(known[i] & PAGE_OF_FILE))
+			return;
+	(void)madvise((void *)(first * page), count * page, MADV_DONTNEED);
+}
 
 static int copy_part(int task, struct mpk_parallel_env *env, void *data)
 {
 	const struct copy *c = data;
 	size_t at = (size_t)task * c->each;
-	size_t len = task == env->num_task - 1 ? c->from.len - at : c->each;
+	size_t end = task == env->num_task - 1 ? c->from.len : at + c->each;
 
-	memcpy(c->to + at, c->from.data + at, len);
+	for (size_t len; at < end; at += len) {
+		len = end - at < PIECE_BYTES ? end - at : PIECE_BYTES;
+		memcpy(c->to + at, c->from.data + at, len);
+		if (c->pages >= 0)
+			give_pages_back(c, c->from.data + at, c->from.data + at + len);
+	}
 	return 0;
 }
 
@@ -59,10 +96,14 @@ static int copy_part(int task, struct mpk_parallel_env *env, void *data)
 static void copy_bytes(uint8_t *to, struct mpk_span from)
 {
 	unsigned cores = mpk_parallel_cores(), count = cores < COPY_TASKS ? cores : COPY_TASKS;
-	struct copy c = { to, from, from.len / count / MPK_STORAGE_ALIGN * MPK_STORAGE_ALIGN };
+	struct copy c = { to, from, from.len / count / MPK_STORAGE_ALIGN * MPK_STORAGE_ALIGN, -1 };
 
+	if (from.len >= GIVE_LEAST)
+		c.pages = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
 	if (from.len < COPY_LEAST || mpk_parallel_launch(copy_part, &c, (int)count) != 0)
-		memcpy(to, from.data, from.len);
+		(void)copy_part(0, &(struct mpk_parallel_env){ .num_task = 1 }, &c);
+	if (c.pages >= 0)
+		(void)close(c.pages);
 }
 
 /* Private memory with the content in the machine's byte order. */

@@ -221,6 +221,7 @@ static inline void mpk_frames_set(struct mpk_frames *f, uint32_t reg, struct mpk
  * @type    of its elements, whose numbers are little-endian there
  * @where   device of the storage
  * @out     one reference; at least content.len bytes
+ * Pages of a file that were copied are not kept in memory, so that a large one is not there twice.
  * Returns  MPK_OK; MPK_E_DEVICE: the device does not open, or has no room; MPK_E_NOMEM */
 enum mpk_code mpk_constant_storage(struct mpk_host *host, struct mpk_span content,
 				   struct mpk_dtype type, struct mpk_dldevice where,

@@ -182,8 +182,8 @@ static enum mpk_code call_at_address(const struct mpk_function *f, void *const *
 	return mpk_packed_call(&p, f->address, NULL, err);
 }
 
-static enum mpk_code call_function(struct mpk_function *f, void *const *lists,
-				   struct mpk_error *err)
+static enum mpk_code call_with_values(struct mpk_function *f, void *const *lists,
+				      struct mpk_error *err)
 {
 	struct mpk_value args[LISTS], none = { 0 };
 
@@ -205,14 +205,14 @@ static enum mpk_code call_with_lists(struct mpk_relax_vm *vm, const struct mpk_r
 	if (c->function->address)
 		MPK_TRY(call_at_address(c->function, lists, err));
 	else
-		MPK_TRY(call_function(c->function, lists, err));
+		MPK_TRY(call_with_values(c->function, lists, err));
 	return any_list_get(registers, c->arg_count, result, err);
 }
 
 /* One more than it has registers: a function of no result may name no register for it. Those of the call before are
  * taken again, but for a call within a call. */
-static enum mpk_code take_registers(struct mpk_relax_vm *vm, const struct mpk_relax_callee *c,
-				    struct mpk_any_list **out, struct mpk_error *err)
+static enum mpk_code take_register_list(struct mpk_relax_vm *vm, const struct mpk_relax_callee *c,
+					struct mpk_any_list **out, struct mpk_error *err)
 {
 	size_t count = (size_t)c->register_count + 1;
 
@@ -224,7 +224,7 @@ static enum mpk_code take_registers(struct mpk_relax_vm *vm, const struct mpk_re
 	return any_list_create(c->function->convention, count, out, err);
 }
 
-static void give_registers(struct mpk_relax_vm *vm, struct mpk_any_list *registers)
+static void give_register_list(struct mpk_relax_vm *vm, struct mpk_any_list *registers)
 {
 	any_list_empty(registers);
 	mpk_relax_list_destroy(vm->register_list);
@@ -243,7 +243,7 @@ enum mpk_code mpk_relax_call_compiled(struct mpk_relax_vm *vm, const struct mpk_
 		return mpk_relax_raise(err, "TypeError", "%s takes %u arguments, not %zu",
 				       MPK_QUOTE(c->name), c->arg_count, count);
 	MPK_TRY(fill_lists(vm, c->function->convention, err));
-	MPK_TRY(take_registers(vm, c, &registers, err));
+	MPK_TRY(take_register_list(vm, c, &registers, err));
 	code = MPK_OK;
 	for (size_t i = 0; i < count && code == MPK_OK; i++)
 		code = any_list_set(registers, i, &args[i], err);
@@ -251,6 +251,6 @@ enum mpk_code mpk_relax_call_compiled(struct mpk_relax_vm *vm, const struct mpk_
 	if (code == MPK_OK)
 		code = call_with_lists(vm, c, registers, result, err);
 	mpk_relax_kept_leave(vm->kept, before);
-	give_registers(vm, registers);
+	give_register_list(vm, registers);
 	return code;
 }

@@ -11,7 +11,7 @@ missed by the clock and kept by CPU time is "met in CPU time". Outputs are remov
 outside of its time, since replacing a large file costs as much as writing one. Memory is the
 largest resident size of any process of the tree. BENCH_SIZE (1G) is the size of the large payload;
 the others follow it. Groups: start functions small large huge text
-many calls models parallel library peers weights. A goal that is missed is
+many cubins calls models parallel library peers weights. A goal that is missed is
 marked, not an error; a program under test that fails is one.
 """
 import argparse
@@ -429,6 +429,30 @@ def many(b):
           ["cc", "-shared", *(b.path(o) for o in objects), "-o", b.path("cc.so")], "1.1x", ("ratio", 1.1))
 
 
+def cubins(b):
+    """661 cubins of a compiler's cache, as in a thread of PyTorch: a library whose functions check and launch, beside the
+    three programs that its AOTInductor ran for each cubin to have its bytes alone in an object."""
+    cache = b.folder / "cache"
+    names = []
+    for i in range(661):
+        folder = cache / f"k{i}"
+        folder.mkdir(parents=True)
+        for end in ("cubin", "json", "ttir"):
+            shutil.copy(ROOT / "tests/data/triton" / f"scaled_add.{end}", folder)
+        names.append(f"cache/k{i}/scaled_add.cubin")
+    (b.folder / "cubins.txt").write_text("\n".join(names) + "\n")
+    embed = f'cd {b.folder}; ' 'while read -r c; do ld -r -b binary -z noexecstack -o "$c.o" "$c"; done < cubins.txt'
+    whole = (f'cd {b.folder}; ' 'i=0; while read -r c; do i=$((i+1)); ld -r -b binary -z noexecstack -o "$c.o" "$c"; '
+             'objcopy --rename-section .data=.rodata,alloc,load,readonly,data,contents "$c.o"; '
+             's=_binary_cache_k$((i-1))_scaled_add_cubin; objcopy --redefine-sym ${s}_start=__k${i}_start '
+             '--redefine-sym ${s}_size=__k${i}_size --redefine-sym ${s}_end=__k${i}_end "$c.o"; done < cubins.txt')
+    build = ["mpack", "build", str(cache), "-o", b.path("cubins.so")]
+    b.row("cubins", "mpack build, 661 kernels | ld, 2 objcopy each", build, ["sh", "-ec", whole], "0.2x",
+          ("ratio", 0.2))
+    b.row("cubins", "mpack build, 661 kernels | ld -r -b binary", build, ["sh", "-ec", embed], "0.2x",
+          ("ratio", 0.2))
+
+
 def figure(command, read):
     """What a program says a call costs, in seconds; None and why when it cannot."""
     done = subprocess.run(command, capture_output=True, text=True)
@@ -489,8 +513,8 @@ def run_models(b):
 
 
 GROUPS = {"start": start, "functions": lambda b: functions.functions(b, ROOT), "small": small,
-          "large": large, "huge": huge, "text": text, "many": many, "calls": calls, "models": run_models,
-          "parallel": lambda b: parallel.parallel(b, ROOT), "library": lambda b: library.library(b, ROOT),
+          "large": large, "huge": huge, "text": text, "many": many, "cubins": cubins, "calls": calls,
+          "models": run_models, "parallel": lambda b: parallel.parallel(b, ROOT), "library": lambda b: library.library(b, ROOT),
           "packed": lambda b: packed.packed(b, ROOT),
           "peers": lambda b: peers.peers(b, ROOT), "weights": lambda b: weights.weights(b, ROOT)}
 

@@ -22,10 +22,33 @@ static const struct mpk_memory_file files[] = {
 	TEXT_FILE("p.bin", "payload"),
 };
 
+static void print_rows(const struct mpk_package *p, struct mpk_arena *arena)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf out = { 0 };
+	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap kernels = { 0 };
+	struct mpk_host_unit unit;
+
+	for (size_t i = 0; i < p->launch_count; i++) {
+		const struct mpk_launch *l = &p->launches[i];
+
+		if (l->on_host)
+			return;
+		for (size_t k = 0; k < l->step_count; k++) {
+			const char *key = mpk_arena_printf(arena, "%s.%s", l->steps[k].id,
+							   l->steps[k].kernel);
+
+			if (!key || mpk_strmap_put(&kernels, mpk_span_str(key), k, NULL) < 0)
+				return;
+		}
+	}
+	(void)!mpk_launch_put_rows(p->launches, p->launch_count, &kernels, arena, &out, NULL);
+	if (mpk_launch_build_entries(p->launches, p->launch_count, arena, &unit, NULL) == MPK_OK)
+		(void)!mpk_host_ll.print(&unit, &out, NULL);
+}
+
 static void print(const struct mpk_package *p, struct mpk_arena *arena)
 {
-	static const enum mpk_launch_mode modes[] = { MPK_LAUNCH_IMPORTS, MPK_LAUNCH_SYSTEM_LIB,
-						      MPK_LAUNCH_STANDALONE };
+	static const enum mpk_launch_mode modes[] = { MPK_LAUNCH_IMPORTS, MPK_LAUNCH_SYSTEM_LIB };
 	struct mpk_host_unit unit;
 
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(modes) && p->launch_count; i++) {
@@ -64,6 +87,7 @@ void fuzz_one(struct mpk_span bytes, struct mpk_arena *arena)
 		return;
 	if (mpk_package_load(&input, arena, &report, &package, NULL) == MPK_OK) {
 		print(&package, arena);
+		print_rows(&package, arena);
 		if (package.needs_blob)
 			read_back(&package, arena);
 	} else {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lib/pack/launch: the text of host code is the same from every build of this program
+/* lib/pack/launch: the text of host code, and of rows, is the same from every build of this program
  *
  * Arguments of one call were builders of the host code themselves once, so that their order, and
  * with it the bytes of every library, was that of the compiler that had built mpack. */
@@ -11,20 +11,21 @@
 #include "launch/launch.h"
 #include "package/package.h"
 
-/* FNV-1a of the C source and of the LLVM IR; by mode, then generation. After a wanted change of the
- * generated code this test prints the new ones. */
+/* FNV-1a of the C source and of the LLVM IR, by mode, then generation; last of rows and their entries. After a wanted
+ * change of the generated code this test prints the new ones. */
+enum { MODES = 2 };
 static const struct {
 	uint64_t c, ll;
-} wanted[3][MPK_GENERATION_COUNT] = {
-	{ { 0x9a0aadc437b951fd, 0xa5de5664c4ed7714 },
-	  { 0xd246561fa5ab5851, 0x7e6626b1f252197e },
-	  { 0x9bc5ba2869812003, 0x098c66d53612396a } },
-	{ { 0xa2e114c481215be6, 0x576cd8a8eefa3b13 },
-	  { 0x2dfc472115d4c61e, 0x2a908257498c6713 },
-	  { 0x506651331c117c3c, 0xde4b6f4da3451d71 } },
-	{ { 0x7f15167affe4daba, 0xd064aa3935b33611 },
-	  { 0x14411b79008d6ea5, 0xbfc465cd695f8302 },
-	  { 0x0c36435db5a8dc66, 0x9bacb22de317f2f5 } },
+} wanted[MODES + 1][MPK_GENERATION_COUNT] = {
+	{ { 0x2a2ad1781c77b2cf, 0x1ddaf002d3498c1d },
+	  { 0x23c5f99634187892, 0xfe25239e10996af9 },
+	  { 0xa0cf17d69b33fab0, 0xc3306b013681dbdc } },
+	{ { 0xee9b92a42cca0ed8, 0x14b7d14a5a1d5e81 },
+	  { 0x1a00b8890ec122c3, 0x2650c581860803e8 },
+	  { 0x2dc1de10189b6617, 0x91dddc51094f8b58 } },
+	{ { 0x42979189a67839a9, 0x6247699553cf7ff9 },
+	  { 0xf6651f8acd705171, 0x16bf0e5d2f25bb55 },
+	  { 0x86692db3c1415c1f, 0x07945393ecdc8756 } },
 };
 
 static uint64_t hash(const struct mpk_strbuf *text)
@@ -36,15 +37,53 @@ static uint64_t hash(const struct mpk_strbuf *text)
 	return h;
 }
 
-static void print(enum mpk_launch_mode mode, enum mpk_generation gen, struct mpk_strbuf *c,
-		  struct mpk_strbuf *ll)
+static void print_rows(const struct mpk_package *p, struct mpk_arena *arena, struct mpk_strbuf *c,
+		       struct mpk_strbuf *ll)
+{
+	struct mpk_strmap kernels = { 0 };
+	struct mpk_host_unit unit;
+	struct mpk_error err = { 0 };
+
+	for (size_t i = 0; i < p->launch_count; i++) {
+		for (size_t k = 0; k < p->launches[i].step_count; k++) {
+			const struct mpk_launch_step *s = &p->launches[i].steps[k];
+			const char *key = mpk_arena_printf(arena, "%s.%s", s->id, s->kernel);
+
+			ck_assert_ptr_nonnull(key);
+			ck_assert_int_ge(mpk_strmap_put(&kernels, mpk_span_str(key), k, NULL), 0);
+		}
+	}
+	ck_assert_int_eq(
+		mpk_launch_put_rows(p->launches, p->launch_count, &kernels, arena, c, &err),
+		MPK_OK);
+	mpk_strmap_fini(&kernels);
+	ck_assert_int_eq(mpk_launch_build_entries(p->launches, p->launch_count, arena, &unit, &err),
+			 MPK_OK);
+	ck_assert_int_eq(mpk_host_c.print(&unit, c, &err), MPK_OK);
+	ck_assert_int_eq(mpk_host_ll.print(&unit, ll, &err), MPK_OK);
+}
+
+static void print_code(const struct mpk_package *p, enum mpk_launch_mode mode,
+		       struct mpk_arena *arena, struct mpk_strbuf *c, struct mpk_strbuf *ll)
+{
+	struct mpk_host_unit unit;
+	struct mpk_error err = { 0 };
+
+	ck_assert_int_eq(mpk_launch_build(p->launches, p->launch_count, mode,
+					  mode == MPK_LAUNCH_SYSTEM_LIB ? "prefix_" : "", arena,
+					  &unit, &err),
+			 MPK_OK);
+	ck_assert_int_eq(mpk_host_c.print(&unit, c, &err), MPK_OK);
+	ck_assert_int_eq(mpk_host_ll.print(&unit, ll, &err), MPK_OK);
+}
+
+static void print(int mode, enum mpk_generation gen, struct mpk_strbuf *c, struct mpk_strbuf *ll)
 {
 	static const char path[] = "tests/data/launch/standalone_cuda.toml";
 	struct mpk_mapping text = { 0 };
 	struct mpk_arena arena = { 0 };
 	struct mpk_report report = { 0 };
 	struct mpk_package package = { 0 };
-	struct mpk_host_unit unit;
 	struct mpk_error err = { 0 };
 
 	ck_assert_int_eq(mpk_mapping_open(path, &text, &err), MPK_OK);
@@ -53,12 +92,10 @@ static void print(enum mpk_launch_mode mode, enum mpk_generation gen, struct mpk
 								    .gen = &gen },
 				       &arena, &report, &package, &err) == MPK_OK,
 		      "%s", err.text);
-	ck_assert_int_eq(mpk_launch_build(package.launches, package.launch_count, mode,
-					  mode == MPK_LAUNCH_SYSTEM_LIB ? "prefix_" : "", &arena,
-					  &unit, &err),
-			 MPK_OK);
-	ck_assert_int_eq(mpk_host_c.print(&unit, c, &err), MPK_OK);
-	ck_assert_int_eq(mpk_host_ll.print(&unit, ll, &err), MPK_OK);
+	if (mode == MODES)
+		print_rows(&package, &arena, c, ll);
+	else
+		print_code(&package, (enum mpk_launch_mode)mode, &arena, c, ll);
 	mpk_package_close(&package);
 	mpk_report_fini(&report);
 	mpk_arena_fini(&arena);
@@ -67,13 +104,13 @@ static void print(enum mpk_launch_mode mode, enum mpk_generation gen, struct mpk
 
 START_TEST(text_is_fixed)
 {
-	enum mpk_launch_mode mode = (enum mpk_launch_mode)(_i / MPK_GENERATION_COUNT);
+	int mode = _i / MPK_GENERATION_COUNT;
 	enum mpk_generation gen = (enum mpk_generation)(_i % MPK_GENERATION_COUNT);
 	struct mpk_strbuf c = { 0 }, ll = { 0 };
 
 	print(mode, gen, &c, &ll);
 	ck_assert_msg(hash(&c) == wanted[mode][gen].c && hash(&ll) == wanted[mode][gen].ll,
-		      "mode %d, generation %d: { 0x%016" PRIx64 ", 0x%016" PRIx64 " }", (int)mode,
+		      "mode %d, generation %d: { 0x%016" PRIx64 ", 0x%016" PRIx64 " }", mode,
 		      (int)gen, hash(&c), hash(&ll));
 	mpk_strbuf_fini(&c);
 	mpk_strbuf_fini(&ll);
@@ -85,7 +122,7 @@ int main(void)
 	Suite *s = suite_create("launch_text");
 	TCase *tc = tcase_create("C and IR");
 
-	tcase_add_loop_test(tc, text_is_fixed, 0, 3 * MPK_GENERATION_COUNT);
+	tcase_add_loop_test(tc, text_is_fixed, 0, (MODES + 1) * MPK_GENERATION_COUNT);
 	suite_add_tcase(s, tc);
 
 	SRunner *runner = srunner_create(s);

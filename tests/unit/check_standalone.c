@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the launch functions of a standalone library call (launch/standalone/calls.c): look-up,
- * arguments in the width of the kernel, extents, errors. A driver of the test stands behind it. */
+/* Launch functions of a standalone library (launch/standalone/): what is checked before a launch, arguments in the
+ * width of the kernel, extents, errors, copies. The rows are written by hand here, and the driver is the test's. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,21 +10,65 @@
 #include "base/native.h"
 #include "launch/standalone/loader.h"
 
-/* --- the library's table and its driver ------------------------------------------------------ */
+/* --- the library's tables and its driver ----------------------------------------------------- */
 
 static const unsigned char widths[][2] = { { 2, 16 }, { 4, 16 }, { 2, 32 }, { 2, 64 },
 					   { 0, 32 }, { 1, 8 },  { 3, 64 } };
 static const unsigned char tags[] = { 0, 4, 7, 12 };
+static const unsigned char pair[][2] = { { 3, 64 }, { 3, 64 }, { 0, 32 } };
 
 const struct mpk_sa_kernel mpk_sa_kernels[] = {
-	{ .name = "first", .types = widths },
+	{ .name = "pair", .types = pair, .arg_count = 3, .tags = tags, .tag_count = 1 },
 	{ .name = "widths", .types = widths, .arg_count = 7, .tags = tags, .tag_count = 4 },
 };
 const unsigned mpk_sa_kernel_count = 2;
 const int mpk_sa_device_type = MPK_DL_CUDA;
 
+/* Texts by their place. */
+enum { NAME = 0, A = 2, N = 4, F32 = 6, I32 = 14, TAKES = 20, WHERE = 60, PRODUCT = 101 };
+const char mpk_sa_texts[200] = "f\0a\0n\0float32\0int32\0"
+			       "f: takes 3 arguments, got %lld, when x\0\0"
+			       "f: argument '%s' must be there, is on %s\0"
+			       "n * n / 7";
+const int64_t mpk_sa_words[] = { MPK_SA_NAME,   0, MPK_SA_NAME,    0,         MPK_SA_MUL,
+				 MPK_SA_NUMBER, 7, MPK_SA_CEILDIV, MPK_SA_END };
+/* pair(a: Tensor([n], float32), b: optional out Tensor([...], float32), k: divisible 4 int32), and
+ * widths(n: int32) */
+const struct mpk_sa_expr mpk_sa_exprs[] = {
+	{ N, MPK_SA_NAME, 0 },      { PRODUCT, MPK_SA_WORDS, 0 }, { N, MPK_SA_NUMBER, -7 },
+	{ N, MPK_SA_NUMBER, 200 },  { N, MPK_SA_NUMBER, 64 },     { N, MPK_SA_NUMBER, 2 },
+	{ N, MPK_SA_NUMBER, 4096 },
+};
+const struct mpk_sa_param mpk_sa_params[] = {
+	{ A, F32, MPK_SA_TENSOR, MPK_SA_READ, MPK_DTYPE_FLOAT, 32, 0, 4, 4, 0, 1 },
+	{ N, F32, MPK_SA_TENSOR, MPK_SA_OPTIONAL | MPK_SA_ANY_SHAPE | MPK_SA_WRITTEN,
+	  MPK_DTYPE_FLOAT, 32, 0, 4, 16, 0, 0 },
+	{ N, I32, MPK_SA_INTEGER, 0, MPK_DTYPE_INT, 32, 0, 4, 4, 0, 0 },
+	{ N, F32, MPK_SA_TENSOR, 0, MPK_DTYPE_FLOAT, 32, 0, 4, 1, 1, 1 }, /* temporary */
+	{ N, I32, MPK_SA_INTEGER, 0, MPK_DTYPE_INT, 32, 0, 4, 1, 0, 0 },
+};
+const struct mpk_sa_var mpk_sa_vars[] = { { 0, 0 }, { 0, MPK_SA_NONE } };
+const struct mpk_sa_arg mpk_sa_args[] = {
+	{ MPK_SA_ARG_PARAM, 0, 0, F32 },   { MPK_SA_ARG_PARAM, 0, 1, F32 },
+	{ MPK_SA_ARG_INTEGER, 0, 1, I32 }, { MPK_SA_ARG_NULL, 0, 0, F32 },
+	{ MPK_SA_ARG_NULL, 0, 0, F32 },    { MPK_SA_ARG_NULL, 0, 0, F32 },
+	{ MPK_SA_ARG_NULL, 0, 0, F32 },    { MPK_SA_ARG_INTEGER, 0, 2, I32 },
+	{ MPK_SA_ARG_INTEGER, 0, 3, I32 }, { MPK_SA_ARG_NULL, 0, 0, F32 },
+};
+#define NONE MPK_SA_NONE
+const struct mpk_sa_step mpk_sa_steps[] = {
+	{ 0, 0, { 0, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE } },
+	{ 1, 3, { 0, NONE, NONE, NONE, 4, NONE, NONE, 5, NONE, 6 } },
+};
+const struct mpk_sa_function mpk_sa_functions[] = {
+	{ NAME, TAKES, WHERE, 0, 0, 0, 3, 3, 1, 0, 0, 1 },
+	{ NAME, TAKES, WHERE, 0, 0, 4, 1, 0, 0, 1, 1, 1 },
+};
+static const struct mpk_sa_function *const pair_row = &mpk_sa_functions[0];
+static const struct mpk_sa_function *const widths_row = &mpk_sa_functions[1];
+
 static struct mpk_sa_launch last;
-static int launches;
+static int launches, copies;
 
 static int record_launch(struct mpk_sa_launch *l)
 {
@@ -41,6 +85,7 @@ static void *record_alloc(int device, int64_t bytes, const void *from)
 
 	ck_assert_int_eq(device, 1);
 	ck_assert_ptr_nonnull(data);
+	copies++;
 	if (from)
 		memcpy(data, from, (size_t)bytes);
 	return data;
@@ -52,11 +97,12 @@ static int record_release(int device, void *data, void *to, int64_t bytes)
 	if (to)
 		memcpy(to, data, (size_t)bytes);
 	free(data);
+	copies--;
 	return 0;
 }
 
-const struct mpk_sa_driver mpk_sa_cuda = { record_launch, record_alloc, record_release };
-const struct mpk_sa_driver mpk_sa_opencl = { NULL, NULL, NULL };
+static const struct mpk_sa_driver recorder = { record_launch, record_alloc, record_release };
+const struct mpk_sa_driver *const mpk_sa_driver = &recorder;
 
 /* The process has the function that errors go to. */
 __attribute__((visibility("default"))) void TVMFFIErrorSetRaisedFromCStr(const char *kind,
@@ -70,17 +116,6 @@ void TVMFFIErrorSetRaisedFromCStr(const char *kind, const char *text)
 
 /* --- calls ------------------------------------------------------------------------------------ */
 
-enum { CELLS = 11 };
-
-static void *look_up(const char *name)
-{
-	void *f = NULL;
-
-	ck_assert_int_eq(mpk_sa_lookup(NULL, name, &f), 0);
-	ck_assert_ptr_nonnull(f);
-	return f;
-}
-
 static uint64_t bits_of(double value)
 {
 	uint64_t bits;
@@ -93,16 +128,6 @@ static uint64_t bits_of(double value)
 static uint64_t value_of(size_t i, size_t bytes)
 {
 	return mpk_native_load(&last.values[i], bytes);
-}
-
-static int call(void *f, const uint64_t *cells, int32_t n)
-{
-	struct mpk_sa_any args[CELLS] = { 0 }, result = { .type = 5 };
-
-	ck_assert_int_le(n, CELLS);
-	for (int32_t i = 0; i < n; i++)
-		args[i].value = cells[i];
-	return mpk_sa_call(f, args, n, &result);
 }
 
 /* What the kernel gets of one real number, in each width. */
@@ -126,10 +151,11 @@ static const struct {
 START_TEST(reals_are_rounded_once)
 {
 	uint64_t cell = reals[_i].cell;
-	const uint64_t cells[CELLS] = { cell, cell, bits_of(0.1), cell, 0, 0, 0, 1, 1, 1, 0 };
+	const uint64_t cells[] = { cell, cell, bits_of(0.1), cell, 0, 0, 0 };
+	struct mpk_sa_launch l = { .kernel = &mpk_sa_kernels[1] };
 	float single;
 
-	ck_assert_int_eq(call(look_up("widths"), cells, CELLS), 0);
+	ck_assert_int_eq(mpk_sa_start(&l, cells), 0);
 	ck_assert_msg(value_of(0, 2) == reals[_i].f16, "%s: binary16 0x%llx", reals[_i].what,
 		      (unsigned long long)value_of(0, 2));
 	ck_assert_msg(value_of(1, 2) == reals[_i].bf16, "%s: bfloat16 0x%llx", reals[_i].what,
@@ -140,20 +166,20 @@ START_TEST(reals_are_rounded_once)
 }
 END_TEST
 
+static struct mpk_sa_any integer(int64_t value)
+{
+	return (struct mpk_sa_any){ .type = MPK_FFI_INT, .value = (uint64_t)value };
+}
+
 START_TEST(integers_and_extents_arrive)
 {
-	const uint64_t cells[CELLS] = {
-		0, 0, 0, 0, (uint64_t)-7, 200, 0x1234567890, 9, 64, 2, 4096
-	};
-	const uint64_t device[] = { MPK_DL_CUDA, 3 };
+	const struct mpk_sa_any n = integer(9);
 
-	ck_assert_int_eq(call(look_up("__tvm_set_device"), device, 2), 0);
-	ck_assert_int_eq(call(look_up("widths"), cells, CELLS), 0);
+	ck_assert_int_eq(mpk_sa_call(widths_row, &n, NULL, 1), 0);
 	ck_assert_int_eq((int32_t)value_of(4, 4), -7);
 	ck_assert_uint_eq(value_of(5, 1), 200);
-	ck_assert_uint_eq(last.values[6], 0x1234567890);
 	ck_assert_uint_eq(last.index, 1);
-	ck_assert_int_eq(last.device, 3);
+	ck_assert_int_eq(last.device, 0);
 	ck_assert_uint_eq(last.extent[0], 9);
 	ck_assert_uint_eq(last.extent[4], 64);
 	ck_assert_uint_eq(last.extent[MPK_SA_TAG_CLUSTER + 1], 2);
@@ -163,60 +189,184 @@ START_TEST(integers_and_extents_arrive)
 }
 END_TEST
 
-START_TEST(an_empty_extent_counts_as_one)
+START_TEST(an_empty_grid_launches_nothing)
 {
-	const uint64_t cells[CELLS] = { 0 };
+	const struct mpk_sa_any n = integer(0);
 
-	ck_assert_int_eq(call(look_up("widths"), cells, CELLS), 0);
-	ck_assert_uint_eq(last.extent[0], 1);
-	ck_assert_uint_eq(last.extent[4], 1);
+	ck_assert_int_eq(mpk_sa_call(widths_row, &n, NULL, 1), 0);
+	ck_assert_int_eq(launches, 0);
+}
+END_TEST
+
+/* --- tensors ---------------------------------------------------------------------------------- */
+
+static float memory[8];
+static int64_t shape[] = { 8 }, strides[] = { 1 };
+
+static struct mpk_sa_tensor tensor(int32_t device_type)
+{
+	return (struct mpk_sa_tensor){ .data = memory,
+				       .device_type = device_type,
+				       .device_id = 1,
+				       .ndim = 1,
+				       .code = MPK_DTYPE_FLOAT,
+				       .bits = 32,
+				       .lanes = 1,
+				       .shape = shape,
+				       .strides = strides };
+}
+
+/* pair(a, b, k); no b: None */
+static int call_pair(const struct mpk_sa_tensor *a, const struct mpk_sa_tensor *b, int64_t k)
+{
+	const struct mpk_sa_any args[] = {
+		{ .type = MPK_FFI_DLTENSOR, .value = (uintptr_t)a },
+		{ .type = b ? MPK_FFI_DLTENSOR : MPK_FFI_NONE, .value = (uintptr_t)b },
+		integer(k),
+	};
+	int status;
+
+	raised[0] = '\0';
+	status = mpk_sa_call(pair_row, args, NULL, 3);
+	ck_assert_int_eq(copies, 0);
+	ck_assert_int_eq(status, raised[0] ? -1 : 0);
+	return status;
+}
+
+START_TEST(tensors_of_the_device_are_handed_on)
+{
+	struct mpk_sa_tensor a = tensor(MPK_DL_CUDA);
+
+	ck_assert_int_eq(call_pair(&a, NULL, 4), 0);
+	ck_assert_int_eq(last.device, 1);
+	ck_assert_uint_eq(last.values[0], (uintptr_t)memory);
+	ck_assert_uint_eq(last.values[1], 0);
+	ck_assert_uint_eq(last.extent[0], 8);
+	ck_assert_int_eq((int)value_of(2, 4), 10); /* 64 / 7, rounded up */
+}
+END_TEST
+
+/* The device's number is that of the one tensor that is there. */
+START_TEST(host_tensors_are_copied)
+{
+	struct mpk_sa_tensor a = tensor(MPK_DL_CUDA), b = tensor(MPK_DL_CPU);
+
+	memory[3] = 1.5f;
+	ck_assert_int_eq(call_pair(&a, &b, 0), 0);
+	ck_assert_uint_ne(last.values[1], (uintptr_t)memory);
+	ck_assert_uint_ne(last.values[1], 0);
+	/* what has no elements has no copy */
+	shape[0] = 0;
+	ck_assert_int_eq(call_pair(&a, &b, 0), 0);
+	ck_assert_int_eq(launches, 1);
+}
+END_TEST
+
+static void set_rank(struct mpk_sa_tensor *a)
+{
+	a->ndim = 2;
+}
+static void set_type(struct mpk_sa_tensor *a)
+{
+	a->code = MPK_DTYPE_INT;
+}
+static void set_lanes(struct mpk_sa_tensor *a)
+{
+	a->lanes = 4;
+}
+static void set_device(struct mpk_sa_tensor *a)
+{
+	a->device_type = MPK_DL_METAL;
+}
+static void set_extent(struct mpk_sa_tensor *a)
+{
+	(void)a;
+	shape[0] = -1;
+}
+static void set_stride(struct mpk_sa_tensor *a)
+{
+	(void)a;
+	strides[0] = 2;
+}
+static void set_null(struct mpk_sa_tensor *a)
+{
+	a->data = NULL;
+}
+static void set_offset(struct mpk_sa_tensor *a)
+{
+	a->offset = 2;
+}
+static void set_large(struct mpk_sa_tensor *a)
+{
+	(void)a;
+	shape[0] = INT64_C(1) << 40;
+}
+
+static const struct {
+	void (*set)(struct mpk_sa_tensor *a);
+	const char *says;
+} mistakes[] = {
+	{ set_rank, "ValueError: f: argument 'a': expected 1 dimension, got 2" },
+	{ set_type, "TypeError: f: argument 'a': expected float32, got int32" },
+	{ set_lanes, "TypeError: f: argument 'a': expected float32, got vectors of 4 lanes" },
+	{ set_device, "ValueError: f: argument 'a' must be there, is on metal" },
+	{ set_extent, "ValueError: f: argument 'a': dimension 0 is -1" },
+	{ set_stride,
+	  "ValueError: f: argument 'a': must be contiguous: stride of dimension 0 is 2, "
+	  "expected 1" },
+	{ set_null, "ValueError: f: argument 'a': has a null data pointer" },
+	{ set_offset, "ValueError: f: argument 'a': data is not aligned to 4 bytes" },
+	{ set_large, "ValueError: f: 'n * n / 7' overflows 64 bits" },
+};
+
+START_TEST(mistakes_of_tensors_raise)
+{
+	struct mpk_sa_tensor a = tensor(MPK_DL_CUDA);
+
+	mistakes[_i].set(&a);
+	ck_assert_int_eq(call_pair(&a, NULL, 4), -1);
+	ck_assert_str_eq(raised, mistakes[_i].says);
+	ck_assert_int_eq(launches, 0);
 }
 END_TEST
 
 START_TEST(mistakes_raise)
 {
-	const uint64_t cells[CELLS] = { 0 };
-	void *f = NULL;
+	struct mpk_sa_tensor a = tensor(MPK_DL_CUDA), b = tensor(MPK_DL_CUDA);
+	struct mpk_sa_any text = { .type = MPK_FFI_STR };
 
-	ck_assert_int_eq(mpk_sa_lookup(NULL, "nobody", &f), -1);
-	ck_assert_str_eq(raised, "RuntimeError: the library has no kernel nobody");
-	ck_assert_int_eq(call(look_up("widths"), cells, CELLS - 1), -1);
-	ck_assert_str_eq(raised, "RuntimeError: kernel widths: 11 arguments expected, 10 given");
-	ck_assert_int_eq(mpk_sa_call(look_up("widths"), NULL, -1, &(struct mpk_sa_any){ 0 }), -1);
-	ck_assert_str_eq(raised, "RuntimeError: too many arguments");
+	ck_assert_int_eq(mpk_sa_call(pair_row, NULL, NULL, 2), -1);
+	ck_assert_str_eq(raised, "TypeError: f: takes 3 arguments, got 2, when x");
+	ck_assert_int_eq(mpk_sa_call(widths_row, &text, NULL, 1), -1);
+	ck_assert_str_eq(raised,
+			 "TypeError: f: argument 'n': expected an integer (int32), got object");
+	ck_assert_int_eq(call_pair(NULL, NULL, 4), -1);
+	ck_assert_str_eq(raised, "ValueError: f: argument 'a': is a null pointer");
+	ck_assert_int_eq(call_pair(&a, NULL, 6), -1);
+	ck_assert_str_eq(raised, "ValueError: f: argument 'n': 6 is no multiple of 4");
+	ck_assert_int_eq(call_pair(&a, NULL, INT64_C(1) << 40), -1);
+	ck_assert_str_eq(raised, "ValueError: f: argument 'n': 1099511627776 does not fit int32");
+	b.device_id = 2;
+	ck_assert_int_eq(call_pair(&a, &b, 4), -1);
+	ck_assert_str_eq(
+		raised,
+		"ValueError: f: argument 'n': is on device 2, the first tensor on device 1");
 	ck_assert_int_eq(launches, 0);
-}
-END_TEST
-
-START_TEST(host_tensors_are_staged)
-{
-	const char host[] = "0123456", *copied;
-	char back[sizeof host] = "";
-	void *in = mpk_sa_stage(1, (void *)(uintptr_t)host, sizeof host, 1);
-	void *out = mpk_sa_stage(1, back, sizeof back, 0);
-
-	ck_assert_ptr_nonnull(in);
-	ck_assert_ptr_nonnull(out);
-	copied = in;
-	ck_assert_str_eq(copied, host);
-	memcpy(out, in, sizeof host);
-	ck_assert_int_eq(mpk_sa_unstage(1, in, NULL, sizeof host, 0), 0);
-	ck_assert_int_eq(mpk_sa_unstage(1, out, back, sizeof back, 1), 0);
-	ck_assert_str_eq(back, host);
-	ck_assert_int_eq(mpk_sa_free(2, 1, mpk_sa_alloc(2, 1, 100, 2, 32)), 0);
 }
 END_TEST
 
 int main(void)
 {
 	Suite *s = suite_create("standalone");
-	TCase *tc = tcase_create("calls");
+	TCase *tc = tcase_create("functions");
 
 	tcase_add_loop_test(tc, reals_are_rounded_once, 0, (int)MPK_ARRAY_COUNT(reals));
 	tcase_add_test(tc, integers_and_extents_arrive);
-	tcase_add_test(tc, an_empty_extent_counts_as_one);
+	tcase_add_test(tc, an_empty_grid_launches_nothing);
+	tcase_add_test(tc, tensors_of_the_device_are_handed_on);
+	tcase_add_test(tc, host_tensors_are_copied);
+	tcase_add_loop_test(tc, mistakes_of_tensors_raise, 0, (int)MPK_ARRAY_COUNT(mistakes));
 	tcase_add_test(tc, mistakes_raise);
-	tcase_add_test(tc, host_tensors_are_staged);
 	suite_add_tcase(s, tc);
 
 	SRunner *runner = srunner_create(s);

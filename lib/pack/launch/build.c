@@ -11,13 +11,11 @@
 #include "base/strmap.h"
 #include "dtype/type_index.h"
 #include "launch/internal/gen.h"
+#include "launch/standalone/names.h"
 
 /* --- metadata --------------------------------------------------------------------- */
 
-/* __tvm_ffi__metadata_<function> says to Python what a launch function takes.
- *
- * The form is that of tvm-ffi's own exporter for C++: {"type_schema": TEXT}, TEXT being JSON again.
- */
+/* __tvm_ffi__metadata_<function> says to Python what a launch function takes. */
 
 static const char *number_name(struct mpk_dtype t)
 {
@@ -39,7 +37,7 @@ static const char *result_name(const struct mpk_launch *l)
 }
 
 /* Quotes within quotes: the text in type_schema is escaped once. */
-static void put_schema(const struct mpk_launch *l, struct mpk_strbuf *out)
+void mpk_gen_put_schema(const struct mpk_launch *l, struct mpk_strbuf *out)
 {
 	mpk_strbuf_printf(
 		out,
@@ -69,7 +67,7 @@ static void build_metadata_body(struct mpk_gen *g, const char *string_from_bytes
 	int failed = mpk_host_label(g->f), bytes, make, result, out;
 	const char *text;
 
-	put_schema(g->launch, &schema);
+	mpk_gen_put_schema(g->launch, &schema);
 	text = mpk_arena_copy(g->arena, mpk_strbuf_text(&schema), schema.len);
 	if (schema.failed || !text) {
 		g->f->failed = true;
@@ -90,15 +88,8 @@ static void build_metadata_body(struct mpk_gen *g, const char *string_from_bytes
 
 /* Type indices and codes by value (tvm-blob(5), Conventions); the last name is for
  * all others. */
-static const char *const ffi_names[] = {
-	"None",     "int", "bool",  "float",  "pointer", "dtype", "device",
-	"DLTensor", "str", "bytes", "rvalue", "str",     "bytes", "object",
-};
-static const char *const legacy_names[] = {
-	"int",    "unsigned int", "float",  "pointer", "None",     "dtype",
-	"device", "DLTensor",     "object", "module",  "function", "str",
-	"bytes",  "NDArray",      "rvalue", "bool",    "object",
-};
+static const char *const ffi_names[] = { MPK_SA_FFI_NAMES };
+static const char *const legacy_names[] = { MPK_SA_LEGACY_NAMES };
 
 static const struct mpk_gen_abi abis[MPK_GENERATION_COUNT] = {
 	[MPK_GEN_LEGACY] = { .legacy = true,
@@ -139,12 +130,6 @@ static const char *const runtime_names[MPK_GENERATION_COUNT][MPK_GEN_RUNTIME_COU
 
 /* Makes a string; only metadata does. */
 static const char string_from_bytes[] = "TVMFFIStringFromByteArray";
-
-/* The library's own, in a standalone package. */
-static const char *const standalone_names[MPK_GEN_RUNTIME_COUNT] = {
-	"mpk_sa_call",  "mpk_sa_raise", "mpk_sa_lookup", NULL,
-	"mpk_sa_alloc", "mpk_sa_free",  "mpk_sa_stage",  "mpk_sa_unstage",
-};
 
 /* Everything the functions of one unit share. */
 struct unit {
@@ -195,9 +180,6 @@ static bool is_called(const struct mpk_launch *launches, size_t count, unsigned 
  * runtime's functions that they call. */
 static void shared_names(struct unit *u, const struct mpk_launch *launches, size_t count)
 {
-	static const enum mpk_host_link links[] = { [MPK_LAUNCH_IMPORTS] = MPK_HOST_WEAK,
-						    [MPK_LAUNCH_SYSTEM_LIB] = MPK_HOST_STRONG,
-						    [MPK_LAUNCH_STANDALONE] = MPK_HOST_HIDDEN };
 	enum mpk_generation gen = launches[0].gen;
 	bool imports = u->mode == MPK_LAUNCH_IMPORTS;
 	const char **names = mpk_arena_array(u->arena, MPK_GEN_RUNTIME_COUNT, sizeof *names);
@@ -208,14 +190,11 @@ static void shared_names(struct unit *u, const struct mpk_launch *launches, size
 	}
 	u->names = names;
 	u->device_slot = "mpk_set_device_slot";
-	u->ctx = u->mode == MPK_LAUNCH_STANDALONE
-			 ? "mpk_no_context"
-			 : text(u, u->prefix, mpk_generation_get(gen)->ctx_symbol, "");
-	add_global(u, u->ctx, u->mode != MPK_LAUNCH_STANDALONE);
+	u->ctx = text(u, u->prefix, mpk_generation_get(gen)->ctx_symbol, "");
+	add_global(u, u->ctx, true);
 	add_global(u, u->device_slot, false);
 	for (unsigned i = 0; i < MPK_GEN_RUNTIME_COUNT; i++) {
-		const char *name = u->mode == MPK_LAUNCH_STANDALONE ? standalone_names[i]
-								    : runtime_names[gen][i];
+		const char *name = runtime_names[gen][i];
 
 		/* a program that is linked has one release of TVM: no older name there */
 		if (!name || (i == MPK_GEN_LOOKUP_OLD && !imports) ||
@@ -223,10 +202,9 @@ static void shared_names(struct unit *u, const struct mpk_launch *launches, size
 			continue;
 		names[i] = name;
 		/* functions without temporaries run where there is no workspace */
-		bool optional = imports || (u->mode == MPK_LAUNCH_SYSTEM_LIB &&
-					    (i == MPK_GEN_ALLOC || i == MPK_GEN_FREE));
+		bool optional = imports || i == MPK_GEN_ALLOC || i == MPK_GEN_FREE;
 		u->externs[u->extern_count++] = (struct mpk_host_extern){
-			.name = name, .link = optional ? MPK_HOST_WEAK : links[u->mode]
+			.name = name, .link = optional ? MPK_HOST_WEAK : MPK_HOST_STRONG
 		};
 		if (imports)
 			add_global(u, text(u, "__", name, ""), true);
@@ -288,7 +266,7 @@ static void raise_error(struct mpk_gen *g)
 	int raise = mpk_gen_runtime(g, MPK_GEN_RAISE);
 
 	mpk_host_jump_if(g->f, mpk_gen_is_null(g, raise), g->unwind_label);
-	if (g->abi->legacy && g->mode != MPK_LAUNCH_STANDALONE) { /* one text: "TypeError: ..." */
+	if (g->abi->legacy) { /* one text: "TypeError: ..." */
 		int whole = mpk_host_slot(g->f, MPK_GEN_MESSAGE + 64);
 
 		mpk_host_snprintf(g->f, whole, MPK_GEN_MESSAGE + 64, "%s: %s",
@@ -316,25 +294,20 @@ static void open_function(struct mpk_gen *g)
 	g->scalar = numbers(g, l->param_count);
 	g->vars = numbers(g, l->var_count);
 	g->temps = numbers(g, l->temp_count);
-	g->staged = numbers(g, l->param_count);
 	g->counts = numbers(g, l->param_count);
 	for (size_t i = 0; g->temps && i < l->temp_count; i++)
 		g->temps[i] = mpk_host_slot(g->f, 16);
-	for (size_t i = 0; g->staged && i < l->param_count; i++)
-		if (g->mode == MPK_LAUNCH_STANDALONE && l->params[i].is_tensor)
-			g->staged[i] = mpk_host_slot(g->f, MPK_GEN_STAGED_BYTES);
 }
 
-/* Two ways out. The successful one copies results back, which may fail and then continues
- * with the other. */
+/* Two ways out. */
 static void close_function(struct mpk_gen *g)
 {
-	mpk_gen_release(g, true);
+	mpk_gen_release(g);
 	host_return(g, 0);
 	mpk_host_set_label(g->f, g->raise_label);
 	raise_error(g);
 	mpk_host_set_label(g->f, g->unwind_label);
-	mpk_gen_release(g, false);
+	mpk_gen_release(g);
 	host_return(g, -1);
 }
 

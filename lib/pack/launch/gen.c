@@ -220,11 +220,10 @@ static void gen_put_prototype(struct mpk_gen *g, struct mpk_strbuf *out)
 }
 
 /* The prototype is the end of a text of the code: minspect reads it there, whatever the ABI. */
-void mpk_gen_check_count(struct mpk_gen *g)
+const char *mpk_gen_takes(struct mpk_gen *g)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf said = { 0 };
 	const struct mpk_launch *l = g->launch;
-	int count = mpk_host_arg(g->f, 2, MPK_HOST_I64);
 	const char *text;
 
 	mpk_strbuf_printf(&said, "%s: takes %zu argument%s, got %%lld, when calling ", l->name,
@@ -232,6 +231,14 @@ void mpk_gen_check_count(struct mpk_gen *g)
 	gen_put_prototype(g, &said);
 	text = mpk_arena_copy(g->arena, mpk_strbuf_text(&said), said.len);
 	g->f->failed |= said.failed || !text;
-	mpk_gen_guard(g, mpk_gen_equals(g, count, (int64_t)l->param_count), "TypeError",
-		      text ? text : "", "l", &count);
+	return text ? text : "";
+}
+
+void mpk_gen_check_count(struct mpk_gen *g)
+{
+	int count = mpk_host_arg(g->f, 2, MPK_HOST_I64);
+	const char *takes = mpk_gen_takes(g);
+
+	mpk_gen_guard(g, mpk_gen_equals(g, count, (int64_t)g->launch->param_count), "TypeError",
+		      takes, "l", &count);
 }

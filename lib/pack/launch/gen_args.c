@@ -6,6 +6,7 @@
  * convention.
  */
 #include "launch/internal/gen.h"
+#include "launch/standalone/names.h"
 
 #include <inttypes.h>
 
@@ -142,16 +143,7 @@ static int is_type(struct mpk_gen *g, int code, int64_t want_code, int bits, int
 
 static void check_dtype(struct mpk_gen *g, const struct mpk_launch_param *p, int dl)
 {
-	static const char *const codes[] = {
-		[MPK_DTYPE_INT] = "int",
-		[MPK_DTYPE_UINT] = "uint",
-		[MPK_DTYPE_FLOAT] = "float",
-		[MPK_DTYPE_HANDLE] = "handle",
-		[MPK_DTYPE_BFLOAT] = "bfloat",
-		[MPK_DTYPE_COMPLEX] = "complex",
-		[MPK_DTYPE_BOOL] = "bool",
-		[MPK_DTYPE_BOOL + 1] = "float8 or other type of bits ",
-	};
+	static const char *const codes[] = { MPK_SA_CODE_NAMES };
 	char want[MPK_DTYPE_TEXT];
 	int code = mpk_host_load(g->f, MPK_MEM_U8, dl, MPK_GEN_DL_CODE);
 	int bits = mpk_host_load(g->f, MPK_MEM_U8, dl, MPK_GEN_DL_BITS);
@@ -177,7 +169,7 @@ static void check_dtype(struct mpk_gen *g, const struct mpk_launch_param *p, int
 		      "l", &lanes);
 }
 
-int mpk_gen_on_host(struct mpk_gen *g, int dl)
+static int is_on_host(struct mpk_gen *g, int dl)
 {
 	int device = mpk_host_load(g->f, MPK_MEM_I32, dl, MPK_GEN_DL_DEVICE_TYPE);
 
@@ -188,7 +180,6 @@ int mpk_gen_on_host(struct mpk_gen *g, int dl)
 static int device_name(struct mpk_gen *g, int device)
 {
 	enum { TYPES = MPK_DL_ROCM + 2 };
-	static const char other[] = "a device of another kind";
 	const char **names = mpk_arena_array(g->arena, TYPES, sizeof *names);
 
 	if (!names) {
@@ -198,7 +189,7 @@ static int device_name(struct mpk_gen *g, int device)
 	for (int i = 0; i < TYPES; i++) {
 		const char *name = mpk_dl_device_name(i);
 
-		names[i] = name && i < TYPES - 1 ? name : other;
+		names[i] = name && i < TYPES - 1 ? name : MPK_SA_OTHER_DEVICE;
 	}
 	int last = mpk_host_const(g->f, TYPES - 1), zero = mpk_host_const(g->f, 0);
 	int below = mpk_host_op2(g->f, MPK_OP_LT, device, last);
@@ -213,17 +204,9 @@ static void gen_args_check_device(struct mpk_gen *g, const struct mpk_launch_par
 	int32_t type = g->launch->device_type;
 	const char *where = mpk_gen_format(g, "on %s", mpk_dl_device_name(type));
 	int device = mpk_host_load(g->f, MPK_MEM_I32, dl, MPK_GEN_DL_DEVICE_TYPE);
-	int good = g->launch->on_host ? mpk_gen_on_host(g, dl) : mpk_gen_equals(g, device, type);
+	int good = g->launch->on_host ? is_on_host(g, dl) : mpk_gen_equals(g, device, type);
 	int fine = mpk_host_label(g->f);
 
-	if (g->mode == MPK_LAUNCH_STANDALONE && !g->launch->plain_pointers) {
-		/* a buffer handle could be of any OpenCL context, and cannot be asked safely */
-		good = mpk_gen_on_host(g, dl);
-		where = "in host memory";
-	} else if (g->mode == MPK_LAUNCH_STANDALONE) {
-		good = either(g, good, mpk_gen_on_host(g, dl));
-		where = mpk_gen_format(g, "%s or in host memory", where);
-	}
 	mpk_host_jump_if(g->f, good, fine);
 	int name = device_name(g, device);
 	mpk_gen_guard(g, mpk_host_const(g->f, 0), "ValueError",
@@ -273,11 +256,6 @@ static void check_data(struct mpk_gen *g, size_t i, int dl, int elements)
 		      mpk_gen_format(g, "%s: has a null data pointer", mpk_gen_who(g, p)), "",
 		      NULL);
 	int whole = mpk_host_op2(g->f, MPK_OP_OFFSET, data, offset);
-	int done = mpk_host_label(g->f);
-	if (g->mode == MPK_LAUNCH_STANDALONE) {
-		mpk_host_store(g->f, MPK_MEM_PTR, g->data[i], 0, whole);
-		mpk_host_jump_if(g->f, mpk_gen_on_host(g, dl), done);
-	}
 	if (!g->launch->plain_pointers)
 		mpk_gen_guard(
 			g, mpk_gen_equals(g, offset, 0), "ValueError",
@@ -289,7 +267,6 @@ static void check_data(struct mpk_gen *g, size_t i, int dl, int elements)
 	else
 		check_alignment(g, p, whole);
 	mpk_host_store(g->f, MPK_MEM_PTR, g->data[i], 0, whole);
-	mpk_host_set_label(g->f, done);
 }
 
 /* Everything about one tensor that needs no shape variable. */
@@ -352,8 +329,6 @@ static void check_same_device(struct mpk_gen *g, const struct mpk_launch_param *
 	int id = mpk_host_load(g->f, MPK_MEM_I32, dl, MPK_GEN_DL_DEVICE_ID);
 	int good = mpk_host_op2(g->f, MPK_OP_EQ, id, g->device_id);
 
-	if (g->mode == MPK_LAUNCH_STANDALONE)
-		good = either(g, good, mpk_gen_on_host(g, dl));
 	mpk_gen_guard(g, good, "ValueError",
 		      mpk_gen_format(g, "%s: is on device %%lld, the first tensor on device %%lld",
 				     mpk_gen_who(g, p)),
@@ -398,23 +373,15 @@ static void check_shapes(struct mpk_gen *g)
 	}
 }
 
-/* The device number of the first tensor that is always there; standalone: of the first
- * such one on the device, 0 when all are in host memory. */
+/* The device number of the first tensor that is always there. */
 static int device_of_first(struct mpk_gen *g)
 {
 	const struct mpk_launch *l = g->launch;
-	int id = mpk_host_const(g->f, 0);
 
-	for (size_t i = l->param_count; i-- > 0;) {
-		if (!l->params[i].is_tensor || l->params[i].optional)
-			continue;
-		int own = mpk_host_load(g->f, MPK_MEM_I32, g->dl[i], MPK_GEN_DL_DEVICE_ID);
-		id = g->mode == MPK_LAUNCH_STANDALONE
-			     ? mpk_host_select(g->f, mpk_gen_on_host(g, g->dl[i]), id, own,
-					       MPK_HOST_I64)
-			     : own;
-	}
-	return id;
+	for (size_t i = 0; i < l->param_count; i++)
+		if (l->params[i].is_tensor && !l->params[i].optional)
+			return mpk_host_load(g->f, MPK_MEM_I32, g->dl[i], MPK_GEN_DL_DEVICE_ID);
+	return mpk_host_const(g->f, 0);
 }
 
 void mpk_gen_arguments(struct mpk_gen *g)

@@ -4,6 +4,7 @@
  * Every failure after the first allocation leaves through one exit that frees what is there.
  */
 #include "launch/internal/gen.h"
+#include "launch/standalone/names.h"
 
 #include <inttypes.h>
 
@@ -185,85 +186,10 @@ static void release_temp(struct mpk_gen *g, int slot)
 	mpk_host_set_label(g->f, none);
 }
 
-/* --- tensors in host memory ----------------------------------------------------------------- */
-
-int mpk_gen_count(struct mpk_gen *g, const struct mpk_launch_param *p, size_t i)
+void mpk_gen_release(struct mpk_gen *g)
 {
-	int n;
-
-	if (p->any_shape)
-		return mpk_host_load(g->f, MPK_MEM_I64, g->counts[i], 0);
-	n = mpk_host_const(g->f, 1);
-	for (size_t d = 0; d < p->rank; d++)
-		n = mpk_host_op2(g->f, MPK_OP_MUL, n, mpk_gen_expr(g, p->dims[d], p->dim_texts[d]));
-	return n;
-}
-
-/* Copies a host tensor to the device and lets the kernels see the copy. */
-static void stage(struct mpk_gen *g, size_t i)
-{
-	const struct mpk_launch_param *p = &g->launch->params[i];
-	int none = mpk_host_label(g->f), copied = mpk_host_label(g->f), dl = g->dl[i];
-
-	if (p->optional) {
-		dl = mpk_host_load(g->f, MPK_MEM_PTR, dl, 0);
-		mpk_host_jump_if(g->f, mpk_gen_is_null(g, dl), none);
-	}
-	mpk_host_jump_if(g->f, mpk_gen_equals(g, mpk_gen_on_host(g, dl), 0), none);
-	int size = mpk_host_const(g->f, (int64_t)mpk_dtype_bytes(p->dtype));
-	int bytes = mpk_host_op2(g->f, MPK_OP_MUL, size, mpk_gen_count(g, p, i));
-	int host = mpk_host_load(g->f, MPK_MEM_PTR, g->data[i], 0);
-	/* an empty tensor has no copy: its host pointer is nothing that a device may see */
-	mpk_host_store(g->f, MPK_MEM_PTR, g->data[i], 0, null_pointer(g));
-	mpk_host_jump_if(g->f, mpk_gen_equals(g, bytes, 0), none);
-	int filled = mpk_host_const(g->f, p->direction != MPK_LAUNCH_OUT);
-	int copy = mpk_host_call(g->f, mpk_gen_runtime(g, MPK_GEN_STAGE), 'p', "ipli",
-				 (int[]){ g->device_id, host, bytes, filled });
-	mpk_host_jump_if(g->f, mpk_gen_equals(g, mpk_gen_is_null(g, copy), 0), copied);
-	mpk_host_jump(g->f, g->unwind_label);
-	mpk_host_set_label(g->f, copied);
-	mpk_host_store(g->f, MPK_MEM_PTR, g->data[i], 0, copy);
-	mpk_host_store(g->f, MPK_MEM_PTR, g->staged[i], MPK_GEN_STAGED_DEVICE, copy);
-	mpk_host_store(g->f, MPK_MEM_PTR, g->staged[i], MPK_GEN_STAGED_HOST, host);
-	mpk_host_store(g->f, MPK_MEM_I64, g->staged[i], MPK_GEN_STAGED_SIZE, bytes);
-	mpk_host_store(g->f, MPK_MEM_I64, g->staged[i], MPK_GEN_STAGED_ID, g->device_id);
-	mpk_host_set_label(g->f, none);
-}
-
-/* Frees a copy, after copying results back when the call went well. */
-static void unstage(struct mpk_gen *g, size_t i, bool success)
-{
-	const struct mpk_launch_param *p = &g->launch->params[i];
-	int slot = g->staged[i], none = mpk_host_label(g->f);
-	int copy = mpk_host_load(g->f, MPK_MEM_PTR, slot, MPK_GEN_STAGED_DEVICE);
-
-	mpk_host_jump_if(g->f, mpk_gen_is_null(g, copy), none);
-	mpk_host_store(g->f, MPK_MEM_PTR, slot, MPK_GEN_STAGED_DEVICE, null_pointer(g));
-	int id = mpk_host_load(g->f, MPK_MEM_I64, slot, MPK_GEN_STAGED_ID);
-	int host = mpk_host_load(g->f, MPK_MEM_PTR, slot, MPK_GEN_STAGED_HOST);
-	int bytes = mpk_host_load(g->f, MPK_MEM_I64, slot, MPK_GEN_STAGED_SIZE);
-	int back = mpk_host_const(g->f, success && p->direction != MPK_LAUNCH_IN);
-	int rc = mpk_host_call(g->f, mpk_gen_runtime(g, MPK_GEN_UNSTAGE), 'i', "ippli",
-			       (int[]){ id, copy, host, bytes, back });
-	if (success) {
-		mpk_host_jump_if(g->f, mpk_gen_equals(g, rc, 0), none);
-		mpk_host_jump(g->f, g->unwind_label);
-	}
-	mpk_host_set_label(g->f, none);
-}
-
-void mpk_gen_release(struct mpk_gen *g, bool success)
-{
-	bool standalone = g->mode == MPK_LAUNCH_STANDALONE;
-
-	for (size_t i = 0; standalone && i < g->launch->param_count; i++)
-		if (g->launch->params[i].is_tensor)
-			unstage(g, i, success);
-	for (size_t i = g->launch->temp_count; i-- > 0;) {
+	for (size_t i = g->launch->temp_count; i-- > 0;)
 		release_temp(g, g->temps[i]);
-		/* a failure after this point comes here again */
-		mpk_host_store(g->f, MPK_MEM_PTR, g->temps[i], 0, null_pointer(g));
-	}
 }
 
 /* --- kernels --------------------------------------------------------------------------------- */
@@ -359,12 +285,8 @@ static int extent(struct mpk_gen *g, const struct mpk_launch_extent *e, const ch
 
 static struct extents step_extents(struct mpk_gen *g, const struct mpk_launch_step *s)
 {
-	static const char *const names[9] = { "grid.x",    "grid.y",    "grid.z",
-					      "block.x",   "block.y",   "block.z",
-					      "cluster.x", "cluster.y", "cluster.z" };
-	/* CUDA's limits (Technical Specifications in its programming guide); other devices
-	 * check their own at launch */
-	static const int64_t cuda[9] = { INT32_MAX, 65535, 65535, 1024, 1024, 64, 1024, 1024, 64 };
+	static const char *const names[9] = { MPK_SA_AXIS_NAMES };
+	static const int64_t cuda[9] = { MPK_SA_CUDA_EXTENTS };
 	const struct mpk_launch_extent *sources[3] = { s->grid, s->block, s->cluster };
 	bool is_cuda = g->launch->device_type == MPK_DL_CUDA;
 	struct extents e;
@@ -379,10 +301,12 @@ static struct extents step_extents(struct mpk_gen *g, const struct mpk_launch_st
 		threads = mpk_host_op2(g->f, MPK_OP_MUL, threads, e.value[i]);
 	if (is_cuda)
 		mpk_gen_guard(
-			g, mpk_host_op2(g->f, MPK_OP_LE, threads, mpk_host_const(g->f, 1024)),
+			g,
+			mpk_host_op2(g->f, MPK_OP_LE, threads,
+				     mpk_host_const(g->f, MPK_SA_CUDA_THREADS)),
 			"ValueError",
-			mpk_gen_format(g, "%s: a block of %%lld threads; at most 1024 are possible",
-				       g->launch->name),
+			mpk_gen_format(g, "%s: a block of %%lld threads; at most %d are possible",
+				       g->launch->name, MPK_SA_CUDA_THREADS),
 			"l", &threads);
 	return e;
 }
@@ -405,8 +329,12 @@ static int nothing_to_do(struct mpk_gen *g, const struct mpk_launch_step *s,
 							   ? &g->launch->params[a->index]
 							   : &g->launch->temps[a->index];
 		if (p->any_shape)
-			size = mpk_gen_equals(
-				g, mpk_gen_equals(g, mpk_gen_count(g, p, a->index), 0), 0);
+			size = mpk_gen_equals(g,
+					      mpk_gen_equals(g,
+							     mpk_host_load(g->f, MPK_MEM_I64,
+									   g->counts[a->index], 0),
+							     0),
+					      0);
 		for (size_t d = 0; d < p->rank; d++) {
 			int zero =
 				mpk_gen_equals(g, mpk_gen_expr(g, p->dims[d], p->dim_texts[d]), 0);
@@ -436,13 +364,6 @@ static void add_extents(struct mpk_gen *g, const struct mpk_launch_step *s, cons
 	}
 }
 
-/* Modules of a standalone library may have kernels of one name; runtimes know names alone. */
-static const char *kernel_key(struct mpk_gen *g, const struct mpk_launch_step *s)
-{
-	return g->mode == MPK_LAUNCH_STANDALONE ? mpk_gen_format(g, "%s.%s", s->id, s->kernel)
-						: s->kernel;
-}
-
 /* Extents are checked before the kernel is looked up, and nothing is launched for empty
  * tensors: drivers refuse a grid of 0. */
 static void launch_step(struct mpk_gen *g, size_t i, int slot)
@@ -455,7 +376,7 @@ static void launch_step(struct mpk_gen *g, size_t i, int slot)
 	struct packed p = packed_begin(g, s->arg_count + s->tag_count);
 
 	mpk_host_jump_if(g->f, nothing_to_do(g, s, &e), skip);
-	look_up(g, g->kernel_slots[i], kernel_key(g, s), slot);
+	look_up(g, g->kernel_slots[i], s->kernel, slot);
 	for (size_t a = 0; a < s->arg_count; a++)
 		add_argument(g, s, &s->args[a], &p);
 	add_extents(g, s, &e, &p);
@@ -469,9 +390,6 @@ void mpk_gen_steps(struct mpk_gen *g)
 
 	if (!g->launch->on_host)
 		gen_steps_set_device(g);
-	for (size_t i = 0; g->mode == MPK_LAUNCH_STANDALONE && i < g->launch->param_count; i++)
-		if (g->launch->params[i].is_tensor)
-			stage(g, i);
 	for (size_t i = 0; i < g->launch->temp_count; i++) {
 		mpk_host_store(g->f, MPK_MEM_I64, g->temps[i], 8, g->device_id);
 		allocate_temp(g, i);

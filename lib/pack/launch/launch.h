@@ -4,7 +4,8 @@
  * A [[function]] of the manifest is parsed and checked against the kernel tables here
  * (mpk_launch_resolve) and turned into host code that checks its arguments, computes
  * the launch extents and calls the kernels through the library's imports, in the ABI
- * of the package (mpk_launch_build). The language:
+ * of the package (mpk_launch_build), or into rows for the loader of a standalone library
+ * (mpk_launch_put_rows). The language:
  *
  *     param = NAME ":" { qualifier } DTYPE [ "[" dims "]" ]
  *     qualifier = "in" | "out" | "inout" | "optional" | "divisible" NUMBER
@@ -25,6 +26,7 @@
 #include "base/error.h"
 #include "base/report.h"
 #include "base/span.h"
+#include "base/strmap.h"
 #include "blob/blob.h"
 #include "dtype/dtype.h"
 #include "kernels/kernels.h"
@@ -196,8 +198,6 @@ enum mpk_code mpk_launch_called(const struct mpk_manifest *manifest,
 enum mpk_launch_mode {
 	MPK_LAUNCH_IMPORTS,    /* a loader fills context pointers; kernels are imports */
 	MPK_LAUNCH_SYSTEM_LIB, /* linked into a program: the runtime's functions by name */
-	MPK_LAUNCH_STANDALONE, /* the library's own driver loader (package/generate.c); tensors in
-				* host memory are accepted too and copied */
 };
 
 /* mpk_launch_build - host code of launch functions, ready to be printed as C or LLVM IR
@@ -207,6 +207,20 @@ enum mpk_code mpk_launch_build(const struct mpk_launch *launches, size_t count,
 			       enum mpk_launch_mode mode, const char *prefix,
 			       struct mpk_arena *arena, struct mpk_host_unit *out,
 			       struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_launch_put_rows - launch functions of a standalone library: rows of tables, as C, for the loader's own source
+ * (launch/standalone/loader.h), which checks and launches by them; tensors in host memory are accepted too and copied
+ * @kernels  "MODULE.KERNEL" to its index in the loader's table
+ * Returns   MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_launch_put_rows(const struct mpk_launch *launches, size_t count,
+				  const struct mpk_strmap *kernels, struct mpk_arena *arena,
+				  struct mpk_strbuf *out, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_launch_build_entries - the functions that a loader looks for in such a library: each hands its row over
+ * Returns   MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_launch_build_entries(const struct mpk_launch *launches, size_t count,
+				       struct mpk_arena *arena, struct mpk_host_unit *out,
+				       struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_launch_param_parse - one parameter text; a piece of mpk_launch_resolve, for tests
  * @out     set also for a tensor of which only the type is none, with a dtype of 0 bits

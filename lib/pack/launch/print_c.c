@@ -40,11 +40,16 @@ static const char *const prelude =
 	"static inline int64_t mul_over(int64_t a, int64_t b) { int64_t r; return __builtin_mul_overflow(a, b, &r); }\n"
 	"#define WRAP(a, op, b) ((int64_t)((uint64_t)(a) op (uint64_t)(b)))\n"
 	"#define EXPORT __attribute__((visibility(\"default\")))\n"
+	"#ifdef __clang__\n"
+	"#define PLAIN __attribute__((optnone))\n"
+	"#else\n"
+	"#define PLAIN __attribute__((optimize(\"O0\")))\n"
+	"#endif\n"
 	"\n";
 
 /* '?' is escaped because of trigraphs; octal escapes have three digits, so that no digit of
  * the text continues one. */
-static void print_c_put_string(struct mpk_strbuf *out, const char *text)
+void mpk_host_put_c_string(struct mpk_strbuf *out, const char *text)
 {
 	mpk_strbuf_putc(out, '"');
 	for (const char *p = text; *p; p++) {
@@ -122,7 +127,7 @@ static void print_c_put_own(struct mpk_host_printer *p, char letter, const struc
 		mpk_strbuf_puts(p->out, in->name_count ? in->names[0] : in->text);
 		break;
 	case 'q':
-		print_c_put_string(p->out, in->text);
+		mpk_host_put_c_string(p->out, in->text);
 		break;
 	case 'k':
 		if (in->imm == INT64_MIN)
@@ -135,7 +140,7 @@ static void print_c_put_own(struct mpk_host_printer *p, char letter, const struc
 		break;
 	case 'n':
 		for (size_t i = 0; i < in->name_count; i++) {
-			print_c_put_string(p->out, in->names[i]);
+			mpk_host_put_c_string(p->out, in->names[i]);
 			mpk_strbuf_puts(p->out, ", ");
 		}
 		break;
@@ -231,7 +236,7 @@ static void put_variables(struct mpk_strbuf *out, const struct mpk_hostfn *f)
 /* Declared before it is defined: -Wmissing-prototypes of a user's flags would complain. */
 static void begin_function(struct mpk_host_printer *p, const struct mpk_hostfn *f)
 {
-	mpk_strbuf_puts(p->out, "EXPORT ");
+	mpk_strbuf_puts(p->out, f->plain ? "EXPORT PLAIN " : "EXPORT ");
 	print_c_put_head(p->out, f, ");\n");
 	print_c_put_head(p->out, f, ")\n{\n");
 	put_variables(p->out, f);

@@ -258,7 +258,7 @@ static void begin_function(struct mpk_host_printer *p, const struct mpk_hostfn *
 	for (size_t i = 0; f->params[i]; i++)
 		mpk_strbuf_printf(p->out, "%s%s%%a%zu", i ? ", " : "",
 				  f->params[i] == 'P' ? "ptr " : "i32 signext ", i);
-	mpk_strbuf_puts(p->out, ") nounwind {\n");
+	mpk_strbuf_puts(p->out, f->plain ? ") nounwind noinline optnone {\n" : ") nounwind {\n");
 	/* stack slots in the entry block only, so that they are static */
 	for (size_t i = 0; i < f->count; i++)
 		if (f->insns[i].op == MPK_OP_SLOT)

@@ -29,28 +29,40 @@ struct standalone_kernel {
 	size_t tag_count;
 };
 
-/* The loader's source, as it is in the tree: one text of seven files. */
+/* The loader's source, as it is in the tree, and the drivers', of which a library has one. */
 __asm__(".pushsection .rodata,\"a\",@progbits\n"
 	".hidden mpk_standalone_source\n"
 	".globl mpk_standalone_source\n"
 	"mpk_standalone_source:\n"
-	".incbin \"lib/pack/launch/standalone/loader.h\"\n"
 	".incbin \"lib/ground/base/half.h\"\n"
 	".incbin \"formats/dtype/dlpack.h\"\n"
+	".incbin \"formats/dtype/type_index.h\"\n"
+	".incbin \"lib/pack/launch/standalone/loader.h\"\n"
+	".incbin \"lib/pack/launch/standalone/names.h\"\n"
 	".incbin \"lib/pack/launch/standalone/shared.c\"\n"
-	".incbin \"lib/pack/launch/standalone/cuda.c\"\n"
-	".incbin \"lib/pack/launch/standalone/opencl.c\"\n"
 	".incbin \"lib/pack/launch/standalone/calls.c\"\n"
+	".incbin \"lib/pack/launch/standalone/arguments.c\"\n"
+	".incbin \"lib/pack/launch/standalone/functions.c\"\n"
+	".byte 0\n"
+	".hidden mpk_standalone_cuda\n"
+	".globl mpk_standalone_cuda\n"
+	"mpk_standalone_cuda:\n"
+	".incbin \"lib/pack/launch/standalone/cuda.c\"\n"
+	".byte 0\n"
+	".hidden mpk_standalone_opencl\n"
+	".globl mpk_standalone_opencl\n"
+	"mpk_standalone_opencl:\n"
+	".incbin \"lib/pack/launch/standalone/opencl.c\"\n"
 	".byte 0\n"
 	".popsection\n");
-extern const char mpk_standalone_source[];
+extern const char mpk_standalone_source[], mpk_standalone_cuda[], mpk_standalone_opencl[];
 
 /* What includes in quotes name is in the text already. */
-static void put_source(struct mpk_strbuf *out)
+static void put_source(const char *source, struct mpk_strbuf *out)
 {
 	const char *end;
 
-	for (const char *line = mpk_standalone_source; *line; line = end) {
+	for (const char *line = source; *line; line = end) {
 		const char *newline = strchr(line, '\n');
 
 		end = newline ? newline + 1 : line + strlen(line);
@@ -103,26 +115,29 @@ static enum mpk_code print_standalone(const struct standalone_kernel *kernels, s
 	if (device_type != MPK_DL_CUDA && device_type != MPK_DL_OPENCL)
 		return mpk_fail(err, MPK_E_UNSUPPORTED,
 				"standalone libraries are for cuda and opencl kernels");
-	if (gen == MPK_GEN_LEGACY)
-		mpk_strbuf_puts(out, "#define MPK_SA_LEGACY 1\n");
-	put_source(out);
+	mpk_strbuf_puts(out, gen == MPK_GEN_LEGACY   ? "#define MPK_SA_LEGACY 1\n"
+			     : gen == MPK_GEN_HYBRID ? "#define MPK_SA_HYBRID 1\n"
+						     : "");
+	put_source(mpk_standalone_source, out);
+	put_source(device_type == MPK_DL_CUDA ? mpk_standalone_cuda : mpk_standalone_opencl, out);
 	mpk_strbuf_printf(out, "\nextern const unsigned char %s[];\n", symbol);
 	for (size_t i = 0; i < count; i++)
 		standalone_put_kernel(out, &kernels[i], i);
 	mpk_strbuf_puts(out, "const struct mpk_sa_kernel mpk_sa_kernels[] = {\n");
 	for (size_t i = 0; i < count; i++)
-		mpk_strbuf_printf(
-			out,
-			"\t{ \"%s\", \"%s\", %s + %" PRIu64 ", %" PRIu64
-			", types_%zu, %zu, tags_%zu, %zu, %d, %d, \"%s\" },\n",
-			kernels[i].name, kernels[i].format, symbol, kernels[i].offset,
-			kernels[i].size, i, kernels[i].arg_count, i, value_tags(&kernels[i]),
-			standalone_has_tag(&kernels[i], MPK_TAG_PROGRAMMATIC),
-			standalone_has_tag(&kernels[i], MPK_TAG_COOPERATIVE), kernels[i].module);
+		mpk_strbuf_printf(out,
+				  "\t{ \"%s\", \"%s\", %s + %" PRIu64 ", %" PRIu64
+				  ", types_%zu, %zu, tags_%zu, %zu, %d, %d },\n",
+				  kernels[i].name, kernels[i].format, symbol, kernels[i].offset,
+				  kernels[i].size, i, kernels[i].arg_count, i,
+				  value_tags(&kernels[i]),
+				  standalone_has_tag(&kernels[i], MPK_TAG_PROGRAMMATIC),
+				  standalone_has_tag(&kernels[i], MPK_TAG_COOPERATIVE));
 	mpk_strbuf_printf(out,
 			  "};\nconst unsigned mpk_sa_kernel_count = %zu;\n"
-			  "const int mpk_sa_device_type = %" PRId32 ";\n",
-			  count, device_type);
+			  "const int mpk_sa_device_type = %" PRId32 ";\n"
+			  "const struct mpk_sa_driver *const mpk_sa_driver = &mpk_sa_%s;\n",
+			  count, device_type, mpk_dl_device_name(device_type));
 	return mpk_strbuf_status(out, err);
 }
 
@@ -288,14 +303,15 @@ static enum mpk_code functions(const struct mpk_package *p, const struct mpk_gen
 			       struct mpk_arena *arena, struct mpk_generated *out,
 			       struct mpk_error *err)
 {
-	enum mpk_launch_mode mode = needs_loader(p)   ? MPK_LAUNCH_STANDALONE
-				    : how->system_lib ? MPK_LAUNCH_SYSTEM_LIB
-						      : MPK_LAUNCH_IMPORTS;
+	enum mpk_launch_mode mode = how->system_lib ? MPK_LAUNCH_SYSTEM_LIB : MPK_LAUNCH_IMPORTS;
 	struct mpk_strbuf text MPK_CLEANUP(mpk_strbuf_fini) = { 0 };
 	struct mpk_host_unit unit;
 
-	MPK_TRY(mpk_launch_build(p->launches, p->launch_count, mode, how->prefix, arena, &unit,
-				 err));
+	if (needs_loader(p))
+		MPK_TRY(mpk_launch_build_entries(p->launches, p->launch_count, arena, &unit, err));
+	else
+		MPK_TRY(mpk_launch_build(p->launches, p->launch_count, mode, how->prefix, arena,
+					 &unit, err));
 	if (how->via_c) {
 		MPK_TRY(mpk_host_c.print(&unit, &text, err));
 		return generate_keep(&text, LAUNCH_C, arena, out, err);
@@ -304,10 +320,26 @@ static enum mpk_code functions(const struct mpk_package *p, const struct mpk_gen
 	return generate_keep(&text, LAUNCH_LL, arena, out, err);
 }
 
-static enum mpk_code loader(const struct mpk_package *p, struct mpk_arena *arena,
-			    struct mpk_generated *out, struct mpk_error *err)
+/* Modules of a standalone library may have kernels of one name. */
+static enum mpk_code index_kernels(const struct standalone_kernel *kernels, size_t count,
+				   struct mpk_arena *arena, struct mpk_strmap *out,
+				   struct mpk_error *err)
+{
+	for (size_t i = 0; i < count; i++) {
+		const char *key =
+			mpk_arena_printf(arena, "%s.%s", kernels[i].module, kernels[i].name);
+
+		MPK_TRY_ALLOC(key && mpk_strmap_put(out, mpk_span_str(key), i, NULL) >= 0, err);
+	}
+	return MPK_OK;
+}
+
+static enum mpk_code loader(const struct mpk_package *p, const struct mpk_generate_options *how,
+			    struct mpk_arena *arena, struct mpk_generated *out,
+			    struct mpk_error *err)
 {
 	struct mpk_strbuf text MPK_CLEANUP(mpk_strbuf_fini) = { 0 };
+	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap by_name = { 0 };
 	const struct standalone_kernel *kernels = NULL;
 	size_t count = 0;
 
@@ -319,6 +351,11 @@ static enum mpk_code loader(const struct mpk_package *p, struct mpk_arena *arena
 	MPK_TRY(list_kernels(p, arena, &kernels, &count, err));
 	MPK_TRY(print_standalone(kernels, count, p->launches[0].device_type, p->manifest.gen, &text,
 				 err));
+	if (!how->only_check) {
+		MPK_TRY(index_kernels(kernels, count, arena, &by_name, err));
+		MPK_TRY(mpk_launch_put_rows(p->launches, p->launch_count, &by_name, arena, &text,
+					    err));
+	}
 	return generate_keep(&text, LOADER, arena, out, err);
 }
 
@@ -404,6 +441,6 @@ enum mpk_code mpk_generate(const struct mpk_package *package,
 	if (!how->only_check)
 		MPK_TRY(functions(package, how, arena, &out[(*count)++], err));
 	if (needs_loader(package))
-		MPK_TRY(loader(package, arena, &out[(*count)++], err));
+		MPK_TRY(loader(package, how, arena, &out[(*count)++], err));
 	return MPK_OK;
 }

@@ -24,8 +24,6 @@ enum mpk_gen_runtime {
 	MPK_GEN_LOOKUP_OLD,
 	MPK_GEN_ALLOC,
 	MPK_GEN_FREE,
-	MPK_GEN_STAGE,
-	MPK_GEN_UNSTAGE,
 	MPK_GEN_RUNTIME_COUNT
 };
 
@@ -48,7 +46,6 @@ struct mpk_gen {
 	int *scalar; /* scalars: the value, I64 or F64 */
 	int *vars;   /* shape variables, I64 */
 	int *temps;  /* slots with the temporaries' pointers */
-	int *staged; /* standalone: slots about tensors copied from the host */
 	int *counts; /* tensors of any shape: slots with the number of elements */
 	int device_id;
 };
@@ -70,14 +67,8 @@ enum {
 /* What a C function is called in generated C source, so that it hides no name there. */
 #define MPK_GEN_CALLEE "mpk_callee_"
 
-/* A staged tensor's slot: device pointer, host pointer, bytes, device number. */
 enum {
 	MPK_GEN_MESSAGE = 512,
-	MPK_GEN_STAGED_DEVICE = 0,
-	MPK_GEN_STAGED_HOST = 8,
-	MPK_GEN_STAGED_SIZE = 16,
-	MPK_GEN_STAGED_ID = 24,
-	MPK_GEN_STAGED_BYTES = 32,
 	MPK_GEN_COUNT_BYTES = 32, /* of mpk_gen_check_shape's slot, which begins with the count */
 };
 
@@ -119,8 +110,15 @@ int mpk_gen_expr(struct mpk_gen *g, const struct mpk_expr *e, struct mpk_span te
 /* mpk_gen_result - the type of the function's result; 0 bits: it has none */
 struct mpk_dtype mpk_gen_result(const struct mpk_launch *l);
 
-/* mpk_gen_check_count - guard that there are as many arguments as parameters; the message ends with what the
+/* mpk_gen_takes - a format for the message that the number of arguments, %lld, is wrong; it ends with what the
  * function takes, "f(x: Tensor([n], float32), k: int32)": as TVM's code writes it, so that one reader does for both */
+const char *mpk_gen_takes(struct mpk_gen *g);
+
+/* mpk_gen_put_schema - what a function takes and returns, as metadata of tvm-ffi have it: the form of its own exporter
+ * for C++, {"type_schema": TEXT}, TEXT being JSON again */
+void mpk_gen_put_schema(const struct mpk_launch *l, struct mpk_strbuf *out);
+
+/* mpk_gen_check_count - guard that there are as many arguments as parameters */
 void mpk_gen_check_count(struct mpk_gen *g);
 
 /* mpk_gen_arguments - check and unpack everything the caller passed */
@@ -137,21 +135,13 @@ int mpk_gen_extent(struct mpk_gen *g, int dl, size_t d);
  * Returns  the number of its elements, a value */
 int mpk_gen_check_shape(struct mpk_gen *g, size_t i, int dl);
 
-/* mpk_gen_count - the number of elements of a parameter's tensor, or of a temporary: a value
- * @i       of the parameter; of a temporary not looked at, as its shape is given */
-int mpk_gen_count(struct mpk_gen *g, const struct mpk_launch_param *p, size_t i);
-
-/* mpk_gen_on_host - 1 when the tensor is in host memory, else 0; standalone only */
-int mpk_gen_on_host(struct mpk_gen *g, int dl);
-
 /* mpk_gen_call - call the C function of a step */
 void mpk_gen_call(struct mpk_gen *g, const struct mpk_launch_step *s);
 
-/* mpk_gen_steps - temporaries, copies of host tensors and kernel calls */
+/* mpk_gen_steps - temporaries and kernel calls */
 void mpk_gen_steps(struct mpk_gen *g);
 
-/* mpk_gen_release - give temporaries and copies back, on both ways out
- * @success  copy results to the host first */
-void mpk_gen_release(struct mpk_gen *g, bool success);
+/* mpk_gen_release - give temporaries back, on both ways out */
+void mpk_gen_release(struct mpk_gen *g);
 
 #endif

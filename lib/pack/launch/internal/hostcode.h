@@ -99,6 +99,7 @@ struct mpk_hostfn {
 	const char *params; /* "PPiP": P pointer, i 32-bit integer */
 	struct mpk_host_insn *insns;
 	size_t count, cap;
+	bool plain; /* so short that optimising it costs more than it saves */
 	int values; /* values numbered so far */
 	int labels;
 	bool failed;
@@ -203,6 +204,9 @@ struct mpk_host_language {
 /* One C11 source, GNU C for weak symbols and overflow checks; LLVM IR (opaque pointers, LLVM 15 on), no target triple.
  */
 extern const struct mpk_host_language mpk_host_c, mpk_host_ll;
+
+/* mpk_host_put_c_string - a string literal of C, with its quotes */
+void mpk_host_put_c_string(struct mpk_strbuf *out, const char *text);
 
 struct mpk_host_printer {
 	const struct mpk_host_language *language;

@@ -8,10 +8,11 @@
  * there. So they need libc and nothing else - the CUDA driver or the OpenCL loader is opened when
  * the first function is called - and no two may define the same name, static or not.
  *
- * Functions named mpk_sa_* are what the generated launch functions call, or what these files
- * share; none is exported.
+ * Functions named mpk_sa_* are what these files share; none is exported. A launch function is a row of tables and a
+ * call that hands it over: hundreds of them compile in the time of one.
  *
  * MPK_SA_LEGACY: arguments and errors in TVM's older convention (before tvm-ffi).
+ * MPK_SA_HYBRID: tvm-ffi as TVM 0.21 has it.
  */
 #ifndef MPK_LAUNCH_STANDALONE_LOADER_H
 #define MPK_LAUNCH_STANDALONE_LOADER_H
@@ -22,6 +23,7 @@
 #include <stdint.h>
 
 #include "dtype/dlpack.h"
+#include "dtype/type_index.h"
 
 #define MPK_SA_HIDDEN __attribute__((visibility("hidden")))
 
@@ -46,7 +48,6 @@ struct mpk_sa_kernel {
 	const unsigned char *tags; /* of the values after the arguments */
 	unsigned tag_count;
 	unsigned char programmatic, cooperative; /* CUDA's launch attributes */
-	const char *module; /* its module's id; NULL: no other has a kernel of its name */
 };
 
 extern const struct mpk_sa_kernel mpk_sa_kernels[] MPK_SA_HIDDEN;
@@ -74,6 +75,7 @@ struct mpk_sa_driver {
 };
 
 extern const struct mpk_sa_driver mpk_sa_cuda MPK_SA_HIDDEN, mpk_sa_opencl MPK_SA_HIDDEN;
+extern const struct mpk_sa_driver *const mpk_sa_driver MPK_SA_HIDDEN; /* the library's */
 
 /* A function of a driver; NULL ends. */
 struct mpk_sa_symbol {
@@ -86,34 +88,188 @@ struct mpk_sa_symbol {
  * Returns  0; -1 when one that is not optional is missing */
 MPK_SA_HIDDEN int mpk_sa_load(const char *const *names, const struct mpk_sa_symbol *symbols);
 
+/* mpk_sa_raise - raise an error in the convention of the library */
+MPK_SA_HIDDEN void mpk_sa_raise(const char *kind, const char *text);
+
 /* mpk_sa_fail - raise a RuntimeError in the convention of the library
  * Returns  -1 */
 MPK_SA_HIDDEN int mpk_sa_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* For generated code: what it calls instead of a runtime's functions, with their parameters and
- * results. mpk_sa_call is TVMFFIFunctionCall or, legacy, TVMFuncCall. */
-MPK_SA_HIDDEN void mpk_sa_raise(const char *kind, const char *text);
-MPK_SA_HIDDEN int mpk_sa_lookup(void *ctx, const char *name, void **out);
-MPK_SA_HIDDEN void *mpk_sa_alloc(int32_t type, int32_t id, int64_t bytes, int32_t code,
-				 int32_t bits);
-MPK_SA_HIDDEN int mpk_sa_free(int32_t type, int32_t id, void *p);
-MPK_SA_HIDDEN void *mpk_sa_stage(int32_t id, void *host, int64_t bytes, int32_t copy);
-MPK_SA_HIDDEN int mpk_sa_unstage(int32_t id, void *device, void *host, int64_t bytes, int32_t copy);
+/* --- launch functions ------------------------------------------------------------------------
+ *
+ * Rows of tables that are generated beside the kernels (launch/table.c). Indices lead from row to row, as a pointer
+ * would be relocated in every process. What is called texts are places in mpk_sa_texts, NUL at the end; those that
+ * are formats say so.
+ */
 
+enum { MPK_SA_NONE = -1 };
+
+enum mpk_sa_op {
+	MPK_SA_END,    /* of a sequence */
+	MPK_SA_NUMBER, /* the value; in a sequence the next word */
+	MPK_SA_NAME,   /* of variable `value`; in a sequence the next word */
+	MPK_SA_WORDS,  /* a sequence of operations on a stack, from mpk_sa_words[value] on */
+	MPK_SA_ADD,
+	MPK_SA_SUB,
+	MPK_SA_MUL,
+	MPK_SA_DIV,
+	MPK_SA_MOD,
+	MPK_SA_MIN,
+	MPK_SA_MAX,
+	MPK_SA_CEILDIV
+};
+
+struct mpk_sa_expr {
+	int32_t text; /* as it was written */
+	int32_t op;   /* MPK_SA_NUMBER, MPK_SA_NAME or MPK_SA_WORDS */
+	int64_t value;
+};
+
+enum { MPK_SA_TENSOR, MPK_SA_INTEGER, MPK_SA_REAL };
+enum { MPK_SA_OPTIONAL = 1, MPK_SA_ANY_SHAPE = 2, MPK_SA_READ = 4, MPK_SA_WRITTEN = 8 };
+
+/* A parameter, or a temporary. */
+struct mpk_sa_param {
+	int32_t name, type;              /* texts */
+	unsigned char kind, flags;       /* of the two enums above */
+	unsigned char code, bits, truth; /* of an element; whether it is a bool */
+	int32_t bytes;                   /* of an element */
+	int32_t divisor;    /* of an integer, 1: any; of a tensor's address, 1: any is good */
+	int32_t dims, rank; /* the first in mpk_sa_exprs, and how many */
+};
+
+/* What a name in an expression is: a dimension of a tensor, or, where that is MPK_SA_NONE, an integer. */
+struct mpk_sa_var {
+	int32_t param, dim;
+};
+
+enum mpk_sa_arg_kind {
+	MPK_SA_ARG_PARAM,
+	MPK_SA_ARG_TEMP,
+	MPK_SA_ARG_INTEGER, /* an expression */
+	MPK_SA_ARG_REAL,    /* a parameter */
+	MPK_SA_ARG_LITERAL, /* the bits of a double in mpk_sa_words */
+	MPK_SA_ARG_NULL
+};
+
+struct mpk_sa_arg {
+	unsigned char kind, truth;
+	int32_t index, type; /* the latter a text: what the kernel takes */
+};
+
+struct mpk_sa_step {
+	int32_t kernel;
+	int32_t args; /* the first; as many as the kernel takes */
+	/* in mpk_sa_exprs, or MPK_SA_NONE: grid, block, cluster, as tags number them; shared bytes */
+	int32_t extents[10];
+};
+
+struct mpk_sa_function {
+	int32_t name, takes, where;   /* texts; takes and where are formats for messages */
+	int32_t schema, schema_bytes; /* a text for tvm-ffi */
+	int32_t params, param_count, temps, temp_count, vars, steps, step_count;
+};
+
+extern const struct mpk_sa_function mpk_sa_functions[] MPK_SA_HIDDEN;
+extern const char mpk_sa_texts[] MPK_SA_HIDDEN;
+extern const int64_t mpk_sa_words[] MPK_SA_HIDDEN;
+extern const struct mpk_sa_expr mpk_sa_exprs[] MPK_SA_HIDDEN;
+extern const struct mpk_sa_param mpk_sa_params[] MPK_SA_HIDDEN;
+extern const struct mpk_sa_var mpk_sa_vars[] MPK_SA_HIDDEN;
+extern const struct mpk_sa_arg mpk_sa_args[] MPK_SA_HIDDEN;
+extern const struct mpk_sa_step mpk_sa_steps[] MPK_SA_HIDDEN;
+
+/* Packed arguments as a caller has them. */
 #ifdef MPK_SA_LEGACY
-/* mpk_sa_call - the legacy form */
-MPK_SA_HIDDEN int mpk_sa_call(void *f, const uint64_t *args, const int *codes, int32_t n, void *ret,
-			      int *ret_code);
+typedef uint64_t mpk_sa_cell;
 #else
 struct mpk_sa_any { /* TVMFFIAny */
 	int32_t type;
 	uint32_t padding;
 	uint64_t value;
 };
+typedef struct mpk_sa_any mpk_sa_cell;
+#endif
 
-/* mpk_sa_call - the form of tvm-ffi */
-MPK_SA_HIDDEN int mpk_sa_call(void *f, const struct mpk_sa_any *args, int32_t n,
-			      struct mpk_sa_any *result);
+/* DLTensor */
+struct mpk_sa_tensor {
+	void *data;
+	int32_t device_type, device_id, ndim;
+	uint8_t code, bits;
+	uint16_t lanes;
+	int64_t *shape, *strides;
+	uint64_t offset;
+};
+
+/* What became of a tensor that was passed. */
+struct mpk_sa_slot {
+	const struct mpk_sa_tensor *dl; /* NULL: absent */
+	void *data;                     /* what the kernel gets */
+	void *copy;                     /* on the device, of one in host memory; NULL: none */
+	int64_t count;                  /* of elements */
+	int empty;
+};
+
+/* A call of a launch function. */
+struct mpk_sa_run {
+	const struct mpk_sa_function *f;
+	const mpk_sa_cell *args;
+	const int *codes; /* legacy: the types of args */
+	int32_t count;    /* of args */
+	int device;
+	struct mpk_sa_slot *slots; /* one for each parameter */
+	void **temps;
+};
+
+static inline const char *mpk_sa_text(int32_t at)
+{
+	return mpk_sa_texts + at;
+}
+
+/* Whether a tensor is in memory that the device cannot be handed. */
+static inline int mpk_sa_on_host(const struct mpk_sa_tensor *dl)
+{
+	return dl->device_type == MPK_DL_CPU || dl->device_type == MPK_DL_CUDA_HOST;
+}
+
+/* mpk_sa_refuse - raise an error of a kind in the convention of the library; no more than 511 bytes of it arrive
+ * Returns  -1 */
+MPK_SA_HIDDEN int mpk_sa_refuse(const char *kind, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* mpk_sa_check - check all that was passed, and fill the slots
+ * Returns  0; -1 after an error was raised */
+MPK_SA_HIDDEN int mpk_sa_check(struct mpk_sa_run *r);
+
+/* mpk_sa_eval - the value of an expression; -1 after an error was raised (overflow, a divisor that is not positive) */
+MPK_SA_HIDDEN int mpk_sa_eval(const struct mpk_sa_run *r, int32_t expr, int64_t *out);
+
+/* mpk_sa_value - the bits of an argument that was passed; mpk_sa_real - a number as a real one, whichever it was */
+MPK_SA_HIDDEN uint64_t mpk_sa_value(const struct mpk_sa_run *r, int32_t i);
+MPK_SA_HIDDEN double mpk_sa_real(const struct mpk_sa_run *r, int32_t i);
+
+/* mpk_sa_fits - whether a type of so many bits has the value; all have it that are of 64 */
+MPK_SA_HIDDEN int mpk_sa_fits(int64_t value, unsigned code, unsigned bits, unsigned truth);
+
+/* mpk_sa_start - launch kernel l->kernel
+ * @l       its kernel, index and device are set, its extents at least 1
+ * @cells   an argument each, integers and reals of 64 bits */
+MPK_SA_HIDDEN int mpk_sa_start(struct mpk_sa_launch *l, const uint64_t *cells);
+
+/* mpk_sa_stage - device memory, with a copy of host memory in it unless that is NULL; NULL after an error was raised
+ * mpk_sa_unstage - free it, after copying it to host memory unless that is NULL; 0 or -1 */
+MPK_SA_HIDDEN void *mpk_sa_stage(int32_t id, const void *from, int64_t bytes);
+MPK_SA_HIDDEN int mpk_sa_unstage(int32_t id, void *device, void *to, int64_t bytes);
+
+/* mpk_sa_call - what a launch function does: it is this with its row
+ * Returns  0; -1 after an error was raised */
+MPK_SA_HIDDEN int mpk_sa_call(const struct mpk_sa_function *f, const mpk_sa_cell *args,
+			      const int *codes, int32_t count);
+
+#ifndef MPK_SA_LEGACY
+/* mpk_sa_describe - the schema of a launch function as a string of tvm-ffi; its metadata function is this with its row
+ * Returns  0; -1: there is no tvm-ffi */
+MPK_SA_HIDDEN int mpk_sa_describe(const struct mpk_sa_function *f, struct mpk_sa_any *result);
 #endif
 
 #endif

@@ -48,6 +48,18 @@ int mpk_sa_fail(const char *fmt, ...)
 	return -1;
 }
 
+int mpk_sa_refuse(const char *kind, const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	mpk_sa_raise(kind, text);
+	return -1;
+}
+
 int mpk_sa_load(const char *const *names, const struct mpk_sa_symbol *symbols)
 {
 	void *so = NULL;

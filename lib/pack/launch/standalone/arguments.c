@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* arguments.c - checks what a launch function is passed: count, types, then each tensor by itself, then shapes, which
+ * relate tensors to each other. Nothing is used before it is checked. */
+#include <string.h>
+
+#include "launch/standalone/loader.h"
+#include "launch/standalone/names.h"
+
+/* Two formats come with the library. */
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+
+#define SA_COUNT(a) ((int)(sizeof(a) / sizeof *(a)))
+
+/* What the convention calls types, and where a tensor's object has its DLTensor. */
+#ifdef MPK_SA_LEGACY
+enum {
+	SA_TYPE_NONE = MPK_TVM_NULL,
+	SA_TYPE_INTEGER = MPK_TVM_INT,
+	SA_TYPE_BOOL = MPK_TVM_BOOL,
+	SA_TYPE_REAL = MPK_TVM_FLOAT,
+	SA_TYPE_POINTER = MPK_TVM_HANDLE,
+	SA_TYPE_TENSOR = MPK_TVM_NDARRAY,
+	SA_TENSOR_HEADER = 0
+};
+static const char *const sa_type_names[] = { MPK_SA_LEGACY_NAMES };
+#else
+enum {
+	SA_TYPE_NONE = MPK_FFI_NONE,
+	SA_TYPE_INTEGER = MPK_FFI_INT,
+	SA_TYPE_BOOL = MPK_FFI_BOOL,
+	SA_TYPE_REAL = MPK_FFI_FLOAT,
+	SA_TYPE_POINTER = MPK_FFI_OPAQUE,
+#ifdef MPK_SA_HYBRID
+	SA_TYPE_TENSOR = MPK_FFI021_TENSOR,
+	SA_TENSOR_HEADER = 16
+#else
+	SA_TYPE_TENSOR = MPK_FFI_TENSOR,
+	SA_TENSOR_HEADER = 24
+#endif
+};
+static const char *const sa_type_names[] = { MPK_SA_FFI_NAMES };
+#endif
+
+static int32_t sa_type_at(const struct mpk_sa_run *r, int32_t i)
+{
+#ifdef MPK_SA_LEGACY
+	return r->codes[i];
+#else
+	return r->args[i].type;
+#endif
+}
+
+uint64_t mpk_sa_value(const struct mpk_sa_run *r, int32_t i)
+{
+#ifdef MPK_SA_LEGACY
+	return r->args[i];
+#else
+	return r->args[i].value;
+#endif
+}
+
+static int sa_is_whole(int32_t type)
+{
+	return type == SA_TYPE_INTEGER || type == SA_TYPE_BOOL;
+}
+
+double mpk_sa_real(const struct mpk_sa_run *r, int32_t i)
+{
+	uint64_t bits = mpk_sa_value(r, i);
+	double real;
+
+	if (sa_is_whole(sa_type_at(r, i)))
+		return (double)(int64_t)bits;
+	memcpy(&real, &bits, sizeof real);
+	return real;
+}
+
+int mpk_sa_fits(int64_t value, unsigned code, unsigned bits, unsigned truth)
+{
+	unsigned width = truth ? 1 : bits, is_signed = code == MPK_DTYPE_INT && !truth;
+	int64_t high;
+
+	if (width == 0 || width >= 64)
+		return 1;
+	high = (int64_t)((UINT64_C(1) << (width - is_signed)) - 1);
+	return value <= high && value >= (is_signed ? -high - 1 : 0);
+}
+
+/* Raises "f: argument 'x'" and what is wrong with it: the message's format, and what it needs. */
+#define SA_REFUSE(r, p, kind, fmt, ...)                                                            \
+	mpk_sa_refuse(kind, "%s: argument '%s'" fmt, mpk_sa_text((r)->f->name),                    \
+		      mpk_sa_text((p)->name), __VA_ARGS__)
+
+static int sa_wrong_type(const struct mpk_sa_run *r, const struct mpk_sa_param *p, int32_t type)
+{
+	const int last = SA_COUNT(sa_type_names) - 1;
+	const char *name = sa_type_names[type >= 0 && type < last ? type : last];
+	const char *none = p->flags & MPK_SA_OPTIONAL ? " or None" : "";
+
+	if (p->kind == MPK_SA_INTEGER)
+		return SA_REFUSE(r, p, "TypeError", ": expected an integer (%s), got %s",
+				 mpk_sa_text(p->type), name);
+	if (p->kind == MPK_SA_REAL)
+		return SA_REFUSE(r, p, "TypeError", ": expected a number (%s), got %s",
+				 mpk_sa_text(p->type), name);
+	if (p->flags & MPK_SA_ANY_SHAPE)
+		return SA_REFUSE(r, p, "TypeError", ": expected a tensor%s, got %s", none, name);
+	return SA_REFUSE(r, p, "TypeError", ": expected a tensor of %d dimension%s%s, got %s",
+			 p->rank, p->rank == 1 ? "" : "s", none, name);
+}
+
+/* --- numbers --------------------------------------------------------------------------------- */
+
+/* A bool is taken as an integer, as Python takes True for 1. */
+static int sa_check_number(const struct mpk_sa_run *r, const struct mpk_sa_param *p, int32_t i)
+{
+	int32_t type = sa_type_at(r, i);
+	int64_t value = (int64_t)mpk_sa_value(r, i);
+
+	if (!sa_is_whole(type) && (p->kind == MPK_SA_INTEGER || type != SA_TYPE_REAL))
+		return sa_wrong_type(r, p, type);
+	if (p->kind == MPK_SA_REAL)
+		return 0;
+	if (!mpk_sa_fits(value, p->code, p->bits, p->truth))
+		return SA_REFUSE(r, p, "ValueError", ": %lld does not fit %s", (long long)value,
+				 mpk_sa_text(p->type));
+	if (p->divisor > 1 && value % p->divisor)
+		return SA_REFUSE(r, p, "ValueError", ": %lld is no multiple of %d",
+				 (long long)value, p->divisor);
+	return 0;
+}
+
+/* --- a tensor by itself ------------------------------------------------------------------------ */
+
+static int sa_check_type(const struct mpk_sa_run *r, const struct mpk_sa_param *p,
+			 const struct mpk_sa_tensor *dl)
+{
+	static const char *const codes[] = { MPK_SA_CODE_NAMES };
+	const int last = SA_COUNT(codes) - 1;
+
+	/* TVM up to 0.22 says bool as uint1 */
+	if (!(dl->code == p->code && dl->bits == p->bits) &&
+	    !(p->truth && dl->code == MPK_DTYPE_UINT && dl->bits == 1))
+		return SA_REFUSE(r, p, "TypeError", ": expected %s, got %s%d", mpk_sa_text(p->type),
+				 codes[dl->code < last ? dl->code : last], dl->bits);
+	if (dl->lanes != 1)
+		return SA_REFUSE(r, p, "TypeError", ": expected %s, got vectors of %d lanes",
+				 mpk_sa_text(p->type), dl->lanes);
+	return 0;
+}
+
+/* A buffer handle could be of any OpenCL context, and cannot be asked safely. */
+static int sa_check_device(const struct mpk_sa_run *r, const struct mpk_sa_param *p,
+			   const struct mpk_sa_tensor *dl)
+{
+	const char *name = MPK_SA_OTHER_DEVICE;
+
+	if (mpk_sa_on_host(dl) ||
+	    (mpk_sa_device_type == MPK_DL_CUDA && dl->device_type == mpk_sa_device_type))
+		return 0;
+	switch (dl->device_type) {
+#define SA_DEVICE(member, number, text)                                                            \
+	case number:                                                                               \
+		name = text;                                                                       \
+		break;
+		MPK_DL_DEVICES(SA_DEVICE)
+#undef SA_DEVICE
+	default:
+		break;
+	}
+	return mpk_sa_refuse("ValueError", mpk_sa_text(r->f->where), mpk_sa_text(p->name), name);
+}
+
+/* Compact row-major strides; an extent of 1 may have any, as may an empty tensor. */
+static int sa_check_strides(const struct mpk_sa_run *r, const struct mpk_sa_param *p,
+			    const struct mpk_sa_slot *s)
+{
+	const struct mpk_sa_tensor *dl = s->dl;
+	int64_t expected = 1;
+
+	if (!dl->strides || s->empty)
+		return 0;
+	for (int32_t d = dl->ndim; d-- > 0;) {
+		if (dl->shape[d] != 1 && dl->strides[d] != expected)
+			return SA_REFUSE(
+				r, p, "ValueError",
+				": must be contiguous: stride of dimension %d is %lld, expected %lld",
+				d, (long long)dl->strides[d], (long long)expected);
+		expected = (int64_t)((uint64_t)expected * (uint64_t)dl->shape[d]);
+	}
+	return 0;
+}
+
+/* Rank first, as shape and strides are only read up to it. */
+static int sa_check_shape(const struct mpk_sa_run *r, const struct mpk_sa_param *p,
+			  struct mpk_sa_slot *s)
+{
+	const struct mpk_sa_tensor *dl = s->dl;
+
+	if (dl->ndim < 0)
+		return SA_REFUSE(r, p, "ValueError", ": has %d dimensions", dl->ndim);
+	s->count = 1;
+	for (int32_t d = 0; d < dl->ndim; d++) {
+		if (dl->shape[d] < 0)
+			return SA_REFUSE(r, p, "ValueError", ": dimension %d is %lld", d,
+					 (long long)dl->shape[d]);
+		s->count = (int64_t)((uint64_t)s->count * (uint64_t)dl->shape[d]);
+		s->empty |= dl->shape[d] == 0;
+	}
+	return sa_check_strides(r, p, s);
+}
+
+/* The pointer the kernel gets, with byte_offset and alignment seen to. */
+static int sa_check_data(const struct mpk_sa_run *r, const struct mpk_sa_param *p,
+			 struct mpk_sa_slot *s)
+{
+	const struct mpk_sa_tensor *dl = s->dl;
+
+	if (!dl->data && s->count)
+		return SA_REFUSE(r, p, "ValueError", ": has a null data pointer%s", "");
+	s->data = (void *)((uintptr_t)dl->data + dl->offset);
+	if (!mpk_sa_on_host(dl) && (uintptr_t)s->data % (uintptr_t)p->divisor)
+		return SA_REFUSE(r, p, "ValueError", ": data is not aligned to %d bytes",
+				 p->divisor);
+	return 0;
+}
+
+static int sa_check_tensor(const struct mpk_sa_run *r, const struct mpk_sa_param *p, int32_t i)
+{
+	struct mpk_sa_slot *s = &r->slots[i];
+	int32_t type = sa_type_at(r, i);
+	uintptr_t at = (uintptr_t)mpk_sa_value(r, i);
+
+	if (type == SA_TYPE_NONE && p->flags & MPK_SA_OPTIONAL)
+		return 0;
+	if (type != MPK_FFI_DLTENSOR && type != SA_TYPE_POINTER && type != SA_TYPE_TENSOR)
+		return sa_wrong_type(r, p, type);
+	if (type == SA_TYPE_TENSOR)
+		at += SA_TENSOR_HEADER;
+	s->dl = (const struct mpk_sa_tensor *)at;
+	if (!s->dl)
+		return SA_REFUSE(r, p, "ValueError", ": is a null pointer%s", "");
+	if (!(p->flags & MPK_SA_ANY_SHAPE) && s->dl->ndim != p->rank)
+		return SA_REFUSE(r, p, "ValueError", ": expected %d dimension%s, got %d", p->rank,
+				 p->rank == 1 ? "" : "s", s->dl->ndim);
+	if (sa_check_type(r, p, s->dl) || sa_check_device(r, p, s->dl) || sa_check_shape(r, p, s))
+		return -1;
+	return sa_check_data(r, p, s);
+}
+
+/* --- tensors and each other --------------------------------------------------------------------- */
+
+/* The device number of the first tensor that is always there and on the device; 0 when all are in host memory. */
+static int sa_device_of(const struct mpk_sa_run *r, const struct mpk_sa_param *params)
+{
+	for (int32_t i = 0; i < r->f->param_count; i++)
+		if (params[i].kind == MPK_SA_TENSOR && !(params[i].flags & MPK_SA_OPTIONAL) &&
+		    !mpk_sa_on_host(r->slots[i].dl))
+			return r->slots[i].dl->device_id;
+	return 0;
+}
+
+static int sa_check_dims(const struct mpk_sa_run *r, const struct mpk_sa_param *p,
+			 const struct mpk_sa_tensor *dl)
+{
+	if (!mpk_sa_on_host(dl) && dl->device_id != r->device)
+		return SA_REFUSE(r, p, "ValueError",
+				 ": is on device %d, the first tensor on device %d", dl->device_id,
+				 r->device);
+	for (int32_t d = 0; d < p->rank; d++) {
+		const struct mpk_sa_expr *e = &mpk_sa_exprs[p->dims + d];
+		int named = e->op != MPK_SA_NUMBER;
+		int64_t want;
+
+		if (mpk_sa_eval(r, p->dims + d, &want))
+			return -1;
+		if (dl->shape[d] != want)
+			return SA_REFUSE(r, p, "ValueError",
+					 ": dimension %d is %lld, expected %s%s%lld", d,
+					 (long long)dl->shape[d], named ? mpk_sa_text(e->text) : "",
+					 named ? " = " : "", (long long)want);
+	}
+	return 0;
+}
+
+int mpk_sa_check(struct mpk_sa_run *r)
+{
+	const struct mpk_sa_param *params = &mpk_sa_params[r->f->params];
+
+	if (r->count != r->f->param_count)
+		return mpk_sa_refuse("TypeError", mpk_sa_text(r->f->takes), (long long)r->count);
+	for (int32_t i = 0; i < r->count; i++) {
+		const struct mpk_sa_param *p = &params[i];
+
+		if (p->kind == MPK_SA_TENSOR ? sa_check_tensor(r, p, i) : sa_check_number(r, p, i))
+			return -1;
+	}
+	r->device = sa_device_of(r, params);
+	for (int32_t i = 0; i < r->count; i++)
+		if (params[i].kind == MPK_SA_TENSOR && r->slots[i].dl &&
+		    sa_check_dims(r, &params[i], r->slots[i].dl))
+			return -1;
+	return 0;
+}

@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* functions.c - launch functions: copies of tensors in host memory, temporaries, and the kernels, one after the other
+ *
+ * Every failure leaves through one exit that frees what is there. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "launch/standalone/loader.h"
+#include "launch/standalone/names.h"
+
+/* --- expressions ----------------------------------------------------------------------------- */
+
+enum { SA_STACK = 160 }; /* nesting ends at 64, and each level keeps one operand at most */
+
+static int64_t sa_variable(const struct mpk_sa_run *r, int64_t i)
+{
+	const struct mpk_sa_var *v = &mpk_sa_vars[r->f->vars + i];
+
+	return v->dim == MPK_SA_NONE ? (int64_t)mpk_sa_value(r, v->param)
+				     : r->slots[v->param].dl->shape[v->dim];
+}
+
+/* Division where b is neither 0 nor -1, so that no machine traps. */
+static int sa_divide(const struct mpk_sa_run *r, int64_t op, int64_t *a, int64_t b, int32_t text)
+{
+	int64_t rest;
+
+	if (b <= 0)
+		return mpk_sa_refuse("ValueError", "%s: '%s' divides by %lld",
+				     mpk_sa_text(r->f->name), mpk_sa_text(text), (long long)b);
+	rest = *a % b;
+	*a = op == MPK_SA_MOD ? rest : *a / b + (op == MPK_SA_CEILDIV && rest > 0);
+	return 0;
+}
+
+/* a op b into a */
+static int sa_apply(const struct mpk_sa_run *r, int64_t op, int64_t *a, int64_t b, int32_t text)
+{
+	int over = 0;
+
+	switch (op) {
+	case MPK_SA_ADD:
+		over = __builtin_add_overflow(*a, b, a);
+		break;
+	case MPK_SA_SUB:
+		over = __builtin_sub_overflow(*a, b, a);
+		break;
+	case MPK_SA_MUL:
+		over = __builtin_mul_overflow(*a, b, a);
+		break;
+	case MPK_SA_MIN:
+		*a = *a < b ? *a : b;
+		break;
+	case MPK_SA_MAX:
+		*a = *a < b ? b : *a;
+		break;
+	default:
+		return sa_divide(r, op, a, b, text);
+	}
+	if (over)
+		return mpk_sa_refuse("ValueError", "%s: '%s' overflows 64 bits",
+				     mpk_sa_text(r->f->name), mpk_sa_text(text));
+	return 0;
+}
+
+/* The operands stand in the order in which they are written, so that the first that fails is reported. */
+static int sa_eval_words(const struct mpk_sa_run *r, const struct mpk_sa_expr *e, int64_t *out)
+{
+	int64_t stack[SA_STACK];
+	int n = 0;
+
+	stack[0] = 0;
+	for (const int64_t *w = &mpk_sa_words[e->value]; *w != MPK_SA_END; w++) {
+		if (*w == MPK_SA_NUMBER)
+			stack[n++] = *++w;
+		else if (*w == MPK_SA_NAME)
+			stack[n++] = sa_variable(r, *++w);
+		else if (n--, sa_apply(r, *w, &stack[n - 1], stack[n], e->text))
+			return -1;
+	}
+	*out = stack[0];
+	return 0;
+}
+
+int mpk_sa_eval(const struct mpk_sa_run *r, int32_t expr, int64_t *out)
+{
+	const struct mpk_sa_expr *e = &mpk_sa_exprs[expr];
+
+	if (e->op == MPK_SA_WORDS)
+		return sa_eval_words(r, e, out);
+	*out = e->op == MPK_SA_NUMBER ? e->value : sa_variable(r, e->value);
+	return 0;
+}
+
+/* --- memory ---------------------------------------------------------------------------------- */
+
+/* Copies a host tensor to the device and lets the kernels see the copy. An empty one has no copy: its host pointer is
+ * nothing that a device may see. */
+static int sa_stage(const struct mpk_sa_run *r, const struct mpk_sa_param *p, struct mpk_sa_slot *s)
+{
+	int64_t bytes = (int64_t)((uint64_t)s->count * (uint64_t)p->bytes);
+	const void *host = s->data;
+
+	if (!s->dl || !mpk_sa_on_host(s->dl))
+		return 0;
+	s->data = NULL;
+	if (!bytes)
+		return 0;
+	s->copy = mpk_sa_stage(r->device, p->flags & MPK_SA_READ ? host : NULL, bytes);
+	s->data = s->copy;
+	return s->copy ? 0 : -1;
+}
+
+/* Sizes come from shapes that the caller chose: each product is checked. */
+static int sa_temp_bytes(const struct mpk_sa_run *r, const struct mpk_sa_param *t, int64_t *bytes)
+{
+	*bytes = t->bytes;
+	for (int32_t d = 0; d < t->rank; d++) {
+		int64_t extent;
+
+		if (mpk_sa_eval(r, t->dims + d, &extent))
+			return -1;
+		if (extent < 0)
+			return mpk_sa_refuse("ValueError",
+					     "%s: temporary '%s': dimension %d is %lld",
+					     mpk_sa_text(r->f->name), mpk_sa_text(t->name), d,
+					     (long long)extent);
+		if (__builtin_mul_overflow(*bytes, extent, bytes))
+			return mpk_sa_refuse("ValueError", "%s: temporary '%s' is too large",
+					     mpk_sa_text(r->f->name), mpk_sa_text(t->name));
+	}
+	return 0;
+}
+
+static int sa_allocate(const struct mpk_sa_run *r, int32_t i)
+{
+	const struct mpk_sa_param *t = &mpk_sa_params[r->f->temps + i];
+	int64_t bytes;
+
+	if (sa_temp_bytes(r, t, &bytes))
+		return -1;
+	if (!bytes)
+		return 0;
+	r->temps[i] = mpk_sa_stage(r->device, NULL, bytes);
+	if (!r->temps[i])
+		return mpk_sa_refuse(
+			"RuntimeError", "%s: no device memory for temporary '%s' of %lld bytes",
+			mpk_sa_text(r->f->name), mpk_sa_text(t->name), (long long)bytes);
+	return 0;
+}
+
+/* Frees a copy, after copying results back when the call went well. */
+static int sa_unstage(const struct mpk_sa_run *r, int32_t i, int success)
+{
+	const struct mpk_sa_param *p = &mpk_sa_params[r->f->params + i];
+	struct mpk_sa_slot *s = &r->slots[i];
+	void *copy = s->copy, *host;
+
+	if (!copy)
+		return 0;
+	s->copy = NULL; /* a failure after this point comes here again */
+	host = (void *)((uintptr_t)s->dl->data + s->dl->offset);
+	return mpk_sa_unstage(r->device, copy, success && p->flags & MPK_SA_WRITTEN ? host : NULL,
+			      (int64_t)((uint64_t)s->count * (uint64_t)p->bytes));
+}
+
+static int sa_release(const struct mpk_sa_run *r, int success)
+{
+	for (int32_t i = 0; i < r->f->param_count; i++)
+		if (sa_unstage(r, i, success) && success)
+			return -1;
+	for (int32_t i = r->f->temp_count; i-- > 0;) {
+		if (r->temps[i])
+			(void)mpk_sa_unstage(r->device, r->temps[i], NULL, 0);
+		r->temps[i] = NULL;
+	}
+	return 0;
+}
+
+/* --- kernels ---------------------------------------------------------------------------------- */
+
+static int sa_extent(const struct mpk_sa_run *r, int32_t expr, const char *what, int64_t low,
+		     int64_t high, int64_t *out)
+{
+	*out = 1;
+	if (expr == MPK_SA_NONE)
+		return 0;
+	if (mpk_sa_eval(r, expr, out))
+		return -1;
+	if (*out < low || *out > high)
+		return mpk_sa_refuse("ValueError", "%s: %s '%s' is %lld; it must be %lld to %lld",
+				     mpk_sa_text(r->f->name), what,
+				     mpk_sa_text(mpk_sa_exprs[expr].text), (long long)*out,
+				     (long long)low, (long long)high);
+	return 0;
+}
+
+static int sa_extents(const struct mpk_sa_run *r, const struct mpk_sa_step *s, int64_t out[9])
+{
+	static const char *const names[9] = { MPK_SA_AXIS_NAMES };
+	static const int64_t cuda[9] = { MPK_SA_CUDA_EXTENTS };
+	int is_cuda = mpk_sa_device_type == MPK_DL_CUDA;
+
+	for (int i = 0; i < 9; i++)
+		if (sa_extent(r, s->extents[i], names[i], i >= 3, is_cuda ? cuda[i] : INT32_MAX,
+			      &out[i]))
+			return -1;
+	if (is_cuda && out[3] * out[4] * out[5] > MPK_SA_CUDA_THREADS)
+		return mpk_sa_refuse("ValueError",
+				     "%s: a block of %lld threads; at most %d are possible",
+				     mpk_sa_text(r->f->name), (long long)(out[3] * out[4] * out[5]),
+				     MPK_SA_CUDA_THREADS);
+	return 0;
+}
+
+/* Whether a tensor or temporary that a kernel takes has no element; -1 after an error. An optional one that is absent
+ * is as large as its dimensions say. */
+static int sa_is_empty(const struct mpk_sa_run *r, const struct mpk_sa_arg *a)
+{
+	int is_param = a->kind == MPK_SA_ARG_PARAM, empty = 0;
+	const struct mpk_sa_param *p =
+		&mpk_sa_params[(is_param ? r->f->params : r->f->temps) + a->index];
+	int64_t extent;
+
+	if (is_param && r->slots[a->index].dl)
+		return r->slots[a->index].empty;
+	if (p->flags & MPK_SA_ANY_SHAPE)
+		return 1;
+	for (int32_t d = 0; d < p->rank; d++) {
+		if (mpk_sa_eval(r, p->dims + d, &extent))
+			return -1;
+		empty |= extent == 0;
+	}
+	return empty;
+}
+
+/* 1 when there is nothing to do: an empty grid, or every tensor of the step is empty; -1 after an error. */
+static int sa_is_idle(const struct mpk_sa_run *r, const struct mpk_sa_step *s,
+		      const int64_t extents[9])
+{
+	int tensors = 0, all = 1;
+
+	for (unsigned i = 0; i < mpk_sa_kernels[s->kernel].arg_count; i++) {
+		const struct mpk_sa_arg *a = &mpk_sa_args[s->args + (int32_t)i];
+		int empty;
+
+		if (a->kind != MPK_SA_ARG_PARAM && a->kind != MPK_SA_ARG_TEMP)
+			continue;
+		empty = sa_is_empty(r, a);
+		if (empty < 0)
+			return -1;
+		tensors = 1;
+		all &= empty;
+	}
+	return !extents[0] || !extents[1] || !extents[2] || (tensors && all);
+}
+
+static uint64_t sa_real_bits(double real)
+{
+	uint64_t bits;
+
+	memcpy(&bits, &real, sizeof bits);
+	return bits;
+}
+
+/* The kernel may take fewer bits than an integer has; what does not fit is refused, never cut. */
+static int sa_integer(const struct mpk_sa_run *r, const struct mpk_sa_kernel *k, unsigned i,
+		      const struct mpk_sa_arg *a, uint64_t *cell)
+{
+	const unsigned char *type = k->types[i];
+	int64_t value;
+
+	if (mpk_sa_eval(r, a->index, &value))
+		return -1;
+	*cell = (uint64_t)value;
+	if (type[0] == MPK_DTYPE_FLOAT || type[0] == MPK_DTYPE_BFLOAT)
+		*cell = sa_real_bits((double)value);
+	else if (!mpk_sa_fits(value, type[0], type[1], a->truth))
+		return mpk_sa_refuse(
+			"ValueError", "%s: '%s' = %lld does not fit the %s that kernel '%s' takes",
+			mpk_sa_text(r->f->name), mpk_sa_text(mpk_sa_exprs[a->index].text),
+			(long long)value, mpk_sa_text(a->type), k->name);
+	return 0;
+}
+
+static int sa_fill(const struct mpk_sa_run *r, const struct mpk_sa_step *s, uint64_t *cells)
+{
+	const struct mpk_sa_kernel *k = &mpk_sa_kernels[s->kernel];
+
+	for (unsigned i = 0; i < k->arg_count; i++) {
+		const struct mpk_sa_arg *a = &mpk_sa_args[s->args + (int32_t)i];
+
+		cells[i] = 0;
+		if (a->kind == MPK_SA_ARG_PARAM)
+			cells[i] = (uintptr_t)r->slots[a->index].data;
+		else if (a->kind == MPK_SA_ARG_TEMP)
+			cells[i] = (uintptr_t)r->temps[a->index];
+		else if (a->kind == MPK_SA_ARG_REAL)
+			cells[i] = sa_real_bits(mpk_sa_real(r, a->index));
+		else if (a->kind == MPK_SA_ARG_LITERAL)
+			cells[i] = (uint64_t)mpk_sa_words[a->index];
+		else if (a->kind == MPK_SA_ARG_INTEGER && sa_integer(r, k, i, a, &cells[i]))
+			return -1;
+	}
+	return 0;
+}
+
+/* The extents whose tags the kernel has; a cluster that nobody gave is of one block. */
+static int sa_give_extents(const struct mpk_sa_run *r, const struct mpk_sa_step *s,
+			   const int64_t extents[9], struct mpk_sa_launch *l)
+{
+	int64_t shared = 0;
+
+	for (unsigned i = 0; i < MPK_SA_TAG_SHARED; i++)
+		l->extent[i] = 1;
+	for (unsigned i = 0; i < l->kernel->tag_count; i++) {
+		unsigned tag = l->kernel->tags[i];
+
+		if (tag < MPK_SA_TAG_PREFERRED_CLUSTER)
+			l->extent[tag] = (unsigned)extents[tag];
+		else if (tag == MPK_SA_TAG_SHARED && s->extents[9] != MPK_SA_NONE &&
+			 sa_extent(r, s->extents[9], "shared", 0, INT32_MAX, &shared))
+			return -1;
+	}
+	l->shared = (unsigned)shared;
+	return 0;
+}
+
+/* Extents are checked first, and nothing is launched for empty tensors: drivers refuse a grid of 0. */
+static int sa_step(const struct mpk_sa_run *r, const struct mpk_sa_step *s)
+{
+	struct mpk_sa_launch l;
+	uint64_t cells[MPK_SA_ARGS_MAX];
+	int64_t extents[9];
+	int idle;
+
+	if (sa_extents(r, s, extents))
+		return -1;
+	idle = sa_is_idle(r, s, extents);
+	if (idle)
+		return idle < 0 ? -1 : 0;
+	l.kernel = &mpk_sa_kernels[s->kernel];
+	l.index = (unsigned)s->kernel;
+	l.device = r->device;
+	if (l.kernel->arg_count > MPK_SA_ARGS_MAX)
+		return mpk_sa_fail("kernel %s: more than %d arguments", l.kernel->name,
+				   MPK_SA_ARGS_MAX);
+	if (sa_fill(r, s, cells) || sa_give_extents(r, s, extents, &l))
+		return -1;
+	return mpk_sa_start(&l, cells);
+}
+
+static int sa_run(struct mpk_sa_run *r)
+{
+	const struct mpk_sa_function *f = r->f;
+
+	if (mpk_sa_check(r))
+		return -1;
+	for (int32_t i = 0; i < f->param_count; i++)
+		if (sa_stage(r, &mpk_sa_params[f->params + i], &r->slots[i]))
+			return -1;
+	for (int32_t i = 0; i < f->temp_count; i++)
+		if (sa_allocate(r, i))
+			return -1;
+	for (int32_t i = 0; i < f->step_count; i++)
+		if (sa_step(r, &mpk_sa_steps[f->steps + i]))
+			return -1;
+	return sa_release(r, 1);
+}
+
+int mpk_sa_call(const struct mpk_sa_function *f, const mpk_sa_cell *args, const int *codes,
+		int32_t count)
+{
+	size_t bytes = (size_t)f->param_count * sizeof(struct mpk_sa_slot) +
+		       (size_t)f->temp_count * sizeof(void *);
+	struct mpk_sa_run r = { .f = f, .args = args, .codes = codes, .count = count };
+	uint64_t few[256]; /* of most functions */
+	void *memory = bytes > sizeof few ? malloc(bytes) : few;
+	int status;
+
+	if (!memory)
+		return mpk_sa_fail("out of memory");
+	memset(memory, 0, bytes);
+	r.slots = memory;
+	r.temps = (void **)(r.slots + f->param_count);
+	status = sa_run(&r);
+	if (status)
+		(void)sa_release(&r, 0);
+	if (memory != few)
+		free(memory);
+	return status;
+}
+
+#ifndef MPK_SA_LEGACY
+struct sa_bytes { /* TVMFFIByteArray */
+	const char *data;
+	size_t size;
+};
+
+extern __attribute__((weak)) int TVMFFIStringFromByteArray(const struct sa_bytes *bytes,
+							   struct mpk_sa_any *out);
+
+int mpk_sa_describe(const struct mpk_sa_function *f, struct mpk_sa_any *result)
+{
+	struct sa_bytes schema = { mpk_sa_text(f->schema), (size_t)f->schema_bytes };
+
+	if (!TVMFFIStringFromByteArray || TVMFFIStringFromByteArray(&schema, result))
+		return -1;
+	return 0;
+}
+#endif

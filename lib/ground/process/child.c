@@ -452,17 +452,20 @@ static void child_finish(struct mpk_child *c, enum kill killed)
 static bool has_ended(const struct mpk_child *c)
 {
 	siginfo_t info = { .si_pid = 0 };
+	struct pollfd p = { .fd = c->keeper.socket, .events = POLLIN };
 
 	if (c->keeper.pid)
-		return mpk_keeper_has_ended(&c->keeper);
+		return poll(&p, 1, 0) > 0;
 	return waitid(P_PID, (id_t)c->pid, &info, WEXITED | WNOWAIT | WNOHANG) != 0 ||
 	       info.si_pid == c->pid;
 }
 
-int64_t mpk_child_look(struct mpk_child *c, bool stops)
+static int64_t child_look(struct mpk_child *c, bool stops)
 {
 	int64_t left = 3600 * MPK_NANOSECONDS;
 
+	if (!c->pid)
+		return left;
 	copier_step(&c->copier);
 	if (has_ended(c)) {
 		child_finish(c, ALIVE);
@@ -484,12 +487,14 @@ int64_t mpk_child_look(struct mpk_child *c, bool stops)
 	return TICK < left ? TICK : left;
 }
 
-/* ppoll passes over a negative descriptor. */
-void mpk_child_wait_for(const struct mpk_child *c, struct pollfd fds[MPK_CHILD_FDS])
+int64_t mpk_child_look(struct mpk_child *c, bool stops, struct pollfd fds[MPK_CHILD_FDS])
 {
+	int64_t left = child_look(c, stops);
 	bool hears = c->pid && !c->is_deaf;
 
+	/* ppoll passes over a negative descriptor */
 	fds[0] = (struct pollfd){ hears ? c->p->channel : -1, POLLIN, 0 };
 	fds[1] = (struct pollfd){ c->pid && c->keeper.pid ? c->keeper.socket : -1, POLLIN, 0 };
 	fds[2] = copier_wait_for(&c->copier);
+	return left;
 }

@@ -440,13 +440,6 @@ pid_t mpk_keeper_fork(const sigset_t *mask, struct mpk_keeper *out,
 	return pid;
 }
 
-bool mpk_keeper_has_ended(const struct mpk_keeper *k)
-{
-	struct pollfd p = { .fd = k->socket, .events = POLLIN };
-
-	return poll(&p, 1, 0) > 0;
-}
-
 /* A namespace ends with its first process. A keeper without one ends what there is and then itself; only one
  * that does not, as somebody has stopped it, is killed before that. */
 static void end_keeper(const struct mpk_keeper *k)

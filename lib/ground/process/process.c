@@ -64,16 +64,14 @@ static int64_t process_look(struct run *r)
 	for (unsigned i = 0; i < r->parallel; i++) {
 		struct mpk_child *slot = &r->slots[i];
 
-		if (slot->pid) {
-			int64_t left = mpk_child_look(slot, stopped);
+		bool runs = slot->pid != 0;
+		int64_t left = mpk_child_look(slot, stopped, &r->channels[i * MPK_CHILD_FDS]);
 
-			sleep = left < sleep ? left : sleep;
-			if (!slot->pid) {
-				r->busy--;
-				r->failed |= !mpk_process_succeeded(slot->end);
-			}
+		sleep = left < sleep ? left : sleep;
+		if (runs && !slot->pid) {
+			r->busy--;
+			r->failed |= !mpk_process_succeeded(slot->end);
 		}
-		mpk_child_wait_for(slot, &r->channels[i * MPK_CHILD_FDS]);
 	}
 	return sleep;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The texts of launch functions, and the names in them that a function has not: expressions over shape variables, and parameters such as
+/* The texts of launch functions: expressions over shape variables, and parameters such as
  * "A: in float32[n, 4]". Both are read by recursive descent of bounded depth, and every
  * complaint has the column of what is wrong. */
 #include "launch/internal/resolve.h"
@@ -450,31 +450,18 @@ enum mpk_code mpk_launch_param_parse(const struct mpk_toml_str *text, struct mpk
 	return MPK_OK;
 }
 
-/* --- the names that a launch function has -------------------------------------- */
+/* --- expressions of the manifest ------------------------------------------------ */
 
-bool mpk_resolve_expr(struct mpk_resolve *r, const struct mpk_toml_str *text,
-		      const struct mpk_expr **out)
+enum mpk_code mpk_launch_expr_parse(const struct mpk_toml_str *text, struct mpk_arena *arena,
+				    const struct mpk_expr **out, struct mpk_error *err)
 {
 	/* integers of the manifest are kept as text and have no quote before them */
 	bool quoted = text->len == 0 || strspn(text->text, "-0123456789") < text->len;
 	struct mpk_scan s = scan_of(text, quoted);
-	struct mpk_error err;
 
-	if (mpk_expr_scan(&s, r->arena, out, &err) != MPK_OK)
-		mpk_resolve_finding(r, &err);
-	else if (scan_space(&s))
-		MPK_COMPLAIN(r, text->pos, "'%s' is no expression", MPK_QUOTE(s.text));
-	else
-		return mpk_resolve_names(r, *out, text->pos);
-	return false;
-}
-
-struct mpk_span mpk_expr_name(struct mpk_span text)
-{
-	struct mpk_scan s = { .text = text };
-	struct mpk_span name = scan_name(&s);
-
+	MPK_TRY(mpk_expr_scan(&s, arena, out, err));
 	if (scan_space(&s))
-		return (struct mpk_span){ 0 };
-	return name;
+		return mpk_fail_line(err, MPK_E_SYNTAX, text->pos.line, text->pos.column,
+				     "'%s' is no expression", MPK_QUOTE(s.text));
+	return MPK_OK;
 }

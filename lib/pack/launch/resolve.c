@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* resolve.c - [[function]] against the kernel tables: names, types, extents
+/* resolve.c - [[function]] against the kernel tables: parameters, and of each step which kernel of which module
+ * "MODULE.KERNEL" is
  *
  * Everything that can be known without calling is found here, with its position in the manifest,
  * so that generated code checks only what depends on the arguments.
  */
+#include <stdlib.h>
 #include <string.h>
 
-#include "base/num.h"
+#include "base/vec.h"
 #include "launch/internal/resolve.h"
 #include "text/escape.h"
+#include "toml/toml.h"
 
 /* --- findings, memory, names ---------------------------------------------------------- */
 
@@ -29,15 +32,14 @@ void *mpk_resolve_array(struct mpk_resolve *r, size_t count, size_t size)
 }
 
 /* False when a name in it is unknown (reported). */
-bool mpk_resolve_names(struct mpk_resolve *r, const struct mpk_expr *e, struct mpk_pos pos)
+static bool resolve_names(struct mpk_resolve *r, const struct mpk_expr *e, struct mpk_pos pos)
 {
 	struct mpk_span names[64];
 	/* 64 names are enough to find what was meant; a function that has more is a
 	 * program's */
 	size_t ignored, count = r->launch->var_count < 64 ? r->launch->var_count : 64;
 
-	bool a = !e->a || mpk_resolve_names(r, e->a, pos),
-	     b = !e->b || mpk_resolve_names(r, e->b, pos);
+	bool a = !e->a || resolve_names(r, e->a, pos), b = !e->b || resolve_names(r, e->b, pos);
 
 	if (e->op != MPK_EXPR_NAME || mpk_strmap_find(&r->vars, e->name, &ignored))
 		return a && b;
@@ -55,6 +57,17 @@ bool mpk_resolve_names(struct mpk_resolve *r, const struct mpk_expr *e, struct m
 			r, pos,
 			"'%s' is neither an integer parameter nor a dimension of a parameter that is always there",
 			MPK_QUOTE(e->name));
+	return false;
+}
+
+bool mpk_resolve_expr(struct mpk_resolve *r, const struct mpk_toml_str *text,
+		      const struct mpk_expr **out)
+{
+	struct mpk_error err;
+
+	if (mpk_launch_expr_parse(text, r->arena, out, &err) == MPK_OK)
+		return resolve_names(r, *out, text->pos);
+	mpk_resolve_finding(r, &err);
 	return false;
 }
 
@@ -148,7 +161,250 @@ static void check_dims(struct mpk_resolve *r, const struct mpk_launch_param *par
 {
 	for (size_t i = 0; i < count; i++)
 		for (size_t d = 0; d < params[i].rank; d++)
-			(void)mpk_resolve_names(r, params[i].dims[d], params[i].pos);
+			(void)resolve_names(r, params[i].dims[d], params[i].pos);
+}
+
+/* --- the index of kernels ------------------------------------------------------------- */
+
+/* Programs write manifests with thousands of kernels. */
+
+/* A row of a kernel table. */
+struct kernel_row {
+	struct mpk_span name;
+	size_t module, row; /* in the manifest; in its table */
+};
+
+/* What "MODULE.KERNEL" is looked up in. */
+struct mpk_kernel_index {
+	struct mpk_strmap modules; /* ids to indices */
+	struct mpk_span *ids;      /* of the modules that have one */
+	struct kernel_row *rows;   /* of all modules, by name, module and row */
+	size_t id_count, row_count;
+	bool lacks_ids;        /* a module without an id may be the one that is meant */
+	uint64_t letters_left; /* that may still be compared to find what a name was meant to be */
+};
+
+enum { INDEX_LETTERS = 64 * 1024 * 1024 }; /* a third of a second */
+
+/* By name first: the rows of one name are together, ascending by module, so that one search
+ * finds a name anywhere and in one module. */
+static int compare_rows(const void *a, const void *b)
+{
+	const struct kernel_row *x = a, *y = b;
+	int r = mpk_span_compare(x->name, y->name);
+
+	if (r)
+		return r;
+	return x->module != y->module ? (x->module > y->module) - (x->module < y->module)
+				      : (x->row > y->row) - (x->row < y->row);
+}
+
+static void list_rows(const struct mpk_manifest *m, struct mpk_kernel_index *index)
+{
+	for (size_t i = 0; i < m->module_count; i++)
+		for (size_t k = 0; k < m->modules[i].function_count; k++)
+			index->rows[index->row_count++] = (struct kernel_row){
+				mpk_toml_str_span(m->modules[i].functions[k].name), i, k
+			};
+	if (index->row_count)
+		qsort(index->rows, index->row_count, sizeof *index->rows, compare_rows);
+}
+
+/* A module that has no id is another mistake: nobody meant it by a name. */
+static bool list_ids(const struct mpk_manifest *m, struct mpk_kernel_index *index)
+{
+	size_t ignored;
+
+	for (size_t i = 0; i < m->module_count; i++) {
+		struct mpk_span id = mpk_toml_str_span(m->modules[i].id);
+
+		index->lacks_ids |= !id.len;
+		if (!id.len)
+			continue;
+		index->ids[index->id_count++] = id;
+		if (mpk_strmap_put(&index->modules, id, i, &ignored) < 0)
+			return false;
+	}
+	return true;
+}
+
+/* One index for all functions of a manifest, made once. */
+static enum mpk_code index_init(const struct mpk_manifest *m, struct mpk_arena *arena,
+				struct mpk_kernel_index *index, struct mpk_error *err)
+{
+	size_t rows = 0;
+
+	for (size_t i = 0; i < m->module_count; i++)
+		rows += m->modules[i].function_count;
+	*index = (struct mpk_kernel_index){
+		.rows = mpk_arena_array(arena, rows, sizeof *index->rows),
+		.ids = mpk_arena_array(arena, m->module_count, sizeof *index->ids),
+		.letters_left = INDEX_LETTERS,
+	};
+	MPK_TRY_ALLOC(index->rows && index->ids && list_ids(m, index), err);
+	list_rows(m, index);
+	return MPK_OK;
+}
+
+/* The first row of that name in this module or, when it has none, in a later one; or NULL. */
+static const struct kernel_row *step_find_row(const struct mpk_kernel_index *index,
+					      struct mpk_span name, size_t module)
+{
+	struct kernel_row key = { name, module, 0 };
+	size_t i = mpk_lower_bound(index->rows, index->row_count, sizeof key, &key, compare_rows);
+
+	return i < index->row_count && mpk_span_equal(index->rows[i].name, name) ? &index->rows[i]
+										 : NULL;
+}
+
+/* --- what was meant ------------------------------------------------------------------ */
+
+/* Thousands of wrong names where there are thousands of others get no hints in the end. */
+static const char *suggest(struct mpk_resolve *r, struct mpk_span word,
+			   const struct mpk_span *names, size_t count,
+			   char near[MPK_TOML_SUGGEST_BYTES])
+{
+	uint64_t letters = 0;
+
+	for (size_t i = 0; i < count; i++)
+		letters += (uint64_t)word.len * names[i].len;
+	if (letters > r->index->letters_left)
+		count = 0;
+	r->index->letters_left -= count ? letters : r->index->letters_left;
+	return mpk_toml_suggest(word, names, count, near);
+}
+
+/* Rows without names are other mistakes. */
+static const char *suggest_kernel(struct mpk_resolve *r, struct mpk_span word,
+				  const struct mpk_manifest_module *module,
+				  char near[MPK_TOML_SUGGEST_BYTES])
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	size_t count = r->index->letters_left ? module->function_count : 0, used = 0;
+	struct mpk_span *names = mpk_arena_array(&scratch, count, sizeof *names);
+
+	r->nomem |= !names;
+	for (size_t k = 0; names && k < count; k++)
+		if (module->functions[k].name.len)
+			names[used++] = mpk_toml_str_span(module->functions[k].name);
+	return suggest(r, word, names, used, near);
+}
+
+/* Whether what a table lacks may be due to a mistake that is reported already: the file that would
+ * have completed it, or one in the module. */
+static bool may_lack_rows(const struct mpk_manifest_module *module)
+{
+	return !module->valid || (module->data.text && !module->function_count);
+}
+
+/* A name without a module: the first module that has such a kernel was meant. */
+static void bare_kernel(struct mpk_resolve *r, const struct mpk_toml_str *name)
+{
+	struct mpk_span text = mpk_toml_str_span(*name);
+	const struct kernel_row *row = step_find_row(r->index, text, 0);
+
+	if (row)
+		MPK_COMPLAIN(r, name->pos, "'%s' names no kernel; did you mean '%s.%s'?",
+			     MPK_QUOTE(text),
+			     MPK_QUOTE(mpk_toml_str_span(r->manifest->modules[row->module].id)),
+			     MPK_QUOTE(text));
+	else
+		MPK_COMPLAIN(r, name->pos, "'%s' names no kernel; it is written MODULE.KERNEL",
+			     MPK_QUOTE(text));
+}
+
+/* The first dot separates: ids have none, names of kernels may. */
+static const struct mpk_manifest_function *
+resolve_kernel(struct mpk_resolve *r, const struct mpk_toml_str *name, struct mpk_launch_step *step)
+{
+	struct mpk_span text = mpk_toml_str_span(*name), id, key;
+	const char *dot = memchr(name->text, '.', name->len);
+	const struct mpk_manifest_module *module;
+	const struct kernel_row *row;
+	char near[MPK_TOML_SUGGEST_BYTES];
+
+	if (!dot) {
+		bare_kernel(r, name);
+		return NULL;
+	}
+	id = mpk_span_of(text.data, (size_t)(dot - name->text));
+	key = mpk_span_of(dot + 1, text.len - id.len - 1);
+	if (!mpk_strmap_find(&r->index->modules, id, &step->module)) {
+		if (!r->index->lacks_ids)
+			MPK_COMPLAIN(r, name->pos, "no module '%s'%s", MPK_QUOTE(id),
+				     suggest(r, id, r->index->ids,
+					     r->index->letters_left ? r->index->id_count : 0,
+					     near));
+		return NULL;
+	}
+	module = &r->manifest->modules[step->module];
+	row = step_find_row(r->index, key, step->module);
+	if (!row || row->module != step->module) {
+		if (!may_lack_rows(module))
+			MPK_COMPLAIN(r, name->pos, "module '%s' lists no kernel '%s'%s",
+				     MPK_QUOTE(id), MPK_QUOTE(key),
+				     suggest_kernel(r, key, module, near));
+		return NULL;
+	}
+	step->kernel = module->functions[row->row].name.text;
+	step->id = module->id.text;
+	step->row = row->row;
+	return &module->functions[row->row];
+}
+
+/* --- devices ---------------------------------------------------------- */
+
+static const struct {
+	const char *kind;
+	int32_t device_type;
+	bool plain_pointers;
+} devices[] = {
+	{ "cuda", MPK_DL_CUDA, true },      { "opencl", MPK_DL_OPENCL, false },
+	{ "vulkan", MPK_DL_VULKAN, false }, { "metal", MPK_DL_METAL, false },
+	{ "rocm", MPK_DL_ROCM, true },      { "hip", MPK_DL_ROCM, true },
+	{ "hsaco", MPK_DL_ROCM, true },
+};
+
+/* All steps of a function run on one device, that of its tensors. */
+static void resolve_set_device(struct mpk_resolve *r, const struct mpk_launch_step *step,
+			       struct mpk_pos pos)
+{
+	const struct mpk_toml_str *kind = &r->manifest->modules[step->module].kind;
+	struct mpk_launch *l = r->launch;
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(devices); i++) {
+		if (strcmp(kind->text, devices[i].kind) != 0)
+			continue;
+		if (l->device_type && l->device_type != devices[i].device_type)
+			MPK_COMPLAIN(r, pos, "its steps need different devices");
+		l->device_type = devices[i].device_type;
+		l->plain_pointers = devices[i].plain_pointers;
+		return;
+	}
+	MPK_COMPLAIN(r, pos, "modules of kind '%s' cannot be launched", kind->text);
+}
+
+/* A kernel that is not found was reported; the rest of the step is checked as far as that
+ * goes without it. */
+static void resolve_step(struct mpk_resolve *r, const struct mpk_manifest_step *m,
+			 struct mpk_launch_step *step)
+{
+	const struct mpk_manifest_function *kernel;
+
+	if (m->calls.text) {
+		mpk_resolve_call(r, m, step);
+		return;
+	}
+	if (!m->kernel.text && r->source->valid)
+		MPK_COMPLAIN(r, m->pos, "no kernel is given");
+	kernel = m->kernel.text ? resolve_kernel(r, &m->kernel, step) : NULL;
+	if (!kernel || !r->manifest->modules[step->module].valid) {
+		step->kernel = NULL;
+		mpk_resolve_args(r, m, NULL, step);
+		return;
+	}
+	resolve_set_device(r, step, m->kernel.pos);
+	mpk_resolve_args(r, m, kernel, step);
 }
 
 /* --- functions ---------------------------------------------------------------------- */
@@ -192,7 +448,7 @@ static void resolve_one(struct mpk_resolve *r)
 	l->steps = steps;
 	l->step_count = m->step_count;
 	for (size_t i = 0; i < m->step_count; i++)
-		mpk_resolve_step(r, &m->steps[i], &steps[i]);
+		resolve_step(r, &m->steps[i], &steps[i]);
 }
 
 /* The names of one function; those of kernels are in the index of all. */
@@ -221,7 +477,7 @@ enum mpk_code mpk_launch_resolve(const struct mpk_manifest *manifest, struct mpk
 	MPK_CLEANUP(index_fini) struct mpk_kernel_index index = { 0 };
 
 	MPK_TRY_ALLOC(launches, err);
-	MPK_TRY(mpk_kernel_index_init(manifest, arena, &index, err));
+	MPK_TRY(index_init(manifest, arena, &index, err));
 	for (size_t i = 0; i < manifest->launch_count; i++) {
 		MPK_CLEANUP(resolve_fini)
 		struct mpk_resolve r = { .manifest = manifest,

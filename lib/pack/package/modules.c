@@ -9,7 +9,6 @@
 
 #include "launch/launch.h"
 #include "package/internal/package.h"
-#include "text/escape.h"
 
 /* --- blocks and shared memory ----------------------------------------------------- */
 

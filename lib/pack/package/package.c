@@ -14,11 +14,9 @@
 #include <unistd.h>
 
 #include "base/vec.h"
-#include "factory/factory.h"
 #include "manifest/graph.h"
 #include "package/internal/package.h"
 #include "text/escape.h"
-#include "text/json_read.h"
 
 /* --- files ------------------------------------------------------------------------ */
 
@@ -163,116 +161,122 @@ const char *mpk_loader_look_for(struct mpk_loader *l, struct mpk_toml_str name, 
 	return path;
 }
 
-/* A module with other errors cannot be packed, but its files can be missing too. */
-static void look_for_payload(struct mpk_loader *l, const struct mpk_manifest_module *m)
+/* --- host code: sources with their flags, and libraries ------------------------------- */
+
+/* All of it is for the compiler and the linker: here files are only looked for, so that a slip is found with its position
+ * and together with all others. */
+
+/* The flags of one module, for C and for C++, which differ in the standard. */
+struct flags {
+	struct mpk_words c, cxx;
+};
+
+static void put_word(struct mpk_loader *l, const char **words, size_t *count, const char *prefix,
+		     const char *text)
 {
-	if (m->payload.text)
-		(void)mpk_loader_look_for(l, m->payload, true);
-	if (m->data.text)
-		(void)mpk_loader_look_for(l, m->data, true);
+	const char *word = text ? mpk_arena_printf(l->arena, "%s%s", prefix, text) : NULL;
+
+	l->failed |= !word;
+	if (word)
+		words[(*count)++] = word;
 }
 
-/* --- graph and AOT executors --------------------------------------------------- */
-
-/* The parameter file. Its tensors are copied as they stand in it, all at once: one by one, those
- * that are not large would pass through memory. */
-static bool executor_params(struct mpk_loader *l, const struct mpk_manifest_module *m,
-			    struct mpk_params *out, struct mpk_rope *tensors)
+static struct mpk_words host_flags(struct mpk_loader *l, const struct mpk_manifest_module *m,
+				   const char *const *folders, bool is_cxx)
 {
-	struct mpk_toml_str name = mpk_manifest_module_extra(m, "params");
-	const struct mpk_file *f = name.text ? mpk_loader_open(l, name) : NULL;
-	struct mpk_error err = { 0 };
+	size_t most = m->cflags.count + m->include.count + m->defines.count + 1, count = 0;
+	const char **words = mpk_arena_array(l->arena, most, sizeof *words);
 
-	if (!f)
-		return !name.text;
-	if (mpk_params_read(f->map.bytes, l->arena, out, &err) == MPK_OK) {
-		mpk_loader_put(f, out->tensors_off, f->map.bytes.len - out->tensors_off, tensors);
-		out->content = tensors;
-		return true;
+	l->failed |= !words;
+	if (!words)
+		return (struct mpk_words){ 0 };
+	if (m->std.text && is_cxx == (strstr(m->std.text, "++") != NULL))
+		put_word(l, words, &count, "-std=", m->std.text);
+	for (size_t i = 0; i < m->defines.count; i++)
+		put_word(l, words, &count, "-D", m->defines.items[i].text);
+	for (size_t i = 0; i < m->include.count; i++)
+		put_word(l, words, &count, "-I", folders[i]);
+	for (size_t i = 0; i < m->cflags.count; i++)
+		put_word(l, words, &count, "", m->cflags.items[i].text);
+	return (struct mpk_words){ words, count };
+}
+
+/* Each folder is looked for once, whichever languages the module has. */
+static struct flags module_flags(struct mpk_loader *l, const struct mpk_manifest_module *m)
+{
+	const char **folders = mpk_arena_array(l->arena, m->include.count + 1, sizeof *folders);
+
+	l->failed |= !folders;
+	if (!folders)
+		return (struct flags){ 0 };
+	for (size_t i = 0; i < m->include.count; i++)
+		folders[i] = mpk_loader_look_for(l, m->include.items[i], false);
+	return (struct flags){ host_flags(l, m, folders, false), host_flags(l, m, folders, true) };
+}
+
+/* Only what a compiler of C or C++ reads is compiled with flags. */
+static struct mpk_words source_flags(const struct flags *f, const char *path)
+{
+	const char *dot = path ? strrchr(path, '.') : NULL;
+
+	if (dot && strcmp(dot, ".c") == 0)
+		return f->c;
+	if (dot &&
+	    (strcmp(dot, ".cc") == 0 || strcmp(dot, ".cpp") == 0 || strcmp(dot, ".cxx") == 0))
+		return f->cxx;
+	return (struct mpk_words){ 0 };
+}
+
+/* "m" is a library of the system, "lib/libown.so" a file of the package. */
+static const char *library(struct mpk_loader *l, struct mpk_toml_str name)
+{
+	const char *word = strchr(name.text, '/') ? mpk_loader_look_for(l, name, true)
+						  : mpk_arena_printf(l->arena, "-l%s", name.text);
+
+	l->failed |= !word;
+	return word;
+}
+
+/* @unreached  of each module whether the root does not reach it: then it is no part of the package */
+static void list_sources(struct mpk_loader *l, const bool *unreached, struct mpk_package *out)
+{
+	size_t most = 0, most_libraries = 0;
+
+	for (size_t i = 0; i < l->manifest->module_count; i++) {
+		most += l->manifest->modules[i].sources.count;
+		most_libraries += l->manifest->modules[i].libs.count;
 	}
-	if (err.code == MPK_E_NOMEM)
+	struct mpk_host_source *sources = mpk_arena_array(l->arena, most, sizeof *sources);
+	const char **libraries = mpk_arena_array(l->arena, most_libraries + 1, sizeof *libraries);
+	if (!sources || !libraries) {
 		l->failed = true;
-	else
-		mpk_loader_error(l, name.pos, err.code, "payload-format", "'%s': at byte %llu: %s",
-				 MPK_QUOTE(mpk_toml_str_span(name)),
-				 (unsigned long long)err.at.offset, err.text);
-	return false;
-}
-
-/* Only as far as to tell a graph from another JSON file: the executor reads it when it is
- * loaded. */
-static void executor_check_graph(struct mpk_loader *l, struct mpk_toml_str name,
-				 struct mpk_span text)
-{
-	struct mpk_json_value graph, nodes;
-	struct mpk_error why = { 0 };
-
-	if (mpk_json_read(text, &graph, &why) != MPK_OK) {
-		mpk_loader_error(l, name.pos, MPK_E_CORRUPT, "payload-format",
-				 "'%s': line %u, column %u: %s", MPK_QUOTE(mpk_toml_str_span(name)),
-				 why.at.line, why.at.column, why.text);
 		return;
 	}
-	nodes = mpk_json_value_get(graph, "nodes");
-	if (mpk_json_value_type(nodes) != MPK_JSON_ARRAY)
-		mpk_loader_error(l, name.pos, MPK_E_CORRUPT, "payload-format",
-				 "'%s' is no graph: it has no array 'nodes'",
-				 MPK_QUOTE(mpk_toml_str_span(name)));
-}
+	for (size_t i = 0; i < l->manifest->module_count; i++) {
+		const struct mpk_manifest_module *m = &l->manifest->modules[i];
+		struct flags flags;
 
-/* A graph that is wrong was reported; its bytes are still put into the payload, which a
- * package with findings never becomes. */
-static bool executor_graph(struct mpk_loader *l, const struct mpk_manifest_module *m,
-			   struct mpk_factory *out, const struct mpk_file **file)
-{
-	struct mpk_toml_str name = mpk_manifest_module_extra(m, "graph");
+		if (unreached[i])
+			continue;
+		flags = module_flags(l, m);
+		for (size_t k = 0; k < m->sources.count; k++) {
+			const char *path = mpk_loader_look_for(l, m->sources.items[k], true);
 
-	*file = name.text ? mpk_loader_open(l, name) : NULL;
-	if (!*file)
-		return !name.text;
-	executor_check_graph(l, name, (*file)->map.bytes);
-	out->has_graph = true;
-	out->graph_json = (*file)->map.bytes;
-	return true;
-}
-
-/* "default" is what TVM calls a module that was given no name. */
-static void put_executor(struct mpk_loader *l, const struct mpk_manifest_module *m,
-			 struct mpk_rope *rope)
-{
-	struct mpk_toml_str name = mpk_manifest_module_extra(m, "name");
-	struct mpk_factory f = { .module_name = name.text ? mpk_toml_str_span(name)
-							  : mpk_span_str("default") };
-	struct mpk_rope tensors = mpk_rope_of(l->arena);
-	const struct mpk_file *graph;
-	bool has_graph = executor_graph(l, m, &f, &graph);
-
-	if (!executor_params(l, m, &f.params, &tensors) || !has_graph)
-		return;
-	mpk_factory_write(rope, &f);
-	if (graph)
-		mpk_mapping_use_file(&graph->map, rope);
-}
-
-/* --- one module ---------------------------------------------------------------------------- */
-
-/* A payload as it is; else what the kind makes of its parts. Kinds without a row have only
- * payloads, which the manifest's checks hold them to. */
-static void load_payload(struct mpk_loader *l, struct mpk_manifest_module *m, struct mpk_rope *rope)
-{
-	const struct mpk_manifest_kind *kind = mpk_manifest_kind_find(mpk_toml_str_span(m->kind));
-
-	if (m->payload.text) {
-		const struct mpk_file *f = mpk_loader_open(l, m->payload);
-
-		if (f)
-			mpk_loader_put(f, 0, f->map.bytes.len, rope);
-	} else if (kind && kind->device) {
-		mpk_loader_put_device(l, m, rope);
-	} else if (kind && kind->keys[0].name) {
-		put_executor(l, m, rope);
+			sources[out->source_count++] = (struct mpk_host_source){
+				.path = path,
+				.flags = source_flags(&flags, path),
+				.module = i,
+				.pos = m->sources.items[k].pos,
+			};
+		}
+		for (size_t k = 0; k < m->libs.count; k++)
+			libraries[out->libraries.count++] = library(l, m->libs.items[k]);
 	}
+	out->sources = sources;
+	out->libraries.items = libraries;
 }
+
+/* --- modules ------------------------------------------------------------------------------- */
 
 /* The modules again, in memory that tables may grow in. */
 static struct mpk_manifest_module *own_modules(struct mpk_loader *l, struct mpk_manifest *manifest)
@@ -306,10 +310,8 @@ static struct mpk_module *load_modules(struct mpk_loader *l, struct mpk_manifest
 		struct mpk_manifest_module *m = &own[i];
 
 		ropes[i] = mpk_rope_of(l->arena);
-		if (!m->is_host && m->valid)
-			load_payload(l, m, &ropes[i]);
-		else if (!m->is_host)
-			look_for_payload(l, m);
+		if (!m->is_host)
+			mpk_loader_put_payload(l, m, &ropes[i]);
 		l->failed |= ropes[i].failed;
 		modules[i] = (struct mpk_module){
 			.name = mpk_toml_str_span(m->id),
@@ -381,7 +383,7 @@ static enum mpk_code package_build(struct mpk_loader *l, struct mpk_package *out
 		out->needs_blob = mpk_graph_needs_blob(&graph, &out->tree);
 	}
 	MPK_TRY(map_nodes(l, out, err));
-	mpk_loader_list_sources(l, unreached, out);
+	list_sources(l, unreached, out);
 	if (manifest->base.text)
 		out->base = mpk_loader_look_for(l, manifest->base, true);
 	return MPK_OK;

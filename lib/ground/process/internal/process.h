@@ -26,7 +26,7 @@
 struct mpk_keeper {
 	pid_t pid;    /* leads a session and a process group of its own */
 	pid_t worker; /* 0: in a namespace of its own, where it has another number */
-	int socket;   /* over which the keeper tells how the worker ended */
+	int socket; /* over which the keeper tells how the worker ended: readable when either has; no SIGCHLD comes */
 };
 
 /* What the worker can name and must not reach. */
@@ -44,9 +44,6 @@ struct mpk_keeper_others {
  * Returns  as fork(): 0 in the worker; in the caller the number of the keeper */
 pid_t mpk_keeper_fork(const sigset_t *mask, struct mpk_keeper *out,
 		      struct mpk_keeper_others *others);
-
-/* mpk_keeper_has_ended - whether it has, or the worker; the socket becomes readable then, no SIGCHLD comes */
-bool mpk_keeper_has_ended(const struct mpk_keeper *k);
 
 /* mpk_keeper_take - wait for the keeper's end and take it, and the worker's
  * @kills   neither is asked whether it wants to end
@@ -95,12 +92,10 @@ enum mpk_code mpk_child_start(const struct mpk_process *p, const sigset_t *mask,
 
 /* mpk_child_look - copy what it has printed, hear what it has said, and see to its end: when it has come, when its time
  * is up, when hear says so, or when it is to stop, which counts as late. c->pid is 0 then.
- * Returns  nanoseconds until there is something to do, unless mpk_child_wait_for tells of something before that */
-int64_t mpk_child_look(struct mpk_child *c, bool stops);
-
-/* mpk_child_wait_for - what poll is to wait for before the next look */
+ * @fds     receives what poll is to wait for before the next look; of a child that is none: nothing
+ * Returns  nanoseconds until there is something to do, unless poll tells of something before that */
 enum { MPK_CHILD_FDS = 3 };
-void mpk_child_wait_for(const struct mpk_child *c, struct pollfd fds[MPK_CHILD_FDS]);
+int64_t mpk_child_look(struct mpk_child *c, bool stops, struct pollfd fds[MPK_CHILD_FDS]);
 
 /* The one fork() of this project, and what a new process does first; for this room only */
 

@@ -110,8 +110,7 @@ struct mpk_init {
  * Returns  MPK_OK; MPK_E_UNSUPPORTED: it has none; MPK_E_NOMEM */
 enum mpk_code mpk_init_read_kernels(struct mpk_init *in, struct mpk_init_module *m) MPK_MUST_CHECK;
 
-/* mpk_init_put_rows, mpk_init_put_functions - append the kernel table; the launch functions */
-void mpk_init_put_rows(struct mpk_init *in, const struct mpk_init_module *m);
+/* mpk_init_put_functions - append the launch functions of a module's kernels */
 void mpk_init_put_functions(struct mpk_init *in, const struct mpk_init_module *m);
 
 /* mpk_init_read_host - what a file of host code or a header offers
@@ -170,10 +169,6 @@ struct mpk_file *mpk_loader_open(struct mpk_loader *l, struct mpk_toml_str name)
  * Returns  NULL: out of memory */
 const char *mpk_loader_look_for(struct mpk_loader *l, struct mpk_toml_str name, bool is_input);
 
-/* mpk_loader_list_sources - the host code of the package, with flags and libraries
- * @unreached  of each module whether the root does not reach it: then it is no part of the package */
-void mpk_loader_list_sources(struct mpk_loader *l, const bool *unreached, struct mpk_package *out);
-
 /* mpk_loader_code - a file as its reader finds it, read once; NULL: out of memory */
 const struct mpk_code_info *mpk_loader_code(struct mpk_loader *l, struct mpk_file *f);
 
@@ -184,6 +179,11 @@ void mpk_loader_put(const struct mpk_file *f, uint64_t off, uint64_t len, struct
 /* mpk_loader_error - a finding at a position of the manifest */
 void mpk_loader_error(struct mpk_loader *l, struct mpk_pos pos, enum mpk_code code,
 		      const char *check, const char *fmt, ...) MPK_PRINTF(5, 6);
+
+/* mpk_loader_put_payload - the payload of a module, from its file or its parts; of one with errors the files are only looked
+ * for. A kind without a row has only payloads, which the manifest's checks hold it to. */
+void mpk_loader_put_payload(struct mpk_loader *l, struct mpk_manifest_module *m,
+			    struct mpk_rope *rope);
 
 /* mpk_loader_put_device - the payload of a device module from its code files and kernel table
  * Appends to rope; problems become findings. A device module's table gets the rows that launch

@@ -39,7 +39,7 @@ static void reset_handlers(void)
 	for (int sig = 1; sig < NSIG; sig++) {
 		struct sigaction old;
 
-		if (sigaction(sig, NULL, &old) == 0 &&
+		if (sigaction(sig, NULL, &old) == 0 && old.sa_handler != SIG_DFL &&
 		    (old.sa_handler != SIG_IGN || sig == SIGCHLD))
 			(void)signal(sig, SIG_DFL);
 	}

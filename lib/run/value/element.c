@@ -244,7 +244,7 @@ enum mpk_element_parsed mpk_element_parse(struct mpk_dtype t, struct mpk_span te
 	return parsed;
 }
 
-enum { DIGITS_MAX = 17, PLAIN_DIGITS_MAX = 9 };
+enum { DIGITS_MAX = 17, SINGLE_DIGITS_MAX = 9, PLAIN_DIGITS_MAX = 9 };
 
 /* Whether a text gives the same bits again. */
 static bool survives(struct mpk_dtype t, const char *text, const void *p)
@@ -258,6 +258,31 @@ static bool survives(struct mpk_dtype t, const char *text, const void *p)
 	return memcmp(raw, p, mpk_dtype_bytes(t)) == 0;
 }
 
+/* Where one digit is not enough: with more of them a text is no further from the value, so that half of the numbers left
+ * go with each try. That is not so next to a power of two, which has neighbours at two distances, nor for narrow
+ * types, which a text has to hit. */
+static int least_digits(struct mpk_dtype t, double value, const void *p)
+{
+	bool is_single = t.bits == 32;
+	int exponent, low = 1, high = is_single ? SINGLE_DIGITS_MAX : DIGITS_MAX;
+	bool may_halve = (is_single || t.bits == 64) && fabs(frexp(value, &exponent)) != 0.5;
+	char text[40];
+
+	while (high - low > 1) {
+		int digits = may_halve ? low + (high - low) / 2 : low + 1;
+
+		(void)snprintf(text, sizeof text, "%.*g", digits, value);
+		if (!survives(t, text, p)) {
+			low = digits;
+			continue;
+		}
+		high = digits;
+		if (!may_halve)
+			break;
+	}
+	return high;
+}
+
 /* The fewest digits that survive, 17 at most, which every double does. */
 static void print_float(struct mpk_strbuf *buf, struct mpk_dtype t, const void *p)
 {
@@ -269,10 +294,10 @@ static void print_float(struct mpk_strbuf *buf, struct mpk_dtype t, const void *
 		mpk_strbuf_puts(buf, isnan(value) ? "nan" : value < 0 ? "-inf" : "inf");
 		return;
 	}
-	for (; digits <= DIGITS_MAX; digits++) {
+	(void)snprintf(text, sizeof text, "%.*g", digits, value);
+	if (!survives(t, text, p)) {
+		digits = least_digits(t, value, p);
 		(void)snprintf(text, sizeof text, "%.*g", digits, value);
-		if (survives(t, text, p))
-			break;
 	}
 	/* 100, not 1e+02: as many digits as the integer part has are never wrong */
 	double magnitude = fabs(value);

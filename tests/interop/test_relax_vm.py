@@ -5,6 +5,7 @@ import os
 import numpy
 import pytest
 import relaxlib
+import relaxrun
 import tvm
 
 MODES = ["bytecode", "compiled"]
@@ -101,3 +102,31 @@ def test_a_dump_is_what_kernels_compute(name, minspect, tmp_path):
             for r in results:
                 assert any(numpy.array_equal(r, t, equal_nan=r.dtype.kind == "f") for t in tensors), mine
         minspect("--run", function, library, *arguments, "--compare", folder)
+
+
+def long_shapes():
+    """Shapes as values: a constant, one made of an extent, one read from a tensor, one written to a tensor."""
+    numbers = ", ".join(str(i * 7) for i in range(100))
+    return f"""
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor(("n", 2), "float32"), s: R.Tensor((70,), "int64"), given: R.Shape(ndim=45)):
+        n = T.int64()
+        made = R.shape([n, {numbers}, n * 2])
+        read = R.tensor_to_shape(s)
+        written = R.shape_to_tensor(R.shape([n, {numbers}]))
+        return (made, R.shape([{numbers}]), read, written, given)
+"""
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_shapes_are_no_ranks(mode, minspect, tmp_path):
+    """A shape that is a value may be longer than the rank of any tensor."""
+    library = tmp_path / "model.so"
+    machine = relaxrun.build(relaxlib.parse(long_shapes()), library, mode)
+    calls, rng = relaxrun.Calls(tmp_path, machine), numpy.random.default_rng(0)
+    for length in 1, 3:
+        calls.add("main", [rng.random((length, 2)).astype("float32"), rng.integers(0, 1 << 40, 70),
+                           relaxrun.Shape(range(45))])
+    calls.compare(minspect, library)

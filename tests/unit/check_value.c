@@ -34,6 +34,11 @@ static const char *print(const struct mpk_value *v, size_t limit)
 	return text;
 }
 
+/* More numbers than a tensor has dimensions: caches take sequences and layers so. */
+#define LONG_SHAPE                                                                                 \
+	"shape=0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,"   \
+	"30,31,32,33,34,-1"
+
 /* What is typed, and what is printed for it; the printed text parses to the same
  * again. */
 static const struct {
@@ -78,6 +83,7 @@ static const struct {
 	{ "str=", "str=" },
 	{ "shape=2,3", "shape=2,3" },
 	{ "shape=", "shape=" },
+	{ LONG_SHAPE, LONG_SHAPE },
 	{ "bytes=00fF", "bytes=00ff" },
 	{ "dtype=f32", "dtype=float32" },
 	{ "device=cuda:1", "device=cuda:1" },

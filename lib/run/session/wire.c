@@ -316,19 +316,23 @@ static enum mpk_code get_shadow(enum mpk_value_kind kind, struct mpk_value *out,
 static enum mpk_code get_counted(struct mpk_wire_map *m, const struct head *h, unsigned depth,
 				 struct mpk_value *out, struct mpk_error *err)
 {
-	int64_t extents[MPK_TENSOR_NDIM_MAX];
-	struct mpk_span text;
+	struct mpk_span raw;
 
 	if (h->kind == MPK_VALUE_TENSOR)
 		return get_tensor(m, h, out, err);
 	if (h->kind == MPK_VALUE_ARRAY)
 		return get_array(m, h->count, depth, out, err);
 	if (h->kind == MPK_VALUE_SHAPE) {
-		MPK_TRY(get_extents(m, h->count, extents, err));
-		return mpk_value_of_shape(extents, (size_t)h->count, out, err);
+		if (h->count > m->bytes.len / sizeof(int64_t))
+			return mpk_wire_damaged(err);
+		MPK_TRY(mpk_wire_get(m, h->count * sizeof(int64_t), &raw, err));
+		MPK_TRY(mpk_value_of_shape(NULL, (size_t)h->count, out, err));
+		if (raw.len)
+			memcpy(out->shape->extents, raw.data, raw.len);
+		return MPK_OK;
 	}
-	MPK_TRY(mpk_wire_get(m, h->count, &text, err));
-	return mpk_value_of_text((enum mpk_value_kind)h->kind, text, out, err);
+	MPK_TRY(mpk_wire_get(m, h->count, &raw, err));
+	return mpk_value_of_text((enum mpk_value_kind)h->kind, raw, out, err);
 }
 
 static enum mpk_code get_value(struct mpk_wire_map *m, unsigned depth, struct mpk_value *out,

@@ -102,17 +102,17 @@ static enum mpk_code parse_scalar(struct mpk_spec_source *s, struct mpk_value *o
 static enum mpk_code parse_shape(struct mpk_spec_source *s, struct mpk_value *out,
 				 struct mpk_error *err)
 {
-	int64_t extents[MPK_TENSOR_NDIM_MAX];
-	size_t ndim = 0;
+	MPK_CLEANUP(mpk_value_drop) struct mpk_value v = { 0 };
+	size_t ndim = s->text[s->pos] != 0;
 
-	while (s->text[s->pos]) {
+	for (const char *at = s->text + s->pos; (at = strchr(at, ',')) != NULL; at++)
+		ndim++;
+	MPK_TRY(mpk_value_of_shape(NULL, ndim, &v, err));
+	for (size_t i = 0; s->text[s->pos]; i++) {
 		size_t len = strcspn(s->text + s->pos, ",");
 
-		if (ndim == MPK_TENSOR_NDIM_MAX)
-			return mpk_spec_bad(s, s->pos, "more than 32 dimensions", err);
-		if (!mpk_parse_i64(mpk_span_of(s->text + s->pos, len), &extents[ndim]))
+		if (!mpk_parse_i64(mpk_span_of(s->text + s->pos, len), &v.shape->extents[i]))
 			return mpk_spec_bad(s, s->pos, "expected integers, as in shape=2,3", err);
-		ndim++;
 		s->pos += len;
 		if (s->text[s->pos] != ',')
 			continue;
@@ -121,7 +121,9 @@ static enum mpk_code parse_shape(struct mpk_spec_source *s, struct mpk_value *ou
 			return mpk_spec_bad(s, s->pos, "an extent is missing behind the comma",
 					    err);
 	}
-	return mpk_value_of_shape(extents, ndim, out, err);
+	*out = v;
+	v = (struct mpk_value){ 0 };
+	return MPK_OK;
 }
 
 static int parse_hex_digit(char c)

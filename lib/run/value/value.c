@@ -53,7 +53,7 @@ enum mpk_code mpk_value_of_shape(const int64_t *extents, size_t ndim, struct mpk
 	MPK_TRY_ALLOC(shape, err);
 	atomic_init(&shape->refs, 1);
 	shape->ndim = ndim;
-	if (ndim)
+	if (ndim && extents)
 		memcpy(shape->extents, extents, ndim * sizeof extents[0]);
 	*out = (struct mpk_value){ .kind = MPK_VALUE_SHAPE, .shape = shape };
 	return MPK_OK;

@@ -143,6 +143,9 @@ enum mpk_code mpk_value_of_text(enum mpk_value_kind kind, struct mpk_span s, str
 				struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_value_of_shape - a shape holding a copy of ndim extents
+ * A shape that is a value is a list of numbers: caches take sequences, lengths and layers as such. The limit of
+ * tensors' ranks is not its limit.
+ * @extents NULL: they are the caller's to fill in out->shape->extents, all of them
  * Returns  MPK_OK; MPK_E_NOMEM */
 enum mpk_code mpk_value_of_shape(const int64_t *extents, size_t ndim, struct mpk_value *out,
 				 struct mpk_error *err) MPK_MUST_CHECK;

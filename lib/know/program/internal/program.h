@@ -33,7 +33,7 @@ bool mpk_relax_annotation_read(struct mpk_span text, struct mpk_arena *arena,
 enum {
 	MPK_RELAX_TYPING_REGISTERS = 1 << 16, /* that are followed */
 	MPK_RELAX_TYPING_SLOTS = 1 << 12,
-	MPK_RELAX_TYPING_DIMENSIONS = 32,
+	MPK_RELAX_TYPING_DIMENSIONS = 1 << 12, /* shapes that are values have more than tensors */
 	MPK_RELAX_TYPING_FIELDS = 1 << 12,
 };
 

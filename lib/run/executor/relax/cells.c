@@ -192,7 +192,7 @@ static bool on_make_shape(const struct call *c)
 	struct heap heap;
 	void *shape;
 
-	if (ndim < 0 || ndim > MPK_TENSOR_NDIM_MAX || ndim > (c->count - 2) / 2)
+	if (ndim < 0 || ndim > (c->count - 2) / 2)
 		return false;
 	heap = heap_of(&c->args[0]);
 	shape = mpk_relax_kept_shape(tensor_of(&c->args[0]) ? c->args[0].v_ptr : NULL, (size_t)ndim,

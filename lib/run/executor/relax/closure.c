@@ -117,9 +117,10 @@ static enum mpk_code call_tir_dyn(const struct mpk_value *args, size_t count,
 				  struct mpk_value *result, struct mpk_error *err)
 {
 	static const char name[] = "vm.builtin.call_tir_dyn";
-	struct mpk_value extents[MPK_TENSOR_NDIM_MAX];
-	struct mpk_function *f;
+	struct mpk_value few[MPK_TENSOR_NDIM_MAX], *extents = few;
 	const struct mpk_shape *shape;
+	struct mpk_function *f;
+	enum mpk_code code;
 
 	MPK_TRY(mpk_relax_arity(name, count, 2, SIZE_MAX, err));
 	MPK_TRY(function_arg(name, args, 0, &f, err));
@@ -128,11 +129,15 @@ static enum mpk_code call_tir_dyn(const struct mpk_value *args, size_t count,
 				       name);
 	/* extents are passed as single integers, which is what kernels take */
 	shape = args[count - 1].shape;
-	if (shape->ndim > MPK_TENSOR_NDIM_MAX)
-		return mpk_relax_raise(err, "ValueError", "%s: %zu extents", name, shape->ndim);
+	if (shape->ndim > MPK_ARRAY_COUNT(few))
+		extents = malloc(shape->ndim * sizeof *extents);
+	MPK_TRY_ALLOC(extents, err);
 	for (size_t i = 0; i < shape->ndim; i++)
 		extents[i] = mpk_value_of_int(shape->extents[i]);
-	return call_with(f, args + 1, count - 2, extents, shape->ndim, result, err);
+	code = call_with(f, args + 1, count - 2, extents, shape->ndim, result, err);
+	if (extents != few)
+		free(extents);
+	return code;
 }
 
 /* Graphs of a GPU's launches are an optimisation: calling the function is always right. */

@@ -81,8 +81,7 @@ static enum mpk_code tensor_to_shape(const struct mpk_value *args, size_t count,
 				     struct mpk_value *result, struct mpk_error *err)
 {
 	static const char name[] = "vm.builtin.tensor_to_shape";
-	uint8_t raw[MPK_TENSOR_NDIM_MAX * 8];
-	int64_t extents[MPK_TENSOR_NDIM_MAX];
+	MPK_CLEANUP(mpk_value_drop) struct mpk_value v = { 0 };
 	struct mpk_tensor *t;
 	char type[MPK_DTYPE_TEXT];
 
@@ -90,16 +89,20 @@ static enum mpk_code tensor_to_shape(const struct mpk_value *args, size_t count,
 	MPK_TRY(mpk_relax_tensor(name, args, 0, &t, err));
 	const struct mpk_dltensor *dl = &t->dl;
 
-	if (dl->ndim != 1 || dl->shape[0] > MPK_TENSOR_NDIM_MAX ||
-	    dl->dtype.code != MPK_DTYPE_INT || dl->dtype.lanes != 1 ||
+	if (dl->ndim != 1 || dl->dtype.code != MPK_DTYPE_INT || dl->dtype.lanes != 1 ||
 	    (dl->dtype.bits != 16 && dl->dtype.bits != 32 && dl->dtype.bits != 64) ||
 	    !mpk_dltensor_is_compact(dl))
 		return mpk_relax_raise(err, "TypeError", "%s: a shape of type %s and %d dimensions",
 				       name, mpk_dtype_print(dl->dtype, type), dl->ndim);
-	MPK_TRY(read_bytes(t, raw, (size_t)t->bytes, err));
-	for (int64_t i = 0; i < dl->shape[0]; i++)
-		extents[i] = integer_at(raw + (size_t)i * (dl->dtype.bits / 8u), dl->dtype);
-	return mpk_value_of_shape(extents, (size_t)dl->shape[0], result, err);
+	MPK_TRY(mpk_value_of_shape(NULL, (size_t)dl->shape[0], &v, err));
+	MPK_TRY(read_bytes(t, v.shape->extents, (size_t)t->bytes, err));
+	/* the last first: numbers are at most as wide as extents, and lie where these will */
+	for (size_t i = v.shape->ndim; i-- > 0;)
+		v.shape->extents[i] = integer_at(
+			(const uint8_t *)v.shape->extents + i * (dl->dtype.bits / 8u), dl->dtype);
+	*result = v;
+	v.kind = MPK_VALUE_NONE;
+	return MPK_OK;
 }
 
 static enum mpk_code shape_to_tensor(const struct mpk_value *args, size_t count,

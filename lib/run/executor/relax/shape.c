@@ -200,19 +200,23 @@ static enum mpk_code make_shape(const struct mpk_value *args, size_t count,
 				struct mpk_value *result, struct mpk_error *err)
 {
 	static const char name[] = "vm.builtin.make_shape";
-	int64_t extents[MPK_TENSOR_NDIM_MAX], ndim, code, operand;
+	MPK_CLEANUP(mpk_value_drop) struct mpk_value v = { 0 };
+	int64_t ndim, code, operand;
 
 	MPK_TRY(mpk_relax_arity(name, count, 2, SIZE_MAX, err));
 	MPK_TRY(mpk_relax_int(name, args, 1, &ndim, err));
-	if (ndim < 0 || ndim > MPK_TENSOR_NDIM_MAX || (uint64_t)ndim > (count - 2) / 2)
+	if (ndim < 0 || (uint64_t)ndim > (count - 2) / 2)
 		return mpk_relax_raise(err, "InternalError", "%s: %" PRId64 " dimensions", name,
 				       ndim);
+	MPK_TRY(mpk_value_of_shape(NULL, (size_t)ndim, &v, err));
 	for (size_t i = 0; i < (size_t)ndim; i++) {
 		MPK_TRY(mpk_relax_int(name, args, 2 + 2 * i, &code, err));
 		MPK_TRY(mpk_relax_int(name, args, 3 + 2 * i, &operand, err));
-		MPK_TRY(make_one(&args[0], code, operand, &extents[i], err));
+		MPK_TRY(make_one(&args[0], code, operand, &v.shape->extents[i], err));
 	}
-	return mpk_value_of_shape(extents, (size_t)ndim, result, err);
+	*result = v;
+	v.kind = MPK_VALUE_NONE;
+	return MPK_OK;
 }
 
 static enum mpk_code make_prim_value(const struct mpk_value *args, size_t count,

@@ -388,14 +388,12 @@ static enum mpk_code relax_vm_make_tensor(struct mpk_relax_vm *vm,
 /* Extents as they are stored, eight bytes each, at any address. */
 static enum mpk_code make_shape(struct mpk_span raw, struct mpk_value *out, struct mpk_error *err)
 {
-	int64_t extents[MPK_TENSOR_NDIM_MAX];
 	size_t ndim = raw.len / 8;
 
-	if (ndim > MPK_TENSOR_NDIM_MAX)
-		return mpk_fail(err, MPK_E_RANGE, "a shape of %zu dimensions", ndim);
+	MPK_TRY(mpk_value_of_shape(NULL, ndim, out, err));
 	for (size_t i = 0; i < ndim; i++)
-		extents[i] = (int64_t)mpk_load_u64(raw.data + 8 * i);
-	return mpk_value_of_shape(extents, ndim, out, err);
+		out->shape->extents[i] = (int64_t)mpk_load_u64(raw.data + 8 * i);
+	return MPK_OK;
 }
 
 static enum mpk_code make_constant(struct mpk_relax_vm *vm, const struct mpk_relax_const *c,

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Models with state give TVM's numbers: caches, recurrent states, sampling."""
 import ctypes.util
+import json
 
 import numpy
 import pytest
@@ -525,6 +526,23 @@ def test_weights(small, minspect, tmp_path):
     story.call("vm.builtin.param_module_from_cache", "w", 2)
     story.call(cache + "clear")
     story.call("vm.builtin.param_array_from_cache", "w", 1)
+    story.compare(minspect, library)
+
+
+@pytest.mark.parametrize("cache", ["cache", "cache-bf16"])
+def test_weights_of_a_folder(small, cache, minspect, tmp_path):
+    """The pool is filled from a tensor cache, as an engine does it on its own machine."""
+    library, machine = small
+    story, folder = Story(tmp_path, machine), str(DATA / "weights" / cache)
+    shards = json.loads((DATA / "weights" / cache / "tensor-cache.json").read_text())["records"]
+    names = [r["name"] for shard in shards for r in shard["records"]]
+    story.call("vm.builtin.tensor_cache.update", names[0], numpy.ones(4, "float32"), True)
+    story.call("vm.builtin.tensor_cache.load", folder, 1, 0)
+    for name in names:
+        assert story.call("vm.builtin.tensor_cache.get", name) is not None
+    story.call("vm.builtin.param_array_from_cache_by_name_unpacked", *names)
+    for wrong in [str(tmp_path), 1, 0], [folder, 1], [folder, 1, 0, 0], [3, 1, 0]:
+        assert isinstance(story.call("vm.builtin.tensor_cache.load", *wrong), Exception), wrong
     story.compare(minspect, library)
 
 

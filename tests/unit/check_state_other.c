@@ -88,8 +88,13 @@ START_TEST(weights_are_of_one_runtime)
 	GOOD("tensor_cache.remove", text("w_0"));
 	GOOD("tensor_cache.get", text("w_0"));
 	ck_assert_int_eq(result.kind, MPK_VALUE_NONE);
-	ck_assert_int_eq(CALL("tensor_cache.load", text("."), integer(1), integer(0)),
-			 MPK_E_UNSUPPORTED);
+	GOOD("tensor_cache.load", text("tests/data/weights/cache"), integer(1), integer(0));
+	GOOD("tensor_cache.get", text("b"));
+	ck_assert_int_eq(((const int64_t *)mpk_dltensor_data(&result.tensor->dl))[1], -8);
+	RAISES("cannot open", "tensor_cache.load", text("."), integer(1), integer(0));
+	RAISES("cannot open", "ndarray_cache.load", text("tests/data/weights/cache"), integer(1),
+	       integer(0));
+	RAISES("no device has type 0", "tensor_cache.load", text("."), integer(0), integer(0));
 	ck_assert_int_eq(CALL("kv_cache_disagg_mark_send", integer(1)), MPK_E_UNSUPPORTED);
 	ck_assert_text(err, "NVSHMEM");
 }

@@ -115,8 +115,6 @@ ABSENT(absent_nvshmem,
        "NVSHMEM, by which caches of several processes send each other keys and values")
 ABSENT(absent_pages, "page groups, in which TVM takes a cache from one process to another")
 ABSENT(absent_python, "functions of Python, which are registered in TVM's own process")
-ABSENT(absent_files,
-       "files, which models do not read here: give the weights to the call as parameters")
 
 static const struct mpk_relax_builtin rows[] = {
 #define MPK_ROW_absent(...) __VA_ARGS__,

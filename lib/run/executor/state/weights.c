@@ -14,6 +14,7 @@
 #include "runtime/runtime.h"
 #include "text/escape.h"
 #include "value/module.h"
+#include "value/param_file.h"
 
 struct pool {
 	struct mpk_function base; /* first */
@@ -190,6 +191,121 @@ static enum mpk_code weight_clear(const struct mpk_value *args, size_t count,
 	MPK_TRY(pool_here(&p, err));
 	pool_clear(p);
 	return MPK_OK;
+}
+
+/* --- of a file ----------------------------------------------------------------------------------- */
+
+/* A tensor cache has no arrays of .npz files. */
+static enum mpk_code read_none(struct mpk_span zip, const struct mpk_zip_member *m,
+			       struct mpk_arena *arena, struct mpk_span *out, struct mpk_error *err)
+{
+	(void)zip;
+	(void)m;
+	(void)arena;
+	(void)out;
+	return mpk_fail(err, MPK_E_UNSUPPORTED, "an archive is no tensor cache");
+}
+
+/* What lies in the file as it is wanted is not copied where the host uses it. */
+static enum mpk_code tensor_of(struct mpk_param_file *file, size_t index, struct mpk_dldevice where,
+			       struct mpk_tensor **out, struct mpk_error *err)
+{
+	bool is_here = mpk_dldevice_is_host(where);
+	struct mpk_tensor *host, *there;
+	enum mpk_code code;
+
+	MPK_TRY(mpk_param_file_tensor(file, index, is_here, &host, err));
+	if (is_here) {
+		*out = host;
+		return MPK_OK;
+	}
+	code = mpk_state_empty(host->dl.dtype, host->dl.shape, (size_t)host->dl.ndim, where, &there,
+			       err);
+	if (code == MPK_OK) {
+		code = mpk_state_copy((struct mpk_state_bytes){ host, 0, host->bytes },
+				      (struct mpk_state_bytes){ there, 0, host->bytes }, err);
+		if (code == MPK_OK)
+			*out = there;
+		else
+			mpk_tensor_drop(there);
+	}
+	mpk_tensor_drop(host);
+	return code;
+}
+
+/* Under the names that the file has; what the pool has under one of them goes. */
+static enum mpk_code put_file(struct pool *p, struct mpk_param_file *file,
+			      struct mpk_dldevice where, struct mpk_error *err)
+{
+	for (size_t i = 0; i < mpk_param_file_count(file); i++) {
+		struct mpk_value name = { 0 }, tensor = { .kind = MPK_VALUE_TENSOR };
+		enum mpk_code code;
+
+		MPK_TRY(tensor_of(file, i, where, &tensor.tensor, err));
+		code = mpk_value_of_text(MPK_VALUE_STR, mpk_param_file_name(file, i), &name, err);
+		if (code == MPK_OK)
+			code = put_weight(p, &name, &tensor, true, err);
+		mpk_value_drop(&name);
+		mpk_value_drop(&tensor);
+		MPK_TRY(code);
+	}
+	return MPK_OK;
+}
+
+/* What is wrong with a file is an error of the call that names it. */
+static enum mpk_code raise_file(const char *name, enum mpk_code code, struct mpk_error *err)
+{
+	if (code == MPK_OK || code == MPK_E_NOMEM || code == MPK_E_DEVICE)
+		return code;
+	return mpk_relax_raise(err, "ValueError", "%s: %s", name, err->text);
+}
+
+/* load(folder, type of the device, its number) */
+static enum mpk_code load_index(const char *name, const char *index, const struct mpk_value *args,
+				size_t count, struct mpk_error *err)
+{
+	struct mpk_param_file *file;
+	struct mpk_dldevice where;
+	struct mpk_strbuf path = { 0 };
+	struct mpk_span folder;
+	int64_t type, id;
+	struct pool *p;
+	enum mpk_code code;
+
+	MPK_TRY(mpk_relax_arity(name, count, 3, 3, err));
+	MPK_TRY(mpk_state_text(name, args, 0, &folder, err));
+	MPK_TRY(mpk_relax_int(name, args, 1, &type, err));
+	MPK_TRY(mpk_relax_int(name, args, 2, &id, err));
+	MPK_TRY(mpk_state_check(type > 0 && type <= INT32_MAX && id >= 0 && id <= INT32_MAX, err,
+				"%s: no device has type %lld and number %lld", name,
+				(long long)type, (long long)id));
+	where = (struct mpk_dldevice){ (int32_t)type, (int32_t)id };
+	MPK_TRY(pool_here(&p, err));
+	mpk_strbuf_put_span(&path, folder);
+	mpk_strbuf_printf(&path, "/%s", index);
+	code = path.failed ? mpk_fail_nomem(err)
+			   : mpk_param_file_open_as(mpk_strbuf_text(&path), read_none, &file, err);
+	mpk_strbuf_fini(&path);
+	if (code == MPK_OK) {
+		code = put_file(p, file, where, err);
+		mpk_param_file_drop(file); /* tensors that lie in it keep it */
+	}
+	return raise_file(name, code, err);
+}
+
+static enum mpk_code weight_load(const struct mpk_value *args, size_t count,
+				 struct mpk_value *result, struct mpk_error *err)
+{
+	(void)result;
+	return load_index("vm.builtin.tensor_cache.load", "tensor-cache.json", args, count, err);
+}
+
+/* Up to TVM 0.22. */
+static enum mpk_code weight_load_old(const struct mpk_value *args, size_t count,
+				     struct mpk_value *result, struct mpk_error *err)
+{
+	(void)result;
+	return load_index("vm.builtin.ndarray_cache.load", "ndarray-cache.json", args, count, err);
 }
 
 /* --- several ------------------------------------------------------------------------------------- */

@@ -134,12 +134,14 @@ def test_functions_say_which_state_they_take(mode, built, minspect):
     assert all(x["kind"] != "named" for x in signatures["embed"][0])
 
 
-def test_weights_that_are_inputs_have_types(minspect, tmp_path):
+@pytest.mark.parametrize("mode", relaxrun.MODES)
+def test_weights_that_are_inputs_have_types(mode, minspect, tmp_path):
     """TVM checks none of them: the kernels that take them say what they are."""
     config = mlcmodels.Config(quantization="q0f32", params="plain", vocabulary=48)
     module, names, weights = mlcmodels.llama(numpy.random.default_rng(3), config)
-    relaxrun.build(module, tmp_path / "plain.so")
-    inputs, _ = relaxrun.signatures_in(minspect, tmp_path / "plain.so")["prefill"]
+    relaxrun.build(module, tmp_path / "plain.so", mode)
+    inputs, outputs = relaxrun.signatures_in(minspect, tmp_path / "plain.so")["prefill"]
+    assert [(x["kind"], x["shape"]) for x in outputs] == [("tensor", [1, 1, 48]), ("named", None)]
     types = {x["name"]: (x["dtype"], x["shape"]) for x in inputs if x["name"] in names}
     del types["embed_tokens.weight"]  # which no kernel of this function takes
     assert types == {n: (str(w.dtype), list(w.shape)) for n, w in zip(names[1:], weights[1:])}

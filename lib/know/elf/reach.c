@@ -120,7 +120,7 @@ static size_t piece_from(const struct mpk_reach *r, uint64_t address)
 	return low;
 }
 
-static struct mpk_span reach_code_of(const struct mpk_reach *r, size_t piece)
+struct mpk_span mpk_reach_code(const struct mpk_reach *r, size_t piece)
 {
 	uint64_t from = r->starts[piece], off;
 	struct mpk_span code = { 0 };
@@ -137,7 +137,7 @@ static bool is_too_much(const struct mpk_reach *r)
 	uint64_t most = 2 * (uint64_t)r->elf->bytes.len, bytes = 0;
 
 	for (size_t i = 0; i < r->count && bytes <= most; i++)
-		bytes += reach_code_of(r, i).len;
+		bytes += mpk_reach_code(r, i).len;
 	return bytes > most;
 }
 
@@ -181,7 +181,8 @@ static size_t reach_piece_around(const struct mpk_reach *r, uint64_t address)
 
 	if (at < r->count && r->starts[at] == address)
 		return at;
-	return at && address - r->starts[at - 1] < reach_code_of(r, at - 1).len ? at - 1 : r->count;
+	return at && address - r->starts[at - 1] < mpk_reach_code(r, at - 1).len ? at - 1
+										 : r->count;
 }
 
 /* --- references -------------------------------------------------------------------------- */
@@ -302,7 +303,7 @@ void mpk_reach_each(const struct mpk_reach *r, size_t piece,
 		    void (*take)(void *arg, const struct mpk_reach_ref *ref), void *arg)
 {
 	const struct sweep s = { r, take, arg };
-	struct mpk_span code = reach_code_of(r, piece);
+	struct mpk_span code = mpk_reach_code(r, piece);
 
 	if (r->elf->header.e_machine == EM_X86_64)
 		sweep_x86_64(&s, code, r->starts[piece]);

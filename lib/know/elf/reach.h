@@ -45,6 +45,9 @@ void mpk_reach_close(struct mpk_reach *r);
 /* mpk_reach_piece - the piece that begins at an address; count: none */
 size_t mpk_reach_piece(const struct mpk_reach *r, uint64_t address);
 
+/* mpk_reach_code - the code of a piece, up to the next one */
+struct mpk_span mpk_reach_code(const struct mpk_reach *r, size_t piece);
+
 /* mpk_reach_each - what a piece refers to, in the order of its code
  * @take    called for each */
 void mpk_reach_each(const struct mpk_reach *r, size_t piece,

@@ -2,11 +2,15 @@
 /* infer.c - types of a model's inputs that its byte code does not check: those of the kernels that take them
  *
  * TVM leaves out the checks of weights that are inputs. Such an input is a register that nobody writes; where a kernel
- * of the file gets it, the errors of the kernel say its type. Kernels that disagree say nothing.
+ * of the file gets it, the errors of the kernel say its type. Kernels that disagree say nothing. Compiled functions are
+ * read back as byte code first, where their code is understood: then all that is known of byte code is known of them,
+ * what they return among it.
  */
 #include "model/view.h"
 
 #include "base/strmap.h"
+#include "elf/wants.h"
+#include "hostcode/compiled.h"
 
 /* One function while its calls are read. */
 struct inference {
@@ -110,10 +114,38 @@ static enum mpk_code infer_signature(struct inference *n, struct mpk_signature *
 	return MPK_OK;
 }
 
-static enum mpk_code infer_node(const struct mpk_view *view, struct mpk_view_node *node,
-				const struct mpk_strmap *by_name, struct mpk_error *err)
+static bool is_compiled(const struct mpk_view_node *n)
 {
-	const struct mpk_relax *x = &node->payload->u.relax;
+	const struct mpk_relax *x = &n->payload->u.relax;
+	bool any = false;
+
+	for (size_t i = 0; n->payload->tag == MPK_PAYLOAD_RELAX && i < x->func_count && !any; i++)
+		any = x->funcs[i].kind == MPK_RELAX_TIR;
+	return n->decoded && any;
+}
+
+/* Its compiled functions as byte code, and signatures read from that. */
+static enum mpk_code read_compiled(const struct mpk_view *view, struct mpk_view_node *node,
+				   const struct mpk_wants *wants, struct mpk_relax *out,
+				   struct mpk_error *err)
+{
+	struct mpk_signature *items;
+	size_t count;
+
+	MPK_TRY(mpk_compiled_read(&node->payload->u.relax, view->image, wants, view->arena, out,
+				  err));
+	items = mpk_arena_array(view->arena, out->func_count + 1, sizeof *items);
+	MPK_TRY_ALLOC(items, err);
+	MPK_TRY(mpk_relax_signatures(out, view->arena, items, &count, err));
+	if (count == node->models.count) /* of the same functions */
+		node->models.items = items;
+	return MPK_OK;
+}
+
+static enum mpk_code infer_node(const struct mpk_view *view, struct mpk_view_node *node,
+				const struct mpk_strmap *by_name, const struct mpk_relax *x,
+				struct mpk_error *err)
+{
 	size_t left = mpk_relax_instr_count(x), at = 0;
 	struct mpk_signature *items =
 		mpk_arena_array(view->arena, node->models.count + 1, sizeof *items);
@@ -137,17 +169,51 @@ static enum mpk_code infer_node(const struct mpk_view *view, struct mpk_view_nod
 	return MPK_OK;
 }
 
+/* What the code of the library looks up, for those of its models that are compiled.
+ * @any     false: there are none, or the code does not read, of which --verify has an error */
+static enum mpk_code open_code(const struct mpk_view *view, struct mpk_elf *elf,
+			       struct mpk_wants *wants, bool *any, struct mpk_error *err)
+{
+	struct mpk_error problem;
+	enum mpk_code code;
+
+	*any = false;
+	for (size_t i = 0; i < view->count; i++)
+		*any |= is_compiled(&view->nodes[i]);
+	*any = *any && view->image->container == MPK_CONTAINER_ELF_SO;
+	if (!*any)
+		return MPK_OK;
+	code = mpk_elf_open(view->image->bytes, 0, elf, &problem);
+	if (code == MPK_OK)
+		code = mpk_wants_read(elf, wants, &problem);
+	*any = code == MPK_OK;
+	return code == MPK_E_NOMEM ? mpk_fail_nomem(err) : MPK_OK;
+}
+
 enum mpk_code mpk_view_infer(const struct mpk_view *view, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap by_name = { 0 };
+	MPK_CLEANUP(mpk_elf_close) struct mpk_elf elf = { 0 };
+	MPK_CLEANUP(mpk_wants_fini) struct mpk_wants wants = { 0 };
 	const struct mpk_image *image = view->image;
+	bool has_code;
 
+	MPK_TRY(open_code(view, &elf, &wants, &has_code, err));
 	for (size_t i = 0; view->host && view->count && i < image->function_count; i++)
 		MPK_TRY_ALLOC(mpk_strmap_put(&by_name, mpk_span_str(image->functions[i].name), i,
 					     NULL) >= 0,
 			      err);
-	for (size_t i = 0; view->host && i < view->count; i++)
-		if (view->nodes[i].decoded && view->nodes[i].payload->tag == MPK_PAYLOAD_RELAX)
-			MPK_TRY(infer_node(view, &view->nodes[i], &by_name, err));
+	for (size_t i = 0; i < view->count; i++) {
+		struct mpk_view_node *node = &view->nodes[i];
+		struct mpk_relax x;
+
+		if (!node->decoded || node->payload->tag != MPK_PAYLOAD_RELAX)
+			continue;
+		x = node->payload->u.relax;
+		if (has_code && is_compiled(node))
+			MPK_TRY(read_compiled(view, node, &wants, &x, err));
+		if (view->host)
+			MPK_TRY(infer_node(view, node, &by_name, &x, err));
+	}
 	return MPK_OK;
 }

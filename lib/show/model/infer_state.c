@@ -12,12 +12,14 @@
 #include "model/view.h"
 #include "program/model.h"
 
-/* The only input of which nothing is known; the count: none, or several. */
+/* The only input of which nothing is known; the count: none, or several, or there is a state among the others. */
 static size_t open_input(const struct mpk_signature *s)
 {
 	size_t found = s->input_count;
 
 	for (size_t i = 0; i < s->input_count; i++) {
+		if (s->inputs[i].type.kind == MPK_TYPE_NAMED)
+			return s->input_count;
 		if (s->inputs[i].type.kind != MPK_TYPE_ANY)
 			continue;
 		if (found != s->input_count)

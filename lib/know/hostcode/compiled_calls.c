@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* compiled_calls.c - the calls of a compiled function of the Relax VM, found in its code
+ *
+ * Arguments lie in cells of 16 bytes, a type and a value, where integers are stored and
+ * TVMBackendAnyListSetPackedArg puts items of lists. Builtins are called through handles, which are filled by a name
+ * when they are used first: which handle has which name is read in a first pass, as that code may come last.
+ */
+#include "hostcode/internal/compiled.h"
+
+#include <string.h>
+
+#include "base/vec.h"
+
+enum {
+	CELL_BYTES = 16, /* of an argument: its type in the first 8 bytes, then its value */
+	CELL_INT = 1,    /* types of tvm-ffi */
+	CELL_BOOL = 2,
+	ARGS_MAX = 1 << 16,
+	HANDLES_MAX = 1 << 12,
+};
+
+/* --- names --------------------------------------------------------------------------------- */
+
+static const char *text_at(const struct mpk_recovery *r, uint64_t address)
+{
+	struct mpk_span bytes;
+	uint64_t off;
+
+	if (!mpk_elf_at_address(r->w->reach.elf, address, &bytes, &off) ||
+	    !memchr(bytes.data, 0, bytes.len < 256 ? bytes.len : 256))
+		return NULL;
+	return (const char *)bytes.data;
+}
+
+static int wants_by_piece(const void *want, const void *key)
+{
+	const struct mpk_want *a = want, *b = key;
+
+	return (a->piece > b->piece) - (a->piece < b->piece);
+}
+
+/* The name that a piece looks up, as pieces that fill handles do. */
+static const char *name_of_piece(const struct mpk_recovery *r, uint64_t address)
+{
+	const struct mpk_want key = { .piece = (uint32_t)mpk_reach_piece(&r->w->reach, address) };
+	size_t i = mpk_lower_bound(r->w->items, r->w->count, sizeof key, &key, wants_by_piece);
+
+	for (; i < r->w->count && r->w->items[i].piece == key.piece; i++)
+		if (r->w->items[i].kind == MPK_WANT_NAME)
+			return r->w->items[i].name;
+	return NULL;
+}
+
+static const char *name_of_handle(const struct mpk_recovery *r, uint64_t address)
+{
+	for (size_t i = 0; i < r->handle_count; i++)
+		if (r->handles[i].address == address)
+			return r->handles[i].name;
+	return NULL;
+}
+
+static void set_handle(struct mpk_recovery *r, uint64_t address, const char *name)
+{
+	if (!name || name_of_handle(r, address))
+		return;
+	r->is_lost |= r->handle_count == HANDLES_MAX;
+	if (r->is_lost)
+		return;
+	if (mpk_vec_reserve(&r->handles, &r->handle_cap, r->handle_count + 1, sizeof *r->handles))
+		r->handles[r->handle_count++] = (struct mpk_code_handle){ address, name };
+	else
+		r->failed = true;
+}
+
+/* --- calls --------------------------------------------------------------------------------- */
+
+static struct mpk_content cell_at(struct mpk_content args, uint64_t index, uint64_t byte)
+{
+	args.b += (int64_t)(index * CELL_BYTES + byte);
+	return args;
+}
+
+static struct mpk_content argument_at(struct mpk_frame *f, struct mpk_content args, uint64_t index)
+{
+	struct mpk_content type = mpk_frame_at(f, cell_at(args, index, 0), 4);
+	struct mpk_content value = mpk_frame_at(f, cell_at(args, index, 8), 8);
+	bool is_int = type.kind == MPK_CONTENT_NUMBER &&
+		      ((uint32_t)type.a == CELL_INT || (uint32_t)type.a == CELL_BOOL);
+
+	if (type.kind == MPK_CONTENT_ITEM)
+		return type;
+	return is_int && value.kind == MPK_CONTENT_NUMBER ? value : (struct mpk_content){ 0 };
+}
+
+/* Its arguments are still to be added. */
+static struct mpk_found_call *add_call(struct mpk_recovery *r, const char *name, size_t count)
+{
+	r->is_lost |= count + 8 > r->words_left;
+	if (r->is_lost)
+		return NULL;
+	r->words_left -= count + 8;
+	r->failed |=
+		!mpk_vec_reserve(&r->calls, &r->call_cap, r->call_count + 1, sizeof *r->calls) ||
+		!mpk_vec_reserve(&r->arguments, &r->argument_cap, r->argument_count + count,
+				 sizeof *r->arguments);
+	if (r->failed)
+		return NULL;
+	r->calls[r->call_count] = (struct mpk_found_call){ mpk_span_str(name), MPK_NO_REGISTER,
+							   r->argument_count, count };
+	return &r->calls[r->call_count++];
+}
+
+/* f(handle, args, count, result) */
+static void take_call(struct mpk_recovery *r, const char *name)
+{
+	struct mpk_content args = r->frame.regs[MPK_X86_RSI], count = r->frame.regs[MPK_X86_RDX];
+
+	r->is_lost |= count.kind != MPK_CONTENT_NUMBER || count.a > ARGS_MAX ||
+		      args.kind != MPK_CONTENT_THING || !strcmp(name, "vm.builtin.read_if_cond");
+	if (r->is_lost || !add_call(r, name, (size_t)count.a))
+		return;
+	for (uint64_t i = 0; i < count.a; i++)
+		r->arguments[r->argument_count++].content = argument_at(&r->frame, args, i);
+}
+
+/* TVMBackendAnyListSetPackedArg(list, index, args, offset) */
+static void take_argument(struct mpk_recovery *r)
+{
+	const struct mpk_content *regs = r->frame.regs;
+	struct mpk_content list = regs[MPK_X86_RDI], index = regs[MPK_X86_RSI],
+			   offset = regs[MPK_X86_RCX];
+
+	if (list.kind != MPK_CONTENT_THING || index.kind != MPK_CONTENT_NUMBER ||
+	    offset.kind != MPK_CONTENT_NUMBER || offset.a > ARGS_MAX) {
+		r->is_lost = true;
+		return;
+	}
+	mpk_frame_put(&r->frame, cell_at(regs[MPK_X86_RDX], offset.a, 0),
+		      (struct mpk_content){ MPK_CONTENT_ITEM, list.a, (int32_t)index.a }, 8);
+}
+
+/* TVMBackendAnyListMoveFromPackedReturn(list, index, args, offset): results lie behind the arguments of their call.
+ * A number that no call made gets into a register in the same way. */
+static void take_result(struct mpk_recovery *r)
+{
+	const struct mpk_content *regs = r->frame.regs;
+	struct mpk_content list = regs[MPK_X86_RDI], index = regs[MPK_X86_RSI],
+			   offset = regs[MPK_X86_RCX];
+	struct mpk_found_call *last = r->call_count ? &r->calls[r->call_count - 1] : NULL;
+
+	r->is_lost |= list.kind != MPK_CONTENT_THING || index.kind != MPK_CONTENT_NUMBER ||
+		      (r->has_registers && r->registers != list.a);
+	if (r->is_lost)
+		return;
+	r->has_registers = true;
+	r->registers = list.a;
+	if (!last || last->to != MPK_NO_REGISTER || offset.kind != MPK_CONTENT_NUMBER ||
+	    offset.a != last->count)
+		last = add_call(r, "vm.builtin.null_value", 0); /* of it nothing is known */
+	if (last)
+		last->to = (int32_t)index.a;
+}
+
+/* A function that has a name. */
+static void take_named(struct mpk_recovery *r, const char *symbol, bool is_first_pass)
+{
+	static const char kernel[] = "__tvm_ffi_";
+
+	if (is_first_pass)
+		return;
+	if (!strcmp(symbol, "TVMBackendAnyListSetPackedArg"))
+		take_argument(r);
+	else if (!strcmp(symbol, "TVMBackendAnyListMoveFromPackedReturn"))
+		take_result(r);
+	else if (!strncmp(symbol, kernel, sizeof kernel - 1))
+		take_call(r, symbol + sizeof kernel - 1);
+}
+
+/* One through a pointer: what it is given says which it is. A handle is filled by
+ * TVMFFIHandleInitOnce(handle, function) or TVMFFIEnvModLookupFromImports(context, name, handle). */
+static void take_pointer(struct mpk_recovery *r, bool is_first_pass)
+{
+	const struct mpk_content *regs = r->frame.regs;
+	struct mpk_content first = regs[MPK_X86_RDI], second = regs[MPK_X86_RSI],
+			   third = regs[MPK_X86_RDX];
+	const char *name;
+
+	if (is_first_pass && second.kind == MPK_CONTENT_ADDRESS) {
+		if (third.kind == MPK_CONTENT_ADDRESS)
+			set_handle(r, third.a, text_at(r, second.a));
+		else if (first.kind == MPK_CONTENT_ADDRESS)
+			set_handle(r, first.a, name_of_piece(r, second.a));
+	}
+	if (is_first_pass || first.kind != MPK_CONTENT_LOADED || second.kind != MPK_CONTENT_THING)
+		return;
+	name = name_of_handle(r, first.a);
+	if (name)
+		take_call(r, name);
+	else
+		r->is_lost = true;
+}
+
+/* Where a call or jump of 32 bits leads, by name; NULL: nowhere that has one. */
+static const char *symbol_of_branch(const struct mpk_recovery *r, uint64_t to)
+{
+	const struct mpk_reach *reach = &r->w->reach;
+	size_t piece = mpk_reach_piece(reach, to);
+	uint64_t slot;
+
+	if (piece < reach->count)
+		return r->names[piece];
+	return mpk_plt_slot(reach->elf, to, &slot) ? mpk_plt_names_find(&reach->plt, slot) : NULL;
+}
+
+static void take_instruction(struct mpk_recovery *r, const struct mpk_x86 *i, uint64_t next,
+			     bool is_first_pass)
+{
+	bool is_direct = !i->map && i->opcode == 0xe8;
+	bool is_pointer = !i->map && i->opcode == 0xff && (i->reg & 7) == 2;
+	const char *symbol = is_direct ? symbol_of_branch(r, next + i->imm) : NULL;
+
+	if (!is_direct && !is_pointer) {
+		mpk_frame_step(&r->frame, i, next);
+		return;
+	}
+	if (symbol)
+		take_named(r, symbol, is_first_pass);
+	if (is_pointer)
+		take_pointer(r, is_first_pass);
+	mpk_frame_call(&r->frame);
+}
+
+/* --- branches ------------------------------------------------------------------------------- */
+
+static struct mpk_code_branch *branch_to(const struct mpk_recovery *r, uint64_t target)
+{
+	for (size_t i = 0; i < r->branch_count; i++)
+		if (r->branches[i].target == target)
+			return &r->branches[i];
+	return NULL;
+}
+
+static void note_branch(struct mpk_recovery *r, uint64_t target)
+{
+	struct mpk_code_branch *b = &r->branches[r->branch_count];
+
+	if (r->branch_count == MPK_CODE_BRANCHES || branch_to(r, target))
+		return;
+	r->branch_count++;
+	b->target = target;
+	memcpy(b->regs, r->frame.regs, sizeof b->regs);
+}
+
+/* Code is followed in its order. What comes after a jump or a return is reached by a branch from before. */
+static bool take_branch(struct mpk_recovery *r, const struct mpk_x86 *i, uint64_t next)
+{
+	bool jumps = !i->map && (i->opcode == 0xe9 || i->opcode == 0xeb);
+	bool may_jump = (!i->map && i->opcode >= 0x70 && i->opcode <= 0x7f) ||
+			(i->map == 1 && i->opcode >= 0x80 && i->opcode <= 0x8f);
+
+	if (jumps || may_jump)
+		note_branch(r, next + i->imm);
+	return !jumps && (i->map || (i->opcode != 0xc3 && i->opcode != 0xcc));
+}
+
+void mpk_compiled_follow(struct mpk_recovery *r, size_t piece, bool is_first_pass)
+{
+	struct mpk_span code = mpk_reach_code(&r->w->reach, piece);
+	uint64_t address = r->w->reach.starts[piece];
+	const struct mpk_code_branch *branch;
+	bool goes_on = true;
+	struct mpk_x86 i;
+
+	mpk_frame_init(&r->frame, r->w->reach.elf, r->frame.words);
+	r->branch_count = 0;
+	for (size_t at = 0; at < code.len && !r->is_lost && !r->failed; at += i.len) {
+		r->is_lost |= !mpk_x86_read(mpk_span_of(code.data + at, code.len - at), &i) ||
+			      r->code_left < i.len;
+		if (r->is_lost)
+			return;
+		r->code_left -= i.len;
+		branch = goes_on ? NULL : branch_to(r, address + at);
+		if (branch)
+			memcpy(r->frame.regs, branch->regs, sizeof branch->regs);
+		take_instruction(r, &i, address + at + i.len, is_first_pass);
+		goes_on = take_branch(r, &i, address + at + i.len);
+	}
+}

@@ -53,9 +53,12 @@ START_TEST(a_constant_that_cannot_be_made_stays_an_error)
 	struct made program = { 0 };
 
 	put_compiled(&program);
-	program.consts[program.const_count++] =
-		(struct mpk_relax_const){ .kind = MPK_RELAX_SHAPE,
-					  .u.shape = mpk_span_of(extents, sizeof extents) };
+	program.consts[program.const_count++] = (struct mpk_relax_const){
+		.kind = MPK_RELAX_TENSOR,
+		.u.tensor = { .dtype = { MPK_DTYPE_INT, 64, 1 },
+			      .ndim = MPK_TENSOR_NDIM_MAX + 1,
+			      .shape = extents },
+	};
 	check_calls(&program, MPK_E_RANGE, "dimensions");
 }
 END_TEST

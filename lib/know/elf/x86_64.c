@@ -64,7 +64,7 @@ static const struct block two_bytes[] = {
 	{ 0xff, MODRM },
 };
 
-static enum follows look_up(const struct block *blocks, uint8_t opcode)
+static enum follows follows_of(const struct block *blocks, uint8_t opcode)
 {
 	while (blocks->last < opcode)
 		blocks++;
@@ -78,8 +78,9 @@ static enum follows follows_opcode(const struct mpk_x86 *i)
 	if (i->map == 2)
 		return MODRM;
 	if (i->map == 1)
-		return look_up(two_bytes, i->opcode);
-	return i->opcode < 0x40 ? look_up(arithmetic, i->opcode & 7) : look_up(one_byte, i->opcode);
+		return follows_of(two_bytes, i->opcode);
+	return i->opcode < 0x40 ? follows_of(arithmetic, i->opcode & 7)
+				: follows_of(one_byte, i->opcode);
 }
 
 /* --- parts --------------------------------------------------------------------------------- */

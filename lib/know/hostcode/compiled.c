@@ -238,7 +238,7 @@ static enum mpk_code begin(struct mpk_recovery *r, const struct mpk_image *image
 	const struct mpk_reach *reach = &r->w->reach;
 
 	r->frame.words = words;
-	r->code_left = 4 * (uint64_t)reach->elf->bytes.len;
+	r->code_left = 16 * (uint64_t)reach->elf->bytes.len;
 	r->words_left = reach->elf->bytes.len / 12;
 	r->names = mpk_arena_array(r->arena, reach->count + 1, sizeof *r->names);
 	MPK_TRY_ALLOC(r->names && mpk_vec_reserve(&r->funcs, &r->func_cap, r->x->func_count + 1,

@@ -17,6 +17,7 @@ enum {
 	CELL_BOOL = 2,
 	ARGS_MAX = 1 << 16,
 	HANDLES_MAX = 1 << 12,
+	SEARCH_BYTES = 256, /* what a search among branches costs of the code that is read */
 };
 
 /* --- names --------------------------------------------------------------------------------- */
@@ -177,7 +178,8 @@ static void take_named(struct mpk_recovery *r, const char *symbol, bool is_first
 }
 
 /* One through a pointer: what it is given says which it is. A handle is filled by
- * TVMFFIHandleInitOnce(handle, function) or TVMFFIEnvModLookupFromImports(context, name, handle). */
+ * TVMFFIHandleInitOnce(handle, function), TVMFFIEnvModLookupFromImports(context, name, handle), or, up to TVM 0.25,
+ * from where TVMBackendGetFuncFromEnv(context, name, place) puts it. */
 static void take_pointer(struct mpk_recovery *r, bool is_first_pass)
 {
 	const struct mpk_content *regs = r->frame.regs;
@@ -188,6 +190,9 @@ static void take_pointer(struct mpk_recovery *r, bool is_first_pass)
 	if (is_first_pass && second.kind == MPK_CONTENT_ADDRESS) {
 		if (third.kind == MPK_CONTENT_ADDRESS)
 			set_handle(r, third.a, text_at(r, second.a));
+		else if (third.kind == MPK_CONTENT_THING && first.kind != MPK_CONTENT_ADDRESS)
+			mpk_frame_put(&r->frame, third,
+				      (struct mpk_content){ MPK_CONTENT_NAMED, second.a, 0 }, 8);
 		else if (first.kind == MPK_CONTENT_ADDRESS)
 			set_handle(r, first.a, name_of_piece(r, second.a));
 	}
@@ -221,6 +226,9 @@ static void take_instruction(struct mpk_recovery *r, const struct mpk_x86 *i, ui
 
 	if (!is_direct && !is_pointer) {
 		mpk_frame_step(&r->frame, i, next);
+		if (r->frame.named_at)
+			set_handle(r, r->frame.named_at, text_at(r, r->frame.named_by));
+		r->frame.named_at = 0;
 		return;
 	}
 	if (symbol)
@@ -240,49 +248,66 @@ static struct mpk_code_branch *branch_to(const struct mpk_recovery *r, uint64_t 
 	return NULL;
 }
 
-static void note_branch(struct mpk_recovery *r, uint64_t target)
+static void note_branch(struct mpk_recovery *r, uint64_t target, uint64_t next)
 {
 	struct mpk_code_branch *b = &r->branches[r->branch_count];
 
-	if (r->branch_count == MPK_CODE_BRANCHES || branch_to(r, target))
+	if (r->branch_count == MPK_CODE_BRANCHES || target < next || r->code_left < SEARCH_BYTES)
+		return;
+	r->code_left -= SEARCH_BYTES;
+	if (branch_to(r, target))
 		return;
 	r->branch_count++;
 	b->target = target;
 	memcpy(b->regs, r->frame.regs, sizeof b->regs);
+	if (target < r->next_target)
+		r->next_target = target;
 }
 
-/* Code is followed in its order. What comes after a jump or a return is reached by a branch from before. */
-static bool take_branch(struct mpk_recovery *r, const struct mpk_x86 *i, uint64_t next)
+/* Registers as the first branch that leads here has left them: the way around a block is that of a function that goes
+ * on, while the block may ask for a handle first. */
+static void join_branch(struct mpk_recovery *r, uint64_t address)
+{
+	struct mpk_code_branch *b = branch_to(r, address);
+
+	if (b) {
+		memcpy(r->frame.regs, b->regs, sizeof b->regs);
+		*b = r->branches[--r->branch_count];
+	}
+	r->next_target = UINT64_MAX;
+	for (size_t i = 0; i < r->branch_count; i++)
+		if (r->branches[i].target < r->next_target && r->branches[i].target > address)
+			r->next_target = r->branches[i].target;
+}
+
+static void take_branch(struct mpk_recovery *r, const struct mpk_x86 *i, uint64_t next)
 {
 	bool jumps = !i->map && (i->opcode == 0xe9 || i->opcode == 0xeb);
 	bool may_jump = (!i->map && i->opcode >= 0x70 && i->opcode <= 0x7f) ||
 			(i->map == 1 && i->opcode >= 0x80 && i->opcode <= 0x8f);
 
 	if (jumps || may_jump)
-		note_branch(r, next + i->imm);
-	return !jumps && (i->map || (i->opcode != 0xc3 && i->opcode != 0xcc));
+		note_branch(r, next + i->imm, next);
 }
 
 void mpk_compiled_follow(struct mpk_recovery *r, size_t piece, bool is_first_pass)
 {
 	struct mpk_span code = mpk_reach_code(&r->w->reach, piece);
 	uint64_t address = r->w->reach.starts[piece];
-	const struct mpk_code_branch *branch;
-	bool goes_on = true;
 	struct mpk_x86 i;
 
 	mpk_frame_init(&r->frame, r->w->reach.elf, r->frame.words);
 	r->branch_count = 0;
+	r->next_target = UINT64_MAX;
 	for (size_t at = 0; at < code.len && !r->is_lost && !r->failed; at += i.len) {
 		r->is_lost |= !mpk_x86_read(mpk_span_of(code.data + at, code.len - at), &i) ||
 			      r->code_left < i.len;
 		if (r->is_lost)
 			return;
 		r->code_left -= i.len;
-		branch = goes_on ? NULL : branch_to(r, address + at);
-		if (branch)
-			memcpy(r->frame.regs, branch->regs, sizeof branch->regs);
+		if (address + at >= r->next_target)
+			join_branch(r, address + at);
 		take_instruction(r, &i, address + at + i.len, is_first_pass);
-		goes_on = take_branch(r, &i, address + at + i.len);
+		take_branch(r, &i, address + at + i.len);
 	}
 }

@@ -40,7 +40,7 @@ void mpk_frame_call(struct mpk_frame *f)
 
 /* --- memory -------------------------------------------------------------------------------- */
 
-static struct mpk_frame_word *word_of(struct mpk_frame *f, struct mpk_content place)
+static struct mpk_frame_word *frame_word_at(struct mpk_frame *f, struct mpk_content place)
 {
 	uint64_t hash = (place.a * 0x9e3779b97f4a7c15u ^ (uint64_t)place.b) * 0xff51afd7ed558ccdu;
 	size_t i = (size_t)(hash >> 40) % MPK_FRAME_WORDS;
@@ -71,7 +71,7 @@ static void put_word(struct mpk_frame *f, struct mpk_content place, struct mpk_c
 		f->round++;
 		f->word_count = 0;
 	}
-	w = word_of(f, place);
+	w = frame_word_at(f, place);
 	f->word_count += w->round != f->round;
 	*w = (struct mpk_frame_word){ place, held, f->round };
 }
@@ -81,6 +81,10 @@ void mpk_frame_put(struct mpk_frame *f, struct mpk_content place, struct mpk_con
 {
 	struct mpk_content last = { .kind = MPK_CONTENT_HALF };
 
+	if (place.kind == MPK_CONTENT_ADDRESS && held.kind == MPK_CONTENT_NAMED) {
+		f->named_at = place.a;
+		f->named_by = held.a;
+	}
 	if (place.kind != MPK_CONTENT_THING)
 		return;
 	if (held.kind == MPK_CONTENT_NUMBER) {
@@ -113,7 +117,7 @@ struct mpk_content mpk_frame_at(struct mpk_frame *f, struct mpk_content place, u
 		return (struct mpk_content){ MPK_CONTENT_LOADED, place.a, 0 };
 	if (place.kind != MPK_CONTENT_THING)
 		return made;
-	w = word_of(f, place);
+	w = frame_word_at(f, place);
 	if (w->round != f->round) { /* read twice it is the same thing */
 		mpk_frame_put(f, place, made, bytes);
 		return made;
@@ -121,13 +125,13 @@ struct mpk_content mpk_frame_at(struct mpk_frame *f, struct mpk_content place, u
 	first = w->held;
 	if (bytes == 4)
 		return first.kind == MPK_CONTENT_HALF ? made : first;
-	w = word_of(f, moved(place, 4));
+	w = frame_word_at(f, moved(place, 4));
 	last = w->round == f->round ? w->held : made;
 	return join_words(first, last, made);
 }
 
 /* Where an operand in memory is. */
-static struct mpk_content place_of(struct mpk_frame *f, const struct mpk_x86 *i, uint64_t next)
+static struct mpk_content frame_place(struct mpk_frame *f, const struct mpk_x86 *i, uint64_t next)
 {
 	struct mpk_content base;
 
@@ -152,7 +156,7 @@ static void forget_place(struct mpk_frame *f, struct mpk_content place, unsigned
 
 static void load_vector(struct mpk_frame *f, const struct mpk_x86 *i, uint64_t next, bool is_half)
 {
-	struct mpk_content place = place_of(f, i, next);
+	struct mpk_content place = frame_place(f, i, next);
 	struct mpk_span bytes;
 	uint64_t off;
 
@@ -167,7 +171,7 @@ static void load_vector(struct mpk_frame *f, const struct mpk_x86 *i, uint64_t n
 
 static void store_vector(struct mpk_frame *f, const struct mpk_x86 *i, uint64_t next, bool is_half)
 {
-	struct mpk_content place = place_of(f, i, next);
+	struct mpk_content place = frame_place(f, i, next);
 
 	if (!f->vectors[i->reg].is_known || i->is_vex) {
 		forget_place(f, place, i->is_vex ? 64 : is_half ? 8 : 16);
@@ -223,7 +227,7 @@ static void write_operand(struct mpk_frame *f, const struct mpk_x86 *i, uint64_t
 			  struct mpk_content c)
 {
 	if (i->is_memory)
-		mpk_frame_put(f, place_of(f, i, next), c, i->wide ? 8 : 4);
+		mpk_frame_put(f, frame_place(f, i, next), c, i->wide ? 8 : 4);
 	else
 		f->regs[i->rm] = c;
 }
@@ -236,7 +240,8 @@ static void step_add(struct mpk_frame *f, const struct mpk_x86 *i, uint64_t next
 
 	if (!i->is_memory && i->wide && ((i->reg & 7) == 0 || (i->reg & 7) == 5))
 		c = moved(f->regs[i->rm], by);
-	if (c.kind == MPK_CONTENT_ITEM || c.kind == MPK_CONTENT_LOADED)
+	if (c.kind != MPK_CONTENT_THING && c.kind != MPK_CONTENT_NUMBER &&
+	    c.kind != MPK_CONTENT_ADDRESS)
 		c = new_thing(f);
 	write_operand(f, i, next, c);
 }
@@ -296,12 +301,12 @@ static bool step_move(struct mpk_frame *f, const struct mpk_x86 *i, uint64_t nex
 		write_operand(f, i, next, as_wide(f, i, f->regs[i->reg]));
 		return true;
 	case 0x8b:
-		c = i->is_memory ? mpk_frame_at(f, place_of(f, i, next), i->wide ? 8 : 4)
+		c = i->is_memory ? mpk_frame_at(f, frame_place(f, i, next), i->wide ? 8 : 4)
 				 : f->regs[i->rm];
 		f->regs[i->reg] = as_wide(f, i, c);
 		return true;
 	case 0x8d:
-		f->regs[i->reg] = place_of(f, i, next);
+		f->regs[i->reg] = frame_place(f, i, next);
 		return true;
 	case 0xc7:
 		write_operand(f, i, next, number(i->wide ? i->imm : i->imm & UINT32_MAX));
@@ -342,7 +347,7 @@ void mpk_frame_step(struct mpk_frame *f, const struct mpk_x86 *i, uint64_t next)
 		return;
 	/* whichever operand it writes */
 	if (i->is_memory)
-		forget_place(f, place_of(f, i, next), 8);
+		forget_place(f, frame_place(f, i, next), 8);
 	else
 		f->regs[i->rm] = new_thing(f);
 	if (!is_group(i))

@@ -408,6 +408,19 @@ const char *mpk_relax_state_title(struct mpk_span builtin)
 	return i < MPK_ARRAY_COUNT(states) ? states[i].title : NULL;
 }
 
+/* Builtins by how their names begin: what the runtime has for them, or they are given. */
+static const struct {
+	const char *prefix;
+	enum mpk_signature_use use;
+} uses[] = {
+	{ "vm.builtin.multinomial_from_uniform", MPK_USES_RANDOM },
+	{ "vm.builtin.ndarray_cache.", MPK_USES_WEIGHTS },
+	{ "vm.builtin.param_array_from_cache", MPK_USES_WEIGHTS },
+	{ "vm.builtin.param_module_from_cache", MPK_USES_WEIGHTS },
+	{ "vm.builtin.sample_top_p_", MPK_USES_RANDOM },
+	{ "vm.builtin.tensor_cache.", MPK_USES_WEIGHTS },
+};
+
 static bool ends_in(struct mpk_span name, const char *end)
 {
 	size_t len = strlen(end);
@@ -423,6 +436,8 @@ static void type_state(struct mpk_relax_typing *r, const struct mpk_relax_instr 
 	struct mpk_type state = { .kind = MPK_TYPE_NAMED }, *first;
 	const char *title = mpk_relax_state_title(name);
 
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(uses); i++)
+		r->uses |= mpk_span_starts(name, uses[i].prefix) ? uses[i].use : 0;
 	if (!title || r->branched)
 		return;
 	state.title = mpk_span_str(title);

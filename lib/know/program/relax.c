@@ -185,6 +185,7 @@ static void read_callee(struct mpk_relax_typing *r, const struct mpk_relax_instr
 	const struct mpk_relax_function_type *callee = &r->functions[instr->func];
 
 	r->calls = true;
+	r->uses |= callee->signature ? callee->signature->uses : 0;
 	if (callee->signature && callee->returns)
 		out->type = type_result(r, instr, callee);
 	else
@@ -325,7 +326,9 @@ static enum mpk_code relax_read_function(struct mpk_relax_typing *r, size_t i, b
 	free(r->registers);
 	free(r->told);
 	now.calls = r->calls;
-	*changed |= now.returns != f->returns || !say_the_same(&now.result, &f->result);
+	*changed |= now.returns != f->returns || !say_the_same(&now.result, &f->result) ||
+		    r->uses != f->signature->uses;
+	f->signature->uses = r->uses;
 	*f = now;
 	return r->failed ? mpk_fail_nomem(err) : MPK_OK;
 }

@@ -54,8 +54,16 @@ struct mpk_param {
 	struct mpk_type type;
 };
 
+/* What a function uses beside its arguments, or takes random numbers for. */
+enum mpk_signature_use {
+	MPK_USES_WEIGHTS =
+		1,           /* tensors that were put by their names where the runtime keeps them */
+	MPK_USES_RANDOM = 2, /* it samples, by random numbers that it is given */
+};
+
 struct mpk_signature {
 	struct mpk_span name; /* as --run takes it: "main", "default" */
+	unsigned uses;        /* enum mpk_signature_use, of what is known */
 	bool named_inputs;    /* inputs are set by name (executors), not by position */
 	bool fills_inputs;    /* results go into tensors among the inputs, by custom the last */
 	bool outputs_known;
@@ -94,6 +102,10 @@ void mpk_type_text(const struct mpk_type *t, struct mpk_strbuf *out);
 
 /* mpk_signature_text - append "main(x: f32[1, 16]) -> (f32[1, 4])": types as --input takes them */
 void mpk_signature_text(const struct mpk_signature *s, struct mpk_strbuf *out);
+
+/* mpk_signature_use_text - "weights by name"; NULL: there is no such use
+ * @index   from 0: of the uses in their order */
+const char *mpk_signature_use_text(unsigned index);
 
 /* mpk_signature_options - append " --input data=2x20xfloat32=rand --input ...": the options of a call
  * that is right, as a shell takes them. Symbolic names are 1, or so much that no extent is empty;

@@ -129,6 +129,13 @@ void mpk_signature_text(const struct mpk_signature *s, struct mpk_strbuf *out)
 	signature_text_put_params(s->outputs, s->output_count, out);
 }
 
+const char *mpk_signature_use_text(unsigned index)
+{
+	static const char *const texts[] = { "weights by name", "random numbers" };
+
+	return index < MPK_ARRAY_COUNT(texts) ? texts[index] : NULL;
+}
+
 /* Signatures as calls to paste
  *
  * A call is printed so that it works as it is: symbolic extents get one size for each name, the

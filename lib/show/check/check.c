@@ -191,6 +191,7 @@ static enum mpk_code run_all(struct mpk_check_state *s, struct mpk_check_result 
 	if (s->there->abi) /* a policy that nobody named leaves nothing open */
 		MPK_TRY(run_table(s, mpk_check_abis, result, err));
 	MPK_TRY(mpk_check_sum_calls(s, err));
+	MPK_TRY(mpk_check_read_states(s, err));
 	return result->report.failed ? mpk_fail_nomem(err) : MPK_OK;
 }
 
@@ -319,6 +320,7 @@ static void check_text(const void *what, struct mpk_style style, struct mpk_strb
 
 	for (size_t i = 0; i < report->count; i++)
 		mpk_answer_finding.line(&report->findings[i], style, out);
+	mpk_check_put_states(result, out);
 	mpk_escape(out, mpk_span_str(result->file));
 	mpk_strbuf_puts(out, verdicts[verdict]);
 	put_there(result->there, out);
@@ -437,6 +439,7 @@ static void check_json(const void *what, struct mpk_json *j, struct mpk_json_at 
 		mpk_json_bool(j, at, "loads", verdict != MPK_CHECK_REFUSED);
 	mpk_json_text(j, at, "verdict", verdicts[verdict]);
 	mpk_json_texts(j, at, "failing", result->failing, result->failing_count);
+	mpk_check_states_json(result, j, at);
 	put_there_json(result->there, j, at);
 	put_gpu_json(result, j, at);
 	mpk_json_u64(j, at, "errors", result->report.errors);

@@ -80,6 +80,19 @@ struct mpk_check_call {
 	struct mpk_check_call *next;
 };
 
+struct mpk_check_functions {
+	const char *const *items;
+	size_t count;
+};
+
+/* What functions of models keep from one call to the next, or take beside their arguments. */
+struct mpk_check_held {
+	const char *title; /* "KV cache" */
+	struct mpk_check_functions makers, takers;
+};
+
+enum { MPK_CHECK_HELD = 8 };
+
 struct mpk_check_result {
 	const char *file;              /* its name, not escaped; borrowed, as is */
 	const struct mpk_there *there; /* what it was compared with */
@@ -90,6 +103,8 @@ struct mpk_check_result {
 	size_t policy_errors;       /* how many are of what it is held to (mpk_check_abi) */
 	const char *const *failing; /* the functions of calls, sorted, each once */
 	size_t failing_count;
+	struct mpk_check_held held[MPK_CHECK_HELD];
+	size_t held_count;
 	enum mpk_check_gpu gpu;
 	const char *gpu_place; /* the first module or container that lacks code; NULL */
 	const char

@@ -110,6 +110,19 @@ static void functions_put_kernels(const struct mpk_view *view, const struct mpk_
 	}
 }
 
+/* "    uses weights by name, random numbers" */
+static void functions_put_uses(const struct mpk_signature *s, struct mpk_strbuf *out)
+{
+	const char *use, *before = "    uses ";
+
+	for (unsigned i = 0; (use = mpk_signature_use_text(i)) != NULL; i++)
+		if (s->uses >> i & 1) {
+			mpk_strbuf_printf(out, "%s%s", before, use);
+			before = ", ";
+		}
+	mpk_strbuf_puts(out, s->uses ? "\n" : "");
+}
+
 /* The same for functions of executors. Those that --run cannot interpret are listed,
  * too: what they take is known. */
 static void put_models(const struct mpk_view *view, const struct mpk_view_node *n,
@@ -135,6 +148,7 @@ static void put_models(const struct mpk_view *view, const struct mpk_view_node *
 		mpk_strbuf_puts(out, "\n    ");
 		mpk_view_call(view, m->name, m, out);
 		mpk_strbuf_putc(out, '\n');
+		functions_put_uses(m, out);
 		mpk_strbuf_pass(out);
 	}
 }

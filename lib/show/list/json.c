@@ -257,6 +257,17 @@ struct mpk_json_at *mpk_list_kernel_json(const struct mpk_function_info *f, stru
 
 /* A function of an executor. Returns the object, to which
  * --functions adds the module and a call. */
+/* Nothing where there is none. */
+static void put_uses(const struct mpk_signature *s, struct mpk_json *j, struct mpk_json_at *at)
+{
+	struct mpk_json_at *list = s->uses ? mpk_json_array(j, at, "uses") : NULL;
+	const char *use;
+
+	for (unsigned i = 0; list && (use = mpk_signature_use_text(i)) != NULL; i++)
+		if (s->uses >> i & 1)
+			mpk_json_text(j, list, NULL, use);
+}
+
 struct mpk_json_at *mpk_list_model_json(const struct mpk_signature *m, struct mpk_json *j,
 					struct mpk_json_at *list)
 {
@@ -265,6 +276,7 @@ struct mpk_json_at *mpk_list_model_json(const struct mpk_signature *m, struct mp
 	mpk_json_span(j, o, "name", m->name);
 	put_text(m, j, o);
 	mpk_json_bool(j, o, "named_inputs", m->named_inputs);
+	put_uses(m, j, o);
 	put_params(m->inputs, m->input_count, "inputs", j, o);
 	/* null: not known; an empty list would say that nothing is returned */
 	if (m->outputs_known)

@@ -28,7 +28,7 @@ struct mpk_code_branch {
 	struct mpk_content regs[16];
 };
 
-enum { MPK_CODE_BRANCHES = 256 };
+enum { MPK_CODE_BRANCHES = 1 << 10 };
 
 struct mpk_code_handle {
 	uint64_t address;
@@ -42,8 +42,9 @@ struct mpk_recovery {
 	struct mpk_strmap pieces; /* functions of the library: where they begin */
 	const char **names;       /* of each piece, or NULL: the way back */
 	struct mpk_frame frame;
-	struct mpk_code_branch *branches; /* the first MPK_CODE_BRANCHES of a piece */
+	struct mpk_code_branch *branches; /* MPK_CODE_BRANCHES at most, whose targets are to come */
 	size_t branch_count;
+	uint64_t next_target;           /* the first of them */
 	uint64_t code_left, words_left; /* what may still be read, and made */
 	struct mpk_found_call *calls;
 	size_t call_count, call_cap;

@@ -19,6 +19,7 @@ enum mpk_content_kind {
 	MPK_CONTENT_ADDRESS, /* a, of the image */
 	MPK_CONTENT_LOADED,  /* what is at address a of the image */
 	MPK_CONTENT_ITEM, /* item b of list a, a thing; whoever follows the calls puts it into memory */
+	MPK_CONTENT_NAMED, /* what was found by the name at address a, as said by who follows the calls */
 	MPK_CONTENT_HALF, /* in memory alone: the last four bytes of what is before it, which is no number */
 };
 
@@ -43,7 +44,9 @@ struct mpk_frame {
 	} *words;               /* MPK_FRAME_WORDS of them, by a hash of where */
 	size_t word_count;
 	uint32_t round;
-	uint64_t things; /* so many numbers are given away */
+	uint64_t named_at,
+		named_by; /* what was NAMED last and stored in the image: where, and the name */
+	uint64_t things;  /* so many numbers are given away */
 	const struct mpk_elf *elf;
 };
 

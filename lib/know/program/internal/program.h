@@ -74,6 +74,7 @@ struct mpk_relax_typing {
 	size_t told_count;
 	struct mpk_type returned; /* as the text of a check says; ANY: none did */
 	bool calls;
+	unsigned uses; /* enum mpk_signature_use */
 	bool branched; /* there was a branch before this */
 	/* Words of byte code left to look at, and parts of types to make: functions may share code,
 	 * and instructions words, so that all of them can be many times the file. */

@@ -560,6 +560,25 @@ def hostile(b, folder):
     check("and nothing can be sent", requests, "refused")
 
 
+def unscripted(b, folder):
+    """What is read where scripts are switched off: the listings, and nothing that would answer a click."""
+    b.call("Emulation.setScriptExecutionDisabled", value=True)
+    for page, words in (("model", ["forward(x: f32[4, 24])", "layer_norm_kernel", "kernels.cl"]), ("gpu", ["sm_90 cubin", "registers"]), ("hostile", ["<img src=x onerror=owned=1>"])):
+        for width, (x, y, mobile) in WIDTHS.items():
+            b.call("Emulation.setDeviceMetricsOverride", width=x, height=y, deviceScaleFactor=1, mobile=mobile)
+            b.send("Page.navigate", url="about:blank")
+            b.wait_for("Page.loadEventFired")
+            b.send("Page.navigate", url="file://" + os.path.abspath(f"{folder}/{page}.html"))
+            b.wait_for("Page.loadEventFired")
+            shown_text = b.run("document.querySelector('.unscripted').innerText")
+            check(f"{page} without scripts on a {width}: lists are read", [word for word in words if word not in shown_text], [])
+            check("nothing is wider than the page", b.run("document.documentElement.scrollWidth > document.documentElement.clientWidth"), False)
+            check("and there are no controls", b.run("[...document.querySelectorAll('input, button')].filter(e => e.offsetParent).length"), 0)
+    check("markup of a name is text there, too", b.run("[document.querySelectorAll('img').length, window.owned === undefined]"), [0, True])
+    b.call("Emulation.setScriptExecutionDisabled", value=False)
+    b.size(*WIDTHS["desk"])
+
+
 def large(b, folder):
     # the best of three: other tests run beside this one
     times = []
@@ -580,7 +599,7 @@ def main():
     with Browser() as b:
         b.size(*WIDTHS["desk"])
         b.colours("light")
-        for part in (rendering, zooming, levels, tables, machine, profiled, many_libraries, keyboard, searching, side_by_side, problems_are_told, fatbin, many, addresses, moved, graphs, gpu, colours, accessible, narrow, printing, hostile, large):
+        for part in (rendering, zooming, levels, tables, machine, profiled, many_libraries, keyboard, searching, side_by_side, problems_are_told, fatbin, many, addresses, moved, graphs, gpu, colours, accessible, narrow, printing, hostile, unscripted, large):
             try:
                 part(b, folder)
             except RuntimeError as error:

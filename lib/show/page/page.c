@@ -31,8 +31,8 @@ extern const char mpk_page_template[];
 /* What is listed of copies, and how many boxes of the map are within another. */
 enum { COPIES_MOST = 50, NAMED_MOST = 6, MAP_MOST = 300, ARCHIVE_MAP_MOST = 40 };
 
-/* Where the document goes in the template. */
-static const char DATA_MARK[] = "@DATA@";
+/* Where the document goes in the template, and before it what is shown where scripts are switched off. */
+static const char PLAIN_MARK[] = "@PLAIN@", DATA_MARK[] = "@DATA@";
 
 /* What is complete leaves the writer as bytes: they take less memory than its tree. */
 static void page_take(const char *text, size_t len, void *arg)
@@ -78,6 +78,7 @@ void mpk_page_fini(struct mpk_page *page)
 {
 	mpk_json_fini(&page->json);
 	mpk_strbuf_fini(&page->rest);
+	mpk_strbuf_fini(&page->plain);
 	mpk_strmap_fini(&page->numbers);
 	free(page->strings);
 	mpk_arena_fini(&page->arena);
@@ -314,6 +315,7 @@ static enum mpk_code put_sizes(struct mpk_page *page, const struct mpk_view *vie
 	struct mpk_map map;
 
 	MPK_TRY(mpk_size_read(view, &scratch, &size, err));
+	mpk_page_plain(page, view, &size); /* before the map: each takes memory while it is made */
 	put_copies(&size, j, mpk_json_object(j, at, "size"));
 	MPK_TRY(mpk_map_read(view, &size, &scratch, &map, err));
 	put_map_node(page, &map, 0, mpk_json_array(j, at, "map"));
@@ -394,12 +396,15 @@ enum mpk_code mpk_page_document(struct mpk_page *page, struct mpk_rope *out, str
 
 enum mpk_code mpk_page_print(struct mpk_page *page, struct mpk_rope *out, struct mpk_error *err)
 {
-	/* the template is part of the program: it always has the mark */
-	const char *mark = strstr(mpk_page_template, DATA_MARK);
-	size_t before = (size_t)(mark - mpk_page_template);
+	/* the template is part of the program: it always has the marks */
+	const char *plain = strstr(mpk_page_template, PLAIN_MARK);
+	const char *data = strstr(plain, DATA_MARK);
+	const char *between = plain + strlen(PLAIN_MARK);
 
-	mpk_rope_put_view(out, mpk_span_of(mpk_page_template, before));
+	mpk_rope_put_view(out, mpk_span_of(mpk_page_template, (size_t)(plain - mpk_page_template)));
+	mpk_rope_put_view(out, mpk_span_of(page->plain.data, page->plain.len));
+	mpk_rope_put_view(out, mpk_span_of(between, (size_t)(data - between)));
 	MPK_TRY(mpk_page_document(page, out, err));
-	mpk_rope_put_view(out, mpk_span_str(mark + strlen(DATA_MARK)));
+	mpk_rope_put_view(out, mpk_span_str(data + strlen(DATA_MARK)));
 	return mpk_rope_status(out, err);
 }

@@ -38,6 +38,7 @@ struct mpk_page {
 	struct mpk_arena arena;
 	struct mpk_rope document;            /* what of the document has left json */
 	struct mpk_strbuf rest;              /* what was left of it in the end */
+	struct mpk_strbuf plain;             /* HTML: what is read without scripts */
 	struct mpk_json_at *files, *sources; /* NULL before the first is added */
 	uint64_t texts_left;                 /* bytes */
 	uint64_t text_most;                  /* of one, bytes */

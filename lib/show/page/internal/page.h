@@ -5,6 +5,7 @@
 #define MPK_PAGE_INTERNAL_PAGE_H
 
 #include "page/page.h"
+#include "size/size.h"
 
 /* Texts that many rows have are in the document once, in "strings"; a row has the number. Columns of such texts
  * begin with '$' in "columns", where each list of rows has the names of what its arrays hold, and columns of lists of
@@ -29,6 +30,12 @@ static inline bool mpk_page_compares(const struct mpk_page *page)
 
 /* mpk_page_language - by which rules a text is coloured, by the suffix of its name; "text": by none. Static storage */
 const char *mpk_page_language(const char *name);
+
+/* mpk_page_plain - add the listings of a file to what the page says where scripts are switched off
+ * @size    of the view
+ * Failures are remembered by the page. */
+void mpk_page_plain(struct mpk_page *page, const struct mpk_view *view,
+		    const struct mpk_size *size);
 
 /* mpk_page_tables - put "columns", "figures" and "strings"; no row can be added afterwards */
 void mpk_page_tables(struct mpk_page *page);

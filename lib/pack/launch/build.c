@@ -6,8 +6,6 @@
  */
 #include "launch/launch.h"
 
-#include <string.h>
-
 #include "base/strmap.h"
 #include "dtype/type_index.h"
 #include "launch/internal/gen.h"
@@ -16,45 +14,6 @@
 /* --- metadata --------------------------------------------------------------------- */
 
 /* __tvm_ffi__metadata_<function> says to Python what a launch function takes. */
-
-static const char *number_name(struct mpk_dtype t)
-{
-	if (mpk_dtype_is_bool(t))
-		return "bool";
-	return t.code == MPK_DTYPE_FLOAT || t.code == MPK_DTYPE_BFLOAT ? "float" : "int";
-}
-
-static const char *type_name(const struct mpk_launch_param *p)
-{
-	return p->is_tensor ? "DLTensor*" : number_name(p->dtype);
-}
-
-static const char *result_name(const struct mpk_launch *l)
-{
-	struct mpk_dtype result = mpk_gen_result(l);
-
-	return result.bits ? number_name(result) : "None";
-}
-
-/* Quotes within quotes: the text in type_schema is escaped once. */
-void mpk_gen_put_schema(const struct mpk_launch *l, struct mpk_strbuf *out)
-{
-	mpk_strbuf_printf(
-		out,
-		"{\"type_schema\":\"{\\\"type\\\":\\\"ffi.Function\\\",\\\"named_args\\\":"
-		"{\\\"return\\\":[{\\\"type\\\":\\\"%s\\\"}],\\\"params\\\":[",
-		result_name(l));
-	for (size_t i = 0; i < l->param_count; i++) {
-		const struct mpk_launch_param *p = &l->params[i];
-
-		mpk_strbuf_puts(out, i ? "," : "");
-		mpk_strbuf_puts(out,
-				p->optional ? "{\\\"type\\\":\\\"Optional\\\",\\\"args\\\":[" : "");
-		mpk_strbuf_printf(out, "{\\\"type\\\":\\\"%s\\\"}", type_name(p));
-		mpk_strbuf_puts(out, p->optional ? "]}" : "");
-	}
-	mpk_strbuf_puts(out, "]}}\"}");
-}
 
 static void host_return(struct mpk_gen *g, int32_t status)
 {
@@ -299,15 +258,36 @@ static void open_function(struct mpk_gen *g)
 		g->temps[i] = mpk_host_slot(g->f, 16);
 }
 
+static void release_temp(struct mpk_gen *g, int slot)
+{
+	int none = mpk_host_label(g->f);
+	int p = mpk_host_load(g->f, MPK_MEM_PTR, slot, 0);
+	/* after the pointer the slot keeps the device number, for both ways out */
+	int id = mpk_host_load(g->f, MPK_MEM_I64, slot, 8);
+
+	mpk_host_jump_if(g->f, mpk_gen_is_null(g, p), none);
+	int type = mpk_host_const(g->f, g->launch->device_type);
+	(void)mpk_host_call(g->f, mpk_gen_runtime(g, MPK_GEN_FREE), 'i', "iip",
+			    (int[]){ type, id, p });
+	mpk_host_set_label(g->f, none);
+}
+
+/* On both ways out. */
+static void gen_release(struct mpk_gen *g)
+{
+	for (size_t i = g->launch->temp_count; i-- > 0;)
+		release_temp(g, g->temps[i]);
+}
+
 /* Two ways out. */
 static void close_function(struct mpk_gen *g)
 {
-	mpk_gen_release(g);
+	gen_release(g);
 	host_return(g, 0);
 	mpk_host_set_label(g->f, g->raise_label);
 	raise_error(g);
 	mpk_host_set_label(g->f, g->unwind_label);
-	mpk_gen_release(g);
+	gen_release(g);
 	host_return(g, -1);
 }
 

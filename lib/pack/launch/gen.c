@@ -2,6 +2,7 @@
 /* gen.c - generated code that arguments and steps share: raising errors, expressions */
 #include "launch/internal/gen.h"
 
+#include "launch/launch.h"
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -54,14 +55,6 @@ void mpk_gen_guard(struct mpk_gen *g, int good, const char *kind, const char *fo
 int mpk_gen_equals(struct mpk_gen *g, int value, int64_t constant)
 {
 	return mpk_host_op2(g->f, MPK_OP_EQ, value, mpk_host_const(g->f, constant));
-}
-
-/* Both are compared: a jump would cost more than the second comparison. */
-int mpk_gen_one_of(struct mpk_gen *g, int value, int64_t a, int64_t b)
-{
-	int is_b = mpk_gen_equals(g, value, b), is_a = mpk_gen_equals(g, value, a);
-
-	return mpk_host_op2(g->f, MPK_OP_OR, is_a, is_b);
 }
 
 int mpk_gen_is_null(struct mpk_gen *g, int pointer)
@@ -174,7 +167,8 @@ int mpk_gen_expr(struct mpk_gen *g, const struct mpk_expr *e, struct mpk_span te
 	return -1;
 }
 
-struct mpk_dtype mpk_gen_result(const struct mpk_launch *l)
+/* The type of the function's result; 0 bits: it has none. */
+static struct mpk_dtype result_type(const struct mpk_launch *l)
 {
 	const struct mpk_launch_step *last = l->step_count ? &l->steps[l->step_count - 1] : NULL;
 
@@ -206,7 +200,7 @@ static void gen_put_param(struct mpk_gen *g, const struct mpk_launch_param *p,
 static void gen_put_prototype(struct mpk_gen *g, struct mpk_strbuf *out)
 {
 	const struct mpk_launch *l = g->launch;
-	struct mpk_dtype result = mpk_gen_result(l);
+	struct mpk_dtype result = result_type(l);
 	char type[MPK_DTYPE_TEXT];
 
 	mpk_strbuf_printf(out, "%s(", l->name);
@@ -234,11 +228,54 @@ const char *mpk_gen_takes(struct mpk_gen *g)
 	return text ? text : "";
 }
 
-void mpk_gen_check_count(struct mpk_gen *g)
+static const char *number_name(struct mpk_dtype t)
 {
-	int count = mpk_host_arg(g->f, 2, MPK_HOST_I64);
-	const char *takes = mpk_gen_takes(g);
+	if (mpk_dtype_is_bool(t))
+		return "bool";
+	return t.code == MPK_DTYPE_FLOAT || t.code == MPK_DTYPE_BFLOAT ? "float" : "int";
+}
 
-	mpk_gen_guard(g, mpk_gen_equals(g, count, (int64_t)g->launch->param_count), "TypeError",
-		      takes, "l", &count);
+static const char *type_name(const struct mpk_launch_param *p)
+{
+	return p->is_tensor ? "DLTensor*" : number_name(p->dtype);
+}
+
+static const char *result_name(const struct mpk_launch *l)
+{
+	struct mpk_dtype result = result_type(l);
+
+	return result.bits ? number_name(result) : "None";
+}
+
+/* Quotes within quotes: the text in type_schema is escaped once. */
+void mpk_gen_put_schema(const struct mpk_launch *l, struct mpk_strbuf *out)
+{
+	mpk_strbuf_printf(
+		out,
+		"{\"type_schema\":\"{\\\"type\\\":\\\"ffi.Function\\\",\\\"named_args\\\":"
+		"{\\\"return\\\":[{\\\"type\\\":\\\"%s\\\"}],\\\"params\\\":[",
+		result_name(l));
+	for (size_t i = 0; i < l->param_count; i++) {
+		const struct mpk_launch_param *p = &l->params[i];
+
+		mpk_strbuf_puts(out, i ? "," : "");
+		mpk_strbuf_puts(out,
+				p->optional ? "{\\\"type\\\":\\\"Optional\\\",\\\"args\\\":[" : "");
+		mpk_strbuf_printf(out, "{\\\"type\\\":\\\"%s\\\"}", type_name(p));
+		mpk_strbuf_puts(out, p->optional ? "]}" : "");
+	}
+	mpk_strbuf_puts(out, "]}}\"}");
+}
+
+/* "vadd: argument 'A'" as a printf format. */
+const char *mpk_gen_who(struct mpk_gen *g, const struct mpk_launch_param *p)
+{
+	return mpk_gen_format(g, "%s: argument '%.*s'", g->launch->name, MPK_SPAN_ARG(p->name));
+}
+
+int mpk_gen_extent(struct mpk_gen *g, int dl, size_t d)
+{
+	int shape = mpk_host_load(g->f, MPK_MEM_PTR, dl, MPK_GEN_DL_SHAPE);
+
+	return mpk_host_load(g->f, MPK_MEM_I64, shape, 8 * (int64_t)d);
 }

@@ -8,8 +8,6 @@
 #include "launch/internal/gen.h"
 #include "launch/standalone/names.h"
 
-#include <inttypes.h>
-
 #include "dtype/type_index.h"
 
 static int either(struct mpk_gen *g, int a, int b)
@@ -80,13 +78,30 @@ static void int_range(struct mpk_gen *g, const struct mpk_launch_param *p, int v
 			      "l", &value);
 }
 
+/* Both are compared: a jump would cost more than the second comparison. */
+static int one_of(struct mpk_gen *g, int value, int64_t a, int64_t b)
+{
+	int is_b = mpk_gen_equals(g, value, b), is_a = mpk_gen_equals(g, value, a);
+
+	return mpk_host_op2(g->f, MPK_OP_OR, is_a, is_b);
+}
+
+static void check_count(struct mpk_gen *g)
+{
+	int count = mpk_host_arg(g->f, 2, MPK_HOST_I64);
+	const char *takes = mpk_gen_takes(g);
+
+	mpk_gen_guard(g, mpk_gen_equals(g, count, (int64_t)g->launch->param_count), "TypeError",
+		      takes, "l", &count);
+}
+
 /* A bool is taken as an integer, as Python takes True for 1. */
 static int int_scalar(struct mpk_gen *g, size_t i)
 {
 	const struct mpk_launch_param *p = &g->launch->params[i];
 	int type = gen_args_type_of(g, i);
 	char name[MPK_DTYPE_TEXT];
-	int good = mpk_gen_one_of(g, type, g->abi->integer, g->abi->boolean);
+	int good = one_of(g, type, g->abi->integer, g->abi->boolean);
 
 	gen_args_wrong_type(g, p, good, type,
 			    mpk_gen_format(g, "an integer (%s)", mpk_dtype_print(p->dtype, name)));
@@ -110,7 +125,7 @@ static int real_scalar(struct mpk_gen *g, size_t i)
 	const struct mpk_launch_param *p = &g->launch->params[i];
 	int type = gen_args_type_of(g, i);
 	char name[MPK_DTYPE_TEXT];
-	int whole = mpk_gen_one_of(g, type, g->abi->integer, g->abi->boolean);
+	int whole = one_of(g, type, g->abi->integer, g->abi->boolean);
 
 	gen_args_wrong_type(g, p, either(g, whole, mpk_gen_equals(g, type, g->abi->real)), type,
 			    mpk_gen_format(g, "a number (%s)", mpk_dtype_print(p->dtype, name)));
@@ -173,7 +188,7 @@ static int is_on_host(struct mpk_gen *g, int dl)
 {
 	int device = mpk_host_load(g->f, MPK_MEM_I32, dl, MPK_GEN_DL_DEVICE_TYPE);
 
-	return mpk_gen_one_of(g, device, MPK_DL_CPU, MPK_DL_CUDA_HOST);
+	return one_of(g, device, MPK_DL_CPU, MPK_DL_CUDA_HOST);
 }
 
 /* The name of a device type that came. Numbers without a name here share one. */
@@ -293,7 +308,7 @@ static void unpack_tensor(struct mpk_gen *g, size_t i)
 	const struct mpk_launch_param *p = &g->launch->params[i];
 	int type = gen_args_type_of(g, i), done = mpk_host_label(g->f);
 	int object = mpk_gen_equals(g, type, g->abi->tensor_index);
-	int good = either(g, mpk_gen_one_of(g, type, MPK_FFI_DLTENSOR, g->abi->opaque), object);
+	int good = either(g, one_of(g, type, MPK_FFI_DLTENSOR, g->abi->opaque), object);
 
 	g->data[i] = mpk_host_slot(g->f, 16);
 	if (p->any_shape)
@@ -388,7 +403,7 @@ void mpk_gen_arguments(struct mpk_gen *g)
 {
 	const struct mpk_launch *l = g->launch;
 
-	mpk_gen_check_count(g);
+	check_count(g);
 	for (size_t i = 0; i < l->param_count; i++) {
 		mpk_host_comment(
 			g->f, mpk_gen_format(g, "argument %.*s", MPK_SPAN_ARG(l->params[i].name)));

@@ -11,19 +11,6 @@ static int gen_shape_either(struct mpk_gen *g, int a, int b)
 	return mpk_host_op2(g->f, MPK_OP_OR, a, b);
 }
 
-/* "vadd: argument 'A'" as a printf format. */
-const char *mpk_gen_who(struct mpk_gen *g, const struct mpk_launch_param *p)
-{
-	return mpk_gen_format(g, "%s: argument '%.*s'", g->launch->name, MPK_SPAN_ARG(p->name));
-}
-
-int mpk_gen_extent(struct mpk_gen *g, int dl, size_t d)
-{
-	int shape = mpk_host_load(g->f, MPK_MEM_PTR, dl, MPK_GEN_DL_SHAPE);
-
-	return mpk_host_load(g->f, MPK_MEM_I64, shape, 8 * (int64_t)d);
-}
-
 /* Compact row-major strides; an extent of 1 may have any, as may an empty tensor. */
 static void check_strides(struct mpk_gen *g, const struct mpk_launch_param *p, int dl, int elements)
 {

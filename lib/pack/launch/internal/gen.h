@@ -90,9 +90,6 @@ void mpk_gen_guard(struct mpk_gen *g, int good, const char *kind, const char *fo
 /* mpk_gen_equals - 1 when the integer value is the constant, else 0 */
 int mpk_gen_equals(struct mpk_gen *g, int value, int64_t constant);
 
-/* mpk_gen_one_of - 1 when the integer value is a or b, else 0 */
-int mpk_gen_one_of(struct mpk_gen *g, int value, int64_t a, int64_t b);
-
 /* mpk_gen_is_null - 1 when the pointer is null, else 0 */
 int mpk_gen_is_null(struct mpk_gen *g, int pointer);
 
@@ -107,9 +104,6 @@ int mpk_gen_runtime(struct mpk_gen *g, enum mpk_gen_runtime which);
 /* mpk_gen_expr - value of an expression; guards against overflow and division by zero */
 int mpk_gen_expr(struct mpk_gen *g, const struct mpk_expr *e, struct mpk_span text);
 
-/* mpk_gen_result - the type of the function's result; 0 bits: it has none */
-struct mpk_dtype mpk_gen_result(const struct mpk_launch *l);
-
 /* mpk_gen_takes - a format for the message that the number of arguments, %lld, is wrong; it ends with what the
  * function takes, "f(x: Tensor([n], float32), k: int32)": as TVM's code writes it, so that one reader does for both */
 const char *mpk_gen_takes(struct mpk_gen *g);
@@ -118,30 +112,21 @@ const char *mpk_gen_takes(struct mpk_gen *g);
  * for C++, {"type_schema": TEXT}, TEXT being JSON again */
 void mpk_gen_put_schema(const struct mpk_launch *l, struct mpk_strbuf *out);
 
-/* mpk_gen_check_count - guard that there are as many arguments as parameters */
-void mpk_gen_check_count(struct mpk_gen *g);
-
-/* mpk_gen_arguments - check and unpack everything the caller passed */
-void mpk_gen_arguments(struct mpk_gen *g);
-
 /* mpk_gen_who - "vadd: argument 'A'" as a printf format */
 const char *mpk_gen_who(struct mpk_gen *g, const struct mpk_launch_param *p);
 
 /* mpk_gen_extent - extent d of the tensor at dl; d is less than its rank */
 int mpk_gen_extent(struct mpk_gen *g, int dl, size_t d);
 
+/* mpk_gen_arguments - check and unpack everything the caller passed */
+void mpk_gen_arguments(struct mpk_gen *g);
+
 /* mpk_gen_check_shape - guard that a tensor is compact, with extents that are not negative; and keep the number of
  * elements of one of any shape
  * Returns  the number of its elements, a value */
 int mpk_gen_check_shape(struct mpk_gen *g, size_t i, int dl);
 
-/* mpk_gen_call - call the C function of a step */
-void mpk_gen_call(struct mpk_gen *g, const struct mpk_launch_step *s);
-
 /* mpk_gen_steps - temporaries and kernel calls */
 void mpk_gen_steps(struct mpk_gen *g);
-
-/* mpk_gen_release - give temporaries back, on both ways out */
-void mpk_gen_release(struct mpk_gen *g);
 
 #endif

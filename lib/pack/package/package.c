@@ -171,7 +171,7 @@ struct flags {
 	struct mpk_words c, cxx;
 };
 
-static void put_word(struct mpk_loader *l, const char **words, size_t *count, const char *prefix,
+static void put_flag(struct mpk_loader *l, const char **words, size_t *count, const char *prefix,
 		     const char *text)
 {
 	const char *word = text ? mpk_arena_printf(l->arena, "%s%s", prefix, text) : NULL;
@@ -191,13 +191,13 @@ static struct mpk_words host_flags(struct mpk_loader *l, const struct mpk_manife
 	if (!words)
 		return (struct mpk_words){ 0 };
 	if (m->std.text && is_cxx == (strstr(m->std.text, "++") != NULL))
-		put_word(l, words, &count, "-std=", m->std.text);
+		put_flag(l, words, &count, "-std=", m->std.text);
 	for (size_t i = 0; i < m->defines.count; i++)
-		put_word(l, words, &count, "-D", m->defines.items[i].text);
+		put_flag(l, words, &count, "-D", m->defines.items[i].text);
 	for (size_t i = 0; i < m->include.count; i++)
-		put_word(l, words, &count, "-I", folders[i]);
+		put_flag(l, words, &count, "-I", folders[i]);
 	for (size_t i = 0; i < m->cflags.count; i++)
-		put_word(l, words, &count, "", m->cflags.items[i].text);
+		put_flag(l, words, &count, "", m->cflags.items[i].text);
 	return (struct mpk_words){ words, count };
 }
 

@@ -218,8 +218,8 @@ struct mpkr_options {
 };
 
 /* mpkr_open - open the shared library of a model; its constructors run
- * The same file may be open several times. It must not be changed while it is open; replace it by
- * rename(2).
+ * The same file may be open several times, as copies in memory of all but weights. Without /proc, by which
+ * copies are opened, it may be open once. It must not be changed while it is open; replace it by rename(2).
  * @path    of a file, relative to the working directory, never searched for
  * @options NULL: all zero
  * @out     to be closed by mpkr_close
@@ -232,7 +232,8 @@ MPKR_API int mpkr_open(const char *path, const struct mpkr_options *options, mpk
 /* mpkr_open_memory - the same with the bytes of such a file
  * @bytes   len bytes at any address, borrowed and not to be changed until the model, its functions and its
  *          results are all given back: weights are used where they lie
- * Returns  as mpkr_open; MPKR_E_LOAD also where the system allows no files in memory (memfd_create(2)) */
+ * Returns  as mpkr_open; MPKR_E_LOAD also where the system allows no files in memory (memfd_create(2)) or has
+ *          no /proc */
 MPKR_API int mpkr_open_memory(const void *bytes, size_t len, const struct mpkr_options *options,
 			      mpkr_model **out, struct mpkr_error *err);
 
@@ -258,8 +259,8 @@ MPKR_API int mpkr_bind_params(mpkr_model *model, const char *path, struct mpkr_e
  * may be kernels that the models call
  * mpkr_function_name - the name of number i, for mpkr_find; valid until the model is closed. NULL: i is not
  *          below the count, or memory is out
- * mpkr_function_signature - what it takes and gives, for people: "main(x: float32[1, 64]) ->
- *          (float32[1, 10])"; "add(...)" where the file does not say. Valid until the model is closed;
+ * mpkr_function_signature - what it takes and gives, for people: "main(x: f32[1, 64]) ->
+ *          (f32[1, 10])"; "add(...)" where the file does not say. Valid until the model is closed;
  *          NULL as above. It finds the function, and so may open a device */
 MPKR_API size_t mpkr_function_count(mpkr_model *model);
 MPKR_API const char *mpkr_function_name(mpkr_model *model, size_t i);

@@ -63,3 +63,20 @@ def test_what_the_compiler_says_is_raised(tmp_path):
         executable.export_library(str(tmp_path / "mpk.so"), fcompile=mpk.tvm.fcompile,
                                   fpack_imports=mpk.tvm.fpack_imports, options=["-fno-such-flag"])
     assert not (tmp_path / "mpk.so").exists()
+
+
+@pytest.mark.parametrize("mode", ["bytecode", "compiled"])
+def test_shapes_are_tuples_where_the_file_says_so(tmp_path, mode):
+    bb = relax.BlockBuilder()
+    n = tvm.tirx.Var("n", "int64")
+    s, x = relax.Var("s", R.Shape([n, 2])), relax.Var("x", R.Tensor((n * 2,), "float32"))
+    with bb.function("forward", [s, x]):
+        bb.emit_func_output(bb.emit(relax.op.reshape(x, relax.ShapeExpr([n, 2]))))
+    relax.build(bb.get(), target="llvm", exec_mode=mode).export_library(str(tmp_path / "shape.so"))
+    forward, x = mpk.open(tmp_path / "shape.so").forward, np.arange(6, dtype=np.float32)
+    for given in ((3, 2), [3, 2], (np.int64(3), 2), mpk.shape(3, 2)):
+        assert np.array_equal(forward(given, x), x.reshape(3, 2))
+    with pytest.raises(ValueError):
+        forward((4, 2), x)
+    with pytest.raises(TypeError, match="inputs for 2"):
+        forward((3, x), x)

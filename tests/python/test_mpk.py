@@ -97,6 +97,13 @@ def test_errors_are_those_of_python():
         model.forward(x, x)
     with pytest.raises(TypeError, match="object"):
         model.forward(object())
+    for kind in ("text", 3, 2.5, True):
+        with pytest.raises(TypeError, match=f"input 0 is a tensor: pass an array, not {type(kind).__name__}$"):
+            model.forward(kind)
+    with pytest.raises(TypeError, match="not none"):
+        model.forward(None)
+    with pytest.raises(ValueError, match="threads"):
+        mpk.open(RELAX / "gelu.so", threads=-1)
     with pytest.raises(AttributeError, match="no function 'backward'"):
         model.backward(x)
     with pytest.raises(KeyError, match="no function 'backward'"):

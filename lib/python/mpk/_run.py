@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 import ctypes as c
+import numbers
 import os
 import re
 import sys
@@ -229,7 +230,8 @@ class Value:
 
 
 class Shape(tuple[int, ...]):
-    """Extents, where a function takes a shape and its file does not say so, as builtins of TVM's machine do."""
+    """Extents, where a function takes a shape and its file does not say so, as builtins of TVM's machine do. Where the
+    file says so, a tuple of integers will do."""
 
 
 def shape(*extents: int) -> Shape:
@@ -330,13 +332,23 @@ def _arguments(values: Sequence[Any], make: Callable[[int, _Tensor], Value]) -> 
     return made, keep
 
 
-def _leaves(values: Sequence[Any]) -> Iterator[Any]:
-    """What is in tuples and lists, one after the other."""
+def _add_leaves(values: Sequence[Any], kinds: list[str], leaves: list[Any]) -> None:
+    """Add what is in tuples and lists, one after the other. Integers are a shape where the function takes one.
+
+    :param kinds: of inputs; emptied at a value that stands for several of them, as then nobody knows which are next
+    """
     for value in values:
-        if isinstance(value, (tuple, list)) and not isinstance(value, Shape):
-            yield from _leaves(value)
+        kind = kinds[len(leaves)] if len(leaves) < len(kinds) else "any"
+        if not isinstance(value, (tuple, list)) or isinstance(value, Shape):
+            if kind == "tensor" and isinstance(value, (str, int, float)):
+                raise TypeError(f"input {len(leaves)} is a tensor: pass an array, not {type(value).__name__}")
+            if isinstance(value, Value) and value.type == "array":
+                kinds.clear()
+            leaves.append(value)
+        elif kind == "shape" and value and all(isinstance(v, numbers.Integral) for v in value):
+            leaves.append(Shape(int(v) for v in value))
         else:
-            yield value
+            _add_leaves(value, kinds, leaves)
 
 
 def _like(values: Sequence[Any]) -> Callable[[Tensor], Any]:
@@ -394,13 +406,15 @@ class Function:
     """A function of a model; call it with arrays, numbers, texts, shapes, values, and tuples of these.
 
     Results are NumPy arrays or PyTorch tensors where the first array among the arguments is one, else
-    :class:`Tensor`; a cache, a state and other objects are a :class:`Value`; several come as a tuple. Raises TypeError and ValueError for arguments that the function does not take,
-    what the model raises, and :class:`Error`. Calls of functions of one model wait for each other: see :meth:`session`.
+    :class:`Tensor`; a cache, a state and other objects are a :class:`Value`; several come as a tuple. Raises TypeError
+    for a wrong number or kind of arguments, ValueError for a shape or element type that the function does not take, what
+    the model raises, and :class:`Error`. Calls of functions of one model wait for each other: see :meth:`session`.
     """
 
     def __init__(self, handle: c.c_void_p, name: str, signature: str, model: _Open) -> None:
         self._handle = handle
         self._model = model
+        self._kinds: list[str] = []
         self._tensors: list[str] | None = None
         self.name = name
         self.signature = signature
@@ -459,15 +473,17 @@ class Function:
 
     @staticmethod
     def _check_call(code: int, error: _Error) -> None:
-        if code == 1 and re.search(rb"^\d+ inputs? for \d|takes \d+ inputs, not ", error.text):
+        if code == 1 and re.search(rb"^\d+ inputs? for \d|takes \d+ inputs, not |^input .* takes .*, not [a-z]+$", error.text):
             raise TypeError(error.text.decode("utf-8", "replace"))
         _check(code, error)
 
     def __call__(self, *args: Any) -> Any:
-        values = list(_leaves(args))
+        values: list[Any] = []
         if self._tensors is None:  # asked once: what it gives is tensors, as far as the file says, or anything
+            self._kinds = ["any" if t.kind == "tensor" and not t.shape else t.kind for t in self.inputs]
             kinds = [t.kind for t in self.outputs]
             self._tensors = kinds if kinds and all(k == "tensor" for k in kinds) else []
+        _add_leaves(args, list(self._kinds), values)
         made: Sequence[Tensor | Value]
         if self._tensors and not any(isinstance(v, (Value, Shape)) for v in values):
             made = self._call_plain(values)
@@ -484,6 +500,8 @@ class Model:
     def __init__(self, path: str | os.PathLike[str], device: tuple[int, int] = (0, 0), threads: int = 0) -> None:
         self._functions: dict[str, Function] = {}
         self._lock = threading.Lock()
+        if threads < 0:
+            raise ValueError("threads is a number of at least 0")
         options, error = _Options(c.sizeof(_Options), device[0], device[1], threads, 0), _Error()
         handle = c.c_void_p()
         _check(_lib.mpkr_open(os.fsencode(path), c.byref(options), c.byref(handle), c.byref(error)), error)
@@ -520,7 +538,8 @@ class Model:
         return [(_lib.mpkr_function_name(handle, i) or b"").decode() for i in range(_lib.mpkr_function_count(handle))]
 
     def bind_params(self, path: str | os.PathLike[str]) -> None:
-        """Give the model weights that its file has not: a .params file of TVM or an .npz file. Before the first look-up."""
+        """Give the model weights that its file has not: a .params file or tensor cache of TVM, safetensors, GGUF without
+        quantized tensors, or an .npz file of numpy.savez. Before the first look-up."""
         error = _Error()
         _check(_lib.mpkr_bind_params(self._open(), os.fsencode(path), c.byref(error)), error)
 

@@ -172,6 +172,12 @@ static void open_needed(const struct mpk_elfdyn *object, const char *path)
 	free(whole);
 }
 
+/* Copies are opened by this folder. */
+static bool has_proc(void)
+{
+	return access("/proc/self/fd", X_OK) == 0;
+}
+
 /* The dynamic linker knows an open library by its name, and that has the descriptor's number in it. */
 static enum mpk_code open_copy(struct mpk_host *host, const struct mpk_elfdyn *object,
 			       unsigned parts, bool runs, struct mpk_error *err)
@@ -197,8 +203,8 @@ static enum mpk_code open_copy(struct mpk_host *host, const struct mpk_elfdyn *o
 	}
 	const char *text = dlerror();
 
-	if (access("/proc/self/fd", X_OK) != 0)
-		text = "a library in memory is opened by way of /proc, which is not there";
+	if (!has_proc())
+		text = "a copy in memory is opened by way of /proc, which is not there";
 	if (strncmp(text, name, strlen(name)) == 0)
 		text += strlen(name) + 2; /* ": " */
 	(void)mpk_fail(err, MPK_E_LOAD, "%s", MPK_QUOTE(mpk_span_str(text)));
@@ -250,7 +256,7 @@ static enum mpk_code open_file(struct mpk_host *host, struct mpk_error *err)
 enum mpk_code mpk_object_open(struct mpk_host *host, const struct mpk_elfdyn *object,
 			      unsigned parts, bool needs_copy, bool runs, struct mpk_error *err)
 {
-	if (!needs_copy && !(host->code.wants_copy && is_cheap(object))) {
+	if (!needs_copy && !(host->code.wants_copy && is_cheap(object) && has_proc())) {
 		MPK_TRY(open_file(host, err));
 		if (host->handle)
 			return MPK_OK;

@@ -20,7 +20,7 @@ enum mpk_code mpk_llvm_open(const char *path, const struct mpk_llvm **out, struc
 	if (!table)
 		return mpk_fail(
 			err, MPK_E_LOAD,
-			"cannot load LLVM (%s); install libLLVM 19 (Debian: mpack-tvm-llvm), or build without IR sources and with --via c",
+			"cannot load LLVM (%s); install libLLVM 19 (Debian: libllvm19, which mpack-tvm-llvm brings), or build without IR sources and with --via c",
 			MPK_QUOTE(mpk_span_str(dlerror())));
 	*out = table();
 	return MPK_OK;

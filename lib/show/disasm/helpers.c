@@ -67,10 +67,11 @@ static enum mpk_code open_llvm(const struct mpk_disasm_setup *setup, const struc
 	if (!llvm) {
 		limit_helper();
 		if (mpk_llvm_open(setup->llvm, &llvm, NULL) != MPK_OK)
-			return mpk_fail(err, MPK_E_LOAD,
-					"machine code is disassembled by LLVM 19, which cannot be "
-					"loaded (%s); install libLLVM 19 (Debian: mpack-tvm-llvm)",
-					MPK_QUOTE(mpk_span_str(setup->llvm)));
+			return mpk_fail(
+				err, MPK_E_LOAD,
+				"machine code is disassembled by LLVM 19, which cannot be "
+				"loaded (%s); install libLLVM 19 (Debian: libllvm19, which mpack-tvm-llvm brings)",
+				MPK_QUOTE(mpk_span_str(setup->llvm)));
 		if (!setup->no_sandbox && !MPK_IS_SANITIZED)
 			(void)mpk_sandbox_enter(&nothing);
 	}

@@ -235,7 +235,7 @@ $(O)/lib/show/page/page.o: $(O)/gen/page/page.html
 $(O)/lib/show/page/page.o: private CPPFLAGS += -Wa,-I$(O)/gen
 
 $(O)/lib/pack/package/generate.o: $(wildcard lib/pack/launch/standalone/*) lib/ground/base/half.h formats/dtype/dlpack.h formats/dtype/type_index.h
-$(O)/tests/unit/check_standalone: $(addprefix $(O)/lib/pack/launch/standalone/,arguments.o calls.o functions.o shared.o)
+$(O)/tests/unit/check_standalone: $(addprefix $(O)/lib/pack/launch/standalone/,arguments.o functions.o shared.o)
 
 $(O)/%.o: %.cc $(O)/flags
 	$(call say,CXX,$@)

@@ -90,14 +90,6 @@ enum mpk_code mpk_build_check_symbols(const struct mpk_build *b,
 
 #define MPK_HANDOVER_NONE UINT64_MAX /* no text; a piece that is in no file */
 
-/* --- callees.c ------------------------------------------------------------------- */
-
-/* mpk_build_check_callees - refuse a library that does not define a C function which its manifest calls, unless a library
- * that the linker was given may
- * Returns  MPK_OK; MPK_E_NOTFOUND with the place in the manifest and "did you mean"; MPK_E_CORRUPT */
-enum mpk_code mpk_build_check_callees(const struct mpk_build *b, const char *linked,
-				      struct mpk_error *err) MPK_MUST_CHECK;
-
 /* --- library.c ------------------------------------------------------------------- */
 
 /* mpk_build_settled - report to the caller of mpk_emit that no tool will be run any more */

@@ -2,11 +2,83 @@
 /* functions.c - launch functions: copies of tensors in host memory, temporaries, and the kernels, one after the other
  *
  * Every failure leaves through one exit that frees what is there. */
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/half.h"
 #include "launch/standalone/loader.h"
 #include "launch/standalone/names.h"
+
+/* --- what is asked of a driver, one thread at a time ------------------------------------------- */
+
+/* Guards the drivers: loading happens once, and OpenCL kernels keep their arguments. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* The bits of one kernel argument in the width that the kernel declares: the low bits. */
+static uint64_t narrowed(const unsigned char type[2], uint64_t cell)
+{
+	double real;
+	float single;
+	uint32_t word;
+
+	memcpy(&real, &cell, sizeof real);
+	if (type[0] == MPK_DTYPE_BFLOAT)
+		return mpk_f64_to_bf16(real);
+	if (type[0] != MPK_DTYPE_FLOAT || type[1] == 64)
+		return cell;
+	if (type[1] == 16)
+		return mpk_f64_to_f16(real);
+	single = (float)real;
+	memcpy(&word, &single, sizeof word);
+	return word;
+}
+
+/* A driver copies as many bytes as the argument has, from the first on: where the lowest bits of
+ * an integer stand last, they move there. */
+static uint64_t as_copied(const unsigned char type[2], uint64_t bits)
+{
+	if (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ || type[1] >= 64)
+		return bits;
+	return bits << (64 - (type[1] + 7u) / 8 * 8);
+}
+
+int mpk_sa_start(struct mpk_sa_launch *l, const uint64_t *cells)
+{
+	const struct mpk_sa_kernel *k = l->kernel;
+	int rc;
+
+	for (unsigned i = 0; i < k->arg_count; i++) {
+		l->values[i] = as_copied(k->types[i], narrowed(k->types[i], cells[i]));
+		l->args[i] = &l->values[i];
+	}
+	pthread_mutex_lock(&lock);
+	rc = mpk_sa_driver->launch(l);
+	pthread_mutex_unlock(&lock);
+	return rc;
+}
+
+/* Device memory, with a copy of host memory in it unless that is NULL; NULL after an error was raised. */
+static void *sa_device_alloc(int32_t id, const void *from, int64_t bytes)
+{
+	void *p;
+
+	pthread_mutex_lock(&lock);
+	p = mpk_sa_driver->alloc(id, bytes, from);
+	pthread_mutex_unlock(&lock);
+	return p;
+}
+
+/* Frees it, after copying it to host memory unless that is NULL. */
+static int sa_device_release(int32_t id, void *device, void *to, int64_t bytes)
+{
+	int rc;
+
+	pthread_mutex_lock(&lock);
+	rc = mpk_sa_driver->release(id, device, to, bytes);
+	pthread_mutex_unlock(&lock);
+	return rc;
+}
 
 /* --- expressions ----------------------------------------------------------------------------- */
 
@@ -106,7 +178,7 @@ static int sa_stage(const struct mpk_sa_run *r, const struct mpk_sa_param *p, st
 	s->data = NULL;
 	if (!bytes)
 		return 0;
-	s->copy = mpk_sa_stage(r->device, p->flags & MPK_SA_READ ? host : NULL, bytes);
+	s->copy = sa_device_alloc(r->device, p->flags & MPK_SA_READ ? host : NULL, bytes);
 	s->data = s->copy;
 	return s->copy ? 0 : -1;
 }
@@ -141,7 +213,7 @@ static int sa_allocate(const struct mpk_sa_run *r, int32_t i)
 		return -1;
 	if (!bytes)
 		return 0;
-	r->temps[i] = mpk_sa_stage(r->device, NULL, bytes);
+	r->temps[i] = sa_device_alloc(r->device, NULL, bytes);
 	if (!r->temps[i])
 		return mpk_sa_refuse(
 			"RuntimeError", "%s: no device memory for temporary '%s' of %lld bytes",
@@ -150,6 +222,7 @@ static int sa_allocate(const struct mpk_sa_run *r, int32_t i)
 }
 
 /* Frees a copy, after copying results back when the call went well. */
+/* Frees it, after copying it to host memory unless that is NULL. */
 static int sa_unstage(const struct mpk_sa_run *r, int32_t i, int success)
 {
 	const struct mpk_sa_param *p = &mpk_sa_params[r->f->params + i];
@@ -160,8 +233,9 @@ static int sa_unstage(const struct mpk_sa_run *r, int32_t i, int success)
 		return 0;
 	s->copy = NULL; /* a failure after this point comes here again */
 	host = (void *)((uintptr_t)s->dl->data + s->dl->offset);
-	return mpk_sa_unstage(r->device, copy, success && p->flags & MPK_SA_WRITTEN ? host : NULL,
-			      (int64_t)((uint64_t)s->count * (uint64_t)p->bytes));
+	return sa_device_release(r->device, copy,
+				 success && p->flags & MPK_SA_WRITTEN ? host : NULL,
+				 (int64_t)((uint64_t)s->count * (uint64_t)p->bytes));
 }
 
 static int sa_release(const struct mpk_sa_run *r, int success)
@@ -171,7 +245,7 @@ static int sa_release(const struct mpk_sa_run *r, int success)
 			return -1;
 	for (int32_t i = r->f->temp_count; i-- > 0;) {
 		if (r->temps[i])
-			(void)mpk_sa_unstage(r->device, r->temps[i], NULL, 0);
+			(void)sa_device_release(r->device, r->temps[i], NULL, 0);
 		r->temps[i] = NULL;
 	}
 	return 0;

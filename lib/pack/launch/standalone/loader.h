@@ -256,11 +256,6 @@ MPK_SA_HIDDEN int mpk_sa_fits(int64_t value, unsigned code, unsigned bits, unsig
  * @cells   an argument each, integers and reals of 64 bits */
 MPK_SA_HIDDEN int mpk_sa_start(struct mpk_sa_launch *l, const uint64_t *cells);
 
-/* mpk_sa_stage - device memory, with a copy of host memory in it unless that is NULL; NULL after an error was raised
- * mpk_sa_unstage - free it, after copying it to host memory unless that is NULL; 0 or -1 */
-MPK_SA_HIDDEN void *mpk_sa_stage(int32_t id, const void *from, int64_t bytes);
-MPK_SA_HIDDEN int mpk_sa_unstage(int32_t id, void *device, void *to, int64_t bytes);
-
 /* mpk_sa_call - what a launch function does: it is this with its row
  * Returns  0; -1 after an error was raised */
 MPK_SA_HIDDEN int mpk_sa_call(const struct mpk_sa_function *f, const mpk_sa_cell *args,

@@ -62,7 +62,7 @@ static void changed(void)
 	line.drawn = t;
 }
 
-static void moved(uint64_t bytes)
+static void show_copied(uint64_t bytes)
 {
 	line.done += bytes;
 	changed();
@@ -71,7 +71,7 @@ static void moved(uint64_t bytes)
 void mpk_progress_add(uint64_t bytes)
 {
 	if (line.what)
-		moved(bytes);
+		show_copied(bytes);
 }
 
 static bool progress_begin(const char *what, uint64_t total)
@@ -93,7 +93,7 @@ void mpk_progress_begin(const char *what, uint64_t total)
 	if (progress_begin(what, total))
 		/* Copies from file to file happen in the kernel; io/copy.h reports each piece of
 		 * them. */
-		mpk_copy_watch(moved);
+		mpk_copy_watch(show_copied);
 }
 
 void mpk_progress_show(const char *what, uint64_t done, uint64_t total)

@@ -82,27 +82,34 @@ MPKR_API uint32_t mpkr_version(void);
 
 enum mpkr_code {
 	MPKR_OK = 0,
-	MPKR_E_USAGE =
-		1,     /* what the caller passed makes no sense here: a wrong count, type, shape or
-				 * device of a tensor, no room for results */
-	MPKR_E_IO = 2, /* a file is missing or cannot be read */
-	MPKR_E_CORRUPT = 3,     /* bytes that cannot be what they claim to be */
-	MPKR_E_UNSUPPORTED = 4, /* valid, and not done here: the text says what */
-	MPKR_E_NOT_FOUND = 5,   /* no function, input or output of that name or number */
-	MPKR_E_LOAD =
-		6, /* no shared library of a model, one for another machine, symbols or libraries
-				 * that it needs and nobody has */
-	MPKR_E_DEVICE = 7, /* no driver, or no such device */
-	MPKR_E_RAISED =
-		8, /* the model's code raised an error, "ValueError: ...", or a kernel failed */
-	MPKR_E_NO_MEMORY = 9, /* of the host; that of devices is MPKR_E_RAISED */
-	MPKR_E_INTERNAL = 10  /* a defect of this library */
+	/* what the caller passed makes no sense here: a wrong count, type, shape or device of a tensor, no room for
+	 * results */
+	MPKR_E_USAGE = 1,
+	/* a file is missing or cannot be read */
+	MPKR_E_IO = 2,
+	/* bytes that cannot be what they claim to be */
+	MPKR_E_CORRUPT = 3,
+	/* valid, and not done here: the text says what */
+	MPKR_E_UNSUPPORTED = 4,
+	/* no function, input or output of that name or number */
+	MPKR_E_NOT_FOUND = 5,
+	/* no shared library of a model, one for another machine, symbols or libraries that it needs and nobody has */
+	MPKR_E_LOAD = 6,
+	/* no driver, or no such device */
+	MPKR_E_DEVICE = 7,
+	/* the model's code raised an error, "ValueError: ...", or a kernel failed */
+	MPKR_E_RAISED = 8,
+	/* of the host; that of devices is MPKR_E_RAISED */
+	MPKR_E_NO_MEMORY = 9,
+	/* a defect of this library */
+	MPKR_E_INTERNAL = 10
 };
 
 struct mpkr_error {
-	int code; /* enum mpkr_code; written on failure alone, like text */
-	char text
-		[1020]; /* one sentence, UTF-8 without control characters, ended by NUL; longer ones are cut */
+	/* enum mpkr_code; written on failure alone, like text */
+	int code;
+	/* one sentence, UTF-8 without control characters, ended by NUL; longer ones are cut */
+	char text[1020];
 };
 
 /* --- tensors --------------------------------------------------------------------------------- */
@@ -156,9 +163,9 @@ struct mpkr_result {
 	void *manager_ctx;                         /* the library's own */
 	void (*deleter)(struct mpkr_result *self); /* gives it back, from any thread; never NULL */
 	uint64_t flags;                            /* of DLPack: 0 */
-	struct mpkr_tensor
-		tensor; /* strides are there, and those of a tensor without gaps; byte_offset is 0
-				    * and data a multiple of 64 in host memory */
+	/* strides are there, and those of a tensor without gaps; byte_offset is 0 and data a multiple of 64 in
+	 * host memory */
+	struct mpkr_tensor tensor;
 };
 
 /* mpkr_free - give a result back; NULL is fine */
@@ -200,17 +207,16 @@ struct mpkr_options {
 	/* where models run and where host functions get their tensors; device_type 0: on the device that the
 	 * code in the file is for, the first of its kind, and on the CPU where that is for several kinds */
 	struct mpkr_device device;
-	unsigned
-		threads; /* of parallel loops on the CPU; 0: one for each core that the process may use */
+	/* the most that a parallel loop on the CPU runs on, the caller's among them; 0: one for each core that the
+	 * process may use */
+	unsigned threads;
 	uint32_t flags; /* 0 */
 	/* Two files of others, which the library does not look for itself, as it reads no environment. Both
 	 * texts are borrowed until nothing of the model is left. */
-	const char
-		*tvm_ffi; /* libtvm_ffi.so, for code that was linked against it; NULL: as the linker
-				* finds it */
-	const char *
-		cuda_home; /* a folder of NVIDIA's toolkit, for models that have CUDA sources; NULL: as
-				* the linker finds NVRTC */
+	/* libtvm_ffi.so, for code that was linked against it; NULL: as the linker finds it */
+	const char *tvm_ffi;
+	/* a folder of NVIDIA's toolkit, for models that have CUDA sources; NULL: as the linker finds NVRTC */
+	const char *cuda_home;
 	/* CUDA: a cudaStream_t of the device's primary context, which outlives the model and its results. Calls are
 	 * queued there and return before they have ended, but for results in host memory; what a kernel
 	 * does wrong is then reported by a later call. NULL: the default stream, and calls wait */
@@ -311,20 +317,23 @@ MPKR_API void mpkr_drop(mpkr_function *function);
 /* What an input or output is. All cross a call as tensors: numbers as tensors of one element,
  * shapes as int64 tensors of one dimension, texts as uint8 tensors of one dimension. */
 enum mpkr_kind {
-	MPKR_KIND_ANY =
-		0, /* the file does not say: passed as a tensor, unless mpkr_expect says more */
+	/* the file does not say: passed as a tensor, unless mpkr_expect says more */
+	MPKR_KIND_ANY = 0,
 	MPKR_KIND_TENSOR = 1,
-	MPKR_KIND_NUMBER =
-		2, /* an integer, float or bool, as the element of its tensor is; an integer goes for
-			       * a float */
-	MPKR_KIND_SHAPE = 3, /* one extent for each element, of int64 */
-	MPKR_KIND_TEXT = 4,  /* bytes of UTF-8, without a NUL */
-	MPKR_KIND_OTHER =
-		5, /* something else, such as a function: passed as a value (mpkr_value) */
+	/* an integer, float or bool, as the element of its tensor is; an integer goes for a float */
+	MPKR_KIND_NUMBER = 2,
+	/* one extent for each element, of int64 */
+	MPKR_KIND_SHAPE = 3,
+	/* bytes of UTF-8, without a NUL */
+	MPKR_KIND_TEXT = 4,
+	/* something else, such as a function: passed as a value (mpkr_value) */
+	MPKR_KIND_OTHER = 5,
 	/* of values alone: */
 	MPKR_KIND_NONE = 6,
-	MPKR_KIND_TUPLE = 7, /* of values: an array of TVM's */
-	MPKR_KIND_OBJECT = 8 /* a cache, a state, a function, a module: nothing to look into */
+	/* of values: an array of TVM's */
+	MPKR_KIND_TUPLE = 7,
+	/* a cache, a state, a function, a module: nothing to look into */
+	MPKR_KIND_OBJECT = 8
 };
 
 enum { MPKR_RANK_MAX = 32 };

@@ -132,6 +132,9 @@ def test_functions_say_which_state_they_take(mode, built, minspect):
     for name in "prefill", "decode", "batch_prefill", "batch_decode":
         assert [x["title"] for x in signatures[name][0] if x["kind"] == "named"] == ["KV cache"], name
     assert all(x["kind"] != "named" for x in signatures["embed"][0])
+    (file,) = json.loads(minspect("--check", "--json", "--tvm", "0.27", library).stdout)["files"]
+    assert file["states"] == [{"state": "KV cache", "made_by": ["create_paged_kv_cache"],
+                               "taken_by": ["batch_decode", "batch_prefill", "decode", "prefill"]}]
 
 
 @pytest.mark.parametrize("mode", relaxrun.MODES)

@@ -529,6 +529,38 @@ def test_weights(small, minspect, tmp_path):
     story.compare(minspect, library)
 
 
+USES = """
+@I.ir_module
+class Module:
+    @R.function
+    def pick(p: R.Tensor((2, 5), "float32"), u: R.Tensor((2, 1), "float32")):
+        x = R.call_pure_packed("vm.builtin.multinomial_from_uniform", p, u, ty_args=(R.Any,))
+        return x
+
+    @R.function
+    def weights():
+        w = R.call_pure_packed("vm.builtin.param_array_from_cache", R.str("w"), R.prim_value(2), ty_args=(R.Any,))
+        return w
+
+    @R.function
+    def twice(x: R.Tensor((2,), "float32")):
+        y = R.add(x, x)
+        return y
+"""
+
+
+@pytest.mark.parametrize("mode", relaxrun.MODES)
+def test_what_functions_use_is_named(mode, minspect, tmp_path):
+    """Weights by name and random numbers, in the listing and by --check; a function that uses neither is not."""
+    relaxrun.build(parse(USES), tmp_path / "model.so", mode)
+    (file,) = json.loads(minspect("--functions", "--json", tmp_path / "model.so").stdout)["files"]
+    assert {m["name"]: m.get("uses") for m in file["models"]} == {
+        "pick": ["random numbers"], "weights": ["weights by name"], "twice": None}
+    (file,) = json.loads(minspect("--check", "--json", tmp_path / "model.so").stdout)["files"]
+    assert file["states"] == [{"state": "random numbers", "made_by": [], "taken_by": ["pick"]},
+                              {"state": "weights by name", "made_by": [], "taken_by": ["weights"]}]
+
+
 @pytest.mark.parametrize("cache", ["cache", "cache-bf16"])
 def test_weights_of_a_folder(small, cache, minspect, tmp_path):
     """The pool is filled from a tensor cache, as an engine does it on its own machine."""

@@ -30,11 +30,6 @@ struct rewriting {
 	struct mpk_error *err;
 };
 
-uint16_t mpk_zip_method(const struct mpk_zip_member *m)
-{
-	return m->method == MPK_ZIP_STORED ? MPK_ZIP_STORED : MPK_ZIP_DEFLATED;
-}
-
 static enum mpk_code fail_range(struct mpk_error *err)
 {
 	return mpk_fail(err, MPK_E_RANGE, "an archive of 4 GiB and more is not written");

@@ -96,10 +96,6 @@ struct mpk_zip_change {
 	uint64_t plain;    /* bytes of that */
 };
 
-/* mpk_zip_method - how new content of a member is to be stored: as the old one was, if that is known here
- * Returns  0: as it is; 8: deflated */
-uint16_t mpk_zip_method(const struct mpk_zip_member *m);
-
 /* mpk_zip_rewrite - the archive with other content of some members
  * The others are copied with their headers, names, times and rights of all stay.
  * @members of mpk_zip_list, with a change for each

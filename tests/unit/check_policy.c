@@ -30,7 +30,7 @@ static const struct {
 	{ "manylinux_2_17", "x86_64", "GLIBC_2.3.4.5.6", MPK_POLICY_DENIED, "GLIBC_2.17" },
 	{ "manylinux_2_17", "x86_64", "OWN_1.0", MPK_POLICY_FREE, NULL },
 	{ "manylinux_2_17", "x86_64", "GLIBC", MPK_POLICY_FREE, NULL },
-	{ "manylinux_2_5", "aarch64", "GLIBC_2.99", MPK_POLICY_FREE,
+	{ "manylinux_2_5", "aarch64", "GLIBC_2.99", MPK_POLICY_ELSEWHERE,
 	  NULL }, /* not for that machine */
 };
 
@@ -50,32 +50,45 @@ END_TEST
 START_TEST(names_of_policies)
 {
 	size_t count = 0;
+	char most[40];
 
 	ck_assert_ptr_null(mpk_policy_find("manylinux_2_99"));
 	ck_assert_ptr_null(mpk_policy_find(""));
-	ck_assert_str_eq(mpk_policy_name(mpk_policy_find("manylinux1")), "manylinux_2_5");
+	ck_assert_str_eq(mpk_policy_find("manylinux1")->name, "manylinux_2_5");
 	while (mpk_policy_at(count))
 		count++;
 	ck_assert_uint_ge(count, 16);
-	ck_assert_str_eq(mpk_policy_name(mpk_policy_at(0)), "manylinux_2_5");
+	ck_assert_str_eq(mpk_policy_at(0)->name, "manylinux_2_5");
 	ck_assert_str_eq(mpk_policy_machine(EM_PPC64, true), "ppc64le");
 	ck_assert_str_eq(mpk_policy_machine(EM_PPC64, false), "ppc64");
 	ck_assert_ptr_null(mpk_policy_machine(EM_68K, false));
-	ck_assert(!mpk_policy_has_machine(mpk_policy_find("manylinux_2_5"), "aarch64"));
+	ck_assert_int_eq(mpk_policy_allows(mpk_policy_find("manylinux_2_5"), "aarch64", "", most),
+			 MPK_POLICY_ELSEWHERE);
+	ck_assert_int_eq(mpk_policy_allows(mpk_policy_find("manylinux_2_5"), "x86_64", "", most),
+			 MPK_POLICY_FREE);
 }
 END_TEST
 
+static unsigned stable_since(const char *name)
+{
+	unsigned since = 99;
+
+	(void)mpk_python_symbol(name, &since);
+	return since;
+}
+
 START_TEST(stable_abi_of_python)
 {
-	ck_assert_uint_eq(mpk_python_stable("PyArg_ParseTuple"), 2);
-	ck_assert_uint_eq(mpk_python_stable("PyType_GetName"), 11);
-	ck_assert_uint_eq(mpk_python_stable("PyUnicode_New"), 0);
-	ck_assert_uint_eq(mpk_python_stable(""), 0);
-	ck_assert_uint_eq(mpk_python_stable("PyArg_Parse PyArg_ParseTuple"), 0);
-	ck_assert(mpk_python_symbol("PyArg_Parse") && mpk_python_symbol("_PyLong_New"));
-	ck_assert(mpk_python_symbol("_Py_NoneStruct") && mpk_python_symbol("Py_DecRef"));
-	ck_assert(!mpk_python_symbol("Pyramid") && !mpk_python_symbol("py"));
-	ck_assert(!mpk_python_symbol("_") && !mpk_python_symbol(""));
+	ck_assert_uint_eq(stable_since("PyArg_ParseTuple"), 2);
+	ck_assert_uint_eq(stable_since("PyType_GetName"), 11);
+	ck_assert_uint_eq(stable_since("PyUnicode_New"), 0);
+	ck_assert_uint_eq(stable_since(""), 0);
+	ck_assert_uint_eq(stable_since("PyArg_Parse PyArg_ParseTuple"), 0);
+	ck_assert(mpk_python_symbol("PyArg_Parse", NULL) && mpk_python_symbol("_PyLong_New", NULL));
+	ck_assert(mpk_python_symbol("_Py_NoneStruct", NULL) &&
+		  mpk_python_symbol("Py_DecRef", NULL));
+	ck_assert(!mpk_python_symbol("Pyramid", NULL) && !mpk_python_symbol("py", NULL));
+	ck_assert(!mpk_python_symbol("_", NULL) && !mpk_python_symbol("", NULL));
 }
 END_TEST
 

@@ -16,6 +16,7 @@ enum {
 	DESCRIPTOR_BYTES = 64,
 	/* where in a descriptor the distance from it to the code is, 8 bytes */
 	ENTRY_OFFSET = 16,
+	SECTIONS_MOST = 64, /* that are looked through for an address: linkers make 30 */
 	HASH_FACTOR =
 		8, /* bytes that are read for each of the file: parts of a hostile one overlap */
 };
@@ -43,6 +44,61 @@ static void amd_canon_fini(struct canon *c)
 
 /* --- what code refers to ----------------------------------------------------------------------- */
 
+/* Index of the first place at or above an address. */
+static size_t first_place(const struct mpk_canon_object *o, uint64_t address)
+{
+	size_t low = 0, high = o->place_count;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (o->places[mid].address < address)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+/* The function or variable that an address is in, or NULL; of several that begin there the last. */
+static struct mpk_canon_place *place_at(const struct mpk_canon_object *o, uint64_t address)
+{
+	size_t end = address == UINT64_MAX ? o->place_count : first_place(o, address + 1);
+	struct mpk_canon_place *p = end ? &o->places[end - 1] : NULL;
+
+	return p && (address - p->address < p->size || address == p->address) ? p : NULL;
+}
+
+/* The section that is loaded there, or NULL. */
+static const struct mpk_cubin_section *loaded_section(const struct mpk_canon_object *o,
+						      uint64_t address)
+{
+	for (size_t i = 0; i < o->elf.section_count && i < SECTIONS_MOST; i++) {
+		const struct mpk_cubin_section *s = &o->sections[i];
+
+		if ((s->flags & MPK_CANON_SHF_ALLOC) && address >= s->address &&
+		    address - s->address < s->size)
+			return s;
+	}
+	return NULL;
+}
+
+/* What a loader fills in at an address, or NULL. */
+static const struct mpk_canon_slot *filled_slot(const struct mpk_canon_object *o, uint64_t address)
+{
+	size_t low = 0, high = o->slot_count;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (o->slots[mid].address < address)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < o->slot_count && o->slots[low].address == address ? &o->slots[low] : NULL;
+}
+
 /* An address as a name and how far behind it. Variables without a symbol, such as tables that a compiler makes of a switch,
  * are at a place of their section.
  * @from    the node that refers to it
@@ -50,8 +106,8 @@ static void amd_canon_fini(struct canon *c)
 static bool put_address(struct canon *c, struct mpk_canon_hash *h, size_t from, uint64_t address,
 			bool deep, bool *failed)
 {
-	struct mpk_canon_place *p = mpk_canon_object_place(&c->o, address);
-	const struct mpk_cubin_section *s = p ? NULL : mpk_canon_object_section(&c->o, address);
+	struct mpk_canon_place *p = place_at(&c->o, address);
+	const struct mpk_cubin_section *s = p ? NULL : loaded_section(&c->o, address);
 
 	if (!p && !s)
 		return false;
@@ -72,7 +128,7 @@ static bool put_address(struct canon *c, struct mpk_canon_hash *h, size_t from, 
  * the slot's section, too, or will be. */
 static bool put_slot(struct canon *c, struct mpk_canon_hash *h, uint64_t address)
 {
-	const struct mpk_canon_slot *slot = mpk_canon_object_slot(&c->o, address);
+	const struct mpk_canon_slot *slot = filled_slot(&c->o, address);
 
 	if (!slot || !slot->name.len)
 		return false;
@@ -126,7 +182,7 @@ static enum mpk_code put_code(struct canon *c, struct mpk_canon_hash *h, size_t 
 	}
 	mpk_canon_bytes(h, mpk_span_of(code + kept, p->bytes.len - kept));
 	MPK_TRY_ALLOC(!failed, c->err);
-	return mpk_canon_object_spend(&c->o, p->bytes.len, c->err);
+	return mpk_canon_spend(&c->o.left, "code object", p->bytes.len, c->err);
 }
 
 /* Of each function and variable alone, then of functions with what they refer to. */
@@ -144,7 +200,7 @@ static enum mpk_code read_places(struct canon *c, bool deep)
 			mpk_canon_u64(&h, p->size);
 			mpk_canon_bytes(&h,
 					mpk_span_of(p->bytes.data, p->kernel ? 0 : p->bytes.len));
-			code = mpk_canon_object_spend(&c->o, p->bytes.len, c->err);
+			code = mpk_canon_spend(&c->o.left, "code object", p->bytes.len, c->err);
 		}
 		if (code != MPK_OK) {
 			mpk_canon_hash_fini(&h);
@@ -174,14 +230,14 @@ static enum mpk_code amd_put_data(struct canon *c, const struct mpk_cubin_sectio
 	uint64_t at = 0;
 
 	MPK_TRY(mpk_cubin_elf_data(&c->o.elf, s, &data, c->err));
-	MPK_TRY(mpk_canon_object_spend(&c->o, data.len, c->err));
-	for (size_t i = mpk_canon_object_first(&c->o, s->address);
+	MPK_TRY(mpk_canon_spend(&c->o.left, "code object", data.len, c->err));
+	for (size_t i = first_place(&c->o, s->address);
 	     i < c->o.place_count && c->o.places[i].address - s->address < s->size; i++) {
 		const struct mpk_canon_place *p = &c->o.places[i];
 		uint64_t begin = p->address - s->address;
 
-		MPK_TRY(mpk_canon_object_spend(&c->o, 1,
-					       c->err)); /* many symbols may be in many sections */
+		/* many symbols may be in many sections */
+		MPK_TRY(mpk_canon_spend(&c->o.left, "code object", 1, c->err));
 		if (!p->kernel || p->size != DESCRIPTOR_BYTES || begin < at ||
 		    begin + p->size > data.len)
 			continue;
@@ -220,7 +276,7 @@ static enum mpk_code amd_read_section(struct canon *c, const struct mpk_cubin_se
 
 static enum mpk_code read_slot(struct canon *c, const struct mpk_canon_slot *slot)
 {
-	const struct mpk_cubin_section *in = mpk_canon_object_section(&c->o, slot->address);
+	const struct mpk_cubin_section *in = loaded_section(&c->o, slot->address);
 	struct mpk_canon_hash h;
 	bool failed = false;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* amdgpu_object.c - the functions and variables of an AMD code object with their bytes, and what is at an address
+/* amdgpu_object.c - the functions and variables of an AMD code object with their bytes, and what a loader fills in
  *
  * Of an object that was stripped those that a loader sees are known, kernels among them. */
 #include "canon/internal/amdgpu.h"
@@ -14,7 +14,6 @@ enum {
 	STT_OBJECT = 1,
 	STT_FUNC = 2,
 	RELA_BYTES = 24,
-	SECTIONS_MOST = 64, /* that are looked through for an address: linkers make 30 */
 };
 
 void mpk_canon_object_fini(struct mpk_canon_object *o)
@@ -25,15 +24,6 @@ void mpk_canon_object_fini(struct mpk_canon_object *o)
 	mpk_strmap_fini(&o->kernels);
 }
 
-enum mpk_code mpk_canon_object_spend(struct mpk_canon_object *o, uint64_t bytes,
-				     struct mpk_error *err)
-{
-	if (bytes > o->left)
-		return mpk_fail(err, MPK_E_CORRUPT, "code object: its parts overlap");
-	o->left -= bytes;
-	return MPK_OK;
-}
-
 /* --- sections, symbols, what a loader fills in ------------------------------------------------- */
 
 static enum mpk_code read_tables(struct mpk_canon_object *o, struct mpk_error *err)
@@ -42,7 +32,7 @@ static enum mpk_code read_tables(struct mpk_canon_object *o, struct mpk_error *e
 	MPK_TRY_ALLOC(o->sections, err);
 	for (size_t i = 0; i < o->elf.section_count; i++) {
 		MPK_TRY(mpk_cubin_elf_section(&o->elf, i, &o->sections[i], err));
-		MPK_TRY(mpk_canon_object_spend(o, o->sections[i].name.len, err));
+		MPK_TRY(mpk_canon_spend(&o->left, "code object", o->sections[i].name.len, err));
 	}
 	for (size_t i = 0; i < o->elf.section_count; i++) {
 		const struct mpk_cubin_section *s = &o->sections[i];
@@ -129,7 +119,7 @@ static enum mpk_code amd_read_symbols(struct mpk_canon_object *o, struct mpk_err
 		struct mpk_cubin_symbol s;
 
 		MPK_TRY(mpk_cubin_elf_symbol(&o->elf, o->symbols, o->strings, i, &s, err));
-		MPK_TRY(mpk_canon_object_spend(o, s.name.len, err));
+		MPK_TRY(mpk_canon_spend(&o->left, "code object", s.name.len, err));
 		if (!place_of(o, &s, p))
 			continue;
 		(void)mpk_strmap_find(&o->kernels, s.name, &p->kernel);
@@ -160,7 +150,7 @@ static enum mpk_code amd_read_relocations(struct mpk_canon_object *o,
 		MPK_TRY(mpk_cubin_elf_data(&o->elf, &o->sections[table->link], &strings, err));
 	}
 	MPK_TRY(mpk_cubin_elf_data(&o->elf, s, &data, err));
-	MPK_TRY(mpk_canon_object_spend(o, data.len, err));
+	MPK_TRY(mpk_canon_spend(&o->left, "code object", data.len, err));
 	for (size_t at = 0; at + RELA_BYTES <= data.len; at += RELA_BYTES) {
 		const uint8_t *p = data.data + at;
 		uint64_t info = mpk_load_u64(p + 8);
@@ -172,7 +162,7 @@ static enum mpk_code amd_read_relocations(struct mpk_canon_object *o,
 		if (info >> 32 && info >> 32 < symbols.len / MPK_CUBIN_SYMBOL_BYTES) {
 			MPK_TRY(mpk_cubin_elf_symbol(&o->elf, symbols, strings, info >> 32, &symbol,
 						     err));
-			MPK_TRY(mpk_canon_object_spend(o, symbol.name.len, err));
+			MPK_TRY(mpk_canon_spend(&o->left, "code object", symbol.name.len, err));
 			slot.name = symbol.name;
 		}
 		MPK_TRY_ALLOC(mpk_vec_reserve(&o->slots, &o->slot_cap, o->slot_count + 1,
@@ -192,54 +182,6 @@ static enum mpk_code amd_read_slots(struct mpk_canon_object *o, struct mpk_error
 	if (o->slot_count)
 		qsort(o->slots, o->slot_count, sizeof *o->slots, amd_by_slot);
 	return MPK_OK;
-}
-
-/* --- what is at an address ------------------------------------------------------------------ */
-
-struct mpk_canon_place *mpk_canon_object_place(const struct mpk_canon_object *o, uint64_t address)
-{
-	size_t low = 0, high = o->place_count;
-	struct mpk_canon_place *p;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (o->places[mid].address <= address)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	p = low ? &o->places[low - 1] : NULL;
-	return p && (address - p->address < p->size || address == p->address) ? p : NULL;
-}
-
-const struct mpk_cubin_section *mpk_canon_object_section(const struct mpk_canon_object *o,
-							 uint64_t address)
-{
-	for (size_t i = 0; i < o->elf.section_count && i < SECTIONS_MOST; i++) {
-		const struct mpk_cubin_section *s = &o->sections[i];
-
-		if ((s->flags & MPK_CANON_SHF_ALLOC) && address >= s->address &&
-		    address - s->address < s->size)
-			return s;
-	}
-	return NULL;
-}
-
-const struct mpk_canon_slot *mpk_canon_object_slot(const struct mpk_canon_object *o,
-						   uint64_t address)
-{
-	const struct mpk_canon_slot key = { .address = address };
-	size_t at = mpk_lower_bound(o->slots, o->slot_count, sizeof key, &key, amd_by_slot);
-
-	return at < o->slot_count && o->slots[at].address == address ? &o->slots[at] : NULL;
-}
-
-size_t mpk_canon_object_first(const struct mpk_canon_object *o, uint64_t address)
-{
-	const struct mpk_canon_place key = { .address = address };
-
-	return mpk_lower_bound(o->places, o->place_count, sizeof key, &key, amd_by_address);
 }
 
 enum mpk_code mpk_canon_object_read(struct mpk_canon_object *o, struct mpk_error *err)

@@ -17,6 +17,7 @@ enum {
 	SHT_CUDA_INFO = 0x70000000,
 	STT_OBJECT = 1,
 	STT_SECTION = 3,
+	SHN_LORESERVE = 0xff00,
 	STT_CUDA_OBJECT = 13,
 	HASH_FACTOR =
 		8, /* bytes that are read for each of the file: parts of a hostile one overlap */
@@ -78,12 +79,30 @@ static enum mpk_code canon_cubin_add_part(struct canon *c, size_t node, struct m
 
 /* --- symbols ------------------------------------------------------------------------------------ */
 
+/* A symbol with its section, NULL: it is in none; that of a section is called as the section
+ * Returns  MPK_OK; MPK_E_CORRUPT: no symbol has this number */
+static enum mpk_code symbol_at(struct mpk_canon_sections *f, uint32_t i,
+			       struct mpk_cubin_symbol *out, const struct mpk_canon_section **in,
+			       struct mpk_error *err)
+{
+	*in = NULL;
+	if (i >= f->symbol_count)
+		return mpk_fail(err, MPK_E_CORRUPT, "cubin: no symbol has the number %u", i);
+	MPK_TRY(mpk_cubin_elf_symbol(&f->elf, f->symbols, f->strings, i, out, err));
+	MPK_TRY(mpk_canon_spend(&f->left, "cubin", out->name.len, err));
+	if (out->section && out->section < SHN_LORESERVE && out->section < f->elf.section_count)
+		*in = &f->items[out->section];
+	if (out->type == STT_SECTION && *in)
+		out->name = (*in)->head.name;
+	return MPK_OK;
+}
+
 static enum mpk_code put_symbol(struct canon *c, struct mpk_canon_hash *h, uint32_t i)
 {
 	struct mpk_cubin_symbol s;
 	const struct mpk_canon_section *in;
 
-	MPK_TRY(mpk_canon_sections_symbol(&c->f, i, &s, &in, c->err));
+	MPK_TRY(symbol_at(&c->f, i, &s, &in, c->err));
 	mpk_canon_symbol(h, s.name);
 	return MPK_OK;
 }
@@ -103,7 +122,7 @@ static enum mpk_code read_variable(struct canon *c, uint32_t i, const struct mpk
 		if (!mpk_span_sub(data, s->type == STT_SECTION ? 0 : s->value, size, &data))
 			return mpk_fail(c->err, MPK_E_CORRUPT,
 					"cubin: a variable lies beyond the end of its section");
-		MPK_TRY(mpk_canon_sections_spend(&c->f, data.len, c->err));
+		MPK_TRY(mpk_canon_spend(&c->f.left, "cubin", data.len, c->err));
 	}
 	mpk_canon_begin(&h, "variable");
 	mpk_canon_symbol(&h, in->base);
@@ -180,8 +199,7 @@ static enum mpk_code share_attributes(struct canon *c, struct mpk_span data)
 
 		MPK_TRY(mpk_cubin_attribute_next(&at, &a, c->err));
 		if (begins_with_symbol(a.id) && a.data.len >= 4) {
-			MPK_TRY(mpk_canon_sections_symbol(&c->f, mpk_load_u32(a.data.data), &s, &in,
-							  c->err));
+			MPK_TRY(symbol_at(&c->f, mpk_load_u32(a.data.data), &s, &in, c->err));
 			node = in && in->role == MPK_CANON_TEXT ? in->node : 0;
 		}
 		mpk_canon_begin(&h, "attribute");
@@ -217,7 +235,7 @@ static enum mpk_code canon_cubin_read_section(struct canon *c, const struct mpk_
 
 	if (!is_empty(&s->head)) {
 		MPK_TRY(mpk_cubin_elf_data(&c->f.elf, &s->head, &data, c->err));
-		MPK_TRY(mpk_canon_sections_spend(&c->f, data.len, c->err));
+		MPK_TRY(mpk_canon_spend(&c->f.left, "cubin", data.len, c->err));
 	}
 	if (s->role == MPK_CANON_INFO)
 		return share_attributes(c, data);
@@ -279,7 +297,7 @@ static enum mpk_code add_relocation(struct canon *c, const struct mpk_canon_sect
 	struct mpk_canon_hash h;
 	uint8_t digest[DIGEST];
 
-	MPK_TRY(mpk_canon_sections_symbol(&c->f, number, &s, &to, c->err));
+	MPK_TRY(symbol_at(&c->f, number, &s, &to, c->err));
 	if (to && (to->role == MPK_CANON_DATA || to->role == MPK_CANON_COMMON))
 		MPK_TRY(read_variable(c, number, &s, to));
 	mpk_canon_begin(&h, "relocation");
@@ -317,7 +335,7 @@ static enum mpk_code canon_cubin_read_relocations(struct canon *c,
 	    in->role == MPK_CANON_RELOCATIONS)
 		return MPK_OK;
 	MPK_TRY(mpk_cubin_elf_data(&c->f.elf, &s->head, &data, c->err));
-	MPK_TRY(mpk_canon_sections_spend(&c->f, data.len, c->err));
+	MPK_TRY(mpk_canon_spend(&c->f.left, "cubin", data.len, c->err));
 	for (size_t at = 0; at + each <= data.len; at += each) {
 		const uint8_t *p = data.data + at;
 		struct relocation r = { mpk_load_u64(p), mpk_load_u64(p + 8),
@@ -354,7 +372,7 @@ static enum mpk_code put_variables(struct canon *c)
 		const struct mpk_canon_section *in;
 		struct mpk_canon_hash h;
 
-		MPK_TRY(mpk_canon_sections_symbol(&c->f, (uint32_t)i, &s, &in, c->err));
+		MPK_TRY(symbol_at(&c->f, (uint32_t)i, &s, &in, c->err));
 		if (!in || in->role != MPK_CANON_DATA ||
 		    (s.type != STT_OBJECT && s.type != STT_CUDA_OBJECT))
 			continue;

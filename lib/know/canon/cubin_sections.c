@@ -4,11 +4,8 @@
 #include "canon/internal/cubin.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum {
-	STT_SECTION = 3,
-	SHN_LORESERVE = 0xff00,
 	OWNER_DOTS = 6, /* in front of a function's name, in that of a section, at most */
 };
 
@@ -16,15 +13,6 @@ void mpk_canon_sections_fini(struct mpk_canon_sections *f)
 {
 	free(f->items);
 	mpk_strmap_fini(&f->code);
-}
-
-enum mpk_code mpk_canon_sections_spend(struct mpk_canon_sections *f, uint64_t bytes,
-				       struct mpk_error *err)
-{
-	if (bytes > f->left)
-		return mpk_fail(err, MPK_E_CORRUPT, "cubin: its parts overlap");
-	f->left -= bytes;
-	return MPK_OK;
 }
 
 /* What no driver runs or goes by, what follows from the code, and the second form of it that cubins for sm_100 and
@@ -82,7 +70,7 @@ static enum mpk_code canon_cubin_find_code(struct mpk_canon_sections *f, struct 
 		struct mpk_canon_section *s = &f->items[i];
 
 		MPK_TRY(mpk_cubin_elf_section(&f->elf, i, &s->head, err));
-		MPK_TRY(mpk_canon_sections_spend(f, s->head.name.len, err));
+		MPK_TRY(mpk_canon_spend(&f->left, "cubin", s->head.name.len, err));
 		s->base = s->head.name;
 		if (!mpk_span_starts(s->head.name, text))
 			continue;
@@ -133,22 +121,6 @@ static enum mpk_code find_symbols(struct mpk_canon_sections *f, struct mpk_error
 		f->symbol_count = f->symbols.len / MPK_CUBIN_SYMBOL_BYTES;
 		break;
 	}
-	return MPK_OK;
-}
-
-enum mpk_code mpk_canon_sections_symbol(struct mpk_canon_sections *f, uint32_t i,
-					struct mpk_cubin_symbol *out,
-					const struct mpk_canon_section **in, struct mpk_error *err)
-{
-	*in = NULL;
-	if (i >= f->symbol_count)
-		return mpk_fail(err, MPK_E_CORRUPT, "cubin: no symbol has the number %u", i);
-	MPK_TRY(mpk_cubin_elf_symbol(&f->elf, f->symbols, f->strings, i, out, err));
-	MPK_TRY(mpk_canon_sections_spend(f, out->name.len, err));
-	if (out->section && out->section < SHN_LORESERVE && out->section < f->elf.section_count)
-		*in = &f->items[out->section];
-	if (out->type == STT_SECTION && *in)
-		out->name = (*in)->head.name;
 	return MPK_OK;
 }
 

@@ -6,7 +6,6 @@
 #include "canon/internal/canon.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/strmap.h"
 #include "lexer/lexer.h"

@@ -15,12 +15,6 @@
 
 /* --- policies ------------------------------------------------------------------------------ */
 
-/* In one list: a policy is followed by its versions. */
-struct mpk_policy {
-	const char *name, *older;                     /* NULL: a row of the policy above */
-	const char *machines, *family, *most, *names; /* of such a row; words between blanks */
-};
-
 static const struct mpk_policy policies[] = {
 #define POLICY(name, older) { name, older, NULL, NULL, NULL, NULL },
 #define VERSIONS(machines, family, most, names) { NULL, NULL, machines, family, most, names },
@@ -46,11 +40,6 @@ const struct mpk_policy *mpk_policy_find(const char *name)
 					 (*name && strcmp(policies[p].older, name) == 0)))
 			return &policies[p];
 	return NULL;
-}
-
-const char *mpk_policy_name(const struct mpk_policy *policy)
-{
-	return policy->name;
 }
 
 const char *mpk_policy_machine(uint16_t machine, bool is_little)
@@ -130,11 +119,6 @@ static const struct mpk_policy *row_of(const struct mpk_policy *policy, const ch
 	return NULL;
 }
 
-bool mpk_policy_has_machine(const struct mpk_policy *policy, const char *machine)
-{
-	return row_of(policy, machine, NULL, 0) != NULL;
-}
-
 enum mpk_policy_answer mpk_policy_allows(const struct mpk_policy *policy, const char *machine,
 					 const char *version, char most[40])
 {
@@ -142,6 +126,8 @@ enum mpk_policy_answer mpk_policy_allows(const struct mpk_policy *policy, const 
 	const struct mpk_policy *row = row_of(policy, machine, version, len);
 	unsigned long wanted[4], highest[4];
 
+	if (!row_of(policy, machine, NULL, 0))
+		return MPK_POLICY_ELSEWHERE;
 	if (!row || !version[len])
 		return MPK_POLICY_FREE;
 	if (has_word(row->names, version + len + 1, strlen(version + len + 1)))
@@ -169,17 +155,19 @@ static const struct {
 #undef STABLE
 };
 
-bool mpk_python_symbol(const char *name)
-{
-	name += *name == '_';
-	return strncmp(name, "Py", 2) == 0 &&
-	       ((name[2] >= 'A' && name[2] <= 'Z') || name[2] == '_');
-}
-
-unsigned mpk_python_stable(const char *name)
+static unsigned stable_since(const char *name)
 {
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(stable); i++)
 		if (has_word(stable[i].symbols, name, strlen(name)))
 			return stable[i].minor;
 	return 0;
+}
+
+bool mpk_python_symbol(const char *name, unsigned *since)
+{
+	if (since)
+		*since = stable_since(name);
+	name += *name == '_';
+	return strncmp(name, "Py", 2) == 0 &&
+	       ((name[2] >= 'A' && name[2] <= 'Z') || name[2] == '_');
 }

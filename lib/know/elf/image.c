@@ -9,17 +9,22 @@
  */
 #include "elf/image.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "ar/ar.h"
 #include "base/strmap.h"
 #include "base/vec.h"
+#include "code/format.h"
+#include "code/target.h"
 #include "deflate/deflate.h"
 #include "elf/foreign.h"
 #include "elf/internal/elf.h"
 #include "elf/object_image.h"
+#include "fatbin/fatbin.h"
 #include "macho/macho.h"
+#include "object/object.h"
 #include "tar/tar.h"
 #include "text/escape.h"
 
@@ -171,13 +176,27 @@ static enum mpk_file_format format_of_bytes(struct mpk_span bytes)
 	return mpk_file_is_device(bytes) ? MPK_FILE_DEVICE : mpk_file_format_of(bytes);
 }
 
+/* A C file has no magic number. The names that its blob or its functions must have are looked
+ * for in any text. */
+static bool file_is_csource(struct mpk_span bytes)
+{
+	if (!mpk_code_is_text(bytes))
+		return false;
+	for (unsigned g = 0; g < MPK_GENERATION_COUNT; g++) {
+		const struct mpk_generation_info *info = mpk_generation_get((enum mpk_generation)g);
+
+		if (mpk_span_has(bytes, info->blob_symbol) || mpk_span_has(bytes, info->ctx_symbol))
+			return true;
+	}
+	return mpk_span_has(bytes, mpk_generation_get(MPK_GEN_CURRENT)->function_prefix);
+}
+
 /* What a member is; MPK_FILE_BLOB: nothing that is linked. Sources are recognised by their names. */
 static enum mpk_file_format image_format_of(const struct mpk_member *m)
 {
 	enum mpk_file_format format = format_of_bytes(m->bytes);
 
-	if (format == MPK_FILE_BLOB && mpk_member_is_source(m->name) &&
-	    mpk_file_is_csource(m->bytes))
+	if (format == MPK_FILE_BLOB && mpk_member_is_source(m->name) && file_is_csource(m->bytes))
 		return MPK_FILE_C;
 	return format;
 }
@@ -364,6 +383,25 @@ static enum mpk_code read_members(const struct mpk_member *members, size_t count
 
 /* --- what kind of file ------------------------------------------------------------ */
 
+/* Whether the headers read of a file that is code for GPUs and nothing else; in an archive,
+ * what is broken is left to --verify, as the other members are there all the same
+ * @image   of mpk_device_images
+ * Returns  as mpk_code_targets, offsets counting in "file" */
+static enum mpk_code device_file_check(const struct mpk_image *image, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	const struct mpk_image_device *d = &image->devices[0];
+	const struct mpk_code_target *targets;
+	size_t count;
+	enum mpk_code code = mpk_code_targets(d->bytes, &scratch, &targets, &count, err);
+
+	if (code == MPK_E_CORRUPT && err && err->at.has_offset) {
+		(void)snprintf(err->at.space, sizeof err->at.space, "file");
+		err->at.offset += d->off;
+	}
+	return code;
+}
+
 /* A member, or a whole input that has no name: then its text alone can tell that it is C. */
 static enum mpk_code read_one(const struct mpk_member *m, struct mpk_arena *arena,
 			      struct mpk_image *out, struct mpk_error *err)
@@ -373,9 +411,9 @@ static enum mpk_code read_one(const struct mpk_member *m, struct mpk_arena *aren
 
 	if (format != MPK_FILE_BLOB) {
 		MPK_TRY(read_file(format, m->bytes, m->off, NULL, arena, out, err));
-		return format == MPK_FILE_DEVICE ? mpk_device_file_check(out, err) : MPK_OK;
+		return format == MPK_FILE_DEVICE ? device_file_check(out, err) : MPK_OK;
 	}
-	if (mpk_file_is_csource(m->bytes) && !mpk_foreign_find(m->bytes, &ignored))
+	if (file_is_csource(m->bytes) && !mpk_foreign_find(m->bytes, &ignored))
 		return read_file(MPK_FILE_C, m->bytes, m->off, NULL, arena, out, err);
 	return read_file(MPK_FILE_BLOB, m->bytes, m->off, NULL, arena, out, err);
 }

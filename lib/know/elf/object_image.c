@@ -20,21 +20,6 @@ static const struct mpk_object_reader *const readers[] = {
 	[MPK_FILE_C] = &mpk_csource_reader,
 };
 
-/* A C file has no magic number. The names that its blob or its functions must have are looked
- * for in any text. */
-bool mpk_file_is_csource(struct mpk_span bytes)
-{
-	if (!mpk_code_is_text(bytes))
-		return false;
-	for (unsigned g = 0; g < MPK_GENERATION_COUNT; g++) {
-		const struct mpk_generation_info *info = mpk_generation_get((enum mpk_generation)g);
-
-		if (mpk_span_has(bytes, info->blob_symbol) || mpk_span_has(bytes, info->ctx_symbol))
-			return true;
-	}
-	return mpk_span_has(bytes, mpk_generation_get(MPK_GEN_CURRENT)->function_prefix);
-}
-
 /* COFF objects are last: their magic is a machine number of two bytes, which other files may
  * begin with by chance. */
 enum mpk_file_format mpk_file_format_of(struct mpk_span bytes)
@@ -176,70 +161,3 @@ static enum mpk_code object_image_read(enum mpk_file_format format, struct mpk_s
 const struct mpk_image_reader mpk_object_images = { object_image_read };
 
 /* --- constants -------------------------------------------------------------------------------- */
-
-/* A section in up to two pieces: what is before the bytes to skip, and after them. */
-static size_t put_around(const struct mpk_object_section *s, struct mpk_span skip,
-			 struct mpk_constants *out)
-{
-	const uint8_t *from = s->content.data, *end;
-	size_t count = 0;
-
-	if (!s->content.len)
-		return 0;
-	end = from + s->content.len;
-	if (!skip.len || skip.data < from || skip.data >= end) {
-		out[0] = (struct mpk_constants){ s->content, s->address };
-		return 1;
-	}
-	if (skip.data > from)
-		out[count++] =
-			(struct mpk_constants){ mpk_span_of(from, (size_t)(skip.data - from)),
-						s->address };
-	from = (size_t)(end - skip.data) > skip.len ? skip.data + skip.len : end;
-	if (from < end)
-		out[count++] = (struct mpk_constants){ mpk_span_of(from, (size_t)(end - from)),
-						       s->address + s->content.len -
-							       (size_t)(end - from) };
-	return count;
-}
-
-/* Bytes of no format at all may be C: all its literals are one constant. */
-static enum mpk_code put_strings(struct mpk_span bytes, struct mpk_arena *arena,
-				 struct mpk_constants **out, size_t *count, struct mpk_error *err)
-{
-	struct mpk_constants *list = mpk_arena_alloc(arena, sizeof *list);
-
-	MPK_TRY_ALLOC(list, err);
-	MPK_TRY(mpk_csource_strings(bytes, arena, &list->bytes, err));
-	*out = list;
-	*count = list->bytes.len != 0;
-	return MPK_OK;
-}
-
-enum mpk_code mpk_object_constants(struct mpk_span bytes, struct mpk_span skip,
-				   struct mpk_arena *arena, struct mpk_constants **out,
-				   size_t *count, struct mpk_error *err)
-{
-	enum mpk_file_format format = mpk_file_format_of(bytes);
-	struct mpk_object object = { 0 };
-	struct mpk_constants *list;
-	enum mpk_code code;
-	size_t n = 0;
-
-	*count = 0;
-	*out = NULL;
-	if (format == MPK_FILE_BLOB)
-		return put_strings(bytes, arena, out, count, err);
-	code = mpk_file_read_object(format, bytes, arena, &object, err);
-	if (code != MPK_OK)
-		return code == MPK_E_NOMEM ? code : MPK_OK;
-	/* Two for each section: the blob may be in the middle of one. */
-	list = mpk_arena_array(arena, 2 * object.section_count, sizeof *list);
-	MPK_TRY_ALLOC(list, err);
-	for (size_t i = 0; i < object.section_count; i++)
-		if (object.sections[i].is_constant)
-			n += put_around(&object.sections[i], skip, &list[n]);
-	*out = list;
-	*count = n;
-	return MPK_OK;
-}

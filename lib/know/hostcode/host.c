@@ -15,10 +15,13 @@
 #include <string.h>
 
 #include "blob/blob.h"
+#include "code/format.h"
 #include "elf/object_image.h"
 #include "elf/plt.h"
+#include "elf/reader.h"
 #include "elf/symbols.h"
 #include "hostcode/internal/hostcode.h"
+#include "object/object.h"
 
 /* "add" of "__tvm_ffi_add"; with the system-lib prefix, which is part of a name to TVM */
 static struct mpk_span own_name(const struct mpk_image *image, const struct mpk_image_function *f)
@@ -162,6 +165,77 @@ static bool is_told_in_sentences(const struct mpk_unit *u)
 	return false;
 }
 
+/* A section in up to two pieces: what is before the bytes to skip, and after them. */
+static size_t put_around(const struct mpk_object_section *s, struct mpk_span skip,
+			 struct mpk_constants *out)
+{
+	const uint8_t *from = s->content.data, *end;
+	size_t count = 0;
+
+	if (!s->content.len)
+		return 0;
+	end = from + s->content.len;
+	if (!skip.len || skip.data < from || skip.data >= end) {
+		out[0] = (struct mpk_constants){ s->content, s->address };
+		return 1;
+	}
+	if (skip.data > from)
+		out[count++] =
+			(struct mpk_constants){ mpk_span_of(from, (size_t)(skip.data - from)),
+						s->address };
+	from = (size_t)(end - skip.data) > skip.len ? skip.data + skip.len : end;
+	if (from < end)
+		out[count++] = (struct mpk_constants){ mpk_span_of(from, (size_t)(end - from)),
+						       s->address + s->content.len -
+							       (size_t)(end - from) };
+	return count;
+}
+
+/* Bytes of no format at all may be C: all its literals are one constant. */
+static enum mpk_code put_strings(struct mpk_span bytes, struct mpk_arena *arena,
+				 struct mpk_constants **out, size_t *count, struct mpk_error *err)
+{
+	struct mpk_constants *list = mpk_arena_alloc(arena, sizeof *list);
+
+	MPK_TRY_ALLOC(list, err);
+	MPK_TRY(mpk_csource_strings(bytes, arena, &list->bytes, err));
+	*out = list;
+	*count = list->bytes.len != 0;
+	return MPK_OK;
+}
+
+/* Where texts of code can stand, as mpk_elf_constants says for ELF: read-only
+ * sections without code; of a C source its string literals
+ * @skip    bytes of the file to leave out (the blob); may be empty
+ * Returns  MPK_OK, also with none; MPK_E_NOMEM. What cannot be read has none. */
+static enum mpk_code object_constants(struct mpk_span bytes, struct mpk_span skip,
+				      struct mpk_arena *arena, struct mpk_constants **out,
+				      size_t *count, struct mpk_error *err)
+{
+	enum mpk_file_format format = mpk_file_format_of(bytes);
+	struct mpk_object object = { 0 };
+	struct mpk_constants *list;
+	enum mpk_code code;
+	size_t n = 0;
+
+	*count = 0;
+	*out = NULL;
+	if (format == MPK_FILE_BLOB)
+		return put_strings(bytes, arena, out, count, err);
+	code = mpk_file_read_object(format, bytes, arena, &object, err);
+	if (code != MPK_OK)
+		return code == MPK_E_NOMEM ? code : MPK_OK;
+	/* Two for each section: the blob may be in the middle of one. */
+	list = mpk_arena_array(arena, 2 * object.section_count, sizeof *list);
+	MPK_TRY_ALLOC(list, err);
+	for (size_t i = 0; i < object.section_count; i++)
+		if (object.sections[i].is_constant)
+			n += put_around(&object.sections[i], skip, &list[n]);
+	*out = list;
+	*count = n;
+	return MPK_OK;
+}
+
 /* Constants are read once, for all three readers. The budget bounds what they may read of them
  * together: sections may overlap, and each text may be looked at several times. */
 static enum mpk_code hostcode_host_read_texts(struct mpk_unit *u, const struct mpk_image *image,
@@ -176,8 +250,8 @@ static enum mpk_code hostcode_host_read_texts(struct mpk_unit *u, const struct m
 		MPK_TRY(mpk_elf_constants(u->elf, image->blob, u->arena, &constants,
 					  &u->constant_count, err));
 	else
-		MPK_TRY(mpk_object_constants(bytes, image->blob, u->arena, &constants,
-					     &u->constant_count, err));
+		MPK_TRY(object_constants(bytes, image->blob, u->arena, &constants,
+					 &u->constant_count, err));
 	u->constants = constants;
 	u->budget = mpk_constants_budget(constants, u->constant_count);
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(readers); i++)

@@ -6,13 +6,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "elf/image.h"
 #include "io/place.h"
+#include "io/reader.h"
 
 enum { REMOVE_TRIES = 100, REMOVE_PAUSE_US = 20000, NAME_TRIES = 100 };
 
@@ -126,4 +129,76 @@ void mpk_scratch_close(struct mpk_scratch *s)
 	free(s->env[0]);
 	free(s->path);
 	memset(s, 0, sizeof *s);
+}
+
+/* --- a finished file, read once more ---------------------------------------------------------- */
+
+/* Its blob was hashed while it was copied, so comparing the
+ * length and the first bytes is enough to find a linker that dropped or moved it. */
+
+/* Whether a blob begins as what was packed does. */
+static enum mpk_code compare_beginning(struct mpk_span blob, const struct mpk_rope *packed,
+				       struct mpk_error *err)
+{
+	struct mpk_reader *r = malloc(sizeof *r);
+	struct mpk_span some = { 0 };
+
+	MPK_TRY_ALLOC(r, err);
+	mpk_reader_init(r, packed);
+	enum mpk_code code = mpk_reader_next(r, &some, err);
+	size_t len = some.len < MPK_READER_BYTES ? some.len : MPK_READER_BYTES;
+
+	if (code == MPK_OK && len && memcmp(some.data, blob.data, len) != 0)
+		code = mpk_fail(err, MPK_E_CORRUPT, "its blob is not the one that was packed");
+	mpk_reader_fini(r);
+	free(r);
+	return code;
+}
+
+static enum mpk_code confirm(struct mpk_span bytes, const struct mpk_rope *blob,
+			     struct mpk_arena *arena, struct mpk_error *err)
+{
+	struct mpk_image image = { 0 };
+	struct mpk_span packed;
+
+	/* what a standalone library carries is looked at by whoever needs it: it is as large as its model */
+	MPK_TRY(mpk_image_carrier(bytes, &packed, err));
+	if (!packed.len) {
+		MPK_TRY(mpk_image_open(bytes, NULL, arena, &image, err));
+		packed = image.blob;
+	}
+	if (!blob)
+		return MPK_OK;
+	if (!packed.len)
+		return mpk_fail(err, MPK_E_NO_BLOB, "there is no blob in it");
+	if (packed.len < blob->len)
+		return mpk_fail(err, MPK_E_CORRUPT,
+				"its blob has %zu bytes, %" PRIu64 " were packed", packed.len,
+				blob->len);
+	return compare_beginning(packed, blob, err);
+}
+
+enum mpk_code mpk_confirm_file(const struct mpk_mapping *file, const struct mpk_rope *blob,
+			       struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
+	struct mpk_error why = { 0 };
+	enum mpk_code code = confirm(file->bytes, blob, &arena, &why);
+
+	if (code == MPK_OK)
+		return MPK_OK;
+	if (code == MPK_E_NOMEM)
+		return mpk_fail_nomem(err);
+	return mpk_fail(err, MPK_E_TOOL, "no library that can be loaded: %s", why.text);
+}
+
+enum mpk_code mpk_confirm_output(const struct mpk_output *o, const struct mpk_rope *blob,
+				 struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_mapping_close) struct mpk_mapping map = { .fd = -1 };
+
+	if (mpk_output_is_through(o))
+		return MPK_OK;
+	MPK_TRY(mpk_mapping_of_fd(mpk_output_fd(o), "output", &map, err));
+	return mpk_confirm_file(&map, blob, err);
 }

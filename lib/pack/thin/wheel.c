@@ -177,6 +177,13 @@ static enum mpk_code start_packing(struct packing *p, struct wheel *w, bool defl
 	return MPK_OK;
 }
 
+/* How new content of a member is to be stored: as the old one was, if that is known here
+ * Returns  0: as it is; 8: deflated */
+static uint16_t zip_method(const struct mpk_zip_member *m)
+{
+	return m->method == MPK_ZIP_STORED ? MPK_ZIP_STORED : MPK_ZIP_DEFLATED;
+}
+
 static enum mpk_code pack_into(struct packing *p, size_t i, const struct mpk_rope *content)
 {
 	struct wheel *w = p->w;
@@ -193,7 +200,7 @@ static enum mpk_code pack_into(struct packing *p, size_t i, const struct mpk_rop
 	*stored = mpk_rope_of(w->arena);
 	mpk_rope_put_file(stored, w->scratch->packed, begin, w->packed - begin);
 	w->changes[i] = (struct mpk_zip_change){ .content = stored,
-						 .method = mpk_zip_method(&w->members[i]),
+						 .method = zip_method(&w->members[i]),
 						 .checksum = p->checksum,
 						 .plain = p->plain };
 	return mpk_rope_status(stored, w->err);
@@ -205,7 +212,7 @@ static enum mpk_code pack(struct wheel *w, size_t i, const struct mpk_rope *cont
 	enum mpk_code code;
 
 	MPK_TRY_ALLOC(p, w->err);
-	code = start_packing(p, w, mpk_zip_method(&w->members[i]) != 0);
+	code = start_packing(p, w, zip_method(&w->members[i]) != 0);
 	if (code == MPK_OK)
 		code = pack_into(p, i, content);
 	packing_close(p);
@@ -270,7 +277,7 @@ static enum mpk_code thin_member(struct wheel *w, size_t i)
 	struct mpk_span plain;
 	enum mpk_code code;
 
-	if (mpk_zip_method(m)) {
+	if (zip_method(m)) {
 		MPK_TRY(unpack(w, m, &unpacked));
 		code = thin_bytes(w, i, unpacked.bytes, &unpacked);
 		mpk_mapping_close(&unpacked);

@@ -2,14 +2,12 @@
 /* What a library wants of any system that it may come to, held to a policy: versions of symbols (PEP 600), Python's
  * stable ABI, strings of C++11, a framework's symbols. Unlike all other checks this one looks at nothing that is
  * there: a wheel is made for machines that nobody has seen. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "check/internal/run.h"
 #include "elf/symbols.h"
 #include "itanium/demangle.h"
 #include "text/escape.h"
-#include "text/phrase.h"
 
 /* Whose ABI an undefined symbol is part of. */
 enum owner { NOBODY, PYTHON, TORCH_C, TORCH_CXX, TVM_FFI };
@@ -40,7 +38,7 @@ static enum owner owner_of(const char *name, const char *text)
 	static const char *const torch[] = { "c10::",    "at::Tensor",   "torch::",
 					     "caffe2::", "at::native::", NULL };
 
-	if (mpk_python_symbol(name))
+	if (mpk_python_symbol(name, NULL))
 		return PYTHON;
 	if (strncmp(name, "aoti_torch_", 11) == 0 || strncmp(name, "torch_", 6) == 0)
 		return TORCH_C;
@@ -64,8 +62,9 @@ static bool has_old_string(const char *name, const char *text)
 static void judge_python(struct mpk_check_state *s, const char *name, struct wanted *w)
 {
 	const struct mpk_check_abi *abi = s->there->abi;
-	unsigned since = mpk_python_stable(name);
+	unsigned since;
 
+	(void)mpk_python_symbol(name, &since);
 	w->unstable += !since;
 	w->python_minor = since > w->python_minor ? since : w->python_minor;
 	if (abi->is_abi3 && !since)
@@ -133,8 +132,9 @@ static void judge_versions(struct mpk_check_state *s, const struct wanted *w)
 
 	if (!policy)
 		return;
-	if (!w->machine || !mpk_policy_has_machine(policy, w->machine)) {
-		mpk_check_say(s, MPK_ERROR, NULL, "%s is not for %s", mpk_policy_name(policy),
+	if (!w->machine ||
+	    mpk_policy_allows(policy, w->machine, "", most) == MPK_POLICY_ELSEWHERE) {
+		mpk_check_say(s, MPK_ERROR, NULL, "%s is not for %s", policy->name,
 			      w->machine ? w->machine : "its machine");
 		return;
 	}
@@ -146,7 +146,7 @@ static void judge_versions(struct mpk_check_state *s, const struct wanted *w)
 		mpk_check_say(s, MPK_ERROR, NULL,
 			      "it wants %s of %s, and %s has %s%s: build it on such a system",
 			      MPK_QUOTE(mpk_span_str(n->version)), MPK_QUOTE(mpk_span_str(n->file)),
-			      mpk_policy_name(policy), *most ? most : "none of these",
+			      policy->name, *most ? most : "none of these",
 			      *most ? " at most" : "");
 	}
 }
@@ -165,8 +165,9 @@ static const char *least_policy(const struct wanted *w)
 		while (k < w->need_count && mpk_policy_allows(p, w->machine, w->needs[k].version,
 							      most) != MPK_POLICY_DENIED)
 			k++;
-		if (k == w->need_count && mpk_policy_has_machine(p, w->machine))
-			return mpk_policy_name(p);
+		if (k == w->need_count &&
+		    mpk_policy_allows(p, w->machine, "", most) != MPK_POLICY_ELSEWHERE)
+			return p->name;
 	}
 	return NULL;
 }

@@ -3,25 +3,37 @@
  *
  * Each thing has a row; the file's digest is that of all rows. So two files have one digest if and only if they have
  * the same rows, and what differs between them are rows. */
-#include "digest/internal/rows.h"
+#include "digest/digest.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/strmap.h"
 #include "base/vec.h"
 #include "canon/hash.h"
+#include "compare/compare.h"
 #include "model/device_code.h"
 #include "model/kernel_list.h"
 #include "model/node_info.h"
 
 enum { DIGEST = MPK_DIGEST_BYTES };
 
-static void rows_fini(struct mpk_digest_rows *r)
+/* The rows of a file while they are found. */
+struct digest_rows {
+	const struct mpk_view *view;
+	struct mpk_arena *arena;
+	struct mpk_code_digest *items; /* malloc'ed */
+	size_t count, cap;
+	struct mpk_error *err;
+};
+
+static void rows_fini(struct digest_rows *r)
 {
 	free(r->items);
 }
 
-enum mpk_code mpk_digest_rows_add(struct mpk_digest_rows *r, const struct mpk_code_digest *row)
+/* Add one; MPK_E_NOMEM. */
+static enum mpk_code digest_rows_add(struct digest_rows *r, const struct mpk_code_digest *row)
 {
 	MPK_TRY_ALLOC(mpk_vec_reserve(&r->items, &r->cap, r->count + 1, sizeof *r->items), r->err);
 	r->items[r->count++] = *row;
@@ -29,6 +41,151 @@ enum mpk_code mpk_digest_rows_add(struct mpk_digest_rows *r, const struct mpk_co
 }
 
 /* --- code --------------------------------------------------------------------------------------- */
+
+/* --- functions that TVM calls, and what they share -------------------------------------------- */
+
+/* A library that TVM calls nothing of is code for GPUs with whatever is around it: its host code does not count. Host
+ * code that is not taken apart here counts by the bytes of the file: then each build is other code, which is true of
+ * some more than of others, and never wrong the other way. */
+
+enum { DATA_FACTOR = 16, DATA_BASE = 1 << 24 };
+
+static enum mpk_code add_function(struct digest_rows *r, const char *what, const char *name,
+				  struct mpk_canon_hash *h)
+{
+	struct mpk_code_digest row = {
+		.path = "", .what = what, .name = mpk_span_str(name), .target = ""
+	};
+
+	MPK_TRY(mpk_canon_end(h, row.digest, r->err));
+	return digest_rows_add(r, &row);
+}
+
+/* Not taken apart: an object, a file of another system, or one whose functions overlap. */
+static enum mpk_code digest_host_add_bytes(struct digest_rows *r)
+{
+	struct mpk_canon_hash h;
+
+	mpk_canon_begin(&h, "host code");
+	mpk_canon_raw(&h, r->view->image->bytes);
+	return add_function(r, "host code", "", &h);
+}
+
+/* All functions by symbol, and which of them are exported to TVM. */
+struct functions {
+	struct mpk_host_code code;
+	struct mpk_strmap by_symbol;
+	bool *is_exported;
+	uint8_t (*inner)[DIGEST];
+	size_t inner_count;
+};
+
+static void functions_fini(struct functions *f)
+{
+	mpk_host_code_close(&f->code);
+	mpk_strmap_fini(&f->by_symbol);
+	free(f->is_exported);
+	free(f->inner);
+}
+
+static enum mpk_code open_functions(struct digest_rows *r, struct functions *f)
+{
+	MPK_TRY(mpk_host_code_open(r->view->image, r->arena, &f->code, r->err));
+	/* what code refers to is hashed for each place that does */
+	f->code.data_left = DATA_BASE + DATA_FACTOR * (uint64_t)r->view->image->bytes.len;
+	f->is_exported = calloc(f->code.count + 1, sizeof *f->is_exported);
+	f->inner = calloc(f->code.count + 1, sizeof *f->inner);
+	MPK_TRY_ALLOC(f->is_exported && f->inner, r->err);
+	for (size_t i = 0; i < f->code.count; i++)
+		MPK_TRY_ALLOC(mpk_strmap_put(&f->by_symbol,
+					     mpk_span_str(f->code.functions[i].symbol), i,
+					     NULL) >= 0,
+			      r->err);
+	return MPK_OK;
+}
+
+/* A function under the name that TVM calls it by. One without code of its own is an alias of another. */
+static enum mpk_code add_exported(struct digest_rows *r, struct functions *f,
+				  const struct mpk_image_function *fn)
+{
+	struct mpk_canon_hash h;
+	enum mpk_code code = MPK_OK;
+	size_t at;
+
+	mpk_canon_begin(&h, "function");
+	mpk_canon_bytes(&h, mpk_span_str(fn->alias_of ? fn->alias_of : ""));
+	if (mpk_strmap_find(&f->by_symbol, mpk_span_str(fn->symbol), &at)) {
+		f->is_exported[at] = true;
+		code = mpk_host_hash(&f->code, &f->code.functions[at], &h, r->err);
+	}
+	if (code != MPK_OK) {
+		mpk_canon_hash_fini(&h);
+		return code;
+	}
+	return add_function(r, "function", fn->name, &h);
+}
+
+static int by_digest(const void *a, const void *b)
+{
+	return memcmp(a, b, DIGEST);
+}
+
+/* Compilers split and clone inner functions as they like: all of them are one row. */
+static enum mpk_code add_inner(struct digest_rows *r, struct functions *f)
+{
+	struct mpk_canon_hash h;
+
+	for (size_t i = 0; i < f->code.count; i++) {
+		enum mpk_code code;
+
+		if (f->is_exported[i])
+			continue;
+		mpk_canon_begin(&h, "inner");
+		mpk_canon_symbol(&h, mpk_span_str(f->code.functions[i].symbol));
+		code = mpk_host_hash(&f->code, &f->code.functions[i], &h, r->err);
+		if (code != MPK_OK) {
+			mpk_canon_hash_fini(&h);
+			return code;
+		}
+		MPK_TRY(mpk_canon_end(&h, f->inner[f->inner_count++], r->err));
+	}
+	if (!f->inner_count)
+		return MPK_OK;
+	qsort(f->inner, f->inner_count, sizeof *f->inner, by_digest);
+	mpk_canon_begin(&h, "inner functions");
+	for (size_t i = 0; i < f->inner_count; i++)
+		mpk_canon_raw(&h, mpk_span_of(f->inner[i], DIGEST));
+	return add_function(r, "inner functions", "", &h);
+}
+
+static enum mpk_code add_functions(struct digest_rows *r)
+{
+	MPK_CLEANUP(functions_fini) struct functions f = { 0 };
+	const struct mpk_image *image = r->view->image;
+
+	MPK_TRY(open_functions(r, &f));
+	if (!f.code.count || f.code.elf.header.e_type == ET_REL)
+		return digest_host_add_bytes(r);
+	for (size_t i = 0; i < image->function_count; i++)
+		MPK_TRY(add_exported(r, &f, &image->functions[i]));
+	return add_inner(r, &f);
+}
+
+/* Add those of the host code of a library that TVM calls
+ * Returns  MPK_OK; MPK_E_NOMEM; as mpk_canon_end */
+static enum mpk_code digest_rows_host(struct digest_rows *r)
+{
+	size_t before = r->count;
+	enum mpk_code code;
+
+	if (!r->view->image->function_count)
+		return MPK_OK;
+	code = add_functions(r);
+	if (code != MPK_E_CORRUPT)
+		return code;
+	r->count = before;
+	return digest_host_add_bytes(r);
+}
 
 static const char *word_of(enum mpk_canon_what what)
 {
@@ -40,7 +197,7 @@ static const char *word_of(enum mpk_canon_what what)
 }
 
 /* @key     of the one kernel of its module that the code is for; NULL: it is for all of them */
-static enum mpk_code digest_add_code(struct mpk_digest_rows *r, const char *path,
+static enum mpk_code digest_add_code(struct digest_rows *r, const char *path,
 				     const struct mpk_code_info *code, const struct mpk_span *key)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
@@ -66,7 +223,7 @@ static enum mpk_code digest_add_code(struct mpk_digest_rows *r, const char *path
 			mpk_canon_bytes(&h, mpk_span_of(c->digest, DIGEST));
 			MPK_TRY(mpk_canon_end(&h, row.digest, r->err));
 		}
-		MPK_TRY(mpk_digest_rows_add(r, &row));
+		MPK_TRY(digest_rows_add(r, &row));
 	}
 	return MPK_OK;
 }
@@ -106,7 +263,7 @@ static void put_table(struct mpk_canon_hash *h, const struct mpk_kernels *k)
 
 /* A module is its kind, how many modules it imports, and its payload; of a device module the table, as its code has
  * rows of its own. */
-static enum mpk_code digest_add_node(struct mpk_digest_rows *r, size_t index)
+static enum mpk_code digest_add_node(struct digest_rows *r, size_t index)
 {
 	const struct mpk_view_node *n = &r->view->nodes[index];
 	const struct mpk_kernels *table = mpk_view_kernels(n);
@@ -125,7 +282,7 @@ static enum mpk_code digest_add_node(struct mpk_digest_rows *r, size_t index)
 	else
 		mpk_canon_bytes(&h, n->node->payload);
 	MPK_TRY(mpk_canon_end(&h, row.digest, r->err));
-	MPK_TRY(mpk_digest_rows_add(r, &row));
+	MPK_TRY(digest_rows_add(r, &row));
 	for (size_t i = 0; table && i < info->piece_count; i++)
 		MPK_TRY(digest_add_code(r, n->path, &info->pieces[i].code, info->pieces[i].key));
 	return MPK_OK;
@@ -152,7 +309,7 @@ static int by_all(const void *a, const void *b)
 	return order ? order : memcmp(x->digest, y->digest, DIGEST);
 }
 
-static enum mpk_code sum_up(struct mpk_digest_rows *r, uint8_t out[DIGEST])
+static enum mpk_code sum_up(struct digest_rows *r, uint8_t out[DIGEST])
 {
 	struct mpk_canon_hash h;
 
@@ -173,7 +330,7 @@ enum mpk_code mpk_code_digests_read(const struct mpk_view *view, struct mpk_aren
 				    struct mpk_code_digests *out, struct mpk_error *err)
 {
 	MPK_CLEANUP(rows_fini)
-	struct mpk_digest_rows r = { .view = view, .arena = arena, .err = err };
+	struct digest_rows r = { .view = view, .arena = arena, .err = err };
 	struct mpk_code_digests digests = { .name = view->name };
 
 	for (size_t i = 0; i < view->count; i++)
@@ -181,7 +338,7 @@ enum mpk_code mpk_code_digests_read(const struct mpk_view *view, struct mpk_aren
 	for (size_t i = 0; i < view->image->embedded_count; i++)
 		MPK_TRY(digest_add_code(&r, view->embedded[i].path, &view->embedded[i].code, NULL));
 	MPK_TRY(mpk_device_each(view, digest_add_container, &r, err));
-	MPK_TRY(mpk_digest_rows_host(&r));
+	MPK_TRY(digest_rows_host(&r));
 	if (r.count)
 		qsort(r.items, r.count, sizeof *r.items, by_all);
 	MPK_TRY(sum_up(&r, digests.digest));

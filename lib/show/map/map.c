@@ -8,6 +8,8 @@
 
 #include "answer/lines.h"
 #include "base/vec.h"
+#include "elf/object_image.h"
+#include "elf/reader.h"
 #include "map/internal/map.h"
 #include "model/device_code.h"
 
@@ -257,12 +259,80 @@ static bool holds_blob(const struct mpk_map_maker *m, const char *section, uint6
 	       strcmp(section, image->blob_section) == 0 && bytes >= mpk_image_blob(image).len;
 }
 
+static enum mpk_code elf_sections(struct mpk_map_maker *m)
+{
+	MPK_CLEANUP(mpk_elf_close) struct mpk_elf elf = { 0 };
+	const struct mpk_image *image = m->view->image;
+
+	MPK_TRY(mpk_elf_open(image->bytes, image->bytes_off, &elf, m->err));
+	m->sections = mpk_arena_array(m->arena, elf.section_count, sizeof *m->sections);
+	MPK_TRY_ALLOC(m->sections, m->err);
+	for (size_t i = 1; i < elf.section_count; i++) {
+		const char *name = mpk_elf_section_name(&elf, i);
+		GElf_Shdr h;
+
+		MPK_TRY(mpk_elf_section(&elf, i, &h, m->err));
+		if (h.sh_type == SHT_NOBITS || !h.sh_size)
+			continue;
+		/* the file is closed before the names are shown */
+		name = mpk_arena_text(m->arena, mpk_span_str(name ? name : ""));
+		MPK_TRY_ALLOC(name, m->err);
+		m->sections[m->section_count++] =
+			(struct mpk_map_section){ .name = name,
+						  .off = h.sh_offset,
+						  .bytes = h.sh_size,
+						  .address = h.sh_addr,
+						  .index = i,
+						  .is_code = h.sh_flags & SHF_EXECINSTR };
+	}
+	return MPK_OK;
+}
+
+static enum mpk_code object_sections(struct mpk_map_maker *m)
+{
+	const struct mpk_image *image = m->view->image;
+	struct mpk_object object = { 0 };
+
+	MPK_TRY(mpk_file_read_object(image->format, image->bytes, m->arena, &object, m->err));
+	m->sections = mpk_arena_array(m->arena, object.section_count, sizeof *m->sections);
+	MPK_TRY_ALLOC(m->sections, m->err);
+	for (size_t i = 0; i < object.section_count; i++)
+		if (object.sections[i].content.len)
+			m->sections[m->section_count++] = (struct mpk_map_section){
+				.name = object.sections[i].name ? object.sections[i].name : "",
+				.off = object.sections[i].content_off,
+				.bytes = object.sections[i].content.len,
+				.address = object.sections[i].address,
+				.index = i + 1,
+				.is_code = object.sections[i].is_code,
+			};
+	return MPK_OK;
+}
+
+/* Fill sections, with those that take bytes of the file. */
+static enum mpk_code map_read_sections(struct mpk_map_maker *m)
+{
+	switch (m->view->image->format) {
+	case MPK_FILE_BLOB:
+	case MPK_FILE_DEVICE: /* what has no sections */
+		return MPK_OK;
+	case MPK_FILE_ELF:
+		return elf_sections(m);
+	case MPK_FILE_MACHO:
+	case MPK_FILE_COFF:
+	case MPK_FILE_PE:
+	case MPK_FILE_C:
+		break;
+	}
+	return object_sections(m);
+}
+
 /* A format without section headers has its blob directly below the file. */
 static enum mpk_code add_sections(struct mpk_map_maker *m)
 {
 	bool placed = !m->view->image->has_blob;
 
-	MPK_TRY(mpk_map_read_sections(m));
+	MPK_TRY(map_read_sections(m));
 	for (size_t i = 0; i < m->section_count; i++) {
 		struct mpk_map_section *s = &m->sections[i];
 		bool is_debug = strstr(s->name, "debug") == s->name + (*s->name == '.') ||
@@ -397,9 +467,7 @@ enum mpk_code mpk_map_read(const struct mpk_view *view, const struct mpk_size *s
 								    : view->file_bytes },
 			    NULL));
 	MPK_TRY(add_sections(&m));
-	MPK_TRY(mpk_map_add_embedded(&m));
-	MPK_TRY(mpk_map_add_devices(&m));
-	MPK_TRY(mpk_map_add_functions(&m));
+	MPK_TRY(mpk_map_add_places(&m));
 	MPK_TRY(link_all(&m));
 	out->nodes = mpk_arena_keep(arena, m.nodes, m.count, sizeof *m.nodes);
 	out->count = m.count;

@@ -6,80 +6,12 @@
 #include <string.h>
 
 #include "elf/code.h"
-#include "elf/object_image.h"
 #include "elf/reader.h"
 #include "map/internal/map.h"
 #include "model/device_code.h"
 #include "model/node_info.h"
 
 /* --- sections ----------------------------------------------------------------------------------- */
-
-static enum mpk_code elf_sections(struct mpk_map_maker *m)
-{
-	MPK_CLEANUP(mpk_elf_close) struct mpk_elf elf = { 0 };
-	const struct mpk_image *image = m->view->image;
-
-	MPK_TRY(mpk_elf_open(image->bytes, image->bytes_off, &elf, m->err));
-	m->sections = mpk_arena_array(m->arena, elf.section_count, sizeof *m->sections);
-	MPK_TRY_ALLOC(m->sections, m->err);
-	for (size_t i = 1; i < elf.section_count; i++) {
-		const char *name = mpk_elf_section_name(&elf, i);
-		GElf_Shdr h;
-
-		MPK_TRY(mpk_elf_section(&elf, i, &h, m->err));
-		if (h.sh_type == SHT_NOBITS || !h.sh_size)
-			continue;
-		/* the file is closed before the names are shown */
-		name = mpk_arena_text(m->arena, mpk_span_str(name ? name : ""));
-		MPK_TRY_ALLOC(name, m->err);
-		m->sections[m->section_count++] =
-			(struct mpk_map_section){ .name = name,
-						  .off = h.sh_offset,
-						  .bytes = h.sh_size,
-						  .address = h.sh_addr,
-						  .index = i,
-						  .is_code = h.sh_flags & SHF_EXECINSTR };
-	}
-	return MPK_OK;
-}
-
-static enum mpk_code object_sections(struct mpk_map_maker *m)
-{
-	const struct mpk_image *image = m->view->image;
-	struct mpk_object object = { 0 };
-
-	MPK_TRY(mpk_file_read_object(image->format, image->bytes, m->arena, &object, m->err));
-	m->sections = mpk_arena_array(m->arena, object.section_count, sizeof *m->sections);
-	MPK_TRY_ALLOC(m->sections, m->err);
-	for (size_t i = 0; i < object.section_count; i++)
-		if (object.sections[i].content.len)
-			m->sections[m->section_count++] = (struct mpk_map_section){
-				.name = object.sections[i].name ? object.sections[i].name : "",
-				.off = object.sections[i].content_off,
-				.bytes = object.sections[i].content.len,
-				.address = object.sections[i].address,
-				.index = i + 1,
-				.is_code = object.sections[i].is_code,
-			};
-	return MPK_OK;
-}
-
-enum mpk_code mpk_map_read_sections(struct mpk_map_maker *m)
-{
-	switch (m->view->image->format) {
-	case MPK_FILE_BLOB:
-	case MPK_FILE_DEVICE: /* what has no sections */
-		return MPK_OK;
-	case MPK_FILE_ELF:
-		return elf_sections(m);
-	case MPK_FILE_MACHO:
-	case MPK_FILE_COFF:
-	case MPK_FILE_PE:
-	case MPK_FILE_C:
-		break;
-	}
-	return object_sections(m);
-}
 
 /* --- devices ------------------------------------------------------------------------------------ */
 
@@ -254,7 +186,7 @@ static enum mpk_code add_container_kernels(struct mpk_map_maker *m, const struct
 	return MPK_OK;
 }
 
-enum mpk_code mpk_map_add_devices(struct mpk_map_maker *m)
+static enum mpk_code add_device_code(struct mpk_map_maker *m)
 {
 	struct mpk_strmap names = { 0 };
 	enum mpk_code code = MPK_OK;
@@ -276,7 +208,8 @@ static struct mpk_map_section *section_of(struct mpk_map_maker *m, uint64_t off)
 	return NULL;
 }
 
-enum mpk_code mpk_map_add_embedded(struct mpk_map_maker *m)
+/* Code that getters of TVM name, and its kernels. */
+static enum mpk_code add_embedded(struct mpk_map_maker *m)
 {
 	const struct mpk_image *image = m->view->image;
 
@@ -419,8 +352,8 @@ static enum mpk_code placed_functions(struct mpk_map_maker *m, struct mpk_code_f
 	return add_placed(m, list, n, file->relocatable);
 }
 
-/* A file whose symbols do not read has none here. */
-enum mpk_code mpk_map_add_functions(struct mpk_map_maker *m)
+/* Below each section of code the host functions in it. A file whose symbols do not read has none here. */
+static enum mpk_code add_host_functions(struct mpk_map_maker *m)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
 	const struct mpk_image *image = m->view->image;
@@ -438,4 +371,11 @@ enum mpk_code mpk_map_add_functions(struct mpk_map_maker *m)
 		code = code == MPK_E_NOMEM ? mpk_fail_nomem(m->err) : MPK_OK;
 	mpk_code_file_close(&file);
 	return code;
+}
+
+enum mpk_code mpk_map_add_places(struct mpk_map_maker *m)
+{
+	MPK_TRY(add_embedded(m));
+	MPK_TRY(add_device_code(m));
+	return add_host_functions(m);
 }

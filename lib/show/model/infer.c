@@ -116,12 +116,12 @@ static enum mpk_code infer_signature(struct inference *n, struct mpk_signature *
 
 static bool is_compiled(const struct mpk_view_node *n)
 {
-	const struct mpk_relax *x = &n->payload->u.relax;
+	const struct mpk_relax *x = mpk_view_relax(n);
 	bool any = false;
 
-	for (size_t i = 0; n->payload->tag == MPK_PAYLOAD_RELAX && i < x->func_count && !any; i++)
+	for (size_t i = 0; x && i < x->func_count && !any; i++)
 		any = x->funcs[i].kind == MPK_RELAX_TIR;
-	return n->decoded && any;
+	return any;
 }
 
 /* Its compiled functions as byte code, and signatures read from that. */
@@ -132,8 +132,7 @@ static enum mpk_code read_compiled(const struct mpk_view *view, struct mpk_view_
 	struct mpk_signature *items;
 	size_t count;
 
-	MPK_TRY(mpk_compiled_read(&node->payload->u.relax, view->image, wants, view->arena, out,
-				  err));
+	MPK_TRY(mpk_compiled_read(mpk_view_relax(node), view->image, wants, view->arena, out, err));
 	items = mpk_arena_array(view->arena, out->func_count + 1, sizeof *items);
 	MPK_TRY_ALLOC(items, err);
 	MPK_TRY(mpk_relax_signatures(out, view->arena, items, &count, err));
@@ -207,9 +206,9 @@ enum mpk_code mpk_view_infer(const struct mpk_view *view, struct mpk_error *err)
 		struct mpk_view_node *node = &view->nodes[i];
 		struct mpk_relax x;
 
-		if (!node->decoded || node->payload->tag != MPK_PAYLOAD_RELAX)
+		if (!mpk_view_relax(node))
 			continue;
-		x = node->payload->u.relax;
+		x = *mpk_view_relax(node);
 		if (has_code && is_compiled(node))
 			MPK_TRY(read_compiled(view, node, &wants, &x, err));
 		if (view->host)

@@ -3,7 +3,6 @@
 #include "model/metadata.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #include "dtype/dtype.h"
 #include "text/escape.h"
@@ -63,10 +62,10 @@ static struct mpk_span text_of_compiled(const struct mpk_relax *x)
 /* The text of an executable; empty: it has none. */
 static struct mpk_span find_text(const struct mpk_view_node *n)
 {
-	const struct mpk_relax *x = &n->payload->u.relax;
+	const struct mpk_relax *x = mpk_view_relax(n);
 	size_t i = 0;
 
-	if (!n->decoded || n->payload->tag != MPK_PAYLOAD_RELAX)
+	if (!x)
 		return (struct mpk_span){ 0 };
 	while (i < x->func_count && (!mpk_span_is(x->funcs[i].name, "_metadata") ||
 				     x->funcs[i].kind == MPK_RELAX_PACKED))

@@ -157,7 +157,6 @@ enum mpk_code mpk_view_init(struct mpk_view *view, const char *name, uint64_t fi
 		/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): no nodes without a tree */
 		MPK_TRY(view_decode(&v.nodes[i], tree->gen, arena, err));
 	MPK_TRY(mpk_view_infer(&v, err));
-	MPK_TRY(mpk_view_infer_states(&v, err));
 	/* last, as it looks at the models and kernels of all modules */
 	MPK_TRY(mpk_view_read_names(&v, err));
 	*view = v;

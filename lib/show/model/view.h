@@ -109,6 +109,14 @@ static inline const struct mpk_kernels *mpk_view_kernels(const struct mpk_view_n
 	return row->kernels ? row->kernels(node->payload) : NULL;
 }
 
+/* mpk_view_relax - the executable of a decoded model in Relax byte code, or NULL */
+static inline const struct mpk_relax *mpk_view_relax(const struct mpk_view_node *node)
+{
+	const struct mpk_payload_view *row = mpk_view_row(node);
+
+	return row->relax ? row->relax(node->payload) : NULL;
+}
+
 /* mpk_view_format - "ptx", "cl", ...: how a payload's code is written, or an empty span */
 struct mpk_span mpk_view_format(const struct mpk_view_node *node);
 
@@ -164,11 +172,9 @@ struct mpk_span mpk_view_doc(const struct mpk_view *view, size_t index);
 
 /* mpk_view_infer - give inputs of models that their byte code does not check the types of the kernels that take them,
  * once payloads are decoded and host functions known; linear in both
- * mpk_view_infer_states - and those that take a state the sort of it, where code looks builtins of one up
+ * Those of compiled functions that take a state get the sort of it, where code looks builtins of one up.
  * Returns  MPK_OK; MPK_E_NOMEM */
 enum mpk_code mpk_view_infer(const struct mpk_view *view, struct mpk_error *err) MPK_MUST_CHECK;
-enum mpk_code mpk_view_infer_states(const struct mpk_view *view,
-				    struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_view_read_names - fill view->names, once payloads are decoded; in time that is linear but for sorting
  * Returns  MPK_OK; MPK_E_NOMEM */

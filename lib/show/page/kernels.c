@@ -312,6 +312,17 @@ static void kernels_put_known(struct mpk_page *page, const struct kernels_of *of
 		mpk_code_info_each(&of->c->code, name, kernels_put_figures, &put);
 }
 
+static void page_shared_take(struct mpk_page *page, struct mpk_json *j, struct mpk_json_at *row,
+			     struct mpk_strbuf *text)
+{
+	if (text->len)
+		mpk_page_shared(page, j, row, mpk_span_of(text->data, text->len));
+	else
+		mpk_json_null(j, row, NULL);
+	j->failed |= text->failed;
+	mpk_strbuf_fini(text);
+}
+
 static void kernels_put_row(struct mpk_page *page, const struct kernels_of *of, size_t index,
 			    struct mpk_span name, struct mpk_json_at *row)
 {
@@ -324,10 +335,10 @@ static void kernels_put_row(struct mpk_page *page, const struct kernels_of *of, 
 		mpk_view_kernel_text(&of->table->functions[index], true, &signature);
 		mpk_view_kernel_call(of->view, of->n, index, &call);
 	}
-	mpk_page_shared_take(page, j, row, &signature);
-	mpk_page_shared_take(page, j, row, &call);
+	page_shared_take(page, j, row, &signature);
+	page_shared_take(page, j, row, &call);
 	(void)mpk_symbol_name(name, false, PAGE_NAME_WIDTH, &title);
-	mpk_page_shared_take(page, j, row, &title);
+	page_shared_take(page, j, row, &title);
 	kernels_put_known(page, of, index, name, row);
 }
 

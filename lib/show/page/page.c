@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "code/info.h"
+#include "base/vec.h"
 #include "code/show.h"
 #include "graph/dot.h"
 #include "list/list.h"
@@ -16,7 +16,6 @@
 #include "model/node_info.h"
 #include "page/internal/page.h"
 #include "size/size.h"
-#include "text/escape.h"
 
 /* The template, as the build put it together: page.html with style, script and their hashes in it. */
 __asm__(".pushsection .rodata,\"a\",@progbits\n"
@@ -258,6 +257,77 @@ static void put_copies(const struct mpk_size *size, struct mpk_json *j, struct m
 	mpk_json_u64(j, at, "same_bytes", same);
 }
 
+/* --- lists of many rows ----------------------------------------------------------------------- */
+
+/* A wheel has tens of thousands of kernels, with the same
+ * names in each library and for each device, so that a row is an array, and a text that stands in several is
+ * written once. */
+
+void mpk_page_shared(struct mpk_page *page, struct mpk_json *j, struct mpk_json_at *row,
+		     struct mpk_span text)
+{
+	struct mpk_span key = text.len ? text : mpk_span_of("", 0);
+	size_t number;
+	uint8_t *copy;
+
+	if (mpk_strmap_find(&page->numbers, key, &number)) {
+		mpk_json_u64(j, row, NULL, number);
+		return;
+	}
+	copy = (uint8_t *)mpk_arena_copy(&page->arena, key.data, key.len);
+	if (!copy ||
+	    !mpk_vec_reserve(&page->strings, &page->string_cap, page->string_count + 1,
+			     sizeof *page->strings) ||
+	    mpk_strmap_put(&page->numbers, mpk_span_of(copy, key.len), page->string_count, NULL) <
+		    0) {
+		j->failed = true;
+		return;
+	}
+	mpk_json_u64(j, row, NULL, page->string_count);
+	page->strings[page->string_count++] = mpk_span_of(copy, key.len);
+}
+
+void mpk_page_shared_text(struct mpk_page *page, struct mpk_json *j, struct mpk_json_at *row,
+			  const char *text)
+{
+	if (text)
+		mpk_page_shared(page, j, row, mpk_span_str(text));
+	else
+		mpk_json_null(j, row, NULL);
+}
+
+/* Put "columns", "figures" and "strings"; no row can be added afterwards. */
+static void page_tables(struct mpk_page *page)
+{
+	static const char *const kernels[] = { "$name",    "$module", "$signature",
+					       "$call",    "$title",  "*lines",
+					       "*figures", "xxh128",  "around" };
+	static const char *const parts[] = { "$module",  "$name", "$title", "bytes",
+					     "stored",   "dtype", "shape",  "xxh128",
+					     "language", "text",  "shown" };
+	static const char *const code[] = { "$path", "$name", "$format", "$target", "text" };
+	static const char *const map[] = { "depth", "$kind",   "$name", "bytes",
+					   "$path", "$symbol", "plain" };
+	struct mpk_json *j = &page->json;
+	struct mpk_json_at *at = mpk_json_object(j, j->root, "columns"), *list, *row;
+
+	mpk_json_texts(j, at, "kernels", kernels, MPK_ARRAY_COUNT(kernels));
+	mpk_json_texts(j, at, "code", code, MPK_ARRAY_COUNT(code));
+	mpk_json_texts(j, at, "map", map, MPK_ARRAY_COUNT(map));
+	mpk_json_texts(j, at, "parts", parts, MPK_ARRAY_COUNT(parts));
+	/* what the figures of a kernel are, which follow the device and what the code is: "sm_90|cubin|24||" */
+	list = mpk_json_array(j, j->root, "figures");
+	for (unsigned i = 0; i < MPK_FIGURE_COUNT; i++) {
+		const struct mpk_figure_row *f = mpk_figure_row((enum mpk_figure)i);
+
+		row = mpk_json_object(j, list, NULL);
+		mpk_json_text(j, row, "word", f->word);
+		mpk_json_text(j, row, "label", f->label);
+		mpk_json_bool(j, row, "is_bytes", f->is_bytes);
+	}
+	mpk_json_spans(j, j->root, "strings", page->strings, page->string_count);
+}
+
 /* A row: the depth, the kind, the name, bytes; then what only some have. */
 static void put_map_row(struct mpk_page *page, const struct mpk_map_node *n,
 			struct mpk_json_at *list)
@@ -384,7 +454,7 @@ void mpk_page_differences(struct mpk_page *page, const struct mpk_diff *diff)
 
 enum mpk_code mpk_page_document(struct mpk_page *page, struct mpk_rope *out, struct mpk_error *err)
 {
-	mpk_page_tables(page);
+	page_tables(page);
 	MPK_TRY(mpk_rope_status(&page->document, err));
 	MPK_TRY(mpk_json_print(&page->json, &page->rest, err));
 	mpk_json_fini(&page->json);

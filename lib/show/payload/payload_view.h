@@ -109,6 +109,8 @@ struct mpk_payload_calls {
 struct mpk_payload_view {
 	/* The table of kernels that device code comes with. */
 	const struct mpk_kernels *(*kernels)(const struct mpk_payload *p);
+	/* The executable of a model in Relax byte code. */
+	const struct mpk_relax *(*relax)(const struct mpk_payload *p);
 	/* Tensors with names, and what one of them is called: "parameter". */
 	const struct mpk_params *(*params)(const struct mpk_payload *p);
 	const char *params_word;

@@ -9,6 +9,11 @@
 #include "text/escape.h"
 #include "text/phrase.h"
 
+static const struct mpk_relax *executable_of(const struct mpk_payload *p)
+{
+	return &p->u.relax;
+}
+
 /* --- text and JSON ------------------------------------------------------------------------ */
 
 /* Of constants, tensors alone have bytes that are worth a sum. */
@@ -96,12 +101,11 @@ static bool function_at(const struct mpk_payload *p, size_t index, struct mpk_pa
 		[MPK_RELAX_PACKED] = MPK_FUNCTION_IMPORTED,
 		[MPK_RELAX_VM] = MPK_FUNCTION_BYTE_CODE,
 		[MPK_RELAX_TIR] = MPK_FUNCTION_COMPILED,
-	};
+	}; /* the reader refuses other kinds */
 	const struct mpk_relax *x = &p->u.relax;
 
 	if (index >= x->func_count)
 		return false;
-	/* the reader refuses other kinds */
 	*out = (struct mpk_payload_function){ x->funcs[index].name, kinds[x->funcs[index].kind] };
 	return true;
 }
@@ -377,14 +381,6 @@ static enum mpk_code relax_read_graph(const struct mpk_payload_content *c, size_
 	return mpk_graph_of_code(&g, arena, out, err);
 }
 
-/* Drawing relies on the checks of --verify: byte code that fails them has no graph. */
-static size_t relax_count_graphs(const struct mpk_payload_content *c)
-{
-	const struct mpk_relax *x = &c->payload->u.relax;
-
-	return mpk_relax_check(x, NULL) == MPK_OK ? x->func_count : 0;
-}
-
 /* --- verdicts ----------------------------------------------------------------------------- */
 
 static enum mpk_code relax_verify(const struct mpk_payload *p, struct mpk_error *err)
@@ -392,8 +388,13 @@ static enum mpk_code relax_verify(const struct mpk_payload *p, struct mpk_error 
 	return mpk_relax_check(&p->u.relax, err);
 }
 
-/* The only version of Relax byte code that ever was. */
-#define RELAX_VERSION "0.14"
+/* Drawing relies on the checks of --verify: byte code that fails them has no graph. */
+static size_t relax_count_graphs(const struct mpk_payload_content *c)
+{
+	return relax_verify(c->payload, NULL) == MPK_OK ? c->payload->u.relax.func_count : 0;
+}
+
+#define RELAX_VERSION "0.14" /* the only one that ever was */
 
 /* TVM 0.23 began to write a table of memory scopes, under another magic number. */
 enum { RELAX_SCOPES_SINCE = 23 };
@@ -432,34 +433,32 @@ static void put_constant(const struct mpk_relax_const *c, struct mpk_strbuf *out
 	case MPK_RELAX_TENSOR:
 		mpk_strbuf_puts(out, "tensor ");
 		mpk_differ_put_type(t->dtype, t->shape, t->ndim, out);
-		mpk_strbuf_putc(out, '\n');
-		return;
+		break;
 	case MPK_RELAX_DTYPE:
-		mpk_strbuf_printf(out, "type %s\n", mpk_dtype_print_short(c->u.dtype, type));
-		return;
+		mpk_strbuf_printf(out, "type %s", mpk_dtype_print_short(c->u.dtype, type));
+		break;
 	case MPK_RELAX_SHAPE:
 		mpk_strbuf_puts(out, "shape");
 		/* extents are 64-bit words, as TVM's serializer writes them */
 		for (size_t i = 0; i + 8 <= c->u.shape.len; i += 8)
 			mpk_strbuf_printf(out, " %" PRId64,
 					  (int64_t)mpk_load_u64(c->u.shape.data + i));
-		mpk_strbuf_putc(out, '\n');
-		return;
+		break;
 	case MPK_RELAX_STRING:
 		mpk_strbuf_puts(out, "text ");
 		mpk_escape(out, c->u.string);
-		mpk_strbuf_putc(out, '\n');
-		return;
+		break;
 	case MPK_RELAX_INT:
-		mpk_strbuf_printf(out, "int %" PRId64 "\n", c->u.i);
-		return;
+		mpk_strbuf_printf(out, "int %" PRId64, c->u.i);
+		break;
 	case MPK_RELAX_FLOAT:
 		/* 17 digits differ for any two doubles that do */
-		mpk_strbuf_printf(out, "float %.17g\n", c->u.f);
-		return;
+		mpk_strbuf_printf(out, "float %.17g", c->u.f);
+		break;
 	case MPK_RELAX_CONST_KINDS:
 		return;
 	}
+	mpk_strbuf_putc(out, '\n');
 }
 
 static struct mpk_strbuf list_constants(const struct mpk_relax *x)
@@ -485,6 +484,7 @@ static void relax_diff(struct mpk_differ *d, const struct mpk_payload_content *a
 }
 
 const struct mpk_payload_view mpk_payload_view_relax = {
+	.relax = executable_of,
 	.counts = relax_put_counts,
 	.text = relax_put_lines,
 	.json = relax_put_json,

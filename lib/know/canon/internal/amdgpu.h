@@ -48,19 +48,4 @@ enum mpk_code mpk_canon_object_read(struct mpk_canon_object *o,
 				    struct mpk_error *err) MPK_MUST_CHECK;
 void mpk_canon_object_fini(struct mpk_canon_object *o);
 
-/* mpk_canon_object_spend - count bytes that are read; MPK_E_CORRUPT: too many, parts overlap */
-enum mpk_code mpk_canon_object_spend(struct mpk_canon_object *o, uint64_t bytes,
-				     struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_canon_object_place - the function or variable that an address is in, or NULL
- * mpk_canon_object_section - the section that is loaded there, or NULL
- * mpk_canon_object_slot - what a loader fills in at an address, or NULL
- * mpk_canon_object_first - index of the first place at or above an address */
-struct mpk_canon_place *mpk_canon_object_place(const struct mpk_canon_object *o, uint64_t address);
-const struct mpk_cubin_section *mpk_canon_object_section(const struct mpk_canon_object *o,
-							 uint64_t address);
-const struct mpk_canon_slot *mpk_canon_object_slot(const struct mpk_canon_object *o,
-						   uint64_t address);
-size_t mpk_canon_object_first(const struct mpk_canon_object *o, uint64_t address);
-
 #endif

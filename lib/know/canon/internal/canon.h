@@ -6,6 +6,12 @@
 #include "canon/canon.h"
 #include "canon/hash.h"
 
+/* mpk_canon_spend - count bytes that are read of what may still be: parts of a hostile file overlap
+ * @format  begins the error
+ * Returns  MPK_OK; MPK_E_CORRUPT: too many */
+enum mpk_code mpk_canon_spend(uint64_t *left, const char *format, uint64_t bytes,
+			      struct mpk_error *err) MPK_MUST_CHECK;
+
 /* --- parts of things, in whatever order they were found -------------------------------------------- */
 
 /* Something that belongs to node `to`. */
@@ -56,7 +62,7 @@ enum mpk_code mpk_canon_reach(struct mpk_canon_edges *edges, size_t count,
 
 /* --- formats ---------------------------------------------------------------------------------------- */
 
-/* mpk_canon_cubin, mpk_canon_ptx, mpk_canon_amdgpu, mpk_canon_spirv - digests of code of one format
+/* mpk_canon_cubin, mpk_canon_ptx, mpk_canon_amdgpu - digests of code of one format
  * @rows    room for info->kernel_count + 1, of which the digests are set; the last is that of the image
  * Returns  MPK_OK; MPK_E_CORRUPT, MPK_E_SYNTAX: it does not hold what is wanted, and is to be taken by its bytes; as
  *          mpk_canon_end */
@@ -66,7 +72,5 @@ enum mpk_code mpk_canon_ptx(const struct mpk_code_info *info, struct mpk_arena *
 			    struct mpk_canon_row *rows, struct mpk_error *err) MPK_MUST_CHECK;
 enum mpk_code mpk_canon_amdgpu(const struct mpk_code_info *info, struct mpk_arena *arena,
 			       struct mpk_canon_row *rows, struct mpk_error *err) MPK_MUST_CHECK;
-enum mpk_code mpk_canon_spirv(const struct mpk_code_info *info, struct mpk_arena *arena,
-			      struct mpk_canon_row *rows, struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

@@ -42,15 +42,4 @@ enum mpk_code mpk_canon_sections_read(struct mpk_canon_sections *f,
 				      struct mpk_error *err) MPK_MUST_CHECK;
 void mpk_canon_sections_fini(struct mpk_canon_sections *f);
 
-/* mpk_canon_sections_spend - count bytes that are read; MPK_E_CORRUPT: too many, parts overlap */
-enum mpk_code mpk_canon_sections_spend(struct mpk_canon_sections *f, uint64_t bytes,
-				       struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_canon_sections_symbol - a symbol with its section, NULL: it is in none; that of a section is called as the section
- * Returns  MPK_OK; MPK_E_CORRUPT: no symbol has this number */
-enum mpk_code mpk_canon_sections_symbol(struct mpk_canon_sections *f, uint32_t i,
-					struct mpk_cubin_symbol *out,
-					const struct mpk_canon_section **in,
-					struct mpk_error *err) MPK_MUST_CHECK;
-
 #endif

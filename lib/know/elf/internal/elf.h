@@ -41,13 +41,6 @@ struct mpk_image_reader {
 extern const struct mpk_image_reader mpk_elf_images, mpk_object_images, mpk_device_images,
 	mpk_blob_images;
 
-/* mpk_device_file_check - whether the headers read of a file that is code for GPUs and nothing else; in an archive,
- * what is broken is left to --verify, as the other members are there all the same
- * @image   of mpk_device_images
- * Returns  as mpk_code_targets, offsets counting in "file" */
-enum mpk_code mpk_device_file_check(const struct mpk_image *image,
-				    struct mpk_error *err) MPK_MUST_CHECK;
-
 /* An ELF file changed in place: what extending a stub and replacing a blob share
  *
  * The file is read through elf/reader.h, so by libelf and with every size checked, like any

@@ -38,18 +38,12 @@ enum mpk_code mpk_map_add(struct mpk_map_maker *m, size_t parent, struct mpk_map
 enum mpk_code mpk_map_add_symbol(struct mpk_map_maker *m, size_t parent,
 				 struct mpk_map_node node) MPK_MUST_CHECK;
 
-/* mpk_map_read_sections - fill sections, with those that take bytes of the file */
-enum mpk_code mpk_map_read_sections(struct mpk_map_maker *m) MPK_MUST_CHECK;
-
 /* mpk_map_add_images - below a part, the devices for which a module has code, and their kernels
  * @part    its node
- * mpk_map_add_devices - below each section of GPU code of any library, the same
- * mpk_map_add_embedded - code that getters of TVM name, and its kernels
- * mpk_map_add_functions - below each section of code the host functions in it */
+ * mpk_map_add_places - below each section of GPU code of any library the same, code that getters of TVM name, and below
+ * each section of code the host functions in it */
 enum mpk_code mpk_map_add_images(struct mpk_map_maker *m, size_t part,
 				 size_t module) MPK_MUST_CHECK;
-enum mpk_code mpk_map_add_devices(struct mpk_map_maker *m) MPK_MUST_CHECK;
-enum mpk_code mpk_map_add_embedded(struct mpk_map_maker *m) MPK_MUST_CHECK;
-enum mpk_code mpk_map_add_functions(struct mpk_map_maker *m) MPK_MUST_CHECK;
+enum mpk_code mpk_map_add_places(struct mpk_map_maker *m) MPK_MUST_CHECK;
 
 #endif

@@ -13,14 +13,11 @@
 
 /* mpk_page_shared - append the number of a text to an array
  * Failures are remembered by the page.
- * mpk_page_shared_text - the same; NULL is null
- * mpk_page_shared_take - the same of a buffer, which it frees; an empty one is null */
+ * mpk_page_shared_text - the same; NULL is null */
 void mpk_page_shared(struct mpk_page *page, struct mpk_json *j, struct mpk_json_at *row,
 		     struct mpk_span text);
 void mpk_page_shared_text(struct mpk_page *page, struct mpk_json *j, struct mpk_json_at *row,
 			  const char *text);
-void mpk_page_shared_take(struct mpk_page *page, struct mpk_json *j, struct mpk_json_at *row,
-			  struct mpk_strbuf *text);
 
 /* mpk_page_compares - whether the file that is added now may be shown beside others */
 static inline bool mpk_page_compares(const struct mpk_page *page)
@@ -36,9 +33,6 @@ const char *mpk_page_language(const char *name);
  * Failures are remembered by the page. */
 void mpk_page_plain(struct mpk_page *page, const struct mpk_view *view,
 		    const struct mpk_size *size);
-
-/* mpk_page_tables - put "columns", "figures" and "strings"; no row can be added afterwards */
-void mpk_page_tables(struct mpk_page *page);
 
 /* mpk_page_kernels - put the kernels of a module or of code beside the tree, with what they need on each device, and
  * where the page compares what tells them from others: the digest of their own text or code, and of the text around

@@ -18,6 +18,8 @@ enum {
 	SECTION_BYTES = 64,
 	/* Names may overlap: without a limit, reading n of them would take n * n steps. */
 	NAME_LIMIT = 65536,
+	READ_FACTOR = 16,
+	READ_BASE = 65536,
 };
 
 static enum mpk_code cubin_fail_at(const struct mpk_cubin_elf *elf, struct mpk_error *err,
@@ -167,5 +169,17 @@ enum mpk_code mpk_cubin_elf_symbol(const struct mpk_cubin_elf *elf, struct mpk_s
 				"%s: the name of symbol %zu is too long or lies beyond the strings",
 				elf->what, i);
 	*out = s;
+	return MPK_OK;
+}
+
+enum mpk_code mpk_cubin_spend(const struct mpk_cubin_elf *elf, uint64_t *spent, uint64_t bytes,
+			      struct mpk_error *err)
+{
+	if (bytes > READ_FACTOR * (uint64_t)elf->bytes.len + READ_BASE - *spent)
+		return mpk_fail(
+			err, MPK_E_CORRUPT,
+			"cubin: names or sections overlap so that they are %u times the file",
+			(unsigned)READ_FACTOR);
+	*spent += bytes;
 	return MPK_OK;
 }

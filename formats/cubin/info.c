@@ -24,24 +24,10 @@ enum {
 	FLAG_ARCH_SPECIFIC = 0x800,
 };
 
-enum { READ_FACTOR = 16, READ_BASE = 65536 };
-
 bool mpk_cubin_is(struct mpk_span bytes)
 {
 	return bytes.len >= 20 && mpk_span_starts(bytes, "\177ELF") &&
 	       mpk_load_u16(bytes.data + 18) == MPK_CUBIN_EM_CUDA;
-}
-
-enum mpk_code mpk_cubin_spend(const struct mpk_cubin_elf *elf, uint64_t *spent, uint64_t bytes,
-			      struct mpk_error *err)
-{
-	if (bytes > READ_FACTOR * (uint64_t)elf->bytes.len + READ_BASE - *spent)
-		return mpk_fail(
-			err, MPK_E_CORRUPT,
-			"cubin: names or sections overlap so that they are %u times the file",
-			(unsigned)READ_FACTOR);
-	*spent += bytes;
-	return MPK_OK;
 }
 
 static void take_header(const struct mpk_cubin_elf *elf, struct mpk_cubin *out)

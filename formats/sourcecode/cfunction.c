@@ -14,7 +14,7 @@
 #include "base/strmap.h"
 #include "base/vec.h"
 #include "lexer/lexer.h"
-#include "sourcecode/internal/cfunction.h"
+#include "sourcecode/internal/sourcecode.h"
 
 enum { BLOCKS_MAX = 32, PARAMS_MAX = 256 };
 

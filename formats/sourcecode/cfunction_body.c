@@ -11,7 +11,7 @@
 #include "base/compiler.h"
 #include "base/vec.h"
 #include "lexer/lexer.h"
-#include "sourcecode/internal/cfunction.h"
+#include "sourcecode/internal/sourcecode.h"
 
 /* Each loop is read to its end, so that their number is bounded, too. */
 enum { BODY_MAX = 256 * 1024, LOOPS_MAX = 64, PARAMS_MAX = 64 };

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "sourcecode/internal/cfunction.h"
+#include "sourcecode/internal/sourcecode.h"
 
 /* Hostile texts have types that stand for types that stand for types. */
 enum { DEPTH_MAX = 16, WORDS_MAX = 256 };

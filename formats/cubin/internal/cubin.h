@@ -10,15 +10,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/span.h"
-#include "cubin/attribute.h"
-
-struct mpk_cubin_elf; /* cubin/elf.h */
-
-/* mpk_cubin_spend - count bytes of names and attributes that are read of a file: they may overlap
- * @spent   so far, at first 0
- * Returns  MPK_OK; MPK_E_CORRUPT: together they are far more than the file */
-enum mpk_code mpk_cubin_spend(const struct mpk_cubin_elf *elf, uint64_t *spent, uint64_t bytes,
-			      struct mpk_error *err) MPK_MUST_CHECK;
+#include "cubin/elf.h"
 
 /* How much stack a kernel needs with all that it calls, if anybody knows (FORMAT.md 4.1) */
 

@@ -4,7 +4,7 @@
  * A code object is linked: code finds functions and variables by their distance, which debug information alone changes, as
  * its symbols move all that follows. Each function is a node; where it takes such a distance there is the name of
  * what is there instead. Node 0 is all else that is loaded, and functions that nobody was seen to refer to. */
-#include "canon/internal/amdgpu.h"
+#include "canon/internal/images.h"
 
 #include <stdlib.h>
 

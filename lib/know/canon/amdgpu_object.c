@@ -2,7 +2,7 @@
 /* amdgpu_object.c - the functions and variables of an AMD code object with their bytes, and what a loader fills in
  *
  * Of an object that was stripped those that a loader sees are known, kernels among them. */
-#include "canon/internal/amdgpu.h"
+#include "canon/internal/images.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,12 +4,12 @@
  * Each kernel and function has a section of code, and sections that carry its name behind their own: together they
  * are a node. Variables are nodes where relocations are in them. All else that is loaded is node 0, which every
  * function reaches: constant banks are read at fixed places, so nobody can tell who reads which part of them. */
-#include "canon/internal/cubin.h"
+#include "canon/internal/images.h"
 
 #include <stdlib.h>
 
 #include "base/cursor.h"
-#include "cubin/attribute.h"
+#include "cubin/elf.h"
 
 enum {
 	DIGEST = MPK_DIGEST_BYTES,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cubin_sections.c - what the sections of a cubin are to its digests (FORMAT.md 3.1): by their names, as no document of
  * NVIDIA says what is in them */
-#include "canon/internal/cubin.h"
+#include "canon/internal/images.h"
 
 #include <stdlib.h>
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "code/cuda_images.h"
+#include "code/cuda.h"
 #include "code/info.h"
 #include "code/param.h"
 #include "code/show.h"

@@ -14,7 +14,6 @@
 #include <string.h>
 
 #include "base/vec.h"
-#include "code/cuda_images.h"
 #include "cubin/cubin.h"
 #include "fatbin/fatbin.h"
 #include "ptx/ptx.h"

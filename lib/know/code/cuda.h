@@ -12,6 +12,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/span.h"
 #include "code/target.h"
 
 struct mpk_cuda_version {
@@ -76,5 +79,20 @@ extern const struct mpk_cuda_driver mpk_cuda_drivers[]; /* ascending; ended by 0
 
 /* mpk_cuda_compare - as memcmp */
 int mpk_cuda_compare(struct mpk_cuda_version a, struct mpk_cuda_version b);
+
+/* --- the images of CUDA code and the architectures that they are for
+ *
+ * Of PTX, cubins and fatbins alone, from their headers. Who takes code of any format asks target.h, which knows the
+ * table of all. */
+
+/* mpk_cuda_images - the images of a run of CUDA code
+ * @out     in file order; in arena
+ * @count   0: it is neither PTX nor a cubin nor a fatbin
+ * Returns  MPK_OK; MPK_E_CORRUPT, MPK_E_SYNTAX, MPK_E_UNSUPPORTED: the headers do not read;
+ *          MPK_E_NOMEM
+ * It is the `targets` of the three rows, too (format.h). */
+enum mpk_code mpk_cuda_images(struct mpk_span bytes, struct mpk_arena *arena,
+			      struct mpk_code_target **out, size_t *count,
+			      struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "code/cuda_images.h"
+#include "code/cuda.h"
 #include "code/info.h"
 #include "code/show.h"
 #include "fatbin/fatbin.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/num.h"
-#include "code/cuda_images.h"
+#include "code/cuda.h"
 #include "code/param.h"
 #include "code/show.h"
 #include "ptx/ptx.h"

@@ -7,7 +7,6 @@
 
 #include "base/arena.h"
 #include "code/cuda.h"
-#include "code/cuda_images.h"
 #include "device/internal/driver.h"
 #include "device/internal/gpu.h"
 #include "ptx/ptx.h"

@@ -8,6 +8,7 @@
 #include "check/check.h"
 #include "check/internal/run.h"
 #include "elf/reader.h"
+#include "model/device_code.h"
 #include "text/escape.h"
 #include "verify/verify.h"
 
@@ -185,6 +186,7 @@ static enum mpk_code run_all(struct mpk_check_state *s, struct mpk_check_result 
 	MPK_TRY(scope_init(s, err));
 	MPK_TRY(run_table(s, mpk_check_machine, result, err));
 	MPK_TRY(run_table(s, mpk_check_runtime, result, err));
+	MPK_TRY(run_table(s, mpk_check_linking, result, err));
 	MPK_TRY(run_table(s, mpk_check_host, result, err));
 	MPK_TRY(run_table(s, mpk_check_function, result, err));
 	MPK_TRY(run_table(s, mpk_check_device, result, err));
@@ -409,13 +411,22 @@ static void put_items_json(const struct mpk_check_result *result, struct mpk_jso
 	}
 }
 
+/* "unasked", "none", "other-maker", "runs", "lacks-code". */
+static const char *check_gpu_name(enum mpk_check_gpu gpu)
+{
+	static const char *const names[] = { "unasked", "none", "other-maker", "runs",
+					     "lacks-code" };
+
+	return names[gpu];
+}
+
 /* Of the device alone: what a gate asks, whatever else keeps the file from loading here. */
 static void put_gpu_json(const struct mpk_check_result *r, struct mpk_json *j,
 			 struct mpk_json_at *at)
 {
 	struct mpk_json_at *o = mpk_json_object(j, at, "gpu");
 
-	mpk_json_text(j, o, "verdict", mpk_check_gpu_name(r->gpu));
+	mpk_json_text(j, o, "verdict", check_gpu_name(r->gpu));
 	mpk_json_text(j, o, "place", r->gpu_place);
 	mpk_json_text(j, o, "kernel", r->gpu_kernel);
 }

@@ -69,9 +69,6 @@ enum mpk_check_gpu {
 	MPK_CHECK_GPU_LACKS, /* some container or module has nothing for it */
 };
 
-/* mpk_check_gpu_name - "unasked", "none", "other-maker", "runs", "lacks-code" */
-const char *mpk_check_gpu_name(enum mpk_check_gpu gpu);
-
 /* An error that shows when functions are called. */
 struct mpk_check_call {
 	size_t finding;               /* its index in the report */

@@ -15,14 +15,6 @@ static bool is_cuda(const struct mpk_view_node *n)
 	return mpk_span_is(n->node->kind, "cuda");
 }
 
-const char *mpk_check_gpu_name(enum mpk_check_gpu gpu)
-{
-	static const char *const names[] = { "unasked", "none", "other-maker", "runs",
-					     "lacks-code" };
-
-	return names[gpu];
-}
-
 /* The first of them is what a user meets. */
 static enum mpk_code note_lack(struct mpk_check_state *s, const char *place, struct mpk_span kernel,
 			       struct mpk_error *err)

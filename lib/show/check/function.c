@@ -8,8 +8,7 @@
 
 #include "check/internal/run.h"
 #include "compat/release.h"
-#include "kinds.h"
-#include "model/metadata.h"
+#include "model/origin.h"
 #include "text/escape.h"
 
 /* The functions of a file. */
@@ -235,7 +234,7 @@ static enum mpk_code function_check_names(struct mpk_check_state *s, const struc
 {
 	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap seen = { 0 };
 
-	if (!mpk_check_is_linked(s))
+	if (mpk_check_not_linked(s))
 		return MPK_OK;
 	MPK_TRY(mpk_check_read_wants(s, err));
 	for (size_t i = 0; i < s->wants.count; i++) {

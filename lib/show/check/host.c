@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the dynamic linker must find: the machine, glibc, libraries, symbols. */
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,19 +31,13 @@ static const char *no_elf(const struct mpk_image *image)
 						  : "it is no ELF file";
 }
 
-/* Why nothing of the dynamic linker's concerns the file; NULL: it does. */
-static const char *not_linked(const struct mpk_check_state *s)
+const char *mpk_check_not_linked(const struct mpk_check_state *s)
 {
 	if (!s->elf)
 		return no_elf(s->view->image);
 	if (s->view->image->container != MPK_CONTAINER_ELF_SO)
 		return "it must be linked first";
 	return same_machine(s) ? NULL : "it is for another machine";
-}
-
-bool mpk_check_is_linked(const struct mpk_check_state *s)
-{
-	return !not_linked(s);
 }
 
 /* Mach-O and COFF come from cross compilers, and are said by name, since "not an ELF file" would
@@ -71,15 +64,6 @@ static enum mpk_code check_machine(struct mpk_check_state *s, const char **skipp
 			      image->machine_name, image->elf_class,
 			      image->big_endian ? ", big-endian" : "", s->there->machine_name);
 	return MPK_OK;
-}
-
-/* --- linking ----------------------------------------------------------------------------- */
-
-static enum mpk_code check_linking(struct mpk_check_state *s, const char **skipped,
-				   struct mpk_error *err)
-{
-	*skipped = not_linked(s);
-	return *skipped ? MPK_OK : mpk_check_linking(s, err);
 }
 
 /* --- glibc ------------------------------------------------------------------------------ */
@@ -117,7 +101,7 @@ static enum mpk_code check_glibc(struct mpk_check_state *s, const char **skipped
 	const struct mpk_version_need *needs, *worst = NULL;
 	size_t count;
 
-	*skipped = not_linked(s);
+	*skipped = mpk_check_not_linked(s);
 	if (!*skipped && !there->glibc_major)
 		*skipped = MPK_CHECK_UNSAID;
 	if (*skipped)
@@ -145,7 +129,7 @@ static enum mpk_code check_glibc(struct mpk_check_state *s, const char **skipped
 /* Why libraries cannot be looked at; NULL: they can. */
 static const char *not_searched(const struct mpk_check_state *s)
 {
-	const char *why = not_linked(s);
+	const char *why = mpk_check_not_linked(s);
 
 	return why ? why : s->there->searchable ? NULL : MPK_CHECK_UNSAID;
 }
@@ -458,7 +442,7 @@ static enum mpk_code check_symbol(struct mpk_check_state *s, const char **skippe
 	struct eager eager = { 0 };
 	size_t count;
 
-	*skipped = not_linked(s);
+	*skipped = mpk_check_not_linked(s);
 	if (!*skipped && s->other_format)
 		*skipped = "its format is another";
 	if (!*skipped && s->view->image->executor)
@@ -480,7 +464,6 @@ const struct mpk_check_row mpk_check_machine[] = {
 };
 
 const struct mpk_check_row mpk_check_host[] = {
-	{ "linking", NULL, check_linking },
 	{ "glibc", "--glibc", check_glibc },
 	{ "library", "--libs", check_library },
 	{ "symbol", "--libs, --tvm or --runtime", check_symbol },

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* linking.c - what the dynamic linker cannot bind, and which functions fail for it
  *
- * A symbol that is missing does not keep a library from loading when it is bound lazily: it fails in the
- * call. So the functions are named whose code comes to what is missing, and those functions of virtual
- * machines that call them. */
+ * A symbol that is missing does not keep a library from loading when it is bound lazily: it fails in the call. So the
+ * functions are named whose code comes to what is missing, and those of virtual machines that call them. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -459,8 +458,6 @@ static enum mpk_code check_symbols(struct mpk_check_state *s, const struct mpk_l
 	return check_functions(s, &hash, err);
 }
 
-/* --- all ---------------------------------------------------------------------------------- */
-
 /* Tables that do not read were reported by then. */
 static enum mpk_code check_tables(struct mpk_check_state *s, struct mpk_error *err)
 {
@@ -478,11 +475,15 @@ static enum mpk_code check_tables(struct mpk_check_state *s, struct mpk_error *e
 	return code == MPK_E_NOMEM ? mpk_fail_nomem(err) : MPK_OK;
 }
 
-enum mpk_code mpk_check_linking(struct mpk_check_state *s, struct mpk_error *err)
+static enum mpk_code check_linking(struct mpk_check_state *s, const char **skipped,
+				   struct mpk_error *err)
 {
 	struct mpk_error error = { 0 };
 	size_t from = s->report->count;
 
+	*skipped = mpk_check_not_linked(s);
+	if (*skipped)
+		return MPK_OK;
 	if (mpk_linking_check_header(s->elf, &error) != MPK_OK) {
 		mpk_error_at_file(&error, s->view->name);
 		say_error(s, &error);
@@ -492,3 +493,8 @@ enum mpk_code mpk_check_linking(struct mpk_check_state *s, struct mpk_error *err
 		s->report->findings[i].check = s->name;
 	return check_tables(s, err);
 }
+
+const struct mpk_check_row mpk_check_linking[] = {
+	{ "linking", NULL, check_linking },
+	{ 0 },
+};

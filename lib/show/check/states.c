@@ -89,8 +89,7 @@ enum mpk_code mpk_check_read_states(struct mpk_check_state *s, struct mpk_error 
 	for (size_t n = 0; n < s->view->count; n++) {
 		const struct mpk_models *m = &s->view->nodes[n].models;
 
-		if (!s->view->nodes[n].decoded ||
-		    s->view->nodes[n].payload->tag != MPK_PAYLOAD_RELAX)
+		if (!mpk_view_relax(&s->view->nodes[n]))
 			continue; /* only of these states are known */
 		for (size_t i = 0; i < m->count; i++) {
 			const struct mpk_signature *f = &m->items[i];

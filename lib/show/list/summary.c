@@ -5,7 +5,6 @@
 
 #include "list/list.h"
 #include "model/device_code.h"
-#include "model/metadata.h"
 #include "model/origin.h"
 #include "pt2/pt2.h"
 #include "text/escape.h"

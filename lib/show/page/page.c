@@ -439,7 +439,6 @@ enum mpk_code mpk_page_add(struct mpk_page *page, const struct mpk_view *view,
 		page_put_module(view, i, j, list);
 	MPK_TRY(put_calls(page, view, at, err));
 	MPK_TRY(mpk_page_parts(page, view, file ? file->map : NULL, at, err));
-	MPK_TRY(mpk_page_code(page, view, at, err));
 	MPK_TRY(put_graphs(view, j, at, err));
 	MPK_TRY(put_findings(view, file, j, at, err));
 	return j->failed ? mpk_fail_nomem(err) : MPK_OK;

@@ -224,16 +224,6 @@ static enum mpk_code parts_put_file(struct mpk_extract_file *f, void *arg, struc
 	return unpack_part(p->page, p->view, f, p->map, p->list, err);
 }
 
-enum mpk_code mpk_page_parts(struct mpk_page *page, const struct mpk_view *view,
-			     const struct mpk_mapping *map, struct mpk_json_at *at,
-			     struct mpk_error *err)
-{
-	struct parts parts = { page, view, map, mpk_json_array(&page->json, at, "parts") };
-
-	MPK_TRY(mpk_extract_each(view, parts_put_file, &parts, err));
-	return put_all_images(page, view, parts.list, err);
-}
-
 /* --- listings of machine code ----------------------------------------------------------------- */
 
 /* Those of --disasm, of host functions and of all GPU code that no
@@ -353,8 +343,8 @@ static enum mpk_code ask_all(struct code_put *p, const struct mpk_view *view, st
 	return MPK_OK;
 }
 
-enum mpk_code mpk_page_code(struct mpk_page *page, const struct mpk_view *view,
-			    struct mpk_json_at *at, struct mpk_error *err)
+static enum mpk_code put_code(struct mpk_page *page, const struct mpk_view *view,
+			      struct mpk_json_at *at, struct mpk_error *err)
 {
 	struct mpk_json *j = &page->json;
 	struct code_put put = { .page = page };
@@ -370,4 +360,15 @@ enum mpk_code mpk_page_code(struct mpk_page *page, const struct mpk_view *view,
 	mpk_json_fini(&put.problems);
 	mpk_strmap_fini(&put.said);
 	return code == MPK_OK ? MPK_OK : mpk_failed(code);
+}
+
+enum mpk_code mpk_page_parts(struct mpk_page *page, const struct mpk_view *view,
+			     const struct mpk_mapping *map, struct mpk_json_at *at,
+			     struct mpk_error *err)
+{
+	struct parts parts = { page, view, map, mpk_json_array(&page->json, at, "parts") };
+
+	MPK_TRY(mpk_extract_each(view, parts_put_file, &parts, err));
+	MPK_TRY(put_all_images(page, view, parts.list, err));
+	return put_code(page, view, at, err);
 }

@@ -43,7 +43,8 @@ extern const char mpk_check_unsaid[]; /* "not said" */
 /* Ended by a row without a name; run in this order. */
 extern const struct mpk_check_row mpk_check_machine[];  /* machine */
 extern const struct mpk_check_row mpk_check_runtime[];  /* format, loader, payload */
-extern const struct mpk_check_row mpk_check_host[];     /* linking, glibc, library, symbol */
+extern const struct mpk_check_row mpk_check_linking[];  /* linking */
+extern const struct mpk_check_row mpk_check_host[];     /* glibc, library, symbol */
 extern const struct mpk_check_row mpk_check_function[]; /* function */
 extern const struct mpk_check_row mpk_check_device[];   /* device, driver */
 extern const struct mpk_check_row mpk_check_abis[];     /* abi */
@@ -58,12 +59,8 @@ void mpk_check_say_text(struct mpk_check_state *s, enum mpk_severity severity, c
 
 enum { MPK_CHECK_TEXT = 1024 }; /* bytes of a finding */
 
-/* mpk_check_is_linked - whether it is a library for that machine */
-bool mpk_check_is_linked(const struct mpk_check_state *s);
-
-/* mpk_check_linking - what the dynamic linker makes of the file, a library for that machine
- * Returns  MPK_OK; MPK_E_NOMEM */
-enum mpk_code mpk_check_linking(struct mpk_check_state *s, struct mpk_error *err) MPK_MUST_CHECK;
+/* mpk_check_not_linked - NULL for a library for that machine; else why there is nothing to look at, a *skipped */
+const char *mpk_check_not_linked(const struct mpk_check_state *s);
 
 /* mpk_check_say_want - report as an error that something is not there that code wants: its functions that come to
  * it fail when they are called, and when an initializer does, the library does not load

@@ -43,17 +43,13 @@ enum mpk_code mpk_page_kernels(struct mpk_page *page, const struct mpk_view *vie
 			       const struct mpk_view_node *n, const struct mpk_view_code *c,
 			       struct mpk_json_at *list, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_page_parts - put "parts": what --extract would write, and texts that stand in a container with other images
+/* mpk_page_parts - put "parts": what --extract would write, and texts that stand in a container with other images; then
+ * "code": listings of machine code, where the page has helpers that disassemble; "code_problems": why some of it has
+ * none; "code_is_cut": there was no room for all of it
  * @map     the file; NULL: its bytes are in memory
  * Returns  MPK_OK; MPK_E_CORRUPT; MPK_E_IO; MPK_E_NOMEM */
 enum mpk_code mpk_page_parts(struct mpk_page *page, const struct mpk_view *view,
 			     const struct mpk_mapping *map, struct mpk_json_at *at,
 			     struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_page_code - put "code": listings of machine code, where the page has helpers that disassemble; "code_problems":
- * why some of it has none; "code_is_cut": there was no room for all of it
- * Returns  MPK_OK; MPK_E_NOMEM */
-enum mpk_code mpk_page_code(struct mpk_page *page, const struct mpk_view *view,
-			    struct mpk_json_at *at, struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* images.h - what cubins and AMD code objects are to their digests: sections; functions, variables and what a loader fills in */
+#ifndef MPK_CANON_INTERNAL_IMAGES_H
+#define MPK_CANON_INTERNAL_IMAGES_H
+
+#include <stdbool.h>
+
+#include "amdgpu/amdgpu.h"
+#include "base/strmap.h"
+#include "canon/internal/canon.h"
+#include "cubin/elf.h"
+
+/* --- cubins --------------------------------------------------------------------------------------- */
+
+enum mpk_canon_role {
+	MPK_CANON_NOISE,
+	MPK_CANON_TEXT,        /* code: a node of its own */
+	MPK_CANON_OF_TEXT,     /* carries the name of such a section, and is a part of its node */
+	MPK_CANON_DATA,        /* variables: a node, in which each variable counts */
+	MPK_CANON_COMMON,      /* constants and all else: of node 0 */
+	MPK_CANON_INFO,        /* .nv.info, of which each attribute is of a function */
+	MPK_CANON_RELOCATIONS, /* for the section that it names */
+};
+
+struct mpk_canon_section {
+	struct mpk_cubin_section head;
+	enum mpk_canon_role role;
+	uint32_t node;        /* that it belongs to */
+	struct mpk_span base; /* its name, of MPK_CANON_OF_TEXT without that of the function */
+};
+
+/* Zero-initialise, set elf and left; mpk_canon_sections_read; mpk_canon_sections_fini. */
+struct mpk_canon_sections {
+	struct mpk_cubin_elf elf;
+	uint64_t left;                   /* bytes that may still be read: parts may overlap */
+	struct mpk_canon_section *items; /* malloc'ed, elf.section_count of them */
+	struct mpk_strmap code;          /* names of functions: their section of code */
+	struct mpk_span symbols, strings;
+	size_t symbol_count;
+};
+
+/* mpk_canon_sections_read - find out what each section is
+ * Returns  MPK_OK; MPK_E_CORRUPT; MPK_E_NOMEM */
+enum mpk_code mpk_canon_sections_read(struct mpk_canon_sections *f,
+				      struct mpk_error *err) MPK_MUST_CHECK;
+void mpk_canon_sections_fini(struct mpk_canon_sections *f);
+
+/* --- AMD code objects ----------------------------------------------------------------------------- */
+
+enum { MPK_CANON_SHF_ALLOC = 2 };
+
+/* A function or variable with its bytes. */
+struct mpk_canon_place {
+	uint64_t address, size;
+	struct mpk_span name, bytes; /* no bytes: a variable that begins as zeros */
+	bool is_function, is_referred_to;
+	size_t kernel; /* whose code or descriptor it is, from 1 on; 0: of none */
+};
+
+/* What a loader fills in: the address of a symbol, or of what is at an address. */
+struct mpk_canon_slot {
+	uint64_t address, type, target;
+	struct mpk_span name; /* empty: target is an address */
+};
+
+/* Zero-initialise, set object, elf and left; mpk_canon_object_read; mpk_canon_object_fini. */
+struct mpk_canon_object {
+	const struct mpk_amdgpu *object;
+	struct mpk_cubin_elf elf;
+	uint64_t left; /* bytes that may still be read: parts of a hostile file overlap */
+	/* malloc'ed: */
+	struct mpk_cubin_section *sections;
+	struct mpk_canon_place *places; /* by address */
+	size_t place_count;
+	struct mpk_canon_slot *slots; /* by address */
+	size_t slot_count, slot_cap;
+	/* while it is read: */
+	struct mpk_span symbols, strings;
+	struct mpk_strmap kernels; /* names of their functions and descriptors */
+};
+
+/* mpk_canon_object_read - fill it
+ * Returns  MPK_OK; MPK_E_CORRUPT; MPK_E_NOMEM */
+enum mpk_code mpk_canon_object_read(struct mpk_canon_object *o,
+				    struct mpk_error *err) MPK_MUST_CHECK;
+void mpk_canon_object_fini(struct mpk_canon_object *o);
+
+#endif

@@ -266,7 +266,7 @@ static void kernels_put_figures(const struct mpk_code_info *code, size_t kernel,
 	mpk_page_shared(p->page, &p->page->json, p->list, mpk_span_of(text.data, text.len));
 }
 
-/* A line an image: each is there once for all kernels and libraries that say the same. */
+/* A line an image, as long as there is room: each is there once for all kernels and libraries that say the same. */
 static void kernels_put_lines(struct mpk_page *page, struct mpk_json_at *row,
 			      struct mpk_strbuf *lines)
 {
@@ -277,7 +277,10 @@ static void kernels_put_lines(struct mpk_page *page, struct mpk_json_at *row,
 		const uint8_t *end = memchr(left.data, '\n', left.len);
 		size_t len = end ? (size_t)(end - left.data) : left.len;
 
-		mpk_page_shared(page, &page->json, list, mpk_span_of(left.data, len));
+		if (len <= page->lines_left) {
+			page->lines_left -= len;
+			mpk_page_shared(page, &page->json, list, mpk_span_of(left.data, len));
+		}
 		len += end != NULL;
 		left = mpk_span_of(left.data + len, left.len - len);
 	}

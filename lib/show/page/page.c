@@ -30,6 +30,9 @@ extern const char mpk_page_template[];
 /* What is listed of copies, and how many boxes of the map are within another. */
 enum { COPIES_MOST = 50, NAMED_MOST = 6, MAP_MOST = 300, ARCHIVE_MAP_MOST = 40 };
 
+/* Tables have what these lines say in figures: an archive has tens of thousands of them. */
+enum { ARCHIVE_LINES_MOST = 1 << 19 };
+
 /* Where the document goes in the template, and before it what is shown where scripts are switched off. */
 static const char PLAIN_MARK[] = "@PLAIN@", DATA_MARK[] = "@DATA@";
 
@@ -47,6 +50,7 @@ void mpk_page_init(struct mpk_page *page, bool several)
 				   .text_most = MPK_PAGE_TEXT_MAX,
 				   .map_most = MAP_MOST,
 				   .code_left = MPK_PAGE_CODE_MAX,
+				   .lines_left = UINT64_MAX,
 				   .several = several };
 	page->document = mpk_rope_of(&page->arena);
 	mpk_json_init(&page->json, 1);
@@ -413,6 +417,8 @@ static void enter_archive(struct mpk_page *page)
 	page->several = true;
 	page->text_most = MPK_PAGE_ARCHIVE_TEXT_MAX;
 	page->map_most = ARCHIVE_MAP_MOST;
+	if (page->lines_left > ARCHIVE_LINES_MOST)
+		page->lines_left = ARCHIVE_LINES_MOST;
 	page->disasm = NULL; /* they are many, and code is asked for library by library */
 	if (page->texts_left > MPK_PAGE_ARCHIVE_TEXTS_MAX)
 		page->texts_left = MPK_PAGE_ARCHIVE_TEXTS_MAX;

@@ -43,6 +43,7 @@ struct mpk_page {
 	uint64_t texts_left;                 /* bytes */
 	uint64_t text_most;                  /* of one, bytes */
 	uint64_t code_left;                  /* bytes of listings */
+	uint64_t lines_left; /* bytes of what code says of kernels, beside its figures */
 	struct mpk_disasm *
 		disasm; /* set by who has helpers that disassemble; NULL: no machine code is shown */
 	size_t map_most;       /* children of a node of the map */

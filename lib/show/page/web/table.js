@@ -191,7 +191,7 @@ function itemDetail(item, what) {
   return el("div", { class: "detail-of" },
     item.title ? el("p", { class: "note" }, "Symbol ", el("code", {}, item.name)) : null,
     el("p", { class: "note" }, [what, item.module, item.member, item.bytes ? bytes(item.bytes) : ""].filter(Boolean).join("  \u00b7  "),
-      item.signature || lines ? "" : "  \u00b7  the file does not tell what it takes"),
+      item.signature || lines ? "" : item.figures?.length ? "  \u00b7  all of it: minspect --functions" : "  \u00b7  the file does not tell what it takes"),
     item.doc ? el("p", { class: "doc" }, item.doc) : null,
     lines ? el("pre", { class: "lines-of" }, lines) : null,
     item.call ? command(item.call, `the command that calls ${item.name}`) : null,

@@ -9,13 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ar/ar.h"
 #include "base/vec.h"
 #include "elf/image.h"
 #include "elf/note.h"
 #include "thin/internal/thin.h"
 #include "trust/origin.h"
-
-#define RELOCATABLE "__nv_relfatbin"
 
 enum { WORD_BYTES = 8 };
 
@@ -42,6 +41,15 @@ static void library_fini(struct library *l)
 	free(l->patches.items);
 }
 
+bool mpk_thin_is_object(struct mpk_span file)
+{
+	enum { TYPE_AT = 16 };
+
+	return mpk_span_starts(file, ELFMAG) && file.len > TYPE_AT + 2 &&
+	       file.data[EI_DATA] == ELFDATA2LSB && file.data[TYPE_AT] == ET_REL &&
+	       !file.data[TYPE_AT + 1];
+}
+
 static enum mpk_code library_open(struct library *l, struct mpk_span file)
 {
 	const GElf_Ehdr *e = &l->elf.header;
@@ -56,7 +64,7 @@ static enum mpk_code library_open(struct library *l, struct mpk_span file)
 	if (e->e_type != ET_DYN || !l->elf.segment_count)
 		return mpk_fail(
 			l->err, MPK_E_UNSUPPORTED,
-			"only linked libraries are thinned; of an object, thin what it is linked into");
+			"only objects, archives, libraries and programs that are position-independent are thinned");
 	if (e->e_ident[EI_CLASS] != ELFCLASS64 || e->e_ident[EI_DATA] != ELFDATA2LSB ||
 	    (e->e_machine != EM_X86_64 && e->e_machine != EM_AARCH64))
 		return mpk_fail(l->err, MPK_E_UNSUPPORTED,
@@ -166,7 +174,8 @@ static enum mpk_code split_section(struct library *l, struct mpk_thin_section *s
 	if (!mpk_span_sub(l->elf.bytes, s->header.sh_offset, s->header.sh_size, &bytes))
 		return mpk_fail(l->err, MPK_E_CORRUPT, "a section lies beyond the end");
 	for (;; at += len) {
-		struct mpk_thin_container c = { .is_relocatable = strcmp(name, RELOCATABLE) == 0 };
+		struct mpk_thin_container c = { .is_relocatable =
+							strcmp(name, MPK_THIN_RELOCATABLE) == 0 };
 
 		while (at < bytes.len && !bytes.data[at])
 			at++;
@@ -248,29 +257,31 @@ static enum mpk_code find_containers(struct library *l)
 /* --- what is missing afterwards -------------------------------------------------------------------- */
 
 /* Clang's offload binaries have an image each, and a runtime looks for one that fits among all. */
-static enum mpk_code compare_binaries(struct library *l)
+static enum mpk_code compare_binaries(struct mpk_thin *t,
+				      const struct mpk_thin_container *containers,
+				      size_t container_count, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
 	struct mpk_code_target *targets =
-		mpk_arena_array(&scratch, l->container_count + 1, sizeof *targets);
-	bool *kept = mpk_arena_array(&scratch, l->container_count + 1, sizeof *kept);
+		mpk_arena_array(&scratch, container_count + 1, sizeof *targets);
+	bool *kept = mpk_arena_array(&scratch, container_count + 1, sizeof *kept);
 	size_t count = 0;
 
-	MPK_TRY_ALLOC(targets && kept, l->err);
-	for (size_t i = 0; i < l->container_count; i++) {
-		const struct mpk_thin_container *c = &l->containers[i];
+	MPK_TRY_ALLOC(targets && kept, err);
+	for (size_t i = 0; i < container_count; i++) {
+		const struct mpk_thin_container *c = &containers[i];
 		const struct mpk_code_target *list;
 		size_t n;
 
 		if (!c->is_binary)
 			continue;
-		MPK_TRY(mpk_code_targets(c->bytes, &scratch, &list, &n, l->err));
+		MPK_TRY(mpk_code_targets(c->bytes, &scratch, &list, &n, err));
 		if (!n)
 			continue;
 		kept[count] = !c->is_gone;
 		targets[count++] = list[0];
 	}
-	return mpk_thin_compare(&l->thin, "the offload binaries", targets, kept, count, l->err);
+	return mpk_thin_compare(t, "the offload binaries", targets, kept, count, err);
 }
 
 /* What was noted, if that is not allowed. */
@@ -290,13 +301,15 @@ static enum mpk_code refuse_missing(const struct mpk_thin *t, struct mpk_error *
 			mpk_strbuf_text(&t->missing));
 }
 
-static enum mpk_code check_missing(struct library *l)
+enum mpk_code mpk_thin_check_missing(struct mpk_thin *t,
+				     const struct mpk_thin_container *containers, size_t count,
+				     struct mpk_error *err)
 {
-	MPK_TRY(compare_binaries(l));
-	for (size_t w = 0; w < l->thin.o->keep_count && w < 64; w++)
-		if ((l->thin.unlinked & ~l->thin.served) >> w & 1)
-			mpk_thin_miss(&l->thin, RELOCATABLE, l->thin.o->keep[w], "code");
-	return refuse_missing(&l->thin, l->err);
+	MPK_TRY(compare_binaries(t, containers, count, err));
+	for (size_t w = 0; w < t->o->keep_count && w < 64; w++)
+		if ((t->unlinked & ~t->served) >> w & 1)
+			mpk_thin_miss(t, MPK_THIN_RELOCATABLE, t->o->keep[w], "code");
+	return refuse_missing(t, err);
 }
 
 static bool has_changed(const struct library *l)
@@ -350,7 +363,7 @@ static enum mpk_code thin_library(struct library *l, struct mpk_rope *out)
 		return mpk_rope_status(out, l->err);
 	}
 	MPK_TRY(find_containers(l));
-	MPK_TRY(check_missing(l));
+	MPK_TRY(mpk_thin_check_missing(&l->thin, l->containers, l->container_count, l->err));
 	if (!has_changed(l)) {
 		mpk_rope_put_view(out, l->elf.bytes);
 		return mpk_rope_status(out, l->err);
@@ -370,6 +383,10 @@ enum mpk_code mpk_thin_library(struct mpk_span file, const struct mpk_thin_optio
 	struct library l = { .thin = { .o = options, .arena = arena, .report = report },
 			     .err = err };
 
+	if (mpk_ar_is(file))
+		return mpk_thin_archive(file, options, arena, out, report, err);
+	if (mpk_thin_is_object(file))
+		return mpk_thin_object(file, options, arena, out, report, err);
 	MPK_TRY(library_open(&l, file));
 	return thin_library(&l, out);
 }

@@ -60,8 +60,11 @@ enum mpk_code mpk_thin_check_word(const char *option, struct mpk_span word,
 enum mpk_code mpk_thin_check_used(const struct mpk_thin_options *o, const struct mpk_thin_report *r,
 				  struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_thin_library - the library with less in it
- * ELF, 64 bits, little-endian, for x86-64 or AArch64; the machine of this program does not matter.
+/* mpk_thin_is_object - whether the bytes begin as an object for a linker does, little-endian */
+bool mpk_thin_is_object(struct mpk_span file);
+
+/* mpk_thin_library - the library, object or static archive with less in it
+ * ELF, 64 bits, little-endian; what is linked, for x86-64 or AArch64; the machine of this program does not matter.
  * @file    the whole library; borrowed by out
  * @arena   receives what is new
  * @out     the new library, which may equal the old one

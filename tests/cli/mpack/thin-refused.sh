@@ -11,7 +11,7 @@ try data/gpu/cuda.so --keep gfx90a
 try data/gpu/cuda.so --keep sm90
 try data/gpu/cuda.so --keep sm_90,
 try data/gpu/cuda.so
-try data/gpu/cuda-rdc.o --keep sm_90
+try data/gpu/cuda-rdc.o --keep sm_91
 try data/gpu/first.cu --keep sm_90
 try data/formats/01_opencl_scale.so --keep sm_90
 try missing.so --keep sm_90

@@ -79,6 +79,28 @@ enum mpk_code mpk_thin_compare(struct mpk_thin *t, const char *where,
 			       const struct mpk_code_target *targets, const bool *kept,
 			       size_t count, struct mpk_error *err) MPK_MUST_CHECK;
 
+/* The section of device code that a linker's input has, which no driver loads. */
+#define MPK_THIN_RELOCATABLE "__nv_relfatbin"
+
+/* mpk_thin_check_missing - whether kept architectures would lose code, when all containers of a file have been looked at
+ * Returns  MPK_OK; MPK_E_CONFLICT: they would, and that is not allowed; MPK_E_NOMEM */
+enum mpk_code mpk_thin_check_missing(struct mpk_thin *t,
+				     const struct mpk_thin_container *containers, size_t count,
+				     struct mpk_error *err) MPK_MUST_CHECK;
+
+/* --- objects and archives ------------------------------------------------------------------------ */
+
+/* mpk_thin_object, mpk_thin_archive - as mpk_thin_library, of an object and of a static archive of such
+ * Returns  MPK_OK; MPK_E_UNSUPPORTED: something points into the middle of a container that changes; MPK_E_CONFLICT:
+ *          as mpk_thin_library; MPK_E_CORRUPT; MPK_E_RANGE: a member's name that is no file's; MPK_E_NOMEM */
+enum mpk_code mpk_thin_object(struct mpk_span file, const struct mpk_thin_options *options,
+			      struct mpk_arena *arena, struct mpk_rope *out,
+			      struct mpk_thin_report *report, struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_thin_archive(struct mpk_span file, const struct mpk_thin_options *options,
+			       struct mpk_arena *arena, struct mpk_rope *out,
+			       struct mpk_thin_report *report,
+			       struct mpk_error *err) MPK_MUST_CHECK;
+
 /* --- words that point to containers ------------------------------------------------------------ */
 
 /* A part of the file that is replaced by bytes of the same length. */

@@ -6,7 +6,6 @@
 #include "minspect/minspect.h"
 #include "sandbox/sandbox.h"
 #include "session/call.h"
-#include "session/library.h"
 
 /* --device, --grid, --block, --shared: where a call runs, and how wide. */
 struct run_device {

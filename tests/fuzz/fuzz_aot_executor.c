@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "abi/internal/layout.h"
+#include "executor/executor.h"
 #include "executor/static/internal/static.h"
-#include "executor/static/static.h"
 #include "factory/factory.h"
 #include "fuzz.h"
 #include "payload.h"

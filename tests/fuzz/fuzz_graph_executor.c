@@ -8,7 +8,7 @@
 
 #include "abi/internal/layout.h"
 #include "base/compiler.h"
-#include "executor/static/static.h"
+#include "executor/executor.h"
 #include "fuzz.h"
 #include "graphjson/graphjson.h"
 #include "payload.h"

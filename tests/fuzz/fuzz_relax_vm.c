@@ -5,7 +5,6 @@
 
 #include "executor/executor.h"
 #include "executor/relax/internal/relax.h"
-#include "executor/relax/relax.h"
 #include "runtime.h"
 #include "runtime/node.h"
 

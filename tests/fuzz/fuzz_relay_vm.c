@@ -10,7 +10,6 @@
 #include "abi/internal/layout.h"
 #include "executor/executor.h"
 #include "executor/relay/internal/relay.h"
-#include "executor/relay/relay.h"
 #include "payload.h"
 #include "relayvm/relayvm.h"
 #include "runtime.h"

@@ -12,7 +12,7 @@
 #include "harness.h"
 #include "runtime/host.h"
 #include "runtime/runtime.h"
-#include "value/storage.h"
+#include "value/tensor.h"
 
 enum { MIB = 1 << 20, BYTES = 9 * MIB, UNALIGNED = 40 };
 

@@ -5,7 +5,7 @@
 
 #include "abi/convention.h"
 #include "contrib_call.h"
-#include "executor/contrib/order.h"
+#include "executor/contrib/contrib.h"
 
 /* --- an order that is told, not computed --------------------------------------------------- */
 

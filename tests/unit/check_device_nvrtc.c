@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "blob/blob.h"
-#include "device/internal/cuda.h"
+#include "device/internal/gpu.h"
 #include "device_kernels.h"
 #include "robust.h"
 #include "skip.h"

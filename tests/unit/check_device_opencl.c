@@ -11,8 +11,8 @@
 #include "device/internal/opencl.h"
 #include "device_kernels.h"
 #include "harness.h"
-#include "runtime/textures.h"
-#include "session/hint.h"
+#include "runtime/devices.h"
+#include "session/call.h"
 #include "skip.h"
 
 static const char two_kernels[] =

@@ -252,7 +252,8 @@ START_TEST(entries_on_two_devices)
 
 		if (round == 2) {
 			mpk_function_drop(m.run);
-			ck_assert_ok(mpk_runtime_set_devices(m.runtime, &opencl, 1, &err), err);
+			ck_assert_ok(mpk_runtime_set_devices(m.runtime, &opencl, 1, false, &err),
+				     err);
 			ck_assert_ok(made_find(&m, &err), err);
 		}
 
@@ -290,7 +291,7 @@ START_TEST(devices_are_those_of_the_look_up)
 		SKIP_TEST("no OpenCL device: %s", err.text);
 	}
 	on_cpu = m.run;
-	ck_assert_ok(mpk_runtime_set_devices(m.runtime, &opencl, 1, &err), err);
+	ck_assert_ok(mpk_runtime_set_devices(m.runtime, &opencl, 1, false, &err), err);
 	ck_assert_ok(made_find(&m, &err), err);
 	r = call_one(&m, 4, 1);
 	ck_assert_int_eq(r.tensor->dl.device.type, MPK_DL_OPENCL);

@@ -3,7 +3,7 @@
  * other error. That the sentences are those that the code makes is seen where each is brought about. */
 #include "assert_error.h"
 #include "harness.h"
-#include "session/hint.h"
+#include "session/call.h"
 
 static const struct {
 	const char *said, *hint;

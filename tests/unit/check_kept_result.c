@@ -6,7 +6,6 @@
 #include "abi/convention.h"
 #include "assert_error.h"
 #include "runtime/parallel.h"
-#include "value/storage.h"
 #include "value/tensor.h"
 
 static float content[4] = { 1, 2, 3, 4 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Inputs of a call against what a model takes: each way to be wrong, and what is said of it. */
 #include "assert_error.h"
-#include "executor/check.h"
+#include "executor/machine.h"
 #include "harness.h"
-#include "session/hint.h"
+#include "session/call.h"
 #include "signature/signature.h"
 
 static const struct mpk_dtype f32 = { MPK_DTYPE_FLOAT, 32, 1 };

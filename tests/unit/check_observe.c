@@ -9,7 +9,6 @@
 #include "assert_error.h"
 #include "harness.h"
 #include "io/mapping.h"
-#include "observe/compare.h"
 #include "observe/dump.h"
 #include "observe/profile.h"
 #include "observe/trace.h"

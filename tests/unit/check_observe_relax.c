@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the Relax VM tells observers: which tensors an operator fills, calls within calls, and that a run
  * which is looked at is no other than one that is not */
+#include "executor/executor.h"
 #include "executor/plan/plan.h"
 #include "executor/relax/internal/relax.h"
-#include "executor/relax/relax.h"
 #include "relax_made.h"
 #include "runtime/observer.h"
 #include "text/escape.h"

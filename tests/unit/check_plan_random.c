@@ -7,9 +7,9 @@
  * MPK_PLAN_COUNT and MPK_PLAN_SEED in the environment try more programs, or others. */
 #include <inttypes.h>
 
+#include "executor/executor.h"
 #include "executor/plan/internal/plans.h"
 #include "executor/relax/internal/relax.h"
-#include "executor/relax/relax.h"
 #include "plan_compare.h"
 #include "plan_kernels.h"
 #include "plan_made.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rules of plans (executor/plan/plan.h), each with the smallest program that breaks where it is not kept.
  * Random programs: check_plan_random.c. */
+#include "executor/executor.h"
 #include "executor/plan/plan.h"
 #include "executor/relax/internal/relax.h"
-#include "executor/relax/relax.h"
 #include "relax_made.h"
 
 static const struct mpk_dtype f32 = { MPK_DTYPE_FLOAT, 32, 1 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Models of TVM 0.27 with a dynamic length: byte code, plans, and what plans of other lengths share */
+#include "executor/executor.h"
 #include "executor/plan/plan.h"
 #include "executor/relax/internal/relax.h"
-#include "executor/relax/relax.h"
 #include "model_library.h"
 
 enum { LENGTHS = 40, ROUNDS = 5 };

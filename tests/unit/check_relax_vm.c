@@ -3,11 +3,11 @@
  * builtins do: check_relax_builtins.c; whole models: tests/interop/test_relax_vm.py */
 #include <stdatomic.h>
 
+#include "executor/executor.h"
 #include "executor/plan/plan.h"
 #include "executor/relax/internal/relax.h"
-#include "executor/relax/relax.h"
 #include "relax_made.h"
-#include "session/hint.h"
+#include "session/call.h"
 
 static const struct mpk_dtype f32 = { MPK_DTYPE_FLOAT, 32, 1 };
 

@@ -2,7 +2,7 @@
 /* What callers give to a program of the Relay VM: inputs by name and by place, values that become
  * tensors, memory that kernels cannot take, and constants that are bound after loading */
 #include "relay_made.h"
-#include "session/hint.h"
+#include "session/call.h"
 
 /* out = in + 1 for one float; the input must lie as compiled code takes it for granted */
 static int add_one(union mpk_tvm_value *args, int *codes, int count, union mpk_tvm_value *result,

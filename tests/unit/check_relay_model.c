@@ -2,9 +2,9 @@
 /* Executables that TVM 0.18 wrote: a library with its kernels, and byte code alone */
 #include "abi/internal/layout.h"
 #include "base/native.h"
+#include "executor/executor.h"
 #include "executor/plan/plan.h"
 #include "executor/relay/internal/relay.h"
-#include "executor/relay/relay.h"
 #include "model_library.h"
 #include "runtime/devices.h"
 

@@ -229,7 +229,7 @@ START_TEST(copies_go_to_devices_and_back)
 	}
 	ck_assert_int_eq(model_call(&m, "main", &x, 1, &result, &err), MPK_E_LOAD);
 	ck_assert_text(err, "compiled for opencl and was given no such device");
-	ck_assert_ok(mpk_runtime_set_devices(m.runtime, &opencl, 1, &err), err);
+	ck_assert_ok(mpk_runtime_set_devices(m.runtime, &opencl, 1, false, &err), err);
 	check_copies();
 	ck_assert_int_eq(model_call(&m, "wrong", &x, 1, &result, &err), MPK_E_RAISED);
 	ck_assert_text(err,
@@ -297,7 +297,7 @@ START_TEST(storages_may_be_images)
 		model_close(&m);
 		SKIP_TEST("%s", err.text);
 	}
-	ck_assert_ok(mpk_runtime_set_devices(m.runtime, &opencl, 1, &err), err);
+	ck_assert_ok(mpk_runtime_set_devices(m.runtime, &opencl, 1, false, &err), err);
 	for (int i = 0; i < 4; i++) {
 		result = run(&x, 1);
 		ck_assert_int_eq(last_count, 2);

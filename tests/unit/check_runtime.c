@@ -4,7 +4,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 
-#include "abi/packed.h"
+#include "abi/convention.h"
 #include "library/internal/library.h"
 #include "module_made.h"
 #include "robust.h"

@@ -3,7 +3,7 @@
 #include <check.h>
 
 #include "assert_error.h"
-#include "runtime/textures.h"
+#include "runtime/devices.h"
 
 static const struct {
 	const char *scope;

@@ -8,7 +8,7 @@
 #include "elf/image.h"
 #include "harness.h"
 #include "io/mapping.h"
-#include "session/library.h"
+#include "session/call.h"
 
 static char modules[4000];
 

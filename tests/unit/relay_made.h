@@ -10,8 +10,8 @@
 #include <endian.h>
 
 #include "base/native.h"
+#include "executor/executor.h"
 #include "executor/relay/internal/relay.h"
-#include "executor/relay/relay.h"
 #include "model_made.h"
 #include "relayvm/relayvm.h"
 

@@ -2,7 +2,7 @@
 /* convention.c - calls of host code, whatever its convention: from values, or prepared
  *
  * A call from values allocates what its arguments need. Kernels of a model are called thousands of
- * times with tensors that stay where they are, so their arguments are laid out once (packed.h).
+ * times with tensors that stay where they are, so their arguments are laid out once (convention.h).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,6 @@
 #include "abi/convention.h"
 #include "abi/ffi_object.h"
 #include "abi/internal/data.h"
-#include "abi/packed.h"
 #include "abi/raised.h"
 
 /* --- the convention of TVM 0.2 to 0.20 ------------------------------------------------------- */

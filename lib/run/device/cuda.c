@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cuda.c - NVIDIA's GPUs: the CUDA driver, which of its code runs where, and what it is asked to load */
-#include "device/internal/cuda.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -6,7 +6,7 @@
  * the driver gets PTX for the newest that both know.
  */
 #include "device/internal/backend.h"
-#include "device/internal/cuda.h"
+#include "device/internal/gpu.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
  * type of its input. A symbolic extent is what it was where its name came first, so that two inputs
  * of n rows that have 3 and 4 are refused here and not by a kernel in the middle of the model.
  */
-#include "executor/check.h"
+#include "executor/machine.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -8,9 +8,6 @@
 
 #include "device/profile.h"
 #include "executor/contrib/contrib.h"
-#include "executor/relax/relax.h"
-#include "executor/relay/relay.h"
-#include "executor/static/static.h"
 
 #define EXECUTOR_ROW(name) &mpk_##name##_executor,
 #define GLOBALS_ROW(name) mpk_##name##_add_globals,

@@ -334,7 +334,7 @@ enum mpk_code mpk_node_model_machine(struct mpk_node_model *model, struct mpk_ma
 	if (model->kind->choose_devices)
 		count = model->kind->choose_devices(model->program, chosen);
 	else
-		devices = mpk_runtime_get_devices(model->program->runtime, &count);
+		devices = mpk_runtime_get_devices(model->program->runtime, &count, NULL);
 	if (!model->machine || count != model->device_count ||
 	    memcmp(devices, model->devices, count * sizeof *devices) != 0) {
 		MPK_TRY(create_machine(model->program, devices, count, &made, err));

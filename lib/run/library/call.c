@@ -180,7 +180,7 @@ static struct mpk_dldevice home_of(const struct mpk_run_call *c)
 
 /* A call ends when what it started on devices has ended. On the caller's stream it ends before: what he queues
  * there next comes after it, and copies to host memory have waited. */
-static enum mpk_code run_once(struct mpk_run_call *c, struct mpk_function *f, struct mpk_error *err)
+static enum mpk_code invoke(struct mpk_run_call *c, struct mpk_function *f, struct mpk_error *err)
 {
 	const struct mpk_args args = { c->values, c->names, c->value_count };
 
@@ -189,9 +189,9 @@ static enum mpk_code run_once(struct mpk_run_call *c, struct mpk_function *f, st
 	return mpk_run_settle(c->f->model, err);
 }
 
-enum mpk_code mpk_run_call_run(struct mpk_run_call *c, struct mpk_error *err)
+enum mpk_code mpk_run_once(struct mpk_run_call *c, struct mpk_error *err)
 {
-	enum mpk_code code = run_once(c, c->f->function, err);
+	enum mpk_code code = invoke(c, c->f->function, err);
 	struct mpk_error ignored;
 	struct mpk_function *turned;
 
@@ -200,7 +200,7 @@ enum mpk_code mpk_run_call_run(struct mpk_run_call *c, struct mpk_error *err)
 		return code;
 	if (mpk_run_turn(c->f, &turned, &ignored) != MPK_OK)
 		return code;
-	if (run_once(c, turned, &ignored) != MPK_OK) {
+	if (invoke(c, turned, &ignored) != MPK_OK) {
 		mpk_function_drop(turned);
 		return code;
 	}
@@ -254,7 +254,7 @@ static enum mpk_code call(struct mpk_run_call *c, const struct mpkr_tensor *cons
 			  const struct wanted *wanted, struct mpk_error *err)
 {
 	MPK_TRY(place_all(c, (struct inputs){ .tensors = in, .count = n }, err));
-	MPK_TRY(mpk_run_call_run(c, err));
+	MPK_TRY(mpk_run_once(c, err));
 	MPK_TRY(write_back(c, 0, err));
 	MPK_TRY(mpk_run_tensors_collect(&c->tensors, &c->result, err));
 	mpk_value_drop(&c->result); /* what the function returned holds its parts no longer */
@@ -336,12 +336,13 @@ static enum mpk_code own_value(const struct mpk_run_call *c, struct mpk_value *v
 	return code;
 }
 
-enum mpk_code mpk_run_call_own(const struct mpk_run_call *c, const struct mpk_dldevice *home,
-			       struct mpk_value *out, struct mpk_error *err)
+enum mpk_code mpk_run_fetch_result(struct mpk_run_call *c, struct mpk_value *out,
+				   struct mpk_error *err)
 {
+	static const struct mpk_dldevice host = { MPK_DL_CPU, 0 };
 	struct mpk_value v = c->result;
 
-	return own_value(c, &v, home, false, 0, out, err);
+	return own_value(c, &v, &host, false, 0, out, err);
 }
 
 static enum mpk_code call_value(mpkr_function *f, const struct mpkr_arg *in, size_t n, bool is_sent,
@@ -353,7 +354,7 @@ static enum mpk_code call_value(mpkr_function *f, const struct mpkr_arg *in, siz
 	MPK_TRY(check_input_count(f, n, true, err));
 	MPK_TRY(call_init(&c, f, n, err));
 	MPK_TRY(place_all(&c, (struct inputs){ .args = in }, err));
-	MPK_TRY(mpk_run_call_run(&c, err));
+	MPK_TRY(mpk_run_once(&c, err));
 	MPK_TRY(write_back(&c, 0, err));
 	home = home_of(&c);
 	return own_value(&c, &c.result, is_sent ? &home : NULL, true, 0, out, err);
@@ -475,7 +476,7 @@ static enum mpk_code call_into(mpkr_function *f, const struct mpkr_tensor *const
 	for (size_t i = 0; i < m; i++)
 		MPK_TRY(check_out(&c, public_tensor(out[i]), i, err));
 	MPK_TRY(place_all(&c, (struct inputs){ .tensors = in, .more = out, .count = n }, err));
-	MPK_TRY(mpk_run_call_run(&c, err));
+	MPK_TRY(mpk_run_once(&c, err));
 	if (!is_model)
 		return write_back(&c, n, err);
 	MPK_TRY(mpk_run_tensors_collect(&c.tensors, &c.result, err));

@@ -186,10 +186,11 @@ enum mpk_code mpk_run_turn(const struct mpkr_function *f, struct mpk_function **
 	enum mpk_code code, back;
 
 	(void)pthread_mutex_lock(&model->lock);
-	code = mpk_runtime_set_devices(model->runtime, turned, MPK_ARRAY_COUNT(turned), err);
+	code = mpk_runtime_set_devices(model->runtime, turned, MPK_ARRAY_COUNT(turned),
+				       model->is_guess, err);
 	if (code == MPK_OK)
 		code = mpk_library_find(model->library, f->name, out, err);
-	back = mpk_runtime_set_devices(model->runtime, &model->where, 1, NULL);
+	back = mpk_runtime_set_devices(model->runtime, &model->where, 1, model->is_guess, NULL);
 	(void)pthread_mutex_unlock(&model->lock);
 	(void)back; /* fewer than before always fit */
 	return code;

@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-#include "executor/check.h"
+#include "executor/machine.h"
 #include "text/escape.h"
 
 /* --- what a model and its functions have ------------------------------------------------------ */
@@ -146,11 +146,6 @@ enum mpk_code mpk_run_begin(mpkr_function *f, const struct mpk_run_values *in, b
 	return MPK_OK;
 }
 
-enum mpk_code mpk_run_once(struct mpk_run_call *c, struct mpk_error *err)
-{
-	return mpk_run_call_run(c, err);
-}
-
 struct mpk_args mpk_run_args(const struct mpk_run_call *c)
 {
 	return (struct mpk_args){ c->values, c->names, c->value_count };
@@ -181,14 +176,6 @@ enum mpk_code mpk_run_fetch(const struct mpk_run_call *c, size_t i, struct mpk_t
 	if (from == to)
 		return MPK_OK;
 	return mpk_devices_fetch(mpk_run_devices(c->f->model), &from->dl, to, err);
-}
-
-enum mpk_code mpk_run_fetch_result(struct mpk_run_call *c, struct mpk_value *out,
-				   struct mpk_error *err)
-{
-	static const struct mpk_dldevice host = { MPK_DL_CPU, 0 };
-
-	return mpk_run_call_own(c, &host, out, err);
 }
 
 void mpk_run_end(struct mpk_run_call *c)

@@ -10,9 +10,8 @@
 #include <sys/mman.h>
 
 #include "base/arena.h"
-#include "executor/relay/relay.h"
+#include "executor/executor.h"
 #include "library/internal/library.h"
-#include "library/internal/standalone.h"
 #include "object/exports.h"
 #include "program/device_kind.h"
 #include "standalone/standalone.h"
@@ -206,8 +205,7 @@ enum mpk_code mpk_run_set_device(struct mpkr_model *model, struct mpk_dldevice w
 {
 	model->where = where;
 	model->is_guess = is_guess;
-	MPK_TRY(mpk_runtime_set_devices(model->runtime, &where, 1, err));
-	mpk_runtime_guess_devices(model->runtime, is_guess);
+	MPK_TRY(mpk_runtime_set_devices(model->runtime, &where, 1, is_guess, err));
 	return MPK_OK;
 }
 

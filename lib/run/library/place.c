@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "program/device_kind.h"
-#include "runtime/textures.h"
+#include "runtime/devices.h"
 #include "value/element.h"
 
 /* A batch of a language model passes the numbers of its sequences as one shape. */

@@ -2,7 +2,7 @@
 /* standalone.c - the entries of a library that carries its model: called as tvm-ffi calls functions
  *
  * The library's own code is C that mpack wrote (pack/package/standalone.c); it calls the functions of
- * library/internal/standalone.h, of which the archive has one copy a library. At the first call the carried library is
+ * library/internal/library.h, of which the archive has one copy a library. At the first call the carried library is
  * laid out in memory as it was, but for its large tensors, which stay where the file has them, and opened as
  * any library in memory is. Where its host code is linked into the new library as well, it is only read there, and
  * nothing is opened. It stays as long as the process: results are tensors that anybody may keep.
@@ -17,7 +17,6 @@
 #include "abi/ffi_object.h"
 #include "base/vec.h"
 #include "library/internal/library.h"
-#include "library/internal/standalone.h"
 #include "runtime/library.h"
 #include "runtime/runtime.h"
 

@@ -19,7 +19,6 @@
 
 #include "base/vec.h"
 #include "npy/npy.h"
-#include "observe/compare.h"
 #include "text/escape.h"
 #include "value/array.h"
 #include "value/element.h"

@@ -8,10 +8,13 @@
 #ifndef MPK_OBSERVE_DUMP_H
 #define MPK_OBSERVE_DUMP_H
 
+#include "base/arena.h"
 #include "base/strbuf.h"
+#include "base/strmap.h"
 #include "io/directory.h"
 #include "runtime/devices.h"
 #include "runtime/observer.h"
+#include "value/compare.h"
 
 /* A tensor that an operator computed. */
 struct mpk_result {
@@ -39,5 +42,89 @@ struct mpk_dumper {
  *          encodes */
 void mpk_dumper_init(struct mpk_dumper *d, struct mpk_devices *devices,
 		     const struct mpk_directory *to);
+
+/* --- what each operator of a run computes, against a dump of another run (dump.h) ------------- */
+
+/* One tensor of the run and of the dump. */
+struct mpk_compared {
+	const char *file;       /* "0003-fused_add.npy" */
+	const char *name;       /* of the operator, to be escaped */
+	uint64_t number;        /* of the operator */
+	const char *difference; /* one sentence without a full stop; "" when they are equal */
+	struct mpk_comparison comparison;
+};
+
+/* All of them, in the order of the run. Zero-initialise; mpk_comparisons_fini. */
+struct mpk_comparisons {
+	struct mpk_arena arena;
+	struct mpk_compared *items;
+	size_t count, cap;
+	size_t differing; /* tensors */
+	uint64_t missing; /* tensors of the run that the dump has not, or that cannot be read */
+	uint64_t unused;  /* and those of the dump that the run has not */
+};
+
+void mpk_comparisons_fini(struct mpk_comparisons *c);
+
+/* mpk_comparisons_first - the first that differs, or NULL */
+static inline const struct mpk_compared *mpk_comparisons_first(const struct mpk_comparisons *c)
+{
+	for (size_t i = 0; i < c->count; i++)
+		if (!c->items[i].comparison.is_equal)
+			return &c->items[i];
+	return NULL;
+}
+
+/* mpk_comparisons_decode - what a comparer encoded; as mpk_profile_decode */
+enum mpk_code mpk_comparisons_decode(struct mpk_span bytes, struct mpk_comparisons *out,
+				     struct mpk_error *err) MPK_MUST_CHECK;
+
+/* The files of a dump, to be found by operator (dump.h).
+ * Zero-initialise; mpk_dump_index_fini. */
+struct mpk_dump_index {
+	struct mpk_arena arena;
+	struct mpk_dump_file {
+		const char *name;
+		size_t next; /* the next one of the same key; count: none */
+	} *files;            /* in the order of their run */
+	size_t count, cap;
+	struct mpk_strmap keys; /* numbers them */
+	size_t *heads;          /* of each key the first file that was not taken so far, or count */
+	size_t key_count, key_cap;
+};
+
+/* mpk_dump_index_read - list a directory
+ * Returns  MPK_OK; MPK_E_IO: no such directory; MPK_E_CORRUPT: no file of a dump in it, with the
+ *          directory's name; MPK_E_NOMEM. mpk_dump_index_fini in every case. */
+enum mpk_code mpk_dump_index_read(struct mpk_dump_index *index, const char *dir,
+				  struct mpk_error *err) MPK_MUST_CHECK;
+void mpk_dump_index_fini(struct mpk_dump_index *index);
+
+/* mpk_dump_index_take - the next file with a key, the name of an operator with the number of its
+ * result, which is then taken; NULL: there
+ * is none left. Borrowed */
+const char *mpk_dump_index_take(struct mpk_dump_index *index, struct mpk_span key);
+
+struct mpk_comparer {
+	struct mpk_observer base; /* first */
+	struct mpk_devices *devices;
+	const char *dir;
+	struct mpk_tolerance tolerance;
+	size_t count; /* operators so far */
+	struct mpk_dump_index dump;
+	struct mpk_comparisons done;
+};
+
+/* mpk_comparer_init - an observer that compares with the dump in a directory
+ * Its functions fail with MPK_E_CONFLICT when the dump is of another model or other inputs: a result has
+ * another type or shape there; and as mpk_devices_fetch and mpk_tensor_load_file do. That numbers differ
+ * is no failure, nor that an operator is not in the dump. What it encodes are its comparisons; that fails with
+ * MPK_E_CONFLICT when the run and the dump have nothing in common.
+ * @devices, @dir  borrowed as long as it observes
+ * Returns  MPK_OK; MPK_E_IO: no such directory; MPK_E_CORRUPT: no file of a dump in it.
+ *          base.fini in every case. */
+enum mpk_code mpk_comparer_init(struct mpk_comparer *c, struct mpk_devices *devices,
+				const char *dir, struct mpk_tolerance tolerance,
+				struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

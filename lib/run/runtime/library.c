@@ -200,19 +200,18 @@ static void set_context(struct mpk_host *host, struct mpk_module *context)
 static void fill_pointers(struct mpk_host *host, struct mpk_module *context)
 {
 	const unsigned parts = mpk_module_api_parts(host->code.convention);
-	size_t count;
-	const struct mpk_module_symbol *symbols = mpk_module_api(&count);
+	const struct mpk_module_symbol *symbol;
 	char name[64];
 
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; (symbol = mpk_module_api(i)); i++) {
 		mpk_module_code **slot;
 
-		if (!(symbols[i].part & parts))
+		if (!(symbol->part & parts))
 			continue;
-		(void)snprintf(name, sizeof name, "__%s", symbols[i].name);
+		(void)snprintf(name, sizeof name, "__%s", symbol->name);
 		slot = symbol_of(host, name);
 		if (slot)
-			*slot = symbols[i].code;
+			*slot = symbol->code;
 	}
 	set_context(host, context);
 }

@@ -19,7 +19,6 @@
 #include "runtime/context.h"
 #include "runtime/devices.h"
 #include "runtime/internal/process.h"
-#include "runtime/internal/vm_api.h"
 #include "runtime/node.h"
 #include "runtime/parallel.h"
 
@@ -370,8 +369,6 @@ static void *get_stream(int32_t device_type, int32_t device_id)
 #define ROW(part, name, function) { MPK_API_##part, name, (mpk_module_code *)(function) },
 #define BACKEND_ROW(name, function) ROW(BACKEND, #name, function)
 #define FFI_ROW(name, function) ROW(FFI, #name, function)
-#define VM_ROWS(name, function)                                                                    \
-	ROW(FFI_NOW, name, mpk_now_##function) ROW(FFI_021, name, mpk_ffi021_##function)
 
 /* clang-format off */
 static const struct mpk_module_symbol symbols[] = {
@@ -379,25 +376,12 @@ static const struct mpk_module_symbol symbols[] = {
 	ROW(BACKEND, "TVMBackendRegisterSystemLibSymbol", register_symbol)
 
 	FFI_API(FFI_ROW)
-	VM_ROWS("TVMFFIFunctionCall", call)
-	VM_ROWS("TVMBackendAnyListMoveFromPackedReturn", list_move)
-	VM_ROWS("TVMBackendAnyListResetItem", list_reset)
-	ROW(FFI, "TVMBackendAnyListSetPackedArg", mpk_ffi_list_set_arg)
-#ifdef MPK_RUN_LINKED
-	/* in no part: the linker leaves out what nobody refers to */
-	ROW(NONE, "TVMFFIFunctionCall", mpk_linked_call)
-	ROW(NONE, "TVMBackendAnyListMoveFromPackedReturn", mpk_linked_list_move)
-	ROW(NONE, "TVMBackendAnyListResetItem", mpk_linked_list_reset)
-#endif
 	ROW(FFI, "TVMFFIEnvModRegisterSystemLibSymbol", register_symbol)
 
 	ROW(LEGACY, "TVMFuncCall", mpk_legacy_enter)
 	ROW(LEGACY, "TVMAPISetLastError", tvm_set_last_error)
 	ROW(LEGACY, "TVMGetLastError", tvm_get_last_error)
 	ROW(LEGACY, "TVMFuncGetGlobal", tvm_get_global)
-	ROW(LEGACY, "TVMBackendAnyListSetPackedArg", mpk_tvm_list_set_arg)
-	ROW(LEGACY, "TVMBackendAnyListMoveFromPackedReturn", mpk_tvm_list_move)
-	ROW(LEGACY, "TVMBackendAnyListResetItem", mpk_tvm_list_reset)
 };
 
 /* clang-format on */
@@ -413,18 +397,24 @@ FFI_API(LINKED)
 
 #endif
 
-const struct mpk_module_symbol *mpk_module_api(size_t *count)
+/* What compiled functions of the Relax VM call most comes last. */
+const struct mpk_module_symbol *mpk_module_api(size_t i)
 {
-	*count = MPK_ARRAY_COUNT(symbols);
-	return symbols;
+	const size_t count = MPK_ARRAY_COUNT(symbols);
+
+	if (i < count)
+		return &symbols[i];
+	return i - count < mpk_vm_api_count ? &mpk_vm_api[i - count] : NULL;
 }
 
 mpk_module_code *mpk_module_api_find(const char *name, unsigned parts)
 {
+	const struct mpk_module_symbol *symbol;
+
 	if (strncmp(name, "TVM", 3) != 0)
 		return NULL;
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(symbols); i++)
-		if ((symbols[i].part & parts) && strcmp(symbols[i].name, name) == 0)
-			return symbols[i].code;
+	for (size_t i = 0; (symbol = mpk_module_api(i)); i++)
+		if ((symbol->part & parts) && strcmp(symbol->name, name) == 0)
+			return symbol->code;
 	return NULL;
 }

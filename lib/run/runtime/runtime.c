@@ -17,7 +17,6 @@
 #include "runtime/internal/process.h"
 #include "runtime/kernels.h"
 #include "runtime/observer.h"
-#include "runtime/textures.h"
 
 /* --- the context of a thread ----------------------------------------------------------------- */
 
@@ -126,28 +125,22 @@ struct mpk_function *mpk_runtime_find_global(struct mpk_runtime *runtime, const 
 /* Models number their devices; what they call device 0 is the first here. */
 enum mpk_code mpk_runtime_set_devices(struct mpk_runtime *runtime,
 				      const struct mpk_dldevice *devices, size_t count,
-				      struct mpk_error *err)
+				      bool are_guessed, struct mpk_error *err)
 {
 	if (!count || count > MPK_RUNTIME_DEVICES_MAX)
 		return mpk_fail(err, MPK_E_RANGE, "%zu devices; at least 1, at most %d", count,
 				MPK_RUNTIME_DEVICES_MAX);
 	memcpy(runtime->model_devices, devices, count * sizeof *devices);
 	runtime->model_device_count = count;
+	runtime->devices_are_guessed = are_guessed;
 	return MPK_OK;
 }
 
-void mpk_runtime_guess_devices(struct mpk_runtime *runtime, bool guessed)
+const struct mpk_dldevice *mpk_runtime_get_devices(const struct mpk_runtime *runtime, size_t *count,
+						   bool *are_guessed)
 {
-	runtime->devices_are_guessed = guessed;
-}
-
-bool mpk_runtime_are_devices_guessed(const struct mpk_runtime *runtime)
-{
-	return runtime->devices_are_guessed;
-}
-
-const struct mpk_dldevice *mpk_runtime_get_devices(const struct mpk_runtime *runtime, size_t *count)
-{
+	if (are_guessed)
+		*are_guessed = runtime->devices_are_guessed;
 	*count = runtime->model_device_count;
 	return runtime->model_devices;
 }
@@ -240,7 +233,7 @@ static enum mpk_code runtime_set_device(struct mpk_runtime *runtime, const struc
 		(struct mpk_dldevice){ (int32_t)v[0].integer, (int32_t)v[1].integer }, err);
 }
 
-/* What module code looks up by name wherever it runs; textures.h has two more. */
+/* What module code looks up by name wherever it runs; devices.h has two more. */
 static const struct mpk_global common_globals[] = {
 	{ "__tvm_set_device", runtime_set_device },
 };

@@ -128,19 +128,16 @@ enum { MPK_RUNTIME_DEVICES_MAX = 8 };
 
 /* mpk_runtime_set_devices - where models that are looked up from now on live: the first is for
  * tensors, the others are those that the model names by their number
+ * @are_guessed  they were not named but guessed: a model may then know better
  * Returns  MPK_OK; MPK_E_RANGE: more than MPK_RUNTIME_DEVICES_MAX */
 enum mpk_code mpk_runtime_set_devices(struct mpk_runtime *runtime,
 				      const struct mpk_dldevice *devices, size_t count,
-				      struct mpk_error *err) MPK_MUST_CHECK;
+				      bool are_guessed, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_runtime_guess_devices - whether the devices were not named but guessed: a model may then know better
- * mpk_runtime_are_devices_guessed - what was said last; at first false */
-void mpk_runtime_guess_devices(struct mpk_runtime *runtime, bool guessed);
-bool mpk_runtime_are_devices_guessed(const struct mpk_runtime *runtime);
-
-/* mpk_runtime_get_devices - those devices, at least one; count in *count; borrowed */
-const struct mpk_dldevice *mpk_runtime_get_devices(const struct mpk_runtime *runtime,
-						   size_t *count);
+/* mpk_runtime_get_devices - those devices, at least one; count in *count; borrowed
+ * @are_guessed  as it was said last, at first false; NULL: not asked */
+const struct mpk_dldevice *mpk_runtime_get_devices(const struct mpk_runtime *runtime, size_t *count,
+						   bool *are_guessed);
 
 /* mpk_runtime_set_observers - who sees what models do from the next call on (observer.h)
  * @first   borrowed with those after it until others are set; NULL: nobody

@@ -7,7 +7,6 @@
  * pixel. Two ways of folding exist: up to 0.22 into width and height, from 0.23 on into the layers
  * of an array, whose pixels have 128 or 64 bits whatever the elements are.
  */
-#include "runtime/textures.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -3,16 +3,15 @@
  *
  * Once for each layout of objects: who asks the thread for it in each call takes longer than the function.
  */
-#include "runtime/internal/vm_api.h"
-
 #include <stdbool.h>
 
 #include "abi/convention.h"
 #include "abi/ffi_object.h"
 #include "abi/raised.h"
 #include "runtime/context.h"
+#include "runtime/internal/runtime.h"
 
-static int fail_call(const struct mpk_error *error)
+static int fail_vm_call(const struct mpk_error *error)
 {
 	mpk_raised_set_error(error);
 	return -1;
@@ -20,16 +19,16 @@ static int fail_call(const struct mpk_error *error)
 
 /* --- calls --------------------------------------------------------------------------------- */
 
-int mpk_now_call(void *function, const struct mpk_ffi_any *args, int32_t count,
-		 struct mpk_ffi_any *result)
+static int now_call(void *function, const struct mpk_ffi_any *args, int32_t count,
+		    struct mpk_ffi_any *result)
 {
 	struct mpk_ffi_function_cell *cell = mpk_ffi_cell(MPK_CONV_FFI, function);
 
 	return cell->safe_call(function, args, count, result);
 }
 
-int mpk_ffi021_call(void *function, const struct mpk_ffi_any *args, int32_t count,
-		    struct mpk_ffi_any *result)
+static int ffi021_call(void *function, const struct mpk_ffi_any *args, int32_t count,
+		       struct mpk_ffi_any *result)
 {
 	struct mpk_ffi_function_cell *cell = mpk_ffi_cell(MPK_CONV_FFI021, function);
 
@@ -38,70 +37,71 @@ int mpk_ffi021_call(void *function, const struct mpk_ffi_any *args, int32_t coun
 
 /* --- lists of compiled functions ---------------------------------------------------------------- */
 
-/* set_arg lends item `index` to an argument, move takes what a call returned, reset makes an item none. */
+/* set_arg lends item `index` to an argument, move takes what a call returned, reset makes an item none. All return 0;
+ * -1 with the error kept (abi/raised.h). */
 
-int mpk_ffi_list_set_arg(void *items, int index, struct mpk_ffi_any *args, int at)
+static int ffi_list_set_arg(void *items, int index, struct mpk_ffi_any *args, int at)
 {
 	args[at] = ((struct mpk_ffi_any *)items)[index];
 	return 0;
 }
 
-int mpk_now_list_reset(void *items, int index)
+static int now_list_reset(void *items, int index)
 {
 	mpk_ffi_item_drop(MPK_CONV_FFI, &((struct mpk_ffi_any *)items)[index]);
 	return 0;
 }
 
-int mpk_ffi021_list_reset(void *items, int index)
+static int ffi021_list_reset(void *items, int index)
 {
 	mpk_ffi_item_drop(MPK_CONV_FFI021, &((struct mpk_ffi_any *)items)[index]);
 	return 0;
 }
 
-int mpk_now_list_move(void *items, int index, struct mpk_ffi_any *args, int at)
+static int now_list_move(void *items, int index, struct mpk_ffi_any *args, int at)
 {
 	struct mpk_ffi_any moved = args[at];
 
 	args[at] = (struct mpk_ffi_any){ 0 };
-	(void)mpk_now_list_reset(items, index);
+	(void)now_list_reset(items, index);
 	((struct mpk_ffi_any *)items)[index] = moved;
 	return 0;
 }
 
-int mpk_ffi021_list_move(void *items, int index, struct mpk_ffi_any *args, int at)
+static int ffi021_list_move(void *items, int index, struct mpk_ffi_any *args, int at)
 {
 	struct mpk_ffi_any moved = args[at];
 
 	args[at] = (struct mpk_ffi_any){ 0 };
-	(void)mpk_ffi021_list_reset(items, index);
+	(void)ffi021_list_reset(items, index);
 	((struct mpk_ffi_any *)items)[index] = moved;
 	return 0;
 }
 
-int mpk_tvm_list_set_arg(void *items, int index, union mpk_tvm_value *args, int *codes, int at)
+static int tvm_list_set_arg(void *items, int index, union mpk_tvm_value *args, int *codes, int at)
 {
 	struct mpk_legacy_item *item = &((struct mpk_legacy_item *)items)[index];
 	struct mpk_error error;
 
 	return mpk_legacy_encode(&item->value, &item->slot, &args[at], &codes[at], &error) == MPK_OK
 		       ? 0
-		       : fail_call(&error);
+		       : fail_vm_call(&error);
 }
 
-int mpk_tvm_list_reset(void *items, int index)
+static int tvm_list_reset(void *items, int index)
 {
 	mpk_value_drop(&((struct mpk_legacy_item *)items)[index].value);
 	return 0;
 }
 
-int mpk_tvm_list_move(void *items, int index, union mpk_tvm_value *args, int *codes, int at)
+static int tvm_list_move(void *items, int index, union mpk_tvm_value *args, int *codes, int at)
 {
 	struct mpk_value moved = { 0 };
 	struct mpk_error error;
 
 	if (mpk_legacy_decode(args[at], codes[at], MPK_LIFETIME_OWNED, &moved, &error) != MPK_OK)
-		return fail_call(&error);
-	(void)mpk_tvm_list_reset(items, index);
+		return fail_vm_call(&error);
+	(void)tvm_list_reset(items, index);
 	((struct mpk_legacy_item *)items)[index].value = moved;
 	codes[at] = MPK_TVM_NULL;
 	return 0;
@@ -121,24 +121,52 @@ static bool is_021(void)
 	return mpk_context_convention() == MPK_CONV_FFI021;
 }
 
-int mpk_linked_call(void *function, const struct mpk_ffi_any *args, int32_t count,
-		    struct mpk_ffi_any *result)
+static int linked_call(void *function, const struct mpk_ffi_any *args, int32_t count,
+		       struct mpk_ffi_any *result)
 {
-	return (is_021() ? mpk_ffi021_call : mpk_now_call)(function, args, count, result);
+	return (is_021() ? ffi021_call : now_call)(function, args, count, result);
 }
 
-int mpk_linked_list_reset(void *items, int index)
+static int linked_list_reset(void *items, int index)
 {
-	return (is_021() ? mpk_ffi021_list_reset : mpk_now_list_reset)(items, index);
+	return (is_021() ? ffi021_list_reset : now_list_reset)(items, index);
 }
 
-int mpk_linked_list_move(void *items, int index, struct mpk_ffi_any *args, int at)
+static int linked_list_move(void *items, int index, struct mpk_ffi_any *args, int at)
 {
-	return (is_021() ? mpk_ffi021_list_move : mpk_now_list_move)(items, index, args, at);
+	return (is_021() ? ffi021_list_move : now_list_move)(items, index, args, at);
 }
 
-LINKED(TVMFFIFunctionCall, mpk_linked_call);
-LINKED(TVMBackendAnyListResetItem, mpk_linked_list_reset);
-LINKED(TVMBackendAnyListMoveFromPackedReturn, mpk_linked_list_move);
-LINKED(TVMBackendAnyListSetPackedArg, mpk_ffi_list_set_arg);
+LINKED(TVMFFIFunctionCall, linked_call);
+LINKED(TVMBackendAnyListResetItem, linked_list_reset);
+LINKED(TVMBackendAnyListMoveFromPackedReturn, linked_list_move);
+LINKED(TVMBackendAnyListSetPackedArg, ffi_list_set_arg);
 #endif
+
+/* --- their names ------------------------------------------------------------------------------- */
+
+/* now: objects have the layout from TVM 0.22 on, ffi021: that of 0.21, tvm: the legacy convention. */
+#define ROW(part, name, function) { MPK_API_##part, name, (mpk_module_code *)(function) },
+
+/* clang-format off */
+const struct mpk_module_symbol mpk_vm_api[] = {
+	ROW(FFI_NOW, "TVMFFIFunctionCall", now_call)
+	ROW(FFI_021, "TVMFFIFunctionCall", ffi021_call)
+	ROW(FFI_NOW, "TVMBackendAnyListMoveFromPackedReturn", now_list_move)
+	ROW(FFI_021, "TVMBackendAnyListMoveFromPackedReturn", ffi021_list_move)
+	ROW(FFI_NOW, "TVMBackendAnyListResetItem", now_list_reset)
+	ROW(FFI_021, "TVMBackendAnyListResetItem", ffi021_list_reset)
+	ROW(FFI, "TVMBackendAnyListSetPackedArg", ffi_list_set_arg)
+#ifdef MPK_RUN_LINKED
+	/* in no part: the linker leaves out what nobody refers to */
+	ROW(NONE, "TVMFFIFunctionCall", linked_call)
+	ROW(NONE, "TVMBackendAnyListMoveFromPackedReturn", linked_list_move)
+	ROW(NONE, "TVMBackendAnyListResetItem", linked_list_reset)
+#endif
+	ROW(LEGACY, "TVMBackendAnyListSetPackedArg", tvm_list_set_arg)
+	ROW(LEGACY, "TVMBackendAnyListMoveFromPackedReturn", tvm_list_move)
+	ROW(LEGACY, "TVMBackendAnyListResetItem", tvm_list_reset)
+};
+/* clang-format on */
+
+const size_t mpk_vm_api_count = MPK_ARRAY_COUNT(mpk_vm_api);

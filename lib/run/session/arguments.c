@@ -17,9 +17,9 @@
 #include "base/num.h"
 #include "base/vec.h"
 #include "hostcode/host.h"
+#include "session/call.h"
 #include "session/internal/kept.h"
 #include "session/internal/reply.h"
-#include "session/library.h"
 #include "text/escape.h"
 
 /* --- kept results ----------------------------------------------------------------------------- */

@@ -13,11 +13,10 @@
 
 #include "base/strbuf.h"
 #include "device/device.h"
-#include "observe/compare.h"
+#include "observe/dump.h"
 #include "observe/profile.h"
 #include "program/model.h"
 #include "session/cases.h"
-#include "session/hint.h"
 #include "text/escape.h"
 #include "value/parse.h"
 

@@ -6,18 +6,50 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/arena.h"
 #include "base/error.h"
+#include "blob/blob.h"
+#include "elf/image.h"
+#include "library/inspect.h"
+#include "sandbox/sandbox.h"
 #include "session/internal/child.h"
-#include "session/library.h"
+#include "signature/signature.h"
 #include "value/compare.h"
 #include "value/value.h"
+
+/* --- the file whose functions are called: what is known of it, and how it is loaded ----------- */
+
+struct mpk_child_state; /* session/internal/child.h */
+
+struct mpk_library_options {
+	const char *path;              /* the library's file; relative to the working
+					* directory, never searched for */
+	const struct mpk_image *image; /* of that file; borrowed */
+	const struct mpk_tree *tree;   /* of its blob; NULL without one; borrowed */
+	struct mpk_error unloadable;   /* why nobody can load it, when that is known; else MPK_OK */
+	bool explains_calls; /* add a call that works to the error of a function called otherwise */
+	const struct mpk_sandbox
+		*sandbox; /* what the called code keeps; NULL: all that the user has */
+	struct mpk_runtime_options runtime;
+	/* as of struct mpk_child_options; NULL: nobody watches */
+	void (*watch)(void *user, const struct mpk_child_state *state);
+	void *watch_user;
+	void (*enter_child)(void); /* called in the child before all else; NULL */
+};
+
+/* mpk_library_check - can this machine load it at all? Reads the image only.
+ * Returns  MPK_OK; what options->unloadable says; MPK_E_LOAD: another machine (both named), an
+ *          object or archive (toolchain/loadable.h makes a library of it), a bare blob;
+ *          MPK_E_NO_BLOB: neither blob nor functions */
+enum mpk_code mpk_library_check(const struct mpk_library_options *options,
+				struct mpk_error *err) MPK_MUST_CHECK;
 
 struct mpk_param_file; /* value/param_file.h */
 
 struct mpk_directory; /* io/directory.h */
 
 struct mpk_profile;     /* observe/profile.h */
-struct mpk_comparisons; /* observe/compare.h */
+struct mpk_comparisons; /* observe/dump.h */
 
 struct mpk_call_result {
 	struct mpk_value *values; /* the outputs in order, then what the last call
@@ -142,5 +174,18 @@ struct mpk_batch_item {
  * Returns  MPK_OK whatever the calls did; MPK_E_IO, MPK_E_NOMEM: there was no child */
 enum mpk_code mpk_batch_run(const struct mpk_library_options *library, struct mpk_batch_item *items,
 			    size_t count, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* --- what a user of minspect can do about an error -------------------------------------------- */
+
+/* An error of what runs models ends at the fact, since an application that links it has no options. Here the
+ * option is added that helps. */
+
+/* mpk_hint_add - to an error whose fact is known here what helps; others, and those that have it, stay as they are
+ * NULL is fine. A text that would not fit is cut at its end. */
+void mpk_hint_add(struct mpk_error *err);
+
+/* mpk_hint_add_call - to an error of a call that does not fit the signature: a call that does. Nothing for a
+ * function without inputs */
+void mpk_hint_add_call(const struct mpk_signature *signature, struct mpk_error *err);
 
 #endif

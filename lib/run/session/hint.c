@@ -4,7 +4,7 @@
  * An error may have passed compiled code on its way, which keeps nothing of it but the sentence. So it is the
  * sentence that is recognised, by the words with which it states the fact.
  */
-#include "session/hint.h"
+#include "session/call.h"
 
 #include <stdio.h>
 #include <stdlib.h>

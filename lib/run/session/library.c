@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* library.c - from what was read of a file to what its loader wants to know */
-#include "session/library.h"
+#include "session/call.h"
 
 #include <elf.h>
 

@@ -16,7 +16,7 @@
 
 #include "base/num.h"
 #include "base/vec.h"
-#include "observe/compare.h"
+#include "observe/dump.h"
 #include "observe/profile.h"
 #include "text/escape.h"
 

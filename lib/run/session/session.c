@@ -23,11 +23,10 @@
 #include "base/strbuf.h"
 #include "base/strmap.h"
 #include "elf/wants.h"
-#include "observe/compare.h"
 #include "observe/dump.h"
 #include "observe/profile.h"
 #include "observe/trace.h"
-#include "session/hint.h"
+#include "session/call.h"
 #include "session/internal/reply.h"
 #include "text/escape.h"
 

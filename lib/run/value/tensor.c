@@ -9,7 +9,6 @@
 
 #include "base/num.h"
 #include "value/element.h"
-#include "value/storage.h"
 
 /* --- the host memory of tensors ---------------------------------------------------------------- */
 

@@ -16,7 +16,6 @@
 #include "base/error.h"
 #include "base/span.h"
 #include "value/dltensor.h"
-#include "value/storage.h"
 #include "value/tensor.h"
 
 struct mpk_text {

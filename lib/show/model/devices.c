@@ -5,7 +5,7 @@
 #include "amdgpu/amdgpu.h"
 #include "code/target.h"
 #include "offload/offload.h"
-#include "session/hint.h"
+#include "session/call.h"
 #include "text/escape.h"
 #include "text/table.h"
 

@@ -5,7 +5,7 @@
 #define MPK_RESULTS_RESULTS_H
 
 #include "answer/answer.h"
-#include "observe/compare.h"
+#include "observe/dump.h"
 #include "observe/profile.h"
 #include "session/call.h"
 #include "session/cases.h"

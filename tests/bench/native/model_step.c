@@ -14,7 +14,6 @@
 #include "executor/executor.h"
 #include "executor/plan/internal/plans.h"
 #include "executor/relax/internal/relax.h"
-#include "executor/relax/relax.h"
 #include "library/internal/library.h"
 #include "runtime/library.h"
 #include "runtime/node.h"

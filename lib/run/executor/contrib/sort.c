@@ -11,7 +11,6 @@
 
 #include "executor/contrib/contrib.h"
 #include "executor/contrib/internal/args.h"
-#include "executor/contrib/order.h"
 #include "value/element.h"
 
 /* --- elements in order: keys, merge sort, and a heap ------------------------------------------- */

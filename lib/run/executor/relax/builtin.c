@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "device/profile.h"
-#include "executor/relax/relax.h"
+#include "executor/executor.h"
 #include "runtime/context.h"
 
 /* Every builtin with the family that has its row. */

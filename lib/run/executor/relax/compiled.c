@@ -11,7 +11,6 @@
 
 #include "abi/convention.h"
 #include "abi/ffi_object.h"
-#include "abi/packed.h"
 #include "text/escape.h"
 
 enum { LISTS = 4 }; /* arguments of a compiled function */

@@ -13,8 +13,8 @@
 
 #include <stdlib.h>
 
-#include "abi/packed.h"
-#include "executor/check.h"
+#include "abi/convention.h"
+#include "executor/machine.h"
 #include "executor/plan/plan.h"
 #include "text/escape.h"
 
@@ -149,12 +149,9 @@ static enum mpk_code call_out(struct mpk_relax_vm *vm, const struct mpk_relax_st
 	enum mpk_code code;
 
 	MPK_TRY(arguments_of(vm, s, &a, err));
-	if (vm->observers)
-		code = mpk_relax_call_observed(vm, s, &a, call_callee, result, err);
-	else if (vm->recorder)
-		code = mpk_relax_call_recorded(vm, s, &a, call_callee, result, err);
-	else
-		code = call_callee(vm, s, &a, result, err);
+	code = vm->observers || vm->recorder
+		       ? mpk_relax_call_watched(vm, s, &a, call_callee, result, err)
+		       : call_callee(vm, s, &a, result, err);
 	arguments_fini(&a);
 	return code;
 }

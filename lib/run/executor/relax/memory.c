@@ -6,7 +6,7 @@
 
 #include "executor/relax/internal/relax.h"
 #include "runtime/context.h"
-#include "runtime/textures.h"
+#include "runtime/devices.h"
 
 /* --- storages ------------------------------------------------------------------------------ */
 
@@ -98,7 +98,7 @@ static enum mpk_code alloc_image(const struct mpk_storage *storage,
 	if (!runtime)
 		return mpk_fail(err, MPK_E_INTERNAL, "an image is allocated outside of any call");
 	if (mpk_dldevice_is_host(where))
-		where = mpk_runtime_get_devices(runtime, &count)[0];
+		where = mpk_runtime_get_devices(runtime, &count, NULL)[0];
 	MPK_TRY(mpk_texture_empty(mpk_runtime_devices(runtime), where, texture, &t, err));
 	*result = mpk_value_of_tensor(t);
 	return MPK_OK;

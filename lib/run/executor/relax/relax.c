@@ -11,7 +11,7 @@
  * its arguments where it wants its parameters, so functions are read again until nothing is new.
  * Copies between devices say least, and are asked last.
  */
-#include "executor/relax/relax.h"
+#include "executor/executor.h"
 
 #include <stdlib.h>
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "executor/contrib/order.h"
+#include "executor/contrib/contrib.h"
 #include "executor/relax/internal/relax.h"
 #include "runtime/context.h"
 #include "runtime/devices.h"

@@ -9,8 +9,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "executor/executor.h"
 #include "executor/plan/plan.h"
-#include "executor/relax/relax.h"
 #include "program/model.h"
 #include "runtime/node.h"
 #include "text/escape.h"
@@ -337,8 +337,9 @@ static size_t choose_devices(const struct mpk_program *base, struct mpk_dldevice
 {
 	const struct mpk_relax_program *p = (const struct mpk_relax_program *)base;
 	size_t count, most = 0;
-	const struct mpk_dldevice *said = mpk_runtime_get_devices(p->base.runtime, &count);
-	bool guessed = mpk_runtime_are_devices_guessed(p->base.runtime);
+	bool guessed;
+	const struct mpk_dldevice *said =
+		mpk_runtime_get_devices(p->base.runtime, &count, &guessed);
 
 	for (size_t i = 0; i < MPK_RUNTIME_DEVICES_MAX; i++)
 		if (p->devices[i])

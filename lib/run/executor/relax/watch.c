@@ -155,9 +155,9 @@ static void record_after(struct mpk_relax_vm *vm, const struct mpk_relax_step *s
 		mpk_record_nothing(vm->recorder); /* a compiled function: not a step is known */
 }
 
-enum mpk_code mpk_relax_call_recorded(struct mpk_relax_vm *vm, const struct mpk_relax_step *s,
-				      const struct mpk_relax_arguments *a, mpk_relax_call_fn *call,
-				      struct mpk_value *result, struct mpk_error *err)
+static enum mpk_code call_recorded(struct mpk_relax_vm *vm, const struct mpk_relax_step *s,
+				   const struct mpk_relax_arguments *a, mpk_relax_call_fn *call,
+				   struct mpk_value *result, struct mpk_error *err)
 {
 	record_before(vm, s, a->values, a->count);
 	MPK_TRY(call(vm, s, a, result, err));
@@ -326,9 +326,9 @@ static enum mpk_code note_call(struct mpk_relax_vm *vm, const struct mpk_relax_s
 	return MPK_OK;
 }
 
-enum mpk_code mpk_relax_call_observed(struct mpk_relax_vm *vm, const struct mpk_relax_step *s,
-				      const struct mpk_relax_arguments *a, mpk_relax_call_fn *call,
-				      struct mpk_value *result, struct mpk_error *err)
+static enum mpk_code call_observed(struct mpk_relax_vm *vm, const struct mpk_relax_step *s,
+				   const struct mpk_relax_arguments *a, mpk_relax_call_fn *call,
+				   struct mpk_value *result, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_operator_fini) struct mpk_operator op = { 0 };
 	enum mpk_code code;
@@ -342,6 +342,14 @@ enum mpk_code mpk_relax_call_observed(struct mpk_relax_vm *vm, const struct mpk_
 	if (code != MPK_OK)
 		mpk_value_drop(result);
 	return code;
+}
+
+enum mpk_code mpk_relax_call_watched(struct mpk_relax_vm *vm, const struct mpk_relax_step *s,
+				     const struct mpk_relax_arguments *a, mpk_relax_call_fn *call,
+				     struct mpk_value *result, struct mpk_error *err)
+{
+	return vm->observers ? call_observed(vm, s, a, call, result, err)
+			     : call_recorded(vm, s, a, call, result, err);
 }
 
 /* --- other steps ----------------------------------------------------------------------------- */

@@ -10,7 +10,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "executor/check.h"
+#include "executor/machine.h"
 #include "runtime/observer.h"
 
 /* --- steps that are observed ---------------------------------------------------------------- */

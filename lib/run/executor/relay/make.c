@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "executor/plan/plan.h"
-#include "runtime/textures.h"
+#include "runtime/devices.h"
 #include "text/escape.h"
 
 /* --- constants ----------------------------------------------------------------------------- */

@@ -9,7 +9,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "abi/packed.h"
+#include "abi/convention.h"
 #include "executor/plan/plan.h"
 #include "executor/relay/internal/relay.h"
 

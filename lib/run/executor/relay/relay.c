@@ -4,7 +4,7 @@
  * What a function needs, kernels and constants, is looked for when the function
  * is looked up: a library may well have functions that cannot run here beside others that can.
  */
-#include "executor/relay/relay.h"
+#include "executor/executor.h"
 
 #include <stdlib.h>
 #include <string.h>

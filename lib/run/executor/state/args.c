@@ -1,10 +1,185 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* args.c - arguments of the builtins of states, checked for their kind, and builtins that are not here
+/* args.c - arguments of the builtins of states, tensors of states, and builtins that are not here
+ *
+ * A builtin has no machine, so the devices are those of the runtime whose code calls. What lives for one
+ * forward pass comes from the pool of the device; what lives as long as the state does not, because
+ * a pool rounds sizes up and keeps what is given back.
  *
  * Some builtins of TVM need what is not here, and say what. A model that names one loads and runs as far as it does not
  * call it.
  */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/vec.h"
 #include "executor/state/internal/state.h"
+#include "runtime/context.h"
+#include "runtime/runtime.h"
+
+/* --- tensors ---------------------------------------------------------------------------------- */
+
+static enum mpk_code devices_here(struct mpk_devices **out, struct mpk_error *err)
+{
+	struct mpk_runtime *runtime = mpk_context_get().runtime;
+
+	if (!runtime)
+		return mpk_fail(err, MPK_E_INTERNAL, "a state is used outside of any call");
+	*out = mpk_runtime_devices(runtime);
+	return MPK_OK;
+}
+
+void mpk_ints_push(struct mpk_ints *v, int32_t value)
+{
+	if (!mpk_vec_reserve(&v->items, &v->cap, v->count + 1, sizeof *v->items)) {
+		v->failed = true;
+		return;
+	}
+	v->items[v->count++] = value;
+}
+
+void mpk_ints_fini(struct mpk_ints *v)
+{
+	free(v->items);
+	*v = (struct mpk_ints){ 0 };
+}
+
+enum mpk_code mpk_state_ints(const struct mpk_ints *v, int64_t rows, struct mpk_dldevice where,
+			     struct mpk_tensor **out, struct mpk_error *err)
+{
+	static const struct mpk_dtype i32 = { MPK_DTYPE_INT, 32, 1 };
+	int64_t shape[2] = { (int64_t)v->count, 0 };
+	struct mpk_devices *devices;
+	struct mpk_tensor *host;
+	enum mpk_code rc;
+
+	if (v->failed)
+		return mpk_fail_nomem(err);
+	if (rows) {
+		shape[0] = rows;
+		shape[1] = (int64_t)v->count / rows;
+	}
+	MPK_TRY(mpk_tensor_create(i32, shape, rows ? 2 : 1, MPK_STORAGE_PRIVATE, &host, err));
+	if (v->count)
+		memcpy(host->dl.data, v->items, v->count * sizeof *v->items);
+	if (mpk_dldevice_is_host(where)) {
+		*out = host;
+		return MPK_OK;
+	}
+	rc = devices_here(&devices, err);
+	if (rc == MPK_OK)
+		rc = mpk_devices_send(devices, host, where, out, err);
+	mpk_tensor_drop(host);
+	return rc;
+}
+
+enum mpk_code mpk_state_empty(struct mpk_dtype dtype, const int64_t *shape, size_t ndim,
+			      struct mpk_dldevice where, struct mpk_tensor **out,
+			      struct mpk_error *err)
+{
+	struct mpk_allocator *allocator;
+	struct mpk_devices *devices;
+	struct mpk_storage *storage;
+	enum mpk_code rc;
+	uint64_t bytes;
+
+	MPK_TRY(mpk_tensor_bytes_of(dtype, shape, ndim, &bytes, err));
+	MPK_TRY(devices_here(&devices, err));
+	MPK_TRY(mpk_devices_allocator(devices, where, &allocator, err));
+	MPK_TRY(mpk_allocator_storage(allocator, bytes, &storage, err));
+	rc = mpk_tensor_view(storage, 0, dtype, shape, ndim, out, err);
+	mpk_storage_drop(storage);
+	return rc;
+}
+
+enum mpk_code mpk_state_pages(struct mpk_dtype dtype, const int64_t *shape, size_t ndim,
+			      struct mpk_dldevice where, struct mpk_tensor **out,
+			      struct mpk_error *err)
+{
+	if (mpk_dldevice_is_host(where))
+		return mpk_tensor_create(dtype, shape, ndim, MPK_STORAGE_PRIVATE, out, err);
+	return mpk_state_empty(dtype, shape, ndim, where, out, err);
+}
+
+enum mpk_code mpk_state_view(struct mpk_tensor *t, const int64_t *shape, size_t ndim,
+			     struct mpk_tensor **out, struct mpk_error *err)
+{
+	struct mpk_dltensor dl = t->dl;
+	uint64_t bytes;
+
+	MPK_TRY(mpk_tensor_bytes_of(dl.dtype, shape, ndim, &bytes, err));
+	if (bytes > t->bytes || !mpk_dltensor_is_compact(&dl))
+		return mpk_relax_raise(err, "ValueError",
+				       "a view of %llu bytes of a tensor of %llu%s",
+				       (unsigned long long)bytes, (unsigned long long)t->bytes,
+				       bytes > t->bytes ? "" : " with gaps");
+	dl.ndim = (int32_t)ndim;
+	dl.shape = (int64_t *)(uintptr_t)shape;
+	dl.strides = NULL;
+	return mpk_tensor_wrap(&dl, t->storage, out, err);
+}
+
+/* The range as a tensor of bytes; shape has room for its extent. */
+static enum mpk_code bytes_of(struct mpk_state_bytes b, int64_t *shape, struct mpk_dltensor *out,
+			      struct mpk_error *err)
+{
+	if (!mpk_dltensor_is_compact(&b.tensor->dl) || b.count > b.tensor->bytes ||
+	    b.offset > b.tensor->bytes - b.count)
+		return mpk_fail(err, MPK_E_INTERNAL, "a copy beyond the end of a state");
+	*shape = (int64_t)b.count;
+	*out = b.tensor->dl;
+	out->dtype = (struct mpk_dtype){ MPK_DTYPE_UINT, 8, 1 };
+	out->ndim = 1;
+	out->shape = shape;
+	out->strides = NULL;
+	out->byte_offset += b.offset;
+	return MPK_OK;
+}
+
+enum mpk_code mpk_state_copy(struct mpk_state_bytes from, struct mpk_state_bytes to,
+			     struct mpk_error *err)
+{
+	struct mpk_dltensor source, target;
+	struct mpk_devices *devices;
+	int64_t extents[2];
+
+	MPK_TRY(bytes_of(from, &extents[0], &source, err));
+	MPK_TRY(bytes_of(to, &extents[1], &target, err));
+	if (!to.count)
+		return MPK_OK;
+	MPK_TRY(devices_here(&devices, err));
+	return mpk_devices_copy(devices, &source, &target, to.count, err);
+}
+
+enum mpk_code mpk_state_host(struct mpk_tensor *t, struct mpk_tensor **out, struct mpk_error *err)
+{
+	struct mpk_devices *devices;
+	enum mpk_code rc;
+
+	if (mpk_dldevice_is_host(t->dl.device))
+		return mpk_tensor_compact(t, out, err);
+	if (!mpk_dltensor_is_compact(&t->dl))
+		return mpk_relax_raise(err, "ValueError", "a tensor on a device with gaps");
+	MPK_TRY(devices_here(&devices, err));
+	MPK_TRY(mpk_tensor_create(t->dl.dtype, t->dl.shape, (size_t)t->dl.ndim, MPK_STORAGE_PRIVATE,
+				  out, err));
+	rc = mpk_devices_fetch(devices, &t->dl, *out, err);
+	if (rc != MPK_OK)
+		mpk_tensor_drop(*out);
+	return rc;
+}
+
+enum mpk_code mpk_state_call(struct mpk_function *f, const char *what, const struct mpk_value *args,
+			     size_t count, struct mpk_error *err)
+{
+	struct mpk_value none = { 0 };
+
+	if (!f)
+		return mpk_relax_raise(err, "InternalError",
+				       "the model gave its cache no kernel for %s", what);
+	MPK_TRY(mpk_function_call(f, &(struct mpk_args){ args, NULL, count }, &none, err));
+	mpk_value_drop(&none);
+	return MPK_OK;
+}
 
 static enum mpk_code state_wrong_kind(const char *name, const struct mpk_value *args, size_t i,
 				      const char *wanted, struct mpk_error *err)

@@ -75,8 +75,8 @@ static enum mpk_code attend_tree(struct mpk_paged *c, const struct mpk_paged_cal
 			      k.count, err);
 }
 
-enum mpk_code mpk_paged_attend_self(struct mpk_paged *c, const struct mpk_paged_call *a,
-				    struct mpk_error *err)
+static enum mpk_code attend_self(struct mpk_paged *c, const struct mpk_paged_call *a,
+				 struct mpk_error *err)
 {
 	bool is_chain = c->pass.levels[0].is_chain;
 
@@ -241,27 +241,31 @@ static enum mpk_code attend_levels(struct mpk_paged *c, const struct mpk_paged_c
 	return MPK_OK;
 }
 
-enum mpk_code mpk_paged_attend_cross(struct mpk_paged *c, const struct mpk_paged_call *a,
-				     struct mpk_error *err)
-{
-	size_t count = 0;
-
-	return attend_levels(c, a, false, &count, err);
-}
-
-enum mpk_code mpk_paged_attend_both(struct mpk_paged *c, const struct mpk_paged_call *a,
-				    struct mpk_error *err)
+static enum mpk_code attend_both(struct mpk_paged *c, const struct mpk_paged_call *a,
+				 struct mpk_error *err)
 {
 	struct mpk_paged_call call = *a;
 	size_t count = 0;
 
 	call.lse = c->pass.merged_lse;
 	if (!c->pass.appends_first) {
-		MPK_TRY(mpk_paged_attend_self(c, &call, err));
+		MPK_TRY(attend_self(c, &call, err));
 		count++;
 	}
 	MPK_TRY(attend_levels(c, &call,
 			      !c->pass.appends_first && a->attention == MPK_ATTENTION_SLIDING,
 			      &count, err));
 	return mpk_state_check(count, err, "a pass that attends to nothing");
+}
+
+enum mpk_code mpk_paged_attend(struct mpk_paged *c, enum mpk_paged_keys keys,
+			       const struct mpk_paged_call *a, struct mpk_error *err)
+{
+	size_t count = 0;
+
+	if (keys == MPK_PAGED_KEYS_NEW)
+		return attend_self(c, a, err);
+	if (keys == MPK_PAGED_KEYS_OLD)
+		return attend_levels(c, a, false, &count, err);
+	return attend_both(c, a, err);
 }

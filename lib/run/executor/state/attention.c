@@ -128,7 +128,7 @@ static enum mpk_code attend_fused(struct mpk_paged *c, struct mpk_paged_call *a,
 	MPK_TRY(split(c, qkv_rows.tensor, err));
 	if (c->pass.appends_first)
 		MPK_TRY(append(c, a, err));
-	MPK_TRY(mpk_paged_attend_both(c, a, err));
+	MPK_TRY(mpk_paged_attend(c, MPK_PAGED_KEYS_BOTH, a, err));
 	return c->pass.appends_first ? MPK_OK : append(c, a, err);
 }
 
@@ -189,7 +189,7 @@ static enum mpk_code do_self(struct mpk_paged *c, const char *name, const struct
 	MPK_TRY(take_lse(c, name, args, 7, &a.lse, err));
 	choose_plain(&a);
 	MPK_TRY(mpk_paged_sync(c, err));
-	return mpk_paged_attend_self(c, &a, err);
+	return mpk_paged_attend(c, MPK_PAGED_KEYS_NEW, &a, err);
 }
 
 static enum mpk_code kv_self(const struct mpk_value *args, size_t count, struct mpk_value *result,
@@ -217,7 +217,7 @@ static enum mpk_code do_cross(struct mpk_paged *c, const char *name, const struc
 	MPK_TRY(take_lse(c, name, args, 5, &a.lse, err));
 	choose_plain(&a);
 	MPK_TRY(mpk_paged_sync(c, err));
-	return mpk_paged_attend_cross(c, &a, err);
+	return mpk_paged_attend(c, MPK_PAGED_KEYS_OLD, &a, err);
 }
 
 static enum mpk_code kv_cross(const struct mpk_value *args, size_t count, struct mpk_value *result,
@@ -251,7 +251,7 @@ static enum mpk_code do_shared(struct mpk_paged *c, const char *name, const stru
 	MPK_TRY(take_rows(c, name, args, 5, v, &a.v, err));
 	MPK_TRY(take_rows(c, name, args, 6, out, &a.output, err));
 	MPK_TRY(mpk_paged_sync(c, err));
-	return mpk_paged_attend_both(c, &a, err);
+	return mpk_paged_attend(c, MPK_PAGED_KEYS_BOTH, &a, err);
 }
 
 static enum mpk_code kv_shared(const struct mpk_value *args, size_t count, struct mpk_value *result,

@@ -5,7 +5,7 @@
  * A fork is the one change that takes more than one step. Full pages up to the fork are shared: where the fork is
  * within a block, the block is split. The page in which the fork is gets copied as far as the child has it.
  */
-#include "executor/state/internal/blocks.h"
+#include "executor/state/internal/paged.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -24,18 +24,14 @@ void mpk_blocks_clear(struct mpk_blocks *b)
 		sequence_fini(&b->sequences[i]);
 	for (size_t i = 0; i < b->count; i++)
 		mpk_ints_fini(&b->items[i].pages);
-	b->sequence_count = b->count = 0;
-	b->free_pages.count = b->free_blocks.count = 0;
-	b->fresh = 0;
-}
-
-void mpk_blocks_fini(struct mpk_blocks *b)
-{
-	mpk_blocks_clear(b);
 	free(b->sequences);
 	free(b->items);
+	b->sequences = NULL;
+	b->items = NULL;
+	b->sequence_count = b->sequence_cap = b->count = b->cap = 0;
 	mpk_ints_fini(&b->free_pages);
 	mpk_ints_fini(&b->free_blocks);
+	b->fresh = 0;
 }
 
 int32_t mpk_blocks_free_pages(const struct mpk_blocks *b)

@@ -85,7 +85,7 @@ static void paged_destroy(struct mpk_kv_state *s)
 	struct mpk_paged *c = (struct mpk_paged *)s;
 
 	paged_pass_fini(&c->pass);
-	mpk_blocks_fini(&c->blocks);
+	mpk_blocks_clear(&c->blocks);
 	for (int32_t i = 0; c->pages && i < c->layer_count; i++)
 		mpk_tensor_drop(c->pages[i]);
 	free(c->pages);

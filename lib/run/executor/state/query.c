@@ -5,7 +5,6 @@
  */
 #include <string.h>
 
-#include "executor/state/internal/blocks.h"
 #include "executor/state/internal/paged.h"
 
 static enum mpk_code enter(const char *name, const struct mpk_value *args, size_t count,

@@ -5,19 +5,18 @@
  * by the structures that its function get_c_metadata returns: inputs, outputs, then the
  * pools of workspace memory. So the program has a single step, the call of the entry.
  */
-#include "executor/static/static.h"
+#include "executor/executor.h"
 
 #include <inttypes.h>
+#include <link.h>
 #include <string.h>
 
 #include "base/num.h"
+#include "base/vec.h"
 #include "executor/static/internal/static.h"
-#include "program/model.h"
 #include "tensor/tensor.h"
 #include "text/escape.h"
-#include "value/dltensor.h"
-
-/* --- what a library says about itself, read from its memory ----------------------------------- */
+#include "value/tensor.h"
 
 /* get_c_metadata returns a pointer to structures in the library's own data, laid out by the compiler
  * (include/tvm/runtime/metadata_types.h of apache/tvm). The library may be damaged, so each pointer is
@@ -218,6 +217,18 @@ static enum mpk_code ask_metadata(struct loader *l)
 				     l->err);
 }
 
+/* Content that a storage has before the first run; it ends within the tensors
+ * that were added to the storage */
+static enum mpk_code static_add_fill(struct mpk_static_program *p, uint32_t storage,
+				     uint64_t offset, struct mpk_span content,
+				     struct mpk_error *err)
+{
+	if (!mpk_vec_reserve(&p->fills, &p->fill_cap, p->fill_count + 1, sizeof *p->fills))
+		return mpk_fail_nomem(err);
+	p->fills[p->fill_count++] = (struct mpk_static_fill){ storage, offset, content };
+	return MPK_OK;
+}
+
 /* --- operands of the entry ------------------------------------------------------------------ */
 
 /* A tensor with a storage of its own, as the entry's next operand. */
@@ -329,9 +340,9 @@ static enum mpk_code add_constants(struct loader *l)
 	}
 	MPK_TRY(add_bytes(l, bytes, &tensor));
 	for (size_t i = 0; i < l->metadata.constant_count; i++)
-		MPK_TRY(mpk_static_add_fill(l->p, l->p->tensors[tensor].storage,
-					    l->metadata.constants[i].offset,
-					    l->metadata.constants[i].content, l->err));
+		MPK_TRY(static_add_fill(l->p, l->p->tensors[tensor].storage,
+					l->metadata.constants[i].offset,
+					l->metadata.constants[i].content, l->err));
 	return MPK_OK;
 }
 

@@ -6,7 +6,7 @@
  * tensors, storage numbers storages, operators steps. The JSON reader checked indices; what is checked
  * here is what the executor itself relies on: places, sizes and that each input is filled.
  */
-#include "executor/static/static.h"
+#include "executor/executor.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "abi/packed.h"
+#include "abi/convention.h"
 #include "base/refs.h"
-#include "executor/check.h"
+#include "executor/machine.h"
 #include "runtime/devices.h"
 #include "runtime/observer.h"
 

@@ -141,15 +141,6 @@ enum mpk_code mpk_static_add_param(struct mpk_static_program *p, struct mpk_span
 			 err);
 }
 
-enum mpk_code mpk_static_add_fill(struct mpk_static_program *p, uint32_t storage, uint64_t offset,
-				  struct mpk_span content, struct mpk_error *err)
-{
-	if (!mpk_vec_reserve(&p->fills, &p->fill_cap, p->fill_count + 1, sizeof *p->fills))
-		return mpk_fail_nomem(err);
-	p->fills[p->fill_count++] = (struct mpk_static_fill){ storage, offset, content };
-	return MPK_OK;
-}
-
 enum mpk_code mpk_static_add_result(struct mpk_static_program *p, uint32_t tensor,
 				    struct mpk_error *err)
 {

@@ -69,7 +69,7 @@ struct mpkr_model {
 	bool is_listed;
 };
 
-struct mpkr_entry; /* library/internal/standalone.h */
+struct mpkr_entry;
 
 /* mpk_run_open_carried - the model that a standalone library carries, opened at the first call; it stays open
  * @entry   one of the library's functions; borrowed for ever
@@ -272,16 +272,6 @@ enum mpk_code mpk_run_call_init(struct mpk_run_call *c, struct mpkr_function *f,
 				struct mpk_error *err) MPK_MUST_CHECK;
 void mpk_run_call_fini(struct mpk_run_call *c);
 
-/* mpk_run_call_run - call with the values, and wait for devices; with a guessed device in either order
- * Returns  MPK_OK; as mpk_function_call, mpk_devices_sync */
-enum mpk_code mpk_run_call_run(struct mpk_run_call *c, struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_run_call_own - the result as a value with tensors of its own
- * @home    where they are wanted; NULL: where they are
- * Returns  MPK_OK; as mpk_run_own; MPK_E_NOMEM */
-enum mpk_code mpk_run_call_own(const struct mpk_run_call *c, const struct mpk_dldevice *home,
-			       struct mpk_value *out, struct mpk_error *err) MPK_MUST_CHECK;
-
 /* mpk_run_send - a compact host tensor where it is wanted
  * @scope   the image that it is to be there; NULL or "": none
  * Returns  MPK_OK, one reference in *out; as mpk_devices_send and mpk_texture_send */
@@ -387,5 +377,53 @@ struct mpkr_result *mpk_run_result(struct mpkr_model *model, struct mpk_tensor *
  * @out     may be NULL
  * Returns  its enum mpkr_code */
 int mpk_run_report(const struct mpk_error *err, struct mpkr_error *out);
+
+/* --- standalone libraries: what their code calls ---------------------------------------------- */
+
+/* mpack writes the declarations of mpkr_... into the source of each library (pack/package/standalone.c). */
+
+/* --- for the code of a library -------------------------------------------------------------------- */
+
+/* Not for whoever takes the library as it is. */
+#pragma GCC visibility push(hidden)
+
+/* A symbol of host code that is linked into the library. */
+struct mpkr_symbol {
+	const char *name;
+	const void *address;
+};
+
+/* A function of the carried model. */
+struct mpkr_entry {
+	const void *model; /* standalone/standalone.h; for the whole process */
+	/* ascending by the bytes of their names, ended by a NULL; NULL: the code is carried, to be opened from memory */
+	const struct mpkr_symbol *symbols;
+	const char *name; /* as mpkr_find takes it */
+	void *function;   /* what was found; NULL at first */
+	/* ZSTD_decompress, where parts of the model are packed and zstd is linked in; NULL */
+	size_t (*decode)(void *to, size_t room, const void *frame, size_t bytes);
+};
+
+/* mpkr_enter - call it; any thread
+ * @args    count cells of 16 bytes; borrowed
+ * @result  a cell, owned by the caller
+ * Returns  0; -1 with the error raised, in the real libtvm_ffi.so where one is in the process */
+int mpkr_enter(struct mpkr_entry *entry, const void *args, int count, void *result);
+
+/* mpkr_answer - a text as a result */
+int mpkr_answer(const char *text, void *result);
+
+/* mpkr_raised - what failed last in this thread, "ValueError: ..."; "" when nothing has */
+const char *mpkr_raised(void);
+
+/* mpkr_item - result i of an array of results
+ * @out     a cell, owned by the caller
+ * Returns  0; -1: there is none */
+int mpkr_item(const void *from, unsigned long i, void *out);
+
+/* mpkr_forget - give a result back; its cell is none then */
+void mpkr_forget(void *result);
+
+#pragma GCC visibility pop
 
 #endif

@@ -12,7 +12,7 @@
 #include "device/device.h"
 #include "runtime/host.h"
 #include "value/module.h"
-#include "value/storage.h"
+#include "value/tensor.h"
 
 /* Storages of one device, kept for the next who wants one of the size
  *
@@ -109,10 +109,15 @@ struct mpk_module_symbol {
 	mpk_module_code *code;
 };
 
-/* mpk_module_api - all of them; static
+/* mpk_module_api - one after the other, NULL after the last; static
  * mpk_module_api_find - the code of a name in these parts; NULL: they have none */
-const struct mpk_module_symbol *mpk_module_api(size_t *count);
+const struct mpk_module_symbol *mpk_module_api(size_t i);
 mpk_module_code *mpk_module_api_find(const char *name, unsigned parts);
+
+/* mpk_vm_api - those among them that compiled functions of the Relax VM call most: a call, and the items of a list of
+ * values (vm_api.c) */
+extern const struct mpk_module_symbol mpk_vm_api[];
+extern const size_t mpk_vm_api_count;
 
 /* mpk_host_link - open the library, write our functions into the slots of what it imports, look whether
  * anything is missing; fills host->handle and host->copy

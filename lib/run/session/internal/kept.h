@@ -30,8 +30,6 @@ struct mpk_kept {
 enum mpk_code mpk_kept_set(struct mpk_kept *kept, const char *name, const struct mpk_value *v,
 			   struct mpk_error *err) MPK_MUST_CHECK;
 
-/* @out     owned by the caller
- * Returns  MPK_OK; MPK_E_USAGE: no call of this process kept anything under it, or it has no such item */
 void mpk_kept_fini(struct mpk_kept *kept);
 
 /* mpk_kept_split - "cache[1]" into the name and the number of the item

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "abi/packed.h"
+#include "abi/convention.h"
 #include "executor/plan/plan.h"
 #include "value/function.h"
 #include "value/value.h"

@@ -240,19 +240,13 @@ typedef enum mpk_code mpk_relax_call_fn(struct mpk_relax_vm *vm, const struct mp
 					const struct mpk_relax_arguments *a,
 					struct mpk_value *result, struct mpk_error *err);
 
-/* mpk_relax_call_recorded - the same, noted by the machine's recorder, which there is
- * Returns  as call */
-enum mpk_code mpk_relax_call_recorded(struct mpk_relax_vm *vm, const struct mpk_relax_step *s,
-				      const struct mpk_relax_arguments *a, mpk_relax_call_fn *call,
-				      struct mpk_value *result,
-				      struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_relax_call_observed - the same, between the begin and the end that the machine's observers see
+/* mpk_relax_call_watched - the same, between the begin and the end that the machine's observers see; where it has none,
+ * noted by its recorder
  * Returns  as call; what an observer failed with; MPK_E_NOMEM */
-enum mpk_code mpk_relax_call_observed(struct mpk_relax_vm *vm, const struct mpk_relax_step *s,
-				      const struct mpk_relax_arguments *a, mpk_relax_call_fn *call,
-				      struct mpk_value *result,
-				      struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_relax_call_watched(struct mpk_relax_vm *vm, const struct mpk_relax_step *s,
+				     const struct mpk_relax_arguments *a, mpk_relax_call_fn *call,
+				     struct mpk_value *result,
+				     struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_relax_watch_control - show the observers a call of byte code, a return or a jump
  * Returns  as mpk_operator_control */

@@ -46,7 +46,7 @@ enum mpk_code mpk_state_object(const char *name, const struct mpk_value *args, s
 #define mpk_state_check(condition, err, ...)                                                       \
 	((condition) ? MPK_OK : mpk_relax_raise(err, "InternalError", __VA_ARGS__))
 
-/* --- memory (memory.c) ------------------------------------------------------------------------- */
+/* --- memory (args.c) ------------------------------------------------------------------------- */
 
 /* Numbers for kernels, which count in 32 bits. Zero-initialise; free(items). */
 struct mpk_ints {

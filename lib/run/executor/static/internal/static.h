@@ -167,11 +167,6 @@ enum mpk_code mpk_static_add_param(struct mpk_static_program *p, struct mpk_span
 				   uint32_t tensor, struct mpk_span content, bool is_native,
 				   struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_static_add_fill - content that a storage has before the first run; it ends within the tensors
- * that were added to the storage */
-enum mpk_code mpk_static_add_fill(struct mpk_static_program *p, uint32_t storage, uint64_t offset,
-				  struct mpk_span content, struct mpk_error *err) MPK_MUST_CHECK;
-
 /* mpk_static_add_result - the next thing that the caller receives */
 enum mpk_code mpk_static_add_result(struct mpk_static_program *p, uint32_t tensor,
 				    struct mpk_error *err) MPK_MUST_CHECK;

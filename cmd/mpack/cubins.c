@@ -15,7 +15,6 @@
 #include "base/vec.h"
 #include "common/diag.h"
 #include "io/path.h"
-#include "package/wrap.h"
 #include "text/escape.h"
 
 enum { OPEN_FOLDERS = 32 };
@@ -30,8 +29,9 @@ static bool is_folder(const char *path)
 bool mpk_cubins_are_meant(const struct mpk_cubins_options *o, const char *const *paths,
 			  size_t count)
 {
-	bool asked = o->metas.count || o->signature || o->grid || o->block || o->cluster ||
-		     o->shared || o->cooperative || o->pdl;
+	const struct mpk_wrap_options *how = &o->how;
+	bool asked = o->metas.count || how->signature || how->grid || how->block || how->cluster ||
+		     how->shared || how->cooperative || how->programmatic;
 
 	for (size_t i = 0; i < count; i++)
 		asked |= is_folder(paths[i]);
@@ -146,7 +146,7 @@ int mpk_cubins_find(const struct mpk_cubins_options *o, const char *const *paths
 		return mpk_diag_usage(
 			"--meta is given once for each cubin, in their order: %zu for %zu", metas,
 			out->count);
-	if (status == MPK_EXIT_OK && o->signature && out->count > 1)
+	if (status == MPK_EXIT_OK && o->how.signature && out->count > 1)
 		return mpk_diag_usage("--signature is of one kernel, not of %zu", out->count);
 	return status;
 }
@@ -170,17 +170,9 @@ enum mpk_code mpk_cubins_manifest(const struct mpk_cubins_options *o, struct mpk
 				  struct mpk_error *err)
 {
 	struct mpk_wrap_file *files = mpk_arena_array(arena, kernels->count, sizeof *files);
-	const struct mpk_wrap_options how = {
-		.name = name,
-		.signature = o->signature,
-		.grid = o->grid,
-		.block = o->block,
-		.cluster = o->cluster,
-		.shared = o->shared,
-		.cooperative = o->cooperative,
-		.programmatic = o->pdl,
-	};
+	struct mpk_wrap_options how = o->how;
 
+	how.name = name;
 	kernels->maps = calloc(kernels->count * MPK_CUBINS_PARTS, sizeof *kernels->maps);
 	MPK_TRY_ALLOC(files && kernels->maps, err);
 	for (size_t i = 0; i < kernels->count * MPK_CUBINS_PARTS; i++)

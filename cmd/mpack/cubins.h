@@ -8,11 +8,11 @@
 #include "base/strbuf.h"
 #include "common/options.h"
 #include "io/mapping.h"
+#include "package/wrap.h"
 
 struct mpk_cubins_options {
 	struct mpk_option_list metas;
-	const char *signature, *grid, *block, *cluster, *shared;
-	bool cooperative, pdl;
+	struct mpk_wrap_options how; /* its name is not read */
 };
 
 /* The rows of both commands; o is a struct mpk_cubins_options. */
@@ -30,46 +30,46 @@ struct mpk_cubins_options {
 		  MPK_OPT_TEXT,                                                                    \
 		  "TYPES",                                                                         \
 		  "what its kernel takes: \"*fp32, i32\"",                                         \
-		  .target = &(o).signature,                                                        \
+		  .target = &(o).how.signature,                                                    \
 		  .decides_bytes = true },                                                         \
 		{ 0,                                                                               \
 		  "grid",                                                                          \
 		  MPK_OPT_TEXT,                                                                    \
 		  "EXPRS",                                                                         \
 		  "blocks: \"ceildiv(n, 128)\"; else arguments",                                   \
-		  .target = &(o).grid,                                                             \
+		  .target = &(o).how.grid,                                                         \
 		  .decides_bytes = true },                                                         \
 		{ 0,                                                                               \
 		  "block",                                                                         \
 		  MPK_OPT_TEXT,                                                                    \
 		  "EXPRS",                                                                         \
 		  "threads of a block",                                                            \
-		  .target = &(o).block,                                                            \
+		  .target = &(o).how.block,                                                        \
 		  .decides_bytes = true },                                                         \
 		{ 0,                                                                               \
 		  "cluster",                                                                       \
 		  MPK_OPT_TEXT,                                                                    \
 		  "EXPRS",                                                                         \
 		  "blocks of a cluster",                                                           \
-		  .target = &(o).cluster,                                                          \
+		  .target = &(o).how.cluster,                                                      \
 		  .decides_bytes = true },                                                         \
 		{ 0,                                                                               \
 		  "shared",                                                                        \
 		  MPK_OPT_TEXT,                                                                    \
 		  "BYTES",                                                                         \
 		  "dynamic shared memory",                                                         \
-		  .target = &(o).shared,                                                           \
+		  .target = &(o).how.shared,                                                       \
 		  .decides_bytes = true },                                                         \
 		{ 0,                                                                               \
 		  "cooperative",                                                                   \
 		  MPK_OPT_FLAG,                                                                    \
 		  NULL,                                                                            \
 		  "launch all blocks at once",                                                     \
-		  .target = &(o).cooperative,                                                      \
+		  .target = &(o).how.cooperative,                                                  \
 		  .decides_bytes = true },                                                         \
 	{                                                                                          \
-		0, "pdl", MPK_OPT_FLAG, NULL, "programmatic dependent launch", .target = &(o).pdl, \
-			.decides_bytes = true                                                      \
+		0, "pdl", MPK_OPT_FLAG, NULL, "programmatic dependent launch",                     \
+			.target = &(o).how.programmatic, .decides_bytes = true                     \
 	}
 
 /* A cubin, and the names of the files beside it; NULL: there is none. */

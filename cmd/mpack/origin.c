@@ -163,14 +163,14 @@ static void add_flags(struct describing *d, const char *name, const struct mpk_w
 /* What the manifest of a cubin was made of, besides files. */
 static void add_cubin_options(struct describing *d, const struct mpk_cubins_options *o)
 {
-	add_option(d, "signature", o->signature);
-	add_option(d, "grid", o->grid);
-	add_option(d, "block", o->block);
-	add_option(d, "cluster", o->cluster);
-	add_option(d, "shared", o->shared);
-	if (o->cooperative)
+	add_option(d, "signature", o->how.signature);
+	add_option(d, "grid", o->how.grid);
+	add_option(d, "block", o->how.block);
+	add_option(d, "cluster", o->how.cluster);
+	add_option(d, "shared", o->how.shared);
+	if (o->how.cooperative)
 		mpk_argv_add(&d->options, "--cooperative");
-	if (o->pdl)
+	if (o->how.programmatic)
 		mpk_argv_add(&d->options, "--pdl");
 }
 

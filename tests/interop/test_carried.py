@@ -116,6 +116,19 @@ gc.collect()
 assert alive == [0]
 """
 
+# PyTorch's tensors are taken as they are, also strided ones, and results are tensors of its allocator.
+TORCH = """
+import torch
+x, wanted = (torch.from_numpy(load("gelu." + name)) for name in ("in0", "out0"))
+results = [m["forward"](x) for _ in range(3)]
+results += [m["forward"](x.T.contiguous().T), m["forward"](x.clone().requires_grad_())]
+results[0].add_(1)
+assert type(results[0]) is torch.Tensor and torch.equal(results[0] - 1, (wanted + 1) - 1)
+assert all(torch.equal(y, wanted) for y in results[1:])
+raises(ValueError, "takes float32[4, 24], not float32[3, 3]", "forward", torch.zeros(3, 3))
+raises(ValueError, "not float64[4, 24]", "forward", torch.zeros(4, 24, dtype=torch.float64))
+"""
+
 TVM = """
 from tvm import relax
 model = relax.VirtualMachine(tvm.runtime.load_module(data + "/gelu.so"), tvm.cpu())["forward"]
@@ -181,6 +194,11 @@ def test_kinds_of_errors_and_what_is_told(carry):
 
 def test_results_are_made_by_the_callers_allocator(carry):
     python(PRELUDE + ALLOCATOR, carry(DATA / "relax/gelu.so"), DATA / "relax")
+
+
+def test_tensors_of_pytorch(carry):
+    pytest.importorskip("torch", reason="needs PyTorch")
+    python(PRELUDE + TORCH, carry(DATA / "relax/gelu.so"), DATA / "relax")
 
 
 @pytest.mark.parametrize("order", ("import tvm\n" + PRELUDE + TVM, PRELUDE + "call('forward', load('gelu.in0'))\nimport tvm\n" + TVM),

@@ -142,7 +142,7 @@ static void take_argument(struct mpk_recovery *r)
 
 /* TVMBackendAnyListMoveFromPackedReturn(list, index, args, offset): results lie behind the arguments of their call.
  * A number that no call made gets into a register in the same way. */
-static void take_result(struct mpk_recovery *r)
+static void recover_result(struct mpk_recovery *r)
 {
 	const struct mpk_content *regs = r->frame.regs;
 	struct mpk_content list = regs[MPK_X86_RDI], index = regs[MPK_X86_RSI],
@@ -172,7 +172,7 @@ static void take_named(struct mpk_recovery *r, const char *symbol, bool is_first
 	if (!strcmp(symbol, "TVMBackendAnyListSetPackedArg"))
 		take_argument(r);
 	else if (!strcmp(symbol, "TVMBackendAnyListMoveFromPackedReturn"))
-		take_result(r);
+		recover_result(r);
 	else if (!strncmp(symbol, kernel, sizeof kernel - 1))
 		take_call(r, symbol + sizeof kernel - 1);
 }

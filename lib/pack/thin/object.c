@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* object.c - an object for a linker, with the device code of chosen architectures only
  *
- * Nothing has an address yet: sections may lie anywhere in the file, and what points to a container is a symbol with
- * relocations. So containers move together within their section, symbols and addends follow, and the file is written
- * again, section after section. Registration by host code reads none of this before it is linked.
+ * Nothing has an address yet: sections may lie anywhere in the file, and symbols with relocations point to containers.
+ * So containers move together within their section, symbols and addends follow, and the file is written section by
+ * section. Host code that registers them reads nothing before it is linked.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -25,9 +25,8 @@ struct object_section {
 struct object {
 	struct mpk_elf elf;
 	struct mpk_thin thin;
-	struct object_section *sections; /* by index of section; count 0: no device code */
-	struct mpk_thin_container
-		*containers; /* malloc'ed; address and moved are offsets in the section */
+	struct object_section *sections;       /* by index of section; count 0: no device code */
+	struct mpk_thin_container *containers; /* malloc'ed; offsets in sections for addresses */
 	size_t container_count, container_cap;
 	struct mpk_thin_patches patches;
 	struct mpk_error *err;
@@ -467,9 +466,9 @@ static enum mpk_code object_write(struct object *o, struct mpk_rope *out)
 	object_store(header + HEADERS_AT, out->len);
 	MPK_TRY(object_put_headers(o, offsets, out));
 	MPK_TRY(mpk_rope_status(out, o->err));
-	return out->len <= o->elf.bytes.len
-		       ? MPK_OK
-		       : mpk_fail(o->err, MPK_E_UNSUPPORTED, "it would become larger");
+	if (out->len <= o->elf.bytes.len)
+		return MPK_OK;
+	return mpk_fail(o->err, MPK_E_UNSUPPORTED, "it would become larger");
 }
 
 static enum mpk_code object_thin(struct object *o, struct mpk_rope *out)

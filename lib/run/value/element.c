@@ -266,7 +266,7 @@ static int least_digits(struct mpk_dtype t, double value, const void *p)
 	bool is_single = t.bits == 32;
 	int exponent, low = 1, high = is_single ? SINGLE_DIGITS_MAX : DIGITS_MAX;
 	bool may_halve = (is_single || t.bits == 64) && fabs(frexp(value, &exponent)) != 0.5;
-	char text[40];
+	char text[320]; /* of any precision, which compilers expect */
 
 	while (high - low > 1) {
 		int digits = may_halve ? low + (high - low) / 2 : low + 1;

@@ -104,8 +104,8 @@ enum mpk_code mpk_check_read_states(struct mpk_check_state *s, struct mpk_error 
 
 /* --- as text and JSON ------------------------------------------------------------------------ */
 
-static void put_names(const char *what, const struct mpk_check_functions *list,
-		      struct mpk_strbuf *out)
+static void put_functions(const char *what, const struct mpk_check_functions *list,
+			  struct mpk_strbuf *out)
 {
 	for (size_t i = 0; i < list->count; i++) {
 		mpk_strbuf_puts(out, !i ? what : i + 1 == list->count ? " and " : ", ");
@@ -121,8 +121,8 @@ void mpk_check_put_states(const struct mpk_check_result *r, struct mpk_strbuf *o
 		mpk_escape(out, mpk_span_str(r->file));
 		mpk_strbuf_puts(out, ": ");
 		mpk_escape(out, mpk_span_str(h->title));
-		put_names(": made by ", &h->makers, out);
-		put_names(h->makers.count ? ", taken by " : ": taken by ", &h->takers, out);
+		put_functions(": made by ", &h->makers, out);
+		put_functions(h->makers.count ? ", taken by " : ": taken by ", &h->takers, out);
 		mpk_strbuf_putc(out, '\n');
 	}
 }

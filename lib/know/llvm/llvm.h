@@ -75,7 +75,8 @@ struct mpk_llvm {
 	enum mpk_code (*emit_blob)(const struct mpk_llvm_blob *blob, struct mpk_arena *arena,
 				   struct mpk_span *out, struct mpk_error *err);
 
-	/* compile - an object from IR; code generation at -O2, position independent
+	/* compile - an object from IR; code generation at -O2, or at -O0 where all functions are optnone;
+	 * position independent
 	 * Opaque pointers; bitcode with typed ones is upgraded by LLVM.
 	 * Returns  MPK_OK; MPK_E_SYNTAX with line and column; MPK_E_CORRUPT (bitcode, a
 	 *          module that does not verify); MPK_E_CONFLICT (made for another target);

@@ -70,19 +70,27 @@ static void put_source(const char *source, struct mpk_strbuf *out)
 	}
 }
 
-/* The types of a kernel's arguments and the tags that carry values, as two arrays that its
- * row points to. 255 and { 0, 0 } end them, as C has no empty arrays. */
-static void standalone_put_kernel(struct mpk_strbuf *out, const struct standalone_kernel *k,
-				  size_t i)
+/* The types of all kernels' arguments and the tags that carry values, as two arrays that rows point into: a compiler
+ * compares what is in arrays of their own, one by one, with each other. 255 and { 0, 0 } end a kernel's, as C has no
+ * empty arrays. */
+static void standalone_put_types(struct mpk_strbuf *out, const struct standalone_kernel *kernels,
+				 size_t count)
 {
-	mpk_strbuf_printf(out, "static const unsigned char types_%zu[][2] = {", i);
-	for (size_t a = 0; a < k->arg_count; a++)
-		mpk_strbuf_printf(out, " { %u, %u },", k->args[a].code, k->args[a].bits);
-	mpk_strbuf_printf(out, " { 0, 0 } };\nstatic const unsigned char tags_%zu[] = {", i);
-	for (size_t t = 0; t < k->tag_count; t++)
-		if (mpk_launch_tag_takes_argument(k->tags[t]))
-			mpk_strbuf_printf(out, " %u,", (unsigned)k->tags[t]);
-	mpk_strbuf_puts(out, " 255 };\n");
+	mpk_strbuf_puts(out, "static const unsigned char kernel_types[][2] = {\n");
+	for (size_t i = 0; i < count; i++) {
+		for (size_t a = 0; a < kernels[i].arg_count; a++)
+			mpk_strbuf_printf(out, "{%u,%u},", kernels[i].args[a].code,
+					  kernels[i].args[a].bits);
+		mpk_strbuf_puts(out, "{0,0},\n");
+	}
+	mpk_strbuf_puts(out, "};\nstatic const unsigned char kernel_tags[] = {\n");
+	for (size_t i = 0; i < count; i++) {
+		for (size_t t = 0; t < kernels[i].tag_count; t++)
+			if (mpk_launch_tag_takes_argument(kernels[i].tags[t]))
+				mpk_strbuf_printf(out, "%u,", (unsigned)kernels[i].tags[t]);
+		mpk_strbuf_puts(out, "255,\n");
+	}
+	mpk_strbuf_puts(out, "};\n");
 }
 
 /* How many values a caller passes after the arguments. */
@@ -110,6 +118,7 @@ static enum mpk_code print_standalone(const struct standalone_kernel *kernels, s
 				      struct mpk_strbuf *out, struct mpk_error *err)
 {
 	const char *symbol = mpk_generation_get(gen)->standalone_symbol;
+	size_t types = 0, tags = 0;
 
 	if (device_type != MPK_DL_CUDA && device_type != MPK_DL_OPENCL)
 		return mpk_fail(err, MPK_E_UNSUPPORTED,
@@ -120,18 +129,21 @@ static enum mpk_code print_standalone(const struct standalone_kernel *kernels, s
 	put_source(mpk_standalone_source, out);
 	put_source(device_type == MPK_DL_CUDA ? mpk_standalone_cuda : mpk_standalone_opencl, out);
 	mpk_strbuf_printf(out, "\nextern const unsigned char %s[];\n", symbol);
-	for (size_t i = 0; i < count; i++)
-		standalone_put_kernel(out, &kernels[i], i);
+	standalone_put_types(out, kernels, count);
 	mpk_strbuf_puts(out, "const struct mpk_sa_kernel mpk_sa_kernels[] = {\n");
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
+		const struct standalone_kernel *k = &kernels[i];
+
 		mpk_strbuf_printf(out,
 				  "\t{ \"%s\", \"%s\", %s + %" PRIu64 ", %" PRIu64
-				  ", types_%zu, %zu, tags_%zu, %zu, %d, %d },\n",
-				  kernels[i].name, kernels[i].format, symbol, kernels[i].offset,
-				  kernels[i].size, i, kernels[i].arg_count, i,
-				  value_tags(&kernels[i]),
-				  standalone_has_tag(&kernels[i], MPK_TAG_PROGRAMMATIC),
-				  standalone_has_tag(&kernels[i], MPK_TAG_COOPERATIVE));
+				  ", kernel_types + %zu, %zu, kernel_tags + %zu, %zu, %d, %d },\n",
+				  k->name, k->format, symbol, k->offset, k->size, types,
+				  k->arg_count, tags, value_tags(k),
+				  standalone_has_tag(k, MPK_TAG_PROGRAMMATIC),
+				  standalone_has_tag(k, MPK_TAG_COOPERATIVE));
+		types += k->arg_count + 1;
+		tags += value_tags(k) + 1;
+	}
 	mpk_strbuf_printf(out,
 			  "};\nconst unsigned mpk_sa_kernel_count = %zu;\n"
 			  "const int mpk_sa_device_type = %" PRId32 ";\n"

@@ -122,6 +122,7 @@ static enum mpk_code compile(struct mpk_session *s, const struct mpk_llvm_source
 	MPK_TRY(parse(s, source, err));
 	MPK_TRY(verify(s, err));
 	MPK_TRY(codegen_set_target(s, err));
+	MPK_TRY(mpk_session_suit(s, err));
 	return mpk_session_emit(s, arena, out, err);
 }
 

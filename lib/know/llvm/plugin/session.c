@@ -111,7 +111,8 @@ const char *mpk_session_version(void)
 	return version;
 }
 
-static enum mpk_code open_machine(struct mpk_session *s, struct mpk_error *err)
+static enum mpk_code open_machine(struct mpk_session *s, LLVMCodeGenOptLevel level,
+				  struct mpk_error *err)
 {
 	LLVMTargetRef target;
 	char *message = NULL;
@@ -122,13 +123,38 @@ static enum mpk_code open_machine(struct mpk_session *s, struct mpk_error *err)
 		return mpk_fail(err, MPK_E_UNSUPPORTED, "LLVM %s knows no target '%s'",
 				mpk_session_version(), MPK_QUOTE(mpk_span_str(s->triple)));
 	}
-	s->machine = LLVMCreateTargetMachine(target, s->triple, "", features_for(s->triple),
-					     LLVMCodeGenLevelDefault, LLVMRelocPIC,
-					     LLVMCodeModelDefault);
+	s->machine = LLVMCreateTargetMachine(target, s->triple, "", features_for(s->triple), level,
+					     LLVMRelocPIC, LLVMCodeModelDefault);
 	if (!s->machine || !LLVMTargetHasAsmBackend(target))
 		return mpk_fail(err, MPK_E_UNSUPPORTED, "LLVM %s cannot make object files for '%s'",
 				mpk_session_version(), MPK_QUOTE(mpk_span_str(s->triple)));
 	return MPK_OK;
+}
+
+/* Passes are set up for each function, also where all of them ask for none of it. */
+static bool wants_no_optimisation(LLVMModuleRef module)
+{
+	unsigned optnone = LLVMGetEnumAttributeKindForName("optnone", 7);
+	bool has_code = false;
+
+	for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f)) {
+		if (LLVMIsDeclaration(f))
+			continue;
+		has_code = true;
+		if (!LLVMGetEnumAttributeAtIndex(f, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+						 optnone))
+			return false;
+	}
+	return has_code;
+}
+
+enum mpk_code mpk_session_suit(struct mpk_session *s, struct mpk_error *err)
+{
+	if (!wants_no_optimisation(s->module))
+		return MPK_OK;
+	LLVMDisposeTargetMachine(s->machine);
+	s->machine = NULL;
+	return open_machine(s, LLVMCodeGenLevelNone, err);
 }
 
 enum mpk_code mpk_session_open(struct mpk_session *s, const char *triple, struct mpk_error *err)
@@ -136,7 +162,7 @@ enum mpk_code mpk_session_open(struct mpk_session *s, const char *triple, struct
 	s->context = LLVMContextCreate();
 	LLVMContextSetDiagnosticHandler(s->context, on_diagnostic, s);
 	s->triple = LLVMNormalizeTargetTriple(triple);
-	return open_machine(s, err);
+	return open_machine(s, LLVMCodeGenLevelDefault, err);
 }
 
 enum mpk_code mpk_session_emit(struct mpk_session *s, struct mpk_arena *arena, struct mpk_span *out,

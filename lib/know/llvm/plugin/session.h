@@ -33,6 +33,10 @@ void mpk_session_init(const char *triple);
 enum mpk_code mpk_session_open(struct mpk_session *s, const char *triple,
 			       struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_session_suit - no optimisation of machine code where no function of the module wants any (optnone)
+ * Returns  as mpk_session_open */
+enum mpk_code mpk_session_suit(struct mpk_session *s, struct mpk_error *err) MPK_MUST_CHECK;
+
 /* mpk_session_emit - the module as an object file, in arena
  * Returns  MPK_OK; MPK_E_TOOL with LLVM's message; MPK_E_NOMEM */
 enum mpk_code mpk_session_emit(struct mpk_session *s, struct mpk_arena *arena, struct mpk_span *out,

@@ -131,16 +131,46 @@ static void check_std(struct mpk_toml_reader *r, const struct mpk_manifest_modul
 				    QUOTE(m->std), is_cxx ? "C++" : "C", is_cxx ? "C++" : "C");
 }
 
+/* "libown.so", which a linker would look for as "liblibown.so.so". */
+static bool is_file_of_library(const char *name)
+{
+	const char *dot = strrchr(name, '.');
+
+	return strstr(name, ".so.") ||
+	       (dot && dot != name &&
+		(strcmp(dot, ".so") == 0 || strcmp(dot, ".a") == 0 || strcmp(dot, ".o") == 0));
+}
+
+static void say_what_library(struct mpk_toml_reader *r, struct mpk_toml_str name)
+{
+	const char *dot = strstr(name.text, ".so"), *end = dot ? dot : strrchr(name.text, '.');
+
+	if (strncmp(name.text, "lib", 3) == 0 && end > name.text + 3 && strcmp(end, ".o") != 0)
+		mpk_toml_read_error(
+			r, name.pos, "libs",
+			"'%s' names a file; did you mean \"./%s\", a path, or \"%s\", a library of the system?",
+			QUOTE(name), QUOTE(name),
+			MPK_QUOTE(mpk_span_of(name.text + 3, (size_t)(end - name.text) - 3)));
+	else
+		mpk_toml_read_error(r, name.pos, "libs",
+				    "'%s' names a file; did you mean \"./%s\", a path?",
+				    QUOTE(name), QUOTE(name));
+}
+
 static void check_libs(struct mpk_toml_reader *r, const struct mpk_manifest_module *m)
 {
 	for (size_t i = 0; i < m->libs.count; i++) {
 		const char *text = m->libs.items[i].text;
 
-		if (!strchr(text, '/') && (*text == '-' || !flags_are_of(text, "-+_.")))
+		if (strchr(text, '/'))
+			continue;
+		if (*text == '-' || !flags_are_of(text, "-+_."))
 			mpk_toml_read_error(
 				r, m->libs.items[i].pos, "libs",
 				"'%s' is no library: a name as in \"m\", or a path such as \"lib/libown.so\"",
 				QUOTE(m->libs.items[i]));
+		else if (is_file_of_library(text))
+			say_what_library(r, m->libs.items[i]);
 	}
 }
 

@@ -319,7 +319,7 @@ static enum mpk_code fill_table(const struct mpk_driver *driver, void *handle, c
 static enum mpk_code open_driver(const struct mpk_driver *driver, struct mpk_error *err)
 {
 	const char *const *name = driver->names;
-	bool explained = false;
+	bool explained = false, named;
 	char reason[512]; /* the linker's text for the first name: the best known one */
 
 	(void)snprintf(reason, sizeof reason, "%s", *name);
@@ -335,11 +335,10 @@ static enum mpk_code open_driver(const struct mpk_driver *driver, struct mpk_err
 		explained = explained || said;
 	} while (*++name);
 	/* glibc's text begins with the name, musl's does not */
-	if (strncmp(reason, driver->names[0], strlen(driver->names[0])) == 0)
-		return mpk_fail(err, MPK_E_DEVICE, "cannot open %s",
-				MPK_QUOTE(mpk_span_str(reason)));
-	return mpk_fail(err, MPK_E_DEVICE, "cannot open %s: %s", driver->names[0],
-			MPK_QUOTE(mpk_span_str(reason)));
+	named = strncmp(reason, driver->names[0], strlen(driver->names[0])) == 0;
+	return mpk_fail(err, MPK_E_DEVICE, "cannot open %s%s%s%s", named ? "" : driver->names[0],
+			named ? "" : ": ", MPK_QUOTE(mpk_span_str(reason)),
+			driver->install ? driver->install : "");
 }
 
 static enum mpk_code open_and_start(const struct mpk_driver *driver, struct mpk_error *err)

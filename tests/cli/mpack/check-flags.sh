@@ -10,7 +10,7 @@ cflags = ["-O3", "-fplugin=evil.so", "-Wl,-z,now", "x.c", "-Iinc", "-o", "@file"
 include = ["none", 1]
 defines = ["A", "B=2", "3", "-C", ""]
 std = "c++17"
-libs = ["m", "-lm", "a b", "none/libx.so", "@x"]
+libs = ["m", "-lm", "a b", "none/libx.so", "@x", "libown.so", "libown.so.1", "libown.a", "own.so", "own.o", "stdc++"]
 cflag = "-O2"
 [[module]]
 id = "objects"

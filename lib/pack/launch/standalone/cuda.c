@@ -90,7 +90,7 @@ static int cuda_open(int id)
 	if (id < 0 || id >= MPK_SA_DEVICES_MAX)
 		return mpk_sa_fail("no CUDA device %d", id);
 	if (!state) {
-		if (mpk_sa_load(names, cuda_symbols) || cuda_check(cu.Init(0), "cuInit"))
+		if (mpk_sa_load(names, cuda_symbols, "") || cuda_check(cu.Init(0), "cuInit"))
 			return -1;
 		state = 1;
 	}

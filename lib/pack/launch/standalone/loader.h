@@ -85,8 +85,10 @@ struct mpk_sa_symbol {
 };
 
 /* mpk_sa_load - open the first library of names that exists and look up every symbol
+ * @install  ends the message where there is none: "; install ...", or ""
  * Returns  0; -1 when one that is not optional is missing */
-MPK_SA_HIDDEN int mpk_sa_load(const char *const *names, const struct mpk_sa_symbol *symbols);
+MPK_SA_HIDDEN int mpk_sa_load(const char *const *names, const struct mpk_sa_symbol *symbols,
+			      const char *install);
 
 /* mpk_sa_raise - raise an error in the convention of the library */
 MPK_SA_HIDDEN void mpk_sa_raise(const char *kind, const char *text);

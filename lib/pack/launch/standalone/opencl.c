@@ -77,7 +77,8 @@ static int cl_use(int id)
 	int rc = 0;
 
 	if (!state) {
-		if (mpk_sa_load(names, opencl_symbols))
+		if (mpk_sa_load(names, opencl_symbols,
+				"; install OpenCL's loader (Debian: ocl-icd-libopencl1)"))
 			return -1;
 		count = cl_collect(GPU, devices, 0);
 		count = cl_collect(ACCELERATOR, devices, count);

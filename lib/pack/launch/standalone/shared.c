@@ -60,14 +60,14 @@ int mpk_sa_refuse(const char *kind, const char *fmt, ...)
 	return -1;
 }
 
-int mpk_sa_load(const char *const *names, const struct mpk_sa_symbol *symbols)
+int mpk_sa_load(const char *const *names, const struct mpk_sa_symbol *symbols, const char *install)
 {
 	void *so = NULL;
 
 	for (unsigned i = 0; names[i] && !so; i++)
 		so = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
 	if (!so)
-		return mpk_sa_fail("cannot open %s: %s", names[0], dlerror());
+		return mpk_sa_fail("cannot open %s: %s%s", names[0], dlerror(), install);
 	for (unsigned i = 0; symbols[i].name; i++) {
 		*symbols[i].slot = dlsym(so, symbols[i].name);
 		if (!*symbols[i].slot && !symbols[i].optional)

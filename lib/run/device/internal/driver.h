@@ -44,6 +44,8 @@ struct mpk_driver {
 	void *table; /* the struct of function pointers; optional ones that are absent are NULL */
 	enum mpk_code (*start)(struct mpk_error *err); /* run when it is filled; may be NULL */
 	const char *without;                           /* begins messages: "no CUDA here: " */
+	const char *
+		install; /* ends the message where the library is not there: "; install ..."; may be NULL */
 	/* of mpk_driver_get; init lock with PTHREAD_MUTEX_INITIALIZER */
 	pthread_mutex_t lock;
 	bool tried;

@@ -34,6 +34,7 @@ static enum mpk_code add_to_page(const struct minspect_options *o, struct minspe
 	 * the progress. */
 	static const struct mpk_tap tap = { draw_see, NULL };
 	const struct mpk_verify_file file = { .map = &l->file->map, .tap = &tap };
+	struct mpk_page *page = l->user;
 
 	/* the page is written when its inputs are closed */
 	MPK_TRY(mpk_output_check_path(o->html, err));
@@ -41,7 +42,8 @@ static enum mpk_code add_to_page(const struct minspect_options *o, struct minspe
 	MPK_TRY(mpk_view_mark_images(l->view, err));
 	MPK_TRY(mpk_view_read_texts(l->view, NULL, err));
 	MPK_TRY(mpk_verify_kernels(l->view, err));
-	return mpk_page_add(l->user, l->view, &file, err);
+	page->of_archive = l->file->borrows_map;
+	return mpk_page_add(page, l->view, &file, err);
 }
 
 /* Of two libraries the page says what --diff says: the first is the older one, and is opened once more. */

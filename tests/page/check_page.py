@@ -537,6 +537,16 @@ def many_libraries(b, folder):
     b.click("#panel-files tbody tr:nth-child(3) td")
     check("a row leads to its file", [shown(b), b.run("current.index > 0")], ["overview", True])
     clean(b, "wheel")
+    check("nor more where names are long and many", os.path.getsize(f"{folder}/long.html") <= 5 << 20)
+    b.open(f"{folder}/long.html")
+    check("each library has some of its kernels, and says which command has all", b.run("""files.map((file) => file.kernels.length > 0 && file.kernels.length + file.cut_rows > 3000)"""), [True, True, True])
+    b.click("#panel-files tbody tr:nth-child(1) td")
+    check("where it is looked at", b.run("document.querySelector('#panel-overview .cut').textContent.includes(`minspect --html PAGE 'long.whl!/`)"), True)
+    check("which is true", b.run("files.every((file) => file.cut_rows > 0)"), True)
+    clean(b, "long")
+    b.open(f"{folder}/whole.html")
+    check("and of one library all are there", b.run("[files[0].kernels.length, files[0].cut_rows]"), [3000, 0])
+    clean(b, "whole")
 
 
 def hostile(b, folder):

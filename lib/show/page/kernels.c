@@ -358,8 +358,11 @@ enum mpk_code mpk_page_kernels(struct mpk_page *page, const struct mpk_view *vie
 	for (size_t i = 0; i < count; i++) {
 		struct mpk_span name =
 			of.table ? of.table->functions[i].key : lister->kernels[i].name;
-		struct mpk_json_at *row = mpk_json_array(&page->json, list, NULL);
+		struct mpk_json_at *row;
 
+		if (!mpk_page_has_room(page))
+			continue;
+		row = mpk_json_array(&page->json, list, NULL);
 		kernels_put_row(page, &of, i, name, row);
 		if (!mpk_page_compares(page) || (of.table && !n->info))
 			continue;

@@ -33,6 +33,9 @@ enum { COPIES_MOST = 50, NAMED_MOST = 6, MAP_MOST = 300, ARCHIVE_MAP_MOST = 40 }
 /* Tables have what these lines say in figures: an archive has tens of thousands of them. */
 enum { ARCHIVE_LINES_MOST = 1 << 19 };
 
+/* What a browser shows at once of an archive: 5 MiB with the template, what is read without scripts, and marks of JSON. */
+enum { ARCHIVE_ROOM = 4 << 20, NUMBER_BYTES = 6, CONTAINER_BYTES = 120 };
+
 /* Where the document goes in the template, and before it what is shown where scripts are switched off. */
 static const char PLAIN_MARK[] = "@PLAIN@", DATA_MARK[] = "@DATA@";
 
@@ -51,6 +54,7 @@ void mpk_page_init(struct mpk_page *page, bool several)
 				   .map_most = MAP_MOST,
 				   .code_left = MPK_PAGE_CODE_MAX,
 				   .lines_left = UINT64_MAX,
+				   .room_left = UINT64_MAX,
 				   .several = several };
 	page->document = mpk_rope_of(&page->arena);
 	mpk_json_init(&page->json, 1);
@@ -130,17 +134,21 @@ static enum mpk_code put_container(const struct mpk_view_code *c, void *arg, str
 {
 	struct device_lists *l = arg;
 	struct mpk_json *j = &l->containers;
-	struct mpk_json_at *o = mpk_json_object(j, j->root, NULL);
 	struct mpk_strbuf title = { 0 }, lines = { 0 };
+	struct mpk_json_at *o;
 
+	if (!mpk_page_has_room(l->page))
+		return mpk_page_kernels(l->page, NULL, NULL, c, l->kernels, err);
+	o = mpk_json_object(j, j->root, NULL);
 	mpk_json_text(j, o, "path", c->path);
 	mpk_json_text(j, o, "member", c->at->member);
 	mpk_json_u64(j, o, "offset", c->at->off);
 	mpk_json_u64(j, o, "bytes", c->at->bytes.len);
 	mpk_code_info_text(&c->code, &title);
-	mpk_json_take(j, o, "title", &title);
 	if (!c->code.problem && c->code.format->lines)
 		c->code.format->lines(&c->code, "", &lines);
+	mpk_page_uses(l->page, title.len + lines.len + CONTAINER_BYTES);
+	mpk_json_take(j, o, "title", &title);
 	mpk_json_take(j, o, "lines", &lines);
 	return mpk_page_kernels(l->page, NULL, NULL, c, l->kernels, err);
 }
@@ -274,6 +282,7 @@ void mpk_page_shared(struct mpk_page *page, struct mpk_json *j, struct mpk_json_
 	size_t number;
 	uint8_t *copy;
 
+	mpk_page_uses(page, NUMBER_BYTES);
 	if (mpk_strmap_find(&page->numbers, key, &number)) {
 		mpk_json_u64(j, row, NULL, number);
 		return;
@@ -289,6 +298,13 @@ void mpk_page_shared(struct mpk_page *page, struct mpk_json *j, struct mpk_json_
 	}
 	mpk_json_u64(j, row, NULL, page->string_count);
 	page->strings[page->string_count++] = mpk_span_of(copy, key.len);
+	mpk_page_uses(page, key.len + NUMBER_BYTES);
+}
+
+bool mpk_page_has_room(struct mpk_page *page)
+{
+	page->cut_rows += !page->room_left;
+	return page->room_left != 0;
 }
 
 void mpk_page_shared_text(struct mpk_page *page, struct mpk_json *j, struct mpk_json_at *row,
@@ -411,17 +427,25 @@ static enum mpk_code put_findings(const struct mpk_view *view, const struct mpk_
 	return code;
 }
 
-/* An archive may have many libraries, most of which have the same. */
-static void enter_archive(struct mpk_page *page)
+/* An archive may have many libraries, most of which have the same.
+ * Returns  what of the room is not for this one */
+static uint64_t enter_archive(struct mpk_page *page)
 {
+	uint64_t kept;
+
 	page->several = true;
 	page->text_most = MPK_PAGE_ARCHIVE_TEXT_MAX;
 	page->map_most = ARCHIVE_MAP_MOST;
 	if (page->lines_left > ARCHIVE_LINES_MOST)
 		page->lines_left = ARCHIVE_LINES_MOST;
+	if (page->room_left > ARCHIVE_ROOM)
+		page->room_left = ARCHIVE_ROOM;
 	page->disasm = NULL; /* they are many, and code is asked for library by library */
 	if (page->texts_left > MPK_PAGE_ARCHIVE_TEXTS_MAX)
 		page->texts_left = MPK_PAGE_ARCHIVE_TEXTS_MAX;
+	kept = page->room_left / 4;
+	page->room_left -= kept;
+	return kept;
 }
 
 enum mpk_code mpk_page_add(struct mpk_page *page, const struct mpk_view *view,
@@ -429,13 +453,15 @@ enum mpk_code mpk_page_add(struct mpk_page *page, const struct mpk_view *view,
 {
 	struct mpk_json *j = &page->json;
 	struct mpk_json_at *at, *list;
+	uint64_t kept = 0; /* room that one library leaves to the next ones */
 
 	if (!page->files)
 		page->files = mpk_json_array(j, j->root, "files");
 	at = mpk_json_object(j, page->files, NULL);
 	page->file_count++;
-	if (view->in_archive)
-		enter_archive(page);
+	page->cut_rows = 0;
+	if (page->of_archive)
+		kept = enter_archive(page);
 	/* packed code is longer than the file; more than this only a hostile file needs */
 	page->digests_left = 8 * view->file_bytes;
 	mpk_list_about_json(view, true, j, mpk_json_object(j, at, "about"));
@@ -446,6 +472,8 @@ enum mpk_code mpk_page_add(struct mpk_page *page, const struct mpk_view *view,
 	MPK_TRY(put_calls(page, view, at, err));
 	MPK_TRY(mpk_page_parts(page, view, file ? file->map : NULL, at, err));
 	MPK_TRY(put_graphs(view, j, at, err));
+	mpk_json_u64(j, at, "cut_rows", page->cut_rows);
+	page->room_left += kept;
 	MPK_TRY(put_findings(view, file, j, at, err));
 	return j->failed ? mpk_fail_nomem(err) : MPK_OK;
 }

@@ -44,11 +44,16 @@ struct mpk_page {
 	uint64_t text_most;                  /* of one, bytes */
 	uint64_t code_left;                  /* bytes of listings */
 	uint64_t lines_left; /* bytes of what code says of kernels, beside its figures */
+	uint64_t
+		room_left; /* bytes, about, of rows, their names and texts: what has none left is counted */
+	uint64_t
+		cut_rows; /* of the file that is added now: kernels, containers and parts without a row */
 	struct mpk_disasm *
 		disasm; /* set by who has helpers that disassemble; NULL: no machine code is shown */
 	size_t map_most;       /* children of a node of the map */
 	uint64_t digests_left; /* bytes of code that will still be read for digests of kernels */
-	bool several;          /* files, or members of archives */
+	bool of_archive; /* set by who adds: the next file is one of an archive that is shown as a whole */
+	bool several; /* files, or members of archives */
 	size_t file_count;
 	/* texts that many rows have, by their number; malloc'ed, as numbers is */
 	struct mpk_span *strings;

@@ -68,6 +68,7 @@ static void parts_put_text(struct mpk_page *page, const struct mpk_extract_file 
 	uint64_t most = page->texts_left < page->text_most ? page->texts_left : page->text_most;
 	struct mpk_span all, shown;
 
+	most = most < page->room_left ? most : page->room_left;
 	if (!piece || !piece->data || f->tensor)
 		return;
 	all = mpk_span_of(piece->data, (size_t)piece->len);
@@ -77,6 +78,7 @@ static void parts_put_text(struct mpk_page *page, const struct mpk_extract_file 
 		return;
 	shown = cut(all, most);
 	page->texts_left -= shown.len;
+	mpk_page_uses(page, shown.len);
 	mpk_json_text(&page->json, row, NULL, mpk_page_language(f->name));
 	mpk_json_span(&page->json, row, NULL, shown);
 	if (shown.len < all.len)
@@ -120,10 +122,13 @@ static enum mpk_code parts_put_part(struct mpk_page *page, struct mpk_extract_fi
 				    struct mpk_error *err)
 {
 	struct mpk_json *j = &page->json;
-	struct mpk_json_at *row = mpk_json_array(j, list, NULL);
+	struct mpk_json_at *row;
 	/* the first step of the name is the folder of the module, which the page shows anyway */
 	const char *slash = strchr(f->name, '/');
 
+	if (!mpk_page_has_room(page))
+		return MPK_OK;
+	row = mpk_json_array(j, list, NULL);
 	mpk_page_shared_text(page, j, row, f->path);
 	mpk_page_shared_text(page, j, row, slash ? slash + 1 : f->name);
 	if (f->title.len)

@@ -116,6 +116,23 @@ with zipfile.ZipFile("all.whl", "w", zipfile.ZIP_DEFLATED) as z:
 END
 minspect --html wheel.html all.whl
 
+# libraries whose kernels have long names, of which a page of all has no room
+python3 - <<'END'
+import subprocess, zipfile
+with zipfile.ZipFile("long.whl", "w", zipfile.ZIP_DEFLATED) as z:
+    for lib in range(3):
+        names = [f"k{lib}_{i}_{'x' * 600}" for i in range(3000)]
+        with open("long.ptx", "w") as f:
+            f.write(".version 8.0\n.target sm_90\n.address_size 64\n" + "".join(f".visible .entry {n}(.param .u64 a)\n{{\n\tret;\n}}\n" for n in names))
+        with open("long.toml", "w") as f:
+            f.write('[package]\nname = "long"\n[[module]]\nid = "k"\nkind = "cuda"\ndata = "long.ptx"\nfunction = [\n')
+            f.write("".join(f'{{ name = "{n}", args = ["handle"], launch = ["blockIdx.x"] }},\n' for n in names) + "]\n")
+        subprocess.run(["mpack", "build", "-q", "long.toml", "-o", f"long{lib}.so"], check=True)
+        z.write(f"long{lib}.so", f"pkg/long{lib}.so")
+END
+minspect --html long.html long.whl
+minspect --html whole.html 'long.whl!/pkg/long1.so'
+
 # machine code with lines: of the host by LLVM, of a GPU by a stand-in for nvdisasm that prints what the real one does
 printf 'static int helper(int a)\n{\n\treturn a * a;\n}\n\nint __tvm_ffi_square(void *self, const void *args, int n, void *out)\n{\n\t*(long *)out = helper(n);\n\treturn 0;\n}\n' >host.c
 cc -g -O1 -shared -fPIC -o host.so host.c

@@ -19,6 +19,14 @@ void mpk_page_shared(struct mpk_page *page, struct mpk_json *j, struct mpk_json_
 void mpk_page_shared_text(struct mpk_page *page, struct mpk_json *j, struct mpk_json_at *row,
 			  const char *text);
 
+/* mpk_page_has_room - whether a row can be added to the page of an archive; where not it is counted as cut
+ * mpk_page_uses - take bytes from what room is left */
+bool mpk_page_has_room(struct mpk_page *page);
+static inline void mpk_page_uses(struct mpk_page *page, uint64_t bytes)
+{
+	page->room_left -= bytes < page->room_left ? bytes : page->room_left;
+}
+
 /* mpk_page_compares - whether the file that is added now may be shown beside others */
 static inline bool mpk_page_compares(const struct mpk_page *page)
 {

@@ -59,6 +59,7 @@ function overviewPanel(file, open) {
     el("div", { class: "figures" }, ...figures.filter(Boolean)),
     el("div", { class: "split first" }, el("section", { class: "about", "aria-label": "What it is" }, factList(
       fact("File", el("code", {}, file.name), " ", verdict(file)),
+      file.cut_rows ? fact("Cut", el("span", { class: "cut" }, `${plural(file.cut_rows, "row")} of kernels and parts have no room on this page. All of it: `, el("code", {}, `minspect --html PAGE '${file.name}'`))) : null,
       fact("Container", `${containerName(about)}${about.machine ? `, ${about.machine}` : ""}${about.elf ? `, ${about.elf.class}-bit ${about.elf.byte_order} endian` : ""}`),
       fact("Loads in", about.releases || "not known"),
       about.loaders && about.loaders.length ? fact("Needs loaders for", about.loaders.join(", ")) : null,

@@ -247,6 +247,7 @@ function functionsPanel(file) {
     tables[name] = name === "kernels" ? kernelTable(file) : functionTable(file, name, what);
     panel.append(el("section", {}, heading(title, file[name].length.toLocaleString("en")), tables[name]));
   }
+  if (file.cut_rows) panel.append(el("p", { class: "cut" }, "There is no room for more of this library here. All kernels: ", el("code", {}, `minspect --functions '${file.name}'`)));
   panel.reveal = (kind, item) => tables[kind].reveal(item);
   panel.revealAll = () => Object.values(tables).forEach((table) => table.revealAll());
   return panel;

@@ -541,7 +541,7 @@ def many_libraries(b, folder):
     b.open(f"{folder}/long.html")
     check("each library has some of its kernels, and says which command has all", b.run("""files.map((file) => file.kernels.length > 0 && file.kernels.length + file.cut_rows > 3000)"""), [True, True, True])
     b.click("#panel-files tbody tr:nth-child(1) td")
-    check("where it is looked at", b.run("document.querySelector('#panel-overview .cut').textContent.includes(`minspect --html PAGE 'long.whl!/`)"), True)
+    check("where it is looked at", b.run("document.querySelector(`#panel-${current.index}-overview .cut`).textContent.includes(`minspect --html PAGE 'long.whl!/`)"), True)
     check("which is true", b.run("files.every((file) => file.cut_rows > 0)"), True)
     clean(b, "long")
     b.open(f"{folder}/whole.html")

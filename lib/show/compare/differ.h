@@ -32,8 +32,8 @@ struct mpk_difference {
 	const char *target; /* of kernels: "sm_90"; "" where the code names none */
 	const struct mpk_figure_change *figures; /* of kernels: those that changed */
 	size_t figure_count;
-	bool same_code; /* the bytes differ, the code in them does not */
-	bool other_code; /* instructions may tell how (disasm/changes.h): of a kernel, an image, or the code below */
+	bool same_code;  /* the bytes differ, the code in them does not */
+	bool other_code; /* instructions may tell how (disasm/changes.h): of a kernel, an image, a host function, or the code below */
 	const struct mpk_code_info *older_code,
 		*newer_code; /* of parts without kernels; else NULL */
 	size_t copy;         /* of kernels: as in struct mpk_listed_kernel */

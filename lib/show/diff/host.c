@@ -68,15 +68,31 @@ static bool are_of_a_kind(const struct mpk_host_code *a, const struct mpk_host_c
 
 /* Equal bytes can call another import: calls_others in host_code.c says how. */
 static void say_code_differs(struct mpk_differ *d, struct mpk_span name, struct mpk_span a,
-			     struct mpk_span b)
+			     struct mpk_span b, bool is_alias)
 {
 	uint64_t count = count_differing(a, b);
+	struct mpk_difference *item =
+		count ? mpk_differ_change(d, "function", name,
+					  "%" PRIu64 " of %zu bytes of code differ", count, a.len)
+		      : mpk_differ_change(d, "function", name,
+					  "the same bytes call another import");
 
-	if (count)
-		(void)mpk_differ_change(d, "function", name,
-					"%" PRIu64 " of %zu bytes of code differ", count, a.len);
-	else
-		(void)mpk_differ_change(d, "function", name, "the same bytes call another import");
+	if (item)
+		item->other_code = !is_alias;
+}
+
+/* An alias has the code of another function, which is shown there. */
+static void say_size_differs(struct mpk_differ *d, struct mpk_span name,
+			     const struct host_function *f, const struct host_function *g)
+{
+	struct mpk_difference *item =
+		mpk_differ_change(d, "function", name, "%" PRIu64 " -> %" PRIu64 " bytes of code",
+				  f->function->bytes, g->function->bytes);
+
+	if (item)
+		item->other_code = f->code && g->code && are_of_a_kind(f->file, g->file) &&
+				   f->file->elf.header.e_machine == g->file->elf.header.e_machine &&
+				   !f->function->alias_of && !g->function->alias_of;
 }
 
 /* One line per function, of the first thing that differs: what it takes, its size, its alias, its
@@ -90,9 +106,7 @@ static void compare_functions(struct mpk_differ *d, struct mpk_span name, const 
 	if (compare_signatures(d, name, f->signature, g->signature))
 		return;
 	if (x->bytes != y->bytes)
-		(void)mpk_differ_change(d, "function", name,
-					"%" PRIu64 " -> %" PRIu64 " bytes of code", x->bytes,
-					y->bytes);
+		say_size_differs(d, name, f, g);
 	else if (strcmp(x->alias_of ? x->alias_of : "", y->alias_of ? y->alias_of : "") != 0)
 		(void)mpk_differ_change(d, "function", name, "names '%s' -> '%s'",
 					MPK_QUOTE(mpk_span_str(x->alias_of ? x->alias_of : "")),
@@ -106,7 +120,7 @@ static void compare_functions(struct mpk_differ *d, struct mpk_span name, const 
 					"%zu bytes of code were not compared: functions overlap",
 					f->code->code.len);
 	else if (!mpk_host_same_code(f->file, f->code, g->file, g->code))
-		say_code_differs(d, name, f->code->code, g->code->code);
+		say_code_differs(d, name, f->code->code, g->code->code, x->alias_of != NULL);
 }
 
 /* One of the two files: its code, which functions have a line of their own, and where each symbol's is. */

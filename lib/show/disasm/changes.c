@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* changes.c - instructions of kernels that differ between two files
+/* changes.c - instructions of kernels and host functions that differ between two files
  *
  * A comparison knows which kernels have other code, by path, name, device and copy. Each file is walked once in the
  * order in which its kernels were numbered; where one of those is, it is disassembled. The first file's
@@ -19,10 +19,11 @@
 #include "model/node_info.h"
 #include "text/table.h"
 
-enum { CHANGES_MOST = 64, HUNKS_MOST = 16 << 10 };
+/* Host functions come first, and would bury what follows. */
+enum { CHANGES_MOST = 64, HUNKS_MOST = 16 << 10, HOST_HUNKS_MOST = 2 << 10 };
 static const uint64_t IMAGE_BYTES_MOST = UINT64_C(64) << 20;
 
-/* A kernel or an image that has other code. */
+/* A kernel, an image or a host function that has other code. */
 struct change {
 	struct mpk_difference *item;
 	struct mpk_disasm_lines older, newer;
@@ -45,11 +46,12 @@ struct pass {
 	size_t count;
 	size_t side;      /* 0 the older file, 1 the newer one */
 	const char *path; /* that kernels have: MPK_DEVICE_PATH for all GPU code beside modules */
-	struct mpk_strmap wanted;  /* keys of kernels and images, to changes */
-	struct mpk_strmap numbers; /* keys without their copy, to places in seen */
-	size_t *seen;              /* how many of a key there were */
-	struct mpk_disasm_lines *into;
-	uint64_t bytes_left; /* of images */
+	struct mpk_strmap wanted;      /* keys of kernels and images, to changes */
+	struct mpk_strmap host;        /* names of host functions, to changes */
+	struct mpk_strmap numbers;     /* keys without their copy, to places in seen */
+	size_t *seen;                  /* how many of a key there were */
+	struct mpk_disasm_lines *into; /* NULL: of no interest */
+	uint64_t bytes_left;           /* of images */
 };
 
 /* --- which kernels --------------------------------------------------------------------------------------- */
@@ -69,6 +71,11 @@ static struct mpk_span key_of(const struct pass *p, const struct mpk_difference 
 			      is_image ? mpk_span_of("", 0) : item->name, copy);
 }
 
+static bool is_host_function(const struct mpk_difference *item)
+{
+	return strcmp(item->what, "function") == 0;
+}
+
 static enum mpk_code index_changes(struct pass *p)
 {
 	p->seen = mpk_arena_array(p->arena, p->count, sizeof *p->seen);
@@ -79,6 +86,11 @@ static enum mpk_code index_changes(struct pass *p)
 
 		if (item->older_code)
 			continue;
+		if (is_host_function(item)) {
+			MPK_TRY_ALLOC(mpk_strmap_put(&p->host, item->name, i, NULL) >= 0,
+				      p->job.err);
+			continue;
+		}
 		key = key_of(p, item, item->copy);
 		plain = key_of(p, item, 0);
 		MPK_TRY_ALLOC(key.data && plain.data &&
@@ -112,6 +124,8 @@ static enum mpk_code changes_put(const struct mpk_listing *listing, void *arg,
 {
 	struct pass *p = arg;
 
+	if (!p->into)
+		return MPK_OK;
 	mpk_disasm_lines_add(p->into, listing);
 	return p->into->failed ? mpk_fail_nomem(err) : MPK_OK;
 }
@@ -218,12 +232,49 @@ static enum mpk_code visit_parts(struct pass *p)
 	return MPK_OK;
 }
 
+/* Of several functions of one name, which an archive may have, the first, as they are matched. A large one comes in
+ * pieces. */
+static enum mpk_code put_host(const struct mpk_listing *listing, void *arg, struct mpk_error *err)
+{
+	struct pass *p = arg;
+	struct change *c;
+	size_t at;
+
+	if (!mpk_strmap_find(&p->host, listing->name, &at))
+		return MPK_OK;
+	c = &p->changes[at];
+	if (!listing->continues) {
+		p->into = c->is_found[p->side] ? NULL : p->side ? &c->newer : &c->older;
+		c->is_found[p->side] = true;
+	}
+	return changes_put(listing, p, err);
+}
+
+static enum mpk_code visit_host(struct pass *p)
+{
+	const struct mpk_disasm_sink sink = { put_host, p }, *before = p->job.sink;
+	struct mpk_arena *arena = p->job.arena;
+	enum mpk_code code;
+
+	if (!p->host.count)
+		return MPK_OK;
+	p->job.only = &p->host;
+	p->job.sink = &sink;
+	p->job.arena = p->job.view->arena;
+	code = mpk_disasm_host(&p->job);
+	p->job.only = NULL;
+	p->job.sink = before;
+	p->job.arena = arena;
+	return code;
+}
+
 /* In the order in which mpk_kernel_list_read numbers kernels. */
 static enum mpk_code walk(struct pass *p)
 {
 	const struct mpk_view *view = p->job.view;
 
 	MPK_TRY(index_changes(p));
+	MPK_TRY(visit_host(p));
 	MPK_TRY(visit_parts(p));
 	for (size_t i = 0; i < view->count; i++)
 		MPK_TRY(visit_node(p, i));
@@ -257,6 +308,7 @@ static enum mpk_code read_side(struct chosen *all, struct mpk_disasm *d,
 					 .err = err };
 	code = walk(&p);
 	mpk_part_names_fini(&p.job.names);
+	mpk_strmap_fini(&p.host);
 	mpk_strmap_fini(&p.wanted);
 	mpk_strmap_fini(&p.numbers);
 	if (code == MPK_OK && p.job.failure != MPK_OK && !all->failure) {
@@ -305,7 +357,7 @@ static size_t count_renamed(const struct change *c, const struct mpk_text_diff *
 }
 
 static void put_counts(const struct mpk_text_diff *text, size_t renamed, size_t left_out,
-		       struct mpk_strbuf *out)
+		       bool is_host, struct mpk_strbuf *out)
 {
 	bool changed = text->removed || text->added;
 
@@ -313,8 +365,9 @@ static void put_counts(const struct mpk_text_diff *text, size_t renamed, size_t 
 	if (changed)
 		mpk_text_put_counts(text->removed, text->added, "instruction", out);
 	else
-		mpk_strbuf_puts(out, renamed ? "same instructions"
-					     : "same instructions, encoded in another way");
+		mpk_strbuf_puts(out, renamed   ? "same instructions"
+				     : is_host ? "same instructions, with other data or addresses"
+					       : "same instructions, encoded in another way");
 	if (renamed)
 		mpk_strbuf_printf(out, ", %zu%s in other registers", renamed,
 				  changed ? " more" : "");
@@ -327,13 +380,14 @@ static enum mpk_code fill(struct change *c, struct mpk_arena *arena, struct mpk_
 {
 	MPK_CLEANUP(mpk_text_diff_fini) struct mpk_text_diff text = { 0 };
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf said = { 0 }, hunks = { 0 };
-	size_t renamed, left_out;
+	size_t hunks_most = c->older.is_host ? HOST_HUNKS_MOST : HUNKS_MOST, renamed, left_out;
 
 	MPK_TRY(mpk_text_compare(mpk_span_of(c->older.plain.data, c->older.plain.len),
 				 mpk_span_of(c->newer.plain.data, c->newer.plain.len), &text, err));
 	if (text.is_too_large)
 		return MPK_OK;
-	renamed = count_renamed(c, &text);
+	/* addresses of what has moved are no change */
+	renamed = c->older.is_host ? 0 : count_renamed(c, &text);
 	/* nothing but registers: then those are what there is to see */
 	if (text.is_equal && renamed) {
 		mpk_text_diff_fini(&text);
@@ -345,9 +399,9 @@ static enum mpk_code fill(struct change *c, struct mpk_arena *arena, struct mpk_
 		show_window(&text.a, &c->older);
 		show_window(&text.b, &c->newer);
 	}
-	left_out = text.is_too_large ? 0 : mpk_text_unified(&text, HUNKS_MOST, &hunks);
+	left_out = text.is_too_large ? 0 : mpk_text_unified(&text, hunks_most, &hunks);
 	mpk_strbuf_puts(&said, c->item->text);
-	put_counts(&text, renamed, left_out, &said);
+	put_counts(&text, renamed, left_out, c->older.is_host, &said);
 	MPK_TRY(mpk_strbuf_status(&said, err));
 	MPK_TRY(mpk_strbuf_status(&hunks, err));
 	c->item->text = mpk_arena_text(arena, mpk_span_of(said.data, said.len));

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* changes.h - what --diff says of kernels whose code differs, instruction by instruction */
+/* changes.h - what --diff says of kernels and host functions whose code differs, instruction by instruction */
 #ifndef MPK_DISASM_CHANGES_H
 #define MPK_DISASM_CHANGES_H
 
 #include "compare/differ.h"
 #include "disasm/listing.h"
 
-/* mpk_disasm_changes - put hunks of instructions into the kernels and images of a comparison that have other code
+/* mpk_disasm_changes - put hunks of instructions into what of a comparison has other code: kernels, images and
+ * exported host functions
  * Addresses do not count, nor do numbers of registers, labels and values: how many instructions differ in those
- * alone is counted. Of at most 64 kernels and images, and images of 64 MiB; a hunk list has 16 KiB.
+ * alone is counted. Registers of host functions do. Of at most 64 of all, and images of 64 MiB; a hunk list has 16 KiB,
+ * 2 KiB of a host function.
  * @a, @b   the views that were compared, the older first
  * @diff    receives hunks and counts in items that have none; and why some have none (no_instructions)
  * Returns  MPK_OK, also where there is no disassembler; MPK_E_NOMEM */

@@ -13,7 +13,7 @@
 #include "text/escape.h"
 
 /* How numbers in the words of a language are recognised. */
-enum language { TEXT, SASS, PTX, SPIRV, AMD };
+enum language { TEXT, SASS, PTX, SPIRV, AMD, HOST };
 
 static enum language language_of(const struct mpk_listing *l)
 {
@@ -23,7 +23,7 @@ static enum language language_of(const struct mpk_listing *l)
 	} known[] = { { "cubin", SASS }, { "ptx", PTX }, { "spirv", SPIRV } };
 
 	if (l->symbol)
-		return AMD;
+		return l->file->machine == EM_AMDGPU ? AMD : HOST;
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(known); i++)
 		if (strcmp(l->format, known[i].format) == 0)
 			return known[i].language;
@@ -81,7 +81,7 @@ static size_t stem_of(enum language language, struct mpk_span word)
 
 	while (stem && lines_is_digit(word.data[stem - 1]))
 		stem--;
-	if (stem == word.len || language == TEXT)
+	if (stem == word.len || language == TEXT || language == HOST)
 		return word.len;
 	if (language == PTX || language == SPIRV)
 		return is_value(language, word, stem) ? (word.data[0] == '$' ? 1 : stem) : word.len;
@@ -259,17 +259,52 @@ static struct mpk_span before_target(const struct mpk_listing *l,
 	return mpk_span_of(text.data, len);
 }
 
+/* What an instruction of a processor refers to has its name in angle brackets, or its text behind '#': the address
+ * or distance of that is another in any build. AArch64 gets to it by its page, which is named after whatever is
+ * there, or by its distance. */
+static void put_without_addresses(struct mpk_span text, struct mpk_strbuf *out)
+{
+	bool refers =
+		memmem(text.data, text.len, " <", 2) || memmem(text.data, text.len, " # 0x", 5);
+
+	for (size_t at = 0; at < text.len;) {
+		struct mpk_span word = word_at(text, at);
+
+		/* "$0x4" is a number of x86 */
+		if (!refers || !mpk_span_starts(word, "0x"))
+			mpk_strbuf_put_span(out, word);
+		at += word.len;
+	}
+}
+
+static struct mpk_span host_line(const struct mpk_listing *l, const struct mpk_llvm_instruction *i,
+				 struct mpk_span text, struct mpk_strbuf *out)
+{
+	struct mpk_span left = before_target(l, i, text);
+
+	if (mpk_span_starts(left, "adr"))
+		return mpk_span_of(left.data, 3);
+	put_without_addresses(left, out);
+	return mpk_span_str(mpk_strbuf_text(out));
+}
+
 static void add_instructions(struct mpk_disasm_lines *l, const struct mpk_listing *listing)
 {
+	enum language language = language_of(listing);
+
+	l->is_host = language == HOST;
 	for (size_t i = 0; i < listing->count && !l->failed; i++) {
-		MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
+		MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 }, compared = { 0 };
+		const struct mpk_llvm_instruction *at = &listing->instructions[i];
 		struct mpk_span line;
 
 		mpk_disasm_put_instruction(listing, i, &text);
 		l->failed |= text.failed;
 		line = mpk_span_str(mpk_strbuf_text(&text));
-		put_both(l, AMD, NULL, line,
-			 before_target(listing, &listing->instructions[i], line));
+		put_both(l, language, NULL, line,
+			 l->is_host ? host_line(listing, at, line, &compared)
+				    : before_target(listing, at, line));
+		l->failed |= compared.failed;
 	}
 }
 

@@ -112,6 +112,15 @@ static enum mpk_code no_code(struct mpk_disasm_job *j, struct mpk_span name)
 	return mpk_disasm_note(j, code, &err);
 }
 
+static bool is_function_wanted(const struct mpk_disasm_job *j, struct mpk_span name,
+			       const char *symbol)
+{
+	size_t at;
+
+	return j->only ? mpk_strmap_find(j->only, name, &at)
+		       : is_wanted(j, name) || mpk_span_is(j->wanted.name, symbol);
+}
+
 /* Functions that the file exports, by the name that users know or by its symbol.
  * An alias has no code of its own. */
 static enum mpk_code exported(struct mpk_disasm_job *j, struct host *h)
@@ -124,8 +133,9 @@ static enum mpk_code exported(struct mpk_disasm_job *j, struct host *h)
 		const struct mpk_image_function *f = &image->functions[i];
 		struct mpk_span name = mpk_span_str(f->name);
 
-		mpk_part_names_add(&j->names, name);
-		if (f->alias_of || (!is_wanted(j, name) && !mpk_span_is(j->wanted.name, f->symbol)))
+		if (!j->only)
+			mpk_part_names_add(&j->names, name);
+		if (f->alias_of || !is_function_wanted(j, name, f->symbol))
 			continue;
 		MPK_TRY(open_host(j, h, f->member, &file));
 		MPK_TRY(mpk_code_file_find(file, f->symbol, &found)
@@ -162,6 +172,16 @@ static bool has_machine_code(const struct mpk_image *image)
 {
 	return image->format != MPK_FILE_BLOB && image->format != MPK_FILE_C &&
 	       image->format != MPK_FILE_DEVICE;
+}
+
+enum mpk_code mpk_disasm_host(struct mpk_disasm_job *j)
+{
+	MPK_CLEANUP(host_fini) struct host h = { .path = "" };
+
+	if (!has_machine_code(j->view->image))
+		return MPK_OK;
+	MPK_TRY(host_init(j, &h));
+	return exported(j, &h);
 }
 
 static enum mpk_code host_code(struct mpk_disasm_job *j, const char *path)

@@ -23,6 +23,8 @@ EXPORT int32_t __tvm_ffi_second(void *self, const void *args, int32_t n, void *r
 	return helper(n) + inner(n) + THIRD;
 }
 END
+# without the instructions, which differ from compiler to compiler: diff-host-code has those
+compare() { minspect --diff "$@" | sed '/^  /d;s/; .* instruction.*//'; }
 build() { # build OUT FLAG...
 	out=$1
 	shift
@@ -33,8 +35,8 @@ build a.so -DFACTOR=300 -DTHIRD=70000
 build grown.so -DFACTOR=300 -DTHIRD=70000 -DGROWN
 build other.so -DFACTOR=301 -DTHIRD=70001
 cmp -s a.so grown.so && exit 1
-minspect --diff a.so grown.so | sed 's/: [0-9]* -> [0-9]* bytes/: ... bytes/' || test $? = 1
-minspect --diff a.so other.so | sed 's/ of [0-9]* bytes/ of ... bytes/' || test $? = 1
+compare a.so grown.so | sed 's/: [0-9]* -> [0-9]* bytes/: ... bytes/' || test $? = 1
+compare a.so other.so | sed 's/ of [0-9]* bytes/ of ... bytes/' || test $? = 1
 # the id of the build stands in a note
 python3 - <<'END'
 data = bytearray(open("a.so", "rb").read())
@@ -42,8 +44,8 @@ at = data.index(b"\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0") + 16
 data[at] ^= 1
 open("id.so", "wb").write(data)
 END
-minspect --diff a.so id.so || test $? = 1
+compare a.so id.so || test $? = 1
 # without symbols only exported functions are compared
 strip -o a.stripped a.so
 strip -o other.stripped other.so
-minspect --diff a.stripped other.stripped | sed 's/ of [0-9]* bytes/ of ... bytes/' || test $? = 1
+compare a.stripped other.stripped | sed 's/ of [0-9]* bytes/ of ... bytes/' || test $? = 1

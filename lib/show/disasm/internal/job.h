@@ -4,6 +4,7 @@
 #ifndef MPK_DISASM_INTERNAL_JOB_H
 #define MPK_DISASM_INTERNAL_JOB_H
 
+#include "base/strmap.h"
 #include "disasm/listing.h"
 #include "part/part.h"
 
@@ -30,9 +31,11 @@ struct mpk_disasm_job {
 	struct mpk_arena *arena; /* of what is read on the way: the view's, or of one container */
 	struct mpk_part_names names; /* that could have been meant */
 	size_t found;                /* listings, and failures to make one */
-	bool keeps_answer;           /* several kernels of one image are asked for in a row */
-	struct mpk_span answered;    /* the code that d->answer is a tool's text of */
-	enum mpk_code failure;       /* of the first that failed; the others went on */
+	const struct mpk_strmap
+		*only;     /* of host functions: those of these names; NULL: as wanted says */
+	bool keeps_answer; /* several kernels of one image are asked for in a row */
+	struct mpk_span answered; /* the code that d->answer is a tool's text of */
+	enum mpk_code failure;    /* of the first that failed; the others went on */
 	struct mpk_error error;
 	struct mpk_error *err;
 };
@@ -49,6 +52,10 @@ enum mpk_code mpk_disasm_device(struct mpk_disasm_job *j, const char *path,
 enum mpk_code mpk_disasm_function(struct mpk_disasm_job *j, const char *path, struct mpk_span name,
 				  const char *format, struct mpk_code_file *file,
 				  const struct mpk_code_function *function) MPK_MUST_CHECK;
+
+/* mpk_disasm_host - the functions that the file exports and that `only` has
+ * Returns  as above */
+enum mpk_code mpk_disasm_host(struct mpk_disasm_job *j) MPK_MUST_CHECK;
 
 /* mpk_disasm_put_instruction - append an instruction of machine code and what it refers to, without its address */
 void mpk_disasm_put_instruction(const struct mpk_listing *l, size_t index, struct mpk_strbuf *out);

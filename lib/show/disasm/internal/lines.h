@@ -14,13 +14,14 @@ struct mpk_disasm_lines {
 	struct mpk_strbuf shown, plain;
 	uint32_t *ends; /* offset in shown of the end of each line; from malloc */
 	size_t count, cap;
-	bool is_cut; /* it has more than MPK_DISASM_LINES_BYTES */
-	bool failed; /* memory is out */
+	bool is_host; /* code for processors: registers count, and addresses do not */
+	bool is_cut;  /* it has more than MPK_DISASM_LINES_BYTES */
+	bool failed;  /* memory is out */
 };
 
 enum { MPK_DISASM_LINES_BYTES = 1 << 20 };
 
-/* mpk_disasm_lines_add - add the instructions of a listing of device code */
+/* mpk_disasm_lines_add - add the instructions of a listing */
 void mpk_disasm_lines_add(struct mpk_disasm_lines *l, const struct mpk_listing *listing);
 void mpk_disasm_lines_fini(struct mpk_disasm_lines *l);
 

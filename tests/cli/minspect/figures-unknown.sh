@@ -55,4 +55,4 @@ for f in deep untold; do
 	minspect --baseline base.json old/lib.so
 done
 minspect --html both.html both.so
-tr ',' '\n' <both.html | grep -o 'stack unknown\|scratch and a dynamic stack' | sort | uniq -c
+sed '/<noscript>/,/<\/noscript>/d' both.html | tr ',' '\n' | grep -o 'stack unknown\|scratch and a dynamic stack' | sort | uniq -c

@@ -216,6 +216,10 @@ static int thin(const char *path)
 			      " bytes",
 			      MPK_QUOTE(mpk_span_str(path)), t.report.dropped, t.report.images,
 			      t.report.containers, t.report.dropped_bytes);
+	if (status == MPK_EXIT_OK && t.report.left)
+		mpk_diag_warn(
+			"%s: images of other devices stay, as host code registers them with SYCL's runtime: %zu sections",
+			MPK_QUOTE(mpk_span_str(path)), t.report.left);
 	if (status == MPK_EXIT_OK && t.report.had_origin)
 		mpk_diag_warn(
 			"%s: its signature and provenance told of the file before, and were taken out; 'mpack sign' signs it anew",

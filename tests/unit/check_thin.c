@@ -366,14 +366,17 @@ END_TEST
 
 START_TEST(refuses_other_files)
 {
-	static const char *const files[] = { GPU "cuda-rdc.o", GPU "first.cu",
-					     DEVICE "two.sm_75.cubin" };
+	static const char *const files[] = { GPU "first.cu", DEVICE "two.sm_75.cubin" };
 	static const char *const words[WORDS_MAX] = { "sm_90" };
+	enum { TYPE_AT = 16 };
+	struct mpk_span made, object = robust_load(&arena, GPU "cuda-rdc.o");
 	struct mpk_error err = { 0 };
-	struct mpk_span made;
 	struct job j = { 0 };
 
 	set_words(&j, words);
+	ck_assert_int_eq(thin(&j, object, &made, &err), MPK_OK);
+	((uint8_t *)(uintptr_t)object.data)[TYPE_AT] = ET_CORE;
+	ck_assert_int_eq(thin(&j, object, &made, &err), MPK_E_UNSUPPORTED);
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(files); i++)
 		ck_assert_int_eq(thin(&j, robust_load(&arena, files[i]), &made, &err),
 				 MPK_E_UNSUPPORTED);

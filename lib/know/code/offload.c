@@ -150,7 +150,7 @@ static const char *what_is(const struct mpk_offload_entry *e)
 	return f->word ? f->word : "other";
 }
 
-static void set_target(const struct mpk_offload_entry *e, struct mpk_code_target *t)
+void mpk_code_target_of_entry(const struct mpk_offload_entry *e, struct mpk_code_target *t)
 {
 	struct mpk_span name = e->arch.len ? e->arch : e->triple;
 	uint64_t sm;
@@ -182,7 +182,7 @@ static enum mpk_code list_targets(const struct mpk_offload *list, const uint64_t
 	for (size_t i = 0; i < list->entry_count; i++) {
 		if (list->entries[i].is_host)
 			continue;
-		set_target(&list->entries[i], &t[n]);
+		mpk_code_target_of_entry(&list->entries[i], &t[n]);
 		t[n].packing = packing;
 		t[n].plain_bytes = sizes ? sizes[i] : list->entries[i].data.len;
 		t[n].bytes = sizes ? 0 : t[n].plain_bytes;

@@ -43,6 +43,11 @@ enum mpk_code mpk_code_targets(struct mpk_span bytes, struct mpk_arena *arena,
 			       const struct mpk_code_target **out, size_t *count,
 			       struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_code_target_of_entry - what a container of Clang's, or the name of a section, says of one image
+ * @out     zeroed; name, kind, what and sm are set */
+struct mpk_offload_entry;
+void mpk_code_target_of_entry(const struct mpk_offload_entry *e, struct mpk_code_target *out);
+
 /* mpk_code_kind_has_targets - whether code of modules of this kind may be for particular devices */
 bool mpk_code_kind_has_targets(struct mpk_span kind);
 

@@ -304,7 +304,9 @@ enum mpk_code mpk_thin_container(struct mpk_thin *t, struct mpk_thin_container *
 	enum mpk_code code = MPK_OK;
 
 	c->content = mpk_rope_of(t->arena);
-	if (mpk_fatbin_is(c->bytes))
+	if (c->target)
+		code = mpk_thin_device(t, c, err);
+	else if (mpk_fatbin_is(c->bytes))
 		code = c->is_relocatable && t->o->drop_relocatable ? empty_fatbin(t, c, err)
 								   : thin_fatbin(t, c, where, err);
 	else if (mpk_offload_is_packed(c->bytes))

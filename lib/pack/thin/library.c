@@ -74,11 +74,18 @@ static enum mpk_code library_open(struct library *l, struct mpk_span file)
 
 /* --- sections and their containers ---------------------------------------------------------------- */
 
-/* Images by themselves are found by host code at both ends, in ways that each compiler has of its own. */
-static bool is_thinned(const char *name)
+static enum mpk_code is_thinned(struct library *l, const char *name, const GElf_Shdr *h, bool *out)
 {
-	return mpk_elf_is_device_section(name) &&
-	       strncmp(name, "__CLANG_OFFLOAD_BUNDLE__", 24) != 0;
+	const struct mpk_code_target *target = NULL;
+	struct mpk_span bytes;
+
+	*out = name && mpk_elf_is_device_section(name);
+	if (!*out || h->sh_type == SHT_NOBITS ||
+	    !mpk_span_sub(l->elf.bytes, h->sh_offset, h->sh_size, &bytes))
+		return MPK_OK;
+	MPK_TRY(mpk_thin_section_target(name, bytes, l->thin.arena, &target, l->err));
+	*out = !target;
+	return target ? mpk_thin_leave(&l->thin, target, l->err) : MPK_OK;
 }
 
 static int by_section_offset(const void *a, const void *b)
@@ -105,9 +112,11 @@ static enum mpk_code find_sections(struct library *l)
 	for (size_t i = 1; i < l->elf.section_count; i++) {
 		const char *name = mpk_elf_section_name(&l->elf, i);
 		struct mpk_thin_section s = { .index = i };
+		bool thinned;
 
 		MPK_TRY(mpk_elf_section(&l->elf, i, &s.header, l->err));
-		if (!(name && is_thinned(name)) && !has_blob(l, &s.header))
+		MPK_TRY(is_thinned(l, name, &s.header, &thinned));
+		if (!thinned && !has_blob(l, &s.header))
 			continue;
 		if (s.header.sh_type == SHT_NOBITS || !s.header.sh_size)
 			continue;
@@ -275,7 +284,10 @@ static enum mpk_code compare_binaries(struct mpk_thin *t,
 
 		if (!c->is_binary)
 			continue;
-		MPK_TRY(mpk_code_targets(c->bytes, &scratch, &list, &n, err));
+		list = c->target;
+		n = list != NULL;
+		if (!n)
+			MPK_TRY(mpk_code_targets(c->bytes, &scratch, &list, &n, err));
 		if (!n)
 			continue;
 		kept[count] = !c->is_gone;

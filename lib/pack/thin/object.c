@@ -12,7 +12,7 @@
 #include "elf/image.h"
 #include "thin/internal/thin.h"
 
-enum { SYMBOL_BYTES = 24, RELA_BYTES = 24, ALIGN_MAX = 1 << 16 };
+enum { SYMBOL_BYTES = 24, RELA_BYTES = 24, ALIGN_MAX = 1 << 16, OFFSET_AT = 24, SIZE_AT = 32 };
 
 /* A section of device code; its containers follow one another in those of the object. */
 struct object_section {
@@ -73,15 +73,20 @@ static enum mpk_code object_add(struct object *o, struct object_section *s,
 static enum mpk_code object_split(struct object *o, struct object_section *s, const char *name)
 {
 	struct mpk_span bytes;
+	const struct mpk_code_target *target;
 	size_t at = 0, len;
 	bool is_empty;
 
 	if (!mpk_span_sub(o->elf.bytes, s->header.sh_offset, s->header.sh_size, &bytes))
 		return mpk_fail(o->err, MPK_E_CORRUPT, "a section lies beyond the end");
+	MPK_TRY(mpk_thin_section_target(name, bytes, o->thin.arena, &target, o->err));
+	if (target && (s->header.sh_flags & SHF_ALLOC))
+		return mpk_thin_leave(&o->thin, target, o->err);
 	s->first = o->container_count;
 	for (;; at += len) {
 		struct mpk_thin_container c = {
 			.is_relocatable = strcmp(name, MPK_THIN_RELOCATABLE) == 0,
+			.target = target,
 		};
 
 		while (at < bytes.len && !bytes.data[at])
@@ -89,8 +94,8 @@ static enum mpk_code object_split(struct object *o, struct object_section *s, co
 		if (at == bytes.len)
 			return MPK_OK;
 		len = mpk_device_container_bytes(bytes, at, &is_empty);
-		c.pinned = !len;
-		len = len ? len : bytes.len - at;
+		c.pinned = !len && !target;
+		len = len && !target ? len : bytes.len - at;
 		c.bytes = mpk_span_of(bytes.data + at, len);
 		c.off = s->header.sh_offset + at;
 		c.address = at;
@@ -137,13 +142,6 @@ static enum mpk_code object_thin_section(struct object *o, struct object_section
 	return MPK_OK;
 }
 
-/* Images of Clang's bundler are sections by themselves; it looks for them by their names, all of them. */
-static bool object_is_thinned(const char *name)
-{
-	return name && mpk_elf_is_device_section(name) &&
-	       strncmp(name, "__CLANG_OFFLOAD_BUNDLE__", 24) != 0;
-}
-
 static enum mpk_code object_containers(struct object *o)
 {
 	uint64_t left = o->elf.bytes.len;
@@ -159,7 +157,7 @@ static enum mpk_code object_containers(struct object *o)
 			return mpk_fail_offset(o->err, MPK_E_CORRUPT, "file", s->header.sh_offset,
 					       "sections overlap");
 		left -= s->header.sh_size;
-		if (!object_is_thinned(name) || !s->header.sh_size)
+		if (!name || !mpk_elf_is_device_section(name) || !s->header.sh_size)
 			continue;
 		if (s->header.sh_flags & SHF_COMPRESSED)
 			return mpk_fail(o->err, MPK_E_UNSUPPORTED, "%s is compressed", name);
@@ -430,7 +428,6 @@ static void object_store(uint8_t *at, uint64_t value)
 static enum mpk_code object_put_headers(struct object *o, const uint64_t *offsets,
 					struct mpk_rope *out)
 {
-	enum { OFFSET_AT = 24, SIZE_AT = 32 };
 	const GElf_Ehdr *e = &o->elf.header;
 	uint64_t bytes = (uint64_t)e->e_shentsize * o->elf.section_count;
 	struct mpk_span table;
@@ -442,8 +439,12 @@ static enum mpk_code object_put_headers(struct object *o, const uint64_t *offset
 	MPK_TRY_ALLOC(copy, o->err);
 	for (size_t i = 1; i < o->elf.section_count; i++) {
 		object_store(copy + 64 * i + OFFSET_AT, offsets[i]);
-		if (o->sections[i].changed)
-			object_store(copy + 64 * i + SIZE_AT, o->sections[i].size);
+		if (!o->sections[i].changed)
+			continue;
+		object_store(copy + 64 * i + SIZE_AT, o->sections[i].size);
+		/* a bundler takes the code of each device that it finds by name */
+		if (o->containers[o->sections[i].first].target)
+			memset(copy + 64 * i, 0, sizeof(Elf64_Word));
 	}
 	mpk_rope_put_view(out, mpk_span_of(copy, table.len));
 	return MPK_OK;
@@ -465,10 +466,9 @@ static enum mpk_code object_write(struct object *o, struct mpk_rope *out)
 	object_pad(out, (out->len + 7) & ~UINT64_C(7));
 	object_store(header + HEADERS_AT, out->len);
 	MPK_TRY(object_put_headers(o, offsets, out));
-	MPK_TRY(mpk_rope_status(out, o->err));
-	if (out->len <= o->elf.bytes.len)
-		return MPK_OK;
-	return mpk_fail(o->err, MPK_E_UNSUPPORTED, "it would become larger");
+	return out->len > o->elf.bytes.len
+		       ? mpk_fail(o->err, MPK_E_UNSUPPORTED, "it would become larger")
+		       : mpk_rope_status(out, o->err);
 }
 
 static enum mpk_code object_thin(struct object *o, struct mpk_rope *out)

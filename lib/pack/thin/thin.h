@@ -43,6 +43,7 @@ struct mpk_thin_report {
 	uint64_t debug_bytes;      /* of debug sections, unpacked */
 	size_t pinned;             /* containers that must stay at their address */
 	uint64_t zeroed_bytes; /* freed bytes in front of those, which stay in the file as zeros */
+	size_t left;           /* sections of images that are not kept, and have to stay */
 	bool had_record_signature; /* of a wheel; dropped */
 	bool had_origin;           /* a signature or provenance told of the file before; emptied */
 	struct mpk_strbuf

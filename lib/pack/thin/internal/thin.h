@@ -17,8 +17,10 @@ struct mpk_thin_container {
 		moved; /* where it was loaded, and where it will be; 0: its section is not loaded */
 	struct mpk_rope content; /* as it will be */
 	bool changed;            /* content is another than bytes */
-	bool is_binary;      /* of LLVM: one image, of which host code knows beginning and end */
-	bool is_gone;        /* is_binary, and its image is taken out: content is empty */
+	bool is_binary; /* of LLVM: one image, of which host code knows beginning and end */
+	bool is_gone;   /* is_binary, and its image is taken out: content is empty */
+	const struct mpk_code_target
+		*target;     /* of a section that is for one device as a whole; else NULL */
 	bool is_relocatable; /* input of a linker: no driver loads it by itself */
 	bool referenced;     /* a word that is relocated has its address */
 	bool is_host;        /* no device code: what else is in the section of a blob */
@@ -43,6 +45,22 @@ struct mpk_thin {
  * Returns  MPK_OK; MPK_E_CORRUPT, MPK_E_UNSUPPORTED: it does not read; MPK_E_NOMEM */
 enum mpk_code mpk_thin_container(struct mpk_thin *t, struct mpk_thin_container *c,
 				 const char *where, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_thin_section_target - which device a section of images is for, by its name
+ * @out     in arena; NULL: it is no such section
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_thin_section_target(const char *name, struct mpk_span bytes,
+				      struct mpk_arena *arena, const struct mpk_code_target **out,
+				      struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_thin_device - keep a section of one device whole, or take all of it
+ * @c       bytes and target are set; is_binary, changed and is_gone are filled
+ * mpk_thin_leave - note that a section stays as it is, whatever is kept
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_thin_device(struct mpk_thin *t, struct mpk_thin_container *c,
+			      struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_thin_leave(struct mpk_thin *t, const struct mpk_code_target *target,
+			     struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_thin_keeps - whether an architecture is among those to keep; notes that it is there */
 bool mpk_thin_keeps(struct mpk_thin *t, const struct mpk_code_target *target);

@@ -46,7 +46,7 @@ BY_SUFFIX = {
     "c": ["csource"], "hsaco": ["amdgpu"], "bundle": ["offload"], "npy": ["npy"], "npz": ["npz", "zip"],
     "dylib": ["macho"], "dll": ["coff"], "obj": ["coff"], "params": ["params", "weights"], "json": ["weights"],
     "safetensors": ["weights"], "gguf": ["weights"],
-    "so": ["elfdyn"],
+    "so": ["elfdyn", "compiled"],
 }
 DEVICE = {"cubin", "fatbin", "ptx", "spv", "cu", "cl", "hip", "hsaco", "bundle"}
 SOURCES = {"cl": 0, "hip": 3, "cu": 3}  # languages of fuzz_sourcecode

@@ -224,9 +224,13 @@ static unsigned immediate_bytes(enum follows follows, const struct reader *r,
 	return 0;
 }
 
+/* Processors refuse longer instructions. */
+enum { BYTES_MAX = 15 };
+
 bool mpk_x86_read(struct mpk_span code, struct mpk_x86 *out)
 {
-	struct reader r = { .code = code };
+	struct reader r = { .code = mpk_span_of(code.data,
+						code.len < BYTES_MAX ? code.len : BYTES_MAX) };
 	enum follows follows;
 
 	*out = (struct mpk_x86){ 0 };

@@ -3,7 +3,8 @@
  *
  * TVM compiles such a function to a piece that checks its four arguments, and the body, a piece of its own or part of the
  * first. Lists are told apart by what they are used for: results move into registers; of the other two that of constants
- * is given before that of functions.
+ * is given before that of functions. A function of a model with branches ("if"), which asks for the condition by
+ * vm.builtin.read_if_cond, is given up: its code is followed one way only, and calls of both ways would seem to be made.
  */
 #include "hostcode/compiled.h"
 
@@ -12,6 +13,8 @@
 
 #include "base/vec.h"
 #include "hostcode/internal/compiled.h"
+
+enum { WORDS_MAX = 1 << 22 }; /* of all functions: forty times what the largest models have */
 
 /* --- byte code ----------------------------------------------------------------------------- */
 
@@ -79,7 +82,7 @@ static size_t callee_of(struct mpk_recovery *r, struct mpk_span name)
 /* A function of the program is called by invoke_closure(machine, function, arguments...). */
 static void put_call(struct mpk_recovery *r, const struct mpk_found_call *c)
 {
-	const struct mpk_found_argument *args = &r->arguments[c->first];
+	const struct mpk_found_argument *args = c->count ? &r->arguments[c->first] : NULL;
 	bool invokes = mpk_span_is(c->name, "vm.builtin.invoke_closure") && c->count >= 2 &&
 		       r->other_count == 2 && args[1].content.kind == MPK_CONTENT_ITEM &&
 		       args[1].content.a == r->others[1] && args[1].content.b >= 0 &&
@@ -134,7 +137,7 @@ static void find_lists(struct mpk_recovery *r)
 
 /* The piece with the body: the one that the function begins with, or one that it leads to. */
 struct search {
-	const struct mpk_recovery *r;
+	struct mpk_recovery *r;
 	size_t body;
 	bool any;
 };
@@ -147,20 +150,33 @@ static void look_for_lists(void *arg, const struct mpk_reach_ref *ref)
 		  !strncmp(ref->symbol, "TVMBackendAnyList", strlen("TVMBackendAnyList"));
 }
 
+/* A piece may be searched for each function, and for each of those that lead to it: that costs of the code that is
+ * read. */
+static void search_piece(struct search *s, size_t piece,
+			 void (*take)(void *arg, const struct mpk_reach_ref *ref))
+{
+	size_t bytes = mpk_reach_code(&s->r->w->reach, piece).len;
+
+	if (s->r->code_left < bytes)
+		return;
+	s->r->code_left -= bytes;
+	mpk_reach_each(&s->r->w->reach, piece, take, s);
+}
+
 static void look_for_body(void *arg, const struct mpk_reach_ref *ref)
 {
 	struct search *s = arg, inner = { .r = s->r };
 
 	if (ref->kind != MPK_REACH_CODE || s->any)
 		return;
-	mpk_reach_each(&s->r->w->reach, ref->piece, look_for_lists, &inner);
+	search_piece(&inner, ref->piece, look_for_lists);
 	if (inner.any) {
 		s->any = true;
 		s->body = ref->piece;
 	}
 }
 
-static size_t body_of(const struct mpk_recovery *r, struct mpk_span name)
+static size_t body_of(struct mpk_recovery *r, struct mpk_span name)
 {
 	struct search s = { .r = r };
 	const char *symbol =
@@ -168,9 +184,9 @@ static size_t body_of(const struct mpk_recovery *r, struct mpk_span name)
 
 	if (!symbol || !mpk_strmap_find(&r->pieces, mpk_span_str(symbol), &s.body))
 		return r->w->reach.count;
-	mpk_reach_each(&r->w->reach, s.body, look_for_lists, &s);
+	search_piece(&s, s.body, look_for_lists);
 	if (!s.any)
-		mpk_reach_each(&r->w->reach, s.body, look_for_body, &s);
+		search_piece(&s, s.body, look_for_body);
 	return s.any ? s.body : r->w->reach.count;
 }
 
@@ -240,6 +256,8 @@ static enum mpk_code begin(struct mpk_recovery *r, const struct mpk_image *image
 	r->frame.words = words;
 	r->code_left = 16 * (uint64_t)reach->elf->bytes.len;
 	r->words_left = reach->elf->bytes.len / 12;
+	if (r->words_left > WORDS_MAX)
+		r->words_left = WORDS_MAX;
 	r->names = mpk_arena_array(r->arena, reach->count + 1, sizeof *r->names);
 	MPK_TRY_ALLOC(r->names && mpk_vec_reserve(&r->funcs, &r->func_cap, r->x->func_count + 1,
 						  sizeof *r->funcs),
@@ -252,8 +270,7 @@ static enum mpk_code begin(struct mpk_recovery *r, const struct mpk_image *image
 			continue;
 		MPK_TRY_ALLOC(mpk_strmap_put(&r->pieces, mpk_span_str(name), piece, NULL) >= 0,
 			      err);
-		r->names[piece] = mpk_arena_printf(r->arena, "__tvm_ffi_%s", name);
-		MPK_TRY_ALLOC(r->names[piece], err);
+		r->names[piece] = name;
 	}
 	for (; r->func_count < r->x->func_count; r->func_count++) {
 		r->funcs[r->func_count] = r->x->funcs[r->func_count];
@@ -307,7 +324,9 @@ enum mpk_code mpk_compiled_read(const struct mpk_relax *x, const struct mpk_imag
 		return MPK_OK;
 	words = calloc(MPK_FRAME_WORDS, sizeof *words);
 	r.branches = calloc(MPK_CODE_BRANCHES, sizeof *r.branches);
-	code = words && r.branches ? begin(&r, image, words, err) : mpk_fail_nomem(err);
+	r.handles = calloc(MPK_CODE_HANDLES, sizeof *r.handles);
+	code = words && r.branches && r.handles ? begin(&r, image, words, err)
+						: mpk_fail_nomem(err);
 	if (code == MPK_OK) {
 		keep_code(&r);
 		for (size_t i = 0; i < x->func_count && !r.failed; i++)

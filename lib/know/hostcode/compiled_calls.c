@@ -16,7 +16,8 @@ enum {
 	CELL_INT = 1,    /* types of tvm-ffi */
 	CELL_BOOL = 2,
 	ARGS_MAX = 1 << 16,
-	HANDLES_MAX = 1 << 12,
+	NEAR = 64,          /* places of a table in which something is looked for */
+	PIECE_WANTS = 64,   /* of a piece that looks a name up: so many are looked through for it */
 	SEARCH_BYTES = 256, /* what a search among branches costs of the code that is read */
 };
 
@@ -45,32 +46,41 @@ static const char *name_of_piece(const struct mpk_recovery *r, uint64_t address)
 {
 	const struct mpk_want key = { .piece = (uint32_t)mpk_reach_piece(&r->w->reach, address) };
 	size_t i = mpk_lower_bound(r->w->items, r->w->count, sizeof key, &key, wants_by_piece);
+	size_t end = r->w->count - i < PIECE_WANTS ? r->w->count : i + PIECE_WANTS;
 
-	for (; i < r->w->count && r->w->items[i].piece == key.piece; i++)
+	for (; i < end && r->w->items[i].piece == key.piece; i++)
 		if (r->w->items[i].kind == MPK_WANT_NAME)
 			return r->w->items[i].name;
 	return NULL;
 }
 
+/* The place of a handle, or a free one; NULL: neither is near. */
+static struct mpk_code_handle *handle_at(const struct mpk_recovery *r, uint64_t address)
+{
+	uint64_t hash = address * 0x9e3779b97f4a7c15u >> 40;
+
+	for (size_t i = 0; i < NEAR; i++) {
+		struct mpk_code_handle *h = &r->handles[(hash + i) % MPK_CODE_HANDLES];
+
+		if (!h->name || h->address == address)
+			return h;
+	}
+	return NULL;
+}
+
 static const char *name_of_handle(const struct mpk_recovery *r, uint64_t address)
 {
-	for (size_t i = 0; i < r->handle_count; i++)
-		if (r->handles[i].address == address)
-			return r->handles[i].name;
-	return NULL;
+	const struct mpk_code_handle *h = handle_at(r, address);
+
+	return h ? h->name : NULL;
 }
 
 static void set_handle(struct mpk_recovery *r, uint64_t address, const char *name)
 {
-	if (!name || name_of_handle(r, address))
-		return;
-	r->is_lost |= r->handle_count == HANDLES_MAX;
-	if (r->is_lost)
-		return;
-	if (mpk_vec_reserve(&r->handles, &r->handle_cap, r->handle_count + 1, sizeof *r->handles))
-		r->handles[r->handle_count++] = (struct mpk_code_handle){ address, name };
-	else
-		r->failed = true;
+	struct mpk_code_handle *h = name ? handle_at(r, address) : NULL;
+
+	if (h && !h->name)
+		*h = (struct mpk_code_handle){ address, name };
 }
 
 /* --- calls --------------------------------------------------------------------------------- */
@@ -116,6 +126,7 @@ static void take_call(struct mpk_recovery *r, const char *name)
 {
 	struct mpk_content args = r->frame.regs[MPK_X86_RSI], count = r->frame.regs[MPK_X86_RDX];
 
+	/* the last is the condition of a branch, whose two ways would be taken for one */
 	r->is_lost |= count.kind != MPK_CONTENT_NUMBER || count.a > ARGS_MAX ||
 		      args.kind != MPK_CONTENT_THING || !strcmp(name, "vm.builtin.read_if_cond");
 	if (r->is_lost || !add_call(r, name, (size_t)count.a))
@@ -163,12 +174,10 @@ static void recover_result(struct mpk_recovery *r)
 }
 
 /* A function that has a name. */
-static void take_named(struct mpk_recovery *r, const char *symbol, bool is_first_pass)
+static void take_named(struct mpk_recovery *r, const char *symbol)
 {
 	static const char kernel[] = "__tvm_ffi_";
 
-	if (is_first_pass)
-		return;
 	if (!strcmp(symbol, "TVMBackendAnyListSetPackedArg"))
 		take_argument(r);
 	else if (!strcmp(symbol, "TVMBackendAnyListMoveFromPackedReturn"))
@@ -205,16 +214,23 @@ static void take_pointer(struct mpk_recovery *r, bool is_first_pass)
 		r->is_lost = true;
 }
 
-/* Where a call or jump of 32 bits leads, by name; NULL: nowhere that has one. */
-static const char *symbol_of_branch(const struct mpk_recovery *r, uint64_t to)
+/* A call of 32 bits: of another function of the library, or by way of a slot. */
+static void take_direct(struct mpk_recovery *r, uint64_t to)
 {
 	const struct mpk_reach *reach = &r->w->reach;
 	size_t piece = mpk_reach_piece(reach, to);
+	const char *symbol = NULL;
 	uint64_t slot;
 
-	if (piece < reach->count)
-		return r->names[piece];
-	return mpk_plt_slot(reach->elf, to, &slot) ? mpk_plt_names_find(&reach->plt, slot) : NULL;
+	if (piece < reach->count) {
+		if (r->names[piece])
+			take_call(r, r->names[piece]);
+		return;
+	}
+	if (mpk_plt_slot(reach->elf, to, &slot))
+		symbol = mpk_plt_names_find(&reach->plt, slot);
+	if (symbol)
+		take_named(r, symbol);
 }
 
 static void take_instruction(struct mpk_recovery *r, const struct mpk_x86 *i, uint64_t next,
@@ -222,7 +238,6 @@ static void take_instruction(struct mpk_recovery *r, const struct mpk_x86 *i, ui
 {
 	bool is_direct = !i->map && i->opcode == 0xe8;
 	bool is_pointer = !i->map && i->opcode == 0xff && (i->reg & 7) == 2;
-	const char *symbol = is_direct ? symbol_of_branch(r, next + i->imm) : NULL;
 
 	if (!is_direct && !is_pointer) {
 		mpk_frame_step(&r->frame, i, next);
@@ -231,8 +246,8 @@ static void take_instruction(struct mpk_recovery *r, const struct mpk_x86 *i, ui
 		r->frame.named_at = 0;
 		return;
 	}
-	if (symbol)
-		take_named(r, symbol, is_first_pass);
+	if (is_direct && !is_first_pass)
+		take_direct(r, next + i->imm);
 	if (is_pointer)
 		take_pointer(r, is_first_pass);
 	mpk_frame_call(&r->frame);

@@ -40,18 +40,29 @@ void mpk_frame_call(struct mpk_frame *f)
 
 /* --- memory -------------------------------------------------------------------------------- */
 
-static struct mpk_frame_word *frame_word_at(struct mpk_frame *f, struct mpk_content place)
+enum { NEAR = 64 }; /* words that are looked through for one */
+
+/* The word of a place, or the one to put there: a free one, or another that is forgotten. */
+static struct mpk_frame_word *frame_word_at(const struct mpk_frame *f, struct mpk_content place)
 {
 	uint64_t hash = (place.a * 0x9e3779b97f4a7c15u ^ (uint64_t)place.b) * 0xff51afd7ed558ccdu;
-	size_t i = (size_t)(hash >> 40) % MPK_FRAME_WORDS;
+	size_t first = (size_t)(hash >> 40), i = 0;
+	struct mpk_frame_word *w;
 
-	/* a quarter of the words is always free */
-	for (;; i = (i + 1) % MPK_FRAME_WORDS) {
-		struct mpk_frame_word *w = &f->words[i];
+	do {
+		w = &f->words[(first + i) % MPK_FRAME_WORDS];
+	} while (w->round == f->round && (w->base.a != place.a || w->base.b != place.b) &&
+		 ++i < NEAR);
+	return w;
+}
 
-		if (w->round != f->round || (w->base.a == place.a && w->base.b == place.b))
-			return w;
-	}
+/* What is there; NULL: not known. */
+static const struct mpk_content *frame_find(const struct mpk_frame *f, struct mpk_content place)
+{
+	const struct mpk_frame_word *w = frame_word_at(f, place);
+
+	return w->round == f->round && w->base.a == place.a && w->base.b == place.b ? &w->held
+										    : NULL;
 }
 
 static struct mpk_content moved(struct mpk_content c, int64_t by)
@@ -67,7 +78,7 @@ static void put_word(struct mpk_frame *f, struct mpk_content place, struct mpk_c
 {
 	struct mpk_frame_word *w;
 
-	if (f->word_count == MPK_FRAME_WORDS / 4 * 3) { /* forget all */
+	if (f->word_count == MPK_FRAME_WORDS / 4 * 3) { /* searches get long: forget all */
 		f->round++;
 		f->word_count = 0;
 	}
@@ -110,24 +121,23 @@ static struct mpk_content join_words(struct mpk_content first, struct mpk_conten
 
 struct mpk_content mpk_frame_at(struct mpk_frame *f, struct mpk_content place, unsigned bytes)
 {
-	struct mpk_content made = new_thing(f), first, last;
-	const struct mpk_frame_word *w;
+	struct mpk_content made = new_thing(f), first;
+	const struct mpk_content *held, *last;
 
 	if (place.kind == MPK_CONTENT_ADDRESS)
 		return (struct mpk_content){ MPK_CONTENT_LOADED, place.a, 0 };
 	if (place.kind != MPK_CONTENT_THING)
 		return made;
-	w = frame_word_at(f, place);
-	if (w->round != f->round) { /* read twice it is the same thing */
+	held = frame_find(f, place);
+	if (!held) { /* read twice it is the same thing */
 		mpk_frame_put(f, place, made, bytes);
 		return made;
 	}
-	first = w->held;
+	first = *held;
 	if (bytes == 4)
 		return first.kind == MPK_CONTENT_HALF ? made : first;
-	w = frame_word_at(f, moved(place, 4));
-	last = w->round == f->round ? w->held : made;
-	return join_words(first, last, made);
+	last = frame_find(f, moved(place, 4));
+	return join_words(first, last ? *last : made, made);
 }
 
 /* Where an operand in memory is. */

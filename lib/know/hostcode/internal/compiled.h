@@ -28,11 +28,11 @@ struct mpk_code_branch {
 	struct mpk_content regs[16];
 };
 
-enum { MPK_CODE_BRANCHES = 1 << 10 };
+enum { MPK_CODE_BRANCHES = 1 << 10, MPK_CODE_HANDLES = 1 << 13 };
 
 struct mpk_code_handle {
 	uint64_t address;
-	const char *name;
+	const char *name; /* NULL: none */
 };
 
 struct mpk_recovery {
@@ -40,7 +40,7 @@ struct mpk_recovery {
 	const struct mpk_wants *w;
 	struct mpk_arena *arena;
 	struct mpk_strmap pieces; /* functions of the library: where they begin */
-	const char **names;       /* of each piece, or NULL: the way back */
+	const char **names;       /* of each piece that is a function, else NULL: the way back */
 	struct mpk_frame frame;
 	struct mpk_code_branch *branches; /* MPK_CODE_BRANCHES at most, whose targets are to come */
 	size_t branch_count;
@@ -50,8 +50,8 @@ struct mpk_recovery {
 	size_t call_count, call_cap;
 	struct mpk_found_argument *arguments;
 	size_t argument_count, argument_cap;
-	struct mpk_code_handle *handles;
-	size_t handle_count, handle_cap;
+	struct mpk_code_handle
+		*handles; /* MPK_CODE_HANDLES of them, by a hash of their addresses */
 	uint64_t registers,
 		others[2]; /* lists, as things; others in the order in which they are given */
 	size_t other_count;

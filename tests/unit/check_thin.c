@@ -3,6 +3,8 @@
  * changes. The dynamic loader's and the compilers' own view is in tests/cli/mpack/thin*.sh. */
 #include "robust.h"
 
+#include <stdlib.h>
+
 #include "base/cursor.h"
 #include "code/target.h"
 #include "cubin/cubin.h"
@@ -435,6 +437,28 @@ START_TEST(survives_damage)
 }
 END_TEST
 
+/* The same as a program that is linked to one address. */
+static enum mpk_code try_program(struct mpk_span bytes, struct mpk_error *err)
+{
+	enum { TYPE_AT = 16 };
+	uint8_t *copy = malloc(bytes.len + 1);
+	enum mpk_code code;
+
+	ck_assert_ptr_nonnull(copy);
+	memcpy(copy, bytes.data, bytes.len);
+	if (bytes.len > TYPE_AT)
+		copy[TYPE_AT] = ET_EXEC;
+	code = try_thin(mpk_span_of(copy, bytes.len), err);
+	free(copy);
+	return code;
+}
+
+START_TEST(survives_damage_as_program)
+{
+	robust_check(damaged[_i], try_program, 20000);
+}
+END_TEST
+
 static enum mpk_code try_strip(struct mpk_span bytes, struct mpk_error *err)
 {
 	struct mpk_arena own = { 0 };
@@ -473,6 +497,7 @@ int main(void)
 	tcase_add_test(t, refuses_other_files);
 	tcase_add_test(t, takes_a_section_of_zeros);
 	tcase_add_loop_test(t, survives_damage, 0, MPK_ARRAY_COUNT(damaged));
+	tcase_add_loop_test(t, survives_damage_as_program, 0, MPK_ARRAY_COUNT(damaged));
 	tcase_add_loop_test(t, strip_survives_damage, 0, MPK_ARRAY_COUNT(cubins));
 	suite_add_tcase(s, t);
 	r = srunner_create(s);

@@ -142,7 +142,8 @@ static bool takes_table(const struct mpk_thin_layout *l, const struct mpk_thin_h
 		return false;
 	p = &l->segments[h->segment];
 	for (size_t i = 0; i < l->elf->segment_count; i++)
-		if (l->segments[i].p_type == PT_INTERP && p->p_offset != p->p_vaddr)
+		if (l->segments[i].p_type == PT_INTERP &&
+		    p->p_vaddr - p->p_offset != l->segments[i].p_vaddr - l->segments[i].p_offset)
 			return false;
 	return true;
 }

@@ -311,7 +311,7 @@ static enum mpk_code search_code(struct search *s)
 
 /* --- the whole --------------------------------------------------------------------------------------- */
 
-/* A program that is linked to one address has none of these tables. */
+/* A program that is linked to one address may have none of these tables. */
 static enum mpk_code find_relocations(struct search *s)
 {
 	struct mpk_linking linking;
@@ -331,6 +331,24 @@ static enum mpk_code find_relocations(struct search *s)
 	return MPK_OK;
 }
 
+static enum mpk_code take_absolute_word(void *data, uint64_t address, uint64_t target,
+					struct mpk_error *err)
+{
+	struct references *out = data;
+
+	MPK_TRY_ALLOC(mpk_vec_reserve(&out->items, &out->cap, out->count + 1, sizeof *out->items),
+		      err);
+	out->items[out->count++] = (struct reference){ .address = address, .target = target };
+	return MPK_OK;
+}
+static enum mpk_code find_absolute_words(struct search *s)
+{
+	struct mpk_thin_absolute a = { s->c, s->count, take_absolute_word, s->out };
+
+	MPK_TRY(mpk_thin_search_absolute(s->elf, &a, s->err));
+	return judge_relocations(s);
+}
+
 /* All words that point into containers, and which containers have to stay. */
 static enum mpk_code find_references(const struct mpk_elf *elf, struct mpk_thin_container *c,
 				     size_t count, struct references *out, struct mpk_error *err)
@@ -341,6 +359,8 @@ static enum mpk_code find_references(const struct mpk_elf *elf, struct mpk_thin_
 	};
 
 	MPK_TRY(find_relocations(&s));
+	if (elf->header.e_type == ET_EXEC)
+		MPK_TRY(find_absolute_words(&s));
 	MPK_TRY(search_code(&s));
 	for (size_t i = 0; i < count; i++)
 		c[i].pinned |= !c[i].referenced;

@@ -147,6 +147,21 @@ struct mpk_thin_section {
 	uint64_t size; /* bytes that it will have */
 };
 
+/* A search for what a program that is linked to one address has of its containers. */
+struct mpk_thin_absolute {
+	struct mpk_thin_container *c; /* loaded containers by address; pinned is set */
+	size_t count;
+	enum mpk_code (*wrapped)(void *data, uint64_t address, uint64_t target,
+				 struct mpk_error *err);
+	void *data; /* for wrapped, which gets each word that has the address of a container */
+};
+
+/* mpk_thin_search_absolute - tell the words of wrappers, and pin what else seems to be named
+ * Returns  MPK_OK; MPK_E_UNSUPPORTED: what has no wrapper would change, or it is linked above 4 GiB; MPK_E_CORRUPT;
+ *          as wrapped */
+enum mpk_code mpk_thin_search_absolute(const struct mpk_elf *elf, struct mpk_thin_absolute *a,
+				       struct mpk_error *err) MPK_MUST_CHECK;
+
 /* mpk_thin_move - find what points into containers, give each its place, and note what of the file changes by that
  * @sections receive their new sizes
  * @c       loaded containers by address; referenced, pinned and moved are set

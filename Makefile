@@ -315,7 +315,7 @@ $(FUZZ_BIN): %: %.o $(O)/tests/fuzz/entry.o $(CXX_OBJ) $(call wings,show pack ru
 	$(Q)$(if $(filter $(FUZZ_CXX_USERS),$(@F)),$(CXX),$(CC)) $(COMMON_FLAGS) $(VARIANT_CFLAGS) -fsanitize=fuzzer -fuse-ld=lld -Wl,--threads=1 -o $@ \
 		$(if $(filter $(FUZZ_CXX_USERS),$(@F)),$^,$(filter-out $(CXX_OBJ),$^)) $(BASE_LIBS)
 # Targets that parse TOML, which C++ does.
-FUZZ_CXX_USERS := fuzz_toml fuzz_manifest fuzz_cases fuzz_unpack
+FUZZ_CXX_USERS := fuzz_toml fuzz_manifest fuzz_cases fuzz_edit fuzz_unpack
 
 fuzz:
 	$(FUZZ_MAKE)

@@ -101,11 +101,14 @@ static enum mpk_code open_image(struct minspect_file *f, const char *member, str
 	struct mpk_image *image = &f->image;
 
 	f->is_weights = !member && mpk_weights_format_of(f->bytes);
-	if (f->is_weights)
-		return mpk_fail(
-			err, MPK_E_UNSUPPORTED,
-			"this is a %s: it can be listed, verified, compared and given to --params, and holds no compiled module",
-			mpk_weights_format_of(f->bytes)->title);
+	if (f->is_weights) {
+		const char *title = mpk_weights_format_of(f->bytes)->title;
+
+		return mpk_fail(err, MPK_E_UNSUPPORTED,
+				"this is %s %s: it can be listed, verified, compared and given to "
+				"--params, and holds no compiled module",
+				strchr("aeiou", *title) ? "an" : "a", title);
+	}
 	MPK_TRY(mpk_image_open(f->bytes, member, &f->arena, image, err));
 	if (image->has_blob)
 		return mpk_blob_read(image->blob, image->gen, &f->arena, &f->tree, err);

@@ -339,6 +339,9 @@ static void read_back(struct mpk_value c)
 {
 	int64_t from = below(8), to = from + below(20);
 
+	(void)CALL("attention_kv_cache_debug_get_kv", same(c), some_id(), integer(256),
+		   integer(INT64_MIN), TENSOR(f32, LAYERS, 1, HEADS, DIM),
+		   TENSOR(f32, LAYERS, 1, HEADS, DIM));
 	(void)CALL("attention_kv_cache_debug_get_kv", same(c), some_id(), integer(from),
 		   integer(to), TENSOR(f32, LAYERS, to - from, HEADS, DIM),
 		   TENSOR(f32, LAYERS, to - from, HEADS, DIM));

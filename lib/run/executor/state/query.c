@@ -372,7 +372,8 @@ static enum mpk_code do_debug(struct mpk_paged *c, const char *name, const struc
 	MPK_TRY(mpk_relax_int(name, args, 3, &to, err));
 	for (size_t i = 0; i < outputs; i++) {
 		MPK_TRY(mpk_relax_tensor(name, args, 4 + i, &t, err));
-		MPK_TRY(check_copy(c, t, is_mla, to - from, err));
+		/* without overflow; token_places refuses those that are no positions */
+		MPK_TRY(check_copy(c, t, is_mla, (int64_t)((uint64_t)to - (uint64_t)from), err));
 	}
 	MPK_TRY(token_places(c, id, from, to, &places.tensor, err));
 	places.kind = MPK_VALUE_TENSOR;

@@ -3,7 +3,6 @@
  *
  * The template is built into the program, in one piece; the document goes in at its mark. All that a view of
  * the page shows is put here from what the other answers know, so that the page never says anything else. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,11 +10,9 @@
 #include "code/show.h"
 #include "graph/dot.h"
 #include "list/list.h"
-#include "map/map.h"
 #include "model/device_code.h"
 #include "model/node_info.h"
 #include "page/internal/page.h"
-#include "size/size.h"
 
 /* The template, as the build put it together: page.html with style, script and their hashes in it. */
 __asm__(".pushsection .rodata,\"a\",@progbits\n"
@@ -27,8 +24,8 @@ __asm__(".pushsection .rodata,\"a\",@progbits\n"
 	".popsection\n");
 extern const char mpk_page_template[];
 
-/* What is listed of copies, and how many boxes of the map are within another. */
-enum { COPIES_MOST = 50, NAMED_MOST = 6, MAP_MOST = 300, ARCHIVE_MAP_MOST = 40 };
+/* How many boxes of the map are within another. */
+enum { MAP_MOST = 300, ARCHIVE_MAP_MOST = 40 };
 
 /* Tables have what these lines say in figures: an archive has tens of thousands of them. */
 enum { ARCHIVE_LINES_MOST = 1 << 19 };
@@ -228,47 +225,6 @@ static enum mpk_code put_graphs(const struct mpk_view *view, struct mpk_json *j,
 	return MPK_OK;
 }
 
-/* --- the whole -------------------------------------------------------------------------------- */
-
-/* What stands in the file twice, as far as somebody reads it. */
-static void put_copies(const struct mpk_size *size, struct mpk_json *j, struct mpk_json_at *at)
-{
-	struct mpk_json_at *list = mpk_json_array(j, at, "duplicates"), *o, *names;
-	uint64_t same = 0;
-
-	for (size_t i = 0; i < size->copy_count && i < COPIES_MOST; i++) {
-		const struct mpk_size_copies *c = &size->copies[i];
-
-		o = mpk_json_object(j, list, NULL);
-		mpk_json_u64(j, o, "bytes", size->sorted.items[c->first].bytes);
-		mpk_json_u64(j, o, "count", c->count);
-		names = mpk_json_array(j, o, "copies");
-		for (size_t k = c->first; k < c->first + c->count && k < c->first + NAMED_MOST;
-		     k++) {
-			struct mpk_strbuf name = { 0 };
-
-			mpk_strbuf_printf(&name, "%s ", size->sorted.items[k].path);
-			mpk_strbuf_put_span(&name, size->sorted.items[k].name);
-			mpk_json_take(j, names, NULL, &name);
-		}
-	}
-	mpk_json_u64(j, at, "wasted", size->wasted);
-	list = mpk_json_array(j, at, "same_kernels");
-	for (size_t i = 0; i < size->same_kernel_count; i++) {
-		const struct mpk_size_kernel *k = &size->same_kernels[i];
-
-		same += k->item.bytes * (k->count - 1);
-		if (i >= COPIES_MOST)
-			continue;
-		o = mpk_json_object(j, list, NULL);
-		mpk_json_span(j, o, "name", k->item.name);
-		mpk_json_text(j, o, "target", k->target);
-		mpk_json_u64(j, o, "bytes", k->item.bytes);
-		mpk_json_u64(j, o, "count", k->count);
-	}
-	mpk_json_u64(j, at, "same_bytes", same);
-}
-
 /* --- lists of many rows ----------------------------------------------------------------------- */
 
 /* A wheel has tens of thousands of kernels, with the same
@@ -348,70 +304,6 @@ static void page_tables(struct mpk_page *page)
 	mpk_json_spans(j, j->root, "strings", page->strings, page->string_count);
 }
 
-/* A row: the depth, the kind, the name, bytes; then what only some have. */
-static void put_map_row(struct mpk_page *page, const struct mpk_map_node *n,
-			struct mpk_json_at *list)
-{
-	struct mpk_json *j = &page->json;
-	struct mpk_json_at *row = mpk_json_array(j, list, NULL);
-	bool is_packed = n->plain_bytes && n->plain_bytes != n->bytes;
-
-	mpk_json_u64(j, row, NULL, n->depth);
-	mpk_page_shared_text(page, j, row, n->kind);
-	mpk_page_shared(page, j, row, n->name);
-	mpk_json_u64(j, row, NULL, n->bytes);
-	if (!n->symbol.len && !n->path && !is_packed)
-		return;
-	mpk_page_shared_text(page, j, row, n->path);
-	if (!n->symbol.len && !is_packed)
-		return;
-	if (n->symbol.len)
-		mpk_page_shared(page, j, row, n->symbol);
-	else
-		mpk_json_null(j, row, NULL);
-	if (is_packed)
-		mpk_json_u64(j, row, NULL, n->plain_bytes);
-}
-
-/* How deep it is, its maker decides, not the file. Of an archive's libraries the largest of each are enough. */
-static void put_map_node(struct mpk_page *page, const struct mpk_map *map, size_t at,
-			 struct mpk_json_at *list)
-{
-	const struct mpk_map_node *n = &map->nodes[at];
-	struct mpk_map_node rest = { .kind = "rest", .depth = n->depth + 1 };
-	size_t count = 0;
-
-	put_map_row(page, n, list);
-	for (size_t i = n->first; i; i = map->nodes[i].next)
-		if (count++ < page->map_most)
-			put_map_node(page, map, i, list);
-		else
-			rest.bytes += map->nodes[i].bytes;
-	if (count > page->map_most) {
-		char name[40];
-
-		(void)snprintf(name, sizeof name, "%zu smaller ones", count - page->map_most);
-		rest.name = mpk_span_str(name);
-		put_map_row(page, &rest, list);
-	}
-}
-
-static enum mpk_code put_sizes(struct mpk_page *page, const struct mpk_view *view,
-			       struct mpk_json_at *at, struct mpk_error *err)
-{
-	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
-	struct mpk_json *j = &page->json;
-	struct mpk_size size;
-	struct mpk_map map;
-
-	MPK_TRY(mpk_size_read(view, &scratch, &size, err));
-	mpk_page_plain(page, view, &size); /* before the map: each takes memory while it is made */
-	put_copies(&size, j, mpk_json_object(j, at, "size"));
-	MPK_TRY(mpk_map_read(view, &size, &scratch, &map, err));
-	put_map_node(page, &map, 0, mpk_json_array(j, at, "map"));
-	return MPK_OK;
-}
-
 /* The report of --verify, so that the page and the command never differ. */
 static enum mpk_code put_findings(const struct mpk_view *view, const struct mpk_verify_file *file,
 				  struct mpk_json *j, struct mpk_json_at *at, struct mpk_error *err)
@@ -465,7 +357,7 @@ enum mpk_code mpk_page_add(struct mpk_page *page, const struct mpk_view *view,
 	/* packed code is longer than the file; more than this only a hostile file needs */
 	page->digests_left = 8 * view->file_bytes;
 	mpk_list_about_json(view, true, j, mpk_json_object(j, at, "about"));
-	MPK_TRY(put_sizes(page, view, at, err)); /* takes most memory, the page grows later */
+	MPK_TRY(mpk_page_sizes(page, view, at, err)); /* takes most memory, the page grows later */
 	list = mpk_json_array(j, at, "tree");
 	for (size_t i = 0; i < view->count; i++)
 		page_put_module(view, i, j, list);

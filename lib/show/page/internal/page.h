@@ -36,11 +36,12 @@ static inline bool mpk_page_compares(const struct mpk_page *page)
 /* mpk_page_language - by which rules a text is coloured, by the suffix of its name; "text": by none. Static storage */
 const char *mpk_page_language(const char *name);
 
-/* mpk_page_plain - add the listings of a file to what the page says where scripts are switched off
- * @size    of the view
- * Failures are remembered by the page. */
-void mpk_page_plain(struct mpk_page *page, const struct mpk_view *view,
-		    const struct mpk_size *size);
+/* mpk_page_sizes - put "size", what is in the file twice, and "map"; add the listings of the file to what the page says
+ * where scripts are switched off
+ * @at      the object of the file
+ * Returns  MPK_OK; what reading sizes and the map fails with: MPK_E_CORRUPT; MPK_E_IO; MPK_E_NOMEM */
+enum mpk_code mpk_page_sizes(struct mpk_page *page, const struct mpk_view *view,
+			     struct mpk_json_at *at, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_page_kernels - put the kernels of a module or of code beside the tree, with what they need on each device, and
  * where the page compares what tells them from others: the digest of their own text or code, and of the text around

@@ -141,14 +141,13 @@ static void rows_param(struct rows *r, const struct mpk_launch_param *p)
 {
 	bool real = p->dtype.code == MPK_DTYPE_FLOAT || p->dtype.code == MPK_DTYPE_BFLOAT;
 	unsigned kind = p->is_tensor ? MPK_SA_TENSOR : real ? MPK_SA_REAL : MPK_SA_INTEGER;
-	size_t first = r->expr_count;
+	size_t first = r->expr_count, name = rows_text(r, p->name), type = rows_type(r, p->dtype);
 
 	for (size_t d = 0; d < p->rank; d++)
 		(void)rows_expr(r, p->dims[d], p->dim_texts[d]);
 	mpk_strbuf_printf(&r->params, "\t{ %zu, %zu, %u, %u, %u, %u, %d, %zu, %zu, %zu, %zu },\n",
-			  rows_text(r, p->name), rows_type(r, p->dtype), kind, rows_flags(p),
-			  p->dtype.code, p->dtype.bits, mpk_dtype_is_bool(p->dtype),
-			  mpk_dtype_bytes(p->dtype),
+			  name, type, kind, rows_flags(p), p->dtype.code, p->dtype.bits,
+			  mpk_dtype_is_bool(p->dtype), mpk_dtype_bytes(p->dtype),
 			  p->is_tensor ? rows_alignment(r->gen.launch, p) : (size_t)p->divisible,
 			  first, p->rank);
 	r->param_count++;
@@ -234,6 +233,7 @@ static void rows_function(struct rows *r, const struct mpk_launch *l)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf schema = { 0 };
 	size_t params = r->param_count, temps, vars = r->var_count, steps = r->step_count;
+	size_t name, takes, where; /* one after another: arguments of a call have no order */
 
 	r->gen.launch = l;
 	for (size_t k = 0; k < l->param_count; k++)
@@ -247,13 +247,14 @@ static void rows_function(struct rows *r, const struct mpk_launch *l)
 	if (l->gen == MPK_GEN_CURRENT)
 		mpk_gen_put_schema(l, &schema);
 	r->failed |= schema.failed;
+	name = rows_text(r, mpk_span_str(l->name));
+	takes = rows_text(r, mpk_span_str(mpk_gen_takes(&r->gen)));
+	where = rows_text(r, mpk_span_str(rows_where(r)));
 	mpk_strbuf_printf(&r->functions,
 			  "\t{ %zu, %zu, %zu, %zu, %zu, %zu, %zu, %zu, %zu, %zu, %zu, %zu },\n",
-			  rows_text(r, mpk_span_str(l->name)),
-			  rows_text(r, mpk_span_str(mpk_gen_takes(&r->gen))),
-			  rows_text(r, mpk_span_str(rows_where(r))),
-			  rows_text(r, mpk_span_str(mpk_strbuf_text(&schema))), schema.len, params,
-			  l->param_count, temps, l->temp_count, vars, steps, l->step_count);
+			  name, takes, where, rows_text(r, mpk_span_str(mpk_strbuf_text(&schema))),
+			  schema.len, params, l->param_count, temps, l->temp_count, vars, steps,
+			  l->step_count);
 }
 
 static void rows_table(struct mpk_strbuf *out, const char *type, const char *name,

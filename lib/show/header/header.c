@@ -210,10 +210,34 @@ static void put_c_function(const struct mpk_view *view, size_t index, bool legac
 		put_typed(f, s, legacy, out);
 }
 
+/* A library that carries its executor shows functions of its model alone, to tvm-ffi whatever their own generation is. */
+static void put_c_models(const struct mpk_view *view, struct mpk_strbuf *out)
+{
+	for (size_t n = 0; n < view->count; n++)
+		for (size_t i = 0; i < view->nodes[n].models.count; i++) {
+			const struct mpk_signature *m = &view->nodes[n].models.items[i];
+			MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
+
+			mpk_signature_text(m, &text);
+			mpk_strbuf_puts(out, "\n/* ");
+			header_put_comment(&text, out);
+			if (!is_identifier(m->name)) {
+				mpk_strbuf_puts(out, ": its symbol is no identifier */\n");
+				continue;
+			}
+			mpk_strbuf_puts(out, ": what it returns is dropped as mpk/standalone.h "
+					     "says */\nint __tvm_ffi_");
+			mpk_strbuf_put_span(out, m->name);
+			mpk_strbuf_puts(out, "(void *self, const struct mpk_any *args, int count, "
+					     "struct mpk_any *result);\n");
+		}
+}
+
 static void c_text(const void *what, struct mpk_style style, struct mpk_strbuf *out)
 {
 	const struct mpk_view *view = what;
-	bool legacy = view->image->convention == MPK_CONV_LEGACY;
+	bool is_model = view->image->carrier.len;
+	bool legacy = view->image->convention == MPK_CONV_LEGACY && !is_model;
 
 	(void)style;
 	header_put_title(view, "/* The functions of ", ", declared by minspect --header.\n", out);
@@ -233,7 +257,9 @@ static void c_text(const void *what, struct mpk_style style, struct mpk_strbuf *
 				 "\tuint32_t zero;\n\tunion {\n\t\tint64_t i;\n\t\tdouble f;\n"
 				 "\t\tvoid *p;\n\t} as;\n};\n#endif\n");
 	mpk_strbuf_puts(out, "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n");
-	for (size_t i = 0; i < view->image->function_count; i++)
+	if (is_model)
+		put_c_models(view, out);
+	for (size_t i = 0; i < view->image->function_count && !is_model; i++)
 		put_c_function(view, i, legacy, out);
 	mpk_strbuf_puts(out, "\n#ifdef __cplusplus\n}\n#endif\n");
 }
@@ -276,7 +302,7 @@ static void python_text(const void *what, struct mpk_style style, struct mpk_str
 			     "Tensor = Any  # whatever has __dlpack__\n\n\n"
 			     "class Library(Protocol):\n"
 			     "    def __getitem__(self, name: str, /) -> Any: ...\n");
-	for (size_t i = 0; i < view->image->function_count; i++)
+	for (size_t i = 0; i < view->image->function_count && !view->image->carrier.len; i++)
 		put_python_function(view, i, out);
 	for (size_t n = 0; n < view->count; n++)
 		for (size_t i = 0; i < view->nodes[n].models.count; i++) {

@@ -64,3 +64,11 @@ sed -n '/extern "C"/,$p' odd.h
 sed -n '/^class/,$p' odd.pyi
 printf '#include "odd.h"\n' | cc -std=c11 -Wall -Werror -fsyntax-only -x c -
 minspect --header x.h odd.so odd.so || echo $?
+
+# a model that carries its executor shows its own functions alone
+mpack build "$DATA/relax/gelu.so" --standalone -o carried.so
+minspect --header=carried.h carried.so
+grep -n __tvm_ffi_ carried.h
+printf '#include "carried.h"\nint main(void) { return __tvm_ffi_forward == 0; }\n' >carried.c
+cc -std=c99 -Werror -pedantic -o carried carried.c ./carried.so && ./carried && echo linked
+cat carried.pyi | tail -n 3

@@ -99,16 +99,14 @@ static enum mpk_code open_archive(struct minspect_file *f, struct mpk_error *err
 static enum mpk_code open_image(struct minspect_file *f, const char *member, struct mpk_error *err)
 {
 	struct mpk_image *image = &f->image;
+	const struct mpk_weights_format *weights = member ? NULL : mpk_weights_format_of(f->bytes);
 
-	f->is_weights = !member && mpk_weights_format_of(f->bytes);
-	if (f->is_weights) {
-		const char *title = mpk_weights_format_of(f->bytes)->title;
-
+	f->is_weights = weights != NULL;
+	if (weights)
 		return mpk_fail(err, MPK_E_UNSUPPORTED,
 				"this is %s %s: it can be listed, verified, compared and given to "
 				"--params, and holds no compiled module",
-				strchr("aeiou", *title) ? "an" : "a", title);
-	}
+				strchr("aeiou", *weights->title) ? "an" : "a", weights->title);
 	MPK_TRY(mpk_image_open(f->bytes, member, &f->arena, image, err));
 	if (image->has_blob)
 		return mpk_blob_read(image->blob, image->gen, &f->arena, &f->tree, err);

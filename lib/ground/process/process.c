@@ -211,3 +211,16 @@ void mpk_argv_printf(struct mpk_argv *v, const char *fmt, ...)
 	mpk_argv_add(v, mpk_arena_vprintf(v->arena, fmt, ap));
 	va_end(ap);
 }
+
+enum mpk_code mpk_process_call(const struct mpk_process *function, const char *what,
+			       struct mpk_error *err)
+{
+	struct mpk_process_end end;
+
+	MPK_TRY(mpk_process_run(function, 1, 1, &end, err));
+	if (end.how != MPK_PROCESS_RETURNED)
+		return mpk_fail(err, MPK_E_INTERNAL, "the process that %s was ended", what);
+	if (end.error.code != MPK_OK && err)
+		*err = end.error;
+	return end.error.code == MPK_OK ? MPK_OK : mpk_failed(end.error.code);
+}

@@ -106,6 +106,13 @@ struct mpk_process_end {
 	struct mpk_error error; /* MPK_PROCESS_RETURNED: of run */
 };
 
+/* mpk_process_call - run one function in a process of its own
+ * @what    that the process does, for the error: "reads the objects"
+ * Returns  what the function returned; MPK_E_INTERNAL: the process was ended before; MPK_E_IO: it could not be made;
+ *          MPK_E_NOMEM */
+enum mpk_code mpk_process_call(const struct mpk_process *function, const char *what,
+			       struct mpk_error *err) MPK_MUST_CHECK;
+
 /* mpk_process_run - run children and wait for them
  * They are started in order, at most parallel at a time (0 is 1). Once one has failed no
  * further one is started, and those that run are waited for. Handlers of this program do

@@ -223,13 +223,6 @@ enum mpk_code mpk_objects_keep(const struct mpk_compilation *c, const char *fold
 {
 	struct keeping k = { .c = c, .folder = folder, .arena = c->arena, .is_usable = true };
 	struct mpk_process reader = { .run = keep_all, .data = &k };
-	struct mpk_process_end end;
 
-	MPK_TRY(mpk_process_run(&reader, 1, 1, &end, err));
-	if (end.how != MPK_PROCESS_RETURNED)
-		return mpk_fail(err, MPK_E_INTERNAL,
-				"the process that reads the objects was ended");
-	if (end.error.code != MPK_OK && err)
-		*err = end.error;
-	return end.error.code == MPK_OK ? MPK_OK : mpk_failed(end.error.code);
+	return mpk_process_call(&reader, "reads the objects", err);
 }

@@ -175,18 +175,11 @@ enum mpk_code mpk_build_check_symbols(const struct mpk_build *b, struct mpk_erro
 {
 	struct scan s = { .b = b, .arena = b->c.arena };
 	struct mpk_process reader = { .run = scan_all, .data = &s };
-	struct mpk_process_end end;
 
 	if (b->e->tools.target.format != MPK_OBJECT_ELF ||
 	    (b->c.source_count < 2 && b->c.sources[0].kind != MPK_SOURCE_ARCHIVE))
 		return MPK_OK;
-	MPK_TRY(mpk_process_run(&reader, 1, 1, &end, err));
-	if (end.how != MPK_PROCESS_RETURNED)
-		return mpk_fail(err, MPK_E_INTERNAL,
-				"the process that reads the objects was ended");
-	if (end.error.code != MPK_OK && err)
-		*err = end.error;
-	return end.error.code == MPK_OK ? MPK_OK : mpk_failed(end.error.code);
+	return mpk_process_call(&reader, "reads the objects", err);
 }
 
 /* --- archives ------------------------------------------------------------------ */

@@ -26,11 +26,6 @@ static const struct {
 	{ "pt", "->" },   { "cl", "()" },     { "ix", "[]" },      { "qu", "?" },
 };
 
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
 /* --- unqualified names ------------------------------------------------------------------------ */
 
 /* The class that a constructor is of: the last name of its scope, without template arguments. */
@@ -58,7 +53,7 @@ static size_t discriminator(struct mpk_demangler *d)
 {
 	size_t n = 1;
 
-	if (is_digit(mpk_demangle_peek(d, 0)))
+	if (mpk_is_digit(mpk_demangle_peek(d, 0)))
 		n = mpk_demangle_number(d) + 2;
 	if (!mpk_demangle_accept(d, "_"))
 		(void)mpk_demangle_fail(d);
@@ -99,13 +94,13 @@ static const char *unqualified(struct mpk_demangler *d, const char *scope)
 	char c = mpk_demangle_peek(d, 0), next = mpk_demangle_peek(d, 1);
 	const char *name;
 
-	if (c == 'L' && is_digit(next))
+	if (c == 'L' && mpk_is_digit(next))
 		d->at++;
-	if (is_digit(mpk_demangle_peek(d, 0))) {
+	if (mpk_is_digit(mpk_demangle_peek(d, 0))) {
 		name = mpk_demangle_source_name(d);
 		if (strncmp(name, "_GLOBAL__N", 10) == 0)
 			name = "(anonymous namespace)";
-	} else if ((c == 'C' || c == 'D') && is_digit(next)) {
+	} else if ((c == 'C' || c == 'D') && mpk_is_digit(next)) {
 		d->at += 2;
 		name = mpk_demangle_text(d, "%s%s", c == 'D' ? "~" : "", class_of(d, scope));
 	} else if (c == 'U') {
@@ -157,7 +152,7 @@ static const char *nested_part(struct mpk_demangler *d, const char *scope,
 
 		scope = scoped(d, scope, unqualified(d, scope));
 		/* Constructors and conversions have no return type, even as templates. */
-		if (((c == 'C' || c == 'D') && is_digit(next)) || (c == 'c' && next == 'v'))
+		if (((c == 'C' || c == 'D') && mpk_is_digit(next)) || (c == 'c' && next == 'v'))
 			name->has_no_return = true;
 	}
 	if (numbered && mpk_demangle_peek(d, 0) != 'E')
@@ -207,7 +202,7 @@ static struct mpk_demangle_name local(struct mpk_demangler *d, bool tag)
 	if (mpk_demangle_accept(d, "__")) {
 		(void)mpk_demangle_number(d);
 		(void)mpk_demangle_accept(d, "_");
-	} else if (mpk_demangle_peek(d, 0) == '_' && is_digit(mpk_demangle_peek(d, 1))) {
+	} else if (mpk_demangle_peek(d, 0) == '_' && mpk_is_digit(mpk_demangle_peek(d, 1))) {
 		d->at += 2;
 	}
 	name.text = scoped(d, function, name.text);
@@ -321,14 +316,14 @@ static const char *clones(struct mpk_demangler *d, const char *text)
 		size_t begin = d->at++;
 		char c = mpk_demangle_peek(d, 0);
 
-		if (!is_digit(c) && !(c >= 'a' && c <= 'z') && c != '_') {
+		if (!mpk_is_digit(c) && !(c >= 'a' && c <= 'z') && c != '_') {
 			d->at = begin;
 			break;
 		}
 		while ((c = mpk_demangle_peek(d, 0)) && (c == '_' || (c >= 'a' && c <= 'z')))
 			d->at++;
-		while (is_digit(mpk_demangle_peek(d, 0)) ||
-		       (mpk_demangle_peek(d, 0) == '.' && is_digit(mpk_demangle_peek(d, 1))))
+		while (mpk_is_digit(mpk_demangle_peek(d, 0)) ||
+		       (mpk_demangle_peek(d, 0) == '.' && mpk_is_digit(mpk_demangle_peek(d, 1))))
 			d->at++;
 		text = mpk_demangle_text(d, "%s [clone %.*s]", text, (int)(d->at - begin),
 					 (const char *)d->s.data + begin);

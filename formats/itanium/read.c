@@ -49,18 +49,13 @@ static void itanium_remember(struct parser *p, struct mpk_itanium_type t)
 		p->known[p->known_count++] = t;
 }
 
-static bool itanium_is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
 static size_t itanium_number(struct parser *p)
 {
 	size_t n = 0;
 
-	if (!itanium_is_digit(itanium_peek(p)))
+	if (!mpk_is_digit(itanium_peek(p)))
 		(void)itanium_fail(p);
-	for (; itanium_is_digit(itanium_peek(p)); p->at++)
+	for (; mpk_is_digit(itanium_peek(p)); p->at++)
 		n = n < p->s.len ? n * 10 + (size_t)(itanium_peek(p) - '0') : n;
 	return n;
 }
@@ -95,9 +90,9 @@ static size_t sequence(struct parser *p)
 	bool given = false;
 
 	for (char c = itanium_peek(p); c != '_'; c = itanium_peek(p), given = true) {
-		if (!itanium_is_digit(c) && (c < 'A' || c > 'Z'))
+		if (!mpk_is_digit(c) && (c < 'A' || c > 'Z'))
 			break;
-		n = n * 36 + (size_t)(itanium_is_digit(c) ? c - '0' : c - 'A' + 10);
+		n = n * 36 + (size_t)(mpk_is_digit(c) ? c - '0' : c - 'A' + 10);
 		n = n < SUBSTITUTIONS_MAX ? n : SUBSTITUTIONS_MAX;
 		p->at++;
 	}
@@ -288,7 +283,7 @@ static struct mpk_itanium_type type_here(struct parser *p)
 {
 	char c = itanium_peek(p);
 
-	if (itanium_is_digit(c) || c == 'N' ||
+	if (mpk_is_digit(c) || c == 'N' ||
 	    (c == 'S' && p->at + 1 < p->s.len && p->s.data[p->at + 1] == 't'))
 		return class_name(p);
 	if (c == 'r' || c == 'V' || c == 'K')

@@ -20,14 +20,9 @@ static uint32_t column(const struct mpk_lexer *lex)
 	return (uint32_t)(lex->pos - lex->line_start) + 1;
 }
 
-static bool lexer_is_digit(int c)
-{
-	return c >= '0' && c <= '9';
-}
-
 static bool lexer_is_name(int c)
 {
-	return lexer_is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
+	return mpk_is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
 	       c == '$' || c == '%';
 }
 
@@ -91,11 +86,11 @@ static enum mpk_code lexer_skip_blanks(struct mpk_lexer *lex, struct mpk_error *
 /* A dot belongs to a word at its beginning, and between the digits of a number. */
 static size_t word_length(const struct mpk_lexer *lex)
 {
-	bool number = lexer_is_digit(lexer_peek(lex, 0));
+	bool number = mpk_is_digit(lexer_peek(lex, 0));
 	size_t n = lexer_peek(lex, 0) == '.';
 
 	for (;; n++) {
-		if (number && lexer_peek(lex, n) == '.' && lexer_is_digit(lexer_peek(lex, n + 1)))
+		if (number && lexer_peek(lex, n) == '.' && mpk_is_digit(lexer_peek(lex, n + 1)))
 			continue;
 		if (!lexer_is_name(lexer_peek(lex, n)))
 			return n;

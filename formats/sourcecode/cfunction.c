@@ -311,15 +311,6 @@ static bool cfunction_is_blank(struct mpk_span s)
 	return true;
 }
 
-static struct mpk_span trim(struct mpk_span s)
-{
-	while (s.len && s.data[s.len - 1] <= ' ')
-		s.len--;
-	while (s.len && s.data[0] <= ' ')
-		s = mpk_span_of(s.data + 1, s.len - 1);
-	return s;
-}
-
 static const char *cfunction_refusal(const struct found *f, struct mpk_span params)
 {
 	if (f->is_template)
@@ -346,7 +337,7 @@ static enum mpk_code read_params(struct mpk_span text, struct mpk_source_code_in
 	struct mpk_span one;
 
 	*count = 0;
-	text = trim(text);
+	text = mpk_span_trim(text);
 	if (!text.len || mpk_span_is(text, "void"))
 		return MPK_OK;
 	while (next_param(text, &at, &one))
@@ -356,8 +347,9 @@ static enum mpk_code read_params(struct mpk_span text, struct mpk_source_code_in
 	*out = mpk_arena_array(arena, most, sizeof **out);
 	MPK_TRY_ALLOC(*out, err);
 	for (at = 0; next_param(text, &at, &one);)
-		if (!cfunction_is_blank(one) && !mpk_span_is(trim(one), "..."))
-			mpk_cfunction_value_read(trim(one), index, *out, used, &(*out)[used]),
+		if (!cfunction_is_blank(one) && !mpk_span_is(mpk_span_trim(one), "..."))
+			mpk_cfunction_value_read(mpk_span_trim(one), index, *out, used,
+						 &(*out)[used]),
 				used++;
 	*count = used;
 	return MPK_OK;
@@ -375,12 +367,13 @@ static enum mpk_code cfunction_take(const struct found *f, struct mpk_source_cod
 				       .is_local = f->is_local || f->is_inline,
 				       .refusal = cfunction_refusal(f, f->params),
 				       .condition = f->condition };
-	mpk_cfunction_value_read(trim(f->result), index, NULL, 0, &out->result);
+	mpk_cfunction_value_read(mpk_span_trim(f->result), index, NULL, 0, &out->result);
 	out->result.name = (struct mpk_span){ 0 };
 	if (out->refusal)
 		return MPK_OK;
 	MPK_TRY(read_params(f->params, index, arena, &params, &out->param_count, err));
-	if (!params && !cfunction_is_blank(f->params) && !mpk_span_is(trim(f->params), "void"))
+	if (!params && !cfunction_is_blank(f->params) &&
+	    !mpk_span_is(mpk_span_trim(f->params), "void"))
 		out->refusal = "takes more than 256 arguments";
 	if (out->is_defined)
 		MPK_TRY(mpk_cfunction_body_read(f->body, index, out, params, err));

@@ -101,15 +101,6 @@ static enum truth negate(enum truth t)
 	return t == MAYBE ? MAYBE : t == YES ? NO : YES;
 }
 
-static struct mpk_span trimmed(struct mpk_span s)
-{
-	while (s.len && s.data[0] <= ' ')
-		s = mpk_span_of(s.data + 1, s.len - 1);
-	while (s.len && s.data[s.len - 1] <= ' ')
-		s.len--;
-	return s;
-}
-
 /* "0", "1", "defined X", "!defined(X)"; of anything else nobody can tell */
 static enum truth sourcecode_holds(const struct conditions *c, struct mpk_span text)
 {
@@ -118,7 +109,7 @@ static enum truth sourcecode_holds(const struct conditions *c, struct mpk_span t
 	uint64_t number;
 	size_t i = 0;
 
-	text = trimmed(text);
+	text = mpk_span_trim(text);
 	while (i < text.len && text.data[i] == '!') {
 		not = !not;
 		i = mpk_source_code_skip_blanks(text, i + 1);
@@ -251,9 +242,9 @@ static void note_name(struct conditions *c, const struct mpk_source_code_directi
 	if (!is_live(c) || (!define && !mpk_span_is(d->name, "undef")))
 		return;
 	if (define && c->guard.len && mpk_span_equal(c->guard, name))
-		pass_guard(
-			c,
-			!trimmed(mpk_span_of(d->rest.data + name.len, d->rest.len - name.len)).len);
+		pass_guard(c, !mpk_span_trim(
+				       mpk_span_of(d->rest.data + name.len, d->rest.len - name.len))
+				       .len);
 	set_name(c, name, define);
 }
 
@@ -280,7 +271,7 @@ static void read_conditions(struct conditions *c)
 			take_away(c, from, is_condition(d.name) ? sign : end);
 		from = end;
 		if (is_condition(d.name)) {
-			sourcecode_follow(c, &d, trimmed(mpk_span_of(hash, end - sign)), end);
+			sourcecode_follow(c, &d, mpk_span_trim(mpk_span_of(hash, end - sign)), end);
 			continue;
 		}
 		note_name(c, &d);

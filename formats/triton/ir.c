@@ -40,15 +40,6 @@ static const struct {
 	{ "fp8e4b15", "f8E4M3B11FNUZ", "float8_e4m3b11fnuz" },
 };
 
-static struct mpk_span without_blanks(struct mpk_span s)
-{
-	while (s.len && s.data[0] <= ' ')
-		s = mpk_span_of(s.data + 1, s.len - 1);
-	while (s.len && s.data[s.len - 1] <= ' ')
-		s.len--;
-	return s;
-}
-
 /* 0 bits: a type that has no row. */
 static struct mpk_dtype type_of(struct mpk_span word, bool mlir, bool *is_signless)
 {
@@ -77,7 +68,7 @@ static bool cut_hint(struct mpk_span *text, uint32_t *divisible)
 		      (n != 1 && n != 16)))
 		return false;
 	*divisible = (uint32_t)n;
-	*text = without_blanks(mpk_span_of(text->data, before));
+	*text = mpk_span_trim(mpk_span_of(text->data, before));
 	return true;
 }
 
@@ -86,7 +77,7 @@ bool mpk_triton_read_type(struct mpk_span text, struct mpk_triton_param *out)
 	struct mpk_triton_param p = { 0 };
 	struct mpk_span word;
 
-	text = without_blanks(text);
+	text = mpk_span_trim(text);
 	if (!cut_hint(&text, &p.divisible))
 		return false;
 	p.text = word = text;
@@ -190,7 +181,7 @@ static void read_mlir_type(struct mpk_span text, struct mpk_triton_param *p)
 		word = mpk_span_of(text.data + sizeof pointer - 1, text.len - sizeof pointer);
 		word.len = find_outside(word, ",");
 	}
-	p->dtype = type_of(without_blanks(word), true, &p->is_signless);
+	p->dtype = type_of(mpk_span_trim(word), true, &p->is_signless);
 }
 
 /* "%x: TYPE {attributes} loc(...)" */
@@ -203,9 +194,9 @@ static enum mpk_code read_argument(struct mpk_span text, struct mpk_triton_param
 	if (!mpk_span_starts(text, "%") || colon + 1 >= text.len)
 		return mpk_fail(err, MPK_E_CORRUPT,
 				"Triton's IR: '%s' is no argument of a function", MPK_QUOTE(text));
-	*out = (struct mpk_triton_param){ .name = without_blanks(
+	*out = (struct mpk_triton_param){ .name = mpk_span_trim(
 						  mpk_span_of(text.data + 1, colon - 1)) };
-	rest = without_blanks(mpk_span_of(text.data + colon + 1, text.len - colon - 1));
+	rest = mpk_span_trim(mpk_span_of(text.data + colon + 1, text.len - colon - 1));
 	size_t len = find_outside(rest, " ");
 
 	if (!len)
@@ -231,7 +222,7 @@ enum mpk_code mpk_triton_read_ir(struct mpk_span text, const char *name, struct 
 	if (end == args.len)
 		return mpk_fail(err, MPK_E_CORRUPT, "Triton's IR: the arguments of '%s' do not end",
 				MPK_QUOTE(mpk_span_str(name)));
-	args = without_blanks(mpk_span_of(args.data, end));
+	args = mpk_span_trim(mpk_span_of(args.data, end));
 	for (size_t i = 0; i < args.len; i++)
 		most += args.data[i] == ',';
 	list = mpk_arena_array(arena, most, sizeof *list);
@@ -239,7 +230,7 @@ enum mpk_code mpk_triton_read_ir(struct mpk_span text, const char *name, struct 
 	while (args.len) {
 		size_t len = find_outside(args, ",");
 
-		MPK_TRY(read_argument(without_blanks(mpk_span_of(args.data, len)), &list[used++],
+		MPK_TRY(read_argument(mpk_span_trim(mpk_span_of(args.data, len)), &list[used++],
 				      err));
 		len += len < args.len;
 		args = mpk_span_of(args.data + len, args.len - len);

@@ -56,6 +56,22 @@ static inline bool mpk_span_starts(struct mpk_span a, const char *prefix)
 	return a.len >= n && memcmp(a.data, prefix, n) == 0;
 }
 
+/* mpk_is_digit - whether a byte is one of ASCII's ten, whatever the locale */
+static inline bool mpk_is_digit(int byte)
+{
+	return byte >= '0' && byte <= '9';
+}
+
+/* mpk_span_trim - a text without the blanks and controls that it begins and ends with */
+static inline struct mpk_span mpk_span_trim(struct mpk_span s)
+{
+	while (s.len && s.data[0] <= ' ')
+		s = mpk_span_of(s.data + 1, s.len - 1);
+	while (s.len && s.data[s.len - 1] <= ' ')
+		s.len--;
+	return s;
+}
+
 /* Bytewise order, shorter first on a tie, as std::string compares. Returns <0, 0, >0. */
 static inline int mpk_span_compare(struct mpk_span a, struct mpk_span b)
 {

@@ -30,11 +30,6 @@ static bool is_space(uint8_t c)
 	return c == ' ' || c == '\n' || c == '\t' || c == '\r';
 }
 
-static bool json_read_is_digit(uint8_t c)
-{
-	return c >= '0' && c <= '9';
-}
-
 static void skip_space(struct parser *p)
 {
 	while (p->at < p->end && is_space(*p->at))
@@ -53,7 +48,7 @@ static bool json_read_take(struct parser *p, char c)
 
 static int hex_value(uint8_t c)
 {
-	if (json_read_is_digit(c))
+	if (mpk_is_digit(c))
 		return c - '0';
 	c |= 0x20;
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
@@ -150,7 +145,7 @@ static bool read_digits(struct parser *p)
 {
 	const uint8_t *from = p->at;
 
-	while (p->at < p->end && json_read_is_digit(*p->at))
+	while (p->at < p->end && mpk_is_digit(*p->at))
 		p->at++;
 	return p->at > from || json_read_fail(p, "expected a digit");
 }
@@ -177,7 +172,7 @@ static bool read_scalar(struct parser *p)
 
 	if (json_read_take(p, '"'))
 		return json_read_string(p);
-	if (left && (*p->at == '-' || json_read_is_digit(*p->at)))
+	if (left && (*p->at == '-' || mpk_is_digit(*p->at)))
 		return json_read_number(p);
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(words); i++) {
 		size_t len = strlen(words[i]);

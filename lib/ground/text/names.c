@@ -9,17 +9,11 @@
 /* Bytes are compared as they are, whatever the locale is, so that output has one order everywhere. Names that differ
  * in zeros alone ("k2", "k02") are compared by strcmp in the end, so that no two names are equal in the order. */
 
-/* Of "C", whatever the locale. */
-static bool natural_is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
 static size_t count_digits(const char *text)
 {
 	size_t n = 0;
 
-	while (natural_is_digit(text[n]))
+	while (mpk_is_digit(text[n]))
 		n++;
 	return n;
 }
@@ -46,7 +40,7 @@ int mpk_natural_compare(const char *a, const char *b)
 	while (*x && *y) {
 		int order;
 
-		if (natural_is_digit(*x) && natural_is_digit(*y)) {
+		if (mpk_is_digit(*x) && mpk_is_digit(*y)) {
 			order = compare_numbers(&x, &y);
 		} else {
 			order = (unsigned char)*x - (unsigned char)*y;

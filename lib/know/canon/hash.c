@@ -308,14 +308,9 @@ enum mpk_code mpk_canon_reach(struct mpk_canon_edges *edges, size_t count,
 
 /* nvcc derives it from the path, the name and the content of a source; clang from its path. Such an identifier is
  * a part of a longer name, and tells its own length: in front of it as the Itanium C++ ABI has it, or within. */
-static bool is_digit(uint8_t c)
-{
-	return c >= '0' && c <= '9';
-}
-
 static bool is_hex(uint8_t c)
 {
-	return is_digit(c) || (c >= 'a' && c <= 'f');
+	return mpk_is_digit(c) || (c >= 'a' && c <= 'f');
 }
 
 static struct mpk_span rest(struct mpk_span s, size_t at)
@@ -345,7 +340,7 @@ static size_t unique_end(struct mpk_span s, size_t at, size_t prefix, size_t *di
 {
 	size_t first = at;
 
-	while (first && at - first < 5 && is_digit(s.data[first - 1]))
+	while (first && at - first < 5 && mpk_is_digit(s.data[first - 1]))
 		first--;
 	for (; first < at; first++) {
 		size_t n = length_of(s, first, at);
@@ -367,7 +362,7 @@ static size_t static_length(struct mpk_span s)
 
 	if (!mpk_span_starts(s, prefix))
 		return 0;
-	while (at < s.len && at - first < 5 && is_digit(s.data[at]))
+	while (at < s.len && at - first < 5 && mpk_is_digit(s.data[at]))
 		at++;
 	n = length_of(s, first, at);
 	if (!n || at >= s.len || s.data[at] != '_' || n + 1 >= s.len - at ||
@@ -404,7 +399,7 @@ static struct mpk_span without_number(struct mpk_span s)
 
 	if (!mpk_span_starts(s, "$__"))
 		return s;
-	while (end && is_digit(s.data[end - 1]))
+	while (end && mpk_is_digit(s.data[end - 1]))
 		end--;
 	if (end == s.len || end < 6 || memcmp(s.data + end - 2, "__", 2) != 0)
 		return s;

@@ -137,16 +137,6 @@ static bool source_param_dtype(const struct mpk_code_info *info, size_t kernel, 
 	return true;
 }
 
-/* Declarations may be spread over lines. */
-static struct mpk_span trimmed(struct mpk_span text)
-{
-	while (text.len && text.data[0] <= ' ')
-		text = mpk_span_of(text.data + 1, text.len - 1);
-	while (text.len && text.data[text.len - 1] <= ' ')
-		text.len--;
-	return text;
-}
-
 /* Only a text in CUDA C++ has options for its compiler. */
 static void put_options(const struct mpk_code_info *info, struct mpk_strbuf *out)
 {
@@ -174,7 +164,8 @@ static void source_param(const struct mpk_code_info *info, size_t kernel, size_t
 	struct mpk_source_code_resolved r;
 	struct mpk_source_code_param p;
 
-	out->text = trimmed(text_of_param(info, kernel, i));
+	/* declarations may be spread over lines */
+	out->text = mpk_span_trim(text_of_param(info, kernel, i));
 	mpk_source_code_param_read(out->text, &p);
 	r = source_resolve(info, out->text);
 	out->name = p.name;
@@ -400,7 +391,7 @@ static bool binds(struct mpk_span attribute, struct mpk_span text)
 /* Metal takes buffers, and values of its own making. */
 static struct mpk_span metal_unpassable(const struct mpk_code_info *info, size_t kernel, size_t i)
 {
-	struct mpk_span text = trimmed(text_of_param(info, kernel, i)), attribute = { 0 };
+	struct mpk_span text = mpk_span_trim(text_of_param(info, kernel, i)), attribute = { 0 };
 	const uint8_t *at = text.len ? memmem(text.data, text.len, "[[", 2) : NULL;
 	struct mpk_span own = text;
 	struct mpk_source_code_resolved r;
@@ -423,7 +414,7 @@ static struct mpk_span wgsl_unpassable(const struct mpk_code_info *info, size_t 
 					     "vec2",  "vec3",  "vec4",  "vec2f", "vec3f", "vec4f",
 					     "vec2i", "vec3i", "vec4i", "vec2u", "vec3u", "vec4u",
 					     "vec2h", "vec3h", "vec4h" };
-	struct mpk_span text = trimmed(text_of_param(info, kernel, i));
+	struct mpk_span text = mpk_span_trim(text_of_param(info, kernel, i));
 	const uint8_t *colon = text.len ? memchr(text.data, ':', text.len) : NULL;
 
 	if (!colon || memchr(text.data, '@', text.len) ||

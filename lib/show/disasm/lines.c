@@ -30,14 +30,9 @@ static enum language language_of(const struct mpk_listing *l)
 	return TEXT;
 }
 
-static bool lines_is_digit(uint8_t c)
-{
-	return c >= '0' && c <= '9';
-}
-
 static bool is_word_byte(uint8_t c)
 {
-	return lines_is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
+	return mpk_is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
 	       c == '%' || c == '$';
 }
 
@@ -55,7 +50,7 @@ static struct mpk_span word_at(struct mpk_span line, size_t at)
 static bool is_sass_label(struct mpk_span word)
 {
 	return word.len > 2 && word.data[0] == 'L' && word.data[1] == '_' &&
-	       lines_is_digit(word.data[word.len - 1]);
+	       mpk_is_digit(word.data[word.len - 1]);
 }
 
 /* "%r12" and "$L__BB0_2" of PTX, "%12" and "%_struct_7" of SPIR-V: other names there have a meaning. */
@@ -79,7 +74,7 @@ static size_t stem_of(enum language language, struct mpk_span word)
 	size_t count = language == SASS ? MPK_ARRAY_COUNT(sass) : MPK_ARRAY_COUNT(amd);
 	size_t stem = word.len;
 
-	while (stem && lines_is_digit(word.data[stem - 1]))
+	while (stem && mpk_is_digit(word.data[stem - 1]))
 		stem--;
 	if (stem == word.len || language == TEXT || language == HOST)
 		return word.len;
@@ -98,7 +93,7 @@ static size_t range_length(struct mpk_span line, size_t at)
 
 	if (n >= line.len || line.data[n] != '[')
 		return 0;
-	while (++n < line.len && (lines_is_digit(line.data[n]) || line.data[n] == ':'))
+	while (++n < line.len && (mpk_is_digit(line.data[n]) || line.data[n] == ':'))
 		;
 	return n < line.len && line.data[n] == ']' ? n + 1 - at : 0;
 }
@@ -164,15 +159,6 @@ static void put_both(struct mpk_disasm_lines *l, enum language language, struct 
 
 /* --- texts ------------------------------------------------------------------------------------------------ */
 
-static struct mpk_span lines_trim(struct mpk_span s)
-{
-	while (s.len && s.data[s.len - 1] <= ' ')
-		s.len--;
-	while (s.len && s.data[0] <= ' ')
-		s = mpk_span_of(s.data + 1, s.len - 1);
-	return s;
-}
-
 /* The address "/" "*0040*" "/" in front of an instruction of nvdisasm. */
 static struct mpk_span skip_address(struct mpk_span line)
 {
@@ -181,7 +167,7 @@ static struct mpk_span skip_address(struct mpk_span line)
 	if (!mpk_span_starts(line, "/*"))
 		return line;
 	end = memmem(line.data, line.len, "*/", 2);
-	return end ? lines_trim(mpk_span_of(end + 2, line.len - (size_t)(end + 2 - line.data)))
+	return end ? mpk_span_trim(mpk_span_of(end + 2, line.len - (size_t)(end + 2 - line.data)))
 		   : line;
 }
 
@@ -212,7 +198,7 @@ static size_t without_padding(struct mpk_span text)
 		text.len = at;
 		while (at && text.data[at - 1] != '\n')
 			at--;
-		line = skip_address(lines_trim(mpk_span_of(text.data + at, text.len - at)));
+		line = skip_address(mpk_span_trim(mpk_span_of(text.data + at, text.len - at)));
 		if (!mpk_span_starts(line, "NOP") && !says_nothing(SASS, line) &&
 		    !(mpk_span_starts(line, ".L") && line.data[line.len - 1] == ':'))
 			return text.len;
@@ -231,7 +217,7 @@ static void add_text(struct mpk_disasm_lines *l, enum language language, struct 
 	for (size_t at = 0; at < text.len;) {
 		const uint8_t *end = memchr(text.data + at, '\n', text.len - at);
 		size_t len = end ? (size_t)(end - text.data) - at : text.len - at;
-		struct mpk_span line = lines_trim(mpk_span_of(text.data + at, len));
+		struct mpk_span line = mpk_span_trim(mpk_span_of(text.data + at, len));
 
 		at += len + 1;
 		if (says_nothing(language, line))

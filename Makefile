@@ -129,9 +129,10 @@ $(foreach w,$(WINGS),$(eval $(call archive,$(w))))
 # $(call wings,WING...): their archives in the order in which a linker needs them
 wings = $(1:%=$(O)/libmpk-%.a)
 
+# Each program is replaced whole: tests may be running it while another suite builds it anew.
 $(O)/bin/mpack: $(patsubst %.c,$(O)/%.o,$(sort $(wildcard cmd/mpack/*.c))) $(CMD_OBJ) $(CXX_OBJ) $(call wings,show pack know ground) | $(LLVM_SO)
 	$(call say,LD,$@)
-	$(Q)mkdir -p $(@D) && $(CXX) $(ALL_CXXFLAGS) -pie $(ALL_LDFLAGS) -o $@ $^ $(BASE_LIBS)
+	$(Q)mkdir -p $(@D) && $(CXX) $(ALL_CXXFLAGS) -pie $(ALL_LDFLAGS) -o $@.new $^ $(BASE_LIBS) && mv -f $@.new $@
 
 ifneq ($(LLVM_SO),)
 $(LLVM_SO): $(LLVM_OBJ) $(call wings,know ground)
@@ -141,7 +142,7 @@ endif
 
 $(O)/bin/minspect: $(patsubst %.c,$(O)/%.o,$(sort $(wildcard cmd/minspect/*.c))) $(CMD_OBJ) $(call wings,show run know ground)
 	$(call say,LD,$@)
-	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) -pie $(ALL_LDFLAGS) -o $@ $^ $(BASE_LIBS)
+	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) -pie $(ALL_LDFLAGS) -o $@.new $^ $(BASE_LIBS) && mv -f $@.new $@
 
 $(TOML_SO): $(CXX_OBJ)
 	$(call say,LD,$@)

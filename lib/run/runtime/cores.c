@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cores.c - how many cores there are for parallel loops, and threads on cores of their own
  *
- * A thread that is woken is often put beside the one that wakes it, and two that both wait busily stay on
- * one core while another is idle. So a worker that finds itself on its launcher's core leaves that core. The
- * launcher's thread is the program's and is left where it is.
+ * A thread that is made or woken is often put beside the one that does so, and takes its core for milliseconds
+ * while another is idle. So a launcher moves a new worker, and one that began last where it is itself, before it
+ * calls it; and a worker that finds itself on its launcher's core leaves that core. The launcher's thread is the
+ * program's and is left where it is.
  */
 #include <fcntl.h>
 #include <stddef.h>
@@ -76,12 +77,17 @@ static unsigned long count_runnable(void)
 	return at ? strtoul(at, NULL, 10) : 0;
 }
 
-bool mpk_cores_are_free(unsigned threads)
+bool mpk_cores_are_free(unsigned threads, bool begins)
 {
-	unsigned long runnable = count_runnable();
 	unsigned most = mpk_parallel_cores();
+	unsigned long runnable = threads <= most ? count_runnable() : 0, room = most - threads + 1;
 
-	return runnable && threads <= most && runnable - 1 <= most - threads;
+	/* One too many may wait for this core only to fall asleep, as who made this process does. */
+	if (begins && runnable == room + 1) {
+		(void)sched_yield();
+		runnable = count_runnable();
+	}
+	return runnable && runnable <= room;
 }
 
 /* --- which --------------------------------------------------------------------------------- */
@@ -132,7 +138,7 @@ static cpu_set_t without(const cpu_set_t *allowed, int core)
 	return set;
 }
 
-void mpk_core_leave(struct mpk_place *place, int core)
+void mpk_core_leave(struct mpk_place *place, pthread_t thread, int core)
 {
 	int64_t now = mpk_clock();
 	cpu_set_t set;
@@ -140,12 +146,11 @@ void mpk_core_leave(struct mpk_place *place, int core)
 	if (place->moved && now - place->moved < MOVES_APART)
 		return;
 	place->moved = now;
-	if (pthread_getaffinity_np(pthread_self(), sizeof set, &set) != 0)
+	if (pthread_getaffinity_np(thread, sizeof set, &set) != 0)
 		return;
 	if (!place->is_known || !CPU_EQUAL(&set, &place->chosen))
 		place->allowed = set;
 	place->chosen = without(&place->allowed, core);
-	place->is_known =
-		CPU_COUNT(&place->chosen) > 0 &&
-		pthread_setaffinity_np(pthread_self(), sizeof place->chosen, &place->chosen) == 0;
+	place->is_known = CPU_COUNT(&place->chosen) > 0 &&
+			  pthread_setaffinity_np(thread, sizeof place->chosen, &place->chosen) == 0;
 }

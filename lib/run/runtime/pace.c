@@ -47,7 +47,7 @@ static struct {
 	atomic_llong last_end; /* 0: not measured */
 	atomic_llong gap, wake, saved;
 	atomic_llong alone_until, rest;
-} pace = { .wake = WAKE_FIRST, .rest = REST_FIRST };
+} pace = { .wake = WAKE_FIRST, .rest = REST_FIRST / 2 };
 
 /* A thread's own: what it had used when it looked last. */
 static _Thread_local struct {
@@ -153,12 +153,12 @@ static bool is_calm(void)
  * is not seen from here, as another virtual machine. */
 static void look(int64_t now, unsigned threads)
 {
-	bool rests = now < pace_load(&pace.alone_until);
+	bool rests = now < pace_load(&pace.alone_until), begins = !looked.at;
 
 	if (has_lost_core(now))
 		rest_from(now);
 	else if ((rests ? pace_load(&pace.rest) == REST_FIRST : !is_calm()) &&
-		 mpk_cores_are_free(threads)) {
+		 mpk_cores_are_free(threads, begins)) {
 		pace_store(&pace.alone_until, now);
 		looked.calm_from = looked.used - CALM_USED;
 	}

@@ -141,6 +141,15 @@ static void let_go(struct launch *l)
 		mpk_futex_wake(&l->state);
 }
 
+/* A worker that was not called yet, or began last on that core; -1: any core will do. */
+static void leave_core(struct mpk_worker *w, int core)
+{
+	if (core < 0 || (w->place.begun && w->place.begun != core + 1))
+		return;
+	mpk_core_leave(&w->place, w->thread, core);
+	w->place.begun = -1;
+}
+
 /* In another thread, which can be called again before its launcher goes on. */
 static void work_on(struct mpk_worker *self, void *data, bool woken)
 {
@@ -149,8 +158,10 @@ static void work_on(struct mpk_worker *self, void *data, bool woken)
 
 	if (begin && woken)
 		mpk_pace_woke(begin - l->called);
-	if (l->core >= 0 && mpk_core_here() == l->core)
-		mpk_core_leave(&self->place, l->core);
+	if (l->core >= 0) {
+		self->place.begun = mpk_core_here() + 1;
+		leave_core(self, l->core);
+	}
 	(void)mpk_context_swap(l->context);
 	mpk_once_inherit(l->once);
 	run_tasks(l, &self->tasks);
@@ -238,8 +249,10 @@ static void call_workers(struct launch *l, struct mpk_worker *workers, unsigned 
 	if (threads <= mpk_parallel_cores())
 		l->core = mpk_core_here();
 	(void)atomic_fetch_add_explicit(&l->state, (threads - 1) * WORKER, memory_order_relaxed);
-	for (struct mpk_worker *w = workers; w; w = w->next)
+	for (struct mpk_worker *w = workers; w; w = w->next) {
+		leave_core(w, l->core);
 		mpk_worker_call(w, work_on, l);
+	}
 }
 
 /* Each thread gets as many tasks as the others, in their order. The first are the caller's. */

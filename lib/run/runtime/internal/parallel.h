@@ -29,17 +29,19 @@ struct mpk_place {
 	cpu_set_t allowed, chosen;
 	bool is_known;
 	int64_t moved; /* when last */
+	int begun;     /* one more than the core where it began its last task; 0: none so far */
 };
 
 /* mpk_cores_are_free - whether no more threads want to run, in all of the system, than leave cores for so many of this
- * process, the caller among them. Takes some microseconds; false where the system does not tell
+ * process, the caller among them. Takes some microseconds; false where the system does not tell. One that begins to
+ * run loops lets others have its core first, for a moment
  * mpk_core_here - the core that this thread is running on, which all of its hyperthreads have in common; -1:
  * not known
- * mpk_core_leave - move this thread to another core, where what it is allowed has one. At most every
+ * mpk_core_leave - move a thread to another core, where what it is allowed has one. At most every
  * millisecond; whoever changes what it is allowed meanwhile is heard */
-bool mpk_cores_are_free(unsigned threads);
+bool mpk_cores_are_free(unsigned threads, bool begins);
 int mpk_core_here(void);
-void mpk_core_leave(struct mpk_place *place, int core);
+void mpk_core_leave(struct mpk_place *place, pthread_t thread, int core);
 
 /* --- when a loop is worth other threads (pace.c) --- */
 

@@ -327,6 +327,15 @@ static bool may_be_code(const struct mpk_code_file *f, const struct mpk_code_sym
 	       (h.sh_flags & SHF_EXECINSTR);
 }
 
+static struct mpk_code_function code_function_of(const struct mpk_code_symbol *s)
+{
+	return (struct mpk_code_function){ .symbol = s->name,
+					   .address = s->address,
+					   .section = s->section,
+					   .home = s->home,
+					   .thumb = s->thumb };
+}
+
 bool mpk_code_file_find(const struct mpk_code_file *f, const char *symbol,
 			struct mpk_code_function *out)
 {
@@ -346,11 +355,28 @@ bool mpk_code_file_find(const struct mpk_code_file *f, const char *symbol,
 	best = f->by_name[low];
 	if (!may_be_code(f, best))
 		return false;
-	*out = (struct mpk_code_function){ .symbol = best->name,
-					   .address = best->address,
-					   .section = best->section,
-					   .thumb = best->thumb };
+	*out = code_function_of(best);
 	return elf_code_bytes_of(f, best, &out->bytes);
+}
+
+bool mpk_code_file_next(const struct mpk_code_file *f, size_t *at, struct mpk_code_function *out)
+{
+	for (size_t i = *at, next; i < f->symbol_count; i++) {
+		const struct mpk_code_symbol *s = &f->symbols[i];
+
+		*out = code_function_of(s);
+		if (!s->is_function || !elf_code_bytes_of(f, s, &out->bytes))
+			continue;
+		for (next = i + 1; next < f->symbol_count; next++)
+			if (f->symbols[next].is_function && compare_places(s, &f->symbols[next]))
+				break;
+		if (next < f->symbol_count && f->symbols[next].section == s->section &&
+		    f->symbols[next].address - s->address < out->bytes.len)
+			out->bytes.len = f->symbols[next].address - s->address;
+		*at = next;
+		return true;
+	}
+	return false;
 }
 
 /* Names to compare a misspelt one with: `most` bounds the work. */

@@ -55,6 +55,7 @@ struct mpk_code_function {
 	uint64_t address;      /* of the first instruction, also of Thumb code */
 	struct mpk_span bytes; /* borrowed from the file */
 	size_t section;        /* for the questions below */
+	size_t home;           /* the section that it is in, by its number */
 	bool thumb;
 };
 
@@ -79,6 +80,12 @@ bool mpk_code_file_find(const struct mpk_code_file *f, const char *symbol,
  * @out     receives at most most of them
  * Returns  how many there are in out */
 size_t mpk_code_file_symbols(const struct mpk_code_file *f, struct mpk_span *out, size_t most);
+
+/* mpk_code_file_next - all functions in the order of their places
+ * Of several at one place the one whose name is meant there; its bytes end where the next place is.
+ * @at      0 at first
+ * Returns  false: there are no more */
+bool mpk_code_file_next(const struct mpk_code_file *f, size_t *at, struct mpk_code_function *out);
 
 /* mpk_code_file_put_name - append what is at an address: "add", "add+0x10", "malloc@plt", and of a slot of
  * the global offset table the symbol that fills it

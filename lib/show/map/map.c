@@ -13,7 +13,7 @@
 #include "map/internal/map.h"
 #include "model/device_code.h"
 
-enum { CHILDREN_MOST = 300, MODULES_MOST = CHILDREN_MOST - 1, NAME_WIDTH = 120 };
+enum { MODULES_MOST = MPK_MAP_CHILDREN_MOST - 1, NAME_WIDTH = 120 };
 
 static const struct {
 	const char *kind, *title, *rest;
@@ -81,6 +81,18 @@ enum mpk_code mpk_map_add_symbol(struct mpk_map_maker *m, size_t parent, struct 
 		node.name = mpk_span_of(copy, text.len);
 	}
 	return mpk_map_add(m, parent, node, NULL);
+}
+
+enum mpk_code mpk_map_add_smaller(struct mpk_map_maker *m, size_t parent, size_t count,
+				  uint64_t bytes)
+{
+	const char *name = mpk_arena_printf(m->arena, "%zu smaller ones", count);
+
+	MPK_TRY_ALLOC(name, m->err);
+	return mpk_map_add(
+		m, parent,
+		(struct mpk_map_node){ .kind = "rest", .name = mpk_span_str(name), .bytes = bytes },
+		NULL);
 }
 
 /* --- modules ------------------------------------------------------------------------------------ */
@@ -156,7 +168,6 @@ static enum mpk_code add_modules(struct mpk_map_maker *m, size_t blob)
 {
 	size_t shown[MODULES_MOST], count = largest_modules(m->view, shown), rest = 0;
 	uint64_t bytes = 0;
-	const char *name;
 
 	m->modules = mpk_arena_array(m->arena, m->view->count, sizeof *m->modules);
 	MPK_TRY_ALLOC(m->modules, m->err);
@@ -167,14 +178,7 @@ static enum mpk_code add_modules(struct mpk_map_maker *m, size_t blob)
 			rest++;
 			bytes += m->view->nodes[i].node->payload.len;
 		}
-	if (!rest)
-		return MPK_OK;
-	name = mpk_arena_printf(m->arena, "%zu smaller ones", rest);
-	MPK_TRY_ALLOC(name, m->err);
-	return mpk_map_add(
-		m, blob,
-		(struct mpk_map_node){ .kind = "rest", .name = mpk_span_str(name), .bytes = bytes },
-		NULL);
+	return rest ? mpk_map_add_smaller(m, blob, rest, bytes) : MPK_OK;
 }
 
 /* Where the kernels of a module stand: in the part that has all of its code, or in a part each. */
@@ -212,6 +216,24 @@ static enum mpk_code add_parts(struct mpk_map_maker *m, const struct code_parts 
 	return MPK_OK;
 }
 
+/* Below an executable its functions of byte code. */
+static enum mpk_code add_byte_code(struct mpk_map_maker *m)
+{
+	for (size_t i = 0; i < m->size->byte_code.count; i++) {
+		const struct mpk_size_item *item = &m->size->byte_code.items[i];
+		size_t module = m->modules[item->node - m->view->nodes];
+
+		if (module)
+			MPK_TRY(mpk_map_add(m, module,
+					    (struct mpk_map_node){ .kind = "function",
+								   .name = item->name,
+								   .path = item->path,
+								   .bytes = item->bytes },
+					    NULL));
+	}
+	return MPK_OK;
+}
+
 /* Kernels of machine code that is all in one part. Those that are a part of their own are there already. */
 static enum mpk_code add_kernels(struct mpk_map_maker *m, const struct code_parts *code)
 {
@@ -242,6 +264,7 @@ static enum mpk_code add_blob(struct mpk_map_maker *m, size_t parent)
 			    &blob));
 	MPK_TRY(add_modules(m, blob));
 	MPK_TRY(add_parts(m, &code));
+	MPK_TRY(add_byte_code(m));
 	MPK_TRY(add_kernels(m, &code));
 	for (size_t i = 0; i < m->view->count; i++)
 		if (code.all[i])
@@ -281,7 +304,6 @@ static enum mpk_code elf_sections(struct mpk_map_maker *m)
 			(struct mpk_map_section){ .name = name,
 						  .off = h.sh_offset,
 						  .bytes = h.sh_size,
-						  .address = h.sh_addr,
 						  .index = i,
 						  .is_code = h.sh_flags & SHF_EXECINSTR };
 	}
@@ -302,7 +324,6 @@ static enum mpk_code object_sections(struct mpk_map_maker *m)
 				.name = object.sections[i].name ? object.sections[i].name : "",
 				.off = object.sections[i].content_off,
 				.bytes = object.sections[i].content.len,
-				.address = object.sections[i].address,
 				.index = i + 1,
 				.is_code = object.sections[i].is_code,
 			};
@@ -403,7 +424,7 @@ static enum mpk_code link_children(struct mpk_map_maker *m, const struct child *
 			return MPK_OK;
 		else
 			sum += list[i].bytes;
-	shown = count > CHILDREN_MOST ? CHILDREN_MOST - 1 : count;
+	shown = count > MPK_MAP_CHILDREN_MOST ? MPK_MAP_CHILDREN_MOST - 1 : count;
 	m->nodes[parent].first = list[0].index;
 	for (size_t i = 1; i < shown; i++) {
 		m->nodes[last].next = list[i].index;

@@ -2,16 +2,11 @@
 /* places.c - what is in the sections of a file: GPU code by device and kernel, code that getters of TVM name, and
  * host functions. Code of a device is packed in most files; its kernels then share the bytes that it takes there by
  * the sizes that they have unpacked. */
-#include <stdlib.h>
 #include <string.h>
 
-#include "elf/code.h"
-#include "elf/reader.h"
 #include "map/internal/map.h"
 #include "model/device_code.h"
 #include "model/node_info.h"
-
-/* --- sections ----------------------------------------------------------------------------------- */
 
 /* --- devices ------------------------------------------------------------------------------------ */
 
@@ -242,135 +237,61 @@ static enum mpk_code add_embedded(struct mpk_map_maker *m)
 
 /* --- host functions ------------------------------------------------------------------------------- */
 
-struct placed {
-	const char *symbol;
-	size_t section;
-	uint64_t address, bytes;
+/* What is not shown of a section's functions, as a node would say it. */
+struct beyond {
+	size_t shown, count;
+	uint64_t bytes;
 };
 
-/* At one address the longest, then by name: what is an alias of it is left out. */
-static int map_by_place(const void *a, const void *b)
+/* Sections of code by their numbers, which functions have. */
+static enum mpk_code code_sections(const struct mpk_map_maker *m, struct mpk_arena *arena,
+				   const struct mpk_map_section ***out, size_t *count)
 {
-	const struct placed *x = a, *y = b;
-
-	if (x->section != y->section)
-		return x->section < y->section ? -1 : 1;
-	if (x->address != y->address)
-		return x->address < y->address ? -1 : 1;
-	if (x->bytes != y->bytes)
-		return x->bytes > y->bytes ? -1 : 1;
-	return strcmp(x->symbol, y->symbol);
-}
-
-/* Sections are sorted by what functions say of theirs: the address in linked files, the number in objects, where each
- * begins at address 0. */
-static uint64_t section_place(const struct mpk_map_section *s, bool relocatable)
-{
-	return relocatable ? s->index : s->address;
-}
-
-static int map_by_address(const void *a, const void *b)
-{
-	const struct mpk_map_section *x = a, *y = b;
-
-	return x->address < y->address ? -1 : x->address > y->address;
-}
-
-static size_t code_section(const struct mpk_map_maker *m, const struct placed *f, bool relocatable)
-{
-	uint64_t place = relocatable ? f->section : f->address;
-	size_t low = 0, high = m->section_count;
-	const struct mpk_map_section *s;
-
-	while (low < high) { /* the first that begins after it */
-		size_t middle = low + (high - low) / 2;
-
-		if (section_place(&m->sections[middle], relocatable) <= place)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (!low)
-		return 0;
-	s = &m->sections[low - 1];
-	if (!s->is_code || (relocatable ? s->index != place : place - s->address >= s->bytes))
-		return 0;
-	return s->node;
-}
-
-/* Functions do not overlap in the map: one ends where the next begins. */
-static enum mpk_code add_placed(struct mpk_map_maker *m, struct placed *list, size_t count,
-				bool relocatable)
-{
-	if (count)
-		qsort(list, count, sizeof *list, map_by_place);
-	/* those that are not loaded have address 0 and no code */
-	if (!relocatable && m->section_count)
-		qsort(m->sections, m->section_count, sizeof *m->sections, map_by_address);
-	for (size_t i = 0; i < count; i++) {
-		struct placed *p = &list[i];
-		size_t parent = code_section(m, p, relocatable), next = i + 1;
-		uint64_t bytes = p->bytes;
-		const char *copy;
-
-		if (!parent ||
-		    (i && list[i - 1].section == p->section && list[i - 1].address == p->address))
-			continue;
-		while (next < count && list[next].section == p->section &&
-		       list[next].address == p->address)
-			next++;
-		if (next < count && list[next].section == p->section &&
-		    list[next].address - p->address < bytes)
-			bytes = list[next].address - p->address;
-		copy = mpk_arena_text(m->arena, mpk_span_str(p->symbol));
-		MPK_TRY_ALLOC(copy, m->err);
-		if (bytes)
-			MPK_TRY(mpk_map_add_symbol(
-				m, parent,
-				(struct mpk_map_node){ .kind = "function",
-						       .name = mpk_span_str(copy),
-						       .bytes = bytes }));
-	}
+	*count = 0;
+	for (size_t i = 0; i < m->section_count; i++)
+		if (m->sections[i].index >= *count)
+			*count = m->sections[i].index + 1;
+	*out = mpk_arena_array(arena, *count, sizeof **out);
+	MPK_TRY_ALLOC(*out, m->err);
+	for (size_t i = 0; i < m->section_count; i++)
+		if (m->sections[i].is_code)
+			(*out)[m->sections[i].index] = &m->sections[i];
 	return MPK_OK;
 }
 
-static enum mpk_code placed_functions(struct mpk_map_maker *m, struct mpk_code_file *file,
-				      struct mpk_arena *scratch)
-{
-	struct mpk_span *names = mpk_arena_array(scratch, file->symbol_count, sizeof *names);
-	struct placed *list = mpk_arena_array(scratch, file->symbol_count, sizeof *list);
-	size_t count, n = 0;
-
-	MPK_TRY_ALLOC(names && list, m->err);
-	count = mpk_code_file_symbols(file, names, file->symbol_count);
-	for (size_t i = 0; i < count; i++) {
-		struct mpk_code_function f;
-
-		if (mpk_code_file_find(file, (const char *)names[i].data, &f))
-			list[n++] = (struct placed){ f.symbol, f.section, f.address, f.bytes.len };
-	}
-	return add_placed(m, list, n, file->relocatable);
-}
-
-/* Below each section of code the host functions in it. A file whose symbols do not read has none here. */
+/* Below each section of code the host functions in it, as many as get a box; the largest come first. */
 static enum mpk_code add_host_functions(struct mpk_map_maker *m)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
-	const struct mpk_image *image = m->view->image;
-	struct mpk_code_file file = { 0 };
-	struct mpk_error problem = { 0 };
-	enum mpk_code code;
+	const struct mpk_map_section **sections;
+	struct beyond *beyond;
+	size_t count;
 
-	if (image->format == MPK_FILE_BLOB || image->format == MPK_FILE_C ||
-	    image->format == MPK_FILE_DEVICE)
-		return MPK_OK;
-	code = mpk_code_file_open(image->bytes, image->format, &scratch, &file, &problem);
-	if (code == MPK_OK)
-		code = placed_functions(m, &file, &scratch);
-	else
-		code = code == MPK_E_NOMEM ? mpk_fail_nomem(m->err) : MPK_OK;
-	mpk_code_file_close(&file);
-	return code;
+	MPK_TRY(code_sections(m, &scratch, &sections, &count));
+	beyond = mpk_arena_array(&scratch, count, sizeof *beyond);
+	MPK_TRY_ALLOC(beyond, m->err);
+	for (size_t i = 0; i < m->size->function_count; i++) {
+		const struct mpk_size_function *f = &m->size->functions[i];
+
+		if (f->section >= count || !sections[f->section])
+			continue;
+		if (beyond[f->section].shown < MPK_MAP_CHILDREN_MOST - 1) {
+			MPK_TRY(mpk_map_add_symbol(
+				m, sections[f->section]->node,
+				(struct mpk_map_node){ .kind = "function",
+						       .name = mpk_span_str(f->symbol),
+						       .bytes = f->bytes }));
+			beyond[f->section].shown++;
+		} else {
+			beyond[f->section].count++;
+			beyond[f->section].bytes += f->bytes;
+		}
+	}
+	for (size_t i = 0; i < count; i++)
+		if (beyond[i].count)
+			MPK_TRY(mpk_map_add_smaller(m, sections[i]->node, beyond[i].count,
+						    beyond[i].bytes));
+	return MPK_OK;
 }
 
 enum mpk_code mpk_map_add_places(struct mpk_map_maker *m)

@@ -89,6 +89,7 @@ enum mpk_payload_function_kind {
 struct mpk_payload_function {
 	struct mpk_span name;
 	enum mpk_payload_function_kind kind;
+	uint64_t bytes; /* that its byte code takes; 0: it has none */
 };
 
 /* All functions of an executable together. */

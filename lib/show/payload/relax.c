@@ -95,6 +95,21 @@ static void relax_put_json(const struct mpk_payload_content *c, struct mpk_json 
 
 /* --- functions ---------------------------------------------------------------------------- */
 
+/* The words of its instructions, and where each begins. 0 also of functions that do not read. */
+static uint64_t relax_function_bytes(const struct mpk_relax *x, const struct mpk_relax_func *f)
+{
+	uint64_t count = mpk_relax_instr_count(x), words = x->instr_data.len / 8, begin, end;
+
+	if (f->kind != MPK_RELAX_VM || f->start < 0 || f->end <= f->start ||
+	    (uint64_t)f->end > count)
+		return 0;
+	begin = mpk_load_u64(x->instr_offset.data + 8 * f->start);
+	end = (uint64_t)f->end < count ? mpk_load_u64(x->instr_offset.data + 8 * f->end) : words;
+	return begin <= end && end <= words
+		       ? 8 * (end - begin + (uint64_t)f->end - (uint64_t)f->start)
+		       : 0;
+}
+
 static bool function_at(const struct mpk_payload *p, size_t index, struct mpk_payload_function *out)
 {
 	static const enum mpk_payload_function_kind kinds[] = {
@@ -106,7 +121,8 @@ static bool function_at(const struct mpk_payload *p, size_t index, struct mpk_pa
 
 	if (index >= x->func_count)
 		return false;
-	*out = (struct mpk_payload_function){ x->funcs[index].name, kinds[x->funcs[index].kind] };
+	*out = (struct mpk_payload_function){ x->funcs[index].name, kinds[x->funcs[index].kind],
+					      relax_function_bytes(x, &x->funcs[index]) };
 	return true;
 }
 

@@ -82,14 +82,24 @@ static void relay_put_json(const struct mpk_payload_content *c, struct mpk_json 
 /* --- functions ---------------------------------------------------------------------------- */
 
 /* All are byte code: what they call in the library they name as primitives. */
+/* Instructions are stored one after the other, each with its length and its hash in front of it. */
+static uint64_t relay_function_bytes(const struct mpk_relay_func *f)
+{
+	enum { FRONT = 16 };
+	const struct mpk_relay_instr *last = f->instrs + f->instr_count - (f->instr_count != 0);
+
+	return f->instr_count ? (uint64_t)(last->words + 8 * last->count - f->instrs->words) + FRONT
+			      : 0;
+}
+
 static bool function_at(const struct mpk_payload *p, size_t index, struct mpk_payload_function *out)
 {
 	const struct mpk_relay *x = &p->u.relay;
 
 	if (index >= x->func_count)
 		return false;
-	*out = (struct mpk_payload_function){ x->funcs[index].info.items[0],
-					      MPK_FUNCTION_BYTE_CODE };
+	*out = (struct mpk_payload_function){ x->funcs[index].info.items[0], MPK_FUNCTION_BYTE_CODE,
+					      relay_function_bytes(&x->funcs[index]) };
 	return true;
 }
 

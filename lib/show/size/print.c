@@ -21,23 +21,47 @@ static const struct list {
 	const char *title;
 	const char *key, *name; /* of the array in JSON, and of the member with an item's name */
 	const char *row;        /* of CSV; NULL: none of these items */
-	size_t off;             /* in struct mpk_size */
+	size_t off;             /* in struct mpk_size; 0: its functions */
 	bool has_path, in_markdown;
 } lists[] = {
 	{ "sections", "sections", "name", "section", offsetof(struct mpk_size, sections), false,
 	  true },
+	{ .title = "host functions",
+	  .key = "functions",
+	  .name = "name",
+	  .row = "function",
+	  .in_markdown = true },
 	{ "GPU code", "gpu_code", "name", NULL, offsetof(struct mpk_size, gpu), false, false },
 	{ "modules", "modules", "kind", "module", offsetof(struct mpk_size, modules), true, true },
 	{ "parts", "parts", "name", "part", offsetof(struct mpk_size, files), true, true },
+	{ "byte code", "byte_code", "name", "byte code", offsetof(struct mpk_size, byte_code), true,
+	  true },
 	{ "kernels", "kernels", "name", NULL, offsetof(struct mpk_size, kernels), true, true },
 };
 
-static struct mpk_size_list list_of(const struct mpk_size *size, const struct list *l)
-{
+/* The rows of a list: items, or functions. */
+struct rows {
 	struct mpk_size_list list;
+	const struct mpk_size_function *functions; /* NULL: items */
+};
 
-	memcpy(&list, (const char *)size + l->off, sizeof list);
-	return list;
+static struct rows list_of(const struct mpk_size *size, const struct list *l)
+{
+	struct rows rows = { 0 };
+
+	if (l->off)
+		memcpy(&rows.list, (const char *)size + l->off, sizeof rows.list);
+	else
+		rows = (struct rows){ { NULL, size->function_count }, size->functions };
+	return rows;
+}
+
+static struct mpk_size_item item_of(const struct rows *rows, size_t i)
+{
+	if (rows->functions)
+		return (struct mpk_size_item){ .name = mpk_span_str(rows->functions[i].symbol),
+					       .bytes = rows->functions[i].bytes };
+	return rows->list.items[i];
 }
 
 /* The share of the whole file: a file of no bytes has no shares. */
@@ -71,24 +95,24 @@ static void cell_escaped(struct mpk_table *t, struct mpk_span text)
 static void put_list(const struct mpk_size *size, const struct list *l, struct mpk_style style,
 		     struct mpk_strbuf *out)
 {
-	struct mpk_size_list list = list_of(size, l);
+	struct rows rows = list_of(size, l);
 	struct mpk_table t = { .right = 3 };
 
-	if (list.count)
+	if (rows.list.count)
 		title(l->title, style, out);
-	for (size_t i = 0; i < list.count && i < SHOWN; i++) {
-		const struct mpk_size_item *item = &list.items[i];
+	for (size_t i = 0; i < rows.list.count && i < SHOWN; i++) {
+		const struct mpk_size_item item = item_of(&rows, i);
 
 		mpk_table_row(&t);
-		mpk_table_cell(&t, "%s", MPK_SIZE(item->bytes));
-		mpk_table_cell(&t, "%.1f%%", share(size, item->bytes));
-		if (item->path)
-			cell_escaped(&t, mpk_span_str(item->path));
-		cell_escaped(&t, item->name);
+		mpk_table_cell(&t, "%s", MPK_SIZE(item.bytes));
+		mpk_table_cell(&t, "%.1f%%", share(size, item.bytes));
+		if (item.path)
+			cell_escaped(&t, mpk_span_str(item.path));
+		cell_escaped(&t, item.name);
 	}
 	mpk_table_print(&t, "  ", out);
-	if (list.count > SHOWN)
-		mpk_strbuf_printf(out, "  and %zu more\n", list.count - SHOWN);
+	if (rows.list.count > SHOWN)
+		mpk_strbuf_printf(out, "  and %zu more\n", rows.list.count - SHOWN);
 	mpk_table_fini(&t);
 }
 
@@ -161,17 +185,19 @@ static void size_text(const void *what, struct mpk_style style, struct mpk_strbu
 
 /* A run of copies has the same members as any other list, so that a script reads both with one
  * function. */
-static void put_list_json(struct mpk_size_list list, const char *key, const char *name,
-			  struct mpk_json *j, struct mpk_json_at *at)
+static void put_list_json(struct rows rows, const char *key, const char *name, struct mpk_json *j,
+			  struct mpk_json_at *at)
 {
 	struct mpk_json_at *array = mpk_json_array(j, at, key), *o;
 
-	for (size_t i = 0; i < list.count; i++) {
+	for (size_t i = 0; i < rows.list.count; i++) {
+		const struct mpk_size_item item = item_of(&rows, i);
+
 		o = mpk_json_object(j, array, NULL);
-		if (list.items[i].path)
-			mpk_json_text(j, o, "path", list.items[i].path);
-		mpk_json_span(j, o, name, list.items[i].name);
-		mpk_json_u64(j, o, "bytes", list.items[i].bytes);
+		if (item.path)
+			mpk_json_text(j, o, "path", item.path);
+		mpk_json_span(j, o, name, item.name);
+		mpk_json_u64(j, o, "bytes", item.bytes);
 	}
 }
 
@@ -188,10 +214,10 @@ static void size_json(const void *what, struct mpk_json *j, struct mpk_json_at *
 	list = mpk_json_array(j, at, "duplicates");
 	for (size_t i = 0; i < size->copy_count; i++) {
 		const struct mpk_size_copies *c = &size->copies[i];
-		struct mpk_size_list run = { size->sorted.items + c->first, c->count };
+		struct rows run = { { size->sorted.items + c->first, c->count }, NULL };
 
 		o = mpk_json_object(j, list, NULL);
-		mpk_json_u64(j, o, "bytes", run.items[0].bytes);
+		mpk_json_u64(j, o, "bytes", run.list.items[0].bytes);
 		put_list_json(run, "copies", "name", j, o);
 	}
 	mpk_json_u64(j, at, "wasted", size->wasted);
@@ -304,21 +330,21 @@ static struct mpk_span kind_of(const struct mpk_view_node *node)
 /* What has a kind for a name has no other. */
 static void put_items(const struct mpk_size *size, const struct list *l, struct mpk_strbuf *out)
 {
-	struct mpk_size_list list = list_of(size, l);
+	struct rows rows = list_of(size, l);
 	bool is_kind = strcmp(l->name, "kind") == 0;
 
-	for (size_t i = 0; i < list.count; i++) {
-		const struct mpk_size_item *item = &list.items[i];
-		struct mpk_span name = item->title.len ? item->title : item->name;
+	for (size_t i = 0; i < rows.list.count; i++) {
+		const struct mpk_size_item item = item_of(&rows, i);
+		struct mpk_span name = item.title.len ? item.title : item.name;
 
 		put_row(out, size->view,
-			(struct row){ .row = item->tensor ? "tensor" : l->row,
-				      .path = item->path,
-				      .kind = kind_of(item->node),
+			(struct row){ .row = item.tensor ? "tensor" : l->row,
+				      .path = item.path,
+				      .kind = kind_of(item.node),
 				      .name = mpk_span_of(name.data, is_kind ? 0 : name.len),
-				      .tensor = item->tensor,
+				      .tensor = item.tensor,
 				      .has_bytes = true,
-				      .bytes = item->bytes });
+				      .bytes = item.bytes });
 	}
 }
 
@@ -391,27 +417,27 @@ static void size_csv(const void *what, struct mpk_style style, struct mpk_strbuf
  * readable ones, for who compares two of them. */
 static void put_fold(const struct mpk_size *size, const struct list *l, struct mpk_strbuf *out)
 {
-	struct mpk_size_list list = list_of(size, l);
+	struct rows rows = list_of(size, l);
 
-	if (!list.count || !l->in_markdown)
+	if (!rows.list.count || !l->in_markdown)
 		return;
 	mpk_strbuf_printf(out, "\n<details><summary>%s: %zu</summary>\n\n%s bytes | | |\n%s",
-			  l->title, list.count, l->has_path ? "| module | name |" : "| name |",
+			  l->title, rows.list.count, l->has_path ? "| module | name |" : "| name |",
 			  l->has_path ? "|---|---|---:|---:|---:|\n" : "|---|---:|---:|---:|\n");
-	for (size_t i = 0; i < list.count && i < ROWS_MAX; i++) {
-		const struct mpk_size_item *item = &list.items[i];
+	for (size_t i = 0; i < rows.list.count && i < ROWS_MAX; i++) {
+		const struct mpk_size_item item = item_of(&rows, i);
 
 		mpk_strbuf_puts(out, "| ");
 		if (l->has_path) {
-			mpk_markdown_code(out, mpk_span_str(item->path ? item->path : ""));
+			mpk_markdown_code(out, mpk_span_str(item.path ? item.path : ""));
 			mpk_strbuf_puts(out, " | ");
 		}
-		mpk_markdown_code(out, item->name);
-		mpk_strbuf_printf(out, " | %" PRIu64 " | %s | %.1f%% |\n", item->bytes,
-				  MPK_SIZE(item->bytes), share(size, item->bytes));
+		mpk_markdown_code(out, item.name);
+		mpk_strbuf_printf(out, " | %" PRIu64 " | %s | %.1f%% |\n", item.bytes,
+				  MPK_SIZE(item.bytes), share(size, item.bytes));
 	}
-	if (list.count > ROWS_MAX)
-		mpk_strbuf_printf(out, "\nand %zu more\n", list.count - ROWS_MAX);
+	if (rows.list.count > ROWS_MAX)
+		mpk_strbuf_printf(out, "\nand %zu more\n", rows.list.count - ROWS_MAX);
 	mpk_strbuf_puts(out, "\n</details>\n");
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* size.c - where the bytes of a file are: sections of the library around the blob, files that its payloads
- * would make, machine code by kernel. Equal content is found by sorting, not by digests: what is
- * reported as a copy is one. */
+ * would make, machine code by kernel. */
 #include "size/size.h"
 
 #include <stdlib.h>
@@ -14,9 +13,8 @@
 #include "io/digest.h"
 #include "model/device_code.h"
 #include "model/node_info.h"
+#include "size/internal/size.h"
 #include "text/names.h"
-
-enum { COPY_MIN = 64 }; /* shorter pieces are alike by chance, and not worth a line */
 
 /* A list while it grows; moved to the arena at the end. */
 struct growing {
@@ -28,7 +26,7 @@ struct sizer {
 	const struct mpk_view *view;
 	struct mpk_arena *arena;
 	struct mpk_error *err;
-	struct growing sections, modules, files, kernels;
+	struct growing sections, modules, files, byte_code, kernels;
 	const struct mpk_view_node
 		*whole; /* the module whose rows are added, if it is shown whole */
 	bool shows_all; /* the code beside the tree whose rows are added is */
@@ -39,6 +37,7 @@ static void sizer_fini(struct sizer *s)
 	free(s->sections.items);
 	free(s->modules.items);
 	free(s->files.items);
+	free(s->byte_code.items);
 	free(s->kernels.items);
 }
 
@@ -194,6 +193,22 @@ static enum mpk_code size_read_kernels(struct sizer *s, size_t index)
 	return add_kernels_of(s, n->path, n, &info->pieces[0].code);
 }
 
+/* Functions of an executable that have byte code. */
+static enum mpk_code read_byte_code(struct sizer *s, const struct mpk_view_node *n)
+{
+	const struct mpk_payload_view *row = mpk_view_row(n);
+	struct mpk_payload_function f;
+
+	for (size_t i = 0; n->decoded && row->function && row->function(n->payload, i, &f); i++)
+		if (f.bytes)
+			MPK_TRY(size_add(s, &s->byte_code,
+					 (struct mpk_size_item){ .path = n->path,
+								 .node = n,
+								 .name = f.name,
+								 .bytes = f.bytes }));
+	return MPK_OK;
+}
+
 /* A module's own row has the bytes of its payload, of which the parts are a breakdown: the two
  * lists must not be added. */
 static enum mpk_code read_modules(struct sizer *s)
@@ -208,56 +223,10 @@ static enum mpk_code read_modules(struct sizer *s)
 							 .name = n->node->kind,
 							 .bytes = n->node->payload.len }));
 		MPK_TRY(read_files(s, n));
+		MPK_TRY(read_byte_code(s, n));
 		MPK_TRY(size_read_kernels(s, i));
 	}
 	s->whole = NULL;
-	return MPK_OK;
-}
-
-/* Longest first, then by bytes, so that equal content is adjacent. Most comparisons end at the length. */
-static int by_content(const void *a, const void *b)
-{
-	const struct mpk_size_item *x = a, *y = b;
-	int order;
-
-	if (x->bytes != y->bytes)
-		return x->bytes > y->bytes ? -1 : 1;
-	order = mpk_span_compare(x->data, y->data);
-	if (order)
-		return order;
-	/* equal content stays in stored order */
-	return x->data.data < y->data.data ? -1 : x->data.data > y->data.data;
-}
-
-/* Compares whole contents of adjacent files, which sorting has brought together; an array of all
- * files is large enough for the runs. */
-static enum mpk_code find_copies(struct mpk_arena *arena, struct mpk_size *out,
-				 struct mpk_error *err)
-{
-	size_t count = 0, runs = 0, end;
-	struct mpk_size_item *sorted;
-	struct mpk_size_copies *copies;
-
-	for (size_t i = 0; i < out->files.count; i++)
-		count += out->files.items[i].bytes >= COPY_MIN;
-	sorted = mpk_arena_array(arena, count, sizeof *sorted);
-	copies = mpk_arena_array(arena, count, sizeof *copies);
-	MPK_TRY_ALLOC(sorted && copies, err);
-	for (size_t i = 0, to = 0; i < out->files.count; i++)
-		if (out->files.items[i].bytes >= COPY_MIN)
-			sorted[to++] = out->files.items[i];
-	if (count)
-		qsort(sorted, count, sizeof *sorted, by_content);
-	for (size_t i = 0; i < count; i = end) {
-		for (end = i + 1; end < count && mpk_span_equal(sorted[i].data, sorted[end].data);
-		     end++)
-			out->wasted += sorted[i].bytes;
-		if (end > i + 1)
-			copies[runs++] = (struct mpk_size_copies){ i, end - i };
-	}
-	out->sorted = (struct mpk_size_list){ sorted, count };
-	out->copies = copies;
-	out->copy_count = runs;
 	return MPK_OK;
 }
 
@@ -323,7 +292,7 @@ static enum mpk_code size_keep_name(struct reading *r, struct mpk_span text, con
 	return MPK_OK;
 }
 
-/* Machine code of less than COPY_MIN bytes is listed and not compared. */
+/* Machine code of less than MPK_SIZE_COPY_MIN bytes is listed and not compared. */
 static enum mpk_code size_add_kernel(struct reading *r, const char *path, const char *target,
 				     const struct mpk_code_kernel *k, struct mpk_error *err)
 {
@@ -334,7 +303,7 @@ static enum mpk_code size_add_kernel(struct reading *r, const char *path, const 
 	s.name = mpk_span_of(name, k->name.len);
 	MPK_TRY(size_add(r->s, &r->s->kernels,
 			 (struct mpk_size_item){ .path = path, .name = s.name, .bytes = s.bytes }));
-	if (k->code.len < COPY_MIN)
+	if (k->code.len < MPK_SIZE_COPY_MIN)
 		return MPK_OK;
 	MPK_TRY(mpk_digest_span(MPK_DIGEST_XXH128, k->code, s.digest, err));
 	MPK_TRY_ALLOC(mpk_vec_reserve(&r->seen, &r->cap, r->count + 1, sizeof s), err);
@@ -489,12 +458,15 @@ enum mpk_code mpk_size_read(const struct mpk_view *view, struct mpk_arena *arena
 	MPK_TRY(read_devices(&s, &size));
 	/* Modules stay in the order of the tree: there are few, and their paths are looked for. */
 	sort_largest(&s.files);
+	sort_largest(&s.byte_code);
 	sort_largest(&s.kernels);
 	MPK_TRY(size_settle(&s, &s.sections, &size.sections));
 	MPK_TRY(size_settle(&s, &s.modules, &size.modules));
 	MPK_TRY(size_settle(&s, &s.files, &size.files));
+	MPK_TRY(size_settle(&s, &s.byte_code, &size.byte_code));
 	MPK_TRY(size_settle(&s, &s.kernels, &size.kernels));
-	MPK_TRY(find_copies(arena, &size, err));
+	MPK_TRY(mpk_size_find_copies(arena, &size, err));
+	MPK_TRY(mpk_size_read_functions(view, arena, &size, err));
 	*out = size;
 	return MPK_OK;
 }

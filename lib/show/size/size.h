@@ -23,6 +23,13 @@ struct mpk_size_kernel {
 	size_t count;              /* of them */
 };
 
+/* A function of host code. They may be millions. */
+struct mpk_size_function {
+	const char *symbol; /* not escaped */
+	uint64_t bytes;
+	uint32_t section; /* the number of the one that it is in */
+};
+
 struct mpk_size_list {
 	struct mpk_size_item *items;
 	size_t count;
@@ -38,9 +45,13 @@ struct mpk_size {
 	struct mpk_size_list gpu;      /* GPU code of any library by device: "sm_90 cubin" */
 	struct mpk_size_list sections; /* largest first; empty for a bare blob */
 	uint64_t other;                /* headers, padding and, in archives, other members */
-	struct mpk_size_list modules;  /* their payloads, by kind */
+	const struct mpk_size_function
+		*functions; /* of host code that symbols name, each place once; largest first */
+	size_t function_count;
+	struct mpk_size_list modules; /* their payloads, by kind */
 	struct mpk_size_list
 		files; /* that --extract would write, as far as they stand there; largest first */
+	struct mpk_size_list byte_code; /* functions of executables; largest first */
 	struct mpk_size_list
 		kernels; /* machine code by kernel, where the format tells; largest first */
 	struct mpk_size_list

@@ -6,12 +6,14 @@
 #include "base/strmap.h"
 #include "map/map.h"
 
+/* How many parts of one whole are told apart; the rest of them is one part. */
+enum { MPK_MAP_CHILDREN_MOST = 300 };
+
 struct mpk_map_section {
 	const char *name; /* "" of one without */
 	uint64_t off;     /* in the image's bytes */
 	uint64_t bytes;   /* of the file */
-	uint64_t address;
-	size_t index; /* among those of the file */
+	size_t index;     /* among those of the file */
 	bool is_code;
 	size_t node;
 };
@@ -32,11 +34,14 @@ struct mpk_map_maker {
 /* mpk_map_add - add a node below another
  * @out     receives its index; may be NULL
  * mpk_map_add_symbol - the same of a kernel or function, whose name is a symbol
+ * mpk_map_add_smaller - add what is left of many, as "12 smaller ones"
  * Return   MPK_OK; MPK_E_NOMEM, as all below do */
 enum mpk_code mpk_map_add(struct mpk_map_maker *m, size_t parent, struct mpk_map_node node,
 			  size_t *out) MPK_MUST_CHECK;
 enum mpk_code mpk_map_add_symbol(struct mpk_map_maker *m, size_t parent,
 				 struct mpk_map_node node) MPK_MUST_CHECK;
+enum mpk_code mpk_map_add_smaller(struct mpk_map_maker *m, size_t parent, size_t count,
+				  uint64_t bytes) MPK_MUST_CHECK;
 
 /* mpk_map_add_images - below a part, the devices for which a module has code, and their kernels
  * @part    its node

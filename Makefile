@@ -235,7 +235,19 @@ $(O)/gen/page/page.html: lib/show/page/web/page.html $(PAGE_CSS) $(PAGE_JS) scri
 $(O)/lib/show/page/page.o: $(O)/gen/page/page.html
 $(O)/lib/show/page/page.o: private CPPFLAGS += -Wa,-I$(O)/gen
 
-$(O)/lib/pack/package/generate.o: $(wildcard lib/pack/launch/standalone/*) lib/ground/base/half.h formats/dtype/dlpack.h formats/dtype/type_index.h
+# The loader once more, by flags of its own: mpack links these objects into libraries that go elsewhere.
+SA_LINKED := $(addprefix $(O)/gen/standalone/,cuda.o opencl.o ffi.o hybrid.o legacy.o)
+SA_TEXTS  := $(wildcard lib/pack/launch/standalone/*) lib/ground/base/half.h formats/dtype/dlpack.h formats/dtype/type_index.h
+$(SA_LINKED): private SA_PARTS := shared arguments functions
+$(O)/gen/standalone/cuda.o $(O)/gen/standalone/opencl.o: private SA_PARTS = $(basename $(@F))
+$(O)/gen/standalone/hybrid.o: private CPPFLAGS += -DMPK_SA_HYBRID
+$(O)/gen/standalone/legacy.o: private CPPFLAGS += -DMPK_SA_LEGACY
+$(SA_LINKED): $(SA_TEXTS) $(O)/flags
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) -U_FORTIFY_SOURCE -std=gnu17 -O2 -fPIC -fno-lto -c -o $@ \
+		$(SA_PARTS:%=-include lib/pack/launch/standalone/%.c) -x c /dev/null
+$(O)/lib/pack/package/generate.o: $(SA_TEXTS) $(SA_LINKED)
+$(O)/lib/pack/package/generate.o: private CPPFLAGS += -Wa,-I$(O)/gen
 $(O)/tests/unit/check_standalone: $(addprefix $(O)/lib/pack/launch/standalone/,arguments.o functions.o shared.o)
 
 $(O)/%.o: %.cc $(O)/flags

@@ -32,6 +32,7 @@ struct mpk_input_options {
 	const char *prefix; /* of a system library, "" otherwise */
 	bool system_lib;
 	bool via_c;           /* launch functions become C, not LLVM IR */
+	bool has_flags;       /* compilers are given some of the user's */
 	const char *executor; /* it is a finished library, to be carried with an executor of this
 			       * version; NULL: it is a manifest or a blob */
 	const char *

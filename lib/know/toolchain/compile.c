@@ -298,11 +298,20 @@ static enum mpk_code compile_ir(struct mpk_compilation *c, const struct mpk_comp
 
 /* --- all of them ----------------------------------------------------------------- */
 
+/* A file of the scratch folder with a text that is in none. */
+static enum mpk_code store_text(const struct mpk_compilation *c, const struct mpk_compile_source *s,
+				const char **file, struct mpk_error *err)
+{
+	*file = mpk_scratch_file(&c->scratch, c->arena, mpk_path_name(s->path));
+	MPK_TRY_ALLOC(*file, err);
+	return c->tools->dry_run ? MPK_OK : mpk_output_store(*file, s->text, err);
+}
+
 static enum mpk_code compile_source(struct mpk_compilation *c, size_t i, const char **object,
 				    struct mpk_job *job, struct mpk_error *err)
 {
 	const struct mpk_compile_source *s = &c->sources[i];
-	const char *name = mpk_arena_printf(c->arena, "lib%zu.o", i);
+	const char *name = mpk_arena_printf(c->arena, "lib%zu.o", i), *file;
 
 	*object = name ? mpk_scratch_file(&c->scratch, c->arena, name) : NULL;
 	MPK_TRY_ALLOC(*object, err);
@@ -311,10 +320,7 @@ static enum mpk_code compile_source(struct mpk_compilation *c, size_t i, const c
 	if (!s->text.data)
 		return mpk_compile_c(c, s->path, *object, &s->flags, job, err);
 
-	const char *file = mpk_scratch_file(&c->scratch, c->arena, mpk_path_name(s->path));
-	MPK_TRY_ALLOC(file, err);
-	if (!c->tools->dry_run)
-		MPK_TRY(mpk_output_store(file, s->text, err));
+	MPK_TRY(store_text(c, s, &file, err));
 	return mpk_compile_c(c, file, *object, &s->flags, job, err);
 }
 
@@ -338,7 +344,9 @@ enum mpk_code mpk_compile_sources(struct mpk_compilation *c, const struct mpk_jo
 			continue;
 		}
 		objects[i] = s->path;
-		if (!c->tools->sources_checked)
+		if (s->text.data)
+			MPK_TRY(store_text(c, s, &objects[i], err));
+		else if (!c->tools->sources_checked)
 			MPK_TRY(mpk_source_check(s->path, &c->tools->target, err));
 	}
 	return c->tools->dry_run ? MPK_OK : mpk_jobs_run(jobs, count, c->tools->jobs, err);

@@ -62,7 +62,7 @@ enum mpk_source_kind {
 struct mpk_compile_source {
 	const char *path; /* as this process opens it; of a text: the name it goes by */
 	enum mpk_source_kind kind;
-	struct mpk_span text;   /* IR or C that is in no file; data NULL: in the file */
+	struct mpk_span text;   /* IR, C or an object that is in no file; data NULL: in the file */
 	struct mpk_words flags; /* of C and C++: besides those of all sources, before them */
 };
 

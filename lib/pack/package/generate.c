@@ -29,32 +29,51 @@ struct standalone_kernel {
 	size_t tag_count;
 };
 
-/* The loader's source, as it is in the tree, and the drivers', of which a library has one. */
-__asm__(".pushsection .rodata,\"a\",@progbits\n"
-	".hidden mpk_standalone_source\n"
-	".globl mpk_standalone_source\n"
-	"mpk_standalone_source:\n"
-	".incbin \"lib/ground/base/half.h\"\n"
-	".incbin \"formats/dtype/dlpack.h\"\n"
-	".incbin \"formats/dtype/type_index.h\"\n"
-	".incbin \"lib/pack/launch/standalone/loader.h\"\n"
-	".incbin \"lib/pack/launch/standalone/names.h\"\n"
-	".incbin \"lib/pack/launch/standalone/shared.c\"\n"
-	".incbin \"lib/pack/launch/standalone/arguments.c\"\n"
-	".incbin \"lib/pack/launch/standalone/functions.c\"\n"
-	".byte 0\n"
-	".hidden mpk_standalone_cuda\n"
-	".globl mpk_standalone_cuda\n"
-	"mpk_standalone_cuda:\n"
-	".incbin \"lib/pack/launch/standalone/cuda.c\"\n"
-	".byte 0\n"
-	".hidden mpk_standalone_opencl\n"
-	".globl mpk_standalone_opencl\n"
-	"mpk_standalone_opencl:\n"
-	".incbin \"lib/pack/launch/standalone/opencl.c\"\n"
-	".byte 0\n"
-	".popsection\n");
-extern const char mpk_standalone_source[], mpk_standalone_cuda[], mpk_standalone_opencl[];
+/* The loader as it is in the tree: what it declares, its code, and the drivers', of which a library has one. And the same
+ * code as objects, for the machine that this program is for (Makefile): their compilation would take longer than that of
+ * the tables of 600 kernels. */
+#define INCLUDED(name, lines)                                                                      \
+	__asm__(".pushsection .rodata,\"a\",@progbits\n"                                           \
+		".hidden mpk_standalone_" #name "\n.globl mpk_standalone_" #name                   \
+		"\nmpk_standalone_" #name ":\n" lines ".hidden mpk_standalone_" #name              \
+		"_end\n.globl mpk_standalone_" #name "_end\nmpk_standalone_" #name                 \
+		"_end:\n.byte 0\n.popsection\n");                                                  \
+	extern const char mpk_standalone_##name[], mpk_standalone_##name##_end[]
+INCLUDED(declarations, ".incbin \"formats/dtype/dlpack.h\"\n"
+		       ".incbin \"formats/dtype/type_index.h\"\n"
+		       ".incbin \"lib/pack/launch/standalone/loader.h\"\n");
+INCLUDED(code, ".incbin \"lib/ground/base/half.h\"\n"
+	       ".incbin \"lib/pack/launch/standalone/names.h\"\n"
+	       ".incbin \"lib/pack/launch/standalone/shared.c\"\n"
+	       ".incbin \"lib/pack/launch/standalone/arguments.c\"\n"
+	       ".incbin \"lib/pack/launch/standalone/functions.c\"\n");
+INCLUDED(cuda, ".incbin \"lib/pack/launch/standalone/cuda.c\"\n");
+INCLUDED(opencl, ".incbin \"lib/pack/launch/standalone/opencl.c\"\n");
+#define OBJECT(name) INCLUDED(name##_o, ".incbin \"standalone/" #name ".o\"\n")
+OBJECT(cuda);
+OBJECT(opencl);
+OBJECT(ffi);
+OBJECT(hybrid);
+OBJECT(legacy);
+
+struct standalone_object {
+	const char *first, *end;
+};
+#define OBJECT_OF(name) { mpk_standalone_##name##_o, mpk_standalone_##name##_o_end }
+
+static const struct standalone_driver {
+	int32_t device_type;
+	const char *source;
+	struct standalone_object object;
+} drivers[] = {
+	{ MPK_DL_CUDA, mpk_standalone_cuda, OBJECT_OF(cuda) },
+	{ MPK_DL_OPENCL, mpk_standalone_opencl, OBJECT_OF(opencl) },
+};
+
+/* All but the driver, in each convention. */
+static const struct standalone_object callers[] = { [MPK_GEN_LEGACY] = OBJECT_OF(legacy),
+						    [MPK_GEN_HYBRID] = OBJECT_OF(hybrid),
+						    [MPK_GEN_CURRENT] = OBJECT_OF(ffi) };
 
 /* What includes in quotes name is in the text already. */
 static void put_source(const char *source, struct mpk_strbuf *out)
@@ -113,21 +132,21 @@ static int standalone_has_tag(const struct standalone_kernel *k, enum mpk_launch
 
 /* The rows name the kernels' code by its place in the blob, which is why another blob
  * cannot be put into such a library. */
-static enum mpk_code print_standalone(const struct standalone_kernel *kernels, size_t count,
-				      int32_t device_type, enum mpk_generation gen,
-				      struct mpk_strbuf *out, struct mpk_error *err)
+static void print_standalone(const struct standalone_kernel *kernels, size_t count,
+			     const struct standalone_driver *driver, bool is_compiled,
+			     enum mpk_generation gen, struct mpk_strbuf *out)
 {
 	const char *symbol = mpk_generation_get(gen)->standalone_symbol;
 	size_t types = 0, tags = 0;
 
-	if (device_type != MPK_DL_CUDA && device_type != MPK_DL_OPENCL)
-		return mpk_fail(err, MPK_E_UNSUPPORTED,
-				"standalone libraries are for cuda and opencl kernels");
 	mpk_strbuf_puts(out, gen == MPK_GEN_LEGACY   ? "#define MPK_SA_LEGACY 1\n"
 			     : gen == MPK_GEN_HYBRID ? "#define MPK_SA_HYBRID 1\n"
 						     : "");
-	put_source(mpk_standalone_source, out);
-	put_source(device_type == MPK_DL_CUDA ? mpk_standalone_cuda : mpk_standalone_opencl, out);
+	put_source(mpk_standalone_declarations, out);
+	if (!is_compiled) {
+		put_source(mpk_standalone_code, out);
+		put_source(driver->source, out);
+	}
 	mpk_strbuf_printf(out, "\nextern const unsigned char %s[];\n", symbol);
 	standalone_put_types(out, kernels, count);
 	mpk_strbuf_puts(out, "const struct mpk_sa_kernel mpk_sa_kernels[] = {\n");
@@ -148,8 +167,7 @@ static enum mpk_code print_standalone(const struct standalone_kernel *kernels, s
 			  "};\nconst unsigned mpk_sa_kernel_count = %zu;\n"
 			  "const int mpk_sa_device_type = %" PRId32 ";\n"
 			  "const struct mpk_sa_driver *const mpk_sa_driver = &mpk_sa_%s;\n",
-			  count, device_type, mpk_dl_device_name(device_type));
-	return mpk_strbuf_status(out, err);
+			  count, driver->device_type, mpk_dl_device_name(driver->device_type));
 }
 
 /* --- the kernels of a standalone package ------------------------------------------ */
@@ -280,12 +298,12 @@ static enum mpk_code list_kernels(const struct mpk_package *package, struct mpk_
 /* --- texts ------------------------------------------------------------------------ */
 
 /* The texts that a package can have, under names that handover.c lets pass and no others. */
-enum text { LAUNCH_C, LAUNCH_LL, ENTRY_C, ENTRY_LL, LOADER };
+enum text { LAUNCH_C, LAUNCH_LL, ENTRY_C, ENTRY_LL, LOADER, LOADER_O, DRIVER_O };
 
-const char *const mpk_generated_names[] = {
-	[LAUNCH_C] = "launch.c", [LAUNCH_LL] = "launch.ll", [ENTRY_C] = "entry.c",
-	[ENTRY_LL] = "entry.ll", [LOADER] = "standalone.c", NULL
-};
+const char *const mpk_generated_names[] = { [LAUNCH_C] = "launch.c",   [LAUNCH_LL] = "launch.ll",
+					    [ENTRY_C] = "entry.c",     [ENTRY_LL] = "entry.ll",
+					    [LOADER] = "standalone.c", [LOADER_O] = "loader.o",
+					    [DRIVER_O] = "driver.o",   NULL };
 
 /* The text into the arena; one that lacked memory is no text. */
 static enum mpk_code generate_keep(struct mpk_strbuf *text, enum text which,
@@ -345,29 +363,55 @@ static enum mpk_code index_kernels(const struct standalone_kernel *kernels, size
 	return MPK_OK;
 }
 
-static enum mpk_code loader(const struct mpk_package *p, const struct mpk_generate_options *how,
-			    struct mpk_arena *arena, struct mpk_generated *out,
-			    struct mpk_error *err)
+/* The device that all functions of a package are for. */
+static enum mpk_code find_driver(const struct mpk_package *p, const struct standalone_driver **out,
+				 struct mpk_error *err)
 {
-	struct mpk_strbuf text MPK_CLEANUP(mpk_strbuf_fini) = { 0 };
-	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap by_name = { 0 };
-	const struct standalone_kernel *kernels = NULL;
-	size_t count = 0;
-
 	for (size_t i = 1; i < p->launch_count; i++)
 		if (p->launches[i].device_type != p->launches[0].device_type)
 			return mpk_fail(
 				err, MPK_E_CONFLICT,
 				"the functions of a standalone package must all run on one kind of device");
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(drivers); i++) {
+		*out = &drivers[i];
+		if (drivers[i].device_type == p->launches[0].device_type)
+			return MPK_OK;
+	}
+	return mpk_fail(err, MPK_E_UNSUPPORTED,
+			"standalone libraries are for cuda and opencl kernels");
+}
+
+static struct mpk_generated object_of(enum text which, struct standalone_object o)
+{
+	return (struct mpk_generated){ mpk_generated_names[which],
+				       mpk_span_of(o.first, (size_t)(o.end - o.first)) };
+}
+
+/* The tables of the package's kernels and functions, with the loader before them, or as objects beside them. */
+static enum mpk_code loader(const struct mpk_package *p, const struct mpk_generate_options *how,
+			    struct mpk_arena *arena, struct mpk_generated *out, size_t *used,
+			    struct mpk_error *err)
+{
+	struct mpk_strbuf text MPK_CLEANUP(mpk_strbuf_fini) = { 0 };
+	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap by_name = { 0 };
+	const struct standalone_kernel *kernels = NULL;
+	const struct standalone_driver *driver;
+	size_t count = 0;
+
+	MPK_TRY(find_driver(p, &driver, err));
 	MPK_TRY(list_kernels(p, arena, &kernels, &count, err));
-	MPK_TRY(print_standalone(kernels, count, p->launches[0].device_type, p->manifest.gen, &text,
-				 err));
+	print_standalone(kernels, count, driver, how->has_loader, p->manifest.gen, &text);
 	if (!how->only_check) {
 		MPK_TRY(index_kernels(kernels, count, arena, &by_name, err));
 		MPK_TRY(mpk_launch_put_rows(p->launches, p->launch_count, &by_name, arena, &text,
 					    err));
 	}
-	return generate_keep(&text, LOADER, arena, out, err);
+	MPK_TRY(generate_keep(&text, LOADER, arena, &out[(*used)++], err));
+	if (how->has_loader) {
+		out[(*used)++] = object_of(LOADER_O, callers[p->manifest.gen]);
+		out[(*used)++] = object_of(DRIVER_O, driver->object);
+	}
+	return MPK_OK;
 }
 
 /* In tvm-ffi the entry is a function that calls the other, before that data which name it. Both are
@@ -452,6 +496,6 @@ enum mpk_code mpk_generate(const struct mpk_package *package,
 	if (!how->only_check)
 		MPK_TRY(functions(package, how, arena, &out[(*count)++], err));
 	if (needs_loader(package))
-		MPK_TRY(loader(package, how, arena, &out[(*count)++], err));
+		MPK_TRY(loader(package, how, arena, out, count, err));
 	return MPK_OK;
 }

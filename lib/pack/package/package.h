@@ -91,9 +91,9 @@ void mpk_package_close(struct mpk_package *package);
 
 /* --- the host code that a package gets besides its own: launch functions and the entry, as source texts --- */
 
-enum { MPK_GENERATED_MAX = 3 };
+enum { MPK_GENERATED_MAX = 5 };
 
-/* A source that is in no file. */
+/* A source, or an object, that is in no file. */
 struct mpk_generated {
 	const char *name; /* "launch.ll": what it is says its suffix; static storage */
 	struct mpk_span text;
@@ -103,8 +103,8 @@ struct mpk_generated {
 extern const char *const mpk_generated_names[];
 
 struct mpk_generate_options {
-	bool via_c; /* launch functions as C, else as LLVM IR; a standalone package's loader is
-		     * C always */
+	bool via_c; /* launch functions as C, else as LLVM IR */
+	bool has_loader; /* a standalone package gets its loader as objects for this machine, else as C */
 	bool system_lib;
 	bool only_check; /* refuse what a build would refuse, without the code of launch functions:
 			     * it is a hundred times as long as their rows of the manifest */
@@ -112,7 +112,7 @@ struct mpk_generate_options {
 };
 
 /* mpk_generate - the sources of a package's launch functions, and of its entry
- * @out     receives up to MPK_GENERATED_MAX sources, their text in arena
+ * @out     receives up to MPK_GENERATED_MAX sources, their text in arena, objects in static storage
  * @count   0 for a package without either
  * Returns  MPK_OK; MPK_E_UNSUPPORTED, MPK_E_CONFLICT (kernels a standalone package
  *          cannot hold, a standalone system library, an entry of a system library); MPK_E_IO; MPK_E_NOMEM */

@@ -332,7 +332,7 @@ static void explain_put(struct answer *a, const struct mpk_message *m, bool in_f
 
 static void put_all(struct answer *a)
 {
-	for (const struct mpk_message *m = mpk_messages; m->id; m++)
+	for (const struct mpk_message *m = mpk_messages; m->name; m++)
 		explain_put(a, m, false);
 }
 
@@ -343,7 +343,7 @@ static int explain_put_word(struct answer *a, const char *word)
 
 	/* A word may belong to several messages, such as an exit status to all codes that end
 	 * with it. */
-	for (const struct mpk_message *m = mpk_messages; m->id; m++) {
+	for (const struct mpk_message *m = mpk_messages; m->name; m++) {
 		if (!mpk_message_is(m, word))
 			continue;
 		if (a->text.len)

@@ -25,6 +25,7 @@ static void count_gpu(struct minspect_places *p, struct minspect_coverage *c,
 		      const struct mpk_check_result *r)
 {
 	c->covered += r->gpu == MPK_CHECK_GPU_RUNS;
+	c->by_ptx += r->gpu == MPK_CHECK_GPU_RUNS && r->gpu_by_ptx;
 	c->other += r->gpu == MPK_CHECK_GPU_OTHER;
 	if (r->gpu != MPK_CHECK_GPU_LACKS || c->lacking++)
 		return;
@@ -90,6 +91,7 @@ static void put_coverage_json(const struct minspect_places *p, struct mpk_json *
 		mpk_json_text(j, o, "device", p->items[i].device);
 		mpk_json_text(j, o, "verdict", coverage_verdict(c));
 		mpk_json_u64(j, o, "covered", c->covered);
+		mpk_json_u64(j, o, "by_ptx", c->by_ptx);
 		mpk_json_u64(j, o, "lacking", c->lacking);
 		if (!c->lacking) {
 			mpk_json_null(j, o, "first");
@@ -115,8 +117,11 @@ static void put_coverage(const struct minspect_places *p, size_t i, struct mpk_s
 		return;
 	}
 	if (!c->lacking) {
-		mpk_strbuf_printf(out, "%zu of %zu %s code for it\n", all, all,
+		mpk_strbuf_printf(out, "%zu of %zu %s code for it", all, all,
 				  all == 1 ? "file has" : "files have");
+		if (c->by_ptx)
+			mpk_strbuf_printf(out, ", %zu as PTX alone", c->by_ptx);
+		mpk_strbuf_puts(out, "\n");
 		return;
 	}
 	mpk_strbuf_printf(out, "%zu of %zu %s lack%s code for it; first ", c->lacking, all,

@@ -223,8 +223,13 @@ static int set_release(const char *text, struct mpk_there *out)
 			      MPK_RELEASE_NEWEST, text);
 }
 
-static int minspect_check_set_device(const char *arch, struct mpk_there *out)
+/* compute_90 is no device: PTX that serves those which are yet to come. */
+static int minspect_check_set_device(const char *arch, bool own_code, struct mpk_there *out)
 {
+	if (own_code)
+		out->cuda.wants = MPK_CUDA_OWN;
+	if (arch && strncmp(arch, "compute_", 8) == 0)
+		out->cuda.wants = MPK_CUDA_AHEAD;
 	if (!arch)
 		return MPK_EXIT_OK;
 	out->device = arch;
@@ -418,7 +423,7 @@ static int set_places(const struct minspect_options *o, const struct mpk_there *
 		*there = *common;
 		status = set_release(value_of(&o->releases, i / devices), there);
 		if (status == MPK_EXIT_OK)
-			status = minspect_check_set_device(archs[i % devices], there);
+			status = minspect_check_set_device(archs[i % devices], o->own_code, there);
 	}
 	return status;
 }
@@ -426,7 +431,10 @@ static int set_places(const struct minspect_options *o, const struct mpk_there *
 int minspect_places_set(const struct minspect_options *o, struct mpk_arena *arena,
 			struct mpk_there *common, struct minspect_places *out)
 {
-	int status = set_common(o, arena, common);
+	int status;
 
+	if (o->own_code && !o->devices_there.count)
+		return mpk_diag_usage("--own-code goes with --device-arch");
+	status = set_common(o, arena, common);
 	return status == MPK_EXIT_OK ? set_places(o, common, arena, out) : status;
 }

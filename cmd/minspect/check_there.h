@@ -8,8 +8,9 @@
 
 /* What the libraries of a command line have for one device. */
 struct minspect_coverage {
-	size_t covered, lacking,
-		other; /* libraries; other: with code for other makers' GPUs alone */
+	size_t covered, lacking; /* libraries */
+	size_t by_ptx;           /* of those that are covered, with PTX alone in some place */
+	size_t other;            /* with code for other makers' GPUs alone */
 	const char *file, *place,
 		*kernel; /* of the first that lacks code; in the arena of all places */
 };

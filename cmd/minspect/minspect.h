@@ -47,6 +47,7 @@ struct minspect_options {
 	bool update_baseline;                 /* --baseline */
 	const char *machine, *glibc, *driver; /* --check */
 	const char *only, *abi;               /* --check */
+	bool own_code;                        /* --check --device-arch */
 	struct mpk_option_list releases, devices_there, libs,
 		runtimes;   /* --tvm, --device-arch, ... */
 	const char *digest; /* --extract */

@@ -114,6 +114,9 @@ static const struct mpk_option options[] = {
 	  .target = &O.devices_there, .with = "check",
 	  .values =
 		  "words: sm_70 sm_75 sm_80 sm_86 sm_87 sm_89 sm_90 sm_90a sm_100 sm_100a sm_103 sm_120 gfx906 gfx908 gfx90a gfx942 gfx1030 gfx1100 gfx1201" },
+	{ 0, "own-code", MPK_OPT_FLAG, NULL,
+	  "with --device-arch: machine code for each, PTX does not do", .target = &O.own_code,
+	  .with = "check" },
 	{ 0, "driver", MPK_OPT_TEXT, "12.4", "with --check: the CUDA version of the driver there",
 	  .target = &O.driver, .with = "check" },
 	{ 0, "call-metadata", MPK_OPT_FLAG, NULL,

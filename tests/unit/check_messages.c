@@ -18,7 +18,7 @@ START_TEST(statuses_are_those_of_the_programs)
 		const char *name = mpk_code_name((enum mpk_code)code);
 		size_t found = 0;
 
-		for (const struct mpk_message *m = mpk_messages; m->id; m++) {
+		for (const struct mpk_message *m = mpk_messages; m->name; m++) {
 			if (!m->status || strcmp(m->id, name) != 0)
 				continue;
 			ck_assert_int_eq(m->status, mpk_exit_status((enum mpk_code)code));
@@ -35,7 +35,7 @@ START_TEST(a_word_asks_for_an_id_or_a_status)
 {
 	size_t by_id = 0, by_status = 0, by_zero = 0;
 
-	for (const struct mpk_message *m = mpk_messages; m->id; m++) {
+	for (const struct mpk_message *m = mpk_messages; m->name; m++) {
 		by_id += mpk_message_is(m, "kind");
 		by_status += mpk_message_is(m, "5");
 		by_zero += mpk_message_is(m, "0");
@@ -48,10 +48,43 @@ START_TEST(a_word_asks_for_an_id_or_a_status)
 }
 END_TEST
 
+static size_t asked_by(const char *word)
+{
+	size_t found = 0;
+
+	for (const struct mpk_message *m = mpk_messages; m->name; m++)
+		found += mpk_message_is(m, word);
+	return found;
+}
+
+/* By any of its names, in a message that has one or the sentence, and by its number where that is no exit status. */
+START_TEST(a_driver_error_has_several_names)
+{
+	static const char *const words[] = {
+		"CUDA_ERROR_NO_BINARY_FOR_GPU",
+		"cudaErrorNoKernelImageForDevice",
+		"hiperrornobinaryforgpu",
+		"209",
+		"-42",
+		"x.so: error: cannot load: CUDA_ERROR_NO_BINARY_FOR_GPU (209): another GPU",
+		"RuntimeError: CUDA error: no kernel image is available for execution on the device",
+	};
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(words); i++)
+		ck_assert_msg(asked_by(words[i]) == 1, "%s", words[i]);
+	/* a name that another one begins with */
+	ck_assert_uint_eq(asked_by("CL_INVALID_KERNEL"), 1);
+	ck_assert_uint_eq(asked_by("CL_INVALID_KERNEL_NAME"), 1);
+	ck_assert_uint_eq(asked_by("CL_INVALID"), 0);
+	ck_assert_uint_eq(asked_by("-4200"), 0);
+	ck_assert_uint_eq(asked_by("2"), 1); /* the exit status */
+}
+END_TEST
+
 /* No line is wider than 78 columns, none ends in a blank, and no word is lost. */
 START_TEST(texts_are_wrapped)
 {
-	for (const struct mpk_message *m = mpk_messages; m->id; m++) {
+	for (const struct mpk_message *m = mpk_messages; m->name; m++) {
 		struct mpk_strbuf text = { 0 };
 		size_t column = 0, letters = 0, wanted = 0;
 
@@ -82,6 +115,7 @@ int main(void)
 
 	tcase_add_test(tc, statuses_are_those_of_the_programs);
 	tcase_add_test(tc, a_word_asks_for_an_id_or_a_status);
+	tcase_add_test(tc, a_driver_error_has_several_names);
 	tcase_add_test(tc, texts_are_wrapped);
 	suite_add_tcase(suite, tc);
 

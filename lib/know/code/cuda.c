@@ -141,6 +141,19 @@ static enum mpk_cuda_fit driver_fit(const struct mpk_code_target *image,
 	return image->abi >= ABI_CUDA_13 && driver.major < 13 ? MPK_CUDA_TOOLKIT : MPK_CUDA_RUNS;
 }
 
+/* Of what runs there, whether it counts. */
+static enum mpk_cuda_fit wanted_fit(const struct mpk_code_target *image,
+				    const struct mpk_cuda_place *place, enum mpk_cuda_fit fit)
+{
+	bool ptx = image->kind == MPK_TARGET_PTX;
+
+	if (place->wants == MPK_CUDA_OWN)
+		return ptx ? MPK_CUDA_JIT : image->sm != place->sm ? MPK_CUDA_OTHERS : fit;
+	if (place->wants == MPK_CUDA_AHEAD && (!ptx || image->suffix))
+		return MPK_CUDA_NOT_AHEAD;
+	return fit;
+}
+
 enum mpk_cuda_fit mpk_cuda_fit(const struct mpk_code_target *image,
 			       const struct mpk_cuda_place *place)
 {
@@ -154,9 +167,9 @@ enum mpk_cuda_fit mpk_cuda_fit(const struct mpk_code_target *image,
 		return MPK_CUDA_UNLINKED;
 	if (place->sm)
 		fit = device_fit(image, place->sm);
-	if (fit > MPK_CUDA_COMPILES || !place->driver.major)
-		return fit;
-	return driver_fit(image, place->driver);
+	if (fit <= MPK_CUDA_COMPILES && place->driver.major)
+		fit = driver_fit(image, place->driver);
+	return fit <= MPK_CUDA_COMPILES ? wanted_fit(image, place, fit) : fit;
 }
 
 static bool is_better(const struct mpk_code_target *a, enum mpk_cuda_fit fit,

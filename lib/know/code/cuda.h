@@ -21,8 +21,16 @@ struct mpk_cuda_version {
 	unsigned major, minor; /* 12.4; 0.0: not known */
 };
 
+/* What counts as code for a device. */
+enum mpk_cuda_wants {
+	MPK_CUDA_ANY,   /* what a driver takes */
+	MPK_CUDA_OWN,   /* machine code of its own architecture */
+	MPK_CUDA_AHEAD, /* PTX that this device and all later ones compile */
+};
+
 /* A machine with a CUDA device. */
 struct mpk_cuda_place {
+	enum mpk_cuda_wants wants;
 	unsigned sm; /* 86 for a device of compute capability 8.6; 0: not known */
 	struct mpk_cuda_version driver; /* the CUDA version that its driver is of; may be unknown */
 };
@@ -40,7 +48,10 @@ enum mpk_cuda_fit {
 	MPK_CUDA_PACKED,      /* packed with zstd, the driver is too old to unpack it */
 	MPK_CUDA_UNLINKED,    /* a relocatable cubin */
 	MPK_CUDA_LTO,         /* LTO IR, which is linked, not run */
-	MPK_CUDA_UNKNOWN,     /* an image of a kind that no driver is known to run */
+	MPK_CUDA_JIT,         /* PTX, where machine code is wanted */
+	MPK_CUDA_OTHERS,      /* machine code of another architecture, which runs there, too */
+	MPK_CUDA_NOT_AHEAD, /* machine code, or PTX of one architecture or family: not for later devices */
+	MPK_CUDA_UNKNOWN, /* an image of a kind that no driver is known to run */
 };
 
 /* mpk_cuda_fit - what becomes of one image there; what is not known of the place passes */

@@ -15,7 +15,9 @@
 #include "code/format.h"
 #include "elf/internal/elf.h"
 
-#define ELSE_COMPILE "compile the model with TVM; as it stands it can be 'payload' of a [[module]]"
+#define ELSE_COMPILE                                                                               \
+	"Netron shows it; compile the model with TVM; as it stands it can be 'payload' of a [[module]]"
+#define LISTED "minspect lists its tensors; compile the model with TVM"
 #define UNPACK "unpack it and name the library in it"
 
 /* --- recognisers ------------------------------------------------------------------------ */
@@ -53,20 +55,66 @@ static bool is_safetensors(struct mpk_span bytes)
 	return bytes.len > 9 && bytes.data[8] == '{' && mpk_load_u64(bytes.data) <= bytes.len - 8;
 }
 
-/* A protocol buffer of field 1, ir_version, then a string field that ends within the file. */
+/* Models as protocol buffers begin with field 1, a version. */
+static bool is_versioned(struct mpk_span bytes)
+{
+	return bytes.len >= 16 && bytes.data[0] == 8 && bytes.data[1] > 0 && bytes.data[1] <= 32;
+}
+
+/* Of Core ML, what it takes and gives is field 2, a message: its input or its metadata comes first. ONNX has a text
+ * there. */
+static bool is_coreml(struct mpk_span bytes)
+{
+	size_t at = 3;
+
+	if (!is_versioned(bytes) || bytes.data[2] != 0x12)
+		return false;
+	while (at < 8 && bytes.data[at] >= 0x80)
+		at++;
+	return bytes.data[at + 1] == 0x0a || bytes.data[at + 1] == 0xa2;
+}
+
+static bool is_saved_model(struct mpk_span bytes)
+{
+	return is_coreml(bytes) && bytes.data[1] == 1 && mpk_span_has(bytes, "serve");
+}
+
+/* A string field after ir_version, that ends within the file. */
 static bool is_onnx(struct mpk_span bytes)
 {
 	static const uint8_t next[] = { 0x12, 0x1a, 0x22, 0x32, 0x3a, 0x42 };
 
-	if (bytes.len < 16 || bytes.data[0] != 8 || bytes.data[1] == 0 || bytes.data[1] > 32)
+	if (!is_versioned(bytes))
 		return false;
 	return memchr(next, bytes.data[2], sizeof next) &&
 	       (bytes.data[3] >= 0x80 || (size_t)bytes.data[3] + 4 <= bytes.len);
 }
 
+/* A FlatBuffer has its identifier after the offset of its table; one with a size in front of it has it 4 bytes later. */
+static bool has_identifier(struct mpk_span bytes, size_t at, const char *id)
+{
+	return bytes.len >= at + 4 && memcmp(bytes.data + at, id, 4) == 0;
+}
+
 static bool is_tflite(struct mpk_span bytes)
 {
-	return bytes.len >= 8 && memcmp(bytes.data + 4, "TFL3", 4) == 0;
+	return has_identifier(bytes, 4, "TFL3");
+}
+
+static bool is_executorch(struct mpk_span bytes)
+{
+	return has_identifier(bytes, 4, "ET12");
+}
+
+/* Usually a zip file at the same time. */
+static bool is_iree(struct mpk_span bytes)
+{
+	return has_identifier(bytes, 8, "IREE") || is_zip_of(bytes, "module.fb");
+}
+
+static bool is_openvino(struct mpk_span bytes)
+{
+	return mpk_code_is_text(bytes) && mpk_code_has_word(bytes, "<net name=");
 }
 
 static bool is_json(struct mpk_span bytes)
@@ -109,16 +157,23 @@ static const struct {
 	{ NULL, is_wheel, "a Python wheel", UNPACK },
 	{ NULL, is_npz, "an archive of NumPy arrays", "a call takes them with --input @FILE:KEY" },
 	{ NULL, is_torch, "a PyTorch file", ELSE_COMPILE },
+	{ NULL, is_iree, "an executable of IREE (.vmfb)",
+	  "iree-dump-module shows it and iree-run-module runs it" },
 	{ NULL, is_zip, "a zip file", UNPACK },
 	{ "\x93NUMPY", NULL, "a NumPy array", "a call takes it with --input @FILE" },
 	{ NULL, is_params, "a file of TVM parameters",
 	  "pack it as 'params' of a [[module]] of kind \"GraphExecutorFactory\"" },
-	{ "GGUF", NULL, "a GGUF model", ELSE_COMPILE },
-	{ NULL, is_safetensors, "a safetensors file", ELSE_COMPILE },
+	{ "GGUF", NULL, "a GGUF model", LISTED },
+	{ NULL, is_safetensors, "a safetensors file", LISTED },
+	{ NULL, is_saved_model, "a SavedModel of TensorFlow", ELSE_COMPILE },
+	{ NULL, is_coreml, "a Core ML model", ELSE_COMPILE },
 	{ NULL, is_onnx, "an ONNX model", ELSE_COMPILE },
 	{ NULL, is_tflite, "a TensorFlow Lite model", ELSE_COMPILE },
+	{ NULL, is_executorch, "a program of ExecuTorch (.pte)",
+	  "pte_tool of its devtools shows it and its runtime runs it" },
+	{ NULL, is_openvino, "a model of OpenVINO", ELSE_COMPILE },
+	{ "ML\xefR", NULL, "byte code of MLIR", "mlir-opt shows it" },
 	{ "\x89HDF\r\n\x1a\n", NULL, "an HDF5 file", ELSE_COMPILE },
-	{ "ftrt", NULL, "a TensorRT engine", "pack it as 'payload' of a [[module]]" },
 	{ NULL, is_graph, "a graph of TVM's graph executor",
 	  "pack it as 'graph' of a [[module]] of kind \"GraphExecutorFactory\"" },
 	{ NULL, is_json, "JSON", "pack it as 'payload' of a [[module]]" },
@@ -126,6 +181,28 @@ static const struct {
 	{ NULL, is_manifest, MPK_FOREIGN_MANIFEST, "'mpack build' makes a library of it" },
 	{ "BC\xc0\xde", NULL, "LLVM bitcode", "pack it as one of the 'sources' of a host module" },
 };
+
+/* The release that made an engine is in its header, as NVIDIA's trtexec --getPlanVersionOnly reads it: after the tag a
+ * version of the layout, 0, and at byte 24 four numbers. Older engines have another tag, and for which GPU an engine
+ * is, no header is known to tell. */
+static bool find_engine(struct mpk_span bytes, struct mpk_foreign *out)
+{
+	const uint8_t *v = bytes.data + 24;
+
+	if (!mpk_span_starts(bytes, "ftrt") && !mpk_span_starts(bytes, "ptrt"))
+		return false;
+	out->what = "a TensorRT engine";
+	if (bytes.data[0] == 'f' && bytes.len >= 28 && mpk_load_u32(bytes.data + 4) == 0)
+		(void)snprintf(out->how, sizeof out->how,
+			       "TensorRT %u.%u.%u.%u made it and trtexec of that release reads it; "
+			       "its header does not tell the GPU",
+			       v[0], v[1], v[2], v[3]);
+	else
+		(void)snprintf(out->how, sizeof out->how,
+			       "trtexec of the release that made it reads it; its header tells "
+			       "neither the release nor the GPU");
+	return true;
+}
 
 static bool find_code(struct mpk_span bytes, struct mpk_foreign *out)
 {
@@ -154,7 +231,7 @@ bool mpk_foreign_find(struct mpk_span bytes, struct mpk_foreign *out)
 		(void)snprintf(out->how, sizeof out->how, "%s", files[i].how);
 		return true;
 	}
-	return find_code(bytes, out);
+	return find_engine(bytes, out) || find_code(bytes, out);
 }
 
 enum mpk_code mpk_foreign_fail(struct mpk_span bytes, const char *otherwise, struct mpk_error *err)

@@ -96,13 +96,14 @@ struct mpk_check_result {
 	struct mpk_report
 		report; /* errors: it does not load, or fails when called; warnings: it may */
 	struct mpk_check_call *calls, *last_call; /* in the order of the report */
-	size_t call_errors;         /* how many of the errors are such, left out or not */
-	size_t policy_errors;       /* how many are of what it is held to (mpk_check_abi) */
+	size_t call_errors;   /* how many of the errors are such, left out or not */
+	size_t policy_errors; /* how many are of what it is held to (mpk_check_abi, cuda.wants) */
 	const char *const *failing; /* the functions of calls, sorted, each once */
 	size_t failing_count;
 	struct mpk_check_held held[MPK_CHECK_HELD];
 	size_t held_count;
 	enum mpk_check_gpu gpu;
+	bool gpu_by_ptx;       /* some module or container has PTX alone for the device */
 	const char *gpu_place; /* the first module or container that lacks code; NULL */
 	const char
 		*gpu_kernel; /* the first kernel of it, as it stands there; NULL: it names none */

@@ -41,7 +41,9 @@ static enum mpk_code note_module(struct mpk_check_state *s, const struct mpk_vie
 /* Either the device or the driver may be left open, and the sentence then names the other alone. */
 static void check_device_put_place(const struct mpk_cuda_place *p, struct mpk_strbuf *out)
 {
-	if (p->sm)
+	if (p->wants == MPK_CUDA_AHEAD)
+		mpk_strbuf_printf(out, "devices later than sm_%u", p->sm);
+	else if (p->sm)
 		mpk_strbuf_printf(out, "sm_%u", p->sm);
 	if (p->driver.major)
 		mpk_strbuf_printf(out, "%s CUDA %u.%u", p->sm ? " with a driver of" : "a driver of",
@@ -72,9 +74,14 @@ static struct mpk_cuda_version driver_of_ptx(unsigned major, unsigned minor)
 static void put_advice(const struct mpk_code_target *images, size_t count,
 		       const struct mpk_cuda_place *p, struct mpk_strbuf *out)
 {
-	const struct mpk_cuda_place any_driver = { .sm = p->sm };
+	const struct mpk_cuda_place any_driver = { .wants = p->wants, .sm = p->sm };
 	size_t i = mpk_cuda_choose(images, count, &any_driver);
 
+	if (i == count && p->wants != MPK_CUDA_ANY) {
+		mpk_strbuf_printf(out, ": compile it for %s_%u, too",
+				  p->wants == MPK_CUDA_OWN ? "sm" : "compute", p->sm);
+		return;
+	}
 	if (i < count && images[i].kind == MPK_TARGET_PTX) {
 		struct mpk_cuda_version v = driver_of_ptx(images[i].ptx_major, images[i].ptx_minor);
 
@@ -117,6 +124,9 @@ static void put_reason(const struct mpk_code_target *image, const struct mpk_cud
 		[MPK_CUDA_PACKED] = "packed with zstd, which drivers unpack from CUDA 12.4 on",
 		[MPK_CUDA_UNLINKED] = "relocatable: it must be linked first",
 		[MPK_CUDA_LTO] = "LTO IR: it must be linked first",
+		[MPK_CUDA_JIT] = "runs, but the driver must compile it first",
+		[MPK_CUDA_OTHERS] = "runs, but was made for another architecture",
+		[MPK_CUDA_NOT_AHEAD] = "not for later devices",
 		[MPK_CUDA_UNKNOWN] = "of a kind that no driver is known to run",
 	};
 	enum mpk_cuda_fit fit = mpk_cuda_fit(image, place);
@@ -139,7 +149,8 @@ static void say_none(struct mpk_check_state *s, const char *path,
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf out = { 0 };
 	const struct mpk_cuda_place *p = &s->there->cuda;
 
-	mpk_strbuf_puts(&out, "nothing of it runs on ");
+	mpk_strbuf_puts(&out, p->wants == MPK_CUDA_OWN ? "no machine code of it is for "
+						       : "nothing of it runs on ");
 	check_device_put_place(p, &out);
 	mpk_strbuf_puts(&out, ": ");
 	for (size_t i = 0; i < count && i < MPK_NAMES_SHOWN; i++) {
@@ -154,8 +165,19 @@ static void say_none(struct mpk_check_state *s, const char *path,
 
 static enum mpk_code check_containers(struct mpk_check_state *s, bool cuda, struct mpk_error *err);
 
-/* A module needs one image that the driver can load as it is, or PTX that it can compile; which
- * of them it takes is of no matter here. */
+/* Whether a driver there takes one of them; as PTX alone, the first start is slow. */
+static bool cuda_runs(struct mpk_check_state *s, const struct mpk_code_target *images, size_t count)
+{
+	const struct mpk_cuda_place *p = &s->there->cuda;
+	size_t i = mpk_cuda_choose(images, count, p);
+
+	if (i < count && p->sm && p->wants == MPK_CUDA_ANY &&
+	    mpk_cuda_fit(&images[i], p) == MPK_CUDA_COMPILES)
+		s->result->gpu_by_ptx = true;
+	return i < count;
+}
+
+/* A module needs one image that the driver can load as it is, or PTX that it can compile. */
 static enum mpk_code check_cuda(struct mpk_check_state *s, struct mpk_error *err)
 {
 	for (size_t i = 0; i < s->view->count; i++) {
@@ -167,14 +189,22 @@ static enum mpk_code check_cuda(struct mpk_check_state *s, struct mpk_error *err
 		if (!is_cuda(n) || !k)
 			continue;
 		MPK_TRY(mpk_view_targets(s->view, n, &images, &count, err));
-		if (!count && mpk_code_format_of(k->data) != &mpk_format_fatbin)
-			continue; /* source, which is compiled for the device that is there */
-		if (mpk_cuda_choose(images, count, &s->there->cuda) < count)
+		/* source, which is compiled for the device that is there */
+		if (!count && mpk_code_format_of(k->data) != &mpk_format_fatbin &&
+		    s->there->cuda.wants == MPK_CUDA_ANY)
+			continue;
+		if (cuda_runs(s, images, count))
 			continue;
 		say_none(s, n->path, images, count);
 		MPK_TRY(note_module(s, n, err));
 	}
-	return check_containers(s, true, err);
+	MPK_TRY(check_containers(s, true, err));
+	if (s->result->gpu_by_ptx)
+		mpk_check_say(s, MPK_NOTE, NULL,
+			      "on %s some of it is PTX alone, which the driver compiles at the "
+			      "first start",
+			      s->there->device);
+	return MPK_OK;
 }
 
 /* --- AMD -------------------------------------------------------------------------------- */
@@ -244,7 +274,7 @@ static bool is_loaded(const struct mpk_image_device *d)
 static bool runs(const struct containers *c, const struct mpk_code_target *images, size_t count)
 {
 	if (c->cuda)
-		return mpk_cuda_choose(images, count, &c->s->there->cuda) < count;
+		return cuda_runs(c->s, images, count);
 	for (size_t i = 0; i < count; i++)
 		if (images[i].kind == MPK_TARGET_BINARY &&
 		    mpk_amdgpu_runs(images[i].name, c->s->there->amd))
@@ -375,6 +405,7 @@ static enum mpk_code check_device_check_device(struct mpk_check_state *s, const 
 {
 	const struct mpk_there *there = s->there;
 	bool cuda = has_code(s->view, true), amd = has_code(s->view, false);
+	size_t before = s->report->errors;
 
 	if (there->device)
 		s->result->gpu = !cuda && !amd               ? MPK_CHECK_GPU_NONE
@@ -385,7 +416,7 @@ static enum mpk_code check_device_check_device(struct mpk_check_state *s, const 
 	else if (there->amd && amd)
 		return check_amd(s, err);
 	else if ((there->cuda.sm || there->cuda.driver.major) && cuda)
-		return check_cuda(s, err);
+		MPK_TRY(check_cuda(s, err));
 	else if (!there->device)
 		*skipped = MPK_CHECK_UNSAID;
 	else if (has_portable(s->view) || there->is_one_of_several)
@@ -395,6 +426,9 @@ static enum mpk_code check_device_check_device(struct mpk_check_state *s, const 
 			      "its GPU code is for %s GPUs alone, and %s is none: compile it for "
 			      "that one",
 			      cuda ? "NVIDIA" : "AMD", there->device);
+	/* What it does not run on it may load on, all the same. */
+	if (there->cuda.wants != MPK_CUDA_ANY)
+		s->result->policy_errors += s->report->errors - before;
 	return MPK_OK;
 }
 

@@ -19,21 +19,25 @@ enum mpk_message_who {
 	MPK_MESSAGE_VERIFY = 4,   /* minspect --verify, and mpack of what it packs */
 	MPK_MESSAGE_CHECK = 8,    /* minspect --check */
 	MPK_MESSAGE_EDIT = 16,    /* mpack edit */
+	MPK_MESSAGE_DRIVER = 32,  /* the driver of a GPU; minspect passes its word on */
 };
 
 /* All texts are static. */
 struct mpk_message {
-	const char *id;   /* "blob-digest"; several messages may have one */
+	const char *id; /* "blob-digest"; several messages may have one; of a driver's error NULL */
+	const char *
+		names; /* of a driver's error: its names with their numbers, "A=209 B=-42"; else NULL */
 	unsigned who;     /* enum mpk_message_who; 0: a class of errors, not a finding */
 	int status;       /* of a class of errors: the exit status; else 0 */
 	const char *name; /* what was found, in a few words */
 	const char *meaning, *cause, *remedy;
 };
 
-/* The catalogue; the id of the row after the last is NULL. */
+/* The catalogue; the name of the row after the last is NULL. */
 extern const struct mpk_message mpk_messages[];
 
-/* mpk_message_is - whether a word asks for a message: its id, or its exit status as a number */
+/* mpk_message_is - whether a word asks for a message: its id, or its exit status as a number; a driver's error also by
+ * its number, and by a text with one of its names or its sentence in it */
 bool mpk_message_is(const struct mpk_message *m, const char *word);
 
 /* mpk_message_nearest - the id that was meant by an unknown word; NULL: none is near */

@@ -14,13 +14,22 @@ gate() # the lines for all of them, and the status
 {
 	status=0
 	minspect --check --only device "$@" >out || status=$?
-	grep -E '^(sm_|gfx)' out
+	grep -E '^(sm_|compute_|gfx)' out
 	echo "exit $status"
 }
 gate --device-arch sm_75,sm_80,sm_86 --device-arch sm_90 kit.whl
 gate --device-arch sm_80,sm_90,gfx90a:xnack+,gfx1100 kit.whl
 gate --device-arch gfx942,gfx90a:xnack- kit
 gate --device-arch sm_90a,sm_100 data/gpu/cuda.so data/gpu/hip.so
+# machine code of their own for some, PTX for all that come: of the last two one runs by that alone, one by code of sm_80
+gate --own-code --device-arch sm_80,sm_90,compute_90 data/gpu/cuda.so data/gpu/hip.so
+gate --own-code --device-arch sm_120,sm_86,compute_80 data/gpu/cuda.so data/gpu/hip.so
+gate --device-arch sm_120,compute_100 data/gpu/cuda.so data/gpu/hip.so
+# PTX for one architecture is for no later one; source is no machine code; images of Tile IR and LTO are neither
+for f in data/cuda/fatbin/vadd_cuda.so data/cuda/cubin/vadd_cuda.so data/cuda/ptx/vadd_cuda.so data/device/two.ptx data/device/tiny.lto.fatbin; do
+	minspect --check --only device --own-code --device-arch sm_90,compute_90 $f || echo "exit $?"
+done
+minspect --check --own-code data/gpu/cuda.so || echo "exit $?"
 # a maker that no library has code for; no GPU code at all
 gate --device-arch gfx90a data/gpu/cuda.so data/cuda/cubin/vadd_cuda.so
 gate --device-arch gfx90a data/formats/14_llvm_noblob.so data/relax/gelu.so

@@ -7,3 +7,7 @@ echo --
 test "$(minspect --explain | wc -l)" -gt 90
 minspect --explain | awk '$1 == "kind"'
 minspect --explain --json cycle | jq -r '.messages[] | .id, .printed_by[], .status, .name'
+# errors of drivers, by the words that users have in hand
+minspect --explain 'RuntimeError: CUDA error: no kernel image is available for execution on the device'
+minspect --explain hipErrorSharedObjectInitFailed CL_INVALID_BINARY=-42 | grep -v '^ '
+minspect --explain --json 222 | jq -c '.messages[] | [.id, .printed_by, .names[1]]'

@@ -6,7 +6,7 @@
  * process to the files that the command line names, and to system calls that an inspection needs.
  *
  * Outputs are checked before anything is done: a mistyped command must cost neither a library that lies in the place of
- * the output nor minutes of work. io/place.h holds the same rules again when the output is opened.
+ * the output nor minutes of work. io/output.h holds the same rules again when the output is opened.
  */
 #include "common/files.h"
 
@@ -23,7 +23,6 @@
 #include "io/mapping.h"
 #include "io/output.h"
 #include "io/path.h"
-#include "io/place.h"
 #include "sandbox/sandbox.h"
 #include "text/escape.h"
 

@@ -42,7 +42,7 @@ void mpk_confine(struct mpk_confine *c, const struct mpk_option *options);
 /* --- what a command line would write, looked at before anything is done ---
  *
  * The rows of a command's table say which values name outputs. Those must have names, all different; no
- * file is overwritten that the command reads, nor one that the program did not write (io/place.h). An
+ * file is overwritten that the command reads, nor one that the program did not write (io/output.h). An
  * output is asked again when it is opened: this here only comes before the work. */
 
 /* mpk_outputs_begin - at the start of a program: who it is, by mpk_common.program

@@ -10,7 +10,7 @@
 #include "common/progress.h"
 #include "common/signals.h"
 #include "io/digest.h"
-#include "io/directory.h"
+#include "io/output.h"
 #include "minspect/document.h"
 #include "text/escape.h"
 

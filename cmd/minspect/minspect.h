@@ -11,7 +11,6 @@
 #include "blob/blob.h"
 #include "common/options.h"
 #include "elf/image.h"
-#include "io/demand.h"
 #include "io/mapping.h"
 #include "toolchain/loadable.h"
 

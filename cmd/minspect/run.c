@@ -12,7 +12,8 @@
 #include "common/print.h"
 #include "common/progress.h"
 #include "common/signals.h"
-#include "io/directory.h"
+#include "io/output.h"
+#include "npy/npy.h"
 #include "text/escape.h"
 #include "value/param_file.h"
 #include "value/parse.h"
@@ -144,7 +145,7 @@ enum mpk_code run_request_parse(const struct minspect_options *o, struct run_req
 	MPK_TRY(parse_saves(o, out, err));
 	MPK_TRY(parse_arguments(o, out, err));
 	if (o->params)
-		MPK_TRY(mpk_param_file_open(o->params, &out->params, err));
+		MPK_TRY(mpk_param_file_open(o->params, mpk_npz_read, &out->params, err));
 	/* Isolated code must not find what is expected in the memory that its process copies. */
 	return o->isolate ? MPK_OK : run_request_parse_expects(o, out, err);
 }

@@ -29,7 +29,7 @@ enum { PARTS_LEAST = 16 << 20 };
  * It is decoded twice: once to check it, and from the state in front of a byte that is read. What readers of
  * libraries look at first is kept the first time: the beginning, the tables at the end, and the headers of GPU
  * code, which stand all over a library. Its bytes are to be read by this process alone, not by system calls
- * (io/demand.h). */
+ * (io/mapping.h). */
 
 enum {
 	/* A part costs 40 KiB for the decoder's state, and the time to decode half of it for one byte of it. */

@@ -12,7 +12,6 @@
 #include "elf/foreign.h"
 #include "elf/image.h"
 #include "elf/target.h"
-#include "io/directory.h"
 #include "io/mapping.h"
 #include "io/output.h"
 #include "io/path.h"

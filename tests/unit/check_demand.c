@@ -8,7 +8,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-#include "io/demand.h"
+#include "io/mapping.h"
 
 enum {
 	CHUNK = 1 << 19,

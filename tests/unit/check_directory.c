@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Directories that appear whole or not at all (io/directory.h) */
+/* Directories that appear whole or not at all (io/output.h) */
 #include <check.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "io/directory.h"
+#include "io/output.h"
 
 static char dir[64];
 static struct mpk_arena arena;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A helper process (process/helper.h): questions in order, failures as they are, and an end that is told. */
+/* A helper process (process/process.h): questions in order, failures as they are, and an end that is told. */
 #include <check.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "process/helper.h"
+#include "process/process.h"
 
 static struct mpk_helper helper;
 static struct mpk_strbuf answer;

@@ -360,7 +360,7 @@ START_TEST(copy_sparse)
 }
 END_TEST
 
-/* More than two windows (io/internal/window.h), and no whole number of them. */
+/* More than two windows (io/reader.h), and no whole number of them. */
 enum { LARGE = 9 << 20 };
 
 struct sums {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which files an output may take the place of (io/place.h). */
+/* Which files an output may take the place of (io/output.h). */
 #include <check.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,7 +11,6 @@
 
 #include "io/mapping.h"
 #include "io/output.h"
-#include "io/place.h"
 #include "skip.h"
 #include "workdir.h"
 

@@ -19,7 +19,7 @@ static void open_fixture(const char *name)
 	char path[256];
 
 	(void)snprintf(path, sizeof path, "tests/data/%s", name);
-	ck_assert_ok(mpk_param_file_open(path, &file, &err), err);
+	ck_assert_ok(mpk_param_file_open(path, mpk_npz_read, &file, &err), err);
 }
 
 static struct mpk_tensor *tensor(const char *name, bool is_for_kernels)
@@ -118,7 +118,7 @@ START_TEST(large_tensors_are_not_copied)
 
 	workdir_enter();
 	store("w.params", &p);
-	ck_assert_ok(mpk_param_file_open("w.params", &file, &err), err);
+	ck_assert_ok(mpk_param_file_open("w.params", mpk_npz_read, &file, &err), err);
 	ck_assert_str_eq(mpk_param_file_path(file), "w.params");
 	a = tensor("w", false);
 	b = tensor("w", false);
@@ -146,19 +146,19 @@ START_TEST(files_that_are_none)
 	struct mpk_params p = { .names = { names, 2 }, .tensors = r };
 
 	workdir_enter();
-	ck_assert_int_eq(mpk_param_file_open("no", &file, &err), MPK_E_IO);
+	ck_assert_int_eq(mpk_param_file_open("no", mpk_npz_read, &file, &err), MPK_E_IO);
 	run("echo no parameters here >text");
-	ck_assert_int_eq(mpk_param_file_open("text", &file, &err), MPK_E_CORRUPT);
+	ck_assert_int_eq(mpk_param_file_open("text", mpk_npz_read, &file, &err), MPK_E_CORRUPT);
 	ck_assert_str_eq(err.at.file, "text");
 	store("twice", &p);
-	ck_assert_int_eq(mpk_param_file_open("twice", &file, &err), MPK_E_CORRUPT);
+	ck_assert_int_eq(mpk_param_file_open("twice", mpk_npz_read, &file, &err), MPK_E_CORRUPT);
 	ck_assert_text(err, "two tensors are named 'w'");
 	p.names.count = 1;
 	r[0].dtype = (struct mpk_dtype){ MPK_DTYPE_INT, 4, 1 };
 	r[0].shape = &three;
 	r[0].data = mpk_span_of("", 0);
 	store("half", &p);
-	ck_assert_ok(mpk_param_file_open("half", &file, &err), err);
+	ck_assert_ok(mpk_param_file_open("half", mpk_npz_read, &file, &err), err);
 	struct mpk_tensor *t;
 
 	ck_assert_int_eq(mpk_param_file_tensor(file, 0, true, &t, &err), MPK_E_UNSUPPORTED);
@@ -183,7 +183,7 @@ START_TEST(packed_elements)
 
 	workdir_enter();
 	store("packed", &p);
-	ck_assert_ok(mpk_param_file_open("packed", &file, &err), err);
+	ck_assert_ok(mpk_param_file_open("packed", mpk_npz_read, &file, &err), err);
 	for (int in_place = 0; in_place < 2; in_place++) {
 		ck_assert_ok(mpk_param_file_tensor(file, 0, in_place, &t, &err), err);
 		ck_assert_uint_eq(t->bytes, 2);
@@ -259,7 +259,7 @@ END_TEST
 static enum mpk_code open_text(const char *path, const char *text)
 {
 	write_file(path, text);
-	return mpk_param_file_open(path, &file, &err);
+	return mpk_param_file_open(path, mpk_npz_read, &file, &err);
 }
 
 START_TEST(shards_that_are_not_there)
@@ -447,7 +447,7 @@ START_TEST(exported_names)
 	(void)fwrite(document, 1, (size_t)len, f);
 	(void)fwrite("1234", 1, 4, f);
 	ck_assert_int_eq(fclose(f), 0);
-	ck_assert_ok(mpk_param_file_open("w.safetensors", &file, &err), err);
+	ck_assert_ok(mpk_param_file_open("w.safetensors", mpk_npz_read, &file, &err), err);
 	ck_assert_ok(choose_for(takes, 2, 0, &chosen, &count), err);
 	ck_assert_uint_eq(count, 2);
 	ck_assert_uint_eq(chosen[0].indices[0], 0);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Child processes (process/process.h, helper.h): their time, and what is left of them. */
+/* Child processes (process/process.h): their time, and what is left of them. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
 
-#include "process/helper.h"
 #include "process/internal/process.h"
+#include "process/process.h"
 #include "process_made.h"
 
 /* --- time -------------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A process that has started others is killed, at every moment: all of them end (process/process.h, helper.h).
+/* A process that has started others is killed, at every moment: all of them end (process/process.h).
  *
  * A moment is before a call of the C library, whoever of them makes it. Who makes the chosen one waits, so that all
  * others get as far as they can, kills the process that is to die, waits for the news to spread, and goes on. */
@@ -14,8 +14,8 @@
 #include <sys/wait.h>
 
 #include "base/clock.h"
-#include "process/helper.h"
 #include "process/internal/process.h"
+#include "process/process.h"
 #include "process_made.h"
 
 /* LANES: moments at a time, most of which is sleep */

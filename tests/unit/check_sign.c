@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keys and signatures (lib/know/trust, text/base64.h) against RFC 4648, RFC 8032, openssl and ssh-keygen: what
+/* Keys and signatures (lib/know/trust, text/markup.h) against RFC 4648, RFC 8032, openssl and ssh-keygen: what
  * others sign verifies here, what is signed here verifies there, and nothing else is taken for a key. */
 #include <dlfcn.h>
 
 #include "skip.h"
-#include "text/base64.h"
+#include "text/markup.h"
 #include "trust/key.h"
 #include "trust/seal.h"
 #include "workdir.h"

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/span.h"
-#include "io/internal/window.h"
+#include "io/reader.h"
 
 /* --- what file systems are good at ------------------------------------------------ */
 

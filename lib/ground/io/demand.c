@@ -5,7 +5,7 @@
  * could do nothing about a refusal. A reservation beside them counts from the start instead, as an allocation of all
  * bytes would. userfaultfd(2) would spare the signal, but is often refused to users and in containers, and needs a
  * second thread. */
-#include "io/demand.h"
+#include "io/mapping.h"
 
 #include <errno.h>
 #include <signal.h>

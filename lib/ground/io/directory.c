@@ -2,7 +2,7 @@
 /* A folder of output that appears whole or not at all: it is filled under a temporary name
  * beside the target and renamed in the end. The target must be empty or absent, as
  * rename(2) replaces an empty folder and nothing else. */
-#include "io/directory.h"
+#include "io/output.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -15,9 +15,7 @@
 
 #include "base/vec.h"
 #include "io/mapping.h"
-#include "io/output.h"
 #include "io/path.h"
-#include "io/place.h"
 
 enum { NAME_TRIES = 100 };
 

@@ -16,7 +16,6 @@
 #include "base/vec.h"
 #include "io/mapping.h"
 #include "io/path.h"
-#include "io/place.h"
 
 enum { TEMPS_MAX = 16, NAME_TRIES = 100 };
 

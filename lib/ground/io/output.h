@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* output.h - a file that appears whole or not at all
+/* output.h - files and directories that appear whole or not at all
  *
  * The bytes go to an unnamed file in the target's directory (O_TMPFILE), so that even
  * SIGKILL leaves nothing; commit gives it a name and renames it over the target.
  * Where the file system has no unnamed files, a temporary name beside the target is
- * used (io/place.h), which mpk_output_abandon_all removes from a signal handler, and the next
+ * used (mpk_temporary_name), which mpk_output_abandon_all removes from a signal handler, and the next
  * output of that name when a killed process could not.
  * "-" and targets that are not regular files (/dev/stdout, a pipe) are written through.
  * A file that is replaced hands its owner and its permissions on; one that a link leads to is replaced
  * where it lies, and a link that leads to no file is refused. So is a file that is or was read
- * (mpk_mappings_find), and what looks like no output of ours (io/place.h).
+ * (mpk_mappings_find), and what looks like no output of ours (mpk_overwrite_check).
  * Nothing is fsync'ed unless mpk_output_make_durable was called: "whole" is meant against crashes of
  * programs, not of the machine.
  */
@@ -18,6 +18,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 #include "base/error.h"
 #include "base/rope.h"
@@ -86,5 +87,107 @@ enum mpk_code mpk_output_store(const char *path, struct mpk_span bytes,
 
 /* mpk_output_abandon_all - remove every temporary name; async-signal-safe, for handlers */
 void mpk_output_abandon_all(void);
+
+/* --- the place of an output: which files it may take the place of, and what is there until it is finished ---
+ *
+ * A mistyped command must not cost a library. What this program wrote before may be replaced, and what
+ * outputs look like that are no libraries: text, an array of NumPy, an empty file. Anything else is
+ * refused: ELF, archives, whatever is not known.
+ *
+ * That a file was written by this program is recorded in an extended attribute of it, which holds as long as
+ * size and time of modification stay; and, where the file system keeps none or the file was copied, by a
+ * mark in it, if the program's files have one.
+ *
+ * Something unfinished is beside its target, under a name that tells whose it is and that it is
+ * partial, and is locked (flock) by the process that makes it. A lock ends with its process, whatever
+ * ended that: what nobody has locked was abandoned. File systems that know no such locks keep theirs.
+ */
+
+/* mpk_overwrite_author - who writes; for the whole process
+ * @program  "mpack"; static
+ * @mark     bytes that an ELF file or archive has in its first or last megabyte when the program wrote
+ *           it; may be empty; static */
+void mpk_overwrite_author(const char *program, struct mpk_span mark);
+
+/* mpk_overwrite_all - from now on every file may be replaced; for the whole process */
+void mpk_overwrite_all(void);
+
+/* mpk_overwrite_check - whether an output may replace a file
+ * @file    of path; a regular file
+ * Returns  MPK_OK; MPK_E_USAGE with the file name and what it is; MPK_E_IO; MPK_E_NOMEM */
+enum mpk_code mpk_overwrite_check(const char *path, const struct stat *file,
+				  struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_overwrite_check_folder - whether a folder that is there may be written into, name by name: it is
+ * empty, or this program made it for that
+ * Returns  MPK_OK; MPK_E_IO with the name */
+enum mpk_code mpk_overwrite_check_folder(const char *path, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_overwrite_claim - say of a finished file that this program wrote it, of a folder that it made it. A
+ * file system that cannot keep that forgets it. */
+void mpk_overwrite_claim(int fd);
+
+enum { MPK_RANDOM_LETTERS = 6 };
+
+/* mpk_random_letters - that many lower case letters and digits that nobody guesses, and a NUL */
+void mpk_random_letters(char out[MPK_RANDOM_LETTERS + 1]);
+
+/* mpk_temporary_name - ".NAME.XXXXXX.partial" beside path, in memory for free(); NULL when memory is out
+ * The NAME is cut where it would leave no room for the rest. */
+char *mpk_temporary_name(const char *path);
+
+/* mpk_temporary_lock - mark what fd is open on as in use, for as long as the descriptor is open
+ * Returns  false: somebody else has it */
+bool mpk_temporary_lock(int fd);
+
+/* mpk_temporary_sweep - remove what is beside path, under a temporary name of it, and nobody has locked
+ * Failures are not the caller's business, and not reported. */
+void mpk_temporary_sweep(const char *path);
+
+/* mpk_remove_all - a file, or a directory with all that is in it; links are not followed
+ * Returns  whether nothing is there any more */
+bool mpk_remove_all(const char *path);
+
+/* --- a directory of files that appears whole or not at all ---
+ *
+ * Files are written below a temporary directory beside the target, which commit renames.
+ * A target that exists is accepted only when it is an empty directory: nothing of the
+ * user's is ever overwritten or mixed with. What a killed run left of the same target,
+ * ".NAME.N.partial", is removed by the next.
+ */
+
+/* Zero-initialise; mpk_directory_open; commit or abandon. */
+struct mpk_directory {
+	char *path;                /* the target */
+	char *temp;                /* where files are written until commit; NULL when closed */
+	int fd;                    /* of temp, locked: it shows the next run that this one lives */
+	const struct mpk_tap *tap; /* sees what is written from when it is set; or NULL */
+};
+
+/* mpk_directory_open - begin writing a directory
+ * Returns  MPK_OK; MPK_E_IO with the name: the target is a file, is not empty, or its
+ *          parent is not there; MPK_E_NOMEM */
+enum mpk_code mpk_directory_open(const char *path, struct mpk_directory *out,
+				 struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_directory_write - one file, and the directories above it
+ * @name    relative, "params/w1.npy": no part may be empty, "." or ".."
+ * Returns  MPK_OK; MPK_E_RANGE for another name; MPK_E_IO; MPK_E_NOMEM */
+enum mpk_code mpk_directory_write(const struct mpk_directory *d, const char *name,
+				  const struct mpk_rope *content,
+				  struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_directory_append - the same after what the file has, which mpk_directory_write began
+ * Returns  MPK_OK; MPK_E_RANGE; MPK_E_IO; MPK_E_NOMEM */
+enum mpk_code mpk_directory_append(const struct mpk_directory *d, const char *name,
+				   const struct mpk_rope *content,
+				   struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_directory_commit - let the target appear; closes d in any case
+ * Returns  MPK_OK; MPK_E_IO, and nothing is left */
+enum mpk_code mpk_directory_commit(struct mpk_directory *d, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_directory_abandon - remove everything written; safe on a closed one */
+void mpk_directory_abandon(struct mpk_directory *d);
 
 #endif

@@ -4,7 +4,7 @@
  * A program that writes to the name it was given would destroy a library by a slip in the order of arguments, so a
  * file is replaced only when it is empty, a text, an array, or was written by us: an extended attribute says so, with
  * the size and time it had then, or a mark in the file, for file systems without attributes. */
-#include "io/place.h"
+#include "io/output.h"
 
 #include <dirent.h>
 #include <errno.h>

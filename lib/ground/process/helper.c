@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Questions and answers go over a socket: a head with a number and a length, then the bytes. The number
  * of an answer is its code; with a failure its sentence is the bytes. */
-#include "process/helper.h"
+#include "process/process.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -268,7 +268,7 @@ static const long allowed_writing[] = {
 static const long allowed_replacing[] = {
 	CALL(fchmod),
 	CALL(fchown),
-	CALL(fgetxattr), /* who wrote a file (io/place.h) */
+	CALL(fgetxattr), /* who wrote a file (io/output.h) */
 	CALL(fsetxattr),
 };
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* filter.c - names that a filter chooses
  *
+ * Apart from phrase.c, which is linked into applications: those call no fnmatch.
+ *
  * A filter is a pattern of fnmatch(3) where one of its characters is in it, otherwise a part of the name, because that
  * is what people type first.
  */

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* markup.h - pieces of GitHub's Markdown and of XML that hold text from untrusted input
+/* markup.h - text from untrusted input in pieces of GitHub's Markdown and of XML; bytes in base64
  *
  * Control bytes become escapes first, as everywhere (escape.h). Then the text is put where nothing in it is
  * markup, a mention or a link: in a code span, a fence, or references of HTML and XML.
  */
 #ifndef MPK_TEXT_MARKUP_H
 #define MPK_TEXT_MARKUP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "base/span.h"
 #include "base/strbuf.h"
@@ -28,5 +32,17 @@ void mpk_markdown_fence(struct mpk_strbuf *out, const char *language, struct mpk
  * mpk_xml_escaped_attribute - the same for a text that is escaped already: only what XML asks for is done */
 void mpk_xml_attribute(struct mpk_strbuf *out, const char *name, const char *value);
 void mpk_xml_escaped_attribute(struct mpk_strbuf *out, const char *name, const char *text);
+
+/* --- bytes as text of RFC 4648's standard alphabet, in which keys and signatures travel --- */
+
+/* mpk_base64_put - append bytes in base64, padded, on one line */
+void mpk_base64_put(struct mpk_strbuf *out, struct mpk_span bytes);
+
+/* mpk_base64_read - the bytes of a text; white space between its characters is passed over
+ * @out     room bytes; what it holds after a failure is undefined
+ * @len     receives how many there are
+ * Returns  false: a character of another alphabet, bits after the last byte that are not zero,
+ *          missing padding, text after it, or more than room bytes */
+bool mpk_base64_read(struct mpk_span text, uint8_t *out, size_t room, size_t *len);
 
 #endif

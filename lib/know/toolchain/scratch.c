@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "elf/image.h"
-#include "io/place.h"
+#include "io/output.h"
 #include "io/reader.h"
 
 enum { REMOVE_TRIES = 100, REMOVE_PAUSE_US = 20000, NAME_TRIES = 100 };

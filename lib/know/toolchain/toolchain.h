@@ -19,7 +19,6 @@
 #include "elf/target.h"
 #include "io/mapping.h"
 #include "io/output.h"
-#include "process/helper.h"
 #include "process/process.h"
 
 /* --- a private directory for intermediate files that never outlives us ---------- */

@@ -14,7 +14,7 @@
 
 #include "base/error.h"
 #include "base/span.h"
-#include "text/base64.h"
+#include "text/markup.h"
 #include "trust/internal/ed25519.h"
 
 #define MPK_OPENSSH_BEGIN "-----BEGIN OPENSSH PRIVATE KEY-----"

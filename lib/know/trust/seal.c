@@ -19,7 +19,7 @@
 #include "elf/edit.h"
 #include "elf/note.h"
 #include "io/copy.h"
-#include "text/base64.h"
+#include "text/markup.h"
 #include "trust/origin.h"
 
 static const char algorithm[] = "ssh-ed25519";

@@ -17,8 +17,8 @@
 #include "io/copy.h"
 #include "io/digest.h"
 #include "io/reader.h"
-#include "text/base64.h"
 #include "text/escape.h"
+#include "text/markup.h"
 #include "thin/thin.h"
 #include "zip/zip.h"
 

@@ -11,7 +11,6 @@
 
 #include "base/compiler.h"
 #include "base/lock.h"
-#include "base/refs.h"
 #include "base/vec.h"
 #include "runtime/context.h"
 #include "text/escape.h"

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "abi/convention.h"
-#include "base/refs.h"
+#include "base/lock.h"
 #include "base/strbuf.h"
 #include "executor/machine.h"
 

@@ -12,7 +12,6 @@
 
 #include "base/arena.h"
 #include "base/lock.h"
-#include "base/refs.h"
 #include "elfdyn/elfdyn.h"
 #include "executor/executor.h"
 #include "executor/machine.h"

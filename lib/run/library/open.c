@@ -138,7 +138,7 @@ static enum mpk_code bind_file(struct mpkr_model *model, const char *path, struc
 				"parameters are bound before a function is found");
 	p = calloc(1, sizeof *p);
 	MPK_TRY_ALLOC(p, err);
-	code = mpk_param_file_open_as(path, read_stored, &p->file, err);
+	code = mpk_param_file_open(path, read_stored, &p->file, err);
 	if (code != MPK_OK) {
 		free(p);
 		return mpk_failed(code);

@@ -11,7 +11,7 @@
 #include "base/arena.h"
 #include "base/strbuf.h"
 #include "base/strmap.h"
-#include "io/directory.h"
+#include "io/output.h"
 #include "runtime/devices.h"
 #include "runtime/observer.h"
 #include "value/compare.h"

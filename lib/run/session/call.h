@@ -46,7 +46,7 @@ enum mpk_code mpk_library_check(const struct mpk_library_options *options,
 
 struct mpk_param_file; /* value/param_file.h */
 
-struct mpk_directory; /* io/directory.h */
+struct mpk_directory; /* io/output.h */
 
 struct mpk_profile;     /* observe/profile.h */
 struct mpk_comparisons; /* observe/dump.h */

@@ -8,6 +8,7 @@
 #include "base/num.h"
 #include "base/strmap.h"
 #include "base/vec.h"
+#include "npy/npy.h"
 #include "session/internal/case_file.h"
 #include "session/internal/kept.h"
 #include "text/escape.h"
@@ -130,7 +131,7 @@ static struct mpk_param_file *take_params(struct builder *b, struct mpk_toml_str
 		b->r.failed = true;
 		return NULL;
 	}
-	if (mpk_param_file_open(moved, &f, &why) != MPK_OK) {
+	if (mpk_param_file_open(moved, mpk_npz_read, &f, &why) != MPK_OK) {
 		put_error(b, path.pos, "params", &why);
 		return NULL;
 	}

@@ -113,8 +113,8 @@ static enum mpk_code param_file_open_file(struct mpk_param_file *f, const char *
 	return code;
 }
 
-enum mpk_code mpk_param_file_open_as(const char *path, mpk_param_read_fn *read,
-				     struct mpk_param_file **out, struct mpk_error *err)
+enum mpk_code mpk_param_file_open(const char *path, mpk_param_read_fn *read,
+				  struct mpk_param_file **out, struct mpk_error *err)
 {
 	struct mpk_param_file *f = calloc(1, sizeof *f);
 	enum mpk_code code;

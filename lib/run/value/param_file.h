@@ -24,17 +24,13 @@ typedef enum mpk_code mpk_param_read_fn(struct mpk_span zip, const struct mpk_zi
 					struct mpk_error *err);
 
 /* mpk_param_file_open - open a file and read its names
+ * @read    of arrays in .npz files: it says which compressions a program links
  * Returns  MPK_OK, one reference in *out; MPK_E_IO; MPK_E_CORRUPT: none of these, a file that
  *          does not hold together, a name that occurs twice; MPK_E_SYNTAX: JSON that does not parse;
  *          MPK_E_UNSUPPORTED as mpk_weights_read; MPK_E_NOMEM. Errors carry the file */
-enum mpk_code mpk_param_file_open(const char *path, struct mpk_param_file **out,
+enum mpk_code mpk_param_file_open(const char *path, mpk_param_read_fn *read,
+				  struct mpk_param_file **out,
 				  struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_param_file_open_as - the same with what reads arrays of .npz files, which says which compressions
- * a program links */
-enum mpk_code mpk_param_file_open_as(const char *path, mpk_param_read_fn *read,
-				     struct mpk_param_file **out,
-				     struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_param_file_hold, mpk_param_file_drop - count references; NULL is fine to drop */
 struct mpk_param_file *mpk_param_file_hold(struct mpk_param_file *f);

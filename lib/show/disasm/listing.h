@@ -2,14 +2,14 @@
 /* listing.h - minspect --disasm: what functions, kernels and byte code do, instruction by instruction
  *
  * What is disassembled comes from strangers, and what does it is large. So it happens in two helper
- * processes (process/helper.h), which have bounds of time and memory. Neither does anything until it is asked.
+ * processes (process/process.h), which have bounds of time and memory. Neither does anything until it is asked.
  */
 #ifndef MPK_DISASM_LISTING_H
 #define MPK_DISASM_LISTING_H
 
 #include "elf/code.h"
 #include "model/view.h"
-#include "process/helper.h"
+#include "process/process.h"
 #include "llvm/llvm.h"
 
 enum mpk_disasm_tool {

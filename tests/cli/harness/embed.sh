@@ -18,7 +18,7 @@ plant 'the environment' lib/run/executor/machine getenv
 plant 'its next of kin' lib/run/runtime/node secure_getenv
 plant 'output' lib/run/abi/convention puts
 plant 'output, as compilers check it' lib/run/device/cpu __printf_chk
-plant 'a process, in what is called' lib/ground/base/vec popen
+plant 'a process, in what is called' lib/ground/base/arena popen
 plant 'a signal' lib/run/executor/relax/vm sigaction
 plant 'a locale' formats/wire setlocale
 plant 'a library' formats/ptx/read inflateEnd

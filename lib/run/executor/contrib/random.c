@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #include "base/compiler.h"
-#include "base/refs.h"
+#include "base/lock.h"
 #include "executor/contrib/contrib.h"
 #include "executor/contrib/internal/args.h"
 #include "runtime/devices.h"

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/refs.h"
+#include "base/lock.h"
 #include "base/vec.h"
 #include "executor/plan/internal/plans.h"
 

@@ -2,7 +2,7 @@
 /* run.c - a call by its plan: patch addresses, call kernels */
 #include <stdlib.h>
 
-#include "base/refs.h"
+#include "base/lock.h"
 #include "executor/plan/internal/plans.h"
 #include "runtime/devices.h"
 

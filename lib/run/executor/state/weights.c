@@ -284,7 +284,7 @@ static enum mpk_code load_index(const char *name, const char *index, const struc
 	mpk_strbuf_put_span(&path, folder);
 	mpk_strbuf_printf(&path, "/%s", index);
 	code = path.failed ? mpk_fail_nomem(err)
-			   : mpk_param_file_open_as(mpk_strbuf_text(&path), read_none, &file, err);
+			   : mpk_param_file_open(mpk_strbuf_text(&path), read_none, &file, err);
 	mpk_strbuf_fini(&path);
 	if (code == MPK_OK) {
 		code = put_file(p, file, where, err);

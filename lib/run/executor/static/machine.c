@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "abi/convention.h"
-#include "base/refs.h"
+#include "base/lock.h"
 #include "executor/machine.h"
 #include "runtime/devices.h"
 #include "runtime/observer.h"

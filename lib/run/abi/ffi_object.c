@@ -113,14 +113,9 @@ static void delete_plain_021(void *self)
 	free(self);
 }
 
-struct box_cell {
-	struct mpk_value value;
-	struct mpk_ffi_attached attached;
-};
-
 static void delete_box(void *self, int flags)
 {
-	struct box_cell *cell = mpk_ffi_cell(MPK_CONV_FFI, self);
+	struct mpk_ffi_box_cell *cell = mpk_ffi_cell(MPK_CONV_FFI, self);
 
 	if (flags & MPK_FFI_DELETE_STRONG) {
 		if (cell->attached.release)
@@ -180,7 +175,7 @@ void *mpk_ffi_make(enum mpk_convention conv, int32_t type, size_t cell_bytes)
 
 void *mpk_ffi_make_box(enum mpk_convention conv, int32_t type, const struct mpk_value *v)
 {
-	struct box_cell *cell;
+	struct mpk_ffi_box_cell *cell;
 	void *object = mpk_ffi_make(conv, type, sizeof *cell);
 
 	if (!object)
@@ -198,29 +193,13 @@ const struct mpk_value *mpk_ffi_box_value(enum mpk_convention conv, const void *
 	return (const struct mpk_value *)((const char *)object + mpk_ffi_types_of(conv)->header);
 }
 
-struct mpk_ffi_attached *mpk_ffi_box_attached(void *object)
-{
-	struct box_cell *cell = mpk_ffi_cell(MPK_CONV_FFI, object);
-
-	return &cell->attached;
-}
-
 /* --- views ------------------------------------------------------------------------------------ */
-
-/* Extents and strides follow. */
-struct view_cell {
-	struct mpk_dltensor dl;
-	struct mpk_storage *storage; /* held */
-	struct mpk_ffi_attached attached;
-	size_t room; /* dimensions */
-	int64_t extents[];
-};
 
 enum { VIEW_NDIM = 4 }; /* room that each has at least */
 
 static void delete_view(void *self, int flags)
 {
-	struct view_cell *cell = mpk_ffi_cell(MPK_CONV_FFI, self);
+	struct mpk_ffi_view_cell *cell = mpk_ffi_cell(MPK_CONV_FFI, self);
 
 	if (flags & MPK_FFI_DELETE_STRONG) {
 		if (cell->attached.release)
@@ -240,7 +219,7 @@ static bool fits(const struct mpk_storage *storage, const struct mpk_dltensor *t
 }
 
 /* Row-major strides, as mpk_tensor_view has them; a product that does not fit is not used. */
-static void fill_view(struct view_cell *cell, const struct mpk_dltensor *like)
+static void fill_view(struct mpk_ffi_view_cell *cell, const struct mpk_dltensor *like)
 {
 	int64_t stride = 1;
 
@@ -259,7 +238,7 @@ static void fill_view(struct view_cell *cell, const struct mpk_dltensor *like)
 void *mpk_ffi_make_view(struct mpk_storage *storage, const struct mpk_dltensor *like)
 {
 	size_t room = like->ndim > VIEW_NDIM ? (size_t)like->ndim : VIEW_NDIM;
-	struct view_cell *cell;
+	struct mpk_ffi_view_cell *cell;
 	void *object;
 
 	if (!fits(storage, like))
@@ -279,23 +258,9 @@ void *mpk_ffi_make_view(struct mpk_storage *storage, const struct mpk_dltensor *
 	return object;
 }
 
-bool mpk_ffi_is_view(const void *object, const struct mpk_dltensor *like)
-{
-	const struct view_cell *cell =
-		(const void *)((const char *)object + sizeof(struct mpk_ffi_object));
-	bool same = cell->dl.ndim == like->ndim && cell->dl.byte_offset == like->byte_offset &&
-		    cell->dl.dtype.code == like->dtype.code &&
-		    cell->dl.dtype.bits == like->dtype.bits &&
-		    cell->dl.dtype.lanes == like->dtype.lanes;
-
-	for (int32_t i = 0; same && i < like->ndim; i++)
-		same = cell->extents[i] == like->shape[i];
-	return same;
-}
-
 bool mpk_ffi_change_view(void *object, const struct mpk_dltensor *like)
 {
-	struct view_cell *cell = mpk_ffi_cell(MPK_CONV_FFI, object);
+	struct mpk_ffi_view_cell *cell = mpk_ffi_cell(MPK_CONV_FFI, object);
 
 	if ((size_t)like->ndim > cell->room || !fits(cell->storage, like))
 		return false;
@@ -303,16 +268,9 @@ bool mpk_ffi_change_view(void *object, const struct mpk_dltensor *like)
 	return true;
 }
 
-struct mpk_ffi_attached *mpk_ffi_view_attached(void *object)
-{
-	struct view_cell *cell = mpk_ffi_cell(MPK_CONV_FFI, object);
-
-	return &cell->attached;
-}
-
 struct mpk_storage *mpk_ffi_view_storage(const void *object)
 {
-	const struct view_cell *cell =
+	const struct mpk_ffi_view_cell *cell =
 		(const void *)((const char *)object + sizeof(struct mpk_ffi_object));
 
 	return mpk_ffi_has_deleter(MPK_CONV_FFI, object, delete_view, NULL) ? cell->storage : NULL;

@@ -58,9 +58,19 @@ struct mpk_ffi_attached {
 	void (*release)(void *data); /* NULL: nothing */
 };
 
-/* mpk_ffi_box_attached, mpk_ffi_view_attached - of a box; of an object of mpk_ffi_make_view. Borrowed */
-struct mpk_ffi_attached *mpk_ffi_box_attached(void *object);
-struct mpk_ffi_attached *mpk_ffi_view_attached(void *object);
+/* The cells of mpk_ffi_make_box, from 0.22 on, and of mpk_ffi_make_view. */
+struct mpk_ffi_box_cell {
+	struct mpk_value value;
+	struct mpk_ffi_attached attached;
+};
+
+struct mpk_ffi_view_cell {
+	struct mpk_dltensor dl;
+	struct mpk_storage *storage; /* held */
+	struct mpk_ffi_attached attached;
+	size_t room;       /* dimensions */
+	int64_t extents[]; /* and strides */
+};
 
 /* mpk_ffi_is_only - whether who asks has the only reference to an object of that layout
  * mpk_ffi_lend - the second one, where that is so: nobody else can see the count
@@ -84,16 +94,15 @@ static inline void *mpk_ffi_lend(void *object)
 
 static inline void mpk_ffi_item_drop(enum mpk_convention conv, struct mpk_ffi_any *any)
 {
-	struct mpk_ffi_object *o =
-		conv == MPK_CONV_FFI && any->type_index >= MPK_FFI_OBJECT ? any->v_ptr : NULL;
-	uint64_t refs =
-		o && o->padding == MPK_FFI_KEPT ? __atomic_load_n(&o->refs, __ATOMIC_ACQUIRE) : 0;
+	struct mpk_ffi_object *o = any->type_index >= MPK_FFI_OBJECT ? any->v_ptr : NULL;
+	uint64_t refs = conv == MPK_CONV_FFI && o && o->padding == MPK_FFI_KEPT
+				? __atomic_load_n(&o->refs, __ATOMIC_ACQUIRE)
+				: 0;
 
-	if ((uint32_t)refs != 2) {
-		mpk_ffi_any_drop(conv, any);
-		return;
-	}
-	__atomic_store_n(&o->refs, refs - 1, __ATOMIC_RELAXED);
+	if ((uint32_t)refs == 2)
+		__atomic_store_n(&o->refs, refs - 1, __ATOMIC_RELAXED);
+	else if (o)
+		mpk_ffi_drop(conv, o);
 	*any = (struct mpk_ffi_any){ 0 };
 }
 
@@ -104,14 +113,12 @@ void *mpk_ffi_make_shape(enum mpk_convention conv, const int64_t *extents, size_
  * @storage  one more reference to it is taken
  * @like     type, ndim >= 0, shape and byte_offset of the tensor; the rest is not looked at
  * Returns   NULL also where mpk_tensor_view fails
- * mpk_ffi_is_view - whether an object of mpk_ffi_make_view is that tensor
  * mpk_ffi_change_view - make an object of mpk_ffi_make_view, to which nobody else has a reference, another tensor in its
  * storage; false: it has no room for so many dimensions, or as above
  * mpk_ffi_view_storage - the storage of an object that mpk_ffi_make_view made; NULL: it did not. Borrowed
  * mpk_ffi_storage_of - the storage of a tensor object of that layout that this program made; NULL: another
  * made it, or its memory is borrowed for a call. Borrowed */
 void *mpk_ffi_make_view(struct mpk_storage *storage, const struct mpk_dltensor *like);
-bool mpk_ffi_is_view(const void *object, const struct mpk_dltensor *like);
 bool mpk_ffi_change_view(void *object, const struct mpk_dltensor *like);
 struct mpk_storage *mpk_ffi_view_storage(const void *object);
 struct mpk_storage *mpk_ffi_storage_of(const void *tensor);

@@ -170,9 +170,11 @@ static enum mpk_code bind_positional(const struct mpk_signature *m, const struct
 
 /* --- types and shapes ----------------------------------------------------------------------- */
 
+enum { SIZES_MAX = 16 };
+
 /* What symbolic extents are in this call: each the size that it had where its name came first. */
 struct sizes {
-	struct mpk_extent_value items[16];
+	struct mpk_extent_value *items;
 	size_t count;
 	struct mpk_strbuf *said; /* receives ", n being 5" of those that do not fit */
 };
@@ -182,12 +184,13 @@ struct sizes {
 static bool extent_fits(struct sizes *sizes, struct mpk_span symbol, int64_t came)
 {
 	const struct mpk_extent_values known = { sizes->items, sizes->count, 0 };
+	bool is_name = mpk_extent_is_name(symbol);
 	int64_t size;
 
-	if (mpk_span_is(symbol, "?") || mpk_span_is(symbol, "_"))
+	if (symbol.len == 1 && (symbol.data[0] == '?' || symbol.data[0] == '_'))
 		return true;
-	if (!mpk_extent_compute(symbol, &known, &size)) {
-		if (mpk_extent_is_name(symbol) && sizes->count < MPK_ARRAY_COUNT(sizes->items))
+	if ((is_name && !sizes->count) || !mpk_extent_compute(symbol, &known, &size)) {
+		if (is_name && sizes->count < SIZES_MAX)
 			sizes->items[sizes->count++] = (struct mpk_extent_value){ symbol, came };
 		return true;
 	}
@@ -291,7 +294,8 @@ enum mpk_code mpk_signature_bind(const struct mpk_signature *m, const struct mpk
 	/* collects what the symbols of the input that does not fit were bound to, for the
 	 * message */
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf symbols = { 0 };
-	struct sizes sizes = { .said = &symbols };
+	struct mpk_extent_value items[SIZES_MAX];
+	struct sizes sizes = { .items = items, .said = &symbols };
 	size_t count = place_count(m);
 
 	if (count)

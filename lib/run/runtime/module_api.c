@@ -68,7 +68,7 @@ static int get_func_from_env(void *ctx, const char *name, void **out)
 /* Errors get lost here: a C function returns NULL alone. */
 static void *alloc_workspace(int type, int id, uint64_t bytes, int code, int bits)
 {
-	struct mpk_runtime *runtime = mpk_context_get().runtime;
+	struct mpk_runtime *runtime = type == MPK_DL_CPU ? NULL : mpk_context_get().runtime;
 	void *data = NULL;
 
 	(void)code;
@@ -87,7 +87,7 @@ static void *alloc_workspace(int type, int id, uint64_t bytes, int code, int bit
 
 static int free_workspace(int type, int id, void *data)
 {
-	struct mpk_runtime *runtime = mpk_context_get().runtime;
+	struct mpk_runtime *runtime = type == MPK_DL_CPU ? NULL : mpk_context_get().runtime;
 
 	if (type == MPK_DL_CPU)
 		mpk_workspace_give(data);

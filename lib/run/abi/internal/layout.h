@@ -65,7 +65,7 @@ struct mpk_ffi_object {
 };
 
 /* Who lends an object again and again has a reference to it (mpk_ffi_lend). */
-enum { MPK_FFI_KEPT = 1 };
+enum { MPK_FFI_KEPT = 0x6b657074 };
 
 /* Header of an object of 0.21, 16 bytes. */
 struct mpk_ffi021_object {

@@ -89,10 +89,12 @@ static int64_t *heap_slot(struct heap heap, int64_t index)
 
 static bool give_cell(const struct call *c, int32_t type, void *object)
 {
-	if (!object)
-		return false;
-	*c->result = (struct mpk_ffi_any){ .type_index = type, .v_ptr = object };
-	return true;
+	/* in one store: who moves the cell loads it whole, and would wait for stores of its parts */
+	uint64_t __attribute__((vector_size(16))) whole = { (uint32_t)type, (uintptr_t)object };
+
+	if (object)
+		memcpy(c->result, &whole, sizeof whole);
+	return object != NULL;
 }
 
 static bool give_nothing(const struct call *c)
@@ -188,17 +190,19 @@ static bool make_one(struct heap heap, const struct mpk_ffi_any *pair, int64_t *
 static bool on_make_shape(const struct call *c)
 {
 	int64_t ndim = c->count >= 2 && is_int(&c->args[1]) ? c->args[1].v_int64 : -1;
-	int64_t *extents;
+	const struct mpk_ffi_shape_cell *cell;
 	struct heap heap;
 	void *shape;
 
 	if (ndim < 0 || ndim > (c->count - 2) / 2)
 		return false;
 	heap = heap_of(&c->args[0]);
-	shape = mpk_relax_kept_shape(tensor_of(&c->args[0]) ? c->args[0].v_ptr : NULL, (size_t)ndim,
-				     &extents);
-	for (int64_t i = 0; shape && i < ndim; i++)
-		if (!make_one(heap, &c->args[2 + 2 * i], &extents[i])) {
+	shape = mpk_relax_kept_shape(heap.slots ? c->args[0].v_ptr : NULL, (size_t)ndim);
+	if (!shape)
+		return false;
+	cell = mpk_ffi_cell(MPK_CONV_FFI, shape);
+	for (int64_t i = 0; i < ndim; i++)
+		if (!make_one(heap, &c->args[2 + 2 * i], (int64_t *)(uintptr_t)&cell->data[i])) {
 			mpk_ffi_drop(MPK_CONV_FFI, shape);
 			return false;
 		}

@@ -51,12 +51,11 @@ static enum mpk_code any_list_create(enum mpk_convention conv, size_t count,
 
 static void any_list_empty(struct mpk_any_list *list)
 {
-	for (size_t i = 0; i < list->count; i++) {
-		if (list->items)
-			mpk_value_drop(&list->items[i].value);
-		else
+	for (size_t i = 0; list->items && i < list->count; i++)
+		mpk_value_drop(&list->items[i].value);
+	for (size_t i = 0; !list->items && i < list->count; i++)
+		if (list->cells[i].type_index != MPK_FFI_NONE)
 			mpk_ffi_item_drop(list->conv, &list->cells[i]);
-	}
 }
 
 void mpk_relax_list_destroy(struct mpk_any_list *list)

@@ -106,10 +106,13 @@ void mpk_relax_kept_leave(struct mpk_relax_kept *k, struct mpk_relax_site before
 
 /* --- storages and tensors ------------------------------------------------------------------- */
 
-/* What a list of sites is attached to. */
-static struct mpk_relax_sites *sites_of(const struct mpk_ffi_attached *attached)
+/* The cell of an object that a list of sites has or had: its type says of which kind. Nobody else attaches anything.
+ * NULL: the object was never kept. */
+static void *kept_cell(void *object)
 {
-	return attached->release == release_sites ? attached->data : NULL;
+	const struct mpk_ffi_object *o = object;
+
+	return o->padding == MPK_FFI_KEPT ? mpk_ffi_cell(MPK_CONV_FFI, object) : NULL;
 }
 
 static bool attach_sites(struct mpk_ffi_attached *attached)
@@ -132,16 +135,13 @@ static unsigned holders_of(const struct mpk_storage *storage)
 }
 
 /* Besides the box each of its tensors has a reference, and is idle itself. */
-static bool is_idle(void *box, const struct mpk_storage *storage)
+static bool is_idle(const struct mpk_storage *storage, const struct mpk_relax_sites *views)
 {
-	const struct mpk_relax_sites *views = sites_of(mpk_ffi_box_attached(box));
+	size_t i = 0;
 
-	if (!views || !mpk_ffi_is_only(box) || holders_of(storage) != 1 + views->count)
-		return false;
-	for (size_t i = 0; i < views->count; i++)
-		if (!mpk_ffi_is_only(views->objects[i]))
-			return false;
-	return true;
+	while (i < views->count && mpk_ffi_is_only(views->objects[i]))
+		i++;
+	return i == views->count && holders_of(storage) == 1 + views->count;
 }
 
 static bool is_like(const struct mpk_storage *storage, struct mpk_dldevice where, uint64_t bytes)
@@ -176,7 +176,7 @@ static void *make_kept_box(struct mpk_relax_kept *k, void **site, struct mpk_all
 	box = make_box(allocator, bytes);
 	storage = box ? storage_in(box) : NULL;
 	if (!storage || storage->bytes > STORAGES_BYTES - k->bytes ||
-	    !attach_sites(mpk_ffi_box_attached(box)))
+	    !attach_sites(&((struct mpk_ffi_box_cell *)mpk_ffi_cell(MPK_CONV_FFI, box))->attached))
 		return box;
 	k->bytes += storage->bytes;
 	return keep(site, box);
@@ -186,24 +186,51 @@ void *mpk_relax_kept_storage(struct mpk_relax_vm *vm, size_t device, uint64_t by
 {
 	struct mpk_relax_kept *k = vm->kept;
 	void **site = k && k->now && bytes <= STORAGE_MAX ? next_site(k->now) : NULL;
-	const struct mpk_storage *storage = site && *site ? storage_in(*site) : NULL;
+	struct mpk_relax_sites *views;
 
 	if (!site)
 		return make_box(vm->allocators[device], bytes);
-	if (storage && is_like(storage, vm->devices[device], bytes) && is_idle(*site, storage))
-		return mpk_ffi_lend(*site);
+	if (*site && ((struct mpk_ffi_object *)*site)->type_index == MPK_FFI_STORAGE) {
+		const struct mpk_ffi_box_cell *cell = mpk_ffi_cell(MPK_CONV_FFI, *site);
+
+		views = cell->attached.data;
+		if (mpk_ffi_is_only(*site) &&
+		    is_like(cell->value.storage, vm->devices[device], bytes) &&
+		    is_idle(cell->value.storage, views)) {
+			views->at = 0;
+			return mpk_ffi_lend(*site);
+		}
+	}
 	return make_kept_box(k, site, vm->allocators[device], bytes);
 }
 
-/* One that is the same already, else a new one, else another one in its place. */
+static bool is_view(const void *object, const struct mpk_dltensor *like)
+{
+	const struct mpk_ffi_view_cell *cell =
+		(const void *)((const char *)object + sizeof(struct mpk_ffi_object));
+	bool same = mpk_ffi_is_only(object) && cell->dl.ndim == like->ndim &&
+		    cell->dl.byte_offset == like->byte_offset &&
+		    memcmp(&cell->dl.dtype, &like->dtype, sizeof like->dtype) == 0;
+
+	for (int32_t i = 0; same && i < like->ndim; i++)
+		same = cell->extents[i] == like->shape[i];
+	return same;
+}
+
+/* One that is the same already, the one after the last first; else a new one, else another one in its place. */
 void *mpk_relax_kept_tensor(void *box, const struct mpk_dltensor *like)
 {
-	struct mpk_storage *storage = storage_in(box);
-	struct mpk_relax_sites *views = storage ? sites_of(mpk_ffi_box_attached(box)) : NULL;
+	const struct mpk_ffi_box_cell *cell = kept_cell(box);
+	struct mpk_relax_sites *views = cell ? cell->attached.data : NULL;
+	struct mpk_storage *storage = cell ? cell->value.storage : storage_in(box);
 
-	for (size_t i = 0; views && i < views->count; i++)
-		if (mpk_ffi_is_only(views->objects[i]) && mpk_ffi_is_view(views->objects[i], like))
-			return mpk_ffi_lend(views->objects[i]);
+	for (size_t i = 0; views && i < views->count; i++) {
+		size_t at = views->at < views->count ? views->at : 0;
+
+		views->at = at + 1;
+		if (is_view(views->objects[at], like))
+			return mpk_ffi_lend(views->objects[at]);
+	}
 	for (size_t i = 0; views && views->count == VIEWS_MAX && i < VIEWS_MAX; i++)
 		if (mpk_ffi_is_only(views->objects[i]) &&
 		    mpk_ffi_change_view(views->objects[i], like))
@@ -249,36 +276,30 @@ void *mpk_relax_kept_heap(struct mpk_relax_vm *vm, int64_t slots)
 	bool again = site && *site && is_idle_heap(*site, slots);
 	void *heap = again ? mpk_ffi_lend(*site)
 			   : make_heap(vm->allocators[mpk_relax_vm_host(vm)], slots);
+	struct mpk_ffi_view_cell *cell;
 	struct mpk_relax_sites *shapes;
 
 	if (!heap)
 		return NULL;
 	memset(mpk_ffi_view_storage(heap)->data, 0, (size_t)slots * sizeof slots);
-	shapes = sites_of(mpk_ffi_view_attached(heap));
+	cell = mpk_ffi_cell(MPK_CONV_FFI, heap);
+	shapes = cell->attached.data;
 	if (shapes)
 		shapes->at = 0;
-	if (again || !site || !attach_sites(mpk_ffi_view_attached(heap)))
+	if (again || !site || !attach_sites(&cell->attached))
 		return heap;
 	return keep(site, heap);
 }
 
-/* The extents are the caller's to fill: nobody else has the shape so far. */
-void *mpk_relax_kept_shape(void *heap, size_t ndim, int64_t **extents)
+void *mpk_relax_kept_shape(void *heap, size_t ndim)
 {
-	struct mpk_relax_sites *shapes =
-		heap && mpk_ffi_view_storage(heap) ? sites_of(mpk_ffi_view_attached(heap)) : NULL;
+	const struct mpk_ffi_view_cell *cell = heap ? kept_cell(heap) : NULL;
+	struct mpk_relax_sites *shapes = cell ? cell->attached.data : NULL;
 	void **site = shapes ? next_site(shapes) : NULL;
 	void *shape = site ? *site : NULL;
-	struct mpk_ffi_shape_cell *cell;
 
 	if (shape && mpk_ffi_is_only(shape) &&
 	    ((struct mpk_ffi_shape_cell *)mpk_ffi_cell(MPK_CONV_FFI, shape))->size == ndim)
-		shape = mpk_ffi_lend(shape);
-	else
-		shape = keep(site, mpk_ffi_make_shape(MPK_CONV_FFI, NULL, ndim));
-	if (!shape)
-		return NULL;
-	cell = mpk_ffi_cell(MPK_CONV_FFI, shape);
-	*extents = (int64_t *)(void *)(cell + 1);
-	return shape;
+		return mpk_ffi_lend(shape);
+	return keep(site, mpk_ffi_make_shape(MPK_CONV_FFI, NULL, ndim));
 }

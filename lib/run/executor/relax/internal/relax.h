@@ -204,13 +204,13 @@ struct mpk_relax_site mpk_relax_kept_enter(struct mpk_relax_kept *k, size_t func
 void mpk_relax_kept_leave(struct mpk_relax_kept *k, struct mpk_relax_site before);
 
 /* mpk_relax_kept_storage, ..._tensor, ..._heap, ..._shape - as a cell of tvm-ffi holds it: a storage of a device
- * of the machine; a tensor in such a storage; a heap of extents, all 0; a shape made of one, whose
- * extents are to be set (heap NULL: of numbers)
+ * of the machine; a tensor in such a storage; a heap of extents, all 0; a shape made of one, whose extents are
+ * the caller's to set, as nobody else has it so far (heap NULL: of numbers)
  * Returns  an object with one reference for the caller; NULL: memory is out, or the tensor is not within the storage */
 void *mpk_relax_kept_storage(struct mpk_relax_vm *vm, size_t device, uint64_t bytes);
 void *mpk_relax_kept_tensor(void *box, const struct mpk_dltensor *like);
 void *mpk_relax_kept_heap(struct mpk_relax_vm *vm, int64_t slots);
-void *mpk_relax_kept_shape(void *heap, size_t ndim, int64_t **extents);
+void *mpk_relax_kept_shape(void *heap, size_t ndim);
 
 /* mpk_relax_cells_of - the code of a builtin for cells of tvm-ffi as they are: an mpk_ffi_safe_call,
  * whose object is a handle of the builtin; NULL: there is none (cells.c) */

@@ -3,7 +3,7 @@
  * screen, every option, and the options of one action, ten a screen. Lines have at most 80 columns. --explain prints
  * texts of the catalogue of messages (lib/show/explain), in full for the words that are given, a line for each message
  * where none is given. */
-#include "common/help.h"
+#include "common/options.h"
 
 #include <ctype.h>
 #include <stdio.h>

@@ -14,7 +14,6 @@
 #include "base/vec.h"
 #include "common/diag.h"
 #include "common/files.h"
-#include "common/help.h"
 
 static bool version_wanted;
 static const char *help_wanted;

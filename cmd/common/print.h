@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* print.h - the one place where text leaves for standard output and standard error
+/* print.h - the one place where text leaves for standard output and standard error, and the line there that shows
+ * how far long work is
  *
  * Names in a file may hold what a terminal takes for a command. Whoever makes a text escapes them. When somebody
  * forgot, this still holds: no byte gets out that is neither printable UTF-8 nor a line end or tab, but for the
- * colours of our own. A backslash stays, so
- * what was escaped is not escaped twice.
+ * colours of our own. A backslash stays, so what was escaped is not escaped twice.
  *
  * Nothing else of cmd/ uses these streams (scripts/check-layers). Files are written through io/output.h. */
 #ifndef MPK_CMD_COMMON_PRINT_H
@@ -12,6 +12,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/compiler.h"
 
@@ -28,5 +29,23 @@ void mpk_print_by_lines(void);
 
 /* mpk_color_on - whether a stream gets colours: --color, NO_COLOR, TERM=dumb, a terminal */
 bool mpk_color_on(enum mpk_stream stream);
+
+/* mpk_progress_begin - show from now on how many of total bytes are written: the part, the
+ * rate and the time left, in one line that is written over
+ * As --progress says; "auto" only on a terminal, and once half a second has passed.
+ * @what    "packing", borrowed */
+void mpk_progress_begin(const char *what, uint64_t total);
+
+/* mpk_progress_add - bytes that were only read; what is copied counts by itself */
+void mpk_progress_add(uint64_t bytes);
+
+/* mpk_progress_show - how far work is that somebody else does; the first call begins it, as
+ * mpk_progress_begin does
+ * @what    "loading", borrowed
+ * @total   0: nobody knows. With nothing done so far the time is shown */
+void mpk_progress_show(const char *what, uint64_t done, uint64_t total);
+
+/* mpk_progress_end - wipe the line; safe without a begin */
+void mpk_progress_end(void);
 
 #endif

@@ -11,7 +11,7 @@
 
 #include "common/diag.h"
 #include "common/find.h"
-#include "common/progress.h"
+#include "common/print.h"
 #include "minspect/document.h"
 #include "minspect/run.h"
 #include "process/process.h"

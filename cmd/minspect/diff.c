@@ -1,17 +1,195 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* --diff OTHER: compares each file of the command line with OTHER, part by part (lib/show/diff).
  * OTHER is the older of the two, as in diff(1), and opened anew for each file. Where it is a folder or an archive, what
- * one side alone has is a difference, too. With --ignore=noise the code of both is compared (lib/show/digest). */
+ * one side alone has is a difference, too: files of one path below them are a pair; of a file and a folder, that of
+ * the same name is the other. With --ignore=noise the code of both is compared, by the
+ * digests (lib/show/digest) that --code-digest prints: one for a file and one for each kernel, which a clean build of the
+ * same source has, too. */
 #include "diff/diff.h"
 
+#include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "base/strmap.h"
 #include "common/diag.h"
 #include "digest/digest.h"
 #include "disasm/changes.h"
 #include "minspect/document.h"
-#include "minspect/older.h"
 #include "text/escape.h"
+#include "zip/zip.h"
+
+/* --- the older side --- */
+
+/* What files are compared with: a file, or the files of a folder or an archive. The list of an archive is read once, not
+ * again for each file of it. older_open; older_close in every case. */
+struct older {
+	const char *name; /* as the user typed it */
+	bool is_folder;
+	struct minspect_found found;  /* of a folder */
+	struct minspect_file archive; /* of an archive with libraries; else not open */
+	size_t count;                 /* of the files in either; 0: it is a file by itself */
+	bool *is_met;                 /* of each: it has been compared */
+	bool is_against_all; /* with a folder or an archive: then what is left was removed */
+	struct mpk_strmap names;
+	struct mpk_arena arena;
+};
+
+static enum mpk_code put_name(struct older *older, struct mpk_span name, size_t i,
+			      struct mpk_error *err)
+{
+	/* of a name that an archive has twice the last counts, as for mpk_zip_find; others are met with it */
+	MPK_TRY_ALLOC(mpk_strmap_put(&older->names, name, i, NULL) >= 0, err);
+	return MPK_OK;
+}
+
+static struct mpk_span name_of(const struct older *older, size_t i)
+{
+	return older->archive.library_count
+		       ? older->archive.libraries[i].name
+		       : mpk_span_str(older->found.items[i] + older->found.folder_lens[i]);
+}
+
+static enum mpk_code take_names(struct older *older, size_t count, struct mpk_error *err)
+{
+	older->count = count;
+	older->is_met = mpk_arena_array(&older->arena, count, sizeof *older->is_met);
+	MPK_TRY_ALLOC(older->is_met, err);
+	for (size_t i = count; i-- > 0;)
+		MPK_TRY(put_name(older, name_of(older, i), i, err));
+	return MPK_OK;
+}
+
+/* Standard input is read once, by who compares with it. */
+static bool is_archive(const char *name)
+{
+	char head[4];
+	int fd = open(name, O_RDONLY | O_CLOEXEC);
+	ssize_t got = fd < 0 ? 0 : read(fd, head, sizeof head);
+
+	if (fd >= 0)
+		(void)close(fd);
+	return got == (ssize_t)sizeof head && mpk_zip_is(mpk_span_of(head, sizeof head));
+}
+
+/* A file by itself is opened when the first one is compared with it, and says then what is wrong with it. */
+static enum mpk_code older_open(const char *name, struct older *out, struct mpk_error *err)
+{
+	struct stat st;
+
+	*out = (struct older){ .name = name, .archive.map.fd = -1 };
+	if (stat(name, &st) == 0 && S_ISDIR(st.st_mode)) {
+		out->is_folder = true;
+		MPK_TRY(minspect_folder_walk(name, &out->found, err));
+		return take_names(out, out->found.count, err);
+	}
+	if (!is_archive(name) || minspect_file_open(name, &out->archive, NULL) == MPK_OK ||
+	    !out->archive.library_count)
+		return MPK_OK;
+	return take_names(out, out->archive.library_count, err);
+}
+
+static void older_close(struct older *older)
+{
+	minspect_file_close(&older->archive);
+	minspect_found_fini(&older->found);
+	mpk_strmap_fini(&older->names);
+	mpk_arena_fini(&older->arena);
+}
+
+/* The path of a file below its folder or in its archive; of a file by itself, its name without folder. */
+static const char *key_of(const struct older *older, const struct minspect_look *l)
+{
+	const char *name = l->file->name, *slash = strrchr(name, '/');
+
+	if (l->folder_len)
+		return name + l->folder_len;
+	if (!older->is_folder)
+		return strstr(name, "!/") ? strstr(name, "!/") + 2 : name;
+	return slash && slash[1] ? slash + 1 : name;
+}
+
+static enum mpk_code open_in_folder(struct older *older, const char *key, struct minspect_file *out,
+				    struct mpk_error *err)
+{
+	const char *inner = strstr(key, "!/");
+	size_t len = inner ? (size_t)(inner - key) : strlen(key), at;
+	const char *path;
+
+	if (!mpk_strmap_find(&older->names, mpk_span_of(key, len), &at))
+		return mpk_fail(err, MPK_E_NOTFOUND, "there is no such file");
+	if (inner && !older->is_met[at])
+		mpk_diag_warn(
+			"%s: what it alone has is not looked for within a folder; compare the two archives by themselves",
+			MPK_QUOTE(mpk_span_str(older->found.items[at])));
+	older->is_met[at] = true;
+	path = mpk_arena_printf(&older->arena, "%s%s", older->found.items[at], key + len);
+	MPK_TRY_ALLOC(path, err);
+
+	enum mpk_code code = minspect_file_open(path, out, err);
+
+	/* a member that is missing is no error of the system */
+	return inner && code == MPK_E_IO && err && !err->sys_errno ? MPK_E_NOTFOUND : code;
+}
+
+static enum mpk_code open_in_archive(struct older *older, const char *key,
+				     struct minspect_file *out, struct mpk_error *err)
+{
+	const char *path;
+	size_t at;
+
+	if (!mpk_strmap_find(&older->names, mpk_span_str(key), &at))
+		return mpk_fail(err, MPK_E_NOTFOUND, "there is no such file");
+	older->is_met[at] = true;
+	path = minspect_zip_member(&older->archive, at, &older->arena);
+	MPK_TRY_ALLOC(path, err);
+	return minspect_file_open_library(&older->archive, at, path, false, out, err);
+}
+
+/* older_file - open what is to be compared with the file that is looked at
+ * @out     minspect_file_close in every case, before older is closed
+ * Returns  as minspect_file_open; MPK_E_NOTFOUND: the folder or archive has no such file */
+static enum mpk_code older_file(struct older *older, const struct minspect_look *l,
+				struct minspect_file *out, struct mpk_error *err)
+{
+	*out = (struct minspect_file){ .name = older->name, .map.fd = -1 };
+	older->is_against_all |= l->folder_len > 0 || l->file->borrows_map;
+	if (older->is_folder)
+		return open_in_folder(older, key_of(older, l), out, err);
+	if (older->count && l->file->in_zip)
+		return open_in_archive(older, key_of(older, l), out, err);
+	return minspect_file_open(older->name, out, err);
+}
+
+/* What holds nothing is compared with nothing: that the newer side has the same is no removal. */
+static bool older_left(struct older *older, size_t *at, const char **name)
+{
+	for (; older->is_against_all && *at < older->count; ++*at) {
+		struct minspect_file file = { .map.fd = -1 };
+		enum mpk_code code;
+
+		if (older->is_met[*at])
+			continue;
+		*name = older->is_folder ? older->found.items[*at]
+					 : minspect_zip_member(&older->archive, *at, &older->arena);
+		if (!*name)
+			return false;
+		code = older->is_folder ? minspect_file_open(*name, &file, NULL)
+					: minspect_file_open_library(&older->archive, *at, *name,
+								     false, &file, NULL);
+		bool holds = code == MPK_OK || file.is_weights || file.library_count > 0;
+
+		minspect_file_close(&file);
+		if (!holds)
+			continue;
+		++*at;
+		return true;
+	}
+	return false;
+}
+
+/* --- the comparison --- */
 
 /* What each file does, and not how it is written down. */
 static enum mpk_code compare_digests(struct minspect_look *l, const struct mpk_view *other,
@@ -93,7 +271,7 @@ static int answer_added(const struct minspect_options *o, struct minspect_look *
 
 static int diff_removed(const struct minspect_options *o, struct minspect_look *l)
 {
-	struct minspect_older *older = l->user;
+	struct older *older = l->user;
 	struct mpk_diff_side gone = { 0 }, newer = { .name = o->files[0] };
 	int status = MPK_EXIT_OK;
 
@@ -101,7 +279,7 @@ static int diff_removed(const struct minspect_options *o, struct minspect_look *
 		newer.name = mpk_arena_printf(&older->arena, "%.*s", (int)o->folder_lens[0] - 1,
 					      newer.name);
 	newer.name = newer.name ? newer.name : "";
-	for (size_t at = 0; minspect_older_left(older, &at, &gone.name);) {
+	for (size_t at = 0; older_left(older, &at, &gone.name);) {
 		if (l->json)
 			l->at = mpk_json_object(l->json, l->files, NULL);
 		status = answer_file(o, l, MPK_DIFF_REMOVED, gone, newer);
@@ -114,7 +292,7 @@ static int diff_file(const struct minspect_options *o, struct minspect_look *l)
 	struct minspect_file other;
 	struct mpk_error err = { 0 };
 	struct mpk_diff found = { 0 };
-	enum mpk_code code = minspect_older_file(l->user, l, &other, &err);
+	enum mpk_code code = older_file(l->user, l, &other, &err);
 
 	if (code == MPK_E_NOTFOUND) {
 		minspect_file_close(&other);
@@ -153,7 +331,7 @@ static int diff_weights(const struct minspect_options *o, struct minspect_look *
 	if (o->ignore)
 		return mpk_diag_usage("--ignore=noise compares code; '%s' holds weights",
 				      MPK_QUOTE(mpk_span_str(l->file->name)));
-	code = minspect_older_file(l->user, l, &other, &err);
+	code = older_file(l->user, l, &other, &err);
 	if (code == MPK_E_NOTFOUND) {
 		minspect_file_close(&other);
 		return answer_added(o, l);
@@ -174,8 +352,8 @@ int minspect_diff(const struct minspect_options *o)
 	static const struct minspect_action action = { .look = diff_file,
 						       .weights = diff_weights,
 						       .end = diff_removed };
-	MPK_CLEANUP(minspect_older_close)
-	struct minspect_older older = { .archive.map.fd = -1 };
+	MPK_CLEANUP(older_close)
+	struct older older = { .archive.map.fd = -1 };
 	struct mpk_error err = { 0 };
 
 	if (o->markdown && o->json)
@@ -183,10 +361,38 @@ int minspect_diff(const struct minspect_options *o)
 	if (o->ignore && strcmp(o->ignore, "noise") != 0)
 		return mpk_diag_usage("--ignore takes noise, not '%s'",
 				      MPK_QUOTE(mpk_span_str(o->ignore)));
-	if (minspect_older_open(o->diff, &older, &err) != MPK_OK)
+	if (older_open(o->diff, &older, &err) != MPK_OK)
 		return mpk_diag_error(&err);
 	int status = minspect_each(o, &action, &older);
 
 	minspect_disasm_end();
 	return status;
+}
+
+/* --- --code-digest --- */
+
+static int digest_file(const struct minspect_options *o, struct minspect_look *l)
+{
+	struct mpk_error err = { 0 };
+	struct mpk_code_digests found;
+
+	if (mpk_code_digests_read(l->view, &l->file->arena, &found, &err) != MPK_OK) {
+		mpk_error_at_file(&err, l->file->name);
+		return mpk_diag_error(&err);
+	}
+	minspect_answer(o, l, &mpk_answer_code_digest, &found);
+	return MPK_EXIT_OK;
+}
+
+void minspect_code_digest_prepare(const struct minspect_options *o)
+{
+	if (o->code_digest || o->ignore)
+		mpk_digest_prepare(MPK_DIGEST_SHA256);
+}
+
+int minspect_code_digest(const struct minspect_options *o)
+{
+	static const struct minspect_action action = { .look = digest_file };
+
+	return minspect_each(o, &action, NULL);
 }

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "common/diag.h"
-#include "common/progress.h"
+#include "common/print.h"
 #include "diff/diff.h"
 #include "disasm/changes.h"
 #include "graph/dot.h"

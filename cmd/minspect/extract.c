@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "common/diag.h"
-#include "common/progress.h"
+#include "common/print.h"
 #include "common/signals.h"
 #include "io/digest.h"
 #include "io/output.h"

@@ -5,7 +5,7 @@
  * first, because its help shows ten a screen. */
 #include "minspect/minspect.h"
 
-#include "common/help.h"
+#include "common/options.h"
 
 struct minspect_options minspect_options;
 

@@ -10,7 +10,6 @@
 #include "base/num.h"
 #include "common/diag.h"
 #include "common/print.h"
-#include "common/progress.h"
 #include "common/signals.h"
 #include "io/output.h"
 #include "npy/npy.h"

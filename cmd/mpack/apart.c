@@ -16,7 +16,7 @@
 #include "common/files.h"
 #include "common/options.h"
 #include "common/print.h"
-#include "mpack/input.h"
+#include "mpack/build.h"
 #include "mpack/mpack.h"
 #include "process/process.h"
 #include "text/escape.h"

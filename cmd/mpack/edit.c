@@ -8,7 +8,7 @@
 #include "common/diag.h"
 #include "common/files.h"
 #include "common/options.h"
-#include "common/progress.h"
+#include "common/print.h"
 #include "elf/edit.h"
 #include "elf/foreign.h"
 #include "elf/image.h"

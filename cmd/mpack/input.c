@@ -3,7 +3,7 @@
  * Both go through the checks that minspect --verify has, and all findings are printed at once,
  * each at its place in the manifest. Nothing is compiled here; mpk_input_load (apart.c)
  * calls this in a process without rights. */
-#include "mpack/input.h"
+#include "mpack/build.h"
 
 #include <string.h>
 

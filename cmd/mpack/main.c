@@ -8,7 +8,6 @@
 #include "base/strmap.h"
 #include "common/diag.h"
 #include "common/files.h"
-#include "common/help.h"
 #include "common/options.h"
 #include "common/signals.h"
 #include "elf/note.h"

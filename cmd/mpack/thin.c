@@ -10,7 +10,7 @@
 #include "common/diag.h"
 #include "common/files.h"
 #include "common/options.h"
-#include "common/progress.h"
+#include "common/print.h"
 #include "io/digest.h"
 #include "io/mapping.h"
 #include "io/output.h"

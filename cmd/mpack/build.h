@@ -103,8 +103,8 @@ enum mpk_code mpk_origin_describe(const struct mpk_build_options *o, struct mpk_
 /* mpk_depfile_write - "OUT: FILE ..." for make, ninja and their kin
  * @headers what compilers read, named after the files where it is none of them; NULL: nothing
  * Returns  MPK_OK; MPK_E_UNSUPPORTED: a name that make cannot read; MPK_E_IO; MPK_E_NOMEM */
-enum mpk_code mpk_depfile_write(const char *path, const char *out, const char *const *files,
-				size_t count, const struct mpk_words *headers,
+enum mpk_code mpk_depfile_write(const char *path, const char *out, const struct mpk_words *files,
+				const struct mpk_words *headers,
 				struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_warn_uncallable - say what of a package nobody will be able to call: host code without a

@@ -25,7 +25,6 @@
 #include "mpack/build.h"
 #include "process/process.h"
 #include "tar/tar.h"
-#include "toolchain/loadable.h"
 #include "toolchain/toolchain.h"
 
 /* --- the library that is carried ---------------------------------------------------------------- */
@@ -146,7 +145,8 @@ static int in_two_steps(struct mpk_build_options *o, const char *input, const ch
 	o->output = made;
 	o->depfile_of = made;
 	if (links && o->depfile &&
-	    mpk_depfile_write(o->depfile, made, &input, 1, NULL, &err) != MPK_OK)
+	    mpk_depfile_write(o->depfile, made, &(struct mpk_words){ &input, 1 }, NULL, &err) !=
+		    MPK_OK)
 		return mpk_diag_error(&err);
 	status = run_first(&s);
 	if (status != MPK_EXIT_OK || o->dry_run)

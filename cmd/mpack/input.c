@@ -38,8 +38,7 @@ static int set_files(struct mpk_input *in, const char *path)
 	files[0] = path;
 	for (size_t i = 1; i < count; i++)
 		files[i] = in->package.inputs[i - 1];
-	in->parts.files = files;
-	in->parts.file_count = count;
+	in->parts.files = (struct mpk_words){ files, count };
 	return MPK_EXIT_OK;
 }
 
@@ -419,8 +418,7 @@ static int list_cubins(struct mpk_input *in, const struct mpk_cubins *cubins)
 	}
 	if (!files)
 		return mpk_diag_error((mpk_fail_nomem(&err), &err));
-	in->parts.files = files;
-	in->parts.file_count = used;
+	in->parts.files = (struct mpk_words){ files, used };
 	return MPK_EXIT_OK;
 }
 

@@ -283,7 +283,7 @@ static enum mpk_code fill_emit(struct mpk_input *in, struct mpk_emit *e, struct 
 	e->source_count = parts->source_count;
 	e->called = parts->called;
 	e->called_count = parts->called_count;
-	e->manifest = parts->files[0];
+	e->manifest = parts->files.items[0];
 	e->via_c = is_via_c(opt);
 	e->page_align = opt->page_align;
 	e->system_lib = opt->system_lib;
@@ -360,7 +360,7 @@ static int finish_build(struct mpk_input *in, const struct mpk_emit *e)
 		return mpk_diag_error(&headers.err);
 	if (opt->depfile &&
 	    mpk_depfile_write(opt->depfile, opt->depfile_of ? opt->depfile_of : e->out,
-			      in->parts.files, in->parts.file_count, &headers.read, &err) != MPK_OK)
+			      &in->parts.files, &headers.read, &err) != MPK_OK)
 		return mpk_diag_error(&err);
 	if (!opt->output && !mpk_common.quiet)
 		print_line(MPK_STDERR, "mpack: wrote ", e->out, "");

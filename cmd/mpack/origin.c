@@ -16,7 +16,7 @@
 #include "io/path.h"
 #include "process/process.h"
 #include "text/escape.h"
-#include "trust/provenance.h"
+#include "trust/origin.h"
 
 enum { TOOLS_MAX = 5, SAID_MAX = 4096 };
 
@@ -230,12 +230,13 @@ static enum mpk_code add_inputs(struct describing *d, struct mpk_provenance_inpu
 				struct mpk_error *err)
 {
 	struct mpk_provenance_input *list =
-		mpk_arena_array(d->arena, d->in->parts.file_count, sizeof *list);
+		mpk_arena_array(d->arena, d->in->parts.files.count, sizeof *list);
 
-	d->in->watched = mpk_arena_array(d->arena, d->in->parts.file_count, sizeof *d->in->watched);
+	d->in->watched =
+		mpk_arena_array(d->arena, d->in->parts.files.count, sizeof *d->in->watched);
 	MPK_TRY_ALLOC(list && d->in->watched, err);
-	for (size_t i = 0; i < d->in->parts.file_count; i++)
-		MPK_TRY(add_input(d, d->in->parts.files[i], &list[i], err));
+	for (size_t i = 0; i < d->in->parts.files.count; i++)
+		MPK_TRY(add_input(d, d->in->parts.files.items[i], &list[i], err));
 	*out = list;
 	return MPK_OK;
 }
@@ -258,7 +259,7 @@ enum mpk_code mpk_origin_describe(const struct mpk_build_options *o, struct mpk_
 		.options = d.options.items,
 		.option_count = d.options.count,
 		.inputs = inputs,
-		.input_count = in->parts.file_count,
+		.input_count = in->parts.files.count,
 	};
 	return mpk_provenance_write(&p, &in->arena, out, err);
 }
@@ -329,15 +330,15 @@ static enum mpk_code list_all(struct mpk_arena *arena, const char *const *files,
 	return MPK_OK;
 }
 
-enum mpk_code mpk_depfile_write(const char *path, const char *out, const char *const *files,
-				size_t count, const struct mpk_words *headers,
-				struct mpk_error *err)
+enum mpk_code mpk_depfile_write(const char *path, const char *out, const struct mpk_words *files,
+				const struct mpk_words *headers, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
+	size_t count = files->count;
 	const char **all;
 
-	MPK_TRY(list_all(&arena, files, &count, headers, &all, err));
+	MPK_TRY(list_all(&arena, files->items, &count, headers, &all, err));
 	MPK_TRY(origin_check_name(out, err));
 	for (size_t i = 0; i < count; i++)
 		MPK_TRY(origin_check_name(all[i], err));

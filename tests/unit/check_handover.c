@@ -57,8 +57,7 @@ static void open_sample(struct sample *s)
 		.libraries = { libraries, MPK_ARRAY_COUNT(libraries) },
 		.called = called,
 		.called_count = MPK_ARRAY_COUNT(called),
-		.files = files,
-		.file_count = 3,
+		.files = { files, 3 },
 		.module_count = 7,
 		.has_blob = true,
 		.has_host = true,
@@ -122,9 +121,9 @@ START_TEST(all_of_it_arrives)
 	ck_assert_uint_eq(got.module_count, 7);
 	ck_assert(got.has_blob && got.has_host && got.has_callable);
 	ck_assert(!got.is_blob && !got.has_sources);
-	ck_assert_uint_eq(got.file_count, 3);
+	ck_assert_uint_eq(got.files.count, 3);
 	for (size_t i = 0; i < 3; i++)
-		ck_assert_str_eq(got.files[i], files[i]);
+		ck_assert_str_eq(got.files.items[i], files[i]);
 	ck_assert_uint_eq(got.source_count, 2);
 	ck_assert_str_eq(got.sources[0].path, "sub/f.c");
 	ck_assert_int_eq(got.sources[0].kind, MPK_SOURCE_C);

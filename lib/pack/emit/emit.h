@@ -145,8 +145,7 @@ struct mpk_handover {
 	const struct mpk_called *called;
 	size_t called_count;
 	struct mpk_words libraries; /* what the manifest says that the linker is to take */
-	const char *const *files;   /* every file read or named, the input itself first */
-	size_t file_count;
+	struct mpk_words files;     /* every file read or named, the input itself first */
 	size_t module_count;
 	bool has_blob;
 	bool is_blob;      /* the input is a bare blob, not a manifest */

@@ -8,7 +8,7 @@
 
 #include "base/vec.h"
 #include "code/format.h"
-#include "code/param.h"
+#include "code/info.h"
 #include "io/path.h"
 #include "launch/launch.h"
 #include "package/internal/package.h"

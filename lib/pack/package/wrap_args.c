@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/num.h"
-#include "code/param.h"
+#include "code/info.h"
 #include "launch/launch.h"
 #include "text/escape.h"
 

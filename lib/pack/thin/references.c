@@ -15,7 +15,7 @@
 
 #include "base/cursor.h"
 #include "base/vec.h"
-#include "elf/aarch64.h"
+#include "elf/instructions.h"
 #include "elf/linking.h"
 #include "elf/symbols.h"
 #include "thin/internal/thin.h"

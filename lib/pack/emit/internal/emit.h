@@ -86,7 +86,7 @@ enum mpk_code mpk_build_bundle(struct mpk_build *b, struct mpk_error *err) MPK_M
 enum mpk_code mpk_build_check_symbols(const struct mpk_build *b,
 				      struct mpk_error *err) MPK_MUST_CHECK;
 
-/* --- handover.c, handover_write.c ------------------------------------------------ */
+/* --- handover.c ------------------------------------------------------------------ */
 
 #define MPK_HANDOVER_NONE UINT64_MAX /* no text; a piece that is in no file */
 

@@ -9,7 +9,6 @@
 #include "base/span.h"
 #include "base/strmap.h"
 #include "code/info.h"
-#include "code/param.h"
 #include "io/mapping.h"
 #include "launch/launch.h"
 #include "manifest/graph.h"

@@ -10,7 +10,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "answer/lines.h"
+#include "answer/answer.h"
 #include "base/vec.h"
 #include "common/diag.h"
 #include "common/print.h"

@@ -12,7 +12,7 @@
 #include "common/options.h"
 #include "elf/image.h"
 #include "io/mapping.h"
-#include "toolchain/loadable.h"
+#include "toolchain/toolchain.h"
 
 struct minspect_options;
 

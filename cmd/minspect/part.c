@@ -10,8 +10,8 @@
 
 #include "code/format.h"
 #include "common/diag.h"
-#include "header/header.h"
 #include "io/output.h"
+#include "list/list.h"
 #include "minspect/document.h"
 #include "text/escape.h"
 

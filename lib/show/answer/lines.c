@@ -2,11 +2,11 @@
 /* Makes lines readable after they were made: symbols of C++ get the names that were written, and long
  * lines are broken where arguments end. It stands behind all answers, so that none has to know the
  * width of the terminal, and a table that is wider than it is broken like any other line. */
-#include "answer/lines.h"
+#include "answer/answer.h"
 
 #include <string.h>
 
-#include "itanium/demangle.h"
+#include "itanium/itanium.h"
 
 enum { NAME_WIDTH = 96, INDENT = 4, PIECE = 64 << 10 };
 

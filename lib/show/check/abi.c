@@ -6,7 +6,7 @@
 
 #include "check/internal/run.h"
 #include "elf/symbols.h"
-#include "itanium/demangle.h"
+#include "itanium/itanium.h"
 #include "text/escape.h"
 
 /* Whose ABI an undefined symbol is part of. */

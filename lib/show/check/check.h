@@ -13,7 +13,6 @@
 #include "compat/abi.h"
 #include "compat/dso.h"
 #include "compat/release.h"
-#include "compat/scope.h"
 #include "elf/target.h"
 #include "model/view.h"
 

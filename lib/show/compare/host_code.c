@@ -9,7 +9,7 @@
 #include "base/cursor.h"
 #include "compare/compare.h"
 #include "compare/internal/compare.h"
-#include "elf/aarch64.h"
+#include "elf/instructions.h"
 
 enum { SEGMENTS_MAX = 64 }; /* of a file that a linker made */
 

@@ -10,7 +10,7 @@
 
 #include "ar/ar.h"
 #include "base/strmap.h"
-#include "elf/object_image.h"
+#include "elf/foreign.h"
 #include "model/device_code.h"
 #include "model/node_info.h"
 #include "text/escape.h"

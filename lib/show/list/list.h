@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* list.h - what a file is and holds: the summary, --functions, and half a line for a list of many */
+/* list.h - what a file is and holds: the summary, --functions, half a line for a list of many, and --header */
 #ifndef MPK_LIST_LIST_H
 #define MPK_LIST_LIST_H
 
 #include "model/device_code.h"
 #include "model/node_info.h"
 #include "model/origin.h"
+#include "model/view.h"
 
 /* Of struct mpk_view.
  * mpk_answer_summary - what the file is, and its tree (minspect.schema.json); in verbose text with all of the
@@ -18,6 +19,13 @@ extern const struct mpk_answer mpk_answer_summary, mpk_answer_functions, mpk_ans
 
 /* of struct mpk_pt2: weights, constants, models and sample inputs, a line each; "package" in JSON, with all members */
 extern const struct mpk_answer mpk_answer_package;
+
+/* Of struct mpk_view, the functions as C and Python declare them. A function whose name is no identifier is named in a comment. Nothing of the file gets out of its
+ * comment or name.
+ * mpk_answer_c_header - a C header: for each host function what the library exports, and where its arguments are known
+ *          a typed function NAME_call that passes them in the library's calling convention
+ * mpk_answer_python_stub - a stub (.pyi) for the module that tvm_ffi.load_module returns */
+extern const struct mpk_answer mpk_answer_c_header, mpk_answer_python_stub;
 
 /* --- what several documents have ---------------------------------------------------------- */
 

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "answer/lines.h"
+#include "answer/answer.h"
 #include "base/vec.h"
-#include "elf/object_image.h"
+#include "elf/foreign.h"
 #include "elf/reader.h"
 #include "map/internal/map.h"
 #include "model/device_code.h"

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/strmap.h"
-#include "code/param.h"
+#include "code/info.h"
 #include "kernels/kernels.h"
 #include "model/node_info.h"
 #include "model/view.h"

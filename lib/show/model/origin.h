@@ -6,7 +6,6 @@
 #include "base/error.h"
 #include "model/view.h"
 #include "trust/origin.h"
-#include "trust/provenance.h"
 
 /* The claims of one file. */
 struct mpk_view_origin {

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "answer/lines.h"
+#include "answer/answer.h"
 #include "base/strmap.h"
 #include "code/show.h"
 #include "model/device_code.h"

@@ -7,7 +7,7 @@
 
 #include "base/strmap.h"
 #include "base/vec.h"
-#include "itanium/demangle.h"
+#include "itanium/itanium.h"
 #include "model/device_code.h"
 #include "model/kernel_list.h"
 #include "model/node_info.h"

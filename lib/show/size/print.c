@@ -81,7 +81,7 @@ static void title(const char *text, struct mpk_style style, struct mpk_strbuf *o
 }
 
 /* Names are a stranger's: escaped for the terminal and cut, so that a table stays one. Symbols of C++ get shorter
- * names later (answer/lines.h), if they are whole. */
+ * names later (answer/lines.c), if they are whole. */
 static void cell_escaped(struct mpk_table *t, struct mpk_span text)
 {
 	char cut[2048];

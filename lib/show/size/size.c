@@ -8,7 +8,7 @@
 
 #include "base/strmap.h"
 #include "base/vec.h"
-#include "elf/object_image.h"
+#include "elf/foreign.h"
 #include "elf/reader.h"
 #include "io/digest.h"
 #include "model/device_code.h"

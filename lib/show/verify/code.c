@@ -7,7 +7,6 @@
 #include <stdio.h>
 
 #include "code/info.h"
-#include "code/param.h"
 #include "model/node_info.h"
 #include "sourcecode/sourcecode.h"
 #include "text/escape.h"

@@ -26,7 +26,7 @@ plant 'a room upwards' lib/ground/base/arena.c '#include "text/json.h"'
 plant 'an application to ELF files' lib/run/executor/executor.c '#include "elf/image.h"'
 plant 'an internal header' lib/show/diff/diff.c "#include \"elf/internal/$internal\""
 plant 'files in formats' formats/ar/read.c '#include <fcntl.h>'
-plant 'text out of lib' lib/show/header/header.c 'static void f(void) { printf("x"); }'
+plant 'text out of lib' lib/show/list/header.c 'static void f(void) { printf("x"); }'
 plant 'LLVM beside the plug-in' lib/pack/emit/library.c '#include <llvm-c/Core.h>'
 mkdir -p tree/lib/know/novel && echo '/* */' >tree/lib/know/novel/a.c
 echo 'a room without a name: lib/know/novel/a.c' >>planted

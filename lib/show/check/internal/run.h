@@ -4,7 +4,7 @@
 #define MPK_CHECK_INTERNAL_RUN_H
 
 #include "check/check.h"
-#include "compat/scope.h"
+#include "compat/dso.h"
 #include "elf/wants.h"
 
 /* One check at work. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Declarations are written for names and texts of strangers: a name is used when it is an identifier,
  * other names are made one, and a text is in a comment that it cannot end. */
-#include "header/header.h"
+#include "list/list.h"
 
 #include <ctype.h>
 #include <string.h>

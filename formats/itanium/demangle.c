@@ -2,7 +2,7 @@
 /* Demangles a symbol: its names and template arguments. Types are in demangle_type.c. A parser by
  * descent that makes texts; symbols come from strangers, so levels, steps, substitutions and the
  * bytes of all texts are bounded, and what is not known ends the reading. */
-#include "itanium/demangle.h"
+#include "itanium/itanium.h"
 
 #include <string.h>
 

@@ -57,4 +57,17 @@ void mpk_itanium_write(const struct mpk_span *scopes, size_t scope_count,
  * Returns  false for void, a class without numbers, and what no data type names */
 bool mpk_itanium_dtype(const struct mpk_itanium_type *t, struct mpk_dtype *out);
 
+/* Which parts are left out. */
+struct mpk_demangle_form {
+	bool returns;     /* the return type, which the symbols of templates have, is in */
+	bool no_params;   /* without "(float*, int)" */
+	unsigned deepest; /* template arguments below this level are "<...>"; 0: all are shown */
+};
+
+/* mpk_demangle - append what a symbol names, as c++filt prints it but for ">>"
+ * @symbol  any bytes; names in it are appended as they are, so the caller escapes the result
+ * Returns  whether it is a symbol that is known here; else, and when memory is out, nothing is appended
+ * Format   FORMAT.md */
+bool mpk_demangle(struct mpk_span symbol, struct mpk_demangle_form form, struct mpk_strbuf *out);
+
 #endif

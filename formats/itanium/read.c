@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A parser by descent. Symbols come from strangers: levels, substitutions and lengths are bounded,
- * and what is not known ends the reading rather than being guessed over. */
+/* read.c - symbols of C++ functions: a parser by descent, and the names of types as it reads them, written
+ *
+ * Symbols come from strangers: levels, substitutions and lengths are bounded, and what is not known ends the reading
+ * rather than being guessed over. When writing, a type is spelt without
+ * substitutions first; those that end within it are looked up by that spelling, as the ABI numbers types in the order in
+ * which they end. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "itanium/itanium.h"
@@ -41,12 +46,13 @@ static struct mpk_itanium_type itanium_fail(struct parser *p)
 	return (struct mpk_itanium_type){ 0 };
 }
 
-static void itanium_remember(struct parser *p, struct mpk_itanium_type t)
+static struct mpk_itanium_type itanium_remember(struct parser *p, struct mpk_itanium_type t)
 {
 	if (p->known_count == SUBSTITUTIONS_MAX)
 		(void)itanium_fail(p);
 	else
 		p->known[p->known_count++] = t;
+	return t;
 }
 
 static size_t itanium_number(struct parser *p)
@@ -175,7 +181,7 @@ static struct mpk_span nested(struct parser *p, struct mpk_itanium_type *args, b
 			last = source_name(p);
 		}
 		if (!numbered && itanium_peek(p) != 'E')
-			itanium_remember(p, class_type(last));
+			(void)itanium_remember(p, class_type(last));
 	}
 	return last;
 }
@@ -186,19 +192,15 @@ static struct mpk_itanium_type class_name(struct parser *p)
 	struct mpk_itanium_type t;
 	bool is_template;
 
-	if (accept(p, "N")) {
-		t = class_type(nested(p, NULL, &is_template));
-		itanium_remember(p, t);
-		return t;
-	}
+	if (accept(p, "N"))
+		return itanium_remember(p, class_type(nested(p, NULL, &is_template)));
 	(void)accept(p, "St");
 	t = class_type(source_name(p));
-	itanium_remember(p, t);
-	if (accept(p, "I")) {
-		(void)template_args(p, NULL);
-		itanium_remember(p, t);
-	}
-	return t;
+	(void)itanium_remember(p, t);
+	if (!accept(p, "I"))
+		return t;
+	(void)template_args(p, NULL);
+	return itanium_remember(p, t);
 }
 
 /* After a 'D'. */
@@ -221,8 +223,7 @@ static struct mpk_itanium_type extended(struct parser *p)
 			return itanium_fail(p);
 		t = type(p);
 		t.lanes = (unsigned)lanes;
-		itanium_remember(p, t);
-		return t;
+		return itanium_remember(p, t);
 	}
 	return itanium_fail(p);
 }
@@ -233,8 +234,7 @@ static struct mpk_itanium_type pointer(struct parser *p)
 	struct mpk_itanium_type t = type(p);
 
 	t.pointers++;
-	itanium_remember(p, t);
-	return t;
+	return itanium_remember(p, t);
 }
 
 /* const of what a pointer points to is kept; that of the pointer itself says nothing about the
@@ -250,21 +250,15 @@ static struct mpk_itanium_type qualified(struct parser *p)
 	}
 	t = type(p);
 	t.is_const |= is_const && !t.pointers;
-	itanium_remember(p, t);
-	return t;
+	return itanium_remember(p, t);
 }
 
 /* T_ and T0_ are the arguments of the function's own template. */
 static struct mpk_itanium_type argument(struct parser *p)
 {
 	size_t i = sequence(p);
-	struct mpk_itanium_type t;
 
-	if (i >= p->arg_count)
-		return itanium_fail(p);
-	t = p->args[i];
-	itanium_remember(p, t);
-	return t;
+	return i < p->arg_count ? itanium_remember(p, p->args[i]) : itanium_fail(p);
 }
 
 /* The letters are those of the ABI, 5.1.5.2, "Builtin Types". */
@@ -299,7 +293,7 @@ static struct mpk_itanium_type type_here(struct parser *p)
 
 		if (accept(p, "I")) { /* a template seen before, with other arguments */
 			(void)template_args(p, NULL);
-			itanium_remember(p, t);
+			return itanium_remember(p, t);
 		}
 		return t;
 	}
@@ -329,7 +323,7 @@ static struct mpk_span itanium_function_name(struct parser *p, bool *is_template
 	name = source_name(p);
 	*is_template = accept(p, "I");
 	if (*is_template) {
-		itanium_remember(p, class_type(name));
+		(void)itanium_remember(p, class_type(name));
 		p->arg_count = template_args(p, p->args);
 	}
 	return name;
@@ -394,4 +388,112 @@ bool mpk_itanium_dtype(const struct mpk_itanium_type *t, struct mpk_dtype *out)
 		return true;
 	}
 	return false;
+}
+
+/* --- writing --- */
+
+struct writer {
+	struct mpk_strbuf *out;
+	struct mpk_strbuf known[SUBSTITUTIONS_MAX]; /* spellings */
+	size_t count;
+};
+
+static void put_sequence(struct mpk_strbuf *out, size_t i)
+{
+	static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+
+	mpk_strbuf_putc(out, 'S');
+	if (i > 36)
+		mpk_strbuf_putc(out, digits[(i - 1) / 36]);
+	if (i)
+		mpk_strbuf_putc(out, digits[(i - 1) % 36]);
+	mpk_strbuf_putc(out, '_');
+}
+
+/* False: not seen before; it is from now on, once its parts are written. */
+static bool put_known(struct writer *w, struct mpk_span spelling)
+{
+	for (size_t i = 0; i < w->count; i++) {
+		if (!mpk_span_equal(mpk_span_of(w->known[i].data, w->known[i].len), spelling))
+			continue;
+		put_sequence(w->out, i);
+		return true;
+	}
+	return false;
+}
+
+static void itanium_write_remember(struct writer *w, struct mpk_span spelling)
+{
+	if (w->count == SUBSTITUTIONS_MAX)
+		return; /* written in full from here on; no kernel has as many types */
+	mpk_strbuf_put_span(&w->known[w->count++], spelling);
+}
+
+/* "PKf": a pointer and what it leads to are types of their own, and a class is. */
+static void put_spelling(struct writer *w, struct mpk_span s)
+{
+	bool compound = s.data[0] == 'P' || s.data[0] == 'K';
+
+	if (!compound && (s.data[0] < '0' || s.data[0] > '9')) {
+		mpk_strbuf_put_span(w->out, s);
+		return;
+	}
+	if (put_known(w, s))
+		return;
+	if (compound) {
+		mpk_strbuf_putc(w->out, (char)s.data[0]);
+		put_spelling(w, mpk_span_of(s.data + 1, s.len - 1));
+	} else {
+		mpk_strbuf_put_span(w->out, s);
+	}
+	itanium_write_remember(w, s);
+}
+
+static void itanium_put_name(struct mpk_strbuf *out, struct mpk_span name)
+{
+	mpk_strbuf_printf(out, "%zu", name.len);
+	mpk_strbuf_put_span(out, name);
+}
+
+static void itanium_put_type(struct writer *w, const struct mpk_itanium_type *t)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf s = { 0 };
+
+	for (unsigned i = 0; i < t->pointers; i++)
+		mpk_strbuf_putc(&s, 'P');
+	if (t->is_const && t->pointers)
+		mpk_strbuf_putc(&s, 'K');
+	if (t->builtin == 'H')
+		mpk_strbuf_puts(&s, "DF16_");
+	else if (t->builtin)
+		mpk_strbuf_putc(&s, t->builtin);
+	else
+		itanium_put_name(&s, t->name);
+	w->out->failed |= s.failed;
+	if (!s.failed)
+		put_spelling(w, mpk_span_of(s.data, s.len));
+}
+
+void mpk_itanium_write(const struct mpk_span *scopes, size_t scope_count,
+		       const struct mpk_itanium_function *f, struct mpk_strbuf *out)
+{
+	struct writer w = { .out = out };
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf scope = { 0 };
+
+	mpk_strbuf_puts(out, scope_count ? "_ZN" : "_Z");
+	for (size_t i = 0; i < scope_count; i++) {
+		itanium_put_name(out, scopes[i]);
+		/* no parameter can be one; it only has its number */
+		mpk_strbuf_putc(&scope, '~');
+		itanium_write_remember(&w, mpk_span_of(scope.data, scope.len));
+	}
+	itanium_put_name(out, f->name);
+	mpk_strbuf_puts(out, scope_count ? "E" : "");
+	for (size_t i = 0; i < f->param_count; i++)
+		itanium_put_type(&w, &f->params[i]);
+	mpk_strbuf_puts(out, f->param_count ? "" : "v");
+	for (size_t i = 0; i < w.count; i++) {
+		out->failed |= w.known[i].failed;
+		mpk_strbuf_fini(&w.known[i]);
+	}
 }

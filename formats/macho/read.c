@@ -4,7 +4,6 @@
 #include <elf.h>
 
 #include "base/cursor.h"
-#include "macho/macho.h"
 #include "object/object.h"
 
 #define MAGIC_32 0xfeedfaceU

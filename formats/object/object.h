@@ -104,4 +104,22 @@ enum mpk_code mpk_object_place(struct mpk_object *object, struct mpk_error *err)
 enum mpk_code mpk_csource_strings(struct mpk_span bytes, struct mpk_arena *arena,
 				  struct mpk_span *out, struct mpk_error *err) MPK_MUST_CHECK;
 
+/* One file of a universal file of Mach-O (macho/FORMAT.md 2). */
+struct mpk_macho_slice {
+	const char *name; /* "arm64", "x86_64"; in the arena when the machine has no name */
+	struct mpk_span bytes;
+	uint64_t off;
+};
+
+/* mpk_macho_is_universal - whether this is a universal file; class files of Java, which begin
+ * alike, are none */
+bool mpk_macho_is_universal(struct mpk_span bytes);
+
+/* mpk_macho_slices - the files of a universal file
+ * Returns  MPK_OK; MPK_E_CORRUPT with the offset in "file"; MPK_E_NOMEM
+ * Format   macho/FORMAT.md 2 */
+enum mpk_code mpk_macho_slices(struct mpk_span bytes, struct mpk_arena *arena,
+			       struct mpk_macho_slice **out, size_t *count,
+			       struct mpk_error *err) MPK_MUST_CHECK;
+
 #endif

@@ -4,6 +4,8 @@
  * Keys with values, then the names, shapes and places of tensors, then their bytes. Extents are stored innermost
  * first and come out the other way. Quantized tensors have their sizes, from the table of block sizes, and nothing
  * more: what a block means is the business of the software that wrote it. */
+#include "weights/weights.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -12,7 +14,6 @@
 #include "base/num.h"
 #include "base/strbuf.h"
 #include "text/escape.h"
-#include "weights/internal/read.h"
 
 enum {
 	GGUF_ALIGN = 32,         /* unless general.alignment says otherwise */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* weights.c - the formats of weights as rows, what their readers share, and where tensors lie
+/* weights.c - the formats of weights as rows, and where tensors lie
  *
  * Readers refuse what cannot be used at all. What is only wrong about the layout, such as bytes that belong to no tensor,
  * is found by mpk_weights_lay_out, for those who verify. */
@@ -13,7 +13,6 @@
 #include "base/num.h"
 #include "base/strmap.h"
 #include "text/escape.h"
-#include "weights/internal/read.h"
 
 static const struct mpk_weights_format *const formats[] = {
 	&mpk_weights_params,      &mpk_weights_npz,          &mpk_weights_gguf,
@@ -71,92 +70,6 @@ bool mpk_weight_bytes(struct mpk_dtype dtype, const int64_t *shape, size_t ndim,
 		return false;
 	*out = (bits + 7) / 8;
 	return true;
-}
-
-/* --- values of JSON documents -------------------------------------------------------------- */
-
-enum mpk_code mpk_weight_take_shape(struct mpk_json_value v, const char *what,
-				    struct mpk_arena *arena, struct mpk_weight *w,
-				    struct mpk_error *err)
-{
-	struct mpk_json_items items = mpk_json_items(v);
-	struct mpk_json_value extent;
-	size_t count = mpk_json_value_count(v);
-	int64_t *shape;
-
-	if (mpk_json_value_type(v) != MPK_JSON_ARRAY)
-		return mpk_fail(err, MPK_E_CORRUPT, "%s: no list of extents", what);
-	if (count > MPK_WEIGHT_NDIM_MAX)
-		return mpk_fail(err, MPK_E_CORRUPT, "%s: %zu dimensions; at most %d can be read",
-				what, count, MPK_WEIGHT_NDIM_MAX);
-	shape = mpk_arena_array(arena, count + 1, sizeof *shape);
-	MPK_TRY_ALLOC(shape, err);
-	for (size_t i = 0; mpk_json_next(&items, &extent); i++)
-		if (!mpk_json_value_i64(extent, &shape[i]) || shape[i] < 0)
-			return mpk_fail(err, MPK_E_CORRUPT, "%s: extent %zu is %s", what, i,
-					MPK_QUOTE(extent.text));
-	w->shape = shape;
-	w->ndim = count;
-	return MPK_OK;
-}
-
-enum mpk_code mpk_weight_take_text(struct mpk_json_value v, const char *what,
-				   struct mpk_arena *arena, struct mpk_span *out,
-				   struct mpk_error *err)
-{
-	const char *text;
-
-	MPK_TRY(mpk_json_value_text(v, arena, &text, err));
-	if (!text || !*text)
-		return mpk_fail(err, MPK_E_CORRUPT, "%s: no text", what);
-	*out = mpk_span_str(text);
-	return MPK_OK;
-}
-
-static bool has_part(const char *path, const char *part)
-{
-	size_t len = strlen(part);
-
-	for (; *path; path += strcspn(path, "/"), path += *path == '/')
-		if (strcspn(path, "/") == len && strncmp(path, part, len) == 0)
-			return true;
-	return false;
-}
-
-/* A document from a stranger names files that are read: they are its neighbours, and nothing else. */
-enum mpk_code mpk_weight_take_shard(struct mpk_json_value v, const char *what,
-				    struct mpk_arena *arena, struct mpk_span *out,
-				    struct mpk_error *err)
-{
-	MPK_TRY(mpk_weight_take_text(v, what, arena, out, err));
-	const char *path = (const char *)out->data;
-
-	if (*path == '/' || has_part(path, ".."))
-		return mpk_fail(err, MPK_E_CORRUPT, "%s: '%s' leads out of the folder of this file",
-				what, MPK_QUOTE(*out));
-	return MPK_OK;
-}
-
-enum mpk_code mpk_weight_take_notes(struct mpk_json_value v, struct mpk_arena *arena,
-				    struct mpk_weights *w, struct mpk_error *err)
-{
-	size_t count = mpk_json_value_type(v) == MPK_JSON_OBJECT ? mpk_json_value_count(v) : 0;
-	struct mpk_json_items items = mpk_json_items(v);
-	struct mpk_weight_note *notes = mpk_arena_array(arena, count + 1, sizeof *notes);
-	struct mpk_json_value value;
-
-	MPK_TRY_ALLOC(notes, err);
-	for (size_t i = 0; i < count && mpk_json_next(&items, &value); i++) {
-		const char *key, *text;
-
-		MPK_TRY(mpk_json_value_text(items.key, arena, &key, err));
-		MPK_TRY(mpk_json_value_text(value, arena, &text, err));
-		notes[i].key = mpk_span_str(key);
-		notes[i].value = text ? mpk_span_str(text) : value.text;
-	}
-	w->notes = notes;
-	w->note_count = count;
-	return MPK_OK;
 }
 
 /* --- where tensors lie ---------------------------------------------------------------------- */

@@ -4,8 +4,8 @@
  * Each function of the library is taken for a compiled one, so that its blob, which has a target of its own, does not
  * matter here. */
 #include "elf/image.h"
+#include "elf/instructions.h"
 #include "elf/wants.h"
-#include "elf/x86_64.h"
 #include "fuzz.h"
 #include "hostcode/compiled.h"
 #include "program/model.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_itanium - the name that a C++ compiler gives a kernel */
 #include "fuzz.h"
-#include "itanium/demangle.h"
 #include "itanium/itanium.h"
 
 void fuzz_one(struct mpk_span bytes, struct mpk_arena *arena)

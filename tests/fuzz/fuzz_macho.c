@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_macho - a Mach-O file, or a universal one, each of its slices */
-#include "macho/macho.h"
 #include "object.h"
 #include "object/object.h"
 

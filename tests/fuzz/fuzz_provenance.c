@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "trust/provenance.h"
+#include "trust/origin.h"
 
 void fuzz_one(struct mpk_span bytes, struct mpk_arena *arena)
 {

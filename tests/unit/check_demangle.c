@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "itanium/demangle.h"
+#include "itanium/itanium.h"
 
 static void check(const char *symbol, const char *expected)
 {

@@ -14,7 +14,6 @@
 #include "elf/image.h"
 #include "extract/extract.h"
 #include "gate/gate.h"
-#include "header/header.h"
 #include "list/list.h"
 #include "model/node_info.h"
 #include "page/page.h"

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "compat/dso.h"
-#include "compat/scope.h"
 #include "elf/symbols.h"
 #include "robust.h"
 

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "answer/lines.h"
+#include "answer/answer.h"
 
 static void append(const char *text, size_t len, void *out)
 {

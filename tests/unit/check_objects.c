@@ -8,7 +8,6 @@
 #include "elf/image.h"
 #include "elf/target.h"
 #include "hostcode/host.h"
-#include "macho/macho.h"
 #include "object/object.h"
 #include "robust.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Provenance (lib/know/trust/provenance.h): written and read again, damaged by strangers, and without anything
+/* Provenance (lib/know/trust/origin.h): written and read again, damaged by strangers, and without anything
  * that tells where or by whom something was built. */
 #include <check.h>
 #include <stdlib.h>
 
 #include "base/arena.h"
-#include "trust/provenance.h"
+#include "trust/origin.h"
 
 static struct mpk_arena arena;
 static struct mpk_error err;

@@ -6,7 +6,6 @@
 #include "hostcode/host.h"
 #include "hostcode/internal/hostcode.h"
 #include "robust.h"
-#include "signature/extent.h"
 #include "signature/signature.h"
 
 static struct mpk_arena arena;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* formats/blob/path.c: the names of nodes */
+/* formats/blob/names.c: the names of nodes */
 #include "harness.h"
 
 #include "blob/blob.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Instructions of x86-64 as GNU as encodes them: their lengths are those that objdump gives them */
-#include "elf/x86_64.h"
+#include "elf/instructions.h"
 #include <check.h>
 #include <stdlib.h>
 

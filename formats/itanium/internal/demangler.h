@@ -4,7 +4,7 @@
 #define MPK_FORMATS_ITANIUM_INTERNAL_DEMANGLER_H
 
 #include "base/arena.h"
-#include "itanium/demangle.h"
+#include "itanium/itanium.h"
 
 /* Of real code the longest symbols have some hundred substitutions and twenty levels. */
 enum {

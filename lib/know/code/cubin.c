@@ -6,7 +6,6 @@
 
 #include "code/cuda.h"
 #include "code/info.h"
-#include "code/param.h"
 #include "code/show.h"
 #include "cubin/cubin.h"
 #include "text/escape.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "amdgpu/amdgpu.h"
-#include "code/param.h"
+#include "code/info.h"
 #include "code/show.h"
 #include "code/target.h"
 #include "sourcecode/sourcecode.h"

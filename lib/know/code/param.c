@@ -6,7 +6,7 @@
  * gaps are filled from the symbol, if both agree in number and in every size; where they do not,
  * the symbol is of another function and is ignored.
  */
-#include "code/param.h"
+#include "code/info.h"
 
 #include <string.h>
 

@@ -7,7 +7,7 @@
 
 #include "base/num.h"
 #include "code/cuda.h"
-#include "code/param.h"
+#include "code/info.h"
 #include "code/show.h"
 #include "ptx/ptx.h"
 #include "text/escape.h"

@@ -8,7 +8,6 @@
 #include "base/strmap.h"
 #include "base/vec.h"
 #include "code/info.h"
-#include "code/param.h"
 #include "code/show.h"
 #include "sourcecode/sourcecode.h"
 #include "text/escape.h"

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "code/info.h"
-#include "code/param.h"
 #include "code/show.h"
 #include "spirv/spirv.h"
 #include "text/escape.h"

@@ -12,7 +12,7 @@
 #include "base/vec.h"
 #include "compat/dso.h"
 #include "elf/linking.h"
-#include "elf/reach.h"
+#include "elf/wants.h"
 
 enum {
 	FFI = 1 << 0,

@@ -9,7 +9,7 @@
  * Each library is read once and kept in a list, in the order in which dlopen would load it; what it
  * needs is appended, so that the walk is breadth first and ends when no new name appears.
  */
-#include "compat/scope.h"
+#include "compat/dso.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -9,7 +9,7 @@
 
 #include "amdgpu/amdgpu.h"
 #include "base/vec.h"
-#include "elf/object_image.h"
+#include "elf/foreign.h"
 #include "elf/plt.h"
 #include "elf/symbols.h"
 #include "object/object.h"

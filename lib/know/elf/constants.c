@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/cursor.h"
-#include "elf/aarch64.h"
+#include "elf/instructions.h"
 
 /* Where a list of pieces grows; two pieces a section at most, before and after what is skipped. */
 struct pieces {

@@ -15,7 +15,7 @@
 
 #include "base/cursor.h"
 #include "base/vec.h"
-#include "elf/aarch64.h"
+#include "elf/instructions.h"
 #include "elf/symbols.h"
 
 /* jmp *slot(%rip), after the endbr64 that CET asks for. */

@@ -2,14 +2,14 @@
 /* Where pieces begin: symbols, of which a stripped library has only those that it exports, and the sorted table of
  * .eh_frame_hdr, which knows every function that exceptions may pass. Pieces never overlap, so that searching all
  * of them costs no more than the file has code. */
-#include "elf/reach.h"
+#include "elf/wants.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cursor.h"
 #include "base/vec.h"
-#include "elf/aarch64.h"
+#include "elf/instructions.h"
 #include "elf/linking.h"
 #include "elf/symbols.h"
 

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "elf/object_image.h"
+#include "elf/foreign.h"
 #include "elf/reader.h"
 
 static const struct arch {

@@ -3,7 +3,7 @@
  *
  * What follows an opcode is the same for blocks of opcodes: the tables are such blocks, each up to the opcode that it
  * names. */
-#include "elf/x86_64.h"
+#include "elf/instructions.h"
 
 #include "base/cursor.h"
 

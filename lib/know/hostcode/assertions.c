@@ -9,7 +9,7 @@
 
 #include "base/vec.h"
 #include "hostcode/internal/hostcode.h"
-#include "signature/extent.h"
+#include "signature/signature.h"
 
 #define BEGIN "Assert fail: "
 

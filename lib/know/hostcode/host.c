@@ -16,7 +16,7 @@
 
 #include "blob/blob.h"
 #include "code/format.h"
-#include "elf/object_image.h"
+#include "elf/foreign.h"
 #include "elf/plt.h"
 #include "elf/reader.h"
 #include "elf/symbols.h"

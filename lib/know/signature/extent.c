@@ -7,7 +7,7 @@
  * and any overflow means "not known", as does a division by zero: the texts come from files, and a
  * wrong number would be worse than none.
  */
-#include "signature/extent.h"
+#include "signature/signature.h"
 
 #include <ctype.h>
 #include <string.h>

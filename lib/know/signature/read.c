@@ -11,7 +11,6 @@
 
 #include <string.h>
 
-#include "signature/extent.h"
 #include "text/json_read.h"
 
 /* One answer for all mistakes: callers try the next text. */

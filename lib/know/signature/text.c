@@ -4,7 +4,6 @@
 
 #include <inttypes.h>
 
-#include "signature/extent.h"
 #include "text/escape.h"
 #include "text/phrase.h"
 

@@ -3,7 +3,6 @@
  * the blob, if there is one, is in one of the objects. An archive's members are linked as files of
  * their own where the archive itself cannot be given to the linker: a .tar, an archive in another
  * file, one member alone. */
-#include "toolchain/loadable.h"
 
 #include <elf.h>
 #include <errno.h>

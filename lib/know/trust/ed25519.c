@@ -6,7 +6,7 @@
  * so that building needs no headers of OpenSSL. Everything that OpenSSL allocates is freed before
  * the function returns, on every path.
  */
-#include "trust/internal/ed25519.h"
+#include "trust/key.h"
 
 #include <limits.h>
 #include <string.h>

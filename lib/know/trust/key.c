@@ -15,7 +15,6 @@
 #include "base/error.h"
 #include "base/span.h"
 #include "text/markup.h"
-#include "trust/internal/ed25519.h"
 
 #define MPK_OPENSSH_BEGIN "-----BEGIN OPENSSH PRIVATE KEY-----"
 #define MPK_OPENSSH_END "-----END OPENSSH PRIVATE KEY-----"

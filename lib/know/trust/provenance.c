@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* provenance.c - the note of what a library was made from: written, and read back as a claim of the file */
-#include "trust/provenance.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -13,7 +13,6 @@
 #include "base/strbuf.h"
 #include "io/copy.h"
 #include "io/digest.h"
-#include "trust/internal/ed25519.h"
 #include "trust/key.h"
 #include "trust/origin.h"
 

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/strmap.h"
-#include "signature/extent.h"
+#include "signature/signature.h"
 #include "text/escape.h"
 
 enum { NEST_MAX = 16 }; /* tuples within tuples */

@@ -39,7 +39,7 @@ struct mpk_library_options {
 
 /* mpk_library_check - can this machine load it at all? Reads the image only.
  * Returns  MPK_OK; what options->unloadable says; MPK_E_LOAD: another machine (both named), an
- *          object or archive (toolchain/loadable.h makes a library of it), a bare blob;
+ *          object or archive (toolchain/toolchain.h makes a library of it), a bare blob;
  *          MPK_E_NO_BLOB: neither blob nor functions */
 enum mpk_code mpk_library_check(const struct mpk_library_options *options,
 				struct mpk_error *err) MPK_MUST_CHECK;

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "elf/x86_64.h"
+#include "elf/instructions.h"
 
 enum mpk_content_kind {
 	MPK_CONTENT_THING, /* number a, and b bytes more; things with the same number are the same */

@@ -47,8 +47,4 @@ void mpk_session_close(struct mpk_session *s);
 /* mpk_session_version - of the library that is really loaded, "19.1.7"; static storage */
 const char *mpk_session_version(void);
 
-/* The entries of the table; llvm.h says what they do and how they fail. */
-enum mpk_code mpk_llvm_emit_blob(const struct mpk_llvm_blob *blob, struct mpk_arena *arena,
-				 struct mpk_span *out, struct mpk_error *err) MPK_MUST_CHECK;
-
 #endif

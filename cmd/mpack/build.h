@@ -66,6 +66,7 @@ struct mpk_build_options {
 	const char *save_temps, *compress;
 	const char *depfile_of; /* what it says is made; NULL: the output */
 	bool plain;             /* for models a manifest's standalone is left aside */
+	bool says_output;       /* although it is named: it was not by the user */
 	const char *
 		keep; /* a folder that receives the objects of a library that is to be carried; NULL */
 	const char *

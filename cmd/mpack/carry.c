@@ -130,6 +130,7 @@ static int in_two_steps(struct mpk_build_options *o, const char *input, const ch
 	struct first_step s = { .o = o, .input = input, .links = links };
 	struct mpk_error err = { 0 };
 	const char *made = o->output;
+	bool is_named = !made;
 	int status;
 
 	if (o->provenance)
@@ -151,6 +152,7 @@ static int in_two_steps(struct mpk_build_options *o, const char *input, const ch
 	status = run_first(&s);
 	if (status != MPK_EXIT_OK || o->dry_run)
 		return status;
+	o->says_output = is_named;
 	o->depfile = NULL; /* what was read, the first step told */
 	o->objects = s.objects;
 	return mpk_build_run(o, MPK_EMIT_SO, s.library, mpk_version_number());
@@ -187,6 +189,13 @@ int mpk_build_carried(struct mpk_build_options *o, const char *input, const char
 
 	if (look_at(input, &is_library, &is_linked, &err) != MPK_OK)
 		return mpk_diag_error(&err);
-	return is_library ? mpk_build_run(o, MPK_EMIT_SO, input, mpk_version_number())
-			  : in_two_steps(o, input, name, is_linked);
+	if (is_library)
+		return mpk_build_run(o, MPK_EMIT_SO, input, mpk_version_number());
+	/* The output is named after the package, which a manifest names: it is read for that, and comes back here. */
+	if (!is_linked && !name && !o->output)
+		return strcmp(input, "-") == 0
+			       ? mpk_diag_usage(
+					 "a manifest on standard input is read once: name the output with -o")
+			       : mpk_build_run(o, MPK_EMIT_SO, input, NULL);
+	return in_two_steps(o, input, name, is_linked);
 }

@@ -362,7 +362,7 @@ static int finish_build(struct mpk_input *in, const struct mpk_emit *e)
 	    mpk_depfile_write(opt->depfile, opt->depfile_of ? opt->depfile_of : e->out,
 			      &in->parts.files, &headers.read, &err) != MPK_OK)
 		return mpk_diag_error(&err);
-	if (!opt->output && !mpk_common.quiet)
+	if ((!opt->output || opt->says_output) && !mpk_common.quiet)
 		print_line(MPK_STDERR, "mpack: wrote ", e->out, "");
 	return MPK_EXIT_OK;
 }
@@ -432,7 +432,8 @@ int mpk_build_run(struct mpk_build_options *o, enum mpk_emit_kind kind, const ch
 		status = mpk_input_load(path, &how, &in);
 	e.tools.hooks = &tool_hooks;
 	e.hooks = &hooks;
-	if (status == MPK_EXIT_OK && in.parts.is_carried && !opt->plain) {
+	if (status == MPK_EXIT_OK && (in.parts.is_carried || opt->standalone) && !executor &&
+	    !opt->plain) {
 		if (in.parts.is_packed)
 			opt->compress = "zstd";
 		status = kind == MPK_EMIT_SO

@@ -61,7 +61,7 @@ static const struct mpk_option options[] = {
 	  .target = &O.json_form, .word = MPK_WORD, .values = "words: lines" },
 	{ 0, "input", MPK_OPT_LIST, "V", "an argument: 2x3xf32=1,2,3,4,5,6 @x.npy i64=5 5 str=a",
 	  .target = &O.arguments, .with = "run", .values = "value", .is_case_key = true },
-	{ 0, "out", MPK_OPT_LIST, "SPEC", "an argument that FN fills: 4xf32",
+	{ 0, "out", MPK_OPT_LIST, "SPEC", "one that FN fills or changes: 4xf32 2xf32=1,2",
 	  .target = &O.arguments, .with = "run", .values = "value", .is_case_key = true },
 	{ 0, "expect", MPK_OPT_LIST, "V", "what the next result must be, or 'ignored'",
 	  .target = &O.expects, .with = "run", .values = "value", .is_case_key = true },

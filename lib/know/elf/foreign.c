@@ -321,6 +321,8 @@ static const struct {
 	{ "\x93NUMPY", NULL, "a NumPy array", "a call takes it with --input @FILE" },
 	{ NULL, is_params, "a file of TVM parameters",
 	  "pack it as 'params' of a [[module]] of kind \"GraphExecutorFactory\"" },
+	{ "version https://git-lfs.github.com/", NULL, "a pointer of Git LFS",
+	  "'git lfs pull' fetches what it stands for" },
 	{ "GGUF", NULL, "a GGUF model", LISTED },
 	{ NULL, is_safetensors, "a safetensors file", LISTED },
 	{ NULL, is_saved_model, "a SavedModel of TensorFlow", ELSE_COMPILE },

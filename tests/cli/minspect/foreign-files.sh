@@ -2,6 +2,7 @@
 look() { minspect "$@" 2>&1 || echo "status $?"; }
 printf '{"a": 1}' >a.json
 printf '{"nodes": [], "arg_nodes": []}' >graph.json
+printf 'version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n' >pointer.so
 printf 'GGUF\3\0\0\0' >m.gguf
 printf '\10\0\0\0\0\0\0\0{"a":{}} ' >m.safetensors
 printf '\10\10\22\7pytorch\32\3001.0:xxxxxxx' >m.onnx

@@ -338,6 +338,15 @@ static bool has_models(const struct mpk_tree *tree)
 	return false;
 }
 
+/* Whether functions that a standalone package would have are those of kernels for which there is a loader. */
+static bool could_load(const struct mpk_package *p)
+{
+	int32_t device = p->launch_count > 0 ? p->launches[0].device_type : 0;
+
+	return !p->manifest.standalone && !has_models(&p->tree) &&
+	       (device == MPK_DL_CUDA || device == MPK_DL_OPENCL);
+}
+
 static enum mpk_code load_package(struct mpk_input *in, const struct mpk_input_options *o,
 				  struct mpk_span text, struct mpk_error *err)
 {
@@ -348,6 +357,7 @@ static enum mpk_code load_package(struct mpk_input *in, const struct mpk_input_o
 	MPK_TRY(mpk_package_load(&input, &in->arena, &in->report, &in->package, err));
 	in->parts.gen = in->package.manifest.gen;
 	in->parts.is_carried = in->package.manifest.standalone && has_models(&in->package.tree);
+	in->parts.could_load = could_load(&in->package);
 	in->parts.is_packed = in->package.manifest.compress.text != NULL;
 	if (in->parts.is_packed && !in->parts.is_carried)
 		return mpk_fail(

@@ -350,6 +350,10 @@ static int finish_build(struct mpk_input *in, const struct mpk_emit *e)
 	struct mpk_error err = { 0 };
 
 	mpk_warn_uncallable(in, e);
+	if (opt->plain && in->parts.could_load)
+		mpk_diag_warn(
+			"%s: with --standalone its functions take tensors on the device alone; with 'standalone = true' in the manifest instead, those of the CPU, too",
+			MPK_QUOTE(mpk_span_str(e->manifest)));
 	if (opt->dry_run) {
 		(void)snprintf(size, sizeof size, ", blob of %llu bytes",
 			       e->blob ? (unsigned long long)e->blob->len : 0ULL);

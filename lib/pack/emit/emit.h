@@ -153,7 +153,8 @@ struct mpk_handover {
 	bool has_sources;  /* some sources are the user's, not generated */
 	bool has_callable; /* a module is not data alone */
 	bool is_carried;   /* what is built of it is to be carried by a library with its executor */
-	bool needs_cxx;    /* of what is carried: its objects need the libraries of C++ */
+	bool could_load; /* its launch functions could load their kernels, and are not to (standalone) */
+	bool needs_cxx; /* of what is carried: its objects need the libraries of C++ */
 	bool is_packed; /* of what is carried: it is packed with zstd, which is to be linked in; or
 			    * is to be */
 	const char *packing;  /* of what is carried: why packing does not pay; NULL */

@@ -253,7 +253,7 @@ static enum mpk_code copy_in_kernel(struct copy *c, uint64_t len, struct mpk_err
 {
 	while (len) {
 		MPK_TRY(check_stopped(err));
-		off64_t from = (off64_t)c->from, to = (off64_t)c->to;
+		off_t from = (off_t)c->from, to = (off_t)c->to;
 		ssize_t n = copy_file_range(c->in, &from, c->out, c->positioned ? &to : NULL,
 					    (size_t)min_u64(len, next_step(c)), 0);
 

@@ -203,18 +203,18 @@ static enum mpk_code compare_digests(struct minspect_look *l, const struct mpk_v
 	return mpk_code_digests_compare(&both[0], &both[1], &l->file->arena, diff, err);
 }
 
-static enum mpk_code diff_compare(struct minspect_look *l, struct minspect_file *other,
-				  bool ignores_noise, struct mpk_diff *diff, struct mpk_error *err)
+enum mpk_code minspect_compare(struct minspect_look *l, struct minspect_file *older,
+			       bool ignores_noise, struct mpk_diff *diff, struct mpk_error *err)
 {
 	struct mpk_disasm *disasm;
 	struct mpk_view view;
 
-	MPK_TRY(mpk_view_init(&view, other->name, other->bytes.len, &other->image, &other->tree,
-			      &other->arena, err));
+	MPK_TRY(mpk_view_init(&view, older->name, older->bytes.len, &older->image,
+			      older->image.has_blob ? &older->tree : NULL, &older->arena, err));
 	if (ignores_noise)
 		return compare_digests(l, &view, diff, err);
 	MPK_TRY(minspect_disasm_take(&disasm, err));
-	MPK_TRY(mpk_diff_views(&view, other->bytes, l->view, l->file->bytes, &l->file->arena, diff,
+	MPK_TRY(mpk_diff_views(&view, older->bytes, l->view, l->file->bytes, &l->file->arena, diff,
 			       err));
 	return mpk_disasm_changes(disasm, &view, l->view, &l->file->arena, diff, err);
 }
@@ -299,7 +299,7 @@ static int diff_file(const struct minspect_options *o, struct minspect_look *l)
 		return answer_added(o, l);
 	}
 	if (code == MPK_OK)
-		code = diff_compare(l, &other, o->ignore != NULL, &found, &err);
+		code = minspect_compare(l, &other, o->ignore != NULL, &found, &err);
 	say_once(l, &found);
 	int status = answer_diff(o, l, code, &found, &err);
 

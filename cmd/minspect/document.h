@@ -84,6 +84,15 @@ int minspect_print_json(struct mpk_json *j);
 enum mpk_code minspect_weights_open(struct minspect_file *file, struct mpk_weightfile *out,
 				    struct mpk_error *err) MPK_MUST_CHECK;
 
+/* minspect_compare - what differs between an older file and the one that is looked at, as --diff says it
+ * @older   open until what was found is printed
+ * @ignores_noise  whether the digests of their code are compared alone
+ * @diff    receives it, in the arena of the file that is looked at */
+struct mpk_diff; /* compare/differ.h */
+enum mpk_code minspect_compare(struct minspect_look *l, struct minspect_file *older,
+			       bool ignores_noise, struct mpk_diff *diff,
+			       struct mpk_error *err) MPK_MUST_CHECK;
+
 /* minspect_save - write a file that appears whole or not at all; "-": standard output
  * Returns  an exit status; an error is printed with the name of the file */
 int minspect_save(const char *path, const struct mpk_rope *content);

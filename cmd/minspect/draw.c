@@ -9,7 +9,6 @@
 #include "common/diag.h"
 #include "common/print.h"
 #include "diff/diff.h"
-#include "disasm/changes.h"
 #include "graph/dot.h"
 #include "io/mapping.h"
 #include "io/output.h"
@@ -48,32 +47,19 @@ static enum mpk_code add_to_page(const struct minspect_options *o, struct minspe
 
 /* Of two libraries the page says what --diff says: the first is the older one, and is opened once more. */
 static enum mpk_code draw_differences(const struct minspect_options *o, struct minspect_look *l,
-				      struct minspect_file *older, struct mpk_error *err)
+				      struct mpk_error *err)
 {
 	struct mpk_diff diff = { 0 };
-	struct mpk_disasm *disasm;
-	struct mpk_view view;
-
-	MPK_TRY(minspect_disasm_take(&disasm, err));
-	MPK_TRY(minspect_file_open(o->files[0], older, err));
-	MPK_TRY(mpk_view_init(&view, older->name, older->bytes.len, &older->image,
-			      older->image.has_blob ? &older->tree : NULL, &older->arena, err));
-	MPK_TRY(mpk_diff_views(&view, older->bytes, l->view, l->file->bytes, &older->arena, &diff,
-			       err));
-	MPK_TRY(mpk_disasm_changes(disasm, &view, l->view, &older->arena, &diff, err));
-	mpk_page_differences(l->user, &diff);
-	return MPK_OK;
-}
-
-static enum mpk_code draw_compare(const struct minspect_options *o, struct minspect_look *l,
-				  struct mpk_error *err)
-{
 	struct minspect_file older;
 	enum mpk_code code;
 
 	if (o->file_count != 2 || strcmp(l->file->name, o->files[1]) != 0)
 		return MPK_OK;
-	code = draw_differences(o, l, &older, err);
+	code = minspect_file_open(o->files[0], &older, err);
+	if (code == MPK_OK)
+		code = minspect_compare(l, &older, false, &diff, err);
+	if (code == MPK_OK)
+		mpk_page_differences(l->user, &diff);
 	minspect_file_close(&older);
 	return code;
 }
@@ -86,7 +72,7 @@ static int draw_add_file(const struct minspect_options *o, struct minspect_look 
 	enum mpk_code code = add_to_page(o, l, &err);
 
 	if (code == MPK_OK)
-		code = draw_compare(o, l, &err);
+		code = draw_differences(o, l, &err);
 	mpk_progress_end();
 	return code == MPK_OK ? MPK_EXIT_OK : minspect_report(l, &err);
 }

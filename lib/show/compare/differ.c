@@ -68,13 +68,34 @@ const char *mpk_differ_take(struct mpk_differ *d, struct mpk_strbuf *buf)
 /* A thing that only one file has. A place, such as a module, is named by its path, and a name
  * would say the same again. */
 static void add_whole(struct mpk_differ *d, enum mpk_diff_sign sign, const struct mpk_diff_thing *t,
-		      struct mpk_span name)
+		      struct mpk_span name, const void *thing)
 {
+	uint64_t bytes = t->bytes_of ? t->bytes_of(thing) : 0;
+	struct mpk_difference *added;
+
 	if (t->only_matched)
 		return;
 	if (t->is_place)
 		d->path = (const char *)name.data; /* a path is a C string */
-	(void)mpk_differ_add(d, sign, t->what, t->is_place ? mpk_span_of(NULL, 0) : name, "");
+	added = mpk_differ_add(d, sign, t->what, t->is_place ? mpk_span_of(NULL, 0) : name, "");
+	if (bytes)
+		mpk_differ_note_bytes(added, sign == MPK_DIFF_REMOVED ? bytes : 0,
+				      sign == MPK_DIFF_ADDED ? bytes : 0);
+}
+
+/* What is said of a thing that both have begins with a line of its own. */
+static void differ_compare(struct mpk_differ *d, const struct mpk_diff_thing *t,
+			   struct mpk_span name, const void *a, const void *b)
+{
+	size_t before = d->diff->count;
+
+	t->compare(d, name, a, b);
+	if (!t->bytes_of || d->diff->count == before)
+		return;
+	uint64_t older = t->bytes_of(a), newer = t->bytes_of(b);
+
+	if (older || newer)
+		mpk_differ_note_bytes(&d->diff->items[before], older, newer);
 }
 
 /* Lists have elements of any type, whose size the thing knows: C has no other way to match lists
@@ -109,15 +130,15 @@ void mpk_differ_match(struct mpk_differ *d, const struct mpk_diff_thing *t, cons
 		struct mpk_span name = name_of(t, a, i);
 
 		if (!mpk_strmap_find(&in_b, name, &at))
-			add_whole(d, MPK_DIFF_REMOVED, t, name);
+			add_whole(d, MPK_DIFF_REMOVED, t, name, item(t, a, i));
 		else if (t->compare)
-			t->compare(d, name, item(t, a, i), item(t, b, at));
+			differ_compare(d, t, name, item(t, a, i), item(t, b, at));
 	}
 	for (size_t i = 0; i < b_count; i++) {
 		struct mpk_span name = name_of(t, b, i);
 
 		if (!mpk_strmap_find(&in_a, name, &at))
-			add_whole(d, MPK_DIFF_ADDED, t, name);
+			add_whole(d, MPK_DIFF_ADDED, t, name, item(t, b, i));
 	}
 }
 

@@ -37,6 +37,8 @@ struct mpk_difference {
 	const struct mpk_code_info *older_code,
 		*newer_code; /* of parts without kernels; else NULL */
 	size_t copy;         /* of kernels: as in struct mpk_listed_kernel */
+	bool has_bytes;      /* how large it is in both files is known; 0 where it is not there */
+	uint64_t older_bytes, newer_bytes;
 };
 
 /* One of the two files, as a summary names it. */
@@ -77,8 +79,9 @@ struct mpk_diff_thing {
 	size_t name_at;                            /* where in the item that is */
 	/* Adds what changed between two of one name; NULL: nothing can. */
 	void (*compare)(struct mpk_differ *d, struct mpk_span name, const void *a, const void *b);
-	bool is_place;     /* its name is the path of what is in it */
-	bool only_matched; /* what one list alone has is reported elsewhere */
+	uint64_t (*bytes_of)(const void *item); /* how large it is; NULL: nobody knows */
+	bool is_place;                          /* its name is the path of what is in it */
+	bool only_matched;                      /* what one list alone has is reported elsewhere */
 };
 
 /* mpk_differ_match - removed and added items, and what compare says of the others; of several with one
@@ -91,6 +94,17 @@ void mpk_differ_match(struct mpk_differ *d, const struct mpk_diff_thing *t, cons
  * Returns  it, to be filled further until the next one is added; NULL: memory is out */
 struct mpk_difference *mpk_differ_add(struct mpk_differ *d, enum mpk_diff_sign sign,
 				      const char *what, struct mpk_span name, const char *text);
+
+/* mpk_differ_note_bytes - note how large a thing is in both files
+ * @d       may be NULL, as when memory is out */
+static inline void mpk_differ_note_bytes(struct mpk_difference *d, uint64_t older, uint64_t newer)
+{
+	if (!d)
+		return;
+	d->has_bytes = true;
+	d->older_bytes = older;
+	d->newer_bytes = newer;
+}
 
 /* mpk_differ_change - a changed thing with a formatted text
  * Returns  as mpk_differ_add */

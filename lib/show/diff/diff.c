@@ -35,6 +35,14 @@ static struct mpk_span part_name(const void *item)
 	return mpk_span_str(p->file->name);
 }
 
+/* A listing that is made from the payload takes no bytes of it. */
+static uint64_t part_bytes(const void *item)
+{
+	const struct part *p = item;
+
+	return p->file->stored ? p->file->data.len : 0;
+}
+
 /* A listing that is made from the payload is not stored, so bytes of it mean nothing. */
 static struct mpk_diff_code_side code_side(const struct part *p)
 {
@@ -151,22 +159,25 @@ static void compare_payloads(struct mpk_differ *d, const struct node *a, const s
 	static const struct mpk_diff_thing part = { .what = "part",
 						    .bytes = sizeof(struct part),
 						    .name = part_name,
-						    .compare = compare_parts };
+						    .compare = compare_parts,
+						    .bytes_of = part_bytes };
 	static const struct mpk_diff_thing tensor = { .what = "tensor",
 						      .bytes = sizeof(struct part),
 						      .name = tensor_name,
-						      .compare = compare_tensors };
+						      .compare = compare_tensors,
+						      .bytes_of = part_bytes };
 	const struct mpk_kernels *x = mpk_view_kernels(a->node), *y = mpk_view_kernels(b->node);
 	const struct mpk_models *m = &a->node->models, *n = &b->node->models;
 	const struct mpk_payload_view *row = mpk_view_row(a->node);
 	struct mpk_payload_content content = mpk_view_content(a->node);
 	struct mpk_payload_content other = mpk_view_content(b->node);
 	struct parts p = parts_of(d, a), q = parts_of(d, b);
+	size_t first = d->diff->count;
 
 	mpk_differ_match(d, &kernel, x ? x->functions : NULL, x ? x->function_count : 0,
 			 y ? y->functions : NULL, y ? y->function_count : 0);
 	/* figures are read from the machine code, which the table of kernels does not have */
-	mpk_diff_kernels(d, MPK_KERNELS_OF_NODE, a->view, a->index, b->view, b->index);
+	mpk_diff_kernels(d, MPK_KERNELS_OF_NODE, a->view, a->index, b->view, b->index, first);
 	mpk_differ_match(d, &model, m->items, m->count, n->items, n->count);
 	if (row->diff && row == mpk_view_row(b->node))
 		row->diff(d, &content, &other);
@@ -204,8 +215,9 @@ static void compare_nodes(struct mpk_differ *d, const struct node *x, const stru
 	if (a->decoded && b->decoded)
 		compare_payloads(d, x, y);
 	if (d->diff->count == before)
-		(void)mpk_differ_bytes(d, "payload", (struct mpk_span){ 0 }, a->node->payload,
-				       b->node->payload);
+		mpk_differ_note_bytes(mpk_differ_bytes(d, "payload", (struct mpk_span){ 0 },
+						       a->node->payload, b->node->payload),
+				      a->node->payload.len, b->node->payload.len);
 }
 
 static void compare_trees(struct mpk_differ *d, const struct mpk_view *a, const struct mpk_view *b)
@@ -225,15 +237,17 @@ static void compare_trees(struct mpk_differ *d, const struct mpk_view *a, const 
 			d->new_path = "";
 		} else {
 			d->path = a->nodes[i].path;
-			(void)mpk_differ_add(d, MPK_DIFF_REMOVED, "module", (struct mpk_span){ 0 },
-					     "");
+			mpk_differ_note_bytes(mpk_differ_add(d, MPK_DIFF_REMOVED, "module",
+							     (struct mpk_span){ 0 }, ""),
+					      a->nodes[i].node->payload.len, 0);
 		}
 	}
 	for (size_t k = 0; k < b->count; k++) {
 		d->path = b->nodes[k].path;
 		if (match.owner[k] == MPK_NO_MODULE)
-			(void)mpk_differ_add(d, MPK_DIFF_ADDED, "module", (struct mpk_span){ 0 },
-					     "");
+			mpk_differ_note_bytes(mpk_differ_add(d, MPK_DIFF_ADDED, "module",
+							     (struct mpk_span){ 0 }, ""),
+					      0, b->nodes[k].node->payload.len);
 	}
 }
 

@@ -4,6 +4,7 @@
 #include "diff/internal/compare.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/strmap.h"
@@ -37,6 +38,14 @@ static struct mpk_span diff_host_function_name(const void *item)
 	return mpk_span_str(f->function->name);
 }
 
+/* An alias has no code of its own. */
+static uint64_t host_function_bytes(const void *item)
+{
+	const struct host_function *f = item;
+
+	return f->function->alias_of ? 0 : f->function->bytes;
+}
+
 /* A signature that only one file tells is no difference between what the functions take. */
 static bool compare_signatures(struct mpk_differ *d, struct mpk_span name,
 			       const struct mpk_signature *a, const struct mpk_signature *b)
@@ -67,18 +76,15 @@ static bool are_of_a_kind(const struct mpk_host_code *a, const struct mpk_host_c
 }
 
 /* Equal bytes can call another import: calls_others in host_code.c says how. */
-static void say_code_differs(struct mpk_differ *d, struct mpk_span name, struct mpk_span a,
-			     struct mpk_span b, bool is_alias)
+static struct mpk_difference *say_code_differs(struct mpk_differ *d, const char *what,
+					       struct mpk_span name, struct mpk_span a,
+					       struct mpk_span b)
 {
 	uint64_t count = count_differing(a, b);
-	struct mpk_difference *item =
-		count ? mpk_differ_change(d, "function", name,
-					  "%" PRIu64 " of %zu bytes of code differ", count, a.len)
-		      : mpk_differ_change(d, "function", name,
-					  "the same bytes call another import");
 
-	if (item)
-		item->other_code = !is_alias;
+	return count ? mpk_differ_change(d, what, name, "%" PRIu64 " of %zu bytes of code differ",
+					 count, a.len)
+		     : mpk_differ_change(d, what, name, "the same bytes call another import");
 }
 
 /* An alias has the code of another function, which is shown there. */
@@ -102,6 +108,7 @@ static void compare_functions(struct mpk_differ *d, struct mpk_span name, const 
 {
 	const struct host_function *f = a, *g = b;
 	const struct mpk_image_function *x = f->function, *y = g->function;
+	struct mpk_difference *item;
 
 	if (compare_signatures(d, name, f->signature, g->signature))
 		return;
@@ -119,8 +126,11 @@ static void compare_functions(struct mpk_differ *d, struct mpk_span name, const 
 		(void)mpk_differ_change(d, "function", name,
 					"%zu bytes of code were not compared: functions overlap",
 					f->code->code.len);
-	else if (!mpk_host_same_code(f->file, f->code, g->file, g->code))
-		say_code_differs(d, name, f->code->code, g->code->code, x->alias_of != NULL);
+	else if (!mpk_host_same_code(f->file, f->code, g->file, g->code)) {
+		item = say_code_differs(d, "function", name, f->code->code, g->code->code);
+		if (item)
+			item->other_code = !x->alias_of;
+	}
 }
 
 /* One of the two files: its code, which functions have a line of their own, and where each symbol's is. */
@@ -167,27 +177,63 @@ static void host_open(struct mpk_differ *d, const struct mpk_view *v, struct hos
 
 /* --- functions that nobody calls from outside --------------------------------------------- */
 
-struct names {
-	struct mpk_span *items;
+enum { INNER_MOST = 32 }; /* that have a line of their own */
+
+/* A local function of one file or of both. */
+struct inner {
+	const struct mpk_host_function *older, *newer; /* NULL: it is not there */
+};
+
+struct inners {
+	struct inner *items;
 	size_t count;
 };
 
-/* "3 removed: a, b, c". Names alone, as local functions have no signature that could be shown. */
-static void put_group(struct mpk_strbuf *out, const struct names *n, const char *what, bool is_verb)
+static const char *inner_symbol(const struct inner *f)
 {
-	if (!n->count)
-		return;
-	mpk_strbuf_printf(out, "%s%zu %s%s: ", out->len ? "; " : "", n->count, what,
-			  n->count == 1 && is_verb ? "s" : "");
-	mpk_put_names(out, n->items, n->count);
+	return (f->older ? f->older : f->newer)->symbol;
 }
 
-/* Those of x that y has not, or that differ. */
-static void sort_out(struct host *x, const struct host *y, struct names *missing,
-		     struct names *differing)
+static size_t inner_bytes(const struct mpk_host_function *f)
+{
+	return f ? f->code.len : 0;
+}
+
+/* What gained or lost most first, then in the order of the names. */
+static int by_gain(const void *a, const void *b)
+{
+	const struct inner *x = a, *y = b;
+	size_t p = inner_bytes(x->older), q = inner_bytes(x->newer);
+	size_t r = inner_bytes(y->older), s = inner_bytes(y->newer);
+	size_t left = p > q ? p - q : q - p, right = r > s ? r - s : s - r;
+
+	if (left != right)
+		return left > right ? -1 : 1;
+	return strcmp(inner_symbol(x), inner_symbol(y));
+}
+
+/* "3 removed: a, b, c". Names alone, as local functions have no signature that could be shown. */
+static void put_group(struct mpk_differ *d, struct mpk_strbuf *out, const struct inners *list,
+		      size_t first, const char *what)
+{
+	size_t count = list->count - first;
+	struct mpk_span *names = mpk_arena_array(d->arena, count, sizeof *names);
+
+	d->diff->failed |= !names;
+	if (!names || !count)
+		return;
+	for (size_t i = 0; i < count; i++)
+		names[i] = mpk_span_str(inner_symbol(&list->items[first + i]));
+	mpk_strbuf_printf(out, "%s%zu %s: ", out->len ? "; " : "", count, what);
+	mpk_put_names(out, names, count);
+}
+
+/* Those of x that y has not, or that differ. Of several of one name the first counts. */
+static void sort_out(struct host *x, const struct host *y, struct inners *missing,
+		     struct inners *differing)
 {
 	for (size_t i = 0; i < x->code.count; i++) {
-		const struct mpk_host_function *f = &x->code.functions[i];
+		const struct mpk_host_function *f = &x->code.functions[i], *g;
 		struct mpk_span name = mpk_span_str(f->symbol);
 		size_t at;
 
@@ -195,40 +241,74 @@ static void sort_out(struct host *x, const struct host *y, struct names *missing
 		    mpk_strmap_find(&y->exported, name, &at) ||
 		    !mpk_strmap_find(&x->by_symbol, name, &at) || at != i)
 			continue;
-		if (!mpk_strmap_find(&y->by_symbol, name, &at))
-			missing->items[missing->count++] = name;
-		else if (differing &&
-			 !mpk_host_same_code(&x->code, f, &y->code, &y->code.functions[at]))
-			differing->items[differing->count++] = name;
+		g = mpk_strmap_find(&y->by_symbol, name, &at) ? &y->code.functions[at] : NULL;
+		if (!g)
+			missing->items[missing->count++] =
+				differing ? (struct inner){ f, NULL } : (struct inner){ NULL, f };
+		else if (differing && !mpk_host_same_code(&x->code, f, &y->code, g))
+			differing->items[differing->count++] = (struct inner){ f, g };
 	}
 }
 
-/* All local functions share one line: compilers split and clone them as they like (f.part.0,
- * f.isra.1), and a line each would bury what was changed in the source. */
+static void add_inner(struct mpk_differ *d, const struct inner *f)
+{
+	struct mpk_span name = mpk_span_str(f->older->symbol), a = f->older->code,
+			b = f->newer->code;
+	struct mpk_difference *item;
+
+	if (a.len == b.len)
+		item = say_code_differs(d, "inner function", name, a, b);
+	else
+		item = mpk_differ_change(d, "inner function", name, "%zu -> %zu bytes of code",
+					 a.len, b.len);
+	mpk_differ_note_bytes(item, a.len, b.len);
+	if (item)
+		item->other_code = true;
+}
+
+static struct inners inners_of(struct mpk_differ *d, size_t most)
+{
+	struct inners list = { mpk_arena_array(d->arena, most, sizeof *list.items), 0 };
+
+	d->diff->failed |= !list.items;
+	return list;
+}
+
+/* Those that differ have a line each, up to a bound; the rest, and what came and went, share one: compilers split and
+ * clone local functions as they like (f.part.0, f.isra.1). */
 static void compare_locals(struct mpk_differ *d, struct host *x, struct host *y)
 {
-	struct names removed = { mpk_arena_array(d->arena, x->code.count, sizeof(struct mpk_span)),
-				 0 };
-	struct names added = { mpk_arena_array(d->arena, y->code.count, sizeof(struct mpk_span)),
-			       0 };
-	struct names changed = { mpk_arena_array(d->arena, x->code.count, sizeof(struct mpk_span)),
-				 0 };
+	static const char *const words[] = { "more differ", "removed", "added" };
+	struct inners all[] = { inners_of(d, x->code.count), inners_of(d, x->code.count),
+				inners_of(d, y->code.count) };
+	size_t shown = INNER_MOST;
+	uint64_t older = 0, newer = 0;
 	struct mpk_strbuf text = { 0 };
 
-	if (!removed.items || !added.items || !changed.items) {
-		d->diff->failed = true;
+	if (d->diff->failed)
 		return;
-	}
-	sort_out(x, y, &removed, &changed);
+	sort_out(x, y, &all[1], &all[0]);
 	/* differing ones were found in the first direction */
-	sort_out(y, x, &added, NULL);
-	put_group(&text, &changed, "differ", true);
-	put_group(&text, &removed, "removed", false);
-	put_group(&text, &added, "added", false);
+	sort_out(y, x, &all[2], NULL);
+	for (size_t k = 0; k < MPK_ARRAY_COUNT(all); k++, shown = 0) {
+		if (all[k].count)
+			qsort(all[k].items, all[k].count, sizeof *all[k].items, by_gain);
+		if (shown > all[k].count)
+			shown = all[k].count;
+		for (size_t i = 0; i < shown; i++)
+			add_inner(d, &all[k].items[i]);
+		put_group(d, &text, &all[k], shown, words[k]);
+		for (size_t i = shown; i < all[k].count; i++) {
+			older += inner_bytes(all[k].items[i].older);
+			newer += inner_bytes(all[k].items[i].newer);
+		}
+	}
 	d->diff->failed |= text.failed;
 	if (text.len)
-		(void)mpk_differ_add(d, MPK_DIFF_CHANGED, "inner functions", (struct mpk_span){ 0 },
-				     mpk_differ_take(d, &text));
+		mpk_differ_note_bytes(mpk_differ_add(d, MPK_DIFF_CHANGED, "inner functions",
+						     (struct mpk_span){ 0 },
+						     mpk_differ_take(d, &text)),
+				      older, newer);
 	mpk_strbuf_fini(&text);
 }
 
@@ -246,7 +326,8 @@ void mpk_diff_host(struct mpk_differ *d, const struct mpk_view *x, const struct 
 	static const struct mpk_diff_thing function = { .what = "function",
 							.bytes = sizeof(struct host_function),
 							.name = diff_host_function_name,
-							.compare = compare_functions };
+							.compare = compare_functions,
+							.bytes_of = host_function_bytes };
 	static const struct mpk_diff_thing needed = { .what = "needed library",
 						      .bytes = sizeof(const char *),
 						      .name = diff_host_text_of };

@@ -88,6 +88,91 @@ static void put_verdict(const struct mpk_diff *diff, struct mpk_strbuf *out)
 	mpk_strbuf_putc(out, '\n');
 }
 
+/* "+1.2 KiB" */
+static void put_gain(uint64_t older, uint64_t newer, struct mpk_strbuf *out)
+{
+	mpk_strbuf_printf(out, "%c%s", newer < older ? '-' : '+',
+			  MPK_SIZE(newer < older ? older - newer : newer - older));
+}
+
+/* How it changed, and how many bytes that gained or lost: "", "-80 B", "80 -> 96 bytes of code (+16 B)". */
+static void put_said(const struct mpk_difference *d, const char *said, struct mpk_strbuf *out)
+{
+	mpk_strbuf_puts(out, said);
+	if (!d->has_bytes || d->older_bytes == d->newer_bytes)
+		return;
+	mpk_strbuf_puts(out, said[0] ? " (" : "");
+	put_gain(d->older_bytes, d->newer_bytes, out);
+	mpk_strbuf_puts(out, said[0] ? ")" : "");
+}
+
+/* What things of one sort are called together, and what of them differs takes in both files. */
+struct total {
+	const char *what, *title;
+	uint64_t older, newer;
+};
+
+enum { TOTALS = 6 };
+
+/* Sums of what differs by sort; kernels are within parts, and parts within modules. */
+static size_t total_of(const struct mpk_diff *diff, struct total out[TOTALS])
+{
+	static const struct total sorts[TOTALS] = {
+		{ .what = "function", .title = "host functions" },
+		{ .what = "kernel", .title = "kernels" },
+		{ .what = "image", .title = "images" },
+		{ .what = "part", .title = "parts" },
+		{ .what = "tensor", .title = "tensors" },
+		{ .what = "module", .title = "modules" },
+	};
+	size_t count = 0;
+
+	for (size_t k = 0; k < TOTALS; k++) {
+		struct total t = sorts[k];
+		bool any = false;
+
+		for (size_t i = 0; i < diff->count; i++) {
+			const struct mpk_difference *d = &diff->items[i];
+			bool is_inner = !k && strncmp(d->what, "inner function", 14) == 0;
+
+			if (!d->has_bytes || (!is_inner && strcmp(d->what, t.what) != 0))
+				continue;
+			any = true;
+			t.older += d->older_bytes;
+			t.newer += d->newer_bytes;
+		}
+		if (any)
+			out[count++] = t;
+	}
+	return count;
+}
+
+/* "(file 80 KiB -> 81 KiB, +1.0 KiB; host functions +96 B)" */
+static void put_total(const struct mpk_diff *diff, struct mpk_strbuf *out)
+{
+	struct total totals[TOTALS];
+	size_t count = total_of(diff, totals);
+	uint64_t a = diff->older.bytes, b = diff->newer.bytes;
+	bool gains = a != b;
+
+	for (size_t i = 0; i < count; i++)
+		gains |= totals[i].older != totals[i].newer;
+	if (!gains || !count)
+		return;
+	mpk_strbuf_printf(out, "(file %s -> %s", MPK_SIZE(a), MPK_SIZE(b));
+	if (a != b) {
+		mpk_strbuf_puts(out, ", ");
+		put_gain(a, b, out);
+	}
+	for (size_t i = 0; i < count; i++) {
+		if (totals[i].older == totals[i].newer)
+			continue;
+		mpk_strbuf_printf(out, "; %s ", totals[i].title);
+		put_gain(totals[i].older, totals[i].newer, out);
+	}
+	mpk_strbuf_puts(out, ")\n");
+}
+
 /* One line for each difference, then its hunk. Without colours the mark is the first byte of
  * the line, so that grep '^+' finds what was added. */
 static void diff_text(const void *what, struct mpk_style style, struct mpk_strbuf *out)
@@ -117,11 +202,14 @@ static void diff_text(const void *what, struct mpk_style style, struct mpk_strbu
 		}
 		if (d->target[0])
 			mpk_strbuf_printf(out, " (%s)", d->target);
-		mpk_strbuf_printf(out, "%s%s%s\n", d->text[0] ? ": " : "", d->text,
-				  style.color ? off : "");
+		mpk_strbuf_puts(out, d->text[0] || d->older_bytes != d->newer_bytes ? ": " : "");
+		put_said(d, d->text, out);
+		mpk_strbuf_printf(out, "%s\n", style.color ? off : "");
 		put_hunks(d->lines, style, out);
 		mpk_strbuf_pass(out);
 	}
+	if (!diff->newer.code_digest)
+		put_total(diff, out);
 	if (diff->no_instructions) {
 		mpk_strbuf_putc(out, '(');
 		mpk_strbuf_puts(out, diff->no_instructions);
@@ -155,6 +243,26 @@ static void put_digests(const struct mpk_diff *diff, struct mpk_json *j, struct 
 		      mpk_digest_print(diff->newer.code_digest, MPK_DIGEST_BYTES, text));
 }
 
+static void put_bytes_json(uint64_t older, uint64_t newer, struct mpk_json *j,
+			   struct mpk_json_at *at)
+{
+	mpk_json_u64(j, at, "before", older);
+	mpk_json_u64(j, at, "after", newer);
+	mpk_json_i64(j, at, "delta", (int64_t)(newer - older));
+}
+
+static void put_totals_json(const struct mpk_diff *diff, struct mpk_json *j, struct mpk_json_at *at)
+{
+	struct total totals[TOTALS];
+	size_t count = total_of(diff, totals);
+	struct mpk_json_at *o = mpk_json_object(j, at, "bytes");
+
+	put_bytes_json(diff->older.bytes, diff->newer.bytes, j, mpk_json_object(j, o, "file"));
+	for (size_t i = 0; i < count; i++)
+		put_bytes_json(totals[i].older, totals[i].newer, j,
+			       mpk_json_object(j, o, totals[i].what));
+}
+
 static void diff_json(const void *what, struct mpk_json *j, struct mpk_json_at *at)
 {
 	const struct mpk_diff *diff = what;
@@ -183,11 +291,16 @@ static void diff_json(const void *what, struct mpk_json *j, struct mpk_json_at *
 			mpk_json_text(j, o, "target", d->target);
 		if (d->figure_count)
 			put_figures(d, j, o);
+		if (d->has_bytes)
+			put_bytes_json(d->older_bytes, d->newer_bytes, j,
+				       mpk_json_object(j, o, "bytes"));
 		if (d->same_code)
 			mpk_json_bool(j, o, "same_code", true);
 		if (d->lines[0])
 			mpk_json_text(j, o, "diff", d->lines);
 	}
+	if (!diff->newer.code_digest)
+		put_totals_json(diff, j, at);
 	if (diff->no_instructions)
 		mpk_json_text(j, at, "no_instructions", diff->no_instructions);
 }
@@ -269,6 +382,7 @@ static void put_changes(const struct mpk_diff *diff, struct mpk_strbuf *out)
 	size_t rows = 0;
 
 	for (size_t i = 0; i < diff->count; i++) {
+		MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf said = { 0 };
 		const struct mpk_difference *d = &diff->items[i];
 
 		if (d->figure_count)
@@ -283,7 +397,9 @@ static void put_changes(const struct mpk_diff *diff, struct mpk_strbuf *out)
 		mpk_strbuf_printf(out, " | %s | ", d->what);
 		mpk_markdown_code(out, d->name);
 		mpk_strbuf_puts(out, d->name.len ? " | " : "| ");
-		mpk_markdown_said(out, d->text[0] ? d->text : d->target);
+		put_said(d, d->text[0] ? d->text : d->target, &said);
+		out->failed |= said.failed;
+		mpk_markdown_said(out, mpk_strbuf_text(&said));
 		mpk_strbuf_puts(out, " |\n");
 	}
 	if (rows > ROWS_MAX)

@@ -48,6 +48,8 @@ struct pass {
 	const char *path; /* that kernels have: MPK_DEVICE_PATH for all GPU code beside modules */
 	struct mpk_strmap wanted;      /* keys of kernels and images, to changes */
 	struct mpk_strmap host;        /* names of host functions, to changes */
+	struct mpk_strmap inner;       /* symbols of those that are not exported, to changes */
+	struct mpk_span *symbols;      /* the same as a list */
 	struct mpk_strmap numbers;     /* keys without their copy, to places in seen */
 	size_t *seen;                  /* how many of a key there were */
 	struct mpk_disasm_lines *into; /* NULL: of no interest */
@@ -71,24 +73,30 @@ static struct mpk_span key_of(const struct pass *p, const struct mpk_difference 
 			      is_image ? mpk_span_of("", 0) : item->name, copy);
 }
 
-static bool is_host_function(const struct mpk_difference *item)
+/* Where host functions are looked up that are called as this one; NULL: it is none. */
+static struct mpk_strmap *host_names(struct pass *p, const struct mpk_difference *item)
 {
-	return strcmp(item->what, "function") == 0;
+	if (strcmp(item->what, "function") == 0)
+		return &p->host;
+	return strcmp(item->what, "inner function") == 0 ? &p->inner : NULL;
 }
 
 static enum mpk_code index_changes(struct pass *p)
 {
 	p->seen = mpk_arena_array(p->arena, p->count, sizeof *p->seen);
-	MPK_TRY_ALLOC(p->seen, p->job.err);
+	p->symbols = mpk_arena_array(p->arena, p->count, sizeof *p->symbols);
+	MPK_TRY_ALLOC(p->seen && p->symbols, p->job.err);
 	for (size_t i = 0; i < p->count; i++) {
 		const struct mpk_difference *item = p->changes[i].item;
+		struct mpk_strmap *host = host_names(p, item);
 		struct mpk_span key, plain;
 
 		if (item->older_code)
 			continue;
-		if (is_host_function(item)) {
-			MPK_TRY_ALLOC(mpk_strmap_put(&p->host, item->name, i, NULL) >= 0,
-				      p->job.err);
+		if (host) {
+			if (host == &p->inner)
+				p->symbols[host->count] = item->name;
+			MPK_TRY_ALLOC(mpk_strmap_put(host, item->name, i, NULL) >= 0, p->job.err);
 			continue;
 		}
 		key = key_of(p, item, item->copy);
@@ -240,7 +248,7 @@ static enum mpk_code put_host(const struct mpk_listing *listing, void *arg, stru
 	struct change *c;
 	size_t at;
 
-	if (!mpk_strmap_find(&p->host, listing->name, &at))
+	if (!mpk_strmap_find(p->job.wanted.name.len ? &p->inner : &p->host, listing->name, &at))
 		return MPK_OK;
 	c = &p->changes[at];
 	if (!listing->continues) {
@@ -256,13 +264,16 @@ static enum mpk_code visit_host(struct pass *p)
 	struct mpk_arena *arena = p->job.arena;
 	enum mpk_code code;
 
-	if (!p->host.count)
+	if (!p->host.count && !p->inner.count)
 		return MPK_OK;
 	p->job.only = &p->host;
+	p->job.inner = p->symbols;
+	p->job.inner_count = p->inner.count;
 	p->job.sink = &sink;
 	p->job.arena = p->job.view->arena;
 	code = mpk_disasm_host(&p->job);
 	p->job.only = NULL;
+	p->job.wanted.name = (struct mpk_span){ 0 };
 	p->job.sink = before;
 	p->job.arena = arena;
 	return code;
@@ -309,6 +320,7 @@ static enum mpk_code read_side(struct chosen *all, struct mpk_disasm *d,
 	code = walk(&p);
 	mpk_part_names_fini(&p.job.names);
 	mpk_strmap_fini(&p.host);
+	mpk_strmap_fini(&p.inner);
 	mpk_strmap_fini(&p.wanted);
 	mpk_strmap_fini(&p.numbers);
 	if (code == MPK_OK && p.job.failure != MPK_OK && !all->failure) {

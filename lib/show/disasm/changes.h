@@ -7,7 +7,7 @@
 #include "disasm/listing.h"
 
 /* mpk_disasm_changes - put hunks of instructions into what of a comparison has other code: kernels, images and
- * exported host functions
+ * host functions
  * Addresses do not count, nor do numbers of registers, labels and values: how many instructions differ in those
  * alone is counted. Registers of host functions do. Of at most 64 of all, and images of 64 MiB; a hunk list has 16 KiB,
  * 2 KiB of a host function.

@@ -181,7 +181,12 @@ enum mpk_code mpk_disasm_host(struct mpk_disasm_job *j)
 	if (!has_machine_code(j->view->image))
 		return MPK_OK;
 	MPK_TRY(host_init(j, &h));
-	return exported(j, &h);
+	MPK_TRY(exported(j, &h));
+	for (size_t i = 0; i < j->inner_count; i++) {
+		j->wanted.name = j->inner[i];
+		MPK_TRY(internal(j, &h));
+	}
+	return MPK_OK;
 }
 
 static enum mpk_code host_code(struct mpk_disasm_job *j, const char *path)

@@ -32,8 +32,10 @@ struct mpk_disasm_job {
 	struct mpk_part_names names; /* that could have been meant */
 	size_t found;                /* listings, and failures to make one */
 	const struct mpk_strmap
-		*only;     /* of host functions: those of these names; NULL: as wanted says */
-	bool keeps_answer; /* several kernels of one image are asked for in a row */
+		*only; /* of host functions: those of these names; NULL: as wanted says */
+	const struct mpk_span *inner; /* symbols of host functions that are not exported */
+	size_t inner_count;
+	bool keeps_answer;        /* several kernels of one image are asked for in a row */
 	struct mpk_span answered; /* the code that d->answer is a tool's text of */
 	enum mpk_code failure;    /* of the first that failed; the others went on */
 	struct mpk_error error;
@@ -53,7 +55,8 @@ enum mpk_code mpk_disasm_function(struct mpk_disasm_job *j, const char *path, st
 				  const char *format, struct mpk_code_file *file,
 				  const struct mpk_code_function *function) MPK_MUST_CHECK;
 
-/* mpk_disasm_host - the functions that the file exports and that `only` has
+/* mpk_disasm_host - the functions that the file exports and that `only` has, then those of `inner`; while those are
+ * given, wanted has their symbol
  * Returns  as above */
 enum mpk_code mpk_disasm_host(struct mpk_disasm_job *j) MPK_MUST_CHECK;
 

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* internal/relax.h - what the files about executables of the Relax VM have for one another */
+#ifndef MPK_PAYLOAD_INTERNAL_RELAX_H
+#define MPK_PAYLOAD_INTERNAL_RELAX_H
+
+#include "payload/payload_view.h"
+
+/* mpk_relax_count_graphs, mpk_relax_read_graph - members of struct mpk_payload_view (relax_graph.c) */
+size_t mpk_relax_count_graphs(const struct mpk_payload_content *c);
+enum mpk_code mpk_relax_read_graph(const struct mpk_payload_content *c, size_t index,
+				   struct mpk_arena *arena, struct mpk_model_graph *out,
+				   struct mpk_error *err) MPK_MUST_CHECK;
+
+#endif

@@ -16,7 +16,7 @@
 #include "factory/factory.h"
 #include "fuzz.h"
 #include "payload.h"
-#include "runtime/node.h"
+#include "runtime/library.h"
 #include "value/tensor.h"
 
 enum { REGION = 8192, MOST_BYTES = 1 << 20, MOST_INPUTS = 16 };

@@ -12,7 +12,7 @@
 #include "fuzz.h"
 #include "graphjson/graphjson.h"
 #include "payload.h"
-#include "runtime/node.h"
+#include "runtime/library.h"
 #include "value/tensor.h"
 
 enum { MOST_BYTES = 1 << 20 }; /* of the tensors of one graph */

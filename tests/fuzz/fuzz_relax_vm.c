@@ -6,7 +6,7 @@
 #include "executor/executor.h"
 #include "executor/relax/internal/relax.h"
 #include "runtime.h"
-#include "runtime/node.h"
+#include "runtime/library.h"
 
 enum { STEPS = 200, BYTES_MAX = 1 << 20 };
 

@@ -13,7 +13,7 @@
 #include "payload.h"
 #include "relayvm/relayvm.h"
 #include "runtime.h"
-#include "runtime/node.h"
+#include "runtime/library.h"
 
 enum { STEPS = 200, BYTES_MAX = 1 << 16, FUNCS = 3, INSTRS = 40, FIELDS = 24 };
 

@@ -4,7 +4,7 @@
 
 #include <stdatomic.h>
 
-#include "runtime/internal/process.h"
+#include "runtime/internal/runtime.h"
 #include "runtime/parallel.h"
 #include "runtime/runtime.h"
 

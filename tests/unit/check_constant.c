@@ -10,7 +10,7 @@
 
 #include "executor/machine.h"
 #include "harness.h"
-#include "runtime/host.h"
+#include "runtime/library.h"
 #include "runtime/runtime.h"
 #include "value/tensor.h"
 

@@ -7,12 +7,12 @@
 #include <signal.h>
 #include <stdatomic.h>
 
-#include "abi/raised.h"
+#include "abi/ffi_object.h"
 #include "base/clock.h"
 #include "io/mapping.h"
 #include "process_seen.h"
 #include "runtime/internal/parallel.h"
-#include "runtime/internal/process.h"
+#include "runtime/internal/runtime.h"
 #include "runtime/parallel.h"
 #include "runtime/runtime.h"
 

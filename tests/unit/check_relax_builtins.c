@@ -5,7 +5,6 @@
 #include "base/native.h"
 #include "executor/relax/internal/relax.h"
 #include "harness.h"
-#include "runtime/context.h"
 #include "runtime/runtime.h"
 #include "value/module.h"
 

@@ -2,7 +2,6 @@
 /* Builtins as compiled functions of the Relax VM call them, by cells of tvm-ffi: what they give, that errors are
  * those of the builtins, and which objects come back in the next call */
 #include "abi/ffi_object.h"
-#include "abi/raised.h"
 #include "executor/relax/builtin.h"
 #include "executor/relax/internal/relax.h"
 #include "relax_made.h"

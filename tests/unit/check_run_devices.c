@@ -5,7 +5,7 @@
 #include "harness.h"
 #include "io/mapping.h"
 #include "runtime/devices.h"
-#include "runtime/kernels.h"
+#include "runtime/library.h"
 #include "runtime/runtime.h"
 #include "skip.h"
 

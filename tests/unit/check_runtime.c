@@ -8,7 +8,6 @@
 #include "library/internal/library.h"
 #include "module_made.h"
 #include "robust.h"
-#include "runtime/context.h"
 #include "runtime/internal/runtime.h"
 #include "runtime/library.h"
 #include "runtime/runtime.h"

@@ -10,9 +10,9 @@
 
 #include "session/call.h"
 #include "session/internal/reply.h"
-#include "value/compare.h"
 #include "value/element.h"
 #include "value/parse.h"
+#include "value/value.h"
 
 static struct mpk_value parse(const char *text)
 {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/node.h"
+#include "runtime/library.h"
 
 struct counter {
 	struct mpk_function base;

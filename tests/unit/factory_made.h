@@ -14,7 +14,7 @@
 #include "factory/factory.h"
 #include "harness.h"
 #include "runtime/devices.h"
-#include "runtime/node.h"
+#include "runtime/library.h"
 
 /* A kernel in the legacy convention, as compiled code has it. */
 #define KERNEL(name)                                                                               \

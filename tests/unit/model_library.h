@@ -9,7 +9,6 @@
 #include "npy/npy.h"
 #include "payload.h"
 #include "runtime/library.h"
-#include "runtime/node.h"
 #include "skip.h"
 
 static struct mpk_error err;

@@ -9,7 +9,6 @@
 #include "harness.h"
 #include "runtime/devices.h"
 #include "runtime/library.h"
-#include "runtime/node.h"
 
 /* The kernels of the test: a table that its loader looks into. */
 struct made_kernel {

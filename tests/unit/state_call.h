@@ -11,7 +11,6 @@
 #include "assert_error.h"
 #include "executor/relax/builtin.h"
 #include "harness.h"
-#include "runtime/context.h"
 #include "runtime/runtime.h"
 
 static const struct mpk_dtype f32 = { MPK_DTYPE_FLOAT, 32, 1 }, i32 = { MPK_DTYPE_INT, 32, 1 };

@@ -10,7 +10,6 @@
 #include "abi/convention.h"
 #include "abi/ffi_object.h"
 #include "abi/internal/data.h"
-#include "abi/raised.h"
 
 /* --- the convention of TVM 0.2 to 0.20 ------------------------------------------------------- */
 

@@ -64,7 +64,7 @@ struct mpk_ffi_code {
 /* The conventions themselves. The legacy handle is the function; that of tvm-ffi is an
  * object whose code is mpk_ffi_enter, or mpk_ffi021_enter. Calls fail as
  * mpk_conv_call does; enter returns what host code wants: 0, or -1 with the error kept
- * (raised.h). */
+ * (ffi_object.h). */
 enum mpk_code mpk_legacy_call(mpk_tvm_function *code, const struct mpk_args *args,
 			      struct mpk_value *result, struct mpk_error *err);
 enum mpk_code mpk_legacy_call_values(mpk_tvm_function *code, union mpk_tvm_value *values,

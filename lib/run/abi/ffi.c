@@ -11,7 +11,6 @@
 #include "abi/convention.h"
 #include "abi/ffi_object.h"
 #include "abi/internal/data.h"
-#include "abi/raised.h"
 #include "value/function.h"
 
 enum { ON_STACK = 24 }; /* a kernel launch has fewer arguments than that */

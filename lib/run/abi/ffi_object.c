@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "abi/raised.h"
 #include "text/escape.h"
 
 static const struct mpk_ffi_types types_current = {

@@ -12,6 +12,7 @@
 
 #include "abi/internal/layout.h"
 #include "base/error.h"
+#include "base/span.h"
 #include "blob/blob.h"
 
 /* Type indices that the two number differently. */
@@ -130,5 +131,38 @@ void mpk_ffi_set_deleter(enum mpk_convention conv, void *object, mpk_ffi_delete_
 			 mpk_ffi021_delete_fn *old);
 bool mpk_ffi_has_deleter(enum mpk_convention conv, const void *object, mpk_ffi_delete_fn *current,
 			 mpk_ffi021_delete_fn *old);
+
+/* --- the error that module code or one of our functions raised in this thread ---
+ *
+ * C code raises by leaving kind and message here and returning non-zero. When our own
+ * function fails within a call (no device, say) its code is kept, so that the outermost
+ * caller still sees what went wrong and not just that something did.
+ */
+
+enum { MPK_RAISED_KIND_MAX = 64 };
+
+struct mpk_raised {
+	bool is_set;
+	enum mpk_code code;             /* MPK_E_RAISED, or what our function failed with */
+	char kind[MPK_RAISED_KIND_MAX]; /* "ValueError" */
+	char message[sizeof((struct mpk_error *)0)->text];
+};
+
+/* mpk_raised_get - this thread's; never NULL */
+struct mpk_raised *mpk_raised_get(void);
+
+/* mpk_raised_set - raise; over-long texts are cut */
+void mpk_raised_set(enum mpk_code code, struct mpk_span kind, struct mpk_span message);
+
+/* mpk_raised_set_error - raise what one of our functions failed with */
+void mpk_raised_set_error(const struct mpk_error *error);
+
+/* mpk_raised_take - turn what is raised into *err, "Kind: message", and clear it
+ * Returns  its code; MPK_E_RAISED with a sentence saying so when nothing was left */
+enum mpk_code mpk_raised_take(int status, struct mpk_error *err);
+
+/* mpk_raised_forward - have every raise also done through fn, kind and message as C
+ * strings (a real libtvm_ffi.so keeps an error of its own); NULL: no longer */
+void mpk_raised_forward(void (*fn)(const char *kind, const char *message));
 
 #endif

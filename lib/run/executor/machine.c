@@ -12,7 +12,7 @@
 #include "base/compiler.h"
 #include "base/lock.h"
 #include "base/vec.h"
-#include "runtime/context.h"
+#include "runtime/runtime.h"
 #include "text/escape.h"
 
 /* --- programs ------------------------------------------------------------------------------ */

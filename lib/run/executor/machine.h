@@ -23,7 +23,7 @@
 #include "base/error.h"
 #include "base/strmap.h"
 #include "payload.h"
-#include "runtime/node.h"
+#include "runtime/library.h"
 #include "signature/signature.h"
 #include "value/function.h"
 #include "value/tensor.h"

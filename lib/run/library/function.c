@@ -16,7 +16,7 @@
 #include "base/strbuf.h"
 #include "base/vec.h"
 #include "executor/machine.h"
-#include "runtime/node.h"
+#include "runtime/library.h"
 #include "text/escape.h"
 
 static bool has_entry(const struct mpkr_model *model, struct mpk_span name)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* compare.c - what was found by comparing each operator with the dump of another run: taken apart, counted */
-#include "observe/dump.h"
+#include "observe/observe.h"
 
 #include <dirent.h>
 #include <stddef.h>

@@ -10,7 +10,7 @@
  * several times in their order. That numbers differ is what the user asked for and no failure; that types or shapes
  * differ says that the dump is of another model.
  */
-#include "observe/dump.h"
+#include "observe/observe.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -5,7 +5,7 @@
  * operator on a device is waited for at its beginning, to keep out what was queued before, and at its
  * end. That makes a profiled run slower than a plain one, and its parts comparable.
  */
-#include "observe/profile.h"
+#include "observe/observe.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  * lost with the process. Nothing in a line may differ from run to run but what the model does, so
  * addresses are left out and traces of two runs can be compared.
  */
-#include "observe/trace.h"
+#include "observe/observe.h"
 
 #include <errno.h>
 #include <inttypes.h>

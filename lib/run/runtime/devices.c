@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "base/vec.h"
-#include "runtime/internal/process.h"
 #include "runtime/internal/runtime.h"
 
 /* --- free lists by size class ------------------------------------------------------------------ */

@@ -4,7 +4,7 @@
  * Devices are opened when the first tensor, kernel or module asks for them, and stay open until
  * mpk_devices_destroy. Drivers crash too, and whoever forks after a driver has started cannot
  * use that driver in the child: a program that calls code of strangers opens devices in a child
- * process alone (session/internal/child.h).
+ * process alone (session/session.c).
  */
 #ifndef MPK_RUNTIME_DEVICES_H
 #define MPK_RUNTIME_DEVICES_H

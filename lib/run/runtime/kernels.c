@@ -4,7 +4,8 @@
  * A node's payload is decoded once and loaded on a device when a kernel runs there for the first
  * time. A kernel's function holds the payload, which goes with the last of them.
  */
-#include "runtime/kernels.h"
+#include "runtime/devices.h"
+#include "runtime/library.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -16,7 +17,6 @@
 #include "base/vec.h"
 #include "payload.h"
 #include "runtime/internal/runtime.h"
-#include "runtime/node.h"
 #include "text/escape.h"
 
 enum { SLOTS_INLINE = 48 };

@@ -18,9 +18,7 @@
 #include "base/lock.h"
 #include "base/strmap.h"
 #include "base/vec.h"
-#include "runtime/host.h"
 #include "runtime/internal/runtime.h"
-#include "runtime/node.h"
 #include "text/escape.h"
 #include "text/phrase.h"
 

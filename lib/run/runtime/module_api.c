@@ -2,8 +2,8 @@
 /* module_api.c - the functions that module code expects of its loader
  *
  * What is asked of a module comes with the context that the module was given; everything else
- * is answered for the library whose code this thread runs (context.h). Errors go the way of the
- * C API: a status of -1, and the words in the thread's last error (abi/raised.h).
+ * is answered for the library whose code this thread runs (struct mpk_context). Errors go the way of the
+ * C API: a status of -1, and the words in the thread's last error (abi/ffi_object.h).
  */
 #include "runtime/internal/runtime.h"
 
@@ -13,14 +13,12 @@
 
 #include "abi/convention.h"
 #include "abi/ffi_object.h"
-#include "abi/raised.h"
 #include "base/strbuf.h"
 #include "base/vec.h"
-#include "runtime/context.h"
 #include "runtime/devices.h"
-#include "runtime/internal/process.h"
-#include "runtime/node.h"
+#include "runtime/library.h"
 #include "runtime/parallel.h"
+#include "runtime/runtime.h"
 
 static int fail_call(const struct mpk_error *error)
 {

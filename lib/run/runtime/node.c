@@ -11,7 +11,7 @@
  * Two modules of a library may have kernels of one name, as TVM names them after operators. So a
  * name alone is refused where it fits two, with both paths to choose from.
  */
-#include "runtime/node.h"
+#include "runtime/library.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -16,10 +16,10 @@
 #include <stddef.h>
 
 #include "abi/convention.h"
-#include "abi/raised.h"
+#include "abi/ffi_object.h"
 #include "base/clock.h"
-#include "runtime/context.h"
 #include "runtime/internal/parallel.h"
+#include "runtime/runtime.h"
 
 enum {
 	SLEEPING = 1, /* of launch.state: the launcher sleeps */

@@ -16,13 +16,12 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#include "abi/raised.h"
+#include "abi/ffi_object.h"
 #include "base/compiler.h"
 #include "base/num.h"
 #include "io/mapping.h"
 #include "runtime/devices.h"
 #include "runtime/internal/parallel.h"
-#include "runtime/internal/process.h"
 #include "runtime/internal/runtime.h"
 #include "runtime/parallel.h"
 

@@ -2,7 +2,7 @@
 /* runtime.c - what the libraries of one program share: global functions, loaders, devices
  *
  * A runtime is a value and not the process: two of them in one process do not see each other. What
- * module code asks without saying who it is (context.h) is answered by the runtime that its thread
+ * module code asks without saying who it is (struct mpk_context) is answered by the runtime that its thread
  * has entered, which is the only state of a thread here.
  */
 #include "runtime/runtime.h"
@@ -12,10 +12,9 @@
 
 #include "base/compiler.h"
 #include "base/vec.h"
-#include "runtime/context.h"
 #include "runtime/devices.h"
-#include "runtime/internal/process.h"
-#include "runtime/kernels.h"
+#include "runtime/internal/runtime.h"
+#include "runtime/library.h"
 #include "runtime/observer.h"
 
 /* --- the context of a thread ----------------------------------------------------------------- */

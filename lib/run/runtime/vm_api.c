@@ -7,9 +7,8 @@
 
 #include "abi/convention.h"
 #include "abi/ffi_object.h"
-#include "abi/raised.h"
-#include "runtime/context.h"
 #include "runtime/internal/runtime.h"
+#include "runtime/runtime.h"
 
 static int fail_vm_call(const struct mpk_error *error)
 {
@@ -38,7 +37,7 @@ static int ffi021_call(void *function, const struct mpk_ffi_any *args, int32_t c
 /* --- lists of compiled functions ---------------------------------------------------------------- */
 
 /* set_arg lends item `index` to an argument, move takes what a call returned, reset makes an item none. All return 0;
- * -1 with the error kept (abi/raised.h). */
+ * -1 with the error kept (abi/ffi_object.h). */
 
 static int ffi_list_set_arg(void *items, int index, struct mpk_ffi_any *args, int at)
 {

@@ -24,7 +24,7 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "runtime/internal/parallel.h"
-#include "runtime/internal/process.h"
+#include "runtime/internal/runtime.h"
 #include "runtime/parallel.h"
 
 enum {

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "device/device.h"
 #include "session/internal/reply.h"
 #include "session/internal/session.h"
 #include "text/escape.h"

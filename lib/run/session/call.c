@@ -13,8 +13,7 @@
 
 #include "base/strbuf.h"
 #include "device/device.h"
-#include "observe/dump.h"
-#include "observe/profile.h"
+#include "observe/observe.h"
 #include "program/model.h"
 #include "session/cases.h"
 #include "text/escape.h"

@@ -12,14 +12,19 @@
 #include "elf/image.h"
 #include "library/inspect.h"
 #include "sandbox/sandbox.h"
-#include "session/internal/child.h"
 #include "signature/signature.h"
-#include "value/compare.h"
 #include "value/value.h"
 
 /* --- the file whose functions are called: what is known of it, and how it is loaded ----------- */
 
-struct mpk_child_state; /* session/internal/child.h */
+/* What the child is doing. */
+enum mpk_child_phase { MPK_CHILD_LOADING, MPK_CHILD_CALLING, MPK_CHILD_ENDING };
+
+/* What a child is at, and how much of what it loads is there. */
+struct mpk_child_state {
+	enum mpk_child_phase phase;
+	uint64_t loaded, to_load; /* bytes, as the child says; to_load 0: nobody knows */
+};
 
 struct mpk_library_options {
 	const char *path;              /* the library's file; relative to the working
@@ -48,8 +53,8 @@ struct mpk_param_file; /* value/param_file.h */
 
 struct mpk_directory; /* io/output.h */
 
-struct mpk_profile;     /* observe/profile.h */
-struct mpk_comparisons; /* observe/dump.h */
+struct mpk_profile;     /* observe/observe.h */
+struct mpk_comparisons; /* observe/observe.h */
 
 struct mpk_call_result {
 	struct mpk_value *values; /* the outputs in order, then what the last call

@@ -5,7 +5,7 @@
  * the calls without what they are to give: else the code under test could read it there. Keys are
  * written one by one for it; what is not named here does not get there.
  */
-#include "session/internal/case_file.h"
+#include "session/internal/session.h"
 
 #include <stddef.h>
 #include <string.h>

@@ -21,7 +21,7 @@
 #include "text/names.h"
 #include "toml/toml.h"
 
-struct mpk_case_table; /* session/internal/case_file.h */
+struct mpk_case_table; /* session/internal/session.h */
 struct mpk_case_place;
 
 struct mpk_case {

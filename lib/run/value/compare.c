@@ -5,7 +5,7 @@
  * Without a tolerance of the caller's it follows from the type, as half precision cannot meet what
  * single precision does. Types without numbers are compared bit by bit.
  */
-#include "value/compare.h"
+#include "value/value.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tensors out of files. */
+/* file.c - tensors out of files. Apart from array.h's functions, since applications link no zlib. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -15,7 +15,30 @@
 
 #include "base/error.h"
 #include "base/span.h"
-#include "value/dltensor.h"
+#include "dtype/dtype.h"
+
+/* --- the layouts of DLPack that compiled code shares with its caller: it reads these structures at fixed offsets,
+ * nothing here may change --- */
+
+/* Exactly DLTensor. */
+struct mpk_dltensor {
+	void *data;
+	struct mpk_dldevice device;
+	int32_t ndim;
+	struct mpk_dtype dtype;
+	int64_t *shape;       /* ndim extents, outermost first */
+	int64_t *strides;     /* in elements; compact row-major when NULL */
+	uint64_t byte_offset; /* of the first element from data */
+};
+
+/* mpk_dltensor_is_compact - row-major without gaps; strides of extents 1 do not count */
+bool mpk_dltensor_is_compact(const struct mpk_dltensor *t);
+
+/* mpk_dltensor_data - the first element of a tensor in host memory */
+static inline void *mpk_dltensor_data(const struct mpk_dltensor *t)
+{
+	return t->data ? (char *)t->data + t->byte_offset : NULL;
+}
 
 /* --- reference-counted memory that tensors are views of --------------------------------------- */
 

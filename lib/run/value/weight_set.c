@@ -3,7 +3,7 @@
  *
  * An index has a name for each tensor and the shard that it lies in; type, shape and place are in the shard. A problem
  * of a shard is kept with it: who wants the tensors fails with it, who lists or verifies shows it beside the others. */
-#include "value/weight_set.h"
+#include "value/param_file.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -18,7 +18,7 @@
 #include "signature/signature.h"
 #include "text/escape.h"
 #include "text/phrase.h"
-#include "value/dltensor.h"
+#include "value/tensor.h"
 
 struct model_name {
 	struct mpk_span name;

@@ -5,11 +5,10 @@
 #define MPK_RESULTS_RESULTS_H
 
 #include "answer/answer.h"
-#include "observe/dump.h"
-#include "observe/profile.h"
+#include "observe/observe.h"
 #include "session/call.h"
 #include "session/cases.h"
-#include "value/compare.h"
+#include "value/value.h"
 
 /* of struct mpk_call_result: one line a value, long tensors cut; "results" in JSON, the same with types, where
  * "complete" says whether all elements of a tensor are there (minspect-run.schema.json) */

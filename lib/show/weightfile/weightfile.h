@@ -11,7 +11,7 @@
 #include "compare/differ.h"
 #include "io/copy.h"
 #include "text/names.h"
-#include "value/weight_set.h"
+#include "value/param_file.h"
 
 /* A file of weights that is looked at. */
 struct mpk_weightfile {

@@ -16,7 +16,6 @@
 #include "executor/relax/internal/relax.h"
 #include "library/internal/library.h"
 #include "runtime/library.h"
-#include "runtime/node.h"
 
 enum { WARMUP_MAX = 1000 };
 

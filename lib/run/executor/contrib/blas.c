@@ -15,7 +15,6 @@
 #include <stdlib.h>
 
 #include "executor/contrib/contrib.h"
-#include "executor/contrib/internal/args.h"
 
 enum mpk_code(mpk_contrib_raise)(const struct mpk_contrib_args *a, struct mpk_error *err,
 				 const char *kind, const char *fmt, ...)

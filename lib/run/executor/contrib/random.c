@@ -13,7 +13,6 @@
 #include "base/compiler.h"
 #include "base/lock.h"
 #include "executor/contrib/contrib.h"
-#include "executor/contrib/internal/args.h"
 #include "runtime/devices.h"
 #include "value/element.h"
 

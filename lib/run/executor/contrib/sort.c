@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "executor/contrib/contrib.h"
-#include "executor/contrib/internal/args.h"
 #include "value/element.h"
 
 /* --- elements in order: keys, merge sort, and a heap ------------------------------------------- */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* builtin.c - the table of all builtins, as functions of a runtime, and what they do with their arguments
  *
- * The rows are in program/relax_builtins.def, the functions in five files, by what they work on: shapes,
- * memory, closures, data, selections; those of caches and other states are in executor/state. Byte code finds them by name when it is loaded, compiled
- * functions as globals of the runtime. Both pass whatever the model says, so that each argument is
- * checked for its kind. Errors have the words of TVM's own builtins.
+ * The rows are in program/relax_builtins.def, the functions in four files, by what they work on: shapes,
+ * memory, closures, selections; those of caches and other states are in executor/state. Byte code finds
+ * them by name when it is loaded, compiled functions as globals of the runtime. Both pass whatever the
+ * model says, so that each argument is checked for its kind. Errors have the words of TVM's own builtins.
  */
 #include "executor/relax/internal/relax.h"
 
@@ -15,7 +15,7 @@
 
 #include "device/profile.h"
 #include "executor/executor.h"
-#include "runtime/context.h"
+#include "runtime/runtime.h"
 
 /* Every builtin with the family that has its row. */
 static const struct {

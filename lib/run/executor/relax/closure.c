@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "executor/relax/internal/relax.h"
-#include "runtime/context.h"
 #include "runtime/runtime.h"
 
 /* A closure: a function with values that are appended to the arguments of each call. */

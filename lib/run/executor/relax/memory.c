@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "executor/relax/internal/relax.h"
-#include "runtime/context.h"
 #include "runtime/devices.h"
+#include "runtime/runtime.h"
 
 /* --- storages ------------------------------------------------------------------------------ */
 

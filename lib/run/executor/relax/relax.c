@@ -16,7 +16,7 @@
 #include <stdlib.h>
 
 #include "executor/relax/internal/relax.h"
-#include "runtime/node.h"
+#include "runtime/library.h"
 #include "text/escape.h"
 
 /* --- the whole ----------------------------------------------------------------------------- */

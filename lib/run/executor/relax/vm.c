@@ -12,7 +12,7 @@
 #include "executor/executor.h"
 #include "executor/plan/plan.h"
 #include "program/model.h"
-#include "runtime/node.h"
+#include "runtime/library.h"
 #include "text/escape.h"
 
 /* --- loading ---------------------------------------------------------------------------------- */

@@ -11,7 +11,7 @@
 
 #include "executor/relay/internal/relay.h"
 #include "program/model.h"
-#include "runtime/node.h"
+#include "runtime/library.h"
 #include "text/escape.h"
 
 /* --- what is in a program ------------------------------------------------------------------ */

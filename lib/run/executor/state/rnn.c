@@ -4,7 +4,7 @@
  * Values of the past are a ring, so that steps can be taken back. What reads and writes values in batches are
  * kernels of the model; which slots a batch has, they get as two tables that begin_forward makes.
  */
-#include "executor/state/internal/rnn.h"
+#include "executor/state/internal/state.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -10,7 +10,6 @@
 
 #include "base/vec.h"
 #include "executor/state/internal/state.h"
-#include "runtime/context.h"
 #include "runtime/runtime.h"
 #include "text/escape.h"
 #include "value/module.h"

@@ -19,7 +19,6 @@
 #include "library/inspect.h"
 #include "mpk/run.h"
 #include "runtime/devices.h"
-#include "runtime/kernels.h"
 #include "runtime/library.h"
 #include "runtime/runtime.h"
 #include "signature/signature.h"

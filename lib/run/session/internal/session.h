@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* session.h - the calls of a batch as their child process makes them, and how parent and child talk
+/* session.h - the calls of a batch as their child process makes them, and how parent and child talk; case files
  *
  * The parent orders one call at a time, and the next when it has what came of the last. So it alone knows
  * which call runs and since when: a child that lies can lie about that call and no other. Messages are
@@ -9,13 +9,81 @@
 #define MPK_SESSION_INTERNAL_SESSION_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "base/span.h"
 #include "library/inspect.h"
 #include "session/call.h"
-#include "session/internal/kept.h"
+#include "toml/toml.h"
+#include "value/value.h"
+
+struct mpk_child_side; /* session/internal/reply.h */
+
+/* --- a case file: its tables with the places of their values (case_file.c) ---------------------- */
+
+/* What a case may say itself or leave to [defaults]. */
+struct mpk_case_place {
+	struct mpk_toml_str device, params;
+	struct mpk_toml_number atol, rtol, timeout;
+};
+
+struct mpk_case_arg { /* one of the two is there */
+	struct mpk_toml_str input, out;
+	struct mpk_pos pos;
+};
+
+struct mpk_case_table { /* [[case]] */
+	struct mpk_case_place place;
+	struct mpk_toml_str name, run, keep, raises, skip;
+	struct mpk_case_arg *args;
+	size_t arg_count;
+	struct mpk_toml_list expect, grid, block;
+	struct mpk_toml_number shared, repeat, warmup;
+	struct mpk_pos pos;
+};
+
+struct mpk_case_file {
+	struct mpk_case_place defaults;
+	struct mpk_case_table *cases;
+	size_t count;
+};
+
+/* mpk_case_file_schema - for mpk_toml_read_table into a struct mpk_case_file */
+extern const struct mpk_toml_schema mpk_case_file_schema;
+
+/* --- results that later calls of the same process take as arguments ----------------------------
+ *
+ * A cache or the state of a model has no form as text. So it stays in the process that made it, under the
+ * name that its call gave it, and goes when that process ends. */
+
+/* Zero-initialise; mpk_kept_fini. */
+struct mpk_kept {
+	struct mpk_kept_item {
+		const char *name; /* borrowed from the call */
+		struct mpk_value value;
+	} *items;
+	size_t count, cap;
+};
+
+/* mpk_kept_set - keep a value; one of the same name is dropped
+ * @name    borrowed until mpk_kept_fini
+ * @v       tuples are copied down to MPK_WIRE_NEST_MAX, so that what is done to the result of the call
+ *          changes nothing here
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_kept_set(struct mpk_kept *kept, const char *name, const struct mpk_value *v,
+			   struct mpk_error *err) MPK_MUST_CHECK;
+
+void mpk_kept_fini(struct mpk_kept *kept);
+
+/* mpk_kept_split - "cache[1]" into the name and the number of the item
+ * @item    SIZE_MAX: the value itself
+ * Returns  false: it is no name of letters, digits, '_', '-' and '.', perhaps with one item */
+bool mpk_kept_split(struct mpk_span text, struct mpk_span *name, size_t *item);
+
+/* --- orders and reports ------------------------------------------------------------------------ */
 
 /* From the parent. */
 struct mpk_order {

@@ -112,7 +112,7 @@ enum mpk_code mpk_state_host(struct mpk_tensor *t, struct mpk_tensor **out,
 enum mpk_code mpk_state_call(struct mpk_function *f, const char *what, const struct mpk_value *args,
 			     size_t count, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* --- states with sequences (kv_state.c) ---------------------------------------------------------- */
+/* --- states with sequences (args.c) ---------------------------------------------------------- */
 
 struct mpk_kv_state;
 
@@ -161,5 +161,37 @@ enum mpk_code mpk_kv_enter(const char *name, const struct mpk_value *args, size_
 /* mpk_kv_leave - the end of what mpk_kv_enter began
  * Returns  code */
 enum mpk_code mpk_kv_leave(struct mpk_kv_state *s, enum mpk_code code);
+
+/* --- recurrent states (rnn.c) --- */
+
+struct mpk_rnn_sequence {
+	int64_t id;
+	int64_t past;     /* steps that can be taken back */
+	int32_t slot, at; /* in storages; in the ring */
+};
+
+struct mpk_rnn {
+	struct mpk_kv_state base; /* first */
+	int64_t layer_count, state_count, slot_count, history;
+	struct mpk_dldevice where;
+	struct mpk_function **gets, **sets; /* state_count */
+	struct mpk_tensor **inits;          /* state_count */
+	struct mpk_tensor **storages;       /* of layer 0 all states, of layer 1, ... */
+	struct mpk_ints free_slots;         /* that were used before */
+	int32_t fresh;                      /* slots from this one on were never used */
+	struct mpk_rnn_sequence *sequences;
+	size_t count, cap;
+	/* the pass that began last */
+	int64_t *ids, *lengths;
+	size_t batch;
+	bool is_stale; /* slots changed since its tables were made */
+	struct mpk_tensor *slots, *rings;
+};
+
+/* mpk_rnn_storages - how many storages a state has */
+static inline size_t mpk_rnn_storages(const struct mpk_rnn *r)
+{
+	return (size_t)(r->layer_count * r->state_count);
+}
 
 #endif

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dump.h - what operators compute, tensor by tensor, and the files that dumps have them in
+/* observe.h - what watches a model run: dump, comparison with a dump, profile, trace; struct mpk_observer is their base
  *
- * Only kernels compute: what copies, reshapes or allocates gives nothing new. The kernels of a run are
+ * A dump has what operators compute, tensor by tensor.
+  * Only kernels compute: what copies, reshapes or allocates gives nothing new. The kernels of a run are
  * numbered in the order in which they end, so that the same model with other kernels, for another
  * device, gives the same files.
  */
-#ifndef MPK_OBSERVE_DUMP_H
-#define MPK_OBSERVE_DUMP_H
+#ifndef MPK_OBSERVE_OBSERVE_H
+#define MPK_OBSERVE_OBSERVE_H
 
 #include "base/arena.h"
 #include "base/strbuf.h"
@@ -14,7 +15,7 @@
 #include "io/output.h"
 #include "runtime/devices.h"
 #include "runtime/observer.h"
-#include "value/compare.h"
+#include "value/value.h"
 
 /* A tensor that an operator computed. */
 struct mpk_result {
@@ -43,7 +44,7 @@ struct mpk_dumper {
 void mpk_dumper_init(struct mpk_dumper *d, struct mpk_devices *devices,
 		     const struct mpk_directory *to);
 
-/* --- what each operator of a run computes, against a dump of another run (dump.h) ------------- */
+/* --- what each operator of a run computes, against a dump of another run ----------------------- */
 
 /* One tensor of the run and of the dump. */
 struct mpk_compared {
@@ -79,7 +80,7 @@ static inline const struct mpk_compared *mpk_comparisons_first(const struct mpk_
 enum mpk_code mpk_comparisons_decode(struct mpk_span bytes, struct mpk_comparisons *out,
 				     struct mpk_error *err) MPK_MUST_CHECK;
 
-/* The files of a dump, to be found by operator (dump.h).
+/* The files of a dump, to be found by operator.
  * Zero-initialise; mpk_dump_index_fini. */
 struct mpk_dump_index {
 	struct mpk_arena arena;
@@ -126,5 +127,80 @@ struct mpk_comparer {
 enum mpk_code mpk_comparer_init(struct mpk_comparer *c, struct mpk_devices *devices,
 				const char *dir, struct mpk_tolerance tolerance,
 				struct mpk_error *err) MPK_MUST_CHECK;
+
+/* --- where the time of a run goes: by operator and device ---------------------------------------
+ *
+ * Devices work beside the host, so an operator on one is timed from its launch until the device has
+ * done all that it was given. The time of operators within an operator (a closure's) is theirs alone. */
+
+struct mpk_profile_row {
+	struct mpk_span name; /* borrowed from the profile */
+	enum mpk_operator_kind kind;
+	struct mpk_dldevice device;
+	uint64_t calls;
+	double total, min, max; /* seconds, without operators within */
+};
+
+/* One call of an operator. */
+struct mpk_profile_event {
+	uint32_t row;
+	double start, seconds; /* start: since the first began; with operators within */
+};
+
+/* Zero-initialise; mpk_profile_fini. */
+struct mpk_profile {
+	struct mpk_arena arena;
+	struct mpk_profile_row *rows; /* by total, the largest first, once it is decoded */
+	size_t row_count, row_cap;
+	struct mpk_profile_event *events; /* in the order of their ends; none unless asked for */
+	size_t event_count, event_cap;
+	uint64_t calls; /* of the model */
+	double seconds; /* of all of them */
+};
+
+void mpk_profile_fini(struct mpk_profile *p);
+
+struct mpk_profiler {
+	struct mpk_observer base; /* first */
+	struct mpk_devices *devices;
+	bool keeps_events;
+	struct mpk_profile profile;
+	struct mpk_strmap index; /* rows by what they are distinguished by */
+	struct mpk_strbuf key;
+	struct mpk_profile_open {
+		double start, within; /* seconds of operators within */
+	} *open;                      /* operators under way */
+	size_t open_count, open_cap;
+	double origin; /* when the first operator began, by the monotonic clock; 0: none so far */
+};
+
+/* mpk_profiler_init - an observer that measures
+ * @devices borrowed as long as it observes
+ * Its functions fail as mpk_devices_sync, and with MPK_E_NOMEM. It encodes its profile. */
+void mpk_profiler_init(struct mpk_profiler *p, struct mpk_devices *devices, bool keeps_events);
+
+/* mpk_profile_decode - what a profiler encoded
+ * @bytes   from a process that may have been damaged: nothing in them is believed
+ * Returns  MPK_OK; MPK_E_NOMEM; MPK_E_CORRUPT. mpk_profile_fini in every case. */
+enum mpk_code mpk_profile_decode(struct mpk_span bytes, struct mpk_profile *out,
+				 struct mpk_error *err) MPK_MUST_CHECK;
+
+/* --- each instruction as a line of text, written before it runs ---------------------------------
+ *
+ *   main 12: fused_matmul_add(%0: 2x20xf32, c1: 20x16xf32) -> %4: 2x16xf32
+ *   main 5: vm.builtin.alloc_tensor(%1: storage of 128 bytes, 0, c2: shape=2,16, c3: dtype=f32)
+ *   main 5: %2 = 2x16xf32
+ *
+ * When a kernel crashes, its line is the last. Names are escaped. */
+
+struct mpk_tracer {
+	struct mpk_observer base; /* first */
+	int fd;
+	struct mpk_strbuf line;
+};
+
+/* mpk_tracer_init - an observer that writes to a descriptor; a line that cannot be written is lost
+ * Its functions fail with MPK_E_NOMEM alone. */
+void mpk_tracer_init(struct mpk_tracer *t, int fd);
 
 #endif

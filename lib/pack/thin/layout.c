@@ -131,21 +131,50 @@ static bool is_unused(const struct mpk_thin_layout *l, uint64_t off, uint64_t le
 	       off >= l->elf->header.e_shoff + l->elf->section_count * SHDR_BYTES;
 }
 
-/* Programs are started by kernels of which older ones take the file offset of the table for its address. */
+/* The table of the dynamic section; empty: there is none. */
+static struct mpk_span find_dynamic(const struct mpk_elf *elf, uint64_t *off)
+{
+	struct mpk_span table = { 0 };
+	GElf_Phdr p;
+
+	for (size_t i = 0; i < elf->segment_count && !table.len; i++)
+		if (mpk_elf_segment(elf, i, &p) && p.p_type == PT_DYNAMIC &&
+		    mpk_span_sub(elf->bytes, p.p_offset, p.p_filesz, &table))
+			*off = p.p_offset;
+	return table;
+}
+
+/* What a kernel starts, not a dynamic linker alone: DF_1_PIE is also there in static programs. */
+static bool is_program(const struct mpk_elf *elf)
+{
+	uint64_t off;
+	struct mpk_span table = find_dynamic(elf, &off);
+
+	for (size_t at = 0; at + DYN_BYTES <= table.len; at += DYN_BYTES)
+		if (mpk_load_u64(table.data + at) == DT_FLAGS_1 &&
+		    mpk_load_u64(table.data + at + 8) & DF_1_PIE)
+			return true;
+	return elf->header.e_type == ET_EXEC;
+}
+
+/* Programs are started by kernels of which older ones take the file offset of the table for its address, counted from
+ * where the first segment begins; who runs a static program reads it there. */
 static bool takes_table(const struct mpk_thin_layout *l, const struct mpk_thin_hole *h,
 			uint64_t bytes)
 {
-	const GElf_Phdr *p;
+	const GElf_Phdr *p, *first = NULL;
+	bool starts = is_program(l->elf);
 
 	if (h->segment >= l->elf->segment_count || !mpk_thin_is_cut(h) ||
 	    h->end - h->off < bytes + 8)
 		return false;
 	p = &l->segments[h->segment];
-	for (size_t i = 0; i < l->elf->segment_count; i++)
-		if (l->segments[i].p_type == PT_INTERP &&
-		    p->p_vaddr - p->p_offset != l->segments[i].p_vaddr - l->segments[i].p_offset)
-			return false;
-	return true;
+	for (size_t i = 0; i < l->elf->segment_count; i++) {
+		starts |= l->segments[i].p_type == PT_INTERP;
+		if (l->segments[i].p_type == PT_LOAD && !first)
+			first = &l->segments[i];
+	}
+	return !starts || (first && p->p_vaddr - p->p_offset == first->p_vaddr - first->p_offset);
 }
 
 static struct mpk_thin_hole *largest_hole(struct mpk_thin_layout *l, uint64_t bytes)
@@ -189,6 +218,20 @@ static bool is_movable(const struct mpk_elf *elf, size_t index, const GElf_Shdr 
 	}
 }
 
+/* The end of what begins in a block: notes of several sections have one program header. */
+static uint64_t grow_block(const struct mpk_thin_layout *l, uint64_t off, uint64_t end)
+{
+	for (size_t i = 0; i < l->elf->segment_count; i++) {
+		const GElf_Phdr *p = &l->segments[i];
+
+		if (p->p_type != PT_LOAD && p->p_offset >= off && p->p_offset < end &&
+		    p->p_filesz > end - p->p_offset &&
+		    p->p_filesz <= l->elf->bytes.len - p->p_offset)
+			end = p->p_offset + p->p_filesz;
+	}
+	return end;
+}
+
 /* Sections that begin where headers are to be, and all that begins before those end; false: one of them must stay. */
 static bool find_block(const struct mpk_thin_layout *l, uint64_t off, uint64_t end, uint64_t *out)
 {
@@ -196,9 +239,10 @@ static bool find_block(const struct mpk_thin_layout *l, uint64_t off, uint64_t e
 
 	*out = off;
 	for (int round = 0; grows; round++) {
-		grows = false;
 		if (round == ROUNDS_MAX)
 			return false;
+		grows = grow_block(l, off, *out) > *out;
+		*out = grow_block(l, off, *out);
 		for (size_t i = 1; i < l->elf->section_count; i++) {
 			GElf_Shdr h;
 
@@ -240,38 +284,25 @@ static bool is_loaded(const struct mpk_thin_layout *l, uint64_t off, uint64_t en
 
 static bool is_pointer_tag(uint64_t tag)
 {
-	switch (tag) {
-	case DT_HASH:
-	case DT_SYMTAB:
-	case DT_GNU_HASH:
-	case DT_VERSYM:
-		return true;
-	default:
-		return false;
-	}
+	return tag == DT_HASH || tag == DT_SYMTAB || tag == DT_GNU_HASH || tag == DT_VERSYM;
 }
 
 static enum mpk_code patch_dynamic(const struct mpk_thin_layout *l, uint64_t address,
 				   uint64_t bytes, struct mpk_thin_patches *out)
 {
-	for (size_t i = 0; i < l->elf->segment_count; i++) {
-		const GElf_Phdr *p = &l->segments[i];
-		struct mpk_span table;
+	uint64_t off;
+	struct mpk_span table = find_dynamic(l->elf, &off);
 
-		if (p->p_type != PT_DYNAMIC ||
-		    !mpk_span_sub(l->elf->bytes, p->p_offset, p->p_filesz, &table))
-			continue;
-		for (size_t at = 0; at + DYN_BYTES <= table.len; at += DYN_BYTES) {
-			uint64_t tag = mpk_load_u64(table.data + at);
-			uint64_t value = mpk_load_u64(table.data + at + 8);
+	for (size_t at = 0; at + DYN_BYTES <= table.len; at += DYN_BYTES) {
+		uint64_t tag = mpk_load_u64(table.data + at);
+		uint64_t value = mpk_load_u64(table.data + at + 8);
 
-			if (tag == DT_NULL)
-				break;
-			if (is_pointer_tag(tag) && value >= address && value - address < bytes)
-				MPK_TRY(mpk_thin_patch_add(out, p->p_offset + at + 8,
-							   l->block_address + (value - address), 8,
-							   l->err));
-		}
+		if (tag == DT_NULL)
+			break;
+		if (is_pointer_tag(tag) && value >= address && value - address < bytes)
+			MPK_TRY(mpk_thin_patch_add(out, off + at + 8,
+						   l->block_address + (value - address), 8,
+						   l->err));
 	}
 	return MPK_OK;
 }

@@ -50,16 +50,6 @@ bool mpk_thin_is_object(struct mpk_span file)
 	       !file.data[TYPE_AT + 1];
 }
 
-static bool is_linked_dynamically(const struct mpk_elf *elf)
-{
-	GElf_Phdr p;
-
-	for (size_t i = 0; i < elf->segment_count; i++)
-		if (mpk_elf_segment(elf, i, &p) && p.p_type == PT_DYNAMIC)
-			return true;
-	return false;
-}
-
 static enum mpk_code library_open(struct library *l, struct mpk_span file)
 {
 	const GElf_Ehdr *e = &l->elf.header;
@@ -70,10 +60,6 @@ static enum mpk_code library_open(struct library *l, struct mpk_span file)
 	if ((e->e_type != ET_DYN && e->e_type != ET_EXEC) || !l->elf.segment_count)
 		return mpk_fail(l->err, MPK_E_UNSUPPORTED,
 				"only objects, archives, libraries and programs are thinned");
-	if (e->e_type == ET_EXEC && !is_linked_dynamically(&l->elf))
-		return mpk_fail(
-			l->err, MPK_E_UNSUPPORTED,
-			"a static program that is linked to one address; link it as static PIE");
 	if (e->e_ident[EI_CLASS] != ELFCLASS64 || e->e_ident[EI_DATA] != ELFDATA2LSB ||
 	    (e->e_machine != EM_X86_64 && e->e_machine != EM_AARCH64))
 		return mpk_fail(l->err, MPK_E_UNSUPPORTED,

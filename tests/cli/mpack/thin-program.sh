@@ -1,4 +1,4 @@
-# programs, position-independent and linked to one address: each tells itself where its wrappers lead
+# programs, position-independent and linked to one address, dynamic and static: each tells itself where its wrappers lead
 command -v eu-elflint >/dev/null || { echo "eu-elflint is not installed"; exit 77; }
 test "$(uname -m)" = x86_64 || { echo "the program is for x86-64"; exit 77; }
 objcopy -O binary --only-section=.nv_fatbin data/gpu/cuda.so fat.bin
@@ -56,9 +56,9 @@ int main(void)
 	return 0;
 }
 END
-for mode in -pie -no-pie; do
+for mode in -pie -no-pie -static-pie "-static -no-pie"; do
 	echo "--- $mode"
-	test $mode = -pie && code=-fPIE || code=-fno-pie
+	case $mode in *no-pie) code=-fno-pie ;; *) code=-fPIE ;; esac
 	cc -O1 $code $mode main.c fat.s -o program
 	mpack thin -v program -o thin --keep sm_90,compute_90 --force 2>&1 | sed 's/.*: //'
 	for file in program thin; do
@@ -67,9 +67,17 @@ for mode in -pie -no-pie; do
 		minspect --verify $file
 	done
 	test "$(wc -c <thin)" -lt "$(wc -c <program)" && echo smaller
-	eu-elflint --gnu-ld -q program && eu-elflint --gnu-ld -q thin && echo "eu-elflint finds nothing"
+	# static programs have a symbol for their first byte, which eu-elflint does not know
+	for file in program thin; do
+		eu-elflint --gnu-ld -q $file | grep -v '(__ehdr_start): st_value out of bounds' || true
+	done
 	strip -o stripped thin && ./stripped >out.txt && ./thin | cmp - out.txt
 done
-cc -static -no-pie -fno-pie main.c fat.s -o program
-mpack thin program -o static --keep sm_90,compute_90 || echo "status $?"
-test ! -e static
+# notes that one program header names go together where they make room for another header
+if command -v ld.gold >/dev/null; then
+	cc -fuse-ld=gold -static -no-pie -fno-pie -O1 main.c fat.s -o program
+	mpack thin program -o thin --keep sm_90,compute_90 --force
+	./thin >out.txt
+	readelf -n program >was && readelf -n thin | cmp - was
+	eu-elflint --gnu-ld -q thin | grep -v 'invalid symbol index\|(__ehdr_start)' || true
+fi

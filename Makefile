@@ -164,7 +164,7 @@ $(filter %/libamdhip64.so.6 %/libamdhip64.so.5,$(FAKES)): private CPPFLAGS += -D
 $(FAKES): $(FAKE_SRC) $(wildcard tests/fakes/*.h) lib/run/device/internal/cuda_abi.h lib/run/device/internal/hip_abi.h $(O)/flags
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(ALL_CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(@F) -o $@ $(FAKE_SRC)
-FAKE_USERS := $(filter $(O)/tests/unit/check_device_cuda% $(O)/tests/unit/check_device_rocm $(O)/tests/unit/check_run_devices $(O)/tests/unit/check_run_kernels \
+FAKE_USERS := $(filter $(O)/tests/unit/check_device_cuda $(O)/tests/unit/check_device_drivers $(O)/tests/unit/check_device_rocm $(O)/tests/unit/check_run_devices $(O)/tests/unit/check_run_kernels \
 	$(O)/tests/unit/check_run_memory $(O)/tests/unit/check_run_stream,$(UNIT_BIN))
 $(FAKE_USERS:%=%.o): private CPPFLAGS += -Itests/fakes
 $(FAKE_USERS): | $(FAKES)

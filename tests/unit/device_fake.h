@@ -13,6 +13,7 @@
 #include "device/internal/gpu.h"
 #include "device_kernels.h"
 #include "fake_cuda.h"
+#include "robust.h"
 
 #define PTX(target, entries) "//\n.version 7.0\n.target sm_" target "\n.address_size 64\n" entries
 
@@ -25,6 +26,7 @@ static const char ptx[] __attribute__((unused)) =
 static char fakes[4000];
 static const struct fake_cuda_probe *fake;
 static struct mpk_device *device;
+static struct mpk_arena arena;
 
 /* The first library of that soname stands for all: the back end's dlopen finds this one. */
 static inline const struct fake_cuda_probe *open_fake(const char *name)
@@ -66,6 +68,7 @@ static inline void teardown(void)
 	mpk_device_close(device);
 	ck_assert_msg(fake->misuses(&first) == 0, "%s", first);
 	ck_assert_uint_eq(fake->live(), 0);
+	mpk_arena_fini(&arena);
 }
 
 static inline struct table *table_of(const char *fmt, struct mpk_span data)
@@ -81,8 +84,8 @@ static inline struct table *table_of(const char *fmt, struct mpk_span data)
 	return t;
 }
 
-/* The text without its NUL: whoever hands it to the driver must add one. */
-static inline struct table *ptx_table(const char *text)
+/* A text without its NUL: whoever hands it to the driver must add one. */
+static inline struct mpk_span exact_copy(const char *text)
 {
 	static char exact[4][4096];
 	static size_t used;
@@ -90,7 +93,25 @@ static inline struct table *ptx_table(const char *text)
 
 	memset(copy, 'X', sizeof exact[0]);
 	memcpy(copy, text, strlen(text));
-	return table_of("ptx", mpk_span_of(copy, strlen(text)));
+	return mpk_span_of(copy, strlen(text));
+}
+
+static inline struct table *ptx_table(const char *text)
+{
+	return table_of("ptx", exact_copy(text));
+}
+
+static inline struct mpk_span code_of(const char *name)
+{
+	char path[200];
+
+	(void)snprintf(path, sizeof path, "tests/data/launch/%s", name);
+	return robust_load(&arena, path);
+}
+
+static inline struct table *code_table(const char *name)
+{
+	return table_of(strstr(name, ".ptx") ? "ptx" : "hsaco", code_of(name));
 }
 
 static inline struct mpk_device_module *load(struct table *t)

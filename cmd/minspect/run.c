@@ -123,7 +123,7 @@ static enum mpk_code parse_saves(const struct minspect_options *o, struct run_re
 						MPK_QUOTE(mpk_span_of(text, digits)));
 		}
 		r->saves[r->save_count++] =
-			(struct run_save){ (size_t)number,
+			(struct run_save){ (size_t)number, digits && text[digits] == '=',
 					   mpk_option_value(o->outputs.items[i].option, i) };
 	}
 	return MPK_OK;

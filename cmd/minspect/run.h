@@ -37,7 +37,8 @@ struct run_request {
 	struct mpk_expect *expects;
 	size_t expect_count;
 	struct run_save {
-		size_t result; /* which one */
+		size_t result;    /* which one */
+		bool is_numbered; /* N=FILE; else a .npz file has all results */
 		const char *path;
 	} *saves;
 	size_t save_count;

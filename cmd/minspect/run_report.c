@@ -2,7 +2,9 @@
 /* Reports a call of --run: results on standard output and in files, differences on standard
  * error. Files are written first, so that a failed comparison does not lose the result that one
  * wants to look at. */
+#include <stdio.h>
 #include <string.h>
+#include <zlib.h>
 
 #include "common/diag.h"
 #include "minspect/document.h"
@@ -12,21 +14,95 @@
 
 /* --- files -------------------------------------------------------------------------- */
 
-static enum mpk_code find_tensor(const struct run_save *save, const struct mpk_call_result *r,
+static enum mpk_code find_tensor(size_t result, const struct mpk_call_result *r,
 				 const struct mpk_tensor **out, struct mpk_error *err)
 {
 	const struct mpk_value *v;
 
-	if (save->result >= r->count)
+	if (result >= r->count)
 		return mpk_fail(err, MPK_E_USAGE, "--output: there is no result %zu; there are %zu",
-				save->result, r->count);
-	v = &r->values[save->result];
+				result, r->count);
+	v = &r->values[result];
 	if (v->kind != MPK_VALUE_TENSOR)
 		return mpk_fail(err, MPK_E_USAGE,
-				"--output: result %zu is no tensor but a value of type %s",
-				save->result, mpk_value_kind_name(v->kind));
+				"--output: result %zu is no tensor but a value of type %s", result,
+				mpk_value_kind_name(v->kind));
 	*out = v->tensor;
 	return MPK_OK;
+}
+
+/* A local header of a stored member, or its entry in the directory (formats/zip/FORMAT.md): as the entry ends with where
+ * the header is, @at is NULL for a header. */
+static void put_member(struct mpk_rope *out, const struct mpk_rope *content, size_t number,
+		       const uint64_t *at)
+{
+	enum { LOCAL = 0x04034b50, CENTRAL = 0x02014b50, VERSION = 20, FIRST_OF_1980 = 0x21 };
+	char name[40];
+	unsigned long sum = crc32_z(0, NULL, 0);
+
+	for (size_t i = 0; i < content->count; i++)
+		sum = crc32_z(sum, content->pieces[i].data, (size_t)content->pieces[i].len);
+	(void)snprintf(name, sizeof name, "arr_%zu.npy", number);
+	mpk_rope_put_u32(out, at ? CENTRAL : LOCAL);
+	if (at)
+		mpk_rope_put_u16(out, VERSION); /* that made it; the next is needed to read it */
+	mpk_rope_put_u16(out, VERSION);
+	mpk_rope_put_u32(out, 0); /* no flags, stored */
+	mpk_rope_put_u16(out, 0); /* midnight */
+	mpk_rope_put_u16(out, FIRST_OF_1980);
+	mpk_rope_put_u32(out, (uint32_t)sum);
+	mpk_rope_put_u32(out, (uint32_t)content->len); /* stored */
+	mpk_rope_put_u32(out, (uint32_t)content->len); /* unpacked */
+	mpk_rope_put_u32(out, (uint32_t)strlen(name)); /* and no extra field */
+	for (int i = 0; at && i < 5; i++)
+		mpk_rope_put_u16(out, 0); /* no comment, disk 0, no attributes */
+	if (at)
+		mpk_rope_put_u32(out, (uint32_t)*at);
+	mpk_rope_put_bytes(out, mpk_span_str(name));
+}
+
+/* As numpy.savez writes it: result N is arr_N. Without a number it has all results. */
+static enum mpk_code put_archive(const struct run_save *save, const struct mpk_call_result *r,
+				 struct mpk_rope *out, struct mpk_error *err)
+{
+	enum { END = 0x06054b50, RESERVE = 1 << 20 };
+	size_t first = save->is_numbered ? save->result : 0;
+	size_t end = save->is_numbered ? first + 1 : r->count;
+	struct mpk_rope directory = mpk_rope_of(out->arena);
+	uint64_t at;
+
+	for (size_t i = first; i < end; i++) {
+		struct mpk_rope content = mpk_rope_of(out->arena);
+		const struct mpk_tensor *tensor;
+
+		at = out->len;
+		MPK_TRY(find_tensor(i, r, &tensor, err));
+		MPK_TRY(mpk_array_write(tensor, &content, err));
+		if (content.len >= UINT32_MAX - RESERVE - at || i - first > UINT16_MAX - 1)
+			return mpk_fail(
+				err, MPK_E_RANGE,
+				"an archive of 4 GiB and more is not written: name a .npy file for each result");
+		put_member(out, &content, i, NULL);
+		mpk_rope_put_rope(out, &content);
+		put_member(&directory, &content, i, &at);
+	}
+	at = out->len;
+	mpk_rope_put_rope(out, &directory);
+	mpk_rope_put_u32(out, END);
+	mpk_rope_put_u32(out, 0); /* disk 0 */
+	mpk_rope_put_u16(out, (uint16_t)(end - first));
+	mpk_rope_put_u16(out, (uint16_t)(end - first));
+	mpk_rope_put_u32(out, (uint32_t)directory.len);
+	mpk_rope_put_u32(out, (uint32_t)at);
+	mpk_rope_put_u16(out, 0); /* no comment */
+	return mpk_rope_status(out, err);
+}
+
+static bool is_npz(const char *path)
+{
+	size_t len = strlen(path);
+
+	return len > 4 && strcmp(path + len - 4, ".npz") == 0;
 }
 
 static int save_one(const struct run_save *save, const struct mpk_call_result *r)
@@ -35,12 +111,19 @@ static int save_one(const struct run_save *save, const struct mpk_call_result *r
 	struct mpk_rope file = mpk_rope_of(&arena);
 	const struct mpk_tensor *tensor;
 	struct mpk_error err = { 0 };
+	enum mpk_code code;
 
-	if (find_tensor(save, r, &tensor, &err) != MPK_OK)
-		return mpk_diag_error(&err);
-	if (mpk_array_write(tensor, &file, &err) == MPK_OK)
+	if (is_npz(save->path)) {
+		code = put_archive(save, r, &file, &err);
+	} else {
+		if (find_tensor(save->result, r, &tensor, &err) != MPK_OK)
+			return mpk_diag_error(&err);
+		code = mpk_array_write(tensor, &file, &err);
+	}
+	if (code == MPK_OK)
 		return minspect_save(save->path, &file);
-	mpk_error_at_file(&err, save->path);
+	if (code != MPK_E_USAGE)
+		mpk_error_at_file(&err, save->path);
 	return mpk_diag_error(&err);
 }
 

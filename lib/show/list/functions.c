@@ -53,13 +53,33 @@ static void functions_put_function(const struct mpk_view *view, size_t index,
 		put_doc(mpk_view_doc(view, index), out);
 }
 
-/* Metadata that belongs to some function, but nothing tells to which. */
+/* How many texts of metadata belong to some function, but nothing tells to which. Where each function is told in
+ * another way, as those of standalone libraries are, they say nothing new. */
+static size_t count_unassigned(const struct mpk_view *view)
+{
+	size_t told = 0;
+
+	while (told < view->image->function_count && mpk_view_host(view, told))
+		told++;
+	return view->texts && told < view->image->function_count ? view->texts->unassigned_count
+								 : 0;
+}
+
+/* As types, which was possible when they were found; what they read to is for once. */
 static void put_unassigned(const struct mpk_view *view, struct mpk_strbuf *out)
 {
-	for (size_t i = 0; view->texts && i < view->texts->unassigned_count; i++) {
-		mpk_strbuf_puts(out, i ? "" : "  metadata that no function is known to give:\n");
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	size_t count = count_unassigned(view);
+	struct mpk_signature s;
+
+	if (count)
+		mpk_strbuf_puts(out, "  metadata that no function is known to give:\n");
+	for (size_t i = 0; i < count; i++) {
 		mpk_strbuf_puts(out, "    ");
-		mpk_escape(out, view->texts->unassigned[i]);
+		if (mpk_signature_read(view->texts->unassigned[i], &scratch, &s, NULL) == MPK_OK)
+			mpk_signature_text(&s, out);
+		else
+			out->failed = true; /* memory is out */
 		mpk_strbuf_putc(out, '\n');
 	}
 }
@@ -253,9 +273,9 @@ static void functions_json(const void *what, struct mpk_json *j, struct mpk_json
 	for (size_t i = 0; i < image->function_count; i++)
 		if (mpk_view_shows(view, mpk_span_str(image->functions[i].name)))
 			mpk_list_function_json(view, i, MPK_LIST_INPUTS | MPK_LIST_CALL, j, list);
-	if (view->texts && view->texts->unassigned_count)
+	if (count_unassigned(view))
 		mpk_json_spans(j, at, "unassigned_metadata", view->texts->unassigned,
-			       view->texts->unassigned_count);
+			       count_unassigned(view));
 	/* one list for all modules: who looks for a name need not walk the tree */
 	list = mpk_json_array(j, at, "models");
 	for (size_t n = 0; n < view->count; n++) {

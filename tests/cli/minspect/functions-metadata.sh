@@ -51,3 +51,7 @@ minspect --functions unresolved.so | sed -n 2,4p
 # numbers in names are in their order
 printf 'int __tvm_ffi_layer10(void) { return 0; }\nint __tvm_ffi_layer2(void) { return 0; }\n' | cc -shared -fPIC -o natural.so -x c -
 minspect natural.so | grep functions
+# of standalone libraries it is in a table, and the types are told in another way
+mpack build data/launch/standalone.toml -o standalone.so
+minspect --functions standalone.so | sed -n '2,4p; /metadata/p'
+minspect --functions --json standalone.so | grep metadata || true

@@ -15,6 +15,7 @@
 #include "base/vec.h"
 #include "elf/symbols.h"
 #include "emit/internal/emit.h"
+#include "io/path.h"
 #include "sandbox/sandbox.h"
 #include "tar/tar.h"
 
@@ -140,16 +141,21 @@ static const char *definition_text(struct scan *s, struct definition d)
 
 static enum mpk_code fail_conflict(struct scan *s, struct mpk_error *err)
 {
+	static const char *const objects[] = { ".o", NULL };
 	const char *a = definition_text(s, s->one), *b = definition_text(s, s->other), *more = "";
+	const char *path = s->b->c.sources[s->other.source].path, *how = "";
 
 	if (s->conflicts > 1)
 		more = mpk_arena_printf(s->arena, " (and %zu other symbols are defined twice)",
 					s->conflicts - 1);
-	MPK_TRY_ALLOC(a && b && more, err);
+	if (mpk_path_has_suffix(path, objects))
+		how = mpk_arena_printf(s->arena, ": objcopy --localize-symbol=%.*s %s",
+				       MPK_SPAN_ARG(s->first), path);
+	MPK_TRY_ALLOC(a && b && more && how, err);
 	return mpk_fail(
 		err, MPK_E_CONFLICT,
-		"%s and %s both define '%.*s'%s: leave one of them out, rename one, or make one static",
-		a, b, MPK_SPAN_ARG(s->first), more);
+		"%s and %s both define '%.*s'%s: leave one of them out, rename one, or make one static%s",
+		a, b, MPK_SPAN_ARG(s->first), more, how);
 }
 
 static enum mpk_code scan_all(struct mpk_process_self *self, void *data, struct mpk_error *err)

@@ -10,15 +10,15 @@
 #include "text/escape.h"
 
 /* Whose ABI an undefined symbol is part of. */
-enum owner { NOBODY, PYTHON, TORCH_C, TORCH_CXX, TVM_FFI };
+enum owner { NOBODY, PYTHON, TORCH_C, TORCH_CXX, TVM_FFI, TVM_FFI_CXX };
 
 /* What all symbols together say. */
 struct wanted {
 	const struct mpk_version_need *needs;
 	size_t need_count;
-	size_t counts[TVM_FFI + 1]; /* by owner */
-	unsigned python_minor;      /* the newest of those of Python's that are stable */
-	size_t unstable;            /* of Python's, those that are not */
+	size_t counts[TVM_FFI_CXX + 1]; /* by owner */
+	unsigned python_minor;          /* the newest of those of Python's that are stable */
+	size_t unstable;                /* of Python's, those that are not */
 	bool old_strings, new_strings;
 	const char *machine;
 };
@@ -42,8 +42,10 @@ static enum owner owner_of(const char *name, const char *text)
 		return PYTHON;
 	if (strncmp(name, "aoti_torch_", 11) == 0 || strncmp(name, "torch_", 6) == 0)
 		return TORCH_C;
-	if (strncmp(name, "TVMFFI", 6) == 0 || strncmp(text, "tvm::ffi::", 10) == 0)
+	if (strncmp(name, "TVMFFI", 6) == 0)
 		return TVM_FFI;
+	if (strncmp(name, "_Z", 2) == 0 && strstr(text, "tvm::ffi::"))
+		return TVM_FFI_CXX;
 	return strncmp(name, "_Z", 2) == 0 &&
 			       (strncmp(text, "at::", 4) == 0 || names_any(text, torch))
 		       ? TORCH_CXX
@@ -94,6 +96,11 @@ static void judge_symbol(struct mpk_check_state *s, const char *name, const char
 		mpk_check_say(s, MPK_ERROR, NULL,
 			      "it wants %s of %s, and a library for tvm-ffi wants nothing of it",
 			      MPK_QUOTE(mpk_span_str(text)), owner == PYTHON ? "Python" : "torch");
+	if (abi->tvm_ffi && owner == TVM_FFI_CXX)
+		mpk_check_say(
+			s, MPK_ERROR, NULL,
+			"it wants %s, C++ of tvm-ffi, which another release may lay out in another way under the same name: call its functions in C",
+			MPK_QUOTE(mpk_span_str(text)));
 	if (abi->torch_stable && owner == TORCH_CXX)
 		mpk_check_say(
 			s, MPK_ERROR, NULL,
@@ -193,6 +200,7 @@ static enum mpk_code say_all(struct mpk_check_state *s, const struct wanted *w,
 		const char *what;
 	} frames[] = { { TORCH_CXX, "of torch in C++" },
 		       { TORCH_C, "of torch in C" },
+		       { TVM_FFI_CXX, "of tvm-ffi in C++" },
 		       { TVM_FFI, "of tvm-ffi" } };
 	const char *least = least_policy(w);
 

@@ -13,7 +13,10 @@ C
 cat >frames.c <<'C'
 extern void old(void) __asm__("_ZN3c1019UndefinedTensorImpl10_singletonERKSs");
 extern void at_call(void) __asm__("_ZN2at6Tensor3addERKS0_NSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE");
+extern void json(void) __asm__("_ZN3tvm3ffi4json5ParseERKNS0_6StringEPS2_");
+extern char table __asm__("_ZTVN3tvm3ffi9ModuleObjE");
 extern int aoti_torch_empty_strided(void), TVMFFIFunctionCall(void);
+void *g(void) { json(); return &table; }
 void f(void) { old(); at_call(); aoti_torch_empty_strided(); TVMFFIFunctionCall(); }
 C
 cat >late.c <<'C'

@@ -14,6 +14,7 @@
 #include "base/strmap.h"
 #include "common/diag.h"
 #include "common/options.h"
+#include "io/path.h"
 #include "mpack/mpack.h"
 #include "process/process.h"
 #include "standalone/standalone.h"
@@ -21,7 +22,7 @@
 static struct mpk_build_options opt;
 
 static const struct mpk_option options[] = {
-	{ 'o', "output", MPK_OPT_TEXT, "FILE", "what its suffix says: .so .o .c .a .tar .blob",
+	{ 'o', "output", MPK_OPT_TEXT, "FILE", "by its suffix: .so .o .c .a .tar .blob .fatbin",
 	  .target = &opt.output, .path = MPK_WRITES_FILE },
 	{ 0, "emit", MPK_OPT_TEXT, "WHAT", "so, obj, c, a, tar or blob, whatever the suffix",
 	  .target = &opt.emit },
@@ -82,7 +83,7 @@ static const struct mpk_option options[] = {
 
 static const struct mpk_command command = {
 	.name = "build",
-	.usage = "mpack build [MANIFEST|BLOB|LIBRARY|CUBIN] [OPTION]... [-o OUT]",
+	.usage = "mpack build [MANIFEST|BLOB|LIBRARY|CUBIN...] [OPTION]... [-o OUT]",
 	.summary = "Pack what a manifest (./mpack.toml) names into one file, by default NAME.so\n"
 		   "in this folder, after the package.",
 	.screen = 13,
@@ -369,6 +370,25 @@ static int build_twice(enum mpk_emit_kind kind, const char *input)
 	return end.status == MPK_EXIT_OK ? build_again(&opt, input) : end.status;
 }
 
+static bool is_fatbin(const char *path)
+{
+	static const char *const suffixes[] = { ".fatbin", NULL };
+
+	return path && mpk_path_has_suffix(path, suffixes);
+}
+
+/* What decides nothing of a fatbin is refused, not passed over. */
+static int join_images(const char *const *paths, size_t count)
+{
+	for (const struct mpk_option *row = options; row->name; row++)
+		if (mpk_option_count(row) && row->target != &opt.output &&
+		    row->target != &opt.fsync && row->target != &opt.force)
+			return mpk_diag_usage("--%s is not for a fatbin", row->name);
+	if (!count)
+		return mpk_diag_usage("name the cubins and PTX files of the fatbin");
+	return mpk_build_fatbin(&opt, options, paths, count);
+}
+
 int mpack_build(int argc, char **argv)
 {
 	enum mpk_emit_kind kind = MPK_EMIT_SO;
@@ -377,6 +397,11 @@ int mpack_build(int argc, char **argv)
 
 	if (!mpk_options_parse(&command, argc, argv, &first, &status))
 		return status;
+	if (is_fatbin(opt.output) && !opt.emit) {
+		status = join_images((const char *const *)(argv + first), (size_t)(argc - first));
+		mpk_options_fini(&command);
+		return status;
+	}
 	input = first < argc ? argv[first] : MPACK_MANIFEST;
 	if (argc - first > 1)
 		return mpk_diag_usage("one manifest at a time: '%s' is too much", argv[first + 1]);

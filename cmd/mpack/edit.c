@@ -2,7 +2,8 @@
 /* mpack edit writes the file that it read, with other bytes for the payloads that are named.
  * That is only right where writing the tree again gives exactly the bytes that were read, which
  * is tried before anything is changed. Code beside the blob, which tvm-ffi's tools embed, is
- * overwritten in its place, because host code points there. */
+ * overwritten in its place, because host code points there; containers of code for several GPUs are
+ * written anew. */
 #include <string.h>
 
 #include "common/diag.h"
@@ -17,6 +18,7 @@
 #include "io/output.h"
 #include "io/reader.h"
 #include "mpack/mpack.h"
+#include "package/images.h"
 #include "package/package.h"
 #include "standalone/standalone.h"
 #include "text/escape.h"
@@ -33,8 +35,8 @@ static const struct mpk_option options[] = {
 	{ 'o', "output", MPK_OPT_TEXT, "FILE", "write FILE; it may be the input", .target = &output,
 	  .path = MPK_WRITES_EDITED },
 	{ 0, "replace", MPK_OPT_LIST, "PATH=FILE",
-	  "other bytes for a module, PATH#KERNEL or cubin:NAME", .target = &replacements,
-	  .path = MPK_READS_PAIR, .values = "replace" },
+	  "other bytes for a module, PATH#KERNEL, cubin:NAME, or CONTAINER#ARCH",
+	  .target = &replacements, .path = MPK_READS_PAIR, .values = "replace" },
 	{ 0, "sign", MPK_OPT_TEXT, "KEY", "sign what is written with a private Ed25519 key",
 	  .target = &sign_path },
 	{ 0, "force", MPK_OPT_FLAG, NULL, "overwrite what mpack did not write", .target = &force,
@@ -47,9 +49,11 @@ static const struct mpk_option options[] = {
 static const struct mpk_command command = {
 	.name = "edit",
 	.usage = "mpack edit FILE -o OUT --replace PATH=PAYLOAD...",
-	.summary = "Swap payloads in a library or blob; everything else stays.",
+	.summary = "Swap payloads in a library or blob, or code for one GPU in a container of it;\n"
+		   "everything else stays.",
 	.examples = "  mpack edit deploy.so -o deploy.so --replace /0=vadd.cubin\n"
 		    "  mpack edit model.blob -o new.blob --replace /0/1=weights.bin\n"
+		    "  mpack edit k.fatbin -o k.fatbin --replace file:0#sm_90=new.cubin\n"
 		    "  minspect deploy.so\n",
 	.options = options,
 };
@@ -63,6 +67,7 @@ struct edit {
 	struct mpk_swap swap;
 	struct mpk_mapping *payloads; /* one a replacement */
 	bool modules;                 /* a module is replaced, not only code beside the blob */
+	size_t images;                /* how many images in containers of GPU code are */
 	bool had_origin;              /* there was a signature or provenance of the file before */
 };
 
@@ -92,6 +97,29 @@ static bool is_code(const char *word)
 	return strncmp(word, MPK_SWAP_CODE, strlen(MPK_SWAP_CODE)) == 0;
 }
 
+/* ".hip_fatbin:0#gfx90a=new.hsaco" */
+static bool is_image(const char *word)
+{
+	const char *hash = strchr(word, '#');
+
+	return word[0] != '/' && !is_code(word) && hash && hash < strchrnul(word, '=');
+}
+
+static enum mpk_code load_images(struct edit *e, struct mpk_error *err)
+{
+	if (e->images < replacements.count)
+		return mpk_fail(err, MPK_E_USAGE,
+				"images in containers of GPU code are replaced by themselves: edit "
+				"the file twice");
+	if (e->image.is_packed || (e->image.container != MPK_CONTAINER_ELF_SO &&
+				   e->image.container != MPK_CONTAINER_ELF_OBJ &&
+				   e->image.container != MPK_CONTAINER_DEVICE))
+		return mpk_fail(
+			err, MPK_E_UNSUPPORTED,
+			"images are replaced in fatbins, bundles, ELF libraries and objects only");
+	return MPK_OK;
+}
+
 static enum mpk_code load_modules(struct edit *e, struct mpk_error *err)
 {
 	if (!e->image.has_blob)
@@ -116,9 +144,15 @@ static enum mpk_code edit_load(struct edit *e, const char *path, struct mpk_erro
 {
 	MPK_TRY(mpk_mapping_open(path, &e->file, err));
 	MPK_TRY(mpk_image_open(e->file.bytes, NULL, &e->arena, &e->image, err));
-	for (size_t i = 0; i < replacements.count; i++)
-		/* Embedded code is named "cubin:NAME"; everything else is a path in the tree. */
-		e->modules |= !is_code(replacements.items[i].value);
+	for (size_t i = 0; i < replacements.count; i++) {
+		const char *word = replacements.items[i].value;
+
+		/* Embedded code is named "cubin:NAME"; what is no image either is a path in the tree. */
+		e->modules |= !is_code(word) && !is_image(word);
+		e->images += is_image(word);
+	}
+	if (e->images)
+		return load_images(e, err);
 	if (e->modules)
 		return load_modules(e, err);
 	if (e->image.container == MPK_CONTAINER_ELF_SO ||
@@ -141,7 +175,9 @@ static enum mpk_code replace(struct edit *e, const char *word, struct mpk_mappin
 	const char *path = mpk_arena_copy(&e->arena, word, (size_t)(equals - word));
 	MPK_TRY_ALLOC(path, err);
 	MPK_TRY(mpk_mapping_open(equals + 1, map, err));
-	return is_code(path) ? MPK_OK : mpk_swap_payload(&e->swap, path, map, equals + 1, err);
+	return is_code(path) || is_image(word)
+		       ? MPK_OK
+		       : mpk_swap_payload(&e->swap, path, map, equals + 1, err);
 }
 
 static enum mpk_code swap_codes(struct edit *e, const struct mpk_private *file,
@@ -258,6 +294,29 @@ static enum mpk_code write_library(struct edit *e, const struct mpk_rope *blob,
 	return code;
 }
 
+/* "CONTAINER#ARCH=FILE", as is_image found them. */
+static enum mpk_code swap_images(struct edit *e, const struct mpk_private *file,
+				 struct mpk_rope *out, struct mpk_error *err)
+{
+	struct mpk_image_file *files =
+		mpk_arena_array(&e->arena, replacements.count, sizeof *files);
+
+	MPK_TRY_ALLOC(files, err);
+	for (size_t i = 0; i < replacements.count; i++) {
+		const char *word = replacements.items[i].value;
+		const char *hash = strchr(word, '#'), *equals = strchr(word, '=');
+
+		files[i] = (struct mpk_image_file){
+			.name = equals + 1,
+			.bytes = e->payloads[i].bytes,
+			.container = mpk_arena_copy(&e->arena, word, (size_t)(hash - word)),
+			.target = mpk_arena_copy(&e->arena, hash + 1, (size_t)(equals - hash - 1)),
+		};
+		MPK_TRY_ALLOC(files[i].container && files[i].target, err);
+	}
+	return mpk_images_replace(&e->image, file, files, replacements.count, out, err);
+}
+
 /* No module is touched: all but the code stays, the blob as well. */
 static enum mpk_code write_codes(struct edit *e, struct mpk_error *err)
 {
@@ -268,8 +327,9 @@ static enum mpk_code write_codes(struct edit *e, struct mpk_error *err)
 	MPK_TRY(mpk_private_open(&e->file, e->image.blob, &file, err));
 	enum mpk_code code = mpk_origin_void(&file, &e->had_origin, err);
 	if (code == MPK_OK)
-		code = swap_codes(e, &file, err);
-	mpk_rope_put_view(&rope, mpk_span_of(file.data, file.len));
+		code = e->images ? swap_images(e, &file, &rope, err) : swap_codes(e, &file, err);
+	if (!rope.len)
+		mpk_rope_put_view(&rope, mpk_span_of(file.data, file.len));
 	if (code == MPK_OK)
 		code = mpk_rope_status(&rope, err);
 	if (code == MPK_OK)

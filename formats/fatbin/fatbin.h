@@ -106,6 +106,15 @@ enum mpk_code mpk_fatbin_put_image(struct mpk_rope *out, const struct mpk_fatbin
 				   uint64_t plain_bytes, bool debug,
 				   struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_fatbin_put_new - append an entry for an image that comes from no fatbin, stored, as fatbinary writes it
+ * @e       kind: PTX or cubin; sm, whether for it alone, and of PTX the version are read
+ * @image   borrowed by out
+ * @abi     of a cubin: its ELF ABI version
+ * Returns  as mpk_fatbin_put_image */
+enum mpk_code mpk_fatbin_put_new(struct mpk_rope *out, const struct mpk_fatbin_entry *e,
+				 const struct mpk_rope *image, unsigned abi,
+				 struct mpk_error *err) MPK_MUST_CHECK;
+
 /* mpk_fatbin_pack - compress an image as the toolkit does
  * @packing LZ4 or zstd
  * @out     in arena

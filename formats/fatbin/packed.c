@@ -76,9 +76,13 @@ enum {
 	FLAGS_AT = 40,
 	PLAIN_BYTES_AT = 56,
 	/* FORMAT.md 3 */
+	FLAG_64_BIT = 0x1,
 	FLAG_DEBUG = 0x2,
+	FLAG_LINUX = 0x10,
 	FLAG_LZ4 = 0x2000,
 	FLAG_ZSTD = 0x8000,
+	FLAG_ARCH = 0x100000,
+	FLAG_FAMILY = 0x200000,
 	/* Of the levels of zstd, the last whose time is still about that of a copy through a slow disk. */
 	ZSTD_LEVEL = 9,
 };
@@ -128,6 +132,31 @@ enum mpk_code mpk_fatbin_put_image(struct mpk_rope *out, const struct mpk_fatbin
 	mpk_rope_put_rope(out, image);
 	mpk_rope_put_view(out, mpk_span_of(zeros, (size_t)(room - image->len)));
 	return mpk_rope_status(out, err);
+}
+
+enum mpk_code mpk_fatbin_put_new(struct mpk_rope *out, const struct mpk_fatbin_entry *e,
+				 const struct mpk_rope *image, unsigned abi, struct mpk_error *err)
+{
+	enum { BYTES = 64, OPTIONS = 8, MOST = 80, KIND_PTX = 1, KIND_ELF = 2, VERSION = 0x101 };
+	uint8_t head[MOST] = { 0 };
+	bool ptx = e->kind == MPK_FATBIN_PTX;
+	size_t len = ptx ? MOST : BYTES;
+	struct mpk_fatbin_entry blank = { .whole = mpk_span_of(head, len), .head_bytes = len };
+
+	fatbin_store(head, ptx ? KIND_PTX : KIND_ELF, 2);
+	fatbin_store(head + 2, VERSION, 2);
+	fatbin_store(head + 4, len, 4);
+	/* cuobjdump refuses PTX without options, of which there may be none */
+	fatbin_store(head + 20, ptx ? BYTES : 0, 4);
+	fatbin_store(head + BYTES, ptx ? BYTES + OPTIONS : 0, 4);
+	fatbin_store(head + 24, ptx ? e->ptx_minor : abi, 2);
+	fatbin_store(head + 26, ptx ? e->ptx_major : 1, 2);
+	fatbin_store(head + 28, e->sm, 4);
+	fatbin_store(head + FLAGS_AT,
+		     FLAG_64_BIT | FLAG_LINUX | (e->arch_specific ? FLAG_ARCH : 0) |
+			     (e->family_specific ? FLAG_FAMILY : 0),
+		     8);
+	return mpk_fatbin_put_image(out, &blank, image, MPK_FATBIN_STORED, 0, false, err);
 }
 
 /* The buffer of the worst case is larger than the result, which alone stays in the arena. */

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Puts code for several GPUs into one piece, and other code into such a piece. Which architecture an image is for its own
+ * bytes say, never the name of its file. */
+#include "package/images.h"
+
+#include <string.h>
+
+#include "code/target.h"
+#include "fatbin/fatbin.h"
+#include "io/reader.h"
+#include "offload/offload.h"
+#include "text/escape.h"
+
+/* zstd's and zlib's usual one, with which bundles are packed again. */
+enum { PACKING_LEVEL = 6 };
+
+/* The images of one file. */
+struct listed {
+	const struct mpk_code_target *targets;
+	size_t count;
+};
+
+static enum mpk_code list_file(const struct mpk_image_file *f, struct mpk_arena *arena,
+			       struct listed *out, struct mpk_error *err)
+{
+	enum mpk_code code = mpk_code_targets(f->bytes, arena, &out->targets, &out->count, err);
+
+	if (code == MPK_OK && !out->count)
+		code = mpk_fail(
+			err, MPK_E_UNSUPPORTED,
+			"this is no code for a GPU: a cubin, PTX, a fatbin or a code object");
+	if (code != MPK_OK)
+		mpk_error_at_file(err, f->name);
+	return code;
+}
+
+/* --- a fatbin of files ----------------------------------------------------------------------- */
+
+/* A driver takes one of them, and nobody could say which. */
+static enum mpk_code check_twice(const struct mpk_image_file *files, const struct listed *lists,
+				 size_t at, struct mpk_error *err)
+{
+	for (size_t i = 0; i < at; i++)
+		for (size_t k = 0; k < lists[i].count * lists[at].count; k++) {
+			const char *name = lists[at].targets[k / lists[i].count].name;
+
+			if (strcmp(name, lists[i].targets[k % lists[i].count].name) != 0)
+				continue;
+			(void)mpk_fail(err, MPK_E_CONFLICT, "'%s' has an image for %s, too",
+				       MPK_QUOTE(mpk_span_str(files[i].name)), name);
+			mpk_error_at_file(err, files[at].name);
+			return MPK_E_CONFLICT;
+		}
+	return MPK_OK;
+}
+
+/* Those of a fatbin with their headers: a newer toolkit may say more in them than is known here. */
+static enum mpk_code join_file(const struct mpk_image_file *f, const struct listed *l,
+			       struct mpk_rope *out, struct mpk_error *err)
+{
+	const struct mpk_code_target *t = l->targets;
+	struct mpk_rope image = mpk_rope_of(out->arena);
+	struct mpk_fatbin_entry e = { .sm = t->sm,
+				      .arch_specific = t->suffix == 'a',
+				      .family_specific = t->suffix == 'f',
+				      .ptx_major = t->ptx_major,
+				      .ptx_minor = t->ptx_minor };
+	struct mpk_fatbin fatbin;
+
+	if (mpk_fatbin_is(f->bytes)) {
+		MPK_TRY(mpk_fatbin_read(f->bytes, out->arena, &fatbin, err));
+		for (size_t i = 0; i < fatbin.entry_count; i++)
+			mpk_rope_put_view(out, fatbin.entries[i].whole);
+		return mpk_rope_status(out, err);
+	}
+	if (l->count != 1 || !t->sm || t->relocatable ||
+	    (t->kind != MPK_TARGET_BINARY && t->kind != MPK_TARGET_PTX))
+		return mpk_fail(err, MPK_E_UNSUPPORTED,
+				t->relocatable ? "it is relocatable: link it first (nvlink)"
+					       : "a fatbin takes cubins, PTX and other fatbins");
+	e.kind = t->kind == MPK_TARGET_PTX ? MPK_FATBIN_PTX : MPK_FATBIN_ELF;
+	mpk_rope_put_view(&image, f->bytes);
+	return mpk_fatbin_put_new(out, &e, &image, t->abi, err);
+}
+
+enum mpk_code mpk_images_join(const struct mpk_image_file *files, size_t count,
+			      struct mpk_rope *out, struct mpk_error *err)
+{
+	struct listed *lists = mpk_arena_array(out->arena, count + 1, sizeof *lists);
+	struct mpk_rope entries = mpk_rope_of(out->arena);
+
+	MPK_TRY_ALLOC(lists, err);
+	for (size_t i = 0; i < count; i++) {
+		MPK_TRY(list_file(&files[i], out->arena, &lists[i], err));
+		MPK_TRY(check_twice(files, lists, i, err));
+		if (join_file(&files[i], &lists[i], &entries, err) != MPK_OK) {
+			mpk_error_at_file(err, files[i].name);
+			return mpk_failed(err->code);
+		}
+	}
+	mpk_fatbin_put_header(out, entries.len);
+	mpk_rope_put_rope(out, &entries);
+	return mpk_rope_status(out, err);
+}
+
+/* --- other images in a container -------------------------------------------------------------- */
+
+struct replacing {
+	const struct mpk_image_file *files;
+	size_t count;
+	bool *used; /* of each file */
+	struct mpk_rope *out;
+	struct mpk_error *err;
+};
+
+/* The file for an image; NULL: it stays. */
+static const struct mpk_image_file *file_for(struct replacing *r, const struct mpk_code_target *t)
+{
+	for (size_t i = 0; i < r->count; i++)
+		if (strcmp(r->files[i].target, t->name) == 0) {
+			if (r->used[i])
+				(void)mpk_fail(r->err, MPK_E_USAGE,
+					       "there are several images for %s in it", t->name);
+			r->used[i] = true;
+			return &r->files[i];
+		}
+	return NULL;
+}
+
+static enum mpk_code check_files(const struct replacing *r)
+{
+	for (size_t i = 0; i < r->count; i++) {
+		const struct mpk_image_file *f = &r->files[i];
+		struct listed l;
+
+		MPK_TRY(list_file(f, r->out->arena, &l, r->err));
+		if (l.count == 1 && strcmp(l.targets->name, f->target) == 0)
+			continue;
+		(void)mpk_fail(r->err, MPK_E_CONFLICT, "it is for %s%s, not for %s",
+			       l.targets->name, l.count > 1 ? " and others" : "",
+			       MPK_QUOTE(mpk_span_str(f->target)));
+		mpk_error_at_file(r->err, f->name);
+		return MPK_E_CONFLICT;
+	}
+	return MPK_OK;
+}
+
+static enum mpk_code replace_entry(struct replacing *r, const struct mpk_fatbin_entry *e,
+				   const struct mpk_image_file *f, struct mpk_rope *out)
+{
+	struct mpk_rope image = mpk_rope_of(out->arena);
+	struct mpk_span bytes = f->bytes;
+
+	if (e->packing != MPK_FATBIN_STORED)
+		MPK_TRY(mpk_fatbin_pack(f->bytes, e->packing, out->arena, &bytes, r->err));
+	mpk_rope_put_view(&image, bytes);
+	return mpk_fatbin_put_image(out, e, &image, e->packing, f->bytes.len, e->debug, r->err);
+}
+
+static enum mpk_code replace_in_fatbin(struct replacing *r, struct mpk_span container)
+{
+	struct mpk_rope entries = mpk_rope_of(r->out->arena);
+	const struct mpk_code_target *targets;
+	struct mpk_fatbin fatbin;
+	size_t count;
+
+	MPK_TRY(mpk_fatbin_read(container, r->out->arena, &fatbin, r->err));
+	MPK_TRY(mpk_code_targets(container, r->out->arena, &targets, &count, r->err));
+	for (size_t i = 0; i < fatbin.entry_count; i++) {
+		const struct mpk_image_file *f = file_for(r, &targets[i]);
+
+		if (f)
+			MPK_TRY(replace_entry(r, &fatbin.entries[i], f, &entries));
+		else
+			mpk_rope_put_view(&entries, fatbin.entries[i].whole);
+	}
+	mpk_fatbin_put_header(r->out, entries.len);
+	mpk_rope_put_rope(r->out, &entries);
+	return mpk_rope_status(r->out, r->err);
+}
+
+/* Entries of the host have no target: its code is not in the bundle. */
+static enum mpk_code replace_in_bundle(struct replacing *r, struct mpk_span bytes,
+				       struct mpk_rope *out)
+{
+	const struct mpk_code_target *targets;
+	struct mpk_offload_entry *entries;
+	struct mpk_offload bundle;
+	size_t count, k = 0;
+	bool *keep;
+
+	MPK_TRY(mpk_offload_read(bytes, out->arena, &bundle, r->err));
+	MPK_TRY(mpk_code_targets(bytes, out->arena, &targets, &count, r->err));
+	entries = mpk_arena_keep(out->arena, bundle.entries, bundle.entry_count, sizeof *entries);
+	keep = mpk_arena_array(out->arena, bundle.entry_count + 1, sizeof *keep);
+	MPK_TRY_ALLOC(entries && keep, r->err);
+	for (size_t i = 0; i < bundle.entry_count; i++) {
+		const struct mpk_image_file *f =
+			entries[i].is_host || k == count ? NULL : file_for(r, &targets[k]);
+
+		k += !entries[i].is_host;
+		keep[i] = true;
+		if (f)
+			entries[i].data = f->bytes;
+	}
+	return mpk_offload_put_bundle(out, entries, keep, bundle.entry_count, r->err);
+}
+
+static enum mpk_code replace_in_packed(struct replacing *r, struct mpk_span container)
+{
+	struct mpk_rope rope = mpk_rope_of(r->out->arena);
+	struct mpk_offload_packed p;
+	struct mpk_span bundle, packed;
+
+	MPK_TRY(mpk_offload_read_packed(container, &p, r->err));
+	MPK_TRY(mpk_offload_unpack(&p, SIZE_MAX, r->out->arena, &bundle, r->err));
+	MPK_TRY(replace_in_bundle(r, bundle, &rope));
+	MPK_TRY(mpk_rope_flat(&rope, &bundle, r->err));
+	MPK_TRY(mpk_offload_pack(&p, bundle, PACKING_LEVEL, r->out->arena, &packed, r->err));
+	mpk_rope_put_view(r->out, packed);
+	return mpk_rope_status(r->out, r->err);
+}
+
+static enum mpk_code replace_in(struct replacing *r, struct mpk_span container)
+{
+	enum mpk_code code;
+
+	MPK_TRY(check_files(r));
+	r->err->code = MPK_OK;
+	if (mpk_fatbin_is(container))
+		code = replace_in_fatbin(r, container);
+	else if (mpk_offload_is_packed(container))
+		code = replace_in_packed(r, container);
+	else if (mpk_span_starts(container, "__CLANG_OFFLOAD_BUNDLE__"))
+		code = replace_in_bundle(r, container, r->out);
+	else
+		return mpk_fail(r->err, MPK_E_UNSUPPORTED,
+				"it is no container of several images: name a fatbin or a bundle");
+	if (code == MPK_OK)
+		code = r->err->code; /* what file_for found */
+	for (size_t i = 0; code == MPK_OK && i < r->count; i++)
+		if (!r->used[i])
+			code = mpk_fail(r->err, MPK_E_USAGE,
+					"there is no image for %s in it; minspect lists them",
+					MPK_QUOTE(mpk_span_str(r->files[i].target)));
+	return code;
+}
+
+/* --- containers of a file ----------------------------------------------------------------------- */
+
+static enum mpk_code put_container(const struct mpk_image *image, const struct mpk_image_device *d,
+				   const struct mpk_rope *content, const struct mpk_private *file,
+				   struct mpk_rope *out, struct mpk_error *err)
+{
+	size_t end = (size_t)d->off + d->bytes.len;
+	struct mpk_span flat;
+
+	if (image->container == MPK_CONTAINER_DEVICE && image->device_count == 1) {
+		mpk_rope_put_view(out, mpk_span_of(file->data, (size_t)d->off));
+		mpk_rope_put_rope(out, content);
+		mpk_rope_put_view(out, mpk_span_of(file->data + end, file->len - end));
+		return mpk_rope_status(out, err);
+	}
+	if (content->len > d->bytes.len)
+		return mpk_fail(err, MPK_E_RANGE, "it would be larger than its room, by %llu bytes",
+				(unsigned long long)(content->len - d->bytes.len));
+	MPK_TRY(mpk_rope_load(content, out->arena, &flat, err));
+	memcpy(file->data + d->off, flat.data, flat.len);
+	memset(file->data + d->off + flat.len, 0, d->bytes.len - flat.len);
+	return MPK_OK;
+}
+
+/* The files that are for a container; *done grows by them. */
+static enum mpk_code pick_files(const struct mpk_image_device *d,
+				const struct mpk_image_file *files, size_t count,
+				struct mpk_arena *arena, struct replacing *r, size_t *done)
+{
+	const char *path = mpk_arena_printf(arena, "%s:%zu", d->section, d->index);
+	struct mpk_image_file *picked = mpk_arena_array(arena, count, sizeof *picked);
+
+	r->used = mpk_arena_array(arena, count, sizeof *r->used);
+	MPK_TRY_ALLOC(path && picked && r->used, r->err);
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(files[i].container, path) == 0)
+			picked[r->count++] = files[i];
+	r->files = picked;
+	*done += r->count;
+	return MPK_OK;
+}
+
+enum mpk_code mpk_images_replace(const struct mpk_image *image, const struct mpk_private *file,
+				 const struct mpk_image_file *files, size_t count,
+				 struct mpk_rope *out, struct mpk_error *err)
+{
+	struct mpk_error ignored = { 0 };
+	size_t done = 0;
+
+	err = err ? err : &ignored;
+	for (size_t i = 0; i < image->device_count; i++) {
+		MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+		const struct mpk_image_device *d = &image->devices[i];
+		struct mpk_rope content = mpk_rope_of(out->arena);
+		struct replacing r = { .out = &content, .err = err };
+		enum mpk_code code;
+
+		MPK_TRY(pick_files(d, files, count, &scratch, &r, &done));
+		if (!r.count)
+			continue;
+		code = replace_in(&r, d->bytes);
+		if (code == MPK_OK)
+			code = put_container(image, d, &content, file, out, err);
+		if (code != MPK_OK) {
+			mpk_error_prefix(err, "%s:%zu: ", d->section, d->index);
+			return code;
+		}
+	}
+	if (done == count)
+		return MPK_OK;
+	return mpk_fail(
+		err, MPK_E_USAGE,
+		"not all containers of GPU code that are named are in it; minspect lists them");
+}

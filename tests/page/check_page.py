@@ -130,6 +130,9 @@ def keyboard(b, folder):
     b.key("6")
     b.key("j")
     check("j walks through the graph", text(b, ".detail h3"), "x")
+    b.key("j")
+    check("a node of byte code says which constants it takes", b.run("[...document.querySelectorAll('.detail .taken tbody tr')].map(r => [...r.children].map(c => c.textContent))"),
+          [["x", "input", "float32[4, 24]", ""], ["c[6]", "constant", "float32[24]", "96\u00a0B"], ["c[7]", "constant", "float32[24]", "96\u00a0B"]])
     check("nodes have types", b.run("[...document.querySelectorAll('.g-node')].map(e => [...e.querySelectorAll('text')].map(t => t.textContent))"),
           [["x", "float32[4, 24]"], ["layer_norm", "float32[4, 24]"], ["fused_matmul_add_gelu", "float32[4, 48]"], ["fused_matmul1_add1_add2", "float32[4, 24]"], ["result", "float32[4, 24]"]])
     clean(b, "model")
@@ -291,6 +294,17 @@ def graphs(b, folder):
     check("values flow downwards", above)
     b.click(".g-operator rect")
     check("a node says what it is", "is used by" in text(b, ".detail") or "gets its values from" in text(b, ".detail"))
+    taken = "[...document.querySelectorAll('.detail .taken tbody tr')].map(r => [...r.children].map(c => c.textContent))"
+    check("a node says what it takes, in order, with weights", b.run(taken),
+          [["data", "input", "float32[2, 20]", ""], ["p0", "weight", "float32[2, 20, 6]", "960\u00a0B"], ["p1", "weight", "float32[1, 12]", "48\u00a0B"], ["extra", "input", "float32[2, 12]", ""]])
+    check("and its attributes", b.run("[...document.querySelectorAll('.detail dt')].map((e, i) => [e.textContent, document.querySelectorAll('.detail dd')[i].textContent]).filter(([k]) => ['weight_layout', 'num_inputs', 'Storage'].includes(k))"),
+          [["num_inputs", "4"], ["weight_layout", "NC6n"], ["Storage", "4"]])
+    b.click(".detail .taken button")
+    check("from where one gets to the node that makes it", text(b, ".detail h3"), "data")
+    b.key("j")
+    b.key("j")
+    b.click(".detail .taken tr:nth-child(2) button")
+    check("or to the weight", [shown(b), text(b, ".module h2")], ["overview", "GraphExecutorFactory"])
     clean(b, "graph")
     b.open(f"{folder}/flow.html")
     b.click("#tab-graph")

@@ -202,6 +202,8 @@ static void put_graph(const struct mpk_model_graph *g, struct mpk_json *j, struc
 			mpk_json_text(j, o, "detail", g->nodes[i].detail);
 		if (g->nodes[i].type[0])
 			mpk_json_text(j, o, "type", g->nodes[i].type);
+		if (g->nodes[i].constants[0])
+			mpk_json_text(j, o, "constants", g->nodes[i].constants);
 	}
 	edges = mpk_json_array(j, graph, "edges");
 	for (size_t i = 0; i < g->edge_count; i++) {

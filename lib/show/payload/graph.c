@@ -13,7 +13,7 @@
 size_t mpk_graph_add_node(struct mpk_graph_builder *b, enum mpk_model_node_kind kind,
 			  const struct mpk_strbuf *label, const struct mpk_strbuf *detail)
 {
-	struct mpk_model_node node = { .kind = kind, .type = "" };
+	struct mpk_model_node node = { .kind = kind, .type = "", .constants = "" };
 
 	node.label = mpk_arena_copy(b->arena, mpk_strbuf_text(label), label->len);
 	node.detail = detail ? mpk_arena_copy(b->arena, mpk_strbuf_text(detail), detail->len) : "";
@@ -26,7 +26,7 @@ size_t mpk_graph_add_node(struct mpk_graph_builder *b, enum mpk_model_node_kind 
 	return b->node_count++;
 }
 
-enum { TYPES_MAX = 1000 }; /* bytes */
+enum { TYPES_MAX = 1000, CONSTANTS_MAX = 60 }; /* bytes */
 
 /* A node computes one more value of this type, in the builder's arena; NULL: not known. */
 static void add_type(struct mpk_graph_builder *b, size_t node, const char *type)
@@ -61,13 +61,31 @@ void mpk_graph_add_edge(struct mpk_graph_builder *b, size_t from, size_t to, con
 	b->edges[b->edge_count++] = (struct mpk_model_edge){ from, to, label };
 }
 
+void mpk_graph_take_constant(struct mpk_graph_builder *b, size_t node, size_t constant)
+{
+	const char *old;
+
+	if (node == MPK_NO_NODE)
+		return;
+	old = b->nodes[node].constants;
+	if (strlen(old) > CONSTANTS_MAX)
+		return;
+	old = mpk_arena_printf(b->arena, "%s%s%zu", old, old[0] ? " " : "", constant);
+	b->failed |= !old;
+	b->nodes[node].constants = old ? old : "";
+}
+
 void mpk_graph_pass(struct mpk_graph_builder *b, struct mpk_graph_register *reg, size_t node)
 {
 	/* who gets the memory first writes to it: from here on the value comes from there */
 	if (reg->is_room) {
 		add_type(b, node, reg->type);
 		*reg = (struct mpk_graph_register){ .node = node };
-	} else if (reg->node != node)
+		return;
+	}
+	if (reg->constant)
+		mpk_graph_take_constant(b, node, reg->constant - 1);
+	if (reg->node != node)
 		mpk_graph_add_edge(b, reg->node, node, "");
 }
 

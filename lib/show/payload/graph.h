@@ -27,9 +27,10 @@ enum mpk_model_node_kind {
 /* Texts are escaped, but may have line feeds between what was. */
 struct mpk_model_node {
 	enum mpk_model_node_kind kind;
-	const char *label;  /* what is called, or the name of the input */
-	const char *detail; /* the instruction or the type of the result; may be empty */
-	const char *type;   /* of the result, "float32[4, 24]"; empty: not known */
+	const char *label;     /* what is called, or the name of the input */
+	const char *detail;    /* the instruction or the type of the result; may be empty */
+	const char *type;      /* of the result, "float32[4, 24]"; empty: not known */
+	const char *constants; /* that it takes, by their numbers: "6 7"; may be empty */
 };
 
 struct mpk_model_edge {
@@ -65,6 +66,7 @@ struct mpk_graph_register {
 	size_t node; /* that computed it, or MPK_NO_NODE */
 	bool is_room; /* memory that nothing was written to yet: who gets it as an argument writes it */
 	const char *type; /* of that memory, in the builder's arena; NULL: not known */
+	size_t constant;  /* that it holds: its number and 1; 0: none */
 };
 
 /* mpk_graph_add_node - append a node; its texts are copied
@@ -78,6 +80,9 @@ void mpk_graph_add_edge(struct mpk_graph_builder *b, size_t from, size_t to, con
 
 /* mpk_graph_pass - a node gets the value of a register as an argument */
 void mpk_graph_pass(struct mpk_graph_builder *b, struct mpk_graph_register *reg, size_t node);
+
+/* mpk_graph_take_constant - a node gets a constant as an argument; of many the first are noted */
+void mpk_graph_take_constant(struct mpk_graph_builder *b, size_t node, size_t constant);
 
 /* mpk_graph_builder_finish - move what was built to the arena
  * Returns  MPK_OK; MPK_E_NOMEM */

@@ -214,7 +214,7 @@ static void relax_find_needs(const struct mpk_payload *p, const struct mpk_relea
 /* --- difference --------------------------------------------------------------------------- */
 
 /* One constant, one line, so that constant pools are compared as texts. */
-static void put_constant(const struct mpk_relax_const *c, struct mpk_strbuf *out)
+void mpk_relax_put_constant(const struct mpk_relax_const *c, struct mpk_strbuf *out)
 {
 	const struct mpk_tensor_record *t = &c->u.tensor;
 	char type[MPK_DTYPE_TEXT];
@@ -246,17 +246,18 @@ static void put_constant(const struct mpk_relax_const *c, struct mpk_strbuf *out
 		mpk_strbuf_printf(out, "float %.17g", c->u.f);
 		break;
 	case MPK_RELAX_CONST_KINDS:
-		return;
+		break;
 	}
-	mpk_strbuf_putc(out, '\n');
 }
 
 static struct mpk_strbuf list_constants(const struct mpk_relax *x)
 {
 	struct mpk_strbuf out = { 0 };
 
-	for (size_t i = 0; i < x->const_count && !out.failed; i++)
-		put_constant(&x->consts[i], &out);
+	for (size_t i = 0; i < x->const_count && !out.failed; i++) {
+		mpk_relax_put_constant(&x->consts[i], &out);
+		mpk_strbuf_putc(&out, '\n');
+	}
 	return out;
 }
 

@@ -86,6 +86,28 @@ static void relax_put_name(struct mpk_span name, struct mpk_strbuf *out)
 	mpk_escape(out, mpk_span_of(name.data + prefix, name.len - prefix));
 }
 
+/* What constants are that are no tensors, which have a part. Many instructions may have the same long one: then it is
+ * left out. */
+static void put_short_constants(const struct reader *r, const struct mpk_relax_instr *instr,
+				struct mpk_strbuf *out)
+{
+	enum { SHORT = 64, ALL_OF_THEM = 128 };
+	size_t most = out->len + ALL_OF_THEM;
+
+	for (size_t i = 0; i < instr->arg_count && out->len < most; i++) {
+		struct mpk_relax_arg arg = mpk_relax_arg(instr, i);
+		const struct mpk_relax_const *c =
+			arg.kind == MPK_RELAX_ARG_CONST ? &r->x->consts[arg.value] : NULL;
+
+		if (!c || c->kind == MPK_RELAX_TENSOR ||
+		    (c->kind == MPK_RELAX_SHAPE && c->u.shape.len > SHORT) ||
+		    (c->kind == MPK_RELAX_STRING && c->u.string.len > SHORT))
+			continue;
+		mpk_strbuf_printf(out, "\nc[%" PRId64 "]: ", arg.value);
+		mpk_relax_put_constant(c, out);
+	}
+}
+
 static size_t relax_add_step(const struct reader *r, const struct mpk_relax_instr *instr,
 			     struct mpk_span name)
 {
@@ -95,6 +117,7 @@ static size_t relax_add_step(const struct reader *r, const struct mpk_relax_inst
 
 	relax_put_name(name, &label);
 	mpk_relax_dump_instr(r->x, instr, &detail);
+	put_short_constants(r, instr, &detail);
 	return mpk_graph_add_node(r->b, kind, &label, &detail);
 }
 
@@ -108,8 +131,11 @@ static void relax_read_call(const struct reader *r, const struct mpk_relax_instr
 		bool is_room = mpk_span_is(name, "vm.builtin.alloc_tensor");
 
 		relax_set(r, instr->reg,
-			  (struct mpk_graph_register){ MPK_NO_NODE, is_room,
-						       is_room ? type_of_room(r, instr) : NULL });
+			  (struct mpk_graph_register){
+				  .node = MPK_NO_NODE,
+				  .is_room = is_room,
+				  .type = is_room ? type_of_room(r, instr) : NULL,
+			  });
 		return;
 	}
 	node = relax_add_step(r, instr, name);
@@ -120,6 +146,9 @@ static void relax_read_call(const struct reader *r, const struct mpk_relax_instr
 
 		if (reg)
 			mpk_graph_pass(r->b, reg, node);
+		else if (arg.kind == MPK_RELAX_ARG_CONST &&
+			 r->x->consts[arg.value].kind == MPK_RELAX_TENSOR)
+			mpk_graph_take_constant(r->b, node, (size_t)arg.value);
 	}
 	/* after the arguments, one of which may be in this register */
 	relax_set(r, instr->reg, (struct mpk_graph_register){ .node = node });

@@ -223,11 +223,14 @@ static void relay_read_instr(const struct reader *r, const struct mpk_relay_inst
 	enum effect effect = effect_of(op_of(instr));
 	size_t node = effect == STEP ? add_step(r, instr) : MPK_NO_NODE;
 	int64_t destination = -1;
+	size_t constant = 0;
 
 	for (size_t i = 1; i < instr->count; i++) {
 		char role = mpk_relay_word_role(r->x, instr, i);
 		int64_t reg = mpk_relay_word(instr, i);
 
+		if (role == 'c' && reg >= 0)
+			constant = (size_t)reg + 1;
 		if (role != 'r' && role != 'd')
 			continue;
 		/* memory was taken for the registers that the function declares */
@@ -237,12 +240,15 @@ static void relay_read_instr(const struct reader *r, const struct mpk_relay_inst
 			destination = reg;
 		else if (effect == STEP)
 			mpk_graph_pass(r->b, &r->regs[reg], node);
-		else if (effect == SAME && node == MPK_NO_NODE)
+		else if (effect == SAME && node == MPK_NO_NODE) {
 			node = r->regs[reg].node;
+			constant = r->regs[reg].constant;
+		}
 	}
 	if (destination >= 0)
-		r->regs[destination] =
-			(struct mpk_graph_register){ .node = node, .is_room = effect == ROOM };
+		r->regs[destination] = (struct mpk_graph_register){ .node = node,
+								    .is_room = effect == ROOM,
+								    .constant = constant };
 }
 
 /* Parameters are in the first registers when TVM's virtual machine enters a function. */

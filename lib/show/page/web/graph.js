@@ -226,7 +226,7 @@ function neighbours(graph, index, choose) {
     : null;
   const from = [...new Set(graph.edges.filter((edge) => edge[1] === index).map((edge) => edge[0]))];
   const to = [...new Set(graph.edges.filter((edge) => edge[0] === index).map((edge) => edge[1]))];
-  return [near(graph.is_flow ? "comes from" : "gets its values from", from), near(graph.is_flow ? "goes on to" : "is used by", to)];
+  return [graph.is_flow ? near("comes from", from) : null, near(graph.is_flow ? "goes on to" : "is used by", to)];
 }
 
 function graphView(file, graph, open) {
@@ -273,8 +273,8 @@ function graphView(file, graph, open) {
     detail.replaceChildren(el("h3", {}, name.split("\n")[0]), chip(node.kind),
       node.detail && node.detail !== node.type ? el("p", {}, graph.is_flow ? "Instructions" : "Instruction: % is a register, c[] a constant, in: its operands, dst: its result") : "",
       node.us !== undefined ? el("p", {}, `${duration(node.us)}, ${percent(node.share, 1)} of the graph`) : "",
-      node.detail || node.type ? el("pre", {}, node.detail || node.type) : "",
-      ...neighbours(graph, index, choose).filter(Boolean),
+      node.detail && node.detail !== node.type ? el("pre", {}, node.detail) : "",
+      ...[attributeList(file, graph, index), takenTable(file, graph, index, choose, open), ...neighbours(graph, index, choose)].filter(Boolean),
       called ? el("button", { class: "link", type: "button", onclick: () => open.named("functions", called) }, `host function ${name}`) : "",
       " ", kernel ? el("button", { class: "link", type: "button", onclick: () => open.named("kernels", kernel) }, `kernel ${kernel.name}`) : "");
     if (y * scale < stage.scrollTop + 40 || y * scale > stage.scrollTop + stage.clientHeight - 40 || x * scale < stage.scrollLeft || x * scale > stage.scrollLeft + stage.clientWidth)
@@ -288,7 +288,7 @@ function graphView(file, graph, open) {
       el("button", { type: "button", "aria-label": "Smaller", onclick: () => zoom(scale / 1.3) }, "\u2212"),
       el("button", { type: "button", "aria-label": "Larger", onclick: () => zoom(scale * 1.3) }, "+"),
       el("button", { type: "button", onclick: fit }, "Fit the width"),
-      el("span", { class: "note" }, `${plural(graph.nodes.length, "node")}, ${plural(graph.edges.length, "edge")}${graph.is_flow ? "; a node is a run of instructions" : "; weights are not drawn"}${whole ? `; coloured by time, ${duration(whole)} in all` : times ? "; the profile has no operator of it" : ""}`)),
+      el("span", { class: "note" }, `${plural(graph.nodes.length, "node")}, ${plural(graph.edges.length, "edge")}${graph.is_flow ? "; a node is a run of instructions" : "; weights are not drawn, a node says which it takes"}${whole ? `; coloured by time, ${duration(whole)} in all` : times ? "; the profile has no operator of it" : ""}`)),
     stage, detail);
   stage.addEventListener("scroll", () => requestAnimationFrame(() => paint(false)));
   view.step = (by) => choose(Math.min(plan.nodes.length - 1, Math.max(0, chosen + by)));

@@ -40,7 +40,7 @@ function kernelColumns(file, chosen) {
   return [
     ...(file.devices.length ? [{ title: "Devices", whole: true, text: (k) => { const list = targets(k); return list.length > 3 ? `${list.length} devices` : list.join(", "); }, hint: (k) => targets(k).join(", "), rank: (k) => targets(k).length }] : []),
     ...columns.map(({ figure, index }) => ({ title: FIGURE_TITLES[figure.word] || figure.label, numeric: true, text: (k) => figureText(figureOf(k, index, chosen()), figure.is_bytes), rank: (k) => figureRank(figureOf(k, index, chosen())) })),
-    ...(withModule ? [{ title: "Module", text: (k) => k.module, rank: (k) => k.module }] : []),
+    ...(withModule ? [{ title: "Module", words: true, text: (k) => k.module, rank: (k) => k.module }] : []),
   ];
 }
 
@@ -56,6 +56,12 @@ function nameParts(label) {
 }
 
 const TABLE_BATCH = 100, PRINTED = 1000;
+
+// A path breaks where its words end, unless one is too long for any column.
+function breakable(path) {
+  const words = path.split(/(?<=[_:/.])/);
+  return words.some((word) => word.length > 20) ? [path] : words.flatMap((word) => [word, el("wbr", {})]);
+}
 
 // of: { what, items, columns, text: what a filter looks at, head: the first cell, detail: below an open row, devices,
 // label: of an item, more: how to get all of a list that was cut for paper }
@@ -108,7 +114,8 @@ function dataTable(of) {
   function rowOf(item) {
     const link = el("a", { class: "name", href: of.address(item), title: of.hint ? of.hint(item) : null }, ...nameParts(of.label(item)));
     const row = el("tr", { "data-row": "", tabindex: "-1" }, el("th", { scope: "row" }, link, of.head ? of.head(item) : null),
-      ...of.columns.map((column) => el("td", { class: column.numeric ? "numeric" : column.whole ? "whole" : null, "data-label": column.title, title: column.hint ? column.hint(item) : null }, column.text(item))));
+      ...of.columns.map((column) => el("td", { class: column.numeric ? "numeric" : column.whole ? "whole" : column.words ? "words" : null, "data-label": column.title, title: column.hint ? column.hint(item) : null },
+        ...(column.words ? breakable(column.text(item)) : [column.text(item)]))));
     row.item = item;
     row.addEventListener("click", (event) => {
       if (event.target.closest("a") || !window.getSelection().isCollapsed) return;
@@ -233,7 +240,7 @@ function functionTable(file, kind, what) {
   const sized = items.some((item) => item.bytes);
   return dataTable({
     what, title: `${what}s`, items, label: (f) => f.name, text: (f) => `${f.name} ${f.signature || ""}`, head: headOf, address: (f) => addressOf("functions", named(kind, f)),
-    columns: [...(sized ? [{ title: "Code", numeric: true, text: (f) => (f.bytes ? bytes(f.bytes) : ""), rank: (f) => Number(f.bytes || 0) }] : []), ...(withModule ? [{ title: "Module", text: (f) => f.module, rank: (f) => f.module }] : [])],
+    columns: [...(sized ? [{ title: "Code", numeric: true, text: (f) => (f.bytes ? bytes(f.bytes) : ""), rank: (f) => Number(f.bytes || 0) }] : []), ...(withModule ? [{ title: "Module", words: true, text: (f) => f.module, rank: (f) => f.module }] : [])],
     detail: (f) => itemDetail(f, what), more: `minspect --functions ${file.name}`,
   });
 }

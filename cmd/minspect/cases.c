@@ -276,28 +276,13 @@ static void print_problems(const struct minspect_options *o, struct mpk_report *
 	(void)minspect_print_json(&j);
 }
 
-static int judge_cases(const struct minspect_options *o, const struct mpk_cases *cases,
-		       const struct mpk_case_calls *calls, struct mpk_error *err)
-{
-	struct mpk_case_outcome *outcomes = calloc(cases->count + 1, sizeof *outcomes);
-	int status = MPK_EXIT_OK;
-
-	if (!outcomes)
-		(void)mpk_fail_nomem(err);
-	else if (mpk_cases_judge(cases, calls, outcomes, err) == MPK_OK)
-		status = report_all(o, cases, outcomes);
-	for (size_t i = 0; outcomes && i < cases->count; i++)
-		mpk_case_outcome_fini(&outcomes[i]);
-	free(outcomes);
-	return status;
-}
-
 /* The calls, then the verdicts; what isolated calls are to give is read when they are over. */
 static int run_cases(const struct minspect_options *o, const struct mpk_cases_source *source,
 		     struct mpk_report *problems, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_case_calls_fini) struct mpk_case_calls calls = { 0 };
 	MPK_CLEANUP(mpk_cases_fini) struct mpk_cases cases = { 0 }, whole = { 0 };
+	const struct mpk_cases *judged = o->isolate ? &whole : &cases;
 	struct mpk_cases_source rest = *source;
 	enum mpk_code rc = (o->isolate ? read_calls : read_cases)(o, source, &cases, problems, err);
 
@@ -307,9 +292,9 @@ static int run_cases(const struct minspect_options *o, const struct mpk_cases_so
 	if (rc == MPK_OK && !problems->count && o->isolate)
 		rc = read_cases(o, &rest, &whole, problems, err);
 	/* The caller reports what is in problems and err. */
-	if (rc != MPK_OK || problems->count)
+	if (rc != MPK_OK || problems->count || mpk_cases_judge(judged, &calls, err) != MPK_OK)
 		return MPK_EXIT_OK;
-	return judge_cases(o, o->isolate ? &whole : &cases, &calls, err);
+	return report_all(o, judged, calls.outcomes);
 }
 
 int minspect_cases(const struct minspect_options *o)

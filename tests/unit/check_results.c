@@ -214,7 +214,7 @@ static struct mpk_cases_report report(void)
 static void drop_outcomes(void)
 {
 	for (size_t i = 0; i < cases.count; i++)
-		mpk_case_outcome_fini(&outcomes[i]);
+		mpk_strbuf_fini(&outcomes[i].why);
 	end();
 }
 

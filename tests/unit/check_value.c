@@ -442,7 +442,8 @@ START_TEST(values_travel_unchanged)
 	struct mpk_value v = { 0 };
 	int fd = write_all(values);
 
-	ck_assert_int_eq(mpk_wire_map_fd(fd, (uint64_t)lseek(fd, 0, SEEK_END), &map, NULL), MPK_OK);
+	ck_assert_int_eq(mpk_wire_map_fd(fd, (uint64_t)lseek(fd, 0, SEEK_END), false, &map, NULL),
+			 MPK_OK);
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(forms); i++) {
 		ck_assert_int_eq(mpk_wire_get_value(map, &v, NULL), MPK_OK);
 		ck_assert_str_eq(print(&v, 0), forms[i].printed);
@@ -472,8 +473,9 @@ START_TEST(damaged_replies_are_harmless)
 		ck_assert_int_eq(pread(fd, &byte, 1, at), 1);
 		bad = (uint8_t)(byte ^ (0x81 + at % 7));
 		ck_assert_int_eq(pwrite(fd, &bad, 1, at), 1);
-		ck_assert_int_eq(mpk_wire_map_fd(fd, (uint64_t)lseek(fd, 0, SEEK_END), &map, NULL),
-				 MPK_OK);
+		ck_assert_int_eq(
+			mpk_wire_map_fd(fd, (uint64_t)lseek(fd, 0, SEEK_END), false, &map, NULL),
+			MPK_OK);
 		while (mpk_wire_get_value(map, &v, NULL) == MPK_OK)
 			mpk_value_drop(&v);
 		mpk_wire_map_drop(map);

@@ -82,7 +82,7 @@ static enum mpk_code read_reply(int fd, struct mpk_value *out, struct mpk_error 
 	enum mpk_code rc;
 
 	*out = (struct mpk_value){ 0 };
-	ck_assert_ok(mpk_wire_map_fd(fd, size_of(fd), &map, err), *err);
+	ck_assert_ok(mpk_wire_map_fd(fd, size_of(fd), false, &map, err), *err);
 	rc = mpk_wire_get_value(map, out, err);
 	mpk_wire_map_drop(map);
 	return rc;
@@ -244,7 +244,7 @@ START_TEST(a_copy_is_ours)
 	uint64_t bytes;
 	int fd = reply_of(&v, &bytes);
 
-	ck_assert_ok(mpk_wire_copy_fd(fd, bytes, &copy, &err), err);
+	ck_assert_ok(mpk_wire_map_fd(fd, bytes, true, &copy, &err), err);
 	ck_assert_int_eq(ftruncate(fd, 0), 0);
 	ck_assert_ok(mpk_wire_get_value(copy, &got, &err), err);
 	mpk_wire_map_drop(copy);
@@ -265,16 +265,16 @@ START_TEST(a_made_up_size_is_damage)
 	struct mpk_wire_map *map = NULL;
 	struct mpk_error err = { 0 };
 
-	ck_assert_int_eq(mpk_wire_map_fd(fd, 1, &map, &err), MPK_E_RAISED);
-	ck_assert_int_eq(mpk_wire_copy_fd(fd, UINT64_MAX, &map, &err), MPK_E_RAISED);
+	ck_assert_int_eq(mpk_wire_map_fd(fd, 1, false, &map, &err), MPK_E_RAISED);
+	ck_assert_int_eq(mpk_wire_map_fd(fd, UINT64_MAX, true, &map, &err), MPK_E_RAISED);
 	ck_assert_int_eq(pwrite(fd, "x", 1, 0), 1);
 	ck_assert_int_eq(ftruncate(fd, INT64_C(1) << 42), 0);
-	ck_assert_int_eq(mpk_wire_map_fd(fd, UINT64_C(1) << 42, &map, &err), MPK_E_RAISED);
-	ck_assert_int_eq(mpk_wire_copy_fd(fd, UINT64_C(1) << 42, &map, &err), MPK_E_RAISED);
+	ck_assert_int_eq(mpk_wire_map_fd(fd, UINT64_C(1) << 42, false, &map, &err), MPK_E_RAISED);
+	ck_assert_int_eq(mpk_wire_map_fd(fd, UINT64_C(1) << 42, true, &map, &err), MPK_E_RAISED);
 	ck_assert_ptr_null(map);
-	ck_assert_ok(mpk_wire_map_fd(fd, 1, &map, &err), err);
+	ck_assert_ok(mpk_wire_map_fd(fd, 1, false, &map, &err), err);
 	mpk_wire_map_drop(map);
-	ck_assert_ok(mpk_wire_copy_fd(fd, 0, &map, &err), err);
+	ck_assert_ok(mpk_wire_map_fd(fd, 0, true, &map, &err), err);
 	mpk_wire_map_drop(map);
 	close(fd);
 }
@@ -296,7 +296,7 @@ START_TEST(pieces_are_gathered)
 	ck_assert_ok(mpk_wire_end(&w, &err), err);
 	ck_assert_ok(mpk_wire_end(&w, &err), err); /* nothing is left */
 	ck_assert_uint_eq(w.off, size_of(w.fd));
-	ck_assert_ok(mpk_wire_map_fd(w.fd, w.off, &map, &err), err);
+	ck_assert_ok(mpk_wire_map_fd(w.fd, w.off, false, &map, &err), err);
 	for (size_t len = 0; len < sizeof bytes; len += 97) {
 		ck_assert_ok(mpk_wire_get(map, len, &got, &err), err);
 		ck_assert_int_eq(memcmp(got.data, bytes, len), 0);

@@ -71,17 +71,14 @@ static bool fits(const struct mpk_type *t, struct mpk_dtype dtype, const int64_t
 static void check_fit(struct inputs *in, struct mpk_span name, const struct mpk_type *t,
 		      size_t index)
 {
-	struct mpk_dtype dtype;
-	const int64_t *shape;
-	size_t ndim;
+	struct mpk_param_type p = mpk_param_file_type(in->given->params, index);
 
-	if (!mpk_param_file_type(in->given->params, index, &dtype, &shape, &ndim) ||
-	    fits(t, dtype, shape, ndim))
+	if (!p.is_known || fits(t, p.dtype, p.shape, p.ndim))
 		return;
 	if (in->wrong_count++ >= WRONG_MAX)
 		return;
 
-	struct mpk_type has = mpk_type_tensor(dtype, shape, ndim, NULL);
+	struct mpk_type has = mpk_type_tensor(p.dtype, p.shape, p.ndim, NULL);
 
 	mpk_strbuf_puts(&in->wrong, in->wrong_count > 1 ? "; " : "");
 	mpk_escape(&in->wrong, name);
@@ -332,7 +329,7 @@ static enum mpk_code bind_call(struct mpkr_function *f, const struct mpk_run_giv
 	for (size_t i = 0; given->to_load && i < count; i++)
 		for (size_t k = 0; k < chosen[i].count; k++)
 			given->to_load(given->user,
-				       mpk_param_file_bytes(file, chosen[i].indices[k]));
+				       mpk_param_file_type(file, chosen[i].indices[k]).bytes);
 	for (size_t i = 0; i < count; i++)
 		MPK_TRY(bind_choice(f, file, &chosen[i], err));
 	return MPK_OK;

@@ -130,12 +130,11 @@ enum mpk_code mpk_run_begin(mpkr_function *f, const struct mpk_run_values *in, b
 			    struct mpk_run_call **out, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_run_once - call it, and wait for what it started on devices
- * mpk_run_args - what it is called with, bound parameters included; borrowed
- * mpk_run_fits - whether that is what a signature says, before anything runs
+ * mpk_run_fits - whether what it is called with, bound parameters included, is what a signature says, before anything
+ *          runs; also where it gives a name twice, which is another mistake
  * mpk_run_returned - what the last call returned, as it is; borrowed until the next
  * Returns  MPK_OK; as mpk_function_call and mpk_devices_sync */
 enum mpk_code mpk_run_once(struct mpk_run_call *c, struct mpk_error *err) MPK_MUST_CHECK;
-struct mpk_args mpk_run_args(const struct mpk_run_call *c);
 bool mpk_run_fits(const struct mpk_run_call *c, const struct mpk_signature *signature);
 const struct mpk_value *mpk_run_returned(const struct mpk_run_call *c);
 

@@ -459,15 +459,15 @@ enum mpk_code mpk_run_begin(mpkr_function *f, const struct mpk_run_values *in, b
 	return MPK_OK;
 }
 
-struct mpk_args mpk_run_args(const struct mpk_run_call *c)
-{
-	return (struct mpk_args){ c->values, c->names, c->value_count };
-}
-
 bool mpk_run_fits(const struct mpk_run_call *c, const struct mpk_signature *signature)
 {
-	struct mpk_args args = mpk_run_args(c);
+	struct mpk_args args = { c->values, c->names, c->value_count };
 	struct mpk_value *ordered;
+
+	for (size_t i = 0; args.names && i < args.count; i++)
+		for (size_t k = 0; k < i; k++)
+			if (args.names[i].len && mpk_span_equal(args.names[i], args.names[k]))
+				return true;
 
 	if (mpk_signature_order(signature, &args, &ordered, NULL) != MPK_OK)
 		return false;

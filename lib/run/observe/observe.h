@@ -2,7 +2,7 @@
 /* observe.h - what watches a model run: dump, comparison with a dump, profile, trace; struct mpk_observer is their base
  *
  * A dump has what operators compute, tensor by tensor.
-  * Only kernels compute: what copies, reshapes or allocates gives nothing new. The kernels of a run are
+ * Only kernels compute: what copies, reshapes or allocates gives nothing new. The kernels of a run are
  * numbered in the order in which they end, so that the same model with other kernels, for another
  * device, gives the same files.
  */
@@ -23,11 +23,25 @@ struct mpk_result {
 	size_t number; /* of the operator in the run, from 0 */
 	size_t index;  /* of the tensor among the operator's results */
 	bool is_only;  /* there is no other */
-	struct mpk_tensor *tensor;
+	enum mpk_code
+		fetched; /* MPK_OK; why there is no copy of it: MPK_E_UNSUPPORTED for an image, ... */
+	struct mpk_tensor
+		*tensor; /* a copy in host memory, of a type that NumPy has; dropped afterwards */
+	const char *
+		file; /* that a dump has it in: "0003-fused_add.npy", of several "0003-split.1.npy" */
 };
 
+/* @err     has what fetching failed with, if it did */
 typedef enum mpk_code mpk_result_fn(void *user, const struct mpk_result *result,
 				    struct mpk_error *err);
+
+/* mpk_results_each - those that an operator filled, in the order of its operands, then those that it returned; tuples
+ * flattened
+ * @count   of the operators so far; one more afterwards, unless this one computes nothing
+ * Returns  MPK_OK; what fn returned; MPK_E_NOMEM */
+enum mpk_code mpk_results_each(struct mpk_devices *devices, const struct mpk_operator *op,
+			       const struct mpk_value *returned, size_t *count, mpk_result_fn *fn,
+			       void *user, struct mpk_error *err) MPK_MUST_CHECK;
 
 struct mpk_dumper {
 	struct mpk_observer base; /* first */

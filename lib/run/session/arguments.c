@@ -261,7 +261,7 @@ static enum mpk_code need_library(struct mpk_session *s, struct mpk_error *err)
 
 static void hear_load(void *side, uint64_t bytes)
 {
-	mpk_child_load(side, bytes);
+	mpk_child_count(side, bytes, 0);
 }
 
 /* Models get the device before the look-up, as they are loaded by it. A kernel says itself for which kind of device it

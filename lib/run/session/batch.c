@@ -82,8 +82,7 @@ static bool reply_take(const struct mpk_call *call, const struct mpk_reply *repl
 	struct mpk_wire_map *map;
 	bool is_read;
 
-	if ((reply->copies ? mpk_wire_copy_fd(reply->fd, reply->bytes, &map, err)
-			   : mpk_wire_map_fd(reply->fd, reply->bytes, &map, err)) != MPK_OK)
+	if (mpk_wire_map_fd(reply->fd, reply->bytes, reply->copies, &map, err) != MPK_OK)
 		return false;
 	if (reply->is_error)
 		is_read = mpk_reply_read_error(map, err);

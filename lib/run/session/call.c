@@ -368,6 +368,11 @@ void mpk_case_calls_fini(struct mpk_case_calls *calls)
 {
 	for (size_t i = 0; calls->items && i < calls->count; i++)
 		mpk_call_result_fini(&calls->items[i].result);
+	for (size_t i = 0; calls->outcomes && i < calls->count; i++) {
+		mpk_strbuf_fini(&calls->outcomes[i].why);
+		free(calls->outcomes[i].comparisons);
+	}
+	free(calls->outcomes);
 	free(calls->items);
 	free(calls->calls);
 	*calls = (struct mpk_case_calls){ 0 };
@@ -400,21 +405,18 @@ static enum mpk_code judge_one(const struct mpk_case *c, const struct mpk_batch_
 }
 
 /* In its own pass over the file, as the process that called did not know what was expected. */
-enum mpk_code mpk_cases_judge(const struct mpk_cases *cases, const struct mpk_case_calls *calls,
-			      struct mpk_case_outcome *out, struct mpk_error *err)
+enum mpk_code mpk_cases_judge(const struct mpk_cases *cases, struct mpk_case_calls *calls,
+			      struct mpk_error *err)
 {
+	struct mpk_case_outcome *out;
+
 	if (cases->count != calls->count)
 		return mpk_fail(err, MPK_E_IO, "the case file changed while its cases were called");
+	calls->outcomes = out = calloc(calls->count + 1, sizeof *out);
+	MPK_TRY_ALLOC(out, err);
 	for (size_t i = 0; i < cases->count; i++)
 		MPK_TRY(judge_one(&cases->items[i], &calls->items[i], &out[i], err));
 	for (size_t i = 0; cases->no_skip && i < cases->count; i++)
 		refuse_skip(&out[i]);
 	return MPK_OK;
-}
-
-void mpk_case_outcome_fini(struct mpk_case_outcome *outcome)
-{
-	mpk_strbuf_fini(&outcome->why);
-	free(outcome->comparisons);
-	*outcome = (struct mpk_case_outcome){ 0 };
 }

@@ -88,7 +88,6 @@ enum mpk_code mpk_cases_calls(const struct mpk_cases *cases, struct mpk_strbuf *
 
 enum mpk_verdict { MPK_CASE_PASSED, MPK_CASE_FAILED, MPK_CASE_SKIPPED };
 
-/* Zero-initialise; mpk_case_outcome_fini. */
 struct mpk_case_outcome {
 	enum mpk_verdict verdict;
 	enum mpk_code code;                 /* of what failed; MPK_E_DIFFERENT when results or
@@ -106,6 +105,7 @@ struct mpk_case_outcome {
 struct mpk_case_calls {
 	struct mpk_call *calls;
 	struct mpk_batch_item *items;
+	struct mpk_case_outcome *outcomes; /* of mpk_cases_judge */
 	size_t count;
 };
 
@@ -118,12 +118,10 @@ enum mpk_code mpk_cases_call(const struct mpk_library_options *library,
 			     struct mpk_error *err) MPK_MUST_CHECK;
 void mpk_case_calls_fini(struct mpk_case_calls *calls);
 
-/* mpk_cases_judge - what came of the calls, held against what the cases expect
+/* mpk_cases_judge - what came of the calls, held against what the cases expect: calls->outcomes, one a case
  * @cases   those that were called, or the same ones read again
- * @out     cases->count outcomes
  * Returns  MPK_OK whatever they are; MPK_E_IO: other cases than were called; MPK_E_NOMEM */
-enum mpk_code mpk_cases_judge(const struct mpk_cases *cases, const struct mpk_case_calls *calls,
-			      struct mpk_case_outcome *out, struct mpk_error *err) MPK_MUST_CHECK;
-void mpk_case_outcome_fini(struct mpk_case_outcome *outcome);
+enum mpk_code mpk_cases_judge(const struct mpk_cases *cases, struct mpk_case_calls *calls,
+			      struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

@@ -99,24 +99,12 @@ static void hint_host_call(struct mpk_session *s, struct mpk_error *err)
 		mpk_hint_add_call(signature, err);
 }
 
-static bool has_name_twice(const struct mpk_args *args)
-{
-	for (size_t i = 0; args->names && i < args->count; i++)
-		for (size_t k = 0; k < i; k++)
-			if (args->names[i].len && mpk_span_equal(args->names[i], args->names[k]))
-				return true;
-	return false;
-}
-
 /* The error is of the call when binding its values fails again; other values that make no sense are refused
  * with the same code. */
 static void hint_model_call(const struct mpk_session *s, const struct mpk_signature *signature,
 			    struct mpk_error *err)
 {
-	struct mpk_args args = mpk_run_args(s->running);
-
-	if (err->code == MPK_E_USAGE && !has_name_twice(&args) &&
-	    !mpk_run_fits(s->running, signature))
+	if (err->code == MPK_E_USAGE && !mpk_run_fits(s->running, signature))
 		mpk_hint_add_call(signature, err);
 }
 

@@ -37,45 +37,29 @@ static enum mpk_code check_size(int fd, uint64_t bytes, struct mpk_error *err)
 	return MPK_OK;
 }
 
-/* The size is checked before it is mapped: reading beyond the end of a file is SIGBUS. */
-static enum mpk_code map_create(int fd, uint64_t bytes, struct mpk_wire_map **out,
-				struct mpk_error *err)
+static enum mpk_code map_file(struct mpk_wire_map *m, int fd, uint64_t bytes, struct mpk_error *err)
 {
-	struct mpk_wire_map *m;
+	/* private: results may be worked on without touching the file */
+	void *data = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
 
-	MPK_TRY(check_size(fd, bytes, err));
-	m = calloc(1, sizeof *m);
-	MPK_TRY_ALLOC(m, err);
-	atomic_init(&m->refs, 1);
-	*out = m;
+	if (data == MAP_FAILED)
+		return mpk_fail_errno(err, MPK_E_NOMEM, errno, "cannot map the result");
+	m->bytes = mpk_span_of(data, (size_t)bytes);
+	m->is_mapped = true;
 	return MPK_OK;
 }
 
-/* For a child that has ended: nobody can change the file any more, so a mapping is enough. */
-enum mpk_code mpk_wire_map_fd(int fd, uint64_t bytes, struct mpk_wire_map **out,
-			      struct mpk_error *err)
+static enum mpk_code copy_file(struct mpk_wire_map *m, int fd, uint64_t bytes,
+			       struct mpk_error *err)
 {
-	struct mpk_wire_map *m;
+	uint64_t room;
+	/* tensors in it are as aligned as in a mapping */
+	uint8_t *data = mpk_align_up(bytes ? bytes : 1, MPK_STORAGE_ALIGN, &room)
+				? aligned_alloc(MPK_STORAGE_ALIGN, (size_t)room)
+				: NULL;
 
-	MPK_TRY(map_create(fd, bytes, &m, err));
-	if (bytes) {
-		/* private: results may be worked on without touching the file */
-		void *data = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
-
-		if (data == MAP_FAILED) {
-			mpk_wire_map_drop(m);
-			return mpk_fail_errno(err, MPK_E_NOMEM, errno, "cannot map the result");
-		}
-		m->bytes = mpk_span_of(data, (size_t)bytes);
-		m->is_mapped = true;
-	}
-	*out = m;
-	return MPK_OK;
-}
-
-/* For a child that goes on: a copy cannot change while it is read. */
-static enum mpk_code wire_read_all(int fd, uint8_t *data, uint64_t bytes, struct mpk_error *err)
-{
+	MPK_TRY_ALLOC(data, err);
+	m->bytes = mpk_span_of(data, (size_t)bytes);
 	for (uint64_t done = 0; done < bytes;) {
 		ssize_t n = pread(fd, data + done, (size_t)(bytes - done), (off_t)done);
 
@@ -90,21 +74,19 @@ static enum mpk_code wire_read_all(int fd, uint8_t *data, uint64_t bytes, struct
 	return MPK_OK;
 }
 
-enum mpk_code mpk_wire_copy_fd(int fd, uint64_t bytes, struct mpk_wire_map **out,
-			       struct mpk_error *err)
+/* The size is checked before it is mapped: reading beyond the end of a file is SIGBUS. */
+enum mpk_code mpk_wire_map_fd(int fd, uint64_t bytes, bool copies, struct mpk_wire_map **out,
+			      struct mpk_error *err)
 {
 	struct mpk_wire_map *m;
-	enum mpk_code code;
-	uint64_t room;
-	uint8_t *data;
+	enum mpk_code code = MPK_OK;
 
-	MPK_TRY(map_create(fd, bytes, &m, err));
-	/* tensors in it are as aligned as in a mapping */
-	data = mpk_align_up(bytes ? bytes : 1, MPK_STORAGE_ALIGN, &room)
-		       ? aligned_alloc(MPK_STORAGE_ALIGN, (size_t)room)
-		       : NULL;
-	m->bytes = mpk_span_of(data, data ? (size_t)bytes : 0);
-	code = data ? wire_read_all(fd, data, bytes, err) : mpk_fail_nomem(err);
+	MPK_TRY(check_size(fd, bytes, err));
+	m = calloc(1, sizeof *m);
+	MPK_TRY_ALLOC(m, err);
+	atomic_init(&m->refs, 1);
+	if (copies || bytes)
+		code = (copies ? copy_file : map_file)(m, fd, bytes, err);
 	if (code != MPK_OK) {
 		mpk_wire_map_drop(m);
 		return mpk_failed(code);
@@ -312,14 +294,10 @@ struct job {
 };
 
 /* Written to memory that both processes map; the parent only shows it. */
-void mpk_child_load(struct mpk_child_side *side, uint64_t bytes)
+void mpk_child_count(struct mpk_child_side *side, uint64_t to_load, uint64_t loaded)
 {
-	side->progress->to_load += bytes;
-}
-
-void mpk_child_loaded(struct mpk_child_side *side, uint64_t bytes)
-{
-	side->progress->loaded += bytes;
+	side->progress->to_load += to_load;
+	side->progress->loaded += loaded;
 }
 
 /* Every tenth of a second, in the parent. */

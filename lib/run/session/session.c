@@ -351,7 +351,7 @@ static bool is_unusable(const struct mpk_session *s, enum mpk_code rc)
 
 static void count_loaded(void *side, uint64_t bytes)
 {
-	mpk_child_loaded(side, bytes);
+	mpk_child_count(side, 0, bytes);
 }
 
 static int compare_descriptors(const void *a, const void *b)
@@ -394,7 +394,7 @@ static enum mpk_code open_session(struct mpk_session *s, struct mpk_error *err)
 	library->runtime.loaded_user = s->side;
 	MPK_TRY(mpk_session_open(s, err));
 	/* most of a model's blob are constants */
-	mpk_child_load(s->side, library->image ? library->image->blob.len : 0);
+	mpk_child_count(s->side, library->image ? library->image->blob.len : 0, 0);
 	return MPK_OK;
 }
 

@@ -170,22 +170,19 @@ struct mpk_span mpk_param_file_name(const struct mpk_param_file *f, size_t index
 			    : f->weights[index].name;
 }
 
-bool mpk_param_file_type(const struct mpk_param_file *f, size_t index, struct mpk_dtype *dtype,
-			 const int64_t **shape, size_t *ndim)
+struct mpk_param_type mpk_param_file_type(const struct mpk_param_file *f, size_t index)
 {
 	if (f->members)
-		return false;
-	*dtype = f->records ? f->records[index].dtype : f->weights[index].dtype;
-	*shape = f->records ? f->records[index].shape : f->weights[index].shape;
-	*ndim = f->records ? f->records[index].ndim : f->weights[index].ndim;
-	return f->records || f->weights[index].coding != MPK_WEIGHT_BLOCKS;
-}
+		return (struct mpk_param_type){ .bytes = f->members[index].plain };
+	if (f->records) {
+		const struct mpk_tensor_record *r = &f->records[index];
 
-uint64_t mpk_param_file_bytes(const struct mpk_param_file *f, size_t index)
-{
-	return f->records   ? f->records[index].data.len
-	       : f->members ? f->members[index].plain
-			    : f->weights[index].len;
+		return (struct mpk_param_type){ true, r->dtype, r->shape, r->ndim, r->data.len };
+	}
+	const struct mpk_weight *w = &f->weights[index];
+
+	return (struct mpk_param_type){ w->coding != MPK_WEIGHT_BLOCKS, w->dtype, w->shape, w->ndim,
+					w->len };
 }
 
 /* --- tensors -------------------------------------------------------------------------------- */

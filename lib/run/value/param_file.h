@@ -49,14 +49,17 @@ bool mpk_param_file_find(const struct mpk_param_file *f, struct mpk_span name, s
 size_t mpk_param_file_count(const struct mpk_param_file *f);
 struct mpk_span mpk_param_file_name(const struct mpk_param_file *f, size_t index);
 
-/* mpk_param_file_type - what one of them is, without its elements
- * @shape   receives extents, valid as long as the file; ndim of them
- * Returns  false: it would have to be unpacked, or cannot be read */
-bool mpk_param_file_type(const struct mpk_param_file *f, size_t index, struct mpk_dtype *dtype,
-			 const int64_t **shape, size_t *ndim);
+/* What one of them is, without its elements. */
+struct mpk_param_type {
+	bool is_known; /* else it would have to be unpacked, or cannot be read: bytes alone is set */
+	struct mpk_dtype dtype;
+	const int64_t *shape; /* valid as long as the file */
+	size_t ndim;
+	uint64_t bytes;
+};
 
-/* mpk_param_file_bytes - the size of one of its tensors, without reading it */
-uint64_t mpk_param_file_bytes(const struct mpk_param_file *f, size_t index);
+/* mpk_param_file_type - of the tensor of that number */
+struct mpk_param_type mpk_param_file_type(const struct mpk_param_file *f, size_t index);
 
 /* mpk_param_file_tensor - one of its tensors in host memory, compact
  * What lies in the file as it is wanted is not copied; the tensor then keeps the file, and what is

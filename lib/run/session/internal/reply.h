@@ -32,7 +32,7 @@ struct mpk_child_progress;
 
 /* The child's view of the connection. */
 struct mpk_child_side {
-	struct mpk_child_progress *progress; /* for mpk_child_load */
+	struct mpk_child_progress *progress; /* for mpk_child_count */
 };
 
 /* The work; runs in the child. */
@@ -53,10 +53,8 @@ struct mpk_child_options {
 	void *watch_user;
 };
 
-/* mpk_child_load - in the child: bytes more are to be loaded
- * mpk_child_loaded - bytes more are loaded */
-void mpk_child_load(struct mpk_child_side *side, uint64_t bytes);
-void mpk_child_loaded(struct mpk_child_side *side, uint64_t bytes);
+/* mpk_child_count - in the child: so many bytes more are to be loaded, and are */
+void mpk_child_count(struct mpk_child_side *side, uint64_t to_load, uint64_t loaded);
 
 /* mpk_child_run - fork, run fn there, wait
  * The child is contained (process/process.h), has no standard input, and its standard output
@@ -145,15 +143,12 @@ struct mpk_reply {
 /* --- its steps ------------------------------------------------------------------------------- */
 
 /* mpk_wire_map_fd - map the first bytes bytes of fd; one reference in *out
- * For when all that could write to fd have ended.
- * Returns  MPK_OK; MPK_E_RAISED: they are not there, or nobody wrote them; MPK_E_NOMEM */
-enum mpk_code mpk_wire_map_fd(int fd, uint64_t bytes, struct mpk_wire_map **out,
+ * @copies  as a copy, for a child that goes on and could change them while they are read; else all that could
+ *          write to fd must have ended
+ * Returns  MPK_OK; MPK_E_RAISED: they are not there, or nobody wrote them; MPK_E_IO; MPK_E_NOMEM */
+enum mpk_code mpk_wire_map_fd(int fd, uint64_t bytes, bool copies, struct mpk_wire_map **out,
 			      struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_wire_copy_fd - the same as a copy, which nobody can change any more
- * Returns  as mpk_wire_map_fd; MPK_E_IO */
-enum mpk_code mpk_wire_copy_fd(int fd, uint64_t bytes, struct mpk_wire_map **out,
-			       struct mpk_error *err) MPK_MUST_CHECK;
 /* mpk_reply_read - the result of a call that returned, from the position of reply on
  * @seconds since the call was ordered: no call in it took longer
  * @copies  the child goes on, and could change what it shares

@@ -11,7 +11,6 @@
 #include "common/files.h"
 
 #include <errno.h>
-#include <locale.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -122,7 +121,6 @@ static void confine_enter(const struct mpk_confine *c)
 		mpk_diag_note("no sandbox: memory is out");
 		return;
 	}
-	(void)setlocale(LC_CTYPE, ""); /* reads files of its own */
 	state = mpk_sandbox_enter(&s);
 	/* Old kernels lack one or the other; the program then goes on with what there is. */
 	if (!state.files)

@@ -4,9 +4,9 @@
  * texts, errors in both forms, the exit status, and the warnings of --filter. */
 #include "minspect/document.h"
 
-#include <langinfo.h>
-#include <locale.h>
+#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -16,13 +16,25 @@
 #include "common/print.h"
 #include "io/output.h"
 
+/* As the first of the variables says that is set. The C library would read hundreds of kilobytes to tell the same. */
+static bool encoding_is_utf8(void)
+{
+	static const char *const variables[] = { "LC_ALL", "LC_CTYPE", "LANG" };
+	const char *locale = NULL, *encoding;
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(variables) && (!locale || !*locale); i++)
+		locale = getenv(variables[i]);
+	encoding = locale ? strchr(locale, '.') : NULL;
+	return encoding &&
+	       (strncasecmp(encoding, ".utf-8", 6) == 0 || strncasecmp(encoding, ".utf8", 5) == 0);
+}
+
 struct mpk_style minspect_style(void)
 {
-	/* The tree is drawn with lines of Unicode where the terminal's encoding has them. */
-	(void)setlocale(LC_CTYPE, "");
 	return (struct mpk_style){
 		.color = mpk_color_on(MPK_STDOUT),
-		.unicode = strcmp(nl_langinfo(CODESET), "UTF-8") == 0,
+		/* the tree is drawn with lines of Unicode where the terminal's encoding has them */
+		.unicode = encoding_is_utf8(),
 		.verbose = mpk_common.verbose > 0,
 		.is_terminal = isatty(STDOUT_FILENO),
 	};

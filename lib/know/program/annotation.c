@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/num.h"
+#include "base/vec.h"
 
 enum { NEST_MAX = 16, DIMENSIONS_MAX = 32, FIELDS_MAX = 4096 };
 
@@ -351,21 +352,33 @@ struct mpk_type mpk_relax_type_at(struct mpk_relax_typing *r, const struct mpk_r
 
 /* --- extents ------------------------------------------------------------------------------- */
 
+/* Where the name of a slot is; NULL: there are not so many, or memory is out. */
+static struct mpk_span *slot_place(struct mpk_relax_typing *r, int64_t slot)
+{
+	if ((uint64_t)slot >= MPK_RELAX_TYPING_SLOTS)
+		return NULL;
+	r->failed |= !mpk_vec_reserve(&r->slots, &r->slot_room, (size_t)slot + 1, sizeof *r->slots);
+	while (!r->failed && r->slot_count <= (size_t)slot)
+		r->slots[r->slot_count++] = (struct mpk_span){ 0 };
+	return r->failed ? NULL : &r->slots[slot];
+}
+
 static struct mpk_span slot_name(struct mpk_relax_typing *r, int64_t slot)
 {
 	static const char *const common[] = { "n", "m", "k", "l" };
+	struct mpk_span *place = slot_place(r, slot);
 	const char *made;
 
-	if (slot < 0 || slot >= MPK_RELAX_TYPING_SLOTS)
+	if (!place)
 		return mpk_span_str("?");
-	if (r->slots[slot].len)
-		return r->slots[slot];
+	if (place->len)
+		return *place;
 	made = r->named < MPK_ARRAY_COUNT(common) ? common[r->named]
 						  : mpk_arena_printf(r->arena, "n%zu", r->named);
 	r->failed |= !made;
 	r->named++;
-	r->slots[slot] = mpk_span_str(made ? made : "?");
-	return r->slots[slot];
+	*place = mpk_span_str(made ? made : "?");
+	return *place;
 }
 
 static struct mpk_span told_symbol(const struct mpk_relax_pairs *p, size_t i)
@@ -378,7 +391,7 @@ static struct mpk_span told_symbol(const struct mpk_relax_pairs *p, size_t i)
 /* What a slot of the heap is called; empty when no input names it. */
 static struct mpk_span slot_at(const struct mpk_relax_typing *r, int64_t slot)
 {
-	return slot >= 0 && slot < MPK_RELAX_TYPING_SLOTS ? r->slots[slot] : (struct mpk_span){ 0 };
+	return (uint64_t)slot < r->slot_count ? r->slots[slot] : (struct mpk_span){ 0 };
 }
 
 static void input_extent(struct mpk_relax_typing *r, const struct mpk_relax_pairs *p, size_t i,
@@ -395,8 +408,8 @@ static void input_extent(struct mpk_relax_typing *r, const struct mpk_relax_pair
 		*extent = operand;
 		*symbol = (struct mpk_span){ 0 };
 	} else if (code == MATCH_STORE || code == MATCH_LOAD) {
-		if (told.len && operand >= 0 && operand < MPK_RELAX_TYPING_SLOTS)
-			r->slots[operand] = told;
+		if (told.len && slot_place(r, operand))
+			*slot_place(r, operand) = told;
 		*symbol = slot_name(r, operand);
 	}
 }

@@ -325,6 +325,7 @@ static enum mpk_code relax_read_function(struct mpk_relax_typing *r, size_t i, b
 		r->failed = true;
 	free(r->registers);
 	free(r->told);
+	free(r->slots);
 	now.calls = r->calls;
 	*changed |= now.returns != f->returns || !say_the_same(&now.result, &f->result) ||
 		    r->uses != f->signature->uses;
@@ -449,21 +450,17 @@ enum mpk_code mpk_relax_signatures(const struct mpk_relax *x, struct mpk_arena *
 {
 	struct mpk_relax_function_type *functions = calloc(x->func_count + 1, sizeof *functions);
 	struct mpk_relax_text *texts = calloc(x->const_count + 1, sizeof *texts);
-	struct mpk_relax_typing *r = calloc(1, sizeof *r);
-	enum mpk_code code;
+	struct mpk_relax_typing r = {
+		.x = x,
+		.functions = functions,
+		.texts = texts,
+		.arena = arena,
+		.words = x->instr_data.len + 1024,
+		.parts = x->instr_data.len / 4 + 64, /* a part of a type has a word of code */
+	};
+	enum mpk_code code =
+		functions && texts ? relax_read_all(&r, out, count, err) : mpk_fail_nomem(err);
 
-	if (functions && texts && r) {
-		r->x = x;
-		r->arena = arena;
-		r->functions = functions;
-		r->texts = texts;
-		r->words = x->instr_data.len + 1024;
-		r->parts = x->instr_data.len / 4 + 64; /* a part of a type has a word of code */
-		code = relax_read_all(r, out, count, err);
-	} else {
-		code = mpk_fail_nomem(err);
-	}
-	free(r);
 	free(texts);
 	free(functions);
 	return code;

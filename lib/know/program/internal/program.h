@@ -68,8 +68,9 @@ struct mpk_relax_typing {
 	struct mpk_arena *arena;
 	struct mpk_relax_content *registers;
 	size_t register_count;
-	struct mpk_span slots[MPK_RELAX_TYPING_SLOTS]; /* names of symbolic extents */
-	size_t named;                                  /* of them, here */
+	struct mpk_span *slots; /* names of symbolic extents, as far as one was named */
+	size_t slot_count, slot_room;
+	size_t named;          /* of them, here */
 	struct mpk_type *told; /* told_count parameters, as the texts of checks say */
 	size_t told_count;
 	struct mpk_type returned; /* as the text of a check says; ANY: none did */

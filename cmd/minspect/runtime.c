@@ -167,6 +167,8 @@ enum mpk_code isolate_fill(struct mpk_library_options *library, struct mpk_arena
 		add_path(paths, &count, ffi->paths[i]);
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(system); i++)
 		add_path(paths, &count, system[i]);
+	/* says of the file's pages that they can be given back when a constant was copied */
+	add_path(paths, &count, "/proc/self/pagemap");
 	for (char *dir = copy ? strtok_r(copy, ":", &rest) : NULL; dir;
 	     dir = strtok_r(NULL, ":", &rest))
 		add_path(paths, &count, dir);

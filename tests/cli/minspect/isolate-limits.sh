@@ -5,6 +5,7 @@ minspect --version | grep -q '^sandbox files (Landlock), system calls (seccomp)$
 cat >greedy.c <<'END'
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,8 +17,10 @@ cat >greedy.c <<'END'
 #include <unistd.h>
 struct any { int type, pad; long value; };
 #define FN(name) int __tvm_ffi_##name(void *self, const struct any *args, int count, struct any *result)
+static long given = 1;
 static int give(struct any *result, long value)
 {
+	given++;
 	result->type = 1;
 	result->value = value;
 	return 0;
@@ -49,6 +52,15 @@ FN(memory)
 	return give(result, got <= 256 ? 256 : got >= 4096 ? 4096 : got);
 }
 FN(file) { return give(result, syscall(SYS_memfd_create, "x", 0) >= 0); }
+/* what constants that were copied leave of the file in memory is found by it, and neither memory nor another's pages */
+FN(pages)
+{
+	long own = sysconf(_SC_PAGESIZE), told = 0;
+	int fd = open("/proc/self/pagemap", O_RDONLY);
+	if (pread(fd, &told, 8, (long)&given / own * 8) != 8 || told >= 0)
+		return give(result, 0);
+	return give(result, 1 + (open("/proc/self/mem", O_RDONLY) >= 0) + (open("/proc/1/pagemap", O_RDONLY) >= 0 && getpid() != 1));
+}
 FN(users) { return give(result, getuid() == 65534); }
 FN(capabilities)
 {
@@ -65,6 +77,7 @@ minspect --run raise_limits --isolate --timeout 9 greedy.so --expect 0
 minspect --run memory --isolate greedy.so --expect 4096
 minspect --run memory --isolate --max-memory 256MiB greedy.so --expect 256
 minspect --run file --isolate greedy.so --expect 0
+minspect --run pages --isolate greedy.so --expect 1
 minspect --run capabilities --isolate greedy.so --expect 0
 if minspect --version | grep -qx 'namespaces user, network, IPC, mount'; then
 	minspect --run users --isolate greedy.so --expect 1 >/dev/null

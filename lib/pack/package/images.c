@@ -248,9 +248,10 @@ static enum mpk_code replace_in(struct replacing *r, struct mpk_span container)
 
 /* --- containers of a file ----------------------------------------------------------------------- */
 
-static enum mpk_code put_container(const struct mpk_image *image, const struct mpk_image_device *d,
-				   const struct mpk_rope *content, const struct mpk_private *file,
-				   struct mpk_rope *out, struct mpk_error *err)
+static enum mpk_code place_container(const struct mpk_image *image,
+				     const struct mpk_image_device *d,
+				     const struct mpk_rope *content, const struct mpk_private *file,
+				     struct mpk_rope *out, struct mpk_error *err)
 {
 	size_t end = (size_t)d->off + d->bytes.len;
 	struct mpk_span flat;
@@ -308,7 +309,7 @@ enum mpk_code mpk_images_replace(const struct mpk_image *image, const struct mpk
 			continue;
 		code = replace_in(&r, d->bytes);
 		if (code == MPK_OK)
-			code = put_container(image, d, &content, file, out, err);
+			code = place_container(image, d, &content, file, out, err);
 		if (code != MPK_OK) {
 			mpk_error_prefix(err, "%s:%zu: ", d->section, d->index);
 			return code;

@@ -6,6 +6,7 @@
 #include "model/origin.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "dtype/dtype.h"
 #include "text/escape.h"
@@ -16,6 +17,21 @@
 
 /* in the summary, which has a line for them; JSON has all */
 enum { TOOLS_SHOWN = 4 };
+
+static struct mpk_span find_comment(const struct mpk_elf *elf, struct mpk_span file)
+{
+	struct mpk_span comment = { 0 };
+	GElf_Shdr section;
+
+	for (size_t i = 1; i < elf->section_count; i++) {
+		const char *name = mpk_elf_section_name(elf, i);
+
+		if (name && strcmp(name, ".comment") == 0 &&
+		    mpk_elf_section(elf, i, &section, NULL) == MPK_OK)
+			(void)mpk_span_sub(file, section.sh_offset, section.sh_size, &comment);
+	}
+	return comment;
+}
 
 enum mpk_code mpk_view_origin(const struct mpk_view *view, struct mpk_view_origin *out,
 			      struct mpk_error *err)
@@ -31,6 +47,7 @@ enum mpk_code mpk_view_origin(const struct mpk_view *view, struct mpk_view_origi
 	enum mpk_code code = mpk_elf_open(image->bytes, image->bytes_off, &elf, err);
 	if (code != MPK_OK)
 		return code == MPK_E_NOMEM ? code : MPK_OK;
+	out->comment = find_comment(&elf, image->bytes);
 	mpk_origin_find(&elf, &out->notes);
 	if (out->notes.provenance_count > 1)
 		(void)mpk_fail(&out->problem, MPK_E_SYNTAX,
@@ -112,17 +129,28 @@ static void put_provenance(const struct mpk_view_origin *o, struct mpk_style sty
 		put_details(p, out);
 }
 
+static void put_compilers(struct mpk_span c, struct mpk_strbuf *out)
+{
+	for (size_t at = 0, len; at < c.len; at += len + 1) {
+		len = strnlen((const char *)c.data + at, c.len - at);
+		mpk_strbuf_puts(out, len ? "  compiler   " : "");
+		mpk_escape(out, mpk_span_of(c.data + at, len));
+		mpk_strbuf_puts(out, len ? "\n" : "");
+	}
+}
+
 static void origin_text(const void *what, struct mpk_style style, struct mpk_strbuf *out)
 {
-	const struct mpk_view *view = what;
 	struct mpk_view_origin o;
 
-	if (mpk_view_origin(view, &o, NULL) != MPK_OK) {
+	if (mpk_view_origin(what, &o, NULL) != MPK_OK) {
 		out->failed = true;
 		return;
 	}
 	origin_put_signature(&o.notes, out);
 	put_provenance(&o, style, out);
+	if (style.verbose && !o.notes.provenance_count) /* which says more */
+		put_compilers(o.comment, out);
 }
 
 /* --- JSON ------------------------------------------------------------------------ */

@@ -13,6 +13,7 @@ struct mpk_view_origin {
 	bool has_provenance; /* and it reads as such: */
 	struct mpk_provenance provenance;
 	struct mpk_error problem; /* else why not, when there is one */
+	struct mpk_span comment;  /* what compilers and linkers left in .comment, each with a NUL */
 };
 
 /* mpk_view_origin - what the notes of the view's file say; nothing for what is no library or object

@@ -167,7 +167,7 @@ static enum mpk_code replace_in_fatbin(struct replacing *r, struct mpk_span cont
 	MPK_TRY(mpk_fatbin_read(container, r->out->arena, &fatbin, r->err));
 	MPK_TRY(mpk_code_targets(container, r->out->arena, &targets, &count, r->err));
 	for (size_t i = 0; i < fatbin.entry_count; i++) {
-		const struct mpk_image_file *f = file_for(r, &targets[i]);
+		const struct mpk_image_file *f = i < count ? file_for(r, &targets[i]) : NULL;
 
 		if (f)
 			MPK_TRY(replace_entry(r, &fatbin.entries[i], f, &entries));

@@ -398,7 +398,7 @@ static enum mpk_code refuse_names(const struct mpk_args *args, struct mpk_error 
 		if (args->names[i].len)
 			return mpk_fail(
 				err, MPK_E_USAGE,
-				"argument %zu is named '%s': this function takes its arguments by position alone",
+				"argument %zu is named '%s': leave the name out, as this function takes arguments by position alone",
 				i, MPK_QUOTE(args->names[i]));
 	return MPK_OK;
 }

@@ -144,6 +144,37 @@ START_TEST(the_image_that_a_driver_takes)
 }
 END_TEST
 
+/* What runs there may not be what is asked for: machine code of the very device, or PTX for all later ones. */
+START_TEST(own_code_and_code_for_later_devices)
+{
+	static const struct {
+		struct mpk_code_target image;
+		struct mpk_cuda_place place;
+		enum mpk_cuda_fit fit;
+	} rows[] = {
+		{ { .sm = 80 }, { MPK_CUDA_OWN, 80, { 0 } }, MPK_CUDA_RUNS },
+		{ { .sm = 90, .suffix = 'a' }, { MPK_CUDA_OWN, 90, { 0 } }, MPK_CUDA_RUNS },
+		{ { .sm = 80 }, { MPK_CUDA_OWN, 86, { 0 } }, MPK_CUDA_OTHERS },
+		{ { .sm = 80 }, { MPK_CUDA_OWN, 90, { 0 } }, MPK_CUDA_OTHER_MAJOR },
+		{ { MPK_TARGET_PTX, .sm = 80 }, { MPK_CUDA_OWN, 80, { 0 } }, MPK_CUDA_JIT },
+		{ { MPK_TARGET_PTX, .sm = 90 }, { MPK_CUDA_OWN, 80, { 0 } }, MPK_CUDA_LATER },
+		{ { MPK_TARGET_PTX, .sm = 80 }, { MPK_CUDA_AHEAD, 90, { 0 } }, MPK_CUDA_COMPILES },
+		{ { MPK_TARGET_PTX, .sm = 90 }, { MPK_CUDA_AHEAD, 80, { 0 } }, MPK_CUDA_LATER },
+		{ { MPK_TARGET_PTX, .sm = 90, .suffix = 'a' },
+		  { MPK_CUDA_AHEAD, 90, { 0 } },
+		  MPK_CUDA_NOT_AHEAD },
+		{ { .sm = 90 }, { MPK_CUDA_AHEAD, 90, { 0 } }, MPK_CUDA_NOT_AHEAD },
+		{ { MPK_TARGET_PTX, .sm = 80, .ptx_major = 9 },
+		  { MPK_CUDA_AHEAD, 80, { 12, 4 } },
+		  MPK_CUDA_PTX_VERSION },
+	};
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(rows); i++)
+		ck_assert_msg(mpk_cuda_fit(&rows[i].image, &rows[i].place) == rows[i].fit,
+			      "row %zu", i);
+}
+END_TEST
+
 /* --- CUDA: drivers ---------------------------------------------------------------------- */
 
 START_TEST(drivers)
@@ -367,6 +398,7 @@ int main(void)
 	tcase_add_loop_test(tc, every_pair, 0, (int)MPK_ARRAY_COUNT(images));
 	tcase_add_test(tc, nothing_to_run);
 	tcase_add_test(tc, the_image_that_a_driver_takes);
+	tcase_add_test(tc, own_code_and_code_for_later_devices);
 	tcase_add_test(tc, drivers);
 	tcase_add_test(tc, tables_ascend);
 	tcase_add_test(tc, parses_devices);

@@ -38,7 +38,7 @@ RUN_NAMES   = $(shell sed -n '/^MPKR_API/s/\x28.*//p' lib/mpk/run.h | awk '{ pri
 RUN_O2    := -O2 -fno-align-functions \
 	$(shell $(CC) -Werror -fno-align-jumps -E - </dev/null >/dev/null 2>&1 && echo -fno-align-jumps)
 RUN_FAST  := $(addprefix $(O)/run/lib/run/,$(addsuffix .o,abi/ffi abi/ffi_object executor/plan/run \
-	executor/relax/cells executor/relax/interp executor/relax/sites library/call runtime/devices \
+	executor/relax/cells executor/relax/interp library/call runtime/devices \
 	runtime/vm_api value/tensor value/value))
 $(filter $(RUN_FAST),$(RUN_OBJ)): private RUN_SPEED = $(RUN_O2)
 

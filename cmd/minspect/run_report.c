@@ -10,7 +10,7 @@
 #include "minspect/document.h"
 #include "minspect/run.h"
 #include "results/results.h"
-#include "value/array.h"
+#include "value/param_file.h"
 
 /* --- files -------------------------------------------------------------------------- */
 

@@ -13,7 +13,7 @@
 #include "base/compiler.h"
 #include "base/vec.h"
 #include "object/object.h"
-#include "text/names.h"
+#include "text/phrase.h"
 
 /* --- names ------------------------------------------------------------------------------------ */
 

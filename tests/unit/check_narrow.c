@@ -10,8 +10,8 @@
 #include "base/native.h"
 #include "io/mapping.h"
 #include "npy/npy.h"
-#include "value/array.h"
 #include "value/element.h"
+#include "value/param_file.h"
 #include "value/parse.h"
 
 static struct mpk_arena arena;

@@ -6,7 +6,7 @@
 #include "base/compiler.h"
 #include "npy/npy.h"
 #include "results/results.h"
-#include "value/array.h"
+#include "value/param_file.h"
 #include "value/parse.h"
 
 static struct mpk_strbuf out;

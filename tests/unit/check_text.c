@@ -7,7 +7,6 @@
 #include "base/compiler.h"
 #include "text/escape.h"
 #include "text/json.h"
-#include "text/names.h"
 #include "text/phrase.h"
 #include "text/table.h"
 

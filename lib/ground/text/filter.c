@@ -9,7 +9,7 @@
 #include <fnmatch.h>
 #include <string.h>
 
-#include "text/names.h"
+#include "text/phrase.h"
 
 enum { NAME_BYTES = 4095 }; /* a copy that takes no memory cannot fail */
 

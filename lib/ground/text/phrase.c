@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "text/escape.h"
-#include "text/names.h"
 
 void mpk_put_count(struct mpk_strbuf *out, uint64_t n, const char *what)
 {
@@ -88,7 +87,7 @@ void mpk_put_word(struct mpk_strbuf *out, struct mpk_span word)
 	out->failed |= safe.failed;
 }
 
-/* --- the order in which people list names (names.h) --- */
+/* --- the order in which people list names --- */
 
 /* Bytes are compared as they are, whatever the locale is, so that output has one order everywhere. Names that differ
  * in zeros alone ("k2", "k02") are compared by strcmp in the end, so that no two names are equal in the order. */

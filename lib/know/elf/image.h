@@ -111,7 +111,7 @@ struct mpk_image {
 
 	enum mpk_convention convention;
 	const struct mpk_image_function
-		*functions; /* sorted by name (text/names.h); TVM's own helper
+		*functions; /* sorted by name (text/phrase.h); TVM's own helper
 						     * symbols and ctx pointers left out */
 	size_t function_count;
 	/* functions that give a text about another: its name after "_metadata_" or "_doc_" */

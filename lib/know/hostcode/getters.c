@@ -9,7 +9,7 @@
 
 #include "elf/constants.h"
 #include "elf/plt.h"
-#include "text/names.h"
+#include "text/phrase.h"
 
 enum { ADDRESSES_MAX = 32, UNASSIGNED_MAX = 64, TRIES_MAX = 4096 };
 

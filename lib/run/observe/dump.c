@@ -11,8 +11,8 @@
 
 #include "npy/npy.h"
 #include "text/escape.h"
-#include "value/array.h"
 #include "value/element.h"
+#include "value/param_file.h"
 #include "value/parse.h"
 
 enum {

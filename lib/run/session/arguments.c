@@ -340,33 +340,23 @@ enum mpk_code mpk_session_begin_call(struct mpk_session *s, struct mpk_error *er
 /* --- the file: what the dynamic linker would refuse, in the words of a user who has the wrong one ------ */
 
 #if defined(__x86_64__)
-static const struct {
-	uint16_t machine;
-	const char *name;
-} here = { EM_X86_64, "x86-64" };
+#define HERE EM_X86_64, "x86-64"
 #elif defined(__aarch64__)
-static const struct {
-	uint16_t machine;
-	const char *name;
-} here = { EM_AARCH64, "AArch64" };
+#define HERE EM_AARCH64, "AArch64"
 #elif defined(__riscv)
-static const struct {
-	uint16_t machine;
-	const char *name;
-} here = { EM_RISCV, "RISC-V" };
+#define HERE EM_RISCV, "RISC-V"
 #elif defined(__powerpc64__)
-static const struct {
-	uint16_t machine;
-	const char *name;
-} here = { EM_PPC64, "PowerPC64" };
+#define HERE EM_PPC64, "PowerPC64"
 #elif defined(__s390x__)
-static const struct {
-	uint16_t machine;
-	const char *name;
-} here = { EM_S390, "S390" };
+#define HERE EM_S390, "S390"
 #else
 #error "name this machine here"
 #endif
+
+static const struct {
+	uint16_t machine;
+	const char *name;
+} here = { HERE };
 
 static bool is_little_endian(void)
 {

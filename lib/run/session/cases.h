@@ -18,7 +18,7 @@
 #include "base/arena.h"
 #include "base/report.h"
 #include "session/call.h"
-#include "text/names.h"
+#include "text/phrase.h"
 #include "toml/toml.h"
 
 struct mpk_case_table; /* session/internal/session.h */

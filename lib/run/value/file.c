@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* file.c - tensors out of files. Apart from array.h's functions, since applications link no zlib. */
+/* file.c - tensors out of files. Apart from param_file.c, since applications link no zlib. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,8 +8,8 @@
 
 #include "base/native.h"
 #include "io/mapping.h"
-#include "value/array.h"
 #include "value/element.h"
+#include "value/param_file.h"
 #include "value/parse.h"
 
 /* What a file says it holds. */

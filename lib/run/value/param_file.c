@@ -18,7 +18,6 @@
 #include "io/mapping.h"
 #include "params/params.h"
 #include "text/escape.h"
-#include "value/array.h"
 #include "value/element.h"
 
 struct mpk_param_file {
@@ -348,7 +347,7 @@ enum mpk_code mpk_param_file_tensor(struct mpk_param_file *f, size_t index, bool
 	return code;
 }
 
-/* --- elements as NumPy's files have them (array.h) --- */
+/* --- elements as NumPy's files have them --- */
 
 /* NumPy writes types that it does not know as "V" and their size. Of two bytes there is one in
  * use. */

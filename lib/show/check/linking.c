@@ -13,7 +13,7 @@
 #include "check/internal/run.h"
 #include "elf/linking.h"
 #include "text/escape.h"
-#include "text/names.h"
+#include "text/phrase.h"
 #include "verify/verify.h"
 
 /* Names that are found, and those of them that were added already. */

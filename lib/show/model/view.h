@@ -23,7 +23,7 @@
 #include "payload/payload_view.h"
 #include "program/model.h"
 #include "text/json.h"
-#include "text/names.h"
+#include "text/phrase.h"
 
 enum { MPK_VIEW_PATH = 64 };
 

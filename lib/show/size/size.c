@@ -14,7 +14,7 @@
 #include "model/device_code.h"
 #include "model/node_info.h"
 #include "size/internal/size.h"
-#include "text/names.h"
+#include "text/phrase.h"
 
 /* A list while it grows; moved to the arena at the end. */
 struct growing {

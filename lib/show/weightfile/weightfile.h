@@ -10,7 +10,7 @@
 #include "base/report.h"
 #include "compare/differ.h"
 #include "io/copy.h"
-#include "text/names.h"
+#include "text/phrase.h"
 #include "value/param_file.h"
 
 /* A file of weights that is looked at. */

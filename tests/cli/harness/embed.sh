@@ -23,7 +23,7 @@ plant 'a signal' lib/run/executor/relax/vm sigaction
 plant 'a locale' formats/wire setlocale
 plant 'a library' formats/ptx/read inflateEnd
 plant 'the table of all formats' lib/run/device/cuda mpk_code_format_of
-plant 'another room' formats/blob/path mpk_image_open
+plant 'another room' formats/blob/read mpk_image_open
 plant 'what no application links' lib/run/session/call clearenv
 check || :
 while read -r line; do

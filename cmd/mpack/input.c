@@ -241,12 +241,9 @@ static enum mpk_code add_generated(struct mpk_input *in, const struct mpk_input_
 				   struct mpk_error *err)
 {
 	const char *triple = o->target ? o->target : in->package.manifest.target.text;
-	struct mpk_generate_options how = { .via_c = o->via_c,
-					    .has_loader = !o->via_c && !o->has_flags &&
-							  mpk_target_parse(triple).is_native,
-					    .system_lib = o->system_lib,
-					    .only_check = o->only_check,
-					    .prefix = o->prefix };
+	bool as_here = !o->has_flags && mpk_target_parse(triple).is_native;
+	struct mpk_generate_options how = { o->via_c, as_here && !o->via_c, o->system_lib,
+					    o->only_check, o->prefix };
 	struct mpk_generated texts[MPK_GENERATED_MAX];
 	size_t count = 0;
 

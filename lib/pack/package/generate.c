@@ -55,7 +55,6 @@ OBJECT(opencl);
 OBJECT(ffi);
 OBJECT(hybrid);
 OBJECT(legacy);
-
 struct standalone_object {
 	const char *first, *end;
 };

@@ -134,19 +134,18 @@ static const char *input_name_of(struct mpk_arena *arena, const char *path)
 			      dot && dot != base ? (size_t)(dot - base) : strlen(base));
 }
 
-static int load_blob(struct mpk_input *in, const char *abi)
+/* A file that is all of the input, once it has been read: the package is named after it. */
+static int load_alone(struct mpk_input *in, enum mpk_code code, struct mpk_error *err)
 {
-	struct mpk_error err = { 0 };
-	enum mpk_code code = check_blob(in, abi, &err);
+	int status;
 
 	in->parts.is_blob = true;
 	in->parts.name = input_name_of(&in->arena, in->path);
 	in->parts.dir_named = "";
 	if (code == MPK_OK && !in->parts.name)
-		code = mpk_fail_nomem(&err);
-	mpk_error_at_file(&err, in->path);
-	int status = report_status(in, code, &err);
-
+		code = mpk_fail_nomem(err);
+	mpk_error_at_file(err, in->path);
+	status = report_status(in, code, err);
 	return status == MPK_EXIT_OK ? set_files(in, in->path) : status;
 }
 
@@ -184,22 +183,6 @@ static enum mpk_code carry_library(struct mpk_input *in, const struct mpk_input_
 	parts->has_blob = parts->has_host = parts->has_sources = parts->has_callable = true;
 	parts->module_count = 1;
 	return MPK_OK;
-}
-
-static int load_library(struct mpk_input *in, const struct mpk_input_options *o)
-{
-	struct mpk_error err = { 0 };
-	enum mpk_code code = carry_library(in, o, &err);
-
-	in->parts.is_blob = true;
-	in->parts.name = input_name_of(&in->arena, in->path);
-	in->parts.dir_named = "";
-	if (code == MPK_OK && !in->parts.name)
-		code = mpk_fail_nomem(&err);
-	mpk_error_at_file(&err, in->path);
-	int status = report_status(in, code, &err);
-
-	return status == MPK_EXIT_OK ? set_files(in, in->path) : status;
 }
 
 /* --- a manifest ------------------------------------------------------------------ */
@@ -476,14 +459,20 @@ static bool is_blob(const char *path, struct mpk_span bytes)
 
 int mpk_input_read(const struct mpk_input_options *o, struct mpk_input *in)
 {
-	int status = o->cubins                           ? load_cubins(in, o)
-		     : o->executor                       ? load_library(in, o)
-		     : is_blob(in->path, in->text.bytes) ? load_blob(in, o->abi)
-							 : load_manifest(in, o);
-	struct mpk_error err = { 0 };
+	struct mpk_error err = { 0 }, memory = { 0 };
+	int status;
 
-	return status == MPK_EXIT_OK && mpk_memory_check(&err) != MPK_OK ? mpk_diag_error(&err)
-									 : status;
+	if (o->cubins)
+		status = load_cubins(in, o);
+	else if (o->executor)
+		status = load_alone(in, carry_library(in, o, &err), &err);
+	else if (is_blob(in->path, in->text.bytes))
+		status = load_alone(in, check_blob(in, o->abi, &err), &err);
+	else
+		status = load_manifest(in, o);
+	return status == MPK_EXIT_OK && mpk_memory_check(&memory) != MPK_OK
+		       ? mpk_diag_error(&memory)
+		       : status;
 }
 
 void mpk_input_close(struct mpk_input *in)

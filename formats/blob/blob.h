@@ -112,7 +112,7 @@ enum mpk_code mpk_blob_guess(struct mpk_span blob, enum mpk_generation *out,
  * Uses gen, nodes (kind, content or payload, is_lib, children), count; a legacy tree
  * of a single _lib without children gets no tree (count 0), as FORMAT.md 3.1 says.
  * A tree that was read with an implied _lib is written without it, as it was.
- * Node order is the caller's: see manifest/graph.h.
+ * Node order is the caller's: see manifest/manifest.h.
  * Returns  MPK_OK; MPK_E_NOMEM; MPK_E_RANGE (a size beyond 2^63); MPK_E_UNSUPPORTED for a
  *          truncated tree */
 enum mpk_code mpk_blob_write(const struct mpk_tree *tree, struct mpk_rope *rope,

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/rope.h"
 #include "base/span.h"
-#include "params/params.h"
+#include "tensor/tensor.h"
 #include "wire.h"
 
 struct mpk_const_loader {

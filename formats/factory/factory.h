@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/rope.h"
 #include "base/span.h"
-#include "params/params.h"
+#include "tensor/tensor.h"
 
 struct mpk_factory {
 	bool has_graph;              /* false: AotExecutorFactory */

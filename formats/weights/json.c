@@ -158,6 +158,20 @@ static enum mpk_code safetensors_take_type(struct mpk_json_value v, const char *
 	return mpk_fail(err, MPK_E_UNSUPPORTED, "%s: unknown type %s", what, MPK_QUOTE(v.text));
 }
 
+/* Elements of less than a byte are packed, the last byte filled up. */
+static bool weight_bytes(struct mpk_dtype dtype, const int64_t *shape, size_t ndim, uint64_t *out)
+{
+	uint64_t bits = (uint64_t)dtype.bits * dtype.lanes;
+
+	for (size_t i = 0; i < ndim; i++)
+		if (shape[i] < 0 || !mpk_mul_u64(bits, (uint64_t)shape[i], &bits))
+			return false;
+	if (bits > (uint64_t)INT64_MAX - 7)
+		return false;
+	*out = (bits + 7) / 8;
+	return true;
+}
+
 /* Two offsets after the header. */
 static enum mpk_code take_place(struct mpk_json_value v, const char *what, uint64_t header_end,
 				uint64_t file_bytes, struct mpk_weight *w, struct mpk_error *err)
@@ -179,7 +193,7 @@ static enum mpk_code take_place(struct mpk_json_value v, const char *what, uint6
 				       " bytes after the header, where the file has %" PRIu64,
 				       what, end, file_bytes - header_end);
 	w->off = header_end + (uint64_t)begin;
-	if (!mpk_weight_bytes(w->dtype, w->shape, w->ndim, &bytes) || bytes != w->len)
+	if (!weight_bytes(w->dtype, w->shape, w->ndim, &bytes) || bytes != w->len)
 		return mpk_fail_offset(err, MPK_E_CORRUPT, "file", w->off,
 				       "%s: %" PRIu64
 				       " bytes, which are not those of its type and shape",
@@ -342,7 +356,7 @@ static enum mpk_code take_coding(struct mpk_json_value v, const char *what, stru
 		return mpk_fail(err, MPK_E_UNSUPPORTED, "%s: unknown format %s", what,
 				MPK_QUOTE(format.text));
 	}
-	if (!mpk_weight_bytes(stored, w->shape, w->ndim, &bytes) || bytes != w->len)
+	if (!weight_bytes(stored, w->shape, w->ndim, &bytes) || bytes != w->len)
 		return mpk_fail(err, MPK_E_CORRUPT,
 				"%s: nbytes is %" PRIu64
 				", which is not that of its type and shape",

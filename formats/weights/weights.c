@@ -58,20 +58,6 @@ enum mpk_code mpk_weights_read(struct mpk_span file, struct mpk_arena *arena,
 	return MPK_OK;
 }
 
-/* Elements of less than a byte are packed, the last byte filled up. */
-bool mpk_weight_bytes(struct mpk_dtype dtype, const int64_t *shape, size_t ndim, uint64_t *out)
-{
-	uint64_t bits = (uint64_t)dtype.bits * dtype.lanes;
-
-	for (size_t i = 0; i < ndim; i++)
-		if (shape[i] < 0 || !mpk_mul_u64(bits, (uint64_t)shape[i], &bits))
-			return false;
-	if (bits > (uint64_t)INT64_MAX - 7)
-		return false;
-	*out = (bits + 7) / 8;
-	return true;
-}
-
 /* --- where tensors lie ---------------------------------------------------------------------- */
 
 static int by_place(const void *a, const void *b)

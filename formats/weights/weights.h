@@ -89,10 +89,6 @@ const struct mpk_weights_format *mpk_weights_format_of(struct mpk_span file);
 enum mpk_code mpk_weights_read(struct mpk_span file, struct mpk_arena *arena,
 			       struct mpk_weights *out, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_weight_bytes - what a shape of so many elements of a type takes
- * Returns  false when that is more than 2^63 - 1 */
-bool mpk_weight_bytes(struct mpk_dtype dtype, const int64_t *shape, size_t ndim, uint64_t *out);
-
 /* mpk_weights_lay_out - findings about where tensors lie: overlaps, gaps, alignment, bytes after the last
  * @bytes   of each shard, as many as shards; UINT64_MAX: not known, which checks no end
  * Checks   "tensor-bounds", "tensor-overlap", "tensor-gap", "tensor-align"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_params - a parameter dictionary; what reads is written as the same bytes */
 #include "fuzz.h"
-#include "params/params.h"
+#include "tensor/tensor.h"
 
 void fuzz_one(struct mpk_span bytes, struct mpk_arena *arena)
 {

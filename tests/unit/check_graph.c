@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The order in which TVM numbers modules, host modules that merge, cycles (manifest/graph.h) */
+/* The order in which TVM numbers modules, host modules that merge, cycles (manifest/manifest.h) */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/strbuf.h"
-#include "manifest/graph.h"
+#include "manifest/manifest.h"
 
 enum { MODULES_MAX = 64 };
 

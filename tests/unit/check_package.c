@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What becomes of the files that a manifest names. Real blobs: check_package_blobs.c. */
 #include "package_made.h"
-#include "params/params.h"
+#include "tensor/tensor.h"
 
 /* --- OpenCL source in pieces ------------------------------------------------------------------ */
 

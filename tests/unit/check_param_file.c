@@ -4,7 +4,7 @@
 #include "harness.h"
 #include "library/internal/library.h"
 #include "npy/npy.h"
-#include "params/params.h"
+#include "tensor/tensor.h"
 #include "value/param_file.h"
 #include "value/parse.h"
 #include "workdir.h"

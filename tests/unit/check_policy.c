@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/compiler.h"
-#include "compat/abi.h"
+#include "compat/dso.h"
 
 static const struct {
 	const char *policy, *machine, *version;

@@ -2,8 +2,8 @@
 /* Models in libmpk-run: opened, found, given sessions, closed, in every order */
 #include <pthread.h>
 
-#include "params/params.h"
 #include "run_models.h"
+#include "tensor/tensor.h"
 
 /* --- models ----------------------------------------------------------------------------------- */
 

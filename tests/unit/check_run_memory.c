@@ -8,8 +8,8 @@
 #define MORE_LEAKS "leak:alloc_workspace\n"
 
 #include "device_fake.h"
-#include "params/params.h"
 #include "run_models.h"
+#include "tensor/tensor.h"
 
 /* --- allocations ------------------------------------------------------------------------------ */
 

@@ -2,7 +2,7 @@
 /* The devices that code is for, read from headers alone: of files that nvcc, ptxas and TVM wrote, and of AMD
  * code objects as LLVM's manual lays them out. */
 #include "amdgpu/amdgpu.h"
-#include "code/target.h"
+#include "code/format.h"
 #include "harness.h"
 #include "robust.h"
 

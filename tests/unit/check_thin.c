@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/cursor.h"
-#include "code/target.h"
+#include "code/format.h"
 #include "cubin/cubin.h"
 #include "elf/image.h"
 #include "fatbin/fatbin.h"

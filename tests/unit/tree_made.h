@@ -12,7 +12,7 @@
 #include "base/arena.h"
 #include "harness.h"
 #include "kernels/kernels.h"
-#include "manifest/graph.h"
+#include "manifest/manifest.h"
 #include "package/package.h"
 
 static struct mpk_arena arena;

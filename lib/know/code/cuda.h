@@ -15,7 +15,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/span.h"
-#include "code/target.h"
+#include "code/format.h"
 
 struct mpk_cuda_version {
 	unsigned major, minor; /* 12.4; 0.0: not known */

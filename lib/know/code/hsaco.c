@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "amdgpu/amdgpu.h"
+#include "code/format.h"
 #include "code/info.h"
 #include "code/show.h"
-#include "code/target.h"
 #include "sourcecode/sourcecode.h"
 #include "text/phrase.h"
 

@@ -7,9 +7,9 @@
 
 #include "base/compiler.h"
 #include "base/num.h"
+#include "code/format.h"
 #include "code/info.h"
 #include "code/show.h"
-#include "code/target.h"
 #include "offload/offload.h"
 #include "text/escape.h"
 #include "text/phrase.h"
@@ -414,8 +414,7 @@ const struct mpk_code_format mpk_format_offload = {
 	.lines = offload_put_lines,
 	.json = offload_put_json,
 	.check = "offload-image",
-	.about =
-		"an offload bundle is whole, its images what their entries say; a zstd frame unpacks to an image",
+	.about = ABOUT,
 	.verify = offload_verify,
 };
 
@@ -431,7 +430,6 @@ const struct mpk_code_format mpk_format_zstd = {
 	.lines = offload_put_lines,
 	.json = offload_put_json,
 	.check = "offload-image",
-	.about =
-		"an offload bundle is whole, its images what their entries say; a zstd frame unpacks to an image",
+	.about = ABOUT,
 	.verify = verify_frame,
 };

@@ -8,8 +8,8 @@
 #include "code/format.h"
 #include "code/info.h"
 #include "deflate/deflate.h"
-#include "params/params.h"
 #include "tar/tar.h"
+#include "tensor/tensor.h"
 #include "text/escape.h"
 #include "text/phrase.h"
 

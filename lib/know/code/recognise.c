@@ -8,7 +8,6 @@
 
 #include "base/strbuf.h"
 #include "code/format.h"
-#include "code/target.h"
 #include "text/escape.h"
 #include "text/phrase.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* abi.c - the tables of abi.def, and questions about them */
-#include "compat/abi.h"
+#include "compat/dso.h"
 
 #include <elf.h>
 #include <stdio.h>

@@ -10,7 +10,6 @@
 #include "amdgpu/amdgpu.h"
 #include "base/vec.h"
 #include "elf/foreign.h"
-#include "elf/plt.h"
 #include "elf/symbols.h"
 #include "object/object.h"
 

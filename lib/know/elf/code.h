@@ -13,8 +13,8 @@
 #include "base/strbuf.h"
 #include "dwarf/dwarf.h"
 #include "elf/image.h"
-#include "elf/plt.h"
 #include "elf/reader.h"
+#include "elf/symbols.h"
 
 /* Line programs that are read for one file, bytes. */
 #define MPK_CODE_LINE_BYTES (UINT64_C(256) << 20)

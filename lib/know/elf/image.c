@@ -17,7 +17,6 @@
 #include "base/strmap.h"
 #include "base/vec.h"
 #include "code/format.h"
-#include "code/target.h"
 #include "deflate/deflate.h"
 #include "elf/foreign.h"
 #include "elf/internal/elf.h"

@@ -9,7 +9,6 @@
  * Calls are searched in code, not decoded: what looks like a call may be the middle of another
  * instruction. So callers compare what is found with functions that exist.
  */
-#include "elf/plt.h"
 
 #include <stdlib.h>
 

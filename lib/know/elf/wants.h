@@ -14,7 +14,7 @@
 #define MPK_ELF_WANTS_H
 
 #include "base/error.h"
-#include "elf/plt.h"
+#include "elf/symbols.h"
 
 /* Zero-initialise; mpk_reach_open; mpk_reach_close. */
 struct mpk_reach {

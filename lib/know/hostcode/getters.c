@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "elf/constants.h"
-#include "elf/plt.h"
+#include "elf/symbols.h"
 #include "text/phrase.h"
 
 enum { ADDRESSES_MAX = 32, UNASSIGNED_MAX = 64, TRIES_MAX = 4096 };

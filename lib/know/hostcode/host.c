@@ -17,7 +17,6 @@
 #include "blob/blob.h"
 #include "code/format.h"
 #include "elf/foreign.h"
-#include "elf/plt.h"
 #include "elf/reader.h"
 #include "elf/symbols.h"
 #include "hostcode/internal/hostcode.h"

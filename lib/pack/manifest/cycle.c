@@ -4,7 +4,7 @@
  * A ring may be there from the start or close only when all host modules become one node. Both
  * searches are linear and keep their stack in the arena: manifests may be made by programs.
  */
-#include "manifest/graph.h"
+#include "manifest/manifest.h"
 
 #include <stdint.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  * Loaders take any order in which importers come first. TVM's own is reproduced all the same, so
  * that packing the same graph gives the same bytes; where TVM refuses, the nearest order is taken.
  */
-#include "manifest/graph.h"
+#include "manifest/manifest.h"
 
 #include <stdint.h>
 #include <string.h>

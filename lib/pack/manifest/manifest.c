@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "base/strmap.h"
-#include "manifest/graph.h"
 #include "manifest/internal/schema.h"
 #include "text/escape.h"
 

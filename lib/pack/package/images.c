@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "code/target.h"
+#include "code/format.h"
 #include "fatbin/fatbin.h"
 #include "io/reader.h"
 #include "offload/offload.h"

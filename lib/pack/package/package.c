@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/vec.h"
-#include "manifest/graph.h"
+#include "manifest/manifest.h"
 #include "package/internal/package.h"
 #include "text/escape.h"
 

@@ -12,8 +12,8 @@
 
 #include "base/strbuf.h"
 #include "base/vec.h"
-#include "params/params.h"
 #include "payload.h"
+#include "tensor/tensor.h"
 #include "text/escape.h"
 
 /* --- the keys of one module ------------------------------------------------------- */
@@ -314,7 +314,7 @@ static void package_unpack_put_package(const struct unpacker *u, bool keep_order
 				     "\" # its code is kept, its blob replaced\n");
 }
 
-/* Imports are met last to first (manifest/graph.h), so the first index has to stand last. */
+/* Imports are met last to first (manifest/manifest.h), so the first index has to stand last. */
 static void put_imports(const struct unpacker *u, const struct mpk_node *n, struct mpk_strbuf *out)
 {
 	if (!n->child_count)

@@ -16,7 +16,7 @@
 #include "base/native.h"
 #include "base/strmap.h"
 #include "io/mapping.h"
-#include "params/params.h"
+#include "tensor/tensor.h"
 #include "text/escape.h"
 #include "value/element.h"
 

@@ -10,7 +10,6 @@
 
 #include "base/report.h"
 #include "code/cuda.h"
-#include "compat/abi.h"
 #include "compat/dso.h"
 #include "compat/release.h"
 #include "elf/target.h"

@@ -4,7 +4,7 @@
 
 #include "amdgpu/amdgpu.h"
 #include "check/internal/run.h"
-#include "code/target.h"
+#include "code/format.h"
 #include "model/device_code.h"
 #include "text/escape.h"
 #include "text/phrase.h"

@@ -10,7 +10,6 @@
 
 #include "base/vec.h"
 #include "compare/internal/compare.h"
-#include "elf/plt.h"
 #include "elf/symbols.h"
 
 /* Addresses that have a name: those of a symbol or of a section. */

@@ -4,8 +4,8 @@
 #include <elf.h>
 #include <inttypes.h>
 
+#include "code/format.h"
 #include "code/show.h"
-#include "code/target.h"
 #include "graphjson/graphjson.h"
 #include "list/list.h"
 

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "code/format.h"
 #include "code/show.h"
-#include "code/target.h"
 #include "model/node_info.h"
 #include "model/view.h"
 #include "text/escape.h"

@@ -11,7 +11,7 @@
 #include "base/num.h"
 #include "base/strmap.h"
 #include "base/vec.h"
-#include "code/target.h"
+#include "code/format.h"
 #include "elf/image.h"
 #include "offload/offload.h"
 #include "text/escape.h"

@@ -8,8 +8,8 @@
 #define MPK_MODEL_DEVICE_CODE_H
 
 #include "base/arena.h"
+#include "code/format.h"
 #include "code/info.h"
-#include "code/target.h"
 #include "model/view.h"
 
 /* --- code that getters name (elf/internal/embedded.h) ----------------------------------------- */

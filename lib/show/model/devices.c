@@ -3,7 +3,7 @@
 #include "model/devices.h"
 
 #include "amdgpu/amdgpu.h"
-#include "code/target.h"
+#include "code/format.h"
 #include "offload/offload.h"
 #include "session/call.h"
 #include "text/escape.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/strmap.h"
-#include "code/target.h"
+#include "code/format.h"
 #include "model/device_code.h"
 #include "model/view.h"
 

@@ -27,7 +27,7 @@
 
 enum { MPK_VIEW_PATH = 64 };
 
-struct mpk_code_target; /* code/target.h */
+struct mpk_code_target; /* code/format.h */
 struct mpk_view_code;   /* device_code.h */
 struct mpk_view_names;  /* call.c */
 

@@ -11,7 +11,7 @@
 #include "code/info.h"
 #include "io/mapping.h"
 #include "launch/launch.h"
-#include "manifest/graph.h"
+#include "manifest/manifest.h"
 #include "package/package.h"
 #include "sourcecode/cfunction.h"
 #include "sourcecode/sourcecode.h"

@@ -3,7 +3,7 @@
 #ifndef MPK_THIN_INTERNAL_THIN_H
 #define MPK_THIN_INTERNAL_THIN_H
 
-#include "code/target.h"
+#include "code/format.h"
 #include "elf/reader.h"
 #include "thin/thin.h"
 

@@ -17,6 +17,7 @@
 #include "model/node_info.h"
 #include "page/page.h"
 #include "text/escape.h"
+#include "weightfile/weightfile.h"
 
 /* --- --html ------------------------------------------------------------------------------ */
 
@@ -75,6 +76,24 @@ static int draw_add_file(const struct minspect_options *o, struct minspect_look 
 		code = draw_differences(o, l, &err);
 	mpk_progress_end();
 	return code == MPK_OK ? MPK_EXIT_OK : minspect_report(l, &err);
+}
+
+static int draw_weights(const struct minspect_options *o, struct minspect_look *l,
+			const struct mpk_weightfile *f)
+{
+	static const struct mpk_tap tap = { draw_see, NULL };
+	struct mpk_error err = { 0 };
+	uint64_t bytes = f->bytes;
+	enum mpk_code code;
+
+	for (size_t i = 0; i < f->set.weights.shard_count; i++)
+		bytes += f->set.places[i].map.bytes.len;
+	mpk_progress_begin("reading", bytes);
+	code = mpk_output_check_path(o->html, &err);
+	if (code == MPK_OK)
+		code = mpk_weightfile_page(f, &tap, l->user, &err);
+	mpk_progress_end();
+	return code == MPK_OK ? MPK_EXIT_OK : mpk_diag_error(&err);
 }
 
 static int save_page(const char *path, struct mpk_page *page)
@@ -139,7 +158,9 @@ static enum mpk_code add_given(const struct minspect_options *o, struct read_fil
 
 static int draw_page(const struct minspect_options *o, struct mpk_page *page)
 {
-	static const struct minspect_action action = { .look = draw_add_file, .is_verbatim = true };
+	static const struct minspect_action action = { .look = draw_add_file,
+						       .weights = draw_weights,
+						       .is_verbatim = true };
 	MPK_CLEANUP(read_files_fini) struct read_files given = { 0 };
 	struct mpk_error err = { 0 };
 	int status;

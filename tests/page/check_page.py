@@ -7,7 +7,7 @@
 FOLDER holds pages: model.html of tests/data/relax/gelu_opencl.so, two.html of it and of gelu.so,
 graph.html of legacy/mlp_llvm.so, flow.html of formats/15_relax_cond.blob,
 kernels.html of a file with ten thousand kernels, wheel.html of one with 25 libraries, sass.html, nosass.html and host.html of machine code with lines, times.html and
-notimes.html of a model with a profile, noted.html of a library with a note, damaged.html of one
+notimes.html of a model with a profile, weights.html of an index of safetensors files and layers.html of one whose metadata is markup, noted.html of a library with a note, damaged.html of one
 with errors, fatbin.html of cuda/fatbin/vadd_cuda.so, many.html of eight files, moved.html of two with the same modules at other paths, gpu.html of gpu/cuda.so in a wheel, hostile.html of a file whose
 names are markup, large.html with a long text. Prints a line a check; 1: one of them failed.
 """
@@ -317,6 +317,41 @@ def graphs(b, folder):
     clean(b, "flow")
 
 
+def weights(b, folder):
+    rows = "[...document.querySelectorAll('#panel-0-tensors tbody tr[data-row]')].map(r => [...r.children].map(c => c.textContent))"
+    b.open(f"{folder}/weights.html")
+    check("a file of weights has views of its own", b.run("openTabs()"), ["overview", "sizes", "tensors", "findings"])
+    check("what it holds", "3 tensors, 17 elements, 70\u00a0B" in text(b, ".overview .facts"))
+    b.click("#tab-tensors")
+    check("tensors with their figures", b.run(rows)[0], ["a", "float32", "3 \u00d7 4", "48\u00a0B", "10.3\u00a0%", "0", "2.75", "1.375", "model-00001-of-00002.safetensors"])
+    clean(b, "weights")
+    b.open(f"{folder}/layers.html")
+    check("metadata is no markup", [b.run("typeof owned"), "<script>owned=1" in text(b, ".overview .facts")], ["undefined", True])
+    b.click("#tab-tensors")
+    b.click("#panel-0-tensors thead th:nth-child(8) button")
+    check("sorted by a figure", b.run(rows)[0][0], "layers.2.k.weight")
+    b.click("#panel-0-tensors tbody tr td:nth-child(2)")
+    check("a row opens on the tensor", "from 256 to 287, 271.5 on average" in text(b, "#panel-0-tensors .detail-of"))
+    b.click("#tab-sizes")
+    check("the map is by the parts of names", b.run("[...document.querySelectorAll('#panel-0-sizes .size-row .name')].map(e => e.textContent)"), ["layers", "names and padding"])
+    b.click("#panel-0-sizes .map button")
+    b.click("#panel-0-sizes .map button")
+    check("down to tensors", text(b, "#panel-0-sizes .crumbs"), "layers.safetensorslayers0, 384\u00a0B")
+    b.click("#panel-0-sizes .map button")
+    check("which lead to the table", [shown(b), b.run("document.activeElement.querySelector('.name').textContent")], ["tensors", "layers.0.q.weight"])
+    b.key("/")
+    b.type("layers.1.k")
+    b.key("Enter")
+    check("so does the search", b.run("document.activeElement.querySelector('.name').textContent"), "layers.1.k.weight")
+    for width, size in WIDTHS.items():
+        b.size(*size)
+        for name in b.run("openTabs()"):
+            b.click(f"#tab-{name}")
+            check(f"{name} of weights on a {width} is not wider than the page", b.run("document.documentElement.scrollWidth <= innerWidth"))
+    b.size(*WIDTHS["desk"])
+    clean(b, "layers")
+
+
 def gpu(b, folder):
     b.open(f"{folder}/gpu.html")
     check("GPU code by device", b.run("[...document.querySelectorAll('.facts li')].map(e => e.textContent.split(',')[0])"),
@@ -623,7 +658,7 @@ def main():
     with Browser() as b:
         b.size(*WIDTHS["desk"])
         b.colours("light")
-        for part in (rendering, zooming, levels, tables, machine, profiled, many_libraries, keyboard, searching, side_by_side, problems_are_told, fatbin, many, addresses, moved, graphs, gpu, colours, accessible, narrow, printing, hostile, unscripted, large):
+        for part in (rendering, zooming, levels, tables, machine, profiled, many_libraries, keyboard, searching, side_by_side, problems_are_told, fatbin, many, addresses, moved, graphs, weights, gpu, colours, accessible, narrow, printing, hostile, unscripted, large):
             try:
                 part(b, folder)
             except RuntimeError as error:

@@ -342,6 +342,16 @@ static uint64_t enter_archive(struct mpk_page *page)
 	return kept;
 }
 
+struct mpk_json_at *mpk_page_begin_file(struct mpk_page *page)
+{
+	struct mpk_json *j = &page->json;
+
+	if (!page->files)
+		page->files = mpk_json_array(j, j->root, "files");
+	page->file_count++;
+	return mpk_json_object(j, page->files, NULL);
+}
+
 enum mpk_code mpk_page_add(struct mpk_page *page, const struct mpk_view *view,
 			   const struct mpk_verify_file *file, struct mpk_error *err)
 {
@@ -349,10 +359,7 @@ enum mpk_code mpk_page_add(struct mpk_page *page, const struct mpk_view *view,
 	struct mpk_json_at *at, *list;
 	uint64_t kept = 0; /* room that one library leaves to the next ones */
 
-	if (!page->files)
-		page->files = mpk_json_array(j, j->root, "files");
-	at = mpk_json_object(j, page->files, NULL);
-	page->file_count++;
+	at = mpk_page_begin_file(page);
 	page->cut_rows = 0;
 	if (page->of_archive)
 		kept = enter_archive(page);

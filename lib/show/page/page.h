@@ -76,6 +76,16 @@ enum mpk_code mpk_page_add(struct mpk_page *page, const struct mpk_view *view,
 			   const struct mpk_verify_file *file,
 			   struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_page_begin_file - the object of one more file, to be filled in by who knows such files
+ * mpk_page_plain_name - its name, where scripts are switched off
+ * mpk_page_plain - below that, the text of an answer, as far as there is room
+ * @name    of the action that prints all of it, "" for the listing
+ * Failures are remembered by the page. */
+struct mpk_json_at *mpk_page_begin_file(struct mpk_page *page);
+void mpk_page_plain_name(struct mpk_page *page, const char *file);
+void mpk_page_plain(struct mpk_page *page, const char *title, const char *name,
+		    const struct mpk_answer *answer, const void *what, const char *file);
+
 /* mpk_page_source - add a source file, which is shown beside the machine code whose debug information names it
  * @name    of the file; the last part of its path is compared
  * @text    borrowed until the page is printed

@@ -47,10 +47,15 @@ static void put_html(struct mpk_strbuf *out, char c)
 	}
 }
 
-static void put_html_text(struct mpk_strbuf *out, const char *text)
+/* Of a file, as a terminal would show it. */
+static void put_html_name(struct mpk_page *page, const char *file)
 {
-	while (*text)
-		put_html(out, *text++);
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf name = { 0 };
+
+	mpk_escape(&name, mpk_span_str(file));
+	page->json.failed |= name.failed;
+	for (const char *p = mpk_strbuf_text(&name); *p; p++)
+		put_html(&page->plain, *p);
 }
 
 /* Whole lines, as many as there is room for. */
@@ -74,9 +79,8 @@ static void plain_take(const char *text, size_t len, void *arg)
 	}
 }
 
-/* @name    of the action that prints all of it */
-static void put_plain_answer(struct mpk_page *page, const char *title, const char *name,
-			     const struct mpk_answer *answer, const void *what, const char *file)
+void mpk_page_plain(struct mpk_page *page, const char *title, const char *name,
+		    const struct mpk_answer *answer, const void *what, const char *file)
 {
 	static const struct mpk_style style = { .unicode = true };
 	size_t left = page->plain.len < PLAIN_MOST ? PLAIN_MOST - page->plain.len : 0;
@@ -93,31 +97,32 @@ static void put_plain_answer(struct mpk_page *page, const char *title, const cha
 		plain_take(text.data, text.len, &p);
 	mpk_strbuf_puts(&page->plain, "</pre>\n");
 	if (p.left_out) {
-		mpk_strbuf_printf(&page->plain, "<p>%" PRIu64 " more lines: minspect %s ",
-				  p.left_out, name);
-		put_html_text(&page->plain, file);
+		mpk_strbuf_printf(&page->plain, "<p>%" PRIu64 " more lines: minspect %s%s",
+				  p.left_out, name, *name ? " " : "");
+		put_html_name(page, file);
 		mpk_strbuf_puts(&page->plain, "</p>\n");
 	}
 	page->json.failed |= text.failed || page->plain.failed;
 	mpk_strbuf_fini(&text);
 }
 
+void mpk_page_plain_name(struct mpk_page *page, const char *file)
+{
+	mpk_strbuf_puts(&page->plain, "<h2>");
+	put_html_name(page, file);
+	mpk_strbuf_puts(&page->plain, "</h2>\n");
+}
+
 static void put_unscripted(struct mpk_page *page, const struct mpk_view *view,
 			   const struct mpk_size *size)
 {
-	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf name = { 0 };
-
-	mpk_escape(&name, mpk_span_str(view->name));
-	page->json.failed |= name.failed;
-	mpk_strbuf_puts(&page->plain, "<h2>");
-	put_html_text(&page->plain, mpk_strbuf_text(&name));
-	mpk_strbuf_puts(&page->plain, "</h2>\n");
-	put_plain_answer(page, "What is in it", "",
-			 view->count > PLAIN_MODULES_MOST ? &mpk_answer_brief : &mpk_answer_summary,
-			 view, mpk_strbuf_text(&name));
-	put_plain_answer(page, "Functions and kernels", "functions", &mpk_answer_functions, view,
-			 mpk_strbuf_text(&name));
-	put_plain_answer(page, "Sizes", "size", &mpk_answer_size, size, mpk_strbuf_text(&name));
+	mpk_page_plain_name(page, view->name);
+	mpk_page_plain(page, "What is in it", "",
+		       view->count > PLAIN_MODULES_MOST ? &mpk_answer_brief : &mpk_answer_summary,
+		       view, view->name);
+	mpk_page_plain(page, "Functions and kernels", "functions", &mpk_answer_functions, view,
+		       view->name);
+	mpk_page_plain(page, "Sizes", "size", &mpk_answer_size, size, view->name);
 }
 
 /* --- copies and the map ------------------------------------------------------------------------ */

@@ -6,5 +6,6 @@ python3 -m pip install -q --no-deps --target axe axe-playwright-python >/dev/nul
 minspect --html model.html data/relax/gelu_opencl.so
 minspect --html two.html data/relax/gelu_opencl.so data/relax/gelu.so
 minspect --html gpu.html data/gpu/cuda.so data/embedded/embedded.so data/legacy/mlp_llvm.so
+minspect --html weights.html data/weights/model.safetensors.index.json
 
-python3 "$ROOT/tests/page/check_axe.py" axe/axe_playwright_python/axe.min.js gpu.html two.html model.html
+python3 "$ROOT/tests/page/check_axe.py" axe/axe_playwright_python/axe.min.js gpu.html two.html model.html weights.html

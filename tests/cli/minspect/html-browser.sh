@@ -165,4 +165,16 @@ minspect --html times.html --times times.json data/relax/gelu.so
 echo '{"traceEvents": [null, {"ph": "X"}, 3' >notimes.json
 minspect --html notimes.html --times notimes.json data/relax/gelu.so
 
+minspect --html weights.html data/weights/model.safetensors.index.json
+python3 -c 'import json, struct
+shapes = {f"layers.{i}.{n}.weight": [8, k] for i in range(3) for n, k in (("q", 8), ("k", 4))}
+head, at = {"__metadata__": {"<img src=x onerror=owned=1>": "</script><script>owned=1</script>"}}, 0
+for name, (a, b) in shapes.items():
+    head[name] = {"dtype": "F32", "shape": [a, b], "data_offsets": [at, at + 4 * a * b]}
+    at += 4 * a * b
+text = json.dumps(head).encode()
+text += b" " * (-len(text) % 8)
+open("layers.safetensors", "wb").write(struct.pack("<Q", len(text)) + text + struct.pack(f"<{at // 4}f", *range(at // 4)))'
+minspect --html layers.html layers.safetensors
+
 python3 "$ROOT/tests/page/check_page.py" .

@@ -107,7 +107,7 @@ function heading(text, count) {
 }
 
 // Names that are not for people in the JSON document.
-const CONTAINERS = { "elf-so": "shared library", "elf-object": "object file", archive: "static archive", tar: "tar archive", blob: "module blob alone", "macho-library": "Mach-O library", "macho-object": "Mach-O object", "pe-library": "Windows DLL", "coff-object": "COFF object", "c-source": "C source" };
+const CONTAINERS = { "elf-so": "shared library", "elf-object": "object file", archive: "static archive", tar: "tar archive", blob: "module blob alone", "macho-library": "Mach-O library", "macho-object": "Mach-O object", "pe-library": "Windows DLL", "coff-object": "COFF object", "c-source": "C source", weights: "file of weights" };
 
 function containerName(about) {
   return (CONTAINERS[about.container] || about.container) + (about.elf ? " (ELF)" : "");

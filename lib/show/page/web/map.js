@@ -68,6 +68,7 @@ function mapView(file, open, listed) {
   function enter(node) {
     const part = textOf(node);
     if (node.children.length) zoom(node);
+    else if (node.tensor) open.tensor(node.tensor);
     else if (part) open.text(part);
     else if (node.kind === "kernel") open.kernel(node.symbol || node.name, node.path);
     else if (isModule(node)) open.module(file.byPath.get(node.path));
@@ -83,7 +84,7 @@ function mapView(file, open, listed) {
   function cell(path, x, y, w, h) {
     const node = path[path.length - 1], nested = path.length > 1;
     const inner = node.children.length && w > 90 && h > 60;
-    const opens = node.children.length || isModule(node) || textOf(node) || node.kind === "kernel";
+    const opens = node.children.length || node.tensor || isModule(node) || textOf(node) || node.kind === "kernel";
     const says = saysOf(node);
     const classes = ["cell", `c-${node.kind}`, nested && "leaf", inner && "outer", (w < 24 || h < 18) && "tiny"].filter(Boolean).join(" ");
     const box = nested ? el("div", { class: classes, "aria-hidden": "true", title: titleOf(node) })

@@ -25,15 +25,16 @@ function key(item, file) {
 
 function prepare(file, index) {
   file.index = index;
+  if (file.weights) prepareWeights(file);
   file.name = file.about.file;
   file.short = basename(file.name);
-  file.bytes = Number(file.about.bytes);
+  file.bytes = file.bytes || Number(file.about.bytes);
   file.byPath = new Map(file.tree.map((module, i) => [module.path, i]));
   file.gpuPaths = new Set(file.gpu_containers.map((container) => container.path));
   file.parts = hydrate(file.parts, page.columns.parts);
   file.kernels = hydrate(file.kernels, page.columns.kernels);
   for (const kernel of file.kernels) kernel.lines = kernel.lines.join("\n");
-  file.tensors = file.parts.filter((part) => part.dtype !== undefined);
+  file.tensors = file.weightTensors || file.parts.filter((part) => part.dtype !== undefined);
   file.texts = file.parts.filter((part) => part.text !== undefined);
   for (const text of file.texts) text.title = text.title || text.name;
   file.findings = file.verify.findings;

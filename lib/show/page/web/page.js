@@ -7,6 +7,7 @@ const TABS = [
   ["compare", "Side by side", () => comparePanel(), () => compares],
   ["overview", "Overview", overviewPanel, () => true],
   ["sizes", "Sizes", sizesPanel, () => true],
+  ["tensors", "Tensors", tensorsPanel, (file) => file.weights !== undefined],
   ["functions", "Functions", functionsPanel, (file) => file.functions.length + file.models.length + file.kernels.length > 0],
   ["texts", "Sources", textsPanel, (file) => file.texts.length > 0],
   ["code", "Machine code", codePanel, (file) => file.code.length + file.code_problems.length > 0],
@@ -62,7 +63,7 @@ function showFile(file) {
   for (const tab of byId("tabs").children) {
     tab.hidden = !openTabs(file).includes(tab.name);
     const [calls, kernels] = [file.functions.length + file.models.length, file.kernels.length];
-    const count = { functions: [calls, kernels].filter(Boolean).join(" + "), texts: file.texts.length, code: listings(file).length, graph: file.graphs.length, findings: file.verify.errors + file.verify.warnings }[tab.name];
+    const count = { tensors: file.tensors.length, functions: [calls, kernels].filter(Boolean).join(" + "), texts: file.texts.length, code: listings(file).length, graph: file.graphs.length, findings: file.verify.errors + file.verify.warnings }[tab.name];
     tab.querySelector(".count").textContent = count ? String(count) : "";
     if (tab.name === "functions") tab.title = `${plural(calls, "function")}, ${plural(kernels, "kernel")}`;
   }
@@ -86,6 +87,11 @@ const open = {
     row.scrollIntoView({ block: "center" });
     flash(row);
     open.address(named(kind, item));
+  },
+  tensor(tensor) {
+    const row = showTab("tensors").reveal(tensor);
+    focusRow(row);
+    flash(row);
   },
   address: noteAddress,
   file(file) {

@@ -52,6 +52,7 @@ function overviewPanel(file, open) {
     file.models.length + file.functions.length ? counted(file.models.length + file.functions.length, "function", () => open.tab("functions")) : null,
     file.kernels.length ? counted(file.kernels.length, "kernel", () => open.tab("functions")) : null,
     devicesOf(file).length ? counted(devicesOf(file).length, "device", () => open.tab("functions")) : null,
+    file.weights ? counted(file.tensors.length, "tensor", () => open.tab("tensors")) : null,
     file.tensors.length ? figure(bytes(weights), "of tensors", () => open.tab("sizes")) : null,
     problemFigure(file, () => open.tab("findings"))];
   const map = mapView(file, open);
@@ -61,11 +62,11 @@ function overviewPanel(file, open) {
       fact("File", el("code", {}, file.name), " ", verdict(file)),
       file.cut_rows ? fact("Cut", el("span", { class: "cut" }, `${plural(file.cut_rows, "row")} of kernels and parts have no room on this page. All of it: `, el("code", {}, `minspect --html PAGE '${file.name}'`))) : null,
       fact("Container", `${containerName(about)}${about.machine ? `, ${about.machine}` : ""}${about.elf ? `, ${about.elf.class}-bit ${about.elf.byte_order} endian` : ""}`),
-      fact("Loads in", about.releases || "not known"),
+      ...(file.weights ? weightFacts(file) : [fact("Loads in", about.releases || "not known"),
       about.loaders && about.loaders.length ? fact("Needs loaders for", about.loaders.join(", ")) : null,
       about.blob ? fact("Module blob", `${bytes(about.blob.bytes)}, ${hex(about.blob.offset)} bytes into the file`, about.blob.symbol ? ["  ", el("code", {}, about.blob.symbol)] : "") : fact("Module blob", file.gpu_code.length ? "none" : "none: host code only"),
       file.gpu_code.length ? fact("GPU code", el("ul", { class: "plain" }, ...file.gpu_code.map((row) => el("li", { title: row.packing }, gpuRow(row))))) : null,
-      about.members && about.members.length ? fact("Members", about.members.join(", ")) : null)),
+      about.members && about.members.length ? fact("Members", about.members.join(", ")) : null]))),
     el("section", { class: "overview-map", "aria-label": "Where the bytes are" }, map)),
     file.tree.length ? el("div", { class: "split" }, el("section", {}, heading("Modules", file.tree.length), list), detail) : null,
     gpuCode(file, open), beside(file, open));

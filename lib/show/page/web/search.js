@@ -10,7 +10,7 @@ function entries(file) {
   file.functions.forEach((f) => add("function", f.name, f.signature || "", (open) => open.named("functions", f)));
   file.kernels.forEach((k) => add("kernel", k.title || k.name, `${k.title ? `${k.name} ` : ""}${k.module} ${k.signature || ""}`, (open) => open.named("kernels", k)));
   file.tree.forEach((m, i) => add("module", m.path, `${m.kind} ${m.title} ${m.format || ""}`, (open) => open.module(i)));
-  file.tensors.forEach((t) => add("tensor", t.title || t.name, `${t.module} ${t.dtype} ${t.shape.join("x")}`, (open) => open.module(file.byPath.get(t.module), t)));
+  file.tensors.forEach((t) => add("tensor", t.title || t.name, `${t.module} ${t.dtype} ${t.shape.join("x")}`, (open) => (file.weights ? open.tensor(t) : open.module(file.byPath.get(t.module), t))));
   file.texts.forEach((t) => add("text", t.title, `${t.module} ${LANGUAGE_NAMES[t.language]}`, (open) => open.text(t)));
   listings(file).forEach((l) => add("machine code", l.title, `${l.path} ${l.target || l.format}`, (open) => open.code(l)));
   file.findings.forEach((f) => add("finding", f.message, f.check, (open) => open.finding(f)));

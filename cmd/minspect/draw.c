@@ -10,6 +10,7 @@
 #include "common/print.h"
 #include "diff/diff.h"
 #include "graph/dot.h"
+#include "io/digest.h"
 #include "io/mapping.h"
 #include "io/output.h"
 #include "map/map.h"
@@ -46,10 +47,13 @@ static enum mpk_code add_to_page(const struct minspect_options *o, struct minspe
 	return mpk_page_add(page, l->view, &file, err);
 }
 
-/* Of two libraries the page says what --diff says: the first is the older one, and is opened once more. */
+/* Of two libraries, or two files of weights, the page says what --diff says: the first is the older one, and is opened
+ * once more.
+ * @weights  the second file; NULL: it is a library */
 static enum mpk_code draw_differences(const struct minspect_options *o, struct minspect_look *l,
-				      struct mpk_error *err)
+				      const struct mpk_weightfile *weights, struct mpk_error *err)
 {
+	struct mpk_weightfile older_weights = { 0 };
 	struct mpk_diff diff = { 0 };
 	struct minspect_file older;
 	enum mpk_code code;
@@ -57,10 +61,17 @@ static enum mpk_code draw_differences(const struct minspect_options *o, struct m
 	if (o->file_count != 2 || strcmp(l->file->name, o->files[1]) != 0)
 		return MPK_OK;
 	code = minspect_file_open(o->files[0], &older, err);
-	if (code == MPK_OK)
-		code = minspect_compare(l, &older, false, &diff, err);
-	if (code == MPK_OK)
+	bool is_comparable = older.is_weights == (weights != NULL);
+
+	if (older.is_weights)
+		code = weights ? minspect_weights_open(&older, &older_weights, err) : MPK_OK;
+	if (code == MPK_OK && is_comparable)
+		code = weights ? mpk_weightfile_diff(&older_weights, weights, &l->file->arena,
+						     &diff, err)
+			       : minspect_compare(l, &older, false, &diff, err);
+	if (code == MPK_OK && is_comparable)
 		mpk_page_differences(l->user, &diff);
+	mpk_weight_set_close(&older_weights.set);
 	minspect_file_close(&older);
 	return code;
 }
@@ -73,7 +84,7 @@ static int draw_add_file(const struct minspect_options *o, struct minspect_look 
 	enum mpk_code code = add_to_page(o, l, &err);
 
 	if (code == MPK_OK)
-		code = draw_differences(o, l, &err);
+		code = draw_differences(o, l, NULL, &err);
 	mpk_progress_end();
 	return code == MPK_OK ? MPK_EXIT_OK : minspect_report(l, &err);
 }
@@ -92,6 +103,8 @@ static int draw_weights(const struct minspect_options *o, struct minspect_look *
 	code = mpk_output_check_path(o->html, &err);
 	if (code == MPK_OK)
 		code = mpk_weightfile_page(f, &tap, l->user, &err);
+	if (code == MPK_OK)
+		code = draw_differences(o, l, f, &err);
 	mpk_progress_end();
 	return code == MPK_OK ? MPK_EXIT_OK : mpk_diag_error(&err);
 }
@@ -167,6 +180,7 @@ static int draw_page(const struct minspect_options *o, struct mpk_page *page)
 
 	if (add_given(o, &given, page, &err) != MPK_OK)
 		return mpk_diag_error(&err);
+	mpk_digest_prepare(MPK_DIGEST_MD5); /* of checksums of shards */
 	status = minspect_each(o, &action, page);
 	return status == MPK_EXIT_OK ? save_page(o->html, page) : status;
 }

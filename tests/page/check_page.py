@@ -7,7 +7,7 @@
 FOLDER holds pages: model.html of tests/data/relax/gelu_opencl.so, two.html of it and of gelu.so,
 graph.html of legacy/mlp_llvm.so, flow.html of formats/15_relax_cond.blob,
 kernels.html of a file with ten thousand kernels, wheel.html of one with 25 libraries, sass.html, nosass.html and host.html of machine code with lines, times.html and
-notimes.html of a model with a profile, weights.html of an index of safetensors files and layers.html of one whose metadata is markup, noted.html of a library with a note, damaged.html of one
+notimes.html of a model with a profile, weights.html of an index of safetensors files and layers.html of one whose metadata is markup, newer.html of weights/small.safetensors and small.gguf, noted.html of a library with a note, damaged.html of one
 with errors, fatbin.html of cuda/fatbin/vadd_cuda.so, many.html of eight files, moved.html of two with the same modules at other paths, gpu.html of gpu/cuda.so in a wheel, hostile.html of a file whose
 names are markup, large.html with a long text. Prints a line a check; 1: one of them failed.
 """
@@ -350,6 +350,9 @@ def weights(b, folder):
             check(f"{name} of weights on a {width} is not wider than the page", b.run("document.documentElement.scrollWidth <= innerWidth"))
     b.size(*WIDTHS["desk"])
     clean(b, "layers")
+    b.open(f"{folder}/newer.html")
+    check("of two files of weights what differs", [shown(b), b.run("[...document.querySelectorAll('#panel-diff tbody tr[data-row] .name')].map(e => e.textContent)")], ["diff", ["q"]])
+    clean(b, "newer")
 
 
 def gpu(b, folder):

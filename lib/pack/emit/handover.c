@@ -25,8 +25,7 @@ struct region {
 	size_t len, file;
 };
 
-/* What is said to the other process, as one rope: texts are copied, payloads stay views and
- * ranges. */
+/* What is said to the other process, as one rope: texts are copied, payloads stay views and ranges. */
 struct writer {
 	struct mpk_rope out;
 	const struct mpk_handover_file *files;

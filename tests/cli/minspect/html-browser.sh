@@ -176,5 +176,6 @@ text = json.dumps(head).encode()
 text += b" " * (-len(text) % 8)
 open("layers.safetensors", "wb").write(struct.pack("<Q", len(text)) + text + struct.pack(f"<{at // 4}f", *range(at // 4)))'
 minspect --html layers.html layers.safetensors
+minspect --html newer.html data/weights/small.safetensors data/weights/small.gguf
 
 python3 "$ROOT/tests/page/check_page.py" .

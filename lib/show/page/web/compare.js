@@ -88,9 +88,10 @@ function textDifference(one, other) {
 
 function factsTable() {
   const facts = [
-    ["File", (f) => f.name], ["Size", (f) => bytes(f.bytes)], ["Kind", (f) => containerName(f.about)], ["Machine", (f) => f.about.machine || "any"],
-    ["Generation", (f) => f.about.generation || "not known"], ["Modules", (f) => f.tree.length], ["Host functions", (f) => f.functions.length],
-    ["Kernels", (f) => f.kernels.length], ["Tensors", (f) => (f.tensors.length ? `${f.tensors.length}, ${bytes(f.tensors.reduce((sum, t) => sum + Number(t.bytes), 0))}` : "none")],
+    ["File", (f) => f.name], ["Size", (f) => bytes(f.bytes)], ["Kind", (f) => containerName(f.about)],
+    ...(files.every((f) => f.weights) ? [] : [["Machine", (f) => f.about.machine || "any"], ["Generation", (f) => f.about.generation || "not known"],
+      ["Modules", (f) => f.tree.length], ["Host functions", (f) => f.functions.length], ["Kernels", (f) => f.kernels.length]]),
+    ["Tensors", (f) => (f.tensors.length ? `${f.tensors.length}, ${bytes(f.tensors.reduce((sum, t) => sum + Number(t.bytes), 0))}` : "none")],
     ["Findings", (f) => `${plural(f.verify.errors, "error")}, ${plural(f.verify.warnings, "warning")}`],
   ];
   return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "The files" }, wide(el("table", { class: "facts" },

@@ -35,8 +35,8 @@ void fuzz_one(struct mpk_span bytes, struct mpk_arena *arena)
 			FUZZ_REQUIRE(!s->text.data || !strchr(s->path, '/'));
 			fuzz_touch(s->text);
 		}
-		for (size_t i = 0; i < got.file_count; i++)
-			FUZZ_REQUIRE(got.files[i]);
+		for (size_t i = 0; i < got.files.count; i++)
+			FUZZ_REQUIRE(got.files.items[i]);
 		check_blob(&got.blob);
 	}
 	mpk_handover_close(&maps);

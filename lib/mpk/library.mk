@@ -35,7 +35,7 @@ RUN_NEEDS  := -lm -ldl -pthread
 # The functions of the header, which everything is reached from.
 RUN_NAMES   = $(shell sed -n '/^MPKR_API/s/\x28.*//p' lib/mpk/run.h | awk '{ print $$NF }' | tr -d '*')
 # Their functions and jumps lie where they come: alignment takes 2 KiB, and no call was faster by it.
-RUN_O2    := -O2 -fno-align-functions \
+RUN_O2    := -O2 -fno-align-functions -fno-align-loops \
 	$(shell $(CC) -Werror -fno-align-jumps -E - </dev/null >/dev/null 2>&1 && echo -fno-align-jumps)
 RUN_FAST  := $(addprefix $(O)/run/lib/run/,$(addsuffix .o,abi/ffi abi/ffi_object executor/plan/run \
 	executor/relax/cells executor/relax/interp library/call runtime/devices \

@@ -169,11 +169,14 @@ static void show_copied(uint64_t bytes)
 	changed();
 }
 
-void mpk_progress_add(uint64_t bytes)
+static void show_read(void *data, struct mpk_span bytes)
 {
+	(void)data;
 	if (line.what)
-		show_copied(bytes);
+		show_copied(bytes.len);
 }
+
+const struct mpk_tap mpk_progress_tap = { show_read, NULL };
 
 static bool progress_begin(const char *what, uint64_t total)
 {

@@ -36,8 +36,9 @@ bool mpk_color_on(enum mpk_stream stream);
  * @what    "packing", borrowed */
 void mpk_progress_begin(const char *what, uint64_t total);
 
-/* mpk_progress_add - bytes that were only read; what is copied counts by itself */
-void mpk_progress_add(uint64_t bytes);
+/* mpk_progress_tap - counts bytes that are only read; what is copied counts by itself */
+struct mpk_tap; /* io/copy.h */
+extern const struct mpk_tap mpk_progress_tap;
 
 /* mpk_progress_show - how far work is that somebody else does; the first call begins it, as
  * mpk_progress_begin does

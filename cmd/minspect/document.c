@@ -244,6 +244,15 @@ enum mpk_code minspect_weights_open(struct minspect_file *file, struct mpk_weigh
 	return code;
 }
 
+void minspect_weights_begin(const char *what, const struct mpk_weightfile *f)
+{
+	uint64_t bytes = f->bytes;
+
+	for (size_t i = 0; i < f->set.weights.shard_count; i++)
+		bytes += f->set.places[i].map.bytes.len;
+	mpk_progress_begin(what, bytes);
+}
+
 static int look_weights(struct looking *k, struct minspect_file *file)
 {
 	struct mpk_weightfile f;

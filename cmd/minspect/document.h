@@ -84,6 +84,10 @@ int minspect_print_json(struct mpk_json *j);
 enum mpk_code minspect_weights_open(struct minspect_file *file, struct mpk_weightfile *out,
 				    struct mpk_error *err) MPK_MUST_CHECK;
 
+/* minspect_weights_begin - begin to show how far the reading of all of it is, its shards included
+ * @what    as of mpk_progress_begin */
+void minspect_weights_begin(const char *what, const struct mpk_weightfile *f);
+
 /* minspect_compare - what differs between an older file and the one that is looked at, as --diff says it
  * @older   open until what was found is printed
  * @ignores_noise  whether the digests of their code are compared alone

@@ -22,19 +22,12 @@
 
 /* --- --html ------------------------------------------------------------------------------ */
 
-static void draw_see(void *data, struct mpk_span bytes)
-{
-	(void)data;
-	mpk_progress_add(bytes.len);
-}
-
 static enum mpk_code add_to_page(const struct minspect_options *o, struct minspect_look *l,
 				 struct mpk_error *err)
 {
 	/* Findings are part of the page, so every file is verified, which reads all of it: hence
 	 * the progress. */
-	static const struct mpk_tap tap = { draw_see, NULL };
-	const struct mpk_verify_file file = { .map = &l->file->map, .tap = &tap };
+	const struct mpk_verify_file file = { .map = &l->file->map, .tap = &mpk_progress_tap };
 	struct mpk_page *page = l->user;
 
 	/* the page is written when its inputs are closed */
@@ -92,17 +85,13 @@ static int draw_add_file(const struct minspect_options *o, struct minspect_look 
 static int draw_weights(const struct minspect_options *o, struct minspect_look *l,
 			const struct mpk_weightfile *f)
 {
-	static const struct mpk_tap tap = { draw_see, NULL };
 	struct mpk_error err = { 0 };
-	uint64_t bytes = f->bytes;
 	enum mpk_code code;
 
-	for (size_t i = 0; i < f->set.weights.shard_count; i++)
-		bytes += f->set.places[i].map.bytes.len;
-	mpk_progress_begin("reading", bytes);
+	minspect_weights_begin("reading", f);
 	code = mpk_output_check_path(o->html, &err);
 	if (code == MPK_OK)
-		code = mpk_weightfile_page(f, &tap, l->user, &err);
+		code = mpk_weightfile_page(f, &mpk_progress_tap, l->user, &err);
 	if (code == MPK_OK)
 		code = draw_differences(o, l, f, &err);
 	mpk_progress_end();

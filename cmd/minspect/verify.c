@@ -24,17 +24,10 @@ static int verify_finish(const struct minspect_options *o, struct minspect_look 
 	return status;
 }
 
-static void verify_see(void *data, struct mpk_span bytes)
-{
-	(void)data;
-	mpk_progress_add(bytes.len);
-}
-
 static int verify_file(const struct minspect_options *o, struct minspect_look *l)
 {
-	static const struct mpk_tap tap = { verify_see, NULL };
 	const struct mpk_verify_file file = { .map = &l->file->map,
-					      .tap = &tap,
+					      .tap = &mpk_progress_tap,
 					      .keys = o->pubkey ? &keys : NULL };
 	struct mpk_report report = { 0 };
 	struct mpk_error err = { 0 };
@@ -54,15 +47,11 @@ static int verify_file(const struct minspect_options *o, struct minspect_look *l
 static int verify_weights(const struct minspect_options *o, struct minspect_look *l,
 			  const struct mpk_weightfile *f)
 {
-	static const struct mpk_tap tap = { verify_see, NULL };
 	struct mpk_report report = { 0 };
 	struct mpk_error err = { 0 };
-	uint64_t bytes = f->bytes;
 
-	for (size_t i = 0; i < f->set.weights.shard_count; i++)
-		bytes += f->set.places[i].map.bytes.len;
-	mpk_progress_begin("verifying", bytes);
-	enum mpk_code code = mpk_weightfile_verify(f, &tap, &report, &err);
+	minspect_weights_begin("verifying", f);
+	enum mpk_code code = mpk_weightfile_verify(f, &mpk_progress_tap, &report, &err);
 	mpk_progress_end();
 	if (code == MPK_OK)
 		return verify_finish(o, l, &report);

@@ -95,7 +95,6 @@ int mpk_build_carried(struct mpk_build_options *o, const char *input, const char
 /* mpk_build_fatbin - cubins and PTX files as one fatbin, by the output that o names
  * @options of the command, for what the process may touch
  * Returns  the exit status */
-struct mpk_option;
 int mpk_build_fatbin(const struct mpk_build_options *o, const struct mpk_option *options,
 		     const char *const *paths, size_t count);
 

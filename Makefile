@@ -194,8 +194,9 @@ $(GUEST): $(O)/tests/guest/guest.o $(call wings,run know ground)
 $(O)/tests/unit/check_guest: | $(GUEST)
 # The questions about cores that check_parallel counts.
 $(O)/tests/unit/check_parallel: private ALL_LDFLAGS += -Wl,--wrap=sched_getaffinity -Wl,--wrap=sysconf
-# What check_cores tells of them.
-$(O)/tests/unit/check_cores: private ALL_LDFLAGS += -Wl,--wrap=sched_getaffinity -Wl,--wrap=read
+# What check_cores answers for the system.
+SEEN_BY_CORES := clock_gettime getrusage read sched_getaffinity
+$(O)/tests/unit/check_cores: private ALL_LDFLAGS += $(SEEN_BY_CORES:%=-Wl,--wrap=%)
 # Where NVIDIA's toolkit is installed, its declarations are compared with ours.
 $(O)/tests/unit/check_cuda_abi.o: CPPFLAGS += -isystem /usr/local/cuda/include
 $(O)/tests/unit/check_hip_abi.o: CPPFLAGS += -isystem /opt/rocm/include

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <sys/resource.h>
 
 #include "process_seen.h"
 #include "runtime/internal/parallel.h"
@@ -37,6 +38,26 @@ int __wrap_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set)
 	CPU_ZERO(set);
 	for (size_t i = 0; i < 4; i++)
 		CPU_SET(i, set);
+	return 0;
+}
+
+/* Whoever asks for the time takes a microsecond, so that nobody waits for long, and no thread lost its core to another
+ * process, however busy the machine is. */
+int __wrap_clock_gettime(clockid_t clock, struct timespec *t);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *t)
+{
+	static atomic_long now;
+
+	(void)clock;
+	*t = (struct timespec){ .tv_sec = 1, .tv_nsec = atomic_fetch_add(&now, 1000) };
+	return 0;
+}
+
+int __wrap_getrusage(int who, struct rusage *used);
+int __wrap_getrusage(int who, struct rusage *used)
+{
+	(void)who;
+	*used = (struct rusage){ 0 };
 	return 0;
 }
 

@@ -9,19 +9,16 @@
 
 #include <inttypes.h>
 
-/* --- figures: key, label and unit of each number -------------------------------------------
- *
- * Text, JSON, tables, differences and limits are made from these rows, so that a new figure is one
- * row and appears everywhere under one name. is_cost decides which way a change is a regression. */
+/* --- figures: text, JSON, tables, differences and limits are made from their rows --------------- */
+
+enum { COUNT, BYTES };
+enum { FACT, COST };
 
 static const struct mpk_figure_row rows[] = {
-	[MPK_FIGURE_REGISTERS] = { "registers", "registers", false, true },
-	[MPK_FIGURE_SCALAR_REGISTERS] = { "scalar_registers", "scalar registers", false, true },
-	[MPK_FIGURE_SPILLED_REGISTERS] = { "spilled_registers", "spilled registers", false, true },
-	[MPK_FIGURE_STACK] = { "stack_bytes", "stack", true, true },
-	[MPK_FIGURE_SHARED] = { "shared_bytes", "shared", true, true },
-	[MPK_FIGURE_CONSTANT] = { "constant_bytes", "constant", true, false },
-	[MPK_FIGURE_CODE] = { "code_bytes", "code", true, true },
+#define MPK_FIGURE(id, word, label, title, unit, effect, about)                                    \
+	{ word, label, title, (unit) == BYTES, (effect) == COST },
+#include "code/figures.def"
+#undef MPK_FIGURE
 };
 
 const struct mpk_figure_row *mpk_figure_row(enum mpk_figure figure)

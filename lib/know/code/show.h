@@ -16,14 +16,11 @@
 #include "code/info.h"
 #include "text/json.h"
 
+/* MPK_FIGURE_REGISTERS and so on: figures.def says what each is. */
 enum mpk_figure {
-	MPK_FIGURE_REGISTERS,         /* of a thread; AMD: vector registers with accumulators */
-	MPK_FIGURE_SCALAR_REGISTERS,  /* AMD: of a wave */
-	MPK_FIGURE_SPILLED_REGISTERS, /* AMD: kept in memory for want of registers */
-	MPK_FIGURE_STACK,    /* bytes of a thread in local memory: spills, and what it calls */
-	MPK_FIGURE_SHARED,   /* bytes of a block, static */
-	MPK_FIGURE_CONSTANT, /* bytes of the constant bank of launches */
-	MPK_FIGURE_CODE,     /* bytes of machine code */
+#define MPK_FIGURE(id, ...) MPK_FIGURE_##id,
+#include "code/figures.def"
+#undef MPK_FIGURE
 	MPK_FIGURE_COUNT
 };
 
@@ -42,7 +39,8 @@ struct mpk_figures {
 
 struct mpk_figure_row {
 	const char *word;  /* in documents and CSV: "stack_bytes"; stable */
-	const char *label; /* for people: "stack" */
+	const char *label; /* in sentences: "stack" */
+	const char *title; /* of a column: "Stack" */
 	bool is_bytes;
 	bool is_cost; /* a kernel with more of it is a worse one */
 };

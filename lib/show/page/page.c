@@ -301,6 +301,7 @@ static void page_tables(struct mpk_page *page)
 		row = mpk_json_object(j, list, NULL);
 		mpk_json_text(j, row, "word", f->word);
 		mpk_json_text(j, row, "label", f->label);
+		mpk_json_text(j, row, "title", f->title);
 		mpk_json_bool(j, row, "is_bytes", f->is_bytes);
 	}
 	mpk_json_spans(j, j->root, "strings", page->strings, page->string_count);

@@ -1,8 +1,6 @@
 // table.js - functions, kernels and files as tables that sort and filter. A row opens below itself, so that what
 // few want to see costs no room; only what is looked at is drawn.
 
-const FIGURE_TITLES = { registers: "Registers", scalar_registers: "Scalar registers", spilled_registers: "Spilled", stack_bytes: "Stack", shared_bytes: "Shared", constant_bytes: "Constants", code_bytes: "Code" };
-
 const parsedNeeds = new Map(); // many kernels have the same
 
 function needs(kernel) {
@@ -39,7 +37,7 @@ function kernelColumns(file, chosen) {
   const targets = (kernel) => [...new Set(needs(kernel).map((need) => need.target).filter(Boolean))];
   return [
     ...(file.devices.length ? [{ title: "Devices", whole: true, text: (k) => { const list = targets(k); return list.length > 3 ? `${list.length} devices` : list.join(", "); }, hint: (k) => targets(k).join(", "), rank: (k) => targets(k).length }] : []),
-    ...columns.map(({ figure, index }) => ({ title: FIGURE_TITLES[figure.word] || figure.label, numeric: true, text: (k) => figureText(figureOf(k, index, chosen()), figure.is_bytes), rank: (k) => figureRank(figureOf(k, index, chosen())) })),
+    ...columns.map(({ figure, index }) => ({ title: figure.title, numeric: true, text: (k) => figureText(figureOf(k, index, chosen()), figure.is_bytes), rank: (k) => figureRank(figureOf(k, index, chosen())) })),
     ...(withModule ? [{ title: "Module", words: true, text: (k) => k.module, rank: (k) => k.module }] : []),
   ];
 }

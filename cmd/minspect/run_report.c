@@ -208,15 +208,15 @@ static int compare_operators(const struct mpk_call_result *r)
 	const struct mpk_style style = { 0 };
 	struct mpk_error err = { 0 };
 
-	if (!r->comparisons)
+	if (!r->seen.comparisons)
 		return MPK_EXIT_OK;
-	mpk_answer_comparisons.line(r->comparisons, style, &why);
+	mpk_answer_comparisons.line(r->seen.comparisons, style, &why);
 	if (why.len)
 		mpk_diag_warn("%s", mpk_strbuf_text(&why));
-	if (!r->comparisons->differing)
+	if (!r->seen.comparisons->differing)
 		return MPK_EXIT_OK;
 	mpk_strbuf_fini(&why);
-	mpk_answer_comparisons.text(r->comparisons, style, &why);
+	mpk_answer_comparisons.text(r->seen.comparisons, style, &why);
 	(void)mpk_fail(&err, MPK_E_DIFFERENT, "%s", mpk_strbuf_text(&why));
 	return mpk_diag_error(&err);
 }
@@ -227,9 +227,9 @@ static int save_profile(const struct minspect_options *o, const struct mpk_call_
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
 	struct mpk_rope file = mpk_rope_of(&arena);
 
-	if (!r->profile || !o->profile[0])
+	if (!r->seen.profile || !o->profile[0])
 		return MPK_EXIT_OK;
-	mpk_profile_events(r->profile, o->files[0], &text);
+	mpk_profile_events(r->seen.profile, o->files[0], &text);
 	file.failed |= text.failed;
 	mpk_rope_put_view(&file, mpk_span_of(text.data, text.len));
 	return minspect_save(o->profile, &file);
@@ -250,8 +250,8 @@ static int report_text(const struct minspect_options *o, const struct run_reques
 		mpk_timing_text(&t, r->seconds_count, &out);
 		mpk_strbuf_putc(&out, '\n');
 	}
-	if (r->profile)
-		mpk_answer_profile.text(r->profile, minspect_style(), &out);
+	if (r->seen.profile)
+		mpk_answer_profile.text(r->seen.profile, minspect_style(), &out);
 
 	int status = minspect_write(&out);
 	return status != MPK_EXIT_OK ? status : compare_all(request, r, NULL);
@@ -271,10 +271,10 @@ static int report_json(const struct minspect_options *o, const struct run_reques
 
 		mpk_timing_json(&t, r->seconds_count, &j, j.root);
 	}
-	if (r->profile)
-		mpk_answer_profile.json(r->profile, &j, j.root);
-	if (r->comparisons)
-		mpk_answer_comparisons.json(r->comparisons, &j, j.root);
+	if (r->seen.profile)
+		mpk_answer_profile.json(r->seen.profile, &j, j.root);
+	if (r->seen.comparisons)
+		mpk_answer_comparisons.json(r->seen.comparisons, &j, j.root);
 	int printed = minspect_print_json(&j);
 	return status != MPK_EXIT_OK ? status : printed;
 }
@@ -282,9 +282,9 @@ static int report_json(const struct minspect_options *o, const struct run_reques
 int run_report(const struct minspect_options *o, const struct run_request *request,
 	       struct mpk_call_result *result)
 {
-	if (result->dump_left_out)
+	if (result->seen.dump_left_out)
 		mpk_diag_warn("%llu results are not in the dump: images of a device",
-			      (unsigned long long)result->dump_left_out);
+			      (unsigned long long)result->seen.dump_left_out);
 	int saved = save_all(request, result);
 	int profiled = save_profile(o, result);
 	int status = o->json ? report_json(o, request, result) : report_text(o, request, result);

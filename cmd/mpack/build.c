@@ -13,9 +13,13 @@
 
 #include "base/strmap.h"
 #include "common/diag.h"
+#include "common/files.h"
 #include "common/options.h"
+#include "io/mapping.h"
+#include "io/output.h"
 #include "io/path.h"
 #include "mpack/mpack.h"
+#include "package/images.h"
 #include "process/process.h"
 #include "standalone/standalone.h"
 
@@ -377,6 +381,58 @@ static bool is_fatbin(const char *path)
 	return path && mpk_path_has_suffix(path, suffixes);
 }
 
+static enum mpk_code write_fatbin(const struct mpk_rope *rope, struct mpk_error *err)
+{
+	struct mpk_output *out = NULL;
+	enum mpk_code code;
+
+	MPK_TRY(mpk_output_open(opt.output, 0666, &out, err));
+	code = mpk_output_write_rope(out, rope, NULL, err);
+	if (code == MPK_OK)
+		code = mpk_confirm_output(out, NULL, err);
+	return mpk_output_finish(out, code, err);
+}
+
+static enum mpk_code fatbin_run(const char *const *paths, struct mpk_mapping *maps, size_t count,
+				struct mpk_arena *arena, struct mpk_error *err)
+{
+	struct mpk_image_file *files = mpk_arena_array(arena, count, sizeof *files);
+	struct mpk_rope rope = mpk_rope_of(arena);
+
+	MPK_TRY_ALLOC(files, err);
+	for (size_t i = 0; i < count; i++) {
+		if (mpk_mapping_open(paths[i], &maps[i], err) != MPK_OK) {
+			mpk_error_at_file(err, paths[i]);
+			return mpk_failed(err->code);
+		}
+		files[i] = (struct mpk_image_file){ .name = paths[i], .bytes = maps[i].bytes };
+	}
+	MPK_TRY(mpk_images_join(files, count, &rope, err));
+	return write_fatbin(&rope, err);
+}
+
+/* Cubins and PTX files as one fatbin: no compiler and no toolkit runs. */
+static int build_fatbin(const char *const *paths, size_t count)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
+	struct mpk_mapping *maps = mpk_arena_array(&arena, count, sizeof *maps);
+	struct mpk_confine c = { 0 };
+	struct mpk_error err = { 0 };
+	enum mpk_code code;
+
+	if (opt.fsync)
+		mpk_output_make_durable();
+	for (size_t i = 0; i < count; i++)
+		mpk_confine_input(&c, paths[i]);
+	mpk_confine(&c, options);
+	code = maps ? fatbin_run(paths, maps, count, &arena, &err) : mpk_fail_nomem(&err);
+	for (size_t i = 0; maps && i < count; i++)
+		mpk_mapping_close(&maps[i]);
+	if (code != MPK_OK)
+		return mpk_diag_error(&err);
+	return MPK_EXIT_OK;
+}
+
 /* What decides nothing of a fatbin is refused, not passed over. */
 static int join_images(const char *const *paths, size_t count)
 {
@@ -386,7 +442,7 @@ static int join_images(const char *const *paths, size_t count)
 			return mpk_diag_usage("--%s is not for a fatbin", row->name);
 	if (!count)
 		return mpk_diag_usage("name the cubins and PTX files of the fatbin");
-	return mpk_build_fatbin(&opt, options, paths, count);
+	return build_fatbin(paths, count);
 }
 
 int mpack_build(int argc, char **argv)

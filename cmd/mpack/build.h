@@ -92,12 +92,6 @@ int mpk_build_run(struct mpk_build_options *o, enum mpk_emit_kind kind, const ch
  * Returns  the exit status */
 int mpk_build_carried(struct mpk_build_options *o, const char *input, const char *name);
 
-/* mpk_build_fatbin - cubins and PTX files as one fatbin, by the output that o names
- * @options of the command, for what the process may touch
- * Returns  the exit status */
-int mpk_build_fatbin(const struct mpk_build_options *o, const struct mpk_option *options,
-		     const char *const *paths, size_t count);
-
 /* mpk_origin_describe - the provenance of a build, as the text of its note
  * Runs compiler and linker to ask for their versions. The inputs are hashed, and stay under watch until
  * the process ends: a build of files that changed meanwhile is refused (io/mapping.h).

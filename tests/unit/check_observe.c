@@ -150,7 +150,9 @@ static void measure(struct mpk_profiler *p)
 	struct mpk_operator outer = { .kind = MPK_OPERATOR_BUILTIN, .name = mpk_span_str("outer") };
 	struct mpk_operator inner = { .name = mpk_span_str("inner") };
 
-	mpk_profiler_init(p, devices, true);
+	const struct mpk_watch watch = { .profiles = true, .keeps_events = true };
+
+	ck_assert_ok(mpk_watcher_profile.init(&p->base, &watch, devices, &err), err);
 	ck_assert_ok(mpk_operator_begin(&p->base, &outer, &err), err);
 	for (int i = 0; i < 2; i++) {
 		ck_assert_ok(mpk_operator_begin(&p->base, &inner, &err), err);
@@ -165,29 +167,32 @@ static void measure(struct mpk_profiler *p)
 START_TEST(time_within_is_counted_once)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf bytes = { 0 }, text = { 0 };
-	struct mpk_profile back;
+	struct mpk_seen seen = { 0 };
+	struct mpk_profile *back;
 	struct mpk_profiler p;
 
 	measure(&p);
 	ck_assert_ok(p.base.encode(&p.base, &bytes, &err), err);
-	ck_assert_ok(mpk_profile_decode(mpk_span_of(bytes.data, bytes.len), &back, &err), err);
-	ck_assert_uint_eq(back.row_count, 2);
-	ck_assert(mpk_span_is(back.rows[0].name, "inner"));
-	ck_assert_int_eq(back.rows[0].kind, MPK_OPERATOR_KERNEL);
-	ck_assert_uint_eq(back.rows[0].calls, 2);
-	ck_assert_double_ge(back.rows[0].min, 0.003);
-	ck_assert_double_ge(back.rows[0].total, back.rows[0].min + back.rows[0].max - 1e-9);
-	ck_assert_double_lt(back.rows[1].total, back.rows[0].total);
+	ck_assert_ok(mpk_watcher_profile.decode(mpk_span_of(bytes.data, bytes.len), &seen, &err),
+		     err);
+	back = seen.profile;
+	ck_assert_uint_eq(back->row_count, 2);
+	ck_assert(mpk_span_is(back->rows[0].name, "inner"));
+	ck_assert_int_eq(back->rows[0].kind, MPK_OPERATOR_KERNEL);
+	ck_assert_uint_eq(back->rows[0].calls, 2);
+	ck_assert_double_ge(back->rows[0].min, 0.003);
+	ck_assert_double_ge(back->rows[0].total, back->rows[0].min + back->rows[0].max - 1e-9);
+	ck_assert_double_lt(back->rows[1].total, back->rows[0].total);
 	/* events have what is within, in the order of their ends, and their rows are the sorted ones */
-	ck_assert_uint_eq(back.event_count, 3);
-	ck_assert_uint_eq(back.events[0].row, 0);
-	ck_assert_uint_eq(back.events[2].row, 1);
-	ck_assert_double_eq(back.events[2].start, 0);
-	ck_assert_double_ge(back.events[2].seconds, back.rows[0].total);
-	ck_assert_double_ge(back.events[1].start, back.events[0].start + back.events[0].seconds);
-	mpk_answer_profile.text(&back, (struct mpk_style){ 0 }, &text);
+	ck_assert_uint_eq(back->event_count, 3);
+	ck_assert_uint_eq(back->events[0].row, 0);
+	ck_assert_uint_eq(back->events[2].row, 1);
+	ck_assert_double_eq(back->events[2].start, 0);
+	ck_assert_double_ge(back->events[2].seconds, back->rows[0].total);
+	ck_assert_double_ge(back->events[1].start, back->events[0].start + back->events[0].seconds);
+	mpk_answer_profile.text(back, (struct mpk_style){ 0 }, &text);
 	ck_assert_ptr_nonnull(strstr(mpk_strbuf_text(&text), "of 100 ms in 1 call"));
-	mpk_profile_fini(&back);
+	mpk_watcher_profile.fini(&seen);
 	p.base.fini(&p.base);
 }
 END_TEST
@@ -196,7 +201,7 @@ END_TEST
 START_TEST(damaged_profiles_are_refused)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf bytes = { 0 };
-	struct mpk_profile back;
+	struct mpk_seen seen = { 0 };
 	struct mpk_profiler p;
 	struct guarded g;
 
@@ -206,19 +211,19 @@ START_TEST(damaged_profiles_are_refused)
 	for (size_t len = 0; len < bytes.len; len++) {
 		struct mpk_span cut = guarded_put(&g, mpk_span_of(bytes.data, len));
 
-		ck_assert_int_eq(mpk_profile_decode(cut, &back, &err), MPK_E_CORRUPT);
-		mpk_profile_fini(&back);
+		ck_assert_int_eq(mpk_watcher_profile.decode(cut, &seen, &err), MPK_E_CORRUPT);
+		mpk_watcher_profile.fini(&seen);
 	}
 	for (size_t at = 0; at < bytes.len; at++) {
 		MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
 
 		bytes.data[at] = (char)(bytes.data[at] ^ 0x81);
-		if (mpk_profile_decode(guarded_put(&g, mpk_span_of(bytes.data, bytes.len)), &back,
-				       &err) == MPK_OK) {
-			mpk_answer_profile.text(&back, (struct mpk_style){ 0 }, &text);
-			mpk_profile_events(&back, "x", &text);
+		if (mpk_watcher_profile.decode(guarded_put(&g, mpk_span_of(bytes.data, bytes.len)),
+					       &seen, &err) == MPK_OK) {
+			mpk_answer_profile.text(seen.profile, (struct mpk_style){ 0 }, &text);
+			mpk_profile_events(seen.profile, "x", &text);
 		}
-		mpk_profile_fini(&back);
+		mpk_watcher_profile.fini(&seen);
 		bytes.data[at] = (char)(bytes.data[at] ^ 0x81);
 	}
 	guarded_free(&g);
@@ -235,7 +240,9 @@ START_TEST(a_line_an_operator)
 	struct mpk_tracer t;
 	int fd = open("trace", O_WRONLY | O_CREAT, 0600);
 
-	mpk_tracer_init(&t, fd);
+	ck_assert_ok(mpk_watcher_trace.init(&t.base, &(struct mpk_watch){ .trace_fd = fd }, devices,
+					    &err),
+		     err);
 	ck_assert_ok(RUN(&t.base, "add\n", 2, "2x3xf32", "shape=4,5", "2x3xf16"), err);
 	operator_init(&m, "jump", 3,
 		      (const char *const[]){ "(4xf32; (i64=3; none))", "5", "str=a\nb" }, 3);
@@ -281,13 +288,20 @@ static void assert_file(const char *path, const char *want)
 	mpk_value_drop(&v);
 }
 
+static void dumper_open(struct mpk_dumper *dumper, const struct mpk_directory *to)
+{
+	const struct mpk_watch watch = { .dump = to };
+
+	ck_assert_ok(mpk_watcher_dump.init(&dumper->base, &watch, devices, &err), err);
+}
+
 static void make_dump(const char *name)
 {
 	struct mpk_directory d = { 0 };
 	struct mpk_dumper dumper;
 
 	ck_assert_ok(mpk_directory_open(name, &d, &err), err);
-	mpk_dumper_init(&dumper, devices, &d);
+	dumper_open(&dumper, &d);
 	dump_four(&dumper.base);
 	ck_assert_ok(mpk_directory_commit(&d, &err), err);
 }
@@ -310,7 +324,7 @@ START_TEST(only_kernels_compute)
 	struct made_operator m;
 
 	ck_assert_ok(mpk_directory_open("d", &d, &err), err);
-	mpk_dumper_init(&dumper, devices, &d);
+	dumper_open(&dumper, &d);
 	operator_init(&m, "copy", 0, (const char *const[]){ "2xf32" }, 1);
 	for (m.op.kind = MPK_OPERATOR_COPY; m.op.kind <= MPK_OPERATOR_BUILTIN; m.op.kind++)
 		ck_assert_ok(mpk_operator_end(&dumper.base, &m.op, &m.values[0], &err), err);
@@ -324,6 +338,14 @@ START_TEST(only_kernels_compute)
 	run("ls d >list; printf '0000-copy.0.npy\\n0000-copy.1.npy\\n' | cmp - list");
 }
 END_TEST
+
+/* The tolerance is that of the type. */
+static enum mpk_code comparer_try(struct mpk_comparer *c, const char *dump)
+{
+	const struct mpk_watch watch = { .compare = dump, .tolerance = { -1, -1 } };
+
+	return mpk_watcher_compare.init(&c->base, &watch, devices, &err);
+}
 
 /* A tensor on a device whose rows have gaps, as an image, cannot be read; the address is not looked at. */
 START_TEST(what_cannot_be_read_is_left_out)
@@ -344,12 +366,11 @@ START_TEST(what_cannot_be_read_is_left_out)
 	make_dump("d");
 	ck_assert_ok(mpk_tensor_wrap(&dl, NULL, &v.tensor, &err), err);
 	ck_assert_ok(mpk_directory_open("e", &d, &err), err);
-	mpk_dumper_init(&dumper, devices, &d);
+	dumper_open(&dumper, &d);
 	ck_assert_ok(mpk_operator_end(&dumper.base, &op, &v, &err), err);
 	ck_assert_uint_eq(dumper.left_out, 1);
 	mpk_directory_abandon(&d);
-	ck_assert_ok(mpk_comparer_init(&c, devices, "d", (struct mpk_tolerance){ -1, -1 }, &err),
-		     err);
+	ck_assert_ok(comparer_try(&c, "d"), err);
 	ck_assert_ok(mpk_operator_end(&c.base, &op, &v, &err), err);
 	ck_assert_uint_eq(c.done.missing, 1);
 	c.base.fini(&c.base);
@@ -361,8 +382,7 @@ END_TEST
 
 static void comparer_open(struct mpk_comparer *c, const char *dump)
 {
-	ck_assert_ok(mpk_comparer_init(c, devices, dump, (struct mpk_tolerance){ -1, -1 }, &err),
-		     err);
+	ck_assert_ok(comparer_try(c, dump), err);
 }
 
 START_TEST(the_same_is_equal)
@@ -388,7 +408,8 @@ END_TEST
 START_TEST(the_first_that_differs_is_told)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf bytes = { 0 }, text = { 0 };
-	struct mpk_comparisons back;
+	struct mpk_seen seen = { 0 };
+	struct mpk_comparisons *back;
 	struct mpk_comparer c;
 
 	make_dump("d");
@@ -400,24 +421,26 @@ START_TEST(the_first_that_differs_is_told)
 	ck_assert_ok(RUN(&c.base, "two/x", 0, "2xf32=3,5", "3xi64=5,6,7"), err);
 	ck_assert_ok(c.base.encode(&c.base, &bytes, &err), err);
 	c.base.fini(&c.base);
-	ck_assert_ok(mpk_comparisons_decode(mpk_span_of(bytes.data, bytes.len), &back, &err), err);
-	ck_assert_uint_eq(back.count, 3);
-	ck_assert_uint_eq(back.differing, 2);
-	ck_assert_uint_eq(back.missing, 3);
-	ck_assert_uint_eq(back.unused, 1);
-	ck_assert_uint_eq(mpk_comparisons_first(&back)->number, 1);
-	ck_assert_uint_eq(back.items[1].comparison.first, 1);
-	ck_assert_double_eq(back.items[1].comparison.max_abs, 1);
-	mpk_answer_comparisons.text(&back, (struct mpk_style){ 0 }, &text);
+	ck_assert_ok(mpk_watcher_compare.decode(mpk_span_of(bytes.data, bytes.len), &seen, &err),
+		     err);
+	back = seen.comparisons;
+	ck_assert_uint_eq(back->count, 3);
+	ck_assert_uint_eq(back->differing, 2);
+	ck_assert_uint_eq(back->missing, 3);
+	ck_assert_uint_eq(back->unused, 1);
+	ck_assert_uint_eq(mpk_comparisons_first(back)->number, 1);
+	ck_assert_uint_eq(back->items[1].comparison.first, 1);
+	ck_assert_double_eq(back->items[1].comparison.max_abs, 1);
+	mpk_answer_comparisons.text(back, (struct mpk_style){ 0 }, &text);
 	ck_assert_str_eq(
 		mpk_strbuf_text(&text),
 		"operator 1, 'vm_mod_one' (0001-tvmgen_default_one.npy): element [1] is true, "
 		"expected false; 1 of 2 elements differ, largest error 1 absolute, inf "
 		"relative; the first of 2 that differ, of 3");
-	mpk_comparisons_fini(&back);
+	mpk_watcher_compare.fini(&seen);
 	for (size_t len = 0; len < bytes.len; len++) {
-		(void)!mpk_comparisons_decode(mpk_span_of(bytes.data, len), &back, &err);
-		mpk_comparisons_fini(&back);
+		(void)!mpk_watcher_compare.decode(mpk_span_of(bytes.data, len), &seen, &err);
+		mpk_watcher_compare.fini(&seen);
 	}
 }
 END_TEST
@@ -425,7 +448,6 @@ END_TEST
 START_TEST(other_dumps_are_refused)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf bytes = { 0 };
-	const struct mpk_tolerance by_type = { -1, -1 };
 	struct mpk_comparer c;
 
 	make_dump("d");
@@ -439,10 +461,10 @@ START_TEST(other_dumps_are_refused)
 	ck_assert_int_eq(c.base.encode(&c.base, &bytes, &err), MPK_E_CONFLICT);
 	ck_assert_text(err, "a dump of another model: none of its 4 results");
 	c.base.fini(&c.base);
-	ck_assert_int_eq(mpk_comparer_init(&c, devices, "no", by_type, &err), MPK_E_IO);
+	ck_assert_int_eq(comparer_try(&c, "no"), MPK_E_IO);
 	c.base.fini(&c.base);
 	run("mkdir empty; touch empty/a.npy empty/0-b.npy empty/0000-c.txt");
-	ck_assert_int_eq(mpk_comparer_init(&c, devices, "empty", by_type, &err), MPK_E_CORRUPT);
+	ck_assert_int_eq(comparer_try(&c, "empty"), MPK_E_CORRUPT);
 	c.base.fini(&c.base);
 	run("rm d/0001*; echo damaged >d/0001-one.npy");
 	comparer_open(&c, "d");

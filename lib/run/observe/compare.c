@@ -137,7 +137,7 @@ const char *mpk_dump_index_take(struct mpk_dump_index *x, struct mpk_span key)
 	return x->files[file].name;
 }
 
-void mpk_comparisons_fini(struct mpk_comparisons *c)
+static void comparisons_fini(struct mpk_comparisons *c)
 {
 	mpk_arena_fini(&c->arena);
 	free(c->items);
@@ -291,19 +291,22 @@ static void comparer_fini(struct mpk_observer *self)
 {
 	struct mpk_comparer *c = (struct mpk_comparer *)self;
 
-	mpk_comparisons_fini(&c->done);
+	comparisons_fini(&c->done);
 	mpk_dump_index_fini(&c->dump);
 }
 
-enum mpk_code mpk_comparer_init(struct mpk_comparer *c, struct mpk_devices *devices,
-				const char *dir, struct mpk_tolerance tolerance,
-				struct mpk_error *err)
+static enum mpk_code comparer_init(struct mpk_observer *self, const struct mpk_watch *watch,
+				   struct mpk_devices *devices, struct mpk_error *err)
 {
-	*c = (struct mpk_comparer){ .devices = devices, .dir = dir, .tolerance = tolerance };
-	c->base.end = compare_operator;
-	c->base.encode = comparer_encode;
-	c->base.fini = comparer_fini;
-	return mpk_dump_index_read(&c->dump, dir, err);
+	struct mpk_comparer *c = (struct mpk_comparer *)self;
+
+	*c = (struct mpk_comparer){ .base = { .end = compare_operator,
+					      .encode = comparer_encode,
+					      .fini = comparer_fini },
+				    .devices = devices,
+				    .dir = watch->compare,
+				    .tolerance = watch->tolerance };
+	return mpk_dump_index_read(&c->dump, c->dir, err);
 }
 
 /* --- from bytes ------------------------------------------------------------------------------ */
@@ -353,12 +356,13 @@ static enum mpk_code get_item(struct mpk_span bytes, uint64_t *at, struct mpk_co
 	return MPK_OK;
 }
 
-enum mpk_code mpk_comparisons_decode(struct mpk_span bytes, struct mpk_comparisons *out,
-				     struct mpk_error *err)
+static enum mpk_code comparisons_decode(struct mpk_span bytes, struct mpk_seen *seen,
+					struct mpk_error *err)
 {
+	struct mpk_comparisons *out = seen->comparisons = calloc(1, sizeof *out);
 	struct mpk_span raw;
 
-	*out = (struct mpk_comparisons){ 0 };
+	MPK_TRY_ALLOC(out, err);
 	if (!mpk_span_sub(bytes, 0, sizeof out->missing + sizeof out->unused, &raw))
 		return observe_compare_damaged(err);
 	memcpy(&out->missing, raw.data, sizeof out->missing);
@@ -367,3 +371,25 @@ enum mpk_code mpk_comparisons_decode(struct mpk_span bytes, struct mpk_compariso
 		MPK_TRY(get_item(bytes, &at, out, err));
 	return MPK_OK;
 }
+
+static void seen_comparisons_fini(struct mpk_seen *seen)
+{
+	if (seen->comparisons)
+		comparisons_fini(seen->comparisons);
+	free(seen->comparisons);
+	seen->comparisons = NULL;
+}
+
+static bool compare_is_asked(const struct mpk_watch *watch)
+{
+	return watch->compare != NULL;
+}
+
+const struct mpk_watcher mpk_watcher_compare = {
+	.bytes = sizeof(struct mpk_comparer),
+	.calls = MPK_WATCHED_FIRST_TIMED,
+	.is_asked = compare_is_asked,
+	.init = comparer_init,
+	.decode = comparisons_decode,
+	.fini = seen_comparisons_fini,
+};

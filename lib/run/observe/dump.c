@@ -216,10 +216,39 @@ static enum mpk_code dump_encode(struct mpk_observer *self, struct mpk_strbuf *o
 	return mpk_strbuf_status(out, err);
 }
 
-void mpk_dumper_init(struct mpk_dumper *d, struct mpk_devices *devices,
-		     const struct mpk_directory *to)
+static enum mpk_code dumper_init(struct mpk_observer *self, const struct mpk_watch *watch,
+				 struct mpk_devices *devices, struct mpk_error *err)
 {
-	*d = (struct mpk_dumper){ .base = { .end = dump_end, .encode = dump_encode },
-				  .devices = devices,
-				  .to = to };
+	(void)err;
+	*(struct mpk_dumper *)self =
+		(struct mpk_dumper){ .base = { .end = dump_end, .encode = dump_encode },
+				     .devices = devices,
+				     .to = watch->dump };
+	return MPK_OK;
 }
+
+static bool dump_is_asked(const struct mpk_watch *watch)
+{
+	return watch->dump != NULL;
+}
+
+static enum mpk_code dump_decode(struct mpk_span bytes, struct mpk_seen *seen,
+				 struct mpk_error *err)
+{
+	if (bytes.len != sizeof seen->dump_left_out)
+		return mpk_fail(err, MPK_E_RAISED, "the reply is damaged: its dump");
+	memcpy(&seen->dump_left_out, bytes.data, sizeof seen->dump_left_out);
+	return MPK_OK;
+}
+
+const struct mpk_watcher mpk_watcher_dump = {
+	.bytes = sizeof(struct mpk_dumper),
+	.calls = MPK_WATCHED_FIRST_TIMED,
+	.is_asked = dump_is_asked,
+	.init = dumper_init,
+	.decode = dump_decode,
+};
+
+const struct mpk_watcher *const mpk_watchers[MPK_WATCHER_COUNT] = {
+	&mpk_watcher_profile, &mpk_watcher_compare, &mpk_watcher_dump, &mpk_watcher_trace
+};

@@ -17,6 +17,64 @@
 #include "runtime/observer.h"
 #include "value/value.h"
 
+/* --- who watches ------------------------------------------------------------------------------- */
+
+/* What is to be seen of a model at work. */
+struct mpk_watch {
+	bool profiles;     /* time by operator */
+	bool keeps_events; /* and each call of one */
+	bool traces;       /* each instruction, as text to trace_fd */
+	int trace_fd;
+	const struct mpk_directory *dump; /* open; receives what operators compute. NULL: nothing */
+	const char *compare;              /* a directory of such a dump; NULL: none */
+	struct mpk_tolerance tolerance;   /* for compare */
+};
+
+/* What was seen, in another process. Zero-initialise; the fini of each watcher. */
+struct mpk_seen {
+	uint64_t dump_left_out;              /* results that are not in the dump */
+	struct mpk_profile *profile;         /* of the timed calls; NULL: not asked for */
+	struct mpk_comparisons *comparisons; /* of the first timed one; NULL: not asked for */
+};
+
+/* Of the calls of one function: some to warm up, then those whose time is taken. */
+enum mpk_watched_calls { MPK_WATCHED_ALL, MPK_WATCHED_TIMED, MPK_WATCHED_FIRST_TIMED };
+
+struct mpk_watcher {
+	size_t bytes; /* of its observer, whose first member is a struct mpk_observer */
+	enum mpk_watched_calls calls;
+	bool (*is_asked)(const struct mpk_watch *watch);
+	/* fills its observer, which borrows from watch and devices. base.fini in every case, where it is set */
+	enum mpk_code (*init)(struct mpk_observer *self, const struct mpk_watch *watch,
+			      struct mpk_devices *devices, struct mpk_error *err);
+	/* a timed call took so long, observers and all; may be NULL */
+	void (*timed)(struct mpk_observer *self, double seconds);
+	/* what its observer encoded, in a process that may have been damaged: nothing in it is believed. NULL: nothing.
+	 * Returns  MPK_OK; MPK_E_NOMEM; MPK_E_CORRUPT or MPK_E_RAISED: damaged. fini in every case. */
+	enum mpk_code (*decode)(struct mpk_span bytes, struct mpk_seen *seen,
+				struct mpk_error *err);
+	void (*fini)(struct mpk_seen *seen); /* may be NULL */
+};
+
+/* The profile measures operators by device. Its functions fail as mpk_devices_sync, and with MPK_E_NOMEM.
+ * The comparison is with the dump in a directory. Its init fails with MPK_E_IO: no such directory; MPK_E_CORRUPT: no
+ * file of a dump in it. Its functions fail with MPK_E_CONFLICT when the dump is of another model or other inputs: a
+ * result has another type or shape there; and as mpk_devices_fetch and mpk_tensor_load_file do. That numbers differ is
+ * no failure, nor that an operator is not in the dump. To encode fails with MPK_E_CONFLICT when the run and the dump
+ * have nothing in common.
+ * The dump is written into a directory. Its functions fail as mpk_devices_fetch and mpk_directory_write do; but what
+ * cannot be read is left out, and counted.
+ * The trace is written to a descriptor; a line that cannot be written is lost. Its functions fail with MPK_E_NOMEM
+ * alone. */
+extern const struct mpk_watcher mpk_watcher_profile, mpk_watcher_compare, mpk_watcher_dump,
+	mpk_watcher_trace;
+
+/* mpk_watchers - all of them, the innermost first: what the others do is not measured (dump.c) */
+enum { MPK_WATCHER_COUNT = 4 };
+extern const struct mpk_watcher *const mpk_watchers[MPK_WATCHER_COUNT];
+
+/* --- what operators compute ---------------------------------------------------------------------- */
+
 /* A tensor that an operator computed. */
 struct mpk_result {
 	const struct mpk_operator *op;
@@ -51,13 +109,6 @@ struct mpk_dumper {
 	uint64_t left_out; /* tensors that cannot be read: images */
 };
 
-/* mpk_dumper_init - an observer that writes into a directory
- * @devices, @to  borrowed as long as it observes. Its functions fail as mpk_devices_fetch and
- *          mpk_directory_write do; but what cannot be read is left out, and counted: left_out is what it
- *          encodes */
-void mpk_dumper_init(struct mpk_dumper *d, struct mpk_devices *devices,
-		     const struct mpk_directory *to);
-
 /* --- what each operator of a run computes, against a dump of another run ----------------------- */
 
 /* One tensor of the run and of the dump. */
@@ -69,7 +120,7 @@ struct mpk_compared {
 	struct mpk_comparison comparison;
 };
 
-/* All of them, in the order of the run. Zero-initialise; mpk_comparisons_fini. */
+/* All of them, in the order of the run. */
 struct mpk_comparisons {
 	struct mpk_arena arena;
 	struct mpk_compared *items;
@@ -79,8 +130,6 @@ struct mpk_comparisons {
 	uint64_t unused;  /* and those of the dump that the run has not */
 };
 
-void mpk_comparisons_fini(struct mpk_comparisons *c);
-
 /* mpk_comparisons_first - the first that differs, or NULL */
 static inline const struct mpk_compared *mpk_comparisons_first(const struct mpk_comparisons *c)
 {
@@ -89,10 +138,6 @@ static inline const struct mpk_compared *mpk_comparisons_first(const struct mpk_
 			return &c->items[i];
 	return NULL;
 }
-
-/* mpk_comparisons_decode - what a comparer encoded; as mpk_profile_decode */
-enum mpk_code mpk_comparisons_decode(struct mpk_span bytes, struct mpk_comparisons *out,
-				     struct mpk_error *err) MPK_MUST_CHECK;
 
 /* The files of a dump, to be found by operator.
  * Zero-initialise; mpk_dump_index_fini. */
@@ -130,18 +175,6 @@ struct mpk_comparer {
 	struct mpk_comparisons done;
 };
 
-/* mpk_comparer_init - an observer that compares with the dump in a directory
- * Its functions fail with MPK_E_CONFLICT when the dump is of another model or other inputs: a result has
- * another type or shape there; and as mpk_devices_fetch and mpk_tensor_load_file do. That numbers differ
- * is no failure, nor that an operator is not in the dump. What it encodes are its comparisons; that fails with
- * MPK_E_CONFLICT when the run and the dump have nothing in common.
- * @devices, @dir  borrowed as long as it observes
- * Returns  MPK_OK; MPK_E_IO: no such directory; MPK_E_CORRUPT: no file of a dump in it.
- *          base.fini in every case. */
-enum mpk_code mpk_comparer_init(struct mpk_comparer *c, struct mpk_devices *devices,
-				const char *dir, struct mpk_tolerance tolerance,
-				struct mpk_error *err) MPK_MUST_CHECK;
-
 /* --- where the time of a run goes: by operator and device ---------------------------------------
  *
  * Devices work beside the host, so an operator on one is timed from its launch until the device has
@@ -161,7 +194,6 @@ struct mpk_profile_event {
 	double start, seconds; /* start: since the first began; with operators within */
 };
 
-/* Zero-initialise; mpk_profile_fini. */
 struct mpk_profile {
 	struct mpk_arena arena;
 	struct mpk_profile_row *rows; /* by total, the largest first, once it is decoded */
@@ -171,8 +203,6 @@ struct mpk_profile {
 	uint64_t calls; /* of the model */
 	double seconds; /* of all of them */
 };
-
-void mpk_profile_fini(struct mpk_profile *p);
 
 struct mpk_profiler {
 	struct mpk_observer base; /* first */
@@ -188,17 +218,6 @@ struct mpk_profiler {
 	double origin; /* when the first operator began, by the monotonic clock; 0: none so far */
 };
 
-/* mpk_profiler_init - an observer that measures
- * @devices borrowed as long as it observes
- * Its functions fail as mpk_devices_sync, and with MPK_E_NOMEM. It encodes its profile. */
-void mpk_profiler_init(struct mpk_profiler *p, struct mpk_devices *devices, bool keeps_events);
-
-/* mpk_profile_decode - what a profiler encoded
- * @bytes   from a process that may have been damaged: nothing in them is believed
- * Returns  MPK_OK; MPK_E_NOMEM; MPK_E_CORRUPT. mpk_profile_fini in every case. */
-enum mpk_code mpk_profile_decode(struct mpk_span bytes, struct mpk_profile *out,
-				 struct mpk_error *err) MPK_MUST_CHECK;
-
 /* --- each instruction as a line of text, written before it runs ---------------------------------
  *
  *   main 12: fused_matmul_add(%0: 2x20xf32, c1: 20x16xf32) -> %4: 2x16xf32
@@ -212,9 +231,5 @@ struct mpk_tracer {
 	int fd;
 	struct mpk_strbuf line;
 };
-
-/* mpk_tracer_init - an observer that writes to a descriptor; a line that cannot be written is lost
- * Its functions fail with MPK_E_NOMEM alone. */
-void mpk_tracer_init(struct mpk_tracer *t, int fd);
 
 #endif

@@ -15,7 +15,7 @@
 #include "base/cursor.h"
 #include "base/vec.h"
 
-void mpk_profile_fini(struct mpk_profile *p)
+static void profile_fini(struct mpk_profile *p)
 {
 	mpk_arena_fini(&p->arena);
 	free(p->rows);
@@ -209,21 +209,33 @@ static void profiler_fini(struct mpk_observer *self)
 {
 	struct mpk_profiler *p = (struct mpk_profiler *)self;
 
-	mpk_profile_fini(&p->profile);
+	profile_fini(&p->profile);
 	mpk_strmap_fini(&p->index);
 	mpk_strbuf_fini(&p->key);
 	free(p->open);
 	p->open = NULL;
 }
 
-void mpk_profiler_init(struct mpk_profiler *p, struct mpk_devices *devices, bool keeps_events)
+static enum mpk_code profiler_init(struct mpk_observer *self, const struct mpk_watch *watch,
+				   struct mpk_devices *devices, struct mpk_error *err)
 {
-	*p = (struct mpk_profiler){ .base = { .begin = profile_begin,
-					      .end = profile_end,
-					      .encode = profile_encode,
-					      .fini = profiler_fini },
-				    .devices = devices,
-				    .keeps_events = keeps_events };
+	(void)err;
+	*(struct mpk_profiler *)self = (struct mpk_profiler){ .base = { .begin = profile_begin,
+									.end = profile_end,
+									.encode = profile_encode,
+									.fini = profiler_fini },
+							      .devices = devices,
+							      .keeps_events = watch->keeps_events };
+	return MPK_OK;
+}
+
+/* For shares of the whole time: operators are measured by themselves. */
+static void profile_timed(struct mpk_observer *self, double seconds)
+{
+	struct mpk_profile *p = &((struct mpk_profiler *)self)->profile;
+
+	p->calls++;
+	p->seconds += seconds;
 }
 
 /* --- from bytes ----------------------------------------------------------------------------- */
@@ -327,13 +339,14 @@ static enum mpk_code sort(struct mpk_profile *p, struct mpk_error *err)
 	return MPK_OK;
 }
 
-enum mpk_code mpk_profile_decode(struct mpk_span bytes, struct mpk_profile *out,
-				 struct mpk_error *err)
+static enum mpk_code profile_decode(struct mpk_span bytes, struct mpk_seen *seen,
+				    struct mpk_error *err)
 {
 	struct mpk_cursor c = mpk_cursor_of(bytes, 0, "profile");
+	struct mpk_profile *out = seen->profile = calloc(1, sizeof *out);
 	struct head head;
 
-	*out = (struct mpk_profile){ 0 };
+	MPK_TRY_ALLOC(out, err);
 	MPK_TRY(profile_get(&c, &head, sizeof head, err));
 	/* before anything is allocated: a row takes at least its own size */
 	if (head.rows > mpk_cursor_left(&c) / sizeof(struct row))
@@ -347,3 +360,26 @@ enum mpk_code mpk_profile_decode(struct mpk_span bytes, struct mpk_profile *out,
 	MPK_TRY(get_events(&c, out, head.events, err));
 	return sort(out, err);
 }
+
+static void seen_profile_fini(struct mpk_seen *seen)
+{
+	if (seen->profile)
+		profile_fini(seen->profile);
+	free(seen->profile);
+	seen->profile = NULL;
+}
+
+static bool profile_is_asked(const struct mpk_watch *watch)
+{
+	return watch->profiles;
+}
+
+const struct mpk_watcher mpk_watcher_profile = {
+	.bytes = sizeof(struct mpk_profiler),
+	.calls = MPK_WATCHED_TIMED,
+	.is_asked = profile_is_asked,
+	.init = profiler_init,
+	.timed = profile_timed,
+	.decode = profile_decode,
+	.fini = seen_profile_fini,
+};

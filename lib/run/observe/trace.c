@@ -193,11 +193,27 @@ static void tracer_fini(struct mpk_observer *self)
 	mpk_strbuf_fini(&((struct mpk_tracer *)self)->line);
 }
 
-void mpk_tracer_init(struct mpk_tracer *t, int fd)
+static enum mpk_code tracer_init(struct mpk_observer *self, const struct mpk_watch *watch,
+				 struct mpk_devices *devices, struct mpk_error *err)
 {
-	*t = (struct mpk_tracer){ .base = { .begin = trace_begin,
-					    .end = trace_end,
-					    .control = trace_begin,
-					    .fini = tracer_fini },
-				  .fd = fd };
+	(void)devices;
+	(void)err;
+	*(struct mpk_tracer *)self = (struct mpk_tracer){ .base = { .begin = trace_begin,
+								    .end = trace_end,
+								    .control = trace_begin,
+								    .fini = tracer_fini },
+							  .fd = watch->trace_fd };
+	return MPK_OK;
 }
+
+static bool trace_is_asked(const struct mpk_watch *watch)
+{
+	return watch->traces;
+}
+
+const struct mpk_watcher mpk_watcher_trace = {
+	.bytes = sizeof(struct mpk_tracer),
+	.calls = MPK_WATCHED_ALL,
+	.is_asked = trace_is_asked,
+	.init = tracer_init,
+};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pace.c - when a parallel loop is worth other threads
+/* pace.c - when a parallel loop is worth other threads, and how many cores there are for them
  *
  * What loops of a function took is known from those before. A loop that is shorter than a hand-over runs
  * where it is, as does one that is shorter than it takes to wake a thread, unless loops follow each other so
@@ -11,7 +11,11 @@
  * somebody for more than a moment. Tries that end so are made less and less often. A thread of which nothing is
  * known yet asks the system whether cores are free, and runs loops alone for some milliseconds only if they are not.
  */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "runtime/internal/parallel.h"
@@ -77,6 +81,77 @@ static void follow(atomic_llong *mean, int64_t v)
 static void count(atomic_llong *a, int64_t v)
 {
 	(void)atomic_fetch_add_explicit(a, v, memory_order_relaxed);
+}
+
+/* --- how many cores ----------------------------------------------------------------------- */
+
+static atomic_uint cores_epoch = 1; /* what was known in an earlier one is not known any more */
+
+/* A thread's own, as each may have its own set of cores. */
+static _Thread_local struct {
+	unsigned epoch, count;
+} cores;
+
+/* sysconf reads a file, which takes longer than many a loop. */
+static unsigned ask_cores(void)
+{
+	cpu_set_t set;
+	long online;
+
+	if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0)
+		return (unsigned)CPU_COUNT(&set);
+	online = sysconf(_SC_NPROCESSORS_ONLN);
+	return online > 0 ? (unsigned)online : 1;
+}
+
+unsigned mpk_parallel_cores(void)
+{
+	unsigned epoch = atomic_load_explicit(&cores_epoch, memory_order_relaxed);
+
+	if (cores.epoch != epoch) {
+		cores.count = ask_cores();
+		cores.epoch = epoch;
+	}
+	return cores.count;
+}
+
+void mpk_parallel_forget_cores(void)
+{
+	(void)atomic_fetch_add_explicit(&cores_epoch, 1, memory_order_relaxed);
+}
+
+/* --- how many are free --------------------------------------------------------------------- */
+
+/* Threads that run or could run, this one among them, which is what comes before the slash in
+ * "0.44 1.38 2.33 1/345 1234". 0: not known. */
+static unsigned long count_runnable(void)
+{
+	char text[128], *at;
+	int fd = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
+	ssize_t n;
+
+	if (fd < 0)
+		return 0;
+	n = read(fd, text, sizeof text - 1);
+	(void)close(fd);
+	text[n < 0 ? 0 : n] = '\0';
+	at = strchr(text, '/');
+	while (at && at > text && at[-1] != ' ')
+		at--;
+	return at ? strtoul(at, NULL, 10) : 0;
+}
+
+bool mpk_cores_are_free(unsigned threads, bool begins)
+{
+	unsigned most = mpk_parallel_cores();
+	unsigned long runnable = threads <= most ? count_runnable() : 0, room = most - threads + 1;
+
+	/* One too many may wait for this core only to fall asleep, as who made this process does. */
+	if (begins && runnable == room + 1) {
+		(void)sched_yield();
+		runnable = count_runnable();
+	}
+	return runnable && runnable <= room;
 }
 
 /* --- loops --------------------------------------------------------------------------------- */

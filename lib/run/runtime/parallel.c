@@ -22,9 +22,6 @@
 #include "runtime/runtime.h"
 
 enum {
-	SLEEPING = 1, /* of launch.state: the launcher sleeps */
-	WORKER = 2,   /* of launch.state: a worker that has not ended */
-
 	TASK_NS = 5000, /* that a task of a loop takes at least */
 	TASKS_MOST = 8, /* a thread */
 	TASKS_FIRST = 4,
@@ -32,19 +29,16 @@ enum {
 	WAIT_MOST = 200000,
 };
 
-/* One parallel loop; it is gone as soon as no worker is left in its state. */
+/* One parallel loop; it is gone as soon as no worker is left in its gang. */
 struct launch {
-	atomic_uint state;
+	struct mpk_gang gang;
 	mpk_parallel_fn *fn;
 	void *data;
 	struct mpk_context context; /* of the thread that launched */
 	struct mpk_once *once;      /* what that thread is running once */
 	int count;                  /* of tasks */
-	int core;                   /* of that thread; -1: threads stay where they are */
-	int64_t begin, called; /* when it began, and its workers were called; 0: not measured */
-	int64_t done;          /* when its own thread had nothing left to do */
-	atomic_llong busy;     /* nanoseconds of workers */
-	atomic_ullong tasks;   /* of the launcher, as those of workers */
+	int64_t done;               /* when its own thread had nothing left to do */
+	atomic_ullong tasks;        /* of the launcher, as those of workers */
 	struct mpk_worker *workers;
 	atomic_int ended;       /* tasks */
 	atomic_int waiting;     /* tasks at the barrier */
@@ -133,44 +127,15 @@ static void run_tasks(struct launch *l, atomic_ullong *own)
 
 /* --- workers ------------------------------------------------------------------------------- */
 
-/* From here on *l may be gone; a futex is woken by its address alone. */
-static void let_go(struct launch *l)
-{
-	if (atomic_fetch_sub_explicit(&l->state, WORKER, memory_order_acq_rel) ==
-	    (WORKER | SLEEPING))
-		mpk_futex_wake(&l->state);
-}
-
-/* A worker that was not called yet, or began last on that core; -1: any core will do. */
-static void leave_core(struct mpk_worker *w, int core)
-{
-	if (core < 0 || (w->place.begun && w->place.begun != core + 1))
-		return;
-	mpk_core_leave(&w->place, w->thread, core);
-	w->place.begun = -1;
-}
-
-/* In another thread, which can be called again before its launcher goes on. */
-static void work_on(struct mpk_worker *self, void *data, bool woken)
+/* In another thread. */
+static void work_on(struct mpk_worker *self, void *data)
 {
 	struct launch *l = data;
-	int64_t begin = l->begin ? mpk_clock() : 0;
 
-	if (begin && woken)
-		mpk_pace_woke(begin - l->called);
-	if (l->core >= 0) {
-		self->place.begun = mpk_core_here() + 1;
-		leave_core(self, l->core);
-	}
 	(void)mpk_context_swap(l->context);
 	mpk_once_inherit(l->once);
 	run_tasks(l, &self->tasks);
 	mpk_legacy_forget_result();
-	if (begin)
-		(void)atomic_fetch_add_explicit(&l->busy, mpk_clock() - begin,
-						memory_order_relaxed);
-	mpk_worker_done(self);
-	let_go(l);
 }
 
 /* Workers that have not begun when the launcher has nothing else to do: what they were to do is done, but for
@@ -178,10 +143,8 @@ static void work_on(struct mpk_worker *self, void *data, bool woken)
 static void take_back(struct launch *l, struct mpk_worker *workers)
 {
 	for (struct mpk_worker *w = workers; w; w = w->next)
-		if (mpk_worker_take_back(w)) {
+		if (mpk_worker_take_back(&l->gang, w))
 			run_tasks(l, &w->tasks);
-			let_go(l);
-		}
 }
 
 static struct mpk_worker *recruits_of(struct launch *l)
@@ -191,20 +154,6 @@ static struct mpk_worker *recruits_of(struct launch *l)
 
 	(void)pthread_mutex_unlock(&l->lock);
 	return recruits;
-}
-
-/* @patience  nanoseconds */
-static void wait_for_workers(struct launch *l, int64_t patience)
-{
-	unsigned state;
-
-	if (mpk_spin_until_below(&l->state, WORKER, mpk_parallel_cores() == 1 ? 0 : patience))
-		return;
-	state = atomic_fetch_or_explicit(&l->state, SLEEPING, memory_order_acq_rel) | SLEEPING;
-	while (state >= WORKER) {
-		mpk_futex_wait(&l->state, state);
-		state = atomic_load_explicit(&l->state, memory_order_acquire);
-	}
 }
 
 /* --- launches ------------------------------------------------------------------------------ */
@@ -226,11 +175,13 @@ static void launch_init(struct launch *l, mpk_parallel_fn *fn, void *data, int c
 	l->context = mpk_context_get();
 	l->once = mpk_once_current();
 	l->count = count;
-	atomic_init(&l->state, 0);
+	l->gang.fn = work_on;
+	l->gang.data = l;
+	atomic_init(&l->gang.state, 0);
+	l->gang.core = -1;
+	l->gang.begin = l->gang.called = 0;
+	atomic_init(&l->gang.busy, 0);
 	atomic_init(&l->tasks, tasks_of(0, (unsigned)count));
-	l->core = -1;
-	l->begin = 0;
-	atomic_init(&l->busy, 0);
 	l->workers = NULL;
 	atomic_init(&l->ended, 0);
 	atomic_init(&l->waiting, 0);
@@ -242,17 +193,10 @@ static void launch_init(struct launch *l, mpk_parallel_fn *fn, void *data, int c
 	l->recruits = NULL;
 }
 
-static void call_workers(struct launch *l, struct mpk_worker *workers, unsigned threads)
+static void call_workers(struct launch *l, struct mpk_worker *workers)
 {
 	l->workers = workers;
-	l->called = l->begin ? mpk_clock() : 0;
-	if (threads <= mpk_parallel_cores())
-		l->core = mpk_core_here();
-	(void)atomic_fetch_add_explicit(&l->state, (threads - 1) * WORKER, memory_order_relaxed);
-	for (struct mpk_worker *w = workers; w; w = w->next) {
-		leave_core(w, l->core);
-		mpk_worker_call(w, work_on, l);
-	}
+	mpk_workers_call(&l->gang, workers, true);
 }
 
 /* Each thread gets as many tasks as the others, in their order. The first are the caller's. */
@@ -275,8 +219,8 @@ static int finish_launch(struct launch *l, int64_t patience)
 	run_tasks(l, &l->tasks);
 	take_back(l, l->workers);
 	take_back(l, recruits_of(l));
-	l->done = l->begin ? mpk_clock() : 0;
-	wait_for_workers(l, patience);
+	l->done = l->gang.begin ? mpk_clock() : 0;
+	mpk_gang_wait(&l->gang, patience);
 	mpk_workers_give_back(l->workers);
 	mpk_workers_give_back(l->recruits);
 	(void)pthread_cond_destroy(&l->changed);
@@ -286,31 +230,22 @@ static int finish_launch(struct launch *l, int64_t patience)
 	return l->status;
 }
 
-static unsigned length_of(const struct mpk_worker *list)
-{
-	unsigned n = 0;
-
-	for (; list; list = list->next)
-		n++;
-	return n;
-}
-
 /* All threads are there before any task begins: a barrier needs every one of them. */
 int mpk_parallel_launch(mpk_parallel_fn *fn, void *data, int count)
 {
-	struct mpk_worker *workers;
+	struct mpk_crew workers;
 	struct launch l;
 
 	if (count < 1 || count > MPK_PARALLEL_TASKS_MAX)
 		return no_threads(count);
 	workers = mpk_workers_take(count - 1);
-	if (length_of(workers) != (unsigned)count - 1) {
-		mpk_workers_give_back(workers);
+	if (workers.count != (unsigned)count - 1) {
+		mpk_workers_give_back(workers.first);
 		return no_threads(count);
 	}
 	launch_init(&l, fn, data, count);
-	deal_tasks(&l, workers, (unsigned)count);
-	call_workers(&l, workers, (unsigned)count);
+	deal_tasks(&l, workers.first, (unsigned)count);
+	call_workers(&l, workers.first);
 	return finish_launch(&l, WAIT_LEAST);
 }
 
@@ -353,21 +288,22 @@ static int64_t patience_of(const struct mpk_pace *p, int count)
 
 static void end_pace(const struct launch *l, struct mpk_pace *p)
 {
-	mpk_pace_end(p, l->done - l->begin + atomic_load_explicit(&l->busy, memory_order_relaxed),
+	mpk_pace_end(p,
+		     l->done - l->gang.begin +
+			     atomic_load_explicit(&l->gang.busy, memory_order_relaxed),
 		     mpk_clock() - l->done);
 }
 
-static int run_shared(mpk_parallel_fn *fn, void *data, struct mpk_worker *workers,
-		      struct mpk_pace *p)
+static int run_shared(mpk_parallel_fn *fn, void *data, struct mpk_crew workers, struct mpk_pace *p)
 {
-	unsigned threads = length_of(workers) + 1;
+	unsigned threads = workers.count + 1;
 	struct launch l;
 	int status;
 
 	launch_init(&l, fn, data, (int)count_tasks(p, threads));
-	l.begin = p->begin;
-	deal_tasks(&l, workers, threads);
-	call_workers(&l, workers, threads);
+	l.gang.begin = p->begin;
+	deal_tasks(&l, workers.first, threads);
+	call_workers(&l, workers.first);
 	status = finish_launch(&l, patience_of(p, l.count));
 	end_pace(&l, p);
 	return status;
@@ -376,11 +312,11 @@ static int run_shared(mpk_parallel_fn *fn, void *data, struct mpk_worker *worker
 /* Workers that have no tasks take those of the caller. */
 static void share_rest(struct launch *l, unsigned threads)
 {
-	struct mpk_worker *workers = mpk_workers_take((int)threads - 1);
+	struct mpk_worker *workers = mpk_workers_take((int)threads - 1).first;
 
 	for (struct mpk_worker *w = workers; w; w = w->next)
 		atomic_store_explicit(&w->tasks, 0, memory_order_relaxed);
-	call_workers(l, workers, length_of(workers) + 1);
+	call_workers(l, workers);
 }
 
 /* A long loop whose thread is not known to have a core for itself: it begins alone, and goes on with others
@@ -392,7 +328,7 @@ static int run_alone_first(mpk_parallel_fn *fn, void *data, unsigned threads, st
 	int task, status;
 
 	launch_init(&l, fn, data, (int)count_tasks(p, threads));
-	l.begin = p->begin;
+	l.gang.begin = p->begin;
 	l.lacks_threads = true;
 	in_loop = true;
 	while (!l.workers && take_task(&l.tasks, true, &task)) {
@@ -409,7 +345,7 @@ static int run_alone_first(mpk_parallel_fn *fn, void *data, unsigned threads, st
 
 int mpk_parallel_loop(mpk_parallel_fn *fn, void *data, unsigned threads)
 {
-	struct mpk_worker *workers = NULL;
+	struct mpk_crew workers = { 0 };
 	unsigned cores = mpk_parallel_cores();
 	struct mpk_pace p;
 	int status;
@@ -422,11 +358,11 @@ int mpk_parallel_loop(mpk_parallel_fn *fn, void *data, unsigned threads)
 		workers = mpk_workers_take((int)threads - 1);
 	else if (p.may_become_shared)
 		return run_alone_first(fn, data, threads, &p);
-	if (workers && mpk_worker_sleeps(workers) && !mpk_pace_pays_waking(&p)) {
-		mpk_workers_give_back(workers);
-		workers = NULL;
+	if (workers.sleeps && !mpk_pace_pays_waking(&p)) {
+		mpk_workers_give_back(workers.first);
+		workers.count = 0;
 	}
-	if (workers)
+	if (workers.count)
 		return run_shared(fn, data, workers, &p);
 	p.is_shared = false;
 	status = run_alone(fn, data);
@@ -453,7 +389,7 @@ static void recruit(struct launch *l)
 
 	l->lacks_threads = false;
 	while (take_any(l, &task)) {
-		struct mpk_worker *w = mpk_workers_take(1);
+		struct mpk_worker *w = mpk_workers_take(1).first;
 
 		if (!w) {
 			atomic_fetch_add(&l->ended, 1);
@@ -463,10 +399,9 @@ static void recruit(struct launch *l)
 		}
 		atomic_store_explicit(&w->tasks, tasks_of((unsigned)task, (unsigned)task + 1),
 				      memory_order_relaxed);
+		mpk_workers_call(&l->gang, w, false);
 		w->next = l->recruits;
 		l->recruits = w;
-		(void)atomic_fetch_add_explicit(&l->state, WORKER, memory_order_acq_rel);
-		mpk_worker_call(w, work_on, l);
 	}
 }
 

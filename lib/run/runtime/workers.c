@@ -11,6 +11,11 @@
  *
  * One that sleeps, or whose core is busy, begins late. Its launcher, who has nothing else to do, then
  * takes the call back: what decides is who changes the worker's state first.
+ *
+ * A thread that is made or woken is often put beside the one that does so, and takes its core for milliseconds
+ * while another is idle. So a launcher moves a new worker, and one that began last where it is itself, before it
+ * calls it; and a worker that finds itself on its launcher's core leaves that core. The launcher's thread is the
+ * program's and is left where it is.
  */
 #include <limits.h>
 #include <linux/futex.h>
@@ -27,14 +32,21 @@
 #include "runtime/internal/runtime.h"
 #include "runtime/parallel.h"
 
+#ifdef __x86_64__
+#include <cpuid.h>
+#endif
+
 enum {
 	LOOKS = 64, /* between looks at the clock */
 	/* What a main thread has by default. musl's threads have 128 KiB otherwise, and the code of a
 	 * model does not know that it runs in one. Memory is taken as it is touched. */
 	STACK_BYTES = 8 << 20,
+
+	SLEEPING = 1, /* of gang.state: the caller sleeps */
+	MEMBER = 2,   /* of gang.state: a worker that has not ended */
 };
 
-/* The state that is waited for is the smallest: mpk_spin_until_below compares with a limit. */
+/* The state that is waited for is the smallest: spin_until_below compares with a limit. */
 enum { WORKER_CALLED, WORKER_IDLE, WORKER_SLEEPING, WORKER_WORKS };
 
 static pthread_mutex_t workers_lock = PTHREAD_MUTEX_INITIALIZER; /* over what follows */
@@ -44,12 +56,12 @@ static pid_t owner; /* the process that has these threads */
 
 /* --- waiting ------------------------------------------------------------------------------- */
 
-void mpk_futex_wait(atomic_uint *word, unsigned value)
+static void futex_wait(atomic_uint *word, unsigned value)
 {
 	(void)syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
 }
 
-void mpk_futex_wake(atomic_uint *word)
+static void futex_wake(atomic_uint *word)
 {
 	(void)syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
@@ -63,8 +75,9 @@ static void pause_core(void)
 #endif
 }
 
-/* Nobody is given the core meanwhile: the kernel takes the whole time slice for that, where another process wants it. */
-bool mpk_spin_until_below(atomic_uint *word, unsigned limit, int64_t nanoseconds)
+/* Look at a word until it is below a limit, for so many nanoseconds; 0: once. Whether it is.
+ * Nobody is given the core meanwhile: the kernel takes the whole time slice for that, where another process wants it. */
+static bool spin_until_below(atomic_uint *word, unsigned limit, int64_t nanoseconds)
 {
 	int64_t end = nanoseconds ? mpk_clock() + nanoseconds : 0;
 
@@ -92,44 +105,170 @@ static bool wait_to_be_called(struct mpk_worker *w)
 	for (;;) {
 		unsigned called = WORKER_CALLED, idle_state = WORKER_IDLE;
 
-		if (mpk_spin_until_below(&w->state, WORKER_IDLE,
-					 w->alone ? 0 : mpk_pace_patience()) &&
+		if (spin_until_below(&w->state, WORKER_IDLE, w->alone ? 0 : mpk_pace_patience()) &&
 		    change_state(w, &called, WORKER_WORKS))
 			return slept;
 		if (change_state(w, &idle_state, WORKER_SLEEPING) ||
 		    idle_state == WORKER_SLEEPING) {
-			mpk_futex_wait(&w->state, WORKER_SLEEPING);
+			futex_wait(&w->state, WORKER_SLEEPING);
 			slept = true;
 		}
 	}
 }
 
-bool mpk_worker_take_back(struct mpk_worker *w)
+/* The kernel is asked to wake it only when it sleeps.
+ * @g       NULL: to end */
+static void call_worker(struct mpk_worker *w, struct mpk_gang *g)
+{
+	w->gang = g;
+	if (atomic_exchange_explicit(&w->state, WORKER_CALLED, memory_order_acq_rel) ==
+	    WORKER_SLEEPING)
+		futex_wake(&w->state);
+}
+
+/* --- on which cores they run ----------------------------------------------------------------- */
+
+enum { CPUS = CPU_SETSIZE, MOVES_APART = 1000000 /* nanoseconds */ };
+
+/* One more than the core that a hyperthread belongs to; 0: nobody asked so far. Asked once each, as a
+ * virtual machine stops for it. */
+static atomic_int core_of[CPUS];
+
+/* Levels of the processor, the lowest of which are the hyperthreads of a core: leaf 0xb has the number of
+ * bits that tell them apart, and the number of the one that runs this. */
+static int ask_core(int cpu)
+{
+#ifdef __x86_64__
+	unsigned a, b, c, d;
+
+	if (__get_cpuid_count(0xb, 0, &a, &b, &c, &d) && (c >> 8 & 0xff) == 1)
+		return (int)(d >> (a & 0x1f));
+#endif
+	return cpu;
+}
+
+int mpk_core_here(void)
+{
+	int cpu = sched_getcpu(), core;
+
+	if (cpu < 0 || cpu >= CPUS)
+		return -1;
+	core = atomic_load_explicit(&core_of[cpu], memory_order_relaxed);
+	if (!core) {
+		core = ask_core(cpu) + 1;
+		if (core <= 0 || sched_getcpu() != cpu) /* it moved meanwhile */
+			return -1;
+		atomic_store_explicit(&core_of[cpu], core, memory_order_relaxed);
+	}
+	return core - 1;
+}
+
+/* All but the hyperthreads of that core, of which those are known that somebody ran on. */
+static cpu_set_t without(const cpu_set_t *allowed, int core)
+{
+	cpu_set_t set = *allowed;
+
+	for (size_t i = 0; i < CPUS; i++)
+		if (atomic_load_explicit(&core_of[i], memory_order_relaxed) == core + 1)
+			CPU_CLR(i, &set);
+	return set;
+}
+
+/* At most every millisecond; whoever changes what the thread is allowed meanwhile is heard. */
+static void move_away(struct mpk_worker *w, int core)
+{
+	int64_t now = mpk_clock();
+	cpu_set_t set;
+
+	if (w->moved && now - w->moved < MOVES_APART)
+		return;
+	w->moved = now;
+	if (pthread_getaffinity_np(w->thread, sizeof set, &set) != 0)
+		return;
+	if (!w->is_known || !CPU_EQUAL(&set, &w->chosen))
+		w->allowed = set;
+	w->chosen = without(&w->allowed, core);
+	w->is_known = CPU_COUNT(&w->chosen) > 0 &&
+		      pthread_setaffinity_np(w->thread, sizeof w->chosen, &w->chosen) == 0;
+}
+
+/* A worker that was not called yet, or began last on that core; -1: any core will do. */
+static void leave_core(struct mpk_worker *w, int core)
+{
+	if (core < 0 || (w->begun && w->begun != core + 1))
+		return;
+	move_away(w, core);
+	w->begun = -1;
+}
+
+/* --- what they are called for ---------------------------------------------------------------- */
+
+/* From here on *g may be gone; a futex is woken by its address alone. */
+static void let_go(struct mpk_gang *g)
+{
+	if (atomic_fetch_sub_explicit(&g->state, MEMBER, memory_order_acq_rel) ==
+	    (MEMBER | SLEEPING))
+		futex_wake(&g->state);
+}
+
+/* The worker can be called again before who waits for it goes on. */
+static void work_for(struct mpk_worker *w, struct mpk_gang *g, bool woken)
+{
+	int64_t begin = g->begin ? mpk_clock() : 0;
+
+	if (begin && woken && g->called)
+		mpk_pace_woke(begin - g->called);
+	if (g->core >= 0) {
+		w->begun = mpk_core_here() + 1;
+		leave_core(w, g->core);
+	}
+	g->fn(w, g->data);
+	if (begin)
+		(void)atomic_fetch_add_explicit(&g->busy, mpk_clock() - begin,
+						memory_order_relaxed);
+	atomic_store_explicit(&w->state, WORKER_IDLE, memory_order_release);
+	let_go(g);
+}
+
+void mpk_workers_call(struct mpk_gang *g, struct mpk_worker *list, bool is_first)
+{
+	unsigned count = 0;
+
+	for (struct mpk_worker *w = list; w; w = w->next)
+		count++;
+	if (is_first) {
+		g->called = g->begin ? mpk_clock() : 0;
+		g->core = count < mpk_parallel_cores() ? mpk_core_here() : -1;
+	}
+	(void)atomic_fetch_add_explicit(&g->state, count * MEMBER, memory_order_acq_rel);
+	for (struct mpk_worker *w = list; w; w = w->next) {
+		if (is_first)
+			leave_core(w, g->core);
+		call_worker(w, g);
+	}
+}
+
+bool mpk_worker_take_back(struct mpk_gang *g, struct mpk_worker *w)
 {
 	unsigned called = WORKER_CALLED;
 
-	return change_state(w, &called, WORKER_IDLE);
+	if (!change_state(w, &called, WORKER_IDLE))
+		return false;
+	let_go(g);
+	return true;
 }
 
-void mpk_worker_done(struct mpk_worker *w)
+void mpk_gang_wait(struct mpk_gang *g, int64_t patience)
 {
-	atomic_store_explicit(&w->state, WORKER_IDLE, memory_order_release);
-}
+	unsigned state;
 
-/* It may stop sleeping, or begin to, at any time. */
-bool mpk_worker_sleeps(struct mpk_worker *w)
-{
-	return atomic_load_explicit(&w->state, memory_order_relaxed) == WORKER_SLEEPING;
-}
-
-/* The kernel is asked to wake it only when it sleeps. */
-void mpk_worker_call(struct mpk_worker *w, mpk_worker_fn *fn, void *data)
-{
-	w->fn = fn;
-	w->data = data;
-	if (atomic_exchange_explicit(&w->state, WORKER_CALLED, memory_order_acq_rel) ==
-	    WORKER_SLEEPING)
-		mpk_futex_wake(&w->state);
+	if (spin_until_below(&g->state, MEMBER, mpk_parallel_cores() == 1 ? 0 : patience))
+		return;
+	state = atomic_fetch_or_explicit(&g->state, SLEEPING, memory_order_acq_rel) | SLEEPING;
+	while (state >= MEMBER) {
+		futex_wait(&g->state, state);
+		state = atomic_load_explicit(&g->state, memory_order_acquire);
+	}
 }
 
 /* --- threads ------------------------------------------------------------------------------- */
@@ -143,9 +282,9 @@ static void *work(void *argument)
 	for (;;) {
 		bool slept = wait_to_be_called(w);
 
-		if (!w->fn)
+		if (!w->gang)
 			return NULL;
-		w->fn(w, w->data, slept);
+		work_for(w, w->gang, slept);
 	}
 }
 
@@ -234,17 +373,20 @@ void mpk_workers_give_back(struct mpk_worker *list)
 	(void)pthread_mutex_unlock(&workers_lock);
 }
 
-struct mpk_worker *mpk_workers_take(int count)
+/* One may stop sleeping, or begin to, at any time. */
+struct mpk_crew mpk_workers_take(int count)
 {
-	struct mpk_worker *list = take_idle(count), *w;
+	struct mpk_crew crew = { .first = take_idle(count) };
 
-	for (w = list; w; w = w->next)
-		count--;
-	for (; count > 0 && (w = make_worker()); count--) {
-		w->next = list;
-		list = w;
+	for (struct mpk_worker *w = crew.first; w; w = w->next)
+		crew.count++;
+	for (struct mpk_worker *w; (int)crew.count < count && (w = make_worker()); crew.count++) {
+		w->next = crew.first;
+		crew.first = w;
 	}
-	return list;
+	crew.sleeps = crew.first && atomic_load_explicit(&crew.first->state,
+							 memory_order_relaxed) == WORKER_SLEEPING;
+	return crew;
 }
 
 /* --- their end ------------------------------------------------------------------------------ */
@@ -261,7 +403,7 @@ void mpk_workers_end(void)
 		forget_worker(w);
 	(void)pthread_mutex_unlock(&workers_lock);
 	for (struct mpk_worker *w = list; w; w = w->next)
-		mpk_worker_call(w, NULL, NULL);
+		call_worker(w, NULL);
 	while (list) {
 		struct mpk_worker *w = list;
 

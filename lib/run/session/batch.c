@@ -72,27 +72,6 @@ static enum heard hear_report(const struct mpk_channel *c, struct mpk_report_mes
 	return n == (ssize_t)sizeof *out ? HEARD_REPORT : HEARD_NONSENSE;
 }
 
-/* The outcome of a call
- * @out     zeroed; of a call that returned. mpk_call_result_fini; empty on failure
- * @err     of a call that failed; or why the reply cannot be read
- * Returns  false: it cannot be read */
-static bool reply_take(const struct mpk_call *call, const struct mpk_reply *reply,
-		       struct mpk_call_result *out, struct mpk_error *err)
-{
-	struct mpk_wire_map *map;
-	bool is_read;
-
-	if (mpk_wire_map_fd(reply->fd, reply->bytes, reply->copies, &map, err) != MPK_OK)
-		return false;
-	if (reply->is_error)
-		is_read = mpk_reply_read_error(map, err);
-	else
-		is_read = mpk_reply_read(call, map, reply->seconds, reply->copies, out, err) ==
-			  MPK_OK;
-	mpk_wire_map_drop(map);
-	return is_read;
-}
-
 /* --- one child ---------------------------------------------------------------------- */
 
 static const uint32_t NO_ITEM = UINT32_MAX;
@@ -156,7 +135,7 @@ static bool batch_take(struct batch *b, size_t i, const struct mpk_report_messag
 					 .is_error = m->kind == MPK_REPORT_FAILED,
 					 .copies = copies,
 					 .seconds = item->seconds };
-	bool is_read = reply_take(item->call, &reply, &item->result, &item->error);
+	bool is_read = mpk_reply_take(item->call, &reply, &item->result, &item->error);
 
 	b->is_known[i] = true;
 	/* isolated code has no device that could be missing: a failure, nothing to pass over */

@@ -13,7 +13,6 @@
 
 #include "base/strbuf.h"
 #include "device/device.h"
-#include "observe/observe.h"
 #include "program/model.h"
 #include "session/cases.h"
 #include "text/escape.h"
@@ -27,12 +26,9 @@ void mpk_call_result_fini(struct mpk_call_result *r)
 		mpk_value_drop(&r->values[i]);
 	free(r->values);
 	free(r->seconds);
-	if (r->profile)
-		mpk_profile_fini(r->profile);
-	free(r->profile);
-	if (r->comparisons)
-		mpk_comparisons_fini(r->comparisons);
-	free(r->comparisons);
+	for (size_t i = 0; i < MPK_WATCHER_COUNT; i++)
+		if (mpk_watchers[i]->fini)
+			mpk_watchers[i]->fini(&r->seen);
 	*r = (struct mpk_call_result){ 0 };
 }
 

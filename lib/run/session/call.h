@@ -11,6 +11,7 @@
 #include "blob/blob.h"
 #include "elf/image.h"
 #include "library/inspect.h"
+#include "observe/observe.h"
 #include "sandbox/sandbox.h"
 #include "signature/signature.h"
 #include "value/value.h"
@@ -51,11 +52,6 @@ enum mpk_code mpk_library_check(const struct mpk_library_options *options,
 
 struct mpk_param_file; /* value/param_file.h */
 
-struct mpk_directory; /* io/output.h */
-
-struct mpk_profile;     /* observe/observe.h */
-struct mpk_comparisons; /* observe/observe.h */
-
 struct mpk_call_result {
 	struct mpk_value *values; /* the outputs in order, then what the last call
 				       * returned, arrays flattened; none is left out
@@ -63,9 +59,7 @@ struct mpk_call_result {
 	size_t count;
 	double *seconds; /* of each timed call, in order */
 	size_t seconds_count;
-	uint64_t dump_left_out;              /* results that are not in the dump */
-	struct mpk_profile *profile;         /* of the timed calls; NULL: not asked for */
-	struct mpk_comparisons *comparisons; /* of the first timed one; NULL: not asked for */
+	struct mpk_seen seen; /* by who watched */
 };
 
 /* Figures over the timed calls, in seconds. */
@@ -79,17 +73,6 @@ void mpk_call_result_fini(struct mpk_call_result *r);
 /* mpk_timing_of - the figures; p95 is the smallest time that 95 of 100 calls stay within.
  * Sorts seconds. count > 0. */
 struct mpk_timing mpk_timing_of(double *seconds, size_t count);
-/* What is to be seen of a model at work. */
-struct mpk_watch {
-	bool profiles;     /* time by operator; see mpk_call_result */
-	bool keeps_events; /* and each call of one */
-	bool traces;       /* each instruction, as text to trace_fd */
-	int trace_fd;
-	const struct mpk_directory *dump; /* open; receives what operators compute. NULL: nothing */
-	const char *compare;              /* a directory of such a dump; NULL: none */
-	struct mpk_tolerance tolerance;   /* for compare */
-};
-
 struct mpk_call {
 	const char *function;
 	const struct mpk_value *args; /* outputs made by mpk_value_parse_argument */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reply.c - the process that makes calls, and what a call left in the file that it wrote
+/* reply.c - what a call left in the file in memory that it wrote, read by the one that asked for it
  *
  * Whatever the called code damaged, it may have damaged this file too. So a reply is read like any
  * untrusted file: every length is checked, outputs must have the type and shape that the call gave
- * them, and the calls cannot have taken longer than the parent waited.
+ * them, and the calls cannot have taken longer than the parent waited. The file must have memory for
+ * each size that it claims, and values nest no deeper than MPK_WIRE_NEST_MAX.
  */
 #include "session/internal/reply.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -17,10 +17,30 @@
 
 #include "base/num.h"
 #include "base/vec.h"
-#include "observe/observe.h"
 #include "text/escape.h"
 
 /* --- the file that the child wrote ----------------------------------------------------------- */
+
+static enum mpk_code wire_damaged(struct mpk_error *err)
+{
+	return mpk_fail(err, MPK_E_RAISED,
+			"the module damaged its process: the result that came back is broken");
+}
+
+/* Tensors made of a reply hold it, so it may outlive everything else of the session. */
+void mpk_wire_map_drop(struct mpk_wire_map *m)
+{
+	void *data;
+
+	if (!m || atomic_fetch_sub_explicit(&m->refs, 1, memory_order_acq_rel) != 1)
+		return;
+	data = (void *)(uintptr_t)m->bytes.data;
+	if (m->is_mapped)
+		(void)munmap(data, m->bytes.len);
+	else
+		free(data);
+	free(m);
+}
 
 /* The writing end leaves no holes: a size without memory for it is made up, and reading it would
  * take as long and as much as somebody likes. */
@@ -33,7 +53,7 @@ static enum mpk_code check_size(int fd, uint64_t bytes, struct mpk_error *err)
 		return mpk_fail_errno(err, MPK_E_IO, errno, "cannot look at the result");
 	if (bytes > (uint64_t)st.st_size ||
 	    (bytes + BLOCK_BYTES - 1) / BLOCK_BYTES > (uint64_t)st.st_blocks)
-		return mpk_wire_damaged(err);
+		return wire_damaged(err);
 	return MPK_OK;
 }
 
@@ -68,7 +88,7 @@ static enum mpk_code copy_file(struct mpk_wire_map *m, int fd, uint64_t bytes,
 		if (n < 0)
 			return mpk_fail_errno(err, MPK_E_IO, errno, "cannot read the result");
 		if (n == 0)
-			return mpk_wire_damaged(err); /* it became shorter */
+			return wire_damaged(err); /* it became shorter */
 		done += (uint64_t)n;
 	}
 	return MPK_OK;
@@ -93,6 +113,194 @@ enum mpk_code mpk_wire_map_fd(int fd, uint64_t bytes, bool copies, struct mpk_wi
 	}
 	*out = m;
 	return MPK_OK;
+}
+
+/* --- values ----------------------------------------------------------------------------------- */
+
+enum mpk_code mpk_wire_get(struct mpk_wire_map *m, uint64_t len, struct mpk_span *out,
+			   struct mpk_error *err)
+{
+	if (!mpk_span_sub(m->bytes, m->pos, len, out))
+		return wire_damaged(err);
+	m->pos += len;
+	return MPK_OK;
+}
+
+static void release_map(void *map)
+{
+	mpk_wire_map_drop(map);
+}
+
+/* At most as many as a tensor may have, so that they fit on the stack. */
+static enum mpk_code get_extents(struct mpk_wire_map *m, uint64_t ndim, int64_t *out,
+				 struct mpk_error *err)
+{
+	struct mpk_span raw;
+
+	if (ndim > MPK_TENSOR_NDIM_MAX)
+		return wire_damaged(err);
+	MPK_TRY(mpk_wire_get(m, ndim * sizeof out[0], &raw, err));
+	if (raw.len)
+		memcpy(out, raw.data, raw.len);
+	return MPK_OK;
+}
+
+/* A view of the mapped reply, which it keeps. */
+static enum mpk_code view_tensor(struct mpk_wire_map *m, struct mpk_dtype dtype,
+				 const int64_t *extents, size_t ndim, struct mpk_span data,
+				 struct mpk_value *out, struct mpk_error *err)
+{
+	struct mpk_storage *storage;
+	struct mpk_tensor *t;
+
+	MPK_TRY(mpk_storage_wrap((void *)(uintptr_t)data.data, data.len,
+				 (struct mpk_dldevice){ MPK_DL_CPU, 0 }, m, release_map, &storage,
+				 err));
+	(void)atomic_fetch_add_explicit(&m->refs, 1, memory_order_relaxed);
+	enum mpk_code rc = mpk_tensor_view(storage, 0, dtype, extents, ndim, &t, err);
+
+	mpk_storage_drop(storage);
+	if (rc == MPK_OK)
+		*out = mpk_value_of_tensor(t);
+	return rc;
+}
+
+/* The size follows from type and extents, which are checked to give one; the reply must have
+ * that many bytes. */
+static enum mpk_code get_tensor(struct mpk_wire_map *m, const struct mpk_wire_head *h,
+				struct mpk_value *out, struct mpk_error *err)
+{
+	int64_t extents[MPK_TENSOR_NDIM_MAX];
+	struct mpk_span data;
+	uint64_t bytes;
+
+	MPK_TRY(get_extents(m, h->count, extents, err));
+	if (!mpk_align_up(m->pos, MPK_STORAGE_ALIGN, &m->pos) ||
+	    mpk_tensor_bytes_of(h->dtype, extents, (size_t)h->count, &bytes, NULL) != MPK_OK)
+		return wire_damaged(err);
+	MPK_TRY(mpk_wire_get(m, bytes, &data, err));
+	return view_tensor(m, h->dtype, extents, (size_t)h->count, data, out, err);
+}
+
+/* A kind is checked before it becomes one of the enum. */
+static enum mpk_code get_value(struct mpk_wire_map *m, unsigned depth, struct mpk_value *out,
+			       struct mpk_error *err);
+
+/* An item takes at least a head, so a count that is made up cannot allocate more than the reply
+ * is long. */
+static enum mpk_code get_array(struct mpk_wire_map *m, uint64_t count, unsigned depth,
+			       struct mpk_value *out, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_value_drop) struct mpk_value v = { 0 };
+
+	if (depth == MPK_WIRE_NEST_MAX ||
+	    count > (m->bytes.len - m->pos) / sizeof(struct mpk_wire_head))
+		return wire_damaged(err);
+	MPK_TRY(mpk_value_of_array((size_t)count, &v, err));
+	for (size_t i = 0; i < v.array->count; i++)
+		MPK_TRY(get_value(m, depth + 1, &v.array->items[i], err));
+	*out = v;
+	v = (struct mpk_value){ 0 };
+	return MPK_OK;
+}
+
+static void release_shadow(struct mpk_object *object)
+{
+	free(object);
+}
+
+/* What cannot travel is shown by its kind. */
+static enum mpk_code get_shadow(enum mpk_value_kind kind, struct mpk_value *out,
+				struct mpk_error *err)
+{
+	struct mpk_object *object = calloc(1, sizeof *object);
+
+	MPK_TRY_ALLOC(object, err);
+	atomic_init(&object->refs, 1);
+	object->type = mpk_value_kind_name(kind);
+	object->release = release_shadow;
+	*out = (struct mpk_value){ .kind = MPK_VALUE_OBJECT, .object = object };
+	return MPK_OK;
+}
+
+static enum mpk_code get_counted(struct mpk_wire_map *m, const struct mpk_wire_head *h,
+				 unsigned depth, struct mpk_value *out, struct mpk_error *err)
+{
+	struct mpk_span raw;
+
+	if (h->kind == MPK_VALUE_TENSOR)
+		return get_tensor(m, h, out, err);
+	if (h->kind == MPK_VALUE_ARRAY)
+		return get_array(m, h->count, depth, out, err);
+	if (h->kind == MPK_VALUE_SHAPE) {
+		if (h->count > m->bytes.len / sizeof(int64_t))
+			return wire_damaged(err);
+		MPK_TRY(mpk_wire_get(m, h->count * sizeof(int64_t), &raw, err));
+		MPK_TRY(mpk_value_of_shape(NULL, (size_t)h->count, out, err));
+		if (raw.len)
+			memcpy(out->shape->extents, raw.data, raw.len);
+		return MPK_OK;
+	}
+	MPK_TRY(mpk_wire_get(m, h->count, &raw, err));
+	return mpk_value_of_text((enum mpk_value_kind)h->kind, raw, out, err);
+}
+
+static enum mpk_code get_value(struct mpk_wire_map *m, unsigned depth, struct mpk_value *out,
+			       struct mpk_error *err)
+{
+	struct mpk_span raw;
+	struct mpk_wire_head h;
+
+	MPK_TRY(mpk_wire_get(m, sizeof h, &raw, err));
+	memcpy(&h, raw.data, sizeof h);
+	if (h.kind >= MPK_VALUE_KIND_COUNT)
+		return wire_damaged(err);
+
+	struct mpk_value v = { .kind = (enum mpk_value_kind)h.kind, .type = h.type };
+
+	/* the type of a number is how it is printed */
+	if (v.type.bits > 64 || (v.type.bits && v.type.lanes != 1))
+		return wire_damaged(err);
+	switch (v.kind) {
+	case MPK_VALUE_NONE:
+		break;
+	case MPK_VALUE_BOOL:
+		v.boolean = h.integer != 0;
+		break;
+	case MPK_VALUE_INT:
+		v.integer = h.integer;
+		break;
+	case MPK_VALUE_FLOAT:
+		v.real = h.real;
+		break;
+	case MPK_VALUE_DTYPE:
+		v.dtype = h.dtype;
+		break;
+	case MPK_VALUE_DEVICE:
+		v.device = h.device;
+		break;
+	case MPK_VALUE_STR:
+	case MPK_VALUE_BYTES:
+	case MPK_VALUE_SHAPE:
+	case MPK_VALUE_TENSOR:
+	case MPK_VALUE_ARRAY:
+		return get_counted(m, &h, depth, out, err);
+	case MPK_VALUE_STORAGE:
+	case MPK_VALUE_OPAQUE:
+	case MPK_VALUE_FUNCTION:
+	case MPK_VALUE_MODULE:
+	case MPK_VALUE_OBJECT:
+	case MPK_VALUE_KIND_COUNT:
+		return get_shadow(v.kind, out, err);
+	}
+	*out = v;
+	return MPK_OK;
+}
+
+enum mpk_code mpk_wire_get_value(struct mpk_wire_map *m, struct mpk_value *out,
+				 struct mpk_error *err)
+{
+	return get_value(m, 0, out, err);
 }
 
 /* --- what is in it --------------------------------------------------------------------------- */
@@ -198,29 +406,17 @@ static enum mpk_code get_sized(struct mpk_wire_map *reply, struct mpk_span *out,
 }
 
 /* What observers saw, as the child wrote it down. */
-static enum mpk_code read_watch(const struct mpk_watch *watch, struct mpk_wire_map *reply,
-				struct mpk_call_result *r, struct mpk_error *err)
+static enum mpk_code read_seen(const struct mpk_watch *watch, struct mpk_wire_map *reply,
+			       struct mpk_seen *seen, struct mpk_error *err)
 {
 	struct mpk_span bytes;
 
-	if (watch->profiles) {
-		MPK_TRY(get_sized(reply, &bytes, err));
-		r->profile = calloc(1, sizeof *r->profile);
-		MPK_TRY_ALLOC(r->profile, err);
-		MPK_TRY(mpk_profile_decode(bytes, r->profile, err));
-	}
-	if (watch->dump) {
-		MPK_TRY(get_sized(reply, &bytes, err));
-		if (bytes.len != sizeof r->dump_left_out)
-			return mpk_fail(err, MPK_E_RAISED, "the reply is damaged: its dump");
-		memcpy(&r->dump_left_out, bytes.data, sizeof r->dump_left_out);
-	}
-	if (!watch->compare)
-		return MPK_OK;
-	MPK_TRY(get_sized(reply, &bytes, err));
-	r->comparisons = calloc(1, sizeof *r->comparisons);
-	MPK_TRY_ALLOC(r->comparisons, err);
-	return mpk_comparisons_decode(bytes, r->comparisons, err);
+	for (size_t i = 0; i < MPK_WATCHER_COUNT; i++)
+		if (mpk_watchers[i]->decode && mpk_watchers[i]->is_asked(watch)) {
+			MPK_TRY(get_sized(reply, &bytes, err));
+			MPK_TRY(mpk_watchers[i]->decode(bytes, seen, err));
+		}
+	return MPK_OK;
 }
 
 /* In the order in which the child writes. */
@@ -242,7 +438,7 @@ static enum mpk_code read_result(const struct mpk_call *call, struct mpk_wire_ma
 	MPK_TRY(mpk_wire_get_value(reply, &returned, err));
 	if (returned.kind != MPK_VALUE_NONE || !r->count)
 		MPK_TRY(flatten(r, &cap, returned, err));
-	return read_watch(&call->watch, reply, r, err);
+	return read_seen(&call->watch, reply, &r->seen, err);
 }
 
 /* Nothing of a damaged reply is kept: what was read before the damage is no better than it. */
@@ -272,175 +468,26 @@ bool mpk_reply_read_error(struct mpk_wire_map *reply, struct mpk_error *err)
 	return true;
 }
 
+bool mpk_reply_take(const struct mpk_call *call, const struct mpk_reply *reply,
+		    struct mpk_call_result *out, struct mpk_error *err)
+{
+	struct mpk_wire_map *map;
+	bool is_read;
+
+	if (mpk_wire_map_fd(reply->fd, reply->bytes, reply->copies, &map, err) != MPK_OK)
+		return false;
+	if (reply->is_error)
+		is_read = mpk_reply_read_error(map, err);
+	else
+		is_read = mpk_reply_read(call, map, reply->seconds, reply->copies, out, err) ==
+			  MPK_OK;
+	mpk_wire_map_drop(map);
+	return is_read;
+}
+
 /* Small outputs are in the child's private memory and come back in the reply. */
 bool mpk_reply_shares(const struct mpk_value *arg)
 {
 	return arg->kind == MPK_VALUE_TENSOR && arg->tensor->storage &&
 	       arg->tensor->storage->is_shared;
-}
-
-/* --- the process: what it is at, for the message when it does not come back, and how far it is with loading --- */
-
-/* Seen by both processes, and shown; nothing else depends on it. */
-struct mpk_child_progress {
-	volatile uint64_t loaded, to_load;
-};
-
-struct job {
-	mpk_child_fn *fn;
-	void *user;
-	struct mpk_child_progress *progress;
-	const struct mpk_child_options *options;
-};
-
-/* Written to memory that both processes map; the parent only shows it. */
-void mpk_child_count(struct mpk_child_side *side, uint64_t to_load, uint64_t loaded)
-{
-	side->progress->to_load += to_load;
-	side->progress->loaded += loaded;
-}
-
-/* Every tenth of a second, in the parent. */
-static void tick(void *data)
-{
-	const struct job *job = data;
-	const struct mpk_child_state state = { job->options->task->phase, job->progress->loaded,
-					       job->progress->to_load };
-
-	job->options->watch(job->options->watch_user, &state);
-}
-
-static enum mpk_process_heard child_hear(void *data, bool has_ended, double *seconds)
-{
-	const struct job *job = data;
-
-	return job->options->hear(job->options->hear_user, has_ended, seconds);
-}
-
-static enum mpk_code work(struct mpk_process_self *self, void *data, struct mpk_error *err)
-{
-	const struct job *job = data;
-	struct mpk_child_side side = { job->progress };
-
-	(void)self;
-	return job->fn(&side, job->user, err);
-}
-
-/* Where the child was when it ended, for the message. */
-static const char *phase_text(enum mpk_child_phase phase)
-{
-	switch (phase) {
-	case MPK_CHILD_LOADING:
-		return " while the library was loaded";
-	case MPK_CHILD_CALLING:
-		return "";
-	case MPK_CHILD_ENDING:
-		break;
-	}
-	return " after the call";
-}
-
-/* "SEGV". Only glibc has the function, since 2.32; elsewhere those that a crash raises have a name
- * here, and the description says the rest. */
-static const char *signal_name(int number)
-{
-#ifdef __GLIBC__
-	const char *name = sigabbrev_np(number);
-
-	return name ? name : "?";
-#else
-	static const struct {
-		int number;
-		const char *name;
-	} names[] = { { SIGSEGV, "SEGV" }, { SIGBUS, "BUS" },   { SIGILL, "ILL" },
-		      { SIGFPE, "FPE" },   { SIGABRT, "ABRT" }, { SIGTRAP, "TRAP" },
-		      { SIGSYS, "SYS" },   { SIGKILL, "KILL" }, { SIGTERM, "TERM" },
-		      { SIGXCPU, "XCPU" }, { SIGINT, "INT" },   { SIGPIPE, "PIPE" } };
-
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(names); i++)
-		if (names[i].number == number)
-			return names[i].name;
-	return "?";
-#endif
-}
-
-/* In English whatever the locale: strsignal would translate. */
-static const char *signal_meaning(int number)
-{
-#ifdef __GLIBC__
-	const char *meaning = sigdescr_np(number);
-#else
-	const char *meaning =
-		strsignal(number); /* musl's has one language unless one is installed */
-#endif
-
-	return meaning ? meaning : "unknown signal";
-}
-
-/* One sentence for each way to end; the function is named, as a batch has many. */
-static void child_describe(const struct mpk_child_task *task, const struct mpk_process_end *end,
-			   struct mpk_error *out)
-{
-	const char *what = MPK_QUOTE(mpk_span_str(task->what));
-	const char *phase = phase_text(task->phase);
-
-	switch (end->how) {
-	case MPK_PROCESS_KILLED:
-		(void)mpk_fail(out, MPK_E_RAISED, "'%s' crashed%s: SIG%s (%s)", what, phase,
-			       signal_name(end->status), signal_meaning(end->status));
-		return;
-	case MPK_PROCESS_LATE:
-		(void)mpk_fail(out, MPK_E_TIMEOUT, "'%s' did not return within %g s%s", what,
-			       task->timeout, phase);
-		return;
-	case MPK_PROCESS_STOPPED:
-		(void)mpk_fail(out, MPK_E_RAISED,
-			       "'%s' damaged its process%s: a report came back that is broken",
-			       what, phase);
-		return;
-	case MPK_PROCESS_RETURNED:
-		*out = end->error;
-		return;
-	case MPK_PROCESS_QUIT:
-	case MPK_PROCESS_EXITED:
-	case MPK_PROCESS_NOT_EXECUTED:
-	case MPK_PROCESS_LEFT_OUT:
-		(void)mpk_fail(out, MPK_E_RAISED, "'%s' ended the process%s with status %d", what,
-			       phase, end->status);
-	}
-}
-
-static void unmap_progress(struct mpk_child_progress **p)
-{
-	if (*p != MAP_FAILED)
-		(void)munmap(*p, sizeof **p);
-}
-
-enum mpk_code mpk_child_run(mpk_child_fn *fn, void *user, const struct mpk_child_options *options,
-			    struct mpk_error *end, struct mpk_error *err)
-{
-	MPK_CLEANUP(unmap_progress)
-	struct mpk_child_progress *progress = mmap(NULL, sizeof *progress, PROT_READ | PROT_WRITE,
-						   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	struct job job = { .fn = fn, .user = user, .options = options, .progress = progress };
-	struct mpk_process child = { .run = work,
-				     .data = &job,
-				     .tick = options->watch ? tick : NULL,
-				     .hear = options->hear ? child_hear : NULL,
-				     .channel = options->channel,
-				     .timeout = options->task->seconds_left,
-				     .cpu_seconds = options->cpu_seconds,
-				     .output = MPK_OUTPUT_COPIED,
-				     .fd = STDERR_FILENO,
-				     .output_max = options->output_max,
-				     .enters_sandbox = options->enters_sandbox,
-				     .contained = true };
-	struct mpk_process_end how;
-
-	if (progress == MAP_FAILED)
-		return mpk_fail_nomem(err);
-	MPK_TRY(mpk_process_run(&child, 1, 1, &how, err));
-	*end = (struct mpk_error){ 0 };
-	child_describe(options->task, &how, end);
-	return MPK_OK;
 }

@@ -23,7 +23,6 @@
 #include "base/strbuf.h"
 #include "base/strmap.h"
 #include "elf/wants.h"
-#include "observe/observe.h"
 #include "session/call.h"
 #include "session/internal/reply.h"
 #include "text/escape.h"
@@ -61,90 +60,59 @@ static enum mpk_code send_report(const struct mpk_channel *c, const struct mpk_r
 
 /* --- observers ------------------------------------------------------------------------------- */
 
-/* In the child, from before the first call until after the last. */
+/* In the child, from before the first call until after the last; NULL where nobody asked. */
 struct watchers {
 	const struct mpk_call *call;
-	struct mpk_tracer tracer;
-	struct mpk_dumper dumper;
-	struct mpk_comparer comparer;
-	struct mpk_profiler profiler;
+	struct mpk_observer *items[MPK_WATCHER_COUNT];
 };
 
 static enum mpk_code watchers_init(struct watchers *w, const struct mpk_call *call,
 				   struct mpk_devices *devices, struct mpk_error *err)
 {
-	const struct mpk_watch *watch = &call->watch;
-
-	*w = (struct watchers){ .call = call };
-	mpk_tracer_init(&w->tracer, watch->trace_fd);
-	mpk_dumper_init(&w->dumper, devices, watch->dump);
-	mpk_profiler_init(&w->profiler, devices, watch->keeps_events);
-	if (!watch->compare)
-		return MPK_OK;
-	return mpk_comparer_init(&w->comparer, devices, watch->compare, watch->tolerance, err);
+	w->call = call;
+	for (size_t i = 0; i < MPK_WATCHER_COUNT; i++) {
+		if (!mpk_watchers[i]->is_asked(&call->watch))
+			continue;
+		w->items[i] = calloc(1, mpk_watchers[i]->bytes);
+		MPK_TRY_ALLOC(w->items[i], err);
+		MPK_TRY(mpk_watchers[i]->init(w->items[i], &call->watch, devices, err));
+	}
+	return MPK_OK;
 }
 
 static void watchers_fini(struct watchers *w)
 {
-	struct mpk_observer *const all[] = { &w->tracer.base, &w->comparer.base,
-					     &w->profiler.base };
-
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(all); i++)
-		if (all[i]->fini)
-			all[i]->fini(all[i]);
+	for (size_t i = 0; i < MPK_WATCHER_COUNT; i++) {
+		if (w->items[i] && w->items[i]->fini)
+			w->items[i]->fini(w->items[i]);
+		free(w->items[i]);
+	}
 }
 
-/* In front: it begins before those that are there, and ends after them. */
-static void put_first(struct mpk_observer **first, struct mpk_observer *o, bool looks)
+static bool watches_call(enum mpk_watched_calls calls, const struct mpk_call *call, unsigned i)
 {
-	if (!looks)
-		return;
-	o->next = *first;
-	*first = o;
+	return calls == MPK_WATCHED_ALL || i == call->warmup ||
+	       (calls == MPK_WATCHED_TIMED && i > call->warmup);
 }
 
-static struct mpk_observer *watchers_of(struct watchers *w, unsigned i)
+/* Each in front of those that are there: it begins before them, and ends after them. */
+static struct mpk_observer *watchers_of(struct watchers *w, unsigned call)
 {
-	const struct mpk_watch *watch = &w->call->watch;
-	bool is_first = i == w->call->warmup, is_timed = i >= w->call->warmup;
 	struct mpk_observer *first = NULL;
 
-	/* the profile is innermost: what the others do is not measured */
-	put_first(&first, &w->profiler.base, watch->profiles && is_timed);
-	put_first(&first, &w->comparer.base, watch->compare && is_first);
-	put_first(&first, &w->dumper.base, watch->dump && is_first);
-	put_first(&first, &w->tracer.base, watch->traces);
+	for (size_t i = 0; i < MPK_WATCHER_COUNT; i++)
+		if (w->items[i] && watches_call(mpk_watchers[i]->calls, w->call, call)) {
+			w->items[i]->next = first;
+			first = w->items[i];
+		}
 	return first;
 }
 
-/* For shares of the whole time: the profile counts what observers saw, this what a call took. */
 static void watchers_timed(struct watchers *w, double seconds)
 {
-	w->profiler.profile.calls++;
-	w->profiler.profile.seconds += seconds;
-}
-
-static enum mpk_code put_seen(struct mpk_observer *o, struct mpk_wire *wire, struct mpk_error *err)
-{
-	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf bytes = { 0 };
-	uint64_t len;
-
-	MPK_TRY(o->encode(o, &bytes, err));
-	len = bytes.len;
-	MPK_TRY(mpk_wire_put(wire, mpk_span_of(&len, sizeof len), err));
-	return mpk_wire_put(wire, mpk_span_of(bytes.data, bytes.len), err);
-}
-
-static enum mpk_code watchers_reply(struct watchers *w, struct mpk_wire *wire,
-				    struct mpk_error *err)
-{
-	const struct mpk_watch *watch = &w->call->watch;
-
-	if (watch->profiles)
-		MPK_TRY(put_seen(&w->profiler.base, wire, err));
-	if (watch->dump)
-		MPK_TRY(put_seen(&w->dumper.base, wire, err));
-	return watch->compare ? put_seen(&w->comparer.base, wire, err) : MPK_OK;
+	for (size_t i = 0; i < MPK_WATCHER_COUNT; i++)
+		if (w->items[i] && mpk_watchers[i]->timed)
+			mpk_watchers[i]->timed(w->items[i], seconds);
 }
 
 /* --- the session ----------------------------------------------------------------------------- */
@@ -215,37 +183,26 @@ static enum mpk_code fetch_outputs(struct mpk_session *s, struct mpk_error *err)
 	return MPK_OK;
 }
 
-/* Outputs that the parent does not see already. */
-static enum mpk_code put_outputs(const struct mpk_call *call, struct mpk_wire *wire,
-				 struct mpk_error *err)
-{
-	for (size_t i = 0; i < call->arg_count; i++)
-		if (call->is_out[i] && !mpk_reply_shares(&call->args[i]))
-			MPK_TRY(mpk_wire_put_value(wire, &call->args[i], err));
-	return MPK_OK;
-}
-
-/* @seconds  of each call */
+/* @seconds  of each call, as doubles */
 static enum mpk_code reply(struct mpk_session *s, struct watchers *watchers,
-			   struct mpk_span seconds, struct mpk_wire *wire, struct mpk_error *err)
+			   struct mpk_span seconds, uint64_t *bytes, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_value_drop) struct mpk_value result = { 0 };
+	const struct mpk_reply_content content = { .call = s->call,
+						   .seconds = seconds,
+						   .returned = &result,
+						   .observers = watchers->items };
 
 	MPK_TRY(fetch_outputs(s, err));
 	MPK_TRY(mpk_run_fetch_result(s->running, &result, err));
-	MPK_TRY(mpk_wire_put(wire, seconds, err));
-	MPK_TRY(put_outputs(s->call, wire, err));
-	MPK_TRY(mpk_wire_put_value(wire, &result, err));
-	MPK_TRY(watchers_reply(watchers, wire, err));
-	return mpk_wire_end(wire, err);
+	return mpk_reply_write(s->work->reply, &content, bytes, err);
 }
 
 /* Observers are taken off the runtime before they go, also when the call failed. */
-static enum mpk_code call_and_reply(struct mpk_session *s, struct mpk_wire *wire,
-				    struct mpk_error *err)
+static enum mpk_code call_and_reply(struct mpk_session *s, uint64_t *bytes, struct mpk_error *err)
 {
 	MPK_CLEANUP(watchers_fini) struct watchers watchers = { 0 };
-	size_t bytes = s->call->repeat * sizeof(double);
+	size_t size = s->call->repeat * sizeof(double);
 	double *seconds = calloc(s->call->repeat, sizeof *seconds);
 	enum mpk_code rc;
 
@@ -257,7 +214,7 @@ static enum mpk_code call_and_reply(struct mpk_session *s, struct mpk_wire *wire
 		rc = mpk_kept_set(&s->kept, s->call->keep, mpk_run_returned(s->running), err);
 	mpk_run_observe(s->model, NULL);
 	if (rc == MPK_OK)
-		rc = reply(s, &watchers, mpk_span_of(seconds, bytes), wire, err);
+		rc = reply(s, &watchers, mpk_span_of(seconds, size), bytes, err);
 	free(seconds);
 	return rc;
 }
@@ -324,8 +281,7 @@ static enum mpk_code report_item(struct mpk_session *s, struct mpk_report_messag
 }
 
 /* Loading is reported, as the parent says in which phase a child ended and gives each its time. */
-static enum mpk_code call_ordered(struct mpk_session *s, struct mpk_wire *wire,
-				  struct mpk_error *err)
+static enum mpk_code call_ordered(struct mpk_session *s, uint64_t *bytes, struct mpk_error *err)
 {
 	bool loads = !s->is_loaded;
 	enum mpk_code rc = mpk_session_begin_call(s, err);
@@ -338,7 +294,7 @@ static enum mpk_code call_ordered(struct mpk_session *s, struct mpk_wire *wire,
 	if (loads && s->is_loaded)
 		MPK_TRY(report_item(s, (struct mpk_report_message){ .kind = MPK_REPORT_LOADED },
 				    err));
-	return rc == MPK_OK ? call_and_reply(s, wire, err) : rc;
+	return rc == MPK_OK ? call_and_reply(s, bytes, err) : rc;
 }
 
 /* A driver does not always recover from what a kernel did, and says so from then on; what was refused before a launch
@@ -403,7 +359,6 @@ static enum mpk_code open_session(struct mpk_session *s, struct mpk_error *err)
 static enum mpk_code do_item(struct mpk_session *s, const struct mpk_error *opened, bool *ends,
 			     struct mpk_error *err)
 {
-	struct mpk_wire wire = { .fd = s->work->reply };
 	struct mpk_report_message m = { .kind = MPK_REPORT_RETURNED };
 	struct mpk_error failure = *opened;
 	enum mpk_code rc = failure.code;
@@ -411,18 +366,17 @@ static enum mpk_code do_item(struct mpk_session *s, const struct mpk_error *open
 	s->call = s->work->items[s->order.item].call;
 	s->where = (struct mpk_dldevice){ 0 };
 	if (rc == MPK_OK) {
-		rc = call_ordered(s, &wire, &failure);
+		rc = call_ordered(s, &m.reply_bytes, &failure);
 		mpk_session_end_call(s);
 	}
 	if (rc != MPK_OK) {
 		m.kind = MPK_REPORT_FAILED;
 		session_name_missing(s, &failure);
 		mpk_hint_add(&failure);
-		wire = (struct mpk_wire){ .fd = s->work->reply };
-		MPK_TRY(mpk_wire_put(&wire, mpk_span_of(&failure, sizeof failure), err));
-		MPK_TRY(mpk_wire_end(&wire, err));
+		MPK_TRY(mpk_reply_write(s->work->reply,
+					&(struct mpk_reply_content){ .failure = &failure },
+					&m.reply_bytes, err));
 	}
-	m.reply_bytes = wire.off;
 	m.ends = *ends = s->order.is_last || is_unusable(s, rc);
 	return report_item(s, m, err);
 }

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wire.c - values through a file in memory, from the child that made them to its parent
+/* wire.c - what a call came to, written by the child that made it into a file in memory for its parent
  *
  * The child writes with pwrite, so that its position is its own; what it forks shares the
  * descriptor. Small pieces are gathered, as a system call for each would cost more than the
- * values. The reading end trusts nothing: it checks that the file has memory for each size that it
- * claims, and nests no deeper than MPK_WIRE_NEST_MAX.
+ * values.
  */
 #include "session/internal/reply.h"
 
@@ -16,20 +15,6 @@
 #include <unistd.h>
 
 #include "base/num.h"
-
-/* What comes before each value. Both ends are this very program, so the layout is free to be the
- * compiler's. */
-struct head {
-	uint32_t kind;
-	struct mpk_dtype type;
-	uint64_t count; /* text: bytes; shape, tensor: dimensions; array: items */
-	union {
-		int64_t integer;
-		double real;
-		struct mpk_dtype dtype;
-		struct mpk_dldevice device;
-	};
-};
 
 /* --- writing ------------------------------------------------------------------------ */
 
@@ -90,8 +75,8 @@ static enum mpk_code put_padding(struct mpk_wire *w, struct mpk_error *err)
 }
 
 /* Only compact tensors come here; the session has fetched those of devices. */
-static enum mpk_code wire_put_tensor(struct mpk_wire *w, struct head *h, const struct mpk_tensor *t,
-				     struct mpk_error *err)
+static enum mpk_code wire_put_tensor(struct mpk_wire *w, struct mpk_wire_head *h,
+				     const struct mpk_tensor *t, struct mpk_error *err)
 {
 	const struct mpk_dltensor *dl = &t->dl;
 	struct mpk_span elements = mpk_tensor_span(t);
@@ -114,8 +99,8 @@ static enum mpk_code wire_put_tensor(struct mpk_wire *w, struct head *h, const s
 static enum mpk_code wire_put_value(struct mpk_wire *w, const struct mpk_value *v, unsigned depth,
 				    struct mpk_error *err);
 
-static enum mpk_code put_array(struct mpk_wire *w, struct head *h, const struct mpk_array *a,
-			       unsigned depth, struct mpk_error *err)
+static enum mpk_code put_array(struct mpk_wire *w, struct mpk_wire_head *h,
+			       const struct mpk_array *a, unsigned depth, struct mpk_error *err)
 {
 	if (depth == MPK_WIRE_NEST_MAX)
 		return mpk_fail(err, MPK_E_UNSUPPORTED, "a result of arrays nested deeper than %d",
@@ -130,7 +115,7 @@ static enum mpk_code put_array(struct mpk_wire *w, struct head *h, const struct 
 static enum mpk_code wire_put_value(struct mpk_wire *w, const struct mpk_value *v, unsigned depth,
 				    struct mpk_error *err)
 {
-	struct head h;
+	struct mpk_wire_head h;
 	struct mpk_span content = { 0 };
 
 	memset(&h, 0, sizeof h); /* the padding travels too */
@@ -185,210 +170,50 @@ enum mpk_code mpk_wire_put_value(struct mpk_wire *w, const struct mpk_value *v,
 	return wire_put_value(w, v, 0, err);
 }
 
-/* --- reading ------------------------------------------------------------------------ */
+/* --- replies ------------------------------------------------------------------------ */
 
-enum mpk_code mpk_wire_damaged(struct mpk_error *err)
+/* Outputs that the parent does not see already. */
+static enum mpk_code put_outputs(const struct mpk_call *call, struct mpk_wire *wire,
+				 struct mpk_error *err)
 {
-	return mpk_fail(err, MPK_E_RAISED,
-			"the module damaged its process: the result that came back is broken");
+	for (size_t i = 0; i < call->arg_count; i++)
+		if (call->is_out[i] && !mpk_reply_shares(&call->args[i]))
+			MPK_TRY(mpk_wire_put_value(wire, &call->args[i], err));
+	return MPK_OK;
 }
 
-/* Tensors made of a reply hold it, so it may outlive everything else of the session. */
-void mpk_wire_map_drop(struct mpk_wire_map *m)
+static enum mpk_code put_seen(struct mpk_observer *o, struct mpk_wire *wire, struct mpk_error *err)
 {
-	void *data;
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf bytes = { 0 };
+	uint64_t len;
 
-	if (!m || atomic_fetch_sub_explicit(&m->refs, 1, memory_order_acq_rel) != 1)
-		return;
-	data = (void *)(uintptr_t)m->bytes.data;
-	if (m->is_mapped)
-		(void)munmap(data, m->bytes.len);
+	MPK_TRY(o->encode(o, &bytes, err));
+	len = bytes.len;
+	MPK_TRY(mpk_wire_put(wire, mpk_span_of(&len, sizeof len), err));
+	return mpk_wire_put(wire, mpk_span_of(bytes.data, bytes.len), err);
+}
+
+static enum mpk_code put_result(const struct mpk_reply_content *c, struct mpk_wire *wire,
+				struct mpk_error *err)
+{
+	MPK_TRY(mpk_wire_put(wire, c->seconds, err));
+	MPK_TRY(put_outputs(c->call, wire, err));
+	MPK_TRY(mpk_wire_put_value(wire, c->returned, err));
+	for (size_t i = 0; i < MPK_WATCHER_COUNT; i++)
+		if (c->observers[i] && c->observers[i]->encode)
+			MPK_TRY(put_seen(c->observers[i], wire, err));
+	return MPK_OK;
+}
+
+enum mpk_code mpk_reply_write(int fd, const struct mpk_reply_content *c, uint64_t *bytes,
+			      struct mpk_error *err)
+{
+	struct mpk_wire wire = { .fd = fd };
+
+	if (c->failure)
+		MPK_TRY(mpk_wire_put(&wire, mpk_span_of(c->failure, sizeof *c->failure), err));
 	else
-		free(data);
-	free(m);
-}
-
-enum mpk_code mpk_wire_get(struct mpk_wire_map *m, uint64_t len, struct mpk_span *out,
-			   struct mpk_error *err)
-{
-	if (!mpk_span_sub(m->bytes, m->pos, len, out))
-		return mpk_wire_damaged(err);
-	m->pos += len;
-	return MPK_OK;
-}
-
-static void release_map(void *map)
-{
-	mpk_wire_map_drop(map);
-}
-
-/* At most as many as a tensor may have, so that they fit on the stack. */
-static enum mpk_code get_extents(struct mpk_wire_map *m, uint64_t ndim, int64_t *out,
-				 struct mpk_error *err)
-{
-	struct mpk_span raw;
-
-	if (ndim > MPK_TENSOR_NDIM_MAX)
-		return mpk_wire_damaged(err);
-	MPK_TRY(mpk_wire_get(m, ndim * sizeof out[0], &raw, err));
-	if (raw.len)
-		memcpy(out, raw.data, raw.len);
-	return MPK_OK;
-}
-
-/* A view of the mapped reply, which it keeps. */
-static enum mpk_code view_tensor(struct mpk_wire_map *m, struct mpk_dtype dtype,
-				 const int64_t *extents, size_t ndim, struct mpk_span data,
-				 struct mpk_value *out, struct mpk_error *err)
-{
-	struct mpk_storage *storage;
-	struct mpk_tensor *t;
-
-	MPK_TRY(mpk_storage_wrap((void *)(uintptr_t)data.data, data.len,
-				 (struct mpk_dldevice){ MPK_DL_CPU, 0 }, m, release_map, &storage,
-				 err));
-	(void)atomic_fetch_add_explicit(&m->refs, 1, memory_order_relaxed);
-	enum mpk_code rc = mpk_tensor_view(storage, 0, dtype, extents, ndim, &t, err);
-
-	mpk_storage_drop(storage);
-	if (rc == MPK_OK)
-		*out = mpk_value_of_tensor(t);
-	return rc;
-}
-
-/* The size follows from type and extents, which are checked to give one; the reply must have
- * that many bytes. */
-static enum mpk_code get_tensor(struct mpk_wire_map *m, const struct head *h, struct mpk_value *out,
-				struct mpk_error *err)
-{
-	int64_t extents[MPK_TENSOR_NDIM_MAX];
-	struct mpk_span data;
-	uint64_t bytes;
-
-	MPK_TRY(get_extents(m, h->count, extents, err));
-	if (!mpk_align_up(m->pos, MPK_STORAGE_ALIGN, &m->pos) ||
-	    mpk_tensor_bytes_of(h->dtype, extents, (size_t)h->count, &bytes, NULL) != MPK_OK)
-		return mpk_wire_damaged(err);
-	MPK_TRY(mpk_wire_get(m, bytes, &data, err));
-	return view_tensor(m, h->dtype, extents, (size_t)h->count, data, out, err);
-}
-
-/* A kind is checked before it becomes one of the enum. */
-static enum mpk_code get_value(struct mpk_wire_map *m, unsigned depth, struct mpk_value *out,
-			       struct mpk_error *err);
-
-/* An item takes at least a head, so a count that is made up cannot allocate more than the reply
- * is long. */
-static enum mpk_code get_array(struct mpk_wire_map *m, uint64_t count, unsigned depth,
-			       struct mpk_value *out, struct mpk_error *err)
-{
-	MPK_CLEANUP(mpk_value_drop) struct mpk_value v = { 0 };
-
-	if (depth == MPK_WIRE_NEST_MAX || count > (m->bytes.len - m->pos) / sizeof(struct head))
-		return mpk_wire_damaged(err);
-	MPK_TRY(mpk_value_of_array((size_t)count, &v, err));
-	for (size_t i = 0; i < v.array->count; i++)
-		MPK_TRY(get_value(m, depth + 1, &v.array->items[i], err));
-	*out = v;
-	v = (struct mpk_value){ 0 };
-	return MPK_OK;
-}
-
-static void release_shadow(struct mpk_object *object)
-{
-	free(object);
-}
-
-/* What cannot travel is shown by its kind. */
-static enum mpk_code get_shadow(enum mpk_value_kind kind, struct mpk_value *out,
-				struct mpk_error *err)
-{
-	struct mpk_object *object = calloc(1, sizeof *object);
-
-	MPK_TRY_ALLOC(object, err);
-	atomic_init(&object->refs, 1);
-	object->type = mpk_value_kind_name(kind);
-	object->release = release_shadow;
-	*out = (struct mpk_value){ .kind = MPK_VALUE_OBJECT, .object = object };
-	return MPK_OK;
-}
-
-static enum mpk_code get_counted(struct mpk_wire_map *m, const struct head *h, unsigned depth,
-				 struct mpk_value *out, struct mpk_error *err)
-{
-	struct mpk_span raw;
-
-	if (h->kind == MPK_VALUE_TENSOR)
-		return get_tensor(m, h, out, err);
-	if (h->kind == MPK_VALUE_ARRAY)
-		return get_array(m, h->count, depth, out, err);
-	if (h->kind == MPK_VALUE_SHAPE) {
-		if (h->count > m->bytes.len / sizeof(int64_t))
-			return mpk_wire_damaged(err);
-		MPK_TRY(mpk_wire_get(m, h->count * sizeof(int64_t), &raw, err));
-		MPK_TRY(mpk_value_of_shape(NULL, (size_t)h->count, out, err));
-		if (raw.len)
-			memcpy(out->shape->extents, raw.data, raw.len);
-		return MPK_OK;
-	}
-	MPK_TRY(mpk_wire_get(m, h->count, &raw, err));
-	return mpk_value_of_text((enum mpk_value_kind)h->kind, raw, out, err);
-}
-
-static enum mpk_code get_value(struct mpk_wire_map *m, unsigned depth, struct mpk_value *out,
-			       struct mpk_error *err)
-{
-	struct mpk_span raw;
-	struct head h;
-
-	MPK_TRY(mpk_wire_get(m, sizeof h, &raw, err));
-	memcpy(&h, raw.data, sizeof h);
-	if (h.kind >= MPK_VALUE_KIND_COUNT)
-		return mpk_wire_damaged(err);
-
-	struct mpk_value v = { .kind = (enum mpk_value_kind)h.kind, .type = h.type };
-
-	/* the type of a number is how it is printed */
-	if (v.type.bits > 64 || (v.type.bits && v.type.lanes != 1))
-		return mpk_wire_damaged(err);
-	switch (v.kind) {
-	case MPK_VALUE_NONE:
-		break;
-	case MPK_VALUE_BOOL:
-		v.boolean = h.integer != 0;
-		break;
-	case MPK_VALUE_INT:
-		v.integer = h.integer;
-		break;
-	case MPK_VALUE_FLOAT:
-		v.real = h.real;
-		break;
-	case MPK_VALUE_DTYPE:
-		v.dtype = h.dtype;
-		break;
-	case MPK_VALUE_DEVICE:
-		v.device = h.device;
-		break;
-	case MPK_VALUE_STR:
-	case MPK_VALUE_BYTES:
-	case MPK_VALUE_SHAPE:
-	case MPK_VALUE_TENSOR:
-	case MPK_VALUE_ARRAY:
-		return get_counted(m, &h, depth, out, err);
-	case MPK_VALUE_STORAGE:
-	case MPK_VALUE_OPAQUE:
-	case MPK_VALUE_FUNCTION:
-	case MPK_VALUE_MODULE:
-	case MPK_VALUE_OBJECT:
-	case MPK_VALUE_KIND_COUNT:
-		return get_shadow(v.kind, out, err);
-	}
-	*out = v;
-	return MPK_OK;
-}
-
-enum mpk_code mpk_wire_get_value(struct mpk_wire_map *m, struct mpk_value *out,
-				 struct mpk_error *err)
-{
-	return get_value(m, 0, out, err);
+		MPK_TRY(put_result(c, &wire, err));
+	*bytes = wire.off;
+	return mpk_wire_end(&wire, err);
 }

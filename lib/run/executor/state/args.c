@@ -355,7 +355,7 @@ static enum mpk_code kv_clear(const struct mpk_value *args, size_t count, struct
 
 	(void)result;
 	MPK_TRY(mpk_kv_enter("vm.builtin.kv_state_clear", args, count, 1, 1, NULL, &s, err));
-	return mpk_kv_leave(s, s->ops->clear(s, err));
+	return mpk_kv_leave(s, s->ops->sequences->clear(s, err));
 }
 
 /* An operation on one sequence. */
@@ -369,7 +369,8 @@ static enum mpk_code on_sequence(const char *name, bool adds, const struct mpk_v
 	MPK_TRY(mpk_kv_enter(name, args, count, 2, 2, NULL, &s, err));
 	rc = mpk_relax_int(name, args, 1, &id, err);
 	if (rc == MPK_OK)
-		rc = adds ? s->ops->add(s, id, err) : s->ops->remove(s, id, err);
+		rc = adds ? s->ops->sequences->add(s, id, err)
+			  : s->ops->sequences->remove(s, id, err);
 	return mpk_kv_leave(s, rc);
 }
 
@@ -396,7 +397,7 @@ static enum mpk_code fork_state(const char *name, struct mpk_kv_state *s,
 	MPK_TRY(mpk_relax_int(name, args, 2, &child, err));
 	if (count == 4)
 		MPK_TRY(mpk_relax_int(name, args, 3, &at, err));
-	return s->ops->fork(s, parent, child, at, err);
+	return s->ops->sequences->fork(s, parent, child, at, err);
 }
 
 /* TVM 0.27 asks for all four; that the last may be left out is what its header says. */
@@ -419,7 +420,7 @@ static enum mpk_code pop_state(const char *name, struct mpk_kv_state *s,
 	MPK_TRY(mpk_relax_int(name, args, 1, &id, err));
 	MPK_TRY(mpk_relax_int(name, args, 2, &n, err));
 	MPK_TRY(mpk_state_check(n >= 0, err, "%lld tokens cannot be taken back", (long long)n));
-	return s->ops->pop(s, id, n, err);
+	return s->ops->sequences->pop(s, id, n, err);
 }
 
 static enum mpk_code kv_popn(const struct mpk_value *args, size_t count, struct mpk_value *result,

@@ -18,8 +18,18 @@ static void sequence_fini(struct mpk_sequence *s)
 	mpk_ints_fini(&s->depths);
 }
 
-void mpk_blocks_clear(struct mpk_blocks *b)
+static struct mpk_blocks *blocks_of(struct mpk_kv_state *cache)
 {
+	return &((struct mpk_paged *)cache)->blocks;
+}
+
+/* No sequences, all pages free. */
+static enum mpk_code blocks_clear(struct mpk_kv_state *cache, struct mpk_error *err)
+{
+	struct mpk_blocks *b = blocks_of(cache);
+
+	(void)err;
+	mpk_paged_pass_fini(&((struct mpk_paged *)cache)->pass);
 	for (size_t i = 0; i < b->sequence_count; i++)
 		sequence_fini(&b->sequences[i]);
 	for (size_t i = 0; i < b->count; i++)
@@ -32,6 +42,7 @@ void mpk_blocks_clear(struct mpk_blocks *b)
 	mpk_ints_fini(&b->free_pages);
 	mpk_ints_fini(&b->free_blocks);
 	b->fresh = 0;
+	return MPK_OK;
 }
 
 int32_t mpk_blocks_free_pages(const struct mpk_blocks *b)
@@ -138,8 +149,9 @@ static enum mpk_code blocks_insert(struct mpk_blocks *b, int64_t id, int32_t las
 	return MPK_OK;
 }
 
-enum mpk_code mpk_blocks_add(struct mpk_blocks *b, int64_t id, struct mpk_error *err)
+static enum mpk_code blocks_add(struct mpk_kv_state *cache, int64_t id, struct mpk_error *err)
 {
+	struct mpk_blocks *b = blocks_of(cache);
 	int32_t block;
 
 	MPK_TRY(mpk_state_check(!blocks_find(b, id), err,
@@ -154,8 +166,9 @@ static void drop_sequence(struct mpk_blocks *b, struct mpk_sequence *s)
 	*s = b->sequences[--b->sequence_count];
 }
 
-enum mpk_code mpk_blocks_remove(struct mpk_blocks *b, int64_t id, struct mpk_error *err)
+static enum mpk_code blocks_remove(struct mpk_kv_state *cache, int64_t id, struct mpk_error *err)
 {
+	struct mpk_blocks *b = blocks_of(cache);
 	struct mpk_sequence *s;
 	int32_t at;
 
@@ -172,16 +185,19 @@ enum mpk_code mpk_blocks_remove(struct mpk_blocks *b, int64_t id, struct mpk_err
 	return MPK_OK;
 }
 
+static enum mpk_code blocks_fork(struct mpk_kv_state *cache, int64_t parent, int64_t child,
+				 int64_t at, struct mpk_error *err);
+
 /* The rest is in blocks that others have, too: the sequence becomes a fork of itself. */
-static enum mpk_code pop_shared(struct mpk_blocks *b, int64_t id, int32_t length,
+static enum mpk_code pop_shared(struct mpk_kv_state *cache, int64_t id, int32_t length,
 				struct mpk_error *err)
 {
 	int64_t other = -1 - id;
 	struct mpk_sequence *s;
 
-	MPK_TRY(mpk_blocks_fork(b, id, other, length, err));
-	MPK_TRY(mpk_blocks_remove(b, id, err));
-	MPK_TRY(mpk_blocks_get(b, other, &s, err));
+	MPK_TRY(blocks_fork(cache, id, other, length, err));
+	MPK_TRY(blocks_remove(cache, id, err));
+	MPK_TRY(mpk_blocks_get(blocks_of(cache), other, &s, err));
 	s->id = id;
 	return MPK_OK;
 }
@@ -196,8 +212,10 @@ static void shorten(struct mpk_blocks *b, struct mpk_block *block, int32_t count
 	block->length -= count;
 }
 
-enum mpk_code mpk_blocks_pop(struct mpk_blocks *b, int64_t id, int64_t count, struct mpk_error *err)
+static enum mpk_code blocks_pop(struct mpk_kv_state *cache, int64_t id, int64_t count,
+				struct mpk_error *err)
 {
+	struct mpk_blocks *b = blocks_of(cache);
 	struct mpk_sequence *s;
 	int32_t left;
 
@@ -221,7 +239,7 @@ enum mpk_code mpk_blocks_pop(struct mpk_blocks *b, int64_t id, int64_t count, st
 		free_block(b, s->last);
 		s->last = block->parent;
 	}
-	return left ? pop_shared(b, id, s->length - left, err) : MPK_OK;
+	return left ? pop_shared(cache, id, s->length - left, err) : MPK_OK;
 }
 
 void mpk_blocks_trace(const struct mpk_blocks *b, const struct mpk_sequence *s,
@@ -465,11 +483,18 @@ static enum mpk_code fork_here(struct mpk_blocks *b, struct mpk_sequence *s, int
 	return blocks_insert(b, child, made, err);
 }
 
-enum mpk_code mpk_blocks_fork(struct mpk_blocks *b, int64_t parent, int64_t child, int64_t at,
-			      struct mpk_error *err)
+static enum mpk_code blocks_fork(struct mpk_kv_state *cache, int64_t parent, int64_t child,
+				 int64_t at, struct mpk_error *err)
 {
+	struct mpk_blocks *b = blocks_of(cache);
 	struct mpk_sequence *s;
 
 	MPK_TRY(check_fork(b, parent, child, at, &s, err));
 	return fork_here(b, s, child, at == -1 ? s->length : (int32_t)at, err);
 }
+
+const struct mpk_kv_sequences mpk_paged_sequences = { .clear = blocks_clear,
+						      .add = blocks_add,
+						      .remove = blocks_remove,
+						      .fork = blocks_fork,
+						      .pop = blocks_pop };

@@ -13,64 +13,7 @@
 
 #include "executor/state/internal/paged.h"
 
-static void level_fini(struct mpk_paged_level *l)
-{
-	struct mpk_ints *all[] = { &l->queries,    &l->page_ends,      &l->pages,     &l->slid_ends,
-				   &l->slid_pages, &l->last_lengths,   &l->offsets,   &l->sinks,
-				   &l->positions,  &l->slid_positions, &l->tree_ends, &l->tree };
-
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(all); i++)
-		mpk_ints_fini(all[i]);
-}
-
-/* The pass is over, and its tensors go. */
-static void paged_pass_fini(struct mpk_paged_pass *p)
-{
-	mpk_paged_unsync(p);
-	for (size_t d = 0; d < MPK_PAGED_DEPTHS; d++)
-		level_fini(&p->levels[d]);
-	mpk_ints_fini(&p->counts);
-	mpk_ints_fini(&p->starts);
-	mpk_ints_fini(&p->query_positions);
-	mpk_ints_fini(&p->places);
-	mpk_ints_fini(&p->ends);
-	free(p->ids);
-	*p = (struct mpk_paged_pass){ 0 };
-}
-
-/* --- sequences --------------------------------------------------------------------------------- */
-
-static enum mpk_code paged_clear(struct mpk_kv_state *s, struct mpk_error *err)
-{
-	struct mpk_paged *c = (struct mpk_paged *)s;
-
-	(void)err;
-	mpk_blocks_clear(&c->blocks);
-	paged_pass_fini(&c->pass);
-	return MPK_OK;
-}
-
-static enum mpk_code paged_add(struct mpk_kv_state *s, int64_t id, struct mpk_error *err)
-{
-	return mpk_blocks_add(&((struct mpk_paged *)s)->blocks, id, err);
-}
-
-static enum mpk_code paged_remove(struct mpk_kv_state *s, int64_t id, struct mpk_error *err)
-{
-	return mpk_blocks_remove(&((struct mpk_paged *)s)->blocks, id, err);
-}
-
-static enum mpk_code paged_fork(struct mpk_kv_state *s, int64_t parent, int64_t child, int64_t at,
-				struct mpk_error *err)
-{
-	return mpk_blocks_fork(&((struct mpk_paged *)s)->blocks, parent, child, at, err);
-}
-
-static enum mpk_code paged_pop(struct mpk_kv_state *s, int64_t id, int64_t count,
-			       struct mpk_error *err)
-{
-	return mpk_blocks_pop(&((struct mpk_paged *)s)->blocks, id, count, err);
-}
+/* --- the cache ---------------------------------------------------------------------------------- */
 
 /* Nothing is left to do when a pass ends: kernels of devices are in order. */
 static enum mpk_code paged_end(struct mpk_kv_state *s, struct mpk_error *err)
@@ -84,8 +27,7 @@ static void paged_destroy(struct mpk_kv_state *s)
 {
 	struct mpk_paged *c = (struct mpk_paged *)s;
 
-	paged_pass_fini(&c->pass);
-	mpk_blocks_clear(&c->blocks);
+	(void)mpk_paged_sequences.clear(s, NULL);
 	for (int32_t i = 0; c->pages && i < c->layer_count; i++)
 		mpk_tensor_drop(c->pages[i]);
 	free(c->pages);
@@ -416,7 +358,7 @@ static enum mpk_code begin_pass(struct mpk_paged *c, struct begin *b, struct mpk
 	MPK_TRY(check_batch(c, b, err));
 	if (b->batch->parents)
 		MPK_TRY(paged_check_tree(c, b->sequences, b->batch, err));
-	paged_pass_fini(&c->pass);
+	mpk_paged_pass_fini(&c->pass);
 	MPK_TRY(note_sequences(c, b, &decodes, &has_tree, err));
 	mpk_paged_choose(c, b->traces, decodes);
 	c->pass.appends_first =
@@ -446,11 +388,7 @@ static enum mpk_code paged_begin(struct mpk_kv_state *s, const struct mpk_kv_bat
 }
 
 const struct mpk_kv_ops mpk_paged_ops = {
-	.clear = paged_clear,
-	.add = paged_add,
-	.remove = paged_remove,
-	.fork = paged_fork,
-	.pop = paged_pop,
+	.sequences = &mpk_paged_sequences,
 	.begin = paged_begin,
 	.end = paged_end,
 	.destroy = paged_destroy,

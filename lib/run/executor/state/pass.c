@@ -8,6 +8,8 @@
  * Tensors are made when the first kernel needs them, so that passes which only keep books (a test, a sequence that is
  * given back at once) cost none. Scratch memory is as large as the pass, not as large as a pass may be.
  */
+#include <stdlib.h>
+
 #include "executor/state/internal/paged.h"
 
 /* --- levels ----------------------------------------------------------------------------------- */
@@ -202,7 +204,7 @@ static void drop_tensor(struct mpk_tensor **t)
 	*t = NULL;
 }
 
-void mpk_paged_unsync(struct mpk_paged_pass *p)
+static void unsync(struct mpk_paged_pass *p)
 {
 	struct mpk_tensor **own[] = { &p->t_starts, &p->t_query_positions,
 				      &p->t_places, &p->t_ends,
@@ -223,6 +225,30 @@ void mpk_paged_unsync(struct mpk_paged_pass *p)
 			drop_tensor(all[i]);
 	}
 	p->is_synced = false;
+}
+
+static void level_fini(struct mpk_paged_level *l)
+{
+	struct mpk_ints *all[] = { &l->queries,    &l->page_ends,      &l->pages,     &l->slid_ends,
+				   &l->slid_pages, &l->last_lengths,   &l->offsets,   &l->sinks,
+				   &l->positions,  &l->slid_positions, &l->tree_ends, &l->tree };
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(all); i++)
+		mpk_ints_fini(all[i]);
+}
+
+void mpk_paged_pass_fini(struct mpk_paged_pass *p)
+{
+	unsync(p);
+	for (size_t d = 0; d < MPK_PAGED_DEPTHS; d++)
+		level_fini(&p->levels[d]);
+	mpk_ints_fini(&p->counts);
+	mpk_ints_fini(&p->starts);
+	mpk_ints_fini(&p->query_positions);
+	mpk_ints_fini(&p->places);
+	mpk_ints_fini(&p->ends);
+	free(p->ids);
+	*p = (struct mpk_paged_pass){ 0 };
 }
 
 /* --- tables ------------------------------------------------------------------------------------ */
@@ -324,7 +350,7 @@ enum mpk_code mpk_paged_sync(struct mpk_paged *c, struct mpk_error *err)
 				(int)c->pass.total, (long long)c->chunk));
 	rc = sync_all(c, err);
 	if (rc != MPK_OK)
-		mpk_paged_unsync(&c->pass);
+		unsync(&c->pass);
 	c->pass.is_synced = rc == MPK_OK;
 	return rc;
 }

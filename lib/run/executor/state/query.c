@@ -205,8 +205,8 @@ static enum mpk_code settle(struct mpk_paged *c, const struct commit *m, struct 
 		MPK_TRY(mpk_blocks_get(&c->blocks, id, &s, err));
 		kept = leaf == -1 ? 0 : s->depths.items[leaf] + 1;
 		if (c->pass.counts.items[i] > kept)
-			MPK_TRY(mpk_blocks_pop(&c->blocks, id, c->pass.counts.items[i] - kept,
-					       err));
+			MPK_TRY(mpk_paged_sequences.pop(&c->base, id,
+							c->pass.counts.items[i] - kept, err));
 		MPK_TRY(mpk_blocks_get(&c->blocks, id, &s, err));
 		s->is_committed = true;
 		s->parents.count = s->depths.count = 0;

@@ -272,15 +272,11 @@ static void rnn_destroy(struct mpk_kv_state *s)
 	mpk_ints_fini(&r->free_slots);
 }
 
+static const struct mpk_kv_sequences rnn_sequences = {
+	.clear = rnn_clear, .add = rnn_add, .remove = rnn_remove, .fork = rnn_fork, .pop = rnn_pop
+};
 static const struct mpk_kv_ops rnn_ops = {
-	.clear = rnn_clear,
-	.add = rnn_add,
-	.remove = rnn_remove,
-	.fork = rnn_fork,
-	.pop = rnn_pop,
-	.begin = rnn_begin,
-	.end = rnn_end,
-	.destroy = rnn_destroy,
+	.sequences = &rnn_sequences, .begin = rnn_begin, .end = rnn_end, .destroy = rnn_destroy
 };
 
 /* --- builtins ------------------------------------------------------------------------------------ */

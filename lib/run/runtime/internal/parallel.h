@@ -22,27 +22,6 @@ struct mpk_once;
 struct mpk_once *mpk_once_current(void);
 void mpk_once_inherit(struct mpk_once *outer);
 
-/* --- cores (cores.c) --- */
-
-/* What a thread may run on, and where it was moved to. Zero-initialise. */
-struct mpk_place {
-	cpu_set_t allowed, chosen;
-	bool is_known;
-	int64_t moved; /* when last */
-	int begun;     /* one more than the core where it began its last task; 0: none so far */
-};
-
-/* mpk_cores_are_free - whether no more threads want to run, in all of the system, than leave cores for so many of this
- * process, the caller among them. Takes some microseconds; false where the system does not tell. One that begins to
- * run loops lets others have its core first, for a moment
- * mpk_core_here - the core that this thread is running on, which all of its hyperthreads have in common; -1:
- * not known
- * mpk_core_leave - move a thread to another core, where what it is allowed has one. At most every
- * millisecond; whoever changes what it is allowed meanwhile is heard */
-bool mpk_cores_are_free(unsigned threads, bool begins);
-int mpk_core_here(void);
-void mpk_core_leave(struct mpk_place *place, pthread_t thread, int core);
-
 /* --- when a loop is worth other threads (pace.c) --- */
 
 /* What loops of a function took so far. */
@@ -72,6 +51,11 @@ bool mpk_pace_ask_again(struct mpk_pace *p, unsigned threads);
 bool mpk_pace_pays_waking(const struct mpk_pace *p);
 void mpk_pace_end(struct mpk_pace *p, int64_t busy, int64_t waited);
 
+/* mpk_cores_are_free - whether no more threads want to run, in all of the system, than leave cores for so many of this
+ * process, the caller among them. Takes some microseconds; false where the system does not tell. One that begins to
+ * run loops lets others have its core first, for a moment */
+bool mpk_cores_are_free(unsigned threads, bool begins);
+
 /* mpk_pace_woke - a thread that slept has begun so many nanoseconds after it was called
  * mpk_pace_patience - how many nanoseconds a thread waits busily for the next loop */
 void mpk_pace_woke(int64_t taken);
@@ -81,36 +65,51 @@ int64_t mpk_pace_patience(void);
 
 struct mpk_worker;
 
-/* Work for a thread. It must say mpk_worker_done before anybody can know that it has ended, and may go on for a
- * moment after that: the worker begins its next one when this one has returned.
- * @woken   it slept before */
-typedef void mpk_worker_fn(struct mpk_worker *self, void *data, bool woken);
-void mpk_worker_done(struct mpk_worker *self);
+/* What workers are called for together, and who waits for them. begin, core (-1), busy and state (0) are to be set. */
+struct mpk_gang {
+	void (*fn)(struct mpk_worker *self, void *data); /* called once by each */
+	void *data;
+	atomic_uint state;     /* workers that have not ended, and whether the caller sleeps */
+	int core;              /* of the caller; -1: threads stay where they are */
+	int64_t begin, called; /* of the loop and of its workers; 0: not measured */
+	atomic_llong busy;     /* nanoseconds of workers */
+};
 
 struct mpk_worker {
 	pthread_t thread;
 	bool alone; /* its process had one core when it was made */
 	atomic_uint state;
-	mpk_worker_fn *fn; /* once it is called; NULL: it is to end */
-	void *data;
-	atomic_ullong tasks; /* its taker's */
-	struct mpk_place place;
+	struct mpk_gang *gang; /* once it is called; NULL: it is to end */
+	atomic_ullong tasks;   /* its taker's */
+	/* what it may run on, and where it was moved to */
+	cpu_set_t allowed, chosen;
+	bool is_known;
+	int64_t moved; /* when last */
+	int begun;     /* one more than the core where it began its last task; 0: none so far */
 	struct mpk_worker *next;            /* among idle ones, or those of its taker */
 	struct mpk_worker *all_next, **all; /* among all */
 };
 
+struct mpk_crew {
+	struct mpk_worker *first;
+	unsigned count;
+	bool sleeps; /* the first would have to be woken */
+};
+
 /* mpk_workers_take - threads that do nothing else, in a list
- * @count  how many; fewer are in the list when memory is out
+ * @count   how many; fewer are in the list when memory is out
  * mpk_workers_give_back - let others take them; what they were called for has ended, or was taken back */
-struct mpk_worker *mpk_workers_take(int count);
+struct mpk_crew mpk_workers_take(int count);
 void mpk_workers_give_back(struct mpk_worker *list);
 
-/* mpk_worker_call - have one call fn, once
+/* mpk_workers_call - have each of a list call g->fn. It can be called again before that is known to have ended.
+ * @is_first  they are all that the loop begins with: they are measured, and leave the caller's core where there is one
+ *            for each
  * mpk_worker_take_back - whether it had not begun yet: then it does nothing
- * mpk_worker_sleeps - whether it would have to be woken */
-void mpk_worker_call(struct mpk_worker *w, mpk_worker_fn *fn, void *data);
-bool mpk_worker_take_back(struct mpk_worker *w);
-bool mpk_worker_sleeps(struct mpk_worker *w);
+ * mpk_gang_wait - until all that were called have ended, busily for so many nanoseconds */
+void mpk_workers_call(struct mpk_gang *g, struct mpk_worker *list, bool is_first);
+bool mpk_worker_take_back(struct mpk_gang *g, struct mpk_worker *w);
+void mpk_gang_wait(struct mpk_gang *g, int64_t patience);
 
 /* mpk_workers_end - end and join all that do nothing; others may still be made and taken */
 void mpk_workers_end(void);
@@ -118,15 +117,8 @@ void mpk_workers_end(void);
 /* mpk_workers_at_fork - a child has none of its parent's threads */
 void mpk_workers_at_fork(enum mpk_fork_moment moment);
 
-/* --- waiting --- */
-
-/* mpk_spin_until_below - look at a word until it is below a limit, for so many nanoseconds; 0: once
- * Returns  whether it is */
-bool mpk_spin_until_below(atomic_uint *word, unsigned limit, int64_t nanoseconds);
-
-/* mpk_futex_wait, mpk_futex_wake - sleep while a word has a value; wake all who sleep at it. The word that
- * is woken at may be gone. */
-void mpk_futex_wait(atomic_uint *word, unsigned value);
-void mpk_futex_wake(atomic_uint *word);
+/* mpk_core_here - the core that this thread is running on, which all of its hyperthreads have in common; -1:
+ * not known */
+int mpk_core_here(void);
 
 #endif

@@ -75,6 +75,20 @@ enum mpk_code mpk_child_run(mpk_child_fn *fn, void *user, const struct mpk_child
 /* Arrays within arrays: a list of Relay is as deep as it is long. */
 enum { MPK_WIRE_NEST_MAX = 1024 };
 
+/* What comes before each value. Both ends are this very program, so the layout is free to be the
+ * compiler's. */
+struct mpk_wire_head {
+	uint32_t kind;
+	struct mpk_dtype type;
+	uint64_t count; /* text: bytes; shape, tensor: dimensions; array: items */
+	union {
+		int64_t integer;
+		double real;
+		struct mpk_dtype dtype;
+		struct mpk_dldevice device;
+	};
+};
+
 /* The writing end. Small pieces are gathered. */
 struct mpk_wire {
 	int fd;
@@ -115,9 +129,6 @@ struct mpk_wire_map {
 /* mpk_wire_map_drop - a reference less; NULL is fine */
 void mpk_wire_map_drop(struct mpk_wire_map *m);
 
-/* mpk_wire_damaged - MPK_E_RAISED: what came back is not what the child's own code writes */
-enum mpk_code mpk_wire_damaged(struct mpk_error *err);
-
 /* mpk_wire_get - the next bytes as a view
  * Returns  MPK_OK; MPK_E_RAISED when the reply ends early */
 enum mpk_code mpk_wire_get(struct mpk_wire_map *m, uint64_t len, struct mpk_span *out,
@@ -131,6 +142,21 @@ enum mpk_code mpk_wire_get_value(struct mpk_wire_map *m, struct mpk_value *out,
 /* mpk_reply_shares - whether the parent sees what a call writes to an argument */
 bool mpk_reply_shares(const struct mpk_value *arg);
 
+/* What a call came to, in the child. */
+struct mpk_reply_content {
+	const struct mpk_error *failure; /* NULL: it returned, and what follows is there */
+	const struct mpk_call *call;
+	struct mpk_span seconds; /* of each timed call, as doubles */
+	const struct mpk_value *returned;
+	struct mpk_observer *const *observers; /* MPK_WATCHER_COUNT; NULL where nobody asked */
+};
+
+/* mpk_reply_write - into a file, from its begin on
+ * @bytes   receives how many
+ * Returns  as mpk_wire_put and mpk_wire_put_value; what an observer's encode fails with */
+enum mpk_code mpk_reply_write(int fd, const struct mpk_reply_content *c, uint64_t *bytes,
+			      struct mpk_error *err) MPK_MUST_CHECK;
+
 /* What the child left. */
 struct mpk_reply {
 	int fd; /* of the file that it wrote */
@@ -139,6 +165,13 @@ struct mpk_reply {
 	bool copies;    /* the child goes on, and could change what it left */
 	double seconds; /* since the call was ordered: no call in it took longer */
 };
+
+/* mpk_reply_take - the outcome of a call
+ * @out     zeroed; of a call that returned. mpk_call_result_fini; empty on failure
+ * @err     of a call that failed; or why the reply cannot be read
+ * Returns  false: it cannot be read */
+bool mpk_reply_take(const struct mpk_call *call, const struct mpk_reply *reply,
+		    struct mpk_call_result *out, struct mpk_error *err);
 
 /* --- its steps ------------------------------------------------------------------------------- */
 

@@ -164,7 +164,10 @@ void mpk_session_end_call(struct mpk_session *s);
 /* mpk_watch_is_asked - whether a call asks for any observer */
 static inline bool mpk_watch_is_asked(const struct mpk_watch *watch)
 {
-	return watch->profiles || watch->traces || watch->dump || watch->compare;
+	for (size_t i = 0; i < MPK_WATCHER_COUNT; i++)
+		if (mpk_watchers[i]->is_asked(watch))
+			return true;
+	return false;
 }
 
 /* mpk_session_hint_add - to the error of a call whose arguments do not fit the signature of its function: a call

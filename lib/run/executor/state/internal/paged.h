@@ -53,25 +53,11 @@ struct mpk_blocks {
 				   struct mpk_error *err);
 };
 
-/* mpk_blocks_clear - no sequences, all pages free */
-void mpk_blocks_clear(struct mpk_blocks *b);
-
 /* mpk_blocks_free_pages - how many */
 int32_t mpk_blocks_free_pages(const struct mpk_blocks *b);
 
 /* mpk_blocks_get - the same; MPK_E_RAISED: there is none */
 enum mpk_code mpk_blocks_get(const struct mpk_blocks *b, int64_t id, struct mpk_sequence **out,
-			     struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_blocks_add, mpk_blocks_remove, mpk_blocks_fork, mpk_blocks_pop - as the builtins kv_state_... say
- * Returns  MPK_OK; MPK_E_RAISED, nothing is changed; MPK_E_NOMEM; as copy_page */
-enum mpk_code mpk_blocks_add(struct mpk_blocks *b, int64_t id,
-			     struct mpk_error *err) MPK_MUST_CHECK;
-enum mpk_code mpk_blocks_remove(struct mpk_blocks *b, int64_t id,
-				struct mpk_error *err) MPK_MUST_CHECK;
-enum mpk_code mpk_blocks_fork(struct mpk_blocks *b, int64_t parent, int64_t child, int64_t at,
-			      struct mpk_error *err) MPK_MUST_CHECK;
-enum mpk_code mpk_blocks_pop(struct mpk_blocks *b, int64_t id, int64_t count,
 			     struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_blocks_trace - append the blocks of a sequence, the first one first */
@@ -195,11 +181,14 @@ struct mpk_paged {
 	struct mpk_paged_pass pass;
 };
 
-/* mpk_paged_ops - caches of this kind (forward.c) */
+/* mpk_paged_ops - caches of this kind (forward.c)
+ * mpk_paged_sequences - what they do with sequences, in which nothing is changed where it fails with MPK_E_RAISED (blocks.c)
+ */
 extern const struct mpk_kv_ops mpk_paged_ops;
+extern const struct mpk_kv_sequences mpk_paged_sequences;
 
-/* mpk_paged_unsync - its tensors alone */
-void mpk_paged_unsync(struct mpk_paged_pass *p);
+/* mpk_paged_pass_fini - the pass is over, and its tensors go (pass.c) */
+void mpk_paged_pass_fini(struct mpk_paged_pass *p);
 
 /* mpk_paged_sync - make the tensors of the pass that began, unless they are there (pass.c)
  * Returns  MPK_OK; MPK_E_RAISED: none began, or it has more tokens than the cache is made for;

@@ -125,7 +125,8 @@ struct mpk_kv_batch {
 	size_t parent_count;
 };
 
-struct mpk_kv_ops {
+/* Sequences come and go. */
+struct mpk_kv_sequences {
 	enum mpk_code (*clear)(struct mpk_kv_state *s, struct mpk_error *err);
 	enum mpk_code (*add)(struct mpk_kv_state *s, int64_t id, struct mpk_error *err);
 	enum mpk_code (*remove)(struct mpk_kv_state *s, int64_t id, struct mpk_error *err);
@@ -134,6 +135,10 @@ struct mpk_kv_ops {
 			      struct mpk_error *err);
 	enum mpk_code (*pop)(struct mpk_kv_state *s, int64_t id, int64_t count,
 			     struct mpk_error *err);
+};
+
+struct mpk_kv_ops {
+	const struct mpk_kv_sequences *sequences;
 	enum mpk_code (*begin)(struct mpk_kv_state *s, const struct mpk_kv_batch *batch,
 			       struct mpk_error *err);
 	enum mpk_code (*end)(struct mpk_kv_state *s, struct mpk_error *err);

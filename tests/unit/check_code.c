@@ -5,6 +5,7 @@
 
 #include "base/compiler.h"
 #include "code/info.h"
+#include "code/show.h"
 
 #define DEVICE "tests/data/device/"
 #define ARCHIVE "tests/data/archive/"
@@ -108,11 +109,15 @@ START_TEST(rows_are_whole)
 {
 	for (size_t i = 0; mpk_code_formats[i]; i++) {
 		const struct mpk_code_format *f = mpk_code_formats[i];
+		bool has_json = f->kernel_json || f->kernel_fact_count;
 
 		ck_assert_ptr_nonnull(f->name);
 		ck_assert_msg(f->magics[0] || f->words[0] || f->is, "%s has no sign", f->name);
-		ck_assert_msg(!f->kernel_json == !f->kernel_text, "%s", f->name);
-		ck_assert_msg(f->word || !f->kernel_json, "%s", f->name);
+		ck_assert_msg(has_json == !!f->kernel_text, "%s", f->name);
+		ck_assert_msg(f->word || !has_json, "%s", f->name);
+		for (size_t k = 0; k < f->kernel_fact_count; k++)
+			ck_assert_msg(f->kernel_of && f->kernel_facts[k].tag <= MPK_FIGURE_COUNT,
+				      "%s", f->name);
 		ck_assert_msg(f->check ? f->about && f->verify : !f->about, "%s", f->name);
 		for (size_t k = 0; k < i; k++)
 			ck_assert_msg(!f->word || !mpk_code_formats[k]->word ||

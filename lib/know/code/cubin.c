@@ -11,8 +11,7 @@
 #include "text/escape.h"
 #include "text/phrase.h"
 
-static const struct mpk_cubin_kernel *code_cubin_kernel_of(const struct mpk_code_info *info,
-							   size_t kernel)
+static const void *code_cubin_kernel_of(const struct mpk_code_info *info, size_t kernel)
 {
 	const struct mpk_cubin *c = info->content;
 
@@ -47,7 +46,9 @@ static enum mpk_code read_cubin(struct mpk_code_info *info, void *content, struc
 
 static uint64_t cubin_param_bytes(const struct mpk_code_info *info, size_t kernel, size_t i)
 {
-	return code_cubin_kernel_of(info, kernel)->params[i].bytes;
+	const struct mpk_cubin_kernel *k = code_cubin_kernel_of(info, kernel);
+
+	return k->params[i].bytes;
 }
 
 static void cubin_param(const struct mpk_code_info *info, size_t kernel, size_t i,
@@ -125,28 +126,38 @@ static void cubin_put_kernel_json(const struct mpk_code_info *info, size_t kerne
 		mpk_json_u64(j, o, "offset", k->params[i].offset);
 		mpk_json_u64(j, o, "bytes", k->params[i].bytes);
 	}
-	mpk_json_u64(j, at, "parameter_bytes", k->param_bytes);
-	mpk_figure_json(j, at, "registers", mpk_figure_told(k->registers, k->registers));
-	mpk_json_u64(j, at, "shared_bytes", k->shared_bytes);
-	mpk_figure_json(j, at, "stack_bytes", mpk_figure_told(k->has_stack, k->stack_bytes));
-	mpk_json_u64(j, at, "bank0_bytes", k->bank0_bytes);
-	mpk_json_u64(j, at, "barriers", k->barriers);
-	mpk_json_u64(j, at, "code_bytes", k->code_bytes);
-	mpk_code_json_shape(j, at, "max_threads", k->max_threads);
-	mpk_code_json_shape(j, at, "block", k->block);
-	mpk_code_json_shape(j, at, "cluster", k->cluster);
 }
 
-static void figures(const struct mpk_code_info *info, size_t kernel, struct mpk_figures *out)
+static struct mpk_figure_value cubin_registers(const void *kernel)
 {
-	const struct mpk_cubin_kernel *k = code_cubin_kernel_of(info, kernel);
+	const struct mpk_cubin_kernel *k = kernel;
 
-	out->values[MPK_FIGURE_REGISTERS] = mpk_figure_told(k->registers, k->registers);
-	out->values[MPK_FIGURE_STACK] = mpk_figure_told(k->has_stack, k->stack_bytes);
-	mpk_figures_set(out, MPK_FIGURE_SHARED, k->shared_bytes);
-	mpk_figures_set(out, MPK_FIGURE_CONSTANT, k->bank0_bytes);
-	mpk_figures_set(out, MPK_FIGURE_CODE, k->code_bytes);
+	return mpk_figure_told(k->registers, k->registers);
 }
+
+static struct mpk_figure_value cubin_stack(const void *kernel)
+{
+	const struct mpk_cubin_kernel *k = kernel;
+
+	return mpk_figure_told(k->has_stack, k->stack_bytes);
+}
+
+static const struct mpk_fact cubin_kernel_facts[] = {
+	{ MPK_FACT(COUNT, "parameter_bytes", struct mpk_cubin_kernel, param_bytes, NULL) },
+	{ MPK_FACT_GET("registers", cubin_registers, NULL), MPK_CODE_IS(REGISTERS) },
+	{ MPK_FACT(COUNT, "shared_bytes", struct mpk_cubin_kernel, shared_bytes,
+		   "static, of a block"),
+	  MPK_CODE_IS(SHARED) },
+	{ MPK_FACT_GET("stack_bytes", cubin_stack, NULL), MPK_CODE_IS(STACK) },
+	{ MPK_FACT(COUNT, "bank0_bytes", struct mpk_cubin_kernel, bank0_bytes, "constant bank 0"),
+	  MPK_CODE_IS(CONSTANT) },
+	{ MPK_FACT(COUNT, "barriers", struct mpk_cubin_kernel, barriers, NULL) },
+	{ MPK_FACT(COUNT, "code_bytes", struct mpk_cubin_kernel, code_bytes, NULL),
+	  MPK_CODE_IS(CODE) },
+	{ MPK_FACT(XYZ, "max_threads", struct mpk_cubin_kernel, max_threads, NULL) },
+	{ MPK_FACT(XYZ, "block", struct mpk_cubin_kernel, block, NULL) },
+	{ MPK_FACT(XYZ, "cluster", struct mpk_cubin_kernel, cluster, NULL) },
+};
 
 static void cubin_verify(const struct mpk_code_info *info, const struct mpk_code_verify *v)
 {
@@ -173,6 +184,8 @@ const struct mpk_code_format mpk_format_cubin = {
 	.json = cubin_put_json,
 	.kernel_text = cubin_put_kernel_text,
 	.kernel_json = cubin_put_kernel_json,
-	.figures = figures,
+	.kernel_of = code_cubin_kernel_of,
+	.kernel_facts = cubin_kernel_facts,
+	.kernel_fact_count = MPK_ARRAY_COUNT(cubin_kernel_facts),
 	.verify = cubin_verify,
 };

@@ -24,7 +24,7 @@ struct mpk_code_info;   /* info.h */
 struct mpk_code_target; /* target.h */
 struct mpk_code_verify; /* info.h */
 struct mpk_code_param;  /* param.h */
-struct mpk_figures;     /* show.h */
+struct mpk_fact;        /* text/facts.h */
 
 enum { MPK_CODE_CLAIMS = 6 };
 
@@ -94,10 +94,11 @@ struct mpk_code_format {
 			    struct mpk_strbuf *out);
 	void (*kernel_json)(const struct mpk_code_info *info, size_t kernel, struct mpk_json *j,
 			    struct mpk_json_at *at);
-
-	/* What a kernel needs, in numbers that are compared between builds; sets those that the code
-	 * tells. */
-	void (*figures)(const struct mpk_code_info *info, size_t kernel, struct mpk_figures *out);
+	/* After what kernel_json puts, which may be NULL, members of the object from rows, and what they
+	 * are of. A row with MPK_CODE_IS is a number that is compared between builds (show.h). */
+	const void *(*kernel_of)(const struct mpk_code_info *info, size_t kernel);
+	const struct mpk_fact *kernel_facts;
+	size_t kernel_fact_count;
 
 	/* minspect --verify: findings of the format's own check (minspect(1), CHECKS), or, without
 	 * one, of "code-format". */

@@ -13,8 +13,7 @@
 
 enum { TYPE_BYTES = 128 };
 
-static const struct mpk_amdgpu_kernel *hsaco_kernel_of(const struct mpk_code_info *info,
-						       size_t kernel)
+static const void *hsaco_kernel_of(const struct mpk_code_info *info, size_t kernel)
 {
 	const struct mpk_amdgpu *a = info->content;
 
@@ -71,7 +70,9 @@ static enum mpk_code hsaco_targets(struct mpk_span bytes, struct mpk_arena *aren
 
 static uint64_t hsaco_param_bytes(const struct mpk_code_info *info, size_t kernel, size_t i)
 {
-	return hsaco_kernel_of(info, kernel)->args[i].bytes;
+	const struct mpk_amdgpu_kernel *k = hsaco_kernel_of(info, kernel);
+
+	return k->args[i].bytes;
 }
 
 /* The type that OpenCL's compiler notes, "float*", in the words of a declaration. */
@@ -108,7 +109,8 @@ static void value_param(const struct mpk_amdgpu_arg *a, struct mpk_code_param *o
 static void hsaco_param(const struct mpk_code_info *info, size_t kernel, size_t i,
 			struct mpk_code_param *out)
 {
-	const struct mpk_amdgpu_arg *a = &hsaco_kernel_of(info, kernel)->args[i];
+	const struct mpk_amdgpu_kernel *k = hsaco_kernel_of(info, kernel);
+	const struct mpk_amdgpu_arg *a = &k->args[i];
 	struct mpk_source_code_param type;
 
 	out->name = a->name;
@@ -162,16 +164,19 @@ static struct mpk_figure_value hsaco_bytes_of(uint64_t n)
 }
 
 /* Both kinds of registers together, as other GPUs have one. */
-static struct mpk_figure_value spills_of(const struct mpk_amdgpu_kernel *k)
+static struct mpk_figure_value spills_of(const void *kernel)
 {
+	const struct mpk_amdgpu_kernel *k = kernel;
 	bool told = k->sgpr_spills != MPK_AMDGPU_UNTOLD && k->vgpr_spills != MPK_AMDGPU_UNTOLD;
 
 	return mpk_figure_told(told, (uint64_t)k->sgpr_spills + k->vgpr_spills);
 }
 
 /* What calls add at run time is in no figure. */
-static struct mpk_figure_value stack_of(const struct mpk_amdgpu_kernel *k)
+static struct mpk_figure_value stack_of(const void *kernel)
 {
+	const struct mpk_amdgpu_kernel *k = kernel;
+
 	return mpk_figure_told(!k->dynamic_stack && k->scratch_bytes != MPK_AMDGPU_UNTOLD_BYTES,
 			       k->scratch_bytes);
 }
@@ -259,42 +264,48 @@ static void add_args(const struct mpk_amdgpu_kernel *k, struct mpk_json *j, stru
 	}
 }
 
-/* null where the compiler did not note a number. */
 static void hsaco_put_kernel_json(const struct mpk_code_info *info, size_t kernel,
 				  struct mpk_json *j, struct mpk_json_at *at)
 {
-	const struct mpk_amdgpu_kernel *k = hsaco_kernel_of(info, kernel);
-
 	mpk_json_text(j, at, "target", info->target);
-	add_args(k, j, at);
-	mpk_figure_json(j, at, "parameter_bytes", hsaco_bytes_of(k->kernarg_bytes));
-	mpk_figure_json(j, at, "sgprs", count_of(k->sgprs));
-	mpk_figure_json(j, at, "vgprs", count_of(k->vgprs));
-	mpk_json_u64(j, at, "agprs", k->agprs);
-	mpk_figure_json(j, at, "sgpr_spills", count_of(k->sgpr_spills));
-	mpk_figure_json(j, at, "vgpr_spills", count_of(k->vgpr_spills));
-	mpk_figure_json(j, at, "lds_bytes", hsaco_bytes_of(k->lds_bytes));
-	mpk_figure_json(j, at, "scratch_bytes", hsaco_bytes_of(k->scratch_bytes));
-	mpk_json_bool(j, at, "dynamic_stack", k->dynamic_stack);
-	mpk_json_u64(j, at, "wavefront", k->wavefront);
-	mpk_json_u64(j, at, "code_bytes", k->code.len);
-	mpk_code_json_shape(j, at, "max_threads", info->kernels[kernel].max_threads);
-	mpk_code_json_shape(j, at, "block", k->block);
+	add_args(hsaco_kernel_of(info, kernel), j, at);
+}
+
+/* Without a symbol of it, nobody knows how much there is. */
+static struct mpk_figure_value code_of(const void *kernel)
+{
+	const struct mpk_amdgpu_kernel *k = kernel;
+
+	return k->code.len ? mpk_figure_of(k->code.len) : (struct mpk_figure_value){ 0 };
 }
 
 /* The compiler's number of vector registers has the accumulators in it: it is what a wave is given. */
-static void figures(const struct mpk_code_info *info, size_t kernel, struct mpk_figures *out)
-{
-	const struct mpk_amdgpu_kernel *k = hsaco_kernel_of(info, kernel);
-
-	out->values[MPK_FIGURE_REGISTERS] = count_of(k->vgprs);
-	out->values[MPK_FIGURE_SCALAR_REGISTERS] = count_of(k->sgprs);
-	out->values[MPK_FIGURE_SPILLED_REGISTERS] = spills_of(k);
-	out->values[MPK_FIGURE_STACK] = stack_of(k);
-	out->values[MPK_FIGURE_SHARED] = hsaco_bytes_of(k->lds_bytes);
-	if (k->code.len)
-		mpk_figures_set(out, MPK_FIGURE_CODE, k->code.len);
-}
+static const struct mpk_fact hsaco_kernel_facts[] = {
+	{ MPK_FACT(TOLD, "parameter_bytes", struct mpk_amdgpu_kernel, kernarg_bytes, NULL) },
+	{ MPK_FACT(TOLD, "sgprs", struct mpk_amdgpu_kernel, sgprs,
+		   "AMD: scalar registers of a wave"),
+	  MPK_CODE_IS(SCALAR_REGISTERS) },
+	{ MPK_FACT(TOLD, "vgprs", struct mpk_amdgpu_kernel, vgprs,
+		   "AMD: vector registers of a lane"),
+	  MPK_CODE_IS(REGISTERS) },
+	{ MPK_FACT(COUNT, "agprs", struct mpk_amdgpu_kernel, agprs,
+		   "AMD: accumulation registers") },
+	{ MPK_FACT(TOLD, "sgpr_spills", struct mpk_amdgpu_kernel, sgpr_spills, NULL) },
+	{ MPK_FACT(TOLD, "vgpr_spills", struct mpk_amdgpu_kernel, vgpr_spills, NULL) },
+	{ MPK_FACT_GET(NULL, spills_of, NULL), MPK_CODE_IS(SPILLED_REGISTERS) },
+	{ MPK_FACT(TOLD, "lds_bytes", struct mpk_amdgpu_kernel, lds_bytes,
+		   "static, of a work group"),
+	  MPK_CODE_IS(SHARED) },
+	{ MPK_FACT(TOLD, "scratch_bytes", struct mpk_amdgpu_kernel, scratch_bytes, "of a lane") },
+	{ MPK_FACT_GET(NULL, stack_of, NULL), MPK_CODE_IS(STACK) },
+	{ MPK_FACT(BOOL, "dynamic_stack", struct mpk_amdgpu_kernel, dynamic_stack, NULL) },
+	{ MPK_FACT(COUNT, "wavefront", struct mpk_amdgpu_kernel, wavefront,
+		   "lanes; 0: not given") },
+	{ MPK_FACT(SPAN_BYTES, "code_bytes", struct mpk_amdgpu_kernel, code, NULL) },
+	{ MPK_FACT_GET(NULL, code_of, NULL), MPK_CODE_IS(CODE) },
+	{ MPK_FACT(X, "max_threads", struct mpk_amdgpu_kernel, max_threads, NULL) },
+	{ MPK_FACT(XYZ, "block", struct mpk_amdgpu_kernel, block, NULL) },
+};
 
 const struct mpk_code_format mpk_format_hsaco = {
 	.word = "hsaco",
@@ -317,5 +328,7 @@ const struct mpk_code_format mpk_format_hsaco = {
 	.json = hsaco_put_json,
 	.kernel_text = hsaco_put_kernel_text,
 	.kernel_json = hsaco_put_kernel_json,
-	.figures = figures,
+	.kernel_of = hsaco_kernel_of,
+	.kernel_facts = hsaco_kernel_facts,
+	.kernel_fact_count = MPK_ARRAY_COUNT(hsaco_kernel_facts),
 };

@@ -11,6 +11,7 @@
 #include "tar/tar.h"
 #include "tensor/tensor.h"
 #include "text/escape.h"
+#include "text/facts.h"
 #include "text/phrase.h"
 
 /* --- code --------------------------------------------------------------------------- */
@@ -195,17 +196,18 @@ static void archive_put_lines(const struct mpk_code_info *info, const char *inde
 	}
 }
 
+static const struct mpk_fact archive_member_facts[] = {
+	{ MPK_FACT(SPAN, "name", struct mpk_ar_member, name, NULL) },
+	{ MPK_FACT(SPAN_BYTES, "bytes", struct mpk_ar_member, data, NULL) },
+};
+
 static void archive_put_json(const struct mpk_code_info *info, struct mpk_json *j,
 			     struct mpk_json_at *at)
 {
 	const struct mpk_ar *ar = info->content;
-	struct mpk_json_at *list = mpk_json_array(j, at, "members"), *o;
 
-	for (size_t i = 0; i < ar->member_count; i++) {
-		o = mpk_json_object(j, list, NULL);
-		mpk_json_span(j, o, "name", ar->members[i].name);
-		mpk_json_u64(j, o, "bytes", ar->members[i].data.len);
-	}
+	mpk_facts_json_list(MPK_FACTS(archive_member_facts), "members", ar->members,
+			    ar->member_count, sizeof *ar->members, j, at);
 	mpk_json_u64(j, at, "symbols", ar->symbol_count);
 }
 

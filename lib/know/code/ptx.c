@@ -23,7 +23,7 @@ struct content {
 	struct shared *shared; /* one a kernel, then one for what is outside of kernels */
 };
 
-static const struct mpk_ptx_kernel *ptx_kernel_of(const struct mpk_code_info *info, size_t kernel)
+static const void *ptx_kernel_of(const struct mpk_code_info *info, size_t kernel)
 {
 	const struct content *c = info->content;
 
@@ -80,7 +80,9 @@ static enum mpk_code read_ptx(struct mpk_code_info *info, void *content, struct 
 
 static uint64_t ptx_param_bytes(const struct mpk_code_info *info, size_t kernel, size_t i)
 {
-	return ptx_kernel_of(info, kernel)->params[i].bytes;
+	const struct mpk_ptx_kernel *k = ptx_kernel_of(info, kernel);
+
+	return k->params[i].bytes;
 }
 
 /* A pointer and a 64-bit number are both .u64; tables have far more of the former. */
@@ -98,7 +100,8 @@ static bool ptx_param_dtype(const struct mpk_code_info *info, size_t kernel, siz
 		{ "f16", { MPK_DTYPE_FLOAT, 16, 1 } },  { "f32", { MPK_DTYPE_FLOAT, 32, 1 } },
 		{ "f64", { MPK_DTYPE_FLOAT, 64, 1 } },
 	};
-	const struct mpk_ptx_param *p = &ptx_kernel_of(info, kernel)->params[i];
+	const struct mpk_ptx_kernel *of = ptx_kernel_of(info, kernel);
+	const struct mpk_ptx_param *p = &of->params[i];
 
 	for (size_t k = 0; k < MPK_ARRAY_COUNT(types); k++) {
 		if (!mpk_span_is(p->type, types[k].type) || p->bytes * 8 != types[k].dtype.bits)
@@ -223,14 +226,19 @@ static void ptx_put_kernel_json(const struct mpk_code_info *info, size_t kernel,
 	}
 	mpk_json_u64(j, at, "shared_bytes", c->shared[kernel].bytes);
 	mpk_json_bool(j, at, "dynamic_shared", c->shared[kernel].dynamic);
-	mpk_code_json_shape(j, at, "max_threads", k->max_threads);
-	mpk_code_json_shape(j, at, "block", k->block);
-	mpk_code_json_shape(j, at, "cluster", k->cluster);
-	mpk_json_u64(j, at, "min_blocks", k->min_blocks);
-	mpk_json_u64(j, at, "max_registers", k->max_registers);
-	mpk_json_u64(j, at, "declared_registers", k->registers);
-	mpk_json_u64(j, at, "local_bytes", k->local_bytes);
 }
+
+static const struct mpk_fact ptx_kernel_facts[] = {
+	{ MPK_FACT(XYZ, "max_threads", struct mpk_ptx_kernel, max_threads, NULL) },
+	{ MPK_FACT(XYZ, "block", struct mpk_ptx_kernel, block, NULL) },
+	{ MPK_FACT(XYZ, "cluster", struct mpk_ptx_kernel, cluster, NULL) },
+	{ MPK_FACT(COUNT, "min_blocks", struct mpk_ptx_kernel, min_blocks, "0: not given") },
+	{ MPK_FACT(COUNT, "max_registers", struct mpk_ptx_kernel, max_registers, "0: not given") },
+	{ MPK_FACT(COUNT, "declared_registers", struct mpk_ptx_kernel, registers,
+		   "of PTX: virtual ones, predicates aside") },
+	{ MPK_FACT(COUNT, "local_bytes", struct mpk_ptx_kernel, local_bytes,
+		   "of PTX: of variables") },
+};
 
 const struct mpk_code_format mpk_format_ptx = {
 	.word = "ptx",
@@ -249,4 +257,7 @@ const struct mpk_code_format mpk_format_ptx = {
 	.json = ptx_put_json,
 	.kernel_text = ptx_put_kernel_text,
 	.kernel_json = ptx_put_kernel_json,
+	.kernel_of = ptx_kernel_of,
+	.kernel_facts = ptx_kernel_facts,
+	.kernel_fact_count = MPK_ARRAY_COUNT(ptx_kernel_facts),
 };

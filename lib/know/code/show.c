@@ -53,17 +53,6 @@ void mpk_figure_put_percent(struct mpk_figure_value before, struct mpk_figure_va
 				  100 * ((double)after.number / (double)before.number - 1));
 }
 
-/* Three states: a number, null where the code cannot tell, and no key where the format has no
- * such figure. */
-void mpk_figure_json(struct mpk_json *j, struct mpk_json_at *at, const char *key,
-		     struct mpk_figure_value value)
-{
-	if (value.state == MPK_FIGURE_KNOWN)
-		mpk_json_u64(j, at, key, value.number);
-	else if (value.state == MPK_FIGURE_UNKNOWN)
-		mpk_json_null(j, at, key);
-}
-
 /* The format's name is there in each of the three cases, so that a reader of the listing need
  * not know which it is. */
 void mpk_code_info_text(const struct mpk_code_info *info, struct mpk_strbuf *out)
@@ -102,25 +91,38 @@ void mpk_code_info_json(const struct mpk_code_info *info, struct mpk_json *j,
 		info->format->json(info, j, at);
 }
 
+void mpk_code_kernel_json(const struct mpk_code_info *info, size_t kernel, struct mpk_json *j,
+			  struct mpk_json_at *at)
+{
+	const struct mpk_code_format *f = info->format;
+
+	if (f->kernel_json)
+		f->kernel_json(info, kernel, j, at);
+	if (f->kernel_fact_count)
+		mpk_facts_json(f->kernel_facts, f->kernel_fact_count, f->kernel_of(info, kernel), j,
+			       at);
+}
+
+bool mpk_code_figures(const struct mpk_code_info *info, size_t kernel, struct mpk_figures *out)
+{
+	const struct mpk_code_format *f = info->format;
+	bool any = false;
+
+	*out = (struct mpk_figures){ 0 };
+	for (size_t i = 0; i < f->kernel_fact_count; i++) {
+		const struct mpk_fact *fact = &f->kernel_facts[i];
+
+		if (!fact->tag)
+			continue;
+		out->values[fact->tag - 1] = mpk_fact_number(fact, f->kernel_of(info, kernel));
+		any = true;
+	}
+	return any;
+}
+
 void mpk_code_put_shape(const char *what, const uint32_t n[3], struct mpk_strbuf *out)
 {
 	if (n[0])
 		mpk_strbuf_printf(out, ", %s %" PRIu32 "x%" PRIu32 "x%" PRIu32, what, n[0], n[1],
 				  n[2]);
-}
-
-void mpk_code_json_shape(struct mpk_json *j, struct mpk_json_at *at, const char *key,
-			 const uint32_t n[3])
-{
-	struct mpk_json_at *list;
-
-	/* Zeros: the code does not say. JSON has null for that; a shape of zeros would be a
-	 * statement. */
-	if (!n[0]) {
-		mpk_json_null(j, at, key);
-		return;
-	}
-	list = mpk_json_array(j, at, key);
-	for (size_t i = 0; i < 3; i++)
-		mpk_json_u64(j, list, NULL, n[i]);
 }

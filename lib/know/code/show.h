@@ -14,7 +14,7 @@
 #include "base/span.h"
 #include "base/strbuf.h"
 #include "code/info.h"
-#include "text/json.h"
+#include "text/facts.h"
 
 /* MPK_FIGURE_REGISTERS and so on: figures.def says what each is. */
 enum mpk_figure {
@@ -22,15 +22,6 @@ enum mpk_figure {
 #include "code/figures.def"
 #undef MPK_FIGURE
 	MPK_FIGURE_COUNT
-};
-
-/* Not every format has every figure, and a compiler may not know one that it has: how deep a recursion
- * goes. That is no 0, which would pass for the best there is. */
-enum mpk_figure_state { MPK_FIGURE_NONE, MPK_FIGURE_KNOWN, MPK_FIGURE_UNKNOWN };
-
-struct mpk_figure_value {
-	enum mpk_figure_state state;
-	uint64_t number; /* 0 unless it is known */
 };
 
 struct mpk_figures {
@@ -48,24 +39,6 @@ struct mpk_figure_row {
 /* mpk_figure_row - what a figure is called; static storage */
 const struct mpk_figure_row *mpk_figure_row(enum mpk_figure figure);
 
-/* mpk_figure_of - a value that is known
- * mpk_figure_told - a value that is known if the file tells it */
-static inline struct mpk_figure_value mpk_figure_of(uint64_t number)
-{
-	return (struct mpk_figure_value){ MPK_FIGURE_KNOWN, number };
-}
-
-static inline struct mpk_figure_value mpk_figure_told(bool told, uint64_t number)
-{
-	return told ? mpk_figure_of(number) : (struct mpk_figure_value){ MPK_FIGURE_UNKNOWN, 0 };
-}
-
-/* mpk_figures_set - for the rows of formats: the value of one */
-static inline void mpk_figures_set(struct mpk_figures *f, enum mpk_figure figure, uint64_t number)
-{
-	f->values[figure] = mpk_figure_of(number);
-}
-
 /* mpk_figures_differ - whether two files have the figure and not the same value of it */
 bool mpk_figures_differ(const struct mpk_figures *a, const struct mpk_figures *b,
 			enum mpk_figure figure);
@@ -76,10 +49,6 @@ void mpk_figure_put(enum mpk_figure figure, struct mpk_figure_value value, struc
 /* mpk_figure_put_percent - append how much it grew, "+33.3%", if both are known and there was some */
 void mpk_figure_put_percent(struct mpk_figure_value before, struct mpk_figure_value after,
 			    struct mpk_strbuf *out);
-
-/* mpk_figure_json - put a value: the number, null where it is unknown; nothing where there is none */
-void mpk_figure_json(struct mpk_json *j, struct mpk_json_at *at, const char *key,
-		     struct mpk_figure_value value);
 
 /* --- a run of code as text and as JSON, whatever its format, and what rows need for it ----- */
 
@@ -92,10 +61,16 @@ void mpk_code_info_text(const struct mpk_code_info *info, struct mpk_strbuf *out
 void mpk_code_info_json(const struct mpk_code_info *info, struct mpk_json *j,
 			struct mpk_json_at *at);
 
-/* mpk_code_put_shape - append ", block 32x2x1"; nothing for zeros
- * mpk_code_json_shape - put three numbers as an array; null for zeros */
-void mpk_code_put_shape(const char *what, const uint32_t n[3], struct mpk_strbuf *out);
-void mpk_code_json_shape(struct mpk_json *j, struct mpk_json_at *at, const char *key,
-			 const uint32_t n[3]);
+/* mpk_code_kernel_json - put what the format knows of one of its kernels; nothing where it knows nothing
+ * mpk_code_figures - the figures among that
+ * Returns  whether the format has any */
+void mpk_code_kernel_json(const struct mpk_code_info *info, size_t kernel, struct mpk_json *j,
+			  struct mpk_json_at *at);
+bool mpk_code_figures(const struct mpk_code_info *info, size_t kernel, struct mpk_figures *out);
 
+/* MPK_CODE_IS(figure) - behind a row of a kernel's facts: it is this figure */
+#define MPK_CODE_IS(figure) .tag = 1 + MPK_FIGURE_##figure
+
+/* mpk_code_put_shape - append ", block 32x2x1"; nothing for zeros */
+void mpk_code_put_shape(const char *what, const uint32_t n[3], struct mpk_strbuf *out);
 #endif

@@ -225,15 +225,16 @@ static void source_put_kernel_text(const struct mpk_code_info *info, size_t kern
 	mpk_code_put_shape("work-group", k->group, out);
 }
 
-static void put_kernel_json(const struct mpk_code_info *info, size_t kernel, struct mpk_json *j,
-			    struct mpk_json_at *at)
+static const void *source_kernel(const struct mpk_code_info *info, size_t kernel)
 {
-	const struct mpk_source_code_kernel *k = source_kernel_of(info, kernel);
-
-	mpk_json_u64(j, at, "line", k->line);
-	mpk_json_u64(j, at, "parameter_count", k->param_count);
-	mpk_code_json_shape(j, at, "workgroup", k->group);
+	return source_kernel_of(info, kernel);
 }
+
+static const struct mpk_fact source_kernel_facts[] = {
+	{ MPK_FACT(COUNT, "line", struct mpk_source_code_kernel, line, NULL) },
+	{ MPK_FACT(COUNT, "parameter_count", struct mpk_source_code_kernel, param_count, NULL) },
+	{ MPK_FACT(XYZ, "workgroup", struct mpk_source_code_kernel, group, NULL) },
+};
 
 struct mpk_code_symbol {
 	uint64_t hash;
@@ -340,7 +341,8 @@ static void verify_opencl(const struct mpk_code_info *info, const struct mpk_cod
 	.variant = (language), .is_text = true, .is_source = true, .read = source_read_source,     \
 	.content_bytes = sizeof(struct mpk_source_code), .may_define = may_define,                 \
 	.text = source_put_text, .kernel_text = source_put_kernel_text,                            \
-	.kernel_json = put_kernel_json
+	.kernel_of = source_kernel, .kernel_facts = source_kernel_facts,                           \
+	.kernel_fact_count = MPK_ARRAY_COUNT(source_kernel_facts)
 
 const struct mpk_code_format mpk_format_opencl = {
 	SOURCE(MPK_SOURCE_CODE_OPENCL),

@@ -145,9 +145,17 @@ static void spirv_put_kernel_json(const struct mpk_code_info *info, size_t kerne
 	const struct mpk_spirv *s = spirv_of(info);
 
 	mpk_json_text(j, at, "model", mpk_spirv_name(MPK_SPIRV_MODEL, s->entries[kernel].model));
-	mpk_code_json_shape(j, at, "workgroup", s->entries[kernel].local_size);
-	mpk_code_json_shape(j, at, "workgroup_hint", s->entries[kernel].size_hint);
 }
+
+static const void *spirv_entry_of(const struct mpk_code_info *info, size_t kernel)
+{
+	return &spirv_of(info)->entries[kernel];
+}
+
+static const struct mpk_fact spirv_entry_facts[] = {
+	{ MPK_FACT(XYZ, "workgroup", struct mpk_spirv_entry, local_size, NULL) },
+	{ MPK_FACT(XYZ, "workgroup_hint", struct mpk_spirv_entry, size_hint, NULL) },
+};
 
 static void spirv_verify(const struct mpk_code_info *info, const struct mpk_code_verify *v)
 {
@@ -186,6 +194,9 @@ const struct mpk_code_format mpk_format_spirv = {
 	.json = spirv_put_json,
 	.kernel_text = spirv_put_kernel_text,
 	.kernel_json = spirv_put_kernel_json,
+	.kernel_of = spirv_entry_of,
+	.kernel_facts = spirv_entry_facts,
+	.kernel_fact_count = MPK_ARRAY_COUNT(spirv_entry_facts),
 	.check = "spirv-module",
 	.about = "SPIR-V is of a version and model that drivers take",
 	.verify = spirv_verify,

@@ -25,6 +25,7 @@
 #include "elf/reader.h"
 #include "io/digest.h"
 #include "io/mapping.h"
+#include "text/json.h"
 #include "trust/key.h"
 
 #define MPK_ORIGIN_OWNER "mpack"
@@ -118,6 +119,10 @@ const char *mpk_provenance_version(struct mpk_span said, struct mpk_arena *arena
  * Returns  MPK_OK; MPK_E_RANGE: longer than a note is read; MPK_E_NOMEM */
 enum mpk_code mpk_provenance_write(const struct mpk_provenance *p, struct mpk_arena *arena,
 				   const char **out, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_provenance_json - put "tools", "options" and "inputs" into an object, as they are */
+void mpk_provenance_json(const struct mpk_provenance *p, struct mpk_json *j,
+			 struct mpk_json_at *at);
 
 /* mpk_provenance_read - the same back, from a file of a stranger; other members are passed over
  * Returns  MPK_OK; MPK_E_SYNTAX: it is not JSON of this form, with the reason; MPK_E_NOMEM */

@@ -7,7 +7,7 @@
 #include "base/num.h"
 #include "base/strbuf.h"
 #include "text/escape.h"
-#include "text/json.h"
+#include "text/facts.h"
 #include "text/json_read.h"
 #include "trust/origin.h"
 
@@ -108,41 +108,38 @@ static int provenance_by_name(const void *a, const void *b)
 	return order ? order : memcmp(x->sha256, y->sha256, sizeof x->sha256);
 }
 
-static void put_inputs(const struct mpk_provenance_input *inputs, size_t count, struct mpk_json *j)
+static const struct mpk_fact provenance_tool_facts[] = {
+	{ MPK_FACT(TEXT, "name", struct mpk_provenance_tool, name, NULL) },
+	{ MPK_FACT(TEXT, "version", struct mpk_provenance_tool, version, NULL) },
+};
+
+static const struct mpk_fact provenance_input_facts[] = {
+	{ MPK_FACT(TEXT, "name", struct mpk_provenance_input, name, NULL) },
+	{ MPK_FACT(COUNT, "bytes", struct mpk_provenance_input, bytes, NULL) },
+	{ MPK_FACT(SHA256, "sha256", struct mpk_provenance_input, sha256, NULL) },
+};
+
+void mpk_provenance_json(const struct mpk_provenance *p, struct mpk_json *j, struct mpk_json_at *at)
 {
-	struct mpk_json_at *list = mpk_json_array(j, j->root, "inputs");
-	char digits[MPK_DIGEST_TEXT];
-
-	for (size_t i = 0; i < count; i++) {
-		if (i && provenance_by_name(&inputs[i - 1], &inputs[i]) == 0)
-			continue;
-		struct mpk_json_at *o = mpk_json_object(j, list, NULL);
-
-		mpk_json_text(j, o, "name", inputs[i].name);
-		mpk_json_u64(j, o, "bytes", inputs[i].bytes);
-		mpk_json_text(j, o, "sha256",
-			      mpk_digest_print(inputs[i].sha256, MPK_DIGEST_BYTES, digits));
-	}
+	mpk_facts_json_list(MPK_FACTS(provenance_tool_facts), "tools", p->tools, p->tool_count,
+			    sizeof *p->tools, j, at);
+	mpk_json_texts(j, at, "options", p->options, p->option_count);
+	mpk_facts_json_list(MPK_FACTS(provenance_input_facts), "inputs", p->inputs, p->input_count,
+			    sizeof *p->inputs, j, at);
 }
 
-static void put_all(const struct mpk_provenance *p, const struct mpk_provenance_input *inputs,
-		    struct mpk_json *j)
+/* In order, and each once.
+ * Returns  how many are left */
+static size_t provenance_sort(struct mpk_provenance_input *inputs, size_t count)
 {
-	struct mpk_json_at *list;
+	size_t n = 0;
 
-	mpk_json_text(j, j->root, "type", type);
-	mpk_json_u64(j, j->root, "version", 1);
-	list = mpk_json_array(j, j->root, "tools");
-	for (size_t i = 0; i < p->tool_count; i++) {
-		struct mpk_json_at *o = mpk_json_object(j, list, NULL);
-
-		mpk_json_text(j, o, "name", p->tools[i].name);
-		mpk_json_text(j, o, "version", p->tools[i].version);
-	}
-	list = mpk_json_array(j, j->root, "options");
-	for (size_t i = 0; i < p->option_count; i++)
-		mpk_json_text(j, list, NULL, p->options[i]);
-	put_inputs(inputs, p->input_count, j);
+	if (count)
+		qsort(inputs, count, sizeof *inputs, provenance_by_name);
+	for (size_t i = 0; i < count; i++)
+		if (!n || provenance_by_name(&inputs[n - 1], &inputs[i]) != 0)
+			inputs[n++] = inputs[i];
+	return n;
 }
 
 enum mpk_code mpk_provenance_write(const struct mpk_provenance *p, struct mpk_arena *arena,
@@ -151,14 +148,17 @@ enum mpk_code mpk_provenance_write(const struct mpk_provenance *p, struct mpk_ar
 	struct mpk_provenance_input *inputs =
 		mpk_arena_keep(arena, p->inputs, p->input_count, sizeof *inputs);
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf printed = { 0 };
+	struct mpk_provenance sorted = *p;
 	const char *text = NULL;
 	struct mpk_json j;
 
 	MPK_TRY_ALLOC(inputs || !p->input_count, err);
-	if (p->input_count)
-		qsort(inputs, p->input_count, sizeof *inputs, provenance_by_name);
+	sorted.inputs = inputs;
+	sorted.input_count = provenance_sort(inputs, p->input_count);
 	mpk_json_init(&j, 0);
-	put_all(p, inputs, &j);
+	mpk_json_text(&j, j.root, "type", type);
+	mpk_json_u64(&j, j.root, "version", 1);
+	mpk_provenance_json(&sorted, &j, j.root);
 	if (mpk_json_line(&j, &printed, err) == MPK_OK)
 		text = mpk_arena_text(arena, mpk_span_str(mpk_strbuf_text(&printed)));
 	mpk_json_fini(&j);

@@ -24,8 +24,7 @@ static struct mpk_span kernel_key(const void *item)
 	return mpk_span_of(k->key.data + skip, k->key.len - skip);
 }
 
-/* A figure that only one format has is no change of the kernel, so it is left out. The list is
- * in the order of enum mpk_figure, which compare_kernel relies on. */
+/* A figure that only one format has is no change of the kernel, so it is left out. */
 static size_t changes_of(const struct mpk_listed_kernel *a, const struct mpk_listed_kernel *b,
 			 struct mpk_figure_change out[MPK_FIGURE_COUNT])
 {
@@ -95,8 +94,8 @@ void mpk_diff_kernel(struct mpk_differ *d, const struct mpk_listed_kernel *a,
 	if (!count && !rewritten && !other)
 		return;
 	put_changes(changes, count, &text);
-	/* a change of the code's size, the last figure, says already that the code differs */
-	if (other && !(count && changes[count - 1].figure == MPK_FIGURE_CODE))
+	/* a change of the code's size says already that the code differs */
+	if (other && !mpk_figures_differ(&a->figures, &b->figures, MPK_FIGURE_CODE))
 		mpk_strbuf_printf(&text, "%scode differs", count ? ", " : "");
 	if (rewritten)
 		mpk_strbuf_printf(&text, "%s%" PRIu64 " of %zu bytes of code differ",

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "text/escape.h"
+#include "text/facts.h"
 
 /* By what it is, without the digest. */
 static int by_thing(const struct mpk_code_digest *x, const struct mpk_code_digest *y)
@@ -142,30 +143,27 @@ static void digest_text(const void *what, struct mpk_style style, struct mpk_str
 	}
 }
 
+static const struct mpk_fact code_digest_facts[] = {
+	{ MPK_FACT(NAME_OR_NULL, "path", struct mpk_code_digest, path,
+		   "tree path; gpu: GPU code of any library; null: the library itself") },
+	{ MPK_FACT(TEXT, "what", struct mpk_code_digest, what, NULL) },
+	{ MPK_FACT(SPAN_OR_NULL, "name", struct mpk_code_digest, name,
+		   "without what a compiler put into it to make it unique") },
+	{ MPK_FACT(NAME_OR_NULL, "target", struct mpk_code_digest, target,
+		   "the device that code is for") },
+	{ MPK_FACT(SHA256, "digest", struct mpk_code_digest, digest, NULL) },
+};
+
 static void digest_json(const void *what, struct mpk_json *j, struct mpk_json_at *at)
 {
 	const struct mpk_code_digests *d = what;
 	char text[MPK_DIGEST_TEXT];
-	struct mpk_json_at *list, *o;
 
 	mpk_json_text(j, at, "file", d->name);
 	mpk_json_text(j, at, "algorithm", MPK_CANON_NAME);
 	mpk_json_text(j, at, "digest", mpk_digest_print(d->digest, MPK_DIGEST_BYTES, text));
-	list = mpk_json_array(j, at, "parts");
-	for (size_t i = 0; i < d->count; i++) {
-		const struct mpk_code_digest *row = &d->items[i];
-
-		o = mpk_json_object(j, list, NULL);
-		mpk_json_text(j, o, "path", row->path[0] ? row->path : NULL);
-		mpk_json_text(j, o, "what", row->what);
-		if (row->name.len)
-			mpk_json_span(j, o, "name", row->name);
-		else
-			mpk_json_null(j, o, "name");
-		mpk_json_text(j, o, "target", row->target[0] ? row->target : NULL);
-		mpk_json_text(j, o, "digest",
-			      mpk_digest_print(row->digest, MPK_DIGEST_BYTES, text));
-	}
+	mpk_facts_json_list(MPK_FACTS(code_digest_facts), "parts", d->items, d->count,
+			    sizeof *d->items, j, at);
 }
 
 const struct mpk_answer mpk_answer_code_digest = { .text = digest_text, .json = digest_json };

@@ -27,8 +27,9 @@ struct unlisted {
 static void figure_line(const struct mpk_code_info *code, size_t kernel, void *arg)
 {
 	const struct unlisted *u = arg;
+	struct mpk_figures figures;
 
-	if (!code->format->figures)
+	if (!mpk_code_figures(code, kernel, &figures))
 		return;
 	mpk_strbuf_printf(u->out, "%s  ", u->indent);
 	mpk_escape(u->out, u->name);

@@ -10,6 +10,7 @@
 #include "code/show.h"
 #include "model/node_info.h"
 #include "text/escape.h"
+#include "text/facts.h"
 #include "text/phrase.h"
 #include "text/table.h"
 
@@ -238,26 +239,28 @@ static void device_functions(const void *what, struct mpk_style style, struct mp
 	out->failed |= mpk_device_each(what, put_container, &s, NULL) != MPK_OK;
 }
 
+static const struct mpk_fact device_row_facts[] = {
+	{ MPK_FACT(TEXT, "target", struct mpk_device_row, target,
+		   "sm_90, compute_90, gfx90a:xnack+") },
+	{ MPK_FACT(TEXT, "image", struct mpk_device_row, what,
+		   "cubin, PTX, LTO IR, code object, LLVM bitcode, SPIR-V, ...") },
+	{ MPK_FACT(COUNT, "images", struct mpk_device_row, images, NULL) },
+	{ MPK_FACT(COUNT, "bytes", struct mpk_device_row, bytes,
+		   "as they are in the file; of images that were packed together, the share") },
+	{ MPK_FACT(COUNT, "plain_bytes", struct mpk_device_row, plain_bytes, "unpacked") },
+	{ MPK_FACT(TEXT, "packing", struct mpk_device_row, packing, NULL) },
+};
+
 void mpk_device_rows_json(const struct mpk_view *view, struct mpk_json *j, struct mpk_json_at *at)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
-	struct mpk_json_at *list = mpk_json_array(j, at, "gpu_code"), *o;
 	struct mpk_device_rows rows = { 0 };
 
 	/* a failure leaves rows as it was, so what follows writes an empty list */
 	if (mpk_device_rows(view, &scratch, &rows, NULL) != MPK_OK)
 		j->failed = true;
-	for (size_t i = 0; i < rows.count; i++) {
-		const struct mpk_device_row *r = &rows.items[i];
-
-		o = mpk_json_object(j, list, NULL);
-		mpk_json_text(j, o, "target", r->target);
-		mpk_json_text(j, o, "image", r->what);
-		mpk_json_u64(j, o, "images", r->images);
-		mpk_json_u64(j, o, "bytes", r->bytes);
-		mpk_json_u64(j, o, "plain_bytes", r->plain_bytes);
-		mpk_json_text(j, o, "packing", r->packing);
-	}
+	mpk_facts_json_list(MPK_FACTS(device_row_facts), "gpu_code", rows.items, rows.count,
+			    sizeof *rows.items, j, at);
 }
 
 static void device_json(const void *what, struct mpk_json *j, struct mpk_json_at *at)

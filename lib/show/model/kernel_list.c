@@ -103,8 +103,7 @@ static enum mpk_code kernel_list_add(struct lister *l, const struct mpk_code_inf
 		k.target = mpk_kernel_target(l->arena, code);
 		MPK_TRY_ALLOC(k.target, l->err);
 		k.code = code->kernels[kernel].code;
-		if (code->format->figures)
-			code->format->figures(code, kernel, &k.figures);
+		(void)mpk_code_figures(code, kernel, &k.figures);
 		if (l->container)
 			MPK_TRY(forget_code(l, &code->kernels[kernel], &k));
 	}

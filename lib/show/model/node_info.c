@@ -120,11 +120,11 @@ static void figure_object(const struct mpk_code_info *code, size_t kernel, void 
 	const struct figures *f = arg;
 	struct mpk_json_at *o;
 
-	if (!code->format || !code->format->kernel_json)
+	if (!code->format || !(code->format->kernel_json || code->format->kernel_fact_count))
 		return;
 	o = mpk_json_object(f->j, f->list, NULL);
 	mpk_json_text(f->j, o, "format", code->format->word);
-	code->format->kernel_json(code, kernel, f->j, o);
+	mpk_code_kernel_json(code, kernel, f->j, o);
 }
 
 void mpk_code_figure_lines(const struct mpk_code_info *code, struct mpk_span kernel,

@@ -10,6 +10,7 @@
 
 #include "dtype/dtype.h"
 #include "text/escape.h"
+#include "text/facts.h"
 #include "text/json_read.h"
 #include "text/phrase.h"
 #include "text/table.h"
@@ -173,30 +174,6 @@ static void put_seal(const struct mpk_origin *n, uint64_t base, struct mpk_json 
 	mpk_json_take(j, o, "sshsig", &armor);
 }
 
-static void put_provenance_json(const struct mpk_provenance *p, struct mpk_json *j,
-				struct mpk_json_at *at)
-{
-	struct mpk_json_at *list = mpk_json_array(j, at, "tools");
-	char digits[MPK_DIGEST_TEXT];
-
-	for (size_t i = 0; i < p->tool_count; i++) {
-		struct mpk_json_at *o = mpk_json_object(j, list, NULL);
-
-		mpk_json_text(j, o, "name", p->tools[i].name);
-		mpk_json_text(j, o, "version", p->tools[i].version);
-	}
-	mpk_json_texts(j, at, "options", p->options, p->option_count);
-	list = mpk_json_array(j, at, "inputs");
-	for (size_t i = 0; i < p->input_count; i++) {
-		struct mpk_json_at *o = mpk_json_object(j, list, NULL);
-
-		mpk_json_text(j, o, "name", p->inputs[i].name);
-		mpk_json_u64(j, o, "bytes", p->inputs[i].bytes);
-		mpk_json_text(j, o, "sha256",
-			      mpk_digest_print(p->inputs[i].sha256, MPK_DIGEST_BYTES, digits));
-	}
-}
-
 static void origin_json(const void *what, struct mpk_json *j, struct mpk_json_at *at)
 {
 	const struct mpk_view *view = what;
@@ -210,7 +187,7 @@ static void origin_json(const void *what, struct mpk_json *j, struct mpk_json_at
 	if (o.notes.has_seal && o.notes.seal_count == 1)
 		put_seal(&o.notes, view->image->bytes_off, j, at);
 	if (o.has_provenance)
-		put_provenance_json(&o.provenance, j, mpk_json_object(j, at, "provenance"));
+		mpk_provenance_json(&o.provenance, j, mpk_json_object(j, at, "provenance"));
 }
 
 const struct mpk_answer mpk_answer_origin = { .text = origin_text, .json = origin_json };
@@ -285,6 +262,32 @@ static struct mpk_span find_text(const struct mpk_view_node *n)
 
 /* --- what it says ---------------------------------------------------------------------------------- */
 
+/* The text has those of the kinds TEXT_OR_NULL and I64_IF under the same keys as our document. */
+static const struct mpk_fact metadata_facts[] = {
+	{ MPK_FACT(TEXT, "path", struct mpk_metadata, path, "of the executable") },
+	{ MPK_FACT(TEXT_OR_NULL, "model_type", struct mpk_metadata, model_type, NULL) },
+	{ MPK_FACT(TEXT_OR_NULL, "quantization", struct mpk_metadata, quantization, NULL) },
+	{ MPK_FACT(TEXT_OR_NULL, "kv_state_kind", struct mpk_metadata, kv_state_kind, NULL) },
+	{ MPK_FACT(I64_IF, "context_window_size", struct mpk_metadata, context_window_size,
+		   "tokens, as the two below; -1: none") },
+	{ MPK_FACT(I64_IF, "sliding_window_size", struct mpk_metadata, sliding_window_size, NULL) },
+	{ MPK_FACT(I64_IF, "attention_sink_size", struct mpk_metadata, attention_sink_size, NULL) },
+	{ MPK_FACT(I64_IF, "prefill_chunk_size", struct mpk_metadata, prefill_chunk_size, NULL) },
+	{ MPK_FACT(I64_IF, "max_batch_size", struct mpk_metadata, max_batch_size, NULL) },
+	{ MPK_FACT(I64_IF, "tensor_parallel_shards", struct mpk_metadata, tensor_parallel_shards,
+		   NULL) },
+	{ MPK_FACT(I64_IF, "pipeline_parallel_stages", struct mpk_metadata,
+		   pipeline_parallel_stages, NULL) },
+	{ MPK_FACT(BOOL, "disaggregation", struct mpk_metadata, disaggregation, NULL) },
+	{ MPK_FACT(COUNT, "params", struct mpk_metadata, param_count, NULL) },
+	{ MPK_FACT(COUNT, "param_bytes", struct mpk_metadata, param_bytes, NULL) },
+};
+
+static const struct mpk_fact memory_facts[] = {
+	{ MPK_FACT(TEXT, "function", struct mpk_metadata_memory, function, NULL) },
+	{ MPK_FACT(COUNT, "bytes", struct mpk_metadata_memory, bytes, NULL) },
+};
+
 static int64_t metadata_number(struct mpk_json_value v)
 {
 	int64_t n;
@@ -344,27 +347,17 @@ static enum mpk_code read_text(struct mpk_json_value v, struct mpk_arena *arena,
 {
 	struct mpk_json_items params = mpk_json_items(mpk_json_value_get(v, "params"));
 	struct mpk_json_value param;
-	const struct {
-		const char *key, **text;
-	} texts[] = { { "model_type", &out->model_type },
-		      { "quantization", &out->quantization },
-		      { "kv_state_kind", &out->kv_state_kind } };
-	const struct {
-		const char *key;
-		int64_t *number;
-	} numbers[] = { { "context_window_size", &out->context_window_size },
-			{ "sliding_window_size", &out->sliding_window_size },
-			{ "attention_sink_size", &out->attention_sink_size },
-			{ "prefill_chunk_size", &out->prefill_chunk_size },
-			{ "max_batch_size", &out->max_batch_size },
-			{ "tensor_parallel_shards", &out->tensor_parallel_shards },
-			{ "pipeline_parallel_stages", &out->pipeline_parallel_stages } };
 
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(texts); i++)
-		MPK_TRY(mpk_json_value_text(mpk_json_value_get(v, texts[i].key), arena,
-					    texts[i].text, err));
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(numbers); i++)
-		*numbers[i].number = metadata_number(mpk_json_value_get(v, numbers[i].key));
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(metadata_facts); i++) {
+		const struct mpk_fact *f = &metadata_facts[i];
+		struct mpk_json_value found = mpk_json_value_get(v, f->key);
+		void *member = (char *)out + f->off;
+
+		if (f->kind == MPK_FACT_TEXT_OR_NULL)
+			MPK_TRY(mpk_json_value_text(found, arena, member, err));
+		else if (f->kind == MPK_FACT_I64_IF)
+			*(int64_t *)member = metadata_number(found);
+	}
 	out->disaggregation = mpk_span_is(mpk_json_value_get(v, "disaggregation").text, "true");
 	while (mpk_json_next(&params, &param)) {
 		out->param_count++;
@@ -460,41 +453,18 @@ static void metadata_line(const void *what, struct mpk_style style, struct mpk_s
 	mpk_strbuf_puts(out, any ? "\n" : "says nothing of itself\n");
 }
 
-static void put_json_number(struct mpk_json *j, struct mpk_json_at *at, const char *key, int64_t n)
-{
-	if (n != INT64_MIN)
-		mpk_json_i64(j, at, key, n);
-}
-
 static void metadata_json(const void *what, struct mpk_json *j, struct mpk_json_at *at)
 {
 	const struct mpk_view *view = what;
 	const struct mpk_metadata *m;
-	struct mpk_json_at *o, *list, *item;
+	struct mpk_json_at *o;
 
 	if (mpk_view_metadata(view, &m, NULL) != MPK_OK || !m)
 		return;
 	o = mpk_json_object(j, at, "metadata");
-	mpk_json_text(j, o, "path", m->path);
-	mpk_json_text(j, o, "model_type", m->model_type);
-	mpk_json_text(j, o, "quantization", m->quantization);
-	mpk_json_text(j, o, "kv_state_kind", m->kv_state_kind);
-	put_json_number(j, o, "context_window_size", m->context_window_size);
-	put_json_number(j, o, "sliding_window_size", m->sliding_window_size);
-	put_json_number(j, o, "attention_sink_size", m->attention_sink_size);
-	put_json_number(j, o, "prefill_chunk_size", m->prefill_chunk_size);
-	put_json_number(j, o, "max_batch_size", m->max_batch_size);
-	put_json_number(j, o, "tensor_parallel_shards", m->tensor_parallel_shards);
-	put_json_number(j, o, "pipeline_parallel_stages", m->pipeline_parallel_stages);
-	mpk_json_bool(j, o, "disaggregation", m->disaggregation);
-	mpk_json_u64(j, o, "params", m->param_count);
-	mpk_json_u64(j, o, "param_bytes", m->param_bytes);
-	list = mpk_json_array(j, o, "memory");
-	for (size_t i = 0; i < m->memory_count; i++) {
-		item = mpk_json_object(j, list, NULL);
-		mpk_json_text(j, item, "function", m->memory[i].function);
-		mpk_json_u64(j, item, "bytes", m->memory[i].bytes);
-	}
+	mpk_facts_json(MPK_FACTS(metadata_facts), m, j, o);
+	mpk_facts_json_list(MPK_FACTS(memory_facts), "memory", m->memory, m->memory_count,
+			    sizeof *m->memory, j, o);
 }
 
 const struct mpk_answer mpk_answer_metadata = { .line = metadata_line, .json = metadata_json };

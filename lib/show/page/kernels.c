@@ -246,11 +246,10 @@ static void kernels_put_figures(const struct mpk_code_info *code, size_t kernel,
 {
 	const struct kernels_put *p = arg;
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
-	struct mpk_figures figures = { 0 };
+	struct mpk_figures figures;
 	bool is_ptx = code->format == &mpk_format_ptx && strncmp(code->target, "sm_", 3) == 0;
 
-	if (code->format->figures)
-		code->format->figures(code, kernel, &figures);
+	(void)mpk_code_figures(code, kernel, &figures);
 	/* PTX is for an architecture and all after it */
 	mpk_strbuf_printf(&text, "%s%s|%s", is_ptx ? "compute_" : "",
 			  is_ptx ? code->target + 3 : code->target,

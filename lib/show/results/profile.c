@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "text/escape.h"
+#include "text/facts.h"
 #include "text/phrase.h"
 #include "text/table.h"
 
@@ -293,28 +294,26 @@ static void comparisons_gaps(const void *what, struct mpk_style style, struct mp
 		c->count, c->missing, c->unused);
 }
 
+static const struct mpk_fact compared_facts[] = {
+	{ MPK_FACT(COUNT, "operator", struct mpk_compared, number, NULL) },
+	{ MPK_FACT(TEXT, "name", struct mpk_compared, name, NULL) },
+	{ MPK_FACT(TEXT, "file", struct mpk_compared, file, NULL) },
+	{ MPK_FACT(BOOL, "equal", struct mpk_compared, comparison.is_equal, NULL) },
+	{ MPK_FACT(COUNT, "differing", struct mpk_compared, comparison.differing, NULL) },
+	{ MPK_FACT(COUNT, "total", struct mpk_compared, comparison.total, NULL) },
+	{ MPK_FACT(F64, "max_abs_error", struct mpk_compared, comparison.max_abs, NULL) },
+	{ MPK_FACT(F64, "max_rel_error", struct mpk_compared, comparison.max_rel, NULL) },
+};
+
 static void comparisons_json(const void *what, struct mpk_json *j, struct mpk_json_at *at)
 {
 	const struct mpk_comparisons *c = what;
-	struct mpk_json_at *list;
 
 	at = mpk_json_object(j, at, "comparison");
 	mpk_json_u64(j, at, "missing", c->missing);
 	mpk_json_u64(j, at, "unused", c->unused);
-	list = mpk_json_array(j, at, "operators");
-	for (size_t i = 0; i < c->count; i++) {
-		const struct mpk_compared *item = &c->items[i];
-		struct mpk_json_at *o = mpk_json_object(j, list, NULL);
-
-		mpk_json_u64(j, o, "operator", item->number);
-		mpk_json_text(j, o, "name", item->name);
-		mpk_json_text(j, o, "file", item->file);
-		mpk_json_bool(j, o, "equal", item->comparison.is_equal);
-		mpk_json_u64(j, o, "differing", item->comparison.differing);
-		mpk_json_u64(j, o, "total", item->comparison.total);
-		mpk_json_f64(j, o, "max_abs_error", item->comparison.max_abs);
-		mpk_json_f64(j, o, "max_rel_error", item->comparison.max_rel);
-	}
+	mpk_facts_json_list(MPK_FACTS(compared_facts), "operators", c->items, c->count,
+			    sizeof *c->items, j, at);
 }
 
 const struct mpk_answer mpk_answer_comparisons = { .text = comparisons_text,

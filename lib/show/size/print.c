@@ -8,6 +8,7 @@
 #include "model/kernel_list.h"
 #include "size/size.h"
 #include "text/escape.h"
+#include "text/facts.h"
 #include "text/markup.h"
 #include "text/table.h"
 
@@ -201,6 +202,13 @@ static void put_list_json(struct rows rows, const char *key, const char *name, s
 	}
 }
 
+static const struct mpk_fact same_kernel_facts[] = {
+	{ MPK_FACT(SPAN, "name", struct mpk_size_kernel, item.name, NULL) },
+	{ MPK_FACT(TEXT, "target", struct mpk_size_kernel, target, NULL) },
+	{ MPK_FACT(COUNT, "bytes", struct mpk_size_kernel, item.bytes, NULL) },
+	{ MPK_FACT(COUNT, "count", struct mpk_size_kernel, count, NULL) },
+};
+
 static void size_json(const void *what, struct mpk_json *j, struct mpk_json_at *at)
 {
 	const struct mpk_size *size = what;
@@ -221,16 +229,8 @@ static void size_json(const void *what, struct mpk_json *j, struct mpk_json_at *
 		put_list_json(run, "copies", "name", j, o);
 	}
 	mpk_json_u64(j, at, "wasted", size->wasted);
-	list = mpk_json_array(j, at, "same_kernels");
-	for (size_t i = 0; i < size->same_kernel_count; i++) {
-		const struct mpk_size_kernel *k = &size->same_kernels[i];
-
-		o = mpk_json_object(j, list, NULL);
-		mpk_json_span(j, o, "name", k->item.name);
-		mpk_json_text(j, o, "target", k->target);
-		mpk_json_u64(j, o, "bytes", k->item.bytes);
-		mpk_json_u64(j, o, "count", k->count);
-	}
+	mpk_facts_json_list(MPK_FACTS(same_kernel_facts), "same_kernels", size->same_kernels,
+			    size->same_kernel_count, sizeof *size->same_kernels, j, at);
 }
 
 /* --- CSV ------------------------------------------------------------------------------- */

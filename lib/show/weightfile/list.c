@@ -11,6 +11,7 @@
 
 #include "base/native.h"
 #include "text/escape.h"
+#include "text/facts.h"
 #include "text/phrase.h"
 #include "text/table.h"
 #include "value/element.h"
@@ -240,12 +241,16 @@ static void weights_text(const void *what, struct mpk_style style, struct mpk_st
 
 /* --- JSON --------------------------------------------------------------------------------------- */
 
-static void sum_json(const struct sum *sum, struct mpk_json *j, struct mpk_json_at *at)
-{
-	mpk_json_u64(j, at, "tensors", sum->tensors);
-	mpk_json_u64(j, at, "elements", sum->elements);
-	mpk_json_u64(j, at, "bytes", sum->bytes);
-}
+static const struct mpk_fact tensor_sum_facts[] = {
+	{ MPK_FACT(COUNT, "tensors", struct sum, tensors, NULL) },
+	{ MPK_FACT(COUNT, "elements", struct sum, elements, NULL) },
+	{ MPK_FACT(COUNT, "bytes", struct sum, bytes, NULL) },
+};
+
+static const struct mpk_fact weight_note_facts[] = {
+	{ MPK_FACT(SPAN, "key", struct mpk_weight_note, key, NULL) },
+	{ MPK_FACT(SPAN, "value", struct mpk_weight_note, value, NULL) },
+};
 
 static void figures_json(const struct mpk_weight_figures *g, struct mpk_json *j,
 			 struct mpk_json_at *at)
@@ -317,20 +322,16 @@ static void weights_json(const void *what, struct mpk_json *j, struct mpk_json_a
 	mpk_json_u64(j, at, "bytes", f->bytes);
 	mpk_json_text(j, at, "container", "weights");
 	mpk_json_text(j, at, "format", w->format->name);
-	list = mpk_json_array(j, at, "metadata");
-	for (size_t i = 0; i < w->note_count; i++) {
-		o = mpk_json_object(j, list, NULL);
-		mpk_json_span(j, o, "key", w->notes[i].key);
-		mpk_json_span(j, o, "value", w->notes[i].value);
-	}
+	mpk_facts_json_list(MPK_FACTS(weight_note_facts), "metadata", w->notes, w->note_count,
+			    sizeof *w->notes, j, at);
 	shards_json(f, j, at);
 	list = mpk_json_array(j, at, "types");
 	for (size_t i = 0; i < sums.count; i++) {
 		o = mpk_json_object(j, list, NULL);
 		mpk_json_text(j, o, "type", sums.types[i].type);
-		sum_json(&sums.types[i], j, o);
+		mpk_facts_json(MPK_FACTS(tensor_sum_facts), &sums.types[i], j, o);
 	}
-	sum_json(&sums.all, j, mpk_json_object(j, at, "total"));
+	mpk_facts_json(MPK_FACTS(tensor_sum_facts), &sums.all, j, mpk_json_object(j, at, "total"));
 	list = mpk_json_array(j, at, "tensors");
 	for (size_t i = 0; i < w->count; i++)
 		if (!f->filter || mpk_name_is_chosen(w->items[i].name, f->filter))

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* facts.h - what a struct says, a row for each member of its JSON object
+ *
+ * The row has the key, what the value is and where it is in the struct. mpk_facts_json writes the members in the order
+ * of the rows; scripts/schemas reads the same rows and writes the JSON Schema from them, so neither can miss what the
+ * other has. Tables are `static const struct mpk_fact NAME[]`, and a definition of scripts/schemas.json names them.
+ */
+#ifndef MPK_TEXT_FACTS_H
+#define MPK_TEXT_FACTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "base/span.h"
+#include "text/json.h"
+
+/* --- a number that may not be there --------------------------------------------------------- */
+
+/* Not every format has every figure, and a compiler may not know one that it has: how deep a recursion
+ * goes. That is no 0, which would pass for the best there is. */
+enum mpk_figure_state { MPK_FIGURE_NONE, MPK_FIGURE_KNOWN, MPK_FIGURE_UNKNOWN };
+
+struct mpk_figure_value {
+	enum mpk_figure_state state;
+	uint64_t number; /* 0 unless it is known */
+};
+
+/* mpk_figure_of - a value that is known
+ * mpk_figure_told - a value that is known if the file tells it */
+static inline struct mpk_figure_value mpk_figure_of(uint64_t number)
+{
+	return (struct mpk_figure_value){ MPK_FIGURE_KNOWN, number };
+}
+
+static inline struct mpk_figure_value mpk_figure_told(bool told, uint64_t number)
+{
+	return told ? mpk_figure_of(number) : (struct mpk_figure_value){ MPK_FIGURE_UNKNOWN, 0 };
+}
+
+/* mpk_figure_json - put a value: the number, null where it is unknown; nothing where there is none */
+void mpk_figure_json(struct mpk_json *j, struct mpk_json_at *at, const char *key,
+		     struct mpk_figure_value value);
+
+/* --- rows -------------------------------------------------------------------------------------- */
+
+enum mpk_fact_kind {
+	MPK_FACT_BOOL,
+	MPK_FACT_COUNT,  /* an unsigned integer */
+	MPK_FACT_TOLD,   /* the same; null where all its bits are set: the file does not say */
+	MPK_FACT_I64,    /* int64_t */
+	MPK_FACT_I64_IF, /* the same; no member for INT64_MIN: not known */
+	MPK_FACT_F64,    /* double */
+	MPK_FACT_TEXT,   /* const char *, never NULL */
+	MPK_FACT_TEXT_OR_NULL, /* null for NULL */
+	MPK_FACT_NAME_OR_NULL, /* the same; null for the empty text */
+	MPK_FACT_SPAN,
+	MPK_FACT_SPAN_OR_NULL, /* null for an empty one */
+	MPK_FACT_SPAN_IF,      /* no member for an empty one */
+	MPK_FACT_SPAN_BYTES,   /* how long a span is */
+	MPK_FACT_SHA256,       /* uint8_t[32], in hexadecimal digits */
+	MPK_FACT_XYZ,          /* uint32_t[3]; null where the first is 0: not given */
+	MPK_FACT_X, /* uint32_t: that and two times 1, where the shape is not known; null for 0 */
+	MPK_FACT_WORDS, /* an enum or a bool, by its word */
+	MPK_FACT_GET,   /* what a function says */
+};
+
+struct mpk_fact {
+	const char *key; /* NULL: no member of the object; the number alone is asked for */
+	enum mpk_fact_kind kind;
+	unsigned off, bytes;      /* of the member in the struct */
+	const char *const *words; /* of WORDS, by value */
+	struct mpk_figure_value (*get)(const void *of);
+	unsigned tag; /* for who made the table: which of his numbers it is; 0: none */
+};
+
+/* MPK_FACT(kind, key, type, member, about) - a row; the compiler refuses a member of another type than the kind's
+ * MPK_FACT_WORDS(key, type, member, words, about) - words: a static table of them in the same file
+ * MPK_FACT_GET(key, get, about)
+ *
+ * about describes the member in the schema, and is for scripts/schemas alone; NULL: its name says it. All of them in
+ * braces, where `.tag = n` may follow. */
+#define MPK_FACT(kind_, key_, type, member, about)                                                 \
+	.key = (key_), .kind = MPK_FACT_##kind_,                                                   \
+	.off = offsetof(type, member) + 0 * MPK_FACT_IS_##kind_(((type *)0)->member),              \
+	.bytes = sizeof(((type *)0)->member)
+#define MPK_FACT_WORDS(key_, type, member, words_, about)                                          \
+	.key = (key_), .kind = MPK_FACT_WORDS, .off = offsetof(type, member),                      \
+	.bytes = sizeof(((type *)0)->member), .words = (words_)
+#define MPK_FACT_GET(key_, get_, about) .key = (key_), .kind = MPK_FACT_GET, .get = (get_)
+
+/* MPK_FACTS(table) - a table as the two arguments of the functions below */
+#define MPK_FACTS(table) (table), MPK_ARRAY_COUNT(table)
+
+/* 1 if the member has the type that mpk_facts_json reads there; else it does not compile. */
+#define MPK_FACT_IS_BOOL(x) _Generic((x), bool: 1)
+#define MPK_FACT_IS_COUNT(x)                                                                       \
+	_Generic((x),                                                                              \
+		unsigned char: 1,                                                                  \
+		unsigned short: 1,                                                                 \
+		unsigned: 1,                                                                       \
+		unsigned long: 1,                                                                  \
+		unsigned long long: 1)
+#define MPK_FACT_IS_TOLD(x) MPK_FACT_IS_COUNT(x)
+#define MPK_FACT_IS_I64(x) _Generic((x), int64_t: 1)
+#define MPK_FACT_IS_I64_IF(x) MPK_FACT_IS_I64(x)
+#define MPK_FACT_IS_F64(x) _Generic((x), double: 1)
+#define MPK_FACT_IS_TEXT(x) _Generic((x), const char *: 1, char *: 1)
+#define MPK_FACT_IS_TEXT_OR_NULL(x) MPK_FACT_IS_TEXT(x)
+#define MPK_FACT_IS_NAME_OR_NULL(x) MPK_FACT_IS_TEXT(x)
+#define MPK_FACT_IS_SPAN(x) _Generic((x), struct mpk_span: 1)
+#define MPK_FACT_IS_SPAN_OR_NULL(x) MPK_FACT_IS_SPAN(x)
+#define MPK_FACT_IS_SPAN_IF(x) MPK_FACT_IS_SPAN(x)
+#define MPK_FACT_IS_SPAN_BYTES(x) MPK_FACT_IS_SPAN(x)
+#define MPK_FACT_IS_SHA256(x) _Generic(&(x), uint8_t(*)[32]: 1, const uint8_t(*)[32]: 1)
+#define MPK_FACT_IS_XYZ(x) _Generic(&(x), uint32_t(*)[3]: 1, const uint32_t(*)[3]: 1)
+
+#define MPK_FACT_IS_X(x) _Generic((x), uint32_t: 1)
+
+/* mpk_fact_number - the number of a row of kind COUNT, TOLD, SPAN_BYTES or GET */
+struct mpk_figure_value mpk_fact_number(const struct mpk_fact *fact, const void *of);
+
+/* mpk_facts_json - put the members of an object
+ * @of      the struct that the rows are of */
+void mpk_facts_json(const struct mpk_fact *facts, size_t count, const void *of, struct mpk_json *j,
+		    struct mpk_json_at *at);
+
+/* mpk_facts_json_list - put an array of objects
+ * @items   count structs of `bytes` bytes each */
+void mpk_facts_json_list(const struct mpk_fact *facts, size_t fact_count, const char *key,
+			 const void *items, size_t count, size_t bytes, struct mpk_json *j,
+			 struct mpk_json_at *at);
+
+#endif

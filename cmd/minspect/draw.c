@@ -2,7 +2,6 @@
 /* The actions that draw: --html writes the files of the command line as one page, --svg a picture of
  * where the bytes of one are, --dot a graph for Graphviz. The files of a page are read one after the other, and the page is written when
  * all of them were read, so that a failure leaves no half of a page. */
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -48,6 +47,7 @@ static enum mpk_code draw_differences(const struct minspect_options *o, struct m
 {
 	struct mpk_weightfile older_weights = { 0 };
 	struct mpk_diff diff = { 0 };
+	struct mpk_page *page = l->user;
 	struct minspect_file older;
 	enum mpk_code code;
 
@@ -63,7 +63,8 @@ static enum mpk_code draw_differences(const struct minspect_options *o, struct m
 						     &diff, err)
 			       : minspect_compare(l, &older, false, &diff, err);
 	if (code == MPK_OK && is_comparable)
-		mpk_page_differences(l->user, &diff);
+		mpk_answer_diff.json(&diff, &page->json,
+				     mpk_json_object(&page->json, page->json.root, "diff"));
 	mpk_weight_set_close(&older_weights.set);
 	minspect_file_close(&older);
 	return code;
@@ -91,7 +92,7 @@ static int draw_weights(const struct minspect_options *o, struct minspect_look *
 	minspect_weights_begin("reading", f);
 	code = mpk_output_check_path(o->html, &err);
 	if (code == MPK_OK)
-		code = mpk_weightfile_page(f, &mpk_progress_tap, l->user, &err);
+		code = mpk_page_add_weights(l->user, f, &mpk_progress_tap, &err);
 	if (code == MPK_OK)
 		code = draw_differences(o, l, f, &err);
 	mpk_progress_end();
@@ -113,6 +114,8 @@ enum { READ_MOST = 8 << 20, READ_FILES = 64 };
 
 struct read_files {
 	struct mpk_mapping maps[READ_FILES];
+	struct mpk_page_source sources[READ_FILES];
+	struct mpk_span times;
 	size_t count;
 };
 
@@ -145,15 +148,16 @@ static enum mpk_code draw_read(struct read_files *r, const char *path, struct mp
 static enum mpk_code add_given(const struct minspect_options *o, struct read_files *r,
 			       struct mpk_page *page, struct mpk_error *err)
 {
-	struct mpk_span bytes;
-
+	page->sources = r->sources;
 	for (size_t i = 0; i < o->sources.count; i++) {
-		MPK_TRY(draw_read(r, o->sources.items[i].value, &bytes, err));
-		mpk_page_source(page, o->sources.items[i].value, bytes);
+		struct mpk_page_source s = { .name = o->sources.items[i].value };
+
+		MPK_TRY(draw_read(r, s.name, &s.text, err));
+		r->sources[page->source_count++] = s;
 	}
 	if (o->times) {
-		MPK_TRY(draw_read(r, o->times, &bytes, err));
-		mpk_page_times(page, bytes);
+		MPK_TRY(draw_read(r, o->times, &r->times, err));
+		page->times = &r->times;
 	}
 	return minspect_disasm_take(&page->disasm, err);
 }

@@ -34,7 +34,10 @@ struct canon {
 
 static void amd_canon_fini(struct canon *c)
 {
-	mpk_canon_object_fini(&c->o);
+	free(c->o.sections);
+	free(c->o.places);
+	free(c->o.slots);
+	mpk_strmap_fini(&c->o.kernels);
 	free(c->parts.items);
 	free(c->edges.items);
 	free(c->own);
@@ -407,8 +410,8 @@ static enum mpk_code read_graph(struct canon *c)
 			       c->whole, c->err);
 }
 
-enum mpk_code mpk_canon_amdgpu(const struct mpk_code_info *info, struct mpk_arena *arena,
-			       struct mpk_canon_row *rows, struct mpk_error *err)
+static enum mpk_code canon_amdgpu(const struct mpk_code_info *info, struct mpk_arena *arena,
+				  struct mpk_canon_row *rows, struct mpk_error *err)
 {
 	MPK_CLEANUP(amd_canon_fini)
 	struct canon c = { .o = { .object = info->content,
@@ -424,3 +427,5 @@ enum mpk_code mpk_canon_amdgpu(const struct mpk_code_info *info, struct mpk_aren
 	MPK_TRY(amd_put_kernels(&c, rows));
 	return put_image(&c, &rows[info->kernel_count]);
 }
+
+const struct mpk_canon_reader mpk_canon_amdgpu = { &mpk_format_hsaco, canon_amdgpu };

@@ -16,14 +16,6 @@ enum {
 	RELA_BYTES = 24,
 };
 
-void mpk_canon_object_fini(struct mpk_canon_object *o)
-{
-	free(o->sections);
-	free(o->places);
-	free(o->slots);
-	mpk_strmap_fini(&o->kernels);
-}
-
 /* --- sections, symbols, what a loader fills in ------------------------------------------------- */
 
 static enum mpk_code read_tables(struct mpk_canon_object *o, struct mpk_error *err)

@@ -70,17 +70,9 @@ static enum mpk_code canon_spirv(const struct mpk_code_info *info, struct mpk_ar
 	return MPK_OK;
 }
 
-/* How code of a format is taken. */
-static const struct {
-	const struct mpk_code_format *format;
-	enum mpk_code (*read)(const struct mpk_code_info *info, struct mpk_arena *arena,
-			      struct mpk_canon_row *rows, struct mpk_error *err);
-} readers[] = {
-	{ &mpk_format_cubin, mpk_canon_cubin },
-	{ &mpk_format_ptx, mpk_canon_ptx },
-	{ &mpk_format_hsaco, mpk_canon_amdgpu },
-	{ &mpk_format_spirv, canon_spirv },
-};
+static const struct mpk_canon_reader spirv = { &mpk_format_spirv, canon_spirv };
+static const struct mpk_canon_reader *const readers[] = { &mpk_canon_cubin, &mpk_canon_ptx,
+							  &mpk_canon_amdgpu, &spirv };
 
 struct rows {
 	struct mpk_canon_row *items; /* in the arena */
@@ -156,8 +148,8 @@ static enum mpk_code add_image(struct rows *r, const struct mpk_code_info *info)
 	enum mpk_code code = MPK_E_CORRUPT;
 
 	for (size_t i = 0; !info->problem && i < MPK_ARRAY_COUNT(readers); i++)
-		if (info->format == readers[i].format)
-			code = readers[i].read(info, r->arena, rows, r->err);
+		if (info->format == readers[i]->format)
+			code = readers[i]->read(info, r->arena, rows, r->err);
 	rows[kernels].what = MPK_CANON_IMAGE;
 	if (code == MPK_E_CORRUPT || code == MPK_E_SYNTAX || code == MPK_E_UNSUPPORTED)
 		code = canon_code_read_bytes(r, info, rows, kernels);

@@ -37,7 +37,8 @@ struct canon {
 
 static void canon_cubin_canon_fini(struct canon *c)
 {
-	mpk_canon_sections_fini(&c->f);
+	free(c->f.items);
+	mpk_strmap_fini(&c->f.code);
 	free(c->variables);
 	free(c->has_variable);
 	free(c->parts.items);
@@ -424,8 +425,8 @@ static enum mpk_code canon_cubin_put_rows(struct canon *c, const struct mpk_code
 	return put_image(c, is_kernel, &rows[info->kernel_count]);
 }
 
-enum mpk_code mpk_canon_cubin(const struct mpk_code_info *info, struct mpk_arena *arena,
-			      struct mpk_canon_row *rows, struct mpk_error *err)
+static enum mpk_code canon_cubin(const struct mpk_code_info *info, struct mpk_arena *arena,
+				 struct mpk_canon_row *rows, struct mpk_error *err)
 {
 	MPK_CLEANUP(canon_cubin_canon_fini)
 	struct canon c = { .f = { .left = HASH_FACTOR * (uint64_t)info->bytes.len }, .err = err };
@@ -447,3 +448,5 @@ enum mpk_code mpk_canon_cubin(const struct mpk_code_info *info, struct mpk_arena
 	MPK_TRY(read_references(&c));
 	return canon_cubin_put_rows(&c, info, is_kernel, rows);
 }
+
+const struct mpk_canon_reader mpk_canon_cubin = { &mpk_format_cubin, canon_cubin };

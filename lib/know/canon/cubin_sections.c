@@ -9,12 +9,6 @@ enum {
 	OWNER_DOTS = 6, /* in front of a function's name, in that of a section, at most */
 };
 
-void mpk_canon_sections_fini(struct mpk_canon_sections *f)
-{
-	free(f->items);
-	mpk_strmap_fini(&f->code);
-}
-
 /* What no driver runs or goes by, what follows from the code, and the second form of it that cubins for sm_100 and
  * later have, but for its instructions. */
 static bool is_noise(struct mpk_span name)

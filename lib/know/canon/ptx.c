@@ -297,8 +297,8 @@ static enum mpk_code canon_ptx_put_rows(struct canon *c, const struct mpk_code_i
 	return mpk_canon_sum(&c->parts, 1, NULL, &image->digest, c->err);
 }
 
-enum mpk_code mpk_canon_ptx(const struct mpk_code_info *info, struct mpk_arena *arena,
-			    struct mpk_canon_row *rows, struct mpk_error *err)
+static enum mpk_code canon_ptx(const struct mpk_code_info *info, struct mpk_arena *arena,
+			       struct mpk_canon_row *rows, struct mpk_error *err)
 {
 	MPK_CLEANUP(canon_ptx_canon_fini) struct canon c = { .node_count = 1, .err = err };
 	struct mpk_span text = info->bytes;
@@ -320,3 +320,5 @@ enum mpk_code mpk_canon_ptx(const struct mpk_code_info *info, struct mpk_arena *
 				err));
 	return canon_ptx_put_rows(&c, info, is_kernel, rows);
 }
+
+const struct mpk_canon_reader mpk_canon_ptx = { &mpk_format_ptx, canon_ptx };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* patch.c - changing fields of a finished ELF file in memory, and finding the blob's symbol in it
  *
- * A library that was linked with a stub in place of its blob is changed afterwards (replace.c,
+ * A library that was linked with a stub in place of its blob is changed afterwards (extend.c, replace.c,
  * append.c). Both look at headers through this file, and write to them with
  * mpk_patch_put, which knows the class and the byte order and refuses to write into the blob
  * itself. Files whose tables overlap are refused when they are opened: changing one table would

@@ -7,12 +7,12 @@
 
 #include <inttypes.h>
 #include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/strmap.h"
 #include "base/vec.h"
 #include "code/format.h"
+#include "compare/compare.h"
 #include "text/table.h"
 
 struct mpk_difference *mpk_differ_add(struct mpk_differ *d, enum mpk_diff_sign sign,
@@ -192,6 +192,41 @@ struct mpk_difference *mpk_differ_bytes(struct mpk_differ *d, const char *what,
 	}
 	return mpk_differ_change(d, what, name, "%zu of %zu bytes differ, from byte %zu on",
 				 differing, n, at);
+}
+
+/* Hunks share one budget for the whole comparison. The counts are complete even where hunks are left out. */
+static void differ_add_lines(struct mpk_differ *d, const char *what, struct mpk_span name,
+			     const char *unit, const struct mpk_text_diff *text)
+{
+	struct mpk_strbuf counts = { 0 }, hunks = { 0 };
+	size_t left_out = mpk_text_unified(text, d->lines_left, &hunks);
+	struct mpk_difference *item;
+	const char *lines;
+
+	mpk_text_put_counts(text->removed, text->added, unit, &counts);
+	if (left_out)
+		mpk_strbuf_printf(&counts, "; %zu hunk%s not shown", left_out,
+				  left_out == 1 ? "" : "s");
+	d->lines_left -= hunks.len < d->lines_left ? hunks.len : d->lines_left;
+	lines = mpk_differ_take(d, &hunks);
+	item = mpk_differ_add(d, MPK_DIFF_CHANGED, what, name, mpk_differ_take(d, &counts));
+	if (item && lines)
+		item->lines = lines;
+}
+
+void mpk_differ_lines(struct mpk_differ *d, const char *what, struct mpk_span name,
+		      const char *unit, struct mpk_span a, struct mpk_span b)
+{
+	MPK_CLEANUP(mpk_text_diff_fini) struct mpk_text_diff text = { 0 };
+
+	if (mpk_text_compare(a, b, &text, NULL) != MPK_OK)
+		d->diff->failed = true;
+	else if (text.is_too_large)
+		(void)mpk_differ_change(d, what, name,
+					"%s -> %s, too many different lines to be matched",
+					MPK_SIZE(a.len), MPK_SIZE(b.len));
+	else if (!text.is_equal)
+		differ_add_lines(d, what, name, unit, &text);
 }
 
 /* Texts may end with NULs, as drivers want them; within, a NUL makes them none. */

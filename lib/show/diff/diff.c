@@ -9,6 +9,7 @@
 
 #include "compare/compare.h"
 #include "diff/internal/compare.h"
+#include "model/device_code.h"
 #include "model/node_info.h"
 #include "text/escape.h"
 #include "text/phrase.h"
@@ -251,6 +252,86 @@ static void compare_trees(struct mpk_differ *d, const struct mpk_view *a, const 
 	}
 }
 
+/* --- code beside the tree ------------------------------------------------------------- */
+
+struct code {
+	const struct mpk_view *view;
+	const struct mpk_view_code *code;
+	size_t index;
+};
+
+static struct mpk_span code_path(const void *item)
+{
+	const struct code *c = item;
+
+	return mpk_span_str(c->code->path);
+}
+
+static void compare_code_kernels(struct mpk_differ *d, const struct code *a, const struct code *b)
+{
+	static const struct mpk_diff_thing kernel = { .what = "kernel",
+						      .bytes = sizeof(struct mpk_code_kernel),
+						      .name_at = offsetof(struct mpk_code_kernel,
+									  name) };
+	const struct mpk_code_info *x = mpk_view_embedded_lister(a->code);
+	const struct mpk_code_info *y = mpk_view_embedded_lister(b->code);
+	size_t first = d->diff->count;
+
+	if (x && y)
+		mpk_differ_match(d, &kernel, x->kernels, x->kernel_count, y->kernels,
+				 y->kernel_count);
+	mpk_diff_kernels(d, MPK_KERNELS_OF_EMBEDDED, a->view, a->index, b->view, b->index, first);
+}
+
+static void compare_codes(struct mpk_differ *d, struct mpk_span path, const void *left,
+			  const void *right)
+{
+	const struct code *x = left, *y = right;
+	const struct mpk_view_code *a = x->code, *b = y->code;
+	size_t before = d->diff->count;
+
+	(void)path;
+	d->path = a->path;
+	if (mpk_span_equal(a->at->bytes, b->at->bytes))
+		return;
+	if (a->code.format != b->code.format)
+		mpk_differ_words(d, "code", a->code.format->name, b->code.format->name);
+	else
+		mpk_diff_code(d, "code", (struct mpk_span){ 0 },
+			      (struct mpk_diff_code_side){ a->at->bytes, &a->code, false },
+			      (struct mpk_diff_code_side){ b->at->bytes, &b->code, false });
+	compare_code_kernels(d, x, y);
+	if (d->diff->count == before)
+		(void)mpk_differ_bytes(d, "code", (struct mpk_span){ 0 }, a->at->bytes,
+				       b->at->bytes);
+}
+
+static const struct code *codes_of(struct mpk_differ *d, const struct mpk_view *view)
+{
+	struct code *list = mpk_arena_array(d->arena, view->image->embedded_count, sizeof *list);
+
+	d->diff->failed |= !list;
+	for (size_t i = 0; list && i < view->image->embedded_count; i++)
+		list[i] = (struct code){ view, &view->embedded[i], i };
+	return list;
+}
+
+static void compare_embedded(struct mpk_differ *d, const struct mpk_view *a,
+			     const struct mpk_view *b)
+{
+	static const struct mpk_diff_thing code = { .what = "code",
+						    .bytes = sizeof(struct code),
+						    .name = code_path,
+						    .compare = compare_codes,
+						    .is_place = true };
+	const struct code *x = codes_of(d, a), *y = codes_of(d, b);
+
+	if (x && y)
+		mpk_differ_match(d, &code, x, a->image->embedded_count, y,
+				 b->image->embedded_count);
+	d->path = "";
+}
+
 /* --- sections ----------------------------------------------------------------------------- */
 
 struct section_names {
@@ -370,7 +451,8 @@ enum mpk_code mpk_diff_views(const struct mpk_view *a, struct mpk_span a_bytes,
 	if (!mpk_span_equal(a_bytes, b_bytes)) {
 		mpk_diff_host(&d, a, b);
 		compare_trees(&d, a, b);
-		mpk_diff_beside(&d, a, b);
+		compare_embedded(&d, a, b);
+		mpk_diff_devices(&d, a, b);
 		if (!diff.count)
 			compare_rest(&d, a, a_bytes, b, b_bytes);
 	}

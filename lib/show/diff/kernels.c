@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kernels.c - what differs between kernels, between code beside the tree, and between GPU code of any library
+/* kernels.c - what differs between kernels: those of modules, and those in GPU code of any library, with images of
+ * devices that only one has and images that differ beside their kernels
  *
  * Containers follow the order of the linker's objects, and hold as many images as there are devices: a
  * kernel is matched by its name and device in all of them. What is said of a container that is read is
@@ -69,15 +70,16 @@ static uint64_t kernel_bytes(const struct mpk_listed_kernel *k)
 	return code && code->state == MPK_FIGURE_KNOWN ? code->number : 0;
 }
 
-void mpk_diff_note_kernel(struct mpk_difference *item, const struct mpk_listed_kernel *a,
-			  const struct mpk_listed_kernel *b)
+/* How many bytes of code it has, where its format says so; a or b is NULL where it is not there. */
+static void note_kernel(struct mpk_difference *item, const struct mpk_listed_kernel *a,
+			const struct mpk_listed_kernel *b)
 {
 	if (kernel_bytes(a) || kernel_bytes(b))
 		mpk_differ_note_bytes(item, kernel_bytes(a), kernel_bytes(b));
 }
 
-void mpk_diff_kernel(struct mpk_differ *d, const struct mpk_listed_kernel *a,
-		     const struct mpk_listed_kernel *b)
+static void compare_kernel(struct mpk_differ *d, const struct mpk_listed_kernel *a,
+			   const struct mpk_listed_kernel *b)
 {
 	struct mpk_figure_change changes[MPK_FIGURE_COUNT];
 	size_t count = changes_of(a, b, changes);
@@ -106,7 +108,7 @@ void mpk_diff_kernel(struct mpk_differ *d, const struct mpk_listed_kernel *a,
 		return;
 	item->target = a->target;
 	item->copy = a->copy;
-	mpk_diff_note_kernel(item, a, b);
+	note_kernel(item, a, b);
 	item->other_code = other || rewritten || a->code.len != b->code.len;
 	item->figures = mpk_arena_keep(d->arena, changes, count, sizeof *changes);
 	item->figure_count = item->figures ? count : 0;
@@ -117,7 +119,7 @@ static void diff_kernels_compare(struct mpk_differ *d, struct mpk_span key, cons
 				 const void *b)
 {
 	(void)key;
-	mpk_diff_kernel(d, a, b);
+	compare_kernel(d, a, b);
 }
 
 /* Adds the code of a kernel for each of its devices to what was said of it as a whole. */
@@ -175,88 +177,268 @@ void mpk_diff_kernels(struct mpk_differ *d, enum mpk_kernels_of of, const struct
 	mpk_differ_match(d, &kernel, x.items, x.count, y.items, y.count);
 }
 
-/* --- code beside the tree ------------------------------------------------------------- */
+/* --- GPU code of any library ------------------------------------------------------------- */
 
-struct code {
-	const struct mpk_view *view;
-	const struct mpk_view_code *code;
-	size_t index;
+/* All images of one sort for one device. */
+struct group {
+	struct mpk_span name;                  /* "cubin sm_80" */
+	const struct mpk_listed_image *images; /* by their content */
+	size_t count;
+	uint64_t bytes;
+	size_t kernels;
+	bool is_common; /* the other library has some, too */
+	bool opaque;    /* which code is which kernel is not known */
+	bool told;      /* a difference of a kernel is */
 };
 
-static struct mpk_span code_path(const void *item)
-{
-	const struct code *c = item;
+/* One of the two libraries. */
+struct side {
+	struct mpk_kernel_list kernels;
+	struct group *groups;
+	size_t group_count;
+	uint64_t bytes; /* as they stand in the file */
+};
 
-	return mpk_span_str(c->code->path);
+/* Sorts by device first, so that a group is one run, and by digest within it, so that two groups
+ * can be merged like sorted lists. */
+static int by_content(const void *a, const void *b)
+{
+	const struct mpk_listed_image *x = a, *y = b;
+	int order = strcmp(x->what, y->what);
+
+	return order ? order : memcmp(x->digest, y->digest, sizeof x->digest);
 }
 
-static void compare_code_kernels(struct mpk_differ *d, const struct code *a, const struct code *b)
+/* The images by what they are and for which device, each group a run of one sorted copy. The
+ * original order is that of the linker's objects, which means nothing. */
+static enum mpk_code group_images(struct side *s, struct mpk_arena *arena)
 {
-	static const struct mpk_diff_thing kernel = { .what = "kernel",
-						      .bytes = sizeof(struct mpk_code_kernel),
-						      .name_at = offsetof(struct mpk_code_kernel,
-									  name) };
-	const struct mpk_code_info *x = mpk_view_embedded_lister(a->code);
-	const struct mpk_code_info *y = mpk_view_embedded_lister(b->code);
-	size_t first = d->diff->count;
+	const struct mpk_kernel_list *from = &s->kernels;
+	struct mpk_listed_image *list =
+		mpk_arena_keep(arena, from->images, from->image_count, sizeof *list);
+	struct group *g = NULL;
 
-	if (x && y)
-		mpk_differ_match(d, &kernel, x->kernels, x->kernel_count, y->kernels,
-				 y->kernel_count);
-	mpk_diff_kernels(d, MPK_KERNELS_OF_EMBEDDED, a->view, a->index, b->view, b->index, first);
+	s->groups = mpk_arena_array(arena, from->image_count, sizeof *s->groups);
+	if (!list || !s->groups)
+		return MPK_E_NOMEM;
+	if (from->image_count)
+		qsort(list, from->image_count, sizeof *list, by_content);
+	for (size_t i = 0; i < from->image_count; i++) {
+		if (!g || strcmp(list[i].what, list[i - 1].what) != 0) {
+			g = &s->groups[s->group_count++];
+			*g = (struct group){ .name = mpk_span_str(list[i].what),
+					     .images = &list[i] };
+		}
+		g->count++;
+		g->bytes += list[i].bytes;
+	}
+	return MPK_OK;
 }
 
-static void compare_codes(struct mpk_differ *d, struct mpk_span path, const void *left,
-			  const void *right)
+static int diff_device_by_name(const void *key, const void *item)
 {
-	const struct code *x = left, *y = right;
-	const struct mpk_view_code *a = x->code, *b = y->code;
+	const struct group *g = item;
+
+	return strcmp(key, (const char *)g->name.data); /* a C string */
+}
+
+/* The groups were made in sorted order of their names, so a binary search finds one. */
+static struct group *find_group(const struct side *s, const char *name)
+{
+	return s->group_count ? bsearch(name, s->groups, s->group_count, sizeof *s->groups,
+					diff_device_by_name)
+			      : NULL;
+}
+
+/* Reads one library: its kernels as digests, its images by group. A group is opaque when one of
+ * its kernels has no digest, since then equal kernels cannot be proved equal. */
+static bool read_side(struct mpk_differ *d, const struct mpk_view *view, struct side *s)
+{
+	*s = (struct side){ 0 };
+	for (size_t i = 0; i < view->image->device_count; i++)
+		s->bytes += view->image->devices[i].bytes.len;
+	if (mpk_kernel_list_read(view, MPK_KERNELS_OF_DEVICES, 0, d->arena, &s->kernels, NULL) !=
+		    MPK_OK ||
+	    group_images(s, d->arena) != MPK_OK)
+		return false;
+	for (size_t i = 0; i < s->kernels.count; i++) {
+		struct group *g = find_group(s, s->kernels.items[i].image);
+
+		g->kernels++;
+		g->opaque |= !s->kernels.items[i].has_digest;
+	}
+	return true;
+}
+
+/* Of a device that one library is not for, its images are named, not each kernel. */
+static void diff_device_add_kernel(struct mpk_differ *d, enum mpk_diff_sign sign,
+				   const struct side *s, const struct mpk_listed_kernel *k)
+{
+	struct group *g = find_group(s, k->image);
+	struct mpk_difference *item;
+
+	if (!g->is_common)
+		return;
+	g->told = true;
+	item = mpk_differ_add(d, sign, "kernel", k->name,
+			      k->copy ? mpk_arena_printf(d->arena, "copy %zu", k->copy) : "");
+	if (!item)
+		return;
+	item->target = k->target;
+	note_kernel(item, sign == MPK_DIFF_REMOVED ? k : NULL, sign == MPK_DIFF_ADDED ? k : NULL);
+}
+
+/* Marks the group when a difference was reported, so that compare_group does not report the same
+ * change again as one of images. */
+static void compare_matched(struct mpk_differ *d, const struct side *a,
+			    const struct mpk_listed_kernel *k,
+			    const struct mpk_listed_kernel *other)
+{
 	size_t before = d->diff->count;
 
-	(void)path;
-	d->path = a->path;
-	if (mpk_span_equal(a->at->bytes, b->at->bytes))
+	compare_kernel(d, k, other);
+	if (d->diff->count > before)
+		find_group(a, k->image)->told = true;
+}
+
+/* Keys are unique: the list numbers copies of a kernel, and the number is a part of the key. */
+static bool index_keys(const struct mpk_kernel_list *list, struct mpk_strmap *out)
+{
+	for (size_t i = 0; i < list->count; i++)
+		if (mpk_strmap_put(out, list->items[i].key, i, NULL) < 0)
+			return false;
+	return true;
+}
+
+static void compare_device_kernels(struct mpk_differ *d, const struct side *a, const struct side *b)
+{
+	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap in_a = { 0 }, in_b = { 0 };
+	size_t at;
+
+	if (!index_keys(&a->kernels, &in_a) || !index_keys(&b->kernels, &in_b)) {
+		d->diff->failed = true;
 		return;
-	if (a->code.format != b->code.format)
-		mpk_differ_words(d, "code", a->code.format->name, b->code.format->name);
-	else
-		mpk_diff_code(d, "code", (struct mpk_span){ 0 },
-			      (struct mpk_diff_code_side){ a->at->bytes, &a->code, false },
-			      (struct mpk_diff_code_side){ b->at->bytes, &b->code, false });
-	compare_code_kernels(d, x, y);
-	if (d->diff->count == before)
-		(void)mpk_differ_bytes(d, "code", (struct mpk_span){ 0 }, a->at->bytes,
-				       b->at->bytes);
+	}
+	for (size_t i = 0; i < a->kernels.count; i++) {
+		const struct mpk_listed_kernel *k = &a->kernels.items[i];
+
+		if (mpk_strmap_find(&in_b, k->key, &at))
+			compare_matched(d, a, k, &b->kernels.items[at]);
+		else
+			diff_device_add_kernel(d, MPK_DIFF_REMOVED, a, k);
+	}
+	for (size_t i = 0; i < b->kernels.count; i++)
+		if (!mpk_strmap_find(&in_a, b->kernels.items[i].key, &at))
+			diff_device_add_kernel(d, MPK_DIFF_ADDED, b, &b->kernels.items[i]);
 }
 
-static const struct code *codes_of(struct mpk_differ *d, const struct mpk_view *view)
-{
-	struct code *list = mpk_arena_array(d->arena, view->image->embedded_count, sizeof *list);
+/* --- images ------------------------------------------------------------------------------- */
 
-	d->diff->failed |= !list;
-	for (size_t i = 0; list && i < view->image->embedded_count; i++)
-		list[i] = (struct code){ view, &view->embedded[i], i };
-	return list;
+/* Of two sorted lists: those of a that b has not. */
+static size_t count_missing(const struct group *a, const struct group *b)
+{
+	size_t n = 0, k = 0;
+
+	for (size_t i = 0; i < a->count; i++) {
+		int order = -1;
+
+		while (k < b->count && (order = memcmp(b->images[k].digest, a->images[i].digest,
+						       sizeof a->images[i].digest)) < 0)
+			k++;
+		if (k < b->count && order == 0)
+			k++;
+		else
+			n++;
+	}
+	return n;
 }
 
-static void compare_embedded(struct mpk_differ *d, const struct mpk_view *a,
-			     const struct mpk_view *b)
+/* Images can differ without a kernel that does, in constants or debug sections. That is said only
+ * when every kernel of both groups could be compared. */
+static void compare_group(struct mpk_differ *d, const struct group *a, const struct group *b)
 {
-	static const struct mpk_diff_thing code = { .what = "code",
-						    .bytes = sizeof(struct code),
-						    .name = code_path,
-						    .compare = compare_codes,
-						    .is_place = true };
-	const struct code *x = codes_of(d, a), *y = codes_of(d, b);
+	size_t differing = count_missing(a, b);
+	bool are_known = a->kernels && !a->opaque && !b->opaque;
 
-	if (x && y)
-		mpk_differ_match(d, &code, x, a->image->embedded_count, y,
-				 b->image->embedded_count);
+	if (a->count != b->count)
+		mpk_differ_note_bytes(mpk_differ_change(d, "image", a->name,
+							"%zu -> %zu of them, %s -> %s", a->count,
+							b->count, MPK_SIZE(a->bytes),
+							MPK_SIZE(b->bytes)),
+				      a->bytes, b->bytes);
+	else if (differing && !a->told && !b->told) {
+		struct mpk_difference *item = mpk_differ_change(
+			d, "image", a->name, "%zu of %zu differ%s%s", differing, a->count,
+			differing == 1 ? "s" : "", are_known ? ", but no kernel does" : "");
+
+		if (item)
+			item->other_code = a->count == 1 && !are_known;
+	}
+}
+
+static uint64_t group_bytes(const void *item)
+{
+	return ((const struct group *)item)->bytes;
+}
+
+/* Marks the groups that both libraries have before the kernels are looked at: kernels of a group
+ * that only one has are covered by the line for the group. */
+static void match_groups(struct mpk_differ *d, struct side *a, struct side *b)
+{
+	static const struct mpk_diff_thing image = { .what = "image",
+						     .bytes = sizeof(struct group),
+						     .name_at = offsetof(struct group, name),
+						     .bytes_of = group_bytes };
+
+	for (size_t i = 0; i < a->group_count; i++) {
+		struct group *other = find_group(b, (const char *)a->groups[i].name.data);
+
+		if (other)
+			other->is_common = a->groups[i].is_common = true;
+	}
+	mpk_differ_match(d, &image, a->groups, a->group_count, b->groups, b->group_count);
+}
+
+/* The cheap question first: libraries of gigabytes are often equal here, and then nothing has to
+ * be unpacked. */
+static bool same_containers(const struct mpk_image *a, const struct mpk_image *b)
+{
+	if (a->device_count != b->device_count)
+		return false;
+	for (size_t i = 0; i < a->device_count; i++)
+		if (!mpk_span_equal(a->devices[i].bytes, b->devices[i].bytes))
+			return false;
+	return true;
+}
+
+/* Groups come before kernels and images after them, because each step relies on what the one
+ * before it has marked. */
+void mpk_diff_devices(struct mpk_differ *d, const struct mpk_view *x, const struct mpk_view *y)
+{
+	size_t before = d->diff->count;
+	struct mpk_difference *item;
+	struct side a, b;
+
+	if (same_containers(x->image, y->image))
+		return;
+	if (!read_side(d, x, &a) || !read_side(d, y, &b)) {
+		d->diff->failed = true;
+		return;
+	}
+	d->path = MPK_DEVICE_PATH;
+	match_groups(d, &a, &b);
+	compare_device_kernels(d, &a, &b);
+	for (size_t i = 0; i < a.group_count; i++)
+		if (a.groups[i].is_common)
+			compare_group(d, &a.groups[i],
+				      find_group(&b, (const char *)a.groups[i].name.data));
+	if (d->diff->count == before) {
+		item = mpk_differ_change(d, "containers", (struct mpk_span){ 0 },
+					 "%s -> %s, in other containers or packed in "
+					 "another way, images equal",
+					 MPK_SIZE(a.bytes), MPK_SIZE(b.bytes));
+		if (item)
+			item->same_code = true;
+	}
 	d->path = "";
-}
-
-void mpk_diff_beside(struct mpk_differ *d, const struct mpk_view *a, const struct mpk_view *b)
-{
-	compare_embedded(d, a, b);
-	mpk_diff_devices(d, a, b);
 }

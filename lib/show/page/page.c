@@ -60,24 +60,6 @@ void mpk_page_init(struct mpk_page *page, bool several)
 	mpk_json_stream(&page->json, page_take, page);
 }
 
-void mpk_page_source(struct mpk_page *page, const char *name, struct mpk_span text)
-{
-	struct mpk_json *j = &page->json;
-	struct mpk_json_at *o;
-
-	if (!page->sources)
-		page->sources = mpk_json_array(j, j->root, "sources");
-	o = mpk_json_object(j, page->sources, NULL);
-	mpk_json_text(j, o, "name", name);
-	mpk_json_text(j, o, "language", mpk_page_language(name));
-	mpk_json_span(j, o, "text", text);
-}
-
-void mpk_page_times(struct mpk_page *page, struct mpk_span json)
-{
-	mpk_json_span(&page->json, page->json.root, "times", json);
-}
-
 void mpk_page_fini(struct mpk_page *page)
 {
 	mpk_json_fini(&page->json);
@@ -343,12 +325,29 @@ static uint64_t enter_archive(struct mpk_page *page)
 	return kept;
 }
 
-struct mpk_json_at *mpk_page_begin_file(struct mpk_page *page)
+static void put_sources(const struct mpk_page *page, struct mpk_json *j, struct mpk_json_at *list)
+{
+	for (size_t i = 0; i < page->source_count; i++) {
+		const struct mpk_page_source *s = &page->sources[i];
+		struct mpk_json_at *o = mpk_json_object(j, list, NULL);
+
+		mpk_json_text(j, o, "name", s->name);
+		mpk_json_text(j, o, "language", mpk_page_language(s->name));
+		mpk_json_span(j, o, "text", s->text);
+	}
+}
+
+static struct mpk_json_at *begin_file(struct mpk_page *page)
 {
 	struct mpk_json *j = &page->json;
 
-	if (!page->files)
+	if (!page->files) {
+		if (page->source_count)
+			put_sources(page, j, mpk_json_array(j, j->root, "sources"));
+		if (page->times)
+			mpk_json_span(j, j->root, "times", *page->times);
 		page->files = mpk_json_array(j, j->root, "files");
+	}
 	page->file_count++;
 	return mpk_json_object(j, page->files, NULL);
 }
@@ -360,7 +359,7 @@ enum mpk_code mpk_page_add(struct mpk_page *page, const struct mpk_view *view,
 	struct mpk_json_at *at, *list;
 	uint64_t kept = 0; /* room that one library leaves to the next ones */
 
-	at = mpk_page_begin_file(page);
+	at = begin_file(page);
 	page->cut_rows = 0;
 	if (page->of_archive)
 		kept = enter_archive(page);
@@ -380,11 +379,30 @@ enum mpk_code mpk_page_add(struct mpk_page *page, const struct mpk_view *view,
 	return j->failed ? mpk_fail_nomem(err) : MPK_OK;
 }
 
-void mpk_page_differences(struct mpk_page *page, const struct mpk_diff *diff)
+enum mpk_code mpk_page_add_weights(struct mpk_page *page, const struct mpk_weightfile *f,
+				   const struct mpk_tap *tap, struct mpk_error *err)
 {
+	const struct mpk_page_listing listing = { "What is in it", "", &mpk_answer_weights, f };
+	struct mpk_weightfile shown = *f;
 	struct mpk_json *j = &page->json;
+	struct mpk_json_at *at = begin_file(page), *about;
+	struct mpk_report report = { 0 };
+	const struct mpk_verified verified = { f->name, &report };
+	enum mpk_code code;
 
-	mpk_answer_diff.json(diff, j, mpk_json_object(j, j->root, "diff"));
+	shown.has_figures = true;
+	about = mpk_json_object(j, at, "about");
+	mpk_json_text(j, about, "file", f->name);
+	mpk_json_u64(j, about, "bytes", f->bytes);
+	mpk_json_text(j, about, "container", "weights");
+	mpk_json_text(j, about, "title", f->set.weights.format->title);
+	mpk_answer_weights.json(&shown, j, mpk_json_object(j, at, "weights"));
+	mpk_page_listings(page, f->name, &listing, 1);
+	code = mpk_weightfile_verify(f, tap, &report, err);
+	if (code == MPK_OK)
+		mpk_answer_verify.json(&verified, j, mpk_json_object(j, at, "verify"));
+	mpk_report_fini(&report);
+	return code != MPK_OK ? code : j->failed ? mpk_fail_nomem(err) : MPK_OK;
 }
 
 enum mpk_code mpk_page_document(struct mpk_page *page, struct mpk_rope *out, struct mpk_error *err)

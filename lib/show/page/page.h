@@ -16,6 +16,7 @@
 #include "model/device_code.h"
 #include "model/view.h"
 #include "verify/verify.h"
+#include "weightfile/weightfile.h"
 
 /* Of one text, and of all texts of a page, bytes: beyond that a text is cut, and the page says how
  * to get all of it. */
@@ -32,17 +33,28 @@
 /* So many files are shown side by side: their parts and kernels get digests, by which the page tells them apart. */
 #define MPK_PAGE_COMPARED 8
 
+/* A source file; the last part of the path in its name is compared. */
+struct mpk_page_source {
+	const char *name;
+	struct mpk_span text;
+};
+
 /* A page while files are added: mpk_page_init, mpk_page_fini. It stays where it is. */
 struct mpk_page {
 	struct mpk_json json;
 	struct mpk_arena arena;
-	struct mpk_rope document;            /* what of the document has left json */
-	struct mpk_strbuf rest;              /* what was left of it in the end */
-	struct mpk_strbuf plain;             /* HTML: what is read without scripts */
-	struct mpk_json_at *files, *sources; /* NULL before the first is added */
-	uint64_t texts_left;                 /* bytes */
-	uint64_t text_most;                  /* of one, bytes */
-	uint64_t code_left;                  /* bytes of listings */
+	struct mpk_rope document;  /* what of the document has left json */
+	struct mpk_strbuf rest;    /* what was left of it in the end */
+	struct mpk_strbuf plain;   /* HTML: what is read without scripts */
+	struct mpk_json_at *files; /* NULL before the first is added */
+	/* set by who has them, before the first file: source files that are shown beside machine code whose debug information
+	 * names them, and the JSON that minspect --run --profile wrote, by which graphs are coloured; borrowed */
+	const struct mpk_page_source *sources;
+	size_t source_count;
+	const struct mpk_span *times;
+	uint64_t texts_left; /* bytes */
+	uint64_t text_most;  /* of one, bytes */
+	uint64_t code_left;  /* bytes of listings */
 	uint64_t lines_left; /* bytes of what code says of kernels, beside its figures */
 	uint64_t
 		room_left; /* bytes, about, of rows, their names and texts: what has none left is counted */
@@ -76,27 +88,11 @@ enum mpk_code mpk_page_add(struct mpk_page *page, const struct mpk_view *view,
 			   const struct mpk_verify_file *file,
 			   struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_page_begin_file - the object of one more file, to be filled in by who knows such files
- * mpk_page_plain_name - its name, where scripts are switched off
- * mpk_page_plain - below that, the text of an answer, as far as there is room
- * @name    of the action that prints all of it, "" for the listing
- * Failures are remembered by the page. */
-struct mpk_json_at *mpk_page_begin_file(struct mpk_page *page);
-void mpk_page_plain_name(struct mpk_page *page, const char *file);
-void mpk_page_plain(struct mpk_page *page, const char *title, const char *name,
-		    const struct mpk_answer *answer, const void *what, const char *file);
-
-/* mpk_page_source - add a source file, which is shown beside the machine code whose debug information names it
- * @name    of the file; the last part of its path is compared
- * @text    borrowed until the page is printed
- * mpk_page_times - the JSON that minspect --run --profile wrote, by which graphs are coloured
- * Before the first mpk_page_add; failures are remembered by the page. */
-void mpk_page_source(struct mpk_page *page, const char *name, struct mpk_span text);
-void mpk_page_times(struct mpk_page *page, struct mpk_span json);
-
-/* mpk_page_differences - add what differs between the two files that were added, as --diff says it; nothing can be added
- * then. Failures are remembered by the page. */
-void mpk_page_differences(struct mpk_page *page, const struct mpk_diff *diff);
+/* mpk_page_add_weights - add a file of weights: what the listing has, with the figures of elements, and what verification
+ * finds. The page draws its map from the names of the tensors.
+ * Returns  MPK_OK; what mpk_weightfile_verify fails with; MPK_E_NOMEM */
+enum mpk_code mpk_page_add_weights(struct mpk_page *page, const struct mpk_weightfile *f,
+				   const struct mpk_tap *tap, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_page_print - append the whole page: HTML without a reference to anything outside of it; nothing can be
  * added then

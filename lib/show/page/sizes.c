@@ -79,8 +79,7 @@ static void plain_take(const char *text, size_t len, void *arg)
 	}
 }
 
-void mpk_page_plain(struct mpk_page *page, const char *title, const char *name,
-		    const struct mpk_answer *answer, const void *what, const char *file)
+static void put_answer(struct mpk_page *page, const struct mpk_page_listing *l, const char *file)
 {
 	static const struct mpk_style style = { .unicode = true };
 	size_t left = page->plain.len < PLAIN_MOST ? PLAIN_MOST - page->plain.len : 0;
@@ -88,17 +87,17 @@ void mpk_page_plain(struct mpk_page *page, const char *title, const char *name,
 			   .left = left < PLAIN_FILE_MOST ? left : PLAIN_FILE_MOST };
 	struct mpk_strbuf text = { .take = plain_take, .arg = &p };
 
-	mpk_strbuf_printf(&page->plain, "<h3>%s</h3>\n<pre>", title);
-	if (answer->text)
-		answer->text(what, style, &text);
+	mpk_strbuf_printf(&page->plain, "<h3>%s</h3>\n<pre>", l->title);
+	if (l->answer->text)
+		l->answer->text(l->what, style, &text);
 	else
-		answer->line(what, style, &text);
+		l->answer->line(l->what, style, &text);
 	if (text.len)
 		plain_take(text.data, text.len, &p);
 	mpk_strbuf_puts(&page->plain, "</pre>\n");
 	if (p.left_out) {
 		mpk_strbuf_printf(&page->plain, "<p>%" PRIu64 " more lines: minspect %s%s",
-				  p.left_out, name, *name ? " " : "");
+				  p.left_out, l->action, *l->action ? " " : "");
 		put_html_name(page, file);
 		mpk_strbuf_puts(&page->plain, "</p>\n");
 	}
@@ -106,23 +105,14 @@ void mpk_page_plain(struct mpk_page *page, const char *title, const char *name,
 	mpk_strbuf_fini(&text);
 }
 
-void mpk_page_plain_name(struct mpk_page *page, const char *file)
+void mpk_page_listings(struct mpk_page *page, const char *file,
+		       const struct mpk_page_listing *listings, size_t count)
 {
 	mpk_strbuf_puts(&page->plain, "<h2>");
 	put_html_name(page, file);
 	mpk_strbuf_puts(&page->plain, "</h2>\n");
-}
-
-static void put_unscripted(struct mpk_page *page, const struct mpk_view *view,
-			   const struct mpk_size *size)
-{
-	mpk_page_plain_name(page, view->name);
-	mpk_page_plain(page, "What is in it", "",
-		       view->count > PLAIN_MODULES_MOST ? &mpk_answer_brief : &mpk_answer_summary,
-		       view, view->name);
-	mpk_page_plain(page, "Functions and kernels", "functions", &mpk_answer_functions, view,
-		       view->name);
-	mpk_page_plain(page, "Sizes", "size", &mpk_answer_size, size, view->name);
+	for (size_t i = 0; i < count; i++)
+		put_answer(page, &listings[i], file);
 }
 
 /* --- copies and the map ------------------------------------------------------------------------ */
@@ -221,9 +211,18 @@ enum mpk_code mpk_page_sizes(struct mpk_page *page, const struct mpk_view *view,
 	struct mpk_json *j = &page->json;
 	struct mpk_size size;
 	struct mpk_map map;
+	const struct mpk_page_listing listings[] = {
+		{ "What is in it", "",
+		  view->count > PLAIN_MODULES_MOST ? &mpk_answer_brief : &mpk_answer_summary,
+		  view },
+		{ "Functions and kernels", "functions", &mpk_answer_functions, view },
+		{ "Sizes", "size", &mpk_answer_size, &size },
+	};
 
 	MPK_TRY(mpk_size_read(view, &scratch, &size, err));
-	put_unscripted(page, view, &size); /* before the map: each takes memory while it is made */
+	mpk_page_listings(
+		page, view->name, listings,
+		MPK_ARRAY_COUNT(listings)); /* before the map: each takes memory while it is made */
 	put_copies(&size, j, mpk_json_object(j, at, "size"));
 	MPK_TRY(mpk_map_read(view, &size, &scratch, &map, err));
 	put_map_node(page, &map, 0, mpk_json_array(j, at, "map"));

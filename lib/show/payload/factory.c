@@ -218,7 +218,7 @@ static enum mpk_code payload_factory_read_graph(const struct mpk_payload_content
 						struct mpk_arena *arena,
 						struct mpk_model_graph *out, struct mpk_error *err)
 {
-	MPK_CLEANUP(mpk_graph_builder_fini) struct mpk_graph_builder b = { .arena = arena };
+	struct mpk_graph_builder b = { .arena = arena };
 	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap weights = { 0 };
 	const struct mpk_params *params = &c->payload->u.factory.params;
 	const struct mpk_graph_json *g = c->graph;

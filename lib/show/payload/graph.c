@@ -61,7 +61,7 @@ void mpk_graph_add_edge(struct mpk_graph_builder *b, size_t from, size_t to, con
 	b->edges[b->edge_count++] = (struct mpk_model_edge){ from, to, label };
 }
 
-void mpk_graph_take_constant(struct mpk_graph_builder *b, size_t node, size_t constant)
+static void take_constant(struct mpk_graph_builder *b, size_t node, size_t constant)
 {
 	const char *old;
 
@@ -84,7 +84,7 @@ void mpk_graph_pass(struct mpk_graph_builder *b, struct mpk_graph_register *reg,
 		return;
 	}
 	if (reg->constant)
-		mpk_graph_take_constant(b, node, reg->constant - 1);
+		take_constant(b, node, reg->constant - 1);
 	if (reg->node != node)
 		mpk_graph_add_edge(b, reg->node, node, "");
 }
@@ -101,8 +101,8 @@ static int by_target(const void *a, const void *b)
 	return 0;
 }
 
-enum mpk_code mpk_graph_builder_finish(struct mpk_graph_builder *b, struct mpk_model_graph *out,
-				       struct mpk_error *err)
+static enum mpk_code keep_graph(struct mpk_graph_builder *b, struct mpk_model_graph *out,
+				struct mpk_error *err)
 {
 	if (b->failed)
 		return mpk_fail_nomem(err);
@@ -116,10 +116,14 @@ enum mpk_code mpk_graph_builder_finish(struct mpk_graph_builder *b, struct mpk_m
 	return MPK_OK;
 }
 
-void mpk_graph_builder_fini(struct mpk_graph_builder *b)
+enum mpk_code mpk_graph_builder_finish(struct mpk_graph_builder *b, struct mpk_model_graph *out,
+				       struct mpk_error *err)
 {
+	enum mpk_code code = keep_graph(b, out, err);
+
 	free(b->nodes);
 	free(b->edges);
+	return code;
 }
 
 /* --- basic blocks ---------------------------------------------------------------------------- */
@@ -231,7 +235,7 @@ static void put_blocks(struct mpk_graph_builder *b, const struct mpk_graph_code 
 enum mpk_code mpk_graph_of_code(const struct mpk_graph_code *g, struct mpk_arena *arena,
 				struct mpk_model_graph *out, struct mpk_error *err)
 {
-	MPK_CLEANUP(mpk_graph_builder_fini) struct mpk_graph_builder b = { .arena = arena };
+	struct mpk_graph_builder b = { .arena = arena };
 	struct mpk_graph_register *regs;
 
 	out->is_flow = has_jumps(g);

@@ -52,7 +52,7 @@ struct mpk_model_graph {
 
 #define MPK_NO_NODE SIZE_MAX
 
-/* Zero-initialise with the arena; mpk_graph_builder_fini. A failed allocation is remembered. */
+/* Zero-initialise with the arena; mpk_graph_builder_finish. A failed allocation is remembered. */
 struct mpk_graph_builder {
 	struct mpk_arena *arena;
 	struct mpk_model_node *nodes; /* malloc'ed while they grow */
@@ -78,17 +78,13 @@ size_t mpk_graph_add_node(struct mpk_graph_builder *b, enum mpk_model_node_kind 
  * @label   static storage */
 void mpk_graph_add_edge(struct mpk_graph_builder *b, size_t from, size_t to, const char *label);
 
-/* mpk_graph_pass - a node gets the value of a register as an argument */
+/* mpk_graph_pass - a node gets the value of a register as an argument; of many constants the first are noted */
 void mpk_graph_pass(struct mpk_graph_builder *b, struct mpk_graph_register *reg, size_t node);
 
-/* mpk_graph_take_constant - a node gets a constant as an argument; of many the first are noted */
-void mpk_graph_take_constant(struct mpk_graph_builder *b, size_t node, size_t constant);
-
-/* mpk_graph_builder_finish - move what was built to the arena
+/* mpk_graph_builder_finish - move what was built to the arena; the builder is empty then, also after a failure
  * Returns  MPK_OK; MPK_E_NOMEM */
 enum mpk_code mpk_graph_builder_finish(struct mpk_graph_builder *b, struct mpk_model_graph *out,
 				       struct mpk_error *err) MPK_MUST_CHECK;
-void mpk_graph_builder_fini(struct mpk_graph_builder *b);
 
 /* What cuts instructions into blocks. */
 struct mpk_graph_code {

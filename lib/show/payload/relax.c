@@ -4,7 +4,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "payload/internal/relax.h"
 #include "text/escape.h"
@@ -177,6 +176,14 @@ static enum mpk_code find_calls(const struct mpk_payload *p, const struct mpk_pa
 	return MPK_OK;
 }
 
+/* Drawing relies on the checks of --verify: byte code that fails them has no graph. */
+static size_t relax_count_graphs(const struct mpk_payload_content *c)
+{
+	return mpk_relax_check(&c->payload->u.relax, NULL) == MPK_OK
+		       ? c->payload->u.relax.func_count
+		       : 0;
+}
+
 /* --- verdicts ----------------------------------------------------------------------------- */
 
 static enum mpk_code relax_verify(const struct mpk_payload *p, struct mpk_error *err)
@@ -282,7 +289,7 @@ const struct mpk_payload_view mpk_payload_view_relax = {
 	.function = function_at,
 	.disasm = put_listing,
 	.calls = find_calls,
-	.graph_count = mpk_relax_count_graphs,
+	.graph_count = relax_count_graphs,
 	.graph = mpk_relax_read_graph,
 	.diff = relax_diff,
 	.check = "byte-code",

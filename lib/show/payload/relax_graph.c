@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* relax_graph.c - graphs of functions of the Relax VM */
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "payload/internal/relax.h"
@@ -143,12 +142,14 @@ static void relax_read_call(const struct reader *r, const struct mpk_relax_instr
 		struct mpk_relax_arg arg = mpk_relax_arg(instr, i);
 		struct mpk_graph_register *reg =
 			arg.kind == MPK_RELAX_ARG_REG ? reg_of(r, arg.value) : NULL;
+		struct mpk_graph_register constant = { .node = MPK_NO_NODE,
+						       .constant = (size_t)arg.value + 1 };
 
+		if (arg.kind == MPK_RELAX_ARG_CONST &&
+		    r->x->consts[arg.value].kind == MPK_RELAX_TENSOR)
+			reg = &constant;
 		if (reg)
 			mpk_graph_pass(r->b, reg, node);
-		else if (arg.kind == MPK_RELAX_ARG_CONST &&
-			 r->x->consts[arg.value].kind == MPK_RELAX_TENSOR)
-			mpk_graph_take_constant(r->b, node, (size_t)arg.value);
 	}
 	/* after the arguments, one of which may be in this register */
 	relax_set(r, instr->reg, (struct mpk_graph_register){ .node = node });
@@ -256,12 +257,4 @@ enum mpk_code mpk_relax_read_graph(const struct mpk_payload_content *c, size_t i
 					  .registers = (uint64_t)r.f->register_file_size };
 
 	return mpk_graph_of_code(&g, arena, out, err);
-}
-
-/* Drawing relies on the checks of --verify: byte code that fails them has no graph. */
-size_t mpk_relax_count_graphs(const struct mpk_payload_content *c)
-{
-	return mpk_relax_check(&c->payload->u.relax, NULL) == MPK_OK
-		       ? c->payload->u.relax.func_count
-		       : 0;
 }

@@ -55,14 +55,6 @@ enum mpk_code mpk_weightfile_verify(const struct mpk_weightfile *f, const struct
 				    struct mpk_report *report,
 				    struct mpk_error *err) MPK_MUST_CHECK;
 
-struct mpk_page; /* page/page.h */
-
-/* mpk_weightfile_page - add the file to a page: its tensors with the figures of their elements, for which all of it is
- * read, and what mpk_weightfile_verify finds
- * Returns  MPK_OK; as mpk_weightfile_verify */
-enum mpk_code mpk_weightfile_page(const struct mpk_weightfile *f, const struct mpk_tap *tap,
-				  struct mpk_page *page, struct mpk_error *err) MPK_MUST_CHECK;
-
 /* mpk_weightfile_diff - tensors that only one of two files has, and those whose type, shape or elements differ
  * @arena   receives the differences
  * @out     as mpk_diff_views fills it: mpk_answer_diff prints it

@@ -62,15 +62,16 @@ enum mpk_code mpk_canon_reach(struct mpk_canon_edges *edges, size_t count,
 
 /* --- formats ---------------------------------------------------------------------------------------- */
 
-/* mpk_canon_cubin, mpk_canon_ptx, mpk_canon_amdgpu - digests of code of one format
+/* How code of a format is taken.
  * @rows    room for info->kernel_count + 1, of which the digests are set; the last is that of the image
  * Returns  MPK_OK; MPK_E_CORRUPT, MPK_E_SYNTAX: it does not hold what is wanted, and is to be taken by its bytes; as
  *          mpk_canon_end */
-enum mpk_code mpk_canon_cubin(const struct mpk_code_info *info, struct mpk_arena *arena,
-			      struct mpk_canon_row *rows, struct mpk_error *err) MPK_MUST_CHECK;
-enum mpk_code mpk_canon_ptx(const struct mpk_code_info *info, struct mpk_arena *arena,
-			    struct mpk_canon_row *rows, struct mpk_error *err) MPK_MUST_CHECK;
-enum mpk_code mpk_canon_amdgpu(const struct mpk_code_info *info, struct mpk_arena *arena,
-			       struct mpk_canon_row *rows, struct mpk_error *err) MPK_MUST_CHECK;
+struct mpk_canon_reader {
+	const struct mpk_code_format *format;
+	enum mpk_code (*read)(const struct mpk_code_info *info, struct mpk_arena *arena,
+			      struct mpk_canon_row *rows, struct mpk_error *err);
+};
+
+extern const struct mpk_canon_reader mpk_canon_cubin, mpk_canon_ptx, mpk_canon_amdgpu;
 
 #endif

@@ -29,7 +29,7 @@ struct mpk_canon_section {
 	struct mpk_span base; /* its name, of MPK_CANON_OF_TEXT without that of the function */
 };
 
-/* Zero-initialise, set elf and left; mpk_canon_sections_read; mpk_canon_sections_fini. */
+/* Zero-initialise, set elf and left; mpk_canon_sections_read; free items, mpk_strmap_fini(code). */
 struct mpk_canon_sections {
 	struct mpk_cubin_elf elf;
 	uint64_t left;                   /* bytes that may still be read: parts may overlap */
@@ -43,7 +43,6 @@ struct mpk_canon_sections {
  * Returns  MPK_OK; MPK_E_CORRUPT; MPK_E_NOMEM */
 enum mpk_code mpk_canon_sections_read(struct mpk_canon_sections *f,
 				      struct mpk_error *err) MPK_MUST_CHECK;
-void mpk_canon_sections_fini(struct mpk_canon_sections *f);
 
 /* --- AMD code objects ----------------------------------------------------------------------------- */
 
@@ -63,7 +62,7 @@ struct mpk_canon_slot {
 	struct mpk_span name; /* empty: target is an address */
 };
 
-/* Zero-initialise, set object, elf and left; mpk_canon_object_read; mpk_canon_object_fini. */
+/* Zero-initialise, set object, elf and left; mpk_canon_object_read; free what is malloc'ed, mpk_strmap_fini(kernels). */
 struct mpk_canon_object {
 	const struct mpk_amdgpu *object;
 	struct mpk_cubin_elf elf;
@@ -83,6 +82,5 @@ struct mpk_canon_object {
  * Returns  MPK_OK; MPK_E_CORRUPT; MPK_E_NOMEM */
 enum mpk_code mpk_canon_object_read(struct mpk_canon_object *o,
 				    struct mpk_error *err) MPK_MUST_CHECK;
-void mpk_canon_object_fini(struct mpk_canon_object *o);
 
 #endif

@@ -1,27 +1,233 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* codegen.c - the plug-in's table: IR and blobs to objects, machine code to text
  *
- * This file and its neighbours are the only ones that see LLVM; they run in a child process, as
- * LLVM ends the process on some inputs. IR is verified before code is generated, because back ends
- * crash on what the verifier refuses. The blob's object is made through LLVM's C API and not as text, so that nothing
- * of the blob has to be escaped and parsed.
- */
-#include "text/escape.h"
-
-#include <inttypes.h>
+ * This file and its neighbour are the only ones that see LLVM; they run in a child process, as LLVM ends the process on
+ * some inputs. IR is verified before code is generated, because back ends crash on what the verifier refuses. The blob's
+ * object is made through LLVM's C API and not as text, so that nothing of the blob has to be escaped and parsed. */
 #include <llvm-c/Analysis.h>
-#include <llvm-c/Disassembler.h>
+#include <llvm-c/Core.h>
 #include <llvm-c/IRReader.h>
 #include <llvm-c/Target.h>
+#include <llvm-c/TargetMachine.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "llvm/plugin/session.h"
+#include "text/escape.h"
+#include "llvm/plugin/disassemble.h"
+
+/* --- sessions --- */
+
+/* One LLVM context, its target and what it complained about. LLVM's own handler of diagnostics would end the process; with
+ * ours a call may report success and make a broken object, so `failed` must be looked at after every step that can
+ * complain. Zero-initialise; session_open; session_close. */
+struct session {
+	LLVMContextRef context;
+	LLVMTargetMachineRef machine;
+	LLVMModuleRef module; /* owned once set */
+	char *triple;         /* LLVM's normal form */
+	bool failed;          /* an error was reported; text holds the first */
+	char text[512];
+};
+
+/* Only the wanted back end is initialised: each one costs page faults in libLLVM. */
+#define BACK_END(name)                                                                             \
+	static void init_##name(void)                                                              \
+	{                                                                                          \
+		LLVMInitialize##name##TargetInfo();                                                \
+		LLVMInitialize##name##Target();                                                    \
+		LLVMInitialize##name##TargetMC();                                                  \
+		LLVMInitialize##name##AsmPrinter();                                                \
+		LLVMInitialize##name##AsmParser();                                                 \
+		LLVMInitialize##name##Disassembler();                                              \
+	}
+
+BACK_END(X86)
+BACK_END(AArch64)
+BACK_END(ARM)
+BACK_END(RISCV)
+BACK_END(SystemZ)
+BACK_END(PowerPC)
+BACK_END(LoongArch)
+BACK_END(Mips)
+BACK_END(WebAssembly)
+BACK_END(AMDGPU)
+
+static void init_all(void)
+{
+	LLVMInitializeAllTargetInfos();
+	LLVMInitializeAllTargets();
+	LLVMInitializeAllTargetMCs();
+	LLVMInitializeAllAsmPrinters();
+	LLVMInitializeAllAsmParsers();
+	LLVMInitializeAllDisassemblers();
+}
+
+/* All back ends when it is none of those that stand here. */
+static void init_back_end(const char *triple)
+{
+	static const struct {
+		const char *prefix;
+		void (*init)(void);
+	} rows[] = {
+		{ "x86_64", init_X86 },    { "i386", init_X86 },
+		{ "i686", init_X86 },      { "aarch64", init_AArch64 },
+		{ "arm64", init_AArch64 }, { "arm", init_ARM },
+		{ "thumb", init_ARM },     { "riscv", init_RISCV },
+		{ "s390x", init_SystemZ }, { "powerpc", init_PowerPC },
+		{ "ppc", init_PowerPC },   { "loongarch", init_LoongArch },
+		{ "mips", init_Mips },     { "wasm", init_WebAssembly },
+		{ "amdgcn", init_AMDGPU },
+	};
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(rows); i++) {
+		if (strncmp(triple, rows[i].prefix, strlen(rows[i].prefix)) == 0) {
+			rows[i].init();
+			return;
+		}
+	}
+	init_all();
+}
+
+static void on_diagnostic(LLVMDiagnosticInfoRef info, void *data)
+{
+	struct session *s = data;
+
+	if (LLVMGetDiagInfoSeverity(info) != LLVMDSError)
+		return;
+	if (!s->failed) {
+		char *text = LLVMGetDiagInfoDescription(info);
+
+		mpk_escape_to(mpk_span_str(text), s->text, sizeof s->text);
+		LLVMDisposeMessage(text);
+	}
+	s->failed = true;
+}
+
+/* A bare triple means the base instruction set; Linux on RISC-V and LoongArch means the set and the
+ * ABI of its distributions, and their linkers refuse objects of another. */
+static const char *features_for(const char *triple)
+{
+	static const struct {
+		const char *machine, *features;
+	} rows[] = {
+		{ "riscv64", "+m,+a,+f,+d,+c" },
+		{ "loongarch64", "+64bit,+f,+d,+ual" },
+	};
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(rows) && strstr(triple, "linux"); i++)
+		if (strncmp(triple, rows[i].machine, strlen(rows[i].machine)) == 0)
+			return rows[i].features;
+	return "";
+}
+
+/* Of the library that is really loaded, "19.1.7". */
+static const char *session_version(void)
+{
+	static char version[24];
+	unsigned major, minor, patch;
+
+	if (!version[0]) {
+		LLVMGetVersion(&major, &minor, &patch);
+		(void)snprintf(version, sizeof version, "%u.%u.%u", major, minor, patch);
+	}
+	return version;
+}
+
+static enum mpk_code open_machine(struct session *s, LLVMCodeGenOptLevel level,
+				  struct mpk_error *err)
+{
+	LLVMTargetRef target;
+	char *message = NULL;
+
+	init_back_end(s->triple);
+	if (LLVMGetTargetFromTriple(s->triple, &target, &message)) {
+		LLVMDisposeMessage(message);
+		return mpk_fail(err, MPK_E_UNSUPPORTED, "LLVM %s knows no target '%s'",
+				session_version(), MPK_QUOTE(mpk_span_str(s->triple)));
+	}
+	s->machine = LLVMCreateTargetMachine(target, s->triple, "", features_for(s->triple), level,
+					     LLVMRelocPIC, LLVMCodeModelDefault);
+	if (!s->machine || !LLVMTargetHasAsmBackend(target))
+		return mpk_fail(err, MPK_E_UNSUPPORTED, "LLVM %s cannot make object files for '%s'",
+				session_version(), MPK_QUOTE(mpk_span_str(s->triple)));
+	return MPK_OK;
+}
+
+/* Passes are set up for each function, also where all of them ask for none of it. */
+static bool wants_no_optimisation(LLVMModuleRef module)
+{
+	unsigned optnone = LLVMGetEnumAttributeKindForName("optnone", 7);
+	bool has_code = false;
+
+	for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f)) {
+		if (LLVMIsDeclaration(f))
+			continue;
+		has_code = true;
+		if (!LLVMGetEnumAttributeAtIndex(f, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+						 optnone))
+			return false;
+	}
+	return has_code;
+}
+
+/* No optimisation of machine code where no function of the module wants any (optnone). */
+static enum mpk_code session_suit(struct session *s, struct mpk_error *err)
+{
+	if (!wants_no_optimisation(s->module))
+		return MPK_OK;
+	LLVMDisposeTargetMachine(s->machine);
+	s->machine = NULL;
+	return open_machine(s, LLVMCodeGenLevelNone, err);
+}
+
+static enum mpk_code session_open(struct session *s, const char *triple, struct mpk_error *err)
+{
+	s->context = LLVMContextCreate();
+	LLVMContextSetDiagnosticHandler(s->context, on_diagnostic, s);
+	s->triple = LLVMNormalizeTargetTriple(triple);
+	return open_machine(s, LLVMCodeGenLevelDefault, err);
+}
+
+static enum mpk_code session_emit(struct session *s, struct mpk_arena *arena, struct mpk_span *out,
+				  struct mpk_error *err)
+{
+	LLVMMemoryBufferRef buffer = NULL;
+	char *message = NULL;
+
+	if (LLVMTargetMachineEmitToMemoryBuffer(s->machine, s->module, LLVMObjectFile, &message,
+						&buffer)) {
+		enum mpk_code code =
+			mpk_fail(err, MPK_E_TOOL, "LLVM: %s", MPK_QUOTE(mpk_span_str(message)));
+		LLVMDisposeMessage(message);
+		return code;
+	}
+	size_t len = LLVMGetBufferSize(buffer);
+	char *copy = s->failed ? NULL : mpk_arena_copy(arena, LLVMGetBufferStart(buffer), len);
+	LLVMDisposeMemoryBuffer(buffer);
+	if (s->failed)
+		return mpk_fail(err, MPK_E_TOOL, "LLVM: %s", s->text);
+	MPK_TRY_ALLOC(copy, err);
+	*out = mpk_span_of(copy, len);
+	return MPK_OK;
+}
+
+static void session_close(struct session *s)
+{
+	if (s->module)
+		LLVMDisposeModule(s->module);
+	if (s->machine)
+		LLVMDisposeTargetMachine(s->machine);
+	if (s->triple)
+		LLVMDisposeMessage(s->triple);
+	if (s->context)
+		LLVMContextDispose(s->context);
+	memset(s, 0, sizeof *s);
+}
 
 /* --- the blob --- */
 
-static LLVMValueRef add_symbol(struct mpk_session *s, const struct mpk_llvm_blob *blob)
+static LLVMValueRef add_symbol(struct session *s, const struct mpk_llvm_blob *blob)
 {
 	LLVMValueRef bytes = LLVMConstStringInContext2(s->context, (const char *)blob->bytes.data,
 						       blob->bytes.len, 1);
@@ -38,8 +244,7 @@ static LLVMValueRef add_symbol(struct mpk_session *s, const struct mpk_llvm_blob
 	return symbol;
 }
 
-static void append_list(struct mpk_session *s, const char *name, const char *section,
-			LLVMValueRef row)
+static void append_list(struct session *s, const char *name, const char *section, LLVMValueRef row)
 {
 	LLVMValueRef rows = LLVMConstArray2(LLVMTypeOf(row), &row, 1);
 	LLVMValueRef list = LLVMAddGlobal(s->module, LLVMTypeOf(rows), name);
@@ -51,7 +256,7 @@ static void append_list(struct mpk_session *s, const char *name, const char *sec
 }
 
 /* An ELF note (elf/note.h), as a structure, so that LLVM takes care of the byte order. */
-static void add_note(struct mpk_session *s, const struct mpk_llvm_note *note)
+static void add_note(struct session *s, const struct mpk_llvm_note *note)
 {
 	LLVMTypeRef i32 = LLVMInt32TypeInContext(s->context),
 		    i8 = LLVMInt8TypeInContext(s->context);
@@ -77,7 +282,7 @@ static void add_note(struct mpk_session *s, const struct mpk_llvm_note *note)
 }
 
 /* static void _GLOBAL__sub_I_<prefix>devc(void) { register_fn("symbol", &symbol); } */
-static LLVMValueRef add_constructor(struct mpk_session *s, const struct mpk_llvm_blob *blob,
+static LLVMValueRef add_constructor(struct session *s, const struct mpk_llvm_blob *blob,
 				    LLVMValueRef symbol)
 {
 	LLVMTypeRef i32 = LLVMInt32TypeInContext(s->context);
@@ -102,10 +307,9 @@ static LLVMValueRef add_constructor(struct mpk_session *s, const struct mpk_llvm
 	return ctor;
 }
 
-/* Through the C API, LLVM puts llvm.global_ctors of ELF objects into .ctors, which only
- * some linkers still run; a pointer in .init_array is run by all. */
-static void list_constructor(struct mpk_session *s, enum mpk_object_format format,
-			     LLVMValueRef ctor)
+/* Through the C API, LLVM puts llvm.global_ctors of ELF objects into .ctors, which only some linkers still run; a
+ * pointer in .init_array is run by all. */
+static void list_constructor(struct session *s, enum mpk_object_format format, LLVMValueRef ctor)
 {
 	LLVMTypeRef i32 = LLVMInt32TypeInContext(s->context);
 	LLVMTypeRef ptr = LLVMPointerTypeInContext(s->context, 0);
@@ -123,12 +327,12 @@ static void list_constructor(struct mpk_session *s, enum mpk_object_format forma
 	append_list(s, "llvm.used", "llvm.metadata", entry);
 }
 
-static enum mpk_code emit(struct mpk_session *s, const struct mpk_llvm_blob *blob,
+static enum mpk_code emit(struct session *s, const struct mpk_llvm_blob *blob,
 			  struct mpk_arena *arena, struct mpk_span *out, struct mpk_error *err)
 {
 	char name[256];
 
-	MPK_TRY(mpk_session_open(s, blob->triple, err));
+	MPK_TRY(session_open(s, blob->triple, err));
 	(void)snprintf(name, sizeof name, "%.200sdevc", blob->prefix);
 	s->module = LLVMModuleCreateWithNameInContext(name, s->context);
 	LLVMSetTarget(s->module, s->triple);
@@ -142,17 +346,17 @@ static enum mpk_code emit(struct mpk_session *s, const struct mpk_llvm_blob *blo
 		add_note(s, &blob->note);
 	if (blob->register_fn)
 		list_constructor(s, blob->format, add_constructor(s, blob, symbol));
-	return mpk_session_emit(s, arena, out, err);
+	return session_emit(s, arena, out, err);
 }
 
 /* The entries of the table; llvm.h says what they do and how they fail. */
 static enum mpk_code llvm_emit_blob(const struct mpk_llvm_blob *blob, struct mpk_arena *arena,
 				    struct mpk_span *out, struct mpk_error *err)
 {
-	struct mpk_session s = { 0 };
+	struct session s = { 0 };
 	enum mpk_code code = emit(&s, blob, arena, out, err);
 
-	mpk_session_close(&s);
+	session_close(&s);
 	return code;
 }
 
@@ -167,8 +371,7 @@ static bool is_bitcode(struct mpk_span bytes)
 	       (memcmp(bytes.data, raw, 4) == 0 || memcmp(bytes.data, wrapped, 4) == 0);
 }
 
-/* LLVM says "NAME:LINE:COLUMN: error: TEXT\n<the line>\n   ^\n"; LINE and COLUMN are kept,
- * TEXT becomes the sentence. */
+/* LLVM says "NAME:LINE:COLUMN: error: TEXT\n<the line>\n   ^\n": TEXT becomes the sentence. */
 static enum mpk_code fail_parse(const char *name, const char *message, struct mpk_error *err)
 {
 	size_t skip = strlen(name);
@@ -185,14 +388,13 @@ static enum mpk_code fail_parse(const char *name, const char *message, struct mp
 	}
 	struct mpk_span sentence = mpk_span_of(text, strcspn(text, "\n"));
 	return mpk_fail_line(err, MPK_E_SYNTAX, (uint32_t)line, (uint32_t)column, "LLVM %s: %s",
-			     mpk_session_version(), MPK_QUOTE(sentence));
+			     session_version(), MPK_QUOTE(sentence));
 }
 
-static enum mpk_code parse(struct mpk_session *s, const struct mpk_llvm_source *source,
+static enum mpk_code parse(struct session *s, const struct mpk_llvm_source *source,
 			   struct mpk_error *err)
 {
-	/* The text parser needs a NUL after the bytes, which only the copy has. The parser
-	 * takes the buffer over. */
+	/* The text parser needs a NUL after the bytes, which only the copy has; it takes the buffer over. */
 	LLVMMemoryBufferRef buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(
 		(const char *)source->bytes.data, source->bytes.len, source->name);
 	char *message = NULL;
@@ -205,14 +407,14 @@ static enum mpk_code parse(struct mpk_session *s, const struct mpk_llvm_source *
 		code = fail_parse(source->name, message ? message : s->text, err);
 	else
 		code = mpk_fail(err, MPK_E_CORRUPT, "bitcode that LLVM %s cannot read: %s",
-				mpk_session_version(),
+				session_version(),
 				MPK_QUOTE(mpk_span_str(s->failed ? s->text : message)));
 	if (message)
 		LLVMDisposeMessage(message);
 	return code;
 }
 
-static enum mpk_code verify(struct mpk_session *s, struct mpk_error *err)
+static enum mpk_code verify(struct session *s, struct mpk_error *err)
 {
 	char *message = NULL;
 	enum mpk_code code = MPK_OK;
@@ -230,7 +432,7 @@ static size_t arch_length(const char *triple)
 }
 
 /* An IR module without a triple is for any machine of its data layout. */
-static enum mpk_code codegen_set_target(struct mpk_session *s, struct mpk_error *err)
+static enum mpk_code codegen_set_target(struct session *s, struct mpk_error *err)
 {
 	const char *own = LLVMGetTarget(s->module);
 	char *normal = LLVMNormalizeTargetTriple(own);
@@ -253,163 +455,35 @@ static enum mpk_code codegen_set_target(struct mpk_session *s, struct mpk_error 
 	return MPK_OK;
 }
 
-static enum mpk_code compile(struct mpk_session *s, const struct mpk_llvm_source *source,
+static enum mpk_code compile(struct session *s, const struct mpk_llvm_source *source,
 			     struct mpk_arena *arena, struct mpk_span *out, struct mpk_error *err)
 {
-	MPK_TRY(mpk_session_open(s, source->triple, err));
+	MPK_TRY(session_open(s, source->triple, err));
 	MPK_TRY(parse(s, source, err));
 	MPK_TRY(verify(s, err));
 	MPK_TRY(codegen_set_target(s, err));
-	MPK_TRY(mpk_session_suit(s, err));
-	return mpk_session_emit(s, arena, out, err);
+	MPK_TRY(session_suit(s, err));
+	return session_emit(s, arena, out, err);
 }
 
 static enum mpk_code llvm_compile(const struct mpk_llvm_source *source, struct mpk_arena *arena,
 				  struct mpk_span *out, struct mpk_error *err)
 {
-	struct mpk_session s = { 0 };
+	struct session s = { 0 };
 	enum mpk_code code = compile(&s, source, arena, out, err);
 
-	mpk_session_close(&s);
+	session_close(&s);
 	return code;
 }
 
-/* LLVM prints a branch relative to its instruction unless it is given a name for where that leads: the
- * name that it gets is the address, and who knows the file's symbols puts theirs after it. */
-
-/* A context keeps each name that it was given: a new one after so many instructions. */
-enum { CONTEXT_INSTRUCTIONS = 1 << 16, TEXT_BYTES = 256 };
-
-/* What LLVM asked about the instruction it is at. */
-struct lookup {
-	bool has_target, is_page;
-	uint64_t target;
-	char name[24];
-	/* AArch64: an address is a page and, in the next instruction, what lies in it */
-	uint64_t page, page_pc;
-	unsigned page_register;
-};
-
-/* adrp xN, page; LLVM hands the instruction itself. */
-static void note_page(struct lookup *l, uint32_t code, uint64_t pc)
-{
-	uint64_t pages = (uint64_t)(code >> 5 & 0x7ffff) << 2 | (code >> 29 & 3);
-
-	if (pages & 1u << 20)
-		pages |= ~(uint64_t)0 << 21;
-	l->page = (pc & ~(uint64_t)0xfff) + (pages << 12);
-	l->page_pc = pc;
-	l->page_register = code & 31;
-	l->target = l->page;
-	l->has_target = l->is_page = true;
-}
-
-/* add xN, xM, #low, or ldr xN, [xM, #low], right after adrp xM */
-static void note_in_page(struct lookup *l, uint32_t code, uint64_t pc, unsigned scale)
-{
-	if (l->page_pc + 4 != pc || (code >> 5 & 31) != l->page_register)
-		return;
-	l->target = l->page + (uint64_t)(code >> 10 & 0xfff) * scale;
-	l->has_target = true;
-}
-
-static const char *codegen_look_up(void *data, uint64_t value, uint64_t *type, uint64_t pc,
-				   const char **reference)
-{
-	struct lookup *l = data;
-	bool branch = *type == LLVMDisassembler_ReferenceType_In_Branch;
-
-	if (*type == LLVMDisassembler_ReferenceType_In_ARM64_ADRP)
-		note_page(l, (uint32_t)value, pc);
-	else if (*type == LLVMDisassembler_ReferenceType_In_ARM64_ADDXri)
-		note_in_page(l, (uint32_t)value, pc, 1);
-	else if (*type == LLVMDisassembler_ReferenceType_In_ARM64_LDRXui)
-		note_in_page(l, (uint32_t)value, pc, 8);
-	if (branch || *type == LLVMDisassembler_ReferenceType_In_PCrel_Load) {
-		l->has_target = true;
-		l->target = value;
-	}
-	*type = LLVMDisassembler_ReferenceType_InOut_None;
-	*reference = NULL;
-	if (!branch)
-		return NULL;
-	(void)snprintf(l->name, sizeof l->name, "0x%" PRIx64, value);
-	return l->name;
-}
-
-static enum mpk_code open_context(const struct mpk_llvm_code *code, struct lookup *l,
-				  LLVMDisasmContextRef *out, struct mpk_error *err)
-{
-	*out = LLVMCreateDisasmCPUFeatures(code->triple, code->cpu, code->features, l, 0, NULL,
-					   codegen_look_up);
-	if (!*out)
-		return mpk_fail(err, MPK_E_UNSUPPORTED, "LLVM %s cannot disassemble code for '%s'",
-				mpk_session_version(), MPK_QUOTE(mpk_span_str(code->triple)));
-	(void)LLVMSetDisasmOptions(*out, LLVMDisassembler_Option_PrintImmHex);
-	return MPK_OK;
-}
-
-/* "adrp\tx0, 32": the operand counts pages from here; what is meant is the address. */
-static void say_page(char text[TEXT_BYTES], uint64_t page)
-{
-	char *comma = strchr(text, ',');
-	size_t left = comma ? (size_t)(text + TEXT_BYTES - comma) : 0;
-
-	if (comma)
-		(void)snprintf(comma, left, ", 0x%" PRIx64, page);
-}
-
-static size_t one(LLVMDisasmContextRef context, const struct mpk_llvm_code *code, size_t at,
-		  struct lookup *l, struct mpk_llvm_instruction *out, char text[TEXT_BYTES])
-{
-	size_t left = code->bytes.len - at, bytes;
-
-	l->has_target = l->is_page = false;
-	/* the prototype lacks a const */
-	bytes = LLVMDisasmInstruction(context, (uint8_t *)(uintptr_t)code->bytes.data + at, left,
-				      code->address + at, text, TEXT_BYTES);
-	if (bytes && l->is_page)
-		say_page(text, l->page);
-	*out = (struct mpk_llvm_instruction){
-		.address = code->address + at,
-		.bytes = bytes               ? bytes
-			 : code->step < left ? code->step
-					     : left,
-		.text = bytes ? text + strspn(text, " \t") : NULL,
-		.has_target = bytes && l->has_target,
-		.target = l->target,
-	};
-	return out->bytes;
-}
-
-static enum mpk_code some(const struct mpk_llvm_code *code, size_t *at,
-			  void (*each)(const struct mpk_llvm_instruction *i, void *arg), void *arg,
-			  struct mpk_error *err)
-{
-	struct mpk_llvm_instruction instruction;
-	struct lookup l = { 0 };
-	LLVMDisasmContextRef context;
-	char text[TEXT_BYTES];
-
-	MPK_TRY(open_context(code, &l, &context, err));
-	for (size_t n = 0; n < CONTEXT_INSTRUCTIONS && *at < code->bytes.len; n++) {
-		*at += one(context, code, *at, &l, &instruction, text);
-		each(&instruction, arg);
-	}
-	LLVMDisasmDispose(context);
-	return MPK_OK;
-}
+/* --- the table --- */
 
 static enum mpk_code llvm_disassemble(const struct mpk_llvm_code *code,
 				      void (*each)(const struct mpk_llvm_instruction *i, void *arg),
 				      void *arg, struct mpk_error *err)
 {
-	size_t at = 0;
-
-	mpk_session_init(code->triple);
-	while (at < code->bytes.len)
-		MPK_TRY(some(code, &at, each, arg, err));
-	return MPK_OK;
+	init_back_end(code->triple);
+	return mpk_llvm_plugin_disassemble(session_version(), code, each, arg, err);
 }
 
 MPK_EXPORT const struct mpk_llvm *mpk_llvm_table(void)
@@ -420,6 +494,6 @@ MPK_EXPORT const struct mpk_llvm *mpk_llvm_table(void)
 		.disassemble = llvm_disassemble,
 	};
 
-	table.version = mpk_session_version();
+	table.version = session_version();
 	return &table;
 }

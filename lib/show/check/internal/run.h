@@ -75,16 +75,6 @@ enum mpk_code mpk_check_say_want(struct mpk_check_state *s, enum mpk_want_kind k
  * Returns  MPK_OK; MPK_E_NOMEM */
 enum mpk_code mpk_check_sum_calls(struct mpk_check_state *s, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_check_read_states - fill the result's list of states
- * Returns  MPK_OK; MPK_E_NOMEM
- * mpk_check_put_states - append them, a line each
- * mpk_check_states_json - "states" */
-enum mpk_code mpk_check_read_states(struct mpk_check_state *s,
-				    struct mpk_error *err) MPK_MUST_CHECK;
-void mpk_check_put_states(const struct mpk_check_result *r, struct mpk_strbuf *out);
-void mpk_check_states_json(const struct mpk_check_result *r, struct mpk_json *j,
-			   struct mpk_json_at *at);
-
 /* mpk_check_read_wants - fill s->wants, once
  * Returns  MPK_OK; MPK_E_CORRUPT; MPK_E_NOMEM */
 enum mpk_code mpk_check_read_wants(struct mpk_check_state *s, struct mpk_error *err) MPK_MUST_CHECK;

@@ -63,21 +63,10 @@ bool mpk_spirv_same_code(struct mpk_span a, struct mpk_span b);
 void mpk_diff_kernels(struct mpk_differ *d, enum mpk_kernels_of of, const struct mpk_view *a,
 		      size_t i, const struct mpk_view *b, size_t k, size_t first);
 
-/* mpk_diff_kernel - changes of a kernel that both have
- * mpk_diff_note_kernel - note how many bytes of code a kernel has, where its format says so; a or b is NULL where it is
- * not there */
-void mpk_diff_kernel(struct mpk_differ *d, const struct mpk_listed_kernel *a,
-		     const struct mpk_listed_kernel *b);
-void mpk_diff_note_kernel(struct mpk_difference *item, const struct mpk_listed_kernel *a,
-			  const struct mpk_listed_kernel *b);
-
-/* mpk_diff_devices - the part of mpk_diff_beside that is about GPU code of any library (devices.c) */
+/* mpk_diff_devices - GPU code of any library: images of devices that only one has, kernels of the others that came, went
+ * or changed, and images that differ beside their kernels. In which section and container an image is, and how it is
+ * packed, is no difference unless it is the only one. */
 void mpk_diff_devices(struct mpk_differ *d, const struct mpk_view *x, const struct mpk_view *y);
-
-/* mpk_diff_beside - code beside the tree that getters name; then GPU code of any library: images of devices that only
- * one has, kernels of the others that came, went or changed, and images that differ beside their kernels. In
- * which section and container an image is, and how it is packed, is no difference unless it is the only one. */
-void mpk_diff_beside(struct mpk_differ *d, const struct mpk_view *a, const struct mpk_view *b);
 
 /* --- host.c ------------------------------------------------------------------ */
 

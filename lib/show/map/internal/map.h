@@ -43,10 +43,12 @@ enum mpk_code mpk_map_add_symbol(struct mpk_map_maker *m, size_t parent,
 enum mpk_code mpk_map_add_smaller(struct mpk_map_maker *m, size_t parent, size_t count,
 				  uint64_t bytes) MPK_MUST_CHECK;
 
-/* mpk_map_add_images - below a part, the devices for which a module has code, and their kernels
+/* mpk_map_add_blob - add the module blob with all that is in it
+ * mpk_map_add_images - below a part, the devices for which a module has code, and their kernels
  * @part    its node
  * mpk_map_add_places - below each section of GPU code of any library the same, code that getters of TVM name, and below
  * each section of code the host functions in it */
+enum mpk_code mpk_map_add_blob(struct mpk_map_maker *m, size_t parent) MPK_MUST_CHECK;
 enum mpk_code mpk_map_add_images(struct mpk_map_maker *m, size_t part,
 				 size_t module) MPK_MUST_CHECK;
 enum mpk_code mpk_map_add_places(struct mpk_map_maker *m) MPK_MUST_CHECK;

@@ -36,6 +36,18 @@ static inline bool mpk_page_compares(const struct mpk_page *page)
 /* mpk_page_language - by which rules a text is coloured, by the suffix of its name; "text": by none. Static storage */
 const char *mpk_page_language(const char *name);
 
+/* What a terminal shows of a file, for where scripts are switched off. */
+struct mpk_page_listing {
+	const char *title, *action; /* that prints all of it, "": the listing */
+	const struct mpk_answer *answer;
+	const void *what;
+};
+
+/* mpk_page_listings - below the name of a file the texts of answers, as far as there is room
+ * Failures are remembered by the page. */
+void mpk_page_listings(struct mpk_page *page, const char *file,
+		       const struct mpk_page_listing *listings, size_t count);
+
 /* mpk_page_sizes - put "size", what is in the file twice, and "map"; add the listings of the file to what the page says
  * where scripts are switched off
  * @at      the object of the file

@@ -8,8 +8,7 @@
 /* mpk_relax_put_constant - append "shape 4 24", "type f32", "tensor f32[4, 24]", escaped */
 void mpk_relax_put_constant(const struct mpk_relax_const *c, struct mpk_strbuf *out);
 
-/* mpk_relax_count_graphs, mpk_relax_read_graph - members of struct mpk_payload_view (relax_graph.c) */
-size_t mpk_relax_count_graphs(const struct mpk_payload_content *c);
+/* mpk_relax_read_graph - member `graph` of struct mpk_payload_view (relax_graph.c) */
 enum mpk_code mpk_relax_read_graph(const struct mpk_payload_content *c, size_t index,
 				   struct mpk_arena *arena, struct mpk_model_graph *out,
 				   struct mpk_error *err) MPK_MUST_CHECK;

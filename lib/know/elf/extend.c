@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* extend.c - a longer blob in place of a stub, at the end of what a finished file loads
+ *
+ * The conditions are checked before a byte is changed, so that a caller can go another way after
+ * MPK_E_UNSUPPORTED. They are those under which GNU ld would have made the same file of the full
+ * object: whoever relaxes one has to compare with it again. */
+#include <stdlib.h>
+
+#include "base/num.h"
+#include "elf/edit.h"
+#include "elf/internal/elf.h"
+
+struct plan {
+	const struct mpk_patch *p;
+	struct mpk_patch_symbol stub;
+	uint64_t added; /* bytes that content has more than the stub */
+	uint64_t load;  /* file offset of the segment's header; 0: an object */
+	GElf_Phdr segment;
+};
+
+/* A section after the blob, or the section headers. */
+struct trailing {
+	size_t index;
+	uint64_t off, size, align;
+};
+
+/* --- the conditions -------------------------------------------------------------- */
+
+/* Read-only, at the end of its section, and nothing loaded after it: then the blob can grow
+ * without moving an address. */
+static enum mpk_code check_home(const struct mpk_patch *p, const struct plan *plan,
+				struct mpk_error *err)
+{
+	const struct mpk_patch_symbol *stub = &plan->stub;
+	const GElf_Shdr *home = &stub->home;
+	uint64_t end = stub->value - home->sh_addr + stub->size;
+
+	if (home->sh_type != SHT_PROGBITS ||
+	    (home->sh_flags & (SHF_ALLOC | SHF_WRITE)) != SHF_ALLOC)
+		return mpk_fail(err, MPK_E_UNSUPPORTED, "the blob is not in read-only data");
+	if (stub->value < home->sh_addr || stub->size == 0 || end != home->sh_size)
+		return mpk_fail(err, MPK_E_UNSUPPORTED,
+				"the blob is not the last thing in its section");
+	for (size_t i = 1; p->linked && i < p->elf.section_count; i++) {
+		GElf_Shdr s = mpk_patch_section(p, i);
+
+		if (i != stub->section && (s.sh_flags & SHF_ALLOC) && !(s.sh_flags & SHF_TLS) &&
+		    s.sh_addr + s.sh_size > home->sh_addr)
+			return mpk_fail(err, MPK_E_UNSUPPORTED,
+					"section %zu is loaded behind the blob", i);
+	}
+	return MPK_OK;
+}
+
+/* Symbols such as _end would have to move, and with them code that uses them. */
+static enum mpk_code check_symbol(void *data, const struct mpk_symbol *s, uint64_t at,
+				  struct mpk_error *err)
+{
+	const struct plan *plan = data;
+	bool near = s->section == plan->stub.section || (plan->p->linked && s->defined);
+
+	(void)at;
+	if (near && s->value > plan->stub.value)
+		return mpk_fail(err, MPK_E_UNSUPPORTED, "another symbol lies behind the blob");
+	return MPK_OK;
+}
+
+/* Any segment that reaches beyond the section's beginning must be the one PT_LOAD that ends with
+ * it. */
+static enum mpk_code find_segment(const struct mpk_patch *p, struct plan *plan,
+				  struct mpk_error *err)
+{
+	const GElf_Shdr *home = &plan->stub.home;
+	GElf_Phdr s;
+
+	for (size_t i = 0; mpk_elf_segment(&p->elf, i, &s); i++) {
+		uint64_t end = s.p_offset + s.p_filesz, top = s.p_vaddr + s.p_memsz;
+
+		if (s.p_memsz == 0 || (end <= home->sh_offset && top <= home->sh_addr))
+			continue;
+		if (plan->load || s.p_type != PT_LOAD || end != home->sh_offset + home->sh_size ||
+		    top != home->sh_addr + home->sh_size)
+			return mpk_fail(err, MPK_E_UNSUPPORTED,
+					"the blob is not the end of the last segment");
+		plan->load = mpk_patch_segment_at(p, i);
+		plan->segment = s;
+	}
+	if (!plan->load)
+		return mpk_fail(err, MPK_E_UNSUPPORTED, "the blob is in no segment");
+	return MPK_OK;
+}
+
+/* Objects have no segments: for them the sections are all there is to check. */
+static enum mpk_code check_layout(const struct mpk_patch *p, struct plan *plan,
+				  struct mpk_error *err)
+{
+	MPK_TRY(check_home(p, plan, err));
+	MPK_TRY(mpk_patch_symbols(p, check_symbol, plan, err));
+	if (p->elf.header.e_shoff < plan->stub.home.sh_offset + plan->stub.home.sh_size)
+		return mpk_fail(err, MPK_E_UNSUPPORTED, "section headers precede the blob");
+	return p->linked ? find_segment(p, plan, err) : MPK_OK;
+}
+
+/* --- moving what follows --------------------------------------------------------- */
+
+/* Sections of no size may share an offset: their order in the table decides. */
+static int by_offset(const void *a, const void *b)
+{
+	const struct trailing *x = a, *y = b;
+
+	if (x->off != y->off)
+		return x->off < y->off ? -1 : 1;
+	return (x->index > y->index) - (x->index < y->index);
+}
+
+/* What follows the blob, in order; the section headers close the file.
+ * @list    room for every section */
+static size_t collect_trailing(const struct mpk_patch *p, uint64_t end, struct trailing *list)
+{
+	size_t count = 0;
+
+	for (size_t i = 1; i < p->elf.section_count; i++) {
+		GElf_Shdr s = mpk_patch_section(p, i);
+
+		if (mpk_patch_has_bytes(&s) && s.sh_offset >= end)
+			list[count++] = (struct trailing){ i, s.sh_offset, s.sh_size,
+							   s.sh_addralign ? s.sh_addralign : 1 };
+	}
+	qsort(list, count, sizeof *list, by_offset);
+	list[count++] = (struct trailing){ .off = p->elf.header.e_shoff,
+					   .size = p->elf.section_count * MPK_PATCH_SIZE(p, Shdr),
+					   .align = p->wide ? 8 : 4 };
+	return count;
+}
+
+/* Whether they follow one another to the end of the file. */
+static enum mpk_code check_packed(const struct mpk_patch *p, const struct trailing *list,
+				  size_t count, uint64_t end, struct mpk_error *err)
+{
+	for (size_t i = 0; i < count; i++) {
+		uint64_t align = list[i].align;
+
+		if ((align & (align - 1)) || !mpk_align_up(end, align, &end) || end != list[i].off)
+			return mpk_fail(err, MPK_E_UNSUPPORTED, "sections are not packed");
+		end += list[i].size;
+	}
+	if (end != p->elf.bytes.len)
+		return mpk_fail(err, MPK_E_UNSUPPORTED, "bytes follow the section headers");
+	return MPK_OK;
+}
+
+/* Appends all that follows the blob, after end, and patches the offsets of what moved: the
+ * headers go out last, with all patches in them. */
+static enum mpk_code put_trailing(const struct mpk_patch *p, const struct trailing *list,
+				  size_t count, uint64_t end, struct mpk_rope *out,
+				  struct mpk_error *err)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct trailing *t = &list[i];
+		bool is_headers = i + 1 == count;
+		uint64_t off;
+
+		if (!mpk_align_up(end, t->align, &off))
+			return mpk_fail(err, MPK_E_RANGE, "the blob is too large for a file");
+		mpk_patch_put_zeros(out, off - end);
+		mpk_rope_put_view(out, mpk_span_of(p->file->data + t->off, (size_t)t->size));
+		MPK_TRY(mpk_patch_put(p, is_headers ? 0 : mpk_patch_section_at(p, t->index),
+				      is_headers ? MPK_PATCH_FIELD(p, Ehdr, e_shoff)
+						 : MPK_PATCH_FIELD(p, Shdr, sh_offset),
+				      off, err));
+		end = off + t->size;
+	}
+	return MPK_OK;
+}
+
+/* Symbols in both tables, section and segment: the places where the old size is written. */
+static enum mpk_code patch_sizes(const struct mpk_patch *p, const struct plan *plan, uint64_t size,
+				 struct mpk_error *err)
+{
+	const struct mpk_patch_symbol *stub = &plan->stub;
+
+	for (size_t i = 0; i < stub->count; i++)
+		MPK_TRY(mpk_patch_put(p, stub->entries[i], MPK_PATCH_FIELD(p, Sym, st_size), size,
+				      err));
+	MPK_TRY(mpk_patch_put(p, mpk_patch_section_at(p, stub->section),
+			      MPK_PATCH_FIELD(p, Shdr, sh_size), stub->home.sh_size + plan->added,
+			      err));
+	if (!plan->load)
+		return MPK_OK;
+	MPK_TRY(mpk_patch_put(p, plan->load, MPK_PATCH_FIELD(p, Phdr, p_filesz),
+			      plan->segment.p_filesz + plan->added, err));
+	return mpk_patch_put(p, plan->load, MPK_PATCH_FIELD(p, Phdr, p_memsz),
+			     plan->segment.p_memsz + plan->added, err);
+}
+
+/* All conditions before the first patch: the caller may still go another way with the same
+ * bytes. */
+static enum mpk_code extend_put_file(const struct mpk_patch *p, const struct plan *plan,
+				     const struct mpk_rope *content, struct mpk_rope *out,
+				     struct mpk_error *err)
+{
+	uint64_t old_end = plan->stub.home.sh_offset + plan->stub.home.sh_size, new_end;
+	struct trailing *list = calloc(p->elf.section_count + 1, sizeof *list);
+
+	MPK_TRY_ALLOC(list, err);
+	size_t count = collect_trailing(p, old_end, list);
+	enum mpk_code code = check_packed(p, list, count, old_end, err);
+	if (code == MPK_OK &&
+	    (!mpk_add_u64(old_end, plan->added, &new_end) || new_end > INT64_MAX / 2))
+		code = mpk_fail(err, MPK_E_RANGE, "the blob is too large for a file");
+	if (code == MPK_OK)
+		code = patch_sizes(p, plan, content->len, err);
+	if (code == MPK_OK) {
+		mpk_rope_put_view(out,
+				  mpk_span_of(p->file->data, (size_t)(old_end - plan->stub.size)));
+		mpk_rope_put_rope(out, content);
+		code = put_trailing(p, list, count, new_end, out, err);
+	}
+	free(list);
+	return code;
+}
+
+/* The file in memory is a private copy: it is patched, and the rope refers to it. */
+enum mpk_code mpk_elf_extend(const struct mpk_private *file, const char *symbol,
+			     const struct mpk_rope *content, struct mpk_rope *out,
+			     struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_patch_close) struct mpk_patch p = { 0 };
+	struct plan plan = { .p = &p };
+
+	MPK_TRY(mpk_patch_open(file, &p, err));
+	MPK_TRY(mpk_patch_find(&p, symbol, &plan.stub, err));
+	MPK_TRY(check_layout(&p, &plan, err));
+	if (content->len < plan.stub.size)
+		return mpk_fail(err, MPK_E_UNSUPPORTED, "the blob is smaller than its stub");
+	plan.added = content->len - plan.stub.size;
+	MPK_TRY(extend_put_file(&p, &plan, content, out, err));
+	return mpk_rope_status(out, err);
+}

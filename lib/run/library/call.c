@@ -384,22 +384,19 @@ static const struct mpk_dltensor *public_tensor(const struct mpkr_tensor *t)
 static enum mpk_code check_out(const struct mpk_run_call *c, const struct mpk_dltensor *out,
 			       size_t i, struct mpk_error *err)
 {
-	char what[32];
-
-	(void)snprintf(what, sizeof what, "output %zu", i);
 	if (!out)
-		return mpk_fail(err, MPK_E_USAGE, "%s is NULL", what);
-	MPK_TRY(mpk_run_check_tensor(out, what, err));
+		return mpk_fail(err, MPK_E_USAGE, "output %zu is NULL", i);
+	MPK_TRY(mpk_run_check_tensor(out, "output", i, err));
 	if (mpk_dldevice_is_host(out->device))
 		return MPK_OK;
 	if (!mpk_run_has_addresses(out->device) || !mpk_dldevice_equal(out->device, c->f->where))
 		return mpk_fail(
 			err, MPK_E_USAGE,
-			"%s is in memory of device %d of type %d, where the function is not", what,
-			out->device.id, out->device.type);
+			"output %zu is in memory of device %d of type %d, where the function is not",
+			i, out->device.id, out->device.type);
 	if (!mpk_dltensor_is_compact(out))
 		return mpk_fail(err, MPK_E_UNSUPPORTED,
-				"%s is on a device and its rows are not contiguous", what);
+				"output %zu is on a device and its rows are not contiguous", i);
 	return MPK_OK;
 }
 

@@ -23,23 +23,24 @@ enum { EXTENTS_MAX = 1 << 16 };
 
 /* --- what a caller passes --------------------------------------------------------------------- */
 
-enum mpk_code mpk_run_check_tensor(const struct mpk_dltensor *t, const char *what,
+enum mpk_code mpk_run_check_tensor(const struct mpk_dltensor *t, const char *what, size_t i,
 				   struct mpk_error *err)
 {
 	uint64_t bytes;
 	struct mpk_error size;
 
 	if (t->ndim < 0 || t->ndim > MPK_TENSOR_NDIM_MAX)
-		return mpk_fail(err, MPK_E_USAGE, "%s has %d dimensions; at most %d are possible",
-				what, t->ndim, MPK_TENSOR_NDIM_MAX);
+		return mpk_fail(err, MPK_E_USAGE,
+				"%s %zu has %d dimensions; at most %d are possible", what, i,
+				t->ndim, MPK_TENSOR_NDIM_MAX);
 	if (t->ndim && !t->shape)
-		return mpk_fail(err, MPK_E_USAGE, "%s has no shape", what);
+		return mpk_fail(err, MPK_E_USAGE, "%s %zu has no shape", what, i);
 	if (!t->dtype.bits || !t->dtype.lanes)
-		return mpk_fail(err, MPK_E_USAGE, "%s has elements of no bits", what);
+		return mpk_fail(err, MPK_E_USAGE, "%s %zu has elements of no bits", what, i);
 	if (mpk_tensor_bytes_of(t->dtype, t->shape, (size_t)t->ndim, &bytes, &size) != MPK_OK)
-		return mpk_fail(err, MPK_E_USAGE, "%s: %s", what, size.text);
+		return mpk_fail(err, MPK_E_USAGE, "%s %zu: %s", what, i, size.text);
 	if (bytes && !t->data)
-		return mpk_fail(err, MPK_E_USAGE, "%s has no data", what);
+		return mpk_fail(err, MPK_E_USAGE, "%s %zu has no data", what, i);
 	return MPK_OK;
 }
 
@@ -262,12 +263,10 @@ enum mpk_code mpk_run_place(const struct mpkr_function *f, const struct mpkr_ten
 {
 	const struct mpk_dltensor *t = (const struct mpk_dltensor *)(const void *)in;
 	enum mpkr_kind kind;
-	char what[32];
 
 	if (!t)
 		return MPK_OK;
-	(void)snprintf(what, sizeof what, "input %zu", i);
-	MPK_TRY(mpk_run_check_tensor(t, what, err));
+	MPK_TRY(mpk_run_check_tensor(t, "input", i, err));
 	out->from = t;
 	kind = mpk_run_kind(f, i);
 	if (kind >= MPKR_KIND_NUMBER && kind <= MPKR_KIND_TEXT)

@@ -132,7 +132,6 @@ static enum mpk_code make_value(enum mpkr_kind kind, const struct mpkr_tensor *t
 				struct mpk_value *out, struct mpk_error *err)
 {
 	const struct mpk_dltensor *t = (const struct mpk_dltensor *)(const void *)tensor;
-	char what[32];
 
 	if (kind == MPKR_KIND_NONE)
 		return MPK_OK;
@@ -141,8 +140,7 @@ static enum mpk_code make_value(enum mpkr_kind kind, const struct mpkr_tensor *t
 				(int)kind);
 	if (!t)
 		return mpk_fail(err, MPK_E_USAGE, "a pointer that is needed is NULL");
-	(void)snprintf(what, sizeof what, "input %zu", i);
-	MPK_TRY(mpk_run_check_tensor(t, what, err));
+	MPK_TRY(mpk_run_check_tensor(t, "input", i, err));
 	if (kind == MPKR_KIND_TENSOR)
 		return copy_tensor(t, i, out, err);
 	return mpk_run_place_plain(kind, t, i, out, err);

@@ -132,26 +132,24 @@ static bool size_of(struct mpk_dtype dtype, uint64_t count, uint64_t *out)
 	return mpk_dtype_size(dtype, count, out);
 }
 
-/* A tensor with an extent of 0 is empty however large the others are: their product is not
- * computed, as it may not fit. */
+/* A tensor with an extent of 0 is empty however large the others are, whose product may not fit. */
 enum mpk_code mpk_tensor_bytes_of(struct mpk_dtype dtype, const int64_t *shape, size_t ndim,
 				  uint64_t *out, struct mpk_error *err)
 {
 	uint64_t count = 1, bytes = 0;
-	bool empty = dtype.bits == 0 || dtype.lanes == 0, fits = true;
+	bool empty = dtype.bits == 0 || dtype.lanes == 0, wraps = false;
 
 	if (ndim > MPK_TENSOR_NDIM_MAX)
 		return mpk_fail(err, MPK_E_RANGE, "a tensor of %zu dimensions; at most %d", ndim,
 				MPK_TENSOR_NDIM_MAX);
-	for (size_t i = 0; i < ndim; i++)
-		empty |= shape[i] == 0;
 	for (size_t i = 0; i < ndim; i++) {
 		if (shape[i] < 0)
 			return mpk_fail(err, MPK_E_RANGE, "extent %lld of dimension %zu",
 					(long long)shape[i], i);
-		fits &= empty || mpk_mul_u64(count, (uint64_t)shape[i], &count);
+		empty |= shape[i] == 0;
+		wraps |= __builtin_mul_overflow(count, (uint64_t)shape[i], &count);
 	}
-	if (!empty && (!fits || !size_of(dtype, count, &bytes) || bytes > INT64_MAX))
+	if (!empty && (wraps || !size_of(dtype, count, &bytes) || bytes > INT64_MAX))
 		return mpk_fail(err, MPK_E_RANGE, "a tensor of more than 2^63 bytes");
 	*out = empty ? 0 : bytes;
 	return MPK_OK;

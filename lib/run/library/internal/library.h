@@ -324,9 +324,9 @@ static inline bool mpk_run_has_addresses(struct mpk_dldevice device)
 }
 
 /* mpk_run_check_tensor - whether a tensor of a caller holds together
- * @what    "input 0", for messages
+ * @what    "input", with its number for messages
  * Returns  MPK_OK; MPK_E_USAGE */
-enum mpk_code mpk_run_check_tensor(const struct mpk_dltensor *t, const char *what,
+enum mpk_code mpk_run_check_tensor(const struct mpk_dltensor *t, const char *what, size_t i,
 				   struct mpk_error *err) MPK_MUST_CHECK;
 
 /* --- values ---------------------------------------------------------------------------------- */

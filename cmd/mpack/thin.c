@@ -218,7 +218,7 @@ static int thin(const char *path)
 			      t.report.containers, t.report.dropped_bytes);
 	if (status == MPK_EXIT_OK && t.report.left)
 		mpk_diag_warn(
-			"%s: images of other devices stay, as host code registers them with SYCL's runtime: %zu sections",
+			"%s: images of other devices stay, as no table was found that registers them with SYCL's runtime: %zu sections",
 			MPK_QUOTE(mpk_span_str(path)), t.report.left);
 	if (status == MPK_EXIT_OK && t.report.had_origin)
 		mpk_diag_warn(

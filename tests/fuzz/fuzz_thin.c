@@ -10,7 +10,7 @@
 #include "elf/image.h"
 #include "thin/thin.h"
 
-enum { WORDS = 3 };
+enum { WORDS = 4 };
 
 static void strip(struct mpk_span bytes, struct mpk_arena *arena)
 {
@@ -39,15 +39,15 @@ static bool thin(struct mpk_span bytes, const struct mpk_thin_options *o, struct
 void fuzz_one(struct mpk_span bytes, struct mpk_arena *arena)
 {
 	const struct mpk_span words[WORDS] = { mpk_span_str("sm_90"), mpk_span_str("gfx1100"),
-					       mpk_span_str("compute_90") };
-	unsigned how = fuzz_choice(bytes, 32);
+					       mpk_span_str("compute_90"), mpk_span_str("spir64") };
+	unsigned how = fuzz_choice(bytes, 128);
 	struct mpk_span file = fuzz_rest(bytes), once, twice;
 	struct mpk_thin_options o = { .keep = words,
-				      .keep_count = how % 4,
+				      .keep_count = how & 32 ? WORDS : how % 4,
 				      .drop_debug = how & 4,
 				      .drop_relocatable = how & 8,
 				      .compress = how & 16,
-				      .allow_missing = true };
+				      .allow_missing = !(how & 64) };
 	const struct mpk_image_device *devices;
 	struct mpk_elf elf = { 0 };
 	size_t count;

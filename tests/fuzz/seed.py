@@ -65,7 +65,7 @@ def put_file(seeds, name, suffix, data):
         put_library(seeds, name, data)
         seeds.put("fuzz_show", name + "-file", b"file:0\0" + data)
     if suffix in ("so", "cubin", "o", "a") and len(data) < 52000:
-        for how in (1, 2, 15, 29):  # what is kept, and what else is done
+        for how in (1, 2, 15, 29, 32, 96):  # what is kept, and what else is done
             seeds.put("fuzz_thin", f"{name}-{how}", bytes([how]) + data)
     if suffix == "ttir":
         seeds.put("fuzz_triton", name, b"\0" + data.replace(b"@" + name[:-5].encode(), b"@k"))

@@ -19,7 +19,8 @@ enum {
 /* A part of the file that becomes something else. */
 struct region {
 	uint64_t off, len;
-	const struct mpk_rope *content;
+	const struct mpk_rope *content; /* NULL: bytes, as there may be a patch for every word */
+	const uint8_t *bytes;
 };
 
 /* --- headers ------------------------------------------------------------------------------------------ */
@@ -287,7 +288,7 @@ static struct mpk_rope *add_region(struct regions *r, uint64_t off, uint64_t len
 	if (!rope)
 		return NULL;
 	*rope = mpk_rope_of(r->arena);
-	r->items[r->count++] = (struct region){ off, len, rope };
+	r->items[r->count++] = (struct region){ .off = off, .len = len, .content = rope };
 	return rope;
 }
 
@@ -326,23 +327,18 @@ static enum mpk_code add_tables(const struct mpk_thin_layout *l, const struct mp
 	return mpk_rope_status(table, l->err);
 }
 
-static enum mpk_code add_patches(const struct mpk_thin_layout *l,
-				 const struct mpk_thin_patches *patches, struct regions *r)
+static void add_patches(const struct mpk_thin_layout *l, const struct mpk_thin_patches *patches,
+			struct regions *r)
 {
 	for (size_t i = 0; i < patches->count; i++) {
 		const struct mpk_thin_patch *p = &patches->items[i];
-		struct mpk_rope *content;
 
-		if (mpk_thin_in_block(l, p->off, p->len)) {
+		if (mpk_thin_in_block(l, p->off, p->len))
 			memcpy(l->block + (p->off - l->block_off), p->bytes, p->len);
-			continue;
-		}
-		content = add_region(r, p->off, p->len);
-		MPK_TRY_ALLOC(content, l->err);
-		mpk_rope_put_bytes(content, mpk_span_of(p->bytes, p->len));
-		MPK_TRY(mpk_rope_status(content, l->err));
+		else
+			r->items[r->count++] =
+				(struct region){ .off = p->off, .len = p->len, .bytes = p->bytes };
 	}
-	return MPK_OK;
 }
 
 static int by_region_offset(const void *a, const void *b)
@@ -367,7 +363,10 @@ static enum mpk_code thin_put_file(const struct mpk_thin_layout *l, const struct
 		if (x->off < at || x->off > file.len || x->len > file.len - x->off)
 			return mpk_thin_overlap(l, x->off);
 		mpk_rope_put_view(out, mpk_span_of(file.data + at, (size_t)(x->off - at)));
-		mpk_rope_put_rope(out, x->content);
+		if (x->content)
+			mpk_rope_put_rope(out, x->content);
+		else
+			mpk_rope_put_bytes(out, mpk_span_of(x->bytes, (size_t)x->len));
 		at = x->off + x->len;
 	}
 	mpk_rope_put_view(out, mpk_span_of(file.data + at, file.len - (size_t)at));
@@ -385,9 +384,8 @@ static void drop_twins(struct regions *r)
 		const struct region *last = kept ? &r->items[kept - 1] : NULL;
 		struct region x = r->items[i];
 
-		if (last && last->off == x.off && last->len == x.len && x.len <= 8 &&
-		    mpk_span_equal(mpk_span_of(last->content->pieces[0].data, (size_t)last->len),
-				   mpk_span_of(x.content->pieces[0].data, (size_t)x.len)))
+		if (last && last->off == x.off && last->len == x.len && last->bytes && x.bytes &&
+		    memcmp(last->bytes, x.bytes, (size_t)x.len) == 0)
 			continue;
 		r->items[kept++] = x;
 	}
@@ -406,7 +404,7 @@ enum mpk_code mpk_thin_assemble(const struct mpk_thin_layout *l,
 	MPK_TRY(add_tables(l, &segments, &r));
 	for (size_t i = 0; i < l->section_count; i++)
 		MPK_TRY(add_section(l, &l->holes[i], &segments, &r));
-	MPK_TRY(add_patches(l, patches, &r));
+	add_patches(l, patches, &r);
 	qsort(r.items, r.count, sizeof *r.items, by_region_offset);
 	drop_twins(&r);
 	return thin_put_file(l, &r, out);

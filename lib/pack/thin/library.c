@@ -13,7 +13,7 @@
 #include "base/vec.h"
 #include "elf/image.h"
 #include "elf/note.h"
-#include "thin/internal/thin.h"
+#include "thin/internal/sycl.h"
 #include "trust/origin.h"
 
 enum { WORD_BYTES = 8 };
@@ -28,6 +28,7 @@ struct library {
 	size_t container_count, container_cap, loaded_count;
 	struct mpk_thin_patches patches;
 	struct mpk_thin_blob blob;
+	struct mpk_thin_sycl sycl;
 	bool failed; /* memory is out */
 	struct mpk_error *err;
 };
@@ -39,6 +40,7 @@ static void library_fini(struct library *l)
 	free(l->sections);
 	free(l->containers);
 	free(l->patches.items);
+	mpk_thin_sycl_fini(&l->sycl);
 }
 
 bool mpk_thin_is_object(struct mpk_span file)
@@ -69,15 +71,22 @@ static enum mpk_code library_open(struct library *l, struct mpk_span file)
 
 /* --- sections and their containers ---------------------------------------------------------------- */
 
-static enum mpk_code is_thinned(struct library *l, const char *name, const GElf_Shdr *h, bool *out)
+/* A section of one device's images is thinned where tables say which these are. */
+static enum mpk_code is_thinned(struct library *l, size_t index, const GElf_Shdr *h, bool *out)
 {
+	const struct mpk_thin_sycl_section *sycl = mpk_thin_sycl_section(&l->sycl, index);
+	const char *name = mpk_elf_section_name(&l->elf, index);
 	const struct mpk_code_target *target = NULL;
 	struct mpk_span bytes;
 
-	*out = name && mpk_elf_is_device_section(name);
+	*out = name && h->sh_size && mpk_elf_is_device_section(name);
 	if (!*out || h->sh_type == SHT_NOBITS ||
 	    !mpk_span_sub(l->elf.bytes, h->sh_offset, h->sh_size, &bytes))
 		return MPK_OK;
+	if (sycl && sycl->has_images) {
+		*out = sycl->drops;
+		return MPK_OK;
+	}
 	MPK_TRY(mpk_thin_section_target(name, bytes, l->thin.arena, &target, l->err));
 	*out = !target;
 	return target ? mpk_thin_leave(&l->thin, target, l->err) : MPK_OK;
@@ -105,12 +114,11 @@ static enum mpk_code find_sections(struct library *l)
 	uint64_t left = l->elf.bytes.len;
 
 	for (size_t i = 1; i < l->elf.section_count; i++) {
-		const char *name = mpk_elf_section_name(&l->elf, i);
 		struct mpk_thin_section s = { .index = i };
 		bool thinned;
 
 		MPK_TRY(mpk_elf_section(&l->elf, i, &s.header, l->err));
-		MPK_TRY(is_thinned(l, name, &s.header, &thinned));
+		MPK_TRY(is_thinned(l, i, &s.header, &thinned));
 		if (!thinned && !has_blob(l, &s.header))
 			continue;
 		if (s.header.sh_type == SHT_NOBITS || !s.header.sh_size)
@@ -165,6 +173,42 @@ static enum mpk_code split_around_blob(struct library *l, struct mpk_thin_sectio
 			   : MPK_OK;
 }
 
+/* What is between images stays, if it is more than a linker's zeros. */
+static enum mpk_code add_between(struct library *l, struct mpk_thin_section *s, uint64_t at,
+				 uint64_t end)
+{
+	struct mpk_thin_container c = { .is_host = true, .pinned = true };
+	const uint8_t *begin = l->elf.bytes.data + s->header.sh_offset;
+
+	while (at < end && !begin[at])
+		at++;
+	if (at == end)
+		return MPK_OK;
+	l->thin.report->left++;
+	return add_container(l, s, &c, mpk_span_of(begin + at, (size_t)(end - at)));
+}
+
+static enum mpk_code split_images(struct library *l, struct mpk_thin_section *s)
+{
+	const struct mpk_thin_sycl *sycl = &l->sycl;
+	uint64_t at = 0;
+
+	for (size_t i = 0; i < sycl->range_count; i++) {
+		const struct mpk_thin_sycl_range *r = &sycl->ranges[i];
+		struct mpk_thin_container c = { .is_binary = true,
+						.is_registered = true,
+						.changed = !r->kept,
+						.is_gone = !r->kept };
+
+		if (sycl->sections[r->section].index != s->index)
+			continue;
+		MPK_TRY(add_between(l, s, at, r->begin - s->header.sh_addr));
+		MPK_TRY(add_container(l, s, &c, r->bytes));
+		at = r->end - s->header.sh_addr;
+	}
+	return add_between(l, s, at, s->header.sh_size);
+}
+
 /* What is no container reaches to the end of the section, and stays. */
 static enum mpk_code split_section(struct library *l, struct mpk_thin_section *s)
 {
@@ -175,6 +219,8 @@ static enum mpk_code split_section(struct library *l, struct mpk_thin_section *s
 
 	if (has_blob(l, &s->header))
 		return split_around_blob(l, s);
+	if (mpk_thin_sycl_section(&l->sycl, s->index))
+		return split_images(l, s);
 	if (!mpk_span_sub(l->elf.bytes, s->header.sh_offset, s->header.sh_size, &bytes))
 		return mpk_fail(l->err, MPK_E_CORRUPT, "a section lies beyond the end");
 	for (;; at += len) {
@@ -203,9 +249,10 @@ static enum mpk_code thin_section(struct library *l, struct mpk_thin_section *s)
 		(void)snprintf(where, sizeof where, "%s:%zu", name, i);
 		if (c->pinned && c->changed)
 			continue; /* a blob */
-		if (c->pinned) {
+		if (c->pinned || c->is_registered) {
 			c->content = mpk_rope_of(l->thin.arena);
-			mpk_rope_put_view(&c->content, c->bytes);
+			if (!c->is_gone)
+				mpk_rope_put_view(&c->content, c->bytes);
 			continue;
 		}
 		l->thin.report->containers++;
@@ -277,7 +324,7 @@ static enum mpk_code compare_binaries(struct mpk_thin *t,
 		const struct mpk_code_target *list;
 		size_t n;
 
-		if (!c->is_binary)
+		if (!c->is_binary || c->is_registered)
 			continue;
 		list = c->target;
 		n = list != NULL;
@@ -364,6 +411,7 @@ static enum mpk_code void_origin(struct library *l)
 static enum mpk_code thin_library(struct library *l, struct mpk_rope *out)
 {
 	MPK_TRY(mpk_thin_blob(&l->thin, l->elf.bytes, &l->blob, &l->patches, l->err));
+	MPK_TRY(mpk_thin_sycl_read(&l->thin, &l->elf, &l->sycl, l->err));
 	MPK_TRY(find_sections(l));
 	if (!l->section_count) {
 		mpk_rope_put_view(out, l->elf.bytes);
@@ -376,7 +424,7 @@ static enum mpk_code thin_library(struct library *l, struct mpk_rope *out)
 		return mpk_rope_status(out, l->err);
 	}
 	MPK_TRY(mpk_thin_move(&l->elf, l->sections, l->section_count, l->containers,
-			      l->loaded_count, l->thin.report, &l->patches, l->err));
+			      l->loaded_count, &l->sycl, l->thin.report, &l->patches, l->err));
 	MPK_TRY(void_origin(l));
 	return mpk_thin_write(&l->elf, l->sections, l->section_count, &l->patches, l->thin.arena,
 			      out, l->err);

@@ -2,9 +2,9 @@
 /* section.c - sections of which each is the code of one device, and has its name
  *
  * In an object Clang's bundler looks for them by their names, and a linker leaves them out: there a section goes as a
- * whole, with its name. In what is loaded they are SYCL's, and stay. A descriptor in the host's data names the device
- * of each image beside the image's beginning and end, and the runtime chooses an image for a device by that name
- * before it looks at any byte: one without bytes would still be chosen, and no other one then.
+ * whole, with its name. In what is loaded they are SYCL's, and what tables in the host's data name is taken out with
+ * its line in the table (sycl.c). What no table names stays: the runtime chooses an image for a device by the table
+ * before it looks at any byte, so one without bytes would still be chosen, and no other one then.
  */
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* thin.h - a linked library, or a wheel of such, with the GPU code of chosen architectures only
  *
- * Of each container of device code (fatbins of nvcc, offload bundles of HIP, offload binaries of Clang, fatbins in a
- * TVM module) the images of other architectures are taken out, and their bytes leave the file.
+ * Of each container of device code (fatbins of nvcc, offload bundles of HIP, offload binaries of Clang, images of
+ * SYCL, fatbins in a TVM module) the images of other architectures are taken out, and their bytes leave the file.
  *
  * What is promised: at every address that the library is loaded to, memory has the same bytes as before, but for the
  * containers and for the words that point to them. Addresses of sections do not change, nor does any byte of an image
@@ -43,7 +43,7 @@ struct mpk_thin_report {
 	uint64_t debug_bytes;      /* of debug sections, unpacked */
 	size_t pinned;             /* containers that must stay at their address */
 	uint64_t zeroed_bytes; /* freed bytes in front of those, which stay in the file as zeros */
-	size_t left;           /* sections of images that are not kept, and have to stay */
+	size_t left; /* sections of images, or parts of them, that no table names: they are not kept, and have to stay */
 	bool had_record_signature; /* of a wheel; dropped */
 	bool had_origin;           /* a signature or provenance told of the file before; emptied */
 	struct mpk_strbuf

@@ -39,4 +39,8 @@ printf 'int host;\n' >"$tmp/host.c"
 gcc -c "$tmp/host.c" -o "$tmp/host.o"
 clang-offload-bundler-19 -type=o -targets=host-x86_64-unknown-linux-gnu,openmp-amdgcn-amd-amdhsa--gfx90a \
 	-input="$tmp/host.o" -input=mix.gfx90a.hsaco -output=bundled.o
+ar rcD "$tmp/gen.ar" params.gfx906.hsaco
+printf 'f: ret\n' | as -o "$tmp/cpu.o" -
+as -I"$tmp" -I. -o "$tmp/sycl.o" sycl.s
+gcc -shared -nostdlib -Wl,--build-id=none -s -o sycl.so "$tmp/sycl.o"
 chmod 644 ./*.so ./*.hsaco

@@ -23,8 +23,9 @@ struct mpk_thin_container {
 		*target;     /* of a section that is for one device as a whole; else NULL */
 	bool is_relocatable; /* input of a linker: no driver loads it by itself */
 	bool referenced;     /* a word that is relocated has its address */
-	bool is_host;        /* no device code: what else is in the section of a blob */
-	bool pinned;         /* it has to stay at its address */
+	bool is_registered; /* an image that a table of SYCL's names: what becomes of it is known */
+	bool is_host;       /* no device code: what else is in the section of a blob */
+	bool pinned;        /* it has to stay at its address */
 };
 
 /* What is done to one file. */
@@ -162,16 +163,19 @@ struct mpk_thin_absolute {
 enum mpk_code mpk_thin_search_absolute(const struct mpk_elf *elf, struct mpk_thin_absolute *a,
 				       struct mpk_error *err) MPK_MUST_CHECK;
 
+struct mpk_thin_sycl;
+
 /* mpk_thin_move - find what points into containers, give each its place, and note what of the file changes by that
  * @sections receive their new sizes
  * @c       loaded containers by address; referenced, pinned and moved are set
+ * @sycl    tables of images that lose some are written anew (sycl.h)
  * @report  is added to
  * Returns  MPK_OK; MPK_E_UNSUPPORTED: something points into the middle of a container that changes; MPK_E_CORRUPT;
  *          MPK_E_NOMEM */
 enum mpk_code mpk_thin_move(const struct mpk_elf *elf, struct mpk_thin_section *sections,
 			    size_t section_count, struct mpk_thin_container *c, size_t count,
-			    struct mpk_thin_report *report, struct mpk_thin_patches *patches,
-			    struct mpk_error *err) MPK_MUST_CHECK;
+			    const struct mpk_thin_sycl *sycl, struct mpk_thin_report *report,
+			    struct mpk_thin_patches *patches, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* --- modules of TVM's ---------------------------------------------------------------------------- */
 

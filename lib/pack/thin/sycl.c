@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sycl.c - how a library registers its images with SYCL's runtime
+ *
+ * Compilers put an image of each device, and of each part that kernels are split into, into a section for the device.
+ * A constructor of the library gives the runtime a descriptor, which has the number of images and the address of an
+ * array of structs, one an image: what device it is for, where it begins and ends, which kernels it has. The structs
+ * are those of Intel's compilers (sycl/source/detail/compiler.hpp, "sycl_device_binary_struct"; versions 1 and 2 have
+ * two words more than 3) and of Clang (clang/tools/clang-linker-wrapper, version 3).
+ *
+ * No symbol leads to a descriptor in a stripped library, but each of its pointers has a relocation. So every word that
+ * is relocated is tried: the descriptor's head is in front of the one that points to an array, and there all images
+ * have to be as the head says. What no descriptor names is left alone.
+ */
+#include "thin/internal/sycl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cursor.h"
+#include "base/vec.h"
+#include "elf/image.h"
+#include "thin/internal/references.h"
+
+#define PREFIX "__CLANG_OFFLOAD_BUNDLE__sycl-"
+
+enum {
+	WORD_BYTES = 8,
+	HEAD_BYTES = 8, /* of a descriptor, and of an image */
+	VERSION = 1,    /* of a descriptor */
+	LAST_VERSION = 3,
+	KIND_INTEL = 4,
+	KIND_CLANG = 8,
+	DEVICE_AT = 8,
+	IMAGE_AT = 32,       /* where it begins; where it ends; its kernels; its properties */
+	MANIFEST_BYTES = 16, /* in front of that, up to version 2 */
+	IMAGE_BYTES = 80,
+	TEXT_MAX = 256, /* of a device's name */
+	SECTIONS_MAX = 64,
+};
+
+struct reading {
+	const struct mpk_elf *elf;
+	struct mpk_thin_sycl *out;
+	struct mpk_symtab symbols;
+	uint64_t left; /* images that are still looked at, of all tables together */
+	enum mpk_code code;
+	struct mpk_error *err;
+};
+
+void mpk_thin_sycl_fini(struct mpk_thin_sycl *s)
+{
+	free(s->words);
+	free(s->sections);
+	free(s->tables);
+	free(s->images);
+	free(s->ranges);
+}
+
+/* --- words ------------------------------------------------------------------------------------ */
+
+static void take_relocated_word(void *arg, const struct mpk_relocation *r)
+{
+	struct reading *s = arg;
+	struct mpk_thin_sycl *out = s->out;
+	uint64_t target;
+	bool is_target;
+
+	if (s->code != MPK_OK)
+		return;
+	s->code = mpk_thin_target(s->elf, &s->symbols, r, &target, &is_target, s->err);
+	if (s->code != MPK_OK || !is_target)
+		return;
+	if (out->word_count > s->elf->bytes.len / WORD_BYTES)
+		s->code = mpk_fail_offset(s->err, MPK_E_CORRUPT, "file", r->off,
+					  "more words are relocated than there are");
+	else if (!mpk_vec_reserve(&out->words, &out->word_cap, out->word_count + 1,
+				  sizeof *out->words))
+		s->code = mpk_fail_nomem(s->err);
+	else
+		out->words[out->word_count++] =
+			(struct mpk_thin_word){ r->address, target, r->off, r->type != 0 };
+}
+
+static int by_word_address(const void *a, const void *b)
+{
+	const struct mpk_thin_word *x = a, *y = b;
+
+	if (x->address != y->address)
+		return x->address < y->address ? -1 : 1;
+	return (x->off > y->off) - (x->off < y->off);
+}
+
+static enum mpk_code read_relocated_words(struct reading *s)
+{
+	struct mpk_thin_sycl *out = s->out;
+	struct mpk_linking linking;
+
+	MPK_TRY(mpk_symtab_loaded(s->elf, &s->symbols, s->err));
+	MPK_TRY(mpk_linking_open(s->elf, &linking, s->err));
+	MPK_TRY(mpk_linking_relocations(&linking, take_relocated_word, s, s->err));
+	if (out->word_count)
+		qsort(out->words, out->word_count, sizeof *out->words, by_word_address);
+	return s->code;
+}
+
+const struct mpk_thin_word *mpk_thin_sycl_word(const struct mpk_thin_sycl *s, uint64_t address)
+{
+	size_t low = 0, high = s->word_count;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (s->words[mid].address < address)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < s->word_count && s->words[low].address == address ? &s->words[low] : NULL;
+}
+
+static uint64_t target_at(const struct mpk_thin_sycl *s, uint64_t address)
+{
+	const struct mpk_thin_word *w = mpk_thin_sycl_word(s, address);
+
+	return w ? w->target : 0;
+}
+
+/* --- sections --------------------------------------------------------------------------------- */
+
+static enum mpk_code read_sections(struct reading *s, struct mpk_thin *t, bool *all_kept)
+{
+	struct mpk_thin_sycl *out = s->out;
+
+	for (size_t i = 1; i < s->elf->section_count; i++) {
+		const char *name = mpk_elf_section_name(s->elf, i);
+		struct mpk_thin_sycl_section section = { .index = i };
+		struct mpk_span bytes;
+
+		MPK_TRY(mpk_elf_section(s->elf, i, &section.header, s->err));
+		if (!name || strncmp(name, PREFIX, strlen(PREFIX)) != 0 ||
+		    !mpk_elf_is_device_section(name) || !(section.header.sh_flags & SHF_ALLOC) ||
+		    section.header.sh_type == SHT_NOBITS || !section.header.sh_size ||
+		    !mpk_span_sub(s->elf->bytes, section.header.sh_offset, section.header.sh_size,
+				  &bytes))
+			continue;
+		if (out->section_count == SECTIONS_MAX)
+			return mpk_fail(s->err, MPK_E_UNSUPPORTED,
+					"more than %d sections of SYCL's images", SECTIONS_MAX);
+		MPK_TRY(mpk_thin_section_target(name, bytes, t->arena, &section.target, s->err));
+		*all_kept &= mpk_thin_keeps(t, section.target);
+		MPK_TRY_ALLOC(mpk_vec_reserve(&out->sections, &out->section_cap,
+					      out->section_count + 1, sizeof *out->sections),
+			      s->err);
+		out->sections[out->section_count++] = section;
+	}
+	return MPK_OK;
+}
+
+/* The section that has an image; their number: none. */
+static size_t sycl_section_of(const struct mpk_thin_sycl *s, uint64_t begin, uint64_t end)
+{
+	for (size_t i = 0; begin < end && i < s->section_count; i++) {
+		const GElf_Shdr *h = &s->sections[i].header;
+
+		if (begin >= h->sh_addr && begin - h->sh_addr <= h->sh_size &&
+		    end - begin <= h->sh_size - (begin - h->sh_addr))
+			return i;
+	}
+	return s->section_count;
+}
+
+/* --- tables ----------------------------------------------------------------------------------- */
+
+static bool bytes_at(const struct reading *s, uint64_t address, uint64_t count,
+		     struct mpk_span *out)
+{
+	uint64_t off;
+
+	return mpk_elf_at_address(s->elf, address, out, &off) && out->len >= count;
+}
+
+static bool read_device_name(const struct reading *s, uint64_t address, struct mpk_span *out)
+{
+	const struct mpk_thin_word *w = mpk_thin_sycl_word(s->out, address);
+	const uint8_t *nul;
+
+	if (!w || !bytes_at(s, w->target, 1, out))
+		return false;
+	nul = memchr(out->data, 0, out->len < TEXT_MAX ? out->len : TEXT_MAX);
+	if (nul)
+		*out = mpk_span_of(out->data, (size_t)(nul - out->data));
+	return nul != NULL;
+}
+
+/* The head says which struct it is: u16 version, u8 kind of runtime, u8 format, four bytes of padding. */
+static unsigned image_version(struct mpk_span head)
+{
+	unsigned version = mpk_load_u16(head.data);
+	uint8_t kind = head.data[2];
+
+	if (!version || version > LAST_VERSION || mpk_load_u32(head.data + 4) ||
+	    !(kind == KIND_INTEL || (kind == KIND_CLANG && version == LAST_VERSION)))
+		return 0;
+	return version;
+}
+
+static bool read_image(const struct reading *s, uint64_t at, unsigned version,
+		       struct mpk_thin_sycl_image *out)
+{
+	uint64_t fields = at + IMAGE_AT + (version < LAST_VERSION ? MANIFEST_BYTES : 0);
+	struct mpk_span head;
+
+	*out = (struct mpk_thin_sycl_image){ 0 };
+	if (!bytes_at(s, at, HEAD_BYTES, &head) || image_version(head) != version ||
+	    mpk_thin_sycl_word(s->out, at) || !read_device_name(s, at + DEVICE_AT, &out->device))
+		return false;
+	out->begin = target_at(s->out, fields);
+	out->end = target_at(s->out, fields + 8);
+	out->entries = target_at(s->out, fields + 16);
+	out->entries_end = target_at(s->out, fields + 24);
+	out->properties = target_at(s->out, fields + 32);
+	out->properties_end = target_at(s->out, fields + 40);
+	return out->begin <= out->end && out->entries <= out->entries_end &&
+	       out->properties <= out->properties_end;
+}
+
+/* Whether a word is the pointer of a descriptor, whose head is in front of it: u16 version, u16 number of images. */
+static bool is_descriptor(const struct reading *s, const struct mpk_thin_word *w,
+			  struct mpk_thin_sycl_table *out, unsigned *version)
+{
+	struct mpk_span head, array;
+
+	if (w->address < HEAD_BYTES || !bytes_at(s, w->address - HEAD_BYTES, HEAD_BYTES, &head) ||
+	    mpk_load_u16(head.data) != VERSION || !mpk_load_u16(head.data + 2) ||
+	    mpk_load_u32(head.data + 4) || !bytes_at(s, w->target, IMAGE_BYTES, &array))
+		return false;
+	*version = image_version(array);
+	out->descriptor = w->address - HEAD_BYTES;
+	out->array = w->target;
+	out->stride = IMAGE_BYTES + (*version < LAST_VERSION ? MANIFEST_BYTES : 0);
+	out->count = mpk_load_u16(head.data + 2);
+	return *version && bytes_at(s, out->array, out->stride * out->count, &array) &&
+	       !mpk_thin_sycl_word(s->out, out->descriptor);
+}
+
+static enum mpk_code read_table(struct reading *s, const struct mpk_thin_word *w)
+{
+	struct mpk_thin_sycl *out = s->out;
+	struct mpk_thin_sycl_table table = { .first = out->image_count };
+	unsigned version;
+	size_t ours = 0;
+
+	if (!is_descriptor(s, w, &table, &version))
+		return MPK_OK;
+	if (table.count > s->left)
+		return mpk_fail(s->err, MPK_E_CORRUPT, "SYCL's tables of images overlap");
+	s->left -= table.count;
+	MPK_TRY_ALLOC(mpk_vec_reserve(&out->images, &out->image_cap, table.first + table.count,
+				      sizeof *out->images),
+		      s->err);
+	for (size_t i = 0; i < table.count; i++) {
+		struct mpk_thin_sycl_image *image = &out->images[table.first + i];
+
+		if (!read_image(s, table.array + i * table.stride, version, image))
+			return MPK_OK;
+		ours += sycl_section_of(out, image->begin, image->end) < out->section_count;
+	}
+	if (!ours)
+		return MPK_OK;
+	MPK_TRY_ALLOC(mpk_vec_reserve(&out->tables, &out->table_cap, out->table_count + 1,
+				      sizeof *out->tables),
+		      s->err);
+	out->tables[out->table_count++] = table;
+	out->image_count += table.count;
+	return MPK_OK;
+}
+
+static int by_array(const void *a, const void *b)
+{
+	const struct mpk_thin_sycl_table *x = a, *y = b;
+
+	if (x->array != y->array)
+		return x->array < y->array ? -1 : 1;
+	return (x->descriptor > y->descriptor) - (x->descriptor < y->descriptor);
+}
+
+static enum mpk_code read_sycl_tables(struct reading *s)
+{
+	struct mpk_thin_sycl *out = s->out;
+
+	for (size_t i = 0; i < out->word_count; i++)
+		MPK_TRY(read_table(s, &out->words[i]));
+	if (out->table_count)
+		qsort(out->tables, out->table_count, sizeof *out->tables, by_array);
+	for (size_t i = 1; i < out->table_count; i++) {
+		const struct mpk_thin_sycl_table *t = &out->tables[i - 1];
+
+		if (out->tables[i].array - t->array < t->stride * t->count)
+			return mpk_fail(s->err, MPK_E_CORRUPT, "SYCL's tables of images overlap");
+	}
+	return MPK_OK;
+}
+
+/* --- ranges ------------------------------------------------------------------------------------ */
+
+static int by_begin(const void *a, const void *b)
+{
+	const struct mpk_thin_sycl_range *x = a, *y = b;
+
+	if (x->begin != y->begin)
+		return x->begin < y->begin ? -1 : 1;
+	return (x->end > y->end) - (x->end < y->end);
+}
+
+static size_t find_range(const struct mpk_thin_sycl *s, const struct mpk_thin_sycl_image *image)
+{
+	const struct mpk_thin_sycl_range key = { .begin = image->begin, .end = image->end };
+	const struct mpk_thin_sycl_range *found =
+		s->range_count ? bsearch(&key, s->ranges, s->range_count, sizeof key, by_begin)
+			       : NULL;
+
+	return found ? (size_t)(found - s->ranges) : s->range_count;
+}
+
+/* Sorted; of twins one is left. */
+static enum mpk_code sort_ranges(struct reading *s)
+{
+	struct mpk_thin_sycl *out = s->out;
+	size_t kept = 0;
+
+	if (out->range_count)
+		qsort(out->ranges, out->range_count, sizeof *out->ranges, by_begin);
+	for (size_t i = 0; i < out->range_count; i++) {
+		const struct mpk_thin_sycl_range r = out->ranges[i];
+		const struct mpk_thin_sycl_range *last = kept ? &out->ranges[kept - 1] : NULL;
+
+		if (last && last->begin == r.begin && last->end == r.end)
+			continue;
+		if (last && r.begin < last->end)
+			return mpk_fail(s->err, MPK_E_CORRUPT, "images of SYCL's overlap");
+		out->ranges[kept++] = r;
+	}
+	out->range_count = kept;
+	return MPK_OK;
+}
+
+static enum mpk_code read_ranges(struct reading *s)
+{
+	struct mpk_thin_sycl *out = s->out;
+
+	out->ranges = calloc(out->image_count + 1, sizeof *out->ranges);
+	MPK_TRY_ALLOC(out->ranges, s->err);
+	for (size_t i = 0; i < out->image_count; i++) {
+		struct mpk_thin_sycl_range r = { .begin = out->images[i].begin,
+						 .end = out->images[i].end };
+
+		r.section = sycl_section_of(out, r.begin, r.end);
+		if (r.section == out->section_count)
+			continue;
+		r.bytes =
+			mpk_span_of(s->elf->bytes.data + out->sections[r.section].header.sh_offset +
+					    (r.begin - out->sections[r.section].header.sh_addr),
+				    (size_t)(r.end - r.begin));
+		out->ranges[out->range_count++] = r;
+		out->sections[r.section].has_images = true;
+	}
+	MPK_TRY(sort_ranges(s));
+	for (size_t i = 0; i < out->image_count; i++)
+		out->images[i].range = find_range(out, &out->images[i]);
+	return MPK_OK;
+}
+
+/* --- the whole ---------------------------------------------------------------------------------- */
+
+static bool is_dynamic(const struct mpk_elf *elf)
+{
+	for (size_t i = 0; i < elf->segment_count; i++) {
+		GElf_Phdr p;
+
+		if (mpk_elf_segment(elf, i, &p) && p.p_type == PT_DYNAMIC)
+			return true;
+	}
+	return false;
+}
+
+enum mpk_code mpk_thin_sycl_read(struct mpk_thin *t, const struct mpk_elf *elf,
+				 struct mpk_thin_sycl *out, struct mpk_error *err)
+{
+	struct mpk_error ignored = { 0 };
+	struct reading s = { .elf = elf,
+			     .out = out,
+			     .left = elf->bytes.len / IMAGE_BYTES,
+			     .err = err ? err : &ignored };
+	bool all_kept = true;
+
+	MPK_TRY(read_sections(&s, t, &all_kept));
+	if (all_kept || !is_dynamic(elf))
+		return MPK_OK;
+	MPK_TRY(read_relocated_words(&s));
+	MPK_TRY(read_sycl_tables(&s));
+	MPK_TRY(read_ranges(&s));
+	return mpk_thin_sycl_keep(t, elf, out, s.err);
+}
+
+const struct mpk_thin_sycl_section *mpk_thin_sycl_section(const struct mpk_thin_sycl *s,
+							  size_t index)
+{
+	for (size_t i = 0; i < s->section_count; i++)
+		if (s->sections[i].index == index)
+			return &s->sections[i];
+	return NULL;
+}
+
+const struct mpk_thin_sycl_table *mpk_thin_sycl_table_of(const struct mpk_thin_sycl *s,
+							 uint64_t address)
+{
+	const struct mpk_thin_sycl_table *t;
+	size_t low = 0, high = s->table_count;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (s->tables[mid].array <= address)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	t = low ? &s->tables[low - 1] : NULL;
+	return t && t->loses && address - t->array < t->stride * t->count ? t : NULL;
+}

@@ -395,7 +395,23 @@ enum mpk_code mpk_ffi_call(const struct mpk_ffi_code *code, const struct mpk_arg
 
 /* --- module code calls us ------------------------------------------------------------- */
 
-/* Arguments are borrowed from the caller, so tensors are views that end with the call. */
+/* Kernels are launched with addresses and numbers. */
+static enum mpk_code decode_argument(enum mpk_convention conv, const struct mpk_ffi_any *any,
+				     struct mpk_value *out, struct mpk_error *err)
+{
+	if (any->type_index == MPK_FFI_OPAQUE)
+		*out = mpk_value_of_opaque(any->v_ptr);
+	else if (any->type_index == MPK_FFI_INT)
+		*out = mpk_value_of_int(any->v_int64);
+	else {
+		*out = (struct mpk_value){ 0 };
+		return mpk_ffi_decode(conv, any, MPK_LIFETIME_CALL, out, err);
+	}
+	return MPK_OK;
+}
+
+/* Arguments are borrowed from the caller, so tensors are views that end with the call.
+ * @values  room for count; not set on entry */
 static enum mpk_code call_values(enum mpk_convention conv, struct mpk_function *f,
 				 const struct mpk_ffi_any *args, size_t count,
 				 struct mpk_value *values, struct mpk_ffi_any *result,
@@ -403,13 +419,16 @@ static enum mpk_code call_values(enum mpk_convention conv, struct mpk_function *
 {
 	struct mpk_value got = { 0 };
 	enum mpk_code rc = MPK_OK;
+	size_t made = 0;
 
-	for (size_t i = 0; i < count && rc == MPK_OK; i++)
-		rc = mpk_ffi_decode(conv, &args[i], MPK_LIFETIME_CALL, &values[i], err);
+	while (made < count && rc == MPK_OK) {
+		rc = decode_argument(conv, &args[made], &values[made], err);
+		made++;
+	}
 	if (rc == MPK_OK)
 		rc = mpk_function_call(f, &(struct mpk_args){ values, NULL, count }, &got, err);
-	for (size_t i = 0; i < count; i++)
-		mpk_value_drop(&values[i]);
+	while (made--)
+		mpk_value_drop(&values[made]);
 	if (rc == MPK_OK)
 		rc = mpk_ffi_encode(conv, &got, result, err);
 	mpk_value_drop(&got);
@@ -422,8 +441,7 @@ static int ffi_enter(enum mpk_convention conv, void *handle, const struct mpk_ff
 		     int32_t count, struct mpk_ffi_any *result)
 {
 	struct mpk_function *f = own_function(conv, handle);
-	struct mpk_value small[ON_STACK] = { 0 };
-	struct mpk_value *values = small;
+	struct mpk_value small[ON_STACK], *values = small;
 	struct mpk_error error;
 	enum mpk_code rc;
 

@@ -371,14 +371,21 @@ enum mpk_code mpk_devices_use(struct mpk_devices *devices, struct mpk_dldevice w
 	return MPK_OK;
 }
 
-struct mpk_dldevice mpk_devices_current(struct mpk_devices *devices, enum mpk_device_kind kind)
+/* Each launch asks for it: the lock is taken once. */
+enum mpk_code mpk_devices_get_current(struct mpk_devices *devices, enum mpk_device_kind kind,
+				      struct mpk_device **out, struct mpk_error *err)
 {
 	struct mpk_dldevice where = { .type = (int32_t)kind };
+	struct open_device opened;
 
 	(void)pthread_mutex_lock(&devices->lock);
 	where.id = *current_of(devices, kind);
+	enum mpk_code code = open_device(devices, where, &opened, err);
+
 	(void)pthread_mutex_unlock(&devices->lock);
-	return where;
+	MPK_TRY(code);
+	*out = opened.device;
+	return MPK_OK;
 }
 
 /* Whoever has the lock may be waiting for a driver that forks, so it is not waited for. Only memory on

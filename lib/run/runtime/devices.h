@@ -57,8 +57,12 @@ enum mpk_code mpk_devices_use(struct mpk_devices *devices, struct mpk_dldevice w
 enum mpk_code mpk_devices_set_stream(struct mpk_devices *devices, struct mpk_dldevice where,
 				     void *stream, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_devices_current - the current device of a kind */
-struct mpk_dldevice mpk_devices_current(struct mpk_devices *devices, enum mpk_device_kind kind);
+/* mpk_devices_get_current - the current device of a kind, opened when it was not
+ * @out     borrowed from devices
+ * Returns  as mpk_devices_get */
+enum mpk_code mpk_devices_get_current(struct mpk_devices *devices, enum mpk_device_kind kind,
+				      struct mpk_device **out,
+				      struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_devices_add_images - note what images the kernels of a tree take: of one layer as compilers
  * up to TVM 0.22 write them, or arrays, which their source says

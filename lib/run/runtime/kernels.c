@@ -209,12 +209,10 @@ static enum mpk_code find_kernel(struct kernel_function *f, struct mpk_device *d
 static enum mpk_code launch(struct kernel_function *f, const uint64_t *slots, size_t count,
 			    struct mpk_error *err)
 {
-	struct mpk_devices *devices = f->code->devices;
 	struct mpk_device_kernel *kernel;
 	struct mpk_device *device;
 
-	MPK_TRY(mpk_devices_get(devices, mpk_devices_current(devices, f->code->kind), &device,
-				err));
+	MPK_TRY(mpk_devices_get_current(f->code->devices, f->code->kind, &device, err));
 	(void)pthread_mutex_lock(&f->code->lock);
 	enum mpk_code code = find_kernel(f, device, &kernel, err);
 

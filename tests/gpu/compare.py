@@ -5,8 +5,10 @@
     TVM_USE_RUNTIME_LIB=1 tests/gpu/compare.py FOLDER
 
 FOLDER is what tests/gpu/models.py made. TVM's runtime without its compiler is enough. For each model that has a
-standalone.so: results of both, and microseconds a call with everything on the device: the median of 200 calls that wait for their end, and 200 calls in a row. PyTorch:
-results on its current stream, capture as a CUDA graph.
+standalone.so: results of both, and microseconds a call with everything on the device: the median of calls that wait for
+their end, and the median of rounds of calls in a row, the rounds of both in turn. A standalone model gives its results
+where the first tensor among the inputs is, so that one without inputs copies them to the host, which TVM does not.
+PyTorch: results on its current stream, capture as a CUDA graph.
 """
 import argparse
 import ctypes
@@ -21,7 +23,7 @@ import numpy
 import torch
 import tvm_ffi
 
-ROUNDS = 200
+ROUNDS, CALLS = 7, 100
 
 
 def calls_of(folder):
@@ -53,22 +55,30 @@ def close(results, expected):
         g.shape == e.shape and numpy.allclose(g, e, rtol=1e-4, atol=1e-4) for g, e in zip(got, expected))
 
 
-def time_calls(call):
-    """(median of calls that wait, mean of calls in a row), us"""
-    for _ in range(20):
-        call()
-    torch.cuda.synchronize()
+def time_round(call):
+    """([us of each call that waits], us of a call in a row)"""
     each = []
-    for _ in range(ROUNDS):
+    for _ in range(CALLS // 4):
         start = time.perf_counter()
         call()
         torch.cuda.synchronize()
         each.append(time.perf_counter() - start)
     start = time.perf_counter()
-    for _ in range(ROUNDS):
+    for _ in range(CALLS):
         call()
     torch.cuda.synchronize()
-    return 1e6 * statistics.median(each), 1e6 * (time.perf_counter() - start) / ROUNDS
+    return [1e6 * s for s in each], 1e6 * (time.perf_counter() - start) / CALLS
+
+
+def time_calls(*calls):
+    """(us of a call that waits, us of one in a row) of each, as medians"""
+    for call in calls:
+        for _ in range(20):
+            call()
+    torch.cuda.synchronize()
+    rounds = [[time_round(call) for call in calls] for _ in range(ROUNDS)]
+    return [(statistics.median(s for each, _ in of for s in each), statistics.median(row for _, row in of))
+            for of in zip(*rounds)]
 
 
 class Log:
@@ -114,17 +124,17 @@ def beside_tvm(log, folder):
         return
     for function, given, expected in calls_of(folder):
         args = [tvm_ffi.from_dlpack(torch.from_numpy(x).cuda()) for x in given]
-        rows = {}
+        works = {}
         for who, f in ("TVM", machine[function]), ("ours", ours and ours[function]):
             if f is None:
                 continue
             try:
                 log.check(f"{folder.name} {function} by {who}", close(f(*args), expected))
-                rows[who] = time_calls(lambda f=f: f(*args))
+                works[who] = lambda f=f, args=args: f(*args)
             except Exception as why:  # pylint: disable=broad-except
                 log.check(f"{folder.name} {function} by {who}", False, str(why).splitlines()[-1][:200])
         print("     us a call, waited for and in a row: " + ", ".join(
-            f"{who} {a:.1f} {b:.1f}" for who, (a, b) in rows.items()), flush=True)
+            f"{who} {a:.1f} {b:.1f}" for who, (a, b) in zip(works, time_calls(*works.values()))), flush=True)
 
 
 def value_of(text, folder, kept):
@@ -207,7 +217,7 @@ def under_torch(log, folder):
         graph.replay()
         torch.cuda.synchronize()
         log.check("torch: a CUDA graph gives the same", close(results, expected))
-        print("     us a replay, waited for and in a row: {:.1f} {:.1f}".format(*time_calls(graph.replay)))
+        print("     us a replay, waited for and in a row: {:.1f} {:.1f}".format(*time_calls(graph.replay)[0]))
     except Exception as why:  # pylint: disable=broad-except
         log.check("torch: a CUDA graph gives the same", False, str(why).splitlines()[0][:200])
 

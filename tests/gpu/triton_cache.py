@@ -72,7 +72,7 @@ def kernels_of_the_cache(log, mpack, folder):
     f(x, y, ours, x.numel(), 0.5)
     log.check("from Triton's cache, the same bytes as Triton", torch.equal(ours, theirs))
     for who, call in ("Triton", by_triton), ("ours", lambda: f(x, y, ours, x.numel(), 0.5)):
-        print("     us a call of {}, waited for and in a row: {:.1f} {:.1f}".format(who, *time_calls(call)))
+        print("     us a call of {}, waited for and in a row: {:.1f} {:.1f}".format(who, *time_calls(call)[0]))
 
 
 def main():

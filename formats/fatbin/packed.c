@@ -15,6 +15,7 @@
 
 #include "base/cursor.h"
 #include "base/num.h"
+#include "fatbin/internal/container.h"
 
 /* A byte of an LZ4 block expands to this many at most. */
 enum { LZ4_RATIO = 255 };
@@ -66,31 +67,20 @@ enum mpk_code mpk_fatbin_unpack(const struct mpk_fatbin_entry *e, uint64_t *left
 	return MPK_OK;
 }
 
-#define CONTAINER_MAGIC UINT32_C(0xba55ed50)
-
 enum {
-	CONTAINER_VERSION = 1,
 	/* where in the header of an entry, FORMAT.md 2 */
 	DATA_BYTES_AT = 8,
 	PACKED_BYTES_AT = 16,
 	FLAGS_AT = 40,
 	PLAIN_BYTES_AT = 56,
-	/* FORMAT.md 3 */
-	FLAG_64_BIT = 0x1,
-	FLAG_DEBUG = 0x2,
-	FLAG_LINUX = 0x10,
-	FLAG_LZ4 = 0x2000,
-	FLAG_ZSTD = 0x8000,
-	FLAG_ARCH = 0x100000,
-	FLAG_FAMILY = 0x200000,
 	/* Of the levels of zstd, the last whose time is still about that of a copy through a slow disk. */
 	ZSTD_LEVEL = 9,
 };
 
 void mpk_fatbin_put_header(struct mpk_rope *out, uint64_t entry_bytes)
 {
-	mpk_rope_put_u32(out, CONTAINER_MAGIC);
-	mpk_rope_put_u16(out, CONTAINER_VERSION);
+	mpk_rope_put_u32(out, MPK_FATBIN_MAGIC);
+	mpk_rope_put_u16(out, FATBIN_VERSION);
 	mpk_rope_put_u16(out, MPK_FATBIN_HEADER_BYTES);
 	mpk_rope_put_u64(out, entry_bytes);
 }

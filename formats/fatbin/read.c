@@ -7,21 +7,11 @@
 #include <string.h>
 
 #include "base/cursor.h"
+#include "fatbin/internal/container.h"
 
-#define CONTAINER_MAGIC UINT32_C(0xba55ed50)
 #define WRAPPER_MAGIC UINT32_C(0x466243b1)
 
-enum {
-	CONTAINER_VERSION = 1,
-	CONTAINER_BYTES = 16,
-	ENTRY_BYTES = 64,
-	/* FORMAT.md 3 */
-	FLAG_DEBUG = 0x2,
-	FLAG_LZ4 = 0x2000,
-	FLAG_ZSTD = 0x8000,
-	FLAG_ARCH = 0x100000,
-	FLAG_FAMILY = 0x200000,
-};
+enum { ENTRY_BYTES = 64 };
 
 /* An entry's fixed header, FORMAT.md 2. */
 struct head {
@@ -45,7 +35,7 @@ bool mpk_fatbin_is(struct mpk_span bytes)
 {
 	uint32_t magic = bytes.len >= 4 ? mpk_load_u32(bytes.data) : 0;
 
-	return magic == CONTAINER_MAGIC || magic == WRAPPER_MAGIC;
+	return magic == MPK_FATBIN_MAGIC || magic == WRAPPER_MAGIC;
 }
 
 static struct head load_head(const uint8_t *p)
@@ -162,16 +152,16 @@ static enum mpk_code open_container(struct mpk_span bytes, struct mpk_cursor *en
 		return mpk_fail_offset(
 			err, MPK_E_UNSUPPORTED, "payload", 0,
 			"fatbin: this is the wrapper of an executable, which holds only an address; take the section .nv_fatbin instead");
-	if (bytes.len < CONTAINER_BYTES)
+	if (bytes.len < MPK_FATBIN_HEADER_BYTES)
 		return fatbin_fail_at(err, bytes.len, "cut off inside its header");
-	if (mpk_load_u16(bytes.data + 4) != CONTAINER_VERSION ||
-	    mpk_load_u16(bytes.data + 6) != CONTAINER_BYTES)
+	if (mpk_load_u16(bytes.data + 4) != FATBIN_VERSION ||
+	    mpk_load_u16(bytes.data + 6) != MPK_FATBIN_HEADER_BYTES)
 		return mpk_fail_offset(err, MPK_E_UNSUPPORTED, "payload", 4,
 				       "fatbin: version %u with a header of %u bytes is not known",
 				       mpk_load_u16(bytes.data + 4), mpk_load_u16(bytes.data + 6));
-	if (!mpk_span_sub(bytes, CONTAINER_BYTES, mpk_load_u64(bytes.data + 8), &body))
+	if (!mpk_span_sub(bytes, MPK_FATBIN_HEADER_BYTES, mpk_load_u64(bytes.data + 8), &body))
 		return fatbin_fail_at(err, 8, "the images reach beyond the end; it was cut off");
-	*entries = mpk_cursor_of(body, CONTAINER_BYTES, "payload");
+	*entries = mpk_cursor_of(body, MPK_FATBIN_HEADER_BYTES, "payload");
 	return MPK_OK;
 }
 
@@ -193,7 +183,7 @@ enum mpk_code mpk_fatbin_read(struct mpk_span bytes, struct mpk_arena *arena,
 	*out = (struct mpk_fatbin){
 		.entries = entries,
 		.entry_count = count,
-		.used = CONTAINER_BYTES + start.bytes.len,
+		.used = MPK_FATBIN_HEADER_BYTES + start.bytes.len,
 	};
 	return MPK_OK;
 }

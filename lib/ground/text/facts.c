@@ -31,8 +31,6 @@ struct mpk_figure_value mpk_fact_number(const struct mpk_fact *fact, const void 
 
 	if (fact->kind == MPK_FACT_GET)
 		return fact->get(of);
-	if (fact->kind == MPK_FACT_SPAN_BYTES)
-		return mpk_figure_of(((const struct mpk_span *)member)->len);
 	number = fact_integer(member, fact->bytes);
 	if (fact->kind == MPK_FACT_TOLD && number == UINT64_MAX >> (64 - 8 * fact->bytes))
 		return mpk_figure_told(false, 0);
@@ -64,15 +62,6 @@ static void put_fact_extents(struct mpk_json *j, struct mpk_json_at *at, const c
 		mpk_json_u64(j, list, NULL, n[i]);
 }
 
-static void put_fact_span(const struct mpk_fact *f, struct mpk_span span, struct mpk_json *j,
-			  struct mpk_json_at *at)
-{
-	if (span.len || f->kind == MPK_FACT_SPAN)
-		mpk_json_span(j, at, f->key, span);
-	else if (f->kind == MPK_FACT_SPAN_OR_NULL)
-		mpk_json_null(j, at, f->key);
-}
-
 static void put_fact(const struct mpk_fact *f, const void *of, struct mpk_json *j,
 		     struct mpk_json_at *at)
 {
@@ -83,7 +72,6 @@ static void put_fact(const struct mpk_fact *f, const void *of, struct mpk_json *
 	switch (f->kind) {
 	case MPK_FACT_COUNT:
 	case MPK_FACT_TOLD:
-	case MPK_FACT_SPAN_BYTES:
 	case MPK_FACT_GET:
 		mpk_figure_json(j, at, f->key, mpk_fact_number(f, of));
 		return;
@@ -109,9 +97,14 @@ static void put_fact(const struct mpk_fact *f, const void *of, struct mpk_json *
 		mpk_json_text(j, at, f->key, *text ? text : NULL);
 		return;
 	case MPK_FACT_SPAN:
+		mpk_json_span(j, at, f->key, *(const struct mpk_span *)member);
+		return;
 	case MPK_FACT_SPAN_OR_NULL:
+		mpk_json_name(j, at, f->key, *(const struct mpk_span *)member);
+		return;
 	case MPK_FACT_SPAN_IF:
-		put_fact_span(f, *(const struct mpk_span *)member, j, at);
+		if (((const struct mpk_span *)member)->len)
+			mpk_json_span(j, at, f->key, *(const struct mpk_span *)member);
 		return;
 	case MPK_FACT_SHA256:
 		mpk_json_text(j, at, f->key, mpk_digest_print(member, MPK_DIGEST_BYTES, digits));

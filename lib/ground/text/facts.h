@@ -57,7 +57,6 @@ enum mpk_fact_kind {
 	MPK_FACT_SPAN,
 	MPK_FACT_SPAN_OR_NULL, /* null for an empty one */
 	MPK_FACT_SPAN_IF,      /* no member for an empty one */
-	MPK_FACT_SPAN_BYTES,   /* how long a span is */
 	MPK_FACT_SHA256,       /* uint8_t[32], in hexadecimal digits */
 	MPK_FACT_XYZ,          /* uint32_t[3]; null where the first is 0: not given */
 	MPK_FACT_X, /* uint32_t: that and two times 1, where the shape is not known; null for 0 */
@@ -74,25 +73,29 @@ struct mpk_fact {
 	unsigned tag; /* for who made the table: which of his numbers it is; 0: none */
 };
 
-/* MPK_FACT(kind, key, type, member, about) - a row; the compiler refuses a member of another type than the kind's
- * MPK_FACT_WORDS(key, type, member, words, about) - words: a static table of them in the same file
- * MPK_FACT_GET(key, get, about)
+/* MPK_FACT(kind, key, type, member[, about]) - a row; the compiler refuses a member of another type than the kind's
+ * MPK_FACT_WORDS(key, type, member, words[, about]) - words: a static table of them in the same file
+ * MPK_FACT_GET(key, get[, about])
  *
- * about describes the member in the schema, and is for scripts/schemas alone; NULL: its name says it. All of them in
+ * about describes the member in the schema, where its name does not, and is for scripts/schemas alone. All of them in
  * braces, where `.tag = n` may follow. */
-#define MPK_FACT(kind_, key_, type, member, about)                                                 \
-	.key = (key_), .kind = MPK_FACT_##kind_,                                                   \
-	.off = offsetof(type, member) + 0 * MPK_FACT_IS_##kind_(((type *)0)->member),              \
-	.bytes = sizeof(((type *)0)->member)
-#define MPK_FACT_WORDS(key_, type, member, words_, about)                                          \
-	.key = (key_), .kind = MPK_FACT_WORDS, .off = offsetof(type, member),                      \
-	.bytes = sizeof(((type *)0)->member), .words = (words_)
-#define MPK_FACT_GET(key_, get_, about) .key = (key_), .kind = MPK_FACT_GET, .get = (get_)
+#define MPK_FACT(kind_, key_, type, ...)                                                           \
+	MPK_FACT_AT(kind_, key_, type, MPK_FACT_FIRST(__VA_ARGS__, 0), MPK_FACT_IS_##kind_)
+#define MPK_FACT_WORDS(key_, type, member, ...)                                                    \
+	MPK_FACT_AT(WORDS, key_, type, member, MPK_FACT_IS_ANY),                                   \
+		.words = MPK_FACT_FIRST(__VA_ARGS__, 0)
+#define MPK_FACT_GET(key_, ...)                                                                    \
+	.key = (key_), .kind = MPK_FACT_GET, .get = MPK_FACT_FIRST(__VA_ARGS__, 0)
+#define MPK_FACT_AT(kind_, key_, type, member, is)                                                 \
+	.key = (key_), .kind = MPK_FACT_##kind_, .bytes = sizeof(((type *)0)->member),             \
+	.off = offsetof(type, member) + 0 * is(((type *)0)->member)
+#define MPK_FACT_FIRST(first, ...) first
 
 /* MPK_FACTS(table) - a table as the two arguments of the functions below */
 #define MPK_FACTS(table) (table), MPK_ARRAY_COUNT(table)
 
 /* 1 if the member has the type that mpk_facts_json reads there; else it does not compile. */
+#define MPK_FACT_IS_ANY(x) 0
 #define MPK_FACT_IS_BOOL(x) _Generic((x), bool: 1)
 #define MPK_FACT_IS_COUNT(x)                                                                       \
 	_Generic((x),                                                                              \
@@ -111,13 +114,12 @@ struct mpk_fact {
 #define MPK_FACT_IS_SPAN(x) _Generic((x), struct mpk_span: 1)
 #define MPK_FACT_IS_SPAN_OR_NULL(x) MPK_FACT_IS_SPAN(x)
 #define MPK_FACT_IS_SPAN_IF(x) MPK_FACT_IS_SPAN(x)
-#define MPK_FACT_IS_SPAN_BYTES(x) MPK_FACT_IS_SPAN(x)
 #define MPK_FACT_IS_SHA256(x) _Generic(&(x), uint8_t(*)[32]: 1, const uint8_t(*)[32]: 1)
 #define MPK_FACT_IS_XYZ(x) _Generic(&(x), uint32_t(*)[3]: 1, const uint32_t(*)[3]: 1)
 
 #define MPK_FACT_IS_X(x) _Generic((x), uint32_t: 1)
 
-/* mpk_fact_number - the number of a row of kind COUNT, TOLD, SPAN_BYTES or GET */
+/* mpk_fact_number - the number of a row of kind COUNT, TOLD or GET */
 struct mpk_figure_value mpk_fact_number(const struct mpk_fact *fact, const void *of);
 
 /* mpk_facts_json - put the members of an object

@@ -79,6 +79,16 @@ void mpk_json_null(struct mpk_json *j, struct mpk_json_at *at, const char *key);
 void mpk_json_text(struct mpk_json *j, struct mpk_json_at *at, const char *key, const char *text);
 void mpk_json_span(struct mpk_json *j, struct mpk_json_at *at, const char *key, struct mpk_span s);
 
+/* mpk_json_name - the same; null for a span of no bytes, which is no name */
+static inline void mpk_json_name(struct mpk_json *j, struct mpk_json_at *at, const char *key,
+				 struct mpk_span name)
+{
+	if (name.len)
+		mpk_json_span(j, at, key, name);
+	else
+		mpk_json_null(j, at, key);
+}
+
 /* mpk_json_take - the same with a buffer, which it frees; one that failed fails the document */
 void mpk_json_take(struct mpk_json *j, struct mpk_json_at *at, const char *key,
 		   struct mpk_strbuf *text);

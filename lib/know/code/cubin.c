@@ -143,20 +143,19 @@ static struct mpk_figure_value cubin_stack(const void *kernel)
 }
 
 static const struct mpk_fact cubin_kernel_facts[] = {
-	{ MPK_FACT(COUNT, "parameter_bytes", struct mpk_cubin_kernel, param_bytes, NULL) },
-	{ MPK_FACT_GET("registers", cubin_registers, NULL), MPK_CODE_IS(REGISTERS) },
+	{ MPK_FACT(COUNT, "parameter_bytes", struct mpk_cubin_kernel, param_bytes) },
+	{ MPK_FACT_GET("registers", cubin_registers), MPK_CODE_IS(REGISTERS) },
 	{ MPK_FACT(COUNT, "shared_bytes", struct mpk_cubin_kernel, shared_bytes,
 		   "static, of a block"),
 	  MPK_CODE_IS(SHARED) },
-	{ MPK_FACT_GET("stack_bytes", cubin_stack, NULL), MPK_CODE_IS(STACK) },
+	{ MPK_FACT_GET("stack_bytes", cubin_stack), MPK_CODE_IS(STACK) },
 	{ MPK_FACT(COUNT, "bank0_bytes", struct mpk_cubin_kernel, bank0_bytes, "constant bank 0"),
 	  MPK_CODE_IS(CONSTANT) },
-	{ MPK_FACT(COUNT, "barriers", struct mpk_cubin_kernel, barriers, NULL) },
-	{ MPK_FACT(COUNT, "code_bytes", struct mpk_cubin_kernel, code_bytes, NULL),
-	  MPK_CODE_IS(CODE) },
-	{ MPK_FACT(XYZ, "max_threads", struct mpk_cubin_kernel, max_threads, NULL) },
-	{ MPK_FACT(XYZ, "block", struct mpk_cubin_kernel, block, NULL) },
-	{ MPK_FACT(XYZ, "cluster", struct mpk_cubin_kernel, cluster, NULL) },
+	{ MPK_FACT(COUNT, "barriers", struct mpk_cubin_kernel, barriers) },
+	{ MPK_FACT(COUNT, "code_bytes", struct mpk_cubin_kernel, code_bytes), MPK_CODE_IS(CODE) },
+	{ MPK_FACT(XYZ, "max_threads", struct mpk_cubin_kernel, max_threads) },
+	{ MPK_FACT(XYZ, "block", struct mpk_cubin_kernel, block) },
+	{ MPK_FACT(XYZ, "cluster", struct mpk_cubin_kernel, cluster) },
 };
 
 static void cubin_verify(const struct mpk_code_info *info, const struct mpk_code_verify *v)

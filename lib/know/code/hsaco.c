@@ -281,7 +281,7 @@ static struct mpk_figure_value code_of(const void *kernel)
 
 /* The compiler's number of vector registers has the accumulators in it: it is what a wave is given. */
 static const struct mpk_fact hsaco_kernel_facts[] = {
-	{ MPK_FACT(TOLD, "parameter_bytes", struct mpk_amdgpu_kernel, kernarg_bytes, NULL) },
+	{ MPK_FACT(TOLD, "parameter_bytes", struct mpk_amdgpu_kernel, kernarg_bytes) },
 	{ MPK_FACT(TOLD, "sgprs", struct mpk_amdgpu_kernel, sgprs,
 		   "AMD: scalar registers of a wave"),
 	  MPK_CODE_IS(SCALAR_REGISTERS) },
@@ -290,21 +290,21 @@ static const struct mpk_fact hsaco_kernel_facts[] = {
 	  MPK_CODE_IS(REGISTERS) },
 	{ MPK_FACT(COUNT, "agprs", struct mpk_amdgpu_kernel, agprs,
 		   "AMD: accumulation registers") },
-	{ MPK_FACT(TOLD, "sgpr_spills", struct mpk_amdgpu_kernel, sgpr_spills, NULL) },
-	{ MPK_FACT(TOLD, "vgpr_spills", struct mpk_amdgpu_kernel, vgpr_spills, NULL) },
-	{ MPK_FACT_GET(NULL, spills_of, NULL), MPK_CODE_IS(SPILLED_REGISTERS) },
+	{ MPK_FACT(TOLD, "sgpr_spills", struct mpk_amdgpu_kernel, sgpr_spills) },
+	{ MPK_FACT(TOLD, "vgpr_spills", struct mpk_amdgpu_kernel, vgpr_spills) },
+	{ MPK_FACT_GET(NULL, spills_of), MPK_CODE_IS(SPILLED_REGISTERS) },
 	{ MPK_FACT(TOLD, "lds_bytes", struct mpk_amdgpu_kernel, lds_bytes,
 		   "static, of a work group"),
 	  MPK_CODE_IS(SHARED) },
 	{ MPK_FACT(TOLD, "scratch_bytes", struct mpk_amdgpu_kernel, scratch_bytes, "of a lane") },
-	{ MPK_FACT_GET(NULL, stack_of, NULL), MPK_CODE_IS(STACK) },
-	{ MPK_FACT(BOOL, "dynamic_stack", struct mpk_amdgpu_kernel, dynamic_stack, NULL) },
+	{ MPK_FACT_GET(NULL, stack_of), MPK_CODE_IS(STACK) },
+	{ MPK_FACT(BOOL, "dynamic_stack", struct mpk_amdgpu_kernel, dynamic_stack) },
 	{ MPK_FACT(COUNT, "wavefront", struct mpk_amdgpu_kernel, wavefront,
 		   "lanes; 0: not given") },
-	{ MPK_FACT(SPAN_BYTES, "code_bytes", struct mpk_amdgpu_kernel, code, NULL) },
-	{ MPK_FACT_GET(NULL, code_of, NULL), MPK_CODE_IS(CODE) },
-	{ MPK_FACT(X, "max_threads", struct mpk_amdgpu_kernel, max_threads, NULL) },
-	{ MPK_FACT(XYZ, "block", struct mpk_amdgpu_kernel, block, NULL) },
+	{ MPK_FACT(COUNT, "code_bytes", struct mpk_amdgpu_kernel, code.len) },
+	{ MPK_FACT_GET(NULL, code_of), MPK_CODE_IS(CODE) },
+	{ MPK_FACT(X, "max_threads", struct mpk_amdgpu_kernel, max_threads) },
+	{ MPK_FACT(XYZ, "block", struct mpk_amdgpu_kernel, block) },
 };
 
 const struct mpk_code_format mpk_format_hsaco = {

@@ -197,8 +197,8 @@ static void archive_put_lines(const struct mpk_code_info *info, const char *inde
 }
 
 static const struct mpk_fact archive_member_facts[] = {
-	{ MPK_FACT(SPAN, "name", struct mpk_ar_member, name, NULL) },
-	{ MPK_FACT(SPAN_BYTES, "bytes", struct mpk_ar_member, data, NULL) },
+	{ MPK_FACT(SPAN, "name", struct mpk_ar_member, name) },
+	{ MPK_FACT(COUNT, "bytes", struct mpk_ar_member, data.len) },
 };
 
 static void archive_put_json(const struct mpk_code_info *info, struct mpk_json *j,

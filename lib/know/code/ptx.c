@@ -229,9 +229,9 @@ static void ptx_put_kernel_json(const struct mpk_code_info *info, size_t kernel,
 }
 
 static const struct mpk_fact ptx_kernel_facts[] = {
-	{ MPK_FACT(XYZ, "max_threads", struct mpk_ptx_kernel, max_threads, NULL) },
-	{ MPK_FACT(XYZ, "block", struct mpk_ptx_kernel, block, NULL) },
-	{ MPK_FACT(XYZ, "cluster", struct mpk_ptx_kernel, cluster, NULL) },
+	{ MPK_FACT(XYZ, "max_threads", struct mpk_ptx_kernel, max_threads) },
+	{ MPK_FACT(XYZ, "block", struct mpk_ptx_kernel, block) },
+	{ MPK_FACT(XYZ, "cluster", struct mpk_ptx_kernel, cluster) },
 	{ MPK_FACT(COUNT, "min_blocks", struct mpk_ptx_kernel, min_blocks, "0: not given") },
 	{ MPK_FACT(COUNT, "max_registers", struct mpk_ptx_kernel, max_registers, "0: not given") },
 	{ MPK_FACT(COUNT, "declared_registers", struct mpk_ptx_kernel, registers,

@@ -231,9 +231,9 @@ static const void *source_kernel(const struct mpk_code_info *info, size_t kernel
 }
 
 static const struct mpk_fact source_kernel_facts[] = {
-	{ MPK_FACT(COUNT, "line", struct mpk_source_code_kernel, line, NULL) },
-	{ MPK_FACT(COUNT, "parameter_count", struct mpk_source_code_kernel, param_count, NULL) },
-	{ MPK_FACT(XYZ, "workgroup", struct mpk_source_code_kernel, group, NULL) },
+	{ MPK_FACT(COUNT, "line", struct mpk_source_code_kernel, line) },
+	{ MPK_FACT(COUNT, "parameter_count", struct mpk_source_code_kernel, param_count) },
+	{ MPK_FACT(XYZ, "workgroup", struct mpk_source_code_kernel, group) },
 };
 
 struct mpk_code_symbol {

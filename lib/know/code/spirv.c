@@ -153,8 +153,8 @@ static const void *spirv_entry_of(const struct mpk_code_info *info, size_t kerne
 }
 
 static const struct mpk_fact spirv_entry_facts[] = {
-	{ MPK_FACT(XYZ, "workgroup", struct mpk_spirv_entry, local_size, NULL) },
-	{ MPK_FACT(XYZ, "workgroup_hint", struct mpk_spirv_entry, size_hint, NULL) },
+	{ MPK_FACT(XYZ, "workgroup", struct mpk_spirv_entry, local_size) },
+	{ MPK_FACT(XYZ, "workgroup_hint", struct mpk_spirv_entry, size_hint) },
 };
 
 static void spirv_verify(const struct mpk_code_info *info, const struct mpk_code_verify *v)

@@ -109,14 +109,14 @@ static int provenance_by_name(const void *a, const void *b)
 }
 
 static const struct mpk_fact provenance_tool_facts[] = {
-	{ MPK_FACT(TEXT, "name", struct mpk_provenance_tool, name, NULL) },
-	{ MPK_FACT(TEXT, "version", struct mpk_provenance_tool, version, NULL) },
+	{ MPK_FACT(TEXT, "name", struct mpk_provenance_tool, name) },
+	{ MPK_FACT(TEXT, "version", struct mpk_provenance_tool, version) },
 };
 
 static const struct mpk_fact provenance_input_facts[] = {
-	{ MPK_FACT(TEXT, "name", struct mpk_provenance_input, name, NULL) },
-	{ MPK_FACT(COUNT, "bytes", struct mpk_provenance_input, bytes, NULL) },
-	{ MPK_FACT(SHA256, "sha256", struct mpk_provenance_input, sha256, NULL) },
+	{ MPK_FACT(TEXT, "name", struct mpk_provenance_input, name) },
+	{ MPK_FACT(COUNT, "bytes", struct mpk_provenance_input, bytes) },
+	{ MPK_FACT(SHA256, "sha256", struct mpk_provenance_input, sha256) },
 };
 
 void mpk_provenance_json(const struct mpk_provenance *p, struct mpk_json *j, struct mpk_json_at *at)

@@ -282,10 +282,7 @@ static void diff_json(const void *what, struct mpk_json *j, struct mpk_json_at *
 		if (d->new_path[0])
 			mpk_json_text(j, o, "new_path", d->new_path);
 		mpk_json_text(j, o, "what", d->what);
-		if (d->name.len)
-			mpk_json_span(j, o, "name", d->name);
-		else
-			mpk_json_null(j, o, "name");
+		mpk_json_name(j, o, "name", d->name);
 		mpk_json_text(j, o, "text", d->text[0] ? d->text : NULL);
 		if (d->target[0])
 			mpk_json_text(j, o, "target", d->target);

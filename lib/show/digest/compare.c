@@ -146,12 +146,12 @@ static void digest_text(const void *what, struct mpk_style style, struct mpk_str
 static const struct mpk_fact code_digest_facts[] = {
 	{ MPK_FACT(NAME_OR_NULL, "path", struct mpk_code_digest, path,
 		   "tree path; gpu: GPU code of any library; null: the library itself") },
-	{ MPK_FACT(TEXT, "what", struct mpk_code_digest, what, NULL) },
+	{ MPK_FACT(TEXT, "what", struct mpk_code_digest, what) },
 	{ MPK_FACT(SPAN_OR_NULL, "name", struct mpk_code_digest, name,
 		   "without what a compiler put into it to make it unique") },
 	{ MPK_FACT(NAME_OR_NULL, "target", struct mpk_code_digest, target,
 		   "the device that code is for") },
-	{ MPK_FACT(SHA256, "digest", struct mpk_code_digest, digest, NULL) },
+	{ MPK_FACT(SHA256, "digest", struct mpk_code_digest, digest) },
 };
 
 static void digest_json(const void *what, struct mpk_json *j, struct mpk_json_at *at)

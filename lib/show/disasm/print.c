@@ -289,10 +289,7 @@ static void listing_json(const void *what, struct mpk_json *j, struct mpk_json_a
 	const struct mpk_listing *l = what;
 
 	mpk_json_text(j, o, "path", *l->path ? l->path : NULL);
-	if (l->name.len)
-		mpk_json_span(j, o, "name", l->name);
-	else
-		mpk_json_null(j, o, "name");
+	mpk_json_name(j, o, "name", l->name);
 	mpk_json_text(j, o, "format", l->format);
 	mpk_json_text(j, o, "target", *l->target ? l->target : NULL);
 	/* the text of a tool is not cut into instructions */

@@ -10,6 +10,7 @@
 #include <strings.h>
 
 #include "base/strmap.h"
+#include "text/facts.h"
 
 enum { COLUMNS = 78, INDENT = 14 };
 
@@ -204,6 +205,14 @@ static void message_line(const void *what, struct mpk_style style, struct mpk_st
 	out->failed |= who.failed;
 }
 
+static const struct mpk_fact message_facts[] = {
+	{ MPK_FACT(TEXT, "name", struct mpk_message, name,
+		   "in a few words; of a driver's error its own sentence") },
+	{ MPK_FACT(TEXT, "meaning", struct mpk_message, meaning) },
+	{ MPK_FACT(TEXT, "cause", struct mpk_message, cause) },
+	{ MPK_FACT(TEXT, "remedy", struct mpk_message, remedy) },
+};
+
 static void message_json(const void *what, struct mpk_json *j, struct mpk_json_at *at)
 {
 	const struct mpk_message *m = what;
@@ -227,10 +236,7 @@ static void message_json(const void *what, struct mpk_json *j, struct mpk_json_a
 		mpk_json_span(j, o, "name", name);
 		mpk_json_i64(j, o, "number", atol(number));
 	}
-	mpk_json_text(j, at, "name", m->name);
-	mpk_json_text(j, at, "meaning", m->meaning);
-	mpk_json_text(j, at, "cause", m->cause);
-	mpk_json_text(j, at, "remedy", m->remedy);
+	mpk_facts_json(MPK_FACTS(message_facts), m, j, at);
 }
 
 const struct mpk_answer mpk_answer_message = { .text = message_text,

@@ -11,7 +11,7 @@
 #include "extract/extract.h"
 #include "model/device_code.h"
 #include "npy/npy.h"
-#include "text/json.h"
+#include "text/facts.h"
 
 /* A device's name as a part of a file's: "gfx90a-xnack+". */
 static const char *plain(const char *target, struct mpk_arena *arena)
@@ -395,18 +395,22 @@ enum mpk_code mpk_extract_each(const struct mpk_view *view, mpk_extract_fn *fn, 
 	return MPK_OK;
 }
 
+static const struct mpk_fact extract_file_facts[] = {
+	{ MPK_FACT(TEXT, "name", struct mpk_extract_file, name,
+		   "relative file name; modules that are host code share one") },
+	{ MPK_FACT(TEXT, "path", struct mpk_extract_file, path, "tree path of the module") },
+	{ MPK_FACT(SPAN, "kind", struct mpk_extract_file, kind) },
+	{ MPK_FACT(SPAN_IF, "title", struct mpk_extract_file, title, "what the payload calls it") },
+	{ MPK_FACT(COUNT, "bytes", struct mpk_extract_file, content.len) },
+};
+
 static void extract_put_file(const struct mpk_extract_file *f, enum mpk_digest_kind digest,
 			     struct mpk_json *j, struct mpk_json_at *list)
 {
 	struct mpk_json_at *o = mpk_json_object(j, list, NULL);
 	char type[MPK_DTYPE_TEXT];
 
-	mpk_json_text(j, o, "name", f->name);
-	mpk_json_text(j, o, "path", f->path);
-	mpk_json_span(j, o, "kind", f->kind);
-	if (f->title.len)
-		mpk_json_span(j, o, "title", f->title);
-	mpk_json_u64(j, o, "bytes", f->content.len);
+	mpk_facts_json(MPK_FACTS(extract_file_facts), f, j, o);
 	for (unsigned k = 0; k < MPK_DIGEST_KIND_COUNT; k++)
 		mpk_json_text(j, o, mpk_digest_name((enum mpk_digest_kind)k),
 			      k == digest ? f->digest : NULL);

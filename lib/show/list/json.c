@@ -8,6 +8,7 @@
 #include "code/show.h"
 #include "graphjson/graphjson.h"
 #include "list/list.h"
+#include "text/facts.h"
 
 /* --- the file ---------------------------------------------------------------------------- */
 
@@ -47,6 +48,16 @@ static void put_note(const struct mpk_note *note, struct mpk_json *j, struct mpk
 	mpk_json_text(j, o, "xxh128", mpk_digest_print(note->digest, MPK_XXH128_BYTES, digits));
 }
 
+static const struct mpk_fact blob_facts[] = {
+	{ MPK_FACT(TEXT_OR_NULL, "symbol", struct mpk_image, blob_symbol) },
+	{ MPK_FACT(TEXT, "prefix", struct mpk_image, prefix) },
+	{ MPK_FACT(TEXT_OR_NULL, "section", struct mpk_image, blob_section) },
+	{ MPK_FACT(COUNT, "offset", struct mpk_image, blob_off,
+		   "in the file; of a compressed archive: in what it unpacks to") },
+	{ MPK_FACT(COUNT, "address", struct mpk_image, blob_address) },
+	{ MPK_FACT(COUNT, "bytes", struct mpk_image, blob.len) },
+};
+
 /* null for a file without a blob: a member that is always there spares readers a case. */
 static void put_blob_json(const struct mpk_view *v, struct mpk_json *j, struct mpk_json_at *at)
 {
@@ -58,16 +69,20 @@ static void put_blob_json(const struct mpk_view *v, struct mpk_json *j, struct m
 		return;
 	}
 	o = mpk_json_object(j, at, "blob");
-	mpk_json_text(j, o, "symbol", image->blob_symbol);
-	mpk_json_text(j, o, "prefix", image->prefix);
-	mpk_json_text(j, o, "section", image->blob_section);
-	mpk_json_u64(j, o, "offset", image->blob_off);
-	mpk_json_u64(j, o, "address", image->blob_address);
-	mpk_json_u64(j, o, "bytes", image->blob.len);
+	mpk_facts_json(MPK_FACTS(blob_facts), image, j, o);
 	/* what the tree takes of "bytes"; less where something follows it */
 	mpk_json_u64(j, o, "used", v->tree ? v->tree->used : 0);
 	put_note(&image->note, j, o);
 }
+
+static const char *const byte_orders[] = { "little", "big" };
+
+static const struct mpk_fact elf_facts[] = {
+	{ MPK_FACT(TEXT, "machine", struct mpk_image, machine_name) },
+	{ MPK_FACT(COUNT, "machine_number", struct mpk_image, machine) },
+	{ MPK_FACT(COUNT, "class", struct mpk_image, elf_class) },
+	{ MPK_FACT_WORDS("byte_order", struct mpk_image, big_endian, byte_orders) },
+};
 
 /* null for files of other formats, which "format" and "machine" describe. */
 static void put_elf(const struct mpk_image *image, struct mpk_json *j, struct mpk_json_at *at)
@@ -79,10 +94,7 @@ static void put_elf(const struct mpk_image *image, struct mpk_json *j, struct mp
 		return;
 	}
 	o = mpk_json_object(j, at, "elf");
-	mpk_json_text(j, o, "machine", image->machine_name);
-	mpk_json_u64(j, o, "machine_number", image->machine);
-	mpk_json_u64(j, o, "class", image->elf_class);
-	mpk_json_text(j, o, "byte_order", image->big_endian ? "big" : "little");
+	mpk_facts_json(MPK_FACTS(elf_facts), image, j, o);
 	mpk_json_text(j, o, "type",
 		      image->type == ET_REL    ? "REL"
 		      : image->type == ET_EXEC ? "EXEC"

@@ -416,10 +416,7 @@ static void package_json(const void *what, struct mpk_json *j, struct mpk_json_a
 
 	at = mpk_json_object(j, at, "package");
 	mpk_json_text(j, at, "format", "pt2");
-	if (p->version.len)
-		mpk_json_span(j, at, "version", p->version);
-	else
-		mpk_json_null(j, at, "version");
+	mpk_json_name(j, at, "version", p->version);
 	list = mpk_json_array(j, at, "parts");
 	for (size_t i = 0; i < p->count; i++) {
 		const struct mpk_pt2_part *part = &p->parts[i];
@@ -427,10 +424,7 @@ static void package_json(const void *what, struct mpk_json *j, struct mpk_json_a
 		o = mpk_json_object(j, list, NULL);
 		mpk_json_text(j, o, "role", mpk_pt2_role_word(part->role));
 		mpk_json_span(j, o, "member", part->member);
-		if (part->name.len)
-			mpk_json_span(j, o, "name", part->name);
-		else
-			mpk_json_null(j, o, "name");
+		mpk_json_name(j, o, "name", part->name);
 		mpk_json_u64(j, o, "bytes", part->bytes);
 	}
 }

@@ -244,11 +244,11 @@ static const struct mpk_fact device_row_facts[] = {
 		   "sm_90, compute_90, gfx90a:xnack+") },
 	{ MPK_FACT(TEXT, "image", struct mpk_device_row, what,
 		   "cubin, PTX, LTO IR, code object, LLVM bitcode, SPIR-V, ...") },
-	{ MPK_FACT(COUNT, "images", struct mpk_device_row, images, NULL) },
+	{ MPK_FACT(COUNT, "images", struct mpk_device_row, images) },
 	{ MPK_FACT(COUNT, "bytes", struct mpk_device_row, bytes,
 		   "as they are in the file; of images that were packed together, the share") },
 	{ MPK_FACT(COUNT, "plain_bytes", struct mpk_device_row, plain_bytes, "unpacked") },
-	{ MPK_FACT(TEXT, "packing", struct mpk_device_row, packing, NULL) },
+	{ MPK_FACT(TEXT, "packing", struct mpk_device_row, packing) },
 };
 
 void mpk_device_rows_json(const struct mpk_view *view, struct mpk_json *j, struct mpk_json_at *at)

@@ -265,27 +265,26 @@ static struct mpk_span find_text(const struct mpk_view_node *n)
 /* The text has those of the kinds TEXT_OR_NULL and I64_IF under the same keys as our document. */
 static const struct mpk_fact metadata_facts[] = {
 	{ MPK_FACT(TEXT, "path", struct mpk_metadata, path, "of the executable") },
-	{ MPK_FACT(TEXT_OR_NULL, "model_type", struct mpk_metadata, model_type, NULL) },
-	{ MPK_FACT(TEXT_OR_NULL, "quantization", struct mpk_metadata, quantization, NULL) },
-	{ MPK_FACT(TEXT_OR_NULL, "kv_state_kind", struct mpk_metadata, kv_state_kind, NULL) },
+	{ MPK_FACT(TEXT_OR_NULL, "model_type", struct mpk_metadata, model_type) },
+	{ MPK_FACT(TEXT_OR_NULL, "quantization", struct mpk_metadata, quantization) },
+	{ MPK_FACT(TEXT_OR_NULL, "kv_state_kind", struct mpk_metadata, kv_state_kind) },
 	{ MPK_FACT(I64_IF, "context_window_size", struct mpk_metadata, context_window_size,
 		   "tokens, as the two below; -1: none") },
-	{ MPK_FACT(I64_IF, "sliding_window_size", struct mpk_metadata, sliding_window_size, NULL) },
-	{ MPK_FACT(I64_IF, "attention_sink_size", struct mpk_metadata, attention_sink_size, NULL) },
-	{ MPK_FACT(I64_IF, "prefill_chunk_size", struct mpk_metadata, prefill_chunk_size, NULL) },
-	{ MPK_FACT(I64_IF, "max_batch_size", struct mpk_metadata, max_batch_size, NULL) },
-	{ MPK_FACT(I64_IF, "tensor_parallel_shards", struct mpk_metadata, tensor_parallel_shards,
-		   NULL) },
+	{ MPK_FACT(I64_IF, "sliding_window_size", struct mpk_metadata, sliding_window_size) },
+	{ MPK_FACT(I64_IF, "attention_sink_size", struct mpk_metadata, attention_sink_size) },
+	{ MPK_FACT(I64_IF, "prefill_chunk_size", struct mpk_metadata, prefill_chunk_size) },
+	{ MPK_FACT(I64_IF, "max_batch_size", struct mpk_metadata, max_batch_size) },
+	{ MPK_FACT(I64_IF, "tensor_parallel_shards", struct mpk_metadata, tensor_parallel_shards) },
 	{ MPK_FACT(I64_IF, "pipeline_parallel_stages", struct mpk_metadata,
-		   pipeline_parallel_stages, NULL) },
-	{ MPK_FACT(BOOL, "disaggregation", struct mpk_metadata, disaggregation, NULL) },
-	{ MPK_FACT(COUNT, "params", struct mpk_metadata, param_count, NULL) },
-	{ MPK_FACT(COUNT, "param_bytes", struct mpk_metadata, param_bytes, NULL) },
+		   pipeline_parallel_stages) },
+	{ MPK_FACT(BOOL, "disaggregation", struct mpk_metadata, disaggregation) },
+	{ MPK_FACT(COUNT, "params", struct mpk_metadata, param_count) },
+	{ MPK_FACT(COUNT, "param_bytes", struct mpk_metadata, param_bytes) },
 };
 
 static const struct mpk_fact memory_facts[] = {
-	{ MPK_FACT(TEXT, "function", struct mpk_metadata_memory, function, NULL) },
-	{ MPK_FACT(COUNT, "bytes", struct mpk_metadata_memory, bytes, NULL) },
+	{ MPK_FACT(TEXT, "function", struct mpk_metadata_memory, function) },
+	{ MPK_FACT(COUNT, "bytes", struct mpk_metadata_memory, bytes) },
 };
 
 static int64_t metadata_number(struct mpk_json_value v)

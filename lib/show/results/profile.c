@@ -295,14 +295,14 @@ static void comparisons_gaps(const void *what, struct mpk_style style, struct mp
 }
 
 static const struct mpk_fact compared_facts[] = {
-	{ MPK_FACT(COUNT, "operator", struct mpk_compared, number, NULL) },
-	{ MPK_FACT(TEXT, "name", struct mpk_compared, name, NULL) },
-	{ MPK_FACT(TEXT, "file", struct mpk_compared, file, NULL) },
-	{ MPK_FACT(BOOL, "equal", struct mpk_compared, comparison.is_equal, NULL) },
-	{ MPK_FACT(COUNT, "differing", struct mpk_compared, comparison.differing, NULL) },
-	{ MPK_FACT(COUNT, "total", struct mpk_compared, comparison.total, NULL) },
-	{ MPK_FACT(F64, "max_abs_error", struct mpk_compared, comparison.max_abs, NULL) },
-	{ MPK_FACT(F64, "max_rel_error", struct mpk_compared, comparison.max_rel, NULL) },
+	{ MPK_FACT(COUNT, "operator", struct mpk_compared, number) },
+	{ MPK_FACT(TEXT, "name", struct mpk_compared, name) },
+	{ MPK_FACT(TEXT, "file", struct mpk_compared, file) },
+	{ MPK_FACT(BOOL, "equal", struct mpk_compared, comparison.is_equal) },
+	{ MPK_FACT(COUNT, "differing", struct mpk_compared, comparison.differing) },
+	{ MPK_FACT(COUNT, "total", struct mpk_compared, comparison.total) },
+	{ MPK_FACT(F64, "max_abs_error", struct mpk_compared, comparison.max_abs) },
+	{ MPK_FACT(F64, "max_rel_error", struct mpk_compared, comparison.max_rel) },
 };
 
 static void comparisons_json(const void *what, struct mpk_json *j, struct mpk_json_at *at)

@@ -203,10 +203,10 @@ static void put_list_json(struct rows rows, const char *key, const char *name, s
 }
 
 static const struct mpk_fact same_kernel_facts[] = {
-	{ MPK_FACT(SPAN, "name", struct mpk_size_kernel, item.name, NULL) },
-	{ MPK_FACT(TEXT, "target", struct mpk_size_kernel, target, NULL) },
-	{ MPK_FACT(COUNT, "bytes", struct mpk_size_kernel, item.bytes, NULL) },
-	{ MPK_FACT(COUNT, "count", struct mpk_size_kernel, count, NULL) },
+	{ MPK_FACT(SPAN, "name", struct mpk_size_kernel, item.name) },
+	{ MPK_FACT(TEXT, "target", struct mpk_size_kernel, target) },
+	{ MPK_FACT(COUNT, "bytes", struct mpk_size_kernel, item.bytes) },
+	{ MPK_FACT(COUNT, "count", struct mpk_size_kernel, count) },
 };
 
 static void size_json(const void *what, struct mpk_json *j, struct mpk_json_at *at)

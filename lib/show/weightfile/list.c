@@ -242,14 +242,14 @@ static void weights_text(const void *what, struct mpk_style style, struct mpk_st
 /* --- JSON --------------------------------------------------------------------------------------- */
 
 static const struct mpk_fact tensor_sum_facts[] = {
-	{ MPK_FACT(COUNT, "tensors", struct sum, tensors, NULL) },
-	{ MPK_FACT(COUNT, "elements", struct sum, elements, NULL) },
-	{ MPK_FACT(COUNT, "bytes", struct sum, bytes, NULL) },
+	{ MPK_FACT(COUNT, "tensors", struct sum, tensors) },
+	{ MPK_FACT(COUNT, "elements", struct sum, elements) },
+	{ MPK_FACT(COUNT, "bytes", struct sum, bytes) },
 };
 
 static const struct mpk_fact weight_note_facts[] = {
-	{ MPK_FACT(SPAN, "key", struct mpk_weight_note, key, NULL) },
-	{ MPK_FACT(SPAN, "value", struct mpk_weight_note, value, NULL) },
+	{ MPK_FACT(SPAN, "key", struct mpk_weight_note, key) },
+	{ MPK_FACT(SPAN, "value", struct mpk_weight_note, value) },
 };
 
 static void figures_json(const struct mpk_weight_figures *g, struct mpk_json *j,

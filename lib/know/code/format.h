@@ -100,8 +100,8 @@ struct mpk_code_format {
 	const struct mpk_fact *kernel_facts;
 	size_t kernel_fact_count;
 
-	/* minspect --verify: findings of the format's own check (minspect(1), CHECKS), or, without
-	 * one, of "code-format". */
+	/* minspect --verify: findings of the format's own check, and what is so where there is none, which
+	 * check-messages copies to minspect(1); or, without a check, findings of "code-format". */
 	const char *check, *about;
 	void (*verify)(const struct mpk_code_info *info, const struct mpk_code_verify *v);
 };

@@ -355,7 +355,8 @@ const struct mpk_code_format mpk_format_opencl = {
 	.param = source_param,
 	/* a runtime's compiler gets this text and nothing beside it */
 	.check = "opencl-source",
-	.about = "OpenCL source compiles without other files",
+	.about = "OpenCL source compiles by itself: no parameter of a kernel is of a type that "
+		 "OpenCL C refuses, no file is included in quotes",
 	.verify = verify_opencl,
 };
 

@@ -241,17 +241,19 @@ static void blob_digest(struct mpk_verify *v)
 }
 
 const struct mpk_check mpk_checks_elf[] = {
-	{ "blob-symbol", "the blob that the package note tells of has its symbol",
+	{ "blob-symbol", "the blob that the package note names has its symbol",
 	  .whole = blob_symbol },
 	{ "blob-size", "the symbol is as long as the blob says", .whole = blob_size },
 	{ "blob-section", "a loaded section covers the blob", .whole = blob_section },
 	{ "blob-segment", "the blob can be read once it is mapped", .whole = blob_segment },
-	{ "blob-digest", "the blob is what mpack packed, by its note", .whole = blob_digest },
+	{ "blob-digest",
+	  "the bytes of the blob are those that mpack packed, by the digest in its note; a library without such a note, as TVM exports it, is not checked for this",
+	  .whole = blob_digest },
 	{ "context-symbol", "loaders fill every pointer the code uses", .whole = context_symbols },
 	{ "library-context", "code that looks functions up has a context",
 	  .whole = library_context },
 	{ "entry-function", "what __tvm_main__ names is there", .whole = entry_function },
-	{ "host-code", "host code and _lib node belong together", .whole = host_code },
+	{ "host-code", "host code and _lib belong together", .whole = host_code },
 	{ 0 },
 };
 
@@ -398,7 +400,7 @@ static void kernel_arguments(struct mpk_verify *v, const struct mpk_view_node *n
 }
 
 const struct mpk_check mpk_checks_payload[] = {
-	{ "payload", "every payload reads as its kind says", .node = payload },
+	{ "payload", "it reads as its kind says", .node = payload },
 	{ "payload-tail", "nothing follows what TVM reads", .node = payload_tail },
 	{ "byte-code", "byte code is sound: registers, indices, jumps", .node = payload_content },
 	{ "kernel-name", "kernels have names, each once", .kernels = kernel_name,

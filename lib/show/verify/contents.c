@@ -382,18 +382,21 @@ static void gpu_code(struct mpk_verify *v)
 }
 
 const struct mpk_check mpk_checks_contents[] = {
-	{ "container", "every module could be told from the next", .whole = container },
+	{ "container", "it is clear where every module begins", .whole = container },
 	{ "blob-tail", "nothing follows the last module", .whole = blob_tail },
 	{ "several-libs", "there is one _lib", .whole = several_libs },
 	{ "unreached", "the root reaches every module", .whole = unreached },
 	{ "child-order", "imports are in the order TVM writes", .node = child_order },
-	{ "kind", "every kind is known", .node = known_kind },
-	{ "kind-release", "kinds are of the generation", .node = kind_release },
-	{ "embedded-code", "device code beside the blob is what a driver loads",
+	{ "kind", "the kind is known", .node = known_kind },
+	{ "kind-release", "the kind is of this generation", .node = kind_release },
+	{ "embedded-code",
+	  "device code beside the blob is a cubin, a fatbin or PTX that ends with a NUL",
 	  .whole = embedded_code },
-	{ "gpu-code", "sections of GPU code hold whole containers, their images what they say",
+	{ "gpu-code",
+	  "sections of GPU code hold whole containers, their images what the containers say",
 	  .whole = gpu_code },
-	{ "signature", "one of the keys of --pubkey signed the file as it is", .whole = signature },
+	{ "signature", "with --pubkey: one of its keys signed the file as it is",
+	  .whole = signature },
 	{ "provenance", "the note of what it was made from reads as such", .whole = provenance },
 	{ 0 },
 };

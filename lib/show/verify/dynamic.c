@@ -487,7 +487,7 @@ const struct mpk_check mpk_checks_dynamic[] = {
 	{ "segment-alignment", "the segments can be mapped", .whole = segment_alignment },
 	{ "dynamic-section", "the dynamic linker finds what the dynamic section points at",
 	  .whole = dynamic_section },
-	{ "dynamic-symbols", "symbols are found, and stand for what is loaded",
+	{ "dynamic-symbols", "symbols are found, and their addresses are loaded",
 	  .whole = dynamic_symbols },
 	{ "relocation", "the dynamic linker can relocate the library and call its initializers",
 	  .whole = check_relocations },

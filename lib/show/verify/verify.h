@@ -51,8 +51,9 @@ struct mpk_code_piece; /* node_info.h */
  * the module's header, its payload, the code. Those of payloads and code see the modules alone:
  * what is about to be packed goes through them, too. */
 struct mpk_check {
-	const char *name;  /* "blob-size" */
-	const char *about; /* one line: what it looks for */
+	const char *name; /* "blob-size" */
+	const char *
+		about; /* what is so where it finds nothing; check-messages copies it to minspect(1) */
 	void (*whole)(struct mpk_verify *v);
 	void (*node)(struct mpk_verify *v, const struct mpk_view_node *n);
 	void (*kernels)(struct mpk_verify *v, const struct mpk_view_node *n);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* read.c - the segments, symbols and relocations of a shared object of this machine
  *
- * The file may say anything: each table is held against the bytes that its segment has in the file, once,
- * when it is opened, and every index against its table. What is malformed is corrupt, and not skipped: the
- * dynamic linker, which checks nothing, opens the library next.
- * Tables are copied entry by entry, as nothing promises that they are aligned.
+ * The file may say anything: each table is held against the bytes that its segment has in the file, once, when it is
+ * opened, and every index against its table. What is malformed is corrupt, and not skipped: the dynamic linker, which
+ * checks nothing, opens the library next. Tables are copied entry by entry, as nothing promises that they are aligned.
  */
 #include "elfdyn/elfdyn.h"
 
@@ -75,7 +74,9 @@ static bool entry_at(struct mpk_span table, size_t index, void *out, size_t size
 static enum mpk_code read_header(struct mpk_span bytes, header_t *out, struct mpk_error *err)
 {
 	if (!mpk_span_starts(bytes, ELFMAG))
-		return mpk_fail(err, MPK_E_LOAD, "not an ELF file");
+		return mpk_fail(err, MPK_E_LOAD,
+				mpk_span_starts(bytes, "\x1f\x8b") ? "compressed by gzip"
+								   : "not an ELF file");
 	if (bytes.len < sizeof *out)
 		return elfdyn_corrupt(0, "the ELF header ends beyond the end of the file", err);
 	memcpy(out, bytes.data, sizeof *out);
@@ -483,8 +484,7 @@ static enum mpk_code elfdyn_bytes(const void *self, const struct mpk_symbol *s,
 
 static const char *elfdyn_section(const void *self, const struct mpk_symbol *s)
 {
-	(void)self;
-	(void)s;
+	(void)self, (void)s;
 	return NULL;
 }
 

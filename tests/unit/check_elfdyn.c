@@ -132,6 +132,8 @@ START_TEST(damaged_libraries_are_refused_or_read)
 	memcpy(copy, &header, sizeof header);
 	ck_assert_int_eq(elfdyn_reader(mpk_span_of(copy, whole.len), &err), MPK_E_LOAD);
 	ck_assert_ptr_nonnull(strstr(err.text, "another machine"));
+	ck_assert_int_eq(elfdyn_reader(mpk_span_str("\x1f\x8b\x08 and more"), &err), MPK_E_LOAD);
+	ck_assert_ptr_nonnull(strstr(err.text, "compressed by gzip"));
 }
 END_TEST
 

@@ -191,18 +191,6 @@ static bool older_left(struct older *older, size_t *at, const char **name)
 
 /* --- the comparison --- */
 
-/* What each file does, and not how it is written down. */
-static enum mpk_code compare_digests(struct minspect_look *l, const struct mpk_view *other,
-				     struct mpk_diff *diff, struct mpk_error *err)
-{
-	struct mpk_code_digests *both = mpk_arena_alloc(&l->file->arena, 2 * sizeof *both);
-
-	MPK_TRY_ALLOC(both, err);
-	MPK_TRY(mpk_code_digests_read(other, other->arena, &both[0], err));
-	MPK_TRY(mpk_code_digests_read(l->view, &l->file->arena, &both[1], err));
-	return mpk_code_digests_compare(&both[0], &both[1], &l->file->arena, diff, err);
-}
-
 enum mpk_code minspect_compare(struct minspect_look *l, struct minspect_file *older,
 			       bool ignores_noise, struct mpk_diff *diff, struct mpk_error *err)
 {
@@ -212,7 +200,7 @@ enum mpk_code minspect_compare(struct minspect_look *l, struct minspect_file *ol
 	MPK_TRY(mpk_view_init(&view, older->name, older->bytes.len, &older->image,
 			      older->image.has_blob ? &older->tree : NULL, &older->arena, err));
 	if (ignores_noise)
-		return compare_digests(l, &view, diff, err);
+		return mpk_code_digests_compare(&view, l->view, &l->file->arena, diff, err);
 	MPK_TRY(minspect_disasm_take(&disasm, err));
 	MPK_TRY(mpk_diff_views(&view, older->bytes, l->view, l->file->bytes, &l->file->arena, diff,
 			       err));

@@ -11,6 +11,7 @@
 #include <inttypes.h>
 
 #include "base/num.h"
+#include "base/vec.h"
 #include "text/escape.h"
 
 /* What a member's raw name says it is (FORMAT.md 2). */
@@ -225,20 +226,9 @@ static uint64_t ar_load(const uint8_t *p, size_t width, bool big)
 /* Members stand in the order of their headers. */
 static bool member_at(const struct mpk_ar *ar, uint64_t header_off, size_t *out)
 {
-	size_t low = 0, high = ar->member_count;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (ar->members[mid].header_off < header_off)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	if (low == ar->member_count || ar->members[low].header_off != header_off)
-		return false;
-	*out = low;
-	return true;
+	*out = mpk_first_from(ar->members, ar->member_count, sizeof *ar->members,
+			      offsetof(struct mpk_ar_member, header_off), header_off);
+	return *out < ar->member_count && ar->members[*out].header_off == header_off;
 }
 
 /* FORMAT.md 3: count, that many header offsets, that many NUL-terminated names */

@@ -10,6 +10,7 @@
 
 #include "base/cursor.h"
 #include "base/num.h"
+#include "base/vec.h"
 
 enum { MPK_COFF_HEADER = 20, MPK_COFF_SECTION = 40 };
 
@@ -293,16 +294,10 @@ static bool pe_is(struct mpk_span bytes)
 /* The section, from 1, that has a byte for an address; 0: none. A loader wants them in order. */
 static size_t section_of(const struct pe_reader *r, uint32_t address)
 {
-	size_t low = 0, high = r->object.section_count;
+	size_t low = mpk_first_from(
+		r->object.sections, r->object.section_count, sizeof *r->object.sections,
+		offsetof(struct mpk_object_section, address), (uint64_t)address + 1);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (r->object.sections[middle].address <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	if (!low || address - r->object.sections[low - 1].address >=
 			    r->object.sections[low - 1].content.len)
 		return 0;

@@ -205,16 +205,9 @@ static enum mpk_code find_cuts(struct strip *s, struct mpk_error *err)
 
 static uint64_t moved(const struct strip *s, uint64_t off)
 {
-	size_t low = 0, high = s->cut_count;
+	size_t low = mpk_first_from(s->cuts, s->cut_count, sizeof *s->cuts,
+				    offsetof(struct cut, off), off);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (s->cuts[mid].off < off)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	if (!low)
 		return off;
 	const struct cut *c = &s->cuts[low - 1];

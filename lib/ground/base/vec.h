@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/compiler.h"
 #include "base/error.h"
@@ -41,6 +42,25 @@ static inline size_t mpk_lower_bound(const void *items, size_t count, size_t siz
 		size_t middle = low + (high - low) / 2;
 
 		if (compare((const uint8_t *)items + middle * size, key) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* mpk_first_from - the same by a number: the first whose uint64_t at byte off is not below key */
+static inline size_t mpk_first_from(const void *items, size_t count, size_t size, size_t off,
+				    uint64_t key)
+{
+	size_t low = 0, high = count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		uint64_t number;
+
+		memcpy(&number, (const uint8_t *)items + middle * size + off, sizeof number);
+		if (number < key)
 			low = middle + 1;
 		else
 			high = middle;

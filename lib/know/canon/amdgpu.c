@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "base/cursor.h"
+#include "base/vec.h"
 
 enum {
 	DIGEST = MPK_DIGEST_BYTES,
@@ -50,17 +51,8 @@ static void amd_canon_fini(struct canon *c)
 /* Index of the first place at or above an address. */
 static size_t first_place(const struct mpk_canon_object *o, uint64_t address)
 {
-	size_t low = 0, high = o->place_count;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (o->places[mid].address < address)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return mpk_first_from(o->places, o->place_count, sizeof *o->places,
+			      offsetof(struct mpk_canon_place, address), address);
 }
 
 /* The function or variable that an address is in, or NULL; of several that begin there the last. */
@@ -89,16 +81,9 @@ static const struct mpk_cubin_section *loaded_section(const struct mpk_canon_obj
 /* What a loader fills in at an address, or NULL. */
 static const struct mpk_canon_slot *filled_slot(const struct mpk_canon_object *o, uint64_t address)
 {
-	size_t low = 0, high = o->slot_count;
+	size_t low = mpk_first_from(o->slots, o->slot_count, sizeof *o->slots,
+				    offsetof(struct mpk_canon_slot, address), address);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (o->slots[mid].address < address)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	return low < o->slot_count && o->slots[low].address == address ? &o->slots[low] : NULL;
 }
 

@@ -411,16 +411,12 @@ static enum mpk_code canon_cubin_put_rows(struct canon *c, const struct mpk_code
 					  bool *is_kernel, struct mpk_canon_row *rows)
 {
 	for (size_t i = 0; i < info->kernel_count; i++) {
-		struct mpk_canon_hash h;
 		size_t node;
 
 		if (!mpk_strmap_find(&c->f.code, info->kernels[i].name, &node))
 			return mpk_fail(c->err, MPK_E_CORRUPT, "cubin: a kernel without code");
 		is_kernel[node] = true;
-		mpk_canon_begin(&h, "kernel");
-		mpk_canon_symbol(&h, info->kernels[i].name);
-		mpk_canon_raw(&h, mpk_span_of(c->whole[node], DIGEST));
-		MPK_TRY(mpk_canon_end(&h, rows[i].digest, c->err));
+		MPK_TRY(mpk_canon_kernel(info->kernels[i].name, c->whole[node], &rows[i], c->err));
 	}
 	return put_image(c, is_kernel, &rows[info->kernel_count]);
 }

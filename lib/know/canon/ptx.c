@@ -279,16 +279,12 @@ static enum mpk_code canon_ptx_put_rows(struct canon *c, const struct mpk_code_i
 	struct mpk_canon_row *image = &rows[info->kernel_count];
 
 	for (size_t i = 0; i < info->kernel_count; i++) {
-		struct mpk_canon_hash h;
 		size_t node;
 
 		if (!mpk_strmap_find(&c->names, info->kernels[i].name, &node))
 			return mpk_fail(c->err, MPK_E_CORRUPT, "PTX: a kernel without declaration");
 		is_kernel[node] = true;
-		mpk_canon_begin(&h, "kernel");
-		mpk_canon_symbol(&h, info->kernels[i].name);
-		mpk_canon_raw(&h, mpk_span_of(c->whole[node], DIGEST));
-		MPK_TRY(mpk_canon_end(&h, rows[i].digest, c->err));
+		MPK_TRY(mpk_canon_kernel(info->kernels[i].name, c->whole[node], &rows[i], c->err));
 	}
 	c->parts.count = 0;
 	for (size_t i = 0; i < c->node_count; i++)

@@ -74,19 +74,12 @@ static const struct mpk_symbol *end_of(const struct list *l, const struct mpk_sy
 				       struct mpk_arena *scratch)
 {
 	struct mpk_symbol want = { .section = begin->section, .value = begin->value };
-	size_t low = 0, high = l->count;
+	size_t low;
 
 	want.name = mpk_arena_printf(scratch, "%s" END, begin->name);
 	if (!want.name)
 		return NULL;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (by_name_and_place(&l->items[middle], &want) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	low = mpk_lower_bound(l->items, l->count, sizeof want, &want, by_name_and_place);
 	if (low == l->count || strcmp(l->items[low].name, want.name) != 0 ||
 	    l->items[low].section != begin->section)
 		return NULL;

@@ -107,17 +107,7 @@ static enum mpk_code find_starts(const struct mpk_elf *e, struct starts *s, stru
 /* The first piece that does not begin before an address. */
 static size_t piece_from(const struct mpk_reach *r, uint64_t address)
 {
-	size_t low = 0, high = r->count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (r->starts[middle] < address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return mpk_first_from(r->starts, r->count, sizeof *r->starts, 0, address);
 }
 
 struct mpk_span mpk_reach_code(const struct mpk_reach *r, size_t piece)

@@ -142,11 +142,10 @@ void mpk_host_code_close(struct mpk_host_code *h);
 bool mpk_host_same_code(struct mpk_host_code *a, const struct mpk_host_function *f,
 			const struct mpk_host_code *b, const struct mpk_host_function *g);
 
-/* mpk_host_hash - add a function's code to a digest, with what distances in it lead to instead of the distances: two
- * files get one digest where functions are the same for mpk_host_same_code, but for rare bytes that only look like a
- * distance. Of x86-64 and AArch64; other code is taken by its bytes.
- * Returns  MPK_OK; MPK_E_CORRUPT: functions overlap, so that they are far more than the file */
-enum mpk_code mpk_host_hash(struct mpk_host_code *h, const struct mpk_host_function *f,
-			    struct mpk_canon_hash *out, struct mpk_error *err) MPK_MUST_CHECK;
+/* mpk_host_put_target - add to a digest what is at an address: the name of an import or of a symbol and how far
+ * behind its beginning, the content of read-only data, or the section's name and how far behind
+ * Returns  whether anything is known to be there; else nothing was added */
+bool mpk_host_put_target(struct mpk_host_code *h, uint64_t x, bool again,
+			 struct mpk_canon_hash *out);
 
 #endif

@@ -82,9 +82,9 @@ static void diff_free(struct mpk_diff *diff)
 	free(diff->items);
 }
 
-enum mpk_code mpk_code_digests_compare(const struct mpk_code_digests *a,
-				       const struct mpk_code_digests *b, struct mpk_arena *arena,
-				       struct mpk_diff *out, struct mpk_error *err)
+static enum mpk_code compare_lists(const struct mpk_code_digests *a,
+				   const struct mpk_code_digests *b, struct mpk_arena *arena,
+				   struct mpk_diff *out, struct mpk_error *err)
 {
 	MPK_CLEANUP(diff_free)
 	struct mpk_diff diff = { .older = { .name = a->name, .code_digest = a->digest },
@@ -106,6 +106,18 @@ enum mpk_code mpk_code_digests_compare(const struct mpk_code_digests *a,
 	*out = diff;
 	out->items = mpk_arena_keep(arena, diff.items, diff.count, sizeof *diff.items);
 	return diff.failed || !out->items ? mpk_fail_nomem(err) : MPK_OK;
+}
+
+enum mpk_code mpk_code_digests_compare(const struct mpk_view *a, const struct mpk_view *b,
+				       struct mpk_arena *arena, struct mpk_diff *out,
+				       struct mpk_error *err)
+{
+	struct mpk_code_digests *both = mpk_arena_alloc(arena, 2 * sizeof *both);
+
+	MPK_TRY_ALLOC(both, err);
+	MPK_TRY(mpk_code_digests_read(a, a->arena, &both[0], err));
+	MPK_TRY(mpk_code_digests_read(b, arena, &both[1], err));
+	return compare_lists(&both[0], &both[1], arena, out, err);
 }
 
 /* --- as sha256sum prints them, and as JSON ---------------------------------------------------- */

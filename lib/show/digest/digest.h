@@ -35,13 +35,13 @@ enum mpk_code mpk_code_digests_read(const struct mpk_view *view, struct mpk_aren
 				    struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_code_digests_compare - what is different code in two files
- * @a, @b   the older and the newer; borrowed by out
+ * @a, @b   the older and the newer; their arenas, too, are borrowed by out
  * @out     one change for each kernel, image, module or function; none when the files are the same code. Names and
  *          digests of the files are set, sizes are not.
- * Returns  MPK_OK; MPK_E_NOMEM */
-enum mpk_code mpk_code_digests_compare(const struct mpk_code_digests *a,
-				       const struct mpk_code_digests *b, struct mpk_arena *arena,
-				       struct mpk_diff *out, struct mpk_error *err) MPK_MUST_CHECK;
+ * Returns  as mpk_code_digests_read */
+enum mpk_code mpk_code_digests_compare(const struct mpk_view *a, const struct mpk_view *b,
+				       struct mpk_arena *arena, struct mpk_diff *out,
+				       struct mpk_error *err) MPK_MUST_CHECK;
 
 /* of struct mpk_code_digests: a line for the file, and one for each thing in it; "algorithm", "digest" and "parts" in
  * JSON */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
 #include "disasm/internal/job.h"
 #include "text/escape.h"
 
@@ -157,17 +158,11 @@ static void put_unnamed(const struct mpk_listing *l, const struct mpk_llvm_instr
  * and there may be gaps between them. */
 static const struct mpk_dwarf_row *row_at(const struct mpk_listing *l, uint64_t address)
 {
-	size_t low = 0, high = l->line_count;
+	/* of the last address there is none after it, and none ends after it either */
+	size_t next = mpk_first_from(l->lines, l->line_count, sizeof *l->lines,
+				     offsetof(struct mpk_dwarf_row, from), address + 1);
 
-	while (low < high) { /* the first that begins after it */
-		size_t mid = low + (high - low) / 2;
-
-		if (l->lines[mid].from <= address)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low && l->lines[low - 1].to > address ? &l->lines[low - 1] : NULL;
+	return next && l->lines[next - 1].to > address ? &l->lines[next - 1] : NULL;
 }
 
 /* The line of instruction `index`, where it is another than that of the instruction before. */

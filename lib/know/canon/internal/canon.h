@@ -60,6 +60,11 @@ enum mpk_code mpk_canon_reach(struct mpk_canon_edges *edges, size_t count,
 			      uint8_t (*out)[MPK_DIGEST_BYTES],
 			      struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_canon_kernel - the digest of a kernel: its name, and the digest of all that it reaches
+ * Returns  as mpk_canon_end */
+enum mpk_code mpk_canon_kernel(struct mpk_span name, const uint8_t code[MPK_DIGEST_BYTES],
+			       struct mpk_canon_row *row, struct mpk_error *err) MPK_MUST_CHECK;
+
 /* --- formats ---------------------------------------------------------------------------------------- */
 
 /* How code of a format is taken.

@@ -8,7 +8,6 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "canon/hash.h"
 #include "compare/compare.h"
 
 /* --- What addresses in the host code of two files mean --- */
@@ -22,12 +21,6 @@ bool mpk_host_same_target(struct mpk_host_code *a, uint64_t x, const struct mpk_
 /* mpk_host_other_import - whether both are entries of PLTs, which lead to symbols of different names */
 bool mpk_host_other_import(const struct mpk_host_code *a, uint64_t x, const struct mpk_host_code *b,
 			   uint64_t y);
-
-/* mpk_host_put_target - add to a digest what is at an address: the name of an import or of a symbol and how far
- * behind its beginning, the content of read-only data, or the section's name and how far behind
- * Returns  whether anything is known to be there; else nothing was added */
-bool mpk_host_put_target(struct mpk_host_code *h, uint64_t x, bool again,
-			 struct mpk_canon_hash *out);
 
 /* Which elements of two sequences have no partner in the other one
  *

@@ -321,6 +321,7 @@ START_TEST(packed_calls_allocate_no_objects)
 		a->dl.strides = b->dl.strides = NULL;
 		ck_assert_uint_le(mpk_packed_bytes(f->convention, 2), sizeof memory);
 		struct mpk_packed p = mpk_packed_at(f->convention, memory, 2);
+		const struct mpk_value one = mpk_value_of_int(1);
 
 		for (int n = 0; n < 100; n++) {
 			mpk_packed_set_tensor(&p, 0, n % 2 ? &b->dl : &a->dl);
@@ -328,7 +329,7 @@ START_TEST(packed_calls_allocate_no_objects)
 			ck_assert_ok(mpk_packed_call(&p, f->address, NULL, &err), err);
 		}
 		ck_assert_float_eq(((float *)a->dl.data)[3], 100);
-		mpk_packed_set_int(&p, 0, 1);
+		ck_assert_ok(mpk_packed_set(&p, 0, &one, &err), err);
 		ck_assert_int_eq(mpk_packed_call(&p, f->address, NULL, &err), MPK_E_RAISED);
 		mpk_tensor_drop(a);
 		mpk_tensor_drop(b);

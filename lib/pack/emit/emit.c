@@ -193,17 +193,6 @@ static enum mpk_code blob_job(struct mpk_build *b, struct mpk_job *job, struct m
 
 /* --- the run ---------------------------------------------------------------------- */
 
-static const struct mpk_emit_name names[MPK_EMIT_KIND_COUNT] = {
-	[MPK_EMIT_SO] = { "so", ".so" },    [MPK_EMIT_OBJ] = { "obj", ".o" },
-	[MPK_EMIT_C] = { "c", ".c" },       [MPK_EMIT_A] = { "a", ".a" },
-	[MPK_EMIT_TAR] = { "tar", ".tar" }, [MPK_EMIT_BLOB] = { "blob", ".blob" },
-};
-
-const struct mpk_emit_name *mpk_emit_name(enum mpk_emit_kind kind)
-{
-	return &names[kind];
-}
-
 /* Compile the blob and the sources. An object of mpack holds the blob alone. */
 static enum mpk_code make_objects(struct mpk_build *b, struct mpk_error *err)
 {
@@ -223,7 +212,6 @@ static enum mpk_code emit_object(struct mpk_build *b, struct mpk_error *err)
 	struct mpk_build_file f = { 0 };
 	bool extend = b->strategy == MPK_STRATEGY_EXTEND_OBJECT;
 
-	MPK_TRY(make_objects(b, err));
 	if (b->e->tools.dry_run)
 		return MPK_OK;
 	mpk_build_settled(b);
@@ -233,6 +221,41 @@ static enum mpk_code emit_object(struct mpk_build *b, struct mpk_error *err)
 		code = mpk_build_write(b, b->e->out, 0666, &f.packed, err);
 	mpk_build_file_close(&f);
 	return code;
+}
+
+static enum mpk_code emit_blob(struct mpk_build *b, struct mpk_error *err)
+{
+	mpk_build_settled(b);
+	return mpk_build_write(b, b->e->out, 0666, &(struct mpk_packed){ .rope = b->e->blob }, err);
+}
+
+static enum mpk_code emit_c(struct mpk_build *b, struct mpk_error *err)
+{
+	struct mpk_csource c = plain_csource(b);
+
+	mpk_build_settled(b);
+	return b->e->tools.dry_run ? MPK_OK : mpk_csource_store(&c, b->e->out, err);
+}
+
+/* mpack's object holds the blob alone. */
+static const struct mpk_emitter emitter_obj = { { "obj", ".o" },
+						.is_linked = true,
+						.is_blob = true,
+						.write = emit_object },
+				emitter_c = { { "c", ".c" }, .is_blob = true, .write = emit_c },
+				emitter_blob = { { "blob", ".blob" },
+						 .is_blob = true,
+						 .write = emit_blob };
+
+static const struct mpk_emitter *const emitters[MPK_EMIT_KIND_COUNT] = {
+	[MPK_EMIT_SO] = &mpk_emitter_so,   [MPK_EMIT_OBJ] = &emitter_obj,
+	[MPK_EMIT_C] = &emitter_c,         [MPK_EMIT_A] = &mpk_emitter_a,
+	[MPK_EMIT_TAR] = &mpk_emitter_tar, [MPK_EMIT_BLOB] = &emitter_blob,
+};
+
+const struct mpk_emit_name *mpk_emit_name(enum mpk_emit_kind kind)
+{
+	return &emitters[kind]->name;
 }
 
 /* The way of the blob. A stub needs a format that can be extended; .lrodata a machine
@@ -275,18 +298,13 @@ static enum mpk_code emit_with_scratch(struct mpk_build *b, struct mpk_error *er
 	enum mpk_code code;
 
 	MPK_TRY(open_scratch(b, err));
-	if (b->e->kind == MPK_EMIT_OBJ) {
-		code = emit_object(b, err);
-	} else {
-		code = make_objects(b, err);
-		if (code == MPK_OK && b->c.source_count && !b->e->tools.dry_run)
-			code = mpk_build_check_symbols(b, err);
-		if (code == MPK_OK && b->e->objects && !b->e->tools.dry_run)
-			code = mpk_objects_keep(&b->c, b->e->objects, err);
-		if (code == MPK_OK)
-			code = b->e->kind == MPK_EMIT_SO ? mpk_build_library(b, err)
-							 : mpk_build_bundle(b, err);
-	}
+	code = make_objects(b, err);
+	if (code == MPK_OK && b->c.source_count && !b->e->tools.dry_run)
+		code = mpk_build_check_symbols(b, err);
+	if (code == MPK_OK && b->e->objects && b->e->kind != MPK_EMIT_OBJ && !b->e->tools.dry_run)
+		code = mpk_objects_keep(&b->c, b->e->objects, err);
+	if (code == MPK_OK)
+		code = emitters[b->e->kind]->write(b, err);
 	mpk_scratch_close(&b->c.scratch);
 	return code;
 }
@@ -295,48 +313,30 @@ static enum mpk_code emit(struct mpk_build *b, struct mpk_error *err)
 {
 	const struct mpk_emit *e = b->e;
 	const struct mpk_generation_info *gen = mpk_generation_get(e->gen);
-	bool blob_only =
-		e->kind == MPK_EMIT_C || e->kind == MPK_EMIT_BLOB || e->kind == MPK_EMIT_OBJ;
-	struct mpk_csource c;
+	const struct mpk_emitter *emitter = emitters[e->kind];
 
 	b->symbol = mpk_arena_printf(b->c.arena, "%s%s", e->prefix,
 				     e->symbol ? e->symbol : gen->blob_symbol);
 	MPK_TRY_ALLOC(b->symbol, err);
 	b->register_fn = e->system_lib ? gen->register_symbol : NULL;
-	if (!e->blob && blob_only)
+	if (!e->blob && emitter->is_blob)
 		return mpk_fail(
 			err, MPK_E_UNSUPPORTED,
 			"a package of host code alone has no blob, so there is nothing to write as %s; build a .so, .a or .tar",
-			names[e->kind].suffix);
+			emitter->name.suffix);
 	/* notes are the only place for a seal, and only ELF has them */
 	if (e->seal && ((e->kind != MPK_EMIT_SO && e->kind != MPK_EMIT_OBJ) ||
 			e->tools.target.format != MPK_OBJECT_ELF))
 		return mpk_fail(
 			err, MPK_E_UNSUPPORTED,
 			"only libraries and objects of ELF have room for a signature and provenance, not %s for %s",
-			names[e->kind].suffix, e->tools.target.triple);
-	if (e->base && e->kind == MPK_EMIT_SO && e->blob)
-		return mpk_build_base(b, err);
+			emitter->name.suffix, e->tools.target.triple);
+	if (e->base && emitter->rebase && e->blob)
+		return emitter->rebase(b, err);
 	choose_strategy(b);
 	if (e->kind != MPK_EMIT_BLOB)
 		MPK_TRY(build_note(b, err));
-	switch (e->kind) {
-	case MPK_EMIT_BLOB:
-		mpk_build_settled(b);
-		return mpk_build_write(b, e->out, 0666, &(struct mpk_packed){ .rope = e->blob },
-				       err);
-	case MPK_EMIT_C:
-		c = plain_csource(b);
-		mpk_build_settled(b);
-		return e->tools.dry_run ? MPK_OK : mpk_csource_store(&c, e->out, err);
-	case MPK_EMIT_SO:
-	case MPK_EMIT_OBJ:
-	case MPK_EMIT_A:
-	case MPK_EMIT_TAR:
-	case MPK_EMIT_KIND_COUNT:
-		break;
-	}
-	return emit_with_scratch(b, err);
+	return emitter->is_linked ? emit_with_scratch(b, err) : emitter->write(b, err);
 }
 
 /* Everything of one run lies in one arena. */

@@ -269,9 +269,9 @@ static bool is_option(const char *path)
 	return *path == '-' || *path == '@';
 }
 
-/* @is_one  the manifest's own check, which each passes, or the handover is refused; NULL: none */
+/* @kind    of what the manifest allows; another word is refused */
 static enum mpk_code get_words(struct reader *r, const char *all, const char *what,
-			       bool (*is_one)(const char *word), struct mpk_words *out,
+			       enum mpk_manifest_word kind, struct mpk_words *out,
 			       struct mpk_error *err)
 {
 	size_t count;
@@ -282,7 +282,7 @@ static enum mpk_code get_words(struct reader *r, const char *all, const char *wh
 	MPK_TRY_ALLOC(list, err);
 	for (size_t i = 0; i < count; i++) {
 		MPK_TRY(get_needed(r, what, &list[i], err));
-		if (is_one && !is_one(list[i]))
+		if (!mpk_manifest_allows(kind, list[i]))
 			return handover_refuse(r, what, err);
 	}
 	*out = (struct mpk_words){ list, count };
@@ -344,9 +344,8 @@ static enum mpk_code get_facts(struct reader *r, struct mpk_handover *out, struc
 	MPK_TRY(mpk_read_u64(&r->c, "modules", &modules, err));
 	out->module_count = (size_t)modules;
 	MPK_TRY(get_names(r, out, err));
-	MPK_TRY(get_words(r, "files", "file", NULL, &out->files, err));
-	MPK_TRY(get_words(r, "a library", "a library", mpk_manifest_is_library, &out->libraries,
-			  err));
+	MPK_TRY(get_words(r, "files", "file", MPK_WORD_ANY, &out->files, err));
+	MPK_TRY(get_words(r, "a library", "a library", MPK_WORD_LIBRARY, &out->libraries, err));
 	return get_called(r, out, err);
 }
 
@@ -410,7 +409,7 @@ static enum mpk_code get_source(struct reader *r, struct mpk_compile_source *s,
 	uint64_t len;
 
 	MPK_TRY(get_needed(r, "source", &s->path, err));
-	MPK_TRY(get_words(r, "a flag", "a flag", mpk_manifest_is_cflag, &s->flags, err));
+	MPK_TRY(get_words(r, "a flag", "a flag", MPK_WORD_CFLAG, &s->flags, err));
 	MPK_TRY(get_flag(r, &is_text, err));
 	if (mpk_source_classify(s->path, &s->kind, NULL) != MPK_OK || is_option(s->path))
 		return handover_refuse(r, "a source", err);

@@ -380,7 +380,7 @@ static enum mpk_code check_callees(const struct mpk_build *b, const char *linked
 	return check_undefined(e, &elf, &arena, err);
 }
 
-enum mpk_code mpk_build_library(struct mpk_build *b, struct mpk_error *err)
+static enum mpk_code build_library(struct mpk_build *b, struct mpk_error *err)
 {
 	const char *linked = mpk_scratch_file(&b->c.scratch, b->c.arena, "linked.so");
 	bool as_object = b->strategy == MPK_STRATEGY_EXTEND_OBJECT;
@@ -456,7 +456,7 @@ static enum mpk_code replace(struct mpk_build *b, struct mpk_build_file *f, stru
 }
 
 /* No tool runs: a finished library needs no compiler. */
-enum mpk_code mpk_build_base(struct mpk_build *b, struct mpk_error *err)
+static enum mpk_code build_base(struct mpk_build *b, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_build_file_close) struct mpk_build_file f = { 0 };
 
@@ -468,3 +468,7 @@ enum mpk_code mpk_build_base(struct mpk_build *b, struct mpk_error *err)
 	mpk_error_at_file(err, b->e->base);
 	return code;
 }
+
+const struct mpk_emitter mpk_emitter_so = {
+	.name = { "so", ".so" }, .is_linked = true, .write = build_library, .rebase = build_base
+};

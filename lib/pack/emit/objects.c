@@ -327,7 +327,7 @@ static enum mpk_code write_tar(const struct bundle *u, struct mpk_rope *rope, st
 }
 
 /* The mappings stay open until the rope is written, because it has views of them. */
-enum mpk_code mpk_build_bundle(struct mpk_build *b, struct mpk_error *err)
+static enum mpk_code build_bundle(struct mpk_build *b, struct mpk_error *err)
 {
 	struct bundle u = { .arena = b->c.arena };
 	struct mpk_build_file f = { 0 };
@@ -349,3 +349,10 @@ enum mpk_code mpk_build_bundle(struct mpk_build *b, struct mpk_error *err)
 	free(u.entries);
 	return code;
 }
+
+const struct mpk_emitter mpk_emitter_a = { { "a", ".a" },
+					   .is_linked = true,
+					   .write = build_bundle };
+const struct mpk_emitter mpk_emitter_tar = { { "tar", ".tar" },
+					     .is_linked = true,
+					     .write = build_bundle };

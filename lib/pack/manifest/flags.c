@@ -41,7 +41,7 @@ static bool is_define(const char *text)
 	return len > 0 && !strpbrk(text, "\n\r");
 }
 
-bool mpk_manifest_is_cflag(const char *flag)
+static bool is_cflag(const char *flag)
 {
 	static const char *const whole[] = { "-pthread", "-w", "-ansi" };
 	static const char *const fine[] = { "-O", "-g", "-f", "-m", "-W", "-std=", "-pedantic" };
@@ -64,8 +64,10 @@ bool mpk_manifest_is_cflag(const char *flag)
 	       flags_are_of(flag, "-=+_.");
 }
 
-bool mpk_manifest_is_library(const char *word)
+bool mpk_manifest_allows(enum mpk_manifest_word kind, const char *word)
 {
+	if (kind != MPK_WORD_LIBRARY)
+		return kind == MPK_WORD_ANY || is_cflag(word);
 	if (strncmp(word, "-l", 2) == 0)
 		return word[2] != 0 && word[2] != '-' && flags_are_of(word + 2, "-+_.");
 	return *word && *word != '-' && *word != '@';
@@ -95,7 +97,7 @@ static void check_cflags(struct mpk_toml_reader *r, const struct mpk_manifest_mo
 				r, flag.pos, "cflags",
 				"folders with headers are given in 'include', not as '%s'",
 				QUOTE(flag));
-		else if (!mpk_manifest_is_cflag(flag.text))
+		else if (!is_cflag(flag.text))
 			mpk_toml_read_error(
 				r, flag.pos, "cflags",
 				"'%s' is no flag for a manifest: those begin with -O, -g, -f, -m, -W, -D or -U and name no program and no file; --cflag takes it",

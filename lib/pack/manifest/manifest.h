@@ -100,11 +100,10 @@ struct mpk_manifest {
 struct mpk_toml_str mpk_manifest_module_extra(const struct mpk_manifest_module *module,
 					      const char *key);
 
-/* mpk_manifest_is_cflag - whether a manifest may have a compiler given this word: it decides how code is compiled, not
- * which programs run nor which files they write
- * mpk_manifest_is_library - the same for the linker: "-lNAME", or a path that is no option */
-bool mpk_manifest_is_cflag(const char *flag);
-bool mpk_manifest_is_library(const char *word);
+/* mpk_manifest_allows - whether a manifest may have a compiler given this word: it decides how code is compiled, not
+ * which programs run nor which files they write; or a linker: "-lNAME", or a path that is no option */
+enum mpk_manifest_word { MPK_WORD_ANY, MPK_WORD_CFLAG, MPK_WORD_LIBRARY };
+bool mpk_manifest_allows(enum mpk_manifest_word kind, const char *word);
 
 /* mpk_manifest_parse - TOML text to manifest, every rule that needs no other file checked
  * @text    whole file, UTF-8; @path names it in findings

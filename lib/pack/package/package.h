@@ -23,7 +23,7 @@
 /* Host code to be compiled or linked. */
 struct mpk_host_source {
 	const char *path;       /* to open it: the manifest's folder and the path written there */
-	struct mpk_words flags; /* for its compiler, mpk_manifest_is_cflag each */
+	struct mpk_words flags; /* for its compiler, each of which mpk_manifest_allows */
 	size_t module;          /* index in the manifest */
 	struct mpk_pos pos;     /* where the manifest names it */
 };
@@ -46,7 +46,7 @@ struct mpk_package {
 	struct mpk_rope blob;      /* its bytes, header included; large payloads are file ranges */
 	const struct mpk_host_source *sources; /* of the modules that root reaches, in order */
 	size_t source_count;
-	struct mpk_words libraries;        /* for the linker, mpk_manifest_is_library each */
+	struct mpk_words libraries;        /* for the linker, each of which mpk_manifest_allows */
 	const struct mpk_launch *launches; /* functions whose host code is generated */
 	size_t launch_count;
 	const char *base;          /* the finished library that gives the code, or NULL */

@@ -358,11 +358,6 @@ void mpk_packed_set_tensor(const struct mpk_packed *p, size_t i, struct mpk_dlte
 		   (union mpk_tvm_value){ .v_handle = t });
 }
 
-void mpk_packed_set_int(const struct mpk_packed *p, size_t i, int64_t value)
-{
-	set_packed(p, i, MPK_FFI_INT, MPK_TVM_INT, (union mpk_tvm_value){ .v_int64 = value });
-}
-
 void mpk_packed_set_pointer(const struct mpk_packed *p, size_t i, void *pointer)
 {
 	set_packed(p, i, MPK_FFI_OPAQUE, MPK_TVM_HANDLE,

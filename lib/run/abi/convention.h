@@ -148,7 +148,6 @@ struct mpk_packed mpk_packed_at(enum mpk_convention conv, void *memory, size_t c
 
 /* mpk_packed_set_... - argument i, below count; pointers are borrowed */
 void mpk_packed_set_tensor(const struct mpk_packed *p, size_t i, struct mpk_dltensor *t);
-void mpk_packed_set_int(const struct mpk_packed *p, size_t i, int64_t value);
 void mpk_packed_set_pointer(const struct mpk_packed *p, size_t i, void *pointer);
 
 /* mpk_packed_set - a value of any kind that needs no object

@@ -279,13 +279,6 @@ enum mpk_code mpk_machine_again(const struct mpk_function *f, struct mpk_functio
 	return code;
 }
 
-bool mpk_machine_may_turn(const struct mpk_function *f, struct mpk_dldevice where,
-			  const struct mpk_error *err)
-{
-	return err->code == MPK_E_RAISED && f->signature && where.type > MPK_DL_CPU &&
-	       strstr(err->text, ".device_type");
-}
-
 bool mpk_machine_owns(const struct mpk_machine *m, const struct mpk_function *f)
 {
 	return f->call == call_bound && ((const struct bound_function *)f)->machine == m;

@@ -123,14 +123,6 @@ enum mpk_code mpk_machine_bind(struct mpk_machine *m, size_t function, struct mp
 enum mpk_code mpk_machine_again(const struct mpk_function *f, struct mpk_function **out,
 				struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_machine_may_turn - whether a call failed because the code of a model numbers its devices the other way round
- * Compiled functions do not say in which order they number them. Their kernels look at the device of what they are given
- * before they touch anything, so that the other order is as good a guess when the first one fails.
- * @where   the device that was guessed
- * @err     what the call failed with */
-bool mpk_machine_may_turn(const struct mpk_function *f, struct mpk_dldevice where,
-			  const struct mpk_error *err);
-
 /* mpk_machine_owns - whether f was bound to this very machine */
 bool mpk_machine_owns(const struct mpk_machine *m, const struct mpk_function *f);
 

@@ -10,9 +10,8 @@
 #include <string.h>
 
 #include "abi/convention.h"
-#include "base/lock.h"
 #include "base/strbuf.h"
-#include "executor/machine.h"
+#include "runtime/runtime.h"
 
 void mpk_run_call_fini(struct mpk_run_call *c)
 {
@@ -120,10 +119,7 @@ static enum mpk_code take_next(struct mpk_run_call *c, struct inputs *in,
 	const struct mpkr_arg arg = input_at(in, in->at);
 	struct mpk_run_arg *placed = &c->args[in->at++];
 
-	if (arg.value)
-		MPK_TRY(mpk_run_place_value(c->f, &arg, in->leaf, placed, err));
-	else
-		MPK_TRY(mpk_run_place(c->f, arg.tensor, in->leaf, placed, err));
+	MPK_TRY(mpk_run_place(c->f, &arg, in->leaf, placed, err));
 	in->leaf += type ? mpk_run_count_leaves(type) : 1;
 	*out = &placed->value;
 	return MPK_OK;
@@ -189,14 +185,26 @@ static enum mpk_code invoke(struct mpk_run_call *c, struct mpk_function *f, stru
 	return mpk_run_settle(c->f->model, err);
 }
 
-enum mpk_code mpk_run_once(struct mpk_run_call *c, struct mpk_error *err)
+/* Whether a call failed because the code of a model numbers its devices the other way round
+ * Compiled functions do not say in which order they number them. Their kernels look at the device of what they are given
+ * before they touch anything, so that the other order is as good a guess when the first one fails.
+ * @where   the device that was guessed
+ * @err     what the call failed with */
+static bool machine_may_turn(const struct mpk_function *f, struct mpk_dldevice where,
+			     const struct mpk_error *err)
+{
+	return err->code == MPK_E_RAISED && f->signature && where.type > MPK_DL_CPU &&
+	       strstr(err->text, ".device_type");
+}
+
+static enum mpk_code run_once(struct mpk_run_call *c, struct mpk_error *err)
 {
 	enum mpk_code code = invoke(c, c->f->function, err);
 	struct mpk_error ignored;
 	struct mpk_function *turned;
 
 	if (code == MPK_OK || c->keeps_order || !c->f->model->is_guess ||
-	    !mpk_machine_may_turn(c->f->function, c->f->where, err))
+	    !machine_may_turn(c->f->function, c->f->where, err))
 		return code;
 	if (mpk_run_turn(c->f, &turned, &ignored) != MPK_OK)
 		return code;
@@ -208,6 +216,19 @@ enum mpk_code mpk_run_once(struct mpk_run_call *c, struct mpk_error *err)
 	mpk_function_drop(c->f->function);
 	c->f->function = turned;
 	return MPK_OK;
+}
+
+enum mpk_code mpk_run_once(struct mpk_run_call *c, struct mpk_observer *first,
+			   const struct mpk_value **returned, struct mpk_error *err)
+{
+	struct mpk_runtime *runtime = c->f->model->runtime;
+	enum mpk_code code;
+
+	mpk_runtime_set_observers(runtime, first);
+	code = run_once(c, err);
+	mpk_runtime_set_observers(runtime, NULL);
+	*returned = &c->result;
+	return code;
 }
 
 static enum mpk_code write_back(struct mpk_run_call *c, size_t first, struct mpk_error *err)
@@ -254,7 +275,7 @@ static enum mpk_code call(struct mpk_run_call *c, const struct mpkr_tensor *cons
 			  const struct wanted *wanted, struct mpk_error *err)
 {
 	MPK_TRY(place_all(c, (struct inputs){ .tensors = in, .count = n }, err));
-	MPK_TRY(mpk_run_once(c, err));
+	MPK_TRY(run_once(c, err));
 	MPK_TRY(write_back(c, 0, err));
 	MPK_TRY(mpk_run_tensors_collect(&c->tensors, &c->result, err));
 	mpk_value_drop(&c->result); /* what the function returned holds its parts no longer */
@@ -297,54 +318,6 @@ int mpkr_call(mpkr_function *function, const struct mpkr_tensor *const *in, size
 
 /* --- results as values ------------------------------------------------------------------------ */
 
-/* A tuple is made anew: what the function returned may be kept by it. Tensors that nobody else holds are handed on.
- * @home    where tensors are wanted; NULL: where they are
- * @takes   what is in v is not asked for again */
-static enum mpk_code own_value(const struct mpk_run_call *c, struct mpk_value *v,
-			       const struct mpk_dldevice *home, bool takes, unsigned depth,
-			       struct mpk_value *out, struct mpk_error *err)
-{
-	enum mpk_code code = MPK_OK;
-
-	*out = (struct mpk_value){ 0 };
-	if (v->kind == MPK_VALUE_TENSOR) {
-		struct mpk_tensor *t = takes ? v->tensor : mpk_tensor_hold(v->tensor);
-
-		if (takes)
-			*v = *out;
-		code = mpk_run_own(c->f->model, &t, c->args, c->arg_count,
-				   home ? *home : t->dl.device, err);
-		if (code != MPK_OK)
-			mpk_tensor_drop(t);
-		else
-			*out = mpk_value_of_tensor(t);
-		return code;
-	}
-	/* a model that nests them deeper would overflow the stack */
-	if (v->kind != MPK_VALUE_ARRAY || depth == MPK_RUN_NEST_MAX) {
-		*out = mpk_value_hold(*v);
-		return MPK_OK;
-	}
-	MPK_TRY(mpk_value_of_array(v->array->count, out, err));
-	out->array->tag = v->array->tag;
-	takes = takes && mpk_refs_is_only(&v->array->refs);
-	for (size_t i = 0; i < v->array->count && code == MPK_OK; i++)
-		code = own_value(c, &v->array->items[i], home, takes, depth + 1,
-				 &out->array->items[i], err);
-	if (code != MPK_OK)
-		mpk_value_drop(out);
-	return code;
-}
-
-enum mpk_code mpk_run_fetch_result(struct mpk_run_call *c, struct mpk_value *out,
-				   struct mpk_error *err)
-{
-	static const struct mpk_dldevice host = { MPK_DL_CPU, 0 };
-	struct mpk_value v = c->result;
-
-	return own_value(c, &v, &host, false, 0, out, err);
-}
-
 static enum mpk_code call_value(mpkr_function *f, const struct mpkr_arg *in, size_t n, bool is_sent,
 				struct mpk_value *out, struct mpk_error *err)
 {
@@ -354,10 +327,10 @@ static enum mpk_code call_value(mpkr_function *f, const struct mpkr_arg *in, siz
 	MPK_TRY(check_input_count(f, n, true, err));
 	MPK_TRY(call_init(&c, f, n, err));
 	MPK_TRY(place_all(&c, (struct inputs){ .args = in }, err));
-	MPK_TRY(mpk_run_once(&c, err));
+	MPK_TRY(run_once(&c, err));
 	MPK_TRY(write_back(&c, 0, err));
 	home = home_of(&c);
-	return own_value(&c, &c.result, is_sent ? &home : NULL, true, 0, out, err);
+	return mpk_run_own_value(&c, &c.result, is_sent ? &home : NULL, true, out, err);
 }
 
 enum mpk_code mpk_run_call_value(mpkr_function *f, const struct mpkr_arg *in, size_t n,
@@ -473,7 +446,7 @@ static enum mpk_code call_into(mpkr_function *f, const struct mpkr_tensor *const
 	for (size_t i = 0; i < m; i++)
 		MPK_TRY(check_out(&c, public_tensor(out[i]), i, err));
 	MPK_TRY(place_all(&c, (struct inputs){ .tensors = in, .more = out, .count = n }, err));
-	MPK_TRY(mpk_run_once(&c, err));
+	MPK_TRY(run_once(&c, err));
 	if (!is_model)
 		return write_back(&c, n, err);
 	MPK_TRY(mpk_run_tensors_collect(&c.tensors, &c.result, err));

@@ -340,7 +340,7 @@ static enum mpk_code bind_call(struct mpkr_function *f, const struct mpk_run_giv
 enum mpk_code mpk_run_find(mpkr_model *model, const char *name,
 			   const struct mpk_kernel_extents *extents,
 			   const struct mpk_run_given *given, mpkr_function **out,
-			   struct mpk_error *err)
+			   struct mpk_dldevice *where, struct mpk_error *err)
 {
 	const struct mpk_run_params late = { .file = given->params };
 	const struct mpk_run_binding binding = { bind_call, given };
@@ -354,5 +354,7 @@ enum mpk_code mpk_run_find(mpkr_model *model, const char *name,
 		model->late = given->params;
 		MPK_TRY(mpk_run_look_up(model, name, &found.function, err));
 	}
-	return mpk_run_function_create(model, model->first, name, &found, &binding, out, err);
+	MPK_TRY(mpk_run_function_create(model, model->first, name, &found, &binding, out, err));
+	*where = (*out)->where;
+	return MPK_OK;
 }

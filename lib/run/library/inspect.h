@@ -61,10 +61,8 @@ enum mpk_code mpk_run_load(mpkr_model *model, struct mpk_error *err) MPK_MUST_CH
 enum mpk_code mpk_run_set_device(mpkr_model *model, struct mpk_dldevice where, bool is_guess,
 				 struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_run_devices - those that it opened, for observers; borrowed
- * mpk_run_observe - who sees what its functions do from now on; borrowed until others are set. NULL: nobody */
+/* mpk_run_devices - those that it opened, for observers; borrowed */
 struct mpk_devices *mpk_run_devices(mpkr_model *model);
-void mpk_run_observe(mpkr_model *model, struct mpk_observer *first);
 
 /* mpk_run_works - whether its devices have ended without a fault what was started; after one, drivers refuse all */
 bool mpk_run_works(const mpkr_model *model);
@@ -90,18 +88,17 @@ struct mpk_run_given {
  * else the file has is for other functions. Constants that the library leaves to a file are taken from it, too.
  * @extents of a launch; NULL: name is of a function
  * @out     to be dropped by mpkr_drop
+ * @where   receives where its tensors are to be
  * Returns  MPK_OK; as mpkr_find and mpkr_find_kernel; MPK_E_USAGE: a function that is no model; inputs that neither file
  *          nor call gives, tensors of another type or shape than their inputs (all are listed), or values that are left
  *          over; as mpk_param_file_tensor */
 enum mpk_code mpk_run_find(mpkr_model *model, const char *name,
 			   const struct mpk_kernel_extents *extents,
 			   const struct mpk_run_given *given, mpkr_function **out,
-			   struct mpk_error *err) MPK_MUST_CHECK;
+			   struct mpk_dldevice *where, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_run_function - what it is made of: its signature, whether it is host code; borrowed
- * mpk_run_where - where its tensors are to be */
+/* mpk_run_function - what it is made of: its signature, whether it is host code; borrowed */
 const struct mpk_function *mpk_run_function(const mpkr_function *f);
-struct mpk_dldevice mpk_run_where(const mpkr_function *f);
 
 /* --- calls ----------------------------------------------------------------------------------- */
 
@@ -130,22 +127,23 @@ enum mpk_code mpk_run_begin(mpkr_function *f, const struct mpk_run_values *in, b
 			    struct mpk_run_call **out, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_run_once - call it, and wait for what it started on devices
- * mpk_run_fits - whether what it is called with, bound parameters included, is what a signature says, before anything
- *          runs; also where it gives a name twice, which is another mistake
- * mpk_run_returned - what the last call returned, as it is; borrowed until the next
+ * @first   who sees what it does; NULL: nobody
+ * @returned  receives what it returned, as it is; borrowed until the next call
  * Returns  MPK_OK; as mpk_function_call and mpk_devices_sync */
-enum mpk_code mpk_run_once(struct mpk_run_call *c, struct mpk_error *err) MPK_MUST_CHECK;
-bool mpk_run_fits(const struct mpk_run_call *c, const struct mpk_signature *signature);
-const struct mpk_value *mpk_run_returned(const struct mpk_run_call *c);
+enum mpk_code mpk_run_once(struct mpk_run_call *c, struct mpk_observer *first,
+			   const struct mpk_value **returned, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_run_fetch - bring home what it wrote to value i
- * @to      the tensor that was passed as that value
- * mpk_run_fetch_result - a copy of what the last call returned, tensors compact and in host memory
+/* mpk_run_fits - whether what it is called with, bound parameters included, is what a signature says, before anything
+ * runs; also where it gives a name twice, which is another mistake */
+bool mpk_run_fits(const struct mpk_run_call *c, const struct mpk_signature *signature);
+
+/* mpk_run_fetch - bring home what it wrote and what the last call returned
+ * @args    the values that were passed; those with is_out are tensors and receive what was written to them
+ * @returned  a copy; tensors in it are compact and in host memory
  * Returns  MPK_OK; as mpk_devices_fetch; MPK_E_UNSUPPORTED; MPK_E_NOMEM */
-enum mpk_code mpk_run_fetch(const struct mpk_run_call *c, size_t i, struct mpk_tensor *to,
+enum mpk_code mpk_run_fetch(struct mpk_run_call *c, const struct mpk_value *args,
+			    const bool *is_out, struct mpk_value *returned,
 			    struct mpk_error *err) MPK_MUST_CHECK;
-enum mpk_code mpk_run_fetch_result(struct mpk_run_call *c, struct mpk_value *out,
-				   struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_run_end - NULL is fine */
 void mpk_run_end(struct mpk_run_call *c);

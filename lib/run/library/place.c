@@ -153,7 +153,7 @@ enum mpk_code mpk_run_place_plain(enum mpkr_kind kind, const struct mpk_dltensor
 
 /* --- tensors ---------------------------------------------------------------------------------- */
 
-struct mpk_dldevice mpk_run_place_of(const struct mpkr_function *f, size_t i)
+static struct mpk_dldevice run_place_of(const struct mpkr_function *f, size_t i)
 {
 	const struct mpk_type *type = i < f->input_count ? f->inputs[i].type : NULL;
 
@@ -249,7 +249,7 @@ static enum mpk_code place_tensor(const struct mpkr_function *f, const struct mp
 				  size_t i, struct mpk_run_arg *out, struct mpk_error *err)
 {
 	const struct mpk_type *type = i < f->input_count ? f->inputs[i].type : NULL;
-	struct mpk_dldevice where = mpk_run_place_of(f, i);
+	struct mpk_dldevice where = run_place_of(f, i);
 
 	if (!mpk_dldevice_is_host(t->device))
 		return place_device_memory(t, where, i, out, err);
@@ -258,8 +258,9 @@ static enum mpk_code place_tensor(const struct mpkr_function *f, const struct mp
 	return send_to_device(f, t, where, type ? type->scope : NULL, out, err);
 }
 
-enum mpk_code mpk_run_place(const struct mpkr_function *f, const struct mpkr_tensor *in, size_t i,
-			    struct mpk_run_arg *out, struct mpk_error *err)
+static enum mpk_code place_passed_tensor(const struct mpkr_function *f,
+					 const struct mpkr_tensor *in, size_t i,
+					 struct mpk_run_arg *out, struct mpk_error *err)
 {
 	const struct mpk_dltensor *t = (const struct mpk_dltensor *)(const void *)in;
 	enum mpkr_kind kind;
@@ -275,6 +276,57 @@ enum mpk_code mpk_run_place(const struct mpkr_function *f, const struct mpkr_ten
 		return place_tensor(f, t, i, out, err);
 	return mpk_fail(err, MPK_E_UNSUPPORTED,
 			"input %zu is no tensor, and nothing that is passed as one", i);
+}
+
+/* --- passed -------------------------------------------------------------------------------------- */
+
+/* A tensor of a value, where the function wants it. What was brought there is a copy. */
+static enum mpk_code place_value_tensor(const struct mpkr_function *f, struct mpk_tensor *t,
+					size_t i, struct mpk_run_arg *out, struct mpk_error *err)
+{
+	struct mpk_devices *devices = mpk_runtime_devices(f->model->runtime);
+	struct mpk_dldevice where = run_place_of(f, i);
+	struct mpk_tensor *host, *placed;
+	enum mpk_code code;
+
+	out->from = &t->dl;
+	if (mpk_dldevice_equal(t->dl.device, where)) {
+		out->value = mpk_value_of_tensor(mpk_tensor_hold(t));
+		return MPK_OK;
+	}
+	if (mpk_dldevice_is_host(t->dl.device))
+		host = mpk_tensor_hold(t);
+	else
+		MPK_TRY(mpk_devices_copy_to_host(devices, &t->dl, &host, err));
+	code = mpk_devices_send(devices, host, where, &placed, err);
+	mpk_tensor_drop(host);
+	MPK_TRY(code);
+	out->is_copy = true;
+	out->value = mpk_value_of_tensor(placed);
+	return MPK_OK;
+}
+
+static enum mpk_code place_value(const struct mpkr_function *f, const struct mpkr_arg *in, size_t i,
+				 struct mpk_run_arg *out, struct mpk_error *err)
+{
+	const struct mpk_value *v = &in->value->value;
+	enum mpkr_kind kind = mpk_run_kind(f, i);
+
+	MPK_TRY(mpk_run_check_value(f->model, in, i, err));
+	if (v->kind != MPK_VALUE_TENSOR) {
+		out->value = mpk_value_hold(*v);
+		return MPK_OK;
+	}
+	if (kind >= MPKR_KIND_NUMBER && kind <= MPKR_KIND_TEXT)
+		return mpk_run_place_plain(kind, &v->tensor->dl, i, &out->value, err);
+	return place_value_tensor(f, v->tensor, i, out, err);
+}
+
+enum mpk_code mpk_run_place(const struct mpkr_function *f, const struct mpkr_arg *in, size_t i,
+			    struct mpk_run_arg *out, struct mpk_error *err)
+{
+	return in->value ? place_value(f, in, i, out, err)
+			 : place_passed_tensor(f, in->tensor, i, out, err);
 }
 
 /* --- back ------------------------------------------------------------------------------------- */
@@ -317,182 +369,4 @@ enum mpk_code mpk_run_write_back(const struct mpkr_function *f, const struct mpk
 	code = write_if_changed(now, arg->from, err);
 	mpk_tensor_drop(now);
 	return code;
-}
-
-/* --- calls with values instead of tensors, in steps (inspect.h) -----------------------------------
- *
- * One model may take inputs on the host and on a device, so each value is placed by itself: where the function asks for
- * it, else where the call says, else where the others are. */
-
-/* --- what a model and its functions have ------------------------------------------------------ */
-
-bool mpk_run_works(const mpkr_model *model)
-{
-	return mpk_devices_sync(mpk_runtime_devices(model->runtime), NULL) == MPK_OK;
-}
-
-struct mpk_devices *mpk_run_devices(mpkr_model *model)
-{
-	return mpk_runtime_devices(model->runtime);
-}
-
-void mpk_run_observe(mpkr_model *model, struct mpk_observer *first)
-{
-	mpk_runtime_set_observers(model->runtime, first);
-}
-
-const struct mpk_function *mpk_run_function(const mpkr_function *f)
-{
-	return f->function;
-}
-
-struct mpk_dldevice mpk_run_where(const mpkr_function *f)
-{
-	return f->where;
-}
-
-/* --- placement ------------------------------------------------------------------------------- */
-
-static const struct mpk_param *named_param(const struct mpk_run_values *in,
-					   const struct mpk_signature *signature, size_t i)
-{
-	struct mpk_span name = in->names ? in->names[i] : (struct mpk_span){ 0 };
-
-	for (size_t k = 0; signature && name.len && k < signature->input_count; k++)
-		if (mpk_span_equal(signature->inputs[k].name, name))
-			return &signature->inputs[k];
-	return signature && !name.len && i < signature->input_count ? &signature->inputs[i] : NULL;
-}
-
-/* What the call says itself must not contradict the model, which would fail later and say less. */
-static enum mpk_code argument_place(const struct mpkr_function *f, const struct mpk_run_values *in,
-				    const struct mpk_param *param, size_t i,
-				    struct mpk_dldevice *out, struct mpk_error *err)
-{
-	struct mpk_dldevice said = in->places ? in->places[i] : (struct mpk_dldevice){ 0 };
-	int32_t asked = param && param->type.kind == MPK_TYPE_TENSOR ? param->type.device : 0;
-
-	*out = said.type ? said : f->where;
-	if (!asked || asked == out->type)
-		return MPK_OK;
-	*out = (struct mpk_dldevice){ .type = asked };
-	if (!said.type)
-		return MPK_OK;
-	return mpk_fail(err, MPK_E_USAGE,
-			"'%s' asks for its input %zu, '%s', on %s, and the call puts it on %s",
-			MPK_QUOTE(mpk_span_str(f->name)), i, MPK_QUOTE(param->name),
-			mpk_dl_device_name(asked), mpk_dl_device_name(said.type));
-}
-
-/* Tuples hold tensors that are asked for here and there. What nobody says anything of stays as it is.
- * @asked   what the function says of v; NULL: nothing
- * @out     zeroed; the caller drops it in every case */
-static enum mpk_code send_value(const struct mpkr_function *f, const struct mpk_value *v,
-				const struct mpk_type *asked, struct mpk_dldevice where,
-				struct mpk_value *out, struct mpk_error *err)
-{
-	if (v->kind == MPK_VALUE_TENSOR) {
-		if (asked && asked->device && asked->device != where.type)
-			where = (struct mpk_dldevice){ .type = asked->device };
-		MPK_TRY(mpk_run_send(f->model, v->tensor, v->tensor->scope, where, &out->tensor,
-				     err));
-		out->kind = MPK_VALUE_TENSOR;
-		return MPK_OK;
-	}
-	if (v->kind != MPK_VALUE_ARRAY || !asked || asked->kind != MPK_TYPE_TUPLE ||
-	    asked->field_count != v->array->count) {
-		*out = mpk_value_hold(*v);
-		return MPK_OK;
-	}
-	MPK_TRY(mpk_value_of_array(v->array->count, out, err));
-	for (size_t i = 0; i < v->array->count; i++)
-		MPK_TRY(send_value(f, &v->array->items[i], &asked->fields[i].type, where,
-				   &out->array->items[i], err));
-	return MPK_OK;
-}
-
-static enum mpk_code place_value(const struct mpkr_function *f, const struct mpk_run_values *in,
-				 size_t i, struct mpk_run_arg *out, struct mpk_error *err)
-{
-	const struct mpk_param *param = named_param(in, f->function->signature, i);
-	struct mpk_dldevice where;
-
-	if (in->is_placed && in->is_placed[i]) {
-		out->value = mpk_value_hold(in->values[i]);
-		return MPK_OK;
-	}
-	MPK_TRY(argument_place(f, in, param, i, &where, err));
-	return send_value(f, &in->values[i], param ? &param->type : NULL, where, &out->value, err);
-}
-
-/* --- calls ----------------------------------------------------------------------------------- */
-
-static enum mpk_code place_values(struct mpk_run_call *c, const struct mpk_run_values *in,
-				  struct mpk_error *err)
-{
-	MPK_TRY(mpk_run_call_init(c, c->f, in->count, in->count, in->names != NULL, err));
-	for (size_t i = 0; i < in->count; i++) {
-		MPK_TRY(place_value(c->f, in, i, &c->args[i], err));
-		c->values[i] = mpk_run_borrowed(&c->args[i].value);
-		if (in->names)
-			c->names[i] = in->names[i];
-	}
-	return MPK_OK;
-}
-
-enum mpk_code mpk_run_begin(mpkr_function *f, const struct mpk_run_values *in, bool keeps_order,
-			    struct mpk_run_call **out, struct mpk_error *err)
-{
-	struct mpk_run_call *c = calloc(1, sizeof *c);
-	enum mpk_code code;
-
-	MPK_TRY_ALLOC(c, err);
-	c->f = f;
-	c->keeps_order = keeps_order;
-	code = place_values(c, in, err);
-	if (code != MPK_OK) {
-		mpk_run_end(c);
-		return mpk_failed(code);
-	}
-	*out = c;
-	return MPK_OK;
-}
-
-bool mpk_run_fits(const struct mpk_run_call *c, const struct mpk_signature *signature)
-{
-	struct mpk_args args = { c->values, c->names, c->value_count };
-	struct mpk_value *ordered;
-
-	for (size_t i = 0; args.names && i < args.count; i++)
-		for (size_t k = 0; k < i; k++)
-			if (args.names[i].len && mpk_span_equal(args.names[i], args.names[k]))
-				return true;
-
-	if (mpk_signature_order(signature, &args, &ordered, NULL) != MPK_OK)
-		return false;
-	free(ordered);
-	return true;
-}
-
-const struct mpk_value *mpk_run_returned(const struct mpk_run_call *c)
-{
-	return &c->result;
-}
-
-enum mpk_code mpk_run_fetch(const struct mpk_run_call *c, size_t i, struct mpk_tensor *to,
-			    struct mpk_error *err)
-{
-	const struct mpk_tensor *from = c->args[i].value.tensor;
-
-	/* what lies on the host was written in place */
-	if (from == to)
-		return MPK_OK;
-	return mpk_devices_fetch(mpk_run_devices(c->f->model), &from->dl, to, err);
-}
-
-void mpk_run_end(struct mpk_run_call *c)
-{
-	if (c)
-		mpk_run_call_fini(c);
-	free(c);
 }

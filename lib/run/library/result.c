@@ -191,6 +191,51 @@ enum mpk_code mpk_run_own(struct mpkr_model *model, struct mpk_tensor **tensor,
 	return MPK_OK;
 }
 
+/* A tuple is made anew: what the function returned may be kept by it. Tensors that nobody else holds are handed on.
+ */
+static enum mpk_code own_value_at(const struct mpk_run_call *c, struct mpk_value *v,
+				  const struct mpk_dldevice *home, bool takes, unsigned depth,
+				  struct mpk_value *out, struct mpk_error *err)
+{
+	enum mpk_code code = MPK_OK;
+
+	*out = (struct mpk_value){ 0 };
+	if (v->kind == MPK_VALUE_TENSOR) {
+		struct mpk_tensor *t = takes ? v->tensor : mpk_tensor_hold(v->tensor);
+
+		if (takes)
+			*v = *out;
+		code = mpk_run_own(c->f->model, &t, c->args, c->arg_count,
+				   home ? *home : t->dl.device, err);
+		if (code != MPK_OK)
+			mpk_tensor_drop(t);
+		else
+			*out = mpk_value_of_tensor(t);
+		return code;
+	}
+	/* a model that nests them deeper would overflow the stack */
+	if (v->kind != MPK_VALUE_ARRAY || depth == MPK_RUN_NEST_MAX) {
+		*out = mpk_value_hold(*v);
+		return MPK_OK;
+	}
+	MPK_TRY(mpk_value_of_array(v->array->count, out, err));
+	out->array->tag = v->array->tag;
+	takes = takes && mpk_refs_is_only(&v->array->refs);
+	for (size_t i = 0; i < v->array->count && code == MPK_OK; i++)
+		code = own_value_at(c, &v->array->items[i], home, takes, depth + 1,
+				    &out->array->items[i], err);
+	if (code != MPK_OK)
+		mpk_value_drop(out);
+	return code;
+}
+
+enum mpk_code mpk_run_own_value(const struct mpk_run_call *c, struct mpk_value *v,
+				const struct mpk_dldevice *home, bool takes, struct mpk_value *out,
+				struct mpk_error *err)
+{
+	return own_value_at(c, v, home, takes, 0, out, err);
+}
+
 /* --- as a caller has it ----------------------------------------------------------------------- */
 
 struct held_result {

@@ -165,7 +165,7 @@ int mpkr_value_make(mpkr_model *model, enum mpkr_kind kind, const struct mpkr_te
 	return mpk_run_report(&failure, err);
 }
 
-static enum mpk_code check_passed(const struct mpkr_model *model, const struct mpkr_arg *arg,
+enum mpk_code mpk_run_check_value(const struct mpkr_model *model, const struct mpkr_arg *arg,
 				  size_t i, struct mpk_error *err)
 {
 	if (arg->tensor)
@@ -187,7 +187,7 @@ static enum mpk_code make_tuple(const struct mpkr_model *model, const struct mpk
 					   items[i].tensor, i, v, err));
 			continue;
 		}
-		MPK_TRY(check_passed(model, &items[i], i, err));
+		MPK_TRY(mpk_run_check_value(model, &items[i], i, err));
 		*v = mpk_value_hold(items[i].value->value);
 	}
 	return MPK_OK;
@@ -213,50 +213,6 @@ int mpkr_value_tuple(mpkr_model *model, const struct mpkr_arg *items, size_t n, 
 		return MPKR_OK;
 	mpk_value_drop(&made);
 	return mpk_run_report(&failure, err);
-}
-
-/* --- passed -------------------------------------------------------------------------------------- */
-
-/* A tensor of a value, where the function wants it. What was brought there is a copy. */
-static enum mpk_code place_tensor(const struct mpkr_function *f, struct mpk_tensor *t, size_t i,
-				  struct mpk_run_arg *out, struct mpk_error *err)
-{
-	struct mpk_devices *devices = mpk_runtime_devices(f->model->runtime);
-	struct mpk_dldevice where = mpk_run_place_of(f, i);
-	struct mpk_tensor *host, *placed;
-	enum mpk_code code;
-
-	out->from = &t->dl;
-	if (mpk_dldevice_equal(t->dl.device, where)) {
-		out->value = mpk_value_of_tensor(mpk_tensor_hold(t));
-		return MPK_OK;
-	}
-	if (mpk_dldevice_is_host(t->dl.device))
-		host = mpk_tensor_hold(t);
-	else
-		MPK_TRY(mpk_devices_copy_to_host(devices, &t->dl, &host, err));
-	code = mpk_devices_send(devices, host, where, &placed, err);
-	mpk_tensor_drop(host);
-	MPK_TRY(code);
-	out->is_copy = true;
-	out->value = mpk_value_of_tensor(placed);
-	return MPK_OK;
-}
-
-enum mpk_code mpk_run_place_value(const struct mpkr_function *f, const struct mpkr_arg *in,
-				  size_t i, struct mpk_run_arg *out, struct mpk_error *err)
-{
-	const struct mpk_value *v = &in->value->value;
-	enum mpkr_kind kind = mpk_run_kind(f, i);
-
-	MPK_TRY(check_passed(f->model, in, i, err));
-	if (v->kind != MPK_VALUE_TENSOR) {
-		out->value = mpk_value_hold(*v);
-		return MPK_OK;
-	}
-	if (kind >= MPKR_KIND_NUMBER && kind <= MPKR_KIND_TEXT)
-		return mpk_run_place_plain(kind, &v->tensor->dl, i, &out->value, err);
-	return place_tensor(f, v->tensor, i, out, err);
 }
 
 static enum mpk_code call_value(mpkr_function *f, const struct mpkr_arg *in, size_t n,

@@ -178,8 +178,7 @@ static enum mpk_code write_tensor(const struct mpk_dumper *d, const char *name,
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
 	struct mpk_rope file = mpk_rope_of(&arena);
 
-	MPK_TRY(mpk_npy_write_header(&file, t->dl.dtype, t->dl.shape, (size_t)t->dl.ndim, err));
-	MPK_TRY(mpk_array_put(t, &file, err));
+	MPK_TRY(mpk_array_write(t, &file, err));
 	return mpk_directory_write(d->to, name, &file, err);
 }
 

@@ -198,19 +198,20 @@ static void set_context(struct mpk_host *host, struct mpk_module *context)
 static void fill_pointers(struct mpk_host *host, struct mpk_module *context)
 {
 	const unsigned parts = mpk_module_api_parts(host->code.convention);
-	const struct mpk_module_symbol *symbol;
 	char name[64];
 
-	for (size_t i = 0; (symbol = mpk_module_api(i)); i++) {
-		mpk_module_code **slot;
+	for (size_t i = 0; i < MPK_MODULE_APIS; i++)
+		for (size_t k = 0; k < mpk_module_api[i]->count; k++) {
+			const struct mpk_module_symbol *symbol = &mpk_module_api[i]->rows[k];
+			mpk_module_code **slot;
 
-		if (!(symbol->part & parts))
-			continue;
-		(void)snprintf(name, sizeof name, "__%s", symbol->name);
-		slot = symbol_of(host, name);
-		if (slot)
-			*slot = symbol->code;
-	}
+			if (!(symbol->part & parts))
+				continue;
+			(void)snprintf(name, sizeof name, "__%s", symbol->name);
+			slot = symbol_of(host, name);
+			if (slot)
+				*slot = symbol->code;
+		}
 	set_context(host, context);
 }
 

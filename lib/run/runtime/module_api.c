@@ -17,7 +17,6 @@
 #include "base/vec.h"
 #include "runtime/devices.h"
 #include "runtime/library.h"
-#include "runtime/parallel.h"
 #include "runtime/runtime.h"
 
 static int fail_call(const struct mpk_error *error)
@@ -93,28 +92,6 @@ static int free_workspace(int type, int id, void *data)
 		mpk_devices_give_scratch(mpk_runtime_devices(runtime),
 					 (struct mpk_dldevice){ type, id }, data);
 	return 0;
-}
-
-static int parallel_launch(mpk_parallel_fn *fn, void *data, int num_task)
-{
-	struct mpk_runtime *runtime = mpk_context_get().runtime;
-	unsigned threads = runtime ? mpk_runtime_options(runtime)->threads : 0;
-
-	if (num_task == 0)
-		return mpk_parallel_loop(fn, data, threads ? threads : mpk_parallel_cores());
-	return mpk_parallel_launch(fn, data, num_task);
-}
-
-static int parallel_barrier(int task, struct mpk_parallel_env *env)
-{
-	(void)task;
-	return mpk_parallel_barrier(env);
-}
-
-static int run_once(void **slot, int (*fn)(void *), void *data, int bytes)
-{
-	(void)bytes;
-	return mpk_once_run(slot, fn, data);
 }
 
 /* Names are the module's own constants, so the pointers stay good as long as it is open. */
@@ -206,19 +183,6 @@ static void ffi_move_raised(void **out)
 					     mpk_span_str(r->message))
 			 : NULL;
 	r->is_set = false;
-}
-
-/* Compiled code asks before each call. */
-static int ffi_init_once(void **slot, int (*init)(void **result))
-{
-	return __atomic_load_n(slot, __ATOMIC_ACQUIRE) ? 0 : mpk_once_init(slot, init);
-}
-
-static int ffi_deinit_once(void **slot, int (*deinit)(void *handle))
-{
-	void *handle = __atomic_exchange_n(slot, NULL, __ATOMIC_ACQ_REL);
-
-	return handle ? deinit(handle) : 0;
 }
 
 static int ffi_hold(void *object)
@@ -342,10 +306,7 @@ static void *get_stream(int32_t device_type, int32_t device_id)
 #define BACKEND_API(X)                                                                             \
 	X(TVMBackendGetFuncFromEnv, get_func_from_env)                                             \
 	X(TVMBackendAllocWorkspace, alloc_workspace)                                               \
-	X(TVMBackendFreeWorkspace, free_workspace)                                                 \
-	X(TVMBackendParallelLaunch, parallel_launch)                                               \
-	X(TVMBackendParallelBarrier, parallel_barrier)                                             \
-	X(TVMBackendRunOnce, run_once)
+	X(TVMBackendFreeWorkspace, free_workspace)
 
 #define FFI_API(X)                                                                                 \
 	X(TVMFFIErrorSetRaisedFromCStr, ffi_raise)                                                 \
@@ -354,8 +315,6 @@ static void *get_stream(int32_t device_type, int32_t device_id)
 	X(TVMFFIErrorMoveFromRaised, ffi_move_raised)                                              \
 	X(TVMFFIErrorCreate, ffi_make_error)                                                       \
 	X(TVMFFIEnvModLookupFromImports, get_func_from_env)                                        \
-	X(TVMFFIHandleInitOnce, ffi_init_once)                                                     \
-	X(TVMFFIHandleDeinitOnce, ffi_deinit_once)                                                 \
 	X(TVMFFIObjectIncRef, ffi_hold)                                                            \
 	X(TVMFFIObjectDecRef, ffi_drop)                                                            \
 	X(TVMFFIObjectFree, ffi_drop) /* 0.21's name for it */                                     \
@@ -364,55 +323,43 @@ static void *get_stream(int32_t device_type, int32_t device_id)
 	X(TVMFFIBytesFromByteArray, ffi_make_bytes)                                                \
 	X(TVMFFIAnyViewToOwnedAny, ffi_own)                                                        \
 	X(TVMFFIEnvGetStream, get_stream)
-#define ROW(part, name, function) { MPK_API_##part, name, (mpk_module_code *)(function) },
-#define BACKEND_ROW(name, function) ROW(BACKEND, #name, function)
-#define FFI_ROW(name, function) ROW(FFI, #name, function)
+#define BACKEND_ROW(name, function) MPK_API_ROW(BACKEND, #name, function)
+#define FFI_ROW(name, function) MPK_API_ROW(FFI, #name, function)
 
 /* clang-format off */
 static const struct mpk_module_symbol symbols[] = {
 	BACKEND_API(BACKEND_ROW)
-	ROW(BACKEND, "TVMBackendRegisterSystemLibSymbol", register_symbol)
+	MPK_API_ROW(BACKEND, "TVMBackendRegisterSystemLibSymbol", register_symbol)
 
 	FFI_API(FFI_ROW)
-	ROW(FFI, "TVMFFIEnvModRegisterSystemLibSymbol", register_symbol)
+	MPK_API_ROW(FFI, "TVMFFIEnvModRegisterSystemLibSymbol", register_symbol)
 
-	ROW(LEGACY, "TVMFuncCall", mpk_legacy_enter)
-	ROW(LEGACY, "TVMAPISetLastError", tvm_set_last_error)
-	ROW(LEGACY, "TVMGetLastError", tvm_get_last_error)
-	ROW(LEGACY, "TVMFuncGetGlobal", tvm_get_global)
+	MPK_API_ROW(LEGACY, "TVMFuncCall", mpk_legacy_enter)
+	MPK_API_ROW(LEGACY, "TVMAPISetLastError", tvm_set_last_error)
+	MPK_API_ROW(LEGACY, "TVMGetLastError", tvm_get_last_error)
+	MPK_API_ROW(LEGACY, "TVMFuncGetGlobal", tvm_get_global)
 };
 
+BACKEND_API(MPK_API_LINKED)
+FFI_API(MPK_API_LINKED)
 /* clang-format on */
 
-/* Host code that is linked into a standalone library has them from the linker: no other code sees them. Host code of
- * the old convention has pointers for all that it calls but the first part. */
-#ifdef MPK_RUN_LINKED
-#define LINKED(name, function)                                                                     \
-	extern __typeof__(function) linked_##name __asm__(#name)                                   \
-		__attribute__((alias(#function), visibility("hidden")));
-BACKEND_API(LINKED)
-FFI_API(LINKED)
+static const struct mpk_module_symbols module_api = { symbols, MPK_ARRAY_COUNT(symbols) };
 
-#endif
-
-/* What compiled functions of the Relax VM call most comes last. */
-const struct mpk_module_symbol *mpk_module_api(size_t i)
-{
-	const size_t count = MPK_ARRAY_COUNT(symbols);
-
-	if (i < count)
-		return &symbols[i];
-	return i - count < mpk_vm_api_count ? &mpk_vm_api[i - count] : NULL;
-}
+const struct mpk_module_symbols *const mpk_module_api[MPK_MODULE_APIS] = {
+	&module_api, &mpk_parallel_api, &mpk_once_api, &mpk_vm_api
+};
 
 mpk_module_code *mpk_module_api_find(const char *name, unsigned parts)
 {
-	const struct mpk_module_symbol *symbol;
-
 	if (strncmp(name, "TVM", 3) != 0)
 		return NULL;
-	for (size_t i = 0; (symbol = mpk_module_api(i)); i++)
-		if ((symbol->part & parts) && strcmp(symbol->name, name) == 0)
-			return symbol->code;
+	for (size_t i = 0; i < MPK_MODULE_APIS; i++)
+		for (size_t k = 0; k < mpk_module_api[i]->count; k++) {
+			const struct mpk_module_symbol *symbol = &mpk_module_api[i]->rows[k];
+
+			if ((symbol->part & parts) && strcmp(symbol->name, name) == 0)
+				return symbol->code;
+		}
 	return NULL;
 }

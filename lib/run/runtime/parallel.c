@@ -19,6 +19,7 @@
 #include "abi/ffi_object.h"
 #include "base/clock.h"
 #include "runtime/internal/parallel.h"
+#include "runtime/internal/runtime.h"
 #include "runtime/runtime.h"
 
 enum {
@@ -433,3 +434,33 @@ int mpk_parallel_barrier(struct mpk_parallel_env *env)
 	(void)pthread_mutex_unlock(&l->lock);
 	return passed ? 0 : -1;
 }
+
+/* --- as module code calls them ---------------------------------------------------------------- */
+
+static int parallel_launch(mpk_parallel_fn *fn, void *data, int num_task)
+{
+	struct mpk_runtime *runtime = mpk_context_get().runtime;
+	unsigned threads = runtime ? mpk_runtime_options(runtime)->threads : 0;
+
+	if (num_task == 0)
+		return mpk_parallel_loop(fn, data, threads ? threads : mpk_parallel_cores());
+	return mpk_parallel_launch(fn, data, num_task);
+}
+
+static int parallel_barrier(int task, struct mpk_parallel_env *env)
+{
+	(void)task;
+	return mpk_parallel_barrier(env);
+}
+
+/* clang-format off */
+MPK_API_LINKED(TVMBackendParallelLaunch, parallel_launch)
+MPK_API_LINKED(TVMBackendParallelBarrier, parallel_barrier)
+
+static const struct mpk_module_symbol rows[] = {
+	MPK_API_ROW(BACKEND, "TVMBackendParallelLaunch", parallel_launch)
+	MPK_API_ROW(BACKEND, "TVMBackendParallelBarrier", parallel_barrier)
+};
+/* clang-format on */
+
+const struct mpk_module_symbols mpk_parallel_api = { rows, MPK_ARRAY_COUNT(rows) };

@@ -50,8 +50,4 @@ int mpk_parallel_barrier(struct mpk_parallel_env *env);
  * Returns  what fn returned; 0 for others */
 int mpk_once_run(void **slot, int (*fn)(void *data), void *data);
 
-/* mpk_once_init - the same for a slot that gets what init gave; an init that fails is tried again
- * Returns  what init returned, 0 for others; -1 with the error kept (abi/ffi_object.h) when it gave no handle */
-int mpk_once_init(void **slot, int (*init)(void **result));
-
 #endif

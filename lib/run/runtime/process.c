@@ -117,15 +117,22 @@ int mpk_once_run(void **slot, int (*fn)(void *data), void *data)
 	return rc;
 }
 
-/* A NULL handle would make the slot look as if nothing had run. */
-int mpk_once_init(void **slot, int (*init)(void **result))
+static int run_once(void **slot, int (*fn)(void *), void *data, int bytes)
+{
+	(void)bytes;
+	return mpk_once_run(slot, fn, data);
+}
+
+/* The slot gets what init gave; an init that fails is tried again. Compiled code asks before each call. A NULL handle
+ * would make the slot look as if nothing had run. */
+static int init_once(void **slot, int (*init)(void **result))
 {
 	struct mpk_error e;
 	struct mpk_once self;
 	void *result = NULL;
 	int rc;
 
-	if (!begin_once(slot, &self))
+	if (__atomic_load_n(slot, __ATOMIC_ACQUIRE) || !begin_once(slot, &self))
 		return 0;
 	rc = init(&result);
 	finish_once(&self, rc == 0 ? result : NULL);
@@ -135,6 +142,27 @@ int mpk_once_init(void **slot, int (*init)(void **result))
 	mpk_raised_set_error(&e);
 	return -1;
 }
+
+static int deinit_once(void **slot, int (*deinit)(void *handle))
+{
+	void *handle = __atomic_exchange_n(slot, NULL, __ATOMIC_ACQ_REL);
+
+	return handle ? deinit(handle) : 0;
+}
+
+/* clang-format off */
+MPK_API_LINKED(TVMBackendRunOnce, run_once)
+MPK_API_LINKED(TVMFFIHandleInitOnce, init_once)
+MPK_API_LINKED(TVMFFIHandleDeinitOnce, deinit_once)
+
+static const struct mpk_module_symbol rows[] = {
+	MPK_API_ROW(BACKEND, "TVMBackendRunOnce", run_once)
+	MPK_API_ROW(FFI, "TVMFFIHandleInitOnce", init_once)
+	MPK_API_ROW(FFI, "TVMFFIHandleDeinitOnce", deinit_once)
+};
+/* clang-format on */
+
+const struct mpk_module_symbols mpk_once_api = { rows, MPK_ARRAY_COUNT(rows) };
 
 /* What threads of the parent were running never ends in a child, so that its threads would wait for
  * ever: whoever comes first runs it again. */

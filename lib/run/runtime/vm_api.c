@@ -111,10 +111,6 @@ static int tvm_list_move(void *items, int index, union mpk_tvm_value *args, int 
 /* Host code that is linked into a standalone library has these names from the linker (module_api.c). Which layout it
  * has, the thread says. */
 #ifdef MPK_RUN_LINKED
-#define LINKED(name, function)                                                                     \
-	extern __typeof__(function) exported_##name __asm__(#name)                                 \
-		__attribute__((alias(#function), visibility("hidden")))
-
 static bool is_021(void)
 {
 	return mpk_context_convention() == MPK_CONV_FFI021;
@@ -136,36 +132,36 @@ static int linked_list_move(void *items, int index, struct mpk_ffi_any *args, in
 	return (is_021() ? ffi021_list_move : now_list_move)(items, index, args, at);
 }
 
-LINKED(TVMFFIFunctionCall, linked_call);
-LINKED(TVMBackendAnyListResetItem, linked_list_reset);
-LINKED(TVMBackendAnyListMoveFromPackedReturn, linked_list_move);
-LINKED(TVMBackendAnyListSetPackedArg, ffi_list_set_arg);
+/* clang-format off */
+MPK_API_LINKED(TVMFFIFunctionCall, linked_call)
+MPK_API_LINKED(TVMBackendAnyListResetItem, linked_list_reset)
+MPK_API_LINKED(TVMBackendAnyListMoveFromPackedReturn, linked_list_move)
+MPK_API_LINKED(TVMBackendAnyListSetPackedArg, ffi_list_set_arg)
+/* clang-format on */
 #endif
 
 /* --- their names ------------------------------------------------------------------------------- */
 
 /* now: objects have the layout from TVM 0.22 on, ffi021: that of 0.21, tvm: the legacy convention. */
-#define ROW(part, name, function) { MPK_API_##part, name, (mpk_module_code *)(function) },
-
 /* clang-format off */
-const struct mpk_module_symbol mpk_vm_api[] = {
-	ROW(FFI_NOW, "TVMFFIFunctionCall", now_call)
-	ROW(FFI_021, "TVMFFIFunctionCall", ffi021_call)
-	ROW(FFI_NOW, "TVMBackendAnyListMoveFromPackedReturn", now_list_move)
-	ROW(FFI_021, "TVMBackendAnyListMoveFromPackedReturn", ffi021_list_move)
-	ROW(FFI_NOW, "TVMBackendAnyListResetItem", now_list_reset)
-	ROW(FFI_021, "TVMBackendAnyListResetItem", ffi021_list_reset)
-	ROW(FFI, "TVMBackendAnyListSetPackedArg", ffi_list_set_arg)
+static const struct mpk_module_symbol rows[] = {
+	MPK_API_ROW(FFI_NOW, "TVMFFIFunctionCall", now_call)
+	MPK_API_ROW(FFI_021, "TVMFFIFunctionCall", ffi021_call)
+	MPK_API_ROW(FFI_NOW, "TVMBackendAnyListMoveFromPackedReturn", now_list_move)
+	MPK_API_ROW(FFI_021, "TVMBackendAnyListMoveFromPackedReturn", ffi021_list_move)
+	MPK_API_ROW(FFI_NOW, "TVMBackendAnyListResetItem", now_list_reset)
+	MPK_API_ROW(FFI_021, "TVMBackendAnyListResetItem", ffi021_list_reset)
+	MPK_API_ROW(FFI, "TVMBackendAnyListSetPackedArg", ffi_list_set_arg)
 #ifdef MPK_RUN_LINKED
 	/* in no part: the linker leaves out what nobody refers to */
-	ROW(NONE, "TVMFFIFunctionCall", linked_call)
-	ROW(NONE, "TVMBackendAnyListMoveFromPackedReturn", linked_list_move)
-	ROW(NONE, "TVMBackendAnyListResetItem", linked_list_reset)
+	MPK_API_ROW(NONE, "TVMFFIFunctionCall", linked_call)
+	MPK_API_ROW(NONE, "TVMBackendAnyListMoveFromPackedReturn", linked_list_move)
+	MPK_API_ROW(NONE, "TVMBackendAnyListResetItem", linked_list_reset)
 #endif
-	ROW(LEGACY, "TVMBackendAnyListSetPackedArg", tvm_list_set_arg)
-	ROW(LEGACY, "TVMBackendAnyListMoveFromPackedReturn", tvm_list_move)
-	ROW(LEGACY, "TVMBackendAnyListResetItem", tvm_list_reset)
+	MPK_API_ROW(LEGACY, "TVMBackendAnyListSetPackedArg", tvm_list_set_arg)
+	MPK_API_ROW(LEGACY, "TVMBackendAnyListMoveFromPackedReturn", tvm_list_move)
+	MPK_API_ROW(LEGACY, "TVMBackendAnyListResetItem", tvm_list_reset)
 };
 /* clang-format on */
 
-const size_t mpk_vm_api_count = MPK_ARRAY_COUNT(mpk_vm_api);
+const struct mpk_module_symbols mpk_vm_api = { rows, MPK_ARRAY_COUNT(rows) };

@@ -285,9 +285,8 @@ static enum mpk_code find_function(struct mpk_session *s, struct mpk_error *err)
 	if (!call->kernel)
 		MPK_TRY(need_library(s, err));
 	MPK_TRY(mpk_run_set_device(s->model, where, is_guess, err));
-	MPK_TRY(mpk_run_find(s->model, call->function, call->kernel, &given, &s->function, err));
-	s->where = mpk_run_where(s->function);
-	return MPK_OK;
+	return mpk_run_find(s->model, call->function, call->kernel, &given, &s->function, &s->where,
+			    err);
 }
 
 static enum mpk_code check_watch(const struct mpk_session *s, struct mpk_error *err)

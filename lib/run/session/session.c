@@ -135,9 +135,10 @@ static void leave_if_copy(const struct mpk_session *s)
 
 /* --- calling ------------------------------------------------------------------------ */
 
-static enum mpk_code call_once(struct mpk_session *s, struct mpk_error *err)
+static enum mpk_code call_once(struct mpk_session *s, struct mpk_observer *first,
+			       const struct mpk_value **returned, struct mpk_error *err)
 {
-	enum mpk_code rc = mpk_run_once(s->running, err);
+	enum mpk_code rc = mpk_run_once(s->running, first, returned, err);
 
 	if (rc == MPK_OK)
 		return MPK_OK;
@@ -148,17 +149,14 @@ static enum mpk_code call_once(struct mpk_session *s, struct mpk_error *err)
 
 /* Time is taken around the call and its waiting for devices, without the observers' setting up. */
 static enum mpk_code call_all(struct mpk_session *s, struct watchers *watchers, double *seconds,
-			      struct mpk_error *err)
+			      const struct mpk_value **returned, struct mpk_error *err)
 {
 	const struct mpk_call *call = s->call;
-	bool watched = mpk_watch_is_asked(&call->watch);
 
 	for (unsigned i = 0; i < call->warmup + call->repeat; i++) {
-		if (watched)
-			mpk_run_observe(s->model, watchers_of(watchers, i));
-
+		struct mpk_observer *first = watchers_of(watchers, i);
 		double start = mpk_clock_seconds();
-		enum mpk_code rc = call_once(s, err);
+		enum mpk_code rc = call_once(s, first, returned, err);
 		double took = mpk_clock_seconds() - start;
 
 		leave_if_copy(s);
@@ -173,16 +171,6 @@ static enum mpk_code call_all(struct mpk_session *s, struct watchers *watchers, 
 
 /* --- results ------------------------------------------------------------------------ */
 
-static enum mpk_code fetch_outputs(struct mpk_session *s, struct mpk_error *err)
-{
-	const struct mpk_call *call = s->call;
-
-	for (size_t i = 0; i < call->arg_count; i++)
-		if (call->is_out[i])
-			MPK_TRY(mpk_run_fetch(s->running, i, call->args[i].tensor, err));
-	return MPK_OK;
-}
-
 /* @seconds  of each call, as doubles */
 static enum mpk_code reply(struct mpk_session *s, struct watchers *watchers,
 			   struct mpk_span seconds, uint64_t *bytes, struct mpk_error *err)
@@ -193,26 +181,24 @@ static enum mpk_code reply(struct mpk_session *s, struct watchers *watchers,
 						   .returned = &result,
 						   .observers = watchers->items };
 
-	MPK_TRY(fetch_outputs(s, err));
-	MPK_TRY(mpk_run_fetch_result(s->running, &result, err));
+	MPK_TRY(mpk_run_fetch(s->running, s->call->args, s->call->is_out, &result, err));
 	return mpk_reply_write(s->work->reply, &content, bytes, err);
 }
 
-/* Observers are taken off the runtime before they go, also when the call failed. */
 static enum mpk_code call_and_reply(struct mpk_session *s, uint64_t *bytes, struct mpk_error *err)
 {
 	MPK_CLEANUP(watchers_fini) struct watchers watchers = { 0 };
 	size_t size = s->call->repeat * sizeof(double);
 	double *seconds = calloc(s->call->repeat, sizeof *seconds);
+	const struct mpk_value *returned = NULL;
 	enum mpk_code rc;
 
 	MPK_TRY_ALLOC(seconds, err);
 	rc = watchers_init(&watchers, s->call, mpk_run_devices(s->model), err);
 	if (rc == MPK_OK)
-		rc = call_all(s, &watchers, seconds, err);
+		rc = call_all(s, &watchers, seconds, &returned, err);
 	if (rc == MPK_OK && s->call->keep)
-		rc = mpk_kept_set(&s->kept, s->call->keep, mpk_run_returned(s->running), err);
-	mpk_run_observe(s->model, NULL);
+		rc = mpk_kept_set(&s->kept, s->call->keep, returned, err);
 	if (rc == MPK_OK)
 		rc = reply(s, &watchers, mpk_span_of(seconds, size), bytes, err);
 	free(seconds);

@@ -408,9 +408,10 @@ static enum mpk_code put_unpacked(const struct mpk_scalars *s, struct mpk_rope *
 	return mpk_rope_status(rope, err);
 }
 
-/* A tensor on a big-endian machine is turned in memory of the rope's arena. */
-enum mpk_code mpk_array_put(const struct mpk_tensor *t, struct mpk_rope *rope,
-			    struct mpk_error *err)
+/* The elements of a compact host tensor as files have them: little-endian. On a big-endian machine they are turned in memory of
+ * the rope's arena. */
+static enum mpk_code array_put(const struct mpk_tensor *t, struct mpk_rope *rope,
+			       struct mpk_error *err)
 {
 	struct mpk_span numbers = mpk_tensor_span(t);
 
@@ -435,5 +436,5 @@ enum mpk_code mpk_array_write(const struct mpk_tensor *t, struct mpk_rope *rope,
 	if (mpk_dtype_is_packed(s.dtype) && mpk_element_class(s.dtype) != MPK_ELEMENT_NONE)
 		return put_unpacked(&s, rope, err);
 	MPK_TRY(mpk_npy_write_header(rope, s.dtype, s.shape, (size_t)s.ndim, err));
-	return mpk_array_put(t, rope, err);
+	return array_put(t, rope, err);
 }

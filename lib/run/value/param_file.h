@@ -122,12 +122,6 @@ enum { MPK_IN_PLACE_FROM = 1 << 16 };
  * Returns  MPK_OK, also for elements that say what they are; MPK_E_UNSUPPORTED: nobody knows */
 enum mpk_code mpk_array_settle(struct mpk_npy *npy, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_array_put - append the elements of a compact host tensor as files have them: little-endian
- * @rope    borrows the tensor's memory where this machine has them so
- * Returns  MPK_OK; MPK_E_NOMEM */
-enum mpk_code mpk_array_put(const struct mpk_tensor *t, struct mpk_rope *rope,
-			    struct mpk_error *err) MPK_MUST_CHECK;
-
 /* mpk_array_write - append an .npy file with a compact host tensor: header and elements
  * The lanes of vectors become the innermost dimension; elements of less than a byte get one each.
  * @rope    borrows the tensor's memory where elements need no change

@@ -71,13 +71,23 @@ struct mpk_build {
 	const char *blob_object;          /* path; NULL without blob */
 };
 
+/* What mpack can write; the file that writes it has the row. */
+struct mpk_emitter {
+	struct mpk_emit_name name;
+	bool is_linked; /* of the objects of blob and sources, which are made before, in a scratch folder */
+	bool is_blob; /* of the blob alone: there must be one */
+	enum mpk_code (*write)(struct mpk_build *b, struct mpk_error *err); /* to e->out */
+	/* a copy of e->base with another blob; NULL: e->base is not for it */
+	enum mpk_code (*rebase)(struct mpk_build *b, struct mpk_error *err);
+};
+
+extern const struct mpk_emitter mpk_emitter_so;                 /* library.c */
+extern const struct mpk_emitter mpk_emitter_a, mpk_emitter_tar; /* objects.c */
+
 /* What follows fails with MPK_E_TOOL (a compiler or linker did), MPK_E_IO, MPK_E_NOMEM, or
  * as mpk_emit says. */
 
 /* --- objects.c ------------------------------------------------------------------- */
-
-/* mpk_build_bundle - the archive or the .tar at e->out */
-enum mpk_code mpk_build_bundle(struct mpk_build *b, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_build_check_symbols - refuse objects of which two define one symbol, also as members of archives
  * Weak and common symbols and those of COMDAT groups may be there twice.
@@ -117,10 +127,5 @@ enum mpk_code mpk_build_file_extend(struct mpk_build *b, const char *path,
 				    struct mpk_build_file *out,
 				    struct mpk_error *err) MPK_MUST_CHECK;
 void mpk_build_file_close(struct mpk_build_file *f);
-
-/* mpk_build_library - the library at e->out
- * mpk_build_base - the library at e->out, a copy of e->base with another blob */
-enum mpk_code mpk_build_library(struct mpk_build *b, struct mpk_error *err) MPK_MUST_CHECK;
-enum mpk_code mpk_build_base(struct mpk_build *b, struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

@@ -137,11 +137,6 @@ static bool is_same_key(const struct mpk_plan_key *a, const struct mpk_plan_key 
 	       memcmp(a->words, b->words, a->count * sizeof a->words[0]) == 0;
 }
 
-void mpk_plan_key_fini(struct mpk_plan_key *key)
-{
-	free(key->words);
-}
-
 /* --- life ---------------------------------------------------------------------------------- */
 
 struct mpk_plans *mpk_plans_create(const struct mpk_plan_places *places)
@@ -162,7 +157,7 @@ void mpk_plans_destroy(struct mpk_plans *plans)
 	for (size_t i = 0; i < plans->slot_count; i++)
 		mpk_storage_drop(plans->slots[i].storage);
 	free(plans->slots);
-	mpk_plan_key_fini(&plans->key);
+	free(plans->key.words);
 	free(plans);
 }
 

@@ -101,9 +101,6 @@ void mpk_record_constant(struct mpk_recorder *r, const struct mpk_value *constan
 /* mpk_record_heap - memory for symbolic extents was allocated: its content follows from the key */
 void mpk_record_heap(struct mpk_recorder *r, const struct mpk_storage *storage);
 
-/* mpk_recorder_is_heap - whether a tensor is what mpk_record_heap was given, or a view of it */
-bool mpk_recorder_is_heap(const struct mpk_recorder *r, const struct mpk_tensor *t);
-
 /* mpk_record_known - the content of a tensor follows from the key and is final: kernels may be given
  * it, and what is read of it does not end the recording
  * @t       in host memory and small: a plan that needs it keeps a copy */
@@ -112,13 +109,16 @@ void mpk_record_known(struct mpk_recorder *r, const struct mpk_tensor *t);
 /* mpk_record_nothing - something happened that no plan can repeat */
 void mpk_record_nothing(struct mpk_recorder *r);
 
-/* mpk_recorder_knows - whether the content of a tensor is the same in every call with this key: a
- * constant, or what mpk_record_known said */
-bool mpk_recorder_knows(const struct mpk_recorder *r, const struct mpk_tensor *t);
+/* What a recording knows of a tensor. */
+enum mpk_recorded {
+	MPK_RECORDED_OTHER,
+	MPK_RECORDED_KNOWN, /* its content is the same in every call with this key: a constant, or mpk_record_known */
+	MPK_RECORDED_HEAP, /* what mpk_record_heap was given, or a view of it */
+	MPK_RECORDED_UNTOUCHED, /* it lies in a storage of the call that no recorded kernel was given so far */
+};
 
-/* mpk_recorder_is_untouched - whether a tensor lies in a storage that the call allocated and that no
- * recorded kernel was given so far */
-bool mpk_recorder_is_untouched(const struct mpk_recorder *r, const struct mpk_tensor *t);
+/* mpk_recorder_look - that of a tensor of the call */
+enum mpk_recorded mpk_recorder_look(const struct mpk_recorder *r, const struct mpk_tensor *t);
 
 /* What the plans of a machine did so far. */
 struct mpk_plan_stats {

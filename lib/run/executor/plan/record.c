@@ -290,7 +290,7 @@ static bool is_shape_function(const struct mpk_recorder *r, const struct mpk_fun
 	for (size_t i = 0; i < count; i++) {
 		if (args[i].kind != MPK_VALUE_TENSOR)
 			continue;
-		if (!mpk_recorder_is_heap(r, args[i].tensor))
+		if (mpk_recorder_look(r, args[i].tensor) != MPK_RECORDED_HEAP)
 			return false;
 		any = true;
 	}
@@ -375,29 +375,30 @@ void mpk_record_heap(struct mpk_recorder *r, const struct mpk_storage *storage)
 		know(r, storage, MPK_ORIGIN_HEAP, 0);
 }
 
-bool mpk_recorder_is_heap(const struct mpk_recorder *r, const struct mpk_tensor *t)
-{
-	return look_up(r, t).origin == MPK_ORIGIN_HEAP;
-}
-
 void mpk_record_known(struct mpk_recorder *r, const struct mpk_tensor *t)
 {
 	if (r && !r->failed)
 		know(r, t->storage, MPK_ORIGIN_KNOWN, 0);
 }
 
-bool mpk_recorder_knows(const struct mpk_recorder *r, const struct mpk_tensor *t)
-{
-	enum mpk_origin origin = look_up(r, t).origin;
-
-	return origin == MPK_ORIGIN_CONSTANT || origin == MPK_ORIGIN_KNOWN;
-}
-
-bool mpk_recorder_is_untouched(const struct mpk_recorder *r, const struct mpk_tensor *t)
+enum mpk_recorded mpk_recorder_look(const struct mpk_recorder *r, const struct mpk_tensor *t)
 {
 	struct mpk_origin_entry k = look_up(r, t);
 
-	return k.origin == MPK_ORIGIN_STORAGE && r->plan->storages[k.index].first == UINT32_MAX;
+	switch (k.origin) {
+	case MPK_ORIGIN_CONSTANT:
+	case MPK_ORIGIN_KNOWN:
+		return MPK_RECORDED_KNOWN;
+	case MPK_ORIGIN_HEAP:
+		return MPK_RECORDED_HEAP;
+	case MPK_ORIGIN_STORAGE:
+		return r->plan->storages[k.index].first == UINT32_MAX ? MPK_RECORDED_UNTOUCHED
+								      : MPK_RECORDED_OTHER;
+	case MPK_ORIGIN_INPUT:
+	case MPK_ORIGIN_UNKNOWN:
+		break;
+	}
+	return MPK_RECORDED_OTHER;
 }
 
 void mpk_record_storage(struct mpk_recorder *r, const struct mpk_storage *storage)

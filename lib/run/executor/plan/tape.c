@@ -36,7 +36,7 @@ void mpk_recording_free(struct mpk_recording *r)
 		free(r->steps[i].values);
 	}
 	mpk_value_drop(&r->result);
-	mpk_plan_key_fini(&r->key);
+	free(r->key.words);
 	free(r->tensors);
 	free(r->storages);
 	free(r->steps);
@@ -475,7 +475,7 @@ void mpk_plan_free(struct mpk_plans *plans, struct mpk_plan *plan)
 		return;
 	if (plan->tape)
 		drop_tape(plans, plan);
-	mpk_plan_key_fini(&plan->key);
+	free(plan->key.words);
 	mpk_value_drop(&plan->result);
 	free(plan->values);
 	free(plan);

@@ -81,6 +81,15 @@ static void destroy_builtin(struct mpk_function *self)
 	free(self);
 }
 
+static void *cells_of(const char *builtin)
+{
+	const struct mpk_relax_cells *row = mpk_relax_cells;
+
+	while (row->name && strcmp(row->name, builtin) != 0)
+		row++;
+	return (void *)(uintptr_t)row->code;
+}
+
 enum mpk_code mpk_relax_builtin_function(const struct mpk_relax_builtin *builtin,
 					 struct mpk_function **out, struct mpk_error *err)
 {
@@ -93,7 +102,7 @@ enum mpk_code mpk_relax_builtin_function(const struct mpk_relax_builtin *builtin
 		.name = builtin->name,
 		.call = call_builtin,
 		.destroy = destroy_builtin,
-		.cells = mpk_relax_cells_of(builtin->name),
+		.cells = cells_of(builtin->name),
 	};
 	f->builtin = builtin;
 	*out = &f->base;

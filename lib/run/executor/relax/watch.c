@@ -91,7 +91,8 @@ static void record_tir_dyn(struct mpk_relax_vm *vm, const struct mpk_relax_step 
  * write, or the caller. */
 static void record_extents(struct mpk_relax_vm *vm, const struct mpk_value *heap)
 {
-	if (heap->kind == MPK_VALUE_TENSOR && !mpk_recorder_is_heap(vm->recorder, heap->tensor))
+	if (heap->kind == MPK_VALUE_TENSOR &&
+	    mpk_recorder_look(vm->recorder, heap->tensor) != MPK_RECORDED_HEAP)
 		mpk_record_nothing(vm->recorder);
 }
 

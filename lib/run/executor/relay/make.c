@@ -113,7 +113,7 @@ static enum mpk_code make_read_content(struct mpk_relay_vm *vm, const struct mpk
 	const struct mpk_dltensor here = { .data = out, .device = { MPK_DL_CPU, 0 } };
 
 	/* a number out of data may be another in the next call of the same shapes */
-	if (vm->recorder && !mpk_recorder_knows(vm->recorder, t))
+	if (vm->recorder && mpk_recorder_look(vm->recorder, t) != MPK_RECORDED_KNOWN)
 		mpk_record_nothing(vm->recorder);
 	return mpk_devices_copy(mpk_relay_vm_devices(vm), &t->dl, &here, bytes, err);
 }

@@ -159,11 +159,11 @@ static bool are_few_integers(const struct mpk_tensor *t)
 static bool computes_shapes(const struct mpk_recorder *r, const struct arguments *a)
 {
 	for (size_t i = 0; i < a->outputs; i++)
-		if (!mpk_recorder_knows(r, a->values[i].tensor))
+		if (mpk_recorder_look(r, a->values[i].tensor) != MPK_RECORDED_KNOWN)
 			return false;
 	for (size_t i = a->outputs; i < a->count; i++)
 		if (!are_few_integers(a->values[i].tensor) ||
-		    !mpk_recorder_is_untouched(r, a->values[i].tensor))
+		    mpk_recorder_look(r, a->values[i].tensor) != MPK_RECORDED_UNTOUCHED)
 			return false;
 	return a->outputs > 0 && a->outputs < a->count;
 }
@@ -176,7 +176,7 @@ static void record(struct mpk_recorder *r, struct mpk_function *f, const struct 
 	for (size_t i = a->outputs; i < a->count; i++) {
 		if (is_left_out)
 			mpk_record_known(r, a->values[i].tensor);
-		else if (mpk_recorder_knows(r, a->values[i].tensor))
+		else if (mpk_recorder_look(r, a->values[i].tensor) == MPK_RECORDED_KNOWN)
 			mpk_record_nothing(r); /* it would not be known in the next call */
 	}
 	if (!is_left_out)

@@ -350,6 +350,41 @@ static void forget_trees(struct mpk_paged *c, const struct begin *b)
 		c->pass.levels[d].is_chain = true;
 }
 
+static int64_t page_count(const struct mpk_blocks *b, int32_t block)
+{
+	return block == -1 ? 0 : (int64_t)b->items[block].pages.count;
+}
+
+/* One token each may have a kernel of its own, unless many of them share their pages. */
+static bool level_decodes(const struct mpk_paged *c, const struct mpk_paged_trace *traces,
+			  size_t depth)
+{
+	int64_t apart = 0, together = 0;
+
+	for (size_t i = 0; i < c->pass.counts.count; i++) {
+		int32_t block = mpk_paged_block_at(&traces[i], depth);
+
+		apart += page_count(&c->blocks, block);
+		if (i == 0 || block != mpk_paged_block_at(&traces[i - 1], depth))
+			together += page_count(&c->blocks, block);
+	}
+	return together == 0 || (double)apart / (double)together < 32;
+}
+
+/* How many levels there are, and which of them decode
+ * @decodes  all sequences grow by one token */
+static void paged_choose(struct mpk_paged *c, const struct mpk_paged_trace *traces, bool decodes)
+{
+	struct mpk_paged_pass *p = &c->pass;
+
+	p->depth_count = 0;
+	for (size_t i = 0; i < p->counts.count; i++)
+		while (p->depth_count < traces[i].blocks.count && p->depth_count < MPK_PAGED_DEPTHS)
+			p->depth_count++;
+	for (size_t d = 0; d < p->depth_count; d++)
+		p->levels[d].decodes = decodes && level_decodes(c, traces, d);
+}
+
 static enum mpk_code begin_pass(struct mpk_paged *c, struct begin *b, struct mpk_error *err)
 {
 	bool decodes, has_tree;
@@ -360,7 +395,7 @@ static enum mpk_code begin_pass(struct mpk_paged *c, struct begin *b, struct mpk
 		MPK_TRY(paged_check_tree(c, b->sequences, b->batch, err));
 	mpk_paged_pass_fini(&c->pass);
 	MPK_TRY(note_sequences(c, b, &decodes, &has_tree, err));
-	mpk_paged_choose(c, b->traces, decodes);
+	paged_choose(c, b->traces, decodes);
 	c->pass.appends_first =
 		(!c->slides && c->pass.levels[c->pass.depth_count - 1].decodes) || has_tree;
 	if (b->batch->parents)

@@ -16,46 +16,6 @@
 
 #define MINIMUM(a, b) ((a) < (b) ? (a) : (b))
 
-/* The block of a sequence on a level; -1: none. */
-static int32_t block_at(const struct mpk_paged_trace *trace, size_t depth)
-{
-	return depth < trace->blocks.count ? trace->blocks.items[depth] : -1;
-}
-
-static int64_t page_count(const struct mpk_blocks *b, int32_t block)
-{
-	return block == -1 ? 0 : (int64_t)b->items[block].pages.count;
-}
-
-/* One token each may have a kernel of its own, unless many of them share their pages. */
-static bool level_decodes(const struct mpk_paged *c, const struct mpk_paged_trace *traces,
-			  size_t depth)
-{
-	int64_t apart = 0, together = 0;
-
-	for (size_t i = 0; i < c->pass.counts.count; i++) {
-		int32_t block = block_at(&traces[i], depth);
-
-		apart += page_count(&c->blocks, block);
-		if (i == 0 || block != block_at(&traces[i - 1], depth))
-			together += page_count(&c->blocks, block);
-	}
-	return together == 0 || (double)apart / (double)together < 32;
-}
-
-void mpk_paged_choose(struct mpk_paged *c, const struct mpk_paged_trace *traces, bool decodes)
-{
-	struct mpk_paged_pass *p = &c->pass;
-
-	p->depth_count = 0;
-	for (size_t i = 0; i < p->counts.count; i++)
-		if (traces[i].blocks.count > p->depth_count)
-			p->depth_count = traces[i].blocks.count;
-	p->depth_count = MINIMUM(p->depth_count, (size_t)MPK_PAGED_DEPTHS);
-	for (size_t d = 0; d < p->depth_count; d++)
-		p->levels[d].decodes = decodes && level_decodes(c, traces, d);
-}
-
 /* --- one block -------------------------------------------------------------------------------- */
 
 /* What kernels see as one block: the last one of a row, and all their pages. */
@@ -180,7 +140,8 @@ static void fill_level(struct mpk_paged *c, const struct mpk_paged_trace *traces
 	for (size_t i = 0; i < c->pass.counts.count; i++) {
 		tokens += c->pass.counts.items[i];
 		if (joins && i + 1 < c->pass.counts.count &&
-		    block_at(&traces[i], depth) == block_at(&traces[i + 1], depth))
+		    mpk_paged_block_at(&traces[i], depth) ==
+			    mpk_paged_block_at(&traces[i + 1], depth))
 			continue;
 		mpk_ints_push(&level->queries, tokens);
 		put_sequence(c, level, &traces[i], depth);

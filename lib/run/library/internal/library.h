@@ -282,11 +282,8 @@ enum mpk_code mpk_run_send(struct mpkr_model *model, struct mpk_tensor *tensor, 
  * @i       its number, for messages and its kind
  * @out     zeroed; the caller drops out->value in every case
  * Returns  MPK_OK; MPK_E_USAGE; MPK_E_DEVICE; MPK_E_UNSUPPORTED; MPK_E_NOMEM */
-enum mpk_code mpk_run_place(const struct mpkr_function *f, const struct mpkr_tensor *in, size_t i,
+enum mpk_code mpk_run_place(const struct mpkr_function *f, const struct mpkr_arg *in, size_t i,
 			    struct mpk_run_arg *out, struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_run_place_of - where a tensor that is input i is to be */
-struct mpk_dldevice mpk_run_place_of(const struct mpkr_function *f, size_t i);
 
 /* mpk_run_place_plain - a number, shape or text as a value, as kind says
  * @t       checked
@@ -294,12 +291,10 @@ struct mpk_dldevice mpk_run_place_of(const struct mpkr_function *f, size_t i);
 enum mpk_code mpk_run_place_plain(enum mpkr_kind kind, const struct mpk_dltensor *t, size_t i,
 				  struct mpk_value *out, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_run_place_value - the same of a value, which the function may keep
- * @in      its value
- * Returns  as mpk_run_place; MPK_E_USAGE: a tensor beside it, or a value of another model */
-enum mpk_code mpk_run_place_value(const struct mpkr_function *f, const struct mpkr_arg *in,
-				  size_t i, struct mpk_run_arg *out,
-				  struct mpk_error *err) MPK_MUST_CHECK;
+/* mpk_run_check_value - whether an argument that is a value is nothing else, and of this model
+ * Returns  MPK_OK; MPK_E_USAGE */
+enum mpk_code mpk_run_check_value(const struct mpkr_model *model, const struct mpkr_arg *arg,
+				  size_t i, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_run_call_value - as mpkr_call, with a result as the function gives it, whose tensors are own and compact
  * @is_sent they go where the first tensor among the inputs is; else they stay where they are
@@ -361,6 +356,16 @@ enum mpk_code mpk_run_settle(struct mpkr_model *model, struct mpk_error *err) MP
 enum mpk_code mpk_run_own(struct mpkr_model *model, struct mpk_tensor **tensor,
 			  const struct mpk_run_arg *args, size_t count, struct mpk_dldevice home,
 			  struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_run_own_value - the same of a value. A tuple is made anew: what the function returned may be kept by it. Tensors that
+ * nobody else holds are handed on
+ * @c       whose arguments' memory is not its own
+ * @home    where tensors are wanted; NULL: where they are
+ * @takes   what is in v is not asked for again
+ * Returns  as mpk_run_own */
+enum mpk_code mpk_run_own_value(const struct mpk_run_call *c, struct mpk_value *v,
+				const struct mpk_dldevice *home, bool takes, struct mpk_value *out,
+				struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_run_public_type - a type as callers see it */
 struct mpkr_dtype mpk_run_public_type(struct mpk_dtype t);

@@ -109,15 +109,30 @@ struct mpk_module_symbol {
 	mpk_module_code *code;
 };
 
-/* mpk_module_api - one after the other, NULL after the last; static
+struct mpk_module_symbols {
+	const struct mpk_module_symbol *rows;
+	size_t count;
+};
+
+/* mpk_module_api - all of them: of this file, of the threads of loops, of what runs once, and what compiled functions of
+ * the Relax VM call most (module_api.c, parallel.c, process.c, vm_api.c)
  * mpk_module_api_find - the code of a name in these parts; NULL: they have none */
-const struct mpk_module_symbol *mpk_module_api(size_t i);
+enum { MPK_MODULE_APIS = 4 };
+extern const struct mpk_module_symbols *const mpk_module_api[MPK_MODULE_APIS];
+extern const struct mpk_module_symbols mpk_parallel_api, mpk_once_api, mpk_vm_api;
 mpk_module_code *mpk_module_api_find(const char *name, unsigned parts);
 
-/* mpk_vm_api - those among them that compiled functions of the Relax VM call most: a call, and the items of a list of
- * values (vm_api.c) */
-extern const struct mpk_module_symbol mpk_vm_api[];
-extern const size_t mpk_vm_api_count;
+/* MPK_API_ROW - a row of a table. Host code that is linked into a standalone library has the functions that it calls by
+ * MPK_API_LINKED from the linker: no other code sees them. Host code of the old convention has pointers for all that it
+ * calls but the first part. */
+#define MPK_API_ROW(part, name, function) { MPK_API_##part, name, (mpk_module_code *)(function) },
+#ifdef MPK_RUN_LINKED
+#define MPK_API_LINKED(name, function)                                                             \
+	extern __typeof__(function) linked_##name __asm__(#name)                                   \
+		__attribute__((alias(#function), visibility("hidden")));
+#else
+#define MPK_API_LINKED(name, function)
+#endif
 
 /* mpk_host_link - open the library, write our functions into the slots of what it imports, look whether
  * anything is missing; fills host->handle and host->copy

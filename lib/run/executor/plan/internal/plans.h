@@ -27,14 +27,12 @@ enum {
 
 /* What a plan depends on, as words that are compared: the function, type, shape and device of each
  * tensor, value and type of each integer, value of each shape among the arguments.
- * Zero-initialise; mpk_plan_key_fini. */
+ * Zero-initialise; free(words). */
 struct mpk_plan_key {
 	int64_t *words;
 	size_t count, cap;
 	uint64_t hash;
 };
-
-void mpk_plan_key_fini(struct mpk_plan_key *key);
 
 /* --- what a recorder gathered of a call ----------------------------------------------------- */
 

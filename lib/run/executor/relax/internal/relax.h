@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "abi/convention.h"
 #include "base/error.h"
 #include "base/span.h"
 #include "executor/machine.h"
@@ -212,9 +213,12 @@ void *mpk_relax_kept_tensor(void *box, const struct mpk_dltensor *like);
 void *mpk_relax_kept_heap(struct mpk_relax_vm *vm, int64_t slots);
 void *mpk_relax_kept_shape(void *heap, size_t ndim);
 
-/* mpk_relax_cells_of - the code of a builtin for cells of tvm-ffi as they are: an mpk_ffi_safe_call,
- * whose object is a handle of the builtin; NULL: there is none (cells.c) */
-void *mpk_relax_cells_of(const char *builtin);
+/* Builtins with code for cells of tvm-ffi as they are, whose object is a handle of the builtin; a NULL name ends (cells.c) */
+struct mpk_relax_cells {
+	const char *name;
+	mpk_ffi_safe_call *code;
+};
+extern const struct mpk_relax_cells mpk_relax_cells[];
 
 /* mpk_relax_registers - those of the innermost call */
 static inline struct mpk_value *mpk_relax_registers(const struct mpk_relax_vm *vm)

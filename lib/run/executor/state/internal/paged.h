@@ -195,18 +195,21 @@ void mpk_paged_pass_fini(struct mpk_paged_pass *p);
  *          as mpk_state_ints */
 enum mpk_code mpk_paged_sync(struct mpk_paged *c, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_paged_levels - fill the levels of the pass, but for trees (pass.c)
- * @traces  the blocks of each of its sequences
- * Returns  MPK_OK; MPK_E_NOMEM */
 struct mpk_paged_trace {
 	struct mpk_ints blocks;
 };
+
+/* mpk_paged_block_at - the block of a sequence on a level; -1: none */
+static inline int32_t mpk_paged_block_at(const struct mpk_paged_trace *trace, size_t depth)
+{
+	return depth < trace->blocks.count ? trace->blocks.items[depth] : -1;
+}
+
+/* mpk_paged_levels - fill the levels of the pass, but for trees (pass.c)
+ * @traces  the blocks of each of its sequences
+ * Returns  MPK_OK; MPK_E_NOMEM */
 enum mpk_code mpk_paged_levels(struct mpk_paged *c, const struct mpk_paged_trace *traces,
 			       struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_paged_choose - depth_count, and which levels decode (pass.c)
- * @decodes  all sequences grow by one token */
-void mpk_paged_choose(struct mpk_paged *c, const struct mpk_paged_trace *traces, bool decodes);
 
 /* The tensors of one layer's attention, which builtins get from the model. */
 struct mpk_paged_call {

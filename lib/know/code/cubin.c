@@ -75,22 +75,31 @@ static void cubin_put_text(const struct mpk_code_info *info, struct mpk_strbuf *
 	}
 }
 
+static struct mpk_figure_value cubin_registers(const void *kernel)
+{
+	const struct mpk_cubin_kernel *k = kernel;
+
+	return mpk_figure_told(k->registers, k->registers);
+}
+
+static struct mpk_figure_value cubin_stack(const void *kernel)
+{
+	const struct mpk_cubin_kernel *k = kernel;
+
+	return mpk_figure_told(k->has_stack, k->stack_bytes);
+}
+
 static void cubin_put_kernel_text(const struct mpk_code_info *info, size_t kernel,
 				  struct mpk_strbuf *out)
 {
 	const struct mpk_cubin_kernel *k = code_cubin_kernel_of(info, kernel);
 
 	mpk_strbuf_printf(out, "cubin %s: ", info->target);
-	if (k->registers)
-		mpk_put_count(out, k->registers, "register");
-	else
-		mpk_strbuf_puts(out, "registers unknown");
-	mpk_strbuf_printf(out, ", %" PRIu64 " B shared, ", k->shared_bytes);
-	if (k->has_stack)
-		mpk_strbuf_printf(out, "%" PRIu32 " B stack", k->stack_bytes);
-	else
-		mpk_strbuf_puts(out, "stack unknown");
-	mpk_strbuf_printf(out, ", %" PRIu64 " B constant bank 0, ", k->bank0_bytes);
+	mpk_code_put_registers(cubin_registers(k), "register", out);
+	mpk_code_put_bytes(mpk_figure_of(k->shared_bytes), "shared", out);
+	mpk_code_put_bytes(cubin_stack(k), "stack", out);
+	mpk_code_put_bytes(mpk_figure_of(k->bank0_bytes), "constant bank 0", out);
+	mpk_strbuf_puts(out, ", ");
 	mpk_put_count(out, k->barriers, "barrier");
 	mpk_put_also(out, k->param_count, "parameter");
 	mpk_strbuf_printf(out, " (%" PRIu32 " B), %" PRIu64 " B code", k->param_bytes,
@@ -113,33 +122,19 @@ static void cubin_put_json(const struct mpk_code_info *info, struct mpk_json *j,
 	mpk_json_span(j, at, "options", c->options);
 }
 
+static const struct mpk_fact cubin_param_facts[] = {
+	{ MPK_FACT(COUNT, "offset", struct mpk_cubin_param, offset) },
+	{ MPK_FACT(COUNT, "bytes", struct mpk_cubin_param, bytes) },
+};
+
 static void cubin_put_kernel_json(const struct mpk_code_info *info, size_t kernel,
 				  struct mpk_json *j, struct mpk_json_at *at)
 {
 	const struct mpk_cubin_kernel *k = code_cubin_kernel_of(info, kernel);
-	struct mpk_json_at *list, *o;
 
 	mpk_json_text(j, at, "target", info->target);
-	list = mpk_json_array(j, at, "parameters");
-	for (size_t i = 0; i < k->param_count; i++) {
-		o = mpk_json_object(j, list, NULL);
-		mpk_json_u64(j, o, "offset", k->params[i].offset);
-		mpk_json_u64(j, o, "bytes", k->params[i].bytes);
-	}
-}
-
-static struct mpk_figure_value cubin_registers(const void *kernel)
-{
-	const struct mpk_cubin_kernel *k = kernel;
-
-	return mpk_figure_told(k->registers, k->registers);
-}
-
-static struct mpk_figure_value cubin_stack(const void *kernel)
-{
-	const struct mpk_cubin_kernel *k = kernel;
-
-	return mpk_figure_told(k->has_stack, k->stack_bytes);
+	mpk_facts_json_list(MPK_FACTS(cubin_param_facts), "parameters", k->params, k->param_count,
+			    sizeof *k->params, j, at);
 }
 
 static const struct mpk_fact cubin_kernel_facts[] = {

@@ -181,33 +181,17 @@ static struct mpk_figure_value stack_of(const void *kernel)
 			       k->scratch_bytes);
 }
 
-static void put_registers(struct mpk_figure_value n, const char *what, struct mpk_strbuf *out)
-{
-	if (n.state == MPK_FIGURE_KNOWN)
-		mpk_put_count(out, n.number, what);
-	else
-		mpk_strbuf_printf(out, "%ss unknown", what);
-}
-
-static void hsaco_put_bytes(struct mpk_figure_value n, const char *what, struct mpk_strbuf *out)
-{
-	if (n.state == MPK_FIGURE_KNOWN)
-		mpk_strbuf_printf(out, ", %" PRIu64 " B %s", n.number, what);
-	else
-		mpk_strbuf_printf(out, ", %s unknown", what);
-}
-
 static void hsaco_put_figures(const struct mpk_amdgpu_kernel *k, struct mpk_strbuf *out)
 {
 	struct mpk_figure_value spills = spills_of(k);
 
-	put_registers(count_of(k->sgprs), "SGPR", out);
+	mpk_code_put_registers(count_of(k->sgprs), "SGPR", out);
 	mpk_strbuf_puts(out, ", ");
-	put_registers(count_of(k->vgprs), "VGPR", out);
+	mpk_code_put_registers(count_of(k->vgprs), "VGPR", out);
 	if (k->agprs)
 		mpk_put_also(out, k->agprs, "AGPR");
-	hsaco_put_bytes(hsaco_bytes_of(k->lds_bytes), "LDS", out);
-	hsaco_put_bytes(hsaco_bytes_of(k->scratch_bytes), "scratch", out);
+	mpk_code_put_bytes(hsaco_bytes_of(k->lds_bytes), "LDS", out);
+	mpk_code_put_bytes(hsaco_bytes_of(k->scratch_bytes), "scratch", out);
 	mpk_strbuf_puts(out, k->dynamic_stack ? " and a dynamic stack" : "");
 	if (spills.number)
 		mpk_strbuf_printf(out, ", spills %" PRIu32 " SGPRs and %" PRIu32 " VGPRs",
@@ -244,31 +228,24 @@ static void hsaco_put_json(const struct mpk_code_info *info, struct mpk_json *j,
 	mpk_json_bool(j, at, "has_metadata", a->has_metadata);
 }
 
-static void add_args(const struct mpk_amdgpu_kernel *k, struct mpk_json *j, struct mpk_json_at *at)
-{
-	struct mpk_json_at *list = mpk_json_array(j, at, "parameters"), *o;
-
-	for (size_t i = 0; i < k->arg_count; i++) {
-		const struct mpk_amdgpu_arg *a = &k->args[i];
-
-		o = mpk_json_object(j, list, NULL);
-		mpk_json_u64(j, o, "offset", a->offset);
-		mpk_json_u64(j, o, "bytes", a->bytes);
-		mpk_json_span(j, o, "value_kind", a->value_kind);
-		if (a->name.len)
-			mpk_json_span(j, o, "name", a->name);
-		if (a->type_name.len)
-			mpk_json_span(j, o, "type_name", a->type_name);
-		if (a->address_space.len)
-			mpk_json_span(j, o, "address_space", a->address_space);
-	}
-}
+static const struct mpk_fact hsaco_arg_facts[] = {
+	{ MPK_FACT(COUNT, "offset", struct mpk_amdgpu_arg, offset) },
+	{ MPK_FACT(COUNT, "bytes", struct mpk_amdgpu_arg, bytes) },
+	{ MPK_FACT(SPAN, "value_kind", struct mpk_amdgpu_arg, value_kind,
+		   "AMD: global_buffer, by_value, hidden_block_count_x") },
+	{ MPK_FACT(SPAN_IF, "name", struct mpk_amdgpu_arg, name) },
+	{ MPK_FACT(SPAN_IF, "type_name", struct mpk_amdgpu_arg, type_name) },
+	{ MPK_FACT(SPAN_IF, "address_space", struct mpk_amdgpu_arg, address_space) },
+};
 
 static void hsaco_put_kernel_json(const struct mpk_code_info *info, size_t kernel,
 				  struct mpk_json *j, struct mpk_json_at *at)
 {
+	const struct mpk_amdgpu_kernel *k = hsaco_kernel_of(info, kernel);
+
 	mpk_json_text(j, at, "target", info->target);
-	add_args(hsaco_kernel_of(info, kernel), j, at);
+	mpk_facts_json_list(MPK_FACTS(hsaco_arg_facts), "parameters", k->args, k->arg_count,
+			    sizeof *k->args, j, at);
 }
 
 /* Without a symbol of it, nobody knows how much there is. */

@@ -210,20 +210,20 @@ static void ptx_put_json(const struct mpk_code_info *info, struct mpk_json *j,
 	mpk_json_spans(j, at, "functions", c->ptx.functions, c->ptx.function_count);
 }
 
+static const struct mpk_fact ptx_param_facts[] = {
+	{ MPK_FACT(SPAN, "type", struct mpk_ptx_param, type) },
+	{ MPK_FACT(COUNT, "bytes", struct mpk_ptx_param, bytes) },
+};
+
 static void ptx_put_kernel_json(const struct mpk_code_info *info, size_t kernel, struct mpk_json *j,
 				struct mpk_json_at *at)
 {
 	const struct content *c = info->content;
 	const struct mpk_ptx_kernel *k = &c->ptx.kernels[kernel];
-	struct mpk_json_at *list, *o;
 
 	mpk_json_text(j, at, "target", info->target);
-	list = mpk_json_array(j, at, "parameters");
-	for (size_t i = 0; i < k->param_count; i++) {
-		o = mpk_json_object(j, list, NULL);
-		mpk_json_span(j, o, "type", k->params[i].type);
-		mpk_json_u64(j, o, "bytes", k->params[i].bytes);
-	}
+	mpk_facts_json_list(MPK_FACTS(ptx_param_facts), "parameters", k->params, k->param_count,
+			    sizeof *k->params, j, at);
 	mpk_json_u64(j, at, "shared_bytes", c->shared[kernel].bytes);
 	mpk_json_bool(j, at, "dynamic_shared", c->shared[kernel].dynamic);
 }

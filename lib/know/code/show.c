@@ -9,6 +9,8 @@
 
 #include <inttypes.h>
 
+#include "text/phrase.h"
+
 /* --- figures: text, JSON, tables, differences and limits are made from their rows --------------- */
 
 enum { COUNT, BYTES };
@@ -118,6 +120,22 @@ bool mpk_code_figures(const struct mpk_code_info *info, size_t kernel, struct mp
 		any = true;
 	}
 	return any;
+}
+
+void mpk_code_put_registers(struct mpk_figure_value n, const char *what, struct mpk_strbuf *out)
+{
+	if (n.state == MPK_FIGURE_KNOWN)
+		mpk_put_count(out, n.number, what);
+	else
+		mpk_strbuf_printf(out, "%ss unknown", what);
+}
+
+void mpk_code_put_bytes(struct mpk_figure_value n, const char *what, struct mpk_strbuf *out)
+{
+	if (n.state == MPK_FIGURE_KNOWN)
+		mpk_strbuf_printf(out, ", %" PRIu64 " B %s", n.number, what);
+	else
+		mpk_strbuf_printf(out, ", %s unknown", what);
 }
 
 void mpk_code_put_shape(const char *what, const uint32_t n[3], struct mpk_strbuf *out)

@@ -71,6 +71,11 @@ bool mpk_code_figures(const struct mpk_code_info *info, size_t kernel, struct mp
 /* MPK_CODE_IS(figure) - behind a row of a kernel's facts: it is this figure */
 #define MPK_CODE_IS(figure) .tag = 1 + MPK_FIGURE_##figure
 
+/* mpk_code_put_registers - append "24 registers", or "registers unknown"
+ * mpk_code_put_bytes - append ", 400 B stack", or ", stack unknown" */
+void mpk_code_put_registers(struct mpk_figure_value n, const char *what, struct mpk_strbuf *out);
+void mpk_code_put_bytes(struct mpk_figure_value n, const char *what, struct mpk_strbuf *out);
+
 /* mpk_code_put_shape - append ", block 32x2x1"; nothing for zeros */
 void mpk_code_put_shape(const char *what, const uint32_t n[3], struct mpk_strbuf *out);
 #endif

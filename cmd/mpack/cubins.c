@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Finds cubins and the notes of their compilers: files that are named, or a compiler's cache, in which notes have the
- * name of their cubin, or one that the compiler gives to all (TileLang). Links in a folder are passed over, as what
+ * name of their cubin, or one that the compiler gives to all (TileLang; where these are in other folders, sources.c finds
+ * which is whose). Links in a folder are passed over, as what
  * they lead to is there itself, or is somebody else's. */
 #include "mpack/cubins.h"
 
@@ -16,6 +17,8 @@
 #include "common/diag.h"
 #include "io/path.h"
 #include "text/escape.h"
+
+#define SOURCE "device_kernel.cu" /* TileLang's name for all */
 
 enum { OPEN_FOLDERS = 32 };
 
@@ -80,6 +83,21 @@ static bool cubins_keep(struct mpk_cubins *k, const char *path, const char *meta
 	return true;
 }
 
+static bool keep_source(struct mpk_cubins *k, const char *path, size_t folder)
+{
+	struct mpk_cubins_source s = { .path = strdup(path),
+				       .library = beside(path, folder, "executable.so") };
+
+	if (!s.path || !mpk_vec_reserve(&k->sources, &k->source_cap, k->source_count + 1,
+					sizeof *k->sources)) {
+		free((void *)(uintptr_t)s.path);
+		free((void *)(uintptr_t)s.library);
+		return false;
+	}
+	k->sources[k->source_count++] = s;
+	return true;
+}
+
 /* nftw() hands nothing on to whom it calls. */
 static struct mpk_cubins *cubins_found;
 static bool cubins_failed;
@@ -91,11 +109,15 @@ static int cubins_see(const char *path, const struct stat *st, int type, struct 
 
 	if (type == FTW_DNR)
 		mpk_diag_warn("%s: cannot be read", MPK_QUOTE(mpk_span_str(path)));
-	if (type != FTW_F || !S_ISREG(st->st_mode) || !mpk_path_has_suffix(path, suffixes))
+	if (type != FTW_F || !S_ISREG(st->st_mode))
 		return 0;
+	if (strcmp(path + at->base, SOURCE) == 0)
+		cubins_failed |= !keep_source(cubins_found, path, (size_t)at->base);
+	if (!mpk_path_has_suffix(path, suffixes))
+		return cubins_failed;
 	meta = beside(path, length_to_suffix(path), ".json");
 	if (!meta)
-		meta = beside(path, (size_t)at->base, "device_kernel.cu");
+		meta = beside(path, (size_t)at->base, SOURCE);
 	cubins_failed |= !cubins_keep(cubins_found, path, meta);
 	free((void *)(uintptr_t)meta);
 	return cubins_failed;
@@ -104,6 +126,13 @@ static int cubins_see(const char *path, const struct stat *st, int type, struct 
 static int compare_cubins(const void *a, const void *b)
 {
 	const struct mpk_cubins_file *x = a, *y = b;
+
+	return strcmp(x->path, y->path);
+}
+
+static int compare_sources(const void *a, const void *b)
+{
+	const struct mpk_cubins_source *x = a, *y = b;
 
 	return strcmp(x->path, y->path);
 }
@@ -124,6 +153,8 @@ static int find_in_folder(const char *path, struct mpk_cubins *out)
 			       "there is no file in it that ends in .cubin");
 	else
 		qsort(out->files + first, out->count - first, sizeof *out->files, compare_cubins);
+	if (out->source_count)
+		qsort(out->sources, out->source_count, sizeof *out->sources, compare_sources);
 	mpk_error_at_file(&err, path);
 	return err.code == MPK_OK ? MPK_EXIT_OK : mpk_diag_error(&err);
 }
@@ -151,6 +182,19 @@ int mpk_cubins_find(const struct mpk_cubins_options *o, const char *const *paths
 	return status;
 }
 
+void mpk_cubins_confine(const struct mpk_cubins *kernels, struct mpk_confine *c)
+{
+	for (size_t i = 0; i < kernels->count; i++) {
+		mpk_confine_input(c, kernels->files[i].path);
+		mpk_confine_input(c, kernels->files[i].meta);
+		mpk_confine_input(c, kernels->files[i].ir);
+	}
+	for (size_t i = 0; i < kernels->source_count; i++) {
+		mpk_confine_input(c, kernels->sources[i].path);
+		mpk_confine_input(c, kernels->sources[i].library);
+	}
+}
+
 /* --- opening --------------------------------------------------------------------------------- */
 
 /* Descriptors are limited: the bytes alone stay. */
@@ -173,6 +217,7 @@ enum mpk_code mpk_cubins_manifest(const struct mpk_cubins_options *o, struct mpk
 	struct mpk_wrap_options how = o->how;
 
 	how.name = name;
+	MPK_TRY(mpk_cubins_match(kernels, err));
 	kernels->maps = calloc(kernels->count * MPK_CUBINS_PARTS, sizeof *kernels->maps);
 	MPK_TRY_ALLOC(files && kernels->maps, err);
 	for (size_t i = 0; i < kernels->count * MPK_CUBINS_PARTS; i++)
@@ -197,7 +242,13 @@ void mpk_cubins_close(struct mpk_cubins *kernels)
 		free((void *)(uintptr_t)kernels->files[i].path);
 		free((void *)(uintptr_t)kernels->files[i].meta);
 		free((void *)(uintptr_t)kernels->files[i].ir);
+		free((void *)(uintptr_t)kernels->files[i].library);
 	}
+	for (size_t i = 0; i < kernels->source_count; i++) {
+		free((void *)(uintptr_t)kernels->sources[i].path);
+		free((void *)(uintptr_t)kernels->sources[i].library);
+	}
+	free(kernels->sources);
 	free(kernels->maps);
 	free(kernels->files);
 	*kernels = (struct mpk_cubins){ 0 };

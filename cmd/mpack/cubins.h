@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/strbuf.h"
+#include "common/files.h"
 #include "common/options.h"
 #include "io/mapping.h"
 #include "package/wrap.h"
@@ -72,18 +73,27 @@ struct mpk_cubins_options {
 			.target = &(o).how.programmatic, .decides_bytes = true                     \
 	}
 
-/* A cubin, and the names of the files beside it; NULL: there is none. */
+/* A cubin, and the names of the files that go with it; NULL: there is none. */
 struct mpk_cubins_file {
 	const char *path, *meta, *ir;
+	const char *library; /* that told that meta is of this cubin */
+};
+
+/* CUDA C++ in a folder of TileLang's cache, and the library beside it, which has the cubin that was made of it. */
+struct mpk_cubins_source {
+	const char *path, *library; /* NULL: there is none */
+	bool taken;
 };
 
 struct mpk_cubins {
 	struct mpk_cubins_file *files; /* malloc'ed, as their names are */
 	size_t count, cap;
+	struct mpk_cubins_source *sources; /* the same; of folders */
+	size_t source_count, source_cap;
 	struct mpk_mapping *maps; /* MPK_CUBINS_PARTS for each of files */
 };
 
-enum { MPK_CUBINS_PARTS = 3 }; /* files of one, notes included */
+enum { MPK_CUBINS_PARTS = 4 }; /* files of one, in the order of struct mpk_cubins_file */
 
 /* mpk_cubins_are_meant - whether operands are such cubins: a folder is, and all are where an option says something of
  * kernels */
@@ -92,11 +102,18 @@ bool mpk_cubins_are_meant(const struct mpk_cubins_options *o, const char *const 
 
 /* mpk_cubins_find - list cubins and their notes; nothing is opened
  * A file has those that --meta names, in the order of both; of a folder every cubin in it counts, with the notes beside
- * it, in the order of paths.
+ * it, in the order of paths, and sources are listed.
  * @out     zeroed; for mpk_cubins_close in every case
  * Returns  the exit status; an error was printed */
 int mpk_cubins_find(const struct mpk_cubins_options *o, const char *const *paths, size_t count,
 		    struct mpk_cubins *out);
+
+/* mpk_cubins_confine - note all files that may be read */
+void mpk_cubins_confine(const struct mpk_cubins *kernels, struct mpk_confine *c);
+
+/* mpk_cubins_match - give cubins without notes the source that they were made of (sources.c)
+ * Returns  MPK_OK, also where there is none for a cubin; MPK_E_IO; MPK_E_NOMEM */
+enum mpk_code mpk_cubins_match(struct mpk_cubins *kernels, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_cubins_manifest - open them and append the manifest
  * @name    of the package, a path that it is called after

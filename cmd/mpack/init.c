@@ -77,11 +77,7 @@ static int init_cubins(const char *const *paths, size_t count)
 	struct mpk_error err = { 0 };
 	int status = mpk_cubins_find(&cubin_options, paths, count, &kernels);
 
-	for (size_t i = 0; i < kernels.count; i++) {
-		mpk_confine_input(&c, kernels.files[i].path);
-		mpk_confine_input(&c, kernels.files[i].meta);
-		mpk_confine_input(&c, kernels.files[i].ir);
-	}
+	mpk_cubins_confine(&kernels, &c);
 	mpk_confine(&c, NULL);
 	if (status != MPK_EXIT_OK)
 		return status;

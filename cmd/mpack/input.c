@@ -396,7 +396,8 @@ static int list_cubins(struct mpk_input *in, const struct mpk_cubins *cubins)
 	for (size_t i = 0; files && i < cubins->count; i++) {
 		const char *const parts[MPK_CUBINS_PARTS] = { cubins->files[i].path,
 							      cubins->files[i].meta,
-							      cubins->files[i].ir };
+							      cubins->files[i].ir,
+							      cubins->files[i].library };
 
 		for (size_t k = 0; k < MPK_CUBINS_PARTS; k++) {
 			if (!parts[k])

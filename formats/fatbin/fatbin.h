@@ -117,9 +117,10 @@ enum mpk_code mpk_fatbin_put_new(struct mpk_rope *out, const struct mpk_fatbin_e
 
 /* mpk_fatbin_pack - compress an image as the toolkit does
  * @packing LZ4 or zstd
+ * @smallest at the last level: seconds for megabytes
  * @out     in arena
  * Returns  MPK_OK; MPK_E_RANGE: too large for LZ4; MPK_E_NOMEM */
-enum mpk_code mpk_fatbin_pack(struct mpk_span plain, enum mpk_fatbin_packing packing,
+enum mpk_code mpk_fatbin_pack(struct mpk_span plain, enum mpk_fatbin_packing packing, bool smallest,
 			      struct mpk_arena *arena, struct mpk_span *out,
 			      struct mpk_error *err) MPK_MUST_CHECK;
 

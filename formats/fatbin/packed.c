@@ -10,6 +10,7 @@
 
 #include <inttypes.h>
 #include <lz4.h>
+#include <lz4hc.h>
 #include <string.h>
 #include <zstd.h>
 
@@ -75,6 +76,10 @@ enum {
 	PLAIN_BYTES_AT = 56,
 	/* Of the levels of zstd, the last whose time is still about that of a copy through a slow disk. */
 	ZSTD_LEVEL = 9,
+	/* The last one takes memory of ten times a window that is as large as the image; the other one's is 8 MiB. */
+	ZSTD_LEVEL_LAST = 22,
+	ZSTD_LEVEL_LARGE = 19,
+	LARGE_BYTES = 8 << 20,
 };
 
 void mpk_fatbin_put_header(struct mpk_rope *out, uint64_t entry_bytes)
@@ -150,11 +155,12 @@ enum mpk_code mpk_fatbin_put_new(struct mpk_rope *out, const struct mpk_fatbin_e
 }
 
 /* The buffer of the worst case is larger than the result, which alone stays in the arena. */
-enum mpk_code mpk_fatbin_pack(struct mpk_span plain, enum mpk_fatbin_packing packing,
+enum mpk_code mpk_fatbin_pack(struct mpk_span plain, enum mpk_fatbin_packing packing, bool smallest,
 			      struct mpk_arena *arena, struct mpk_span *out, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
 	bool zstd = packing == MPK_FATBIN_ZSTD;
+	int last = plain.len > LARGE_BYTES ? ZSTD_LEVEL_LARGE : ZSTD_LEVEL_LAST;
 	size_t most, len;
 	void *to;
 
@@ -163,9 +169,14 @@ enum mpk_code mpk_fatbin_pack(struct mpk_span plain, enum mpk_fatbin_packing pac
 	most = zstd ? ZSTD_compressBound(plain.len) : (size_t)LZ4_compressBound((int)plain.len);
 	to = mpk_arena_alloc(&scratch, most + 1);
 	MPK_TRY_ALLOC(to, err);
-	len = zstd ? ZSTD_compress(to, most, plain.data, plain.len, ZSTD_LEVEL)
-		   : (size_t)LZ4_compress_default((const char *)plain.data, to, (int)plain.len,
-						  (int)most);
+	if (zstd)
+		len = ZSTD_compress(to, most, plain.data, plain.len, smallest ? last : ZSTD_LEVEL);
+	else
+		len = (size_t)(smallest ? LZ4_compress_HC((const char *)plain.data, to,
+							  (int)plain.len, (int)most,
+							  LZ4HC_CLEVEL_MAX)
+					: LZ4_compress_default((const char *)plain.data, to,
+							       (int)plain.len, (int)most));
 	if (zstd ? ZSTD_isError(len) : len == 0)
 		return mpk_fail_nomem(err);
 	to = mpk_arena_copy(arena, to, len);

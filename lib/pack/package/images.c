@@ -11,8 +11,8 @@
 #include "offload/offload.h"
 #include "text/escape.h"
 
-/* zstd's and zlib's usual one, with which bundles are packed again. */
-enum { PACKING_LEVEL = 6 };
+/* zstd's and zlib's usual level, with which bundles are packed again, and the last ones. */
+enum { PACKING_LEVEL = 6, LAST_ZLIB = 9, LAST_ZSTD = 19 };
 
 /* The images of one file. */
 struct listed {
@@ -108,7 +108,8 @@ enum mpk_code mpk_images_join(const struct mpk_image_file *files, size_t count,
 struct replacing {
 	const struct mpk_image_file *files;
 	size_t count;
-	bool *used; /* of each file */
+	bool *used;    /* of each file */
+	bool smallest; /* what is packed is packed as small as it can be */
 	struct mpk_rope *out;
 	struct mpk_error *err;
 };
@@ -145,16 +146,45 @@ static enum mpk_code check_files(const struct replacing *r)
 	return MPK_OK;
 }
 
+/* The image that is there, which a toolkit may have packed better than is possible here. */
+static enum mpk_code has_same_image(struct replacing *r, const struct mpk_fatbin_entry *e,
+				    struct mpk_span bytes, bool *same)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	uint64_t left = MPK_FATBIN_TOTAL_MAX;
+	struct mpk_span plain;
+	enum mpk_code code;
+
+	*same = false;
+	if (e->packing == MPK_FATBIN_STORED || e->plain_bytes != bytes.len)
+		return MPK_OK;
+	code = mpk_fatbin_unpack(e, &left, &scratch, &plain, NULL);
+	*same = code == MPK_OK && mpk_span_equal(plain, bytes);
+	return code == MPK_E_NOMEM ? mpk_fail_nomem(r->err) : MPK_OK;
+}
+
 static enum mpk_code replace_entry(struct replacing *r, const struct mpk_fatbin_entry *e,
 				   const struct mpk_image_file *f, struct mpk_rope *out)
 {
 	struct mpk_rope image = mpk_rope_of(out->arena);
+	enum mpk_fatbin_packing packing = e->packing;
 	struct mpk_span bytes = f->bytes;
+	bool same;
 
-	if (e->packing != MPK_FATBIN_STORED)
-		MPK_TRY(mpk_fatbin_pack(f->bytes, e->packing, out->arena, &bytes, r->err));
+	MPK_TRY(has_same_image(r, e, bytes, &same));
+	if (same) {
+		mpk_rope_put_view(out, e->whole);
+		return mpk_rope_status(out, r->err);
+	}
+	if (packing != MPK_FATBIN_STORED)
+		MPK_TRY(mpk_fatbin_pack(f->bytes, packing, r->smallest, out->arena, &bytes,
+					r->err));
+	if (bytes.len >= f->bytes.len) {
+		bytes = f->bytes;
+		packing = MPK_FATBIN_STORED;
+	}
 	mpk_rope_put_view(&image, bytes);
-	return mpk_fatbin_put_image(out, e, &image, e->packing, f->bytes.len, e->debug, r->err);
+	return mpk_fatbin_put_image(out, e, &image, packing, f->bytes.len, e->debug, r->err);
 }
 
 static enum mpk_code replace_in_fatbin(struct replacing *r, struct mpk_span container)
@@ -211,12 +241,15 @@ static enum mpk_code replace_in_packed(struct replacing *r, struct mpk_span cont
 	struct mpk_rope rope = mpk_rope_of(r->out->arena);
 	struct mpk_offload_packed p;
 	struct mpk_span bundle, packed;
+	int level = PACKING_LEVEL;
 
 	MPK_TRY(mpk_offload_read_packed(container, &p, r->err));
 	MPK_TRY(mpk_offload_unpack(&p, SIZE_MAX, r->out->arena, &bundle, r->err));
 	MPK_TRY(replace_in_bundle(r, bundle, &rope));
 	MPK_TRY(mpk_rope_flat(&rope, &bundle, r->err));
-	MPK_TRY(mpk_offload_pack(&p, bundle, PACKING_LEVEL, r->out->arena, &packed, r->err));
+	if (r->smallest)
+		level = p.method == MPK_OFFLOAD_ZSTD ? LAST_ZSTD : LAST_ZLIB;
+	MPK_TRY(mpk_offload_pack(&p, bundle, level, r->out->arena, &packed, r->err));
 	mpk_rope_put_view(r->out, packed);
 	return mpk_rope_status(r->out, r->err);
 }
@@ -248,26 +281,47 @@ static enum mpk_code replace_in(struct replacing *r, struct mpk_span container)
 
 /* --- containers of a file ----------------------------------------------------------------------- */
 
-static enum mpk_code place_container(const struct mpk_image *image,
-				     const struct mpk_image_device *d,
+/* A file of one container alone may become longer. */
+static bool is_alone(const struct mpk_image *image)
+{
+	return image->container == MPK_CONTAINER_DEVICE && image->device_count == 1;
+}
+
+/* With the zeros in front of the next one of its section. */
+static uint64_t room_of(const struct mpk_image *image, size_t index)
+{
+	const struct mpk_image_device *d = &image->devices[index], *next = d + 1;
+
+	if (index + 1 < image->device_count && strcmp(next->section, d->section) == 0 &&
+	    next->off - d->off > d->bytes.len && next->off > d->off)
+		return next->off - d->off;
+	return d->bytes.len;
+}
+
+static enum mpk_code place_container(const struct mpk_image *image, size_t index,
 				     const struct mpk_rope *content, const struct mpk_private *file,
 				     struct mpk_rope *out, struct mpk_error *err)
 {
+	const struct mpk_image_device *d = &image->devices[index];
 	size_t end = (size_t)d->off + d->bytes.len;
+	uint64_t room = room_of(image, index);
 	struct mpk_span flat;
 
-	if (image->container == MPK_CONTAINER_DEVICE && image->device_count == 1) {
+	if (is_alone(image)) {
 		mpk_rope_put_view(out, mpk_span_of(file->data, (size_t)d->off));
 		mpk_rope_put_rope(out, content);
 		mpk_rope_put_view(out, mpk_span_of(file->data + end, file->len - end));
 		return mpk_rope_status(out, err);
 	}
-	if (content->len > d->bytes.len)
-		return mpk_fail(err, MPK_E_RANGE, "it would be larger than its room, by %llu bytes",
-				(unsigned long long)(content->len - d->bytes.len));
+	if (content->len > room)
+		return mpk_fail(
+			err, MPK_E_RANGE,
+			"it would be larger than its room, by %llu bytes, as small as the same packing makes it: leave out what it has for debuggers (-lineinfo, -g), or link the library anew",
+			(unsigned long long)(content->len - room));
 	MPK_TRY(mpk_rope_load(content, out->arena, &flat, err));
 	memcpy(file->data + d->off, flat.data, flat.len);
-	memset(file->data + d->off + flat.len, 0, d->bytes.len - flat.len);
+	if (flat.len < d->bytes.len)
+		memset(file->data + d->off + flat.len, 0, d->bytes.len - flat.len);
 	return MPK_OK;
 }
 
@@ -308,8 +362,14 @@ enum mpk_code mpk_images_replace(const struct mpk_image *image, const struct mpk
 		if (!r.count)
 			continue;
 		code = replace_in(&r, d->bytes);
+		if (code == MPK_OK && !is_alone(image) && content.len > room_of(image, i)) {
+			content = mpk_rope_of(out->arena);
+			memset(r.used, 0, r.count * sizeof *r.used);
+			r.smallest = true;
+			code = replace_in(&r, d->bytes);
+		}
 		if (code == MPK_OK)
-			code = place_container(image, d, &content, file, out, err);
+			code = place_container(image, i, &content, file, out, err);
 		if (code != MPK_OK) {
 			mpk_error_prefix(err, "%s:%zu: ", d->section, d->index);
 			return code;

@@ -128,7 +128,7 @@ static enum mpk_code put_stripped(struct mpk_thin *t, const struct mpk_fatbin_en
 		return MPK_OK;
 	if (!stored) {
 		MPK_TRY(mpk_rope_flat(&plain, &flat, err));
-		MPK_TRY(mpk_fatbin_pack(flat, e->packing, t->arena, &cubin, err));
+		MPK_TRY(mpk_fatbin_pack(flat, e->packing, false, t->arena, &cubin, err));
 		mpk_rope_put_view(&image, cubin);
 	}
 	t->report->debug_bytes += dropped;
@@ -151,7 +151,7 @@ static enum mpk_code put_packed(struct mpk_thin *t, const struct mpk_fatbin_entr
 		MPK_TRY(mpk_cubin_strip(e->data, &stripped, &dropped, err));
 	if (dropped)
 		MPK_TRY(mpk_rope_flat(&stripped, &plain, err));
-	MPK_TRY(mpk_fatbin_pack(plain, MPK_FATBIN_ZSTD, t->arena, &packed, err));
+	MPK_TRY(mpk_fatbin_pack(plain, MPK_FATBIN_ZSTD, false, t->arena, &packed, err));
 	if (packed.len >= plain.len)
 		return MPK_OK;
 	mpk_rope_put_view(&image, packed);

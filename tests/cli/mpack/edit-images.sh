@@ -19,12 +19,30 @@ for f in hip hip-packed; do
 	minspect --verify $f.so
 	minspect --diff data/gpu/$f.so $f.so | grep -c '^[+-~]'
 done
+# zeros in front of the next bundle are room, too
+for grown in 100 4000; do
+	{ cat old/gpu/0-2-gfx90a-xnack+.hsaco; head -c $grown /dev/zero | tr '\0' x; } >grown.hsaco
+	mpack edit data/gpu/hip.so -o grown.so --force --replace '.hip_fatbin:0#gfx90a:xnack+=grown.hsaco' || echo "exit $?"
+done
+minspect --extract grown grown.so
+test "$(wc -c <grown/gpu/0-2-gfx90a-xnack+.hsaco)" -eq "$(($(wc -c <old/gpu/0-2-gfx90a-xnack+.hsaco) + 100))"
+cmp grown/gpu/1-1-gfx1100.hsaco old/gpu/1-1-gfx1100.hsaco
 mpack edit data/gpu/cuda.so -o same.so --replace '.nv_fatbin:0#sm_90=data/device/sums.sm_90.cubin' || echo "exit $?"
 # what an image was packed with it is packed with again
 minspect --extract parts data/gpu/cuda.so
 mpack edit data/gpu/cuda.so -o same.so --replace ".nv_fatbin:0#sm_90=$(ls parts/gpu/0-*sm_90.cubin)" \
 	--replace ".nv_fatbin:0#sm_80=$(ls parts/gpu/0-*sm_80.cubin)"
 cmp same.so data/gpu/cuda.so
+# also where the toolkit packed it smaller than mpack would; with a byte changed it is packed as small as possible
+mpack edit data/gpu/cuda.so -o same.so --replace ".nv_fatbin:1#sm_90=$(ls parts/gpu/1-*sm_90.cubin)" --force
+cmp same.so data/gpu/cuda.so
+python3 -c "import sys; d = bytearray(open(sys.argv[1], 'rb').read()); d[d.index(b'\\x4d\\x79') + 9] ^= 1; open('other.cubin', 'wb').write(d)" \
+	parts/gpu/1-*sm_80.cubin
+mpack edit data/gpu/cuda.so -o other.so --replace .nv_fatbin:1#sm_80=other.cubin
+minspect --verify other.so
+minspect --extract others other.so
+cmp others/gpu/1-*sm_80.cubin other.cubin
+cmp others/gpu/1-*sm_90.cubin parts/gpu/1-*sm_90.cubin
 cp data/device/tiny.size.fatbin packed.fatbin
 mpack edit packed.fatbin -o packed.fatbin --replace file:0#sm_90=data/device/two.sm_90.cubin --replace file:0#compute_90=data/device/two.ptx
 minspect packed.fatbin | sed -n 1,4p

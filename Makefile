@@ -129,7 +129,8 @@ $(foreach w,$(WINGS),$(eval $(call archive,$(w))))
 # $(call wings,WING...): their archives in the order in which a linker needs them
 wings = $(1:%=$(O)/libmpk-%.a)
 
-# Each program is replaced whole: tests may be running it while another suite builds it anew.
+# Each program and each file that programs open is replaced whole: tests may be running it while another suite builds it
+# anew.
 $(O)/bin/mpack: $(patsubst %.c,$(O)/%.o,$(sort $(wildcard cmd/mpack/*.c))) $(CMD_OBJ) $(CXX_OBJ) $(call wings,show pack know ground) | $(LLVM_SO)
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D) && $(CXX) $(ALL_CXXFLAGS) -pie $(ALL_LDFLAGS) -o $@.new $^ $(BASE_LIBS) && mv -f $@.new $@
@@ -137,7 +138,7 @@ $(O)/bin/mpack: $(patsubst %.c,$(O)/%.o,$(sort $(wildcard cmd/mpack/*.c))) $(CMD
 ifneq ($(LLVM_SO),)
 $(LLVM_SO): $(LLVM_OBJ) $(call wings,know ground)
 	$(call say,LD,$@)
-	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(if $(filter asan fuzz,$(VARIANT)),,-Wl,--no-undefined) -shared -o $@ $^ $(LLVM_LIBS)
+	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(if $(filter asan fuzz,$(VARIANT)),,-Wl,--no-undefined) -shared -o $@.new $^ $(LLVM_LIBS) && mv -f $@.new $@
 endif
 
 $(O)/bin/minspect: $(patsubst %.c,$(O)/%.o,$(sort $(wildcard cmd/minspect/*.c))) $(CMD_OBJ) $(call wings,show run know ground)
@@ -146,7 +147,7 @@ $(O)/bin/minspect: $(patsubst %.c,$(O)/%.o,$(sort $(wildcard cmd/minspect/*.c)))
 
 $(TOML_SO): $(CXX_OBJ)
 	$(call say,LD,$@)
-	$(Q)mkdir -p $(@D) && $(CXX) $(ALL_CXXFLAGS) $(ALL_LDFLAGS) -shared -Wl,-soname,$(@F) -o $@ $^
+	$(Q)mkdir -p $(@D) && $(CXX) $(ALL_CXXFLAGS) $(ALL_LDFLAGS) -shared -Wl,-soname,$(@F) -o $@.new $^ && mv -f $@.new $@
 
 $(UNIT_BIN): $(O)/tests/unit/%: $(O)/tests/unit/%.o $(CMD_OBJ) $(CXX_OBJ) $(LLVM_OBJ) $(call wings,show pack run know ground)
 	$(call say,LD,$@)
@@ -163,7 +164,7 @@ $(filter $(O)/tests/fakes/old/%,$(FAKES)): private CPPFLAGS += -DFAKE_CUDA_OLD_D
 $(filter %/libamdhip64.so.6 %/libamdhip64.so.5,$(FAKES)): private CPPFLAGS += -DFAKE_HIP
 $(FAKES): $(FAKE_SRC) $(wildcard tests/fakes/*.h) lib/run/device/internal/cuda_abi.h lib/run/device/internal/hip_abi.h $(O)/flags
 	$(call say,LD,$@)
-	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(ALL_CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(@F) -o $@ $(FAKE_SRC)
+	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(ALL_CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(@F) -o $@.new $(FAKE_SRC) && mv -f $@.new $@
 FAKE_USERS := $(filter $(O)/tests/unit/check_device_cuda $(O)/tests/unit/check_device_drivers $(O)/tests/unit/check_device_rocm $(O)/tests/unit/check_run_devices $(O)/tests/unit/check_run_kernels \
 	$(O)/tests/unit/check_run_memory $(O)/tests/unit/check_run_stream,$(UNIT_BIN))
 $(FAKE_USERS:%=%.o): private CPPFLAGS += -Itests/fakes
@@ -178,7 +179,7 @@ $(O)/tests/modules/legacy.so: tests/modules/legacy.c
 $(O)/tests/modules/system.so: tests/modules/system.c
 $(MODULES):
 	$(call say,LD,$@)
-	$(Q)mkdir -p $(@D) && $(CC) -g -shared -fPIC $(MODULE_FLAGS) -o $@ $<
+	$(Q)mkdir -p $(@D) && $(CC) -g -shared -fPIC $(MODULE_FLAGS) -o $@.new $< && mv -f $@.new $@
 $(O)/tests/unit/check_runtime $(O)/tests/unit/check_batch $(O)/tests/unit/check_elfdyn $(O)/tests/unit/check_run_library $(O)/tests/unit/check_run_calls: | $(MODULES)
 # The readers whose calls check_read_once counts.
 COUNTED := ar cubin fatbin graph_json ptx source_code spirv
@@ -190,10 +191,13 @@ $(O)/tests/unit/check_run_memory: private ALL_LDFLAGS += $(ALLOCATORS:%=-Wl,--wr
 GUEST := $(O)/tests/guest/guest.so
 $(GUEST): $(O)/tests/guest/guest.o $(call wings,run know ground)
 	$(call say,LD,$@)
-	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -shared -o $@ $^ $(BASE_LIBS)
+	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -shared -o $@.new $^ $(BASE_LIBS) && mv -f $@.new $@
 $(O)/tests/unit/check_guest: | $(GUEST)
 # The questions about cores that check_parallel counts.
 $(O)/tests/unit/check_parallel: private ALL_LDFLAGS += -Wl,--wrap=sched_getaffinity -Wl,--wrap=sysconf
+# The programs whose tests move the clock (tests/unit/clock_made.h).
+CLOCK_USERS := $(addprefix $(O)/tests/unit/,check_batch check_observe check_process_end)
+$(CLOCK_USERS): private ALL_LDFLAGS += -Wl,--wrap=clock_gettime
 # What check_cores answers for the system.
 SEEN_BY_CORES := clock_gettime getrusage read sched_getaffinity
 $(O)/tests/unit/check_cores: private ALL_LDFLAGS += $(SEEN_BY_CORES:%=-Wl,--wrap=%)
@@ -355,7 +359,7 @@ interop: all
 # Every call that can fail does, in turn; FAULTS=--all tries each.
 FAULTS ?= --limit 60
 $(O)/tests/faults/inject.so: tests/faults/inject.c
-	$(Q)mkdir -p $(@D) && $(CC) -O2 -g -Wall -Wextra $(WERROR_FLAG) -shared -fPIC -o $@ $<
+	$(Q)mkdir -p $(@D) && $(CC) -O2 -g -Wall -Wextra $(WERROR_FLAG) -shared -fPIC -o $@.new $< && mv -f $@.new $@
 faults: all $(O)/tests/faults/inject.so
 	$(Q)python3 tests/faults/faults.py --bin $(O)/bin --inject $(O)/tests/faults/inject.so $(FAULTS)
 

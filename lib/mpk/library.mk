@@ -59,7 +59,7 @@ $(RUN_SO): $(O)/librun/run.a lib/mpk/exports.map lib/mpk/run.h
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) -shared -Wl,-soname,$(@F) -Wl,--version-script=lib/mpk/exports.map $(RUN_LDFLAGS) \
 		$(if $(filter asan fuzz cov,$(VARIANT)),,-Wl,--no-undefined) -Wl,--as-needed -Wl,-Map=$@.map \
-		$(RUN_NAMES:%=-Wl,-u,%) -o $@ $< $(RUN_NEEDS)
+		$(RUN_NAMES:%=-Wl,-u,%) -o $@.new $< $(RUN_NEEDS) && mv -f $@.new $@
 
 # The same with them, for tests: all but their list is the same. Programs that are linked with the other one run with it.
 RUN_WITH_STATE := $(O)/librun/state/libmpk-run.so.$(RUN_SOVERSION)
@@ -71,7 +71,8 @@ $(O)/run-state/$(RUN_LIST).o: $(RUN_LIST).c $(O)/flags lib/mpk/library.mk
 $(RUN_WITH_STATE): $(O)/run-state/$(RUN_LIST).o $(O)/librun/run.a lib/mpk/exports.map lib/mpk/run.h
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) -shared -Wl,-soname,$(@F) -Wl,--version-script=lib/mpk/exports.map $(RUN_LDFLAGS) \
-		-Wl,--as-needed $(RUN_NAMES:%=-Wl,-u,%) -o $@ $(O)/run-state/$(RUN_LIST).o $(O)/librun/run.a $(RUN_NEEDS)
+		-Wl,--as-needed $(RUN_NAMES:%=-Wl,-u,%) -o $@.new $(O)/run-state/$(RUN_LIST).o $(O)/librun/run.a $(RUN_NEEDS) \
+		&& mv -f $@.new $@
 
 $(O)/librun/libmpk-run.so: $(RUN_SO)
 	$(Q)ln -sf $(<F) $@
@@ -100,7 +101,7 @@ $(O)/librun/libmpkrun.a $(O)/librun/libmpkrun-pic.a: $(O)/run-static/mpk-run.o
 RUN_ARCHIVE := $(O)/libexec/mpack/libmpkrun-pic.a
 $(RUN_ARCHIVE): $(O)/run-static/mpk-model.o
 	$(call say,AR,$@)
-	$(Q)mkdir -p $(@D) && rm -f $@ && $(AR) rcsD $@ $<
+	$(Q)mkdir -p $(@D) && rm -f $@.new && $(AR) rcsD $@.new $< && mv -f $@.new $@
 
 # The same for another machine: make run-for TARGET=aarch64-linux-gnu, with the compiler and binutils of that name.
 # Headers that are the same for every machine come from this one's.

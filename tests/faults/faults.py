@@ -38,7 +38,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 DATA = os.path.join(HERE, "..", "data")
 FUNCTIONS, ENTRY, NAME = 96, 32, 24
 KILL, SHORT = -1, 0
-LIMIT_S, PATIENCE_S = 60, 10
+LIMIT_S, PATIENCE_S = 60, 60
 
 # Status that a fault may lead to; 1 and 2 would blame the data or the user.
 ALLOWED = {0, 3, 4, 6, 8}

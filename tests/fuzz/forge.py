@@ -25,6 +25,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 NEVER = 0x5eed5eed5eed5eed  # no number that forge.c writes
 TIMEOUT_S, LIMIT_S = 0.5, 2.5
+TRIES = 3  # a seed does the same each time: late every time is the program's doing, once may be the machine's
 STATUSES = set(range(0, 10))
 CASES = """
 [[case]]
@@ -59,11 +60,9 @@ def commands(seed, folder):
     return forms[form], {"FORGE_AT_LOAD": str(seed)} if form == 3 else {}
 
 
-def wrong_with(words, status, out, seconds):
+def wrong_with(words, status, out):
     if status not in STATUSES:
         return "status %d" % status
-    if seconds > TIMEOUT_S + LIMIT_S:
-        return "%.1f s" % seconds
     if status == 0:
         return "the forged result passed"
     if any(c < 0x20 and c not in (0x09, 0x0a) or c == 0x7f for c in out):
@@ -76,9 +75,8 @@ def wrong_with(words, status, out, seconds):
     return None
 
 
-def one(task):
-    options, seed, folder = task
-    words, more = commands(seed, folder)
+def run(options, folder, words, more):
+    """What is wrong, and seconds."""
     started = time.monotonic()
     with subprocess.Popen([os.path.join(options.bin, "minspect")] + words + [os.path.join(folder, "forge.so")],
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
@@ -87,9 +85,21 @@ def one(task):
             out, _ = child.communicate(timeout=30)
         except subprocess.TimeoutExpired:
             child.kill()
-            return "seed %d: %s: no end within 30 s" % (seed, " ".join(words))
-        wrong = wrong_with(words, child.returncode, out, time.monotonic() - started)
-    return wrong and "seed %d: %s: %s\n%s" % (seed, " ".join(words), wrong, out.decode(errors="replace")[-400:])
+            return "no end within 30 s", 0
+        seconds = time.monotonic() - started
+        wrong = wrong_with(words, child.returncode, out)
+    return wrong and "%s\n%s" % (wrong, out.decode(errors="replace")[-400:]), seconds
+
+
+def one(task):
+    options, seed, folder = task
+    words, more = commands(seed, folder)
+    for _ in range(TRIES):
+        wrong, seconds = run(options, folder, words, more)
+        if wrong or seconds <= TIMEOUT_S + LIMIT_S:
+            break
+        wrong = "%.1f s" % seconds
+    return wrong and "seed %d: %s: %s" % (seed, " ".join(words), wrong)
 
 
 def main():

@@ -179,7 +179,7 @@ def run(command, folder, log):
         os.environ["TMPDIR"] = folder
         os.execv(command[0], command)
     # a sandbox that is not there to stop an endless sleep
-    signal.setitimer(signal.ITIMER_REAL, 20)
+    signal.setitimer(signal.ITIMER_REAL, 60)
     try:
         _, status, usage = os.wait4(pid, 0)
     except TimeoutError:

@@ -41,6 +41,7 @@ class Browser:
         self.session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Network", "Log"):
             self.call(f"{domain}.enable")
+        self.call("Performance.enable", timeDomain="threadTicks")
 
     def start(self):
         to_read, self.to = os.pipe()
@@ -152,6 +153,11 @@ class Browser:
         if "exceptionDetails" in result:
             raise RuntimeError(f"{script}: {result['exceptionDetails']}")
         return result["result"].get("value")
+
+    def busy(self):
+        """Seconds of processor time that the page's thread took so far: of a clock, others on the machine take their part."""
+        metrics = self.call("Performance.getMetrics")["metrics"]
+        return next(m["value"] for m in metrics if m["name"] == "TaskDuration")
 
     def settle(self):
         """Until what is waiting for the next picture is done."""

@@ -138,6 +138,8 @@ static int threads_after_first_loop(const char *loadavg)
 	pthread_t thread;
 	int threads = 0;
 
+	/* those of the call before have ended */
+	ck_assert_int_eq(threads_after_moments(1), 1);
 	told = loadavg;
 	ck_assert_int_eq(pthread_create(&thread, NULL, first_loop, &threads), 0);
 	ck_assert_int_eq(pthread_join(thread, NULL), 0);

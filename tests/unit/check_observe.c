@@ -4,9 +4,9 @@
  * tests/cli/minspect/run-dump, run-trace */
 #include <fcntl.h>
 #include <math.h>
-#include <time.h>
 
 #include "assert_error.h"
+#include "clock_made.h"
 #include "harness.h"
 #include "io/mapping.h"
 #include "observe/observe.h"
@@ -137,14 +137,8 @@ END_TEST
 
 /* --- profiles ------------------------------------------------------------------------------- */
 
-static void wait_a_little(void)
-{
-	const struct timespec t = { .tv_nsec = 3000000 };
-
-	(void)nanosleep(&t, NULL);
-}
-
-/* outer { inner; inner }, each inner of 3 ms: the time of the inner ones is theirs alone. */
+/* outer { inner; inner }, each inner of 3 ms, a millisecond after what was before: the time of the inner ones is
+ * theirs alone. */
 static void measure(struct mpk_profiler *p)
 {
 	struct mpk_operator outer = { .kind = MPK_OPERATOR_BUILTIN, .name = mpk_span_str("outer") };
@@ -152,11 +146,13 @@ static void measure(struct mpk_profiler *p)
 
 	const struct mpk_watch watch = { .profiles = true, .keeps_events = true };
 
+	clock_stop();
 	ck_assert_ok(mpk_watcher_profile.init(&p->base, &watch, devices, &err), err);
 	ck_assert_ok(mpk_operator_begin(&p->base, &outer, &err), err);
 	for (int i = 0; i < 2; i++) {
+		clock_move(0.001);
 		ck_assert_ok(mpk_operator_begin(&p->base, &inner, &err), err);
-		wait_a_little();
+		clock_move(0.003);
 		ck_assert_ok(mpk_operator_end(&p->base, &inner, &none, &err), err);
 	}
 	ck_assert_ok(mpk_operator_end(&p->base, &outer, &none, &err), err);
@@ -180,16 +176,16 @@ START_TEST(time_within_is_counted_once)
 	ck_assert(mpk_span_is(back->rows[0].name, "inner"));
 	ck_assert_int_eq(back->rows[0].kind, MPK_OPERATOR_KERNEL);
 	ck_assert_uint_eq(back->rows[0].calls, 2);
-	ck_assert_double_ge(back->rows[0].min, 0.003);
-	ck_assert_double_ge(back->rows[0].total, back->rows[0].min + back->rows[0].max - 1e-9);
-	ck_assert_double_lt(back->rows[1].total, back->rows[0].total);
+	ck_assert_double_eq_tol(back->rows[0].min, 0.003, 1e-9);
+	ck_assert_double_eq_tol(back->rows[0].total, 0.006, 1e-9);
+	ck_assert_double_eq_tol(back->rows[1].total, 0.002, 1e-9);
 	/* events have what is within, in the order of their ends, and their rows are the sorted ones */
 	ck_assert_uint_eq(back->event_count, 3);
 	ck_assert_uint_eq(back->events[0].row, 0);
 	ck_assert_uint_eq(back->events[2].row, 1);
 	ck_assert_double_eq(back->events[2].start, 0);
-	ck_assert_double_ge(back->events[2].seconds, back->rows[0].total);
-	ck_assert_double_ge(back->events[1].start, back->events[0].start + back->events[0].seconds);
+	ck_assert_double_eq_tol(back->events[2].seconds, 0.008, 1e-9);
+	ck_assert_double_eq_tol(back->events[1].start, 0.005, 1e-9);
 	mpk_answer_profile.text(back, (struct mpk_style){ 0 }, &text);
 	ck_assert_ptr_nonnull(strstr(mpk_strbuf_text(&text), "of 100 ms in 1 call"));
 	mpk_watcher_profile.fini(&seen);

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include "clock_made.h"
 #include "process/internal/process.h"
 #include "process/process.h"
 #include "process_made.h"
@@ -25,9 +26,12 @@ START_TEST(late_ones_are_killed)
 }
 END_TEST
 
-/* What hear is told and answers: a byte a message. */
+/* What hear is told and answers: a byte a message. Meanwhile time passes by the message, so that a busy machine
+ * makes nobody late. */
 struct talk {
-	int ends[2]; /* of a pipe; the parent reads the first */
+	int ends[2];    /* of a pipe; the parent reads the first */
+	int answers[2]; /* of another, the other way */
+	double pace;    /* seconds that a message takes */
 	int heard;
 };
 
@@ -36,10 +40,14 @@ static enum mpk_process_heard hear(void *data, bool has_ended, double *seconds)
 	struct talk *t = data;
 	char byte;
 
-	if (read(t->ends[0], &byte, 1) != 1)
-		return MPK_HEARD_NOTHING;
-	t->heard++;
 	(void)has_ended;
+	if (read(t->ends[0], &byte, 1) != 1) {
+		if (t->heard)
+			(void)!write(t->answers[1], &t->heard, 1);
+		return MPK_HEARD_NOTHING;
+	}
+	t->heard++;
+	clock_move(t->pace);
 	*seconds = byte == 'l' ? 0.1 : 0;
 	return byte == 'l' || byte == 'f' ? MPK_HEARD_NEW_TIME
 	       : byte == 'k'              ? MPK_HEARD_KILL
@@ -50,7 +58,7 @@ static enum mpk_process_heard hear(void *data, bool has_ended, double *seconds)
 static struct mpk_process talker(struct talk *t, mpk_process_fn *fn, double timeout)
 {
 	*t = (struct talk){ 0 };
-	ck_assert_int_eq(pipe2(t->ends, O_NONBLOCK), 0);
+	ck_assert_int_eq(pipe2(t->ends, O_NONBLOCK) | pipe(t->answers), 0);
 	return (struct mpk_process){ .run = fn,
 				     .data = t,
 				     .hear = hear,
@@ -61,7 +69,8 @@ static struct mpk_process talker(struct talk *t, mpk_process_fn *fn, double time
 
 static void talk_end(struct talk *t)
 {
-	ck_assert_int_eq(close(t->ends[0]) | close(t->ends[1]), 0);
+	for (int i = 0; i < 2; i++)
+		ck_assert_int_eq(close(t->ends[i]) | close(t->answers[i]), 0);
 }
 
 static void say(const struct talk *t, const char *what)
@@ -72,11 +81,14 @@ static void say(const struct talk *t, const char *what)
 static enum mpk_code take_more_time(struct mpk_process_self *self, void *data,
 				    struct mpk_error *err)
 {
+	struct talk *t = data;
+	char heard;
+
 	(void)self;
 	(void)err;
-	say(data, "f");
-	(void)usleep(700000);
-	say(data, "l");
+	say(t, "f");
+	(void)!read(t->answers[0], &heard, 1);
+	say(t, "l");
 	(void)sleep(60);
 	return MPK_OK;
 }
@@ -85,12 +97,13 @@ static enum mpk_code take_more_time(struct mpk_process_self *self, void *data,
 START_TEST(deadline_moves)
 {
 	struct talk t;
-	struct mpk_process p = talker(&t, take_more_time, 0.4);
+	struct mpk_process p = talker(&t, take_more_time, 100);
 	double began = seconds();
 
+	t.pace = 200;
 	struct mpk_process_end end = run_one(&p);
 	ck_assert_int_eq(end.how, MPK_PROCESS_LATE);
-	ck_assert(seconds() - began >= 0.8);
+	ck_assert(seconds() - began >= 400.1);
 	ck_assert_int_eq(t.heard, 2);
 	talk_end(&t);
 }
@@ -110,12 +123,12 @@ static enum mpk_code damage_all(struct mpk_process_self *self, void *data, struc
 START_TEST(deadline_stays)
 {
 	struct talk t;
-	struct mpk_process p = talker(&t, damage_all, 0.4);
-	double began = seconds();
+	struct mpk_process p = talker(&t, damage_all, 999.5);
 
+	clock_stop();
+	t.pace = 1;
 	struct mpk_process_end end = run_one(&p);
 	ck_assert_int_eq(end.how, MPK_PROCESS_LATE);
-	ck_assert(seconds() - began >= 0.4);
 	ck_assert_int_eq(t.heard, 1000);
 	talk_end(&t);
 }

@@ -39,7 +39,7 @@ offer()
 {
 	: >../offered
 	zpty -w -n shell "$1"$'\t'
-	repeat 100; do
+	repeat 300; do
 		[[ -s ../offered ]] && break
 		sleep 0.1
 	done

@@ -77,11 +77,11 @@ for name in stops_itself ignores_signals closes_all spins_in_handler faults_fore
 	slow_reply floods_result; do
 	status minspect --run $name --timeout 0.5 stays.so
 done
-status minspect --run new_family --timeout 2 stays.so
+status minspect --run new_family --timeout 4 stays.so
 test -s pid
 sh "$ROOT/tests/cli/left" "$HOME" minspect && echo "its family is gone"
 status minspect --run refuses_to_unload --timeout 0.5 early.so
-status minspect --run refuses_to_unload --timeout 2 late.so
+status minspect --run refuses_to_unload --timeout 4 late.so
 minspect --version | grep -q '^sandbox files (Landlock), system calls (seccomp)$' || exit 0
 for name in stops_itself ignores_signals closes_all spins_in_handler leaves_group main_thread_ends; do
 	minspect --run $name --isolate --timeout 0.5 stays.so 2>/dev/null && echo "$name: returned"

@@ -46,7 +46,7 @@ kill -TERM $build
 wait $build 2>/dev/null || echo "status $?"
 lives() { grep -qs '^State:	[^Z]' "/proc/$1/status"; } # nobody may be there to reap it
 for pid in $(cat pid); do
-	for _ in 1 2 3 4 5 6 7 8 9 10; do lives $pid || break; sleep 0.1; done
+	for _ in $(seq 100); do lives $pid || break; sleep 0.1; done
 	lives $pid && echo "the compiler or what it started is still there"
 done
 cat deploy.so
@@ -66,6 +66,6 @@ for _ in 1 2 3; do
 	wait
 	rm -r apart
 done
-for _ in 1 2 3 4 5 6 7 8 9 10; do [ -z "$(ls tmp)" ] && break; sleep 0.2; done
+for _ in $(seq 50); do [ -z "$(ls tmp)" ] && break; sleep 0.2; done
 ls -A tmp
 find . -name '*partial*'

@@ -31,7 +31,7 @@ unshare -m sh -c '
 	rm disk/small.so
 	ls -A disk
 	# the kernel gives back what a sandbox was about a moment after its process
-	for try in $(seq 100); do
+	for try in $(seq 400); do
 		df --output=avail disk | cmp -s - before && break
 		sleep 0.05
 	done

@@ -61,6 +61,6 @@ python3 -c 'print("".join("#define A%d A%d A%d A%d\n" % (i, i + 1, i + 1, i + 1)
 python3 -c 'print("".join("typedef struct { T%d a, b, c[9]; } T%d;\n" % (i + 1, i) for i in range(3000)) + "__kernel void k(" + "T0 x, " * 2000 + "int n) { }")' >types.cl
 for f in deep open quotes joints macros types; do
 	status=0
-	timeout 10 mpack init $f.cl >/dev/null 2>&1 || status=$?
+	prlimit --cpu=10 mpack init $f.cl >/dev/null 2>&1 || status=$?
 	[ $status -lt 124 ] || echo "$f: status $status"
 done

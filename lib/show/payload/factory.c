@@ -200,7 +200,7 @@ static size_t draw_node(struct mpk_graph_builder *b, const struct mpk_graph_json
 
 /* An output has a node of its own, as its value may be an input of other nodes, too. */
 static void draw_heads(struct mpk_graph_builder *b, const struct mpk_graph_json *g,
-		       const size_t *drawn)
+		       const struct mpk_graph_register *drawn)
 {
 	for (size_t i = 0; i < g->head_count; i++) {
 		MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf label = { 0 };
@@ -208,40 +208,45 @@ static void draw_heads(struct mpk_graph_builder *b, const struct mpk_graph_json 
 		mpk_strbuf_puts(&label, "result");
 		if (g->head_count > 1)
 			mpk_strbuf_printf(&label, " %zu", i);
-		mpk_graph_add_edge(b, drawn[g->heads[i].node],
+		mpk_graph_add_edge(b, drawn[g->heads[i].node].node,
 				   mpk_graph_add_node(b, MPK_MODEL_OUTPUT, &label, NULL), "");
 	}
 }
 
-/* Parameters are inputs with a value in the payload: they are weights, which are not drawn. */
+/* Parameters are inputs with a value in the payload: they are weights, which are not drawn. A node is a register here. */
+static void draw_nodes(const struct mpk_graph_code *code, struct mpk_graph_builder *b,
+		       struct mpk_graph_register *drawn)
+{
+	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap weights = { 0 };
+	const struct mpk_payload_content *c = code->code;
+	const struct mpk_params *params = &c->payload->u.factory.params;
+	const struct mpk_graph_json *g = c->graph;
+
+	for (size_t i = 0; i < params->names.count; i++)
+		b->failed |= mpk_strmap_put(&weights, params->names.items[i], i, NULL) < 0;
+	for (size_t i = 0; i < g->node_count; i++) {
+		const struct mpk_graph_node *node = &g->nodes[i];
+
+		if (node->is_input && mpk_strmap_find(&weights, mpk_span_str(node->name), NULL))
+			continue;
+		drawn[i].node = draw_node(b, g, i);
+		for (size_t k = 0; k < node->input_count; k++)
+			if (node->inputs[k].node < i) /* in the order that they run */
+				mpk_graph_pass(b, &drawn[node->inputs[k].node], drawn[i].node);
+	}
+	draw_heads(b, g, drawn);
+}
+
 static enum mpk_code payload_factory_read_graph(const struct mpk_payload_content *c, size_t index,
 						struct mpk_arena *arena,
 						struct mpk_model_graph *out, struct mpk_error *err)
 {
-	struct mpk_graph_builder b = { .arena = arena };
-	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap weights = { 0 };
-	const struct mpk_params *params = &c->payload->u.factory.params;
-	const struct mpk_graph_json *g = c->graph;
-	size_t *drawn = mpk_arena_array(arena, g->node_count, sizeof *drawn);
+	const struct mpk_graph_code g = { .code = c,
+					  .values = draw_nodes,
+					  .registers = c->graph->node_count };
 
 	(void)index; /* there is one */
-	MPK_TRY_ALLOC(drawn, err);
-	for (size_t i = 0; i < params->names.count; i++)
-		if (mpk_strmap_put(&weights, params->names.items[i], i, NULL) < 0)
-			return mpk_fail_nomem(err);
-	for (size_t i = 0; i < g->node_count; i++) {
-		const struct mpk_graph_node *node = &g->nodes[i];
-
-		drawn[i] = MPK_NO_NODE;
-		if (node->is_input && mpk_strmap_find(&weights, mpk_span_str(node->name), NULL))
-			continue;
-		drawn[i] = draw_node(&b, g, i);
-		for (size_t k = 0; k < node->input_count; k++)
-			if (node->inputs[k].node < i) /* in the order that they run */
-				mpk_graph_add_edge(&b, drawn[node->inputs[k].node], drawn[i], "");
-	}
-	draw_heads(&b, g, drawn);
-	return mpk_graph_builder_finish(&b, out, err);
+	return mpk_graph_of_code(&g, arena, out, err);
 }
 
 static size_t factory_count_graphs(const struct mpk_payload_content *c)

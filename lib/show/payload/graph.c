@@ -116,16 +116,6 @@ static enum mpk_code keep_graph(struct mpk_graph_builder *b, struct mpk_model_gr
 	return MPK_OK;
 }
 
-enum mpk_code mpk_graph_builder_finish(struct mpk_graph_builder *b, struct mpk_model_graph *out,
-				       struct mpk_error *err)
-{
-	enum mpk_code code = keep_graph(b, out, err);
-
-	free(b->nodes);
-	free(b->edges);
-	return code;
-}
-
 /* --- basic blocks ---------------------------------------------------------------------------- */
 
 enum { NAMES_SHOWN = 6 }; /* calls in the label of a block */
@@ -237,6 +227,7 @@ enum mpk_code mpk_graph_of_code(const struct mpk_graph_code *g, struct mpk_arena
 {
 	struct mpk_graph_builder b = { .arena = arena };
 	struct mpk_graph_register *regs;
+	enum mpk_code code;
 
 	out->is_flow = has_jumps(g);
 	if (out->is_flow) {
@@ -248,5 +239,8 @@ enum mpk_code mpk_graph_of_code(const struct mpk_graph_code *g, struct mpk_arena
 			regs[i].node = MPK_NO_NODE;
 		g->values(g, &b, regs);
 	}
-	return mpk_graph_builder_finish(&b, out, err);
+	code = keep_graph(&b, out, err);
+	free(b.nodes);
+	free(b.edges);
+	return code;
 }

@@ -52,7 +52,7 @@ struct mpk_model_graph {
 
 #define MPK_NO_NODE SIZE_MAX
 
-/* Zero-initialise with the arena; mpk_graph_builder_finish. A failed allocation is remembered. */
+/* A graph while it grows. A failed allocation is remembered. */
 struct mpk_graph_builder {
 	struct mpk_arena *arena;
 	struct mpk_model_node *nodes; /* malloc'ed while they grow */
@@ -81,15 +81,10 @@ void mpk_graph_add_edge(struct mpk_graph_builder *b, size_t from, size_t to, con
 /* mpk_graph_pass - a node gets the value of a register as an argument; of many constants the first are noted */
 void mpk_graph_pass(struct mpk_graph_builder *b, struct mpk_graph_register *reg, size_t node);
 
-/* mpk_graph_builder_finish - move what was built to the arena; the builder is empty then, also after a failure
- * Returns  MPK_OK; MPK_E_NOMEM */
-enum mpk_code mpk_graph_builder_finish(struct mpk_graph_builder *b, struct mpk_model_graph *out,
-				       struct mpk_error *err) MPK_MUST_CHECK;
-
 /* What cuts instructions into blocks. */
 struct mpk_graph_code {
 	const void *code;
-	size_t count; /* instructions */
+	size_t count; /* instructions; 0: no jumps, print or name is asked for */
 	/* Where instruction `at` goes on besides to the next: two instructions within the function, or
 	 * SIZE_MAX. *falls: whether it may go on to the next. *labels: what the jumps are called. */
 	void (*jumps)(const struct mpk_graph_code *g, size_t at, size_t to[2],

@@ -2,8 +2,10 @@
 /* mpack thin writes a library, or a wheel, with less GPU code in it. It needs no CUDA toolkit and runs nothing: the
  * input is parsed and the output written by one process in a sandbox. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "ar/ar.h"
 #include "base/vec.h"
@@ -14,6 +16,7 @@
 #include "io/digest.h"
 #include "io/mapping.h"
 #include "io/output.h"
+#include "io/path.h"
 #include "mpack/mpack.h"
 #include "text/escape.h"
 #include "thin/thin.h"
@@ -25,8 +28,9 @@ static bool drop_debug, drop_relocatable, compress, allow_missing, durable, forc
 static struct mpk_option_list keep, devices;
 
 static const struct mpk_option options[] = {
-	{ 'o', "output", MPK_OPT_TEXT, "OUT", "write OUT, a library or wheel as the input is",
-	  .target = &output, .path = MPK_WRITES_FILE },
+	{ 'o', "output", MPK_OPT_TEXT, "OUT",
+	  "write OUT, of the same sort as the input, or into a folder", .target = &output,
+	  .path = MPK_WRITES_FILE },
 	{ 0, "keep", MPK_OPT_LIST, "ARCH[,ARCH]...",
 	  "architectures to keep: sm_90, compute_80, gfx90a", .target = &keep },
 	{ 0, "device-arch", MPK_OPT_LIST, "ARCH[,ARCH]...",
@@ -55,7 +59,7 @@ static const struct mpk_command command = {
 	.examples =
 		"  mpack thin libnccl.so.2 -o thin/libnccl.so.2 --keep sm_90 --drop-relocatable\n"
 		"  mpack thin app.whl -o thin/app.whl --keep sm_80,sm_90,compute_90\n"
-		"  mpack thin app.whl -o thin/app.whl --device-arch sm_90\n"
+		"  mpack thin app.whl -o thin --device-arch sm_90\n"
 		"  minspect --size thin/libnccl.so.2\n",
 	.options = options,
 };
@@ -234,9 +238,28 @@ static int thin(const char *path)
 	return status;
 }
 
+/* "-o folder": the file keeps its name, as a wheel has to. What stands in its place there is asked of the options again. */
+static int name_in_folder(char *const *operands, char **joined)
+{
+	size_t len = strlen(output);
+	const char *between = len && output[len - 1] == '/' ? "" : "/";
+	struct mpk_error err = { 0 };
+	struct stat st;
+
+	if (stat(output, &st) != 0 || !S_ISDIR(st.st_mode))
+		return MPK_EXIT_OK;
+	if (asprintf(joined, "%s%s%s", output, between, mpk_path_name(operands[0])) < 0) {
+		*joined = NULL;
+		return mpk_diag_error((mpk_fail_nomem(&err), &err));
+	}
+	output = *joined;
+	return mpk_outputs_check(options, operands, 1);
+}
+
 int mpack_thin(int argc, char **argv)
 {
 	int first, status;
+	char *joined = NULL;
 
 	if (!mpk_options_parse(&command, argc, argv, &first, &status))
 		return status;
@@ -247,6 +270,8 @@ int mpack_thin(int argc, char **argv)
 	else if (!keep.count && !devices.count && !drop_debug && !drop_relocatable && !compress)
 		status = mpk_diag_usage(
 			"nothing to take out: name the architectures to keep with --keep, or the devices with --device-arch");
+	if (status == MPK_EXIT_OK)
+		status = name_in_folder(argv + first, &joined);
 	if (status == MPK_EXIT_OK) {
 		if (durable)
 			mpk_output_make_durable();
@@ -255,5 +280,6 @@ int mpack_thin(int argc, char **argv)
 		status = thin(argv[first]);
 	}
 	mpk_options_fini(&command);
+	free(joined);
 	return status;
 }

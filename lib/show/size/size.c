@@ -465,8 +465,7 @@ enum mpk_code mpk_size_read(const struct mpk_view *view, struct mpk_arena *arena
 	MPK_TRY(size_settle(&s, &s.files, &size.files));
 	MPK_TRY(size_settle(&s, &s.byte_code, &size.byte_code));
 	MPK_TRY(size_settle(&s, &s.kernels, &size.kernels));
-	MPK_TRY(mpk_size_find_copies(arena, &size, err));
-	MPK_TRY(mpk_size_read_functions(view, arena, &size, err));
+	MPK_TRY(mpk_size_complete(view, arena, &size, err));
 	*out = size;
 	return MPK_OK;
 }

@@ -134,6 +134,8 @@ SCENARIOS = {
                       {"mpack.toml": MANIFEST, "host.c": HOST, "k.cl": KERNEL}),
     "init": Scenario(["mpack", "init", "k.cl"], {"k.cl": KERNEL}),
     "init-host": Scenario(["mpack", "init", "host.c"], {"host.c": HOST}),
+    "init-cache": Scenario(["mpack", "init", "cache"], {"cache/one/kernel.cubin": "tilelang/kernel.cubin",
+                                                        "cache/two/device_kernel.cu": "tilelang/device_kernel.cu"}),
     "edit": Scenario(["mpack", "edit", "in.so", "-o", "out.so", "--replace", "/0=k.cl"],
                      {"in.so": LIBRARY, "k.cl": KERNEL}, "out.so"),
     "edit-in-place": Scenario(["mpack", "edit", "out.so", "-o", "out.so", "--replace", "/0=k.cl"],
@@ -142,6 +144,9 @@ SCENARIOS = {
                              {"a.cubin": "device/two.sm_75.cubin", "b.cubin": "device/two.sm_90.cubin"}, "out.fatbin"),
     "edit-image": Scenario(["mpack", "edit", "in.fatbin", "-o", "out.fatbin", "--replace", "file:0#sm_90=new.cubin"],
                            {"in.fatbin": "device/tiny.none.fatbin", "new.cubin": "device/two.sm_90.cubin"}, "out.fatbin"),
+    "thin": Scenario(["mpack", "thin", "in.so", "-o", "out.so", "--keep", "sm_90"], {"in.so": "gpu/cuda.so"}, "out.so"),
+    "thin-sycl": Scenario(["mpack", "thin", "in.so", "-o", "out.so", "--device-arch", "spir64_gen"],
+                          {"in.so": "gpu/sycl.so"}, "out.so"),
     "unpack": Scenario(["mpack", "unpack", "in.so", "-o", "out"], {"in.so": LIBRARY}, "out", None),
     "list": Scenario(["minspect", "in.so"], {"in.so": LIBRARY}),
     "list-json": Scenario(["minspect", "--json", "in.so"], {"in.so": "formats/07_relax_opencl.so"}),
@@ -215,6 +220,7 @@ class Place:
         os.mkdir(self.work)
         os.mkdir(self.temporary)
         for name, source in scenario.files.items():
+            os.makedirs(os.path.dirname(os.path.join(self.work, name)), exist_ok=True)
             with open(os.path.join(self.work, name), "wb") as file:
                 file.write(content(source))
         if scenario.output and scenario.old is not None:
@@ -231,7 +237,7 @@ class Place:
         return os.path.join(self.work, self.scenario.output)
 
     def left_over(self):
-        known = set(self.scenario.files) | {self.scenario.output}
+        known = {name.split("/")[0] for name in self.scenario.files} | {self.scenario.output}
         return sorted(set(os.listdir(self.work)) - known) + os.listdir(self.temporary)
 
     def run(self, fault=None):

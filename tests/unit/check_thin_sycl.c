@@ -315,6 +315,29 @@ START_TEST(shares_images)
 }
 END_TEST
 
+/* An image without kernels, which dpnp has, may be there for other images: a device that runs it keeps it, and SPIR-V of
+ * kernels that are in no machine code any more. */
+START_TEST(keeps_images_without_kernels)
+{
+	static const struct {
+		const char *words[2];
+		size_t image, dropped; /* 5 of 9 as the library is */
+	} cases[] = { { { "spir64_gen" }, 3, 4 },
+		      { { "spir64_x86_64" }, 3, 5 },
+		      { { "spir64_gen" }, 1, 4 },
+		      { { "spir64_x86_64" }, 1, 4 } };
+	struct library l = open_library();
+	struct job j = { .o.device_count = 1 };
+	struct mpk_span made;
+	uint64_t at = image(&l, cases[_i].image);
+
+	set_pointer(&l, at + KERNELS_END_AT, pointer_at(&l, at + KERNELS_AT));
+	ck_assert_msg(thin(&j, l.file, cases[_i].words, &made) == MPK_OK, "%s", j.err.text);
+	ck_assert_uint_eq(j.report.dropped, cases[_i].dropped);
+	mpk_elf_close(&l.elf);
+}
+END_TEST
+
 /* --- damage ------------------------------------------------------------------------------------------ */
 
 static enum mpk_code try_thin(struct mpk_span bytes, struct mpk_error *err)
@@ -354,6 +377,7 @@ int main(void)
 	tcase_add_test(t, leaves_images_beyond_their_section);
 	tcase_add_loop_test(t, refuses_broken_tables, 0, MPK_ARRAY_COUNT(broken));
 	tcase_add_test(t, shares_images);
+	tcase_add_loop_test(t, keeps_images_without_kernels, 0, 4);
 	tcase_add_test(t, survives_damage);
 	suite_add_tcase(s, t);
 	r = srunner_create(s);

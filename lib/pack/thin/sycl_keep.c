@@ -156,12 +156,38 @@ static void report_missing(struct asking *a)
 
 /* --- what a device takes -------------------------------------------------------------------------- */
 
-/* Machine code where there is some for the device, else SPIR-V; of what has no kernels, all that it runs. */
+static bool keep_image(struct asking *a, size_t image, uint64_t device)
+{
+	size_t range = a->s->images[image].range;
+
+	if (!(a->devices[image] & device) || range == a->s->range_count)
+		return false;
+	a->s->ranges[range].kept = true;
+	return true;
+}
+
+/* What has no kernels may be there for others: all that runs on the device. Uses are in the order of images. */
+static bool keep_nameless(struct asking *a, uint64_t device)
+{
+	const struct mpk_thin_sycl_names *n = &a->names;
+	bool found = false;
+	size_t k = 0;
+
+	for (size_t i = 0; i < a->s->image_count; i++) {
+		if (k == n->use_count || n->uses[k].image != i)
+			found |= keep_image(a, i, device);
+		while (k < n->use_count && n->uses[k].image == i)
+			k++;
+	}
+	return found;
+}
+
+/* Machine code where there is some for the device, else SPIR-V. */
 static void keep_device(struct asking *a, size_t word)
 {
 	struct mpk_thin_sycl_names *n = &a->names;
 	uint64_t all = devices_of(a->t->o->keep[word]), device = all & ANY ? ANY : all;
-	bool found = false;
+	bool found = keep_nameless(a, device);
 
 	for (size_t i = 0; i < n->use_count; i++) {
 		uint64_t devices = a->devices[n->uses[i].image];
@@ -170,15 +196,10 @@ static void keep_device(struct asking *a, size_t word)
 			n->symbols[n->uses[i].symbol].native |= device;
 	}
 	for (size_t i = 0; i < n->use_count; i++) {
-		const struct mpk_thin_sycl_image *image = &a->s->images[n->uses[i].image];
-		uint64_t devices = a->devices[n->uses[i].image];
-		bool stands_in = devices & ANY && device != ANY;
+		bool stands_in = a->devices[n->uses[i].image] & ANY && device != ANY;
 
-		if (image->range == a->s->range_count || !(devices & device) ||
-		    (stands_in && n->symbols[n->uses[i].symbol].native & device))
-			continue;
-		a->s->ranges[image->range].kept = true;
-		found = true;
+		if (!stands_in || !(n->symbols[n->uses[i].symbol].native & device))
+			found |= keep_image(a, n->uses[i].image, device);
 	}
 	if (found && word < 64)
 		a->t->report->keep_used |= UINT64_C(1) << word;

@@ -265,6 +265,16 @@ START_TEST(json_string_as_it_is)
 }
 END_TEST
 
+START_TEST(strings_of_c)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf out = { 0 };
+
+	/* trigraphs, a digit after an escape, a NUL within */
+	mpk_escape_c(&out, mpk_span_of("a\"\\?\n1\0\xff~", 9));
+	ck_assert_str_eq(mpk_strbuf_text(&out), "\"a\\\"\\\\\\?\\0121\\000\\377~\"");
+}
+END_TEST
+
 START_TEST(phrases)
 {
 	struct mpk_span names[10];
@@ -467,6 +477,7 @@ int main(void)
 	tcase_add_test(tc, json_lists);
 	tcase_add_loop_test(tc, json_strings, 0, (int)MPK_ARRAY_COUNT(strings));
 	tcase_add_test(tc, json_string_as_it_is);
+	tcase_add_test(tc, strings_of_c);
 	tcase_add_test(tc, phrases);
 	tcase_add_test(tc, words_of_a_shell);
 	tcase_add_loop_test(tc, size_units, 0, (int)MPK_ARRAY_COUNT(sizes));

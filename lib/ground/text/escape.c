@@ -246,3 +246,20 @@ void mpk_escape_error(const struct mpk_error *from, enum mpk_code unknown, struc
 	if ((unsigned)out->code >= MPK_CODE_COUNT)
 		out->code = unknown;
 }
+
+/* '?' is escaped because of trigraphs; octal escapes have three digits, so that no digit of the text continues one. */
+void mpk_escape_c(struct mpk_strbuf *out, struct mpk_span s)
+{
+	mpk_strbuf_putc(out, '"');
+	for (size_t i = 0; i < s.len; i++) {
+		uint8_t c = s.data[i];
+
+		if (c == '"' || c == '\\' || c == '?')
+			mpk_strbuf_printf(out, "\\%c", c);
+		else if (c < 0x20 || c >= 0x7f)
+			mpk_strbuf_printf(out, "\\%03o", c);
+		else
+			mpk_strbuf_putc(out, (char)c);
+	}
+	mpk_strbuf_putc(out, '"');
+}

@@ -39,6 +39,9 @@ void mpk_escape_lines(struct mpk_strbuf *buf, struct mpk_span s);
  * Returns  out */
 const char *mpk_escape_to(struct mpk_span s, char *out, size_t size);
 
+/* mpk_escape_c - append s as a string literal of C, with its quotes */
+void mpk_escape_c(struct mpk_strbuf *out, struct mpk_span s);
+
 /* mpk_escape_json - append s as a string of JSON, which is one of TOML and YAML, too: in double
  * quotes, with what mpk_escape counts as control as \uNNNN
  * @invalid is put for each byte that is not UTF-8, such as "\\ufffd"; NULL: the byte itself */

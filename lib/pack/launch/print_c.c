@@ -9,6 +9,7 @@
 
 #include "base/compiler.h"
 #include "launch/internal/hostcode.h"
+#include "text/escape.h"
 
 static const char *const prelude =
 	"#include <stdint.h>\n"
@@ -46,24 +47,6 @@ static const char *const prelude =
 	"#define PLAIN __attribute__((optimize(\"O0\")))\n"
 	"#endif\n"
 	"\n";
-
-/* '?' is escaped because of trigraphs; octal escapes have three digits, so that no digit of
- * the text continues one. */
-void mpk_host_put_c_string(struct mpk_strbuf *out, const char *text)
-{
-	mpk_strbuf_putc(out, '"');
-	for (const char *p = text; *p; p++) {
-		unsigned char c = (unsigned char)*p;
-
-		if (c == '"' || c == '\\' || c == '?')
-			mpk_strbuf_printf(out, "\\%c", c);
-		else if (c < 0x20 || c >= 0x7f)
-			mpk_strbuf_printf(out, "\\%03o", c);
-		else
-			mpk_strbuf_putc(out, (char)c);
-	}
-	mpk_strbuf_putc(out, '"');
-}
 
 /* With the blank that belongs before a name. */
 static const char *c_type(enum mpk_host_type type)
@@ -127,7 +110,7 @@ static void print_c_put_own(struct mpk_host_printer *p, char letter, const struc
 		mpk_strbuf_puts(p->out, in->name_count ? in->names[0] : in->text);
 		break;
 	case 'q':
-		mpk_host_put_c_string(p->out, in->text);
+		mpk_escape_c(p->out, mpk_span_str(in->text));
 		break;
 	case 'k':
 		if (in->imm == INT64_MIN)
@@ -140,7 +123,7 @@ static void print_c_put_own(struct mpk_host_printer *p, char letter, const struc
 		break;
 	case 'n':
 		for (size_t i = 0; i < in->name_count; i++) {
-			mpk_host_put_c_string(p->out, in->names[i]);
+			mpk_escape_c(p->out, mpk_span_str(in->names[i]));
 			mpk_strbuf_puts(p->out, ", ");
 		}
 		break;

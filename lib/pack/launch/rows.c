@@ -10,6 +10,7 @@
 
 #include "launch/internal/gen.h"
 #include "launch/standalone/loader.h"
+#include "text/escape.h"
 
 struct rows {
 	struct mpk_gen gen; /* of the function at hand; its code stays empty */
@@ -45,7 +46,7 @@ static size_t rows_text(struct rows *r, struct mpk_span text)
 	if (put <= 0)
 		return at;
 	mpk_strbuf_puts(&r->texts, "\t");
-	mpk_host_put_c_string(&r->texts, kept);
+	mpk_escape_c(&r->texts, mpk_span_str(kept));
 	mpk_strbuf_puts(&r->texts, " \"\\0\"\n");
 	r->text_bytes += text.len + 1;
 	return at;

@@ -148,7 +148,7 @@ void mpk_loader_put(const struct mpk_file *f, uint64_t off, uint64_t len, struct
 
 /* What the compiler is to read is only looked for, so that a slip is found here with its
  * position and together with all others. */
-const char *mpk_loader_look_for(struct mpk_loader *l, struct mpk_toml_str name, bool is_input)
+static const char *loader_look_for(struct mpk_loader *l, struct mpk_toml_str name, bool is_input)
 {
 	const char *path = loader_path(l, name);
 
@@ -210,7 +210,7 @@ static struct flags module_flags(struct mpk_loader *l, const struct mpk_manifest
 	if (!folders)
 		return (struct flags){ 0 };
 	for (size_t i = 0; i < m->include.count; i++)
-		folders[i] = mpk_loader_look_for(l, m->include.items[i], false);
+		folders[i] = loader_look_for(l, m->include.items[i], false);
 	return (struct flags){ host_flags(l, m, folders, false), host_flags(l, m, folders, true) };
 }
 
@@ -230,7 +230,7 @@ static struct mpk_words source_flags(const struct flags *f, const char *path)
 /* "m" is a library of the system, "lib/libown.so" a file of the package. */
 static const char *library(struct mpk_loader *l, struct mpk_toml_str name)
 {
-	const char *word = strchr(name.text, '/') ? mpk_loader_look_for(l, name, true)
+	const char *word = strchr(name.text, '/') ? loader_look_for(l, name, true)
 						  : mpk_arena_printf(l->arena, "-l%s", name.text);
 
 	l->failed |= !word;
@@ -260,7 +260,7 @@ static void list_sources(struct mpk_loader *l, const bool *unreached, struct mpk
 			continue;
 		flags = module_flags(l, m);
 		for (size_t k = 0; k < m->sources.count; k++) {
-			const char *path = mpk_loader_look_for(l, m->sources.items[k], true);
+			const char *path = loader_look_for(l, m->sources.items[k], true);
 
 			sources[out->source_count++] = (struct mpk_host_source){
 				.path = path,
@@ -291,6 +291,15 @@ static struct mpk_manifest_module *own_modules(struct mpk_loader *l, struct mpk_
 	return own;
 }
 
+/* A module with other errors cannot be packed, but its files can be missing too. */
+static void look_for_payload(struct mpk_loader *l, const struct mpk_manifest_module *m)
+{
+	if (m->payload.text)
+		(void)loader_look_for(l, m->payload, true);
+	if (m->data.text)
+		(void)loader_look_for(l, m->data, true);
+}
+
 /* Modules that the manifest's checks refused get an empty content, so that indices stay
  * those of the manifest. */
 static struct mpk_module *load_modules(struct mpk_loader *l, struct mpk_manifest_module *own)
@@ -310,8 +319,10 @@ static struct mpk_module *load_modules(struct mpk_loader *l, struct mpk_manifest
 		struct mpk_manifest_module *m = &own[i];
 
 		ropes[i] = mpk_rope_of(l->arena);
-		if (!m->is_host)
+		if (!m->is_host && m->valid)
 			mpk_loader_put_payload(l, m, &ropes[i]);
+		else if (!m->is_host)
+			look_for_payload(l, m);
 		l->failed |= ropes[i].failed;
 		modules[i] = (struct mpk_module){
 			.name = mpk_toml_str_span(m->id),
@@ -385,7 +396,7 @@ static enum mpk_code package_build(struct mpk_loader *l, struct mpk_package *out
 	MPK_TRY(map_nodes(l, out, err));
 	list_sources(l, unreached, out);
 	if (manifest->base.text)
-		out->base = mpk_loader_look_for(l, manifest->base, true);
+		out->base = loader_look_for(l, manifest->base, true);
 	return MPK_OK;
 }
 

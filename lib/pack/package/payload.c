@@ -158,15 +158,6 @@ static void put_executor(struct mpk_loader *l, const struct mpk_manifest_module 
 
 /* --- one module ---------------------------------------------------------------------------- */
 
-/* A module with other errors cannot be packed, but its files can be missing too. */
-static void look_for_payload(struct mpk_loader *l, const struct mpk_manifest_module *m)
-{
-	if (m->payload.text)
-		(void)mpk_loader_look_for(l, m->payload, true);
-	if (m->data.text)
-		(void)mpk_loader_look_for(l, m->data, true);
-}
-
 /* A payload as it is; else what the kind makes of its parts. Kinds without a row have only
  * payloads, which the manifest's checks hold them to. */
 void mpk_loader_put_payload(struct mpk_loader *l, struct mpk_manifest_module *m,
@@ -174,9 +165,7 @@ void mpk_loader_put_payload(struct mpk_loader *l, struct mpk_manifest_module *m,
 {
 	const struct mpk_manifest_kind *kind = mpk_manifest_kind_find(mpk_toml_str_span(m->kind));
 
-	if (!m->valid) {
-		look_for_payload(l, m);
-	} else if (m->payload.text) {
+	if (m->payload.text) {
 		const struct mpk_file *f = mpk_loader_open(l, m->payload);
 
 		if (f)

@@ -111,20 +111,6 @@ static bool is_plain(struct mpk_span name)
 	return name.len > 0;
 }
 
-static void put_literal(struct mpk_strbuf *out, struct mpk_span text)
-{
-	mpk_strbuf_putc(out, '"');
-	for (size_t i = 0; i < text.len; i++) {
-		uint8_t c = text.data[i];
-
-		if (c < ' ' || c >= 127 || c == '"' || c == '\\' || c == '?')
-			mpk_strbuf_printf(out, "\\%03o", c);
-		else
-			mpk_strbuf_putc(out, (char)c);
-	}
-	mpk_strbuf_putc(out, '"');
-}
-
 static const char schema_array[] = "{\"type\":\"ffi.Array\",\"args\":[{\"type\":\"Any\"}]}";
 
 /* As tvm-ffi's own exporter says them (signature.h). */
@@ -207,7 +193,7 @@ static void put_getter(struct carrier *c, const char *what, struct mpk_span name
 		"{\n\t(void)self;\n\t(void)args;\n\t(void)count;\n\treturn mpkr_answer(\n\t\t",
 		what, c->function_count, what, (int)name.len, (const char *)name.data, what,
 		c->function_count);
-	put_literal(out, mpk_span_of(text->data, text->len));
+	mpk_escape_c(out, mpk_span_of(text->data, text->len));
 	mpk_strbuf_puts(out, ",\n\t\tresult);\n}\n");
 }
 
@@ -238,7 +224,7 @@ static enum mpk_code put_entry(struct carrier *c, struct mpk_span name,
 	mpk_strbuf_printf(
 		out, "static struct mpkr_entry entry%zu = { " MPK_STANDALONE_SYMBOL ", SYMBOLS, ",
 		c->function_count);
-	put_literal(out, name);
+	mpk_escape_c(out, name);
 	mpk_strbuf_printf(
 		out,
 		", 0, DECODE };\n"

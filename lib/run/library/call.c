@@ -197,6 +197,25 @@ static bool machine_may_turn(const struct mpk_function *f, struct mpk_dldevice w
 	       strstr(err->text, ".device_type");
 }
 
+/* Compiled functions do not say in which order they number devices. */
+static enum mpk_code run_turn(const struct mpkr_function *f, struct mpk_function **out,
+			      struct mpk_error *err)
+{
+	struct mpkr_model *model = f->model;
+	const struct mpk_dldevice turned[] = { { .type = MPK_DL_CPU }, model->where };
+	enum mpk_code code, back;
+
+	(void)pthread_mutex_lock(&model->lock);
+	code = mpk_runtime_set_devices(model->runtime, turned, MPK_ARRAY_COUNT(turned),
+				       model->is_guess, err);
+	if (code == MPK_OK)
+		code = mpk_library_find(model->library, f->name, out, err);
+	back = mpk_runtime_set_devices(model->runtime, &model->where, 1, model->is_guess, NULL);
+	(void)pthread_mutex_unlock(&model->lock);
+	(void)back; /* fewer than before always fit */
+	return code;
+}
+
 static enum mpk_code run_once(struct mpk_run_call *c, struct mpk_error *err)
 {
 	enum mpk_code code = invoke(c, c->f->function, err);
@@ -206,7 +225,7 @@ static enum mpk_code run_once(struct mpk_run_call *c, struct mpk_error *err)
 	if (code == MPK_OK || c->keeps_order || !c->f->model->is_guess ||
 	    !machine_may_turn(c->f->function, c->f->where, err))
 		return code;
-	if (mpk_run_turn(c->f, &turned, &ignored) != MPK_OK)
+	if (run_turn(c->f, &turned, &ignored) != MPK_OK)
 		return code;
 	if (invoke(c, turned, &ignored) != MPK_OK) {
 		mpk_function_drop(turned);

@@ -177,25 +177,6 @@ enum mpk_code mpk_run_look_up(struct mpkr_model *model, const char *name, struct
 	return mpk_library_find(model->library, name, out, err);
 }
 
-/* Compiled functions do not say in which order they number devices. */
-enum mpk_code mpk_run_turn(const struct mpkr_function *f, struct mpk_function **out,
-			   struct mpk_error *err)
-{
-	struct mpkr_model *model = f->model;
-	const struct mpk_dldevice turned[] = { { .type = MPK_DL_CPU }, model->where };
-	enum mpk_code code, back;
-
-	(void)pthread_mutex_lock(&model->lock);
-	code = mpk_runtime_set_devices(model->runtime, turned, MPK_ARRAY_COUNT(turned),
-				       model->is_guess, err);
-	if (code == MPK_OK)
-		code = mpk_library_find(model->library, f->name, out, err);
-	back = mpk_runtime_set_devices(model->runtime, &model->where, 1, model->is_guess, NULL);
-	(void)pthread_mutex_unlock(&model->lock);
-	(void)back; /* fewer than before always fit */
-	return code;
-}
-
 /* --- what it takes ---------------------------------------------------------------------------- */
 
 size_t mpk_run_count_leaves(const struct mpk_type *type)

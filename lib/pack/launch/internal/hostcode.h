@@ -205,9 +205,6 @@ struct mpk_host_language {
  */
 extern const struct mpk_host_language mpk_host_c, mpk_host_ll;
 
-/* mpk_host_put_c_string - a string literal of C, with its quotes */
-void mpk_host_put_c_string(struct mpk_strbuf *out, const char *text);
-
 struct mpk_host_printer {
 	const struct mpk_host_language *language;
 	struct mpk_strbuf *out;

@@ -163,11 +163,6 @@ enum { MPK_LOADER_LETTERS = 64 * 1024 * 1024 }; /* a third of a second */
  * at the key's value then. One for all keys that name it, so that all find the same bytes. */
 struct mpk_file *mpk_loader_open(struct mpk_loader *l, struct mpk_toml_str name);
 
-/* mpk_loader_look_for - the path of a file or folder that is not read here; one that is not there is a finding
- * @is_input  it is one of the package's inputs; a folder is not
- * Returns  NULL: out of memory */
-const char *mpk_loader_look_for(struct mpk_loader *l, struct mpk_toml_str name, bool is_input);
-
 /* mpk_loader_code - a file as its reader finds it, read once; NULL: out of memory */
 const struct mpk_code_info *mpk_loader_code(struct mpk_loader *l, struct mpk_file *f);
 
@@ -179,8 +174,8 @@ void mpk_loader_put(const struct mpk_file *f, uint64_t off, uint64_t len, struct
 void mpk_loader_error(struct mpk_loader *l, struct mpk_pos pos, enum mpk_code code,
 		      const char *check, const char *fmt, ...) MPK_PRINTF(5, 6);
 
-/* mpk_loader_put_payload - the payload of a module, from its file or its parts; of one with errors the files are only looked
- * for. A kind without a row has only payloads, which the manifest's checks hold it to. */
+/* mpk_loader_put_payload - the payload of a module, from its file or its parts; it has no errors. A kind without a row has
+ * only payloads, which the manifest's checks hold it to. */
 void mpk_loader_put_payload(struct mpk_loader *l, struct mpk_manifest_module *m,
 			    struct mpk_rope *rope);
 

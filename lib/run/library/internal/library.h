@@ -219,12 +219,6 @@ enum mpk_code mpk_run_function_create(struct mpkr_model *model, struct mpk_run_s
 				      struct mpkr_function **out,
 				      struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_run_turn - the function once more, for a machine that numbers the host before the device that was
- * guessed; the session is locked
- * Returns  as mpkr_find */
-enum mpk_code mpk_run_turn(const struct mpkr_function *f, struct mpk_function **out,
-			   struct mpk_error *err) MPK_MUST_CHECK;
-
 /* mpk_run_kind - what input i is; MPKR_KIND_ANY where nobody says */
 enum mpkr_kind mpk_run_kind(const struct mpkr_function *f, size_t i);
 

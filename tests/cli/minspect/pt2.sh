@@ -1,5 +1,6 @@
 # a package of PyTorch, what AOTInductor writes: its library and kernels like any others, weights by name and size
-echo 'int f(void) { return 1; }' | cc -shared -x c -o m.so -
+# without what compilers and systems add, whose sizes differ
+echo 'int f(void) { return 1; }' | cc -shared -nostdlib -fno-ident -Wl,-s,--build-id=none -x c -o m.so -
 python3 - <<'END'
 import json, zipfile
 def write(path, root, version):

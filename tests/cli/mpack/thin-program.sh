@@ -67,10 +67,9 @@ for mode in -pie -no-pie -static-pie "-static -no-pie"; do
 		minspect --verify $file
 	done
 	test "$(wc -c <thin)" -lt "$(wc -c <program)" && echo smaller
-	# static programs have a symbol for their first byte, which eu-elflint does not know
-	for file in program thin; do
-		eu-elflint --gnu-ld -q $file | grep -v '(__ehdr_start): st_value out of bounds' || true
-	done
+	# of static programs eu-elflint does not know all that linkers write: nothing more is found
+	eu-elflint --gnu-ld -q program >found || true
+	eu-elflint --gnu-ld -q thin | grep -vxFf found || true
 	strip -o stripped thin && ./stripped >out.txt && ./thin | cmp - out.txt
 done
 # notes that one program header names go together where they make room for another header

@@ -125,7 +125,7 @@ START_TEST(a_hanging_call_ends_at_its_time)
 	assert_echo(&c.items[2]);
 	calls_close(&c);
 	ck_assert(unlink("pid") == 0 && rmdir(folder) == 0);
-	made_clock.asked = NULL;
+	clock_restore();
 }
 END_TEST
 

@@ -26,6 +26,7 @@ static void setup(void)
 
 static void teardown(void)
 {
+	clock_restore();
 	mpk_devices_destroy(devices);
 	workdir_leave();
 }

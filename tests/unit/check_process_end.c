@@ -69,6 +69,7 @@ static struct mpk_process talker(struct talk *t, mpk_process_fn *fn, double time
 
 static void talk_end(struct talk *t)
 {
+	clock_restore();
 	for (int i = 0; i < 2; i++)
 		ck_assert_int_eq(close(t->ends[i]) | close(t->answers[i]), 0);
 }

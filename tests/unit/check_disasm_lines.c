@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "disasm/internal/lines.h"
+#include "disasm/internal/job.h"
 
 static const char sass[] = "//--------------------- .text.f --------------------------\n"
 			   "\t.section\t.text.f,\"ax\",@progbits\n"

@@ -3,7 +3,7 @@
  *
  * Compilers put the arguments of calls together by few instructions: moves, lea, additions, xor of a register with
  * itself, push and pop, and moves of 16 bytes. Of all others only what they write counts. */
-#include "hostcode/internal/frame.h"
+#include "hostcode/internal/compiled.h"
 
 #include <string.h>
 

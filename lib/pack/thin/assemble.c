@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "thin/internal/layout.h"
+#include "thin/internal/thin.h"
 #include <elf.h>
 
 enum {

@@ -13,9 +13,9 @@
  * can be loaded from somewhere else as a block, with the same distances between their parts.
  */
 
-#include "thin/internal/layout.h"
 #include "base/cursor.h"
 #include "elf/symbols.h"
+#include "thin/internal/thin.h"
 #include <elf.h>
 #include <string.h>
 

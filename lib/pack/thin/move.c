@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 #include "base/cursor.h"
-#include "thin/internal/references.h"
 #include "thin/internal/sycl.h"
+#include "thin/internal/thin.h"
 
 enum {
 	WORD_BYTES = 8,

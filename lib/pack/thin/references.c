@@ -13,7 +13,7 @@
 #include "base/cursor.h"
 #include "base/vec.h"
 #include "elf/instructions.h"
-#include "thin/internal/references.h"
+#include "thin/internal/thin.h"
 
 enum { WORD_BYTES = 8, RELA_ADDEND_AT = 16 };
 

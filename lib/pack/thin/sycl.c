@@ -19,7 +19,7 @@
 #include "base/cursor.h"
 #include "base/vec.h"
 #include "elf/image.h"
-#include "thin/internal/references.h"
+#include "thin/internal/thin.h"
 
 #define PREFIX "__CLANG_OFFLOAD_BUNDLE__sycl-"
 

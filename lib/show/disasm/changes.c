@@ -13,7 +13,6 @@
 #include "base/strmap.h"
 #include "compare/compare.h"
 #include "disasm/internal/job.h"
-#include "disasm/internal/lines.h"
 #include "model/device_code.h"
 #include "model/kernel_list.h"
 #include "model/node_info.h"

@@ -3,7 +3,6 @@
  *
  * Addresses change below each instruction that was added, and numbers of registers, labels and values do, too.
  * Text of nvdisasm and spirv-dis and PTX is read word by word; instructions of LLVM come one by one. */
-#include "disasm/internal/lines.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,9 @@
 #define MPK_THIN_INTERNAL_THIN_H
 
 #include "code/format.h"
+#include "elf/linking.h"
 #include "elf/reader.h"
+#include "elf/symbols.h"
 #include "thin/thin.h"
 
 /* --- containers ------------------------------------------------------------------------------- */
@@ -203,5 +205,94 @@ enum mpk_code mpk_thin_write(const struct mpk_elf *elf, const struct mpk_thin_se
 			     size_t section_count, struct mpk_thin_patches *patches,
 			     struct mpk_arena *arena, struct mpk_rope *out,
 			     struct mpk_error *err) MPK_MUST_CHECK;
+
+/* --- where what leaves a library is, and all else afterwards ----------------------------------- */
+
+enum { MPK_THIN_SECTIONS_MAX = 64 };
+
+/* What is free at the end of a section; file offsets before anything moves. */
+struct mpk_thin_hole {
+	const struct mpk_thin_section *section;
+	uint64_t off, end; /* the free bytes, without the program headers that are put there */
+	uint64_t cut_off, cut_end; /* whole pages of them, which leave the file; equal: none */
+	size_t segment; /* PT_LOAD that the section is in; of one that is not loaded, the number of segments */
+	bool at_tail; /* nothing of the segment follows: it is cut off, not split */
+};
+
+struct mpk_thin_layout {
+	const struct mpk_elf *elf;
+	struct mpk_arena *arena;
+	const struct mpk_thin_section *sections;
+	size_t section_count;
+	const GElf_Phdr *segments;
+	uint64_t page;
+	struct mpk_thin_hole holes[MPK_THIN_SECTIONS_MAX]; /* by offset, one a section */
+	size_t split_count;                                /* segments more */
+	uint64_t table_off; /* of the program headers, before anything moves */
+	bool table_moves;
+	/* What made room for them: [block_off, block_end) is loaded from block_to now. Equal: nothing did. */
+	uint64_t block_off, block_end, block_to, block_address;
+	uint8_t *block; /* its bytes */
+	struct mpk_error *err;
+};
+
+static inline bool mpk_thin_is_cut(const struct mpk_thin_hole *h)
+{
+	return h->cut_off < h->cut_end;
+}
+
+/* Whether a part of the file is in the block that made room. */
+static inline bool mpk_thin_in_block(const struct mpk_thin_layout *l, uint64_t off, uint64_t len)
+{
+	return off >= l->block_off && off < l->block_end && len <= l->block_end - off;
+}
+
+/* mpk_thin_overlap - MPK_E_CORRUPT: two things lie in the same place of the file */
+enum mpk_code mpk_thin_overlap(const struct mpk_thin_layout *l, uint64_t off);
+
+/* mpk_thin_assemble - the whole file anew
+ * Returns  MPK_OK; MPK_E_CORRUPT: tables or patches lie over one another; MPK_E_NOMEM */
+enum mpk_code mpk_thin_assemble(const struct mpk_thin_layout *l,
+				const struct mpk_thin_patches *patches,
+				struct mpk_rope *out) MPK_MUST_CHECK;
+
+/* --- words that hold addresses of device code -------------------------------------------------- */
+
+/* A word of the library that is relocated, and points to a container. */
+struct mpk_thin_reference {
+	uint64_t address;   /* of the word */
+	uint64_t target;    /* what it holds */
+	uint64_t addend_at; /* file offset of the addend; 0: the word itself holds it */
+	size_t container;
+	bool is_symbolic; /* a symbol gives the address */
+};
+
+struct mpk_thin_references {
+	struct mpk_thin_reference *items; /* malloc'ed; by address */
+	size_t count, cap;
+};
+
+/* mpk_thin_target - what the dynamic linker stores by a relocation, counted from where the library is loaded
+ * @symbols mpk_symtab_loaded
+ * @is_target receives whether it is an address of the library
+ * Returns  MPK_OK; MPK_E_CORRUPT: its symbol does not read */
+enum mpk_code mpk_thin_target(const struct mpk_elf *elf, const struct mpk_symtab *symbols,
+			      const struct mpk_relocation *r, uint64_t *out, bool *is_target,
+			      struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_thin_is_address - whether a symbol's value is an address in the library: not of thread-local and absolute ones */
+bool mpk_thin_is_address(const struct mpk_symbol *symbol);
+
+/* mpk_thin_container_at - the container that has an address; count: none */
+size_t mpk_thin_container_at(const struct mpk_thin_container *c, size_t count, uint64_t address);
+
+/* mpk_thin_references - all words that point into containers, and which containers have to stay
+ * @c       loaded containers by address; referenced and pinned are set
+ * @out     items are the caller's, also on failure
+ * Returns  MPK_OK; MPK_E_UNSUPPORTED: something points into the middle of a container that changes; MPK_E_CORRUPT;
+ *          MPK_E_NOMEM */
+enum mpk_code mpk_thin_references(const struct mpk_elf *elf, struct mpk_thin_container *c,
+				  size_t count, struct mpk_thin_references *out,
+				  struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

@@ -123,16 +123,16 @@ static int run_once(void **slot, int (*fn)(void *), void *data, int bytes)
 	return mpk_once_run(slot, fn, data);
 }
 
-/* The slot gets what init gave; an init that fails is tried again. Compiled code asks before each call. A NULL handle
- * would make the slot look as if nothing had run. */
-static int init_once(void **slot, int (*init)(void **result))
+/* The slot gets what init gave; an init that fails is tried again. A NULL handle would make the slot look as if nothing had
+ * run. Apart from who asks, as the room of an error is filled at each entry. */
+__attribute__((noinline)) static int init_slot(void **slot, int (*init)(void **result))
 {
 	struct mpk_error e;
 	struct mpk_once self;
 	void *result = NULL;
 	int rc;
 
-	if (__atomic_load_n(slot, __ATOMIC_ACQUIRE) || !begin_once(slot, &self))
+	if (!begin_once(slot, &self))
 		return 0;
 	rc = init(&result);
 	finish_once(&self, rc == 0 ? result : NULL);
@@ -141,6 +141,12 @@ static int init_once(void **slot, int (*init)(void **result))
 	(void)mpk_fail(&e, MPK_E_RAISED, "an initialiser gave no handle");
 	mpk_raised_set_error(&e);
 	return -1;
+}
+
+/* Compiled code asks before each call. */
+static int init_once(void **slot, int (*init)(void **result))
+{
+	return __atomic_load_n(slot, __ATOMIC_ACQUIRE) ? 0 : init_slot(slot, init);
 }
 
 static int deinit_once(void **slot, int (*deinit)(void *handle))

@@ -7,9 +7,11 @@
  * container may be that address or may be a number: the container stays where it is then, as does one without a
  * wrapper. All such addresses are below 4 GiB, so that four bytes are what instructions and words of data both have.
  */
+#include <stddef.h>
 #include <string.h>
 
 #include "base/cursor.h"
+#include "base/vec.h"
 #include "elf/image.h"
 #include "thin/internal/thin.h"
 
@@ -26,17 +28,10 @@ static const struct {
 /* The container that begins at an address; count: none. */
 static size_t container_of(const struct mpk_thin_container *c, size_t count, uint64_t address)
 {
-	size_t low = 0, high = count;
+	size_t i = mpk_first_from(c, count, sizeof *c, offsetof(struct mpk_thin_container, address),
+				  address);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (c[mid].address < address)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low < count && c[low].address == address ? low : count;
+	return i < count && c[i].address == address ? i : count;
 }
 
 static uint32_t wrapper_magic(const char *section)

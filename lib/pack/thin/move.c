@@ -4,11 +4,11 @@
  * A container that nothing hinders moves to the end of the one before it, so that all that is free in a section is in
  * one hole at its end; one that must stay has the hole before it, as zeros.
  */
+#include <stddef.h>
 #include <stdlib.h>
 
-#include "base/cursor.h"
+#include "base/vec.h"
 #include "thin/internal/sycl.h"
-#include "thin/internal/thin.h"
 
 enum {
 	WORD_BYTES = 8,
@@ -58,18 +58,6 @@ static uint64_t new_target(const struct mpk_thin_container *c, uint64_t target)
 	return c->moved + (c->is_gone ? 0 : target - c->address);
 }
 
-/* A word that the file has bytes for. */
-static bool read_file_word(const struct mpk_elf *elf, uint64_t address, uint64_t *word,
-			   uint64_t *off)
-{
-	struct mpk_span bytes;
-
-	if (!mpk_elf_at_address(elf, address, &bytes, off) || bytes.len < WORD_BYTES)
-		return false;
-	*word = mpk_load_u64(bytes.data);
-	return true;
-}
-
 /* @sycl    words of its tables are written by those who order these */
 static enum mpk_code patch_reference(const struct mpk_elf *elf, const struct mpk_thin_sycl *sycl,
 				     const struct mpk_thin_reference *r,
@@ -89,7 +77,7 @@ static enum mpk_code patch_reference(const struct mpk_elf *elf, const struct mpk
 		MPK_TRY(mpk_thin_patch_add(out, r->addend_at, to, WORD_BYTES, err));
 	/* Some linkers store the value in the word, too. */
 	if (!mpk_thin_sycl_table_of(sycl, r->address) &&
-	    read_file_word(elf, r->address, &word, &off) && word == r->target)
+	    mpk_thin_read_word(elf, r->address, &word, &off) && word == r->target)
 		MPK_TRY(mpk_thin_patch_add(out, off, to, WORD_BYTES, err));
 	return MPK_OK;
 }
@@ -141,19 +129,12 @@ static uint64_t moved_word(void *data, const struct mpk_thin_word *word)
 {
 	const struct moved *m = data;
 	const struct mpk_thin_references *r = m->found;
-	size_t low = 0, high = r->count;
+	size_t i = mpk_first_from(r->items, r->count, sizeof *r->items,
+				  offsetof(struct mpk_thin_reference, address), word->address);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (r->items[mid].address < word->address)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	if (low == r->count || r->items[low].address != word->address)
+	if (i == r->count || r->items[i].address != word->address)
 		return word->target;
-	return new_target(&m->c[r->items[low].container], r->items[low].target);
+	return new_target(&m->c[r->items[i].container], r->items[i].target);
 }
 
 /* What they and symbols are to be when containers are where moved says. */

@@ -76,16 +76,12 @@ enum mpk_code mpk_thin_target(const struct mpk_elf *elf, const struct mpk_symtab
 			      struct mpk_error *err)
 {
 	struct mpk_symbol symbol;
-	struct mpk_span word;
 	uint64_t off;
 
 	*is_target = false;
 	*out = (uint64_t)r->addend;
-	if (!r->has_addend) {
-		if (!mpk_elf_at_address(elf, r->address, &word, &off) || word.len < WORD_BYTES)
-			return MPK_OK;
-		*out = mpk_load_u64(word.data);
-	}
+	if (!r->has_addend && !mpk_thin_read_word(elf, r->address, out, &off))
+		return MPK_OK;
 	*is_target = r->is_relative;
 	if (r->is_relative || !r->symbol || r->symbol >= symbols->count)
 		return MPK_OK;

@@ -13,13 +13,13 @@
  */
 #include "thin/internal/sycl.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cursor.h"
 #include "base/vec.h"
 #include "elf/image.h"
-#include "thin/internal/thin.h"
 
 #define PREFIX "__CLANG_OFFLOAD_BUNDLE__sycl-"
 
@@ -105,17 +105,10 @@ static enum mpk_code read_relocated_words(struct reading *s)
 
 const struct mpk_thin_word *mpk_thin_sycl_word(const struct mpk_thin_sycl *s, uint64_t address)
 {
-	size_t low = 0, high = s->word_count;
+	size_t i = mpk_first_from(s->words, s->word_count, sizeof *s->words,
+				  offsetof(struct mpk_thin_word, address), address);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (s->words[mid].address < address)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low < s->word_count && s->words[low].address == address ? &s->words[low] : NULL;
+	return i < s->word_count && s->words[i].address == address ? &s->words[i] : NULL;
 }
 
 static uint64_t target_at(const struct mpk_thin_sycl *s, uint64_t address)

@@ -114,13 +114,6 @@ static enum mpk_code devices_of_image(const struct asking *a,
 
 /* --- what a device loses ------------------------------------------------------------------------ */
 
-static bool is_kept(const struct mpk_thin_sycl *s, size_t image)
-{
-	size_t range = s->images[image].range;
-
-	return range == s->range_count || s->ranges[range].kept;
-}
-
 static void report_symbol(struct asking *a, const struct mpk_thin_sycl_symbol *x, uint64_t lost)
 {
 	char what[200], name[96], device[48];
@@ -143,7 +136,7 @@ static void report_missing(struct asking *a)
 		uint64_t devices = a->devices[n->uses[i].image] & a->wanted;
 
 		x->before |= devices;
-		if (is_kept(a->s, n->uses[i].image))
+		if (mpk_thin_sycl_keeps(a->s, n->uses[i].image))
 			x->after |= devices;
 		else if (devices)
 			x->lost_image = n->uses[i].image;
@@ -288,6 +281,6 @@ enum mpk_code mpk_thin_sycl_keep(struct mpk_thin *t, const struct mpk_elf *elf,
 	note_ranges(&a);
 	for (size_t i = 0; i < s->table_count; i++)
 		for (size_t k = 0; k < s->tables[i].count; k++)
-			s->tables[i].loses |= !is_kept(s, s->tables[i].first + k);
+			s->tables[i].loses |= !mpk_thin_sycl_keeps(s, s->tables[i].first + k);
 	return MPK_OK;
 }

@@ -8,10 +8,11 @@
  * null; only where one entry relocates many words (DT_RELR) structs that change places must have the same ones.
  * An image that is dropped begins and ends where the one after it does, and nobody asks.
  */
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cursor.h"
+#include "base/vec.h"
 #include "thin/internal/sycl.h"
 
 #define IMAGE_SIZES ".tgtimg"
@@ -27,13 +28,6 @@ struct patching {
 	struct mpk_error *err;
 };
 
-static bool keeps_image(const struct mpk_thin_sycl *s, size_t image)
-{
-	size_t range = s->images[image].range;
-
-	return range == s->range_count || s->ranges[range].kept;
-}
-
 /* Images that are kept, then those that are dropped; malloc'ed. */
 static size_t *order_of(const struct mpk_thin_sycl *s, const struct mpk_thin_sycl_table *t,
 			size_t *kept)
@@ -41,24 +35,13 @@ static size_t *order_of(const struct mpk_thin_sycl *s, const struct mpk_thin_syc
 	size_t *order = calloc(t->count, sizeof *order), n = 0;
 
 	for (size_t i = 0; order && i < t->count; i++)
-		if (keeps_image(s, t->first + i))
+		if (mpk_thin_sycl_keeps(s, t->first + i))
 			order[n++] = i;
 	*kept = n;
 	for (size_t i = 0; order && i < t->count; i++)
-		if (!keeps_image(s, t->first + i))
+		if (!mpk_thin_sycl_keeps(s, t->first + i))
 			order[n++] = i;
 	return order;
-}
-
-static bool sycl_read_word(const struct mpk_elf *elf, uint64_t address, uint64_t *out,
-			   uint64_t *off)
-{
-	struct mpk_span bytes;
-
-	if (!mpk_elf_at_address(elf, address, &bytes, off) || bytes.len < WORD_BYTES)
-		return false;
-	*out = mpk_load_u64(bytes.data);
-	return true;
 }
 
 static bool is_shared(const struct mpk_thin_word *w)
@@ -87,7 +70,8 @@ static enum mpk_code move_word(const struct patching *p, uint64_t from, uint64_t
 	const struct mpk_thin_word *w = mpk_thin_sycl_word(p->s, from);
 	uint64_t value, old, off;
 
-	if (!sycl_read_word(p->elf, from, &value, &off) || !sycl_read_word(p->elf, to, &old, &off))
+	if (!mpk_thin_read_word(p->elf, from, &value, &off) ||
+	    !mpk_thin_read_word(p->elf, to, &old, &off))
 		return mpk_fail(p->err, MPK_E_CORRUPT, "SYCL's table of images is not loaded");
 	/* Some linkers store the value in the word, too. */
 	if (w && w->target == value)
@@ -139,18 +123,11 @@ static enum mpk_code check_array_pointers(const struct patching *p)
 
 static const struct mpk_thin_sycl_range *dropped_at(const struct mpk_thin_sycl *s, uint64_t begin)
 {
-	size_t low = 0, high = s->range_count;
+	size_t i = mpk_first_from(s->ranges, s->range_count, sizeof *s->ranges,
+				  offsetof(struct mpk_thin_sycl_range, begin), begin);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (s->ranges[mid].begin < begin)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low < s->range_count && s->ranges[low].begin == begin && !s->ranges[low].kept
-		       ? &s->ranges[low]
+	return i < s->range_count && s->ranges[i].begin == begin && !s->ranges[i].kept
+		       ? &s->ranges[i]
 		       : NULL;
 }
 
@@ -162,7 +139,7 @@ static enum mpk_code patch_sizes(const struct patching *p, const GElf_Shdr *h)
 		const struct mpk_thin_sycl_range *r = w ? dropped_at(p->s, w->target) : NULL;
 		uint64_t size, off;
 
-		if (r && sycl_read_word(p->elf, h->sh_addr + at + WORD_BYTES, &size, &off) &&
+		if (r && mpk_thin_read_word(p->elf, h->sh_addr + at + WORD_BYTES, &size, &off) &&
 		    size == r->end - r->begin)
 			MPK_TRY(mpk_thin_patch_add(p->out, off, 0, WORD_BYTES, p->err));
 	}

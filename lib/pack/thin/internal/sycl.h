@@ -89,6 +89,14 @@ void mpk_thin_sycl_fini(struct mpk_thin_sycl *s);
 enum mpk_code mpk_thin_sycl_read(struct mpk_thin *t, const struct mpk_elf *elf,
 				 struct mpk_thin_sycl *out, struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_thin_sycl_keeps - whether an image stays: what is in none of the sections does */
+static inline bool mpk_thin_sycl_keeps(const struct mpk_thin_sycl *s, size_t image)
+{
+	size_t range = s->images[image].range;
+
+	return range == s->range_count || s->ranges[range].kept;
+}
+
 /* mpk_thin_sycl_word - the word at an address; NULL: nothing is stored there */
 const struct mpk_thin_word *mpk_thin_sycl_word(const struct mpk_thin_sycl *s, uint64_t address);
 

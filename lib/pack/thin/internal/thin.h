@@ -3,6 +3,7 @@
 #ifndef MPK_THIN_INTERNAL_THIN_H
 #define MPK_THIN_INTERNAL_THIN_H
 
+#include "base/cursor.h"
 #include "code/format.h"
 #include "elf/linking.h"
 #include "elf/reader.h"
@@ -271,6 +272,19 @@ struct mpk_thin_references {
 	struct mpk_thin_reference *items; /* malloc'ed; by address */
 	size_t count, cap;
 };
+
+/* mpk_thin_read_word - a word of eight bytes at an address, and where it is in the file; false: the file has no bytes
+ * for it */
+static inline bool mpk_thin_read_word(const struct mpk_elf *elf, uint64_t address, uint64_t *word,
+				      uint64_t *off)
+{
+	struct mpk_span bytes;
+
+	if (!mpk_elf_at_address(elf, address, &bytes, off) || bytes.len < sizeof *word)
+		return false;
+	*word = mpk_load_u64(bytes.data);
+	return true;
+}
 
 /* mpk_thin_target - what the dynamic linker stores by a relocation, counted from where the library is loaded
  * @symbols mpk_symtab_loaded

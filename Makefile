@@ -435,6 +435,9 @@ $(COMPLETIONS): $(O)/completion.%: scripts/completion $(O)/bin/mpack $(O)/bin/mi
 dist:
 	$(Q)sh scripts/dist
 
+abi-check:
+	$(Q)python3 scripts/check-abi
+
 distcheck:
 	$(Q)sh scripts/dist --check
 
@@ -449,7 +452,7 @@ deb:
 
 debcheck:
 	$(Q)sh scripts/deb --check
-.PHONY: dist distcheck deb debcheck
+.PHONY: abi-check dist distcheck deb debcheck
 
 clean:
 	rm -rf out compile_commands.json

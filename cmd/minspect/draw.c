@@ -9,7 +9,6 @@
 #include "common/print.h"
 #include "diff/diff.h"
 #include "graph/dot.h"
-#include "io/digest.h"
 #include "io/mapping.h"
 #include "io/output.h"
 #include "map/map.h"
@@ -173,7 +172,6 @@ static int draw_page(const struct minspect_options *o, struct mpk_page *page)
 
 	if (add_given(o, &given, page, &err) != MPK_OK)
 		return mpk_diag_error(&err);
-	mpk_digest_prepare(MPK_DIGEST_MD5); /* of checksums of shards */
 	status = minspect_each(o, &action, page);
 	return status == MPK_EXIT_OK ? save_page(o->html, page) : status;
 }

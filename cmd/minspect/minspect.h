@@ -225,7 +225,7 @@ void minspect_disasm_end(void);
 /* minspect_extract_prepare - before the sandbox: load what computes the digest that --extract wants */
 void minspect_extract_prepare(const struct minspect_options *o);
 
-/* minspect_verify_prepare - before the sandbox: read the keys of --pubkey, load what checks signatures
+/* minspect_verify_prepare - before the sandbox: read the keys of --pubkey, load what checks signatures and checksums
  * Returns  an exit status, after a message when it is not MPK_EXIT_OK */
 int minspect_verify_prepare(const struct minspect_options *o);
 int minspect_verify(const struct minspect_options *o);

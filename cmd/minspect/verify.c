@@ -75,7 +75,8 @@ int minspect_verify_prepare(const struct minspect_options *o)
 {
 	struct mpk_error err = { 0 };
 
-	mpk_digest_prepare(MPK_DIGEST_MD5); /* of checksums of shards */
+	if (o->verify || o->html)
+		mpk_digest_prepare(MPK_DIGEST_MD5); /* of checksums of shards; a listing starts without it */
 	if (!o->pubkey || (mpk_public_keys_read(o->pubkey, &keys, &err) == MPK_OK &&
 			   mpk_ed25519_prepare(&err) == MPK_OK))
 		return MPK_EXIT_OK;

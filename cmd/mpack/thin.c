@@ -110,6 +110,33 @@ static enum mpk_code read_keep(struct thinning *t, struct mpk_error *err)
 	return MPK_OK;
 }
 
+/* Whether every word of keep was found in the file. */
+static enum mpk_code check_used(const struct thinning *t, struct mpk_error *err)
+{
+	const struct mpk_thin_options *o = &t->o;
+	const struct mpk_thin_report *r = &t->report;
+	struct mpk_span there = mpk_span_str(mpk_strbuf_text(&r->present));
+	char names[512];
+
+	for (size_t i = 0; i < o->keep_count && i < MPK_THIN_USED_WORDS && !o->allow_missing; i++) {
+		if (r->keep_used >> i & 1)
+			continue;
+		if (!there.len)
+			return mpk_fail(err, MPK_E_USAGE, "there is no device code in it");
+		if (i < o->device_count)
+			return mpk_fail(err, MPK_E_USAGE,
+					"there is no image that %s runs; there are those for%s",
+					MPK_QUOTE(o->keep[i]),
+					mpk_escape_to(mpk_span_of(there.data, there.len - 1), names,
+						      sizeof names));
+		return mpk_fail(
+			err, MPK_E_USAGE, "there is no image for %s; there are those for%s",
+			MPK_QUOTE(o->keep[i]),
+			mpk_escape_to(mpk_span_of(there.data, there.len - 1), names, sizeof names));
+	}
+	return MPK_OK;
+}
+
 /* --- writing --------------------------------------------------------------------------------- */
 
 /* What was written is read again as if it were to be thinned to the same: nothing may be left to do. */
@@ -150,7 +177,7 @@ static enum mpk_code write_library(struct thinning *t, struct mpk_error *err)
 	enum mpk_code code;
 
 	MPK_TRY(mpk_thin_library(t->file.bytes, &t->o, &t->arena, &rope, &t->report, err));
-	MPK_TRY(mpk_thin_check_used(&t->o, &t->report, err));
+	MPK_TRY(check_used(t, err));
 	mpk_mapping_use_file(&t->file, &rope);
 	MPK_TRY(mpk_output_open(output, is_input ? 0666 : 0777, &o, err));
 	mpk_progress_begin("writing", rope.len);
@@ -179,7 +206,7 @@ static enum mpk_code write_wheel(struct thinning *t, struct mpk_error *err)
 		code = mpk_thin_wheel(&t->file, &scratch, &t->o, &t->arena, &rope, &t->report, err);
 	}
 	if (code == MPK_OK)
-		code = mpk_thin_check_used(&t->o, &t->report, err);
+		code = check_used(t, err);
 	if (code == MPK_OK) {
 		mpk_mapping_use_file(&t->file, &rope);
 		code = mpk_output_open(output, 0666, &o, err);

@@ -23,6 +23,57 @@ struct region {
 	const uint8_t *bytes;
 };
 
+/* --- what leaves the file -------------------------------------------------------------------------------- */
+
+static bool touches_cut(const struct mpk_thin_layout *l, uint64_t off, uint64_t len)
+{
+	for (size_t i = 0; len && i < l->section_count; i++) {
+		const struct mpk_thin_hole *h = &l->holes[i];
+
+		if (mpk_thin_is_cut(h) && off < h->cut_end &&
+		    (off > h->cut_off || len > h->cut_off - off))
+			return true;
+	}
+	return false;
+}
+
+static enum mpk_code overlap(const struct mpk_thin_layout *l, uint64_t off)
+{
+	return mpk_fail_offset(l->err, MPK_E_CORRUPT, "file", off,
+			       "something else of the file lies in its device code");
+}
+
+/* Nothing but holes may be in what leaves the file. */
+static enum mpk_code check_cuts(const struct mpk_thin_layout *l)
+{
+	const GElf_Ehdr *e = &l->elf->header;
+
+	if (touches_cut(l, 0, EHDR_BYTES) ||
+	    touches_cut(l, e->e_phoff, (uint64_t)e->e_phnum * PHDR_BYTES) ||
+	    touches_cut(l, e->e_shoff, l->elf->section_count * SHDR_BYTES))
+		return overlap(l, 0);
+	for (size_t i = 1, own = 0; i < l->elf->section_count; i++) {
+		GElf_Shdr h;
+
+		MPK_TRY(mpk_elf_section(l->elf, i, &h, l->err));
+		for (own = 0; own < l->section_count && l->sections[own].index != i;)
+			own++;
+		if (own == l->section_count && h.sh_type != SHT_NOBITS && h.sh_type != SHT_NULL &&
+		    touches_cut(l, h.sh_offset, h.sh_size))
+			return overlap(l, h.sh_offset);
+	}
+	for (size_t i = 0; i < l->elf->segment_count; i++) {
+		const GElf_Phdr *p = &l->segments[i];
+		bool own = false;
+
+		for (size_t k = 0; k < l->section_count; k++)
+			own |= l->holes[k].segment == i;
+		if (!own && touches_cut(l, p->p_offset, p->p_filesz))
+			return overlap(l, p->p_offset);
+	}
+	return MPK_OK;
+}
+
 /* --- headers ------------------------------------------------------------------------------------------ */
 
 static void store(uint8_t *at, uint64_t value, size_t bytes)
@@ -361,7 +412,7 @@ static enum mpk_code thin_put_file(const struct mpk_thin_layout *l, const struct
 		const struct region *x = &r->items[i];
 
 		if (x->off < at || x->off > file.len || x->len > file.len - x->off)
-			return mpk_thin_overlap(l, x->off);
+			return overlap(l, x->off);
 		mpk_rope_put_view(out, mpk_span_of(file.data + at, (size_t)(x->off - at)));
 		if (x->content)
 			mpk_rope_put_rope(out, x->content);
@@ -398,6 +449,7 @@ enum mpk_code mpk_thin_assemble(const struct mpk_thin_layout *l,
 	struct mpk_rope segments = mpk_rope_of(l->arena);
 	struct regions r = { .arena = l->arena };
 
+	MPK_TRY(check_cuts(l));
 	r.items = mpk_arena_array(l->arena, l->section_count + 3 + patches->count, sizeof *r.items);
 	MPK_TRY_ALLOC(r.items, l->err);
 	MPK_TRY(new_segments(l, &segments));

@@ -12,13 +12,10 @@
 #include "amdgpu/amdgpu.h"
 #include "base/num.h"
 #include "code/cuda.h"
-#include "offload/offload.h"
 #include "text/escape.h"
 #include "thin/internal/thin.h"
 
-#define SECTION "__CLANG_OFFLOAD_BUNDLE__"
-
-enum { USED_WORDS = 64 };
+enum { MISSING_SHOWN = 3 /* that the message names */ };
 
 static const char *const cuda_prefixes[] = { "sm_", "compute_", "lto_" };
 
@@ -103,35 +100,10 @@ bool mpk_thin_keeps(struct mpk_thin *t, const struct mpk_code_target *target)
 		if (!word_means(t->o->keep[i], target))
 			continue;
 		keeps = true;
-		if (i < USED_WORDS)
+		if (i < MPK_THIN_USED_WORDS)
 			t->report->keep_used |= UINT64_C(1) << i;
 	}
 	return keeps;
-}
-
-enum mpk_code mpk_thin_check_used(const struct mpk_thin_options *o, const struct mpk_thin_report *r,
-				  struct mpk_error *err)
-{
-	struct mpk_span there = mpk_span_str(mpk_strbuf_text(&r->present));
-	char names[512];
-
-	for (size_t i = 0; i < o->keep_count && i < USED_WORDS && !o->allow_missing; i++) {
-		if (r->keep_used >> i & 1)
-			continue;
-		if (!there.len)
-			return mpk_fail(err, MPK_E_USAGE, "there is no device code in it");
-		if (i < o->device_count)
-			return mpk_fail(err, MPK_E_USAGE,
-					"there is no image that %s runs; there are those for%s",
-					MPK_QUOTE(o->keep[i]),
-					mpk_escape_to(mpk_span_of(there.data, there.len - 1), names,
-						      sizeof names));
-		return mpk_fail(
-			err, MPK_E_USAGE, "there is no image for %s; there are those for%s",
-			MPK_QUOTE(o->keep[i]),
-			mpk_escape_to(mpk_span_of(there.data, there.len - 1), names, sizeof names));
-	}
-	return MPK_OK;
 }
 
 /* --- what a device finds ------------------------------------------------------------------- */
@@ -196,7 +168,7 @@ enum mpk_code mpk_thin_keep_devices(struct mpk_thin *t, const struct mpk_code_ta
 		if (choice.before == count)
 			continue;
 		kept[choice.before] = true;
-		if (w < USED_WORDS)
+		if (w < MPK_THIN_USED_WORDS)
 			t->report->keep_used |= UINT64_C(1) << w;
 	}
 	return MPK_OK;
@@ -204,7 +176,7 @@ enum mpk_code mpk_thin_keep_devices(struct mpk_thin *t, const struct mpk_code_ta
 
 void mpk_thin_miss(struct mpk_thin *t, const char *where, struct mpk_span word, const char *what)
 {
-	if (t->missing_count++ < MPK_THIN_MISSING_SHOWN) {
+	if (t->missing_count++ < MISSING_SHOWN) {
 		mpk_strbuf_printf(&t->missing, "%s%s has %s for ", t->missing.len ? ", " : "",
 				  where, what);
 		mpk_escape(&t->missing, word);
@@ -229,63 +201,63 @@ enum mpk_code mpk_thin_compare(struct mpk_thin *t, const char *where,
 	return MPK_OK;
 }
 
-/* --- sections ------------------------------------------------------------------------------------
- *
- * Each is the code of one device, and has its name. In an object Clang's bundler looks for them by their names, and a
- * linker leaves them out: there a section goes as a whole, with its name. In what is loaded they are SYCL's, and what
- * tables in the host's data name is taken out with its line in the table (sycl.c). What no table names stays: the
- * runtime chooses an image for a device by the table before it looks at any byte, so one without bytes would still be
- * chosen, and no other one then.
- */
+/* --- what is missing afterwards ------------------------------------------------------------------- */
 
-enum mpk_code mpk_thin_section_target(const char *name, struct mpk_span bytes,
-				      struct mpk_arena *arena, const struct mpk_code_target **out,
-				      struct mpk_error *err)
+/* Clang's offload binaries have an image each, and a runtime looks for one that fits among all. */
+static enum mpk_code compare_binaries(struct mpk_thin *t,
+				      const struct mpk_thin_container *containers,
+				      size_t container_count, struct mpk_error *err)
 {
-	struct mpk_offload_entry entry = { .data = bytes };
-	struct mpk_code_target *t;
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	struct mpk_code_target *targets =
+		mpk_arena_array(&scratch, container_count + 1, sizeof *targets);
+	bool *kept = mpk_arena_array(&scratch, container_count + 1, sizeof *kept);
+	size_t count = 0;
 
-	*out = NULL;
-	if (strncmp(name, SECTION, strlen(SECTION)) != 0)
-		return MPK_OK;
-	t = mpk_arena_alloc(arena, sizeof *t);
-	MPK_TRY_ALLOC(t, err);
-	*t = (struct mpk_code_target){ .bytes = bytes.len, .plain_bytes = bytes.len };
-	mpk_offload_split_id(mpk_span_str(name + strlen(SECTION)), &entry);
-	mpk_code_target_of_entry(&entry, t);
-	*out = t;
-	return MPK_OK;
+	MPK_TRY_ALLOC(targets && kept, err);
+	for (size_t i = 0; i < container_count; i++) {
+		const struct mpk_thin_container *c = &containers[i];
+		const struct mpk_code_target *list;
+		size_t n;
+
+		if (!c->is_binary || c->is_registered)
+			continue;
+		list = c->target;
+		n = list != NULL;
+		if (!n)
+			MPK_TRY(mpk_code_targets(c->bytes, &scratch, &list, &n, err));
+		if (!n)
+			continue;
+		kept[count] = !c->is_gone;
+		targets[count++] = list[0];
+	}
+	return mpk_thin_compare(t, "the offload binaries", targets, kept, count, err);
 }
 
-static enum mpk_code is_kept(struct mpk_thin *t, const struct mpk_code_target *target, bool *kept,
-			     struct mpk_error *err)
+/* What was noted, if that is not allowed. */
+static enum mpk_code refuse_missing(const struct mpk_thin *t, struct mpk_error *err)
 {
-	*kept = mpk_thin_keeps(t, target);
-	return mpk_thin_keep_devices(t, target, kept, 1, err);
+	if (!t->missing_count || t->o->allow_missing)
+		return mpk_strbuf_status(&t->missing, err);
+	if (t->missing_count > MISSING_SHOWN)
+		return mpk_fail(
+			err, MPK_E_CONFLICT,
+			"kernels would lose their code: %s, and %zu more; keep these, too, "
+			"name the device with --device-arch instead, or say --allow-missing",
+			mpk_strbuf_text(&t->missing), t->missing_count - MISSING_SHOWN);
+	return mpk_fail(err, MPK_E_CONFLICT,
+			"kernels would lose their code: %s; keep these, too, name the device with "
+			"--device-arch instead, or say --allow-missing",
+			mpk_strbuf_text(&t->missing));
 }
 
-enum mpk_code mpk_thin_device(struct mpk_thin *t, struct mpk_thin_container *c,
-			      struct mpk_error *err)
+enum mpk_code mpk_thin_check_missing(struct mpk_thin *t,
+				     const struct mpk_thin_container *containers, size_t count,
+				     struct mpk_error *err)
 {
-	bool kept;
-
-	MPK_TRY(is_kept(t, c->target, &kept, err));
-	t->report->images++;
-	c->is_binary = true;
-	c->changed = c->is_gone = !kept;
-	if (kept)
-		return MPK_OK;
-	t->report->dropped++;
-	t->report->dropped_bytes += c->bytes.len;
-	return MPK_OK;
-}
-
-enum mpk_code mpk_thin_leave(struct mpk_thin *t, const struct mpk_code_target *target,
-			     struct mpk_error *err)
-{
-	bool kept;
-
-	MPK_TRY(is_kept(t, target, &kept, err));
-	t->report->left += !kept;
-	return MPK_OK;
+	MPK_TRY(compare_binaries(t, containers, count, err));
+	for (size_t w = 0; w < t->o->keep_count && w < MPK_THIN_USED_WORDS; w++)
+		if ((t->unlinked & ~t->served) >> w & 1)
+			mpk_thin_miss(t, MPK_THIN_RELOCATABLE, t->o->keep[w], "code");
+	return refuse_missing(t, err);
 }

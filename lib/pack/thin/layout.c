@@ -394,57 +394,6 @@ static enum mpk_code place_table(struct mpk_thin_layout *l, struct mpk_thin_patc
 	return MPK_OK;
 }
 
-/* --- where things are afterwards --------------------------------------------------------------------- */
-
-static bool touches_cut(const struct mpk_thin_layout *l, uint64_t off, uint64_t len)
-{
-	for (size_t i = 0; len && i < l->section_count; i++) {
-		const struct mpk_thin_hole *h = &l->holes[i];
-
-		if (mpk_thin_is_cut(h) && off < h->cut_end &&
-		    (off > h->cut_off || len > h->cut_off - off))
-			return true;
-	}
-	return false;
-}
-
-enum mpk_code mpk_thin_overlap(const struct mpk_thin_layout *l, uint64_t off)
-{
-	return mpk_fail_offset(l->err, MPK_E_CORRUPT, "file", off,
-			       "something else of the file lies in its device code");
-}
-
-/* Nothing but holes may be in what leaves the file. */
-static enum mpk_code check_cuts(const struct mpk_thin_layout *l)
-{
-	const GElf_Ehdr *e = &l->elf->header;
-
-	if (touches_cut(l, 0, EHDR_BYTES) ||
-	    touches_cut(l, e->e_phoff, (uint64_t)e->e_phnum * PHDR_BYTES) ||
-	    touches_cut(l, e->e_shoff, l->elf->section_count * SHDR_BYTES))
-		return mpk_thin_overlap(l, 0);
-	for (size_t i = 1, own = 0; i < l->elf->section_count; i++) {
-		GElf_Shdr h;
-
-		MPK_TRY(mpk_elf_section(l->elf, i, &h, l->err));
-		for (own = 0; own < l->section_count && l->sections[own].index != i;)
-			own++;
-		if (own == l->section_count && h.sh_type != SHT_NOBITS && h.sh_type != SHT_NULL &&
-		    touches_cut(l, h.sh_offset, h.sh_size))
-			return mpk_thin_overlap(l, h.sh_offset);
-	}
-	for (size_t i = 0; i < l->elf->segment_count; i++) {
-		const GElf_Phdr *p = &l->segments[i];
-		bool own = false;
-
-		for (size_t k = 0; k < l->section_count; k++)
-			own |= l->holes[k].segment == i;
-		if (!own && touches_cut(l, p->p_offset, p->p_filesz))
-			return mpk_thin_overlap(l, p->p_offset);
-	}
-	return MPK_OK;
-}
-
 /* --- the whole ------------------------------------------------------------------------------------------- */
 
 /* x86-64 has pages of 4 KiB whatever a linker aligned to; of AArch64 the linker knows for which it was. */
@@ -493,6 +442,5 @@ enum mpk_code mpk_thin_write(const struct mpk_elf *elf, const struct mpk_thin_se
 	MPK_TRY(read_segments(&l));
 	MPK_TRY(find_holes(&l));
 	MPK_TRY(place_table(&l, patches));
-	MPK_TRY(check_cuts(&l));
 	return mpk_thin_assemble(&l, patches, out);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* library.c - a library with the device code of chosen architectures only
+/* library.c - a library, or a static archive of objects, with the device code of chosen architectures only
  *
  * First each container is made anew, then it is found out what points to it and it gets its place (references.c), then
  * the file is written (layout.c). Containers are never joined or left out, not even empty ones: each is registered by
@@ -13,6 +13,7 @@
 #include "base/vec.h"
 #include "elf/image.h"
 #include "elf/note.h"
+#include "text/escape.h"
 #include "thin/internal/sycl.h"
 #include "trust/origin.h"
 
@@ -71,10 +72,19 @@ static enum mpk_code library_open(struct library *l, struct mpk_span file)
 
 /* --- sections and their containers ---------------------------------------------------------------- */
 
+/* By the index of its header; NULL: it has no images of SYCL's. */
+static const struct mpk_thin_sycl_section *sycl_section(const struct mpk_thin_sycl *s, size_t index)
+{
+	for (size_t i = 0; i < s->section_count; i++)
+		if (s->sections[i].index == index)
+			return &s->sections[i];
+	return NULL;
+}
+
 /* A section of one device's images is thinned where tables say which these are. */
 static enum mpk_code is_thinned(struct library *l, size_t index, const GElf_Shdr *h, bool *out)
 {
-	const struct mpk_thin_sycl_section *sycl = mpk_thin_sycl_section(&l->sycl, index);
+	const struct mpk_thin_sycl_section *sycl = sycl_section(&l->sycl, index);
 	const char *name = mpk_elf_section_name(&l->elf, index);
 	const struct mpk_code_target *target = NULL;
 	struct mpk_span bytes;
@@ -219,7 +229,7 @@ static enum mpk_code split_section(struct library *l, struct mpk_thin_section *s
 
 	if (has_blob(l, &s->header))
 		return split_around_blob(l, s);
-	if (mpk_thin_sycl_section(&l->sycl, s->index))
+	if (sycl_section(&l->sycl, s->index))
 		return split_images(l, s);
 	if (!mpk_span_sub(l->elf.bytes, s->header.sh_offset, s->header.sh_size, &bytes))
 		return mpk_fail(l->err, MPK_E_CORRUPT, "a section lies beyond the end");
@@ -305,67 +315,6 @@ static enum mpk_code find_containers(struct library *l)
 	return MPK_OK;
 }
 
-/* --- what is missing afterwards -------------------------------------------------------------------- */
-
-/* Clang's offload binaries have an image each, and a runtime looks for one that fits among all. */
-static enum mpk_code compare_binaries(struct mpk_thin *t,
-				      const struct mpk_thin_container *containers,
-				      size_t container_count, struct mpk_error *err)
-{
-	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
-	struct mpk_code_target *targets =
-		mpk_arena_array(&scratch, container_count + 1, sizeof *targets);
-	bool *kept = mpk_arena_array(&scratch, container_count + 1, sizeof *kept);
-	size_t count = 0;
-
-	MPK_TRY_ALLOC(targets && kept, err);
-	for (size_t i = 0; i < container_count; i++) {
-		const struct mpk_thin_container *c = &containers[i];
-		const struct mpk_code_target *list;
-		size_t n;
-
-		if (!c->is_binary || c->is_registered)
-			continue;
-		list = c->target;
-		n = list != NULL;
-		if (!n)
-			MPK_TRY(mpk_code_targets(c->bytes, &scratch, &list, &n, err));
-		if (!n)
-			continue;
-		kept[count] = !c->is_gone;
-		targets[count++] = list[0];
-	}
-	return mpk_thin_compare(t, "the offload binaries", targets, kept, count, err);
-}
-
-/* What was noted, if that is not allowed. */
-static enum mpk_code refuse_missing(const struct mpk_thin *t, struct mpk_error *err)
-{
-	if (!t->missing_count || t->o->allow_missing)
-		return mpk_strbuf_status(&t->missing, err);
-	if (t->missing_count > MPK_THIN_MISSING_SHOWN)
-		return mpk_fail(
-			err, MPK_E_CONFLICT,
-			"kernels would lose their code: %s, and %zu more; keep these, too, "
-			"name the device with --device-arch instead, or say --allow-missing",
-			mpk_strbuf_text(&t->missing), t->missing_count - MPK_THIN_MISSING_SHOWN);
-	return mpk_fail(err, MPK_E_CONFLICT,
-			"kernels would lose their code: %s; keep these, too, name the device with "
-			"--device-arch instead, or say --allow-missing",
-			mpk_strbuf_text(&t->missing));
-}
-
-enum mpk_code mpk_thin_check_missing(struct mpk_thin *t,
-				     const struct mpk_thin_container *containers, size_t count,
-				     struct mpk_error *err)
-{
-	MPK_TRY(compare_binaries(t, containers, count, err));
-	for (size_t w = 0; w < t->o->keep_count && w < 64; w++)
-		if ((t->unlinked & ~t->served) >> w & 1)
-			mpk_thin_miss(t, MPK_THIN_RELOCATABLE, t->o->keep[w], "code");
-	return refuse_missing(t, err);
-}
-
 static bool has_changed(const struct library *l)
 {
 	for (size_t i = 0; i < l->container_count; i++)
@@ -430,6 +379,86 @@ static enum mpk_code thin_library(struct library *l, struct mpk_rope *out)
 			      out, l->err);
 }
 
+/* --- archives ---------------------------------------------------------------------------------------------
+ *
+ * One is written as `ar rcsD` writes it: an index with the symbols that the old one had, members in their order.
+ */
+
+struct archive {
+	struct mpk_ar ar;
+	struct mpk_ar_entry *entries;
+	struct mpk_rope *contents;
+	struct mpk_span *names; /* of symbols, those of one member together */
+};
+
+/* Symbols by member, in the order of the index. */
+static enum mpk_code archive_symbols(struct archive *a, struct mpk_arena *arena,
+				     struct mpk_error *err)
+{
+	size_t *at = mpk_arena_array(arena, a->ar.member_count + 1, sizeof *at), sum = 0;
+
+	a->names = mpk_arena_array(arena, a->ar.symbol_count + 1, sizeof *a->names);
+	MPK_TRY_ALLOC(at && a->names, err);
+	for (size_t i = 0; i < a->ar.symbol_count; i++)
+		a->entries[a->ar.symbols[i].member].symbol_count++;
+	for (size_t i = 0; i < a->ar.member_count; i++) {
+		a->entries[i].symbols = a->names + sum;
+		at[i] = sum;
+		sum += a->entries[i].symbol_count;
+	}
+	for (size_t i = 0; i < a->ar.symbol_count; i++)
+		a->names[at[a->ar.symbols[i].member]++] = a->ar.symbols[i].name;
+	return MPK_OK;
+}
+
+/* What is no object stays as it is. */
+static enum mpk_code archive_member(struct archive *a, size_t i, const struct mpk_thin_options *o,
+				    struct mpk_arena *arena, struct mpk_thin_report *report,
+				    bool *changed, struct mpk_error *err)
+{
+	const struct mpk_ar_member *m = &a->ar.members[i];
+	struct mpk_rope *out = &a->contents[i];
+	enum mpk_code code;
+
+	*out = mpk_rope_of(arena);
+	a->entries[i] = (struct mpk_ar_entry){ .name = m->name, .content = out };
+	if (!mpk_thin_is_object(m->data)) {
+		mpk_rope_put_view(out, m->data);
+		return mpk_rope_status(out, err);
+	}
+	code = mpk_thin_object(m->data, o, arena, out, report, err);
+	if (code != MPK_OK) {
+		mpk_error_prefix(err, "%s: ", MPK_QUOTE(m->name));
+		return code;
+	}
+	*changed |= out->count != 1 || out->pieces[0].data != m->data.data;
+	return MPK_OK;
+}
+
+static enum mpk_code thin_archive(struct mpk_span file, const struct mpk_thin_options *options,
+				  struct mpk_arena *arena, struct mpk_rope *out,
+				  struct mpk_thin_report *report, struct mpk_error *err)
+{
+	struct archive a = { 0 };
+	bool changed = false;
+
+	MPK_TRY(mpk_ar_read(file, arena, &a.ar, err));
+	a.entries = mpk_arena_array(arena, a.ar.member_count + 1, sizeof *a.entries);
+	a.contents = mpk_arena_array(arena, a.ar.member_count + 1, sizeof *a.contents);
+	MPK_TRY_ALLOC(a.entries && a.contents, err);
+	for (size_t i = 0; i < a.ar.member_count; i++)
+		MPK_TRY(archive_member(&a, i, options, arena, report, &changed, err));
+	if (!changed) {
+		mpk_rope_put_view(out, file);
+		return mpk_rope_status(out, err);
+	}
+	MPK_TRY(archive_symbols(&a, arena, err));
+	MPK_TRY(mpk_ar_write(a.entries, a.ar.member_count, out, err));
+	MPK_TRY(mpk_rope_status(out, err));
+	return out->len <= file.len ? MPK_OK
+				    : mpk_fail(err, MPK_E_UNSUPPORTED, "it would become larger");
+}
+
 enum mpk_code mpk_thin_library(struct mpk_span file, const struct mpk_thin_options *options,
 			       struct mpk_arena *arena, struct mpk_rope *out,
 			       struct mpk_thin_report *report, struct mpk_error *err)
@@ -439,7 +468,7 @@ enum mpk_code mpk_thin_library(struct mpk_span file, const struct mpk_thin_optio
 			     .err = err };
 
 	if (mpk_ar_is(file))
-		return mpk_thin_archive(file, options, arena, out, report, err);
+		return thin_archive(file, options, arena, out, report, err);
 	if (mpk_thin_is_object(file))
 		return mpk_thin_object(file, options, arena, out, report, err);
 	MPK_TRY(library_open(&l, file));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* move.c - where the containers of a library are moved to, and what of the file changes by that
+/* move.c - where the containers of a library are moved to, and what points to them afterwards
  *
  * A container that nothing hinders moves to the end of the one before it, so that all that is free in a section is in
  * one hole at its end; one that must stay has the hole before it, as zeros.
@@ -9,13 +9,20 @@
 
 #include "base/vec.h"
 #include "thin/internal/sycl.h"
+#include <string.h>
 
-enum {
-	WORD_BYTES = 8,
-	SYM_VALUE_AT = 8,
-	SYM_SIZE_AT = 16,
-	SYM_BYTES = 24,
-	ALIGN_MAX = 4096,
+#define IMAGE_SIZES ".tgtimg"
+
+enum { WORD_BYTES = 8, ALIGN_MAX = 4096, COUNT_AT = 2, COUNT_BYTES = 2 };
+
+struct moving {
+	const struct mpk_elf *elf;
+	const struct mpk_thin_container *c;
+	size_t count;
+	const struct mpk_thin_sycl *sycl;
+	struct mpk_thin_references found;
+	struct mpk_thin_patches *out;
+	struct mpk_error *err;
 };
 
 /* --- places ------------------------------------------------------------------------------------------ */
@@ -58,77 +65,82 @@ static uint64_t new_target(const struct mpk_thin_container *c, uint64_t target)
 	return c->moved + (c->is_gone ? 0 : target - c->address);
 }
 
-/* @sycl    words of its tables are written by those who order these */
-static enum mpk_code patch_reference(const struct mpk_elf *elf, const struct mpk_thin_sycl *sycl,
-				     const struct mpk_thin_reference *r,
-				     const struct mpk_thin_container *c,
-				     struct mpk_thin_patches *out, struct mpk_error *err)
+/* The table whose array has an address, if it loses images; NULL: none. */
+static const struct mpk_thin_sycl_table *sycl_table_of(const struct mpk_thin_sycl *s,
+						       uint64_t address)
 {
+	const struct mpk_thin_sycl_table *t;
+	size_t low = 0, high = s->table_count;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (s->tables[mid].array <= address)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	t = low ? &s->tables[low - 1] : NULL;
+	return t && t->loses && address - t->array < t->stride * t->count ? t : NULL;
+}
+
+/* Words of SYCL's tables are written when these are put in order. */
+static enum mpk_code patch_reference(const struct moving *m, const struct mpk_thin_reference *r)
+{
+	const struct mpk_thin_container *c = &m->c[r->container];
 	uint64_t to = new_target(c, r->target), word, off;
 
 	if (to == r->target)
 		return MPK_OK;
 	if (r->is_symbolic && c->is_gone)
-		return mpk_fail(err, MPK_E_UNSUPPORTED,
+		return mpk_fail(m->err, MPK_E_UNSUPPORTED,
 				"an image that is taken out is named by a symbol");
 	if (r->is_symbolic)
 		return MPK_OK; /* the symbol moves, by as much */
 	if (r->addend_at)
-		MPK_TRY(mpk_thin_patch_add(out, r->addend_at, to, WORD_BYTES, err));
+		MPK_TRY(mpk_thin_patch_add(m->out, r->addend_at, to, WORD_BYTES, m->err));
 	/* Some linkers store the value in the word, too. */
-	if (!mpk_thin_sycl_table_of(sycl, r->address) &&
-	    mpk_thin_read_word(elf, r->address, &word, &off) && word == r->target)
-		MPK_TRY(mpk_thin_patch_add(out, off, to, WORD_BYTES, err));
+	if (!sycl_table_of(m->sycl, r->address) &&
+	    mpk_thin_read_word(m->elf, r->address, &word, &off) && word == r->target)
+		MPK_TRY(mpk_thin_patch_add(m->out, off, to, WORD_BYTES, m->err));
 	return MPK_OK;
 }
 
-static enum mpk_code patch_symbol(const struct mpk_symbol *symbol, uint64_t at,
-				  const struct mpk_thin_container *c, struct mpk_thin_patches *out,
-				  struct mpk_error *err)
-{
-	uint64_t delta = symbol->value - c->address, len = c->content.len, size = symbol->bytes;
+/* --- SYCL's tables without the images that are dropped -----------------------------------------------
+ *
+ * The runtime looks at as many structs of the array as the descriptor says. So those of images that are kept change
+ * places with those that are dropped, which end up last, and the number becomes that of the former. A struct moves as
+ * a whole: its numbers with its bytes, its pointers with their relocations, which get the address of the word that
+ * holds the pointer now. No relocation is added or taken out, so it does not matter which pointers of an image are
+ * null; only where one entry relocates many words (DT_RELR) structs that change places must have the same ones.
+ * An image that is dropped begins and ends where the one after it does, and nobody asks.
+ */
 
-	if (c->changed) {
-		delta = delta < len ? delta : len;
-		size = size < len - delta ? size : len - delta;
-	}
-	if (c->moved + delta != symbol->value)
-		MPK_TRY(mpk_thin_patch_add(out, at + SYM_VALUE_AT, c->moved + delta, WORD_BYTES,
-					   err));
-	if (size != symbol->bytes)
-		MPK_TRY(mpk_thin_patch_add(out, at + SYM_SIZE_AT, size, WORD_BYTES, err));
-	return MPK_OK;
+/* Images that are kept, then those that are dropped; malloc'ed. */
+static size_t *order_of(const struct mpk_thin_sycl *s, const struct mpk_thin_sycl_table *t,
+			size_t *kept)
+{
+	size_t *order = calloc(t->count, sizeof *order), n = 0;
+
+	for (size_t i = 0; order && i < t->count; i++)
+		if (mpk_thin_sycl_keeps(s, t->first + i))
+			order[n++] = i;
+	*kept = n;
+	for (size_t i = 0; order && i < t->count; i++)
+		if (!mpk_thin_sycl_keeps(s, t->first + i))
+			order[n++] = i;
+	return order;
 }
 
-static enum mpk_code patch_table(const struct mpk_elf *elf, size_t section,
-				 const struct mpk_thin_container *c, size_t count,
-				 struct mpk_thin_patches *out, struct mpk_error *err)
+static bool is_shared(const struct mpk_thin_word *w)
 {
-	struct mpk_symbol symbol;
-	struct mpk_symtab table;
-
-	MPK_TRY(mpk_symtab_open(elf, section, &table, err));
-	for (size_t i = 1; i < table.count; i++) {
-		size_t k;
-
-		MPK_TRY(mpk_symtab_get(&table, i, &symbol, err));
-		k = mpk_thin_is_address(&symbol) ? mpk_thin_container_at(c, count, symbol.value)
-						 : count;
-		if (k < count)
-			MPK_TRY(patch_symbol(&symbol, table.off + i * SYM_BYTES, &c[k], out, err));
-	}
-	return MPK_OK;
+	return w && !w->has_own;
 }
 
-struct moved {
-	const struct mpk_thin_references *found;
-	const struct mpk_thin_container *c;
-};
-
-static uint64_t moved_word(void *data, const struct mpk_thin_word *word)
+/* What a word points to afterwards. */
+static uint64_t moved_word(const struct moving *m, const struct mpk_thin_word *word)
 {
-	const struct moved *m = data;
-	const struct mpk_thin_references *r = m->found;
+	const struct mpk_thin_references *r = &m->found;
 	size_t i = mpk_first_from(r->items, r->count, sizeof *r->items,
 				  offsetof(struct mpk_thin_reference, address), word->address);
 
@@ -137,25 +149,131 @@ static uint64_t moved_word(void *data, const struct mpk_thin_word *word)
 	return new_target(&m->c[r->items[i].container], r->items[i].target);
 }
 
-/* What they and symbols are to be when containers are where moved says. */
-static enum mpk_code patch_references(const struct mpk_elf *elf, const struct mpk_thin_sycl *sycl,
-				      const struct mpk_thin_references *r,
-				      const struct mpk_thin_container *c, size_t count,
-				      struct mpk_thin_patches *out, struct mpk_error *err)
+/* What is stored in a word is stored in another one. */
+static enum mpk_code move_relocations(const struct moving *m, uint64_t from, uint64_t to)
 {
-	struct moved moved = { r, c };
+	const struct mpk_thin_word *w = mpk_thin_sycl_word(m->sycl, from);
+	const struct mpk_thin_word *end = m->sycl->words + m->sycl->word_count;
 
-	for (size_t i = 0; i < r->count; i++)
-		MPK_TRY(patch_reference(elf, sycl, &r->items[i], &c[r->items[i].container], out,
-					err));
-	for (size_t i = 1; i < elf->section_count; i++) {
+	if (is_shared(w) != is_shared(mpk_thin_sycl_word(m->sycl, to)))
+		return mpk_fail(m->err, MPK_E_UNSUPPORTED,
+				"SYCL's images that would change places have pointers in different "
+				"fields, and their relocations are packed (DT_RELR)");
+	for (; w && w < end && w->address == from; w++)
+		if (w->has_own)
+			MPK_TRY(mpk_thin_patch_add(m->out, w->off, to, WORD_BYTES, m->err));
+	return MPK_OK;
+}
+
+static enum mpk_code move_word(const struct moving *m, uint64_t from, uint64_t to)
+{
+	const struct mpk_thin_word *w = mpk_thin_sycl_word(m->sycl, from);
+	uint64_t value, old, off;
+
+	if (!mpk_thin_read_word(m->elf, from, &value, &off) ||
+	    !mpk_thin_read_word(m->elf, to, &old, &off))
+		return mpk_fail(m->err, MPK_E_CORRUPT, "SYCL's table of images is not loaded");
+	/* Some linkers store the value in the word, too. */
+	if (w && w->target == value)
+		value = moved_word(m, w);
+	if (value != old)
+		MPK_TRY(mpk_thin_patch_add(m->out, off, value, WORD_BYTES, m->err));
+	return from == to ? MPK_OK : move_relocations(m, from, to);
+}
+
+static enum mpk_code move_images(const struct moving *m, const struct mpk_thin_sycl_table *t,
+				 const size_t *order)
+{
+	for (size_t i = 0; i < t->count; i++)
+		for (uint64_t at = 0; at < t->stride; at += WORD_BYTES)
+			MPK_TRY(move_word(m, t->array + order[i] * t->stride + at,
+					  t->array + i * t->stride + at));
+	return MPK_OK;
+}
+
+static enum mpk_code patch_sycl_table(const struct moving *m, const struct mpk_thin_sycl_table *t)
+{
+	size_t kept, *order = order_of(m->sycl, t, &kept);
+	enum mpk_code code = order ? move_images(m, t, order) : mpk_fail_nomem(m->err);
+	struct mpk_span head;
+	uint64_t off;
+
+	free(order);
+	MPK_TRY(code);
+	if (!mpk_elf_at_address(m->elf, t->descriptor, &head, &off))
+		return mpk_fail(m->err, MPK_E_CORRUPT, "SYCL's descriptor is not loaded");
+	return mpk_thin_patch_add(m->out, off + COUNT_AT, kept, COUNT_BYTES, m->err);
+}
+
+/* A pointer to a struct would point to another one; one to the first may also be the end of what is in front. */
+static enum mpk_code check_array_pointers(const struct moving *m)
+{
+	for (size_t i = 0; i < m->sycl->word_count; i++) {
+		const struct mpk_thin_word *w = &m->sycl->words[i];
+		const struct mpk_thin_sycl_table *t = sycl_table_of(m->sycl, w->target);
+
+		if (t && w->target != t->array)
+			return mpk_fail_offset(m->err, MPK_E_UNSUPPORTED, "file", w->off,
+					       "something points into SYCL's table of images");
+	}
+	return MPK_OK;
+}
+
+static const struct mpk_thin_sycl_range *dropped_at(const struct mpk_thin_sycl *s, uint64_t begin)
+{
+	size_t i = mpk_first_from(s->ranges, s->range_count, sizeof *s->ranges,
+				  offsetof(struct mpk_thin_sycl_range, begin), begin);
+
+	return i < s->range_count && s->ranges[i].begin == begin && !s->ranges[i].kept
+		       ? &s->ranges[i]
+		       : NULL;
+}
+
+/* Compilers leave a list for tools: the address and the size of each image. */
+static enum mpk_code patch_sizes(const struct moving *m, const GElf_Shdr *h)
+{
+	for (uint64_t at = 0; at + 2 * WORD_BYTES <= h->sh_size; at += 2 * WORD_BYTES) {
+		const struct mpk_thin_word *w = mpk_thin_sycl_word(m->sycl, h->sh_addr + at);
+		const struct mpk_thin_sycl_range *r = w ? dropped_at(m->sycl, w->target) : NULL;
+		uint64_t size, off;
+
+		if (r && mpk_thin_read_word(m->elf, h->sh_addr + at + WORD_BYTES, &size, &off) &&
+		    size == r->end - r->begin)
+			MPK_TRY(mpk_thin_patch_add(m->out, off, 0, WORD_BYTES, m->err));
+	}
+	return MPK_OK;
+}
+
+static enum mpk_code patch_all_sizes(const struct moving *m)
+{
+	uint64_t left = m->elf->bytes.len;
+
+	for (size_t i = 1; i < m->elf->section_count; i++) {
+		const char *name = mpk_elf_section_name(m->elf, i);
 		GElf_Shdr h;
 
-		MPK_TRY(mpk_elf_section(elf, i, &h, err));
-		if (h.sh_type == SHT_SYMTAB || h.sh_type == SHT_DYNSYM)
-			MPK_TRY(patch_table(elf, i, c, count, out, err));
+		MPK_TRY(mpk_elf_section(m->elf, i, &h, m->err));
+		if (!name || strcmp(name, IMAGE_SIZES) != 0 || !(h.sh_flags & SHF_ALLOC) ||
+		    h.sh_type == SHT_NOBITS || h.sh_size > left)
+			continue;
+		left -= h.sh_size; /* sections that overlap would be read again and again */
+		MPK_TRY(patch_sizes(m, &h));
 	}
-	return mpk_thin_sycl_patch(sycl, elf, moved_word, &moved, out, err);
+	return MPK_OK;
+}
+
+/* --- the whole ---------------------------------------------------------------------------------- */
+
+static enum mpk_code patch_file(const struct moving *m)
+{
+	for (size_t i = 0; i < m->found.count; i++)
+		MPK_TRY(patch_reference(m, &m->found.items[i]));
+	MPK_TRY(mpk_thin_move_symbols(m->elf, m->c, m->count, m->out, m->err));
+	MPK_TRY(check_array_pointers(m));
+	for (size_t i = 0; i < m->sycl->table_count; i++)
+		if (m->sycl->tables[i].loses)
+			MPK_TRY(patch_sycl_table(m, &m->sycl->tables[i]));
+	return patch_all_sizes(m);
 }
 
 enum mpk_code mpk_thin_move(const struct mpk_elf *elf, struct mpk_thin_section *sections,
@@ -163,14 +281,16 @@ enum mpk_code mpk_thin_move(const struct mpk_elf *elf, struct mpk_thin_section *
 			    const struct mpk_thin_sycl *sycl, struct mpk_thin_report *report,
 			    struct mpk_thin_patches *patches, struct mpk_error *err)
 {
-	struct mpk_thin_references found = { 0 };
-	enum mpk_code code = mpk_thin_references(elf, c, count, &found, err);
+	struct moving m = {
+		.elf = elf, .c = c, .count = count, .sycl = sycl, .out = patches, .err = err
+	};
+	enum mpk_code code = mpk_thin_references(elf, c, count, &m.found, err);
 
 	if (code == MPK_OK) {
 		for (size_t i = 0; i < section_count; i++)
 			place_containers(&sections[i], report);
-		code = patch_references(elf, sycl, &found, c, count, patches, err);
+		code = patch_file(&m);
 	}
-	free(found.items);
+	free(m.found.items);
 	return code;
 }

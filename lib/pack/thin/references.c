@@ -12,10 +12,18 @@
 
 #include "base/cursor.h"
 #include "base/vec.h"
+#include "elf/image.h"
 #include "elf/instructions.h"
 #include "thin/internal/thin.h"
+#include <string.h>
 
-enum { WORD_BYTES = 8, RELA_ADDEND_AT = 16 };
+enum {
+	WORD_BYTES = 8,
+	RELA_ADDEND_AT = 16,
+	SYM_VALUE_AT = 8,
+	SYM_SIZE_AT = 16,
+	SYM_BYTES = 24,
+};
 
 struct search {
 	const struct mpk_elf *elf;
@@ -57,7 +65,7 @@ static size_t container_before(const struct mpk_thin_container *c, size_t count,
 	return low ? low - 1 : count;
 }
 
-size_t mpk_thin_container_at(const struct mpk_thin_container *c, size_t count, uint64_t address)
+static size_t container_at(const struct mpk_thin_container *c, size_t count, uint64_t address)
 {
 	size_t i = container_before(c, count, address);
 
@@ -66,7 +74,8 @@ size_t mpk_thin_container_at(const struct mpk_thin_container *c, size_t count, u
 
 /* --- relocations -------------------------------------------------------------------------------- */
 
-bool mpk_thin_is_address(const struct mpk_symbol *symbol)
+/* Not of thread-local and absolute ones. */
+static bool is_address(const struct mpk_symbol *symbol)
 {
 	return symbol->defined && symbol->section && symbol->type != STT_TLS;
 }
@@ -86,7 +95,7 @@ enum mpk_code mpk_thin_target(const struct mpk_elf *elf, const struct mpk_symtab
 	if (r->is_relative || !r->symbol || r->symbol >= symbols->count)
 		return MPK_OK;
 	MPK_TRY(mpk_symtab_get(symbols, (size_t)r->symbol, &symbol, err));
-	*is_target = mpk_thin_is_address(&symbol);
+	*is_target = is_address(&symbol);
 	if (*is_target)
 		*out += symbol.value;
 	return MPK_OK;
@@ -94,15 +103,24 @@ enum mpk_code mpk_thin_target(const struct mpk_elf *elf, const struct mpk_symtab
 
 static bool is_device(const struct search *s, uint64_t address)
 {
-	size_t i = mpk_thin_container_at(s->c, s->count, address);
+	size_t i = container_at(s->c, s->count, address);
 
 	return i < s->count && !s->c[i].is_host;
+}
+
+static enum mpk_code add_reference(struct search *s, const struct mpk_thin_reference *r)
+{
+	struct mpk_thin_references *out = s->out;
+
+	MPK_TRY_ALLOC(mpk_vec_reserve(&out->items, &out->cap, out->count + 1, sizeof *out->items),
+		      s->err);
+	out->items[out->count++] = *r;
+	return MPK_OK;
 }
 
 static void take_relocation(void *arg, const struct mpk_relocation *r)
 {
 	struct search *s = arg;
-	struct mpk_thin_references *out = s->out;
 	uint64_t target;
 	bool is_target;
 
@@ -120,16 +138,11 @@ static void take_relocation(void *arg, const struct mpk_relocation *r)
 	if (!s->count || target < s->c[0].address ||
 	    target > s->c[s->count - 1].address + s->c[s->count - 1].bytes.len)
 		return;
-	if (!mpk_vec_reserve(&out->items, &out->cap, out->count + 1, sizeof *out->items)) {
-		s->code = mpk_fail_nomem(s->err);
-		return;
-	}
-	out->items[out->count++] = (struct mpk_thin_reference){
-		.address = r->address,
-		.target = target,
-		.addend_at = r->has_addend ? r->off + RELA_ADDEND_AT : 0,
-		.is_symbolic = !r->is_relative && r->type,
-	};
+	s->code = add_reference(s, &(struct mpk_thin_reference){
+					   .address = r->address,
+					   .target = target,
+					   .addend_at = r->has_addend ? r->off + RELA_ADDEND_AT : 0,
+					   .is_symbolic = !r->is_relative && r->type });
 }
 
 static int by_address(const void *a, const void *b)
@@ -172,7 +185,7 @@ static enum mpk_code judge_relocations(struct search *s)
 	for (size_t i = 0; i < out->count; i++) {
 		struct mpk_thin_reference r = out->items[i];
 
-		r.container = mpk_thin_container_at(s->c, s->count, r.target);
+		r.container = container_at(s->c, s->count, r.target);
 		if (kept && is_end(&out->items[kept - 1], &r, s->c, s->count))
 			r.container = out->items[kept - 1].container;
 		if (r.container == s->count)
@@ -194,9 +207,7 @@ static enum mpk_code judge_symbols(struct search *s)
 		size_t k;
 
 		MPK_TRY(mpk_symtab_get(&s->symbols, i, &symbol, s->err));
-		k = mpk_thin_is_address(&symbol)
-			    ? mpk_thin_container_at(s->c, s->count, symbol.value)
-			    : s->count;
+		k = is_address(&symbol) ? container_at(s->c, s->count, symbol.value) : s->count;
 		if (k == s->count)
 			continue;
 		MPK_TRY(check_middle(&s->c[k], symbol.value, s->err));
@@ -207,11 +218,19 @@ static enum mpk_code judge_symbols(struct search *s)
 
 /* --- instructions ---------------------------------------------------------------------------------- */
 
-static void pin_if_begins(struct search *s, uint64_t address)
+/* The container that begins at an address; count: none. */
+static size_t container_of(const struct search *s, uint64_t address)
 {
 	size_t i = container_before(s->c, s->count, address);
 
-	if (i < s->count && s->c[i].address == address)
+	return i < s->count && s->c[i].address == address ? i : s->count;
+}
+
+static void pin_if_begins(struct search *s, uint64_t address)
+{
+	size_t i = container_of(s, address);
+
+	if (i < s->count)
 		s->c[i].pinned = true;
 }
 
@@ -277,6 +296,104 @@ static enum mpk_code search_code(struct search *s)
 	return MPK_OK;
 }
 
+/* --- programs that are linked to one address --------------------------------------------------------
+ *
+ * Their linker has resolved every address, and no relocation is left to tell which words are addresses. Of a container
+ * that a compiler registered one is known: the wrapper that host code gives to the runtime, in a section of its own,
+ * begins with a number that nothing else there has. Whatever else in the file has four bytes that are the address of a
+ * container may be that address or may be a number: the container stays where it is then, as does one without a
+ * wrapper. All such addresses are below 4 GiB, so that four bytes are what instructions and words of data both have.
+ */
+
+enum { WRAPPER_BYTES = 24, ADDRESS_AT = 8 };
+
+static const struct {
+	const char *section;
+	uint32_t magic;
+} wrappers[] = {
+	{ ".nvFatBinSegment", 0x466243b1 },
+	{ ".hipFatBinSegment", 0x48495046 },
+};
+
+static uint32_t wrapper_magic(const char *section)
+{
+	for (size_t i = 0; section && i < MPK_ARRAY_COUNT(wrappers); i++)
+		if (strcmp(section, wrappers[i].section) == 0)
+			return wrappers[i].magic;
+	return 0;
+}
+
+/* Whether a word at this place is the address in a wrapper. */
+static bool is_wrapped(struct mpk_span bytes, size_t at, uint32_t magic)
+{
+	return magic && at % WRAPPER_BYTES == ADDRESS_AT && bytes.len - at >= WORD_BYTES &&
+	       mpk_load_u32(bytes.data + at - ADDRESS_AT) == magic;
+}
+
+static enum mpk_code search_section(struct search *s, struct mpk_span bytes, uint64_t address,
+				    uint32_t magic)
+{
+	uint64_t first = s->c[0].address, last = s->c[s->count - 1].address;
+
+	for (size_t at = 0; bytes.len - at >= sizeof(uint32_t); at++) {
+		uint32_t value = mpk_load_u32(bytes.data + at);
+		size_t i;
+
+		if (value < first || value > last)
+			continue;
+		i = container_of(s, value);
+		if (i == s->count)
+			continue;
+		if (is_wrapped(bytes, at, magic) && mpk_load_u64(bytes.data + at) == value)
+			MPK_TRY(add_reference(s,
+					      &(struct mpk_thin_reference){ .address = address + at,
+									    .target = value }));
+		else
+			s->c[i].pinned = true;
+	}
+	return MPK_OK;
+}
+
+/* Images that have no wrapper are named by their ends, too, and an end is a number like any other. */
+static enum mpk_code check_binaries(const struct search *s)
+{
+	for (size_t i = 0; i < s->count; i++)
+		if (s->c[i].is_binary && s->c[i].changed)
+			return mpk_fail(
+				s->err, MPK_E_UNSUPPORTED,
+				"a program that is linked to one address does not tell where its host code has the end of an image; link it as PIE");
+	return MPK_OK;
+}
+
+/* Notes the words of wrappers, and pins what else seems to be named. */
+static enum mpk_code find_absolute_words(struct search *s)
+{
+	const struct mpk_elf *elf = s->elf;
+	uint64_t left = elf->bytes.len;
+
+	if (!s->count)
+		return MPK_OK;
+	MPK_TRY(check_binaries(s));
+	if (s->c[s->count - 1].address > UINT32_MAX)
+		return mpk_fail(
+			s->err, MPK_E_UNSUPPORTED,
+			"a program that is linked to an address above 4 GiB; link it as PIE");
+	for (size_t i = 1; i < elf->section_count; i++) {
+		struct mpk_span bytes;
+		const char *name = mpk_elf_section_name(elf, i);
+		GElf_Shdr h;
+
+		MPK_TRY(mpk_elf_section(elf, i, &h, s->err));
+		if (!name || mpk_elf_is_device_section(name) || !(h.sh_flags & SHF_ALLOC) ||
+		    h.sh_type == SHT_NOBITS || !h.sh_size || h.sh_size > left ||
+		    !mpk_span_sub(elf->bytes, h.sh_offset, h.sh_size, &bytes))
+			continue;
+		left -= h.sh_size; /* sections that overlap would be read again and again */
+		MPK_TRY(search_section(s, bytes, h.sh_addr, wrapper_magic(name)));
+	}
+	return judge_relocations(s);
+}
+
 /* --- the whole --------------------------------------------------------------------------------------- */
 
 /* A program that is linked to one address may have none of these tables. */
@@ -299,25 +416,6 @@ static enum mpk_code find_relocations(struct search *s)
 	return MPK_OK;
 }
 
-static enum mpk_code take_absolute_word(void *data, uint64_t address, uint64_t target,
-					struct mpk_error *err)
-{
-	struct mpk_thin_references *out = data;
-
-	MPK_TRY_ALLOC(mpk_vec_reserve(&out->items, &out->cap, out->count + 1, sizeof *out->items),
-		      err);
-	out->items[out->count++] =
-		(struct mpk_thin_reference){ .address = address, .target = target };
-	return MPK_OK;
-}
-static enum mpk_code find_absolute_words(struct search *s)
-{
-	struct mpk_thin_absolute a = { s->c, s->count, take_absolute_word, s->out };
-
-	MPK_TRY(mpk_thin_search_absolute(s->elf, &a, s->err));
-	return judge_relocations(s);
-}
-
 enum mpk_code mpk_thin_references(const struct mpk_elf *elf, struct mpk_thin_container *c,
 				  size_t count, struct mpk_thin_references *out,
 				  struct mpk_error *err)
@@ -333,5 +431,58 @@ enum mpk_code mpk_thin_references(const struct mpk_elf *elf, struct mpk_thin_con
 	MPK_TRY(search_code(&s));
 	for (size_t i = 0; i < count; i++)
 		c[i].pinned |= !c[i].referenced;
+	return MPK_OK;
+}
+
+/* --- symbols when containers have moved ------------------------------------------------------------ */
+
+static enum mpk_code patch_symbol(const struct mpk_symbol *symbol, uint64_t at,
+				  const struct mpk_thin_container *c, struct mpk_thin_patches *out,
+				  struct mpk_error *err)
+{
+	uint64_t delta = symbol->value - c->address, len = c->content.len, size = symbol->bytes;
+
+	if (c->changed) {
+		delta = delta < len ? delta : len;
+		size = size < len - delta ? size : len - delta;
+	}
+	if (c->moved + delta != symbol->value)
+		MPK_TRY(mpk_thin_patch_add(out, at + SYM_VALUE_AT, c->moved + delta, WORD_BYTES,
+					   err));
+	if (size != symbol->bytes)
+		MPK_TRY(mpk_thin_patch_add(out, at + SYM_SIZE_AT, size, WORD_BYTES, err));
+	return MPK_OK;
+}
+
+static enum mpk_code patch_table(const struct mpk_elf *elf, size_t section,
+				 const struct mpk_thin_container *c, size_t count,
+				 struct mpk_thin_patches *out, struct mpk_error *err)
+{
+	struct mpk_symbol symbol;
+	struct mpk_symtab table;
+
+	MPK_TRY(mpk_symtab_open(elf, section, &table, err));
+	for (size_t i = 1; i < table.count; i++) {
+		size_t k;
+
+		MPK_TRY(mpk_symtab_get(&table, i, &symbol, err));
+		k = is_address(&symbol) ? container_at(c, count, symbol.value) : count;
+		if (k < count)
+			MPK_TRY(patch_symbol(&symbol, table.off + i * SYM_BYTES, &c[k], out, err));
+	}
+	return MPK_OK;
+}
+
+enum mpk_code mpk_thin_move_symbols(const struct mpk_elf *elf, const struct mpk_thin_container *c,
+				    size_t count, struct mpk_thin_patches *out,
+				    struct mpk_error *err)
+{
+	for (size_t i = 1; i < elf->section_count; i++) {
+		GElf_Shdr h;
+
+		MPK_TRY(mpk_elf_section(elf, i, &h, err));
+		if (h.sh_type == SHT_SYMTAB || h.sh_type == SHT_DYNSYM)
+			MPK_TRY(patch_table(elf, i, c, count, out, err));
+	}
 	return MPK_OK;
 }

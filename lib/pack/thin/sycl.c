@@ -394,30 +394,3 @@ enum mpk_code mpk_thin_sycl_read(struct mpk_thin *t, const struct mpk_elf *elf,
 	MPK_TRY(read_ranges(&s));
 	return mpk_thin_sycl_keep(t, elf, out, s.err);
 }
-
-const struct mpk_thin_sycl_section *mpk_thin_sycl_section(const struct mpk_thin_sycl *s,
-							  size_t index)
-{
-	for (size_t i = 0; i < s->section_count; i++)
-		if (s->sections[i].index == index)
-			return &s->sections[i];
-	return NULL;
-}
-
-const struct mpk_thin_sycl_table *mpk_thin_sycl_table_of(const struct mpk_thin_sycl *s,
-							 uint64_t address)
-{
-	const struct mpk_thin_sycl_table *t;
-	size_t low = 0, high = s->table_count;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (s->tables[mid].array <= address)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	t = low ? &s->tables[low - 1] : NULL;
-	return t && t->loses && address - t->array < t->stride * t->count ? t : NULL;
-}

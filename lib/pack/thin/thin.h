@@ -34,9 +34,12 @@ struct mpk_thin_options {
 	bool allow_missing;    /* kernels without code for a kept architecture are no error */
 };
 
+/* So many words of keep are looked for. */
+enum { MPK_THIN_USED_WORDS = 64 };
+
 /* What was done. Counters grow over several libraries. */
 struct mpk_thin_report {
-	uint64_t keep_used; /* a bit for each of the first 64 words of keep that an image has */
+	uint64_t keep_used;        /* a bit for each of the first words of keep that an image has */
 	size_t containers, images; /* that were there */
 	size_t dropped;            /* images taken out */
 	uint64_t dropped_bytes;    /* of these, as they were stored */
@@ -54,11 +57,6 @@ struct mpk_thin_report {
  * @option  either, for the message
  * Returns  MPK_OK; MPK_E_USAGE */
 enum mpk_code mpk_thin_check_word(const char *option, struct mpk_span word,
-				  struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_thin_check_used - whether every word of keep was found in a file
- * Returns  MPK_OK; MPK_E_USAGE: a word names an architecture of which there is no image, with those that there are */
-enum mpk_code mpk_thin_check_used(const struct mpk_thin_options *o, const struct mpk_thin_report *r,
 				  struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_thin_is_object - whether the bytes begin as an object for a linker does, little-endian */

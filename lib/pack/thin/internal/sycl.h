@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sycl.h - tables by which a library registers its images with SYCL's runtime: read by sycl.c, decided on by
- * sycl_keep.c, written anew by sycl_table.c */
+ * sycl_keep.c, written anew by move.c */
 #ifndef MPK_THIN_INTERNAL_SYCL_H
 #define MPK_THIN_INTERNAL_SYCL_H
 
@@ -60,25 +60,6 @@ struct mpk_thin_sycl {
 	size_t range_count;
 };
 
-/* What an image defines: a kernel, or a function for other images. */
-struct mpk_thin_sycl_symbol {
-	struct mpk_span name;
-	uint64_t native, before, after; /* sycl_keep.c's: bits of devices */
-	size_t lost_image;
-};
-
-struct mpk_thin_sycl_use {
-	size_t symbol, image;
-};
-
-/* Zero-initialise; malloc'ed, mpk_thin_sycl_names_fini. */
-struct mpk_thin_sycl_names {
-	struct mpk_thin_sycl_symbol *symbols;
-	size_t count, cap;
-	struct mpk_thin_sycl_use *uses; /* by image */
-	size_t use_count, use_cap;
-};
-
 void mpk_thin_sycl_fini(struct mpk_thin_sycl *s);
 
 /* mpk_thin_sycl_read - sections of a library, what its tables say of them, and what is kept
@@ -105,30 +86,5 @@ const struct mpk_thin_word *mpk_thin_sycl_word(const struct mpk_thin_sycl *s, ui
  * Returns  MPK_OK; MPK_E_CORRUPT: tables of kernels that do not read; MPK_E_NOMEM */
 enum mpk_code mpk_thin_sycl_keep(struct mpk_thin *t, const struct mpk_elf *elf,
 				 struct mpk_thin_sycl *s, struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_thin_sycl_read_names - what all images define, as their tables say
- * @out     names are borrowed from the file; to be released also on failure
- * Returns  MPK_OK; MPK_E_CORRUPT: a table does not read; MPK_E_NOMEM */
-enum mpk_code mpk_thin_sycl_read_names(const struct mpk_elf *elf, const struct mpk_thin_sycl *s,
-				       struct mpk_thin_sycl_names *out,
-				       struct mpk_error *err) MPK_MUST_CHECK;
-void mpk_thin_sycl_names_fini(struct mpk_thin_sycl_names *n);
-
-/* mpk_thin_sycl_section - a section by the index of its header; NULL: it has no images of SYCL's */
-const struct mpk_thin_sycl_section *mpk_thin_sycl_section(const struct mpk_thin_sycl *s,
-							  size_t index);
-
-/* mpk_thin_sycl_table_of - the table whose array has an address, if it loses images; NULL: none */
-const struct mpk_thin_sycl_table *mpk_thin_sycl_table_of(const struct mpk_thin_sycl *s,
-							 uint64_t address);
-
-/* mpk_thin_sycl_patch - the arrays and counts of tables that lose images
- * @moved   tells where a word of the file points to when containers have moved
- * Returns  MPK_OK; MPK_E_UNSUPPORTED: something else points into an array, or its relocations cannot be changed;
- *          MPK_E_CORRUPT; MPK_E_NOMEM */
-enum mpk_code mpk_thin_sycl_patch(const struct mpk_thin_sycl *s, const struct mpk_elf *elf,
-				  uint64_t (*moved)(void *data, const struct mpk_thin_word *word),
-				  void *data, struct mpk_thin_patches *out,
-				  struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

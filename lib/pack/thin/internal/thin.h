@@ -57,12 +57,8 @@ enum mpk_code mpk_thin_section_target(const char *name, struct mpk_span bytes,
 				      struct mpk_arena *arena, const struct mpk_code_target **out,
 				      struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_thin_device - keep a section of one device whole, or take all of it
- * @c       bytes and target are set; is_binary, changed and is_gone are filled
- * mpk_thin_leave - note that a section stays as it is, whatever is kept
+/* mpk_thin_leave - note that a section stays as it is, whatever is kept
  * Returns  MPK_OK; MPK_E_NOMEM */
-enum mpk_code mpk_thin_device(struct mpk_thin *t, struct mpk_thin_container *c,
-			      struct mpk_error *err) MPK_MUST_CHECK;
 enum mpk_code mpk_thin_leave(struct mpk_thin *t, const struct mpk_code_target *target,
 			     struct mpk_error *err) MPK_MUST_CHECK;
 
@@ -91,9 +87,6 @@ enum mpk_code mpk_thin_keep_devices(struct mpk_thin *t, const struct mpk_code_ta
  * @what    "compute_80 PTX alone" */
 void mpk_thin_miss(struct mpk_thin *t, const char *where, struct mpk_span word, const char *what);
 
-/* So many of them are named in the message. */
-enum { MPK_THIN_MISSING_SHOWN = 3 };
-
 /* mpk_thin_compare - note it if a container had code for a kept architecture and has none any more
  * @kept    of each target whether it is kept
  * Returns  MPK_OK; MPK_E_NOMEM */
@@ -110,18 +103,14 @@ enum mpk_code mpk_thin_check_missing(struct mpk_thin *t,
 				     const struct mpk_thin_container *containers, size_t count,
 				     struct mpk_error *err) MPK_MUST_CHECK;
 
-/* --- objects and archives ------------------------------------------------------------------------ */
+/* --- objects ------------------------------------------------------------------------ */
 
-/* mpk_thin_object, mpk_thin_archive - as mpk_thin_library, of an object and of a static archive of such
+/* mpk_thin_object - as mpk_thin_library, of an object
  * Returns  MPK_OK; MPK_E_UNSUPPORTED: something points into the middle of a container that changes; MPK_E_CONFLICT:
- *          as mpk_thin_library; MPK_E_CORRUPT; MPK_E_RANGE: a member's name that is no file's; MPK_E_NOMEM */
+ *          as mpk_thin_library; MPK_E_CORRUPT; MPK_E_NOMEM */
 enum mpk_code mpk_thin_object(struct mpk_span file, const struct mpk_thin_options *options,
 			      struct mpk_arena *arena, struct mpk_rope *out,
 			      struct mpk_thin_report *report, struct mpk_error *err) MPK_MUST_CHECK;
-enum mpk_code mpk_thin_archive(struct mpk_span file, const struct mpk_thin_options *options,
-			       struct mpk_arena *arena, struct mpk_rope *out,
-			       struct mpk_thin_report *report,
-			       struct mpk_error *err) MPK_MUST_CHECK;
 
 /* --- words that point to containers ------------------------------------------------------------ */
 
@@ -150,21 +139,6 @@ struct mpk_thin_section {
 	size_t container_count;
 	uint64_t size; /* bytes that it will have */
 };
-
-/* A search for what a program that is linked to one address has of its containers. */
-struct mpk_thin_absolute {
-	struct mpk_thin_container *c; /* loaded containers by address; pinned is set */
-	size_t count;
-	enum mpk_code (*wrapped)(void *data, uint64_t address, uint64_t target,
-				 struct mpk_error *err);
-	void *data; /* for wrapped, which gets each word that has the address of a container */
-};
-
-/* mpk_thin_search_absolute - tell the words of wrappers, and pin what else seems to be named
- * Returns  MPK_OK; MPK_E_UNSUPPORTED: what has no wrapper would change, or it is linked above 4 GiB; MPK_E_CORRUPT;
- *          as wrapped */
-enum mpk_code mpk_thin_search_absolute(const struct mpk_elf *elf, struct mpk_thin_absolute *a,
-				       struct mpk_error *err) MPK_MUST_CHECK;
 
 struct mpk_thin_sycl;
 
@@ -248,11 +222,8 @@ static inline bool mpk_thin_in_block(const struct mpk_thin_layout *l, uint64_t o
 	return off >= l->block_off && off < l->block_end && len <= l->block_end - off;
 }
 
-/* mpk_thin_overlap - MPK_E_CORRUPT: two things lie in the same place of the file */
-enum mpk_code mpk_thin_overlap(const struct mpk_thin_layout *l, uint64_t off);
-
 /* mpk_thin_assemble - the whole file anew
- * Returns  MPK_OK; MPK_E_CORRUPT: tables or patches lie over one another; MPK_E_NOMEM */
+ * Returns  MPK_OK; MPK_E_CORRUPT: tables or patches lie over one another, or in what leaves the file; MPK_E_NOMEM */
 enum mpk_code mpk_thin_assemble(const struct mpk_thin_layout *l,
 				const struct mpk_thin_patches *patches,
 				struct mpk_rope *out) MPK_MUST_CHECK;
@@ -294,12 +265,6 @@ enum mpk_code mpk_thin_target(const struct mpk_elf *elf, const struct mpk_symtab
 			      const struct mpk_relocation *r, uint64_t *out, bool *is_target,
 			      struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_thin_is_address - whether a symbol's value is an address in the library: not of thread-local and absolute ones */
-bool mpk_thin_is_address(const struct mpk_symbol *symbol);
-
-/* mpk_thin_container_at - the container that has an address; count: none */
-size_t mpk_thin_container_at(const struct mpk_thin_container *c, size_t count, uint64_t address);
-
 /* mpk_thin_references - all words that point into containers, and which containers have to stay
  * @c       loaded containers by address; referenced and pinned are set
  * @out     items are the caller's, also on failure
@@ -308,5 +273,11 @@ size_t mpk_thin_container_at(const struct mpk_thin_container *c, size_t count, u
 enum mpk_code mpk_thin_references(const struct mpk_elf *elf, struct mpk_thin_container *c,
 				  size_t count, struct mpk_thin_references *out,
 				  struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_thin_move_symbols - symbols in containers, when moved says where these are
+ * Returns  MPK_OK; MPK_E_CORRUPT: a table of symbols does not read; MPK_E_NOMEM */
+enum mpk_code mpk_thin_move_symbols(const struct mpk_elf *elf, const struct mpk_thin_container *c,
+				    size_t count, struct mpk_thin_patches *out,
+				    struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opens the input and has it read, for a build in a process of its own; and mpack check, which does no more than that. Payloads are parsed in a fork that gave up its
- * rights, because this process later starts compilers and must keep its own. What was read comes
- * back through a file in memory, in the form of emit/emit.h; this process parses no byte of
- * a payload. */
+/* Opens the input and has it read, for a build in a process of its own. Payloads are parsed in a fork that gave up its
+ * rights, because this process later starts compilers and must keep its own. What was read comes back through a file in
+ * memory, in the form of emit/emit.h; this process parses no byte of a payload. */
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,8 +12,6 @@
 
 #include "common/diag.h"
 #include "common/files.h"
-#include "common/options.h"
-#include "common/print.h"
 #include "mpack/build.h"
 #include "mpack/mpack.h"
 #include "process/process.h"
@@ -225,56 +221,4 @@ int mpk_input_load(const char *path, const struct mpk_input_options *o, struct m
 	if (status != MPK_EXIT_OK)
 		return status;
 	return o->only_check ? mpk_input_read(o, in) : load_apart(o, in);
-}
-
-/* --- mpack check ------------------------------------------------------------------------ */
-
-static void print_summary(const char *path, const struct mpk_input *in)
-{
-	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf name = { 0 };
-	size_t count = in->parts.module_count;
-
-	mpk_escape(&name, mpk_span_str(path));
-	(void)mpk_print(MPK_STDOUT, "%s: no errors: %zu module%s", mpk_strbuf_text(&name), count,
-			count == 1 ? "" : "s");
-	if (in->parts.has_blob)
-		(void)mpk_print(MPK_STDOUT, ", blob of %" PRIu64 " bytes\n", in->parts.blob.len);
-	else
-		(void)mpk_print(MPK_STDOUT, ", host code alone: no blob\n");
-}
-
-static int check_file(const char *path)
-{
-	static const struct mpk_input_options how = { .prefix = "", .only_check = true };
-	struct mpk_input in = { 0 };
-	int status = mpk_input_load(path, &how, &in);
-
-	if (status == MPK_EXIT_OK)
-		print_summary(path, &in);
-	mpk_input_close(&in);
-	return status;
-}
-
-/* As build does, but nothing is started afterwards that would need rights: the sandbox is entered before the first byte,
- * without a second process. */
-int mpack_check(int argc, char **argv)
-{
-	static const struct mpk_option options[] = { { 0 } };
-	static const struct mpk_command command = {
-		.name = "check",
-		.usage = "mpack check [MANIFEST]",
-		.summary = "Validate a manifest and every payload; write nothing.",
-		.examples = "  mpack check\n"
-			    "  mpack check models/deploy.toml\n"
-			    "  generate-manifest | mpack check -\n",
-		.options = options,
-	};
-	int first, status;
-
-	if (!mpk_options_parse(&command, argc, argv, &first, &status))
-		return status;
-	if (argc - first > 1)
-		return mpk_diag_usage("check takes one manifest, not %d", argc - first);
-	mpk_confine_to("/", NULL); /* a manifest names files anywhere */
-	return check_file(first < argc ? argv[first] : MPACK_MANIFEST);
 }

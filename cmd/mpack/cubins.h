@@ -108,13 +108,6 @@ bool mpk_cubins_are_meant(const struct mpk_cubins_options *o, const char *const 
 int mpk_cubins_find(const struct mpk_cubins_options *o, const char *const *paths, size_t count,
 		    struct mpk_cubins *out);
 
-/* mpk_cubins_confine - note all files that may be read */
-void mpk_cubins_confine(const struct mpk_cubins *kernels, struct mpk_confine *c);
-
-/* mpk_cubins_match - give cubins without notes the source that they were made of (sources.c)
- * Returns  MPK_OK, also where there is none for a cubin; MPK_E_IO; MPK_E_NOMEM */
-enum mpk_code mpk_cubins_match(struct mpk_cubins *kernels, struct mpk_error *err) MPK_MUST_CHECK;
-
 /* mpk_cubins_manifest - open them and append the manifest
  * @name    of the package, a path that it is called after
  * Returns  as mpk_wrap_manifest; MPK_E_IO */

@@ -302,6 +302,8 @@ static void take_parts(struct mpk_input *in)
 	parts->base = in->package.base;
 	parts->sources = in->sources;
 	parts->libraries = in->package.libraries;
+	parts->called = in->package.called;
+	parts->called_count = in->package.called_count;
 	parts->has_sources = in->package.source_count > 0;
 	parts->has_callable = has_callable_module(&in->package.tree);
 	parts->module_count = manifest->module_count;
@@ -354,8 +356,7 @@ static enum mpk_code load_package(struct mpk_input *in, const struct mpk_input_o
 	MPK_TRY(verify_package(in, err));
 	MPK_TRY(add_generated(in, o, err));
 	take_parts(in);
-	return mpk_launch_called(&in->package.manifest, in->package.launches, &in->arena,
-				 &in->parts.called, &in->parts.called_count, err);
+	return MPK_OK;
 }
 
 /* A library, a kernel or a model in a manifest's place gets better words than a TOML parser has for it. Texts are

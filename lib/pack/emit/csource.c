@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What languages and compilers differ in decides the form: C++ gives constants internal linkage
+/* csource.c - the blob as C, and its object, through C or LLVM
+ *
+ * What languages and compilers differ in decides the form: C++ gives constants internal linkage
  * unless they are declared extern and wants room for a string's NUL, ISO C promises string
  * literals of 4095 characters only, and file-scope assembly is GNU C's. */
 #include "emit/internal/emit.h"
@@ -14,6 +16,7 @@
 #include "elf/note.h"
 #include "io/output.h"
 #include "io/reader.h"
+#include "llvm/llvm.h"
 
 enum { TEXT_BYTES = 64 * 1024, LINE_COLUMNS = 84 };
 
@@ -257,3 +260,196 @@ enum mpk_code mpk_csource_store(const struct mpk_csource *c, const char *path,
 	mpk_strbuf_fini(&p.text);
 	return mpk_output_finish(p.out, code, err);
 }
+
+/* --- the blob with its note ---------------------------------------------------- */
+
+/* The package note of the blob's object, for the strategy. An object or library that is extended last is given its
+ * digest while it is written, any other has it from the start: a digest of zeros is a placeholder of the
+ * right length. */
+static enum mpk_code build_note(struct mpk_build *b, struct mpk_error *err)
+{
+	const struct mpk_emit *e = b->e;
+	bool later = b->strategy == MPK_STRATEGY_EXTEND_LIBRARY ||
+		     (b->strategy == MPK_STRATEGY_EXTEND_OBJECT && e->kind == MPK_EMIT_OBJ);
+
+	if (!e->blob || !e->name || e->tools.target.format != MPK_OBJECT_ELF)
+		return MPK_OK;
+	if (!later && !e->tools.dry_run)
+		MPK_TRY(mpk_digest_rope(MPK_DIGEST_XXH128, e->blob, NULL, b->digest, err));
+	b->note = mpk_note_text(b->c.arena, e->name, b->symbol, b->digest);
+	MPK_TRY_ALLOC(b->note, err);
+	if (strlen(b->note) >= MPK_NOTE_TEXT_MAX)
+		return mpk_fail(
+			err, MPK_E_RANGE,
+			"the package's name, of %zu bytes, is too long for the note that tells it",
+			strlen(e->name));
+	return MPK_OK;
+}
+
+/* The blob as plain C. */
+static struct mpk_csource plain_csource(const struct mpk_build *b)
+{
+	return (struct mpk_csource){ .form = MPK_CSOURCE_PLAIN,
+				     .symbol = b->symbol,
+				     .bytes = b->e->blob,
+				     .align = b->e->align ? b->e->align : 16,
+				     .register_fn = b->register_fn,
+				     .note = b->note };
+}
+
+/* --- the object of the blob ------------------------------------------------------- */
+
+/* The blob's object, through LLVM or C. A large blob never goes through either: they get a stub
+ * that elf/edit.h extends, or a file that the assembler includes. */
+
+/* In a child. */
+static enum mpk_code run_blob(struct mpk_process_self *self, void *data, struct mpk_error *err)
+{
+	static const uint8_t stub[MPK_STUB_BYTES];
+	const struct mpk_build *b = data;
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
+	const struct mpk_llvm *llvm;
+	struct mpk_llvm_blob blob = {
+		.triple = b->e->tools.target.triple,
+		.format = b->e->tools.target.format,
+		.symbol = b->symbol,
+		.large = b->lrodata,
+		.bytes = mpk_span_of(stub, sizeof stub),
+		.register_fn = b->register_fn,
+		.align = b->strategy != MPK_STRATEGY_FULL ? 4096
+			 : b->e->align                    ? b->e->align
+							  : 16,
+		.prefix = b->e->prefix,
+		.note = { MPK_NOTE_SECTION, MPK_NOTE_OWNER, MPK_NOTE_TYPE, b->note },
+	};
+	struct mpk_span object;
+
+	(void)self;
+	MPK_TRY(mpk_llvm_open(b->e->tools.llvm, &llvm, err));
+	if (b->strategy == MPK_STRATEGY_FULL)
+		MPK_TRY(mpk_rope_load(b->e->blob, &arena, &blob.bytes, err));
+	mpk_llvm_confine(&b->c);
+	MPK_TRY(llvm->emit_blob(&blob, &arena, &object, err));
+	return mpk_output_store(b->blob_object, object, err);
+}
+
+/* Whether the compiler takes file-scope assembly with .incbin for ELF. */
+static enum mpk_code probe_incbin(struct mpk_build *b, bool *yes, struct mpk_error *err)
+{
+	static const char text[] =
+		"#if !defined __GNUC__ || !defined __ELF__\n#error\n#endif\n"
+		"__asm__(\".section .rodata\\n.incbin \\\"\" __FILE__ \"\\\"\\n.text\\n\");\n";
+	const char *path = mpk_scratch_file(&b->c.scratch, b->c.arena, "probe.c");
+	const char *object = mpk_scratch_file(&b->c.scratch, b->c.arena, "probe.o");
+	struct mpk_argv v = { .arena = b->c.arena };
+	struct mpk_process_end end;
+
+	*yes = true;
+	if (b->e->tools.dry_run)
+		return MPK_OK;
+	MPK_TRY_ALLOC(path && object, err);
+	MPK_TRY(mpk_output_store(path, mpk_span_str(text), err));
+	mpk_argv_add_all(&v, &b->e->tools.cc);
+	mpk_argv_add_all(&v, &b->e->tools.cflags);
+	mpk_argv_add(&v, "-c");
+	mpk_argv_add(&v, path);
+	mpk_argv_add(&v, "-o");
+	mpk_argv_add(&v, object);
+	if (v.failed)
+		return mpk_fail_nomem(err);
+	struct mpk_process compiler = { .argv = v.items,
+					.env = (const char *const *)b->c.scratch.env,
+					.output = MPK_OUTPUT_DISCARD };
+	MPK_TRY(mpk_process_run(&compiler, 1, 1, &end, err));
+	*yes = mpk_process_succeeded(&end);
+	return MPK_OK;
+}
+
+enum { FILE_PAGE = 4096 };
+
+/* A file system that shares extents between files shares whole pages. Of the blob one file alone can lie as it lies in
+ * its own pages, as the distances between them are the format's: the largest. A linked stub begins at a page; with so many
+ * bytes before it, that file's bytes do in the library. 0: there is no such file, or the linker copies the blob. */
+static unsigned lead_of(const struct mpk_build *b)
+{
+	const struct mpk_rope *blob = b->e->blob;
+	uint64_t at = 0, most = FILE_PAGE, lead = 0;
+
+	if (!b->e->page_align || b->strategy != MPK_STRATEGY_EXTEND_LIBRARY)
+		return 0;
+	for (size_t i = 0; i < blob->count; i++) {
+		const struct mpk_piece *p = &blob->pieces[i];
+
+		if (!p->data && p->len > most) {
+			most = p->len;
+			lead = p->off - at; /* modulo a page */
+		}
+		at += p->len;
+	}
+	return (unsigned)(lead % FILE_PAGE);
+}
+
+/* A stub or an included file costs nothing to compile; where the compiler cannot do
+ * either, or the blob is small, it is C that any compiler takes. */
+static enum mpk_code choose_form(struct mpk_build *b, struct mpk_csource *c, struct mpk_error *err)
+{
+	const struct mpk_emit *e = b->e;
+	bool can;
+
+	if (e->blob->len <= MPK_CSOURCE_ARRAY_MAX)
+		return MPK_OK;
+	MPK_TRY(probe_incbin(b, &can, err));
+	e->tools.hooks->note(
+		e->tools.hooks->data,
+		can ? "the blob goes through file-scope assembly, which the compiler takes"
+		    : "the blob goes through portable C: the compiler takes no file-scope assembly for ELF");
+	if (!can) {
+		b->strategy = MPK_STRATEGY_FULL;
+		MPK_TRY(build_note(b, err));
+		c->note = b->note;
+		return MPK_OK;
+	}
+	if (b->strategy != MPK_STRATEGY_FULL) {
+		c->form = MPK_CSOURCE_STUB;
+		c->lrodata = b->lrodata;
+		c->lead = lead_of(b);
+		return MPK_OK;
+	}
+	c->form = MPK_CSOURCE_INCBIN;
+	c->size = e->blob->len;
+	c->file = mpk_scratch_file(&b->c.scratch, b->c.arena, "devc.blob");
+	MPK_TRY_ALLOC(c->file, err);
+	return mpk_build_write(b, c->file, 0666, &(struct mpk_packed){ .rope = e->blob }, err);
+}
+
+enum mpk_code mpk_build_blob(struct mpk_build *b, struct mpk_job *job, struct mpk_error *err)
+{
+	struct mpk_csource c;
+	const char *source = mpk_scratch_file(&b->c.scratch, b->c.arena, "devc.c");
+
+	b->blob_object = mpk_scratch_file(&b->c.scratch, b->c.arena, "devc.o");
+	MPK_TRY_ALLOC(b->blob_object && source, err);
+	MPK_TRY(build_note(b, err));
+	if (!b->e->via_c && !lead_of(b))
+		return mpk_llvm_job(&b->c, "the blob", b->symbol, b->blob_object, run_blob, b, job,
+				    err);
+	c = plain_csource(b);
+	MPK_TRY(choose_form(b, &c, err));
+	if (!b->e->tools.dry_run)
+		MPK_TRY(mpk_csource_store(&c, source, err));
+	return mpk_compile_c(&b->c, source, b->blob_object, NULL, job, err);
+}
+
+/* --- the blob as C alone ---------------------------------------------------------------- */
+
+static enum mpk_code emit_c(struct mpk_build *b, struct mpk_error *err)
+{
+	struct mpk_csource c;
+
+	MPK_TRY(build_note(b, err));
+	c = plain_csource(b);
+	mpk_build_settled(b);
+	return b->e->tools.dry_run ? MPK_OK : mpk_csource_store(&c, b->e->out, err);
+}
+
+const struct mpk_emitter mpk_emitter_c = { { "c", ".c" }, .is_blob = true, .write = emit_c };

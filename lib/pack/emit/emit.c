@@ -4,191 +4,186 @@
 #include "emit/emit.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "elf/edit.h"
+#include "ar/ar.h"
+#include "base/compiler.h"
+#include "base/strmap.h"
+#include "base/vec.h"
+#include "elf/symbols.h"
 #include "emit/internal/emit.h"
-#include "io/reader.h"
-#include "llvm/llvm.h"
+#include "io/path.h"
+#include "sandbox/sandbox.h"
 
-/* --- the blob with its note ---------------------------------------------------- */
+/* --- symbols that two objects define ------------------------------------------------------------
+ *
+ * A linker names temporary files where a person looks for sources. Objects come from compilers that this process started,
+ * or from elsewhere: they are read in a process that can do nothing else.
+ */
 
-/* The package note of the blob's object, for the strategy. An object or library that is extended last is given its
- * digest while it is written, any other has it from the start: a digest of zeros is a placeholder of the
- * right length. */
-static enum mpk_code build_note(struct mpk_build *b, struct mpk_error *err)
+/* Who defines a symbol. */
+struct definition {
+	size_t source;          /* in the order of the sources */
+	struct mpk_span member; /* of an archive; empty: it is none */
+};
+
+struct scan {
+	const struct mpk_build *b;
+	struct mpk_arena *arena;
+	struct mpk_mapping *maps;
+	struct mpk_strmap names; /* to indices of definitions */
+	struct definition *definitions;
+	size_t count, cap;
+	size_t conflicts;
+	struct mpk_span first; /* name of the first conflict */
+	struct definition one, other;
+};
+
+/* Sections of which a linker keeps one of several. */
+static enum mpk_code list_groups(const struct mpk_elf *elf, struct mpk_arena *arena, bool **out,
+				 struct mpk_error *err)
 {
-	const struct mpk_emit *e = b->e;
-	bool later = b->strategy == MPK_STRATEGY_EXTEND_LIBRARY ||
-		     (b->strategy == MPK_STRATEGY_EXTEND_OBJECT && e->kind == MPK_EMIT_OBJ);
+	bool *grouped = mpk_arena_array(arena, elf->section_count + 1, sizeof *grouped);
+	GElf_Shdr section;
+	uint32_t index;
 
-	if (!e->blob || !e->name || e->tools.target.format != MPK_OBJECT_ELF)
-		return MPK_OK;
-	if (!later && !e->tools.dry_run)
-		MPK_TRY(mpk_digest_rope(MPK_DIGEST_XXH128, e->blob, NULL, b->digest, err));
-	b->note = mpk_note_text(b->c.arena, e->name, b->symbol, b->digest);
-	MPK_TRY_ALLOC(b->note, err);
-	if (strlen(b->note) >= MPK_NOTE_TEXT_MAX)
-		return mpk_fail(
-			err, MPK_E_RANGE,
-			"the package's name, of %zu bytes, is too long for the note that tells it",
-			strlen(e->name));
+	MPK_TRY_ALLOC(grouped, err);
+	for (size_t i = 1; i < elf->section_count; i++) {
+		MPK_TRY(mpk_elf_section(elf, i, &section, err));
+		if (section.sh_type != SHT_GROUP || !mpk_elf_u32(elf, section.sh_offset, &index) ||
+		    !(index & GRP_COMDAT))
+			continue;
+		for (uint64_t at = 4; at + 4 <= section.sh_size; at += 4)
+			if (mpk_elf_u32(elf, section.sh_offset + at, &index) &&
+			    index < elf->section_count)
+				grouped[index] = true;
+	}
+	*out = grouped;
 	return MPK_OK;
 }
 
-/* The blob as plain C. */
-static struct mpk_csource plain_csource(const struct mpk_build *b)
+static enum mpk_code add_definition(struct scan *s, const char *name, struct definition d,
+				    struct mpk_error *err)
 {
-	return (struct mpk_csource){ .form = MPK_CSOURCE_PLAIN,
-				     .symbol = b->symbol,
-				     .bytes = b->e->blob,
-				     .align = b->e->align ? b->e->align : 16,
-				     .register_fn = b->register_fn,
-				     .note = b->note };
+	size_t at = s->count;
+	struct mpk_span text = mpk_span_str(name);
+	int put = mpk_strmap_put(&s->names, text, s->count, &at);
+
+	MPK_TRY_ALLOC(put >= 0, err);
+	if (!put) {
+		if (!s->conflicts++) {
+			s->first = text;
+			s->one = s->definitions[at];
+			s->other = d;
+		}
+		return MPK_OK;
+	}
+	MPK_TRY_ALLOC(mpk_vec_reserve(&s->definitions, &s->cap, s->count + 1, sizeof d), err);
+	s->definitions[s->count++] = d;
+	return MPK_OK;
 }
 
-/* --- the object of the blob ------------------------------------------------------- */
-
-/* The blob's object, through LLVM or C. A large blob never goes through either: they get a stub
- * that elf/edit.h extends, or a file that the assembler includes. */
-
-/* In a child. */
-static enum mpk_code run_blob(struct mpk_process_self *self, void *data, struct mpk_error *err)
+/* Weak and common symbols, and those of groups, may be there twice. */
+static enum mpk_code scan_object(struct scan *s, struct mpk_span bytes, struct definition d,
+				 struct mpk_error *err)
 {
-	static const uint8_t stub[MPK_STUB_BYTES];
-	const struct mpk_build *b = data;
-	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
-	const struct mpk_llvm *llvm;
-	struct mpk_llvm_blob blob = {
-		.triple = b->e->tools.target.triple,
-		.format = b->e->tools.target.format,
-		.symbol = b->symbol,
-		.large = b->lrodata,
-		.bytes = mpk_span_of(stub, sizeof stub),
-		.register_fn = b->register_fn,
-		.align = b->strategy != MPK_STRATEGY_FULL ? 4096
-			 : b->e->align                    ? b->e->align
-							  : 16,
-		.prefix = b->e->prefix,
-		.note = { MPK_NOTE_SECTION, MPK_NOTE_OWNER, MPK_NOTE_TYPE, b->note },
-	};
-	struct mpk_span object;
+	MPK_CLEANUP(mpk_elf_close) struct mpk_elf elf = { 0 };
+	struct mpk_symtab table;
+	struct mpk_symbol symbol;
+	bool *grouped;
+
+	if (!mpk_span_starts(bytes, ELFMAG)) /* code of a link-time optimizer */
+		return MPK_OK;
+	MPK_TRY(mpk_elf_open(bytes, 0, &elf, err));
+	MPK_TRY(list_groups(&elf, s->arena, &grouped, err));
+	MPK_TRY(mpk_symtab_static(&elf, &table, err));
+	for (size_t i = 1; i < table.count; i++) {
+		MPK_TRY(mpk_symtab_get(&table, i, &symbol, err));
+		if (symbol.defined && !symbol.common && symbol.bind == STB_GLOBAL &&
+		    symbol.name[0] &&
+		    !(symbol.section < elf.section_count && grouped[symbol.section]))
+			MPK_TRY(add_definition(
+				s, mpk_arena_text(s->arena, mpk_span_str(symbol.name)), d, err));
+	}
+	return MPK_OK;
+}
+
+static enum mpk_code scan_source(struct scan *s, size_t i, struct mpk_error *err)
+{
+	struct mpk_span bytes = s->maps[i].bytes;
+	struct mpk_ar ar;
+
+	if (!mpk_ar_is(bytes))
+		return scan_object(s, bytes, (struct definition){ i, { 0 } }, err);
+	MPK_TRY(mpk_ar_read(bytes, s->arena, &ar, err));
+	for (size_t k = 0; k < ar.member_count; k++)
+		MPK_TRY(scan_object(s, ar.members[k].data,
+				    (struct definition){ i, ar.members[k].name }, err));
+	return MPK_OK;
+}
+
+/* "'a.c'", "'libx.a(b.o)'", "the function that mpack generates (launch.ll)" */
+static const char *definition_text(struct scan *s, struct definition d)
+{
+	const struct mpk_compile_source *source = &s->b->c.sources[d.source];
+
+	if (source->text.data)
+		return mpk_arena_printf(s->arena, "the code that mpack generates (%s)",
+					source->path);
+	return d.member.len ? mpk_arena_printf(s->arena, "'%s(%.*s)'", source->path,
+					       MPK_SPAN_ARG(d.member))
+			    : mpk_arena_printf(s->arena, "'%s'", source->path);
+}
+
+static enum mpk_code fail_conflict(struct scan *s, struct mpk_error *err)
+{
+	static const char *const objects[] = { ".o", NULL };
+	const char *a = definition_text(s, s->one), *b = definition_text(s, s->other), *more = "";
+	const char *path = s->b->c.sources[s->other.source].path, *how = "";
+
+	if (s->conflicts > 1)
+		more = mpk_arena_printf(s->arena, " (and %zu other symbols are defined twice)",
+					s->conflicts - 1);
+	if (mpk_path_has_suffix(path, objects))
+		how = mpk_arena_printf(s->arena, ": objcopy --localize-symbol=%.*s %s",
+				       MPK_SPAN_ARG(s->first), path);
+	MPK_TRY_ALLOC(a && b && more && how, err);
+	return mpk_fail(
+		err, MPK_E_CONFLICT,
+		"%s and %s both define '%.*s'%s: leave one of them out, rename one, or make one static%s",
+		a, b, MPK_SPAN_ARG(s->first), more, how);
+}
+
+static enum mpk_code scan_all(struct mpk_process_self *self, void *data, struct mpk_error *err)
+{
+	struct scan *s = data;
+	static const int none;
+	const struct mpk_sandbox sandbox = { .kept = &none, .kept_count = 0 };
 
 	(void)self;
-	MPK_TRY(mpk_llvm_open(b->e->tools.llvm, &llvm, err));
-	if (b->strategy == MPK_STRATEGY_FULL)
-		MPK_TRY(mpk_rope_load(b->e->blob, &arena, &blob.bytes, err));
-	mpk_llvm_confine(&b->c);
-	MPK_TRY(llvm->emit_blob(&blob, &arena, &object, err));
-	return mpk_output_store(b->blob_object, object, err);
+	s->maps = mpk_arena_array(s->arena, s->b->c.source_count + 1, sizeof *s->maps);
+	MPK_TRY_ALLOC(s->maps, err);
+	for (size_t i = 0; i < s->b->c.source_count; i++)
+		MPK_TRY(mpk_mapping_open(s->b->c.objects[i], &s->maps[i], err));
+	/* a sanitizer's runtime starts a process to look for leaks */
+	if (!s->b->e->tools.no_sandbox && !MPK_IS_SANITIZED)
+		(void)mpk_sandbox_enter(&sandbox);
+	for (size_t i = 0; i < s->b->c.source_count; i++)
+		MPK_TRY(scan_source(s, i, err));
+	return s->conflicts ? fail_conflict(s, err) : MPK_OK;
 }
 
-/* --- as C ------------------------------------------------------------------------ */
-
-/* Whether the compiler takes file-scope assembly with .incbin for ELF. */
-static enum mpk_code probe_incbin(struct mpk_build *b, bool *yes, struct mpk_error *err)
+/* Refuses objects of which two define one symbol, also as members of archives. Weak and common symbols and those of
+ * COMDAT groups may be there twice. */
+static enum mpk_code check_object_symbols(const struct mpk_build *b, struct mpk_error *err)
 {
-	static const char text[] =
-		"#if !defined __GNUC__ || !defined __ELF__\n#error\n#endif\n"
-		"__asm__(\".section .rodata\\n.incbin \\\"\" __FILE__ \"\\\"\\n.text\\n\");\n";
-	const char *path = mpk_scratch_file(&b->c.scratch, b->c.arena, "probe.c");
-	const char *object = mpk_scratch_file(&b->c.scratch, b->c.arena, "probe.o");
-	struct mpk_argv v = { .arena = b->c.arena };
-	struct mpk_process_end end;
+	struct scan s = { .b = b, .arena = b->c.arena };
+	struct mpk_process reader = { .run = scan_all, .data = &s };
 
-	*yes = true;
-	if (b->e->tools.dry_run)
+	if (b->e->tools.target.format != MPK_OBJECT_ELF ||
+	    (b->c.source_count < 2 && b->c.sources[0].kind != MPK_SOURCE_ARCHIVE))
 		return MPK_OK;
-	MPK_TRY_ALLOC(path && object, err);
-	MPK_TRY(mpk_output_store(path, mpk_span_str(text), err));
-	mpk_argv_add_all(&v, &b->e->tools.cc);
-	mpk_argv_add_all(&v, &b->e->tools.cflags);
-	mpk_argv_add(&v, "-c");
-	mpk_argv_add(&v, path);
-	mpk_argv_add(&v, "-o");
-	mpk_argv_add(&v, object);
-	if (v.failed)
-		return mpk_fail_nomem(err);
-	struct mpk_process compiler = { .argv = v.items,
-					.env = (const char *const *)b->c.scratch.env,
-					.output = MPK_OUTPUT_DISCARD };
-	MPK_TRY(mpk_process_run(&compiler, 1, 1, &end, err));
-	*yes = mpk_process_succeeded(&end);
-	return MPK_OK;
-}
-
-enum { FILE_PAGE = 4096 };
-
-/* A file system that shares extents between files shares whole pages. Of the blob one file alone can lie as it lies in
- * its own pages, as the distances between them are the format's: the largest. A linked stub begins at a page; with so many
- * bytes before it, that file's bytes do in the library. 0: there is no such file, or the linker copies the blob. */
-static unsigned lead_of(const struct mpk_build *b)
-{
-	const struct mpk_rope *blob = b->e->blob;
-	uint64_t at = 0, most = FILE_PAGE, lead = 0;
-
-	if (!b->e->page_align || b->strategy != MPK_STRATEGY_EXTEND_LIBRARY)
-		return 0;
-	for (size_t i = 0; i < blob->count; i++) {
-		const struct mpk_piece *p = &blob->pieces[i];
-
-		if (!p->data && p->len > most) {
-			most = p->len;
-			lead = p->off - at; /* modulo a page */
-		}
-		at += p->len;
-	}
-	return (unsigned)(lead % FILE_PAGE);
-}
-
-/* A stub or an included file costs nothing to compile; where the compiler cannot do
- * either, or the blob is small, it is C that any compiler takes. */
-static enum mpk_code choose_form(struct mpk_build *b, struct mpk_csource *c, struct mpk_error *err)
-{
-	const struct mpk_emit *e = b->e;
-	bool can;
-
-	if (e->blob->len <= MPK_CSOURCE_ARRAY_MAX)
-		return MPK_OK;
-	MPK_TRY(probe_incbin(b, &can, err));
-	e->tools.hooks->note(
-		e->tools.hooks->data,
-		can ? "the blob goes through file-scope assembly, which the compiler takes"
-		    : "the blob goes through portable C: the compiler takes no file-scope assembly for ELF");
-	if (!can) {
-		b->strategy = MPK_STRATEGY_FULL;
-		MPK_TRY(build_note(b, err));
-		c->note = b->note;
-		return MPK_OK;
-	}
-	if (b->strategy != MPK_STRATEGY_FULL) {
-		c->form = MPK_CSOURCE_STUB;
-		c->lrodata = b->lrodata;
-		c->lead = lead_of(b);
-		return MPK_OK;
-	}
-	c->form = MPK_CSOURCE_INCBIN;
-	c->size = e->blob->len;
-	c->file = mpk_scratch_file(&b->c.scratch, b->c.arena, "devc.blob");
-	MPK_TRY_ALLOC(c->file, err);
-	return mpk_build_write(b, c->file, 0666, &(struct mpk_packed){ .rope = e->blob }, err);
-}
-
-static enum mpk_code blob_job(struct mpk_build *b, struct mpk_job *job, struct mpk_error *err)
-{
-	struct mpk_csource c = plain_csource(b);
-	const char *source = mpk_scratch_file(&b->c.scratch, b->c.arena, "devc.c");
-
-	b->blob_object = mpk_scratch_file(&b->c.scratch, b->c.arena, "devc.o");
-	MPK_TRY_ALLOC(b->blob_object && source, err);
-	if (!b->e->via_c && !lead_of(b))
-		return mpk_llvm_job(&b->c, "the blob", b->symbol, b->blob_object, run_blob, b, job,
-				    err);
-	MPK_TRY(choose_form(b, &c, err));
-	if (!b->e->tools.dry_run)
-		MPK_TRY(mpk_csource_store(&c, source, err));
-	return mpk_compile_c(&b->c, source, b->blob_object, NULL, job, err);
+	return mpk_process_call(&reader, "reads the objects", err);
 }
 
 /* --- the run ---------------------------------------------------------------------- */
@@ -201,7 +196,7 @@ static enum mpk_code make_objects(struct mpk_build *b, struct mpk_error *err)
 
 	/* The blob first: it is the largest and may come from LLVM, which starts slowly. */
 	if (has_blob)
-		MPK_TRY(blob_job(b, &blob, err));
+		MPK_TRY(mpk_build_blob(b, &blob, err));
 	b->c.sources = b->e->sources;
 	b->c.source_count = b->e->kind == MPK_EMIT_OBJ ? 0 : b->e->source_count;
 	return mpk_compile_sources(&b->c, has_blob ? &blob : NULL, err);
@@ -229,27 +224,18 @@ static enum mpk_code emit_blob(struct mpk_build *b, struct mpk_error *err)
 	return mpk_build_write(b, b->e->out, 0666, &(struct mpk_packed){ .rope = b->e->blob }, err);
 }
 
-static enum mpk_code emit_c(struct mpk_build *b, struct mpk_error *err)
-{
-	struct mpk_csource c = plain_csource(b);
-
-	mpk_build_settled(b);
-	return b->e->tools.dry_run ? MPK_OK : mpk_csource_store(&c, b->e->out, err);
-}
-
 /* mpack's object holds the blob alone. */
 static const struct mpk_emitter emitter_obj = { { "obj", ".o" },
 						.is_linked = true,
 						.is_blob = true,
 						.write = emit_object },
-				emitter_c = { { "c", ".c" }, .is_blob = true, .write = emit_c },
 				emitter_blob = { { "blob", ".blob" },
 						 .is_blob = true,
 						 .write = emit_blob };
 
 static const struct mpk_emitter *const emitters[MPK_EMIT_KIND_COUNT] = {
 	[MPK_EMIT_SO] = &mpk_emitter_so,   [MPK_EMIT_OBJ] = &emitter_obj,
-	[MPK_EMIT_C] = &emitter_c,         [MPK_EMIT_A] = &mpk_emitter_a,
+	[MPK_EMIT_C] = &mpk_emitter_c,     [MPK_EMIT_A] = &mpk_emitter_a,
 	[MPK_EMIT_TAR] = &mpk_emitter_tar, [MPK_EMIT_BLOB] = &emitter_blob,
 };
 
@@ -300,7 +286,7 @@ static enum mpk_code emit_with_scratch(struct mpk_build *b, struct mpk_error *er
 	MPK_TRY(open_scratch(b, err));
 	code = make_objects(b, err);
 	if (code == MPK_OK && b->c.source_count && !b->e->tools.dry_run)
-		code = mpk_build_check_symbols(b, err);
+		code = check_object_symbols(b, err);
 	if (code == MPK_OK && b->e->objects && b->e->kind != MPK_EMIT_OBJ && !b->e->tools.dry_run)
 		code = mpk_objects_keep(&b->c, b->e->objects, err);
 	if (code == MPK_OK)
@@ -334,8 +320,6 @@ static enum mpk_code emit(struct mpk_build *b, struct mpk_error *err)
 	if (e->base && emitter->rebase && e->blob)
 		return emitter->rebase(b, err);
 	choose_strategy(b);
-	if (e->kind != MPK_EMIT_BLOB)
-		MPK_TRY(build_note(b, err));
 	return emitter->is_linked ? emit_with_scratch(b, err) : emitter->write(b, err);
 }
 

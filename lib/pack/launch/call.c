@@ -258,32 +258,3 @@ void mpk_resolve_call(struct mpk_resolve *r, const struct mpk_manifest_step *m,
 		check_pointers(r, &own, step);
 	resolve_returns(r, m, step);
 }
-
-/* --- all calls of a manifest --------------------------------------------------------- */
-
-enum mpk_code mpk_launch_called(const struct mpk_manifest *manifest,
-				const struct mpk_launch *launches, struct mpk_arena *arena,
-				const struct mpk_called **out, size_t *count, struct mpk_error *err)
-{
-	struct mpk_called *list;
-	size_t most = 0;
-
-	*count = 0;
-	for (size_t i = 0; i < manifest->launch_count; i++)
-		most += manifest->launches[i].step_count;
-	list = mpk_arena_array(arena, most, sizeof *list);
-	MPK_TRY_ALLOC(list, err);
-	for (size_t i = 0; i < manifest->launch_count; i++) {
-		const struct mpk_launch *l = &launches[i];
-
-		for (size_t k = 0; k < l->step_count; k++) {
-			struct mpk_pos pos = manifest->launches[i].steps[k].calls.pos;
-
-			if (l->steps[k].callee)
-				list[(*count)++] = (struct mpk_called){ l->steps[k].kernel, l->name,
-									pos.line, pos.column };
-		}
-	}
-	*out = list;
-	return MPK_OK;
-}

@@ -186,14 +186,6 @@ struct mpk_called {
 	uint32_t line, column;
 };
 
-/* mpk_launch_called - the C functions that launch functions call, in the order of the manifest
- * @launches    of mpk_launch_resolve, none of them broken
- * Returns  MPK_OK; MPK_E_NOMEM */
-enum mpk_code mpk_launch_called(const struct mpk_manifest *manifest,
-				const struct mpk_launch *launches, struct mpk_arena *arena,
-				const struct mpk_called **out, size_t *count,
-				struct mpk_error *err) MPK_MUST_CHECK;
-
 /* Where the generated code finds kernels and the functions of a runtime. */
 enum mpk_launch_mode {
 	MPK_LAUNCH_IMPORTS,    /* a loader fills context pointers; kernels are imports */

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A file's part follows from its bytes; its suffix decides only where a text could be several things. */
+/* init.c - the manifest that mpack init prints: the package, its modules and their kernel tables */
 #include "package/package.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "blob/blob.h"
-#include "elf/image.h"
-#include "io/path.h"
 #include "package/internal/package.h"
 #include "text/escape.h"
 
@@ -20,8 +17,44 @@ void mpk_init_put_text(struct mpk_strbuf *out, struct mpk_span text)
 	mpk_escape_json(out, text, "?");
 }
 
+/* A name that no function has yet: the wish, or the wish and a number. NULL: memory is out. */
+const char *mpk_init_take_name(struct mpk_init *in, struct mpk_span wish)
+{
+	const char *name = mpk_arena_text(in->arena, wish);
+	size_t found;
+
+	for (unsigned i = 2; name; i++) {
+		int put = mpk_strmap_put(&in->names, mpk_span_str(name), 0, &found);
+
+		if (put)
+			return put > 0 ? name : NULL;
+		name = mpk_arena_printf(in->arena, MPK_SPAN_FMT "_%u", MPK_SPAN_ARG(wish), i);
+	}
+	return NULL;
+}
+
+const char *mpk_init_free_name(struct mpk_init *in, const char *const *names, size_t count,
+			       const char *wish)
+{
+	static const char *const words[] = { "none", "min", "max", "ceildiv" };
+	const char *name = wish;
+
+	for (unsigned n = 2; name; n++) {
+		bool taken = false;
+
+		for (size_t i = 0; i < MPK_ARRAY_COUNT(words); i++)
+			taken |= strcmp(name, words[i]) == 0;
+		for (size_t i = 0; i < count; i++)
+			taken |= strcmp(name, names[i]) == 0;
+		if (!taken)
+			break;
+		name = mpk_arena_printf(in->arena, "%s_%u", wish, n);
+	}
+	return name;
+}
+
 /* A comment stays on its line whatever a name holds. */
-void mpk_init_put_comment(struct mpk_init *in, const char *indent, struct mpk_span text)
+static void put_comment(struct mpk_init *in, const char *indent, struct mpk_span text)
 {
 	mpk_strbuf_printf(in->out, "%s# ", indent);
 	for (size_t i = 0; i < text.len; i++) {
@@ -33,170 +66,6 @@ void mpk_init_put_comment(struct mpk_init *in, const char *indent, struct mpk_sp
 			mpk_strbuf_putc(in->out, ' ');
 	}
 	mpk_strbuf_putc(in->out, '\n');
-}
-
-/* --- files --------------------------------------------------------------------------- */
-
-/* "dir/my kernel.cl": "my_kernel" */
-static const char *stem_of(struct mpk_arena *arena, const char *path)
-{
-	const char *base = mpk_path_name(path);
-	size_t len = strcspn(base + (*base == '.'), ".") + (*base == '.');
-	char *name = mpk_arena_copy(arena, base, len);
-
-	for (char *p = name; p && *p; p++)
-		if (!((*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') ||
-		      (*p >= '0' && *p <= '9') || *p == '-'))
-			*p = '_';
-	return name && !*name ? "package" : name;
-}
-
-/* Modules are few. */
-static const char *choose_id(struct mpk_init *in, const char *path)
-{
-	const char *stem = stem_of(in->arena, path), *id = stem;
-
-	for (unsigned n = 2; id; n++) {
-		bool taken = strcmp(id, "host") == 0;
-
-		for (size_t i = 0; i < in->module_count; i++)
-			taken |= strcmp(in->modules[i].id, id) == 0;
-		if (!taken)
-			return id;
-		id = mpk_arena_printf(in->arena, "%s_%u", stem, n);
-	}
-	return NULL;
-}
-
-/* What a text is by its suffix, where its words do not tell. */
-static const struct mpk_code_format *init_format_of(const struct mpk_init_file *file)
-{
-	static const char *const cl[] = { ".cl", NULL };
-	static const char *const cu[] = { ".cu", ".cuh", NULL };
-	const struct mpk_code_format *f = mpk_code_format_of(file->bytes);
-	bool text = mpk_code_is_text(file->bytes);
-
-	if (text && mpk_path_has_suffix(file->path, cl))
-		return &mpk_format_opencl;
-	if (text && mpk_path_has_suffix(file->path, cu))
-		return &mpk_format_cuda;
-	return f;
-}
-
-static bool is_host_code(const struct mpk_init_file *file, const struct mpk_code_format *f)
-{
-	static const char *const sources[] = { ".c", ".cc", ".cpp", ".cxx", ".ll", ".bc", NULL };
-	static const char *const objects[] = { ".o", ".a", NULL };
-
-	return mpk_path_has_suffix(file->path, sources) ||
-	       (mpk_path_has_suffix(file->path, objects) &&
-		(f == &mpk_format_elf || f == &mpk_format_archive));
-}
-
-/* Of the images of a fatbin, which hold the same kernels, PTX tells the most. */
-static const struct mpk_code_info *most_telling(const struct mpk_code_info *code)
-{
-	const struct mpk_code_info *lister = mpk_code_info_lister(code);
-
-	for (size_t i = 0; lister && i < code->image_count; i++)
-		if (code->images[i].format == &mpk_format_ptx && code->images[i].kernel_count)
-			return &code->images[i];
-	return lister;
-}
-
-static enum mpk_code init_add_module(struct mpk_init *in, const struct mpk_init_file *file,
-				     const struct mpk_code_format *f)
-{
-	static const char *const hip[] = { ".hip", NULL };
-	struct mpk_init_module *m = &in->modules[in->module_count];
-	struct mpk_code_info *code = mpk_arena_alloc(in->arena, sizeof *code);
-	const struct mpk_error *problem;
-
-	MPK_TRY_ALLOC(code, in->err);
-	*m = (struct mpk_init_module){ .file = file,
-				       .id = choose_id(in, file->path),
-				       .kind = f->claims[0].kind,
-				       .format = f->claims[0].format };
-	MPK_TRY_ALLOC(m->id, in->err);
-	if (f == &mpk_format_cuda && mpk_path_has_suffix(file->path, hip))
-		m->kind = m->format = "hip";
-	*code = (struct mpk_code_info){ .bytes = file->bytes };
-	MPK_TRY(mpk_code_info_read_as(f, in->arena, code, in->err));
-	problem = mpk_code_info_problem(code);
-	if (problem) {
-		*in->err = *problem;
-		return problem->code;
-	}
-	m->code = most_telling(code);
-	MPK_TRY(mpk_init_read_kernels(in, m));
-	in->module_count++;
-	return MPK_OK;
-}
-
-static enum mpk_code add_base(struct mpk_init *in, const struct mpk_init_file *file)
-{
-	struct mpk_image image;
-
-	MPK_TRY(mpk_image_open(file->bytes, NULL, in->arena, &image, in->err));
-	if (!image.has_blob)
-		return mpk_fail(
-			in->err, MPK_E_UNSUPPORTED,
-			"a library without a blob is no part of a package: name the objects or sources it was linked from");
-	if (in->base)
-		return mpk_fail(in->err, MPK_E_UNSUPPORTED,
-				"a package has the code of one finished library; '%s' is another",
-				in->base->path);
-	if (in->count == 1)
-		return mpk_fail(
-			in->err, MPK_E_UNSUPPORTED,
-			"its modules are in it, not in files: 'mpack unpack FILE -o DIR' writes both them and a manifest");
-	in->base = file;
-	in->abi = mpk_generation_get(image.gen)->abi;
-	return MPK_OK;
-}
-
-static enum mpk_code init_add_file(struct mpk_init *in, const struct mpk_init_file *file)
-{
-	static const char *const library[] = { ".so", NULL };
-	static const char *const headers[] = { ".h", ".hh", ".hpp", ".hxx", NULL };
-	const struct mpk_code_format *f = init_format_of(file);
-
-	if (!file->bytes.len)
-		return mpk_fail(in->err, MPK_E_UNSUPPORTED, "the file is empty");
-	if (mpk_path_has_suffix(file->path, headers)) {
-		in->header = in->header ? in->header : file;
-		return mpk_init_read_host(in, file);
-	}
-	if (is_host_code(file, f)) {
-		in->hosts[in->host_count++] = file;
-		return mpk_init_read_host(in, file);
-	}
-	if (f == &mpk_format_elf)
-		return add_base(in, file);
-	if (f->claims[0].kind && f->read)
-		return init_add_module(in, file, f);
-	if (mpk_path_has_suffix(file->path, library))
-		return add_base(in, file);
-	return mpk_fail(
-		in->err, MPK_E_UNSUPPORTED,
-		"this is %s: neither kernels nor host code that a manifest could be filled in from",
-		f->name);
-}
-
-static enum mpk_code add_files(struct mpk_init *in)
-{
-	in->hosts = mpk_arena_array(in->arena, in->count, sizeof *in->hosts);
-	in->modules = mpk_arena_array(in->arena, in->count, sizeof *in->modules);
-	MPK_TRY_ALLOC(in->hosts && in->modules, in->err);
-	for (size_t i = 0; i < in->count; i++) {
-		enum mpk_code code = init_add_file(in, &in->files[i]);
-
-		if (code != MPK_OK) {
-			mpk_error_at_file(in->err, in->files[i].path);
-			return code;
-		}
-	}
-	return MPK_OK;
 }
 
 /* --- the manifest -------------------------------------------------------------------- */
@@ -216,7 +85,7 @@ static void init_put_string(struct mpk_init *in, const char *key, const char *te
 static void init_put_package(struct mpk_init *in)
 {
 	mpk_strbuf_puts(in->out, "[package]\n");
-	init_put_string(in, "name", stem_of(in->arena, in->files[0].path));
+	init_put_string(in, "name", in->name);
 	if (in->abi && strcmp(in->abi, "ffi") != 0)
 		init_put_string(in, "abi", in->abi);
 	if (in->base) {
@@ -318,7 +187,7 @@ static void put_declaration(struct mpk_init *in, const struct mpk_init_kernel *k
 	mpk_strbuf_putc(&line, ')');
 	in->out->failed |= line.failed;
 	if (!line.failed)
-		mpk_init_put_comment(in, "  ", mpk_span_of(line.data, line.len));
+		put_comment(in, "  ", mpk_span_of(line.data, line.len));
 }
 
 /* What the code does not tell is marked "decide": the file is complete only when no such
@@ -425,6 +294,86 @@ static void init_put_module(struct mpk_init *in, const struct mpk_init_module *m
 	put_rows(in, m);
 }
 
+/* --- functions that call C functions ------------------------------------------------- */
+
+/* Why it gets no function; a sentence after its name. NULL: it gets one. */
+static const char *refusal_of_call(struct mpk_init *in, const struct mpk_cfunction *f)
+{
+	if (f->refusal)
+		return f->refusal;
+	if (f->result.kind == MPK_CFUNCTION_OTHER)
+		return mpk_arena_printf(in->arena, "has a result that %s", f->result.refusal);
+	for (size_t i = 0; i < f->param_count; i++)
+		if (f->params[i].refusal)
+			return mpk_arena_printf(in->arena, "has a parameter, '%s', that %s",
+						MPK_QUOTE(f->params[i].text), f->params[i].refusal);
+	return NULL;
+}
+
+/* Names that loaders, linkers and this program have for other things. */
+static bool is_reserved_name(struct mpk_span name)
+{
+	static const char *const prefixes[] = { "__", "TVM", "mpk_" };
+	static const char *const names[] = { "main", "snprintf", "memcpy", "memset" };
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(prefixes); i++)
+		if (mpk_span_starts(name, prefixes[i]))
+			return true;
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(names); i++)
+		if (mpk_span_is(name, names[i]))
+			return true;
+	for (size_t i = 0; i < name.len; i++)
+		if (name.data[i] == '$' || name.data[i] >= 0x80)
+			return true;
+	return false;
+}
+
+static void put_left_out(struct mpk_init *in, const struct mpk_cfunction *f, const char *why)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf line = { 0 };
+
+	mpk_escape(&line, f->name);
+	mpk_strbuf_printf(&line, " is left out: it %s", why ? why : "");
+	in->out->failed |= line.failed || !why;
+	mpk_strbuf_putc(in->out, '\n');
+	if (!line.failed)
+		put_comment(in, "", mpk_span_of(line.data, line.len));
+}
+
+/* What is static, or only declared for a source's own use, is nothing that a person would look for. */
+static bool is_offered(const struct mpk_init *in, const struct mpk_init_call *call, bool defined)
+{
+	size_t ignored;
+
+	if (is_reserved_name(call->f->name) || mpk_strmap_find(&in->names, call->f->name, &ignored))
+		return false;
+	return !call->f->is_local && (defined || call->is_header);
+}
+
+static void put_calls(struct mpk_init *in)
+{
+	size_t ignored;
+
+	for (size_t i = 0; i < in->call_count && !in->base; i++) {
+		const struct mpk_init_call *call = &in->calls[i];
+		const struct mpk_cfunction *f = call->f;
+		bool defined = f->is_defined || mpk_strmap_find(&in->defined, f->name, &ignored);
+
+		if (!is_offered(in, call, defined))
+			continue;
+		const char *why = refusal_of_call(in, f);
+
+		if (!why && !defined && !in->hides_symbols)
+			why = "is defined in none of the files";
+		if (why)
+			put_left_out(in, f, why);
+		else
+			mpk_init_put_call(in, f);
+	}
+}
+
+/* --- the whole ------------------------------------------------------------------------- */
+
 static enum mpk_code check_any(struct mpk_init *in)
 {
 	const struct mpk_init_module *refused = NULL;
@@ -466,7 +415,7 @@ static enum mpk_code print_all(struct mpk_init *in)
 		init_put_module(in, &in->modules[i]);
 	for (size_t i = 0; i < in->module_count; i++)
 		mpk_init_put_functions(in, &in->modules[i]);
-	mpk_init_put_calls(in);
+	put_calls(in);
 	return mpk_strbuf_status(in->out, in->err);
 }
 
@@ -492,6 +441,6 @@ enum mpk_code mpk_init_manifest(const struct mpk_init_file *files, size_t count,
 		.arena = arena, .out = out, .err = err ? err : &own, .files = files, .count = count
 	};
 
-	MPK_TRY(add_files(&in));
+	MPK_TRY(mpk_init_read_files(&in));
 	return print_all(&in);
 }

@@ -13,7 +13,6 @@
 /* One function on its way. */
 struct call {
 	struct mpk_init *in;
-	const struct mpk_init_call *of;
 	const struct mpk_cfunction *f;
 	const char **names; /* of parameters, as expressions take them */
 	bool *is_extent;    /* of each parameter: shapes tell it */
@@ -22,28 +21,6 @@ struct call {
 };
 
 /* --- names ------------------------------------------------------------------------------------ */
-
-static bool calls_name_taken(const struct call *c, size_t count, const char *name)
-{
-	static const char *const words[] = { "none", "min", "max", "ceildiv" };
-
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(words); i++)
-		if (strcmp(name, words[i]) == 0)
-			return true;
-	for (size_t i = 0; i < count; i++)
-		if (strcmp(name, c->names[i]) == 0)
-			return true;
-	return false;
-}
-
-static const char *calls_free_name(struct call *c, size_t count, const char *wish)
-{
-	const char *name = wish;
-
-	for (unsigned n = 2; name && calls_name_taken(c, count, name); n++)
-		name = mpk_arena_printf(c->in->arena, "%s_%u", wish, n);
-	return name;
-}
 
 static bool calls_choose_names(struct call *c)
 {
@@ -54,7 +31,7 @@ static bool calls_choose_names(struct call *c)
 		const char *wish = own.len ? mpk_arena_text(c->in->arena, own)
 					   : mpk_arena_printf(c->in->arena, "p%zu", i);
 
-		c->names[i] = wish ? calls_free_name(c, i, wish) : NULL;
+		c->names[i] = wish ? mpk_init_free_name(c->in, c->names, i, wish) : NULL;
 		if (!c->names[i])
 			return false;
 		c->renamed |= !mpk_span_is(own, c->names[i]);
@@ -186,7 +163,7 @@ static void calls_put_extents(struct call *c, size_t i)
 		mpk_strbuf_puts(out, c->names[c->length]);
 	} else if (!v->dim_count) {
 		own = mpk_arena_printf(c->in->arena, "%s_size", c->names[i]);
-		own = own ? calls_free_name(c, c->f->param_count, own) : NULL;
+		own = own ? mpk_init_free_name(c->in, c->names, c->f->param_count, own) : NULL;
 		out->failed |= !own;
 		mpk_strbuf_puts(out, own ? own : "");
 	}
@@ -339,12 +316,13 @@ static const char *function_name(struct call *c)
 	return own ? mpk_init_take_name(c->in, mpk_span_str(own)) : NULL;
 }
 
-static void calls_put_function(struct call *c)
+void mpk_init_put_call(struct mpk_init *in, const struct mpk_cfunction *f)
 {
+	struct call whole = { .in = in, .f = f }, *c = &whole;
 	const char *name = function_name(c);
 
 	if (!name || !calls_choose_names(c)) {
-		c->in->out->failed = true;
+		in->out->failed = true;
 		return;
 	}
 	calls_choose_extents(c);
@@ -356,82 +334,4 @@ static void calls_put_function(struct call *c)
 	put_prototype(c);
 	calls_put_lists(c);
 	put_returns(c);
-}
-
-/* Why it gets no function; a sentence after its name. NULL: it gets one. */
-static const char *calls_refusal_of(struct mpk_init *in, const struct mpk_cfunction *f)
-{
-	if (f->refusal)
-		return f->refusal;
-	if (f->result.kind == MPK_CFUNCTION_OTHER)
-		return mpk_arena_printf(in->arena, "has a result that %s", f->result.refusal);
-	for (size_t i = 0; i < f->param_count; i++)
-		if (f->params[i].refusal)
-			return mpk_arena_printf(in->arena, "has a parameter, '%s', that %s",
-						MPK_QUOTE(f->params[i].text), f->params[i].refusal);
-	return NULL;
-}
-
-/* Names that loaders, linkers and this program have for other things. */
-static bool calls_is_reserved(struct mpk_span name)
-{
-	static const char *const prefixes[] = { "__", "TVM", "mpk_" };
-	static const char *const names[] = { "main", "snprintf", "memcpy", "memset" };
-
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(prefixes); i++)
-		if (mpk_span_starts(name, prefixes[i]))
-			return true;
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(names); i++)
-		if (mpk_span_is(name, names[i]))
-			return true;
-	for (size_t i = 0; i < name.len; i++)
-		if (name.data[i] == '$' || name.data[i] >= 0x80)
-			return true;
-	return false;
-}
-
-static void put_left_out(struct mpk_init *in, const struct mpk_cfunction *f, const char *why)
-{
-	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf line = { 0 };
-
-	mpk_escape(&line, f->name);
-	mpk_strbuf_printf(&line, " is left out: it %s", why ? why : "");
-	in->out->failed |= line.failed || !why;
-	mpk_strbuf_putc(in->out, '\n');
-	if (!line.failed)
-		mpk_init_put_comment(in, "", mpk_span_of(line.data, line.len));
-}
-
-/* What is static, or only declared for a source's own use, is nothing that a person would look for. */
-static bool is_offered(const struct mpk_init *in, const struct mpk_init_call *call, bool defined)
-{
-	size_t ignored;
-
-	if (calls_is_reserved(call->f->name) ||
-	    mpk_strmap_find(&in->names, call->f->name, &ignored))
-		return false;
-	return !call->f->is_local && (defined || call->is_header);
-}
-
-void mpk_init_put_calls(struct mpk_init *in)
-{
-	size_t ignored;
-
-	for (size_t i = 0; i < in->call_count && !in->base; i++) {
-		const struct mpk_init_call *call = &in->calls[i];
-		struct call c = { .in = in, .of = call, .f = call->f };
-		bool defined =
-			c.f->is_defined || mpk_strmap_find(&in->defined, c.f->name, &ignored);
-
-		if (!is_offered(in, call, defined))
-			continue;
-		const char *why = calls_refusal_of(in, c.f);
-
-		if (!why && !defined && !in->hides_symbols)
-			why = "is defined in none of the files";
-		if (why)
-			put_left_out(in, c.f, why);
-		else
-			calls_put_function(&c);
-	}
 }

@@ -2,7 +2,6 @@
 /* Launch functions, as a first guess that is safe: where a kernel has no bound to compare its index with,
  * no more threads run than there are elements. */
 #include <inttypes.h>
-#include <string.h>
 #include <strings.h>
 
 #include "package/internal/package.h"
@@ -37,29 +36,6 @@ static bool is_buffer(const struct mpk_code_param *p)
 
 /* --- names -------------------------------------------------------------------------------- */
 
-static bool is_taken(const struct function *f, size_t count, const char *name)
-{
-	static const char *const words[] = { "none", "min", "max", "ceildiv" };
-
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(words); i++)
-		if (strcmp(name, words[i]) == 0)
-			return true;
-	for (size_t i = 0; i < count; i++)
-		if (strcmp(name, f->names[i]) == 0)
-			return true;
-	return false;
-}
-
-/* @count   names that are taken already: those before it */
-static const char *free_name(struct function *f, size_t count, const char *wish)
-{
-	const char *name = wish;
-
-	for (unsigned n = 2; name && is_taken(f, count, name); n++)
-		name = mpk_arena_printf(f->in->arena, "%s_%u", wish, n);
-	return name;
-}
-
 /* Parameters of kernels may have characters that names of the manifest do not have. */
 static const char *plain_name(struct function *f, size_t i)
 {
@@ -82,7 +58,7 @@ static bool choose_names(struct function *f)
 	for (size_t i = 0; f->names && i < f->k->param_count; i++) {
 		const char *wish = plain_name(f, i);
 
-		f->names[i] = wish ? free_name(f, i, wish) : NULL;
+		f->names[i] = wish ? mpk_init_free_name(f->in, f->names, i, wish) : NULL;
 		if (!f->names[i])
 			return false;
 	}
@@ -157,7 +133,7 @@ static const char *own_extent(struct function *f, size_t i)
 {
 	const char *wish = mpk_arena_printf(f->in->arena, "%s_size", f->names[i]);
 
-	return wish ? free_name(f, f->k->param_count, wish) : NULL;
+	return wish ? mpk_init_free_name(f->in, f->names, f->k->param_count, wish) : NULL;
 }
 
 /* The last buffer that is written, by custom the result. */
@@ -190,7 +166,7 @@ static bool choose_sizes(struct function *f)
 	if (f->length < f->k->param_count)
 		f->extent = f->names[f->length];
 	else if (!integers)
-		f->extent = free_name(f, f->k->param_count, "n");
+		f->extent = mpk_init_free_name(f->in, f->names, f->k->param_count, "n");
 	f->all_long |= !integers;
 	if (!f->extent && f->k->dims <= 1 && bound_of(f, 0) < f->k->param_count)
 		f->total = f->names[bound_of(f, 0)];

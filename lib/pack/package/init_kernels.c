@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels of one file: which a runtime can launch, how, and under which symbol. */
-#include <inttypes.h>
 #include <string.h>
 
 #include "itanium/itanium.h"
@@ -204,24 +203,6 @@ static enum mpk_code read_launch(struct mpk_init *in, struct mpk_init_module *m,
 	k->hides_shared = !body.len && f->param_bytes && strcmp(m->kind, "opencl") != 0;
 	k->bounded = has_bound(k, body);
 	return MPK_OK;
-}
-
-/* --- names --------------------------------------------------------------------------------- */
-
-/* A name that no function has yet: the wish, or the wish and a number. NULL: memory is out. */
-const char *mpk_init_take_name(struct mpk_init *in, struct mpk_span wish)
-{
-	const char *name = mpk_arena_text(in->arena, wish);
-	size_t found;
-
-	for (unsigned i = 2; name; i++) {
-		int put = mpk_strmap_put(&in->names, mpk_span_str(name), 0, &found);
-
-		if (put)
-			return put > 0 ? name : NULL;
-		name = mpk_arena_printf(in->arena, MPK_SPAN_FMT "_%u", MPK_SPAN_ARG(wish), i);
-	}
-	return NULL;
 }
 
 /* --- whether it can be launched ---------------------------------------------------------- */

@@ -362,12 +362,40 @@ static void dedup(struct mpk_loader *l, struct mpk_module *modules, size_t count
 	l->failed |= !*launches;
 }
 
-const struct mpk_launch *mpk_loader_finish(struct mpk_loader *l, struct mpk_module *modules,
-					   size_t *count, size_t *root)
+/* The C functions that launch functions call, in the order of the manifest. */
+static void list_called(struct mpk_loader *l, struct mpk_package *out)
+{
+	struct mpk_called *list;
+	size_t most = 0, count = 0;
+
+	for (size_t i = 0; i < out->launch_count; i++)
+		most += out->launches[i].step_count;
+	list = mpk_arena_array(l->arena, most, sizeof *list);
+	l->failed |= !list;
+	for (size_t i = 0; list && i < out->launch_count; i++) {
+		const struct mpk_launch *launch = &out->launches[i];
+
+		for (size_t k = 0; k < launch->step_count; k++) {
+			struct mpk_pos pos = l->manifest->launches[i].steps[k].calls.pos;
+
+			if (launch->steps[k].callee)
+				list[count++] =
+					(struct mpk_called){ launch->steps[k].kernel, launch->name,
+							     pos.line, pos.column };
+		}
+	}
+	out->called = list;
+	out->called_count = count;
+}
+
+void mpk_loader_finish(struct mpk_loader *l, struct mpk_module *modules, size_t *count,
+		       size_t *root, struct mpk_package *out)
 {
 	const struct mpk_launch *launches = place_launches(l, modules, count, root);
 
 	if (l->manifest->dedup && l->manifest->valid && !l->report->errors && !l->failed)
 		dedup(l, modules, *count, root, &launches);
-	return launches;
+	out->launches = launches;
+	out->launch_count = launches ? l->manifest->launch_count : 0;
+	list_called(l, out);
 }

@@ -385,8 +385,7 @@ static enum mpk_code package_build(struct mpk_loader *l, struct mpk_package *out
 	struct mpk_module *modules = own ? load_modules(l, own) : NULL;
 
 	MPK_TRY_ALLOC(modules && unreached, err);
-	out->launches = mpk_loader_finish(l, modules, &count, &root);
-	out->launch_count = out->launches ? manifest->launch_count : 0;
+	mpk_loader_finish(l, modules, &count, &root, out);
 	struct mpk_graph graph = { modules, count, root, manifest->keep_order };
 	if (manifest->valid) {
 		MPK_TRY(mpk_graph_order(&graph, manifest->gen, l->arena, &out->tree, unreached,

@@ -49,6 +49,9 @@ struct mpk_package {
 	struct mpk_words libraries;        /* for the linker, each of which mpk_manifest_allows */
 	const struct mpk_launch *launches; /* functions whose host code is generated */
 	size_t launch_count;
+	const struct mpk_called
+		*called; /* the C functions that these call, in the order of the manifest */
+	size_t called_count;
 	const char *base;          /* the finished library that gives the code, or NULL */
 	const char *const *inputs; /* every file read or named, in order, for --depfile */
 	size_t input_count;

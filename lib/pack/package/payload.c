@@ -1,78 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* payload.c - the payload of a module: a file as it is, an executor from its parts, or code files with their table (device.c);
- * and what code files are: a suffix decides where the kind has that format
- */
+/* payload.c - the payload of a module: a file as it is, an executor from its parts, or code files with their table */
 #include "package/internal/package.h"
 
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/strmap.h"
 #include "code/format.h"
 #include "factory/factory.h"
+#include "kernels/kernels.h"
 #include "package/package.h"
 #include "sourcecode/sourcecode.h"
 #include "text/escape.h"
 #include "text/json_read.h"
+#include "text/table.h"
 
-/* --- code files ---------------------------------------------------------------------------- */
-
-static const struct {
-	const char *suffix, *format;
-} suffixes[] = {
-	{ ".ptx", "ptx" },       { ".cubin", "cubin" },         { ".fatbin", "fatbin" },
-	{ ".cu", "cuda" },       { ".cuda", "cuda" },           { ".cl", "cl" },
-	{ ".xclbin", "xclbin" }, { ".awsxclbin", "awsxclbin" }, { ".aocx", "aocx" },
-	{ ".metal", "metal" },   { ".metallib", "metallib" },   { ".spv", "vulkan" },
-	{ ".spirv", "vulkan" },  { ".hsaco", "hsaco" },         { ".co", "hsaco" },
-	{ ".hip", "hip" },       { ".wgsl", "wgsl" },           { ".so", "so" },
-};
-
-/* A suffix is what the user says the file is; the bytes are compared with it afterwards
- * (device.c). */
-static const char *format_of_suffix(const char *path)
-{
-	const char *dot = strrchr(path, '.');
-
-	for (size_t i = 0; dot && i < MPK_ARRAY_COUNT(suffixes); i++)
-		if (strcmp(dot, suffixes[i].suffix) == 0)
-			return suffixes[i].format;
-	return NULL;
-}
-
-static const char *format_find(const char *const *formats, size_t max, const char *name)
-{
-	for (size_t i = 0; name && i < max && formats[i]; i++)
-		if (strcmp(formats[i], name) == 0)
-			return formats[i];
-	return NULL;
-}
-
-/* The bytes decide where the suffix says nothing, or names a format that the kind does not
- * have. */
-const char *mpk_code_format_guess(const char *const *formats, size_t max, const char *kind,
-				  const char *path, struct mpk_span bytes)
-{
-	const char *format = format_find(formats, max, format_of_suffix(path));
-
-	return format ? format
-		      : format_find(formats, max,
-				    mpk_code_format_label(mpk_span_str(kind),
-							  mpk_code_format_of(bytes)));
-}
-
-/* TVM's OpenCL loader compiles each kernel of a module by itself: it splits the source at
- * lines "// Function: NAME" (SplitKernels in src/runtime) and wants one part for each kernel. */
-void mpk_pieces_put(struct mpk_rope *rope, struct mpk_span kernel, struct mpk_span source)
-{
-	while (source.len && source.data[source.len - 1] == 0)
-		source.len--;
-	mpk_rope_put_bytes(rope, mpk_span_str(MPK_SOURCE_CODE_DELIMITER));
-	mpk_rope_put_bytes(rope, kernel);
-	mpk_rope_put_bytes(rope, mpk_span_str("\n"));
-	mpk_rope_put_view(rope, source);
-	if (source.len && source.data[source.len - 1] != '\n')
-		mpk_rope_put_bytes(rope, mpk_span_str("\n"));
-}
+#define QUOTE(mstr) MPK_QUOTE(mpk_toml_str_span(mstr))
 
 /* --- graph and AOT executors --------------------------------------------------- */
 
@@ -96,8 +39,7 @@ static bool executor_params(struct mpk_loader *l, const struct mpk_manifest_modu
 		l->failed = true;
 	else
 		mpk_loader_error(l, name.pos, err.code, "payload-format", "'%s': at byte %llu: %s",
-				 MPK_QUOTE(mpk_toml_str_span(name)),
-				 (unsigned long long)err.at.offset, err.text);
+				 QUOTE(name), (unsigned long long)err.at.offset, err.text);
 	return false;
 }
 
@@ -111,15 +53,14 @@ static void executor_check_graph(struct mpk_loader *l, struct mpk_toml_str name,
 
 	if (mpk_json_read(text, &graph, &why) != MPK_OK) {
 		mpk_loader_error(l, name.pos, MPK_E_CORRUPT, "payload-format",
-				 "'%s': line %u, column %u: %s", MPK_QUOTE(mpk_toml_str_span(name)),
-				 why.at.line, why.at.column, why.text);
+				 "'%s': line %u, column %u: %s", QUOTE(name), why.at.line,
+				 why.at.column, why.text);
 		return;
 	}
 	nodes = mpk_json_value_get(graph, "nodes");
 	if (mpk_json_value_type(nodes) != MPK_JSON_ARRAY)
 		mpk_loader_error(l, name.pos, MPK_E_CORRUPT, "payload-format",
-				 "'%s' is no graph: it has no array 'nodes'",
-				 MPK_QUOTE(mpk_toml_str_span(name)));
+				 "'%s' is no graph: it has no array 'nodes'", QUOTE(name));
 }
 
 /* A graph that is wrong was reported; its bytes are still put into the payload, which a
@@ -156,6 +97,226 @@ static void put_executor(struct mpk_loader *l, const struct mpk_manifest_module 
 		mpk_mapping_use_file(&graph->map, rope);
 }
 
+/* --- code files and their table ------------------------------------------------------------------ */
+
+/* How TVM stores the kernels of a kind changed between releases
+ * (formats/kernels/FORMAT.md). */
+static enum mpk_kernels_layout layout_of(const char *key, enum mpk_generation gen)
+{
+	bool current = gen == MPK_GEN_CURRENT;
+
+	if (strcmp(key, "metal") == 0)
+		return current ? MPK_KERNELS_SOURCES : MPK_KERNELS_METAL_013;
+	if (strcmp(key, "vulkan") == 0)
+		return current ? MPK_KERNELS_SHADERS_024 : MPK_KERNELS_SHADERS;
+	if (strcmp(key, "webgpu") == 0)
+		return MPK_KERNELS_WEBGPU;
+	return MPK_KERNELS_PLAIN;
+}
+
+/* The kernel table of the payload, in the order of the manifest, which loaders and launch
+ * functions do not depend on. */
+static struct mpk_function_info *build_table(struct mpk_device_code *d)
+{
+	enum mpk_generation gen = d->l->manifest->gen;
+	size_t count = d->m->function_count;
+	struct mpk_function_info *table = mpk_arena_array(d->l->arena, count, sizeof *table);
+
+	for (size_t i = 0; table && i < count; i++) {
+		const struct mpk_manifest_function *f = &d->m->functions[i];
+		struct mpk_span *tags = mpk_arena_array(d->l->arena, f->launch.count, sizeof *tags);
+		int32_t *extra = mpk_arena_array(d->l->arena, f->arg_count, sizeof *extra);
+
+		if (!tags || !extra)
+			return NULL;
+		for (size_t k = 0; k < f->launch.count; k++)
+			tags[k] = mpk_toml_str_span(f->launch.items[k]);
+		table[i] = (struct mpk_function_info){
+			.key = mpk_toml_str_span(f->name),
+			.arg_types = f->args,
+			.arg_count = f->arg_count,
+			.launch_tags = tags,
+			.launch_tag_count = f->launch.count,
+			.extra_tags = extra,
+		};
+		/* as TVM writes them: names from 0.24 on, no tags in webgpu tables */
+		if (gen == MPK_GEN_CURRENT)
+			table[i].name = table[i].key;
+		if (gen != MPK_GEN_LEGACY && d->layout != MPK_KERNELS_WEBGPU)
+			table[i].extra_tag_count = f->arg_count;
+	}
+	return table;
+}
+
+/* --- code -------------------------------------------------------------------------------- */
+
+/* What loaders make of a source that comes with lines of its own. */
+static void check_pieces(struct mpk_device_code *d, const struct mpk_source_code_piece *pieces,
+			 size_t count)
+{
+	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap names = { 0 };
+	size_t ignored;
+
+	for (size_t i = 0; i < count; i++)
+		d->l->failed |= mpk_strmap_put(&names, pieces[i].name, i, &ignored) < 0;
+	for (size_t i = 0; !d->l->failed && i < d->m->function_count; i++) {
+		struct mpk_toml_str name = d->m->functions[i].name;
+
+		if (!mpk_strmap_find(&names, mpk_toml_str_span(name), &ignored))
+			mpk_loader_error(d->l, name.pos, MPK_E_CONFLICT, "missing-kernel",
+					 "'%s' has '" MPK_SOURCE_CODE_DELIMITER
+					 "' lines, but none for '%s'",
+					 QUOTE(mpk_device_code_file(d, i)), QUOTE(name));
+	}
+	if (count != d->m->function_count)
+		mpk_loader_error(d->l, d->m->data.pos, MPK_E_CONFLICT, "pieces",
+				 "'%s' has %zu '" MPK_SOURCE_CODE_DELIMITER
+				 "' lines for %zu kernels; loaders want one for each",
+				 QUOTE(d->m->data), count, d->m->function_count);
+}
+
+/* A source without lines that name kernels: one piece of it for each kernel. */
+static void put_pieces(struct mpk_device_code *d, struct mpk_rope *code)
+{
+	for (size_t i = 0; i < d->m->function_count; i++) {
+		mpk_pieces_put(code, mpk_toml_str_span(d->m->functions[i].name),
+			       d->files[i]->map.bytes);
+		mpk_mapping_use_file(&d->files[i]->map, code);
+	}
+}
+
+/* Every kernel of one source brings all of it along, to the blob and to the driver's compiler. */
+static void warn_copies(struct mpk_device_code *d)
+{
+	enum { NOTEWORTHY = 256 * 1024 }; /* bytes of copies */
+	struct mpk_toml_reader findings = mpk_device_code_findings(d);
+	size_t count = d->m->function_count, len = d->files[0]->map.bytes.len;
+
+	if (d->own_files || count < 2 || len < NOTEWORTHY / (count - 1))
+		return;
+	mpk_toml_read_warn(
+		&findings, d->m->data.pos, "pieces",
+		"'%s' is stored and compiled once for each of its %zu kernels, %s in all; divide it by '" MPK_SOURCE_CODE_DELIMITER
+		"NAME' lines, or give kernels files of their own: 'data' of [[module.function]]",
+		QUOTE(d->m->data), count, MPK_SIZE((uint64_t)len * count));
+}
+
+/* OpenCL source is one text in which a line names the kernel that the text after it is
+ * for: loaders compile each piece by itself. */
+static void put_opencl(struct mpk_device_code *d, struct mpk_rope *code)
+{
+	const struct mpk_file *first = d->files[0];
+	const struct mpk_source_code_piece *pieces;
+	size_t count = 0;
+
+	if (!d->own_files &&
+	    mpk_source_code_split(first->map.bytes, d->l->arena, &pieces, &count, NULL) != MPK_OK) {
+		d->l->failed = true;
+		return;
+	}
+	if (count) {
+		check_pieces(d, pieces, count);
+		mpk_loader_put(first, 0, first->map.bytes.len, code);
+	} else {
+		warn_copies(d);
+		put_pieces(d, code);
+	}
+}
+
+/* Options of the compilation at run time, for which a module has no other place. */
+static void put_nvrtc(struct mpk_device_code *d, struct mpk_rope *code)
+{
+	const struct mpk_toml_list *list = &d->m->nvrtc_options;
+
+	if (!list->present)
+		return;
+	if (strcmp(d->format, "cuda") != 0)
+		mpk_loader_error(d->l, list->pos, MPK_E_CONFLICT, "nvrtc-options",
+				 "'%s' is compiled already: 'nvrtc_options' are for CUDA source",
+				 QUOTE(d->m->data));
+	else if (mpk_span_starts(d->files[0]->map.bytes, MPK_SOURCE_CODE_NVRTC))
+		mpk_loader_error(d->l, list->pos, MPK_E_CONFLICT, "nvrtc-options",
+				 "'%s' has options of its own in its first line",
+				 QUOTE(d->m->data));
+	mpk_rope_put_bytes(code, mpk_span_str(MPK_SOURCE_CODE_NVRTC));
+	for (size_t i = 0; i < list->count; i++) {
+		mpk_rope_put_bytes(code, mpk_span_str(" "));
+		mpk_rope_put_bytes(code, mpk_toml_str_span(list->items[i]));
+	}
+	mpk_rope_put_bytes(code, mpk_span_str("\n"));
+}
+
+static void put_plain(struct mpk_device_code *d, struct mpk_rope *code)
+{
+	const struct mpk_file *f = d->files[0];
+
+	if (strcmp(d->format, "cl") == 0) {
+		put_opencl(d, code);
+		return;
+	}
+	for (size_t i = 0; i < d->m->function_count; i++)
+		if (d->m->functions[i].data.text)
+			mpk_loader_error(
+				d->l, d->m->functions[i].data.pos, MPK_E_CONFLICT, "misplaced-key",
+				"kind '%s' has one file for all kernels: 'data' of the module",
+				d->kind->name);
+	put_nvrtc(d, code);
+	mpk_loader_put(f, 0, f->map.bytes.len, code);
+}
+
+static struct mpk_kernel_source *build_sources(struct mpk_device_code *d)
+{
+	size_t count = d->m->function_count;
+	struct mpk_kernel_source *sources = mpk_arena_array(d->l->arena, count, sizeof *sources);
+
+	for (size_t i = 0; sources && i < count; i++)
+		sources[i] = (struct mpk_kernel_source){
+			.key = mpk_toml_str_span(d->m->functions[i].name),
+			.data = d->files[i]->map.bytes,
+			.flag = d->m->functions[i].uniform_buffer,
+		};
+	return sources;
+}
+
+/* Only a module without findings is encoded; a table that lacked memory shows in functions
+ * or code. */
+static void encode(struct mpk_device_code *d, struct mpk_rope *rope)
+{
+	struct mpk_rope code = mpk_rope_of(d->l->arena);
+	struct mpk_kernels k = {
+		.layout = d->layout,
+		.gen = d->l->manifest->gen,
+		.fmt = mpk_span_str(d->format),
+		.functions = build_table(d),
+		.function_count = d->m->function_count,
+		.source_count = d->m->function_count,
+		.content = &code,
+	};
+
+	if (d->layout == MPK_KERNELS_PLAIN)
+		put_plain(d, &code);
+	else
+		k.sources = build_sources(d);
+	if (!k.functions || code.failed || (d->layout != MPK_KERNELS_PLAIN && !k.sources))
+		d->l->failed = true;
+	else
+		mpk_kernels_write(&k, rope);
+}
+
+static void put_device_code(struct mpk_loader *l, struct mpk_manifest_module *m,
+			    struct mpk_rope *rope)
+{
+	struct mpk_device_code d = { .l = l,
+				     .m = m,
+				     .kind = mpk_manifest_kind_find(mpk_toml_str_span(m->kind)),
+				     .valid = true };
+
+	d.layout = layout_of(d.kind->key, l->manifest->gen);
+	if (mpk_device_code_read(&d) && d.valid &&
+	    d.format) /* without files, which the manifest refuses, there is none */
+		encode(&d, rope);
+}
+
 /* --- one module ---------------------------------------------------------------------------- */
 
 /* A payload as it is; else what the kind makes of its parts. Kinds without a row have only
@@ -171,7 +332,7 @@ void mpk_loader_put_payload(struct mpk_loader *l, struct mpk_manifest_module *m,
 		if (f)
 			mpk_loader_put(f, 0, f->map.bytes.len, rope);
 	} else if (kind && kind->device) {
-		mpk_loader_put_device(l, m, rope);
+		put_device_code(l, m, rope);
 	} else if (kind && kind->keys[0].name) {
 		put_executor(l, m, rope);
 	}

@@ -351,8 +351,8 @@ static enum mpk_code note_exports(struct naming *a, size_t index)
 	return MPK_OK;
 }
 
-static enum mpk_code read_names(const struct mpk_elf *elf, const struct mpk_thin_sycl *s,
-				struct sycl_names *out, struct mpk_error *err)
+static enum mpk_code read_sycl_names(const struct mpk_elf *elf, const struct mpk_thin_sycl *s,
+				     struct sycl_names *out, struct mpk_error *err)
 {
 	MPK_CLEANUP(naming_fini)
 	struct naming a = {
@@ -405,7 +405,7 @@ static enum mpk_code ask_names(struct asking *a, const struct mpk_elf *elf)
 
 	a->devices = calloc(a->s->image_count + 1, sizeof *a->devices);
 	MPK_TRY_ALLOC(a->devices, a->err);
-	MPK_TRY(read_names(elf, a->s, &a->names, a->err));
+	MPK_TRY(read_sycl_names(elf, a->s, &a->names, a->err));
 	for (size_t i = 0; i < a->s->image_count; i++)
 		MPK_TRY(devices_of_image(a, &a->s->images[i], &a->devices[i]));
 	for (size_t w = 0; w < o->device_count; w++)

@@ -82,23 +82,22 @@ struct mpk_emitter {
 };
 
 extern const struct mpk_emitter mpk_emitter_so;                 /* library.c */
+extern const struct mpk_emitter mpk_emitter_c;                  /* csource.c */
 extern const struct mpk_emitter mpk_emitter_a, mpk_emitter_tar; /* objects.c */
 
 /* What follows fails with MPK_E_TOOL (a compiler or linker did), MPK_E_IO, MPK_E_NOMEM, or
  * as mpk_emit says. */
 
-/* --- objects.c ------------------------------------------------------------------- */
-
-/* mpk_build_check_symbols - refuse objects of which two define one symbol, also as members of archives
- * Weak and common symbols and those of COMDAT groups may be there twice.
- * Returns  MPK_OK; MPK_E_CONFLICT naming both files; MPK_E_CORRUPT; MPK_E_INTERNAL: the process that reads them was
- *          ended */
-enum mpk_code mpk_build_check_symbols(const struct mpk_build *b,
-				      struct mpk_error *err) MPK_MUST_CHECK;
-
 /* --- handover.c ------------------------------------------------------------------ */
 
 #define MPK_HANDOVER_NONE UINT64_MAX /* no text; a piece that is in no file */
+
+/* --- csource.c ------------------------------------------------------------------- */
+
+/* mpk_build_blob - the job that makes the blob's object; its path and its note are known then
+ * Returns  MPK_OK; MPK_E_RANGE: the package's name is too long for the note */
+enum mpk_code mpk_build_blob(struct mpk_build *b, struct mpk_job *job,
+			     struct mpk_error *err) MPK_MUST_CHECK;
 
 /* --- library.c ------------------------------------------------------------------- */
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* arguments.c - checks what a launch function is passed: count, types, then each tensor by itself, then shapes, which
- * relate tensors to each other. Nothing is used before it is checked. */
+ * relate tensors to each other. Nothing is used before it is checked. And what is made of it: values of expressions, and
+ * arguments of kernels. */
 #include <string.h>
 
 #include "launch/standalone/loader.h"
@@ -50,7 +51,7 @@ static int32_t sa_type_at(const struct mpk_sa_run *r, int32_t i)
 #endif
 }
 
-uint64_t mpk_sa_value(const struct mpk_sa_run *r, int32_t i)
+static uint64_t sa_value_at(const struct mpk_sa_run *r, int32_t i)
 {
 #ifdef MPK_SA_LEGACY
 	return r->args[i];
@@ -64,9 +65,10 @@ static int sa_is_whole(int32_t type)
 	return type == SA_TYPE_INTEGER || type == SA_TYPE_BOOL;
 }
 
-double mpk_sa_real(const struct mpk_sa_run *r, int32_t i)
+/* A number as a real one, whichever it was. */
+static double sa_real(const struct mpk_sa_run *r, int32_t i)
 {
-	uint64_t bits = mpk_sa_value(r, i);
+	uint64_t bits = sa_value_at(r, i);
 	double real;
 
 	if (sa_is_whole(sa_type_at(r, i)))
@@ -75,7 +77,8 @@ double mpk_sa_real(const struct mpk_sa_run *r, int32_t i)
 	return real;
 }
 
-int mpk_sa_fits(int64_t value, unsigned code, unsigned bits, unsigned truth)
+/* Whether a type of so many bits has the value; all have it that are of 64. */
+static int sa_fits(int64_t value, unsigned code, unsigned bits, unsigned truth)
 {
 	unsigned width = truth ? 1 : bits, is_signed = code == MPK_DTYPE_INT && !truth;
 	int64_t high;
@@ -115,13 +118,13 @@ static int sa_wrong_type(const struct mpk_sa_run *r, const struct mpk_sa_param *
 static int sa_check_number(const struct mpk_sa_run *r, const struct mpk_sa_param *p, int32_t i)
 {
 	int32_t type = sa_type_at(r, i);
-	int64_t value = (int64_t)mpk_sa_value(r, i);
+	int64_t value = (int64_t)sa_value_at(r, i);
 
 	if (!sa_is_whole(type) && (p->kind == MPK_SA_INTEGER || type != SA_TYPE_REAL))
 		return sa_wrong_type(r, p, type);
 	if (p->kind == MPK_SA_REAL)
 		return 0;
-	if (!mpk_sa_fits(value, p->code, p->bits, p->truth))
+	if (!sa_fits(value, p->code, p->bits, p->truth))
 		return SA_REFUSE(r, p, "ValueError", ": %lld does not fit %s", (long long)value,
 				 mpk_sa_text(p->type));
 	if (p->divisor > 1 && value % p->divisor)
@@ -229,7 +232,7 @@ static int sa_check_tensor(const struct mpk_sa_run *r, const struct mpk_sa_param
 {
 	struct mpk_sa_slot *s = &r->slots[i];
 	int32_t type = sa_type_at(r, i);
-	uintptr_t at = (uintptr_t)mpk_sa_value(r, i);
+	uintptr_t at = (uintptr_t)sa_value_at(r, i);
 
 	if (type == SA_TYPE_NONE && p->flags & MPK_SA_OPTIONAL)
 		return 0;
@@ -246,6 +249,90 @@ static int sa_check_tensor(const struct mpk_sa_run *r, const struct mpk_sa_param
 	if (sa_check_type(r, p, s->dl) || sa_check_device(r, p, s->dl) || sa_check_shape(r, p, s))
 		return -1;
 	return sa_check_data(r, p, s);
+}
+
+/* --- expressions ----------------------------------------------------------------------------- */
+
+enum { SA_STACK = 160 }; /* nesting ends at 64, and each level keeps one operand at most */
+
+static int64_t sa_variable(const struct mpk_sa_run *r, int64_t i)
+{
+	const struct mpk_sa_var *v = &mpk_sa_vars[r->f->vars + i];
+
+	return v->dim == MPK_SA_NONE ? (int64_t)sa_value_at(r, v->param)
+				     : r->slots[v->param].dl->shape[v->dim];
+}
+
+/* Division where b is neither 0 nor -1, so that no machine traps. */
+static int sa_divide(const struct mpk_sa_run *r, int64_t op, int64_t *a, int64_t b, int32_t text)
+{
+	int64_t rest;
+
+	if (b <= 0)
+		return mpk_sa_refuse("ValueError", "%s: '%s' divides by %lld",
+				     mpk_sa_text(r->f->name), mpk_sa_text(text), (long long)b);
+	rest = *a % b;
+	*a = op == MPK_SA_MOD ? rest : *a / b + (op == MPK_SA_CEILDIV && rest > 0);
+	return 0;
+}
+
+/* a op b into a */
+static int sa_apply(const struct mpk_sa_run *r, int64_t op, int64_t *a, int64_t b, int32_t text)
+{
+	int over = 0;
+
+	switch (op) {
+	case MPK_SA_ADD:
+		over = __builtin_add_overflow(*a, b, a);
+		break;
+	case MPK_SA_SUB:
+		over = __builtin_sub_overflow(*a, b, a);
+		break;
+	case MPK_SA_MUL:
+		over = __builtin_mul_overflow(*a, b, a);
+		break;
+	case MPK_SA_MIN:
+		*a = *a < b ? *a : b;
+		break;
+	case MPK_SA_MAX:
+		*a = *a < b ? b : *a;
+		break;
+	default:
+		return sa_divide(r, op, a, b, text);
+	}
+	if (over)
+		return mpk_sa_refuse("ValueError", "%s: '%s' overflows 64 bits",
+				     mpk_sa_text(r->f->name), mpk_sa_text(text));
+	return 0;
+}
+
+/* The operands stand in the order in which they are written, so that the first that fails is reported. */
+static int sa_eval_words(const struct mpk_sa_run *r, const struct mpk_sa_expr *e, int64_t *out)
+{
+	int64_t stack[SA_STACK];
+	int n = 0;
+
+	stack[0] = 0;
+	for (const int64_t *w = &mpk_sa_words[e->value]; *w != MPK_SA_END; w++) {
+		if (*w == MPK_SA_NUMBER)
+			stack[n++] = *++w;
+		else if (*w == MPK_SA_NAME)
+			stack[n++] = sa_variable(r, *++w);
+		else if (n--, sa_apply(r, *w, &stack[n - 1], stack[n], e->text))
+			return -1;
+	}
+	*out = stack[0];
+	return 0;
+}
+
+int mpk_sa_eval(const struct mpk_sa_run *r, int32_t expr, int64_t *out)
+{
+	const struct mpk_sa_expr *e = &mpk_sa_exprs[expr];
+
+	if (e->op == MPK_SA_WORDS)
+		return sa_eval_words(r, e, out);
+	*out = e->op == MPK_SA_NUMBER ? e->value : sa_variable(r, e->value);
+	return 0;
 }
 
 /* --- tensors and each other --------------------------------------------------------------------- */
@@ -300,5 +387,57 @@ int mpk_sa_check(struct mpk_sa_run *r)
 		if (params[i].kind == MPK_SA_TENSOR && r->slots[i].dl &&
 		    sa_check_dims(r, &params[i], r->slots[i].dl))
 			return -1;
+	return 0;
+}
+
+/* --- what a kernel gets ------------------------------------------------------------------------- */
+
+static uint64_t sa_real_bits(double real)
+{
+	uint64_t bits;
+
+	memcpy(&bits, &real, sizeof bits);
+	return bits;
+}
+
+/* The kernel may take fewer bits than an integer has; what does not fit is refused, never cut. */
+static int sa_integer(const struct mpk_sa_run *r, const struct mpk_sa_kernel *k, unsigned i,
+		      const struct mpk_sa_arg *a, uint64_t *cell)
+{
+	const unsigned char *type = k->types[i];
+	int64_t value;
+
+	if (mpk_sa_eval(r, a->index, &value))
+		return -1;
+	*cell = (uint64_t)value;
+	if (type[0] == MPK_DTYPE_FLOAT || type[0] == MPK_DTYPE_BFLOAT)
+		*cell = sa_real_bits((double)value);
+	else if (!sa_fits(value, type[0], type[1], a->truth))
+		return mpk_sa_refuse(
+			"ValueError", "%s: '%s' = %lld does not fit the %s that kernel '%s' takes",
+			mpk_sa_text(r->f->name), mpk_sa_text(mpk_sa_exprs[a->index].text),
+			(long long)value, mpk_sa_text(a->type), k->name);
+	return 0;
+}
+
+int mpk_sa_fill(const struct mpk_sa_run *r, const struct mpk_sa_step *s, uint64_t *cells)
+{
+	const struct mpk_sa_kernel *k = &mpk_sa_kernels[s->kernel];
+
+	for (unsigned i = 0; i < k->arg_count; i++) {
+		const struct mpk_sa_arg *a = &mpk_sa_args[s->args + (int32_t)i];
+
+		cells[i] = 0;
+		if (a->kind == MPK_SA_ARG_PARAM)
+			cells[i] = (uintptr_t)r->slots[a->index].data;
+		else if (a->kind == MPK_SA_ARG_TEMP)
+			cells[i] = (uintptr_t)r->temps[a->index];
+		else if (a->kind == MPK_SA_ARG_REAL)
+			cells[i] = sa_real_bits(sa_real(r, a->index));
+		else if (a->kind == MPK_SA_ARG_LITERAL)
+			cells[i] = (uint64_t)mpk_sa_words[a->index];
+		else if (a->kind == MPK_SA_ARG_INTEGER && sa_integer(r, k, i, a, &cells[i]))
+			return -1;
+	}
 	return 0;
 }

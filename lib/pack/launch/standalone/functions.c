@@ -80,90 +80,6 @@ static int sa_device_release(int32_t id, void *device, void *to, int64_t bytes)
 	return rc;
 }
 
-/* --- expressions ----------------------------------------------------------------------------- */
-
-enum { SA_STACK = 160 }; /* nesting ends at 64, and each level keeps one operand at most */
-
-static int64_t sa_variable(const struct mpk_sa_run *r, int64_t i)
-{
-	const struct mpk_sa_var *v = &mpk_sa_vars[r->f->vars + i];
-
-	return v->dim == MPK_SA_NONE ? (int64_t)mpk_sa_value(r, v->param)
-				     : r->slots[v->param].dl->shape[v->dim];
-}
-
-/* Division where b is neither 0 nor -1, so that no machine traps. */
-static int sa_divide(const struct mpk_sa_run *r, int64_t op, int64_t *a, int64_t b, int32_t text)
-{
-	int64_t rest;
-
-	if (b <= 0)
-		return mpk_sa_refuse("ValueError", "%s: '%s' divides by %lld",
-				     mpk_sa_text(r->f->name), mpk_sa_text(text), (long long)b);
-	rest = *a % b;
-	*a = op == MPK_SA_MOD ? rest : *a / b + (op == MPK_SA_CEILDIV && rest > 0);
-	return 0;
-}
-
-/* a op b into a */
-static int sa_apply(const struct mpk_sa_run *r, int64_t op, int64_t *a, int64_t b, int32_t text)
-{
-	int over = 0;
-
-	switch (op) {
-	case MPK_SA_ADD:
-		over = __builtin_add_overflow(*a, b, a);
-		break;
-	case MPK_SA_SUB:
-		over = __builtin_sub_overflow(*a, b, a);
-		break;
-	case MPK_SA_MUL:
-		over = __builtin_mul_overflow(*a, b, a);
-		break;
-	case MPK_SA_MIN:
-		*a = *a < b ? *a : b;
-		break;
-	case MPK_SA_MAX:
-		*a = *a < b ? b : *a;
-		break;
-	default:
-		return sa_divide(r, op, a, b, text);
-	}
-	if (over)
-		return mpk_sa_refuse("ValueError", "%s: '%s' overflows 64 bits",
-				     mpk_sa_text(r->f->name), mpk_sa_text(text));
-	return 0;
-}
-
-/* The operands stand in the order in which they are written, so that the first that fails is reported. */
-static int sa_eval_words(const struct mpk_sa_run *r, const struct mpk_sa_expr *e, int64_t *out)
-{
-	int64_t stack[SA_STACK];
-	int n = 0;
-
-	stack[0] = 0;
-	for (const int64_t *w = &mpk_sa_words[e->value]; *w != MPK_SA_END; w++) {
-		if (*w == MPK_SA_NUMBER)
-			stack[n++] = *++w;
-		else if (*w == MPK_SA_NAME)
-			stack[n++] = sa_variable(r, *++w);
-		else if (n--, sa_apply(r, *w, &stack[n - 1], stack[n], e->text))
-			return -1;
-	}
-	*out = stack[0];
-	return 0;
-}
-
-int mpk_sa_eval(const struct mpk_sa_run *r, int32_t expr, int64_t *out)
-{
-	const struct mpk_sa_expr *e = &mpk_sa_exprs[expr];
-
-	if (e->op == MPK_SA_WORDS)
-		return sa_eval_words(r, e, out);
-	*out = e->op == MPK_SA_NUMBER ? e->value : sa_variable(r, e->value);
-	return 0;
-}
-
 /* --- memory ---------------------------------------------------------------------------------- */
 
 /* Copies a host tensor to the device and lets the kernels see the copy. An empty one has no copy: its host pointer is
@@ -329,56 +245,6 @@ static int sa_is_idle(const struct mpk_sa_run *r, const struct mpk_sa_step *s,
 	return !extents[0] || !extents[1] || !extents[2] || (tensors && all);
 }
 
-static uint64_t sa_real_bits(double real)
-{
-	uint64_t bits;
-
-	memcpy(&bits, &real, sizeof bits);
-	return bits;
-}
-
-/* The kernel may take fewer bits than an integer has; what does not fit is refused, never cut. */
-static int sa_integer(const struct mpk_sa_run *r, const struct mpk_sa_kernel *k, unsigned i,
-		      const struct mpk_sa_arg *a, uint64_t *cell)
-{
-	const unsigned char *type = k->types[i];
-	int64_t value;
-
-	if (mpk_sa_eval(r, a->index, &value))
-		return -1;
-	*cell = (uint64_t)value;
-	if (type[0] == MPK_DTYPE_FLOAT || type[0] == MPK_DTYPE_BFLOAT)
-		*cell = sa_real_bits((double)value);
-	else if (!mpk_sa_fits(value, type[0], type[1], a->truth))
-		return mpk_sa_refuse(
-			"ValueError", "%s: '%s' = %lld does not fit the %s that kernel '%s' takes",
-			mpk_sa_text(r->f->name), mpk_sa_text(mpk_sa_exprs[a->index].text),
-			(long long)value, mpk_sa_text(a->type), k->name);
-	return 0;
-}
-
-static int sa_fill(const struct mpk_sa_run *r, const struct mpk_sa_step *s, uint64_t *cells)
-{
-	const struct mpk_sa_kernel *k = &mpk_sa_kernels[s->kernel];
-
-	for (unsigned i = 0; i < k->arg_count; i++) {
-		const struct mpk_sa_arg *a = &mpk_sa_args[s->args + (int32_t)i];
-
-		cells[i] = 0;
-		if (a->kind == MPK_SA_ARG_PARAM)
-			cells[i] = (uintptr_t)r->slots[a->index].data;
-		else if (a->kind == MPK_SA_ARG_TEMP)
-			cells[i] = (uintptr_t)r->temps[a->index];
-		else if (a->kind == MPK_SA_ARG_REAL)
-			cells[i] = sa_real_bits(mpk_sa_real(r, a->index));
-		else if (a->kind == MPK_SA_ARG_LITERAL)
-			cells[i] = (uint64_t)mpk_sa_words[a->index];
-		else if (a->kind == MPK_SA_ARG_INTEGER && sa_integer(r, k, i, a, &cells[i]))
-			return -1;
-	}
-	return 0;
-}
-
 /* The extents whose tags the kernel has; a cluster that nobody gave is of one block. */
 static int sa_give_extents(const struct mpk_sa_run *r, const struct mpk_sa_step *s,
 			   const int64_t extents[9], struct mpk_sa_launch *l)
@@ -419,7 +285,7 @@ static int sa_step(const struct mpk_sa_run *r, const struct mpk_sa_step *s)
 	if (l.kernel->arg_count > MPK_SA_ARGS_MAX)
 		return mpk_sa_fail("kernel %s: more than %d arguments", l.kernel->name,
 				   MPK_SA_ARGS_MAX);
-	if (sa_fill(r, s, cells) || sa_give_extents(r, s, extents, &l))
+	if (mpk_sa_fill(r, s, cells) || sa_give_extents(r, s, extents, &l))
 		return -1;
 	return mpk_sa_start(&l, cells);
 }

@@ -246,12 +246,9 @@ MPK_SA_HIDDEN int mpk_sa_check(struct mpk_sa_run *r);
 /* mpk_sa_eval - the value of an expression; -1 after an error was raised (overflow, a divisor that is not positive) */
 MPK_SA_HIDDEN int mpk_sa_eval(const struct mpk_sa_run *r, int32_t expr, int64_t *out);
 
-/* mpk_sa_value - the bits of an argument that was passed; mpk_sa_real - a number as a real one, whichever it was */
-MPK_SA_HIDDEN uint64_t mpk_sa_value(const struct mpk_sa_run *r, int32_t i);
-MPK_SA_HIDDEN double mpk_sa_real(const struct mpk_sa_run *r, int32_t i);
-
-/* mpk_sa_fits - whether a type of so many bits has the value; all have it that are of 64 */
-MPK_SA_HIDDEN int mpk_sa_fits(int64_t value, unsigned code, unsigned bits, unsigned truth);
+/* mpk_sa_fill - what a step's kernel gets, an argument each, integers and reals of 64 bits; -1 after an error was raised */
+MPK_SA_HIDDEN int mpk_sa_fill(const struct mpk_sa_run *r, const struct mpk_sa_step *s,
+			      uint64_t *cells);
 
 /* mpk_sa_start - launch kernel l->kernel
  * @l       its kernel, index and device are set, its extents at least 1

@@ -16,16 +16,6 @@
 #include "sourcecode/cfunction.h"
 #include "sourcecode/sourcecode.h"
 
-/* --- Which code format a file is in --- */
-
-/* mpk_code_format_guess - the format of a code file: what its suffix names among the
- * formats of the kind, else what its bytes look like
- * @formats  of the kind; NULL ends, at most max
- * @kind     key of the kind in the blob
- * Returns   one of the formats, or NULL when none fits */
-const char *mpk_code_format_guess(const char *const *formats, size_t max, const char *kind,
-				  const char *path, struct mpk_span bytes);
-
 /* --- Host code that is linked into a standalone library --- */
 
 /* mpk_linked_table - the symbols of a library's code as C, for the executor that is linked beside that code
@@ -88,6 +78,7 @@ struct mpk_init {
 	struct mpk_error *err;
 	const struct mpk_init_file *files;
 	size_t count;
+	const char *name;                   /* of the package */
 	const struct mpk_init_file **hosts; /* host code, in the order of the files */
 	size_t host_count;
 	const struct mpk_init_file *base;
@@ -112,21 +103,21 @@ enum mpk_code mpk_init_read_kernels(struct mpk_init *in, struct mpk_init_module 
 /* mpk_init_put_functions - append the launch functions of a module's kernels */
 void mpk_init_put_functions(struct mpk_init *in, const struct mpk_init_module *m);
 
-/* mpk_init_read_host - what a file of host code or a header offers
- * Returns  MPK_OK; MPK_E_NOMEM; what the readers of objects and of C find */
-enum mpk_code mpk_init_read_host(struct mpk_init *in,
-				 const struct mpk_init_file *file) MPK_MUST_CHECK;
+/* mpk_init_read_files - modules, host code and what it offers, all that is read of the files
+ * Returns  as mpk_init_manifest */
+enum mpk_code mpk_init_read_files(struct mpk_init *in) MPK_MUST_CHECK;
 
-/* mpk_init_put_calls - append the functions that call C functions */
-void mpk_init_put_calls(struct mpk_init *in);
+/* mpk_init_put_call - append a function that calls a C function */
+void mpk_init_put_call(struct mpk_init *in, const struct mpk_cfunction *f);
 
 /* mpk_init_put_text - append a string of TOML, with its quotes
- * mpk_init_put_comment - append "# " and a text on one line, whatever is in it
  * mpk_init_take_name - a name that no function has yet: the wish, or the wish and a number
+ * mpk_init_free_name - a name that expressions may use and that none of the names of other parameters is, made the same way
  * Returns  NULL: memory is out */
 void mpk_init_put_text(struct mpk_strbuf *out, struct mpk_span text);
-void mpk_init_put_comment(struct mpk_init *in, const char *indent, struct mpk_span text);
 const char *mpk_init_take_name(struct mpk_init *in, struct mpk_span wish);
+const char *mpk_init_free_name(struct mpk_init *in, const char *const *names, size_t count,
+			       const char *wish);
 
 /* --- What the parts of mpk_package_load share --- */
 
@@ -179,11 +170,40 @@ void mpk_loader_error(struct mpk_loader *l, struct mpk_pos pos, enum mpk_code co
 void mpk_loader_put_payload(struct mpk_loader *l, struct mpk_manifest_module *m,
 			    struct mpk_rope *rope);
 
-/* mpk_loader_put_device - the payload of a device module from its code files and kernel table
- * Appends to rope; problems become findings. A device module's table gets the rows that launch
- * functions tell. */
-void mpk_loader_put_device(struct mpk_loader *l, struct mpk_manifest_module *m,
-			   struct mpk_rope *rope);
+/* A device module on its way. Set l, m and kind, and valid to true. */
+struct mpk_device_code {
+	struct mpk_loader *l;
+	struct mpk_manifest_module *m;
+	const struct mpk_manifest_kind *kind;
+	struct mpk_file *shared; /* the module's data; NULL: it has none that is valid */
+	const char *format;      /* NULL: not known yet, or none fits */
+	struct mpk_file **files; /* of each kernel; all the same when the module has one */
+	const struct mpk_code_kernel **code; /* of each kernel, as its file says */
+	enum mpk_kernels_layout layout;
+	struct mpk_span
+		*names; /* of a file's kernels, to choose a hint from; NULL: not listed yet */
+	bool own_files; /* kernels bring files of their own */
+	bool valid;     /* no finding so far */
+};
+
+/* mpk_device_code_read - open the code files of a device module, complete its table with the rows that launch functions tell,
+ * and look for the kernels; problems become findings
+ * Returns  true: the module has kernels, and d->valid and d->format say whether it can be written */
+bool mpk_device_code_read(struct mpk_device_code *d);
+
+/* The file of kernel i: its own, else the module's. */
+static inline struct mpk_toml_str mpk_device_code_file(const struct mpk_device_code *d, size_t i)
+{
+	const struct mpk_manifest_function *f = &d->m->functions[i];
+
+	return f->data.text ? f->data : d->m->data;
+}
+
+/* For warnings, which mpk_loader_error has none of. */
+static inline struct mpk_toml_reader mpk_device_code_findings(const struct mpk_device_code *d)
+{
+	return (struct mpk_toml_reader){ .report = d->l->report, .path = d->l->manifest->path };
+}
 
 /* mpk_loader_fill_table - add a row for each kernel of the module that a launch function names and the table does not,
  * when the code has it and says which parameters it takes; report a table without rows, with rows to fill in
@@ -197,10 +217,9 @@ void mpk_loader_fill_table(struct mpk_loader *l, struct mpk_manifest_module *m,
  * that the others are left out: modules with empty bytes count, host modules do not
  * @modules  room for one more than *count; a host module may be added
  * @root    set to that host module unless the manifest names a root; becomes the first of its equals, too
- * Returns  manifest->launch_count functions, or NULL when there are none or they do not
- *          hold (findings) */
-const struct mpk_launch *mpk_loader_finish(struct mpk_loader *l, struct mpk_module *modules,
-					   size_t *count, size_t *root);
+ * @out     receives the functions, none where they do not hold (findings), and what they call */
+void mpk_loader_finish(struct mpk_loader *l, struct mpk_module *modules, size_t *count,
+		       size_t *root, struct mpk_package *out);
 
 /* OpenCL source as TVM's loader wants it: a program a kernel, after a line that names
  * the kernel (internal)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* init_host.c - what host code offers: functions that loaders find, and C functions that a launch function can call
+/* init_files.c - what the files of a manifest are, and what host code among them offers: functions that loaders find, and
+ * C functions that a launch function can call
  *
- * A source that exports functions for loaders is complete; of any other the C functions are proposed.
+ * A file's part follows from its bytes; its suffix decides only where a text could be several things. A source that
+ * exports functions for loaders is complete; of any other the C functions are proposed.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "ar/ar.h"
@@ -15,8 +16,6 @@
 #include "io/path.h"
 #include "package/internal/package.h"
 #include "text/escape.h"
-
-/* What host code offers: functions of objects by their symbols, of sources by the names that stand in them. */
 
 static const char prefix[] = "__tvm_ffi_";
 
@@ -177,7 +176,7 @@ static enum mpk_code read_symbols(struct mpk_init *in, const struct mpk_init_fil
 	return MPK_OK;
 }
 
-/* --- files ---------------------------------------------------------------------------- */
+/* --- host code ------------------------------------------------------------------------- */
 
 static enum mpk_code init_read_source(struct mpk_init *in, const struct mpk_init_file *file)
 {
@@ -223,7 +222,7 @@ static enum mpk_code read_object(struct mpk_init *in, const struct mpk_init_file
 	return MPK_OK;
 }
 
-enum mpk_code mpk_init_read_host(struct mpk_init *in, const struct mpk_init_file *file)
+static enum mpk_code read_host(struct mpk_init *in, const struct mpk_init_file *file)
 {
 	static const char *const texts[] = { ".c", ".cc", ".cpp", ".cxx", ".ll", NULL };
 	static const char *const bitcode[] = { ".bc", NULL };
@@ -238,4 +237,169 @@ enum mpk_code mpk_init_read_host(struct mpk_init *in, const struct mpk_init_file
 	if (mpk_path_has_suffix(file->path, texts))
 		return init_read_source(in, file);
 	return mpk_path_has_suffix(file->path, bitcode) ? MPK_OK : read_object(in, file);
+}
+
+/* --- all files ----------------------------------------------------------------------- */
+
+/* "dir/my kernel.cl": "my_kernel" */
+static const char *stem_of(struct mpk_arena *arena, const char *path)
+{
+	const char *base = mpk_path_name(path);
+	size_t len = strcspn(base + (*base == '.'), ".") + (*base == '.');
+	char *name = mpk_arena_copy(arena, base, len);
+
+	for (char *p = name; p && *p; p++)
+		if (!((*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') ||
+		      (*p >= '0' && *p <= '9') || *p == '-'))
+			*p = '_';
+	return name && !*name ? "package" : name;
+}
+
+/* Modules are few. */
+static const char *choose_id(struct mpk_init *in, const char *path)
+{
+	const char *stem = stem_of(in->arena, path), *id = stem;
+
+	for (unsigned n = 2; id; n++) {
+		bool taken = strcmp(id, "host") == 0;
+
+		for (size_t i = 0; i < in->module_count; i++)
+			taken |= strcmp(in->modules[i].id, id) == 0;
+		if (!taken)
+			return id;
+		id = mpk_arena_printf(in->arena, "%s_%u", stem, n);
+	}
+	return NULL;
+}
+
+/* What a text is by its suffix, where its words do not tell. */
+static const struct mpk_code_format *init_format_of(const struct mpk_init_file *file)
+{
+	static const char *const cl[] = { ".cl", NULL };
+	static const char *const cu[] = { ".cu", ".cuh", NULL };
+	const struct mpk_code_format *f = mpk_code_format_of(file->bytes);
+	bool text = mpk_code_is_text(file->bytes);
+
+	if (text && mpk_path_has_suffix(file->path, cl))
+		return &mpk_format_opencl;
+	if (text && mpk_path_has_suffix(file->path, cu))
+		return &mpk_format_cuda;
+	return f;
+}
+
+static bool is_host_code(const struct mpk_init_file *file, const struct mpk_code_format *f)
+{
+	static const char *const sources[] = { ".c", ".cc", ".cpp", ".cxx", ".ll", ".bc", NULL };
+	static const char *const objects[] = { ".o", ".a", NULL };
+
+	return mpk_path_has_suffix(file->path, sources) ||
+	       (mpk_path_has_suffix(file->path, objects) &&
+		(f == &mpk_format_elf || f == &mpk_format_archive));
+}
+
+/* Of the images of a fatbin, which hold the same kernels, PTX tells the most. */
+static const struct mpk_code_info *most_telling(const struct mpk_code_info *code)
+{
+	const struct mpk_code_info *lister = mpk_code_info_lister(code);
+
+	for (size_t i = 0; lister && i < code->image_count; i++)
+		if (code->images[i].format == &mpk_format_ptx && code->images[i].kernel_count)
+			return &code->images[i];
+	return lister;
+}
+
+static enum mpk_code init_add_module(struct mpk_init *in, const struct mpk_init_file *file,
+				     const struct mpk_code_format *f)
+{
+	static const char *const hip[] = { ".hip", NULL };
+	struct mpk_init_module *m = &in->modules[in->module_count];
+	struct mpk_code_info *code = mpk_arena_alloc(in->arena, sizeof *code);
+	const struct mpk_error *problem;
+
+	MPK_TRY_ALLOC(code, in->err);
+	*m = (struct mpk_init_module){ .file = file,
+				       .id = choose_id(in, file->path),
+				       .kind = f->claims[0].kind,
+				       .format = f->claims[0].format };
+	MPK_TRY_ALLOC(m->id, in->err);
+	if (f == &mpk_format_cuda && mpk_path_has_suffix(file->path, hip))
+		m->kind = m->format = "hip";
+	*code = (struct mpk_code_info){ .bytes = file->bytes };
+	MPK_TRY(mpk_code_info_read_as(f, in->arena, code, in->err));
+	problem = mpk_code_info_problem(code);
+	if (problem) {
+		*in->err = *problem;
+		return problem->code;
+	}
+	m->code = most_telling(code);
+	MPK_TRY(mpk_init_read_kernels(in, m));
+	in->module_count++;
+	return MPK_OK;
+}
+
+static enum mpk_code add_base(struct mpk_init *in, const struct mpk_init_file *file)
+{
+	struct mpk_image image;
+
+	MPK_TRY(mpk_image_open(file->bytes, NULL, in->arena, &image, in->err));
+	if (!image.has_blob)
+		return mpk_fail(
+			in->err, MPK_E_UNSUPPORTED,
+			"a library without a blob is no part of a package: name the objects or sources it was linked from");
+	if (in->base)
+		return mpk_fail(in->err, MPK_E_UNSUPPORTED,
+				"a package has the code of one finished library; '%s' is another",
+				in->base->path);
+	if (in->count == 1)
+		return mpk_fail(
+			in->err, MPK_E_UNSUPPORTED,
+			"its modules are in it, not in files: 'mpack unpack FILE -o DIR' writes both them and a manifest");
+	in->base = file;
+	in->abi = mpk_generation_get(image.gen)->abi;
+	return MPK_OK;
+}
+
+static enum mpk_code init_add_file(struct mpk_init *in, const struct mpk_init_file *file)
+{
+	static const char *const library[] = { ".so", NULL };
+	static const char *const headers[] = { ".h", ".hh", ".hpp", ".hxx", NULL };
+	const struct mpk_code_format *f = init_format_of(file);
+
+	if (!file->bytes.len)
+		return mpk_fail(in->err, MPK_E_UNSUPPORTED, "the file is empty");
+	if (mpk_path_has_suffix(file->path, headers)) {
+		in->header = in->header ? in->header : file;
+		return read_host(in, file);
+	}
+	if (is_host_code(file, f)) {
+		in->hosts[in->host_count++] = file;
+		return read_host(in, file);
+	}
+	if (f == &mpk_format_elf)
+		return add_base(in, file);
+	if (f->claims[0].kind && f->read)
+		return init_add_module(in, file, f);
+	if (mpk_path_has_suffix(file->path, library))
+		return add_base(in, file);
+	return mpk_fail(
+		in->err, MPK_E_UNSUPPORTED,
+		"this is %s: neither kernels nor host code that a manifest could be filled in from",
+		f->name);
+}
+
+enum mpk_code mpk_init_read_files(struct mpk_init *in)
+{
+	in->name = stem_of(in->arena, in->files[0].path);
+	in->hosts = mpk_arena_array(in->arena, in->count, sizeof *in->hosts);
+	in->modules = mpk_arena_array(in->arena, in->count, sizeof *in->modules);
+	MPK_TRY_ALLOC(in->name && in->hosts && in->modules, in->err);
+	for (size_t i = 0; i < in->count; i++) {
+		enum mpk_code code = init_add_file(in, &in->files[i]);
+
+		if (code != MPK_OK) {
+			mpk_error_at_file(in->err, in->files[i].path);
+			return code;
+		}
+	}
+	return MPK_OK;
 }

@@ -169,8 +169,8 @@ static enum mpk_code read_calls(const struct minspect_options *o,
 
 /* --- the run ------------------------------------------------------------------------ */
 
-static enum mpk_code call_all(const struct minspect_options *o, const struct mpk_cases *cases,
-			      struct mpk_case_calls *calls, struct mpk_error *err)
+static enum mpk_code call_all(const struct minspect_options *o, struct mpk_cases *cases,
+			      struct mpk_error *err)
 {
 	MPK_CLEANUP(minspect_file_close) struct minspect_file file = { .map.fd = -1 };
 	struct mpk_library_options library;
@@ -181,7 +181,7 @@ static enum mpk_code call_all(const struct minspect_options *o, const struct mpk
 	if (rc == MPK_OK && o->isolate)
 		rc = isolate_fill(&library, &file.arena, err);
 	if (rc == MPK_OK)
-		rc = mpk_cases_call(&library, cases, calls, err);
+		rc = mpk_cases_call(&library, cases, err);
 	mpk_progress_end();
 	if (rc != MPK_OK)
 		mpk_error_at_file(err, o->files[0]);
@@ -280,21 +280,20 @@ static void print_problems(const struct minspect_options *o, struct mpk_report *
 static int run_cases(const struct minspect_options *o, const struct mpk_cases_source *source,
 		     struct mpk_report *problems, struct mpk_error *err)
 {
-	MPK_CLEANUP(mpk_case_calls_fini) struct mpk_case_calls calls = { 0 };
 	MPK_CLEANUP(mpk_cases_fini) struct mpk_cases cases = { 0 }, whole = { 0 };
-	const struct mpk_cases *judged = o->isolate ? &whole : &cases;
+	struct mpk_cases *judged = o->isolate ? &whole : &cases;
 	struct mpk_cases_source rest = *source;
 	enum mpk_code rc = (o->isolate ? read_calls : read_cases)(o, source, &cases, problems, err);
 
 	rest.judges_only = true;
 	if (rc == MPK_OK && !problems->count)
-		rc = call_all(o, &cases, &calls, err);
+		rc = call_all(o, &cases, err);
 	if (rc == MPK_OK && !problems->count && o->isolate)
 		rc = read_cases(o, &rest, &whole, problems, err);
 	/* The caller reports what is in problems and err. */
-	if (rc != MPK_OK || problems->count || mpk_cases_judge(judged, &calls, err) != MPK_OK)
+	if (rc != MPK_OK || problems->count || mpk_cases_judge(judged, &cases, err) != MPK_OK)
 		return MPK_EXIT_OK;
-	return report_all(o, judged, calls.outcomes);
+	return report_all(o, judged, judged->outcomes);
 }
 
 int minspect_cases(const struct minspect_options *o)

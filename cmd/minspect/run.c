@@ -257,9 +257,9 @@ static enum mpk_code minspect_run_call(const struct minspect_options *o,
 	MPK_TRY(run_library_fill(o, file, !r->device.is_kernel, &library, err));
 	/* for whoever types a call; case files want to see what the function itself says */
 	library.explains_calls = true;
-	MPK_TRY(run_device_fill(&r->device, &library, &call, err));
 	if (o->isolate)
 		MPK_TRY(isolate_fill(&library, &file->arena, err));
+	MPK_TRY(run_device_fill(&r->device, &library, &call, err));
 	enum mpk_code code = mpk_call_run(&library, &call, r->timeout, result, err);
 
 	mpk_progress_end();

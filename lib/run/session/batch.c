@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* batch.c - the parent's side of a batch: which call runs, since when and until when, and its outcome
  *
+ * A function of ours makes the calls in a process of its own, so that a crash, a hang or an exit is a result like any
+ * other, with one sentence that names the function and what it was at.
+ *
  * What the child can write is its reply, outputs, and reports of the one call that it was given. All
  * of that is read once, when the call is over, and judged as the child's word on that call alone. A
  * report that cannot be about the call that was ordered ends the child.
@@ -9,46 +12,47 @@
 
 #include <errno.h>
 #include <math.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "device/device.h"
+#include "process/process.h"
 #include "session/internal/reply.h"
 #include "session/internal/session.h"
 #include "text/escape.h"
 
-/* --- orders and reports ---------------------------------------------------------------------- */
+/* --- one child ---------------------------------------------------------------------- */
 
-enum heard {
-	HEARD_NO_REPORT, /* none yet */
-	HEARD_REPORT,    /* one of the right size; what it says is the child's word */
-	HEARD_NONSENSE,  /* something else */
+static const uint32_t NO_ITEM = UINT32_MAX;
+
+/* What the child is to do; named in the message when it does not come back. */
+struct task {
+	const char *what;    /* the function's name */
+	double timeout;      /* seconds that it was given; 0: as many as it likes */
+	double seconds_left; /* of them */
+	enum mpk_child_phase phase;
 };
 
-/* A socket of packets: a message that is cut or late is no part of another one. */
-static enum mpk_code open_channel(struct mpk_channel *c, struct mpk_error *err)
-{
-	int ends[2];
+struct batch {
+	struct mpk_session_work work;
+	struct mpk_batch_item *items;
+	size_t count;
+	bool *is_known;  /* of count: the item has its outcome */
+	double *started; /* of count: when it was ordered first; 0: not yet */
 
-	*c = (struct mpk_channel){ -1, -1 };
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
-		return mpk_fail_errno(err, MPK_E_IO, errno, "cannot make a socket");
-	*c = (struct mpk_channel){ ends[0], ends[1] };
-	return MPK_OK;
-}
-
-static void close_channel(struct mpk_channel *c)
-{
-	if (c->parent >= 0)
-		(void)close(c->parent);
-	if (c->child >= 0)
-		(void)close(c->child);
-	*c = (struct mpk_channel){ -1, -1 };
-}
+	/* the child that runs */
+	struct task task;
+	struct mpk_order order; /* what it is at; item NO_ITEM: nothing, and nothing follows */
+	bool is_loaded;         /* the library */
+	/* of its last call, whose results are read when it has ended */
+	size_t last; /* count: there was none */
+	struct mpk_report_message last_report;
+};
 
 /* Does not wait: a child that takes no orders would hold up its parent. */
 static bool send_order(const struct mpk_channel *c, const struct mpk_order *order)
@@ -60,37 +64,6 @@ static bool send_order(const struct mpk_channel *c, const struct mpk_order *orde
 	while (n < 0 && errno == EINTR);
 	return n == (ssize_t)sizeof *order;
 }
-
-/* The next report, if there is one; does not wait. */
-static enum heard hear_report(const struct mpk_channel *c, struct mpk_report_message *out)
-{
-	/* MSG_TRUNC gives the length of a longer packet; recv, unlike recvmsg, takes no descriptors */
-	ssize_t n = recv(c->parent, out, sizeof *out, MSG_DONTWAIT | MSG_TRUNC);
-
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return HEARD_NO_REPORT;
-	return n == (ssize_t)sizeof *out ? HEARD_REPORT : HEARD_NONSENSE;
-}
-
-/* --- one child ---------------------------------------------------------------------- */
-
-static const uint32_t NO_ITEM = UINT32_MAX;
-
-struct batch {
-	struct mpk_session_work work;
-	struct mpk_batch_item *items;
-	size_t count;
-	bool *is_known;  /* of count: the item has its outcome */
-	double *started; /* of count: when it was ordered first; 0: not yet */
-
-	/* the child that runs */
-	struct mpk_child_task task;
-	struct mpk_order order; /* what it is at; item NO_ITEM: nothing, and nothing follows */
-	bool is_loaded;         /* the library */
-	/* of its last call, whose results are read when it has ended */
-	size_t last; /* count: there was none */
-	struct mpk_report_message last_report;
-};
 
 /* An item without a call counts as known. */
 static size_t next_waiting(const struct batch *b, size_t from)
@@ -111,7 +84,7 @@ static void order(struct batch *b, size_t i)
 		b->started[i] = mpk_clock_seconds();
 	else if (left > 0)
 		left = fmax(left - (mpk_clock_seconds() - b->started[i]), 0.001);
-	b->task = (struct mpk_child_task){
+	b->task = (struct task){
 		.what = item->call->function,
 		.timeout = item->timeout,
 		.seconds_left = left,
@@ -167,23 +140,20 @@ static enum mpk_process_heard hear_end(struct batch *b, const struct mpk_report_
 	return MPK_HEARD_NEW_TIME;
 }
 
-/* A report that cannot be of the call that was ordered is forged. */
+/* The next report, if there is one; does not wait. One that cannot be of the call that was ordered is forged. */
 static enum mpk_process_heard batch_hear(void *user, bool has_ended, double *seconds)
 {
 	struct batch *b = user;
 	struct mpk_report_message m;
+	ssize_t n;
 
 	if (b->order.item == NO_ITEM)
 		return MPK_HEARD_ENOUGH;
-	switch (hear_report(&b->work.channel, &m)) {
-	case HEARD_NO_REPORT:
+	/* MSG_TRUNC gives the length of a longer packet; recv, unlike recvmsg, takes no descriptors */
+	n = recv(b->work.channel.parent, &m, sizeof m, MSG_DONTWAIT | MSG_TRUNC);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return MPK_HEARD_NOTHING;
-	case HEARD_NONSENSE:
-		return MPK_HEARD_KILL;
-	case HEARD_REPORT:
-		break;
-	}
-	if (m.item != b->order.item)
+	if (n != (ssize_t)sizeof m || m.item != b->order.item)
 		return MPK_HEARD_KILL;
 	switch (m.kind) {
 	case MPK_REPORT_LOADED:
@@ -200,6 +170,92 @@ static enum mpk_process_heard batch_hear(void *user, bool has_ended, double *sec
 		return hear_end(b, &m, has_ended, seconds);
 	default:
 		return MPK_HEARD_KILL;
+	}
+}
+
+/* --- how it ended ------------------------------------------------------------------- */
+
+/* Where the child was when it ended, for the message. */
+static const char *phase_text(enum mpk_child_phase phase)
+{
+	switch (phase) {
+	case MPK_CHILD_LOADING:
+		return " while the library was loaded";
+	case MPK_CHILD_CALLING:
+		return "";
+	case MPK_CHILD_ENDING:
+		break;
+	}
+	return " after the call";
+}
+
+/* "SEGV". Only glibc has the function, since 2.32; elsewhere those that a crash raises have a name
+ * here, and the description says the rest. */
+static const char *signal_name(int number)
+{
+#ifdef __GLIBC__
+	const char *name = sigabbrev_np(number);
+
+	return name ? name : "?";
+#else
+	static const struct {
+		int number;
+		const char *name;
+	} names[] = { { SIGSEGV, "SEGV" }, { SIGBUS, "BUS" },   { SIGILL, "ILL" },
+		      { SIGFPE, "FPE" },   { SIGABRT, "ABRT" }, { SIGTRAP, "TRAP" },
+		      { SIGSYS, "SYS" },   { SIGKILL, "KILL" }, { SIGTERM, "TERM" },
+		      { SIGXCPU, "XCPU" }, { SIGINT, "INT" },   { SIGPIPE, "PIPE" } };
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(names); i++)
+		if (names[i].number == number)
+			return names[i].name;
+	return "?";
+#endif
+}
+
+/* In English whatever the locale: strsignal would translate. */
+static const char *signal_meaning(int number)
+{
+#ifdef __GLIBC__
+	const char *meaning = sigdescr_np(number);
+#else
+	const char *meaning =
+		strsignal(number); /* musl's has one language unless one is installed */
+#endif
+
+	return meaning ? meaning : "unknown signal";
+}
+
+/* One sentence for each way to end; the function is named, as a batch has many. */
+static void child_describe(const struct task *task, const struct mpk_process_end *end,
+			   struct mpk_error *out)
+{
+	const char *what = MPK_QUOTE(mpk_span_str(task->what));
+	const char *phase = phase_text(task->phase);
+
+	switch (end->how) {
+	case MPK_PROCESS_KILLED:
+		(void)mpk_fail(out, MPK_E_RAISED, "'%s' crashed%s: SIG%s (%s)", what, phase,
+			       signal_name(end->status), signal_meaning(end->status));
+		return;
+	case MPK_PROCESS_LATE:
+		(void)mpk_fail(out, MPK_E_TIMEOUT, "'%s' did not return within %g s%s", what,
+			       task->timeout, phase);
+		return;
+	case MPK_PROCESS_STOPPED:
+		(void)mpk_fail(out, MPK_E_RAISED,
+			       "'%s' damaged its process%s: a report came back that is broken",
+			       what, phase);
+		return;
+	case MPK_PROCESS_RETURNED:
+		*out = end->error;
+		return;
+	case MPK_PROCESS_QUIT:
+	case MPK_PROCESS_EXITED:
+	case MPK_PROCESS_NOT_EXECUTED:
+	case MPK_PROCESS_LEFT_OUT:
+		(void)mpk_fail(out, MPK_E_RAISED, "'%s' ended the process%s with status %d", what,
+			       phase, end->status);
 	}
 }
 
@@ -240,20 +296,34 @@ static void end_child(struct batch *b, struct mpk_error *why)
 
 static void close_connection(struct batch *b)
 {
-	close_channel(&b->work.channel);
-	if (b->work.reply >= 0)
-		(void)close(b->work.reply);
+	const int fds[] = { b->work.channel.parent, b->work.channel.child, b->work.reply };
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(fds); i++)
+		if (fds[i] >= 0)
+			(void)close(fds[i]);
+	if (b->work.progress != MAP_FAILED)
+		(void)munmap(b->work.progress, sizeof *b->work.progress);
+	b->work.channel = (struct mpk_channel){ -1, -1 };
 	b->work.reply = -1;
+	b->work.progress = MAP_FAILED;
 }
 
-/* New for each child: what an earlier one forked may still hold the old ends. */
+/* New for each child: what an earlier one forked may still hold the old ends. A socket of packets: a message that is
+ * cut or late is no part of another one. */
 static enum mpk_code open_connection(struct batch *b, struct mpk_error *err)
 {
-	MPK_TRY(open_channel(&b->work.channel, err));
+	int ends[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+		return mpk_fail_errno(err, MPK_E_IO, errno, "cannot make a socket");
+	b->work.channel = (struct mpk_channel){ ends[0], ends[1] };
 	b->work.spare = -1;
 	b->work.reply = memfd_create("minspect-reply", MFD_CLOEXEC);
 	if (b->work.reply < 0)
 		return mpk_fail_errno(err, MPK_E_IO, errno, "cannot make a file in memory");
+	b->work.progress = mmap(NULL, sizeof *b->work.progress, PROT_READ | PROT_WRITE,
+				MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	MPK_TRY_ALLOC(b->work.progress != MAP_FAILED, err);
 	return MPK_OK;
 }
 
@@ -275,29 +345,50 @@ static double cpu_seconds(const struct batch *b, size_t first)
 	return sum * (double)sysconf(_SC_NPROCESSORS_CONF);
 }
 
-/* Ordered before the child exists, so that it finds its first order when it looks. */
+/* Every tenth of a second, in the parent. */
+static void tick(void *user)
+{
+	const struct batch *b = user;
+	const struct mpk_child_state state = { b->task.phase, b->work.progress->loaded,
+					       b->work.progress->to_load };
+
+	b->work.library.watch(b->work.library.watch_user, &state);
+}
+
+static enum mpk_code work(struct mpk_process_self *self, void *user, struct mpk_error *err)
+{
+	(void)self;
+	return mpk_session_work_in_child(&((struct batch *)user)->work, err);
+}
+
+/* Ordered before the child exists, so that it finds its first order when it looks. It is contained, has no standard
+ * input, and its standard output goes to standard error, as does its standard error, through a pipe. */
 static enum mpk_code run_child(struct batch *b, size_t first, struct mpk_error *err)
 {
-	const struct mpk_child_options options = {
-		.task = &b->task,
-		.hear = batch_hear,
-		.hear_user = b,
-		.channel = b->work.channel.parent,
-		.cpu_seconds = cpu_seconds(b, first),
-		.enters_sandbox = b->work.library.sandbox != NULL,
-		.output_max = b->work.library.sandbox ? ISOLATED_OUTPUT_MAX : 0,
-		.watch = b->work.library.watch,
-		.watch_user = b->work.library.watch_user,
-	};
-	struct mpk_error end = { 0 };
+	bool isolated = b->work.library.sandbox != NULL;
+	struct mpk_process child = { .run = work,
+				     .data = b,
+				     .tick = b->work.library.watch ? tick : NULL,
+				     .hear = batch_hear,
+				     .channel = b->work.channel.parent,
+				     .cpu_seconds = cpu_seconds(b, first),
+				     .output = MPK_OUTPUT_COPIED,
+				     .fd = STDERR_FILENO,
+				     .output_max = isolated ? ISOLATED_OUTPUT_MAX : 0,
+				     .enters_sandbox = isolated,
+				     .contained = true };
+	struct mpk_error why = { 0 };
+	struct mpk_process_end end;
 
 	b->is_loaded = false;
 	b->last = b->count;
 	order(b, first);
 	if (b->order.item == NO_ITEM)
 		return mpk_fail(err, MPK_E_IO, "cannot send to a child process");
-	MPK_TRY(mpk_child_run(mpk_session_work_in_child, &b->work, &options, &end, err));
-	end_child(b, &end);
+	child.timeout = b->task.seconds_left;
+	MPK_TRY(mpk_process_run(&child, 1, 1, &end, err));
+	child_describe(&b->task, &end, &why);
+	end_child(b, &why);
 	return MPK_OK;
 }
 
@@ -378,7 +469,11 @@ enum mpk_code mpk_batch_run(const struct mpk_library_options *library, struct mp
 			    size_t count, struct mpk_error *err)
 {
 	struct batch b = {
-		.work = { .library = *library, .items = items, .channel = { -1, -1 }, .reply = -1 },
+		.work = { .library = *library,
+			  .items = items,
+			  .channel = { -1, -1 },
+			  .reply = -1,
+			  .progress = MAP_FAILED },
 		.items = items,
 		.count = count,
 		.is_known = calloc(count + 1, sizeof *b.is_known),

@@ -1,20 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* call.c - one call, and the calls of a case file: where each runs, its result, what is said of it
+/* call.c - one call: whether its library can be loaded, where it runs, its result, what is said of it
  *
  * A single call is a batch of one. Which device a function wants its tensors on is written nowhere
  * in a library: it is guessed from the kernels in it (mpk_devices_default). Where the guess, or what
  * the user said, was wrong, host code says so in words of its own, or crashes on a pointer of the
  * other memory. The error then gets the devices that are left.
+ *
+ * An error may have passed compiled code on its way, which keeps nothing of it but the sentence. So it is the
+ * sentence that is recognised, by the words with which it states the fact.
  */
 #include "session/call.h"
 
+#include <elf.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/strbuf.h"
 #include "device/device.h"
 #include "program/model.h"
-#include "session/cases.h"
 #include "text/escape.h"
 #include "value/parse.h"
 
@@ -86,6 +90,61 @@ enum mpk_code mpk_expect_check(const struct mpk_expect *expect,
 	if (c.is_equal)
 		return MPK_OK;
 	return mpk_fail(err, MPK_E_DIFFERENT, "result %zu: %s", i, mpk_strbuf_text(&why));
+}
+
+/* --- what a user of minspect can do about an error ---------------------------------------------- */
+
+/* An error that is in a text twice would be noise: a library that does not load fails each call of a batch. */
+static void hint_append(struct mpk_error *err, const char *hint)
+{
+	size_t used = strlen(err->text);
+
+	if (!strstr(err->text, hint))
+		(void)snprintf(err->text + used, sizeof err->text - used, "%s", hint);
+}
+
+/* The kinds of devices are a list that may grow. */
+static void add_device_kinds(struct mpk_error *err)
+{
+	char hint[128];
+
+	(void)snprintf(hint, sizeof hint, "; minspect runs %s", mpk_device_kind_names());
+	hint_append(err, hint);
+}
+
+void mpk_hint_add(struct mpk_error *err)
+{
+	static const struct {
+		const char *fact, *hint;
+	} rows[] = {
+		{ "; get it with 'pip install apache-tvm-ffi'",
+		  " and name it with --tvm-ffi PATH" },
+		{ ": the model wants more devices", ", name them with --device A,B" },
+		{ "' lines, without which TVM does not load it",
+		  ": give the source to 'mpack build', or to 'mpack edit --replace', which add them" },
+		{ ", which none of the devices here runs (",
+		  "; --device cpu calls host code all the same" },
+	};
+
+	if (!err || err->code == MPK_OK)
+		return;
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(rows); i++)
+		if (strstr(err->text, rows[i].fact))
+			hint_append(err, rows[i].hint);
+	if (strstr(err->text, "the code asks for device "))
+		add_device_kinds(err);
+}
+
+void mpk_hint_add_call(const struct mpk_signature *signature, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf hint = { 0 };
+
+	if (!signature->input_count)
+		return;
+	mpk_strbuf_puts(&hint, "; call it with");
+	mpk_signature_options(signature, &hint);
+	if (!hint.failed)
+		hint_append(err, mpk_strbuf_text(&hint));
 }
 
 /* --- the hint -------------------------------------------------------------------------------- */
@@ -172,27 +231,9 @@ static void add_device_hint(const struct mpk_library_options *library, const str
 
 /* --- calls ----------------------------------------------------------------------------------- */
 
-enum mpk_code mpk_call_choose_device(const struct mpk_library_options *library,
-				     struct mpk_call *call, struct mpk_error *err)
-{
-	if (call->kernel || call->device.type)
-		return MPK_OK;
-	call->device_is_guess = true;
-	/* a standalone library moves its tensors to its device itself */
-	if (library->image->standalone) {
-		call->device.type = MPK_DL_CPU;
-		return MPK_OK;
-	}
-	enum mpk_code code = mpk_devices_default(library->tree, &call->device, err);
-
-	if (code != MPK_OK)
-		mpk_hint_add(err);
-	return code;
-}
-
 /* Said before the child starts: in the sandbox a driver would fail with whatever it makes of it. */
-static enum mpk_code call_check_isolated(const struct mpk_library_options *library,
-					 const struct mpk_call *call, struct mpk_error *err)
+static enum mpk_code check_isolated(const struct mpk_library_options *library,
+				    const struct mpk_call *call, struct mpk_error *err)
 {
 	bool on_device = call->device.type > MPK_DL_CPU;
 
@@ -205,12 +246,31 @@ static enum mpk_code call_check_isolated(const struct mpk_library_options *libra
 		"--isolate is for code on the CPU, as drivers of devices need more; a function that takes host tensors runs with --device cpu");
 }
 
+enum mpk_code mpk_call_choose_device(const struct mpk_library_options *library,
+				     struct mpk_call *call, struct mpk_error *err)
+{
+	enum mpk_code code = MPK_OK;
+
+	if (!call->kernel && !call->device.type) {
+		call->device_is_guess = true;
+		/* a standalone library moves its tensors to its device itself */
+		if (library->image->standalone)
+			call->device.type = MPK_DL_CPU;
+		else
+			code = mpk_devices_default(library->tree, &call->device, err);
+	}
+	if (code != MPK_OK) {
+		mpk_hint_add(err);
+		return code;
+	}
+	return check_isolated(library, call, err);
+}
+
 enum mpk_code mpk_call_run(const struct mpk_library_options *library, const struct mpk_call *call,
 			   double timeout, struct mpk_call_result *out, struct mpk_error *err)
 {
 	struct mpk_batch_item item = { .call = call, .timeout = timeout };
 
-	MPK_TRY(call_check_isolated(library, call, err));
 	if (!call->kernel)
 		MPK_TRY(mpk_library_check(library, err));
 	MPK_TRY(mpk_batch_run(library, &item, 1, err));
@@ -224,195 +284,94 @@ enum mpk_code mpk_call_run(const struct mpk_library_options *library, const stru
 	return MPK_OK;
 }
 
-/* --- judging a case ------------------------------------------------------------------------- */
+/* --- the file: what the dynamic linker would refuse, in the words of a user who has the wrong one ------ */
 
-/* A device that is missing is no fault of the case; whatever else goes wrong is. */
-static void cases_run_fail(struct mpk_case_outcome *out, enum mpk_code code, const char *why)
+#if defined(__x86_64__)
+#define HERE EM_X86_64, "x86-64"
+#elif defined(__aarch64__)
+#define HERE EM_AARCH64, "AArch64"
+#elif defined(__riscv)
+#define HERE EM_RISCV, "RISC-V"
+#elif defined(__powerpc64__)
+#define HERE EM_PPC64, "PowerPC64"
+#elif defined(__s390x__)
+#define HERE EM_S390, "S390"
+#else
+#error "name this machine here"
+#endif
+
+static const struct {
+	uint16_t machine;
+	const char *name;
+} here = { HERE };
+
+static bool is_little_endian(void)
 {
-	out->verdict = code == MPK_E_DEVICE ? MPK_CASE_SKIPPED : MPK_CASE_FAILED;
-	if (out->code == MPK_OK)
-		out->code = code;
-	mpk_strbuf_printf(&out->why, "%s%s", out->why.len ? "; " : "", why);
+	const uint16_t one = 1;
+
+	return *(const uint8_t *)&one == 1;
 }
 
-/* Every expectation is checked: a report names all results that differ. */
-static enum mpk_code cases_run_compare(const struct mpk_case *c,
-				       const struct mpk_call_result *results,
-				       struct mpk_case_outcome *out, struct mpk_error *err)
+static enum mpk_code check_machine(const struct mpk_image *image, struct mpk_error *err)
 {
-	out->comparisons = calloc(c->expect_count + 1, sizeof *out->comparisons);
-	MPK_TRY_ALLOC(out->comparisons, err);
-	for (size_t i = 0; i < c->expect_count; i++) {
-		struct mpk_error why;
-		enum mpk_code rc = mpk_expect_check(&c->expects[i], results, i, c->tolerance,
-						    &out->comparisons[i], &why);
+	unsigned class = sizeof(void *) * 8;
 
-		if (rc != MPK_OK)
-			cases_run_fail(out, rc, why.text);
-	}
-	return MPK_OK;
-}
-
-/* Messages are escaped already; so must be what is looked for in them. */
-static bool contains(const char *text, const char *part)
-{
-	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf escaped = { 0 };
-
-	mpk_escape(&escaped, mpk_span_str(part));
-	return strstr(text, mpk_strbuf_text(&escaped)) != NULL;
-}
-
-/* What the function raised, or what was said of its arguments before anything ran. */
-static bool is_refusal(const struct mpk_batch_item *item)
-{
-	return !item->crashed &&
-	       (item->error.code == MPK_E_RAISED || item->error.code == MPK_E_USAGE);
-}
-
-static void judge_raised(const struct mpk_case *c, const struct mpk_error *raised,
-			 struct mpk_case_outcome *out)
-{
-	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf why = { 0 };
-
-	if (contains(raised->text, c->raises))
-		return;
-	mpk_strbuf_printf(&why, "raised '%s', expected an error with '%s'", raised->text,
-			  MPK_QUOTE(mpk_span_str(c->raises)));
-	cases_run_fail(out, MPK_E_DIFFERENT, mpk_strbuf_text(&why));
-}
-
-static void judge_silent(const struct mpk_case *c, struct mpk_case_outcome *out)
-{
-	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf why = { 0 };
-
-	mpk_strbuf_printf(&why, "returned, expected an error with '%s'",
-			  MPK_QUOTE(mpk_span_str(c->raises)));
-	cases_run_fail(out, MPK_E_DIFFERENT, mpk_strbuf_text(&why));
-}
-
-/* What a case expects to be raised must be the function's refusal; a crash is none. */
-static enum mpk_code cases_run_judge(const struct mpk_case *c, const struct mpk_batch_item *item,
-				     struct mpk_case_outcome *out, struct mpk_error *err)
-{
-	const struct mpk_call_result *r = &item->result;
-	enum mpk_code code = item->error.code;
-
-	out->seconds = item->seconds;
-	if (c->raises && is_refusal(item)) {
-		judge_raised(c, &item->error, out);
-		return MPK_OK;
-	}
-	if (code != MPK_OK) {
-		cases_run_fail(out, code, item->error.text);
-		return MPK_OK;
-	}
-	out->calls = r->seconds_count;
-	out->timing = mpk_timing_of(r->seconds, r->seconds_count);
-	if (c->raises) {
-		judge_silent(c, out);
-		return MPK_OK;
-	}
-	return cases_run_compare(c, r, out, err);
-}
-
-/* --- all cases of a file ------------------------------------------------------------- */
-
-/* Isolated code has a process for each call. */
-static enum mpk_code check_kept(const struct mpk_library_options *library,
-				const struct mpk_call *call, struct mpk_error *err)
-{
-	bool has_kept = call->keep != NULL;
-
-	for (size_t i = 0; call->kept && i < call->arg_count; i++)
-		has_kept |= call->kept[i].len != 0;
-	if (!library->sandbox || !has_kept)
+	if (image->machine == here.machine && image->elf_class == class &&
+	    image->big_endian == !is_little_endian())
 		return MPK_OK;
 	return mpk_fail(
-		err, MPK_E_USAGE,
-		"nothing can be kept for later calls where each call has a process of its own");
+		err, MPK_E_LOAD,
+		"the library is for %s (%u-bit, %s-endian); this machine is %s (%u-bit, %s-endian)",
+		image->machine_name, image->elf_class, image->big_endian ? "big" : "little",
+		here.name, class, is_little_endian() ? "little" : "big");
 }
 
-/* Where the call takes place; a case that has no place is skipped. */
-static void cases_run_prepare(const struct mpk_library_options *library, const struct mpk_case *c,
-			      struct mpk_call *call, struct mpk_batch_item *item)
+enum mpk_code mpk_library_check(const struct mpk_library_options *options, struct mpk_error *err)
 {
-	if (c->skip)
-		return;
-	*call = c->call;
-	if (mpk_call_choose_device(library, call, &item->error) != MPK_OK ||
-	    call_check_isolated(library, call, &item->error) != MPK_OK ||
-	    check_kept(library, call, &item->error) != MPK_OK)
-		return;
-	item->call = call;
-	item->timeout = c->timeout;
-}
+	const struct mpk_image *image = options->image;
 
-enum mpk_code mpk_cases_call(const struct mpk_library_options *library,
-			     const struct mpk_cases *cases, struct mpk_case_calls *out,
-			     struct mpk_error *err)
-{
-	out->count = cases->count;
-	out->calls = calloc(out->count + 1, sizeof *out->calls);
-	out->items = calloc(out->count + 1, sizeof *out->items);
-	MPK_TRY_ALLOC(out->calls && out->items, err);
-	for (size_t i = 0; i < out->count; i++)
-		cases_run_prepare(library, &cases->items[i], &out->calls[i], &out->items[i]);
-	return mpk_batch_run(library, out->items, out->count, err);
-}
-
-void mpk_case_calls_fini(struct mpk_case_calls *calls)
-{
-	for (size_t i = 0; calls->items && i < calls->count; i++)
-		mpk_call_result_fini(&calls->items[i].result);
-	for (size_t i = 0; calls->outcomes && i < calls->count; i++) {
-		mpk_strbuf_fini(&calls->outcomes[i].why);
-		free(calls->outcomes[i].comparisons);
+	if (options->unloadable.code != MPK_OK) {
+		if (err)
+			*err = options->unloadable;
+		return mpk_failed(options->unloadable.code);
 	}
-	free(calls->outcomes);
-	free(calls->items);
-	free(calls->calls);
-	*calls = (struct mpk_case_calls){ 0 };
-}
-
-/* --- verdicts ----------------------------------------------------------------------- */
-
-static void refuse_skip(struct mpk_case_outcome *out)
-{
-	if (out->verdict != MPK_CASE_SKIPPED)
-		return;
-	out->verdict = MPK_CASE_FAILED;
-	if (out->code == MPK_OK)
-		out->code = MPK_E_DIFFERENT;
-}
-
-/* Skipped, called, or refused before a call. */
-static enum mpk_code judge_one(const struct mpk_case *c, const struct mpk_batch_item *item,
-			       struct mpk_case_outcome *out, struct mpk_error *err)
-{
-	if (c->skip) {
-		out->verdict = MPK_CASE_SKIPPED;
-		mpk_escape(&out->why, mpk_span_str(c->skip));
-		return MPK_OK;
+	switch (image->container) {
+	case MPK_CONTAINER_ELF_SO:
+		break;
+	case MPK_CONTAINER_BLOB:
+		return mpk_fail(
+			err, MPK_E_LOAD,
+			"a bare blob has no code to call; build a library of it with 'mpack build'");
+	case MPK_CONTAINER_DEVICE:
+		return mpk_fail(
+			err, MPK_E_LOAD,
+			"GPU code by itself has no host code to call; 'mpack init' writes a manifest of it, and 'mpack build' a library");
+	case MPK_CONTAINER_MACHO_SO:
+	case MPK_CONTAINER_PE_SO:
+		return mpk_fail(err, MPK_E_LOAD,
+				"the library is for %s; this machine loads ELF libraries",
+				image->format == MPK_FILE_PE ? "Windows" : "macOS or iOS");
+	case MPK_CONTAINER_MACHO_OBJ:
+	case MPK_CONTAINER_COFF_OBJ:
+		return mpk_fail(err, MPK_E_LOAD,
+				"the object is for %s; this machine loads ELF libraries",
+				image->format == MPK_FILE_COFF ? "Windows" : "macOS or iOS");
+	case MPK_CONTAINER_C:
+		return mpk_fail(
+			err, MPK_E_LOAD,
+			"a source cannot be loaded before it is compiled: cc -shared -fPIC -o LIBRARY.so SOURCES");
+	case MPK_CONTAINER_ELF_OBJ:
+	case MPK_CONTAINER_ARCHIVE:
+	case MPK_CONTAINER_TAR:
+		return mpk_fail(
+			err, MPK_E_LOAD,
+			"objects cannot be loaded before they are linked: cc -shared -o LIBRARY.so OBJECTS");
 	}
-	if (item->call)
-		return cases_run_judge(c, item, out, err);
-	cases_run_fail(out, item->error.code, item->error.text);
-	return MPK_OK;
-}
-
-/* In its own pass over the file, as the process that called did not know what was expected. */
-enum mpk_code mpk_cases_judge(const struct mpk_cases *cases, struct mpk_case_calls *calls,
-			      struct mpk_error *err)
-{
-	struct mpk_case_outcome *out;
-
-	if (cases->count != calls->count)
-		return mpk_fail(err, MPK_E_IO, "the case file changed while its cases were called");
-	calls->outcomes = out = calloc(calls->count + 1, sizeof *out);
-	MPK_TRY_ALLOC(out, err);
-	for (size_t i = 0; i < cases->count; i++)
-		MPK_TRY(judge_one(&cases->items[i], &calls->items[i], &out[i], err));
-	for (size_t i = 0; cases->no_skip && i < cases->count; i++)
-		refuse_skip(&out[i]);
+	if (image->type != ET_DYN)
+		return mpk_fail(err, MPK_E_LOAD, "not a shared library");
+	MPK_TRY(check_machine(image, err));
+	if (!image->has_blob && !image->function_count)
+		return mpk_fail(err, MPK_E_NO_BLOB,
+				"neither a module blob nor a callable function is in it");
 	return MPK_OK;
 }

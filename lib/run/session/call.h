@@ -37,7 +37,7 @@ struct mpk_library_options {
 	const struct mpk_sandbox
 		*sandbox; /* what the called code keeps; NULL: all that the user has */
 	struct mpk_runtime_options runtime;
-	/* as of struct mpk_child_options; NULL: nobody watches */
+	/* called every tenth of a second while the child runs; NULL: nothing is */
 	void (*watch)(void *user, const struct mpk_child_state *state);
 	void *watch_user;
 	void (*enter_child)(void); /* called in the child before all else; NULL */
@@ -103,16 +103,16 @@ struct mpk_call {
 
 /* mpk_call_choose_device - unless the call says so itself, its tensors live on the device that the
  * tree's code is for; a kernel finds its device itself
- * Returns  MPK_OK; MPK_E_DEVICE as mpk_devices_default says */
+ * Returns  MPK_OK; MPK_E_DEVICE as mpk_devices_default says; MPK_E_USAGE: a device, and library is isolated (sandbox) */
 enum mpk_code mpk_call_choose_device(const struct mpk_library_options *library,
 				     struct mpk_call *call, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_call_run - load the library in a child process and call the function there
+/* mpk_call_run - load the library in a child process and call the function there, once its device is chosen
  * For a kernel only library->tree is used.
  * Returns  MPK_OK; all that mpk_kernel_set_find, mpk_library_open, mpk_library_find,
- *          mpk_params_choose, mpk_param_file_tensor, mpk_function_call and mpk_child_run say, and
- *          what the observers of call->watch fail with (lib/run/observe). Nothing of the library is executed in
- *          this process. */
+ *          mpk_params_choose, mpk_param_file_tensor and mpk_function_call say, how the child ended otherwise
+ *          (MPK_E_RAISED, MPK_E_TIMEOUT), and what the observers of call->watch fail with (lib/run/observe). Nothing
+ *          of the library is executed in this process. */
 enum mpk_code mpk_call_run(const struct mpk_library_options *library, const struct mpk_call *call,
 			   double timeout, struct mpk_call_result *out,
 			   struct mpk_error *err) MPK_MUST_CHECK;

@@ -445,8 +445,22 @@ enum mpk_code mpk_cases_read(const struct mpk_cases_source *source, struct mpk_c
 	return report->errors ? MPK_OK : cases_choose(out, source->filter, err);
 }
 
+static void outcomes_fini(struct mpk_cases *cases)
+{
+	for (size_t i = 0; cases->made && i < cases->count; i++)
+		mpk_call_result_fini(&cases->made[i].result);
+	for (size_t i = 0; cases->outcomes && i < cases->count; i++) {
+		mpk_strbuf_fini(&cases->outcomes[i].why);
+		free(cases->outcomes[i].comparisons);
+	}
+	free(cases->outcomes);
+	free(cases->made);
+	free(cases->calls);
+}
+
 void mpk_cases_fini(struct mpk_cases *cases)
 {
+	outcomes_fini(cases);
 	for (size_t i = 0; i < cases->count; i++)
 		case_fini(&cases->items[i]);
 	for (size_t i = 0; i < cases->param_count; i++)

@@ -40,6 +40,21 @@ struct mpk_case {
 	bool is_timed;  /* repeat or warmup was given */
 };
 
+enum mpk_verdict { MPK_CASE_PASSED, MPK_CASE_FAILED, MPK_CASE_SKIPPED };
+
+struct mpk_case_outcome {
+	enum mpk_verdict verdict;
+	enum mpk_code code;                 /* of what failed; MPK_E_DIFFERENT when results or
+					* errors are not as expected, or it must not be
+					* skipped; MPK_E_DEVICE: the device is missing */
+	struct mpk_strbuf why;              /* one line, escaped; empty when it passed */
+	struct mpk_comparison *comparisons; /* one for each expectation; NULL: there
+					* was no result to compare */
+	double seconds;                     /* all of it */
+	size_t calls;                       /* that were timed; 0: it did not return */
+	struct mpk_timing timing;           /* of them */
+};
+
 /* Zero-initialise; fill with mpk_cases_read; mpk_cases_fini. */
 struct mpk_cases {
 	struct mpk_arena arena;
@@ -49,6 +64,9 @@ struct mpk_cases {
 	bool no_skip;                   /* what would be skipped fails */
 	struct mpk_param_file **params; /* that the file names, each once */
 	size_t param_count, param_cap;
+	struct mpk_call *calls;            /* of mpk_cases_call, */
+	struct mpk_batch_item *made;       /* and what came of them */
+	struct mpk_case_outcome *outcomes; /* of mpk_cases_judge */
 };
 
 /* What a case says about itself comes before these, these before [defaults]. */
@@ -86,42 +104,16 @@ void mpk_cases_fini(struct mpk_cases *cases);
 enum mpk_code mpk_cases_calls(const struct mpk_cases *cases, struct mpk_strbuf *out,
 			      struct mpk_error *err) MPK_MUST_CHECK;
 
-enum mpk_verdict { MPK_CASE_PASSED, MPK_CASE_FAILED, MPK_CASE_SKIPPED };
-
-struct mpk_case_outcome {
-	enum mpk_verdict verdict;
-	enum mpk_code code;                 /* of what failed; MPK_E_DIFFERENT when results or
-					* errors are not as expected, or it must not be
-					* skipped; MPK_E_DEVICE: the device is missing */
-	struct mpk_strbuf why;              /* one line, escaped; empty when it passed */
-	struct mpk_comparison *comparisons; /* one for each expectation; NULL: there
-					* was no result to compare */
-	double seconds;                     /* all of it */
-	size_t calls;                       /* that were timed; 0: it did not return */
-	struct mpk_timing timing;           /* of them */
-};
-
-/* The calls of cases, and what came of them. Zero-initialise; mpk_case_calls_fini. */
-struct mpk_case_calls {
-	struct mpk_call *calls;
-	struct mpk_batch_item *items;
-	struct mpk_case_outcome *outcomes; /* of mpk_cases_judge */
-	size_t count;
-};
-
 /* mpk_cases_call - make the calls as mpk_batch_run does; those of cases that are skipped are left out
  * @library isolated (sandbox): calls on devices fail with MPK_E_USAGE
- * @cases   borrowed until mpk_case_calls_fini
  * Returns  MPK_OK whatever the calls did; as mpk_batch_run */
-enum mpk_code mpk_cases_call(const struct mpk_library_options *library,
-			     const struct mpk_cases *cases, struct mpk_case_calls *out,
+enum mpk_code mpk_cases_call(const struct mpk_library_options *library, struct mpk_cases *cases,
 			     struct mpk_error *err) MPK_MUST_CHECK;
-void mpk_case_calls_fini(struct mpk_case_calls *calls);
 
-/* mpk_cases_judge - what came of the calls, held against what the cases expect: calls->outcomes, one a case
- * @cases   those that were called, or the same ones read again
+/* mpk_cases_judge - what came of the calls, held against what the cases expect: cases->outcomes, one a case
+ * @called  the same, or the ones that were called of the same file
  * Returns  MPK_OK whatever they are; MPK_E_IO: other cases than were called; MPK_E_NOMEM */
-enum mpk_code mpk_cases_judge(const struct mpk_cases *cases, struct mpk_case_calls *calls,
+enum mpk_code mpk_cases_judge(struct mpk_cases *cases, const struct mpk_cases *called,
 			      struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* session.c - the child's side of a batch: it takes orders, calls, and replies
+/* session.c - the child's side of a batch: it opens the library, takes orders, and says what came of each
  *
  * Called code runs in this process and may do to it what it likes. So nothing here decides what a
  * call came to: the parent (batch.c) orders one call at a time and judges what comes back. An error
@@ -19,10 +19,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/strbuf.h"
 #include "base/strmap.h"
+#include "device/device.h"
 #include "elf/wants.h"
+#include "hostcode/host.h"
 #include "session/call.h"
 #include "session/internal/reply.h"
 #include "text/escape.h"
@@ -47,162 +48,117 @@ static bool take_order(const struct mpk_channel *c, struct mpk_order *out)
 	return n == (ssize_t)sizeof *out;
 }
 
-static enum mpk_code send_report(const struct mpk_channel *c, const struct mpk_report_message *m,
-				 struct mpk_error *err)
-{
-	ssize_t n;
-
-	do
-		n = write(c->child, m, sizeof *m);
-	while (n < 0 && errno == EINTR);
-	return n == (ssize_t)sizeof *m ? MPK_OK : mpk_wire_fail(err);
-}
-
-/* --- observers ------------------------------------------------------------------------------- */
-
-/* In the child, from before the first call until after the last; NULL where nobody asked. */
-struct watchers {
-	const struct mpk_call *call;
-	struct mpk_observer *items[MPK_WATCHER_COUNT];
-};
-
-static enum mpk_code watchers_init(struct watchers *w, const struct mpk_call *call,
-				   struct mpk_devices *devices, struct mpk_error *err)
-{
-	w->call = call;
-	for (size_t i = 0; i < MPK_WATCHER_COUNT; i++) {
-		if (!mpk_watchers[i]->is_asked(&call->watch))
-			continue;
-		w->items[i] = calloc(1, mpk_watchers[i]->bytes);
-		MPK_TRY_ALLOC(w->items[i], err);
-		MPK_TRY(mpk_watchers[i]->init(w->items[i], &call->watch, devices, err));
-	}
-	return MPK_OK;
-}
-
-static void watchers_fini(struct watchers *w)
-{
-	for (size_t i = 0; i < MPK_WATCHER_COUNT; i++) {
-		if (w->items[i] && w->items[i]->fini)
-			w->items[i]->fini(w->items[i]);
-		free(w->items[i]);
-	}
-}
-
-static bool watches_call(enum mpk_watched_calls calls, const struct mpk_call *call, unsigned i)
-{
-	return calls == MPK_WATCHED_ALL || i == call->warmup ||
-	       (calls == MPK_WATCHED_TIMED && i > call->warmup);
-}
-
-/* Each in front of those that are there: it begins before them, and ends after them. */
-static struct mpk_observer *watchers_of(struct watchers *w, unsigned call)
-{
-	struct mpk_observer *first = NULL;
-
-	for (size_t i = 0; i < MPK_WATCHER_COUNT; i++)
-		if (w->items[i] && watches_call(mpk_watchers[i]->calls, w->call, call)) {
-			w->items[i]->next = first;
-			first = w->items[i];
-		}
-	return first;
-}
-
-static void watchers_timed(struct watchers *w, double seconds)
-{
-	for (size_t i = 0; i < MPK_WATCHER_COUNT; i++)
-		if (w->items[i] && mpk_watchers[i]->timed)
-			mpk_watchers[i]->timed(w->items[i], seconds);
-}
-
 /* --- the session ----------------------------------------------------------------------------- */
 
 /* What was kept before the model that it came from. */
 static void session_fini(struct mpk_session *s)
 {
-	mpk_kept_fini(&s->kept);
+	for (size_t i = 0; i < s->kept.count; i++)
+		mpk_value_drop(&s->kept.items[i].value);
+	free(s->kept.items);
 	mpkr_close(s->model);
 	mpk_arena_fini(&s->arena);
 }
 
-/* Code that forks may come back twice. The other process would report what it has as this call's result,
- * into the same reply, and take the orders that follow. */
-static void leave_if_copy(const struct mpk_session *s)
+/* --- where functions want their tensors --------------------------------------------------- */
+
+/* Read when the first is asked for: not every call needs it. In the arena. */
+struct places {
+	const struct mpk_image *image;
+	struct mpk_arena *arena;
+	struct place {
+		const char *name;
+		int32_t device;
+	} *items; /* by name; NULL: not read so far */
+	size_t count;
+};
+
+static int library_by_name(const void *a, const void *b)
 {
-	if (getpid() != s->process)
-		_exit(0);
+	return strcmp(((const struct place *)a)->name, ((const struct place *)b)->name);
 }
 
-/* --- calling ------------------------------------------------------------------------ */
-
-static enum mpk_code call_once(struct mpk_session *s, struct mpk_observer *first,
-			       const struct mpk_value **returned, struct mpk_error *err)
+/* Without memory nothing is known. */
+static void read_places(struct places *p)
 {
-	enum mpk_code rc = mpk_run_once(s->running, first, returned, err);
+	const struct mpk_signature *const *signatures;
+	size_t n = p->image->function_count;
 
-	if (rc == MPK_OK)
+	p->items = mpk_arena_array(p->arena, n + 1, sizeof *p->items);
+	if (!p->items || mpk_host_signatures(p->image, p->arena, &signatures, NULL) != MPK_OK)
+		return;
+	for (size_t i = 0; i < n; i++)
+		if (signatures[i] && signatures[i]->device)
+			p->items[p->count++] = (struct place){ p->image->functions[i].name,
+							       signatures[i]->device };
+	if (p->count)
+		qsort(p->items, p->count, sizeof *p->items, library_by_name);
+}
+
+static int32_t device_of(void *user, const char *name)
+{
+	struct places *p = user;
+	const struct place key = { .name = name }, *found;
+
+	if (!p->items)
+		read_places(p);
+	found = p->count ? bsearch(&key, p->items, p->count, sizeof key, library_by_name) : NULL;
+	return found ? found->device : 0;
+}
+
+/* Code of one device alone is on the one that all is on. */
+static enum mpk_code library_places(const struct mpk_library_options *options,
+				    struct mpk_arena *arena, struct mpk_run_source *out,
+				    struct mpk_error *err)
+{
+	const struct mpk_tree *tree = options->tree;
+	struct places *p;
+	bool on_device = false;
+
+	for (size_t i = 0; tree && i < tree->count; i++)
+		on_device |= mpk_device_kind_of(tree->nodes[i].kind) > MPK_DEVICE_CPU;
+	if (!on_device)
 		return MPK_OK;
-	mpk_error_at_path(err, s->call->function);
-	mpk_session_hint_add(s, err);
-	return rc;
-}
-
-/* Time is taken around the call and its waiting for devices, without the observers' setting up. */
-static enum mpk_code call_all(struct mpk_session *s, struct watchers *watchers, double *seconds,
-			      const struct mpk_value **returned, struct mpk_error *err)
-{
-	const struct mpk_call *call = s->call;
-
-	for (unsigned i = 0; i < call->warmup + call->repeat; i++) {
-		struct mpk_observer *first = watchers_of(watchers, i);
-		double start = mpk_clock_seconds();
-		enum mpk_code rc = call_once(s, first, returned, err);
-		double took = mpk_clock_seconds() - start;
-
-		leave_if_copy(s);
-		MPK_TRY(rc);
-		if (i < call->warmup)
-			continue;
-		seconds[i - call->warmup] = took;
-		watchers_timed(watchers, took);
-	}
+	p = mpk_arena_alloc(arena, sizeof *p);
+	MPK_TRY_ALLOC(p, err);
+	*p = (struct places){ .image = options->image, .arena = arena };
+	out->device_of = device_of;
+	out->device_user = p;
 	return MPK_OK;
 }
 
-/* --- results ------------------------------------------------------------------------ */
-
-/* @seconds  of each call, as doubles */
-static enum mpk_code reply(struct mpk_session *s, struct watchers *watchers,
-			   struct mpk_span seconds, uint64_t *bytes, struct mpk_error *err)
+/* Getters of metadata are no functions of the file, and called like some. */
+static enum mpk_code call_getters(struct mpk_session *s, struct mpk_run_source *source,
+				  struct mpk_error *err)
 {
-	MPK_CLEANUP(mpk_value_drop) struct mpk_value result = { 0 };
-	const struct mpk_reply_content content = { .call = s->call,
-						   .seconds = seconds,
-						   .returned = &result,
-						   .observers = watchers->items };
+	const struct mpk_image *image = s->work->library.image;
+	struct mpk_host_function *functions;
 
-	MPK_TRY(mpk_run_fetch(s->running, s->call->args, s->call->is_out, &result, err));
-	return mpk_reply_write(s->work->reply, &content, bytes, err);
+	if (image->functions != image->getters)
+		return MPK_OK;
+	functions = mpk_arena_array(&s->arena, image->function_count + 1, sizeof *functions);
+	MPK_TRY_ALLOC(functions, err);
+	for (size_t i = 0; i < image->function_count; i++)
+		functions[i] = (struct mpk_host_function){ .name = image->functions[i].name,
+							   .symbol = image->functions[i].symbol };
+	source->functions = functions;
+	source->function_count = image->function_count;
+	return MPK_OK;
 }
 
-static enum mpk_code call_and_reply(struct mpk_session *s, uint64_t *bytes, struct mpk_error *err)
+static enum mpk_code create_model(struct mpk_session *s, struct mpk_error *err)
 {
-	MPK_CLEANUP(watchers_fini) struct watchers watchers = { 0 };
-	size_t size = s->call->repeat * sizeof(double);
-	double *seconds = calloc(s->call->repeat, sizeof *seconds);
-	const struct mpk_value *returned = NULL;
-	enum mpk_code rc;
+	const struct mpk_library_options *library = &s->work->library;
+	struct mpk_run_source source = {
+		.path = library->path,
+		.tree = library->tree,
+		.is_alone = true,
+		.runtime = library->runtime,
+	};
 
-	MPK_TRY_ALLOC(seconds, err);
-	rc = watchers_init(&watchers, s->call, mpk_run_devices(s->model), err);
-	if (rc == MPK_OK)
-		rc = call_all(s, &watchers, seconds, &returned, err);
-	if (rc == MPK_OK && s->call->keep)
-		rc = mpk_kept_set(&s->kept, s->call->keep, returned, err);
-	if (rc == MPK_OK)
-		rc = reply(s, &watchers, mpk_span_of(seconds, size), bytes, err);
-	free(seconds);
-	return rc;
+	MPK_TRY(library_places(library, &s->arena, &source, err));
+	MPK_TRY(call_getters(s, &source, err));
+	return mpk_run_create(&source, &s->model, err);
 }
 
 /* --- functions that nobody has ---------------------------------------------------------------- */
@@ -235,8 +191,7 @@ static bool list_missing(struct mpk_session *s, const struct mpk_wants *w, struc
 	return count > 1 && !out->failed;
 }
 
-/* To the error of compiled code that looked up what nobody has: all that is missing
- * */
+/* To the error of compiled code that looked up what nobody has: all that is missing */
 static void session_name_missing(struct mpk_session *s, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf names = { 0 };
@@ -259,30 +214,6 @@ static void session_name_missing(struct mpk_session *s, struct mpk_error *err)
 
 /* --- one after the other ------------------------------------------------------------ */
 
-static enum mpk_code report_item(struct mpk_session *s, struct mpk_report_message m,
-				 struct mpk_error *err)
-{
-	m.item = s->order.item;
-	return send_report(&s->work->channel, &m, err);
-}
-
-/* Loading is reported, as the parent says in which phase a child ended and gives each its time. */
-static enum mpk_code call_ordered(struct mpk_session *s, uint64_t *bytes, struct mpk_error *err)
-{
-	bool loads = !s->is_loaded;
-	enum mpk_code rc = mpk_session_begin_call(s, err);
-
-	leave_if_copy(s);
-	if (loads && s->is_loaded && s->work->spare >= 0) {
-		(void)close(s->work->spare); /* the library was opened without it */
-		s->work->spare = -1;
-	}
-	if (loads && s->is_loaded)
-		MPK_TRY(report_item(s, (struct mpk_report_message){ .kind = MPK_REPORT_LOADED },
-				    err));
-	return rc == MPK_OK ? call_and_reply(s, bytes, err) : rc;
-}
-
 /* A driver does not always recover from what a kernel did, and says so from then on; what was refused before a launch
  * leaves the process, and what calls keep in it, as it was. */
 static bool is_unusable(const struct mpk_session *s, enum mpk_code rc)
@@ -291,9 +222,9 @@ static bool is_unusable(const struct mpk_session *s, enum mpk_code rc)
 	       !mpk_run_works(s->model);
 }
 
-static void count_loaded(void *side, uint64_t bytes)
+static void count_loaded(void *progress, uint64_t bytes)
 {
-	mpk_child_count(side, 0, bytes);
+	((struct mpk_child_progress *)progress)->loaded += bytes;
 }
 
 static int compare_descriptors(const void *a, const void *b)
@@ -333,10 +264,10 @@ static enum mpk_code open_session(struct mpk_session *s, struct mpk_error *err)
 
 	MPK_TRY(enter_sandbox(s->work, err));
 	library->runtime.loaded = count_loaded;
-	library->runtime.loaded_user = s->side;
-	MPK_TRY(mpk_session_open(s, err));
+	library->runtime.loaded_user = s->work->progress;
+	MPK_TRY(create_model(s, err));
 	/* most of a model's blob are constants */
-	mpk_child_count(s->side, library->image ? library->image->blob.len : 0, 0);
+	s->work->progress->to_load += library->image ? library->image->blob.len : 0;
 	return MPK_OK;
 }
 
@@ -351,10 +282,8 @@ static enum mpk_code do_item(struct mpk_session *s, const struct mpk_error *open
 
 	s->call = s->work->items[s->order.item].call;
 	s->where = (struct mpk_dldevice){ 0 };
-	if (rc == MPK_OK) {
-		rc = call_ordered(s, &m.reply_bytes, &failure);
-		mpk_session_end_call(s);
-	}
+	if (rc == MPK_OK)
+		rc = mpk_session_call(s, &m.reply_bytes, &failure);
 	if (rc != MPK_OK) {
 		m.kind = MPK_REPORT_FAILED;
 		session_name_missing(s, &failure);
@@ -364,13 +293,12 @@ static enum mpk_code do_item(struct mpk_session *s, const struct mpk_error *open
 					&m.reply_bytes, err));
 	}
 	m.ends = *ends = s->order.is_last || is_unusable(s, rc);
-	return report_item(s, m, err);
+	return mpk_report_send(s, m, err);
 }
 
-enum mpk_code mpk_session_work_in_child(struct mpk_child_side *side, void *user,
-					struct mpk_error *err)
+enum mpk_code mpk_session_work_in_child(struct mpk_session_work *work, struct mpk_error *err)
 {
-	struct mpk_session s = { .work = user, .side = side, .process = getpid() };
+	struct mpk_session s = { .work = work, .process = getpid() };
 	struct mpk_error opened = { 0 };
 	enum mpk_code rc = MPK_OK;
 	bool ends = false;

@@ -10,15 +10,13 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/num.h"
+#include "session/internal/session.h"
 
 /* --- writing ------------------------------------------------------------------------ */
 
-enum mpk_code mpk_wire_fail(struct mpk_error *err)
+static enum mpk_code wire_fail(struct mpk_error *err)
 {
 	if (errno == EBADF)
 		return mpk_fail(err, MPK_E_RAISED,
@@ -36,7 +34,7 @@ static enum mpk_code write_at(int fd, uint64_t off, const uint8_t *data, size_t 
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			return mpk_wire_fail(err);
+			return wire_fail(err);
 		done += (size_t)n;
 	}
 	return MPK_OK;
@@ -216,4 +214,17 @@ enum mpk_code mpk_reply_write(int fd, const struct mpk_reply_content *c, uint64_
 		MPK_TRY(put_result(c, &wire, err));
 	*bytes = wire.off;
 	return mpk_wire_end(&wire, err);
+}
+
+/* read and write: called code may have no other calls left, see sandbox/seccomp.c */
+enum mpk_code mpk_report_send(const struct mpk_session *s, struct mpk_report_message m,
+			      struct mpk_error *err)
+{
+	ssize_t n;
+
+	m.item = s->order.item;
+	do
+		n = write(s->work->channel.child, &m, sizeof m);
+	while (n < 0 && errno == EINTR);
+	return n == (ssize_t)sizeof m ? MPK_OK : wire_fail(err);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reply.h - the process that makes calls, and what a call came to there, read by the one that asked for it
+/* reply.h - what a call came to in the process that made it, read by the one that asked for it
  *
  * A reply holds the seconds of each timed call, outputs that are not shared, the last returned value,
  * what observers saw; or an error. Called code may have written all of that: reading trusts nothing.
@@ -14,57 +14,8 @@
 
 #include "base/error.h"
 #include "base/span.h"
-#include "process/process.h"
 #include "session/call.h"
 #include "value/value.h"
-
-/* --- a function of ours in a process of its own, so that a crash is only a result -------------- */
-
-/* What the parent has the child do; named in the message when it does not come back. */
-struct mpk_child_task {
-	const char *what;    /* the function's name */
-	double timeout;      /* seconds that it was given; 0: as many as it likes */
-	double seconds_left; /* of them */
-	enum mpk_child_phase phase;
-};
-
-struct mpk_child_progress;
-
-/* The child's view of the connection. */
-struct mpk_child_side {
-	struct mpk_child_progress *progress; /* for mpk_child_count */
-};
-
-/* The work; runs in the child. */
-typedef enum mpk_code mpk_child_fn(struct mpk_child_side *side, void *user, struct mpk_error *err);
-
-struct mpk_child_options {
-	const struct mpk_child_task
-		*task; /* what it begins with; hear changes it with what it does */
-	/* as of struct mpk_process */
-	enum mpk_process_heard (*hear)(void *user, bool has_ended, double *seconds);
-	void *hear_user;
-	int channel;
-	double cpu_seconds;  /* of all threads; 0: no limit */
-	uint64_t output_max; /* bytes on standard error; 0: no limit */
-	bool enters_sandbox; /* as of struct mpk_process */
-	/* called every tenth of a second while the child runs; NULL: nothing is */
-	void (*watch)(void *user, const struct mpk_child_state *state);
-	void *watch_user;
-};
-
-/* mpk_child_count - in the child: so many bytes more are to be loaded, and are */
-void mpk_child_count(struct mpk_child_side *side, uint64_t to_load, uint64_t loaded);
-
-/* mpk_child_run - fork, run fn there, wait
- * The child is contained (process/process.h), has no standard input, and its standard output
- * goes to standard error, as does its standard error, through a pipe. Memory shared before (MPK_STORAGE_SHARED) is shared with it.
- * @end     receives how it ended. Its code: MPK_OK: fn did, as the child says; what fn failed with;
- *          MPK_E_RAISED: killed by a signal (named), ended by the module itself, or stopped by hear;
- *          MPK_E_TIMEOUT
- * Returns  MPK_OK however it ended; MPK_E_IO, MPK_E_NOMEM: no child could be made */
-enum mpk_code mpk_child_run(mpk_child_fn *fn, void *user, const struct mpk_child_options *options,
-			    struct mpk_error *end, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* --- values through a file in memory ----------------------------------------------------------- */
 
@@ -96,10 +47,6 @@ struct mpk_wire {
 	size_t held;  /* of them not written yet */
 	uint8_t buffer[1024];
 };
-
-/* mpk_wire_fail - what the child writes does not get through, for the reason in errno
- * Returns  MPK_E_RAISED: called code closed the descriptor; MPK_E_IO */
-enum mpk_code mpk_wire_fail(struct mpk_error *err);
 
 /* mpk_wire_put - append bytes
  * Returns  MPK_OK; MPK_E_RAISED: called code closed fd; MPK_E_IO */

@@ -20,8 +20,6 @@
 #include "toml/toml.h"
 #include "value/value.h"
 
-struct mpk_child_side; /* session/internal/reply.h */
-
 /* --- a case file: its tables with the places of their values (case_file.c) ---------------------- */
 
 /* What a case may say itself or leave to [defaults]. */
@@ -59,7 +57,6 @@ extern const struct mpk_toml_schema mpk_case_file_schema;
  * A cache or the state of a model has no form as text. So it stays in the process that made it, under the
  * name that its call gave it, and goes when that process ends. */
 
-/* Zero-initialise; mpk_kept_fini. */
 struct mpk_kept {
 	struct mpk_kept_item {
 		const char *name; /* borrowed from the call */
@@ -67,16 +64,6 @@ struct mpk_kept {
 	} *items;
 	size_t count, cap;
 };
-
-/* mpk_kept_set - keep a value; one of the same name is dropped
- * @name    borrowed until mpk_kept_fini
- * @v       tuples are copied down to MPK_WIRE_NEST_MAX, so that what is done to the result of the call
- *          changes nothing here
- * Returns  MPK_OK; MPK_E_NOMEM */
-enum mpk_code mpk_kept_set(struct mpk_kept *kept, const char *name, const struct mpk_value *v,
-			   struct mpk_error *err) MPK_MUST_CHECK;
-
-void mpk_kept_fini(struct mpk_kept *kept);
 
 /* mpk_kept_split - "cache[1]" into the name and the number of the item
  * @item    SIZE_MAX: the value itself
@@ -111,6 +98,11 @@ struct mpk_channel {
 	int parent, child;
 };
 
+/* Seen by both processes, and shown; nothing else depends on it. */
+struct mpk_child_progress {
+	volatile uint64_t loaded, to_load; /* bytes */
+};
+
 struct mpk_session_work {
 	struct mpk_library_options library;
 	const struct mpk_batch_item *items;
@@ -120,22 +112,21 @@ struct mpk_session_work {
 	int spare; /* a file in memory that isolated code's library may be copied to; -1: none */
 	/* A file in memory, in which each reply (session/internal/reply.h) takes the place of the one before. */
 	int reply;
+	struct mpk_child_progress *progress;
 };
 
 /* mpk_session_work_in_child - do what is ordered, report each, until the last
- * @work    struct mpk_session_work; changed
+ * @work    changed
  * Returns  MPK_OK, also when it stopped early because a device can no longer be trusted; as
- *          mpk_channel_report; as mpk_wire_put */
-enum mpk_code mpk_session_work_in_child(struct mpk_child_side *side, void *work,
-					struct mpk_error *err);
+ *          mpk_report_send; as mpk_wire_put */
+enum mpk_code mpk_session_work_in_child(struct mpk_session_work *work, struct mpk_error *err);
 
-/* --- the function and its arguments (arguments.c) ---------------------------------------------- */
+/* --- the session in the child ------------------------------------------------------------------- */
 
 /* What lives from the first call to the last, and what belongs to the current one.
  * Zero-initialised. */
 struct mpk_session {
 	struct mpk_session_work *work;
-	struct mpk_child_side *side;
 	pid_t process; /* the one that was started for it */
 	struct mpk_arena arena;
 	mpkr_model *model;
@@ -151,27 +142,16 @@ struct mpk_session {
 	struct mpk_kept kept; /* by the calls before */
 };
 
-/* mpk_session_open - the model of the library, which is not loaded yet
- * Returns  MPK_OK; MPK_E_NOMEM */
-enum mpk_code mpk_session_open(struct mpk_session *s, struct mpk_error *err) MPK_MUST_CHECK;
+/* mpk_session_call - load what s->call needs, say so (MPK_REPORT_LOADED), call it, and write the reply
+ * @bytes   receives how many the reply has
+ * Returns  MPK_OK; what loading, the look-up, the arguments and the call fail with (mpk_call_run lists it); as
+ *          mpk_reply_write and mpk_report_send */
+enum mpk_code mpk_session_call(struct mpk_session *s, uint64_t *bytes,
+			       struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_session_begin_call - open what s->call calls and put its arguments where they belong
- * Returns  MPK_OK; what loading, the look-up and the arguments fail with (mpk_call_run lists it).
- *          mpk_session_end_call in every case */
-enum mpk_code mpk_session_begin_call(struct mpk_session *s, struct mpk_error *err) MPK_MUST_CHECK;
-void mpk_session_end_call(struct mpk_session *s);
-
-/* mpk_watch_is_asked - whether a call asks for any observer */
-static inline bool mpk_watch_is_asked(const struct mpk_watch *watch)
-{
-	for (size_t i = 0; i < MPK_WATCHER_COUNT; i++)
-		if (mpk_watchers[i]->is_asked(watch))
-			return true;
-	return false;
-}
-
-/* mpk_session_hint_add - to the error of a call whose arguments do not fit the signature of its function: a call
- * that works (hint.c) */
-void mpk_session_hint_add(struct mpk_session *s, struct mpk_error *err);
+/* mpk_report_send - of the item that was ordered
+ * Returns  MPK_OK; MPK_E_RAISED: called code closed the descriptor; MPK_E_IO */
+enum mpk_code mpk_report_send(const struct mpk_session *s, struct mpk_report_message m,
+			      struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* map.c - the tree of where bytes are. It is put together from what --size found, so that the picture never says
- * anything else; sections are read here once more, because what is in them is found by their place. */
+/* map.c - the tree of where bytes are, each node with its children by size, and --svg: the tree as a picture to keep
+ *
+ * A treemap is squarified: rows of boxes that stay near to squares (Bruls, Huizing, van Wijk, 2000). Colours are those of
+ * the page; a viewer that prefers dark gets the dark ones. */
 #include "map/map.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "answer/answer.h"
 #include "base/vec.h"
-#include "elf/foreign.h"
-#include "elf/reader.h"
 #include "map/internal/map.h"
-#include "model/device_code.h"
-
-enum { NAME_WIDTH = 120 };
+#include "text/escape.h"
+#include "text/markup.h"
+#include "text/table.h"
 
 static const struct {
 	const char *kind, *title, *rest;
@@ -54,149 +55,7 @@ static const char *rest_of(const char *kind)
 	return "";
 }
 
-/* --- nodes -------------------------------------------------------------------------------------- */
-
-enum mpk_code mpk_map_add(struct mpk_map_maker *m, size_t parent, struct mpk_map_node node,
-			  size_t *out)
-{
-	MPK_TRY_ALLOC(mpk_vec_reserve(&m->nodes, &m->cap, m->count + 1, sizeof *m->nodes), m->err);
-	node.parent = parent;
-	node.depth = m->count ? m->nodes[parent].depth + 1 : 0;
-	if (out)
-		*out = m->count;
-	m->nodes[m->count++] = node;
-	return MPK_OK;
-}
-
-/* Symbols of C++ get the names that were written; the symbol stays beside it. */
-enum mpk_code mpk_map_add_symbol(struct mpk_map_maker *m, size_t parent, struct mpk_map_node node)
-{
-	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
-
-	if (mpk_symbol_name(node.name, false, NAME_WIDTH, &text) && !text.failed) {
-		const char *copy = mpk_arena_copy(m->arena, text.data, text.len);
-
-		MPK_TRY_ALLOC(copy, m->err);
-		node.symbol = node.name;
-		node.name = mpk_span_of(copy, text.len);
-	}
-	return mpk_map_add(m, parent, node, NULL);
-}
-
-enum mpk_code mpk_map_add_smaller(struct mpk_map_maker *m, size_t parent, size_t count,
-				  uint64_t bytes)
-{
-	const char *name = mpk_arena_printf(m->arena, "%zu smaller ones", count);
-
-	MPK_TRY_ALLOC(name, m->err);
-	return mpk_map_add(
-		m, parent,
-		(struct mpk_map_node){ .kind = "rest", .name = mpk_span_str(name), .bytes = bytes },
-		NULL);
-}
-
-/* --- the whole ---------------------------------------------------------------------------------- */
-
-static bool holds_blob(const struct mpk_map_maker *m, const char *section, uint64_t bytes)
-{
-	const struct mpk_image *image = m->view->image;
-
-	return image->has_blob && image->blob_section && section &&
-	       strcmp(section, image->blob_section) == 0 && bytes >= mpk_image_blob(image).len;
-}
-
-static enum mpk_code elf_sections(struct mpk_map_maker *m)
-{
-	MPK_CLEANUP(mpk_elf_close) struct mpk_elf elf = { 0 };
-	const struct mpk_image *image = m->view->image;
-
-	MPK_TRY(mpk_elf_open(image->bytes, image->bytes_off, &elf, m->err));
-	m->sections = mpk_arena_array(m->arena, elf.section_count, sizeof *m->sections);
-	MPK_TRY_ALLOC(m->sections, m->err);
-	for (size_t i = 1; i < elf.section_count; i++) {
-		const char *name = mpk_elf_section_name(&elf, i);
-		GElf_Shdr h;
-
-		MPK_TRY(mpk_elf_section(&elf, i, &h, m->err));
-		if (h.sh_type == SHT_NOBITS || !h.sh_size)
-			continue;
-		/* the file is closed before the names are shown */
-		name = mpk_arena_text(m->arena, mpk_span_str(name ? name : ""));
-		MPK_TRY_ALLOC(name, m->err);
-		m->sections[m->section_count++] =
-			(struct mpk_map_section){ .name = name,
-						  .off = h.sh_offset,
-						  .bytes = h.sh_size,
-						  .index = i,
-						  .is_code = h.sh_flags & SHF_EXECINSTR };
-	}
-	return MPK_OK;
-}
-
-static enum mpk_code object_sections(struct mpk_map_maker *m)
-{
-	const struct mpk_image *image = m->view->image;
-	struct mpk_object object = { 0 };
-
-	MPK_TRY(mpk_file_read_object(image->format, image->bytes, m->arena, &object, m->err));
-	m->sections = mpk_arena_array(m->arena, object.section_count, sizeof *m->sections);
-	MPK_TRY_ALLOC(m->sections, m->err);
-	for (size_t i = 0; i < object.section_count; i++)
-		if (object.sections[i].content.len)
-			m->sections[m->section_count++] = (struct mpk_map_section){
-				.name = object.sections[i].name ? object.sections[i].name : "",
-				.off = object.sections[i].content_off,
-				.bytes = object.sections[i].content.len,
-				.index = i + 1,
-				.is_code = object.sections[i].is_code,
-			};
-	return MPK_OK;
-}
-
-/* Fill sections, with those that take bytes of the file. */
-static enum mpk_code map_read_sections(struct mpk_map_maker *m)
-{
-	switch (m->view->image->format) {
-	case MPK_FILE_BLOB:
-	case MPK_FILE_DEVICE: /* what has no sections */
-		return MPK_OK;
-	case MPK_FILE_ELF:
-		return elf_sections(m);
-	case MPK_FILE_MACHO:
-	case MPK_FILE_COFF:
-	case MPK_FILE_PE:
-	case MPK_FILE_C:
-		break;
-	}
-	return object_sections(m);
-}
-
-/* A format without section headers has its blob directly below the file. */
-static enum mpk_code add_sections(struct mpk_map_maker *m)
-{
-	bool placed = !m->view->image->has_blob;
-
-	MPK_TRY(map_read_sections(m));
-	for (size_t i = 0; i < m->section_count; i++) {
-		struct mpk_map_section *s = &m->sections[i];
-		bool is_debug = strstr(s->name, "debug") == s->name + (*s->name == '.') ||
-				strncmp(s->name, ".zdebug", 7) == 0;
-
-		MPK_TRY(mpk_map_add(m, 0,
-				    (struct mpk_map_node){
-					    .kind = s->is_code ? "host"
-						    : is_debug ? "debug"
-							       : "section",
-					    .name = mpk_span_str(*s->name ? s->name : "(no name)"),
-					    .bytes = s->bytes },
-				    &s->node));
-		if (placed || !holds_blob(m, s->name, s->bytes))
-			continue;
-		MPK_TRY(mpk_map_add_blob(m, s->node));
-		placed = true;
-	}
-	return placed ? MPK_OK : mpk_map_add_blob(m, 0);
-}
+/* --- the tree ----------------------------------------------------------------------------------- */
 
 /* What children are sorted by: by parent, then the largest first, then by name, and where all of it is the same by their
  * order, so that the picture does not depend on qsort. */
@@ -223,15 +82,15 @@ static int by_parent(const void *a, const void *b)
 static enum mpk_code add_rest(struct mpk_map_maker *m, size_t parent, size_t *last,
 			      const char *name, uint64_t bytes)
 {
-	size_t at;
-
-	MPK_TRY_ALLOC(name, m->err);
-	MPK_TRY(mpk_map_add(
-		m, parent,
-		(struct mpk_map_node){ .kind = "rest", .name = mpk_span_str(name), .bytes = bytes },
-		&at));
-	m->nodes[*last].next = at;
-	*last = at;
+	MPK_TRY_ALLOC(name && mpk_vec_reserve(&m->nodes, &m->cap, m->count + 1, sizeof *m->nodes),
+		      m->err);
+	m->nodes[*last].next = m->count;
+	*last = m->count;
+	m->nodes[m->count++] = (struct mpk_map_node){ .kind = "rest",
+						      .name = mpk_span_str(name),
+						      .bytes = bytes,
+						      .parent = parent,
+						      .depth = m->nodes[parent].depth + 1 };
 	return MPK_OK;
 }
 
@@ -299,21 +158,247 @@ enum mpk_code mpk_map_read(const struct mpk_view *view, const struct mpk_size *s
 {
 	MPK_CLEANUP(maker_fini)
 	struct mpk_map_maker m = { .view = view, .size = size, .arena = arena, .err = err };
-	const char *slash = strrchr(view->name, '/');
-	const char *name = slash && slash[1] ? slash + 1 : view->name;
 
-	MPK_TRY(mpk_map_add(&m, 0,
-			    (struct mpk_map_node){ .kind = "file",
-						   .name = mpk_span_str(name),
-						   /* of what is packed, what it unpacks to */
-						   .bytes = view->image->is_packed
-								    ? view->image->bytes.len
-								    : view->file_bytes },
-			    NULL));
-	MPK_TRY(add_sections(&m));
-	MPK_TRY(mpk_map_add_places(&m));
+	MPK_TRY(mpk_map_collect(&m));
 	MPK_TRY(link_all(&m));
 	out->nodes = mpk_arena_keep(arena, m.nodes, m.count, sizeof *m.nodes);
 	out->count = m.count;
 	return out->nodes ? MPK_OK : mpk_fail_nomem(err);
 }
+
+/* --- the picture -------------------------------------------------------------------------------- */
+
+/* Pixels. The map begins below the title and ends above the key; a box with others in it has room for its name. */
+static const double WIDTH = 1200, HEIGHT = 800, TOP = 58, BOTTOM = 40, LABEL = 17, INSET = 3;
+static const double LEAST_SIDE = 3, LEAST_INNER_WIDTH = 60, LEAST_INNER_HEIGHT = 44;
+static const double CHARACTER = 6.3; /* of a label */
+
+static const char STYLE[] =
+	"svg{background:#fff;color-scheme:light dark}"
+	"text{font:11.5px system-ui,-apple-system,'Segoe UI',Roboto,'Noto Sans',Arial,sans-serif;fill:#1d2127}"
+	".title{font-size:17px;font-weight:600}.note{fill:#59626e}.outer{font-weight:600}.small{font-size:10.5px}"
+	"rect{stroke:#fff;stroke-width:1}.ground{fill:#fff;stroke:none}"
+	".c-host,.c-function{fill:#cddcf3}.c-executor{fill:#ddd3f0}.c-device,.c-gpu,.c-source{fill:#c4e6dc}"
+	".c-kernel{fill:#b5ddd0}.c-tensor,.c-data{fill:#f5e2bd}.c-text{fill:#d3e9c4}.c-code{fill:#f0d6d2}"
+	".c-section,.c-extern,.c-unknown{fill:#dfe3e8}.c-debug{fill:#e9e4dc}.c-blob,.c-file{fill:#e8edf4}"
+	".c-rest{fill:#eceded}"
+	"@media (prefers-color-scheme:dark){svg{background:#14171b}text{fill:#eef0f3}.note{fill:#a0a9b4}"
+	"rect{stroke:#14171b}.ground{fill:#14171b}"
+	".c-host,.c-function{fill:#2b4265}.c-executor{fill:#443763}.c-device,.c-gpu,.c-source{fill:#1f4f46}"
+	".c-kernel{fill:#2a6156}.c-tensor,.c-data{fill:#57451f}.c-text{fill:#34502a}.c-code{fill:#5a3631}"
+	".c-section,.c-extern,.c-unknown{fill:#333a43}.c-debug{fill:#3d3932}.c-blob,.c-file{fill:#262d37}"
+	".c-rest{fill:#2a2f35}}";
+
+struct box {
+	double x, y, width, height;
+};
+
+struct drawing {
+	const struct mpk_map *map;
+	struct mpk_strbuf *out;
+};
+
+/* A text as XML has it, in which a name of a file is no markup; what is no character of XML is escaped before. At most
+ * so many bytes, whole characters. */
+static void put_clipped(struct mpk_strbuf *out, struct mpk_span text, size_t most)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf plain = { 0 };
+	size_t len;
+
+	mpk_escape(&plain, text);
+	out->failed |= plain.failed;
+	len = plain.len;
+	if (len > most) {
+		len = most > 1 ? most - 1 : 0;
+		while (len && (plain.data[len] & 0xc0) == 0x80)
+			len--;
+	}
+	if (len < plain.len) {
+		plain.len = len;
+		mpk_strbuf_puts(&plain, "\xe2\x80\xa6");
+	}
+	/* U+FFFE and U+FFFF are no characters of XML (XML 1.0, 2.2): U+FFFD stands for them */
+	for (size_t i = 2; i < plain.len; i++)
+		if (memcmp(plain.data + i - 2, "\xef\xbf", 2) == 0 &&
+		    (uint8_t)plain.data[i] >= 0xbe)
+			plain.data[i] = (char)0xbd;
+	mpk_markdown_html(out, mpk_strbuf_text(&plain));
+}
+
+static void put_title(struct drawing *d, const struct mpk_map_node *n)
+{
+	double whole = (double)d->map->nodes[0].bytes;
+
+	mpk_strbuf_puts(d->out, "<title>");
+	put_clipped(d->out, n->name, 400);
+	if (n->symbol.len) {
+		mpk_strbuf_putc(d->out, '\n');
+		put_clipped(d->out, n->symbol, 400);
+	}
+	mpk_strbuf_printf(d->out, "\n%s, %s, %.1f %%", mpk_map_kind_title(n->kind),
+			  MPK_SIZE(n->bytes), whole > 0 ? 100 * (double)n->bytes / whole : 0);
+	if (n->plain_bytes && n->plain_bytes != n->bytes)
+		mpk_strbuf_printf(d->out, ", %s unpacked", MPK_SIZE(n->plain_bytes));
+	mpk_strbuf_puts(d->out, "</title>");
+}
+
+static void put_label(struct drawing *d, const struct mpk_map_node *n, struct box b, bool outer)
+{
+	if (b.width > 34 && b.height > 15) {
+		mpk_strbuf_printf(d->out, "<text class=\"%s\" x=\"%.1f\" y=\"%.1f\">",
+				  outer ? "outer" : "small", b.x + 5, b.y + 12.5);
+		put_clipped(d->out, n->name, (size_t)((b.width - 8) / CHARACTER));
+		mpk_strbuf_puts(d->out, "</text>");
+	}
+	if (!outer && b.width > 54 && b.height > 30)
+		mpk_strbuf_printf(d->out,
+				  "<text class=\"small note\" x=\"%.1f\" y=\"%.1f\">%s</text>",
+				  b.x + 5, b.y + 25.5, MPK_SIZE(n->bytes));
+}
+
+static double worst(double sum, double least, double most, double side)
+{
+	double a = side * side * most / (sum * sum), b = sum * sum / (side * side * least);
+
+	return a > b ? a : b;
+}
+
+static void put_box(struct drawing *d, size_t at, struct box b);
+
+/* One row: nodes from `first` on, as many as make it better, along the shorter side.
+ * Returns  the node after them */
+static size_t put_box_row(struct drawing *d, size_t first, double scale, struct box *left)
+{
+	const struct mpk_map_node *nodes = d->map->nodes;
+	double side = left->width < left->height ? left->width : left->height;
+	double sum = 0, least = 0, most = 0, thick, along = 0;
+	size_t end = first;
+
+	for (; end; end = nodes[end].next) {
+		double area = (double)nodes[end].bytes * scale;
+		double low = end == first || area < least ? area : least;
+		double high = area > most ? area : most;
+
+		if (end != first &&
+		    worst(sum + area, low, high, side) > worst(sum, least, most, side))
+			break;
+		sum += area;
+		least = low;
+		most = high;
+	}
+	thick = sum / side;
+	for (size_t i = first; i != end; i = nodes[i].next) {
+		double length = (double)nodes[i].bytes * scale / thick;
+
+		if (left->width >= left->height)
+			put_box(d, i, (struct box){ left->x, left->y + along, thick, length });
+		else
+			put_box(d, i, (struct box){ left->x + along, left->y, length, thick });
+		along += length;
+	}
+	if (left->width >= left->height) {
+		left->x += thick;
+		left->width -= thick;
+	} else {
+		left->y += thick;
+		left->height -= thick;
+	}
+	return end;
+}
+
+static void put_children(struct drawing *d, size_t at, struct box left)
+{
+	const struct mpk_map_node *nodes = d->map->nodes;
+	double bytes = 0, scale;
+	size_t i = nodes[at].first;
+
+	for (size_t k = i; k; k = nodes[k].next)
+		bytes += (double)nodes[k].bytes;
+	if (bytes <= 0 || left.width <= 0 || left.height <= 0)
+		return;
+	scale = left.width * left.height / bytes;
+	/* what is left of the room after rounding may be nothing */
+	while (i && nodes[i].bytes && left.width > 0 && left.height > 0)
+		i = put_box_row(d, i, scale, &left);
+}
+
+/* How deep the tree is, its maker decides: not the file. */
+static void put_box(struct drawing *d, size_t at, struct box b)
+{
+	const struct mpk_map_node *n = &d->map->nodes[at];
+	bool outer = n->first && b.width > LEAST_INNER_WIDTH && b.height > LEAST_INNER_HEIGHT;
+
+	/* smaller than this nobody sees it */
+	if (b.width < LEAST_SIDE || b.height < LEAST_SIDE)
+		return;
+	mpk_strbuf_puts(d->out, "<g>");
+	put_title(d, n);
+	mpk_strbuf_printf(
+		d->out,
+		"<rect class=\"c-%s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" "
+		"rx=\"2\"/>",
+		n->kind, b.x, b.y, b.width, b.height);
+	put_label(d, n, b, outer);
+	mpk_strbuf_puts(d->out, "</g>\n");
+	if (outer)
+		put_children(d, at,
+			     (struct box){ b.x + INSET, b.y + LABEL, b.width - 2 * INSET,
+					   b.height - LABEL - INSET });
+}
+
+/* The colours that are in the picture, with their names. */
+static void put_key(struct drawing *d)
+{
+	const char *seen[24] = { 0 };
+	size_t count = 0;
+	double x = 20;
+
+	for (size_t i = 1; i < d->map->count && count < MPK_ARRAY_COUNT(seen); i++) {
+		const char *kind = d->map->nodes[i].kind;
+		size_t k = 0;
+
+		while (k < count && strcmp(seen[k], kind) != 0)
+			k++;
+		if (k < count)
+			continue;
+		seen[count++] = kind;
+		mpk_strbuf_printf(
+			d->out,
+			"<rect class=\"c-%s\" x=\"%.1f\" y=\"%.0f\" width=\"12\" height=\"12\" "
+			"rx=\"3\"/><text class=\"note\" x=\"%.1f\" y=\"%.0f\">%s</text>\n",
+			kind, x, HEIGHT - 25, x + 17, HEIGHT - 15, mpk_map_kind_title(kind));
+		x += 36 + 6.2 * (double)strlen(mpk_map_kind_title(kind));
+	}
+}
+
+static void map_svg(const void *what, struct mpk_style style, struct mpk_strbuf *out)
+{
+	const struct mpk_map_picture *p = what;
+	const struct mpk_map_node *file = &p->map->nodes[0];
+	struct drawing d = { p->map, out };
+
+	(void)style;
+	mpk_strbuf_printf(
+		out,
+		"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+		"<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" width=\"%.0f\" "
+		"height=\"%.0f\" role=\"img\">\n<title>",
+		WIDTH, HEIGHT, WIDTH, HEIGHT);
+	put_clipped(out, file->name, 400);
+	mpk_strbuf_printf(out, ": where its %s are</title>\n<style>%s</style>\n",
+			  MPK_SIZE(file->bytes), STYLE);
+	mpk_strbuf_printf(out, "<rect class=\"ground\" width=\"%.0f\" height=\"%.0f\"/>\n", WIDTH,
+			  HEIGHT);
+	mpk_strbuf_puts(out, "<text class=\"title\" x=\"20\" y=\"34\">");
+	put_clipped(out, file->name, 90);
+	mpk_strbuf_printf(
+		out,
+		"</text>\n<text class=\"note\" x=\"%.0f\" y=\"34\" text-anchor=\"end\">%s; the area of "
+		"a box is its share</text>\n",
+		WIDTH - 20, MPK_SIZE(file->bytes));
+	put_children(&d, 0, (struct box){ 20, TOP, WIDTH - 40, HEIGHT - TOP - BOTTOM });
+	put_key(&d);
+	mpk_strbuf_puts(out, "</svg>\n");
+}
+
+const struct mpk_answer mpk_answer_map = { .text = map_svg };

@@ -81,54 +81,77 @@ static void sort_largest(struct growing *g)
 		qsort(g->items, g->count, sizeof *g->items, size_larger_first);
 }
 
-/* Names are copied, since the ELF file is closed before they are printed. */
-static enum mpk_code size_add_section(struct sizer *s, const char *name, uint64_t bytes,
-				      uint64_t *sum)
-{
-	name = mpk_arena_text(s->arena, mpk_span_str(name ? name : ""));
-	MPK_TRY_ALLOC(name, s->err);
-	/* sections of a hostile file may overlap: the sum is then beyond the file */
-	*sum = *sum > UINT64_MAX - bytes ? UINT64_MAX : *sum + bytes;
-	return size_add(s, &s->sections,
-			(struct mpk_size_item){ .name = mpk_span_str(name), .bytes = bytes });
-}
-
-/* SHT_NOBITS takes no bytes of the file (ELF gABI, Sections). Index 0 is reserved and empty. */
-static enum mpk_code read_elf_sections(struct sizer *s, uint64_t *sum)
+/* SHT_NOBITS takes no bytes of the file (ELF gABI, Sections). Index 0 is reserved and empty. Names are copied, since
+ * the ELF file is closed before they are printed. */
+static enum mpk_code read_elf_sections(const struct sizer *s, struct mpk_size *out)
 {
 	MPK_CLEANUP(mpk_elf_close) struct mpk_elf elf = { 0 };
 	const struct mpk_image *image = s->view->image;
+	struct mpk_size_section *list;
 
 	MPK_TRY(mpk_elf_open(image->bytes, image->bytes_off, &elf, s->err));
+	list = mpk_arena_array(s->arena, elf.section_count, sizeof *list);
+	MPK_TRY_ALLOC(list, s->err);
+	out->every_section = list;
 	for (size_t i = 1; i < elf.section_count; i++) {
+		const char *name = mpk_elf_section_name(&elf, i);
 		GElf_Shdr h;
 
 		MPK_TRY(mpk_elf_section(&elf, i, &h, s->err));
-		if (h.sh_type != SHT_NOBITS && h.sh_size)
-			MPK_TRY(size_add_section(s, mpk_elf_section_name(&elf, i), h.sh_size, sum));
+		if (h.sh_type == SHT_NOBITS || !h.sh_size)
+			continue;
+		name = mpk_arena_text(s->arena, mpk_span_str(name ? name : ""));
+		MPK_TRY_ALLOC(name, s->err);
+		list[out->every_section_count++] =
+			(struct mpk_size_section){ name, h.sh_offset, h.sh_size, i,
+						   h.sh_flags & SHF_EXECINSTR };
 	}
+	return MPK_OK;
+}
+
+static enum mpk_code read_object_sections(const struct sizer *s, struct mpk_size *out)
+{
+	const struct mpk_image *image = s->view->image;
+	struct mpk_object object = { 0 };
+	struct mpk_size_section *list;
+
+	MPK_TRY(mpk_file_read_object(image->format, image->bytes, s->arena, &object, s->err));
+	list = mpk_arena_array(s->arena, object.section_count, sizeof *list);
+	MPK_TRY_ALLOC(list, s->err);
+	out->every_section = list;
+	for (size_t i = 0; i < object.section_count; i++)
+		if (object.sections[i].content.len)
+			list[out->every_section_count++] = (struct mpk_size_section){
+				object.sections[i].name ? object.sections[i].name : "",
+				object.sections[i].content_off, object.sections[i].content.len,
+				i + 1, object.sections[i].is_code
+			};
 	return MPK_OK;
 }
 
 /* What no section covers is headers, padding and, in archives, other members; overlapping
  * sections leave 0 of it. */
-static enum mpk_code size_read_sections(struct sizer *s, uint64_t *other)
+static enum mpk_code size_read_sections(struct sizer *s, struct mpk_size *out)
 {
-	const struct mpk_image *image = s->view->image;
-	struct mpk_object object = { 0 };
+	enum mpk_file_format format = s->view->image->format;
 	uint64_t sum = 0;
 
-	if (image->format == MPK_FILE_ELF)
-		MPK_TRY(read_elf_sections(s, &sum));
-	else if (image->format != MPK_FILE_BLOB && image->format != MPK_FILE_DEVICE)
-		MPK_TRY(mpk_file_read_object(image->format, image->bytes, s->arena, &object,
-					     s->err));
-	for (size_t i = 0; i < object.section_count; i++)
-		if (object.sections[i].content.len)
-			MPK_TRY(size_add_section(s, object.sections[i].name,
-						 object.sections[i].content.len, &sum));
+	if (format == MPK_FILE_ELF)
+		MPK_TRY(read_elf_sections(s, out));
+	else if (format != MPK_FILE_BLOB && format != MPK_FILE_DEVICE)
+		MPK_TRY(read_object_sections(s, out));
+	for (size_t i = 0; i < out->every_section_count; i++) {
+		const struct mpk_size_section *section = &out->every_section[i];
+		uint64_t bytes = section->bytes;
+
+		/* sections of a hostile file may overlap: the sum is then beyond the file */
+		sum = sum > UINT64_MAX - bytes ? UINT64_MAX : sum + bytes;
+		MPK_TRY(size_add(s, &s->sections,
+				 (struct mpk_size_item){ .name = mpk_span_str(section->name),
+							 .bytes = bytes }));
+	}
 	sort_largest(&s->sections);
-	*other = sum < s->view->file_bytes ? s->view->file_bytes - sum : 0;
+	out->other = sum < s->view->file_bytes ? s->view->file_bytes - sum : 0;
 	return MPK_OK;
 }
 
@@ -450,7 +473,7 @@ enum mpk_code mpk_size_read(const struct mpk_view *view, struct mpk_arena *arena
 	MPK_CLEANUP(sizer_fini) struct sizer s = { .view = view, .arena = arena, .err = err };
 	struct mpk_size size = { .view = view };
 
-	MPK_TRY(size_read_sections(&s, &size.other));
+	MPK_TRY(size_read_sections(&s, &size));
 	MPK_TRY(read_modules(&s));
 	for (size_t i = 0; i < view->image->embedded_count; i++)
 		MPK_TRY(read_embedded(&s, &view->embedded[i]));

@@ -23,6 +23,15 @@ struct mpk_size_kernel {
 	size_t count;              /* of them */
 };
 
+/* A section that takes bytes of the file. */
+struct mpk_size_section {
+	const char *name; /* not escaped; "" of one without */
+	uint64_t off;     /* in the image's bytes */
+	uint64_t bytes;
+	size_t index; /* among those of the file */
+	bool is_code;
+};
+
 /* A function of host code. They may be millions. */
 struct mpk_size_function {
 	const char *symbol; /* not escaped */
@@ -44,7 +53,10 @@ struct mpk_size {
 	const struct mpk_view *view;   /* borrowed */
 	struct mpk_size_list gpu;      /* GPU code of any library by device: "sm_90 cubin" */
 	struct mpk_size_list sections; /* largest first; empty for a bare blob */
-	uint64_t other;                /* headers, padding and, in archives, other members */
+	const struct mpk_size_section
+		*every_section; /* in the order of the file, whatever is shown */
+	size_t every_section_count;
+	uint64_t other; /* headers, padding and, in archives, other members */
 	const struct mpk_size_function
 		*functions; /* of host code that symbols name, each place once; largest first */
 	size_t function_count;

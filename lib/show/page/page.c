@@ -3,16 +3,19 @@
  *
  * The template is built into the program, in one piece; the document goes in at its mark. All that a view of
  * the page shows is put here from what the other answers know, so that the page never says anything else. */
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/vec.h"
 #include "code/show.h"
-#include "graph/dot.h"
 #include "list/list.h"
-#include "model/device_code.h"
-#include "model/node_info.h"
+#include "map/map.h"
 #include "page/internal/page.h"
+#include "size/size.h"
+#include "text/escape.h"
+#include "text/facts.h"
 
 /* The template, as the build put it together: page.html with style, script and their hashes in it. */
 __asm__(".pushsection .rodata,\"a\",@progbits\n"
@@ -24,14 +27,16 @@ __asm__(".pushsection .rodata,\"a\",@progbits\n"
 	".popsection\n");
 extern const char mpk_page_template[];
 
-/* How many boxes of the map are within another. */
-enum { MAP_MOST = 300, ARCHIVE_MAP_MOST = 40 };
-
-/* Tables have what these lines say in figures: an archive has tens of thousands of them. */
-enum { ARCHIVE_LINES_MOST = 1 << 19 };
-
-/* What a browser shows at once of an archive: 5 MiB with the template, what is read without scripts, and marks of JSON. */
-enum { ARCHIVE_ROOM = 4 << 20, NUMBER_BYTES = 6, CONTAINER_BYTES = 120 };
+enum {
+	/* boxes of the map within another */
+	MAP_MOST = 300,
+	ARCHIVE_MAP_MOST = 40,
+	/* tables have what these lines say in figures: an archive has tens of thousands of them */
+	ARCHIVE_LINES_MOST = 1 << 19,
+	/* what a browser shows at once: 5 MiB with the template, what is read without scripts, and marks of JSON */
+	ARCHIVE_ROOM = 4 << 20,
+	NUMBER_BYTES = 6,
+};
 
 /* Where the document goes in the template, and before it what is shown where scripts are switched off. */
 static const char PLAIN_MARK[] = "@PLAIN@", DATA_MARK[] = "@DATA@";
@@ -68,145 +73,6 @@ void mpk_page_fini(struct mpk_page *page)
 	mpk_strmap_fini(&page->numbers);
 	free(page->strings);
 	mpk_arena_fini(&page->arena);
-}
-
-/* --- modules ---------------------------------------------------------------------------------- */
-
-/* Children are positions in the list, from which the page draws the tree. */
-static void page_put_module(const struct mpk_view *view, size_t index, struct mpk_json *j,
-			    struct mpk_json_at *list)
-{
-	const struct mpk_view_node *n = &view->nodes[index];
-	struct mpk_json_at *o = mpk_json_object(j, list, NULL);
-	struct mpk_strbuf lines = { 0 };
-
-	mpk_list_module_json(view, n, true, j, o);
-	mpk_node_lines(n, "", &lines);
-	mpk_json_take(j, o, "lines", &lines);
-	if (n->problem)
-		mpk_json_error(j, o, "problem", n->problem);
-}
-
-/* --- what can be called ----------------------------------------------------------------------- */
-
-/* Functions of executors, with the module that has them: two modules may have the same. */
-static void put_models(const struct mpk_view *view, const struct mpk_view_node *n,
-		       struct mpk_json *j, struct mpk_json_at *list)
-{
-	for (size_t i = 0; i < n->models.count; i++) {
-		const struct mpk_signature *m = &n->models.items[i];
-		struct mpk_json_at *o = mpk_list_model_json(m, j, list);
-
-		mpk_json_text(j, o, "module", n->path);
-		mpk_list_call_json(view, m->name, m, j, o);
-	}
-}
-
-/* GPU code of any library is read one container at a time: what is said of it is written at once. */
-struct device_lists {
-	struct mpk_page *page;
-	struct mpk_json_at *kernels;
-	struct mpk_json containers; /* a list of its own, until the kernels are complete */
-};
-
-static enum mpk_code put_container(const struct mpk_view_code *c, void *arg, struct mpk_error *err)
-{
-	struct device_lists *l = arg;
-	struct mpk_json *j = &l->containers;
-	struct mpk_strbuf title = { 0 }, lines = { 0 };
-	struct mpk_json_at *o;
-
-	if (!mpk_page_has_room(l->page))
-		return mpk_page_kernels(l->page, NULL, NULL, c, l->kernels, err);
-	o = mpk_json_object(j, j->root, NULL);
-	mpk_json_text(j, o, "path", c->path);
-	mpk_json_text(j, o, "member", c->at->member);
-	mpk_json_u64(j, o, "offset", c->at->off);
-	mpk_json_u64(j, o, "bytes", c->at->bytes.len);
-	mpk_code_info_text(&c->code, &title);
-	if (!c->code.problem && c->code.format->lines)
-		c->code.format->lines(&c->code, "", &lines);
-	mpk_page_uses(l->page, title.len + lines.len + CONTAINER_BYTES);
-	mpk_json_take(j, o, "title", &title);
-	mpk_json_take(j, o, "lines", &lines);
-	return mpk_page_kernels(l->page, NULL, NULL, c, l->kernels, err);
-}
-
-/* Functions and kernels of all modules in lists of their own: the page has a table for each. */
-static enum mpk_code put_calls(struct mpk_page *page, const struct mpk_view *view,
-			       struct mpk_json_at *at, struct mpk_error *err)
-{
-	struct mpk_json *j = &page->json;
-	struct mpk_json_at *list = mpk_json_array(j, at, "functions");
-	struct device_lists l = { .page = page };
-	enum mpk_code code;
-
-	for (size_t i = 0; i < view->image->function_count; i++)
-		mpk_list_function_json(view, i, MPK_LIST_CALL, j, list);
-	list = mpk_json_array(j, at, "models");
-	for (size_t i = 0; i < view->count; i++)
-		put_models(view, &view->nodes[i], j, list);
-	l.kernels = mpk_json_array(j, at, "kernels");
-	for (size_t i = 0; i < view->count; i++)
-		MPK_TRY(mpk_page_kernels(page, view, &view->nodes[i], NULL, l.kernels, err));
-	for (size_t i = 0; i < view->image->embedded_count; i++)
-		MPK_TRY(mpk_page_kernels(page, view, NULL, &view->embedded[i], l.kernels, err));
-	/* the list of kernels is still open, so containers wait in a document of their own */
-	mpk_json_init_list(&l.containers);
-	code = mpk_device_each(view, put_container, &l, err);
-	mpk_json_document(j, at, "gpu_containers", &l.containers);
-	mpk_json_fini(&l.containers);
-	mpk_device_rows_json(view, j, at);
-	return code;
-}
-
-/* --- graphs ----------------------------------------------------------------------------------- */
-
-/* Nodes are known by their position and edges are short lists, as graphs have thousands of them. */
-static void put_graph(const struct mpk_model_graph *g, struct mpk_json *j, struct mpk_json_at *list)
-{
-	static const char *const node_kinds[] = {
-		[MPK_MODEL_INPUT] = "input",     [MPK_MODEL_OPERATOR] = "operator",
-		[MPK_MODEL_BUILTIN] = "builtin", [MPK_MODEL_BLOCK] = "block",
-		[MPK_MODEL_OUTPUT] = "output",
-	};
-	struct mpk_json_at *graph = mpk_json_object(j, list, NULL), *o, *nodes, *edges;
-
-	mpk_json_text(j, graph, "module", g->path);
-	mpk_json_span(j, graph, "name", g->name);
-	mpk_json_bool(j, graph, "is_flow", g->is_flow);
-	nodes = mpk_json_array(j, graph, "nodes");
-	for (size_t i = 0; i < g->node_count; i++) {
-		o = mpk_json_object(j, nodes, NULL);
-		mpk_json_text(j, o, "kind", node_kinds[g->nodes[i].kind]);
-		mpk_json_text(j, o, "label", g->nodes[i].label);
-		if (g->nodes[i].detail[0])
-			mpk_json_text(j, o, "detail", g->nodes[i].detail);
-		if (g->nodes[i].type[0])
-			mpk_json_text(j, o, "type", g->nodes[i].type);
-		if (g->nodes[i].constants[0])
-			mpk_json_text(j, o, "constants", g->nodes[i].constants);
-	}
-	edges = mpk_json_array(j, graph, "edges");
-	for (size_t i = 0; i < g->edge_count; i++) {
-		o = mpk_json_array(j, edges, NULL);
-		mpk_json_u64(j, o, NULL, g->edges[i].from);
-		mpk_json_u64(j, o, NULL, g->edges[i].to);
-		if (g->edges[i].label[0])
-			mpk_json_text(j, o, NULL, g->edges[i].label);
-	}
-}
-
-static enum mpk_code put_graphs(const struct mpk_view *view, struct mpk_json *j,
-				struct mpk_json_at *at, struct mpk_error *err)
-{
-	struct mpk_json_at *list = mpk_json_array(j, at, "graphs");
-	struct mpk_model_graphs graphs;
-
-	MPK_TRY(mpk_model_graphs_read(view, &graphs, err));
-	for (size_t i = 0; i < graphs.count; i++)
-		put_graph(&graphs.items[i], j, list);
-	return MPK_OK;
 }
 
 /* --- lists of many rows ----------------------------------------------------------------------- */
@@ -289,20 +155,226 @@ static void page_tables(struct mpk_page *page)
 	mpk_json_spans(j, j->root, "strings", page->strings, page->string_count);
 }
 
-/* The report of --verify, so that the page and the command never differ. */
-static enum mpk_code put_findings(const struct mpk_view *view, const struct mpk_verify_file *file,
-				  struct mpk_json *j, struct mpk_json_at *at, struct mpk_error *err)
+/* --- listings for where scripts are switched off --------------------------------------------------
+ *
+ * They are in <noscript>, so that a browser with scripts builds nothing of them. */
+
+/* What a terminal shows of a file, for where scripts are switched off. */
+struct listing {
+	const char *title, *action; /* that prints all of it, "": the listing */
+	const struct mpk_answer *answer;
+	const void *what;
+};
+
+/* Of one file, and of all of a page: a wheel has many, and its page a size to keep. */
+enum { PLAIN_FILE_MOST = 64 << 10, PLAIN_MOST = 192 << 10 };
+
+/* A tree of more modules is not drawn: most of it would be left out. */
+enum { PLAIN_MODULES_MOST = 5000 };
+
+/* What is listed of copies. */
+enum { COPIES_MOST = 50, NAMED_MOST = 6 };
+
+/* One listing while it is made. */
+struct plain {
+	struct mpk_strbuf *out;
+	size_t left;       /* bytes that may still be shown */
+	uint64_t left_out; /* lines that were not */
+};
+
+static void put_html(struct mpk_strbuf *out, char c)
+{
+	const char *mark = c == '&' ? "&amp;" : c == '<' ? "&lt;" : c == '>' ? "&gt;" : NULL;
+
+	if (mark)
+		mpk_strbuf_puts(out, mark);
+	else
+		mpk_strbuf_putc(out, c);
+}
+
+/* Of a file, as a terminal would show it. */
+static void put_html_name(struct mpk_page *page, const char *file)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf name = { 0 };
+
+	mpk_escape(&name, mpk_span_str(file));
+	page->json.failed |= name.failed;
+	for (const char *p = mpk_strbuf_text(&name); *p; p++)
+		put_html(&page->plain, *p);
+}
+
+/* Whole lines, as many as there is room for. */
+static void plain_take(const char *text, size_t len, void *arg)
+{
+	struct plain *p = arg;
+
+	for (size_t at = 0; at < len;) {
+		const char *end = memchr(text + at, '\n', len - at);
+		size_t line = end ? (size_t)(end - text) - at + 1 : len - at;
+
+		if (line > p->left) {
+			p->left = 0;
+			p->left_out++;
+		} else {
+			p->left -= line;
+			for (size_t i = 0; i < line; i++)
+				put_html(p->out, text[at + i]);
+		}
+		at += line;
+	}
+}
+
+static void put_answer(struct mpk_page *page, const struct listing *l, const char *file)
+{
+	static const struct mpk_style style = { .unicode = true };
+	size_t left = page->plain.len < PLAIN_MOST ? PLAIN_MOST - page->plain.len : 0;
+	struct plain p = { .out = &page->plain,
+			   .left = left < PLAIN_FILE_MOST ? left : PLAIN_FILE_MOST };
+	struct mpk_strbuf text = { .take = plain_take, .arg = &p };
+
+	mpk_strbuf_printf(&page->plain, "<h3>%s</h3>\n<pre>", l->title);
+	if (l->answer->text)
+		l->answer->text(l->what, style, &text);
+	else
+		l->answer->line(l->what, style, &text);
+	if (text.len)
+		plain_take(text.data, text.len, &p);
+	mpk_strbuf_puts(&page->plain, "</pre>\n");
+	if (p.left_out) {
+		mpk_strbuf_printf(&page->plain, "<p>%" PRIu64 " more lines: minspect %s%s",
+				  p.left_out, l->action, *l->action ? " " : "");
+		put_html_name(page, file);
+		mpk_strbuf_puts(&page->plain, "</p>\n");
+	}
+	page->json.failed |= text.failed || page->plain.failed;
+	mpk_strbuf_fini(&text);
+}
+
+static void put_listings(struct mpk_page *page, const char *file, const struct listing *listings,
+			 size_t count)
+{
+	mpk_strbuf_puts(&page->plain, "<h2>");
+	put_html_name(page, file);
+	mpk_strbuf_puts(&page->plain, "</h2>\n");
+	for (size_t i = 0; i < count; i++)
+		put_answer(page, &listings[i], file);
+}
+
+/* --- copies and the map ------------------------------------------------------------------------ */
+
+static const struct mpk_fact same_kernel_facts[] = {
+	{ MPK_FACT(SPAN, "name", struct mpk_size_kernel, item.name) },
+	{ MPK_FACT(TEXT, "target", struct mpk_size_kernel, target) },
+	{ MPK_FACT(COUNT, "bytes", struct mpk_size_kernel, item.bytes) },
+	{ MPK_FACT(COUNT, "count", struct mpk_size_kernel, count) },
+};
+
+/* What stands in the file twice, as far as somebody reads it. */
+static void put_copies(const struct mpk_size *size, struct mpk_json *j, struct mpk_json_at *at)
+{
+	struct mpk_json_at *list = mpk_json_array(j, at, "duplicates"), *o, *names;
+	size_t count = size->same_kernel_count;
+	uint64_t same = 0;
+
+	for (size_t i = 0; i < size->copy_count && i < COPIES_MOST; i++) {
+		const struct mpk_size_copies *c = &size->copies[i];
+
+		o = mpk_json_object(j, list, NULL);
+		mpk_json_u64(j, o, "bytes", size->sorted.items[c->first].bytes);
+		mpk_json_u64(j, o, "count", c->count);
+		names = mpk_json_array(j, o, "copies");
+		for (size_t k = c->first; k < c->first + c->count && k < c->first + NAMED_MOST;
+		     k++) {
+			struct mpk_strbuf name = { 0 };
+
+			mpk_strbuf_printf(&name, "%s ", size->sorted.items[k].path);
+			mpk_strbuf_put_span(&name, size->sorted.items[k].name);
+			mpk_json_take(j, names, NULL, &name);
+		}
+	}
+	mpk_json_u64(j, at, "wasted", size->wasted);
+	for (size_t i = 0; i < count; i++)
+		same += size->same_kernels[i].item.bytes * (size->same_kernels[i].count - 1);
+	mpk_facts_json_list(MPK_FACTS(same_kernel_facts), "same_kernels", size->same_kernels,
+			    count < COPIES_MOST ? count : COPIES_MOST, sizeof *size->same_kernels,
+			    j, at);
+	mpk_json_u64(j, at, "same_bytes", same);
+}
+
+/* A row: the depth, the kind, the name, bytes; then what only some have. */
+static void put_map_row(struct mpk_page *page, const struct mpk_map_node *n,
+			struct mpk_json_at *list)
+{
+	struct mpk_json *j = &page->json;
+	struct mpk_json_at *row = mpk_json_array(j, list, NULL);
+	bool is_packed = n->plain_bytes && n->plain_bytes != n->bytes;
+
+	mpk_json_u64(j, row, NULL, n->depth);
+	mpk_page_shared_text(page, j, row, n->kind);
+	mpk_page_shared(page, j, row, n->name);
+	mpk_json_u64(j, row, NULL, n->bytes);
+	if (!n->symbol.len && !n->path && !is_packed)
+		return;
+	mpk_page_shared_text(page, j, row, n->path);
+	if (!n->symbol.len && !is_packed)
+		return;
+	if (n->symbol.len)
+		mpk_page_shared(page, j, row, n->symbol);
+	else
+		mpk_json_null(j, row, NULL);
+	if (is_packed)
+		mpk_json_u64(j, row, NULL, n->plain_bytes);
+}
+
+/* How deep it is, its maker decides, not the file. Of an archive's libraries the largest of each are enough. */
+static void put_map_node(struct mpk_page *page, const struct mpk_map *map, size_t at,
+			 struct mpk_json_at *list)
+{
+	const struct mpk_map_node *n = &map->nodes[at];
+	struct mpk_map_node rest = { .kind = "rest", .depth = n->depth + 1 };
+	size_t count = 0;
+
+	put_map_row(page, n, list);
+	for (size_t i = n->first; i; i = map->nodes[i].next)
+		if (count++ < page->map_most)
+			put_map_node(page, map, i, list);
+		else
+			rest.bytes += map->nodes[i].bytes;
+	if (count > page->map_most) {
+		char name[40];
+
+		(void)snprintf(name, sizeof name, "%zu smaller ones", count - page->map_most);
+		rest.name = mpk_span_str(name);
+		put_map_row(page, &rest, list);
+	}
+}
+
+static enum mpk_code put_sizes(struct mpk_page *page, const struct mpk_view *view,
+			       struct mpk_json_at *at, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
-	struct mpk_report report = { 0 };
-	const struct mpk_verified verified = { view->name, &report };
-	enum mpk_code code = mpk_verify_run(view, file, &scratch, &report, err);
+	struct mpk_json *j = &page->json;
+	struct mpk_size size;
+	struct mpk_map map;
+	const struct listing listings[] = {
+		{ "What is in it", "",
+		  view->count > PLAIN_MODULES_MOST ? &mpk_answer_brief : &mpk_answer_summary,
+		  view },
+		{ "Functions and kernels", "functions", &mpk_answer_functions, view },
+		{ "Sizes", "size", &mpk_answer_size, &size },
+	};
 
-	if (code == MPK_OK)
-		mpk_answer_verify.json(&verified, j, mpk_json_object(j, at, "verify"));
-	mpk_report_fini(&report);
-	return code;
+	MPK_TRY(mpk_size_read(view, &scratch, &size, err));
+	put_listings(
+		page, view->name, listings,
+		MPK_ARRAY_COUNT(listings)); /* before the map: each takes memory while it is made */
+	put_copies(&size, j, mpk_json_object(j, at, "size"));
+	MPK_TRY(mpk_map_read(view, &size, &scratch, &map, err));
+	put_map_node(page, &map, 0, mpk_json_array(j, at, "map"));
+	return MPK_OK;
 }
+
+/* --- files ---------------------------------------------------------------------------------------- */
 
 /* An archive may have many libraries, most of which have the same.
  * Returns  what of the room is not for this one */
@@ -325,84 +397,72 @@ static uint64_t enter_archive(struct mpk_page *page)
 	return kept;
 }
 
-static void put_sources(const struct mpk_page *page, struct mpk_json *j, struct mpk_json_at *list)
+static struct mpk_json_at *begin_file(struct mpk_page *page)
 {
-	for (size_t i = 0; i < page->source_count; i++) {
-		const struct mpk_page_source *s = &page->sources[i];
-		struct mpk_json_at *o = mpk_json_object(j, list, NULL);
-
-		mpk_json_text(j, o, "name", s->name);
-		mpk_json_text(j, o, "language", mpk_page_language(s->name));
-		mpk_json_span(j, o, "text", s->text);
+	if (!page->files) {
+		mpk_page_sources(page);
+		page->files = mpk_json_array(&page->json, page->json.root, "files");
 	}
+	page->file_count++;
+	return mpk_json_object(&page->json, page->files, NULL);
 }
 
-static struct mpk_json_at *begin_file(struct mpk_page *page)
+/* The report of --verify comes last, so that the page and the command never differ.
+ * @code    of what made it */
+static enum mpk_code end_file(struct mpk_page *page, struct mpk_json_at *at, const char *name,
+			      struct mpk_report *report, enum mpk_code code, struct mpk_error *err)
 {
 	struct mpk_json *j = &page->json;
 
-	if (!page->files) {
-		if (page->source_count)
-			put_sources(page, j, mpk_json_array(j, j->root, "sources"));
-		if (page->times)
-			mpk_json_span(j, j->root, "times", *page->times);
-		page->files = mpk_json_array(j, j->root, "files");
-	}
-	page->file_count++;
-	return mpk_json_object(j, page->files, NULL);
+	if (code == MPK_OK)
+		mpk_answer_verify.json(&(struct mpk_verified){ name, report }, j,
+				       mpk_json_object(j, at, "verify"));
+	mpk_report_fini(report);
+	return code != MPK_OK ? code : j->failed ? mpk_fail_nomem(err) : MPK_OK;
 }
 
 enum mpk_code mpk_page_add(struct mpk_page *page, const struct mpk_view *view,
 			   const struct mpk_verify_file *file, struct mpk_error *err)
 {
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
 	struct mpk_json *j = &page->json;
-	struct mpk_json_at *at, *list;
+	struct mpk_json_at *at = begin_file(page);
+	struct mpk_report report = { 0 };
 	uint64_t kept = 0; /* room that one library leaves to the next ones */
 
-	at = begin_file(page);
 	page->cut_rows = 0;
 	if (page->of_archive)
 		kept = enter_archive(page);
 	/* packed code is longer than the file; more than this only a hostile file needs */
 	page->digests_left = 8 * view->file_bytes;
 	mpk_list_about_json(view, true, j, mpk_json_object(j, at, "about"));
-	MPK_TRY(mpk_page_sizes(page, view, at, err)); /* takes most memory, the page grows later */
-	list = mpk_json_array(j, at, "tree");
-	for (size_t i = 0; i < view->count; i++)
-		page_put_module(view, i, j, list);
-	MPK_TRY(put_calls(page, view, at, err));
+	MPK_TRY(put_sizes(page, view, at, err)); /* takes most memory, the page grows later */
+	MPK_TRY(mpk_page_modules(page, view, at, err));
 	MPK_TRY(mpk_page_parts(page, view, file ? file->map : NULL, at, err));
-	MPK_TRY(put_graphs(view, j, at, err));
 	mpk_json_u64(j, at, "cut_rows", page->cut_rows);
 	page->room_left += kept;
-	MPK_TRY(put_findings(view, file, j, at, err));
-	return j->failed ? mpk_fail_nomem(err) : MPK_OK;
+	return end_file(page, at, view->name, &report,
+			mpk_verify_run(view, file, &scratch, &report, err), err);
 }
 
 enum mpk_code mpk_page_add_weights(struct mpk_page *page, const struct mpk_weightfile *f,
 				   const struct mpk_tap *tap, struct mpk_error *err)
 {
-	const struct mpk_page_listing listing = { "What is in it", "", &mpk_answer_weights, f };
+	const struct listing listing = { "What is in it", "", &mpk_answer_weights, f };
 	struct mpk_weightfile shown = *f;
 	struct mpk_json *j = &page->json;
-	struct mpk_json_at *at = begin_file(page), *about;
+	struct mpk_json_at *at = begin_file(page), *about = mpk_json_object(j, at, "about");
 	struct mpk_report report = { 0 };
-	const struct mpk_verified verified = { f->name, &report };
-	enum mpk_code code;
 
 	shown.has_figures = true;
-	about = mpk_json_object(j, at, "about");
 	mpk_json_text(j, about, "file", f->name);
 	mpk_json_u64(j, about, "bytes", f->bytes);
 	mpk_json_text(j, about, "container", "weights");
 	mpk_json_text(j, about, "title", f->set.weights.format->title);
 	mpk_answer_weights.json(&shown, j, mpk_json_object(j, at, "weights"));
-	mpk_page_listings(page, f->name, &listing, 1);
-	code = mpk_weightfile_verify(f, tap, &report, err);
-	if (code == MPK_OK)
-		mpk_answer_verify.json(&verified, j, mpk_json_object(j, at, "verify"));
-	mpk_report_fini(&report);
-	return code != MPK_OK ? code : j->failed ? mpk_fail_nomem(err) : MPK_OK;
+	put_listings(page, f->name, &listing, 1);
+	return end_file(page, at, f->name, &report, mpk_weightfile_verify(f, tap, &report, err),
+			err);
 }
 
 enum mpk_code mpk_page_document(struct mpk_page *page, struct mpk_rope *out, struct mpk_error *err)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* parts.c - the parts of a file in the document of the page: what --extract would write, and texts with their content,
- * as far as they go. */
+/* parts.c - texts in the document of the page, source files and what is within modules, in the document of the page: parts, as --extract would write them, and texts with their
+ * content, as far as they go; listings of machine code; graphs. */
 #include <string.h>
 
+#include "graph/dot.h"
 #include "model/device_code.h"
 #include "model/node_info.h"
 #include "page/internal/page.h"
@@ -25,12 +26,28 @@ static bool ends_in(const char *name, const char *suffix)
 	return len >= end && strcmp(name + len - end, suffix) == 0;
 }
 
-const char *mpk_page_language(const char *name)
+static const char *language_of(const char *name)
 {
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(languages); i++)
 		if (ends_in(name, languages[i].suffix))
 			return languages[i].language;
 	return "text";
+}
+
+void mpk_page_sources(struct mpk_page *page)
+{
+	struct mpk_json *j = &page->json;
+	struct mpk_json_at *o,
+		*list = page->source_count ? mpk_json_array(j, j->root, "sources") : NULL;
+
+	for (size_t i = 0; i < page->source_count; i++) {
+		o = mpk_json_object(j, list, NULL);
+		mpk_json_text(j, o, "name", page->sources[i].name);
+		mpk_json_text(j, o, "language", language_of(page->sources[i].name));
+		mpk_json_span(j, o, "text", page->sources[i].text);
+	}
+	if (page->times)
+		mpk_json_span(j, j->root, "times", *page->times);
 }
 
 /* A text has no control characters but those that lay it out. One that is long is judged by its
@@ -79,7 +96,7 @@ static void parts_put_text(struct mpk_page *page, const struct mpk_extract_file 
 	shown = cut(all, most);
 	page->texts_left -= shown.len;
 	mpk_page_uses(page, shown.len);
-	mpk_json_text(&page->json, row, NULL, mpk_page_language(f->name));
+	mpk_json_text(&page->json, row, NULL, language_of(f->name));
 	mpk_json_span(&page->json, row, NULL, shown);
 	if (shown.len < all.len)
 		mpk_json_u64(&page->json, row, NULL, shown.len);
@@ -367,6 +384,55 @@ static enum mpk_code put_code(struct mpk_page *page, const struct mpk_view *view
 	return code == MPK_OK ? MPK_OK : mpk_failed(code);
 }
 
+/* --- graphs ----------------------------------------------------------------------------------- */
+
+/* Nodes are known by their position and edges are short lists, as graphs have thousands of them. */
+static void put_graph(const struct mpk_model_graph *g, struct mpk_json *j, struct mpk_json_at *list)
+{
+	static const char *const node_kinds[] = {
+		[MPK_MODEL_INPUT] = "input",     [MPK_MODEL_OPERATOR] = "operator",
+		[MPK_MODEL_BUILTIN] = "builtin", [MPK_MODEL_BLOCK] = "block",
+		[MPK_MODEL_OUTPUT] = "output",
+	};
+	struct mpk_json_at *graph = mpk_json_object(j, list, NULL), *o, *nodes, *edges;
+
+	mpk_json_text(j, graph, "module", g->path);
+	mpk_json_span(j, graph, "name", g->name);
+	mpk_json_bool(j, graph, "is_flow", g->is_flow);
+	nodes = mpk_json_array(j, graph, "nodes");
+	for (size_t i = 0; i < g->node_count; i++) {
+		o = mpk_json_object(j, nodes, NULL);
+		mpk_json_text(j, o, "kind", node_kinds[g->nodes[i].kind]);
+		mpk_json_text(j, o, "label", g->nodes[i].label);
+		if (g->nodes[i].detail[0])
+			mpk_json_text(j, o, "detail", g->nodes[i].detail);
+		if (g->nodes[i].type[0])
+			mpk_json_text(j, o, "type", g->nodes[i].type);
+		if (g->nodes[i].constants[0])
+			mpk_json_text(j, o, "constants", g->nodes[i].constants);
+	}
+	edges = mpk_json_array(j, graph, "edges");
+	for (size_t i = 0; i < g->edge_count; i++) {
+		o = mpk_json_array(j, edges, NULL);
+		mpk_json_u64(j, o, NULL, g->edges[i].from);
+		mpk_json_u64(j, o, NULL, g->edges[i].to);
+		if (g->edges[i].label[0])
+			mpk_json_text(j, o, NULL, g->edges[i].label);
+	}
+}
+
+static enum mpk_code put_graphs(const struct mpk_view *view, struct mpk_json *j,
+				struct mpk_json_at *at, struct mpk_error *err)
+{
+	struct mpk_json_at *list = mpk_json_array(j, at, "graphs");
+	struct mpk_model_graphs graphs;
+
+	MPK_TRY(mpk_model_graphs_read(view, &graphs, err));
+	for (size_t i = 0; i < graphs.count; i++)
+		put_graph(&graphs.items[i], j, list);
+	return MPK_OK;
+}
+
 enum mpk_code mpk_page_parts(struct mpk_page *page, const struct mpk_view *view,
 			     const struct mpk_mapping *map, struct mpk_json_at *at,
 			     struct mpk_error *err)
@@ -375,5 +441,6 @@ enum mpk_code mpk_page_parts(struct mpk_page *page, const struct mpk_view *view,
 
 	MPK_TRY(mpk_extract_each(view, parts_put_file, &parts, err));
 	MPK_TRY(put_all_images(page, view, parts.list, err));
-	return put_code(page, view, at, err);
+	MPK_TRY(put_code(page, view, at, err));
+	return put_graphs(view, &page->json, at, err);
 }

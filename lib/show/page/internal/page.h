@@ -5,7 +5,6 @@
 #define MPK_PAGE_INTERNAL_PAGE_H
 
 #include "page/page.h"
-#include "size/size.h"
 
 /* Texts that many rows have are in the document once, in "strings"; a row has the number. Columns of such texts
  * begin with '$' in "columns", where each list of rows has the names of what its arrays hold, and columns of lists of
@@ -33,40 +32,21 @@ static inline bool mpk_page_compares(const struct mpk_page *page)
 	return page->several && page->file_count <= MPK_PAGE_COMPARED;
 }
 
-/* mpk_page_language - by which rules a text is coloured, by the suffix of its name; "text": by none. Static storage */
-const char *mpk_page_language(const char *name);
+/* mpk_page_sources - put "sources", the source files with the rules by which each is coloured, and "times", where there
+ * are such */
+void mpk_page_sources(struct mpk_page *page);
 
-/* What a terminal shows of a file, for where scripts are switched off. */
-struct mpk_page_listing {
-	const char *title, *action; /* that prints all of it, "": the listing */
-	const struct mpk_answer *answer;
-	const void *what;
-};
-
-/* mpk_page_listings - below the name of a file the texts of answers, as far as there is room
- * Failures are remembered by the page. */
-void mpk_page_listings(struct mpk_page *page, const char *file,
-		       const struct mpk_page_listing *listings, size_t count);
-
-/* mpk_page_sizes - put "size", what is in the file twice, and "map"; add the listings of the file to what the page says
- * where scripts are switched off
+/* mpk_page_modules - put "tree", the modules; "functions", "models" and "kernels", what can be called, with what kernels need
+ * on each device, and where the page compares what tells them from others: the digest of their own text or code, and of
+ * the text around all of them; neither where that would be too much to read; "gpu_containers" and "gpu_code"
  * @at      the object of the file
- * Returns  MPK_OK; what reading sizes and the map fails with: MPK_E_CORRUPT; MPK_E_IO; MPK_E_NOMEM */
-enum mpk_code mpk_page_sizes(struct mpk_page *page, const struct mpk_view *view,
-			     struct mpk_json_at *at, struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_page_kernels - put the kernels of a module or of code beside the tree, with what they need on each device, and
- * where the page compares what tells them from others: the digest of their own text or code, and of the text around
- * all of them; neither where that would be too much to read
- * @n, @c   one of them is NULL
  * Returns  MPK_OK; MPK_E_NOMEM */
-enum mpk_code mpk_page_kernels(struct mpk_page *page, const struct mpk_view *view,
-			       const struct mpk_view_node *n, const struct mpk_view_code *c,
-			       struct mpk_json_at *list, struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_page_modules(struct mpk_page *page, const struct mpk_view *view,
+			       struct mpk_json_at *at, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_page_parts - put "parts": what --extract would write, and texts that stand in a container with other images; then
  * "code": listings of machine code, where the page has helpers that disassemble; "code_problems": why some of it has
- * none; "code_is_cut": there was no room for all of it
+ * none; "code_is_cut": there was no room for all of it; and "graphs"
  * @map     the file; NULL: its bytes are in memory
  * Returns  MPK_OK; MPK_E_CORRUPT; MPK_E_IO; MPK_E_NOMEM */
 enum mpk_code mpk_page_parts(struct mpk_page *page, const struct mpk_view *view,

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kernels.c - kernels of a page, with digests by which it tells those of several files apart. A kernel has two: of its
- * own definition or machine code, and, where the code is text, of what is around the definitions:
- * functions and macros that it may use. */
+/* modules.c - the modules of a file in the document of the page, and what can be called: functions, models, kernels
+ *
+ * Kernels have digests by which the page tells those of several files apart. A kernel has two: of its own definition or
+ * machine code, and, where the code is text, of what is around the definitions: functions and macros that it may use. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "answer/answer.h"
 #include "base/strmap.h"
 #include "code/show.h"
+#include "list/list.h"
 #include "model/device_code.h"
 #include "model/node_info.h"
 #include "page/internal/page.h"
 #include "sourcecode/sourcecode.h"
 
-enum { PAGE_NAME_WIDTH = 160 };
+enum { PAGE_NAME_WIDTH = 160, CONTAINER_BYTES = 120 /* that its row takes beside its texts */ };
 
 /* A text of several programs, each of which has its kernel's name. */
 struct programs {
@@ -345,9 +347,9 @@ static void kernels_put_row(struct mpk_page *page, const struct kernels_of *of, 
 }
 
 /* Code beside the tree has no table, which would say what kernels take. */
-enum mpk_code mpk_page_kernels(struct mpk_page *page, const struct mpk_view *view,
-			       const struct mpk_view_node *n, const struct mpk_view_code *c,
-			       struct mpk_json_at *list, struct mpk_error *err)
+static enum mpk_code page_kernels(struct mpk_page *page, const struct mpk_view *view,
+				  const struct mpk_view_node *n, const struct mpk_view_code *c,
+				  struct mpk_json_at *list, struct mpk_error *err)
 {
 	MPK_CLEANUP(digests_fini) struct digests d = { .page = page, .err = err };
 	const struct kernels_of of = { view, n, c, n ? mpk_view_kernels(n) : NULL };
@@ -373,4 +375,97 @@ enum mpk_code mpk_page_kernels(struct mpk_page *page, const struct mpk_view *vie
 		MPK_TRY(kernels_end(&d, row));
 	}
 	return MPK_OK;
+}
+
+/* --- modules ---------------------------------------------------------------------------------- */
+
+/* Children are positions in the list, from which the page draws the tree. */
+static void page_put_module(const struct mpk_view *view, size_t index, struct mpk_json *j,
+			    struct mpk_json_at *list)
+{
+	const struct mpk_view_node *n = &view->nodes[index];
+	struct mpk_json_at *o = mpk_json_object(j, list, NULL);
+	struct mpk_strbuf lines = { 0 };
+
+	mpk_list_module_json(view, n, true, j, o);
+	mpk_node_lines(n, "", &lines);
+	mpk_json_take(j, o, "lines", &lines);
+	if (n->problem)
+		mpk_json_error(j, o, "problem", n->problem);
+}
+
+/* --- what can be called ----------------------------------------------------------------------- */
+
+/* Functions of executors, with the module that has them: two modules may have the same. */
+static void put_models(const struct mpk_view *view, const struct mpk_view_node *n,
+		       struct mpk_json *j, struct mpk_json_at *list)
+{
+	for (size_t i = 0; i < n->models.count; i++) {
+		const struct mpk_signature *m = &n->models.items[i];
+		struct mpk_json_at *o = mpk_list_model_json(m, j, list);
+
+		mpk_json_text(j, o, "module", n->path);
+		mpk_list_call_json(view, m->name, m, j, o);
+	}
+}
+
+/* GPU code of any library is read one container at a time: what is said of it is written at once. */
+struct device_lists {
+	struct mpk_page *page;
+	struct mpk_json_at *kernels;
+	struct mpk_json containers; /* a list of its own, until the kernels are complete */
+};
+
+static enum mpk_code put_container(const struct mpk_view_code *c, void *arg, struct mpk_error *err)
+{
+	struct device_lists *l = arg;
+	struct mpk_json *j = &l->containers;
+	struct mpk_strbuf title = { 0 }, lines = { 0 };
+	struct mpk_json_at *o;
+
+	if (!mpk_page_has_room(l->page))
+		return page_kernels(l->page, NULL, NULL, c, l->kernels, err);
+	o = mpk_json_object(j, j->root, NULL);
+	mpk_json_text(j, o, "path", c->path);
+	mpk_json_text(j, o, "member", c->at->member);
+	mpk_json_u64(j, o, "offset", c->at->off);
+	mpk_json_u64(j, o, "bytes", c->at->bytes.len);
+	mpk_code_info_text(&c->code, &title);
+	if (!c->code.problem && c->code.format->lines)
+		c->code.format->lines(&c->code, "", &lines);
+	mpk_page_uses(l->page, title.len + lines.len + CONTAINER_BYTES);
+	mpk_json_take(j, o, "title", &title);
+	mpk_json_take(j, o, "lines", &lines);
+	return page_kernels(l->page, NULL, NULL, c, l->kernels, err);
+}
+
+/* Functions and kernels of all modules are in lists of their own: the page has a table for each. */
+enum mpk_code mpk_page_modules(struct mpk_page *page, const struct mpk_view *view,
+			       struct mpk_json_at *at, struct mpk_error *err)
+{
+	struct mpk_json *j = &page->json;
+	struct mpk_json_at *list = mpk_json_array(j, at, "tree");
+	struct device_lists l = { .page = page };
+	enum mpk_code code;
+
+	for (size_t i = 0; i < view->count; i++)
+		page_put_module(view, i, j, list);
+	list = mpk_json_array(j, at, "functions");
+	for (size_t i = 0; i < view->image->function_count; i++)
+		mpk_list_function_json(view, i, MPK_LIST_CALL, j, list);
+	list = mpk_json_array(j, at, "models");
+	for (size_t i = 0; i < view->count; i++)
+		put_models(view, &view->nodes[i], j, list);
+	l.kernels = mpk_json_array(j, at, "kernels");
+	for (size_t i = 0; i < view->count; i++)
+		MPK_TRY(page_kernels(page, view, &view->nodes[i], NULL, l.kernels, err));
+	for (size_t i = 0; i < view->image->embedded_count; i++)
+		MPK_TRY(page_kernels(page, view, NULL, &view->embedded[i], l.kernels, err));
+	/* the list of kernels is still open, so containers wait in a document of their own */
+	mpk_json_init_list(&l.containers);
+	code = mpk_device_each(view, put_container, &l, err);
+	mpk_json_document(j, at, "gpu_containers", &l.containers);
+	mpk_json_fini(&l.containers);
+	mpk_device_rows_json(view, j, at);
+	return code;
 }

@@ -1,17 +1,223 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* host_code.c - whether two functions are the same code, but for where they and what they refer to are
+/* host_code.c - what an address in machine code means, and whether two functions are the same code, but for where they and
+ * what they refer to are
  *
- * No instruction is decoded. At each byte that differs it is asked whether a distance may be there (x86) or an
- * instruction that counts from its own address (AArch64), and whether both lead to the same. What is not
- * recognised counts as different. */
+ * When a function grows, all that follows in the file moves. Two distances in code are the same when they lead to the same
+ * name, or to the same bytes, wherever both are. No instruction is decoded. At each byte that differs it is asked whether
+ * a distance may be there (x86) or an instruction that counts from its own address (AArch64), and whether both lead to the
+ * same. What is not recognised counts as different. */
 #include <string.h>
 
 #include "base/cursor.h"
+#include "base/vec.h"
 #include "compare/compare.h"
 #include "compare/internal/compare.h"
 #include "elf/instructions.h"
+#include "elf/symbols.h"
 
-enum { SEGMENTS_MAX = 64 }; /* of a file that a linker made */
+enum { SEGMENTS_MAX = 64 /* of a file that a linker made */, TEXT_MAX = 4096, DATA_MIN = 64 };
+
+/* --- what an address means ---------------------------------------------------------------- */
+
+/* The word at exactly this address, if a loader fills it. */
+static const struct mpk_host_slot *slot_at(const struct mpk_host_code *h, uint64_t address)
+{
+	size_t at = mpk_first_from(h->slots, h->slot_count, sizeof *h->slots,
+				   offsetof(struct mpk_host_slot, at), address);
+
+	return at < h->slot_count && h->slots[at].at == address ? &h->slots[at] : NULL;
+}
+
+/* The first place that begins after an address. */
+static size_t place_after(const struct mpk_host_place *places, size_t count, uint64_t address)
+{
+	return address == UINT64_MAX
+		       ? count
+		       : mpk_first_from(places, count, sizeof *places,
+					offsetof(struct mpk_host_place, begin), address + 1);
+}
+
+/* The last place that begins at or before an address, if that lies in it, else NULL. */
+static const struct mpk_host_place *find_place(const struct mpk_host_place *places, size_t count,
+					       uint64_t address)
+{
+	size_t next = place_after(places, count, address);
+	const struct mpk_host_place *last = next ? &places[next - 1] : NULL;
+
+	return last && address - last->begin < last->bytes ? last : NULL;
+}
+
+/* The symbol that begins last before the address and reaches over it. One that encloses it and
+ * began earlier is not looked for. */
+static const struct mpk_host_place *place_at(const struct mpk_host_code *h, uint64_t address)
+{
+	return find_place(h->places, h->place_count, address);
+}
+
+static const struct mpk_host_place *section_at(const struct mpk_host_code *h, uint64_t address)
+{
+	return find_place(h->sections, h->section_count, address);
+}
+
+/* The slot through which an entry of the PLT jumps, or NULL. */
+static const struct mpk_host_slot *plt_slot(const struct mpk_host_code *h, uint64_t address)
+{
+	uint64_t slot;
+
+	return mpk_plt_slot(&h->elf, address, &slot) ? slot_at(h, slot) : NULL;
+}
+
+/* Empty names are those of section symbols: two of them say nothing about being the same. */
+static bool same_symbol(const char *a, const char *b)
+{
+	return a && b && a[0] && strcmp(a, b) == 0;
+}
+
+/* A text, or so many bytes as both symbols have; without symbols enough for any vector. */
+static bool same_data(struct mpk_host_code *a, uint64_t x, const struct mpk_host_code *b,
+		      uint64_t y)
+{
+	const struct mpk_host_place *p = place_at(a, x), *q = place_at(b, y);
+	struct mpk_span s, t, text, other;
+	uint64_t off, len = DATA_MIN;
+
+	if (!mpk_elf_at_address(&a->elf, x, &s, &off) || !mpk_elf_at_address(&b->elf, y, &t, &off))
+		return false;
+	if (p && q) {
+		len = p->bytes - (x - p->begin);
+		if (len != q->bytes - (y - q->begin))
+			return false;
+	} else if (mpk_span_text(s, 0, TEXT_MAX, &text) && mpk_span_text(t, 0, TEXT_MAX, &other) &&
+		   text.len > 3) {
+		return mpk_span_equal(text, other);
+	}
+	if (len > s.len || len > t.len || len > a->data_left)
+		return false;
+	a->data_left -= len;
+	return memcmp(s.data, t.data, (size_t)len) == 0;
+}
+
+static bool same_target(struct mpk_host_code *a, uint64_t x, const struct mpk_host_code *b,
+			uint64_t y, bool again)
+{
+	const struct mpk_host_slot *p = slot_at(a, x), *q = slot_at(b, y);
+	const struct mpk_host_place *m, *n;
+	const struct mpk_host_place *s = section_at(a, x), *t = section_at(b, y);
+
+	if (p && q) {
+		/* what the loader stores there counts, and not what the file has in its place */
+		if (p->name || q->name)
+			return same_symbol(p->name, q->name) && p->addend == q->addend;
+		/* one step only: a pointer to a pointer to itself would not end */
+		return again && same_target(a, p->addend, b, q->addend, false);
+	}
+	if (p || q || !s || !t || strcmp(s->name, t->name) != 0)
+		return false;
+	if (strncmp(s->name, ".plt", 4) == 0) {
+		p = plt_slot(a, x);
+		q = plt_slot(b, y);
+		return p && q && same_symbol(p->name, q->name);
+	}
+	/* names of constants are numbers that move: their content counts */
+	if (!(s->flags & (SHF_EXECINSTR | SHF_WRITE)))
+		return same_data(a, x, b, y);
+	m = place_at(a, x);
+	n = place_at(b, y);
+	if (m && n)
+		return same_symbol(m->name, n->name) && x - m->begin == y - n->begin;
+	return !m && !n && !(s->flags & SHF_EXECINSTR) && x - s->begin == y - t->begin;
+}
+
+/* Answers only what is certain: two entries of the PLT whose slots are filled with symbols of
+ * different names. */
+static bool other_import(const struct mpk_host_code *a, uint64_t x, const struct mpk_host_code *b,
+			 uint64_t y)
+{
+	const struct mpk_host_place *s = section_at(a, x), *t = section_at(b, y);
+	const struct mpk_host_slot *m, *n;
+
+	if (!s || !t || strncmp(s->name, ".plt", 4) != 0 || strncmp(t->name, ".plt", 4) != 0)
+		return false;
+	m = plt_slot(a, x);
+	n = plt_slot(b, y);
+	return m && n && m->name && n->name && strcmp(m->name, n->name) != 0;
+}
+
+/* --- the same of one file alone ------------------------------------------------------------- */
+
+/* A text; or what a symbol has from here on; without a symbol as much as any vector, up to the next one or the end of
+ * the section. */
+static bool host_put_data(struct mpk_host_code *h, const struct mpk_host_place *section, uint64_t x,
+			  struct mpk_canon_hash *out)
+{
+	const struct mpk_host_place *p = place_at(h, x);
+	size_t next = place_after(h->places, h->place_count, x);
+	uint64_t off, len = section->bytes - (x - section->begin);
+	struct mpk_span s;
+	size_t text;
+
+	if (!mpk_elf_at_address(&h->elf, x, &s, &off))
+		return false;
+	if (next < h->place_count && h->places[next].begin - x < len)
+		len = h->places[next].begin - x;
+	if (len > s.len)
+		return false;
+	text = strnlen((const char *)s.data, len < TEXT_MAX ? (size_t)len : TEXT_MAX);
+	if (p)
+		len = p->bytes - (x - p->begin);
+	else if (text > 3 && text < TEXT_MAX)
+		len = text;
+	else if (len > DATA_MIN)
+		len = DATA_MIN;
+	if (len > s.len || len > h->data_left)
+		return false;
+	h->data_left -= len;
+	/* zeros may be what aligns the next symbol */
+	while (!p && len && !s.data[len - 1])
+		len--;
+	mpk_canon_bytes(out, mpk_span_str("data"));
+	mpk_canon_bytes(out, mpk_span_of(s.data, (size_t)len));
+	return true;
+}
+
+static void put_name(struct mpk_canon_hash *out, const char *what, const char *name,
+		     uint64_t distance)
+{
+	mpk_canon_bytes(out, mpk_span_str(what));
+	mpk_canon_symbol(out, mpk_span_str(name));
+	mpk_canon_u64(out, distance);
+}
+
+bool mpk_host_put_target(struct mpk_host_code *h, uint64_t x, bool again,
+			 struct mpk_canon_hash *out)
+{
+	const struct mpk_host_slot *slot = slot_at(h, x);
+	const struct mpk_host_place *s = section_at(h, x), *p;
+
+	if (slot && !slot->name)
+		return again && mpk_host_put_target(h, slot->addend, false, out);
+	if (!slot && !s)
+		return false;
+	if (!slot && strncmp(s->name, ".plt", 4) == 0) {
+		slot = plt_slot(h, x);
+		if (!slot || !slot->name)
+			return false;
+	}
+	if (slot) {
+		put_name(out, "import", slot->name, slot->addend);
+		return true;
+	}
+	if (!(s->flags & (SHF_EXECINSTR | SHF_WRITE)))
+		return host_put_data(h, s, x, out);
+	p = place_at(h, x);
+	if (!p && s->flags & SHF_EXECINSTR)
+		return false;
+	put_name(out, p ? "symbol" : "section", p ? p->name : s->name,
+		 x - (p ? p->begin : s->begin));
+	return true;
+}
+
+/* --- two functions ------------------------------------------------------------------------------ */
 
 /* A function in both files, of one length. */
 struct pair {
@@ -47,7 +253,7 @@ static bool same_distance(const struct pair *p, size_t i)
 		uint64_t to_y =
 			p->g->address + end + (uint64_t)(int64_t)(int32_t)mpk_load_u32(y.data + i);
 
-		if (mpk_host_same_target(p->a, to_x, p->b, to_y, true))
+		if (same_target(p->a, to_x, p->b, to_y, true))
 			return true;
 	}
 	return false;
@@ -129,7 +335,7 @@ static bool is_use(struct pages *p, const struct pair *f, uint32_t v, uint32_t w
 		return false;
 	p->unused &= ~((uint32_t)1 << reg);
 	if (v != w || p->moved >> reg & 1)
-		*same = mpk_host_same_target(f->a, p->x[reg] + x, f->b, p->y[reg] + y, true);
+		*same = same_target(f->a, p->x[reg] + x, f->b, p->y[reg] + y, true);
 	return true;
 }
 
@@ -143,7 +349,7 @@ static bool is_relative(const struct pair *p, size_t i, uint32_t v, uint32_t w, 
 	if (!branches && (mpk_aarch64_rd(v) != mpk_aarch64_rd(w) || !mpk_aarch64_adr(v, at, &x) ||
 			  !mpk_aarch64_adr(w, other, &y)))
 		return false;
-	*same = v == w || mpk_host_same_target(p->a, x, p->b, y, true);
+	*same = v == w || same_target(p->a, x, p->b, y, true);
 	return true;
 }
 
@@ -205,7 +411,7 @@ static bool calls_others(const struct pair *p, bool is_arm)
 	for (size_t i = 0; i + bytes <= x.len; i += is_arm ? 4 : 1)
 		if (memcmp(x.data + i, y.data + i, bytes) == 0 &&
 		    branch_at(p->f, i, is_arm, &to_x) && branch_at(p->g, i, is_arm, &to_y) &&
-		    mpk_host_other_import(p->a, to_x, p->b, to_y))
+		    other_import(p->a, to_x, p->b, to_y))
 			return true;
 	return false;
 }

@@ -10,17 +10,22 @@
 #include "base/error.h"
 #include "compare/compare.h"
 
-/* --- What addresses in the host code of two files mean --- */
+/* --- What tells the meaning of addresses in host code --- */
 
-/* mpk_host_same_target - whether x in one file and y in the other is the same thing: a symbol, a slot that the
- * loader fills with it, an entry of the PLT that leads to it, read-only data of the same content; in doubt not
- * @again   a slot may hold the address of such a thing itself */
-bool mpk_host_same_target(struct mpk_host_code *a, uint64_t x, const struct mpk_host_code *b,
-			  uint64_t y, bool again);
+/* Addresses that have a name: those of a symbol or of a section. */
+struct mpk_host_place {
+	uint64_t begin, bytes;
+	const char *name;
+	uint64_t flags; /* of a section */
+	size_t order;   /* in its table */
+};
 
-/* mpk_host_other_import - whether both are entries of PLTs, which lead to symbols of different names */
-bool mpk_host_other_import(const struct mpk_host_code *a, uint64_t x, const struct mpk_host_code *b,
-			   uint64_t y);
+/* A word that a loader fills in. */
+struct mpk_host_slot {
+	uint64_t at;
+	const char *name; /* of the symbol whose address it becomes; NULL: addend alone */
+	uint64_t addend;
+};
 
 /* Which elements of two sequences have no partner in the other one
  *

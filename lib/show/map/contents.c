@@ -35,8 +35,8 @@ static enum mpk_code map_add(struct mpk_map_maker *m, size_t parent, const char 
 }
 
 /* Symbols of C++ get the names that were written; the symbol stays beside it. */
-static enum mpk_code add_symbol(struct mpk_map_maker *m, size_t parent, const char *kind,
-				struct mpk_span symbol, const char *path, uint64_t bytes)
+static enum mpk_code map_add_symbol(struct mpk_map_maker *m, size_t parent, const char *kind,
+				    struct mpk_span symbol, const char *path, uint64_t bytes)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
 	const char *name;
@@ -175,8 +175,8 @@ static enum mpk_code add_kernels(struct mpk_map_maker *m)
 		size_t module = item->node ? (size_t)(item->node - m->view->nodes) : 0;
 
 		if (item->node && m->code_parts[module] && !item->data.len)
-			MPK_TRY(add_symbol(m, m->code_parts[module], "kernel", item->name,
-					   item->path, item->bytes));
+			MPK_TRY(map_add_symbol(m, m->code_parts[module], "kernel", item->name,
+					       item->path, item->bytes));
 	}
 	return MPK_OK;
 }
@@ -198,7 +198,7 @@ static enum mpk_code group_of(struct mpk_map_maker *m, size_t parent, const char
 	if (mpk_strmap_find(&m->groups, mpk_span_str(key), out))
 		return MPK_OK;
 	if (kind[0] == 'k') /* "kernel" */
-		MPK_TRY(add_symbol(m, parent, kind, name, path, 0));
+		MPK_TRY(map_add_symbol(m, parent, kind, name, path, 0));
 	else
 		MPK_TRY(map_add(m, parent, kind, name, path, 0, NULL));
 	*out = m->count - 1;
@@ -443,8 +443,8 @@ static enum mpk_code add_embedded(struct mpk_map_maker *m)
 		for (size_t k = 0;
 		     c->code.format && c->code.format->has_code_bytes && k < c->code.kernel_count;
 		     k++)
-			MPK_TRY(add_symbol(m, at, "kernel", c->code.kernels[k].name, c->path,
-					   c->code.kernels[k].code_bytes));
+			MPK_TRY(map_add_symbol(m, at, "kernel", c->code.kernels[k].name, c->path,
+					       c->code.kernels[k].code_bytes));
 	}
 	return MPK_OK;
 }
@@ -471,8 +471,8 @@ static enum mpk_code add_host_functions(struct mpk_map_maker *m)
 		    strcmp(m->nodes[m->sections[f->section]].kind, CODE_SECTION) != 0)
 			continue;
 		if (beyond[f->section].shown < MPK_MAP_CHILDREN_MOST - 1) {
-			MPK_TRY(add_symbol(m, m->sections[f->section], "function",
-					   mpk_span_str(f->symbol), NULL, f->bytes));
+			MPK_TRY(map_add_symbol(m, m->sections[f->section], "function",
+					       mpk_span_str(f->symbol), NULL, f->bytes));
 			beyond[f->section].shown++;
 		} else {
 			beyond[f->section].count++;

@@ -170,12 +170,6 @@ enum mpk_code mpk_view_read_texts(struct mpk_view *view, const struct mpk_host_t
 				  struct mpk_error *err) MPK_MUST_CHECK;
 struct mpk_span mpk_view_doc(const struct mpk_view *view, size_t index);
 
-/* mpk_view_infer - give inputs of models that their byte code does not check the types of the kernels that take them,
- * once payloads are decoded and host functions known; linear in both
- * Those of compiled functions that take a state get the sort of it, where code looks builtins of one up.
- * Returns  MPK_OK; MPK_E_NOMEM */
-enum mpk_code mpk_view_infer(const struct mpk_view *view, struct mpk_error *err) MPK_MUST_CHECK;
-
 /* mpk_view_read_names - fill view->names, once payloads are decoded; in time that is linear but for sorting
  * Returns  MPK_OK; MPK_E_NOMEM */
 enum mpk_code mpk_view_read_names(struct mpk_view *view, struct mpk_error *err) MPK_MUST_CHECK;

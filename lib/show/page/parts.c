@@ -26,7 +26,7 @@ static bool ends_in(const char *name, const char *suffix)
 	return len >= end && strcmp(name + len - end, suffix) == 0;
 }
 
-static const char *language_of(const char *name)
+static const char *source_language(const char *name)
 {
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(languages); i++)
 		if (ends_in(name, languages[i].suffix))
@@ -43,7 +43,7 @@ void mpk_page_sources(struct mpk_page *page)
 	for (size_t i = 0; i < page->source_count; i++) {
 		o = mpk_json_object(j, list, NULL);
 		mpk_json_text(j, o, "name", page->sources[i].name);
-		mpk_json_text(j, o, "language", language_of(page->sources[i].name));
+		mpk_json_text(j, o, "language", source_language(page->sources[i].name));
 		mpk_json_span(j, o, "text", page->sources[i].text);
 	}
 	if (page->times)
@@ -96,7 +96,7 @@ static void parts_put_text(struct mpk_page *page, const struct mpk_extract_file 
 	shown = cut(all, most);
 	page->texts_left -= shown.len;
 	mpk_page_uses(page, shown.len);
-	mpk_json_text(&page->json, row, NULL, language_of(f->name));
+	mpk_json_text(&page->json, row, NULL, source_language(f->name));
 	mpk_json_span(&page->json, row, NULL, shown);
 	if (shown.len < all.len)
 		mpk_json_u64(&page->json, row, NULL, shown.len);

@@ -63,7 +63,7 @@ $(RUN_SO): $(O)/librun/run.a lib/mpk/exports.map lib/mpk/run.h
 
 # The same with them, for tests: all but their list is the same. Programs that are linked with the other one run with it.
 RUN_WITH_STATE := $(O)/librun/state/libmpk-run.so.$(RUN_SOVERSION)
-RUN_LIST := lib/run/executor/relax/builtin
+RUN_LIST := lib/run/executor/relax/relax
 $(O)/run-state/$(RUN_LIST).o: $(RUN_LIST).c $(O)/flags lib/mpk/library.mk
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) -DMPK_RUN_STATE=1 $(RUN_COMMON) -MMD -MP -c $< -o $@

@@ -328,19 +328,3 @@ enum mpk_code mpk_signature_order(const struct mpk_signature *s, const struct mp
 		free(values);
 	return code;
 }
-
-enum mpk_code mpk_signature_check(const struct mpk_signature *s, const struct mpk_value *values,
-				  size_t count, struct mpk_error *err)
-{
-	const struct mpk_value *few[32], **bound = few;
-	enum mpk_code code;
-
-	/* called before every call that has no plan: few inputs need no allocation */
-	if (place_count(s) > MPK_ARRAY_COUNT(few))
-		bound = calloc(place_count(s), sizeof(const struct mpk_value *));
-	MPK_TRY_ALLOC(bound, err);
-	code = mpk_signature_bind(s, &(struct mpk_args){ values, NULL, count }, bound, err);
-	if (bound != few)
-		free(bound);
-	return code;
-}

@@ -103,8 +103,9 @@ static void program_drop(struct mpk_program *p)
 	free(p);
 }
 
-enum mpk_code mpk_program_load(const struct mpk_model_kind *kind, struct mpk_node_module *node,
-			       struct mpk_program **out, struct mpk_error *err)
+/* One reference in *out. */
+static enum mpk_code program_load(const struct mpk_model_kind *kind, struct mpk_node_module *node,
+				  struct mpk_program **out, struct mpk_error *err)
 {
 	struct mpk_program *p = calloc(1, kind->program_bytes);
 	enum mpk_code code;
@@ -151,13 +152,13 @@ static void machine_drop(struct mpk_machine *m)
 	 * reference that is taken meanwhile lets it outlive the first of them. */
 	if (left && left == m->own_refs) {
 		m->own_refs = 0;
-		m->program->kind->drop_own(machine_hold(m));
+		m->kind->drop_own(machine_hold(m));
 		machine_drop(m);
 		return;
 	}
 	if (left)
 		return;
-	m->program->kind->stop(m);
+	m->kind->stop(m);
 	(void)pthread_mutex_destroy(&m->lock);
 	program_drop(m->program);
 	free(m);
@@ -167,17 +168,19 @@ static void machine_drop(struct mpk_machine *m)
 static enum mpk_code create_machine(struct mpk_program *program, const struct mpk_dldevice *devices,
 				    size_t count, struct mpk_machine **out, struct mpk_error *err)
 {
-	struct mpk_machine *m = calloc(1, program->kind->machine_bytes);
+	const struct mpk_machine_kind *kind = program->kind->machine;
+	struct mpk_machine *m = calloc(1, kind->bytes);
 	enum mpk_code code;
 
 	MPK_TRY_ALLOC(m, err);
 	atomic_init(&m->refs, 1);
 	mpk_lock_init_recursive(&m->lock);
 	mpk_refs_hold(&program->refs);
+	m->kind = kind;
 	m->program = program;
 	m->device_count = count;
 	memcpy(m->devices, devices, count * sizeof *devices);
-	code = program->kind->start(m, devices, count, err);
+	code = kind->start(m, devices, count, err);
 	if (code != MPK_OK) {
 		machine_drop(m);
 		return mpk_failed(code);
@@ -193,7 +196,7 @@ static enum mpk_code machine_invoke(struct mpk_machine *m, size_t function,
 				    const struct mpk_args *args, struct mpk_value *result,
 				    struct mpk_error *err)
 {
-	const struct mpk_model_kind *kind = m->program->kind;
+	const struct mpk_machine_kind *kind = m->kind;
 	struct mpk_context before;
 	enum mpk_code code;
 
@@ -286,12 +289,6 @@ bool mpk_machine_owns(const struct mpk_machine *m, const struct mpk_function *f)
 
 /* --- nodes --------------------------------------------------------------------------------- */
 
-void mpk_node_model_fini(struct mpk_node_model *model)
-{
-	machine_drop(model->machine);
-	program_drop(model->program);
-}
-
 enum mpk_code mpk_node_model_open(struct mpk_node_module *node, const struct mpk_model_kind *kind,
 				  struct mpk_error *err)
 {
@@ -300,7 +297,7 @@ enum mpk_code mpk_node_model_open(struct mpk_node_module *node, const struct mpk
 
 	MPK_TRY_ALLOC(model, err);
 	model->kind = kind;
-	code = mpk_program_load(kind, node, &model->program, err);
+	code = program_load(kind, node, &model->program, err);
 	if (code != MPK_OK) {
 		free(model);
 		return mpk_failed(code);
@@ -311,18 +308,24 @@ enum mpk_code mpk_node_model_open(struct mpk_node_module *node, const struct mpk
 
 void mpk_node_model_close(struct mpk_node_module *node)
 {
-	mpk_node_model_fini(node->state);
-	free(node->state);
+	struct mpk_node_model *model = node->state;
+
+	machine_drop(model->machine);
+	program_drop(model->program);
+	free(model);
 }
 
-enum mpk_code mpk_node_model_machine(struct mpk_node_model *model, struct mpk_machine **out,
+enum mpk_code mpk_node_model_machine(struct mpk_node_module *node, struct mpk_machine **out,
 				     struct mpk_error *err)
 {
+	struct mpk_node_model *model = node->state;
 	struct mpk_dldevice chosen[MPK_RUNTIME_DEVICES_MAX];
 	const struct mpk_dldevice *devices = chosen;
 	struct mpk_machine *made;
 	size_t count;
 
+	if (!model->program)
+		MPK_TRY(program_load(model->kind, node, &model->program, err));
 	if (model->kind->choose_devices)
 		count = model->kind->choose_devices(model->program, chosen);
 	else

@@ -7,8 +7,8 @@
  * a caller looked up hold the machine they are bound to, also when the model gets another one
  * because other devices were asked for.
  *
- * A kind of model fills in struct mpk_model_kind. Its programs, machines and models begin with the
- * structures here.
+ * A kind of model fills in struct mpk_model_kind for its programs and struct mpk_machine_kind for its
+ * machines. These and its models begin with the structures here.
  */
 #ifndef MPK_EXECUTOR_MACHINE_H
 #define MPK_EXECUTOR_MACHINE_H
@@ -28,6 +28,7 @@
 #include "value/function.h"
 #include "value/tensor.h"
 
+struct mpk_machine_kind;
 struct mpk_model_kind;
 struct mpk_shared_constant;
 
@@ -45,6 +46,7 @@ struct mpk_program {
 
 struct mpk_machine {
 	atomic_uint refs;
+	const struct mpk_machine_kind *kind;
 	unsigned own_refs;           /* of refs: those of functions that the machine itself keeps */
 	struct mpk_program *program; /* held */
 	struct mpk_dldevice devices[MPK_RUNTIME_DEVICES_MAX]; /* what it was started with */
@@ -63,10 +65,10 @@ struct mpk_node_model {
 	size_t device_count;
 };
 
-/* How models of a kind are loaded and run; static storage. */
+/* How models of a kind are loaded; static storage. */
 struct mpk_model_kind {
-	size_t program_bytes, machine_bytes;
-	unsigned depth_max; /* calls from outside, within each other */
+	size_t program_bytes;
+	const struct mpk_machine_kind *machine;
 
 	/* Fills a program, all of which is zero but for its base.
 	 * Returns  MPK_OK; MPK_E_CORRUPT, MPK_E_UNSUPPORTED, MPK_E_LOAD, MPK_E_NOMEM, ... */
@@ -78,6 +80,12 @@ struct mpk_model_kind {
 	/* Which devices a program runs on, at most MPK_RUNTIME_DEVICES_MAX; their number. NULL: those
 	 * that the runtime has for models. */
 	size_t (*choose_devices)(const struct mpk_program *p, struct mpk_dldevice *out);
+};
+
+/* How they are run; static storage. */
+struct mpk_machine_kind {
+	size_t bytes;
+	unsigned depth_max; /* calls from outside, within each other */
 
 	/* Fills a machine, all of which is zero but for its base; m->program is there.
 	 * Returns  MPK_OK; MPK_E_DEVICE, MPK_E_LOAD, MPK_E_RANGE, MPK_E_NOMEM */
@@ -93,11 +101,6 @@ struct mpk_model_kind {
 	enum mpk_code (*invoke)(struct mpk_machine *m, size_t function, const struct mpk_args *args,
 				struct mpk_value *result, struct mpk_error *err);
 };
-
-/* mpk_program_load - the program of a node
- * Returns  MPK_OK, one reference in *out; as kind->load; MPK_E_NOMEM */
-enum mpk_code mpk_program_load(const struct mpk_model_kind *kind, struct mpk_node_module *node,
-			       struct mpk_program **out, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_program_constant - content of the program's library as a storage; all machines of the program get the
  * same, which stays as long as the program
@@ -127,21 +130,18 @@ enum mpk_code mpk_machine_again(const struct mpk_function *f, struct mpk_functio
 bool mpk_machine_owns(const struct mpk_machine *m, const struct mpk_function *f);
 
 /* mpk_node_model_open - as a loader's open: load the program
- * Returns  MPK_OK; as mpk_program_load */
+ * Returns  MPK_OK; as kind->load; MPK_E_NOMEM */
 enum mpk_code mpk_node_model_open(struct mpk_node_module *node, const struct mpk_model_kind *kind,
 				  struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_node_model_machine - the machine for the devices that are asked for now, made where the last one
- * is for others
+/* mpk_node_model_machine - the machine of an open node for the devices that are asked for now, made where the
+ * last one is for others; its program is loaded where the model has none so far
  * @out     borrowed from the model
- * Returns  MPK_OK; as kind->start; MPK_E_NOMEM */
-enum mpk_code mpk_node_model_machine(struct mpk_node_model *model, struct mpk_machine **out,
+ * Returns  MPK_OK; as kind->load and kind->machine->start; MPK_E_NOMEM */
+enum mpk_code mpk_node_model_machine(struct mpk_node_module *node, struct mpk_machine **out,
 				     struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_node_model_fini - what a model has; NULL in it is fine */
-void mpk_node_model_fini(struct mpk_node_model *model);
-
-/* mpk_node_model_close - as a loader's close, of models that mpk_node_model_open made */
+/* mpk_node_model_close - as a loader's close: frees the model with what it has; NULL in it is fine */
 void mpk_node_model_close(struct mpk_node_module *node);
 
 /* mpk_node_model_has - as a loader's has: by the names in the payload, which is not decoded again where
@@ -226,7 +226,7 @@ enum mpk_code mpk_constant_storage(struct mpk_host *host, struct mpk_span conten
  * after other kernels have run. A model that knows its inputs refuses a wrong call as a mistake
  * of the caller, and shows him a right one. */
 
-/* mpk_signature_bind - which value of a call is which input
+/* mpk_signature_bind - which value of a call is which input, and whether it is right
  * A value with a name is the input or the parameter of that name; those without are the inputs
  * that no value was named for, in their order.
  * @m       its inputs are known; those of no known type take any value
@@ -245,10 +245,5 @@ enum mpk_code mpk_signature_bind(const struct mpk_signature *m, const struct mpk
  * Returns  as mpk_signature_bind; MPK_E_NOMEM */
 enum mpk_code mpk_signature_order(const struct mpk_signature *m, const struct mpk_args *args,
 				  struct mpk_value **out, struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_signature_check - whether values, in order, are right
- * Returns  as mpk_signature_bind; MPK_E_NOMEM */
-enum mpk_code mpk_signature_check(const struct mpk_signature *m, const struct mpk_value *values,
-				  size_t count, struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

@@ -19,7 +19,7 @@ plant 'its next of kin' lib/run/runtime/node secure_getenv
 plant 'output' lib/run/abi/convention puts
 plant 'output, as compilers check it' lib/run/device/cpu __printf_chk
 plant 'a process, in what is called' lib/ground/base/arena popen
-plant 'a signal' lib/run/executor/relax/vm sigaction
+plant 'a signal' lib/run/executor/relax/interp sigaction
 plant 'a locale' formats/wire setlocale
 plant 'a library' formats/ptx/read inflateEnd
 plant 'the table of all formats' lib/run/device/cuda mpk_code_format_of

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan.c - the plans of one machine: their keys, their memory, and a call by one of them
+/* plan.c - the plans of one machine: their keys, their memory, and a call by one of them or for one
  *
  * A call is turned into a key, a list of words with all that a plan may depend on: the function, the
  * types, shapes and devices of tensors, the values of integers. The plans lie in a table of a few
@@ -153,7 +153,7 @@ void mpk_plans_destroy(struct mpk_plans *plans)
 	if (!plans)
 		return;
 	for (size_t i = 0; i < MPK_PLANS_MAX; i++)
-		mpk_plan_free(plans, plans->items[i]);
+		(void)mpk_plan_replace(plans, &plans->items[i], NULL);
 	for (size_t i = 0; i < plans->slot_count; i++)
 		mpk_storage_drop(plans->slots[i].storage);
 	free(plans->slots);
@@ -210,19 +210,15 @@ static struct mpk_plan *find_plan(struct mpk_plans *plans, size_t function,
 	return NULL;
 }
 
-/* Keep a plan, in place of the one of its set that was used longest ago */
-static void plans_add(struct mpk_plans *plans, struct mpk_plan *plan)
+/* The place of a set whose plan was used longest ago, or that has none. */
+static struct mpk_plan **oldest_of(struct mpk_plan **set)
 {
-	struct mpk_plan **set = set_of(plans, plan->key.hash), **oldest = &set[0];
+	struct mpk_plan **oldest = &set[0];
 
 	for (int way = 0; way < WAYS && *oldest; way++)
 		if (!set[way] || set[way]->used < (*oldest)->used)
 			oldest = &set[way];
-	plans->stats.kept += !*oldest;
-	mpk_plan_free(plans, *oldest);
-	*oldest = plan;
-	plan->used = ++plans->clock;
-	plans->stats.recorded++;
+	return oldest;
 }
 
 struct mpk_plan_stats mpk_plans_get_stats(const struct mpk_plans *plans)
@@ -311,23 +307,113 @@ static bool plans_place(struct mpk_plans *plans, struct mpk_recording *r)
 
 /* --- a call --------------------------------------------------------------------------------- */
 
-/* Of a call that returned; one that failed says nothing about the next.
+/* The plan of a call that returned, in place of the one of its set that was used longest ago; a call that failed says
+ * nothing about the next.
  * @recording  owned; NULL: it cannot be repeated */
 static void keep_plan(struct mpk_plans *plans, size_t function, struct mpk_recording *recording)
 {
-	struct mpk_plan *plan = NULL;
+	struct mpk_plan **place;
+	bool is_free;
 
-	if (recording && plans_place(plans, recording))
-		plan = mpk_plan_make(plans, recording);
-	else
+	if (recording && plans_place(plans, recording)) {
+		place = oldest_of(set_of(plans, recording->key.hash));
+		is_free = !*place;
+		if (mpk_plan_replace(plans, place, recording)) {
+			(*place)->used = ++plans->clock;
+			plans->stats.kept += is_free;
+			plans->stats.recorded++;
+			return;
+		}
+	} else {
 		mpk_recording_free(recording);
-	if (plan) {
-		plans_add(plans, plan);
-		return;
 	}
 	plans->stats.unplannable++;
 	if (function < MPK_PLANS_FUNCTIONS)
 		plans->unplannable |= UINT64_C(1) << function;
+}
+
+/* --- the recording of a call ----------------------------------------------------------------- */
+
+static void release_tensor(void *tensor)
+{
+	mpk_tensor_drop(tensor);
+}
+
+/* The same tensor over a storage that nobody else has. */
+static bool wrap_tensor(struct mpk_recorder *r, struct mpk_value *v)
+{
+	struct mpk_storage *storage;
+	struct mpk_tensor *wrapped;
+	const struct mpk_tensor *t = v->tensor;
+	enum mpk_code code;
+
+	if (mpk_storage_wrap(t->dl.data, t->dl.byte_offset + t->bytes, t->dl.device,
+			     mpk_tensor_hold(v->tensor), release_tensor, &storage,
+			     NULL) != MPK_OK) {
+		mpk_tensor_drop(v->tensor);
+		return false;
+	}
+	mpk_record_origin(r, storage, MPK_ORIGIN_INPUT, r->plan->input_count++);
+	code = mpk_tensor_wrap(&t->dl, storage, &wrapped, NULL);
+	mpk_storage_drop(storage);
+	if (code != MPK_OK)
+		return false;
+	mpk_value_drop(v);
+	*v = mpk_value_of_tensor(wrapped);
+	return true;
+}
+
+/* Tuples are copied, because the tensors in them are replaced and the caller's tuple must not
+ * change. */
+static bool wrap(struct mpk_recorder *r, struct mpk_value *v)
+{
+	struct mpk_value copy;
+
+	if (v->kind == MPK_VALUE_TENSOR)
+		return wrap_tensor(r, v);
+	if (v->kind != MPK_VALUE_ARRAY)
+		return true;
+	if (mpk_value_of_array(v->array->count, &copy, NULL) != MPK_OK)
+		return false;
+	copy.array->tag = v->array->tag;
+	for (size_t i = 0; i < v->array->count; i++) {
+		copy.array->items[i] = mpk_value_hold(v->array->items[i]);
+		if (!wrap(r, &copy.array->items[i]))
+			r->failed = true;
+	}
+	mpk_value_drop(v);
+	*v = copy;
+	return !r->failed;
+}
+
+static bool copy_key(struct mpk_plan_key *to, const struct mpk_plan_key *from)
+{
+	*to = (struct mpk_plan_key){ .hash = from->hash };
+	if (!mpk_vec_reserve(&to->words, &to->cap, from->count, sizeof to->words[0]))
+		return false;
+	memcpy(to->words, from->words, from->count * sizeof to->words[0]);
+	to->count = from->count;
+	return true;
+}
+
+/* The arguments are replaced by values of the same content in which every tensor has a storage of its own, so that one
+ * tensor passed twice is two inputs. NULL: memory is out, the call goes on unrecorded, and they are as they were. */
+static struct mpk_recorder *recorder_begin(struct mpk_plans *plans, struct mpk_value *args,
+					   size_t count)
+{
+	struct mpk_recorder *r = calloc(1, sizeof *r);
+
+	if (!r)
+		return NULL;
+	r->plans = plans;
+	r->plan = calloc(1, sizeof *r->plan);
+	if (!r->plan || !copy_key(&r->plan->key, &plans->key)) {
+		(void)mpk_recorder_end(r, NULL);
+		return NULL;
+	}
+	for (size_t i = 0; i < count && !r->failed; i++)
+		r->failed = !wrap(r, &args[i]);
+	return r;
 }
 
 /* Inputs get storages of their own, so that the recorder tells them apart. */
@@ -344,7 +430,7 @@ static enum mpk_code call_recorded(struct mpk_plans *plans,
 	MPK_TRY_ALLOC(own, err);
 	for (size_t i = 0; i < count; i++)
 		own[i] = mpk_value_hold(args[i]);
-	*recorder = mpk_recorder_begin(plans, own, count);
+	*recorder = recorder_begin(plans, own, count);
 	code = interpreter->interpret(interpreter->machine, function, own, count, result, err);
 	if (*recorder) {
 		struct mpk_recording *recording =

@@ -98,13 +98,24 @@ void mpk_record_storage(struct mpk_recorder *r, const struct mpk_storage *storag
 /* mpk_record_constant - a value that stays where it is, beyond the call */
 void mpk_record_constant(struct mpk_recorder *r, const struct mpk_value *constant);
 
-/* mpk_record_heap - memory for symbolic extents was allocated: its content follows from the key */
-void mpk_record_heap(struct mpk_recorder *r, const struct mpk_storage *storage);
+/* What is known of a storage in this call. Storages are recognised by their address; one that was
+ * freed and given out again is a new one, because its allocation was recorded, too. */
+enum mpk_origin {
+	MPK_ORIGIN_UNKNOWN,  /* memory that a function brought itself */
+	MPK_ORIGIN_INPUT,    /* index: which tensor among the arguments */
+	MPK_ORIGIN_CONSTANT, /* stays, with its content, beyond the call */
+	MPK_ORIGIN_STORAGE,  /* allocated by the call; index: of the plan's storages */
+	MPK_ORIGIN_HEAP,     /* symbolic extents, which the call changes as it goes */
+	MPK_ORIGIN_KNOWN,    /* its content follows from the key and is final */
+};
 
-/* mpk_record_known - the content of a tensor follows from the key and is final: kernels may be given
- * it, and what is read of it does not end the recording
- * @t       in host memory and small: a plan that needs it keeps a copy */
-void mpk_record_known(struct mpk_recorder *r, const struct mpk_tensor *t);
+/* mpk_record_origin - what is known of a storage from now on
+ * @origin  MPK_ORIGIN_HEAP: memory for symbolic extents, whose content follows from the key;
+ *          MPK_ORIGIN_KNOWN: so does its content, which is final: kernels may be given it, and what is read of
+ *          it does not end the recording. It is in host memory and small: a plan that needs it keeps a copy
+ * @index   of an input or a storage of the plan; else 0 */
+void mpk_record_origin(struct mpk_recorder *r, const struct mpk_storage *storage,
+		       enum mpk_origin origin, size_t index);
 
 /* mpk_record_nothing - something happened that no plan can repeat */
 void mpk_record_nothing(struct mpk_recorder *r);
@@ -112,8 +123,8 @@ void mpk_record_nothing(struct mpk_recorder *r);
 /* What a recording knows of a tensor. */
 enum mpk_recorded {
 	MPK_RECORDED_OTHER,
-	MPK_RECORDED_KNOWN, /* its content is the same in every call with this key: a constant, or mpk_record_known */
-	MPK_RECORDED_HEAP, /* what mpk_record_heap was given, or a view of it */
+	MPK_RECORDED_KNOWN, /* its content is the same in every call with this key: a constant, or MPK_ORIGIN_KNOWN */
+	MPK_RECORDED_HEAP, /* MPK_ORIGIN_HEAP, or a view of it */
 	MPK_RECORDED_UNTOUCHED, /* it lies in a storage of the call that no recorded kernel was given so far */
 };
 

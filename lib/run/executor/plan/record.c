@@ -14,13 +14,6 @@
 #include "base/vec.h"
 #include "executor/plan/internal/plans.h"
 
-struct mpk_recorder {
-	struct mpk_plans *plans;
-	struct mpk_recording *plan;
-	bool failed;
-	struct mpk_origins origins;
-};
-
 /* --- where storages came from --------------------------------------------------------------- */
 
 /* Open addressing: the entry of a storage, or the free one where it belongs. Storages are
@@ -73,14 +66,12 @@ static struct mpk_origin_entry origin_get(const struct mpk_origins *o,
 	return *entry_of(o->items, o->cap, storage);
 }
 
-/* --- storages ------------------------------------------------------------------------------ */
-
-static void know(struct mpk_recorder *r, const struct mpk_storage *s, enum mpk_origin origin,
-		 size_t index)
+void mpk_record_origin(struct mpk_recorder *r, const struct mpk_storage *s, enum mpk_origin origin,
+		       size_t index)
 {
 	const struct mpk_origin_entry known = { s, origin, (uint32_t)index };
 
-	if (!origin_put(&r->origins, &known))
+	if (r && !r->failed && !origin_put(&r->origins, &known))
 		r->failed = true;
 }
 
@@ -90,58 +81,89 @@ static struct mpk_origin_entry look_up(const struct mpk_recorder *r, const struc
 	return origin_get(&r->origins, t->storage);
 }
 
-/* --- begin --------------------------------------------------------------------------------- */
+/* --- tensors, each once ---------------------------------------------------------------------- */
 
-static void release_tensor(void *tensor)
+/* A tensor object is made anew for each step that makes a view, so that two objects may be one tensor
+ * of the plan. They are compared by type, shape and place; each tensor of a tape costs time when its
+ * address is patched, so that it pays to have it once. */
+
+/* A tensor is mostly passed on to one of the next kernels. */
+enum { LOOK_BACK = 64 };
+
+static bool same_extents(const int64_t *a, const int64_t *b, int32_t ndim)
 {
-	mpk_tensor_drop(tensor);
+	if (!a || !b)
+		return a == b;
+	return ndim == 0 || memcmp(a, b, (size_t)ndim * sizeof *a) == 0;
 }
 
-/* The same tensor over a storage that nobody else has. */
-static bool wrap_tensor(struct mpk_recorder *r, struct mpk_value *v)
+/* Whether a tensor of the call is one that the recording has. */
+static bool recording_is_same(const struct mpk_recorded_tensor *have, const struct mpk_tensor *t,
+			      enum mpk_plan_source source, uint32_t index)
 {
-	struct mpk_storage *storage;
-	struct mpk_tensor *wrapped;
-	const struct mpk_tensor *t = v->tensor;
-	enum mpk_code code;
+	const struct mpk_dltensor *a = &have->tensor->dl, *b = &t->dl;
 
-	if (mpk_storage_wrap(t->dl.data, t->dl.byte_offset + t->bytes, t->dl.device,
-			     mpk_tensor_hold(v->tensor), release_tensor, &storage,
-			     NULL) != MPK_OK) {
-		mpk_tensor_drop(v->tensor);
+	if (have->source != source || have->index != index || a->ndim != b->ndim ||
+	    !mpk_dtype_equal(a->dtype, b->dtype) || a->byte_offset != b->byte_offset)
 		return false;
-	}
-	know(r, storage, MPK_ORIGIN_INPUT, r->plan->input_count++);
-	code = mpk_tensor_wrap(&t->dl, storage, &wrapped, NULL);
-	mpk_storage_drop(storage);
-	if (code != MPK_OK)
+	/* constants have no index that tells one storage from another */
+	if (source == MPK_PLAN_CONSTANT && have->tensor->storage != t->storage)
 		return false;
-	mpk_value_drop(v);
-	*v = mpk_value_of_tensor(wrapped);
+	return same_extents(a->shape, b->shape, a->ndim) &&
+	       same_extents(a->strides, b->strides, a->ndim);
+}
+
+/* The content of a tensor in the host's memory, as it is now: the call may give the tensor away. */
+static bool snapshot(const struct mpk_tensor *t, struct mpk_tensor **out)
+{
+	if (mpk_tensor_create(t->dl.dtype, t->dl.shape, (size_t)t->dl.ndim, MPK_STORAGE_PRIVATE,
+			      out, NULL) != MPK_OK)
+		return false;
+	mpk_tensor_copy_from(*out, &t->dl);
 	return true;
 }
 
-/* Tuples are copied, because the tensors in them are replaced and the caller's tuple must not
- * change. */
-static bool wrap(struct mpk_recorder *r, struct mpk_value *v)
+static bool recording_tensor(struct mpk_recording *r, const struct mpk_tensor *t,
+			     enum mpk_plan_source source, uint32_t index, bool known, uint32_t *out)
 {
-	struct mpk_value copy;
+	struct mpk_recorded_tensor made = { .source = source, .index = index };
+	size_t oldest = r->tensor_count > LOOK_BACK ? r->tensor_count - LOOK_BACK : 0;
 
-	if (v->kind == MPK_VALUE_TENSOR)
-		return wrap_tensor(r, v);
-	if (v->kind != MPK_VALUE_ARRAY)
-		return true;
-	if (mpk_value_of_array(v->array->count, &copy, NULL) != MPK_OK)
+	for (size_t i = r->tensor_count; !known && i > oldest; i--)
+		if (recording_is_same(&r->tensors[i - 1], t, source, index)) {
+			*out = (uint32_t)(i - 1);
+			return true;
+		}
+	if (!mpk_vec_reserve(&r->tensors, &r->tensor_cap, r->tensor_count + 1, sizeof *r->tensors))
 		return false;
-	copy.array->tag = v->array->tag;
-	for (size_t i = 0; i < v->array->count; i++) {
-		copy.array->items[i] = mpk_value_hold(v->array->items[i]);
-		if (!wrap(r, &copy.array->items[i]))
-			r->failed = true;
+	/* inputs and what lies in slots get their address when they run */
+	if (known ? !snapshot(t, &made.tensor)
+		  : mpk_tensor_wrap(&t->dl, source == MPK_PLAN_CONSTANT ? t->storage : NULL,
+				    &made.tensor, NULL) != MPK_OK)
+		return false;
+	*out = (uint32_t)r->tensor_count;
+	r->tensors[r->tensor_count++] = made;
+	return true;
+}
+
+void mpk_recording_free(struct mpk_recording *r)
+{
+	if (!r)
+		return;
+	for (size_t i = 0; i < r->tensor_count; i++)
+		mpk_tensor_drop(r->tensors[i].tensor);
+	for (size_t i = 0; i < r->step_count; i++) {
+		mpk_function_drop(r->steps[i].function);
+		for (size_t k = 0; k < r->steps[i].count; k++)
+			mpk_value_drop(&r->steps[i].values[k]);
+		free(r->steps[i].values);
 	}
-	mpk_value_drop(v);
-	*v = copy;
-	return !r->failed;
+	mpk_value_drop(&r->result);
+	free(r->key.words);
+	free(r->tensors);
+	free(r->storages);
+	free(r->steps);
+	free(r);
 }
 
 static void recorder_free(struct mpk_recorder *r)
@@ -149,34 +171,6 @@ static void recorder_free(struct mpk_recorder *r)
 	mpk_recording_free(r->plan);
 	free(r->origins.items);
 	free(r);
-}
-
-static bool copy_key(struct mpk_plan_key *to, const struct mpk_plan_key *from)
-{
-	*to = (struct mpk_plan_key){ .hash = from->hash };
-	if (!mpk_vec_reserve(&to->words, &to->cap, from->count, sizeof to->words[0]))
-		return false;
-	memcpy(to->words, from->words, from->count * sizeof to->words[0]);
-	to->count = from->count;
-	return true;
-}
-
-struct mpk_recorder *mpk_recorder_begin(struct mpk_plans *plans, struct mpk_value *args,
-					size_t count)
-{
-	struct mpk_recorder *r = calloc(1, sizeof *r);
-
-	if (!r)
-		return NULL;
-	r->plans = plans;
-	r->plan = calloc(1, sizeof *r->plan);
-	if (!r->plan || !copy_key(&r->plan->key, &plans->key)) {
-		recorder_free(r);
-		return NULL;
-	}
-	for (size_t i = 0; i < count && !r->failed; i++)
-		r->failed = !wrap(r, &args[i]);
-	return r;
 }
 
 /* --- what happens -------------------------------------------------------------------------- */
@@ -189,8 +183,8 @@ void mpk_record_nothing(struct mpk_recorder *r)
 
 void mpk_record_constant(struct mpk_recorder *r, const struct mpk_value *constant)
 {
-	if (r && !r->failed && constant->kind == MPK_VALUE_TENSOR)
-		know(r, constant->tensor->storage, MPK_ORIGIN_CONSTANT, 0);
+	if (r && constant->kind == MPK_VALUE_TENSOR)
+		mpk_record_origin(r, constant->tensor->storage, MPK_ORIGIN_CONSTANT, 0);
 }
 
 /* places->count for a device that the machine does not have: then there is no plan. */
@@ -226,7 +220,7 @@ static void add_storage(struct mpk_recorder *r, const struct mpk_storage *s)
 		.device = (uint32_t)device,
 		.first = UINT32_MAX,
 	};
-	know(r, s, MPK_ORIGIN_STORAGE, p->storage_count++);
+	mpk_record_origin(r, s, MPK_ORIGIN_STORAGE, p->storage_count++);
 }
 
 /* The number of a tensor of the call. */
@@ -236,13 +230,13 @@ static bool add_tensor(struct mpk_recorder *r, const struct mpk_tensor *t, uint3
 
 	switch (k.origin) {
 	case MPK_ORIGIN_INPUT: /* views of inputs begin where the input does */
-		return mpk_recording_tensor(r->plan, t, MPK_PLAN_INPUT, k.index, false, out);
+		return recording_tensor(r->plan, t, MPK_PLAN_INPUT, k.index, false, out);
 	case MPK_ORIGIN_CONSTANT:
 	case MPK_ORIGIN_KNOWN:
-		return mpk_recording_tensor(r->plan, t, MPK_PLAN_CONSTANT, k.index,
-					    k.origin == MPK_ORIGIN_KNOWN, out);
+		return recording_tensor(r->plan, t, MPK_PLAN_CONSTANT, k.index,
+					k.origin == MPK_ORIGIN_KNOWN, out);
 	case MPK_ORIGIN_STORAGE:
-		return mpk_recording_tensor(r->plan, t, MPK_PLAN_STORAGE, k.index, false, out);
+		return recording_tensor(r->plan, t, MPK_PLAN_STORAGE, k.index, false, out);
 	case MPK_ORIGIN_UNKNOWN:
 	case MPK_ORIGIN_HEAP:
 		break;
@@ -367,18 +361,6 @@ void mpk_record_copy(struct mpk_recorder *r, const struct mpk_tensor *from,
 	s->action = MPK_PLAN_COPY;
 	touch(r->plan, s->from, r->plan->step_count - 1);
 	touch(r->plan, s->to, r->plan->step_count - 1);
-}
-
-void mpk_record_heap(struct mpk_recorder *r, const struct mpk_storage *storage)
-{
-	if (r && !r->failed)
-		know(r, storage, MPK_ORIGIN_HEAP, 0);
-}
-
-void mpk_record_known(struct mpk_recorder *r, const struct mpk_tensor *t)
-{
-	if (r && !r->failed)
-		know(r, t->storage, MPK_ORIGIN_KNOWN, 0);
 }
 
 enum mpk_recorded mpk_recorder_look(const struct mpk_recorder *r, const struct mpk_tensor *t)

@@ -14,93 +14,6 @@
 #include "base/vec.h"
 #include "executor/plan/internal/plans.h"
 
-/* --- tensors of a recording, each once --------------------------------------------------------- */
-
-/* A tensor object is made anew for each step that makes a view, so that two objects may be one tensor
- * of the plan. They are compared by type, shape and place; each tensor of a tape costs time when its
- * address is patched, so that it pays to have it once. */
-
-/* A tensor is mostly passed on to one of the next kernels. */
-enum { LOOK_BACK = 64 };
-
-void mpk_recording_free(struct mpk_recording *r)
-{
-	if (!r)
-		return;
-	for (size_t i = 0; i < r->tensor_count; i++)
-		mpk_tensor_drop(r->tensors[i].tensor);
-	for (size_t i = 0; i < r->step_count; i++) {
-		mpk_function_drop(r->steps[i].function);
-		for (size_t k = 0; k < r->steps[i].count; k++)
-			mpk_value_drop(&r->steps[i].values[k]);
-		free(r->steps[i].values);
-	}
-	mpk_value_drop(&r->result);
-	free(r->key.words);
-	free(r->tensors);
-	free(r->storages);
-	free(r->steps);
-	free(r);
-}
-
-/* --- tensors ------------------------------------------------------------------------------- */
-
-static bool same_extents(const int64_t *a, const int64_t *b, int32_t ndim)
-{
-	if (!a || !b)
-		return a == b;
-	return ndim == 0 || memcmp(a, b, (size_t)ndim * sizeof *a) == 0;
-}
-
-/* Whether a tensor of the call is one that the recording has. */
-static bool recording_is_same(const struct mpk_recorded_tensor *have, const struct mpk_tensor *t,
-			      enum mpk_plan_source source, uint32_t index)
-{
-	const struct mpk_dltensor *a = &have->tensor->dl, *b = &t->dl;
-
-	if (have->source != source || have->index != index || a->ndim != b->ndim ||
-	    !mpk_dtype_equal(a->dtype, b->dtype) || a->byte_offset != b->byte_offset)
-		return false;
-	/* constants have no index that tells one storage from another */
-	if (source == MPK_PLAN_CONSTANT && have->tensor->storage != t->storage)
-		return false;
-	return same_extents(a->shape, b->shape, a->ndim) &&
-	       same_extents(a->strides, b->strides, a->ndim);
-}
-
-/* The content of a tensor in the host's memory, as it is now: the call may give the tensor away. */
-static bool snapshot(const struct mpk_tensor *t, struct mpk_tensor **out)
-{
-	if (mpk_tensor_create(t->dl.dtype, t->dl.shape, (size_t)t->dl.ndim, MPK_STORAGE_PRIVATE,
-			      out, NULL) != MPK_OK)
-		return false;
-	mpk_tensor_copy_from(*out, &t->dl);
-	return true;
-}
-
-bool mpk_recording_tensor(struct mpk_recording *r, const struct mpk_tensor *t,
-			  enum mpk_plan_source source, uint32_t index, bool known, uint32_t *out)
-{
-	struct mpk_recorded_tensor made = { .source = source, .index = index };
-	size_t oldest = r->tensor_count > LOOK_BACK ? r->tensor_count - LOOK_BACK : 0;
-
-	for (size_t i = r->tensor_count; !known && i > oldest; i--)
-		if (recording_is_same(&r->tensors[i - 1], t, source, index)) {
-			*out = (uint32_t)(i - 1);
-			return true;
-		}
-	if (!mpk_vec_reserve(&r->tensors, &r->tensor_cap, r->tensor_count + 1, sizeof *r->tensors))
-		return false;
-	/* inputs and what lies in slots get their address when they run */
-	if (known ? !snapshot(t, &made.tensor)
-		  : mpk_tensor_wrap(&t->dl, source == MPK_PLAN_CONSTANT ? t->storage : NULL,
-				    &made.tensor, NULL) != MPK_OK)
-		return false;
-	*out = (uint32_t)r->tensor_count;
-	r->tensors[r->tensor_count++] = made;
-	return true;
-}
-
 enum sort {
 	FIXED,
 	INTERNAL, /* fixed: an address within the block */
@@ -433,27 +346,6 @@ static bool find_tape(struct mpk_plans *plans, struct mpk_plan *plan, struct mpk
 	return plan->tape != NULL;
 }
 
-struct mpk_plan *mpk_plan_make(struct mpk_plans *plans, struct mpk_recording *recording)
-{
-	struct mpk_plan *plan = calloc(1, sizeof *plan);
-	struct mpk_plan_tape *made;
-
-	if (!plan) {
-		mpk_recording_free(recording);
-		return NULL;
-	}
-	plan->key = recording->key;
-	plan->result = recording->result;
-	recording->key = (struct mpk_plan_key){ 0 };
-	recording->result = (struct mpk_value){ 0 };
-	made = tape_of(recording);
-	if (!made || !find_tape(plans, plan, made)) {
-		mpk_plan_free(plans, plan);
-		return NULL;
-	}
-	return plan;
-}
-
 /* The last plan of a tape takes it along. */
 static void drop_tape(struct mpk_plans *plans, const struct mpk_plan *plan)
 {
@@ -469,7 +361,7 @@ static void drop_tape(struct mpk_plans *plans, const struct mpk_plan *plan)
 	tape_free(t);
 }
 
-void mpk_plan_free(struct mpk_plans *plans, struct mpk_plan *plan)
+static void plan_free(struct mpk_plans *plans, struct mpk_plan *plan)
 {
 	if (!plan)
 		return;
@@ -479,4 +371,37 @@ void mpk_plan_free(struct mpk_plans *plans, struct mpk_plan *plan)
 	mpk_value_drop(&plan->result);
 	free(plan->values);
 	free(plan);
+}
+
+static struct mpk_plan *plan_make(struct mpk_plans *plans, struct mpk_recording *recording)
+{
+	struct mpk_plan *plan = calloc(1, sizeof *plan);
+	struct mpk_plan_tape *made;
+
+	if (!plan) {
+		mpk_recording_free(recording);
+		return NULL;
+	}
+	plan->key = recording->key;
+	plan->result = recording->result;
+	recording->key = (struct mpk_plan_key){ 0 };
+	recording->result = (struct mpk_value){ 0 };
+	made = tape_of(recording);
+	if (!made || !find_tape(plans, plan, made)) {
+		plan_free(plans, plan);
+		return NULL;
+	}
+	return plan;
+}
+
+bool mpk_plan_replace(struct mpk_plans *plans, struct mpk_plan **place,
+		      struct mpk_recording *recording)
+{
+	struct mpk_plan *plan = recording ? plan_make(plans, recording) : NULL;
+
+	if (recording && !plan)
+		return false;
+	plan_free(plans, *place);
+	*place = plan;
+	return true;
 }

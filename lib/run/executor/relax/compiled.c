@@ -58,7 +58,7 @@ static void any_list_empty(struct mpk_any_list *list)
 			mpk_ffi_item_drop(list->conv, &list->cells[i]);
 }
 
-void mpk_relax_list_destroy(struct mpk_any_list *list)
+static void any_list_destroy(struct mpk_any_list *list)
 {
 	if (!list)
 		return;
@@ -138,15 +138,14 @@ static enum mpk_code put_constants(struct mpk_relax_vm *vm, enum mpk_convention 
 }
 
 /* Half of a list would be taken for all of it by the next call_with_lists. */
-static void empty_lists(struct mpk_relax_vm *vm)
+static void drop_lists(struct mpk_relax_vm *vm)
 {
-	struct mpk_any_list *functions = vm->function_list;
+	struct mpk_any_list *functions = vm->function_list, *constants = vm->constant_list;
 
-	vm->function_list = NULL;
+	vm->function_list = vm->constant_list = NULL;
 	vm->base.own_refs = 0;
-	mpk_relax_list_destroy(functions);
-	mpk_relax_list_destroy(vm->constant_list);
-	vm->constant_list = NULL;
+	any_list_destroy(functions);
+	any_list_destroy(constants);
 }
 
 /* All constants and all functions, made when the first compiled function runs. */
@@ -158,13 +157,14 @@ static enum mpk_code fill_lists(struct mpk_relax_vm *vm, enum mpk_convention con
 	if (vm->constant_list)
 		return MPK_OK;
 	if (!vm->kept)
-		vm->kept = mpk_relax_kept_create(vm->program->callee_count);
+		vm->kept = calloc(1, sizeof *vm->kept + vm->program->callee_count *
+								sizeof vm->kept->functions[0]);
 	MPK_TRY_ALLOC(vm->kept, err);
 	code = relax_vm_put_functions(vm, conv, err);
 	if (code == MPK_OK)
 		code = put_constants(vm, conv, err);
 	if (code != MPK_OK)
-		empty_lists(vm);
+		drop_lists(vm);
 	return code;
 }
 
@@ -218,15 +218,33 @@ static enum mpk_code take_register_list(struct mpk_relax_vm *vm, const struct mp
 	vm->register_list = NULL;
 	if (*out && (*out)->count == count)
 		return MPK_OK;
-	mpk_relax_list_destroy(*out);
+	any_list_destroy(*out);
 	return any_list_create(c->function->convention, count, out, err);
 }
 
 static void give_register_list(struct mpk_relax_vm *vm, struct mpk_any_list *registers)
 {
 	any_list_empty(registers);
-	mpk_relax_list_destroy(vm->register_list);
+	any_list_destroy(vm->register_list);
 	vm->register_list = registers;
+}
+
+/* What is kept for this function is what its sites are given; what was under way goes on afterwards. */
+static enum mpk_code call_with_sites(struct mpk_relax_vm *vm, const struct mpk_relax_callee *c,
+				     struct mpk_any_list *registers, struct mpk_value *result,
+				     struct mpk_error *err)
+{
+	struct mpk_relax_sites *before = vm->kept->now;
+	size_t at = before ? before->at : 0;
+	enum mpk_code code;
+
+	vm->kept->now = &vm->kept->functions[c - vm->program->callees];
+	vm->kept->now->at = 0;
+	code = call_with_lists(vm, c, registers, result, err);
+	vm->kept->now = before;
+	if (before)
+		before->at = at;
+	return code;
 }
 
 enum mpk_code mpk_relax_call_compiled(struct mpk_relax_vm *vm, const struct mpk_relax_callee *c,
@@ -234,7 +252,6 @@ enum mpk_code mpk_relax_call_compiled(struct mpk_relax_vm *vm, const struct mpk_
 				      struct mpk_value *result, struct mpk_error *err)
 {
 	struct mpk_any_list *registers;
-	struct mpk_relax_site before;
 	enum mpk_code code;
 
 	if (count != c->arg_count)
@@ -245,10 +262,17 @@ enum mpk_code mpk_relax_call_compiled(struct mpk_relax_vm *vm, const struct mpk_
 	code = MPK_OK;
 	for (size_t i = 0; i < count && code == MPK_OK; i++)
 		code = any_list_set(registers, i, &args[i], err);
-	before = mpk_relax_kept_enter(vm->kept, (size_t)(c - vm->program->callees));
 	if (code == MPK_OK)
-		code = call_with_lists(vm, c, registers, result, err);
-	mpk_relax_kept_leave(vm->kept, before);
+		code = call_with_sites(vm, c, registers, result, err);
 	give_register_list(vm, registers);
 	return code;
+}
+
+void mpk_relax_compiled_fini(struct mpk_relax_vm *vm)
+{
+	drop_lists(vm);
+	any_list_destroy(vm->register_list);
+	vm->register_list = NULL;
+	mpk_relax_kept_destroy(vm->kept, vm->program->callee_count);
+	vm->kept = NULL;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* interp.c - runs byte code, step by step
+/* interp.c - a machine, which runs byte code step by step
  *
- * Nothing is looked up here, and no index is checked: relax.c did that. Calls within byte code keep
+ * Nothing is looked up here, and no index is checked: program.c did that. Calls within byte code keep
  * their frames in the machine, not on the native stack, so that loops compiled to recursion run as long
  * as memory lasts; only closures and compiled functions come back here by recursion.
  *
@@ -281,13 +281,30 @@ static enum mpk_code run_function(struct mpk_relax_vm *vm, size_t function,
 
 /* --- calls from outside -------------------------------------------------------------------- */
 
+/* Whether the values are what the function takes. Few inputs need no allocation. */
+static enum mpk_code check_inputs(const struct mpk_signature *s, const struct mpk_value *values,
+				  size_t count, struct mpk_error *err)
+{
+	const struct mpk_value *few[32], **bound = few;
+	size_t room = s->input_count + s->param_count;
+	enum mpk_code code;
+
+	if (room > MPK_ARRAY_COUNT(few))
+		bound = calloc(room, sizeof(const struct mpk_value *));
+	MPK_TRY_ALLOC(bound, err);
+	code = mpk_signature_bind(s, &(struct mpk_args){ values, NULL, count }, bound, err);
+	if (bound != few)
+		free(bound);
+	return code;
+}
+
 /* A call that has a plan is right: its types and shapes were checked when the plan was made. */
 static enum mpk_code interpret(void *machine, size_t function, const struct mpk_value *args,
 			       size_t count, struct mpk_value *result, struct mpk_error *err)
 {
 	struct mpk_relax_vm *vm = machine;
 
-	MPK_TRY(mpk_signature_check(vm->program->callees[function].signature, args, count, err));
+	MPK_TRY(check_inputs(vm->program->callees[function].signature, args, count, err));
 	return run_function(vm, function, args, count, result, err);
 }
 
@@ -311,7 +328,7 @@ static enum mpk_code invoke_compiled(struct mpk_relax_vm *vm, const struct mpk_r
 	MPK_CLEANUP(mpk_operator_fini) struct mpk_operator op = { 0 };
 
 	if (vm->base.depth == 1)
-		MPK_TRY(mpk_signature_check(c->signature, args, count, err));
+		MPK_TRY(check_inputs(c->signature, args, count, err));
 	if (!vm->observers)
 		return mpk_relax_call_compiled(vm, c, args, count, result, err);
 	MPK_TRY(describe_compiled(c, args, count, &op, err));
@@ -359,9 +376,8 @@ static enum mpk_code invoke_planned(struct mpk_relax_vm *vm, size_t function,
 	return mpk_plan_call(vm->plans, &self, function, args, count, result, err);
 }
 
-enum mpk_code mpk_relax_vm_invoke(struct mpk_machine *m, size_t function,
-				  const struct mpk_args *args, struct mpk_value *result,
-				  struct mpk_error *err)
+static enum mpk_code invoke_vm(struct mpk_machine *m, size_t function, const struct mpk_args *args,
+			       struct mpk_value *result, struct mpk_error *err)
 {
 	struct mpk_relax_vm *vm = (struct mpk_relax_vm *)m;
 	const struct mpk_signature *s = vm->program->callees[function].signature;
@@ -375,3 +391,74 @@ enum mpk_code mpk_relax_vm_invoke(struct mpk_machine *m, size_t function,
 	free(values);
 	return code;
 }
+
+/* --- life -------------------------------------------------------------------------------------- */
+
+static enum mpk_code relax_vm_take_devices(struct mpk_relax_vm *vm,
+					   const struct mpk_dldevice *devices, size_t count,
+					   struct mpk_error *err)
+{
+	/* byte code takes the last device for the host's, where shapes and scalars are */
+	bool has_host = count && devices[count - 1].type == MPK_DL_CPU;
+
+	if (count + !has_host > MPK_RELAX_DEVICES_MAX)
+		return mpk_fail(err, MPK_E_RANGE, "%zu devices; at most %d", count,
+				MPK_RELAX_DEVICES_MAX);
+	for (size_t i = 0; i < count; i++)
+		vm->devices[vm->device_count++] = devices[i];
+	if (!has_host)
+		vm->devices[vm->device_count++] = (struct mpk_dldevice){ MPK_DL_CPU, 0 };
+	for (size_t i = 0; i < vm->device_count; i++)
+		MPK_TRY(mpk_devices_allocator(mpk_runtime_devices(vm->program->base.runtime),
+					      vm->devices[i], &vm->allocators[i], err));
+	return MPK_OK;
+}
+
+static enum mpk_code start_vm(struct mpk_machine *m, const struct mpk_dldevice *devices,
+			      size_t count, struct mpk_error *err)
+{
+	struct mpk_relax_vm *vm = (struct mpk_relax_vm *)m;
+
+	vm->program = (struct mpk_relax_program *)m->program;
+	vm->frames.max = MPK_RELAX_FRAMES_MAX;
+	vm->frames.stack_max = MPK_RELAX_STACK_MAX;
+	vm->constants = calloc(vm->program->x.const_count + 1, sizeof *vm->constants);
+	MPK_TRY_ALLOC(vm->constants, err);
+	MPK_TRY(relax_vm_take_devices(vm, devices, count, err));
+	vm->plans = mpk_plans_create(&(struct mpk_plan_places){
+		.devices = mpk_runtime_devices(m->program->runtime),
+		.where = vm->devices,
+		.allocators = vm->allocators,
+		.count = vm->device_count,
+	});
+	MPK_TRY_ALLOC(vm->plans, err);
+	return MPK_OK;
+}
+
+/* The lists for compiled code hold the machine once for each of its functions. */
+static void drop_own(struct mpk_machine *m)
+{
+	mpk_relax_compiled_fini((struct mpk_relax_vm *)m);
+}
+
+static void stop_vm(struct mpk_machine *m)
+{
+	struct mpk_relax_vm *vm = (struct mpk_relax_vm *)m;
+
+	mpk_plans_destroy(vm->plans);
+	mpk_relax_compiled_fini(vm);
+	for (size_t i = 0; vm->constants && i < vm->program->x.const_count; i++)
+		mpk_value_drop(&vm->constants[i]);
+	free(vm->constants);
+	free(vm->fresh.items);
+	mpk_frames_fini(&vm->frames);
+}
+
+const struct mpk_machine_kind mpk_relax_machine_kind = {
+	.bytes = sizeof(struct mpk_relax_vm),
+	.depth_max = MPK_RELAX_DEPTH_MAX,
+	.start = start_vm,
+	.stop = stop_vm,
+	.drop_own = drop_own,
+	.invoke = invoke_vm,
+};

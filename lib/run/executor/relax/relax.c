@@ -1,22 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* relax.c - an executable of the Relax VM as a module: its program, decoded once for running
+/* relax.c - an executable of the Relax VM as a module: its functions, its constants and the builtins as values
  *
- * Byte code is read when the module is opened: operands are checked, and what is called is looked for in
- * the imports, then among the builtins, then among the runtime's global functions. The loop that runs
- * it (interp.c) can then do without any look-up or check. What nobody has is no failure before a
- * function that needs it is looked up, because a library may have others that run.
+ * A function is looked for by its name, and refused with the names of all that it needs and nobody has.
+ * Constants are made when they are first used: a model of gigabytes whose function needs a few of them
+ * loads these alone.
  *
- * One pass over a function's steps, in their order, with what each register is: a parameter or a part of
- * one, memory of a device by its number, neither. Views of a tensor are where it is. A callee asks for
- * its arguments where it wants its parameters, so functions are read again until nothing is new.
- * Copies between devices say least, and are asked last.
+ * The rows of builtins are in program/relax_builtins.def, the functions in four files, by what they work on:
+ * shapes, memory, closures, selections; those of caches and other states are in executor/state. Byte code finds
+ * them by name when it is loaded, compiled functions as globals of the runtime. Both pass whatever the
+ * model says, so that each argument is checked for its kind. Errors have the words of TVM's own builtins.
  */
 #include "executor/executor.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "device/profile.h"
 #include "executor/relax/internal/relax.h"
 #include "runtime/library.h"
+#include "runtime/runtime.h"
 #include "text/escape.h"
 
 /* --- the whole ----------------------------------------------------------------------------- */
@@ -102,6 +106,207 @@ static enum mpk_code relax_check_function(const struct mpk_relax_program *p, siz
 			: "");
 }
 
+/* --- builtins ----------------------------------------------------------------------------------- */
+
+/* Every builtin with the family that has its row. */
+static const struct {
+	const char *name;
+	const struct mpk_relax_builtins *family;
+} names[] = {
+#if !MPK_RUN_STATE
+#define MPK_RELAX_STATE(...)
+#endif
+#define MPK_RELAX_BUILTIN(name, effect, family, call, typing)                                      \
+	{ name, &mpk_relax_##family##_builtins },
+#include "program/relax_builtins.def"
+#undef MPK_RELAX_BUILTIN
+};
+
+const struct mpk_relax_builtin *mpk_relax_builtin_at(size_t i)
+{
+	size_t row = 0;
+
+	if (i >= MPK_ARRAY_COUNT(names))
+		return NULL;
+	/* rows of a family are in the order of this table */
+	while (strcmp(names[i].family->rows[row].name, names[i].name) != 0)
+		row++;
+	return &names[i].family->rows[row];
+}
+
+const struct mpk_relax_builtin *mpk_relax_builtin_find(struct mpk_span name)
+{
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(names); i++)
+		if (mpk_span_is(name, names[i].name))
+			return mpk_relax_builtin_at(i);
+	return NULL;
+}
+
+/* A builtin as a value; one row, without the machine: who needs it passes it as the first
+ * argument. */
+struct builtin_function {
+	struct mpk_function base;
+	const struct mpk_relax_builtin *builtin;
+	struct mpk_runtime *runtime; /* for calls that no module code makes; NULL: there are none */
+};
+
+static enum mpk_code call_builtin(struct mpk_function *self, const struct mpk_args *args,
+				  struct mpk_value *result, struct mpk_error *err)
+{
+	struct builtin_function *f = (struct builtin_function *)self;
+
+	struct mpk_context before = mpk_context_get(), own = before;
+	enum mpk_code code;
+
+	if (before.runtime || !f->runtime)
+		return f->builtin->call(args->values, args->count, result, err);
+	own.runtime = f->runtime;
+	(void)mpk_context_swap(own);
+	code = f->builtin->call(args->values, args->count, result, err);
+	(void)mpk_context_swap(before);
+	return code;
+}
+
+static void destroy_builtin(struct mpk_function *self)
+{
+	free(self);
+}
+
+static void *cells_of(const char *builtin)
+{
+	const struct mpk_relax_cells *row = mpk_relax_cells;
+
+	while (row->name && strcmp(row->name, builtin) != 0)
+		row++;
+	return (void *)(uintptr_t)row->code;
+}
+
+enum mpk_code mpk_relax_builtin_function(const struct mpk_relax_builtin *builtin,
+					 struct mpk_function **out, struct mpk_error *err)
+{
+	struct builtin_function *f = calloc(1, sizeof *f);
+
+	if (!f)
+		return mpk_fail_nomem(err);
+	f->base = (struct mpk_function){
+		.refs = 1,
+		.name = builtin->name,
+		.call = call_builtin,
+		.destroy = destroy_builtin,
+		.cells = cells_of(builtin->name),
+	};
+	f->builtin = builtin;
+	*out = &f->base;
+	return MPK_OK;
+}
+
+enum mpk_code mpk_relax_add_globals(struct mpk_runtime *runtime, struct mpk_error *err)
+{
+	const struct mpk_relax_builtin *b;
+
+	for (size_t i = 0; (b = mpk_relax_builtin_at(i)) != NULL; i++) {
+		struct mpk_function *f;
+
+		MPK_TRY(mpk_relax_builtin_function(b, &f, err));
+		((struct builtin_function *)f)->runtime = runtime;
+		MPK_TRY(mpk_runtime_add_function(runtime, f, err));
+	}
+	return MPK_OK;
+}
+
+/* --- constants ----------------------------------------------------------------------------- */
+
+static enum mpk_code relax_vm_make_tensor(struct mpk_relax_vm *vm,
+					  const struct mpk_tensor_record *r, struct mpk_value *out,
+					  struct mpk_error *err)
+{
+	struct mpk_storage *storage;
+	struct mpk_tensor *t;
+	enum mpk_code code;
+
+	MPK_TRY(mpk_program_constant(&vm->program->base, r->data, r->dtype, vm->devices[0],
+				     &storage, err));
+	code = mpk_tensor_view(storage, 0, r->dtype, r->shape, r->ndim, &t, err);
+	mpk_storage_drop(storage);
+	MPK_TRY(code);
+	*out = mpk_value_of_tensor(t);
+	return MPK_OK;
+}
+
+/* Extents as they are stored, eight bytes each, at any address. */
+static enum mpk_code make_shape(struct mpk_span raw, struct mpk_value *out, struct mpk_error *err)
+{
+	size_t ndim = raw.len / 8;
+
+	MPK_TRY(mpk_value_of_shape(NULL, ndim, out, err));
+	for (size_t i = 0; i < ndim; i++)
+		out->shape->extents[i] = (int64_t)mpk_load_u64(raw.data + 8 * i);
+	return MPK_OK;
+}
+
+static enum mpk_code make_constant(struct mpk_relax_vm *vm, const struct mpk_relax_const *c,
+				   struct mpk_value *out, struct mpk_error *err)
+{
+	switch (c->kind) {
+	case MPK_RELAX_TENSOR:
+		return relax_vm_make_tensor(vm, &c->u.tensor, out, err);
+	case MPK_RELAX_DTYPE:
+		*out = (struct mpk_value){ .kind = MPK_VALUE_DTYPE, .dtype = c->u.dtype };
+		return MPK_OK;
+	case MPK_RELAX_SHAPE:
+		return make_shape(c->u.shape, out, err);
+	case MPK_RELAX_STRING:
+		return mpk_value_of_text(MPK_VALUE_STR, c->u.string, out, err);
+	case MPK_RELAX_INT:
+		*out = mpk_value_of_int(c->u.i);
+		return MPK_OK;
+	case MPK_RELAX_FLOAT:
+		*out = mpk_value_of_float(c->u.f);
+		return MPK_OK;
+	case MPK_RELAX_CONST_KINDS:
+		break;
+	}
+	return mpk_fail(err, MPK_E_INTERNAL, "a constant of kind %d", (int)c->kind);
+}
+
+enum mpk_code mpk_relax_vm_constant(struct mpk_relax_vm *vm, size_t index,
+				    const struct mpk_value **out, struct mpk_error *err)
+{
+	struct mpk_value *v = &vm->constants[index];
+
+	if (v->kind == MPK_VALUE_NONE)
+		MPK_TRY(make_constant(vm, &vm->program->x.consts[index], v, err));
+	*out = v;
+	return MPK_OK;
+}
+
+/* --- functions ----------------------------------------------------------------------------- */
+
+enum mpk_code mpk_relax_vm_function(struct mpk_relax_vm *vm, size_t index,
+				    struct mpk_function **out, struct mpk_error *err)
+{
+	const struct mpk_relax_callee *c = &vm->program->callees[index];
+
+	switch (c->action) {
+	case MPK_ACTION_CALL:
+	case MPK_ACTION_COMPILED:
+		return mpk_machine_bind(&vm->base, index, c->name, c->signature, out, err);
+	case MPK_ACTION_KERNEL:
+	case MPK_ACTION_FUNCTION:
+		*out = mpk_function_hold(c->function);
+		return MPK_OK;
+	case MPK_ACTION_BUILTIN:
+		return mpk_relax_builtin_function(c->builtin, out, err);
+	case MPK_ACTION_NONE:
+	case MPK_ACTION_MISSING:
+	case MPK_ACTION_RETURN:
+	case MPK_ACTION_GOTO:
+	case MPK_ACTION_IF:
+		break;
+	}
+	return mpk_fail(err, MPK_E_LOAD, "nobody has the function '%s'", MPK_QUOTE(c->name));
+}
+
 /* --- the module ----------------------------------------------------------------------------- */
 
 static const struct mpk_relax_program *program_of(const struct mpk_node_module *node)
@@ -132,7 +337,7 @@ static enum mpk_code find_node(struct mpk_node_module *node, const char *name,
 	if (index == p->callee_count)
 		return MPK_OK;
 	MPK_TRY(relax_check_function(p, index, err));
-	MPK_TRY(mpk_node_model_machine(node->state, &machine, err));
+	MPK_TRY(mpk_node_model_machine(node, &machine, err));
 	return mpk_relax_vm_function((struct mpk_relax_vm *)machine, index, out, err);
 }
 
@@ -165,193 +370,59 @@ const struct mpk_loader mpk_relax_executor = {
 	.close = mpk_node_model_close,
 };
 
-/* --- places ----------------------------------------------------------------------------------- */
+/* --- what builtins ask of their arguments ------------------------------------------------------------------------------ */
 
-enum { PASSES = 8, REGISTERS_MAX = 1 << 16 };
-
-/* What a register holds; zero: neither. */
-struct origin {
-	struct mpk_type *input; /* a parameter, or a field of one */
-	unsigned memory;        /* 1 + the number of a device */
-};
-
-struct placing {
-	struct mpk_relax_program *p;
-	int32_t *wanted; /* of each callee that is a kernel: the device of its tensors; 0 */
-	struct origin *registers;
-	size_t register_count;
-	bool changed;
-	bool guesses; /* copies count, too */
-};
-
-/* --- where from ----------------------------------------------------------------------------- */
-
-static struct origin *register_at(const struct placing *pl, int64_t number)
+enum mpk_code(mpk_relax_raise)(struct mpk_error *err, const char *kind, const char *fmt, ...)
 {
-	return number >= 0 && (uint64_t)number < pl->register_count ? &pl->registers[number] : NULL;
+	char text[256];
+	va_list args;
+
+	va_start(args, fmt);
+	(void)vsnprintf(text, sizeof text, fmt, args);
+	va_end(args);
+	return mpk_fail(err, MPK_E_RAISED, "%s: %s", kind, text);
 }
 
-static const struct mpk_relax_operand *operand(const struct placing *pl,
-					       const struct mpk_relax_step *s, uint32_t i)
+enum mpk_code mpk_relax_arity(const char *name, size_t count, size_t least, size_t most,
+			      struct mpk_error *err)
 {
-	return i < s->count ? &pl->p->operands[s->first + i] : NULL;
-}
-
-static struct origin origin_of(const struct placing *pl, const struct mpk_relax_step *s, uint32_t i)
-{
-	const struct mpk_relax_operand *o = operand(pl, s, i);
-	const struct origin *r =
-		o && o->kind == MPK_OPERAND_REGISTER ? register_at(pl, o->value) : NULL;
-
-	return r ? *r : (struct origin){ 0 };
-}
-
-static struct origin field_of(const struct placing *pl, const struct mpk_relax_step *s)
-{
-	struct mpk_type *tuple = origin_of(pl, s, 0).input;
-	const struct mpk_relax_operand *index = operand(pl, s, 1);
-
-	if (!tuple || tuple->kind != MPK_TYPE_TUPLE || !index || index->kind != MPK_OPERAND_INT ||
-	    index->value < 0 || (uint64_t)index->value >= tuple->field_count)
-		return (struct origin){ 0 };
-	return (struct origin){
-		.input = (struct mpk_type *)(uintptr_t)&tuple->fields[index->value].type
-	};
-}
-
-static struct origin result_of(const struct placing *pl, const struct mpk_relax_step *s)
-{
-	static const char *const views[] = { "vm.builtin.alloc_tensor", "vm.builtin.reshape",
-					     "vm.builtin.ensure_zero_offset" };
-	struct mpk_span name = pl->p->callees[s->callee].name;
-	const struct mpk_relax_operand *number = operand(pl, s, 2);
-
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(views); i++)
-		if (mpk_span_is(name, views[i]))
-			return origin_of(pl, s, 0);
-	if (mpk_span_is(name, "vm.builtin.tuple_getitem"))
-		return field_of(pl, s);
-	if (mpk_span_is(name, "vm.builtin.alloc_storage") && number &&
-	    number->kind == MPK_OPERAND_INT && number->value >= 0 &&
-	    number->value < MPK_RUNTIME_DEVICES_MAX)
-		return (struct origin){ .memory = (unsigned)number->value + 1 };
-	return (struct origin){ 0 };
-}
-
-/* --- where to ------------------------------------------------------------------------------- */
-
-static void want(struct placing *pl, struct origin o, int32_t device)
-{
-	int32_t *place = o.input    ? &o.input->device
-			 : o.memory ? &pl->p->devices[o.memory - 1]
-				    : NULL;
-
-	/* what came first stays: texts of checks are read before */
-	if (!device || !place || *place)
-		return;
-	*place = device;
-	pl->changed = true;
-}
-
-/* What is copied to another device is not there: where nothing else is said, it is on the host. */
-static bool is_copy_from_host(const struct placing *pl, const struct mpk_relax_step *s)
-{
-	const struct mpk_relax_operand *type = operand(pl, s, 1);
-
-	return mpk_span_is(pl->p->callees[s->callee].name, "vm.builtin.to_device") && type &&
-	       type->kind == MPK_OPERAND_INT && type->value != MPK_DL_CPU;
-}
-
-static void place_read_call(struct placing *pl, const struct mpk_relax_step *s)
-{
-	const struct mpk_relax_callee *c = &pl->p->callees[s->callee];
-	struct origin *dst = register_at(pl, s->dst);
-
-	for (uint32_t i = 0; i < s->count; i++) {
-		int32_t device = pl->wanted[s->callee];
-
-		if (c->signature && i < c->signature->input_count)
-			device = c->signature->inputs[i].type.device;
-		want(pl, origin_of(pl, s, i), device);
-	}
-	if (pl->guesses && is_copy_from_host(pl, s))
-		want(pl, origin_of(pl, s, 0), MPK_DL_CPU);
-	if (dst)
-		*dst = result_of(pl, s);
-}
-
-static void place_read_function(struct placing *pl, const struct mpk_relax_callee *c)
-{
-	const struct mpk_signature *s = c->signature;
-
-	pl->register_count = c->register_count < REGISTERS_MAX ? c->register_count : REGISTERS_MAX;
-	for (size_t i = 0; i < pl->register_count; i++)
-		pl->registers[i] = (struct origin){
-			.input = i < s->input_count
-					 ? (struct mpk_type *)(uintptr_t)&s->inputs[i].type
-					 : NULL
-		};
-	for (size_t at = c->start; at < c->end; at++) {
-		enum mpk_relax_action action = pl->p->steps[at].action;
-
-		if (action >= MPK_ACTION_KERNEL && action <= MPK_ACTION_MISSING)
-			place_read_call(pl, &pl->p->steps[at]);
-	}
-}
-
-/* --- all of them ---------------------------------------------------------------------------- */
-
-static void ask_kernels(struct placing *pl)
-{
-	const struct mpk_host_code *code = &pl->p->base.host->code;
-
-	for (size_t i = 0; i < pl->p->callee_count; i++) {
-		const struct mpk_relax_callee *c = &pl->p->callees[i];
-
-		if (c->action == MPK_ACTION_KERNEL)
-			pl->wanted[i] = code->device_of(code->device_user, c->function->name);
-	}
-}
-
-/* Functions may share code, so that all of them can be many times the file. */
-static void place_read_all(struct placing *pl)
-{
-	const struct mpk_relax_program *p = pl->p;
-	uint64_t steps = 0, most = 16 * ((uint64_t)p->step_count + p->callee_count) + 4096;
-
-	pl->changed = true;
-	for (unsigned pass = 0; pl->changed && pass < PASSES; pass++) {
-		pl->changed = false;
-		for (size_t i = 0; i < p->callee_count; i++) {
-			const struct mpk_relax_callee *c = &p->callees[i];
-
-			if (c->action != MPK_ACTION_CALL || !c->signature)
-				continue;
-			steps += c->end - c->start + c->register_count / 16;
-			if (steps > most)
-				return;
-			place_read_function(pl, c);
-		}
-	}
-}
-
-enum mpk_code mpk_relax_place(struct mpk_relax_program *p, struct mpk_error *err)
-{
-	struct placing pl = { .p = p };
-
-	if (!p->base.host->code.device_of)
+	if (count >= least && count <= most)
 		return MPK_OK;
-	pl.wanted = calloc(p->callee_count + 1, sizeof *pl.wanted);
-	pl.registers = calloc(REGISTERS_MAX, sizeof *pl.registers);
-	bool room = pl.wanted && pl.registers;
+	return mpk_relax_raise(err, "TypeError", "%s got %zu arguments", name, count);
+}
 
-	if (room) {
-		ask_kernels(&pl);
-		place_read_all(&pl);
-		pl.guesses = true;
-		place_read_all(&pl);
-	}
-	free(pl.registers);
-	free(pl.wanted);
-	return room ? MPK_OK : mpk_fail_nomem(err);
+enum mpk_code mpk_relax_int(const char *name, const struct mpk_value *args, size_t i, int64_t *out,
+			    struct mpk_error *err)
+{
+	if (args[i].kind == MPK_VALUE_INT)
+		*out = args[i].integer;
+	else if (args[i].kind == MPK_VALUE_BOOL)
+		*out = args[i].boolean;
+	else
+		return mpk_relax_raise(err, "TypeError", "%s: argument %zu must be an int, not %s",
+				       name, i, mpk_value_kind_name(args[i].kind));
+	return MPK_OK;
+}
+
+enum mpk_code mpk_relax_machine(const char *name, const struct mpk_value *args,
+				struct mpk_relax_vm **out, struct mpk_error *err)
+{
+	/* byte code has no other way to a pointer than the machine's own register */
+	if (args[0].kind != MPK_VALUE_OPAQUE || !args[0].opaque)
+		return mpk_relax_raise(err, "TypeError",
+				       "%s: argument 0 must be the machine, not %s", name,
+				       mpk_value_kind_name(args[0].kind));
+	*out = args[0].opaque;
+	return MPK_OK;
+}
+
+enum mpk_code mpk_relax_tensor(const char *name, const struct mpk_value *args, size_t i,
+			       struct mpk_tensor **out, struct mpk_error *err)
+{
+	if (args[i].kind != MPK_VALUE_TENSOR)
+		return mpk_relax_raise(err, "TypeError",
+				       "%s: argument %zu must be a tensor, not %s", name, i,
+				       mpk_value_kind_name(args[i].kind));
+	*out = args[i].tensor;
+	return MPK_OK;
 }

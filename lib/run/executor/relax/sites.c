@@ -25,12 +25,6 @@ enum {
 
 /* --- objects in the order in which they are asked for ----------------------------------------- */
 
-struct mpk_relax_sites {
-	void **objects;
-	size_t count, cap;
-	size_t at;
-};
-
 /* Where the object of the next site is; NULL: there are too many, or memory is out. */
 static void **next_site(struct mpk_relax_sites *s)
 {
@@ -60,27 +54,6 @@ static void sites_fini(struct mpk_relax_sites *s)
 	free(s->objects);
 }
 
-static void release_sites(void *data)
-{
-	sites_fini(data);
-	free(data);
-}
-
-/* --- functions ------------------------------------------------------------------------------ */
-
-struct mpk_relax_kept {
-	uint64_t bytes; /* of storages that were kept so far */
-	struct mpk_relax_sites *now;
-	struct mpk_relax_sites functions[];
-};
-
-struct mpk_relax_kept *mpk_relax_kept_create(size_t functions)
-{
-	struct mpk_relax_kept *k = calloc(1, sizeof *k + functions * sizeof k->functions[0]);
-
-	return k;
-}
-
 void mpk_relax_kept_destroy(struct mpk_relax_kept *k, size_t functions)
 {
 	for (size_t i = 0; k && i < functions; i++)
@@ -88,20 +61,10 @@ void mpk_relax_kept_destroy(struct mpk_relax_kept *k, size_t functions)
 	free(k);
 }
 
-struct mpk_relax_site mpk_relax_kept_enter(struct mpk_relax_kept *k, size_t function)
+static void release_sites(void *data)
 {
-	struct mpk_relax_site before = { k->now, k->now ? k->now->at : 0 };
-
-	k->now = &k->functions[function];
-	k->now->at = 0;
-	return before;
-}
-
-void mpk_relax_kept_leave(struct mpk_relax_kept *k, struct mpk_relax_site before)
-{
-	k->now = before.function;
-	if (k->now)
-		k->now->at = before.at;
+	sites_fini(data);
+	free(data);
 }
 
 /* --- storages and tensors ------------------------------------------------------------------- */

@@ -109,7 +109,7 @@ static void record_builtin(struct mpk_relax_vm *vm, const struct mpk_relax_step 
 		mpk_record_storage(vm->recorder, result->storage);
 		return;
 	case MPK_EFFECT_HEAP:
-		mpk_record_heap(vm->recorder, result->tensor->storage);
+		mpk_record_origin(vm->recorder, result->tensor->storage, MPK_ORIGIN_HEAP, 0);
 		return;
 	case MPK_EFFECT_MATCH:
 		record_extents(vm, &args[1]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* decode.c - from instructions to steps
+/* decode.c - a program: from instructions to steps
  *
  * mpk_relay_check made sure of registers, constants, packed functions and jumps. What it leaves is
  * checked here: devices, types, shapes, how many arguments a function takes, and that a function
@@ -189,63 +189,20 @@ static enum mpk_code take_jump(struct decoder *d, size_t i, uint32_t *out)
 	return MPK_OK;
 }
 
-/* A function and its arguments: all that it takes, or the first ones. */
-static enum mpk_code take_function(struct decoder *d, struct mpk_relay_step *s, bool all)
+/* --- instructions -------------------------------------------------------------------------- */
+
+/* A function and how many arguments it gets: all that it takes, or those that a closure has. */
+static enum mpk_code decode_function_index(struct decoder *d, struct mpk_relay_step *s)
 {
 	uint64_t index = (uint64_t)field(d, 0), given = (uint64_t)field(d, 1), taken;
 
 	if (index >= d->p->callee_count)
 		return fault(d, "function %" PRIu64 " does not exist", index);
 	taken = d->p->x.funcs[index].params.count;
-	if (given > taken || (all && given < taken))
+	if (given > taken || (s->op == MPK_RELAY_INVOKE && given < taken))
 		return fault(d, "function %" PRIu64 " takes %" PRIu64 " arguments, not %" PRIu64,
 			     index, taken, given);
 	s->index = (uint32_t)index;
-	s->dst = reg(d, 2);
-	take_registers(d, s, 3);
-	return MPK_OK;
-}
-
-/* --- instructions -------------------------------------------------------------------------- */
-
-/* One or two registers, and the one of the result. */
-static enum mpk_code decode_registers(struct decoder *d, struct mpk_relay_step *s)
-{
-	size_t last = field_count(d) - 1;
-
-	for (size_t i = 0; i < last; i++)
-		s->reg[i] = reg(d, i);
-	s->dst = reg(d, last);
-	return MPK_OK;
-}
-
-static enum mpk_code decode_ret(struct decoder *d, struct mpk_relay_step *s)
-{
-	s->reg[0] = reg(d, 0);
-	return MPK_OK;
-}
-
-static enum mpk_code decode_kill(struct decoder *d, struct mpk_relay_step *s)
-{
-	s->dst = reg(d, 0);
-	return MPK_OK;
-}
-
-static enum mpk_code decode_invoke(struct decoder *d, struct mpk_relay_step *s)
-{
-	return take_function(d, s, true);
-}
-
-static enum mpk_code decode_alloc_closure(struct decoder *d, struct mpk_relay_step *s)
-{
-	return take_function(d, s, false);
-}
-
-static enum mpk_code decode_invoke_closure(struct decoder *d, struct mpk_relay_step *s)
-{
-	s->reg[0] = reg(d, 0);
-	s->dst = reg(d, 2);
-	take_registers(d, s, 3);
 	return MPK_OK;
 }
 
@@ -258,24 +215,17 @@ static enum mpk_code decode_invoke_packed(struct decoder *d, struct mpk_relay_st
 			     field(d, 1));
 	s->index = reg(d, 0);
 	s->number = (int32_t)outputs;
-	take_registers(d, s, 3);
 	return MPK_OK;
 }
 
 static enum mpk_code decode_alloc_tensor(struct decoder *d, struct mpk_relay_step *s)
 {
-	s->reg[0] = reg(d, 0);
-	s->reg[1] = reg(d, 1);
-	s->dst = reg(d, 6);
 	MPK_TRY(take_dtype(d, s, 2));
 	return take_extents(d, s, 7);
 }
 
 static enum mpk_code decode_alloc_tensor_reg(struct decoder *d, struct mpk_relay_step *s)
 {
-	for (size_t i = 0; i < 3; i++)
-		s->reg[i] = reg(d, i);
-	s->dst = reg(d, 6);
 	return take_dtype(d, s, 3);
 }
 
@@ -297,8 +247,6 @@ static enum mpk_code decode_alloc_storage(struct decoder *d, struct mpk_relay_st
 static enum mpk_code decode_alloc_adt(struct decoder *d, struct mpk_relay_step *s)
 {
 	s->number = (int32_t)(uint32_t)(uint64_t)field(d, 0); /* as TVM cuts it */
-	s->dst = reg(d, 2);
-	take_registers(d, s, 3);
 	return MPK_OK;
 }
 
@@ -306,16 +254,12 @@ static enum mpk_code decode_get_field(struct decoder *d, struct mpk_relay_step *
 {
 	if (field(d, 1) < 0 || field(d, 1) > UINT32_MAX)
 		return fault(d, "field %" PRId64, field(d, 1));
-	s->reg[0] = reg(d, 0);
 	s->index = (uint32_t)field(d, 1);
-	s->dst = reg(d, 2);
 	return MPK_OK;
 }
 
 static enum mpk_code decode_if(struct decoder *d, struct mpk_relay_step *s)
 {
-	s->reg[0] = reg(d, 0);
-	s->reg[1] = reg(d, 1);
 	MPK_TRY(take_jump(d, 2, &s->jump[0]));
 	return take_jump(d, 3, &s->jump[1]);
 }
@@ -337,51 +281,60 @@ static enum mpk_code decode_load_consti(struct decoder *d, struct mpk_relay_step
 {
 	s->op = MPK_RELAY_LOAD_CONST;
 	s->index = (uint32_t)d->p->x.const_count + d->number_count;
-	s->dst = reg(d, 1);
 	d->p->numbers[d->number_count++] = field(d, 0);
 	return MPK_OK;
 }
 
 static enum mpk_code decode_device_copy(struct decoder *d, struct mpk_relay_step *s)
 {
-	s->reg[0] = reg(d, 0);
 	MPK_TRY(take_place(d, 1, &s->from));
-	s->dst = reg(d, 3);
 	return take_place(d, 2, &s->index);
 }
 
-static enum mpk_code decode_fatal(struct decoder *d, struct mpk_relay_step *s)
-{
-	(void)d;
-	(void)s;
-	return MPK_OK;
-}
+enum { NONE = -1 };
 
-typedef enum mpk_code decode_fn(struct decoder *d, struct mpk_relay_step *s);
-
-static decode_fn *const decoders[MPK_RELAY_OPS] = {
-	[MPK_RELAY_MOVE] = decode_registers,
-	[MPK_RELAY_RET] = decode_ret,
-	[MPK_RELAY_INVOKE] = decode_invoke,
-	[MPK_RELAY_INVOKE_CLOSURE] = decode_invoke_closure,
-	[MPK_RELAY_INVOKE_PACKED] = decode_invoke_packed,
-	[MPK_RELAY_ALLOC_TENSOR] = decode_alloc_tensor,
-	[MPK_RELAY_ALLOC_TENSOR_REG] = decode_alloc_tensor_reg,
-	[MPK_RELAY_ALLOC_ADT] = decode_alloc_adt,
-	[MPK_RELAY_ALLOC_CLOSURE] = decode_alloc_closure,
-	[MPK_RELAY_GET_FIELD] = decode_get_field,
-	[MPK_RELAY_IF] = decode_if,
-	[MPK_RELAY_LOAD_CONST] = decode_load_const,
-	[MPK_RELAY_GOTO] = decode_goto,
-	[MPK_RELAY_GET_TAG] = decode_registers,
-	[MPK_RELAY_LOAD_CONSTI] = decode_load_consti,
-	[MPK_RELAY_FATAL] = decode_fatal,
-	[MPK_RELAY_ALLOC_STORAGE] = decode_alloc_storage,
-	[MPK_RELAY_SHAPE_OF] = decode_registers,
-	[MPK_RELAY_RESHAPE_TENSOR] = decode_registers,
-	[MPK_RELAY_DEVICE_COPY] = decode_device_copy,
-	[MPK_RELAY_KILL_REGISTER] = decode_kill,
+/* Which fields of an instruction are registers: the first `reads` are read, `dst` receives the result, those from
+ * `list` on are a list. What its other fields are, a function knows. */
+static const struct {
+	int8_t reads, dst, list;
+	enum mpk_code (*rest)(struct decoder *d, struct mpk_relay_step *s);
+} layouts[MPK_RELAY_OPS] = {
+	[MPK_RELAY_MOVE] = { 1, 1, NONE, NULL },
+	[MPK_RELAY_RET] = { 1, NONE, NONE, NULL },
+	[MPK_RELAY_INVOKE] = { 0, 2, 3, decode_function_index },
+	[MPK_RELAY_INVOKE_CLOSURE] = { 1, 2, 3, NULL },
+	[MPK_RELAY_INVOKE_PACKED] = { 0, NONE, 3, decode_invoke_packed },
+	[MPK_RELAY_ALLOC_TENSOR] = { 2, 6, NONE, decode_alloc_tensor },
+	[MPK_RELAY_ALLOC_TENSOR_REG] = { 3, 6, NONE, decode_alloc_tensor_reg },
+	[MPK_RELAY_ALLOC_ADT] = { 0, 2, 3, decode_alloc_adt },
+	[MPK_RELAY_ALLOC_CLOSURE] = { 0, 2, 3, decode_function_index },
+	[MPK_RELAY_GET_FIELD] = { 1, 2, NONE, decode_get_field },
+	[MPK_RELAY_IF] = { 2, NONE, NONE, decode_if },
+	[MPK_RELAY_LOAD_CONST] = { 0, NONE, NONE, decode_load_const },
+	[MPK_RELAY_GOTO] = { 0, NONE, NONE, decode_goto },
+	[MPK_RELAY_GET_TAG] = { 1, 1, NONE, NULL },
+	[MPK_RELAY_LOAD_CONSTI] = { 0, 1, NONE, decode_load_consti },
+	[MPK_RELAY_FATAL] = { 0, NONE, NONE, NULL },
+	[MPK_RELAY_ALLOC_STORAGE] = { 0, NONE, NONE, decode_alloc_storage },
+	[MPK_RELAY_SHAPE_OF] = { 1, 1, NONE, NULL },
+	[MPK_RELAY_RESHAPE_TENSOR] = { 2, 2, NONE, NULL },
+	[MPK_RELAY_DEVICE_COPY] = { 1, 3, NONE, decode_device_copy },
+	[MPK_RELAY_KILL_REGISTER] = { 0, 0, NONE, NULL },
 };
+
+static enum mpk_code decode_instruction(struct decoder *d, struct mpk_relay_step *s)
+{
+	enum mpk_relay_op op = (enum mpk_relay_op)mpk_relay_word(d->instr, 0);
+
+	s->op = op;
+	for (int8_t i = 0; i < layouts[op].reads; i++)
+		s->reg[i] = reg(d, (size_t)i);
+	if (layouts[op].dst != NONE)
+		s->dst = reg(d, (size_t)layouts[op].dst);
+	if (layouts[op].list != NONE)
+		take_registers(d, s, (size_t)layouts[op].list);
+	return layouts[op].rest ? layouts[op].rest(d, s) : MPK_OK;
+}
 
 /* --- functions ----------------------------------------------------------------------------- */
 
@@ -425,11 +378,8 @@ static enum mpk_code decode_function(struct decoder *d, struct mpk_relay_callee 
 	/* the step of an instruction is its place in the function plus the function's start:
 	 * jumps stay simple */
 	for (d->at = 0; d->at < d->f->instr_count; d->at++) {
-		struct mpk_relay_step *s = &d->p->steps[d->start + d->at];
-
 		d->instr = &d->f->instrs[d->at];
-		s->op = (enum mpk_relay_op)mpk_relay_word(d->instr, 0);
-		MPK_TRY(decoders[s->op](d, s));
+		MPK_TRY(decode_instruction(d, &d->p->steps[d->start + d->at]));
 	}
 	return decode_check_end(d);
 }
@@ -458,7 +408,7 @@ static enum mpk_code decode_make_room(struct mpk_relay_program *p, struct mpk_er
 	return MPK_OK;
 }
 
-enum mpk_code mpk_relay_decode(struct mpk_relay_program *p, struct mpk_error *err)
+static enum mpk_code decode_program(struct mpk_relay_program *p, struct mpk_error *err)
 {
 	struct decoder d = { .p = p, .err = err };
 
@@ -472,3 +422,59 @@ enum mpk_code mpk_relay_decode(struct mpk_relay_program *p, struct mpk_error *er
 	p->const_count = p->x.const_count + d.number_count;
 	return MPK_OK;
 }
+
+/* --- the program ---------------------------------------------------------------------------- */
+
+/* Kernels come from the imports alone: TVM asks its global functions for none. */
+static enum mpk_code resolve_packed(struct mpk_relay_program *p, struct mpk_node_module *node,
+				    struct mpk_error *err)
+{
+	p->packed_count = p->x.primitives.count;
+	p->packed = mpk_arena_array(&p->base.arena, p->packed_count + 1, sizeof *p->packed);
+	MPK_TRY_ALLOC(p->packed, err);
+	for (size_t i = 0; i < p->packed_count; i++) {
+		struct mpk_module_search search = { 0 };
+		const char *name = mpk_arena_text(&p->base.arena, p->x.primitives.items[i]);
+
+		MPK_TRY_ALLOC(name, err);
+		p->packed[i].name = p->x.primitives.items[i];
+		MPK_TRY(mpk_module_find_import(&node->base, name, &p->packed[i].function, &search,
+					       err));
+	}
+	return MPK_OK;
+}
+
+/* The order matters: decoding relies on what mpk_relay_check found sound. */
+static enum mpk_code load_program(struct mpk_program *base, struct mpk_node_module *node,
+				  struct mpk_error *err)
+{
+	struct mpk_relay_program *p = (struct mpk_relay_program *)base;
+	struct mpk_payload payload;
+
+	MPK_TRY(mpk_node_payload(node, &p->base.arena, &payload, err));
+	p->x = payload.u.relay;
+	MPK_TRY(mpk_relay_check(&p->x, err));
+	MPK_TRY(mpk_relay_signatures(&p->x, &p->base.arena, &p->signatures, err));
+	MPK_TRY(decode_program(p, err));
+	p->late =
+		mpk_arena_array(&p->base.arena, p->x.const_count + 1, sizeof(struct mpk_tensor *));
+	MPK_TRY_ALLOC(p->late, err);
+	return resolve_packed(p, node, err);
+}
+
+static void relay_vm_unload_program(struct mpk_program *base)
+{
+	struct mpk_relay_program *p = (struct mpk_relay_program *)base;
+
+	for (size_t i = 0; p->packed && i < p->packed_count; i++)
+		mpk_function_drop(p->packed[i].function);
+	for (size_t i = 0; p->late && i < p->x.const_count; i++)
+		mpk_tensor_drop(p->late[i]);
+}
+
+const struct mpk_model_kind mpk_relay_kind = {
+	.program_bytes = sizeof(struct mpk_relay_program),
+	.machine = &mpk_relay_machine_kind,
+	.load = load_program,
+	.unload = relay_vm_unload_program,
+};

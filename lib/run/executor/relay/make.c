@@ -329,7 +329,7 @@ static enum mpk_code host_list(struct mpk_relay_vm *vm, struct mpk_dtype dtype, 
 	MPK_TRY(code);
 	if (t->bytes)
 		memcpy(t->dl.data, numbers, (size_t)t->bytes);
-	mpk_record_known(vm->recorder, t);
+	mpk_record_origin(vm->recorder, t->storage, MPK_ORIGIN_KNOWN, 0);
 	*result = mpk_value_of_tensor(t);
 	return MPK_OK;
 }

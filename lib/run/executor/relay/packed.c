@@ -175,7 +175,7 @@ static void record(struct mpk_recorder *r, struct mpk_function *f, const struct 
 
 	for (size_t i = a->outputs; i < a->count; i++) {
 		if (is_left_out)
-			mpk_record_known(r, a->values[i].tensor);
+			mpk_record_origin(r, a->values[i].tensor->storage, MPK_ORIGIN_KNOWN, 0);
 		else if (mpk_recorder_look(r, a->values[i].tensor) == MPK_RECORDED_KNOWN)
 			mpk_record_nothing(r); /* it would not be known in the next call */
 	}

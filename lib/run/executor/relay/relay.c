@@ -146,7 +146,7 @@ static enum mpk_code find_node(struct mpk_node_module *node, const char *name,
 	if (index == p->callee_count)
 		return MPK_OK;
 	MPK_TRY(relay_check_function(p, index, err));
-	MPK_TRY(mpk_node_model_machine(node->state, &machine, err));
+	MPK_TRY(mpk_node_model_machine(node, &machine, err));
 	MPK_TRY(mpk_value_of_array(0, &nothing, err));
 	return mpk_relay_closure_make((struct mpk_relay_vm *)machine, index, nothing, out, err);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* vm.c - a program and its machines: devices and constants, functions as values, calls from outside
+/* vm.c - a machine: its devices, and calls from outside
  *
  * Closures are functions of the program with their first arguments. What a caller looks up is a closure
  * without any, so that both are called in the same way: arguments are put in order and to the devices where the
@@ -19,55 +19,6 @@
 #include "program/model.h"
 #include "text/escape.h"
 #include "value/element.h"
-
-/* --- the program ---------------------------------------------------------------------------- */
-
-/* Kernels come from the imports alone: TVM asks its global functions for none. */
-static enum mpk_code resolve_packed(struct mpk_relay_program *p, struct mpk_node_module *node,
-				    struct mpk_error *err)
-{
-	p->packed_count = p->x.primitives.count;
-	p->packed = mpk_arena_array(&p->base.arena, p->packed_count + 1, sizeof *p->packed);
-	MPK_TRY_ALLOC(p->packed, err);
-	for (size_t i = 0; i < p->packed_count; i++) {
-		struct mpk_module_search search = { 0 };
-		const char *name = mpk_arena_text(&p->base.arena, p->x.primitives.items[i]);
-
-		MPK_TRY_ALLOC(name, err);
-		p->packed[i].name = p->x.primitives.items[i];
-		MPK_TRY(mpk_module_find_import(&node->base, name, &p->packed[i].function, &search,
-					       err));
-	}
-	return MPK_OK;
-}
-
-/* The order matters: decoding relies on what mpk_relay_check found sound. */
-static enum mpk_code load_program(struct mpk_program *base, struct mpk_node_module *node,
-				  struct mpk_error *err)
-{
-	struct mpk_relay_program *p = (struct mpk_relay_program *)base;
-	struct mpk_payload payload;
-
-	MPK_TRY(mpk_node_payload(node, &p->base.arena, &payload, err));
-	p->x = payload.u.relay;
-	MPK_TRY(mpk_relay_check(&p->x, err));
-	MPK_TRY(mpk_relay_signatures(&p->x, &p->base.arena, &p->signatures, err));
-	MPK_TRY(mpk_relay_decode(p, err));
-	p->late =
-		mpk_arena_array(&p->base.arena, p->x.const_count + 1, sizeof(struct mpk_tensor *));
-	MPK_TRY_ALLOC(p->late, err);
-	return resolve_packed(p, node, err);
-}
-
-static void relay_vm_unload_program(struct mpk_program *base)
-{
-	struct mpk_relay_program *p = (struct mpk_relay_program *)base;
-
-	for (size_t i = 0; p->packed && i < p->packed_count; i++)
-		mpk_function_drop(p->packed[i].function);
-	for (size_t i = 0; p->late && i < p->x.const_count; i++)
-		mpk_tensor_drop(p->late[i]);
-}
 
 /* --- devices ------------------------------------------------------------------------------- */
 
@@ -405,12 +356,9 @@ static enum mpk_code invoke_vm(struct mpk_machine *m, size_t function, const str
 	return code;
 }
 
-const struct mpk_model_kind mpk_relay_kind = {
-	.program_bytes = sizeof(struct mpk_relay_program),
-	.machine_bytes = sizeof(struct mpk_relay_vm),
+const struct mpk_machine_kind mpk_relay_machine_kind = {
+	.bytes = sizeof(struct mpk_relay_vm),
 	.depth_max = MPK_RELAY_DEPTH_MAX,
-	.load = load_program,
-	.unload = relay_vm_unload_program,
 	.start = start_vm,
 	.stop = stop_vm,
 	.invoke = invoke_vm,

@@ -149,24 +149,6 @@ enum mpk_code mpk_state_copy(struct mpk_state_bytes from, struct mpk_state_bytes
 	return mpk_devices_copy(devices, &source, &target, to.count, err);
 }
 
-enum mpk_code mpk_state_host(struct mpk_tensor *t, struct mpk_tensor **out, struct mpk_error *err)
-{
-	struct mpk_devices *devices;
-	enum mpk_code rc;
-
-	if (mpk_dldevice_is_host(t->dl.device))
-		return mpk_tensor_compact(t, out, err);
-	if (!mpk_dltensor_is_compact(&t->dl))
-		return mpk_relax_raise(err, "ValueError", "a tensor on a device with gaps");
-	MPK_TRY(devices_here(&devices, err));
-	MPK_TRY(mpk_tensor_create(t->dl.dtype, t->dl.shape, (size_t)t->dl.ndim, MPK_STORAGE_PRIVATE,
-				  out, err));
-	rc = mpk_devices_fetch(devices, &t->dl, *out, err);
-	if (rc != MPK_OK)
-		mpk_tensor_drop(*out);
-	return rc;
-}
-
 enum mpk_code mpk_state_call(struct mpk_function *f, const char *what, const struct mpk_value *args,
 			     size_t count, struct mpk_error *err)
 {
@@ -314,33 +296,28 @@ void mpk_kv_init(struct mpk_kv_state *s, const struct mpk_kv_ops *ops, const cha
 	s->ops = ops;
 }
 
-enum mpk_code mpk_kv_enter(const char *name, const struct mpk_value *args, size_t count,
-			   size_t least, size_t most, const struct mpk_kv_ops *ops,
-			   struct mpk_kv_state **out, struct mpk_error *err)
+enum mpk_code mpk_kv_run(const struct mpk_kv_builtin *builtin, const struct mpk_value *args,
+			 size_t count, struct mpk_value *result, struct mpk_error *err)
 {
+	const struct mpk_kv_call call = { builtin->name, args, count, result };
 	struct mpk_object *object;
 	struct mpk_kv_state *s;
+	struct mpk_value held;
+	enum mpk_code code;
 
-	MPK_TRY(mpk_relax_arity(name, count, least, most, err));
-	MPK_TRY(mpk_state_object(name, args, 0, release_state, "a state of sequences", &object,
-				 err));
+	MPK_TRY(mpk_relax_arity(builtin->name, count, builtin->least, builtin->most, err));
+	MPK_TRY(mpk_state_object(builtin->name, args, 0, release_state, "a state of sequences",
+				 &object, err));
 	s = (struct mpk_kv_state *)object;
-	if (ops && s->ops != ops)
-		return mpk_relax_raise(err, "TypeError", "%s: argument 0 is %s", name,
+	if (builtin->ops && s->ops != builtin->ops)
+		return mpk_relax_raise(err, "TypeError", "%s: argument 0 is %s", builtin->name,
 				       object->type);
 	if (s->is_busy)
 		return mpk_relax_raise(err, "InternalError",
-				       "%s: a kernel of the state uses the state", name);
+				       "%s: a kernel of the state uses the state", builtin->name);
 	s->is_busy = true;
-	(void)mpk_value_hold(args[0]);
-	*out = s;
-	return MPK_OK;
-}
-
-enum mpk_code mpk_kv_leave(struct mpk_kv_state *s, enum mpk_code code)
-{
-	struct mpk_value held = { .kind = MPK_VALUE_OBJECT, .object = &s->object };
-
+	held = mpk_value_hold(args[0]);
+	code = builtin->work(s, &call, err);
 	s->is_busy = false;
 	mpk_value_drop(&held);
 	return code;
@@ -348,102 +325,64 @@ enum mpk_code mpk_kv_leave(struct mpk_kv_state *s, enum mpk_code code)
 
 /* --- builtins ---------------------------------------------------------------------------------- */
 
-static enum mpk_code kv_clear(const struct mpk_value *args, size_t count, struct mpk_value *result,
-			      struct mpk_error *err)
+static enum mpk_code clear_state(struct mpk_kv_state *s, const struct mpk_kv_call *call,
+				 struct mpk_error *err)
 {
-	struct mpk_kv_state *s;
-
-	(void)result;
-	MPK_TRY(mpk_kv_enter("vm.builtin.kv_state_clear", args, count, 1, 1, NULL, &s, err));
-	return mpk_kv_leave(s, s->ops->sequences->clear(s, err));
+	(void)call;
+	return s->ops->sequences->clear(s, err);
 }
 
-/* An operation on one sequence. */
-static enum mpk_code on_sequence(const char *name, bool adds, const struct mpk_value *args,
-				 size_t count, struct mpk_error *err)
+static enum mpk_code add_sequence(struct mpk_kv_state *s, const struct mpk_kv_call *call,
+				  struct mpk_error *err)
 {
-	struct mpk_kv_state *s;
-	enum mpk_code rc;
 	int64_t id;
 
-	MPK_TRY(mpk_kv_enter(name, args, count, 2, 2, NULL, &s, err));
-	rc = mpk_relax_int(name, args, 1, &id, err);
-	if (rc == MPK_OK)
-		rc = adds ? s->ops->sequences->add(s, id, err)
-			  : s->ops->sequences->remove(s, id, err);
-	return mpk_kv_leave(s, rc);
+	MPK_TRY(mpk_relax_int(call->name, call->args, 1, &id, err));
+	return s->ops->sequences->add(s, id, err);
 }
 
-static enum mpk_code kv_add(const struct mpk_value *args, size_t count, struct mpk_value *result,
-			    struct mpk_error *err)
+static enum mpk_code remove_sequence(struct mpk_kv_state *s, const struct mpk_kv_call *call,
+				     struct mpk_error *err)
 {
-	(void)result;
-	return on_sequence("vm.builtin.kv_state_add_sequence", true, args, count, err);
+	int64_t id;
+
+	MPK_TRY(mpk_relax_int(call->name, call->args, 1, &id, err));
+	return s->ops->sequences->remove(s, id, err);
 }
 
-static enum mpk_code kv_remove(const struct mpk_value *args, size_t count, struct mpk_value *result,
-			       struct mpk_error *err)
-{
-	(void)result;
-	return on_sequence("vm.builtin.kv_state_remove_sequence", false, args, count, err);
-}
-
-static enum mpk_code fork_state(const char *name, struct mpk_kv_state *s,
-				const struct mpk_value *args, size_t count, struct mpk_error *err)
+static enum mpk_code fork_state(struct mpk_kv_state *s, const struct mpk_kv_call *call,
+				struct mpk_error *err)
 {
 	int64_t parent, child, at = -1;
 
-	MPK_TRY(mpk_relax_int(name, args, 1, &parent, err));
-	MPK_TRY(mpk_relax_int(name, args, 2, &child, err));
-	if (count == 4)
-		MPK_TRY(mpk_relax_int(name, args, 3, &at, err));
+	MPK_TRY(mpk_relax_int(call->name, call->args, 1, &parent, err));
+	MPK_TRY(mpk_relax_int(call->name, call->args, 2, &child, err));
+	if (call->count == 4)
+		MPK_TRY(mpk_relax_int(call->name, call->args, 3, &at, err));
 	return s->ops->sequences->fork(s, parent, child, at, err);
 }
 
-/* TVM 0.27 asks for all four; that the last may be left out is what its header says. */
-static enum mpk_code kv_fork(const struct mpk_value *args, size_t count, struct mpk_value *result,
-			     struct mpk_error *err)
-{
-	static const char name[] = "vm.builtin.kv_state_fork_sequence";
-	struct mpk_kv_state *s;
-
-	(void)result;
-	MPK_TRY(mpk_kv_enter(name, args, count, 3, 4, NULL, &s, err));
-	return mpk_kv_leave(s, fork_state(name, s, args, count, err));
-}
-
-static enum mpk_code pop_state(const char *name, struct mpk_kv_state *s,
-			       const struct mpk_value *args, struct mpk_error *err)
+static enum mpk_code pop_state(struct mpk_kv_state *s, const struct mpk_kv_call *call,
+			       struct mpk_error *err)
 {
 	int64_t id, n;
 
-	MPK_TRY(mpk_relax_int(name, args, 1, &id, err));
-	MPK_TRY(mpk_relax_int(name, args, 2, &n, err));
+	MPK_TRY(mpk_relax_int(call->name, call->args, 1, &id, err));
+	MPK_TRY(mpk_relax_int(call->name, call->args, 2, &n, err));
 	MPK_TRY(mpk_state_check(n >= 0, err, "%lld tokens cannot be taken back", (long long)n));
 	return s->ops->sequences->pop(s, id, n, err);
 }
 
-static enum mpk_code kv_popn(const struct mpk_value *args, size_t count, struct mpk_value *result,
-			     struct mpk_error *err)
-{
-	static const char name[] = "vm.builtin.kv_state_popn";
-	struct mpk_kv_state *s;
-
-	(void)result;
-	MPK_TRY(mpk_kv_enter(name, args, count, 3, 3, NULL, &s, err));
-	return mpk_kv_leave(s, pop_state(name, s, args, err));
-}
-
-static enum mpk_code begin_state(const char *name, struct mpk_kv_state *s,
-				 const struct mpk_value *args, size_t count, struct mpk_error *err)
+static enum mpk_code begin_state(struct mpk_kv_state *s, const struct mpk_kv_call *call,
+				 struct mpk_error *err)
 {
 	const struct mpk_shape *ids, *lengths, *tree = NULL;
 	struct mpk_kv_batch batch;
 
-	MPK_TRY(mpk_state_shape(name, args, 1, &ids, err));
-	MPK_TRY(mpk_state_shape(name, args, 2, &lengths, err));
-	if (count == 4 && args[3].kind != MPK_VALUE_NONE)
-		MPK_TRY(mpk_state_shape(name, args, 3, &tree, err));
+	MPK_TRY(mpk_state_shape(call->name, call->args, 1, &ids, err));
+	MPK_TRY(mpk_state_shape(call->name, call->args, 2, &lengths, err));
+	if (call->count == 4 && call->args[3].kind != MPK_VALUE_NONE)
+		MPK_TRY(mpk_state_shape(call->name, call->args, 3, &tree, err));
 	MPK_TRY(mpk_state_check(ids->ndim == lengths->ndim, err,
 				"%zu ids of sequences and %zu lengths", ids->ndim, lengths->ndim));
 	batch = (struct mpk_kv_batch){ .ids = ids->extents,
@@ -454,26 +393,21 @@ static enum mpk_code begin_state(const char *name, struct mpk_kv_state *s,
 	return s->ops->begin(s, &batch, err);
 }
 
-static enum mpk_code kv_begin(const struct mpk_value *args, size_t count, struct mpk_value *result,
-			      struct mpk_error *err)
+static enum mpk_code end_state(struct mpk_kv_state *s, const struct mpk_kv_call *call,
+			       struct mpk_error *err)
 {
-	static const char name[] = "vm.builtin.kv_state_begin_forward";
-	struct mpk_kv_state *s;
-
-	(void)result;
-	MPK_TRY(mpk_kv_enter(name, args, count, 3, 4, NULL, &s, err));
-	return mpk_kv_leave(s, begin_state(name, s, args, count, err));
+	(void)call;
+	return s->ops->end(s, err);
 }
 
-static enum mpk_code kv_end(const struct mpk_value *args, size_t count, struct mpk_value *result,
-			    struct mpk_error *err)
-{
-	struct mpk_kv_state *s;
-
-	(void)result;
-	MPK_TRY(mpk_kv_enter("vm.builtin.kv_state_end_forward", args, count, 1, 1, NULL, &s, err));
-	return mpk_kv_leave(s, s->ops->end(s, err));
-}
+MPK_KV_BUILTIN(kv_clear, "vm.builtin.kv_state_clear", 1, 1, NULL, clear_state)
+MPK_KV_BUILTIN(kv_add, "vm.builtin.kv_state_add_sequence", 2, 2, NULL, add_sequence)
+MPK_KV_BUILTIN(kv_remove, "vm.builtin.kv_state_remove_sequence", 2, 2, NULL, remove_sequence)
+/* TVM 0.27 asks for all four; that the last may be left out is what its header says. */
+MPK_KV_BUILTIN(kv_fork, "vm.builtin.kv_state_fork_sequence", 3, 4, NULL, fork_state)
+MPK_KV_BUILTIN(kv_popn, "vm.builtin.kv_state_popn", 3, 3, NULL, pop_state)
+MPK_KV_BUILTIN(kv_begin, "vm.builtin.kv_state_begin_forward", 3, 4, NULL, begin_state)
+MPK_KV_BUILTIN(kv_end, "vm.builtin.kv_state_end_forward", 1, 1, NULL, end_state)
 
 static const struct mpk_relax_builtin rows[] = {
 #define MPK_ROW_state(...) __VA_ARGS__,

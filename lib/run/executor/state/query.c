@@ -7,89 +7,64 @@
 
 #include "executor/state/internal/paged.h"
 
-static enum mpk_code enter(const char *name, const struct mpk_value *args, size_t count,
-			   size_t want, struct mpk_paged **out, struct mpk_error *err)
-{
-	struct mpk_kv_state *s;
+/* --- numbers ----------------------------------------------------------------------------------- */
 
-	MPK_TRY(mpk_kv_enter(name, args, count, want, want, &mpk_paged_ops, &s, err));
-	*out = (struct mpk_paged *)s;
+static enum mpk_code do_empty(struct mpk_kv_state *state, const struct mpk_kv_call *call,
+			      struct mpk_error *err)
+{
+	const struct mpk_paged *c = (const struct mpk_paged *)state;
+
+	(void)err;
+	*call->result = mpk_value_of_bool(
+		!c->blocks.sequence_count && c->blocks.free_blocks.count == c->blocks.count &&
+		mpk_blocks_free_pages(&c->blocks) == c->blocks.page_count);
 	return MPK_OK;
 }
 
-/* --- numbers ----------------------------------------------------------------------------------- */
-
-static enum mpk_code kv_empty(const struct mpk_value *args, size_t count, struct mpk_value *result,
-			      struct mpk_error *err)
+static enum mpk_code do_free_pages(struct mpk_kv_state *state, const struct mpk_kv_call *call,
+				   struct mpk_error *err)
 {
-	struct mpk_paged *c;
+	const struct mpk_paged *c = (const struct mpk_paged *)state;
 
-	MPK_TRY(enter("vm.builtin.attention_kv_cache_empty", args, count, 1, &c, err));
-	*result = mpk_value_of_bool(!c->blocks.sequence_count &&
-				    c->blocks.free_blocks.count == c->blocks.count &&
-				    mpk_blocks_free_pages(&c->blocks) == c->blocks.page_count);
-	return mpk_kv_leave(&c->base, MPK_OK);
+	(void)err;
+	*call->result = mpk_value_of_int(mpk_blocks_free_pages(&c->blocks));
+	return MPK_OK;
 }
 
-static enum mpk_code kv_free_pages(const struct mpk_value *args, size_t count,
-				   struct mpk_value *result, struct mpk_error *err)
-{
-	struct mpk_paged *c;
-
-	MPK_TRY(enter("vm.builtin.attention_kv_cache_get_num_available_pages", args, count, 1, &c,
-		      err));
-	*result = mpk_value_of_int(mpk_blocks_free_pages(&c->blocks));
-	return mpk_kv_leave(&c->base, MPK_OK);
-}
-
-static enum mpk_code kv_total(const struct mpk_value *args, size_t count, struct mpk_value *result,
+static enum mpk_code do_total(struct mpk_kv_state *state, const struct mpk_kv_call *call,
 			      struct mpk_error *err)
 {
-	struct mpk_paged *c;
+	const struct mpk_paged *c = (const struct mpk_paged *)state;
 	int64_t total = 0;
 
-	MPK_TRY(enter("vm.builtin.attention_kv_cache_get_total_sequence_length", args, count, 1, &c,
-		      err));
+	(void)err;
 	for (size_t i = 0; i < c->blocks.sequence_count; i++)
 		total += c->blocks.sequences[i].length;
-	*result = mpk_value_of_int(total);
-	return mpk_kv_leave(&c->base, MPK_OK);
+	*call->result = mpk_value_of_int(total);
+	return MPK_OK;
 }
 
-static enum mpk_code do_length(struct mpk_paged *c, const char *name, const struct mpk_value *args,
-			       struct mpk_value *result, struct mpk_error *err)
+static enum mpk_code do_length(struct mpk_kv_state *state, const struct mpk_kv_call *call,
+			       struct mpk_error *err)
 {
+	struct mpk_paged *c = (struct mpk_paged *)state;
 	struct mpk_sequence *s;
 	int64_t id;
 
-	MPK_TRY(mpk_relax_int(name, args, 1, &id, err));
+	MPK_TRY(mpk_relax_int(call->name, call->args, 1, &id, err));
 	MPK_TRY(mpk_blocks_get(&c->blocks, id, &s, err));
-	*result = mpk_value_of_int(s->length);
+	*call->result = mpk_value_of_int(s->length);
 	return MPK_OK;
 }
 
-static enum mpk_code kv_length(const struct mpk_value *args, size_t count, struct mpk_value *result,
-			       struct mpk_error *err)
+static enum mpk_code do_positions(struct mpk_kv_state *state, const struct mpk_kv_call *call,
+				  struct mpk_error *err)
 {
-	static const char name[] = "vm.builtin.attention_kv_cache_get_sequence_length";
-	struct mpk_paged *c;
+	struct mpk_paged *c = (struct mpk_paged *)state;
 
-	MPK_TRY(enter(name, args, count, 2, &c, err));
-	return mpk_kv_leave(&c->base, do_length(c, name, args, result, err));
-}
-
-static enum mpk_code kv_positions(const struct mpk_value *args, size_t count,
-				  struct mpk_value *result, struct mpk_error *err)
-{
-	struct mpk_paged *c;
-	enum mpk_code rc;
-
-	MPK_TRY(enter("vm.builtin.attention_kv_cache_get_query_positions", args, count, 1, &c,
-		      err));
-	rc = mpk_paged_sync(c, err);
-	if (rc == MPK_OK)
-		*result = mpk_value_of_tensor(mpk_tensor_hold(c->pass.t_query_positions));
-	return mpk_kv_leave(&c->base, rc);
+	MPK_TRY(mpk_paged_sync(c, err));
+	*call->result = mpk_value_of_tensor(mpk_tensor_hold(c->pass.t_query_positions));
+	return MPK_OK;
 }
 
 /* --- trees ------------------------------------------------------------------------------------ */
@@ -233,15 +208,16 @@ static enum mpk_code paged_commit(struct mpk_paged *c, const struct mpk_shape *i
 
 /* --- how a sequence goes on ---------------------------------------------------------------------- */
 
-static enum mpk_code do_slide(struct mpk_paged *c, const char *name, const struct mpk_value *args,
+static enum mpk_code do_slide(struct mpk_kv_state *state, const struct mpk_kv_call *call,
 			      struct mpk_error *err)
 {
+	struct mpk_paged *c = (struct mpk_paged *)state;
 	int64_t id, window, kept, before;
 	struct mpk_sequence *s;
 
-	MPK_TRY(mpk_relax_int(name, args, 1, &id, err));
-	MPK_TRY(mpk_relax_int(name, args, 2, &window, err));
-	MPK_TRY(mpk_relax_int(name, args, 3, &kept, err));
+	MPK_TRY(mpk_relax_int(call->name, call->args, 1, &id, err));
+	MPK_TRY(mpk_relax_int(call->name, call->args, 2, &window, err));
+	MPK_TRY(mpk_relax_int(call->name, call->args, 3, &kept, err));
 	MPK_TRY(mpk_state_check(c->slides || c->layers_slide, err,
 				"the cache was not made for sliding windows"));
 	MPK_TRY(mpk_blocks_get(&c->blocks, id, &s, err));
@@ -257,36 +233,15 @@ static enum mpk_code do_slide(struct mpk_paged *c, const char *name, const struc
 	return MPK_OK;
 }
 
-static enum mpk_code kv_slide(const struct mpk_value *args, size_t count, struct mpk_value *result,
-			      struct mpk_error *err)
-{
-	static const char name[] = "vm.builtin.attention_kv_cache_enable_sliding_window_for_seq";
-	struct mpk_paged *c;
-
-	(void)result;
-	MPK_TRY(enter(name, args, count, 4, &c, err));
-	return mpk_kv_leave(&c->base, do_slide(c, name, args, err));
-}
-
-static enum mpk_code do_commit(struct mpk_paged *c, const char *name, const struct mpk_value *args,
+static enum mpk_code do_commit(struct mpk_kv_state *state, const struct mpk_kv_call *call,
 			       struct mpk_error *err)
 {
+	struct mpk_paged *c = (struct mpk_paged *)state;
 	const struct mpk_shape *ids, *leaves;
 
-	MPK_TRY(mpk_state_shape(name, args, 1, &ids, err));
-	MPK_TRY(mpk_state_shape(name, args, 2, &leaves, err));
+	MPK_TRY(mpk_state_shape(call->name, call->args, 1, &ids, err));
+	MPK_TRY(mpk_state_shape(call->name, call->args, 2, &leaves, err));
 	return paged_commit(c, ids, leaves, err);
-}
-
-static enum mpk_code kv_commit(const struct mpk_value *args, size_t count, struct mpk_value *result,
-			       struct mpk_error *err)
-{
-	static const char name[] = "vm.builtin.attention_kv_cache_commit_accepted_token_tree_nodes";
-	struct mpk_paged *c;
-
-	(void)result;
-	MPK_TRY(enter(name, args, count, 3, &c, err));
-	return mpk_kv_leave(&c->base, do_commit(c, name, args, err));
 }
 
 /* Append where the tokens of a sequence are, in their order
@@ -358,20 +313,22 @@ static enum mpk_code check_copy(const struct mpk_paged *c, const struct mpk_tens
 		(int)c->layer_count, (long long)tokens);
 }
 
-static enum mpk_code do_debug(struct mpk_paged *c, const char *name, const struct mpk_value *args,
-			      bool is_mla, struct mpk_error *err)
+static enum mpk_code do_debug(struct mpk_kv_state *state, const struct mpk_kv_call *call,
+			      struct mpk_error *err)
 {
+	struct mpk_paged *c = (struct mpk_paged *)state;
+	bool is_mla = call->count == 5; /* keys and values are one */
 	enum mpk_attention wanted = is_mla ? MPK_ATTENTION_MLA : MPK_ATTENTION_MHA;
 	MPK_CLEANUP(mpk_value_drop) struct mpk_value places = { 0 };
 	size_t outputs = is_mla ? 1 : 2;
 	int64_t id, from, to;
 	struct mpk_tensor *t;
 
-	MPK_TRY(mpk_relax_int(name, args, 1, &id, err));
-	MPK_TRY(mpk_relax_int(name, args, 2, &from, err));
-	MPK_TRY(mpk_relax_int(name, args, 3, &to, err));
+	MPK_TRY(mpk_relax_int(call->name, call->args, 1, &id, err));
+	MPK_TRY(mpk_relax_int(call->name, call->args, 2, &from, err));
+	MPK_TRY(mpk_relax_int(call->name, call->args, 3, &to, err));
 	for (size_t i = 0; i < outputs; i++) {
-		MPK_TRY(mpk_relax_tensor(name, args, 4 + i, &t, err));
+		MPK_TRY(mpk_relax_tensor(call->name, call->args, 4 + i, &t, err));
 		/* without overflow; token_places refuses those that are no positions */
 		MPK_TRY(check_copy(c, t, is_mla, (int64_t)((uint64_t)to - (uint64_t)from), err));
 	}
@@ -379,11 +336,12 @@ static enum mpk_code do_debug(struct mpk_paged *c, const char *name, const struc
 	places.kind = MPK_VALUE_TENSOR;
 	for (int32_t i = 0; i < c->layer_count; i++) {
 		const struct mpk_value layer = mpk_value_of_int(i);
-		const struct mpk_value list[] = { mpk_value_of_tensor(c->pages[i]), places, args[4],
-						  is_mla ? layer : args[5], layer };
+		const struct mpk_value list[] = { mpk_value_of_tensor(c->pages[i]), places,
+						  call->args[4], is_mla ? layer : call->args[5],
+						  layer };
 
 		MPK_TRY(mpk_state_check(c->attention[c->layer_first + i] == wanted, err,
-					"%s: layer %d has another kind of attention", name,
+					"%s: layer %d has another kind of attention", call->name,
 					(int)i));
 		MPK_TRY(mpk_state_call(c->kernels[MPK_PAGED_DEBUG], "reading a sequence back", list,
 				       is_mla ? 4 : 5, err));
@@ -391,27 +349,23 @@ static enum mpk_code do_debug(struct mpk_paged *c, const char *name, const struc
 	return MPK_OK;
 }
 
-static enum mpk_code kv_debug(const struct mpk_value *args, size_t count, struct mpk_value *result,
-			      struct mpk_error *err)
-{
-	static const char name[] = "vm.builtin.attention_kv_cache_debug_get_kv";
-	struct mpk_paged *c;
-
-	(void)result;
-	MPK_TRY(enter(name, args, count, 6, &c, err));
-	return mpk_kv_leave(&c->base, do_debug(c, name, args, false, err));
-}
-
-static enum mpk_code kv_debug_mla(const struct mpk_value *args, size_t count,
-				  struct mpk_value *result, struct mpk_error *err)
-{
-	static const char name[] = "vm.builtin.attention_kv_cache_debug_get_kv_mla";
-	struct mpk_paged *c;
-
-	(void)result;
-	MPK_TRY(enter(name, args, count, 5, &c, err));
-	return mpk_kv_leave(&c->base, do_debug(c, name, args, true, err));
-}
+MPK_KV_BUILTIN(kv_empty, "vm.builtin.attention_kv_cache_empty", 1, 1, &mpk_paged_ops, do_empty)
+MPK_KV_BUILTIN(kv_free_pages, "vm.builtin.attention_kv_cache_get_num_available_pages", 1, 1,
+	       &mpk_paged_ops, do_free_pages)
+MPK_KV_BUILTIN(kv_total, "vm.builtin.attention_kv_cache_get_total_sequence_length", 1, 1,
+	       &mpk_paged_ops, do_total)
+MPK_KV_BUILTIN(kv_length, "vm.builtin.attention_kv_cache_get_sequence_length", 2, 2, &mpk_paged_ops,
+	       do_length)
+MPK_KV_BUILTIN(kv_positions, "vm.builtin.attention_kv_cache_get_query_positions", 1, 1,
+	       &mpk_paged_ops, do_positions)
+MPK_KV_BUILTIN(kv_slide, "vm.builtin.attention_kv_cache_enable_sliding_window_for_seq", 4, 4,
+	       &mpk_paged_ops, do_slide)
+MPK_KV_BUILTIN(kv_commit, "vm.builtin.attention_kv_cache_commit_accepted_token_tree_nodes", 3, 3,
+	       &mpk_paged_ops, do_commit)
+MPK_KV_BUILTIN(kv_debug, "vm.builtin.attention_kv_cache_debug_get_kv", 6, 6, &mpk_paged_ops,
+	       do_debug)
+MPK_KV_BUILTIN(kv_debug_mla, "vm.builtin.attention_kv_cache_debug_get_kv_mla", 5, 5, &mpk_paged_ops,
+	       do_debug)
 
 static const struct mpk_relax_builtin rows[] = {
 #define MPK_ROW_query(...) __VA_ARGS__,

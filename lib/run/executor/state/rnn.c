@@ -392,80 +392,70 @@ static enum mpk_code rnn_create(const struct mpk_value *args, size_t count,
 	return rc;
 }
 
-static enum mpk_code storage_at(const struct mpk_rnn *r, const char *name,
-				const struct mpk_value *args, size_t *out, int64_t *state,
-				struct mpk_error *err)
+static enum mpk_code storage_at(const struct mpk_rnn *r, const struct mpk_kv_call *call,
+				size_t *out, int64_t *state, struct mpk_error *err)
 {
 	int64_t layer;
 
-	MPK_TRY(mpk_relax_int(name, args, 1, &layer, err));
-	MPK_TRY(mpk_relax_int(name, args, 2, state, err));
+	MPK_TRY(mpk_relax_int(call->name, call->args, 1, &layer, err));
+	MPK_TRY(mpk_relax_int(call->name, call->args, 2, state, err));
 	MPK_TRY(mpk_state_check(layer >= 0 && layer < r->layer_count && *state >= 0 &&
 					*state < r->state_count,
-				err, "%s: the state has no value %lld in layer %lld", name,
+				err, "%s: the state has no value %lld in layer %lld", call->name,
 				(long long)*state, (long long)layer));
 	*out = (size_t)(layer * r->state_count + *state);
 	return MPK_OK;
 }
 
 /* Both kernels take the storage, two tables and the values of the batch. */
-static enum mpk_code call_kernel(struct mpk_rnn *r, const char *name, const struct mpk_value *args,
-				 bool sets, struct mpk_error *err)
+static enum mpk_code call_kernel(const struct mpk_rnn *r, const struct mpk_kv_call *call, bool sets,
+				 struct mpk_error *err)
 {
 	struct mpk_tensor *t;
 	int64_t state;
 	size_t at;
 
-	MPK_TRY(storage_at(r, name, args, &at, &state, err));
-	MPK_TRY(mpk_relax_tensor(name, args, 3, &t, err));
+	MPK_TRY(storage_at(r, call, &at, &state, err));
+	MPK_TRY(mpk_relax_tensor(call->name, call->args, 3, &t, err));
 	MPK_TRY(mpk_state_check(r->batch && r->slots && !r->is_stale, err,
-				"%s: no forward pass of the state began since it changed", name));
+				"%s: no forward pass of the state began since it changed",
+				call->name));
 	const struct mpk_value list[] = { mpk_value_of_tensor(r->storages[at]),
 					  mpk_value_of_tensor(r->slots),
-					  mpk_value_of_tensor(r->rings), args[3] };
+					  mpk_value_of_tensor(r->rings), call->args[3] };
 
 	return mpk_state_call(sets ? r->sets[state] : r->gets[state], "a recurrent state", list, 4,
 			      err);
 }
 
-static enum mpk_code rnn_get(const struct mpk_value *args, size_t count, struct mpk_value *result,
-			     struct mpk_error *err)
+static enum mpk_code get_value(struct mpk_kv_state *state, const struct mpk_kv_call *call,
+			       struct mpk_error *err)
 {
-	static const char name[] = "vm.builtin.rnn_state_get";
-	struct mpk_kv_state *s;
-
-	(void)result;
-	MPK_TRY(mpk_kv_enter(name, args, count, 4, 4, &rnn_ops, &s, err));
-	return mpk_kv_leave(s, call_kernel((struct mpk_rnn *)s, name, args, false, err));
+	return call_kernel((struct mpk_rnn *)state, call, false, err);
 }
 
-static enum mpk_code rnn_set(const struct mpk_value *args, size_t count, struct mpk_value *result,
-			     struct mpk_error *err)
+static enum mpk_code set_value(struct mpk_kv_state *state, const struct mpk_kv_call *call,
+			       struct mpk_error *err)
 {
-	static const char name[] = "vm.builtin.rnn_state_set";
-	struct mpk_kv_state *s;
-	enum mpk_code rc;
-
-	MPK_TRY(mpk_kv_enter(name, args, count, 4, 4, &rnn_ops, &s, err));
-	rc = mpk_kv_leave(s, call_kernel((struct mpk_rnn *)s, name, args, true, err));
-	if (rc == MPK_OK)
-		*result = mpk_value_hold(args[0]);
-	return rc;
+	MPK_TRY(call_kernel((struct mpk_rnn *)state, call, true, err));
+	*call->result = mpk_value_hold(call->args[0]);
+	return MPK_OK;
 }
 
-static enum mpk_code copy_value(struct mpk_rnn *r, const char *name, const struct mpk_value *args,
-				struct mpk_value *result, struct mpk_error *err)
+static enum mpk_code copy_value(struct mpk_kv_state *state, const struct mpk_kv_call *call,
+				struct mpk_error *err)
 {
+	struct mpk_rnn *r = (struct mpk_rnn *)state;
 	struct mpk_rnn_sequence *s;
 	struct mpk_tensor *made;
-	int64_t state, id;
+	int64_t which, id;
 	enum mpk_code rc;
 	size_t at;
 
-	MPK_TRY(storage_at(r, name, args, &at, &state, err));
-	MPK_TRY(mpk_relax_int(name, args, 3, &id, err));
+	MPK_TRY(storage_at(r, call, &at, &which, err));
+	MPK_TRY(mpk_relax_int(call->name, call->args, 3, &id, err));
 	MPK_TRY(rnn_sequence_of(r, id, &s, err));
-	const struct mpk_dltensor *dl = &r->inits[state]->dl;
+	const struct mpk_dltensor *dl = &r->inits[which]->dl;
 
 	MPK_TRY(mpk_state_empty(dl->dtype, dl->shape, (size_t)dl->ndim, r->where, &made, err));
 	rc = mpk_state_copy(rnn_slot(r, at, s->slot, s->at),
@@ -473,19 +463,13 @@ static enum mpk_code copy_value(struct mpk_rnn *r, const char *name, const struc
 	if (rc != MPK_OK)
 		mpk_tensor_drop(made);
 	else
-		*result = mpk_value_of_tensor(made);
+		*call->result = mpk_value_of_tensor(made);
 	return rc;
 }
 
-static enum mpk_code rnn_debug(const struct mpk_value *args, size_t count, struct mpk_value *result,
-			       struct mpk_error *err)
-{
-	static const char name[] = "vm.builtin.rnn_state_debug_get";
-	struct mpk_kv_state *s;
-
-	MPK_TRY(mpk_kv_enter(name, args, count, 4, 4, &rnn_ops, &s, err));
-	return mpk_kv_leave(s, copy_value((struct mpk_rnn *)s, name, args, result, err));
-}
+MPK_KV_BUILTIN(rnn_get, "vm.builtin.rnn_state_get", 4, 4, &rnn_ops, get_value)
+MPK_KV_BUILTIN(rnn_set, "vm.builtin.rnn_state_set", 4, 4, &rnn_ops, set_value)
+MPK_KV_BUILTIN(rnn_debug, "vm.builtin.rnn_state_debug_get", 4, 4, &rnn_ops, copy_value)
 
 static const struct mpk_relax_builtin rows[] = {
 #define MPK_ROW_rnn(...) __VA_ARGS__,

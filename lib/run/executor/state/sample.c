@@ -9,6 +9,8 @@
 #include <stdlib.h>
 
 #include "executor/state/internal/state.h"
+#include "runtime/devices.h"
+#include "runtime/runtime.h"
 
 static const struct mpk_dtype f32 = { MPK_DTYPE_FLOAT, 32, 1 }, i32 = { MPK_DTYPE_INT, 32, 1 },
 			      i64 = { MPK_DTYPE_INT, 64, 1 };
@@ -33,6 +35,7 @@ static enum mpk_code here(const char *name, const struct mpk_value *args, size_t
 static enum mpk_code fetch(const char *name, const struct mpk_value *args, size_t i,
 			   struct mpk_value *out, struct mpk_error *err)
 {
+	struct mpk_runtime *runtime = mpk_context_get().runtime;
 	struct mpk_tensor *t;
 
 	MPK_TRY(mpk_relax_tensor(name, args, i, &t, err));
@@ -40,7 +43,13 @@ static enum mpk_code fetch(const char *name, const struct mpk_value *args, size_
 					mpk_dltensor_is_compact(&t->dl),
 				err, "%s: argument %zu must be a compact tensor of float32", name,
 				i));
-	MPK_TRY(mpk_state_host(t, &out->tensor, err));
+	if (mpk_dldevice_is_host(t->dl.device))
+		out->tensor = mpk_tensor_hold(t);
+	else if (!runtime)
+		return mpk_fail(err, MPK_E_INTERNAL, "a sampler is used outside of any call");
+	else
+		MPK_TRY(mpk_devices_copy_to_host(mpk_runtime_devices(runtime), &t->dl, &out->tensor,
+						 err));
 	out->kind = MPK_VALUE_TENSOR;
 	return MPK_OK;
 }

@@ -374,7 +374,7 @@ static enum mpk_code add_entry(struct loader *l)
 	if (!name)
 		return mpk_fail_nomem(l->err);
 	MPK_TRY(mpk_node_import(l->node, name, &entry, l->err));
-	return mpk_static_add_call(l->p,
+	return mpk_static_add_step(l->p,
 				   &(struct mpk_static_step){
 					   .function = entry,
 					   .operands = l->operands,

@@ -244,7 +244,14 @@ static enum mpk_code add_copy(const struct loader *l, const struct operands *ope
 	if (operands->read_count != 1 || operands->count != 2)
 		return mpk_fail(l->err, MPK_E_CORRUPT, "a copy of %zu tensors to %zu",
 				operands->read_count, operands->count - operands->read_count);
-	return mpk_static_add_copy(l->p, operands->tensors[0], operands->tensors[1], l->err);
+	return mpk_static_add_step(l->p,
+				   &(struct mpk_static_step){
+					   .operands = operands->tensors,
+					   .count = 2,
+					   .read_count = 1,
+					   .result_count = 1,
+				   },
+				   l->err);
 }
 
 /* A reshape in place: there is nothing to do where its output lies in the storage of its input. */
@@ -274,7 +281,7 @@ static enum mpk_code load_operator(const struct loader *l, size_t i)
 	MPK_TRY(mpk_node_import(l->node, node->func_name, &f, l->err));
 	if (node->flatten_data)
 		MPK_TRY(flatten(l, &operands));
-	return mpk_static_add_call(l->p,
+	return mpk_static_add_step(l->p,
 				   &(struct mpk_static_step){
 					   .function = f,
 					   .operands = operands.tensors,

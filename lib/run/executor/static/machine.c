@@ -411,28 +411,11 @@ static enum mpk_code invoke(struct mpk_machine *base, size_t function, const str
 	return make_results(m, result, err);
 }
 
-static void machine_unload_program(struct mpk_program *base)
-{
-	struct mpk_static_program *p = (struct mpk_static_program *)base;
-
-	for (size_t i = 0; i < p->step_count; i++)
-		mpk_function_drop(p->steps[i].function);
-	free(p->storages);
-	free(p->tensors);
-	free(p->steps);
-	free(p->inputs);
-	free(p->fills);
-	free(p->results);
-}
-
 /* Calls within each other: none. A kernel that calls its own model would find the tensors of the call
  * under way changed. */
-const struct mpk_model_kind mpk_static_kind = {
-	.program_bytes = sizeof(struct mpk_static_program),
-	.machine_bytes = sizeof(struct static_machine),
+const struct mpk_machine_kind mpk_static_machine = {
+	.bytes = sizeof(struct static_machine),
 	.depth_max = 1,
-	.load = mpk_static_load,
-	.unload = machine_unload_program,
 	.start = machine_start,
 	.stop = stop,
 	.invoke = invoke,

@@ -65,43 +65,29 @@ static struct mpk_static_storage *storage_of(const struct mpk_static_program *p,
 	return &p->storages[p->tensors[tensor].storage];
 }
 
-enum mpk_code mpk_static_add_call(struct mpk_static_program *p, const struct mpk_static_step *call,
+enum mpk_code mpk_static_add_step(struct mpk_static_program *p, const struct mpk_static_step *step,
 				  struct mpk_error *err)
 {
-	size_t count = call->count;
+	size_t count = step->count;
 	uint32_t *copy = mpk_arena_array(&p->base.arena, count + 1, sizeof *copy);
-	struct mpk_static_step *step;
+	struct mpk_static_step *added;
 
 	if (!copy || !mpk_vec_reserve(&p->steps, &p->step_cap, p->step_count + 1, sizeof *p->steps))
 		return mpk_fail_nomem(err);
 	if (count)
-		memcpy(copy, call->operands, count * sizeof *copy);
-	/* workspace counts as written, too */
-	for (size_t i = call->read_count; i < count; i++)
-		storage_of(p, copy[i])->is_written = true;
-	step = &p->steps[p->step_count++];
-	*step = *call;
-	step->function = mpk_function_hold(call->function);
-	step->operands = copy;
-	return MPK_OK;
-}
-
-enum mpk_code mpk_static_add_copy(struct mpk_static_program *p, uint32_t from, uint32_t to,
-				  struct mpk_error *err)
-{
-	uint64_t has = p->tensors[from].bytes, room = p->tensors[to].bytes;
-
-	if (has != room)
+		memcpy(copy, step->operands, count * sizeof *copy);
+	if (!step->function && p->tensors[copy[0]].bytes != p->tensors[copy[1]].bytes)
 		return mpk_fail(err, MPK_E_CORRUPT,
-				"a copy of %" PRIu64 " bytes into a tensor of %" PRIu64, has, room);
-	return mpk_static_add_call(p,
-				   &(struct mpk_static_step){
-					   .operands = (const uint32_t[]){ from, to },
-					   .count = 2,
-					   .read_count = 1,
-					   .result_count = 1,
-				   },
-				   err);
+				"a copy of %" PRIu64 " bytes into a tensor of %" PRIu64,
+				p->tensors[copy[0]].bytes, p->tensors[copy[1]].bytes);
+	/* workspace counts as written, too */
+	for (size_t i = step->read_count; i < count; i++)
+		storage_of(p, copy[i])->is_written = true;
+	added = &p->steps[p->step_count++];
+	*added = *step;
+	added->function = mpk_function_hold(step->function);
+	added->operands = copy;
+	return MPK_OK;
 }
 
 /* --- inputs and results --------------------------------------------------------------------- */
@@ -164,7 +150,14 @@ static enum mpk_code separate_result(struct mpk_static_program *p, uint32_t *res
 		return MPK_OK;
 	MPK_TRY(mpk_static_add_storage(p, p->storages[t.storage].device_type, &storage, err));
 	MPK_TRY(mpk_static_add_tensor(p, t.dtype, t.shape, t.ndim, storage, &tensor, err));
-	MPK_TRY(mpk_static_add_copy(p, *result, tensor, err));
+	MPK_TRY(mpk_static_add_step(p,
+				    &(struct mpk_static_step){
+					    .operands = (const uint32_t[]){ *result, tensor },
+					    .count = 2,
+					    .read_count = 1,
+					    .result_count = 1,
+				    },
+				    err));
 	*result = tensor;
 	return MPK_OK;
 }
@@ -270,20 +263,34 @@ struct static_model {
 	mpk_static_load_fn *load;
 };
 
-enum mpk_code mpk_static_load(struct mpk_program *p, struct mpk_node_module *node,
-			      struct mpk_error *err)
+static enum mpk_code load_program(struct mpk_program *p, struct mpk_node_module *node,
+				  struct mpk_error *err)
 {
 	const struct static_model *m = node->state;
 
 	return m->load((struct mpk_static_program *)p, node, &m->factory, err);
 }
 
-static void model_free(struct static_model *m)
+static void unload_program(struct mpk_program *base)
 {
-	mpk_node_model_fini(&m->base);
-	mpk_arena_fini(&m->arena);
-	free(m);
+	struct mpk_static_program *p = (struct mpk_static_program *)base;
+
+	for (size_t i = 0; i < p->step_count; i++)
+		mpk_function_drop(p->steps[i].function);
+	free(p->storages);
+	free(p->tensors);
+	free(p->steps);
+	free(p->inputs);
+	free(p->fills);
+	free(p->results);
 }
+
+static const struct mpk_model_kind static_kind = {
+	.program_bytes = sizeof(struct mpk_static_program),
+	.machine = &mpk_static_machine,
+	.load = load_program,
+	.unload = unload_program,
+};
 
 enum mpk_code mpk_static_open(struct mpk_node_module *node, mpk_static_load_fn *load,
 			      struct mpk_error *err)
@@ -293,21 +300,23 @@ enum mpk_code mpk_static_open(struct mpk_node_module *node, mpk_static_load_fn *
 	enum mpk_code code;
 
 	MPK_TRY_ALLOC(m, err);
-	m->base.kind = &mpk_static_kind;
+	m->base.kind = &static_kind;
 	m->load = load;
-	code = mpk_node_payload(node, &m->arena, &payload, err);
-	if (code != MPK_OK) {
-		model_free(m);
-		return mpk_failed(code);
-	}
-	m->factory = payload.u.factory;
 	node->state = m;
-	return MPK_OK;
+	code = mpk_node_payload(node, &m->arena, &payload, err);
+	if (code == MPK_OK) {
+		m->factory = payload.u.factory;
+	} else {
+		mpk_static_close(node);
+		node->state = NULL;
+	}
+	return code;
 }
 
 void mpk_static_close(struct mpk_node_module *node)
 {
-	model_free(node->state);
+	mpk_arena_fini(&((struct static_model *)node->state)->arena);
+	mpk_node_model_close(node);
 }
 
 bool mpk_static_name_at(struct mpk_node_module *node, size_t i, struct mpk_span *out)
@@ -326,9 +335,7 @@ enum mpk_code mpk_static_find(struct mpk_node_module *node, const char *name,
 	*out = NULL;
 	if (!mpk_span_is(m->factory.module_name, name))
 		return MPK_OK;
-	if (!m->base.program)
-		MPK_TRY(mpk_program_load(&mpk_static_kind, node, &m->base.program, err));
-	MPK_TRY(mpk_node_model_machine(&m->base, &machine, err));
+	MPK_TRY(mpk_node_model_machine(node, &machine, err));
 	p = (const struct mpk_static_program *)m->base.program;
 	return mpk_machine_bind(machine, 0, m->factory.module_name, &p->model, out, err);
 }

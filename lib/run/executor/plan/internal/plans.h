@@ -99,27 +99,8 @@ static inline bool mpk_recording_is_number(const struct mpk_value *v)
 	return v->kind == MPK_VALUE_INT && v->type.code == MPK_DTYPE_HANDLE;
 }
 
-/* mpk_recording_tensor - a tensor of the recording for one of the call; the same number when it is
- * already there
- * @t     its DLTensor, origin and, of constants, the memory make it the same
- * @known the content is final: a copy is kept
- * Returns  false when memory is out */
-bool mpk_recording_tensor(struct mpk_recording *recording, const struct mpk_tensor *t,
-			  enum mpk_plan_source source, uint32_t index, bool known, uint32_t *out);
-
 /* mpk_recording_free - with everything in it; NULL is fine */
 void mpk_recording_free(struct mpk_recording *recording);
-
-/* What is known of a storage in this call. Storages are recognised by their address; one that was
- * freed and given out again is a new one, because its allocation was recorded, too. */
-enum mpk_origin {
-	MPK_ORIGIN_UNKNOWN,  /* memory that a function brought itself */
-	MPK_ORIGIN_INPUT,    /* index: which tensor among the arguments */
-	MPK_ORIGIN_CONSTANT, /* stays, with its content, beyond the call */
-	MPK_ORIGIN_STORAGE,  /* allocated by the call; index: of the plan's storages */
-	MPK_ORIGIN_HEAP,     /* symbolic extents, which the call changes as it goes */
-	MPK_ORIGIN_KNOWN,    /* its content follows from the key and is final */
-};
 
 struct mpk_origin_entry {
 	const struct mpk_storage *storage; /* NULL: a free entry */
@@ -133,12 +114,12 @@ struct mpk_origins {
 	size_t count, cap; /* cap: a power of two, at most half of it filled */
 };
 
-/* mpk_recorder_begin - record the call that follows
- * @args    replaced by values of the same content in which every tensor has a storage of its own,
- *          so that one tensor passed twice is two inputs; owned by the caller
- * Returns  NULL when memory is out: the call goes on unrecorded, args are as they were */
-struct mpk_recorder *mpk_recorder_begin(struct mpk_plans *plans, struct mpk_value *args,
-					size_t count);
+struct mpk_recorder {
+	struct mpk_plans *plans;
+	struct mpk_recording *plan;
+	bool failed;
+	struct mpk_origins origins;
+};
 
 /* mpk_recorder_end - what was recorded, owned by the caller; frees r
  * @result  of the call, or NULL when it failed
@@ -215,11 +196,12 @@ struct mpk_plans {
 	struct mpk_plan_stats stats;
 };
 
-/* mpk_plan_make - the plan of a recorded call: on a tape that another plan has, or on its own
- * @recording  owned from now on; its storages have their slots
- * Returns     NULL when memory is out */
-struct mpk_plan *mpk_plan_make(struct mpk_plans *plans, struct mpk_recording *recording);
-void mpk_plan_free(struct mpk_plans *plans, struct mpk_plan *plan);
+/* mpk_plan_replace - free the plan at a place, and put that of a recorded call there: on a tape that another
+ * plan has, or on its own
+ * @recording  owned from now on; its storages have their slots. NULL: the place is empty afterwards
+ * Returns     false when memory is out: then the plan stays */
+bool mpk_plan_replace(struct mpk_plans *plans, struct mpk_plan **place,
+		      struct mpk_recording *recording);
 
 /* mpk_plan_set_word - by bytes: the words are members of structures */
 static inline void mpk_plan_set_word(struct mpk_plan_tape *t, size_t i, uint64_t value)

@@ -88,12 +88,6 @@ struct mpk_relax_program {
 	bool resets_tuples; /* a function of it may reset items of the tuples it is given */
 };
 
-/* mpk_relax_place - on which devices byte code wants what it works on (relax.c): adds to the inputs of
- * p's signatures, and to p->devices, what the kernels that the library's host code describes say
- * (struct mpk_host_code); what was known before stays
- * Returns  MPK_OK; MPK_E_NOMEM */
-enum mpk_code mpk_relax_place(struct mpk_relax_program *p, struct mpk_error *err) MPK_MUST_CHECK;
-
 /* A machine: a program with its devices, constants and registers
  *
  * One machine runs one call at a time; calls of several threads wait for each other. Machines of
@@ -147,15 +141,11 @@ struct mpk_relax_vm {
 	struct mpk_relax_fresh fresh;   /* while somebody does */
 };
 
-/* How executables of the Relax VM are loaded and run. Devices are as vm_initialization takes them: the
+/* How executables of the Relax VM are loaded (program.c) and run (interp.c). Devices are as vm_initialization takes them: the
  * first is where tensors live; the CPU is appended unless it is the last. More than
  * MPK_RELAX_DEVICES_MAX fail with MPK_E_RANGE. */
 extern const struct mpk_model_kind mpk_relax_kind;
-
-/* mpk_relax_vm_invoke - of struct mpk_model_kind; arguments by position or by name */
-enum mpk_code mpk_relax_vm_invoke(struct mpk_machine *m, size_t function,
-				  const struct mpk_args *args, struct mpk_value *result,
-				  struct mpk_error *err) MPK_MUST_CHECK;
+extern const struct mpk_machine_kind mpk_relax_machine_kind;
 
 /* mpk_relax_vm_host - the device of shapes and scalars: the last */
 static inline size_t mpk_relax_vm_host(const struct mpk_relax_vm *vm)
@@ -179,30 +169,31 @@ enum mpk_code mpk_relax_vm_function(struct mpk_relax_vm *vm, size_t index,
 				    struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_relax_call_compiled - call a function of exec_mode="compiled"
- * Returns  as mpk_relax_vm_invoke */
+ * Returns  MPK_OK; MPK_E_RAISED: what it raised, another number of arguments; MPK_E_DEVICE; MPK_E_NOMEM */
 enum mpk_code mpk_relax_call_compiled(struct mpk_relax_vm *vm, const struct mpk_relax_callee *c,
 				      const struct mpk_value *args, size_t count,
 				      struct mpk_value *result,
 				      struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_relax_list_destroy - a list that compiled functions work on; NULL is fine */
-void mpk_relax_list_destroy(struct mpk_any_list *list);
+/* mpk_relax_compiled_fini - drop what the machine has for compiled functions, among which are functions that hold
+ * the machine */
+void mpk_relax_compiled_fini(struct mpk_relax_vm *vm);
 
-/* What compiled functions keep for their next call (sites.c), one list a function of the machine
- *
- */
-struct mpk_relax_sites;
-struct mpk_relax_site {
-	struct mpk_relax_sites *function;
+/* Objects in the order in which a function asks for them. */
+struct mpk_relax_sites {
+	void **objects;
+	size_t count, cap;
 	size_t at;
 };
 
-/* mpk_relax_kept_create - nothing so far; NULL when memory is out
- * mpk_relax_kept_enter - a call of a function begins; what was under way is given back to ..._leave */
-struct mpk_relax_kept *mpk_relax_kept_create(size_t functions);
+/* What compiled functions keep for their next call (sites.c). */
+struct mpk_relax_kept {
+	uint64_t bytes;                     /* of storages that were kept so far */
+	struct mpk_relax_sites *now;        /* of the function that runs; NULL: none does */
+	struct mpk_relax_sites functions[]; /* of the machine */
+};
+
 void mpk_relax_kept_destroy(struct mpk_relax_kept *k, size_t functions);
-struct mpk_relax_site mpk_relax_kept_enter(struct mpk_relax_kept *k, size_t function);
-void mpk_relax_kept_leave(struct mpk_relax_kept *k, struct mpk_relax_site before);
 
 /* mpk_relax_kept_storage, ..._tensor, ..._heap, ..._shape - as a cell of tvm-ffi holds it: a storage of a device
  * of the machine; a tensor in such a storage; a heap of extents, all 0; a shape made of one, whose extents are

@@ -106,10 +106,6 @@ struct mpk_relay_program {
 	struct mpk_tensor **late; /* by constant: what was bound to it, held; else NULL */
 };
 
-/* mpk_relay_decode - fill places, callees and steps from p->x, which mpk_relay_check found sound
- * Returns  MPK_OK; MPK_E_CORRUPT: the first fault, naming function and instruction; MPK_E_NOMEM */
-enum mpk_code mpk_relay_decode(struct mpk_relay_program *p, struct mpk_error *err) MPK_MUST_CHECK;
-
 /* A machine: a program with its devices, constants and registers
  *
  * One machine runs one call at a time; calls of several threads wait for each other. Machines of
@@ -146,11 +142,12 @@ struct mpk_relay_vm {
 	struct mpk_observer *observers; /* of the call under way; NULL: nobody looks */
 };
 
-/* How executables of the Relay VM are loaded and run. A place of the program becomes the first device of
+/* How executables of the Relay VM are loaded (decode.c) and run (vm.c). A place of the program becomes the first device of
  * the type that it wants, as TVM does; the CPU is always there. A type that is not among the devices
  * fails with MPK_E_LOAD. Arguments are one a parameter, in their order; those on another device than
  * their parameter's are copied there, and those in host memory that kernels cannot take. */
 extern const struct mpk_model_kind mpk_relay_kind;
+extern const struct mpk_machine_kind mpk_relay_machine_kind;
 
 /* mpk_relay_vm_devices - the devices of the machine's runtime */
 static inline struct mpk_devices *mpk_relay_vm_devices(const struct mpk_relay_vm *vm)

@@ -211,21 +211,4 @@ static inline int32_t mpk_paged_block_at(const struct mpk_paged_trace *trace, si
 enum mpk_code mpk_paged_levels(struct mpk_paged *c, const struct mpk_paged_trace *traces,
 			       struct mpk_error *err) MPK_MUST_CHECK;
 
-/* The tensors of one layer's attention, which builtins get from the model. */
-struct mpk_paged_call {
-	int32_t layer; /* of this cache, from 0 on */
-	enum mpk_attention attention;
-	double scale;
-	struct mpk_tensor *q, *k, *v, *output, *lse; /* borrowed; NULL: not of this builtin */
-};
-
-/* Which keys new tokens attend to: each other's, those in pages, both. */
-enum mpk_paged_keys { MPK_PAGED_KEYS_NEW, MPK_PAGED_KEYS_OLD, MPK_PAGED_KEYS_BOTH };
-
-/* mpk_paged_attend - attention of new tokens (attend.c). The pass is synced.
- * Returns  MPK_OK; MPK_E_RAISED; as mpk_state_call */
-enum mpk_code mpk_paged_attend(struct mpk_paged *c, enum mpk_paged_keys keys,
-			       const struct mpk_paged_call *a,
-			       struct mpk_error *err) MPK_MUST_CHECK;
-
 #endif

@@ -4,7 +4,7 @@
  * A state is an object of values (value/value.h): byte code and compiled functions carry it and give it
  * to builtins, which alone look into it. Builtins of states check every argument, as models pass
  * whatever they say, and call kernels that the model gave them. A kernel may be byte code again and
- * call a builtin of the same state: that is refused, see mpk_kv_enter.
+ * call a builtin of the same state: that is refused, see mpk_kv_run.
  */
 #ifndef MPK_EXECUTOR_STATE_INTERNAL_STATE_H
 #define MPK_EXECUTOR_STATE_INTERNAL_STATE_H
@@ -100,11 +100,6 @@ struct mpk_state_bytes {
 enum mpk_code mpk_state_copy(struct mpk_state_bytes from, struct mpk_state_bytes to,
 			     struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_state_host - the tensor itself if it is compact and in host memory, else a copy that is
- * Returns  MPK_OK, one reference in *out; MPK_E_NOMEM; as mpk_devices_fetch */
-enum mpk_code mpk_state_host(struct mpk_tensor *t, struct mpk_tensor **out,
-			     struct mpk_error *err) MPK_MUST_CHECK;
-
 /* mpk_state_call - call a kernel of the model; what it returns is dropped
  * @f       NULL: the model gave none
  * @what    it is for, for the error
@@ -155,17 +150,39 @@ struct mpk_kv_state {
  * @type    static: "relax.vm.PagedAttentionKVCache" */
 void mpk_kv_init(struct mpk_kv_state *s, const struct mpk_kv_ops *ops, const char *type);
 
-/* mpk_kv_enter - the first argument, a state of this kind, which nobody else gets until mpk_kv_leave
- * @ops     NULL: of any kind
- * Returns  MPK_OK, held; MPK_E_RAISED: another argument, another number of them, or a kernel that the
- *          state called wants it */
-enum mpk_code mpk_kv_enter(const char *name, const struct mpk_value *args, size_t count,
-			   size_t least, size_t most, const struct mpk_kv_ops *ops,
-			   struct mpk_kv_state **out, struct mpk_error *err) MPK_MUST_CHECK;
+/* What a builtin was called with. */
+struct mpk_kv_call {
+	const char *name;
+	const struct mpk_value *args;
+	size_t count;
+	struct mpk_value *result; /* none so far */
+};
 
-/* mpk_kv_leave - the end of what mpk_kv_enter began
- * Returns  code */
-enum mpk_code mpk_kv_leave(struct mpk_kv_state *s, enum mpk_code code);
+/* A builtin whose first argument is a state, which nobody else gets while it works. */
+struct mpk_kv_builtin {
+	const char *name;
+	size_t least, most;           /* arguments */
+	const struct mpk_kv_ops *ops; /* of the states that it takes; NULL: any */
+	enum mpk_code (*work)(struct mpk_kv_state *state, const struct mpk_kv_call *call,
+			      struct mpk_error *err);
+};
+
+/* mpk_kv_run - call a builtin with the state held
+ * Returns  as its work; MPK_E_RAISED: another first argument, another number of them, or a kernel that the
+ *          state called wants it */
+enum mpk_code mpk_kv_run(const struct mpk_kv_builtin *builtin, const struct mpk_value *args,
+			 size_t count, struct mpk_value *result,
+			 struct mpk_error *err) MPK_MUST_CHECK;
+
+/* Defines a function of values for a struct mpk_kv_builtin, whose members follow. */
+#define MPK_KV_BUILTIN(function, ...)                                                              \
+	static enum mpk_code function(const struct mpk_value *args, size_t count,                  \
+				      struct mpk_value *result, struct mpk_error *err)             \
+	{                                                                                          \
+		static const struct mpk_kv_builtin builtin = { __VA_ARGS__ };                      \
+                                                                                                   \
+		return mpk_kv_run(&builtin, args, count, result, err);                             \
+	}
 
 /* --- recurrent states (rnn.c) --- */
 

@@ -146,13 +146,11 @@ enum mpk_code mpk_static_add_tensor(struct mpk_static_program *p, struct mpk_dty
 				    const int64_t *shape, size_t ndim, uint32_t storage,
 				    uint32_t *out, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_static_add_call - a call of a function, of which a reference is taken
- * @call    its operands are copied
- * mpk_static_add_copy - a copy between tensors of the same number of bytes, wherever they lie
- * Also return  MPK_E_CORRUPT: sizes that differ */
-enum mpk_code mpk_static_add_call(struct mpk_static_program *p, const struct mpk_static_step *call,
-				  struct mpk_error *err) MPK_MUST_CHECK;
-enum mpk_code mpk_static_add_copy(struct mpk_static_program *p, uint32_t from, uint32_t to,
+/* mpk_static_add_step - a call of a function, of which a reference is taken, or a copy between two tensors of the
+ * same number of bytes, wherever they lie
+ * @step    its operands are copied
+ * Also returns  MPK_E_CORRUPT: a copy of sizes that differ */
+enum mpk_code mpk_static_add_step(struct mpk_static_program *p, const struct mpk_static_step *step,
 				  struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_static_add_input - what the caller gives: before any parameter
@@ -186,11 +184,7 @@ typedef enum mpk_code mpk_static_load_fn(struct mpk_static_program *p, struct mp
 					 const struct mpk_factory *factory, struct mpk_error *err);
 
 /* Of both executors; machine.c. */
-extern const struct mpk_model_kind mpk_static_kind;
-
-/* mpk_static_load - of struct mpk_model_kind */
-enum mpk_code mpk_static_load(struct mpk_program *p, struct mpk_node_module *node,
-			      struct mpk_error *err) MPK_MUST_CHECK;
+extern const struct mpk_machine_kind mpk_static_machine;
 
 /* mpk_static_open - as a loader's open: decode the factory
  * @load    builds the program, when the model is first looked up

@@ -1,21 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* vm.c - a machine: its devices and constants, and the function table as values
+/* program.c - an executable of the Relax VM, decoded once for running, and the devices that it runs on
  *
- * Constants are made when they are first used: a model of gigabytes whose function needs a few of them
- * loads these alone.
+ * Byte code is read when the module is opened: operands are checked, and what is called is looked for in
+ * the imports, then among the builtins, then among the runtime's global functions. The loop that runs
+ * it (interp.c) can then do without any look-up or check. What nobody has is no failure before a
+ * function that needs it is looked up, because a library may have others that run.
+ *
+ * On which devices byte code wants what it works on is read off the kernels that it calls: one pass over a
+ * function's steps, in their order, with what each register is: a parameter or a part of one, memory of a
+ * device by its number, neither. Views of a tensor are where it is. A callee asks for its arguments where it
+ * wants its parameters, so functions are read again until nothing is new. Copies between devices say least,
+ * and are asked last.
  */
 #include "executor/relax/internal/relax.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "executor/executor.h"
-#include "executor/plan/plan.h"
 #include "program/model.h"
-#include "runtime/library.h"
+#include "runtime/runtime.h"
 #include "text/escape.h"
 
-/* --- loading ---------------------------------------------------------------------------------- */
+/* --- callees ---------------------------------------------------------------------------------- */
 
 static enum mpk_code resolve_packed(struct mpk_relax_program *p, struct mpk_node_module *node,
 				    struct mpk_relax_callee *c, struct mpk_error *err)
@@ -93,6 +99,8 @@ static enum mpk_code resolve_callee(struct mpk_relax_program *p, struct mpk_node
 	c->end = (uint32_t)f->end;
 	return MPK_OK;
 }
+
+/* --- steps -------------------------------------------------------------------------------------- */
 
 static struct mpk_relax_operand register_operand(int64_t reg)
 {
@@ -234,6 +242,199 @@ static enum mpk_code make_signatures(struct mpk_relax_program *p, struct mpk_err
 	return MPK_OK;
 }
 
+/* --- on which devices ---------------------------------------------------------------------------- */
+
+enum { PASSES = 8, REGISTERS_MAX = 1 << 16 };
+
+/* What a register holds; zero: neither. */
+struct origin {
+	struct mpk_type *input; /* a parameter, or a field of one */
+	unsigned memory;        /* 1 + the number of a device */
+};
+
+struct placing {
+	struct mpk_relax_program *p;
+	int32_t *wanted; /* of each callee that is a kernel: the device of its tensors; 0 */
+	struct origin *registers;
+	size_t register_count;
+	bool changed;
+	bool guesses; /* copies count, too */
+};
+
+/* --- on which devices: where from ----------------------------------------------------------------------------- */
+
+static struct origin *register_at(const struct placing *pl, int64_t number)
+{
+	return number >= 0 && (uint64_t)number < pl->register_count ? &pl->registers[number] : NULL;
+}
+
+static const struct mpk_relax_operand *operand(const struct placing *pl,
+					       const struct mpk_relax_step *s, uint32_t i)
+{
+	return i < s->count ? &pl->p->operands[s->first + i] : NULL;
+}
+
+static struct origin origin_of(const struct placing *pl, const struct mpk_relax_step *s, uint32_t i)
+{
+	const struct mpk_relax_operand *o = operand(pl, s, i);
+	const struct origin *r =
+		o && o->kind == MPK_OPERAND_REGISTER ? register_at(pl, o->value) : NULL;
+
+	return r ? *r : (struct origin){ 0 };
+}
+
+static struct origin field_of(const struct placing *pl, const struct mpk_relax_step *s)
+{
+	struct mpk_type *tuple = origin_of(pl, s, 0).input;
+	const struct mpk_relax_operand *index = operand(pl, s, 1);
+
+	if (!tuple || tuple->kind != MPK_TYPE_TUPLE || !index || index->kind != MPK_OPERAND_INT ||
+	    index->value < 0 || (uint64_t)index->value >= tuple->field_count)
+		return (struct origin){ 0 };
+	return (struct origin){
+		.input = (struct mpk_type *)(uintptr_t)&tuple->fields[index->value].type
+	};
+}
+
+static struct origin result_of(const struct placing *pl, const struct mpk_relax_step *s)
+{
+	static const char *const views[] = { "vm.builtin.alloc_tensor", "vm.builtin.reshape",
+					     "vm.builtin.ensure_zero_offset" };
+	struct mpk_span name = pl->p->callees[s->callee].name;
+	const struct mpk_relax_operand *number = operand(pl, s, 2);
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(views); i++)
+		if (mpk_span_is(name, views[i]))
+			return origin_of(pl, s, 0);
+	if (mpk_span_is(name, "vm.builtin.tuple_getitem"))
+		return field_of(pl, s);
+	if (mpk_span_is(name, "vm.builtin.alloc_storage") && number &&
+	    number->kind == MPK_OPERAND_INT && number->value >= 0 &&
+	    number->value < MPK_RUNTIME_DEVICES_MAX)
+		return (struct origin){ .memory = (unsigned)number->value + 1 };
+	return (struct origin){ 0 };
+}
+
+/* --- on which devices: where to ------------------------------------------------------------------------------- */
+
+static void want(struct placing *pl, struct origin o, int32_t device)
+{
+	int32_t *place = o.input    ? &o.input->device
+			 : o.memory ? &pl->p->devices[o.memory - 1]
+				    : NULL;
+
+	/* what came first stays: texts of checks are read before */
+	if (!device || !place || *place)
+		return;
+	*place = device;
+	pl->changed = true;
+}
+
+/* What is copied to another device is not there: where nothing else is said, it is on the host. */
+static bool is_copy_from_host(const struct placing *pl, const struct mpk_relax_step *s)
+{
+	const struct mpk_relax_operand *type = operand(pl, s, 1);
+
+	return mpk_span_is(pl->p->callees[s->callee].name, "vm.builtin.to_device") && type &&
+	       type->kind == MPK_OPERAND_INT && type->value != MPK_DL_CPU;
+}
+
+static void place_read_call(struct placing *pl, const struct mpk_relax_step *s)
+{
+	const struct mpk_relax_callee *c = &pl->p->callees[s->callee];
+	struct origin *dst = register_at(pl, s->dst);
+
+	for (uint32_t i = 0; i < s->count; i++) {
+		int32_t device = pl->wanted[s->callee];
+
+		if (c->signature && i < c->signature->input_count)
+			device = c->signature->inputs[i].type.device;
+		want(pl, origin_of(pl, s, i), device);
+	}
+	if (pl->guesses && is_copy_from_host(pl, s))
+		want(pl, origin_of(pl, s, 0), MPK_DL_CPU);
+	if (dst)
+		*dst = result_of(pl, s);
+}
+
+static void place_read_function(struct placing *pl, const struct mpk_relax_callee *c)
+{
+	const struct mpk_signature *s = c->signature;
+
+	pl->register_count = c->register_count < REGISTERS_MAX ? c->register_count : REGISTERS_MAX;
+	for (size_t i = 0; i < pl->register_count; i++)
+		pl->registers[i] = (struct origin){
+			.input = i < s->input_count
+					 ? (struct mpk_type *)(uintptr_t)&s->inputs[i].type
+					 : NULL
+		};
+	for (size_t at = c->start; at < c->end; at++) {
+		enum mpk_relax_action action = pl->p->steps[at].action;
+
+		if (action >= MPK_ACTION_KERNEL && action <= MPK_ACTION_MISSING)
+			place_read_call(pl, &pl->p->steps[at]);
+	}
+}
+
+/* --- on which devices: all of them ---------------------------------------------------------------------------- */
+
+static void ask_kernels(struct placing *pl)
+{
+	const struct mpk_host_code *code = &pl->p->base.host->code;
+
+	for (size_t i = 0; i < pl->p->callee_count; i++) {
+		const struct mpk_relax_callee *c = &pl->p->callees[i];
+
+		if (c->action == MPK_ACTION_KERNEL)
+			pl->wanted[i] = code->device_of(code->device_user, c->function->name);
+	}
+}
+
+/* Functions may share code, so that all of them can be many times the file. */
+static void place_read_all(struct placing *pl)
+{
+	const struct mpk_relax_program *p = pl->p;
+	uint64_t steps = 0, most = 16 * ((uint64_t)p->step_count + p->callee_count) + 4096;
+
+	pl->changed = true;
+	for (unsigned pass = 0; pl->changed && pass < PASSES; pass++) {
+		pl->changed = false;
+		for (size_t i = 0; i < p->callee_count; i++) {
+			const struct mpk_relax_callee *c = &p->callees[i];
+
+			if (c->action != MPK_ACTION_CALL || !c->signature)
+				continue;
+			steps += c->end - c->start + c->register_count / 16;
+			if (steps > most)
+				return;
+			place_read_function(pl, c);
+		}
+	}
+}
+
+static enum mpk_code relax_place(struct mpk_relax_program *p, struct mpk_error *err)
+{
+	struct placing pl = { .p = p };
+
+	if (!p->base.host->code.device_of)
+		return MPK_OK;
+	pl.wanted = calloc(p->callee_count + 1, sizeof *pl.wanted);
+	pl.registers = calloc(REGISTERS_MAX, sizeof *pl.registers);
+	bool room = pl.wanted && pl.registers;
+
+	if (room) {
+		ask_kernels(&pl);
+		place_read_all(&pl);
+		pl.guesses = true;
+		place_read_all(&pl);
+	}
+	free(pl.registers);
+	free(pl.wanted);
+	return room ? MPK_OK : mpk_fail_nomem(err);
+}
+
+/* --- the program ----------------------------------------------------------------------------------- */
+
 /* Of struct mpk_model_kind; arguments by position or by name. */
 static enum mpk_code relax_load(struct mpk_program *base, struct mpk_node_module *node,
 				struct mpk_error *err)
@@ -252,75 +453,7 @@ static enum mpk_code relax_load(struct mpk_program *base, struct mpk_node_module
 		MPK_TRY(resolve_callee(p, node, i, err));
 	MPK_TRY(make_signatures(p, err));
 	MPK_TRY(make_steps(p, err));
-	return mpk_relax_place(p, err);
-}
-
-/* --- devices and constants -------------------------------------------------------------------- */
-
-static enum mpk_code relax_vm_take_devices(struct mpk_relax_vm *vm,
-					   const struct mpk_dldevice *devices, size_t count,
-					   struct mpk_error *err)
-{
-	/* byte code takes the last device for the host's, where shapes and scalars are */
-	bool has_host = count && devices[count - 1].type == MPK_DL_CPU;
-
-	if (count + !has_host > MPK_RELAX_DEVICES_MAX)
-		return mpk_fail(err, MPK_E_RANGE, "%zu devices; at most %d", count,
-				MPK_RELAX_DEVICES_MAX);
-	for (size_t i = 0; i < count; i++)
-		vm->devices[vm->device_count++] = devices[i];
-	if (!has_host)
-		vm->devices[vm->device_count++] = (struct mpk_dldevice){ MPK_DL_CPU, 0 };
-	for (size_t i = 0; i < vm->device_count; i++)
-		MPK_TRY(mpk_devices_allocator(mpk_runtime_devices(vm->program->base.runtime),
-					      vm->devices[i], &vm->allocators[i], err));
-	return MPK_OK;
-}
-
-static enum mpk_code start_vm(struct mpk_machine *m, const struct mpk_dldevice *devices,
-			      size_t count, struct mpk_error *err)
-{
-	struct mpk_relax_vm *vm = (struct mpk_relax_vm *)m;
-
-	vm->program = (struct mpk_relax_program *)m->program;
-	vm->frames.max = MPK_RELAX_FRAMES_MAX;
-	vm->frames.stack_max = MPK_RELAX_STACK_MAX;
-	vm->constants = calloc(vm->program->x.const_count + 1, sizeof *vm->constants);
-	MPK_TRY_ALLOC(vm->constants, err);
-	MPK_TRY(relax_vm_take_devices(vm, devices, count, err));
-	vm->plans = mpk_plans_create(&(struct mpk_plan_places){
-		.devices = mpk_runtime_devices(m->program->runtime),
-		.where = vm->devices,
-		.allocators = vm->allocators,
-		.count = vm->device_count,
-	});
-	MPK_TRY_ALLOC(vm->plans, err);
-	return MPK_OK;
-}
-
-/* The list of functions for compiled code holds the machine once for each of its functions. */
-static void drop_own(struct mpk_machine *m)
-{
-	struct mpk_relax_vm *vm = (struct mpk_relax_vm *)m;
-	struct mpk_any_list *functions = vm->function_list;
-
-	vm->function_list = NULL;
-	mpk_relax_list_destroy(functions);
-}
-
-static void stop_vm(struct mpk_machine *m)
-{
-	struct mpk_relax_vm *vm = (struct mpk_relax_vm *)m;
-
-	mpk_plans_destroy(vm->plans);
-	mpk_relax_list_destroy(vm->constant_list);
-	mpk_relax_list_destroy(vm->register_list);
-	mpk_relax_kept_destroy(vm->kept, vm->program->callee_count);
-	for (size_t i = 0; vm->constants && i < vm->program->x.const_count; i++)
-		mpk_value_drop(&vm->constants[i]);
-	free(vm->constants);
-	free(vm->fresh.items);
-	mpk_frames_fini(&vm->frames);
+	return relax_place(p, err);
 }
 
 static void relax_vm_unload_program(struct mpk_program *base)
@@ -356,106 +489,8 @@ static size_t choose_devices(const struct mpk_program *base, struct mpk_dldevice
 
 const struct mpk_model_kind mpk_relax_kind = {
 	.program_bytes = sizeof(struct mpk_relax_program),
-	.machine_bytes = sizeof(struct mpk_relax_vm),
-	.depth_max = MPK_RELAX_DEPTH_MAX,
+	.machine = &mpk_relax_machine_kind,
 	.load = relax_load,
 	.unload = relax_vm_unload_program,
 	.choose_devices = choose_devices,
-	.start = start_vm,
-	.stop = stop_vm,
-	.drop_own = drop_own,
-	.invoke = mpk_relax_vm_invoke,
 };
-
-/* --- constants ----------------------------------------------------------------------------- */
-
-static enum mpk_code relax_vm_make_tensor(struct mpk_relax_vm *vm,
-					  const struct mpk_tensor_record *r, struct mpk_value *out,
-					  struct mpk_error *err)
-{
-	struct mpk_storage *storage;
-	struct mpk_tensor *t;
-	enum mpk_code code;
-
-	MPK_TRY(mpk_program_constant(&vm->program->base, r->data, r->dtype, vm->devices[0],
-				     &storage, err));
-	code = mpk_tensor_view(storage, 0, r->dtype, r->shape, r->ndim, &t, err);
-	mpk_storage_drop(storage);
-	MPK_TRY(code);
-	*out = mpk_value_of_tensor(t);
-	return MPK_OK;
-}
-
-/* Extents as they are stored, eight bytes each, at any address. */
-static enum mpk_code make_shape(struct mpk_span raw, struct mpk_value *out, struct mpk_error *err)
-{
-	size_t ndim = raw.len / 8;
-
-	MPK_TRY(mpk_value_of_shape(NULL, ndim, out, err));
-	for (size_t i = 0; i < ndim; i++)
-		out->shape->extents[i] = (int64_t)mpk_load_u64(raw.data + 8 * i);
-	return MPK_OK;
-}
-
-static enum mpk_code make_constant(struct mpk_relax_vm *vm, const struct mpk_relax_const *c,
-				   struct mpk_value *out, struct mpk_error *err)
-{
-	switch (c->kind) {
-	case MPK_RELAX_TENSOR:
-		return relax_vm_make_tensor(vm, &c->u.tensor, out, err);
-	case MPK_RELAX_DTYPE:
-		*out = (struct mpk_value){ .kind = MPK_VALUE_DTYPE, .dtype = c->u.dtype };
-		return MPK_OK;
-	case MPK_RELAX_SHAPE:
-		return make_shape(c->u.shape, out, err);
-	case MPK_RELAX_STRING:
-		return mpk_value_of_text(MPK_VALUE_STR, c->u.string, out, err);
-	case MPK_RELAX_INT:
-		*out = mpk_value_of_int(c->u.i);
-		return MPK_OK;
-	case MPK_RELAX_FLOAT:
-		*out = mpk_value_of_float(c->u.f);
-		return MPK_OK;
-	case MPK_RELAX_CONST_KINDS:
-		break;
-	}
-	return mpk_fail(err, MPK_E_INTERNAL, "a constant of kind %d", (int)c->kind);
-}
-
-enum mpk_code mpk_relax_vm_constant(struct mpk_relax_vm *vm, size_t index,
-				    const struct mpk_value **out, struct mpk_error *err)
-{
-	struct mpk_value *v = &vm->constants[index];
-
-	if (v->kind == MPK_VALUE_NONE)
-		MPK_TRY(make_constant(vm, &vm->program->x.consts[index], v, err));
-	*out = v;
-	return MPK_OK;
-}
-
-/* --- functions ----------------------------------------------------------------------------- */
-
-enum mpk_code mpk_relax_vm_function(struct mpk_relax_vm *vm, size_t index,
-				    struct mpk_function **out, struct mpk_error *err)
-{
-	const struct mpk_relax_callee *c = &vm->program->callees[index];
-
-	switch (c->action) {
-	case MPK_ACTION_CALL:
-	case MPK_ACTION_COMPILED:
-		return mpk_machine_bind(&vm->base, index, c->name, c->signature, out, err);
-	case MPK_ACTION_KERNEL:
-	case MPK_ACTION_FUNCTION:
-		*out = mpk_function_hold(c->function);
-		return MPK_OK;
-	case MPK_ACTION_BUILTIN:
-		return mpk_relax_builtin_function(c->builtin, out, err);
-	case MPK_ACTION_NONE:
-	case MPK_ACTION_MISSING:
-	case MPK_ACTION_RETURN:
-	case MPK_ACTION_GOTO:
-	case MPK_ACTION_IF:
-		break;
-	}
-	return mpk_fail(err, MPK_E_LOAD, "nobody has the function '%s'", MPK_QUOTE(c->name));
-}

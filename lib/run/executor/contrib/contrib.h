@@ -55,16 +55,13 @@ struct mpk_order_item {
  * other way round when descending; -0 and 0 have one key, NaN the largest in both directions */
 uint64_t mpk_order_key(struct mpk_dtype t, const void *element, bool descending);
 
-/* mpk_order_sort - by key, then by index
- * @items   in the order of their indices
- * @scratch room for as many */
-void mpk_order_sort(struct mpk_order_item *items, struct mpk_order_item *scratch, size_t count);
-
-/* mpk_order_first - make the first `some` items those that sorting would put there, in order; the
+/* mpk_order_sort - make the first `some` items those that come first by key, then by index, in order; the
  * others are undefined
+ * @items   in the order of their indices
+ * @scratch room for as many
  * @some    at most count */
-void mpk_order_first(struct mpk_order_item *items, struct mpk_order_item *scratch, size_t count,
-		     size_t some);
+void mpk_order_sort(struct mpk_order_item *items, struct mpk_order_item *scratch, size_t count,
+		    size_t some);
 
 /* --- arguments of these functions, and how they raise: for the files of this folder --- */
 

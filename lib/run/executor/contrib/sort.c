@@ -5,141 +5,11 @@
  * keys, and then written, as values or as indices, to outputs whose axis may be shorter.
  */
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "executor/contrib/contrib.h"
 #include "value/element.h"
-
-/* --- elements in order: keys, merge sort, and a heap ------------------------------------------- */
-
-/* TVM's sorting functions are stable, and NaN may not end anywhere, or results would differ from run to
- * run. So every element becomes a key of 64 bits whose order is that of the numbers, with the place
- * in the list as a tie-breaker: then one comparison of integers serves all types. */
-
-uint64_t mpk_order_key(struct mpk_dtype t, const void *element, bool descending)
-{
-	static const uint64_t sign = UINT64_C(1) << 63;
-	struct mpk_element e = mpk_element_load(t, element);
-	double number = e.f == 0 ? 0 : e.f; /* without a sign */
-	uint64_t key = e.u;
-
-	switch (e.class) {
-	case MPK_ELEMENT_BOOL:
-	case MPK_ELEMENT_INT:
-		/* two's complement with the sign turned: -1 comes before 0 */
-		key = (uint64_t)e.i ^ sign;
-		break;
-	case MPK_ELEMENT_FLOAT:
-		if (isnan(number))
-			return UINT64_MAX;
-		memcpy(&key, &number, sizeof key);
-		/* IEEE 754 orders as sign and magnitude: negative numbers are turned round,
-		 * positive ones put above them */
-		key = key & sign ? ~key : key | sign;
-		break;
-	case MPK_ELEMENT_UINT:
-	case MPK_ELEMENT_NONE:
-		break;
-	}
-	return descending ? ~key : key;
-}
-
-static bool is_before(const struct mpk_order_item *a, const struct mpk_order_item *b)
-{
-	return a->key < b->key || (a->key == b->key && a->index < b->index);
-}
-
-/* --- all ----------------------------------------------------------------------------------- */
-
-/* Runs of so many are sorted by insertion, which is faster for few; then they are merged. */
-enum { RUN = 16 };
-
-static void insert_all(struct mpk_order_item *items, size_t count)
-{
-	for (size_t i = 1; i < count; i++) {
-		struct mpk_order_item item = items[i];
-		size_t at = i;
-
-		for (; at > 0 && is_before(&item, &items[at - 1]); at--)
-			items[at] = items[at - 1];
-		items[at] = item;
-	}
-}
-
-/* Two sorted lists, the second directly after the first, into out. */
-static void merge(const struct mpk_order_item *a, size_t a_count, size_t b_count,
-		  struct mpk_order_item *out)
-{
-	const struct mpk_order_item *b = a + a_count, *a_end = b, *b_end = b + b_count;
-
-	while (a < a_end && b < b_end)
-		*out++ = is_before(b, a) ? *b++ : *a++;
-	while (a < a_end)
-		*out++ = *a++;
-	while (b < b_end)
-		*out++ = *b++;
-}
-
-/* Runs are merged back and forth between the two arrays. */
-void mpk_order_sort(struct mpk_order_item *items, struct mpk_order_item *scratch, size_t count)
-{
-	struct mpk_order_item *from = items, *to = scratch;
-
-	for (size_t at = 0; at < count; at += RUN)
-		insert_all(items + at, count - at < RUN ? count - at : RUN);
-	for (size_t run = RUN; run < count; run *= 2) {
-		for (size_t at = 0; at < count; at += 2 * run) {
-			size_t left = count - at, a = left < run ? left : run;
-
-			merge(from + at, a, left - a < run ? left - a : run, to + at);
-		}
-		struct mpk_order_item *swap = from;
-
-		from = to;
-		to = swap;
-	}
-	if (from != items && count)
-		memcpy(items, from, count * sizeof *items);
-}
-
-/* --- the first few ------------------------------------------------------------------------- */
-
-/* Lets the item at `at` sink until none below it comes later: the root is the last of all. */
-static void sink(struct mpk_order_item *heap, size_t count, size_t at)
-{
-	struct mpk_order_item item = heap[at];
-
-	for (size_t below = 2 * at + 1; below < count; below = 2 * at + 1) {
-		if (below + 1 < count && is_before(&heap[below], &heap[below + 1]))
-			below++;
-		if (!is_before(&item, &heap[below]))
-			break;
-		heap[at] = heap[below];
-		at = below;
-	}
-	heap[at] = item;
-}
-
-void mpk_order_first(struct mpk_order_item *items, struct mpk_order_item *scratch, size_t count,
-		     size_t some)
-{
-	if (some > count / 8) { /* a heap gains nothing over sorting */
-		mpk_order_sort(items, scratch, count);
-		return;
-	}
-	/* the first `some` become a heap with the last of them at its root; each later item that
-	 * comes before the root takes its place */
-	for (size_t at = some / 2; at-- > 0;)
-		sink(items, some, at);
-	for (size_t i = some; some && i < count; i++)
-		if (is_before(&items[i], &items[0])) {
-			items[0] = items[i];
-			sink(items, some, 0);
-		}
-	mpk_order_sort(items, scratch, some);
-}
 
 /* The lists along an axis: element k of list (i, j) is number (i * length + k) * after + j. */
 struct lists {
@@ -296,7 +166,7 @@ static void sort_lists(const struct sorting *s, const struct mpk_tensor *values,
 	for (size_t i = 0; i < s->lists.before; i++)
 		for (size_t j = 0; j < s->lists.after; j++) {
 			take_list(s, i, j, s->lists.length);
-			mpk_order_first(s->items, s->scratch, s->lists.length, some);
+			mpk_order_sort(s->items, s->scratch, s->lists.length, some);
 			for (size_t k = 0; k < some; k++)
 				store_item(s, values, indices, (size_t[]){ i, j }, k,
 					   (i * extent + k) * s->lists.after + j);
@@ -446,7 +316,7 @@ static enum mpk_code argsort_nms(struct mpk_runtime *runtime, const struct mpk_a
 
 			count = count < s.lists.length ? count : s.lists.length;
 			take_list(&s, i, j, count);
-			mpk_order_sort(s.items, s.scratch, count);
+			mpk_order_sort(s.items, s.scratch, count, count);
 			for (size_t k = 0; k < s.lists.length; k++)
 				store_index(out, (i * s.lists.length + k) * s.lists.after + j,
 					    k < count ? s.items[k].index : k);

@@ -159,7 +159,7 @@ static void sort_slices(const struct slices *s, struct mpk_order_item *items,
 	for (size_t e = s->outer * s->inner; e-- > 0;) {
 		for (size_t i = 0; i < s->count; i++)
 			items[i] = (struct mpk_order_item){ key(s, order[i], e), i };
-		mpk_order_sort(items, scratch, s->count);
+		mpk_order_sort(items, scratch, s->count, s->count);
 		for (size_t i = 0; i < s->count; i++)
 			scratch[i].index = order[items[i].index];
 		for (size_t i = 0; i < s->count; i++)
@@ -184,7 +184,7 @@ static void order_by_place(struct distinct *d, const struct slices *s, struct mp
 {
 	for (size_t i = 0; i < d->count; i++)
 		items[i] = (struct mpk_order_item){ d->groups[i].first, i };
-	mpk_order_sort(items, scratch, d->count);
+	mpk_order_sort(items, scratch, d->count, d->count);
 	for (size_t i = 0; i < d->count; i++) {
 		groups[i] = d->groups[items[i].index];
 		scratch[items[i].index].key = i;

@@ -341,12 +341,10 @@ static enum mpk_code return_value(struct run *r, const struct mpk_relay_step *s,
 
 static enum mpk_code jump_if(struct run *r, const struct mpk_relay_step *s, struct mpk_error *err)
 {
-	int64_t test, target;
+	struct mpk_value equal;
 
-	MPK_TRY(mpk_relay_scalar(r->vm, s->reg[0], &test, err));
-	MPK_TRY(mpk_relay_scalar(r->vm, s->reg[1], &target, err));
-	/* TVM compares 32 bits, whatever the tensors have */
-	frame_of(r)->at = s->jump[(uint32_t)(uint64_t)test != (uint32_t)(uint64_t)target];
+	MPK_TRY(mpk_relay_makers[MPK_RELAY_IF](r->vm, s, &equal, err));
+	frame_of(r)->at = s->jump[!equal.boolean];
 	return MPK_OK;
 }
 
@@ -385,9 +383,9 @@ static enum mpk_code relay_interp_take_step(struct run *r, struct mpk_error *err
 	/* a program that comes from strangers may have no end */
 	if (vm->steps_left-- == 0)
 		return mpk_relay_fault(vm, err, "RuntimeError", "a loop without end");
-	if (vm->observers && !mpk_relay_makers[s->op])
+	if (vm->observers && jumps[s->op])
 		MPK_TRY(watch_control(vm, s, err));
-	if (!mpk_relay_makers[s->op])
+	if (jumps[s->op])
 		return jumps[s->op](r, s, err);
 	if (vm->observers)
 		MPK_TRY(watch_step(vm, s, mpk_relay_makers[s->op], &made, err));

@@ -66,16 +66,6 @@ static enum mpk_code make_constant(struct mpk_relay_vm *vm, size_t index, struct
 				err);
 }
 
-/* A constant on its device, made when it is first asked for */
-static enum mpk_code relay_vm_constant(struct mpk_relay_vm *vm, size_t index,
-				       struct mpk_tensor **out, struct mpk_error *err)
-{
-	if (!vm->constants[index])
-		MPK_TRY(make_constant(vm, index, &vm->constants[index], err));
-	*out = vm->constants[index];
-	return MPK_OK;
-}
-
 /* --- what steps read of tensors ------------------------------------------------------------- */
 
 enum mpk_code(mpk_relay_fault)(const struct mpk_relay_vm *vm, struct mpk_error *err,
@@ -140,8 +130,9 @@ static int64_t integer_at(const uint8_t *p, size_t bytes)
 	}
 }
 
-enum mpk_code mpk_relay_scalar(struct mpk_relay_vm *vm, uint32_t reg, int64_t *out,
-			       struct mpk_error *err)
+/* The first element of the tensor in a register, whatever its shape, as a signed integer of its width. */
+static enum mpk_code relay_scalar(struct mpk_relay_vm *vm, uint32_t reg, int64_t *out,
+				  struct mpk_error *err)
 {
 	char type[MPK_DTYPE_TEXT];
 	uint8_t raw[8] = { 0 };
@@ -232,7 +223,7 @@ static enum mpk_code alloc_storage(struct mpk_relay_vm *vm, const struct mpk_rel
 			MPK_TRY(mpk_tensor_bytes_of(s->dtype, vm->program->extents + s->first,
 						    s->count, &bytes, err));
 		} else {
-			MPK_TRY(mpk_relay_scalar(vm, s->reg[0], &size, err));
+			MPK_TRY(relay_scalar(vm, s->reg[0], &size, err));
 			if (size < 0)
 				return mpk_relay_fault(vm, err, "ValueError",
 						       "a storage of %" PRId64 " bytes", size);
@@ -260,7 +251,7 @@ static enum mpk_code tensor_in(struct mpk_relay_vm *vm, const struct mpk_relay_s
 		return mpk_relay_fault(vm, err, "TypeError",
 				       "register %" PRIu32 " must hold a storage, not %s",
 				       s->reg[0], mpk_value_kind_name(storage->kind));
-	MPK_TRY(mpk_relay_scalar(vm, s->reg[1], &offset, err));
+	MPK_TRY(relay_scalar(vm, s->reg[1], &offset, err));
 	if (offset < 0)
 		return mpk_relay_fault(vm, err, "ValueError", "a tensor at byte %" PRId64, offset);
 	MPK_TRY(mpk_tensor_view(storage->storage, (uint64_t)offset, s->dtype, shape, ndim, &t,
@@ -414,9 +405,12 @@ static enum mpk_code kill_register(struct mpk_relay_vm *vm, const struct mpk_rel
 static enum mpk_code load_const(struct mpk_relay_vm *vm, const struct mpk_relay_step *s,
 				struct mpk_value *result, struct mpk_error *err)
 {
-	struct mpk_value v = { .kind = MPK_VALUE_TENSOR };
+	struct mpk_tensor **constant = &vm->constants[s->index];
+	struct mpk_value v;
 
-	MPK_TRY(relay_vm_constant(vm, s->index, &v.tensor, err));
+	if (!*constant)
+		MPK_TRY(make_constant(vm, s->index, constant, err));
+	v = mpk_value_of_tensor(*constant);
 	mpk_record_constant(vm->recorder, &v);
 	*result = mpk_value_hold(v);
 	return MPK_OK;
@@ -470,6 +464,18 @@ static enum mpk_code get_field(struct mpk_relay_vm *vm, const struct mpk_relay_s
 	return MPK_OK;
 }
 
+/* TVM compares 32 bits, whatever the tensors have. */
+static enum mpk_code are_equal(struct mpk_relay_vm *vm, const struct mpk_relay_step *s,
+			       struct mpk_value *result, struct mpk_error *err)
+{
+	int64_t test, target;
+
+	MPK_TRY(relay_scalar(vm, s->reg[0], &test, err));
+	MPK_TRY(relay_scalar(vm, s->reg[1], &target, err));
+	*result = mpk_value_of_bool((uint32_t)(uint64_t)test == (uint32_t)(uint64_t)target);
+	return MPK_OK;
+}
+
 mpk_relay_op_fn *const mpk_relay_makers[MPK_RELAY_OPS] = {
 	[MPK_RELAY_MOVE] = move_register,
 	[MPK_RELAY_INVOKE_PACKED] = mpk_relay_invoke_packed,
@@ -478,6 +484,7 @@ mpk_relay_op_fn *const mpk_relay_makers[MPK_RELAY_OPS] = {
 	[MPK_RELAY_ALLOC_ADT] = alloc_adt,
 	[MPK_RELAY_ALLOC_CLOSURE] = alloc_closure,
 	[MPK_RELAY_GET_FIELD] = get_field,
+	[MPK_RELAY_IF] = are_equal,
 	[MPK_RELAY_LOAD_CONST] = load_const,
 	[MPK_RELAY_GET_TAG] = get_tag,
 	[MPK_RELAY_ALLOC_STORAGE] = alloc_storage,

@@ -172,33 +172,15 @@ static enum mpk_code state_wrong_kind(const char *name, const struct mpk_value *
 enum mpk_code mpk_state_real(const char *name, const struct mpk_value *args, size_t i, double *out,
 			     struct mpk_error *err)
 {
-	switch (args[i].kind) {
-	case MPK_VALUE_FLOAT:
+	if (args[i].kind == MPK_VALUE_FLOAT)
 		*out = args[i].real;
-		return MPK_OK;
-	case MPK_VALUE_INT:
+	else if (args[i].kind == MPK_VALUE_INT)
 		*out = (double)args[i].integer;
-		return MPK_OK;
-	case MPK_VALUE_BOOL:
+	else if (args[i].kind == MPK_VALUE_BOOL)
 		*out = args[i].boolean;
-		return MPK_OK;
-	case MPK_VALUE_NONE:
-	case MPK_VALUE_STR:
-	case MPK_VALUE_BYTES:
-	case MPK_VALUE_SHAPE:
-	case MPK_VALUE_DTYPE:
-	case MPK_VALUE_DEVICE:
-	case MPK_VALUE_TENSOR:
-	case MPK_VALUE_STORAGE:
-	case MPK_VALUE_ARRAY:
-	case MPK_VALUE_OPAQUE:
-	case MPK_VALUE_FUNCTION:
-	case MPK_VALUE_MODULE:
-	case MPK_VALUE_OBJECT:
-	case MPK_VALUE_KIND_COUNT:
-		break;
-	}
-	return state_wrong_kind(name, args, i, "a number", err);
+	else
+		return state_wrong_kind(name, args, i, "a number", err);
+	return MPK_OK;
 }
 
 enum mpk_code mpk_state_shape(const char *name, const struct mpk_value *args, size_t i,

@@ -194,7 +194,8 @@ enum mpk_code mpk_relay_run(struct mpk_relay_vm *vm, size_t function, const stru
 typedef enum mpk_code mpk_relay_op_fn(struct mpk_relay_vm *vm, const struct mpk_relay_step *s,
 				      struct mpk_value *result, struct mpk_error *err);
 
-/* Of each instruction that makes a value; NULL for those that go elsewhere. */
+/* Of each instruction that makes a value, and of IF: whether its registers are equal; NULL for others that go
+ * elsewhere. */
 extern mpk_relay_op_fn *const mpk_relay_makers[MPK_RELAY_OPS];
 
 /* mpk_relay_invoke_packed - the one that calls a kernel (packed.c); its result is in its arguments */
@@ -211,10 +212,5 @@ enum mpk_code mpk_relay_fault(const struct mpk_relay_vm *vm, struct mpk_error *e
 			      const char *kind, const char *fmt, ...)
 	MPK_PRINTF(4, 5) MPK_MUST_CHECK;
 #define mpk_relay_fault(...) mpk_failed(mpk_relay_fault(__VA_ARGS__))
-
-/* mpk_relay_scalar - the first element of the tensor in a register, whatever its shape, as a signed
- * integer of its width; fetched from its device */
-enum mpk_code mpk_relay_scalar(struct mpk_relay_vm *vm, uint32_t reg, int64_t *out,
-			       struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

@@ -71,7 +71,7 @@ static bool fits(const struct mpk_type *t, struct mpk_dtype dtype, const int64_t
 static void check_fit(struct inputs *in, struct mpk_span name, const struct mpk_type *t,
 		      size_t index)
 {
-	struct mpk_param_type p = mpk_param_file_type(in->given->params, index);
+	struct mpk_param_entry p = mpk_param_file_entry(in->given->params, index);
 
 	if (!p.is_known || fits(t, p.dtype, p.shape, p.ndim))
 		return;
@@ -143,7 +143,7 @@ static bool choose_tuple(struct inputs *in, const struct mpk_param *input)
 		if (!find_field(in, t, i, &indices[i]))
 			return false;
 	for (size_t i = 0; indices && i < t->field_count; i++)
-		check_fit(in, mpk_param_file_name(in->given->params, indices[i]),
+		check_fit(in, mpk_param_file_entry(in->given->params, indices[i]).name,
 			  &t->fields[i].type, indices[i]);
 	add_choice(in, input, indices, t->field_count);
 	return true;
@@ -201,7 +201,7 @@ static void put_unused(const struct inputs *in, struct mpk_strbuf *out)
 			used[in->chosen[i].indices[k]] = true;
 	for (size_t i = 0; i < count; i++)
 		if (!used[i])
-			names[unused++] = mpk_param_file_name(in->given->params, i);
+			names[unused++] = mpk_param_file_entry(in->given->params, i).name;
 	if (!unused)
 		return;
 	mpk_strbuf_puts(out, "; it also has: ");
@@ -329,7 +329,7 @@ static enum mpk_code bind_call(struct mpkr_function *f, const struct mpk_run_giv
 	for (size_t i = 0; given->to_load && i < count; i++)
 		for (size_t k = 0; k < chosen[i].count; k++)
 			given->to_load(given->user,
-				       mpk_param_file_type(file, chosen[i].indices[k]).bytes);
+				       mpk_param_file_entry(file, chosen[i].indices[k]).bytes);
 	for (size_t i = 0; i < count; i++)
 		MPK_TRY(bind_choice(f, file, &chosen[i], err));
 	return MPK_OK;

@@ -65,7 +65,7 @@ static void fill_exported(struct mpk_run_finder *f)
 	f->is_ambiguous = mpk_arena_array(f->arena, count + 1, sizeof *f->is_ambiguous);
 	f->failed |= !f->is_ambiguous;
 	for (size_t i = 0; f->is_ambiguous && i < count; i++) {
-		struct mpk_span id = identifier_of(mpk_param_file_name(f->file, i), f->arena);
+		struct mpk_span id = identifier_of(mpk_param_file_entry(f->file, i).name, f->arena);
 		int put = id.data ? mpk_strmap_put(&f->exported, id, i, &first) : -1;
 
 		f->failed |= put < 0;

@@ -8,20 +8,19 @@
  */
 #include "session/internal/session.h"
 
-#include <ctype.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/num.h"
 #include "base/strbuf.h"
 #include "base/vec.h"
 #include "hostcode/host.h"
 #include "session/call.h"
 #include "session/internal/reply.h"
 #include "text/escape.h"
+#include "value/parse.h"
 
 /* --- kept results ----------------------------------------------------------------------------- */
 
@@ -77,25 +76,6 @@ static enum mpk_code kept_set(struct mpk_kept *kept, const char *name, const str
 	return MPK_OK;
 }
 
-bool mpk_kept_split(struct mpk_span text, struct mpk_span *name, size_t *item)
-{
-	uint64_t number;
-	size_t len = 0;
-
-	while (len < text.len && (isalnum(text.data[len]) || strchr("_-.", text.data[len])))
-		len++;
-	*name = mpk_span_of(text.data, len);
-	*item = SIZE_MAX;
-	if (len == text.len)
-		return len > 0;
-	if (!len || text.data[len] != '[' || text.data[text.len - 1] != ']' ||
-	    !mpk_parse_u64(mpk_span_of(text.data + len + 1, text.len - len - 2), &number) ||
-	    number >= UINT32_MAX)
-		return false;
-	*item = (size_t)number;
-	return true;
-}
-
 /* What a name means: "cache", or "cache[1]", an item of a tuple. */
 static enum mpk_code kept_get(const struct mpk_kept *kept, struct mpk_span text,
 			      struct mpk_value *out, struct mpk_error *err)
@@ -104,7 +84,7 @@ static enum mpk_code kept_get(const struct mpk_kept *kept, struct mpk_span text,
 	struct mpk_span name;
 	size_t index;
 
-	if (!mpk_kept_split(text, &name, &index))
+	if (!mpk_value_split_kept(text, &name, &index))
 		return mpk_fail(err, MPK_E_USAGE, "'$%s' names no kept value", MPK_QUOTE(text));
 	item = find_kept(kept, name);
 	if (!item)

@@ -211,7 +211,7 @@ static bool take_kept(struct builder *b, struct mpk_toml_str said, struct mpk_sp
 	if (value[0] != '$')
 		return false;
 	*kept = mpk_span_str(value + 1);
-	if (!mpk_kept_split(*kept, &whole, &item))
+	if (!mpk_value_split_kept(*kept, &whole, &item))
 		mpk_toml_read_error(
 			&b->r, said.pos, "value",
 			"'%s' is no name of a kept value, as '$cache' is, or '$pair[1]'",
@@ -227,7 +227,7 @@ static void take_keep(struct builder *b, const struct mpk_case_table *t, struct 
 
 	if (!t->keep.text)
 		return;
-	if (!mpk_kept_split(mpk_span_str(t->keep.text), &name, &item) || item != SIZE_MAX)
+	if (!mpk_value_split_kept(mpk_span_str(t->keep.text), &name, &item) || item != SIZE_MAX)
 		mpk_toml_read_error(&b->r, t->keep.pos, "value",
 				    "'keep' takes a name of letters, digits, '_', '-' and '.'");
 	c->call.keep = t->keep.text;

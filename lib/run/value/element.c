@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* element.c - the numbers of a tensor: found, loaded, stored, parsed and printed
+/* element.c - the numbers of a tensor: found among its bytes, parsed and printed
  *
- * Every type has one of four classes of numbers (element.h), or none: then its elements are bits. What
- * fills, prints or compares tensors needs no other distinction. Text is exact: what is printed
- * parses to the same number again, with as few digits as that takes.
+ * Text is exact: what is printed parses to the same number again, with as few digits as that takes.
  */
 #include "value/element.h"
 
@@ -13,148 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/half.h"
 #include "base/native.h"
 #include "base/num.h"
 
-/* --- one number ------------------------------------------------------------------------------ */
-
-static bool is_byte_size(unsigned bits)
-{
-	return bits == 8 || bits == 16 || bits == 32 || bits == 64;
-}
-
-/* Narrower integers: theirs are the lowest bits of a byte. */
-static bool is_sub_byte(unsigned bits)
-{
-	return bits > 0 && bits < 8;
-}
-
-/* NumPy has these types itself; others need ml_dtypes or are packed. */
-bool mpk_element_is_plain(struct mpk_dtype t)
-{
-	return mpk_element_class(t) != MPK_ELEMENT_NONE && !mpk_dtype_is_narrow(t) &&
-	       (t.bits >= 8 || mpk_dtype_is_bool(t));
-}
-
-/* Vectors have no class: their lanes are looked at one by one. */
-enum mpk_element_class mpk_element_class(struct mpk_dtype t)
-{
-	if (t.lanes != 1)
-		return MPK_ELEMENT_NONE;
-	if (mpk_dtype_is_bool(t))
-		return MPK_ELEMENT_BOOL;
-	if (mpk_dtype_is_narrow(t))
-		return MPK_ELEMENT_FLOAT;
-	if (!is_byte_size(t.bits) && !is_sub_byte(t.bits))
-		return MPK_ELEMENT_NONE;
-	if (t.code == MPK_DTYPE_INT)
-		return MPK_ELEMENT_INT;
-	if (t.code == MPK_DTYPE_UINT)
-		return MPK_ELEMENT_UINT;
-	if ((t.code == MPK_DTYPE_FLOAT && t.bits >= 16) ||
-	    (t.code == MPK_DTYPE_BFLOAT && t.bits == 16))
-		return MPK_ELEMENT_FLOAT;
-	return MPK_ELEMENT_NONE;
-}
-
-/* Sign-extended from the highest of the bits. */
-static int64_t load_int(unsigned bits, const void *p)
-{
-	uint64_t raw = mpk_native_load(p, (bits + 7) / 8);
-
-	if (bits == 64)
-		return (int64_t)raw;
-
-	uint64_t sign = UINT64_C(1) << (bits - 1);
-	raw &= (sign << 1) - 1;
-	return (int64_t)((raw ^ sign) - sign);
-}
-
-/* A double holds every number of the smaller types exactly. */
-static double load_float(struct mpk_dtype t, const void *p)
-{
-	uint16_t half;
-	float single;
-	double real;
-
-	if (mpk_dtype_is_narrow(t))
-		return mpk_narrow_to_f64(t, *(const uint8_t *)p);
-	if (t.bits == 64) {
-		memcpy(&real, p, sizeof real);
-		return real;
-	}
-	if (t.bits == 32) {
-		memcpy(&single, p, sizeof single);
-		return (double)single;
-	}
-	memcpy(&half, p, sizeof half);
-	return (double)(t.code == MPK_DTYPE_BFLOAT ? mpk_bf16_to_f32(half) : mpk_f16_to_f32(half));
-}
-
-struct mpk_element mpk_element_load(struct mpk_dtype t, const void *p)
-{
-	struct mpk_element e = { .class = mpk_element_class(t) };
-
-	switch (e.class) {
-	case MPK_ELEMENT_NONE:
-		break;
-	case MPK_ELEMENT_BOOL:
-		e.i = *(const uint8_t *)p != 0;
-		break;
-	case MPK_ELEMENT_INT:
-		e.i = load_int(t.bits, p);
-		break;
-	case MPK_ELEMENT_UINT:
-		e.u = mpk_native_load(p, mpk_dtype_bytes(t));
-		e.u &= ~UINT64_C(0) >> (64 - t.bits);
-		break;
-	case MPK_ELEMENT_FLOAT:
-		e.f = load_float(t, p);
-		break;
-	}
-	return e;
-}
-
-/* Rounded once, from the double: over a float first it would be twice. */
-static void store_float(struct mpk_dtype t, double value, void *p)
-{
-	float single = (float)value;
-	uint16_t half;
-
-	if (mpk_dtype_is_narrow(t)) {
-		*(uint8_t *)p = mpk_narrow_from_f64(t, value);
-	} else if (t.bits == 64) {
-		memcpy(p, &value, sizeof value);
-	} else if (t.bits == 32) {
-		memcpy(p, &single, sizeof single);
-	} else {
-		half = t.code == MPK_DTYPE_BFLOAT ? mpk_f64_to_bf16(value) : mpk_f64_to_f16(value);
-		memcpy(p, &half, sizeof half);
-	}
-}
-
-void mpk_element_store(struct mpk_dtype t, struct mpk_element e, void *p)
-{
-	uint64_t low = t.bits < 8 ? UINT64_C(0xff) >> (8 - t.bits) : ~UINT64_C(0);
-
-	switch (e.class) {
-	case MPK_ELEMENT_NONE:
-		break;
-	case MPK_ELEMENT_BOOL:
-		*(uint8_t *)p = e.i != 0;
-		break;
-	case MPK_ELEMENT_INT:
-		mpk_native_store(p, (uint64_t)e.i & low, mpk_dtype_bytes(t));
-		break;
-	case MPK_ELEMENT_UINT:
-		mpk_native_store(p, e.u & low, mpk_dtype_bytes(t));
-		break;
-	case MPK_ELEMENT_FLOAT:
-		store_float(t, e.f, p);
-		break;
-	}
-}
+/* --- as text --------------------------------------------------------------------------------- */
 
 static enum mpk_element_parsed parse_bool(struct mpk_span text, struct mpk_element *e)
 {
@@ -199,6 +59,11 @@ static enum mpk_element_parsed parse_uint(unsigned bits, struct mpk_span text,
 	return MPK_ELEMENT_OK;
 }
 
+static void store_float(struct mpk_dtype t, double value, void *p)
+{
+	mpk_element_store(t, (struct mpk_element){ .class = MPK_ELEMENT_FLOAT, .f = value }, p);
+}
+
 /* Parsed as a double and rounded to the type; the element is what the type holds of it. */
 static enum mpk_element_parsed parse_float(struct mpk_dtype t, struct mpk_span text,
 					   struct mpk_element *e)
@@ -211,7 +76,7 @@ static enum mpk_element_parsed parse_float(struct mpk_dtype t, struct mpk_span t
 	if (mpk_dtype_is_narrow(t) && !mpk_narrow_fits(t, value))
 		return MPK_ELEMENT_NO_FIT;
 	store_float(t, value, raw);
-	e->f = load_float(t, raw);
+	e->f = mpk_element_load(t, raw).f;
 	if (isinf(e->f) && (!isinf(value) || !memchr(text.data, 'n', text.len)))
 		return MPK_ELEMENT_NO_FIT; /* a finite number that became infinite */
 	return MPK_ELEMENT_OK;
@@ -286,7 +151,7 @@ static int least_digits(struct mpk_dtype t, double value, const void *p)
 /* The fewest digits that survive, 17 at most, which every double does. */
 static void print_float(struct mpk_strbuf *buf, struct mpk_dtype t, const void *p)
 {
-	double value = load_float(t, p);
+	double value = mpk_element_load(t, p).f;
 	char text[40];
 	int digits = 1;
 

@@ -109,18 +109,12 @@ bool mpk_dtype_size(struct mpk_dtype t, uint64_t count, uint64_t *bytes);
 /* --- floating-point types of less than 16 bits ------------------------------------------------- */
 
 /* The formats are those of the OCP specifications of 8-bit and microscaling formats, and the
- * variants that ml_dtypes has beside them. Narrowing rounds once, to nearest with ties to even, and
+ * variants that ml_dtypes has beside them. Storing rounds once, to nearest with ties to even, and
  * gives what ml_dtypes gives for a float: beyond the largest number infinity, or NaN where there
  * is none, or the largest number where there is neither. */
 
 /* mpk_dtype_is_narrow - one of these types, of one lane */
 bool mpk_dtype_is_narrow(struct mpk_dtype t);
-
-/* mpk_narrow_to_f64 - the value of the lowest t.bits bits; higher ones are ignored
- * mpk_narrow_from_f64 - the nearest number of type t; a NaN keeps its sign where there are two
- * @t       a narrow type */
-double mpk_narrow_to_f64(struct mpk_dtype t, uint8_t bits);
-uint8_t mpk_narrow_from_f64(struct mpk_dtype t, double value);
 
 /* mpk_narrow_fits - whether a number, infinity or NaN is one of type t after rounding: not above the
  * largest, and zero, a sign, infinity or NaN only where the type has it */

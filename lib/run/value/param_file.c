@@ -162,26 +162,23 @@ size_t mpk_param_file_count(const struct mpk_param_file *f)
 	return f->names.count;
 }
 
-struct mpk_span mpk_param_file_name(const struct mpk_param_file *f, size_t index)
-{
-	return f->records   ? f->record_names.items[index]
-	       : f->members ? f->members[index].name
-			    : f->weights[index].name;
-}
-
-struct mpk_param_type mpk_param_file_type(const struct mpk_param_file *f, size_t index)
+struct mpk_param_entry mpk_param_file_entry(const struct mpk_param_file *f, size_t index)
 {
 	if (f->members)
-		return (struct mpk_param_type){ .bytes = f->members[index].plain };
+		return (struct mpk_param_entry){ .name = f->members[index].name,
+						 .bytes = f->members[index].plain };
 	if (f->records) {
 		const struct mpk_tensor_record *r = &f->records[index];
 
-		return (struct mpk_param_type){ true, r->dtype, r->shape, r->ndim, r->data.len };
+		return (struct mpk_param_entry){
+			f->record_names.items[index], true, r->dtype, r->shape, r->ndim, r->data.len
+		};
 	}
 	const struct mpk_weight *w = &f->weights[index];
 
-	return (struct mpk_param_type){ w->coding != MPK_WEIGHT_BLOCKS, w->dtype, w->shape, w->ndim,
-					w->len };
+	return (struct mpk_param_entry){ w->name,  w->coding != MPK_WEIGHT_BLOCKS,
+					 w->dtype, w->shape,
+					 w->ndim,  w->len };
 }
 
 /* --- tensors -------------------------------------------------------------------------------- */
@@ -345,96 +342,4 @@ enum mpk_code mpk_param_file_tensor(struct mpk_param_file *f, size_t index, bool
 	if (code != MPK_OK)
 		mpk_error_at_file(err, f->path);
 	return code;
-}
-
-/* --- elements as NumPy's files have them --- */
-
-/* NumPy writes types that it does not know as "V" and their size. Of two bytes there is one in
- * use. */
-enum mpk_code mpk_array_settle(struct mpk_npy *npy, struct mpk_error *err)
-{
-	if (!npy->is_opaque)
-		return MPK_OK;
-	if (npy->dtype.bits != 16)
-		return mpk_fail(
-			err, MPK_E_UNSUPPORTED,
-			"the elements are opaque; say what they are, as in 4x3xfloat8_e4m3fn=@FILE");
-	npy->dtype = (struct mpk_dtype){ MPK_DTYPE_BFLOAT, 16, 1 };
-	return MPK_OK;
-}
-
-/* From an element a byte. */
-static void pack_elements(struct mpk_tensor *t, const uint8_t *from)
-{
-	struct mpk_scalars s = mpk_scalars_of(&t->dl);
-
-	for (uint64_t i = 0; i < s.count; i++)
-		mpk_scalar_put(&s, i, from + i);
-}
-
-/* Turned in place, number by number, where the file has the other byte order. */
-enum mpk_code mpk_array_copy(const struct mpk_npy *npy, struct mpk_tensor **out,
-			     struct mpk_error *err)
-{
-	MPK_TRY(mpk_tensor_create(npy->dtype, npy->shape, npy->ndim, MPK_STORAGE_PRIVATE, out,
-				  err));
-	if (!(*out)->bytes)
-		return MPK_OK;
-	if (npy->is_opaque && mpk_dtype_is_packed(npy->dtype)) {
-		pack_elements(*out, npy->data.data);
-		return MPK_OK;
-	}
-	uint8_t *data = mpk_dltensor_data(&(*out)->dl);
-
-	memcpy(data, npy->data.data, (size_t)(*out)->bytes);
-	if (npy->is_big != MPK_BIG_ENDIAN)
-		mpk_native_swap(data, (size_t)(*out)->bytes,
-				mpk_dtype_number_bytes((*out)->dl.dtype));
-	return MPK_OK;
-}
-
-/* An element a byte, as ml_dtypes has them in memory. */
-static enum mpk_code put_unpacked(const struct mpk_scalars *s, struct mpk_rope *rope,
-				  struct mpk_error *err)
-{
-	static const struct mpk_dtype byte = { MPK_DTYPE_HANDLE, 8, 1 };
-	uint8_t *bytes = mpk_arena_alloc(rope->arena, (size_t)s->count + 1), raw[MPK_SCALAR_MAX];
-
-	MPK_TRY_ALLOC(bytes, err);
-	for (uint64_t i = 0; i < s->count; i++)
-		bytes[i] = *(const uint8_t *)mpk_scalar_at(s, i, raw);
-	MPK_TRY(mpk_npy_write_header(rope, byte, s->shape, (size_t)s->ndim, err));
-	mpk_rope_put_view(rope, mpk_span_of(bytes, (size_t)s->count));
-	return mpk_rope_status(rope, err);
-}
-
-/* The elements of a compact host tensor as files have them: little-endian. On a big-endian machine they are turned in memory of
- * the rope's arena. */
-static enum mpk_code array_put(const struct mpk_tensor *t, struct mpk_rope *rope,
-			       struct mpk_error *err)
-{
-	struct mpk_span numbers = mpk_tensor_span(t);
-
-	if (MPK_BIG_ENDIAN && numbers.len && mpk_dtype_number_bytes(t->dl.dtype) > 1) {
-		size_t unit = mpk_dtype_number_bytes(t->dl.dtype);
-		uint8_t *turned = mpk_arena_alloc(rope->arena, numbers.len);
-
-		MPK_TRY_ALLOC(turned, err);
-		memcpy(turned, numbers.data, numbers.len);
-		mpk_native_swap(turned, numbers.len, unit);
-		numbers.data = turned;
-	}
-	mpk_rope_put_view(rope, numbers);
-	return mpk_rope_status(rope, err);
-}
-
-enum mpk_code mpk_array_write(const struct mpk_tensor *t, struct mpk_rope *rope,
-			      struct mpk_error *err)
-{
-	struct mpk_scalars s = mpk_scalars_of(&t->dl);
-
-	if (mpk_dtype_is_packed(s.dtype) && mpk_element_class(s.dtype) != MPK_ELEMENT_NONE)
-		return put_unpacked(&s, rope, err);
-	MPK_TRY(mpk_npy_write_header(rope, s.dtype, s.shape, (size_t)s.ndim, err));
-	return array_put(t, rope, err);
 }

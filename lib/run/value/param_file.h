@@ -46,22 +46,21 @@ const char *mpk_param_file_path(const struct mpk_param_file *f);
 /* mpk_param_file_find - whether there is a tensor of that name; *index is its number */
 bool mpk_param_file_find(const struct mpk_param_file *f, struct mpk_span name, size_t *index);
 
-/* mpk_param_file_count - how many tensors there are
- * mpk_param_file_name - the name of one of them, in the order of the file */
+/* mpk_param_file_count - how many tensors there are */
 size_t mpk_param_file_count(const struct mpk_param_file *f);
-struct mpk_span mpk_param_file_name(const struct mpk_param_file *f, size_t index);
 
-/* What one of them is, without its elements. */
-struct mpk_param_type {
+/* What one of them is, without its elements. Valid as long as the file. */
+struct mpk_param_entry {
+	struct mpk_span name;
 	bool is_known; /* else it would have to be unpacked, or cannot be read: bytes alone is set */
 	struct mpk_dtype dtype;
-	const int64_t *shape; /* valid as long as the file */
+	const int64_t *shape;
 	size_t ndim;
 	uint64_t bytes;
 };
 
-/* mpk_param_file_type - of the tensor of that number */
-struct mpk_param_type mpk_param_file_type(const struct mpk_param_file *f, size_t index);
+/* mpk_param_file_entry - of the tensor of that number, in the order of the file */
+struct mpk_param_entry mpk_param_file_entry(const struct mpk_param_file *f, size_t index);
 
 /* mpk_param_file_tensor - one of its tensors in host memory, compact
  * What lies in the file as it is wanted is not copied; the tensor then keeps the file, and what is
@@ -112,7 +111,7 @@ enum mpk_code mpk_weight_set_check(const struct mpk_weight_set *set,
 bool mpk_weight_set_bytes(const struct mpk_weight_set *set, const struct mpk_weight *w,
 			  struct mpk_span *out);
 
-/* --- what NumPy's files hold as tensors; for file.c, too --- */
+/* --- what NumPy's files hold as tensors (array.c) --- */
 
 /* Bytes from which on content is used where it lies in a file, if it is aligned as kernels want
  * it; smaller content is copied. */

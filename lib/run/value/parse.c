@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* parse.c - values as users type them: tensors, scalars, texts, shapes, tuples, and names and
- * devices of arguments
+/* parse.c - values as users type them: types, tensors, scalars, tuples, and names and devices of arguments
  *
  * A text may fit two readings ("0xf32" is a tensor without elements, or a hexadecimal number). The
  * order of the tests in parse_any decides; parse.h has the grammar.
@@ -13,9 +12,106 @@
 #include <string.h>
 
 #include "base/num.h"
+#include "base/strmap.h"
 #include "text/escape.h"
 #include "value/element.h"
 #include "value/internal/spec.h"
+
+/* --- types ----------------------------------------------------------------------------------- */
+
+struct spec {
+	struct mpk_dtype dtype;
+	bool is_tensor; /* has extents, or "[]" */
+	size_t ndim;
+	int64_t shape[MPK_TENSOR_NDIM_MAX];
+	const char *scope; /* static: "global.texture"; NULL: none */
+};
+
+/* Each extent ends in an x; what follows the last x is the type. */
+static enum mpk_code read_extents(struct mpk_spec_source *s, struct spec *spec,
+				  struct mpk_error *err)
+{
+	const char *text = s->text;
+
+	while (isdigit((unsigned char)text[s->pos])) {
+		size_t start = s->pos;
+
+		while (isdigit((unsigned char)text[s->pos]))
+			s->pos++;
+		if (text[s->pos] != 'x')
+			return mpk_spec_bad(s, s->pos, "expected 'x' and a type, as in 2x3xf32",
+					    err);
+		if (spec->ndim == MPK_TENSOR_NDIM_MAX)
+			return mpk_spec_bad(s, start, "more than 32 dimensions", err);
+		if (!mpk_parse_i64(mpk_span_of(text + start, s->pos - start),
+				   &spec->shape[spec->ndim]))
+			return mpk_spec_bad(s, start, "the extent is too large", err);
+		spec->ndim++;
+		s->pos++;
+	}
+	spec->is_tensor = spec->ndim > 0;
+	return MPK_OK;
+}
+
+/* "{texture}"; the words are those that TVM has after "global." */
+static enum mpk_code read_scope(struct mpk_spec_source *s, struct spec *spec, struct mpk_error *err)
+{
+	static const char *const scopes[] = { "global.texture", "global.texture-weight",
+					      "global.texture-nhwc" };
+	enum { GLOBAL = 7 };
+	size_t start = s->pos + 1, len = strcspn(s->text + start, "}=");
+	struct mpk_span word = mpk_span_of(s->text + start, len);
+	struct mpk_span names[MPK_ARRAY_COUNT(scopes)];
+	char text[160];
+	size_t near;
+
+	if (s->text[start + len] != '}')
+		return mpk_spec_bad(s, start, "a memory scope ends with '}', as in {texture}", err);
+	s->pos = start + len + 1;
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(scopes); i++) {
+		names[i] = mpk_span_str(scopes[i] + GLOBAL);
+		if (!mpk_span_equal(word, names[i]) && !mpk_span_is(word, scopes[i]))
+			continue;
+		spec->scope = scopes[i];
+		return spec->is_tensor
+			       ? MPK_OK
+			       : mpk_spec_bad(s, start, "only tensors have a memory scope", err);
+	}
+	near = mpk_closest(word, names, MPK_ARRAY_COUNT(names));
+	(void)snprintf(text, sizeof text, "unknown memory scope '%s'; %s%s%s", MPK_QUOTE(word),
+		       near < MPK_ARRAY_COUNT(names) ? "did you mean '" : "",
+		       near < MPK_ARRAY_COUNT(names)
+			       ? scopes[near] + GLOBAL
+			       : "there are texture, texture-weight and texture-nhwc",
+		       near < MPK_ARRAY_COUNT(names) ? "'?" : "");
+	return mpk_spec_bad(s, start, text, err);
+}
+
+/* Extents, type and memory scope; s is after them then, at '=' or the end. */
+static enum mpk_code read_spec(struct mpk_spec_source *s, struct spec *spec, struct mpk_error *err)
+{
+	*spec = (struct spec){ 0 };
+	if (strncmp(s->text + s->pos, "[]", 2) == 0) {
+		s->pos += 2;
+		spec->is_tensor = true;
+	} else {
+		MPK_TRY(read_extents(s, spec, err));
+	}
+
+	size_t start = s->pos;
+	s->pos += strcspn(s->text + s->pos, "={");
+	struct mpk_span name = mpk_span_of(s->text + start, s->pos - start);
+	if (!mpk_dtype_parse(name, &spec->dtype) || mpk_dtype_bytes(spec->dtype) == 0)
+		return mpk_spec_bad_type(s, start, name, err);
+	if (s->text[s->pos] != '{')
+		return MPK_OK;
+	MPK_TRY(read_scope(s, spec, err));
+	if (s->text[s->pos] && s->text[s->pos] != '=')
+		return mpk_spec_bad(s, s->pos, "expected '=' behind the memory scope", err);
+	return MPK_OK;
+}
+
+/* --- tensors --------------------------------------------------------------------------------- */
 
 /* Whether the text begins as a tensor's type does: "[]" or an extent. */
 static bool is_tensor_text(const char *text)
@@ -29,9 +125,9 @@ static bool is_tensor_text(const char *text)
 static bool is_tensor_type(const char *text)
 {
 	struct mpk_spec_source s = { .text = text };
-	struct mpk_spec spec;
+	struct spec spec;
 
-	return is_tensor_text(text) && mpk_spec_read(&s, &spec, NULL) == MPK_OK;
+	return is_tensor_text(text) && read_spec(&s, &spec, NULL) == MPK_OK;
 }
 
 /* With elements, from a file that must hold this type, or of zeros. */
@@ -39,10 +135,10 @@ static enum mpk_code parse_tensor(struct mpk_spec_source *s, enum mpk_storage_me
 				  struct mpk_value *out, struct mpk_error *err)
 {
 	struct mpk_tensor *t;
-	struct mpk_spec spec;
+	struct spec spec;
 	enum mpk_code rc;
 
-	MPK_TRY(mpk_spec_read(s, &spec, err));
+	MPK_TRY(read_spec(s, &spec, err));
 	if (strncmp(s->text + s->pos, "=@", 2) == 0) {
 		struct mpk_dltensor wanted = { .dtype = spec.dtype,
 					       .shape = spec.shape,
@@ -71,9 +167,9 @@ static enum mpk_code parse_scalar(struct mpk_spec_source *s, struct mpk_value *o
 				  struct mpk_error *err)
 {
 	struct mpk_element e;
-	struct mpk_spec spec;
+	struct spec spec;
 
-	MPK_TRY(mpk_spec_read(s, &spec, err));
+	MPK_TRY(read_spec(s, &spec, err));
 	if (!s->text[s->pos])
 		return mpk_spec_bad(
 			s, s->pos,
@@ -99,130 +195,12 @@ static enum mpk_code parse_scalar(struct mpk_spec_source *s, struct mpk_value *o
 	return MPK_OK;
 }
 
-static enum mpk_code parse_shape(struct mpk_spec_source *s, struct mpk_value *out,
-				 struct mpk_error *err)
+static const struct mpk_value_keyword *find_keyword(const char *text)
 {
-	MPK_CLEANUP(mpk_value_drop) struct mpk_value v = { 0 };
-	size_t ndim = s->text[s->pos] != 0;
-
-	for (const char *at = s->text + s->pos; (at = strchr(at, ',')) != NULL; at++)
-		ndim++;
-	MPK_TRY(mpk_value_of_shape(NULL, ndim, &v, err));
-	for (size_t i = 0; s->text[s->pos]; i++) {
-		size_t len = strcspn(s->text + s->pos, ",");
-
-		if (!mpk_parse_i64(mpk_span_of(s->text + s->pos, len), &v.shape->extents[i]))
-			return mpk_spec_bad(s, s->pos, "expected integers, as in shape=2,3", err);
-		s->pos += len;
-		if (s->text[s->pos] != ',')
-			continue;
-		s->pos++;
-		if (!s->text[s->pos])
-			return mpk_spec_bad(s, s->pos, "an extent is missing behind the comma",
-					    err);
-	}
-	*out = v;
-	v = (struct mpk_value){ 0 };
-	return MPK_OK;
-}
-
-static int parse_hex_digit(char c)
-{
-	const char *digits = "0123456789abcdef", *at = strchr(digits, tolower((unsigned char)c));
-
-	return c && at ? (int)(at - digits) : -1;
-}
-
-/* Half of the text's length is allocated, then each pair of digits fills a byte. */
-static enum mpk_code parse_bytes(struct mpk_spec_source *s, struct mpk_value *out,
-				 struct mpk_error *err)
-{
-	size_t len = strlen(s->text + s->pos);
-	struct mpk_value v;
-
-	MPK_TRY(mpk_value_of_text(MPK_VALUE_BYTES, mpk_span_of(s->text + s->pos, len / 2), &v,
-				  err));
-	for (size_t i = 0; i < len; i++) {
-		int digit = parse_hex_digit(s->text[s->pos + i]);
-
-		if (digit < 0 || len % 2) {
-			mpk_value_drop(&v);
-			return mpk_spec_bad(s, s->pos + (digit < 0 ? i : len),
-					    "bytes are written as pairs of hexadecimal digits",
-					    err);
-		}
-		if (i % 2 == 0)
-			v.text->data[i / 2] = (char)(digit << 4);
-		else
-			v.text->data[i / 2] = (char)(v.text->data[i / 2] | digit);
-	}
-	*out = v;
-	return MPK_OK;
-}
-
-static enum mpk_code parse_str(struct mpk_spec_source *s, struct mpk_value *out,
-			       struct mpk_error *err)
-{
-	return mpk_value_of_text(MPK_VALUE_STR, mpk_spec_rest(s), out, err);
-}
-
-static enum mpk_code parse_dtype(struct mpk_spec_source *s, struct mpk_value *out,
-				 struct mpk_error *err)
-{
-	struct mpk_dtype dtype;
-
-	if (!mpk_dtype_parse(mpk_spec_rest(s), &dtype))
-		return mpk_spec_bad_type(s, s->pos, mpk_spec_rest(s), err);
-	*out = (struct mpk_value){ .kind = MPK_VALUE_DTYPE, .dtype = dtype };
-	return MPK_OK;
-}
-
-/* "cuda", "cuda:1"; *at receives what is wrong otherwise. */
-static bool read_device(const char *text, struct mpk_dldevice *out, size_t *at)
-{
-	size_t len = strcspn(text, ":");
-	int64_t id = 0;
-
-	*at = 0;
-	if (!mpk_dl_device_find(mpk_span_of(text, len), &out->type))
-		return false;
-	*at = len + 1;
-	if (text[len] &&
-	    (!mpk_parse_i64(mpk_span_str(text + len + 1), &id) || id < 0 || id > INT32_MAX))
-		return false;
-	out->id = (int32_t)id;
-	return true;
-}
-
-static enum mpk_code parse_device(struct mpk_spec_source *s, struct mpk_value *out,
-				  struct mpk_error *err)
-{
-	struct mpk_value device = { .kind = MPK_VALUE_DEVICE };
-	size_t at;
-
-	if (!read_device(s->text + s->pos, &device.device, &at))
-		return mpk_spec_bad(s, s->pos + at,
-				    at ? "expected the device's number"
-				       : "expected cpu, cuda, opencl, vulkan, metal or rocm",
-				    err);
-	*out = device;
-	return MPK_OK;
-}
-
-static const struct keyword {
-	const char *name; /* with its '=' */
-	enum mpk_code (*parse)(struct mpk_spec_source *s, struct mpk_value *out,
-			       struct mpk_error *err);
-} keywords[] = {
-	{ "str=", parse_str },     { "shape=", parse_shape },   { "bytes=", parse_bytes },
-	{ "dtype=", parse_dtype }, { "device=", parse_device },
-};
-
-static const struct keyword *find_keyword(const char *text)
-{
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(keywords); i++)
-		if (strncmp(text, keywords[i].name, strlen(keywords[i].name)) == 0)
-			return &keywords[i];
+	for (size_t i = 0; i < MPK_KEYWORD_COUNT; i++)
+		if (strncmp(text, mpk_value_keywords[i].name, strlen(mpk_value_keywords[i].name)) ==
+		    0)
+			return &mpk_value_keywords[i];
 	return NULL;
 }
 
@@ -338,7 +316,7 @@ static enum mpk_code parse_any(const char *text, enum mpk_storage_memory memory,
 			       struct mpk_value *out, struct mpk_error *err)
 {
 	struct mpk_spec_source s = { .text = text };
-	const struct keyword *keyword = find_keyword(text);
+	const struct mpk_value_keyword *keyword = find_keyword(text);
 	struct mpk_tensor *t;
 
 	if (text[0] == '(') {
@@ -452,16 +430,20 @@ bool mpk_value_split_name(const char *text, struct mpk_span *name, const char **
  * file's, as is "@cpu" alone. */
 static size_t find_device(const char *value, struct mpk_dldevice *where)
 {
-	const struct keyword *keyword = find_keyword(value);
+	const struct mpk_value_keyword *keyword = find_keyword(value),
+				       *device = &mpk_value_keywords[MPK_KEYWORD_DEVICE];
 	const char *mark = strrchr(value, '@');
-	size_t ignored;
+	struct mpk_spec_source s = { .text = mark ? mark + 1 : "" };
+	struct mpk_value v = { 0 };
 
 	if (!mark || mark == value || mark[-1] == '=' ||
-	    (keyword && (keyword->parse == parse_str || keyword->parse == parse_bytes)) ||
-	    !read_device(mark + 1, where, &ignored)) {
+	    keyword == &mpk_value_keywords[MPK_KEYWORD_STR] ||
+	    keyword == &mpk_value_keywords[MPK_KEYWORD_BYTES] ||
+	    device->parse(&s, &v, NULL) != MPK_OK) {
 		*where = (struct mpk_dldevice){ 0 };
 		return strlen(value);
 	}
+	*where = v.device;
 	return (size_t)(mark - value);
 }
 
@@ -487,4 +469,23 @@ enum mpk_code mpk_value_parse_argument(const char *text, bool is_out, struct mpk
 	mpk_value_drop(out);
 	return mpk_fail(err, MPK_E_USAGE, "only a tensor is on a device, '%s' is none",
 			MPK_QUOTE(mpk_span_str(value)));
+}
+
+bool mpk_value_split_kept(struct mpk_span text, struct mpk_span *name, size_t *item)
+{
+	uint64_t number;
+	size_t len = 0;
+
+	while (len < text.len && (isalnum(text.data[len]) || strchr("_-.", text.data[len])))
+		len++;
+	*name = mpk_span_of(text.data, len);
+	*item = SIZE_MAX;
+	if (len == text.len)
+		return len > 0;
+	if (!len || text.data[len] != '[' || text.data[text.len - 1] != ']' ||
+	    !mpk_parse_u64(mpk_span_of(text.data + len + 1, text.len - len - 2), &number) ||
+	    number >= UINT32_MAX)
+		return false;
+	*item = (size_t)number;
+	return true;
 }

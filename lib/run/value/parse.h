@@ -47,6 +47,11 @@ enum mpk_code mpk_value_parse_argument(const char *text, bool is_out, struct mpk
  *          identifier: then all of text is the value */
 bool mpk_value_split_name(const char *text, struct mpk_span *name, const char **value);
 
+/* mpk_value_split_kept - "cache[1]", after the "$" of a kept result, into the name and the number of the item
+ * @item    SIZE_MAX: the value itself
+ * Returns  false: it is no name of letters, digits, '_', '-' and '.', perhaps with one item */
+bool mpk_value_split_kept(struct mpk_span text, struct mpk_span *name, size_t *item);
+
 /* mpk_value_file - the path of the next file that the value is read from; a tuple may have several
  * @from    text, or what came before, after its path
  * Returns  where in text the path begins, *len of bytes; NULL: there is no other */

@@ -1,22 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* spec.c - a tensor as text: its type, "2x3xf32", "[]f32", "8x16x4xf32{texture}", and its elements
+/* spec.c - the elements of a tensor as text, and what is said of a mistake in a value
  *
- * What users type is read here, so every mistake has its column and, where a type or a scope was
- * misspelt, the one that was meant.
+ * Every mistake has its column and, where a type was misspelt, the one that was meant.
  */
 #include "value/internal/spec.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/num.h"
-#include "base/strmap.h"
 #include "text/escape.h"
 #include "value/element.h"
-
-/* --- types ----------------------------------------------------------------------------------- */
 
 /* Columns count from 1 and bytes, as compilers do. */
 enum mpk_code mpk_spec_bad(const struct mpk_spec_source *s, size_t pos, const char *what,
@@ -24,32 +19,6 @@ enum mpk_code mpk_spec_bad(const struct mpk_spec_source *s, size_t pos, const ch
 {
 	return mpk_fail(err, MPK_E_USAGE, "%s (column %zu of '%s')", what, pos + 1,
 			MPK_QUOTE(mpk_span_str(s->text)));
-}
-
-/* Each extent ends in an x; what follows the last x is the type. */
-static enum mpk_code read_extents(struct mpk_spec_source *s, struct mpk_spec *spec,
-				  struct mpk_error *err)
-{
-	const char *text = s->text;
-
-	while (isdigit((unsigned char)text[s->pos])) {
-		size_t start = s->pos;
-
-		while (isdigit((unsigned char)text[s->pos]))
-			s->pos++;
-		if (text[s->pos] != 'x')
-			return mpk_spec_bad(s, s->pos, "expected 'x' and a type, as in 2x3xf32",
-					    err);
-		if (spec->ndim == MPK_TENSOR_NDIM_MAX)
-			return mpk_spec_bad(s, start, "more than 32 dimensions", err);
-		if (!mpk_parse_i64(mpk_span_of(text + start, s->pos - start),
-				   &spec->shape[spec->ndim]))
-			return mpk_spec_bad(s, start, "the extent is too large", err);
-		spec->ndim++;
-		s->pos++;
-	}
-	spec->is_tensor = spec->ndim > 0;
-	return MPK_OK;
 }
 
 /* "float" or "fp16" is what users of other programs write: say what is meant. */
@@ -69,69 +38,10 @@ enum mpk_code mpk_spec_bad_type(const struct mpk_spec_source *s, size_t start, s
 	return mpk_spec_bad(s, start, text, err);
 }
 
-/* "{texture}"; the words are those that TVM has after "global." */
-static enum mpk_code read_scope(struct mpk_spec_source *s, struct mpk_spec *spec,
-				struct mpk_error *err)
-{
-	static const char *const scopes[] = { "global.texture", "global.texture-weight",
-					      "global.texture-nhwc" };
-	enum { GLOBAL = 7 };
-	size_t start = s->pos + 1, len = strcspn(s->text + start, "}=");
-	struct mpk_span word = mpk_span_of(s->text + start, len);
-	struct mpk_span names[MPK_ARRAY_COUNT(scopes)];
-	char text[160];
-	size_t near;
-
-	if (s->text[start + len] != '}')
-		return mpk_spec_bad(s, start, "a memory scope ends with '}', as in {texture}", err);
-	s->pos = start + len + 1;
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(scopes); i++) {
-		names[i] = mpk_span_str(scopes[i] + GLOBAL);
-		if (!mpk_span_equal(word, names[i]) && !mpk_span_is(word, scopes[i]))
-			continue;
-		spec->scope = scopes[i];
-		return spec->is_tensor
-			       ? MPK_OK
-			       : mpk_spec_bad(s, start, "only tensors have a memory scope", err);
-	}
-	near = mpk_closest(word, names, MPK_ARRAY_COUNT(names));
-	(void)snprintf(text, sizeof text, "unknown memory scope '%s'; %s%s%s", MPK_QUOTE(word),
-		       near < MPK_ARRAY_COUNT(names) ? "did you mean '" : "",
-		       near < MPK_ARRAY_COUNT(names)
-			       ? scopes[near] + GLOBAL
-			       : "there are texture, texture-weight and texture-nhwc",
-		       near < MPK_ARRAY_COUNT(names) ? "'?" : "");
-	return mpk_spec_bad(s, start, text, err);
-}
-
-enum mpk_code mpk_spec_read(struct mpk_spec_source *s, struct mpk_spec *spec, struct mpk_error *err)
-{
-	*spec = (struct mpk_spec){ 0 };
-	if (strncmp(s->text + s->pos, "[]", 2) == 0) {
-		s->pos += 2;
-		spec->is_tensor = true;
-	} else {
-		MPK_TRY(read_extents(s, spec, err));
-	}
-
-	size_t start = s->pos;
-	s->pos += strcspn(s->text + s->pos, "={");
-	struct mpk_span name = mpk_span_of(s->text + start, s->pos - start);
-	if (!mpk_dtype_parse(name, &spec->dtype) || mpk_dtype_bytes(spec->dtype) == 0)
-		return mpk_spec_bad_type(s, start, name, err);
-	if (s->text[s->pos] != '{')
-		return MPK_OK;
-	MPK_TRY(read_scope(s, spec, err));
-	if (s->text[s->pos] && s->text[s->pos] != '=')
-		return mpk_spec_bad(s, s->pos, "expected '=' behind the memory scope", err);
-	return MPK_OK;
-}
-
 /* --- elements -------------------------------------------------------------------------------- */
 
 struct filler {
-	const char *text;
-	size_t pos;
+	struct mpk_spec_source at;
 	struct mpk_scalars scalars;
 	uint64_t done; /* of them */
 	int32_t depth; /* brackets open; with the outermost left out one more */
@@ -141,13 +51,12 @@ struct filler {
 
 static enum mpk_code bad_element(const struct filler *f, const char *what, struct mpk_error *err)
 {
-	return mpk_fail(err, MPK_E_USAGE, "%s (column %zu of '%s')", what, f->pos + 1,
-			MPK_QUOTE(mpk_span_str(f->text)));
+	return mpk_spec_bad(&f->at, f->at.pos, what, err);
 }
 
 static struct mpk_span next_token(const struct filler *f)
 {
-	return mpk_span_of(f->text + f->pos, strcspn(f->text + f->pos, ", \t[]"));
+	return mpk_span_of(f->at.text + f->at.pos, strcspn(f->at.text + f->at.pos, ", \t[]"));
 }
 
 /* The next number, as the tensor is to hold it. */
@@ -170,12 +79,13 @@ static enum mpk_code read_element(const struct filler *f, uint8_t raw[MPK_SCALAR
 				err, MPK_E_USAGE,
 				"'%s': elements of type %s are written as their bits, 0x3c, or read from a file: TYPE=@FILE",
 				MPK_QUOTE(token), mpk_dtype_print(t, name));
-		return mpk_fail(err, MPK_E_USAGE,
-				"'%s' is not a number of this type (column %zu of '%s')",
-				MPK_QUOTE(token), f->pos + 1, MPK_QUOTE(mpk_span_str(f->text)));
+		return mpk_fail(
+			err, MPK_E_USAGE, "'%s' is not a number of this type (column %zu of '%s')",
+			MPK_QUOTE(token), f->at.pos + 1, MPK_QUOTE(mpk_span_str(f->at.text)));
 	case MPK_ELEMENT_NO_FIT:
 		return mpk_fail(err, MPK_E_USAGE, "'%s' does not fit the type (column %zu of '%s')",
-				MPK_QUOTE(token), f->pos + 1, MPK_QUOTE(mpk_span_str(f->text)));
+				MPK_QUOTE(token), f->at.pos + 1,
+				MPK_QUOTE(mpk_span_str(f->at.text)));
 	case MPK_ELEMENT_OK:
 		break;
 	}
@@ -209,12 +119,12 @@ static enum mpk_code fill_random(struct filler *f, struct mpk_error *err)
 	uint8_t raw[MPK_SCALAR_MAX];
 	uint64_t state = 0;
 
-	f->pos += strlen("rand");
-	if (f->text[f->pos] == ':') {
-		f->pos++;
-		if (!mpk_parse_u64(mpk_span_str(f->text + f->pos), &state))
+	f->at.pos += strlen("rand");
+	if (f->at.text[f->at.pos] == ':') {
+		f->at.pos++;
+		if (!mpk_parse_u64(mpk_span_str(f->at.text + f->at.pos), &state))
 			return bad_element(f, "the seed is not a number", err);
-	} else if (f->text[f->pos]) {
+	} else if (f->at.text[f->at.pos]) {
 		return bad_element(f, "expected rand or rand:SEED", err);
 	}
 	for (uint64_t i = 0; i < f->scalars.count; i++) {
@@ -240,8 +150,8 @@ static enum mpk_code skip_separator(struct filler *f, struct mpk_error *err)
 {
 	bool comma = false;
 
-	for (;; f->pos++) {
-		char c = f->text[f->pos];
+	for (;; f->at.pos++) {
+		char c = f->at.text[f->at.pos];
 
 		if (c == ',' && comma)
 			return bad_element(f, "a number is missing between two commas", err);
@@ -249,7 +159,7 @@ static enum mpk_code skip_separator(struct filler *f, struct mpk_error *err)
 		if (c != ' ' && c != '\t' && c != ',')
 			break;
 	}
-	if (comma && (!f->text[f->pos] || f->text[f->pos] == ']' || !f->done))
+	if (comma && (!f->at.text[f->at.pos] || f->at.text[f->at.pos] == ']' || !f->done))
 		return bad_element(f, "a number is missing beside the comma", err);
 	return MPK_OK;
 }
@@ -268,8 +178,8 @@ static enum mpk_code check_count(const struct filler *f, struct mpk_error *err)
 	return mpk_fail(
 		err, MPK_E_USAGE,
 		"this list has %lld parts, dimension %d of the type %lld (column %zu of '%s')",
-		(long long)got, f->depth, (long long)expected, f->pos + 1,
-		MPK_QUOTE(mpk_span_str(f->text)));
+		(long long)got, f->depth, (long long)expected, f->at.pos + 1,
+		MPK_QUOTE(mpk_span_str(f->at.text)));
 }
 
 /* One bracket or number. Counts by depth show at each closing bracket whether the list has the
@@ -278,20 +188,20 @@ static enum mpk_code take_part(struct filler *f, struct mpk_error *err)
 {
 	uint8_t raw[MPK_SCALAR_MAX];
 
-	switch (f->text[f->pos]) {
+	switch (f->at.text[f->at.pos]) {
 	case '[':
 		if (f->depth == f->scalars.ndim)
 			return bad_element(f, "more brackets than dimensions", err);
 		f->counts[f->depth]++;
 		f->counts[++f->depth] = 0;
-		f->pos++;
+		f->at.pos++;
 		return MPK_OK;
 	case ']':
 		MPK_TRY(check_count(f, err));
 		if (f->depth == 0)
 			return bad_element(f, "this bracket closes nothing", err);
 		f->depth--;
-		f->pos++;
+		f->at.pos++;
 		return MPK_OK;
 	default:
 		break;
@@ -303,7 +213,7 @@ static enum mpk_code take_part(struct filler *f, struct mpk_error *err)
 		return bad_element(f, "more numbers than the type has elements", err);
 	mpk_scalar_put(&f->scalars, f->done++, raw);
 	f->counts[f->depth]++;
-	f->pos += next_token(f).len;
+	f->at.pos += next_token(f).len;
 	return MPK_OK;
 }
 
@@ -312,8 +222,8 @@ static int32_t opening_depth(const struct filler *f)
 {
 	int32_t brackets = 0;
 
-	for (size_t i = f->pos; f->text[i] == '[' || f->text[i] == ' '; i++)
-		brackets += f->text[i] == '[';
+	for (size_t i = f->at.pos; f->at.text[i] == '[' || f->at.text[i] == ' '; i++)
+		brackets += f->at.text[i] == '[';
 	return brackets < f->scalars.ndim ? 1 : 0;
 }
 
@@ -324,7 +234,7 @@ static enum mpk_code fill_nested(struct filler *f, struct mpk_error *err)
 	f->depth = start;
 	for (;;) {
 		MPK_TRY(skip_separator(f, err));
-		if (!f->text[f->pos])
+		if (!f->at.text[f->at.pos])
 			break;
 		if (f->depth == 0 && f->counts[0])
 			return bad_element(f, "the brackets are closed already", err);
@@ -344,16 +254,16 @@ static enum mpk_code fill_flat(struct filler *f, struct mpk_error *err)
 
 	for (;;) {
 		MPK_TRY(skip_separator(f, err));
-		if (!f->text[f->pos])
+		if (!f->at.text[f->at.pos])
 			break;
-		if (strchr("[]", f->text[f->pos]))
+		if (strchr("[]", f->at.text[f->at.pos]))
 			return bad_element(f, "brackets stand around the whole list or not at all",
 					   err);
 		MPK_TRY(read_element(f, raw, err));
 		if (f->done < f->scalars.count)
 			mpk_scalar_put(&f->scalars, f->done, raw);
 		f->done++;
-		f->pos += next_token(f).len;
+		f->at.pos += next_token(f).len;
 	}
 	if (f->done == 1)
 		store_all(f, raw);
@@ -361,7 +271,7 @@ static enum mpk_code fill_flat(struct filler *f, struct mpk_error *err)
 		return mpk_fail(err, MPK_E_USAGE,
 				"%llu numbers for a tensor of %llu elements in '%s'",
 				(unsigned long long)f->done, (unsigned long long)f->scalars.count,
-				MPK_QUOTE(mpk_span_str(f->text)));
+				MPK_QUOTE(mpk_span_str(f->at.text)));
 	return MPK_OK;
 }
 
@@ -370,7 +280,7 @@ static enum mpk_code fill_flat(struct filler *f, struct mpk_error *err)
 enum mpk_code mpk_tensor_fill(struct mpk_tensor *t, const char *text, size_t pos,
 			      struct mpk_error *err)
 {
-	struct filler f = { .text = text, .pos = pos, .scalars = mpk_scalars_of(&t->dl) };
+	struct filler f = { .at = { text, pos }, .scalars = mpk_scalars_of(&t->dl) };
 	bool bits_only = mpk_element_class(f.scalars.dtype) == MPK_ELEMENT_NONE;
 	bool is_random = strncmp(text + pos, "rand", 4) == 0;
 	char name[MPK_DTYPE_TEXT];
@@ -382,7 +292,7 @@ enum mpk_code mpk_tensor_fill(struct mpk_tensor *t, const char *text, size_t pos
 	if (is_random)
 		return fill_random(&f, err);
 	if (f.scalars.ndim && text[pos + strspn(text + pos, " \t")] == '[') {
-		f.pos += strspn(text + pos, " \t");
+		f.at.pos += strspn(text + pos, " \t");
 		return fill_nested(&f, err);
 	}
 	return fill_flat(&f, err);

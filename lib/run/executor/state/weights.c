@@ -241,7 +241,8 @@ static enum mpk_code put_file(struct pool *p, struct mpk_param_file *file,
 		enum mpk_code code;
 
 		MPK_TRY(tensor_of(file, i, where, &tensor.tensor, err));
-		code = mpk_value_of_text(MPK_VALUE_STR, mpk_param_file_name(file, i), &name, err);
+		code = mpk_value_of_text(MPK_VALUE_STR, mpk_param_file_entry(file, i).name, &name,
+					 err);
 		if (code == MPK_OK)
 			code = put_weight(p, &name, &tensor, true, err);
 		mpk_value_drop(&name);

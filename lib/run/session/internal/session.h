@@ -65,11 +65,6 @@ struct mpk_kept {
 	size_t count, cap;
 };
 
-/* mpk_kept_split - "cache[1]" into the name and the number of the item
- * @item    SIZE_MAX: the value itself
- * Returns  false: it is no name of letters, digits, '_', '-' and '.', perhaps with one item */
-bool mpk_kept_split(struct mpk_span text, struct mpk_span *name, size_t *item);
-
 /* --- orders and reports ------------------------------------------------------------------------ */
 
 /* From the parent. */

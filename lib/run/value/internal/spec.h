@@ -1,28 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* spec.h - a value's type, and the elements after it; private to lib/run/value */
+/* spec.h - what values as text are made of: words, elements, mistakes; private to lib/run/value */
 #ifndef MPK_VALUE_INTERNAL_SPEC_H
 #define MPK_VALUE_INTERNAL_SPEC_H
 
-#include "value/tensor.h"
+#include "value/value.h"
 
 /* The argument being read. */
 struct mpk_spec_source {
 	const char *text;
 	size_t pos;
 };
-
-struct mpk_spec {
-	struct mpk_dtype dtype;
-	bool is_tensor; /* has extents, or "[]" */
-	size_t ndim;
-	int64_t shape[MPK_TENSOR_NDIM_MAX];
-	const char *scope; /* static: "global.texture"; NULL: none */
-};
-
-/* mpk_spec_read - extents, type and memory scope; s is after them then, at '=' or the end
- * Returns  MPK_OK; MPK_E_USAGE with the column */
-enum mpk_code mpk_spec_read(struct mpk_spec_source *s, struct mpk_spec *spec,
-			    struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_spec_bad, mpk_spec_bad_type - MPK_E_USAGE with the column of pos, and with the type that was
  * meant by name */
@@ -36,6 +23,24 @@ static inline struct mpk_span mpk_spec_rest(const struct mpk_spec_source *s)
 {
 	return mpk_span_str(s->text + s->pos);
 }
+
+/* A value that begins with a word, which has its '='; s is after it. */
+struct mpk_value_keyword {
+	const char *name;
+	enum mpk_code (*parse)(struct mpk_spec_source *s, struct mpk_value *out,
+			       struct mpk_error *err);
+};
+
+enum {
+	MPK_KEYWORD_STR,
+	MPK_KEYWORD_SHAPE,
+	MPK_KEYWORD_BYTES,
+	MPK_KEYWORD_DTYPE,
+	MPK_KEYWORD_DEVICE,
+	MPK_KEYWORD_COUNT
+};
+
+extern const struct mpk_value_keyword mpk_value_keywords[MPK_KEYWORD_COUNT];
 
 /* mpk_tensor_fill - set every element of t from text + pos
  * A list separated by commas or spaces, with or without the brackets of the nesting;

@@ -1,15 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* narrow.c - floats of 4, 6 and 8 bits: a row a format, one conversion for all
+/* number.c - one number of a tensor: its class, from its bytes, to its bytes
  *
- * A format is its number of exponent and fraction bits, its bias, and what the patterns at the top
- * of its range mean. The codes, and the order of the rows, are those of DLDataTypeCode in DLPack
- * 1.1; the values are those of ml_dtypes, which TVM and JAX use.
+ * Every type has one of four classes of numbers (element.h), or none: then its elements are bits. What
+ * fills, prints or compares tensors needs no other distinction.
+ *
+ * Floats of 4, 6 and 8 bits are a row a format, with one conversion for all. A format is its number of exponent and
+ * fraction bits, its bias, and what the patterns at the top of its range mean. The codes, and the order of the rows, are
+ * those of DLDataTypeCode in DLPack 1.1; the values are those of ml_dtypes, which TVM and JAX use.
  */
 #include "value/element.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/compiler.h"
+#include "base/half.h"
+#include "base/native.h"
+
+/* --- floats of less than 16 bits ----------------------------------------------------------------- */
 
 /* What the bit patterns at the top of the range mean. */
 enum special {
@@ -106,7 +114,7 @@ static double narrow_number(const struct format *f, unsigned magnitude)
 }
 
 /* A double has room for the exponents of all of them, 2^-127 to 2^127 (float8_e8m0fnu). */
-double mpk_narrow_to_f64(struct mpk_dtype t, uint8_t bits)
+static double narrow_to_f64(struct mpk_dtype t, uint8_t bits)
 {
 	const struct format *f = narrow_format_of(t);
 	unsigned all = bits & ((1u << f->bits) - 1), sign = all & sign_of(f),
@@ -118,8 +126,6 @@ double mpk_narrow_to_f64(struct mpk_dtype t, uint8_t bits)
 	value = magnitude >= end_of_numbers(f) ? INFINITY : narrow_number(f, magnitude);
 	return sign ? -value : value;
 }
-
-/* --- rounding -------------------------------------------------------------------- */
 
 /* The magnitude's bits of the nearest number to a finite value > 0, as if there were no largest one;
  * a value far beyond gives the pattern after all others. */
@@ -172,7 +178,7 @@ static uint8_t nan_of(const struct format *f, unsigned sign)
 }
 
 /* Infinity is rounded like a number beyond the largest, as ml_dtypes does it. */
-uint8_t mpk_narrow_from_f64(struct mpk_dtype t, double value)
+static uint8_t narrow_from_f64(struct mpk_dtype t, double value)
 {
 	const struct format *f = narrow_format_of(t);
 	unsigned sign = signbit(value) ? sign_of(f) : 0, end = end_of_numbers(f), magnitude = 0;
@@ -204,4 +210,143 @@ bool mpk_narrow_fits(struct mpk_dtype t, double value)
 	if (f->special == SCALE && !(value > 0))
 		return false;
 	return value == 0 || round_magnitude(f, fabs(value)) < end_of_numbers(f);
+}
+
+/* --- numbers of every type ----------------------------------------------------------------------- */
+
+static bool is_byte_size(unsigned bits)
+{
+	return bits == 8 || bits == 16 || bits == 32 || bits == 64;
+}
+
+/* Narrower integers: theirs are the lowest bits of a byte. */
+static bool is_sub_byte(unsigned bits)
+{
+	return bits > 0 && bits < 8;
+}
+
+/* NumPy has these types itself; others need ml_dtypes or are packed. */
+bool mpk_element_is_plain(struct mpk_dtype t)
+{
+	return mpk_element_class(t) != MPK_ELEMENT_NONE && !mpk_dtype_is_narrow(t) &&
+	       (t.bits >= 8 || mpk_dtype_is_bool(t));
+}
+
+/* Vectors have no class: their lanes are looked at one by one. */
+enum mpk_element_class mpk_element_class(struct mpk_dtype t)
+{
+	if (t.lanes != 1)
+		return MPK_ELEMENT_NONE;
+	if (mpk_dtype_is_bool(t))
+		return MPK_ELEMENT_BOOL;
+	if (mpk_dtype_is_narrow(t))
+		return MPK_ELEMENT_FLOAT;
+	if (!is_byte_size(t.bits) && !is_sub_byte(t.bits))
+		return MPK_ELEMENT_NONE;
+	if (t.code == MPK_DTYPE_INT)
+		return MPK_ELEMENT_INT;
+	if (t.code == MPK_DTYPE_UINT)
+		return MPK_ELEMENT_UINT;
+	if ((t.code == MPK_DTYPE_FLOAT && t.bits >= 16) ||
+	    (t.code == MPK_DTYPE_BFLOAT && t.bits == 16))
+		return MPK_ELEMENT_FLOAT;
+	return MPK_ELEMENT_NONE;
+}
+
+/* Sign-extended from the highest of the bits. */
+static int64_t load_int(unsigned bits, const void *p)
+{
+	uint64_t raw = mpk_native_load(p, (bits + 7) / 8);
+
+	if (bits == 64)
+		return (int64_t)raw;
+
+	uint64_t sign = UINT64_C(1) << (bits - 1);
+	raw &= (sign << 1) - 1;
+	return (int64_t)((raw ^ sign) - sign);
+}
+
+/* A double holds every number of the smaller types exactly. */
+static double load_float(struct mpk_dtype t, const void *p)
+{
+	uint16_t half;
+	float single;
+	double real;
+
+	if (mpk_dtype_is_narrow(t))
+		return narrow_to_f64(t, *(const uint8_t *)p);
+	if (t.bits == 64) {
+		memcpy(&real, p, sizeof real);
+		return real;
+	}
+	if (t.bits == 32) {
+		memcpy(&single, p, sizeof single);
+		return (double)single;
+	}
+	memcpy(&half, p, sizeof half);
+	return (double)(t.code == MPK_DTYPE_BFLOAT ? mpk_bf16_to_f32(half) : mpk_f16_to_f32(half));
+}
+
+struct mpk_element mpk_element_load(struct mpk_dtype t, const void *p)
+{
+	struct mpk_element e = { .class = mpk_element_class(t) };
+
+	switch (e.class) {
+	case MPK_ELEMENT_NONE:
+		break;
+	case MPK_ELEMENT_BOOL:
+		e.i = *(const uint8_t *)p != 0;
+		break;
+	case MPK_ELEMENT_INT:
+		e.i = load_int(t.bits, p);
+		break;
+	case MPK_ELEMENT_UINT:
+		e.u = mpk_native_load(p, mpk_dtype_bytes(t));
+		e.u &= ~UINT64_C(0) >> (64 - t.bits);
+		break;
+	case MPK_ELEMENT_FLOAT:
+		e.f = load_float(t, p);
+		break;
+	}
+	return e;
+}
+
+/* Rounded once, from the double: over a float first it would be twice. */
+static void store_float(struct mpk_dtype t, double value, void *p)
+{
+	float single = (float)value;
+	uint16_t half;
+
+	if (mpk_dtype_is_narrow(t)) {
+		*(uint8_t *)p = narrow_from_f64(t, value);
+	} else if (t.bits == 64) {
+		memcpy(p, &value, sizeof value);
+	} else if (t.bits == 32) {
+		memcpy(p, &single, sizeof single);
+	} else {
+		half = t.code == MPK_DTYPE_BFLOAT ? mpk_f64_to_bf16(value) : mpk_f64_to_f16(value);
+		memcpy(p, &half, sizeof half);
+	}
+}
+
+void mpk_element_store(struct mpk_dtype t, struct mpk_element e, void *p)
+{
+	uint64_t low = t.bits < 8 ? UINT64_C(0xff) >> (8 - t.bits) : ~UINT64_C(0);
+
+	switch (e.class) {
+	case MPK_ELEMENT_NONE:
+		break;
+	case MPK_ELEMENT_BOOL:
+		*(uint8_t *)p = e.i != 0;
+		break;
+	case MPK_ELEMENT_INT:
+		mpk_native_store(p, (uint64_t)e.i & low, mpk_dtype_bytes(t));
+		break;
+	case MPK_ELEMENT_UINT:
+		mpk_native_store(p, e.u & low, mpk_dtype_bytes(t));
+		break;
+	case MPK_ELEMENT_FLOAT:
+		store_float(t, e.f, p);
+		break;
+	}
 }

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* call.c - calls: arguments placed, the function run, results handed over
+/* call.c - calls: the function run, what it wrote brought back, results handed over
  *
  * A caller's results and tensors are touched when nothing can fail any more.
  */
 #include "library/internal/library.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "abi/convention.h"
+#include "base/lock.h"
 #include "base/strbuf.h"
+#include "executor/machine.h"
 #include "runtime/runtime.h"
 
-void mpk_run_call_fini(struct mpk_run_call *c)
+static void call_fini(struct mpk_run_call *c)
 {
 	mpk_run_tensors_fini(&c->tensors);
 	mpk_value_drop(&c->result);
@@ -28,139 +29,6 @@ void mpk_run_call_fini(struct mpk_run_call *c)
 	if (c->args != c->few_args)
 		free(c->args);
 	free(c->names);
-}
-
-enum mpk_code mpk_run_call_init(struct mpk_run_call *c, struct mpkr_function *f, size_t arg_count,
-				size_t value_count, bool has_names, struct mpk_error *err)
-{
-	has_names |= f->bound_count > 0;
-	c->f = f;
-	c->arg_count = arg_count;
-	c->value_count = value_count + f->bound_count;
-	c->args = c->few_args;
-	c->values = c->few_values;
-	if (arg_count > MPK_ARRAY_COUNT(c->few_args))
-		c->args = calloc(arg_count, sizeof *c->args);
-	if (c->value_count > MPK_ARRAY_COUNT(c->few_values))
-		c->values = calloc(c->value_count, sizeof *c->values);
-	if (has_names)
-		c->names = calloc(c->value_count + 1, sizeof *c->names);
-	MPK_TRY_ALLOC(c->args && c->values && (c->names || !has_names), err);
-	if (f->model->stream.is_set)
-		MPK_TRY(mpk_devices_set_stream(mpk_runtime_devices(f->model->runtime), f->where,
-					       f->model->stream.stream, err));
-	for (size_t i = 0; i < f->bound_count; i++) {
-		c->values[value_count + i] = mpk_run_borrowed(&f->bound[i].value);
-		c->names[value_count + i] = f->bound[i].name;
-	}
-	return MPK_OK;
-}
-
-/* As the caller passes tensors. */
-static enum mpk_code call_init(struct mpk_run_call *c, struct mpkr_function *f, size_t arg_count,
-			       struct mpk_error *err)
-{
-	return mpk_run_call_init(c, f, arg_count,
-				 mpk_run_function_is_model(f) ? f->open_count : arg_count, false,
-				 err);
-}
-
-/* --- arguments -------------------------------------------------------------------------------- */
-
-static enum mpk_code fail_input_count(const struct mpkr_function *f, size_t count,
-				      struct mpk_error *err)
-{
-	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
-
-	if (f->kernel)
-		return mpk_fail(err, MPK_E_USAGE, "kernel '%s' takes %zu inputs, not %zu",
-				f->function->name, f->input_count, count);
-	mpk_signature_text(f->function->signature, &text);
-	return mpk_fail(err, MPK_E_USAGE, "%zu input%s for %zu%s: %s", count, count == 1 ? "" : "s",
-			f->input_count, f->bound_count ? " that bound parameters leave open" : "",
-			mpk_strbuf_text(&text));
-}
-
-/* Values may be tuples as a whole: what they leave open is seen when they are taken. */
-static enum mpk_code check_input_count(const struct mpkr_function *f, size_t count, bool has_values,
-				       struct mpk_error *err)
-{
-	if (count > MPK_ARGS_MAX)
-		return mpk_fail(err, MPK_E_USAGE, "%zu inputs; at most %d are passed", count,
-				MPK_ARGS_MAX);
-	if (count == f->input_count || (has_values && mpk_run_function_is_model(f)) ||
-	    (!mpk_run_function_is_model(f) && !f->kernel))
-		return MPK_OK;
-	return fail_input_count(f, count, err);
-}
-
-/* What a caller passes, one after the other. */
-struct inputs {
-	const struct mpkr_tensor *const *tensors; /* count; NULL: args */
-	const struct mpkr_tensor *const *more;    /* tensors after those */
-	const struct mpkr_arg *args;
-	size_t count;
-	size_t at, leaf; /* the next one; what it is among the inputs of the function */
-};
-
-static struct mpkr_arg input_at(const struct inputs *in, size_t i)
-{
-	if (!in->tensors && !in->more)
-		return in->args[i];
-	return (struct mpkr_arg){ .tensor = i < in->count ? in->tensors[i]
-							  : in->more[i - in->count] };
-}
-
-/* The next input. A tuple that is passed as a whole counts as what is in it. */
-static enum mpk_code take_next(struct mpk_run_call *c, struct inputs *in,
-			       const struct mpk_type *type, const struct mpk_value **out,
-			       struct mpk_error *err)
-{
-	const struct mpkr_arg arg = input_at(in, in->at);
-	struct mpk_run_arg *placed = &c->args[in->at++];
-
-	MPK_TRY(mpk_run_place(c->f, &arg, in->leaf, placed, err));
-	in->leaf += type ? mpk_run_count_leaves(type) : 1;
-	*out = &placed->value;
-	return MPK_OK;
-}
-
-/* Tuples are put together again, unless one is passed as a whole. */
-static enum mpk_code put_together(struct mpk_run_call *c, struct inputs *in,
-				  const struct mpk_type *type, struct mpk_value *out, bool is_owned,
-				  struct mpk_error *err)
-{
-	const struct mpk_value *v;
-
-	if (type->kind != MPK_TYPE_TUPLE ||
-	    (in->at < c->arg_count && mpk_run_value_is_tuple(input_at(in, in->at).value))) {
-		if (in->at == c->arg_count)
-			return fail_input_count(c->f, c->arg_count, err);
-		MPK_TRY(take_next(c, in, type, &v, err));
-		*out = is_owned || v->kind == MPK_VALUE_ARRAY ? mpk_value_hold(*v) : *v;
-		return MPK_OK;
-	}
-	MPK_TRY(mpk_value_of_array(type->field_count, out, err));
-	for (size_t i = 0; i < type->field_count; i++)
-		MPK_TRY(put_together(c, in, &type->fields[i].type, &out->array->items[i], true,
-				     err));
-	return MPK_OK;
-}
-
-static enum mpk_code place_all(struct mpk_run_call *c, struct inputs in, struct mpk_error *err)
-{
-	const struct mpkr_function *f = c->f;
-	const struct mpk_value *v;
-
-	for (size_t i = 0; i < c->arg_count && !mpk_run_function_is_model(f); i++) {
-		MPK_TRY(take_next(c, &in, NULL, &v, err));
-		c->values[i] = v->kind == MPK_VALUE_ARRAY ? mpk_value_hold(*v) : *v;
-	}
-	if (!mpk_run_function_is_model(f))
-		return MPK_OK;
-	for (size_t i = 0; i < f->open_count; i++)
-		MPK_TRY(put_together(c, &in, f->open[i], &c->values[i], false, err));
-	return in.at == c->arg_count ? MPK_OK : fail_input_count(f, c->arg_count, err);
 }
 
 /* Where results are wanted: where the first tensor is. */
@@ -237,16 +105,45 @@ static enum mpk_code run_once(struct mpk_run_call *c, struct mpk_error *err)
 	return MPK_OK;
 }
 
-enum mpk_code mpk_run_once(struct mpk_run_call *c, struct mpk_observer *first,
-			   const struct mpk_value **returned, struct mpk_error *err)
+/* What is there now, as a compact host tensor. */
+static enum mpk_code fetch_copy(const struct mpkr_function *f, struct mpk_tensor *t,
+				struct mpk_tensor **out, struct mpk_error *err)
 {
-	struct mpk_runtime *runtime = c->f->model->runtime;
+	if (mpk_dldevice_is_host(t->dl.device)) {
+		*out = mpk_tensor_hold(t);
+		return MPK_OK;
+	}
+	return mpk_devices_copy_to_host(mpk_runtime_devices(f->model->runtime), &t->dl, out, err);
+}
+
+static enum mpk_code write_if_changed(const struct mpk_tensor *now, const struct mpk_dltensor *to,
+				      struct mpk_error *err)
+{
+	struct mpk_tensor *before;
+
+	MPK_TRY(mpk_tensor_create(to->dtype, to->shape, (size_t)to->ndim, MPK_STORAGE_PRIVATE,
+				  &before, err));
+	mpk_tensor_copy_from(before, to);
+	if (now->bytes && memcmp(mpk_dltensor_data(&now->dl), mpk_dltensor_data(&before->dl),
+				 (size_t)now->bytes) != 0)
+		mpk_tensor_copy_to(now, to);
+	mpk_tensor_drop(before);
+	return MPK_OK;
+}
+
+/* What a function that is no model wrote to a copy, to the caller's tensor; memory that it left as it was is not
+ * written, as it may be read-only. */
+static enum mpk_code write_one_back(const struct mpkr_function *f, const struct mpk_run_arg *arg,
+				    struct mpk_error *err)
+{
+	struct mpk_tensor *now;
 	enum mpk_code code;
 
-	mpk_runtime_set_observers(runtime, first);
-	code = run_once(c, err);
-	mpk_runtime_set_observers(runtime, NULL);
-	*returned = &c->result;
+	if (!arg->is_copy)
+		return MPK_OK;
+	MPK_TRY(fetch_copy(f, arg->value.tensor, &now, err));
+	code = write_if_changed(now, arg->from, err);
+	mpk_tensor_drop(now);
 	return code;
 }
 
@@ -255,7 +152,7 @@ static enum mpk_code write_back(struct mpk_run_call *c, size_t first, struct mpk
 	if (mpk_run_function_is_model(c->f))
 		return MPK_OK;
 	for (size_t i = first; i < c->arg_count; i++)
-		MPK_TRY(mpk_run_write_back(c->f, &c->args[i], err));
+		MPK_TRY(write_one_back(c->f, &c->args[i], err));
 	return MPK_OK;
 }
 
@@ -290,10 +187,12 @@ struct wanted {
 	size_t *count;
 };
 
-static enum mpk_code call(struct mpk_run_call *c, const struct mpkr_tensor *const *in, size_t n,
+static enum mpk_code call(struct mpk_run_call *c, mpkr_function *f,
+			  const struct mpkr_tensor *const *in, size_t n,
 			  const struct wanted *wanted, struct mpk_error *err)
 {
-	MPK_TRY(place_all(c, (struct inputs){ .tensors = in, .count = n }, err));
+	MPK_TRY(mpk_run_call_begin(c, f, &(struct mpk_run_inputs){ .tensors = in, .count = n },
+				   err));
 	MPK_TRY(run_once(c, err));
 	MPK_TRY(write_back(c, 0, err));
 	MPK_TRY(mpk_run_tensors_collect(&c->tensors, &c->result, err));
@@ -311,13 +210,11 @@ static enum mpk_code call(struct mpk_run_call *c, const struct mpkr_tensor *cons
 static enum mpk_code call_checked(mpkr_function *f, const struct mpkr_tensor *const *in, size_t n,
 				  const struct wanted *wanted, struct mpk_error *err)
 {
-	MPK_CLEANUP(mpk_run_call_fini) struct mpk_run_call c = { 0 };
+	MPK_CLEANUP(call_fini) struct mpk_run_call c = { 0 };
 
 	if (!f || (n && !in) || !wanted->count || (wanted->room && !wanted->results))
 		return mpk_fail(err, MPK_E_USAGE, "a pointer that is needed is NULL");
-	MPK_TRY(check_input_count(f, n, false, err));
-	MPK_TRY(call_init(&c, f, n, err));
-	return call(&c, in, n, wanted, err);
+	return call(&c, f, in, n, wanted, err);
 }
 
 int mpkr_call(mpkr_function *function, const struct mpkr_tensor *const *in, size_t n,
@@ -337,19 +234,57 @@ int mpkr_call(mpkr_function *function, const struct mpkr_tensor *const *in, size
 
 /* --- results as values ------------------------------------------------------------------------ */
 
+/* A value with memory of its own. A tuple is made anew: what the function returned may be kept by it. Tensors that
+ * nobody else holds are handed on.
+ * @home    where tensors are wanted; NULL: where they are
+ * @takes   what is in v is not asked for again */
+static enum mpk_code own_value(const struct mpk_run_call *c, struct mpk_value *v,
+			       const struct mpk_dldevice *home, bool takes, unsigned depth,
+			       struct mpk_value *out, struct mpk_error *err)
+{
+	enum mpk_code code = MPK_OK;
+
+	*out = (struct mpk_value){ 0 };
+	if (v->kind == MPK_VALUE_TENSOR) {
+		struct mpk_tensor *t = takes ? v->tensor : mpk_tensor_hold(v->tensor);
+
+		if (takes)
+			*v = *out;
+		code = mpk_run_own(c->f->model, &t, c->args, c->arg_count,
+				   home ? *home : t->dl.device, err);
+		if (code != MPK_OK)
+			mpk_tensor_drop(t);
+		else
+			*out = mpk_value_of_tensor(t);
+		return code;
+	}
+	/* a model that nests them deeper would overflow the stack */
+	if (v->kind != MPK_VALUE_ARRAY || depth == MPK_RUN_NEST_MAX) {
+		*out = mpk_value_hold(*v);
+		return MPK_OK;
+	}
+	MPK_TRY(mpk_value_of_array(v->array->count, out, err));
+	out->array->tag = v->array->tag;
+	takes = takes && mpk_refs_is_only(&v->array->refs);
+	for (size_t i = 0; i < v->array->count && code == MPK_OK; i++)
+		code = own_value(c, &v->array->items[i], home, takes, depth + 1,
+				 &out->array->items[i], err);
+	if (code != MPK_OK)
+		mpk_value_drop(out);
+	return code;
+}
+
 static enum mpk_code call_value(mpkr_function *f, const struct mpkr_arg *in, size_t n, bool is_sent,
 				struct mpk_value *out, struct mpk_error *err)
 {
-	MPK_CLEANUP(mpk_run_call_fini) struct mpk_run_call c = { 0 };
+	MPK_CLEANUP(call_fini) struct mpk_run_call c = { 0 };
 	struct mpk_dldevice home;
 
-	MPK_TRY(check_input_count(f, n, true, err));
-	MPK_TRY(call_init(&c, f, n, err));
-	MPK_TRY(place_all(&c, (struct inputs){ .args = in }, err));
+	MPK_TRY(mpk_run_call_begin(&c, f, &(struct mpk_run_inputs){ .args = in, .count = n }, err));
 	MPK_TRY(run_once(&c, err));
 	MPK_TRY(write_back(&c, 0, err));
 	home = home_of(&c);
-	return mpk_run_own_value(&c, &c.result, is_sent ? &home : NULL, true, out, err);
+	return own_value(&c, &c.result, is_sent ? &home : NULL, true, 0, out, err);
 }
 
 enum mpk_code mpk_run_call_value(mpkr_function *f, const struct mpkr_arg *in, size_t n,
@@ -371,25 +306,6 @@ enum mpk_code mpk_run_call_value(mpkr_function *f, const struct mpkr_arg *in, si
 static const struct mpk_dltensor *public_tensor(const struct mpkr_tensor *t)
 {
 	return (const struct mpk_dltensor *)(const void *)t;
-}
-
-static enum mpk_code check_out(const struct mpk_run_call *c, const struct mpk_dltensor *out,
-			       size_t i, struct mpk_error *err)
-{
-	if (!out)
-		return mpk_fail(err, MPK_E_USAGE, "output %zu is NULL", i);
-	MPK_TRY(mpk_run_check_tensor(out, "output", i, err));
-	if (mpk_dldevice_is_host(out->device))
-		return MPK_OK;
-	if (!mpk_run_has_addresses(out->device) || !mpk_dldevice_equal(out->device, c->f->where))
-		return mpk_fail(
-			err, MPK_E_USAGE,
-			"output %zu is in memory of device %d of type %d, where the function is not",
-			i, out->device.id, out->device.type);
-	if (!mpk_dltensor_is_compact(out))
-		return mpk_fail(err, MPK_E_UNSUPPORTED,
-				"output %zu is on a device and its rows are not contiguous", i);
-	return MPK_OK;
 }
 
 /* A bit of bool has a byte of its own, whatever a release calls its type. */
@@ -450,7 +366,7 @@ static enum mpk_code call_into(mpkr_function *f, const struct mpkr_tensor *const
 			       const struct mpkr_tensor *const *out, size_t m,
 			       struct mpk_error *err)
 {
-	MPK_CLEANUP(mpk_run_call_fini) struct mpk_run_call c = { 0 };
+	MPK_CLEANUP(call_fini) struct mpk_run_call c = { 0 };
 	bool is_model;
 
 	if (!f || (n && !in) || (m && !out))
@@ -460,11 +376,10 @@ static enum mpk_code call_into(mpkr_function *f, const struct mpkr_tensor *const
 		return mpk_fail(err, MPK_E_USAGE,
 				"%zu inputs and %zu outputs; at most %d are passed", n, m,
 				MPK_ARGS_MAX);
-	MPK_TRY(check_input_count(f, is_model ? n : n + m, false, err));
-	MPK_TRY(call_init(&c, f, is_model ? n : n + m, err));
-	for (size_t i = 0; i < m; i++)
-		MPK_TRY(check_out(&c, public_tensor(out[i]), i, err));
-	MPK_TRY(place_all(&c, (struct inputs){ .tensors = in, .more = out, .count = n }, err));
+	MPK_TRY(mpk_run_call_begin(
+		&c, f,
+		&(struct mpk_run_inputs){ .tensors = in, .outs = out, .count = n, .out_count = m },
+		err));
 	MPK_TRY(run_once(&c, err));
 	if (!is_model)
 		return write_back(&c, n, err);
@@ -485,4 +400,65 @@ int mpkr_call_into(mpkr_function *function, const struct mpkr_tensor *const *in,
 	if (function)
 		(void)pthread_mutex_unlock(&function->session->lock);
 	return code == MPK_OK ? MPKR_OK : mpk_run_report(&failure, err);
+}
+
+/* --- in steps (inspect.h) ----------------------------------------------------------------------- */
+
+enum mpk_code mpk_run_once(struct mpk_run_call *c, struct mpk_observer *first,
+			   const struct mpk_value **returned, struct mpk_error *err)
+{
+	struct mpk_runtime *runtime = c->f->model->runtime;
+	enum mpk_code code;
+
+	mpk_runtime_set_observers(runtime, first);
+	code = run_once(c, err);
+	mpk_runtime_set_observers(runtime, NULL);
+	*returned = &c->result;
+	return code;
+}
+
+bool mpk_run_fits(const struct mpk_run_call *c, const struct mpk_signature *signature)
+{
+	struct mpk_args args = { c->values, c->names, c->value_count };
+	struct mpk_value *ordered;
+
+	for (size_t i = 0; args.names && i < args.count; i++)
+		for (size_t k = 0; k < i; k++)
+			if (args.names[i].len && mpk_span_equal(args.names[i], args.names[k]))
+				return true;
+
+	if (mpk_signature_order(signature, &args, &ordered, NULL) != MPK_OK)
+		return false;
+	free(ordered);
+	return true;
+}
+
+static enum mpk_code fetch_argument(const struct mpk_run_call *c, size_t i, struct mpk_tensor *to,
+				    struct mpk_error *err)
+{
+	const struct mpk_tensor *from = c->args[i].value.tensor;
+
+	/* what lies on the host was written in place */
+	if (from == to)
+		return MPK_OK;
+	return mpk_devices_fetch(mpk_runtime_devices(c->f->model->runtime), &from->dl, to, err);
+}
+
+enum mpk_code mpk_run_fetch(struct mpk_run_call *c, const struct mpk_value *args,
+			    const bool *is_out, struct mpk_value *returned, struct mpk_error *err)
+{
+	static const struct mpk_dldevice host = { MPK_DL_CPU, 0 };
+	struct mpk_value v = c->result;
+
+	for (size_t i = 0; i < c->arg_count; i++)
+		if (is_out[i])
+			MPK_TRY(fetch_argument(c, i, args[i].tensor, err));
+	return own_value(c, &v, &host, false, 0, returned, err);
+}
+
+void mpk_run_end(struct mpk_run_call *c)
+{
+	if (c)
+		call_fini(c);
+	free(c);
 }

@@ -1,23 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* function.c - functions as callers see them: listed, found, with what they take and give; kernels by themselves
+/* function.c - functions as callers see them: listed and found
  *
  * Functions of executables come first, in the order of the file: they are what a caller looks for, and host
  * functions of such a library are mostly their kernels.
- *
- * Host code computes what a launch needs from the shapes of its tensors. Whoever calls a kernel without it has to say
- * that himself, once, when the kernel is found; a call then passes what the kernel's own parameters take.
  */
 #include "library/internal/library.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "abi/convention.h"
 #include "base/strbuf.h"
 #include "base/vec.h"
 #include "executor/machine.h"
 #include "runtime/library.h"
-#include "text/escape.h"
 
 static bool has_entry(const struct mpkr_model *model, struct mpk_span name)
 {
@@ -166,6 +161,15 @@ const char *mpkr_function_signature(mpkr_model *model, size_t i)
 
 /* --- look-up ---------------------------------------------------------------------------------- */
 
+enum mpk_code mpk_run_set_device(struct mpkr_model *model, struct mpk_dldevice where, bool is_guess,
+				 struct mpk_error *err)
+{
+	model->where = where;
+	model->is_guess = is_guess;
+	MPK_TRY(mpk_runtime_set_devices(model->runtime, &where, 1, is_guess, err));
+	return MPK_OK;
+}
+
 /* The device is used before the look-up, as code that asks for "the current device" means this one. */
 enum mpk_code mpk_run_look_up(struct mpkr_model *model, const char *name, struct mpk_function **out,
 			      struct mpk_error *err)
@@ -218,178 +222,6 @@ int mpkr_find(mpkr_model *model, const char *name, mpkr_function **out, struct m
 	}
 	(void)pthread_mutex_lock(&model->lock);
 	code = find_function(model, name, out, &failure);
-	(void)pthread_mutex_unlock(&model->lock);
-	return code == MPK_OK ? MPKR_OK : mpk_run_report(&failure, err);
-}
-
-/* --- what inputs and outputs are to a caller, and what he says of them himself ----------------- */
-
-static enum mpkr_kind public_kind(const struct mpk_type *type)
-{
-	switch (type->kind) {
-	case MPK_TYPE_ANY:
-	case MPK_TYPE_NAMED:
-		break;
-	case MPK_TYPE_TENSOR:
-		return MPKR_KIND_TENSOR;
-	case MPK_TYPE_SHAPE:
-		return MPKR_KIND_SHAPE;
-	case MPK_TYPE_SCALAR:
-		return MPKR_KIND_NUMBER;
-	case MPK_TYPE_STRING:
-		return MPKR_KIND_TEXT;
-	case MPK_TYPE_TUPLE:
-	case MPK_TYPE_FUNCTION:
-		return MPKR_KIND_OTHER;
-	}
-	return MPKR_KIND_ANY;
-}
-
-enum mpkr_kind mpk_run_kind(const struct mpkr_function *f, size_t i)
-{
-	enum mpkr_kind kind = i < f->input_count ? public_kind(f->inputs[i].type) : MPKR_KIND_ANY;
-
-	if (kind == MPKR_KIND_ANY && i < f->expected_count)
-		return (enum mpkr_kind)f->expected[i];
-	return kind;
-}
-
-static void put_extents(const struct mpk_type *type, struct mpkr_type *out)
-{
-	if (!type->ranked || type->ndim > MPKR_RANK_MAX)
-		return;
-	out->ndim = (int32_t)type->ndim;
-	for (size_t i = 0; i < type->ndim; i++)
-		out->shape[i] = mpk_type_symbol(type, i).len ? -1 : type->shape[i];
-}
-
-static int describe(const struct mpk_run_leaf *leaf, enum mpkr_kind kind, struct mpkr_type *out)
-{
-	*out = (struct mpkr_type){
-		.kind = kind,
-		.name = leaf->name,
-		.dtype = mpk_run_public_type(leaf->type->dtype),
-		.ndim = -1,
-	};
-	put_extents(leaf->type, out);
-	return MPKR_OK;
-}
-
-int mpkr_input(const mpkr_function *f, size_t i, struct mpkr_type *out)
-{
-	if (!f || !out || i >= f->input_count)
-		return MPKR_E_NOT_FOUND;
-	return describe(&f->inputs[i], mpk_run_kind(f, i), out);
-}
-
-int mpkr_output(const mpkr_function *f, size_t i, struct mpkr_type *out)
-{
-	if (!f || !out || i >= f->output_count)
-		return MPKR_E_NOT_FOUND;
-	return describe(&f->outputs[i], public_kind(f->outputs[i].type), out);
-}
-
-static enum mpk_code expect_kind(struct mpkr_function *f, size_t i, enum mpkr_kind kind,
-				 struct mpk_error *err)
-{
-	uint8_t *grown;
-
-	if ((unsigned)kind > MPKR_KIND_TEXT)
-		return mpk_fail(err, MPK_E_USAGE, "a kind that no input can have: %d", (int)kind);
-	if (i >= MPK_ARGS_MAX)
-		return mpk_fail(err, MPK_E_USAGE, "input %zu: at most %d are passed", i,
-				MPK_ARGS_MAX);
-	if (i < f->input_count && public_kind(f->inputs[i].type) != MPKR_KIND_ANY) {
-		if (kind == public_kind(f->inputs[i].type))
-			return MPK_OK;
-		return mpk_fail(err, MPK_E_USAGE, "the file says what input %zu is", i);
-	}
-	if (i >= f->expected_count) {
-		grown = realloc(f->expected, i + 1);
-		MPK_TRY_ALLOC(grown, err);
-		memset(grown + f->expected_count, MPKR_KIND_ANY, i + 1 - f->expected_count);
-		f->expected = grown;
-		f->expected_count = i + 1;
-	}
-	f->expected[i] = (uint8_t)kind;
-	return MPK_OK;
-}
-
-int mpkr_expect(mpkr_function *f, size_t i, enum mpkr_kind kind, struct mpkr_error *err)
-{
-	struct mpk_error failure;
-
-	if (!f)
-		(void)mpk_fail(&failure, MPK_E_USAGE, "a pointer that is needed is NULL");
-	else if (expect_kind(f, i, kind, &failure) == MPK_OK)
-		return MPKR_OK;
-	return mpk_run_report(&failure, err);
-}
-
-/* --- kernels by themselves -------------------------------------------------------------------- */
-
-static enum mpk_code take_launch(const struct mpkr_launch *from, struct mpk_kernel_extents *out,
-				 struct mpk_error *err)
-{
-	*out = (struct mpk_kernel_extents){ 0 };
-	if (!from)
-		return MPK_OK;
-	if (from->size < sizeof *from)
-		return mpk_fail(err, MPK_E_USAGE, "a launch of %zu bytes: set its size",
-				from->size);
-	memcpy(out->grid, from->grid, sizeof out->grid);
-	memcpy(out->block, from->block, sizeof out->block);
-	out->shared_bytes = from->shared_bytes;
-	return MPK_OK;
-}
-
-/* The device of a model is where its tensors are to be; one that was only guessed does not keep kernels for another
- * from being called. */
-enum mpk_code mpk_run_kernel(struct mpkr_model *model, const char *name,
-			     const struct mpk_kernel_extents *extents, struct mpk_kernel_found *out,
-			     struct mpk_error *err)
-{
-	static const struct mpk_dldevice any;
-	struct mpk_dldevice asked = model->is_guess ? any : model->where;
-	enum mpk_code code;
-
-	if (!model->tree)
-		return mpk_fail(err, MPK_E_NOTFOUND,
-				"no kernel '%s': the library has no blob, so there are no modules",
-				MPK_QUOTE(mpk_span_str(name)));
-	if (!model->kernels)
-		MPK_TRY(mpk_kernel_set_create(model->runtime, model->tree, &model->kernels, err));
-	MPK_TRY(mpk_kernel_set_find(model->kernels, name, extents, asked, out, err));
-	code = mpk_devices_use(mpk_runtime_devices(model->runtime), out->where, err);
-	if (code != MPK_OK)
-		mpk_function_drop(out->function);
-	return code;
-}
-
-static enum mpk_code find_launched(struct mpkr_model *model, const char *name,
-				   const struct mpkr_launch *launch, struct mpkr_function **out,
-				   struct mpk_error *err)
-{
-	struct mpk_kernel_extents extents;
-	struct mpk_kernel_found found;
-
-	MPK_TRY(take_launch(launch, &extents, err));
-	MPK_TRY(mpk_run_kernel(model, name, &extents, &found, err));
-	return mpk_run_function_create(model, model->first, name, &found, NULL, out, err);
-}
-
-int mpkr_find_kernel(mpkr_model *model, const char *name, const struct mpkr_launch *launch,
-		     mpkr_function **out, struct mpkr_error *err)
-{
-	struct mpk_error failure;
-	enum mpk_code code;
-
-	if (!model || !name || !out) {
-		(void)mpk_fail(&failure, MPK_E_USAGE, "a pointer that is needed is NULL");
-		return mpk_run_report(&failure, err);
-	}
-	(void)pthread_mutex_lock(&model->lock);
-	code = find_launched(model, name, launch, out, &failure);
 	(void)pthread_mutex_unlock(&model->lock);
 	return code == MPK_OK ? MPKR_OK : mpk_run_report(&failure, err);
 }

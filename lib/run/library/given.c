@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* given.c - parameters for one call, of which it is known what it gives itself: the rest must come from the file
+/* given.c - what is found with what its caller gives: kernels with their launch, models with parameters for one call
  *
+ * Host code computes what a launch needs from the shapes of its tensors. Whoever calls a kernel without it has to say
+ * that himself, once, when the kernel is found; a call then passes what the kernel's own parameters take.
+ *
+ * Of a call with parameters it is known what it gives itself: the rest must come from the file.
  * What does not fit is said all at once, because whoever feeds a model from a file has one mistake in a hundred places:
  * the missing, those of another type or shape, and what the file has that nobody wants, as that is often the same under
  * another name.
@@ -335,26 +339,99 @@ static enum mpk_code bind_call(struct mpkr_function *f, const struct mpk_run_giv
 	return MPK_OK;
 }
 
+/* --- kernels by themselves -------------------------------------------------------------------- */
+
+static enum mpk_code take_launch(const struct mpkr_launch *from, struct mpk_kernel_extents *out,
+				 struct mpk_error *err)
+{
+	*out = (struct mpk_kernel_extents){ 0 };
+	if (!from)
+		return MPK_OK;
+	if (from->size < sizeof *from)
+		return mpk_fail(err, MPK_E_USAGE, "a launch of %zu bytes: set its size",
+				from->size);
+	memcpy(out->grid, from->grid, sizeof out->grid);
+	memcpy(out->block, from->block, sizeof out->block);
+	out->shared_bytes = from->shared_bytes;
+	return MPK_OK;
+}
+
+/* The device of a model is where its tensors are to be; one that was only guessed does not keep kernels for another
+ * from being called. */
+static enum mpk_code find_kernel(struct mpkr_model *model, const char *name,
+				 const struct mpk_kernel_extents *extents,
+				 struct mpk_kernel_found *out, struct mpk_error *err)
+{
+	static const struct mpk_dldevice any;
+	struct mpk_dldevice asked = model->is_guess ? any : model->where;
+	enum mpk_code code;
+
+	if (!model->tree)
+		return mpk_fail(err, MPK_E_NOTFOUND,
+				"no kernel '%s': the library has no blob, so there are no modules",
+				MPK_QUOTE(mpk_span_str(name)));
+	if (!model->kernels)
+		MPK_TRY(mpk_kernel_set_create(model->runtime, model->tree, &model->kernels, err));
+	MPK_TRY(mpk_kernel_set_find(model->kernels, name, extents, asked, out, err));
+	code = mpk_devices_use(mpk_runtime_devices(model->runtime), out->where, err);
+	if (code != MPK_OK)
+		mpk_function_drop(out->function);
+	return code;
+}
+
+static enum mpk_code find_launched(struct mpkr_model *model, const char *name,
+				   const struct mpkr_launch *launch, struct mpkr_function **out,
+				   struct mpk_error *err)
+{
+	struct mpk_kernel_extents extents;
+	struct mpk_kernel_found found;
+
+	MPK_TRY(take_launch(launch, &extents, err));
+	MPK_TRY(find_kernel(model, name, &extents, &found, err));
+	return mpk_run_function_create(model, model->first, name, &found, NULL, out, err);
+}
+
+int mpkr_find_kernel(mpkr_model *model, const char *name, const struct mpkr_launch *launch,
+		     mpkr_function **out, struct mpkr_error *err)
+{
+	struct mpk_error failure;
+	enum mpk_code code;
+
+	if (!model || !name || !out) {
+		(void)mpk_fail(&failure, MPK_E_USAGE, "a pointer that is needed is NULL");
+		return mpk_run_report(&failure, err);
+	}
+	(void)pthread_mutex_lock(&model->lock);
+	code = find_launched(model, name, launch, out, &failure);
+	(void)pthread_mutex_unlock(&model->lock);
+	return code == MPK_OK ? MPKR_OK : mpk_run_report(&failure, err);
+}
+
 /* --- look-up ---------------------------------------------------------------------------------- */
 
 enum mpk_code mpk_run_find(mpkr_model *model, const char *name,
 			   const struct mpk_kernel_extents *extents,
 			   const struct mpk_run_given *given, mpkr_function **out,
-			   struct mpk_dldevice *where, struct mpk_error *err)
+			   struct mpk_error *err)
 {
 	const struct mpk_run_params late = { .file = given->params };
 	const struct mpk_run_binding binding = { bind_call, given };
-	struct mpk_kernel_found found = { .where = model->where };
+	struct mpk_kernel_found found = { .where = given->where };
 
+	MPK_TRY(mpk_run_set_device(model, given->where, given->is_guess, err));
 	if (extents) {
-		MPK_TRY(mpk_run_kernel(model, name, extents, &found, err));
+		MPK_TRY(find_kernel(model, name, extents, &found, err));
 	} else {
 		if (given->params && given->params != model->late)
 			MPK_TRY(mpk_run_bind_late(model, &late, err));
 		model->late = given->params;
 		MPK_TRY(mpk_run_look_up(model, name, &found.function, err));
 	}
-	MPK_TRY(mpk_run_function_create(model, model->first, name, &found, &binding, out, err));
-	*where = (*out)->where;
-	return MPK_OK;
+	return mpk_run_function_create(model, model->first, name, &found, &binding, out, err);
+}
+
+struct mpk_run_facts mpk_run_facts(const mpkr_function *f)
+{
+	return (struct mpk_run_facts){ f->function, f->where,
+				       mpk_runtime_devices(f->model->runtime) };
 }

@@ -55,15 +55,6 @@ enum mpk_code mpk_run_create(const struct mpk_run_source *source, mpkr_model **o
  * Returns  MPK_OK; as mpkr_open */
 enum mpk_code mpk_run_load(mpkr_model *model, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_run_set_device - where what is found from now on lives: each call of a case file may name another device
- * @is_guess  nobody named it: a model may know better
- * Returns  MPK_OK */
-enum mpk_code mpk_run_set_device(mpkr_model *model, struct mpk_dldevice where, bool is_guess,
-				 struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_run_devices - those that it opened, for observers; borrowed */
-struct mpk_devices *mpk_run_devices(mpkr_model *model);
-
 /* mpk_run_works - whether its devices have ended without a fault what was started; after one, drivers refuse all */
 bool mpk_run_works(const mpkr_model *model);
 
@@ -78,6 +69,9 @@ struct mpk_run_given {
 	void (*to_load)(void *user,
 			uint64_t bytes); /* hears how much of it is going to be read; or NULL */
 	void *user;
+	struct mpk_dldevice
+		where; /* of tensors from now on: each call of a case file may name another */
+	bool is_guess; /* nobody named it: a model may know better */
 };
 
 /* mpk_run_find - a function of the model, loaded, or a kernel of its blob, with parameters for one call
@@ -88,17 +82,23 @@ struct mpk_run_given {
  * else the file has is for other functions. Constants that the library leaves to a file are taken from it, too.
  * @extents of a launch; NULL: name is of a function
  * @out     to be dropped by mpkr_drop
- * @where   receives where its tensors are to be
  * Returns  MPK_OK; as mpkr_find and mpkr_find_kernel; MPK_E_USAGE: a function that is no model; inputs that neither file
  *          nor call gives, tensors of another type or shape than their inputs (all are listed), or values that are left
  *          over; as mpk_param_file_tensor */
 enum mpk_code mpk_run_find(mpkr_model *model, const char *name,
 			   const struct mpk_kernel_extents *extents,
 			   const struct mpk_run_given *given, mpkr_function **out,
-			   struct mpk_dldevice *where, struct mpk_error *err) MPK_MUST_CHECK;
+			   struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_run_function - what it is made of: its signature, whether it is host code; borrowed */
-const struct mpk_function *mpk_run_function(const mpkr_function *f);
+/* What a function is made of; borrowed. */
+struct mpk_run_facts {
+	const struct mpk_function
+		*function;         /* its signature, whether it is host code; until it is called */
+	struct mpk_dldevice where; /* its tensors are to be */
+	struct mpk_devices *devices; /* those that its model opened, for observers */
+};
+
+struct mpk_run_facts mpk_run_facts(const mpkr_function *f);
 
 /* --- calls ----------------------------------------------------------------------------------- */
 

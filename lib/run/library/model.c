@@ -17,6 +17,7 @@
 #include "executor/machine.h"
 #include "io/mapping.h"
 #include "library/internal/library.h"
+#include "object/exports.h"
 #include "standalone/standalone.h"
 
 /* --- binding ---------------------------------------------------------------------------------- */

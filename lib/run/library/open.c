@@ -12,7 +12,6 @@
 #include "base/arena.h"
 #include "executor/executor.h"
 #include "library/internal/library.h"
-#include "object/exports.h"
 #include "program/device_kind.h"
 #include "standalone/standalone.h"
 #include "zip/zip.h"
@@ -108,7 +107,8 @@ enum mpk_code mpk_run_send_param(const struct mpkr_function *f, const struct mpk
 	if (type->kind == MPK_TYPE_TENSOR && type->device && type->device != where.type)
 		where = (struct mpk_dldevice){ .type = type->device };
 	MPK_TRY(mpk_param_file_tensor(file, index, mpk_dldevice_is_host(where), &host, err));
-	code = mpk_run_send(f->model, host, NULL, where, &out->tensor, err);
+	code = mpk_devices_send(mpk_runtime_devices(f->model->runtime), host, where, &out->tensor,
+				err);
 	mpk_tensor_drop(host);
 	MPK_TRY(code);
 	mpk_runtime_loaded(f->model->runtime, out->tensor->bytes);
@@ -163,10 +163,6 @@ int mpkr_bind_params(mpkr_model *model, const char *path, struct mpkr_error *err
 	return code == MPK_OK ? MPKR_OK : mpk_run_report(&failure, err);
 }
 
-/* The symbols that the dynamic linker will see tell where the blob is, in which generation, and what can be
- * called (object/exports.h). Lists, names and the tree live in one arena, views lead into the bytes, so a
- * file is one thing to give back. */
-
 uint32_t mpkr_version(void)
 {
 	return MPKR_VERSION;
@@ -200,13 +196,15 @@ static enum mpk_code take_options(const struct mpkr_options *from, struct mpkr_o
 
 /* --- devices ---------------------------------------------------------------------------------- */
 
-enum mpk_code mpk_run_set_device(struct mpkr_model *model, struct mpk_dldevice where, bool is_guess,
-				 struct mpk_error *err)
+enum mpk_code mpk_run_settle(struct mpkr_model *model, struct mpk_error *err)
 {
-	model->where = where;
-	model->is_guess = is_guess;
-	MPK_TRY(mpk_runtime_set_devices(model->runtime, &where, 1, is_guess, err));
-	return MPK_OK;
+	return model->stream.is_set ? MPK_OK
+				    : mpk_devices_sync(mpk_runtime_devices(model->runtime), err);
+}
+
+bool mpk_run_works(const mpkr_model *model)
+{
+	return mpk_devices_sync(mpk_runtime_devices(model->runtime), NULL) == MPK_OK;
 }
 
 static enum mpk_code choose_device(struct mpkr_model *model, struct mpkr_device asked,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* place.c - inputs: a caller's tensors or values, where the function wants them
+/* place.c - what a call passes, where the function wants it: tensors, values, and values that somebody typed
  *
  * Compiled code takes for granted that host memory begins at a multiple of MPK_STORAGE_ALIGN and has no gaps.
  * What lies so is used where it lies, also by a function that writes to it. Everything else is copied; what a
@@ -7,149 +7,15 @@
  */
 #include "library/internal/library.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "abi/convention.h"
+#include "base/strbuf.h"
 #include "executor/machine.h"
 #include "library/inspect.h"
 #include "program/device_kind.h"
 #include "runtime/devices.h"
 #include "text/escape.h"
-#include "value/element.h"
-
-/* A batch of a language model passes the numbers of its sequences as one shape. */
-enum { EXTENTS_MAX = 1 << 16 };
-
-/* --- what a caller passes --------------------------------------------------------------------- */
-
-enum mpk_code mpk_run_check_tensor(const struct mpk_dltensor *t, const char *what, size_t i,
-				   struct mpk_error *err)
-{
-	uint64_t bytes;
-	struct mpk_error size;
-
-	if (t->ndim < 0 || t->ndim > MPK_TENSOR_NDIM_MAX)
-		return mpk_fail(err, MPK_E_USAGE,
-				"%s %zu has %d dimensions; at most %d are possible", what, i,
-				t->ndim, MPK_TENSOR_NDIM_MAX);
-	if (t->ndim && !t->shape)
-		return mpk_fail(err, MPK_E_USAGE, "%s %zu has no shape", what, i);
-	if (!t->dtype.bits || !t->dtype.lanes)
-		return mpk_fail(err, MPK_E_USAGE, "%s %zu has elements of no bits", what, i);
-	if (mpk_tensor_bytes_of(t->dtype, t->shape, (size_t)t->ndim, &bytes, &size) != MPK_OK)
-		return mpk_fail(err, MPK_E_USAGE, "%s %zu: %s", what, i, size.text);
-	if (bytes && !t->data)
-		return mpk_fail(err, MPK_E_USAGE, "%s %zu has no data", what, i);
-	return MPK_OK;
-}
-
-/* What is no tensor to the function is read by the processor. */
-static enum mpk_code host_elements(const struct mpk_dltensor *t, size_t i, const char *wanted,
-				   struct mpk_tensor **out, struct mpk_error *err)
-{
-	if (!mpk_dldevice_is_host(t->device))
-		return mpk_fail(err, MPK_E_USAGE, "input %zu is %s: it is passed in host memory", i,
-				wanted);
-	MPK_TRY(mpk_tensor_create(t->dtype, t->shape, (size_t)t->ndim, MPK_STORAGE_PRIVATE, out,
-				  err));
-	mpk_tensor_copy_from(*out, t);
-	return MPK_OK;
-}
-
-/* --- numbers, shapes, texts ------------------------------------------------------------------- */
-
-static bool number_of(const struct mpk_tensor *t, struct mpk_value *out)
-{
-	struct mpk_element e;
-
-	if (mpk_tensor_count(t) != 1)
-		return false;
-	e = mpk_element_load(t->dl.dtype, mpk_dltensor_data(&t->dl));
-	switch (e.class) {
-	case MPK_ELEMENT_BOOL:
-		*out = mpk_value_of_bool(e.i != 0);
-		return true;
-	case MPK_ELEMENT_INT:
-		*out = mpk_value_of_int(e.i);
-		return true;
-	case MPK_ELEMENT_UINT:
-		*out = mpk_value_of_int((int64_t)e.u);
-		return true;
-	case MPK_ELEMENT_FLOAT:
-		*out = mpk_value_of_float(e.f);
-		return true;
-	case MPK_ELEMENT_NONE:
-		break;
-	}
-	return false;
-}
-
-static bool is_int64(struct mpk_dtype t)
-{
-	return t.code == MPK_DTYPE_INT && t.bits == 64 && t.lanes == 1;
-}
-
-static bool is_bytes(struct mpk_dtype t)
-{
-	return t.code <= MPK_DTYPE_UINT && t.bits == 8 && t.lanes == 1;
-}
-
-static enum mpk_code place_number(const struct mpk_dltensor *t, size_t i, struct mpk_value *out,
-				  struct mpk_error *err)
-{
-	struct mpk_tensor *host;
-	bool fits;
-
-	MPK_TRY(host_elements(t, i, "a number", &host, err));
-	fits = number_of(host, out);
-	mpk_tensor_drop(host);
-	if (!fits)
-		return mpk_fail(err, MPK_E_USAGE,
-				"input %zu is a number: it is passed as one integer, float or bool",
-				i);
-	return MPK_OK;
-}
-
-static enum mpk_code place_shape(const struct mpk_dltensor *t, size_t i, struct mpk_value *out,
-				 struct mpk_error *err)
-{
-	struct mpk_tensor *host;
-	enum mpk_code code;
-
-	if (t->ndim != 1 || !is_int64(t->dtype) || t->shape[0] > EXTENTS_MAX)
-		return mpk_fail(
-			err, MPK_E_USAGE,
-			"input %zu is a shape: it is passed as int64 of one dimension, at most %d",
-			i, EXTENTS_MAX);
-	MPK_TRY(host_elements(t, i, "a shape", &host, err));
-	code = mpk_value_of_shape(mpk_dltensor_data(&host->dl), (size_t)t->shape[0], out, err);
-	mpk_tensor_drop(host);
-	return code;
-}
-
-static enum mpk_code place_text(const struct mpk_dltensor *t, size_t i, struct mpk_value *out,
-				struct mpk_error *err)
-{
-	struct mpk_tensor *host;
-	enum mpk_code code;
-
-	if (t->ndim != 1 || !is_bytes(t->dtype))
-		return mpk_fail(err, MPK_E_USAGE,
-				"input %zu is a text: it is passed as uint8 of one dimension", i);
-	MPK_TRY(host_elements(t, i, "a text", &host, err));
-	code = mpk_value_of_text(MPK_VALUE_STR, mpk_tensor_span(host), out, err);
-	mpk_tensor_drop(host);
-	return code;
-}
-
-enum mpk_code mpk_run_place_plain(enum mpkr_kind kind, const struct mpk_dltensor *t, size_t i,
-				  struct mpk_value *out, struct mpk_error *err)
-{
-	if (kind == MPKR_KIND_NUMBER)
-		return place_number(t, i, out, err);
-	return (kind == MPKR_KIND_SHAPE ? place_shape : place_text)(t, i, out, err);
-}
 
 /* --- tensors ---------------------------------------------------------------------------------- */
 
@@ -193,9 +59,9 @@ static enum mpk_code place_on_host(const struct mpk_dltensor *t, struct mpk_run_
 	return MPK_OK;
 }
 
-enum mpk_code mpk_run_send(struct mpkr_model *model, struct mpk_tensor *tensor, const char *scope,
-			   struct mpk_dldevice where, struct mpk_tensor **out,
-			   struct mpk_error *err)
+/* @scope   the image that it is to be there; NULL or "": none */
+static enum mpk_code send(struct mpkr_model *model, struct mpk_tensor *tensor, const char *scope,
+			  struct mpk_dldevice where, struct mpk_tensor **out, struct mpk_error *err)
 {
 	struct mpk_devices *devices = mpk_runtime_devices(model->runtime);
 
@@ -213,7 +79,7 @@ static enum mpk_code send_to_device(const struct mpkr_function *f, const struct 
 	enum mpk_code code;
 
 	MPK_TRY(place_on_host(t, &host, err));
-	code = mpk_run_send(f->model, host.value.tensor, scope, where, &sent, err);
+	code = send(f->model, host.value.tensor, scope, where, &sent, err);
 	mpk_value_drop(&host.value);
 	MPK_TRY(code);
 	out->is_copy = true;
@@ -322,51 +188,282 @@ static enum mpk_code place_value(const struct mpkr_function *f, const struct mpk
 	return place_value_tensor(f, v->tensor, i, out, err);
 }
 
-enum mpk_code mpk_run_place(const struct mpkr_function *f, const struct mpkr_arg *in, size_t i,
-			    struct mpk_run_arg *out, struct mpk_error *err)
+static enum mpk_code place_arg(const struct mpkr_function *f, const struct mpkr_arg *in, size_t i,
+			       struct mpk_run_arg *out, struct mpk_error *err)
 {
 	return in->value ? place_value(f, in, i, out, err)
 			 : place_passed_tensor(f, in->tensor, i, out, err);
 }
 
-/* --- back ------------------------------------------------------------------------------------- */
+/* --- all that a call passes ------------------------------------------------------------------------- */
 
-/* What is there now, as a compact host tensor. */
-static enum mpk_code fetch_copy(const struct mpkr_function *f, struct mpk_tensor *t,
-				struct mpk_tensor **out, struct mpk_error *err)
+/* As a call has it: tuples are owned. */
+static struct mpk_value borrowed(const struct mpk_value *v)
 {
-	if (mpk_dldevice_is_host(t->dl.device)) {
-		*out = mpk_tensor_hold(t);
-		return MPK_OK;
-	}
-	return mpk_devices_copy_to_host(mpk_runtime_devices(f->model->runtime), &t->dl, out, err);
+	return v->kind == MPK_VALUE_ARRAY ? mpk_value_hold(*v) : *v;
 }
 
-static enum mpk_code write_if_changed(const struct mpk_tensor *now, const struct mpk_dltensor *to,
-				      struct mpk_error *err)
+/* Room for arguments and values, after which bound parameters come. */
+static enum mpk_code call_init(struct mpk_run_call *c, struct mpkr_function *f, size_t arg_count,
+			       size_t value_count, bool has_names, struct mpk_error *err)
 {
-	struct mpk_tensor *before;
-
-	MPK_TRY(mpk_tensor_create(to->dtype, to->shape, (size_t)to->ndim, MPK_STORAGE_PRIVATE,
-				  &before, err));
-	mpk_tensor_copy_from(before, to);
-	if (now->bytes && memcmp(mpk_dltensor_data(&now->dl), mpk_dltensor_data(&before->dl),
-				 (size_t)now->bytes) != 0)
-		mpk_tensor_copy_to(now, to);
-	mpk_tensor_drop(before);
+	has_names |= f->bound_count > 0;
+	c->f = f;
+	c->arg_count = arg_count;
+	c->value_count = value_count + f->bound_count;
+	c->args = c->few_args;
+	c->values = c->few_values;
+	if (arg_count > MPK_ARRAY_COUNT(c->few_args))
+		c->args = calloc(arg_count, sizeof *c->args);
+	if (c->value_count > MPK_ARRAY_COUNT(c->few_values))
+		c->values = calloc(c->value_count, sizeof *c->values);
+	if (has_names)
+		c->names = calloc(c->value_count + 1, sizeof *c->names);
+	MPK_TRY_ALLOC(c->args && c->values && (c->names || !has_names), err);
+	if (f->model->stream.is_set)
+		MPK_TRY(mpk_devices_set_stream(mpk_runtime_devices(f->model->runtime), f->where,
+					       f->model->stream.stream, err));
+	for (size_t i = 0; i < f->bound_count; i++) {
+		c->values[value_count + i] = borrowed(&f->bound[i].value);
+		c->names[value_count + i] = f->bound[i].name;
+	}
 	return MPK_OK;
 }
 
-enum mpk_code mpk_run_write_back(const struct mpkr_function *f, const struct mpk_run_arg *arg,
-				 struct mpk_error *err)
+static enum mpk_code fail_input_count(const struct mpkr_function *f, size_t count,
+				      struct mpk_error *err)
 {
-	struct mpk_tensor *now;
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
+
+	if (f->kernel)
+		return mpk_fail(err, MPK_E_USAGE, "kernel '%s' takes %zu inputs, not %zu",
+				f->function->name, f->input_count, count);
+	mpk_signature_text(f->function->signature, &text);
+	return mpk_fail(err, MPK_E_USAGE, "%zu input%s for %zu%s: %s", count, count == 1 ? "" : "s",
+			f->input_count, f->bound_count ? " that bound parameters leave open" : "",
+			mpk_strbuf_text(&text));
+}
+
+/* Values may be tuples as a whole: what they leave open is seen when they are taken. */
+static enum mpk_code check_input_count(const struct mpkr_function *f, size_t count, bool has_values,
+				       struct mpk_error *err)
+{
+	if (count > MPK_ARGS_MAX)
+		return mpk_fail(err, MPK_E_USAGE, "%zu inputs; at most %d are passed", count,
+				MPK_ARGS_MAX);
+	if (count == f->input_count || (has_values && mpk_run_function_is_model(f)) ||
+	    (!mpk_run_function_is_model(f) && !f->kernel))
+		return MPK_OK;
+	return fail_input_count(f, count, err);
+}
+
+/* What a caller passes, one after the other. */
+struct cursor {
+	const struct mpk_run_inputs *in;
+	size_t at, leaf; /* the next one; what it is among the inputs of the function */
+};
+
+static struct mpkr_arg input_at(const struct cursor *c, size_t i)
+{
+	const struct mpk_run_inputs *in = c->in;
+
+	if (in->args)
+		return in->args[i];
+	return (struct mpkr_arg){ .tensor = i < in->count ? in->tensors[i]
+							  : in->outs[i - in->count] };
+}
+
+/* The next input. A tuple that is passed as a whole counts as what is in it. */
+static enum mpk_code take_next(struct mpk_run_call *c, struct cursor *in,
+			       const struct mpk_type *type, const struct mpk_value **out,
+			       struct mpk_error *err)
+{
+	const struct mpkr_arg arg = input_at(in, in->at);
+	struct mpk_run_arg *placed = &c->args[in->at++];
+
+	MPK_TRY(place_arg(c->f, &arg, in->leaf, placed, err));
+	in->leaf += type ? mpk_run_count_leaves(type) : 1;
+	*out = &placed->value;
+	return MPK_OK;
+}
+
+/* Tuples are put together again, unless one is passed as a whole. */
+static enum mpk_code put_together(struct mpk_run_call *c, struct cursor *in,
+				  const struct mpk_type *type, struct mpk_value *out, bool is_owned,
+				  struct mpk_error *err)
+{
+	const struct mpk_value *v;
+
+	if (type->kind != MPK_TYPE_TUPLE ||
+	    (in->at < c->arg_count && mpk_run_value_is_tuple(input_at(in, in->at).value))) {
+		if (in->at == c->arg_count)
+			return fail_input_count(c->f, c->arg_count, err);
+		MPK_TRY(take_next(c, in, type, &v, err));
+		*out = is_owned || v->kind == MPK_VALUE_ARRAY ? mpk_value_hold(*v) : *v;
+		return MPK_OK;
+	}
+	MPK_TRY(mpk_value_of_array(type->field_count, out, err));
+	for (size_t i = 0; i < type->field_count; i++)
+		MPK_TRY(put_together(c, in, &type->fields[i].type, &out->array->items[i], true,
+				     err));
+	return MPK_OK;
+}
+
+static enum mpk_code place_all(struct mpk_run_call *c, const struct mpk_run_inputs *passed,
+			       struct mpk_error *err)
+{
+	const struct mpkr_function *f = c->f;
+	struct cursor in = { .in = passed };
+	const struct mpk_value *v;
+
+	for (size_t i = 0; i < c->arg_count && !mpk_run_function_is_model(f); i++) {
+		MPK_TRY(take_next(c, &in, NULL, &v, err));
+		c->values[i] = borrowed(v);
+	}
+	if (!mpk_run_function_is_model(f))
+		return MPK_OK;
+	for (size_t i = 0; i < f->open_count; i++)
+		MPK_TRY(put_together(c, &in, f->open[i], &c->values[i], false, err));
+	return in.at == c->arg_count ? MPK_OK : fail_input_count(f, c->arg_count, err);
+}
+
+static enum mpk_code check_out(const struct mpk_run_call *c, const struct mpkr_tensor *tensor,
+			       size_t i, struct mpk_error *err)
+{
+	const struct mpk_dltensor *out = (const struct mpk_dltensor *)(const void *)tensor;
+
+	if (!out)
+		return mpk_fail(err, MPK_E_USAGE, "output %zu is NULL", i);
+	MPK_TRY(mpk_run_check_tensor(out, "output", i, err));
+	if (mpk_dldevice_is_host(out->device))
+		return MPK_OK;
+	if (!mpk_run_has_addresses(out->device) || !mpk_dldevice_equal(out->device, c->f->where))
+		return mpk_fail(
+			err, MPK_E_USAGE,
+			"output %zu is in memory of device %d of type %d, where the function is not",
+			i, out->device.id, out->device.type);
+	if (!mpk_dltensor_is_compact(out))
+		return mpk_fail(err, MPK_E_UNSUPPORTED,
+				"output %zu is on a device and its rows are not contiguous", i);
+	return MPK_OK;
+}
+
+enum mpk_code mpk_run_call_begin(struct mpk_run_call *c, struct mpkr_function *f,
+				 const struct mpk_run_inputs *in, struct mpk_error *err)
+{
+	bool is_model = mpk_run_function_is_model(f);
+	size_t count = in->count + (is_model ? 0 : in->out_count);
+
+	MPK_TRY(check_input_count(f, count, in->args != NULL, err));
+	MPK_TRY(call_init(c, f, count, is_model ? f->open_count : count, false, err));
+	for (size_t i = 0; i < in->out_count; i++)
+		MPK_TRY(check_out(c, in->outs[i], i, err));
+	return place_all(c, in, err);
+}
+
+/* --- values as somebody typed them (inspect.h) --------------------------------------------------------- */
+
+/* One model may take inputs on the host and on a device, so each value is placed by itself: where the function asks for
+ * it, else where the call says, else where the others are. */
+
+static const struct mpk_param *named_param(const struct mpk_run_values *in,
+					   const struct mpk_signature *signature, size_t i)
+{
+	struct mpk_span name = in->names ? in->names[i] : (struct mpk_span){ 0 };
+
+	for (size_t k = 0; signature && name.len && k < signature->input_count; k++)
+		if (mpk_span_equal(signature->inputs[k].name, name))
+			return &signature->inputs[k];
+	return signature && !name.len && i < signature->input_count ? &signature->inputs[i] : NULL;
+}
+
+/* What the call says itself must not contradict the model, which would fail later and say less. */
+static enum mpk_code argument_place(const struct mpkr_function *f, const struct mpk_run_values *in,
+				    const struct mpk_param *param, size_t i,
+				    struct mpk_dldevice *out, struct mpk_error *err)
+{
+	struct mpk_dldevice said = in->places ? in->places[i] : (struct mpk_dldevice){ 0 };
+	int32_t asked = param && param->type.kind == MPK_TYPE_TENSOR ? param->type.device : 0;
+
+	*out = said.type ? said : f->where;
+	if (!asked || asked == out->type)
+		return MPK_OK;
+	*out = (struct mpk_dldevice){ .type = asked };
+	if (!said.type)
+		return MPK_OK;
+	return mpk_fail(err, MPK_E_USAGE,
+			"'%s' asks for its input %zu, '%s', on %s, and the call puts it on %s",
+			MPK_QUOTE(mpk_span_str(f->name)), i, MPK_QUOTE(param->name),
+			mpk_dl_device_name(asked), mpk_dl_device_name(said.type));
+}
+
+/* Tuples hold tensors that are asked for here and there. What nobody says anything of stays as it is.
+ * @asked   what the function says of v; NULL: nothing
+ * @out     zeroed; the caller drops it in every case */
+static enum mpk_code send_value(const struct mpkr_function *f, const struct mpk_value *v,
+				const struct mpk_type *asked, struct mpk_dldevice where,
+				struct mpk_value *out, struct mpk_error *err)
+{
+	if (v->kind == MPK_VALUE_TENSOR) {
+		if (asked && asked->device && asked->device != where.type)
+			where = (struct mpk_dldevice){ .type = asked->device };
+		MPK_TRY(send(f->model, v->tensor, v->tensor->scope, where, &out->tensor, err));
+		out->kind = MPK_VALUE_TENSOR;
+		return MPK_OK;
+	}
+	if (v->kind != MPK_VALUE_ARRAY || !asked || asked->kind != MPK_TYPE_TUPLE ||
+	    asked->field_count != v->array->count) {
+		*out = mpk_value_hold(*v);
+		return MPK_OK;
+	}
+	MPK_TRY(mpk_value_of_array(v->array->count, out, err));
+	for (size_t i = 0; i < v->array->count; i++)
+		MPK_TRY(send_value(f, &v->array->items[i], &asked->fields[i].type, where,
+				   &out->array->items[i], err));
+	return MPK_OK;
+}
+
+static enum mpk_code place_typed(const struct mpkr_function *f, const struct mpk_run_values *in,
+				 size_t i, struct mpk_run_arg *out, struct mpk_error *err)
+{
+	const struct mpk_param *param = named_param(in, f->function->signature, i);
+	struct mpk_dldevice where;
+
+	if (in->is_placed && in->is_placed[i]) {
+		out->value = mpk_value_hold(in->values[i]);
+		return MPK_OK;
+	}
+	MPK_TRY(argument_place(f, in, param, i, &where, err));
+	return send_value(f, &in->values[i], param ? &param->type : NULL, where, &out->value, err);
+}
+
+static enum mpk_code place_values(struct mpk_run_call *c, const struct mpk_run_values *in,
+				  struct mpk_error *err)
+{
+	MPK_TRY(call_init(c, c->f, in->count, in->count, in->names != NULL, err));
+	for (size_t i = 0; i < in->count; i++) {
+		MPK_TRY(place_typed(c->f, in, i, &c->args[i], err));
+		c->values[i] = borrowed(&c->args[i].value);
+		if (in->names)
+			c->names[i] = in->names[i];
+	}
+	return MPK_OK;
+}
+
+enum mpk_code mpk_run_begin(mpkr_function *f, const struct mpk_run_values *in, bool keeps_order,
+			    struct mpk_run_call **out, struct mpk_error *err)
+{
+	struct mpk_run_call *c = calloc(1, sizeof *c);
 	enum mpk_code code;
 
-	if (!arg->is_copy)
-		return MPK_OK;
-	MPK_TRY(fetch_copy(f, arg->value.tensor, &now, err));
-	code = write_if_changed(now, arg->from, err);
-	mpk_tensor_drop(now);
-	return code;
+	MPK_TRY_ALLOC(c, err);
+	c->f = f;
+	c->keeps_order = keeps_order;
+	code = place_values(c, in, err);
+	if (code != MPK_OK) {
+		mpk_run_end(c);
+		return mpk_failed(code);
+	}
+	*out = c;
+	return MPK_OK;
 }

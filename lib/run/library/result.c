@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* result.c - results: tensors with memory of their own that callers keep as long as they like
+/* result.c - what callers get and see: results, and what inputs and outputs are
  *
+ * Results are tensors with memory of their own that callers keep as long as they like.
  * Executors give a caller storages that they do not touch while somebody holds them, and those are handed
  * on as they are. What a function returns of its inputs, of weights, or of memory that compiled code
  * keeps, is copied: a caller may write to his results.
@@ -10,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "abi/convention.h"
 #include "base/lock.h"
 #include "base/vec.h"
 
@@ -139,12 +141,6 @@ static bool is_handed_on(const struct mpk_tensor *t, const struct mpk_run_arg *a
 	       !lies_over(t, args, count);
 }
 
-enum mpk_code mpk_run_settle(struct mpkr_model *model, struct mpk_error *err)
-{
-	return model->stream.is_set ? MPK_OK
-				    : mpk_devices_sync(mpk_runtime_devices(model->runtime), err);
-}
-
 static enum mpk_code copy_on_device(struct mpkr_model *model, const struct mpk_tensor *t,
 				    struct mpk_tensor **out, struct mpk_error *err)
 {
@@ -191,51 +187,6 @@ enum mpk_code mpk_run_own(struct mpkr_model *model, struct mpk_tensor **tensor,
 	return MPK_OK;
 }
 
-/* A tuple is made anew: what the function returned may be kept by it. Tensors that nobody else holds are handed on.
- */
-static enum mpk_code own_value_at(const struct mpk_run_call *c, struct mpk_value *v,
-				  const struct mpk_dldevice *home, bool takes, unsigned depth,
-				  struct mpk_value *out, struct mpk_error *err)
-{
-	enum mpk_code code = MPK_OK;
-
-	*out = (struct mpk_value){ 0 };
-	if (v->kind == MPK_VALUE_TENSOR) {
-		struct mpk_tensor *t = takes ? v->tensor : mpk_tensor_hold(v->tensor);
-
-		if (takes)
-			*v = *out;
-		code = mpk_run_own(c->f->model, &t, c->args, c->arg_count,
-				   home ? *home : t->dl.device, err);
-		if (code != MPK_OK)
-			mpk_tensor_drop(t);
-		else
-			*out = mpk_value_of_tensor(t);
-		return code;
-	}
-	/* a model that nests them deeper would overflow the stack */
-	if (v->kind != MPK_VALUE_ARRAY || depth == MPK_RUN_NEST_MAX) {
-		*out = mpk_value_hold(*v);
-		return MPK_OK;
-	}
-	MPK_TRY(mpk_value_of_array(v->array->count, out, err));
-	out->array->tag = v->array->tag;
-	takes = takes && mpk_refs_is_only(&v->array->refs);
-	for (size_t i = 0; i < v->array->count && code == MPK_OK; i++)
-		code = own_value_at(c, &v->array->items[i], home, takes, depth + 1,
-				    &out->array->items[i], err);
-	if (code != MPK_OK)
-		mpk_value_drop(out);
-	return code;
-}
-
-enum mpk_code mpk_run_own_value(const struct mpk_run_call *c, struct mpk_value *v,
-				const struct mpk_dldevice *home, bool takes, struct mpk_value *out,
-				struct mpk_error *err)
-{
-	return own_value_at(c, v, home, takes, 0, out, err);
-}
-
 /* --- as a caller has it ----------------------------------------------------------------------- */
 
 struct held_result {
@@ -256,7 +207,7 @@ static void delete_result(struct mpkr_result *self)
 }
 
 /* Up to TVM 0.22 bool is called an integer of one bit. */
-struct mpkr_dtype mpk_run_public_type(struct mpk_dtype t)
+static struct mpkr_dtype public_type(struct mpk_dtype t)
 {
 	if (mpk_dtype_is_bool(t))
 		return (struct mpkr_dtype){ MPKR_DTYPE_BOOL, 8, t.lanes };
@@ -279,9 +230,146 @@ struct mpkr_result *mpk_run_result(struct mpkr_model *model, struct mpk_tensor *
 		.tensor = { .data = dl->data ? (char *)dl->data + dl->byte_offset : NULL,
 			    .device = { dl->device.type, dl->device.id },
 			    .ndim = dl->ndim,
-			    .dtype = mpk_run_public_type(dl->dtype),
+			    .dtype = public_type(dl->dtype),
 			    .shape = tensor->extents,
 			    .strides = tensor->extents + dl->ndim },
 	};
 	return &held->base;
+}
+
+/* --- what inputs and outputs are to a caller, and what he says of them himself ----------------- */
+
+static enum mpkr_kind public_kind(const struct mpk_type *type)
+{
+	switch (type->kind) {
+	case MPK_TYPE_ANY:
+	case MPK_TYPE_NAMED:
+		break;
+	case MPK_TYPE_TENSOR:
+		return MPKR_KIND_TENSOR;
+	case MPK_TYPE_SHAPE:
+		return MPKR_KIND_SHAPE;
+	case MPK_TYPE_SCALAR:
+		return MPKR_KIND_NUMBER;
+	case MPK_TYPE_STRING:
+		return MPKR_KIND_TEXT;
+	case MPK_TYPE_TUPLE:
+	case MPK_TYPE_FUNCTION:
+		return MPKR_KIND_OTHER;
+	}
+	return MPKR_KIND_ANY;
+}
+
+enum mpkr_kind mpk_run_kind(const struct mpkr_function *f, size_t i)
+{
+	enum mpkr_kind kind = i < f->input_count ? public_kind(f->inputs[i].type) : MPKR_KIND_ANY;
+
+	if (kind == MPKR_KIND_ANY && i < f->expected_count)
+		return (enum mpkr_kind)f->expected[i];
+	return kind;
+}
+
+static void put_extents(const struct mpk_type *type, struct mpkr_type *out)
+{
+	if (!type->ranked || type->ndim > MPKR_RANK_MAX)
+		return;
+	out->ndim = (int32_t)type->ndim;
+	for (size_t i = 0; i < type->ndim; i++)
+		out->shape[i] = mpk_type_symbol(type, i).len ? -1 : type->shape[i];
+}
+
+static int describe(const struct mpk_run_leaf *leaf, enum mpkr_kind kind, struct mpkr_type *out)
+{
+	*out = (struct mpkr_type){
+		.kind = kind,
+		.name = leaf->name,
+		.dtype = public_type(leaf->type->dtype),
+		.ndim = -1,
+	};
+	put_extents(leaf->type, out);
+	return MPKR_OK;
+}
+
+int mpkr_input(const mpkr_function *f, size_t i, struct mpkr_type *out)
+{
+	if (!f || !out || i >= f->input_count)
+		return MPKR_E_NOT_FOUND;
+	return describe(&f->inputs[i], mpk_run_kind(f, i), out);
+}
+
+int mpkr_output(const mpkr_function *f, size_t i, struct mpkr_type *out)
+{
+	if (!f || !out || i >= f->output_count)
+		return MPKR_E_NOT_FOUND;
+	return describe(&f->outputs[i], public_kind(f->outputs[i].type), out);
+}
+
+static enum mpk_code expect_kind(struct mpkr_function *f, size_t i, enum mpkr_kind kind,
+				 struct mpk_error *err)
+{
+	uint8_t *grown;
+
+	if ((unsigned)kind > MPKR_KIND_TEXT)
+		return mpk_fail(err, MPK_E_USAGE, "a kind that no input can have: %d", (int)kind);
+	if (i >= MPK_ARGS_MAX)
+		return mpk_fail(err, MPK_E_USAGE, "input %zu: at most %d are passed", i,
+				MPK_ARGS_MAX);
+	if (i < f->input_count && public_kind(f->inputs[i].type) != MPKR_KIND_ANY) {
+		if (kind == public_kind(f->inputs[i].type))
+			return MPK_OK;
+		return mpk_fail(err, MPK_E_USAGE, "the file says what input %zu is", i);
+	}
+	if (i >= f->expected_count) {
+		grown = realloc(f->expected, i + 1);
+		MPK_TRY_ALLOC(grown, err);
+		memset(grown + f->expected_count, MPKR_KIND_ANY, i + 1 - f->expected_count);
+		f->expected = grown;
+		f->expected_count = i + 1;
+	}
+	f->expected[i] = (uint8_t)kind;
+	return MPK_OK;
+}
+
+int mpkr_expect(mpkr_function *f, size_t i, enum mpkr_kind kind, struct mpkr_error *err)
+{
+	struct mpk_error failure;
+
+	if (!f)
+		(void)mpk_fail(&failure, MPK_E_USAGE, "a pointer that is needed is NULL");
+	else if (expect_kind(f, i, kind, &failure) == MPK_OK)
+		return MPKR_OK;
+	return mpk_run_report(&failure, err);
+}
+
+/* --- whether it holds together ----------------------------------------------------------------- */
+
+enum mpk_code mpk_run_check_tensor(const struct mpk_dltensor *t, const char *what, size_t i,
+				   struct mpk_error *err)
+{
+	uint64_t bytes;
+	struct mpk_error size;
+
+	if (t->ndim < 0 || t->ndim > MPK_TENSOR_NDIM_MAX)
+		return mpk_fail(err, MPK_E_USAGE,
+				"%s %zu has %d dimensions; at most %d are possible", what, i,
+				t->ndim, MPK_TENSOR_NDIM_MAX);
+	if (t->ndim && !t->shape)
+		return mpk_fail(err, MPK_E_USAGE, "%s %zu has no shape", what, i);
+	if (!t->dtype.bits || !t->dtype.lanes)
+		return mpk_fail(err, MPK_E_USAGE, "%s %zu has elements of no bits", what, i);
+	if (mpk_tensor_bytes_of(t->dtype, t->shape, (size_t)t->ndim, &bytes, &size) != MPK_OK)
+		return mpk_fail(err, MPK_E_USAGE, "%s %zu: %s", what, i, size.text);
+	if (bytes && !t->data)
+		return mpk_fail(err, MPK_E_USAGE, "%s %zu has no data", what, i);
+	return MPK_OK;
+}
+
+enum mpk_code mpk_run_check_value(const struct mpkr_model *model, const struct mpkr_arg *arg,
+				  size_t i, struct mpk_error *err)
+{
+	if (arg->tensor)
+		return mpk_fail(err, MPK_E_USAGE, "input %zu is a tensor and a value", i);
+	if (arg->value->model != model)
+		return mpk_fail(err, MPK_E_USAGE, "input %zu is a value of another model", i);
+	return MPK_OK;
 }

@@ -129,24 +129,24 @@ static void hear_load(void *progress, uint64_t bytes)
 static enum mpk_code find_function(struct mpk_session *s, struct mpk_error *err)
 {
 	const struct mpk_call *call = s->call;
-	const struct mpk_run_given given = {
+	struct mpk_run_given given = {
 		.params = call->params,
 		.is_for_models = call->params_for_models,
 		.names = call->names,
 		.count = call->arg_count,
 		.to_load = hear_load,
 		.user = s->work->progress,
+		.where = call->device,
+		.is_guess = call->device_is_guess || !call->device.type,
 	};
-	struct mpk_dldevice where = call->device;
-	bool is_guess = call->device_is_guess || !where.type;
 
-	if (!where.type)
-		where.type = MPK_DL_CPU;
+	if (!given.where.type)
+		given.where.type = MPK_DL_CPU;
 	if (!call->kernel)
 		MPK_TRY(need_library(s, err));
-	MPK_TRY(mpk_run_set_device(s->model, where, is_guess, err));
-	return mpk_run_find(s->model, call->function, call->kernel, &given, &s->function, &s->where,
-			    err);
+	MPK_TRY(mpk_run_find(s->model, call->function, call->kernel, &given, &s->function, err));
+	s->where = mpk_run_facts(s->function).where;
+	return MPK_OK;
 }
 
 static bool watch_is_asked(const struct mpk_watch *watch)
@@ -159,7 +159,7 @@ static bool watch_is_asked(const struct mpk_watch *watch)
 
 static enum mpk_code check_watch(const struct mpk_session *s, struct mpk_error *err)
 {
-	if (mpk_run_function(s->function)->signature || !watch_is_asked(&s->call->watch))
+	if (mpk_run_facts(s->function).function->signature || !watch_is_asked(&s->call->watch))
 		return MPK_OK;
 	return mpk_fail(err, MPK_E_USAGE,
 			"'%s' is no model: there are no operators in it that could be seen",
@@ -293,7 +293,7 @@ static const struct mpk_signature *broken_signature(struct mpk_session *s)
  * with the same code. */
 static void hint_working_call(struct mpk_session *s, struct mpk_error *err)
 {
-	const struct mpk_function *f = mpk_run_function(s->function);
+	const struct mpk_function *f = mpk_run_facts(s->function).function;
 	const struct mpk_signature *signature = NULL;
 
 	if (f->address && s->work->library.explains_calls && err->code == MPK_E_RAISED)
@@ -366,7 +366,7 @@ static enum mpk_code call_and_reply(struct mpk_session *s, uint64_t *bytes, stru
 	enum mpk_code rc;
 
 	MPK_TRY_ALLOC(seconds, err);
-	rc = watchers_init(&watchers, s->call, mpk_run_devices(s->model), err);
+	rc = watchers_init(&watchers, s->call, mpk_run_facts(s->function).devices, err);
 	if (rc == MPK_OK)
 		rc = call_all(s, &watchers, seconds, &returned, err);
 	if (rc == MPK_OK && s->call->keep)

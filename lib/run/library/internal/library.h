@@ -148,16 +148,16 @@ static inline bool mpk_run_function_is_model(const struct mpkr_function *f)
 	return f->function->signature != NULL;
 }
 
+/* mpk_run_set_device - where what is found from now on lives
+ * @is_guess  nobody named it: a model may know better
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_run_set_device(struct mpkr_model *model, struct mpk_dldevice where, bool is_guess,
+				 struct mpk_error *err) MPK_MUST_CHECK;
+
 /* mpk_run_look_up - a function by its name, on the device of the model, which is locked
  * Returns  MPK_OK, one reference in *out; as mpkr_find */
 enum mpk_code mpk_run_look_up(struct mpkr_model *model, const char *name, struct mpk_function **out,
 			      struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_run_kernel - a kernel by its name, on the device of the model, which is locked
- * Returns  MPK_OK, one reference in *out; as mpkr_find_kernel */
-enum mpk_code mpk_run_kernel(struct mpkr_model *model, const char *name,
-			     const struct mpk_kernel_extents *extents, struct mpk_kernel_found *out,
-			     struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_run_bind_late - give executables the constants that the library leaves to files; before the first function is
  * looked up
@@ -252,36 +252,23 @@ struct mpk_run_call {
 	struct mpk_value few_values[8];
 };
 
-/* mpk_run_borrowed - a value as mpk_run_call has it: tuples are owned */
-static inline struct mpk_value mpk_run_borrowed(const struct mpk_value *v)
-{
-	return v->kind == MPK_VALUE_ARRAY ? mpk_value_hold(*v) : *v;
-}
+/* What a caller passes, one after the other. */
+struct mpk_run_inputs {
+	const struct mpkr_tensor *const *tensors; /* count; NULL: args */
+	const struct mpkr_arg *args;
+	const struct mpkr_tensor *const *outs; /* that it writes to */
+	size_t count, out_count;
+};
 
-/* mpk_run_call_init - room for arguments and values, after which bound parameters come
- * Returns  MPK_OK; MPK_E_NOMEM. mpk_run_call_fini in every case */
-enum mpk_code mpk_run_call_init(struct mpk_run_call *c, struct mpkr_function *f, size_t arg_count,
-				size_t value_count, bool has_names,
-				struct mpk_error *err) MPK_MUST_CHECK;
-void mpk_run_call_fini(struct mpk_run_call *c);
-
-/* mpk_run_send - a compact host tensor where it is wanted
- * @scope   the image that it is to be there; NULL or "": none
- * Returns  MPK_OK, one reference in *out; as mpk_devices_send and mpk_texture_send */
-enum mpk_code mpk_run_send(struct mpkr_model *model, struct mpk_tensor *tensor, const char *scope,
-			   struct mpk_dldevice where, struct mpk_tensor **out,
-			   struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_run_place - an input as a value, where the function wants it
- * @i       its number, for messages and its kind
- * @out     zeroed; the caller drops out->value in every case
- * Returns  MPK_OK; MPK_E_USAGE; MPK_E_DEVICE; MPK_E_UNSUPPORTED; MPK_E_NOMEM */
-enum mpk_code mpk_run_place(const struct mpkr_function *f, const struct mpkr_arg *in, size_t i,
-			    struct mpk_run_arg *out, struct mpk_error *err) MPK_MUST_CHECK;
+/* mpk_run_call_begin - inputs as values, where the function wants them; outputs, too, of one that is no model
+ * Returns  MPK_OK; MPK_E_USAGE; MPK_E_DEVICE; MPK_E_UNSUPPORTED; MPK_E_NOMEM. The caller gives c back in every case */
+enum mpk_code mpk_run_call_begin(struct mpk_run_call *c, struct mpkr_function *f,
+				 const struct mpk_run_inputs *in,
+				 struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_run_place_plain - a number, shape or text as a value, as kind says
  * @t       checked
- * Returns  as mpk_run_place */
+ * Returns  as mpk_run_call_begin */
 enum mpk_code mpk_run_place_plain(enum mpkr_kind kind, const struct mpk_dltensor *t, size_t i,
 				  struct mpk_value *out, struct mpk_error *err) MPK_MUST_CHECK;
 
@@ -298,12 +285,6 @@ enum mpk_code mpk_run_check_value(const struct mpkr_model *model, const struct m
 enum mpk_code mpk_run_call_value(mpkr_function *f, const struct mpkr_arg *in, size_t n,
 				 bool is_sent, const struct mpk_run_stream *stream,
 				 struct mpk_value *out, struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_run_write_back - what a function that is no model wrote to a copy, to the caller's tensor; memory that
- * it left as it was is not written, as it may be read-only
- * Returns  MPK_OK; as mpk_devices_fetch; MPK_E_NOMEM */
-enum mpk_code mpk_run_write_back(const struct mpkr_function *f, const struct mpk_run_arg *arg,
-				 struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_run_has_addresses - whether a tensor's data on such a device is an address, of memory that every user of the
  * driver in this process sees */
@@ -350,19 +331,6 @@ enum mpk_code mpk_run_settle(struct mpkr_model *model, struct mpk_error *err) MP
 enum mpk_code mpk_run_own(struct mpkr_model *model, struct mpk_tensor **tensor,
 			  const struct mpk_run_arg *args, size_t count, struct mpk_dldevice home,
 			  struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_run_own_value - the same of a value. A tuple is made anew: what the function returned may be kept by it. Tensors that
- * nobody else holds are handed on
- * @c       whose arguments' memory is not its own
- * @home    where tensors are wanted; NULL: where they are
- * @takes   what is in v is not asked for again
- * Returns  as mpk_run_own */
-enum mpk_code mpk_run_own_value(const struct mpk_run_call *c, struct mpk_value *v,
-				const struct mpk_dldevice *home, bool takes, struct mpk_value *out,
-				struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_run_public_type - a type as callers see it */
-struct mpkr_dtype mpk_run_public_type(struct mpk_dtype t);
 
 /* mpk_run_result - a tensor as a caller has it
  * @tensor  one reference is taken over on success

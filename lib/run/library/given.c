@@ -358,9 +358,9 @@ static enum mpk_code take_launch(const struct mpkr_launch *from, struct mpk_kern
 
 /* The device of a model is where its tensors are to be; one that was only guessed does not keep kernels for another
  * from being called. */
-static enum mpk_code find_kernel(struct mpkr_model *model, const char *name,
-				 const struct mpk_kernel_extents *extents,
-				 struct mpk_kernel_found *out, struct mpk_error *err)
+static enum mpk_code run_find_kernel(struct mpkr_model *model, const char *name,
+				     const struct mpk_kernel_extents *extents,
+				     struct mpk_kernel_found *out, struct mpk_error *err)
 {
 	static const struct mpk_dldevice any;
 	struct mpk_dldevice asked = model->is_guess ? any : model->where;
@@ -387,7 +387,7 @@ static enum mpk_code find_launched(struct mpkr_model *model, const char *name,
 	struct mpk_kernel_found found;
 
 	MPK_TRY(take_launch(launch, &extents, err));
-	MPK_TRY(find_kernel(model, name, &extents, &found, err));
+	MPK_TRY(run_find_kernel(model, name, &extents, &found, err));
 	return mpk_run_function_create(model, model->first, name, &found, NULL, out, err);
 }
 
@@ -420,7 +420,7 @@ enum mpk_code mpk_run_find(mpkr_model *model, const char *name,
 
 	MPK_TRY(mpk_run_set_device(model, given->where, given->is_guess, err));
 	if (extents) {
-		MPK_TRY(find_kernel(model, name, extents, &found, err));
+		MPK_TRY(run_find_kernel(model, name, extents, &found, err));
 	} else {
 		if (given->params && given->params != model->late)
 			MPK_TRY(mpk_run_bind_late(model, &late, err));

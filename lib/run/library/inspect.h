@@ -90,7 +90,6 @@ enum mpk_code mpk_run_find(mpkr_model *model, const char *name,
 			   const struct mpk_run_given *given, mpkr_function **out,
 			   struct mpk_error *err) MPK_MUST_CHECK;
 
-/* What a function is made of; borrowed. */
 struct mpk_run_facts {
 	const struct mpk_function
 		*function;         /* its signature, whether it is host code; until it is called */
@@ -98,6 +97,7 @@ struct mpk_run_facts {
 	struct mpk_devices *devices; /* those that its model opened, for observers */
 };
 
+/* mpk_run_facts - what a function is made of; borrowed */
 struct mpk_run_facts mpk_run_facts(const mpkr_function *f);
 
 /* --- calls ----------------------------------------------------------------------------------- */

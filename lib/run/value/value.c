@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/strmap.h"
 #include "base/vec.h"
 #include "text/escape.h"
 #include "value/function.h"
@@ -134,67 +135,27 @@ enum mpk_code mpk_module_set_imports(struct mpk_module *m, struct mpk_module *co
 
 /* --- the walk ------------------------------------------------------------------------ */
 
-/* `seen` is a hash table of addresses, open addressing, at most half full. */
+/* Where modules are imported; those that were met by their addresses. */
 struct walk {
-	struct mpk_module **stack, **seen;
-	size_t depth, stack_cap, seen_count, seen_cap;
+	struct mpk_module *const **stack;
+	size_t depth, stack_cap;
+	struct mpk_strmap seen;
 };
 
 static void walk_fini(struct walk *w)
 {
 	free(w->stack);
-	free(w->seen);
-}
-
-static struct mpk_module **value_module_slot_of(struct mpk_module **table, size_t cap,
-						struct mpk_module *m)
-{
-	/* blocks of malloc are 16 bytes apart: the low bits say nothing */
-	size_t at = ((uintptr_t)m >> 4) * UINT64_C(0x9e3779b97f4a7c15) & (cap - 1);
-
-	while (table[at] && table[at] != m)
-		at = (at + 1) & (cap - 1);
-	return &table[at];
-}
-
-static bool value_module_make_room(struct walk *w)
-{
-	size_t cap = w->seen_cap ? 2 * w->seen_cap : 64;
-	struct mpk_module **table = calloc(cap, sizeof(struct mpk_module *));
-
-	if (!table)
-		return false;
-	for (size_t i = 0; i < w->seen_cap; i++)
-		if (w->seen[i])
-			*value_module_slot_of(table, cap, w->seen[i]) = w->seen[i];
-	free(w->seen);
-	w->seen = table;
-	w->seen_cap = cap;
-	return true;
-}
-
-/* Sets *is_new when m was not met before. */
-static enum mpk_code meet(struct walk *w, struct mpk_module *m, bool *is_new, struct mpk_error *err)
-{
-	struct mpk_module **slot;
-
-	if (2 * w->seen_count >= w->seen_cap && !value_module_make_room(w))
-		return mpk_fail_nomem(err);
-	slot = value_module_slot_of(w->seen, w->seen_cap, m);
-	*is_new = !*slot;
-	w->seen_count += *is_new;
-	*slot = m;
-	return MPK_OK;
+	mpk_strmap_fini(&w->seen);
 }
 
 /* In reverse, so that the first import is taken first. */
 static enum mpk_code push_imports(struct walk *w, const struct mpk_module *m, struct mpk_error *err)
 {
 	MPK_TRY_ALLOC(mpk_vec_reserve(&w->stack, &w->stack_cap, w->depth + m->import_count + 1,
-				      sizeof(struct mpk_module *)),
+				      sizeof *w->stack),
 		      err);
 	for (size_t i = m->import_count; i-- > 0;)
-		w->stack[w->depth++] = m->imports[i];
+		w->stack[w->depth++] = &m->imports[i];
 	return MPK_OK;
 }
 
@@ -220,39 +181,32 @@ static enum mpk_code ask(struct mpk_module *m, const char *name, struct mpk_func
 	return MPK_OK;
 }
 
-static enum mpk_code value_module_walk(struct mpk_module *from, const char *name,
-				       struct mpk_function **out, struct mpk_module_search *search,
-				       struct mpk_error *err)
-{
-	MPK_CLEANUP(walk_fini) struct walk w = { 0 };
-
-	*out = NULL;
-	MPK_TRY(push_imports(&w, from, err));
-	while (w.depth && !*out) {
-		struct mpk_module *m = w.stack[--w.depth];
-		bool is_new;
-
-		MPK_TRY(meet(&w, m, &is_new, err));
-		if (!is_new)
-			continue;
-		MPK_TRY(ask(m, name, out, search, err));
-		MPK_TRY(push_imports(&w, m, err));
-	}
-	return MPK_OK;
-}
-
 enum mpk_code mpk_module_find_import(struct mpk_module *m, const char *name,
 				     struct mpk_function **out, struct mpk_module_search *search,
 				     struct mpk_error *err)
 {
-	return value_module_walk(m, name, out, search, err);
+	MPK_CLEANUP(walk_fini) struct walk w = { 0 };
+
+	*out = NULL;
+	MPK_TRY(push_imports(&w, m, err));
+	while (w.depth && !*out) {
+		struct mpk_module *const *at = w.stack[--w.depth];
+		int put = mpk_strmap_put(&w.seen, mpk_span_of(at, sizeof *at), 0, NULL);
+
+		MPK_TRY_ALLOC(put >= 0, err);
+		if (!put)
+			continue;
+		MPK_TRY(ask(*at, name, out, search, err));
+		MPK_TRY(push_imports(&w, *at, err));
+	}
+	return MPK_OK;
 }
 
 enum mpk_code mpk_module_find(struct mpk_module *m, const char *name, struct mpk_function **out,
 			      struct mpk_module_search *search, struct mpk_error *err)
 {
 	MPK_TRY(ask(m, name, out, search, err));
-	return *out ? MPK_OK : value_module_walk(m, name, out, search, err);
+	return *out ? MPK_OK : mpk_module_find_import(m, name, out, search, err);
 }
 
 /* Kinds that lie in the value itself need nothing. */

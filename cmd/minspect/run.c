@@ -49,6 +49,56 @@ static enum mpk_code parse_count(const char *option, const char *text, uint64_t 
 	return MPK_OK;
 }
 
+/* "X", "X,Y" or "X,Y,Z", each from 1 to 2^31 - 1 */
+static enum mpk_code parse_extents(const char *option, const char *text, uint64_t out[3],
+				   struct mpk_error *err)
+{
+	const char *at = text;
+
+	for (unsigned axis = 0; text && axis < 3; axis++) {
+		size_t len = strcspn(at, ",");
+
+		if (!mpk_parse_u64(mpk_span_of(at, len), &out[axis]) || out[axis] == 0 ||
+		    out[axis] > INT32_MAX)
+			break;
+		at += len;
+		if (!*at)
+			return MPK_OK;
+		at++;
+	}
+	if (!text)
+		return MPK_OK;
+	return mpk_fail(err, MPK_E_USAGE,
+			"--%s: expected X, X,Y or X,Y,Z, each from 1 to 2147483647, got '%s'",
+			option, MPK_QUOTE(mpk_span_str(text)));
+}
+
+static enum mpk_code parse_device(const struct minspect_options *o, struct run_device *out,
+				  struct mpk_error *err)
+{
+	struct run_device where = { .is_kernel = o->grid || o->block || o->shared };
+	enum mpk_device_kind kind = MPK_DEVICE_NONE;
+	unsigned ordinal = 0;
+
+	if (o->device && mpk_device_parse(mpk_span_str(o->device), &kind, &ordinal, err)) {
+		mpk_error_prefix(err, "--device: ");
+		return MPK_E_USAGE;
+	}
+	/* A device of kind none means that --device was not given; mpk_call_choose_device then
+	 * chooses. */
+	where.device = (struct mpk_dldevice){ (int32_t)kind, (int32_t)ordinal };
+	MPK_TRY(parse_extents("grid", o->grid, where.extents.grid, err));
+	MPK_TRY(parse_extents("block", o->block, where.extents.block, err));
+	if (o->shared && (!mpk_parse_u64(mpk_span_str(o->shared), &where.extents.shared_bytes) ||
+			  where.extents.shared_bytes > INT32_MAX))
+		return mpk_fail(
+			err, MPK_E_USAGE,
+			"--shared: expected a number of bytes from 0 to 2147483647, got '%s'",
+			MPK_QUOTE(mpk_span_str(o->shared)));
+	*out = where;
+	return MPK_OK;
+}
+
 static enum mpk_code parse_argument(const struct mpk_option_item *item, bool is_out,
 				    struct mpk_span *name, struct mpk_dldevice *where,
 				    struct mpk_value *out, struct mpk_error *err)
@@ -140,7 +190,7 @@ enum mpk_code run_request_parse(const struct minspect_options *o, struct run_req
 	MPK_TRY(parse_number("timeout", o->timeout, 0.001, 1e9, &out->timeout, err));
 	MPK_TRY(parse_count("repeat", o->repeat, 1, &out->repeat, err));
 	MPK_TRY(parse_count("warmup", o->warmup, 0, &out->warmup, err));
-	MPK_TRY(run_device_parse(o, &out->device, err));
+	MPK_TRY(parse_device(o, &out->device, err));
 	MPK_TRY(parse_saves(o, out, err));
 	MPK_TRY(parse_arguments(o, out, err));
 	if (o->params)
@@ -241,6 +291,8 @@ static enum mpk_code minspect_run_call(const struct minspect_options *o,
 		.places = r->places,
 		.arg_count = r->arg_count,
 		.params = r->params,
+		.device = r->device.device,
+		.kernel = r->device.is_kernel ? &r->device.extents : NULL,
 		.watch = {
 			.profiles = o->profile != NULL,
 			.keeps_events = o->profile && o->profile[0],
@@ -259,7 +311,7 @@ static enum mpk_code minspect_run_call(const struct minspect_options *o,
 	library.explains_calls = true;
 	if (o->isolate)
 		MPK_TRY(isolate_fill(&library, &file->arena, err));
-	MPK_TRY(run_device_fill(&r->device, &library, &call, err));
+	MPK_TRY(mpk_call_choose_device(&library, &call, err));
 	enum mpk_code code = mpk_call_run(&library, &call, r->timeout, result, err);
 
 	mpk_progress_end();

@@ -14,18 +14,6 @@ struct run_device {
 	struct mpk_kernel_extents extents;
 };
 
-/* run_device_parse - MPK_OK; MPK_E_USAGE with the option's name in front */
-enum mpk_code run_device_parse(const struct minspect_options *o, struct run_device *out,
-			       struct mpk_error *err) MPK_MUST_CHECK;
-
-/* run_device_fill - set where a call runs; unless the user said, on the device that
- * the tree's code is for, or in host memory when the library brings its own loader
- * @library its tree may be NULL; where is borrowed by call
- * Returns  MPK_OK; MPK_E_DEVICE as mpk_devices_default says */
-enum mpk_code run_device_fill(const struct run_device *where,
-			      const struct mpk_library_options *library, struct mpk_call *call,
-			      struct mpk_error *err) MPK_MUST_CHECK;
-
 /* What a command line asks for, parsed. Zero-initialise; run_request_fini. */
 struct run_request {
 	struct mpk_value *args;

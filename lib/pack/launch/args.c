@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* args.c - what a step passes: the arguments of kernels and of C functions; and how a kernel is launched: grid, block,
- * cluster, shared memory, and the tags that carry them
+/* args.c - what a launch function takes and what its steps pass on: parameters and the variables of their shapes,
+ * expressions of these, the arguments of kernels and of C functions; and how a kernel is launched: grid, block, cluster,
+ * shared memory, and the tags that carry them
  */
 #include <ctype.h>
 #include <string.h>
@@ -8,6 +9,178 @@
 #include "base/num.h"
 #include "launch/internal/resolve.h"
 #include "text/escape.h"
+
+/* --- expressions ---------------------------------------------------------------------- */
+
+static enum mpk_code parse_expr(const struct mpk_toml_str *text, struct mpk_arena *arena,
+				const struct mpk_expr **out, struct mpk_error *err)
+{
+	/* integers of the manifest are kept as text and have no quote before them */
+	bool quoted = text->len == 0 || strspn(text->text, "-0123456789") < text->len;
+	struct mpk_scan s = { .text = mpk_toml_str_span(*text),
+			      .line = text->pos.line,
+			      .column = text->pos.column + quoted };
+
+	MPK_TRY(mpk_expr_scan(&s, arena, out, err));
+	if (s.at < s.text.len)
+		return mpk_fail_line(err, MPK_E_SYNTAX, text->pos.line, text->pos.column,
+				     "'%s' is no expression", MPK_QUOTE(s.text));
+	return MPK_OK;
+}
+
+/* False when a name in it is unknown (reported). */
+static bool resolve_names(struct mpk_resolve *r, const struct mpk_expr *e, struct mpk_pos pos)
+{
+	struct mpk_span names[64];
+	/* 64 names are enough to find what was meant; a function that has more is a
+	 * program's */
+	size_t ignored, count = r->launch->var_count < 64 ? r->launch->var_count : 64;
+
+	bool a = !e->a || resolve_names(r, e->a, pos), b = !e->b || resolve_names(r, e->b, pos);
+
+	if (e->op != MPK_EXPR_NAME || mpk_strmap_find(&r->vars, e->name, &ignored))
+		return a && b;
+	if (r->incomplete)
+		return false;
+	for (size_t i = 0; i < count; i++)
+		names[i] = r->launch->vars[i].name;
+
+	size_t near = mpk_closest(e->name, names, count);
+	if (near < count)
+		MPK_COMPLAIN(r, pos, "unknown name '%s'; did you mean '%s'?", MPK_QUOTE(e->name),
+			     MPK_QUOTE(names[near]));
+	else
+		MPK_COMPLAIN(
+			r, pos,
+			"'%s' is neither an integer parameter nor a dimension of a parameter that is always there",
+			MPK_QUOTE(e->name));
+	return false;
+}
+
+/* A text of the manifest as an expression, of which the function has all names; out is set also when one is unknown.
+ * Returns  false: it is not (reported) */
+static bool resolve_expr(struct mpk_resolve *r, const struct mpk_toml_str *text,
+			 const struct mpk_expr **out)
+{
+	struct mpk_error err;
+
+	if (parse_expr(text, r->arena, out, &err) == MPK_OK)
+		return resolve_names(r, *out, text->pos);
+	mpk_resolve_finding(r, &err);
+	return false;
+}
+
+/* --- parameters and variables ------------------------------------------------------ */
+
+/* Views of the manifest's text, which outlives the map. */
+static void resolve_add_name(struct mpk_resolve *r, struct mpk_strmap *names, struct mpk_span name,
+			     size_t i)
+{
+	size_t ignored;
+
+	r->nomem |= mpk_strmap_put(names, name, i, &ignored) < 0;
+}
+
+/* A parameter that does not parse still takes its name, where it has one, so that uses of
+ * it are no further findings. */
+static struct mpk_launch_param *parse_list(struct mpk_resolve *r, const struct mpk_toml_list *list,
+					   bool temps, size_t *count)
+{
+	struct mpk_strmap *names = temps ? &r->temps : &r->params;
+	struct mpk_launch_param *params = mpk_resolve_array(r, list->count, sizeof *params);
+	struct mpk_error err;
+	size_t ignored;
+
+	*count = 0;
+	for (size_t i = 0; params && i < list->count; i++) {
+		struct mpk_launch_param *p = &params[*count];
+
+		*p = (struct mpk_launch_param){ 0 };
+		if (mpk_launch_param_parse(&list->items[i], r->arena, p, &err) != MPK_OK) {
+			mpk_resolve_finding(r, &err);
+			r->incomplete |= !p->name.len;
+		}
+		if (!p->name.len)
+			continue;
+		if (mpk_strmap_find(names, p->name, &ignored)) {
+			MPK_COMPLAIN(r, p->pos, "'%s' stands twice", MPK_QUOTE(p->name));
+		} else if (temps && (!p->is_tensor || p->optional || p->any_shape)) {
+			MPK_COMPLAIN(r, p->pos, "a temporary is a tensor: \"%s: float32[n]\"",
+				     MPK_QUOTE(p->name));
+		} else {
+			resolve_add_name(r, names, p->name, (*count)++);
+		}
+	}
+	return params;
+}
+
+/* The first that binds a name gives its value; each later dimension of that name is checked
+ * against it in the generated code. */
+static void bind(struct mpk_resolve *r, struct mpk_launch_var *vars, struct mpk_span name,
+		 size_t param, size_t dim)
+{
+	struct mpk_launch *l = r->launch;
+	size_t ignored;
+
+	if (mpk_strmap_find(&r->vars, name, &ignored))
+		return;
+	resolve_add_name(r, &r->vars, name, l->var_count);
+	vars[l->var_count++] = (struct mpk_launch_var){ name, param, dim };
+}
+
+/* Scalars first: they are the plainest source of a value. */
+static void bind_all(struct mpk_resolve *r)
+{
+	struct mpk_launch *l = r->launch;
+	size_t most = 0;
+
+	for (size_t i = 0; i < l->param_count; i++)
+		most += l->params[i].rank + 1;
+	struct mpk_launch_var *vars = mpk_resolve_array(r, most, sizeof *vars);
+	if (!vars)
+		return;
+	l->vars = vars;
+	for (size_t i = 0; i < l->param_count; i++) {
+		const struct mpk_launch_param *p = &l->params[i];
+
+		if (!p->is_tensor && !mpk_dtype_is_real(p->dtype))
+			bind(r, vars, p->name, i, SIZE_MAX);
+	}
+	for (size_t i = 0; i < l->param_count; i++) {
+		const struct mpk_launch_param *p = &l->params[i];
+
+		for (size_t d = 0; !p->optional && d < p->rank; d++)
+			if (p->dims[d]->op == MPK_EXPR_NAME)
+				bind(r, vars, p->dims[d]->name, i, d);
+	}
+}
+
+/* Every name in a shape must be bound by then, as shapes are checked after all parameters. */
+static void check_dims(struct mpk_resolve *r, const struct mpk_launch_param *params, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		for (size_t d = 0; d < params[i].rank; d++)
+			(void)resolve_names(r, params[i].dims[d], params[i].pos);
+}
+
+void mpk_resolve_params(struct mpk_resolve *r)
+{
+	const struct mpk_manifest_launch *m = r->source;
+	struct mpk_launch *l = r->launch;
+	size_t ignored;
+
+	l->params = parse_list(r, &m->params, false, &l->param_count);
+	l->temps = parse_list(r, &m->temps, true, &l->temp_count);
+	if (r->nomem)
+		return;
+	for (size_t i = 0; i < l->temp_count; i++)
+		if (mpk_strmap_find(&r->params, l->temps[i].name, &ignored))
+			MPK_COMPLAIN(r, l->temps[i].pos, "'%s' is a parameter already",
+				     MPK_QUOTE(l->temps[i].name));
+	bind_all(r);
+	check_dims(r, l->params, l->param_count);
+	check_dims(r, l->temps, l->temp_count);
+}
 
 /* --- arguments ------------------------------------------------------------------------ */
 
@@ -100,7 +273,7 @@ static bool resolve_arg(struct mpk_resolve *r, const struct mpk_toml_str *text,
 		return true;
 	}
 	a->kind = MPK_ARG_INT;
-	return mpk_resolve_expr(r, text, &a->expr);
+	return resolve_expr(r, text, &a->expr);
 }
 
 /* The number of arguments is checked first: without that, each later one would be compared
@@ -145,7 +318,7 @@ static void resolve_extent(struct mpk_resolve *r, const struct mpk_toml_str *tex
 			   struct mpk_launch_extent *out)
 {
 	out->text = mpk_toml_str_span(*text);
-	(void)mpk_resolve_expr(r, text, &out->expr);
+	(void)resolve_expr(r, text, &out->expr);
 }
 
 /* An empty grid launches nothing, which is useful for empty tensors; a block has at least

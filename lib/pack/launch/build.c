@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* build.c - launch functions as host code: what they share, and the frame of each
  *
- * Arguments are checked and unpacked by gen_args.c, kernels called by gen_steps.c; expressions and
- * what both need stand in gen.c.
+ * Everything that is passed is checked before anything is used: count, then each argument by itself (gen_args.c), then
+ * shapes, which relate tensors to each other. Kernels are called by gen_steps.c; expressions and what both need are in
+ * gen.c.
  */
 #include "launch/launch.h"
 
@@ -291,6 +292,98 @@ static void close_function(struct mpk_gen *g)
 	host_return(g, -1);
 }
 
+/* --- arguments, and shapes that relate tensors to each other ------------------------------------ */
+
+static void check_count(struct mpk_gen *g)
+{
+	int count = mpk_host_arg(g->f, 2, MPK_HOST_I64);
+	const char *takes = mpk_gen_takes(g);
+
+	mpk_gen_guard(g, mpk_gen_equals(g, count, (int64_t)g->launch->param_count), "TypeError",
+		      takes, "l", &count);
+}
+
+static void bind_variables(struct mpk_gen *g)
+{
+	for (size_t i = 0; i < g->launch->var_count; i++) {
+		const struct mpk_launch_var *v = &g->launch->vars[i];
+
+		g->vars[i] = v->dim == SIZE_MAX ? g->scalar[v->param]
+						: mpk_gen_extent(g, g->dl[v->param], v->dim);
+	}
+}
+
+static void check_same_device(struct mpk_gen *g, const struct mpk_launch_param *p, int dl)
+{
+	int id = mpk_host_load(g->f, MPK_MEM_I32, dl, MPK_GEN_DL_DEVICE_ID);
+	int good = mpk_host_op2(g->f, MPK_OP_EQ, id, g->device_id);
+
+	mpk_gen_guard(g, good, "ValueError",
+		      mpk_gen_format(g, "%s: is on device %%lld, the first tensor on device %%lld",
+				     mpk_gen_who(g, p)),
+		      "ll", (int[]){ id, g->device_id });
+}
+
+static void check_shape(struct mpk_gen *g, size_t i, int dl)
+{
+	const struct mpk_launch_param *p = &g->launch->params[i];
+
+	if (!g->launch->on_host)
+		check_same_device(g, p, dl);
+	for (size_t d = 0; d < p->rank; d++) {
+		int extent = mpk_gen_extent(g, dl, d);
+		int want = mpk_gen_expr(g, p->dims[d], p->dim_texts[d]);
+
+		const char *name = p->dims[d]->op == MPK_EXPR_NUMBER
+					   ? ""
+					   : mpk_gen_literal(g, p->dim_texts[d]);
+
+		mpk_gen_guard(g, mpk_host_op2(g->f, MPK_OP_EQ, extent, want), "ValueError",
+			      mpk_gen_format(g, "%s: dimension %zu is %%lld, expected %s%s%%lld",
+					     mpk_gen_who(g, p), d, name, *name ? " = " : ""),
+			      "ll", (int[]){ extent, want });
+	}
+}
+
+static void check_shapes(struct mpk_gen *g)
+{
+	for (size_t i = 0; i < g->launch->param_count; i++) {
+		const struct mpk_launch_param *p = &g->launch->params[i];
+		int absent = mpk_host_label(g->f), dl = g->dl[i];
+
+		if (!p->is_tensor)
+			continue;
+		if (p->optional) {
+			dl = mpk_host_load(g->f, MPK_MEM_PTR, dl, 0);
+			mpk_host_jump_if(g->f, mpk_gen_is_null(g, dl), absent);
+		}
+		check_shape(g, i, dl);
+		mpk_host_set_label(g->f, absent);
+	}
+}
+
+/* The device number of the first tensor that is always there. */
+static int device_of_first(struct mpk_gen *g)
+{
+	const struct mpk_launch *l = g->launch;
+
+	for (size_t i = 0; i < l->param_count; i++)
+		if (l->params[i].is_tensor && !l->params[i].optional)
+			return mpk_host_load(g->f, MPK_MEM_I32, g->dl[i], MPK_GEN_DL_DEVICE_ID);
+	return mpk_host_const(g->f, 0);
+}
+
+static void check_arguments(struct mpk_gen *g)
+{
+	check_count(g);
+	for (size_t i = 0; i < g->launch->param_count; i++)
+		mpk_gen_argument(g, i);
+	g->device_id = device_of_first(g);
+	mpk_host_comment(g->f, "shapes");
+	bind_variables(g);
+	check_shapes(g);
+}
+
 static void build_function(struct unit *u, const struct mpk_launch *l, size_t index,
 			   struct mpk_hostfn *f)
 {
@@ -317,7 +410,7 @@ static void build_function(struct unit *u, const struct mpk_launch *l, size_t in
 	open_function(&g);
 	if (f->failed)
 		return;
-	mpk_gen_arguments(&g);
+	check_arguments(&g);
 	mpk_gen_steps(&g);
 	close_function(&g);
 	u->failed |= f->failed;

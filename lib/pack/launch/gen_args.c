@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gen_args.c - generated code that checks what the caller passed and takes it apart
+/* gen_args.c - generated code that checks an argument by itself and takes it apart
  *
- * Everything is checked before anything is used: count, types, then each tensor by itself, then
- * shapes, which relate tensors to each other. MPK_FFI_DLTENSOR has the same number in every
- * convention.
+ * Everything is checked before anything is used. MPK_FFI_DLTENSOR has the same number in every convention.
  */
 #include "launch/internal/gen.h"
 #include "launch/standalone/names.h"
@@ -84,15 +82,6 @@ static int one_of(struct mpk_gen *g, int value, int64_t a, int64_t b)
 	int is_b = mpk_gen_equals(g, value, b), is_a = mpk_gen_equals(g, value, a);
 
 	return mpk_host_op2(g->f, MPK_OP_OR, is_a, is_b);
-}
-
-static void check_count(struct mpk_gen *g)
-{
-	int count = mpk_host_arg(g->f, 2, MPK_HOST_I64);
-	const char *takes = mpk_gen_takes(g);
-
-	mpk_gen_guard(g, mpk_gen_equals(g, count, (int64_t)g->launch->param_count), "TypeError",
-		      takes, "l", &count);
 }
 
 /* A bool is taken as an integer, as Python takes True for 1. */
@@ -284,6 +273,149 @@ static void check_data(struct mpk_gen *g, size_t i, int dl, int elements)
 	mpk_host_store(g->f, MPK_MEM_PTR, g->data[i], 0, whole);
 }
 
+/* --- extents and strides -----------------------------------------------------------------
+ *
+ * Of a parameter with dimensions the rank is known, and the code has no loop. One of any shape is gone over from the
+ * last dimension to the first; what a turn hands to the next is in memory, because a value is set once.
+ */
+
+/* Compact row-major strides; an extent of 1 may have any, as may an empty tensor. */
+static void check_strides(struct mpk_gen *g, const struct mpk_launch_param *p, int dl, int elements)
+{
+	int strides = mpk_host_load(g->f, MPK_MEM_PTR, dl, MPK_GEN_DL_STRIDES);
+	int expected = mpk_host_const(g->f, 1), one = mpk_host_const(g->f, 1);
+	int empty = mpk_gen_equals(g, elements, 0);
+	int free_choice = either(g, mpk_gen_is_null(g, strides), empty);
+	int done = mpk_host_label(g->f);
+
+	mpk_host_jump_if(g->f, free_choice, done);
+	for (size_t d = p->rank; d-- > 0;) {
+		int extent = mpk_gen_extent(g, dl, d);
+		int stride = mpk_host_load(g->f, MPK_MEM_I64, strides, 8 * (int64_t)d);
+		int compact = mpk_host_op2(g->f, MPK_OP_EQ, stride, expected);
+		int good = either(g, mpk_host_op2(g->f, MPK_OP_EQ, extent, one), compact);
+
+		mpk_gen_guard(
+			g, good, "ValueError",
+			mpk_gen_format(
+				g,
+				"%s: must be contiguous: stride of dimension %zu is %%lld, expected %%lld",
+				mpk_gen_who(g, p), d),
+			"ll", (int[]){ stride, expected });
+		expected = mpk_host_op2(g->f, MPK_OP_MUL, expected, extent);
+	}
+	mpk_host_set_label(g->f, done);
+}
+
+static int check_extents(struct mpk_gen *g, const struct mpk_launch_param *p, int dl)
+{
+	int elements = mpk_host_const(g->f, 1), zero = mpk_host_const(g->f, 0);
+
+	for (size_t d = 0; d < p->rank; d++) {
+		int extent = mpk_gen_extent(g, dl, d);
+
+		mpk_gen_guard(g, mpk_host_op2(g->f, MPK_OP_LE, zero, extent), "ValueError",
+			      mpk_gen_format(g, "%s: dimension %zu is %%lld", mpk_gen_who(g, p), d),
+			      "l", &extent);
+		elements = mpk_host_op2(g->f, MPK_OP_MUL, elements, extent);
+	}
+	return elements;
+}
+
+/* --- any shape ------------------------------------------------------------------------ */
+
+/* What a turn leaves, 8 bytes each. */
+enum { COUNT = 0, LEFT = 8, WRONG = 16, EXPECTED = 24 };
+
+static int at(struct mpk_gen *g, int pointer, int index)
+{
+	int offset = mpk_host_op2(g->f, MPK_OP_MUL, index, mpk_host_const(g->f, 8));
+
+	return mpk_host_load(g->f, MPK_MEM_I64, mpk_host_op2(g->f, MPK_OP_OFFSET, pointer, offset),
+			     0);
+}
+
+/* The innermost stride that is not compact is kept: whether it matters is known when all extents are. */
+static void check_any_stride(struct mpk_gen *g, int slot, int strides, int d, int extent)
+{
+	int fine = mpk_host_label(g->f), one = mpk_host_const(g->f, 1);
+	int wrong = mpk_host_load(g->f, MPK_MEM_I64, slot, WRONG);
+
+	mpk_host_jump_if(g->f, mpk_gen_is_null(g, strides), fine);
+	mpk_host_jump_if(g->f, wrong, fine);
+	mpk_host_jump_if(g->f, mpk_host_op2(g->f, MPK_OP_LE, extent, one), fine);
+	int expected = mpk_host_load(g->f, MPK_MEM_I64, slot, COUNT);
+	mpk_host_jump_if(g->f, mpk_host_op2(g->f, MPK_OP_EQ, at(g, strides, d), expected), fine);
+	mpk_host_store(g->f, MPK_MEM_I64, slot, WRONG, mpk_host_op2(g->f, MPK_OP_ADD, d, one));
+	mpk_host_store(g->f, MPK_MEM_I64, slot, EXPECTED, expected);
+	mpk_host_set_label(g->f, fine);
+}
+
+static void check_any_turn(struct mpk_gen *g, const struct mpk_launch_param *p, int slot, int dl)
+{
+	int shape = mpk_host_load(g->f, MPK_MEM_PTR, dl, MPK_GEN_DL_SHAPE);
+	int strides = mpk_host_load(g->f, MPK_MEM_PTR, dl, MPK_GEN_DL_STRIDES);
+	int left = mpk_host_load(g->f, MPK_MEM_I64, slot, LEFT);
+	int d = mpk_host_op2(g->f, MPK_OP_SUB, left, mpk_host_const(g->f, 1));
+	int extent = at(g, shape, d), zero = mpk_host_const(g->f, 0);
+
+	mpk_host_store(g->f, MPK_MEM_I64, slot, LEFT, d);
+	mpk_gen_guard(g, mpk_host_op2(g->f, MPK_OP_LE, zero, extent), "ValueError",
+		      mpk_gen_format(g, "%s: dimension %%lld is %%lld", mpk_gen_who(g, p)), "ll",
+		      (int[]){ d, extent });
+	check_any_stride(g, slot, strides, d, extent);
+	int count = mpk_host_load(g->f, MPK_MEM_I64, slot, COUNT);
+	mpk_host_store(g->f, MPK_MEM_I64, slot, COUNT,
+		       mpk_host_op2(g->f, MPK_OP_MUL, count, extent));
+}
+
+static int check_any_shape(struct mpk_gen *g, size_t i, int dl)
+{
+	const struct mpk_launch_param *p = &g->launch->params[i];
+	int again = mpk_host_label(g->f), done = mpk_host_label(g->f), fine = mpk_host_label(g->f);
+	int rank = mpk_host_load(g->f, MPK_MEM_I32, dl, MPK_GEN_DL_NDIM);
+	int zero = mpk_host_const(g->f, 0), slot = g->counts[i];
+
+	mpk_gen_guard(g, mpk_host_op2(g->f, MPK_OP_LE, zero, rank), "ValueError",
+		      mpk_gen_format(g, "%s: has %%lld dimensions", mpk_gen_who(g, p)), "l", &rank);
+	mpk_host_store(g->f, MPK_MEM_I64, slot, COUNT, mpk_host_const(g->f, 1));
+	mpk_host_store(g->f, MPK_MEM_I64, slot, LEFT, rank);
+	mpk_host_set_label(g->f, again);
+	int left = mpk_host_load(g->f, MPK_MEM_I64, slot, LEFT);
+	mpk_host_jump_if(g->f, mpk_gen_equals(g, left, 0), done);
+	check_any_turn(g, p, slot, dl);
+	mpk_host_jump(g->f, again);
+	mpk_host_set_label(g->f, done);
+	int count = mpk_host_load(g->f, MPK_MEM_I64, slot, COUNT);
+	int wrong = mpk_host_load(g->f, MPK_MEM_I64, slot, WRONG);
+	mpk_host_jump_if(g->f, either(g, mpk_gen_equals(g, wrong, 0), mpk_gen_equals(g, count, 0)),
+			 fine);
+	int d = mpk_host_op2(g->f, MPK_OP_SUB, wrong, mpk_host_const(g->f, 1));
+	int strides = mpk_host_load(g->f, MPK_MEM_PTR, dl, MPK_GEN_DL_STRIDES);
+	int stride = at(g, strides, d), expected = mpk_host_load(g->f, MPK_MEM_I64, slot, EXPECTED);
+	mpk_gen_guard(
+		g, mpk_host_const(g->f, 0), "ValueError",
+		mpk_gen_format(
+			g,
+			"%s: must be contiguous: stride of dimension %%lld is %%lld, expected %%lld",
+			mpk_gen_who(g, p)),
+		"lll", (int[]){ d, stride, expected });
+	mpk_host_set_label(g->f, fine);
+	return count;
+}
+
+static int check_own_shape(struct mpk_gen *g, size_t i, int dl)
+{
+	const struct mpk_launch_param *p = &g->launch->params[i];
+	int elements;
+
+	if (p->any_shape)
+		return check_any_shape(g, i, dl);
+	elements = check_extents(g, p, dl);
+	check_strides(g, p, dl, elements);
+	return elements;
+}
+
 /* Everything about one tensor that needs no shape variable. */
 static void check_tensor(struct mpk_gen *g, size_t i, int dl)
 {
@@ -291,7 +423,7 @@ static void check_tensor(struct mpk_gen *g, size_t i, int dl)
 	mpk_gen_guard(g, mpk_gen_equals(g, mpk_gen_is_null(g, dl), 0), "ValueError",
 		      mpk_gen_format(g, "%s: is a null pointer", mpk_gen_who(g, p)), "", NULL);
 	check_head(g, p, dl);
-	check_data(g, i, dl, mpk_gen_check_shape(g, i, dl));
+	check_data(g, i, dl, check_own_shape(g, i, dl));
 }
 
 static const char *described(struct mpk_gen *g, const struct mpk_launch_param *p)
@@ -327,96 +459,15 @@ static void unpack_tensor(struct mpk_gen *g, size_t i)
 	mpk_host_set_label(g->f, done);
 }
 
-/* --- shapes --------------------------------------------------------------------------- */
-
-static void bind_variables(struct mpk_gen *g)
-{
-	for (size_t i = 0; i < g->launch->var_count; i++) {
-		const struct mpk_launch_var *v = &g->launch->vars[i];
-
-		g->vars[i] = v->dim == SIZE_MAX ? g->scalar[v->param]
-						: mpk_gen_extent(g, g->dl[v->param], v->dim);
-	}
-}
-
-static void check_same_device(struct mpk_gen *g, const struct mpk_launch_param *p, int dl)
-{
-	int id = mpk_host_load(g->f, MPK_MEM_I32, dl, MPK_GEN_DL_DEVICE_ID);
-	int good = mpk_host_op2(g->f, MPK_OP_EQ, id, g->device_id);
-
-	mpk_gen_guard(g, good, "ValueError",
-		      mpk_gen_format(g, "%s: is on device %%lld, the first tensor on device %%lld",
-				     mpk_gen_who(g, p)),
-		      "ll", (int[]){ id, g->device_id });
-}
-
-static void check_shape(struct mpk_gen *g, size_t i, int dl)
+void mpk_gen_argument(struct mpk_gen *g, size_t i)
 {
 	const struct mpk_launch_param *p = &g->launch->params[i];
 
-	if (!g->launch->on_host)
-		check_same_device(g, p, dl);
-	for (size_t d = 0; d < p->rank; d++) {
-		int extent = mpk_gen_extent(g, dl, d);
-		int want = mpk_gen_expr(g, p->dims[d], p->dim_texts[d]);
-
-		const char *name = p->dims[d]->op == MPK_EXPR_NUMBER
-					   ? ""
-					   : mpk_gen_literal(g, p->dim_texts[d]);
-
-		mpk_gen_guard(g, mpk_host_op2(g->f, MPK_OP_EQ, extent, want), "ValueError",
-			      mpk_gen_format(g, "%s: dimension %zu is %%lld, expected %s%s%%lld",
-					     mpk_gen_who(g, p), d, name, *name ? " = " : ""),
-			      "ll", (int[]){ extent, want });
-	}
-}
-
-static void check_shapes(struct mpk_gen *g)
-{
-	for (size_t i = 0; i < g->launch->param_count; i++) {
-		const struct mpk_launch_param *p = &g->launch->params[i];
-		int absent = mpk_host_label(g->f), dl = g->dl[i];
-
-		if (!p->is_tensor)
-			continue;
-		if (p->optional) {
-			dl = mpk_host_load(g->f, MPK_MEM_PTR, dl, 0);
-			mpk_host_jump_if(g->f, mpk_gen_is_null(g, dl), absent);
-		}
-		check_shape(g, i, dl);
-		mpk_host_set_label(g->f, absent);
-	}
-}
-
-/* The device number of the first tensor that is always there. */
-static int device_of_first(struct mpk_gen *g)
-{
-	const struct mpk_launch *l = g->launch;
-
-	for (size_t i = 0; i < l->param_count; i++)
-		if (l->params[i].is_tensor && !l->params[i].optional)
-			return mpk_host_load(g->f, MPK_MEM_I32, g->dl[i], MPK_GEN_DL_DEVICE_ID);
-	return mpk_host_const(g->f, 0);
-}
-
-void mpk_gen_arguments(struct mpk_gen *g)
-{
-	const struct mpk_launch *l = g->launch;
-
-	check_count(g);
-	for (size_t i = 0; i < l->param_count; i++) {
-		mpk_host_comment(
-			g->f, mpk_gen_format(g, "argument %.*s", MPK_SPAN_ARG(l->params[i].name)));
-		if (l->params[i].is_tensor)
-			unpack_tensor(g, i);
-		else if (l->params[i].dtype.code == MPK_DTYPE_FLOAT ||
-			 l->params[i].dtype.code == MPK_DTYPE_BFLOAT)
-			g->scalar[i] = real_scalar(g, i);
-		else
-			g->scalar[i] = int_scalar(g, i);
-	}
-	g->device_id = device_of_first(g);
-	mpk_host_comment(g->f, "shapes");
-	bind_variables(g);
-	check_shapes(g);
+	mpk_host_comment(g->f, mpk_gen_format(g, "argument %.*s", MPK_SPAN_ARG(p->name)));
+	if (p->is_tensor)
+		unpack_tensor(g, i);
+	else if (p->dtype.code == MPK_DTYPE_FLOAT || p->dtype.code == MPK_DTYPE_BFLOAT)
+		g->scalar[i] = real_scalar(g, i);
+	else
+		g->scalar[i] = int_scalar(g, i);
 }

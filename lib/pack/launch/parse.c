@@ -451,17 +451,3 @@ enum mpk_code mpk_launch_param_parse(const struct mpk_toml_str *text, struct mpk
 }
 
 /* --- expressions of the manifest ------------------------------------------------ */
-
-enum mpk_code mpk_launch_expr_parse(const struct mpk_toml_str *text, struct mpk_arena *arena,
-				    const struct mpk_expr **out, struct mpk_error *err)
-{
-	/* integers of the manifest are kept as text and have no quote before them */
-	bool quoted = text->len == 0 || strspn(text->text, "-0123456789") < text->len;
-	struct mpk_scan s = scan_of(text, quoted);
-
-	MPK_TRY(mpk_expr_scan(&s, arena, out, err));
-	if (scan_space(&s))
-		return mpk_fail_line(err, MPK_E_SYNTAX, text->pos.line, text->pos.column,
-				     "'%s' is no expression", MPK_QUOTE(s.text));
-	return MPK_OK;
-}

@@ -132,18 +132,6 @@ const struct mpk_code_info *mpk_loader_code(struct mpk_loader *l, struct mpk_fil
 	return f->code = code;
 }
 
-/* A large file goes into the rope as a range, which the kernel copies later; a small one
- * was read into memory and closed. */
-void mpk_loader_put(const struct mpk_file *f, uint64_t off, uint64_t len, struct mpk_rope *rope)
-{
-	struct mpk_span view;
-
-	if (f->map.fd >= 0 && f->map.mapped)
-		mpk_rope_put_file(rope, f->map.fd, off, len);
-	else if (mpk_span_sub(f->map.bytes, off, len, &view))
-		mpk_rope_put_view(rope, view);
-}
-
 /* --- files that are named but not read here -------------------------------------------- */
 
 /* What the compiler is to read is only looked for, so that a slip is found here with its

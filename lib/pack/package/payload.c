@@ -17,6 +17,19 @@
 
 #define QUOTE(mstr) MPK_QUOTE(mpk_toml_str_span(mstr))
 
+/* A large file goes into the rope as a range, which the kernel copies later; a small one
+ * was read into memory and closed. */
+static void put_file_range(const struct mpk_file *f, uint64_t off, uint64_t len,
+			   struct mpk_rope *rope)
+{
+	struct mpk_span view;
+
+	if (f->map.fd >= 0 && f->map.mapped)
+		mpk_rope_put_file(rope, f->map.fd, off, len);
+	else if (mpk_span_sub(f->map.bytes, off, len, &view))
+		mpk_rope_put_view(rope, view);
+}
+
 /* --- graph and AOT executors --------------------------------------------------- */
 
 /* The parameter file. Its tensors are copied as they stand in it, all at once: one by one, those
@@ -31,7 +44,7 @@ static bool executor_params(struct mpk_loader *l, const struct mpk_manifest_modu
 	if (!f)
 		return !name.text;
 	if (mpk_params_read(f->map.bytes, l->arena, out, &err) == MPK_OK) {
-		mpk_loader_put(f, out->tensors_off, f->map.bytes.len - out->tensors_off, tensors);
+		put_file_range(f, out->tensors_off, f->map.bytes.len - out->tensors_off, tensors);
 		out->content = tensors;
 		return true;
 	}
@@ -216,7 +229,7 @@ static void put_opencl(struct mpk_device_code *d, struct mpk_rope *code)
 	}
 	if (count) {
 		check_pieces(d, pieces, count);
-		mpk_loader_put(first, 0, first->map.bytes.len, code);
+		put_file_range(first, 0, first->map.bytes.len, code);
 	} else {
 		warn_copies(d);
 		put_pieces(d, code);
@@ -261,7 +274,7 @@ static void put_plain(struct mpk_device_code *d, struct mpk_rope *code)
 				"kind '%s' has one file for all kernels: 'data' of the module",
 				d->kind->name);
 	put_nvrtc(d, code);
-	mpk_loader_put(f, 0, f->map.bytes.len, code);
+	put_file_range(f, 0, f->map.bytes.len, code);
 }
 
 static struct mpk_kernel_source *build_sources(struct mpk_device_code *d)
@@ -330,7 +343,7 @@ void mpk_loader_put_payload(struct mpk_loader *l, struct mpk_manifest_module *m,
 		const struct mpk_file *f = mpk_loader_open(l, m->payload);
 
 		if (f)
-			mpk_loader_put(f, 0, f->map.bytes.len, rope);
+			put_file_range(f, 0, f->map.bytes.len, rope);
 	} else if (kind && kind->device) {
 		put_device_code(l, m, rope);
 	} else if (kind && kind->keys[0].name) {

@@ -34,6 +34,15 @@ struct library {
 	struct mpk_error *err;
 };
 
+static void sycl_fini(struct mpk_thin_sycl *s)
+{
+	free(s->words);
+	free(s->sections);
+	free(s->tables);
+	free(s->images);
+	free(s->ranges);
+}
+
 static void library_fini(struct library *l)
 {
 	mpk_elf_close(&l->elf);
@@ -41,7 +50,7 @@ static void library_fini(struct library *l)
 	free(l->sections);
 	free(l->containers);
 	free(l->patches.items);
-	mpk_thin_sycl_fini(&l->sycl);
+	sycl_fini(&l->sycl);
 }
 
 bool mpk_thin_is_object(struct mpk_span file)

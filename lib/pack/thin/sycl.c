@@ -47,15 +47,6 @@ struct reading {
 	struct mpk_error *err;
 };
 
-void mpk_thin_sycl_fini(struct mpk_thin_sycl *s)
-{
-	free(s->words);
-	free(s->sections);
-	free(s->tables);
-	free(s->images);
-	free(s->ranges);
-}
-
 /* --- words ------------------------------------------------------------------------------------ */
 
 static void take_relocated_word(void *arg, const struct mpk_relocation *r)

@@ -69,7 +69,7 @@ enum {
 
 enum {
 	MPK_GEN_MESSAGE = 512,
-	MPK_GEN_COUNT_BYTES = 32, /* of mpk_gen_check_shape's slot, which begins with the count */
+	MPK_GEN_COUNT_BYTES = 32, /* of a slot in counts, which begins with the count */
 };
 
 /* mpk_gen_literal - text for a printf format: every % doubled; arena memory, never NULL
@@ -118,13 +118,8 @@ const char *mpk_gen_who(struct mpk_gen *g, const struct mpk_launch_param *p);
 /* mpk_gen_extent - extent d of the tensor at dl; d is less than its rank */
 int mpk_gen_extent(struct mpk_gen *g, int dl, size_t d);
 
-/* mpk_gen_arguments - check and unpack everything the caller passed */
-void mpk_gen_arguments(struct mpk_gen *g);
-
-/* mpk_gen_check_shape - guard that a tensor is compact, with extents that are not negative; and keep the number of
- * elements of one of any shape
- * Returns  the number of its elements, a value */
-int mpk_gen_check_shape(struct mpk_gen *g, size_t i, int dl);
+/* mpk_gen_argument - check and unpack an argument by itself, tensors as far as no shape variable is needed */
+void mpk_gen_argument(struct mpk_gen *g, size_t i);
 
 /* mpk_gen_steps - temporaries and kernel calls */
 void mpk_gen_steps(struct mpk_gen *g);

@@ -35,17 +35,8 @@ void mpk_resolve_finding(struct mpk_resolve *r, struct mpk_error *err);
 /* mpk_resolve_array - memory of the arena, never of no bytes; NULL sets r->nomem */
 void *mpk_resolve_array(struct mpk_resolve *r, size_t count, size_t size);
 
-/* mpk_resolve_expr - a text of the manifest as an expression, of which the function has all names
- * @out     set also when a name is unknown
- * Returns  false: it is not (reported) */
-bool mpk_resolve_expr(struct mpk_resolve *r, const struct mpk_toml_str *text,
-		      const struct mpk_expr **out);
-
-/* mpk_launch_expr_parse - a text of the manifest as an expression
- * Returns  MPK_OK; MPK_E_SYNTAX with its position; MPK_E_NOMEM */
-enum mpk_code mpk_launch_expr_parse(const struct mpk_toml_str *text, struct mpk_arena *arena,
-				    const struct mpk_expr **out,
-				    struct mpk_error *err) MPK_MUST_CHECK;
+/* mpk_resolve_params - parameters and temporaries, and the variables that their shapes bind; problems are reported */
+void mpk_resolve_params(struct mpk_resolve *r);
 
 /* mpk_resolve_args - the arguments of a step, held against what its kernel or C function takes, and the extents and tags of
  * a kernel; problems are reported

@@ -157,10 +157,6 @@ struct mpk_file *mpk_loader_open(struct mpk_loader *l, struct mpk_toml_str name)
 /* mpk_loader_code - a file as its reader finds it, read once; NULL: out of memory */
 const struct mpk_code_info *mpk_loader_code(struct mpk_loader *l, struct mpk_file *f);
 
-/* mpk_loader_put - append a range of a file to a rope: large ones as a range of the file,
- * small ones as a view of the mapping */
-void mpk_loader_put(const struct mpk_file *f, uint64_t off, uint64_t len, struct mpk_rope *rope);
-
 /* mpk_loader_error - a finding at a position of the manifest */
 void mpk_loader_error(struct mpk_loader *l, struct mpk_pos pos, enum mpk_code code,
 		      const char *check, const char *fmt, ...) MPK_PRINTF(5, 6);

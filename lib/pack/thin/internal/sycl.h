@@ -46,7 +46,7 @@ struct mpk_thin_sycl_table {
 	bool loses;                 /* one of them is not kept */
 };
 
-/* All of a library. Zero-initialise; everything is malloc'ed, mpk_thin_sycl_fini. */
+/* All of a library. Zero-initialise; everything is malloc'ed, and freed by library.c. */
 struct mpk_thin_sycl {
 	struct mpk_thin_word *words; /* by address */
 	size_t word_count, word_cap;
@@ -59,8 +59,6 @@ struct mpk_thin_sycl {
 	struct mpk_thin_sycl_range *ranges; /* by address, apart */
 	size_t range_count;
 };
-
-void mpk_thin_sycl_fini(struct mpk_thin_sycl *s);
 
 /* mpk_thin_sycl_read - sections of a library, what its tables say of them, and what is kept
  * Tables are read if not all sections are kept by their names.

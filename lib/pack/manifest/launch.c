@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* launch.c - the keys of [[function]] and [[function.steps]]
+/* launch.c - the keys of what is launched: kernels of a module, [[module.function]], and [[function]] with its steps
  *
  * A step runs a kernel or calls a C function. Which of the two it is decides which other keys it takes.
  */
-#include <stddef.h>
+#include <string.h>
 
-#include "base/compiler.h"
+#include "kernels/kernels.h"
 #include "manifest/internal/schema.h"
+#include "text/escape.h"
+
+#define QUOTE(mstr) MPK_QUOTE(mpk_toml_str_span(mstr))
 
 #define STEP_FIELDS(type, member)                                                                  \
 	STEP(TEXT, type, member, kernel), STEP(TEXT, type, member, calls),                         \
@@ -16,6 +19,125 @@
 		STEP(BOOL, type, member, cooperative), STEP(BOOL, type, member, pdl)
 #define STEP(kind_, type, member, key)                                                             \
 	{ .name = #key, .kind = MPK_TOML_FIELD_##kind_, .off = offsetof(type, member key) }
+
+/* --- the rules of [[module.function]] ----------------------------------------------- */
+
+static void unknown_dtype(struct mpk_toml_reader *r, struct mpk_toml_str name)
+{
+	const char *meant = mpk_dtype_suggest(mpk_toml_str_span(name));
+
+	if (meant)
+		mpk_toml_read_error(r, name.pos, "dtype",
+				    "'%s' is no data type; did you mean '%s'?", QUOTE(name), meant);
+	else
+		mpk_toml_read_error(
+			r, name.pos, "dtype",
+			"'%s' is no data type: handle for a buffer, or float32, int64, uint8, ...",
+			QUOTE(name));
+}
+
+static void read_args(struct mpk_toml_reader *r, struct mpk_manifest_function *f)
+{
+	struct mpk_dtype *args = mpk_arena_array(r->arena, f->arg_names.count, sizeof *args);
+
+	if (!args) {
+		r->failed = true;
+		return;
+	}
+	for (size_t i = 0; i < f->arg_names.count; i++) {
+		struct mpk_toml_str name = f->arg_names.items[i];
+
+		if (!mpk_dtype_parse(mpk_toml_str_span(name), &args[i]))
+			unknown_dtype(r, name);
+	}
+	f->args = args;
+	f->arg_count = f->arg_names.count;
+}
+
+static void unknown_tag(struct mpk_toml_reader *r, struct mpk_toml_str tag)
+{
+	static const char *const known[] = {
+		"blockIdx.x",
+		"blockIdx.y",
+		"blockIdx.z",
+		"threadIdx.x",
+		"threadIdx.y",
+		"threadIdx.z",
+		"clusterCtaIdx.x",
+		"clusterCtaIdx.y",
+		"clusterCtaIdx.z",
+		"tirx.use_dyn_shared_memory",
+		"tirx.use_cooperative_launch",
+		"tirx.use_programtic_dependent_launch",
+	};
+	struct mpk_span names[MPK_ARRAY_COUNT(known)];
+	char near[MPK_TOML_SUGGEST_BYTES];
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(known); i++)
+		names[i] = mpk_span_str(known[i]);
+	mpk_toml_read_error(
+		r, tag.pos, "launch-tag", "'%s' is no launch tag%s", QUOTE(tag),
+		mpk_toml_suggest(mpk_toml_str_span(tag), names, MPK_ARRAY_COUNT(names), near));
+}
+
+/* Older loaders know the tir. spelling, newer ones tirx.; 0.22 and 0.23 write as ffi does
+ * but still say tir., so that only the old containers are certain. What loads its kernels itself
+ * knows both. */
+static void check_spelling(struct mpk_toml_reader *r, struct mpk_toml_str tag)
+{
+	if (strncmp(tag.text, "tirx.", 5) == 0 && mpk_manifest_package(r)->gen != MPK_GEN_CURRENT &&
+	    !mpk_manifest_package(r)->standalone)
+		mpk_toml_read_warn(
+			r, tag.pos, "launch-tag", "loaders of ABI %s know it as 'tir.%s'",
+			mpk_generation_get(mpk_manifest_package(r)->gen)->abi, QUOTE(tag) + 5);
+}
+
+/* An axis may stand several times, as TVM's own tables have it: each takes a value. */
+static void check_launch(struct mpk_toml_reader *r, const struct mpk_manifest_function *f)
+{
+	bool shared = false;
+
+	for (size_t i = 0; i < f->launch.count; i++) {
+		struct mpk_toml_str text = f->launch.items[i];
+		enum mpk_launch_tag tag = mpk_launch_tag_parse(mpk_toml_str_span(text));
+
+		if (tag == MPK_TAG_UNKNOWN) {
+			unknown_tag(r, text);
+			continue;
+		}
+		if (shared)
+			mpk_toml_read_error(
+				r, text.pos, "launch-tag",
+				"'%s' stands behind dynamic shared memory, which is the last value a caller passes",
+				QUOTE(text));
+		check_spelling(r, text);
+		shared |= tag == MPK_TAG_DYN_SHARED;
+	}
+}
+
+static void check_function(struct mpk_toml_reader *r, void *function)
+{
+	struct mpk_manifest_function *f = function;
+
+	read_args(r, f);
+	check_launch(r, f);
+}
+
+static const struct mpk_toml_field function_fields[] = {
+	MPK_SCHEMA_KEY(TEXT, struct mpk_manifest_function, name, true),
+	{ .name = "args",
+	  .kind = MPK_TOML_FIELD_TEXTS,
+	  .required = true,
+	  .off = offsetof(struct mpk_manifest_function, arg_names) },
+	MPK_SCHEMA_KEY(TEXTS, struct mpk_manifest_function, launch, true),
+	MPK_SCHEMA_KEY(TEXT, struct mpk_manifest_function, data, false),
+	MPK_SCHEMA_KEY(BOOL, struct mpk_manifest_function, uniform_buffer, false),
+};
+
+const struct mpk_toml_schema mpk_manifest_kernel_schema = {
+	MPK_SCHEMA_OF("[[module.function]]", struct mpk_manifest_function, function_fields),
+	.done = check_function,
+};
 
 /* --- a step ---------------------------------------------------------------------------------- */
 
@@ -78,11 +200,7 @@ static void finish_step(struct mpk_toml_reader *r, void *out)
 static const struct mpk_toml_field step_fields[] = { STEP_FIELDS(struct mpk_manifest_step, ) };
 
 static const struct mpk_toml_schema step_schema = {
-	.what = "[[function.steps]]",
-	.fields = step_fields,
-	.field_count = MPK_ARRAY_COUNT(step_fields),
-	.bytes = sizeof(struct mpk_manifest_step),
-	.pos_off = offsetof(struct mpk_manifest_step, pos),
+	MPK_SCHEMA_OF("[[function.steps]]", struct mpk_manifest_step, step_fields),
 	.done = finish_step,
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* row.c - the rules of a [[module]], which depend on its kind */
+/* row.c - the keys of a [[module]], and its rules, which depend on its kind */
 
 #include <stdio.h>
 #include <string.h>
@@ -12,12 +12,6 @@
 #include "text/escape.h"
 
 enum { NAMES_MAX = 128 };
-
-/* What [package] said, which comes before all that needs it. */
-static const struct mpk_manifest *package_of(const struct mpk_toml_reader *r)
-{
-	return r->user;
-}
 
 #define QUOTE(mstr) MPK_QUOTE(mpk_toml_str_span(mstr))
 
@@ -83,7 +77,7 @@ static void check_host(struct mpk_toml_reader *r, const struct mpk_manifest_modu
 	refuse_functions(r, m, why);
 	for (size_t i = 0; i < m->sources.count; i++)
 		check_source(r, m->sources.items[i]);
-	if (package_of(r)->base.text && m->sources.present)
+	if (mpk_manifest_package(r)->base.text && m->sources.present)
 		mpk_toml_read_error(r, m->sources.pos, "base",
 				    "'base' gives the host code: leave 'sources' out, or 'base'");
 }
@@ -317,7 +311,7 @@ static void check_age(struct mpk_toml_reader *r, const struct mpk_manifest_modul
 		[MPK_GEN_CURRENT] = { 22, MPK_RELEASE_NOW },
 	};
 	const struct mpk_kind *kind = mpk_kind_find(mpk_toml_str_span(m->key));
-	enum mpk_generation gen = package_of(r)->gen;
+	enum mpk_generation gen = mpk_manifest_package(r)->gen;
 
 	if (!kind)
 		return;
@@ -366,7 +360,7 @@ static void row_check_kind(struct mpk_toml_reader *r, struct mpk_manifest_module
 }
 
 /* Valid means that no finding was made since this table began; the package then loads it. */
-void mpk_manifest_module_check(struct mpk_toml_reader *r, void *module)
+static void check_module(struct mpk_toml_reader *r, void *module)
 {
 	struct mpk_manifest_module *m = module;
 
@@ -374,3 +368,51 @@ void mpk_manifest_module_check(struct mpk_toml_reader *r, void *module)
 		row_check_kind(r, m);
 	m->valid = r->report->errors == r->row_errors;
 }
+
+/* --- its keys -------------------------------------------------------------------------- */
+
+static const struct mpk_toml_field module_fields[] = {
+	MPK_SCHEMA_KEY(TEXT, struct mpk_manifest_module, id, true),
+	MPK_SCHEMA_KEY(TEXT, struct mpk_manifest_module, kind, true),
+	MPK_SCHEMA_KEY(TEXT, struct mpk_manifest_module, format, false),
+	MPK_SCHEMA_KEY(TEXT, struct mpk_manifest_module, data, false),
+	MPK_SCHEMA_KEY(TEXT, struct mpk_manifest_module, payload, false),
+	MPK_SCHEMA_KEY(TEXTS, struct mpk_manifest_module, sources, false),
+	MPK_SCHEMA_KEY(TEXTS, struct mpk_manifest_module, imports, false),
+	MPK_SCHEMA_KEY(TEXTS, struct mpk_manifest_module, nvrtc_options, false),
+	MPK_SCHEMA_KEY(TEXTS, struct mpk_manifest_module, cflags, false),
+	MPK_SCHEMA_KEY(TEXTS, struct mpk_manifest_module, include, false),
+	MPK_SCHEMA_KEY(TEXTS, struct mpk_manifest_module, defines, false),
+	MPK_SCHEMA_KEY(TEXTS, struct mpk_manifest_module, libs, false),
+	MPK_SCHEMA_KEY(TEXT, struct mpk_manifest_module, std, false),
+	MPK_SCHEMA_TABLES("function", struct mpk_manifest_module, functions, function_count,
+			  mpk_manifest_kernel_schema),
+};
+
+/* Keys that belong to a kind are kept; which kind has which is checked afterwards. */
+static bool keep_extra(struct mpk_toml_reader *r, const struct mpk_toml *table,
+		       const struct mpk_toml_entry *entry, void *out)
+{
+	struct mpk_manifest_module *m = out;
+	const struct mpk_toml *v = &entry->value;
+
+	if (v->type != MPK_TOML_STRING || !v->len || memchr(v->text, 0, v->len))
+		return false;
+	if (!m->extras)
+		m->extras = mpk_arena_array(r->arena, table->count, sizeof *m->extras);
+	if (!m->extras) {
+		r->failed = true;
+		return true;
+	}
+	m->extras[m->extra_count++] = (struct mpk_manifest_extra){
+		.key = { entry->key, entry->key_len, entry->pos },
+		.value = { v->text, v->len, v->pos },
+	};
+	return true;
+}
+
+const struct mpk_toml_schema mpk_manifest_module_schema = {
+	MPK_SCHEMA_OF("[[module]]", struct mpk_manifest_module, module_fields),
+	.unknown = keep_extra,
+	.done = check_module,
+};

@@ -4,11 +4,11 @@
  * The file is written as regions that become something else, and what lies between them, which stays. So a part that
  * nobody asked to change cannot change.
  */
+#include <elf.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "thin/internal/thin.h"
-#include <elf.h>
 
 enum {
 	EHDR_BYTES = sizeof(Elf64_Ehdr),

@@ -6,6 +6,7 @@
  * refused: what is not understood is not cut.
  */
 #include <stdio.h>
+#include <string.h>
 
 #include "code/info.h"
 #include "cubin/cubin.h"
@@ -13,7 +14,6 @@
 #include "offload/offload.h"
 #include "text/escape.h"
 #include "thin/internal/thin.h"
-#include <string.h>
 
 #define SECTION "__CLANG_OFFLOAD_BUNDLE__"
 

@@ -13,11 +13,12 @@
  * can be loaded from somewhere else as a block, with the same distances between their parts.
  */
 
+#include <elf.h>
+#include <string.h>
+
 #include "base/cursor.h"
 #include "elf/symbols.h"
 #include "thin/internal/thin.h"
-#include <elf.h>
-#include <string.h>
 
 enum {
 	PAGE = 4096,

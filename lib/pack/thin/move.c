@@ -6,10 +6,10 @@
  */
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/vec.h"
 #include "thin/internal/sycl.h"
-#include <string.h>
 
 #define IMAGE_SIZES ".tgtimg"
 

@@ -9,13 +9,13 @@
  * stays costs bytes, no more; one that moved away from a pointer would cost the library.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cursor.h"
 #include "base/vec.h"
 #include "elf/image.h"
 #include "elf/instructions.h"
 #include "thin/internal/thin.h"
-#include <string.h>
 
 enum {
 	WORD_BYTES = 8,

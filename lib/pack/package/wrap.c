@@ -8,15 +8,12 @@
 
 #include "base/vec.h"
 #include "code/format.h"
-#include "code/info.h"
 #include "io/path.h"
 #include "launch/launch.h"
 #include "package/internal/package.h"
 #include "package/internal/wrap.h"
 #include "text/escape.h"
 #include "text/phrase.h"
-
-enum { DRIVER_ALIGN = 256 }; /* of memory that a CUDA driver allocates */
 
 struct wraps {
 	const struct mpk_wrap_options *how;
@@ -73,6 +70,191 @@ static const char *wrap_stem(struct mpk_arena *arena, const char *path)
 	return path ? as_identifier(arena, mpk_span_of(path, strcspn(path, "."))) : NULL;
 }
 
+/* --- how a kernel is launched -------------------------------------------------------------------
+ *
+ * From notes, from what is compiled into it, or as somebody says; else it is an error, as a wrong block or too little
+ * shared memory is a fault on the device.
+ */
+
+/* How a kernel is launched: expressions, in arena. */
+struct wrap_launch {
+	const char *grid[3], *block[3], *cluster[3]; /* NULL: not given, 1 */
+	const char *shared;                          /* NULL: none */
+	const char *blocks; /* of the whole grid; for the sizes of temporaries */
+	bool cooperative, programmatic, grid_is_argument;
+};
+
+/* Up to three expressions; their names are looked at where the manifest is read. */
+static enum mpk_code read_expressions(const struct mpk_wrap *w, const char *text, const char *what,
+				      const char *out[3])
+{
+	const struct mpk_span *items;
+	size_t count;
+
+	MPK_TRY(mpk_wrap_split(text, w->arena, &items, &count, w->err));
+	if (!count || count > 3)
+		return mpk_fail(w->err, MPK_E_SYNTAX, "%s: up to three expressions, not %zu", what,
+				count);
+	for (size_t i = 0; i < count; i++) {
+		struct mpk_scan s = { .text = items[i] };
+		const struct mpk_expr *e;
+		enum mpk_code code = mpk_expr_scan(&s, w->arena, &e, w->err);
+
+		w->err->at = (struct mpk_where){ 0 };
+		if (code == MPK_OK && s.at < items[i].len)
+			code = mpk_fail(w->err, MPK_E_SYNTAX, "'%s' is no expression",
+					MPK_QUOTE(items[i]));
+		if (code != MPK_OK) {
+			mpk_error_prefix(w->err, "%s: ", what);
+			return code;
+		}
+		out[i] = mpk_arena_text(w->arena, items[i]);
+		MPK_TRY_ALLOC(out[i], w->err);
+	}
+	return MPK_OK;
+}
+
+static enum mpk_code put_numbers(const struct mpk_wrap *w, const uint32_t *numbers, size_t count,
+				 const char *out[3])
+{
+	for (size_t i = 0; i < count; i++) {
+		out[i] = mpk_arena_printf(w->arena, "%" PRIu32, numbers[i]);
+		MPK_TRY_ALLOC(out[i], w->err);
+	}
+	return MPK_OK;
+}
+
+/* TileLang launches as many threads as it promises the compiler; along which dimensions, the code tells where it asks
+ * for an index along y or z. */
+static bool is_tilelang_block(const struct mpk_wrap *w)
+{
+	struct mpk_span text = w->source ? w->source->bytes : (struct mpk_span){ 0 };
+
+	return mpk_span_has(text, "tl_templates/") && !mpk_span_has(text, "threadIdx.y") &&
+	       !mpk_span_has(text, "threadIdx.z") && w->kernel->max_threads[0] &&
+	       w->kernel->max_threads[1] <= 1 && w->kernel->max_threads[2] <= 1;
+}
+
+static enum mpk_code choose_block(const struct mpk_wrap *w, struct wrap_launch *l)
+{
+	const struct mpk_cubin_kernel *k = w->kernel;
+
+	if (w->triton && k->block[0] &&
+	    (k->block[0] != w->triton->threads || k->block[1] > 1 || k->block[2] > 1))
+		return mpk_fail(w->err, MPK_E_CONFLICT,
+				"Triton's metadata have blocks of %" PRIu32
+				" threads, and the cubin is made for %" PRIu32 "x%" PRIu32
+				"x%" PRIu32 ": they are of another kernel",
+				w->triton->threads, k->block[0], k->block[1], k->block[2]);
+	if (w->triton)
+		return put_numbers(w, &w->triton->threads, 1, l->block);
+	if (w->how->block)
+		return read_expressions(w, w->how->block, "block", l->block);
+	if (k->block[0])
+		return put_numbers(w, k->block,
+				   k->block[2] > 1   ? 3
+				   : k->block[1] > 1 ? 2
+						     : 1,
+				   l->block);
+	if (is_tilelang_block(w))
+		return put_numbers(w, k->max_threads, 1, l->block);
+	return mpk_fail(w->err, MPK_E_UNSUPPORTED,
+			"nothing says which block kernel '%s' is launched with: give it",
+			MPK_QUOTE(k->name));
+}
+
+/* An extent of the grid as a factor: a name or a number, else in brackets. */
+static const char *factor(const struct mpk_wrap *w, const struct wrap_launch *l, unsigned i)
+{
+	const char *text = l->grid[i] ? l->grid[i] : "1", *bracketed;
+
+	if (!strpbrk(text, " +-*/%"))
+		return text;
+	bracketed = mpk_arena_printf(w->arena, "(%s)", text);
+	return bracketed ? bracketed : text; /* the next allocation fails, too */
+}
+
+/* The grid that a caller gives counts clusters, as Triton has it. */
+static enum mpk_code multiply_grid(const struct mpk_wrap *w, const uint32_t *cluster,
+				   struct wrap_launch *l)
+{
+	for (unsigned i = 0; i < 3; i++) {
+		if (cluster[i] == 1)
+			continue;
+		l->grid[i] =
+			mpk_arena_printf(w->arena, "%s * %" PRIu32, factor(w, l, i), cluster[i]);
+		MPK_TRY_ALLOC(l->grid[i], w->err);
+	}
+	return put_numbers(w, cluster, 3, l->cluster);
+}
+
+static enum mpk_code choose_cluster(const struct mpk_wrap *w, struct wrap_launch *l)
+{
+	const uint32_t *cluster = w->triton ? w->triton->cluster : NULL;
+
+	if (w->how->cluster)
+		return read_expressions(w, w->how->cluster, "cluster", l->cluster);
+	if (cluster && (cluster[0] > 1 || cluster[1] > 1 || cluster[2] > 1))
+		return multiply_grid(w, cluster, l);
+	/* a size that is compiled in needs no attribute */
+	return MPK_OK;
+}
+
+static enum mpk_code choose_grid(const struct mpk_wrap *w, struct wrap_launch *l)
+{
+	if (w->how->grid)
+		return read_expressions(w, w->how->grid, "grid", l->grid);
+	l->grid[0] = "grid_x";
+	l->grid[1] = "grid_y";
+	l->grid[2] = "grid_z";
+	l->grid_is_argument = true;
+	return MPK_OK;
+}
+
+/* Dynamic shared memory has no size in the code: it is known, or somebody says it. */
+static enum mpk_code choose_shared(const struct mpk_wrap *w, struct wrap_launch *l)
+{
+	const char *texts[3] = { 0 };
+
+	if (w->triton && w->triton->shared_bytes) {
+		l->shared = mpk_arena_printf(w->arena, "%" PRIu64, w->triton->shared_bytes);
+		MPK_TRY_ALLOC(l->shared, w->err);
+	} else if (w->how->shared) {
+		MPK_TRY(read_expressions(w, w->how->shared, "shared", texts));
+		l->shared = texts[0];
+	} else if (w->source && mpk_span_has(w->source->bytes, "extern __shared__")) {
+		return mpk_fail(
+			w->err, MPK_E_UNSUPPORTED,
+			"its source has dynamic shared memory, and nothing says of how many bytes: give them, also when they are 0");
+	}
+	return MPK_OK;
+}
+
+static enum mpk_code choose_launch(const struct mpk_wrap *w, struct wrap_launch *l)
+{
+	const struct mpk_wrap_options *how = w->how;
+
+	*l = (struct wrap_launch){ .cooperative = how->cooperative,
+				   .programmatic = how->programmatic };
+	if (w->triton &&
+	    (how->block || how->cluster || how->shared || how->cooperative || how->programmatic))
+		return mpk_fail(
+			w->err, MPK_E_USAGE,
+			"Triton's metadata have the block, the cluster, the shared memory and attributes: only a grid and a signature can be given");
+	if (w->triton) {
+		l->cooperative = w->triton->cooperative;
+		l->programmatic = w->triton->programmatic;
+	}
+	MPK_TRY(choose_grid(w, l));
+	MPK_TRY(choose_block(w, l));
+	MPK_TRY(choose_cluster(w, l));
+	MPK_TRY(choose_shared(w, l));
+	l->blocks = mpk_arena_printf(w->arena, "%s * %s * %s", factor(w, l, 0), factor(w, l, 1),
+				     factor(w, l, 2));
+	MPK_TRY_ALLOC(l->blocks, w->err);
+	return MPK_OK;
+}
+
 /* --- the manifest ------------------------------------------------------------------------------------ */
 
 static void put_list(struct mpk_strbuf *out, const char *key, const char *const list[3])
@@ -94,7 +276,7 @@ static void put_tags_of(struct mpk_strbuf *out, const char *tag, const char *con
 }
 
 static void put_kernel(struct mpk_strbuf *out, const struct mpk_wrap *w,
-		       const struct mpk_wrap_launch *l)
+		       const struct wrap_launch *l)
 {
 	char type[MPK_DTYPE_TEXT];
 
@@ -138,7 +320,7 @@ static void put_origin(struct mpk_strbuf *out, const struct mpk_wrap *w)
 }
 
 static void put_params(struct mpk_strbuf *out, const struct mpk_wrap *w,
-		       const struct mpk_wrap_launch *l)
+		       const struct wrap_launch *l)
 {
 	const char *between = "";
 
@@ -162,8 +344,7 @@ static void put_params(struct mpk_strbuf *out, const struct mpk_wrap *w,
 	mpk_strbuf_puts(out, "]\n");
 }
 
-static void put_temps(struct mpk_strbuf *out, const struct mpk_wrap *w,
-		      const struct mpk_wrap_launch *l)
+static void put_temps(struct mpk_strbuf *out, const struct mpk_wrap *w, const struct wrap_launch *l)
 {
 	const char *between = "temps   = [";
 
@@ -183,9 +364,9 @@ static enum mpk_code put_wrapped(struct wraps *ws, const struct mpk_wrap *w, con
 {
 	struct mpk_strbuf *out = &ws->functions;
 	const char *wish = as_identifier(ws->arena, w->kernel->name), *name;
-	struct mpk_wrap_launch l;
+	struct wrap_launch l;
 
-	MPK_TRY(mpk_wrap_choose_launch(w, &l));
+	MPK_TRY(choose_launch(w, &l));
 	name = wish ? wrap_take(ws, &ws->names, wish) : NULL;
 	MPK_TRY_ALLOC(name, ws->err);
 	put_kernel(ws->out, w, &l);
@@ -210,64 +391,6 @@ static enum mpk_code put_wrapped(struct wraps *ws, const struct mpk_wrap *w, con
 }
 
 /* --- a file ------------------------------------------------------------------------------------------- */
-
-static enum mpk_code read_triton(struct wraps *ws, struct mpk_wrap *w)
-{
-	struct mpk_triton *t = mpk_arena_alloc(ws->arena, sizeof *t);
-
-	MPK_TRY_ALLOC(t, ws->err);
-	MPK_TRY(mpk_triton_read(w->file->meta, ws->arena, t, ws->err));
-	if (t->descriptor_count)
-		return mpk_fail(
-			ws->err, MPK_E_UNSUPPORTED,
-			"kernel '%s' takes descriptors of tensors, which only Triton's launcher makes",
-			MPK_QUOTE(mpk_span_str(t->name)));
-	if (t->global.align > DRIVER_ALIGN || t->profile.align > DRIVER_ALIGN)
-		return mpk_fail(
-			ws->err, MPK_E_UNSUPPORTED,
-			"kernel '%s' takes memory aligned to more than the %d bytes that a driver gives",
-			MPK_QUOTE(mpk_span_str(t->name)), DRIVER_ALIGN);
-	if (t->arch && t->arch != w->cubin->sm)
-		return mpk_fail(
-			ws->err, MPK_E_CONFLICT,
-			"Triton's metadata are for sm_%u, and the cubin for sm_%u: they are of another kernel",
-			t->arch, w->cubin->sm);
-	w->triton = t;
-	w->ir = w->file->ir;
-	return MPK_OK;
-}
-
-/* What the notes are, their bytes tell. */
-static enum mpk_code read_notes(struct wraps *ws, struct mpk_wrap *w)
-{
-	struct mpk_span text = w->file->meta;
-	struct mpk_code_info *code;
-
-	while (text.len && text.data[0] <= ' ')
-		text = mpk_span_of(text.data + 1, text.len - 1);
-	if (!w->file->meta_path)
-		return MPK_OK;
-	if (mpk_span_starts(text, "{"))
-		return read_triton(ws, w);
-	if (mpk_span_has(text, "tt.func ")) {
-		w->ir = text;
-		return MPK_OK;
-	}
-	code = mpk_arena_alloc(ws->arena, sizeof *code);
-	MPK_TRY_ALLOC(code, ws->err);
-	*code = (struct mpk_code_info){ .bytes = text };
-	if (!mpk_code_is_text(text) || !mpk_span_has(text, "__global__"))
-		return mpk_fail(
-			ws->err, MPK_E_UNSUPPORTED,
-			"these are no notes of a kernel: neither Triton's metadata (.json) and IR (.ttir) nor CUDA C++ with a kernel");
-	MPK_TRY(mpk_code_info_read_as(&mpk_format_cuda, ws->arena, code, ws->err));
-	if (code->problem) {
-		*ws->err = *code->problem;
-		return code->problem->code;
-	}
-	w->source = code;
-	return MPK_OK;
-}
 
 static enum mpk_code read_cubin(struct wraps *ws, const struct mpk_wrap_file *file,
 				struct mpk_cubin *out)
@@ -319,7 +442,7 @@ static enum mpk_code wrap_file(struct wraps *ws, const struct mpk_wrap_file *fil
 	};
 
 	MPK_TRY(read_cubin(ws, file, &cubin));
-	if (read_notes(ws, &w) != MPK_OK) {
+	if (mpk_wrap_read_notes(&w) != MPK_OK) {
 		mpk_error_at_file(ws->err, file->meta_path);
 		return ws->err->code;
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wrap_args.c - what a kernel takes
+/* wrap_args.c - what a compiler noted of a kernel, and what the kernel takes
  *
  * A cubin has the sizes of its parameters, and whatever says their types is held to these: notes of another cubin would
  * otherwise make a function that passes garbage.
@@ -10,9 +10,12 @@
 #include <string.h>
 
 #include "base/num.h"
+#include "code/format.h"
 #include "code/info.h"
 #include "launch/launch.h"
 #include "text/escape.h"
+
+enum { DRIVER_ALIGN = 256 }; /* of memory that a CUDA driver allocates */
 
 /* --- lists -------------------------------------------------------------------------------- */
 
@@ -131,6 +134,66 @@ static enum mpk_code add_typed(struct mpk_wrap *w, const struct mpk_triton_param
 					? "integers with a sign, as nothing says that they have none"
 					: NULL,
 		});
+}
+
+/* --- notes ------------------------------------------------------------------------------------ */
+
+static enum mpk_code read_triton(struct mpk_wrap *w)
+{
+	struct mpk_triton *t = mpk_arena_alloc(w->arena, sizeof *t);
+
+	MPK_TRY_ALLOC(t, w->err);
+	MPK_TRY(mpk_triton_read(w->file->meta, w->arena, t, w->err));
+	if (t->descriptor_count)
+		return mpk_fail(
+			w->err, MPK_E_UNSUPPORTED,
+			"kernel '%s' takes descriptors of tensors, which only Triton's launcher makes",
+			MPK_QUOTE(mpk_span_str(t->name)));
+	if (t->global.align > DRIVER_ALIGN || t->profile.align > DRIVER_ALIGN)
+		return mpk_fail(
+			w->err, MPK_E_UNSUPPORTED,
+			"kernel '%s' takes memory aligned to more than the %d bytes that a driver gives",
+			MPK_QUOTE(mpk_span_str(t->name)), DRIVER_ALIGN);
+	if (t->arch && t->arch != w->cubin->sm)
+		return mpk_fail(
+			w->err, MPK_E_CONFLICT,
+			"Triton's metadata are for sm_%u, and the cubin for sm_%u: they are of another kernel",
+			t->arch, w->cubin->sm);
+	w->triton = t;
+	w->ir = w->file->ir;
+	return MPK_OK;
+}
+
+/* What the notes are, their bytes tell. */
+enum mpk_code mpk_wrap_read_notes(struct mpk_wrap *w)
+{
+	struct mpk_span text = w->file->meta;
+	struct mpk_code_info *code;
+
+	while (text.len && text.data[0] <= ' ')
+		text = mpk_span_of(text.data + 1, text.len - 1);
+	if (!w->file->meta_path)
+		return MPK_OK;
+	if (mpk_span_starts(text, "{"))
+		return read_triton(w);
+	if (mpk_span_has(text, "tt.func ")) {
+		w->ir = text;
+		return MPK_OK;
+	}
+	code = mpk_arena_alloc(w->arena, sizeof *code);
+	MPK_TRY_ALLOC(code, w->err);
+	*code = (struct mpk_code_info){ .bytes = text };
+	if (!mpk_code_is_text(text) || !mpk_span_has(text, "__global__"))
+		return mpk_fail(
+			w->err, MPK_E_UNSUPPORTED,
+			"these are no notes of a kernel: neither Triton's metadata (.json) and IR (.ttir) nor CUDA C++ with a kernel");
+	MPK_TRY(mpk_code_info_read_as(&mpk_format_cuda, w->arena, code, w->err));
+	if (code->problem) {
+		*w->err = *code->problem;
+		return code->problem->code;
+	}
+	w->source = code;
+	return MPK_OK;
 }
 
 /* --- a signature -------------------------------------------------------------------------------- */

@@ -33,19 +33,9 @@ struct mpk_wrap {
 	size_t given;              /* those of them that the launcher does not add */
 };
 
-/* How a kernel is launched: expressions, in arena. */
-struct mpk_wrap_launch {
-	const char *grid[3], *block[3], *cluster[3]; /* NULL: not given, 1 */
-	const char *shared;                          /* NULL: none */
-	const char *blocks; /* of the whole grid; for the sizes of temporaries */
-	bool cooperative, programmatic, grid_is_argument;
-};
-
-/* mpk_wrap_choose_launch - grid, block and the rest
- * @out     its texts are in the arena
+/* mpk_wrap_read_notes - what lies beside the cubin: sets triton, ir and source
  * Returns  as mpk_wrap_manifest */
-enum mpk_code mpk_wrap_choose_launch(const struct mpk_wrap *w,
-				     struct mpk_wrap_launch *out) MPK_MUST_CHECK;
+enum mpk_code mpk_wrap_read_notes(struct mpk_wrap *w) MPK_MUST_CHECK;
 
 /* mpk_wrap_read_args - what the kernel takes, from a signature, the IR or a declaration, held to the cubin's sizes
  * Returns  as mpk_wrap_manifest */

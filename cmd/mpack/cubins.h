@@ -17,6 +17,8 @@ struct mpk_cubins_options {
 };
 
 /* The rows of both commands; o is a struct mpk_cubins_options. */
+#define MPK_CUBINS_ROW(type, name, value, help, what)                                              \
+	{ 0, name, MPK_OPT_##type, value, help, .target = &(what), .decides_bytes = true }
 #define MPK_CUBINS_OPTIONS(o)                                                                      \
 	{ 0,                                                                                       \
 	  "meta",                                                                                  \
@@ -26,52 +28,17 @@ struct mpk_cubins_options {
 	  .target = &(o).metas,                                                                    \
 	  .path = MPK_READS_FILE,                                                                  \
 	  .decides_bytes = true },                                                                 \
-		{ 0,                                                                               \
-		  "signature",                                                                     \
-		  MPK_OPT_TEXT,                                                                    \
-		  "TYPES",                                                                         \
-		  "what its kernel takes: \"*fp32, i32\"",                                         \
-		  .target = &(o).how.signature,                                                    \
-		  .decides_bytes = true },                                                         \
-		{ 0,                                                                               \
-		  "grid",                                                                          \
-		  MPK_OPT_TEXT,                                                                    \
-		  "EXPRS",                                                                         \
-		  "blocks: \"ceildiv(n, 128)\"; else arguments",                                   \
-		  .target = &(o).how.grid,                                                         \
-		  .decides_bytes = true },                                                         \
-		{ 0,                                                                               \
-		  "block",                                                                         \
-		  MPK_OPT_TEXT,                                                                    \
-		  "EXPRS",                                                                         \
-		  "threads of a block",                                                            \
-		  .target = &(o).how.block,                                                        \
-		  .decides_bytes = true },                                                         \
-		{ 0,                                                                               \
-		  "cluster",                                                                       \
-		  MPK_OPT_TEXT,                                                                    \
-		  "EXPRS",                                                                         \
-		  "blocks of a cluster",                                                           \
-		  .target = &(o).how.cluster,                                                      \
-		  .decides_bytes = true },                                                         \
-		{ 0,                                                                               \
-		  "shared",                                                                        \
-		  MPK_OPT_TEXT,                                                                    \
-		  "BYTES",                                                                         \
-		  "dynamic shared memory",                                                         \
-		  .target = &(o).how.shared,                                                       \
-		  .decides_bytes = true },                                                         \
-		{ 0,                                                                               \
-		  "cooperative",                                                                   \
-		  MPK_OPT_FLAG,                                                                    \
-		  NULL,                                                                            \
-		  "launch all blocks at once",                                                     \
-		  .target = &(o).how.cooperative,                                                  \
-		  .decides_bytes = true },                                                         \
-	{                                                                                          \
-		0, "pdl", MPK_OPT_FLAG, NULL, "programmatic dependent launch",                     \
-			.target = &(o).how.programmatic, .decides_bytes = true                     \
-	}
+		MPK_CUBINS_ROW(TEXT, "signature", "TYPES",                                         \
+			       "what its kernel takes: \"*fp32, i32\"", (o).how.signature),        \
+		MPK_CUBINS_ROW(TEXT, "grid", "EXPRS",                                              \
+			       "blocks: \"ceildiv(n, 128)\"; else arguments", (o).how.grid),       \
+		MPK_CUBINS_ROW(TEXT, "block", "EXPRS", "threads of a block", (o).how.block),       \
+		MPK_CUBINS_ROW(TEXT, "cluster", "EXPRS", "blocks of a cluster", (o).how.cluster),  \
+		MPK_CUBINS_ROW(TEXT, "shared", "BYTES", "dynamic shared memory", (o).how.shared),  \
+		MPK_CUBINS_ROW(FLAG, "cooperative", NULL, "launch all blocks at once",             \
+			       (o).how.cooperative),                                               \
+		MPK_CUBINS_ROW(FLAG, "pdl", NULL, "programmatic dependent launch",                 \
+			       (o).how.programmatic)
 
 /* A cubin, and the names of the files that go with it; NULL: there is none. */
 struct mpk_cubins_file {

@@ -7,7 +7,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "ar/ar.h"
 #include "base/vec.h"
 #include "common/diag.h"
 #include "common/files.h"
@@ -173,13 +172,12 @@ static enum mpk_code write_library(struct thinning *t, struct mpk_error *err)
 {
 	struct mpk_rope rope = mpk_rope_of(&t->arena);
 	struct mpk_output *o = NULL;
-	bool is_input = mpk_ar_is(t->file.bytes) || mpk_thin_is_object(t->file.bytes);
 	enum mpk_code code;
 
 	MPK_TRY(mpk_thin_library(t->file.bytes, &t->o, &t->arena, &rope, &t->report, err));
 	MPK_TRY(check_used(t, err));
 	mpk_mapping_use_file(&t->file, &rope);
-	MPK_TRY(mpk_output_open(output, is_input ? 0666 : 0777, &o, err));
+	MPK_TRY(mpk_output_open(output, t->report.is_input ? 0666 : 0777, &o, err));
 	mpk_progress_begin("writing", rope.len);
 	code = mpk_output_write_rope(o, &rope, NULL, err);
 	mpk_progress_end();

@@ -15,8 +15,6 @@
 #include "text/escape.h"
 #include "thin/internal/thin.h"
 
-enum { MISSING_SHOWN = 3 /* that the message names */ };
-
 static const char *const cuda_prefixes[] = { "sm_", "compute_", "lto_" };
 
 /* The number of "sm_90a", with a suffix of at most one letter; 0: it is none of NVIDIA's. */
@@ -176,88 +174,9 @@ enum mpk_code mpk_thin_keep_devices(struct mpk_thin *t, const struct mpk_code_ta
 
 void mpk_thin_miss(struct mpk_thin *t, const char *where, struct mpk_span word, const char *what)
 {
-	if (t->missing_count++ < MISSING_SHOWN) {
+	if (t->missing_count++ < MPK_THIN_MISSING_SHOWN) {
 		mpk_strbuf_printf(&t->missing, "%s%s has %s for ", t->missing.len ? ", " : "",
 				  where, what);
 		mpk_escape(&t->missing, word);
 	}
-}
-
-enum mpk_code mpk_thin_compare(struct mpk_thin *t, const char *where,
-			       const struct mpk_code_target *targets, const bool *kept,
-			       size_t count, struct mpk_error *err)
-{
-	for (size_t w = 0; w < t->o->keep_count; w++) {
-		struct mpk_thin_choice choice;
-		char what[96];
-
-		MPK_TRY(mpk_thin_choose(t->o->keep[w], targets, kept, count, &choice, err));
-		if (choice.before == count || choice.after < count)
-			continue;
-		(void)snprintf(what, sizeof what, "%s %s alone", targets[choice.before].name,
-			       targets[choice.before].what ? targets[choice.before].what : "code");
-		mpk_thin_miss(t, where, t->o->keep[w], what);
-	}
-	return MPK_OK;
-}
-
-/* --- what is missing afterwards ------------------------------------------------------------------- */
-
-/* Clang's offload binaries have an image each, and a runtime looks for one that fits among all. */
-static enum mpk_code compare_binaries(struct mpk_thin *t,
-				      const struct mpk_thin_container *containers,
-				      size_t container_count, struct mpk_error *err)
-{
-	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
-	struct mpk_code_target *targets =
-		mpk_arena_array(&scratch, container_count + 1, sizeof *targets);
-	bool *kept = mpk_arena_array(&scratch, container_count + 1, sizeof *kept);
-	size_t count = 0;
-
-	MPK_TRY_ALLOC(targets && kept, err);
-	for (size_t i = 0; i < container_count; i++) {
-		const struct mpk_thin_container *c = &containers[i];
-		const struct mpk_code_target *list;
-		size_t n;
-
-		if (!c->is_binary || c->is_registered)
-			continue;
-		list = c->target;
-		n = list != NULL;
-		if (!n)
-			MPK_TRY(mpk_code_targets(c->bytes, &scratch, &list, &n, err));
-		if (!n)
-			continue;
-		kept[count] = !c->is_gone;
-		targets[count++] = list[0];
-	}
-	return mpk_thin_compare(t, "the offload binaries", targets, kept, count, err);
-}
-
-/* What was noted, if that is not allowed. */
-static enum mpk_code refuse_missing(const struct mpk_thin *t, struct mpk_error *err)
-{
-	if (!t->missing_count || t->o->allow_missing)
-		return mpk_strbuf_status(&t->missing, err);
-	if (t->missing_count > MISSING_SHOWN)
-		return mpk_fail(
-			err, MPK_E_CONFLICT,
-			"kernels would lose their code: %s, and %zu more; keep these, too, "
-			"name the device with --device-arch instead, or say --allow-missing",
-			mpk_strbuf_text(&t->missing), t->missing_count - MISSING_SHOWN);
-	return mpk_fail(err, MPK_E_CONFLICT,
-			"kernels would lose their code: %s; keep these, too, name the device with "
-			"--device-arch instead, or say --allow-missing",
-			mpk_strbuf_text(&t->missing));
-}
-
-enum mpk_code mpk_thin_check_missing(struct mpk_thin *t,
-				     const struct mpk_thin_container *containers, size_t count,
-				     struct mpk_error *err)
-{
-	MPK_TRY(compare_binaries(t, containers, count, err));
-	for (size_t w = 0; w < t->o->keep_count && w < MPK_THIN_USED_WORDS; w++)
-		if ((t->unlinked & ~t->served) >> w & 1)
-			mpk_thin_miss(t, MPK_THIN_RELOCATABLE, t->o->keep[w], "code");
-	return refuse_missing(t, err);
 }

@@ -53,7 +53,8 @@ static void library_fini(struct library *l)
 	sycl_fini(&l->sycl);
 }
 
-bool mpk_thin_is_object(struct mpk_span file)
+/* Whether the bytes begin as an object for a linker does, little-endian. */
+static bool is_linker_input(struct mpk_span file)
 {
 	enum { TYPE_AT = 16 };
 
@@ -431,7 +432,7 @@ static enum mpk_code archive_member(struct archive *a, size_t i, const struct mp
 
 	*out = mpk_rope_of(arena);
 	a->entries[i] = (struct mpk_ar_entry){ .name = m->name, .content = out };
-	if (!mpk_thin_is_object(m->data)) {
+	if (!is_linker_input(m->data)) {
 		mpk_rope_put_view(out, m->data);
 		return mpk_rope_status(out, err);
 	}
@@ -476,9 +477,10 @@ enum mpk_code mpk_thin_library(struct mpk_span file, const struct mpk_thin_optio
 	struct library l = { .thin = { .o = options, .arena = arena, .report = report },
 			     .err = err };
 
+	report->is_input = mpk_ar_is(file) || is_linker_input(file);
 	if (mpk_ar_is(file))
 		return thin_archive(file, options, arena, out, report, err);
-	if (mpk_thin_is_object(file))
+	if (report->is_input)
 		return mpk_thin_object(file, options, arena, out, report, err);
 	MPK_TRY(library_open(&l, file));
 	return thin_library(&l, out);

@@ -48,6 +48,7 @@ struct mpk_thin_report {
 	uint64_t zeroed_bytes; /* freed bytes in front of those, which stay in the file as zeros */
 	size_t left; /* sections of images, or parts of them, that no table names: they are not kept, and have to stay */
 	bool had_record_signature; /* of a wheel; dropped */
+	bool is_input;             /* of a linker: an object, or an archive of such */
 	bool had_origin;           /* a signature or provenance told of the file before; emptied */
 	struct mpk_strbuf
 		present; /* names of the architectures that were found, " sm_80 sm_90"; to be freed */
@@ -58,9 +59,6 @@ struct mpk_thin_report {
  * Returns  MPK_OK; MPK_E_USAGE */
 enum mpk_code mpk_thin_check_word(const char *option, struct mpk_span word,
 				  struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_thin_is_object - whether the bytes begin as an object for a linker does, little-endian */
-bool mpk_thin_is_object(struct mpk_span file);
 
 /* mpk_thin_library - the library, object or static archive with less in it
  * ELF, 64 bits, little-endian; what is linked, for x86-64 or AArch64; the machine of this program does not matter.

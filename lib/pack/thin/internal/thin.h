@@ -83,16 +83,12 @@ enum mpk_code mpk_thin_choose(struct mpk_span word, const struct mpk_code_target
 enum mpk_code mpk_thin_keep_devices(struct mpk_thin *t, const struct mpk_code_target *targets,
 				    bool *kept, size_t count, struct mpk_error *err) MPK_MUST_CHECK;
 
+/* So many of them are named in the message. */
+enum { MPK_THIN_MISSING_SHOWN = 3 };
+
 /* mpk_thin_miss - note that a kept architecture would lose something
  * @what    "compute_80 PTX alone" */
 void mpk_thin_miss(struct mpk_thin *t, const char *where, struct mpk_span word, const char *what);
-
-/* mpk_thin_compare - note it if a container had code for a kept architecture and has none any more
- * @kept    of each target whether it is kept
- * Returns  MPK_OK; MPK_E_NOMEM */
-enum mpk_code mpk_thin_compare(struct mpk_thin *t, const char *where,
-			       const struct mpk_code_target *targets, const bool *kept,
-			       size_t count, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* The section of device code that a linker's input has, which no driver loads. */
 #define MPK_THIN_RELOCATABLE "__nv_relfatbin"

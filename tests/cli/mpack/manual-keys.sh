@@ -1,6 +1,7 @@
 # Every key and every kind that the program knows stands in the manual.
-keys=$(grep -ohE '\b(KEY|STEP)\([A-Z]+, (struct [a-z_]+, |type, member, )?[a-z_]+|\.name = "[a-z_]+"' \
-	"$ROOT/lib/pack/manifest/schema.c" "$ROOT/lib/pack/manifest/launch.c" | sed 's/"$//; s/.*[ "]//')
+keys=$(grep -ohE '\b(MPK_SCHEMA_KEY|STEP)\([A-Z]+, (struct [a-z_]+, |type, member, )?[a-z_]+|\.name = "[a-z_]+"' \
+	"$ROOT/lib/pack/manifest/schema.c" "$ROOT/lib/pack/manifest/row.c" "$ROOT/lib/pack/manifest/launch.c" |
+	sed 's/"$//; s/.*[ "]//')
 kinds=$(grep -oE '\bDEVICE\("[a-z]+|\{ "[A-Za-z_]+", *("|$)|^\t\{ "[A-Za-z_]+"' "$ROOT/lib/pack/manifest/schema.c" |
 	sed 's/^[^"]*"//; s/".*//')
 test "$(echo "$keys" | wc -w)" -ge 25

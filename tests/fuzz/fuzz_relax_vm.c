@@ -126,8 +126,8 @@ static void run_all(struct mpk_module *root)
 		if (mpk_module_find(root, text, &f, &search, &err) != MPK_OK || !f)
 			continue;
 		/* a name that is no text of C may be found as a kernel */
-		if (mpk_relax_machine_of(node)) {
-			mpk_relax_machine_of(node)->step_limit = STEPS;
+		if (mpk_node_machine(node)) {
+			((struct mpk_relax_vm *)mpk_node_machine(node))->step_limit = STEPS;
 			for (size_t count = 0; count < 4; count++)
 				run(f, count);
 		}

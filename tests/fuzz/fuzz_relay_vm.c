@@ -334,7 +334,7 @@ static void run_all(struct mpk_module *root, const struct program *p)
 		FUZZ_REQUIRE(mpk_module_find(root, names[i], &f, &search, &err) == MPK_OK);
 		if (!f)
 			continue;
-		mpk_relay_machine_of(node)->step_limit = STEPS;
+		((struct mpk_relay_vm *)mpk_node_machine(node))->step_limit = STEPS;
 		run(f, p->param_counts[i]);
 		if (p->wild) /* refused */
 			run(f, (p->param_counts[i] + 1) % 3);

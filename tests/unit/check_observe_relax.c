@@ -322,7 +322,7 @@ START_TEST(observed_runs_go_step_by_step)
 		ck_assert_float_eq(((float *)mpk_dltensor_data(&result.tensor->dl))[0], 6);
 		mpk_value_drop(&result);
 	}
-	vm = mpk_relax_machine_of((const struct mpk_node_module *)m.root);
+	vm = (struct mpk_relax_vm *)mpk_node_machine((const struct mpk_node_module *)m.root);
 	ck_assert_uint_eq(mpk_plans_get_stats(vm->plans).recorded, 1);
 	ck_assert_uint_eq(mpk_plans_get_stats(vm->plans).replayed, 2);
 	ck_assert_uint_eq(mpk_plans_get_stats(vm->plans).unplannable, 0);

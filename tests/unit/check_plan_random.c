@@ -42,7 +42,8 @@ static struct mpk_runtime *runtime;
 
 static struct mpk_plans *plans_of(const struct machine *m)
 {
-	return mpk_relax_machine_of((const struct mpk_node_module *)m->root)->plans;
+	return ((struct mpk_relax_vm *)mpk_node_machine((const struct mpk_node_module *)m->root))
+		->plans;
 }
 
 static struct mpk_function *find(struct machine *m, const char *name)

@@ -131,7 +131,8 @@ static float first_of(struct model *m, float x, int64_t row_stride)
 static struct mpk_plan_stats stats_of(const struct model *m)
 {
 	return mpk_plans_get_stats(
-		mpk_relax_machine_of((const struct mpk_node_module *)m->root)->plans);
+		((struct mpk_relax_vm *)mpk_node_machine((const struct mpk_node_module *)m->root))
+			->plans);
 }
 
 /* --- rules ----------------------------------------------------------------------------------- */

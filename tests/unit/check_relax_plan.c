@@ -12,7 +12,8 @@ static struct mpk_plan_stats plan_stats(const struct library *l)
 	struct mpk_module *root = mpk_library_root(l->library);
 
 	return mpk_plans_get_stats(
-		mpk_relax_machine_of((const struct mpk_node_module *)root)->plans);
+		((struct mpk_relax_vm *)mpk_node_machine((const struct mpk_node_module *)root))
+			->plans);
 }
 
 static struct mpk_value rows(int64_t count, int64_t width, int round)

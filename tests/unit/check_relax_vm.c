@@ -132,7 +132,7 @@ static void sum_program(struct made *m)
 static struct mpk_plan_stats plan_stats(struct model *m)
 {
 	const struct mpk_relax_vm *vm =
-		mpk_relax_machine_of((const struct mpk_node_module *)m->root);
+		(struct mpk_relax_vm *)mpk_node_machine((const struct mpk_node_module *)m->root);
 
 	return mpk_plans_get_stats(vm->plans);
 }

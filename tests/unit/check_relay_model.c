@@ -13,7 +13,8 @@ static struct mpk_plan_stats plan_stats(const struct library *l)
 	struct mpk_module *root = mpk_library_root(l->library);
 
 	return mpk_plans_get_stats(
-		mpk_relay_machine_of((const struct mpk_node_module *)root)->plans);
+		((struct mpk_relay_vm *)mpk_node_machine((const struct mpk_node_module *)root))
+			->plans);
 }
 
 /* main(data, extra) -> (relu(y), sum(y)); parameters are constants. TVM's own numbers, as byte code

@@ -260,7 +260,7 @@ HARNESS_FN void model_open(struct model *m, struct program *p, const struct made
 
 HARNESS_FN struct mpk_relay_vm *machine_of(const struct model *m)
 {
-	return mpk_relay_machine_of((const struct mpk_node_module *)m->root);
+	return (struct mpk_relay_vm *)mpk_node_machine((const struct mpk_node_module *)m->root);
 }
 
 /* --- values -------------------------------------------------------------------------------- */

@@ -42,13 +42,6 @@ extern const struct mpk_loader mpk_aot_executor;
  * runtime has for models (mpk_runtime_set_devices). */
 extern const struct mpk_loader mpk_relax_executor;
 
-struct mpk_node_module;
-struct mpk_relax_vm;
-
-/* mpk_relax_machine_of - the machine that functions of an executable's node are bound to now; NULL
- * before the first was looked up. Borrowed */
-struct mpk_relax_vm *mpk_relax_machine_of(const struct mpk_node_module *node);
-
 /* mpk_relax_add_globals - what compiled functions look up as global functions
  * Returns  MPK_OK; MPK_E_NOMEM */
 enum mpk_code mpk_relax_add_globals(struct mpk_runtime *runtime,
@@ -86,12 +79,5 @@ typedef enum mpk_code mpk_relay_find_fn(void *user, struct mpk_span name, struct
  * Returns  MPK_OK, also for a library without such executables; as mpk_relay_bind; what find returned */
 enum mpk_code mpk_relay_bind_library(struct mpk_library *library, mpk_relay_find_fn *find,
 				     void *user, struct mpk_error *err) MPK_MUST_CHECK;
-
-struct mpk_node_module;
-struct mpk_relay_vm;
-
-/* mpk_relay_machine_of - the machine that functions of an executable's node are bound to now; NULL
- * before the first was looked up. Borrowed */
-struct mpk_relay_vm *mpk_relay_machine_of(const struct mpk_node_module *node);
 
 #endif

@@ -141,6 +141,15 @@ enum mpk_code mpk_node_model_open(struct mpk_node_module *node, const struct mpk
 enum mpk_code mpk_node_model_machine(struct mpk_node_module *node, struct mpk_machine **out,
 				     struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_node_machine - the machine that functions of a node are bound to now; NULL before the first was looked up.
+ * Borrowed */
+static inline struct mpk_machine *mpk_node_machine(const struct mpk_node_module *node)
+{
+	const struct mpk_node_model *model = node->state;
+
+	return model ? model->machine : NULL;
+}
+
 /* mpk_node_model_close - as a loader's close: frees the model with what it has; NULL in it is fine */
 void mpk_node_model_close(struct mpk_node_module *node);
 

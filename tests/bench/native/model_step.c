@@ -186,8 +186,8 @@ int main(int argc, char **argv)
 	long loaded_size = resident();
 	struct mpk_value *inputs = make_inputs(argv + 5, (size_t)argc - 5, (int64_t)lengths);
 	double first = time_step(f, &inputs[0]), step = time_steps(f, inputs, lengths, steps);
-	struct mpk_relax_vm *vm =
-		mpk_relax_machine_of((const struct mpk_node_module *)mpk_library_root(library));
+	struct mpk_relax_vm *vm = (struct mpk_relax_vm *)mpk_node_machine(
+		(const struct mpk_node_module *)mpk_library_root(library));
 
 	printf("%.0f %ld %.0f %.0f %.0f %ld\n", loaded, loaded_size, first, step,
 	       time_bare(vm, f, inputs, lengths, steps), resident());

@@ -353,13 +353,6 @@ static bool relax_name_at(struct mpk_node_module *node, size_t i, struct mpk_spa
 	return false;
 }
 
-struct mpk_relax_vm *mpk_relax_machine_of(const struct mpk_node_module *node)
-{
-	const struct mpk_node_model *model = node->state;
-
-	return model ? (struct mpk_relax_vm *)model->machine : NULL;
-}
-
 const struct mpk_loader mpk_relax_executor = {
 	.accepts = relax_accepts,
 	.payload = &mpk_reader_relax,

@@ -171,13 +171,6 @@ const struct mpk_loader mpk_relay_executor = {
 	.close = mpk_node_model_close,
 };
 
-struct mpk_relay_vm *mpk_relay_machine_of(const struct mpk_node_module *node)
-{
-	const struct mpk_node_model *model = node->state;
-
-	return model ? (struct mpk_relay_vm *)model->machine : NULL;
-}
-
 /* --- late-bound constants ------------------------------------------------------------------ */
 
 /* The node of a module, which is opened for it. */
@@ -231,7 +224,7 @@ static enum mpk_code bind_found(struct mpk_module *module, mpk_relay_find_fn *fi
 
 	MPK_TRY(open_module(module, &node, err));
 	/* a machine may have made the constant already */
-	if (mpk_relay_machine_of(node))
+	if (mpk_node_machine(node))
 		return mpk_fail(err, MPK_E_CONFLICT,
 				"constants are bound before a function is looked up, not after");
 	p = program_of(node);

@@ -109,7 +109,7 @@ struct mpk_plans;
 struct mpk_relax_vm;
 
 /* Tensors that were allocated and that no operator filled so far, and heaps of symbolic
- * extents; see watch.h. */
+ * extents; see watch.c. */
 struct mpk_relax_fresh {
 	struct mpk_relax_fresh_tensor {
 		const struct mpk_tensor *tensor; /* borrowed, to be compared with others */
@@ -193,6 +193,7 @@ struct mpk_relax_kept {
 	struct mpk_relax_sites functions[]; /* of the machine */
 };
 
+/* mpk_relax_kept_destroy - NULL is fine */
 void mpk_relax_kept_destroy(struct mpk_relax_kept *k, size_t functions);
 
 /* mpk_relax_kept_storage, ..._tensor, ..._heap, ..._shape - as a cell of tvm-ffi holds it: a storage of a device

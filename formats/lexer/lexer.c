@@ -2,6 +2,8 @@
 /* lexer.c - one lexer for PTX and the C family, which agree on comments, strings and names */
 #include "lexer/lexer.h"
 
+#include "text/escape.h"
+
 static int lexer_peek(const struct mpk_lexer *lex, size_t ahead)
 {
 	return ahead < lex->bytes.len - lex->pos ? lex->bytes.data[lex->pos + ahead] : -1;
@@ -142,4 +144,16 @@ enum mpk_code mpk_lexer_next(struct mpk_lexer *lex, struct mpk_error *err)
 	lex->pos += len;
 	lex->t = t;
 	return MPK_OK;
+}
+
+/* What is there instead is quoted, as it may hold anything. */
+enum mpk_code mpk_lexer_wanted(const struct mpk_lexer *lex, const char *what, struct mpk_error *err)
+{
+	const struct mpk_token *t = &lex->t;
+
+	if (t->kind == MPK_TOKEN_END)
+		return mpk_fail_line(err, MPK_E_SYNTAX, t->line, t->column,
+				     "%s: the text ends where %s is wanted", lex->language, what);
+	return mpk_fail_line(err, MPK_E_SYNTAX, t->line, t->column, "%s: %s wanted, '%s' found",
+			     lex->language, what, MPK_QUOTE(t->text));
 }

@@ -39,6 +39,10 @@ struct mpk_lexer {
  * Returns  MPK_OK; MPK_E_SYNTAX with line and column (unfinished comment or string) */
 enum mpk_code mpk_lexer_next(struct mpk_lexer *lex, struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_lexer_wanted - fail with MPK_E_SYNTAX: @what was wanted where t is, which is quoted */
+enum mpk_code mpk_lexer_wanted(const struct mpk_lexer *lex, const char *what,
+			       struct mpk_error *err) MPK_MUST_CHECK;
+
 static inline bool mpk_token_is_word(const struct mpk_token *t, const char *text)
 {
 	return t->kind == MPK_TOKEN_WORD && mpk_span_is(t->text, text);

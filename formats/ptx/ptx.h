@@ -50,12 +50,11 @@ struct mpk_ptx_shared {
 };
 
 struct mpk_ptx {
-	unsigned major, minor; /* .version */
-	unsigned sm;           /* 90 for sm_90 */
-	char suffix;           /* 'a' or 'f', or NUL */
-	unsigned address_bits; /* 32 or 64 */
-	bool debug;            /* .target ..., debug */
-	bool terminated;       /* the text is followed by a NUL, as drivers want it */
+	unsigned major, minor;                /* .version */
+	unsigned sm;                          /* 90 for sm_90 */
+	char suffix;                          /* 'a' or 'f', or NUL */
+	unsigned address_bits;                /* 32 or 64 */
+	bool debug;                           /* .target ..., debug */
 	const struct mpk_ptx_kernel *kernels; /* .entry, in file order */
 	size_t kernel_count;
 	const struct mpk_ptx_shared *shared; /* in file order */

@@ -56,7 +56,7 @@ START_TEST(nvcc_two)
 	ck_assert_uint_eq(ptx.sm, 90);
 	ck_assert_int_eq(ptx.suffix, '\0');
 	ck_assert_uint_eq(ptx.address_bits, 64);
-	ck_assert(!ptx.debug && !ptx.terminated);
+	ck_assert(!ptx.debug);
 	ck_assert_uint_eq(ptx.kernel_count, 2);
 	ck_assert_uint_eq(scale->param_count, 4);
 	assert_param(scale, 0, "u64", 8, 8);
@@ -198,7 +198,7 @@ START_TEST(grammar)
 	ck_assert_uint_eq(ptx.sm, 100);
 	ck_assert_int_eq(ptx.suffix, 'f');
 	ck_assert_uint_eq(ptx.address_bits, 32);
-	ck_assert(ptx.debug && ptx.terminated);
+	ck_assert(ptx.debug);
 	ck_assert_uint_eq(ptx.shared_count, MPK_ARRAY_COUNT(shared));
 	for (size_t i = 0; i < ptx.shared_count; i++) {
 		ck_assert_msg(mpk_span_is(ptx.shared[i].name, shared[i].name), "%zu", i);

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Behind Landlock and seccomp, should one of them have a gap: no network interface, no System V or message
- * queue of others, no file of others, and no right over anything, for root neither. Processes have a namespace
- * before that, see mpk_sandbox_apart_enter. */
+/* Should Landlock or seccomp have a gap: no network interface, no System V or message queue of others, no file of
+ * others. Processes have a namespace before that, see mpk_sandbox_apart_enter. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/capability.h>
 #include <linux/mount.h>
 #include <sched.h>
 #include <stdio.h>
@@ -199,67 +197,12 @@ static bool change_root(const struct mpk_sandbox *s, bool is_own_user)
 
 #endif
 
-/* --- capabilities ----------------------------------------------------------------- */
-
-/* A list of what is kept: a capability that a kernel gains tomorrow is dropped. */
-
-typedef struct __user_cap_data_struct cap_words[_LINUX_CAPABILITY_U32S_3];
-
-static bool set_powers(const cap_words words)
-{
-	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
-
-	return syscall(SYS_capset, &head, words) == 0;
-}
-
-/* Files with their owners and modes, nodes of devices, which a driver makes when they are missing; to become
- * another user; what a server needs. Not: modules, memory and ports of the machine, other processes, limits,
- * priorities, terminals, mounts, namespaces, time, the end of the system. */
-static uint64_t kept(void)
-{
-	static const unsigned caps[] = {
-		CAP_CHOWN,    CAP_DAC_OVERRIDE,     CAP_DAC_READ_SEARCH, CAP_FOWNER,
-		CAP_FSETID,   CAP_SETGID,           CAP_SETUID,          CAP_SETPCAP,
-		CAP_SETFCAP,  CAP_NET_BIND_SERVICE, CAP_NET_BROADCAST,   CAP_NET_RAW,
-		CAP_IPC_LOCK, CAP_IPC_OWNER,        CAP_LEASE,           CAP_SYS_CHROOT,
-		CAP_MKNOD,
-	};
-	uint64_t bits = 0;
-
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(caps); i++)
-		bits |= UINT64_C(1) << caps[i];
-	return bits;
-}
-
-bool mpk_powers_drop(bool keeps_files)
-{
-	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	uint64_t keep = kept();
-	cap_words words = { { 0 } };
-
-	if (!keeps_files)
-		return set_powers(words);
-	if (syscall(SYS_capget, &head, words) != 0)
-		return false;
-	for (unsigned long cap = 0; prctl(PR_CAPBSET_READ, cap) >= 0; cap++)
-		if (cap >= 64 || !(keep >> cap & 1))
-			(void)prctl(PR_CAPBSET_DROP, cap);
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(words); i++) {
-		uint32_t mask = (uint32_t)(keep >> (32 * i));
-
-		words[i].effective &= mask;
-		words[i].permitted &= mask;
-		words[i].inheritable &= mask;
-	}
-	return set_powers(words);
-}
-
 /* --- namespaces for code that is run ---------------------------------------------- */
 
 enum { NOBODY = 65534 };
 
 /* A new user has no rights outside; where there are no users to be had, root goes without. */
-static void namespaces_enter(const struct mpk_sandbox *s, struct mpk_sandbox_state *out)
+void mpk_namespaces_enter(const struct mpk_sandbox *s, struct mpk_sandbox_state *out)
 {
 	const int others = CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWNS;
 	uid_t user = geteuid();
@@ -272,18 +215,6 @@ static void namespaces_enter(const struct mpk_sandbox *s, struct mpk_sandbox_sta
 	/* files in memory belong to somebody who has a number */
 	out->own_root = (!out->own_user || map_ids(NOBODY, user, NOBODY, group)) &&
 			change_root(s, out->own_user);
-}
-
-void mpk_namespaces_enter(const struct mpk_sandbox *s, struct mpk_sandbox_state *out)
-{
-	int on_parent_death = 0;
-
-	(void)prctl(PR_GET_PDEATHSIG, &on_parent_death);
-	namespaces_enter(s, out);
-	/* with the user the kernel forgets it */
-	(void)prctl(PR_SET_PDEATHSIG, (unsigned long)on_parent_death);
-	if (!mpk_powers_drop(false))
-		out->namespaces = out->own_user = out->own_root = false;
 }
 
 /* --- apart from other processes --------------------------------------------------- */

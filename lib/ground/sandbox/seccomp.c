@@ -1,101 +1,101 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A list of what is allowed: a call that a kernel gains tomorrow is refused. Calls that another
- * libc makes in the place of one of these fail with EPERM, as the same call would that is missing. */
+/* Which system calls a process may still make: as filters of seccomp(2), for one in a sandbox a list of what is allowed,
+ * so that a call that a kernel gains tomorrow is refused, and for one that is run what would reach others. Calls that
+ * another libc makes in the place of allowed ones fail with EPERM, as the same call would that is missing. */
+#include <asm/sockios.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/ioctl.h>
+#include <linux/seccomp.h>
 #include <sched.h>
 #include <signal.h>
 #include <stddef.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/compiler.h"
 #include "sandbox/internal/sandbox.h"
-#include "sandbox/sandbox.h"
 
 /* --- filters ---------------------------------------------------------------------- */
 
-#if defined(__x86_64__) && !defined(__ILP32__)
-#define AUDIT_ARCH_HERE AUDIT_ARCH_X86_64
-#elif defined(__aarch64__) && !defined(__AARCH64EB__)
-#define AUDIT_ARCH_HERE AUDIT_ARCH_AARCH64
-#elif defined(__s390x__)
-#define AUDIT_ARCH_HERE AUDIT_ARCH_S390X
-#elif defined(__riscv) && __riscv_xlen == 64
-#define AUDIT_ARCH_HERE AUDIT_ARCH_RISCV64
-#elif defined(__powerpc64__) && defined(__LITTLE_ENDIAN__)
-#define AUDIT_ARCH_HERE AUDIT_ARCH_PPC64LE
-#else
-#define AUDIT_ARCH_HERE 0
-#endif
+static const uint32_t REFUSE = SECCOMP_RET_ERRNO | EPERM;
+
+/* Classic BPF, see bpf(2) and seccomp(2). Each rule is independent: it decides, or the next one does. */
+enum { FILTER_MAX = 512, FILTER_WORDS = 16 };
+
+struct filter {
+	struct sock_filter code[FILTER_MAX];
+	unsigned short len;
+	bool failed; /* too long */
+};
 
 /* Numbers from here on are calls of x32, which have this machine's name. */
 #define X32_BIT 0x40000000U
 
-static void seccomp_add(struct mpk_filter *f, uint16_t code, uint32_t k, uint8_t yes, uint8_t no)
+static void seccomp_add(struct filter *f, uint16_t code, uint32_t k, uint8_t yes, uint8_t no)
 {
-	if (f->len == MPK_FILTER_MAX) {
+	if (f->len == FILTER_MAX) {
 		f->failed = true;
 		return;
 	}
 	f->code[f->len++] = (struct sock_filter){ code, yes, no, k };
 }
 
-static void seccomp_load(struct mpk_filter *f, size_t offset)
+static void seccomp_load(struct filter *f, size_t offset)
 {
 	seccomp_add(f, BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset, 0, 0);
 }
 
-static size_t argument(unsigned index)
+/* Half of an argument. They are 64 bits wide, but the kernel looks at the low half of an int: a filter that compared all
+ * of it could be passed by setting high bits. */
+enum { LOW = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ };
+
+static void load_argument(struct filter *f, unsigned index, size_t half)
 {
-	return offsetof(struct seccomp_data, args) + index * sizeof(uint64_t);
+	seccomp_load(f, offsetof(struct seccomp_data, args) + index * sizeof(uint64_t) + half * 4);
 }
 
-/* Arguments are 64 bits wide, but the kernel looks at the low half of an int: a filter that
- * compared all of it could be passed by setting high bits. */
-static void load_argument(struct mpk_filter *f, unsigned index)
+/* Passes over so many steps for all calls but nr. */
+static void load_call(struct filter *f, long nr, uint8_t others_skip)
 {
-	size_t low = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? 4 : 0;
-
-	seccomp_load(f, argument(index) + low);
+	seccomp_load(f, offsetof(struct seccomp_data, nr));
+	seccomp_add(f, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)nr, 0, others_skip);
 }
 
-static void give(struct mpk_filter *f, uint32_t action)
+static void give(struct filter *f, uint32_t action)
 {
 	seccomp_add(f, BPF_RET | BPF_K, action, 0, 0);
 }
 
 /* Calls of another ABI than this program's are refused. */
-static void filter_begin(struct mpk_filter *f)
+static void filter_begin(struct filter *f)
 {
-	const uint32_t refuse = SECCOMP_RET_ERRNO | EPERM;
-
 	seccomp_load(f, offsetof(struct seccomp_data, arch));
-	seccomp_add(f, BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_HERE, 1, 0);
-	give(f, refuse);
+	seccomp_add(f, BPF_JMP | BPF_JEQ | BPF_K, MPK_AUDIT_ARCH, 1, 0);
+	give(f, REFUSE);
 #ifdef __x86_64__
 	seccomp_load(f, offsetof(struct seccomp_data, nr));
 	seccomp_add(f, BPF_JMP | BPF_JGE | BPF_K, X32_BIT, 0, 1);
-	give(f, refuse);
+	give(f, REFUSE);
 #endif
 }
 
 /* Decides on every system call of a set. The kernel tries a new filter with each call that
  * it knows, so a rule for each of a hundred would take half a millisecond; this takes a
  * step for 32. The bit of call nr is nr % 32 of words[nr / 32]. */
-static void filter_set(struct mpk_filter *f, const uint32_t words[MPK_FILTER_WORDS],
-		       uint32_t action)
+static void filter_set(struct filter *f, const uint32_t words[FILTER_WORDS], uint32_t action)
 {
 	seccomp_load(f, offsetof(struct seccomp_data, nr));
 	seccomp_add(f, BPF_ALU | BPF_AND | BPF_K, 31, 0, 0);
 	seccomp_add(f, BPF_MISC | BPF_TAX, 0, 0, 0);
 	seccomp_load(f, offsetof(struct seccomp_data, nr));
 	seccomp_add(f, BPF_ALU | BPF_RSH | BPF_K, 5, 0, 0);
-	for (uint32_t i = 0; i < MPK_FILTER_WORDS; i++) {
+	for (uint32_t i = 0; i < FILTER_WORDS; i++) {
 		if (!words[i])
 			continue;
 		seccomp_add(f, BPF_JMP | BPF_JEQ | BPF_K, i, 0, 5);
@@ -104,21 +104,21 @@ static void filter_set(struct mpk_filter *f, const uint32_t words[MPK_FILTER_WOR
 		seccomp_add(f, BPF_JMP | BPF_JSET | BPF_K, 1, 0, 1);
 		give(f, action);
 		/* no other word has it: on to the next rule, which loads anew */
-		seccomp_add(f, BPF_LD | BPF_IMM, MPK_FILTER_WORDS, 0, 0);
+		seccomp_add(f, BPF_LD | BPF_IMM, FILTER_WORDS, 0, 0);
 	}
 }
 
-void mpk_filter_add(struct mpk_filter *f, long nr, unsigned index, uint32_t mask, uint32_t value,
-		    uint32_t action)
+/* Decides on system call nr when of an argument's low 32 bits those of mask are value; a mask of 0: always. */
+static void filter_add(struct filter *f, long nr, unsigned index, uint32_t mask, uint32_t value,
+		       uint32_t action)
 {
 	bool masks = mask != UINT32_MAX;
 
 	if (!f->len)
 		filter_begin(f);
-	seccomp_load(f, offsetof(struct seccomp_data, nr));
-	seccomp_add(f, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)nr, 0, !mask ? 1 : masks ? 4 : 3);
+	load_call(f, nr, !mask ? 1 : masks ? 4 : 3);
 	if (mask) {
-		load_argument(f, index);
+		load_argument(f, index, LOW);
 		if (masks)
 			seccomp_add(f, BPF_ALU | BPF_AND | BPF_K, mask, 0, 0);
 		seccomp_add(f, BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1);
@@ -127,35 +127,32 @@ void mpk_filter_add(struct mpk_filter *f, long nr, unsigned index, uint32_t mask
 }
 
 /* Decides on system call nr when the low 32 bits of an argument have a bit of mask. */
-static void filter_bits(struct mpk_filter *f, long nr, unsigned index, uint32_t mask,
-			uint32_t action)
+static void filter_bits(struct filter *f, long nr, unsigned index, uint32_t mask, uint32_t action)
 {
-	seccomp_load(f, offsetof(struct seccomp_data, nr));
-	seccomp_add(f, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)nr, 0, 3);
-	load_argument(f, index);
+	load_call(f, nr, 3);
+	load_argument(f, index, LOW);
 	seccomp_add(f, BPF_JMP | BPF_JSET | BPF_K, mask, 0, 1);
 	give(f, action);
 }
 
 /* Decides on system call nr when all of an argument is 0, such as a pointer. */
-static void filter_null(struct mpk_filter *f, long nr, unsigned index, uint32_t action)
+static void filter_null(struct filter *f, long nr, unsigned index, uint32_t action)
 {
-	seccomp_load(f, offsetof(struct seccomp_data, nr));
-	seccomp_add(f, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)nr, 0, 5);
-	seccomp_load(f, argument(index));
+	load_call(f, nr, 5);
+	load_argument(f, index, 0);
 	seccomp_add(f, BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 3);
-	seccomp_load(f, argument(index) + 4);
+	load_argument(f, index, 1);
 	seccomp_add(f, BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 1);
 	give(f, action);
 }
 
-bool mpk_filter_install(struct mpk_filter *f, uint32_t action)
+static bool filter_install(struct filter *f, uint32_t action)
 {
 	struct sock_fprog program = { .len = 0, .filter = f->code };
 
 	give(f, action);
 	program.len = f->len;
-	if (f->failed || !AUDIT_ARCH_HERE)
+	if (f->failed || !MPK_AUDIT_ARCH)
 		return false;
 	/* Root may go without; anybody else must give set-user-ID programs up first. */
 	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0)
@@ -265,12 +262,9 @@ static const long allowed_writing[] = {
 #endif
 };
 
-static const long allowed_replacing[] = {
-	CALL(fchmod),
-	CALL(fchown),
-	CALL(fgetxattr), /* who wrote a file (io/output.h) */
-	CALL(fsetxattr),
-};
+/* Also who wrote a file (io/output.h). */
+static const long allowed_replacing[] = { CALL(fchmod), CALL(fchown), CALL(fgetxattr),
+					  CALL(fsetxattr) };
 
 /* What OpenMP, a C++ runtime or a just-in-time compiler does beside. */
 static const long allowed_code[] = {
@@ -308,38 +302,30 @@ static const long allowed_code[] = {
 #endif
 };
 
-static void filter_call(struct mpk_filter *f, long nr, uint32_t action)
+static void filter_call(struct filter *f, long nr, uint32_t action)
 {
-	mpk_filter_add(f, nr, 0, 0, 0, action);
+	filter_add(f, nr, 0, 0, 0, action);
 }
 
-static void allow_value(struct mpk_filter *f, long nr, unsigned index, uint32_t value)
+static void allow_value(struct filter *f, long nr, unsigned index, uint32_t value)
 {
-	mpk_filter_add(f, nr, index, UINT32_MAX, value, SECCOMP_RET_ALLOW);
+	filter_add(f, nr, index, UINT32_MAX, value, SECCOMP_RET_ALLOW);
 }
 
-static void seccomp_put(uint32_t words[MPK_FILTER_WORDS], const long *calls, size_t count)
+static void seccomp_put(uint32_t words[FILTER_WORDS], const long *calls, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		if (calls[i] >= 0 && calls[i] / 32 < MPK_FILTER_WORDS)
+		if (calls[i] >= 0 && calls[i] / 32 < FILTER_WORDS)
 			words[calls[i] / 32] |= UINT32_C(1) << (calls[i] % 32);
 }
 
-/* A descriptor can be asked to signal its owner, and the owner be anybody. */
-static void add_fcntl(struct mpk_filter *f)
+/* Those that depend on their arguments. */
+static void add_rules(struct filter *f, bool runs_code)
 {
+	/* a descriptor can be asked to signal its owner, and the owner be anybody */
 	static const uint32_t commands[] = { F_GETFD, F_SETFD, F_GETFL,
 					     F_SETFL, F_DUPFD, F_DUPFD_CLOEXEC };
-
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(commands); i++)
-		allow_value(f, CALL(fcntl), 1, commands[i]);
-}
-
-/* Those that depend on their arguments. */
-static void add_rules(struct mpk_filter *f, bool runs_code)
-{
-	const uint32_t refuse = SECCOMP_RET_ERRNO | EPERM, allow = SECCOMP_RET_ALLOW;
-	const uint32_t self = (uint32_t)getpid();
+	const uint32_t allow = SECCOMP_RET_ALLOW, self = (uint32_t)getpid();
 #ifdef __s390x__
 	enum { CLONE_FLAGS = 1 };
 #else
@@ -347,8 +333,8 @@ static void add_rules(struct mpk_filter *f, bool runs_code)
 #endif
 
 	if (!runs_code) {
-		filter_bits(f, CALL(mmap), 2, PROT_EXEC, refuse);
-		filter_bits(f, CALL(mprotect), 2, PROT_EXEC, refuse);
+		filter_bits(f, CALL(mmap), 2, PROT_EXEC, REFUSE);
+		filter_bits(f, CALL(mprotect), 2, PROT_EXEC, REFUSE);
 	}
 	filter_call(f, CALL(mmap), allow);
 	filter_call(f, CALL(mprotect), allow);
@@ -356,7 +342,8 @@ static void add_rules(struct mpk_filter *f, bool runs_code)
 	 * takes clone in its place. */
 	filter_bits(f, CALL(clone), CLONE_FLAGS, CLONE_THREAD, allow);
 	filter_call(f, CALL(clone3), SECCOMP_RET_ERRNO | ENOSYS);
-	add_fcntl(f);
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(commands); i++)
+		allow_value(f, CALL(fcntl), 1, commands[i]);
 	allow_value(f, CALL(ioctl), 1, TCGETS);
 	allow_value(f, CALL(ioctl), 1, TIOCGWINSZ);
 	allow_value(f, CALL(kill), 0, self);
@@ -375,8 +362,8 @@ static void add_rules(struct mpk_filter *f, bool runs_code)
  * for every read. */
 bool mpk_calls_restrict(const struct mpk_sandbox *s)
 {
-	uint32_t words[MPK_FILTER_WORDS] = { 0 };
-	struct mpk_filter f = { .len = 0 };
+	uint32_t words[FILTER_WORDS] = { 0 };
+	struct filter f = { .len = 0 };
 
 	filter_begin(&f);
 	seccomp_put(words, allowed, MPK_ARRAY_COUNT(allowed));
@@ -388,10 +375,125 @@ bool mpk_calls_restrict(const struct mpk_sandbox *s)
 		seccomp_put(words, allowed_code, MPK_ARRAY_COUNT(allowed_code));
 	filter_set(&f, words, SECCOMP_RET_ALLOW);
 	add_rules(&f, s->runs_code);
-	return mpk_filter_install(&f, SECCOMP_RET_ERRNO | EPERM);
+	return filter_install(&f, REFUSE);
 }
 
-bool mpk_calls_known(void)
+/* --- other processes and terminals ------------------------------------------------ */
+
+/* Every call that takes the number of a process or a thread and does something to it, and which argument
+ * that is. Our caller and the keeper have one thread each, of the same number. */
+static const struct {
+	long nr;
+	unsigned index;
+} numbered[] = {
+	{ SYS_kill, 0 },
+	{ SYS_tkill, 0 },
+	{ SYS_tgkill, 0 },
+	{ SYS_tgkill, 1 },
+	{ SYS_rt_sigqueueinfo, 0 },
+	{ SYS_rt_tgsigqueueinfo, 0 },
+	{ SYS_rt_tgsigqueueinfo, 1 },
+	{ SYS_ptrace, 1 },
+	{ SYS_process_vm_readv, 0 },
+	{ SYS_process_vm_writev, 0 },
+	{ SYS_kcmp, 0 },
+	{ SYS_kcmp, 1 },
+	{ SYS_prlimit64, 0 },
+	{ SYS_setpriority, 1 },
+	{ SYS_ioprio_set, 1 },
+	{ SYS_sched_setscheduler, 0 },
+	{ SYS_sched_setparam, 0 },
+	{ SYS_sched_setattr, 0 },
+	{ SYS_sched_setaffinity, 0 },
+	{ SYS_setpgid, 0 },
+	{ SYS_setpgid, 1 },
+	{ SYS_perf_event_open, 1 },
+#ifdef SYS_migrate_pages
+	{ SYS_migrate_pages, 0 },
+	{ SYS_move_pages, 0 },
+#endif
+#ifdef SYS_pidfd_open
+	{ SYS_pidfd_open, 0 },
+#endif
+};
+
+/* Calls that name a process by a descriptor, which /proc gives to anybody. */
+static const long described[] = {
+#ifdef SYS_pidfd_send_signal
+	SYS_pidfd_send_signal,
+#endif
+#ifdef SYS_pidfd_getfd
+	SYS_pidfd_getfd,
+#endif
+#ifdef SYS_process_madvise
+	SYS_process_madvise,
+#endif
+#ifdef SYS_process_mrelease
+	SYS_process_mrelease,
+#endif
+};
+
+static void refuse_call(struct filter *f, long nr, unsigned index, uint32_t value)
 {
-	return AUDIT_ARCH_HERE && prctl(PR_GET_SECCOMP, 0, 0, 0, 0) >= 0;
+	filter_add(f, nr, index, UINT32_MAX, value, REFUSE);
+}
+
+static void refuse_process(struct filter *f, pid_t pid)
+{
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(numbered); i++)
+		refuse_call(f, numbered[i].nr, numbered[i].index, (uint32_t)pid);
+	refuse_call(f, SYS_kill, 0, (uint32_t)-getpgid(pid));
+}
+
+/* Where others have numbers: many at once, and those that a descriptor or memory names, where no filter can
+ * look. */
+static void refuse_others(struct filter *f, const pid_t *others, size_t count)
+{
+	/* of the kernel's interface */
+	enum { SCHED_CORE = 62, IOPRIO_WHO_PGRP = 2, IOPRIO_WHO_USER = 3 };
+
+	for (size_t i = 0; i < count; i++)
+		refuse_process(f, others[i]);
+	refuse_call(f, SYS_kill, 0, UINT32_MAX); /* everybody */
+	refuse_call(f, SYS_setpriority, 0, PRIO_PGRP);
+	refuse_call(f, SYS_setpriority, 0, PRIO_USER);
+	refuse_call(f, SYS_ioprio_set, 0, IOPRIO_WHO_PGRP);
+	refuse_call(f, SYS_ioprio_set, 0, IOPRIO_WHO_USER);
+	refuse_call(f, SYS_prctl, 0, SCHED_CORE);
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(described); i++)
+		filter_add(f, described[i], 0, 0, 0, REFUSE);
+	refuse_call(f, SYS_fcntl, 1, F_SETOWN);
+	refuse_call(f, SYS_fcntl, 1, F_SETOWN_EX);
+	refuse_call(f, SYS_ioctl, 1, FIOSETOWN);
+	refuse_call(f, SYS_ioctl, 1, SIOCSPGRP);
+}
+
+/* A terminal can be typed into, stopped, hung up and made to stop who writes to it: it can be asked, and
+ * nothing else. Its requests are a group of numbers, but for a few newer ones. */
+static void refuse_terminals(struct filter *f)
+{
+	static const uint32_t asked[] = { TCGETS,   TIOCGWINSZ, TIOCGPGRP, TIOCGSID,
+					  TIOCOUTQ, FIONREAD,   FIONBIO,   FIONCLEX,
+					  FIOCLEX,  FIOASYNC,   TIOCGETD };
+	const uint32_t group = TCGETS & ~0xffU;
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(asked); i++)
+		filter_add(f, SYS_ioctl, 1, UINT32_MAX, asked[i], SECCOMP_RET_ALLOW);
+	filter_add(f, SYS_ioctl, 1, ~0xffU, group, REFUSE);
+	for (uint32_t newer = 0x2b; newer <= 0x2d;
+	     newer++) /* TCSETS2 and its like: _IOW, any size */
+		filter_add(f, SYS_ioctl, 1, 0xc000ffffU, 0x40000000U | group | newer, REFUSE);
+	for (uint32_t console = 0x4b00; console <= 0x5600; console += 0x5600 - 0x4b00)
+		filter_add(f, SYS_ioctl, 1, ~0xffU, console, REFUSE);
+	filter_add(f, SYS_vhangup, 0, 0, 0, REFUSE);
+}
+
+bool mpk_calls_protect(const pid_t *others, size_t count)
+{
+	struct filter f = { .len = 0 };
+
+	if (count)
+		refuse_others(&f, others, count);
+	refuse_terminals(&f);
+	return filter_install(&f, SECCOMP_RET_ALLOW);
 }

@@ -87,17 +87,42 @@ static enum mpk_code read_file(struct unpack *u, const char *path, struct mpk_er
 	return mpk_image_check_digest(&u->image, &u->file, &u->arena, err);
 }
 
-/* Objects are packed for the machine that they were made for; NULL: this one, or one without a
- * name. */
+/* Objects are packed for the machine that they were made for; NULL: this one, or one without a name. What code for a
+ * machine needs to be linked with, no triple tells for sure: these are the usual ones. */
 static const char *foreign_triple(const struct mpk_image *image)
 {
+	static const struct {
+		enum mpk_object_format format;
+		uint16_t machine;
+		uint8_t class; /* bits; 0: not ELF */
+		bool big_endian;
+		const char *triple;
+	} rows[] = {
+		{ MPK_OBJECT_ELF, EM_X86_64, 64, false, "x86_64-linux-gnu" },
+		{ MPK_OBJECT_ELF, EM_AARCH64, 64, false, "aarch64-linux-gnu" },
+		{ MPK_OBJECT_ELF, EM_386, 32, false, "i686-linux-gnu" },
+		{ MPK_OBJECT_ELF, EM_ARM, 32, false, "arm-linux-gnueabihf" },
+		{ MPK_OBJECT_ELF, EM_RISCV, 64, false, "riscv64-linux-gnu" },
+		{ MPK_OBJECT_ELF, EM_S390, 64, true, "s390x-linux-gnu" },
+		{ MPK_OBJECT_ELF, EM_PPC64, 64, false, "powerpc64le-linux-gnu" },
+		{ MPK_OBJECT_MACHO, EM_X86_64, 0, false, "x86_64-apple-macos" },
+		{ MPK_OBJECT_MACHO, EM_AARCH64, 0, false, "arm64-apple-macos" },
+		{ MPK_OBJECT_COFF, EM_X86_64, 0, false, "x86_64-pc-windows-msvc" },
+		{ MPK_OBJECT_COFF, EM_AARCH64, 0, false, "aarch64-pc-windows-msvc" },
+		{ MPK_OBJECT_COFF, EM_386, 0, false, "i686-pc-windows-msvc" },
+	};
+
 	enum mpk_object_format format = image->format == MPK_FILE_MACHO  ? MPK_OBJECT_MACHO
 					: image->format == MPK_FILE_COFF ? MPK_OBJECT_COFF
 									 : MPK_OBJECT_ELF;
 
-	return image->machine ? mpk_target_name(image->machine, image->elf_class, image->big_endian,
-						format)
-			      : NULL;
+	for (size_t i = 0; image->machine && i < MPK_ARRAY_COUNT(rows); i++)
+		if (rows[i].format == format && rows[i].machine == image->machine &&
+		    rows[i].class == image->elf_class && rows[i].big_endian == image->big_endian)
+			return strcmp(rows[i].triple, mpk_target_parse(NULL).triple) == 0
+				       ? NULL
+				       : rows[i].triple;
+	return NULL;
 }
 
 /* What a member is packed as again: ".o", ".c", ".cc"; NULL: it is no host code. */

@@ -244,37 +244,11 @@ static size_t aarch64_addresses(struct mpk_span code, uint64_t address,
 }
 
 size_t mpk_elf_code_addresses(const struct mpk_elf *e, uint64_t address, uint64_t bytes,
-			      struct mpk_code_address *out, size_t max)
+			      struct mpk_span *code, struct mpk_code_address *out, size_t max)
 {
-	struct mpk_span code;
-
-	if (!find_code(e, address, bytes, &code))
+	if (!find_code(e, address, bytes, code))
 		return 0;
-	return e->header.e_machine == EM_X86_64    ? x86_64_addresses(code, address, out, max)
-	       : e->header.e_machine == EM_AARCH64 ? aarch64_addresses(code, address, out, max)
+	return e->header.e_machine == EM_X86_64    ? x86_64_addresses(*code, address, out, max)
+	       : e->header.e_machine == EM_AARCH64 ? aarch64_addresses(*code, address, out, max)
 						   : 0;
-}
-
-/* Near the place where an address is taken: a length and a text are passed together. On x86-64
- * any four bytes count, since an immediate may be anywhere in an instruction. */
-bool mpk_elf_code_has_number(const struct mpk_elf *e, uint64_t address, uint64_t bytes,
-			     uint64_t from, uint32_t number)
-{
-	enum { BEFORE = 32, BEHIND = 48 }; /* bytes */
-	bool arm = e->header.e_machine == EM_AARCH64;
-	struct mpk_span code;
-
-	if (!find_code(e, address, bytes, &code) || from - address >= code.len)
-		return false;
-	size_t at = (size_t)(from - address), first = at > BEFORE ? at - BEFORE : 0;
-
-	for (size_t i = first; i + 4 <= code.len && i < at + BEHIND; i += arm ? 4 : 1) {
-		uint32_t word = mpk_load_u32(code.data + i);
-
-		/* an immediate; movz Xd, #number */
-		if (arm ? number < 1u << 16 && (word & 0x7fffffe0) == (0x52800000 | number << 5)
-			: word == number)
-			return true;
-	}
-	return false;
 }

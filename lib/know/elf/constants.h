@@ -40,14 +40,10 @@ struct mpk_code_address {
 };
 
 /* mpk_elf_code_addresses - the addresses that code computes relative to its own, in the order of the code
+ * @code    receives the code, if there are any
  * @out     receives the first max of them; some may be by chance
  * Returns  how many there are in out; 0 for objects and machines whose code is not searched */
 size_t mpk_elf_code_addresses(const struct mpk_elf *e, uint64_t address, uint64_t bytes,
-			      struct mpk_code_address *out, size_t max);
-
-/* mpk_elf_code_has_number - whether an instruction at most some ten away from the one at `from` has a number
- * as its operand; the code is that of mpk_elf_code_addresses */
-bool mpk_elf_code_has_number(const struct mpk_elf *e, uint64_t address, uint64_t bytes,
-			     uint64_t from, uint32_t number);
+			      struct mpk_span *code, struct mpk_code_address *out, size_t max);
 
 #endif

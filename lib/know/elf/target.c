@@ -103,38 +103,6 @@ struct mpk_target mpk_target_parse(const char *triple)
 	return t;
 }
 
-/* What code for a machine needs to be linked with, no triple tells for sure: these are the usual ones. */
-const char *mpk_target_name(uint16_t machine, uint8_t elf_class, bool big_endian,
-			    enum mpk_object_format format)
-{
-	static const struct {
-		enum mpk_object_format format;
-		uint16_t machine;
-		uint8_t class; /* bits; 0: not ELF */
-		bool big_endian;
-		const char *triple;
-	} rows[] = {
-		{ MPK_OBJECT_ELF, EM_X86_64, 64, false, "x86_64-linux-gnu" },
-		{ MPK_OBJECT_ELF, EM_AARCH64, 64, false, "aarch64-linux-gnu" },
-		{ MPK_OBJECT_ELF, EM_386, 32, false, "i686-linux-gnu" },
-		{ MPK_OBJECT_ELF, EM_ARM, 32, false, "arm-linux-gnueabihf" },
-		{ MPK_OBJECT_ELF, EM_RISCV, 64, false, "riscv64-linux-gnu" },
-		{ MPK_OBJECT_ELF, EM_S390, 64, true, "s390x-linux-gnu" },
-		{ MPK_OBJECT_ELF, EM_PPC64, 64, false, "powerpc64le-linux-gnu" },
-		{ MPK_OBJECT_MACHO, EM_X86_64, 0, false, "x86_64-apple-macos" },
-		{ MPK_OBJECT_MACHO, EM_AARCH64, 0, false, "arm64-apple-macos" },
-		{ MPK_OBJECT_COFF, EM_X86_64, 0, false, "x86_64-pc-windows-msvc" },
-		{ MPK_OBJECT_COFF, EM_AARCH64, 0, false, "aarch64-pc-windows-msvc" },
-		{ MPK_OBJECT_COFF, EM_386, 0, false, "i686-pc-windows-msvc" },
-	};
-
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(rows); i++)
-		if (rows[i].format == format && rows[i].machine == machine &&
-		    rows[i].class == elf_class && rows[i].big_endian == big_endian)
-			return strcmp(rows[i].triple, NATIVE) == 0 ? NULL : rows[i].triple;
-	return NULL;
-}
-
 /* The name that the table has for it; the first of several, as "i386" for all of its kind. */
 static const char *machine_name(unsigned machine, uint8_t class, uint8_t data, char *out,
 				size_t size)

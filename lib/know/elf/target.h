@@ -27,12 +27,6 @@ struct mpk_target {
  * Never fails: an unknown architecture has machine 0. */
 struct mpk_target mpk_target_parse(const char *triple);
 
-/* mpk_target_name - a triple for objects of another machine or system
- * @machine, @elf_class, @big_endian  as an image has them; the class is 0 for all but ELF
- * Returns  static; NULL: objects of this machine, or of one that no triple is known for */
-const char *mpk_target_name(uint16_t machine, uint8_t elf_class, bool big_endian,
-			    enum mpk_object_format format);
-
 /* mpk_target_check - whether an object file fits the target
  * @bytes   the file, or a member of an archive; what is no ELF, Mach-O or COFF file is not judged
  * Returns  MPK_OK; MPK_E_CONFLICT naming both machines; MPK_E_CORRUPT (a broken file);

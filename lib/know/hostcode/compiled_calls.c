@@ -250,7 +250,7 @@ static void take_instruction(struct mpk_recovery *r, const struct mpk_x86 *i, ui
 		take_direct(r, next + i->imm);
 	if (is_pointer)
 		take_pointer(r, is_first_pass);
-	mpk_frame_call(&r->frame);
+	mpk_frame_step(&r->frame, i, next);
 }
 
 /* --- branches ------------------------------------------------------------------------------- */

@@ -29,13 +29,17 @@ void mpk_frame_init(struct mpk_frame *f, const struct mpk_elf *elf, struct mpk_f
 		f->regs[i] = new_thing(f);
 }
 
-void mpk_frame_call(struct mpk_frame *f)
+/* A call leaves all as it was but the registers that its caller saves. */
+static bool step_call(struct mpk_frame *f, const struct mpk_x86 *i)
 {
 	static const uint8_t saved_by_caller[] = { 0, 1, 2, 6, 7, 8, 9, 10, 11 };
 
-	for (size_t i = 0; i < sizeof saved_by_caller; i++)
-		f->regs[saved_by_caller[i]] = new_thing(f);
+	if (i->map || (i->opcode != 0xe8 && (i->opcode != 0xff || (i->reg & 7) != 2)))
+		return false;
+	for (size_t r = 0; r < sizeof saved_by_caller; r++)
+		f->regs[saved_by_caller[r]] = new_thing(f);
 	memset(f->vectors, 0, sizeof f->vectors);
+	return true;
 }
 
 /* --- memory -------------------------------------------------------------------------------- */
@@ -351,7 +355,7 @@ static bool is_group(const struct mpk_x86 *i)
 
 void mpk_frame_step(struct mpk_frame *f, const struct mpk_x86 *i, uint64_t next)
 {
-	if (step_reads(i) && i->has_modrm)
+	if (step_call(f, i) || (step_reads(i) && i->has_modrm))
 		return;
 	if (step_move(f, i, next) || step_plain(f, i) || step_vector(f, i, next) || !i->has_modrm)
 		return;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cursor.h"
 #include "elf/constants.h"
 #include "elf/symbols.h"
 #include "text/phrase.h"
@@ -86,9 +87,29 @@ static bool measures_it(const struct search *s, const struct mpk_image_function 
 	       strstr(callee.symbol, view);
 }
 
+/* Near the place where an address is taken: a length and a text are passed together. On x86-64 any four bytes count,
+ * since an immediate may be anywhere in an instruction. */
+static bool has_number(const struct search *s, struct mpk_span code, uint64_t at, uint32_t number)
+{
+	enum { BEFORE = 32, BEHIND = 48 }; /* bytes */
+	bool arm = s->elf->header.e_machine == EM_AARCH64;
+
+	for (uint64_t i = at > BEFORE ? at - BEFORE : 0; i + 4 <= code.len && i < at + BEHIND;
+	     i += arm ? 4 : 1) {
+		uint32_t word = mpk_load_u32(code.data + i);
+
+		/* an immediate; movz Xd, #number */
+		if (arm ? number < 1u << 16 && (word & 0x7fffffe0) == (0x52800000 | number << 5)
+			: word == number)
+			return true;
+	}
+	return false;
+}
+
 /* Empty also where there are two. */
 static struct mpk_span one_doc(struct search *s, const struct mpk_image_function *getter,
-			       const struct mpk_code_address *addresses, size_t count)
+			       struct mpk_span code, const struct mpk_code_address *addresses,
+			       size_t count)
 {
 	struct mpk_span one = { 0 };
 
@@ -96,8 +117,8 @@ static struct mpk_span one_doc(struct search *s, const struct mpk_image_function
 		struct mpk_span text = getters_text_at(s, addresses[i].to);
 
 		if (!text.len || text.len > INT32_MAX ||
-		    (!mpk_elf_code_has_number(s->elf, getter->address, getter->bytes,
-					      addresses[i].from, (uint32_t)text.len) &&
+		    (!has_number(s, code, addresses[i].from - getter->address,
+				 (uint32_t)text.len) &&
 		     !measures_it(s, getter, addresses[i].from)) ||
 		    !is_prose(text))
 			continue;
@@ -162,15 +183,16 @@ static void ask_getter(struct search *s, const struct mpk_image_function *getter
 		       struct mpk_host_texts *out)
 {
 	struct mpk_code_address addresses[ADDRESSES_MAX];
+	struct mpk_span code = { 0 };
 	bool is_doc;
 	size_t i = mpk_host_texts_function(s->image, getter, &is_doc), n;
 
 	if (i == s->image->function_count || !getters_spend(s, getter->bytes))
 		return;
-	n = mpk_elf_code_addresses(s->elf, getter->address, getter->bytes, addresses,
+	n = mpk_elf_code_addresses(s->elf, getter->address, getter->bytes, &code, addresses,
 				   ADDRESSES_MAX);
 	if (is_doc)
-		out->docs[i] = one_doc(s, getter, addresses, n);
+		out->docs[i] = one_doc(s, getter, code, addresses, n);
 	else
 		out->metadata[i] = one_metadata(s, addresses, n);
 }

@@ -67,12 +67,9 @@ struct mpk_content mpk_frame_at(struct mpk_frame *f, struct mpk_content place, u
 void mpk_frame_put(struct mpk_frame *f, struct mpk_content place, struct mpk_content held,
 		   unsigned bytes);
 
-/* mpk_frame_step - what an instruction that is no call does
+/* mpk_frame_step - what an instruction does; of a call: all is as it was but the registers that its caller saves
  * @next    address of the instruction after it */
 void mpk_frame_step(struct mpk_frame *f, const struct mpk_x86 *i, uint64_t next);
-
-/* mpk_frame_call - what a function leaves as it was: all but the registers that its caller saves */
-void mpk_frame_call(struct mpk_frame *f);
 
 /* --- calls -------------------------------------------------------------------------------------- */
 

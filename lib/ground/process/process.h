@@ -159,7 +159,7 @@ void mpk_argv_add(struct mpk_argv *v, const char *arg);
 void mpk_argv_add_all(struct mpk_argv *v, const struct mpk_words *args);
 void mpk_argv_printf(struct mpk_argv *v, const char *fmt, ...) MPK_PRINTF(2, 3);
 
-/* --- processes beside this one: one answers questions, one cleans up at the end (helper.c) ---
+/* --- processes beside this one: one answers questions (helper.c), one cleans up at the end (scratch.c) ---
  *
  * The first is started before this process enters its sandbox: for work that a sandboxed process cannot do: load a
  * library that is needed only now and then, start a program. The helper costs a fork until it is asked. It keeps none
@@ -220,5 +220,32 @@ enum mpk_code mpk_cleanup_start(void (*run)(void *data), void *data, struct mpk_
 /* mpk_cleanup_stop - end the process; safe on a stopped one
  * @needed  it does its work first, which nobody waits for */
 void mpk_cleanup_stop(struct mpk_cleanup *c, bool needed);
+
+/* --- a private directory for intermediate files that never outlives us --- */
+
+/* Zero-initialise; mpk_scratch_open; mpk_scratch_close. */
+struct mpk_scratch {
+	char *path;                 /* no trailing slash */
+	bool keep;                  /* a directory of the user's */
+	char *env[2];               /* "TMPDIR=..." for tools, and NULL: what a killed one leaves is
+				     * removed with the rest. A user's directory is not for that. */
+	struct mpk_cleanup cleanup; /* removes the directory after our death */
+};
+
+/* mpk_scratch_open - make PARENT/mpack-XXXXXX, readable by its owner only
+ * A process of its own waits for our end, whatever it is, and removes the directory with all
+ * that is in it when mpk_scratch_close did not.
+ * @keep    a directory to use instead, made when it is not there and left as it is
+ *          afterwards; NULL: none
+ * Returns  MPK_OK; MPK_E_IO, also when keep has files that no build has put there; MPK_E_NOMEM */
+enum mpk_code mpk_scratch_open(const char *parent, const char *keep, struct mpk_scratch *out,
+			       struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_scratch_file - the path of a file in it, in arena; NULL when memory is out */
+const char *mpk_scratch_file(const struct mpk_scratch *s, struct mpk_arena *arena,
+			     const char *name);
+
+/* mpk_scratch_close - remove the directory; safe on a zeroed or closed one */
+void mpk_scratch_close(struct mpk_scratch *s);
 
 #endif

@@ -276,15 +276,3 @@ enum mpk_code mpk_link_run(struct mpk_compilation *c, const struct mpk_link *l,
 		return mpk_fail_nomem(err);
 	return tool_run(c, v.items, "linking", err);
 }
-
-enum mpk_code mpk_link_check(const struct mpk_compilation *c, const char *linked,
-			     struct mpk_error *err)
-{
-	MPK_CLEANUP(mpk_mapping_close) struct mpk_mapping map = { 0 };
-
-	MPK_TRY(mpk_mapping_open(linked, &map, err));
-	enum mpk_code code = mpk_target_check(&c->tools->target, map.bytes, err);
-	if (code != MPK_OK)
-		mpk_error_prefix(err, "'%s' made ", c->tools->cc.items[0]);
-	return code;
-}

@@ -2,7 +2,6 @@
 /* sources.c - host sources: what each is by its name, and all of them to objects */
 #include <string.h>
 
-#include "ar/ar.h"
 #include "io/mapping.h"
 #include "io/output.h"
 #include "io/path.h"
@@ -46,38 +45,6 @@ enum mpk_code mpk_source_classify(const char *path, enum mpk_source_kind *out,
 	return mpk_fail(err, MPK_E_UNSUPPORTED,
 			"a host source is .ll, .bc, .c, .cc, .cpp, .o or .a, which '%s' is not",
 			MPK_QUOTE(mpk_span_str(base)));
-}
-
-static enum mpk_code check_bytes(const struct mpk_target *target, struct mpk_span bytes,
-				 struct mpk_arena *arena, struct mpk_error *err)
-{
-	struct mpk_ar ar;
-
-	if (!mpk_ar_is(bytes))
-		return mpk_target_check(target, bytes, err);
-	MPK_TRY(mpk_ar_read(bytes, arena, &ar, err));
-	for (size_t i = 0; i < ar.member_count; i++) {
-		enum mpk_code code = mpk_target_check(target, ar.members[i].data, err);
-
-		if (code != MPK_OK) {
-			mpk_error_prefix(err, "%s: ", MPK_QUOTE(ar.members[i].name));
-			return code;
-		}
-	}
-	return MPK_OK;
-}
-
-enum mpk_code mpk_source_check(const char *path, const struct mpk_target *target,
-			       struct mpk_error *err)
-{
-	MPK_CLEANUP(mpk_mapping_close) struct mpk_mapping map = { 0 };
-	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
-
-	MPK_TRY(mpk_mapping_open(path, &map, err));
-	enum mpk_code code = check_bytes(target, map.bytes, &arena, err);
-	if (code != MPK_OK)
-		mpk_error_at_file(err, path);
-	return code;
 }
 
 /* --- LLVM IR -------------------------------------------------------------------- */

@@ -83,9 +83,6 @@ enum mpk_code mpk_deflate_index_build(struct mpk_span bytes, uint64_t limit, siz
 				      struct mpk_deflate_index **out,
 				      struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_deflate_index_bytes - how long the content is */
-uint64_t mpk_deflate_index_bytes(const struct mpk_deflate_index *x);
-
 /* mpk_deflate_index_read - make a part of the content again
  * Takes no memory and no lock: a signal handler may call it.
  * @from    a multiple of the interval, or where the last call ended

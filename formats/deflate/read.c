@@ -408,11 +408,6 @@ enum mpk_code mpk_deflate_index_build(struct mpk_span bytes, uint64_t limit, siz
 
 /* --- its parts --------------------------------------------------------------------------- */
 
-uint64_t mpk_deflate_index_bytes(const struct mpk_deflate_index *x)
-{
-	return x->len;
-}
-
 static bool start_at(struct mpk_deflate_index *x, uint64_t from)
 {
 	uint64_t k = from / x->interval;

@@ -52,7 +52,6 @@ enum mpk_code mpk_pt2_read(struct mpk_span bytes, const struct mpk_zip_member *m
 			   size_t count, struct mpk_arena *arena, bool *is, struct mpk_pt2 *out,
 			   struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_pt2_role_word - "weight", "constant", "model", "artifact", "sample", "other"; static */
-const char *mpk_pt2_role_word(enum mpk_pt2_role role);
+extern const char *const mpk_pt2_role_words[MPK_PT2_ROLES]; /* "weight", "constant", ... */
 
 #endif

@@ -224,13 +224,7 @@ enum mpk_code mpk_pt2_read(struct mpk_span bytes, const struct mpk_zip_member *m
 	return MPK_OK;
 }
 
-const char *mpk_pt2_role_word(enum mpk_pt2_role role)
-{
-	static const char *const words[] = {
-		[MPK_PT2_WEIGHT] = "weight", [MPK_PT2_CONSTANT] = "constant",
-		[MPK_PT2_MODEL] = "model",   [MPK_PT2_ARTIFACT] = "artifact",
-		[MPK_PT2_SAMPLE] = "sample", [MPK_PT2_OTHER] = "other",
-	};
-
-	return words[role];
-}
+const char *const mpk_pt2_role_words[MPK_PT2_ROLES] = {
+	[MPK_PT2_WEIGHT] = "weight",     [MPK_PT2_CONSTANT] = "constant", [MPK_PT2_MODEL] = "model",
+	[MPK_PT2_ARTIFACT] = "artifact", [MPK_PT2_SAMPLE] = "sample",     [MPK_PT2_OTHER] = "other",
+};

@@ -170,7 +170,7 @@ END_TEST
 START_TEST(words)
 {
 	for (unsigned i = 0; i < MPK_PT2_ROLES; i++)
-		ck_assert_ptr_nonnull(mpk_pt2_role_word((enum mpk_pt2_role)i));
+		ck_assert_ptr_nonnull(mpk_pt2_role_words[i]);
 }
 END_TEST
 

@@ -31,18 +31,6 @@ struct mpk_output {
 	int taken; /* the content is this file, whose name is temp, instead; -1: it is fd */
 };
 
-static bool durable;
-
-void mpk_output_make_durable(void)
-{
-	durable = true;
-}
-
-bool mpk_output_is_durable(void)
-{
-	return durable;
-}
-
 /* Names that a killed build would leave. Slots hold the temp strings of live
  * outputs; a signal handler reads them, hence the atomics. */
 static _Atomic(const char *) temps[TEMPS_MAX];
@@ -416,7 +404,7 @@ static enum mpk_code commit(struct mpk_output *o, struct mpk_error *err)
 	mpk_overwrite_claim(content_fd(o));
 	if (o->replaces)
 		MPK_TRY(keep_mode(o, err));
-	if (durable)
+	if (mpk_output_is_durable())
 		MPK_TRY(sync_file(o, err));
 	/* Network file systems and quotas speak up when a descriptor is closed. */
 	int copy = dup(o->fd);
@@ -426,7 +414,7 @@ static enum mpk_code commit(struct mpk_output *o, struct mpk_error *err)
 		MPK_TRY(give_name(o, err));
 	if (o->temp && rename(o->temp, o->path) != 0)
 		return fail_io(o, "cannot replace", err);
-	return durable ? sync_name(o, err) : MPK_OK;
+	return mpk_output_is_durable() ? sync_name(o, err) : MPK_OK;
 }
 
 enum mpk_code mpk_output_commit(struct mpk_output *o, struct mpk_error *err)

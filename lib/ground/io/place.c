@@ -30,7 +30,17 @@ enum { TEXT_BYTES = 64 << 10, MARK_BYTES = 1 << 20, CLAIM_BYTES = 128 };
 static const char attribute[] = "user.mpk.written";
 static const char *author = "mpk";
 static struct mpk_span mark;
-static bool all;
+static bool all, durable;
+
+void mpk_output_make_durable(void)
+{
+	durable = true;
+}
+
+bool mpk_output_is_durable(void)
+{
+	return durable;
+}
 
 void mpk_overwrite_author(const char *program, struct mpk_span mark_of_it)
 {

@@ -200,14 +200,6 @@ void mpk_dso_close(struct mpk_dso *dso)
 	mpk_mapping_close(&dso->map);
 }
 
-bool mpk_dso_loads(const struct mpk_dso *dso, struct mpk_span kind)
-{
-	for (size_t i = 0; i < dso->loader_count; i++)
-		if (mpk_span_equal(dso->loaders[i], kind))
-			return true;
-	return false;
-}
-
 bool mpk_dso_defines(const struct mpk_dso *dso, const char *symbol)
 {
 	size_t value;

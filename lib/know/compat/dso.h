@@ -55,9 +55,6 @@ void mpk_dso_close(struct mpk_dso *dso);
 enum mpk_code mpk_dso_read_loaders(struct mpk_dso *dso, struct mpk_arena *arena,
 				   struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_dso_loads - whether it registers a loader for a kind */
-bool mpk_dso_loads(const struct mpk_dso *dso, struct mpk_span kind);
-
 /* mpk_dso_read_globals - find the global functions that it registers, if that was not done yet
  * What registers them runs as the library is loaded: a name is what an initializer, or code that it calls, points
  * at. Names that are only looked up stand in other code. Some texts that are no names are among them. Known are
@@ -105,9 +102,6 @@ enum mpk_code mpk_scope_need(struct mpk_scope *scope, const char *name, enum mpk
 
 /* mpk_scope_dso - the library of that name that was read; NULL: none */
 const struct mpk_dso *mpk_scope_dso(const struct mpk_scope *scope, const char *name);
-
-/* mpk_scope_defines - whether one that was read defines a symbol */
-bool mpk_scope_defines(const struct mpk_scope *scope, const char *symbol);
 
 void mpk_scope_fini(struct mpk_scope *scope);
 

@@ -269,14 +269,6 @@ const struct mpk_dso *mpk_scope_dso(const struct mpk_scope *scope, const char *n
 	return NULL;
 }
 
-bool mpk_scope_defines(const struct mpk_scope *scope, const char *symbol)
-{
-	for (const struct mpk_dso *d = scope->first; d; d = d->next)
-		if (mpk_dso_defines(d, symbol))
-			return true;
-	return false;
-}
-
 static bool is_assumed(const struct mpk_scope *scope, const char *name)
 {
 	for (size_t i = 0; i < scope->assumed_count; i++)

@@ -122,8 +122,7 @@ static enum mpk_code add_aliases(struct mpk_unit *u, struct mpk_error *err)
 	return MPK_OK;
 }
 
-/* Functions that are other names of one (alias_of) are left out: mpk_host_signature_find follows
- * them. */
+/* Functions that are other names of one (alias_of) are left out. */
 static enum mpk_code fill_unit(struct mpk_unit *u, const struct mpk_image *image,
 			       struct group group, struct mpk_error *err)
 {
@@ -457,20 +456,4 @@ enum mpk_code mpk_host_signatures(const struct mpk_image *image, struct mpk_aren
 	MPK_TRY(ask_getters(image, arena, list, err));
 	*out = list;
 	return MPK_OK;
-}
-
-/* An alias has the signature of the function that it is another name of. */
-const struct mpk_signature *mpk_host_signature_find(const struct mpk_image *image,
-						    const struct mpk_signature *const *signatures,
-						    const char *name)
-{
-	for (size_t i = 0; i < image->function_count; i++) {
-		const struct mpk_image_function *f = &image->functions[i];
-
-		if (f->alias_of && strcmp(f->name, name) == 0 && strcmp(f->alias_of, name) != 0)
-			return mpk_host_signature_find(image, signatures, f->alias_of);
-		if (!f->alias_of && strcmp(f->name, name) == 0)
-			return signatures[i];
-	}
-	return NULL;
 }

@@ -22,11 +22,6 @@ enum mpk_code mpk_host_signatures(const struct mpk_image *image, struct mpk_aren
 				  const struct mpk_signature *const **out,
 				  struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_host_signature_find - the one of the function that --run calls by this name, or NULL */
-const struct mpk_signature *mpk_host_signature_find(const struct mpk_image *image,
-						    const struct mpk_signature *const *signatures,
-						    const char *name);
-
 /* --- texts about functions that functions give: __tvm_ffi__metadata_f, __tvm_ffi__doc_f -------
  *
  * They are not called. A text is taken from the constants that a getter's code points at; what it makes

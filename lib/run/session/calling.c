@@ -269,6 +269,22 @@ static void leave_if_copy(const struct mpk_session *s)
 		_exit(0);
 }
 
+/* An alias has the signature of the function that it is another name of. */
+static const struct mpk_signature *
+find_host_signature(const struct mpk_image *image, const struct mpk_signature *const *signatures,
+		    const char *name)
+{
+	for (size_t i = 0; i < image->function_count; i++) {
+		const struct mpk_image_function *f = &image->functions[i];
+
+		if (f->alias_of && strcmp(f->name, name) == 0 && strcmp(f->alias_of, name) != 0)
+			return find_host_signature(image, signatures, f->alias_of);
+		if (!f->alias_of && strcmp(f->name, name) == 0)
+			return signatures[i];
+	}
+	return NULL;
+}
+
 /* --- errors of a call that does not fit: a call that works -------------------------------------- */
 
 /* The signature of the host function that was called, when its arguments do not fit; else NULL. "none"
@@ -285,7 +301,7 @@ static const struct mpk_signature *broken_signature(struct mpk_session *s)
 	if (call->kernel || call->params ||
 	    mpk_host_signatures(image, &s->arena, &all, NULL) != MPK_OK)
 		return NULL;
-	signature = mpk_host_signature_find(image, all, call->function);
+	signature = find_host_signature(image, all, call->function);
 	return signature && !mpk_run_fits(s->running, signature) ? signature : NULL;
 }
 

@@ -325,6 +325,15 @@ static enum mpk_code say_undefined(struct mpk_check_state *s, const struct mpk_u
 	return MPK_OK;
 }
 
+/* Whether a library that was read does. */
+static bool scope_defines(const struct mpk_scope *scope, const char *symbol)
+{
+	for (const struct mpk_dso *d = scope->first; d; d = d->next)
+		if (mpk_dso_defines(d, symbol))
+			return true;
+	return false;
+}
+
 /* A symbol that nobody can judge is at most a warning, and only where libraries were looked at:
  * an error must be certain. */
 static enum mpk_code check_undefined(struct mpk_check_state *s, const struct mpk_undefined *u,
@@ -333,7 +342,7 @@ static enum mpk_code check_undefined(struct mpk_check_state *s, const struct mpk
 	char where[96];
 
 	if (runtime_defines(s->there, u->name) || implied(s->there, u->name) ||
-	    mpk_scope_defines(&s->scope, u->name))
+	    scope_defines(&s->scope, u->name))
 		return MPK_OK;
 	if (!is_judged(s, u)) {
 		if (s->there->searchable && !mpk_check_is_tvms(u->name) && !u->has_version)

@@ -249,13 +249,21 @@ static enum mpk_code find_lacks(struct mpk_check_state *s, struct mpk_error *err
 	return MPK_OK;
 }
 
+static bool loads(const struct mpk_dso *d, struct mpk_span kind)
+{
+	for (size_t i = 0; i < d->loader_count; i++)
+		if (mpk_span_equal(d->loaders[i], kind))
+			return true;
+	return false;
+}
+
 /* The library with a loader for a kind, one that opens before one that does not; NULL: none. */
 static const struct mpk_dso *runtime_for(const struct mpk_there *there, struct mpk_span kind)
 {
 	const struct mpk_dso *broken = NULL;
 
 	for (const struct mpk_dso *d = there->runtimes; d; d = d->next) {
-		if (!mpk_dso_loads(d, kind))
+		if (!loads(d, kind))
 			continue;
 		if (!d->lacks)
 			return d;

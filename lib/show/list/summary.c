@@ -401,7 +401,7 @@ static void package_text(const void *what, struct mpk_style style, struct mpk_st
 			continue;
 		mpk_table_row(&table);
 		mpk_table_cell(&table, "%s", MPK_SIZE(part->bytes));
-		mpk_table_cell(&table, "%s", mpk_pt2_role_word(part->role));
+		mpk_table_cell(&table, "%s", mpk_pt2_role_words[part->role]);
 		mpk_table_cell(&table, "%s", MPK_QUOTE(part->name.len ? part->name : part->member));
 	}
 	mpk_table_print(&table, "  ", out);
@@ -422,7 +422,7 @@ static void package_json(const void *what, struct mpk_json *j, struct mpk_json_a
 		const struct mpk_pt2_part *part = &p->parts[i];
 
 		o = mpk_json_object(j, list, NULL);
-		mpk_json_text(j, o, "role", mpk_pt2_role_word(part->role));
+		mpk_json_text(j, o, "role", mpk_pt2_role_words[part->role]);
 		mpk_json_span(j, o, "member", part->member);
 		mpk_json_name(j, o, "name", part->name);
 		mpk_json_u64(j, o, "bytes", part->bytes);

@@ -172,8 +172,7 @@ static enum mpk_code take_objects(struct unpack *u, struct mpk_unpack_input *inp
 			mpk_arena_printf(&u->arena, "host/%zu%s", input->object_count++, suffix);
 		object->bytes = image->member_bytes[i];
 		MPK_TRY_ALLOC(object->name, err);
-		input->has_tvm_headers |=
-			mpk_member_is_source(suffix) && includes_tvm(object->bytes);
+		input->has_tvm_headers |= strcmp(suffix, ".o") != 0 && includes_tvm(object->bytes);
 	}
 	if (input->object_count)
 		input->target = foreign_triple(image);

@@ -48,16 +48,6 @@ static enum mpk_code record_read(struct mpk_cursor *c, const struct mpk_record_s
 	return MPK_OK;
 }
 
-/* Records have at most six fields. */
-const struct mpk_record_value *mpk_record_get(const struct mpk_record *record, const char *name)
-{
-	for (size_t i = 0; i < record->schema->count; i++) {
-		if (strcmp(record->schema->fields[i].name, name) == 0)
-			return &record->values[i];
-	}
-	return NULL;
-}
-
 /* The schema is the one that reading used, so the bytes are the same. */
 void mpk_record_write(struct mpk_rope *r, const struct mpk_record *record)
 {

@@ -54,7 +54,4 @@ extern const struct mpk_record_schema mpk_schema_json_runtime, mpk_schema_static
 /* mpk_record_write - the inverse, to the byte; strings are borrowed until r is written */
 void mpk_record_write(struct mpk_rope *r, const struct mpk_record *record);
 
-/* mpk_record_get - the value of the field with this name, or NULL */
-const struct mpk_record_value *mpk_record_get(const struct mpk_record *record, const char *name);
-
 #endif

@@ -98,7 +98,7 @@ static enum mpk_code list_universal(struct mpk_span bytes, struct mpk_arena *are
 }
 
 /* The suffixes that compilers take as C, C++ and CUDA. */
-bool mpk_member_is_source(const char *name)
+static bool is_source_name(const char *name)
 {
 	static const char *const suffixes[] = { ".c", ".cc", ".cpp", ".cxx", ".cu" };
 	const char *dot = strrchr(name, '.');
@@ -193,7 +193,7 @@ static enum mpk_file_format image_format_of(const struct mpk_member *m)
 {
 	enum mpk_file_format format = format_of_bytes(m->bytes);
 
-	if (format == MPK_FILE_BLOB && mpk_member_is_source(m->name) && file_is_csource(m->bytes))
+	if (format == MPK_FILE_BLOB && is_source_name(m->name) && file_is_csource(m->bytes))
 		return MPK_FILE_C;
 	return format;
 }

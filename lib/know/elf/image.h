@@ -178,9 +178,6 @@ enum mpk_code mpk_image_check_symbol(const struct mpk_image *image,
 enum mpk_code mpk_image_check_digest(const struct mpk_image *image, const struct mpk_mapping *map,
 				     struct mpk_arena *arena, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_member_is_source - whether a member of an archive is C or C++ by its name */
-bool mpk_member_is_source(const char *name);
-
 /* --- code for GPUs that compilers put into sections of their own, in any library --------------
  *
  * nvcc writes fatbins into .nv_fatbin and __nv_relfatbin, HIP offload bundles into .hip_fatbin,

@@ -6,11 +6,23 @@
 #include "payload/payload_view.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "text/escape.h"
 #include "text/table.h"
 
 enum { NAME_MAX_BYTES = 256 }; /* of a field that may be a name and may be a file */
+
+/* The value of the field with this name, or NULL. Records have at most six fields. */
+static const struct mpk_record_value *record_value(const struct mpk_record *record,
+						   const char *name)
+{
+	for (size_t i = 0; i < record->schema->count; i++) {
+		if (strcmp(record->schema->fields[i].name, name) == 0)
+			return &record->values[i];
+	}
+	return NULL;
+}
 
 /* Objects that were packed as a module are code like that of devices: members and their functions. */
 static enum mpk_code read_library(const struct mpk_payload_content *c, struct mpk_arena *arena,
@@ -18,7 +30,7 @@ static enum mpk_code read_library(const struct mpk_payload_content *c, struct mp
 {
 	const struct mpk_record *r = &c->payload->u.record;
 	const struct mpk_source *source = &c->payload->source;
-	const struct mpk_record_value *data = mpk_record_get(r, "data");
+	const struct mpk_record_value *data = record_value(r, "data");
 	struct mpk_code_piece *piece;
 
 	if (r->schema != &mpk_schema_static_library || !data || !data->str.len)
@@ -37,8 +49,8 @@ static enum mpk_code read_library(const struct mpk_payload_content *c, struct mp
  * kinds.c. */
 static bool defined_at(const struct mpk_payload *p, size_t index, struct mpk_span *name)
 {
-	const struct mpk_record_value *symbol = mpk_record_get(&p->u.record, "symbol");
-	const struct mpk_record_value *functions = mpk_record_get(&p->u.record, "func_names");
+	const struct mpk_record_value *symbol = record_value(&p->u.record, "symbol");
+	const struct mpk_record_value *functions = record_value(&p->u.record, "func_names");
 
 	if (symbol && index-- == 0) {
 		*name = symbol->str;

@@ -40,7 +40,7 @@ struct mpk_kind {
 /* mpk_kind_find - the row for a kind, or NULL for kinds this program does not know */
 const struct mpk_kind *mpk_kind_find(struct mpk_span name);
 
-/* mpk_kind_at - the i-th row, NULL past the end; for lists and "did you mean" */
-const struct mpk_kind *mpk_kind_at(size_t i);
+/* All rows, ended by one without a name. */
+extern const struct mpk_kind mpk_kinds[];
 
 #endif

@@ -73,24 +73,18 @@ void mpk_payload_encode(const struct mpk_payload *p, struct mpk_rope *rope)
 	extern const struct mpk_codec mpk_codec_##codec;
 MPK_KINDS(DECLARE)
 
-static const struct mpk_kind kinds[] = {
+const struct mpk_kind mpk_kinds[] = {
 #define ROW(key, title, role, first, last, codec, schema)                                          \
 	{ key, title, MPK_ROLE_##role, first, last, &mpk_codec_##codec, schema },
-	MPK_KINDS(ROW)
+	MPK_KINDS(ROW) /* the end: */ { 0 },
 };
 
 const struct mpk_kind *mpk_kind_find(struct mpk_span name)
 {
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(kinds); i++) {
-		if (mpk_span_is(name, kinds[i].name))
-			return &kinds[i];
-	}
+	for (const struct mpk_kind *k = mpk_kinds; k->name; k++)
+		if (mpk_span_is(name, k->name))
+			return k;
 	return NULL;
-}
-
-const struct mpk_kind *mpk_kind_at(size_t i)
-{
-	return i < MPK_ARRAY_COUNT(kinds) ? &kinds[i] : NULL;
 }
 
 /* --- the files of a decoded payload ----------------------------------------------------------- */

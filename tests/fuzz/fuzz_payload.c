@@ -8,7 +8,7 @@ static size_t count_kinds(void)
 {
 	static size_t kinds;
 
-	while (mpk_kind_at(kinds))
+	while (mpk_kinds[kinds].name)
 		kinds++;
 	return kinds;
 }
@@ -19,7 +19,7 @@ void fuzz_one(struct mpk_span bytes, struct mpk_arena *arena)
 
 	if (bytes.len < 2)
 		return;
-	fuzz_payload(mpk_kind_at(bytes.data[0] % kinds),
+	fuzz_payload(&mpk_kinds[bytes.data[0] % kinds],
 		     (enum mpk_generation)(bytes.data[1] % MPK_GENERATION_COUNT),
 		     (struct mpk_source){ mpk_span_of(bytes.data + 2, bytes.len - 2), 0 }, arena);
 }

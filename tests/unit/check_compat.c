@@ -340,8 +340,7 @@ END_TEST
 /* A loader is of no use for a kind that is not known, and no release reads before it writes. */
 START_TEST(loaders_are_of_known_kinds)
 {
-	for (size_t i = 0; mpk_kind_at(i); i++) {
-		const struct mpk_kind *k = mpk_kind_at(i);
+	for (const struct mpk_kind *k = mpk_kinds; k->name; k++) {
 		const struct mpk_release newest = release("0.27");
 		struct mpk_loader_info info;
 

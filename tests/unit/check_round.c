@@ -37,9 +37,9 @@ static bool put_any(struct made *m, struct mpk_span *kind_name, struct mpk_span 
 	const struct mpk_kind *kind;
 	size_t kinds = 0;
 
-	while (mpk_kind_at(kinds))
+	while (mpk_kinds[kinds].name)
 		kinds++;
-	kind = mpk_kind_at(random_below(&m->state, kinds));
+	kind = &mpk_kinds[random_below(&m->state, kinds)];
 	/* host code is made by make_graph, kernels by put_module */
 	if (kind->name[0] == '_' || kind->codec->reader->tag == MPK_PAYLOAD_KERNELS)
 		return false;

@@ -15,7 +15,7 @@
 
 /* --- policies ------------------------------------------------------------------------------ */
 
-static const struct mpk_policy policies[] = {
+const struct mpk_policy mpk_policies[] = {
 #define POLICY(name, older) { name, older, NULL, NULL, NULL, NULL },
 #define VERSIONS(machines, family, most, names) { NULL, NULL, machines, family, most, names },
 #define STABLE(minor, symbols)
@@ -23,22 +23,15 @@ static const struct mpk_policy policies[] = {
 #undef POLICY
 #undef VERSIONS
 #undef STABLE
+	{ 0 },
 };
-
-const struct mpk_policy *mpk_policy_at(size_t i)
-{
-	for (size_t p = 0; p < MPK_ARRAY_COUNT(policies); p++)
-		if (policies[p].name && i-- == 0)
-			return &policies[p];
-	return NULL;
-}
 
 const struct mpk_policy *mpk_policy_find(const char *name)
 {
-	for (size_t p = 0; p < MPK_ARRAY_COUNT(policies); p++)
-		if (policies[p].name && (strcmp(policies[p].name, name) == 0 ||
-					 (*name && strcmp(policies[p].older, name) == 0)))
-			return &policies[p];
+	for (const struct mpk_policy *p = mpk_policies; p->name || p->machines; p++)
+		if (p->name &&
+		    (strcmp(p->name, name) == 0 || (*name && strcmp(p->older, name) == 0)))
+			return p;
 	return NULL;
 }
 
@@ -109,9 +102,7 @@ static bool is_at_most(const unsigned long a[4], const unsigned long b[4])
 static const struct mpk_policy *row_of(const struct mpk_policy *policy, const char *machine,
 				       const char *family, size_t len)
 {
-	const struct mpk_policy *end = policies + MPK_ARRAY_COUNT(policies);
-
-	for (const struct mpk_policy *row = policy + 1; row < end && !row->name; row++)
+	for (const struct mpk_policy *row = policy + 1; row->machines; row++)
 		if ((!family ||
 		     (strlen(row->family) == len && memcmp(row->family, family, len) == 0)) &&
 		    has_word(row->machines, machine, strlen(machine)))

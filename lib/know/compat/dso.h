@@ -140,10 +140,11 @@ struct mpk_policy {
 	const char *machines, *family, *most, *names; /* of such a row; words between blanks */
 };
 
-/* mpk_policy_find - by its name or its older one, "manylinux2014"; NULL: there is none
- * mpk_policy_at - of all, from the oldest systems to the newest; NULL after the last */
+/* From the oldest systems to the newest; ended by one without name and machines. */
+extern const struct mpk_policy mpk_policies[];
+
+/* mpk_policy_find - by its name or its older one, "manylinux2014"; NULL: there is none */
 const struct mpk_policy *mpk_policy_find(const char *name);
-const struct mpk_policy *mpk_policy_at(size_t i);
 
 /* mpk_policy_machine - what policies call a machine, by fields of an ELF header: "x86_64"; NULL: none is for it */
 const char *mpk_policy_machine(uint16_t machine, bool is_little);

@@ -263,7 +263,7 @@ static const char *nearest_kind(struct mpk_span word)
 	for (const struct mpk_manifest_kind *m = mpk_manifest_kinds; count < NAMES_MAX && m->name;
 	     m++)
 		texts[count++] = m->name;
-	for (size_t i = 0; count < NAMES_MAX && (k = mpk_kind_at(i)); i++)
+	for (size_t i = 0; count < NAMES_MAX && (k = &mpk_kinds[i])->name; i++)
 		texts[count++] = k->name;
 	for (size_t i = 0; i < count; i++)
 		names[i] = mpk_span_str(texts[i]);

@@ -163,12 +163,14 @@ static void judge_versions(struct mpk_check_state *s, const struct wanted *w)
 /* The oldest systems on which it finds what it wants; NULL: none is known. */
 static const char *least_policy(const struct wanted *w)
 {
-	const struct mpk_policy *p;
 	char most[40];
 
-	for (size_t i = 0; w->machine && (p = mpk_policy_at(i)); i++) {
+	for (const struct mpk_policy *p = mpk_policies; w->machine && (p->name || p->machines);
+	     p++) {
 		size_t k = 0;
 
+		if (!p->name)
+			continue;
 		while (k < w->need_count && mpk_policy_allows(p, w->machine, w->needs[k].version,
 							      most) != MPK_POLICY_DENIED)
 			k++;

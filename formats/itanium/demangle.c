@@ -183,10 +183,12 @@ static struct mpk_demangle_name nested(struct mpk_demangler *d, bool tag)
 	return name;
 }
 
+static const char *demangle_encoding(struct mpk_demangler *d, bool is_whole);
+
 /* "Z f(int) E x": something within a function. */
 static struct mpk_demangle_name local(struct mpk_demangler *d, bool tag)
 {
-	const char *function = tag ? mpk_demangle_encoding(d, false) : mpk_demangle_other(d);
+	const char *function = tag ? demangle_encoding(d, false) : mpk_demangle_other(d);
 	struct mpk_demangle_name name = { .text = "", .qualifiers = "" };
 
 	if (!mpk_demangle_accept(d, "E"))
@@ -267,7 +269,8 @@ static const char *special(struct mpk_demangler *d)
 	return NULL;
 }
 
-const char *mpk_demangle_encoding(struct mpk_demangler *d, bool is_whole)
+/* A name with the parameters of a function. */
+static const char *demangle_encoding(struct mpk_demangler *d, bool is_whole)
 {
 	const char *text = special(d), *params;
 	struct mpk_demangle_type returned = { .left = "", .right = "" };
@@ -302,7 +305,7 @@ const char *mpk_demangle_other(struct mpk_demangler *d)
 	d->spent += count * sizeof *args;
 	if (!args)
 		return mpk_demangle_fail(d);
-	text = mpk_demangle_encoding(d, false);
+	text = demangle_encoding(d, false);
 	for (size_t i = 0; i < count; i++)
 		d->args[i] = args[i];
 	d->arg_count = count;
@@ -344,7 +347,7 @@ bool mpk_demangle(struct mpk_span symbol, struct mpk_demangle_form form, struct 
 	if (!d)
 		return false;
 	*d = (struct mpk_demangler){ .s = symbol, .at = 2, .form = form, .arena = arena };
-	text = clones(d, mpk_demangle_encoding(d, true));
+	text = clones(d, demangle_encoding(d, true));
 	known = !d->failed && d->at == d->s.len && !out->failed;
 	if (known)
 		mpk_strbuf_puts(out, text);

@@ -81,7 +81,7 @@ const char *mpk_demangle_source_name(struct mpk_demangler *d)
 }
 
 /* "_", "0_", "A_" behind an S: 0, 1, 11; behind a T in decimal digits. */
-size_t mpk_demangle_sequence(struct mpk_demangler *d, unsigned base)
+static size_t demangle_sequence(struct mpk_demangler *d, unsigned base)
 {
 	size_t n = 0;
 	bool given = false;
@@ -140,7 +140,7 @@ struct mpk_demangle_type mpk_demangle_substitution(struct mpk_demangler *d)
 	for (i = 0; i < MPK_ARRAY_COUNT(rows); i++)
 		if (mpk_demangle_accept(d, rows[i].code))
 			return (struct mpk_demangle_type){ .left = rows[i].text, .right = "" };
-	i = mpk_demangle_sequence(d, 36);
+	i = demangle_sequence(d, 36);
 	if (!d->failed && i < d->known_count)
 		return d->known[i].pack ? pack_param(d, d->known[i].pack) : d->known[i];
 	(void)mpk_demangle_fail(d);
@@ -151,7 +151,7 @@ struct mpk_demangle_type mpk_demangle_substitution(struct mpk_demangler *d)
 
 struct mpk_demangle_type mpk_demangle_param(struct mpk_demangler *d)
 {
-	size_t i = mpk_demangle_sequence(d, 10);
+	size_t i = demangle_sequence(d, 10);
 	const struct mpk_demangle_arg *arg;
 
 	if (d->failed || i >= d->arg_count) {

@@ -19,11 +19,13 @@ enum {
 static struct mpk_arena arena;
 static struct mpk_demand *demand;
 static const uint8_t *bytes;
+static volatile uint64_t made; /* bytes, again and again included; by a signal handler */
 
 static void clear(void)
 {
 	mpk_demand_close(demand);
 	demand = NULL;
+	made = 0;
 	mpk_arena_fini(&arena);
 }
 
@@ -43,6 +45,7 @@ static bool make(void *arg, uint64_t from, uint8_t *into, size_t len)
 	for (size_t i = 0; i < len; i++)
 		into[i] = byte_at(from + i);
 	ended = from + len;
+	made += len;
 	return true;
 }
 
@@ -105,7 +108,7 @@ START_TEST(forwards)
 		if (bytes[i] != byte_at(i))
 			look(i);
 	ck_assert_uint_le(resident(), MOST_BYTES);
-	ck_assert_uint_le(mpk_demand_made(demand), BYTES);
+	ck_assert_uint_le(made, BYTES);
 }
 END_TEST
 
@@ -116,7 +119,7 @@ START_TEST(backwards)
 		for (uint64_t i = BYTES; i-- > 0;)
 			if (bytes[i] != byte_at(i))
 				look(i);
-	ck_assert_uint_le(mpk_demand_made(demand), UINT64_C(4) * BYTES);
+	ck_assert_uint_le(made, UINT64_C(4) * BYTES);
 }
 END_TEST
 
@@ -130,7 +133,7 @@ START_TEST(back_and_forth)
 		look(at);
 		at = (at + (_i ? BYTES / 2 + 4099 : CHUNK + 7)) % BYTES;
 	}
-	ck_assert_uint_le(mpk_demand_made(demand), UINT64_C(5) * BYTES);
+	ck_assert_uint_le(made, UINT64_C(5) * BYTES);
 }
 END_TEST
 
@@ -140,15 +143,15 @@ START_TEST(here_and_there)
 	start();
 	for (uint64_t k = 1; k < 12; k++)
 		look(k * CHUNK + 100);
-	ck_assert_uint_eq(mpk_demand_made(demand), 11 * MPK_DEMAND_GRAIN);
+	ck_assert_uint_eq(made, 11 * MPK_DEMAND_GRAIN);
 	look(11 * CHUNK + MPK_DEMAND_GRAIN);
-	ck_assert_uint_eq(mpk_demand_made(demand), 12 * MPK_DEMAND_GRAIN);
+	ck_assert_uint_eq(made, 12 * MPK_DEMAND_GRAIN);
 	look(1 * CHUNK + MPK_DEMAND_GRAIN); /* after others: all of it */
 	look(1 * CHUNK + CHUNK - 1);
-	ck_assert_uint_eq(mpk_demand_made(demand), 12 * MPK_DEMAND_GRAIN + CHUNK);
+	ck_assert_uint_eq(made, 12 * MPK_DEMAND_GRAIN + CHUNK);
 	look(0);
 	look(BYTES - 1);
-	ck_assert_uint_eq(mpk_demand_made(demand), 12 * MPK_DEMAND_GRAIN + CHUNK);
+	ck_assert_uint_eq(made, 12 * MPK_DEMAND_GRAIN + CHUNK);
 }
 END_TEST
 
@@ -170,9 +173,9 @@ START_TEST(keeps_parts)
 	ck_assert_ptr_nonnull(bytes);
 	for (uint64_t i = in; i < in + 5000; i++)
 		look(i);
-	ck_assert_uint_eq(mpk_demand_made(demand), 0);
+	ck_assert_uint_eq(made, 0);
 	look(off + sizeof piece - 1);
-	ck_assert_uint_gt(mpk_demand_made(demand), 0);
+	ck_assert_uint_gt(made, 0);
 	for (uint64_t i = in; i < in + 5000; i++)
 		look(i);
 }

@@ -82,9 +82,6 @@ struct mpk_demangle_type mpk_demangle_substitution(struct mpk_demangler *d);
 /* mpk_demangle_param - after a 'T': what the template parameter stands for */
 struct mpk_demangle_type mpk_demangle_param(struct mpk_demangler *d);
 
-/* mpk_demangle_sequence - behind an 'S' or 'T': "_", "0_", "A_" are 0, 1, 11 */
-size_t mpk_demangle_sequence(struct mpk_demangler *d, unsigned base);
-
 /* mpk_demangle_args - "<float, 4>", after an 'I'
  * @tag     they are those of the function, so T_ stands for them */
 const char *mpk_demangle_args(struct mpk_demangler *d, bool tag);
@@ -92,10 +89,7 @@ const char *mpk_demangle_args(struct mpk_demangler *d, bool tag);
 /* mpk_demangle_name_read - a name; is that of a function when tag is set */
 struct mpk_demangle_name mpk_demangle_name_read(struct mpk_demangler *d, bool tag);
 
-/* mpk_demangle_encoding - a name with the parameters of a function */
-const char *mpk_demangle_encoding(struct mpk_demangler *d, bool is_whole);
-
-/* mpk_demangle_other - the same of another function than the one that T_ is of */
+/* mpk_demangle_other - a name with the parameters of another function than the one that T_ is of */
 const char *mpk_demangle_other(struct mpk_demangler *d);
 
 /* mpk_demangle_type_read - a type; numbered unless it is one of the language */

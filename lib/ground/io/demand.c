@@ -39,7 +39,6 @@ struct mpk_demand {
 	size_t first, queued, most;
 	ptrdiff_t last; /* the chunk that was made last, as the source can go on there */
 	size_t again;   /* chunks that were made after they had been given up */
-	uint64_t made;  /* bytes */
 	size_t page;
 	size_t *pages; /* offsets of those that are kept one by one, until their chunks are given up */
 	size_t page_count, page_max;
@@ -116,7 +115,6 @@ static bool make_byte(struct mpk_demand *d, size_t off)
 		d->source.failed(d->source.arg);
 	d->chunks[k].there = to - begin;
 	d->last = (ptrdiff_t)k;
-	d->made += len;
 	return true;
 }
 
@@ -268,11 +266,6 @@ struct mpk_span mpk_demand_start(struct mpk_demand *d, const struct mpk_demand_s
 	d->next = live;
 	live = d;
 	return mpk_span_of(d->bytes, d->len);
-}
-
-uint64_t mpk_demand_made(const struct mpk_demand *d)
-{
-	return d->made;
 }
 
 void mpk_demand_close(struct mpk_demand *d)

@@ -166,9 +166,6 @@ void mpk_demand_keep(struct mpk_demand *d, uint64_t off, struct mpk_span piece, 
  * Returns  the bytes, valid until mpk_demand_close; empty: the system refuses */
 struct mpk_span mpk_demand_start(struct mpk_demand *d, const struct mpk_demand_source *source);
 
-/* mpk_demand_made - how many bytes were made so far, again and again included */
-uint64_t mpk_demand_made(const struct mpk_demand *d);
-
 /* mpk_demand_close - give addresses and memory back; NULL: nothing */
 void mpk_demand_close(struct mpk_demand *d);
 

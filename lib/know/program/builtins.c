@@ -399,7 +399,8 @@ static const struct {
 	{ "vm.builtin.rnn_state_", "recurrent state" },
 };
 
-const char *mpk_relax_state_title(struct mpk_span builtin)
+/* What the first argument of a builtin is; NULL: no state, or nothing is known. */
+static const char *state_title(struct mpk_span builtin)
 {
 	size_t i = 0;
 
@@ -434,7 +435,7 @@ static void type_state(struct mpk_relax_typing *r, const struct mpk_relax_instr 
 {
 	struct mpk_relax_content *c = mpk_relax_content_at(r, instr, 0);
 	struct mpk_type state = { .kind = MPK_TYPE_NAMED }, *first;
-	const char *title = mpk_relax_state_title(name);
+	const char *title = state_title(name);
 
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(uses); i++)
 		r->uses |= mpk_span_starts(name, uses[i].prefix) ? uses[i].use : 0;

@@ -40,10 +40,6 @@ enum mpk_code mpk_relax_signatures(const struct mpk_relax *x, struct mpk_arena *
 				   struct mpk_signature *out, size_t *count,
 				   struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_relax_state_title - what the first argument of a builtin of the Relax VM is: "KV cache"; NULL: no state, or
- * nothing is known */
-const char *mpk_relax_state_title(struct mpk_span builtin);
-
 /* mpk_relay_signatures - of each function, x->func_count of them: the names of its inputs, and no types
  * @out     in arena
  * Returns  MPK_OK; MPK_E_NOMEM */

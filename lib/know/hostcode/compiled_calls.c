@@ -305,13 +305,25 @@ static void take_branch(struct mpk_recovery *r, const struct mpk_x86 *i, uint64_
 		note_branch(r, next + i->imm, next);
 }
 
+/* The beginning of a function: each register is a thing of its own, with its number. */
+static struct mpk_frame first_frame(const struct mpk_recovery *r)
+{
+	struct mpk_frame f = { .words = r->frame.words,
+			       .round = r->frame.round + 1,
+			       .elf = r->w->reach.elf };
+
+	for (; f.things < MPK_ARRAY_COUNT(f.regs); f.things++)
+		f.regs[f.things] = (struct mpk_content){ MPK_CONTENT_THING, f.things, 0 };
+	return f;
+}
+
 void mpk_compiled_follow(struct mpk_recovery *r, size_t piece, bool is_first_pass)
 {
 	struct mpk_span code = mpk_reach_code(&r->w->reach, piece);
 	uint64_t address = r->w->reach.starts[piece];
 	struct mpk_x86 i;
 
-	mpk_frame_init(&r->frame, r->w->reach.elf, r->frame.words);
+	r->frame = first_frame(r);
 	r->branch_count = 0;
 	r->next_target = UINT64_MAX;
 	for (size_t at = 0; at < code.len && !r->is_lost && !r->failed; at += i.len) {

@@ -20,15 +20,6 @@ static struct mpk_content number(uint64_t value)
 	return (struct mpk_content){ MPK_CONTENT_NUMBER, value, 0 };
 }
 
-void mpk_frame_init(struct mpk_frame *f, const struct mpk_elf *elf, struct mpk_frame_word *words)
-{
-	uint32_t round = f->round + 1;
-
-	*f = (struct mpk_frame){ .words = words, .round = round, .elf = elf };
-	for (size_t i = 0; i < 16; i++)
-		f->regs[i] = new_thing(f);
-}
-
 /* A call leaves all as it was but the registers that its caller saves. */
 static bool step_call(struct mpk_frame *f, const struct mpk_x86 *i)
 {

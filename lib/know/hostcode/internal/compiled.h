@@ -47,7 +47,7 @@ struct mpk_frame {
 		struct mpk_content base; /* a thing: a and b are where they are */
 		struct mpk_content held;
 		uint32_t round; /* counts if it is the frame's */
-	} *words;               /* MPK_FRAME_WORDS of them, by a hash of where */
+	} *words; /* MPK_FRAME_WORDS of them, by a hash of where; zeroed when it is new, used again for the next function */
 	size_t word_count;
 	uint32_t round;
 	uint64_t named_at,
@@ -55,10 +55,6 @@ struct mpk_frame {
 	uint64_t things;  /* so many numbers are given away */
 	const struct mpk_elf *elf;
 };
-
-/* mpk_frame_init - the beginning of a function: each register is a thing of its own, with its number
- * @words   room for MPK_FRAME_WORDS, zeroed when it is new; used again for the next function */
-void mpk_frame_init(struct mpk_frame *f, const struct mpk_elf *elf, struct mpk_frame_word *words);
 
 /* mpk_frame_at - what is at a place; a new thing where that is not known
  * mpk_frame_put - put something there; places that are no things are left alone

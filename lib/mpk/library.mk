@@ -87,7 +87,7 @@ RUN_STATIC_OBJ := $(RUN_PUBLIC:%=$(O)/run-static/%.o)
 $(O)/run-static/mpk-run.o: RUN_KEPT = $(RUN_NAMES)
 $(O)/run-static/mpk-run.o: RUN_GLOBAL := mpkr_*
 $(O)/run-static/mpk-model.o: RUN_GLOBAL := mpkr_* TVM*
-$(addprefix $(O)/run/lib/run/runtime/,module_api.o parallel.o process.o vm_api.o): private RUN_DEFINES := -DMPK_RUN_LINKED
+$(addprefix $(O)/run/lib/run/runtime/,module_api.o parallel.o vm_api.o workspace.o): private RUN_DEFINES := -DMPK_RUN_LINKED
 $(O)/run-static/mpk-model.o: RUN_KEPT = $(RUN_MODEL_NAMES)
 $(O)/run-static/mpk-run.o $(O)/run-static/mpk-model.o: $(RUN_STATIC_OBJ) $(O)/librun/run.a
 	$(call say,LD,$@)

@@ -23,12 +23,24 @@ static void close_runtime(void *runtime)
 	mpk_runtime_destroy(runtime);
 }
 
+/* As a compiled function does. */
+static void scratch(uint64_t bytes)
+{
+	void *(*take)(int, int, uint64_t, int, int) =
+		(void *(*)(int, int, uint64_t, int, int))mpk_module_api_find(
+			"TVMBackendAllocWorkspace", MPK_API_BACKEND);
+	int (*give)(int, int, void *) = (int (*)(int, int, void *))mpk_module_api_find(
+		"TVMBackendFreeWorkspace", MPK_API_BACKEND);
+
+	(void)give(MPK_DL_CPU, 0, take(MPK_DL_CPU, 0, bytes, MPK_DTYPE_INT, 8));
+}
+
 static int count_task(int task, struct mpk_parallel_env *env, void *data)
 {
 	atomic_int *sum = data;
 
 	(void)atomic_fetch_add(sum, task + 1);
-	mpk_workspace_give(mpk_workspace_take(1000));
+	scratch(1000);
 	return mpk_parallel_barrier(env);
 }
 
@@ -37,11 +49,6 @@ static int sum_tasks(int count)
 	atomic_int sum = 0;
 
 	return mpk_parallel_launch(count_task, &sum, count) == 0 ? atomic_load(&sum) : -1;
-}
-
-static void scratch(uint64_t bytes)
-{
-	mpk_workspace_give(mpk_workspace_take(bytes));
 }
 
 __attribute__((visibility("default"))) const struct guest guest = {

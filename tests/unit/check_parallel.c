@@ -181,11 +181,23 @@ START_TEST(a_failure_is_the_loops)
 }
 END_TEST
 
+/* As a compiled function does. */
+static void use_workspace(uint64_t bytes)
+{
+	void *(*take)(int, int, uint64_t, int, int) =
+		(void *(*)(int, int, uint64_t, int, int))mpk_module_api_find(
+			"TVMBackendAllocWorkspace", MPK_API_BACKEND);
+	int (*give)(int, int, void *) = (int (*)(int, int, void *))mpk_module_api_find(
+		"TVMBackendFreeWorkspace", MPK_API_BACKEND);
+
+	(void)give(MPK_DL_CPU, 0, take(MPK_DL_CPU, 0, bytes, MPK_DTYPE_INT, 8));
+}
+
 static int add_task(int task, struct mpk_parallel_env *env, void *data)
 {
 	(void)env;
 	(void)atomic_fetch_add((atomic_int *)data, task + 1);
-	mpk_workspace_give(mpk_workspace_take(1000));
+	use_workspace(1000);
 	return 0;
 }
 
@@ -574,7 +586,7 @@ START_TEST(forks_while_all_is_used)
 			int used = use_all() && use_all();
 
 			/* runtimes of the parent stay: their threads are not here to destroy them */
-			mpk_workers_end();
+			mpk_workers_part.end();
 			_exit(used && threads_after_moments(1) == 1 ? 0 : 1);
 		}
 		ck_assert_int_eq(child_end(pid), 0);

@@ -218,11 +218,13 @@ static enum mpk_code open_copy(struct mpk_host *host, const struct mpk_elfdyn *o
 static pthread_mutex_t file_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* Not taken before a fork, as a constructor may itself fork. */
-void mpk_link_at_fork(enum mpk_fork_moment moment)
+static void link_at_fork(enum mpk_fork_moment moment)
 {
 	if (moment == MPK_FORK_CHILD)
 		mpk_lock_free_in_child(&file_lock);
 }
+
+const struct mpk_process_part mpk_link_part = { .at_fork = link_at_fork };
 
 /* The file itself; NULL in host->handle when somebody in this process has it open already, maybe another
  * loader, whose pointers are in it. */

@@ -15,7 +15,6 @@
 #include "abi/ffi_object.h"
 #include "base/strbuf.h"
 #include "base/vec.h"
-#include "runtime/devices.h"
 #include "runtime/library.h"
 #include "runtime/runtime.h"
 
@@ -60,39 +59,7 @@ static int get_func_from_env(void *ctx, const char *name, void **out)
 	return fail_call(&error);
 }
 
-/* --- memory and threads ------------------------------------------------------------- */
-
-/* Errors get lost here: a C function returns NULL alone. */
-static void *alloc_workspace(int type, int id, uint64_t bytes, int code, int bits)
-{
-	struct mpk_runtime *runtime = type == MPK_DL_CPU ? NULL : mpk_context_get().runtime;
-	void *data = NULL;
-
-	(void)code;
-	(void)bits;
-	if (type == MPK_DL_CPU)
-		data = mpk_workspace_take(bytes);
-	else if (runtime && mpk_devices_take_scratch(mpk_runtime_devices(runtime),
-						     (struct mpk_dldevice){ type, id }, bytes,
-						     &data, NULL) != MPK_OK)
-		data = NULL;
-	if (!data)
-		(void)fail_text(type == MPK_DL_CPU ? MPK_E_NOMEM : MPK_E_RAISED,
-				"no memory for the workspace of a function");
-	return data;
-}
-
-static int free_workspace(int type, int id, void *data)
-{
-	struct mpk_runtime *runtime = type == MPK_DL_CPU ? NULL : mpk_context_get().runtime;
-
-	if (type == MPK_DL_CPU)
-		mpk_workspace_give(data);
-	else if (runtime)
-		mpk_devices_give_scratch(mpk_runtime_devices(runtime),
-					 (struct mpk_dldevice){ type, id }, data);
-	return 0;
-}
+/* --- what constructors register ----------------------------------------------------------------- */
 
 /* Names are the module's own constants, so the pointers stay good as long as it is open. */
 bool mpk_host_register(struct mpk_host *host, const char *name, void *address)
@@ -111,6 +78,8 @@ static int register_symbol(const char *name, void *address)
 	/* outside of a constructor nobody looks at what is registered */
 	return !host || mpk_host_register(host, name, address) ? 0 : -1;
 }
+
+/* --- errors as objects -------------------------------------------------------------------------- */
 
 static void keep_backtrace(void *self, const struct mpk_ffi_bytes *text, int32_t mode)
 {
@@ -303,10 +272,7 @@ static void *get_stream(int32_t device_type, int32_t device_id)
 }
 
 /* Those of a part; what module code may have linked in, first. X(name, function) */
-#define BACKEND_API(X)                                                                             \
-	X(TVMBackendGetFuncFromEnv, get_func_from_env)                                             \
-	X(TVMBackendAllocWorkspace, alloc_workspace)                                               \
-	X(TVMBackendFreeWorkspace, free_workspace)
+#define BACKEND_API(X) X(TVMBackendGetFuncFromEnv, get_func_from_env)
 
 #define FFI_API(X)                                                                                 \
 	X(TVMFFIErrorSetRaisedFromCStr, ffi_raise)                                                 \
@@ -347,7 +313,7 @@ FFI_API(MPK_API_LINKED)
 static const struct mpk_module_symbols module_api = { symbols, MPK_ARRAY_COUNT(symbols) };
 
 const struct mpk_module_symbols *const mpk_module_api[MPK_MODULE_APIS] = {
-	&module_api, &mpk_parallel_api, &mpk_once_api, &mpk_vm_api
+	&module_api, &mpk_parallel_api, &mpk_workspace_api, &mpk_vm_api
 };
 
 mpk_module_code *mpk_module_api_find(const char *name, unsigned parts)

@@ -19,6 +19,7 @@
 
 #include "base/clock.h"
 #include "runtime/internal/parallel.h"
+#include "runtime/internal/runtime.h"
 
 enum {
 	US = 1000,
@@ -115,10 +116,18 @@ unsigned mpk_parallel_cores(void)
 	return cores.count;
 }
 
-void mpk_parallel_forget_cores(void)
+static void forget_cores(void)
 {
 	(void)atomic_fetch_add_explicit(&cores_epoch, 1, memory_order_relaxed);
 }
+
+static void cores_at_fork(enum mpk_fork_moment moment)
+{
+	if (moment == MPK_FORK_CHILD)
+		forget_cores();
+}
+
+const struct mpk_process_part mpk_cores_part = { .begin = forget_cores, .at_fork = cores_at_fork };
 
 /* --- how many are free --------------------------------------------------------------------- */
 

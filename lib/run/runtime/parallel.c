@@ -134,7 +134,7 @@ static void work_on(struct mpk_worker *self, void *data)
 	struct launch *l = data;
 
 	(void)mpk_context_swap(l->context);
-	mpk_once_inherit(l->once);
+	*mpk_once_inside() = l->once;
 	run_tasks(l, &self->tasks);
 	mpk_legacy_forget_result();
 }
@@ -174,7 +174,7 @@ static void launch_init(struct launch *l, mpk_parallel_fn *fn, void *data, int c
 	l->fn = fn;
 	l->data = data;
 	l->context = mpk_context_get();
-	l->once = mpk_once_current();
+	l->once = *mpk_once_inside();
 	l->count = count;
 	l->gang.fn = work_on;
 	l->gang.data = l;

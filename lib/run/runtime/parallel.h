@@ -16,12 +16,9 @@ typedef int mpk_parallel_fn(int task, struct mpk_parallel_env *env, void *data);
 enum { MPK_PARALLEL_TASKS_MAX = 4096 };
 
 /* mpk_parallel_cores - how many cores this thread may use; at least 1
- * The system is asked at a thread's first call, and again after mpk_parallel_forget_cores: when a
- * runtime was created, and in the child of a fork. A thread that is given other cores in between
- * goes on with as many tasks as before.
- * mpk_parallel_forget_cores - let every thread ask again */
+ * The system is asked at a thread's first call, and again when a runtime was created, and in the child of a fork. A thread
+ * that is given other cores in between goes on with as many tasks as before. */
 unsigned mpk_parallel_cores(void);
-void mpk_parallel_forget_cores(void);
 
 /* mpk_parallel_launch - run fn(task, env, data) for task 0 to count - 1 at the same time
  * Every task has a thread of its own, so that barriers between them work; task 0 runs in

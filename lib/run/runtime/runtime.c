@@ -1,17 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* runtime.c - what the libraries of one program share: global functions, loaders, devices
+/* runtime.c - what the libraries of one program share: global functions, loaders, devices; and what all runtimes share
  *
  * A runtime is a value and not the process: two of them in one process do not see each other. What
  * module code asks without saying who it is (struct mpk_context) is answered by the runtime that its thread
  * has entered, which is the only state of a thread here.
+ *
+ * This code may be in a shared object that its process closes while it has threads, and forks when
+ * other threads are in it. Handlers of fork are registered for the object that they are in, so glibc
+ * forgets them when it is closed; musl closes nothing.
+ *
+ * Before a fork every lock is taken that is held for moments, and the child goes on from there. Locks
+ * that are held while others' code runs, which may itself fork, are not waited for: in a child they
+ * are free, and what they guard is as its threads left it.
  */
 #include "runtime/runtime.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/lock.h"
 #include "base/vec.h"
+#include "io/mapping.h"
 #include "runtime/devices.h"
 #include "runtime/internal/runtime.h"
 #include "runtime/library.h"
@@ -40,7 +51,7 @@ struct mpk_context mpk_context_swap(struct mpk_context context)
 }
 
 struct mpk_runtime {
-	struct mpk_process_member member;
+	struct mpk_runtime *next, **at; /* in the list of all; at NULL: it is not listed */
 	struct mpk_runtime_options options;
 	struct mpk_devices *devices;
 	struct mpk_dldevice model_devices[MPK_RUNTIME_DEVICES_MAX];
@@ -180,6 +191,114 @@ const struct mpk_loader *mpk_runtime_find_loader(const struct mpk_runtime *runti
 	return NULL;
 }
 
+/* --- the process ----------------------------------------------------------------------------- */
+
+static const struct mpk_process_part mappings_part = { .at_fork = mpk_mappings_at_fork };
+
+static const struct mpk_process_part *const parts[] = {
+	&mpk_cores_part,      &mpk_once_part, &mpk_workers_part,
+	&mpk_workspaces_part, &mappings_part, &mpk_link_part,
+};
+
+/* Held while the last runtime takes all else with it, so that the next one waits for that. */
+static pthread_mutex_t runtimes_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct mpk_runtime *runtimes;
+static pthread_once_t watched = PTHREAD_ONCE_INIT;
+
+static void at_fork(enum mpk_fork_moment moment)
+{
+	if (moment == MPK_FORK_PREPARE)
+		mpk_lock_at_fork(&runtimes_lock, moment);
+	for (struct mpk_runtime *r = runtimes; r; r = r->next)
+		if (r->devices)
+			mpk_devices_at_fork(r->devices, moment);
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(parts); i++)
+		parts[i]->at_fork(moment);
+	if (moment != MPK_FORK_PREPARE)
+		mpk_lock_at_fork(&runtimes_lock, moment);
+}
+
+static void before_fork(void)
+{
+	at_fork(MPK_FORK_PREPARE);
+}
+
+static void after_fork(void)
+{
+	at_fork(MPK_FORK_PARENT);
+}
+
+static void in_child(void)
+{
+	at_fork(MPK_FORK_CHILD);
+}
+
+/* Without memory for it a child is on its own. */
+static void watch(void)
+{
+	(void)pthread_atfork(before_fork, after_fork, in_child);
+}
+
+void mpk_process_watch_forks(void)
+{
+	(void)pthread_once(&watched, watch);
+}
+
+/* With the lock, when no runtime is left. */
+static void empty_parts(void)
+{
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(parts); i++)
+		if (parts[i]->empty)
+			parts[i]->empty();
+}
+
+static void list_runtime(struct mpk_runtime *runtime)
+{
+	mpk_process_watch_forks();
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(parts); i++)
+		if (parts[i]->begin)
+			parts[i]->begin();
+	(void)pthread_mutex_lock(&runtimes_lock);
+	runtime->next = runtimes;
+	runtime->at = &runtimes;
+	if (runtimes)
+		runtimes->at = &runtime->next;
+	runtimes = runtime;
+	(void)pthread_mutex_unlock(&runtimes_lock);
+}
+
+/* Before the devices go, forks have nothing to do with them any more. */
+static void unlist_runtime(struct mpk_runtime *runtime)
+{
+	struct mpk_devices *devices = runtime->devices;
+
+	(void)pthread_mutex_lock(&runtimes_lock);
+	runtime->devices = NULL;
+	(void)pthread_mutex_unlock(&runtimes_lock);
+	mpk_devices_destroy(devices);
+	(void)pthread_mutex_lock(&runtimes_lock);
+	if (runtime->at)
+		*runtime->at = runtime->next;
+	if (runtime->next)
+		runtime->next->at = runtime->at;
+	if (!runtimes)
+		empty_parts();
+	(void)pthread_mutex_unlock(&runtimes_lock);
+}
+
+/* When the shared object is closed, or the program ends, where runtimes may be open and threads in
+ * loops: those are left alone. */
+__attribute__((destructor)) static void end_process(void)
+{
+	(void)pthread_mutex_lock(&runtimes_lock);
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(parts); i++)
+		if (parts[i]->end)
+			parts[i]->end();
+	if (!runtimes)
+		empty_parts();
+	(void)pthread_mutex_unlock(&runtimes_lock);
+}
+
 /* --- life ------------------------------------------------------------------------------------ */
 
 /* Functions before devices: what they hold may lie there. Threads and their memory go last, with the
@@ -192,7 +311,7 @@ void mpk_runtime_destroy(struct mpk_runtime *runtime)
 		mpk_function_drop(runtime->globals[i]);
 	free(runtime->globals);
 	free(runtime->loaders);
-	mpk_process_leave(&runtime->member);
+	unlist_runtime(runtime);
 	free(runtime);
 }
 
@@ -213,7 +332,7 @@ enum mpk_code mpk_runtime_create_empty(const struct mpk_runtime_options *options
 		mpk_runtime_destroy(runtime);
 		return mpk_failed(code);
 	}
-	mpk_process_enter(&runtime->member, runtime->devices);
+	list_runtime(runtime);
 	*out = runtime;
 	return MPK_OK;
 }

@@ -391,8 +391,9 @@ struct mpk_crew mpk_workers_take(int count)
 
 /* --- their end ------------------------------------------------------------------------------ */
 
-/* In a child of a fork that no handler saw the list has threads that are not there. */
-void mpk_workers_end(void)
+/* Ends and joins all that do nothing; others may still be made and taken. In a child of a fork that no handler saw the list
+ * has threads that are not there. */
+static void end_workers(void)
 {
 	struct mpk_worker *list;
 
@@ -427,9 +428,13 @@ static void forget_threads(void)
 	owner = 0;
 }
 
-void mpk_workers_at_fork(enum mpk_fork_moment moment)
+static void workers_at_fork(enum mpk_fork_moment moment)
 {
 	if (moment == MPK_FORK_CHILD)
 		forget_threads();
 	mpk_lock_at_fork(&workers_lock, moment);
 }
+
+const struct mpk_process_part mpk_workers_part = { .at_fork = workers_at_fork,
+						   .empty = end_workers,
+						   .end = end_workers };

@@ -13,14 +13,13 @@
 #include "base/lock.h"
 #include "runtime/parallel.h"
 
-/* --- what runs once (process.c) --- */
+/* --- what runs once (workspace.c) --- */
 
 struct mpk_once;
 
-/* mpk_once_current - the innermost of what this thread is running once; NULL: nothing
- * mpk_once_inherit - make it that of another thread, which waits for this one */
-struct mpk_once *mpk_once_current(void);
-void mpk_once_inherit(struct mpk_once *outer);
+/* mpk_once_inside - where the innermost of what this thread is running once is noted, NULL: nothing; a thread that works
+ * for another, which waits for it, takes that one's over */
+struct mpk_once **mpk_once_inside(void);
 
 /* --- when a loop is worth other threads (pace.c) --- */
 
@@ -110,12 +109,6 @@ void mpk_workers_give_back(struct mpk_worker *list);
 void mpk_workers_call(struct mpk_gang *g, struct mpk_worker *list, bool is_first);
 bool mpk_worker_take_back(struct mpk_gang *g, struct mpk_worker *w);
 void mpk_gang_wait(struct mpk_gang *g, int64_t patience);
-
-/* mpk_workers_end - end and join all that do nothing; others may still be made and taken */
-void mpk_workers_end(void);
-
-/* mpk_workers_at_fork - a child has none of its parent's threads */
-void mpk_workers_at_fork(enum mpk_fork_moment moment);
 
 /* mpk_core_here - the core that this thread is running on, which all of its hyperthreads have in common; -1:
  * not known */

@@ -114,12 +114,12 @@ struct mpk_module_symbols {
 	size_t count;
 };
 
-/* mpk_module_api - all of them: of this file, of the threads of loops, of what runs once, and what compiled functions of
- * the Relax VM call most (module_api.c, parallel.c, process.c, vm_api.c)
+/* mpk_module_api - all of them: of this file, of the threads of loops, scratch memory and what runs once, and what compiled functions of
+ * the Relax VM call most (module_api.c, parallel.c, workspace.c, vm_api.c)
  * mpk_module_api_find - the code of a name in these parts; NULL: they have none */
 enum { MPK_MODULE_APIS = 4 };
 extern const struct mpk_module_symbols *const mpk_module_api[MPK_MODULE_APIS];
-extern const struct mpk_module_symbols mpk_parallel_api, mpk_once_api, mpk_vm_api;
+extern const struct mpk_module_symbols mpk_parallel_api, mpk_workspace_api, mpk_vm_api;
 mpk_module_code *mpk_module_api_find(const char *name, unsigned parts);
 
 /* MPK_API_ROW - a row of a table. Host code that is linked into a standalone library has the functions that it calls by
@@ -157,14 +157,11 @@ enum mpk_code mpk_object_open(struct mpk_host *host, const struct mpk_elfdyn *ob
 			      unsigned parts, bool needs_copy, bool runs,
 			      struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_link_at_fork - a child opens libraries as if no thread of its parent was just opening one */
-void mpk_link_at_fork(enum mpk_fork_moment moment);
-
 /* mpk_tvm_ffi_global - a function of the real registry, as a handle that is never given
  * back; false when there is no real library or it has none of that name */
 bool mpk_tvm_ffi_global(const char *name, void **out);
 
-/* --- what runtimes have in common in their process, and what becomes of it (process.c) ---
+/* --- what runtimes have in common in their process, and what becomes of it ---
  *
  * Threads, thread keys and memory that threads keep belong to no runtime. When the last one is
  * destroyed the threads end and the memory is given back. When the shared object or the program
@@ -172,30 +169,19 @@ bool mpk_tvm_ffi_global(const char *name, void **out);
  * code that is no longer there.
  */
 
-struct mpk_devices;
-struct mpk_allocator;
-
-/* A runtime in the list of all, in the runtime itself; zero: it is not listed. */
-struct mpk_process_member {
-	struct mpk_process_member *next, **at;
-	struct mpk_devices *devices;
+/* A part of it: its functions, called by runtime.c. NULL: there is nothing to do. */
+struct mpk_process_part {
+	void (*begin)(void);                          /* a runtime was created */
+	void (*at_fork)(enum mpk_fork_moment moment); /* a child finds it whole; never NULL */
+	void (*empty)(void);                          /* the last runtime is gone */
+	void (*end)(void); /* the code goes, while runtimes may be open and threads in loops */
 };
 
-/* mpk_process_enter - list a runtime; its cores are asked for again
- * mpk_process_leave - destroy its devices and take it off the list, when nothing else of it is left; after the last
- *                     one nothing is left of all. One that is not listed is fine. */
-void mpk_process_enter(struct mpk_process_member *member, struct mpk_devices *devices);
-void mpk_process_leave(struct mpk_process_member *member);
+extern const struct mpk_process_part mpk_cores_part, mpk_once_part, mpk_workers_part,
+	mpk_workspaces_part, mpk_link_part;
 
 /* mpk_process_watch_forks - see to it that a child of fork finds things whole; from the first call on */
 void mpk_process_watch_forks(void);
-
-/* --- scratch memory --- */
-
-/* mpk_workspace_take - memory on the CPU, aligned to 128; NULL: there is none
- * mpk_workspace_give - give it back, from any thread, which keeps some for its next; NULL is fine */
-void *mpk_workspace_take(uint64_t bytes);
-void mpk_workspace_give(void *data);
 
 /* --- locks of a runtime --- */
 

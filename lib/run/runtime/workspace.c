@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* process.c - what runtimes have in common: scratch memory, what runs once, a process that forks and ends
+/* workspace.c - what compiled functions ask for around their work: scratch memory, and what is to run once
  *
- * This code may be in a shared object that its process closes while it has threads, and forks when
- * other threads are in it. Handlers of fork are registered for the object that they are in, so glibc
- * forgets them when it is closed; musl closes nothing.
- *
- * Before a fork every lock is taken that is held for moments, and the child goes on from there. Locks
- * that are held while others' code runs, which may itself fork, are not waited for: in a child they
- * are free, and what they guard is as its threads left it.
+ * Both are of the process and of its threads, not of a runtime. What becomes of them when it forks or ends, their
+ * rows say (struct mpk_process_part).
  */
 #include <pthread.h>
 #include <stdalign.h>
@@ -19,11 +14,11 @@
 #include "abi/ffi_object.h"
 #include "base/compiler.h"
 #include "base/num.h"
-#include "io/mapping.h"
 #include "runtime/devices.h"
 #include "runtime/internal/parallel.h"
 #include "runtime/internal/runtime.h"
 #include "runtime/parallel.h"
+#include "runtime/runtime.h"
 
 /* --- what module code wants to run once -------------------------------------------------------- */
 
@@ -43,14 +38,9 @@ static pthread_cond_t once_ended = PTHREAD_COND_INITIALIZER;
 static struct mpk_once *once_running;
 static _Thread_local struct mpk_once *inside;
 
-struct mpk_once *mpk_once_current(void)
+struct mpk_once **mpk_once_inside(void)
 {
-	return inside;
-}
-
-void mpk_once_inherit(struct mpk_once *outer)
-{
-	inside = outer;
+	return &inside;
 }
 
 /* A slot that this thread is already running once: waiting for it would be for ever. */
@@ -156,20 +146,6 @@ static int deinit_once(void **slot, int (*deinit)(void *handle))
 	return handle ? deinit(handle) : 0;
 }
 
-/* clang-format off */
-MPK_API_LINKED(TVMBackendRunOnce, run_once)
-MPK_API_LINKED(TVMFFIHandleInitOnce, init_once)
-MPK_API_LINKED(TVMFFIHandleDeinitOnce, deinit_once)
-
-static const struct mpk_module_symbol rows[] = {
-	MPK_API_ROW(BACKEND, "TVMBackendRunOnce", run_once)
-	MPK_API_ROW(FFI, "TVMFFIHandleInitOnce", init_once)
-	MPK_API_ROW(FFI, "TVMFFIHandleDeinitOnce", deinit_once)
-};
-/* clang-format on */
-
-const struct mpk_module_symbols mpk_once_api = { rows, MPK_ARRAY_COUNT(rows) };
-
 /* What threads of the parent were running never ends in a child, so that its threads would wait for
  * ever: whoever comes first runs it again. */
 static void forget_other_threads(void)
@@ -182,13 +158,14 @@ static void forget_other_threads(void)
 	once_ended = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
 }
 
-/* Keep it whole in a child, where what other threads were running can be run again */
 static void once_at_fork(enum mpk_fork_moment moment)
 {
 	if (moment == MPK_FORK_CHILD)
 		forget_other_threads();
 	mpk_lock_at_fork(&once_lock, moment);
 }
+
+const struct mpk_process_part mpk_once_part = { .at_fork = once_at_fork };
 
 /* --- scratch memory of compiled functions ------------------------------------------------------ */
 
@@ -303,7 +280,7 @@ static struct block *take_block(uint64_t bytes)
 	return NULL;
 }
 
-void *mpk_workspace_take(uint64_t bytes)
+static void *take_workspace(uint64_t bytes)
 {
 	struct block *b;
 	uint64_t room;
@@ -322,7 +299,7 @@ void *mpk_workspace_take(uint64_t bytes)
 	return (char *)b + WORKSPACE_ALIGN;
 }
 
-void mpk_workspace_give(void *data)
+static void give_workspace(void *data)
 {
 	if (!data)
 		return;
@@ -375,7 +352,6 @@ static void forget_pools(void)
 	}
 }
 
-/* A child frees what threads of its parent kept */
 static void workspaces_at_fork(enum mpk_fork_moment moment)
 {
 	if (moment == MPK_FORK_CHILD)
@@ -383,106 +359,66 @@ static void workspaces_at_fork(enum mpk_fork_moment moment)
 	mpk_lock_at_fork(&pools_lock, moment);
 }
 
-/* Held while the last runtime takes all else with it, so that the next one waits for that. */
-static pthread_mutex_t members_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct mpk_process_member *members;
-static pthread_once_t watched = PTHREAD_ONCE_INIT;
+const struct mpk_process_part mpk_workspaces_part = { .at_fork = workspaces_at_fork,
+						      .empty = workspaces_empty,
+						      .end = workspaces_end };
 
-/* --- forks ----------------------------------------------------------------------------------- */
+/* --- as module code calls them ---------------------------------------------------------------- */
 
-static void at_fork(enum mpk_fork_moment moment)
+/* Errors get lost here: a C function returns NULL alone. Apart from who asks, as the room of an error is filled at each
+ * entry. */
+__attribute__((noinline)) static void *fail_workspace(int type)
 {
-	if (moment == MPK_FORK_PREPARE)
-		mpk_lock_at_fork(&members_lock, moment);
-	for (struct mpk_process_member *m = members; m; m = m->next)
-		if (m->devices)
-			mpk_devices_at_fork(m->devices, moment);
-	once_at_fork(moment);
-	mpk_workers_at_fork(moment);
-	workspaces_at_fork(moment);
-	mpk_mappings_at_fork(moment);
-	mpk_link_at_fork(moment);
-	if (moment != MPK_FORK_PREPARE)
-		mpk_lock_at_fork(&members_lock, moment);
+	struct mpk_error e;
+
+	(void)mpk_fail(&e, type == MPK_DL_CPU ? MPK_E_NOMEM : MPK_E_RAISED,
+		       "no memory for the workspace of a function");
+	mpk_raised_set_error(&e);
+	return NULL;
 }
 
-static void before_fork(void)
+static void *alloc_workspace(int type, int id, uint64_t bytes, int code, int bits)
 {
-	at_fork(MPK_FORK_PREPARE);
+	struct mpk_runtime *runtime = type == MPK_DL_CPU ? NULL : mpk_context_get().runtime;
+	void *data = NULL;
+
+	(void)code;
+	(void)bits;
+	if (type == MPK_DL_CPU)
+		data = take_workspace(bytes);
+	else if (runtime && mpk_devices_take_scratch(mpk_runtime_devices(runtime),
+						     (struct mpk_dldevice){ type, id }, bytes,
+						     &data, NULL) != MPK_OK)
+		data = NULL;
+	return data ? data : fail_workspace(type);
 }
 
-static void after_fork(void)
+static int free_workspace(int type, int id, void *data)
 {
-	at_fork(MPK_FORK_PARENT);
+	struct mpk_runtime *runtime = type == MPK_DL_CPU ? NULL : mpk_context_get().runtime;
+
+	if (type == MPK_DL_CPU)
+		give_workspace(data);
+	else if (runtime)
+		mpk_devices_give_scratch(mpk_runtime_devices(runtime),
+					 (struct mpk_dldevice){ type, id }, data);
+	return 0;
 }
 
-static void in_child(void)
-{
-	mpk_parallel_forget_cores();
-	at_fork(MPK_FORK_CHILD);
-}
+/* clang-format off */
+MPK_API_LINKED(TVMBackendAllocWorkspace, alloc_workspace)
+MPK_API_LINKED(TVMBackendFreeWorkspace, free_workspace)
+MPK_API_LINKED(TVMBackendRunOnce, run_once)
+MPK_API_LINKED(TVMFFIHandleInitOnce, init_once)
+MPK_API_LINKED(TVMFFIHandleDeinitOnce, deinit_once)
 
-/* Without memory for it a child is on its own. */
-static void watch(void)
-{
-	(void)pthread_atfork(before_fork, after_fork, in_child);
-}
+static const struct mpk_module_symbol rows[] = {
+	MPK_API_ROW(BACKEND, "TVMBackendAllocWorkspace", alloc_workspace)
+	MPK_API_ROW(BACKEND, "TVMBackendFreeWorkspace", free_workspace)
+	MPK_API_ROW(BACKEND, "TVMBackendRunOnce", run_once)
+	MPK_API_ROW(FFI, "TVMFFIHandleInitOnce", init_once)
+	MPK_API_ROW(FFI, "TVMFFIHandleDeinitOnce", deinit_once)
+};
+/* clang-format on */
 
-void mpk_process_watch_forks(void)
-{
-	(void)pthread_once(&watched, watch);
-}
-
-/* --- runtimes -------------------------------------------------------------------------------- */
-
-void mpk_process_enter(struct mpk_process_member *member, struct mpk_devices *devices)
-{
-	mpk_process_watch_forks();
-	mpk_parallel_forget_cores();
-	member->devices = devices;
-	(void)pthread_mutex_lock(&members_lock);
-	member->next = members;
-	member->at = &members;
-	if (members)
-		members->at = &member->next;
-	members = member;
-	(void)pthread_mutex_unlock(&members_lock);
-}
-
-static void unlink_member(struct mpk_process_member *member)
-{
-	*member->at = member->next;
-	if (member->next)
-		member->next->at = member->at;
-}
-
-/* Before the devices go, forks have nothing to do with them any more. */
-void mpk_process_leave(struct mpk_process_member *member)
-{
-	struct mpk_devices *devices = member->devices;
-
-	(void)pthread_mutex_lock(&members_lock);
-	member->devices = NULL;
-	(void)pthread_mutex_unlock(&members_lock);
-	mpk_devices_destroy(devices);
-	(void)pthread_mutex_lock(&members_lock);
-	if (member->at)
-		unlink_member(member);
-	if (!members) {
-		mpk_workers_end();
-		workspaces_empty();
-	}
-	(void)pthread_mutex_unlock(&members_lock);
-}
-
-/* When the shared object is closed, or the program ends, where runtimes may be open and threads in
- * loops: those are left alone. */
-__attribute__((destructor)) static void end_process(void)
-{
-	(void)pthread_mutex_lock(&members_lock);
-	mpk_workers_end();
-	workspaces_end();
-	if (!members)
-		workspaces_empty();
-	(void)pthread_mutex_unlock(&members_lock);
-}
+const struct mpk_module_symbols mpk_workspace_api = { rows, MPK_ARRAY_COUNT(rows) };

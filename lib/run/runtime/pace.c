@@ -27,8 +27,6 @@ enum {
 	SHORT = 2 * US, /* a hand-over between threads that are awake, there and back */
 	TINY = 1 * US,  /* loops of which one of SAMPLED is measured */
 	SAMPLED = 16,
-	WAKE_FIRST = 30 * US, /* before a waking was measured */
-	WAKE_MOST = 200 * US,
 	WAKE_CALL = 10 * US, /* what waking costs the one who does it, and more */
 	BURST = 1000 * US,   /* after a longer gap nothing is saved up */
 	GAP_MOST = 200 * US, /* longer ones are not waited for */
@@ -50,9 +48,9 @@ static struct mpk_pace_entry entries[ENTRIES];
 
 static struct {
 	atomic_llong last_end; /* 0: not measured */
-	atomic_llong gap, wake, saved;
+	atomic_llong gap, saved;
 	atomic_llong alone_until, rest;
-} pace = { .wake = WAKE_FIRST, .rest = REST_FIRST / 2 };
+} pace = { .rest = REST_FIRST / 2 };
 
 /* A thread's own: what it had used when it looked last. */
 static _Thread_local struct {
@@ -255,34 +253,9 @@ static bool may_share(int64_t now, unsigned threads)
 	return now >= pace_load(&pace.alone_until) && is_calm();
 }
 
-bool mpk_pace_begin(struct mpk_pace *p, mpk_parallel_fn *fn, unsigned threads)
+/* Whether a loop is worth threads that sleep. */
+static bool pays_waking(const struct mpk_pace *p, int64_t wake)
 {
-	*p = (struct mpk_pace){ .entry = entry_of(fn) };
-	p->expected = atomic_load_explicit(&p->entry->mean, memory_order_relaxed);
-	if (p->expected && p->expected < TINY &&
-	    atomic_fetch_add_explicit(&p->entry->count, 1, memory_order_relaxed) % SAMPLED)
-		return false;
-	p->begin = mpk_clock();
-	note_gap(p->begin);
-	p->is_shared = (!p->expected || p->expected >= SHORT) && may_share(p->begin, threads);
-	p->may_become_shared = !p->expected || p->expected >= LONG;
-	return p->is_shared;
-}
-
-bool mpk_pace_ask_again(struct mpk_pace *p, unsigned threads)
-{
-	int64_t now = mpk_clock();
-
-	if (now - looked.at < LOOK_EVERY)
-		return false;
-	p->is_shared = may_share(now, threads);
-	return p->is_shared;
-}
-
-bool mpk_pace_pays_waking(const struct mpk_pace *p)
-{
-	int64_t wake = pace_load(&pace.wake);
-
 	if (!p->expected || p->expected > wake + WAKE_CALL)
 		return true;
 	if (pace_load(&pace.gap) > GAP_MOST)
@@ -292,6 +265,43 @@ bool mpk_pace_pays_waking(const struct mpk_pace *p)
 		return false;
 	pace_store(&pace.saved, 0);
 	return true;
+}
+
+/* In the middle of a loop. */
+static struct mpk_crew ask_again(struct mpk_pace *p, unsigned threads)
+{
+	int64_t now = mpk_clock();
+
+	if (now - looked.at < LOOK_EVERY || !may_share(now, threads))
+		return (struct mpk_crew){ 0 };
+	p->is_shared = true;
+	return mpk_workers_take((int)threads - 1);
+}
+
+struct mpk_crew mpk_pace_take(struct mpk_pace *p, mpk_parallel_fn *fn, unsigned threads)
+{
+	struct mpk_crew crew = { 0 };
+
+	if (p->entry)
+		return ask_again(p, threads);
+	p->entry = entry_of(fn);
+	p->expected = atomic_load_explicit(&p->entry->mean, memory_order_relaxed);
+	if (p->expected && p->expected < TINY &&
+	    atomic_fetch_add_explicit(&p->entry->count, 1, memory_order_relaxed) % SAMPLED)
+		return crew;
+	p->begin = mpk_clock();
+	note_gap(p->begin);
+	if ((p->expected && p->expected < SHORT) || !may_share(p->begin, threads)) {
+		p->may_become_shared = !p->expected || p->expected >= LONG;
+		return crew;
+	}
+	crew = mpk_workers_take((int)threads - 1);
+	if (crew.wake && !pays_waking(p, crew.wake)) {
+		mpk_workers_give_back(crew.first);
+		crew.count = 0;
+	}
+	p->is_shared = crew.count > 0;
+	return crew;
 }
 
 /* --- what is learned ------------------------------------------------------------------------ */
@@ -322,11 +332,6 @@ void mpk_pace_end(struct mpk_pace *p, int64_t busy, int64_t waited)
 }
 
 /* --- threads ------------------------------------------------------------------------------- */
-
-void mpk_pace_woke(int64_t taken)
-{
-	follow(&pace.wake, taken < WAKE_MOST ? taken : WAKE_MOST);
-}
 
 int64_t mpk_pace_patience(void)
 {

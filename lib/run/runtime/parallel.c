@@ -311,13 +311,12 @@ static int run_shared(mpk_parallel_fn *fn, void *data, struct mpk_crew workers, 
 }
 
 /* Workers that have no tasks take those of the caller. */
-static void share_rest(struct launch *l, unsigned threads)
+static void share_rest(struct launch *l, struct mpk_worker *workers)
 {
-	struct mpk_worker *workers = mpk_workers_take((int)threads - 1).first;
-
 	for (struct mpk_worker *w = workers; w; w = w->next)
 		atomic_store_explicit(&w->tasks, 0, memory_order_relaxed);
-	call_workers(l, workers);
+	if (workers)
+		call_workers(l, workers);
 }
 
 /* A long loop whose thread is not known to have a core for itself: it begins alone, and goes on with others
@@ -335,8 +334,8 @@ static int run_alone_first(mpk_parallel_fn *fn, void *data, unsigned threads, st
 	while (!l.workers && take_task(&l.tasks, true, &task)) {
 		run_task(&l, task);
 		/* a barrier has taken all that is left */
-		if (l.lacks_threads && mpk_pace_ask_again(p, threads))
-			share_rest(&l, threads);
+		if (l.lacks_threads)
+			share_rest(&l, mpk_pace_take(p, fn, threads).first);
 	}
 	in_loop = before;
 	status = finish_launch(&l, WAIT_LEAST);
@@ -346,26 +345,20 @@ static int run_alone_first(mpk_parallel_fn *fn, void *data, unsigned threads, st
 
 int mpk_parallel_loop(mpk_parallel_fn *fn, void *data, unsigned threads)
 {
-	struct mpk_crew workers = { 0 };
 	unsigned cores = mpk_parallel_cores();
-	struct mpk_pace p;
+	struct mpk_crew workers;
+	struct mpk_pace p = { 0 };
 	int status;
 
 	if (threads > cores)
 		threads = cores;
 	if (threads < 2 || in_loop)
 		return run_alone(fn, data);
-	if (mpk_pace_begin(&p, fn, threads))
-		workers = mpk_workers_take((int)threads - 1);
-	else if (p.may_become_shared)
-		return run_alone_first(fn, data, threads, &p);
-	if (workers.sleeps && !mpk_pace_pays_waking(&p)) {
-		mpk_workers_give_back(workers.first);
-		workers.count = 0;
-	}
+	workers = mpk_pace_take(&p, fn, threads);
 	if (workers.count)
 		return run_shared(fn, data, workers, &p);
-	p.is_shared = false;
+	if (p.may_become_shared)
+		return run_alone_first(fn, data, threads, &p);
 	status = run_alone(fn, data);
 	mpk_pace_end(&p, 0, 0);
 	return status;

@@ -42,6 +42,9 @@ enum {
 	 * model does not know that it runs in one. Memory is taken as it is touched. */
 	STACK_BYTES = 8 << 20,
 
+	WAKE_FIRST = 30000, /* nanoseconds, before a waking was measured */
+	WAKE_MOST = 200000,
+
 	SLEEPING = 1, /* of gang.state: the caller sleeps */
 	MEMBER = 2,   /* of gang.state: a worker that has not ended */
 };
@@ -53,6 +56,9 @@ static pthread_mutex_t workers_lock = PTHREAD_MUTEX_INITIALIZER; /* over what fo
 static struct mpk_worker *idle;
 static struct mpk_worker *all_workers;
 static pid_t owner; /* the process that has these threads */
+
+/* Nanoseconds from the call of a thread that sleeps to its begin: a mean in which the last ones count most. */
+static atomic_int wake = WAKE_FIRST;
 
 /* --- waiting ------------------------------------------------------------------------------- */
 
@@ -211,13 +217,22 @@ static void let_go(struct mpk_gang *g)
 		futex_wake(&g->state);
 }
 
+static void note_wake(int64_t taken)
+{
+	int mean = atomic_load_explicit(&wake, memory_order_relaxed);
+
+	atomic_store_explicit(&wake,
+			      mean + ((int)(taken < WAKE_MOST ? taken : WAKE_MOST) - mean) / 8,
+			      memory_order_relaxed);
+}
+
 /* The worker can be called again before who waits for it goes on. */
 static void work_for(struct mpk_worker *w, struct mpk_gang *g, bool woken)
 {
 	int64_t begin = g->begin ? mpk_clock() : 0;
 
 	if (begin && woken && g->called)
-		mpk_pace_woke(begin - g->called);
+		note_wake(begin - g->called);
 	if (g->core >= 0) {
 		w->begun = mpk_core_here() + 1;
 		leave_core(w, g->core);
@@ -384,8 +399,9 @@ struct mpk_crew mpk_workers_take(int count)
 		w->next = crew.first;
 		crew.first = w;
 	}
-	crew.sleeps = crew.first && atomic_load_explicit(&crew.first->state,
-							 memory_order_relaxed) == WORKER_SLEEPING;
+	if (crew.first &&
+	    atomic_load_explicit(&crew.first->state, memory_order_relaxed) == WORKER_SLEEPING)
+		crew.wake = (unsigned)atomic_load_explicit(&wake, memory_order_relaxed);
 	return crew;
 }
 

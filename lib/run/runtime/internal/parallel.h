@@ -21,45 +21,6 @@ struct mpk_once;
  * for another, which waits for it, takes that one's over */
 struct mpk_once **mpk_once_inside(void);
 
-/* --- when a loop is worth other threads (pace.c) --- */
-
-/* What loops of a function took so far. */
-struct mpk_pace_entry {
-	atomic_uintptr_t fn;
-	atomic_uint mean; /* nanoseconds of all its tasks; 0: not known */
-	atomic_uint count;
-};
-
-/* One loop. */
-struct mpk_pace {
-	struct mpk_pace_entry *entry;
-	int64_t begin;    /* 0: it is not measured */
-	int64_t expected; /* nanoseconds, were it run by one thread; 0: not known */
-	bool is_shared;
-	bool may_become_shared; /* it is long, or not known: who began it alone asks again */
-};
-
-/* mpk_pace_begin - whether a loop is worth other threads
- * mpk_pace_ask_again - the same in the middle of a loop that was not
- * mpk_pace_pays_waking - whether it still is when they sleep
- * mpk_pace_end - it has ended; busy: nanoseconds in its tasks, of all threads together; waited: of its launcher, for the
- * others
- * Called by any thread, without locks: what they learn from each other is an estimate. */
-bool mpk_pace_begin(struct mpk_pace *p, mpk_parallel_fn *fn, unsigned threads);
-bool mpk_pace_ask_again(struct mpk_pace *p, unsigned threads);
-bool mpk_pace_pays_waking(const struct mpk_pace *p);
-void mpk_pace_end(struct mpk_pace *p, int64_t busy, int64_t waited);
-
-/* mpk_cores_are_free - whether no more threads want to run, in all of the system, than leave cores for so many of this
- * process, the caller among them. Takes some microseconds; false where the system does not tell. One that begins to
- * run loops lets others have its core first, for a moment */
-bool mpk_cores_are_free(unsigned threads, bool begins);
-
-/* mpk_pace_woke - a thread that slept has begun so many nanoseconds after it was called
- * mpk_pace_patience - how many nanoseconds a thread waits busily for the next loop */
-void mpk_pace_woke(int64_t taken);
-int64_t mpk_pace_patience(void);
-
 /* --- kept threads (workers.c) --- */
 
 struct mpk_worker;
@@ -92,7 +53,7 @@ struct mpk_worker {
 struct mpk_crew {
 	struct mpk_worker *first;
 	unsigned count;
-	bool sleeps; /* the first would have to be woken */
+	unsigned wake; /* nanoseconds until the first, which sleeps, begins; 0: it is awake */
 };
 
 /* mpk_workers_take - threads that do nothing else, in a list
@@ -113,5 +74,39 @@ void mpk_gang_wait(struct mpk_gang *g, int64_t patience);
 /* mpk_core_here - the core that this thread is running on, which all of its hyperthreads have in common; -1:
  * not known */
 int mpk_core_here(void);
+
+/* --- when a loop is worth other threads (pace.c) --- */
+
+/* What loops of a function took so far. */
+struct mpk_pace_entry {
+	atomic_uintptr_t fn;
+	atomic_uint mean; /* nanoseconds of all its tasks; 0: not known */
+	atomic_uint count;
+};
+
+/* One loop. */
+struct mpk_pace {
+	struct mpk_pace_entry *entry;
+	int64_t begin;    /* 0: it is not measured */
+	int64_t expected; /* nanoseconds, were it run by one thread; 0: not known */
+	bool is_shared;
+	bool may_become_shared; /* it is long, or not known: who began it alone asks again */
+};
+
+/* mpk_pace_take - the workers of a loop of so many threads, the caller among them; none: it is not worth them. Zero *p
+ * before; called again in the middle of such a loop, it looks whether the loop is by now
+ * mpk_pace_end - it has ended; busy: nanoseconds in its tasks, of all threads together; waited: of its launcher, for the
+ * others
+ * Called by any thread, without locks: what they learn from each other is an estimate. */
+struct mpk_crew mpk_pace_take(struct mpk_pace *p, mpk_parallel_fn *fn, unsigned threads);
+void mpk_pace_end(struct mpk_pace *p, int64_t busy, int64_t waited);
+
+/* mpk_cores_are_free - whether no more threads want to run, in all of the system, than leave cores for so many of this
+ * process, the caller among them. Takes some microseconds; false where the system does not tell. One that begins to
+ * run loops lets others have its core first, for a moment */
+bool mpk_cores_are_free(unsigned threads, bool begins);
+
+/* mpk_pace_patience - how many nanoseconds a thread waits busily for the next loop */
+int64_t mpk_pace_patience(void);
 
 #endif

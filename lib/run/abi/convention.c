@@ -148,7 +148,7 @@ enum mpk_code mpk_legacy_decode(union mpk_tvm_value v, int code, enum mpk_lifeti
 		return MPK_OK;
 	case MPK_TVM_DLTENSOR:
 	case MPK_TVM_NDARRAY: /* the handle of an NDArray is its DLTensor */
-		return mpk_dltensor_decode(v.v_handle, lifetime, out, err);
+		return mpk_dltensor_decode(v.v_handle, NULL, lifetime, out, err);
 	case MPK_TVM_STR:
 		return mpk_value_of_text(MPK_VALUE_STR, mpk_span_str(v.v_str), out, err);
 	case MPK_TVM_BYTES:

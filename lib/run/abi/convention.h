@@ -39,8 +39,10 @@ struct mpk_ffi_real {
 };
 
 /* mpk_conv_use_real - the real API, or NULL for none; for all ffi calls of this process, in
- * which two implementations of that API cannot be */
+ * which two implementations of that API cannot be. It gets every raise, too, as it keeps an error of its own
+ * mpk_conv_real - the one that is used, or NULL */
 void mpk_conv_use_real(const struct mpk_ffi_real *real);
+const struct mpk_ffi_real *mpk_conv_real(void);
 
 /* mpk_conv_call - call host code at an address
  * @result  none on entry; owned afterwards

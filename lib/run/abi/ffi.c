@@ -15,19 +15,11 @@
 
 enum { ON_STACK = 24 }; /* a kernel launch has fewer arguments than that */
 
-static const struct mpk_ffi_real *real;
-
-/* One for the process: libtvm_ffi.so has one registry and one error a thread. */
-void mpk_conv_use_real(const struct mpk_ffi_real *api)
-{
-	real = api;
-	mpk_raised_forward(api ? api->raise : NULL);
-}
-
 /* Calls a function of the real registry; *out is owned. */
 static bool call_real(const char *name, const struct mpk_ffi_any *args, size_t count,
 		      struct mpk_ffi_any *out)
 {
+	const struct mpk_ffi_real *real = mpk_conv_real();
 	struct mpk_ffi_bytes key = { name, strlen(name) };
 	void *function = NULL, *error = NULL;
 	int rc = -1;
@@ -250,7 +242,7 @@ static enum mpk_code encode_array(enum mpk_convention conv, const struct mpk_val
 	struct mpk_ffi_any *cells;
 	enum mpk_code code = MPK_OK;
 
-	if (!real) {
+	if (!mpk_conv_real()) {
 		void *box = mpk_ffi_make_box(conv, mpk_ffi_types_of(conv)->array, v);
 
 		MPK_TRY_ALLOC(box, err);
@@ -303,8 +295,9 @@ enum mpk_code mpk_ffi_encode(enum mpk_convention conv, const struct mpk_value *v
 		return encode_function(conv, v->function, out, err);
 	if (v->kind == MPK_VALUE_ARRAY)
 		return encode_array(conv, v, out, err);
-	if (real && (v->kind == MPK_VALUE_MODULE || v->kind == MPK_VALUE_STORAGE ||
-		     (v->kind == MPK_VALUE_OBJECT && !v->object->handle)))
+	if ((v->kind == MPK_VALUE_MODULE || v->kind == MPK_VALUE_STORAGE ||
+	     (v->kind == MPK_VALUE_OBJECT && !v->object->handle)) &&
+	    mpk_conv_real())
 		return mpk_fail(err, MPK_E_UNSUPPORTED,
 				"a %s of this program cannot be passed to C++ code of tvm-ffi",
 				mpk_value_kind_name(v->kind));
@@ -328,22 +321,23 @@ enum mpk_code mpk_ffi_decode(enum mpk_convention conv, const struct mpk_ffi_any 
 /* The error that the real library keeps becomes ours, unless it is one of ours anyway. */
 static void fetch_real_error(void)
 {
+	const struct mpk_ffi_real *real = mpk_conv_real();
 	struct mpk_raised *r = mpk_raised_get();
 	void *object = NULL;
 
-	if (!real)
-		return;
-	real->move_raised(&object);
+	if (real)
+		real->move_raised(&object);
 	if (!object)
 		return;
 
 	const struct mpk_ffi_error_cell *cell = mpk_ffi_cell(MPK_CONV_FFI, object);
 	struct mpk_span message = mpk_span_of(cell->message.data, cell->message.size);
 	if (!r->is_set || !mpk_span_is(message, r->message)) {
-		mpk_raised_forward(NULL);
 		mpk_raised_set(MPK_E_RAISED, mpk_span_of(cell->kind.data, cell->kind.size),
 			       message);
-		mpk_raised_forward(real->raise);
+		mpk_ffi_drop(MPK_CONV_FFI, object);
+		object = NULL;
+		real->move_raised(&object); /* that raised it there again */
 	}
 	mpk_ffi_drop(MPK_CONV_FFI, object);
 }

@@ -2,12 +2,10 @@
 /* ffi_data.c - numbers, texts, shapes, tensors and opaque objects as tvm-ffi lays them out
  *
  * A tensor of the module is not copied: ours is a view of the same memory and holds the
- * module's object. One that came as a bare DLTensor pointer is kept by nobody: as an argument
- * it is borrowed for the call, as a result it is copied while it is there.
+ * module's object.
  */
 #include "abi/internal/data.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,45 +58,6 @@ bool mpk_plain_of(const struct mpk_value *v, struct mpk_plain *out)
 		break;
 	}
 	return false;
-}
-
-static enum mpk_code wrap_dltensor(const struct mpk_dltensor *dl, struct mpk_storage *storage,
-				   struct mpk_tensor **out, struct mpk_error *err)
-{
-	struct mpk_tensor *t;
-
-	if (!dl)
-		return mpk_fail(err, MPK_E_RAISED, "a tensor at address 0");
-	if (dl->ndim > 0 && !dl->shape)
-		return mpk_fail(err, MPK_E_RAISED, "a tensor of %d dimensions has no shape",
-				dl->ndim);
-	MPK_TRY(mpk_tensor_wrap(dl, storage, &t, err));
-	if (t->bytes && !dl->data && mpk_dldevice_is_host(dl->device)) {
-		uint64_t bytes = t->bytes;
-
-		mpk_tensor_drop(t);
-		return mpk_fail(err, MPK_E_RAISED, "a tensor of %" PRIu64 " bytes has no data",
-				bytes);
-	}
-	*out = t;
-	return MPK_OK;
-}
-
-enum mpk_code mpk_dltensor_decode(const struct mpk_dltensor *dl, enum mpk_lifetime lifetime,
-				  struct mpk_value *out, struct mpk_error *err)
-{
-	struct mpk_tensor *t, *copy;
-
-	MPK_TRY(wrap_dltensor(dl, NULL, &t, err));
-	if (lifetime == MPK_LIFETIME_OWNED && mpk_dldevice_is_host(dl->device)) {
-		enum mpk_code code = mpk_tensor_compact(t, &copy, err);
-
-		mpk_tensor_drop(t);
-		MPK_TRY(code);
-		t = copy;
-	}
-	*out = mpk_value_of_tensor(t);
-	return MPK_OK;
 }
 
 /* --- objects of ours ------------------------------------------------------------------------- */
@@ -322,27 +281,16 @@ static void release_object_021(void *object)
 	mpk_ffi_drop(MPK_CONV_FFI021, object);
 }
 
-/* One of ours: the same memory, which knows how many hold it. */
-static enum mpk_code decode_own_tensor(const struct mpk_dltensor *dl, struct mpk_storage *storage,
-				       struct mpk_value *out, struct mpk_error *err)
-{
-	struct mpk_tensor *t;
-
-	MPK_TRY(wrap_dltensor(dl, storage, &t, err));
-	*out = mpk_value_of_tensor(t);
-	return MPK_OK;
-}
-
-/* A tensor object of the module: a view of its memory that holds the object. */
+/* A tensor object: a view of its memory, which knows how many hold it where it is one of ours, and holds the object of the
+ * module otherwise. */
 static enum mpk_code decode_tensor(enum mpk_convention conv, void *object, struct mpk_value *out,
 				   struct mpk_error *err)
 {
 	const struct mpk_dltensor *dl = mpk_ffi_cell(conv, object);
 	struct mpk_storage *storage = conv == MPK_CONV_FFI ? mpk_ffi_storage_of(object) : NULL;
-	struct mpk_tensor *t;
 
 	if (storage)
-		return decode_own_tensor(dl, storage, out, err);
+		return mpk_dltensor_decode(dl, storage, MPK_LIFETIME_CALL, out, err);
 	mpk_ffi_hold(conv, object);
 	enum mpk_code code = mpk_storage_wrap(
 		dl->data, UINT64_MAX, dl->device, object,
@@ -352,10 +300,8 @@ static enum mpk_code decode_tensor(enum mpk_convention conv, void *object, struc
 		mpk_ffi_drop(conv, object);
 		return code;
 	}
-	code = wrap_dltensor(dl, storage, &t, err);
+	code = mpk_dltensor_decode(dl, storage, MPK_LIFETIME_CALL, out, err);
 	mpk_storage_drop(storage);
-	if (code == MPK_OK)
-		*out = mpk_value_of_tensor(t);
 	return code;
 }
 
@@ -429,7 +375,7 @@ enum mpk_code mpk_ffi_decode_data(enum mpk_convention conv, const struct mpk_ffi
 		v = (struct mpk_value){ .kind = MPK_VALUE_DEVICE, .device = any->v_device };
 		break;
 	case MPK_FFI_DLTENSOR:
-		return mpk_dltensor_decode(any->v_ptr, lifetime, out, err);
+		return mpk_dltensor_decode(any->v_ptr, NULL, lifetime, out, err);
 	case MPK_FFI_RAW_STR:
 		return decode_text(false, any->v_c_str, strlen(any->v_c_str), out, err);
 	case MPK_FFI_BYTE_ARRAY:

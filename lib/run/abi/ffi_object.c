@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ffi_object.c - objects of tvm-ffi: headers, counts of references, boxes, views; and what code of a thread raised
+/* ffi_object.c - objects of tvm-ffi: headers, counts of references, boxes, views; tensors that are none; what code of a
+ * thread raised
  *
  * The layouts are those of tvm-ffi's C API (include/tvm/ffi/c_api.h) and of the object header of
  * 0.21, field by field: module code reads them without asking. Which of our objects an object is,
@@ -11,9 +12,12 @@
  */
 #include "abi/ffi_object.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "abi/convention.h"
+#include "abi/internal/data.h"
 #include "text/escape.h"
 
 static const struct mpk_ffi_types types_current = {
@@ -275,6 +279,50 @@ struct mpk_storage *mpk_ffi_view_storage(const void *object)
 	return mpk_ffi_has_deleter(MPK_CONV_FFI, object, delete_view, NULL) ? cell->storage : NULL;
 }
 
+/* --- bare tensors ----------------------------------------------------------------------------- */
+
+/* A view of the memory, in a storage or borrowed. */
+static enum mpk_code wrap_dltensor(const struct mpk_dltensor *dl, struct mpk_storage *storage,
+				   struct mpk_tensor **out, struct mpk_error *err)
+{
+	struct mpk_tensor *t;
+
+	if (!dl)
+		return mpk_fail(err, MPK_E_RAISED, "a tensor at address 0");
+	if (dl->ndim > 0 && !dl->shape)
+		return mpk_fail(err, MPK_E_RAISED, "a tensor of %d dimensions has no shape",
+				dl->ndim);
+	MPK_TRY(mpk_tensor_wrap(dl, storage, &t, err));
+	if (t->bytes && !dl->data && mpk_dldevice_is_host(dl->device)) {
+		uint64_t bytes = t->bytes;
+
+		mpk_tensor_drop(t);
+		return mpk_fail(err, MPK_E_RAISED, "a tensor of %" PRIu64 " bytes has no data",
+				bytes);
+	}
+	*out = t;
+	return MPK_OK;
+}
+
+/* What nobody keeps is borrowed for the call as an argument, and copied while it is there as a result. */
+enum mpk_code mpk_dltensor_decode(const struct mpk_dltensor *dl, struct mpk_storage *storage,
+				  enum mpk_lifetime lifetime, struct mpk_value *out,
+				  struct mpk_error *err)
+{
+	struct mpk_tensor *t, *copy;
+
+	MPK_TRY(wrap_dltensor(dl, storage, &t, err));
+	if (lifetime == MPK_LIFETIME_OWNED && mpk_dldevice_is_host(dl->device)) {
+		enum mpk_code code = mpk_tensor_compact(t, &copy, err);
+
+		mpk_tensor_drop(t);
+		MPK_TRY(code);
+		t = copy;
+	}
+	*out = mpk_value_of_tensor(t);
+	return MPK_OK;
+}
+
 /* --- the error that code of this thread raised ------------------------------------------------ */
 
 static _Thread_local struct mpk_raised raised;
@@ -285,11 +333,17 @@ struct mpk_raised *mpk_raised_get(void)
 	return &raised;
 }
 
-static void (*forward)(const char *kind, const char *message);
+/* One for the process: libtvm_ffi.so has one registry and one error a thread. */
+static const struct mpk_ffi_real *real;
 
-void mpk_raised_forward(void (*fn)(const char *kind, const char *message))
+void mpk_conv_use_real(const struct mpk_ffi_real *api)
 {
-	forward = fn;
+	real = api;
+}
+
+const struct mpk_ffi_real *mpk_conv_real(void)
+{
+	return real;
 }
 
 /* Cut at the end: errors of TVM carry whole backtraces. */
@@ -309,8 +363,8 @@ void mpk_raised_set(enum mpk_code code, struct mpk_span kind, struct mpk_span me
 	raised.code = code;
 	copy_text(raised.kind, sizeof raised.kind, kind);
 	copy_text(raised.message, sizeof raised.message, message);
-	if (forward)
-		forward(raised.kind, raised.message);
+	if (real)
+		real->raise(raised.kind, raised.message);
 }
 
 /* A kind is a word of its own before the first colon, as in "ValueError: text"; a path or a

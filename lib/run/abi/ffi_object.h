@@ -161,8 +161,4 @@ void mpk_raised_set_error(const struct mpk_error *error);
  * Returns  its code; MPK_E_RAISED with a sentence saying so when nothing was left */
 enum mpk_code mpk_raised_take(int status, struct mpk_error *err);
 
-/* mpk_raised_forward - have every raise also done through fn, kind and message as C
- * strings (a real libtvm_ffi.so keeps an error of its own); NULL: no longer */
-void mpk_raised_forward(void (*fn)(const char *kind, const char *message));
-
 #endif

@@ -149,15 +149,6 @@ static enum mpk_code open_real(const struct mpk_tvm_ffi_search *search, struct m
 	return handle ? use_real(handle, err) : fail_no_real(search, err);
 }
 
-/* Functions that the real registry has and this program has not, such as those of Python packages. */
-bool mpk_tvm_ffi_global(const char *name, void **out)
-{
-	struct mpk_ffi_bytes key = { name, strlen(name) };
-
-	*out = NULL;
-	return real_api.get_global && real_api.get_global(&key, out) == 0 && *out;
-}
-
 /* --- slots --------------------------------------------------------------------------------- */
 
 static mpk_module_code *ours(const struct opening *o, const char *name)

@@ -44,6 +44,17 @@ static int give_handle(enum mpk_convention conv, struct mpk_function *f, void **
 	return 0;
 }
 
+/* Functions that the real registry has and this program has not, such as those of Python packages. The handle is never
+ * given back. */
+static bool real_global(const char *name, void **out)
+{
+	const struct mpk_ffi_real *real = mpk_conv_real();
+	struct mpk_ffi_bytes key = { name, strlen(name) };
+
+	*out = NULL;
+	return real && real->get_global(&key, out) == 0 && *out;
+}
+
 static int get_func_from_env(void *ctx, const char *name, void **out)
 {
 	struct mpk_node_module *node = mpk_node_of_context(ctx);
@@ -54,7 +65,7 @@ static int get_func_from_env(void *ctx, const char *name, void **out)
 		return fail_text(MPK_E_RAISED, "a function was looked up in no module");
 	if (mpk_node_import(node, name, &f, &error) == MPK_OK)
 		return give_handle(node->host->code.convention, f, out);
-	if (mpk_tvm_ffi_global(name, out))
+	if (real_global(name, out))
 		return 0;
 	return fail_call(&error);
 }

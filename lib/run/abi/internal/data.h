@@ -26,14 +26,16 @@ static inline struct mpk_ffi_any mpk_plain_cell(const struct mpk_plain *p)
 	return (struct mpk_ffi_any){ .type_index = p->ffi, .v_int64 = p->bits.v_int64 };
 }
 
-/* --- tensors that cross as bare DLTensor pointers, which nobody keeps ------------------------- */
+/* --- tensors as DLTensors, of objects or bare ------------------------------------------------- */
 
 /* mpk_dltensor_decode - a view of the memory, or a copy of a result's
+ * @storage  what keeps the memory; NULL: nobody does
  * Memory of a device cannot be copied here: a result there is a view, too.
  * Returns  MPK_OK, one reference in *out; as mpk_tensor_wrap; MPK_E_RAISED for a NULL dl, for dimensions without a shape and for host
  *          memory without an address; MPK_E_NOMEM */
-enum mpk_code mpk_dltensor_decode(const struct mpk_dltensor *dl, enum mpk_lifetime lifetime,
-				  struct mpk_value *out, struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_dltensor_decode(const struct mpk_dltensor *dl, struct mpk_storage *storage,
+				  enum mpk_lifetime lifetime, struct mpk_value *out,
+				  struct mpk_error *err) MPK_MUST_CHECK;
 
 /* --- cells of tvm-ffi -------------------------------------------------------------------------- */
 

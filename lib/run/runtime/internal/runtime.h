@@ -157,10 +157,6 @@ enum mpk_code mpk_object_open(struct mpk_host *host, const struct mpk_elfdyn *ob
 			      unsigned parts, bool needs_copy, bool runs,
 			      struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_tvm_ffi_global - a function of the real registry, as a handle that is never given
- * back; false when there is no real library or it has none of that name */
-bool mpk_tvm_ffi_global(const char *name, void **out);
-
 /* --- what runtimes have in common in their process, and what becomes of it ---
  *
  * Threads, thread keys and memory that threads keep belong to no runtime. When the last one is

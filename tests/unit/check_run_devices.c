@@ -52,7 +52,7 @@ static void saxpy_once(const struct mpk_tree *tree, enum mpk_dl_device type)
 {
 	struct mpk_kernel_extents extents = { .grid = { 1 }, .block = { 256 } };
 	struct mpk_runtime *runtime = NULL;
-	struct mpk_kernel_set *kernels = NULL;
+	struct mpk_kernel_set kernels = { 0 };
 	struct mpk_kernel_found found;
 	struct mpk_error err = { 0 };
 	struct mpk_tensor *x = tensor_of(8, 1), *y = tensor_of(8, 10), *sent[2];
@@ -60,12 +60,13 @@ static void saxpy_once(const struct mpk_tree *tree, enum mpk_dl_device type)
 	ck_assert_ok(mpk_runtime_create(&(struct mpk_runtime_options){ 0 }, &runtime, &err), err);
 	struct mpk_devices *devices = mpk_runtime_devices(runtime);
 
-	ck_assert_ok(mpk_kernel_set_create(runtime, tree, &kernels, &err), err);
-	ck_assert_ok(mpk_kernel_set_find(kernels, "saxpy_kernel", &extents,
+	kernels.runtime = runtime;
+	kernels.tree = tree;
+	ck_assert_ok(mpk_kernel_set_find(&kernels, "saxpy_kernel", &extents,
 					 (struct mpk_dldevice){ 0 }, &found, &err),
 		     err);
 	/* the function keeps what it needs */
-	mpk_kernel_set_destroy(kernels);
+	mpk_kernel_set_fini(&kernels);
 	ck_assert_int_eq(found.where.type, (int)type);
 	ck_assert_ok(mpk_devices_send(devices, x, found.where, &sent[0], &err), err);
 	ck_assert_ok(mpk_devices_send(devices, y, found.where, &sent[1], &err), err);

@@ -370,9 +370,9 @@ static enum mpk_code run_find_kernel(struct mpkr_model *model, const char *name,
 		return mpk_fail(err, MPK_E_NOTFOUND,
 				"no kernel '%s': the library has no blob, so there are no modules",
 				MPK_QUOTE(mpk_span_str(name)));
-	if (!model->kernels)
-		MPK_TRY(mpk_kernel_set_create(model->runtime, model->tree, &model->kernels, err));
-	MPK_TRY(mpk_kernel_set_find(model->kernels, name, extents, asked, out, err));
+	model->kernels.runtime = model->runtime;
+	model->kernels.tree = model->tree;
+	MPK_TRY(mpk_kernel_set_find(&model->kernels, name, extents, asked, out, err));
 	code = mpk_devices_use(mpk_runtime_devices(model->runtime), out->where, err);
 	if (code != MPK_OK)
 		mpk_function_drop(out->function);

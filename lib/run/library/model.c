@@ -228,7 +228,7 @@ void mpk_run_model_drop(struct mpkr_model *model)
 {
 	if (!model || mpk_refs_drop(&model->refs))
 		return;
-	mpk_kernel_set_destroy(model->kernels);
+	mpk_kernel_set_fini(&model->kernels);
 	mpk_library_close(model->library);
 	mpk_runtime_destroy(model->runtime);
 	while (model->params) {

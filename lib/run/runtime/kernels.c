@@ -2,13 +2,15 @@
 /* kernels.c - kernels of device nodes as functions
  *
  * A node's payload is decoded once and loaded on a device when a kernel runs there for the first
- * time. A kernel's function holds the payload, which goes with the last of them.
+ * time. A kernel's function holds the payload, which goes with the last of them. Two modules may have kernels
+ * of one name, as TVM names them after operators. So a name alone is refused where it fits two.
  */
 #include "runtime/devices.h"
 #include "runtime/library.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,8 +46,7 @@ struct kernel_function {
 	struct mpk_function base;
 	struct code *code;
 	const struct mpk_function_info *info;
-	struct mpk_device_module
-		*module; /* what kernel belongs to; the current device may change */
+	struct mpk_device_module *module; /* of kernel; the current device may change */
 	struct mpk_device_kernel *kernel;
 	bool is_direct;
 	size_t extent_count;
@@ -53,23 +54,6 @@ struct kernel_function {
 };
 
 /* --- payloads ------------------------------------------------------------------------------ */
-
-/* The payload lies in the tree; what is decoded borrows from it. */
-static enum mpk_code kernels_decode(struct code *code, const struct mpk_tree *tree, size_t index,
-				    struct mpk_error *err)
-{
-	const struct mpk_node *source = &tree->nodes[index];
-	struct mpk_cursor c = mpk_cursor_of(source->payload, source->payload_off, "blob");
-	char path[64];
-	enum mpk_code rc =
-		mpk_kernels_read(&c, source->kind, tree->gen, &code->arena, &code->kernels, err);
-
-	if (rc != MPK_OK) {
-		mpk_error_at_path(err, mpk_tree_path(tree, index, path, sizeof path));
-		return mpk_failed(rc);
-	}
-	return MPK_OK;
-}
 
 /* Modules are unloaded before the arena goes, from which they borrow. */
 static void code_drop(struct code *code)
@@ -84,40 +68,29 @@ static void code_drop(struct code *code)
 	free(code);
 }
 
+/* The payload lies in the tree; what is decoded borrows from it. */
 static enum mpk_code code_create(struct mpk_runtime *runtime, const struct mpk_tree *tree,
 				 size_t index, struct code **out, struct mpk_error *err)
 {
+	const struct mpk_node *source = &tree->nodes[index];
+	struct mpk_cursor c = mpk_cursor_of(source->payload, source->payload_off, "blob");
 	struct code *code = calloc(1, sizeof *code);
+	char path[64];
 
 	MPK_TRY_ALLOC(code, err);
 	atomic_init(&code->refs, 1);
 	(void)pthread_mutex_init(&code->lock, NULL);
 	code->devices = mpk_runtime_devices(runtime);
-	code->kind = mpk_device_kind_of(tree->nodes[index].kind);
-	enum mpk_code rc = kernels_decode(code, tree, index, err);
+	code->kind = mpk_device_kind_of(source->kind);
+	enum mpk_code rc =
+		mpk_kernels_read(&c, source->kind, tree->gen, &code->arena, &code->kernels, err);
 
 	if (rc != MPK_OK) {
+		mpk_error_at_path(err, mpk_tree_path(tree, index, path, sizeof path));
 		code_drop(code);
 		return mpk_failed(rc);
 	}
 	*out = code;
-	return MPK_OK;
-}
-
-/* A few devices at most: a list is searched faster than a map. */
-static enum mpk_code kernels_load(struct code *code, struct mpk_device *device,
-				  struct mpk_device_module **out, struct mpk_error *err)
-{
-	for (size_t i = 0; i < code->loaded_count; i++)
-		if (code->loaded[i].device == device) {
-			*out = code->loaded[i].module;
-			return MPK_OK;
-		}
-	MPK_TRY_ALLOC(mpk_vec_reserve(&code->loaded, &code->loaded_cap, code->loaded_count + 1,
-				      sizeof *code->loaded),
-		      err);
-	MPK_TRY(mpk_device_load(device, &code->kernels, out, err));
-	code->loaded[code->loaded_count++] = (struct loaded){ device, *out };
 	return MPK_OK;
 }
 
@@ -191,13 +164,24 @@ static enum mpk_code fill_slots(const struct kernel_function *f, const struct mp
 
 /* --- functions ------------------------------------------------------------------------------ */
 
-/* The kernel is kept while the device stays the same, which it nearly always does. */
+/* The kernel is kept while the device stays the same, which it nearly always does. Of the few devices a list is searched
+ * faster than a map. */
 static enum mpk_code find_kernel(struct kernel_function *f, struct mpk_device *device,
 				 struct mpk_device_kernel **out, struct mpk_error *err)
 {
 	struct mpk_device_module *module = NULL;
+	struct code *code = f->code;
 
-	MPK_TRY(kernels_load(f->code, device, &module, err));
+	for (size_t i = 0; i < code->loaded_count; i++)
+		if (code->loaded[i].device == device)
+			module = code->loaded[i].module;
+	if (!module) {
+		MPK_TRY_ALLOC(mpk_vec_reserve(&code->loaded, &code->loaded_cap,
+					      code->loaded_count + 1, sizeof *code->loaded),
+			      err);
+		MPK_TRY(mpk_device_load(device, &code->kernels, &module, err));
+		code->loaded[code->loaded_count++] = (struct loaded){ device, module };
+	}
 	if (module != f->module) {
 		MPK_TRY(mpk_device_get_kernel(module, f->info->key, &f->kernel, err));
 		f->module = module;
@@ -324,7 +308,7 @@ const struct mpk_loader mpk_kernel_loader = {
 	.close = close_node,
 };
 
-/* --- direct calls ---------------------------------------------------------------------------- */
+/* --- direct calls: extents -------------------------------------------------------------------- */
 
 /* An axis's extent among those the user gave; NULL for clusters, which users do not give. */
 static const uint64_t *given(const struct mpk_kernel_extents *e, enum mpk_launch_tag tag)
@@ -358,82 +342,93 @@ static enum mpk_code check_axes(const struct mpk_function_info *info,
 	return MPK_OK;
 }
 
-static enum mpk_code check_device(const struct code *code, const struct mpk_function_info *info,
-				  struct mpk_dldevice asked, struct mpk_error *err)
-{
-	if (!asked.type || asked.type == (int32_t)code->kind)
-		return MPK_OK;
-	return mpk_fail(err, MPK_E_USAGE, "kernel '%s' is code for %s, not for %s",
-			MPK_QUOTE(info->key), mpk_device_kind_name(code->kind),
-			mpk_device_kind_name(mpk_device_kind_from(asked.type)));
-}
-
 static void fix_extents(struct kernel_function *f, const struct mpk_kernel_extents *e)
 {
 	f->is_direct = true;
 	f->extent_count = 0;
 	for (size_t i = 0; i < f->info->launch_tag_count; i++) {
 		enum mpk_launch_tag tag = mpk_launch_tag_parse(f->info->launch_tags[i]);
-		const uint64_t *extent;
+		const uint64_t *extent = given(e, tag);
 
-		if (!mpk_launch_tag_takes_argument(tag))
-			continue;
-		extent = given(e, tag);
-		f->extents[f->extent_count++] = extent ? *extent : 1;
+		if (mpk_launch_tag_takes_argument(tag))
+			f->extents[f->extent_count++] = extent ? *extent : 1;
 	}
 }
 
-struct mpk_kernel_set {
-	struct mpk_runtime *runtime;
-	const struct mpk_tree *tree;
-	struct code **codes; /* one a node; NULL: not decoded so far, or no device code */
+/* --- direct calls: which kernel is meant ------------------------------------------------------ */
+
+enum { PATH_BYTES = 256 };
+
+struct mpk_kernel_codes {
+	size_t count;      /* of the tree's nodes */
+	struct code *of[]; /* NULL: not decoded so far, or no device code */
 };
 
-/* Payloads are decoded when a name is looked for in them. */
-enum mpk_code mpk_kernel_set_create(struct mpk_runtime *runtime, const struct mpk_tree *tree,
-				    struct mpk_kernel_set **out, struct mpk_error *err)
-{
-	struct mpk_kernel_set *set = calloc(1, sizeof *set);
+/* "add", or "/0#add" of the module at a path. */
+struct wanted {
+	const char *name;  /* of the kernel alone; a part of the text */
+	size_t first, end; /* nodes of the tree that may hold it */
+	int32_t device;    /* DLPack's type of device that the code is to be for; 0: any */
+};
 
-	MPK_TRY_ALLOC(set, err);
-	set->runtime = runtime;
-	set->tree = tree;
-	set->codes = calloc(tree->count + 1, sizeof(struct code *));
-	if (!set->codes) {
-		free(set);
-		return mpk_fail_nomem(err);
-	}
-	mpk_devices_add_images(mpk_runtime_devices(runtime), tree);
-	*out = set;
+static enum mpk_code parse_wanted(const struct mpk_tree *tree, const char *text, struct wanted *out,
+				  struct mpk_error *err)
+{
+	const char *hash = text[0] == '/' ? strchr(text, '#') : NULL;
+	char path[PATH_BYTES];
+	int len;
+
+	out->name = text;
+	out->end = tree->count;
+	if (!hash)
+		return MPK_OK;
+	len = snprintf(path, sizeof path, "%.*s", (int)(hash - text), text);
+	if (len < 0 || len >= PATH_BYTES || !mpk_tree_find(tree, path, &out->first))
+		return mpk_fail(err, MPK_E_NOTFOUND, "there is no module at '%s'",
+				MPK_QUOTE(mpk_span_str(path)));
+	out->name = hash + 1;
+	out->end = out->first + 1;
 	return MPK_OK;
 }
 
-void mpk_kernel_set_destroy(struct mpk_kernel_set *set)
+static enum mpk_code fail_ambiguous(const struct mpk_tree *tree, const char *name, size_t a,
+				    size_t b, struct mpk_error *err)
 {
-	if (!set)
-		return;
-	for (size_t i = 0; i < set->tree->count; i++)
-		if (set->codes[i])
-			code_drop(set->codes[i]);
-	free(set->codes);
-	free(set);
+	char path_a[PATH_BYTES], path_b[PATH_BYTES];
+	struct mpk_span kernel = mpk_span_str(name);
+
+	mpk_tree_path(tree, a, path_a, sizeof path_a);
+	mpk_tree_path(tree, b, path_b, sizeof path_b);
+	return mpk_fail(err, MPK_E_USAGE,
+			"there are kernels '%s' in %s (%s) and in %s (%s): say %s#%s or %s#%s",
+			MPK_QUOTE(kernel), path_a, MPK_QUOTE(tree->nodes[a].kind), path_b,
+			MPK_QUOTE(tree->nodes[b].kind), path_a, MPK_QUOTE(kernel), path_b,
+			MPK_QUOTE(kernel));
 }
 
-static enum mpk_code kernels_not_found(const struct mpk_kernel_set *set, const char *name,
+void mpk_kernel_set_fini(struct mpk_kernel_set *set)
+{
+	for (size_t i = 0; set->codes && i < set->codes->count; i++)
+		if (set->codes->of[i])
+			code_drop(set->codes->of[i]);
+	free(set->codes);
+}
+
+static enum mpk_code kernels_not_found(const struct mpk_kernel_codes *codes, const char *name,
 				       struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
 	size_t count = 0, near;
 	struct mpk_span *names;
 
-	for (size_t i = 0; i < set->tree->count; i++)
-		count += set->codes[i] ? set->codes[i]->kernels.function_count : 0;
+	for (size_t i = 0; i < codes->count; i++)
+		count += codes->of[i] ? codes->of[i]->kernels.function_count : 0;
 	names = mpk_arena_array(&arena, count + 1, sizeof *names);
 	MPK_TRY_ALLOC(names, err);
 	count = 0;
-	for (size_t i = 0; i < set->tree->count; i++)
-		for (size_t k = 0; set->codes[i] && k < set->codes[i]->kernels.function_count; k++)
-			names[count++] = set->codes[i]->kernels.functions[k].key;
+	for (size_t i = 0; i < codes->count; i++)
+		for (size_t k = 0; codes->of[i] && k < codes->of[i]->kernels.function_count; k++)
+			names[count++] = codes->of[i]->kernels.functions[k].key;
 	near = mpk_closest(mpk_span_str(name), names, count);
 	if (near < count)
 		return mpk_fail(err, MPK_E_NOTFOUND, "no kernel '%s'; did you mean '%s'?",
@@ -443,31 +438,32 @@ static enum mpk_code kernels_not_found(const struct mpk_kernel_set *set, const c
 }
 
 /* The one payload that holds the kernel. */
-static enum mpk_code kernels_search(struct mpk_kernel_set *set, const struct mpk_kernel_name *w,
+static enum mpk_code kernels_search(struct mpk_kernel_set *set, const struct wanted *w,
 				    struct code **out, struct mpk_error *err)
 {
+	struct code **codes = set->codes->of;
 	size_t found = set->tree->count, other = found;
 
 	for (size_t i = w->first; i < w->end; i++) {
 		if (!kernels_accepts(set->tree->nodes[i].kind))
 			continue;
-		if (!set->codes[i])
-			MPK_TRY(code_create(set->runtime, set->tree, i, &set->codes[i], err));
-		if (!mpk_kernels_find(&set->codes[i]->kernels, mpk_span_str(w->name)))
+		if (!codes[i])
+			MPK_TRY(code_create(set->runtime, set->tree, i, &codes[i], err));
+		if (!mpk_kernels_find(&codes[i]->kernels, mpk_span_str(w->name)))
 			continue;
 		/* of two kinds of code, that for the device in question */
 		if (found == set->tree->count ||
-		    (w->device && (int32_t)set->codes[found]->kind != w->device))
+		    (w->device && (int32_t)codes[found]->kind != w->device))
 			found = i;
 		else if (other == set->tree->count &&
-			 (!w->device || (int32_t)set->codes[i]->kind == w->device))
+			 (!w->device || (int32_t)codes[i]->kind == w->device))
 			other = i;
 	}
 	if (other < set->tree->count)
-		return mpk_kernel_name_ambiguous(set->tree, w, found, other, err);
+		return fail_ambiguous(set->tree, w->name, found, other, err);
 	if (found == set->tree->count)
-		return mpk_failed(kernels_not_found(set, w->name, err));
-	*out = set->codes[found];
+		return mpk_failed(kernels_not_found(set->codes, w->name, err));
+	*out = codes[found];
 	return MPK_OK;
 }
 
@@ -476,15 +472,25 @@ enum mpk_code mpk_kernel_set_find(struct mpk_kernel_set *set, const char *name,
 				  struct mpk_dldevice asked, struct mpk_kernel_found *out,
 				  struct mpk_error *err)
 {
+	struct wanted wanted = { .device = asked.type };
 	const struct mpk_function_info *info;
+	size_t count = set->tree->count;
 	struct kernel_function *f;
-	struct mpk_kernel_name wanted;
 	struct code *code = NULL;
 
-	MPK_TRY(mpk_kernel_name_parse(set->tree, name, asked.type, &wanted, err));
+	if (!set->codes) {
+		set->codes = calloc(1, sizeof *set->codes + count * sizeof *set->codes->of);
+		MPK_TRY_ALLOC(set->codes, err);
+		set->codes->count = count;
+		mpk_devices_add_images(mpk_runtime_devices(set->runtime), set->tree);
+	}
+	MPK_TRY(parse_wanted(set->tree, name, &wanted, err));
 	MPK_TRY(kernels_search(set, &wanted, &code, err));
 	info = mpk_kernels_find(&code->kernels, mpk_span_str(wanted.name));
-	MPK_TRY(check_device(code, info, asked, err));
+	if (asked.type && asked.type != (int32_t)code->kind)
+		return mpk_fail(err, MPK_E_USAGE, "kernel '%s' is code for %s, not for %s",
+				MPK_QUOTE(info->key), mpk_device_kind_name(code->kind),
+				mpk_device_kind_name(mpk_device_kind_from(asked.type)));
 	MPK_TRY(check_axes(info, extents, err));
 	MPK_TRY(kernels_make(code, info, info->launch_tag_count, &f, err));
 	fix_extents(f, extents);

@@ -181,18 +181,19 @@ struct mpk_kernel_extents {
 	uint64_t shared_bytes;
 };
 
-/* The device code of a tree whose host code stays closed. */
-struct mpk_kernel_set;
+struct mpk_kernel_codes; /* payloads that are decoded */
 
-/* mpk_kernel_set_create - payloads are decoded when a kernel is looked for, and loaded on a device
- * once, however many calls follow
- * @tree    borrowed until destroy
- * Returns  MPK_OK; MPK_E_NOMEM */
-enum mpk_code mpk_kernel_set_create(struct mpk_runtime *runtime, const struct mpk_tree *tree,
-				    struct mpk_kernel_set **out,
-				    struct mpk_error *err) MPK_MUST_CHECK;
-/* mpk_kernel_set_destroy - functions of it stay as long as they are held. NULL is fine */
-void mpk_kernel_set_destroy(struct mpk_kernel_set *set);
+/* The device code of a tree whose host code stays closed. Set runtime and tree, which are borrowed until mpk_kernel_set_fini;
+ * the rest is zero. Payloads are decoded when a kernel is looked for, and loaded on a device once, however many calls
+ * follow. */
+struct mpk_kernel_set {
+	struct mpk_runtime *runtime;
+	const struct mpk_tree *tree;
+	struct mpk_kernel_codes *codes; /* NULL: no kernel was looked for so far */
+};
+
+/* mpk_kernel_set_fini - functions of it stay as long as they are held */
+void mpk_kernel_set_fini(struct mpk_kernel_set *set);
 
 /* A kernel that was found. */
 struct mpk_kernel_found {
@@ -209,7 +210,8 @@ struct mpk_kernel_found {
  *          name, the one for this kind is meant
  * Returns  MPK_OK; MPK_E_NOTFOUND with "did you mean", also when there is no
  *          such module; MPK_E_USAGE: an extent for an axis that the kernel does not have, a name
- *          of several kernels, which are named, or code for another kind of device than asked; MPK_E_CORRUPT */
+ *          of several kernels, which are named, or code for another kind of device than asked; MPK_E_CORRUPT;
+ *          MPK_E_NOMEM */
 enum mpk_code mpk_kernel_set_find(struct mpk_kernel_set *set, const char *name,
 				  const struct mpk_kernel_extents *extents,
 				  struct mpk_dldevice asked, struct mpk_kernel_found *out,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* node.c - the nodes of a tree as modules, and what their code finds under a name; kernels by path
+/* node.c - the nodes of a tree as modules, and what their code finds under a name
  *
  * A node is made ready when a function is first looked up in it: device code that is never called
  * costs nothing, and code that cannot run here does not keep the rest from running. What opening
@@ -7,13 +7,9 @@
  *
  * What code of a module looks up is kept by that module, because code may keep the handle for
  * good: TVM's own look-up caches it in a static of the generated code.
- *
- * Two modules of a library may have kernels of one name, as TVM names them after operators. So a
- * name alone is refused where it fits two, with both paths to choose from.
  */
 #include "runtime/library.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -239,44 +235,4 @@ enum mpk_code mpk_node_import(struct mpk_node_module *node, const char *name,
 	if (code == MPK_OK)
 		*out = found;
 	return code;
-}
-
-/* --- kernels as a user says them -------------------------------------------------------------- */
-
-enum { PATH_BYTES = 256 };
-
-enum mpk_code mpk_kernel_name_parse(const struct mpk_tree *tree, const char *text, int32_t device,
-				    struct mpk_kernel_name *out, struct mpk_error *err)
-{
-	struct mpk_kernel_name name = { .name = text, .end = tree->count, .device = device };
-	const char *hash = text[0] == '/' ? strchr(text, '#') : NULL;
-	char path[PATH_BYTES];
-
-	if (hash) {
-		int len = snprintf(path, sizeof path, "%.*s", (int)(hash - text), text);
-
-		if (len < 0 || len >= PATH_BYTES || !mpk_tree_find(tree, path, &name.first))
-			return mpk_fail(err, MPK_E_NOTFOUND, "there is no module at '%s'",
-					MPK_QUOTE(mpk_span_str(path)));
-		name.name = hash + 1;
-		name.end = name.first + 1;
-	}
-	*out = name;
-	return MPK_OK;
-}
-
-enum mpk_code mpk_kernel_name_ambiguous(const struct mpk_tree *tree,
-					const struct mpk_kernel_name *name, size_t a, size_t b,
-					struct mpk_error *err)
-{
-	char path_a[PATH_BYTES], path_b[PATH_BYTES];
-	struct mpk_span kernel = mpk_span_str(name->name);
-
-	mpk_tree_path(tree, a, path_a, sizeof path_a);
-	mpk_tree_path(tree, b, path_b, sizeof path_b);
-	return mpk_fail(err, MPK_E_USAGE,
-			"there are kernels '%s' in %s (%s) and in %s (%s): say %s#%s or %s#%s",
-			MPK_QUOTE(kernel), path_a, MPK_QUOTE(tree->nodes[a].kind), path_b,
-			MPK_QUOTE(tree->nodes[b].kind), path_a, MPK_QUOTE(kernel), path_b,
-			MPK_QUOTE(kernel));
 }

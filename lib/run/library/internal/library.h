@@ -51,7 +51,7 @@ struct mpkr_model {
 	struct mpk_run_source source;
 	struct mpk_runtime *runtime;
 	struct mpk_library *library;      /* NULL: not loaded so far */
-	struct mpk_kernel_set *kernels;   /* NULL: none was asked for by itself so far */
+	struct mpk_kernel_set kernels;    /* set where one is asked for by itself */
 	const struct mpk_host_code *code; /* of library */
 	const struct mpk_tree *tree;      /* NULL: there is no blob */
 	struct mpk_dldevice where;        /* of its tensors */

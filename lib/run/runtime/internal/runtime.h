@@ -58,25 +58,6 @@ uint64_t mpk_allocator_trim(struct mpk_allocator *a);
 /* mpk_allocator_get_stats - what it has done so far, and what it keeps */
 struct mpk_allocator_stats mpk_allocator_get_stats(struct mpk_allocator *a);
 
-/* --- Kernels as a user says them: "add", or "/0#add" of the module at a path --- */
-
-struct mpk_kernel_name {
-	const char *name;  /* of the kernel alone; a part of the text */
-	size_t first, end; /* nodes of the tree that may hold it */
-	int32_t device;    /* DLPack's type of device that the code is to be for; 0: any */
-};
-
-/* mpk_kernel_name_parse - take a text apart
- * Returns  MPK_OK; MPK_E_NOTFOUND: no module at that path */
-enum mpk_code mpk_kernel_name_parse(const struct mpk_tree *tree, const char *text, int32_t device,
-				    struct mpk_kernel_name *out,
-				    struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_kernel_name_ambiguous - MPK_E_USAGE that says how to name the one in node a and that in b */
-enum mpk_code mpk_kernel_name_ambiguous(const struct mpk_tree *tree,
-					const struct mpk_kernel_name *name, size_t a, size_t b,
-					struct mpk_error *err);
-
 /* --- The functions that module code expects of its loader, and how it gets them --- */
 
 /* Whose names they are: of all generations, of tvm-ffi, of TVM up to 0.20. What compiled functions call

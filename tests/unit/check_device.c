@@ -53,8 +53,8 @@ START_TEST(cpu_is_memory)
 	struct mpk_device_module *module = NULL;
 	float got[3] = { 0 };
 
-	ck_assert_int_eq(mpk_device_open(MPK_DEVICE_CPU, 1, &cpu, &err), MPK_E_DEVICE);
-	ck_assert_ok(mpk_device_open(MPK_DEVICE_CPU, 0, &cpu, &err), err);
+	ck_assert_int_eq(mpk_device_open(MPK_DEVICE_CPU, 1, NULL, &cpu, &err), MPK_E_DEVICE);
+	ck_assert_ok(mpk_device_open(MPK_DEVICE_CPU, 0, NULL, &cpu, &err), err);
 	void *a = floats_on(cpu, 4, 1, 1), *b = floats_on(cpu, 4, 0, 0);
 	struct mpk_device_copy copy = { b, 4, a, 8, 8 }, beside = { a, 0, a, 8, 8 };
 	struct mpk_device_copy onto = { a, 0, a, 7, 8 }, nothing = { a, 7, a, 7, 0 };

@@ -8,7 +8,7 @@ START_TEST(driver_mismatch_has_its_cause)
 	struct mpk_error err = { 0 };
 
 	fake->inject("cuInit", 1, 803);
-	ck_assert_int_eq(mpk_device_open(MPK_DEVICE_CUDA, 0, &device, &err), MPK_E_DEVICE);
+	ck_assert_int_eq(mpk_device_open(MPK_DEVICE_CUDA, 0, NULL, &device, &err), MPK_E_DEVICE);
 	ck_assert_text(err, "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803): libcuda.so.1 and the kernel");
 }
 END_TEST

@@ -126,7 +126,7 @@ START_TEST(devices_are_described)
 	ck_assert_uint_eq(list.items[1].shared_bytes, d->shared_bytes);
 	ck_assert_uint_eq(list.items[1].block_limit, 1024);
 	ck_assert_uint_eq(list.items[1].compute_units, 132);
-	ck_assert_int_eq(mpk_device_open(d->kind, 2, &device, &err), MPK_E_DEVICE);
+	ck_assert_int_eq(mpk_device_open(d->kind, 2, NULL, &device, &err), MPK_E_DEVICE);
 	(void)snprintf(text, sizeof text, "no device %s:2: there are %s:0 to %s:1", d->device,
 		       d->device, d->device);
 	ck_assert_text(err, text);
@@ -140,11 +140,11 @@ START_TEST(no_gpu_is_one_line)
 
 	begin(_i);
 	fake->set_machine(0, 0, d->set_version);
-	ck_assert_int_eq(mpk_device_open(d->kind, 0, &device, &err), MPK_E_DEVICE);
+	ck_assert_int_eq(mpk_device_open(d->kind, 0, NULL, &device, &err), MPK_E_DEVICE);
 	ck_assert_text(err, d->no_gpu);
 	ck_assert_ptr_null(strchr(err.text, '\n'));
 	/* The answer stays the same, and the driver is not asked again. */
-	ck_assert_int_eq(mpk_device_open(d->kind, 0, &device, &err), MPK_E_DEVICE);
+	ck_assert_int_eq(mpk_device_open(d->kind, 0, NULL, &device, &err), MPK_E_DEVICE);
 	ck_assert_uint_eq(fake->calls(d->init), 1);
 }
 END_TEST
@@ -365,7 +365,7 @@ START_TEST(two_devices_take_turns)
 	begin(_i);
 	fake->set_machine(2, d->set_sm, d->set_version);
 	for (unsigned i = 0; i < 2; i++) {
-		ck_assert_ok(mpk_device_open(d->kind, i, &devices[i], &err), err);
+		ck_assert_ok(mpk_device_open(d->kind, i, NULL, &devices[i], &err), err);
 		kernels[i] = saxpy_on(devices[i]);
 		data[i] = floats_on(devices[i], 8, 1, 0);
 	}
@@ -492,7 +492,7 @@ START_TEST(every_failure_is_cleaned_up)
 	device = NULL;
 	fake->inject(d->failing[failing], 1, 2);
 	/* The first step that fails ends the run, as in a program. */
-	enum mpk_code code = mpk_device_open(d->kind, 0, &device, &err);
+	enum mpk_code code = mpk_device_open(d->kind, 0, NULL, &device, &err);
 
 	if (code == MPK_OK)
 		code = mpk_device_alloc(device, sizeof got, &a, &err);

@@ -41,7 +41,7 @@ static struct table table;
 
 static bool has_gpu(struct mpk_error *err)
 {
-	return mpk_device_open(MPK_DEVICE_CUDA, 0, &device, err) == MPK_OK;
+	return mpk_device_open(MPK_DEVICE_CUDA, 0, NULL, &device, err) == MPK_OK;
 }
 
 static struct mpk_device_kernel *kernel_here(const char *key)

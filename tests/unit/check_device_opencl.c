@@ -33,7 +33,7 @@ static void setup(void)
 {
 	struct mpk_error err = { 0 };
 
-	ck_assert_ok(mpk_device_open(MPK_DEVICE_OPENCL, 0, &device, &err), err);
+	ck_assert_ok(mpk_device_open(MPK_DEVICE_OPENCL, 0, NULL, &device, &err), err);
 }
 
 static void teardown(void)
@@ -80,8 +80,9 @@ START_TEST(devices_are_listed)
 		ck_assert_uint_gt(list.items[i].block_limit, 0);
 		ck_assert_uint_gt(list.items[i].memory_bytes, 0);
 	}
-	ck_assert_int_eq(mpk_device_open(MPK_DEVICE_OPENCL, (unsigned)list.count, &none, &err),
-			 MPK_E_DEVICE);
+	ck_assert_int_eq(
+		mpk_device_open(MPK_DEVICE_OPENCL, (unsigned)list.count, NULL, &none, &err),
+		MPK_E_DEVICE);
 	ck_assert_text(err, "no device opencl:");
 	mpk_device_list_fini(&list);
 }

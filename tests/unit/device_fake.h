@@ -47,7 +47,7 @@ static inline void open_device_of(enum mpk_device_kind kind)
 {
 	struct mpk_error err = { 0 };
 
-	ck_assert_ok(mpk_device_open(kind, 0, &device, &err), err);
+	ck_assert_ok(mpk_device_open(kind, 0, NULL, &device, &err), err);
 }
 
 static inline void open_device(void)

@@ -160,11 +160,10 @@ static void cuda_describe(int id, struct mpk_device_info *info)
 {
 	int version = 0;
 
+	(void)id;
 	(void)cuda_api.cuDriverGetVersion(&version);
 	(void)snprintf(info->platform, sizeof info->platform, "CUDA driver %d.%d", version / 1000,
 		       version % 1000 / 10);
-	info->sm = 10 * mpk_gpu_attribute(&cuda_api, id, MPK_CU_CAPABILITY_MAJOR) +
-		   mpk_gpu_attribute(&cuda_api, id, MPK_CU_CAPABILITY_MINOR);
 	(void)snprintf(info->arch, sizeof info->arch, "sm_%u", info->sm);
 }
 
@@ -278,6 +277,7 @@ static const struct mpk_gpu_maker cuda = {
 	.shared = MPK_CU_MAX_SHARED_PER_BLOCK,
 	.shared_optin = MPK_CU_MAX_SHARED_OPTIN,
 	.units = MPK_CU_MULTIPROCESSORS,
+	.capability = { MPK_CU_CAPABILITY_MAJOR, MPK_CU_CAPABILITY_MINOR },
 	.has_logs = true,
 	.shared_free = 48 * 1024,
 	.status_name = cuda_status_name,

@@ -188,14 +188,16 @@ enum mpk_code mpk_device_list_add(struct mpk_device_list *list, enum mpk_device_
 	return as_missing(b->ops->list(list, err), err);
 }
 
-enum mpk_code mpk_device_open(enum mpk_device_kind kind, unsigned ordinal, struct mpk_device **out,
-			      struct mpk_error *err)
+enum mpk_code mpk_device_open(enum mpk_device_kind kind, unsigned ordinal, const char *cuda_home,
+			      struct mpk_device **out, struct mpk_error *err)
 {
 	const struct back_end *b = back_end_of(kind);
 
 	if (!b)
 		return mpk_fail(err, MPK_E_DEVICE, "no back end runs this kind of device");
-	return as_missing(b->ops->open(ordinal, out, err), err);
+	MPK_TRY(as_missing(b->ops->open(ordinal, out, err), err));
+	(*out)->cuda_home = cuda_home;
+	return MPK_OK;
 }
 
 enum mpk_code mpk_device_check(const struct mpk_device_info *info,
@@ -224,11 +226,6 @@ void mpk_device_close(struct mpk_device *device)
 const struct mpk_device_info *mpk_device_get_info(const struct mpk_device *device)
 {
 	return &device->info;
-}
-
-void mpk_device_set_cuda_home(struct mpk_device *device, const char *home)
-{
-	device->cuda_home = home;
 }
 
 enum mpk_code mpk_device_alloc(struct mpk_device *device, uint64_t bytes, void **out,

@@ -68,16 +68,14 @@ enum mpk_code mpk_device_list_add(struct mpk_device_list *list, enum mpk_device_
 				  struct mpk_error *err) MPK_MUST_CHECK;
 void mpk_device_list_fini(struct mpk_device_list *list);
 
-/* mpk_device_set_cuda_home - where a CUDA toolkit lies whose include folder sources are to find, too
- * @home    borrowed until the device is closed; NULL: none. Other kinds of devices ignore it. */
-void mpk_device_set_cuda_home(struct mpk_device *device, const char *home);
-
 /* mpk_device_open - start using device `ordinal` of a kind
+ * @cuda_home  where a CUDA toolkit lies whose include folder sources are to find, too; borrowed until the device is
+ *          closed; NULL: none. Other kinds of devices ignore it
  * @out     to be closed by the caller
  * Returns  MPK_OK; MPK_E_DEVICE (no library, no driver, no such device, or the driver cannot start
  *          it), which nothing but this and mpk_device_list_add returns; MPK_E_NOMEM */
-enum mpk_code mpk_device_open(enum mpk_device_kind kind, unsigned ordinal, struct mpk_device **out,
-			      struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_device_open(enum mpk_device_kind kind, unsigned ordinal, const char *cuda_home,
+			      struct mpk_device **out, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_device_close - unload modules, release the device; NULL is allowed */
 void mpk_device_close(struct mpk_device *device);

@@ -153,7 +153,8 @@ enum mpk_code mpk_gpu_copy(struct mpk_device *base, const struct mpk_device_copy
 
 /* --- devices --------------------------------------------------------------------------------- */
 
-unsigned mpk_gpu_attribute(const struct mpk_cuda_api *cu, int id, unsigned which)
+/* 0 for what the driver does not know, as attributes came with later drivers. */
+static unsigned attribute_of(const struct mpk_cuda_api *cu, int id, unsigned which)
 {
 	int value = 0;
 
@@ -178,12 +179,15 @@ static enum mpk_code describe_device(const struct mpk_gpu_maker *maker, unsigned
 	mpk_escape_to(mpk_span_str(raw), info->name, sizeof info->name);
 	(void)cu->cuDeviceTotalMem(&bytes, *id);
 	info->memory_bytes = bytes;
-	info->compute_units = mpk_gpu_attribute(cu, *id, maker->units);
-	info->block_limit = mpk_gpu_attribute(cu, *id, maker->threads);
-	info->shared_bytes = mpk_gpu_attribute(cu, *id, maker->shared_optin);
+	info->compute_units = attribute_of(cu, *id, maker->units);
+	info->block_limit = attribute_of(cu, *id, maker->threads);
+	info->shared_bytes = attribute_of(cu, *id, maker->shared_optin);
 	/* a driver that does not know of it gives a block no more than the default */
 	if (!info->shared_bytes)
-		info->shared_bytes = mpk_gpu_attribute(cu, *id, maker->shared);
+		info->shared_bytes = attribute_of(cu, *id, maker->shared);
+	if (maker->capability[0])
+		info->sm = 10 * attribute_of(cu, *id, maker->capability[0]) +
+			   attribute_of(cu, *id, maker->capability[1]);
 	maker->describe(*id, info);
 	return MPK_OK;
 }
@@ -230,9 +234,9 @@ static enum mpk_code start_device(struct mpk_gpu_device *device, unsigned ordina
 	MPK_TRY(describe_device(maker, ordinal, &device->id, &device->base.info, err));
 	for (unsigned axis = 0; axis < 3; axis++) {
 		device->block_limits[axis] =
-			mpk_gpu_attribute(device->cu, device->id, maker->block_x + axis);
+			attribute_of(device->cu, device->id, maker->block_x + axis);
 		device->grid_limits[axis] =
-			mpk_gpu_attribute(device->cu, device->id, maker->grid_x + axis);
+			attribute_of(device->cu, device->id, maker->grid_x + axis);
 	}
 	device->shared_optin = (unsigned)device->base.info.shared_bytes;
 	unsigned status = maker->start(device);

@@ -220,9 +220,13 @@ static enum mpk_code call_init(struct mpk_run_call *c, struct mpkr_function *f, 
 	if (has_names)
 		c->names = calloc(c->value_count + 1, sizeof *c->names);
 	MPK_TRY_ALLOC(c->args && c->values && (c->names || !has_names), err);
-	if (f->model->stream.is_set)
-		MPK_TRY(mpk_devices_set_stream(mpk_runtime_devices(f->model->runtime), f->where,
-					       f->model->stream.stream, err));
+	if (f->model->stream.is_set) {
+		struct mpk_device *device;
+
+		MPK_TRY(mpk_devices_get(mpk_runtime_devices(f->model->runtime), f->where, &device,
+					err));
+		MPK_TRY(mpk_device_set_stream(device, f->model->stream.stream, err));
+	}
 	for (size_t i = 0; i < f->bound_count; i++) {
 		c->values[value_count + i] = borrowed(&f->bound[i].value);
 		c->names[value_count + i] = f->bound[i].name;

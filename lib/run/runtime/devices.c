@@ -269,8 +269,7 @@ static enum mpk_code open_device(struct mpk_devices *devices, struct mpk_dldevic
 	MPK_TRY_ALLOC(mpk_vec_reserve(&devices->open, &devices->open_cap, devices->open_count + 1,
 				      sizeof *devices->open),
 		      err);
-	MPK_TRY(mpk_device_open(kind, (unsigned)where.id, &opened.device, err));
-	mpk_device_set_cuda_home(opened.device, devices->cuda_home);
+	MPK_TRY(mpk_device_open(kind, (unsigned)where.id, devices->cuda_home, &opened.device, err));
 	enum mpk_code code = mpk_allocator_create(opened.device, where, &opened.allocator, err);
 
 	if (code != MPK_OK) {
@@ -401,15 +400,6 @@ void mpk_devices_at_fork(struct mpk_devices *devices, enum mpk_fork_moment momen
 		(void)pthread_mutex_unlock(&devices->lock);
 	else if (moment == MPK_FORK_CHILD)
 		mpk_lock_free_in_child(&devices->lock);
-}
-
-enum mpk_code mpk_devices_set_stream(struct mpk_devices *devices, struct mpk_dldevice where,
-				     void *stream, struct mpk_error *err)
-{
-	struct mpk_device *device;
-
-	MPK_TRY(mpk_devices_get(devices, where, &device, err));
-	return mpk_device_set_stream(device, stream, err);
 }
 
 /* --- for module code --------------------------------------------------------------------- */

@@ -19,7 +19,7 @@
 struct mpk_devices;
 
 /* mpk_devices_create - no device is opened yet
- * @cuda_home  as of mpk_device_set_cuda_home, for the devices that will be opened; borrowed
+ * @cuda_home  as of mpk_device_open, for the devices that will be opened; borrowed
  * Returns  MPK_OK, to be destroyed by the caller; MPK_E_NOMEM */
 enum mpk_code mpk_devices_create(const char *cuda_home, struct mpk_devices **out,
 				 struct mpk_error *err) MPK_MUST_CHECK;
@@ -50,12 +50,6 @@ void mpk_devices_give_scratch(struct mpk_devices *devices, struct mpk_dldevice w
  * that kind run from now on. Device 0 is, before the first call. Returns as mpk_devices_get. */
 enum mpk_code mpk_devices_use(struct mpk_devices *devices, struct mpk_dldevice where,
 			      struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_devices_set_stream - queue what follows on a device in a stream of its driver, after what was queued before
- * @stream  NULL: its default stream
- * Returns  as mpk_devices_get; MPK_E_UNSUPPORTED: it has no streams; MPK_E_RAISED (a kernel faulted) */
-enum mpk_code mpk_devices_set_stream(struct mpk_devices *devices, struct mpk_dldevice where,
-				     void *stream, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_devices_get_current - the current device of a kind, opened when it was not
  * @out     borrowed from devices
@@ -135,14 +129,10 @@ enum mpk_code mpk_texture_storage(struct mpk_devices *devices, struct mpk_dldevi
 				  const struct mpk_texture_tensor *tensor, struct mpk_storage **out,
 				  struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_texture_empty - a tensor in an image of its own; its content is not set
- * mpk_texture_send - a compact tensor, wherever it is, as an image on a device, with its content
+/* mpk_texture_send - a compact tensor, wherever it is, as an image on a device, with its content
  * @scope   "global.texture", ...
- * Return  MPK_OK, one reference in *out; as mpk_texture_storage, mpk_tensor_view and
+ * Returns  MPK_OK, one reference in *out; as mpk_texture_storage, mpk_tensor_view and
  *          mpk_devices_copy */
-enum mpk_code mpk_texture_empty(struct mpk_devices *devices, struct mpk_dldevice where,
-				const struct mpk_texture_tensor *tensor, struct mpk_tensor **out,
-				struct mpk_error *err) MPK_MUST_CHECK;
 enum mpk_code mpk_texture_send(struct mpk_devices *devices, const struct mpk_tensor *tensor,
 			       const char *scope, struct mpk_dldevice where,
 			       struct mpk_tensor **out, struct mpk_error *err) MPK_MUST_CHECK;

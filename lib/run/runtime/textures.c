@@ -259,19 +259,6 @@ enum mpk_code mpk_texture_storage(struct mpk_devices *devices, struct mpk_dldevi
 	return MPK_OK;
 }
 
-enum mpk_code mpk_texture_empty(struct mpk_devices *devices, struct mpk_dldevice where,
-				const struct mpk_texture_tensor *tensor, struct mpk_tensor **out,
-				struct mpk_error *err)
-{
-	struct mpk_storage *storage;
-	enum mpk_code code;
-
-	MPK_TRY(mpk_texture_storage(devices, where, tensor, &storage, err));
-	code = mpk_tensor_view(storage, 0, tensor->dtype, tensor->shape, tensor->ndim, out, err);
-	mpk_storage_drop(storage);
-	return code;
-}
-
 enum mpk_code mpk_texture_send(struct mpk_devices *devices, const struct mpk_tensor *tensor,
 			       const char *scope, struct mpk_dldevice where,
 			       struct mpk_tensor **out, struct mpk_error *err)
@@ -281,10 +268,14 @@ enum mpk_code mpk_texture_send(struct mpk_devices *devices, const struct mpk_ten
 					     .dtype = dl->dtype,
 					     .shape = dl->shape,
 					     .ndim = (size_t)dl->ndim };
+	struct mpk_storage *storage;
 	struct mpk_tensor *sent;
 	enum mpk_code code;
 
-	MPK_TRY(mpk_texture_empty(devices, where, &folded, &sent, err));
+	MPK_TRY(mpk_texture_storage(devices, where, &folded, &storage, err));
+	code = mpk_tensor_view(storage, 0, dl->dtype, dl->shape, folded.ndim, &sent, err);
+	mpk_storage_drop(storage);
+	MPK_TRY(code);
 	code = mpk_devices_copy(devices, dl, &sent->dl, tensor->bytes, err);
 	if (code != MPK_OK) {
 		mpk_tensor_drop(sent);

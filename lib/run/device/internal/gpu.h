@@ -40,14 +40,15 @@ struct mpk_gpu_maker {
 
 	/* Numbers of attributes of devices; y and z follow x. */
 	unsigned char threads, block_x, grid_x, shared, shared_optin, units;
-	bool has_logs;        /* the driver compiles what it loads, and says how that went */
+	unsigned char capability[2]; /* major and minor, of which sm is made; 0: there are none */
+	bool has_logs;               /* the driver compiles what it loads, and says how that went */
 	bool keeps_image;     /* the driver reads the image for as long as the module is loaded */
 	unsigned shared_free; /* bytes of shared memory that a kernel gets without asking; 0: all */
 	uint64_t axis_threads; /* limit of blocks times threads along one axis; 0: none */
 
 	/* "CUDA_ERROR_INVALID_VALUE", in the driver's own storage; NULL: it does not know */
 	const char *(*status_name)(unsigned status);
-	/* fills platform, arch and sm */
+	/* fills platform and arch */
 	void (*describe)(int id, struct mpk_device_info *info);
 	/* A thread's calls are of the device it entered last; each gives a status. */
 	unsigned (*start)(struct mpk_gpu_device *device);
@@ -119,10 +120,6 @@ static inline struct mpk_gpu_device *mpk_gpu_kernel_device(const struct mpk_gpu_
 /* mpk_gpu_enter - make the device the thread's current one
  * Returns  MPK_OK; what mpk_gpu_fail makes of the driver's status */
 enum mpk_code mpk_gpu_enter(struct mpk_gpu_device *device, struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_gpu_attribute - a number that the driver says of a device; 0 for what it does not know, as attributes came
- * with later drivers */
-unsigned mpk_gpu_attribute(const struct mpk_cuda_api *cu, int id, unsigned which);
 
 /* mpk_gpu_copy_image - a copy of bytes with a NUL after them, which the text of a module blob does not have
  * Returns  MPK_OK; MPK_E_NOMEM */

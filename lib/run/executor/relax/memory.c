@@ -92,6 +92,7 @@ static enum mpk_code alloc_image(const struct mpk_storage *storage,
 {
 	struct mpk_runtime *runtime = mpk_context_get().runtime;
 	struct mpk_dldevice where = storage->device;
+	struct mpk_storage *image;
 	struct mpk_tensor *t;
 	size_t count;
 
@@ -99,7 +100,12 @@ static enum mpk_code alloc_image(const struct mpk_storage *storage,
 		return mpk_fail(err, MPK_E_INTERNAL, "an image is allocated outside of any call");
 	if (mpk_dldevice_is_host(where))
 		where = mpk_runtime_get_devices(runtime, &count, NULL)[0];
-	MPK_TRY(mpk_texture_empty(mpk_runtime_devices(runtime), where, texture, &t, err));
+	MPK_TRY(mpk_texture_storage(mpk_runtime_devices(runtime), where, texture, &image, err));
+	enum mpk_code code =
+		mpk_tensor_view(image, 0, texture->dtype, texture->shape, texture->ndim, &t, err);
+
+	mpk_storage_drop(image);
+	MPK_TRY(code);
 	*result = mpk_value_of_tensor(t);
 	return MPK_OK;
 }

@@ -586,7 +586,7 @@ START_TEST(forks_while_all_is_used)
 			int used = use_all() && use_all();
 
 			/* runtimes of the parent stay: their threads are not here to destroy them */
-			mpk_workers_part.end();
+			mpk_workers_part.end(false, true);
 			_exit(used && threads_after_moments(1) == 1 ? 0 : 1);
 		}
 		ck_assert_int_eq(child_end(pid), 0);

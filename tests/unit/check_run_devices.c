@@ -5,6 +5,7 @@
 #include "harness.h"
 #include "io/mapping.h"
 #include "runtime/devices.h"
+#include "runtime/internal/runtime.h"
 #include "runtime/library.h"
 #include "runtime/runtime.h"
 #include "skip.h"
@@ -103,6 +104,42 @@ START_TEST(cuda_a_thousand_times)
 	ck_assert_uint_eq(fake->calls("cuLaunchKernel"), 1000);
 	ck_assert_msg(fake->misuses(&first) == 0, "%s", first);
 	file_close(&f);
+}
+END_TEST
+
+/* Given back it is there for the next; what nobody gives back goes with the runtime. */
+START_TEST(scratch_of_a_device)
+{
+	void *(*take)(int, int, uint64_t, int, int) =
+		(void *(*)(int, int, uint64_t, int, int))mpk_module_api_find(
+			"TVMBackendAllocWorkspace", MPK_API_BACKEND);
+	int (*give)(int, int, void *) = (int (*)(int, int, void *))mpk_module_api_find(
+		"TVMBackendFreeWorkspace", MPK_API_BACKEND);
+	struct mpk_context context = { .convention = MPK_CONV_FFI }, before;
+	struct mpk_runtime *others = NULL;
+	struct mpk_error err = { 0 };
+	void *a, *b;
+
+	fake = open_fake("libcuda.so.1");
+	ck_assert_ok(mpk_runtime_create(&(struct mpk_runtime_options){ 0 }, &context.runtime, &err),
+		     err);
+	ck_assert_ok(mpk_runtime_create(&(struct mpk_runtime_options){ 0 }, &others, &err), err);
+	ck_assert_ptr_null(take(MPK_DL_CUDA, 0, 1000, MPK_DTYPE_INT, 8)); /* for nobody */
+	before = mpk_context_swap(context);
+	a = take(MPK_DL_CUDA, 0, 1000, MPK_DTYPE_INT, 8);
+	b = take(MPK_DL_CUDA, 0, 1000, MPK_DTYPE_INT, 8);
+	ck_assert_ptr_nonnull(a);
+	ck_assert(b && a != b);
+	ck_assert_int_eq(give(MPK_DL_CUDA, 1, a), 0); /* not of that device */
+	ck_assert_ptr_ne(take(MPK_DL_CUDA, 0, 1000, MPK_DTYPE_INT, 8), a);
+	ck_assert_int_eq(give(MPK_DL_CUDA, 0, a), 0);
+	ck_assert_ptr_eq(take(MPK_DL_CUDA, 0, 1000, MPK_DTYPE_INT, 8), a);
+	mpk_runtime_destroy(others); /* takes nothing of these along */
+	ck_assert_int_eq(give(MPK_DL_CUDA, 0, b), 0);
+	ck_assert_ptr_eq(take(MPK_DL_CUDA, 0, 1000, MPK_DTYPE_INT, 8), b);
+	(void)mpk_context_swap(before);
+	mpk_runtime_destroy(context.runtime);
+	ck_assert_uint_eq(fake->live(), 0);
 }
 END_TEST
 
@@ -256,6 +293,7 @@ int main(void)
 	setenv("POCL_CACHE_DIR", cache, 1);
 	tcase_set_timeout(tc, 120);
 	tcase_add_test(tc, cuda_a_thousand_times);
+	tcase_add_test(tc, scratch_of_a_device);
 	tcase_add_test(tc, opencl_again_and_again);
 	tcase_add_test(tc, defaults_follow_the_tree);
 	tcase_add_test(tc, textures_by_name);

@@ -202,12 +202,14 @@ struct mpk_devices {
 	struct open_device *open;
 	size_t open_count, open_cap;
 	int32_t current[MPK_DEVICE_KINDS]; /* ordinal, by place in mpk_device_kinds */
-	struct mpk_storage **scratch;      /* that module code has, the last one taken at the end */
-	size_t scratch_count, scratch_cap;
 	bool image_arrays;
 	const char *cuda_home;
 	bool forks; /* a fork has the lock, and that of the allocator on the CPU */
+	struct mpk_devices *next, **at;
 };
+
+static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct mpk_devices *all_devices;
 
 /* The ordinal that module code set for a kind of device. */
 static int32_t *current_of(struct mpk_devices *devices, enum mpk_device_kind kind)
@@ -229,18 +231,28 @@ enum mpk_code mpk_devices_create(const char *cuda_home, struct mpk_devices **out
 	MPK_TRY_ALLOC(devices, err);
 	(void)pthread_mutex_init(&devices->lock, NULL);
 	devices->cuda_home = cuda_home;
+	(void)pthread_mutex_lock(&all_lock);
+	devices->next = all_devices;
+	devices->at = &all_devices;
+	if (all_devices)
+		all_devices->at = &devices->next;
+	all_devices = devices;
+	(void)pthread_mutex_unlock(&all_lock);
 	*out = devices;
 	return MPK_OK;
 }
 
-/* In the reverse order of opening. Allocators go before their device, whose memory they keep. */
+/* Forks have nothing to do with them any more before they go: in the reverse order of opening, and allocators before
+ * their device, whose memory they keep. */
 void mpk_devices_destroy(struct mpk_devices *devices)
 {
 	if (!devices)
 		return;
-	while (devices->scratch_count) /* what code forgot to give back */
-		mpk_storage_drop(devices->scratch[--devices->scratch_count]);
-	free(devices->scratch);
+	(void)pthread_mutex_lock(&all_lock);
+	*devices->at = devices->next;
+	if (devices->next)
+		devices->next->at = devices->at;
+	(void)pthread_mutex_unlock(&all_lock);
 	for (size_t i = devices->open_count; i-- > 0;) {
 		mpk_allocator_destroy(devices->open[i].allocator);
 		mpk_device_close(devices->open[i].device);
@@ -311,52 +323,6 @@ enum mpk_code mpk_devices_allocator(struct mpk_devices *devices, struct mpk_dlde
 	return MPK_OK;
 }
 
-/* --- scratch memory ---------------------------------------------------------------------- */
-
-/* Kernels that sort or scan ask for it in each call; a driver takes tens of microseconds for what an allocator
- * has at hand. What is given back and taken again is used in the order of one queue. */
-enum mpk_code mpk_devices_take_scratch(struct mpk_devices *devices, struct mpk_dldevice where,
-				       uint64_t bytes, void **out, struct mpk_error *err)
-{
-	struct mpk_allocator *allocator;
-	struct mpk_storage *storage;
-	bool has_room;
-
-	MPK_TRY(mpk_devices_allocator(devices, where, &allocator, err));
-	MPK_TRY(mpk_allocator_storage(allocator, bytes, &storage, err));
-	(void)pthread_mutex_lock(&devices->lock);
-	has_room = mpk_vec_reserve(&devices->scratch, &devices->scratch_cap,
-				   devices->scratch_count + 1, sizeof(struct mpk_storage *));
-	if (has_room)
-		devices->scratch[devices->scratch_count++] = storage;
-	(void)pthread_mutex_unlock(&devices->lock);
-	if (!has_room) {
-		mpk_storage_drop(storage);
-		return mpk_fail_nomem(err);
-	}
-	*out = storage->data;
-	return MPK_OK;
-}
-
-void mpk_devices_give_scratch(struct mpk_devices *devices, struct mpk_dldevice where, void *data)
-{
-	struct mpk_storage *found = NULL;
-
-	(void)pthread_mutex_lock(&devices->lock);
-	for (size_t i = devices->scratch_count; i-- > 0 && !found;) {
-		struct mpk_storage *s = devices->scratch[i];
-
-		if (s->data != data || !mpk_dldevice_equal(s->device, where))
-			continue;
-		found = s;
-		memmove(&devices->scratch[i], &devices->scratch[i + 1],
-			(--devices->scratch_count - i) * sizeof(struct mpk_storage *));
-	}
-	(void)pthread_mutex_unlock(&devices->lock);
-	if (found)
-		mpk_storage_drop(found);
-}
-
 /* Opened first, so that a device which is missing is an error here and not at the next launch. */
 enum mpk_code mpk_devices_use(struct mpk_devices *devices, struct mpk_dldevice where,
 			      struct mpk_error *err)
@@ -389,7 +355,7 @@ enum mpk_code mpk_devices_get_current(struct mpk_devices *devices, enum mpk_devi
 
 /* Whoever has the lock may be waiting for a driver that forks, so it is not waited for. Only memory on
  * the CPU is of use in a child. */
-void mpk_devices_at_fork(struct mpk_devices *devices, enum mpk_fork_moment moment)
+static void table_at_fork(struct mpk_devices *devices, enum mpk_fork_moment moment)
 {
 	if (moment == MPK_FORK_PREPARE)
 		devices->forks = pthread_mutex_trylock(&devices->lock) == 0;
@@ -401,6 +367,18 @@ void mpk_devices_at_fork(struct mpk_devices *devices, enum mpk_fork_moment momen
 	else if (moment == MPK_FORK_CHILD)
 		mpk_lock_free_in_child(&devices->lock);
 }
+
+static void devices_at_fork(enum mpk_fork_moment moment)
+{
+	if (moment == MPK_FORK_PREPARE)
+		mpk_lock_at_fork(&all_lock, moment);
+	for (struct mpk_devices *d = all_devices; d; d = d->next)
+		table_at_fork(d, moment);
+	if (moment != MPK_FORK_PREPARE)
+		mpk_lock_at_fork(&all_lock, moment);
+}
+
+const struct mpk_process_part mpk_devices_part = { .at_fork = devices_at_fork };
 
 /* --- for module code --------------------------------------------------------------------- */
 

@@ -38,14 +38,6 @@ enum mpk_code mpk_devices_allocator(struct mpk_devices *devices, struct mpk_dlde
 				    struct mpk_allocator **out,
 				    struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_devices_take_scratch - memory of a device for a while, as module code asks for it
- * mpk_devices_give_scratch - give it back, from any thread; memory that was not taken there is left alone
- * Returns  as mpk_devices_get; MPK_E_RAISED: the device has none left; MPK_E_RANGE */
-enum mpk_code mpk_devices_take_scratch(struct mpk_devices *devices, struct mpk_dldevice where,
-				       uint64_t bytes, void **out,
-				       struct mpk_error *err) MPK_MUST_CHECK;
-void mpk_devices_give_scratch(struct mpk_devices *devices, struct mpk_dldevice where, void *data);
-
 /* mpk_devices_use - open the device and make it the current one of its kind: where kernels of
  * that kind run from now on. Device 0 is, before the first call. Returns as mpk_devices_get. */
 enum mpk_code mpk_devices_use(struct mpk_devices *devices, struct mpk_dldevice where,

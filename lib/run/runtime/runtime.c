@@ -51,7 +51,6 @@ struct mpk_context mpk_context_swap(struct mpk_context context)
 }
 
 struct mpk_runtime {
-	struct mpk_runtime *next, **at; /* in the list of all; at NULL: it is not listed */
 	struct mpk_runtime_options options;
 	struct mpk_devices *devices;
 	struct mpk_dldevice model_devices[MPK_RUNTIME_DEVICES_MAX];
@@ -193,27 +192,22 @@ const struct mpk_loader *mpk_runtime_find_loader(const struct mpk_runtime *runti
 
 /* --- the process ----------------------------------------------------------------------------- */
 
-static const struct mpk_process_part mappings_part = { .at_fork = mpk_mappings_at_fork };
-
 static const struct mpk_process_part *const parts[] = {
-	&mpk_cores_part,      &mpk_once_part, &mpk_workers_part,
-	&mpk_workspaces_part, &mappings_part, &mpk_link_part,
+	&mpk_devices_part, &mpk_cores_part, &mpk_workers_part, &mpk_workspaces_part, &mpk_link_part,
 };
 
 /* Held while the last runtime takes all else with it, so that the next one waits for that. */
 static pthread_mutex_t runtimes_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct mpk_runtime *runtimes;
+static size_t runtime_count;
 static pthread_once_t watched = PTHREAD_ONCE_INIT;
 
 static void at_fork(enum mpk_fork_moment moment)
 {
 	if (moment == MPK_FORK_PREPARE)
 		mpk_lock_at_fork(&runtimes_lock, moment);
-	for (struct mpk_runtime *r = runtimes; r; r = r->next)
-		if (r->devices)
-			mpk_devices_at_fork(r->devices, moment);
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(parts); i++)
 		parts[i]->at_fork(moment);
+	mpk_mappings_at_fork(moment);
 	if (moment != MPK_FORK_PREPARE)
 		mpk_lock_at_fork(&runtimes_lock, moment);
 }
@@ -244,45 +238,35 @@ void mpk_process_watch_forks(void)
 	(void)pthread_once(&watched, watch);
 }
 
-/* With the lock, when no runtime is left. */
-static void empty_parts(void)
+/* With the lock. */
+static void end_parts(bool code_goes)
 {
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(parts); i++)
-		if (parts[i]->empty)
-			parts[i]->empty();
+		if (parts[i]->end)
+			parts[i]->end(!runtime_count, code_goes);
 }
 
-static void list_runtime(struct mpk_runtime *runtime)
+static void count_runtime(void)
 {
 	mpk_process_watch_forks();
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(parts); i++)
 		if (parts[i]->begin)
 			parts[i]->begin();
 	(void)pthread_mutex_lock(&runtimes_lock);
-	runtime->next = runtimes;
-	runtime->at = &runtimes;
-	if (runtimes)
-		runtimes->at = &runtime->next;
-	runtimes = runtime;
+	runtime_count++;
 	(void)pthread_mutex_unlock(&runtimes_lock);
 }
 
-/* Before the devices go, forks have nothing to do with them any more. */
-static void unlist_runtime(struct mpk_runtime *runtime)
+/* When nothing else of it is left. */
+static void end_runtime(struct mpk_devices *devices)
 {
-	struct mpk_devices *devices = runtime->devices;
-
-	(void)pthread_mutex_lock(&runtimes_lock);
-	runtime->devices = NULL;
-	(void)pthread_mutex_unlock(&runtimes_lock);
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(parts); i++)
+		if (parts[i]->leave)
+			parts[i]->leave(devices);
 	mpk_devices_destroy(devices);
 	(void)pthread_mutex_lock(&runtimes_lock);
-	if (runtime->at)
-		*runtime->at = runtime->next;
-	if (runtime->next)
-		runtime->next->at = runtime->at;
-	if (!runtimes)
-		empty_parts();
+	if (!--runtime_count)
+		end_parts(false);
 	(void)pthread_mutex_unlock(&runtimes_lock);
 }
 
@@ -291,11 +275,7 @@ static void unlist_runtime(struct mpk_runtime *runtime)
 __attribute__((destructor)) static void end_process(void)
 {
 	(void)pthread_mutex_lock(&runtimes_lock);
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(parts); i++)
-		if (parts[i]->end)
-			parts[i]->end();
-	if (!runtimes)
-		empty_parts();
+	end_parts(true);
 	(void)pthread_mutex_unlock(&runtimes_lock);
 }
 
@@ -311,7 +291,8 @@ void mpk_runtime_destroy(struct mpk_runtime *runtime)
 		mpk_function_drop(runtime->globals[i]);
 	free(runtime->globals);
 	free(runtime->loaders);
-	unlist_runtime(runtime);
+	if (runtime->devices) /* it was counted */
+		end_runtime(runtime->devices);
 	free(runtime);
 }
 
@@ -332,7 +313,7 @@ enum mpk_code mpk_runtime_create_empty(const struct mpk_runtime_options *options
 		mpk_runtime_destroy(runtime);
 		return mpk_failed(code);
 	}
-	list_runtime(runtime);
+	count_runtime();
 	*out = runtime;
 	return MPK_OK;
 }

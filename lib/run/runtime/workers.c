@@ -409,10 +409,12 @@ struct mpk_crew mpk_workers_take(int count)
 
 /* Ends and joins all that do nothing; others may still be made and taken. In a child of a fork that no handler saw the list
  * has threads that are not there. */
-static void end_workers(void)
+static void end_workers(bool is_unused, bool code_goes)
 {
 	struct mpk_worker *list;
 
+	(void)is_unused;
+	(void)code_goes;
 	(void)pthread_mutex_lock(&workers_lock);
 	list = owner == getpid() ? idle : NULL;
 	idle = NULL;
@@ -451,6 +453,4 @@ static void workers_at_fork(enum mpk_fork_moment moment)
 	mpk_lock_at_fork(&workers_lock, moment);
 }
 
-const struct mpk_process_part mpk_workers_part = { .at_fork = workers_at_fork,
-						   .empty = end_workers,
-						   .end = end_workers };
+const struct mpk_process_part mpk_workers_part = { .at_fork = workers_at_fork, .end = end_workers };

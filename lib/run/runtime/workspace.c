@@ -10,10 +10,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "abi/ffi_object.h"
 #include "base/compiler.h"
 #include "base/num.h"
+#include "base/vec.h"
 #include "runtime/devices.h"
 #include "runtime/internal/parallel.h"
 #include "runtime/internal/runtime.h"
@@ -165,8 +167,6 @@ static void once_at_fork(enum mpk_fork_moment moment)
 	mpk_lock_at_fork(&once_lock, moment);
 }
 
-const struct mpk_process_part mpk_once_part = { .at_fork = once_at_fork };
-
 /* --- scratch memory of compiled functions ------------------------------------------------------ */
 
 /* They take and give it back on each call, so a thread keeps what it freed for its next request, in
@@ -317,22 +317,17 @@ static void give_workspace(void *data)
 	end_change();
 }
 
-/* They stay listed: their threads go on, and hear of nothing. */
-static void workspaces_empty(void)
+/* Pools stay listed: their threads go on, and hear of nothing. What threads keep stays theirs when the code goes with
+ * runtimes open: at the end of a program they may be running. */
+static void end_workspaces(bool is_unused, bool code_goes)
 {
 	(void)pthread_mutex_lock(&pools_lock);
-	for (struct pool *p = pools; p; p = p->next)
-		empty_pool(p);
-	(void)pthread_mutex_unlock(&pools_lock);
-}
-
-/* What threads keep stays theirs: at the end of a program they may be running. */
-static void workspaces_end(void)
-{
-	(void)pthread_mutex_lock(&pools_lock);
-	if (key_state == KEY_THERE)
+	if (code_goes && key_state == KEY_THERE)
 		(void)pthread_key_delete(pool_key);
-	key_state = KEY_NEVER;
+	if (code_goes)
+		key_state = KEY_NEVER;
+	for (struct pool *p = is_unused ? pools : NULL; p; p = p->next)
+		empty_pool(p);
 	(void)pthread_mutex_unlock(&pools_lock);
 }
 
@@ -352,16 +347,88 @@ static void forget_pools(void)
 	}
 }
 
+/* --- scratch memory on devices ----------------------------------------------------------------- */
+
+/* Kernels that sort or scan ask for it in each call; a driver takes tens of microseconds for what an allocator
+ * has at hand. What is given back and taken again is used in the order of one queue. */
+
+static pthread_mutex_t lent_lock = PTHREAD_MUTEX_INITIALIZER; /* over what follows */
+static struct lent {
+	struct mpk_devices *devices;
+	struct mpk_storage *storage;
+} *lent; /* what module code has, the last one taken at the end */
+static size_t lent_count, lent_cap;
+
+static void *take_scratch(struct mpk_devices *devices, struct mpk_dldevice where, uint64_t bytes)
+{
+	struct mpk_allocator *allocator;
+	struct mpk_storage *storage;
+	bool has_room;
+
+	if (mpk_devices_allocator(devices, where, &allocator, NULL) != MPK_OK ||
+	    mpk_allocator_storage(allocator, bytes, &storage, NULL) != MPK_OK)
+		return NULL;
+	(void)pthread_mutex_lock(&lent_lock);
+	has_room = mpk_vec_reserve(&lent, &lent_cap, lent_count + 1, sizeof *lent);
+	if (has_room)
+		lent[lent_count++] = (struct lent){ devices, storage };
+	(void)pthread_mutex_unlock(&lent_lock);
+	if (has_room)
+		return storage->data;
+	mpk_storage_drop(storage);
+	return NULL;
+}
+
+/* From any thread; memory that was not taken there is left alone.
+ * @where   NULL: whatever was taken of these devices
+ * Returns  whether there was something */
+static bool give_scratch(struct mpk_devices *devices, const struct mpk_dldevice *where,
+			 const void *data)
+{
+	struct mpk_storage *found = NULL;
+
+	(void)pthread_mutex_lock(&lent_lock);
+	for (size_t i = lent_count; i-- > 0 && !found;) {
+		struct mpk_storage *s = lent[i].storage;
+
+		if (lent[i].devices != devices ||
+		    (where && (s->data != data || !mpk_dldevice_equal(s->device, *where))))
+			continue;
+		found = s;
+		memmove(&lent[i], &lent[i + 1], (--lent_count - i) * sizeof *lent);
+	}
+	(void)pthread_mutex_unlock(&lent_lock);
+	if (found)
+		mpk_storage_drop(found);
+	return found;
+}
+
+/* What code forgot to give back. */
+static void leave_scratch(struct mpk_devices *devices)
+{
+	while (give_scratch(devices, NULL, NULL))
+		;
+	(void)pthread_mutex_lock(&lent_lock);
+	if (!lent_count) {
+		free(lent);
+		lent = NULL;
+		lent_cap = 0;
+	}
+	(void)pthread_mutex_unlock(&lent_lock);
+}
+
 static void workspaces_at_fork(enum mpk_fork_moment moment)
 {
 	if (moment == MPK_FORK_CHILD)
 		forget_pools();
+	once_at_fork(moment);
 	mpk_lock_at_fork(&pools_lock, moment);
+	mpk_lock_at_fork(&lent_lock, moment);
 }
 
 const struct mpk_process_part mpk_workspaces_part = { .at_fork = workspaces_at_fork,
-						      .empty = workspaces_empty,
-						      .end = workspaces_end };
+						      .leave = leave_scratch,
+						      .end = end_workspaces };
 
 /* --- as module code calls them ---------------------------------------------------------------- */
 
@@ -386,10 +453,9 @@ static void *alloc_workspace(int type, int id, uint64_t bytes, int code, int bit
 	(void)bits;
 	if (type == MPK_DL_CPU)
 		data = take_workspace(bytes);
-	else if (runtime && mpk_devices_take_scratch(mpk_runtime_devices(runtime),
-						     (struct mpk_dldevice){ type, id }, bytes,
-						     &data, NULL) != MPK_OK)
-		data = NULL;
+	else if (runtime)
+		data = take_scratch(mpk_runtime_devices(runtime), (struct mpk_dldevice){ type, id },
+				    bytes);
 	return data ? data : fail_workspace(type);
 }
 
@@ -400,8 +466,8 @@ static int free_workspace(int type, int id, void *data)
 	if (type == MPK_DL_CPU)
 		give_workspace(data);
 	else if (runtime)
-		mpk_devices_give_scratch(mpk_runtime_devices(runtime),
-					 (struct mpk_dldevice){ type, id }, data);
+		(void)give_scratch(mpk_runtime_devices(runtime), &(struct mpk_dldevice){ type, id },
+				   data);
 	return 0;
 }
 

@@ -150,20 +150,15 @@ enum mpk_code mpk_object_open(struct mpk_host *host, const struct mpk_elfdyn *ob
 struct mpk_process_part {
 	void (*begin)(void);                          /* a runtime was created */
 	void (*at_fork)(enum mpk_fork_moment moment); /* a child finds it whole; never NULL */
-	void (*empty)(void);                          /* the last runtime is gone */
-	void (*end)(void); /* the code goes, while runtimes may be open and threads in loops */
+	void (*leave)(struct mpk_devices *devices);   /* those of a runtime are about to go */
+	/* no runtime is left; or the code goes, while runtimes may be open and threads in loops */
+	void (*end)(bool is_unused, bool code_goes);
 };
 
-extern const struct mpk_process_part mpk_cores_part, mpk_once_part, mpk_workers_part,
+extern const struct mpk_process_part mpk_devices_part, mpk_cores_part, mpk_workers_part,
 	mpk_workspaces_part, mpk_link_part;
 
 /* mpk_process_watch_forks - see to it that a child of fork finds things whole; from the first call on */
 void mpk_process_watch_forks(void);
-
-/* --- locks of a runtime --- */
-
-/* mpk_devices_at_fork - let a child use the memory of its parent on the CPU; other
- * devices do not work there */
-void mpk_devices_at_fork(struct mpk_devices *devices, enum mpk_fork_moment moment);
 
 #endif

@@ -44,7 +44,7 @@ START_TEST(architectures_are_judged)
 	open_device();
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(rows); i++) {
 		struct mpk_error err = { 0 };
-		struct mpk_device_info info = *mpk_device_get_info(device);
+		struct mpk_device_info info = device->info;
 		char text[200];
 		struct mpk_kernels k = { .fmt = mpk_span_str("ptx") };
 

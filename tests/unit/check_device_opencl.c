@@ -357,7 +357,7 @@ START_TEST(formats_it_cannot_run)
 
 	ck_assert_int_eq(mpk_device_load(device, &ptx, &module, &err), MPK_E_UNSUPPORTED);
 	ck_assert_text(err, "format 'ptx' is not one that OpenCL runs");
-	if (!mpk_device_get_info(device)->takes_spirv) {
+	if (!device->info.takes_spirv) {
 		ck_assert_int_eq(mpk_device_load(device, &spirv, &module, &err), MPK_E_UNSUPPORTED);
 		ck_assert_text(err, "SPIR-V");
 	}

@@ -31,8 +31,8 @@ START_TEST(old_properties_are_read)
 	fake->set_arch("gfx90a:sramecc+:xnack-");
 	fake->set_machine(1, 0, 50221153);
 	open_device_of(MPK_DEVICE_ROCM);
-	ck_assert_str_eq(mpk_device_get_info(device)->platform, "HIP 5.2");
-	ck_assert_str_eq(mpk_device_get_info(device)->arch, "gfx90a:sramecc+:xnack-");
+	ck_assert_str_eq(device->info.platform, "HIP 5.2");
+	ck_assert_str_eq(device->info.arch, "gfx90a:sramecc+:xnack-");
 	ck_assert_uint_eq(fake->calls("hipGetDeviceProperties"), 1);
 	ck_assert_int_eq(
 		mpk_device_load(device, &saxpy_table("kernels.packed")->kernels, &module, &err),
@@ -70,8 +70,7 @@ START_TEST(images_are_chosen)
 		t.kernels.data = code_of(rows[i].name);
 		enum mpk_code wanted = rows[i].runs ? MPK_OK : MPK_E_LOAD;
 
-		ck_assert_msg(mpk_device_check(mpk_device_get_info(device), &t.kernels, &err) ==
-				      wanted,
+		ck_assert_msg(mpk_device_check(&device->info, &t.kernels, &err) == wanted,
 			      "%s on %s: %s", rows[i].name, rows[i].arch, err.text);
 		ck_assert_int_eq(mpk_device_load(device, &t.kernels, &module, &err), wanted);
 		if (!rows[i].runs) {
@@ -92,7 +91,7 @@ START_TEST(a_device_without_a_target_decides_itself)
 
 	fake->inject("hipGetDevicePropertiesR0600", 1, 1);
 	open_device_of(MPK_DEVICE_ROCM);
-	ck_assert_str_eq(mpk_device_get_info(device)->arch, "");
+	ck_assert_str_eq(device->info.arch, "");
 	ck_assert_ok(mpk_device_load(device, &saxpy_table("kernels.hsaco")->kernels, &module, &err),
 		     err);
 }
@@ -149,7 +148,7 @@ START_TEST(damaged_bundles_are_refused_or_left_to_the_driver)
 	uint8_t *copy = mpk_arena_alloc(&arena, bundle.len);
 
 	open_device_of(MPK_DEVICE_ROCM);
-	const struct mpk_device_info info = *mpk_device_get_info(device);
+	const struct mpk_device_info info = device->info;
 
 	unsigned seen = 0;
 

@@ -31,7 +31,8 @@ HARNESS_FN enum mpk_code made_call_kernel(struct mpk_function *self, const struc
 	const struct made_kernel *k = ((struct made_function_value *)self)->kernel;
 
 	if (k->compiled)
-		return mpk_legacy_call(k->compiled, args, result, err);
+		return mpk_conv_call(MPK_CONV_LEGACY, (void *)(uintptr_t)k->compiled, args, result,
+				     err);
 	return k->call(args, result, err);
 }
 

@@ -192,9 +192,9 @@ static enum mpk_code take_result(union mpk_tvm_value returned, int code, struct 
 }
 
 /* The sixth argument, the resource handle, is for packed functions made by TVM's own runtime. */
-enum mpk_code mpk_legacy_call_values(mpk_tvm_function *code, union mpk_tvm_value *values,
-				     int *codes, size_t count, struct mpk_value *result,
-				     struct mpk_error *err)
+static enum mpk_code legacy_call_values(mpk_tvm_function *code, union mpk_tvm_value *values,
+					int *codes, size_t count, struct mpk_value *result,
+					struct mpk_error *err)
 {
 	union mpk_tvm_value returned = { 0 };
 	int returned_code = MPK_TVM_NULL;
@@ -211,8 +211,8 @@ enum mpk_code mpk_legacy_call_values(mpk_tvm_function *code, union mpk_tvm_value
 }
 
 /* Slots hold what arguments point to; they stay until the call has returned. */
-enum mpk_code mpk_legacy_call(mpk_tvm_function *code, const struct mpk_args *args,
-			      struct mpk_value *result, struct mpk_error *err)
+static enum mpk_code legacy_call(mpk_tvm_function *code, const struct mpk_args *args,
+				 struct mpk_value *result, struct mpk_error *err)
 {
 	MPK_CLEANUP(pack_fini) struct pack p = { 0 };
 
@@ -226,7 +226,7 @@ enum mpk_code mpk_legacy_call(mpk_tvm_function *code, const struct mpk_args *arg
 			return rc;
 		}
 	}
-	return mpk_legacy_call_values(code, p.values, p.codes, args->count, result, err);
+	return legacy_call_values(code, p.values, p.codes, args->count, result, err);
 }
 
 /* --- module code calls us ----------------------------------------------------------- */
@@ -298,7 +298,7 @@ enum mpk_code mpk_conv_call(enum mpk_convention conv, void *address, const struc
 {
 	switch (conv) {
 	case MPK_CONV_LEGACY:
-		return mpk_legacy_call(MPK_CODE(mpk_tvm_function, address), args, result, err);
+		return legacy_call(MPK_CODE(mpk_tvm_function, address), args, result, err);
 	case MPK_CONV_FFI021:
 	case MPK_CONV_FFI:
 		return mpk_ffi_call(
@@ -397,8 +397,8 @@ enum mpk_code mpk_packed_call(const struct mpk_packed *p, void *address, struct 
 						NULL },
 			p->cells, p->count, &got, err);
 	else
-		code = mpk_legacy_call_values(MPK_CODE(mpk_tvm_function, address), p->values,
-					      p->codes, p->count, &got, err);
+		code = legacy_call_values(MPK_CODE(mpk_tvm_function, address), p->values, p->codes,
+					  p->count, &got, err);
 	if (result)
 		*result = got;
 	else

@@ -64,14 +64,9 @@ struct mpk_ffi_code {
 };
 
 /* The conventions themselves. The legacy handle is the function; that of tvm-ffi is an
- * object whose code is mpk_ffi_enter, or mpk_ffi021_enter. Calls fail as
+ * object whose code is mpk_ffi_enter, or that of 0.21. Calls fail as
  * mpk_conv_call does; enter returns what host code wants: 0, or -1 with the error kept
  * (ffi_object.h). */
-enum mpk_code mpk_legacy_call(mpk_tvm_function *code, const struct mpk_args *args,
-			      struct mpk_value *result, struct mpk_error *err);
-enum mpk_code mpk_legacy_call_values(mpk_tvm_function *code, union mpk_tvm_value *values,
-				     int *codes, size_t count, struct mpk_value *result,
-				     struct mpk_error *err);
 int mpk_legacy_enter(void *handle, union mpk_tvm_value *args, int *codes, int count,
 		     union mpk_tvm_value *result, int *result_code);
 /* mpk_legacy_forget_result - drop what enter returned last in this thread, when no code that got it is running */
@@ -82,8 +77,6 @@ enum mpk_code mpk_ffi_call_cells(const struct mpk_ffi_code *code, const struct m
 				 size_t count, struct mpk_value *result, struct mpk_error *err);
 int mpk_ffi_enter(void *handle, const struct mpk_ffi_any *args, int32_t count,
 		  struct mpk_ffi_any *result);
-int mpk_ffi021_enter(void *handle, const struct mpk_ffi_any *args, int32_t count,
-		     struct mpk_ffi_any *result);
 
 /* A value that the legacy convention has no code of its own for. The only objects that module code
  * can have are those it was given, so a handle with the object code is one of these. */

@@ -171,10 +171,12 @@ static enum mpk_code decode_function(enum mpk_convention conv, void *object, str
 	return MPK_OK;
 }
 
+static mpk_ffi_safe_call enter_021;
+
 static mpk_ffi_safe_call *code_of(enum mpk_convention conv, const struct mpk_function *f)
 {
 	if (conv == MPK_CONV_FFI021)
-		return mpk_ffi021_enter;
+		return enter_021;
 	return f->cells ? MPK_CODE(mpk_ffi_safe_call, f->cells) : mpk_ffi_enter;
 }
 
@@ -465,7 +467,7 @@ int mpk_ffi_enter(void *handle, const struct mpk_ffi_any *args, int32_t count,
 	return ffi_enter(MPK_CONV_FFI, handle, args, count, result);
 }
 
-int mpk_ffi021_enter(void *handle, const struct mpk_ffi_any *args, int32_t count,
+static int enter_021(void *handle, const struct mpk_ffi_any *args, int32_t count,
 		     struct mpk_ffi_any *result)
 {
 	return ffi_enter(MPK_CONV_FFI021, handle, args, count, result);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ffi_object.c - objects of tvm-ffi: headers, counts of references, boxes, views; tensors that are none; what code of a
+/* ffi_object.c - objects of tvm-ffi: headers, counts of references, boxes, views; values that need none; what code of a
  * thread raised
  *
  * The layouts are those of tvm-ffi's C API (include/tvm/ffi/c_api.h) and of the object header of
@@ -279,7 +279,53 @@ struct mpk_storage *mpk_ffi_view_storage(const void *object)
 	return mpk_ffi_has_deleter(MPK_CONV_FFI, object, delete_view, NULL) ? cell->storage : NULL;
 }
 
-/* --- bare tensors ----------------------------------------------------------------------------- */
+/* --- values of either convention ------------------------------------------------------------- */
+
+/* Bits are the same in both families of conventions; only the number of the kind differs. */
+bool mpk_plain_of(const struct mpk_value *v, struct mpk_plain *out)
+{
+	*out = (struct mpk_plain){ MPK_FFI_NONE, MPK_TVM_NULL, { .v_int64 = 0 } };
+	switch (v->kind) {
+	case MPK_VALUE_NONE:
+		return true;
+	case MPK_VALUE_BOOL:
+		/* every legacy release takes an integer; the code for bool came with 0.18 */
+		*out = (struct mpk_plain){ MPK_FFI_BOOL, MPK_TVM_INT, { .v_int64 = v->boolean } };
+		return true;
+	case MPK_VALUE_INT:
+		*out = (struct mpk_plain){ MPK_FFI_INT, MPK_TVM_INT, { .v_int64 = v->integer } };
+		return true;
+	case MPK_VALUE_FLOAT:
+		*out = (struct mpk_plain){ MPK_FFI_FLOAT, MPK_TVM_FLOAT, { .v_float64 = v->real } };
+		return true;
+	case MPK_VALUE_DTYPE:
+		*out = (struct mpk_plain){ .ffi = MPK_FFI_DTYPE, .legacy = MPK_TVM_DTYPE };
+		out->bits.v_type = v->dtype; /* four of eight bytes: the others stay zero */
+		return true;
+	case MPK_VALUE_DEVICE:
+		*out = (struct mpk_plain){ MPK_FFI_DEVICE,
+					   MPK_TVM_DEVICE,
+					   { .v_device = v->device } };
+		return true;
+	case MPK_VALUE_OPAQUE:
+		*out = (struct mpk_plain){ MPK_FFI_OPAQUE,
+					   v->opaque ? MPK_TVM_HANDLE : MPK_TVM_NULL,
+					   { .v_handle = v->opaque } };
+		return true;
+	case MPK_VALUE_STR:
+	case MPK_VALUE_BYTES:
+	case MPK_VALUE_SHAPE:
+	case MPK_VALUE_TENSOR:
+	case MPK_VALUE_STORAGE:
+	case MPK_VALUE_ARRAY:
+	case MPK_VALUE_FUNCTION:
+	case MPK_VALUE_MODULE:
+	case MPK_VALUE_OBJECT:
+	case MPK_VALUE_KIND_COUNT:
+		break;
+	}
+	return false;
+}
 
 /* A view of the memory, in a storage or borrowed. */
 static enum mpk_code wrap_dltensor(const struct mpk_dltensor *dl, struct mpk_storage *storage,

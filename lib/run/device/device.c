@@ -223,11 +223,6 @@ void mpk_device_close(struct mpk_device *device)
 	device->ops->close(device);
 }
 
-const struct mpk_device_info *mpk_device_get_info(const struct mpk_device *device)
-{
-	return &device->info;
-}
-
 enum mpk_code mpk_device_alloc(struct mpk_device *device, uint64_t bytes, void **out,
 			       struct mpk_error *err)
 {

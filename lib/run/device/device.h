@@ -80,9 +80,6 @@ enum mpk_code mpk_device_open(enum mpk_device_kind kind, unsigned ordinal, const
 /* mpk_device_close - unload modules, release the device; NULL is allowed */
 void mpk_device_close(struct mpk_device *device);
 
-/* mpk_device_get_info - valid until the device is closed */
-const struct mpk_device_info *mpk_device_get_info(const struct mpk_device *device);
-
 /* Bytes: mpk_device_alloc gives memory aligned to at least this, which is enough for every
  * element type and what TVM itself asks for. */
 enum { MPK_DEVICE_ALIGN = 64 };

@@ -31,7 +31,7 @@ enum mpk_driver_need {
 struct mpk_driver_symbol {
 	const char *name; /* as exported, with a version: "cuMemAlloc_v2" */
 	enum mpk_driver_need need;
-	size_t offset; /* of the pointer within the struct of function pointers */
+	unsigned offset; /* of the pointer within the struct of function pointers */
 };
 
 /* A row for a member of the struct of function pointers. */

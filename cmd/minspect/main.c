@@ -47,7 +47,8 @@ static int fail_belonging(const struct mpk_option *row)
 		int len = (int)strcspn(word, " ");
 
 		if (strncmp(word, "none", 4) == 0)
-			mpk_strbuf_puts(&text, ", or with no action");
+			mpk_strbuf_puts(&text,
+					word > row->with ? ", or with no action" : "no action");
 		else
 			mpk_strbuf_printf(&text, "%s--%.*s", word > row->with ? " or " : "", len,
 					  word);

@@ -165,6 +165,8 @@ def others(g):
                  "nnapi example_npu_json").split():
         yield kind, kind, text("f") + text('{"nodes":[],"arg_nodes":[],"heads":[],"node_row_ptr":[0]}') + texts("w")
     yield "coreml", "coreml", text("f") + text(b"\0packed\0")
+    yield "c", "c", text("int f;") + text("c") + texts("f") + texts("w")
+    yield "static_library", "static_library", text(b"!<arch>\n") + texts("f")
     if g != "legacy":
         return
     yield "metadata", "metadata", NAMES + u64(2) + TENSORS + needs

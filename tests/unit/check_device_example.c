@@ -24,7 +24,7 @@ static struct mpk_device_kernel *kernel_on(struct mpk_device *device, struct tab
 	struct mpk_device_kernel *kernel = NULL;
 
 	*t = (struct table){ .kernels = { .fmt = mpk_span_str("shelf") } };
-	table_add(t, &(struct table_row){ "fill", "handle uint8", "blockIdx.x threadIdx.x" });
+	table_add(t, &(struct table_row){ "fill", "handle uint32", "blockIdx.x threadIdx.x" });
 	table_add(t, &(struct table_row){ "drain", "handle", "blockIdx.x" });
 	ck_assert_ok(mpk_device_load(device, &t->kernels, &module, &err), err);
 	ck_assert_int_eq(mpk_device_get_kernel(module, mpk_span_str(key), &kernel, &err), want);
@@ -70,13 +70,15 @@ START_TEST(kernels_run)
 	struct table t;
 	struct mpk_device_kernel *fill = kernel_on(device, &t, "fill", MPK_OK);
 	void *a = NULL;
-	uint8_t got[16];
+	uint32_t got[16] = { 0 };
 
 	ck_assert_ok(mpk_device_alloc(device, sizeof got, &a, &err), err);
+	ck_assert_uint_eq((uintptr_t)a % MPK_DEVICE_ALIGN, 0);
+	ck_assert_ok(mpk_device_write(device, a, 0, mpk_span_of(got, sizeof got), &err), err);
 	ck_assert_ok(mpk_device_launch(fill, (uint64_t[]){ slot_at(a), 7, 3, 5 }, 4, &err), err);
 	ck_assert_ok(mpk_device_sync(device, &err), err);
 	ck_assert_ok(mpk_device_read(device, a, 0, got, sizeof got, &err), err);
-	for (size_t i = 0; i < sizeof got; i++)
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(got); i++)
 		ck_assert_uint_eq(got[i], i < 15 ? 7 : 0);
 	ck_assert_int_eq(mpk_device_launch(fill, (uint64_t[]){ slot_at(a), 7, 1, 65 }, 4, &err),
 			 MPK_E_RAISED);

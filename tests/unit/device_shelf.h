@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The file that a back end would be in lib/run/device, as CONTRIBUTING.md shows it: memory of the host as
- * a device, and one kernel, `fill`, which sets bytes of it. */
+ * a device, and one kernel, `fill`, which sets words of it. */
 #ifndef DEVICE_SHELF_H
 #define DEVICE_SHELF_H
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/num.h"
 #include "device/internal/backend.h"
 
 /* The number that formats/dtype/dlpack.h and a row of devices.def would give. */
@@ -47,8 +48,14 @@ static enum mpk_code shelf_alloc(struct mpk_device *device, uint64_t bytes, void
 				 struct mpk_error *err)
 {
 	(void)device;
-	*out = calloc(1, bytes ? bytes : 1);
-	MPK_TRY_ALLOC(*out, err);
+	uint64_t rounded;
+	void *data;
+
+	if (!mpk_align_up(bytes ? bytes : 1, MPK_DEVICE_ALIGN, &rounded))
+		return mpk_fail_nomem(err);
+	data = aligned_alloc(MPK_DEVICE_ALIGN, rounded);
+	MPK_TRY_ALLOC(data, err);
+	*out = data;
 	return MPK_OK;
 }
 
@@ -124,17 +131,19 @@ static enum mpk_code shelf_bind(struct mpk_device_kernel *kernel, struct mpk_err
 	return mpk_fail(err, MPK_E_LOAD, "kernel '%s' is not on the shelf", kernel->shown);
 }
 
-/* fill(bytes, value): a byte for each thread */
+/* fill(words, value): a word of 32 bits for each thread */
 static enum mpk_code shelf_launch(struct mpk_device_kernel *kernel, const uint64_t *slots,
 				  const struct mpk_launch_shape *shape, struct mpk_error *err)
 {
 	uint64_t threads = mpk_launch_block_size(shape), value;
+	uint32_t *words = (uint32_t *)(uintptr_t)slots[0];
 
 	if (threads > kernel->module->device->info.block_limit)
 		return mpk_fail(err, MPK_E_RAISED, "kernel '%s': a block of %u threads at most",
 				kernel->shown, 64u);
 	mpk_launch_pack(&kernel->plan.args[1], slots[1], &value);
-	memset((void *)(uintptr_t)slots[0], *(uint8_t *)&value, shape->grid[0] * threads);
+	for (uint64_t i = 0; i < shape->grid[0] * threads; i++)
+		memcpy(&words[i], &value, sizeof words[i]);
 	return MPK_OK;
 }
 

@@ -16,5 +16,13 @@ python3 "$ROOT/tests/manual/compare.py" --page "$ROOT/man/tvm-blob.5" $files $ba
 mkdir made
 python3 "$ROOT/tests/manual/writer.py" made >made.list
 test "$(wc -l <made.list)" -ge 100
+# every kind is in the tables of the reader and of the writer
+kinds=$(sed -n 's/^\tX("\([^"]*\)",.*/\1/p' "$ROOT/formats/kinds.def")
+test "$(echo "$kinds" | wc -w)" -ge 40
+for kind in $kinds; do
+	for table in reader.py writer.py; do
+		grep -q "[\" ]$kind[\" ]" "$ROOT/tests/manual/$table" || echo "$table has no $kind"
+	done
+done
 # shellcheck disable=SC2046
 python3 "$ROOT/tests/manual/compare.py" $(cat made.list)

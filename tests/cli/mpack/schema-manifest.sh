@@ -1,5 +1,11 @@
 # the installed schema of mpack.toml, which editors complete from, and mpack itself judge alike
 python3 -c 'import jsonschema' 2>/dev/null || { echo "python3 has no jsonschema"; exit 77; }
+# the kinds whose kernels a manifest can name are in all lists of kinds: all five for those that are no CUDA
+listed=$(grep -o '"[^" ]*"' "$ROOT/man/schema/mpack.toml.schema.json" | tr -d '"')
+for kind in $(sed -n 's/^\tDEVICE("\([^"]*\)".*/\1/p' "$ROOT/lib/pack/manifest/schema.c"); do
+	n=$(echo "$listed" | grep -cx "$kind")
+	[ "$n" -ge 5 ] || echo "mpack.toml.schema.json has $kind in $n lists of kinds"
+done
 cp "$DATA"/launch/*.cl .
 printf '.version 8.0\n.target sm_80\n.address_size 64\n.visible .entry f(.param .u64 a, .param .u32 n) { ret; }\n' >k.ptx
 cp k.ptx f.ptx

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* result.c - what callers get and see: results, and what inputs and outputs are
+/* result.c - tensors as callers have them: results, what inputs and outputs are, and what is no tensor to a function
  *
  * Results are tensors with memory of their own that callers keep as long as they like.
  * Executors give a caller storages that they do not touch while somebody holds them, and those are handed
@@ -14,6 +14,7 @@
 #include "abi/convention.h"
 #include "base/lock.h"
 #include "base/vec.h"
+#include "value/element.h"
 
 /* --- taking apart ----------------------------------------------------------------------------- */
 
@@ -372,4 +373,114 @@ enum mpk_code mpk_run_check_value(const struct mpkr_model *model, const struct m
 	if (arg->value->model != model)
 		return mpk_fail(err, MPK_E_USAGE, "input %zu is a value of another model", i);
 	return MPK_OK;
+}
+
+/* --- numbers, shapes, texts ------------------------------------------------------------------- */
+
+/* A batch of a language model passes the numbers of its sequences as one shape. */
+enum { EXTENTS_MAX = 1 << 16 };
+
+/* What is no tensor to the function is read by the processor. */
+static enum mpk_code host_elements(const struct mpk_dltensor *t, size_t i, const char *wanted,
+				   struct mpk_tensor **out, struct mpk_error *err)
+{
+	if (!mpk_dldevice_is_host(t->device))
+		return mpk_fail(err, MPK_E_USAGE, "input %zu is %s: it is passed in host memory", i,
+				wanted);
+	MPK_TRY(mpk_tensor_create(t->dtype, t->shape, (size_t)t->ndim, MPK_STORAGE_PRIVATE, out,
+				  err));
+	mpk_tensor_copy_from(*out, t);
+	return MPK_OK;
+}
+
+static bool number_of(const struct mpk_tensor *t, struct mpk_value *out)
+{
+	struct mpk_element e;
+
+	if (mpk_tensor_count(t) != 1)
+		return false;
+	e = mpk_element_load(t->dl.dtype, mpk_dltensor_data(&t->dl));
+	switch (e.class) {
+	case MPK_ELEMENT_BOOL:
+		*out = mpk_value_of_bool(e.i != 0);
+		return true;
+	case MPK_ELEMENT_INT:
+		*out = mpk_value_of_int(e.i);
+		return true;
+	case MPK_ELEMENT_UINT:
+		*out = mpk_value_of_int((int64_t)e.u);
+		return true;
+	case MPK_ELEMENT_FLOAT:
+		*out = mpk_value_of_float(e.f);
+		return true;
+	case MPK_ELEMENT_NONE:
+		break;
+	}
+	return false;
+}
+
+static bool is_int64(struct mpk_dtype t)
+{
+	return t.code == MPK_DTYPE_INT && t.bits == 64 && t.lanes == 1;
+}
+
+static bool is_bytes(struct mpk_dtype t)
+{
+	return t.code <= MPK_DTYPE_UINT && t.bits == 8 && t.lanes == 1;
+}
+
+static enum mpk_code place_number(const struct mpk_dltensor *t, size_t i, struct mpk_value *out,
+				  struct mpk_error *err)
+{
+	struct mpk_tensor *host;
+	bool fits;
+
+	MPK_TRY(host_elements(t, i, "a number", &host, err));
+	fits = number_of(host, out);
+	mpk_tensor_drop(host);
+	if (!fits)
+		return mpk_fail(err, MPK_E_USAGE,
+				"input %zu is a number: it is passed as one integer, float or bool",
+				i);
+	return MPK_OK;
+}
+
+static enum mpk_code place_shape(const struct mpk_dltensor *t, size_t i, struct mpk_value *out,
+				 struct mpk_error *err)
+{
+	struct mpk_tensor *host;
+	enum mpk_code code;
+
+	if (t->ndim != 1 || !is_int64(t->dtype) || t->shape[0] > EXTENTS_MAX)
+		return mpk_fail(
+			err, MPK_E_USAGE,
+			"input %zu is a shape: it is passed as int64 of one dimension, at most %d",
+			i, EXTENTS_MAX);
+	MPK_TRY(host_elements(t, i, "a shape", &host, err));
+	code = mpk_value_of_shape(mpk_dltensor_data(&host->dl), (size_t)t->shape[0], out, err);
+	mpk_tensor_drop(host);
+	return code;
+}
+
+static enum mpk_code place_text(const struct mpk_dltensor *t, size_t i, struct mpk_value *out,
+				struct mpk_error *err)
+{
+	struct mpk_tensor *host;
+	enum mpk_code code;
+
+	if (t->ndim != 1 || !is_bytes(t->dtype))
+		return mpk_fail(err, MPK_E_USAGE,
+				"input %zu is a text: it is passed as uint8 of one dimension", i);
+	MPK_TRY(host_elements(t, i, "a text", &host, err));
+	code = mpk_value_of_text(MPK_VALUE_STR, mpk_tensor_span(host), out, err);
+	mpk_tensor_drop(host);
+	return code;
+}
+
+enum mpk_code mpk_run_place_plain(enum mpkr_kind kind, const struct mpk_dltensor *t, size_t i,
+				  struct mpk_value *out, struct mpk_error *err)
+{
+	if (kind == MPKR_KIND_NUMBER)
+		return place_number(t, i, out, err);
+	return (kind == MPKR_KIND_SHAPE ? place_shape : place_text)(t, i, out, err);
 }

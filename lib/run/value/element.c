@@ -82,8 +82,8 @@ static enum mpk_element_parsed parse_float(struct mpk_dtype t, struct mpk_span t
 	return MPK_ELEMENT_OK;
 }
 
-enum mpk_element_parsed mpk_element_parse(struct mpk_dtype t, struct mpk_span text,
-					  struct mpk_element *out)
+static enum mpk_element_parsed parse_by_class(struct mpk_dtype t, struct mpk_span text,
+					      struct mpk_element *out)
 {
 	struct mpk_element e = { .class = mpk_element_class(t) };
 	enum mpk_element_parsed parsed = MPK_ELEMENT_NO_NUMBER;
@@ -207,7 +207,7 @@ static int element_hex_digit(uint8_t c)
 
 /* Digits are taken from the last one on, so that leading zeros may be left out or be too many.
  * Bits beyond the type in its last byte are a number that does not fit. */
-enum mpk_element_parsed mpk_element_parse_bits(struct mpk_dtype t, struct mpk_span text, void *out)
+static enum mpk_element_parsed parse_bits(struct mpk_dtype t, struct mpk_span text, void *out)
 {
 	size_t bytes = mpk_dtype_bytes(t);
 	unsigned top = t.lanes == 1 && t.bits % 8 ? t.bits % 8 : 8;
@@ -227,6 +227,19 @@ enum mpk_element_parsed mpk_element_parse_bits(struct mpk_dtype t, struct mpk_sp
 			to[element_place_of(t, i / 2)] |= (uint8_t)(digit << i % 2 * 4);
 	}
 	return to[element_place_of(t, bytes - 1)] >> top ? MPK_ELEMENT_NO_FIT : MPK_ELEMENT_OK;
+}
+
+enum mpk_element_parsed mpk_element_parse(struct mpk_dtype t, struct mpk_span text, void *out)
+{
+	enum mpk_element_parsed parsed;
+	struct mpk_element e;
+
+	if (mpk_element_class(t) == MPK_ELEMENT_NONE)
+		return parse_bits(t, text, out);
+	parsed = parse_by_class(t, text, &e);
+	if (parsed == MPK_ELEMENT_OK)
+		mpk_element_store(t, e, out);
+	return parsed;
 }
 
 void mpk_element_print(struct mpk_strbuf *buf, struct mpk_dtype t, const void *p)

@@ -49,14 +49,10 @@ enum mpk_element_parsed {
 	MPK_ELEMENT_NO_FIT,    /* outside of what t holds */
 };
 
-/* mpk_element_parse - text as a number of type t
- * bool takes true, false, 0 and 1; floats take inf, nan and hexadecimal forms too */
-enum mpk_element_parsed mpk_element_parse(struct mpk_dtype t, struct mpk_span text,
-					  struct mpk_element *out);
-
-/* mpk_element_parse_bits - "0x3c" as the bits of an element, for types without another form
+/* mpk_element_parse - text as the bytes of a number of type t; "0x3c", its bits, for types without another form
+ * bool takes true, false, 0 and 1; floats take inf, nan and hexadecimal forms too
  * @out     mpk_dtype_bytes(t) bytes */
-enum mpk_element_parsed mpk_element_parse_bits(struct mpk_dtype t, struct mpk_span text, void *out);
+enum mpk_element_parsed mpk_element_parse(struct mpk_dtype t, struct mpk_span text, void *out);
 
 /* mpk_element_print - the shortest text that parses to the same element of type t (NaN is
  * nan, whatever its bits); bits in hexadecimal for a type without text form */

@@ -166,6 +166,7 @@ static enum mpk_code parse_tensor(struct mpk_spec_source *s, enum mpk_storage_me
 static enum mpk_code parse_scalar(struct mpk_spec_source *s, struct mpk_value *out,
 				  struct mpk_error *err)
 {
+	uint8_t raw[MPK_SCALAR_MAX];
 	struct mpk_element e;
 	struct spec spec;
 
@@ -176,7 +177,9 @@ static enum mpk_code parse_scalar(struct mpk_spec_source *s, struct mpk_value *o
 			"a number is missing: write i64=5 for a scalar or []i64=5 for a tensor of rank 0",
 			err);
 	s->pos++;
-	switch (mpk_element_parse(spec.dtype, mpk_spec_rest(s), &e)) {
+	switch (mpk_element_class(spec.dtype) == MPK_ELEMENT_NONE
+			? MPK_ELEMENT_NO_NUMBER
+			: mpk_element_parse(spec.dtype, mpk_spec_rest(s), raw)) {
 	case MPK_ELEMENT_NO_NUMBER:
 		return mpk_spec_bad(s, s->pos, "not a number of this type", err);
 	case MPK_ELEMENT_NO_FIT:
@@ -184,6 +187,7 @@ static enum mpk_code parse_scalar(struct mpk_spec_source *s, struct mpk_value *o
 	case MPK_ELEMENT_OK:
 		break;
 	}
+	e = mpk_element_load(spec.dtype, raw);
 	if (e.class == MPK_ELEMENT_BOOL)
 		*out = mpk_value_of_bool(e.i != 0);
 	else if (e.class == MPK_ELEMENT_FLOAT)

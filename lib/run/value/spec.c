@@ -66,13 +66,9 @@ static enum mpk_code read_element(const struct filler *f, uint8_t raw[MPK_SCALAR
 	struct mpk_span token = next_token(f);
 	struct mpk_dtype t = f->scalars.dtype;
 	bool bits_only = mpk_element_class(t) == MPK_ELEMENT_NONE;
-	struct mpk_element e = { 0 };
-	enum mpk_element_parsed parsed;
 	char name[MPK_DTYPE_TEXT];
 
-	parsed =
-		bits_only ? mpk_element_parse_bits(t, token, raw) : mpk_element_parse(t, token, &e);
-	switch (parsed) {
+	switch (mpk_element_parse(t, token, raw)) {
 	case MPK_ELEMENT_NO_NUMBER:
 		if (bits_only)
 			return mpk_fail(
@@ -89,8 +85,6 @@ static enum mpk_code read_element(const struct filler *f, uint8_t raw[MPK_SCALAR
 	case MPK_ELEMENT_OK:
 		break;
 	}
-	if (!bits_only)
-		mpk_element_store(t, e, raw);
 	return MPK_OK;
 }
 

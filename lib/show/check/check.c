@@ -6,6 +6,7 @@
  * the next. */
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "check/check.h"
@@ -13,6 +14,7 @@
 #include "elf/reader.h"
 #include "model/device_code.h"
 #include "text/escape.h"
+#include "text/phrase.h"
 #include "verify/verify.h"
 
 /* --- findings --------------------------------------------------------------------------- */
@@ -246,6 +248,41 @@ static enum mpk_code read_states(struct mpk_check_state *s, struct mpk_error *er
 	return MPK_OK;
 }
 
+/* --- functions that fail when they are called --------------------------------------------- */
+
+static int by_name(const void *a, const void *b)
+{
+	const char *const *x = a, *const *y = b;
+
+	return mpk_natural_compare(*x, *y);
+}
+
+/* Those of all findings, each once, when all checks have run. */
+static enum mpk_code sum_calls(struct mpk_check_state *s, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap known = { 0 };
+	struct mpk_check_result *r = s->result;
+	const char **items;
+	size_t at;
+
+	for (const struct mpk_check_call *c = r->calls; c; c = c->next)
+		for (size_t i = 0; i < c->count; i++)
+			MPK_TRY_ALLOC(mpk_strmap_put(&known, mpk_span_str(c->functions[i]),
+						     known.count, NULL) >= 0,
+				      err);
+	items = mpk_arena_array(s->arena, known.count, sizeof *items);
+	MPK_TRY_ALLOC(items, err);
+	for (const struct mpk_check_call *c = r->calls; c; c = c->next)
+		for (size_t i = 0; i < c->count; i++)
+			if (mpk_strmap_find(&known, mpk_span_str(c->functions[i]), &at))
+				items[at] = c->functions[i];
+	if (known.count)
+		qsort(items, known.count, sizeof *items, by_name);
+	r->failing = items;
+	r->failing_count = known.count;
+	return MPK_OK;
+}
+
 /* --- the run ---------------------------------------------------------------------------- */
 
 /* Whether it was asked for; by default everything is. */
@@ -291,7 +328,7 @@ static enum mpk_code run_all(struct mpk_check_state *s, struct mpk_check_result 
 	MPK_TRY(run_table(s, mpk_check_device, result, err));
 	if (s->there->abi) /* a policy that nobody named leaves nothing open */
 		MPK_TRY(run_table(s, mpk_check_abis, result, err));
-	MPK_TRY(mpk_check_sum_calls(s, err));
+	MPK_TRY(sum_calls(s, err));
 	MPK_TRY(read_states(s, err));
 	return result->report.failed ? mpk_fail_nomem(err) : MPK_OK;
 }

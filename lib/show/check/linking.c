@@ -295,34 +295,6 @@ enum mpk_code mpk_check_say_want(struct mpk_check_state *s, enum mpk_want_kind k
 	return code;
 }
 
-/* --- all of them ------------------------------------------------------------------------- */
-
-static enum mpk_code linking_collect(const struct mpk_check_result *result, struct names *out,
-				     struct mpk_error *err)
-{
-	for (const struct mpk_check_call *c = result->calls; c; c = c->next)
-		for (size_t i = 0; i < c->count; i++)
-			MPK_TRY(linking_add_name(out, c->functions[i], err));
-	if (out->count)
-		qsort(out->items, out->count, sizeof *out->items, linking_by_name);
-	return MPK_OK;
-}
-
-enum mpk_code mpk_check_sum_calls(struct mpk_check_state *s, struct mpk_error *err)
-{
-	struct names names = { .arena = s->arena };
-	enum mpk_code code = linking_collect(s->result, &names, err);
-
-	if (code == MPK_OK) {
-		s->result->failing =
-			mpk_arena_keep(s->arena, names.items, names.count, sizeof *names.items);
-		s->result->failing_count = names.count;
-		code = s->result->failing ? MPK_OK : mpk_fail_nomem(err);
-	}
-	names_fini(&names);
-	return code;
-}
-
 /* --- what the linker does --------------------------------------------------------------- */
 
 #define QUOTED(text) MPK_QUOTE(mpk_span_str(text))

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* baseline.c - the file of --baseline: sizes and figures of kernels that a library is held to, read, measured,
- * brought up to date and written
- *
- * It is JSON that people review in a commit. So it is sorted, and it has only what the gate compares. */
+/* baseline.c - the file of --baseline: sizes and figures of kernels that a library is held to, read, measured, brought up
+ * to date, written and compared. It is JSON that people review in a commit: it is sorted, and has only what counts. */
 #include "gate/gate.h"
 
 #include <math.h>
@@ -10,10 +8,12 @@
 #include <string.h>
 
 #include "base/num.h"
+#include "base/strmap.h"
+#include "base/vec.h"
 #include "text/escape.h"
 #include "text/json_read.h"
 
-const char *mpk_measure_word(unsigned measure)
+static const char *measure_word(unsigned measure)
 {
 	if (measure < MPK_FIGURE_COUNT)
 		return mpk_figure_row((enum mpk_figure)measure)->word;
@@ -82,8 +82,7 @@ static enum mpk_code parse_kernel(const struct parser *p, struct mpk_json_value 
 	k.key = mpk_kernel_key(p->arena, k.path, k.target, k.name, k.copy);
 	MPK_TRY_ALLOC(k.key.data, p->err);
 	for (unsigned i = 0; i < MPK_FIGURE_COUNT; i++) {
-		struct mpk_json_value figure = mpk_json_value_get(value, mpk_measure_word(i));
-
+		struct mpk_json_value figure = mpk_json_value_get(value, measure_word(i));
 		enum mpk_json_type type = mpk_json_value_type(figure);
 
 		if (type == MPK_JSON_NONE)
@@ -134,7 +133,7 @@ static enum mpk_code parse_tolerance(const struct parser *p, struct mpk_json_val
 	while (mpk_json_next(&items, &percent)) {
 		unsigned i = 0;
 
-		while (i < MPK_MEASURE_COUNT && !mpk_json_value_is(items.key, mpk_measure_word(i)))
+		while (i < MPK_MEASURE_COUNT && !mpk_json_value_is(items.key, measure_word(i)))
 			i++;
 		MPK_TRY(mpk_json_value_text(items.key, p->arena, &key, p->err));
 		if (i == MPK_MEASURE_COUNT)
@@ -161,16 +160,20 @@ static bool are_sorted(const struct mpk_baseline_file *files, size_t count)
 
 /* The version comes first, so that a file of a later one is refused for that and not for a member
  * that changed. */
-static enum mpk_code parse_document(const struct parser *p, struct mpk_json_value root,
-				    struct mpk_baseline *out)
+enum mpk_code mpk_baseline_parse(struct mpk_span text, struct mpk_arena *arena,
+				 struct mpk_baseline *out, struct mpk_error *err)
 {
 	static const char no_version[] = "its \"schema_version\" is not 1";
-	struct mpk_json_value files = mpk_json_value_get(root, "files"), file;
-	struct mpk_json_items items = mpk_json_items(files);
+	const struct parser parser = { arena, err }, *p = &parser;
+	struct mpk_json_value root, files, file;
+	struct mpk_json_items items;
 	struct mpk_baseline b = { 0 };
 	struct mpk_baseline_file *list;
 	uint64_t version;
 
+	MPK_TRY(mpk_json_read(text, &root, err));
+	files = mpk_json_value_get(root, "files");
+	items = mpk_json_items(files);
 	MPK_TRY(number_of(p, mpk_json_value_get(root, "schema_version"), no_version, &version));
 	if (version != 1)
 		return no_baseline(p, no_version);
@@ -188,25 +191,7 @@ static enum mpk_code parse_document(const struct parser *p, struct mpk_json_valu
 	return MPK_OK;
 }
 
-enum mpk_code mpk_baseline_parse(struct mpk_span text, struct mpk_arena *arena,
-				 struct mpk_baseline *out, struct mpk_error *err)
-{
-	struct parser p = { arena, err };
-	struct mpk_json_value root;
-
-	MPK_TRY(mpk_json_read(text, &root, err));
-	return parse_document(&p, root, out);
-}
-
 /* --- measuring ----------------------------------------------------------------------------- */
-
-/* Builds are in different folders on different machines; the name of the file is what stays. */
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash && slash[1] ? slash + 1 : path;
-}
 
 /* The list's names are views of the file: copies outlive it. Names that are no UTF-8 are compared as they
  * are written, escaped. */
@@ -235,6 +220,7 @@ enum mpk_code mpk_baseline_measure(const struct mpk_view *view, struct mpk_arena
 				   struct mpk_baseline_file *out, struct mpk_error *err)
 {
 	struct mpk_baseline_file f = { .file_bytes = view->file_bytes };
+	const char *slash = strrchr(view->name, '/');
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
 	struct mpk_kernel_list now;
 	struct mpk_listed_kernel *list;
@@ -243,7 +229,8 @@ enum mpk_code mpk_baseline_measure(const struct mpk_view *view, struct mpk_arena
 		f.blob_bytes = mpk_image_blob(view->image).len;
 	MPK_TRY(mpk_kernel_list_read(view, MPK_KERNELS_OF_FILE, 0, &scratch, &now, err));
 	list = mpk_arena_array(arena, now.count, sizeof *list);
-	f.name = mpk_arena_text(arena, mpk_span_str(base_name(view->name)));
+	/* builds are in different folders on different machines; the name of the file is what stays */
+	f.name = mpk_arena_text(arena, mpk_span_str(slash && slash[1] ? slash + 1 : view->name));
 	MPK_TRY_ALLOC(list && f.name, err);
 	for (size_t i = 0; i < now.count; i++)
 		MPK_TRY(keep_kernel(&now.items[i], arena, &list[i], err));
@@ -260,7 +247,7 @@ static int baseline_by_name(const void *a, const void *b)
 }
 
 /* Documents that a person edited may be in any order. */
-const struct mpk_baseline_file *mpk_baseline_find(const struct mpk_baseline *b, const char *name)
+static const struct mpk_baseline_file *find_file(const struct mpk_baseline *b, const char *name)
 {
 	const struct mpk_baseline_file key = { .name = name };
 
@@ -314,7 +301,7 @@ enum mpk_code mpk_baseline_update(struct mpk_baseline *b, const struct mpk_basel
 	MPK_TRY(make_room(b, arena, err));
 	if (!b->is_sorted)
 		sort_files(b, file->name);
-	old = mpk_baseline_find(b, file->name);
+	old = find_file(b, file->name);
 	if (old) {
 		b->files[old - b->files] = *file;
 		return MPK_OK;
@@ -339,7 +326,7 @@ static void kernel_json(const struct mpk_listed_kernel *k, struct mpk_json *j,
 	if (k->copy)
 		mpk_json_u64(j, at, "copy", k->copy);
 	for (unsigned i = 0; i < MPK_FIGURE_COUNT; i++)
-		mpk_figure_json(j, at, mpk_measure_word(i), k->figures.values[i]);
+		mpk_figure_json(j, at, measure_word(i), k->figures.values[i]);
 }
 
 /* Whole percents stay whole numbers: what a person wrote comes out as it went in. */
@@ -358,7 +345,7 @@ static void baseline_json(const void *what, struct mpk_json *j, struct mpk_json_
 
 	for (unsigned i = 0; i < MPK_MEASURE_COUNT; i++)
 		if (b->has_tolerance[i])
-			put_percent(j, o, mpk_measure_word(i), b->tolerance[i]);
+			put_percent(j, o, measure_word(i), b->tolerance[i]);
 	list = mpk_json_array(j, at, "files");
 	for (size_t i = 0; i < b->count; i++) {
 		const struct mpk_baseline_file *f = &b->files[i];
@@ -374,3 +361,139 @@ static void baseline_json(const void *what, struct mpk_json *j, struct mpk_json_
 }
 
 const struct mpk_answer mpk_answer_baseline = { .json = baseline_json };
+
+/* --- comparing ------------------------------------------------------------------------- */
+
+struct judge {
+	const struct mpk_baseline *baseline;
+	double tolerance;
+	struct mpk_gate *gate;
+	bool failed;
+};
+
+/* A failed allocation is remembered and reported once at the end, as in the list of --diff. */
+static void gate_add(struct judge *j, struct mpk_gate_finding f)
+{
+	struct mpk_gate *g = j->gate;
+
+	if (!mpk_vec_reserve(&g->items, &g->cap, g->count + 1, sizeof *g->items)) {
+		j->failed = true;
+		return;
+	}
+	g->items[g->count++] = f;
+}
+
+static void gate_add_whole(struct judge *j, enum mpk_gate_verdict verdict,
+			   const struct mpk_listed_kernel *k)
+{
+	gate_add(j, (struct mpk_gate_finding){
+			    .verdict = verdict, .kernel = k, .measure = MPK_MEASURE_COUNT });
+}
+
+/* A tolerance in the file, which was reviewed, comes before the one of the command line. */
+static double tolerance_of(const struct judge *j, unsigned measure)
+{
+	return j->baseline->has_tolerance[measure] ? j->baseline->tolerance[measure] : j->tolerance;
+}
+
+/* What is unknown is more than any number, and no tolerance allows it. */
+static enum mpk_gate_verdict verdict_of(struct mpk_figure_value before,
+					struct mpk_figure_value after, double allowed)
+{
+	/* 64 bits of mantissa where there are that many: a double would round differences of
+	 * large files */
+	long double grown = (long double)after.number - (long double)before.number;
+
+	if (before.state != after.state)
+		return after.state == MPK_FIGURE_KNOWN ? MPK_GATE_BETTER : MPK_GATE_WORSE;
+	if (grown < 0)
+		return MPK_GATE_BETTER;
+	return grown * 100 > (long double)before.number * (long double)allowed ? MPK_GATE_WORSE
+									       : MPK_GATE_GROWN;
+}
+
+/* Of values that differ; returns whether it is worse. */
+static bool gate_judge(struct judge *j, const struct mpk_listed_kernel *kernel, unsigned measure,
+		       struct mpk_figure_value before, struct mpk_figure_value after)
+{
+	double allowed = tolerance_of(j, measure);
+	enum mpk_gate_verdict verdict = verdict_of(before, after, allowed);
+	bool worse = verdict == MPK_GATE_WORSE;
+
+	gate_add(j, (struct mpk_gate_finding){ .verdict = verdict,
+					       .kernel = kernel,
+					       .measure = measure,
+					       .word = measure_word(measure),
+					       .before = before,
+					       .after = after,
+					       .tolerance = allowed });
+	j->gate->worse |= worse;
+	return worse;
+}
+
+/* Bytes of files are always known, so that they go through the same rule as figures. */
+static void judge_size(struct judge *j, unsigned measure, uint64_t before, uint64_t after)
+{
+	if (before != after)
+		(void)gate_judge(j, NULL, measure, mpk_figure_of(before), mpk_figure_of(after));
+}
+
+/* Only figures that are a cost: more registers are worse, but not every number of a kernel is
+ * better when it is smaller. */
+static void judge_kernel(struct judge *j, const struct mpk_listed_kernel *before,
+			 const struct mpk_listed_kernel *now)
+{
+	bool worse = false;
+
+	for (unsigned i = 0; i < MPK_FIGURE_COUNT; i++)
+		if (mpk_figure_row((enum mpk_figure)i)->is_cost &&
+		    mpk_figures_differ(&before->figures, &now->figures, (enum mpk_figure)i))
+			worse |= gate_judge(j, now, i, before->figures.values[i],
+					    now->figures.values[i]);
+	j->gate->worse_kernels += worse;
+}
+
+/* Findings come out in the order of the new list, with removed kernels at the end; the printers
+ * rely on findings of one kernel being adjacent. */
+static void judge_kernels(struct judge *j, const struct mpk_kernel_list *before,
+			  const struct mpk_kernel_list *now)
+{
+	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap old = { 0 }, new = { 0 };
+	size_t at;
+
+	for (size_t i = 0; i < before->count; i++)
+		j->failed |= mpk_strmap_put(&old, before->items[i].key, i, &at) < 0;
+	for (size_t i = 0; i < now->count; i++) {
+		const struct mpk_listed_kernel *k = &now->items[i];
+
+		j->failed |= mpk_strmap_put(&new, k->key, i, &at) < 0;
+		if (mpk_strmap_find(&old, k->key, &at))
+			judge_kernel(j, &before->items[at], k);
+		else
+			gate_add_whole(j, MPK_GATE_NEW, k);
+	}
+	for (size_t i = 0; i < before->count; i++)
+		if (!mpk_strmap_find(&new, before->items[i].key, &at))
+			gate_add_whole(j, MPK_GATE_GONE, &before->items[i]);
+}
+
+enum mpk_code mpk_gate_compare(const struct mpk_baseline *b, const struct mpk_baseline_file *now,
+			       double tolerance, struct mpk_arena *arena, struct mpk_gate *out,
+			       struct mpk_error *err)
+{
+	const struct mpk_baseline_file *before = find_file(b, now->name);
+	struct mpk_gate gate = { .file = now->name, .now = &now->kernels }; /* while it grows */
+	struct judge j = { .baseline = b, .tolerance = tolerance, .gate = &gate };
+
+	if (!before)
+		return mpk_fail(err, MPK_E_DIFFERENT,
+				"'%s' is not in the baseline; --update-baseline puts it there",
+				MPK_QUOTE(mpk_span_str(now->name)));
+	judge_size(&j, MPK_MEASURE_FILE_BYTES, before->file_bytes, now->file_bytes);
+	judge_size(&j, MPK_MEASURE_BLOB_BYTES, before->blob_bytes, now->blob_bytes);
+	judge_kernels(&j, &before->kernels, &now->kernels);
+	*out = gate;
+	out->items = mpk_arena_keep(arena, gate.items, gate.count, sizeof *gate.items);
+	free(gate.items);
+	return j.failed || !out->items ? mpk_fail_nomem(err) : MPK_OK;
+}

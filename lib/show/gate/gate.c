@@ -1,152 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gate.c - what a library measures against the limits that it is held to, as a verdict */
+/* gate.c - what a library measures against the limits that it is held to, as text, JSON and tests of a CI */
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/strmap.h"
-#include "base/vec.h"
 #include "gate/gate.h"
 #include "text/escape.h"
 #include "text/markup.h"
 #include "text/phrase.h"
-
-/* --- comparing ------------------------------------------------------------------------- */
-
-struct judge {
-	const struct mpk_baseline *baseline;
-	double tolerance;
-	struct mpk_gate *gate;
-	bool failed;
-};
-
-/* A failed allocation is remembered and reported once at the end, as in the list of --diff. */
-static void gate_add(struct judge *j, struct mpk_gate_finding f)
-{
-	struct mpk_gate *g = j->gate;
-
-	if (!mpk_vec_reserve(&g->items, &g->cap, g->count + 1, sizeof *g->items)) {
-		j->failed = true;
-		return;
-	}
-	g->items[g->count++] = f;
-}
-
-/* A tolerance in the file, which was reviewed, comes before the one of the command line. */
-static double tolerance_of(const struct judge *j, unsigned measure)
-{
-	return j->baseline->has_tolerance[measure] ? j->baseline->tolerance[measure] : j->tolerance;
-}
-
-/* What is unknown is more than any number, and no tolerance allows it. */
-static enum mpk_gate_verdict verdict_of(struct mpk_figure_value before,
-					struct mpk_figure_value after, double allowed)
-{
-	/* 64 bits of mantissa where there are that many: a double would round differences of
-	 * large files */
-	long double grown = (long double)after.number - (long double)before.number;
-
-	if (before.state != after.state)
-		return after.state == MPK_FIGURE_KNOWN ? MPK_GATE_BETTER : MPK_GATE_WORSE;
-	if (grown < 0)
-		return MPK_GATE_BETTER;
-	return grown * 100 > (long double)before.number * (long double)allowed ? MPK_GATE_WORSE
-									       : MPK_GATE_GROWN;
-}
-
-/* Of values that differ; returns whether it is worse. */
-static bool gate_judge(struct judge *j, const struct mpk_listed_kernel *kernel, unsigned measure,
-		       struct mpk_figure_value before, struct mpk_figure_value after)
-{
-	double allowed = tolerance_of(j, measure);
-	enum mpk_gate_verdict verdict = verdict_of(before, after, allowed);
-	bool worse = verdict == MPK_GATE_WORSE;
-
-	gate_add(j, (struct mpk_gate_finding){ .verdict = verdict,
-					       .kernel = kernel,
-					       .measure = measure,
-					       .before = before,
-					       .after = after,
-					       .tolerance = allowed });
-	j->gate->worse |= worse;
-	return worse;
-}
-
-/* Bytes of files are always known, so that they go through the same rule as figures. */
-static void judge_size(struct judge *j, unsigned measure, uint64_t before, uint64_t after)
-{
-	if (before != after)
-		(void)gate_judge(j, NULL, measure, mpk_figure_of(before), mpk_figure_of(after));
-}
-
-/* Only figures that are a cost: more registers are worse, but not every number of a kernel is
- * better when it is smaller. */
-static void judge_kernel(struct judge *j, const struct mpk_listed_kernel *before,
-			 const struct mpk_listed_kernel *now)
-{
-	bool worse = false;
-
-	for (unsigned i = 0; i < MPK_FIGURE_COUNT; i++)
-		if (mpk_figure_row((enum mpk_figure)i)->is_cost &&
-		    mpk_figures_differ(&before->figures, &now->figures, (enum mpk_figure)i))
-			worse |= gate_judge(j, now, i, before->figures.values[i],
-					    now->figures.values[i]);
-	j->gate->worse_kernels += worse;
-}
-
-/* Findings come out in the order of the new list, with removed kernels at the end; the printers
- * rely on findings of one kernel being adjacent. */
-static void judge_kernels(struct judge *j, const struct mpk_kernel_list *before,
-			  const struct mpk_kernel_list *now)
-{
-	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap old = { 0 }, new = { 0 };
-	size_t at;
-
-	for (size_t i = 0; i < before->count; i++)
-		j->failed |= mpk_strmap_put(&old, before->items[i].key, i, &at) < 0;
-	for (size_t i = 0; i < now->count; i++) {
-		const struct mpk_listed_kernel *k = &now->items[i];
-
-		j->failed |= mpk_strmap_put(&new, k->key, i, &at) < 0;
-		if (mpk_strmap_find(&old, k->key, &at))
-			judge_kernel(j, &before->items[at], k);
-		else
-			gate_add(j, (struct mpk_gate_finding){ .verdict = MPK_GATE_NEW,
-							       .kernel = k,
-							       .measure = MPK_MEASURE_COUNT });
-	}
-	for (size_t i = 0; i < before->count; i++)
-		if (!mpk_strmap_find(&new, before->items[i].key, &at))
-			gate_add(j, (struct mpk_gate_finding){ .verdict = MPK_GATE_GONE,
-							       .kernel = &before->items[i],
-							       .measure = MPK_MEASURE_COUNT });
-}
-
-static void gate_free(struct mpk_gate *gate)
-{
-	free(gate->items);
-}
-
-enum mpk_code mpk_gate_compare(const struct mpk_baseline *b, const struct mpk_baseline_file *now,
-			       double tolerance, struct mpk_arena *arena, struct mpk_gate *out,
-			       struct mpk_error *err)
-{
-	const struct mpk_baseline_file *before = mpk_baseline_find(b, now->name);
-	MPK_CLEANUP(gate_free)
-	struct mpk_gate gate = { .file = now->name, .now = &now->kernels }; /* while it grows */
-	struct judge j = { .baseline = b, .tolerance = tolerance, .gate = &gate };
-
-	if (!before)
-		return mpk_fail(err, MPK_E_DIFFERENT,
-				"'%s' is not in the baseline; --update-baseline puts it there",
-				MPK_QUOTE(mpk_span_str(now->name)));
-	judge_size(&j, MPK_MEASURE_FILE_BYTES, before->file_bytes, now->file_bytes);
-	judge_size(&j, MPK_MEASURE_BLOB_BYTES, before->blob_bytes, now->blob_bytes);
-	judge_kernels(&j, &before->kernels, &now->kernels);
-	*out = gate;
-	out->items = mpk_arena_keep(arena, gate.items, gate.count, sizeof *gate.items);
-	return j.failed || !out->items ? mpk_fail_nomem(err) : MPK_OK;
-}
 
 /* --- text --------------------------------------------------------------------------------- */
 
@@ -285,7 +144,7 @@ static void gate_json(const void *what, struct mpk_json *j, struct mpk_json_at *
 			mpk_json_null(j, o, "name");
 		if (f->measure == MPK_MEASURE_COUNT)
 			continue;
-		mpk_json_text(j, o, "measure", mpk_measure_word(f->measure));
+		mpk_json_text(j, o, "measure", f->word);
 		mpk_figure_json(j, o, "before", f->before);
 		mpk_figure_json(j, o, "after", f->after);
 		mpk_json_f64(j, o, "tolerance", f->tolerance);

@@ -14,9 +14,6 @@
 /* What is measured: figures of kernels, and of files two sizes. */
 enum { MPK_MEASURE_FILE_BYTES = MPK_FIGURE_COUNT, MPK_MEASURE_BLOB_BYTES, MPK_MEASURE_COUNT };
 
-/* mpk_measure_word - "registers", ..., "file_bytes", "blob_bytes"; static storage */
-const char *mpk_measure_word(unsigned measure);
-
 /* One file as it was or is. */
 struct mpk_baseline_file {
 	const char *name; /* without its folder */
@@ -31,9 +28,6 @@ struct mpk_baseline {
 	size_t count, room;
 	bool is_sorted; /* by name, each of which is there once */
 };
-
-/* mpk_baseline_find - the file of this name; NULL: there is none */
-const struct mpk_baseline_file *mpk_baseline_find(const struct mpk_baseline *b, const char *name);
 
 /* mpk_baseline_parse - read the document
  * @out     everything is in arena
@@ -71,6 +65,7 @@ struct mpk_gate_finding {
 	enum mpk_gate_verdict verdict;
 	const struct mpk_listed_kernel *kernel; /* NULL: the file itself */
 	unsigned measure;                       /* MPK_MEASURE_COUNT: of NEW and GONE */
+	const char *word; /* of the measure: "registers", ..., "file_bytes", "blob_bytes" */
 	struct mpk_figure_value before, after;
 	double tolerance; /* percent that were allowed */
 };

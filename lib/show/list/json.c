@@ -300,14 +300,6 @@ struct mpk_json_at *mpk_list_model_json(const struct mpk_signature *m, struct mp
 
 /* --- modules ------------------------------------------------------------------------------- */
 
-/* Stable words. */
-static const char *const roles[] = {
-	[MPK_ROLE_HOST] = "host",         [MPK_ROLE_DEVICE] = "device",
-	[MPK_ROLE_EXECUTOR] = "executor", [MPK_ROLE_DATA] = "data",
-	[MPK_ROLE_EXTERN] = "extern",     [MPK_ROLE_SOURCE] = "source",
-	[MPK_ROLE_UNKNOWN] = "unknown",
-};
-
 /* Modules without GPU code have no "targets". */
 static void put_targets(const struct mpk_view *view, const struct mpk_view_node *n,
 			struct mpk_json *j, struct mpk_json_at *at)
@@ -342,7 +334,7 @@ void mpk_list_module_json(const struct mpk_view *view, const struct mpk_view_nod
 	mpk_json_span(j, o, "kind", n->node->kind);
 	if (for_page)
 		mpk_json_text(j, o, "title", mpk_view_title(n));
-	mpk_json_text(j, o, "role", roles[n->kind ? n->kind->role : MPK_ROLE_UNKNOWN]);
+	mpk_json_text(j, o, "role", mpk_view_role(n));
 	mpk_json_u64(j, o, "offset", n->node->payload_off);
 	mpk_json_u64(j, o, "bytes", n->node->payload.len);
 	if (for_page) {

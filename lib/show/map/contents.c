@@ -71,13 +71,6 @@ static const char *part_kind(const struct mpk_size_item *item)
 	return "text";
 }
 
-static const char *const roles[] = {
-	[MPK_ROLE_HOST] = "host",         [MPK_ROLE_DEVICE] = "device",
-	[MPK_ROLE_EXECUTOR] = "executor", [MPK_ROLE_DATA] = "data",
-	[MPK_ROLE_EXTERN] = "extern",     [MPK_ROLE_SOURCE] = "source",
-	[MPK_ROLE_UNKNOWN] = "unknown",
-};
-
 static enum mpk_code add_module(struct mpk_map_maker *m, size_t blob, size_t i)
 {
 	const struct mpk_view_node *n = &m->view->nodes[i];
@@ -85,8 +78,8 @@ static enum mpk_code add_module(struct mpk_map_maker *m, size_t blob, size_t i)
 		mpk_arena_printf(m->arena, "%s  %.*s", n->path, MPK_SPAN_ARG(n->node->kind));
 
 	MPK_TRY_ALLOC(name, m->err);
-	return map_add(m, blob, roles[n->kind ? n->kind->role : MPK_ROLE_UNKNOWN],
-		       mpk_span_str(name), n->path, n->node->payload.len, &m->modules[i]);
+	return map_add(m, blob, mpk_view_role(n), mpk_span_str(name), n->path, n->node->payload.len,
+		       &m->modules[i]);
 }
 
 /* The largest modules, largest first; of two of one size the earlier. */

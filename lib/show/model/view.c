@@ -393,6 +393,18 @@ const char *mpk_view_title(const struct mpk_view_node *node)
 	return node->kind ? node->kind->title : "unknown kind";
 }
 
+const char *mpk_view_role(const struct mpk_view_node *node)
+{
+	static const char *const roles[] = {
+		[MPK_ROLE_HOST] = "host",         [MPK_ROLE_DEVICE] = "device",
+		[MPK_ROLE_EXECUTOR] = "executor", [MPK_ROLE_DATA] = "data",
+		[MPK_ROLE_EXTERN] = "extern",     [MPK_ROLE_SOURCE] = "source",
+		[MPK_ROLE_UNKNOWN] = "unknown",
+	};
+
+	return roles[node->kind ? node->kind->role : MPK_ROLE_UNKNOWN];
+}
+
 /* --- loaders ---------------------------------------------------------------------------- */
 
 enum mpk_code mpk_view_loaders(const struct mpk_view *view, const struct mpk_span **out,

@@ -137,6 +137,9 @@ enum mpk_code mpk_view_targets(const struct mpk_view *view, const struct mpk_vie
 /* mpk_view_title - "CUDA kernels"; "unknown kind" for kinds that have no row */
 const char *mpk_view_title(const struct mpk_view_node *node);
 
+/* mpk_view_role - "host", ..., "unknown": what its kind is for, a stable word; static storage */
+const char *mpk_view_role(const struct mpk_view_node *node);
+
 /* mpk_view_counts - append ", 2 kernels" or ", 1 function, 3 constants (1.2 KiB)": what
  * a module holds; nothing when there is nothing to count */
 void mpk_view_counts(const struct mpk_view_node *node, struct mpk_strbuf *out);

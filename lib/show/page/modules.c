@@ -11,6 +11,7 @@
 #include "code/show.h"
 #include "list/list.h"
 #include "model/device_code.h"
+#include "model/kernel_list.h"
 #include "model/node_info.h"
 #include "page/internal/page.h"
 #include "sourcecode/sourcecode.h"
@@ -247,14 +248,14 @@ struct kernels_put {
 static void kernels_put_figures(const struct mpk_code_info *code, size_t kernel, void *arg)
 {
 	const struct kernels_put *p = arg;
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
+	const char *target = mpk_kernel_target(&scratch, code);
 	struct mpk_figures figures;
-	bool is_ptx = code->format == &mpk_format_ptx && strncmp(code->target, "sm_", 3) == 0;
 
 	(void)mpk_code_figures(code, kernel, &figures);
-	/* PTX is for an architecture and all after it */
-	mpk_strbuf_printf(&text, "%s%s|%s", is_ptx ? "compute_" : "",
-			  is_ptx ? code->target + 3 : code->target,
+	text.failed |= !target;
+	mpk_strbuf_printf(&text, "%s|%s", target ? target : "",
 			  code->format->word ? code->format->word : "");
 	for (unsigned i = 0; i < MPK_FIGURE_COUNT; i++) {
 		mpk_strbuf_putc(&text, '|');

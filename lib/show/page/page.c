@@ -262,7 +262,7 @@ static void put_listings(struct mpk_page *page, const char *file, const struct l
 
 /* --- copies and the map ------------------------------------------------------------------------ */
 
-static const struct mpk_fact same_kernel_facts[] = {
+static const struct mpk_fact copied_kernel_facts[] = {
 	{ MPK_FACT(SPAN, "name", struct mpk_size_kernel, item.name) },
 	{ MPK_FACT(TEXT, "target", struct mpk_size_kernel, target) },
 	{ MPK_FACT(COUNT, "bytes", struct mpk_size_kernel, item.bytes) },
@@ -295,7 +295,7 @@ static void put_copies(const struct mpk_size *size, struct mpk_json *j, struct m
 	mpk_json_u64(j, at, "wasted", size->wasted);
 	for (size_t i = 0; i < count; i++)
 		same += size->same_kernels[i].item.bytes * (size->same_kernels[i].count - 1);
-	mpk_facts_json_list(MPK_FACTS(same_kernel_facts), "same_kernels", size->same_kernels,
+	mpk_facts_json_list(MPK_FACTS(copied_kernel_facts), "same_kernels", size->same_kernels,
 			    count < COPIES_MOST ? count : COPIES_MOST, sizeof *size->same_kernels,
 			    j, at);
 	mpk_json_u64(j, at, "same_bytes", same);

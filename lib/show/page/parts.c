@@ -5,6 +5,7 @@
 
 #include "graph/dot.h"
 #include "model/device_code.h"
+#include "model/kernel_list.h"
 #include "model/node_info.h"
 #include "page/internal/page.h"
 #include "text/escape.h"
@@ -190,19 +191,15 @@ static enum mpk_code put_images(struct mpk_page *page, const struct mpk_view *vi
 		const struct mpk_code_info *image = &code->images[i];
 		struct mpk_extract_file file = { .path = path,
 						 .content = { .arena = view->arena } };
-		struct mpk_span target;
-		bool is_ptx;
+		const char *target;
 
 		if (!image->format || !image->format->is_text || image->problem)
 			continue;
-		target = mpk_span_str(mpk_device_target(image));
-		/* PTX is for an architecture and all after it: "compute_90", not "sm_90" */
-		is_ptx = image->format == &mpk_format_ptx && mpk_span_starts(target, "sm_");
+		target = mpk_kernel_target(view->arena, image);
+		MPK_TRY_ALLOC(target, err);
 		file.name =
-			mpk_arena_printf(view->arena, "images/%s%s.%s", is_ptx ? "compute_" : "",
-					 MPK_QUOTE(mpk_span_of(target.data + (is_ptx ? 3 : 0),
-							       target.len - (is_ptx ? 3 : 0))),
-					 mpk_device_suffix(image));
+			mpk_arena_printf(view->arena, "images/%s.%s",
+					 MPK_QUOTE(mpk_span_str(target)), mpk_device_suffix(image));
 		MPK_TRY_ALLOC(file.name, err);
 		mpk_rope_put_view(&file.content, image->bytes);
 		MPK_TRY(mpk_rope_status(&file.content, err));

@@ -9,6 +9,7 @@
 
 #include "extract/extract.h"
 #include "model/device_code.h"
+#include "model/kernel_list.h"
 #include "model/node_info.h"
 #include "sourcecode/sourcecode.h"
 #include "text/escape.h"
@@ -170,15 +171,14 @@ static bool is_target(const char *target, struct mpk_span name)
 
 bool mpk_part_is_image(const struct mpk_code_info *image, struct mpk_span name)
 {
-	char text[sizeof image->target + 16];
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	const char *target;
 
 	if (!image->format || !*image->target)
 		return false;
-	if (image->format == &mpk_format_ptx && strncmp(image->target, "sm_", 3) == 0) {
-		(void)snprintf(text, sizeof text, "compute_%s", image->target + 3);
-		return mpk_span_is(name, text);
-	}
-	return is_target(image->target, name);
+	target = mpk_kernel_target(&scratch, image);
+	return target == image->target ? is_target(target, name)
+				       : target && mpk_span_is(name, target);
 }
 
 /* A definition by itself is a text of its own: its last line ends. */

@@ -71,10 +71,6 @@ enum mpk_code mpk_check_say_want(struct mpk_check_state *s, enum mpk_want_kind k
 				 const char *name, struct mpk_error *err, const char *fmt, ...)
 	MPK_PRINTF(5, 6) MPK_MUST_CHECK;
 
-/* mpk_check_sum_calls - fill the result's list of functions that fail, when all checks have run
- * Returns  MPK_OK; MPK_E_NOMEM */
-enum mpk_code mpk_check_sum_calls(struct mpk_check_state *s, struct mpk_error *err) MPK_MUST_CHECK;
-
 /* mpk_check_read_wants - fill s->wants, once
  * Returns  MPK_OK; MPK_E_CORRUPT; MPK_E_NOMEM */
 enum mpk_code mpk_check_read_wants(struct mpk_check_state *s, struct mpk_error *err) MPK_MUST_CHECK;

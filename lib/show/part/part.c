@@ -177,8 +177,9 @@ bool mpk_part_is_image(const struct mpk_code_info *image, struct mpk_span name)
 	if (!image->format || !*image->target)
 		return false;
 	target = mpk_kernel_target(&scratch, image);
-	return target == image->target ? is_target(target, name)
-				       : target && mpk_span_is(name, target);
+	if (!target)
+		return false;
+	return target == image->target ? is_target(target, name) : mpk_span_is(name, target);
 }
 
 /* A definition by itself is a text of its own: its last line ends. */

@@ -248,7 +248,6 @@ static void end_parts(bool code_goes)
 
 static void count_runtime(void)
 {
-	mpk_process_watch_forks();
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(parts); i++)
 		if (parts[i]->begin)
 			parts[i]->begin();
@@ -307,6 +306,8 @@ enum mpk_code mpk_runtime_create_empty(const struct mpk_runtime_options *options
 	runtime->options = *options;
 	runtime->model_devices[0].type = MPK_DL_CPU;
 	runtime->model_device_count = 1;
+	/* before a lock is taken that a fork in another thread would leave so in its child */
+	mpk_process_watch_forks();
 	enum mpk_code code = mpk_devices_create(options->cuda_home, &runtime->devices, err);
 
 	if (code != MPK_OK) {

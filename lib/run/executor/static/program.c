@@ -313,10 +313,13 @@ enum mpk_code mpk_static_open(struct mpk_node_module *node, mpk_static_load_fn *
 	return code;
 }
 
+/* The program borrows names from the factory, so it goes first. */
 void mpk_static_close(struct mpk_node_module *node)
 {
-	mpk_arena_fini(&((struct static_model *)node->state)->arena);
+	struct mpk_arena arena = ((struct static_model *)node->state)->arena;
+
 	mpk_node_model_close(node);
+	mpk_arena_fini(&arena);
 }
 
 bool mpk_static_name_at(struct mpk_node_module *node, size_t i, struct mpk_span *out)

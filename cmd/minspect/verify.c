@@ -75,8 +75,9 @@ int minspect_verify_prepare(const struct minspect_options *o)
 {
 	struct mpk_error err = { 0 };
 
+	/* Of checksums of shards; a listing starts without it. */
 	if (o->verify || o->html)
-		mpk_digest_prepare(MPK_DIGEST_MD5); /* of checksums of shards; a listing starts without it */
+		mpk_digest_prepare(MPK_DIGEST_MD5);
 	if (!o->pubkey || (mpk_public_keys_read(o->pubkey, &keys, &err) == MPK_OK &&
 			   mpk_ed25519_prepare(&err) == MPK_OK))
 		return MPK_EXIT_OK;

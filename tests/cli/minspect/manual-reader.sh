@@ -21,7 +21,7 @@ kinds=$(sed -n 's/^\tX("\([^"]*\)",.*/\1/p' "$ROOT/formats/kinds.def")
 test "$(echo "$kinds" | wc -w)" -ge 40
 for kind in $kinds; do
 	for table in reader.py writer.py; do
-		grep -q "[\" ]$kind[\" ]" "$ROOT/tests/manual/$table" || echo "$table has no $kind"
+		grep -q "[\" ]${kind}[\" ]" "$ROOT/tests/manual/$table" || echo "$table has no $kind"
 	done
 done
 # shellcheck disable=SC2046

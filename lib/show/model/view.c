@@ -317,11 +317,12 @@ static enum mpk_code view_infer(const struct mpk_view *view, struct mpk_error *e
 			      err);
 	for (size_t i = 0; i < view->count; i++) {
 		struct mpk_view_node *node = &view->nodes[i];
+		const struct mpk_relax *own = mpk_view_relax(node);
 		struct mpk_relax x;
 
-		if (!mpk_view_relax(node))
+		if (!own)
 			continue;
-		x = *mpk_view_relax(node);
+		x = *own;
 		if (has_code && is_compiled(node))
 			MPK_TRY(read_compiled(view, node, &wants, &x, err));
 		if (view->host)

@@ -66,7 +66,7 @@ struct mpk_files;
 
 /* How one payload layout reads. A read starts at the cursor, stops after the last field and fills out->u; tag, kind
  * and gen are set before. Who names the payloads that it takes, as an executor does, links that reader alone, no
- * writer and nothing of the table in kinds.c. */
+ * writer and nothing of the table of kinds. */
 struct mpk_payload_reader {
 	enum mpk_payload_tag tag;
 	enum mpk_code (*read)(struct mpk_cursor *c, struct mpk_arena *arena,

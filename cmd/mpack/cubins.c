@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Finds cubins and the notes of their compilers: files that are named, or a compiler's cache, in which notes have the
- * name of their cubin, or one that the compiler gives to all (TileLang). Links in a folder are passed over, as what they
- * lead to is there itself, or is somebody else's. */
+ * name of their cubin, or one that the compiler gives to all (TileLang); where a cache has the source in a folder of
+ * another name, the source is found by its contents. Links in a folder are passed over, as what they lead to is there
+ * itself, or is somebody else's. */
 #include "mpack/cubins.h"
 
 #include <errno.h>

@@ -179,7 +179,7 @@ static bool symbol_is_entry_name(const struct mpk_symbol *s)
 /* The name under which a caller finds this function, or NULL
  * Left out: what TVM's code generators, compilers and tvm-ffi's headers put beside the
  * functions of a module. Before 0.22 functions have no prefix and any exported one is callable;
- * internal.h says which names are known to come from elsewhere. */
+ * names.c says which names are known to come from elsewhere. */
 static const char *symbol_function(const struct mpk_symbol *s, enum mpk_generation gen)
 {
 	if (!is_global(s) || (s->type != STT_FUNC && s->type != STT_GNU_IFUNC))

@@ -114,7 +114,7 @@ struct mpk_exports {
 	const char *blob_section;   /* NULL when its name is not known */
 	const char *prefix;         /* system-lib prefix; "" when none */
 	enum mpk_convention convention;
-	/* sorted by name (text/natural.h); TVM's own helper symbols and ctx pointers left out */
+	/* sorted by name (text/phrase.h); TVM's own helper symbols and ctx pointers left out */
 	const struct mpk_image_function *functions;
 	size_t function_count;
 	/* functions that give a text about another: its name after "_metadata_" or "_doc_" */

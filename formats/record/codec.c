@@ -2,7 +2,7 @@
 /* codec.c - payloads that are a list of strings and numbers: one loop over the fields of a schema
  *
  * Most kinds of modules are such a list. They need no code of their own, only a schema in their row of
- * kinds.c; which is why neither function here knows any kind. */
+ * kinds.def; which is why neither function here knows any kind. */
 #include "record/record.h"
 
 #include "kinds.def"

@@ -2,7 +2,7 @@
 /* record.h - payloads that are a fixed list of strings, string lists and numbers (FORMAT.md)
  *
  * The external runtimes (dnnl_json, tensorrt, coreml, ...) and the source modules (c,
- * static_library) differ only in that list, which is in the row of their kind (kinds.c).
+ * static_library) differ only in that list, which is in the row of their kind (kinds.def).
  */
 #ifndef MPK_FORMATS_RECORD_RECORD_H
 #define MPK_FORMATS_RECORD_RECORD_H

@@ -101,7 +101,7 @@ struct mpk_source_code {
 	const struct mpk_source_code_kernel *kernels; /* in file order */
 	size_t kernel_count;
 	/* The text as it was read: as long, with blanks in place of comments and of groups that no compiler
-	 * reads (plain.h). All views but "text" of a kernel are of it. */
+	 * reads (plain.c). All views but "text" of a kernel are of it. */
 	struct mpk_span plain;
 };
 

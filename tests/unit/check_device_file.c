@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* elf/device_file.c - code for GPUs in files of its own: every format that is one, under every answer */
+/* elf/device_code.c - code for GPUs in files of its own: every format that is one, under every answer */
 #include "assert_error.h"
 #include "robust.h"
 

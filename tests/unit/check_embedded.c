@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Device code beside the blob (elf/internal/embedded.h), and other code in its place (package/swap.h):
+/* Device code beside the blob (elf/elf_image.c), and other code in its place (package/swap.c):
  * files of tvm-ffi's own tool, and such as no tool makes. */
 #include <unistd.h>
 

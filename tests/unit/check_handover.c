@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a confined reader hands to a builder: all of it arrives, and nothing is believed (emit/handover.h) */
+/* What a confined reader hands to a builder: all of it arrives, and nothing is believed (emit/handover.c) */
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>

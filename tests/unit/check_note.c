@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The note that tells what was packed (elf/note.h), and writing it anew (emit/packed.h). The
+/* The note that tells what was packed (elf/note.h), and writing it anew (emit/packed.c). The
  * notes are made by the assembler. */
 #include <elf.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which image a tensor with a memory scope is (device/texture.c). */
+/* Which image a tensor with a memory scope is (runtime/textures.c). */
 #include <check.h>
 
 #include "assert_error.h"

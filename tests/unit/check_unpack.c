@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Trees become manifests and files, and these the same blob (package/unpack.h): of every
+/* Trees become manifests and files, and these the same blob (package/unpack.c): of every
  * real library at hand, and of trees made up at random in all three generations. */
 #include <check.h>
 #include <ftw.h>

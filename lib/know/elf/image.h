@@ -47,7 +47,7 @@ enum mpk_file_format {
 	MPK_FILE_DEVICE,
 };
 
-/* Device code outside of the blob (embedded.h). */
+/* Device code outside of the blob (elf_image.c). */
 struct mpk_image_code {
 	const char *name;      /* "my_kernels"; unique in its file */
 	const char *symbol;    /* "__tvm_ffi__cubin_my_kernels" */
@@ -57,7 +57,7 @@ struct mpk_image_code {
 	const char *member;    /* archive or tar member; NULL: the image's own */
 };
 
-/* A container of device code in a section of its own (device_code.h). */
+/* A container of device code in a section of its own (device_code.c). */
 struct mpk_image_device {
 	const char *section;   /* ".nv_fatbin"; MPK_DEVICE_FILE: the file is the container */
 	size_t index;          /* among those of the file: ".nv_fatbin:3" */

@@ -2,7 +2,7 @@
 /* reader.h - one ELF file, every size in it checked before it is used
  *
  * Every ELF file is read through here: libraries and objects to be inspected, those that a
- * linker has just made, and those that are patched (patch.h). libelf converts classes and
+ * linker has just made, and those that are patched (edit.h). libelf converts classes and
  * byte orders; it does not check what a file says about its own sizes. Here every table is
  * compared with the bytes that exist, once, and nobody else divides by sh_entsize or follows
  * a string offset. Cubins, which are ELF files within a payload, have a small reader of their

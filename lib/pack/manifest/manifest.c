@@ -168,7 +168,7 @@ static void check_launch_names(struct check *c)
 
 /* --- rules of the graph, when every name in it is known ------------------------------- */
 
-/* The modules as graph.h has them, without contents: only the order is looked at. */
+/* The modules as graph.c has them, without contents: only the order is looked at. */
 static struct mpk_module *graph_of(struct check *c, struct mpk_arena *scratch)
 {
 	size_t count = c->draft->module_count;

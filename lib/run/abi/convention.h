@@ -31,7 +31,7 @@ typedef void mpk_ffi_move_raised_fn(void **out);
 typedef void mpk_ffi_raise_fn(const char *kind, const char *message);
 typedef int mpk_ffi_get_global_fn(const struct mpk_ffi_bytes *name, void **out);
 
-/* What a real libtvm_ffi.so does for us when the library brings it; see runtime/internal/module_api.h. */
+/* What a real libtvm_ffi.so does for us when the library brings it; see runtime/link.c. */
 struct mpk_ffi_real {
 	mpk_ffi_move_raised_fn *move_raised;
 	mpk_ffi_raise_fn *raise;

@@ -12,7 +12,7 @@
 #include "code/info.h"
 #include "model/view.h"
 
-/* --- code that getters name (elf/internal/embedded.h) ----------------------------------------- */
+/* --- code that getters name (elf/elf_image.c) ------------------------------------------------- */
 
 /* What --replace calls it: this and its name. */
 #define MPK_EMBEDDED_PATH "cubin:"

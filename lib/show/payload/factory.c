@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* factory.c - graph and AOT executors, parameters and a graph as JSON; and the constants of host code
  *
- * The graph is read once when the file is opened (lib/run/executor/model.c), as it also says what the
+ * The graph is read once when the file is opened (lib/know/program/model.c), as it also says what the
  * model takes and gives; a graph that does not read is the problem of its module, and nothing is said
  * of it here. */
 #include "payload/payload_view.h"

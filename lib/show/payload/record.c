@@ -46,7 +46,7 @@ static enum mpk_code read_library(const struct mpk_payload_content *c, struct mp
 }
 
 /* The symbol of an external runtime and the functions of a library: what their names are called in
- * kinds.c. */
+ * kinds.def. */
 static bool defined_at(const struct mpk_payload *p, size_t index, struct mpk_span *name)
 {
 	const struct mpk_record_value *symbol = record_value(&p->u.record, "symbol");

@@ -2,7 +2,7 @@
 /* parser.h - the seam between the TOML parser, which is C++, and the rest, which is C
  *
  * Plain structures and one function: both languages read this header, so it includes
- * nothing of the project. Use it through manifest/toml.h.
+ * nothing of the project. Use it through toml/toml.h.
  */
 #ifndef MPK_TOML_INTERNAL_PARSER_H
 #define MPK_TOML_INTERNAL_PARSER_H

@@ -99,7 +99,7 @@ MPK_SA_HIDDEN int mpk_sa_fail(const char *fmt, ...) __attribute__((format(printf
 
 /* --- launch functions ------------------------------------------------------------------------
  *
- * Rows of tables that are generated beside the kernels (launch/table.c). Indices lead from row to row, as a pointer
+ * Rows of tables that are generated beside the kernels (launch/rows.c). Indices lead from row to row, as a pointer
  * would be relocated in every process. What is called texts are places in mpk_sa_texts, NUL at the end; those that
  * are formats say so.
  */

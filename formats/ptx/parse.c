@@ -270,7 +270,7 @@ static enum mpk_code ptx_read_params(struct mpk_ptx_reader *r, struct mpk_ptx_ke
 		return MPK_OK;
 	MPK_TRY(mpk_lexer_next(&r->lex, err));
 	while (!mpk_lexer_at(&r->lex, ')')) {
-		struct variable v;
+		struct variable v = { 0 };
 
 		if (!mpk_token_is_word(&r->lex.t, ".param"))
 			return mpk_lexer_wanted(&r->lex, "'.param'", err);

@@ -14,8 +14,9 @@ document()
 }
 kind='"kind": {"enum": ["a", "b"]}'
 part='"part": {"$ref": "#/$defs/part"}'
+number='"number": {"type": "number"}'
 text='"text": {"oneOf": [{"type": "string"}, {"type": "null"}]}'
-document old "$kind, $part, $text" '"file", "kind"'
+document old "$kind, $number, $part, $text" '"file", "kind"'
 # documents NAME PROPERTIES REQUIRED [SED]: what is found in a document that came of the old one
 documents()
 {
@@ -24,14 +25,16 @@ documents()
 	sed -i "${4-}" new/*
 	check --schemas old new || :
 }
-documents 'nothing new' "$kind, $part, $text" '"file", "kind"'
-documents 'another key and word, required sooner' "${kind%]*}, \"c\"]}, $part, $text, \"more\": {}" '"file", "kind", "text"'
-documents 'null went away' "$kind, $part, \"text\": {\"type\": \"string\"}" '"file", "kind"'
-documents 'a key is gone' "$kind, $part" '"file", "kind"'
-documents 'a key may be missing' "$kind, $part, $text" '"file"'
-documents 'null, too' "\"kind\": {\"enum\": [\"a\", \"b\", null]}, $part, $text" '"file", "kind"'
-documents 'a key far down is gone' "$kind, $part, $text" '"file", "kind"' 's/"bytes"/"size"/'
-documents 'other items' "$kind, $part, $text" '"file", "kind"' \
+documents 'nothing new' "$kind, $number, $part, $text" '"file", "kind"'
+documents 'another key and word, required sooner' "${kind%]*}, \"c\"]}, $number, $part, $text, \"more\": {}" '"file", "kind", "text"'
+documents 'null went away' "$kind, $number, $part, \"text\": {\"type\": \"string\"}" '"file", "kind"'
+documents 'an integer of a number' "$kind, \"number\": {\"type\": \"integer\"}, $part, $text" '"file", "kind"'
+documents 'anything' "$kind, \"number\": {}, $part, $text" '"file", "kind"'
+documents 'a key is gone' "$kind, $number, $part" '"file", "kind"'
+documents 'a key may be missing' "$kind, $number, $part, $text" '"file"'
+documents 'null, too' "\"kind\": {\"enum\": [\"a\", \"b\", null]}, $number, $part, $text" '"file", "kind"'
+documents 'a key far down is gone' "$kind, $number, $part, $text" '"file", "kind"' 's/"bytes"/"size"/'
+documents 'other items' "$kind, $number, $part, $text" '"file", "kind"' \
 	's|"items": {"$ref": "#/$defs/part"}|"items": {"type": "string"}|'
 rm new/* && echo '== no document'
 check --schemas old new || :

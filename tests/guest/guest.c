@@ -4,6 +4,7 @@
 
 #include <stdatomic.h>
 
+#include "../unit/workspace.h"
 #include "runtime/internal/runtime.h"
 #include "runtime/parallel.h"
 #include "runtime/runtime.h"
@@ -23,24 +24,12 @@ static void close_runtime(void *runtime)
 	mpk_runtime_destroy(runtime);
 }
 
-/* As a compiled function does. */
-static void scratch(uint64_t bytes)
-{
-	void *(*take)(int, int, uint64_t, int, int) =
-		(void *(*)(int, int, uint64_t, int, int))mpk_module_api_find(
-			"TVMBackendAllocWorkspace", MPK_API_BACKEND);
-	int (*give)(int, int, void *) = (int (*)(int, int, void *))mpk_module_api_find(
-		"TVMBackendFreeWorkspace", MPK_API_BACKEND);
-
-	(void)give(MPK_DL_CPU, 0, take(MPK_DL_CPU, 0, bytes, MPK_DTYPE_INT, 8));
-}
-
 static int count_task(int task, struct mpk_parallel_env *env, void *data)
 {
 	atomic_int *sum = data;
 
 	(void)atomic_fetch_add(sum, task + 1);
-	scratch(1000);
+	workspace_use(1000);
 	return mpk_parallel_barrier(env);
 }
 
@@ -55,5 +44,5 @@ __attribute__((visibility("default"))) const struct guest guest = {
 	.open_runtime = open_runtime,
 	.close_runtime = close_runtime,
 	.sum_tasks = sum_tasks,
-	.scratch = scratch,
+	.scratch = workspace_use,
 };

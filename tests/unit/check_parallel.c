@@ -15,6 +15,7 @@
 #include "runtime/internal/runtime.h"
 #include "runtime/parallel.h"
 #include "runtime/runtime.h"
+#include "workspace.h"
 
 /* --- what asks (the Makefile has the linker wrap it) ------------------------------------------ */
 
@@ -181,23 +182,11 @@ START_TEST(a_failure_is_the_loops)
 }
 END_TEST
 
-/* As a compiled function does. */
-static void use_workspace(uint64_t bytes)
-{
-	void *(*take)(int, int, uint64_t, int, int) =
-		(void *(*)(int, int, uint64_t, int, int))mpk_module_api_find(
-			"TVMBackendAllocWorkspace", MPK_API_BACKEND);
-	int (*give)(int, int, void *) = (int (*)(int, int, void *))mpk_module_api_find(
-		"TVMBackendFreeWorkspace", MPK_API_BACKEND);
-
-	(void)give(MPK_DL_CPU, 0, take(MPK_DL_CPU, 0, bytes, MPK_DTYPE_INT, 8));
-}
-
 static int add_task(int task, struct mpk_parallel_env *env, void *data)
 {
 	(void)env;
 	(void)atomic_fetch_add((atomic_int *)data, task + 1);
-	use_workspace(1000);
+	workspace_use(1000);
 	return 0;
 }
 

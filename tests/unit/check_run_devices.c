@@ -9,6 +9,7 @@
 #include "runtime/library.h"
 #include "runtime/runtime.h"
 #include "skip.h"
+#include "workspace.h"
 
 /* A file of the test data, opened as minspect does. */
 struct file {
@@ -110,11 +111,6 @@ END_TEST
 /* Given back it is there for the next; what nobody gives back goes with the runtime. */
 START_TEST(scratch_of_a_device)
 {
-	void *(*take)(int, int, uint64_t, int, int) =
-		(void *(*)(int, int, uint64_t, int, int))mpk_module_api_find(
-			"TVMBackendAllocWorkspace", MPK_API_BACKEND);
-	int (*give)(int, int, void *) = (int (*)(int, int, void *))mpk_module_api_find(
-		"TVMBackendFreeWorkspace", MPK_API_BACKEND);
 	struct mpk_context context = { .convention = MPK_CONV_FFI }, before;
 	struct mpk_runtime *others = NULL;
 	struct mpk_error err = { 0 };
@@ -124,19 +120,19 @@ START_TEST(scratch_of_a_device)
 	ck_assert_ok(mpk_runtime_create(&(struct mpk_runtime_options){ 0 }, &context.runtime, &err),
 		     err);
 	ck_assert_ok(mpk_runtime_create(&(struct mpk_runtime_options){ 0 }, &others, &err), err);
-	ck_assert_ptr_null(take(MPK_DL_CUDA, 0, 1000, MPK_DTYPE_INT, 8)); /* for nobody */
+	ck_assert_ptr_null(workspace_take(MPK_DL_CUDA, 0, 1000)); /* for nobody */
 	before = mpk_context_swap(context);
-	a = take(MPK_DL_CUDA, 0, 1000, MPK_DTYPE_INT, 8);
-	b = take(MPK_DL_CUDA, 0, 1000, MPK_DTYPE_INT, 8);
+	a = workspace_take(MPK_DL_CUDA, 0, 1000);
+	b = workspace_take(MPK_DL_CUDA, 0, 1000);
 	ck_assert_ptr_nonnull(a);
 	ck_assert(b && a != b);
-	ck_assert_int_eq(give(MPK_DL_CUDA, 1, a), 0); /* not of that device */
-	ck_assert_ptr_ne(take(MPK_DL_CUDA, 0, 1000, MPK_DTYPE_INT, 8), a);
-	ck_assert_int_eq(give(MPK_DL_CUDA, 0, a), 0);
-	ck_assert_ptr_eq(take(MPK_DL_CUDA, 0, 1000, MPK_DTYPE_INT, 8), a);
+	ck_assert_int_eq(workspace_give(MPK_DL_CUDA, 1, a), 0); /* not of that device */
+	ck_assert_ptr_ne(workspace_take(MPK_DL_CUDA, 0, 1000), a);
+	ck_assert_int_eq(workspace_give(MPK_DL_CUDA, 0, a), 0);
+	ck_assert_ptr_eq(workspace_take(MPK_DL_CUDA, 0, 1000), a);
 	mpk_runtime_destroy(others); /* takes nothing of these along */
-	ck_assert_int_eq(give(MPK_DL_CUDA, 0, b), 0);
-	ck_assert_ptr_eq(take(MPK_DL_CUDA, 0, 1000, MPK_DTYPE_INT, 8), b);
+	ck_assert_int_eq(workspace_give(MPK_DL_CUDA, 0, b), 0);
+	ck_assert_ptr_eq(workspace_take(MPK_DL_CUDA, 0, 1000), b);
 	(void)mpk_context_swap(before);
 	mpk_runtime_destroy(context.runtime);
 	ck_assert_uint_eq(fake->live(), 0);

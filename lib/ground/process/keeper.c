@@ -343,6 +343,19 @@ struct setting {
 	gid_t group;
 };
 
+/* Waits in the worker for the byte that lets it run.
+ * Returns  false: the supervisor has ended, or could not tell the parent */
+static bool is_let_in(int gate)
+{
+	char byte;
+	ssize_t n;
+
+	do
+		n = read(gate, &byte, 1);
+	while (n < 0 && errno == EINTR);
+	return n == 1;
+}
+
 /* Returns in the worker. */
 static void keeper_main(const struct setting *s, const sigset_t *mask,
 			struct mpk_keeper_others *others)
@@ -368,14 +381,22 @@ static void keeper_main(const struct setting *s, const sigset_t *mask,
 		others->pids[others->count++] = s->parent;
 		others->pids[others->count++] = others->parent;
 	}
-	pid_t worker = mpk_fork(mask);
+	/* The worker runs only when the parent knows of it: otherwise it could already have read what the parent
+	 * meant for the worker that it takes next. */
+	int gate[2];
+	pid_t worker = pipe2(gate, O_CLOEXEC) == 0 ? mpk_fork(mask) : -1;
 	if (worker == 0) {
 		(void)close(s->socket);
+		(void)close(gate[1]);
+		if (!is_let_in(gate[0]))
+			_exit(1);
+		(void)close(gate[0]);
 		return;
 	}
 	bool is_told = tell(s->socket, worker < 0 ? REFUSED : STARTED, s->apart ? 0 : worker);
+	if (worker >= 0 && is_told)
+		is_told = write(gate[1], "", 1) == 1;
 	(void)mpk_close_others(0, &s->socket, 1);
-	/* by now it may have run for a while */
 	if (worker >= 0 && !is_told && !s->apart)
 		(void)end_all(worker);
 	if (worker < 0 || !is_told)

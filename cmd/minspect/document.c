@@ -15,6 +15,7 @@
 #include "common/diag.h"
 #include "common/print.h"
 #include "io/output.h"
+#include "text/phrase.h"
 
 /* As the first of the variables says that is set. The C library would read hundreds of kilobytes to tell the same. */
 static bool encoding_is_utf8(void)
@@ -71,6 +72,41 @@ static void write_piece(const char *text, size_t len, void *arg)
 
 	if (!*failed)
 		*failed = mpk_print_text(MPK_STDOUT, text, len);
+}
+
+/* Lets the first lines of a text through and counts the others. */
+struct cutting {
+	size_t room, dropped; /* lines */
+	int *failed;
+};
+
+static void cut_piece(const char *text, size_t len, void *arg)
+{
+	struct cutting *c = arg;
+	size_t pass = 0;
+
+	while (pass < len && c->room) {
+		const char *end = memchr(text + pass, '\n', len - pass);
+
+		pass = end ? (size_t)(end + 1 - text) : len;
+		c->room -= end != NULL;
+	}
+	write_piece(text, pass, c->failed);
+	for (size_t i = pass; i < len; i++)
+		c->dropped += text[i] == '\n';
+}
+
+/* What was left out, and no limit to what comes after it. */
+static void cut_end(struct cutting *c, struct mpk_strbuf *out, struct mpk_lines *lines)
+{
+	mpk_lines_put(mpk_strbuf_text(out), out->len, lines);
+	out->len = 0;
+	c->room = SIZE_MAX;
+	if (c->dropped) {
+		mpk_strbuf_puts(out, "and ");
+		mpk_put_number(out, c->dropped);
+		mpk_strbuf_printf(out, " more line%s: --all\n", c->dropped == 1 ? "" : "s");
+	}
 }
 
 /* After what was written of it already, of which failed is the errno. */
@@ -220,12 +256,15 @@ static int look_opened(struct looking *k, struct minspect_file *file, enum mpk_c
 				     &file->arena, err);
 	view.in_archive = file->in_zip;
 	l->view = &view;
+	l->set->files++;
+	l->set->bytes += file->bytes.len;
 	int status = code == MPK_OK                               ? k->action->look(k->o, l)
 		     : k->action->refuse && code == MPK_E_CORRUPT ? k->action->refuse(k->o, l, err)
 								  : minspect_report(l, err);
 	/* figures of two states of a file are figures of neither */
 	if (is_verdict(status) && mpk_mappings_check(err) != MPK_OK)
 		status = mpk_diag_error(err);
+	l->set->unreadable += !is_verdict(status);
 	l->view = NULL;
 	return status;
 }
@@ -265,6 +304,9 @@ static int look_weights(struct looking *k, struct minspect_file *file)
 
 	if (is_verdict(status) && mpk_mappings_check(&err) != MPK_OK)
 		status = mpk_diag_error(&err);
+	k->l->set->files++;
+	k->l->set->bytes += file->bytes.len;
+	k->l->set->unreadable += !is_verdict(status);
 	mpk_weight_set_close(&f.set);
 	return status;
 }
@@ -337,6 +379,7 @@ static int document_look(struct looking *k, const char *name)
 
 	code = is_archive ? code : take_any(k, &file, code);
 	l->file = &file;
+	l->in_set = is_archive || l->folder_len || k->o->file_count > 1;
 	if (!is_archive && !(file.is_weights && k->action->weights) &&
 	    is_passed_over(code, l->folder_len > 0)) {
 		status = -1;
@@ -445,16 +488,23 @@ int minspect_each(const struct minspect_options *o, const struct minspect_action
 	MPK_CLEANUP(mpk_strbuf_fini)
 	struct mpk_strbuf out = { .take = write_piece, .arg = &failed };
 	struct mpk_json j = { 0 };
-	struct minspect_look l = { .out = o->json ? NULL : &out, .user = user };
+	struct minspect_set set = { 0 };
+	struct minspect_look l = { .out = o->json ? NULL : &out, .set = &set, .user = user };
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
 	struct looking k = { o, action, &l };
 	struct mpk_error err = { 0 };
 	int status = MPK_EXIT_OK, written;
 	bool is_for_people = !o->json && !o->csv && !o->markdown && !action->is_verbatim;
 
+	struct cutting cutting = { .room = MINSPECT_LINES, .failed = &failed };
+
 	if (is_for_people) {
 		out.take = mpk_lines_put;
 		out.arg = &lines;
+	}
+	if (is_for_people && action->is_cut && !o->all) {
+		lines.take = cut_piece;
+		lines.arg = &cutting;
 	}
 	if (!open_choice(o, &arena, &l.choice))
 		return mpk_diag_error((mpk_fail_nomem(&err), &err));
@@ -469,6 +519,12 @@ int minspect_each(const struct minspect_options *o, const struct minspect_action
 		int got = end_files(&k, &j, &failed);
 
 		status = status ? status : got;
+	}
+	if (lines.take == cut_piece)
+		cut_end(&cutting, &out, &lines);
+	if (action->sum && !o->json_lines && (l.json || l.in_set)) {
+		l.at = l.json ? j.root : NULL;
+		action->sum(o, &l);
 	}
 	written = o->json && !o->json_lines ? print_rest(&j, failed)
 		  : is_for_people           ? write_lines(&lines, &out, &failed)

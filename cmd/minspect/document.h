@@ -10,6 +10,16 @@
 #include "text/json.h"
 #include "weightfile/weightfile.h"
 
+/* An answer of more lines than this is cut where all of it is not asked for: on a terminal and in a pipe alike. */
+enum { MINSPECT_LINES = 55 };
+
+/* What has been looked at. */
+struct minspect_set {
+	size_t files; /* libraries of archives are some */
+	size_t unreadable;
+	uint64_t bytes; /* of members, unpacked ones */
+};
+
 /* One file under one action. */
 struct minspect_look {
 	struct minspect_file *file;
@@ -21,6 +31,8 @@ struct minspect_look {
 	struct mpk_json_at *list;      /* an array in this file's, for the action */
 	struct mpk_view_choice choice; /* of --filter; without a filter everything is chosen */
 	bool filters;                  /* the action leaves the choice to it */
+	bool in_set; /* it is one of several, of a folder, or a library of an archive */
+	struct minspect_set *set; /* what was looked at so far */
 	size_t folder_len; /* bytes of the file's name that are a folder's which is named; 0: none is */
 	void *user;        /* as minspect_each got it */
 };
@@ -46,6 +58,10 @@ struct minspect_action {
 	/* Puts what comes after all files; file and view are NULL, files is the list. Returns an exit status;
 	 * NULL: nothing. */
 	int (*end)(const struct minspect_options *o, struct minspect_look *l);
+	/* Puts what all files come to, where there are several, or JSON is wanted: behind them, whatever the status;
+	 * at is the document, file and view are NULL. NULL: nothing. */
+	void (*sum)(const struct minspect_options *o, struct minspect_look *l);
+	bool is_cut; /* without --all its text has so many lines that people read them (MINSPECT_LINES) */
 	bool is_verbatim; /* its text is out of a file, or for programs: no line of it is changed */
 	const char *single; /* "extract": this action takes one library alone; NULL: any number */
 };

@@ -5,6 +5,7 @@
  * compute digests. */
 #include <errno.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "base/strbuf.h"
@@ -15,6 +16,7 @@
 #include "io/output.h"
 #include "minspect/minspect.h"
 #include "text/escape.h"
+#include "text/phrase.h"
 
 static const struct mpk_action summary = { minspect_show, .inspects = true };
 static const struct mpk_option summary_row = { .name = "", .action = &summary };
@@ -104,14 +106,92 @@ static const char *nearest_action(const char *word)
 
 static bool is_of_mpack(const char *word)
 {
-	static const char *const commands[] = {
-		"build", "check", "edit", "init", "sign", "unpack"
-	};
+	static const char *const commands[] = { "build", "check", "edit",  "init",
+						"sign",  "thin",  "unpack" };
 
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(commands); i++)
 		if (strcmp(word, commands[i]) == 0)
 			return true;
 	return false;
+}
+
+/* What other programs call an action. */
+static const char *synonym(const char *word)
+{
+	static const struct {
+		const char *word, *action;
+	} rows[] = {
+		{ "compare", "diff" },
+		{ "delta", "diff" },
+		{ "disassemble", "disasm" },
+		{ "objdump", "disasm" },
+		{ "sass", "disasm" },
+		{ "digest", "code-digest" },
+		{ "hash", "code-digest" },
+		{ "sha256", "code-digest" },
+		{ "validate", "verify" },
+		{ "lint", "verify" },
+		{ "test", "cases" },
+		{ "call", "run" },
+		{ "exec", "run" },
+		{ "bench", "run" },
+		{ "profile", "run" },
+		{ "nm", "functions" },
+		{ "symbols", "functions" },
+		{ "kernels", "functions" },
+		{ "resources", "functions" },
+		{ "sizes", "size" },
+		{ "bloat", "size" },
+		{ "du", "size" },
+		{ "page", "html" },
+		{ "report", "html" },
+		{ "view", "show" },
+		{ "cat", "show" },
+		{ "print", "show" },
+		{ "unzip", "extract" },
+		{ "gpus", "devices" },
+		{ "graph", "dot" },
+		{ "compatible", "check" },
+		{ "why", "explain" },
+	};
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(rows); i++)
+		if (strcasecmp(word, rows[i].word) == 0)
+			return rows[i].action;
+	return NULL;
+}
+
+/* Words that others have for what minspect does without an action. */
+static bool means_listing(const char *word)
+{
+	static const char *const words[] = { "list",    "ls",   "info", "inspect",
+					     "summary", "dump", "tree", "open" };
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(words); i++)
+		if (strcasecmp(word, words[i]) == 0)
+			return true;
+	return false;
+}
+
+/* The command that was meant, with the operands that were given. */
+static int meant(const char *word, const char *action)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf line = { 0 };
+	const struct minspect_options *o = &minspect_options;
+
+	mpk_strbuf_printf(&line, "minspect%s%s", *action ? " " : "", action);
+	/* the only operand is the file, and the action takes something in front of it */
+	for (const struct mpk_option *row = minspect_command.options; row->name; row++)
+		if (strcmp(row->name, action) == 0 && row->kind == MPK_OPT_TEXT &&
+		    o->file_count == 2)
+			mpk_strbuf_printf(&line, " %s", row->argument);
+	for (size_t i = 1; i < o->file_count && i < 4; i++) {
+		mpk_strbuf_putc(&line, ' ');
+		mpk_put_word(&line, mpk_span_str(o->files[i]));
+	}
+	mpk_strbuf_puts(&line, o->file_count == 1 ? " FILE" : o->file_count > 4 ? " ..." : "");
+	return mpk_diag_usage("there is no action and no file '%s'; did you mean '%s'?", word,
+			      mpk_strbuf_text(&line));
 }
 
 /* A misspelt word: the first operand is meant as an action, unless there is such a file.
@@ -123,11 +203,17 @@ static int check_first(const char *word)
 	/* A word with a dot or a slash was meant as a file, whether there is one or not. */
 	if (strpbrk(word, "./") || access(word, F_OK) == 0)
 		return MPK_EXIT_OK;
-	if (near)
-		return mpk_diag_usage("there is no file '%s'; did you mean %s?", word, near);
+	if (synonym(word))
+		return meant(word, synonym(word));
+	if (means_listing(word))
+		return meant(word, "");
 	if (is_of_mpack(word))
 		return mpk_diag_usage("there is no file '%s'; did you mean 'mpack %s'?", word,
 				      word);
+	if (near)
+		return meant(word, near);
+	if (minspect_options.file_count > 1)
+		return mpk_diag_usage("there is no action and no file '%s'", word);
 	return MPK_EXIT_OK;
 }
 

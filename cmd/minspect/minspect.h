@@ -66,6 +66,7 @@ struct minspect_options {
 	bool trace, force, isolate;
 	const char *grid, *block, *shared, *tvm_ffi, *junit;
 	struct mpk_option_list filters; /* --filter */
+	bool all;
 	bool tap, no_skip, devices;
 
 	/* operands */

@@ -16,10 +16,11 @@ static struct mpk_public_keys keys; /* of --pubkey */
 static int verify_finish(const struct minspect_options *o, struct minspect_look *l,
 			 struct mpk_report *report)
 {
-	const struct mpk_verified verified = { l->file->name, report };
+	const struct mpk_verified verified = { l->file->name, report, l->in_set };
 	int status = report->errors ? MPK_EXIT_DIFFERENT : MPK_EXIT_OK;
 
 	minspect_answer(o, l, &mpk_answer_verify, &verified);
+	mpk_verified_add(l->user, report);
 	mpk_report_fini(report);
 	return status;
 }
@@ -84,11 +85,24 @@ int minspect_verify_prepare(const struct minspect_options *o)
 	return mpk_diag_error(&err);
 }
 
+static void verify_sum(const struct minspect_options *o, struct minspect_look *l)
+{
+	struct mpk_verified_set *set = l->user;
+
+	set->files = l->set->files;
+	set->bytes = l->set->bytes;
+	set->unreadable = l->set->unreadable;
+	minspect_answer(o, l, &mpk_answer_verified, set);
+}
+
 int minspect_verify(const struct minspect_options *o)
 {
 	static const struct minspect_action action = { .look = verify_file,
 						       .refuse = verify_refuse,
-						       .weights = verify_weights };
+						       .weights = verify_weights,
+						       .sum = verify_sum,
+						       .is_cut = true };
+	struct mpk_verified_set set = { 0 };
 
-	return minspect_each(o, &action, NULL);
+	return minspect_each(o, &action, &set);
 }

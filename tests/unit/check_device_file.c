@@ -98,7 +98,7 @@ static enum mpk_code put_code_digest(struct opened *o, struct mpk_strbuf *out,
 static enum mpk_code put_verify(struct opened *o, struct mpk_strbuf *out, struct mpk_error *err)
 {
 	struct mpk_report report = { 0 };
-	struct mpk_verified what = { "k", &report };
+	struct mpk_verified what = { "k", &report, false };
 	enum mpk_code code = mpk_verify_run(&o->view, NULL, &arena, &report, err);
 
 	ck_assert_uint_eq(report.errors, 0);

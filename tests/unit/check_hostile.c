@@ -109,7 +109,7 @@ static enum mpk_code look_tree(const struct mpk_view *view, struct mpk_arena *ar
 
 	MPK_TRY(mpk_extract_plan(view, (struct mpk_span){ 0 }, arena, &plan, err));
 	MPK_TRY(mpk_verify_run(view, NULL, arena, &report, err));
-	mpk_answer_verify.text(&(struct mpk_verified){ "x", &report },
+	mpk_answer_verify.text(&(struct mpk_verified){ "x", &report, false },
 			       (struct mpk_style){ .verbose = true }, text);
 	MPK_TRY(mpk_size_read(view, arena, &size, err));
 	mpk_answer_size.text(&size, (struct mpk_style){ 0 }, text);

@@ -285,6 +285,15 @@ START_TEST(phrases)
 	mpk_put_also(&out, UINT64_MAX, "byte");
 	ck_assert_str_eq(mpk_strbuf_text(&out), "1 kernel, 0 members, 18446744073709551615 bytes");
 	out.len = 0;
+	static const uint64_t numbers[] = { 0, 999, 1000, 1001000, UINT64_MAX };
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(numbers); i++) {
+		mpk_put_number(&out, numbers[i]);
+		mpk_strbuf_putc(&out, ' ');
+	}
+	ck_assert_str_eq(mpk_strbuf_text(&out),
+			 "0 999 1,000 1,001,000 18,446,744,073,709,551,615 ");
+	out.len = 0;
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(names); i++)
 		names[i] = mpk_span_str(i ? "n" : "a\n");
 	mpk_put_names(&out, names, 2);

@@ -234,7 +234,7 @@ static void all_views(struct mpk_span blob, enum mpk_generation gen, const struc
 	mpk_answer_functions.text(&view, (struct mpk_style){ 0 }, &out);
 	json_views(&view, &size);
 	ck_assert_int_eq(mpk_verify_run(&view, NULL, &scratch, &report, NULL), MPK_OK);
-	mpk_answer_verify.text(&(struct mpk_verified){ "x", &report },
+	mpk_answer_verify.text(&(struct mpk_verified){ "x", &report, false },
 			       (struct mpk_style){ .verbose = true }, &out);
 	ck_assert_int_eq(mpk_extract_plan(&view, (struct mpk_span){ 0 }, &scratch, &plan, NULL),
 			 MPK_OK);

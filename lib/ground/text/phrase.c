@@ -11,6 +11,16 @@
 
 #include "text/escape.h"
 
+void mpk_put_number(struct mpk_strbuf *out, uint64_t n)
+{
+	if (n >= 1000) {
+		mpk_put_number(out, n / 1000);
+		mpk_strbuf_printf(out, ",%03u", (unsigned)(n % 1000));
+	} else {
+		mpk_strbuf_printf(out, "%u", (unsigned)n);
+	}
+}
+
 void mpk_put_count(struct mpk_strbuf *out, uint64_t n, const char *what)
 {
 	mpk_strbuf_printf(out, "%" PRIu64 " %s%s", n, what, n == 1 ? "" : "s");

@@ -13,6 +13,9 @@
 /* How many names of a list are printed; --json has all. */
 enum { MPK_NAMES_SHOWN = 8 };
 
+/* mpk_put_number - append a number with its thousands apart: "999", "5,000" */
+void mpk_put_number(struct mpk_strbuf *out, uint64_t n);
+
 /* mpk_put_count - append "1 kernel", "2 kernels"
  * mpk_put_also - append ", 1 kernel", ", 2 kernels"
  * @what    the singular */

@@ -415,7 +415,7 @@ static enum mpk_code end_file(struct mpk_page *page, struct mpk_json_at *at, con
 	struct mpk_json *j = &page->json;
 
 	if (code == MPK_OK)
-		mpk_answer_verify.json(&(struct mpk_verified){ name, report }, j,
+		mpk_answer_verify.json(&(struct mpk_verified){ name, report, false }, j,
 				       mpk_json_object(j, at, "verify"));
 	mpk_report_fini(report);
 	return code != MPK_OK ? code : j->failed ? mpk_fail_nomem(err) : MPK_OK;

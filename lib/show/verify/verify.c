@@ -12,6 +12,7 @@
 #include "model/node_info.h"
 #include "text/escape.h"
 #include "text/phrase.h"
+#include "text/table.h"
 #include "verify/verify.h"
 
 /* One check on one module. The position is set before each call, so that a check that says
@@ -263,6 +264,19 @@ static void put_signed(const struct mpk_verified *v, struct mpk_strbuf *out)
 	}
 }
 
+/* "no errors", "2 errors, 1 warning" */
+static void put_verdict(const struct mpk_report *report, struct mpk_strbuf *out)
+{
+	if (report->errors)
+		mpk_put_count(out, report->errors, "error");
+	else
+		mpk_strbuf_puts(out, "no errors");
+	if (report->warnings)
+		mpk_put_also(out, report->warnings, "warning");
+	if (report->dropped)
+		mpk_strbuf_printf(out, ", %zu left out", report->dropped);
+}
+
 static void verify_text(const void *what, struct mpk_style style, struct mpk_strbuf *out)
 {
 	const struct mpk_verified *v = what;
@@ -272,15 +286,12 @@ static void verify_text(const void *what, struct mpk_style style, struct mpk_str
 	for (size_t i = 0; i < report->count; i++)
 		if (style.verbose || report->findings[i].severity != MPK_NOTE)
 			finding_line(&report->findings[i], style, out);
-	mpk_escape(out, mpk_span_str(v->file));
-	mpk_strbuf_puts(out, report->errors ? ": " : ": no errors");
-	if (report->errors)
-		mpk_put_count(out, report->errors, "error");
-	if (report->warnings)
-		mpk_put_also(out, report->warnings, "warning");
-	if (report->dropped)
-		mpk_strbuf_printf(out, ", %zu left out", report->dropped);
-	mpk_strbuf_putc(out, '\n');
+	if (!v->in_set || report->errors || report->warnings) {
+		mpk_escape(out, mpk_span_str(v->file));
+		mpk_strbuf_puts(out, ": ");
+		put_verdict(report, out);
+		mpk_strbuf_putc(out, '\n');
+	}
 	if (!style.verbose)
 		put_signed(v, out);
 }
@@ -292,7 +303,11 @@ static void verify_json(const void *what, struct mpk_json *j, struct mpk_json_at
 	struct mpk_json_at *list, *o;
 
 	mpk_report_sort(report);
+	struct mpk_strbuf verdict = { 0 };
+
+	put_verdict(report, &verdict);
 	mpk_json_text(j, at, "file", v->file);
+	mpk_json_take(j, at, "verdict", &verdict);
 	mpk_json_u64(j, at, "errors", report->errors);
 	mpk_json_u64(j, at, "warnings", report->warnings);
 	mpk_json_u64(j, at, "left_out", report->dropped);
@@ -316,3 +331,63 @@ static void verify_json(const void *what, struct mpk_json *j, struct mpk_json_at
 }
 
 const struct mpk_answer mpk_answer_verify = { .text = verify_text, .json = verify_json };
+
+/* --- several files -------------------------------------------------------------------------- */
+
+void mpk_verified_add(struct mpk_verified_set *set, const struct mpk_report *report)
+{
+	set->errors += report->errors;
+	set->warnings += report->warnings;
+	set->bad_files += report->errors > 0;
+	set->warned_files += report->warnings > 0;
+}
+
+static void put_in_files(const struct mpk_verified_set *set, size_t n, const char *what,
+			 size_t files, struct mpk_strbuf *out)
+{
+	mpk_put_number(out, n);
+	mpk_strbuf_printf(out, " %s%s", what, n == 1 ? "" : "s");
+	if (set->files == 1)
+		return;
+	mpk_strbuf_puts(out, " in ");
+	mpk_put_number(out, files);
+	mpk_strbuf_printf(out, " file%s", files == 1 ? "" : "s");
+}
+
+static void put_set_verdict(const struct mpk_verified_set *set, struct mpk_strbuf *out)
+{
+	mpk_put_number(out, set->files);
+	mpk_strbuf_printf(out, " file%s, %s: ", set->files == 1 ? "" : "s", MPK_SIZE(set->bytes));
+	if (set->errors)
+		put_in_files(set, set->errors, "error", set->bad_files, out);
+	else
+		mpk_strbuf_puts(out, set->unreadable == set->files && set->files
+					     ? "nothing could be read"
+					     : "no errors");
+	if (set->warnings) {
+		mpk_strbuf_puts(out, ", ");
+		put_in_files(set, set->warnings, "warning", set->warned_files, out);
+	}
+	if (set->unreadable && set->unreadable < set->files) {
+		mpk_strbuf_puts(out, "; ");
+		mpk_put_number(out, set->unreadable);
+		mpk_strbuf_puts(out, " could not be read");
+	}
+}
+
+static void verified_text(const void *what, struct mpk_style style, struct mpk_strbuf *out)
+{
+	(void)style;
+	put_set_verdict(what, out);
+	mpk_strbuf_putc(out, '\n');
+}
+
+static void verified_json(const void *what, struct mpk_json *j, struct mpk_json_at *at)
+{
+	struct mpk_strbuf verdict = { 0 };
+
+	put_set_verdict(what, &verdict);
+	mpk_json_take(j, at, "verdict", &verdict);
+}
+
+const struct mpk_answer mpk_answer_verified = { .text = verified_text, .json = verified_json };

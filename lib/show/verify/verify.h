@@ -111,11 +111,27 @@ extern const struct mpk_answer mpk_answer_finding;
 struct mpk_verified {
 	const char *file;          /* its name, not escaped */
 	struct mpk_report *report; /* is sorted when it is printed */
+	bool in_set;               /* one of several: without a finding it has no line */
 };
 
 /* of struct mpk_verified: the findings, one a line, then the verdict, "a.so: no errors" or "a.so: 2 errors,
  * 1 warning". Notes are in verbose text alone, but for that of a signature, which follows the verdict. */
 extern const struct mpk_answer mpk_answer_verify;
+
+/* What was found in several files. */
+struct mpk_verified_set {
+	size_t files;   /* that were looked at, unreadable ones included */
+	uint64_t bytes; /* of them */
+	size_t errors, warnings;
+	size_t bad_files, warned_files; /* that have an error, that have a warning */
+	size_t unreadable;              /* could not be looked at */
+};
+
+/* mpk_verified_add - count what was found in one more file; files and bytes the caller counts */
+void mpk_verified_add(struct mpk_verified_set *set, const struct mpk_report *report);
+
+/* of struct mpk_verified_set: "5,000 files, 61.0 MiB: no errors"; "verdict" in JSON is the same sentence */
+extern const struct mpk_answer mpk_answer_verified;
 
 /* mpk_verify_say - report a finding of the check that runs, where it looks
  * mpk_verify_say_at - the same elsewhere */

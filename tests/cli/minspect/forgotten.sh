@@ -13,3 +13,8 @@ cp data/formats/04_metal.blob size
 minspect size | sed 1q
 # what is no action is a file that is missing
 look deploy
+# what other programs call an action
+look compare a.so b.so
+look digest a.so
+look ls a.so
+look frobnicate a.so

@@ -202,7 +202,7 @@ $(CLOCK_USERS): private ALL_LDFLAGS += -Wl,--wrap=clock_gettime
 SEEN_BY_CORES := clock_gettime getrusage read sched_getaffinity
 $(O)/tests/unit/check_cores: private ALL_LDFLAGS += $(SEEN_BY_CORES:%=-Wl,--wrap=%)
 # Where NVIDIA's toolkit is installed, its declarations are compared with ours.
-$(O)/tests/unit/check_cuda_abi.o: CPPFLAGS += -isystem /usr/local/cuda/include
+$(O)/tests/unit/check_cuda_abi.o $(O)/tests/unit/check_occupancy.o: CPPFLAGS += -isystem /usr/local/cuda/include
 $(O)/tests/unit/check_hip_abi.o: CPPFLAGS += -isystem /opt/rocm/include
 
 # --- how -------------------------------------------------------------------------

@@ -101,7 +101,7 @@ static void print_word(const struct mpk_option *row)
 /* Actions as words; those that the screen has no room for by their names alone. */
 static void help_put_words(const struct mpk_command *command)
 {
-	char names[WIDTH] = "";
+	char names[4 * WIDTH] = ""; /* printed in as many lines as it takes */
 	size_t shown = 0;
 
 	for (const struct mpk_option *row = command->options; row->name; row++) {

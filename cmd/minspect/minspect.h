@@ -28,7 +28,7 @@ struct mpk_action {
  * uses one parses it. */
 struct minspect_options {
 	/* actions; main.c sees that there is at most one. Each is a row with .action. */
-	bool functions, verify, size, check, svg, code_digest;
+	bool functions, verify, size, check, svg, code_digest, occupancy;
 	const char *extract, *diff, *header, *run, *cases, *show, *disasm, *explain;
 	const char *html, *dot;
 	struct mpk_option_list sources; /* --html */
@@ -203,6 +203,7 @@ int minspect_functions(const struct minspect_options *o);
 int minspect_size(const struct minspect_options *o);
 int minspect_diff(const struct minspect_options *o);
 int minspect_code_digest(const struct minspect_options *o);
+int minspect_occupancy(const struct minspect_options *o);
 int minspect_baseline(const struct minspect_options *o);
 int minspect_extract(const struct minspect_options *o);
 

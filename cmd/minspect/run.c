@@ -50,8 +50,8 @@ static enum mpk_code parse_count(const char *option, const char *text, uint64_t 
 }
 
 /* "X", "X,Y" or "X,Y,Z", each from 1 to 2^31 - 1 */
-static enum mpk_code parse_extents(const char *option, const char *text, uint64_t out[3],
-				   struct mpk_error *err)
+enum mpk_code run_parse_extents(const char *option, const char *text, uint64_t out[3],
+				struct mpk_error *err)
 {
 	const char *at = text;
 
@@ -87,8 +87,8 @@ static enum mpk_code parse_device(const struct minspect_options *o, struct run_d
 	/* A device of kind none means that --device was not given; mpk_call_choose_device then
 	 * chooses. */
 	where.device = (struct mpk_dldevice){ (int32_t)kind, (int32_t)ordinal };
-	MPK_TRY(parse_extents("grid", o->grid, where.extents.grid, err));
-	MPK_TRY(parse_extents("block", o->block, where.extents.block, err));
+	MPK_TRY(run_parse_extents("grid", o->grid, where.extents.grid, err));
+	MPK_TRY(run_parse_extents("block", o->block, where.extents.block, err));
 	if (o->shared && (!mpk_parse_u64(mpk_span_str(o->shared), &where.extents.shared_bytes) ||
 			  where.extents.shared_bytes > INT32_MAX))
 		return mpk_fail(

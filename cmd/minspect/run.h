@@ -37,6 +37,14 @@ struct run_request {
 	bool is_timed;  /* --repeat or --warmup was given */
 };
 
+/* run_parse_extents - "X", "X,Y" or "X,Y,Z", each from 1 to 2147483647
+ * @option  its name, for the error
+ * @text    NULL: out stays as it is
+ * @out     what is not said becomes 1
+ * Returns  MPK_OK; MPK_E_USAGE with the option's name in front */
+enum mpk_code run_parse_extents(const char *option, const char *text, uint64_t out[3],
+				struct mpk_error *err) MPK_MUST_CHECK;
+
 /* run_request_parse_expects - the values of --expect; part of run_request_parse unless the call is
  * isolated, and then after it
  * Returns  MPK_OK; as mpk_expect_parse, with the option's name in front */

@@ -34,13 +34,14 @@ struct mpk_amdgpu_kernel {
 	uint32_t sgprs, vgprs;        /* registers of a wave and of a lane */
 	uint32_t agprs;               /* among those of a lane; 0 also where there are none */
 	uint32_t sgpr_spills, vgpr_spills;
-	uint64_t lds_bytes;                /* static, of a work group */
-	uint64_t scratch_bytes;            /* of a lane, spills included */
-	bool dynamic_stack;                /* and more, as calls need it */
-	uint64_t kernarg_bytes;            /* all arguments, hidden ones included */
-	uint32_t max_threads;              /* of a work group; 0: not known */
-	uint32_t block[3];                 /* required size of a work group; zeros: any */
-	uint32_t wavefront;                /* lanes: 32 or 64; 0: not known */
+	uint64_t lds_bytes;     /* static, of a work group */
+	uint64_t scratch_bytes; /* of a lane, spills included */
+	bool dynamic_stack;     /* and more, as calls need it */
+	uint64_t kernarg_bytes; /* all arguments, hidden ones included */
+	uint32_t max_threads;   /* of a work group; 0: not known */
+	uint32_t block[3];      /* required size of a work group; zeros: any */
+	uint32_t wavefront;     /* lanes: 32 or 64; 0: not known */
+	bool wgp_mode; /* from gfx10 on: a work group may use both compute units of a work group processor */
 	const struct mpk_amdgpu_arg *args; /* in the order of the declaration, then hidden ones */
 	size_t arg_count;
 	size_t visible_args;  /* those a launch passes */

@@ -194,6 +194,21 @@ static enum mpk_code read_block(struct reader *r, struct mpk_cursor *c, void *in
 	return MPK_OK;
 }
 
+/* The documentation calls it a boolean; LLVM writes a boolean or, in some releases, a number. */
+static enum mpk_code read_wgp_mode(struct reader *r, struct mpk_cursor *c, void *into,
+				   struct mpk_error *err)
+{
+	struct mpk_amdgpu_kernel *k = into;
+	struct mpk_msgpack m;
+
+	(void)r;
+	MPK_TRY(mpk_msgpack_next(c, &m, err));
+	if (m.type != MPK_MSGPACK_BOOL && m.type != MPK_MSGPACK_UINT)
+		return amdgpu_bad(c, ".workgroup_processor_mode is no boolean", err);
+	k->wgp_mode = m.number != 0;
+	return MPK_OK;
+}
+
 static enum mpk_code amdgpu_read_kernel(struct reader *r, struct mpk_cursor *c,
 					struct mpk_amdgpu_kernel *k, struct mpk_error *err)
 {
@@ -212,6 +227,7 @@ static enum mpk_code amdgpu_read_kernel(struct reader *r, struct mpk_cursor *c,
 		{ .key = ".max_flat_workgroup_size", .u32 = &k->max_threads },
 		{ .key = ".reqd_workgroup_size", .read = read_block, .into = k },
 		{ .key = ".wavefront_size", .u32 = &k->wavefront },
+		{ .key = ".workgroup_processor_mode", .read = read_wgp_mode, .into = k },
 		{ .key = ".args", .read = read_args, .into = k },
 	};
 

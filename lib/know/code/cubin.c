@@ -32,7 +32,8 @@ static enum mpk_code read_cubin(struct mpk_code_info *info, void *content, struc
 
 		kernels[i] = (struct mpk_code_kernel){ .name = k->name,
 						       .param_count = k->param_count,
-						       .code_bytes = k->code_bytes };
+						       .code_bytes = k->code_bytes,
+						       .barriers = k->barriers };
 		(void)mpk_span_sub(info->bytes, k->code_off, k->code_bytes, &kernels[i].code);
 		memcpy(kernels[i].block, k->block, sizeof k->block);
 		memcpy(kernels[i].max_threads, k->max_threads, sizeof k->max_threads);

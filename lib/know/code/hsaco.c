@@ -37,7 +37,9 @@ static enum mpk_code read_object(struct mpk_code_info *info, void *content, stru
 		kernels[i] = (struct mpk_code_kernel){ .name = k->name,
 						       .param_count = k->visible_args,
 						       .code_bytes = k->code.len,
-						       .code = k->code };
+						       .code = k->code,
+						       .wavefront = k->wavefront,
+						       .wgp_mode = k->wgp_mode };
 		memcpy(kernels[i].block, k->block, sizeof k->block);
 		kernels[i].max_threads[0] = k->max_threads;
 		kernels[i].max_threads[1] = kernels[i].max_threads[2] = k->max_threads ? 1 : 0;

@@ -56,6 +56,9 @@ struct mpk_code_kernel {
 	bool has_variants; /* another condition has a kernel of this name, too */
 	uint32_t block[3]; /* the only block it runs in; zeros: any */
 	uint32_t max_threads[3]; /* its product is the most threads of a block; zeros: no bound */
+	uint32_t barriers;       /* of a block; 0: none, or the format does not tell */
+	uint32_t wavefront;      /* AMD: lanes of a wave; 0: the format does not tell */
+	bool wgp_mode; /* AMD: a block may use both compute units of a work group processor */
 };
 
 /* The text of a source as a whole, for questions about its kernels. */

@@ -102,10 +102,17 @@ static enum mpk_code kernel_list_add(struct lister *l, const struct mpk_code_inf
 	if (code) {
 		k.target = mpk_kernel_target(l->arena, code);
 		MPK_TRY_ALLOC(k.target, l->err);
-		k.code = code->kernels[kernel].code;
+		const struct mpk_code_kernel *from = &code->kernels[kernel];
+
+		k.code = from->code;
+		memcpy(k.block, from->block, sizeof k.block);
+		memcpy(k.max_threads, from->max_threads, sizeof k.max_threads);
+		k.barriers = from->barriers;
+		k.wavefront = from->wavefront;
+		k.wgp_mode = from->wgp_mode;
 		(void)mpk_code_figures(code, kernel, &k.figures);
 		if (l->container)
-			MPK_TRY(forget_code(l, &code->kernels[kernel], &k));
+			MPK_TRY(forget_code(l, from, &k));
 	}
 	MPK_TRY(kernel_list_make_key(l, &k));
 	/* a key ends with the name: one copy of what is forgotten is enough */

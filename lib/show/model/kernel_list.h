@@ -22,6 +22,9 @@ struct mpk_listed_kernel {
 	struct mpk_span name;             /* not escaped */
 	const char *target;               /* "sm_90"; "": its code names none */
 	struct mpk_figures figures;
+	/* What a launch is held to: as in struct mpk_code_kernel. */
+	uint32_t block[3], max_threads[3], barriers, wavefront;
+	bool wgp_mode;
 	struct mpk_span code; /* its machine code; empty: not known which part it is */
 	/* Of a library's GPU code alone, whose code is forgotten: */
 	const char *container; /* ".nv_fatbin:0"; else NULL */

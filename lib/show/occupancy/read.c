@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* read.c - the occupancy of each kernel of a file, from the figures that its code has */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/vec.h"
+#include "code/cuda.h"
+#include "model/kernel_list.h"
+#include "occupancy/occupancy.h"
+
+struct rows {
+	struct mpk_occupancy_row *items; /* from malloc */
+	size_t count, cap;
+};
+
+static void rows_fini(struct rows *r)
+{
+	free(r->items);
+}
+
+/* A device runs code for an earlier one of its generation; code for one device alone, "sm_90a", runs only there. */
+static bool runs_on(const char *target, const char *device)
+{
+	unsigned from = mpk_cuda_device_parse(target), to = mpk_cuda_device_parse(device);
+
+	if (strcmp(target, device) == 0)
+		return true;
+	if (!from || !to || from / 10 != to / 10 || from > to)
+		return false;
+	char last = target[strlen(target) - 1];
+
+	return last == 'a' ? from == to : true;
+}
+
+static uint32_t product(const uint32_t n[3])
+{
+	uint64_t all = (uint64_t)n[0] * n[1];
+
+	all = all > UINT32_MAX ? UINT32_MAX : all * n[2];
+	return all > UINT32_MAX ? UINT32_MAX : (uint32_t)all;
+}
+
+/* Returns  false: the figures do not tell */
+static bool row_of(const struct mpk_listed_kernel *k, const struct mpk_occupancy_ask *ask,
+		   const char *device, struct mpk_occupancy_row *out)
+{
+	const struct mpk_figure_value *f = k->figures.values;
+	uint32_t bound = product(k->max_threads), required = product(k->block);
+	uint32_t most = mpk_occupancy_max_threads(device);
+	struct mpk_occupancy_need need = {
+		.registers = (uint32_t)f[MPK_FIGURE_REGISTERS].number,
+		.sgprs = (uint32_t)f[MPK_FIGURE_SCALAR_REGISTERS].number,
+		.shared_bytes = f[MPK_FIGURE_SHARED].number + ask->dynamic,
+		.barriers = k->barriers,
+		.wavefront = k->wavefront,
+		.whole_work_groups = k->wgp_mode,
+	};
+	struct mpk_occupancy_step step;
+	struct mpk_occupancy now = { 0 };
+	enum mpk_block_from from;
+
+	if (f[MPK_FIGURE_REGISTERS].state != MPK_FIGURE_KNOWN || !most)
+		return false;
+	/* AMD's compilers write the device's own limit where a kernel has no bound. */
+	if (bound >= most)
+		bound = 0;
+	/* A kernel without registers still takes the least that a warp is given. */
+	if (!need.registers)
+		need.registers = 1;
+	need.threads = ask->threads ? ask->threads : required ? required : bound;
+	from = ask->threads ? MPK_BLOCK_GIVEN
+	       : required   ? MPK_BLOCK_REQUIRED
+	       : bound      ? MPK_BLOCK_BOUND
+			    : MPK_BLOCK_BEST;
+	if (from == MPK_BLOCK_BEST) {
+		need.threads = mpk_occupancy_best_block(device, &need, 0, &now);
+		/* No size can be launched; the least tells why. */
+		if (!need.threads)
+			need.threads = now.warp_lanes ? now.warp_lanes : 1;
+	}
+	if (!mpk_occupancy_compute(device, &need, &now))
+		return false;
+	mpk_occupancy_next(device, &need, from != MPK_BLOCK_BEST, 0, &step);
+	*out = (struct mpk_occupancy_row){
+		.path = k->path,
+		.name = k->name,
+		.target = k->target,
+		.device = device,
+		.threads = need.threads,
+		.block_from = from,
+		.registers = need.registers,
+		.shared_bytes = need.shared_bytes,
+		.barriers = k->barriers,
+		.blocks = now.blocks,
+		.warps = now.warps,
+		.max_warps = now.max_warps,
+		.percent = mpk_occupancy_percent(&now),
+		.limit = now.limit,
+		.next = step.what,
+		.next_less = step.less,
+		.next_threads = step.threads,
+		.next_percent = mpk_occupancy_percent(&step.then),
+	};
+	return true;
+}
+
+static int by_percent(const void *a, const void *b)
+{
+	const struct mpk_occupancy_row *x = a, *y = b;
+	int order;
+
+	if (x->percent != y->percent)
+		return x->percent < y->percent ? -1 : 1;
+	order = strcmp(x->device, y->device);
+	order = order ? order : strcmp(x->path, y->path);
+	order = order ? order : mpk_span_compare(x->name, y->name);
+	/* equal rows of one file may stand in any order: they print alike */
+	return order ? order : strcmp(x->target, y->target);
+}
+
+static bool is_shown(const struct mpk_view *view, const struct mpk_listed_kernel *k)
+{
+	if (k->node)
+		return mpk_view_shows_part(k->node, k->name);
+	return mpk_view_shows(view, mpk_span_str(k->path)) || mpk_view_shows(view, k->name);
+}
+
+enum mpk_code mpk_occupancy_read(const struct mpk_view *view, const struct mpk_occupancy_ask *ask,
+				 struct mpk_arena *arena, struct mpk_occupancy_list *out,
+				 struct mpk_error *err)
+{
+	struct mpk_occupancy_list list = { .name = view->name };
+	MPK_CLEANUP(rows_fini) struct rows rows = { 0 };
+	struct mpk_kernel_list kernels;
+
+	MPK_TRY(mpk_kernel_list_read(view, MPK_KERNELS_OF_FILE, 0, arena, &kernels, err));
+	for (size_t i = 0; i < kernels.count; i++) {
+		const struct mpk_listed_kernel *k = &kernels.items[i];
+		const char *device = ask->device ? ask->device : k->target;
+		struct mpk_occupancy_row row;
+
+		if (!is_shown(view, k))
+			continue;
+		if (ask->device && !runs_on(k->target, ask->device)) {
+			list.elsewhere++;
+		} else if (!row_of(k, ask, device, &row)) {
+			list.untold++;
+		} else {
+			MPK_TRY_ALLOC(
+				mpk_vec_reserve(&rows.items, &rows.cap, rows.count + 1, sizeof row),
+				err);
+			rows.items[rows.count++] = row;
+		}
+	}
+	if (rows.count)
+		qsort(rows.items, rows.count, sizeof *rows.items, by_percent);
+	list.items = mpk_arena_keep(arena, rows.items, rows.count, sizeof *rows.items);
+	MPK_TRY_ALLOC(list.items, err);
+	list.count = rows.count;
+	*out = list;
+	return MPK_OK;
+}

@@ -142,30 +142,24 @@ static enum mpk_code check_used(const struct thinning *t, struct mpk_error *err)
 static enum mpk_code confirm(const struct thinning *t, const struct mpk_output *o,
 			     struct mpk_error *err)
 {
-	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
 	MPK_CLEANUP(mpk_mapping_close) struct mpk_mapping map = { .fd = -1 };
-	const struct mpk_thin_options again = { .keep = t->o.keep,
-						.keep_count = t->o.keep_count,
-						.device_count = t->o.device_count,
-						.drop_relocatable = t->o.drop_relocatable,
-						.allow_missing = true };
-	struct mpk_rope rope = mpk_rope_of(&arena);
-	struct mpk_thin_report report = { 0 };
-	struct mpk_error why = { 0 };
-	enum mpk_code code;
 
 	MPK_TRY(mpk_confirm_output(o, NULL, err));
 	if (mpk_output_is_through(o))
 		return MPK_OK;
 	MPK_TRY(mpk_mapping_of_fd(mpk_output_fd(o), "output", &map, err));
-	code = mpk_thin_library(map.bytes, &again, &arena, &rope, &report, &why);
-	mpk_strbuf_fini(&report.present);
-	if (code == MPK_E_NOMEM)
-		return mpk_fail_nomem(err);
-	if (code == MPK_OK && rope.count == 1 && rope.pieces[0].data == map.bytes.data)
+	return mpk_thin_confirm(map.bytes, &t->o, err);
+}
+
+static enum mpk_code confirm_wheel(const struct thinning *t, const struct mpk_output *o,
+				   const struct mpk_thin_scratch *scratch, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_mapping_close) struct mpk_mapping map = { .fd = -1 };
+
+	if (mpk_output_is_through(o))
 		return MPK_OK;
-	return mpk_fail(err, MPK_E_INTERNAL, "what was written does not read as what was meant%s%s",
-			why.text[0] ? ": " : "", why.text);
+	MPK_TRY(mpk_mapping_of_fd(mpk_output_fd(o), "output", &map, err));
+	return mpk_thin_confirm_wheel(&t->file, &map, scratch, &t->o, err);
 }
 
 static enum mpk_code write_library(struct thinning *t, struct mpk_error *err)
@@ -211,6 +205,8 @@ static enum mpk_code write_wheel(struct thinning *t, struct mpk_error *err)
 	}
 	if (code == MPK_OK) {
 		code = mpk_output_write_rope(o, &rope, NULL, err);
+		if (code == MPK_OK)
+			code = confirm_wheel(t, o, &scratch, err);
 		code = mpk_output_finish(o, code, err);
 	}
 	mpk_output_abandon(packed);

@@ -310,12 +310,19 @@ static bool place_images(const struct mpk_offload_entry *entries, const bool *ke
 	for (size_t i = 0; i < count; i++)
 		at += keep[i] ? BUNDLE_ENTRY_BYTES + entries[i].id.len : 0;
 	for (size_t i = 0; i < count; i++) {
-		if (!keep[i])
+		if (!keep[i] || !entries[i].data.len)
 			continue;
 		if (!mpk_align_up(at, align_of(entries[i].data_off), &at))
 			return false;
 		offs[i] = at;
 		at += entries[i].data.len;
+	}
+	/* one of no bytes is where the next one is, or at the end: it may not lie beyond that */
+	for (size_t i = count; i--;) {
+		if (keep[i] && !entries[i].data.len)
+			offs[i] = at;
+		else if (keep[i])
+			at = offs[i];
 	}
 	return true;
 }

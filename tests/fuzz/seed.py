@@ -175,6 +175,31 @@ def put_packages(seeds):
             seeds.put("fuzz_pt2", f"{method}{root[:-1]}", out.getvalue())
 
 
+RECORDS = {
+    "plain": b"app/x.so,sha256=AA,3\napp/__init__.py,sha256=b,4\napp-1.dist-info/RECORD,,\napp-1.dist-info/RECORD.jws,,\n",
+    "quoted": b'"app/x.so","sha256=AA","3"\r\n"a ""b"", c\n.so",sha256=AA,3\r\nx\0y,,',
+    "open": b'app/x.so,sha256=AA,3\n"app/y.so',
+    "odd": b'"app"/x.so,sha256=AA,3,4\r,,\n\n"app/x.so"",\n"",\n',
+}
+
+
+def put_wheels(seeds, top):
+    """Wheels of one library, whose RECORD is stored so that a changed byte of it is seen."""
+    with open(os.path.join(top, "gpu/cuda.so"), "rb") as f:
+        library = f.read()
+    for name, record in RECORDS.items():
+        seeds.put("fuzz_csv", name, record)
+        for method in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            out = io.BytesIO()
+            with zipfile.ZipFile(out, "w") as z:
+                for path, content, how in (("app/x.so", library, zipfile.ZIP_DEFLATED), ('a "b", c\n.so', library, zipfile.ZIP_DEFLATED),
+                                           ("app/__init__.py", b"", method), ("app-1.dist-info/RECORD", record, method),
+                                           ("app-1.dist-info/RECORD.jws", b"{}", method)):
+                    z.writestr(zipfile.ZipInfo(path), content, how)
+            for how in (0, 3):
+                seeds.put("fuzz_wheel", f"{name}-{method}-{how}", bytes([how]) + out.getvalue())
+
+
 def put_made(seeds):
     put_handovers(seeds)
     put_packages(seeds)
@@ -226,6 +251,7 @@ def main(out, top):
     with open(os.path.join(top, "formats/01_opencl_scale.blob"), "rb") as f:
         put_elf(seeds, f.read())
     put_made(seeds)
+    put_wheels(seeds, top)
     for script in ("seed_graph.py", "seed_aot.py"):
         subprocess.run([sys.executable, os.path.join(HERE, script), out], check=True)
     subprocess.run([sys.executable, os.path.join(HERE, "seed_origin.py"), os.path.join(out, "fuzz_image"),

@@ -83,11 +83,29 @@ struct mpk_thin_scratch {
  * Members that do not change are copied as they are; of those that do, names, times and rights stay. Libraries are
  * members with .so in their names; those that mpk_thin_library does not take stay.
  * @out     borrows the bytes of file, and ranges of scratch->packed
- * Returns  MPK_OK, also where there is nothing to take out; as mpk_thin_library, with the member's name; MPK_E_IO;
- *          MPK_E_LOAD: no libcrypto for SHA-256 */
+ * Returns  MPK_OK, also where there is nothing to take out; as mpk_thin_library, with the member's name;
+ *          MPK_E_CORRUPT also for a RECORD with a quote that is not closed; MPK_E_IO; MPK_E_LOAD: no libcrypto for
+ *          SHA-256 */
 enum mpk_code mpk_thin_wheel(const struct mpk_mapping *file, const struct mpk_thin_scratch *scratch,
 			     const struct mpk_thin_options *options, struct mpk_arena *arena,
 			     struct mpk_rope *out, struct mpk_thin_report *report,
 			     struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_thin_confirm - that a library that was written has nothing left that the same options take out
+ * Returns  MPK_OK; MPK_E_INTERNAL: it has, or it does not read; MPK_E_NOMEM */
+enum mpk_code mpk_thin_confirm(struct mpk_span made, const struct mpk_thin_options *options,
+			       struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_thin_confirm_wheel - the same for an archive of mpk_thin_wheel
+ * It has the members that it had; mpk_thin_confirm holds for those that changed; rows of RECORD for these have their
+ * digests and sizes, and all others are what they were.
+ * @file    the archive before
+ * @made    the one that was written
+ * @scratch plain is written to
+ * Returns  MPK_OK; MPK_E_INTERNAL, MPK_E_CORRUPT: it does not; MPK_E_IO; MPK_E_LOAD; MPK_E_NOMEM */
+enum mpk_code mpk_thin_confirm_wheel(const struct mpk_mapping *file, const struct mpk_mapping *made,
+				     const struct mpk_thin_scratch *scratch,
+				     const struct mpk_thin_options *options,
+				     struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

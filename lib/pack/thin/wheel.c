@@ -13,6 +13,8 @@
 #include <zlib.h>
 
 #include "base/cursor.h"
+#include "base/strmap.h"
+#include "csv/csv.h"
 #include "elf/note.h"
 #include "io/copy.h"
 #include "io/digest.h"
@@ -32,9 +34,9 @@ enum {
 	ONE_STATE = 1 << 30,
 };
 
-/* A library that has changed. */
+/* A member as it is now. */
 struct changed {
-	size_t member;
+	bool is_set;
 	uint64_t bytes;
 	uint8_t sha256[MPK_DIGEST_BYTES];
 };
@@ -47,7 +49,8 @@ struct wheel {
 	struct mpk_thin_report *report;
 	struct mpk_zip_member *members;
 	struct mpk_zip_change *changes;
-	struct changed *changed; /* in the order of members */
+	struct changed *changed; /* of each member */
+	struct mpk_strmap names; /* of members */
 	size_t count, changed_count;
 	uint64_t packed; /* bytes of scratch->packed so far */
 	struct mpk_error *err;
@@ -189,12 +192,12 @@ static enum mpk_code pack_into(struct packing *p, size_t i, const struct mpk_rop
 	struct wheel *w = p->w;
 	uint64_t begin = w->packed;
 	struct mpk_rope *stored = mpk_arena_alloc(w->arena, sizeof *stored);
-	struct changed *c = &w->changed[w->changed_count];
+	struct changed *c = &w->changed[i];
 
 	MPK_TRY_ALLOC(stored, w->err);
 	MPK_TRY(pack_all(p, content));
 	MPK_TRY(mpk_digest_final(&p->digest, c->sha256, w->err));
-	c->member = i;
+	c->is_set = true;
 	c->bytes = p->plain;
 	w->changed_count++;
 	*stored = mpk_rope_of(w->arena);
@@ -323,25 +326,6 @@ static bool is_signature(struct mpk_span name)
 	return is_record(name, ".jws") || is_record(name, ".p7s");
 }
 
-/* The file that a line is of: the first field, in quotes where it has a comma. */
-static struct mpk_span path_of(struct mpk_span line)
-{
-	uint8_t end = line.len && line.data[0] == '"' ? '"' : ',';
-	size_t begin = end == '"';
-	const uint8_t *at =
-		line.len > begin ? memchr(line.data + begin, end, line.len - begin) : NULL;
-
-	return at ? mpk_span_of(line.data + begin, (size_t)(at - line.data) - begin) : line;
-}
-
-static const struct changed *find_changed(const struct wheel *w, struct mpk_span path)
-{
-	for (size_t i = 0; i < w->changed_count; i++)
-		if (mpk_span_equal(w->members[w->changed[i].member].name, path))
-			return &w->changed[i];
-	return NULL;
-}
-
 /* base64 with the letters of URLs and no padding, as RECORD has digests */
 static void put_digest(const uint8_t sha256[MPK_DIGEST_BYTES], struct mpk_strbuf *out)
 {
@@ -350,28 +334,61 @@ static void put_digest(const uint8_t sha256[MPK_DIGEST_BYTES], struct mpk_strbuf
 	mpk_base64_put(&text, mpk_span_of(sha256, DIGEST_BYTES));
 	for (const char *c = mpk_strbuf_text(&text); *c && *c != '='; c++)
 		mpk_strbuf_putc(out, *c == '+' ? '-' : *c == '/' ? '_' : *c);
+	out->failed |= text.failed;
 }
 
-/* @line    with its end */
-static void put_line(const struct wheel *w, struct mpk_span line, struct mpk_strbuf *out)
+/* Of several members of a name the last is what unpacking leaves. */
+static enum mpk_code name_members(const struct mpk_zip_member *members, size_t count,
+				  struct mpk_strmap *names, struct mpk_error *err)
 {
-	struct mpk_span path = path_of(line);
-	const struct changed *c = find_changed(w, path);
-	size_t end = line.len;
+	for (size_t i = count; i--;)
+		if (mpk_strmap_put(names, members[i].name, i, NULL) < 0)
+			return mpk_fail_nomem(err);
+	return MPK_OK;
+}
 
-	if (is_signature(path))
-		return;
-	if (!c) {
-		mpk_strbuf_put_span(out, line);
-		return;
-	}
-	while (end && (line.data[end - 1] == '\n' || line.data[end - 1] == '\r'))
-		end--;
-	mpk_strbuf_put(out, (const char *)line.data, path.len + (line.data[0] == '"' ? 2 : 0));
+static enum mpk_code fail_in_record(struct mpk_span name, const struct mpk_csv_row *row,
+				    const char *what, struct mpk_error *err)
+{
+	return mpk_fail(err, MPK_E_CORRUPT, "'%s', line %zu: %s", MPK_QUOTE(name), row->line, what);
+}
+
+/* Without a line end. */
+static void put_row(struct mpk_span path, const struct changed *c, struct mpk_strbuf *out)
+{
+	mpk_csv_put(out, path);
 	mpk_strbuf_puts(out, ",sha256=");
 	put_digest(c->sha256, out);
 	mpk_strbuf_printf(out, ",%llu", (unsigned long long)c->bytes);
-	mpk_strbuf_put_span(out, mpk_span_of(line.data + end, line.len - end));
+}
+
+/* RECORD anew: rows of libraries that changed, all others byte for byte. */
+static enum mpk_code put_record(const struct wheel *w, size_t i, struct mpk_span old,
+				struct mpk_strbuf *out)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf scratch = { 0 };
+	struct mpk_csv csv = mpk_csv_of(old);
+	struct mpk_csv_row row;
+	size_t member;
+
+	while (mpk_csv_next(&csv, &row)) {
+		struct mpk_span path = mpk_csv_text(row.fields[0], &scratch);
+
+		MPK_TRY(mpk_strbuf_status(&scratch, w->err));
+		if (row.is_open)
+			return fail_in_record(w->members[i].name, &row, "a quote is not closed",
+					      w->err);
+		if (is_signature(path))
+			continue;
+		if (path.len && mpk_strmap_find(&w->names, path, &member) &&
+		    w->changed[member].is_set) {
+			put_row(path, &w->changed[member], out);
+			mpk_strbuf_put_span(out, row.end);
+		} else {
+			mpk_strbuf_put_span(out, row.bytes);
+		}
+	}
+	return mpk_strbuf_status(out, w->err);
 }
 
 static enum mpk_code pack_record(struct wheel *w, size_t i, struct mpk_span old)
@@ -379,15 +396,9 @@ static enum mpk_code pack_record(struct wheel *w, size_t i, struct mpk_span old)
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
 	struct mpk_rope content = mpk_rope_of(w->arena);
 
-	while (old.len) {
-		const uint8_t *end = memchr(old.data, '\n', old.len);
-		size_t len = end ? (size_t)(end - old.data) + 1 : old.len;
-
-		put_line(w, mpk_span_of(old.data, len), &text);
-		old = mpk_span_of(old.data + len, old.len - len);
-	}
-	MPK_TRY(mpk_strbuf_status(&text, w->err));
-	mpk_rope_put_view(&content, mpk_span_str(mpk_strbuf_text(&text)));
+	MPK_TRY(put_record(w, i, old, &text));
+	mpk_rope_put_view(&content, mpk_span_of(text.data, text.len));
+	MPK_TRY(mpk_rope_status(&content, w->err));
 	return pack(w, i, &content);
 }
 
@@ -410,6 +421,159 @@ static enum mpk_code renew_record(struct wheel *w)
 	return MPK_OK;
 }
 
+/* --- what was written, read back ----------------------------------------------------------------------- */
+
+enum mpk_code mpk_thin_confirm(struct mpk_span made, const struct mpk_thin_options *options,
+			       struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
+	const struct mpk_thin_options again = { .keep = options->keep,
+						.keep_count = options->keep_count,
+						.device_count = options->device_count,
+						.drop_relocatable = options->drop_relocatable,
+						.allow_missing = true };
+	struct mpk_rope rope = mpk_rope_of(&arena);
+	struct mpk_thin_report report = { 0 };
+	struct mpk_error why = { 0 };
+	enum mpk_code code = mpk_thin_library(made, &again, &arena, &rope, &report, &why);
+
+	mpk_strbuf_fini(&report.present);
+	if (code == MPK_E_NOMEM)
+		return mpk_fail_nomem(err);
+	if (code == MPK_OK && is_same(&rope, made))
+		return MPK_OK;
+	return mpk_fail(err, MPK_E_INTERNAL, "what was written does not read as what was meant%s%s",
+			why.text[0] ? ": " : "", why.text);
+}
+
+static enum mpk_code confirm_content(struct wheel *w, size_t i, struct mpk_span plain)
+{
+	struct changed *c = &w->changed[i];
+
+	if (takes(plain))
+		MPK_TRY(mpk_thin_confirm(plain, w->o, w->err));
+	MPK_TRY(mpk_digest_span(MPK_DIGEST_SHA256, plain, c->sha256, w->err));
+	c->bytes = plain.len;
+	c->is_set = true;
+	return MPK_OK;
+}
+
+static enum mpk_code confirm_member(struct wheel *w, size_t i)
+{
+	struct mpk_mapping unpacked = { .fd = -1 };
+	struct mpk_span plain;
+	enum mpk_code code;
+
+	if (!zip_method(&w->members[i])) {
+		MPK_TRY(mpk_zip_stored(w->file->bytes, &w->members[i], &reading, &plain, w->err));
+		return confirm_content(w, i, plain);
+	}
+	MPK_TRY(unpack(w, &w->members[i], &unpacked));
+	code = confirm_content(w, i, unpacked.bytes);
+	mpk_mapping_close(&unpacked);
+	return code;
+}
+
+/* A row of a library that changed has what the member is now; any other is the row that there was. */
+static bool same_row(struct wheel *w, const struct mpk_csv_row *was, const struct mpk_csv_row *now)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf old_path = { 0 };
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf new_path = { 0 };
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf expected = { 0 };
+	struct mpk_span path = mpk_csv_text(now->fields[0], &new_path);
+	size_t member;
+
+	if (!path.len || !mpk_strmap_find(&w->names, path, &member) || !w->changed[member].is_set)
+		return mpk_span_equal(was->bytes, now->bytes);
+	mpk_strbuf_puts(&expected, "sha256=");
+	put_digest(w->changed[member].sha256, &expected);
+	mpk_strbuf_printf(&expected, ",%llu", (unsigned long long)w->changed[member].bytes);
+	return mpk_span_equal(mpk_csv_text(was->fields[0], &old_path), path) && now->count == 3 &&
+	       mpk_span_equal(mpk_span_of(now->fields[1].data,
+					  now->fields[1].len + 1 + now->fields[2].len),
+			      mpk_span_of(expected.data, expected.len)) &&
+	       mpk_span_equal(was->end, now->end);
+}
+
+static bool next_kept(struct mpk_csv *csv, struct mpk_csv_row *row)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf scratch = { 0 };
+
+	while (mpk_csv_next(csv, row))
+		if (!is_signature(mpk_csv_text(row->fields[0], &scratch)))
+			return true;
+	return false;
+}
+
+static enum mpk_code confirm_record(struct wheel *w, size_t i, struct mpk_span was,
+				    struct mpk_span now)
+{
+	struct mpk_csv before = mpk_csv_of(was), after = mpk_csv_of(now);
+	struct mpk_csv_row old, made;
+
+	while (mpk_csv_next(&after, &made))
+		if (!next_kept(&before, &old) || !same_row(w, &old, &made))
+			return fail_in_record(w->members[i].name, &made,
+					      "what was written is not what was meant", w->err);
+	if (next_kept(&before, &old))
+		return fail_in_record(w->members[i].name, &old, "this row got lost", w->err);
+	return MPK_OK;
+}
+
+static bool is_changed(const struct mpk_zip_member *was, const struct mpk_zip_member *now)
+{
+	return was->checksum != now->checksum || was->plain != now->plain ||
+	       was->stored != now->stored;
+}
+
+enum mpk_code mpk_thin_confirm_wheel(const struct mpk_mapping *file, const struct mpk_mapping *made,
+				     const struct mpk_thin_scratch *scratch,
+				     const struct mpk_thin_options *options, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
+	struct wheel w = {
+		.file = made, .scratch = scratch, .o = options, .arena = &arena, .err = err
+	};
+	struct mpk_zip_member *old;
+	struct mpk_span was, now;
+	size_t old_count, at = 0;
+	enum mpk_code code = MPK_OK;
+
+	if (mpk_span_equal(file->bytes, made->bytes)) /* there was nothing to take out */
+		return MPK_OK;
+	MPK_TRY(mpk_zip_list(file->bytes, SPACE, &arena, &old, &old_count, err));
+	MPK_TRY(mpk_zip_list(made->bytes, SPACE, &arena, &w.members, &w.count, err));
+	w.changed = mpk_arena_array(&arena, w.count + 1, sizeof *w.changed);
+	MPK_TRY_ALLOC(w.changed, err);
+	for (size_t i = 0; i < w.count && code == MPK_OK; i++, at++) {
+		while (at < old_count && is_signature(old[at].name))
+			at++;
+		if (at == old_count || !mpk_span_equal(old[at].name, w.members[i].name))
+			return mpk_fail(err, MPK_E_INTERNAL,
+					"what was written has other members than was meant");
+		if (is_record(old[at].name, "") || !is_changed(&old[at], &w.members[i]))
+			continue;
+		code = confirm_member(&w, i);
+	}
+	if (code == MPK_OK)
+		code = name_members(w.members, w.count, &w.names, err);
+	at = 0;
+	for (size_t i = 0; i < w.count && code == MPK_OK; i++, at++) {
+		while (is_signature(old[at].name))
+			at++;
+		if (!is_record(w.members[i].name, ""))
+			continue;
+		code = mpk_zip_read(file->bytes, &old[at], &reading, &arena, &was, err);
+		if (code == MPK_OK)
+			code = mpk_zip_read(made->bytes, &w.members[i], &reading, &arena, &now,
+					    err);
+		if (code == MPK_OK)
+			code = confirm_record(&w, i, was, now);
+	}
+	mpk_strmap_fini(&w.names);
+	return code;
+}
+
 /* --- the whole ------------------------------------------------------------------------------------------ */
 
 enum mpk_code mpk_thin_wheel(const struct mpk_mapping *file, const struct mpk_thin_scratch *scratch,
@@ -423,6 +587,7 @@ enum mpk_code mpk_thin_wheel(const struct mpk_mapping *file, const struct mpk_th
 			   .arena = arena,
 			   .report = report,
 			   .err = err };
+	enum mpk_code code;
 
 	MPK_TRY(mpk_zip_list(file->bytes, SPACE, arena, &w.members, &w.count, err));
 	w.changes = mpk_arena_array(arena, w.count + 1, sizeof *w.changes);
@@ -433,6 +598,11 @@ enum mpk_code mpk_thin_wheel(const struct mpk_mapping *file, const struct mpk_th
 		mpk_rope_put_view(out, file->bytes);
 		return mpk_rope_status(out, err);
 	}
-	MPK_TRY(renew_record(&w));
-	return mpk_zip_rewrite(file->bytes, SPACE, w.members, w.changes, w.count, out, err);
+	code = name_members(w.members, w.count, &w.names, err);
+	if (code == MPK_OK)
+		code = renew_record(&w);
+	mpk_strmap_fini(&w.names);
+	return code == MPK_OK ? mpk_zip_rewrite(file->bytes, SPACE, w.members, w.changes, w.count,
+						out, err)
+			      : code;
 }

@@ -122,11 +122,23 @@ static int apart_judge(const struct mpk_process_end *end, const char *path)
 	return mpk_diag_error(&err);
 }
 
+/* The flags of --allow-cflag, for the reader and for what it hands over. */
+static enum mpk_code list_granted(const struct mpk_input_options *o, struct mpk_input *in,
+				  struct mpk_error *err)
+{
+	struct mpk_argv v = { .arena = &in->arena };
+
+	for (size_t i = 0; o->granted && i < o->granted->count; i++)
+		mpk_argv_add(&v, o->granted->items[i].value);
+	in->granted = (struct mpk_words){ v.items, v.count };
+	return v.failed ? mpk_fail_nomem(err) : MPK_OK;
+}
+
 static enum mpk_code take_over(struct mpk_input *in, int fd, struct mpk_error *err)
 {
 	MPK_TRY(mpk_mapping_of_fd(fd, in->path, &in->handed, err));
-	MPK_TRY(mpk_handover_read(in->handed.bytes, &in->text, &in->arena, &in->parts, &in->maps,
-				  err));
+	MPK_TRY(mpk_handover_read(in->handed.bytes, &in->text, &in->granted, &in->arena, &in->parts,
+				  &in->maps, err));
 	/* Pieces of the blob that are in the handover are copied from that file, as payloads are
 	 * from theirs. */
 	mpk_mapping_use_file(&in->handed, &in->parts.blob);
@@ -216,9 +228,12 @@ static int open_input(const char *path, const struct mpk_input_options *o, struc
 
 int mpk_input_load(const char *path, const struct mpk_input_options *o, struct mpk_input *in)
 {
+	struct mpk_error err = { 0 };
 	int status = open_input(path, o, in);
 
 	if (status != MPK_EXIT_OK)
 		return status;
+	if (list_granted(o, in, &err) != MPK_OK)
+		return mpk_diag_error(&err);
 	return o->only_check ? mpk_input_read(o, in) : load_apart(o, in);
 }

@@ -45,6 +45,8 @@ static const struct mpk_option options[] = {
 	  .target = &opt.cxx, .decides_bytes = true },
 	{ 0, "cflag", MPK_OPT_LIST, "FLAG", "give FLAG to the compiler", .target = &opt.cflags,
 	  .decides_bytes = true },
+	{ 0, "allow-cflag", MPK_OPT_LIST, "FLAG",
+	  "let the manifest give FLAG to the compiler, whatever it names", .target = &opt.granted },
 	{ 0, "ldflag", MPK_OPT_LIST, "FLAG", "give FLAG to the linker's command line",
 	  .target = &opt.ldflags, .decides_bytes = true },
 	{ 'j', "jobs", MPK_OPT_TEXT, "N", "compile N sources at a time (default: processors)",

@@ -19,6 +19,7 @@
 struct mpk_input {
 	struct mpk_arena arena;
 	struct mpk_report report;
+	struct mpk_words granted;           /* flags that the user allows a manifest */
 	const char *path;                   /* of the manifest or the blob, as the user named it */
 	struct mpk_mapping text;            /* its bytes */
 	struct mpk_package package;         /* of a manifest that this process has read */
@@ -36,8 +37,9 @@ struct mpk_input_options {
 	const char *target; /* triple instead of the manifest's, or NULL */
 	const char *prefix; /* of a system library, "" otherwise */
 	bool system_lib;
-	bool via_c;           /* launch functions become C, not LLVM IR */
-	bool has_flags;       /* compilers are given some of the user's */
+	bool via_c;                            /* launch functions become C, not LLVM IR */
+	bool has_flags;                        /* compilers are given some of the user's */
+	const struct mpk_option_list *granted; /* of --allow-cflag; NULL: none */
 	const char *executor; /* it is a finished library, to be carried with an executor of this
 			       * version; NULL: it is a manifest or a blob */
 	const char *
@@ -71,7 +73,7 @@ struct mpk_build_options {
 		keep; /* a folder that receives the objects of a library that is to be carried; NULL */
 	const char *
 		objects; /* of the library that is carried: that folder, which may be empty; NULL */
-	struct mpk_option_list cflags, ldflags;
+	struct mpk_option_list cflags, ldflags, granted;
 	struct mpk_cubins_options cubins;
 	const char *sign;
 	bool page_align, standalone, system_lib, dry_run, print_commands, fsync, check_repro,

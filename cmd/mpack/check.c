@@ -24,9 +24,13 @@ static void print_summary(const char *path, const struct mpk_input *in)
 		(void)mpk_print(MPK_STDOUT, ", host code alone: no blob\n");
 }
 
+static struct mpk_option_list granted;
+
 static int check_file(const char *path)
 {
-	static const struct mpk_input_options how = { .prefix = "", .only_check = true };
+	static const struct mpk_input_options how = { .prefix = "",
+						      .only_check = true,
+						      .granted = &granted };
 	struct mpk_input in = { 0 };
 	int status = mpk_input_load(path, &how, &in);
 
@@ -40,7 +44,12 @@ static int check_file(const char *path)
  * without a second process. */
 int mpack_check(int argc, char **argv)
 {
-	static const struct mpk_option options[] = { { 0 } };
+	static const struct mpk_option options[] = {
+		{ 0, "allow-cflag", MPK_OPT_LIST, "FLAG",
+		  "let the manifest give FLAG to the compiler, whatever it names",
+		  .target = &granted },
+		{ 0 },
+	};
 	static const struct mpk_command command = {
 		.name = "check",
 		.usage = "mpack check [MANIFEST]",
@@ -57,5 +66,7 @@ int mpack_check(int argc, char **argv)
 	if (argc - first > 1)
 		return mpk_diag_usage("check takes one manifest, not %d", argc - first);
 	mpk_confine_to("/", NULL); /* a manifest names files anywhere */
-	return check_file(first < argc ? argv[first] : MPACK_MANIFEST);
+	status = check_file(first < argc ? argv[first] : MPACK_MANIFEST);
+	mpk_options_fini(&command);
+	return status;
 }

@@ -334,6 +334,7 @@ static enum mpk_code load_package(struct mpk_input *in, const struct mpk_input_o
 {
 	struct mpk_package_input input = { .text = text,
 					   .path = in->path,
+					   .granted = &in->granted,
 					   .gen = o->abi ? &in->parts.gen : NULL };
 
 	MPK_TRY(mpk_package_load(&input, &in->arena, &in->report, &in->package, err));

@@ -423,6 +423,7 @@ int mpk_build_run(struct mpk_build_options *o, enum mpk_emit_kind kind, const ch
 					 .prefix = opt->prefix ? opt->prefix : "",
 					 .via_c = is_via_c(opt),
 					 .has_flags = opt->cflags.count > 0,
+					 .granted = &opt->granted,
 					 .executor = executor };
 	int status = count_jobs(opt, &e.tools.jobs);
 	const struct mpk_target target = mpk_target_parse(opt->target);

@@ -26,7 +26,7 @@ void fuzz_one(struct mpk_span bytes, struct mpk_arena *arena)
 	struct mpk_handover_maps maps = { 0 };
 	struct mpk_handover got;
 
-	if (mpk_handover_read(bytes, &input, arena, &got, &maps, NULL) == MPK_OK) {
+	if (mpk_handover_read(bytes, &input, NULL, arena, &got, &maps, NULL) == MPK_OK) {
 		FUZZ_REQUIRE(got.gen < MPK_GENERATION_COUNT && !strchr(got.name, '/'));
 		for (size_t i = 0; i < got.source_count; i++) {
 			const struct mpk_compile_source *s = &got.sources[i];

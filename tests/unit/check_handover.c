@@ -96,7 +96,7 @@ static void made(struct sample *s)
 static enum mpk_code read_back(const struct sample *s, struct mpk_handover *out,
 			       struct mpk_handover_maps *maps, struct mpk_error *err)
 {
-	return mpk_handover_read(s->bytes, &s->input, &arena, out, maps, err);
+	return mpk_handover_read(s->bytes, &s->input, NULL, &arena, out, maps, err);
 }
 
 START_TEST(all_of_it_arrives)
@@ -226,7 +226,7 @@ static enum mpk_code read_any(struct mpk_span bytes, struct mpk_error *err)
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena own = { 0 };
 	MPK_CLEANUP(mpk_handover_close) struct mpk_handover_maps maps = { 0 };
 	struct mpk_handover got;
-	enum mpk_code code = mpk_handover_read(bytes, input, &own, &got, &maps, err);
+	enum mpk_code code = mpk_handover_read(bytes, input, NULL, &own, &got, &maps, err);
 
 	if (code == MPK_OK) {
 		struct mpk_flat flat = { 0 };

@@ -19,7 +19,7 @@ struct parsed {
 static void parse_at(struct parsed *p, struct mpk_span text, const char *path)
 {
 	memset(p, 0, sizeof *p);
-	p->code = mpk_manifest_parse(text, path, &p->arena, &p->report, &p->m, &p->err);
+	p->code = mpk_manifest_parse(text, path, NULL, &p->arena, &p->report, &p->m, &p->err);
 }
 
 static void parse(struct parsed *p, const char *text)

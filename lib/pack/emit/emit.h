@@ -186,12 +186,13 @@ struct mpk_handover_maps {
  * option, bytes outside of their file, a file that is not the one that was read.
  * @bytes   borrowed as long as *out
  * @input   the input itself, open, as long as *out
+ * @granted as of mpk_manifest_allows, which each flag is asked of
  * @arena   receives texts and lists
  * @maps    closed by the caller in every case, after *out was used
  * Returns  MPK_OK; MPK_E_CORRUPT; MPK_E_IO: a file cannot be opened, or has changed; MPK_E_NOMEM */
 enum mpk_code mpk_handover_read(struct mpk_span bytes, const struct mpk_mapping *input,
-				struct mpk_arena *arena, struct mpk_handover *out,
-				struct mpk_handover_maps *maps,
+				const struct mpk_words *granted, struct mpk_arena *arena,
+				struct mpk_handover *out, struct mpk_handover_maps *maps,
 				struct mpk_error *err) MPK_MUST_CHECK;
 
 void mpk_handover_close(struct mpk_handover_maps *maps);

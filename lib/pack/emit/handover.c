@@ -216,6 +216,7 @@ enum mpk_code mpk_handover_write(const struct mpk_handover *h,
 struct reader {
 	struct mpk_cursor c;
 	const struct mpk_mapping *input;
+	const struct mpk_words *granted;
 	struct mpk_arena *arena;
 	struct mpk_handover_maps *maps; /* [0] stays empty: it is the input */
 };
@@ -282,7 +283,7 @@ static enum mpk_code get_words(struct reader *r, const char *all, const char *wh
 	MPK_TRY_ALLOC(list, err);
 	for (size_t i = 0; i < count; i++) {
 		MPK_TRY(get_needed(r, what, &list[i], err));
-		if (!mpk_manifest_allows(kind, list[i]))
+		if (!mpk_manifest_allows(kind, list[i], r->granted))
 			return handover_refuse(r, what, err);
 	}
 	*out = (struct mpk_words){ list, count };
@@ -477,10 +478,11 @@ static enum mpk_code get_blob(struct reader *r, struct mpk_handover *out, struct
 }
 
 enum mpk_code mpk_handover_read(struct mpk_span bytes, const struct mpk_mapping *input,
-				struct mpk_arena *arena, struct mpk_handover *out,
-				struct mpk_handover_maps *maps, struct mpk_error *err)
+				const struct mpk_words *granted, struct mpk_arena *arena,
+				struct mpk_handover *out, struct mpk_handover_maps *maps,
+				struct mpk_error *err)
 {
-	struct reader r = { mpk_cursor_of(bytes, 0, "handover"), input, arena, maps };
+	struct reader r = { mpk_cursor_of(bytes, 0, "handover"), input, granted, arena, maps };
 
 	*out = (struct mpk_handover){ .gen = MPK_GEN_CURRENT };
 	MPK_TRY(get_facts(&r, out, err));

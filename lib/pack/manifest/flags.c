@@ -21,14 +21,6 @@ static bool flags_are_of(const char *text, const char *others)
 	return true;
 }
 
-static bool flags_begin_with(const char *text, const char *const *prefixes, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		if (strncmp(text, prefixes[i], strlen(prefixes[i])) == 0)
-			return true;
-	return false;
-}
-
 /* "NAME" or "NAME=VALUE" */
 static bool is_define(const char *text)
 {
@@ -41,33 +33,105 @@ static bool is_define(const char *text)
 	return len > 0 && !strpbrk(text, "\n\r");
 }
 
+/* --- what a compiler may be given: a list of what is fine. One of what is not would miss the next release's. ------ */
+
+/* Flags of one letter: cflags.def. */
+static const struct cflag {
+	char letter;
+	const char *name;
+	bool alone;
+	const char *values;
+} cflags[] = {
+#define LETTER_f 'f'
+#define LETTER_g 'g'
+#define LETTER_m 'm'
+#define MPK_CFLAG(letter, name, alone, values) { LETTER_##letter, name, alone, values },
+#include "manifest/cflags.def"
+#undef MPK_CFLAG
+};
+
+/* @words   "a b c"; "#": any number; "*": any word */
+static bool is_value(const char *value, const char *words)
+{
+	size_t len = strlen(value), n;
+
+	if (strcmp(words, "#") == 0)
+		return len && len == strspn(value, "0123456789");
+	if (strcmp(words, "*") == 0)
+		return len && flags_are_of(value, "._+-");
+	for (; len && *words; words += n + (words[n] == ' ')) {
+		n = strcspn(words, " ");
+		if (n == len && memcmp(words, value, n) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* @name    behind the letter: "no-NAME", "NAME=VALUE" */
+static bool is_listed(char letter, const char *name)
+{
+	bool negated = strncmp(name, "no-", 3) == 0;
+	const char *bare = negated ? name + 3 : name;
+	size_t len = strcspn(bare, "=");
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(cflags); i++) {
+		const struct cflag *f = &cflags[i];
+
+		if (f->letter != letter || strlen(f->name) != len ||
+		    memcmp(f->name, bare, len) != 0)
+			continue;
+		return bare[len] ? is_value(bare + len + 1, f->values) : f->alone || negated;
+	}
+	return false;
+}
+
+/* "unused", "no-unused", "error=format", "format=2": no warning of any compiler names a file. -Wa, -Wl and -Wp pass words
+ * on, with a comma. */
+static bool is_warning(const char *name)
+{
+	size_t len = strcspn(name, "=");
+
+	return *name >= 'a' && *name <= 'z' && len > 1 && flags_are_of(name, "+-=") &&
+	       (!name[len] || (name[len + 1] && !strchr(name + len + 1, '=')));
+}
+
 static bool is_cflag(const char *flag)
 {
-	static const char *const whole[] = { "-pthread", "-w", "-ansi" };
-	static const char *const fine[] = { "-O", "-g", "-f", "-m", "-W", "-std=", "-pedantic" };
-	static const char *const others[] = { "-fplugin",  "-fpass-plugin",  "-fuse-ld",
-					      "-fprofile", "-fdump",         "-fmodule",
-					      "-foffload", "-fauto-profile", "-ftest-coverage",
-					      "-mllvm",    "-mmlir",         "-gen",
-					      "-fcrash",   "-fsave" };
+	static const char *const whole[] = {
+		"-pthread", "-w",  "-ansi", "-pedantic", "-pedantic-errors",
+		"-O",       "-O0", "-O1",   "-O2",       "-O3",
+		"-Os",      "-Oz", "-Og",   "-Ofast",    "-g",
+		"-g0",      "-g1", "-g2",   "-g3",
+	};
 
 	if (strncmp(flag, "-D", 2) == 0 || strncmp(flag, "-U", 2) == 0)
 		return is_define(flag + 2);
-	if (strncmp(flag, "-I", 2) == 0) /* made of 'include' */
-		return flag[2] != 0 && !strpbrk(flag, "\n\r");
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(whole); i++)
 		if (strcmp(flag, whole[i]) == 0)
 			return true;
-	/* no comma: "-Wl," and its like pass words on */
-	return flags_begin_with(flag, fine, MPK_ARRAY_COUNT(fine)) &&
-	       !flags_begin_with(flag, others, MPK_ARRAY_COUNT(others)) &&
-	       flags_are_of(flag, "-=+_.");
+	if (strncmp(flag, "-std=", 5) == 0)
+		return flag[5] && flags_are_of(flag + 5, "+:");
+	if (strncmp(flag, "-W", 2) == 0)
+		return is_warning(flag + 2);
+	return flag[0] == '-' && flag[1] && is_listed(flag[1], flag + 2);
 }
 
-bool mpk_manifest_allows(enum mpk_manifest_word kind, const char *word)
+static bool is_granted(const struct mpk_words *granted, const char *word)
 {
-	if (kind != MPK_WORD_LIBRARY)
-		return kind == MPK_WORD_ANY || is_cflag(word);
+	for (size_t i = 0; granted && i < granted->count; i++)
+		if (strcmp(granted->items[i], word) == 0)
+			return true;
+	return false;
+}
+
+bool mpk_manifest_allows(enum mpk_manifest_word kind, const char *word,
+			 const struct mpk_words *granted)
+{
+	if (kind == MPK_WORD_ANY)
+		return true;
+	if (kind == MPK_WORD_CFLAG)
+		return (strncmp(word, "-I", 2) == 0 && word[2] && !strpbrk(word, "\n\r")) ||
+		       is_cflag(word) || is_granted(granted, word);
 	if (strncmp(word, "-l", 2) == 0)
 		return word[2] != 0 && word[2] != '-' && flags_are_of(word + 2, "-+_.");
 	return *word && *word != '-' && *word != '@';
@@ -89,6 +153,8 @@ static bool has_source(const struct mpk_manifest_module *m, const char *const *s
 
 static void check_cflags(struct mpk_toml_reader *r, const struct mpk_manifest_module *m)
 {
+	const struct mpk_words *granted = mpk_manifest_package(r)->granted;
+
 	for (size_t i = 0; i < m->cflags.count; i++) {
 		struct mpk_toml_str flag = m->cflags.items[i];
 
@@ -97,10 +163,10 @@ static void check_cflags(struct mpk_toml_reader *r, const struct mpk_manifest_mo
 				r, flag.pos, "cflags",
 				"folders with headers are given in 'include', not as '%s'",
 				QUOTE(flag));
-		else if (!is_cflag(flag.text))
+		else if (!is_cflag(flag.text) && !is_granted(granted, flag.text))
 			mpk_toml_read_error(
 				r, flag.pos, "cflags",
-				"'%s' is no flag for a manifest: those begin with -O, -g, -f, -m, -W, -D or -U and name no program and no file; --cflag takes it",
+				"'%s' is none of the flags that a manifest may have, see mpack.toml(5); --allow-cflag allows it",
 				QUOTE(flag));
 	}
 	for (size_t i = 0; i < m->defines.count; i++)

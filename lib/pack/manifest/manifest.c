@@ -379,11 +379,12 @@ static enum mpk_code parse_toml(struct mpk_toml_reader *r, struct mpk_span text,
 }
 
 /* A text that is no TOML gives one finding; all others come from tables. */
-enum mpk_code mpk_manifest_parse(struct mpk_span text, const char *path, struct mpk_arena *arena,
+enum mpk_code mpk_manifest_parse(struct mpk_span text, const char *path,
+				 const struct mpk_words *granted, struct mpk_arena *arena,
 				 struct mpk_report *report, struct mpk_manifest *out,
 				 struct mpk_error *err)
 {
-	struct mpk_manifest_draft draft = { 0 };
+	struct mpk_manifest_draft draft = { .package = { .granted = granted } };
 	struct mpk_toml root;
 	struct mpk_toml_reader r = {
 		.arena = arena, .report = report, .path = path, .user = &draft.package

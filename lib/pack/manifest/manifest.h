@@ -18,6 +18,7 @@
 #include "base/span.h"
 #include "blob/blob.h"
 #include "dtype/dtype.h"
+#include "process/process.h"
 #include "toml/toml.h"
 
 struct mpk_manifest_function { /* [[module.function]]: one row of a kernel table */
@@ -92,6 +93,7 @@ struct mpk_manifest {
 	size_t module_count;
 	const struct mpk_manifest_launch *launches;
 	size_t launch_count;
+	const struct mpk_words *granted; /* flags besides those of every manifest; may be NULL */
 	bool valid; /* nothing is wrong at all; else only modules that are valid may be looked at,
 		     * and only to find what else is wrong */
 };
@@ -101,18 +103,23 @@ struct mpk_toml_str mpk_manifest_module_extra(const struct mpk_manifest_module *
 					      const char *key);
 
 /* mpk_manifest_allows - whether a manifest may have a compiler given this word: it decides how code is compiled, not
- * which programs run nor which files they write; or a linker: "-lNAME", or a path that is no option */
+ * which programs run nor which files they read or write (cflags.def), or it is a folder with headers; or a linker:
+ * "-lNAME", or a path that is no option
+ * @granted flags that the user allows besides; may be NULL */
 enum mpk_manifest_word { MPK_WORD_ANY, MPK_WORD_CFLAG, MPK_WORD_LIBRARY };
-bool mpk_manifest_allows(enum mpk_manifest_word kind, const char *word);
+bool mpk_manifest_allows(enum mpk_manifest_word kind, const char *word,
+			 const struct mpk_words *granted);
 
 /* mpk_manifest_parse - TOML text to manifest, every rule that needs no other file checked
  * @text    whole file, UTF-8; @path names it in findings
+ * @granted as of mpk_manifest_allows; borrowed by out
  * @report  receives all problems
  * @out     set also after MPK_E_SYNTAX, with valid false; without modules when the text is
  *          no TOML
  * Returns  MPK_OK when report gained no errors; MPK_E_SYNTAX otherwise (details are in
  *          the report, err carries the first); MPK_E_NOMEM */
-enum mpk_code mpk_manifest_parse(struct mpk_span text, const char *path, struct mpk_arena *arena,
+enum mpk_code mpk_manifest_parse(struct mpk_span text, const char *path,
+				 const struct mpk_words *granted, struct mpk_arena *arena,
 				 struct mpk_report *report, struct mpk_manifest *out,
 				 struct mpk_error *err) MPK_MUST_CHECK;
 

@@ -449,7 +449,8 @@ enum mpk_code mpk_package_load(const struct mpk_package_input *input, struct mpk
 	enum mpk_code code;
 
 	*out = (struct mpk_package){ .blob = mpk_rope_of(arena) };
-	code = mpk_manifest_parse(input->text, input->path, arena, report, &out->manifest, err);
+	code = mpk_manifest_parse(input->text, input->path, input->granted, arena, report,
+				  &out->manifest, err);
 	if (code != MPK_OK && code != MPK_E_SYNTAX)
 		return code;
 	if (input->gen)

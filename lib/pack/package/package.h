@@ -67,7 +67,8 @@ struct mpk_memory_file {
 struct mpk_package_input {
 	struct mpk_span text; /* the manifest, TOML */
 	const char *path;     /* names it in findings; paths in it are relative to its folder */
-	const enum mpk_generation *gen; /* instead of what it says; NULL: as it says */
+	const enum mpk_generation *gen;  /* instead of what it says; NULL: as it says */
+	const struct mpk_words *granted; /* as of mpk_manifest_allows; NULL: none */
 	const struct mpk_memory_file
 		*memory_files; /* taken before files of the same name; may be NULL */
 	size_t memory_file_count;
